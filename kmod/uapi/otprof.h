@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
+/*
+ * The contract between a sampler and userspace: records, ring, plans, counters
+ * and the list of loss reasons. It is the only thing that bpf/, kmod/ and
+ * userspace/ share, and it compiles in all three.
+ *
+ * Who uses it: samplers write records and counters and read plans; the engine
+ * reads records; the monitor writes plans and reads counters.
+ * Contexts: everything here is plain data. Samplers write it with interrupts
+ * off (hrtimer or NMI), so no structure needs more than one pass to fill.
+ * Units: times are nanoseconds of CLOCK_BOOTTIME, sizes are bytes.
+ * Compatibility: additions are new section types, new record types, new
+ * reasons, or reserved fields, which are zero until then. Readers skip types
+ * that they do not know. Anything else raises OTP_ABI_VERSION.
+ */
+#ifndef OTPROF_UAPI_H
+#define OTPROF_UAPI_H
+
+/* The BPF side brings its own minimal types, without a kernel header. */
+#ifndef OTP_NO_LINUX_TYPES
+#include <linux/types.h>
+#endif
+
+#define OTP_ABI_VERSION 1
+
+#define OTP_COMM_LEN 16
+
+/*
+ * Ring. Both samplers write the layout of a BPF ring buffer (Linux,
+ * kernel/bpf/ringbuf.c): a consumer page that userspace may write, a producer
+ * page and the data area, both read-only to userspace, the data area mapped
+ * twice in a row so that a record never wraps. Cursors are free-running 64-bit
+ * positions. Each record is preceded by 8 bytes: a length whose two highest
+ * bits say busy and discarded, and 4 bytes that are the sampler's own. Records
+ * are aligned to 8 bytes.
+ */
+#define OTP_RING_BUSY    (1U << 31)
+#define OTP_RING_DISCARD (1U << 30)
+#define OTP_RING_HDR     8
+
+struct otp_ring_hdr {
+	__u32 len;
+	__u32 owner;
+};
+
+/* Every record begins with this. len counts the whole record, this included. */
+struct otp_rec {
+	__u16 type; /* enum otp_rec_type */
+	__u16 flags;
+	__u32 len;
+};
+
+enum otp_rec_type {
+	OTP_REC_SAMPLE = 1, /* struct otp_sample, then sections */
+	OTP_REC_CHUNK = 2,  /* struct otp_chunk, then stack bytes */
+	OTP_REC_LOSS = 3,   /* struct otp_loss: what this CPU lost since its last record */
+};
+
+/* otp_sample.mode: what the tick interrupted. */
+#define OTP_MODE_KERNEL   (1U << 0) /* it interrupted the kernel, else user code */
+#define OTP_MODE_COMPAT   (1U << 1) /* the user registers are those of 32-bit code */
+#define OTP_MODE_KTHREAD  (1U << 2) /* kernel thread: no user side at all */
+#define OTP_MODE_NO_USER  (1U << 3) /* has an mm but no user registers of its own: io_uring, vhost */
+#define OTP_MODE_EXITING  (1U << 4) /* the mm is gone */
+#define OTP_MODE_SHORT    (1U << 5) /* fewer stack bytes were readable than the plan wants */
+#define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one says OTP_CHUNK_LAST */
+#define OTP_MODE_THROTTLE (1U << 7) /* stack bytes cut by the bound on bytes per second */
+
+enum otp_arch {
+	OTP_ARCH_X86_64 = 1,
+	OTP_ARCH_ARM64 = 2,
+};
+
+/*
+ * Head of a sample. (cpu, seq) names it; seq counts the samples that this CPU
+ * has taken since the sampler started, from 1, so that a gap is a loss.
+ * (start_ns, exec_id) is the exec identity: a pid that is reused has another
+ * start, an exec another id.
+ */
+struct otp_sample {
+	struct otp_rec rec;
+	__u64 time_ns;
+	__u64 seq;
+	__u32 cpu;
+	__u32 pid; /* thread group, in the initial pid namespace */
+	__u32 tid;
+	__u32 plan_gen; /* generation of the plan that was applied, 0: the default */
+	__u64 start_ns; /* start of the group leader */
+	__u64 exec_id;  /* task_struct.self_exec_id */
+	__u64 cgroup_id;
+	__u64 tls_base;
+	char comm[OTP_COMM_LEN]; /* of the thread */
+	__u32 mode;              /* OTP_MODE_* */
+	__u32 stack_bytes;       /* user stack that the plan asked for */
+	__u32 ppid;              /* thread group of the real parent */
+	__u16 arch;              /* enum otp_arch */
+	__u16 nr_sections;
+	__u64 reserved;
+};
+
+/* A typed section of a sample; the next one starts at the next multiple of 8. */
+struct otp_section {
+	__u16 type; /* enum otp_section_type */
+	__u16 flags;
+	__u32 len; /* payload bytes, without this header and without padding */
+};
+
+enum otp_section_type {
+	OTP_SEC_REGS = 1,   /* struct otp_regs: user registers */
+	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first */
+	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
+	OTP_SEC_FPWALK = 4, /* pairs of __u64: frame pointer, return address */
+	OTP_SEC_WALK0 = 5,  /* frames of the plan's first interpreter walk */
+	OTP_SEC_WALK1 = 6,  /* frames of the second */
+	OTP_SEC_TRACE = 7,  /* trace context as the plan locates it */
+};
+
+/*
+ * User registers in DWARF numbering, so that call frame information applies
+ * without translation. x86-64: 0..15 rax rdx rcx rbx rsi rdi rbp rsp r8..r15,
+ * 16 the instruction pointer (System V ABI, AMD64 supplement, figure 3.36).
+ * arm64: 0..30 x0..x30, 31 sp, 32 pc (AADWARF64 has no pc; 32 is ELR's place).
+ * A register whose bit in valid is clear holds zero and is unknown.
+ */
+#define OTP_REGS_X86_64 17
+#define OTP_REGS_ARM64  33
+#define OTP_REGS_MAX    33
+
+struct otp_regs {
+	__u64 valid;
+	__u64 reg[]; /* OTP_REGS_<ARCH> of them */
+};
+
+/* Stack bytes as they lie in memory from addr upward. */
+struct otp_ustack {
+	__u64 addr; /* stack pointer - OTP_RED_ZONE */
+};
+
+#define OTP_RED_ZONE 128
+
+/*
+ * The head carries up to OTP_HEAD_STACK stack bytes; deeper ones follow in
+ * chunks of up to OTP_CHUNK_STACK. A sampler works in one scratch area of
+ * OTP_SCRATCH bytes per CPU: head, sections and a chunk never exceed it.
+ */
+#define OTP_HEAD_STACK   32768
+#define OTP_CHUNK_STACK  32768
+#define OTP_SCRATCH      65536
+#define OTP_STACK_LIMIT  524288 /* most that a plan may ask for */
+#define OTP_STACK_DEFAULT 4096
+#define OTP_KSTACK_MAX   127
+
+#define OTP_CHUNK_LAST 1 /* otp_rec.flags of a chunk */
+
+struct otp_chunk {
+	struct otp_rec rec;
+	__u64 seq; /* of the sample that it continues */
+	__u32 cpu;
+	__u32 index; /* 0, 1, ... */
+	__u64 addr;  /* of its first byte */
+	__u32 len;   /* stack bytes that follow; may be 0 in the last one */
+	__u32 reserved;
+};
+
+/*
+ * Losses of this CPU since its last record that reached the ring, written
+ * before the next one: a capture knows its losses without the counters.
+ */
+struct otp_loss {
+	struct otp_rec rec;
+	__u64 time_ns;
+	__u32 cpu;
+	__u32 reason; /* enum otp_loss_reason */
+	__u64 samples;
+	__u64 first_seq;
+};
+
+/*
+ * Reasons for which a sample that was taken does not arrive. The list feeds
+ * samplers, ledger, metrics and documentation. Numbers retire with their
+ * reason, they are never given to another one.
+ *   X(number, NAME, "name", PLACE, "what happened")
+ * PLACE says who counts it: SAMPLER, ENGINE or DEST (a destination's own).
+ */
+#define OTP_LOSS_REASONS(X)                                                                        \
+	X(0, RING_FULL, "ring_full", SAMPLER, "the ring had no room")                              \
+	X(1, SCRATCH, "scratch", SAMPLER, "the sampler had no scratch memory for this CPU")        \
+	X(2, BAD_RECORD, "bad_record", ENGINE, "a record broke the contract")                      \
+	X(3, ENGINE_DIED, "engine_died", ENGINE, "the engine ended while it held the sample")      \
+	X(4, NO_MEMORY, "no_memory", ENGINE, "the interval's profile reached its bound")           \
+	X(5, ENCODE, "encode", ENGINE, "the profile could not be encoded")                         \
+	X(6, NET_DIED, "net_died", DEST, "the exporter process ended while it held the sample")    \
+	X(7, QUEUE_FULL, "queue_full", DEST, "the destination's queue was full")                   \
+	X(8, REJECTED, "rejected", DEST, "the destination refused the profile")                    \
+	X(9, RETRY_EXPIRED, "retry_expired", DEST, "retries lasted longer than retry_max_elapsed") \
+	X(10, WRITE, "write", DEST, "the file could not be written")                               \
+	X(11, TOO_LARGE, "too_large", DEST, "one profile exceeds the request limit")               \
+	X(12, SHUTDOWN, "shutdown", DEST, "still queued when the time to stop was over")           \
+	X(13, NO_EXPORTER, "no_exporter", ENGINE, "no exporter process took the profile in time")
+
+enum otp_loss_reason {
+#define X(number, NAME, name, place, text) OTP_LOSS_##NAME = number,
+	OTP_LOSS_REASONS(X)
+#undef X
+	OTP_LOSS_NR = 14,
+	OTP_LOSS_MAX = 32, /* room in shared structures */
+};
+
+/*
+ * Ticks that are no sample: by rule, not by failure.
+ *   X(number, NAME, "name", "why")
+ */
+#define OTP_SKIP_REASONS(X)                                                 \
+	X(0, IDLE, "idle", "the CPU was idle")                              \
+	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")  \
+	X(2, STOPPED, "stopped", "the sampler was not running yet or any more")
+
+enum otp_skip_reason {
+#define X(number, NAME, name, text) OTP_SKIP_##NAME = number,
+	OTP_SKIP_REASONS(X)
+#undef X
+	OTP_SKIP_NR = 3,
+	OTP_SKIP_MAX = 8,
+};
+
+/*
+ * Counters of one CPU; the sampler is the only writer, on that CPU.
+ * ticks == taken + sum(skip); taken == put + sum(lost).
+ */
+struct otp_cpu_counters {
+	__u64 ticks;
+	__u64 taken;
+	__u64 put;
+	__u64 put_bytes;
+	__u64 chunks;
+	__u64 chunks_lost; /* stacks cut for want of room: a cut stack is no lost sample */
+	__u64 short_stacks;
+	__u64 reserved;
+	__u64 skip[OTP_SKIP_MAX];
+	__u64 lost[OTP_LOSS_MAX];
+	__u64 reserved2[16];
+};
+
+/* Selection. UNSET leaves the decision to the next in the order plan, cgroup rule, default. */
+enum otp_select {
+	OTP_SELECT_UNSET = 0,
+	OTP_SELECT_YES = 1,
+	OTP_SELECT_NO = 2,
+};
+
+enum otp_capture {
+	OTP_CAPTURE_STACK = 0,  /* copy stack_bytes from the red zone up */
+	OTP_CAPTURE_FPWALK = 1, /* frame pointer walk, registers and the top 512 bytes */
+};
+
+/*
+ * How to copy an interpreter's frames: data, no code (runtime plans). start
+ * gives an address, chain leads to the first frame, every frame is copied and
+ * the link leads to the next one. All fields are opaque to a sampler without
+ * a walker.
+ */
+struct otp_walk_sub {
+	__s16 at; /* pointer at frame + at */
+	__s16 off;
+	__u16 size;
+	__s16 aux;
+	__u8 kind;
+	__u8 tag;
+	__u16 max;
+};
+
+struct otp_walk_plan {
+	__u8 start; /* ABS, TP or REG */
+	__u8 reg;
+	__u8 nchain;
+	__u8 step_kind;
+	__u8 nsub; /* 0 chain, 0 start: no walk */
+	__u8 lang;
+	__u8 root_at;
+	__u8 flags;
+	__u16 max_frames;
+	__u16 copy_len;
+	__s16 copy_off;
+	__s16 lim_a;
+	__s16 lim_b;
+	__s16 lim_scale;
+	__s32 step;
+	__s32 lim_bias;
+	__s32 chain[6];
+	__u32 stop_val;
+	__u64 base;
+	__u64 ptr_mask;
+	__u32 gen;
+	__s16 stop_off;
+	__u16 reserved2;
+	struct otp_walk_sub sub[4];
+};
+
+/* Where a thread keeps its trace context; kind 0: nowhere known. */
+struct otp_trace_plan {
+	__u8 kind;
+	__u8 nchain;
+	__u16 len; /* bytes to copy */
+	__u32 reserved;
+	__s64 tls_offset;
+	__s32 chain[4];
+};
+
+#define OTP_WALKS 2
+
+/*
+ * A process' plan. It applies only while the process is the exec that it was
+ * made for. A child without one inherits stack_bytes, capture and select of
+ * its parent's.
+ */
+struct otp_plan {
+	__u32 generation; /* not 0 */
+	__u32 stack_bytes;
+	__u64 start_ns;
+	__u64 exec_id;
+	__u8 select;  /* enum otp_select */
+	__u8 capture; /* enum otp_capture */
+	__u8 nr_walks;
+	__u8 any_exec; /* 1: holds across execs of the process (a selection by pid) */
+	__u32 reserved;
+	struct otp_trace_plan trace;
+	struct otp_walk_plan walk[OTP_WALKS];
+};
+
+struct otp_cgroup_rule {
+	__u8 select; /* enum otp_select; holds for the cgroup and all below it */
+	__u8 reserved[7];
+};
+
+/* Depth to which cgroup rules are sought upward from the task's own cgroup. */
+#define OTP_CGROUP_DEPTH 16
+
+/* What holds where neither plan nor rule says otherwise; changed live. */
+struct otp_defaults {
+	__u32 running; /* 0: count ticks as stopped */
+	__u32 stack_bytes;
+	__u32 wake_bytes;       /* wake the reader once when so much is unread */
+	__u8 select;            /* enum otp_select, never UNSET */
+	__u8 kthreads;          /* enum otp_select */
+	__u8 have_rules;        /* 0: skip the search for cgroup rules */
+	__u8 reserved;
+	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms */
+	__u32 reserved2;
+};
+
+#define OTP_CHECK(type, size) _Static_assert(sizeof(type) == (size), #type " changed its size")
+#define OTP_CHECK_AT(type, field, offset) \
+	_Static_assert(__builtin_offsetof(type, field) == (offset), #type "." #field " moved")
+
+OTP_CHECK(struct otp_ring_hdr, 8);
+OTP_CHECK(struct otp_rec, 8);
+OTP_CHECK(struct otp_sample, 112);
+OTP_CHECK_AT(struct otp_sample, time_ns, 8);
+OTP_CHECK_AT(struct otp_sample, cpu, 24);
+OTP_CHECK_AT(struct otp_sample, start_ns, 40);
+OTP_CHECK_AT(struct otp_sample, comm, 72);
+OTP_CHECK_AT(struct otp_sample, mode, 88);
+OTP_CHECK_AT(struct otp_sample, reserved, 104);
+OTP_CHECK(struct otp_section, 8);
+OTP_CHECK(struct otp_regs, 8);
+OTP_CHECK(struct otp_ustack, 8);
+OTP_CHECK(struct otp_chunk, 40);
+OTP_CHECK_AT(struct otp_chunk, addr, 24);
+OTP_CHECK(struct otp_loss, 40);
+OTP_CHECK(struct otp_cpu_counters, 512);
+OTP_CHECK_AT(struct otp_cpu_counters, skip, 64);
+OTP_CHECK_AT(struct otp_cpu_counters, lost, 128);
+OTP_CHECK(struct otp_walk_sub, 12);
+OTP_CHECK(struct otp_walk_plan, 128);
+OTP_CHECK(struct otp_trace_plan, 32);
+OTP_CHECK(struct otp_plan, 320);
+OTP_CHECK_AT(struct otp_plan, start_ns, 8);
+OTP_CHECK_AT(struct otp_plan, trace, 32);
+OTP_CHECK_AT(struct otp_plan, walk, 64);
+OTP_CHECK(struct otp_cgroup_rule, 8);
+OTP_CHECK(struct otp_defaults, 24);
+
+#endif /* OTPROF_UAPI_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One clock: CLOCK_BOOTTIME in nanoseconds, for samples, side-band, timers
+ * and deadlines. Wall-clock time exists only at the edge, in exported data.
+ * Any context; a few tens of nanoseconds.
+ */
+#ifndef OTP_BASE_CLOCK_H
+#define OTP_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define NSEC_PER_SEC  1000000000ULL
+#define NSEC_PER_MSEC 1000000ULL
+#define NSEC_PER_USEC 1000ULL
+
+static inline uint64_t clock_read_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t clock_now_ns(void)
+{
+	return clock_read_ns(CLOCK_BOOTTIME);
+}
+
+/* What to add to a boot time to get Unix time. Changes when the wall clock is set. */
+static inline uint64_t clock_unix_offset_ns(void)
+{
+	return clock_read_ns(CLOCK_REALTIME) - clock_now_ns();
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger's shared pages. Every sample that the sampler took is at any
+ * time in exactly one place: on the ring, in the engine, with the exporter
+ * for each destination, exported, unconfirmed, or lost for a reason.
+ *
+ * Each worker publishes its part in one page that the monitor owns (a memfd),
+ * so a worker that is killed leaves its counts exact. A page holds two slots
+ * and an index: the writer fills the slot that is not current, then flips the
+ * index with release order, so that a reader, or the monitor after a kill,
+ * always sees one whole state.
+ *
+ * Writers: the engine and net, each its own page, one thread. Readers: the
+ * monitor, at any time. Counts are samples unless the name says otherwise and
+ * grow for the life of the monitor; a restarted worker goes on from the page.
+ */
+#ifndef OTP_BASE_LEDGER_H
+#define OTP_BASE_LEDGER_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kmod/uapi/otprof.h"
+
+#define LEDGER_DESTINATIONS_MAX 8
+
+/*
+ * The engine. Samples below ring_pos are accounted for here and not on the
+ * ring any more: after a kill between this publication and the ring's own
+ * consumer position, the monitor moves the consumer to ring_pos.
+ * read == held + handed + sum(lost).
+ */
+struct ledger_engine {
+	uint64_t ring_pos;
+	uint64_t read;      /* samples taken over from the ring */
+	uint64_t held;      /* parked, or in the interval's profile */
+	uint64_t handed;    /* put into requests, in order of their ids; see net.received */
+	uint64_t last_id;   /* id of the last request */
+	uint64_t lost[OTP_LOSS_MAX];
+	/* Quality and cost, no part of the equation. */
+	uint64_t parked, stacks, stacks_root, cut[24];
+	uint64_t frames, frames_named, processes, cpu_ns, sideband_records, sideband_lost;
+	uint64_t intervals, ring_peak_bytes, memory_bytes;
+	char top_name[96];
+	uint64_t top_samples, top_total;
+};
+
+struct ledger_destination {
+	uint64_t exported;
+	uint64_t unconfirmed;
+	uint64_t queued;  /* in flight: waiting, or between tries */
+	uint64_t sending; /* in flight: a try is under way; unconfirmed if net dies now */
+	uint64_t lost[OTP_LOSS_MAX];
+	uint64_t requests, bytes, retries; /* requests and bytes exported */
+	char last_error[96];
+};
+
+/*
+ * net. received == exported + unconfirmed + queued + sending + sum(lost), for
+ * each destination. A request lies between the two workers, in flight, while
+ * engine.handed > net.received; the engine keeps it until net has published
+ * that it was received, and sends it again to a net that was restarted.
+ */
+struct ledger_net {
+	uint64_t received;    /* samples, cumulative */
+	uint64_t received_id; /* last request taken over */
+	uint64_t cpu_ns;
+	uint32_t destinations;
+	uint32_t reserved;
+	struct ledger_destination dest[LEDGER_DESTINATIONS_MAX];
+};
+
+#define LEDGER_PAGE(type)                                  \
+	struct type##_page {                               \
+		uint32_t magic;                            \
+		uint32_t current; /* index of the slot that holds */ \
+		struct type slot[2];                       \
+	}
+
+LEDGER_PAGE(ledger_engine);
+LEDGER_PAGE(ledger_net);
+
+#define LEDGER_MAGIC 0x6f74704cu
+
+/* Publish: work on a private copy, then this. */
+#define ledger_publish(page, copy)                                                \
+	do {                                                                      \
+		uint32_t _next = !(page)->current;                                \
+		memcpy(&(page)->slot[_next], (copy), sizeof((page)->slot[0]));    \
+		__atomic_store_n(&(page)->current, _next, __ATOMIC_RELEASE);      \
+	} while (0)
+
+/* Read a whole state; again if the writer flipped twice meanwhile (checked by the caller's second look). */
+#define ledger_read(page, copy)                                                              \
+	do {                                                                                 \
+		uint32_t _now;                                                               \
+		do {                                                                         \
+			_now = __atomic_load_n(&(page)->current, __ATOMIC_ACQUIRE);          \
+			memcpy((copy), &(page)->slot[_now & 1], sizeof((page)->slot[0]));    \
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);                             \
+		} while (_now != __atomic_load_n(&(page)->current, __ATOMIC_RELAXED));       \
+	} while (0)
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration: parsed, checked, then never changed. A reload makes a
+ * new one. config_print writes the effective one as a file that parses to the
+ * same, which is also how workers get theirs.
+ *
+ * Called by main and the monitor at start and on reload, by workers once.
+ * Errors: one line each, "FILE:LINE: section.key: what is wrong, what was
+ * expected", handed to the sink; nothing is half applied.
+ */
+#ifndef OTP_DAEMON_CONFIG_H
+#define OTP_DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "export/export.h"
+
+#define CONFIG_TARGETS_MAX   64
+#define CONFIG_RESOURCES_MAX 16
+
+enum sampler_mode { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_KMOD, SAMPLER_PERF };
+enum target_kind { TARGET_CGROUP, TARGET_PID };
+
+struct config_target {
+	enum target_kind kind;
+	bool exclude;
+	uint32_t pid;
+	char *cgroup; /* path below the cgroup2 mount, or absolute */
+};
+
+struct config_resource { char *key, *value; };
+
+struct config {
+	/* [sampler] */
+	enum sampler_mode mode;
+	uint32_t frequency_hz;   /* 20 */
+	uint32_t ring_bytes;     /* 0: sized by CPUs and rate */
+	uint32_t sideband_bytes; /* per CPU */
+	uint32_t stack_bytes;    /* 4096 */
+	uint32_t stack_max_bytes; /* 524288 */
+	uint64_t stack_rate_bytes; /* all CPUs together, a second, above the default: 64 MiB */
+	bool kernel_threads;     /* true */
+	bool hardware;           /* false */
+	char *cpus;              /* NULL: all */
+	/* [profile] */
+	uint64_t interval_ns;        /* 5 s */
+	uint32_t sample_attributes;  /* bit per enum sample_attribute */
+	uint64_t request_max_bytes;  /* 4 MiB */
+	/* [targets] */
+	struct config_target targets[CONFIG_TARGETS_MAX];
+	uint32_t nr_targets;
+	/* [exporter NAME] */
+	struct export_config exporters[LEDGER_DESTINATIONS_MAX];
+	uint32_t nr_exporters;
+	/* [resource] */
+	struct config_resource resources[CONFIG_RESOURCES_MAX];
+	uint32_t nr_resources;
+	/* [metrics] */
+	char *metrics_listen; /* NULL: off; host:port, loopback */
+	/* [daemon] */
+	char *runtime_dir;    /* /run/otprof */
+	char *engine_user, *net_user; /* otprof-engine, otprof-net */
+	uint32_t processes_max; /* process table */
+	uint32_t log_level;
+};
+
+typedef void config_error_fn(void *ctx, const char *line);
+
+/* path NULL: defaults and environment only. -EINVAL after at least one error line; -errno if unreadable. */
+int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret);
+/* From text (workers; tests): no environment. */
+int config_parse(const char *name, const char *text, size_t len, config_error_fn *error, void *ctx, struct config **ret);
+struct config *config_free(struct config *c); /* NULL */
+int config_print(const struct config *c, FILE *to);
+
+#endif

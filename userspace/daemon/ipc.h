@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Typed messages with passed descriptors between the processes, over
+ * SOCK_SEQPACKET socket pairs: one send, one message.
+ *
+ * Called by every process role, one thread each. A message is a fixed head
+ * and up to IPC_DATA_MAX bytes; larger things travel as sealed memfds.
+ * Receivers check lengths and descriptor counts; a message that breaks the
+ * rules is -EBADMSG, and the peer that sent it is treated as dead.
+ */
+#ifndef OTP_DAEMON_IPC_H
+#define OTP_DAEMON_IPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IPC_DATA_MAX 65536u
+#define IPC_FDS_MAX  4
+
+/* X(number, NAME, from -> to, "what") */
+#define IPC_MESSAGES(X)                                                                            \
+	X(1, CONFIG, "monitor to worker: sealed memfd of the effective configuration text")         \
+	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring, counters")                       \
+	X(3, SIDEBAND, "monitor to engine: struct ipc_sideband; fd: one side-band buffer")          \
+	X(4, LEDGER, "monitor to worker: fd: its ledger page")                                      \
+	X(5, PEER, "monitor to engine and net: fd: their common socket, after every restart")       \
+	X(6, KALLSYMS, "monitor to engine: fd: /proc/kallsyms, opened with the right to addresses") \
+	X(7, CAPTURE, "monitor to engine: fd: where to write a capture")                            \
+	X(8, START, "monitor to worker: everything was sent")                                       \
+	X(9, READY, "worker to monitor: the sandbox is closed")                                     \
+	X(10, STOP, "monitor to worker: finish, flush, exit")                                       \
+	X(11, RELOAD, "monitor to worker: a new configuration follows by CONFIG")                   \
+	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                 \
+	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd")                        \
+	X(22, PLAN, "engine to monitor: struct ipc_plan")                                           \
+	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
+	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
+	X(40, STATUS_WANTED, "net to monitor: u32 format; the metrics listener was asked")          \
+	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                             \
+	X(50, BEAT, "worker to monitor: alive; u64 counter")
+
+enum ipc_type {
+#define X(number, NAME, text) IPC_##NAME = number,
+	IPC_MESSAGES(X)
+#undef X
+};
+
+struct ipc_head {
+	uint32_t type; /* enum ipc_type */
+	uint32_t len;  /* of the data */
+	uint64_t tag;  /* of ASK and ANSWER: pairs them */
+};
+
+struct ipc_ring { uint64_t ring_bytes, counters_stride, period_ns; uint32_t counters_nr, reserved; };
+struct ipc_sideband { uint64_t data_bytes; };
+struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
+struct ipc_answer { int32_t err; uint32_t reserved; };
+struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
+struct ipc_request { uint64_t id, samples, len; };
+
+/* Sends whole or not at all. -EAGAIN when the peer's buffer is full, -EPIPE when it is gone. fds are borrowed. */
+int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len, const int *fds, int nr_fds);
+
+struct ipc_message {
+	struct ipc_head head;
+	int fds[IPC_FDS_MAX]; /* owned by the receiver; -1 where none */
+	uint8_t data[IPC_DATA_MAX] __attribute__((aligned(8)));
+};
+
+/* 1 and a message, 0 when the peer closed, -EAGAIN when there is none, -EBADMSG. */
+int ipc_receive(int sock, struct ipc_message *m);
+void ipc_close_fds(struct ipc_message *m); /* those that nobody took */
+
+int ipc_pair(int fds[2]); /* SEQPACKET, close-on-exec, non-blocking */
+/* A sealed memfd of these bytes; owned. */
+int ipc_memfd(const char *name, const void *data, size_t len);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Destinations: queues of encoded requests, sent by HTTP or written as files.
+ *
+ * Called by the net process, one thread, from its event loop. Each
+ * destination has its own bounded queue; a request's bytes are shared by all
+ * queues that hold it. Never blocks: HTTP runs on libcurl's multi interface,
+ * files are written in one go.
+ * Every request ends, per destination, as exported, unconfirmed or lost by a
+ * reason, and the ledger says so before the next call returns.
+ */
+#ifndef OTP_EXPORT_EXPORT_H
+#define OTP_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/ledger.h"
+
+#define EXPORT_NAME_MAX    64
+#define EXPORT_HEADERS_MAX 16
+
+struct export_config {
+	char name[EXPORT_NAME_MAX];
+	char *endpoint; /* http://, https:// (path v1development/profiles is appended to a base URL) or file:///DIR */
+	bool gzip;      /* default true */
+	bool endpoint_is_full; /* use the URL as it is */
+	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */
+	uint32_t nr_headers;
+	char *tls_ca, *tls_cert, *tls_key; /* paths, NULL: system's */
+	bool tls_insecure;
+	uint64_t timeout_ns;       /* 5 s */
+	uint64_t retry_initial_ns; /* 5 s */
+	uint64_t retry_max_ns;     /* 30 s */
+	uint64_t retry_elapsed_ns; /* 300 s */
+	uint64_t queue_bytes;      /* 32 MiB: memory a destination may hold */
+	uint32_t file_keep;        /* file://: newest files kept, 0: all */
+};
+
+/* One encoded request, shared by the queues. */
+struct export_request {
+	uint32_t refs;
+	uint32_t reserved;
+	uint64_t id;
+	uint64_t samples;
+	size_t len;
+	const void *data; /* mapped from the engine's memfd; unmapped with the last reference */
+};
+/* Maps len bytes of fd (taken over; its seals are checked); -EBADMSG if it is no sealed memfd of that size. */
+int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct export_request **ret);
+struct export_request *export_request_put(struct export_request *r); /* NULL */
+
+struct exporter;
+/* ledger: the net page's working copy, borrowed; changed() is called after every change to it. */
+int exporter_new(const struct export_config *cfgs, uint32_t n, struct ledger_net *ledger,
+		 void (*changed)(void *ctx), void *ctx, struct exporter **ret);
+struct exporter *exporter_free(struct exporter *e); /* NULL */
+/* Takes no reference of the caller's. Counts received once, and per destination queued or lost. */
+void exporter_submit(struct exporter *e, struct export_request *r);
+
+/* Event loop: descriptors to poll, how long to wait, and work to do. */
+struct pollfd;
+int exporter_pollfds(struct exporter *e, struct pollfd *fds, int max);
+int exporter_timeout_ms(const struct exporter *e); /* -1: nothing to wait for */
+void exporter_run(struct exporter *e);
+bool exporter_idle(const struct exporter *e); /* nothing in flight */
+/* Stop: retries at once, and what is left at the deadline is lost (shutdown) or unconfirmed. */
+void exporter_stop(struct exporter *e, uint64_t deadline_ns);
+
+#endif

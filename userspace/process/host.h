@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the engine may ask about the host that it profiles. The engine opens
+ * nothing itself: live, the questions go to the monitor, whose disposable
+ * opener answers them; in a replay, the capture answers.
+ *
+ * Called by process/ and symbol/ in the engine, one thread. Never blocks: the
+ * answer comes later, from the engine's main loop, or in the call itself (a
+ * replay does that, so callers must be ready for it).
+ * Every question is answered exactly once, at the latest after the opener's
+ * deadline (-ETIMEDOUT), or when the host is freed (-ECANCELED).
+ */
+#ifndef OTP_PROCESS_HOST_H
+#define OTP_PROCESS_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum host_ask {
+	HOST_OPEN_MAPPED = 1, /* the file mapped at [start, end) of pid -> fd */
+	HOST_READ_MAPS,       /* /proc/PID/maps, code only -> data */
+	HOST_READ_IDENTITY,   /* struct host_identity_text -> data */
+	HOST_READ_MEMORY,     /* len bytes at start of pid's memory -> data, maybe short */
+	HOST_SCAN,            /* all processes: struct host_scan_entry and text each -> fd of a sealed memfd */
+	HOST_ASK_NR,
+};
+
+/* Bounds of an answer: longer text is cut, and the cut is visible by its length. */
+#define HOST_MAPS_MAX     (4u << 20)
+#define HOST_IDENTITY_MAX 65536u
+#define HOST_MEMORY_MAX   65536u
+#define HOST_PATH_MAX     4096u
+
+struct host_request {
+	uint32_t kind; /* enum host_ask */
+	uint32_t pid;
+	uint64_t start; /* HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
+	uint64_t end;
+	uint64_t dev; /* as stat says it, 0: unknown */
+	uint64_t ino;
+	uint32_t len;           /* HOST_READ_MEMORY */
+	uint32_t alternate_pid; /* living process of the same container, 0: none */
+	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */
+};
+
+/*
+ * err: 0 or negative errno (-ESRCH gone, -ENOENT, -EPERM refused: no regular
+ * file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for
+ * the call.
+ */
+typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);
+
+struct host;
+struct host_ops {
+	/* 0, -EBUSY when too many questions are open (the caller asks again later). */
+	int (*ask)(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx);
+	/* Forget the answers meant for ctx; afterwards fn is not called with it. */
+	void (*cancel)(struct host *h, void *ctx);
+};
+
+struct host {
+	const struct host_ops *ops;
+};
+
+static inline int host_ask(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
+{
+	return h->ops->ask(h, req, fn, ctx);
+}
+
+static inline void host_cancel(struct host *h, void *ctx)
+{
+	h->ops->cancel(h, ctx);
+}
+
+/*
+ * Answer to HOST_READ_IDENTITY: five texts one after the other, each of the
+ * length given here, in the order of enum host_text.
+ */
+enum host_text {
+	HOST_TEXT_EXE,     /* readlink of /proc/PID/exe */
+	HOST_TEXT_CMDLINE, /* NUL-separated */
+	HOST_TEXT_CGROUP,  /* /proc/PID/cgroup as the host's cgroup namespace sees it */
+	HOST_TEXT_ENVIRON, /* only the variables of host_environ_wanted, NUL-separated */
+	HOST_TEXT_STATUS,  /* /proc/PID/status */
+	HOST_TEXT_NR,
+};
+
+struct host_identity_text {
+	uint64_t start_ns; /* boot time, cut to clock ticks as /proc/PID/stat gives it */
+	uint32_t ppid;
+	uint32_t len[HOST_TEXT_NR];
+	uint32_t reserved;
+	char text[];
+};
+
+/* HOST_SCAN: a sequence of these, 8-byte aligned; then identity, then maps text. */
+struct host_scan_entry {
+	uint32_t pid;
+	uint32_t identity_len; /* struct host_identity_text and its texts */
+	uint32_t maps_len;
+	uint32_t reserved;
+};
+
+#endif

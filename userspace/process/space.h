@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executable mappings of a process, and the files behind them.
+ *
+ * Called by the engine, one thread. A space is reference counted and, once a
+ * second holder exists, copied on write: a sample that waits for a file keeps
+ * the mappings of its own moment.
+ * Bounds: SPACE_MAPPINGS_MAX mappings a process (the oldest anonymous ones go
+ * first), counted by the table.
+ */
+#ifndef OTP_PROCESS_SPACE_H
+#define OTP_PROCESS_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/binary.h"
+
+#define SPACE_MAPPINGS_MAX 4096
+
+enum mapped_state {
+	MAPPED_NEW,     /* nobody has asked for it yet */
+	MAPPED_OPENING, /* the host was asked */
+	MAPPED_READY,   /* binary is there */
+	MAPPED_FAILED,  /* not to be had: frames are path+offset */
+};
+
+enum mapped_kind {
+	MAPPED_FILE,
+	MAPPED_ANON, /* no file: JIT or generated code */
+	MAPPED_VDSO,
+	MAPPED_MEMFD,
+	MAPPED_VSYSCALL,
+};
+
+/* A file as a mapping names it; shared by the mappings that mean the same file. */
+struct mapped_file {
+	uint32_t refs;
+	uint8_t state; /* enum mapped_state */
+	uint8_t kind;  /* enum mapped_kind */
+	uint8_t build_id_len;
+	uint8_t deleted;
+	uint8_t build_id[BINARY_BUILD_ID_MAX]; /* as the side-band gave it */
+	struct str *path;                      /* as the target sees it; owned */
+	uint64_t dev, ino;                     /* 0 where the side-band gave a build-id instead */
+	uint64_t container;                    /* cgroup id: paths mean nothing across containers */
+	struct binary *binary;                 /* READY; owned */
+	int error;                             /* FAILED: why */
+	void *waiters;                         /* the engine's parked samples */
+};
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t offset; /* in the file */
+	struct mapped_file *file; /* owned reference, never NULL */
+};
+
+struct space {
+	uint32_t refs;
+	uint32_t count;
+	uint32_t cap;
+	uint32_t generation; /* changes with every change */
+	struct mapping *maps; /* sorted, disjoint; owned */
+};
+
+struct space *space_new(void);
+struct space *space_ref(struct space *s);
+struct space *space_put(struct space *s); /* NULL */
+/* Adds a mapping; what it overlaps is cut or removed. Takes a reference to file. *slot may be replaced (copy on write). */
+int space_map(struct space **slot, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *file);
+int space_unmap(struct space **slot, uint64_t start, uint64_t end);
+const struct mapping *space_find(const struct space *s, uint64_t pc); /* borrowed; NULL if uncovered */
+
+/* Address in the file's own terms (ELF vaddr; file offset where it is no ELF). */
+uint64_t mapping_address(const struct mapping *m, uint64_t pc);
+
+struct mapped_file *mapped_file_ref(struct mapped_file *f);
+struct mapped_file *mapped_file_put(struct mapped_file *f); /* NULL */
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process table: who runs, what it maps, what it is called. Fed by the
+ * perf side-band in time order and by the host's answers; asked once per
+ * sample.
+ *
+ * Called by the engine, one thread. Bounded (struct process_limits): the
+ * longest-dead entries go first, then the least recently sampled.
+ * Ownership: table_find's answer is borrowed until the next call that changes
+ * the table; take references to space and workload to keep them.
+ * Cost: table_find is one hash lookup.
+ */
+#ifndef OTP_PROCESS_TABLE_H
+#define OTP_PROCESS_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmod/uapi/otprof.h"
+#include "process/events.h"
+#include "process/host.h"
+#include "process/space.h"
+#include "process/workload.h"
+
+struct process_limits {
+	uint32_t processes;   /* default 16384 */
+	uint32_t exited_keep_ms; /* how long an entry outlives its EXIT, default 10000 */
+	uint32_t rescans_per_second; /* bound of maps looked up again, default 50 */
+};
+
+struct process {
+	uint32_t pid, ppid;
+	uint64_t start_ns; /* 0 until a sample said it */
+	uint64_t exec_id;
+	uint64_t exec_time_ns; /* last EXEC seen */
+	uint64_t exit_time_ns; /* 0: lives */
+	uint64_t cgroup_id;
+	struct str *comm; /* of the leader; owned */
+	struct str *exe;  /* base name it was started under; owned, NULL: unknown */
+	struct space *space;       /* owned, never NULL */
+	struct workload *workload; /* owned, never NULL: a preliminary one until the identity is known */
+	bool maps_known;     /* side-band from birth or exec on, or /proc was read */
+	bool identity_known;
+	/* The engine's own, zero at birth, kept over exec only where said. */
+	uint32_t stack_bytes;   /* plan that was sent */
+	uint32_t stack_needed;  /* most that unwinding asked for lately */
+	uint32_t plan_gen;
+	uint64_t stack_seen_ns;
+};
+
+struct process_stats {
+	uint64_t processes, mappings, rescans, rescans_denied, sideband_lost, evicted, unknown_pid;
+};
+
+struct process_table;
+
+struct process_table_config {
+	struct process_limits limits;
+	struct host *host;              /* borrowed for the table's life */
+	const struct attribute *resource; /* attributes of every workload: host.name, os.type, [resource]; borrowed */
+	size_t nr_resource;
+	/* Said whenever a mapped file changed to READY or FAILED. */
+	void (*file_settled)(void *ctx, struct mapped_file *f);
+	void *ctx;
+};
+
+int table_new(const struct process_table_config *cfg, struct process_table **ret);
+struct process_table *table_free(struct process_table *t); /* NULL */
+
+/* Ask for a scan of /proc; the answers are merged under what the side-band has said since. */
+int table_scan(struct process_table *t);
+/* One side-band record, in time order with the samples. */
+void table_apply(struct process_table *t, const struct proc_event *ev);
+/*
+ * The process of this sample; created if unknown, with its /proc questions
+ * asked. A sample whose (start_ns, exec_id) does not fit the entry replaces it
+ * (pid reuse, lost EXEC). NULL only without memory.
+ */
+struct process *table_find(struct process_table *t, const struct otp_sample *s);
+struct process *table_peek(struct process_table *t, uint32_t pid); /* NULL if unknown; asks nothing */
+/*
+ * No mapping covers pc at the time of this sample: maps are read again, at
+ * most rescans_per_second. true: an answer is on its way, the sample may wait.
+ */
+bool table_uncovered(struct process_table *t, struct process *p, uint64_t pc, uint64_t time_ns);
+/* Begin to open the file, if nobody has. false: it is settled. */
+bool table_want_file(struct process_table *t, struct process *p, const struct mapping *m);
+/* Housekeeping, about once a second: forget the dead. */
+void table_tick(struct process_table *t, uint64_t now_ns);
+void table_stats(const struct process_table *t, struct process_stats *ret);
+
+#endif

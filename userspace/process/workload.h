@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A workload: what a backend calls a resource. Processes with equal
+ * attributes share one object, so comparing pointers compares workloads.
+ * Called by the engine, one thread. Reference counted.
+ */
+#ifndef OTP_PROCESS_WORKLOAD_H
+#define OTP_PROCESS_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strpool.h"
+
+#define WORKLOAD_ATTRIBUTES_MAX 20 /* receivers take 25 besides service.name */
+
+struct attribute {
+	struct str *key;
+	struct str *value;
+};
+
+struct workload {
+	uint32_t refs;
+	uint32_t id;        /* unique for the life of the engine */
+	uint32_t count;
+	uint32_t reserved;
+	uint64_t hash;
+	struct str *service; /* value of service.name, borrowed from attributes */
+	struct attribute attributes[WORKLOAD_ATTRIBUTES_MAX]; /* sorted by key; service.name first */
+};
+
+struct workload *workload_ref(struct workload *w);
+struct workload *workload_put(struct workload *w); /* NULL */
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile of one interval: stacks counted by workload and attributes, and
+ * its OTLP encoding. Everything that leaves the host has passed here.
+ *
+ * Called by the engine, one thread. Adding a sample hashes its frames and
+ * counts; names are looked up only when the interval is encoded, once per
+ * location.
+ * Bounds: struct profile_limits; a sample that does not fit is refused with
+ * -ENOSPC (the ledger's no_memory).
+ */
+#ifndef OTP_PROFILE_PROFILE_H
+#define OTP_PROFILE_PROFILE_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "process/workload.h"
+#include "symbol/symbol.h"
+#include "unwind/unwind.h"
+
+/* [profile] sample_attributes: which of these tell samples apart. One line here, one in the encoder's table. */
+#define SAMPLE_ATTRIBUTES(X)                                        \
+	X(PID, "process.pid", INT)                                  \
+	X(EXECUTABLE, "process.executable.name", STRING)            \
+	X(THREAD_NAME, "thread.name", STRING)                       \
+	X(THREAD_ID, "thread.id", INT)                              \
+	X(CPU, "cpu.logical_number", INT)
+
+enum sample_attribute {
+#define X(NAME, name, type) SAMPLE_ATTRIBUTE_##NAME,
+	SAMPLE_ATTRIBUTES(X)
+#undef X
+	SAMPLE_ATTRIBUTE_NR
+};
+
+struct profile_limits {
+	uint32_t stacks;        /* distinct stacks an interval, default 65536 */
+	uint32_t frames;        /* frames of all distinct stacks, default 1048576 */
+	size_t request_bytes;   /* [profile] request_max_bytes, default 4 MiB, before compression */
+};
+
+struct profile_config {
+	struct profile_limits limits;
+	uint32_t attributes; /* bit per enum sample_attribute */
+	uint64_t period_ns;
+	const char *scope_version; /* static */
+	struct symbolizer *symbols;            /* borrowed */
+	const struct kernel_symbols *kernel;   /* borrowed, may be NULL */
+};
+
+struct profile_sample {
+	struct workload *workload; /* borrowed; the builder takes a reference */
+	uint32_t pid, tid, cpu;
+	const char *comm; /* thread name, borrowed */
+	struct str *exe;  /* borrowed */
+	const uint64_t *kernel; /* innermost first */
+	uint32_t nr_kernel;
+	const struct unwind_stack *user; /* NULL: kernel only */
+	const char *marker; /* outermost marker frame's text in place of the stack's own, or NULL; static */
+};
+
+struct profile_builder;
+int profile_new(const struct profile_config *cfg, struct profile_builder **ret);
+struct profile_builder *profile_free(struct profile_builder *b); /* NULL */
+
+/* 0, -ENOSPC, -ENOMEM: then nothing was added. */
+int profile_add(struct profile_builder *b, const struct profile_sample *s);
+uint64_t profile_samples(const struct profile_builder *b);
+size_t profile_bytes(const struct profile_builder *b); /* memory held */
+void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel); /* reloaded; borrowed */
+/* The period of the samples from now on; only between encode and the next add. */
+void profile_set_period(struct profile_builder *b, uint64_t period_ns);
+
+/*
+ * Encodes what was added as ExportProfilesServiceRequest messages of at most
+ * request_bytes each, hands each to out, and begins a new interval. Times are
+ * Unix nanoseconds. samples: how many are in this request.
+ * out returns 0 or negative errno, which ends the encoding and is returned;
+ * what had not been handed out by then is gone (*ret_lost samples).
+ */
+typedef int profile_out_fn(void *ctx, const void *request, size_t len, uint64_t samples);
+int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns,
+		   profile_out_fn *out, void *ctx, uint64_t *ret_lost);
+
+/* What the progress line shows: the function with most samples by self, of the last encoded interval. */
+struct profile_top {
+	char name[128];
+	uint64_t samples, total;
+};
+void profile_top(const struct profile_builder *b, struct profile_top *ret);
+
+struct profile_stats {
+	uint64_t intervals, requests, bytes, stacks, locations, frames_total, frames_named;
+};
+void profile_stats(const struct profile_builder *b, struct profile_stats *ret);
+
+#endif

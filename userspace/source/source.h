@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where samples come from: one ops table for eBPF, the module and perf events.
+ * Userspace cannot tell from a record who wrote it.
+ *
+ * Called by the monitor only, which holds the privileges; the engine gets the
+ * descriptors. Nothing here reads a record.
+ * Lifetime: open, start, any number of the rest, close. Closing ends sampling
+ * and frees every program, event and map.
+ * Errors: negative errno, and one sentence in why that an operator can act on.
+ */
+#ifndef OTP_SOURCE_SOURCE_H
+#define OTP_SOURCE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmod/uapi/otprof.h"
+
+#define SOURCE_WHY 512
+
+struct source_config {
+	uint32_t frequency_hz;  /* 1 to 10000 */
+	uint32_t ring_bytes;    /* power of two; 0: by CPUs and rate */
+	uint32_t sideband_bytes; /* per CPU, power of two; 0: default 256 KiB */
+	uint32_t plans_max;     /* 0: default 8192 */
+	bool hardware;          /* cycles instead of cpu-clock: untested */
+	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
+	struct otp_defaults defaults;
+};
+
+struct source_layout { /* what a reader needs; descriptors borrowed from the source */
+	int ring_fd;
+	size_t ring_bytes;
+	int counters_fd; /* mmapable array of struct otp_cpu_counters, indexed by CPU */
+	uint32_t counters_nr; /* possible CPUs */
+	size_t counters_stride;
+	int defaults_fd;
+	uint64_t period_ns;
+};
+
+struct source;
+
+struct source_ops {
+	const char *name; /* "bpf", "kmod", "perf" */
+	/* 0 or why it cannot be used here (missing kernel feature, privilege). Changes nothing. */
+	int (*probe)(const struct source_config *cfg, char why[SOURCE_WHY]);
+	int (*open)(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY]);
+	void (*close)(struct source *s);
+	void (*layout)(const struct source *s, struct source_layout *ret);
+	/* Begin on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
+	int (*start)(struct source *s);
+	int (*stop)(struct source *s);
+	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
+	int (*set_plan)(struct source *s, uint32_t pid, const struct otp_plan *p); /* NULL p removes */
+	int (*set_cgroup)(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r); /* NULL removes */
+	/* CPUs came or went: opens events anew. ret_changed: CPUs opened or closed. */
+	int (*follow_cpus)(struct source *s, int *ret_changed);
+	/* Ticks that should have come by now, by the time that events were enabled. */
+	uint64_t (*expected_ticks)(struct source *s);
+	/* Program run time and count where the kernel measures them (kernel.bpf_stats_enabled), else 0. */
+	void (*run_time)(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs);
+};
+
+struct source {
+	const struct source_ops *ops;
+};
+
+extern const struct source_ops source_bpf;
+/* NULL-terminated, in the order that mode = auto tries. */
+extern const struct source_ops *const source_list[];
+
+/*
+ * Side-band: one dummy event per online CPU with a mapped buffer each, opened
+ * and kept mapped by the monitor (so that an engine that dies loses nothing),
+ * read by the engine.
+ */
+struct sideband;
+int sideband_open(const struct source_config *cfg, struct sideband **ret, char why[SOURCE_WHY]);
+void sideband_close(struct sideband *s);
+int sideband_follow_cpus(struct sideband *s, int *ret_changed);
+/* Per buffer: descriptor and bytes of its data area; borrowed. */
+uint32_t sideband_buffers(const struct sideband *s);
+int sideband_fd(const struct sideband *s, uint32_t i, size_t *ret_data_bytes);
+
+/* Engine side: drains mapped buffers. */
+struct sideband_reader;
+int sideband_reader_new(struct sideband_reader **ret);
+void sideband_reader_free(struct sideband_reader *r);
+int sideband_reader_add(struct sideband_reader *r, int fd, size_t data_bytes); /* takes fd over */
+/*
+ * Hands every record up to now to fn, buffer by buffer; records are borrowed
+ * for the call. Advances the tails.
+ */
+typedef void sideband_fn(void *ctx, const void *record, size_t len);
+int sideband_reader_drain(struct sideband_reader *r, sideband_fn *fn, void *ctx);
+
+#endif

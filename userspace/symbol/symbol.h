@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of addresses. A chain of resolvers, the first answer wins; adding a
+ * source of names is a file and a line in the chain. Results are cached by
+ * (binary, address), bounded, shared by all processes.
+ *
+ * Called by profile/ when a profile is encoded, one thread, off the sampling
+ * path. Never blocks. A name is never blank: binary+0xoffset at the least.
+ * Addresses are the file's own (ELF vaddr); a return address must be passed
+ * as pc - 1.
+ */
+#ifndef OTP_SYMBOL_SYMBOL_H
+#define OTP_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strpool.h"
+#include "process/binary.h"
+
+#define SYMBOL_LINES_MAX 32
+
+/* One line of a location: the innermost inlined function first. */
+struct symbol_line {
+	struct str *name;        /* readable; owned by the result's holder */
+	struct str *system_name; /* as the linker knows it, NULL: same as name */
+	struct str *file;        /* source, NULL: unknown */
+	uint32_t line;           /* 0: unknown */
+	uint32_t start_line;
+};
+
+struct symbol_result {
+	uint32_t count; /* at least 1 */
+	const char *resolver; /* name of the one that answered; static */
+	struct symbol_line lines[SYMBOL_LINES_MAX];
+};
+
+void symbol_result_done(struct symbol_result *r);
+
+struct symbol_limits {
+	uint32_t cached;      /* results, default 32768 */
+	size_t index_bytes;   /* symbol tables in memory, default 12 MiB */
+};
+
+struct symbol_stats {
+	uint64_t lookups, cache_hits, named, unnamed, index_bytes, indexes_evicted;
+};
+
+struct symbolizer;
+int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret);
+struct symbolizer *symbolizer_free(struct symbolizer *s); /* NULL */
+
+/* Always fills ret (owned by the caller). path names a file without binary. */
+void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
+		 struct symbol_result *ret);
+void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret);
+
+/*
+ * Kernel, module and BPF symbols, from the text of /proc/kallsyms. Loading
+ * keeps code symbols only. kernel_find gives the module ("vmlinux", "bpf" or
+ * the module's name), the address relative to that module's start (a kernel
+ * address itself never leaves the host) and the name.
+ */
+struct kernel_symbols;
+int kernel_symbols_load(int fd, struct kernel_symbols **ret); /* fd borrowed; -EPERM: addresses are hidden */
+struct kernel_symbols *kernel_symbols_free(struct kernel_symbols *k); /* NULL */
+
+struct kernel_symbol {
+	const char *name;   /* borrowed until the next load or free; never NULL */
+	const char *module; /* likewise */
+	uint64_t offset;    /* of the address in the module */
+	uint64_t start;     /* of the symbol in the module */
+	uint64_t module_size;
+	bool named;
+};
+void kernel_find(const struct kernel_symbols *k, uint64_t addr, struct kernel_symbol *ret);
+
+/* Readable form of a C++ or Rust name, or NULL where it is none. Caller frees. Bounded by length and time. */
+char *symbol_demangle(const char *name);
+
+#endif

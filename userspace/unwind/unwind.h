@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From registers and stack bytes to a list of return addresses.
+ *
+ * Called by the engine once per sample, one thread. Works on copies only:
+ * registers, stack bytes and file pages; nothing here touches another process.
+ * Every loop is bounded by UNWIND_FRAMES_MAX and by the bytes that are there.
+ * A stack that is cut says why (enum unwind_end) and never looks complete.
+ * Rules are cached by (binary, address), bounded by struct unwind_limits.
+ * Cost: a cached step is a hash lookup and a few loads, 50 ns or so.
+ */
+#ifndef OTP_UNWIND_UNWIND_H
+#define OTP_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmod/uapi/otprof.h"
+#include "process/space.h"
+
+#define UNWIND_FRAMES_MAX 4096
+
+/*
+ * How a stack ended. The first ones are true roots. The text is the name of
+ * the marker frame and of the metric.
+ *   X(NAME, "name", "marker")  marker NULL: a true root
+ */
+#define UNWIND_ENDS(X)                                                                     \
+	X(ROOT, "root", NULL)                     /* return address undefined in CFI */    \
+	X(ROOT_LISTED, "root_listed", NULL)       /* an entry point without such CFI */    \
+	X(NO_USER, "no_user", NULL)               /* kernel thread or worker: kernel only */ \
+	X(SHORT, "short", "[cut: stack deeper than its copy]")                             \
+	X(UNREADABLE, "unreadable", "[cut: stack not readable]")                           \
+	X(CHUNK_LOST, "chunk_lost", "[cut: stack chunk lost]")                             \
+	X(NO_RULE, "no_rule", "[cut: no unwind rule]")                                     \
+	X(NO_FILE, "no_file", "[cut: file not readable]")                                  \
+	X(UNMAPPED, "unmapped", "[cut: address not mapped]")                               \
+	X(BAD_CFI, "bad_cfi", "[cut: unwind table broken]")                                \
+	X(LOOP, "loop", "[cut: stack pointer did not advance]")                            \
+	X(DEPTH, "depth", "[cut: too many frames]")                                        \
+	X(EXEC, "exec", "[cut: inside exec]")                                              \
+	X(COMPAT, "compat", "[cut: 32-bit code]")                                          \
+	X(REGISTER, "register", "[cut: register unknown]")
+
+enum unwind_end {
+#define X(NAME, name, marker) UNWIND_##NAME,
+	UNWIND_ENDS(X)
+#undef X
+	UNWIND_END_NR
+};
+
+const char *unwind_end_name(enum unwind_end end);
+const char *unwind_end_marker(enum unwind_end end); /* NULL for a true root */
+static inline bool unwind_end_is_root(enum unwind_end end)
+{
+	return end <= UNWIND_NO_USER;
+}
+
+enum frame_flags {
+	FRAME_CALLER = 1, /* pc is a return address: look up pc - 1 */
+	FRAME_SIGNAL = 2, /* a signal trampoline */
+	FRAME_FP = 4,     /* found by a frame pointer step */
+	FRAME_SCAN = 8,   /* found by scanning the stack: a guess */
+};
+
+struct frame {
+	uint64_t pc;              /* in the process */
+	const struct mapping *map; /* borrowed from the space; NULL: uncovered */
+	uint8_t flags;
+};
+
+struct unwind_input {
+	uint16_t arch; /* enum otp_arch */
+	const struct space *space;
+	uint64_t valid;      /* bit per register */
+	const uint64_t *reg; /* DWARF numbering, as in struct otp_regs */
+	uint64_t stack_addr;
+	const uint8_t *stack; /* borrowed for the call */
+	uint32_t stack_len;
+	bool chunk_lost;     /* the copy should have gone on */
+	bool short_read;     /* the copy ends where memory did */
+};
+
+struct unwind_stack {
+	uint32_t count;
+	enum unwind_end end;
+	uint32_t stack_used;   /* bytes above stack_addr that were read */
+	uint64_t fail_pc;      /* where it was cut */
+	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first */
+};
+
+struct unwind_limits {
+	uint32_t rules; /* cached rules, default 65536 */
+};
+
+struct unwind_stats {
+	uint64_t steps, cache_hits, cache_misses, fp_steps, ends[UNWIND_END_NR];
+};
+
+struct unwinder;
+int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret);
+struct unwinder *unwinder_free(struct unwinder *u); /* NULL */
+
+/*
+ * 0: out is filled (also when cut). -EAGAIN: *ret_wait, a mapping of the
+ * space whose file is NEW or OPENING, is needed first; or, with *ret_wait
+ * NULL and out->fail_pc set, that pc is covered by no mapping. With final
+ * set it never returns -EAGAIN but cuts there.
+ */
+int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final,
+		struct unwind_stack *out, const struct mapping **ret_wait);
+
+void unwinder_stats(const struct unwinder *u, struct unwind_stats *ret);
+
+#endif

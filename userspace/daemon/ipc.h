@@ -36,6 +36,7 @@
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                           \
 	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
 	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
+	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
 	X(40, STATUS_WANTED, "net to monitor: u32 format; the metrics listener was asked")          \
 	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                             \
 	X(50, BEAT, "worker to monitor: alive; u64 counter")
@@ -45,6 +46,26 @@ enum ipc_type {
 	IPC_MESSAGES(X)
 #undef X
 };
+
+/*
+ * How a request changes hands, so that each sample is in one place whoever is
+ * killed when:
+ * - The engine publishes handed and last_id (its page) before it sends REQUEST.
+ * - net publishes received and received_id (its page) before it sends RECEIVED.
+ *   Its first message on every new socket is RECEIVED with the page's
+ *   received_id; until it comes the engine sends nothing on that socket. Then
+ *   the engine sends again what it keeps with a higher id. net drops, uncounted,
+ *   a request whose id is not above received_id.
+ * - Engine dead: the monitor gives net a new PEER. net reads the socket that it
+ *   had to its end (nothing, if it had none), then answers DRAINED. Only then
+ *   the monitor books handed - received as lost (engine_died), and held too,
+ *   and starts an engine, which goes on from the page: ids from last_id + 1,
+ *   ring from ring_pos.
+ * - net dead: the monitor books queued as lost (net_died) and sending as
+ *   unconfirmed, and gives both the new net and the engine a PEER.
+ * - STOP: the engine drains the ring, hands over and exits; net is told when
+ *   the engine has exited, reads its socket to the end, then flushes.
+ */
 
 struct ipc_head {
 	uint32_t type; /* enum ipc_type */
@@ -71,9 +92,18 @@ struct ipc_message {
 /* 1 and a message, 0 when the peer closed, -EAGAIN when there is none, -EBADMSG. */
 int ipc_receive(int sock, struct ipc_message *m);
 void ipc_close_fds(struct ipc_message *m); /* those that nobody took */
+int ipc_take_fd(struct ipc_message *m, int i); /* the caller's from now on */
+int ipc_nr_fds(const struct ipc_message *m);
+/* Exactly len bytes of data and nr_fds descriptors. */
+bool ipc_fits(const struct ipc_message *m, size_t len, int nr_fds);
 
 int ipc_pair(int fds[2]); /* SEQPACKET, close-on-exec, non-blocking */
 /* A sealed memfd of these bytes; owned. */
 int ipc_memfd(const char *name, const void *data, size_t len);
+/* The same in steps: an empty one, written by the caller, then sealed against every change. */
+int ipc_memfd_new(const char *name);
+int ipc_memfd_seal(int fd);
+/* Whole content of a sealed memfd of at most max bytes, NUL added; -EBADMSG if unsealed, -EFBIG. */
+int ipc_memfd_read(int fd, size_t max, char **ret, size_t *ret_len);
 
 #endif

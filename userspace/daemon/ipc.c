@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/ipc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/cleanup.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3, include/uapi/linux/memfd.h */
+#endif
+
+/* Room for one descriptor more than allowed, so that too many are seen and not cut off unseen. */
+#define IPC_CONTROL_FDS (IPC_FDS_MAX + 1)
+
+union ipc_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * IPC_CONTROL_FDS)];
+};
+
+int ipc_pair(int fds[2])
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0 ? -errno : 0;
+}
+
+static void control_put(struct msghdr *msg, union ipc_control *control, const int *fds, int nr_fds)
+{
+	struct cmsghdr *c = &control->align;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int) * nr_fds);
+	memcpy(CMSG_DATA(c), fds, sizeof(int) * nr_fds);
+	msg->msg_control = control;
+	msg->msg_controllen = CMSG_SPACE(sizeof(int) * nr_fds);
+}
+
+static int send_error(int err)
+{
+	switch (err) {
+	case ECONNRESET:
+	case ENOTCONN:
+		return -EPIPE;
+	case ENOBUFS:
+	case ETOOMANYREFS: /* descriptors under way; gone once the peer has read */
+		return -EAGAIN;
+	default:
+		return -err;
+	}
+}
+
+int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len, const int *fds, int nr_fds)
+{
+	struct ipc_head head = {.type = type, .len = (uint32_t)len, .tag = tag};
+	struct iovec iov[2] = {{&head, sizeof(head)}, {(void *)data, len}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = len ? 2 : 1};
+	union ipc_control control = {0};
+	ssize_t n;
+
+	if (len > IPC_DATA_MAX || nr_fds < 0 || nr_fds > IPC_FDS_MAX)
+		return -EINVAL;
+	if (nr_fds)
+		control_put(&msg, &control, fds, nr_fds);
+	do
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? send_error(errno) : 0;
+}
+
+void ipc_close_fds(struct ipc_message *m)
+{
+	for (int i = 0; i < IPC_FDS_MAX; i++) {
+		closep(&m->fds[i]);
+		m->fds[i] = -1;
+	}
+}
+
+int ipc_take_fd(struct ipc_message *m, int i)
+{
+	return steal_fd(&m->fds[i]);
+}
+
+int ipc_nr_fds(const struct ipc_message *m)
+{
+	int n = 0;
+
+	while (n < IPC_FDS_MAX && m->fds[n] >= 0)
+		n++;
+	return n;
+}
+
+bool ipc_fits(const struct ipc_message *m, size_t len, int nr_fds)
+{
+	return m->head.len == len && ipc_nr_fds(m) == nr_fds;
+}
+
+/* Takes over what was passed; too many are closed and refused. */
+static int control_take(struct msghdr *msg, struct ipc_message *m)
+{
+	int n = 0, err = 0, fd;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len < CMSG_LEN(0))
+			continue;
+		for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (n < IPC_FDS_MAX) {
+				m->fds[n++] = fd;
+			} else {
+				close(fd);
+				err = -EBADMSG;
+			}
+		}
+	}
+	return err;
+}
+
+static bool type_is_known(uint32_t type)
+{
+	switch (type) {
+#define X(number, NAME, text) case IPC_##NAME:
+		IPC_MESSAGES(X)
+#undef X
+		return true;
+	}
+	return false;
+}
+
+static bool head_is_sound(const struct ipc_message *m, const struct msghdr *msg, size_t n)
+{
+	return !(msg->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n >= sizeof(m->head) &&
+	       m->head.len == n - sizeof(m->head) && type_is_known(m->head.type);
+}
+
+int ipc_receive(int sock, struct ipc_message *m)
+{
+	struct iovec iov[2] = {{&m->head, sizeof(m->head)}, {m->data, sizeof(m->data)}};
+	union ipc_control control = {0};
+	struct msghdr msg = {
+		.msg_iov = iov, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t n;
+	int err;
+
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		m->fds[i] = -1;
+	do
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == ECONNRESET ? 0 : -errno;
+	err = control_take(&msg, m);
+	/* An empty packet is nothing that we send; like the end of the stream it ends the peer. */
+	if (n == 0 && !err) {
+		ipc_close_fds(m);
+		return 0;
+	}
+	if (err || !head_is_sound(m, &msg, (size_t)n)) {
+		ipc_close_fds(m);
+		return -EBADMSG;
+	}
+	return 1;
+}
+
+static int memfd_new(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd < 0 ? -errno : fd;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int ipc_memfd_new(const char *name)
+{
+	return memfd_new(name);
+}
+
+int ipc_memfd_seal(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0 ? -errno : 0;
+}
+
+int ipc_memfd(const char *name, const void *data, size_t len)
+{
+	_cleanup_(closep) int fd = memfd_new(name);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = write_all(fd, data, len);
+	if (!err)
+		err = ipc_memfd_seal(fd);
+	return err ? err : steal_fd(&fd);
+}
+
+static bool is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_WRITE) && (seals & F_SEAL_SHRINK);
+}
+
+/* Reads by pread from offset 0: every reader of a shared memfd begins at its start. */
+int ipc_memfd_read(int fd, size_t max, char **ret, size_t *ret_len)
+{
+	_cleanup_(freep) char *text = NULL;
+	off_t size = lseek(fd, 0, SEEK_END);
+	size_t got = 0;
+
+	if (size < 0 || !is_sealed(fd))
+		return -EBADMSG;
+	if ((uint64_t)size > max)
+		return -EFBIG;
+	text = malloc((size_t)size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (got < (size_t)size) {
+		ssize_t n = pread(fd, text + got, (size_t)size - got, (off_t)got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		got += (size_t)n;
+	}
+	text[got] = '\0';
+	*ret_len = got;
+	*ret = steal_ptr(&text);
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of otprofd. One program, told its role by argv; each role's
+ * whole life is one call that returns the exit status.
+ *
+ * Called by main only. A worker finds its socket to the monitor as
+ * ROLE_SOCKET and knows nothing else until CONFIG has come on it. Every
+ * worker dies with the monitor (by signal, and by the end of its socket).
+ */
+#ifndef OTP_DAEMON_ROLES_H
+#define OTP_DAEMON_ROLES_H
+
+struct config;
+
+#define ROLE_SOCKET 3
+
+struct monitor_options {
+	const char *config_path;  /* NULL: defaults; borrowed */
+	const char *capture_path; /* NULL: no capture; borrowed */
+};
+
+int monitor_main(struct config *c, const struct monitor_options *options); /* takes c */
+int engine_main(int sock);
+int net_main(int sock);
+int opener_main(int sock);
+int replay_main(const struct config *c, const char *file);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each process gives up before it touches anything that others control.
+ *
+ * Called once by each role: by a worker after its CONFIG has come and before
+ * it says READY, by the monitor when all that needs more rights is done. There
+ * is no way back. On failure (negative errno, already logged) the caller
+ * exits: no role runs outside its sandbox.
+ *
+ * After sandbox_engine the process can open no file and no socket, by any
+ * call; threads exist only if made before. After sandbox_net it has sockets
+ * and the files below the private root, which the monitor has built.
+ */
+#ifndef OTP_DAEMON_SANDBOX_H
+#define OTP_DAEMON_SANDBOX_H
+
+#include <sys/types.h>
+
+#include "daemon/config.h"
+
+int sandbox_engine(const struct config *c);
+int sandbox_net(const struct config *c);
+int sandbox_opener(const struct config *c);
+int sandbox_monitor(const struct config *c);
+
+/* First thing in every role: no core dump, no tracer, no new privileges, and death with the parent. */
+int sandbox_begin(void);
+
+/* The private root of net: made by netroot_build, entered by sandbox_net. */
+int netroot_build(const struct config *c);
+void netroot_path(const struct config *c, char *to, size_t size);
+
+/* The users of the workers. Missing ones become unused ids, and a log line says so once (say). */
+struct sandbox_user {
+	uid_t uid;
+	gid_t gid;
+};
+int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *ret);
+int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret);
+
+#endif

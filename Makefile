@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # otprof: build, run, check. `make help` lists the targets.
+#
+# This file is read before anything is installed, so nothing here may need a
+# tool at parse time: what asks a tool is a recursive variable.
 
 CC      ?= gcc
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 BUILD   ?= build
 VERSION := 0.1.0
+
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+SBINDIR    ?= $(PREFIX)/sbin
+SYSCONFDIR ?= /etc
+DESTDIR    ?=
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-unused-parameter
 ifdef WERROR
@@ -16,7 +25,7 @@ HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CFLAGS_  := -std=gnu11 -D_GNU_SOURCE -DOTPROF_VERSION='"$(VERSION)"' $(OPT) $(HARDEN) $(WARN) $(SANITIZE) \
 	    -I. -Iuserspace -I$(BUILD)/gen $(CFLAGS)
 PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libseccomp zlib
-LIBS     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm
+LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm
 LDFLAGS_ := -pie -Wl,-z,relro,-z,now $(SANITIZE) $(LDFLAGS)
 
 SRCS     := $(filter-out %/main.c,$(wildcard userspace/*/*.c))
@@ -27,8 +36,21 @@ SKEL     := $(BUILD)/gen/sampler.skel.h
 OBJS     := $(SRCS:%.c=$(BUILD)/obj/%.o) $(GEN_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 LIB      := $(BUILD)/libotprof.a
 
-.PHONY: all clean help
+.PHONY: all run install uninstall clean help setup-run
 all: $(BUILD)/otprofd $(BUILD)/otprof
+
+help:
+	@echo 'sudo make run     install what is needed, build, profile this host until Ctrl-C'
+	@echo '                  (RUN_SECONDS=60 ends by itself, RUN_HZ=49 sets the rate)'
+	@echo 'sudo make check   install what is needed, build, run every test; one totals line at the end'
+	@echo 'make all          build/otprofd and build/otprof'
+	@echo 'make check-unit | check-fuzz | check-golden | check-e2e | check-guest   one part of check'
+	@echo 'make lint         gcc and clang with -Werror, headers alone, include direction, SPDX, shellcheck'
+	@echo 'make bench        budgets beside what is measured here (root)'
+	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS (600)'
+	@echo 'make install      PREFIX=$(PREFIX) SYSCONFDIR=$(SYSCONFDIR) DESTDIR=; and uninstall'
+	@echo 'make clean        remove $(BUILD)/'
+	@echo 'BUILD=DIR builds elsewhere; WERROR=1 makes warnings errors.'
 
 $(BUILD)/otprofd: $(BUILD)/obj/userspace/daemon/main.o $(LIB)
 	$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
@@ -59,6 +81,23 @@ $(BUILD)/bpf/sampler.bpf.o: $(wildcard bpf/*.c bpf/*.h) kmod/uapi/otprof.h
 $(SKEL): $(BUILD)/bpf/sampler.bpf.o
 	@mkdir -p $(@D)
 	$(BPFTOOL) gen skeleton $< name sampler > $@.tmp && mv $@.tmp $@
+
+# The first rule installs what is missing; make then starts anew, because
+# what it found out while reading this file may have changed.
+setup-run:
+	@tests/setup.sh run
+run: setup-run
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all
+	@packaging/run.sh $(BUILD)
+
+install: all
+	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(SYSCONFDIR)
+	install -m 755 $(BUILD)/otprofd $(DESTDIR)$(SBINDIR)/otprofd
+	install -m 755 $(BUILD)/otprof $(DESTDIR)$(BINDIR)/otprof
+	[ -e $(DESTDIR)$(SYSCONFDIR)/otprof.conf ] || install -m 644 packaging/otprof.conf $(DESTDIR)$(SYSCONFDIR)/otprof.conf
+
+uninstall: # the configuration is the operator's and stays
+	rm -f $(DESTDIR)$(SBINDIR)/otprofd $(DESTDIR)$(BINDIR)/otprof
 
 clean:
 	rm -rf $(BUILD)

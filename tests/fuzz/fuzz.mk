@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fuzz targets: every tests/fuzz/fuzz_<name>.c with LLVMFuzzerTestOneInput, and
+# seeds in tests/fuzz/seeds/<name>/. With clang's libFuzzer where it is
+# installed; else the same targets over their seeds and fixed mutations of them.
+FUZZ_SRCS    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_NAMES   := $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%)
+FUZZ_SECONDS ?= 600
+SMOKE_SECONDS ?= 4
+
+.PHONY: fuzz check-fuzz fuzz-bins fuzz-build
+
+HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzerTestOneInput(void){return 0;}' | \
+	$(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
+
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_MAIN) $(LIB)
+	$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+fuzz-bins: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
+
+fuzz-build:
+	@if [ "$(HAVE_LIBFUZZER)" = yes ]; then \
+		$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/fuzz CC=$(CLANG) OPT="-O1 -g" \
+			SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" \
+			FUZZ_LINK=-fsanitize=fuzzer fuzz-bins; \
+	else \
+		$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
+			SANITIZE="$(SAN)" FUZZ_MAIN=$(BUILD)/asan/obj/tests/fuzz/replay.o fuzz-bins; \
+	fi
+
+fuzz: fuzz-build
+	@BUILD=$(BUILD) tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_NAMES)
+check-fuzz: fuzz-build
+	@BUILD=$(BUILD) tests/fuzz/run.sh $(SMOKE_SECONDS) $(FUZZ_NAMES)

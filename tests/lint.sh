@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# make lint: what can be said about the source without running it. Each line
+# is a fact; the exit status is 1 if one does not hold.
+set -u
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-build}
+MAKE=${MAKE:-make}
+bad=0
+mkdir -p "$BUILD/lint"
+
+fact() { # fact STATUS TEXT, with what was found in $out
+	if [ "$1" = 0 ]; then
+		echo "ok - $2"
+	else
+		bad=1
+		echo "not ok - $2"
+		head -n 30 <<<"$out" | sed 's/^/   | /'
+	fi
+}
+
+sources() { # files of ours, with these endings
+	find kmod bpf userspace proto tests packaging .ci Makefile Kbuild -type f \
+		-regextype egrep -regex ".*($1)" -not -path '*/__pycache__/*' 2>/dev/null | sort
+}
+
+compiles_with() {
+	out=$($MAKE --no-print-directory -k -j"$(nproc)" BUILD="$BUILD/lint/$1" CC="$1" WERROR=1 OPT="-O2 -g" \
+		all unit programs 2>&1 >/dev/null)
+	fact $? "$1 -Werror compiles everything"
+}
+
+# Every header compiles on its own, twice in a row.
+headers_alone() {
+	local h flags="-std=gnu11 -D_GNU_SOURCE -I. -Iuserspace -I$BUILD/lint/gcc/gen -Wall -Wextra -Wno-unused-parameter -Werror"
+	out=$(for h in $(sources '\.h' | grep -E '^(userspace|kmod/uapi)/'); do
+		# shellcheck disable=SC2086
+		printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
+			gcc $flags -fsyntax-only -x c - 2>&1 || echo "$h does not stand alone"
+	done)
+	[ -z "$out" ]
+	fact $? "every header compiles alone"
+}
+
+# The layers of userspace/: a file includes its own layer's folder and lower
+# layers only. Folders on one line do not see each other, except where the
+# second list says so: there a header is the wall between two neighbours.
+LAYERS="base
+ring process
+source unwind symbol runtime
+profile
+export hub
+daemon cli"
+NEIGHBOURS=""
+
+include_direction() {
+	out=$(sources '\.[ch]' | grep '^userspace/' | LAYERS="$LAYERS" NEIGHBOURS="$NEIGHBOURS" python3 -c '
+import os, re, sys
+rank = {f: n for n, line in enumerate(os.environ["LAYERS"].splitlines()) for f in line.split()}
+pairs = set(os.environ["NEIGHBOURS"].split())
+for path in sys.stdin.read().split():
+    folder = path.split("/")[1]
+    for number, line in enumerate(open(path), 1):
+        m = re.match(r"\s*#\s*include\s+\"([^\"]+)\"", line)
+        if not m or "/" not in m[1]:
+            continue
+        top = m[1].split("/")[0]
+        if m[1] == "kmod/uapi/otprof.h" or top == folder:
+            continue
+        where = "%s:%d: %s" % (path, number, m[1])
+        if top not in rank or folder not in rank:
+            print(where, "is in no layer")
+        elif rank[top] >= rank[folder] and folder + ">" + top not in pairs:
+            print(where, "points up or sideways")
+')
+	[ -z "$out" ]
+	fact $? "includes point down the layers only"
+}
+
+spdx_of() {
+	case $1 in
+	kmod/uapi/*) echo '(GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause' ;;
+	kmod/* | bpf/* | Kbuild) echo 'GPL-2.0-only' ;;
+	*) echo 'Apache-2.0' ;;
+	esac
+}
+
+spdx() {
+	local f
+	out=$(for f in $(sources '\.(c|h|sh|py|mk|proto)|run|Makefile|Kbuild'); do
+		head -n 3 "$f" | grep -qF "SPDX-License-Identifier: $(spdx_of "$f")" || echo "$f: not $(spdx_of "$f")"
+	done)
+	[ -z "$out" ]
+	fact $? "every file names its licence"
+}
+
+# Nothing of the machine that it was written on, and no unfinished marks.
+traces() {
+	out=$(sources '\.(c|h|sh|py|mk|proto|conf)|run|Makefile|Kbuild' | grep -v '^tests/lint\.sh$' |
+		xargs grep -nE '/(home|work|root)/[a-z]|/tmp/(build|brief)|\b(TODO|FIXME|XXX)\b' |
+		grep -vE '/home/(user|other)|/root/(\.|secret)')
+	[ -z "$out" ]
+	fact $? "no work-machine path and no unfinished mark"
+}
+
+shell() {
+	if command -v shellcheck >/dev/null; then
+		out=$(sources '\.sh|\.ci/run' | xargs shellcheck -S warning 2>&1)
+		fact $? "shellcheck finds nothing"
+	else
+		echo "skip - shellcheck: not installed"
+	fi
+}
+
+python() {
+	out=$(sources '\.py' | xargs -r python3 -c '
+import ast, sys
+for path in sys.argv[1:]:
+    try: ast.parse(open(path).read(), path)
+    except SyntaxError as e: print(e); sys.exit(1)' 2>&1)
+	fact $? "Python parses"
+}
+
+include_direction
+spdx
+traces
+shell
+python
+compiles_with gcc
+compiles_with clang
+headers_alone # needs the generated headers
+exit $bad

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs that know the truth about themselves; plain optimised builds, since
+# what they are compiled with is part of what is tested.
+PROGRAM_SRCS := $(wildcard tests/programs/*.c)
+PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
+		$(BUILD)/programs/shares-stripped $(BUILD)/programs/shares-static-pie \
+		$(BUILD)/programs/shares-static $(BUILD)/programs/short-static
+PROGRAM_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -Wextra -Wno-unused-parameter
+
+programs: $(PROGRAMS)
+
+$(BUILD)/programs/%-static: tests/programs/%.c
+	@mkdir -p $(@D)
+	gcc $(PROGRAM_CFLAGS) -static -o $@ $< -lpthread
+$(BUILD)/programs/%-static-pie: tests/programs/%.c
+	@mkdir -p $(@D)
+	gcc $(PROGRAM_CFLAGS) -fPIE -static-pie -o $@ $< -lpthread
+$(BUILD)/programs/%-stripped: $(BUILD)/programs/%
+	strip -o $@ $<
+$(BUILD)/programs/%: tests/programs/%.c
+	@mkdir -p $(@D)
+	gcc $(PROGRAM_CFLAGS) -o $@ $< -lpthread

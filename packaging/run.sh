@@ -17,7 +17,7 @@ cat >"$run/otprof.conf" <<CONF
 frequency_hz = $hz
 [exporter files]
 endpoint = file://$run/profiles
-file_keep = 24
+keep_files = 24
 [daemon]
 runtime_dir = $run/rt
 CONF

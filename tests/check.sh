@@ -9,7 +9,7 @@
 # "ok - fact", "not ok - fact" or "skip - fact: reason". A part that ends with
 # an error and without any "not ok" is one failure, and so is one that says nothing.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
 PARTS=${CHECK_PARTS:-build unit fuzz golden e2e guest}

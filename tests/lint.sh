@@ -4,7 +4,7 @@
 # make lint: what can be said about the source without running it. Each line
 # is a fact; the exit status is 1 if one does not hold.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
 bad=0

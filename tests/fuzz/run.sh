@@ -3,7 +3,7 @@
 # run.sh SECONDS NAME...: every fuzz target for so long, two at a time; one fact each.
 # What libFuzzer finds new stays in $BUILD/fuzz/corpus/NAME, what breaks in $BUILD/fuzz/crash-NAME-*.
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 seconds=$1
 shift

@@ -6,7 +6,7 @@ set -u
 accept=
 [ "$1" != --accept ] || { accept=1; shift; }
 otprofd=$(realpath "$1")
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
 bad=0 seen=0
 for capture in *.capture *.capture.gz; do
 	[ -e "$capture" ] || continue

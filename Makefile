@@ -65,13 +65,13 @@ $(BUILD)/obj/%.o: %.c | $(SKEL) $(GEN_H)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_) -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(GEN_H)
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(WARN),$(CFLAGS_)) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(BUILD)/gen
-	protoc-c -Iproto --c_out=$(BUILD)/gen $(PROTOS)
+	protoc-c -Iproto --c_out=$(BUILD)/gen $<
 
 BPF_ARCH := $(subst x86_64,x86,$(subst aarch64,arm64,$(shell uname -m)))
 $(BUILD)/bpf/sampler.bpf.o: $(wildcard bpf/*.c bpf/*.h) kmod/uapi/otprof.h

@@ -69,6 +69,7 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(GEN_H)
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(WARN),$(CFLAGS_)) -MMD -MP -c -o $@ $<
 
+.SECONDARY: $(GEN_C) $(GEN_H)
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(BUILD)/gen
 	protoc-c -Iproto --c_out=$(BUILD)/gen $<

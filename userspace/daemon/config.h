@@ -54,6 +54,7 @@ struct config {
 	/* [exporter NAME] */
 	struct export_config exporters[LEDGER_DESTINATIONS_MAX];
 	uint32_t nr_exporters;
+	bool exporter_is_default; /* nobody named one */
 	/* [resource] */
 	struct config_resource resources[CONFIG_RESOURCES_MAX];
 	uint32_t nr_resources;
@@ -67,6 +68,8 @@ struct config {
 };
 
 typedef void config_error_fn(void *ctx, const char *line);
+
+#define CONFIG_FILE_MAX (1u << 20)
 
 /* path NULL: defaults and environment only. -EINVAL after at least one error line; -errno if unreadable. */
 int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret);

@@ -13,6 +13,7 @@
 #define OTP_SYMBOL_SYMBOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/strpool.h"
@@ -62,7 +63,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret);
  * address itself never leaves the host) and the name.
  */
 struct kernel_symbols;
-int kernel_symbols_load(int fd, struct kernel_symbols **ret); /* fd borrowed; -EPERM: addresses are hidden */
+int kernel_symbols_load(int fd, struct kernel_symbols **ret); /* fd borrowed; -EPERM: addresses are hidden; -ENODATA: no code symbol */
 struct kernel_symbols *kernel_symbols_free(struct kernel_symbols *k); /* NULL */
 
 struct kernel_symbol {
@@ -73,6 +74,7 @@ struct kernel_symbol {
 	uint64_t module_size;
 	bool named;
 };
+size_t kernel_symbols_bytes(const struct kernel_symbols *k); /* memory held */
 void kernel_find(const struct kernel_symbols *k, uint64_t addr, struct kernel_symbol *ret);
 
 /* Readable form of a C++ or Rust name, or NULL where it is none. Caller frees. Bounded by length and time. */

@@ -32,6 +32,7 @@
  */
 struct ledger_engine {
 	uint64_t ring_pos;
+	uint64_t batch_end;  /* not 0: records up to here are being worked on; the next engine passes over them */
 	uint64_t read;      /* samples taken over from the ring */
 	uint64_t held;      /* parked, or in the interval's profile */
 	uint64_t handed;    /* put into requests, in order of their ids; see net.received */
@@ -41,7 +42,7 @@ struct ledger_engine {
 	uint64_t parked, stacks, stacks_root, cut[24];
 	uint64_t frames, frames_named, processes, cpu_ns, sideband_records, sideband_lost;
 	uint64_t intervals, ring_peak_bytes, memory_bytes;
-	char top_name[96];
+	char top_name[128];
 	uint64_t top_samples, top_total;
 };
 

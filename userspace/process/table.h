@@ -42,10 +42,13 @@ struct process {
 	bool maps_known;     /* side-band from birth or exec on, or /proc was read */
 	bool identity_known;
 	/* The engine's own, zero at birth, kept over exec only where said. */
-	uint32_t stack_bytes;   /* plan that was sent */
-	uint32_t stack_needed;  /* most that unwinding asked for lately */
+	uint32_t stack_bytes;   /* of the plan in force, 0: not decided yet */
+	uint32_t stack_needed;  /* most that unwinding used in this window */
+	uint32_t stack_samples; /* stacks in this window */
 	uint32_t plan_gen;
-	uint64_t stack_seen_ns;
+	uint64_t stack_seen_ns; /* begin of the window */
+	uint8_t stack_backoff;  /* windows are 2^n times longer */
+	bool stack_shrunk;      /* the last change made the copy smaller */
 };
 
 struct process_stats {

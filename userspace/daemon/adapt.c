@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/adapt.h"
+
+#include "base/cleanup.h"
+
+#define ADAPT_BACKOFF_MAX 8
+
+/* Powers of two from ADAPT_MIN_BYTES up, with a quarter to spare. */
+static uint32_t class_for(uint32_t needed, uint32_t max)
+{
+	uint32_t bytes = ADAPT_MIN_BYTES;
+
+	needed += needed / 4;
+	while (bytes < needed && bytes < max)
+		bytes *= 2;
+	return MIN(bytes, max);
+}
+
+static void begin_window(struct process *p, uint64_t now)
+{
+	p->stack_seen_ns = now;
+	p->stack_needed = 0;
+	p->stack_samples = 0;
+}
+
+static bool grow(struct process *p, const struct adapt_limits *l, const struct sample *s, uint32_t used)
+{
+	/* A sample from before the last change says nothing about the present size. */
+	if (s->head.stack_bytes < p->stack_bytes || p->stack_bytes >= l->max_bytes)
+		return false;
+	p->stack_bytes = MIN(MAX(p->stack_bytes * 2, class_for(used, l->max_bytes)), l->max_bytes);
+	if (p->stack_shrunk && p->stack_backoff < ADAPT_BACKOFF_MAX)
+		p->stack_backoff++;
+	p->stack_shrunk = false;
+	begin_window(p, s->head.time_ns);
+	return true;
+}
+
+bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct sample *s,
+		   const struct unwind_stack *out)
+{
+	uint64_t now = s->head.time_ns;
+	uint32_t target;
+
+	if (!p->stack_bytes) {
+		p->stack_bytes = MAX(s->head.stack_bytes, ADAPT_MIN_BYTES);
+		begin_window(p, now);
+	}
+	if (out->end == UNWIND_SHORT && !(s->head.mode & OTP_MODE_THROTTLE))
+		return grow(p, l, s, out->stack_used);
+	p->stack_needed = MAX(p->stack_needed, out->stack_used);
+	p->stack_samples++;
+	if (now < p->stack_seen_ns + (ADAPT_WINDOW_NS << p->stack_backoff) || p->stack_samples < ADAPT_WINDOW_SAMPLES)
+		return false;
+	target = class_for(p->stack_needed, l->max_bytes);
+	begin_window(p, now);
+	if (target >= p->stack_bytes)
+		return false;
+	/* One step a window: the deepest stack may be the one that was not seen. */
+	p->stack_bytes = MAX(p->stack_bytes / 2, target);
+	p->stack_shrunk = true;
+	return true;
+}

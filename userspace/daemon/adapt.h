@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many stack bytes to copy for a process: what unwinding it has really
+ * needed lately, no more.
+ *
+ * Called by the engine after each unwound stack, one thread. A stack that was
+ * cut for want of bytes doubles the copy at once; a window in which all
+ * stacks stayed well below halves it. A process that grew again after it was
+ * made smaller waits ever longer before the next try, so that deep stacks now
+ * and then are not cut again and again.
+ * Cost: a few comparisons.
+ */
+#ifndef OTP_DAEMON_ADAPT_H
+#define OTP_DAEMON_ADAPT_H
+
+#include "daemon/sample.h"
+#include "process/table.h"
+#include "unwind/unwind.h"
+
+#define ADAPT_MIN_BYTES 512u
+#define ADAPT_WINDOW_NS (10ULL * 1000000000)
+#define ADAPT_WINDOW_SAMPLES 16u
+
+struct adapt_limits {
+	uint32_t start_bytes; /* the default copy */
+	uint32_t max_bytes;
+};
+
+/* true: p->stack_bytes changed and the plan has to be sent. */
+bool adapt_observe(struct process *p, const struct adapt_limits *limits, const struct sample *s,
+		   const struct unwind_stack *out);
+
+#endif

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The engine's life: what it was handed, its sandbox, and the loop that drains
+ * ring and side-band, answers messages and ends intervals.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/ledger.h"
+#include "base/log.h"
+#include "daemon/capture.h"
+#include "daemon/host_live.h"
+#include "daemon/outbox.h"
+#include "daemon/pipeline.h"
+#include "daemon/roles.h"
+#include "daemon/sandbox.h"
+#include "ring/ring.h"
+#include "source/source.h"
+
+/* The ring is looked at this often; faster while it fills, D3's range. */
+#define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
+#define DRAIN_FAST_NS (50 * NSEC_PER_MSEC)
+#define BEAT_NS       NSEC_PER_SEC
+/* How long a stop waits for answers to open questions, and for net to take the last requests. */
+#define STOP_ANSWERS_NS (NSEC_PER_SEC)
+#define STOP_NET_NS     (5 * NSEC_PER_SEC)
+
+struct engine {
+	int sock; /* to the monitor */
+	int epoll;
+	struct config *config;
+	struct ring ring;
+	int ring_fd;
+	uint64_t period_ns;
+	struct sideband_reader *sideband;
+	struct ledger_engine_page *page;
+	struct ledger_engine ledger;
+	struct outbox outbox;
+	struct host_live *host;
+	struct pipeline *pipeline;
+	struct capture *capture;
+	struct batch batch;
+	struct ipc_message message;
+	const struct otp_rec *waited_for; /* head whose chunks were incomplete at the last drain */
+	uint64_t drain_every_ns, next_drain_ns, next_beat_ns, interval_end_ns, interval_start_unix_ns;
+	uint64_t beats;
+	bool started, stopping, answered;
+};
+
+static void publish(void *ctx)
+{
+	struct engine *e = ctx;
+
+	ledger_publish(e->page, &e->ledger);
+}
+
+/* --- what the monitor hands over --- */
+
+static void config_error(void *ctx, const char *line)
+{
+	log_error("%s", line);
+}
+
+static int take_config(struct engine *e, struct ipc_message *m)
+{
+	_cleanup_(freep) char *text = NULL;
+	size_t len;
+	int r;
+
+	if (!ipc_fits(m, 0, 1))
+		return -EBADMSG;
+	r = ipc_memfd_read(m->fds[0], 1 << 20, &text, &len);
+	if (r < 0 || e->started)
+		return r;
+	e->config = config_free(e->config);
+	return config_parse("configuration", text, len, config_error, NULL, &e->config);
+}
+
+static int take_ring(struct engine *e, struct ipc_message *m)
+{
+	const struct ipc_ring *info = (const void *)m->data;
+	int r;
+
+	if (m->head.len != sizeof(*info) || m->fds[0] < 0)
+		return -EBADMSG;
+	r = ring_map(&e->ring, m->fds[0], info->ring_bytes);
+	if (r < 0)
+		return r;
+	madvise((void *)(uintptr_t)e->ring.data, e->ring.size * 2, MADV_DONTDUMP);
+	e->ring_fd = ipc_take_fd(m, 0);
+	e->period_ns = info->period_ns;
+	return 0;
+}
+
+static int take_sideband(struct engine *e, struct ipc_message *m)
+{
+	const struct ipc_sideband *info = (const void *)m->data;
+
+	if (!ipc_fits(m, sizeof(*info), 1))
+		return -EBADMSG;
+	return sideband_reader_add(e->sideband, ipc_take_fd(m, 0), info->data_bytes);
+}
+
+static int take_ledger(struct engine *e, struct ipc_message *m)
+{
+	void *page;
+
+	if (!ipc_fits(m, 0, 1))
+		return -EBADMSG;
+	page = mmap(NULL, sizeof(*e->page), PROT_READ | PROT_WRITE, MAP_SHARED, m->fds[0], 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	e->page = page;
+	ledger_read(e->page, &e->ledger);
+	return 0;
+}
+
+static int take_kallsyms(struct engine *e, struct ipc_message *m)
+{
+	struct kernel_symbols *k = NULL;
+	int r;
+
+	if (!ipc_fits(m, 0, 1))
+		return -EBADMSG;
+	r = kernel_symbols_load(m->fds[0], &k);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		log_warn("kernel symbols are not readable (%s): kernel frames show as addresses in their module",
+			 strerror(-r));
+	else
+		pipeline_kernel(e->pipeline, k);
+	return 0;
+}
+
+static int take_capture(struct engine *e, struct ipc_message *m)
+{
+	if (!ipc_fits(m, 0, 1))
+		return -EBADMSG;
+	return capture_new(ipc_take_fd(m, 0), e->period_ns, &e->capture);
+}
+
+/* --- out of the pipeline --- */
+
+static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+{
+	struct engine *e = ctx;
+
+	return outbox_add(&e->outbox, request, len, samples);
+}
+
+static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
+{
+	struct engine *e = ctx;
+	struct {
+		struct ipc_plan head;
+		struct otp_plan plan;
+	} m = {.head.pid = pid, .plan = *plan};
+
+	/* A plan that does not get through costs some bytes of copying: the next window sends another. */
+	ipc_send(e->sock, IPC_PLAN, 0, &m, sizeof(m), NULL, 0);
+}
+
+static const struct pipeline_ops engine_ops = {.request = on_request, .plan = on_plan};
+
+static void on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
+{
+	struct engine *e = ctx;
+
+	e->answered = true;
+	if (e->capture)
+		capture_host_answer(e->capture, req, err, fd, data, len);
+}
+
+static int make_pipeline(struct engine *e)
+{
+	struct pipeline_config cfg = {
+		.config = e->config,
+		.period_ns = e->period_ns,
+		.ledger = &e->ledger,
+		.capture = e->capture,
+		.ops = &engine_ops,
+		.ctx = e,
+	};
+	int r = host_live_new(e->sock, on_answer, e, &e->host);
+
+	if (r < 0)
+		return r;
+	if (e->capture)
+		binary_set_page_hook(capture_file_page, e->capture);
+	cfg.host = host_live_host(e->host);
+	return pipeline_new(&cfg, &e->pipeline);
+}
+
+/* --- ring and side-band --- */
+
+/*
+ * A predecessor died inside a batch: what it had read of it is lost, and must
+ * not be tried again, or one bad sample would kill every engine after it.
+ */
+static void skip_fatal_batch(struct engine *e)
+{
+	uint64_t pos = ring_consumer(&e->ring), end = e->ledger.batch_end;
+	const struct otp_rec *rec;
+
+	if (end <= pos || end > ring_producer(&e->ring))
+		return;
+	while (ring_next(&e->ring, &pos, end, &rec) > 0) {
+		if (rec->type != OTP_REC_SAMPLE)
+			continue;
+		e->ledger.read++;
+		e->ledger.lost[OTP_LOSS_ENGINE_DIED]++;
+	}
+	e->ledger.ring_pos = end;
+	e->ledger.batch_end = 0;
+	publish(e);
+	ring_release(&e->ring, end);
+}
+
+/* Collects records up to end; returns where the batch ends. */
+static uint64_t collect(struct engine *e, uint64_t end)
+{
+	uint64_t pos = ring_consumer(&e->ring), before = pos;
+	const struct otp_rec *rec;
+	int r;
+
+	while ((r = ring_next(&e->ring, &pos, end, &rec)) > 0) {
+		r = batch_add_ring(&e->batch, rec);
+		if (r == -ENOMEM)
+			return before;
+		if (r == -EBADMSG && rec->type == OTP_REC_SAMPLE) {
+			e->ledger.read++;
+			e->ledger.lost[OTP_LOSS_BAD_RECORD]++;
+		}
+		before = pos;
+	}
+	return r == -EBADMSG ? end : pos;
+}
+
+/* A sample whose last chunks are still to come ends the batch before it, once. */
+static uint64_t settle_chunks(struct engine *e, uint64_t end)
+{
+	const struct otp_rec *head = batch_incomplete(&e->batch);
+	uint64_t start = ring_consumer(&e->ring), at;
+
+	if (!head || head == e->waited_for) {
+		e->waited_for = NULL;
+		return end;
+	}
+	e->waited_for = head;
+	at = (uint64_t)((const uint8_t *)head - e->ring.data) - OTP_RING_HDR;
+	at = start + ((at - start) & (e->ring.size - 1));
+	batch_reset(&e->batch);
+	return collect(e, at);
+}
+
+static void on_sideband(void *ctx, const void *record, size_t len)
+{
+	batch_add_sideband(&((struct engine *)ctx)->batch, record, len);
+}
+
+static void pace(struct engine *e, uint64_t used)
+{
+	e->ledger.ring_peak_bytes = MAX(e->ledger.ring_peak_bytes, used);
+	if (used > e->ring.size / 8)
+		e->drain_every_ns = MAX(e->drain_every_ns / 2, DRAIN_FAST_NS);
+	else if (used < e->ring.size / 32)
+		e->drain_every_ns = MIN(e->drain_every_ns * 2, DRAIN_SLOW_NS);
+}
+
+/* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
+static void drain(struct engine *e)
+{
+	uint64_t end = ring_producer(&e->ring), now = clock_now_ns();
+
+	pace(e, end - ring_consumer(&e->ring));
+	batch_reset(&e->batch);
+	end = settle_chunks(e, collect(e, end));
+	sideband_reader_drain(e->sideband, on_sideband, e);
+	if (!batch_count(&e->batch) && end == ring_consumer(&e->ring))
+		return;
+	e->ledger.batch_end = end;
+	publish(e);
+	if (e->capture)
+		capture_batch(e->capture, now);
+	batch_sort(&e->batch);
+	pipeline_batch(e->pipeline, &e->batch, now);
+	e->ledger.ring_pos = end;
+	e->ledger.batch_end = 0;
+	publish(e);
+	ring_release(&e->ring, end);
+}
+
+/* --- intervals --- */
+
+static void flush(struct engine *e, uint64_t now)
+{
+	uint64_t unix_now = now + clock_unix_offset_ns();
+
+	/* A wall clock set backwards must not make a profile end before it began. */
+	if (unix_now <= e->interval_start_unix_ns)
+		unix_now = e->interval_start_unix_ns + 1;
+	pipeline_flush(e->pipeline, e->interval_start_unix_ns, unix_now);
+	if (e->capture)
+		capture_flush(e->capture, now);
+	publish(e);
+	e->interval_start_unix_ns = unix_now;
+	e->interval_end_ns += e->config->interval_ns;
+	if (e->interval_end_ns <= now)
+		e->interval_end_ns = now + e->config->interval_ns;
+}
+
+static void beat(struct engine *e, uint64_t now)
+{
+	pipeline_tick(e->pipeline, now);
+	pipeline_retry(e->pipeline, now, false);
+	publish(e);
+	e->beats++;
+	ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);
+	e->next_beat_ns = now + BEAT_NS;
+}
+
+static void run_timers(struct engine *e)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now >= e->next_drain_ns) {
+		drain(e);
+		e->next_drain_ns = now + e->drain_every_ns;
+	}
+	if (e->answered && pipeline_parked(e->pipeline)) {
+		e->answered = false;
+		pipeline_retry(e->pipeline, now, false);
+		publish(e);
+	}
+	if (now >= e->interval_end_ns)
+		flush(e, now);
+	if (now >= e->next_beat_ns)
+		beat(e, now);
+	host_live_pump(e->host);
+	outbox_pump(&e->outbox);
+}
+
+/* --- messages --- */
+
+static int handle_message(struct engine *e, struct ipc_message *m)
+{
+	switch (m->head.type) {
+	case IPC_CONFIG:
+		return take_config(e, m);
+	case IPC_RING:
+		return take_ring(e, m);
+	case IPC_SIDEBAND:
+		return take_sideband(e, m);
+	case IPC_LEDGER:
+		return take_ledger(e, m);
+	case IPC_CAPTURE:
+		return take_capture(e, m);
+	case IPC_KALLSYMS:
+		if (!e->pipeline && make_pipeline(e) < 0)
+			return -ENOMEM;
+		return take_kallsyms(e, m);
+	case IPC_PEER:
+		if (!ipc_fits(m, 0, 1))
+			return -EBADMSG;
+		outbox_peer(&e->outbox, ipc_take_fd(m, 0));
+		return epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->outbox.sock,
+				 &(struct epoll_event){.events = EPOLLIN, .data.fd = e->outbox.sock}) < 0 ? -errno : 0;
+	case IPC_ANSWER:
+		host_live_answer(e->host, m);
+		return 0;
+	case IPC_START:
+		e->started = true;
+		return 0;
+	case IPC_STOP:
+		e->stopping = true;
+		return 0;
+	default:
+		return 0; /* of a newer monitor */
+	}
+}
+
+/* 0, or negative when the monitor is gone or breaks the rules. */
+static int read_monitor(struct engine *e)
+{
+	int r;
+
+	while ((r = ipc_receive(e->sock, &e->message)) == 1) {
+		r = handle_message(e, &e->message);
+		ipc_close_fds(&e->message);
+		if (r < 0)
+			return r;
+	}
+	if (r == 0)
+		return -EPIPE;
+	return r == -EAGAIN ? 0 : r;
+}
+
+static void read_net(struct engine *e)
+{
+	uint64_t id;
+	int r;
+
+	while ((r = ipc_receive(e->outbox.sock, &e->message)) == 1) {
+		if (e->message.head.type == IPC_RECEIVED && ipc_fits(&e->message, sizeof(id), 0)) {
+			memcpy(&id, e->message.data, sizeof(id));
+			outbox_received(&e->outbox, id);
+		}
+		ipc_close_fds(&e->message);
+	}
+	/* net is gone: the monitor will give another socket. Until then nothing is sent. */
+	if (r != -EAGAIN)
+		outbox_peer(&e->outbox, -1);
+}
+
+static int timeout_ms(const struct engine *e)
+{
+	uint64_t now = clock_now_ns(), next = MIN(MIN(e->next_drain_ns, e->next_beat_ns), e->interval_end_ns);
+
+	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
+}
+
+static int wait_and_read(struct engine *e, int timeout)
+{
+	struct epoll_event events[4];
+	int n = epoll_wait(e->epoll, events, ARRAY_SIZE(events), timeout);
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == e->ring_fd)
+			e->next_drain_ns = 0; /* the sampler woke us: the ring fills */
+		else if (events[i].data.fd == e->outbox.sock)
+			read_net(e);
+	}
+	return read_monitor(e);
+}
+
+/* --- start and end --- */
+
+static int watch(struct engine *e)
+{
+	struct epoll_event monitor = {.events = EPOLLIN, .data.fd = e->sock};
+	/* Edge-triggered: the ring is "readable" as soon as it holds anything, but wakes only when told. */
+	struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.fd = e->ring_fd};
+
+	if (epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->sock, &monitor) < 0 ||
+	    epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->ring_fd, &ring) < 0)
+		return -errno;
+	return 0;
+}
+
+static int receive_start(struct engine *e)
+{
+	struct pollfd p = {.fd = e->sock, .events = POLLIN};
+	int r;
+
+	while (!e->started && !e->stopping) {
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		r = read_monitor(e);
+		if (r < 0)
+			return r;
+	}
+	if (!e->config || !e->page || e->ring_fd < 0)
+		return -EBADMSG;
+	return e->pipeline ? 0 : make_pipeline(e);
+}
+
+static void begin(struct engine *e)
+{
+	uint64_t now = clock_now_ns();
+
+	e->drain_every_ns = DRAIN_SLOW_NS;
+	e->next_drain_ns = now + e->drain_every_ns;
+	e->next_beat_ns = now;
+	e->interval_end_ns = now + e->config->interval_ns;
+	e->interval_start_unix_ns = now + clock_unix_offset_ns();
+	skip_fatal_batch(e);
+	if (pipeline_scan(e->pipeline) < 0)
+		log_warn("the scan of running processes could not be asked for: they are looked up one by one");
+}
+
+/* Ring empty, every sample named or given up, the last profile with net: then the end. */
+static void finish(struct engine *e)
+{
+	uint64_t deadline = clock_now_ns() + STOP_ANSWERS_NS;
+
+	drain(e);
+	drain(e); /* a sample whose chunks were awaited */
+	while (pipeline_parked(e->pipeline) && clock_now_ns() < deadline && wait_and_read(e, 20) == 0)
+		pipeline_retry(e->pipeline, clock_now_ns(), false);
+	pipeline_retry(e->pipeline, clock_now_ns(), true);
+	flush(e, clock_now_ns());
+	pipeline_tick(e->pipeline, clock_now_ns());
+	publish(e);
+	deadline = clock_now_ns() + STOP_NET_NS;
+	while (!outbox_empty(&e->outbox) && clock_now_ns() < deadline && wait_and_read(e, 50) == 0)
+		outbox_pump(&e->outbox);
+}
+
+static void engine_done(struct engine *e)
+{
+	pipeline_free(e->pipeline);
+	host_live_free(e->host);
+	binary_set_page_hook(NULL, NULL);
+	capture_free(e->capture);
+	outbox_done(&e->outbox);
+	batch_done(&e->batch);
+	sideband_reader_free(e->sideband);
+	if (e->ring.data)
+		ring_unmap(&e->ring);
+	config_free(e->config);
+	free(e);
+}
+
+static int engine_run(struct engine *e)
+{
+	int r = receive_start(e);
+
+	if (r == 0)
+		r = watch(e);
+	if (r == 0)
+		r = sandbox_engine(e->config);
+	if (r < 0) {
+		log_error("the engine cannot start: %s", strerror(-r));
+		return 1;
+	}
+	begin(e);
+	ipc_send(e->sock, IPC_READY, 0, NULL, 0, NULL, 0);
+	while (!e->stopping) {
+		if (wait_and_read(e, timeout_ms(e)) < 0)
+			return 1; /* the monitor is gone: so is the reason to live */
+		run_timers(e);
+	}
+	finish(e);
+	return 0;
+}
+
+int engine_main(int sock)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return 1;
+	hash_seed_init();
+	e->sock = sock;
+	e->ring_fd = -1;
+	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	outbox_init(&e->outbox, &e->ledger, publish, e);
+	if (e->epoll < 0 || sideband_reader_new(&e->sideband) < 0) {
+		free(e);
+		return 1;
+	}
+	r = engine_run(e);
+	engine_done(e);
+	return r;
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/adapt.h"
+#include "daemon/capture.h"
+#include "daemon/park.h"
+#include "daemon/resource.h"
+#include "profile/profile.h"
+#include "unwind/unwind.h"
+
+/* A file or a name that does not come within this long will not come. */
+#define PARK_DEADLINE_NS (4 * NSEC_PER_SEC)
+/* A pc that no mapping covers so soon after an exec is the old program's. */
+#define EXEC_SETTLE_NS (100 * NSEC_PER_MSEC)
+
+struct pipeline {
+	const struct config *config;
+	const struct pipeline_ops *ops;
+	void *ctx;
+	struct ledger_engine *ledger;
+	struct capture *capture;
+	struct process_table *table;
+	struct unwinder *unwinder;
+	struct symbolizer *symbols;
+	struct kernel_symbols *kernel;
+	struct profile_builder *profile;
+	struct resource_set resource;
+	struct park park;
+	struct adapt_limits adapt;
+	uint32_t plan_gen;
+	bool select_by_pid;
+	bool settled; /* something that samples wait for has come */
+	struct unwind_stack stack; /* of the sample at hand; large */
+};
+
+/* What one attempt at a sample works with: the live process, or what a parked sample kept. */
+struct attempt {
+	const struct sample *s;
+	struct process *proc; /* NULL: gone */
+	struct space *space;
+	struct workload *workload;
+	struct str *exe;
+	bool final;
+	bool wants_maps; /* said by the attempt: it waits for mappings */
+};
+
+static void on_file_settled(void *ctx, struct mapped_file *f)
+{
+	((struct pipeline *)ctx)->settled = true;
+}
+
+static bool has_user_side(const struct sample *s)
+{
+	return s->reg && !(s->head.mode & SAMPLE_NO_USER_SIDE);
+}
+
+static void empty_stack(struct unwind_stack *out, enum unwind_end end)
+{
+	out->count = 0;
+	out->end = end;
+	out->stack_used = 0;
+	out->fail_pc = 0;
+}
+
+static void unwind_input(const struct attempt *a, struct unwind_input *in)
+{
+	const struct sample *s = a->s;
+
+	*in = (struct unwind_input){
+		.arch = s->head.arch,
+		.space = a->space,
+		.valid = s->valid,
+		.reg = s->reg,
+		.stack_addr = s->stack_addr,
+		.stack = s->stack,
+		.stack_len = s->stack_len,
+		.chunk_lost = s->chunk_lost,
+		/* A copy that the bound on bytes cut short is not the end of memory. */
+		.short_read = s->head.mode & OTP_MODE_SHORT && !(s->head.mode & OTP_MODE_THROTTLE),
+	};
+}
+
+/* The tick fell inside execve: registers of the old program, mappings of the new. */
+static bool inside_exec(const struct attempt *a)
+{
+	const struct process *p = a->proc;
+
+	return a->s->head.mode & OTP_MODE_KERNEL && p && p->exec_time_ns &&
+	       a->s->head.time_ns < p->exec_time_ns + EXEC_SETTLE_NS;
+}
+
+static bool may_wait(struct pipeline *p, struct attempt *a, const struct mapping *wait, uint64_t pc)
+{
+	if (!a->proc)
+		return false;
+	if (wait)
+		return table_want_file(p->table, a->proc, wait);
+	a->wants_maps = table_uncovered(p->table, a->proc, pc, a->s->head.time_ns);
+	return a->wants_maps;
+}
+
+/* 0, or -EAGAIN: the sample should wait. */
+static int unwind_sample(struct pipeline *p, struct attempt *a)
+{
+	const struct mapping *wait = NULL;
+	struct unwind_input in;
+
+	if (!has_user_side(a->s)) {
+		empty_stack(&p->stack, a->s->head.mode & OTP_MODE_COMPAT ? UNWIND_COMPAT : UNWIND_NO_USER);
+		return 0;
+	}
+	unwind_input(a, &in);
+	/* A file may be settled at once (a replay, a file that others have opened): then on. */
+	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
+		if (!wait && inside_exec(a)) {
+			empty_stack(&p->stack, UNWIND_EXEC);
+			return 0;
+		}
+		if (may_wait(p, a, wait, p->stack.fail_pc))
+			return -EAGAIN;
+		if (wait && wait->file->state != MAPPED_NEW && wait->file->state != MAPPED_OPENING)
+			continue;
+		a->final = true;
+	}
+	return 0;
+}
+
+static void count_stack(struct pipeline *p, const struct attempt *a)
+{
+	struct ledger_engine *l = p->ledger;
+
+	if (!has_user_side(a->s))
+		return;
+	l->stacks++;
+	if (unwind_end_is_root(p->stack.end))
+		l->stacks_root++;
+	else
+		l->cut[p->stack.end]++;
+}
+
+static int count_sample(struct pipeline *p, const struct attempt *a)
+{
+	const struct sample *s = a->s;
+	struct profile_sample ps = {
+		.workload = a->workload,
+		.pid = s->head.pid,
+		.tid = s->head.tid,
+		.cpu = s->head.cpu,
+		.comm = s->head.comm,
+		.exe = a->exe,
+		.kernel = s->kernel,
+		.nr_kernel = s->nr_kernel,
+		.user = has_user_side(s) || s->head.mode & OTP_MODE_COMPAT ? &p->stack : NULL,
+	};
+	int r = profile_add(p->profile, &ps);
+
+	if (r < 0) {
+		p->ledger->held--;
+		p->ledger->lost[OTP_LOSS_NO_MEMORY]++;
+	}
+	return r;
+}
+
+static void send_plan(struct pipeline *p, const struct attempt *a)
+{
+	struct otp_plan plan = {
+		.generation = ++p->plan_gen,
+		.stack_bytes = a->proc->stack_bytes,
+		.start_ns = a->s->head.start_ns,
+		.exec_id = a->s->head.exec_id,
+		/* What was sampled was selected; a plan of its own must not undo what it inherited. */
+		.select = p->select_by_pid ? OTP_SELECT_YES : OTP_SELECT_UNSET,
+	};
+
+	if (!plan.generation)
+		plan.generation = p->plan_gen = 1;
+	a->proc->plan_gen = plan.generation;
+	p->ops->plan(p->ctx, a->s->head.pid, &plan);
+}
+
+static bool same_exec(const struct process *proc, const struct sample *s)
+{
+	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
+}
+
+/* 0: the sample has found its place. -EAGAIN: it should wait. */
+static int attempt(struct pipeline *p, struct attempt *a)
+{
+	if (unwind_sample(p, a) < 0)
+		return -EAGAIN;
+	if (a->proc && !a->proc->identity_known && !a->final)
+		return -EAGAIN;
+	if (p->capture)
+		capture_sample(p->capture, a->s, a->space, p->kernel);
+	count_stack(p, a);
+	if (count_sample(p, a) == 0 && a->proc && has_user_side(a->s) && same_exec(a->proc, a->s) &&
+	    adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
+		send_plan(p, a);
+	return 0;
+}
+
+static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now_ns)
+{
+	struct process *proc = table_find(p->table, &s->head);
+	struct attempt a = {.s = s, .proc = proc};
+
+	p->ledger->read++;
+	if (!proc) {
+		p->ledger->lost[OTP_LOSS_NO_MEMORY]++;
+		return;
+	}
+	p->ledger->held++;
+	a.space = proc->space;
+	a.workload = proc->workload;
+	a.exe = proc->exe;
+	if (attempt(p, &a) == 0)
+		return;
+	if (park_add(&p->park, s, proc, now_ns + PARK_DEADLINE_NS, a.wants_maps) == 0)
+		return;
+	a.final = true;
+	attempt(p, &a);
+}
+
+static void apply_event(struct pipeline *p, struct batch *b, const struct batch_item *it)
+{
+	struct proc_event ev;
+
+	if (batch_event(b, it, &ev) < 0)
+		return;
+	p->ledger->sideband_records++;
+	if (ev.type == PROC_LOST)
+		p->ledger->sideband_lost += ev.lost;
+	if (p->capture)
+		capture_event(p->capture, batch_event_bytes(b, it), it->size);
+	table_apply(p->table, &ev);
+}
+
+static void report_batch_losses(struct pipeline *p, const struct batch *b, uint64_t now_ns)
+{
+	struct proc_event ev = {.type = PROC_LOST, .time_ns = now_ns, .lost = b->sideband_lost};
+
+	if (!b->sideband_lost)
+		return;
+	p->ledger->sideband_lost += b->sideband_lost;
+	table_apply(p->table, &ev);
+}
+
+void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
+{
+	struct sample s;
+
+	for (size_t i = 0; i < batch_count(b); i++) {
+		const struct batch_item *it = batch_item(b, i);
+
+		if (it->kind == BATCH_EVENT) {
+			apply_event(p, b, it);
+		} else if (batch_sample(b, it, &s) == 0) {
+			take_sample(p, &s, now_ns);
+		} else {
+			p->ledger->read++;
+			p->ledger->lost[OTP_LOSS_BAD_RECORD]++;
+		}
+	}
+	report_batch_losses(p, b, now_ns);
+}
+
+/* What is known of the process by now, or what was known when the sample came. */
+static void parked_attempt(struct pipeline *p, struct parked *e, struct attempt *a)
+{
+	struct process *proc = table_peek(p->table, e->sample.head.pid);
+
+	if (proc && proc->start_ns && proc->start_ns != e->sample.head.start_ns)
+		proc = NULL;
+	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
+			      .workload = e->workload, .exe = e->exe};
+	/* An exec since then gave it another identity and other mappings. */
+	if (!proc || !same_exec(proc, &e->sample))
+		return;
+	a->workload = proc->workload;
+	a->exe = proc->exe;
+	if (e->wants_maps)
+		a->space = proc->space;
+}
+
+void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all)
+{
+	struct parked **slot = &p->park.first;
+	struct attempt a;
+
+	p->settled = false;
+	while (*slot) {
+		parked_attempt(p, *slot, &a);
+		a.final = all || now_ns >= (*slot)->deadline_ns;
+		if (attempt(p, &a) == 0) {
+			park_remove(&p->park, slot);
+			continue;
+		}
+		(*slot)->wants_maps |= a.wants_maps;
+		slot = &(*slot)->next;
+	}
+}
+
+size_t pipeline_parked(const struct pipeline *p)
+{
+	return p->park.count;
+}
+
+static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+{
+	struct pipeline *p = ctx;
+
+	return p->ops->request(p->ctx, request, len, samples);
+}
+
+void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns)
+{
+	struct profile_stats stats;
+	struct profile_top top;
+	uint64_t lost = 0;
+
+	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
+	p->ledger->held -= lost;
+	p->ledger->lost[OTP_LOSS_ENCODE] += lost;
+	p->ledger->intervals++;
+	profile_stats(p->profile, &stats);
+	p->ledger->frames = stats.frames_total;
+	p->ledger->frames_named = stats.frames_named;
+	profile_top(p->profile, &top);
+	snprintf(p->ledger->top_name, sizeof(p->ledger->top_name), "%s", top.name);
+	p->ledger->top_samples = top.samples;
+	p->ledger->top_total = top.total;
+}
+
+void pipeline_tick(struct pipeline *p, uint64_t now_ns)
+{
+	struct process_stats stats;
+
+	table_tick(p->table, now_ns);
+	table_stats(p->table, &stats);
+	p->ledger->processes = stats.processes;
+	p->ledger->parked = p->park.count;
+	p->ledger->cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int pipeline_scan(struct pipeline *p)
+{
+	return table_scan(p->table);
+}
+
+void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
+{
+	kernel_symbols_free(p->kernel);
+	p->kernel = k;
+	profile_set_kernel(p->profile, k);
+}
+
+static int make_profile(struct pipeline *p, uint64_t period_ns)
+{
+	struct profile_config cfg = {
+		.limits.request_bytes = p->config->request_max_bytes,
+		.attributes = p->config->sample_attributes,
+		.period_ns = period_ns,
+		.scope_version = OTPROF_VERSION,
+		.symbols = p->symbols,
+	};
+
+	return profile_new(&cfg, &p->profile);
+}
+
+static int make_table(struct pipeline *p, struct host *host)
+{
+	struct process_table_config cfg = {
+		.limits.processes = p->config->processes_max,
+		.host = host,
+		.resource = p->resource.attributes,
+		.nr_resource = p->resource.count,
+		.file_settled = on_file_settled,
+		.ctx = p,
+	};
+
+	return table_new(&cfg, &p->table);
+}
+
+static bool selects_by_pid(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind == TARGET_PID && !c->targets[i].exclude)
+			return true;
+	return false;
+}
+
+int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->config = cfg->config;
+	p->ops = cfg->ops;
+	p->ctx = cfg->ctx;
+	p->ledger = cfg->ledger;
+	p->capture = cfg->capture;
+	p->adapt = (struct adapt_limits){.start_bytes = p->config->stack_bytes, .max_bytes = p->config->stack_max_bytes};
+	p->select_by_pid = selects_by_pid(p->config);
+	park_init(&p->park);
+	r = resource_set_new(&p->resource, p->config);
+	if (r == 0)
+		r = symbolizer_new(&(struct symbol_limits){0}, &p->symbols);
+	if (r == 0)
+		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
+	if (r == 0)
+		r = make_profile(p, cfg->period_ns);
+	if (r == 0)
+		r = make_table(p, cfg->host);
+	if (r < 0)
+		pipeline_free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+struct pipeline *pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return NULL;
+	park_done(&p->park);
+	profile_free(p->profile);
+	unwinder_free(p->unwinder);
+	table_free(p->table);
+	symbolizer_free(p->symbols);
+	kernel_symbols_free(p->kernel);
+	resource_set_done(&p->resource);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sample's way through the engine: process, unwinding, counting; at the end
+ * of an interval, names and OTLP. The same code serves the live engine and a
+ * replay: records come in as a batch, questions go to a struct host, requests
+ * go to a function.
+ *
+ * One thread. Time is an argument, so that a replay has the capture's.
+ * Every sample that enters is held (parked or counted into the interval's
+ * profile), handed out in a request, or lost for a reason, and the ledger copy
+ * says so.
+ */
+#ifndef OTP_DAEMON_PIPELINE_H
+#define OTP_DAEMON_PIPELINE_H
+
+#include "base/ledger.h"
+#include "daemon/batch.h"
+#include "daemon/config.h"
+#include "process/table.h"
+#include "symbol/symbol.h"
+
+struct pipeline;
+struct capture;
+
+struct pipeline_ops {
+	/* One encoded request of so many samples; 0, or it is lost (encode). */
+	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
+	/* A process' plan has changed. */
+	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
+};
+
+struct pipeline_config {
+	const struct config *config; /* borrowed */
+	struct host *host;           /* borrowed */
+	uint64_t period_ns;
+	struct ledger_engine *ledger; /* the working copy; borrowed */
+	struct capture *capture;      /* borrowed, NULL: none */
+	const struct pipeline_ops *ops;
+	void *ctx;
+};
+
+int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret);
+struct pipeline *pipeline_free(struct pipeline *p); /* NULL */
+
+/* Looks at all processes that exist; once, after the side-band has begun. */
+int pipeline_scan(struct pipeline *p);
+/* New kernel symbols; takes them. */
+void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k);
+
+/* Applies a sorted batch: events and samples in time order. */
+void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns);
+/* Tries parked samples again after answers came; those past their deadline go on as they are. */
+void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
+size_t pipeline_parked(const struct pipeline *p);
+/* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */
+void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns);
+/* About once a second: housekeeping, and the ledger's figures of quality and cost. */
+void pipeline_tick(struct pipeline *p, uint64_t now_ns);
+
+#endif

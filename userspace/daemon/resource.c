@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/resource.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/cleanup.h"
+
+static int add(struct resource_set *r, const char *key, const char *value)
+{
+	struct attribute *a;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(str_c(r->attributes[i].key), key) == 0)
+			return 0; /* the configuration came first and wins */
+	if (r->count == ARRAY_SIZE(r->attributes))
+		return -E2BIG;
+	a = &r->attributes[r->count];
+	a->key = str_get_c(key);
+	a->value = str_get_c(value);
+	if (!a->key || !a->value) {
+		str_put(a->key);
+		str_put(a->value);
+		return -ENOMEM;
+	}
+	r->count++;
+	return 0;
+}
+
+int resource_set_new(struct resource_set *r, const struct config *c)
+{
+	struct utsname u;
+	int err = 0;
+
+	*r = (struct resource_set){0};
+	for (uint32_t i = 0; i < c->nr_resources && err == 0; i++)
+		err = add(r, c->resources[i].key, c->resources[i].value);
+	if (err == 0)
+		err = add(r, "os.type", "linux");
+	if (err == 0 && uname(&u) == 0)
+		err = add(r, "host.name", u.nodename);
+	if (err < 0)
+		resource_set_done(r);
+	return err;
+}
+
+void resource_set_done(struct resource_set *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		str_put(r->attributes[i].key);
+		str_put(r->attributes[i].value);
+	}
+	r->count = 0;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+
+#include "daemon/adapt.h"
+
+Suite *adapt_suite(void);
+
+static const struct adapt_limits limits = {.start_bytes = 4096, .max_bytes = 65536};
+static struct unwind_stack stack;
+
+static bool observe(struct process *p, uint64_t time_ns, uint32_t copied, uint32_t used, enum unwind_end end)
+{
+	struct sample s = {.head = {.time_ns = time_ns, .stack_bytes = copied}};
+
+	stack.end = end;
+	stack.stack_used = used;
+	return adapt_observe(p, &limits, &s, &stack);
+}
+
+START_TEST(a_short_copy_doubles_at_once)
+{
+	struct process p = {0};
+
+	ck_assert(observe(&p, 1, 4096, 4096, UNWIND_SHORT));
+	ck_assert_uint_eq(p.stack_bytes, 8192);
+}
+END_TEST
+
+START_TEST(samples_from_before_the_change_do_not_double_again)
+{
+	struct process p = {0};
+
+	observe(&p, 1, 4096, 4096, UNWIND_SHORT);
+	ck_assert(!observe(&p, 2, 4096, 4096, UNWIND_SHORT));
+	ck_assert_uint_eq(p.stack_bytes, 8192);
+}
+END_TEST
+
+START_TEST(the_copy_grows_to_the_limit_and_no_further)
+{
+	struct process p = {0};
+
+	for (int i = 0; i < 20; i++)
+		observe(&p, 1, p.stack_bytes ? p.stack_bytes : 4096, p.stack_bytes, UNWIND_SHORT);
+	ck_assert_uint_eq(p.stack_bytes, limits.max_bytes);
+	ck_assert(!observe(&p, 1, 65536, 65536, UNWIND_SHORT));
+}
+END_TEST
+
+START_TEST(a_process_that_needs_little_is_copied_little)
+{
+	struct process p = {0};
+	uint64_t now = 1;
+	int changes = 0;
+
+	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 20)
+		changes += observe(&p, now, 4096, 300, UNWIND_ROOT);
+	ck_assert_uint_eq(p.stack_bytes, ADAPT_MIN_BYTES);
+	ck_assert_int_eq(changes, 3); /* 4096, 2048, 1024, 512: a step a window */
+}
+END_TEST
+
+START_TEST(one_deep_stack_in_the_window_keeps_the_size)
+{
+	struct process p = {0};
+	uint64_t now = 1;
+
+	for (int i = 0; i < 200; i++, now += ADAPT_WINDOW_NS / 20)
+		ck_assert(!observe(&p, now, 4096, i % 10 ? 300 : 3900, UNWIND_ROOT));
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+}
+END_TEST
+
+START_TEST(growing_after_shrinking_makes_the_next_window_longer)
+{
+	struct process p = {0};
+	uint64_t now = 1;
+
+	while (!observe(&p, now, 4096, 1000, UNWIND_ROOT))
+		now += ADAPT_WINDOW_NS / 20;
+	ck_assert_uint_eq(p.stack_bytes, 2048);
+	ck_assert(observe(&p, now, 2048, 2048, UNWIND_SHORT));
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+	ck_assert_uint_eq(p.stack_backoff, 1);
+}
+END_TEST
+
+START_TEST(a_copy_cut_by_the_bound_on_bytes_changes_nothing)
+{
+	struct process p = {.stack_bytes = 8192};
+	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 8192, .mode = OTP_MODE_THROTTLE}};
+
+	stack.end = UNWIND_SHORT;
+	stack.stack_used = 4096;
+	ck_assert(!adapt_observe(&p, &limits, &s, &stack));
+	ck_assert_uint_eq(p.stack_bytes, 8192);
+}
+END_TEST
+
+Suite *adapt_suite(void)
+{
+	Suite *s = suite_create("adapt");
+	TCase *t = tcase_create("adapt");
+
+	tcase_add_test(t, a_short_copy_doubles_at_once);
+	tcase_add_test(t, samples_from_before_the_change_do_not_double_again);
+	tcase_add_test(t, the_copy_grows_to_the_limit_and_no_further);
+	tcase_add_test(t, a_process_that_needs_little_is_copied_little);
+	tcase_add_test(t, one_deep_stack_in_the_window_keeps_the_size);
+	tcase_add_test(t, growing_after_shrinking_makes_the_next_window_longer);
+	tcase_add_test(t, a_copy_cut_by_the_bound_on_bytes_changes_nothing);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/host_live.h"
+
+Suite *host_live_suite(void);
+
+static struct host_live *live;
+static int monitor = -1, sock = -1;
+static struct ipc_message message;
+
+static struct {
+	int calls, err, fd;
+	char data[64];
+	size_t len;
+} got;
+
+static void on_answer(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	got.calls++;
+	got.err = err;
+	got.fd = fd;
+	got.len = len;
+	if (data)
+		memcpy(got.data, data, len < sizeof(got.data) ? len : sizeof(got.data));
+}
+
+static void setup(void)
+{
+	int pair[2];
+
+	memset(&got, 0, sizeof(got));
+	got.fd = -1;
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	sock = pair[0];
+	monitor = pair[1];
+	ck_assert_int_eq(host_live_new(sock, NULL, NULL, &live), 0);
+}
+
+static void teardown(void)
+{
+	live = host_live_free(live);
+	close(sock);
+	close(monitor);
+}
+
+static int ask(uint32_t kind, const char *path, void *ctx)
+{
+	struct host_request q = {.kind = kind, .pid = 42, .start = 0x1000, .end = 0x2000, .path = path};
+
+	return host_ask(host_live_host(live), &q, on_answer, ctx);
+}
+
+/* What the engine makes of an answer with this tag. */
+static void answer(uint64_t tag, int err, const char *text, int fd)
+{
+	struct {
+		struct ipc_answer head;
+		char text[64];
+	} a = {.head.err = err};
+
+	strcpy(a.text, text);
+	ck_assert_int_eq(ipc_send(monitor, IPC_ANSWER, tag, &a, sizeof(a.head) + strlen(text), &fd, fd >= 0), 0);
+	ck_assert_int_eq(ipc_receive(sock, &message), 1);
+	host_live_answer(live, &message);
+	ipc_close_fds(&message);
+}
+
+START_TEST(a_question_travels_whole)
+{
+	struct ipc_ask a;
+
+	ck_assert_int_eq(ask(HOST_OPEN_MAPPED, "/usr/bin/x", NULL), 0);
+	ck_assert_int_eq(ipc_receive(monitor, &message), 1);
+	ck_assert_uint_eq(message.head.type, IPC_ASK);
+	memcpy(&a, message.data, sizeof(a));
+	ck_assert_uint_eq(a.pid, 42);
+	ck_assert_uint_eq(a.path_len, 10);
+	ck_assert_uint_eq(message.head.len, sizeof(a) + 10);
+	ck_assert_int_eq(memcmp(message.data + sizeof(a), "/usr/bin/x", 10), 0);
+}
+END_TEST
+
+START_TEST(the_answer_reaches_its_asker_once)
+{
+	ask(HOST_READ_MAPS, NULL, NULL);
+	answer(1, 0, "text", -1);
+	ck_assert_int_eq(got.calls, 1);
+	ck_assert_uint_eq(got.len, 4);
+	ck_assert_int_eq(memcmp(got.data, "text", 4), 0);
+	answer(1, 0, "again", -1); /* nobody waits for it any more */
+	ck_assert_int_eq(got.calls, 1);
+}
+END_TEST
+
+START_TEST(long_text_that_comes_as_a_file_is_bytes_to_the_asker)
+{
+	int fd = ipc_memfd("maps", "long text", 9);
+
+	ask(HOST_READ_MAPS, NULL, NULL);
+	answer(1, 0, "", fd);
+	close(fd);
+	ck_assert_int_eq(got.fd, -1);
+	ck_assert_uint_eq(got.len, 9);
+	ck_assert_int_eq(memcmp(got.data, "long text", 9), 0);
+}
+END_TEST
+
+START_TEST(a_cancelled_answer_closes_its_file)
+{
+	int fd = ipc_memfd("file", "x", 1), taken;
+
+	ask(HOST_OPEN_MAPPED, "/x", &got);
+	host_cancel(host_live_host(live), &got);
+	ck_assert_int_eq(ipc_send(monitor, IPC_ANSWER, 1, &(struct ipc_answer){0}, sizeof(struct ipc_answer), &fd, 1), 0);
+	close(fd);
+	ck_assert_int_eq(ipc_receive(sock, &message), 1);
+	taken = message.fds[0];
+	host_live_answer(live, &message);
+	ipc_close_fds(&message);
+	ck_assert_int_eq(got.calls, 0);
+	ck_assert_int_eq(fcntl(taken, F_GETFD), -1);
+}
+END_TEST
+
+START_TEST(questions_beyond_the_window_wait_their_turn)
+{
+	int sent = 0;
+
+	for (int i = 0; i < HOST_LIVE_WINDOW + 5; i++)
+		ck_assert_int_eq(ask(HOST_READ_MAPS, NULL, NULL), 0);
+	while (ipc_receive(monitor, &message) == 1)
+		sent++;
+	ck_assert_int_eq(sent, HOST_LIVE_WINDOW);
+	ck_assert_uint_eq(host_live_open(live), HOST_LIVE_WINDOW + 5);
+	answer(1, -ESRCH, "", -1);
+	ck_assert_int_eq(got.err, -ESRCH);
+	ck_assert_int_eq(ipc_receive(monitor, &message), 1);
+}
+END_TEST
+
+START_TEST(too_many_questions_are_refused)
+{
+	int r = 0;
+
+	for (int i = 0; i < HOST_LIVE_QUEUE + HOST_LIVE_WINDOW + 1 && r == 0; i++)
+		r = ask(HOST_READ_MAPS, NULL, NULL);
+	ck_assert_int_eq(r, -EBUSY);
+}
+END_TEST
+
+START_TEST(freeing_answers_what_is_open)
+{
+	ask(HOST_READ_MAPS, NULL, NULL);
+	live = host_live_free(live);
+	ck_assert_int_eq(got.calls, 1);
+	ck_assert_int_eq(got.err, -ECANCELED);
+}
+END_TEST
+
+START_TEST(a_path_too_long_is_refused)
+{
+	char path[HOST_PATH_MAX + 1];
+
+	memset(path, 'a', sizeof(path));
+	path[HOST_PATH_MAX] = '\0';
+	ck_assert_int_eq(ask(HOST_OPEN_MAPPED, path, NULL), -ENAMETOOLONG);
+}
+END_TEST
+
+Suite *host_live_suite(void)
+{
+	Suite *s = suite_create("host_live");
+	TCase *t = tcase_create("host_live");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_question_travels_whole);
+	tcase_add_test(t, the_answer_reaches_its_asker_once);
+	tcase_add_test(t, long_text_that_comes_as_a_file_is_bytes_to_the_asker);
+	tcase_add_test(t, a_cancelled_answer_closes_its_file);
+	tcase_add_test(t, questions_beyond_the_window_wait_their_turn);
+	tcase_add_test(t, too_many_questions_are_refused);
+	tcase_add_test(t, freeing_answers_what_is_open);
+	tcase_add_test(t, a_path_too_long_is_refused);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong on real hosts: each a clear message or a counted loss, and
+nothing else stops."""
+import os
+import subprocess
+import time
+
+import lib
+
+TIMEOUT = 20
+
+
+def refused(d, words, what, code=None):
+    """otprofd ends by itself, soon, with a line on stderr that has these words."""
+    try:
+        p = subprocess.run(d.argv, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as e:
+        lib.ok(False, "%s: refused at start (it runs on) %s" % (what, (e.stderr or b"")[-300:]))
+        return
+    hit = [line for line in p.stderr.splitlines() if all(w.lower() in line.lower() for w in words)]
+    lib.ok(p.returncode != 0 and hit, "%s: refused with a line that says why: %s" % (
+        what, hit[0][:200] if hit else "%s %s" % (p.returncode, p.stderr[-400:])))
+
+
+# Configuration: FILE:LINE: section.key: what is wrong, what was expected.
+
+BAD_CONFIGS = (
+    ("[sampler]\nfrequency_hz = fast\n", 2, "sampler.frequency_hz"),
+    ("[sampler]\nfrequency_hz = 0\n", 2, "sampler.frequency_hz"),
+    ("[sampler]\nfrequenzy_hz = 20\n", 2, "frequency_hz"),
+    ("[smapler]\nfrequency_hz = 20\n", None, "smapler"),
+    ("[exporter x]\nendpoint = gopher://nowhere\n", 2, "endpoint"),
+    ("[exporter x]\nendpoint = http://127.0.0.1:4318\ntimeout = 5\n", 3, "timeout"),
+    ("[profile]\ninterval = -5s\n", 2, "profile.interval"),
+    ("\n[metrics]\nlisten = 0.0.0.0:9464\n", 3, "metrics.listen"),
+)
+
+
+def bad_configuration():
+    path = os.path.join(lib.scratch(), "bad.conf")
+    for text, line, word in BAD_CONFIGS:
+        with open(path, "w") as f:
+            f.write(text)
+        p = subprocess.run([lib.OTPROFD, "-t", "-f", path], capture_output=True, text=True, timeout=TIMEOUT)
+        place = "%s:%s:" % (path, line if line else "")
+        hit = [m for m in p.stderr.splitlines() if place.rstrip(":") in m and word in m]
+        lib.ok(p.returncode != 0 and hit, "configuration %r: %s" % (
+            text.splitlines()[-1], hit[0].replace(path, "FILE") if hit else p.stderr))
+    p = subprocess.run([lib.OTPROFD, "-t", "-f", path + ".gone"], capture_output=True, text=True, timeout=TIMEOUT)
+    lib.ok(p.returncode != 0 and "bad.conf.gone" in p.stderr, "an unreadable file is named: " + p.stderr.strip())
+
+
+def effective_configuration():
+    """What -n prints parses to the same again."""
+    d = lib.Otprofd(daemon=False)
+    one = subprocess.run([lib.OTPROFD, "-n", "-f", d.conf], capture_output=True, text=True, timeout=TIMEOUT)
+    again = os.path.join(d.dir, "again.conf")
+    with open(again, "w") as f:
+        f.write(one.stdout)
+    two = subprocess.run([lib.OTPROFD, "-n", "-f", again], capture_output=True, text=True, timeout=TIMEOUT)
+    lib.ok(one.returncode == 0 and one.stdout and one.stdout == two.stdout, "the effective configuration reparses to itself")
+
+
+# What the kernel or its operator withholds.
+
+def missing_btf():
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        lib.note("this kernel has no BTF at all")
+    hide = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+            'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"]
+    refused(lib.Otprofd(daemon=False, argv_prefix=hide, sampler={"mode": "bpf"}), ["BTF"], "no BTF")
+
+
+def missing_capability():
+    drop = ["setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin", "--inh-caps", "-all", "--"]
+    refused(lib.Otprofd(daemon=False, argv_prefix=drop), ["CAP_"], "no CAP_BPF, CAP_PERFMON")
+
+
+def paranoid():
+    """Without CAP_SYS_ADMIN: Debian's own level 3 refuses it, other kernels do not."""
+    drop = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-all", "--"]
+    d = lib.Otprofd(daemon=False, argv_prefix=drop)
+    try:
+        d.start()
+    except RuntimeError:
+        text = d.log_text()
+        lib.ok("perf_event_paranoid" in text or "CAP_SYS_ADMIN" in text,
+               "no CAP_SYS_ADMIN: the message names what withholds it: " + text[-300:].strip())
+        return
+    lib.ok(d.status()["ledger"] is not None, "no CAP_SYS_ADMIN: it samples all the same on this kernel")
+    lib.check_ledger(d.stop(), "no CAP_SYS_ADMIN", stopped=True)
+
+
+def own_pid_namespace():
+    apart = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    refused(lib.Otprofd(daemon=False, argv_prefix=apart), ["pid namespace"], "a pid namespace of its own")
+
+
+def second_daemon():
+    d = lib.Otprofd()
+    twin = lib.Otprofd(daemon=False)
+    twin.argv = d.argv
+    refused(twin, [d.runtime], "a second daemon in the same directory")
+    lib.ok(d.status() is not None, "a second daemon: the first is not disturbed")
+    d.stop()
+
+
+# What the destination does.
+
+def unreachable():
+    busy = lib.program("shares", 8, stdout=subprocess.DEVNULL)
+    d = lib.Otprofd(hz=499, exporters={
+        "away": {"endpoint": "http://127.0.0.1:9", "retry_initial": "100ms", "retry_max": "200ms", "retry_max_elapsed": "1s"},
+        "files": {"endpoint": "file://FILES"}})
+    time.sleep(6)
+    dest = d.status()["ledger"]["destinations"]
+    lib.ok(dest["away"]["lost"].get("retry_expired", 0) > 0,
+           "unreachable endpoint: a counted loss (%s)" % {k: v for k, v in dest["away"]["lost"].items() if v})
+    lib.ok(dest["files"]["exported"] > 0, "unreachable endpoint: the other destination goes on")
+    lib.ok("away" in d.log_text(), "unreachable endpoint: the log names it")
+    began = time.monotonic()
+    last = d.stop()
+    lib.ok(time.monotonic() - began < 15, "unreachable endpoint: it stops in time (%.1f s)" % (time.monotonic() - began))
+    lib.check_ledger(last, "unreachable endpoint", stopped=True)
+    lib.end(busy)
+
+
+def full_disk():
+    small = os.path.join(lib.scratch(), "small")
+    os.mkdir(small)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k,mode=777", "none", small], capture_output=True, text=True)
+    if made.returncode:
+        lib.skip("full disk at the file destination", made.stderr.strip())
+        return
+    lib.at_end(subprocess.run, ["umount", "-l", small])
+    busy = lib.program("shares", 8, stdout=subprocess.DEVNULL)
+    d = lib.Otprofd(hz=499, interval="300ms", exporters={
+        "small": {"endpoint": "file://" + small}, "files": {"endpoint": "file://FILES"}})
+    time.sleep(5)
+    dest = d.status()["ledger"]["destinations"]
+    lib.ok(dest["small"]["lost"].get("write", 0) > 0, "full disk: a counted loss (%s samples)" % dest["small"]["lost"].get("write"))
+    lib.ok(dest["files"]["exported"] > 0 and not dest["files"]["lost"].get("write"), "full disk: the other destination goes on")
+    last = d.stop()
+    lib.check_ledger(last, "full disk", stopped=True)
+    half = [f for f in lib.profile_files(small) if not os.path.getsize(f)]
+    lib.ok(not half and sum(s.count for s in lib.samples(small)) == last["ledger"]["exported"]["small"],
+           "full disk: files that are there are whole")
+    lib.end(busy)
+
+
+bad_configuration()
+effective_configuration()
+missing_btf()
+missing_capability()
+paranoid()
+own_pid_namespace()
+second_daemon()
+unreachable()
+full_disk()
+lib.finish()

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger is exact: against the kernel's own counters, against the samples
+counted at the destination, when the ring overflows, when workers are killed
+at random moments, and nothing stays behind when the monitor is killed.
+KILLS sets how many times workers are killed (default 16)."""
+import glob
+import os
+import random
+import signal
+import time
+
+import lib
+
+KILLS = int(os.environ.get("KILLS", "16"))
+
+
+def sandwich(d, what):
+    """Counters grow while they are read, so the kernel's lie between two of ours."""
+    first = d.status()["ledger"]
+    kernel = lib.kernel_counters(d.pid)
+    second = d.status()["ledger"]
+    if not lib.ok(kernel is not None, "%s: bpftool shows the sampler's counters" % what):
+        return
+    lib.ok(first["taken"] <= kernel["taken"] <= second["taken"],
+           "%s: taken is the kernel's (%d <= %d <= %d)" % (what, first["taken"], kernel["taken"], second["taken"]))
+    lib.ok(kernel["taken"] == kernel["put"] + kernel["lost"], "%s: taken = put + lost in the kernel" % what)
+    lib.ok(kernel["ticks"] == kernel["taken"] + sum(kernel[k] for k in lib.SKIP_FIELDS),
+           "%s: ticks = taken + skipped in the kernel" % what)
+
+
+def at_destination(d):
+    return sum(s.count for s in lib.samples(d.files))
+
+
+def load():
+    return [lib.program("shares", 600, stdout=lib.subprocess.DEVNULL), lib.program("kernelio", 600),
+            lib.program("depth", 400, 600, 200, stdout=lib.subprocess.DEVNULL)]
+
+
+def plain():
+    d = lib.Otprofd(hz=499)
+    time.sleep(3)
+    sandwich(d, "plain")
+    for _ in range(50):
+        wrong = lib.imbalance(d.status())
+        if wrong:
+            break
+        time.sleep(0.02)
+    lib.ok(not wrong, "plain: it balances at any of 50 moments %s" % wrong)
+    last = d.stop()
+    lib.check_ledger(last, "plain", stopped=True)
+    lib.ok(at_destination(d) == last["ledger"]["exported"]["files"], "plain: the files hold what was exported")
+
+
+def two_destinations():
+    """One of them refuses everything: the equation holds for each by itself."""
+    sink = lib.Sink(status=400)
+    d = lib.Otprofd(hz=499, exporters={"bad": {"endpoint": sink.url}, "good": {"endpoint": "file://FILES"}})
+    time.sleep(3)
+    last = d.stop()
+    lib.check_ledger(last, "two destinations", stopped=True)
+    dest = last["ledger"]["destinations"]
+    lib.ok(dest["bad"]["lost"].get("rejected", 0) > 0 and not dest["bad"]["exported"],
+           "two destinations: what one refuses is lost there (rejected %s)" % dest["bad"]["lost"].get("rejected"))
+    lib.ok(dest["good"]["exported"] > 0 and not dest["good"]["lost"].get("rejected"),
+           "two destinations: and not at the other")
+    lib.ok(at_destination(d) == dest["good"]["exported"], "two destinations: the files hold what was exported")
+
+
+def overflow():
+    """The smallest ring, the highest rate, and an engine that is stopped for a while."""
+    d = lib.Otprofd(hz=4999, sampler={"ring_size": "64K", "stack_bytes": "32K"})
+    time.sleep(1)
+    engine = d.worker("engine")
+    os.kill(engine, signal.SIGSTOP)
+    time.sleep(1)
+    os.kill(engine, signal.SIGCONT)
+    time.sleep(2)
+    sandwich(d, "overflow")
+    last = d.stop()
+    lost = last["ledger"]["lost"].get("ring_full", 0)
+    lib.ok(lost > 0, "overflow: the ring was full (%d samples)" % lost)
+    lib.check_ledger(last, "overflow", stopped=True)
+    lib.ok(at_destination(d) == last["ledger"]["exported"]["files"], "overflow: the files hold what was exported")
+
+
+def kills():
+    seed = int(os.environ.get("SEED", time.time_ns() % 100000))
+    chance = random.Random(seed)
+    d = lib.Otprofd(hz=997, interval="200ms")
+    killed, wrong = {"engine": 0, "net": 0}, ""
+    deadline = time.monotonic() + 20 + 2 * KILLS
+    while sum(killed.values()) < KILLS and time.monotonic() < deadline:
+        time.sleep(chance.uniform(0.05, 0.6))
+        role = chance.choice(("engine", "net"))
+        pid = d.worker(role)
+        if not pid or not lib.alive(pid):
+            continue
+        os.kill(pid, signal.SIGKILL)
+        killed[role] += 1
+        status = d.status()
+        wrong = wrong or (status and lib.imbalance(status))
+    lib.ok(sum(killed.values()) == KILLS, "kills: %(engine)d of the engine, %(net)d of net" % killed)
+    lib.ok(not wrong, "kills: it balances right after each (seed %d) %s" % (seed, wrong))
+    back = lib.wait_for(lambda: all(w["pid"] and lib.alive(w["pid"]) for w in d.status()["workers"].values()), 40, 0.2)
+    lib.ok(back, "kills: the workers came back")
+    before = d.status()["ledger"]["exported"]["files"]
+    lib.ok(lib.wait_for(lambda: d.status()["ledger"]["exported"]["files"] > before, 10, 0.2), "kills: samples arrive again")
+    sandwich(d, "kills")
+    last = d.stop()
+    lib.check_ledger(last, "kills", stopped=True)
+    counted, dest = at_destination(d), last["ledger"]["destinations"]["files"]
+    lib.ok(dest["exported"] <= counted <= dest["exported"] + dest["unconfirmed"],
+           "kills: the files hold what was exported, and perhaps what is unconfirmed (%d <= %d <= %d)" %
+           (dest["exported"], counted, dest["exported"] + dest["unconfirmed"]))
+    share = sum(dest["lost"].values()) / max(last["ledger"]["taken"], 1)
+    lib.note("kills: %.2f %% of the samples were lost to %d kills: %s" %
+             (100 * share, KILLS, {k: v for k, v in dest["lost"].items() if v}))
+
+
+def monitor_killed():
+    d = lib.Otprofd(hz=97)
+    time.sleep(1)
+    programs = lib.fdinfo(d.pid, "prog_id")
+    status = d.status()
+    workers = [w["pid"] for w in status["workers"].values()]
+    children = descendants(d.pid)
+    lib.ok(programs and not lib.programs_left(programs) ^ programs, "monitor killed: bpftool saw its %d programs" % len(programs))
+    os.kill(d.pid, signal.SIGKILL)
+    d.process.wait()
+    gone = lib.wait_for(lambda: not any(lib.alive(p) for p in set(workers) | children), 5)
+    lib.ok(gone, "monitor killed: the workers end by themselves")
+    lib.ok(lib.wait_for(lambda: not lib.programs_left(programs), 5), "monitor killed: no BPF program stays")
+    d.start()
+    lib.ok(d.status()["pid"] == d.pid, "monitor killed: a new one starts in the same directory")
+    lib.check_ledger(d.stop(), "after the monitor was killed", stopped=True)
+
+
+def descendants(pid):
+    out = set()
+    for path in glob.glob("/proc/%d/task/*/children" % pid):
+        try:
+            with open(path) as f:
+                children = {int(c) for c in f.read().split()}
+        except OSError:
+            continue
+        for child in children:
+            out |= {child} | descendants(child)
+    return out
+
+
+running = load()
+plain()
+two_destinations()
+overflow()
+kills()
+monitor_killed()
+for p in running:
+    lib.end(p)
+lib.finish()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests as a receiver gets them over HTTP: no breach of the data model, in
+order, times right, and as many samples as the ledger says."""
+import time
+
+import lib
+
+sink = lib.Sink()
+d = lib.Otprofd(hz=97, exporters={"sink": {"endpoint": sink.url}})
+began = time.time_ns()
+for args in (("shares", 4), ("kernelio", 4), ("short", 50), ("depth", 200, 2, 200)):
+    lib.program(*args, stdout=lib.subprocess.DEVNULL)
+time.sleep(6)
+counters_before = d.status()["ledger"]["taken"]
+kernel = lib.kernel_counters(d.pid)
+counters_after = d.status()["ledger"]["taken"]
+last = d.stop()
+ended = time.time_ns()
+
+requests = sink.requests()
+lib.ok(len(requests) >= 5, "a request arrives every second (%d in 6 s)" % len(requests))
+breaches = [b for r in requests for b in lib.breaches(r)]
+lib.ok(not breaches, "an independent reader finds no breach of the data model %s" % breaches[:5])
+
+previous_end = 0
+in_order, in_time, right_length = True, True, True
+for r in requests:
+    for profile in lib.profiles(r):
+        in_order &= profile.time_ns >= previous_end - 1000000
+        in_time &= began - 2 * 10**9 <= profile.time_ns and profile.time_ns + profile.duration_ns <= ended + 10**9
+        right_length &= 0 < profile.duration_ns < 3 * 10**9
+    previous_end = max(p.time_ns + p.duration_ns for p in lib.profiles(r))
+lib.ok(in_order, "requests come in the order of their intervals")
+lib.ok(in_time, "their times lie within the run")
+lib.ok(right_length, "their durations are about the interval")
+lib.ok(all(abs(p.period_ns - 10**9 / 97) < 2 for r in requests for p in lib.profiles(r)), "the period is that of 97 Hz")
+
+total = sum(s.count for r in requests for s in lib.samples_of(r))
+exported = last["ledger"]["exported"]["sink"]
+lib.ok(total == exported, "samples counted at the sink are those exported (%d, %d)" % (total, exported))
+lib.ok(counters_before <= kernel["taken"] <= counters_after and kernel["taken"] == kernel["put"] + kernel["lost"],
+       "taken is what the kernel's own counters say (%d <= %d <= %d)" % (counters_before, kernel["taken"], counters_after))
+lib.check_ledger(last, "model", stopped=True)
+resources = {lib.service(s) for r in requests for s in lib.samples_of(r)}
+lib.ok({"shares", "kernelio"} <= resources, "workloads carry the names that a person would give them")
+lib.ok(all(s.resource.get("host.name") and s.resource.get("os.type") == "linux"
+           for r in requests for s in lib.samples_of(r)), "every resource says host.name and os.type")
+lib.finish()

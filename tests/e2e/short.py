@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that used 50 ms of CPU and is gone is named and complete, also one
+whose mount, pid and cgroup namespaces and files went with it."""
+import os
+import shutil
+import subprocess
+import time
+
+import lib
+
+HZ = 999
+INNER = ["short_work", "short_middle", "main"]
+
+
+def cgroup2():
+    with open("/proc/mounts") as f:
+        return next((line.split()[1] for line in f if line.split()[2] == "cgroup2"), None)
+
+
+def in_container(work, program):
+    """Runs it as a container would: own mounts, pids and cgroup, a root of its own that vanishes."""
+    mount = cgroup2()
+    group = mount and os.path.join(mount, "otprof-e2e-%d" % os.getpid())
+    script = """
+        set -e
+        [ -z "$GROUP" ] || {{ mkdir -p "$GROUP"; echo $$ > "$GROUP/cgroup.procs"; }}
+        exec unshare --mount --pid --cgroup --fork sh -ec '
+            mount -t tmpfs none {work}/root
+            mkdir {work}/root/opt
+            cp {program} {work}/root/opt/inside
+            chroot {work}/root /opt/inside 50'
+    """.format(work=work, program=program)
+    p = subprocess.run(["sh", "-c", script], env=dict(os.environ, GROUP=group or ""), capture_output=True, text=True)
+    if group:
+        lib.wait_for(lambda: not _rmdir(group), 2)
+    return p
+
+
+def _rmdir(path):
+    try:
+        os.rmdir(path)
+    except OSError as e:
+        return e
+
+
+def check(samples, name, what, runs):
+    """About 50 samples a run, and each of them whole."""
+    mine = [s for s in samples if lib.service(s) == name]
+    count = sum(s.count for s in mine)
+    lib.ok(0.9 * 50 * runs <= count <= 1.15 * 55 * runs, "%s: %d samples in %d runs of 50 ms" % (what, count, runs))
+    work = [(lib.user_part(s), s.count) for s in mine]
+    good = sum(n for (names, marker), n in work if not marker and names and names[-1] == "_start" and
+               (INNER[2] in names and INNER[1] in names or names[0] != INNER[0]))
+    in_work = sum(n for (names, _), n in work if names[:3] == INNER)
+    lib.ok(count and in_work >= 0.85 * count, "%s: %d of %d samples are short_work < short_middle < main" % (what, in_work, count))
+    lib.ok(count and good >= 0.98 * count, "%s: %d of %d are complete %s" % (
+        what, good, count, [w for w in work if w[0][1] or not w[0][0] or w[0][0][-1] != "_start"][:2]))
+
+
+work = lib.scratch()
+os.mkdir(os.path.join(work, "root"))
+once = os.path.join(work, "once")
+d = lib.Otprofd(hz=HZ)
+time.sleep(1)
+for _ in range(10):
+    subprocess.run([os.path.join(lib.PROGRAMS, "short"), "50"])
+for _ in range(10): # unlinks itself first: a deleted file
+    shutil.copy(os.path.join(lib.PROGRAMS, "short"), once)
+    subprocess.run([once, "50", once])
+errors = [p.stderr for p in (in_container(work, os.path.join(lib.PROGRAMS, "short-static")) for _ in range(10))
+          if p.returncode]
+time.sleep(1.5)
+last = d.stop()
+samples = lib.samples(d.files)
+check(samples, "short", "short", 10)
+check(samples, "once", "deleted file", 10)
+if errors:
+    lib.skip("a container that is gone", errors[0].strip()[-200:])
+else:
+    check(samples, "inside", "container that is gone", 10)
+lib.check_ledger(last, "short", stopped=True)
+lib.finish()

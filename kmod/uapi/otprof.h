@@ -65,6 +65,7 @@ enum otp_rec_type {
 #define OTP_MODE_SHORT    (1U << 5) /* fewer stack bytes were readable than the plan wants */
 #define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one says OTP_CHUNK_LAST */
 #define OTP_MODE_THROTTLE (1U << 7) /* stack bytes cut by the bound on bytes per second */
+#define OTP_MODE_INHERITED (1U << 8) /* plan_gen is that of the parent's plan */
 
 enum otp_arch {
 	OTP_ARCH_X86_64 = 1,
@@ -131,9 +132,13 @@ struct otp_regs {
 	__u64 reg[]; /* OTP_REGS_<ARCH> of them */
 };
 
-/* Stack bytes as they lie in memory from addr upward. */
+/*
+ * Stack bytes as they lie in memory from addr upward. addr is the stack pointer
+ * less OTP_RED_ZONE, rounded down to 8; where the mapping begins between the
+ * two, the start of the stack pointer's page.
+ */
 struct otp_ustack {
-	__u64 addr; /* stack pointer - OTP_RED_ZONE */
+	__u64 addr;
 };
 
 #define OTP_RED_ZONE 128
@@ -150,7 +155,9 @@ struct otp_ustack {
 #define OTP_STACK_DEFAULT 4096
 #define OTP_KSTACK_MAX   127
 
-#define OTP_CHUNK_LAST 1 /* otp_rec.flags of a chunk */
+/* otp_rec.flags of a chunk */
+#define OTP_CHUNK_LAST  1
+#define OTP_CHUNK_SHORT 2 /* it ends where memory did, not where the plan does; also LAST */
 
 struct otp_chunk {
 	struct otp_rec rec;
@@ -172,7 +179,7 @@ struct otp_loss {
 	__u32 cpu;
 	__u32 reason; /* enum otp_loss_reason */
 	__u64 samples;
-	__u64 first_seq;
+	__u64 first_seq; /* of the first of them */
 };
 
 /*
@@ -315,7 +322,7 @@ struct otp_trace_plan {
  */
 struct otp_plan {
 	__u32 generation; /* not 0 */
-	__u32 stack_bytes;
+	__u32 stack_bytes; /* 0: the default's */
 	__u64 start_ns;
 	__u64 exec_id;
 	__u8 select;  /* enum otp_select */
@@ -339,12 +346,12 @@ struct otp_cgroup_rule {
 struct otp_defaults {
 	__u32 running; /* 0: count ticks as stopped */
 	__u32 stack_bytes;
-	__u32 wake_bytes;       /* wake the reader once when so much is unread */
-	__u8 select;            /* enum otp_select, never UNSET */
-	__u8 kthreads;          /* enum otp_select */
-	__u8 have_rules;        /* 0: skip the search for cgroup rules */
+	__u32 wake_bytes;   /* wake the reader once when so much is unread, 0: never */
+	__u8 select;        /* enum otp_select, never UNSET */
+	__u8 kthreads;      /* enum otp_select for kernel threads, UNSET: as select */
+	__u8 have_rules;    /* 0: skip the search for cgroup rules */
 	__u8 reserved;
-	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms */
+	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms; 0: none */
 	__u32 reserved2;
 };
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where kernels differ, and how the verifier is kept informed. Everything is
+ * decided when the program is loaded, by what the kernel has, never by its
+ * version: distributions backport.
+ */
+#ifndef OTP_BPF_FIXES_H
+#define OTP_BPF_FIXES_H
+
+/*
+ * The compiler drops bound checks that it can prove, and with them what the
+ * verifier needs to see: hide the value from it before each of them. Sizes are
+ * u64: checks on 32-bit halves lose the bound of the whole (clang 14).
+ */
+#define opaque(value) asm volatile("" : "+r"(value))
+
+/* THREAD_SIZE without KASAN and with pages of 4 KiB. */
+#define THREAD_SIZE 16384
+
+/*
+ * The user registers that the kernel saved on entry. bpf_task_pt_regs (5.15)
+ * knows where they are, also where the stack has padding at its top
+ * (CONFIG_X86_FRED, 6.9). Kernels before it have none.
+ */
+static __always_inline const void *saved_user_regs(const struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return (const u8 *)BPF_CORE_READ(task, stack) + THREAD_SIZE - bpf_core_type_size(struct pt_regs);
+}
+
+/*
+ * Tasks that share an mm but never were in user mode: io_uring workers, and
+ * user workers such as vhost (6.4: "fork: Add kernel_clone_args flag to ...").
+ */
+static __always_inline bool is_worker(u32 flags)
+{
+	if (flags & PF_IO_WORKER)
+		return true;
+	return bpf_core_field_exists(struct kernel_clone_args, user_worker) && (flags & PF_USER_WORKER);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel types that the sampler reads, declared by ourselves: it
+ * builds where there is no BTF, and a field that moves is found by CO-RE when
+ * the program is loaded. Only fields that are read stand here. pt_regs is the
+ * exception: its layout is ABI, so it takes no relocation.
+ */
+#ifndef OTP_BPF_KERNEL_TYPES_H
+#define OTP_BPF_KERNEL_TYPES_H
+
+typedef unsigned char __u8;
+typedef signed short __s16;
+typedef unsigned short __u16;
+typedef signed int __s32;
+typedef unsigned int __u32;
+typedef signed long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+typedef _Bool bool;
+
+#define NULL  ((void *)0)
+#define true  1
+#define false 0
+
+/* Linux, include/uapi/linux/bpf.h */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_F_MMAPABLE = 1 << 10,
+};
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+};
+enum {
+	BPF_RB_AVAIL_DATA = 0,
+};
+
+/* Linux, include/linux/sched.h */
+#define PF_IO_WORKER   0x00000010
+#define PF_USER_WORKER 0x00004000 /* from 6.4 on; another meaning before */
+#define PF_KTHREAD     0x00200000
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	u64 orig_ax, ip, cs, flags, sp, ss;
+};
+typedef struct pt_regs bpf_user_pt_regs_t;
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+};
+typedef struct user_pt_regs bpf_user_pt_regs_t;
+#endif
+
+struct bpf_perf_event_data {
+	bpf_user_pt_regs_t regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	u64 regs[31];
+};
+#endif
+
+/* Existence says that PF_USER_WORKER has its meaning. */
+struct kernel_clone_args {
+	u32 user_worker : 1;
+};
+
+struct cgroup {
+	int level;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct;
+
+struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#elif defined(__TARGET_ARCH_arm64)
+	struct {
+		unsigned long tp_value;
+	} uw;
+#endif
+};
+
+struct task_struct {
+	void *stack;
+	unsigned int flags;
+	int tgid;
+	struct mm_struct *mm;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	u64 start_boottime;
+	u64 self_exec_id;
+	struct css_set *cgroups;
+	struct thread_struct thread;
+};
+
+#pragma clang attribute pop
+
+/* Only the names matter: their existence is asked for when the program is loaded. */
+enum bpf_func_id {
+	BPF_FUNC_task_pt_regs = 175,
+};
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The maps. The daemon sets the sizes of those that depend on the machine
+ * before it loads the program; every map is allocated whole at that moment,
+ * so that a tick never allocates.
+ */
+#ifndef OTP_BPF_MAPS_H
+#define OTP_BPF_MAPS_H
+
+/* Private to the sampler: what one CPU remembers from tick to tick. */
+struct cpu_state {
+	u64 budget_start_ns; /* of the current 100 ms */
+	u64 budget_used;     /* stack bytes above the default in them */
+	u64 loss_samples;    /* lost to a full ring and not yet reported by a record */
+	u64 loss_first_seq;
+	u64 time_ns; /* the sample under way: */
+	u64 seq;
+	u64 stack_left; /* stack bytes that are wanted beyond the head */
+	u64 stack_next; /* and where they begin */
+};
+
+struct scratch {
+	u8 byte[OTP_SCRATCH];
+};
+
+/* A value per CPU in plain arrays: per-CPU maps end at 32 KiB and cannot be mapped. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct otp_cpu_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu_state);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct otp_defaults);
+} defaults SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32); /* thread group, initial pid namespace */
+	__type(value, struct otp_plan);
+} plans SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64); /* cgroup id */
+	__type(value, struct otp_cgroup_rule);
+} cgroup_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+#endif

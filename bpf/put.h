@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records to the ring, and the account of it: whatever is not put is counted.
+ */
+#ifndef OTP_BPF_PUT_H
+#define OTP_BPF_PUT_H
+
+#define CHUNKS_MAX (OTP_STACK_LIMIT / OTP_CHUNK_STACK)
+
+/* One wake-up since the reader last caught up. Two CPUs may both send it: harmless. */
+volatile u32 woken;
+
+static __always_inline u64 wake_flags(const struct otp_defaults *d)
+{
+	if (!d->wake_bytes || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < d->wake_bytes) {
+		if (woken)
+			woken = 0;
+		return BPF_RB_NO_WAKEUP;
+	}
+	if (woken)
+		return BPF_RB_NO_WAKEUP;
+	woken = 1;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline int put_scratch(u8 *s, u64 len, u64 flags)
+{
+	opaque(len);
+	if (len > OTP_SCRATCH)
+		return -1;
+	return bpf_ringbuf_output(&ring, s, len, flags);
+}
+
+/*
+ * A full ring is the only loss that a later record of the same CPU can tell
+ * of: a CPU without scratch memory never writes one.
+ */
+static __always_inline void put_loss(struct cpu_state *cpu)
+{
+	struct otp_loss loss = {
+		.rec = {.type = OTP_REC_LOSS, .len = sizeof(loss)},
+		.time_ns = cpu->time_ns,
+		.cpu = bpf_get_smp_processor_id(),
+		.reason = OTP_LOSS_RING_FULL,
+		.samples = cpu->loss_samples,
+		.first_seq = cpu->loss_first_seq,
+	};
+
+	if (!bpf_ringbuf_output(&ring, &loss, sizeof(loss), BPF_RB_NO_WAKEUP))
+		cpu->loss_samples = 0;
+}
+
+/* The rest of a deep stack. The sample itself has arrived: what fails here only cuts it. */
+static __always_inline void put_chunks(u8 *s, struct cpu_state *cpu, struct otp_cpu_counters *c)
+{
+	struct otp_chunk *chunk = (void *)s;
+
+	for (u32 i = 0; i < CHUNKS_MAX; i++) {
+		u64 want = cpu->stack_left, got;
+
+		if (want > OTP_CHUNK_STACK)
+			want = OTP_CHUNK_STACK;
+		got = copy_user(sizeof(*chunk), want, cpu->stack_next);
+		chunk->rec.type = OTP_REC_CHUNK;
+		chunk->rec.flags = 0;
+		if (got < want)
+			chunk->rec.flags = OTP_CHUNK_LAST | OTP_CHUNK_SHORT;
+		else if (cpu->stack_left == got)
+			chunk->rec.flags = OTP_CHUNK_LAST;
+		chunk->rec.len = sizeof(*chunk) + got;
+		chunk->seq = cpu->seq;
+		chunk->cpu = bpf_get_smp_processor_id();
+		chunk->index = i;
+		chunk->addr = cpu->stack_next;
+		chunk->len = got;
+		chunk->reserved = 0;
+		if (put_scratch(s, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
+			c->chunks_lost++;
+			return;
+		}
+		c->chunks++;
+		c->put_bytes += sizeof(*chunk) + got;
+		cpu->budget_used += got;
+		if (got < want) {
+			c->short_stacks++;
+			return;
+		}
+		cpu->stack_left -= got;
+		cpu->stack_next += got;
+		if (!cpu->stack_left)
+			return;
+	}
+}
+
+/*
+ * The three counts of a sample change side by side, put before the record is
+ * visible: a reader of the ring never knows more samples than were put.
+ */
+static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, struct otp_cpu_counters *c,
+				       const struct otp_defaults *d)
+{
+	u32 mode = ((struct otp_sample *)s)->mode;
+
+	if (cpu->loss_samples)
+		put_loss(cpu);
+	c->ticks++;
+	c->taken++;
+	c->put++;
+	if (put_scratch(s, len, wake_flags(d))) {
+		c->put--;
+		c->lost[OTP_LOSS_RING_FULL]++;
+		if (!cpu->loss_samples)
+			cpu->loss_first_seq = cpu->seq;
+		cpu->loss_samples++;
+		return;
+	}
+	c->put_bytes += len;
+	if (mode & OTP_MODE_SHORT)
+		c->short_stacks++;
+	if (mode & OTP_MODE_CHUNKED)
+		put_chunks(s, cpu, c);
+}
+
+#endif

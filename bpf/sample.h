@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fills one sample into this CPU's scratch area: the head, then sections.
+ *
+ * Every section writer has one form: it takes the offset at which it may
+ * begin, appends its section and returns where the next one begins. All
+ * payloads are multiples of 8, so no padding is left uninitialised. The user
+ * stack comes last, as the only one without a small bound. The interpreter
+ * walks and the trace context come before it, after the frame pointer walk,
+ * with their loops as global functions like those of the stack.
+ */
+#ifndef OTP_BPF_SAMPLE_H
+#define OTP_BPF_SAMPLE_H
+
+#define BUDGET_WINDOW_NS 100000000ULL
+#define FPWALK_STACK     512
+#define KSTACK_BYTES     (OTP_KSTACK_MAX * sizeof(u64))
+
+#define HAS_NO_USER (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING)
+
+static __always_inline void section_begin(u8 *s, u64 at, u16 type, u32 len)
+{
+	struct otp_section *section = (void *)(s + at);
+
+	section->type = type;
+	section->flags = 0;
+	section->len = len;
+	((struct otp_sample *)s)->nr_sections++;
+}
+
+static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, const struct subject *who)
+{
+	u32 mode = regs_user(&ctx->regs) ? 0 : OTP_MODE_KERNEL;
+	const struct task_struct *task = who->task;
+
+	if (who->flags & PF_KTHREAD)
+		return mode | OTP_MODE_KTHREAD;
+	if (is_worker(who->flags))
+		return mode | OTP_MODE_NO_USER;
+	if (!BPF_CORE_READ(task, mm))
+		return mode | OTP_MODE_EXITING;
+	return mode;
+}
+
+static __always_inline void put_head(u8 *scratch, const struct subject *who, const struct choice *choice,
+				     const struct cpu_state *cpu, u32 mode)
+{
+	struct otp_sample *s = (void *)scratch;
+
+	s->rec.type = OTP_REC_SAMPLE;
+	s->rec.flags = 0;
+	s->time_ns = cpu->time_ns;
+	s->seq = cpu->seq;
+	s->cpu = bpf_get_smp_processor_id();
+	s->pid = who->pid;
+	s->tid = who->tid;
+	s->plan_gen = choice->plan_gen;
+	s->start_ns = who->start_ns;
+	s->exec_id = who->exec_id;
+	s->cgroup_id = bpf_get_current_cgroup_id();
+	s->tls_base = mode & HAS_NO_USER ? 0 : tls_base(who->task);
+	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	s->mode = mode | choice->mode;
+	s->stack_bytes = choice->stack_bytes;
+	s->ppid = who->ppid;
+	s->arch = OTP_ARCH_HERE;
+	s->nr_sections = 0;
+	s->reserved = 0;
+}
+
+/* Registers as the tick found them, or as they were saved on entry to the kernel. */
+static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 at, const struct subject *who)
+{
+	struct otp_sample *head = (void *)s;
+	struct otp_regs *to = (void *)(s + at + sizeof(struct otp_section));
+	bool compat;
+
+	if (head->mode & OTP_MODE_KERNEL) {
+		bpf_user_pt_regs_t saved;
+
+		/* On failure all are zero, which the check below takes for none. */
+		bpf_probe_read_kernel(&saved, sizeof(saved), saved_user_regs(who->task));
+		regs_copy(to->reg, &saved);
+		compat = regs_compat(&saved);
+		/* Keeps the two copies apart: a pointer that is either is no context to the verifier. */
+		asm volatile("" ::: "memory");
+	} else {
+		regs_copy(to->reg, &ctx->regs);
+		compat = regs_compat(&ctx->regs);
+	}
+	if (!to->reg[OTP_REG_PC_HERE] && !to->reg[OTP_REG_SP_HERE]) {
+		head->mode |= OTP_MODE_NO_USER;
+		return at;
+	}
+	to->valid = compat ? REGS_VALID_32 : REGS_VALID;
+	if (compat)
+		head->mode |= OTP_MODE_COMPAT;
+	section_begin(s, at, OTP_SEC_REGS, sizeof(*to) + OTP_REGS_HERE * sizeof(u64));
+	return at + sizeof(struct otp_section) + sizeof(*to) + OTP_REGS_HERE * sizeof(u64);
+}
+
+/* The event's own registers are where the kernel's unwinder begins: no frame of ours is on it. */
+static __always_inline u64 put_kstack(struct bpf_perf_event_data *ctx, u8 *s, u64 at)
+{
+	long n = bpf_get_stack(ctx, s + at + sizeof(struct otp_section), KSTACK_BYTES, 0);
+	u64 len = n < 0 ? 0 : n;
+
+	opaque(len);
+	len &= 0x3f8; /* KSTACK_BYTES, in whole addresses */
+	section_begin(s, at, OTP_SEC_KSTACK, len);
+	return at + sizeof(struct otp_section) + len;
+}
+_Static_assert(KSTACK_BYTES == 0x3f8, "the mask in put_kstack is the bound");
+
+static __always_inline u64 put_fpwalk(u8 *s, u64 at, u64 fp)
+{
+	u64 len = walk_frame_pointers(at + sizeof(struct otp_section), fp);
+
+	opaque(len);
+	if (len > WALK_PAIRS * 16)
+		len = 0;
+	section_begin(s, at, OTP_SEC_FPWALK, len);
+	return at + sizeof(struct otp_section) + len;
+}
+
+/* What the bound on bytes per second leaves of a wish above the default. */
+static __always_inline u64 within_budget(struct cpu_state *cpu, u64 want, u32 budget)
+{
+	u64 room;
+
+	if (want <= OTP_STACK_DEFAULT)
+		return want;
+	if (cpu->time_ns - cpu->budget_start_ns >= BUDGET_WINDOW_NS) {
+		cpu->budget_start_ns = cpu->time_ns;
+		cpu->budget_used = 0;
+	}
+	room = cpu->budget_used < budget ? budget - cpu->budget_used : 0;
+	if (want - OTP_STACK_DEFAULT > room)
+		want = OTP_STACK_DEFAULT + (room & ~7ULL);
+	return want;
+}
+
+static __always_inline u64 stack_wish(const struct choice *choice)
+{
+	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : choice->stack_bytes;
+
+	if (want > OTP_STACK_LIMIT)
+		want = OTP_STACK_LIMIT;
+	return (want + 7) & ~7ULL;
+}
+
+static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice, struct cpu_state *cpu, u64 sp,
+				      u32 budget)
+{
+	struct otp_sample *head = (void *)s;
+	u64 wish = stack_wish(choice), want = within_budget(cpu, wish, budget);
+	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
+	u64 first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want, got;
+
+	got = copy_user(bytes, first, addr);
+	/* The mapping may begin between the red zone's end and the stack pointer. */
+	if (!got && ((addr ^ sp) & ~(PAGE - 1))) {
+		addr = sp & ~(PAGE - 1);
+		got = copy_user(bytes, first, addr);
+	}
+	((struct otp_ustack *)(s + bytes))[-1].addr = addr;
+	if (want < wish)
+		head->mode |= OTP_MODE_THROTTLE;
+	if (got < first) {
+		head->mode |= OTP_MODE_SHORT;
+	} else if (want > first) {
+		head->mode |= OTP_MODE_CHUNKED;
+		cpu->stack_left = want - first;
+		cpu->stack_next = addr + first;
+	}
+	if (got > OTP_STACK_DEFAULT)
+		cpu->budget_used += got - OTP_STACK_DEFAULT;
+	section_begin(s, at, OTP_SEC_USTACK, sizeof(struct otp_ustack) + got);
+	return bytes + got;
+}
+
+/* Returns the length of the record. */
+static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, const struct subject *who,
+				       const struct choice *choice, struct cpu_state *cpu, u32 budget)
+{
+	struct otp_sample *head = (void *)s;
+	const struct otp_regs *regs = (void *)(s + sizeof(*head) + sizeof(struct otp_section));
+	u64 at = sizeof(*head);
+
+	cpu->stack_left = 0;
+	put_head(s, who, choice, cpu, task_mode(ctx, who));
+	if (!(head->mode & HAS_NO_USER))
+		at = put_regs(ctx, s, at, who);
+	if (head->mode & OTP_MODE_KERNEL)
+		at = put_kstack(ctx, s, at);
+	if (!(head->mode & HAS_NO_USER)) {
+		if (choice->capture == OTP_CAPTURE_FPWALK)
+			at = put_fpwalk(s, at, regs->reg[OTP_REG_FP_HERE]);
+		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
+	}
+	head->rec.len = at;
+	return at;
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copies user memory upward from an address, never sleeping, never faulting
+ * in: what is not readable at this moment ends the copy.
+ */
+#ifndef OTP_BPF_STACK_H
+#define OTP_BPF_STACK_H
+
+/* Mappings begin and end at multiples of this on every architecture. */
+#define PAGE 4096ULL
+
+/* Pages that a copy may touch: its own, and one more for an unaligned start. */
+#define PIECES (OTP_HEAD_STACK / PAGE + 1)
+
+/* Where user bytes may begin in the scratch area at most: what comes before them is small. */
+#define STACK_AT_MAX 8192
+_Static_assert(STACK_AT_MAX + OTP_HEAD_STACK + PAGE <= OTP_SCRATCH, "a copy fits the scratch area");
+
+/*
+ * The functions with loops are global ones: the verifier takes each once, for
+ * any arguments, instead of once per path that leads to a call. They may only
+ * be given numbers (5.10), so they find the scratch area themselves.
+ */
+
+/*
+ * A failed read keeps nothing of its target, so after one the copy goes page
+ * by page: every byte up to the end of the mapping arrives.
+ */
+static __always_inline u64 copy_pages(u8 *to, u64 want, u64 addr)
+{
+	u64 got = 0;
+
+	for (u32 i = 0; i < PIECES; i++) {
+		u64 piece = PAGE - ((addr + got) & (PAGE - 1));
+
+		if (got >= want)
+			break;
+		if (piece > want - got)
+			piece = want - got;
+		opaque(got);
+		opaque(piece);
+		if (got > OTP_HEAD_STACK || piece > PAGE)
+			break;
+		if (bpf_probe_read_user(to + got, piece, (const void *)(addr + got)))
+			break;
+		got += piece;
+	}
+	return got;
+}
+
+/* Copies into this CPU's scratch area at that offset. Returns the bytes copied. */
+__noinline u64 copy_user(u64 at, u64 want, u64 addr)
+{
+	u32 nr = bpf_get_smp_processor_id();
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
+
+	opaque(at);
+	opaque(want);
+	if (!s || at > STACK_AT_MAX || want > OTP_HEAD_STACK)
+		return 0;
+	if (!bpf_probe_read_user(s->byte + at, want, (const void *)addr))
+		return want;
+	return copy_pages(s->byte + at, want, addr);
+}
+
+/*
+ * Pairs of frame pointer and return address, innermost first; ends where the
+ * frame pointer does not rise or cannot be read. Returns the bytes written.
+ */
+#define WALK_PAIRS 256
+
+__noinline u64 walk_frame_pointers(u64 at, u64 fp)
+{
+	u32 nr = bpf_get_smp_processor_id();
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
+	u64 pair[2], *to, n;
+
+	opaque(at);
+	if (!s || at > STACK_AT_MAX)
+		return 0;
+	to = (u64 *)(s->byte + at);
+	for (n = 0; n < WALK_PAIRS; n++) {
+		if (bpf_probe_read_user(pair, sizeof(pair), (const void *)fp))
+			break;
+		to[2 * n] = fp;
+		to[2 * n + 1] = pair[1];
+		if (pair[0] <= fp) {
+			n++;
+			break;
+		}
+		fp = pair[0];
+	}
+	return n * sizeof(pair);
+}
+
+#endif

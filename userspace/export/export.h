@@ -7,7 +7,20 @@
  * queues that hold it. Never blocks: HTTP runs on libcurl's multi interface,
  * files are written in one go.
  * Every request ends, per destination, as exported, unconfirmed or lost by a
- * reason, and the ledger says so before the next call returns.
+ * reason, and the ledger says so before the next call returns:
+ *
+ * - The status of the answer decides: 2xx is exported, whatever its body.
+ * - A body that refuses all profiles of the request makes it lost (rejected);
+ *   one that refuses some makes all of it unconfirmed: it counts profiles, and
+ *   does not say which, so any split into samples would be invented.
+ * - 429, 502, 503, 504 and every failure of the connection are tried again;
+ *   other refusals are lost (too_large for 413, else rejected).
+ * - A try that failed after the last byte was sent may have been delivered.
+ *   A request that had such a try, and in the end no success, is unconfirmed.
+ * - Requests go out in order, one at a time. The wait between tries belongs
+ *   to the destination; its requests are given up (retry_expired) by age.
+ * - A full queue drops its oldest request that is not being sent: of a gap
+ *   that cannot be avoided, the far end is the better one to lose.
  */
 #ifndef OTP_EXPORT_EXPORT_H
 #define OTP_EXPORT_EXPORT_H
@@ -38,18 +51,47 @@ struct export_config {
 	uint32_t file_keep;        /* file://: newest files kept, 0: all */
 };
 
-/* One encoded request, shared by the queues. */
+/* OTLP: a larger request must not be sent. */
+#define EXPORT_REQUEST_MAX (64u << 20)
+
+/*
+ * One encoded request, shared by the queues. It exists in up to two forms,
+ * each counted by itself and gone with its last user: where every destination
+ * compresses, an outage holds compressed bytes only.
+ */
 struct export_request {
-	uint32_t refs;
-	uint32_t reserved;
+	uint32_t refs;    /* users of data */
+	uint32_t gz_refs; /* users of gz */
 	uint64_t id;
 	uint64_t samples;
+	uint64_t profiles; /* Profile messages in it */
 	size_t len;
-	const void *data; /* mapped from the engine's memfd; unmapped with the last reference */
+	const void *data; /* mapped from the engine's memfd */
+	size_t gz_len;
+	void *gz; /* NULL: not compressed */
 };
 /* Maps len bytes of fd (taken over; its seals are checked); -EBADMSG if it is no sealed memfd of that size. */
 int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct export_request **ret);
 struct export_request *export_request_put(struct export_request *r); /* NULL */
+
+/* -EINVAL and what is wrong with the endpoint, a header or a time; for the configuration's checks. */
+#define EXPORT_WHY 160
+int export_config_check(const struct export_config *c, char why[EXPORT_WHY]);
+
+/*
+ * What the operator should hear of. Texts are one printable line, borrowed
+ * for the call. FAILING and BACK come once per change of state.
+ */
+enum export_event {
+	EXPORT_FAILING,  /* tries fail, requests wait; text: the error */
+	EXPORT_BACK,     /* delivered again */
+	EXPORT_REFUSED,  /* a request was refused for good; text: by what */
+	EXPORT_PARTIAL,  /* part of a request was refused; text: the server's message */
+	EXPORT_REMARK,   /* delivered, but the answer says more or cannot be read */
+	EXPORT_DROPPED,  /* given up: queue full, retries over or stop; text: which */
+};
+typedef void export_event_fn(void *ctx, const char *destination, enum export_event event, const char *text,
+			     uint64_t samples);
 
 struct exporter;
 /* ledger: the net page's working copy, borrowed; changed() is called after every change to it. */
@@ -64,6 +106,7 @@ struct pollfd;
 int exporter_pollfds(struct exporter *e, struct pollfd *fds, int max);
 int exporter_timeout_ms(const struct exporter *e); /* -1: nothing to wait for */
 void exporter_run(struct exporter *e);
+void exporter_on_event(struct exporter *e, export_event_fn *fn, void *ctx);
 bool exporter_idle(const struct exporter *e); /* nothing in flight */
 /* Stop: retries at once, and what is left at the deadline is lost (shutdown) or unconfirmed. */
 void exporter_stop(struct exporter *e, uint64_t deadline_ns);

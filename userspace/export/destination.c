@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/destination.h"
+
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "export/retry.h"
+
+/* While stopping: the longest wait between tries, and how many failures in a row are enough. */
+#define STOP_WAIT_NS  (500 * NSEC_PER_MSEC)
+#define STOP_FAILURES 3
+
+static void booked(const struct destination *d)
+{
+	d->owner->booked(d->owner->booked_ctx);
+}
+
+static void tell(const struct destination *d, enum export_event event, const char *text, uint64_t samples)
+{
+	if (d->owner->event)
+		d->owner->event(d->owner->event_ctx, d->cfg->name, event, text, samples);
+}
+
+/* --- how requests end --- */
+
+/* The entry's samples were taken out of queued and sending before. */
+static void book_end(struct destination *d, const struct queue_entry *entry, uint32_t reason)
+{
+	if (entry->maybe)
+		d->ledger->unconfirmed += entry->request->samples;
+	else
+		d->ledger->lost[reason] += entry->request->samples;
+}
+
+static const char *reason_text(uint32_t reason)
+{
+	static const char *const texts[OTP_LOSS_MAX] = {
+#define X(number, NAME, name, place, text) [number] = text,
+		OTP_LOSS_REASONS(X)
+#undef X
+	};
+
+	return reason < OTP_LOSS_MAX && texts[reason] ? texts[reason] : "";
+}
+
+static void drop(struct destination *d, struct queue_entry **link, uint32_t reason)
+{
+	uint64_t samples = (*link)->request->samples;
+
+	d->ledger->queued -= samples;
+	book_end(d, *link, reason);
+	queue_remove(&d->queue, link);
+	tell(d, EXPORT_DROPPED, reason_text(reason), samples);
+}
+
+static void drop_all(struct destination *d, uint32_t reason)
+{
+	while (d->queue.head)
+		drop(d, &d->queue.head, reason);
+}
+
+/* --- the outcome of a try; the head's samples are in no field when these run --- */
+
+static void recover(struct destination *d)
+{
+	d->failures = d->stop_failures = 0;
+	d->due_ns = 0;
+	if (d->failing)
+		tell(d, EXPORT_BACK, "", 0);
+	d->failing = false;
+}
+
+static void on_delivered(struct destination *d, struct queue_entry *head, const struct outcome *o)
+{
+	d->ledger->exported += head->request->samples;
+	d->ledger->requests++;
+	d->ledger->bytes += request_bytes(head->request, head->gzip);
+	d->ledger->last_error[0] = '\0';
+	recover(d);
+	if (*o->text)
+		tell(d, EXPORT_REMARK, o->text, head->request->samples);
+	queue_remove(&d->queue, &d->queue.head);
+}
+
+static void set_error(struct destination *d, const char *text)
+{
+	snprintf(d->ledger->last_error, sizeof(d->ledger->last_error), "%s", text);
+}
+
+/*
+ * The receiver counts profiles and does not say which. Where it took none, all
+ * samples are lost; else some were kept and some not, and nobody knows which.
+ */
+static void on_partial(struct destination *d, struct queue_entry *head, const struct outcome *o)
+{
+	uint64_t samples = head->request->samples;
+
+	if (o->rejected >= head->request->profiles)
+		book_end(d, head, OTP_LOSS_REJECTED);
+	else
+		d->ledger->unconfirmed += samples;
+	set_error(d, o->text);
+	recover(d);
+	tell(d, EXPORT_PARTIAL, o->text, samples);
+	queue_remove(&d->queue, &d->queue.head);
+}
+
+static void on_refused(struct destination *d, struct queue_entry *head, const struct outcome *o)
+{
+	book_end(d, head, o->reason);
+	set_error(d, o->text);
+	recover(d);
+	tell(d, EXPORT_REFUSED, o->text, head->request->samples);
+	queue_remove(&d->queue, &d->queue.head);
+}
+
+static uint64_t wait_after(const struct destination *d, const struct outcome *o, uint64_t now)
+{
+	uint64_t wait = retry_backoff_ns(d->cfg->retry_initial_ns, d->cfg->retry_max_ns, d->failures,
+					 hash_u64(now ^ hash_seed ^ (uintptr_t)d));
+
+	/* "At once" would be a loop, at full speed for as long as the server says so. */
+	if (o->retry_after_ns != OUTCOME_NO_WISH && o->retry_after_ns)
+		wait = o->retry_after_ns;
+	return d->stopping ? MIN(wait, STOP_WAIT_NS) : wait;
+}
+
+static bool too_old(const struct destination *d, const struct queue_entry *entry, uint64_t at)
+{
+	return at - MIN(at, entry->since_ns) >= d->cfg->retry_elapsed_ns;
+}
+
+/* What the stop is not worth: a file system does not heal in seconds, a peer that restarts may. */
+static bool stop_is_over(struct destination *d)
+{
+	return d->stopping && (!d->ops->patient || ++d->stop_failures >= STOP_FAILURES);
+}
+
+static void on_retry(struct destination *d, struct queue_entry *head, const struct outcome *o)
+{
+	uint64_t now = clock_now_ns();
+
+	head->tried = true;
+	head->maybe |= o->maybe;
+	d->ledger->queued += head->request->samples;
+	d->failures += d->failures < UINT32_MAX;
+	set_error(d, o->text);
+	if (!d->failing)
+		tell(d, EXPORT_FAILING, o->text, d->ledger->queued);
+	d->failing = true;
+	/* Without retries a failure says nothing about the next request. */
+	d->due_ns = d->cfg->retry_elapsed_ns ? now + wait_after(d, o, now) : now;
+	if (stop_is_over(d))
+		drop_all(d, d->ops->stopped);
+	else if (!d->stopping && too_old(d, head, d->due_ns))
+		drop(d, &d->queue.head, d->ops->expired);
+}
+
+static void on_outcome(void *ctx, const struct outcome *o)
+{
+	struct destination *d = ctx;
+	struct queue_entry *head = d->queue.head;
+
+	d->ledger->sending -= head->request->samples;
+	d->sending = false;
+	switch (o->kind) {
+	case OUTCOME_DELIVERED:
+		on_delivered(d, head, o);
+		break;
+	case OUTCOME_PARTIAL:
+		on_partial(d, head, o);
+		break;
+	case OUTCOME_REFUSED:
+		on_refused(d, head, o);
+		break;
+	case OUTCOME_RETRY:
+		on_retry(d, head, o);
+		break;
+	}
+	booked(d);
+}
+
+/* --- trying --- */
+
+/* Booked as sending before the first byte leaves: a kill from now on leaves it unconfirmed. */
+static void try_head(struct destination *d)
+{
+	struct queue_entry *head = d->queue.head;
+	struct export_request *r = head->request;
+	struct body body = {.id = r->id, .data = head->gzip ? r->gz : r->data,
+			    .len = request_bytes(r, head->gzip), .gzip = head->gzip};
+	struct outcome o;
+	int rc;
+
+	d->ledger->queued -= r->samples;
+	d->ledger->sending += r->samples;
+	d->ledger->retries += head->tried;
+	d->sending = true;
+	booked(d);
+	rc = d->ops->send(d->transport, &body, &o);
+	if (rc < 0)
+		outcome_retry(&o, false, strerrordesc_np(-rc));
+	if (rc)
+		on_outcome(d, &o);
+}
+
+/* Those that grew too old while the destination made everything wait. */
+static void expire(struct destination *d, uint64_t now)
+{
+	bool any = false;
+
+	while (d->queue.head && d->failing && !d->stopping && d->cfg->retry_elapsed_ns &&
+	       too_old(d, d->queue.head, now)) {
+		drop(d, &d->queue.head, d->ops->expired);
+		any = true;
+	}
+	if (any)
+		booked(d);
+}
+
+void destination_run(struct destination *d)
+{
+	/* One pass a call: a transport that ends a try at once must not keep the loop from the others. */
+	uint64_t now = clock_now_ns();
+
+	if (d->sending || !d->queue.head || now < d->due_ns)
+		return;
+	expire(d, now);
+	if (d->queue.head)
+		try_head(d);
+}
+
+uint64_t destination_due_ns(const struct destination *d)
+{
+	return d->sending || !d->queue.head ? UINT64_MAX : d->due_ns;
+}
+
+bool destination_idle(const struct destination *d)
+{
+	return !d->queue.head;
+}
+
+/* --- taking over --- */
+
+bool destination_compresses(const struct destination *d)
+{
+	return d->cfg->gzip && d->ops->compresses;
+}
+
+static bool make_room(struct destination *d, const struct export_request *r, bool gzip)
+{
+	struct queue_entry **oldest = d->sending ? &d->queue.head->next : &d->queue.head;
+
+	while (!queue_fits(&d->queue, r, gzip) && *oldest)
+		drop(d, oldest, OTP_LOSS_QUEUE_FULL);
+	return queue_fits(&d->queue, r, gzip);
+}
+
+static void refuse(struct destination *d, const struct export_request *r, uint32_t reason)
+{
+	d->ledger->lost[reason] += r->samples;
+	tell(d, EXPORT_DROPPED, reason_text(reason), r->samples);
+}
+
+void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns)
+{
+	bool gzip = destination_compresses(d) && r->gz;
+
+	if (r->len > EXPORT_REQUEST_MAX)
+		refuse(d, r, OTP_LOSS_TOO_LARGE);
+	else if (d->stopped)
+		refuse(d, r, OTP_LOSS_SHUTDOWN);
+	else if (!make_room(d, r, gzip) || queue_push(&d->queue, r, gzip, now_ns) < 0)
+		refuse(d, r, OTP_LOSS_QUEUE_FULL);
+	else
+		d->ledger->queued += r->samples;
+}
+
+/* --- life --- */
+
+void destination_stop(struct destination *d)
+{
+	d->stopping = true;
+	d->due_ns = 0;
+}
+
+void destination_give_up(struct destination *d)
+{
+	struct queue_entry *head = d->queue.head;
+
+	d->stopped = true;
+	if (d->sending) {
+		head->maybe |= d->ops->abort(d->transport);
+		d->ledger->sending -= head->request->samples;
+		d->ledger->queued += head->request->samples;
+		d->sending = false;
+	}
+	if (!head)
+		return;
+	drop_all(d, d->ops->stopped);
+	booked(d);
+}
+
+int destination_init(struct destination *d, const struct export_config *cfg, const struct destination_owner *owner,
+		     struct ledger_destination *ledger)
+{
+	*d = (struct destination){.cfg = cfg, .owner = owner, .ledger = ledger};
+	queue_init(&d->queue, cfg->queue_bytes);
+	d->ops = transport_find(cfg->endpoint);
+	if (!d->ops)
+		return -EINVAL;
+	return d->ops->open(cfg, owner->host, on_outcome, d, &d->transport);
+}
+
+void destination_done(struct destination *d)
+{
+	if (d->transport)
+		d->ops->close(d->transport);
+	d->transport = NULL;
+	if (d->cfg)
+		queue_done(&d->queue);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * file:///DIR: every request becomes one file, otprof-<unix ms>-<id>.otlp,
+ * written under a temporary name and renamed, so that whoever watches the
+ * directory sees whole files only. Not synced: a crash of the host may lose
+ * what the page cache held, a crash of the process does not. A write blocks
+ * the loop for as long as the disk takes.
+ *
+ * With file_keep, what is there is held in memory, oldest first, and read from
+ * the directory once, when it is opened.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "export/transport.h"
+
+#define FILE_NAME_MAX 64
+#define FILE_MODE     0640
+
+/* More than this cannot be counted, so all are kept; it bounds what one scan holds. */
+#define FILE_KEEP_MAX (1u << 20)
+
+struct file_key { /* what a name says; its order is the order of age */
+	uint64_t ms, id;
+};
+
+struct file {
+	struct transport base;
+	const struct export_config *cfg;
+	int dir;
+	struct file_key *kept; /* ring, oldest at first */
+	uint32_t first, count, room;
+};
+
+struct file_keys {
+	struct file_key *keys; /* owned */
+	size_t n, cap;
+};
+
+static const char *path_of(const struct export_config *cfg)
+{
+	return cfg->endpoint + strlen(transport_file.scheme);
+}
+
+static void name_of(const struct file_key *key, char name[FILE_NAME_MAX])
+{
+	snprintf(name, FILE_NAME_MAX, "otprof-%013llu-%08llu.otlp", (unsigned long long)key->ms,
+		 (unsigned long long)key->id);
+}
+
+/* Only what we would call so ourselves is ours: a name that prints back to itself. */
+static bool is_ours(const char *name, struct file_key *ret)
+{
+	unsigned long long ms, id;
+	char again[FILE_NAME_MAX];
+
+	if (sscanf(name, "otprof-%19llu-%19llu", &ms, &id) != 2)
+		return false;
+	*ret = (struct file_key){.ms = ms, .id = id};
+	name_of(ret, again);
+	return !strcmp(name, again);
+}
+
+static bool is_leftover(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 12 && !strncmp(name, ".otprof-", 8) && !strcmp(name + n - 4, ".tmp");
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct file_key *x = a, *y = b;
+
+	if (x->ms != y->ms)
+		return x->ms < y->ms ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The oldest one makes room for the newest. */
+static void keep(struct file *f, const struct file_key *key)
+{
+	char name[FILE_NAME_MAX];
+
+	if (!f->room)
+		return;
+	if (f->count == f->room) {
+		name_of(&f->kept[f->first], name);
+		unlinkat(f->dir, name, 0);
+		f->first = (f->first + 1) % f->room;
+		f->count--;
+	}
+	f->kept[(f->first + f->count++) % f->room] = *key;
+}
+
+static int keys_add(struct file_keys *k, const struct file_key *key)
+{
+	size_t cap = k->cap ? k->cap * 2 : 256;
+	struct file_key *more;
+
+	if (k->n == FILE_KEEP_MAX)
+		return 0;
+	if (k->n == k->cap) {
+		more = reallocarray(k->keys, cap, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		k->keys = more;
+		k->cap = cap;
+	}
+	k->keys[k->n++] = *key;
+	return 0;
+}
+
+/* What an earlier life left half written goes; what it finished is counted. */
+static int scan(struct file *f, DIR *dir, struct file_keys *keys)
+{
+	struct dirent *entry;
+	struct file_key key;
+	int rc = 0;
+
+	while (!rc && (entry = readdir(dir))) {
+		if (is_leftover(entry->d_name))
+			unlinkat(f->dir, entry->d_name, 0);
+		else if (f->room && is_ours(entry->d_name, &key))
+			rc = keys_add(keys, &key);
+	}
+	return rc;
+}
+
+static int scan_dir(struct file *f)
+{
+	int rc, fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct file_keys keys = {0};
+
+	if (!dir) {
+		rc = -errno;
+		closep(&fd);
+		return rc;
+	}
+	rc = scan(f, dir, &keys);
+	closedir(dir);
+	if (keys.n)
+		qsort(keys.keys, keys.n, sizeof(*keys.keys), by_age);
+	for (size_t i = 0; i < keys.n; i++)
+		keep(f, &keys.keys[i]);
+	free(keys.keys);
+	return rc;
+}
+
+static int open_dir(struct file *f)
+{
+	int rc;
+
+	if (f->dir >= 0)
+		return 0;
+	f->dir = open(path_of(f->cfg), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->dir < 0)
+		return -errno;
+	f->first = f->count = 0;
+	rc = scan_dir(f);
+	if (rc < 0)
+		close(steal_fd(&f->dir));
+	return rc;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_file(struct file *f, const char *name, const struct body *body)
+{
+	_cleanup_(closep) int fd = -1;
+	char tmp[FILE_NAME_MAX + 8];
+	int rc;
+
+	snprintf(tmp, sizeof(tmp), ".%s.tmp", name);
+	fd = openat(f->dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	rc = write_all(fd, body->data, body->len);
+	/* Some file systems know of a full disk or quota only now. */
+	if (close(steal_fd(&fd)) < 0 && !rc)
+		rc = -errno;
+	if (!rc && renameat(f->dir, tmp, f->dir, name) < 0)
+		rc = -errno;
+	if (rc < 0)
+		unlinkat(f->dir, tmp, 0);
+	return rc;
+}
+
+static int deliver(struct file *f, const struct body *body)
+{
+	struct file_key key = {.ms = clock_read_ns(CLOCK_REALTIME) / NSEC_PER_MSEC, .id = body->id};
+	char name[FILE_NAME_MAX];
+	int rc = open_dir(f);
+
+	if (rc < 0)
+		return rc;
+	name_of(&key, name);
+	rc = write_file(f, name, body);
+	if (!rc)
+		keep(f, &key);
+	else if (rc == -ENOENT || rc == -ESTALE) /* removed and perhaps made again: look anew */
+		close(steal_fd(&f->dir));
+	return rc;
+}
+
+static int file_send(struct transport *t, const struct body *body, struct outcome *ret_outcome)
+{
+	struct file *f = container_of(t, struct file, base);
+	char text[RESPONSE_TEXT];
+	int rc = deliver(f, body);
+
+	*ret_outcome = (struct outcome){.kind = OUTCOME_DELIVERED};
+	if (rc < 0) {
+		snprintf(text, sizeof(text), "writing to %.60s: %s", path_of(f->cfg), strerrordesc_np(-rc));
+		outcome_retry(ret_outcome, false, text);
+	}
+	return 1;
+}
+
+static bool file_abort(struct transport *t)
+{
+	return false; /* send is over when it returns */
+}
+
+static void file_close(struct transport *t)
+{
+	struct file *f = container_of(t, struct file, base);
+
+	closep(&f->dir);
+	free(f->kept);
+	free(f);
+}
+
+static int file_open(const struct export_config *cfg, struct transport_host *host, outcome_fn *done, void *ctx,
+		     struct transport **ret)
+{
+	struct file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct file){.base.ops = &transport_file, .cfg = cfg, .dir = -1};
+	f->room = cfg->file_keep <= FILE_KEEP_MAX ? cfg->file_keep : 0;
+	if (f->room && !(f->kept = calloc(f->room, sizeof(*f->kept)))) {
+		free(f);
+		return -ENOMEM;
+	}
+	/* A directory that is not there yet is looked for again with each request. */
+	open_dir(f);
+	*ret = &f->base;
+	return 0;
+}
+
+static int file_check(const struct export_config *cfg, char why[EXPORT_WHY])
+{
+	if (path_of(cfg)[0] == '/')
+		return 0;
+	snprintf(why, EXPORT_WHY, "bad directory, expected file:///DIR with an absolute path");
+	return -EINVAL;
+}
+
+const struct transport_ops transport_file = {
+	.scheme = "file://",
+	.expired = OTP_LOSS_WRITE,
+	.stopped = OTP_LOSS_WRITE,
+	.check = file_check,
+	.open = file_open,
+	.close = file_close,
+	.send = file_send,
+	.abort = file_abort,
+};

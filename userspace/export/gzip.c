@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/gzip.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#define GZIP_LEVEL  6
+#define GZIP_WINDOW (15 + 16) /* 32 KiB, with gzip's head and tail */
+#define GZIP_STEP   65536u
+
+static void deflate_done(z_stream *z)
+{
+	deflateEnd(z);
+}
+
+/* Room for one step at a time: deflateBound would ask for more than the input's size at once. */
+static int deflate_step(z_stream *z, struct buf *out)
+{
+	void *room = buf_reserve(out, GZIP_STEP);
+	int rc;
+
+	if (!room)
+		return out->max && out->len + GZIP_STEP > out->max ? -EFBIG : -ENOMEM;
+	z->next_out = room;
+	z->avail_out = GZIP_STEP;
+	rc = deflate(z, Z_FINISH);
+	buf_commit(out, GZIP_STEP - z->avail_out);
+	if (rc == Z_STREAM_END)
+		return 1;
+	return rc == Z_OK || rc == Z_BUF_ERROR ? 0 : -EIO;
+}
+
+static int deflate_all(z_stream *z, const void *data, size_t len, struct buf *out)
+{
+	int rc;
+
+	if (len > UINT_MAX)
+		return -EFBIG;
+	z->next_in = (void *)(uintptr_t)data;
+	z->avail_in = (uInt)len;
+	do {
+		rc = deflate_step(z, out);
+	} while (!rc);
+	return rc < 0 ? rc : 0;
+}
+
+int gzip_compress(const void *data, size_t len, size_t max, void **ret_data, size_t *ret_len)
+{
+	_cleanup_(deflate_done) z_stream z = {0};
+	_cleanup_(buf_done) struct buf out;
+	void *fit;
+	int rc;
+
+	/* One step more than the bound: whether it fits is known when it is done. */
+	buf_init(&out, max ? max + GZIP_STEP : 0);
+	if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	rc = deflate_all(&z, data, len, &out);
+	if (rc < 0)
+		return rc;
+	if (max && out.len > max)
+		return -EFBIG;
+	fit = realloc(out.data, out.len);
+	*ret_data = fit ? fit : out.data;
+	*ret_len = out.len;
+	out.data = NULL;
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One gzip member of a request's bytes, level 6.
+ * Called by the exporter, once per request. Some 270 KiB of working memory
+ * while it runs, and the result.
+ */
+#ifndef OTP_EXPORT_GZIP_H
+#define OTP_EXPORT_GZIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ret_data: owned, at its exact size. -ENOMEM; -EFBIG where the result would exceed max. */
+int gzip_compress(const void *data, size_t len, size_t max, void **ret_data, size_t *ret_len);
+
+#endif

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * OTLP over HTTP: POST of one protobuf message, by libcurl. HTTP/1.1, because
+ * one request at a time gains nothing from more. Proxies come from the
+ * environment, as libcurl reads it (http_proxy, HTTPS_PROXY, NO_PROXY).
+ */
+
+#include <curl/curl.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "export/http_loop.h"
+#include "export/http_url.h"
+#include "export/response.h"
+#include "export/retry.h"
+
+struct http {
+	struct transport base;
+	const struct export_config *cfg;
+	struct transport_host *loop;
+	outcome_fn *done;
+	void *done_ctx;
+	CURL *easy;
+	struct curl_slist *headers, *headers_gzip;
+	char error[CURL_ERROR_SIZE];
+	/* of the try that is under way */
+	bool busy;
+	struct body body;
+	size_t offset;     /* handed to libcurl */
+	bool sent_before;  /* libcurl began anew after it had all of the body */
+	bool too_long;
+	struct buf answer;
+};
+
+static size_t on_read(char *to, size_t size, size_t n, void *ctx)
+{
+	struct http *h = ctx;
+	size_t take = MIN(size * n, h->body.len - h->offset);
+
+	memcpy(to, (const char *)h->body.data + h->offset, take);
+	h->offset += take;
+	return take;
+}
+
+/*
+ * libcurl repeats a request by itself when a reused connection turns out to
+ * be closed. If it had the whole body by then, the server may have, too.
+ */
+static int on_seek(void *ctx, curl_off_t offset, int origin)
+{
+	struct http *h = ctx;
+
+	if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > h->body.len)
+		return CURL_SEEKFUNC_FAIL;
+	h->sent_before |= h->offset == h->body.len;
+	h->offset = (size_t)offset;
+	return CURL_SEEKFUNC_OK;
+}
+
+static size_t on_write(char *data, size_t size, size_t n, void *ctx)
+{
+	struct http *h = ctx;
+
+	buf_add(&h->answer, data, size * n);
+	h->too_long |= h->answer.failed;
+	return h->answer.failed ? 0 : size * n;
+}
+
+static bool all_sent(const struct http *h)
+{
+	curl_off_t sent = 0;
+
+	curl_easy_getinfo(h->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return h->sent_before || (uint64_t)sent >= h->body.len;
+}
+
+static const char *content_type(const struct http *h)
+{
+	char *type = NULL;
+
+	curl_easy_getinfo(h->easy, CURLINFO_CONTENT_TYPE, &type);
+	return type;
+}
+
+/* A 2xx is a success; what the body says only adds to it. */
+static void judge_success(const struct http *h, CURLcode result, struct outcome *o)
+{
+	struct response r = {0};
+
+	o->kind = OUTCOME_DELIVERED;
+	if (h->too_long) {
+		snprintf(o->text, sizeof(o->text), "the answer is longer than %u bytes", RESPONSE_BYTES_MAX);
+	} else if (result != CURLE_OK) {
+		snprintf(o->text, sizeof(o->text), "the answer is cut off");
+	} else if (response_parse(h->answer.data, h->answer.len, &r) < 0) {
+		snprintf(o->text, sizeof(o->text), "the answer is no OTLP message: is this an OTLP receiver?");
+	} else {
+		memcpy(o->text, r.message, sizeof(o->text));
+		o->rejected = r.rejected;
+		if (r.rejected)
+			o->kind = OUTCOME_PARTIAL;
+	}
+}
+
+static uint64_t server_wish(const struct http *h)
+{
+	struct curl_header *header;
+	uint64_t ns;
+
+	if (curl_easy_header(h->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK ||
+	    retry_after_parse(header->value, time(NULL), &ns) < 0)
+		return OUTCOME_NO_WISH;
+	return ns;
+}
+
+static void describe_status(const struct http *h, long status, char text[RESPONSE_TEXT])
+{
+	char said[RESPONSE_TEXT], line[2 * RESPONSE_TEXT];
+	const char *hint = "";
+
+	response_refusal(content_type(h), h->answer.data, h->answer.len, said);
+	if (status >= 300 && status < 400)
+		hint = ": a redirection, not followed";
+	else if (status == 404)
+		hint = ": is the path of the endpoint right?";
+	snprintf(line, sizeof(line), "HTTP %ld%s%s%s", status, hint, *said ? ": " : "", said);
+	response_text(line, strlen(line), text);
+}
+
+static void judge_refusal(const struct http *h, long status, struct outcome *o)
+{
+	describe_status(h, status, o->text);
+	if (retry_status(status)) {
+		o->kind = OUTCOME_RETRY;
+		o->retry_after_ns = server_wish(h);
+		return;
+	}
+	o->kind = OUTCOME_REFUSED;
+	o->reason = status == 413 ? OTP_LOSS_TOO_LARGE : OTP_LOSS_REJECTED;
+}
+
+static void judge_failure(const struct http *h, CURLcode result, struct outcome *o)
+{
+	const char *why = *h->error ? h->error : curl_easy_strerror(result);
+
+	outcome_retry(o, all_sent(h), why);
+}
+
+static void judge(const struct http *h, CURLcode result, struct outcome *o)
+{
+	long status = 0;
+
+	*o = (struct outcome){.retry_after_ns = OUTCOME_NO_WISH};
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 200 && status < 300)
+		judge_success(h, result, o);
+	else if (status >= 300)
+		judge_refusal(h, status, o);
+	else
+		judge_failure(h, result, o);
+}
+
+static void finish(struct http *h)
+{
+	curl_multi_remove_handle(http_loop_multi(h->loop), h->easy);
+	h->busy = false;
+	buf_done(&h->answer);
+}
+
+void http_finished(CURL *easy, CURLcode result)
+{
+	struct outcome o;
+	char *private;
+
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
+	struct http *h = (struct http *)private;
+
+	judge(h, result, &o);
+	finish(h);
+	h->done(h->done_ctx, &o);
+}
+
+static int http_send(struct transport *t, const struct body *body, struct outcome *ret_outcome)
+{
+	struct http *h = container_of(t, struct http, base);
+
+	h->body = *body;
+	h->offset = 0;
+	h->sent_before = h->too_long = false;
+	h->error[0] = '\0';
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, body->gzip ? h->headers_gzip : h->headers);
+	if (curl_multi_add_handle(http_loop_multi(h->loop), h->easy) != CURLM_OK)
+		return -ENOMEM;
+	h->busy = true;
+	return 0;
+}
+
+static bool http_abort(struct transport *t)
+{
+	struct http *h = container_of(t, struct http, base);
+	bool maybe = h->busy && all_sent(h);
+
+	if (h->busy)
+		finish(h);
+	return maybe;
+}
+
+static int add_header(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(*list, line);
+
+	if (!longer)
+		return -ENOMEM;
+	*list = longer;
+	return 0;
+}
+
+/* "Expect:" off: a second's wait for receivers that do not answer it. */
+static int make_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
+{
+	static const char *const fixed[] = {"Content-Type: application/x-protobuf", "Expect:"};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(fixed); i++)
+		rc = add_header(list, fixed[i]);
+	if (!rc && gzip)
+		rc = add_header(list, "Content-Encoding: gzip");
+	for (uint32_t i = 0; !rc && i < cfg->nr_headers; i++)
+		rc = add_header(list, cfg->headers[i]);
+	return rc;
+}
+
+static void set_tls(CURL *easy, const struct export_config *cfg)
+{
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (cfg->tls_ca)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, cfg->tls_ca);
+	if (cfg->tls_cert)
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, cfg->tls_cert);
+	if (cfg->tls_key)
+		curl_easy_setopt(easy, CURLOPT_SSLKEY, cfg->tls_key);
+	if (cfg->tls_insecure) {
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+}
+
+static void set_callbacks(struct http *h)
+{
+	curl_easy_setopt(h->easy, CURLOPT_READFUNCTION, on_read);
+	curl_easy_setopt(h->easy, CURLOPT_READDATA, h);
+	curl_easy_setopt(h->easy, CURLOPT_SEEKFUNCTION, on_seek);
+	curl_easy_setopt(h->easy, CURLOPT_SEEKDATA, h);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, on_write);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
+	curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, h->error);
+	curl_easy_setopt(h->easy, CURLOPT_PRIVATE, h);
+}
+
+static void set_behaviour(CURL *easy, const struct export_config *cfg)
+{
+	uint64_t timeout_ms = MAX(cfg->timeout_ns / NSEC_PER_MSEC, 1);
+
+	curl_easy_setopt(easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "otprof/" OTPROF_VERSION);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	/* A resolver that hangs ends in its own thread; nobody waits for it. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+}
+
+static void http_close(struct transport *t)
+{
+	struct http *h = container_of(t, struct http, base);
+
+	http_abort(t);
+	curl_easy_cleanup(h->easy);
+	curl_slist_free_all(h->headers);
+	curl_slist_free_all(h->headers_gzip);
+	buf_done(&h->answer);
+	free(h);
+}
+
+static int http_init(struct http *h)
+{
+	_cleanup_(freep) char *url = NULL;
+	int rc;
+
+	h->easy = curl_easy_init();
+	if (!h->easy)
+		return -ENOMEM;
+	buf_init(&h->answer, RESPONSE_BYTES_MAX);
+	rc = http_url(h->cfg->endpoint, h->cfg->endpoint_is_full, &url);
+	if (!rc)
+		rc = make_headers(h->cfg, false, &h->headers);
+	if (!rc)
+		rc = make_headers(h->cfg, true, &h->headers_gzip);
+	if (rc)
+		return rc;
+	set_behaviour(h->easy, h->cfg);
+	set_callbacks(h);
+	set_tls(h->easy, h->cfg);
+	return curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK ? 0 : -ENOMEM;
+}
+
+static int http_open(const struct export_config *cfg, struct transport_host *host, outcome_fn *done, void *ctx,
+		     struct transport **ret)
+{
+	struct http *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return -ENOMEM;
+	*h = (struct http){
+		.base.ops = &transport_http, .cfg = cfg, .loop = host, .done = done, .done_ctx = ctx};
+	rc = http_init(h);
+	if (rc < 0) {
+		http_close(&h->base);
+		return rc;
+	}
+	*ret = &h->base;
+	return 0;
+}
+
+#define HTTP_OPS(with_scheme)                                                               \
+	{                                                                                   \
+		.scheme = with_scheme, .expired = OTP_LOSS_RETRY_EXPIRED,                   \
+		.stopped = OTP_LOSS_SHUTDOWN, .compresses = true, .patient = true,          \
+		.check = http_check, .open = http_open, .close = http_close,                \
+		.send = http_send, .abort = http_abort,                                     \
+	}
+
+const struct transport_ops transport_http = HTTP_OPS("http://");
+const struct transport_ops transport_https = HTTP_OPS("https://");

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event loop that all HTTP transports share: one libcurl multi handle
+ * behind one epoll descriptor.
+ *
+ * Called by the exporter, one thread. libcurl resolves names in threads of
+ * its own; nothing else here leaves the thread.
+ */
+#ifndef OTP_EXPORT_HTTP_LOOP_H
+#define OTP_EXPORT_HTTP_LOOP_H
+
+#include <curl/curl.h>
+#include <stdint.h>
+
+struct transport_host;
+
+int http_loop_new(struct transport_host **ret);
+struct transport_host *http_loop_free(struct transport_host *l); /* NULL; after the last transport */
+int http_loop_fd(const struct transport_host *l);      /* readable when there is work */
+uint64_t http_loop_due_ns(const struct transport_host *l); /* UINT64_MAX: no timer */
+void http_loop_run(struct transport_host *l); /* calls done of every try that is over */
+
+CURLM *http_loop_multi(const struct transport_host *l);
+/* The transport's side: its handle's try is over. */
+void http_finished(CURL *easy, CURLcode result);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the configuration gives an HTTP destination: its URL and headers,
+ * checked and completed. Pure; called by the HTTP transport and, through
+ * export_config_check, by the configuration.
+ */
+#ifndef OTP_EXPORT_HTTP_URL_H
+#define OTP_EXPORT_HTTP_URL_H
+
+#include <stdbool.h>
+
+#include "export/transport.h"
+
+/* ret_url: owned. A base URL gets the path of the profiles signal; full: left as it is. */
+int http_url(const char *endpoint, bool full, char **ret_url);
+int http_check(const struct export_config *cfg, char why[EXPORT_WHY]);
+
+#endif

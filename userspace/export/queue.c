@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/queue.h"
+
+#include "base/cleanup.h"
+
+static uint64_t entry_bytes(const struct export_request *r, bool gzip)
+{
+	return request_bytes(r, gzip) + QUEUE_ENTRY_BYTES;
+}
+
+void queue_init(struct queue *q, uint64_t max)
+{
+	*q = (struct queue){.max = max};
+	q->tail = &q->head;
+}
+
+void queue_done(struct queue *q)
+{
+	while (q->head)
+		queue_remove(q, &q->head);
+}
+
+bool queue_fits(const struct queue *q, const struct export_request *r, bool gzip)
+{
+	return q->bytes <= q->max && entry_bytes(r, gzip) <= q->max - q->bytes;
+}
+
+int queue_push(struct queue *q, struct export_request *r, bool gzip, uint64_t now_ns)
+{
+	struct queue_entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	entry->request = r;
+	entry->gzip = gzip;
+	entry->since_ns = now_ns;
+	request_hold(r, gzip);
+	q->bytes += entry_bytes(r, gzip);
+	*q->tail = entry;
+	q->tail = &entry->next;
+	return 0;
+}
+
+void queue_remove(struct queue *q, struct queue_entry **link)
+{
+	struct queue_entry *entry = *link;
+
+	*link = entry->next;
+	if (q->tail == &entry->next)
+		q->tail = link;
+	q->bytes -= entry_bytes(entry->request, entry->gzip);
+	request_release(entry->request, entry->gzip);
+	free(entry);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What waits for one destination, in order, bounded by the memory it holds.
+ * Called by the destination, one thread. Entries own one reference of their
+ * request's form and are borrowed until popped.
+ */
+#ifndef OTP_EXPORT_QUEUE_H
+#define OTP_EXPORT_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "export/request.h"
+
+struct queue_entry {
+	struct queue_entry *next;
+	struct export_request *request;
+	bool gzip;
+	bool tried;
+	bool maybe; /* a try may have delivered it */
+	uint64_t since_ns;
+};
+
+struct queue {
+	struct queue_entry *head;
+	struct queue_entry **tail;
+	uint64_t bytes, max;
+};
+
+/* Counted with every entry: pages are whole, and a flood of tiny requests is memory too. */
+#define QUEUE_ENTRY_BYTES 4096u
+
+void queue_init(struct queue *q, uint64_t max);
+void queue_done(struct queue *q);
+bool queue_fits(const struct queue *q, const struct export_request *r, bool gzip);
+int queue_push(struct queue *q, struct export_request *r, bool gzip, uint64_t now_ns); /* -ENOMEM */
+/* Takes the entry behind *link out and frees it. */
+void queue_remove(struct queue *q, struct queue_entry **link);
+
+#endif

@@ -32,7 +32,7 @@ struct symbol_line {
 
 struct symbol_result {
 	uint32_t count; /* at least 1 */
-	const char *resolver; /* name of the one that answered; static */
+	const char *resolver; /* name of the one that answered, static; NULL: binary+0xoffset */
 	struct symbol_line lines[SYMBOL_LINES_MAX];
 };
 

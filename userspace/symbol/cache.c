@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbol/cache.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Bytes a result, names included, that the bound on bytes allows on average. */
+#define CACHE_ENTRY_BYTES 384
+
+struct cache_entry {
+	struct cache_entry *prev, *next;
+	uint64_t key, vaddr;
+	uint32_t binary;
+	uint32_t count;
+	size_t bytes;
+	const char *resolver;
+	struct symbol_line lines[];
+};
+
+static uint64_t cache_key(uint32_t binary, uint64_t vaddr)
+{
+	return hash_u64(vaddr ^ (uint64_t)binary << 40 ^ binary);
+}
+
+static void line_ref(struct symbol_line *l)
+{
+	str_ref(l->name);
+	str_ref(l->system_name);
+	str_ref(l->file);
+}
+
+static void line_put(struct symbol_line *l)
+{
+	str_put(l->name);
+	str_put(l->system_name);
+	str_put(l->file);
+}
+
+static void list_remove(struct symbol_cache *c, struct cache_entry *e)
+{
+	*(e->prev ? &e->prev->next : &c->first) = e->next;
+	*(e->next ? &e->next->prev : &c->last) = e->prev;
+}
+
+static void list_add_first(struct symbol_cache *c, struct cache_entry *e)
+{
+	e->prev = NULL;
+	e->next = c->first;
+	*(e->next ? &e->next->prev : &c->last) = e;
+	c->first = e;
+}
+
+static void entry_free(struct symbol_cache *c, struct cache_entry *e)
+{
+	list_remove(c, e);
+	map_remove(&c->map, e->key);
+	c->bytes -= e->bytes;
+	for (uint32_t i = 0; i < e->count; i++)
+		line_put(&e->lines[i]);
+	free(e);
+}
+
+void symbol_cache_init(struct symbol_cache *c, uint32_t max)
+{
+	*c = (struct symbol_cache){.max = max, .max_bytes = (size_t)max * CACHE_ENTRY_BYTES};
+}
+
+void symbol_cache_done(struct symbol_cache *c)
+{
+	while (c->first)
+		entry_free(c, c->first);
+	map_done(&c->map);
+}
+
+bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, struct symbol_result *ret)
+{
+	struct cache_entry *e = map_find_ptr(&c->map, cache_key(binary, vaddr));
+
+	if (!e || e->binary != binary || e->vaddr != vaddr)
+		return false;
+	list_remove(c, e);
+	list_add_first(c, e);
+	ret->count = e->count;
+	ret->resolver = e->resolver;
+	for (uint32_t i = 0; i < e->count; i++) {
+		ret->lines[i] = e->lines[i];
+		line_ref(&ret->lines[i]);
+	}
+	return true;
+}
+
+static size_t entry_bytes(const struct symbol_result *r)
+{
+	size_t bytes = sizeof(struct cache_entry) + r->count * sizeof(r->lines[0]);
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct symbol_line *l = &r->lines[i];
+
+		bytes += (l->name ? l->name->len : 0) + (l->system_name ? l->system_name->len : 0) +
+			 (l->file ? l->file->len : 0);
+	}
+	return bytes;
+}
+
+static void make_room(struct symbol_cache *c, size_t bytes)
+{
+	while (c->last && (c->map.count >= c->max || c->bytes + bytes > c->max_bytes))
+		entry_free(c, c->last);
+}
+
+void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, const struct symbol_result *r)
+{
+	uint64_t key = cache_key(binary, vaddr);
+	struct cache_entry *e = map_find_ptr(&c->map, key);
+	size_t bytes = entry_bytes(r);
+
+	if (e)
+		entry_free(c, e); /* another address with this key, or a new answer */
+	if (bytes > c->max_bytes)
+		return;
+	make_room(c, bytes);
+	e = malloc(sizeof(*e) + r->count * sizeof(e->lines[0]));
+	if (!e || map_put_ptr(&c->map, key, e) < 0) {
+		free(e);
+		return;
+	}
+	*e = (struct cache_entry){.key = key, .vaddr = vaddr, .binary = binary, .count = r->count,
+				  .bytes = bytes, .resolver = r->resolver};
+	for (uint32_t i = 0; i < r->count; i++) {
+		e->lines[i] = r->lines[i];
+		line_ref(&e->lines[i]);
+	}
+	c->bytes += bytes;
+	list_add_first(c, e);
+}

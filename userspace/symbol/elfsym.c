@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The function that covers an address, from an ELF symbol table.
+ *
+ * A symbol with a size wins where it covers the address, the innermost first.
+ * One without (assembly) reaches to the next symbol, within its section. Of
+ * several names for one function the one that people know wins: exported
+ * before local, then fewer leading underscores, then strong before weak.
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbol/resolver.h"
+
+/* Symbols that a lookup may read, backwards from the address. */
+#define WALK_MAX 64
+
+struct candidate {
+	bool found;
+	bool sized;
+	uint64_t start;
+	uint32_t rank; /* lower wins */
+	char name[ELF_NAME_MAX];
+};
+
+static uint32_t name_rank(const struct elf_sym *s, const char *name)
+{
+	uint32_t underscores = 0, rank = s->bind == STB_LOCAL ? 1u << 31 : 0;
+
+	/* A mangled name's underscore is none of its own. */
+	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
+		underscores = (uint32_t)MIN(strspn(name, "_"), 15);
+	rank |= underscores << 24;
+	rank |= s->type == STT_NOTYPE ? 1u << 23 : 0;
+	rank |= s->bind == STB_WEAK ? 1u << 22 : 0;
+	return rank | (uint32_t)MIN(strlen(name), ELF_NAME_MAX);
+}
+
+/* Local labels and the marks between code and data ("$x", "$d") are no functions. */
+static bool is_label(const struct elf_sym *s, const char *name)
+{
+	return s->type == STT_NOTYPE && (name[0] == '$' || strncmp(name, ".L", 2) == 0);
+}
+
+static bool same_code_section(const struct binary *b, uint64_t a, uint64_t c)
+{
+	for (uint32_t i = 0; i < b->nr_sections; i++) {
+		const struct binary_section *s = &b->sections[i];
+
+		if ((s->flags & SHF_EXECINSTR) && a - s->addr < s->size)
+			return c - s->addr < s->size;
+	}
+	return false;
+}
+
+static bool covers(const struct elf_sym *s, uint64_t vaddr)
+{
+	return s->size && vaddr - s->value < s->size;
+}
+
+static void consider(struct binary *b, const struct elf_index *x, const struct elf_sym *s, struct candidate *best)
+{
+	char name[ELF_NAME_MAX];
+	uint32_t rank;
+
+	if (elf_name_read(b, &x->source, s->name, name) < 0 || is_label(s, name))
+		return;
+	rank = name_rank(s, name);
+	if (best->found && best->sized == (s->size > 0) && best->rank <= rank)
+		return;
+	best->found = true;
+	best->sized = s->size > 0;
+	best->start = s->value;
+	best->rank = rank;
+	strcpy(best->name, name);
+}
+
+/* Number of entries that start at or below vaddr. */
+static uint32_t entries_below(const struct elf_index *x, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = x->count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (elf_entry_start(x, mid) <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, struct candidate *best)
+{
+	uint32_t i = entries_below(x, vaddr), stop = i > WALK_MAX ? i - WALK_MAX : 0;
+	uint64_t nearest = i ? elf_entry_start(x, i - 1) : 0;
+	struct elf_sym s;
+
+	while (i-- > stop) {
+		uint64_t start = elf_entry_start(x, i);
+
+		if (best->found && best->sized && start != best->start)
+			return;
+		/* What the table says now must still be what was indexed. */
+		if (elf_sym_read(b, &x->source, elf_entry_number(x, i), &s) < 0 || s.value != start)
+			continue;
+		if (covers(&s, vaddr) ||
+		    (!s.size && !x->thinned && start == nearest && same_code_section(b, start, vaddr)))
+			consider(b, x, &s, best);
+	}
+}
+
+static int find_in(struct elf_indexes *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,
+		   struct symbol_result *ret)
+{
+	const struct elf_index *x = elf_index_get(all, b, kind);
+	struct candidate best = {.found = false};
+
+	if (!x || !binary_is_code(b, vaddr))
+		return -ENOENT;
+	search(b, x, vaddr, &best);
+	return best.found ? symbol_result_set(ret, best.name, "") : -ENOENT;
+}
+
+static int find_symtab(struct elf_indexes *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+{
+	return find_in(all, b, ELF_SYMTAB, vaddr, ret);
+}
+
+static int find_dynsym(struct elf_indexes *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+{
+	return find_in(all, b, ELF_DYNSYM, vaddr, ret);
+}
+
+const struct resolver resolver_symtab = {.name = "symtab", .find = find_symtab};
+const struct resolver resolver_dynsym = {.name = "dynsym", .find = find_dynsym};

@@ -66,7 +66,7 @@ struct binary {
 /*
  * Takes fd over, also on failure. A file that is no ELF gives a binary with
  * is_elf false (its frames are named by path and offset). -ENOMEM, -EIO.
- * An already known file returns another reference to the same object.
+ * An already known file returns another reference to the same object. What is no regular file is -EIO.
  */
 int binary_open(int fd, const char *path, struct binary **ret);
 /* The same from memory (the vDSO, tests): copies it. */
@@ -74,6 +74,11 @@ int binary_open_memory(const void *image, size_t len, const char *name, struct b
 
 struct binary *binary_ref(struct binary *b);
 struct binary *binary_put(struct binary *b); /* NULL; the last one closes the file */
+
+/* An open file that claims this build-id; borrowed, NULL if none. A last resort: build-ids can be claimed. */
+struct binary *binary_find_build_id(const uint8_t *id, uint8_t len);
+/* Open binaries: each file holds one descriptor. */
+uint32_t binary_count(void);
 
 /* Bytes read, fewer at the end of the file, or negative errno. */
 ssize_t binary_read(struct binary *b, uint64_t offset, void *to, size_t len);

@@ -22,6 +22,7 @@ struct proc_event {
 	uint64_t time_ns;
 	uint64_t start, end, offset; /* MMAP */
 	uint64_t dev, ino;           /* MMAP without build-id; dev as makedev() */
+	uint64_t ino_generation;     /* likewise; tells a reused inode where the file system counts */
 	uint64_t lost;               /* LOST: records */
 	const char *name;            /* COMM, EXEC: comm; MMAP: path as the target sees it */
 	size_t name_len;

@@ -48,12 +48,17 @@ struct mapped_file {
 	struct binary *binary;                 /* READY; owned */
 	int error;                             /* FAILED: why */
 	void *waiters;                         /* the engine's parked samples */
+	/* The file registry's own. */
+	uint64_t ino_generation; /* 0: unknown; tells a reused inode */
+	uint64_t idle_since_ns, retry_ns;
+	struct mapped_file *next;
 };
 
 struct mapping {
 	uint64_t start, end;
 	uint64_t offset; /* in the file */
 	struct mapped_file *file; /* owned reference, never NULL */
+	uint32_t born; /* generation of the space when it was added */
 };
 
 struct space {
@@ -67,14 +72,26 @@ struct space {
 struct space *space_new(void);
 struct space *space_ref(struct space *s);
 struct space *space_put(struct space *s); /* NULL */
-/* Adds a mapping; what it overlaps is cut or removed. Takes a reference to file. *slot may be replaced (copy on write). */
+/*
+ * Adds a mapping; what it overlaps is cut or removed. Takes a
+ * reference to file. *slot may be replaced (copy on write).
+ * 0, 1 if an older mapping had to go for it, -EINVAL for an empty range, -ENOMEM.
+ */
 int space_map(struct space **slot, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *file);
 int space_unmap(struct space **slot, uint64_t start, uint64_t end);
 const struct mapping *space_find(const struct space *s, uint64_t pc); /* borrowed; NULL if uncovered */
 
-/* Address in the file's own terms (ELF vaddr; file offset where it is no ELF). */
+/* Room for mappings over all spaces, shared ones counted once: what memory they cost. */
+size_t space_total(void);
+
+/*
+ * Address in the file's own terms: ELF vaddr; file offset where it is no ELF
+ * or not open; pc itself where there is no file (generated code, vsyscall).
+ */
 uint64_t mapping_address(const struct mapping *m, uint64_t pc);
 
+/* A file that nobody has asked for, refs 1. path: borrowed, as the target sees it. NULL without memory. */
+struct mapped_file *mapped_file_new(enum mapped_kind kind, const char *path, size_t path_len);
 struct mapped_file *mapped_file_ref(struct mapped_file *f);
 struct mapped_file *mapped_file_put(struct mapped_file *f); /* NULL */
 

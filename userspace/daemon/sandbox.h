@@ -14,6 +14,8 @@
 #ifndef OTP_DAEMON_SANDBOX_H
 #define OTP_DAEMON_SANDBOX_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "daemon/config.h"
@@ -26,8 +28,14 @@ int sandbox_monitor(const struct config *c);
 /* First thing in every role: no core dump, no tracer, no new privileges, and death with the parent. */
 int sandbox_begin(void);
 
+/* Monitor, before it drops rights: the empty directory that is the engine's root. */
+int sandbox_prepare(const struct config *c);
+const char *sandbox_missing_capability(void);
+
 /* The private root of net: made by netroot_build, entered by sandbox_net. */
 int netroot_build(const struct config *c);
+/* Copies anew what changed since (resolver files, CA bundle); cheap, needs no rights. */
+void netroot_refresh(const struct config *c);
 void netroot_path(const struct config *c, char *to, size_t size);
 
 /* The users of the workers. Missing ones become unused ids, and a log line says so once (say). */
@@ -37,5 +45,6 @@ struct sandbox_user {
 };
 int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *ret);
 int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret);
+int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* always an unused id */
 
 #endif

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/sandbox.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/roles.h"
+#include "daemon/sandbox_seccomp.h"
+
+/* Linux 5.8 and 5.9, include/uapi/linux/capability.h; older libcap headers end before them. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF	    39
+#endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+/*
+ * What the monitor keeps, and why. Everything else leaves its bounding set
+ * too, so that a worker never starts with more.
+ */
+static const struct {
+	cap_value_t cap;
+	const char *why;
+} monitor_caps[] = {
+	{CAP_BPF, "plans and rules go into BPF maps; programs for CPUs that come"},
+	{CAP_PERFMON, "perf events for CPUs that come"},
+	{CAP_SYS_PTRACE, "opener: files and memory of other users' processes; memory figure of the workers"},
+	{CAP_DAC_READ_SEARCH, "opener: programs and /proc files of other users"},
+	{CAP_CHECKPOINT_RESTORE, "opener: /proc/PID/map_files, for deleted and memfd code"},
+	{CAP_SYSLOG, "/proc/kallsyms with addresses, for an engine that is started again"},
+	{CAP_IPC_LOCK, "side-band buffers of CPUs that come are mapped beyond RLIMIT_MEMLOCK"},
+	{CAP_SETUID, "a worker started again becomes its own user"},
+	{CAP_SETGID, "the same, its group"},
+	{CAP_SETPCAP, "a worker started again empties its bounding set"},
+	{CAP_SYS_CHROOT, "a worker started again enters its private root"},
+	{CAP_KILL, "workers have other users: stopping them, and their death with ours"},
+};
+
+static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
+
+#define FILES_ENGINE 4096
+#define FILES_OTHER  1024
+#define THREADS_NET  64
+
+static int failed(const char *what, int err)
+{
+	log_error("cannot close the sandbox: %s: %s", what, strerror(-err));
+	return err;
+}
+
+static void cap_freep(cap_t *c)
+{
+	if (*c)
+		cap_free(*c);
+}
+
+static int paranoid_level(void)
+{
+	_cleanup_(fclosep) FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level = 2;
+
+	if (!f || fscanf(f, "%d", &level) != 1)
+		return 2;
+	return level;
+}
+
+static bool kernel_has(cap_value_t cap)
+{
+	return prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0;
+}
+
+/*
+ * Debian's kernels refuse perf events to CAP_PERFMON at paranoid 3, and
+ * kernels before 5.9 give map_files to nobody else.
+ */
+static bool needs_sys_admin(void)
+{
+	return paranoid_level() > 2 || !kernel_has(CAP_PERFMON) || !kernel_has(CAP_CHECKPOINT_RESTORE);
+}
+
+static int add_cap(cap_t to, cap_t have, cap_value_t cap)
+{
+	cap_flag_value_t is = CAP_CLEAR;
+
+	if (cap_get_flag(have, cap, CAP_PERMITTED, &is) < 0 || is == CAP_CLEAR)
+		return 0;
+	if (cap_set_flag(to, CAP_PERMITTED, 1, &cap, CAP_SET) < 0 || cap_set_flag(to, CAP_EFFECTIVE, 1, &cap, CAP_SET) < 0)
+		return -errno;
+	return 0;
+}
+
+/* keep's bounding set stays; needs CAP_SETPCAP. */
+static int shrink_bounding(cap_t keep)
+{
+	for (cap_value_t cap = 0; kernel_has(cap); cap++) {
+		cap_flag_value_t is = CAP_CLEAR;
+
+		if (keep)
+			cap_get_flag(keep, cap, CAP_PERMITTED, &is);
+		if (is == CAP_CLEAR && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int build_monitor_caps(cap_t to)
+{
+	_cleanup_(cap_freep) cap_t have = cap_get_proc();
+	int err = have ? 0 : -errno;
+
+	for (size_t i = 0; i < ARRAY_SIZE(monitor_caps) && !err; i++)
+		err = add_cap(to, have, monitor_caps[i].cap);
+	if (!err && needs_sys_admin())
+		err = add_cap(to, have, CAP_SYS_ADMIN);
+	return err;
+}
+
+static int set_limit(int resource, rlim_t value)
+{
+	struct rlimit have, want = {value, value};
+
+	if (getrlimit(resource, &have) < 0)
+		return -errno;
+	if (have.rlim_max != RLIM_INFINITY && have.rlim_max < value)
+		want.rlim_cur = want.rlim_max = have.rlim_max;
+	return setrlimit(resource, &want) < 0 ? -errno : 0;
+}
+
+/* Stack bytes are secrets: no core of any process, and nobody of the same user looks in. */
+static int hide_memory(void)
+{
+	int err = set_limit(RLIMIT_CORE, 0);
+
+	if (err)
+		return err;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/*
+ * Death with the monitor. The kernel forgets the wish whenever the user
+ * changes, so it is said again after that; the monitor's pid is that of the
+ * socket's maker.
+ */
+static int die_with_parent(void)
+{
+	struct ucred monitor;
+	socklen_t len = sizeof(monitor);
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	if (getsockopt(ROLE_SOCKET, SOL_SOCKET, SO_PEERCRED, &monitor, &len) < 0)
+		return -errno;
+	return getppid() == monitor.pid ? 0 : -ESRCH;
+}
+
+int sandbox_begin(void)
+{
+	int err = hide_memory();
+
+	if (err)
+		return failed("no core dumps", err);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return failed("no new privileges", -errno);
+	err = die_with_parent();
+	return err ? failed("the monitor is gone", err) : 0;
+}
+
+static int change_user(const struct sandbox_user *u)
+{
+	if (setgroups(0, NULL) < 0 || setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0)
+		return -errno;
+	return 0;
+}
+
+static int set_caps(const cap_value_t *caps, int n)
+{
+	_cleanup_(cap_freep) cap_t c = cap_init();
+
+	if (!c)
+		return -errno;
+	if (n && (cap_set_flag(c, CAP_PERMITTED, n, caps, CAP_SET) < 0 || cap_set_flag(c, CAP_EFFECTIVE, n, caps, CAP_SET) < 0))
+		return -errno;
+	return cap_set_proc(c) < 0 ? -errno : 0;
+}
+
+static int become(const struct sandbox_user *u)
+{
+	int err = shrink_bounding(NULL);
+
+	if (!err)
+		err = change_user(u);
+	if (!err)
+		err = set_caps(NULL, 0);
+	/* The change of user made the process dumpable by the system's rule again. */
+	if (!err)
+		err = hide_memory();
+	if (!err)
+		err = die_with_parent();
+	return err;
+}
+
+/* A root without anything in it, where there is one. */
+static int enter_root(const char *path)
+{
+	return chroot(path) < 0 || chdir("/") < 0 ? -errno : 0;
+}
+
+static void empty_root_path(const struct config *c, char *to, size_t size)
+{
+	snprintf(to, size, "%s/empty", c->runtime_dir);
+}
+
+int sandbox_engine(const struct config *c)
+{
+	struct sandbox_user user;
+	char root[1100];
+	int err = sandbox_user_engine(c, false, &user);
+
+	if (err)
+		return failed("engine's user", err);
+	empty_root_path(c, root, sizeof(root));
+	err = set_limit(RLIMIT_NOFILE, FILES_ENGINE);
+	if (!err)
+		err = enter_root(root);
+	if (err)
+		return failed(root, err);
+	err = become(&user);
+	if (!err)
+		err = set_limit(RLIMIT_NPROC, 0);
+	if (!err)
+		err = seccomp_engine();
+	return err ? failed("engine", err) : 0;
+}
+
+/*
+ * What glibc and OpenSSL load on first use must be there before the files
+ * are out of sight. A library that this system lacks is not needed by it.
+ */
+static void load_late_libraries(void)
+{
+	static const char *const names[] = {"libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		dlopen(names[i], RTLD_NOW);
+}
+
+static int enter_netroot(const struct config *c)
+{
+	char root[1100], etc[1120];
+
+	netroot_path(c, root, sizeof(root));
+	snprintf(etc, sizeof(etc), "%s/etc", root);
+	/* Without it the monitor could not build one, and has said so. */
+	if (access(etc, F_OK) < 0)
+		return 0;
+	return enter_root(root);
+}
+
+int sandbox_net(const struct config *c)
+{
+	struct sandbox_user user;
+	int err = sandbox_user_net(c, false, &user);
+
+	if (err)
+		return failed("net's user", err);
+	load_late_libraries();
+	err = set_limit(RLIMIT_NOFILE, FILES_OTHER);
+	if (!err)
+		err = enter_netroot(c);
+	if (err)
+		return failed("private root", err);
+	err = become(&user);
+	if (!err)
+		err = set_limit(RLIMIT_NPROC, THREADS_NET);
+	if (!err)
+		err = seccomp_net();
+	return err ? failed("net", err) : 0;
+}
+
+/* The opener's three rights hold without root: as root it could also write what root owns. */
+int sandbox_opener(const struct config *c)
+{
+	struct sandbox_user user;
+	cap_value_t caps[ARRAY_SIZE(opener_caps) + 1];
+	int n = 0, err = sandbox_user_opener(c, &user);
+
+	if (err)
+		return failed("opener's user", err);
+	for (size_t i = 0; i < ARRAY_SIZE(opener_caps); i++)
+		if (kernel_has(opener_caps[i]) && prctl(PR_CAPBSET_READ, opener_caps[i], 0, 0, 0) == 1)
+			caps[n++] = opener_caps[i];
+	if (!kernel_has(CAP_CHECKPOINT_RESTORE))
+		caps[n++] = CAP_SYS_ADMIN;
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return failed("keep capabilities", -errno);
+	err = shrink_bounding(NULL);
+	if (!err)
+		err = change_user(&user);
+	if (!err)
+		err = set_caps(caps, n);
+	if (!err)
+		err = hide_memory();
+	if (!err)
+		err = die_with_parent();
+	if (!err)
+		err = set_limit(RLIMIT_NPROC, 0);
+	if (!err)
+		err = seccomp_opener();
+	return err ? failed("opener", err) : 0;
+}
+
+int sandbox_monitor(const struct config *c)
+{
+	_cleanup_(cap_freep) cap_t keep = cap_init();
+	int err = keep ? build_monitor_caps(keep) : -errno;
+
+	if (err)
+		return failed("capabilities", err);
+	err = shrink_bounding(keep);
+	if (!err && cap_set_proc(keep) < 0)
+		err = -errno;
+	if (!err)
+		err = hide_memory();
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		err = -errno;
+	return err ? failed("monitor", err) : 0;
+}
+
+/* Directory of the engine's root; made by the monitor. */
+int sandbox_prepare(const struct config *c)
+{
+	char root[1100];
+
+	empty_root_path(c, root, sizeof(root));
+	return mkdir(root, 0555) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* The first capability that start needs and this process lacks; NULL when all are there. */
+const char *sandbox_missing_capability(void)
+{
+	static const struct {
+		cap_value_t cap;
+		const char *name;
+	} needed[] = {{CAP_SETUID, "CAP_SETUID"},
+		      {CAP_SETGID, "CAP_SETGID"},
+		      {CAP_SETPCAP, "CAP_SETPCAP"},
+		      {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},
+		      {CAP_KILL, "CAP_KILL"},
+		      {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+		      {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"}};
+	_cleanup_(cap_freep) cap_t have = cap_get_proc();
+
+	for (size_t i = 0; have && i < ARRAY_SIZE(needed); i++) {
+		cap_flag_value_t is = CAP_CLEAR;
+
+		cap_get_flag(have, needed[i].cap, CAP_EFFECTIVE, &is);
+		if (is == CAP_CLEAR)
+			return needed[i].name;
+	}
+	return NULL;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+
+#include "base/log.h"
+#include "daemon/sandbox.h"
+
+/*
+ * Where a worker's user does not exist: ids that nobody has, from a range
+ * that distributions give to no login. Engine, net and opener never share one.
+ */
+#define SPARE_FIRST 64741
+#define SPARE_LAST  64940
+#define SPARE_STEP  3
+
+enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER };
+
+static bool is_unused(uid_t id)
+{
+	return !getpwuid(id) && !getgrgid(id);
+}
+
+static int spare_user(int which, struct sandbox_user *ret)
+{
+	for (uid_t id = SPARE_FIRST + (uid_t)which; id <= SPARE_LAST; id += SPARE_STEP) {
+		if (!is_unused(id))
+			continue;
+		*ret = (struct sandbox_user){id, id};
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static int find_user(const char *name, int spare, bool say, struct sandbox_user *ret)
+{
+	const struct passwd *pw = getpwnam(name);
+	int err;
+
+	if (pw && pw->pw_uid) {
+		*ret = (struct sandbox_user){pw->pw_uid, pw->pw_gid};
+		return 0;
+	}
+	err = spare_user(spare, ret);
+	if (say && !err)
+		log_warn("user %s %s: the unused id %u takes its place", name, pw ? "is root" : "does not exist",
+			 (unsigned int)ret->uid);
+	return err;
+}
+
+int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *ret)
+{
+	return find_user(c->engine_user, SPARE_ENGINE, say, ret);
+}
+
+int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret)
+{
+	return find_user(c->net_user, SPARE_NET, say, ret);
+}
+
+int sandbox_user_opener(const struct config *c, struct sandbox_user *ret)
+{
+	return spare_user(SPARE_OPENER, ret);
+}

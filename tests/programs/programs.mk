@@ -5,7 +5,7 @@ PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/shares-stripped $(BUILD)/programs/shares-static-pie \
 		$(BUILD)/programs/shares-static $(BUILD)/programs/short-static \
-		$(BUILD)/programs/forkstorm-static
+		$(BUILD)/programs/forkstorm-static $(BUILD)/programs/hostile-static
 PROGRAM_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -Wextra -Wno-unused-parameter
 
 programs: $(PROGRAMS)

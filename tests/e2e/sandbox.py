@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the workers cannot do, tried from inside them: system calls are made in
+their name by ptrace, before and after a restart. A call that is answered by an
+error, or that ends the worker, counts as refused."""
+import ctypes
+import os
+import platform
+import signal
+import time
+
+import lib
+
+lib.need(platform.machine() == "x86_64", "system calls in a worker's name", "written for x86-64")
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.restype = ctypes.c_long
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+ATTACH, DETACH, STEP, GETREGS, SETREGS, CONT = 16, 17, 9, 12, 13, 7
+NAMES = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss "
+         "fs_base gs_base ds es fs gs").split()
+
+
+class Regs(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_ulonglong) for n in NAMES]
+
+
+READ, OPEN, SOCKET, CONNECT, FORK, EXECVE, KILL, PTRACE, OPENAT, MEMFD, BPF = 0, 2, 41, 42, 57, 59, 62, 101, 257, 319, 321
+MKDIR, PROCESS_VM_READV, PERF_EVENT_OPEN, MOUNT, SETUID, IO_URING = 83, 310, 298, 165, 105, 425
+AT_FDCWD = 2**64 - 100
+
+
+def ptrace(request, pid, data=0):
+    result = libc.ptrace(request, pid, None, data)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "ptrace %d" % request)
+
+
+def stopped(pid):
+    _, status = os.waitpid(pid, 0x40000000) # __WALL
+    return os.WIFSTOPPED(status)
+
+
+def at_system_call(pid):
+    """Attached, with the instruction pointer just behind a syscall instruction."""
+    for _ in range(200):
+        ptrace(ATTACH, pid)
+        if not stopped(pid):
+            return None
+        regs = Regs()
+        ptrace(GETREGS, pid, ctypes.byref(regs))
+        with open("/proc/%d/mem" % pid, "rb") as mem:
+            mem.seek(regs.rip - 2)
+            if mem.read(2) == b"\x0f\x05":
+                return regs
+        ptrace(DETACH, pid)
+        time.sleep(0.01)
+    return None
+
+
+def call(pid, number, *args):
+    """The result of a system call made by pid, or "killed". Text arguments are put below its stack."""
+    saved = at_system_call(pid)
+    if saved is None:
+        return None
+    regs = Regs.from_buffer_copy(saved)
+    at = (saved.rsp - 8192) & ~15
+    values = []
+    with open("/proc/%d/mem" % pid, "r+b", buffering=0) as mem:
+        for a in args:
+            if isinstance(a, (str, bytes)):
+                raw = a.encode() + b"\0" if isinstance(a, str) else a
+                mem.seek(at)
+                mem.write(raw)
+                values.append(at)
+                at += (len(raw) + 15) & ~15
+            else:
+                values.append(a)
+    for name, value in zip(("rdi", "rsi", "rdx", "r10", "r8", "r9"), values + [0] * 6):
+        setattr(regs, name, value % 2**64)
+    regs.rax, regs.orig_rax, regs.rip = number, 2**64 - 1, saved.rip - 2
+    ptrace(SETREGS, pid, ctypes.byref(regs))
+    ptrace(STEP, pid)
+    _, status = os.waitpid(pid, 0x40000000)
+    if not os.WIFSTOPPED(status):
+        return "killed"
+    if os.WSTOPSIG(status) == signal.SIGSYS:
+        ptrace(DETACH, pid, signal.SIGSYS)
+        return "killed"
+    ptrace(GETREGS, pid, ctypes.byref(regs))
+    result = ctypes.c_long(regs.rax).value
+    ptrace(SETREGS, pid, ctypes.byref(saved))
+    ptrace(DETACH, pid)
+    return result
+
+
+def worker(role):
+    """The pid of a worker that is up and whose sandbox is closed."""
+    def up():
+        s = d.status()
+        pid = s and s["workers"][role]["pid"]
+        return pid if pid and lib.alive(pid) and field(pid, "Seccomp") == "2" else 0
+    return lib.wait_for(up, 40, 0.1)
+
+
+def field(pid, key):
+    try:
+        with open("/proc/%d/status" % pid) as f:
+            return next((line.split(":", 1)[1].strip() for line in f if line.startswith(key + ":")), "")
+    except OSError:
+        return ""
+
+
+def refused(role, what, number, *args):
+    result = call(worker(role), number, *args)
+    text = result if not isinstance(result, int) else "ok" if result >= 0 else os.strerror(-result)
+    lib.ok(result == "killed" or isinstance(result, int) and result < 0, "%s cannot %s (%s)" % (role, what, text))
+
+
+def standing(role, generation):
+    pid = worker(role)
+    zero = "0" * 16
+    lib.ok(field(pid, "CapEff") == zero and field(pid, "CapPrm") == zero, "%s%s has no capability" % (role, generation))
+    lib.ok(field(pid, "NoNewPrivs") == "1" and field(pid, "Seccomp") == "2", "%s%s is under a filter for good" % (role, generation))
+    lib.ok(field(pid, "Uid").split()[0] != "0", "%s%s runs as user %s" % (role, generation, field(pid, "Uid").split()[0]))
+    return pid
+
+
+def engine():
+    refused("engine", "open /etc/passwd", OPENAT, AT_FDCWD, "/etc/passwd", 0)
+    refused("engine", "open it the old way", OPEN, "/etc/passwd", 0)
+    refused("engine", "create a file", OPENAT, AT_FDCWD, "/tmp/otprof-e2e-engine", os.O_CREAT | os.O_RDWR, 0o600)
+    for name, family in (("a TCP socket", 2), ("a Unix socket", 1), ("a netlink socket", 16)):
+        refused("engine", "make " + name, SOCKET, family, 1, 0)
+    refused("engine", "run a program", EXECVE, "/bin/true", 0, 0)
+    refused("engine", "trace net", PTRACE, ATTACH, worker("net"), 0, 0)
+    refused("engine", "read net's memory", PROCESS_VM_READV, worker("net"), 0, 0, 0, 0, 0)
+    refused("engine", "load a BPF program", BPF, 5, 0, 0)
+    refused("engine", "open a perf event", PERF_EVENT_OPEN, 0, 0, -1, -1, 0)
+    refused("engine", "become root", SETUID, 0)
+    refused("engine", "set up an io_uring", IO_URING, 8, 0)
+
+
+def net():
+    for path in ("/etc/shadow", "/etc/passwd", "/proc/1/status", "/proc/self/mem", "/home", "/root", "/usr/bin",
+                 "/../etc/shadow", "/dev/mem", lib.HERE):
+        refused("net", "open " + path, OPENAT, AT_FDCWD, path, 0)
+    refused("net", "run a program", EXECVE, "/bin/true", 0, 0)
+    refused("net", "trace the engine", PTRACE, ATTACH, worker("engine"), 0, 0)
+    refused("net", "mount", MOUNT, "none", "/", "tmpfs", 0, 0)
+    refused("net", "kill the monitor", KILL, d.pid, 9)
+    refused("net", "load a BPF program", BPF, 5, 0, 0)
+    refused("net", "become root", SETUID, 0)
+    result = call(worker("net"), OPENAT, AT_FDCWD, "/etc/hosts", 0)
+    lib.note("net sees /etc/hosts: %s" % (result if not isinstance(result, int) else result >= 0))
+
+
+d = lib.Otprofd(hz=97, exporters={"away": {"endpoint": "http://127.0.0.1:9"}, "files": {"endpoint": "file://FILES"}})
+uids = {field(standing(role, ""), "Uid") for role in ("engine", "net")}
+lib.ok(len(uids) == 2, "engine and net have different users")
+if os.path.exists("/proc/%d/root" % worker("engine")):
+    lib.ok(not os.listdir("/proc/%d/root" % worker("engine")), "the engine's root is empty")
+for role, attempts in (("engine", engine), ("net", net)):
+    attempts()
+    pid = worker(role)
+    if pid and lib.alive(pid):
+        os.kill(pid, signal.SIGKILL)
+        lib.wait_for(lambda: not lib.alive(pid))
+    standing(role, ", restarted,")
+    attempts()
+lib.check_ledger(d.stop(), "sandbox", stopped=True)
+lib.finish()

@@ -174,6 +174,8 @@ static int name_ifunc(struct elf_indexes *all, struct binary *b, uint64_t functi
 	struct symbol_result of = {0};
 	int r = resolver_symtab.find(all, b, function, &of);
 
+	if (r < 0)
+		r = resolver_dynsym.find(all, b, function, &of);
 	if (r == 0)
 		r = symbol_result_set(ret, str_c(of.lines[0].name), "@plt");
 	symbol_result_done(&of);

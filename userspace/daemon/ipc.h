@@ -79,6 +79,7 @@ struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
 struct ipc_request { uint64_t id, samples, len; };
+enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 
 /* Sends whole or not at all. -EAGAIN when the peer's buffer is full, -EPIPE when it is gone. fds are borrowed. */
 int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len, const int *fds, int nr_fds);

@@ -259,22 +259,20 @@ static bool make_room(struct destination *d, const struct export_request *r, boo
 	return queue_fits(&d->queue, r, gzip);
 }
 
-static void refuse(struct destination *d, const struct export_request *r, uint32_t reason)
+void destination_refuse(struct destination *d, uint64_t samples, uint32_t reason)
 {
-	d->ledger->lost[reason] += r->samples;
-	tell(d, EXPORT_DROPPED, reason_text(reason), r->samples);
+	d->ledger->lost[reason] += samples;
+	tell(d, EXPORT_DROPPED, reason_text(reason), samples);
 }
 
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns)
 {
 	bool gzip = destination_compresses(d) && r->gz;
 
-	if (r->len > EXPORT_REQUEST_MAX)
-		refuse(d, r, OTP_LOSS_TOO_LARGE);
-	else if (d->stopped)
-		refuse(d, r, OTP_LOSS_SHUTDOWN);
+	if (d->stopped)
+		destination_refuse(d, r->samples, OTP_LOSS_SHUTDOWN);
 	else if (!make_room(d, r, gzip) || queue_push(&d->queue, r, gzip, now_ns) < 0)
-		refuse(d, r, OTP_LOSS_QUEUE_FULL);
+		destination_refuse(d, r->samples, OTP_LOSS_QUEUE_FULL);
 	else
 		d->ledger->queued += r->samples;
 }

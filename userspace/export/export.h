@@ -70,7 +70,10 @@ struct export_request {
 	size_t gz_len;
 	void *gz; /* NULL: not compressed */
 };
-/* Maps len bytes of fd (taken over; its seals are checked); -EBADMSG if it is no sealed memfd of that size. */
+/*
+ * Maps len bytes of fd (taken over; its seals are checked). -EBADMSG if it is
+ * no sealed memfd of that size, -EFBIG above EXPORT_REQUEST_MAX.
+ */
 int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct export_request **ret);
 struct export_request *export_request_put(struct export_request *r); /* NULL */
 
@@ -89,6 +92,7 @@ enum export_event {
 	EXPORT_PARTIAL,  /* part of a request was refused; text: the server's message */
 	EXPORT_REMARK,   /* delivered, but the answer says more or cannot be read */
 	EXPORT_DROPPED,  /* given up: queue full, retries over or stop; text: which */
+	EXPORT_EVENTS,   /* how many there are */
 };
 typedef void export_event_fn(void *ctx, const char *destination, enum export_event event, const char *text,
 			     uint64_t samples);
@@ -100,6 +104,8 @@ int exporter_new(const struct export_config *cfgs, uint32_t n, struct ledger_net
 struct exporter *exporter_free(struct exporter *e); /* NULL */
 /* Takes no reference of the caller's. Counts received once, and per destination queued or lost. */
 void exporter_submit(struct exporter *e, struct export_request *r);
+/* The same for one that could not be mapped: received, and lost everywhere. */
+void exporter_refuse(struct exporter *e, uint64_t id, uint64_t samples, enum otp_loss_reason reason);
 
 /* Event loop: descriptors to poll, how long to wait, and work to do. */
 struct pollfd;

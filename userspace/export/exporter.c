@@ -81,20 +81,36 @@ static bool any_compresses(const struct exporter *e)
 	return false;
 }
 
+/* False: sent again by an engine that did not hear that it was received. It was counted then. */
+static bool receive(struct exporter *e, uint64_t id, uint64_t samples)
+{
+	if (id <= e->ledger->received_id)
+		return false;
+	e->ledger->received += samples;
+	e->ledger->received_id = id;
+	return true;
+}
+
 void exporter_submit(struct exporter *e, struct export_request *r)
 {
 	uint64_t now = clock_now_ns();
 
-	/* Sent again by an engine that did not hear that it was received: counted then. */
-	if (r->id <= e->ledger->received_id)
+	if (!receive(e, r->id, r->samples))
 		return;
 	/* A request that cannot be compressed goes as it is. */
-	if (any_compresses(e) && r->len <= EXPORT_REQUEST_MAX)
+	if (any_compresses(e))
 		request_compress(r);
-	e->ledger->received += r->samples;
-	e->ledger->received_id = r->id;
 	for (uint32_t i = 0; i < e->n; i++)
 		destination_submit(&e->dest[i], r, now);
+	e->owner.booked(e->owner.booked_ctx);
+}
+
+void exporter_refuse(struct exporter *e, uint64_t id, uint64_t samples, enum otp_loss_reason reason)
+{
+	if (!receive(e, id, samples))
+		return;
+	for (uint32_t i = 0; i < e->n; i++)
+		destination_refuse(&e->dest[i], samples, reason);
 	e->owner.booked(e->owner.booked_ctx);
 }
 

@@ -63,6 +63,8 @@ int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct
 	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
 	int rc;
 
+	if (len > EXPORT_REQUEST_MAX)
+		return -EFBIG;
 	if (!r)
 		return -ENOMEM;
 	rc = map_sealed(owned, len, &r->data);

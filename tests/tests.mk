@@ -41,9 +41,9 @@ check-unit: sanitized
 	CK_FORK=no ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(BUILD)/asan/unit $(SUITES)
 
 check-golden: all
-	@tests/golden/run.sh $(BUILD)/otprofd
+	@BUILD=$(BUILD) python3 -B tests/golden/run.py
 golden-accept: all
-	@tests/golden/run.sh --accept $(BUILD)/otprofd
+	@BUILD=$(BUILD) python3 -B tests/golden/run.py --accept
 
 check-e2e: all programs
 	@BUILD=$(BUILD) tests/e2e/run.sh $(E2E)
@@ -52,8 +52,10 @@ check-guest: all
 	@BUILD=$(BUILD) tests/guest/run.sh
 
 bench: setup-bench
-	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs
-	@BUILD=$(BUILD) tests/bench/bench.sh
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay
+	@BUILD=$(BUILD) python3 -B tests/bench/bench.py $(BENCH)
+$(BUILD)/bench_replay: $(BUILD)/obj/tests/bench/replay.o $(LIB)
+	$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 
 lint:
 	@BUILD=$(BUILD) MAKE="$(MAKE)" tests/lint.sh

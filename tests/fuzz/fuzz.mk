@@ -23,7 +23,7 @@ fuzz-build:
 			FUZZ_LINK=-fsanitize=fuzzer fuzz-bins; \
 	else \
 		$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
-			SANITIZE="$(SAN)" FUZZ_MAIN=$(BUILD)/asan/obj/tests/fuzz/replay.o fuzz-bins; \
+			SANITIZE="$(SAN)" FUZZ_MAIN=$(BUILD)/asan/obj/tests/fuzz/standalone.o fuzz-bins; \
 	fi
 
 fuzz: fuzz-build

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""make bench: every budget beside what is measured here, in one run.
+    bench.py [PART...]     parts: cost idle wire replay roots memory
+SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
+import gzip
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+import lib  # noqa: E402
+import perf  # noqa: E402
+import workloads  # noqa: E402
+
+SECONDS = int(os.environ.get("SECONDS_EACH", "20"))
+MEMORY_SECONDS = int(os.environ.get("MEMORY_SECONDS", "600"))
+rows = []
+
+
+def row(what, budget, measured, holds=None):
+    verdict = "" if holds is None else "ok" if holds else "MISSED"
+    rows.append((what, budget, measured, verdict))
+    print("  %-52s %-18s %-22s %s" % rows[-1], flush=True)
+
+
+def mixed_load(seconds):
+    """Both CPUs busy with real programs, as far as they are installed."""
+    return [p for tools, begin, _, _ in workloads.ALL.values() if workloads.have(*tools) for p in begin(seconds)]
+
+
+def bpf_stats(on):
+    """Lets the kernel measure program run time; what was set before comes back at the end."""
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    with open(path) as f:
+        before = f.read().strip()
+    with open(path, "w") as f:
+        f.write(on)
+    return before
+
+
+def pids(status):
+    return [status["pid"]] + [w["pid"] for w in status["workers"].values()] + children(status["pid"])
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(c) for c in f.read().split()]
+
+
+def difference(first, second, *path):
+    for key in path:
+        first, second = first[key], second[key]
+    return second - first
+
+
+def cost_at(hz):
+    """Kernel and process time per sample under the mixed load, after a warm-up."""
+    d = lib.Otprofd(hz=hz, interval="5s")
+    load = mixed_load(SECONDS + 10)
+    time.sleep(6)
+    first = d.status()
+    time.sleep(SECONDS)
+    second = d.status()
+    last = d.stop()
+    workloads.end_all(load)
+    taken = max(difference(first, second, "ledger", "taken"), 1)
+    parts = {k: difference(first, second, "cost", k) / taken / 1000
+             for k in ("kernel_ns", "monitor_cpu_ns", "engine_cpu_ns", "net_cpu_ns")}
+    return taken, parts, last
+
+
+def cost():
+    for hz, budget in ((97, 20), (20, 35)):
+        taken, us, last = cost_at(hz)
+        if hz == 97:
+            row("kernel time per sample, mixed load, stacks as planned", "<= 2 us", "%.2f us" % us["kernel_ns"], us["kernel_ns"] <= 2)
+        total = sum(us.values())
+        row("all CPU per sample, %d Hz, both CPUs busy" % hz, "<= %d us" % budget, "%.1f us" % total, total <= budget)
+        row("  of that: kernel, monitor, engine, net", "", " ".join("%.1f" % v for v in us.values()) + " us")
+        row("  samples, lost, missed ticks", "", "%d, %d, %d" % (
+            taken, sum(last["ledger"]["lost"].values()), last["ledger"]["missed"]))
+    kernel_at_4k()
+
+
+def kernel_at_4k():
+    """Stacks deep enough that the whole 4 KiB are always copied, and no more."""
+    d = lib.Otprofd(hz=997, sampler={"stack_bytes": "4K", "stack_max_bytes": "4K"})
+    load = [lib.program("depth", 100, SECONDS, 200, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())]
+    time.sleep(2)
+    first = d.status()
+    time.sleep(min(SECONDS, 8))
+    second = d.status()
+    d.stop()
+    workloads.end_all(load)
+    us = difference(first, second, "cost", "kernel_ns") / max(difference(first, second, "ledger", "taken"), 1) / 1000
+    row("kernel time per sample, exactly 4 KiB of stack", "<= 2 us", "%.2f us" % us, us <= 2)
+
+
+def switches(pid):
+    total = 0
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, task)) as f:
+            total += sum(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt"))
+    return total
+
+
+def idle():
+    d = lib.Otprofd(hz=20, interval="5s")
+    time.sleep(5)
+    everyone = pids(d.status())
+    before = sum(switches(p) for p in set(everyone))
+    time.sleep(20)
+    rate = (sum(switches(p) for p in set(everyone)) - before) / 20
+    taken = d.status()["ledger"]["taken"]
+    d.stop()
+    row("wake-ups a second, all processes, idle host", "<= 10", "%.1f (%d samples)" % (rate, taken), rate <= 10)
+
+
+def wire():
+    d = lib.Otprofd(hz=20, interval="5s")
+    load = mixed_load(SECONDS + 10)
+    time.sleep(SECONDS + 6)
+    d.stop()
+    workloads.end_all(load)
+    sizes = [(len(gzip.compress(lib.read(f))), sum(s.count for s in lib.samples_of(lib.read(f))))
+             for f in lib.profile_files(d.files)]
+    per_sample = sum(s for s, _ in sizes) / max(sum(n for _, n in sizes), 1)
+    row("bytes per sample on the wire, gzip, 20 Hz, mixed load", "<= 57", "%.1f" % per_sample, per_sample <= 57)
+
+
+def captured(load, hz, seconds, **sections):
+    d = lib.Otprofd(hz=hz, daemon=False, interval="5s", **sections)
+    path = os.path.join(d.dir, "capture")
+    d.argv += ["--capture", path]
+    d.start()
+    running = load(seconds + 4)
+    time.sleep(seconds)
+    d.stop()
+    workloads.end_all(running)
+    return d.conf, path
+
+
+def replayed(conf, path, rounds=4):
+    p = subprocess.run([os.path.join(lib.BUILD, "bench_replay"), conf, path, str(rounds)], capture_output=True, text=True)
+    if p.returncode:
+        lib.note("replay: " + p.stderr.strip())
+        return None
+    return lib.json.loads(p.stdout)
+
+
+def replay():
+    thirty = replayed(*captured(lambda s: [lib.program("depth", 26, s, stdout=subprocess.DEVNULL)], 997, 8))
+    if thirty:
+        row("engine, warm, %.1f frames a stack" % thirty["frames"], "<= 10 us", "%.2f us" % thirty["warm_us"], thirty["warm_us"] <= 10)
+    mixed = replayed(*captured(mixed_load, 499, SECONDS))
+    if mixed:
+        rate = 1e6 / max(mixed["warm_us"], 0.001)
+        row("replay, warm, mixed load, %.1f frames a stack" % mixed["frames"], ">= 100,000 /s", "{:,.0f} /s".format(rate), rate >= 100000)
+        row("  cold: the first time through", "", "{:,.0f} /s".format(1e6 / max(mixed["cold_us"], 0.001)))
+
+
+def roots():
+    print("  %-10s %9s %8s   %s" % ("program", "stacks", "whole", "the rest; perf record --call-graph dwarf,4096 on the same load"))
+    for name, (tools, begin, services, comms) in workloads.ALL.items():
+        if not workloads.have(*tools):
+            print("  %-10s not installed" % name)
+            continue
+        d = lib.Otprofd(hz=97)
+        load = begin(SECONDS + 4)
+        theirs = perf.record(comms, SECONDS, lib.scratch())
+        d.stop()
+        workloads.end_all(load)
+        total, whole, reasons = ours(d.files, services)
+        print("  %-10s %9d %7.2f%%   %s" % (name, total, 100 * whole / max(total, 1), reasons or "-"))
+        print("  %-10s %9s %7s    %s" % ("", theirs[0] if theirs else "", "%.2f%%" % (100 * theirs[1] / max(theirs[0], 1))
+                                         if theirs else "", "perf" if theirs else "perf is not installed"))
+        if total:
+            row("stacks of %s that end at a true root" % name, ">= 99 %", "%.2f %%" % (100 * whole / total), whole >= 0.99 * total)
+
+
+def ours(directory, services):
+    total = whole = 0
+    reasons = {}
+    for s in lib.samples(directory):
+        names, marker = lib.user_part(s)
+        exe = s.attributes.get("process.executable.name") or s.resource.get("process.executable.name", "")
+        if not (names or marker) or lib.service(s) not in services and exe not in services:
+            continue
+        total += s.count
+        whole += 0 if marker else s.count
+        if marker:
+            reasons[marker] = reasons.get(marker, 0) + s.count
+    return total, whole, reasons
+
+
+def pss_kib(status):
+    total = 0
+    for pid in set(pids(status)):
+        with open("/proc/%d/smaps_rollup" % pid) as f:
+            total += sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+    return total
+
+
+def bpf_kib(pid):
+    total = 0
+    for map_id in lib.fdinfo(pid, "map_id"):
+        shown = lib.bpftool("map", "show", "id", str(map_id)) or {}
+        total += shown.get("bytes_memlock", 0)
+    return total // 1024
+
+
+def memory():
+    """200 idle processes beside the load: the table and the caches are full-sized."""
+    d = lib.Otprofd(hz=20, interval="5s")
+    sleepers = [lib.start(["sleep", str(MEMORY_SECONDS + 60)]) for _ in range(200)]
+    deadline, least, most = time.monotonic() + MEMORY_SECONDS, None, 0
+    load = mixed_load(MEMORY_SECONDS)
+    while time.monotonic() < deadline:
+        time.sleep(min(30, MEMORY_SECONDS / 4))
+        status = d.status()
+        now = pss_kib(status) + bpf_kib(d.pid)
+        least, most = min(least or now, now), max(most, now)
+    row("memory after %d s: PSS + BPF maps + buffers" % MEMORY_SECONDS, "<= 48 MiB", "%.1f MiB" % (now / 1024), now <= 48 * 1024)
+    row("  least and most on the way; what it says itself", "", "%.1f %.1f; %.1f MiB" % (
+        least / 1024, most / 1024, status["cost"]["memory_bytes"] / 2**20))
+    d.stop()
+    workloads.end_all(load + sleepers)
+
+
+if os.geteuid() != 0:
+    print("bench: the sampler needs root")
+    sys.exit(1)
+parts = sys.argv[1:] or ["cost", "idle", "wire", "replay", "roots", "memory"]
+lib.at_end(bpf_stats, bpf_stats("1"))
+print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
+print("  %-52s %-18s %s" % ("what", "budget", "measured"))
+for part in parts:
+    {"cost": cost, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory}[part]()
+missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
+print("otprof bench: %d budgets hold, %d missed%s" % (
+    sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

@@ -8,7 +8,7 @@
 #define CHUNKS_MAX (OTP_STACK_LIMIT / OTP_CHUNK_STACK)
 
 /* One wake-up since the reader last caught up. Two CPUs may both send it: harmless. */
-volatile u32 woken;
+volatile __u32 woken;
 
 static __always_inline u64 wake_flags(const struct otp_defaults *d)
 {

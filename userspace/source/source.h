@@ -52,12 +52,18 @@ struct source_ops {
 	/* Begin on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
+	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
+	/* -E2BIG when there are as many plans, or rules, as fit. */
 	int (*set_plan)(struct source *s, uint32_t pid, const struct otp_plan *p); /* NULL p removes */
 	int (*set_cgroup)(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r); /* NULL removes */
-	/* CPUs came or went: opens events anew. ret_changed: CPUs opened or closed. */
+	/*
+	 * Opens events anew for CPUs that came, or went and came since the last
+	 * call; call it every few seconds. It interrupts each CPU once or twice.
+	 * ret_changed: CPUs opened or closed.
+	 */
 	int (*follow_cpus)(struct source *s, int *ret_changed);
-	/* Ticks that should have come by now, by the time that events were enabled. */
+	/* Ticks that should have come by now, by the time that events were enabled; 0: unknown (hardware). */
 	uint64_t (*expected_ticks)(struct source *s);
 	/* Program run time and count where the kernel measures them (kernel.bpf_stats_enabled), else 0. */
 	void (*run_time)(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs);
@@ -70,6 +76,14 @@ struct source {
 extern const struct source_ops source_bpf;
 /* NULL-terminated, in the order that mode = auto tries. */
 extern const struct source_ops *const source_list[];
+
+/*
+ * One CPU's counters while its sampler goes on: a copy for which the equations
+ * hold. false where there never was one; then the copy is the last that was
+ * looked at.
+ */
+bool counters_read(const volatile struct otp_cpu_counters *from, struct otp_cpu_counters *ret);
+bool counters_balanced(const struct otp_cpu_counters *c);
 
 /*
  * Side-band: one dummy event per online CPU with a mapped buffer each, opened

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The eBPF sampler as a source: loads the program, owns its maps and events.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "source/bpf_probe.h"
+#include "source/events.h"
+#include "source/source.h"
+
+#include "sampler.skel.h"
+
+#define PLANS_DEFAULT 8192
+#define RING_MIN      (4u << 20)
+#define RING_MAX      (64u << 20)
+#define SAMPLE_TYPICAL (OTP_STACK_DEFAULT + 512) /* a record at the default stack */
+
+struct source_bpf {
+	struct source source;
+	struct sampler *skel; /* owned */
+	struct events events;
+	struct otp_defaults defaults;
+	uint32_t ring_bytes;
+	uint32_t possible;
+	uint64_t period_ns;
+};
+
+static struct source_bpf *self(const struct source *s)
+{
+	return container_of(s, struct source_bpf, source);
+}
+
+/* What libbpf says while it loads goes into why; its first complaint names the cause. */
+static char libbpf_said[SOURCE_WHY];
+
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level == LIBBPF_WARN && !libbpf_said[0])
+		vsnprintf(libbpf_said, sizeof(libbpf_said), fmt, ap);
+	return 0;
+}
+
+static int load_failed(int err, char why[SOURCE_WHY])
+{
+	libbpf_said[strcspn(libbpf_said, "\n")] = '\0';
+	snprintf(why, SOURCE_WHY, "the kernel refuses the BPF sampler: %s%s%.380s", strerror(-err),
+		 libbpf_said[0] ? ": " : "", libbpf_said);
+	return err;
+}
+
+static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	return bpf_probe_host(why);
+}
+
+/* A second of samples at the default stack size, so that a reader that comes four times a second is never late. */
+static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
+{
+	uint64_t second = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL;
+	uint32_t size = RING_MIN;
+
+	if (cfg->ring_bytes)
+		return cfg->ring_bytes;
+	while (size < second && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+/* What 5.10 charges: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
+static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
+{
+	uint64_t per_cpu = OTP_SCRATCH + sizeof(struct otp_cpu_counters) + 64;
+
+	return (uint64_t)b->ring_bytes + b->possible * per_cpu + (uint64_t)plans * (sizeof(struct otp_plan) + 96) +
+	       4096ULL * 96 + (1u << 20);
+}
+
+static int maps_size(struct source_bpf *b, uint32_t plans)
+{
+	struct sampler *s = b->skel;
+	int err = bpf_map__set_max_entries(s->maps.counters, b->possible);
+
+	err = err ? err : bpf_map__set_max_entries(s->maps.cpus, b->possible);
+	err = err ? err : bpf_map__set_max_entries(s->maps.scratch, b->possible);
+	err = err ? err : bpf_map__set_max_entries(s->maps.plans, plans);
+	return err ? err : bpf_map__set_max_entries(s->maps.ring, b->ring_bytes);
+}
+
+static int defaults_write(struct source_bpf *b, const struct otp_defaults *d)
+{
+	struct otp_defaults now = *d;
+	uint32_t zero = 0;
+
+	now.running = b->events.started;
+	if (bpf_map_update_elem(bpf_map__fd(b->skel->maps.defaults), &zero, &now, BPF_ANY) < 0)
+		return -errno;
+	b->defaults = *d;
+	return 0;
+}
+
+static int load(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	uint32_t plans = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
+	libbpf_print_fn_t print;
+	int err = bpf_raise_memlock(memory_charged(b, plans), why);
+
+	if (err < 0)
+		return err;
+	/* libbpf would raise the limit without bound, and nobody would know. */
+	libbpf_set_memlock_rlim(0);
+	libbpf_said[0] = '\0';
+	print = libbpf_set_print(libbpf_print);
+	b->skel = sampler__open();
+	err = b->skel ? maps_size(b, plans) : -errno;
+	if (err == 0)
+		err = sampler__load(b->skel);
+	if (err == 0)
+		err = defaults_write(b, &cfg->defaults);
+	libbpf_set_print(print);
+	return err < 0 ? load_failed(err, why) : 0;
+}
+
+static int config_check(const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	struct cpus cpus;
+
+	if (cfg->frequency_hz < 1 || cfg->frequency_hz > 10000)
+		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between 1 and 10000", cfg->frequency_hz), -EINVAL;
+	if (cfg->ring_bytes & (cfg->ring_bytes - 1) || cfg->ring_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
+		return snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes),
+		       -EINVAL;
+	if (cfg->cpus && cpus_parse(cfg->cpus, &cpus) < 0)
+		return snprintf(why, SOURCE_WHY, "cpus = %.200s is no list of CPUs such as 0-3,8", cfg->cpus), -EINVAL;
+	return 0;
+}
+
+static int events_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	if (err == -ENODEV && cfg->cpus)
+		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
+	else if ((err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV) && cfg->hardware)
+		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware = false");
+	else if (err == -EACCES || err == -EPERM)
+		snprintf(why, SOURCE_WHY,
+			 "the kernel refuses perf events: CAP_PERFMON is needed, CAP_SYS_ADMIN where "
+			 "kernel.perf_event_paranoid is above 2");
+	else
+		snprintf(why, SOURCE_WHY, "perf events: %s", strerror(-err));
+	return err;
+}
+
+static void bpf_close(struct source *s)
+{
+	struct source_bpf *b = self(s);
+
+	events_done(&b->events);
+	sampler__destroy(b->skel);
+	free(b);
+}
+
+static int open_parts(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	int err = cpus_possible(&b->possible);
+
+	if (err < 0)
+		return snprintf(why, SOURCE_WHY, "/sys/devices/system/cpu/possible: %s", strerror(-err)), err;
+	b->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
+	b->ring_bytes = ring_size(cfg, b->possible);
+	err = load(b, cfg, why);
+	if (err < 0)
+		return err;
+	err = events_init(&b->events, b->possible, cfg->cpus, b->period_ns, cfg->hardware);
+	if (err == 0)
+		err = events_open(&b->events, bpf_program__fd(b->skel->progs.on_tick));
+	return err < 0 ? events_failed(err, cfg, why) : 0;
+}
+
+static int bpf_open(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY])
+{
+	struct source_bpf *b;
+	int err = config_check(cfg, why);
+
+	if (err < 0)
+		return err;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->source.ops = &source_bpf;
+	err = open_parts(b, cfg, why);
+	if (err < 0) {
+		bpf_close(&b->source);
+		return err;
+	}
+	*ret = &b->source;
+	return 0;
+}
+
+static void bpf_layout(const struct source *s, struct source_layout *ret)
+{
+	const struct source_bpf *b = self(s);
+
+	*ret = (struct source_layout){
+		.ring_fd = bpf_map__fd(b->skel->maps.ring),
+		.ring_bytes = b->ring_bytes,
+		.counters_fd = bpf_map__fd(b->skel->maps.counters),
+		.counters_nr = b->possible,
+		.counters_stride = sizeof(struct otp_cpu_counters),
+		.defaults_fd = bpf_map__fd(b->skel->maps.defaults),
+		.period_ns = b->period_ns,
+	};
+}
+
+static int bpf_set_defaults(struct source *s, const struct otp_defaults *d)
+{
+	return defaults_write(self(s), d);
+}
+
+static int bpf_start(struct source *s)
+{
+	struct source_bpf *b = self(s);
+	int err;
+
+	/* Samples may be taken from the first event on, so the word comes before the events. */
+	b->events.started = true;
+	err = defaults_write(b, &b->defaults);
+	return err < 0 ? err : events_start(&b->events);
+}
+
+static int bpf_stop(struct source *s)
+{
+	struct source_bpf *b = self(s);
+	int err = events_stop(&b->events);
+
+	return err < 0 ? err : defaults_write(b, &b->defaults);
+}
+
+static int map_set(const struct bpf_map *map, const void *key, const void *value)
+{
+	int fd = bpf_map__fd(map);
+
+	if (value)
+		return bpf_map_update_elem(fd, key, value, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_delete_elem(fd, key) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
+{
+	return map_set(self(s)->skel->maps.plans, &pid, p);
+}
+
+static int bpf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)
+{
+	return map_set(self(s)->skel->maps.cgroup_rules, &cgroup_id, r);
+}
+
+static int bpf_follow_cpus(struct source *s, int *ret_changed)
+{
+	return events_follow(&self(s)->events, ret_changed);
+}
+
+static uint64_t bpf_expected_ticks(struct source *s)
+{
+	return events_expected(&self(s)->events);
+}
+
+static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int fd = bpf_program__fd(self(s)->skel->progs.on_tick);
+
+	*ret_ns = *ret_runs = 0;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
+		return;
+	*ret_ns = info.run_time_ns;
+	*ret_runs = info.run_cnt;
+}
+
+const struct source_ops source_bpf = {
+	.name = "bpf",
+	.probe = bpf_probe,
+	.open = bpf_open,
+	.close = bpf_close,
+	.layout = bpf_layout,
+	.start = bpf_start,
+	.stop = bpf_stop,
+	.set_defaults = bpf_set_defaults,
+	.set_plan = bpf_set_plan,
+	.set_cgroup = bpf_set_cgroup,
+	.follow_cpus = bpf_follow_cpus,
+	.expected_ticks = bpf_expected_ticks,
+	.run_time = bpf_run_time,
+};

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+struct event_times {
+	uint64_t value, enabled, running;
+};
+
+int event_open(struct perf_event_attr *attr, uint32_t cpu)
+{
+	int fd;
+
+	attr->size = sizeof(*attr);
+	fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Both kinds of event read as value, time enabled, time running. */
+bool event_dead(int fd)
+{
+	struct event_times first, second;
+
+	if (read(fd, &first, sizeof(first)) != sizeof(first) || read(fd, &second, sizeof(second)) != sizeof(second))
+		return true;
+	return first.enabled == second.enabled;
+}
+
+static int tick_open(const struct events *e, uint32_t cpu)
+{
+	struct perf_event_attr attr = {
+		.type = e->hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.config = e->hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.disabled = 1,
+	};
+	_cleanup_(closep) int fd = -1;
+
+	if (e->hardware) {
+		attr.freq = 1;
+		attr.sample_freq = NSEC_PER_SEC / e->period_ns;
+	} else {
+		attr.sample_period = e->period_ns;
+	}
+	fd = event_open(&attr, cpu);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, e->prog_fd) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period_ns, bool hardware)
+{
+	int err;
+
+	*e = (struct events){.nr = nr, .period_ns = period_ns, .hardware = hardware, .prog_fd = -1};
+	memset(&e->wanted, 0xff, sizeof(e->wanted));
+	if (list && (err = cpus_parse(list, &e->wanted)) < 0)
+		return err;
+	e->fds = malloc(nr * sizeof(*e->fds));
+	if (!e->fds)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < nr; cpu++)
+		e->fds[cpu] = -1;
+	return 0;
+}
+
+static uint64_t event_ticks(const struct events *e, int fd)
+{
+	struct event_times t;
+
+	if (fd < 0 || read(fd, &t, sizeof(t)) != sizeof(t))
+		return 0;
+	return t.enabled / e->period_ns;
+}
+
+static void tick_close(struct events *e, uint32_t cpu)
+{
+	e->closed_ticks += event_ticks(e, e->fds[cpu]);
+	close(e->fds[cpu]);
+	e->fds[cpu] = -1;
+}
+
+void events_done(struct events *e)
+{
+	for (uint32_t cpu = 0; e->fds && cpu < e->nr; cpu++)
+		if (e->fds[cpu] >= 0)
+			close(e->fds[cpu]);
+	free(e->fds);
+	*e = (struct events){.prog_fd = -1};
+}
+
+/* A CPU that goes while we look at it is none: 0. */
+static int tick_add(struct events *e, uint32_t cpu)
+{
+	int fd = tick_open(e, cpu);
+
+	if (fd == -ENODEV)
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (e->started && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
+		close(fd);
+		return 0;
+	}
+	e->fds[cpu] = fd;
+	return 1;
+}
+
+int events_open(struct events *e, int prog_fd)
+{
+	struct cpus online;
+	uint32_t opened = 0;
+	int err = cpus_online(&online);
+
+	e->prog_fd = prog_fd;
+	for (uint32_t cpu = 0; err >= 0 && cpu < e->nr; cpu++) {
+		if (!cpus_has(&online, cpu) || !cpus_has(&e->wanted, cpu))
+			continue;
+		err = tick_add(e, cpu);
+		opened += err > 0;
+	}
+	if (err < 0)
+		return err;
+	return opened ? 0 : -ENODEV;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(ns / NSEC_PER_SEC), .tv_nsec = (long)(ns % NSEC_PER_SEC)};
+
+	nanosleep(&t, NULL);
+}
+
+int events_start(struct events *e)
+{
+	uint32_t open = 0, cpu;
+	int changed;
+
+	for (cpu = 0; cpu < e->nr; cpu++)
+		open += e->fds[cpu] >= 0;
+	/* A timer runs from the moment it is enabled: that is what sets the CPUs apart. */
+	for (cpu = 0; cpu < e->nr; cpu++) {
+		if (e->fds[cpu] < 0)
+			continue;
+		ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
+		sleep_ns(e->period_ns / open);
+	}
+	e->started = true;
+	return events_follow(e, &changed);
+}
+
+int events_stop(struct events *e)
+{
+	e->started = false;
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
+		if (e->fds[cpu] >= 0)
+			ioctl(e->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
+	return 0;
+}
+
+static int follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
+{
+	int n = 0;
+
+	if (e->fds[cpu] >= 0 && (!online || event_dead(e->fds[cpu]))) {
+		tick_close(e, cpu);
+		n = 1;
+	}
+	if (e->fds[cpu] < 0 && online) {
+		int err = tick_add(e, cpu);
+
+		if (err < 0)
+			return err;
+		n |= err;
+	}
+	*changed += n;
+	return 0;
+}
+
+int events_follow(struct events *e, int *ret_changed)
+{
+	int changed = 0, err = 0, each;
+	struct cpus online;
+
+	/* Events that are not enabled have no time to show; start looks at them. */
+	if (e->started) {
+		err = cpus_online(&online);
+		if (err < 0)
+			return err;
+	}
+	for (uint32_t cpu = 0; e->started && cpu < e->nr; cpu++) {
+		if (!cpus_has(&e->wanted, cpu))
+			continue;
+		each = follow_cpu(e, cpu, cpus_has(&online, cpu), &changed);
+		if (each < 0)
+			err = each;
+	}
+	*ret_changed = changed;
+	return err;
+}
+
+/* Cycles stop while a CPU is idle: of them nothing can be expected. */
+uint64_t events_expected(const struct events *e)
+{
+	uint64_t ticks = e->closed_ticks;
+
+	if (e->hardware)
+		return 0;
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
+		ticks += event_ticks(e, e->fds[cpu]);
+	return ticks;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One timer event per CPU, with a BPF program on each, kept alive while CPUs
+ * come and go.
+ *
+ * Called by the BPF source, one thread.
+ * An event dies when its CPU goes offline: it stays open, reads and enables
+ * succeed, but it never ticks again, also when the CPU is back. What shows it
+ * is its time, which stands still: every look at the CPUs compares two
+ * readings, so that a CPU that went and came between two looks is noticed too.
+ */
+#ifndef OTP_SOURCE_EVENTS_H
+#define OTP_SOURCE_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "source/cpus.h"
+
+struct events {
+	int *fds; /* by CPU, -1: none; owned */
+	uint32_t nr; /* possible CPUs */
+	struct cpus wanted;
+	int prog_fd; /* borrowed */
+	uint64_t period_ns;
+	uint64_t closed_ticks; /* expected of events that were closed */
+	bool hardware;
+	bool started;
+};
+
+/* list NULL: all CPUs. */
+int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period_ns, bool hardware);
+void events_done(struct events *e);
+/* Opens, disabled, on every wanted CPU that is online; -ENODEV where none is. */
+int events_open(struct events *e, int prog_fd);
+int events_start(struct events *e);
+int events_stop(struct events *e);
+int events_follow(struct events *e, int *ret_changed);
+uint64_t events_expected(const struct events *e);
+
+/* perf_event_open for one CPU; owned, or negative errno. */
+struct perf_event_attr;
+int event_open(struct perf_event_attr *attr, uint32_t cpu);
+/* An enabled event whose time stands still will never fire again. */
+bool event_dead(int fd);
+
+#endif

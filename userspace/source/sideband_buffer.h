@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One mapped side-band buffer, apart from where it comes from: the reader maps
+ * it, tests make it.
+ */
+#ifndef OTP_SOURCE_SIDEBAND_BUFFER_H
+#define OTP_SOURCE_SIDEBAND_BUFFER_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "source/source.h"
+
+/* The size of a record is 16 bits wide. */
+#define SIDEBAND_RECORD_MAX 65536
+
+struct sideband_buffer {
+	int fd;
+	struct perf_event_mmap_page *page;
+	const uint8_t *data;
+	size_t data_bytes;
+	size_t map_bytes;
+};
+
+/*
+ * Hands over every record up to now and advances the tail. -EBADMSG at a
+ * record that cannot be one: the rest of what is there is given up.
+ * scratch: SIDEBAND_RECORD_MAX bytes, for records that wrap.
+ */
+int sideband_buffer_drain(struct sideband_buffer *b, uint8_t *scratch, sideband_fn *fn, void *ctx);
+
+#endif

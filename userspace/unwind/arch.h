@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What differs between processors: registers by DWARF number, which of them
+ * survive a call, and code that has no tables but is known: signal
+ * trampolines, procedure linkage tables, thread starts.
+ * One constant object each, x86_64.c and arm64.c; adding a processor is adding
+ * one and its line in arch_find.
+ */
+#ifndef OTP_UNWIND_ARCH_H
+#define OTP_UNWIND_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/binary.h"
+#include "unwind/row.h"
+
+#define REG(n) (1ULL << (n))
+
+/*
+ * Code bytes around an address as rows are keyed: the last byte of the call
+ * where it is a caller's. CODE_AT is the index of that byte, CODE_RETURN that
+ * of the byte that a call returns to.
+ */
+#define CODE_AT 16
+#define CODE_RETURN (CODE_AT + 1)
+struct code {
+	uint8_t bytes[32];
+};
+
+struct arch {
+	uint16_t machine; /* EM_* */
+	uint8_t nr_regs;
+	uint8_t pc, sp, fp;
+	uint8_t ra; /* the usual column of the return address */
+	uint64_t survive;      /* registers that a call preserves by the ABI */
+	uint64_t address_end;  /* user addresses lie below */
+	uint64_t address_mask; /* bits of a code pointer that are address */
+	bool sp_is_cfa_by_fp;  /* the frame record touches the caller's frame */
+	uint8_t leaf_slack;    /* 1: a leaf's CFA may equal its stack pointer */
+
+	/* Nothing of the function has run yet: only the call has. */
+	void (*frameless)(struct row *ret);
+	/* The row of code that is known though it has no tables; false: unknown. */
+	bool (*known)(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret);
+	/* A trampoline whose tables mislead where they exist; NULL: none. */
+	bool (*trampoline)(const struct code *code, struct row *ret);
+	/* A thread's first function returns here: nobody called its caller. */
+	bool (*thread_start)(const struct code *code);
+	/* A call instruction ends right before CODE_RETURN. */
+	bool (*after_call)(const struct code *code);
+};
+
+extern const struct arch arch_x86_64, arch_arm64;
+
+static inline const struct arch *arch_find(uint16_t otp_arch)
+{
+	switch (otp_arch) {
+	case OTP_ARCH_X86_64:
+		return &arch_x86_64;
+	case OTP_ARCH_ARM64:
+		return &arch_arm64;
+	default:
+		return NULL;
+	}
+}
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "unwind/arch.h"
+
+enum { X0 = 0, X16 = 16, X19 = 19, X29 = 29, X30 = 30, SP = 31, PC = 32 };
+
+static void begin(struct row *row, int64_t depth)
+{
+	memset(row, 0, sizeof(*row));
+	row->ra = X30;
+	row->cfa_kind = CFA_REG;
+	row->cfa_reg = SP;
+	row->cfa_n = depth;
+}
+
+/* The return address is still in the link register. */
+static void frameless(struct row *ret)
+{
+	begin(ret, 0);
+}
+
+/*
+ * Linux, arch/arm64/kernel/signal.c: at the trampoline the stack pointer is at
+ * struct rt_sigframe: siginfo (128 bytes), ucontext, whose machine context
+ * begins 176 bytes in with the fault address, then x0..x30, sp, pc.
+ */
+static void signal_row(struct row *row)
+{
+	begin(row, 0);
+	row->ra = PC;
+	row->flags = ROW_SIGNAL;
+	for (unsigned i = X0; i <= PC; i++)
+		row->reg[i] = (struct rule){.kind = RULE_OFFSET, .n = 128 + 176 + 8 + 8 * (int64_t)i};
+}
+
+static uint32_t insn(const struct code *code, unsigned at)
+{
+	uint32_t v;
+
+	memcpy(&v, code->bytes + at, sizeof(v));
+	return v;
+}
+
+/* mov x8,#__NR_rt_sigreturn; svc #0 */
+static bool sigreturn_at(const struct code *code, unsigned at)
+{
+	return insn(code, at) == 0xd2801168 && insn(code, at + 4) == 0xd4000001;
+}
+
+/*
+ * The kernel's own trampoline, in the vDSO, had tables that took the frame
+ * record for the frame, and has none since 5.10: its code is what holds.
+ */
+static bool trampoline(const struct code *code, struct row *ret)
+{
+	if (!sigreturn_at(code, CODE_RETURN) && !sigreturn_at(code, CODE_AT) && !sigreturn_at(code, CODE_AT - 4) &&
+	    !sigreturn_at(code, CODE_AT - 8))
+		return false;
+	signal_row(ret);
+	return true;
+}
+
+/* Entries of .plt touch no stack; the first one stores x16 and x30 with its first instruction. */
+static bool known(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret)
+{
+	const struct binary_section *plt = binary_section(b, ".plt");
+
+	(void)code;
+	if (!plt || vaddr < plt->addr || vaddr - plt->addr >= plt->size)
+		return false;
+	begin(ret, 0);
+	/* stp x16,x30,[sp,#-16]!, after bti c where branch targets are marked */
+	if (vaddr - plt->addr >= 4 && vaddr - plt->addr < 32 && insn(code, CODE_AT - 4) != 0xd503245f) {
+		begin(ret, 16);
+		ret->reg[X30] = (struct rule){.kind = RULE_OFFSET, .n = -8};
+	}
+	return true;
+}
+
+/* musl 1.2, src/thread/aarch64/clone.s: mov x8,#__NR_exit; svc #0 */
+static bool thread_start(const struct code *code)
+{
+	return insn(code, CODE_RETURN) == 0xd2800ba8 && insn(code, CODE_RETURN + 4) == 0xd4000001;
+}
+
+/* bl, blr, and blr with pointer authentication */
+static bool after_call(const struct code *code)
+{
+	uint32_t i = insn(code, CODE_RETURN - 4);
+
+	return (i & 0xfc000000) == 0x94000000 || (i & 0xfffffc1f) == 0xd63f0000 || (i & 0xfefff800) == 0xd63f0800;
+}
+
+const struct arch arch_arm64 = {
+	.machine = EM_AARCH64,
+	.nr_regs = OTP_REGS_ARM64,
+	.pc = PC,
+	.sp = SP,
+	.fp = X29,
+	.ra = X30,
+	/* x30 survives as the address that was returned to; x19..x28 as the ABI says. */
+	.survive = (REG(X30 + 1) - REG(X19)) | REG(SP) | REG(PC),
+	.address_end = 1ULL << 48,
+	.address_mask = (1ULL << 48) - 1,
+	.sp_is_cfa_by_fp = false,
+	.leaf_slack = 1,
+	.frameless = frameless,
+	.known = known,
+	.trampoline = trampoline,
+	.thread_start = thread_start,
+	.after_call = after_call,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call frame information of one file: from an address to its row.
+ * .eh_frame is found through the sorted table of .eh_frame_hdr (Linux Standard
+ * Base 5.0, section 10.6), one FDE at a time; where that table is absent or
+ * lies, and for .debug_frame, through an index that is built when first needed.
+ *
+ * Called by rules.c on a cache miss, and by tools that print rows.
+ * Lifetime: what is kept of a file hangs at its binary (BINARY_SLOT_UNWIND).
+ * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_INDEX_MAX entries a file,
+ * CFI_INDEX_BUDGET bytes of indexes over all files.
+ * Failure: -ENOENT no FDE covers the address, -EBADMSG the tables are broken.
+ */
+#ifndef OTP_UNWIND_CFI_H
+#define OTP_UNWIND_CFI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process/binary.h"
+#include "unwind/row.h"
+
+#define CFI_FDE_MAX (1u << 18)
+#define CFI_INDEX_MAX (1u << 18)
+#define CFI_INDEX_BUDGET (8u << 20)
+
+/* Where a table lies: by virtual address, or by file offset where it is not loaded. */
+struct cfi_section {
+	uint64_t start;
+	uint64_t end;
+	bool by_offset; /* .debug_frame: other conventions for ids and encodings too */
+};
+
+struct cie {
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t insn, insn_end;
+	uint8_t ra;
+	uint8_t encoding; /* DW_EH_PE_* of the FDE's addresses */
+	bool augmented;   /* an augmentation length precedes the instructions */
+	bool signal;
+};
+
+struct fde {
+	struct cie cie;
+	uint64_t start, end; /* addresses covered */
+	uint64_t insn, insn_end;
+	bool by_offset;
+};
+
+/* --- reading: a small window over the file; errors stick, reads then give 0 --- */
+struct cfi_reader {
+	struct binary *binary; /* borrowed */
+	uint64_t pos, end;
+	uint64_t window_at;
+	uint32_t window_len;
+	int error;
+	bool by_offset;
+	uint8_t window[128];
+};
+
+void reader_init(struct cfi_reader *r, struct binary *b, bool by_offset, uint64_t pos, uint64_t end);
+uint64_t reader_uint(struct cfi_reader *r, unsigned size); /* little endian, 1 to 8 bytes */
+uint64_t reader_uleb(struct cfi_reader *r);
+int64_t reader_sleb(struct cfi_reader *r);
+void reader_skip(struct cfi_reader *r, uint64_t len);
+/*
+ * A pointer as DW_EH_PE_* encodes it; data_base is what datarel counts from.
+ * Indirect, text- and function-relative ones are errors: no linker makes them here.
+ */
+uint64_t reader_encoded(struct cfi_reader *r, uint8_t encoding, uint64_t data_base);
+unsigned encoded_size(uint8_t encoding); /* bytes; 0: variable or unknown */
+
+/* --- parsing --- */
+/* The last CIE read: neighbours share theirs. Zeroed at first. */
+struct cie_memo {
+	uint64_t at;
+	struct cie cie;
+	bool filled;
+};
+
+/*
+ * The entry at address at. 0: an FDE. -ENOENT: a CIE or the terminator.
+ * *ret_next is the next entry's address, also when what is inside is broken;
+ * untouched where not even the length can be believed. memo and ret_next may
+ * be NULL.
+ */
+int fde_parse(struct binary *b, const struct cfi_section *s, uint64_t at, struct cie_memo *memo, struct fde *ret,
+	      uint64_t *ret_next);
+
+/* --- finding --- */
+int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret);
+
+/* Sorted by address; offsets count from the section's start and the lowest address. */
+struct cfi_index {
+	struct {
+		uint32_t start;
+		uint32_t fde;
+	} *at; /* owned */
+	uint32_t count;
+	uint64_t base;
+	bool cut; /* the bound was reached */
+};
+
+int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_index *ret);
+int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
+		   struct fde *ret);
+void cfi_index_done(struct cfi_index *x);
+
+/* --- running --- */
+int cfi_run(struct binary *b, const struct fde *f, unsigned nr_regs, uint64_t vaddr, struct row *ret);
+
+/* What the last two do together: the row that holds at vaddr. */
+int cfi_row(struct binary *b, unsigned nr_regs, uint64_t vaddr, struct row *ret);
+
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "unwind/cfi.h"
+#include "unwind/dwarf.h"
+
+#define SHF_COMPRESSED 0x800
+#define SANITY_PROBES 16
+
+/* .eh_frame_hdr: pairs of function start and FDE address, sorted by the first. */
+struct table {
+	uint64_t base;  /* what datarel counts from: the header's own address */
+	uint64_t first; /* address of the first pair */
+	uint64_t count;
+	uint8_t encoding;
+	bool usable;
+};
+
+/* A section without a believable table. */
+struct indexed {
+	struct cfi_section section;
+	struct cfi_index index;
+	bool present;
+	bool built;
+};
+
+/* What is kept of a file. */
+struct cfi_file {
+	struct table table;
+	struct cfi_section loaded; /* bounds of FDEs that the table names */
+	struct indexed eh;
+	struct indexed debug;
+};
+
+static void cfi_file_free(void *p)
+{
+	struct cfi_file *f = p;
+
+	if (!f)
+		return;
+	cfi_index_done(&f->eh.index);
+	cfi_index_done(&f->debug.index);
+	free(f);
+}
+
+static bool segment_bounds(const struct binary *b, uint64_t vaddr, struct cfi_section *ret)
+{
+	for (unsigned i = 0; i < b->nr_segments; i++) {
+		const struct binary_segment *s = &b->segments[i];
+
+		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->filesz || s->filesz > UINT64_MAX - s->vaddr)
+			continue;
+		*ret = (struct cfi_section){.start = s->vaddr, .end = s->vaddr + s->filesz};
+		return true;
+	}
+	return false;
+}
+
+static int table_pair(const struct table *t, struct binary *b, uint64_t i, uint64_t *ret_start, uint64_t *ret_fde)
+{
+	unsigned size = 2 * encoded_size(t->encoding);
+	uint64_t at = t->first + i * size;
+	struct cfi_reader r;
+
+	reader_init(&r, b, false, at, at + size);
+	*ret_start = reader_encoded(&r, t->encoding, t->base);
+	*ret_fde = reader_encoded(&r, t->encoding, t->base);
+	return r.error;
+}
+
+/* An unsorted table would send the search anywhere; a few probes find most of them. */
+static bool table_looks_sorted(const struct table *t, struct binary *b)
+{
+	uint64_t previous = 0, start, fde;
+
+	for (unsigned i = 0; i < SANITY_PROBES; i++) {
+		uint64_t at = t->count > SANITY_PROBES ? t->count / SANITY_PROBES * i : i;
+
+		if (at >= t->count)
+			break;
+		if (table_pair(t, b, at, &start, &fde) < 0 || start < previous)
+			return false;
+		previous = start;
+	}
+	return true;
+}
+
+static bool table_read(struct binary *b, struct table *t, uint64_t *ret_eh_frame)
+{
+	uint64_t base = b->eh_frame_hdr, end, room;
+	uint8_t frame_encoding, count_encoding;
+	struct cfi_reader r;
+
+	if (!base || __builtin_add_overflow(base, b->eh_frame_hdr_size, &end))
+		return false;
+	reader_init(&r, b, false, base, end);
+	if (reader_uint(&r, 1) != 1)
+		return false;
+	frame_encoding = (uint8_t)reader_uint(&r, 1);
+	count_encoding = (uint8_t)reader_uint(&r, 1);
+	t->encoding = (uint8_t)reader_uint(&r, 1);
+	if (frame_encoding == PE_OMIT)
+		return false;
+	*ret_eh_frame = reader_encoded(&r, frame_encoding, base);
+	if (r.error)
+		return false;
+	if (count_encoding == PE_OMIT || t->encoding == PE_OMIT || !encoded_size(t->encoding))
+		return true; /* no table, but the section's place is known */
+	t->count = reader_encoded(&r, count_encoding, base);
+	t->base = base;
+	t->first = r.pos;
+	room = (end - r.pos) / (2 * encoded_size(t->encoding));
+	t->usable = !r.error && t->count && t->count <= room && table_looks_sorted(t, b);
+	return true;
+}
+
+static void find_eh_section(struct binary *b, struct cfi_file *f, bool have_frame, uint64_t frame)
+{
+	const struct binary_section *s = binary_section(b, ".eh_frame");
+	uint64_t end;
+
+	if (s && s->addr && !__builtin_add_overflow(s->addr, s->size, &end)) {
+		f->eh.section = (struct cfi_section){.start = s->addr, .end = end};
+		f->eh.present = true;
+	} else if (have_frame && segment_bounds(b, frame, &f->eh.section)) {
+		f->eh.section.start = frame;
+		f->eh.present = true;
+	}
+}
+
+static void find_debug_section(struct binary *b, struct cfi_file *f)
+{
+	const struct binary_section *s = binary_section(b, ".debug_frame");
+	uint64_t end;
+
+	if (!s || s->flags & SHF_COMPRESSED || __builtin_add_overflow(s->offset, s->size, &end))
+		return;
+	f->debug.section = (struct cfi_section){.start = s->offset, .end = end, .by_offset = true};
+	f->debug.present = true;
+}
+
+static struct cfi_file *cfi_file(struct binary *b)
+{
+	struct cfi_file *f = b->slot[BINARY_SLOT_UNWIND];
+	uint64_t frame = 0;
+	bool have_frame;
+
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	have_frame = table_read(b, &f->table, &frame);
+	if (f->table.usable && !segment_bounds(b, frame, &f->loaded))
+		f->table.usable = false;
+	find_eh_section(b, f, have_frame, frame);
+	find_debug_section(b, f);
+	b->slot[BINARY_SLOT_UNWIND] = f;
+	b->slot_free[BINARY_SLOT_UNWIND] = cfi_file_free;
+	return f;
+}
+
+/* The last pair at or below vaddr. */
+static int table_search(const struct table *t, struct binary *b, uint64_t vaddr, uint64_t *ret_start,
+			uint64_t *ret_fde)
+{
+	uint64_t low = 0, high = t->count, middle, start, fde;
+	int err;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		err = table_pair(t, b, middle, &start, &fde);
+		if (err < 0)
+			return err;
+		if (start <= vaddr) {
+			low = middle + 1;
+			*ret_start = start;
+			*ret_fde = fde;
+		} else {
+			high = middle;
+		}
+	}
+	return low ? 0 : -ENOENT;
+}
+
+/* -EBADMSG: the table is not to be believed. */
+static int table_find(const struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
+{
+	uint64_t start = 0, at = 0;
+	int err = table_search(&f->table, b, vaddr, &start, &at);
+
+	if (err < 0)
+		return err;
+	err = fde_parse(b, &f->loaded, at, NULL, ret, NULL);
+	if (err == -ENOENT)
+		return -EBADMSG;
+	if (err < 0)
+		return err;
+	if (vaddr >= ret->start && vaddr < ret->end)
+		return 0;
+	/* An honest pair before a gap starts where its FDE does. */
+	return ret->start == start ? -ENOENT : -EBADMSG;
+}
+
+static int indexed_find(struct indexed *x, struct binary *b, uint64_t vaddr, struct fde *ret)
+{
+	int err;
+
+	if (!x->present)
+		return -ENOENT;
+	if (!x->built) {
+		err = cfi_index_build(b, &x->section, &x->index);
+		if (err < 0)
+			return err;
+		x->built = true;
+	}
+	return cfi_index_find(&x->index, b, &x->section, vaddr, ret);
+}
+
+int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
+{
+	struct cfi_file *f = cfi_file(b);
+	int err = -EBADMSG;
+
+	if (!f)
+		return -ENOMEM;
+	if (f->table.usable)
+		err = table_find(f, b, vaddr, ret);
+	if (err == -EBADMSG) {
+		f->table.usable = false;
+		err = indexed_find(&f->eh, b, vaddr, ret);
+	}
+	return err == -ENOENT ? indexed_find(&f->debug, b, vaddr, ret) : err;
+}
+
+int cfi_row(struct binary *b, unsigned nr_regs, uint64_t vaddr, struct row *ret)
+{
+	struct fde f;
+	int err = cfi_find(b, vaddr, &f);
+
+	return err < 0 ? err : cfi_run(b, &f, nr_regs, vaddr, ret);
+}

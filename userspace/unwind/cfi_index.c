@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A sorted index over a section of call frame information, for files whose
+ * linker made none or made a wrong one. Built by one pass over the section.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "unwind/cfi.h"
+
+#define INDEX_FIRST 1024
+
+static size_t budget_used; /* bytes of all indexes; one thread */
+
+static uint64_t lowest_address(const struct binary *b)
+{
+	uint64_t low = UINT64_MAX;
+
+	for (unsigned i = 0; i < b->nr_segments; i++)
+		low = MIN(low, b->segments[i].vaddr);
+	return low == UINT64_MAX ? 0 : low;
+}
+
+static int index_grow(struct cfi_index *x, uint32_t *cap)
+{
+	uint32_t next = *cap ? *cap * 2 : INDEX_FIRST;
+	size_t more = (next - *cap) * sizeof(*x->at);
+	void *at;
+
+	if (next > CFI_INDEX_MAX || budget_used + more > CFI_INDEX_BUDGET)
+		return -ENOSPC;
+	at = realloc(x->at, next * sizeof(*x->at));
+	if (!at)
+		return -ENOMEM;
+	budget_used += more;
+	x->at = at;
+	*cap = next;
+	return 0;
+}
+
+static int index_add(struct cfi_index *x, uint32_t *cap, const struct fde *f, uint64_t offset)
+{
+	int err;
+
+	/* Address 0 is what is left of a function that the linker dropped. */
+	if (!f->start || f->end == f->start || f->start < x->base || f->start - x->base > UINT32_MAX ||
+	    offset > UINT32_MAX)
+		return 0;
+	if (x->count == *cap) {
+		err = index_grow(x, cap);
+		if (err < 0)
+			return err;
+	}
+	x->at[x->count].start = (uint32_t)(f->start - x->base);
+	x->at[x->count++].fde = (uint32_t)offset;
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void index_finish(struct cfi_index *x, uint32_t cap)
+{
+	void *at;
+
+	if (!x->count) {
+		budget_used -= cap * sizeof(*x->at);
+		free(x->at);
+		x->at = NULL;
+		return;
+	}
+	qsort(x->at, x->count, sizeof(*x->at), by_start);
+	at = realloc(x->at, x->count * sizeof(*x->at));
+	if (at)
+		x->at = at;
+	budget_used -= (cap - x->count) * sizeof(*x->at);
+}
+
+int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_index *ret)
+{
+	struct cfi_index x = {.base = lowest_address(b)};
+	struct cie_memo memo = {0};
+	uint32_t cap = 0;
+	struct fde f;
+	int err;
+
+	for (uint64_t at = s->start, next; at < s->end; at = next) {
+		next = s->end; /* an unbelievable length ends the pass */
+		if (fde_parse(b, s, at, &memo, &f, &next) < 0)
+			continue;
+		err = index_add(&x, &cap, &f, at - s->start);
+		if (err < 0) {
+			x.cut = true;
+			break;
+		}
+	}
+	index_finish(&x, cap);
+	*ret = x;
+	return 0;
+}
+
+int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
+		   struct fde *ret)
+{
+	uint32_t low = 0, high = x->count, middle;
+	struct fde f;
+	int err;
+
+	if (vaddr < x->base)
+		return -ENOENT;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (x->at[middle].start <= vaddr - x->base)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return -ENOENT;
+	err = fde_parse(b, s, s->start + x->at[low - 1].fde, NULL, &f, NULL);
+	if (err < 0)
+		return err;
+	if (vaddr < f.start || vaddr >= f.end)
+		return -ENOENT;
+	*ret = f;
+	return 0;
+}
+
+void cfi_index_done(struct cfi_index *x)
+{
+	budget_used -= x->count * sizeof(*x->at);
+	free(x->at);
+	*x = (struct cfi_index){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of one unwinding: the registers of the frame in hand, and how far
+ * it got. Private to unwind/; lives on the caller's stack for one sample.
+ *
+ * The functions that make a step return one of
+ *   1   the registers are now the caller's
+ *   0   the stack ended: out->end says how
+ *  <0   an errno that unwind_user hands on (-EAGAIN)
+ */
+#ifndef OTP_UNWIND_CURSOR_H
+#define OTP_UNWIND_CURSOR_H
+
+#include "unwind/arch.h"
+#include "unwind/rules.h"
+#include "unwind/unwind.h"
+
+struct cursor {
+	const struct unwind_input *in;
+	struct unwind_stack *out;
+	const struct arch *arch;
+	struct unwind_stats *stats;
+	uint64_t valid; /* bit per register */
+	uint64_t reg[OTP_REGS_MAX];
+	uint64_t low;  /* the next CFA lies above: stacks only shrink towards the root */
+	uint64_t need; /* end of the bytes above stack_addr that were asked for */
+	const struct mapping *map; /* of the frame in hand */
+	const struct mapped_file *file;
+	bool exact;   /* the registers are this frame's own, the pc was not returned to */
+	bool by_fp;   /* this frame was found by a frame pointer */
+	bool by_scan; /* this frame is a guess */
+	bool final;
+	uint8_t signals; /* trampolines passed */
+	enum unwind_end fault; /* why the last load failed */
+};
+
+static inline bool cursor_knows(const struct cursor *c, unsigned reg)
+{
+	return c->valid >> reg & 1;
+}
+
+static inline void cursor_set(struct cursor *c, unsigned reg, uint64_t value)
+{
+	c->reg[reg] = value;
+	c->valid |= REG(reg);
+}
+
+/* Ends the stack here. Always 0. */
+int cursor_cut(struct cursor *c, enum unwind_end end);
+
+/* 8 bytes of the copied stack. 0, or -EFAULT with fault set. */
+int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret);
+
+/* memory.c: what stack_used must be. */
+uint32_t cursor_used(const struct cursor *c);
+
+/* step.c: to the caller by a row. */
+int step_packed(struct cursor *c, const struct packed *p);
+int step_row(struct cursor *c, struct binary *b, const struct row *row);
+
+/*
+ * fp.c: to the caller by the frame pointer. 2: there is none that could be
+ * believed, nothing was changed.
+ */
+#define STEP_NOTHING 2
+int step_fp(struct cursor *c);
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/cleanup.h"
+#include "unwind/unwind.h"
+
+static const struct {
+	const char *name;
+	const char *marker;
+} ends[UNWIND_END_NR] = {
+#define X(NAME, text, mark) [UNWIND_##NAME] = {.name = text, .marker = mark},
+	UNWIND_ENDS(X)
+#undef X
+};
+
+const char *unwind_end_name(enum unwind_end end)
+{
+	return (size_t)end < ARRAY_SIZE(ends) ? ends[end].name : "unknown";
+}
+
+const char *unwind_end_marker(enum unwind_end end)
+{
+	return (size_t)end < ARRAY_SIZE(ends) ? ends[end].marker : "[cut]";
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * To the caller by the frame pointer, for code that has no tables. The frame
+ * record, the caller's frame pointer and the return address, is believed only
+ * where everything about it fits: any code may use the register for other
+ * things.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "unwind/cursor.h"
+
+struct record {
+	uint64_t at;
+	uint64_t next; /* the caller's frame pointer */
+	uint64_t pc;
+};
+
+static int record_read(struct cursor *c, struct record *ret)
+{
+	uint64_t fp = c->reg[c->arch->fp];
+
+	if (!cursor_knows(c, c->arch->fp) || fp % 8 || fp < c->low)
+		return -ENOENT;
+	ret->at = fp;
+	if (cursor_load(c, fp, &ret->next) < 0 || cursor_load(c, fp + 8, &ret->pc) < 0)
+		return -EFAULT;
+	ret->pc &= c->arch->address_mask;
+	/* Chains climb; zero is how they end. */
+	if (ret->next && (ret->next <= fp || ret->next % 8))
+		return -ENOENT;
+	return 0;
+}
+
+static bool is_user_code(const struct cursor *c, uint64_t pc)
+{
+	return pc >= 4096 && pc < c->arch->address_end;
+}
+
+static void enter(struct cursor *c, const struct record *r)
+{
+	uint64_t top = r->at + 16;
+
+	/* What the callee did with the other registers is not known. */
+	c->valid = 0;
+	cursor_set(c, c->arch->fp, r->next);
+	cursor_set(c, c->arch->pc, r->pc);
+	if (c->arch->sp_is_cfa_by_fp)
+		cursor_set(c, c->arch->sp, top);
+	else
+		cursor_set(c, c->arch->ra, r->pc);
+	c->low = top - c->arch->leaf_slack;
+	c->exact = false;
+	c->by_fp = true;
+	c->by_scan = false;
+	c->stats->fp_steps++;
+}
+
+/* A chain that was followed so far and ends in zero has ended as it should. */
+static bool chain_ended(const struct cursor *c)
+{
+	return c->by_fp && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
+}
+
+/*
+ * A record that lies a little beyond the copy, in a chain that was followed so
+ * far or in code that is generated, where frame pointers are the rule: the copy
+ * is at fault, not the record.
+ */
+static bool record_cut(const struct cursor *c, int err)
+{
+	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->by_fp || c->file->kind == MAPPED_ANON);
+}
+
+int step_fp(struct cursor *c)
+{
+	struct record r;
+	uint64_t need = c->need;
+	int err;
+
+	if (chain_ended(c))
+		return cursor_cut(c, UNWIND_ROOT_LISTED);
+	err = record_read(c, &r);
+	if (record_cut(c, err))
+		return cursor_cut(c, c->fault);
+	if (err < 0) {
+		c->need = need; /* a stray register must not make the copy grow */
+		return STEP_NOTHING;
+	}
+	if (!r.pc && c->by_fp)
+		return cursor_cut(c, UNWIND_ROOT_LISTED);
+	if (!is_user_code(c, r.pc))
+		return STEP_NOTHING;
+	if (!space_find(c->in->space, r.pc - 1)) {
+		/* Everything else fits: code that was mapped since, most likely. */
+		c->out->fail_pc = r.pc;
+		return c->final ? STEP_NOTHING : -EAGAIN;
+	}
+	enter(c, &r);
+	return 1;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The list:
+ * - The file's entry point, and the code right behind it: _start of musl's and
+ *   of hand-made programs; of ld.so, whose _start runs on into _dl_start_user.
+ *   All of them are shorter than ENTRY_LENGTH. glibc's own _start says it in
+ *   its table and does not come here.
+ * - Where a thread's first function returns to, known by its code: musl's
+ *   __clone, Go's goexit (see each architecture's thread_start).
+ * - A return address of zero, read where a table or a frame pointer says that
+ *   it lies: what makes stacks by hand (coroutines, threads) ends them so.
+ * - The end of a chain of frame pointers: System V ABI, AMD64 supplement,
+ *   section 3.4.1, and AAPCS64, section 6.4.6, mark the deepest frame by zero.
+ * The last two are read from the stack and tested in unwind.c and fp.c.
+ */
+#include "unwind/roots.h"
+
+#define ENTRY_LENGTH 64
+
+static bool at_entry(const struct binary *b, uint64_t vaddr)
+{
+	return b->entry && vaddr >= b->entry && vaddr - b->entry < ENTRY_LENGTH;
+}
+
+bool root_is_listed(const struct arch *arch, const struct binary *b, uint64_t vaddr, const struct code *code)
+{
+	return at_entry(b, vaddr) || arch->thread_start(code);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Listed roots: code that nobody called though no table says so. Asked only
+ * where no table covers the address, or where its answer is no caller.
+ */
+#ifndef OTP_UNWIND_ROOTS_H
+#define OTP_UNWIND_ROOTS_H
+
+#include "unwind/arch.h"
+
+bool root_is_listed(const struct arch *arch, const struct binary *b, uint64_t vaddr, const struct code *code);
+
+#endif

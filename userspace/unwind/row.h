@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One row of an unwind table: for one address, how to find the canonical frame
+ * address (CFA) and where the caller's registers lie (DWARF 5, section 6.4.1).
+ *
+ * Made by cfi_run.c from a file's tables or by an architecture that knows the
+ * code; kept, packed, by rules.c; applied by step.c.
+ * Plain data: a row holds no pointer and outlives its file.
+ */
+#ifndef OTP_UNWIND_ROW_H
+#define OTP_UNWIND_ROW_H
+
+#include <stdint.h>
+
+#include "kmod/uapi/otprof.h"
+
+enum rule_kind {
+	RULE_UNSPECIFIED, /* the table is silent: the ABI decides */
+	RULE_UNDEFINED,   /* lost; for the return address: no caller */
+	RULE_SAME,
+	RULE_OFFSET,     /* at CFA + n */
+	RULE_VAL_OFFSET, /* is CFA + n */
+	RULE_REGISTER,   /* is in register n */
+	RULE_EXPR,       /* at the expression's value */
+	RULE_VAL_EXPR,   /* is the expression's value */
+};
+
+enum cfa_kind {
+	CFA_NONE,
+	CFA_REG,  /* register + n */
+	CFA_EXPR, /* the expression's value */
+};
+
+/* An expression is named by its place in the file: n, and len bytes. */
+struct rule {
+	int64_t n;
+	uint32_t len;
+	uint8_t kind; /* enum rule_kind */
+};
+
+enum row_flags {
+	ROW_SIGNAL = 1,    /* a signal trampoline: the caller was interrupted, not called from */
+	ROW_BY_OFFSET = 2, /* expressions lie at file offsets, not at addresses */
+	ROW_SIGNED_RA = 4, /* arm64: the return address carries a signature */
+};
+
+struct row {
+	struct rule reg[OTP_REGS_MAX];
+	int64_t cfa_n;    /* offset, or place of the expression */
+	uint32_t cfa_len; /* of the expression */
+	uint8_t cfa_kind; /* enum cfa_kind */
+	uint8_t cfa_reg;
+	uint8_t ra;       /* column of the return address */
+	uint8_t flags;    /* enum row_flags */
+};
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * From a frame's registers to its caller's, by a row of its table.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "unwind/cursor.h"
+#include "unwind/expr.h"
+
+/* Nested signals are a handful; more is a trampoline that leads to itself. */
+#define SIGNALS_MAX 32
+
+/* The link register holds an address only, also where it was signed. */
+static uint64_t address_of(const struct cursor *c, uint64_t v)
+{
+	return v & c->arch->address_mask;
+}
+
+static int enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
+{
+	pc = address_of(c, pc);
+	if (!pc)
+		return cursor_cut(c, UNWIND_ROOT_LISTED);
+	c->low = cfa;
+	c->exact = false;
+	c->by_fp = false;
+	c->by_scan = false;
+	cursor_set(c, c->arch->pc, pc);
+	c->stats->steps++;
+	return 1;
+}
+
+/* --- packed rows --- */
+
+static uint64_t plt_depth(const struct cursor *c, int32_t from)
+{
+	return (int64_t)(c->reg[c->arch->pc] & 15) >= from ? 16 : 8;
+}
+
+/* 0, -ENODATA: a register is unknown, -EFAULT. */
+static int packed_cfa(struct cursor *c, const struct packed *p, uint64_t *ret)
+{
+	uint64_t base;
+
+	if (p->cfa_kind == PACKED_CFA_PLT) {
+		*ret = c->reg[c->arch->sp] + plt_depth(c, p->cfa_n);
+		return cursor_knows(c, c->arch->sp) ? 0 : -ENODATA;
+	}
+	if (!cursor_knows(c, p->cfa_reg))
+		return -ENODATA;
+	base = c->reg[p->cfa_reg] + (uint64_t)(int64_t)p->cfa_n;
+	if (p->cfa_kind == PACKED_CFA_DEREF)
+		return cursor_load(c, base, ret);
+	*ret = base;
+	return 0;
+}
+
+static int packed_ra(struct cursor *c, const struct packed *p, uint64_t cfa, uint64_t *ret)
+{
+	if (p->ra_kind == RULE_OFFSET)
+		return cursor_load(c, cfa + 8 * (uint64_t)(int64_t)p->ra_n, ret);
+	*ret = c->reg[c->arch->ra];
+	return cursor_knows(c, c->arch->ra) ? 0 : -ENODATA;
+}
+
+static int cut_by(struct cursor *c, int err)
+{
+	switch (err) {
+	case -EFAULT:
+		return cursor_cut(c, c->fault);
+	case -ENODATA:
+		return cursor_cut(c, UNWIND_REGISTER);
+	default:
+		return cursor_cut(c, UNWIND_BAD_CFI);
+	}
+}
+
+/*
+ * A saved register that cannot be loaded is only unknown from here on: most
+ * stacks never need it.
+ */
+static void restore(struct cursor *c, unsigned reg, uint64_t addr)
+{
+	if (cursor_load(c, addr, &c->reg[reg]) < 0)
+		c->valid &= ~REG(reg);
+	else
+		c->valid |= REG(reg);
+}
+
+int step_packed(struct cursor *c, const struct packed *p)
+{
+	uint64_t cfa, pc;
+	int err;
+
+	if (p->ra_kind == RULE_UNDEFINED)
+		return cursor_cut(c, UNWIND_ROOT);
+	err = packed_cfa(c, p, &cfa);
+	if (err < 0)
+		return cut_by(c, err);
+	if (cfa <= c->low)
+		return cursor_cut(c, UNWIND_LOOP);
+	err = packed_ra(c, p, cfa, &pc);
+	if (err < 0)
+		return cut_by(c, err);
+	for (unsigned i = 0; i < p->nr; i++)
+		restore(c, p->reg[i], cfa + 8 * (uint64_t)(int64_t)p->n[i]);
+	if (p->ra_kind == RULE_OFFSET && c->arch->ra != c->arch->pc)
+		cursor_set(c, c->arch->ra, address_of(c, pc));
+	cursor_set(c, c->arch->sp, cfa);
+	return enter_caller(c, cfa, pc);
+}
+
+/* --- whole rows --- */
+
+static int load_for_expr(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	return cursor_load(ctx, addr, ret);
+}
+
+static int evaluate(struct cursor *c, struct binary *b, const struct row *row, uint64_t at, uint32_t len,
+		    const uint64_t *cfa, uint64_t *ret)
+{
+	struct expr_env env = {
+		.valid = c->valid,
+		.reg = c->reg,
+		.nr_regs = c->arch->nr_regs,
+		.load = load_for_expr,
+		.ctx = c,
+	};
+	uint8_t code[EXPR_MAX];
+	ssize_t n;
+
+	if (!b || len > sizeof(code))
+		return -EBADMSG;
+	n = row->flags & ROW_BY_OFFSET ? binary_read(b, at, code, len) : binary_read_vaddr(b, at, code, len);
+	if (n != (ssize_t)len)
+		return -EBADMSG;
+	return expr_eval(code, len, &env, cfa, ret);
+}
+
+static int row_cfa(struct cursor *c, struct binary *b, const struct row *row, uint64_t *ret)
+{
+	if (row->cfa_kind == CFA_EXPR)
+		return evaluate(c, b, row, (uint64_t)row->cfa_n, row->cfa_len, NULL, ret);
+	if (!cursor_knows(c, row->cfa_reg))
+		return -ENODATA;
+	*ret = c->reg[row->cfa_reg] + (uint64_t)row->cfa_n;
+	return 0;
+}
+
+static int from_register(const struct cursor *c, uint64_t reg, uint64_t *ret)
+{
+	if (reg >= c->arch->nr_regs || !cursor_knows(c, (unsigned)reg))
+		return -ENODATA;
+	*ret = c->reg[reg];
+	return 0;
+}
+
+/* The caller's value of one register, from this frame's. */
+static int row_value(struct cursor *c, struct binary *b, const struct row *row, unsigned reg, uint64_t cfa,
+		     uint64_t *ret)
+{
+	const struct rule *rule = &row->reg[reg];
+	uint64_t addr;
+	int err;
+
+	switch (rule->kind) {
+	case RULE_UNSPECIFIED:
+	case RULE_SAME:
+		return from_register(c, reg, ret);
+	case RULE_REGISTER:
+		return from_register(c, (uint64_t)rule->n, ret);
+	case RULE_OFFSET:
+		return cursor_load(c, cfa + (uint64_t)rule->n, ret);
+	case RULE_VAL_OFFSET:
+		*ret = cfa + (uint64_t)rule->n;
+		return 0;
+	case RULE_EXPR:
+		err = evaluate(c, b, row, (uint64_t)rule->n, rule->len, &cfa, &addr);
+		return err < 0 ? err : cursor_load(c, addr, ret);
+	case RULE_VAL_EXPR:
+		return evaluate(c, b, row, (uint64_t)rule->n, rule->len, &cfa, ret);
+	default:
+		return -ENODATA;
+	}
+}
+
+static void row_registers(struct cursor *c, struct binary *b, const struct row *row, uint64_t cfa)
+{
+	uint64_t next[OTP_REGS_MAX], valid = 0, sp = REG(c->arch->sp);
+
+	for (unsigned i = 0; i < c->arch->nr_regs; i++)
+		if (row_value(c, b, row, i, cfa, &next[i]) == 0)
+			valid |= REG(i);
+		else
+			next[i] = 0;
+	if (row->reg[c->arch->sp].kind == RULE_UNSPECIFIED || !(valid & sp)) {
+		next[c->arch->sp] = cfa;
+		valid |= sp;
+	}
+	memcpy(c->reg, next, c->arch->nr_regs * sizeof(next[0]));
+	c->valid = valid;
+}
+
+/* The interrupted code: its registers are whole, and its stack may be another one. */
+static int enter_interrupted(struct cursor *c, uint64_t pc)
+{
+	if (++c->signals > SIGNALS_MAX)
+		return cursor_cut(c, UNWIND_LOOP);
+	cursor_set(c, c->arch->pc, address_of(c, pc));
+	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
+	c->exact = true;
+	c->by_fp = false;
+	c->by_scan = false;
+	c->stats->steps++;
+	return 1;
+}
+
+int step_row(struct cursor *c, struct binary *b, const struct row *row)
+{
+	bool signal = row->flags & ROW_SIGNAL;
+	uint64_t cfa, pc;
+	int err;
+
+	if (row->reg[row->ra].kind == RULE_UNDEFINED)
+		return cursor_cut(c, UNWIND_ROOT);
+	/* A return address that is the pc itself would return to where it is. */
+	if (row->ra == c->arch->pc && row->reg[row->ra].kind <= RULE_SAME)
+		return cursor_cut(c, UNWIND_BAD_CFI);
+	err = row_cfa(c, b, row, &cfa);
+	if (err < 0)
+		return cut_by(c, err);
+	if (!signal && cfa <= c->low)
+		return cursor_cut(c, UNWIND_LOOP);
+	err = row_value(c, b, row, row->ra, cfa, &pc);
+	if (err < 0)
+		return cut_by(c, err);
+	row_registers(c, b, row, cfa);
+	return signal ? enter_interrupted(c, pc) : enter_caller(c, cfa, pc);
+}

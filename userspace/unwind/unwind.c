@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "unwind/cursor.h"
+
+struct unwinder {
+	struct rules *rules; /* owned */
+	struct unwind_stats stats;
+};
+
+int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret)
+{
+	struct unwinder *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	err = rules_new(limits ? limits->rules : 0, &u->rules);
+	if (err < 0) {
+		free(u);
+		return err;
+	}
+	*ret = u;
+	return 0;
+}
+
+struct unwinder *unwinder_free(struct unwinder *u)
+{
+	if (u)
+		rules_free(u->rules);
+	free(u);
+	return NULL;
+}
+
+void unwinder_stats(const struct unwinder *u, struct unwind_stats *ret)
+{
+	*ret = u->stats;
+}
+
+static void add_frame(struct cursor *c, uint64_t pc, const struct mapping *map)
+{
+	uint8_t flags = c->exact ? 0 : FRAME_CALLER;
+
+	flags |= (uint8_t)((c->by_fp ? FRAME_FP : 0) | (c->by_scan ? FRAME_SCAN : 0));
+	c->out->frames[c->out->count++] = (struct frame){.pc = pc, .map = map, .flags = flags};
+}
+
+/* The last frame added turned out to be a trampoline: it is looked up as it is. */
+static void mark_signal(struct cursor *c)
+{
+	struct frame *f = &c->out->frames[c->out->count - 1];
+
+	f->flags = (uint8_t)((f->flags & ~FRAME_CALLER) | FRAME_SIGNAL);
+}
+
+static const struct mapping *find_mapping(const struct cursor *c, uint64_t addr)
+{
+	/* Neighbours in a stack are neighbours in a file, more often than not. */
+	if (c->map && addr >= c->map->start && addr < c->map->end)
+		return c->map;
+	return space_find(c->in->space, addr);
+}
+
+/*
+ * A private calling convention, one that preserves what the ABI gives up, can
+ * hold within one file only: beyond it, such registers are unknown.
+ */
+static void cross_files(struct cursor *c, const struct mapped_file *file)
+{
+	if (!c->exact && (file != c->file || file->kind == MAPPED_ANON))
+		c->valid &= c->arch->survive;
+	c->file = file;
+}
+
+static int step_frameless(struct cursor *c)
+{
+	struct row row;
+
+	c->arch->frameless(&row);
+	return step_row(c, NULL, &row);
+}
+
+/* A call through a null pointer: all that has happened is the call. */
+static bool called_null(const struct cursor *c, uint64_t pc)
+{
+	return c->exact && pc < 4096;
+}
+
+static int uncovered(struct cursor *c, uint64_t pc)
+{
+	if (called_null(c, pc)) {
+		add_frame(c, pc, NULL);
+		return step_frameless(c);
+	}
+	if (pc < 4096 || pc >= c->arch->address_end)
+		return cursor_cut(c, UNWIND_UNMAPPED); /* no code anywhere: not shown as a frame */
+	if (!c->final) {
+		c->out->fail_pc = pc;
+		return -EAGAIN;
+	}
+	add_frame(c, pc, NULL);
+	return cursor_cut(c, UNWIND_UNMAPPED);
+}
+
+static int by_fp_or(struct cursor *c, enum unwind_end otherwise)
+{
+	int step = step_fp(c);
+
+	return step == STEP_NOTHING ? cursor_cut(c, otherwise) : step;
+}
+
+static int by_row(struct cursor *c, struct binary *b, const struct found *f)
+{
+	int step;
+
+	if (f->packed->flags & ROW_SIGNAL)
+		mark_signal(c);
+	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
+	/* After a frame pointer's step only the frame pointer is sure, and it leads on. */
+	if (!step && c->out->end == UNWIND_REGISTER && c->by_fp)
+		return by_fp_or(c, UNWIND_REGISTER);
+	return step;
+}
+
+static int by_binary(struct unwinder *u, struct cursor *c, struct binary *b, uint64_t vaddr)
+{
+	struct found f;
+	bool hit;
+
+	f = rules_find(u->rules, c->arch, b, vaddr, &hit);
+	if (hit)
+		u->stats.cache_hits++;
+	else
+		u->stats.cache_misses++;
+	switch (f.packed->state) {
+	case PACKED_ROW:
+	case PACKED_WIDE:
+		return by_row(c, b, &f);
+	case PACKED_ROOT:
+		return cursor_cut(c, UNWIND_ROOT_LISTED);
+	case PACKED_NONE:
+		return by_fp_or(c, UNWIND_NO_RULE);
+	default:
+		return cursor_cut(c, UNWIND_BAD_CFI);
+	}
+}
+
+static int by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
+{
+	struct mapped_file *file = c->map->file;
+
+	if (file->kind == MAPPED_VSYSCALL)
+		return step_frameless(c);
+	if (file->kind == MAPPED_ANON)
+		return by_fp_or(c, UNWIND_NO_RULE);
+	if (file->state != MAPPED_READY || !file->binary) {
+		if (c->final || file->state == MAPPED_FAILED)
+			return cursor_cut(c, UNWIND_NO_FILE);
+		*ret_wait = c->map;
+		return -EAGAIN;
+	}
+	if (!file->binary->is_elf)
+		return by_fp_or(c, UNWIND_NO_RULE);
+	if (!file->binary->is_64)
+		return cursor_cut(c, UNWIND_COMPAT);
+	if (file->binary->machine != c->arch->machine)
+		return by_fp_or(c, UNWIND_NO_RULE);
+	return by_binary(u, c, file->binary, mapping_address(c->map, addr));
+}
+
+/* The frame in hand, and the step to its caller. */
+static int unwind_frame(struct unwinder *u, struct cursor *c, const struct mapping **ret_wait)
+{
+	uint64_t pc = c->reg[c->arch->pc], addr = pc - !c->exact;
+
+	if (c->out->count == UNWIND_FRAMES_MAX)
+		return cursor_cut(c, UNWIND_DEPTH);
+	c->map = find_mapping(c, addr);
+	if (!c->map)
+		return uncovered(c, pc);
+	add_frame(c, pc, c->map);
+	cross_files(c, c->map->file);
+	return by_file(u, c, addr, ret_wait);
+}
+
+static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwind_input *in, bool final,
+			struct unwind_stack *out)
+{
+	c->in = in;
+	c->out = out;
+	c->arch = arch_find(in->arch);
+	c->stats = &u->stats;
+	c->need = 0;
+	c->map = NULL;
+	c->file = NULL;
+	c->exact = true;
+	c->by_fp = false;
+	c->by_scan = false;
+	c->final = final;
+	c->signals = 0;
+	c->fault = UNWIND_UNREADABLE;
+	c->valid = in->valid;
+	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
+		c->reg[i] = in->reg[i];
+	out->count = 0;
+	out->stack_used = 0;
+	out->fail_pc = 0;
+	out->end = UNWIND_NO_RULE;
+}
+
+static int unwind_all(struct unwinder *u, struct cursor *c, const struct mapping **ret_wait)
+{
+	int step;
+
+	if (!c->arch)
+		return 0;
+	if (!cursor_knows(c, c->arch->pc) || !cursor_knows(c, c->arch->sp))
+		return cursor_cut(c, UNWIND_REGISTER);
+	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
+	do
+		step = unwind_frame(u, c, ret_wait);
+	while (step > 0);
+	return step;
+}
+
+int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final, struct unwind_stack *out,
+		const struct mapping **ret_wait)
+{
+	struct cursor c;
+	int err;
+
+	*ret_wait = NULL;
+	cursor_init(&c, u, in, final, out);
+	err = unwind_all(u, &c, ret_wait);
+	out->stack_used = cursor_used(&c);
+	if (!err)
+		u->stats.ends[out->end]++;
+	return err;
+}

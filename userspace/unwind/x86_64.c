@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "unwind/arch.h"
+
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
+
+static void set_cfa(struct row *row, uint8_t reg, int64_t n)
+{
+	row->cfa_kind = CFA_REG;
+	row->cfa_reg = reg;
+	row->cfa_n = n;
+}
+
+static void at_cfa(struct row *row, unsigned reg, int64_t n)
+{
+	row->reg[reg] = (struct rule){.kind = RULE_OFFSET, .n = n};
+}
+
+static void returns_from(struct row *row, int64_t depth)
+{
+	memset(row, 0, sizeof(*row));
+	row->ra = RIP;
+	set_cfa(row, RSP, depth);
+	at_cfa(row, RIP, -8);
+}
+
+static void frameless(struct row *ret)
+{
+	returns_from(ret, 8);
+}
+
+/*
+ * Linux, arch/x86/include/uapi/asm/{ucontext,sigcontext}.h: at the trampoline
+ * the stack pointer is at struct ucontext, whose machine context begins 40
+ * bytes in.
+ */
+static void signal_row(struct row *row)
+{
+	static const uint8_t order[] = {R8,  R9,  R10, R11, R12, R13, R14, R15, RDI,
+					RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP};
+
+	memset(row, 0, sizeof(*row));
+	row->ra = RIP;
+	row->flags = ROW_SIGNAL;
+	set_cfa(row, RSP, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		at_cfa(row, order[i], 40 + 8 * (int64_t)i);
+}
+
+static bool code_is(const struct code *code, unsigned at, const uint8_t *bytes, size_t len)
+{
+	return at + len <= sizeof(code->bytes) && !memcmp(code->bytes + at, bytes, len);
+}
+
+/* mov $__NR_rt_sigreturn,%rax; syscall: interrupted before, within or after it, or returned to. */
+static bool is_sigreturn(const struct code *code)
+{
+	static const uint8_t stub[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+	return code_is(code, CODE_RETURN, stub, sizeof(stub)) || code_is(code, CODE_AT, stub, sizeof(stub)) ||
+	       code_is(code, CODE_AT - 7, stub, sizeof(stub)) || code_is(code, CODE_AT - 9, stub, sizeof(stub));
+}
+
+static bool within(const struct binary_section *s, uint64_t vaddr)
+{
+	return s && vaddr >= s->addr && vaddr - s->addr < s->size;
+}
+
+/*
+ * Procedure linkage tables as GNU ld and lld lay them out, for the linkers that
+ * describe them in no table. Only .plt pushes, at the eleventh byte of an
+ * entry, and its first entry once more.
+ */
+static bool plt_row(struct binary *b, uint64_t vaddr, struct row *ret)
+{
+	const struct binary_section *plt = binary_section(b, ".plt");
+
+	if (within(binary_section(b, ".plt.sec"), vaddr) || within(binary_section(b, ".plt.got"), vaddr)) {
+		returns_from(ret, 8);
+		return true;
+	}
+	if (!within(plt, vaddr))
+		return false;
+	if (vaddr - plt->addr < 16)
+		returns_from(ret, vaddr - plt->addr < 6 ? 16 : 24);
+	else
+		returns_from(ret, ((vaddr - plt->addr) & 15) >= 11 ? 16 : 8);
+	return true;
+}
+
+static bool known(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret)
+{
+	if (is_sigreturn(code)) {
+		signal_row(ret);
+		return true;
+	}
+	return plt_row(b, vaddr, ret);
+}
+
+/* musl 1.2, src/thread/x86_64/clone.s: mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
+static bool is_clone(const struct code *code)
+{
+	static const uint8_t exits[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
+
+	return code_is(code, CODE_RETURN, exits, sizeof(exits));
+}
+
+/* Go, src/runtime/asm_amd64.s, goexit: nop; call goexit1; nop, returned to after the first nop. */
+static bool is_goexit(const struct code *code)
+{
+	const uint8_t *at = code->bytes + CODE_RETURN;
+
+	return at[-1] == 0x90 && at[0] == 0xe8 && at[5] == 0x90;
+}
+
+static bool thread_start(const struct code *code)
+{
+	return is_clone(code) || is_goexit(code);
+}
+
+/* Length of the call through a register or memory whose ModRM byte this is, prefix excluded; 0: no call. */
+static unsigned indirect_length(uint8_t modrm, uint8_t sib)
+{
+	unsigned mod = modrm >> 6, rm = modrm & 7;
+
+	if (((modrm >> 3) & 7) != 2)
+		return 0;
+	if (mod == 3)
+		return 2;
+	if (mod == 1)
+		return rm == 4 ? 4 : 3;
+	if (mod == 2)
+		return rm == 4 ? 7 : 6;
+	if (rm == 5 || (rm == 4 && (sib & 7) == 5))
+		return rm == 5 ? 6 : 7;
+	return rm == 4 ? 3 : 2;
+}
+
+static bool after_call(const struct code *code)
+{
+	const uint8_t *end = code->bytes + CODE_RETURN;
+
+	if (end[-5] == 0xe8)
+		return true;
+	for (unsigned len = 2; len <= 7; len++)
+		if (end[-(int)len] == 0xff && indirect_length(end[1 - (int)len], end[2 - (int)len]) == len)
+			return true;
+	return false;
+}
+
+const struct arch arch_x86_64 = {
+	.machine = EM_X86_64,
+	.nr_regs = OTP_REGS_X86_64,
+	.pc = RIP,
+	.sp = RSP,
+	.fp = RBP,
+	.ra = RIP,
+	.survive = REG(RBX) | REG(RBP) | REG(RSP) | REG(R12) | REG(R13) | REG(R14) | REG(R15) | REG(RIP),
+	.address_end = 1ULL << 56,
+	.address_mask = ~0ULL,
+	.sp_is_cfa_by_fp = true,
+	.leaf_slack = 0,
+	.frameless = frameless,
+	.known = known,
+	.thread_start = thread_start,
+	.after_call = after_call,
+};

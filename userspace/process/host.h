@@ -89,9 +89,12 @@ struct host_identity_text {
 	uint64_t start_ns; /* boot time, cut to clock ticks as /proc/PID/stat gives it */
 	uint32_t ppid;
 	uint32_t len[HOST_TEXT_NR];
-	uint32_t reserved;
+	uint32_t reserved[2]; /* the texts begin right behind: sizeof and offset are one */
 	char text[];
 };
+
+_Static_assert(offsetof(struct host_identity_text, text) == sizeof(struct host_identity_text),
+	       "padding before the texts");
 
 /* HOST_SCAN: a sequence of these, 8-byte aligned; then identity, then maps text. */
 struct host_scan_entry {

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a process is: what its environment, cgroup, executable and arguments
+ * say, and the workload that follows from it.
+ *
+ * service.name is the first of these that is known:
+ *   1. OTEL_SERVICE_NAME, or service.name in OTEL_RESOURCE_ATTRIBUTES
+ *   2. the systemd unit, without ".service" ("nginx"; "getty@tty1")
+ *   3. the name of an LXC or nspawn container
+ *   4. the script that an interpreter runs ("app.py")
+ *   5. the executable, by the name it was started under
+ * A Docker, containerd, CRI-O or Podman container shows only an id from
+ * outside. A bare id helps nobody, so there rules 4 and 5 name the service
+ * and the id stands in container.id.
+ *
+ * Other attributes: the configured resource, container.id, container.name,
+ * k8s.pod.uid, process.executable.name, otprof.systemd.unit, otprof.cgroup
+ * (only where there is neither container nor unit, and never for a login
+ * session, whose number would split every service), and the variables' own
+ * attributes. Of equal keys the configuration wins over what we found, and
+ * that over what the process claims.
+ *
+ * Immutable and reference counted; the engine's one thread.
+ */
+#ifndef OTP_PROCESS_IDENTITY_H
+#define OTP_PROCESS_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/environ.h"
+#include "process/workload.h"
+
+struct identity {
+	uint32_t refs;
+	bool kernel;
+	struct str *exe;    /* the rest may be NULL: unknown or none */
+	struct str *script;
+	struct str *container_id, *container_name, *pod_uid;
+	struct str *unit, *unit_service;
+	struct str *cgroup;
+	struct environ_facts environ;
+};
+
+/* From the answer to HOST_READ_IDENTITY; comm as the table knows it. -EBADMSG, -ENOMEM. */
+int identity_parse(const void *data, size_t len, const char *comm, struct identity **ret);
+/*
+ * What is likely of a process that nobody has read: environment as in
+ * environ_from (a parent, itself before exec), cgroup as in cgroup_from (any
+ * process of the cgroup); both may be NULL.
+ */
+int identity_guess(const struct identity *environ_from, const struct identity *cgroup_from, const char *exe,
+		   const char *script, struct identity **ret);
+int identity_new_kernel(struct identity **ret);
+
+struct identity *identity_ref(struct identity *id);
+struct identity *identity_put(struct identity *id); /* NULL */
+
+int identity_workload(const struct identity *id, const struct attribute *resource, size_t nr_resource,
+		      struct workload **ret);
+
+#endif

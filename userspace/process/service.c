@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/service.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "process/text.h"
+
+#define ARGUMENTS_MAX 256
+#define COMM_MAX      15
+
+struct word {
+	const char *s;
+	size_t len;
+};
+
+/*
+ * Interpreters and the options that matter for finding the script: lists are
+ * separated and enclosed by spaces.
+ */
+struct interpreter {
+	const char *name;
+	bool versions;        /* "python3.11" is python, "php-fpm" is not php */
+	const char *with_arg; /* options that take the next word */
+	const char *script;   /* options whose next word is the script or module */
+	const char *code;     /* options after which code comes, no file */
+	const char *skip;     /* words before the script */
+};
+
+static const struct interpreter interpreters[] = {
+	{"python", true, " -W -X --check-hash-based-pycs ", " -m ", " -c ", ""},
+	{"pypy", true, " -W -X ", " -m ", " -c ", ""},
+	{"node", true, " -r --require --import --loader --experimental-loader -C --conditions --env-file ", "",
+	 " -e -p -pe --eval --print -i ", ""},
+	{"nodejs", false, " -r --require --import ", "", " -e -p --eval --print ", ""},
+	{"deno", false, "", "", " eval repl ", " run serve "},
+	{"bun", false, " -r --preload ", "", " -e --eval ", " run "},
+	{"ruby", true, " -I -r -C -E -F -x ", "", " -e ", ""},
+	{"perl", true, " -I ", "", " -e -E -ne -pe -le -lne -lpe -lane -nle -ple ", ""},
+	{"php", true, " -c -d -z -S -t ", " -f --file ", " -r -B -R --run ", ""},
+	{"sh", false, " -o +o ", "", " -c ", ""},
+	{"bash", false, " -o +o -O +O --rcfile --init-file ", "", " -c -lc -ic -ec -xc -cx -ce ", ""},
+	{"dash", false, " -o +o ", "", " -c -ec -ce ", ""},
+	{"ash", false, " -o +o ", "", " -c ", ""},
+	{"zsh", true, " -o +o ", "", " -c -lc -ic ", ""},
+	{"ksh", true, " -o +o ", "", " -c ", ""},
+	{"fish", false, " -C --init-command ", "", " -c --command ", ""},
+	{"lua", true, " -l ", "", " -e ", ""},
+	{"luajit", true, " -l -j -O ", "", " -e ", ""},
+	{"tclsh", true, "", "", "", ""},
+	{"Rscript", false, "", "", " -e ", ""},
+	{"guile", true, " -L -x ", " -l -s ", " -c ", ""},
+	{"java", false,
+	 " -cp -classpath --class-path -p --module-path --add-modules --add-opens --add-exports --add-reads "
+	 "--upgrade-module-path --limit-modules ",
+	 " -jar -m --module ", "", ""},
+	{"dotnet", false, " --runtimeconfig --depsfile --additionalprobingpath --fx-version ", "", "", " exec run "},
+	{"mono", true, "", "", "", ""},
+};
+
+static const char *const multi_call[] = {"busybox", "toybox", "coreutils", "uutils"};
+
+static bool word_is(struct word w, const char *s)
+{
+	return w.len == strlen(s) && !memcmp(w.s, s, w.len);
+}
+
+static bool word_equal(struct word a, struct word b)
+{
+	return a.len == b.len && !memcmp(a.s, b.s, a.len);
+}
+
+static bool in_list(struct word w, const char *list)
+{
+	char padded[40];
+
+	if (!w.len || w.len > sizeof(padded) - 3 || !list[0])
+		return false;
+	padded[0] = ' ';
+	memcpy(padded + 1, w.s, w.len);
+	memcpy(padded + 1 + w.len, " ", 2);
+	return strstr(list, padded) != NULL;
+}
+
+static struct word base_of(struct word path)
+{
+	struct word b;
+
+	b.s = text_basename(path.s, path.len, &b.len);
+	return b;
+}
+
+static bool version_follows(struct word name, size_t at)
+{
+	for (; at < name.len; at++)
+		if (!(name.s[at] >= '0' && name.s[at] <= '9') && name.s[at] != '.' && name.s[at] != '-')
+			return false;
+	return true;
+}
+
+static const struct interpreter *interpreter_of(struct word name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(interpreters); i++) {
+		const struct interpreter *p = &interpreters[i];
+		size_t n = strlen(p->name);
+
+		if (name.len >= n && !memcmp(name.s, p->name, n) &&
+		    (name.len == n || (p->versions && version_follows(name, n))))
+			return p;
+	}
+	return NULL;
+}
+
+int service_is_interpreter(const char *name, size_t len)
+{
+	return interpreter_of((struct word){name, len}) != NULL;
+}
+
+static bool next_argument(struct word *rest, struct word *ret)
+{
+	size_t n;
+
+	if (!rest->len)
+		return false;
+	ret->s = rest->s;
+	ret->len = n = strnlen(rest->s, rest->len);
+	n += n < rest->len;
+	rest->s += n;
+	rest->len -= n;
+	return true;
+}
+
+/* "-jar" of "-jar", and the value of "--module=NAME" where that form is used. */
+static bool option_value(struct word w, const char *list, struct word *ret)
+{
+	const char *equals = memchr(w.s, '=', w.len);
+
+	if (!equals || !in_list((struct word){w.s, (size_t)(equals - w.s)}, list))
+		return false;
+	*ret = (struct word){equals + 1, (size_t)(w.s + w.len - equals - 1)};
+	return true;
+}
+
+/* The script among the arguments behind argv[0]; len 0 if there is none. */
+static struct word find_script(const struct interpreter *p, struct word rest)
+{
+	const struct word none = {"", 0};
+	struct word w, value;
+
+	for (int i = 0; i < ARGUMENTS_MAX && next_argument(&rest, &w); i++) {
+		if (word_is(w, "--"))
+			return next_argument(&rest, &w) ? w : none;
+		if (word_is(w, "-") || in_list(w, p->code))
+			return none;
+		if (in_list(w, p->script))
+			return next_argument(&rest, &w) ? w : none;
+		if (option_value(w, p->script, &value))
+			return value;
+		if (in_list(w, p->with_arg)) {
+			next_argument(&rest, &w);
+			continue;
+		}
+		if (!w.len || w.s[0] == '-' || w.s[0] == '+' || w.s[0] == '@' || in_list(w, p->skip))
+			continue;
+		return w;
+	}
+	return none;
+}
+
+/* Java's "module/package.Main" names the module, a class path has no slash. */
+static struct word script_name(const struct interpreter *p, struct word script)
+{
+	const char *slash = !strcmp(p->name, "java") ? memchr(script.s, '/', script.len) : NULL;
+	bool jar = script.len > 4 && !memcmp(script.s + script.len - 4, ".jar", 4);
+
+	if (slash && !jar)
+		return (struct word){script.s, (size_t)(slash - script.s)};
+	return base_of(script);
+}
+
+static struct word first_word(struct word w)
+{
+	for (size_t i = 0; i < w.len; i++)
+		if (w.s[i] == ' ' || w.s[i] == '\t')
+			w.len = i;
+	return w;
+}
+
+/* Comm is the name of the started path, cut to 15 bytes. */
+static bool fits_comm(struct word w, const char *comm)
+{
+	size_t n = strlen(comm);
+
+	return n && (w.len == n || (n == COMM_MAX && w.len > n)) && !memcmp(w.s, comm, n);
+}
+
+/* "-bash" is a login shell's, "nginx:" begins a title. */
+static struct word bare_name(struct word w)
+{
+	if (w.len > 1 && w.s[w.len - 1] == ':')
+		w.len--;
+	if (w.len > 1 && w.s[0] == '-') {
+		w.s++;
+		w.len--;
+	}
+	return w;
+}
+
+/*
+ * argv[0] as a name. Programs that rewrite it leave more words behind
+ * ("/usr/bin/redis-server *:6379", "nginx: master process /usr/sbin/nginx"),
+ * but a path may hold spaces itself ("/opt/My App/run").
+ */
+static struct word started_name(struct word argv0, struct word file, const char *comm)
+{
+	struct word first = bare_name(base_of(first_word(argv0)));
+	struct word last = bare_name(first_word(base_of(argv0)));
+
+	if (word_is(argv0, "/proc/self/exe"))
+		return (struct word){"", 0};
+	if (fits_comm(first, comm) || word_equal(first, file))
+		return first;
+	return fits_comm(last, comm) || word_equal(last, file) ? last : first;
+}
+
+/* "name: what it does" */
+static bool is_title(struct word argv0)
+{
+	struct word w = first_word(argv0);
+
+	return w.len > 1 && w.s[w.len - 1] == ':';
+}
+
+static bool is_multi_call(struct word name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(multi_call); i++)
+		if (word_is(name, multi_call[i]))
+			return true;
+	return false;
+}
+
+/* The file's name without what the kernel adds once it is deleted. */
+static struct word file_name(const struct service_input *in)
+{
+	static const char deleted[] = " (deleted)";
+	struct word w = {in->exe, in->exe_len};
+	size_t n = sizeof(deleted) - 1;
+
+	if (w.len > n && !memcmp(w.s + w.len - n, deleted, n))
+		w.len -= n;
+	return base_of(w);
+}
+
+static struct word executable_name(struct word file, struct word started, const char *comm)
+{
+	if (!file.len)
+		return started.len ? started : (struct word){comm, strlen(comm)};
+	if (!started.len || word_equal(started, file))
+		return file;
+	if (interpreter_of(file))
+		return interpreter_of(started) ? started : file;
+	return fits_comm(started, comm) || is_multi_call(file) ? started : file;
+}
+
+static void put(char to[SERVICE_NAME_MAX + 1], struct word w)
+{
+	size_t n = MIN(w.len, (size_t)SERVICE_NAME_MAX);
+
+	memcpy(to, w.s, n);
+	to[n] = '\0';
+}
+
+/* "busybox httpd": the applet stands where arguments begin. */
+static struct word applet_name(struct word file, struct word started, struct word *rest)
+{
+	struct word after = *rest, applet;
+
+	if (!is_multi_call(file) || !word_equal(started, file) || !next_argument(&after, &applet) ||
+	    !applet.len || applet.s[0] == '-')
+		return started;
+	*rest = after;
+	return applet;
+}
+
+void service_names(const struct service_input *in, struct service_names *ret)
+{
+	struct word rest = {in->cmdline, in->cmdline_len}, argv0 = {"", 0}, script;
+	struct word file = file_name(in), started, exe;
+	const struct interpreter *p;
+
+	*ret = (struct service_names){0};
+	next_argument(&rest, &argv0);
+	started = started_name(argv0, file, in->comm);
+	started = applet_name(file, started, &rest);
+	exe = executable_name(file, started, in->comm);
+	put(ret->exe, exe);
+	p = interpreter_of(exe);
+	if (!p)
+		p = interpreter_of(file);
+	if (!p)
+		return;
+	/* A script that renamed its process ("celery: worker") said what it is. */
+	if (!interpreter_of(started) && (is_title(argv0) || fits_comm(started, in->comm)))
+		script = started;
+	else
+		script = find_script(p, rest);
+	if (script.len)
+		put(ret->script, script_name(p, script));
+}

@@ -10,6 +10,10 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 BUILD   ?= build
 VERSION := 0.1.0
 
+# One short line per file; make V=1 shows the commands.
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@echo '  $(1)  $(@:$(BUILD)/%=%)')
+
 PREFIX     ?= /usr/local
 BINDIR     ?= $(PREFIX)/bin
 SBINDIR    ?= $(PREFIX)/sbin
@@ -24,7 +28,7 @@ OPT      ?= -O2 -g -fno-omit-frame-pointer
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CFLAGS_  := -std=gnu11 -D_GNU_SOURCE -DOTPROF_VERSION='"$(VERSION)"' $(OPT) $(HARDEN) $(WARN) $(SANITIZE) \
 	    -I. -Iuserspace -I$(BUILD)/gen $(CFLAGS)
-PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libseccomp zlib
+PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libseccomp zlib jansson
 LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm
 LDFLAGS_ := -pie -Wl,-z,relro,-z,now $(SANITIZE) $(LDFLAGS)
 
@@ -33,6 +37,7 @@ PROTOS   := $(shell find proto -name '*.proto' 2>/dev/null)
 GEN_C    := $(PROTOS:proto/%.proto=$(BUILD)/gen/%.pb-c.c)
 GEN_H    := $(GEN_C:.c=.h)
 SKEL     := $(BUILD)/gen/sampler.skel.h
+EMBED    := $(patsubst userspace/%,$(BUILD)/gen/%.h,$(wildcard userspace/cli/*.js userspace/cli/*.css))
 OBJS     := $(SRCS:%.c=$(BUILD)/obj/%.o) $(GEN_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 LIB      := $(BUILD)/libotprof.a
 
@@ -50,38 +55,52 @@ help:
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS (600)'
 	@echo 'make install      PREFIX=$(PREFIX) SYSCONFDIR=$(SYSCONFDIR) DESTDIR=; and uninstall'
 	@echo 'make clean        remove $(BUILD)/'
-	@echo 'BUILD=DIR builds elsewhere; WERROR=1 makes warnings errors.'
+	@echo 'BUILD=DIR builds elsewhere; WERROR=1 makes warnings errors; V=1 shows commands.'
 
 $(BUILD)/otprofd: $(BUILD)/obj/userspace/daemon/main.o $(LIB)
-	$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 
 $(BUILD)/otprof: $(BUILD)/obj/userspace/cli/main.o $(LIB)
-	$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 
 $(LIB): $(OBJS)
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR )
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c | $(SKEL) $(GEN_H)
+$(BUILD)/obj/%.o: %.c | $(SKEL) $(GEN_H) $(EMBED)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_) -MMD -MP -c -o $@ $<
+	$(call say,CC )
+	$(Q)$(CC) $(CFLAGS_) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) $(filter-out $(WARN),$(CFLAGS_)) -MMD -MP -c -o $@ $<
+	$(call say,CC )
+	$(Q)$(CC) $(filter-out $(WARN),$(CFLAGS_)) -MMD -MP -c -o $@ $<
 
-.SECONDARY: $(GEN_C) $(GEN_H)
+# A text file as a string literal, a line each.
+$(BUILD)/gen/%.h: userspace/%
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@.tmp && mv $@.tmp $@
+
+.SECONDARY: $(GEN_C) $(GEN_H) $(EMBED)
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(BUILD)/gen
-	protoc-c -Iproto --c_out=$(BUILD)/gen $<
+	$(call say,GEN)
+	$(Q)protoc-c -Iproto --c_out=$(BUILD)/gen $<
 
 BPF_ARCH := $(subst x86_64,x86,$(subst aarch64,arm64,$(shell uname -m)))
 $(BUILD)/bpf/sampler.bpf.o: $(wildcard bpf/*.c bpf/*.h) kmod/uapi/otprof.h
 	@mkdir -p $(@D)
-	$(CLANG) -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -Wall -Wextra -Werror -I. -Ibpf -c -o $@ bpf/sampler.bpf.c
+	$(call say,BPF)
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -Wall -Wextra -Werror -I. -Ibpf -c -o $@ bpf/sampler.bpf.c
 
 $(SKEL): $(BUILD)/bpf/sampler.bpf.o
 	@mkdir -p $(@D)
-	$(BPFTOOL) gen skeleton $< name sampler > $@.tmp && mv $@.tmp $@
+	$(call say,GEN)
+	$(Q)$(BPFTOOL) gen skeleton $< name sampler > $@.tmp && mv $@.tmp $@
 
 # The first rule installs what is missing; make then starts anew, because
 # what it found out while reading this file may have changed.

@@ -29,7 +29,8 @@ $(UNIT_LIST): always
 $(BUILD)/obj/tests/unit/main.o: $(UNIT_LIST)
 
 $(BUILD)/unit: $(BUILD)/obj/tests/unit/main.o $(UNIT_OBJS) $(LIB)
-	$(CC) $(LDFLAGS_) -o $@ $^ $(shell pkg-config --libs check) $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(shell pkg-config --libs check) $(LIBS)
 unit: $(BUILD)/unit
 
 # Under the sanitizers, without fork: a leak or an overflow ends the run, loudly.
@@ -55,7 +56,8 @@ bench: setup-bench
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay
 	@BUILD=$(BUILD) python3 -B tests/bench/bench.py $(BENCH)
 $(BUILD)/bench_replay: $(BUILD)/obj/tests/bench/replay.o $(LIB)
-	$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 
 lint:
 	@BUILD=$(BUILD) MAKE="$(MAKE)" tests/lint.sh

@@ -13,7 +13,8 @@ HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzer
 	$(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_MAIN) $(LIB)
-	$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $^ $(LIBS)
 fuzz-bins: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
 
 fuzz-build:

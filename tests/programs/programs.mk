@@ -12,12 +12,16 @@ programs: $(PROGRAMS)
 
 $(BUILD)/programs/%-static: tests/programs/%.c
 	@mkdir -p $(@D)
-	gcc $(PROGRAM_CFLAGS) -static -o $@ $< -lpthread
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -static -o $@ $< -lpthread
 $(BUILD)/programs/%-static-pie: tests/programs/%.c
 	@mkdir -p $(@D)
-	gcc $(PROGRAM_CFLAGS) -fPIE -static-pie -o $@ $< -lpthread
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -fPIE -static-pie -o $@ $< -lpthread
 $(BUILD)/programs/%-stripped: $(BUILD)/programs/%
-	strip -o $@ $<
+	$(call say,CC )
+	$(Q)strip -o $@ $<
 $(BUILD)/programs/%: tests/programs/%.c
 	@mkdir -p $(@D)
-	gcc $(PROGRAM_CFLAGS) -o $@ $< -lpthread
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -o $@ $< -lpthread

@@ -96,6 +96,23 @@ START_TEST(chunks_of_two_cpus_join_their_own_heads)
 }
 END_TEST
 
+START_TEST(a_last_chunk_that_ends_with_memory_marks_the_sample_short)
+{
+	struct test_sample a = make_sample(0, 7, 1, OTP_MODE_CHUNKED);
+	struct test_chunk c = make_chunk(0, 7, 0, 0x7010, OTP_CHUNK_LAST | OTP_CHUNK_SHORT);
+	struct batch batch = {0};
+	struct sample s;
+
+	batch_add_ring(&batch, &a.head.rec);
+	batch_add_ring(&batch, &c.head.rec);
+	batch_sort(&batch);
+	ck_assert_int_eq(batch_sample(&batch, batch_item(&batch, 0), &s), 0);
+	ck_assert(s.head.mode & OTP_MODE_SHORT);
+	ck_assert(!s.chunk_lost);
+	batch_done(&batch);
+}
+END_TEST
+
 START_TEST(a_missing_chunk_cuts_the_stack_and_says_so)
 {
 	struct test_sample a = make_sample(0, 7, 1, OTP_MODE_CHUNKED), next = make_sample(0, 8, 2, 0);
@@ -218,6 +235,7 @@ Suite *batch_suite(void)
 
 	tcase_add_test(t, samples_come_out_in_time_order);
 	tcase_add_test(t, chunks_of_two_cpus_join_their_own_heads);
+	tcase_add_test(t, a_last_chunk_that_ends_with_memory_marks_the_sample_short);
 	tcase_add_test(t, a_missing_chunk_cuts_the_stack_and_says_so);
 	tcase_add_test(t, a_head_whose_chunks_are_to_come_is_incomplete);
 	tcase_add_test(t, a_chunk_of_another_sample_is_passed_over);

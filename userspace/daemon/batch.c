@@ -193,6 +193,8 @@ static void join_chunks(struct batch *b, const struct batch_item *it, struct sam
 			break;
 		}
 		buf_add(&b->stack, c + 1, c->len);
+		if (c->rec.flags & OTP_CHUNK_SHORT)
+			s->head.mode |= OTP_MODE_SHORT;
 	}
 	if (b->stack.failed) {
 		s->chunk_lost = true;

@@ -254,6 +254,8 @@ static bool make_room(struct destination *d, const struct export_request *r, boo
 {
 	struct queue_entry **oldest = d->sending ? &d->queue.head->next : &d->queue.head;
 
+	if (!queue_may_fit(&d->queue, r, gzip, d->sending))
+		return false;
 	while (!queue_fits(&d->queue, r, gzip) && *oldest)
 		drop(d, oldest, OTP_LOSS_QUEUE_FULL);
 	return queue_fits(&d->queue, r, gzip);

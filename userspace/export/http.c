@@ -69,12 +69,13 @@ static size_t on_write(char *data, size_t size, size_t n, void *ctx)
 	return h->answer.failed ? 0 : size * n;
 }
 
+/*
+ * What libcurl was handed counts as sent. Its own count of bytes sent begins
+ * anew with every connection, also when the next one is refused.
+ */
 static bool all_sent(const struct http *h)
 {
-	curl_off_t sent = 0;
-
-	curl_easy_getinfo(h->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-	return h->sent_before || (uint64_t)sent >= h->body.len;
+	return h->sent_before || h->offset == h->body.len;
 }
 
 static const char *content_type(const struct http *h)

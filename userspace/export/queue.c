@@ -20,6 +20,13 @@ void queue_done(struct queue *q)
 		queue_remove(q, &q->head);
 }
 
+bool queue_may_fit(const struct queue *q, const struct export_request *r, bool gzip, bool keep_head)
+{
+	uint64_t kept = keep_head ? entry_bytes(q->head->request, q->head->gzip) : 0;
+
+	return kept <= q->max && entry_bytes(r, gzip) <= q->max - kept;
+}
+
 bool queue_fits(const struct queue *q, const struct export_request *r, bool gzip)
 {
 	return q->bytes <= q->max && entry_bytes(r, gzip) <= q->max - q->bytes;

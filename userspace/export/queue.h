@@ -32,6 +32,8 @@ struct queue {
 
 void queue_init(struct queue *q, uint64_t max);
 void queue_done(struct queue *q);
+/* Whether dropping all others, or all but the head, would make room. */
+bool queue_may_fit(const struct queue *q, const struct export_request *r, bool gzip, bool keep_head);
 bool queue_fits(const struct queue *q, const struct export_request *r, bool gzip);
 int queue_push(struct queue *q, struct export_request *r, bool gzip, uint64_t now_ns); /* -ENOMEM */
 /* Takes the entry behind *link out and frees it. */

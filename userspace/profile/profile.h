@@ -27,6 +27,16 @@
 	X(THREAD_ID, "thread.id", INT)                              \
 	X(CPU, "cpu.logical_number", INT)
 
+/*
+ * Each value of a sample attribute becomes a series of its own in Pyroscope
+ * (measured: 50 thread ids made 50 series), and receivers take 25 attributes
+ * in all. The executable is bounded by what is installed, and says which of a
+ * unit's or container's programs used the CPU; where the resource says it
+ * already, it is left out. Thread names (kworker/u8:3, worker-1742), ids and
+ * CPUs grow with load and time: on request only.
+ */
+#define PROFILE_ATTRIBUTES_DEFAULT (1u << SAMPLE_ATTRIBUTE_EXECUTABLE)
+
 enum sample_attribute {
 #define X(NAME, name, type) SAMPLE_ATTRIBUTE_##NAME,
 	SAMPLE_ATTRIBUTES(X)

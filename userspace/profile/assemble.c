@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/assemble.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "profile/clean.h"
+#include "profile/wire_size.h"
+
+/* Upper bounds: heads of nested messages, profile with its times, id and types, scope. */
+#define REQUEST_HEAD  32
+#define RESOURCE_HEAD 128
+#define PROFILE_HEAD  128
+#define VALUE_MAX     6
+/* What a location or a frame of a stack costs in a profile that was converted. */
+#define CONVERTED_LOCATION 64
+#define CONVERTED_FRAME    3
+
+int out_request_init(struct out_request *q, const struct names *n)
+{
+	int r;
+
+	*q = (struct out_request){.bytes = REQUEST_HEAD};
+	keyset_init(&q->identities, INT32_MAX, SIZE_MAX);
+	q->seen = calloc(MAX(n->nr_locations, 1u), sizeof(*q->seen));
+	r = q->seen ? dictionary_init(&q->dict, n) : -ENOMEM;
+	if (r == 0)
+		r = dictionary_text(&q->dict, "samples", &q->count_type);
+	if (r == 0)
+		r = dictionary_text(&q->dict, "count", &q->count_unit);
+	if (r == 0)
+		r = dictionary_text(&q->dict, "cpu", &q->period_type);
+	if (r == 0)
+		r = dictionary_text(&q->dict, "nanoseconds", &q->period_unit);
+	return r;
+}
+
+void out_request_done(struct out_request *q)
+{
+	dictionary_done(&q->dict);
+	keyset_done(&q->identities);
+	free(q->samples);
+	free(q->profiles);
+	free(q->resources);
+	free(q->seen);
+	*q = (struct out_request){0};
+}
+
+static int reserve(void *array, uint32_t count, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap ? *cap * 2 : 32;
+	void *p;
+
+	if (count < *cap)
+		return 0;
+	p = reallocarray(*(void **)array, more, size);
+	if (!p)
+		return -ENOMEM;
+	*(void **)array = p;
+	*cap = more;
+	return 0;
+}
+
+static size_t resource_bytes(const struct workload *w)
+{
+	size_t bytes = RESOURCE_HEAD;
+
+	/* Heads of key, value and pair: no more than 24 bytes an attribute. */
+	for (uint32_t i = 0; i < w->count; i++)
+		bytes += w->attributes[i].key->len + w->attributes[i].value->len + 24;
+	return bytes;
+}
+
+static size_t sample_bytes(const struct out_sample *s)
+{
+	size_t attributes = 0;
+
+	for (uint32_t i = 0; i < s->attributes.count; i++)
+		attributes += size_varint(s->attributes.of[i]);
+	return size_block(size_number(s->stack) + (attributes ? size_block(attributes) : 0) + 2 + VALUE_MAX);
+}
+
+static int begin_profile(struct out_request *q)
+{
+	struct out_resource *res = &q->resources[q->nr_resources - 1];
+
+	if (reserve(&q->profiles, q->nr_profiles, &q->cap_profiles, sizeof(*q->profiles)) < 0)
+		return -ENOMEM;
+	q->profiles[q->nr_profiles++] = (struct out_profile){.first = q->nr_samples};
+	res->count++;
+	q->bytes += PROFILE_HEAD;
+	q->profile_bytes = 0;
+	keyset_reset(&q->identities);
+	return 0;
+}
+
+static int begin_resource(struct out_request *q, const struct workload *w)
+{
+	if (reserve(&q->resources, q->nr_resources, &q->cap_resources, sizeof(*q->resources)) < 0)
+		return -ENOMEM;
+	q->resources[q->nr_resources++] = (struct out_resource){.workload = w, .first = q->nr_profiles};
+	q->bytes += resource_bytes(w);
+	return begin_profile(q);
+}
+
+/* What the stack adds to a profile that has its own copy of all that it uses. */
+static size_t converted_bytes(struct out_request *q, const uint32_t *stack, uint32_t count, bool take)
+{
+	size_t bytes = (size_t)count * CONVERTED_FRAME;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct named_location *l = &q->dict.names->locations[stack[i]];
+
+		if (q->seen[stack[i]] == q->nr_profiles)
+			continue;
+		if (take)
+			q->seen[stack[i]] = q->nr_profiles;
+		bytes += CONVERTED_LOCATION;
+		for (uint32_t k = 0; k < l->count; k++)
+			bytes += q->dict.names->lines[l->first + k].name->len;
+	}
+	return bytes;
+}
+
+static int choose_profile(struct out_request *q, const struct workload *w, const uint32_t *stack, uint32_t count)
+{
+	struct out_profile *p;
+
+	if (!q->nr_resources || q->resources[q->nr_resources - 1].workload != w)
+		return begin_resource(q, w);
+	p = &q->profiles[q->nr_profiles - 1];
+	if (p->count < PROFILE_SAMPLES_MAX &&
+	    q->profile_bytes + converted_bytes(q, stack, count, false) <= PROFILE_BYTES_MAX)
+		return 0;
+	return p->count ? begin_profile(q) : 0;
+}
+
+/* Equal stacks and attributes are one sample, also where the builder told them apart. */
+static int put_sample(struct out_request *q, struct out_sample *s)
+{
+	struct out_profile *p = &q->profiles[q->nr_profiles - 1];
+	uint32_t number;
+	int r;
+
+	if (reserve(&q->samples, q->nr_samples, &q->cap_samples, sizeof(*q->samples)) < 0)
+		return -ENOMEM;
+	r = keyset_add(&q->identities, s, offsetof(struct out_sample, value), &number);
+	if (r < 0)
+		return r;
+	q->total += s->value;
+	if (r == 0) {
+		q->samples[p->first + number].value += s->value;
+		return 0;
+	}
+	q->samples[q->nr_samples++] = *s;
+	q->bytes += sample_bytes(s);
+	p->count++;
+	return 0;
+}
+
+/* What an addition that does not fit has to take back. */
+struct out_mark {
+	struct dictionary_mark dict;
+	uint32_t nr_profiles, nr_resources, profiles_of_last;
+	size_t bytes;
+};
+
+static void mark(const struct out_request *q, struct out_mark *ret)
+{
+	dictionary_mark(&q->dict, &ret->dict);
+	ret->nr_profiles = q->nr_profiles;
+	ret->nr_resources = q->nr_resources;
+	ret->profiles_of_last = q->nr_resources ? q->resources[q->nr_resources - 1].count : 0;
+	ret->bytes = q->bytes;
+}
+
+/* The request is closed after this: what concerns the open profile stays behind. */
+static void go_back(struct out_request *q, const struct out_mark *to)
+{
+	dictionary_return(&q->dict, &to->dict);
+	q->nr_profiles = to->nr_profiles;
+	q->nr_resources = to->nr_resources;
+	if (q->nr_resources)
+		q->resources[q->nr_resources - 1].count = to->profiles_of_last;
+	q->bytes = to->bytes;
+}
+
+static int add(struct out_request *q, const struct profile_builder *b, uint32_t number, struct out_sample *s,
+	       uint32_t *scratch)
+{
+	const struct sample_key *key = builder_sample(b, number);
+	const struct workload *w = builder_workload(b, key->workload);
+	uint32_t count;
+	const uint32_t *stack = builder_stack(b, key->stack, &count);
+	int r = choose_profile(q, w, stack, count);
+
+	if (r == 0)
+		r = dictionary_stack(&q->dict, stack, count, scratch, &s->stack);
+	if (r == 0)
+		r = sample_attributes(&q->dict, key, w, b->cfg.attributes, &s->attributes);
+	if (r == 0)
+		q->profile_bytes += converted_bytes(q, stack, count, true);
+	s->value = b->counts[number];
+	return r;
+}
+
+int out_request_add(struct out_request *q, const struct profile_builder *b, uint32_t sample, size_t max,
+		    uint32_t *scratch)
+{
+	struct out_sample s;
+	struct out_mark before;
+	int r;
+
+	memset(&s, 0, sizeof(s)); /* compared as bytes */
+	mark(q, &before);
+	r = add(q, b, sample, &s, scratch);
+	if (r == 0 && q->bytes + sample_bytes(&s) + q->dict.bytes > max)
+		r = -EMSGSIZE;
+	if (r == 0)
+		r = put_sample(q, &s);
+	if (r < 0)
+		go_back(q, &before);
+	return r;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request: which samples go into it, in which resources and profiles, and
+ * the dictionary that they need. Knows the data model, not the encoding
+ * library. Used within profile/ only.
+ *
+ * Limits of a profile are what Pyroscope takes (16000 samples; 2 MiB after its
+ * own conversion, which copies the used part of the dictionary into each
+ * profile): a larger one continues in another profile of the same resource.
+ */
+#ifndef OTP_PROFILE_ASSEMBLE_H
+#define OTP_PROFILE_ASSEMBLE_H
+
+#include "profile/attributes.h"
+#include "profile/dictionary.h"
+
+#define PROFILE_SAMPLES_MAX 16000
+#define PROFILE_BYTES_MAX   ((2u << 20) - (256u << 10))
+
+struct out_sample {
+	uint32_t stack;
+	struct attribute_list attributes;
+	uint64_t value;
+};
+
+struct out_profile {
+	uint32_t first, count; /* samples */
+};
+
+struct out_resource {
+	const struct workload *workload;
+	uint32_t first, count; /* profiles */
+};
+
+struct out_request {
+	struct dictionary dict;
+	struct out_sample *samples;
+	struct out_profile *profiles;
+	struct out_resource *resources;
+	uint32_t nr_samples, cap_samples, nr_profiles, cap_profiles, nr_resources, cap_resources;
+	uint32_t count_type, count_unit, period_type, period_unit; /* strings */
+	uint64_t total;                                            /* samples as the ledger counts them */
+	size_t bytes; /* upper bound of all but the dictionary */
+	/* Of the profile that is being filled. */
+	struct keyset identities;    /* struct out_sample but its value -> sample */
+	size_t profile_bytes;        /* as a receiver counts it, roughly */
+	uint32_t *seen;              /* by location: number of the profile that has it */
+};
+
+int out_request_init(struct out_request *q, const struct names *n);
+void out_request_done(struct out_request *q);
+
+/*
+ * Adds a sample of the builder; samples of a resource come one after the
+ * other. -EMSGSIZE: the request would exceed max bytes; it is as before.
+ */
+int out_request_add(struct out_request *q, const struct profile_builder *b, uint32_t sample, size_t max,
+		    uint32_t *scratch);
+
+#endif

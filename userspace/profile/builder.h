@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a profile_builder: what is counted between two encodings.
+ * Used within profile/ only.
+ */
+#ifndef OTP_PROFILE_BUILDER_H
+#define OTP_PROFILE_BUILDER_H
+
+#include "profile/images.h"
+#include "profile/keyset.h"
+#include "profile/profile.h"
+
+/* Kernel frames, user frames, marker. */
+#define BUILDER_FRAMES_MAX (OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + 1)
+
+/* Keys of the sets. Numbers refer to the other sets; text is by shared string. */
+struct location_key {
+	uint64_t address; /* see enum image_kind; of a caller: inside its call */
+	uint64_t image;
+};
+
+struct sample_key {
+	uint32_t workload;
+	uint32_t stack;
+	uint32_t pid, tid, cpu; /* these and the following zero unless selected */
+	uint32_t reserved;
+	struct str *comm; /* both clean; the builder holds references */
+	struct str *exe;
+};
+
+struct profile_builder {
+	struct profile_config cfg;
+	struct images images;
+	struct keyset locations; /* struct location_key */
+	struct keyset stacks;    /* location numbers, innermost first */
+	struct keyset samples;   /* struct sample_key */
+	struct keyset workloads; /* struct workload *, one reference each */
+	uint64_t *counts;        /* by sample number; owned */
+	uint32_t counts_cap;
+	uint64_t total; /* samples */
+	struct profile_top top;
+	struct profile_stats stats;
+	uint32_t scratch[BUILDER_FRAMES_MAX];
+};
+
+static inline const struct sample_key *builder_sample(const struct profile_builder *b, uint32_t number)
+{
+	return keyset_key(&b->samples, number);
+}
+
+static inline struct workload *builder_workload(const struct profile_builder *b, uint32_t number)
+{
+	return *(struct workload *const *)keyset_key(&b->workloads, number);
+}
+
+static inline const uint32_t *builder_stack(const struct profile_builder *b, uint32_t number, uint32_t *ret_count)
+{
+	*ret_count = (uint32_t)(keyset_len(&b->stacks, number) / sizeof(uint32_t));
+	return keyset_key(&b->stacks, number);
+}
+
+void builder_reset(struct profile_builder *b); /* a new interval */
+
+#endif

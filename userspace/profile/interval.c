@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The end of an interval: names, order, requests, and the function on top. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "profile/assemble.h"
+#include "profile/builder.h"
+#include "profile/encode.h"
+#include "profile/names.h"
+
+struct interval {
+	struct profile_builder *b;
+	struct names names;
+	struct out_request request;
+	struct encode_times times;
+	struct buf out;
+	uint32_t *order; /* sample numbers; owned */
+	profile_out_fn *fn;
+	void *ctx;
+	uint64_t handed;
+};
+
+static void interval_done(struct interval *v)
+{
+	out_request_done(&v->request);
+	names_done(&v->names);
+	buf_done(&v->out);
+	free(v->order);
+}
+
+/*
+ * Resource by resource, and within one by stack from the root: neighbours then
+ * share most of their frames, which makes requests small once compressed.
+ */
+static int by_workload_and_stack(const void *x, const void *y, void *ctx)
+{
+	const struct profile_builder *b = ctx;
+	const struct sample_key *s = builder_sample(b, *(const uint32_t *)x);
+	const struct sample_key *t = builder_sample(b, *(const uint32_t *)y);
+	uint32_t n, m;
+	const uint32_t *sf = builder_stack(b, s->stack, &n), *tf = builder_stack(b, t->stack, &m);
+
+	if (s->workload != t->workload)
+		return s->workload < t->workload ? -1 : 1;
+	while (n && m && sf[n - 1] == tf[m - 1]) {
+		n--;
+		m--;
+	}
+	if (!n || !m)
+		return n ? 1 : m ? -1 : 0;
+	return sf[n - 1] < tf[m - 1] ? -1 : 1;
+}
+
+static int make_order(struct interval *v)
+{
+	uint32_t count = v->b->samples.count;
+
+	v->order = calloc(MAX(count, 1u), sizeof(*v->order));
+	if (!v->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		v->order[i] = i;
+	qsort_r(v->order, count, sizeof(*v->order), by_workload_and_stack, v->b);
+	return 0;
+}
+
+static int hand_out(struct interval *v)
+{
+	struct profile_stats *st = &v->b->stats;
+	int r;
+
+	if (!v->request.nr_samples)
+		return 0;
+	r = encode_request(&v->request, &v->times, &v->out);
+	if (r == 0)
+		r = v->fn(v->ctx, v->out.data, v->out.len, v->request.total);
+	if (r < 0)
+		return r;
+	v->handed += v->request.total;
+	st->requests++;
+	st->bytes += v->out.len;
+	st->stacks += v->request.dict.stacks.count - 1;
+	st->locations += v->request.dict.locations.count - 1;
+	return 0;
+}
+
+static int begin_request(struct interval *v)
+{
+	out_request_done(&v->request);
+	return out_request_init(&v->request, &v->names);
+}
+
+/* A sample that fills a request alone and does not fit is left out, and lost. */
+static int put_sample(struct interval *v, uint32_t sample)
+{
+	size_t max = v->b->cfg.limits.request_bytes;
+	int r = out_request_add(&v->request, v->b, sample, max, v->b->scratch);
+
+	if (r != -EMSGSIZE || !v->request.nr_samples)
+		return r == -EMSGSIZE ? 0 : r;
+	r = hand_out(v);
+	if (r == 0)
+		r = begin_request(v);
+	if (r == 0)
+		r = out_request_add(&v->request, v->b, sample, max, v->b->scratch);
+	return r == -EMSGSIZE ? 0 : r;
+}
+
+static int put_all(struct interval *v)
+{
+	int r = begin_request(v);
+
+	for (uint32_t i = 0; r == 0 && i < v->b->samples.count; i++)
+		r = put_sample(v, v->order[i]);
+	return r == 0 ? hand_out(v) : r;
+}
+
+static struct str *leaf_name(const struct interval *v, uint32_t sample)
+{
+	uint32_t count;
+	const uint32_t *stack = builder_stack(v->b, builder_sample(v->b, sample)->stack, &count);
+
+	return count ? v->names.lines[v->names.locations[stack[0]].first].name : NULL;
+}
+
+static bool stack_has(const struct interval *v, uint32_t sample, const struct str *name)
+{
+	uint32_t count;
+	const uint32_t *stack = builder_stack(v->b, builder_sample(v->b, sample)->stack, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct named_location *l = &v->names.locations[stack[i]];
+
+		for (uint32_t k = 0; k < l->count; k++)
+			if (v->names.lines[l->first + k].name == name)
+				return true;
+	}
+	return false;
+}
+
+static void set_top(struct interval *v)
+{
+	struct map self = {0};
+	struct str *best = NULL;
+	uint64_t most = 0, total = 0;
+
+	for (uint32_t i = 0; i < v->b->samples.count; i++) {
+		struct str *name = leaf_name(v, i);
+		uint64_t *known = map_find(&self, (uint64_t)(uintptr_t)name), now;
+
+		now = (known ? *known : 0) + v->b->counts[i];
+		if (name && map_put(&self, (uint64_t)(uintptr_t)name, now) == 0 && now > most) {
+			most = now;
+			best = name;
+		}
+	}
+	map_done(&self);
+	for (uint32_t i = 0; best && i < v->b->samples.count; i++)
+		if (stack_has(v, i, best))
+			total += v->b->counts[i];
+	v->b->top = (struct profile_top){.samples = most, .total = total};
+	snprintf(v->b->top.name, sizeof(v->b->top.name), "%s", str_c(best));
+}
+
+/* Frames of all samples, so that the share of named ones is what a flame graph shows. */
+static void count_frames(struct interval *v)
+{
+	struct profile_stats *st = &v->b->stats;
+
+	for (uint32_t i = 0; i < v->b->samples.count; i++) {
+		uint32_t count;
+		const uint32_t *stack = builder_stack(v->b, builder_sample(v->b, i)->stack, &count);
+
+		for (uint32_t k = 0; k < count; k++) {
+			const struct named_location *l = &v->names.locations[stack[k]];
+
+			st->frames_total += l->marker ? 0 : v->b->counts[i];
+			st->frames_named += l->named ? v->b->counts[i] : 0;
+		}
+	}
+}
+
+int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, profile_out_fn *out,
+		   void *ctx, uint64_t *ret_lost)
+{
+	_cleanup_(interval_done) struct interval v = {.b = b, .fn = out, .ctx = ctx};
+	int r;
+
+	v.times = (struct encode_times){
+		.start_unix_ns = start_unix_ns,
+		.duration_ns = end_unix_ns > start_unix_ns ? end_unix_ns - start_unix_ns : 0,
+		.period_ns = b->cfg.period_ns,
+		.scope_version = b->cfg.scope_version,
+	};
+	r = names_make(b, &v.names);
+	if (r == 0)
+		r = make_order(&v);
+	if (r == 0) {
+		set_top(&v);
+		count_frames(&v);
+		r = put_all(&v);
+	}
+	b->stats.intervals++;
+	*ret_lost = b->total - v.handed;
+	builder_reset(b);
+	return r;
+}

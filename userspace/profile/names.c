@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/names.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "profile/clean.h"
+
+#define NAME_SHORT_MAX 64
+
+static void line_done(struct named_line *l)
+{
+	str_put(l->name);
+	str_put(l->system_name);
+	str_put(l->file);
+}
+
+void names_done(struct names *n)
+{
+	for (uint32_t i = 0; i < n->nr_lines; i++)
+		line_done(&n->lines[i]);
+	for (uint32_t i = 0; i < n->nr_mappings; i++) {
+		str_put(n->mappings[i].filename);
+		str_put(n->mappings[i].gnu);
+		str_put(n->mappings[i].htlhash);
+	}
+	map_for_each(&n->of_module, slot)
+		str_put((struct str *)(uintptr_t)slot->key);
+	map_done(&n->of_module);
+	map_done(&n->of_image);
+	free(n->locations);
+	free(n->lines);
+	free(n->mappings);
+	*n = (struct names){0};
+}
+
+/* Room for one more in a growing array. */
+static int reserve(void *array, uint32_t count, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap ? *cap * 2 : 64;
+	void *p;
+
+	if (count < *cap)
+		return 0;
+	p = reallocarray(*(void **)array, more, size);
+	if (!p)
+		return -ENOMEM;
+	*(void **)array = p;
+	*cap = more;
+	return 0;
+}
+
+/* A kernel address, or a hostile file's idea of one, is not said. */
+static uint64_t sayable(uint64_t address)
+{
+	return address >> 63 ? 0 : address;
+}
+
+static struct str *take_name(struct names *n, struct str *s)
+{
+	struct str *c = clean_str(s, n->bytes < NAMES_ALL_MAX ? NAMES_ONE_MAX : NAME_SHORT_MAX);
+
+	n->bytes += c ? c->len : 0;
+	return c;
+}
+
+static int add_line(struct names *n, const struct symbol_line *l)
+{
+	struct named_line *to;
+
+	if (reserve(&n->lines, n->nr_lines, &n->cap_lines, sizeof(*n->lines)) < 0)
+		return -ENOMEM;
+	to = &n->lines[n->nr_lines];
+	*to = (struct named_line){.line = l->line, .start_line = l->start_line};
+	to->name = take_name(n, l->name);
+	if (!to->name)
+		return -ENOMEM;
+	n->nr_lines++;
+	if (n->bytes >= NAMES_ALL_MAX)
+		return 0;
+	/* Without memory for these two they are merely absent. */
+	to->system_name = l->system_name && l->system_name != l->name ? take_name(n, l->system_name) : NULL;
+	to->file = l->file && l->file->len ? take_name(n, l->file) : NULL;
+	return 0;
+}
+
+static int add_text_line(struct names *n, const char *text)
+{
+	struct symbol_line line = {.name = str_get_c(text)};
+	int r = line.name ? add_line(n, &line) : -ENOMEM;
+
+	str_put(line.name);
+	return r;
+}
+
+static struct str *hex(const uint8_t *bytes, size_t len)
+{
+	char text[2 * BINARY_BUILD_ID_MAX + 1];
+
+	for (size_t i = 0; i < MIN(len, (size_t)BINARY_BUILD_ID_MAX); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return str_get(text, 2 * MIN(len, (size_t)BINARY_BUILD_ID_MAX));
+}
+
+/* The range that code may lie in, as the file numbers it: the same on each host and run. */
+static void set_range(struct named_mapping *m, const struct binary *b)
+{
+	uint64_t start = UINT64_MAX, limit = 0;
+
+	for (uint32_t i = 0; i < b->nr_segments; i++) {
+		const struct binary_segment *s = &b->segments[i];
+		uint64_t end;
+
+		if (!(s->flags & PF_X) || __builtin_add_overflow(s->vaddr, s->memsz, &end))
+			continue;
+		if (s->vaddr < start) {
+			start = s->vaddr;
+			m->offset = s->offset;
+		}
+		limit = MAX(limit, end);
+	}
+	if (start >= limit || sayable(limit) == 0) {
+		m->offset = 0;
+		return;
+	}
+	m->start = start;
+	m->limit = limit;
+}
+
+static void set_identity(struct named_mapping *m, const struct binary *b)
+{
+	if (b->build_id_len)
+		m->gnu = hex(b->build_id, b->build_id_len);
+	m->htlhash = hex(b->htlhash, sizeof(b->htlhash));
+}
+
+/* Takes filename over. Index + 1, or negative errno. */
+static int add_mapping(struct names *n, struct str *filename, const struct binary *b, uint64_t limit)
+{
+	struct named_mapping *m;
+
+	if (!filename || reserve(&n->mappings, n->nr_mappings, &n->cap_mappings, sizeof(*n->mappings)) < 0) {
+		str_put(filename);
+		return -ENOMEM;
+	}
+	m = &n->mappings[n->nr_mappings++];
+	*m = (struct named_mapping){.filename = filename, .limit = limit};
+	if (b)
+		set_identity(m, b);
+	if (b && b->is_elf)
+		set_range(m, b);
+	return (int)n->nr_mappings;
+}
+
+static int mapping_of_image(struct names *n, uint64_t image, struct str *filename, const struct binary *b)
+{
+	uint64_t *known = map_find(&n->of_image, image);
+	int r;
+
+	if (known)
+		return (int)*known;
+	r = add_mapping(n, clean_str(filename, NAMES_ONE_MAX), b, 0);
+	if (r > 0 && map_put(&n->of_image, image, (uint64_t)r) < 0)
+		return -ENOMEM;
+	return r;
+}
+
+static int mapping_of_module(struct names *n, const struct kernel_symbol *sym)
+{
+	struct str *module = str_get_c(sym->module);
+	uint64_t *known = module ? map_find(&n->of_module, (uint64_t)(uintptr_t)module) : NULL;
+	int r;
+
+	if (known) {
+		str_put(module);
+		return (int)*known;
+	}
+	if (!module)
+		return -ENOMEM;
+	r = add_mapping(n, clean_str(module, NAMES_ONE_MAX), NULL, sym->module_size);
+	if (r > 0 && map_put(&n->of_module, (uint64_t)(uintptr_t)module, (uint64_t)r) == 0)
+		return r; /* the map keeps the reference */
+	str_put(module);
+	return r < 0 ? r : -ENOMEM;
+}
+
+static int set_mapping(struct named_location *l, int mapping)
+{
+	if (mapping < 0)
+		return mapping;
+	l->mapping = (uint32_t)mapping;
+	return 0;
+}
+
+static int name_kernel(struct profile_builder *b, struct names *n, const struct location_key *key,
+		       struct named_location *l)
+{
+	struct kernel_symbol sym = {.name = "[kernel]", .module = "kernel"};
+	int r;
+
+	if (b->cfg.kernel && key->address)
+		kernel_find(b->cfg.kernel, key->address, &sym);
+	l->kernel = true;
+	l->named = sym.named;
+	l->address = sayable(sym.offset);
+	r = set_mapping(l, mapping_of_module(n, &sym));
+	return r < 0 ? r : add_text_line(n, sym.name);
+}
+
+static int add_result(struct names *n, const struct symbol_result *res)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < res->count; i++)
+		r = add_line(n, &res->lines[i]);
+	return r;
+}
+
+static int name_file(struct profile_builder *b, struct names *n, const struct location_key *key,
+		     struct named_location *l)
+{
+	const struct image *image = &b->images.list[key->image];
+	_cleanup_(symbol_result_done) struct symbol_result res;
+	int r;
+
+	res.count = 0;
+	symbol_find(b->cfg.symbols, image->binary, str_c(image->path), key->address, &res);
+	l->named = res.resolver != NULL;
+	l->address = sayable(key->address);
+	r = set_mapping(l, mapping_of_image(n, key->image, image->path, image->binary));
+	return r < 0 ? r : add_result(n, &res);
+}
+
+static int name_anon(struct names *n, const struct location_key *key, struct named_location *l)
+{
+	struct str *filename = str_get_c("[anon]");
+	int r;
+
+	/* One name for all: a name for each address would be a node for each. */
+	l->address = sayable(key->address);
+	r = set_mapping(l, mapping_of_image(n, key->image, filename, NULL));
+	str_put(filename);
+	return r < 0 ? r : add_text_line(n, "[anon]");
+}
+
+static int name_location(struct profile_builder *b, struct names *n, const struct location_key *key,
+			 struct named_location *l)
+{
+	switch (key->image) {
+	case IMAGE_NONE:
+		l->address = sayable(key->address);
+		return add_text_line(n, "[unknown]");
+	case IMAGE_KERNEL:
+		return name_kernel(b, n, key, l);
+	case IMAGE_MARKER:
+		l->marker = true;
+		return add_text_line(n, (const char *)(uintptr_t)key->address);
+	case IMAGE_ANON:
+		return name_anon(n, key, l);
+	default:
+		return name_file(b, n, key, l);
+	}
+}
+
+int names_make(struct profile_builder *b, struct names *ret)
+{
+	_cleanup_(names_done) struct names n = {0};
+
+	n.locations = calloc(MAX(b->locations.count, 1u), sizeof(*n.locations));
+	if (!n.locations)
+		return -ENOMEM;
+	for (; n.nr_locations < b->locations.count; n.nr_locations++) {
+		struct named_location *l = &n.locations[n.nr_locations];
+		uint32_t first = n.nr_lines;
+		int r;
+
+		r = name_location(b, &n, keyset_key(&b->locations, n.nr_locations), l);
+		if (r < 0)
+			return r;
+		l->first = first;
+		l->count = (uint16_t)(n.nr_lines - first);
+	}
+	*ret = n;
+	n = (struct names){0};
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The locations of an interval as they will leave the host: names, addresses
+ * relative to their file or module, and the mappings those belong to. Made
+ * once per encoding, one entry for each location of the builder.
+ * Used within profile/ only.
+ *
+ * Addresses: of a file its own (ELF vaddr), of the kernel relative to the
+ * module; of a caller inside the call instruction (return address - 1), as the
+ * protocol allows for all but the leaf, so that a lookup needs no correction.
+ * What has no file keeps its process address. No address above 2^63 leaves.
+ *
+ * Bounds: a name has NAMES_ONE_MAX bytes at most; past NAMES_ALL_MAX for all
+ * together, names are cut short and source files left out.
+ */
+#ifndef OTP_PROFILE_NAMES_H
+#define OTP_PROFILE_NAMES_H
+
+#include "profile/builder.h"
+
+#define NAMES_ONE_MAX 4096
+#define NAMES_ALL_MAX (16u << 20)
+
+struct named_line {
+	struct str *name; /* owned, clean, never blank */
+	struct str *system_name; /* owned, clean, or NULL */
+	struct str *file;
+	uint32_t line, start_line;
+};
+
+struct named_mapping {
+	uint64_t start, limit, offset;
+	struct str *filename; /* owned, clean */
+	struct str *gnu, *htlhash; /* owned; hexadecimal, or NULL */
+};
+
+struct named_location {
+	uint64_t address;
+	uint32_t mapping; /* index in mappings + 1, 0: none */
+	uint32_t first;   /* of its lines */
+	uint16_t count;   /* at least 1 */
+	bool kernel;
+	bool named;  /* a symbol, not binary+0xoffset */
+	bool marker; /* no frame at all */
+};
+
+struct names {
+	struct named_location *locations; /* by the builder's number */
+	struct named_line *lines;
+	struct named_mapping *mappings;
+	uint32_t nr_locations, nr_lines, cap_lines, nr_mappings, cap_mappings;
+	struct map of_image;  /* image number -> mapping */
+	struct map of_module; /* module's string -> mapping */
+	size_t bytes;
+};
+
+int names_make(struct profile_builder *b, struct names *ret);
+void names_done(struct names *n);
+
+#endif

@@ -148,8 +148,10 @@ static void on_retry(struct destination *d, struct queue_entry *head, const stru
 	d->ledger->queued += head->request->samples;
 	d->failures += d->failures < UINT32_MAX;
 	set_error(d, o->text);
-	if (!d->failing)
+	if (!d->failing) {
+		d->failing_since_ns = now;
 		tell(d, EXPORT_FAILING, o->text, d->ledger->queued);
+	}
 	d->failing = true;
 	/* Without retries a failure says nothing about the next request. */
 	d->due_ns = d->cfg->retry_elapsed_ns ? now + wait_after(d, o, now) : now;
@@ -207,13 +209,22 @@ static void try_head(struct destination *d)
 		on_outcome(d, &o);
 }
 
-/* Those that grew too old while the destination made everything wait. */
+/*
+ * One that came while the destination failed already, and for all the time
+ * that it has. One that came before may have waited for another's sake only,
+ * and has a try of its own.
+ */
+static bool waited_in_vain(const struct destination *d, const struct queue_entry *entry, uint64_t now)
+{
+	return d->failing && !d->stopping && d->cfg->retry_elapsed_ns && too_old(d, entry, now) &&
+	       (entry->tried || entry->since_ns >= d->failing_since_ns);
+}
+
 static void expire(struct destination *d, uint64_t now)
 {
 	bool any = false;
 
-	while (d->queue.head && d->failing && !d->stopping && d->cfg->retry_elapsed_ns &&
-	       too_old(d, d->queue.head, now)) {
+	while (d->queue.head && waited_in_vain(d, d->queue.head, now)) {
 		drop(d, &d->queue.head, d->ops->expired);
 		any = true;
 	}

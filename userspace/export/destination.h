@@ -32,6 +32,7 @@ struct destination {
 	struct queue queue;
 	bool sending; /* the head is being tried */
 	bool failing; /* the last try failed and may be repeated */
+	uint64_t failing_since_ns;
 	uint32_t failures; /* in a row */
 	uint64_t due_ns;   /* no try before */
 	bool stopping, stopped;

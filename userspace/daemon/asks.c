@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The engine's questions: queued, given one at a time to an opener that is
+ * free, answered in any order. An opener that does not answer in time is
+ * killed, and its question answered in its place.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor.h"
+#include "process/host.h"
+
+#define DEADLINE_NS	 (2 * NSEC_PER_SEC)
+#define SCAN_DEADLINE_NS (30 * NSEC_PER_SEC) /* of all processes; a single one that hangs is passed over inside */
+
+void asks_init(struct asks *a)
+{
+	*a = (struct asks){0};
+	a->last = &a->first;
+}
+
+static void drop_waiting(struct asks *a)
+{
+	while (a->first) {
+		struct ask *ask = a->first;
+
+		a->first = ask->next;
+		free(ask);
+	}
+	a->last = &a->first;
+}
+
+void asks_done(struct asks *a)
+{
+	drop_waiting(a);
+	for (int i = 0; i < OPENERS; i++) {
+		free(a->slot[i].current);
+		if (a->slot[i].answer)
+			ipc_close_fds(a->slot[i].answer);
+		free(a->slot[i].answer);
+	}
+	asks_init(a);
+}
+
+/* An answer that nobody was needed for. One that the engine has no room for is lost: it is hostile or dying. */
+static void answer_error(struct monitor *m, uint64_t tag, int err)
+{
+	const struct ipc_answer answer = {.err = err};
+
+	if (m->engine.sock >= 0 && worker_send(&m->engine, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
+		worker_kill(m, &m->engine);
+}
+
+static bool is_sound(const struct ipc_message *msg)
+{
+	const struct ipc_ask *ask = (const void *)msg->data;
+
+	return ipc_nr_fds(msg) == 0 && msg->head.len >= sizeof(*ask) && ask->path_len < HOST_PATH_MAX &&
+	       msg->head.len == sizeof(*ask) + ask->path_len && ask->kind >= HOST_OPEN_MAPPED && ask->kind < HOST_ASK_NR &&
+	       ask->len <= HOST_MEMORY_MAX;
+}
+
+void asks_add(struct monitor *m, struct ipc_message *msg)
+{
+	struct asks *a = &m->asks;
+	struct ask *ask;
+
+	a->asked++;
+	if (!is_sound(msg)) {
+		log_warn("engine asked what cannot be asked: it is killed");
+		worker_kill(m, &m->engine);
+		return;
+	}
+	ask = a->open < ASKS_MAX ? malloc(sizeof(*ask) + msg->head.len) : NULL;
+	if (!ask) {
+		a->refused++;
+		answer_error(m, msg->head.tag, -EBUSY);
+		return;
+	}
+	*ask = (struct ask){.tag = msg->head.tag, .len = msg->head.len};
+	memcpy(ask->data, msg->data, msg->head.len);
+	*a->last = ask;
+	a->last = &ask->next;
+	a->open++;
+}
+
+static uint64_t allowed_ns(const struct ask *ask)
+{
+	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
+}
+
+/* The question is over for the monitor; its answer may still wait in the slot. */
+static void settle(struct asks *a, struct opener_slot *s)
+{
+	free(s->current);
+	s->current = NULL;
+	a->open--;
+}
+
+static int forward(struct monitor *m, const struct ipc_message *answer)
+{
+	return ipc_send(m->engine.sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
+			ipc_nr_fds(answer));
+}
+
+static struct ipc_message *keep(struct ipc_message *answer)
+{
+	struct ipc_message *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *answer;
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		answer->fds[i] = -1;
+	return copy;
+}
+
+void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
+{
+	struct opener_slot *s = &m->asks.slot[opener];
+	uint64_t tag;
+	int err;
+
+	if (!s->current || msg->head.tag != s->current->tag || msg->head.len < sizeof(struct ipc_answer) ||
+	    ipc_nr_fds(msg) > 1) {
+		log_warn("opener answered what nobody asked: it is killed");
+		worker_kill(m, &m->opener[opener]);
+		return;
+	}
+	tag = s->current->tag;
+	settle(&m->asks, s);
+	if (m->engine.sock < 0)
+		return;
+	err = forward(m, msg);
+	if (err == -EAGAIN && !(s->answer = keep(msg)))
+		answer_error(m, tag, -ENOMEM);
+}
+
+/* Its question goes with it, answered: another opener would hang on it too. */
+void asks_opener_died(struct monitor *m, int opener, bool timed_out)
+{
+	struct opener_slot *s = &m->asks.slot[opener];
+	uint64_t tag;
+
+	if (!s->current)
+		return;
+	tag = s->current->tag;
+	settle(&m->asks, s);
+	answer_error(m, tag, timed_out ? -ETIMEDOUT : -EIO);
+}
+
+/* What the dead one asked, no other engine waits for; openers finish what they have, unheard. */
+void asks_engine_died(struct monitor *m)
+{
+	struct asks *a = &m->asks;
+
+	drop_waiting(a);
+	a->open = 0;
+	for (int i = 0; i < OPENERS; i++) {
+		struct opener_slot *s = &a->slot[i];
+
+		if (s->answer) {
+			ipc_close_fds(s->answer);
+			free(s->answer);
+			s->answer = NULL;
+		}
+		if (s->current) {
+			/* A tag of its own: the next engine's numbers begin anew. */
+			worker_kill(m, &m->opener[i]);
+			free(s->current);
+			s->current = NULL;
+		}
+	}
+}
+
+static void hand_out(struct monitor *m, int i, uint64_t now)
+{
+	struct opener_slot *s = &m->asks.slot[i];
+	struct ask *ask = m->asks.first;
+
+	if (!ask || s->current || s->answer || !m->opener[i].ready)
+		return;
+	if (worker_send(&m->opener[i], IPC_ASK, ask->tag, ask->data, ask->len, -1))
+		return;
+	m->asks.first = ask->next;
+	if (!m->asks.first)
+		m->asks.last = &m->asks.first;
+	s->current = ask;
+	s->deadline_ns = now + allowed_ns(ask);
+}
+
+/*
+ * No signal ends a process that waits for a dead file server. It is left to
+ * itself: the answer goes out now, another opener takes its place, and there
+ * is a limit to how many we leave.
+ */
+static void abandon(struct monitor *m, int i)
+{
+	struct worker *w = &m->opener[i];
+	static struct log_rate rate;
+
+	log_rated(&rate, LOG_LEVEL_WARN, "opener (pid %d) did not answer in time: it is killed", w->pid);
+	m->asks.timed_out++;
+	worker_kill(m, w);
+	asks_opener_died(m, i, true);
+	close(w->sock);
+	w->sock = -1;
+	w->pid = 0;
+	w->ready = false;
+	w->restarts++;
+	w->next_start_ns = clock_now_ns();
+	m->abandoned++;
+	if (m->abandoned == ABANDONED_MAX)
+		log_error("%u openers hang in the kernel: files and memory of processes cannot be read until one ends",
+			  ABANDONED_MAX);
+}
+
+static void send_kept(struct monitor *m, struct opener_slot *s)
+{
+	if (!s->answer || forward(m, s->answer) == -EAGAIN)
+		return;
+	ipc_close_fds(s->answer);
+	free(s->answer);
+	s->answer = NULL;
+}
+
+/* Nobody is left to ask: rather an answer now than none. */
+static void refuse_waiting(struct monitor *m)
+{
+	struct asks *a = &m->asks;
+
+	while (a->first) {
+		struct ask *ask = a->first;
+
+		a->first = ask->next;
+		if (!a->first)
+			a->last = &a->first;
+		a->open--;
+		answer_error(m, ask->tag, -ETIMEDOUT);
+		free(ask);
+	}
+}
+
+void asks_run(struct monitor *m, uint64_t now)
+{
+	for (int i = 0; i < OPENERS; i++) {
+		struct opener_slot *s = &m->asks.slot[i];
+
+		send_kept(m, s);
+		if (s->current && now >= s->deadline_ns)
+			abandon(m, i);
+		hand_out(m, i, now);
+	}
+	if (m->abandoned >= ABANDONED_MAX && !m->opener[0].pid && !m->opener[1].pid)
+		refuse_waiting(m);
+}
+
+uint64_t asks_next_ns(const struct monitor *m)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (int i = 0; i < OPENERS; i++)
+		if (m->asks.slot[i].current)
+			next = MIN(next, m->asks.slot[i].deadline_ns);
+	return next;
+}
+
+bool asks_wait_for_room(const struct monitor *m)
+{
+	for (int i = 0; i < OPENERS; i++)
+		if (m->asks.slot[i].answer)
+			return true;
+	return false;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/cost.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/monitor.h"
+
+#define MEMORY_EVERY_NS (10 * NSEC_PER_SEC)
+
+static uint64_t number_after(FILE *f, const char *name)
+{
+	char line[256];
+	uint64_t n;
+
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)) && sscanf(line + strlen(name), " %" SCNu64, &n) == 1)
+			return n;
+	return 0;
+}
+
+/* Shared pages count by their share: the ring and the buffers that several of us map count once. */
+static uint64_t process_bytes(pid_t pid)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	char path[64];
+
+	if (!pid)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	f = fopen(path, "re");
+	return f ? number_after(f, "Pss:") * 1024 : 0;
+}
+
+/* What a BPF map of ours takes that nobody has mapped: the kernel says so per descriptor. */
+static uint64_t map_bytes(int fd)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	return f ? number_after(f, "memlock:") : 0;
+}
+
+static uint64_t kernel_bytes(const struct monitor *m)
+{
+	uint64_t sum = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		sum += map_bytes(fd);
+	return sum;
+}
+
+static uint64_t all_memory(const struct monitor *m)
+{
+	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid);
+
+	for (int i = 0; i < OPENERS; i++)
+		sum += process_bytes(m->opener[i].pid);
+	/* Mapped and unmapped maps alike: our mappings of them are no pages that PSS counts. */
+	return sum + kernel_bytes(m);
+}
+
+static uint64_t cpu_ns(pid_t pid)
+{
+	clockid_t clock;
+
+	return pid && clock_getcpuclockid(pid, &clock) == 0 ? clock_read_ns(clock) : 0;
+}
+
+void cost_collect(struct monitor *m, struct status_cost *c)
+{
+	uint64_t now = clock_now_ns(), openers = 0;
+
+	if (m->source->ops->run_time)
+		m->source->ops->run_time(m->source, &c->kernel_ns, &c->kernel_runs);
+	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	for (int i = 0; i < OPENERS; i++)
+		openers += cpu_ns(m->opener[i].pid);
+	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + m->openers_past_ns);
+	if (m->memory_ns && now - m->memory_ns < MEMORY_EVERY_NS)
+		return;
+	m->memory_ns = now;
+	c->memory_bytes = all_memory(m);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* otprofd: which role this process has, and what the command line says. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "daemon/config.h"
+#include "daemon/roles.h"
+
+#define DEFAULT_CONFIG "/etc/otprof.conf"
+
+enum { EXIT_USAGE = 2 };
+enum { OPTION_ROLE = 256, OPTION_CAPTURE, OPTION_REPLAY, OPTION_VERSION };
+
+struct options {
+	const char *config_path, *role, *replay_path;
+	struct monitor_options monitor;
+	bool test, print;
+};
+
+static void help(void)
+{
+	printf("Usage: otprofd [OPTION]...\n"
+	       "Profile all processes of this host continuously and export OTLP profiles.\n"
+	       "\n"
+	       "  -f FILE           read the configuration from FILE instead of " DEFAULT_CONFIG "\n"
+	       "  -t                check the configuration and exit\n"
+	       "  -n                print the effective configuration and exit\n"
+	       "      --capture FILE  also write what is sampled to FILE, for --replay\n"
+	       "      --replay FILE   run a capture through the engine instead of sampling\n"
+	       "  -h, --help        show this help\n"
+	       "      --version     show the version\n");
+}
+
+static const struct option long_options[] = {
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{"capture", required_argument, NULL, OPTION_CAPTURE},
+	{"replay", required_argument, NULL, OPTION_REPLAY},
+	{"role", required_argument, NULL, OPTION_ROLE}, /* for ourselves only */
+	{NULL, 0, NULL, 0},
+};
+
+static void take_option(int option, struct options *o)
+{
+	switch (option) {
+	case 'f':
+		o->config_path = optarg;
+		break;
+	case 't':
+		o->test = true;
+		break;
+	case 'n':
+		o->print = true;
+		break;
+	case OPTION_CAPTURE:
+		o->monitor.capture_path = optarg;
+		break;
+	case OPTION_REPLAY:
+		o->replay_path = optarg;
+		break;
+	case OPTION_ROLE:
+		o->role = optarg;
+		break;
+	case OPTION_VERSION:
+		printf("otprofd " OTPROF_VERSION "\n");
+		exit(0);
+	case 'h':
+		help();
+		exit(0);
+	default:
+		fprintf(stderr, "Try 'otprofd --help'.\n");
+		exit(EXIT_USAGE);
+	}
+}
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "f:tnh", long_options, NULL)) != -1)
+		take_option(option, o);
+	if (optind == argc)
+		return;
+	fprintf(stderr, "otprofd: unexpected argument '%s'\nTry 'otprofd --help'.\n", argv[optind]);
+	exit(EXIT_USAGE);
+}
+
+static int run_role(const char *role)
+{
+	static const struct {
+		const char *role, *comm;
+		int (*main)(int sock);
+	} roles[] = {{"engine", "otprof-engine", engine_main},
+		     {"net", "otprof-net", net_main},
+		     {"opener", "otprof-opener", opener_main}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+		if (strcmp(role, roles[i].role))
+			continue;
+		prctl(PR_SET_NAME, roles[i].comm, 0, 0, 0);
+		return roles[i].main(ROLE_SOCKET);
+	}
+	fprintf(stderr, "otprofd: unknown role '%s'\n", role);
+	return EXIT_USAGE;
+}
+
+static void print_error(void *ctx, const char *line)
+{
+	fprintf(stderr, "%s\n", line);
+}
+
+/* The usual file may be missing: then the defaults hold. One that was named must be there. */
+static const char *config_path(const struct options *o)
+{
+	if (o->config_path)
+		return o->config_path;
+	return access(DEFAULT_CONFIG, F_OK) == 0 ? DEFAULT_CONFIG : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	struct config *c;
+	int status;
+
+	hash_seed_init();
+	parse_options(argc, argv, &o);
+	if (o.role)
+		return run_role(o.role);
+	o.monitor.config_path = config_path(&o);
+	if (config_load(o.monitor.config_path, print_error, NULL, &c))
+		return EXIT_FAILURE;
+	log_init("otprofd", c->log_level);
+	if (!o.test && !o.print && !o.replay_path)
+		return monitor_main(c, &o.monitor);
+	status = 0;
+	if (o.print)
+		status = config_print(c, stdout) ? EXIT_FAILURE : 0;
+	else if (o.test)
+		fprintf(stderr, "%s: the configuration is good\n", o.monitor.config_path ? o.monitor.config_path : "defaults");
+	else
+		status = replay_main(c, o.replay_path);
+	config_free(c);
+	return status;
+}

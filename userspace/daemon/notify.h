@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What systemd is told: ready, what we do, that we live. Nothing happens
+ * where systemd did not start us.
+ * Called by the monitor.
+ */
+#ifndef OTP_DAEMON_NOTIFY_H
+#define OTP_DAEMON_NOTIFY_H
+
+#include <stdint.h>
+
+void notify_ready(const char *status);
+void notify_stopping(void);
+void notify_alive(void);
+/* How often notify_alive is wanted; 0: never. */
+uint64_t notify_alive_ns(void);
+
+#endif

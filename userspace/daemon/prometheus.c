@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Prometheus' text exposition format, version 0.0.4. Destinations are labels; names of ours need no escaping. */
+#include "daemon/status.h"
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "unwind/unwind.h"
+
+static void family(struct buf *to, const char *name, const char *type, const char *help)
+{
+	buf_printf(to, "# HELP otprof_%s %s\n# TYPE otprof_%s %s\n", name, help, name, type);
+}
+
+static void one(struct buf *to, const char *name, const char *type, const char *help, uint64_t value)
+{
+	family(to, name, type, help);
+	buf_printf(to, "otprof_%s %" PRIu64 "\n", name, value);
+}
+
+static void labelled(struct buf *to, const char *name, const char *label, const char *is, uint64_t value)
+{
+	buf_printf(to, "otprof_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, is, value);
+}
+
+static void seconds(struct buf *to, const char *process, uint64_t ns)
+{
+	buf_printf(to, "otprof_cpu_seconds_total{process=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n", process,
+		   (uint64_t)(ns / 1000000000), (uint64_t)(ns % 1000000000));
+}
+
+typedef uint64_t destination_fn(const struct status *s, uint32_t i);
+
+static void destinations(const struct status *s, struct buf *to, const char *name, const char *type,
+			 const char *help, destination_fn *value)
+{
+	family(to, name, type, help);
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
+		labelled(to, name, "destination", s->config->exporters[i].name, value(s, i));
+}
+
+static uint64_t exported(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].exported;
+}
+
+static uint64_t unconfirmed(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].unconfirmed;
+}
+
+static uint64_t in_flight(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].in_flight;
+}
+
+static uint64_t requests(const struct status *s, uint32_t i)
+{
+	return s->ledger.net.dest[i].requests;
+}
+
+static uint64_t bytes(const struct status *s, uint32_t i)
+{
+	return s->ledger.net.dest[i].bytes;
+}
+
+static uint64_t retries(const struct status *s, uint32_t i)
+{
+	return s->ledger.net.dest[i].retries;
+}
+
+static void lost(const struct status *s, struct buf *to)
+{
+	family(to, "samples_lost_total", "counter", "Samples lost, by destination and reason.");
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
+		for (uint32_t r = 0; ledger_loss_name(r); r++)
+			buf_printf(to, "otprof_samples_lost_total{destination=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+				   s->config->exporters[i].name, ledger_loss_name(r), s->ledger.dest[i].lost[r]);
+}
+
+static void equation(const struct status *s, struct buf *to)
+{
+	one(to, "samples_taken_total", "counter", "Samples that the sampler took.", s->ledger.taken);
+	one(to, "ticks_missed_total", "counter", "Ticks that the kernel skipped.", status_missed(s));
+	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.balanced);
+	destinations(s, to, "samples_exported_total", "counter", "Samples that the destination took.", exported);
+	destinations(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.", unconfirmed);
+	destinations(s, to, "samples_in_flight", "gauge", "Samples on their way.", in_flight);
+	lost(s, to);
+	destinations(s, to, "requests_total", "counter", "Requests that the destination took.", requests);
+	destinations(s, to, "bytes_total", "counter", "Bytes that the destination took.", bytes);
+	destinations(s, to, "retries_total", "counter", "Tries after the first.", retries);
+	family(to, "ticks_skipped_total", "counter", "Ticks that are no sample, by rule.");
+	for (uint32_t r = 0; ledger_skip_name(r); r++)
+		labelled(to, "ticks_skipped_total", "reason", ledger_skip_name(r), s->ledger.skip[r]);
+}
+
+static void quality(const struct status *s, struct buf *to)
+{
+	const struct ledger_engine *e = &s->ledger.engine;
+
+	one(to, "stacks_total", "counter", "Stacks unwound.", e->stacks);
+	one(to, "stacks_complete_total", "counter", "Stacks that end at a true root.", e->stacks_root);
+	family(to, "stacks_cut_total", "counter", "Stacks that are cut, by reason.");
+	for (uint32_t end = 0; end < UNWIND_END_NR && end < ARRAY_SIZE(e->cut); end++)
+		if (e->cut[end])
+			labelled(to, "stacks_cut_total", "reason", unwind_end_name(end), e->cut[end]);
+	one(to, "frames_total", "counter", "Frames named or not.", e->frames);
+	one(to, "frames_named_total", "counter", "Frames with a function's name.", e->frames_named);
+	one(to, "processes", "gauge", "Processes in the table.", e->processes);
+}
+
+static void cost(const struct status *s, struct buf *to)
+{
+	family(to, "cpu_seconds_total", "counter", "CPU time of otprof itself.");
+	seconds(to, "monitor", s->cost.monitor_cpu_ns);
+	seconds(to, "opener", s->cost.opener_cpu_ns);
+	seconds(to, "engine", s->ledger.engine.cpu_ns);
+	seconds(to, "net", s->ledger.net.cpu_ns);
+	seconds(to, "kernel", s->cost.kernel_ns);
+	one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.", s->cost.memory_bytes);
+	family(to, "worker_restarts_total", "counter", "Times that a worker was started again.");
+	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++)
+		labelled(to, "worker_restarts_total", "worker", s->workers[i].name, s->workers[i].restarts);
+	one(to, "ring_peak_bytes", "gauge", "Most of the ring that was unread.", s->ledger.engine.ring_peak_bytes);
+	one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
+}
+
+void status_prometheus(const struct status *s, struct buf *to)
+{
+	equation(s, to);
+	quality(s, to);
+	cost(s, to);
+}

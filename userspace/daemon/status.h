@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of the whole as text: JSON for `otprof status` and for tests,
+ * Prometheus' text format for the metrics listener.
+ *
+ * Called by the monitor with a state that it has collected; both writers only
+ * format, so they are tested without processes. Strings that come from workers
+ * are escaped.
+ */
+#ifndef OTP_DAEMON_STATUS_H
+#define OTP_DAEMON_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "daemon/config.h"
+#include "daemon/ledger_sum.h"
+
+struct status_cost {
+	uint64_t kernel_ns, kernel_runs; /* 0 where the kernel does not measure */
+	uint64_t monitor_cpu_ns, opener_cpu_ns;
+	uint64_t memory_bytes; /* PSS of all processes, ring, maps, side-band buffers */
+};
+
+struct status_worker {
+	const char *name; /* static */
+	int pid;          /* 0: not running */
+	uint32_t restarts;
+};
+
+struct status {
+	const struct config *config; /* borrowed */
+	int pid;
+	uint64_t uptime_ns;
+	const char *mode, *why; /* borrowed */
+	uint32_t cpus_sampled;
+	uint64_t ring_bytes, ring_used;
+	uint64_t expected_ticks;
+	struct ledger_sum ledger;
+	struct status_cost cost;
+	struct status_worker workers[2];
+	uint64_t asks, asks_refused, asks_timed_out, plans_set, plans_refused;
+	const struct ledger_view *view; /* borrowed: counters by CPU */
+};
+
+void status_json(const struct status *s, struct buf *to);
+void status_prometheus(const struct status *s, struct buf *to);
+
+/* Ticks that never came: the kernel skipped them. */
+uint64_t status_missed(const struct status *s);
+
+#endif

@@ -50,7 +50,7 @@ struct mapped_file {
 	void *waiters;                         /* the engine's parked samples */
 	/* The file registry's own. */
 	uint64_t ino_generation; /* 0: unknown; tells a reused inode */
-	uint64_t idle_since_ns, retry_ns;
+	uint64_t idle_since_ns, retry_ns, retry_wait_ns;
 	struct mapped_file *next;
 };
 

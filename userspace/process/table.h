@@ -8,7 +8,16 @@
  * longest-dead entries go first, then the least recently sampled.
  * Ownership: table_find's answer is borrowed until the next call that changes
  * the table; take references to space and workload to keep them.
+ * Callbacks may come from within table_find, table_uncovered, table_want_file
+ * and table_tick, where the host answers at once. A callback may call
+ * table_peek and table_want_file, nothing that changes who is in the table.
+ * Time is that of samples, records and table_tick: no clock is read here.
  * Cost: table_find is one hash lookup.
+ *
+ * A process that is gone before anybody could read its identity is called
+ * by its executable (or script) as the side-band named it, with the cgroup
+ * that another process of the same cgroup id was found in, else its parent's,
+ * and with its parent's OTEL_ variables, which exec mostly hands on.
  */
 #ifndef OTP_PROCESS_TABLE_H
 #define OTP_PROCESS_TABLE_H
@@ -26,6 +35,8 @@ struct process_limits {
 	uint32_t processes;   /* default 16384 */
 	uint32_t exited_keep_ms; /* how long an entry outlives its EXIT, default 10000 */
 	uint32_t rescans_per_second; /* bound of maps looked up again, default 50 */
+	uint32_t files;    /* open files, default 1024 */
+	uint32_t mappings; /* over all processes, default 262144 */
 };
 
 struct process {
@@ -41,6 +52,9 @@ struct process {
 	struct workload *workload; /* owned, never NULL: a preliminary one until the identity is known */
 	bool maps_known;     /* side-band from birth or exec on, or /proc was read */
 	bool identity_known;
+	bool maps_pending;     /* a question is open: process_settled follows */
+	bool identity_pending; /* likewise */
+	bool kernel;           /* a kernel thread */
 	/* The engine's own, zero at birth, kept over exec only where said. */
 	uint32_t stack_bytes;   /* of the plan in force, 0: not decided yet */
 	uint32_t stack_needed;  /* most that unwinding used in this window */
@@ -64,7 +78,10 @@ struct process_table_config {
 	size_t nr_resource;
 	/* Said whenever a mapped file changed to READY or FAILED. */
 	void (*file_settled)(void *ctx, struct mapped_file *f);
+	/* Said whenever a question about a process' maps or identity was answered, also in vain; may be NULL. */
+	void (*process_settled)(void *ctx, struct process *p);
 	void *ctx;
+	struct binary *vdso; /* borrowed: of a capture; NULL: this process' own */
 };
 
 int table_new(const struct process_table_config *cfg, struct process_table **ret);
@@ -82,13 +99,16 @@ void table_apply(struct process_table *t, const struct proc_event *ev);
 struct process *table_find(struct process_table *t, const struct otp_sample *s);
 struct process *table_peek(struct process_table *t, uint32_t pid); /* NULL if unknown; asks nothing */
 /*
- * No mapping covers pc at the time of this sample: maps are read again, at
- * most rescans_per_second. true: an answer is on its way, the sample may wait.
+ * No mapping covers pc at the time of this sample, or unwinding does not fit
+ * the one that does: maps are read again, at most rescans_per_second and less
+ * often for a process where that did not help. true: an answer is on its way,
+ * the sample may wait for process_settled; or, with maps_pending false, it is
+ * there already and p->space has changed.
  */
 bool table_uncovered(struct process_table *t, struct process *p, uint64_t pc, uint64_t time_ns);
-/* Begin to open the file, if nobody has. false: it is settled. */
+/* Begin to open the file, if nobody has. false: it is settled; true: file_settled follows. */
 bool table_want_file(struct process_table *t, struct process *p, const struct mapping *m);
-/* Housekeeping, about once a second: forget the dead. */
+/* Housekeeping, in every turn of the main loop: asks what had to wait, forgets the dead. */
 void table_tick(struct process_table *t, uint64_t now_ns);
 void table_stats(const struct process_table *t, struct process_stats *ret);
 

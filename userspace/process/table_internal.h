@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the process table, split by meaning: table.c finds and forgets,
+ * table_apply.c follows the side-band, table_identity.c asks who a process
+ * is, table_maps.c what it maps, table_scan.c takes all of /proc at once,
+ * files.c opens what is mapped.
+ * One rule for all: a question's answer may come before host_ask returns, so
+ * nothing may be held across it that an answer could free.
+ */
+#ifndef OTP_PROCESS_TABLE_INTERNAL_H
+#define OTP_PROCESS_TABLE_INTERNAL_H
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "process/identity.h"
+#include "process/table.h"
+
+struct entry;
+
+/* What makes table_find leave its short way. */
+enum entry_todo {
+	TODO_WORKLOAD = 1, /* the preliminary workload is not made yet */
+	TODO_IDENTITY = 2, /* to be asked */
+	TODO_MAPS = 4,     /* to be asked: nothing is known */
+	TODO_EXITED = 8,   /* the leader is gone: does the process live on? */
+};
+
+struct entry {
+	struct process p;
+	struct entry *newer, *older; /* in one of two lists: living by use, dead by exit */
+	struct entry_list *list;
+	uint64_t born_ns;       /* FORK seen then; 0: not */
+	uint64_t start_tick_ns; /* start as /proc says it, cut to ticks; 0: unknown */
+	uint64_t last_ns;       /* last event or sample */
+	uint64_t used_ns;       /* when it moved to the front of its list */
+	uint32_t epoch;         /* of the losses that its maps have been read after */
+	uint8_t todo;           /* enum entry_todo */
+	bool sampled;
+	bool exec_id_known;
+	uint64_t exec_id_ns; /* of the sample that told exec_id; 0: counted up since */
+	bool maps_gone;     /* /proc has nothing on it any more */
+	bool cgroup_stale;  /* identity is from before a move to another cgroup */
+	bool name_pending;  /* the next mapped file is the program itself */
+	uint8_t identity_tries;
+	struct identity *identity; /* owned; its own, or its parent's until then; NULL: unknown */
+	struct str *script;        /* owned; a guess until the identity is known */
+	struct question *maps_question, *identity_question; /* borrowed */
+	struct space *newer_maps;                           /* owned; mapped since the question */
+	uint64_t rescan_after_ns, rescan_wait_ns;
+	uint64_t identity_after_ns;
+};
+
+struct entry_list {
+	struct entry *newest, *oldest;
+};
+
+/* One question to the host. */
+struct question {
+	struct process_table *t;
+	struct question *next, **link; /* all open ones */
+	struct question *later;        /* the host was busy */
+	uint64_t asked_ns;
+	uint32_t epoch;
+	struct entry *e;          /* borrowed; cancelled before the entry goes */
+	struct mapped_file *file; /* owned */
+	uint32_t pid, ppid, alternate, attempt;
+	uint64_t start, end;
+};
+
+/* What another process of a cgroup told of it. */
+struct cgroup_note {
+	struct identity *identity; /* owned */
+	uint32_t pid;              /* seen there last */
+};
+
+/* At most so many a second, with bursts of a second's worth. */
+struct rate {
+	uint64_t due_ns;
+	uint32_t per_second;
+};
+
+struct files {
+	struct map by_key; /* chains of struct mapped_file, one reference each */
+	uint32_t count;
+	size_t bytes; /* of paths */
+	struct question *later, **later_end;
+	uint32_t later_count;
+	uint64_t swept_ns;
+	bool pumping;
+};
+
+struct process_table {
+	struct process_table_config cfg;
+	struct map by_pid;
+	struct map cgroups; /* id to struct cgroup_note */
+	struct entry_list live, dead;
+	struct files files;
+	struct question *questions;
+	struct question *scan;   /* NULL: no scan is under way */
+	struct entry *pinned;    /* in use further up: not to be evicted */
+	struct identity *kernel; /* owned */
+	struct workload *kernel_workload, *unknown_workload; /* owned */
+	uint64_t now_ns, forgot_ns;
+	uint32_t epoch; /* counts losses of the side-band */
+	struct rate rescans, first_reads, identities;
+	struct process_stats stats;
+};
+
+static inline void table_advance(struct process_table *t, uint64_t now_ns)
+{
+	if (now_ns > t->now_ns)
+		t->now_ns = now_ns;
+}
+
+bool rate_take(struct rate *r, uint64_t now_ns);
+
+/* table.c */
+struct entry *entry_get(const struct process_table *t, uint32_t pid); /* NULL if unknown */
+struct entry *entry_new(struct process_table *t, uint32_t pid); /* makes room; NULL without memory */
+void entry_drop(struct process_table *t, struct entry *e);
+void entry_touch(struct process_table *t, struct entry *e, uint64_t time_ns);
+void entry_revive(struct process_table *t, struct entry *e);
+void entry_die(struct process_table *t, struct entry *e, uint64_t time_ns);
+bool entry_started_at(const struct entry *e, uint64_t start_ns);
+/* The program was replaced: nothing known of it holds but what exec keeps. */
+void entry_renew(struct process_table *t, struct entry *e, struct space *empty);
+void entry_set_comm(struct entry *e, const char *comm, size_t len);
+void table_make_room(struct process_table *t); /* for mappings */
+int question_new(struct process_table *t, struct entry *e, struct question **ret);
+struct question *question_free(struct question *q); /* NULL */
+void question_cancel(struct question *q);
+
+/* table_identity.c */
+void identity_request(struct process_table *t, struct entry *e);
+void identity_preliminary(struct process_table *t, struct entry *e);
+void identity_name_program(struct entry *e, const char *path, size_t len);
+void identity_inherit(struct process_table *t, struct entry *child, const struct entry *parent);
+void identity_set_kernel(struct process_table *t, struct entry *e);
+void identity_set_cgroup(struct process_table *t, struct entry *e, uint64_t cgroup_id);
+/* An answer of the host, also from a scan. */
+int identity_take(struct process_table *t, struct entry *e, const void *data, size_t len);
+struct cgroup_note *cgroup_note_find(const struct process_table *t, uint64_t id);
+void cgroup_notes_clear(struct process_table *t);
+
+/* table_maps.c */
+bool maps_request(struct process_table *t, struct entry *e, struct rate *rate);
+void maps_add(struct process_table *t, struct entry *e, const struct proc_event *ev);
+/* Maps text read after asked_ns replaces what was known before. true: something changed. */
+bool maps_take(struct process_table *t, struct entry *e, const char *text, size_t len);
+void maps_forget_newer(struct entry *e);
+
+/* files.c */
+struct file_name {
+	const char *path;
+	size_t path_len;
+	const uint8_t *build_id;
+	uint8_t build_id_len;
+	uint64_t dev, ino, ino_generation, container;
+};
+int files_init(struct process_table *t);
+void files_done(struct process_table *t);
+/* The file of this name, made if unknown; owned. NULL: no memory, or too many. */
+struct mapped_file *files_get(struct process_table *t, const struct file_name *name);
+void files_pump(struct process_table *t);
+void files_sweep(struct process_table *t);
+
+#endif

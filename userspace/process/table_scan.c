@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* All processes at once, as the host found them in /proc. */
+#include <string.h>
+
+#include "process/table_internal.h"
+
+#define SCAN_ENTRIES_MAX 65536
+
+/* The answer, read piece by piece: it is as large as the host has processes. */
+struct scan {
+	struct process_table *t;
+	uint64_t asked_ns;
+	int fd;
+	uint64_t at;
+	uint8_t *data; /* owned: identity and maps of one process */
+	size_t cap;
+};
+
+static bool read_at(const struct scan *s, void *to, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t n = pread(s->fd, (uint8_t *)to + have, len - have, (off_t)(s->at + have));
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return false;
+		have += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+static bool reserve(struct scan *s, size_t len)
+{
+	uint8_t *data;
+
+	if (len <= s->cap)
+		return true;
+	data = realloc(s->data, len);
+	if (!data)
+		return false;
+	s->data = data;
+	s->cap = len;
+	return true;
+}
+
+static bool read_entry(struct scan *s, struct host_scan_entry *head)
+{
+	size_t len;
+
+	if (!read_at(s, head, sizeof(*head)) || head->identity_len > HOST_IDENTITY_MAX + sizeof(struct host_identity_text) ||
+	    head->maps_len > HOST_MAPS_MAX)
+		return false;
+	len = (size_t)head->identity_len + head->maps_len;
+	s->at += sizeof(*head);
+	if (!reserve(s, len) || !read_at(s, s->data, len))
+		return false;
+	s->at = ALIGN_UP(s->at + len, (uint64_t)8);
+	return true;
+}
+
+/* What comm would be: the field Name of the status text. */
+static void take_name(struct entry *e, const uint8_t *identity, size_t len)
+{
+	static const char field[] = "Name:\t";
+	struct host_identity_text head;
+	size_t at = sizeof(head);
+	const char *name, *end;
+
+	if (len < at)
+		return;
+	memcpy(&head, identity, sizeof(head));
+	for (int i = 0; i < HOST_TEXT_STATUS; i++)
+		at += head.len[i];
+	if (at > len || head.len[HOST_TEXT_STATUS] > len - at)
+		return;
+	e->p.ppid = head.ppid;
+	name = (const char *)identity + at;
+	len = head.len[HOST_TEXT_STATUS];
+	if (len < sizeof(field) || memcmp(name, field, sizeof(field) - 1) != 0)
+		return;
+	end = memchr(name, '\n', len);
+	if (end)
+		entry_set_comm(e, name + sizeof(field) - 1, (size_t)(end - name) - (sizeof(field) - 1));
+}
+
+/* Under what the side-band has said since the question: that is newer. */
+static void merge(struct scan *s, const struct host_scan_entry *head)
+{
+	struct process_table *t = s->t;
+	struct entry *e = entry_get(t, head->pid);
+	const uint8_t *maps = s->data + head->identity_len;
+
+	if (!e && t->by_pid.count >= t->cfg.limits.processes)
+		return;
+	if (!e)
+		e = entry_new(t, head->pid);
+	if (!e || e->p.exec_time_ns > s->asked_ns)
+		return;
+	if (!e->p.comm)
+		take_name(e, s->data, head->identity_len);
+	/* Another process by now: its maps are not this one's either. */
+	if (!e->p.identity_known && identity_take(t, e, s->data, head->identity_len) == -ESRCH)
+		return;
+	if (!e->p.kernel && head->maps_len)
+		maps_take(t, e, (const char *)maps, head->maps_len);
+}
+
+static void scan_end(struct process_table *t)
+{
+	t->scan = NULL;
+	map_for_each(&t->by_pid, slot) {
+		struct entry *e = (struct entry *)(uintptr_t)slot->value;
+
+		if (!e->maps_question)
+			maps_forget_newer(e);
+	}
+}
+
+static void on_scan(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	struct question *q = ctx;
+	_cleanup_(closep) int own = fd;
+	struct scan s = {.t = q->t, .asked_ns = q->asked_ns, .fd = own};
+	struct host_scan_entry head;
+
+	question_free(q);
+	for (int i = 0; err == 0 && own >= 0 && i < SCAN_ENTRIES_MAX && read_entry(&s, &head); i++)
+		if (head.pid)
+			merge(&s, &head);
+	free(s.data);
+	scan_end(s.t);
+}
+
+int table_scan(struct process_table *t)
+{
+	struct host_request req = {.kind = HOST_SCAN};
+	struct question *q;
+	int r;
+
+	if (t->scan)
+		return 0;
+	r = question_new(t, NULL, &q);
+	if (r < 0)
+		return r;
+	t->scan = q;
+	r = host_ask(t->cfg.host, &req, on_scan, q);
+	if (r < 0) {
+		question_free(q);
+		t->scan = NULL;
+	}
+	return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command that is recorded: created first, so that its pid is known,
+ * started later, when sampling has begun. Called by record, one thread.
+ */
+#ifndef OTP_CLI_COMMAND_H
+#define OTP_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct command {
+	pid_t pid; /* 0: none */
+	int go;    /* pipe that it waits on; -1 once it runs */
+	int failed; /* pipe by which a failed exec tells its errno */
+	bool ended;
+	int status; /* exit status as a shell would have it, when ended */
+};
+
+/* Forks; the child waits. argv is borrowed. -errno. */
+int command_create(struct command *c, char *const argv[]);
+/* Lets it run. 0, or the exec's -errno. */
+int command_start(struct command *c);
+/* Looks without waiting; true once it has ended. */
+bool command_poll(struct command *c);
+/* Waits for it. Returns its exit status. */
+int command_wait(struct command *c);
+/* One that was never started ends here. */
+void command_done(struct command *c);
+
+#endif

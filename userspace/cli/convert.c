@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* otprof convert: OTLP files into any format that the renderers know. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/render.h"
+
+static const char help[] =
+	"Usage: otprof convert [OPTION]... FILE...\n"
+	"Merge OTLP profiles and write them in another format.\n"
+	"A FILE is one raw ExportProfilesServiceRequest, such as a file destination of\n"
+	"otprofd writes; a directory stands for all *.otlp files in it.\n"
+	"\n"
+	"  -o, --output=FILE    write to FILE (default: otprof.svg); its ending tells the\n"
+	"                         format: .svg (flame graph), .pb.gz (pprof),\n"
+	"                         .collapsed (one line a stack), .otlp (one request)\n"
+	"  -t, --title=TEXT     title of the flame graph\n"
+	"      --inverted       flame graph with the root on top\n"
+	"      --help           display this help and exit\n"
+	"\n"
+	"Exit status is 0, 1 if a file could not be read or written, 2 for wrong usage.\n";
+
+struct options {
+	const char *output, *title;
+	bool inverted;
+};
+
+static int read_file(struct recording *r, int dirfd, const char *shown, const char *path)
+{
+	int e = recording_read_file(r, dirfd, path);
+
+	if (e < 0)
+		cli_error("cannot read '%s%s%s': %s", shown, *shown ? "/" : "", path, recording_strerror(e));
+	return e;
+}
+
+static int is_otlp(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return len > 5 && d->d_name[0] != '.' && strcmp(d->d_name + len - 5, ".otlp") == 0;
+}
+
+static int read_directory(struct recording *r, const char *path)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent **names = NULL;
+	int n = fd < 0 ? -1 : scandir(path, &names, is_otlp, alphasort), i, e = 0;
+
+	if (n < 0) {
+		cli_error("cannot read '%s': %s", path, strerror(errno));
+		return -errno;
+	}
+	if (!n)
+		cli_error("no .otlp files in '%s'", path);
+	for (i = 0; i < n; i++) {
+		if (!e)
+			e = read_file(r, fd, path, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	return n ? e : -ENOENT;
+}
+
+static int read_any(struct recording *r, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return read_directory(r, path);
+	return read_file(r, AT_FDCWD, "", path);
+}
+
+static int convert(const struct options *o, char **files, int n)
+{
+	_cleanup_(recording_freep) struct recording *r = NULL;
+	struct rec_view v;
+	char count[32];
+	int i;
+
+	if (recording_new(&r) < 0) {
+		cli_error("%s", strerror(ENOMEM));
+		return CLI_FAILED;
+	}
+	for (i = 0; i < n; i++)
+		if (read_any(r, files[i]) < 0)
+			return CLI_FAILED;
+	if (cli_write(o->output, r, o->title, NULL, o->inverted) < 0)
+		return CLI_FAILED;
+	recording_view(r, &v);
+	fprintf(stderr, "otprof convert: wrote %s: %s samples\n", o->output,
+		format_count(count, sizeof(count), v.samples));
+	return 0;
+}
+
+int cmd_convert(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, 't'},
+		{"inverted", no_argument, NULL, 'i'},     {"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options o = {.output = "otprof.svg"};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "o:t:", longs, NULL)) != -1) {
+		if (c == 'o')
+			o.output = optarg;
+		else if (c == 't')
+			o.title = optarg;
+		else if (c == 'i')
+			o.inverted = true;
+		else if (c == 'h')
+			return cli_help(help);
+		else
+			return cli_try_help(CLI_USAGE);
+	}
+	if (optind == argc) {
+		cli_error("missing FILE");
+		return cli_try_help(CLI_USAGE);
+	}
+	if (!render_format_of(o.output)) {
+		cli_error("unknown format of '%s': FILE must end in %s", o.output, render_formats());
+		return CLI_USAGE;
+	}
+	return convert(&o, argv + optind, argc - optind);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Colours of frames: the kind gives the hue, the name shades it. The same
+ * name has the same colour in every graph on every machine. Pure functions.
+ */
+#ifndef OTP_CLI_PALETTE_H
+#define OTP_CLI_PALETTE_H
+
+#include <stdint.h>
+
+#include "cli/tree.h"
+
+/* 0xRRGGBB. */
+uint32_t palette_color(enum frame_kind kind, const char *name, bool inlined);
+uint32_t palette_base(enum frame_kind kind); /* the middle of the kind's shades, for a legend */
+
+#endif

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+/* otprof record: profile for a while, or a command, and write a file. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/progress.h"
+#include "cli/render.h"
+#include "cli/session.h"
+#include "cli/utf8.h"
+
+#define READY_NS (30 * NSEC_PER_SEC)
+#define TICK_MS  200
+#define HZ_MAX   10000
+
+static const char help[] =
+	"Usage: otprof record [OPTION]... [--] [COMMAND [ARG]...]\n"
+	"Profile this host, some processes, or COMMAND and all that it starts.\n"
+	"Works beside a running otprofd, or without one.\n"
+	"\n"
+	"  -d, --duration=TIME    end after TIME: seconds, or such as 500ms, 2m, 1h\n"
+	"                           (default: when COMMAND ends, or on Ctrl-C)\n"
+	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97, which\n"
+	"                           keeps out of step with programs' own timers)\n"
+	"  -p, --pid=PID,...      these processes and what they start, not the whole host\n"
+	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending tells\n"
+	"                           the format:\n"
+	"                             .svg        flame graph, opens in a browser\n"
+	"                             .pb.gz      for pprof: go tool pprof FILE\n"
+	"                             .collapsed  one line a stack, with its samples\n"
+	"                             .otlp       OTLP profiles, one request\n"
+	"  -t, --title=TEXT       title of the flame graph\n"
+	"      --inverted         flame graph with the root on top\n"
+	"  -q, --quiet            no progress and no summary\n"
+	"  -v, --verbose          show what otprofd logs\n"
+	"      --help             display this help and exit\n"
+	"\n"
+	"COMMAND runs as the user that runs otprof, from its first instruction on under\n"
+	"the profiler. When -d ends before it, the file is written and COMMAND goes on.\n"
+	"\n"
+	"Exit status is COMMAND's, or 0 without one; 125 if otprof itself fails, 126 if\n"
+	"COMMAND cannot be run, 127 if it is not found.\n"
+	"\n"
+	"Examples:\n"
+	"  otprof record -d 30                  the whole host for 30 seconds\n"
+	"  otprof record -o make.svg -- make    a command, from start to end\n"
+	"  otprof record -p 1234 -o app.pb.gz   one process, until Ctrl-C\n";
+
+struct options {
+	struct session_options session;
+	const char *output, *title;
+	uint64_t duration_ns; /* 0: no end of its own */
+	bool inverted, quiet;
+	char *const *command; /* NULL: none */
+};
+
+struct recorder {
+	const struct options *o;
+	struct command command;
+	struct session session;
+	struct progress progress;
+	int signals; /* signalfd; -1 until made */
+	uint64_t start_ns, end_ns;
+	bool interrupted;
+};
+
+/* Blocks what asks us to end, and takes it by descriptor instead. */
+static int take_signals(struct recorder *r)
+{
+	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(wanted); i++)
+		sigaddset(&set, wanted[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	r->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signals < 0 ? -errno : 0;
+}
+
+/* A terminal's Ctrl-C reached the command by itself; what another process sent to us is passed on. */
+static void pass_on(const struct recorder *r, const struct signalfd_siginfo *info)
+{
+	if (r->command.pid && !r->command.ended && info->ssi_code <= 0)
+		kill(r->command.pid, (int)info->ssi_signo);
+}
+
+static void wait_tick(struct recorder *r, int ms)
+{
+	struct pollfd p = {.fd = r->signals, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	poll(&p, 1, ms);
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		pass_on(r, &info);
+		r->interrupted = true;
+	}
+}
+
+static int say_failed_start(struct recorder *r, const char *what)
+{
+	progress_clear(&r->progress);
+	cli_error("%s%s", what, r->o->session.verbose ? "" : "; it said:");
+	if (!r->o->session.verbose)
+		session_print_log(&r->session);
+	return -EIO;
+}
+
+static int wait_ready(struct recorder *r)
+{
+	uint64_t deadline = clock_now_ns() + READY_NS;
+	int up;
+
+	while (!(up = session_ready(&r->session))) {
+		if (clock_now_ns() > deadline)
+			return say_failed_start(r, "otprofd did not begin to sample in time");
+		wait_tick(r, 20);
+		if (r->interrupted)
+			return -EINTR;
+	}
+	return up < 0 ? say_failed_start(r, "otprofd did not start") : 0;
+}
+
+static bool targets_gone(const struct recorder *r)
+{
+	const struct session_options *s = &r->o->session;
+	uint32_t i;
+
+	if (r->o->command || !s->nr_pids)
+		return false;
+	for (i = 0; i < s->nr_pids; i++)
+		if (kill((pid_t)s->pids[i], 0) == 0 || errno != ESRCH)
+			return false;
+	return true;
+}
+
+static bool is_over(struct recorder *r)
+{
+	if (r->interrupted || command_poll(&r->command) || targets_gone(r))
+		return true;
+	return r->o->duration_ns && clock_now_ns() - r->start_ns >= r->o->duration_ns;
+}
+
+static int next_tick_ms(const struct recorder *r)
+{
+	uint64_t passed = clock_now_ns() - r->start_ns;
+
+	if (!r->o->duration_ns || r->o->duration_ns > passed + TICK_MS * NSEC_PER_MSEC)
+		return TICK_MS;
+	return r->o->duration_ns > passed ? (int)((r->o->duration_ns - passed) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+/* From the first sample to the last. */
+static int sample(struct recorder *r)
+{
+	r->start_ns = clock_now_ns();
+	progress_start(&r->progress, r->session.runtime, r->o->quiet);
+	while (!is_over(r)) {
+		if (!session_alive(&r->session))
+			return say_failed_start(r, "otprofd ended by itself");
+		progress_tick(&r->progress);
+		wait_tick(r, next_tick_ms(r));
+	}
+	r->end_ns = clock_now_ns();
+	progress_clear(&r->progress);
+	return 0;
+}
+
+static void warn_lost(const json_t *status)
+{
+	const json_t *lost = client_at(status, "ledger.lost");
+	uint64_t unconfirmed = client_sum(status, "ledger.unconfirmed");
+	const char *reason;
+	char text[32];
+	json_t *n;
+
+	json_object_foreach((json_t *)lost, reason, n)
+		if (client_number(n, ""))
+			cli_error("warning: %s samples were lost: %s", format_count(text, sizeof(text), client_number(n, "")),
+				  reason);
+	if (unconfirmed)
+		cli_error("warning: %s samples may be missing", format_count(text, sizeof(text), unconfirmed));
+	if (json_is_false(client_at(status, "ledger.balanced")))
+		cli_error("warning: otprofd's count of samples does not balance");
+}
+
+/* What otprofd says that it wrote must be what was read. */
+static void check_ledger(struct recorder *r, const struct recording *rec)
+{
+	_cleanup_(json_decrefp) json_t *status = NULL;
+	uint64_t exported;
+	char a[32], b[32];
+
+	if (client_last_status(r->session.runtime, &status) < 0) {
+		cli_error("warning: otprofd left no account of its samples");
+		return;
+	}
+	warn_lost(status);
+	exported = client_sum(status, "ledger.exported");
+	if (exported != rec->total)
+		cli_error("warning: otprofd wrote %s samples, %s were read", format_count(a, sizeof(a), exported),
+			  format_count(b, sizeof(b), rec->total));
+}
+
+static void command_text(struct buf *b, char *const *argv)
+{
+	for (; *argv; argv++)
+		buf_printf(b, "%s%s", b->len ? " " : "", *argv);
+}
+
+static void default_title(const struct options *o, struct buf *b)
+{
+	uint32_t i;
+
+	if (o->title)
+		buf_add_str(b, o->title);
+	else if (o->command)
+		command_text(b, o->command);
+	else if (!o->session.nr_pids)
+		buf_add_str(b, "Whole host");
+	for (i = 0; !o->title && !o->command && i < o->session.nr_pids; i++)
+		buf_printf(b, "%s%" PRIu32, i ? ", " : "Process ", o->session.pids[i]);
+}
+
+/* Titles come from arguments, which may hold anything. */
+static void make_title(const struct options *o, struct buf *title)
+{
+	_cleanup_(buf_done) struct buf raw = {0};
+
+	default_title(o, &raw);
+	utf8_clean(title, (const char *)raw.data, raw.len);
+}
+
+static int write_output(struct recorder *r, struct recording *rec)
+{
+	_cleanup_(buf_done) struct buf title = {0};
+	char rate[32], count[32], time[32];
+
+	make_title(r->o, &title);
+	snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", r->o->session.frequency_hz);
+	if (cli_write(r->o->output, rec, buf_cstr(&title), rate, r->o->inverted) < 0)
+		return -EIO;
+	if (!r->o->quiet)
+		fprintf(stderr, "otprof record: wrote %s: %s samples in %s\n", r->o->output,
+			format_count(count, sizeof(count), rec->total),
+			format_duration(time, sizeof(time), r->end_ns - r->start_ns));
+	if (!rec->total && !r->o->quiet)
+		cli_error("no samples: nothing that was profiled used the CPU meanwhile");
+	return 0;
+}
+
+static int finish(struct recorder *r)
+{
+	_cleanup_(recording_freep) struct recording *rec = NULL;
+	int e = session_stop(&r->session);
+
+	if (e < 0)
+		say_failed_start(r, e == -ETIME ? "otprofd did not end in time" : "otprofd ended with an error");
+	e = recording_new(&rec);
+	if (!e)
+		e = session_read(&r->session, rec);
+	if (e < 0) {
+		cli_error("cannot read what otprofd wrote: %s", recording_strerror(e));
+		return e;
+	}
+	check_ledger(r, rec);
+	return write_output(r, rec);
+}
+
+static int start_command(struct recorder *r)
+{
+	int e;
+
+	if (!r->command.pid)
+		return 0;
+	e = command_start(&r->command);
+	if (e < 0) {
+		cli_error("cannot run '%s': %s", r->o->command[0], strerror(-e));
+		command_wait(&r->command);
+	}
+	return e;
+}
+
+static int record(struct recorder *r, const struct session_options *session)
+{
+	int e = session_start(&r->session, session);
+
+	if (e < 0) {
+		cli_error("cannot start otprofd: %s", strerror(-e));
+		return e;
+	}
+	e = wait_ready(r);
+	if (!e)
+		e = start_command(r);
+	if (!e)
+		e = sample(r);
+	return e < 0 ? e : finish(r);
+}
+
+static void recorder_done(struct recorder *r)
+{
+	command_done(&r->command);
+	session_done(&r->session);
+	closep(&r->signals);
+}
+
+static int exit_status(struct recorder *r, int e)
+{
+	if (r->command.ended && (r->command.status == CLI_NOT_FOUND || r->command.status == CLI_NOT_EXECUTABLE) && e < 0)
+		return r->command.status;
+	if (e < 0)
+		return CLI_RECORD_FAILED;
+	if (!r->command.pid)
+		return 0;
+	/* The recording is written; the command may take its time. */
+	session_done(&r->session);
+	while (!command_poll(&r->command)) {
+		r->interrupted = false;
+		wait_tick(r, -1);
+		if (r->interrupted)
+			return 128 + SIGINT;
+	}
+	return r->command.status;
+}
+
+static int run(const struct options *o)
+{
+	_cleanup_(recorder_done) struct recorder r = {.o = o, .signals = -1};
+	struct session_options session = o->session;
+	int e = take_signals(&r);
+
+	/* The command exists before otprofd is configured: selection is by its pid. */
+	if (!e && o->command)
+		e = command_create(&r.command, o->command);
+	if (e < 0) {
+		cli_error("%s", strerror(-e));
+		return CLI_RECORD_FAILED;
+	}
+	if (o->command)
+		session.pids[session.nr_pids++] = (uint32_t)r.command.pid;
+	return exit_status(&r, record(&r, &session));
+}
+
+static int parse_pids(struct session_options *s, char *list)
+{
+	char *word, *rest = list;
+	uint64_t pid;
+
+	while ((word = strsep(&rest, ","))) {
+		if (cli_parse_number(word, 1, 4194304, &pid) < 0) {
+			cli_error("invalid process '%s'", word);
+			return -EINVAL;
+		}
+		/* One place is kept for the command. */
+		if (s->nr_pids == SESSION_PIDS_MAX - 1) {
+			cli_error("more than %d processes", SESSION_PIDS_MAX - 1);
+			return -EINVAL;
+		}
+		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH) {
+			cli_error("no process %" PRIu64, pid);
+			return -ESRCH;
+		}
+		s->pids[s->nr_pids++] = (uint32_t)pid;
+	}
+	return 0;
+}
+
+static int parse_frequency(struct options *o, const char *s)
+{
+	uint64_t n;
+
+	if (cli_parse_number(s, 1, HZ_MAX, &n) < 0) {
+		cli_error("invalid frequency '%s', expected 1 to %d", s, HZ_MAX);
+		return -EINVAL;
+	}
+	o->session.frequency_hz = (uint32_t)n;
+	return 0;
+}
+
+static int parse_duration(struct options *o, const char *s)
+{
+	if (cli_parse_time(s, &o->duration_ns) == 0)
+		return 0;
+	cli_error("invalid duration '%s', expected seconds, or such as 500ms, 2m, 1h", s);
+	return -EINVAL;
+}
+
+static int parse_option(struct options *o, int c)
+{
+	switch (c) {
+	case 'd':
+		return parse_duration(o, optarg);
+	case 'F':
+		return parse_frequency(o, optarg);
+	case 'p':
+		return parse_pids(&o->session, optarg);
+	case 'o':
+		o->output = optarg;
+		return 0;
+	case 't':
+		o->title = optarg;
+		return 0;
+	case 'i':
+		o->inverted = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'v':
+		o->session.verbose = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* All that can be known to fail is said before anything is started. */
+static int check(const struct options *o)
+{
+	int e;
+
+	if (!render_format_of(o->output)) {
+		cli_error("unknown format of '%s': the name must end in %s", o->output, render_formats());
+		return -EINVAL;
+	}
+	e = render_check(o->output);
+	if (e < 0) {
+		cli_error("cannot write '%s': %s", o->output, strerror(-e));
+		return e;
+	}
+	if (geteuid() != 0) {
+		cli_error("only root can sample: try 'sudo otprof record ...'");
+		return -EPERM;
+	}
+	return 0;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"duration", required_argument, NULL, 'd'}, {"frequency", required_argument, NULL, 'F'},
+		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
+		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
+		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},           {0},
+	};
+	struct options o = {.output = "otprof.svg", .session.frequency_hz = 97};
+	int c;
+
+	/* "+": what follows COMMAND are its own options. */
+	while ((c = getopt_long(argc, argv, "+d:F:p:o:t:qv", longs, NULL)) != -1) {
+		if (c == 'h')
+			return cli_help(help);
+		if (parse_option(&o, c) < 0)
+			return cli_try_help(CLI_RECORD_FAILED);
+	}
+	if (optind < argc)
+		o.command = argv + optind;
+	return check(&o) < 0 ? CLI_RECORD_FAILED : run(&o);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/client.h"
+
+#define STOP_NS   (20 * NSEC_PER_SEC)
+#define LOG_SHOWN 4096
+
+extern char **environ;
+
+/* The path goes into a URL and a configuration file: only what means nothing there. */
+static const char *temporary_parent(void)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
+	const char *dir = secure_getenv("TMPDIR");
+
+	if (!dir || *dir != '/' || strlen(dir) > 40 || dir[strspn(dir, plain)])
+		return "/tmp";
+	return dir;
+}
+
+static int make_directories(struct session *s)
+{
+	snprintf(s->dir, sizeof(s->dir), "%s/otprof-XXXXXX", temporary_parent());
+	if (!mkdtemp(s->dir)) {
+		s->dir[0] = '\0';
+		return -errno;
+	}
+	snprintf(s->runtime, sizeof(s->runtime), "%s/run", s->dir);
+	snprintf(s->out, sizeof(s->out), "%s/out", s->dir);
+	snprintf(s->config, sizeof(s->config), "%s/otprof.conf", s->dir);
+	snprintf(s->log, sizeof(s->log), "%s/log", s->dir);
+	return mkdir(s->runtime, 0755) < 0 || mkdir(s->out, 0755) < 0 ? -errno : 0;
+}
+
+static int write_config(const struct session *s, const struct session_options *o)
+{
+	_cleanup_(fclosep) FILE *f = fopen(s->config, "we");
+	uint32_t i;
+
+	if (!f)
+		return -errno;
+	fprintf(f, "[sampler]\nfrequency_hz = %" PRIu32 "\n", o->frequency_hz);
+	/* Longer than a service's: nobody waits for a part of a recording, and fewer dictionaries are written. */
+	fprintf(f, "[profile]\ninterval = 10s\n");
+	if (o->nr_pids)
+		fprintf(f, "[targets]\ninclude =");
+	for (i = 0; i < o->nr_pids; i++)
+		fprintf(f, " pid:%" PRIu32, o->pids[i]);
+	fprintf(f, "\n[exporter file]\nendpoint = file://%s\n[daemon]\nruntime_dir = %s\n", s->out, s->runtime);
+	return fflush(f) == EOF ? -errno : 0;
+}
+
+/* Beside this program, as in a build tree; where a package puts it; else by PATH. */
+static void exec_otprofd(const struct session *s)
+{
+	static const char *const places[] = {"/otprofd", "/../sbin/otprofd"};
+	char self[4000], path[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+	size_t i;
+
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (i = 0; slash && i < ARRAY_SIZE(places); i++) {
+		snprintf(path, sizeof(path), "%s%s", self, places[i]);
+		execl(path, "otprofd", "-f", s->config, (char *)NULL);
+	}
+	execlp("otprofd", "otprofd", "-f", s->config, (char *)NULL);
+}
+
+/* Variables that configure a service must not change or send elsewhere what is recorded here. */
+static void clean_environment(void)
+{
+	static const char *const prefixes[] = {"OTEL_", "PROFILES_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_",
+					       "JOURNAL_STREAM="};
+	char **from, **to = environ;
+	size_t i;
+
+	for (from = environ; *from; from++) {
+		for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+			if (strncmp(*from, prefixes[i], strlen(prefixes[i])) == 0)
+				break;
+		if (i == ARRAY_SIZE(prefixes))
+			*to++ = *from;
+	}
+	*to = NULL;
+}
+
+static void child_run(const struct session *s, pid_t parent, bool verbose)
+{
+	int log = open(s->log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
+	/* Its own group: a Ctrl-C on the terminal is for us, who then stop it in order. */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent || log < 0 || null < 0)
+		_exit(127);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	if (!verbose)
+		dup2(log, STDERR_FILENO);
+	clean_environment();
+	exec_otprofd(s);
+	dprintf(STDERR_FILENO, "otprofd cannot be started: %s\n", strerror(errno));
+	_exit(127);
+}
+
+int session_start(struct session *s, const struct session_options *o)
+{
+	pid_t parent = getpid(), pid;
+	int r;
+
+	*s = (struct session){0};
+	r = make_directories(s);
+	if (!r)
+		r = write_config(s, o);
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		child_run(s, parent, o->verbose);
+	s->pid = pid;
+	return 0;
+}
+
+bool session_alive(struct session *s)
+{
+	pid_t pid = s->pid ? waitpid(s->pid, &s->status, WNOHANG) : -1;
+
+	if (pid == 0)
+		return true;
+	s->pid = 0;
+	return false;
+}
+
+int session_ready(struct session *s)
+{
+	_cleanup_(json_decrefp) json_t *status = NULL;
+
+	if (!session_alive(s))
+		return -ECHILD;
+	return client_status(s->runtime, &status) == 0 && *client_text(status, "sampler.mode");
+}
+
+int session_stop(struct session *s)
+{
+	uint64_t deadline = clock_now_ns() + STOP_NS;
+	struct timespec tick = {.tv_nsec = 10 * NSEC_PER_MSEC};
+
+	if (!s->pid)
+		return -ECHILD;
+	kill(s->pid, SIGTERM);
+	while (session_alive(s)) {
+		if (clock_now_ns() < deadline) {
+			nanosleep(&tick, NULL);
+			continue;
+		}
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, &s->status, 0);
+		s->pid = 0;
+		return -ETIME;
+	}
+	return WIFEXITED(s->status) && WEXITSTATUS(s->status) == 0 ? 0 : -ECHILD;
+}
+
+static int is_otlp(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && len > 5 && strcmp(d->d_name + len - 5, ".otlp") == 0;
+}
+
+int session_read(struct session *s, struct recording *r)
+{
+	_cleanup_(closep) int fd = open(s->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent **names = NULL;
+	int n = fd < 0 ? -1 : scandir(s->out, &names, is_otlp, alphasort), i, e = 0;
+
+	if (n < 0)
+		return -errno;
+	for (i = 0; i < n; i++) {
+		if (!e)
+			e = recording_read_file(r, fd, names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	return e;
+}
+
+void session_print_log(const struct session *s)
+{
+	_cleanup_(closep) int fd = open(s->log, O_RDONLY | O_CLOEXEC);
+	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	char text[LOG_SHOWN + 1], *line;
+	ssize_t n;
+
+	if (end <= 0)
+		return;
+	n = pread(fd, text, LOG_SHOWN, end > LOG_SHOWN ? end - LOG_SHOWN : 0);
+	text[n > 0 ? n : 0] = '\0';
+	/* Cut in the middle of a line: begin with the next one. */
+	line = end > LOG_SHOWN ? strchr(text, '\n') : NULL;
+	for (line = strtok(line ? line : text, "\n"); line; line = strtok(NULL, "\n"))
+		fprintf(stderr, "  | %s\n", line);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	remove(path); /* what stays makes its directory stay, nothing more */
+	return 0;
+}
+
+void session_done(struct session *s)
+{
+	if (s->pid)
+		session_stop(s);
+	/* FTW_PHYS, FTW_MOUNT: only what lies here, whatever a link or a mount says. */
+	if (s->dir[0])
+		nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	s->dir[0] = '\0';
+}

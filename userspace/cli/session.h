@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A private otprofd for one recording: its own configuration, runtime
+ * directory and file destination below a directory that nobody else can
+ * enter, gone with the recording. It runs beside another otprofd as well as
+ * alone. Called by record, one thread.
+ */
+#ifndef OTP_CLI_SESSION_H
+#define OTP_CLI_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/recording.h"
+
+#define SESSION_PIDS_MAX 32
+
+struct session_options {
+	uint32_t frequency_hz;
+	uint32_t pids[SESSION_PIDS_MAX];
+	uint32_t nr_pids; /* 0: the whole host */
+	bool verbose;     /* otprofd's log goes to stderr */
+};
+
+struct session {
+	char dir[64], runtime[80], out[80], config[80], log[80];
+	pid_t pid; /* of otprofd, 0: not running */
+	int status; /* of waitpid, once it ended */
+};
+
+/* Makes the directory and starts otprofd. -errno after session_done has nothing left to do. */
+int session_start(struct session *s, const struct session_options *o);
+/* Is it up? 1 yes, 0 not yet, -ECHILD: it ended. */
+int session_ready(struct session *s);
+/* True as long as it runs. */
+bool session_alive(struct session *s);
+/* Ends it, waits for its last profiles. -ETIME: it had to be killed; -ECHILD: it failed. */
+int session_stop(struct session *s);
+/* All profiles that it wrote. */
+int session_read(struct session *s, struct recording *r);
+/* The end of its log, on stderr. */
+void session_print_log(const struct session *s);
+/* Ends it if it runs, removes the directory. */
+void session_done(struct session *s);
+
+#endif

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/* otprof status: a page about the running otprofd. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/format.h"
+#include "cli/utf8.h"
+
+static const char help[] =
+	"Usage: otprof status [OPTION]...\n"
+	"Print what the running otprofd does: how it samples, where every sample went,\n"
+	"how whole the stacks are, and what it costs.\n"
+	"\n"
+	"      --json             print all of it as JSON, as otprofd gives it\n"
+	"  -w, --watch[=TIME]     print it again every TIME (default: 2s), until Ctrl-C\n"
+	"      --runtime-dir=DIR  where otprofd has its socket (default: " CLI_RUNTIME_DIR ")\n"
+	"      --help             display this help and exit\n"
+	"\n"
+	"Every sample that was taken is exported, lost for a reason that is named, or in\n"
+	"flight. 'missed' are ticks that the kernel itself left out; they stand beside.\n"
+	"\n"
+	"Exit status is 0, 1 for an error, 2 for wrong usage, 3 if otprofd does not run.\n";
+
+struct options {
+	const char *runtime_dir;
+	uint64_t every_ns; /* 0: once */
+	bool json;
+};
+
+/* A name from elsewhere, safe on a terminal. */
+static void row(struct buf *b, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void row(struct buf *b, const char *name, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_printf(b, "  %-13s ", name);
+	utf8_clean(b, text, strlen(text));
+	buf_add_str(b, "\n");
+}
+
+static void count_row(struct buf *b, const char *name, uint64_t n, const char *note)
+{
+	char text[32];
+
+	row(b, name, "%15s%s%s", format_count(text, sizeof(text), n), *note ? "   " : "", note);
+}
+
+static void print_sampler(struct buf *b, const json_t *s)
+{
+	const char *why = client_text(s, "sampler.why");
+	char ring[32];
+
+	buf_add_str(b, "\nSampler\n");
+	row(b, "mode", "%s%s%s%s", client_text(s, "sampler.mode"), *why ? " (" : "", why, *why ? ")" : "");
+	row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs", client_number(s, "sampler.frequency_hz"),
+	    client_number(s, "sampler.cpus"));
+	row(b, "ring", "%s", format_bytes(ring, sizeof(ring), client_number(s, "sampler.ring_bytes")));
+}
+
+static void print_lost(struct buf *b, const json_t *lost)
+{
+	const char *reason;
+	json_t *n;
+
+	json_object_foreach((json_t *)lost, reason, n)
+		if (client_number(n, ""))
+			count_row(b, "", client_number(n, ""), reason);
+}
+
+static void print_destination(struct buf *b, const char *name, const json_t *d)
+{
+	uint64_t lost = client_sum(d, "lost");
+
+	row(b, "to", "%s", name);
+	count_row(b, "  exported", client_number(d, "exported"), "");
+	count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
+	count_row(b, "  in flight", client_number(d, "in_flight"), "");
+	count_row(b, "  lost", lost, lost ? "of which" : "");
+	print_lost(b, client_at(d, "lost"));
+}
+
+static void print_ledger(struct buf *b, const json_t *s)
+{
+	const json_t *destinations = client_at(s, "ledger.destinations");
+	const char *name;
+	json_t *d;
+
+	buf_printf(b, "\nSamples: taken = exported + unconfirmed + in flight + lost%s\n",
+		   json_is_false(client_at(s, "ledger.balanced")) ? "   DOES NOT BALANCE" : "");
+	count_row(b, "taken", client_number(s, "ledger.taken"), "");
+	json_object_foreach((json_t *)destinations, name, d)
+		print_destination(b, name, d);
+	if (!json_object_size(destinations)) {
+		count_row(b, "in flight", client_number(s, "ledger.in_flight"), "");
+		count_row(b, "lost", client_sum(s, "ledger.lost"), "");
+		print_lost(b, client_at(s, "ledger.lost"));
+	}
+	count_row(b, "missed", client_number(s, "ledger.missed"), "ticks that the kernel left out");
+	count_row(b, "not wanted", client_number(s, "skipped.not_selected"), "ticks of processes that are not selected");
+	count_row(b, "idle", client_number(s, "skipped.idle"), "ticks of an idle CPU");
+}
+
+static void print_cuts(struct buf *b, const json_t *cut, uint64_t stacks)
+{
+	const char *end;
+	json_t *n;
+
+	json_object_foreach((json_t *)cut, end, n)
+		if (client_number(n, ""))
+			row(b, "", "%8.2f %%  cut: %s", format_percent(client_number(n, ""), stacks), end);
+}
+
+static void print_quality(struct buf *b, const json_t *s)
+{
+	uint64_t stacks = client_number(s, "quality.stacks"), frames = client_number(s, "quality.frames");
+
+	buf_add_str(b, "\nQuality\n");
+	row(b, "whole stacks", "%8.2f %%", format_percent(client_number(s, "quality.complete"), stacks));
+	print_cuts(b, client_at(s, "quality.cut"), stacks);
+	row(b, "named frames", "%8.2f %%", format_percent(client_number(s, "quality.frames_named"), frames));
+}
+
+static void cost_row(struct buf *b, const json_t *s, const char *name, const char *path)
+{
+	uint64_t ns = client_number(s, path), uptime = client_number(s, "uptime_s") * NSEC_PER_SEC;
+	uint64_t taken = client_number(s, "ledger.taken");
+
+	row(b, name, "%8.3f %% of one CPU, %.2f \xc2\xb5s a sample", format_percent(ns, uptime),
+	    taken ? (double)ns / 1000 / (double)taken : 0);
+}
+
+static void print_cost(struct buf *b, const json_t *s)
+{
+	char memory[32];
+
+	buf_add_str(b, "\nCost since the start\n");
+	cost_row(b, s, "kernel", "cost.kernel_ns");
+	cost_row(b, s, "engine", "cost.engine_cpu_ns");
+	cost_row(b, s, "net", "cost.net_cpu_ns");
+	cost_row(b, s, "monitor", "cost.monitor_cpu_ns");
+	row(b, "memory", "%s", format_bytes(memory, sizeof(memory), client_number(s, "cost.memory_bytes")));
+}
+
+static void print_head(struct buf *b, const json_t *s)
+{
+	char text[48];
+
+	buf_printf(b, "otprofd %s, process %" PRIu64 ", running for %s\n", client_text(s, "version"),
+		   client_number(s, "pid"),
+		   format_duration(text, sizeof(text), client_number(s, "uptime_s") * NSEC_PER_SEC));
+}
+
+static void print_rest(struct buf *b, const json_t *s)
+{
+	const char *top = client_text(s, "top.name");
+
+	buf_add_str(b, "\nNow\n");
+	row(b, "processes", "%" PRIu64, client_number(s, "processes"));
+	if (*top)
+		row(b, "hottest", "%s", top);
+	row(b, "restarts", "engine %" PRIu64 ", net %" PRIu64, client_number(s, "workers.engine.restarts"),
+	    client_number(s, "workers.net.restarts"));
+}
+
+static int failed(const struct options *o, int err)
+{
+	bool absent = err == -ENOENT || err == -ECONNREFUSED;
+
+	cli_error("%s/status.sock: %s", o->runtime_dir,
+		  err == -EBADMSG ? "no answer that is understood" : strerror(-err));
+	if (absent)
+		fprintf(stderr, "Is otprofd running? Try 'systemctl status otprofd', or start it.\n");
+	else if (err == -EACCES || err == -EPERM)
+		fprintf(stderr, "Only root may ask: try sudo.\n");
+	return absent ? CLI_NOT_RUNNING : CLI_FAILED;
+}
+
+static int page(const struct options *o, struct buf *b)
+{
+	_cleanup_(json_decrefp) json_t *s = NULL;
+	int r = client_status(o->runtime_dir, &s);
+
+	if (r < 0)
+		return failed(o, r);
+	print_head(b, s);
+	print_sampler(b, s);
+	print_ledger(b, s);
+	print_quality(b, s);
+	print_cost(b, s);
+	print_rest(b, s);
+	return 0;
+}
+
+static int raw(const struct options *o, struct buf *b)
+{
+	int r = client_read(o->runtime_dir, b);
+
+	if (r < 0)
+		return failed(o, r);
+	if (b->len && b->data[b->len - 1] != '\n')
+		buf_add_str(b, "\n");
+	return 0;
+}
+
+static int print_once(const struct options *o)
+{
+	_cleanup_(buf_done) struct buf b = {0};
+	bool screen = o->every_ns && !o->json && isatty(STDOUT_FILENO);
+	int r = o->json ? raw(o, &b) : page(o, &b);
+
+	if (r)
+		return r;
+	/* Home and erase below: repainted in place, without the flicker of a cleared screen. */
+	if (screen)
+		fputs("\033[H\033[J", stdout);
+	if (fwrite(b.data, 1, b.len, stdout) != b.len || fflush(stdout) == EOF) {
+		cli_error("write error: %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	return 0;
+}
+
+static int print_again(const struct options *o)
+{
+	struct timespec ts = {.tv_sec = (time_t)(o->every_ns / NSEC_PER_SEC), .tv_nsec = (long)(o->every_ns % NSEC_PER_SEC)};
+	int r;
+
+	while (!(r = print_once(o)))
+		nanosleep(&ts, NULL);
+	return r;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"watch", optional_argument, NULL, 'w'},
+		{"runtime-dir", required_argument, NULL, 'r'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options o = {.runtime_dir = CLI_RUNTIME_DIR};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "w::", longs, NULL)) != -1) {
+		if (c == 'j') {
+			o.json = true;
+		} else if (c == 'r') {
+			o.runtime_dir = optarg;
+		} else if (c == 'w') {
+			o.every_ns = 2 * NSEC_PER_SEC;
+			if (optarg && cli_parse_time(optarg, &o.every_ns) < 0) {
+				cli_error("invalid time '%s'", optarg);
+				return cli_try_help(CLI_USAGE);
+			}
+		} else {
+			return c == 'h' ? cli_help(help) : cli_try_help(CLI_USAGE);
+		}
+	}
+	if (optind < argc) {
+		cli_error("extra operand '%s'", argv[optind]);
+		return cli_try_help(CLI_USAGE);
+	}
+	return o.every_ns ? print_again(&o) : print_once(&o);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The merged call tree of a recording: what a flame graph shows. Node 0 is
+ * "all", below it one node per service, then frames from the outermost in.
+ * Equal names of one kind below one parent are one node, so a name counts
+ * once however often it occurs side by side.
+ *
+ * Called by the verbs and renderers, one thread. Built in one go by
+ * tree_build, read-only after. Names are borrowed from the recording.
+ */
+#ifndef OTP_CLI_TREE_H
+#define OTP_CLI_TREE_H
+
+#include <stdint.h>
+
+#include "cli/recording.h"
+
+#define TREE_NODES_MAX (4u << 20)
+#define TREE_DEPTH_MAX 8192u
+#define TREE_NONE      UINT32_MAX
+
+/*
+ * Kinds of frame. The text is profile.frame.type of the OpenTelemetry
+ * semantic conventions, except for our own first four. The hue, the
+ * saturation and the lightness are what the flame graph paints with.
+ *   X(NAME, "frame type", "label", hue, hue spread, saturation %, lightness %)
+ */
+#define FRAME_KINDS(X)                                          \
+	X(ALL, NULL, "all", 215, 0, 16, 84)                     \
+	X(SERVICE, NULL, "service", 215, 14, 28, 80)            \
+	X(MARKER, NULL, "marker", 220, 0, 6, 82)                \
+	X(OTHER, NULL, "other", 40, 20, 22, 76)                 \
+	X(KERNEL, "kernel", "kernel", 33, 10, 94, 64)           \
+	X(NATIVE, "native", "native", 8, 16, 82, 73)            \
+	X(GO, "go", "Go", 187, 12, 52, 66)                      \
+	X(RUST, "rust", "Rust", 18, 10, 58, 68)                 \
+	X(CPYTHON, "cpython", "Python", 212, 14, 70, 76)        \
+	X(JVM, "jvm", "JVM", 132, 16, 44, 69)                   \
+	X(V8JS, "v8js", "JavaScript", 54, 8, 78, 66)            \
+	X(DOTNET, "dotnet", ".NET", 268, 14, 60, 80)            \
+	X(PHP, "php", "PHP", 240, 12, 52, 80)                   \
+	X(RUBY, "ruby", "Ruby", 342, 12, 70, 78)                \
+	X(PERL, "perl", "Perl", 172, 12, 38, 68)                \
+	X(BEAM, "beam", "BEAM", 312, 14, 46, 78)                \
+	X(LUAJIT, "luajit", "Lua", 228, 10, 64, 78)
+
+enum frame_kind {
+#define X(NAME, type, label, hue, spread, saturation, lightness) KIND_##NAME,
+	FRAME_KINDS(X)
+#undef X
+	KIND_NR
+};
+
+struct tree_node {
+	uint32_t name;   /* string of the recording */
+	uint32_t module; /* string: the file that it was first seen in; 0: none */
+	uint32_t parent, first, next; /* children sorted by name; TREE_NONE ends */
+	uint16_t depth;  /* 0: all */
+	uint8_t kind;    /* enum frame_kind */
+	uint8_t inlined;
+	uint64_t self, total;
+};
+
+struct tree {
+	struct tree_node *nodes; /* owned; a parent comes before its children */
+	uint32_t count, cap;
+	uint32_t depth; /* of the deepest node */
+	const struct recording *rec; /* borrowed */
+};
+
+/* The samples of the view as a tree. Names that no dictionary has, such as a service's, join r's strings. -E2BIG, -ENOMEM. */
+int tree_build(struct recording *r, const struct rec_view *v, struct tree **ret);
+struct tree *tree_free(struct tree *t); /* NULL */
+static inline void tree_freep(struct tree **slot)
+{
+	tree_free(*slot);
+}
+
+const char *tree_name(const struct tree *t, const struct tree_node *n);
+/* Depth first, children by name: the node after i (tree_next) or after all below i (tree_after); TREE_NONE: none. */
+uint32_t tree_next(const struct tree *t, uint32_t i);
+uint32_t tree_after(const struct tree *t, uint32_t i);
+const char *frame_kind_label(enum frame_kind kind);
+enum frame_kind frame_kind_of(const char *frame_type); /* NULL: KIND_OTHER */
+
+/* The function with most samples of its own, markers left out, over all places that it was called from. */
+struct tree_top {
+	const char *name, *module; /* borrowed from the recording; NULL: no samples */
+	uint64_t self;
+};
+int tree_find_top(const struct tree *t, struct tree_top *ret);
+
+#endif

@@ -65,9 +65,9 @@ static size_t resource_bytes(const struct workload *w)
 {
 	size_t bytes = RESOURCE_HEAD;
 
-	/* Heads of key, value and pair: no more than 24 bytes an attribute. */
+	/* Heads of key, value and pair: no more than 32 bytes an attribute. */
 	for (uint32_t i = 0; i < w->count; i++)
-		bytes += w->attributes[i].key->len + w->attributes[i].value->len + 24;
+		bytes += w->attributes[i].key->len + w->attributes[i].value->len + 32;
 	return bytes;
 }
 

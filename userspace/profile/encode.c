@@ -207,7 +207,7 @@ static void put_resource_attribute(struct buf *out, const struct attribute *a)
 	RESOURCE(Resource) part = RESOURCE_INIT(RESOURCE);
 	COMMON(KeyValue) kv = COMMON_INIT(KEY_VALUE), *p = &kv;
 	COMMON(AnyValue) value = COMMON_INIT(ANY_VALUE);
-	struct str *text = clean_str(a->value, a->value->len);
+	struct str *text = a->value->len ? clean_str(a->value, a->value->len) : str_ref(a->value);
 
 	if (!text) {
 		out->failed = true;

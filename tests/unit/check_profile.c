@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Profiles: what was added comes out of the encoding, and only that. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
+#include "profile/clean.h"
+#include "profile/keyset.h"
+#include "profile/profile.h"
+
+#define REQUEST(name)  Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest##name
+#define PROFILES(name) Opentelemetry__Proto__Profiles__V1development__##name
+#define unpack_request \
+	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__unpack
+#define free_request \
+	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__free_unpacked
+
+#define START_NS 1700000000000000000ULL
+#define HALF     0xffff800000000000ULL
+#define REQUESTS_MAX 512
+
+typedef REQUEST() Request;
+typedef PROFILES(ProfilesDictionary) Dictionary;
+typedef PROFILES(Profile) Profile;
+
+/* A world of one process: a file without a binary, an anonymous mapping, two workloads. */
+static struct symbolizer *symbols;
+static struct kernel_symbols *kernel;
+static struct profile_builder *builder;
+static struct workload *web, *db;
+static struct mapped_file *file, *anon;
+static struct mapping file_map, anon_map;
+static struct unwind_stack *stack;
+
+/* What the encoding handed out. */
+static Request *requests[REQUESTS_MAX];
+static size_t lengths[REQUESTS_MAX];
+static uint64_t counted[REQUESTS_MAX];
+static unsigned nr_requests, fail_after;
+
+static struct workload *make_workload(const char *service, const char *exe)
+{
+	struct attribute a[] = {
+		{str_get_c("service.name"), str_get_c(service)},
+		{str_get_c("process.executable.name"), str_get_c(exe)},
+	};
+	struct workload *w = NULL;
+
+	ck_assert_int_eq(workload_get(a, 2, &w), 0);
+	for (int i = 0; i < 2; i++) {
+		str_put(a[i].key);
+		str_put(a[i].value);
+	}
+	return w;
+}
+
+static struct mapped_file *make_file(const char *path, enum mapped_kind kind)
+{
+	struct mapped_file *f = calloc(1, sizeof(*f));
+
+	ck_assert_ptr_nonnull(f);
+	f->refs = 1;
+	f->kind = (uint8_t)kind;
+	f->state = MAPPED_FAILED;
+	f->path = str_get_c(path);
+	return f;
+}
+
+static struct kernel_symbols *make_kernel(const char *text)
+{
+	struct kernel_symbols *k = NULL;
+	int fd = memfd_create("kallsyms", 0);
+
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	ck_assert_int_eq(kernel_symbols_load(fd, &k), 0);
+	close(fd);
+	return k;
+}
+
+static void make_builder(uint32_t attributes, const struct profile_limits *limits)
+{
+	struct profile_config cfg = {
+		.limits = *limits,
+		.attributes = attributes,
+		.period_ns = 50000000,
+		.scope_version = "1.2.3",
+		.symbols = symbols,
+		.kernel = kernel,
+	};
+
+	profile_free(builder);
+	ck_assert_int_eq(profile_new(&cfg, &builder), 0);
+}
+
+static void set_up(void)
+{
+	ck_assert_int_eq(symbolizer_new(&(struct symbol_limits){0}, &symbols), 0);
+	kernel = make_kernel("ffffffff81000000 T _text\n"
+			     "ffffffff81000100 T schedule\n"
+			     "ffffffff81000200 t do_idle\n"
+			     "ffffffffc0000000 t ext4_read\t[ext4]\n");
+	web = make_workload("web", "nginx");
+	db = make_workload("db", "postgres");
+	file = make_file("/usr/lib/libfoo.so", MAPPED_FILE);
+	anon = make_file("//anon", MAPPED_ANON);
+	file_map = (struct mapping){.start = 0x7f0000000000, .end = 0x7f0000100000, .offset = 0x1000, .file = file};
+	anon_map = (struct mapping){.start = 0x7e0000000000, .end = 0x7e0000100000, .file = anon};
+	stack = calloc(1, sizeof(*stack));
+	make_builder(PROFILE_ATTRIBUTES_DEFAULT, &(struct profile_limits){0});
+}
+
+static void drop_requests(void)
+{
+	while (nr_requests)
+		free_request(requests[--nr_requests], NULL);
+	fail_after = 0;
+}
+
+static void tear_down(void)
+{
+	drop_requests();
+	builder = profile_free(builder);
+	symbols = symbolizer_free(symbols);
+	kernel = kernel_symbols_free(kernel);
+	web = workload_put(web);
+	db = workload_put(db);
+	mapped_file_put(file);
+	mapped_file_put(anon);
+	free(stack);
+}
+
+static void push(const struct mapping *map, uint64_t offset, uint8_t flags)
+{
+	stack->frames[stack->count++] = (struct frame){.pc = (map ? map->start : 0) + offset, .map = map, .flags = flags};
+}
+
+/* A stack of n frames in the file, leaf first, told apart by leaf. */
+static void make_stack(uint64_t leaf, uint32_t n)
+{
+	stack->count = 0;
+	stack->end = UNWIND_ROOT;
+	push(&file_map, leaf, 0);
+	for (uint32_t i = 1; i < n; i++)
+		push(&file_map, 0x8000 + 0x10 * i, FRAME_CALLER);
+}
+
+static int add(struct workload *w, const uint64_t *k, uint32_t nr_kernel, struct str *exe)
+{
+	struct profile_sample s = {.workload = w, .pid = 10, .tid = 11, .cpu = 2, .comm = "worker", .exe = exe,
+				   .kernel = k, .nr_kernel = nr_kernel, .user = stack};
+
+	return profile_add(builder, &s);
+}
+
+static int take(void *ctx, const void *data, size_t len, uint64_t samples)
+{
+	if (fail_after && nr_requests == fail_after)
+		return -ENOBUFS;
+	ck_assert_uint_lt(nr_requests, REQUESTS_MAX);
+	requests[nr_requests] = unpack_request(NULL, len, data);
+	ck_assert_ptr_nonnull(requests[nr_requests]);
+	lengths[nr_requests] = len;
+	counted[nr_requests++] = samples;
+	return 0;
+}
+
+static int encode(uint64_t *lost)
+{
+	return profile_encode(builder, START_NS, START_NS + 5 * 1000000000ULL, take, NULL, lost);
+}
+
+static void encode_all(void)
+{
+	uint64_t lost = 77;
+
+	ck_assert_int_eq(encode(&lost), 0);
+	ck_assert_uint_eq(lost, 0);
+}
+
+static const Profile *profile_at(unsigned request, unsigned resource)
+{
+	return requests[request]->resource_profiles[resource]->scope_profiles[0]->profiles[0];
+}
+
+static const char *name_of(const Dictionary *d, int32_t location)
+{
+	int32_t function = d->location_table[location]->lines[0]->function_index;
+
+	return d->string_table[d->function_table[function]->name_strindex];
+}
+
+/* "leaf;caller;root" of a sample. */
+static const char *stack_text(const Dictionary *d, const PROFILES(Sample) *s)
+{
+	static char text[4096];
+	const PROFILES(Stack) *st = d->stack_table[s->stack_index];
+
+	text[0] = '\0';
+	for (size_t i = 0; i < st->n_location_indices; i++) {
+		strcat(text, i ? ";" : "");
+		strcat(text, name_of(d, st->location_indices[i]));
+	}
+	return text;
+}
+
+static const char *attribute_of(const Dictionary *d, const int32_t *indices, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++) {
+		const PROFILES(KeyValueAndUnit) *a = d->attribute_table[indices[i]];
+
+		if (strcmp(d->string_table[a->key_strindex], key) == 0)
+			return a->value->string_value;
+	}
+	return NULL;
+}
+
+START_TEST(profile_counts_equal_stacks_as_one_sample)
+{
+	for (int i = 0; i < 3; i++) {
+		make_stack(0x100, 2);
+		ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	}
+	make_stack(0x200, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	ck_assert_uint_eq(profile_samples(builder), 4);
+	encode_all();
+	ck_assert_uint_eq(nr_requests, 1);
+	ck_assert_uint_eq(counted[0], 4);
+	ck_assert_uint_eq(profile_at(0, 0)->n_samples, 2);
+	ck_assert_int_eq(profile_at(0, 0)->samples[0]->values[0] + profile_at(0, 0)->samples[1]->values[0], 4);
+	ck_assert_uint_eq(profile_at(0, 0)->samples[0]->n_values, 1);
+	ck_assert_uint_eq(profile_samples(builder), 0);
+}
+END_TEST
+
+START_TEST(profile_has_one_resource_for_each_workload)
+{
+	make_stack(0x100, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	ck_assert_int_eq(add(db, NULL, 0, NULL), 0);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	ck_assert_uint_eq(requests[0]->n_resource_profiles, 2);
+	ck_assert_str_eq(requests[0]->resource_profiles[0]->resource->attributes[0]->key, "service.name");
+	ck_assert_str_eq(requests[0]->resource_profiles[0]->resource->attributes[0]->value->string_value, "web");
+	ck_assert_int_eq(profile_at(0, 0)->samples[0]->values[0], 2);
+	ck_assert_int_eq(profile_at(0, 1)->samples[0]->values[0], 1);
+	/* The stack is the same, and there once. */
+	ck_assert_uint_eq(requests[0]->dictionary->n_stack_table, 2);
+}
+END_TEST
+
+START_TEST(profile_says_what_and_when)
+{
+	const Dictionary *d;
+	const Profile *p;
+
+	make_stack(0x100, 1);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	p = profile_at(0, 0);
+	ck_assert_str_eq(d->string_table[p->sample_type->type_strindex], "samples");
+	ck_assert_str_eq(d->string_table[p->sample_type->unit_strindex], "count");
+	ck_assert_str_eq(d->string_table[p->period_type->type_strindex], "cpu");
+	ck_assert_str_eq(d->string_table[p->period_type->unit_strindex], "nanoseconds");
+	ck_assert_int_eq(p->period, 50000000);
+	ck_assert_uint_eq(p->time_unix_nano, START_NS);
+	ck_assert_uint_eq(p->duration_nano, 5000000000ULL);
+	ck_assert_uint_eq(p->profile_id.len, 16);
+	ck_assert_str_eq(requests[0]->resource_profiles[0]->scope_profiles[0]->scope->name, "otprof");
+	ck_assert_str_eq(requests[0]->resource_profiles[0]->scope_profiles[0]->scope->version, "1.2.3");
+}
+END_TEST
+
+START_TEST(dictionary_tables_begin_with_zero_entries)
+{
+	const Dictionary *d;
+
+	make_stack(0x100, 1);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_str_eq(d->string_table[0], "");
+	ck_assert_int_eq(d->mapping_table[0]->filename_strindex, 0);
+	ck_assert_uint_eq(d->location_table[0]->n_lines, 0);
+	ck_assert_int_eq(d->function_table[0]->name_strindex, 0);
+	ck_assert_ptr_null(d->attribute_table[0]->value);
+	ck_assert_uint_eq(d->stack_table[0]->n_location_indices, 0);
+	ck_assert_uint_eq(d->n_link_table, 1);
+	ck_assert_uint_eq(d->link_table[0]->trace_id.len, 16);
+}
+END_TEST
+
+START_TEST(frames_of_a_file_are_named_by_path_and_offset)
+{
+	const Dictionary *d;
+	const PROFILES(Location) *l;
+
+	make_stack(0x234, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	/* The caller's address lies inside its call. */
+	ck_assert_str_eq(stack_text(d, profile_at(0, 0)->samples[0]), "libfoo.so+0x1234;libfoo.so+0x900f");
+	l = d->location_table[d->stack_table[1]->location_indices[0]];
+	ck_assert_uint_eq(l->address, 0x1234);
+	ck_assert_str_eq(d->string_table[d->mapping_table[l->mapping_index]->filename_strindex], "/usr/lib/libfoo.so");
+	ck_assert_str_eq(attribute_of(d, l->attribute_indices, l->n_attribute_indices, "profile.frame.type"), "native");
+}
+END_TEST
+
+START_TEST(kernel_addresses_are_relative_to_their_module)
+{
+	const uint64_t k[] = {0xffffffffc0000010, 0xffffffff81000101, 0xffffffff81000200};
+	const Dictionary *d;
+
+	make_stack(0x100, 1);
+	ck_assert_int_eq(add(web, k, 3, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	/* The last one is a return address: its call ends schedule. */
+	ck_assert_str_eq(stack_text(d, profile_at(0, 0)->samples[0]), "ext4_read;schedule;schedule;libfoo.so+0x1100");
+	for (size_t i = 0; i < d->n_location_table; i++)
+		ck_assert_uint_lt(d->location_table[i]->address, HALF);
+	ck_assert_uint_eq(d->location_table[1]->address, 0x10);
+	ck_assert_str_eq(d->string_table[d->mapping_table[d->location_table[1]->mapping_index]->filename_strindex], "ext4");
+	ck_assert_str_eq(attribute_of(d, d->location_table[1]->attribute_indices, 1, "profile.frame.type"), "kernel");
+}
+END_TEST
+
+START_TEST(kernel_stack_without_symbols_is_one_frame)
+{
+	const uint64_t k[] = {0xffffffffc0000010, 0xffffffff81000101};
+
+	profile_set_kernel(builder, NULL);
+	make_stack(0x100, 1);
+	ck_assert_int_eq(add(web, k, 2, NULL), 0);
+	encode_all();
+	ck_assert_str_eq(stack_text(requests[0]->dictionary, profile_at(0, 0)->samples[0]), "[kernel];libfoo.so+0x1100");
+}
+END_TEST
+
+START_TEST(cut_stack_ends_in_its_marker)
+{
+	make_stack(0x100, 1);
+	stack->end = UNWIND_SHORT;
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	ck_assert_str_eq(stack_text(requests[0]->dictionary, profile_at(0, 0)->samples[0]),
+			 "libfoo.so+0x1100;[cut: stack deeper than its copy]");
+}
+END_TEST
+
+START_TEST(sample_without_frames_still_has_a_stack)
+{
+	stack->count = 0;
+	stack->end = UNWIND_ROOT;
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	ck_assert_str_eq(stack_text(requests[0]->dictionary, profile_at(0, 0)->samples[0]), "[no stack]");
+}
+END_TEST
+
+START_TEST(generated_and_unmapped_code_keep_one_name_each)
+{
+	const Dictionary *d;
+
+	stack->count = 0;
+	push(&anon_map, 0x40, 0);
+	push(&anon_map, 0x90, FRAME_CALLER);
+	push(NULL, 0x1234, FRAME_CALLER);
+	push(NULL, 0xffffffff81000000, FRAME_CALLER);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_str_eq(stack_text(d, profile_at(0, 0)->samples[0]), "[anon];[anon];[unknown];[unknown]");
+	ck_assert_uint_eq(d->location_table[1]->address, 0x7e0000000040);
+	ck_assert_uint_eq(d->location_table[2]->address, 0x7e000000008f);
+	for (size_t i = 0; i < d->n_location_table; i++)
+		ck_assert_uint_lt(d->location_table[i]->address, HALF);
+}
+END_TEST
+
+START_TEST(executable_that_the_resource_says_is_no_attribute)
+{
+	struct str *same = str_get_c("nginx"), *other = str_get_c("perl");
+	const Profile *p;
+
+	make_stack(0x100, 1);
+	ck_assert_int_eq(add(web, NULL, 0, same), 0);
+	make_stack(0x200, 1);
+	ck_assert_int_eq(add(web, NULL, 0, other), 0);
+	encode_all();
+	p = profile_at(0, 0);
+	ck_assert_uint_eq(p->samples[0]->n_attribute_indices, 0);
+	ck_assert_uint_eq(p->samples[1]->n_attribute_indices, 1);
+	ck_assert_str_eq(attribute_of(requests[0]->dictionary, p->samples[1]->attribute_indices, 1,
+				      "process.executable.name"), "perl");
+	str_put(same);
+	str_put(other);
+}
+END_TEST
+
+START_TEST(selected_attributes_tell_samples_apart)
+{
+	const PROFILES(KeyValueAndUnit) *a;
+	const Profile *p;
+	struct profile_sample s = {.workload = web, .tid = 1, .cpu = 3, .comm = "a\xff" "b", .user = stack};
+
+	make_builder(1u << SAMPLE_ATTRIBUTE_THREAD_ID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME, &(struct profile_limits){0});
+	make_stack(0x100, 1);
+	for (; s.tid <= 2; s.tid++)
+		for (s.cpu = 0; s.cpu < 4; s.cpu++)
+			ck_assert_int_eq(profile_add(builder, &s), 0);
+	encode_all();
+	p = profile_at(0, 0);
+	ck_assert_uint_eq(p->n_samples, 2);
+	ck_assert_int_eq(p->samples[0]->values[0], 4);
+	ck_assert_uint_eq(p->samples[0]->n_attribute_indices, 2);
+	ck_assert_str_eq(attribute_of(requests[0]->dictionary, p->samples[0]->attribute_indices, 1, "thread.name"), "a?b");
+	a = requests[0]->dictionary->attribute_table[p->samples[0]->attribute_indices[1]];
+	ck_assert_int_eq(a->value->int_value, 1);
+}
+END_TEST
+
+static uint64_t sum_of_values(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned r = 0; r < nr_requests; r++)
+		for (size_t i = 0; i < requests[r]->n_resource_profiles; i++) {
+			PROFILES(ScopeProfiles) *sp = requests[r]->resource_profiles[i]->scope_profiles[0];
+
+			for (size_t k = 0; k < sp->n_profiles; k++)
+				for (size_t j = 0; j < sp->profiles[k]->n_samples; j++)
+					sum += (uint64_t)sp->profiles[k]->samples[j]->values[0];
+		}
+	return sum;
+}
+
+START_TEST(requests_keep_within_their_bound)
+{
+	const size_t max = 2000 + (size_t)_i * 4001;
+
+	make_builder(0, &(struct profile_limits){.request_bytes = max});
+	for (int i = 0; i < 2000; i++) {
+		make_stack(0x10 * (uint64_t)(i % 500), 20);
+		ck_assert_int_eq(add(i % 3 ? web : db, NULL, 0, NULL), 0);
+	}
+	encode_all();
+	ck_assert_uint_gt(nr_requests, 1);
+	ck_assert_uint_eq(sum_of_values(), 2000);
+	for (unsigned i = 0; i < nr_requests; i++) {
+		ck_assert_uint_le(lengths[i], max);
+		ck_assert_str_eq(requests[i]->dictionary->string_table[0], "");
+	}
+	/* Not much smaller either: the sizes are known, but for room that values may need. */
+	ck_assert_uint_gt(lengths[0], max * 9 / 10 - 600);
+}
+END_TEST
+
+START_TEST(sample_larger_than_a_request_is_lost_alone)
+{
+	uint64_t lost = 0;
+
+	make_builder(0, &(struct profile_limits){.request_bytes = 1200});
+	make_stack(0x100, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	make_stack(0x200, 400);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	ck_assert_int_eq(encode(&lost), 0);
+	ck_assert_uint_eq(lost, 2);
+	ck_assert_uint_eq(sum_of_values(), 1);
+}
+END_TEST
+
+START_TEST(refused_request_ends_the_encoding)
+{
+	uint64_t lost = 0;
+
+	make_builder(0, &(struct profile_limits){.request_bytes = 2000});
+	for (int i = 0; i < 500; i++) {
+		make_stack(0x10 * (uint64_t)i, 10);
+		ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	}
+	fail_after = 2;
+	ck_assert_int_eq(encode(&lost), -ENOBUFS);
+	ck_assert_uint_eq(nr_requests, 2);
+	ck_assert_uint_eq(lost, 500 - counted[0] - counted[1]);
+	ck_assert_uint_eq(profile_samples(builder), 0);
+}
+END_TEST
+
+START_TEST(sample_that_does_not_fit_is_refused_whole)
+{
+	make_builder(0, &(struct profile_limits){.stacks = 2, .frames = 5});
+	make_stack(0x100, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	make_stack(0x200, 4);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), -ENOSPC);
+	make_stack(0x300, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	make_stack(0x400, 1);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), -ENOSPC);
+	make_stack(0x300, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	ck_assert_uint_eq(profile_samples(builder), 3);
+	encode_all();
+	ck_assert_uint_eq(sum_of_values(), 3);
+}
+END_TEST
+
+START_TEST(large_workload_has_several_profiles)
+{
+	const PROFILES(ScopeProfiles) *sp;
+
+	make_builder(0, &(struct profile_limits){.request_bytes = 64u << 20});
+	for (uint64_t i = 0; i < 20000; i++) {
+		make_stack(0, 1);
+		push(&file_map, i % 200, FRAME_CALLER);
+		push(&file_map, i / 200, FRAME_CALLER);
+		ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	}
+	encode_all();
+	ck_assert_uint_eq(nr_requests, 1);
+	sp = requests[0]->resource_profiles[0]->scope_profiles[0];
+	ck_assert_uint_eq(sp->n_profiles, 2);
+	ck_assert_uint_eq(sp->profiles[0]->n_samples, 16000);
+	ck_assert_uint_eq(sp->profiles[1]->n_samples, 4000);
+	ck_assert_int_ne(memcmp(sp->profiles[0]->profile_id.data, sp->profiles[1]->profile_id.data, 16), 0);
+}
+END_TEST
+
+START_TEST(top_counts_a_recursive_function_once_a_sample)
+{
+	struct profile_top top;
+
+	for (int i = 0; i < 3; i++) {
+		stack->count = 0;
+		push(&anon_map, 0x10, 0);
+		push(&anon_map, 0x20, FRAME_CALLER);
+		ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	}
+	make_stack(0x100, 1);
+	push(&anon_map, 0x10, FRAME_CALLER);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	profile_top(builder, &top);
+	ck_assert_str_eq(top.name, "[anon]");
+	ck_assert_uint_eq(top.samples, 3);
+	ck_assert_uint_eq(top.total, 4);
+}
+END_TEST
+
+START_TEST(empty_interval_makes_no_request)
+{
+	encode_all();
+	ck_assert_uint_eq(nr_requests, 0);
+}
+END_TEST
+
+START_TEST(builder_memory_does_not_grow_with_intervals)
+{
+	size_t first = 0;
+
+	for (int n = 0; n < 20; n++) {
+		for (uint64_t i = 0; i < 1000; i++) {
+			make_stack(i, 10);
+			ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+		}
+		first = n ? first : profile_bytes(builder);
+		ck_assert_uint_le(profile_bytes(builder), first);
+		encode_all();
+		drop_requests();
+	}
+	ck_assert_uint_eq(file->refs, 1);
+	ck_assert_uint_eq(web->refs, 1);
+}
+END_TEST
+
+START_TEST(keyset_takes_back_its_latest_keys)
+{
+	struct keyset k;
+	uint32_t number;
+
+	keyset_init(&k, 100000, SIZE_MAX);
+	for (uint32_t i = 0; i < 5000; i++)
+		ck_assert_int_eq(keyset_add(&k, &i, sizeof(i), &number), 1);
+	for (uint32_t back = 4999; back > 100; back -= 700) {
+		keyset_truncate(&k, back);
+		ck_assert_uint_eq(k.count, back);
+		for (uint32_t i = 0; i < back; i += 7) {
+			ck_assert_int_eq(keyset_add(&k, &i, sizeof(i), &number), 0);
+			ck_assert_uint_eq(number, i);
+		}
+	}
+	number = 0;
+	ck_assert_int_eq(keyset_add(&k, "", 0, &number), 1);
+	ck_assert_int_eq(keyset_add(&k, "", 0, &number), 0);
+	keyset_done(&k);
+}
+END_TEST
+
+START_TEST(keyset_refuses_beyond_its_bounds)
+{
+	struct keyset k;
+	uint32_t number;
+
+	keyset_init(&k, 2, 10);
+	ck_assert_int_eq(keyset_add(&k, "12345678", 8, &number), 1);
+	ck_assert_int_eq(keyset_add(&k, "abc", 3, &number), -ENOSPC);
+	ck_assert_int_eq(keyset_add(&k, "ab", 2, &number), 1);
+	ck_assert_int_eq(keyset_add(&k, "", 0, &number), -ENOSPC);
+	ck_assert_int_eq(keyset_add(&k, "12345678", 8, &number), 0);
+	ck_assert_uint_eq(number, 0);
+	keyset_done(&k);
+}
+END_TEST
+
+static const struct {
+	const char *in, *out;
+	size_t max;
+} texts[] = {
+	{"plain", "plain", 100},
+	{"caf\xc3\xa9", "caf\xc3\xa9", 100},
+	{"caf\xc3\xa9", "caf", 4},
+	{"a\nb\x7f", "a?b?", 100},
+	{"\xff\xc0\x80", "???", 100},
+	{"\xed\xa0\x80", "???", 100},
+	{"\xf4\x90\x80\x80", "????", 100},
+	{"\xc2\x85", "??", 100},
+	{"cut \xe2\x82", "cut ??", 100},
+	{"\xe2\x82\xac", "\xe2\x82\xac", 3},
+	{"", "[unknown]", 100},
+	{"   ", "[unknown]", 100},
+};
+
+START_TEST(text_leaves_as_clean_utf8)
+{
+	struct str *in = str_get_c(texts[_i].in), *out = clean_str(in, texts[_i].max);
+
+	ck_assert_str_eq(out->s, texts[_i].out);
+	ck_assert(clean_is(out->s, out->len));
+	str_put(in);
+	str_put(out);
+}
+END_TEST
+
+Suite *profile_suite(void);
+Suite *profile_suite(void)
+{
+	Suite *s = suite_create("profile");
+	TCase *t = tcase_create("encode"), *k = tcase_create("parts");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_add_test(t, profile_counts_equal_stacks_as_one_sample);
+	tcase_add_test(t, profile_has_one_resource_for_each_workload);
+	tcase_add_test(t, profile_says_what_and_when);
+	tcase_add_test(t, dictionary_tables_begin_with_zero_entries);
+	tcase_add_test(t, frames_of_a_file_are_named_by_path_and_offset);
+	tcase_add_test(t, kernel_addresses_are_relative_to_their_module);
+	tcase_add_test(t, kernel_stack_without_symbols_is_one_frame);
+	tcase_add_test(t, cut_stack_ends_in_its_marker);
+	tcase_add_test(t, sample_without_frames_still_has_a_stack);
+	tcase_add_test(t, generated_and_unmapped_code_keep_one_name_each);
+	tcase_add_test(t, executable_that_the_resource_says_is_no_attribute);
+	tcase_add_test(t, selected_attributes_tell_samples_apart);
+	tcase_add_loop_test(t, requests_keep_within_their_bound, 0, 4);
+	tcase_add_test(t, sample_larger_than_a_request_is_lost_alone);
+	tcase_add_test(t, refused_request_ends_the_encoding);
+	tcase_add_test(t, sample_that_does_not_fit_is_refused_whole);
+	tcase_add_test(t, large_workload_has_several_profiles);
+	tcase_add_test(t, top_counts_a_recursive_function_once_a_sample);
+	tcase_add_test(t, empty_interval_makes_no_request);
+	tcase_add_test(t, builder_memory_does_not_grow_with_intervals);
+	suite_add_tcase(s, t);
+	tcase_add_test(k, keyset_takes_back_its_latest_keys);
+	tcase_add_test(k, keyset_refuses_beyond_its_bounds);
+	tcase_add_loop_test(k, text_leaves_as_clean_utf8, 0, (int)ARRAY_SIZE(texts));
+	suite_add_tcase(s, k);
+	return s;
+}

@@ -14,18 +14,20 @@
 #include "daemon/config.h"
 #include "daemon/ipc.h"
 #include "daemon/metrics.h"
+#include "daemon/net.h"
 #include "daemon/net_log.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox.h"
 #include "export/export.h"
 
+/* A worker's sign of life, as often as the engine's. */
 #define BEAT_NS       NSEC_PER_SEC
 #define STOP_NS       (5 * NSEC_PER_SEC) /* what a stop gives the destinations */
 #define CONFIG_MAX    (1u << 20)
-#define POLLFDS       (2 + 1 + 4)
-#define NET_MESSAGES  64 /* a turn: the destinations get theirs in between */
+#define TURN_MESSAGES 64 /* the destinations get their turn in between */
 
 enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
+#define POLLFDS (POLL_EXPORTER + 4)
 
 struct net {
 	int monitor, engine; /* sockets; engine -1: none now */
@@ -128,7 +130,7 @@ static void engine_gone(struct net *n)
 
 static int serve_engine(struct net *n)
 {
-	int r = read_requests(n, NET_MESSAGES);
+	int r = read_requests(n, TURN_MESSAGES);
 
 	if (r == -EPIPE) {
 		engine_gone(n); /* a new one comes by PEER */
@@ -149,7 +151,7 @@ static int drain_engine(struct net *n)
 	int r = 1;
 
 	while (n->engine >= 0 && r == 1)
-		r = read_requests(n, NET_MESSAGES);
+		r = read_requests(n, TURN_MESSAGES);
 	if (n->engine >= 0)
 		engine_gone(n);
 	return r == -EBADMSG ? r : 0;
@@ -299,12 +301,12 @@ static void start_metrics(struct net *n)
 		log_error("cannot serve %s: %s; there are no metrics", n->config->metrics_listen, strerror(-r));
 }
 
-static int begin(struct net *n)
+static int begin(struct net *n, int (*sandbox)(const struct config *c))
 {
 	int r;
 
 	open_metrics(n);
-	r = sandbox_net(n->config);
+	r = sandbox(n->config);
 	if (r < 0)
 		return r;
 	r = exporter_new(n->config->exporters, n->config->nr_exporters, &n->ledger, publish, n, &n->exporter);
@@ -390,12 +392,12 @@ static void net_done(struct net *n)
 	free(n);
 }
 
-static int net_run(struct net *n)
+static int net_run(struct net *n, int (*sandbox)(const struct config *c))
 {
 	int r = receive_start(n);
 
 	if (!r)
-		r = begin(n);
+		r = begin(n, sandbox);
 	if (r < 0) {
 		if (r != -EPIPE && r != -ECANCELED)
 			log_error("net cannot start: %s", strerror(-r));
@@ -407,7 +409,7 @@ static int net_run(struct net *n)
 	return r;
 }
 
-int net_main(int sock)
+int net_serve(int sock, int (*sandbox)(const struct config *c))
 {
 	struct net *n = calloc(1, sizeof(*n));
 	int r;
@@ -416,8 +418,13 @@ int net_main(int sock)
 		return 1;
 	n->monitor = sock;
 	n->engine = n->metrics_fd = -1;
-	r = net_run(n);
+	r = net_run(n, sandbox);
 	net_done(n);
 	/* Stopped before there was anything to flush is a good end, too. */
 	return r < 0 && r != -ECANCELED;
+}
+
+int net_main(int sock)
+{
+	return net_serve(sock, sandbox_net);
 }

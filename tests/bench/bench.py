@@ -185,8 +185,7 @@ def ours(directory, services):
     reasons = {}
     for s in lib.samples(directory):
         names, marker = lib.user_part(s)
-        exe = s.attributes.get("process.executable.name") or s.resource.get("process.executable.name", "")
-        if not (names or marker) or lib.service(s) not in services and exe not in services:
+        if not (names or marker) or lib.service(s) not in services and lib.executable(s) not in services:
             continue
         total += s.count
         whole += 0 if marker else s.count

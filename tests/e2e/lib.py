@@ -26,6 +26,8 @@ PROGRAMS = os.path.join(BUILD, "programs")
 OTPROFD = os.path.join(BUILD, "otprofd")
 OTPROF = os.path.join(BUILD, "otprof")
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+import otlp_check  # noqa: E402
+import sink as receiver  # noqa: E402
 
 SKIP = 77
 _failed = 0
@@ -314,17 +316,107 @@ def check_ledger(status, what, stopped=False):
 # Profiles, by the reader that is not our encoder.
 
 class Sample:
-    """One stack: names leaf first, how often, and what is known about it."""
+    """One stack, leaf first: frames are (name, type, address, file); how often, and what is known about it."""
 
-    __slots__ = ("stack", "types", "count", "attributes", "resource", "time_ns", "duration_ns", "period_ns")
+    def __init__(self, frames, count, attributes, resource):
+        self.frames, self.count, self.attributes, self.resource = frames, count, attributes, resource
+        self.stack = [f[0] for f in frames]
+        self.types = [f[1] for f in frames]
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def profile_files(directory):
     return sorted(glob.glob(os.path.join(directory, "otprof-*.otlp")))
 
 
+def breaches(requests, hz=0):
+    """What is wrong with these requests, each and one after the other."""
+    checker = otlp_check.Checker(hz)
+    for i, r in enumerate([requests] if isinstance(requests, bytes) else requests):
+        checker.request(r, "request %d" % (i + 1))
+    return checker.breaches
+
+
+class Request:
+    """A decoded request with its references followed."""
+
+    def __init__(self, data):
+        self.message = otlp_check.decode("Request", memoryview(data))
+        self.d = self.message.dictionary
+        self.frames_of = {}
+
+    def text(self, i):
+        return self.d.strings[i]
+
+    def attributes(self, indices):
+        entries = (self.d.attributes[i] for i in indices)
+        return {self.text(a.key): getattr(a.value, next(iter(a.value.present))) for a in entries}
+
+    def location(self, i):
+        if i not in self.frames_of:
+            at = self.d.locations[i]
+            kind = self.attributes(at.attributes).get("profile.frame.type", "")
+            where = self.text(self.d.mappings[at.mapping].filename)
+            self.frames_of[i] = [(self.text(self.d.functions[x.function].name), kind, at.address, where)
+                                 for x in at.lines]
+        return self.frames_of[i]
+
+    def stack(self, i):
+        return [f for x in self.d.stacks[i].locations for f in self.location(x)]
+
+    def profiles(self):
+        for r in self.message.resource_profiles:
+            resource = {a.key: a.value.string_value for a in r.resource.attributes}
+            for scope in r.scope_profiles:
+                for p in scope.profiles:
+                    yield resource, p
+
+    def samples(self):
+        for resource, p in self.profiles():
+            for s in p.samples:
+                yield Sample(self.stack(s.stack), s.values[0], self.attributes(s.attributes), resource)
+
+
+def profiles(data):
+    """Heads of the profiles: time_unix_nano, duration_nano, period."""
+    return [p for _, p in Request(data).profiles()]
+
+
+def samples_of(data):
+    return list(Request(data).samples())
+
+
+def samples(directory):
+    """Everything that a file destination holds."""
+    return [s for f in profile_files(directory) for s in Request(read(f)).samples()]
+
+
+class Sink:
+    """A receiver on loopback, in a thread; keys say how it answers (see sink.py)."""
+
+    def __init__(self, **behave):
+        self.sink = receiver.Sink(scratch(), behave=behave).start()
+        self.url = self.sink.url
+        at_end(self.sink.stop)
+
+    def requests(self):
+        return self.sink.bodies()
+
+    def log(self):
+        return self.sink.log()
+
+
 def service(sample):
     return sample.resource.get("service.name", "")
+
+
+def executable(sample):
+    return (sample.attributes.get("process.executable.name") or sample.resource.get("process.executable.name") or
+            service(sample))
 
 
 def is_marker(name):

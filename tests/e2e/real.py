@@ -22,8 +22,7 @@ def check(name):
     total = whole = named = frames = 0
     reasons = {}
     for s in lib.samples(d.files):
-        exe = s.attributes.get("process.executable.name") or s.resource.get("process.executable.name", "")
-        if lib.service(s) not in services and exe not in services:
+        if lib.service(s) not in services and lib.executable(s) not in services:
             continue
         names, marker = lib.user_part(s)
         if not names and not marker:

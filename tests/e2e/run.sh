@@ -3,7 +3,7 @@
 # run.sh [NAME...]: the end-to-end tests, or those named, one after the other on this kernel.
 set -u
 cd "$(dirname "$0")" || exit 1
-tests=(model shares short storm ledger selection errors hostile sandbox record real)
+tests=(model shares short storm ledger selection errors hostile sandbox record real callsites)
 [ $# = 0 ] || tests=("$@")
 if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"

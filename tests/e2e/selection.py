@@ -66,8 +66,7 @@ time.sleep(1.5)
 last = d.stop()
 seen = {}
 for s in lib.samples(d.files):
-    exe = s.attributes.get("process.executable.name") or s.resource.get("process.executable.name") or lib.service(s)
-    seen[exe] = seen.get(exe, 0) + s.count
+    seen[lib.executable(s)] = seen.get(lib.executable(s), 0) + s.count
 lib.ok(seen.get("short", 0) > 400, "the selected cgroup is sampled (%s)" % seen)
 lib.ok(seen.get("kernelio", 0) > 400, "so is a cgroup below it")
 strangers = {k: v for k, v in seen.items() if k not in ("short", "kernelio", "sh")}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside gdb: stops a process at random moments and writes, for each
+stop, registers, stack bytes, mappings and gdb's own backtrace, for
+unwind_stops to compare. Driven by compare_gdb.sh through the environment:
+STOPS_PID, STOPS_DIR, STOPS_COUNT."""
+import ctypes
+import os
+import random
+import signal
+import threading
+import time
+
+import gdb
+
+PID = int(os.environ["STOPS_PID"])
+OUT = os.environ["STOPS_DIR"]
+COUNT = int(os.environ["STOPS_COUNT"])
+LIMIT = 512 << 10
+RED_ZONE = 128
+# DWARF order of the System V ABI
+REGS = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split()
+MASK = (1 << 64) - 1
+libc = ctypes.CDLL(None)
+
+
+def alive():
+    return os.path.exists("/proc/%d/task" % PID)
+
+
+def stop_later():
+    """A signal that gdb keeps to itself, to any thread, after a random while."""
+    time.sleep(random.uniform(0.001, 0.03))
+    try:
+        tid = int(random.choice(os.listdir("/proc/%d/task" % PID)))
+        libc.syscall(234, PID, tid, int(signal.SIGURG))  # tgkill
+    except (OSError, IndexError):
+        pass
+
+
+def maps_text():
+    with open("/proc/%d/maps" % PID) as f:
+        return f.read()
+
+
+def region_of(text, addr):
+    for line in text.splitlines():
+        start, end = (int(x, 16) for x in line.split()[0].split("-"))
+        if start <= addr < end:
+            return start, end
+    return None
+
+
+def pcs_of_gdb():
+    """Frames that exist: inlined ones and tail calls are what gdb knows from debug data."""
+    out, frame = [], gdb.newest_frame()
+    while frame is not None and len(out) < 4096:
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+            out.append(frame.pc() & MASK)
+        last, frame = frame, frame.older()
+    return out, gdb.frame_stop_reason_string(last.unwind_stop_reason())
+
+
+class Writer:
+    def __init__(self):
+        self.stops = open(OUT + "/stops", "w")
+        self.stacks = open(OUT + "/stacks", "wb")
+        self.maps, self.nr_maps = None, 0
+
+    def write_maps(self, text):
+        code = "\n".join(l for l in text.splitlines() if "x" in l.split()[1])
+        if code == self.maps:
+            return
+        self.maps = code
+        self.nr_maps += 1
+        name = "maps.%d" % self.nr_maps
+        with open(OUT + "/" + name, "w") as f:
+            f.write(code + "\n")
+        for line in text.splitlines():
+            if line.endswith("[vdso]"):
+                start, end = (int(x, 16) for x in line.split()[0].split("-"))
+                with open(OUT + "/vdso", "wb") as f:
+                    f.write(gdb.selected_inferior().read_memory(start, end - start))
+        self.stops.write("maps %s\n" % name)
+
+    def write(self, number):
+        text = maps_text()
+        gdb.execute("select-frame 0", to_string=True)
+        regs = [int(gdb.parse_and_eval("(unsigned long)$" + r)) & MASK for r in REGS]
+        pcs, why = pcs_of_gdb()
+        sp = regs[7]
+        region = region_of(text, sp)
+        if region is None:
+            return False
+        start = max(sp - RED_ZONE, region[0])
+        length = min(region[1] - start, LIMIT)
+        stack = gdb.selected_inferior().read_memory(start, length)
+        self.stops.write("stop %d\n" % number)
+        self.write_maps(text)
+        self.stops.write("regs %s\n" % " ".join("%x" % r for r in regs))
+        self.stops.write("stack %x %x %x\n" % (start, length, self.stacks.tell()))
+        self.stacks.write(stack)
+        self.stops.write("why %s\n" % why)
+        self.stops.write("pcs %s\n" % " ".join("%x" % p for p in pcs))
+        return True
+
+
+def main():
+    for setting in ("pagination off", "confirm off", "backtrace past-main on", "backtrace past-entry on",
+                    "backtrace limit 4096", "debuginfod enabled off", "auto-solib-add on", "print thread-events off"):
+        gdb.execute("set " + setting, to_string=True)
+    gdb.execute("attach %d" % PID, to_string=True)
+    gdb.execute("handle SIGURG stop print nopass", to_string=True)
+    for sig in ("SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGALRM", "SIGPROF", "SIGPIPE", "SIGSEGV"):
+        gdb.execute("handle %s nostop pass noprint" % sig, to_string=True)
+    writer, done, tries = Writer(), 0, 0
+    while done < COUNT and tries < 3 * COUNT and alive():
+        tries += 1
+        thread = threading.Thread(target=stop_later)
+        thread.start()
+        try:
+            gdb.execute("continue", to_string=True)
+        except gdb.error:
+            break
+        thread.join()
+        if not gdb.selected_thread() or not gdb.selected_thread().is_valid():
+            break
+        done += writer.write(done + 1)
+    writer.stops.close()
+    writer.stacks.close()
+    if alive():
+        gdb.execute("detach", to_string=True)
+
+
+main()

@@ -34,14 +34,20 @@ static void drop_waiting(struct asks *a)
 	a->last = &a->first;
 }
 
+static void drop_kept(struct opener_slot *s)
+{
+	if (s->answer)
+		ipc_close_fds(s->answer);
+	free(s->answer);
+	s->answer = NULL;
+}
+
 void asks_done(struct asks *a)
 {
 	drop_waiting(a);
 	for (int i = 0; i < OPENERS; i++) {
 		free(a->slot[i].current);
-		if (a->slot[i].answer)
-			ipc_close_fds(a->slot[i].answer);
-		free(a->slot[i].answer);
+		drop_kept(&a->slot[i]);
 	}
 	asks_init(a);
 }
@@ -93,12 +99,16 @@ static uint64_t allowed_ns(const struct ask *ask)
 	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
 }
 
-/* The question is over for the monitor; its answer may still wait in the slot. */
-static void settle(struct asks *a, struct opener_slot *s)
+/* The question is over for the monitor; its answer may still wait in the slot. False: nobody waits for it. */
+static bool settle(struct asks *a, struct opener_slot *s)
 {
+	bool wanted = !s->orphan;
+
 	free(s->current);
 	s->current = NULL;
+	s->orphan = false;
 	a->open--;
+	return wanted;
 }
 
 static int forward(struct monitor *m, const struct ipc_message *answer)
@@ -132,8 +142,7 @@ void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 		return;
 	}
 	tag = s->current->tag;
-	settle(&m->asks, s);
-	if (m->engine.sock < 0)
+	if (!settle(&m->asks, s) || m->engine.sock < 0)
 		return;
 	err = forward(m, msg);
 	if (err == -EAGAIN && !(s->answer = keep(msg)))
@@ -149,8 +158,8 @@ void asks_opener_died(struct monitor *m, int opener, bool timed_out)
 	if (!s->current)
 		return;
 	tag = s->current->tag;
-	settle(&m->asks, s);
-	answer_error(m, tag, timed_out ? -ETIMEDOUT : -EIO);
+	if (settle(&m->asks, s))
+		answer_error(m, tag, timed_out ? -ETIMEDOUT : -EIO);
 }
 
 /* What the dead one asked, no other engine waits for; openers finish what they have, unheard. */
@@ -163,17 +172,9 @@ void asks_engine_died(struct monitor *m)
 	for (int i = 0; i < OPENERS; i++) {
 		struct opener_slot *s = &a->slot[i];
 
-		if (s->answer) {
-			ipc_close_fds(s->answer);
-			free(s->answer);
-			s->answer = NULL;
-		}
-		if (s->current) {
-			/* A tag of its own: the next engine's numbers begin anew. */
-			worker_kill(m, &m->opener[i]);
-			free(s->current);
-			s->current = NULL;
-		}
+		drop_kept(s);
+		s->orphan = s->current != NULL;
+		a->open += s->orphan;
 	}
 }
 
@@ -221,11 +222,8 @@ static void abandon(struct monitor *m, int i)
 
 static void send_kept(struct monitor *m, struct opener_slot *s)
 {
-	if (!s->answer || forward(m, s->answer) == -EAGAIN)
-		return;
-	ipc_close_fds(s->answer);
-	free(s->answer);
-	s->answer = NULL;
+	if (s->answer && forward(m, s->answer) != -EAGAIN)
+		drop_kept(s);
 }
 
 /* Nobody is left to ask: rather an answer now than none. */

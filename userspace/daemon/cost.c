@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/cost.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,23 +39,45 @@ static uint64_t process_bytes(pid_t pid)
 	return f ? number_after(f, "Pss:") * 1024 : 0;
 }
 
-/* What a BPF map of ours takes that nobody has mapped: the kernel says so per descriptor. */
-static uint64_t map_bytes(int fd)
+/* What the kernel holds for a descriptor of ours: BPF maps and programs say so. */
+static uint64_t descriptor_bytes(const char *name)
 {
 	_cleanup_(fclosep) FILE *f = NULL;
-	char path[64];
+	char path[300];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", name);
 	f = fopen(path, "re");
 	return f ? number_after(f, "memlock:") : 0;
 }
 
-static uint64_t kernel_bytes(const struct monitor *m)
+static void closedirp(DIR **d)
 {
+	if (*d)
+		closedir(*d);
+}
+
+/* The ring is mapped, so the shares of the processes count it already. */
+static uint64_t descriptors_bytes(const struct monitor *m)
+{
+	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/fdinfo");
+	const struct dirent *entry;
 	uint64_t sum = 0;
 
-	for (int fd = 0; fd < 256; fd++)
-		sum += map_bytes(fd);
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) != m->layout.ring_fd)
+			sum += descriptor_bytes(entry->d_name);
+	return sum;
+}
+
+/* Newer kernels map these without counting them to anybody. */
+static uint64_t sideband_bytes(const struct monitor *m)
+{
+	uint64_t sum = 0;
+	size_t bytes;
+
+	for (uint32_t i = 0; i < sideband_buffers(m->sideband); i++)
+		if (sideband_fd(m->sideband, i, &bytes) >= 0)
+			sum += bytes + (uint64_t)sysconf(_SC_PAGESIZE);
 	return sum;
 }
 
@@ -63,8 +87,7 @@ static uint64_t all_memory(const struct monitor *m)
 
 	for (int i = 0; i < OPENERS; i++)
 		sum += process_bytes(m->opener[i].pid);
-	/* Mapped and unmapped maps alike: our mappings of them are no pages that PSS counts. */
-	return sum + kernel_bytes(m);
+	return sum + descriptors_bytes(m) + sideband_bytes(m);
 }
 
 static uint64_t cpu_ns(pid_t pid)

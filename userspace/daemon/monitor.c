@@ -21,6 +21,7 @@
 #define MESSAGES_TURN  64
 #define STOP_ENGINE_NS (20 * NSEC_PER_SEC)
 #define STOP_NET_NS    (30 * NSEC_PER_SEC)
+#define ASKED_AGAIN_NS NSEC_PER_SEC
 #define SLOW_NS	       (10 * NSEC_PER_SEC)
 #define FIRST_TRIES    5 /* of an engine that never became ready */
 
@@ -125,11 +126,13 @@ static void ask_to_stop(struct monitor *m, struct worker *w)
 static void begin_stop(struct monitor *m)
 {
 	if (m->phase != PHASE_RUN) {
-		/* Asked twice: without patience now. */
-		m->phase_deadline_ns = 0;
+		/* Asked again: without patience now. Signals to process and group come as two at once. */
+		if (clock_now_ns() - m->stop_ns > ASKED_AGAIN_NS)
+			m->phase_deadline_ns = 0;
 		return;
 	}
 	log_info("stopping");
+	m->stop_ns = clock_now_ns();
 	notify_stopping();
 	m->defaults.running = 0;
 	if (m->sampling && (m->source->ops->set_defaults(m->source, &m->defaults) || m->source->ops->stop(m->source)))

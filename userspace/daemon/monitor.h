@@ -54,6 +54,7 @@ struct ask {
 
 struct opener_slot {
 	struct ask *current;   /* NULL: idle */
+	bool orphan;	       /* the engine that asked is dead */
 	uint64_t deadline_ns;
 	struct ipc_message *answer; /* not yet accepted by the engine */
 };
@@ -77,7 +78,7 @@ struct monitor {
 	const struct monitor_options *options;
 	uint64_t started_ns;
 	enum monitor_phase phase;
-	uint64_t phase_deadline_ns;
+	uint64_t phase_deadline_ns, stop_ns;
 	int exit_status;
 
 	int lock_fd, signal_fd, config_fd, uevent_fd, status_fd, capture_fd;

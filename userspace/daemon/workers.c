@@ -84,15 +84,29 @@ static void child_environment(char *env[ARRAY_SIZE(environment_kept) + 1], char 
 	env[n] = NULL;
 }
 
+/*
+ * The end is ordered by message. A terminal's interrupt and systemd's stop
+ * reach every process of the group: a worker that obeyed them would take
+ * with it what the monitor is about to collect.
+ */
+static void child_signals(void)
+{
+	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 __attribute__((noreturn)) static void child_run(const char *role, int sock)
 {
 	char *argv[] = {"otprofd", "--role", (char *)role, NULL};
 	char *env[ARRAY_SIZE(environment_kept) + 1];
 	char text[ARRAY_SIZE(environment_kept)][1024];
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_signals();
 	child_environment(env, text);
 	if (sock == ROLE_SOCKET)
 		fcntl(sock, F_SETFD, 0);

@@ -192,6 +192,21 @@ static void stop_net(void)
 		ck_assert_msg(condition, "%s does not come true", #condition); \
 	} while (0)
 
+START_TEST(the_last_words_of_a_peer_with_unread_mail_arrive)
+{
+	int pair[2];
+
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	ck_assert_int_eq(ipc_send(pair[0], IPC_RECEIVED, 0, NULL, 0, NULL, 0), 0);
+	ck_assert_int_eq(ipc_send(pair[1], IPC_BEAT, 0, NULL, 0, NULL, 0), 0);
+	close(pair[1]);
+	ck_assert_int_eq(ipc_receive(pair[0], &message), 1);
+	ck_assert_uint_eq(message.head.type, IPC_BEAT);
+	ck_assert_int_eq(ipc_receive(pair[0], &message), 0);
+	close(pair[0]);
+}
+END_TEST
+
 START_TEST(a_request_is_published_acknowledged_and_delivered)
 {
 	START(ANSWER_OK);
@@ -449,7 +464,7 @@ END_TEST
 Suite *net_suite(void)
 {
 	Suite *s = suite_create("net");
-	TCase *t = tcase_create("net");
+	TCase *t = tcase_create("net"), *bare = tcase_create("ipc");
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -467,6 +482,8 @@ Suite *net_suite(void)
 	tcase_add_loop_test(t, only_get_of_metrics_is_answered, 0, ARRAY_SIZE(odd));
 	tcase_add_test(t, a_port_that_is_taken_costs_the_metrics_only);
 	tcase_add_loop_test(t, metrics_listen_on_loopback_only, 0, ARRAY_SIZE(addresses));
+	tcase_add_test(bare, the_last_words_of_a_peer_with_unread_mail_arrive);
 	suite_add_tcase(s, t);
+	suite_add_tcase(s, bare);
 	return s;
 }

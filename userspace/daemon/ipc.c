@@ -147,11 +147,15 @@ int ipc_receive(int sock, struct ipc_message *m)
 
 	for (int i = 0; i < IPC_FDS_MAX; i++)
 		m->fds[i] = -1;
+	/*
+	 * A peer that closes with unread messages of ours leaves ECONNRESET in
+	 * front of what it had sent (unix_release_sock); reading takes it away.
+	 */
 	do
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
-		return errno == ECONNRESET ? 0 : -errno;
+		return -errno;
 	err = control_take(&msg, m);
 	/* An empty packet is nothing that we send; like the end of the stream it ends the peer. */
 	if (n == 0 && !err) {

@@ -30,6 +30,7 @@ struct metrics {
 	void *ctx;
 	struct waiter *waiting;
 	uint64_t give_up_ns; /* UINT64_MAX: nobody waits */
+	bool closing;        /* nobody may begin to wait */
 };
 
 static struct MHD_Response *text_response(const char *text, size_t len, const char *type)
@@ -85,6 +86,7 @@ static enum MHD_Result wait_for_text(struct metrics *m, struct MHD_Connection *c
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
 				  const char *version, const char *data, size_t *data_len, void **slot)
 {
+	struct metrics *m = ctx;
 	struct waiter *w = *slot;
 
 	if (w)
@@ -93,7 +95,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET\n");
 	if (strcmp(url, "/metrics"))
 		return refuse(c, MHD_HTTP_NOT_FOUND, "only /metrics\n");
-	return wait_for_text(ctx, c, slot);
+	return m->closing ? MHD_NO : wait_for_text(m, c, slot);
 }
 
 static void on_completed(void *ctx, struct MHD_Connection *c, void **slot, enum MHD_RequestTerminationCode code)
@@ -254,6 +256,8 @@ struct metrics *metrics_free(struct metrics *m)
 {
 	if (!m)
 		return NULL;
+	/* The library ends the process when it is stopped with a connection that waits. */
+	m->closing = true;
 	answer_all(m, MHD_HTTP_SERVICE_UNAVAILABLE, "", 0);
 	MHD_stop_daemon(m->daemon);
 	free(m);

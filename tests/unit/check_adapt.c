@@ -17,22 +17,22 @@ static bool observe(struct process *p, uint64_t time_ns, uint32_t copied, uint32
 	return adapt_observe(p, &limits, &s, &stack);
 }
 
-START_TEST(a_short_copy_doubles_at_once)
+START_TEST(a_short_copy_grows_at_once)
 {
 	struct process p = {0};
 
 	ck_assert(observe(&p, 1, 4096, 4096, UNWIND_SHORT));
-	ck_assert_uint_eq(p.stack_bytes, 8192);
+	ck_assert_uint_eq(p.stack_bytes, 16384);
 }
 END_TEST
 
-START_TEST(samples_from_before_the_change_do_not_double_again)
+START_TEST(samples_from_before_the_change_do_not_grow_it_again)
 {
 	struct process p = {0};
 
 	observe(&p, 1, 4096, 4096, UNWIND_SHORT);
 	ck_assert(!observe(&p, 2, 4096, 4096, UNWIND_SHORT));
-	ck_assert_uint_eq(p.stack_bytes, 8192);
+	ck_assert_uint_eq(p.stack_bytes, 16384);
 }
 END_TEST
 
@@ -80,7 +80,7 @@ START_TEST(growing_after_shrinking_makes_the_next_window_longer)
 		now += ADAPT_WINDOW_NS / 20;
 	ck_assert_uint_eq(p.stack_bytes, 2048);
 	ck_assert(observe(&p, now, 2048, 2048, UNWIND_SHORT));
-	ck_assert_uint_eq(p.stack_bytes, 4096);
+	ck_assert_uint_eq(p.stack_bytes, 8192);
 	ck_assert_uint_eq(p.stack_backoff, 1);
 }
 END_TEST
@@ -102,8 +102,8 @@ Suite *adapt_suite(void)
 	Suite *s = suite_create("adapt");
 	TCase *t = tcase_create("adapt");
 
-	tcase_add_test(t, a_short_copy_doubles_at_once);
-	tcase_add_test(t, samples_from_before_the_change_do_not_double_again);
+	tcase_add_test(t, a_short_copy_grows_at_once);
+	tcase_add_test(t, samples_from_before_the_change_do_not_grow_it_again);
 	tcase_add_test(t, the_copy_grows_to_the_limit_and_no_further);
 	tcase_add_test(t, a_process_that_needs_little_is_copied_little);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_the_size);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 
 #define ADAPT_BACKOFF_MAX 8
+#define ADAPT_GROWTH 4
 
 /* Powers of two from ADAPT_MIN_BYTES up, with a quarter to spare. */
 static uint32_t class_for(uint32_t needed, uint32_t max)
@@ -28,7 +29,8 @@ static bool grow(struct process *p, const struct adapt_limits *l, const struct s
 	/* A sample from before the last change says nothing about the present size. */
 	if (s->head.stack_bytes < p->stack_bytes || p->stack_bytes >= l->max_bytes)
 		return false;
-	p->stack_bytes = MIN(MAX(p->stack_bytes * 2, class_for(used, l->max_bytes)), l->max_bytes);
+	/* Fast up, slow down: a cut stack is worse than bytes copied in vain for a window. */
+	p->stack_bytes = MIN(MAX(p->stack_bytes * ADAPT_GROWTH, class_for(used, l->max_bytes)), l->max_bytes);
 	if (p->stack_shrunk && p->stack_backoff < ADAPT_BACKOFF_MAX)
 		p->stack_backoff++;
 	p->stack_shrunk = false;

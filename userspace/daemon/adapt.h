@@ -4,7 +4,7 @@
  * needed lately, no more.
  *
  * Called by the engine after each unwound stack, one thread. A stack that was
- * cut for want of bytes doubles the copy at once; a window in which all
+ * cut for want of bytes makes the copy four times larger at once; a window in which all
  * stacks stayed well below halves it. A process that grew again after it was
  * made smaller waits ever longer before the next try, so that deep stacks now
  * and then are not cut again and again.

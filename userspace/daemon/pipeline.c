@@ -411,7 +411,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	park_init(&p->park);
 	r = resource_set_new(&p->resource, p->config);
 	if (r == 0)
-		r = symbolizer_new(&(struct symbol_limits){0}, &p->symbols);
+		r = symbolizer_new(&(struct symbol_limits){.function_start = unwind_function_start}, &p->symbols);
 	if (r == 0)
 		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
 	if (r == 0)

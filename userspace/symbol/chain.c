@@ -22,6 +22,7 @@ struct symbolizer {
 	struct symbol_cache cache;
 	struct elf_indexes indexes;
 	struct symbol_stats stats;
+	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret); /* may be NULL */
 	struct str *no_memory; /* a name that is always there */
 };
 
@@ -37,6 +38,7 @@ int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret)
 		return -ENOMEM;
 	}
 	symbol_cache_init(&s->cache, limits->cached ? limits->cached : DEFAULT_CACHED);
+	s->function_start = limits->function_start;
 	s->indexes.limit = limits->index_bytes ? limits->index_bytes : DEFAULT_INDEX_BYTES;
 	*ret = s;
 	return 0;
@@ -119,6 +121,15 @@ static void set_fallback(struct symbolizer *s, const char *path, uint64_t vaddr,
 	ret->resolver = NULL;
 }
 
+static uint64_t function_start(const struct symbolizer *s, struct binary *b, uint64_t vaddr)
+{
+	uint64_t start;
+
+	if (b && b->is_elf && s->function_start && s->function_start(b, vaddr, &start) == 0)
+		return start;
+	return vaddr;
+}
+
 static bool ask_chain(struct symbolizer *s, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
@@ -138,7 +149,7 @@ void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint6
 		s->stats.cache_hits++;
 	} else {
 		if (!b || !b->is_elf || !ask_chain(s, b, vaddr, ret))
-			set_fallback(s, b ? str_c(b->path) : path ? path : "", vaddr, ret);
+			set_fallback(s, b ? str_c(b->path) : path ? path : "", function_start(s, b, vaddr), ret);
 		if (b)
 			symbol_cache_put(&s->cache, b->id, vaddr, ret);
 	}

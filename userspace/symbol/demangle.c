@@ -36,7 +36,8 @@ static void demangle_take(const char *text, size_t len, void *ctx)
 
 	if (len > DEMANGLE_OUT_MAX - d->len || ++d->pieces > DEMANGLE_PIECES_MAX)
 		longjmp(d->too_much, 1);
-	memcpy(d->out + d->len, text, len);
+	if (len)
+		memcpy(d->out + d->len, text, len);
 	d->len += len;
 }
 

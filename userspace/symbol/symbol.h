@@ -41,6 +41,12 @@ void symbol_result_done(struct symbol_result *r);
 struct symbol_limits {
 	uint32_t cached;      /* results, default 32768 */
 	size_t index_bytes;   /* symbol tables in memory, default 12 MiB */
+	/*
+	 * Where the function around vaddr begins, as something else than symbols
+	 * knows it (unwind tables); 0 or negative errno. A function without a name
+	 * is then one node, binary+0x<its start>, not one per address. May be NULL.
+	 */
+	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret);
 };
 
 struct symbol_stats {

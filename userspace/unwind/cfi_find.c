@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "unwind/cfi.h"
+#include "unwind/unwind.h"
 #include "unwind/dwarf.h"
 
 #define SHF_COMPRESSED 0x800
@@ -241,4 +242,14 @@ int cfi_row(struct binary *b, unsigned nr_regs, uint64_t vaddr, struct row *ret)
 	int err = cfi_find(b, vaddr, &f);
 
 	return err < 0 ? err : cfi_run(b, &f, nr_regs, vaddr, ret);
+}
+
+int unwind_function_start(struct binary *b, uint64_t vaddr, uint64_t *ret)
+{
+	struct fde f;
+	int r = cfi_find(b, vaddr, &f);
+
+	if (r == 0)
+		*ret = f.start;
+	return r;
 }

@@ -110,6 +110,9 @@ struct unwinder *unwinder_free(struct unwinder *u); /* NULL */
 int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final,
 		struct unwind_stack *out, const struct mapping **ret_wait);
 
+/* Where the function around vaddr begins, by the unwind tables. -ENOENT: none covers it; -EBADMSG. */
+int unwind_function_start(struct binary *b, uint64_t vaddr, uint64_t *ret);
+
 void unwinder_stats(const struct unwinder *u, struct unwind_stats *ret);
 
 #endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/format.h"
+#include "cli/intern.h"
+
+Suite *cli_suite(void);
+
+static const struct { const char *in; int err; uint64_t ns; } times[] = {
+	{"30", 0, 30 * NSEC_PER_SEC}, {"1.5s", 0, 1500 * NSEC_PER_MSEC}, {"500ms", 0, 500 * NSEC_PER_MSEC},
+	{"2m", 0, 120 * NSEC_PER_SEC}, {"2min", 0, 120 * NSEC_PER_SEC}, {"1h", 0, 3600 * NSEC_PER_SEC},
+	{".5", 0, 500 * NSEC_PER_MSEC}, {"", -EINVAL, 0}, {"-1", -EINVAL, 0}, {"0", -ERANGE, 0}, {"1x", -EINVAL, 0},
+	{"1e3", -EINVAL, 0}, {"0x10", -EINVAL, 0}, {"1 s", -EINVAL, 0}, {"1.2.3", -EINVAL, 0}, {".", -EINVAL, 0},
+	{"99999999999999999999", -ERANGE, 0}, {"nan", -EINVAL, 0}, {"inf", -EINVAL, 0},
+};
+
+START_TEST(times_are_read)
+{
+	uint64_t ns = 7;
+
+	ck_assert_int_eq(cli_parse_time(times[_i].in, &ns), times[_i].err);
+	ck_assert_uint_eq(ns, times[_i].err ? 7 : times[_i].ns);
+}
+END_TEST
+
+START_TEST(numbers_are_whole_and_in_range)
+{
+	uint64_t n = 7;
+
+	ck_assert_int_eq(cli_parse_number("97", 1, 100, &n), 0);
+	ck_assert_uint_eq(n, 97);
+	ck_assert_int_eq(cli_parse_number("0", 1, 100, &n), -ERANGE);
+	ck_assert_int_eq(cli_parse_number("101", 1, 100, &n), -ERANGE);
+	ck_assert_int_eq(cli_parse_number("99999999999999999999", 1, UINT64_MAX, &n), -ERANGE);
+	ck_assert_int_eq(cli_parse_number("+1", 1, 100, &n), -EINVAL);
+	ck_assert_int_eq(cli_parse_number("1x", 1, 100, &n), -EINVAL);
+	ck_assert_int_eq(cli_parse_number("", 0, 100, &n), -EINVAL);
+	ck_assert_uint_eq(n, 97);
+}
+END_TEST
+
+START_TEST(figures_are_readable)
+{
+	char t[48];
+
+	ck_assert_str_eq(format_count(t, sizeof(t), 0), "0");
+	ck_assert_str_eq(format_count(t, sizeof(t), 999), "999");
+	ck_assert_str_eq(format_count(t, sizeof(t), 1234567), "1,234,567");
+	ck_assert_str_eq(format_count(t, sizeof(t), UINT64_MAX), "18,446,744,073,709,551,615");
+	ck_assert_str_eq(format_bytes(t, sizeof(t), 512), "512 B");
+	ck_assert_str_eq(format_bytes(t, sizeof(t), 4u << 20), "4.0 MiB");
+	ck_assert_str_eq(format_duration(t, sizeof(t), 12 * NSEC_PER_MSEC), "12 ms");
+	ck_assert_str_eq(format_duration(t, sizeof(t), 1500 * NSEC_PER_MSEC), "1.50 s");
+	ck_assert_str_eq(format_duration(t, sizeof(t), 125 * NSEC_PER_SEC), "2 min 5 s");
+	ck_assert_str_eq(format_duration(t, sizeof(t), 7500 * NSEC_PER_SEC), "2 h 5 min");
+	ck_assert_str_eq(format_time(t, sizeof(t), 1790000000ULL * NSEC_PER_SEC), "2026-09-21 14:13:20 UTC");
+	ck_assert(format_percent(1, 0) == 0);
+}
+END_TEST
+
+START_TEST(equal_keys_have_one_number)
+{
+	struct intern t;
+	uint32_t n, i;
+
+	intern_init(&t, 1000);
+	for (i = 0; i < 1000; i++) {
+		ck_assert_int_eq(intern_add(&t, &i, sizeof(i), &n), 0);
+		ck_assert_uint_eq(n, i);
+	}
+	for (i = 0; i < 1000; i++) {
+		ck_assert_int_eq(intern_add(&t, &i, sizeof(i), &n), 0);
+		ck_assert_uint_eq(n, i);
+		ck_assert_mem_eq(intern_key(&t, i), &i, sizeof(i));
+	}
+	n = 7;
+	ck_assert_int_eq(intern_add(&t, &i, sizeof(i), &n), -ENOSPC);
+	ck_assert_uint_eq(n, 7);
+	intern_done(&t);
+}
+END_TEST
+
+START_TEST(command_waits_to_be_started)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 7", NULL};
+	struct command c = {0};
+
+	ck_assert_int_eq(command_create(&c, argv), 0);
+	ck_assert_int_gt(c.pid, 0);
+	usleep(20000);
+	ck_assert(!command_poll(&c));
+	ck_assert_int_eq(command_start(&c), 0);
+	ck_assert_int_eq(command_wait(&c), 7);
+	ck_assert(command_poll(&c));
+	command_done(&c);
+}
+END_TEST
+
+START_TEST(command_killed_has_the_status_of_a_shell)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"kill -TERM $$", NULL};
+	struct command c = {0};
+
+	ck_assert_int_eq(command_create(&c, argv), 0);
+	ck_assert_int_eq(command_start(&c), 0);
+	ck_assert_int_eq(command_wait(&c), 128 + 15);
+	command_done(&c);
+}
+END_TEST
+
+START_TEST(command_that_is_not_there_is_said)
+{
+	char *const argv[] = {(char *)"/nonexistent/command", NULL};
+	struct command c = {0};
+
+	ck_assert_int_eq(command_create(&c, argv), 0);
+	ck_assert_int_eq(command_start(&c), -ENOENT);
+	ck_assert_int_eq(command_wait(&c), CLI_NOT_FOUND);
+	command_done(&c);
+}
+END_TEST
+
+START_TEST(command_never_started_runs_nothing)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 0", NULL};
+	struct command c = {0};
+
+	ck_assert_int_eq(command_create(&c, argv), 0);
+	command_done(&c);
+	ck_assert(c.ended);
+	ck_assert_int_eq(c.status, CLI_RECORD_FAILED);
+}
+END_TEST
+
+/* A socket in a directory of its own that answers once with text. */
+static pid_t serve(const char *dir, const char *text)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), client;
+	pid_t pid;
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/status.sock", dir);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	pid = fork();
+	if (!pid) {
+		client = accept(fd, NULL, NULL);
+		_exit(write(client, text, strlen(text)) < 0);
+	}
+	close(fd);
+	return pid;
+}
+
+static int ask(const char *text, json_t **ret)
+{
+	char dir[] = "/tmp/otprof-check-XXXXXX", path[64];
+	pid_t pid;
+	int e;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	pid = serve(dir, text);
+	e = client_status(dir, ret);
+	waitpid(pid, NULL, 0);
+	snprintf(path, sizeof(path), "%s/status.sock", dir);
+	unlink(path);
+	rmdir(dir);
+	return e;
+}
+
+START_TEST(status_is_read_by_path)
+{
+	json_t *s = NULL;
+
+	ck_assert_int_eq(ask("{\"ledger\":{\"taken\":5,\"lost\":{\"a\":2,\"b\":1,\"c\":\"x\"}},\"top\":{\"name\":\"f\"}}", &s), 0);
+	ck_assert_uint_eq(client_number(s, "ledger.taken"), 5);
+	ck_assert_uint_eq(client_sum(s, "ledger.lost"), 3);
+	ck_assert_uint_eq(client_number(s, "ledger.nothing"), 0);
+	ck_assert_uint_eq(client_number(s, "top.name"), 0);
+	ck_assert_uint_eq(client_number(s, "top.name.deeper"), 0);
+	ck_assert_str_eq(client_text(s, "top.name"), "f");
+	ck_assert_str_eq(client_text(s, "top.nothing"), "");
+	json_decref(s);
+}
+END_TEST
+
+START_TEST(status_that_is_no_object_is_refused)
+{
+	json_t *s = NULL;
+
+	ck_assert_int_eq(ask("[1]", &s), -EBADMSG);
+	ck_assert_int_eq(ask("", &s), -EBADMSG);
+	ck_assert_int_eq(ask("{\"a\":", &s), -EBADMSG);
+	ck_assert_int_eq(client_status("/nonexistent", &s), -ENOENT);
+	ck_assert_ptr_null(s);
+}
+END_TEST
+
+Suite *cli_suite(void)
+{
+	Suite *s = suite_create("cli");
+	TCase *t = tcase_create("cli");
+
+	tcase_add_loop_test(t, times_are_read, 0, ARRAY_SIZE(times));
+	tcase_add_test(t, numbers_are_whole_and_in_range);
+	tcase_add_test(t, figures_are_readable);
+	tcase_add_test(t, equal_keys_have_one_number);
+	tcase_add_test(t, command_waits_to_be_started);
+	tcase_add_test(t, command_killed_has_the_status_of_a_shell);
+	tcase_add_test(t, command_that_is_not_there_is_said);
+	tcase_add_test(t, command_never_started_runs_nothing);
+	tcase_add_test(t, status_is_read_by_path);
+	tcase_add_test(t, status_that_is_no_object_is_refused);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <string.h>
+
+#include "cli/render.h"
+#include "otlp_fixture.h"
+
+Suite *collapsed_suite(void);
+
+static const struct render_options plain;
+
+START_TEST(lines_are_stacks_from_the_root_with_their_own_samples)
+{
+	struct recording *r = fixture_recording();
+	struct buf b = {0};
+
+	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
+	ck_assert_str_eq(buf_cstr(&b),
+			 "app;[cut: stack deeper than its copy];main 1\n"
+			 "app;main;app+0x3039 1\n"
+			 "app;main;work;inlined_fn 5\n"
+			 "app;main;work;inlined_fn;vfs_read 3\n");
+	buf_done(&b);
+	recording_free(r);
+}
+END_TEST
+
+static void semicolons(struct fixture *f)
+{
+	f->strings[5] = (char *)"ma;in\n2";
+}
+
+START_TEST(names_cannot_break_a_line_or_a_stack)
+{
+	struct recording *r = NULL;
+	struct buf b = {0};
+
+	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(fixture_read(semicolons, r), 0);
+	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&b), "app;ma:in\xef\xbf\xbd" "2;work;inlined_fn 5\n"));
+	buf_done(&b);
+	recording_free(r);
+}
+END_TEST
+
+START_TEST(nothing_recorded_is_no_line)
+{
+	struct recording *r = NULL;
+	struct buf b = {0};
+
+	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
+	ck_assert_uint_eq(b.len, 0);
+	recording_free(r);
+}
+END_TEST
+
+Suite *collapsed_suite(void)
+{
+	Suite *s = suite_create("collapsed");
+	TCase *t = tcase_create("collapsed");
+
+	tcase_add_test(t, lines_are_stacks_from_the_root_with_their_own_samples);
+	tcase_add_test(t, names_cannot_break_a_line_or_a_stack);
+	tcase_add_test(t, nothing_recorded_is_no_line);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -512,6 +512,22 @@ START_TEST(a_body_that_did_not_leave_whole_is_not_unconfirmed)
 }
 END_TEST
 
+START_TEST(between_tries_what_may_have_arrived_counts_as_being_sent)
+{
+	config[0].retry_initial_ns = config[0].retry_max_ns = 60 * NSEC_PER_SEC;
+	config[0].retry_elapsed_ns = 600 * NSEC_PER_SEC;
+	START({.kind = STEP_DROP}, ANSWER_OK);
+	submit(7);
+	submit(5);
+	RUN_UNTIL(events[EXPORT_FAILING] == 1);
+	ck_assert_uint_eq(dest()->sending, 7);
+	ck_assert_uint_eq(dest()->queued, 5);
+	exporter_stop(exporter, clock_now_ns() + 5 * NSEC_PER_SEC);
+	run();
+	ck_assert_uint_eq(dest()->exported, 12);
+}
+END_TEST
+
 START_TEST(a_refusal_after_an_unknown_outcome_is_unconfirmed)
 {
 	START({.kind = STEP_DROP}, ANSWER("400 Bad", ""));
@@ -816,6 +832,7 @@ Suite *export_suite(void)
 	tcase_add_test(t, what_was_sent_and_never_answered_is_unconfirmed);
 	tcase_add_test(t, a_timeout_is_tried_again_and_ends_unconfirmed);
 	tcase_add_test(t, a_body_that_did_not_leave_whole_is_not_unconfirmed);
+	tcase_add_test(t, between_tries_what_may_have_arrived_counts_as_being_sent);
 	tcase_add_test(t, a_refusal_after_an_unknown_outcome_is_unconfirmed);
 	tcase_add_test(t, a_reused_connection_that_closed_unanswered_leaves_the_request_unconfirmed);
 	tcase_add_test(t, a_full_queue_drops_its_oldest_that_is_not_being_sent);

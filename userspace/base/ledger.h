@@ -50,7 +50,7 @@ struct ledger_destination {
 	uint64_t exported;
 	uint64_t unconfirmed;
 	uint64_t queued;  /* in flight: waiting, or between tries */
-	uint64_t sending; /* in flight: a try is under way; unconfirmed if net dies now */
+	uint64_t sending; /* in flight: a try is under way, or ended unknown; unconfirmed if net dies now */
 	uint64_t lost[OTP_LOSS_MAX];
 	uint64_t requests, bytes, retries; /* requests and bytes exported */
 	char last_error[96];

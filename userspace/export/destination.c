@@ -24,6 +24,16 @@ static void tell(const struct destination *d, enum export_event event, const cha
 		d->owner->event(d->owner->event_ctx, d->cfg->name, event, text, samples);
 }
 
+/*
+ * Where the ledger counts a request that waits. One that a try may have
+ * delivered stays with those being sent: should net die now, it is
+ * unconfirmed, too.
+ */
+static uint64_t *waiting(const struct destination *d, const struct queue_entry *entry)
+{
+	return entry->maybe ? &d->ledger->sending : &d->ledger->queued;
+}
+
 /* --- how requests end --- */
 
 /* The entry's samples were taken out of queued and sending before. */
@@ -50,7 +60,7 @@ static void drop(struct destination *d, struct queue_entry **link, uint32_t reas
 {
 	uint64_t samples = (*link)->request->samples;
 
-	d->ledger->queued -= samples;
+	*waiting(d, *link) -= samples;
 	book_end(d, *link, reason);
 	queue_remove(&d->queue, link);
 	tell(d, EXPORT_DROPPED, reason_text(reason), samples);
@@ -145,12 +155,12 @@ static void on_retry(struct destination *d, struct queue_entry *head, const stru
 
 	head->tried = true;
 	head->maybe |= o->maybe;
-	d->ledger->queued += head->request->samples;
+	*waiting(d, head) += head->request->samples;
 	d->failures += d->failures < UINT32_MAX;
 	set_error(d, o->text);
 	if (!d->failing) {
 		d->failing_since_ns = now;
-		tell(d, EXPORT_FAILING, o->text, d->ledger->queued);
+		tell(d, EXPORT_FAILING, o->text, d->ledger->queued + d->ledger->sending);
 	}
 	d->failing = true;
 	/* Without retries a failure says nothing about the next request. */
@@ -197,7 +207,7 @@ static void try_head(struct destination *d)
 	struct outcome o;
 	int rc;
 
-	d->ledger->queued -= r->samples;
+	*waiting(d, head) -= r->samples;
 	d->ledger->sending += r->samples;
 	d->ledger->retries += head->tried;
 	d->sending = true;
@@ -304,9 +314,9 @@ void destination_give_up(struct destination *d)
 
 	d->stopped = true;
 	if (d->sending) {
-		head->maybe |= d->ops->abort(d->transport);
 		d->ledger->sending -= head->request->samples;
-		d->ledger->queued += head->request->samples;
+		head->maybe |= d->ops->abort(d->transport);
+		*waiting(d, head) += head->request->samples;
 		d->sending = false;
 	}
 	if (!head)

@@ -4,8 +4,8 @@
  * of every request is booked.
  *
  * Called by the exporter, one thread. Invariant, whenever booked() is called:
- * the ledger's queued is the samples of all entries but the one being sent,
- * sending those of that one; and every sample that was submitted is in exactly
+ * the ledger's sending is the samples of the entry being sent and of those that
+ * a try may have delivered, queued those of all others; and every sample that was submitted is in exactly
  * one field.
  */
 #ifndef OTP_EXPORT_DESTINATION_H

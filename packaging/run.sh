@@ -10,8 +10,8 @@ hz=${RUN_HZ:-97}
 
 [ "$(id -u)" = 0 ] || { echo "run: the sampler needs root: sudo make run" >&2; exit 1; }
 
-# The workers are unprivileged and must reach their own directories.
-mkdir -p "$run/profiles" "$run/rt"
+# profiles/ is made by otprofd, for the user that writes there.
+mkdir -p "$run/rt"
 cat >"$run/otprof.conf" <<CONF
 [sampler]
 frequency_hz = $hz

@@ -135,7 +135,8 @@ def full_disk():
     lib.at_end(subprocess.run, ["umount", "-l", small])
     busy = lib.program("shares", 8, stdout=subprocess.DEVNULL)
     d = lib.Otprofd(hz=499, interval="300ms", exporters={
-        "small": {"endpoint": "file://" + small}, "files": {"endpoint": "file://FILES"}})
+        "small": {"endpoint": "file://" + small, "retry_initial": "100ms", "retry_max": "200ms",
+                  "retry_max_elapsed": "1s"}, "files": {"endpoint": "file://FILES"}})
     time.sleep(5)
     dest = d.status()["ledger"]["destinations"]
     lib.ok(dest["small"]["lost"].get("write", 0) > 0, "full disk: a counted loss (%s samples)" % dest["small"]["lost"].get("write"))

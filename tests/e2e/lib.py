@@ -221,9 +221,8 @@ class Otprofd:
     def __init__(self, hz=97, exporters=None, interval="1s", argv_prefix=(), daemon=True, extra_args=(), **sections):
         self.dir = scratch()
         self.runtime = os.path.join(self.dir, "rt")
-        self.files = os.path.join(self.dir, "profiles")
-        for d in (self.runtime, self.files):
-            os.mkdir(d)
+        self.files = os.path.join(self.dir, "profiles") # made by otprofd, for net's user
+        os.mkdir(self.runtime)
         if exporters is None:
             exporters = {"files": {"endpoint": "file://FILES"}}
         config = {"sampler": {"frequency_hz": hz}, "profile": {"interval": interval},

@@ -65,15 +65,15 @@ def check(variant):
 
     user = [(lib.user_part(s)[0], s.count) for s in mine if lib.user_part(s)[0]]
     if variant.endswith("stripped"):
-        lib.ok(all(re.match(r"shares-stripped\+0x[0-9a-f]+$", names[-1]) for names, _ in user),
+        lib.ok(user and all(re.match(r"shares-stripped\+0x[0-9a-f]+$", names[-1]) for names, _ in user),
                "%s: what cannot be named is binary+0xoffset" % variant)
         twin = symbol_table(os.path.join(lib.PROGRAMS, "shares"))
         user = [(named_by_twin(names, twin), n) for names, n in user]
     in_work = [(names, n) for names, n in user if names[0] in PARTS]
     in_all = sum(n for _, n in in_work)
-    lib.ok(in_all >= (1 - STARTUP) * count, "%s: %d of %d samples are in the work itself" % (variant, in_all, count))
+    lib.ok(count and in_all >= (1 - STARTUP) * count, "%s: %d of %d samples are in the work itself" % (variant, in_all, count))
     broken = [names for names, _ in in_work if not whole(names)]
-    lib.ok(not broken, "%s: every stack is whole to main and the entry, frame by frame %s" % (variant, broken[:1]))
+    lib.ok(in_work and not broken, "%s: every stack is whole to main and the entry, frame by frame %s" % (variant, broken[:1]))
     cut = [lib.user_part(s)[1] for s in mine if lib.user_part(s)[1]]
     lib.ok(len(cut) <= 0.001 * count, "%s: none is cut %s" % (variant, cut[:3]))
 
@@ -84,7 +84,7 @@ def check(variant):
 
 def agree(variant, part, got, want, n):
     sigma = math.sqrt(want * (1 - want) / max(n, 1))
-    lib.ok(abs(got - want) <= 3 * sigma + 0.005,
+    lib.ok(n and abs(got - want) <= 3 * sigma + 0.005,
            "%s: %s has %.2f %% of the samples, %.2f %% of the CPU time" % (variant, part, 100 * got, 100 * want))
 
 

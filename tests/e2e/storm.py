@@ -57,7 +57,7 @@ def check(what, sampler):
     last = d.stop()
     lib.check_ledger(last, what, stopped=True)
     total = sum(s.count for s in lib.samples(d.files))
-    lib.ok(total == last["ledger"]["exported"]["files"], "%s: all that is exported is in the files (%d)" % (what, total))
+    lib.ok(total and total == last["ledger"]["exported"]["files"], "%s: all that is exported is in the files (%d)" % (what, total))
     return last
 
 

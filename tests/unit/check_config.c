@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/config.h"
+#include "profile/profile.h"
+
+Suite *config_suite(void);
+
+static char errors[8192];
+
+static void on_error(void *ctx, const char *line)
+{
+	size_t used = strlen(errors);
+
+	snprintf(errors + used, sizeof(errors) - used, "%s\n", line);
+}
+
+static int parse(const char *text, struct config **ret)
+{
+	errors[0] = '\0';
+	return config_parse("F", text, strlen(text), on_error, NULL, ret);
+}
+
+static struct config *parse_good(const char *text)
+{
+	struct config *c = NULL;
+
+	ck_assert_msg(parse(text, &c) == 0, "%s", errors);
+	ck_assert_str_eq(errors, "");
+	return c;
+}
+
+#define EXPORTER "[exporter a]\nendpoint = http://h\n"
+
+/* A wrong file, and all that is said about it. */
+static const struct {
+	const char *text, *errors;
+} wrong[] = {
+	{"x = 1\n", "F:1: x: before any section, expected [sampler] or another one first\n"},
+	{"[sampler]\nfrequency = 5\n", "F:2: sampler.frequency: unknown key, the nearest is \"frequency_hz\"\n"},
+	{"[sampler]\nfrequency_hz = fast\n",
+	 "F:2: sampler.frequency_hz: bad value \"fast\", expected a number from 1 to 10000\n"},
+	{"[sampler]\nfrequency_hz = 0\n",
+	 "F:2: sampler.frequency_hz: bad value \"0\", expected a number from 1 to 10000\n"},
+	{"[sampler]\nfrequency_hz = 10001\n",
+	 "F:2: sampler.frequency_hz: bad value \"10001\", expected a number from 1 to 10000\n"},
+	{"[sampler]\nfrequency_hz = 99999999999999999999\n",
+	 "F:2: sampler.frequency_hz: bad value \"99999999999999999999\", expected a number from 1 to 10000\n"},
+	{"[sampler]\nfrequency_hz = -5\n",
+	 "F:2: sampler.frequency_hz: bad value \"-5\", expected a number from 1 to 10000\n"},
+	{"[sampler]\nfrequency_hz =\n", "F:2: sampler.frequency_hz: no value\n"},
+	{"[sampler]\nfrequency_hz = 5\n\nfrequency_hz = 6\n",
+	 "F:4: sampler.frequency_hz: given twice, first in line 2\n"},
+	{"[sampler]\nmode = kmod\n",
+	 "F:2: sampler.mode: bad value \"kmod\", expected auto or bpf: this version has no other sampler\n"},
+	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto or bpf\n"},
+	{"[sampler]\nring_size = 100000\n", "F:2: sampler.ring_size: bad value \"100000\", expected a size from 64K to "
+					    "1G, a power of two, such as 64K or 4M\n"},
+	{"[sampler]\nring_size = 4MB\n", "F:2: sampler.ring_size: bad value \"4MB\", expected a size from 64K to 1G, a "
+					 "power of two, such as 64K or 4M\n"},
+	{"[sampler]\nstack_bytes = 1M\n",
+	 "F:2: sampler.stack_bytes: bad value \"1M\", expected a size from 512 to 512K, such as 64K or 4M\n"},
+	{"[sampler]\nstack_bytes = 64K\nstack_max_bytes = 4K\n",
+	 "F: sampler.stack_bytes: above stack_max_bytes, expected it at or below\n"},
+	{"[sampler]\nkernel_threads = maybe\n",
+	 "F:2: sampler.kernel_threads: bad value \"maybe\", expected yes or no\n"},
+	{"[sampler]\ncpus = 3-1\n", "F:2: sampler.cpus: bad value \"3-1\", expected a list of CPUs, such as 0-3,8\n"},
+	{"[sampler]\ncpus = 0,,1\n", "F:2: sampler.cpus: bad value \"0,,1\", expected a list of CPUs, such as 0-3,8\n"},
+	{"[samplr]\n", "F:1: [samplr]: unknown section, expected sampler, profile, targets, exporter NAME, resource, "
+		       "metrics or daemon\n"},
+	{"[sampler x]\n", "F:1: [sampler x]: unknown section, expected sampler, profile, targets, exporter NAME, "
+			  "resource, metrics or daemon\n"},
+	{"[sampler\n", "F:1: section without its end, expected [NAME]\n"},
+	{"[sampler] x\n", "F:1: text after the section's name, expected the end of the line\n"},
+	{"[sampler]\n[sampler]\n", "F:2: [sampler]: this section is there twice\n"},
+	{"[sampler]\njust words\n", "F:2: expected [SECTION], \"key = value\" or a comment\n"},
+	{"[sampler]\n= 5\n", "F:2: expected \"key = value\"\n"},
+	{"[profile]\ninterval = 5\n", "F:2: profile.interval: bad value \"5\", expected a time from 100ms to 3600s with "
+				      "its unit, such as 500ms, 5s or 2m\n"},
+	{"[profile]\ninterval = 2d\n", "F:2: profile.interval: bad value \"2d\", expected a time from 100ms to 3600s "
+				       "with its unit, such as 500ms, 5s or 2m\n"},
+	{"[profile]\nsample_attributes = process.pid cpu\n",
+	 "F:2: profile.sample_attributes: bad value \"process.pid cpu\", expected none, or some of process.pid "
+	 "process.executable.name thread.name thread.id cpu.logical_number\n"},
+	{"[targets]\ninclude = /system.slice\n", "F:2: targets.include: bad value \"/system.slice\", expected "
+						 "cgroup:PATH or pid:NUMBER, separated by spaces\n"},
+	{"[targets]\ninclude = pid:0\n",
+	 "F:2: targets.include: bad value \"pid:0\", expected cgroup:PATH or pid:NUMBER, separated by spaces\n"},
+	{"[targets]\nexclude = cgroup:../x\n", "F:2: targets.exclude: bad value \"cgroup:../x\", expected cgroup:PATH "
+					       "or pid:NUMBER, separated by spaces\n"},
+	{"[exporter]\n", "F:1: [exporter ]: bad name, expected [exporter NAME] with letters, digits, - and _\n"},
+	{"[exporter a b]\n", "F:1: [exporter a b]: bad name, expected [exporter NAME] with letters, digits, - and _\n"},
+	{"\n[exporter a]\n", "F:2: exporter a.endpoint: missing, expected http://HOST:PORT or file:///DIR\n"},
+	{EXPORTER "[exporter a]\n", "F:3: [exporter a]: this section is there twice\n"},
+	{"[exporter a]\nendpoint = gopher://h\n", "F:2: exporter a.endpoint: bad value \"gopher://h\", expected "
+						  "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+	{"[exporter a]\nendpoint = file://relative\n", "F:2: exporter a.endpoint: bad value \"file://relative\", "
+						       "expected http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+	{EXPORTER "protocol = grpc\n",
+	 "F:3: exporter a.protocol: bad value \"grpc\", expected http: this version has no other protocol\n"},
+	{EXPORTER "compression = zstd\n", "F:3: exporter a.compression: bad value \"zstd\", expected gzip or none\n"},
+	{EXPORTER "headers = no colon\n", "F:3: exporter a.headers: bad value \"no colon\", expected one \"Name: value\"; "
+					  "give the key again for the next\n"},
+	{EXPORTER "tls_cert_file = /c\n", "F:1: exporter a.tls_key_file: missing, expected both or neither of "
+					  "tls_cert_file and tls_key_file\n"},
+	{EXPORTER "tls_ca_file = ca.pem\n", "F:3: exporter a.tls_ca_file: bad value \"ca.pem\", expected an absolute path\n"},
+	{EXPORTER "retry_initial = 60s\n", "F:1: exporter a.retry_initial: above retry_max, expected it at or below\n"},
+	{EXPORTER "timout = 5s\n", "F:3: exporter a.timout: unknown key, the nearest is \"timeout\"\n"},
+	{"[metrics]\nlisten = 0.0.0.0:9464\n", "F:2: metrics.listen: bad value \"0.0.0.0:9464\", expected a loopback "
+					       "address with a port, such as 127.0.0.1:9464\n"},
+	{"[metrics]\nlisten = localhost:99999\n", "F:2: metrics.listen: bad value \"localhost:99999\", expected a "
+						  "loopback address with a port, such as 127.0.0.1:9464\n"},
+	{"[daemon]\nruntime_dir = run\n", "F:2: daemon.runtime_dir: bad value \"run\", expected an absolute path\n"},
+	{"[daemon]\nnet_user = a b\n", "F:2: daemon.net_user: bad value \"a b\", expected a user name\n"},
+	{"[daemon]\nnet_user = u\nengine_user = u\n", "F: daemon.net_user: the same as engine_user, expected two users\n"},
+	{"[daemon]\nlog_level = loud\n",
+	 "F:2: daemon.log_level: bad value \"loud\", expected error, warn, notice, info or debug\n"},
+	{"[resource]\nbad key = x\n", "F:2: resource.bad key: bad attribute, expected a name of letters, digits, '.', "
+				      "'_', '-', '/' and a value\n"},
+	{"[resource]\na = x\na = y\n", "F:3: resource.a: given twice\n"},
+	{"[sampler]\nmode = \001\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
+	{"[resource]\na = \xc3\x28\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
+	{"[resource]\na = \xed\xa0\x80\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
+	/* Several at once: each is said. */
+	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto or bpf\n"
+					   "F:3: sampler.foo: unknown key, the nearest is \"mode\"\n"},
+};
+
+START_TEST(wrong_file_is_refused_in_words)
+{
+	struct config *c = (void *)1;
+
+	ck_assert_int_eq(parse(wrong[_i].text, &c), -EINVAL);
+	ck_assert_str_eq(errors, wrong[_i].errors);
+	ck_assert_ptr_eq(c, (void *)1);
+}
+END_TEST
+
+START_TEST(long_line_is_refused)
+{
+	char text[6000] = "[resource]\na = ";
+	struct config *c;
+
+	memset(text + strlen(text), 'x', 5000);
+	ck_assert_int_eq(parse(text, &c), -EINVAL);
+	ck_assert_str_eq(errors, "F:2: line too long, expected at most 4093 bytes\n");
+}
+END_TEST
+
+START_TEST(value_of_a_thousand_bytes_is_taken_whole)
+{
+	char text[2000] = "[exporter a]\nendpoint = http://h\nheaders = Authorization: ";
+	struct config *c;
+	size_t n = strlen(text);
+
+	memset(text + n, 'x', 1200);
+	c = parse_good(text);
+	ck_assert_uint_eq(strlen(c->exporters[0].headers[0]), strlen("Authorization: ") + 1200);
+	config_free(c);
+}
+END_TEST
+
+START_TEST(nul_byte_is_no_end)
+{
+	static const char text[] = "[sampler]\nmode = bpf\0frequency_hz = 7\n";
+	struct config *c;
+
+	errors[0] = '\0';
+	ck_assert_int_eq(config_parse("F", text, sizeof(text) - 1, on_error, NULL, &c), -EINVAL);
+	ck_assert_str_eq(errors, "F:2: bytes that are no text, expected UTF-8 without control characters\n");
+}
+END_TEST
+
+START_TEST(errors_end_when_they_are_noise)
+{
+	char text[4000] = "[sampler]\n";
+	struct config *c;
+	int lines = 0;
+
+	for (int i = 0; i < 100; i++)
+		strcat(text, "nothing\n");
+	ck_assert_int_eq(parse(text, &c), -EINVAL);
+	for (const char *s = errors; *s; s++)
+		lines += *s == '\n';
+	ck_assert_int_eq(lines, 20);
+}
+END_TEST
+
+START_TEST(empty_file_is_the_defaults)
+{
+	struct config *c = parse_good("");
+
+	ck_assert_int_eq(c->mode, SAMPLER_AUTO);
+	ck_assert_uint_eq(c->frequency_hz, 20);
+	ck_assert_uint_eq(c->stack_bytes, 4096);
+	ck_assert_uint_eq(c->interval_ns, 5 * NSEC_PER_SEC);
+	ck_assert(c->kernel_threads);
+	ck_assert_uint_eq(c->nr_exporters, 1);
+	ck_assert(c->exporter_is_default);
+	ck_assert_str_eq(c->exporters[0].endpoint, "http://127.0.0.1:4318");
+	ck_assert_str_eq(c->runtime_dir, "/run/otprof");
+	config_free(c);
+}
+END_TEST
+
+static const char all_keys[] = "[sampler]\n"
+			       "  mode = bpf\n"
+			       "\tfrequency_hz = 97\n"
+			       "ring_size = 8M\nsideband_size = 64K\nstack_bytes = 2K\nstack_max_bytes = 64K\n"
+			       "stack_rate = 1G\nkernel_threads = no\nhardware_events = on\ncpus = 0-3,8\n"
+			       "# a comment\n; another\n"
+			       "[profile]\ninterval = 1500ms\nsample_attributes = process.pid thread.name\n"
+			       "request_max_size = 1M\n"
+			       "[targets]\ninclude = cgroup:/a.slice pid:55\ninclude = cgroup:b\nexclude = pid:7\n"
+			       "[exporter one]\nendpoint = https://h:1/p\ncompression = none\n"
+			       "headers = Authorization: Basic x;y # z\nheaders = X-B: c\ntls_ca_file = /ca\n"
+			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
+			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\n"
+			       "[exporter two]\nendpoint = file:///d\nkeep_files = 12\n"
+			       "[resource]\ndeployment.environment.name = a test\n"
+			       "[metrics]\nlisten = 127.0.0.1:9464\n"
+			       "[daemon]\nruntime_dir = /r\nengine_user = e\nnet_user = n\nprocesses_max = 1000\n"
+			       "log_level = debug\n";
+
+START_TEST(every_key_arrives)
+{
+	struct config *c = parse_good(all_keys);
+	const struct export_config *e = &c->exporters[0];
+
+	ck_assert_int_eq(c->mode, SAMPLER_BPF);
+	ck_assert_uint_eq(c->frequency_hz, 97);
+	ck_assert_uint_eq(c->ring_bytes, 8 << 20);
+	ck_assert_uint_eq(c->sideband_bytes, 64 << 10);
+	ck_assert_uint_eq(c->stack_rate_bytes, 1ULL << 30);
+	ck_assert(!c->kernel_threads && c->hardware);
+	ck_assert_str_eq(c->cpus, "0-3,8");
+	ck_assert_uint_eq(c->interval_ns, 1500 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(c->sample_attributes, 1u << SAMPLE_ATTRIBUTE_PID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME);
+	ck_assert_uint_eq(c->nr_targets, 4);
+	ck_assert_int_eq(c->targets[1].kind, TARGET_PID);
+	ck_assert_uint_eq(c->targets[1].pid, 55);
+	ck_assert_str_eq(c->targets[2].cgroup, "b");
+	ck_assert(c->targets[3].exclude);
+	ck_assert_uint_eq(c->nr_exporters, 2);
+	ck_assert(!e->gzip && e->tls_insecure);
+	ck_assert_uint_eq(e->nr_headers, 2);
+	ck_assert_str_eq(e->headers[0], "Authorization: Basic x;y # z");
+	ck_assert_uint_eq(e->retry_elapsed_ns, 10 * NSEC_PER_SEC);
+	ck_assert_uint_eq(c->exporters[1].file_keep, 12);
+	ck_assert_str_eq(c->resources[0].value, "a test");
+	ck_assert_str_eq(c->metrics_listen, "127.0.0.1:9464");
+	ck_assert_uint_eq(c->log_level, LOG_LEVEL_DEBUG);
+	config_free(c);
+}
+END_TEST
+
+static char *print(const struct config *c)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	ck_assert_int_eq(config_print(c, f), 0);
+	fclose(f);
+	return text;
+}
+
+static const char *const good[] = {"", all_keys, "[sampler]\nring_size = auto\n[profile]\nsample_attributes = none\n"};
+
+START_TEST(printed_configuration_parses_to_the_same)
+{
+	struct config *c = parse_good(good[_i]);
+	char *one = print(c), *two;
+
+	config_free(c);
+	c = parse_good(one);
+	two = print(c);
+	ck_assert_str_eq(one, two);
+	config_free(c);
+	free(one);
+	free(two);
+}
+END_TEST
+
+static void clear_environment(void)
+{
+	static const char *const names[] = {"ENDPOINT", "PROFILES_ENDPOINT", "HEADERS", "TIMEOUT",
+					    "COMPRESSION", "PROTOCOL", "CERTIFICATE"};
+	char name[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_%s", names[i]);
+		unsetenv(name);
+	}
+	unsetenv("OTEL_RESOURCE_ATTRIBUTES");
+	errors[0] = '\0';
+}
+
+START_TEST(environment_sets_the_exporter)
+{
+	struct config *c = NULL;
+
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318", 1);
+	setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b%20c, d = e", 1);
+	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500", 1);
+	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none", 1);
+	setenv("OTEL_RESOURCE_ATTRIBUTES", "team=x%2Cy,service.name=not-theirs", 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
+	ck_assert_str_eq(c->exporters[0].endpoint, "http://collector:4318");
+	ck_assert(!c->exporters[0].endpoint_is_full && !c->exporters[0].gzip && !c->exporter_is_default);
+	ck_assert_str_eq(c->exporters[0].headers[0], "a: b c");
+	ck_assert_str_eq(c->exporters[0].headers[1], "d: e");
+	ck_assert_uint_eq(c->exporters[0].timeout_ns, 2500 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(c->nr_resources, 1);
+	ck_assert_str_eq(c->resources[0].value, "x,y");
+	config_free(c);
+}
+END_TEST
+
+START_TEST(variable_for_profiles_wins_and_is_a_whole_url)
+{
+	struct config *c = NULL;
+
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://common", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://profiles/path", 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
+	ck_assert_str_eq(c->exporters[0].endpoint, "http://profiles/path");
+	ck_assert(c->exporters[0].endpoint_is_full);
+	config_free(c);
+}
+END_TEST
+
+START_TEST(wrong_variable_is_refused_by_name)
+{
+	struct config *c = NULL;
+
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h", 1);
+	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), -EINVAL);
+	ck_assert_str_eq(errors, "environment: OTEL_EXPORTER_OTLP_TIMEOUT: bad value \"soon\", expected milliseconds "
+				 "from 100 to 600000\n");
+}
+END_TEST
+
+START_TEST(missing_file_is_named)
+{
+	struct config *c = NULL;
+
+	ck_assert_int_eq(config_load("/nonexistent/otprof.conf", on_error, NULL, &c), -ENOENT);
+	ck_assert_str_eq(errors, "/nonexistent/otprof.conf: cannot be read: No such file or directory\n");
+	errors[0] = '\0';
+	ck_assert_int_eq(config_load("/dev/zero", on_error, NULL, &c), -ENODEV);
+	ck_assert_str_eq(errors, "/dev/zero: cannot be read: no regular file\n");
+}
+END_TEST
+
+Suite *config_suite(void)
+{
+	Suite *s = suite_create("config");
+	TCase *t = tcase_create("file"), *e = tcase_create("environment");
+
+	tcase_add_loop_test(t, wrong_file_is_refused_in_words, 0, ARRAY_SIZE(wrong));
+	tcase_add_test(t, long_line_is_refused);
+	tcase_add_test(t, value_of_a_thousand_bytes_is_taken_whole);
+	tcase_add_test(t, nul_byte_is_no_end);
+	tcase_add_test(t, errors_end_when_they_are_noise);
+	tcase_add_test(t, empty_file_is_the_defaults);
+	tcase_add_test(t, every_key_arrives);
+	tcase_add_loop_test(t, printed_configuration_parses_to_the_same, 0, ARRAY_SIZE(good));
+	tcase_add_test(t, missing_file_is_named);
+	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(e, clear_environment, clear_environment);
+	tcase_add_test(e, environment_sets_the_exporter);
+	tcase_add_test(e, variable_for_profiles_wins_and_is_a_whole_url);
+	tcase_add_test(e, wrong_variable_is_refused_by_name);
+	suite_add_tcase(s, e);
+	return s;
+}

@@ -141,7 +141,9 @@ static bool cut_to_pod(struct piece *p)
 
 	if (cut_prefix(p, "pod"))
 		return true;
-	pod = starts_with(*p, "kubepods") ? memmem(p->s, p->len, "-pod", 4) : NULL;
+	if (!memmem(p->s, p->len, "kubepods", 8))
+		return false;
+	pod = memmem(p->s, p->len, "-pod", 4);
 	if (!pod)
 		return false;
 	p->len -= (size_t)(pod + 4 - p->s);
@@ -152,9 +154,11 @@ static bool cut_to_pod(struct piece *p)
 /* "podUID" below kubepods, or "kubepods-burstable-podUID.slice" with underscores for dashes. */
 static void take_pod(struct piece p, struct cgroup_facts *f)
 {
-	cut_suffix(&p, ".slice");
 	if (!cut_to_pod(&p))
 		return;
+	for (size_t i = 0; i < p.len; i++)
+		if (p.s[i] == '.' || p.s[i] == ':')
+			p.len = i;
 	if (!(p.len == POD_UID && is_uuid(p.s)) && !(p.len == POD_HASH && all_hex(p.s, POD_HASH)))
 		return;
 	copy(f->pod_uid, sizeof(f->pod_uid), p);
@@ -207,12 +211,12 @@ static void take_unit(struct piece p, struct cgroup_facts *f)
 
 static void take_component(struct piece p, struct cgroup_facts *f)
 {
+	take_pod(p, f);
 	if (take_container_id(p, f) || take_container_name(p, f)) {
 		/* A unit around the container is its manager's. */
 		f->unit[0] = f->service[0] = '\0';
 		return;
 	}
-	take_pod(p, f);
 	take_unit(p, f);
 }
 

@@ -101,7 +101,8 @@ static bool same_file(const struct mapped_file *f, const struct classified *c, c
 		return true;
 	return f->dev == n->dev && f->ino == n->ino && f->ino_generation == n->ino_generation &&
 	       f->deleted == c->deleted && (f->ino || f->container == n->container) &&
-	       f->build_id_len == n->build_id_len && !memcmp(f->build_id, n->build_id, n->build_id_len);
+	       f->build_id_len == n->build_id_len &&
+	       (!n->build_id_len || !memcmp(f->build_id, n->build_id, n->build_id_len));
 }
 
 static void fail(struct mapped_file *f, int err)
@@ -123,7 +124,8 @@ static struct mapped_file *file_make(const struct classified *c, const struct fi
 		f->ino = n->ino;
 		f->ino_generation = n->ino_generation;
 		f->build_id_len = n->build_id_len;
-		memcpy(f->build_id, n->build_id, n->build_id_len);
+		if (n->build_id_len)
+			memcpy(f->build_id, n->build_id, n->build_id_len);
 	} else {
 		fail(f, -ENOENT);
 	}

@@ -221,7 +221,7 @@ void entry_renew(struct process_table *t, struct entry *e, struct space *empty)
 	e->p.space = empty;
 	e->p.exe = str_put(e->p.exe);
 	e->script = str_put(e->script);
-	e->p.identity_known = e->p.kernel = e->maps_gone = false;
+	e->p.identity_known = e->p.kernel = e->maps_gone = e->identity_own = false;
 	e->p.stack_bytes = e->p.stack_needed = e->p.plan_gen = 0;
 	e->p.stack_seen_ns = 0;
 	e->identity_tries = 0;
@@ -269,8 +269,8 @@ static bool same_exec(struct entry *e, const struct otp_sample *s)
 		return true;
 	if (e->exec_id_known && !(s->exec_id == known + 1 && learned_within_exec(e)))
 		return false;
+	e->exec_id_ns = e->exec_id_known ? 0 : s->time_ns;
 	e->exec_id_known = true;
-	e->exec_id_ns = s->time_ns;
 	e->p.exec_id = s->exec_id;
 	return true;
 }

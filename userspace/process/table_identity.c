@@ -53,7 +53,7 @@ static void cgroup_note_write(struct process_table *t, const struct entry *e)
 		return;
 	if (!e->p.exit_time_ns)
 		n->pid = e->p.pid;
-	if (e->p.identity_known && e->identity && !e->p.kernel && n->identity != e->identity) {
+	if (e->identity_own && n->identity != e->identity) {
 		identity_put(n->identity);
 		n->identity = identity_ref(e->identity);
 	}
@@ -88,6 +88,7 @@ void identity_inherit(struct process_table *t, struct entry *child, const struct
 	set_workload(child, workload_ref(parent->p.workload));
 	child->p.kernel = parent->p.kernel;
 	child->cgroup_stale = parent->cgroup_stale;
+	child->identity_own = false;
 	child->p.identity_known = parent->p.identity_known;
 	child->todo &= (uint8_t)~(TODO_WORKLOAD | TODO_IDENTITY);
 	child->todo |= parent->todo & TODO_WORKLOAD;
@@ -193,6 +194,7 @@ int identity_take(struct process_table *t, struct entry *e, const void *data, si
 	}
 	e->start_tick_ns = head.start_ns;
 	e->cgroup_stale = false;
+	e->identity_own = true;
 	e->p.identity_known = true;
 	e->todo &= (uint8_t)~(TODO_WORKLOAD | TODO_IDENTITY);
 	cgroup_note_write(t, e);
@@ -252,12 +254,15 @@ void identity_set_cgroup(struct process_table *t, struct entry *e, uint64_t cgro
 	bool moved = e->p.cgroup_id != 0;
 
 	e->p.cgroup_id = cgroup_id;
+	if (moved && !e->p.kernel) {
+		/* A service manager forks, moves the child, then execs: it is somebody else's from here on. */
+		e->p.identity_known = e->identity_own = false;
+		e->cgroup_stale = true;
+		e->identity_tries = 0;
+		e->todo |= TODO_WORKLOAD | TODO_IDENTITY;
+	} else if (!e->identity_own && !e->p.kernel) {
+		/* Its parent's, from we do not know which cgroup: good until it is asked itself. */
+		e->todo |= TODO_IDENTITY;
+	}
 	cgroup_note_write(t, e);
-	if (!moved || e->p.kernel)
-		return;
-	/* A service manager forks, moves the child, then execs: it is somebody else's from here on. */
-	e->p.identity_known = false;
-	e->cgroup_stale = true;
-	e->identity_tries = 0;
-	e->todo |= TODO_WORKLOAD | TODO_IDENTITY;
 }

@@ -40,6 +40,7 @@ struct entry {
 	bool exec_id_known;
 	uint64_t exec_id_ns; /* of the sample that told exec_id; 0: counted up since */
 	bool maps_gone;     /* /proc has nothing on it any more */
+	bool identity_own;  /* read of this process, not inherited, and of this exec */
 	bool cgroup_stale;  /* identity is from before a move to another cgroup */
 	bool name_pending;  /* the next mapped file is the program itself */
 	uint8_t identity_tries;

@@ -71,21 +71,21 @@ static __always_inline void choose_by_plan(struct choice *c, const struct subjec
 	}
 }
 
-/* The nearest rule upward from the task's own cgroup. */
+/*
+ * The nearest rule upward from the task's own cgroup. Walked by hand: 5.10 has
+ * no bpf_get_current_ancestor_cgroup_id for perf events.
+ */
 static __always_inline u8 cgroup_select(const struct task_struct *task)
 {
-	int level = BPF_CORE_READ(task, cgroups, dfl_cgrp, level);
+	const struct cgroup *at = BPF_CORE_READ(task, cgroups, dfl_cgrp);
 
-	for (int up = 0; up < OTP_CGROUP_DEPTH; up++) {
-		const struct otp_cgroup_rule *rule;
-		u64 id;
+	for (int up = 0; up < OTP_CGROUP_DEPTH && at; up++) {
+		u64 id = BPF_CORE_READ(at, kn, id);
+		const struct otp_cgroup_rule *rule = bpf_map_lookup_elem(&cgroup_rules, &id);
 
-		if (up > level)
-			break;
-		id = bpf_get_current_ancestor_cgroup_id(level - up);
-		rule = bpf_map_lookup_elem(&cgroup_rules, &id);
 		if (rule && rule->select != OTP_SELECT_UNSET)
 			return rule->select;
+		at = BPF_CORE_READ(at, self.parent, cgroup);
 	}
 	return OTP_SELECT_UNSET;
 }

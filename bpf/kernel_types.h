@@ -85,8 +85,20 @@ struct kernel_clone_args {
 	u32 user_worker : 1;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
 struct cgroup {
-	int level;
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
 };
 
 struct css_set {

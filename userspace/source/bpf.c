@@ -112,8 +112,6 @@ static int load(struct source_bpf *b, const struct source_config *cfg, char why[
 
 	if (err < 0)
 		return err;
-	/* libbpf would raise the limit without bound, and nobody would know. */
-	libbpf_set_memlock_rlim(0);
 	libbpf_said[0] = '\0';
 	print = libbpf_set_print(libbpf_print);
 	b->skel = sampler__open();

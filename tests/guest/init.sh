@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The guest's first process: mounts what a system has, runs /script, shows what
+# the kernel had to say and stops the machine.
+export PATH=/bin:/sbin:/usr/bin:/usr/sbin HOME=/root OTPROF_GUEST=1
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev 2>/dev/null
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs -o mode=1777 tmpfs /tmp
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+ln -sf /proc/self/fd /dev/fd
+hostname guest
+ip link set lo up 2>/dev/null
+while read -r module; do
+	insmod "/modules/$module.ko" || echo "init: module $module: not loaded"
+done 2>/dev/null </modules.list
+/script </dev/null
+code=$?
+# Warnings of the kernel, and what is worse, for the one who looks through the console.
+dmesg -r | sed -n 's/^<[0-4]>//p'
+sync
+echo "guest-exit: $code"
+reboot -f

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Children that know their registers and their stack. */
+#include "probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/*
+ * Every register that the loop does not need holds REG_KEY plus its DWARF
+ * number. rdi: stack pointer; rsi, rdx, rcx: rdi, rsi and rdx of the system
+ * call; r8: rbp where it is not 0.
+ */
+__asm__(".text\n"
+	".macro known\n"
+	"	movq %rdi, %rsp\n"
+	"	movabsq $0x1122334455660003, %rbx\n"
+	"	movabsq $0x1122334455660006, %rbp\n"
+	"	testq %r8, %r8\n"
+	"	cmovneq %r8, %rbp\n"
+	"	movq %rsi, %rdi\n"
+	"	movq %rdx, %rsi\n"
+	"	movq %rcx, %rdx\n"
+	"	movabsq $0x1122334455660008, %r8\n"
+	"	movabsq $0x1122334455660009, %r9\n"
+	"	movabsq $0x112233445566000a, %r10\n"
+	"	movabsq $0x112233445566000c, %r12\n"
+	"	movabsq $0x112233445566000d, %r13\n"
+	"	movabsq $0x112233445566000e, %r14\n"
+	"	movabsq $0x112233445566000f, %r15\n"
+	".endm\n"
+	".globl spin_user, spin_user_loop, spin_user_end\n"
+	"spin_user:\n"
+	"	known\n"
+	"spin_user_loop:\n"
+	"	addq $1, %rax\n"
+	"	jmp spin_user_loop\n"
+	"spin_user_end:\n"
+	".globl spin_kernel, spin_kernel_loop, spin_kernel_end\n"
+	"spin_kernel:\n"
+	"	known\n"
+	"spin_kernel_loop:\n"
+	"	xorl %eax, %eax\n"
+	"	syscall\n"
+	"	jmp spin_kernel_loop\n"
+	"spin_kernel_end:\n"
+	".globl spin_compat\n"
+	"spin_compat:\n" /* rdi: stack pointer, rsi: far pointer to the code, below 4 GiB; QEMU's lret fails here */
+	"	movq %rdi, %rsp\n"
+	"	ljmpl *(%rsi)\n");
+
+_Noreturn void spin_user(uint64_t sp, uint64_t a, uint64_t b, uint64_t c, uint64_t fp);
+_Noreturn void spin_kernel(uint64_t sp, uint64_t fd, uint64_t buf, uint64_t len, uint64_t fp);
+struct far_pointer {
+	uint32_t offset;
+	uint16_t selector;
+};
+_Noreturn void spin_compat(uint64_t sp, const struct far_pointer *code);
+extern const char spin_user_loop[], spin_user_end[], spin_kernel_loop[], spin_kernel_end[];
+
+static void *map(size_t len, int flags)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+/* A stack between two unreadable pages, every word known and resident. */
+static uint64_t make_stack(struct stage *stage, int flags)
+{
+	uint8_t *base = map(STACK_BYTES + 8192, flags);
+	uint64_t *word = (uint64_t *)(base + 4096);
+
+	mprotect(base, 4096, PROT_NONE);
+	mprotect(base + 4096 + STACK_BYTES, 4096, PROT_NONE);
+	for (size_t i = 0; i < STACK_BYTES / 8; i++)
+		word[i] = (uint64_t)(uintptr_t)&word[i] ^ STACK_KEY;
+	stage->stack_start = (uint64_t)(uintptr_t)word;
+	stage->stack_end = stage->stack_start + STACK_BYTES;
+	return stage->stack_start;
+}
+
+static void announce(struct stage *stage, uint64_t sp, const char *ip_start, const char *ip_end)
+{
+	stage->sp = sp;
+	stage->ip_start = (uint64_t)(uintptr_t)ip_start;
+	stage->ip_end = (uint64_t)(uintptr_t)ip_end;
+	stage->ready = 1;
+}
+
+_Noreturn static void play_user(struct stage *stage, uint64_t sp, uint64_t fp)
+{
+	announce(stage, sp, spin_user_loop, spin_user_end);
+	spin_user(sp, REG_KEY + 5, REG_KEY + 4, REG_KEY + 1, fp);
+}
+
+_Noreturn static void play_kernel(struct stage *stage, uint64_t sp)
+{
+	int fd = open("/dev/urandom", O_RDONLY);
+
+	announce(stage, sp, spin_kernel_loop, spin_kernel_end);
+	spin_kernel(sp, (uint64_t)fd, (uint64_t)(uintptr_t)map(65536, 0), 65536, 0);
+}
+
+_Noreturn static void play_frames(struct stage *stage, uint64_t sp)
+{
+	uint64_t fp = sp + 256;
+
+	for (int i = 0; i < FRAMES; i++) {
+		uint64_t *frame = (uint64_t *)(uintptr_t)(fp + (uint64_t)i * 64);
+
+		frame[0] = i == FRAMES - 1 ? 0 : fp + (uint64_t)(i + 1) * 64;
+		frame[1] = REG_KEY + 0x100 + (uint64_t)i;
+	}
+	play_user(stage, sp, fp);
+}
+
+_Noreturn static void play_compat(struct stage *stage)
+{
+	static const uint8_t loop[] = {0xeb, 0xfe}; /* jmp . */
+	uint8_t *code = map(4096, MAP_32BIT);
+	struct far_pointer to = {.offset = (uint32_t)(uintptr_t)code, .selector = 0x23};
+
+	make_stack(stage, MAP_32BIT);
+	memcpy(code, loop, sizeof(loop));
+	mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	announce(stage, stage->stack_end - 65536, (char *)code, (char *)code + sizeof(loop));
+	spin_compat(stage->sp, &to);
+}
+
+static void burn(uint64_t ns)
+{
+	uint64_t end = clock_now_ns() + ns;
+
+	while (clock_now_ns() < end)
+		;
+}
+
+_Noreturn static void play_exec(struct stage *stage)
+{
+	stage->ready = 1;
+	burn(200 * NSEC_PER_MSEC);
+	execl("/proc/self/exe", "otp-second", "--child", (char *)NULL);
+	_exit(1);
+}
+
+int child_main(void)
+{
+	burn(20 * NSEC_PER_SEC);
+	return 0;
+}
+
+_Noreturn static void play_fork(struct stage *stage)
+{
+	stage->ready = 1;
+	for (;;) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			burn(50 * NSEC_PER_MSEC);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+_Noreturn static void play(enum scene scene, struct stage *stage)
+{
+	uint64_t start = make_stack(stage, 0), end = stage->stack_end;
+
+	switch (scene) {
+	case SCENE_USER:
+		play_user(stage, end - 400000, 0);
+	case SCENE_KERNEL:
+		play_kernel(stage, end - 400000);
+	case SCENE_TOP:
+		play_user(stage, end - TOP_LEFT, 0);
+	case SCENE_BOTTOM:
+		play_user(stage, start + 64, 0);
+	case SCENE_FRAMES:
+		play_frames(stage, end - 400000);
+	case SCENE_COMPAT:
+		play_compat(stage);
+	case SCENE_EXEC:
+		play_exec(stage);
+	case SCENE_FORK:
+		play_fork(stage);
+	}
+	_exit(1);
+}
+
+pid_t child_start(enum scene scene, struct stage *stage, int cpu)
+{
+	pid_t pid;
+
+	memset(stage, 0, sizeof(*stage));
+	pid = fork();
+	if (pid == 0) {
+		cpu_set_t set;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CPU_ZERO(&set);
+		CPU_SET(cpu < 0 ? 0 : cpu, &set);
+		if (cpu >= 0)
+			sched_setaffinity(0, sizeof(set), &set);
+		play(scene, stage);
+	}
+	while (pid > 0 && !stage->ready)
+		sleep_ms(5);
+	return pid;
+}
+
+void child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+uint64_t child_cpu_ns(pid_t pid)
+{
+	clockid_t id;
+
+	return clock_getcpuclockid(pid, &id) == 0 ? clock_read_ns(id) : 0;
+}

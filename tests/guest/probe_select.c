@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who is sampled: plan, cgroup rule, default; and that a plan never outlives its exec. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "probe.h"
+
+#define RUN_MS 700
+
+struct tally {
+	uint32_t pid;    /* of the child */
+	uint64_t start_ns, exec_id, second_exec_id;
+	unsigned int own, of_children, others, kthreads, second, inherited;
+	uint32_t plan_gen, stack_bytes;
+};
+
+static void count(void *ctx, const struct otp_rec *rec)
+{
+	const struct otp_sample *s = (const void *)rec;
+	struct tally *t = ctx;
+
+	if (rec->type != OTP_REC_SAMPLE)
+		return;
+	t->kthreads += (s->mode & OTP_MODE_KTHREAD) != 0;
+	t->inherited += (s->mode & OTP_MODE_INHERITED) != 0;
+	t->of_children += s->ppid == t->pid;
+	t->others += s->pid != t->pid && s->ppid != t->pid && !(s->mode & OTP_MODE_KTHREAD);
+	if (s->pid != t->pid)
+		return;
+	t->own++;
+	t->plan_gen = s->plan_gen;
+	t->stack_bytes = s->stack_bytes;
+	if (strcmp(s->comm, "otp-second") == 0 || strcmp(s->comm, "exe") == 0) {
+		t->second++;
+		t->second_exec_id = s->exec_id;
+	} else {
+		t->exec_id = s->exec_id;
+	}
+	if (!t->start_ns)
+		t->start_ns = s->start_ns;
+	else if (t->start_ns != s->start_ns)
+		t->start_ns = 1;
+}
+
+struct cast { /* a session that selects nobody, and a child */
+	struct session s;
+	struct stage *stage;
+	struct tally tally;
+	pid_t pid;
+};
+
+static int cast_begin(struct cast *c, enum scene scene, uint8_t select)
+{
+	struct source_config cfg = config_default();
+
+	cfg.defaults.select = select;
+	cfg.defaults.kthreads = select;
+	*c = (struct cast){0};
+	c->stage = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	c->pid = child_start(scene, c->stage, -1);
+	c->tally.pid = (uint32_t)c->pid;
+	return session_open(&c->s, &cfg);
+}
+
+static void cast_end(struct cast *c)
+{
+	child_end(c->pid);
+	session_close(&c->s);
+	munmap(c->stage, 4096);
+}
+
+static int set_defaults(struct cast *c, uint8_t select, uint8_t have_rules)
+{
+	struct otp_defaults d = config_default().defaults;
+
+	d.select = d.kthreads = select;
+	d.have_rules = have_rules;
+	return c->s.source->ops->set_defaults(c->s.source, &d);
+}
+
+/* The child's identity from a sample, then nobody by default. */
+static int learn(struct cast *c)
+{
+	for (int i = 0; i < 50 && !c->tally.own; i++)
+		session_run(&c->s, 100, count, &c->tally);
+	set_defaults(c, OTP_SELECT_NO, 0);
+	session_run(&c->s, 50, count, &c->tally);
+	return c->tally.own ? 0 : -1;
+}
+
+static struct tally again(struct cast *c)
+{
+	struct tally t = {.pid = (uint32_t)c->pid}, before = t;
+
+	/* What was taken before the last change does not count. */
+	session_drain(&c->s, count, &before);
+	session_run(&c->s, RUN_MS, count, &t);
+	return t;
+}
+
+static enum verdict nobody(struct cast *c)
+{
+	struct tally t = again(c);
+	struct otp_cpu_counters n = session_counters(&c->s, 0);
+
+	CHECK(!t.own && !t.others && !t.kthreads && !t.of_children, "%u + %u samples", t.own, t.others);
+	CHECK(n.skip[OTP_SKIP_NOT_SELECTED] > 10, "%llu ticks not selected", n.skip[OTP_SKIP_NOT_SELECTED]);
+	return PASSED;
+}
+
+static enum verdict default_no_puts_nothing_on_the_ring(void)
+{
+	enum verdict v = FAILED;
+	struct cast c;
+
+	if (cast_begin(&c, SCENE_FORK, OTP_SELECT_NO) == 0)
+		v = nobody(&c);
+	cast_end(&c);
+	return v;
+}
+
+static struct otp_plan plan_of(const struct cast *c)
+{
+	return (struct otp_plan){
+		.generation = 77,
+		.stack_bytes = 1024,
+		.start_ns = c->tally.start_ns,
+		.exec_id = c->tally.exec_id,
+		.select = OTP_SELECT_YES,
+	};
+}
+
+static int give_plan(struct cast *c, const struct otp_plan *p)
+{
+	return c->s.source->ops->set_plan(c->s.source, (uint32_t)c->pid, p);
+}
+
+static enum verdict plan_decides(struct cast *c)
+{
+	struct otp_plan p;
+	struct tally t;
+
+	CHECK(learn(c) == 0, "no sample of the child");
+	p = plan_of(c);
+	CHECK(give_plan(c, &p) == 0, "set_plan");
+	t = again(c);
+	CHECK(t.own > 20 && !t.others, "%u own, %u others", t.own, t.others);
+	CHECK(t.plan_gen == 77 && t.stack_bytes == 1024, "generation %u, %u bytes", t.plan_gen, t.stack_bytes);
+	p.start_ns++;
+	CHECK(give_plan(c, &p) == 0, "set_plan");
+	t = again(c);
+	CHECK(!t.own, "%u samples by the plan of another process", t.own);
+	CHECK(give_plan(c, NULL) == 0 && give_plan(c, NULL) == 0, "removing a plan, twice");
+	return PASSED;
+}
+
+static enum verdict plan_selects_its_process_only(void)
+{
+	enum verdict v = FAILED;
+	struct cast c;
+
+	if (cast_begin(&c, SCENE_USER, OTP_SELECT_YES) == 0)
+		v = plan_decides(&c);
+	cast_end(&c);
+	return v;
+}
+
+static enum verdict children_follow(struct cast *c)
+{
+	struct otp_plan p;
+	struct tally t;
+
+	CHECK(learn(c) == 0, "no sample of the parent");
+	p = plan_of(c);
+	CHECK(give_plan(c, &p) == 0, "set_plan");
+	t = again(c);
+	CHECK(t.of_children > 20 && t.inherited >= t.of_children && !t.others, "%u of children, %u inherited, %u others",
+	      t.of_children, t.inherited, t.others);
+	return PASSED;
+}
+
+static enum verdict child_inherits_its_parents_plan(void)
+{
+	enum verdict v = FAILED;
+	struct cast c;
+
+	if (cast_begin(&c, SCENE_FORK, OTP_SELECT_YES) == 0)
+		v = children_follow(&c);
+	cast_end(&c);
+	return v;
+}
+
+static enum verdict exec_changes_identity(struct cast *c)
+{
+	struct otp_plan p;
+	struct tally t;
+
+	CHECK(learn(c) == 0, "no sample before the exec");
+	p = plan_of(c);
+	CHECK(give_plan(c, &p) == 0, "set_plan");
+	/* The child executes its second program 200 ms after its start; by then it is over. */
+	sleep_ms(400);
+	session_drain(&c->s, count, &c->tally);
+	t = again(c);
+	CHECK(!t.own, "%u samples by a plan from before the exec", t.own);
+	set_defaults(c, OTP_SELECT_YES, 0);
+	t = again(c);
+	CHECK(t.second > 20, "%u samples of the second program", t.second);
+	CHECK(t.second_exec_id != p.exec_id && t.start_ns == p.start_ns, "identity");
+	set_defaults(c, OTP_SELECT_NO, 0);
+	p.any_exec = 1;
+	CHECK(give_plan(c, &p) == 0, "set_plan");
+	session_run(&c->s, 50, count, &c->tally);
+	t = again(c);
+	CHECK(t.own > 20, "%u samples by a plan for any exec", t.own);
+	return PASSED;
+}
+
+static enum verdict plan_from_before_an_exec_is_not_applied(void)
+{
+	enum verdict v = FAILED;
+	struct cast c;
+
+	if (cast_begin(&c, SCENE_EXEC, OTP_SELECT_YES) == 0)
+		v = exec_changes_identity(&c);
+	cast_end(&c);
+	return v;
+}
+
+#define CGROUPS "/sys/fs/cgroup"
+
+/* Where cgroup v2 is mounted, or NULL. */
+static const char *cgroup2(void)
+{
+	if (access(CGROUPS "/cgroup.procs", F_OK) == 0)
+		return CGROUPS;
+	return access(CGROUPS "/unified/cgroup.procs", F_OK) == 0 ? CGROUPS "/unified" : NULL;
+}
+
+static int write_pid(const char *path, pid_t pid)
+{
+	_cleanup_(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && dprintf(fd, "%d", pid) > 0 ? 0 : -1;
+}
+
+/* A cgroup's id is its directory's inode number. */
+static uint64_t cgroup_id(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static enum verdict rule_decides(struct cast *c, const char *outer, const char *inner)
+{
+	struct otp_cgroup_rule yes = {.select = OTP_SELECT_YES}, no = {.select = OTP_SELECT_NO};
+	const struct source_ops *ops = c->s.source->ops;
+	struct tally t;
+
+	CHECK(ops->set_cgroup(c->s.source, cgroup_id(outer), &yes) == 0, "set_cgroup");
+	t = again(c);
+	CHECK(!t.own, "%u samples by rules that are switched off", t.own);
+	set_defaults(c, OTP_SELECT_NO, 1);
+	t = again(c);
+	CHECK(t.own > 20 && !t.others, "%u own, %u others by the rule of a cgroup above", t.own, t.others);
+	CHECK(ops->set_cgroup(c->s.source, cgroup_id(inner), &no) == 0, "set_cgroup");
+	session_run(&c->s, 50, count, &c->tally);
+	t = again(c);
+	CHECK(!t.own, "%u samples although the nearest rule says no", t.own);
+	return PASSED;
+}
+
+static enum verdict nearest_cgroup_rule_decides(void)
+{
+	char outer[128], inner[160], procs[192];
+	const char *mount = cgroup2();
+	enum verdict v = FAILED;
+	struct cast c;
+
+	if (!mount)
+		return SKIPPED;
+	snprintf(outer, sizeof(outer), "%s/otprof-test", mount);
+	snprintf(inner, sizeof(inner), "%s/inner", outer);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", inner);
+	mkdir(outer, 0755);
+	mkdir(inner, 0755);
+	if (cast_begin(&c, SCENE_USER, OTP_SELECT_NO) == 0 && write_pid(procs, c.pid) == 0)
+		v = rule_decides(&c, outer, inner);
+	cast_end(&c);
+	rmdir(inner);
+	rmdir(outer);
+	return v;
+}
+
+const struct probe_test select_tests[] = {
+	{"default no puts nothing on the ring", default_no_puts_nothing_on_the_ring},
+	{"plan selects its process only", plan_selects_its_process_only},
+	{"child inherits its parent's plan", child_inherits_its_parents_plan},
+	{"plan from before an exec is not applied", plan_from_before_an_exec_is_not_applied},
+	{"nearest cgroup rule decides", nearest_cgroup_rule_decides},
+	{NULL, NULL},
+};

@@ -119,10 +119,13 @@ static int intern_new(struct intern *t, const void *key, size_t len, uint64_t ha
 
 int intern_add(struct intern *t, const void *key, size_t len, uint32_t *ret_number)
 {
-	uint64_t hash = hash_bytes(key, len, 0);
+	uint64_t hash;
 	uint32_t *slot;
 	int r;
 
+	if (!len)
+		key = ""; /* an empty buffer may be NULL, which memcmp must not see */
+	hash = hash_bytes(key, len, 0);
 	/* Two thirds full at most: probes stay short and always end. */
 	if ((uint64_t)t->count * 3 >= (uint64_t)t->nr_slots * 2 && grow_slots(t) < 0)
 		return -ENOMEM;

@@ -486,7 +486,9 @@ static int read_all(int fd, uint8_t *to, size_t len)
 
 int recording_read_file(struct recording *rec, int dirfd, const char *path)
 {
-	_cleanup_(closep) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/* A name that somebody gave is followed; one found in a directory may be a trap of its writer's. */
+	int follow = dirfd == AT_FDCWD ? 0 : O_NOFOLLOW;
+	_cleanup_(closep) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow);
 	_cleanup_(freep) uint8_t *data = NULL;
 	struct stat st;
 	int e;

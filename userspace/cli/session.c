@@ -45,7 +45,10 @@ static int make_directories(struct session *s)
 	snprintf(s->out, sizeof(s->out), "%s/out", s->dir);
 	snprintf(s->config, sizeof(s->config), "%s/otprof.conf", s->dir);
 	snprintf(s->log, sizeof(s->log), "%s/log", s->dir);
-	return mkdir(s->runtime, 0755) < 0 || mkdir(s->out, 0755) < 0 ? -errno : 0;
+	if (mkdir(s->runtime, 0755) < 0 || mkdir(s->out, 0700) < 0)
+		return -errno;
+	/* net writes as a user that otprofd chooses; no other can pass the directory above. */
+	return chmod(s->out, 0777) < 0 ? -errno : 0;
 }
 
 static int write_config(const struct session *s, const struct session_options *o)

@@ -38,14 +38,13 @@ static bool showable(uint32_t c)
 
 void utf8_clean(struct buf *out, const char *s, size_t len)
 {
-	const uint8_t *p = (const uint8_t *)s, *end = p + len;
+	size_t i, n;
 	uint32_t c;
-	size_t n;
 
-	for (; p < end; p += n ? n : 1) {
-		n = decode(p, (size_t)(end - p), &c);
+	for (i = 0; i < len; i += n ? n : 1) {
+		n = decode((const uint8_t *)s + i, len - i, &c);
 		if (n && showable(c))
-			buf_add(out, p, n);
+			buf_add(out, s + i, n);
 		else
 			buf_add_str(out, REPLACEMENT);
 	}
@@ -98,5 +97,6 @@ void xml_escape(struct buf *out, const char *s, size_t len)
 		buf_add_str(out, entity);
 		from = i + 1;
 	}
-	buf_add(out, s + from, len - from);
+	if (from < len)
+		buf_add(out, s + from, len - from);
 }

@@ -110,7 +110,8 @@ static int push_user_frame(struct profile_builder *b, const struct frame *f, uin
 		if (image < 0)
 			return image;
 	}
-	if ((f->flags & FRAME_CALLER) && address)
+	/* A call cannot end where its mapping begins: such an address is garbage, and stays in it. */
+	if ((f->flags & FRAME_CALLER) && address && (!f->map || f->pc > f->map->start))
 		address--;
 	return push(b, n, (uint64_t)image, address);
 }

@@ -104,14 +104,11 @@ static int add_function(struct dictionary *d, const struct named_line *l, uint32
 
 	r = dictionary_string(d, l->name, &e.name);
 	if (r == 0)
-		r = dictionary_string(d, l->system_name, &e.system_name);
-	if (r == 0)
 		r = dictionary_string(d, l->file, &e.file);
 	if (r < 0)
 		return r;
 	return add(d, &d->functions, &e, sizeof(e),
-		   size_number(e.name) + size_number(e.system_name) + size_number(e.file) +
-			   size_number(e.start_line), ret);
+		   size_number(e.name) + size_number(e.file) + size_number(e.start_line), ret);
 }
 
 static int add_lines(struct dictionary *d, const struct named_location *l, struct dict_location *e,

@@ -32,7 +32,7 @@ struct dict_location {
 };
 
 struct dict_function {
-	uint32_t name, system_name, file, start_line;
+	uint32_t name, file, start_line;
 };
 
 enum dict_value { DICT_STRING, DICT_INT };

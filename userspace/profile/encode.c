@@ -131,7 +131,6 @@ static void put_functions(struct buf *out, const struct dictionary *d)
 		PROFILES(Function) f = PROFILES_INIT(FUNCTION), *p = &f;
 
 		f.name_strindex = (int32_t)e->name;
-		f.system_name_strindex = (int32_t)e->system_name;
 		f.filename_strindex = (int32_t)e->file;
 		f.start_line = e->start_line;
 		part.n_function_table = 1;

@@ -12,7 +12,6 @@
 static void line_done(struct named_line *l)
 {
 	str_put(l->name);
-	str_put(l->system_name);
 	str_put(l->file);
 }
 
@@ -79,8 +78,7 @@ static int add_line(struct names *n, const struct symbol_line *l)
 	n->nr_lines++;
 	if (n->bytes >= NAMES_ALL_MAX)
 		return 0;
-	/* Without memory for these two they are merely absent. */
-	to->system_name = l->system_name && l->system_name != l->name ? take_name(n, l->system_name) : NULL;
+	/* Without memory it is merely absent. */
 	to->file = l->file && l->file->len ? take_name(n, l->file) : NULL;
 	return 0;
 }

@@ -10,6 +10,9 @@
  * protocol allows for all but the leaf, so that a lookup needs no correction.
  * What has no file keeps its process address. No address above 2^63 leaves.
  *
+ * The linker's own name of a function stays here: on a mixed load with C++ it
+ * made a compressed request 14 % larger, and no receiver shows it.
+ *
  * Bounds: a name has NAMES_ONE_MAX bytes at most; past NAMES_ALL_MAX for all
  * together, names are cut short and source files left out.
  */
@@ -23,8 +26,7 @@
 
 struct named_line {
 	struct str *name; /* owned, clean, never blank */
-	struct str *system_name; /* owned, clean, or NULL */
-	struct str *file;
+	struct str *file; /* owned, clean, or NULL */
 	uint32_t line, start_line;
 };
 

@@ -82,7 +82,7 @@ static const char *path(const char *name)
 {
 	static char full[sizeof(dir) + 1 + NAME_MAX + 1];
 
-	snprintf(full, sizeof(full), "%s/%s", dir, name);
+	snprintf(full, sizeof(full), "%s/%.*s", dir, NAME_MAX, name);
 	return full;
 }
 

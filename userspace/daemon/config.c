@@ -419,8 +419,12 @@ static int add_default_exporter(struct config *c)
 
 static void check_exporter(struct parser *p, const struct export_config *e)
 {
+	char why[EXPORT_WHY];
+
 	if (!e->endpoint)
 		complain(p, "exporter %s.endpoint: missing, expected http://HOST:PORT or file:///DIR", e->name);
+	else if (export_config_check(e, why) < 0)
+		complain(p, "exporter %s: %s", e->name, why);
 	if (!e->tls_cert != !e->tls_key)
 		complain(p, "exporter %s.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
 			 e->name, e->tls_cert ? "tls_key_file" : "tls_cert_file");

@@ -22,7 +22,7 @@
 #define FILE_NAME_MAX 64
 #define FILE_MODE     0640
 
-/* More than this cannot be counted, so all are kept; it bounds what one scan holds. */
+/* It bounds what is held for keep_files: 16 MiB. */
 #define FILE_KEEP_MAX (1u << 20)
 
 struct file_key { /* what a name says; its order is the order of age */
@@ -258,7 +258,7 @@ static int file_open(const struct export_config *cfg, struct transport_host *hos
 	if (!f)
 		return -ENOMEM;
 	*f = (struct file){.base.ops = &transport_file, .cfg = cfg, .dir = -1};
-	f->room = cfg->file_keep <= FILE_KEEP_MAX ? cfg->file_keep : 0;
+	f->room = MIN(cfg->file_keep, FILE_KEEP_MAX);
 	if (f->room && !(f->kept = calloc(f->room, sizeof(*f->kept)))) {
 		free(f);
 		return -ENOMEM;
@@ -271,9 +271,12 @@ static int file_open(const struct export_config *cfg, struct transport_host *hos
 
 static int file_check(const struct export_config *cfg, char why[EXPORT_WHY])
 {
-	if (path_of(cfg)[0] == '/')
+	if (path_of(cfg)[0] != '/')
+		snprintf(why, EXPORT_WHY, "bad directory, expected file:///DIR with an absolute path");
+	else if (cfg->file_keep > FILE_KEEP_MAX)
+		snprintf(why, EXPORT_WHY, "keep_files is too large, expected at most %u", FILE_KEEP_MAX);
+	else
 		return 0;
-	snprintf(why, EXPORT_WHY, "bad directory, expected file:///DIR with an absolute path");
 	return -EINVAL;
 }
 

@@ -27,14 +27,18 @@ def alive():
     return os.path.exists("/proc/%d/task" % PID)
 
 
-def stop_later():
-    """A signal that gdb keeps to itself, to any thread, after a random while."""
-    time.sleep(random.uniform(0.001, 0.03))
-    try:
-        tid = int(random.choice(os.listdir("/proc/%d/task" % PID)))
-        libc.syscall(234, PID, tid, int(signal.SIGURG))  # tgkill
-    except (OSError, IndexError):
-        pass
+def stop_later(stopped):
+    """A signal that gdb keeps to itself, to any thread, after a random while;
+    to the next one where a thread blocks it."""
+    wait = random.uniform(0.001, 0.03)
+    while not stopped.wait(wait):
+        try:
+            tids = os.listdir("/proc/%d/task" % PID)
+            tid = PID if random.random() < 0.5 else int(random.choice(tids))
+            libc.syscall(234, PID, tid, int(signal.SIGURG))  # tgkill
+        except (OSError, IndexError):
+            return
+        wait = 0.05
 
 
 def maps_text():
@@ -115,13 +119,16 @@ def main():
     writer, done, tries = Writer(), 0, 0
     while done < COUNT and tries < 3 * COUNT and alive():
         tries += 1
-        thread = threading.Thread(target=stop_later)
+        stopped = threading.Event()
+        thread = threading.Thread(target=stop_later, args=(stopped,))
         thread.start()
         try:
             gdb.execute("continue", to_string=True)
         except gdb.error:
             break
-        thread.join()
+        finally:
+            stopped.set()
+            thread.join()
         if not gdb.selected_thread() or not gdb.selected_thread().is_valid():
             break
         done += writer.write(done + 1)

@@ -523,8 +523,8 @@ START_TEST(large_workload_has_several_profiles)
 	make_builder(0, &(struct profile_limits){.request_bytes = 64u << 20});
 	for (uint64_t i = 0; i < 20000; i++) {
 		make_stack(0, 1);
-		push(&file_map, i % 200, FRAME_CALLER);
-		push(&file_map, i / 200, FRAME_CALLER);
+		push(&file_map, 0x100 + i % 200, FRAME_CALLER);
+		push(&file_map, 0x100 + i / 200, FRAME_CALLER);
 		ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
 	}
 	encode_all();

@@ -69,7 +69,8 @@ void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret);
  * address itself never leaves the host) and the name.
  */
 struct kernel_symbols;
-int kernel_symbols_load(int fd, struct kernel_symbols **ret); /* fd borrowed; -EPERM: addresses are hidden; -ENODATA: no code symbol */
+/* fd is borrowed. -EPERM: addresses are hidden; -ENODATA: no code symbol. */
+int kernel_symbols_load(int fd, struct kernel_symbols **ret);
 struct kernel_symbols *kernel_symbols_free(struct kernel_symbols *k); /* NULL */
 
 struct kernel_symbol {

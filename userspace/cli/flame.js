@@ -6,7 +6,7 @@
 
 	var svg = document.currentScript && document.currentScript.ownerSVGElement || document.documentElement;
 	var SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml';
-	var PAD = 16, TOP = 92, BOTTOM = 40, ROW = 18;
+	var PAD = 16, TOP = 92, BOTTOM = 40, ROW = 18, ROWS = 60;
 	var period = +svg.getAttribute('data-period'), unit = svg.getAttribute('data-unit');
 	var inverted = svg.getAttribute('data-inverted') === '1';
 	var frames = [], zoom = null, query = '', matcher = null, charWidth = 7;
@@ -111,26 +111,49 @@
 		return f.row >= zoom.row && f.off >= zoom.off && f.end <= zoom.end;
 	}
 
-	function layout() {
-		var width = svg.clientWidth || window.innerWidth, inner = Math.max(width - 2 * PAD, 100);
-		var scale = zoom.total ? inner / zoom.total : 0, shown = [], rows = 0, i, f, ancestor, w;
+	// Rows of this view: beyond ROWS only as far as a row holds 1 % of it. A few endless
+	// stacks would else make the page so high that the rest is lost in it.
+	function rowsOf(shown) {
+		var sums = [], rows = 0, last = 0, i;
 
-		for (i = 0; i < frames.length; i++) {
-			f = frames[i];
-			ancestor = isAncestor(f);
-			w = ancestor || !zoom.total ? inner : f.total * scale;
-			if ((!ancestor && !isInside(f)) || w < 0.25) {
+		shown.forEach(function (s) {
+			sums[s.f.row] = (sums[s.f.row] || 0) + s.f.total;
+			rows = Math.max(rows, s.f.row + 1);
+		});
+		for (i = 0; i < rows; i++)
+			if (sums[i] * 100 >= zoom.total)
+				last = i + 1;
+		return {all: rows, drawn: Math.min(rows, Math.max(last, zoom.row + ROWS))};
+	}
+
+	// The frames that this view has room for, with their place from left to right.
+	function visible(inner) {
+		var scale = zoom.total ? inner / zoom.total : 0, shown = [];
+
+		frames.forEach(function (f) {
+			var ancestor = isAncestor(f), width = ancestor || !zoom.total ? inner : f.total * scale;
+
+			if ((ancestor || isInside(f)) && width >= 0.25)
+				shown.push({f: f, x: ancestor ? PAD : PAD + (f.off - zoom.off) * scale, width: width, ancestor: ancestor});
+			else
 				f.g.style.display = 'none';
-				continue;
-			}
-			shown.push([f, ancestor ? PAD : PAD + (f.off - zoom.off) * scale, w, ancestor]);
-			rows = Math.max(rows, f.row + 1);
-		}
-		for (i = 0; i < shown.length; i++) {
-			f = shown[i][0];
-			place(f, shown[i][1], shown[i][2], TOP + (inverted ? f.row : rows - 1 - f.row) * ROW, shown[i][3]);
-		}
-		frame(width, TOP + rows * ROW + BOTTOM);
+		});
+		return shown;
+	}
+
+	function layout() {
+		var width = svg.clientWidth || window.innerWidth, shown = visible(Math.max(width - 2 * PAD, 100));
+		var rows = rowsOf(shown);
+
+		shown.forEach(function (s) {
+			if (s.f.row >= rows.drawn)
+				s.f.g.style.display = 'none';
+			else
+				place(s.f, s.x, s.width, TOP + (inverted ? s.f.row : rows.drawn - 1 - s.f.row) * ROW, s.ancestor);
+		});
+		document.getElementById('deeper').textContent = rows.all > rows.drawn ?
+			' \u00b7 ' + count(rows.all - rows.drawn) + ' deeper rows hold less than 1 % of this view: zoom in to see them' : '';
+		frame(width, TOP + rows.drawn * ROW + BOTTOM);
 	}
 
 	// What stands around the frames.

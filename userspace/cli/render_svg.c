@@ -26,8 +26,9 @@
 #define ROW        18
 #define CHAR_WIDTH 6.95 /* of 11.5 px monospace */
 #define TITLE_MAX  62   /* characters beside the tools */
+#define ROWS       60   /* deeper rows are drawn as long as they hold 1 % of all samples */
 
-#define DRAWN_MAX  12000u /* frames; more make a browser slow */
+#define DRAWN_MAX  8000u  /* frames; more make a browser slow */
 #define LEAST      4000u  /* frames below 1/LEAST of the width are not drawn */
 
 static const char style[] =
@@ -43,7 +44,9 @@ struct drawing {
 	struct tree *t;
 	struct buf *out;
 	uint64_t least; /* samples of the narrowest frame drawn */
-	uint32_t drawn, rows;
+	uint32_t drawn;         /* frames */
+	uint32_t depth;         /* rows that there are of those frames */
+	uint32_t rows;          /* rows in the still picture */
 	const char *unit;
 	bool inverted;
 };
@@ -64,28 +67,48 @@ static void fitted(struct buf *out, const char *s, size_t max)
 	buf_add_str(out, "\xe2\x80\xa6");
 }
 
-static uint32_t count_drawn(const struct tree *t, uint64_t least, uint32_t *ret_rows)
+static uint32_t count_drawn(const struct tree *t, uint64_t least, uint32_t *ret_depth)
 {
-	uint32_t i, n = 0, rows = 0;
+	uint32_t i, n = 0, depth = 0;
 
 	for (i = 0; i < t->count; i++) {
 		if (i && t->nodes[i].total < least)
 			continue;
 		n++;
-		rows = MAX(rows, t->nodes[i].depth + 1u);
+		depth = MAX(depth, t->nodes[i].depth + 1u);
 	}
-	*ret_rows = rows;
+	*ret_depth = depth;
 	return n;
 }
 
 static void choose_least(struct drawing *d)
 {
 	d->least = MAX(d->t->nodes[0].total / LEAST, (uint64_t)1);
-	d->drawn = count_drawn(d->t, d->least, &d->rows);
+	d->drawn = count_drawn(d->t, d->least, &d->depth);
 	while (d->drawn > DRAWN_MAX) {
 		d->least += d->least / 4 + 1;
-		d->drawn = count_drawn(d->t, d->least, &d->rows);
+		d->drawn = count_drawn(d->t, d->least, &d->depth);
 	}
+}
+
+/*
+ * A few endless stacks would make the picture so high that the rest is lost
+ * in it. Frames past its rows are in the file, for who zooms in.
+ */
+static int choose_rows(struct drawing *d)
+{
+	_cleanup_(freep) uint64_t *sums = calloc(d->t->depth + 1, sizeof(*sums));
+	uint32_t i, last = 0;
+
+	if (!sums)
+		return -ENOMEM;
+	for (i = 0; i < d->t->count; i++)
+		sums[d->t->nodes[i].depth] += d->t->nodes[i].total;
+	for (i = 0; i < d->depth; i++)
+		if (sums[i] >= d->t->nodes[0].total / 100)
+			last = i + 1;
+	d->rows = MIN(d->depth, MAX(last, (uint32_t)ROWS));
+	return 0;
 }
 
 static int height_of(const struct drawing *d)
@@ -142,7 +165,7 @@ static void draw_label(struct drawing *d, const char *name, double x, double wid
 	buf_add_str(d->out, "</text>");
 }
 
-static void draw_frame(struct drawing *d, const struct tree_node *n, uint64_t offset)
+static void draw_place(struct drawing *d, const struct tree_node *n, uint64_t offset)
 {
 	const char *name = tree_name(d->t, n);
 	uint64_t all = MAX(d->t->nodes[0].total, (uint64_t)1);
@@ -150,12 +173,23 @@ static void draw_frame(struct drawing *d, const struct tree_node *n, uint64_t of
 	double x = PAD + (double)offset * scale, width = n->depth ? (double)n->total * scale : WIDTH - 2 * PAD;
 	int row = d->inverted ? n->depth : (int)d->rows - 1 - n->depth, y = TOP + row * ROW;
 
-	buf_printf(d->out, "<g class=\"f\" data-v=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">", offset, n->total,
-		   n->self, n->depth);
-	draw_tip(d, n);
 	buf_printf(d->out, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", x, y,
 		   MAX(width > 3 ? width - 0.6 : width, 0.3), ROW - 1, palette_color(n->kind, name, n->inlined));
 	draw_label(d, name, x, width, y);
+}
+
+static void draw_frame(struct drawing *d, const struct tree_node *n, uint64_t offset)
+{
+	bool deep = n->depth >= d->rows;
+
+	buf_printf(d->out, "<g class=\"f\"%s data-v=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">",
+		   deep ? " style=\"display:none\"" : "", offset, n->total, n->self, n->depth);
+	draw_tip(d, n);
+	if (deep)
+		buf_printf(d->out, "<rect height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", ROW - 1,
+			   palette_color(n->kind, tree_name(d->t, n), n->inlined));
+	else
+		draw_place(d, n, offset);
 	buf_add_str(d->out, "</g>\n");
 }
 
@@ -242,7 +276,10 @@ static void draw_foot(struct drawing *d)
 		buf_printf(d->out, " \xc2\xb7 %s frames below %.3f %% are not drawn", count,
 			   format_percent(d->least, d->t->nodes[0].total));
 	}
-	buf_add_str(d->out, "<tspan dx=\"18\" id=\"hint\"></tspan></text></g>\n");
+	buf_add_str(d->out, "<tspan id=\"deeper\">");
+	if (d->depth > d->rows)
+		buf_printf(d->out, " \xc2\xb7 %u deeper rows hold less than 1 %% and are not shown", d->depth - d->rows);
+	buf_add_str(d->out, "</tspan><tspan dx=\"18\" id=\"hint\"></tspan></text></g>\n");
 }
 
 static int draw(struct drawing *d, const struct render_options *o)
@@ -251,6 +288,9 @@ static int draw(struct drawing *d, const struct render_options *o)
 	int r;
 
 	choose_least(d);
+	r = choose_rows(d);
+	if (r < 0)
+		return r;
 	draw_open(d, title);
 	r = draw_frames(d);
 	if (r < 0)

@@ -39,36 +39,77 @@ static __always_inline void subject_fill(struct subject *s, u64 pid_tgid)
 	s->exec_id = BPF_CORE_READ(task, self_exec_id);
 }
 
-/* A plan from before an exec, or of a pid's former owner, is never applied. */
+/*
+ * A plan from before an exec, or of a pid's former owner, is never applied. A
+ * selection by pid may not know the start as exactly as the kernel does: 0.
+ */
 static __always_inline bool plan_holds(const struct otp_plan *p, u64 start_ns, u64 exec_id)
 {
-	return p->start_ns == start_ns && (p->any_exec || p->exec_id == exec_id);
+	if (p->any_exec)
+		return !p->start_ns || p->start_ns == start_ns;
+	return p->start_ns == start_ns && p->exec_id == exec_id;
 }
 
+/* How to copy, and by which plan. */
 static __always_inline void choice_take(struct choice *c, const struct otp_plan *p)
 {
 	c->plan_gen = p->generation;
-	c->select = p->select;
 	c->capture = p->capture;
 	if (p->stack_bytes)
 		c->stack_bytes = p->stack_bytes;
 }
 
-static __always_inline void choose_by_plan(struct choice *c, const struct subject *s)
+/* What programs of this name have needed: a short-lived one never has a plan of its own. */
+static __always_inline void take_hint(struct choice *c)
+{
+	const struct otp_hint *hint;
+	struct comm comm;
+
+	bpf_get_current_comm(&comm, sizeof(comm));
+	hint = bpf_map_lookup_elem(&hints, &comm);
+	if (hint && hint->stack_bytes)
+		c->stack_bytes = hint->stack_bytes;
+}
+
+/*
+ * A process without a plan belongs to the selection of its nearest ancestor
+ * that has one. The size of the copy comes along only from a parent that runs
+ * the same program: a fork, and no exec since.
+ */
+static __always_inline void inherit(struct choice *c, const struct subject *s, const struct otp_defaults *d)
+{
+	const struct task_struct *at = s->parent;
+	u32 pid = s->ppid;
+
+	for (int up = 0; up < OTP_ANCESTORS_MAX && up < d->ancestors && pid; up++) {
+		const struct otp_plan *p = bpf_map_lookup_elem(&plans, &pid);
+		u64 exec_id = BPF_CORE_READ(at, self_exec_id);
+
+		if (p && plan_holds(p, BPF_CORE_READ(at, group_leader, start_boottime), exec_id)) {
+			if (!up && s->exec_id == exec_id) {
+				choice_take(c, p);
+				c->mode = OTP_MODE_INHERITED;
+			}
+			c->select = p->select;
+			if (c->select != OTP_SELECT_UNSET)
+				return;
+		}
+		at = BPF_CORE_READ(at, real_parent);
+		pid = BPF_CORE_READ(at, tgid);
+	}
+}
+
+static __always_inline void choose_by_plan(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
 	const struct otp_plan *p = bpf_map_lookup_elem(&plans, &s->pid);
-	const struct task_struct *parent = s->parent;
 
 	if (p && plan_holds(p, s->start_ns, s->exec_id)) {
 		choice_take(c, p);
+		c->select = p->select;
 		return;
 	}
-	p = bpf_map_lookup_elem(&plans, &s->ppid);
-	if (p && plan_holds(p, BPF_CORE_READ(parent, group_leader, start_boottime),
-			    BPF_CORE_READ(parent, self_exec_id))) {
-		choice_take(c, p);
-		c->mode = OTP_MODE_INHERITED;
-	}
+	take_hint(c);
+	inherit(c, s, d);
 }
 
 /*
@@ -93,7 +134,7 @@ static __always_inline u8 cgroup_select(const struct task_struct *task)
 static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
 	c->stack_bytes = d->stack_bytes;
-	choose_by_plan(c, s);
+	choose_by_plan(c, s, d);
 	if (c->select == OTP_SELECT_UNSET && d->have_rules)
 		c->select = cgroup_select(s->task);
 	if (c->select == OTP_SELECT_UNSET && (s->flags & PF_KTHREAD))

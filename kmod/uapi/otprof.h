@@ -317,13 +317,14 @@ struct otp_trace_plan {
 
 /*
  * A process' plan. It applies only while the process is the exec that it was
- * made for. A child without one inherits stack_bytes, capture and select of
- * its parent's.
+ * made for. A process without one inherits select from the nearest ancestor
+ * that has one, and stack_bytes and capture from a parent that runs the same
+ * program (a fork, and no exec since).
  */
 struct otp_plan {
 	__u32 generation; /* not 0 */
 	__u32 stack_bytes; /* 0: the default's */
-	__u64 start_ns;
+	__u64 start_ns; /* 0 together with any_exec: not known */
 	__u64 exec_id;
 	__u8 select;  /* enum otp_select */
 	__u8 capture; /* enum otp_capture */
@@ -339,8 +340,20 @@ struct otp_cgroup_rule {
 	__u8 reserved[7];
 };
 
+/*
+ * Stack bytes that programs of this name (comm) have needed lately: for a
+ * process that has no plan yet. A name is no identity; a wrong hint costs
+ * bytes, never a selection.
+ */
+struct otp_hint {
+	__u32 stack_bytes;
+	__u32 reserved;
+};
+
 /* Depth to which cgroup rules are sought upward from the task's own cgroup. */
 #define OTP_CGROUP_DEPTH 16
+/* The most that otp_defaults.ancestors may say. */
+#define OTP_ANCESTORS_MAX 16
 
 /* What holds where neither plan nor rule says otherwise; changed live. */
 struct otp_defaults {
@@ -350,7 +363,7 @@ struct otp_defaults {
 	__u8 select;        /* enum otp_select, never UNSET */
 	__u8 kthreads;      /* enum otp_select for kernel threads, UNSET: as select */
 	__u8 have_rules;    /* 0: skip the search for cgroup rules */
-	__u8 reserved;
+	__u8 ancestors;     /* plans of so many ancestors are sought for a process that has none */
 	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms; 0: none */
 	__u32 reserved2;
 };
@@ -385,6 +398,7 @@ OTP_CHECK_AT(struct otp_plan, start_ns, 8);
 OTP_CHECK_AT(struct otp_plan, trace, 32);
 OTP_CHECK_AT(struct otp_plan, walk, 64);
 OTP_CHECK(struct otp_cgroup_rule, 8);
+OTP_CHECK(struct otp_hint, 8);
 OTP_CHECK(struct otp_defaults, 24);
 
 #endif /* OTPROF_UAPI_H */

@@ -4,7 +4,7 @@
 #
 # Unit tests: every tests/unit/check_<module>.c provides Suite *<module>_suite(void).
 UNIT_SRCS  := $(sort $(wildcard tests/unit/check_*.c))
-UNIT_OBJS  := $(UNIT_SRCS:%.c=$(BUILD)/obj/%.o)
+UNIT_OBJS  := $(UNIT_SRCS:%.c=$(BUILD)/obj/%.o) $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/lib/*.c))
 UNIT_NAMES := $(UNIT_SRCS:tests/unit/check_%.c=%)
 UNIT_LIST  := $(BUILD)/gen/suites.inc
 

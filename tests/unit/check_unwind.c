@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/lib/tiny_elf.h"
+#include "unwind/unwind.h"
+
+Suite *unwind_suite(void);
+
+#define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
+#define BASE 0x7f0000000000ULL
+#define JIT 0x7e0000000000ULL
+#define STACK 0x7ffc00000000ULL
+#define WORDS 256
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
+
+static struct tiny tiny;
+static struct binary *binary;
+static struct space *space;
+static struct unwinder *unwinder;
+static struct unwind_stack out;
+static uint64_t reg[OTP_REGS_MAX];
+static uint64_t stack[WORDS];
+static struct unwind_input in;
+static const struct mapping *waits;
+
+/*
+ * 0x2000 leaf: CFA rsp+8.  0x2100: CFA rsp+32, rbx at CFA-16.
+ * 0x2200: CFA rbp+16, rbp at CFA-16.  0x2300: root.  0x2400: CFA rbx+8.
+ * 0x2500: signal trampoline whose frame keeps rsp at +16, rip at +24.
+ * 0x2600: CFA rcx+8.  0x2f00: no table at all.
+ */
+static void setup(void)
+{
+	tiny_init(&tiny, EM_X86_64, 0);
+	tiny_cie(&tiny, "zR", -8, 16, BYTES(0x0c, 7, 8, 0x90, 1));
+	tiny_fde(&tiny, 0x2000, 0x100, BYTES(0));
+	tiny_fde(&tiny, 0x2100, 0x100, BYTES(0x0e, 32, 0x83, 2));
+	tiny_fde(&tiny, 0x2200, 0x100, BYTES(0x0c, 6, 16, 0x86, 2));
+	tiny_fde(&tiny, 0x2300, 0x100, BYTES(0x07, 16));
+	tiny_fde(&tiny, 0x2400, 0x100, BYTES(0x0c, 3, 8));
+	tiny_cie(&tiny, "zRS", -8, 16, BYTES(0x0c, 7, 8));
+	tiny_fde(&tiny, 0x24ff, 0x100,
+		 BYTES(0x0f, 3, 0x77, 16, 0x06, 0x10, 7, 2, 0x77, 16, 0x10, 16, 2, 0x77, 24, 0x10, 2, 2, 0x77, 32));
+	tiny_cie(&tiny, "zR", -8, 16, BYTES(0x0c, 7, 8, 0x90, 1));
+	tiny_fde(&tiny, 0x2600, 0x100, BYTES(0x0c, 2, 8));
+	binary = tiny_open(&tiny);
+	ck_assert_ptr_nonnull(binary);
+	space = tiny_space(binary, BASE);
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
+	ck_assert_int_eq(unwinder_new(NULL, &unwinder), 0);
+	memset(stack, 0, sizeof(stack));
+	memset(reg, 0, sizeof(reg));
+	in = (struct unwind_input){
+		.arch = OTP_ARCH_X86_64,
+		.space = space,
+		.valid = (1u << OTP_REGS_X86_64) - 1,
+		.reg = reg,
+		.stack_addr = STACK - 128,
+		.stack = (const uint8_t *)stack,
+		.stack_len = sizeof(stack),
+	};
+	reg[RSP] = STACK;
+}
+
+static void teardown(void)
+{
+	unwinder_free(unwinder);
+	space_put(space);
+	binary_put(binary);
+}
+
+/* Word n above the stack pointer. */
+static void word(unsigned n, uint64_t v)
+{
+	stack[16 + n] = v;
+}
+
+static int run(bool final)
+{
+	in.space = space;
+	return unwind_user(unwinder, &in, final, &out, &waits);
+}
+
+static void expect(enum unwind_end end, const uint64_t *pcs, size_t nr)
+{
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_str_eq(unwind_end_name(out.end), unwind_end_name(end));
+	ck_assert_uint_eq(out.count, nr);
+	for (size_t i = 0; i < nr; i++)
+		ck_assert_uint_eq(out.frames[i].pc, pcs[i]);
+}
+#define EXPECT(end, ...) expect(end, (const uint64_t[]){__VA_ARGS__}, NR(((const uint64_t[]){__VA_ARGS__})))
+
+START_TEST(chain_of_three_ends_at_undefined_return_address)
+{
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2110);
+	word(4, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2110, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[0].flags, 0);
+	ck_assert_uint_eq(out.frames[1].flags, FRAME_CALLER);
+	ck_assert_uint_eq(out.stack_used, 128 + 5 * 8);
+}
+END_TEST
+
+START_TEST(return_address_behind_a_function_belongs_to_it)
+{
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2200); /* the call was the last instruction of 0x2100 */
+	word(4, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2200, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(saved_register_is_used_by_a_later_frame)
+{
+	reg[RIP] = BASE + 0x2110;
+	word(2, STACK + 400); /* rbx */
+	word(3, BASE + 0x2410);
+	word(50, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2110, BASE + 0x2410, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(frame_pointer_cfa_restores_frame_pointer)
+{
+	reg[RIP] = BASE + 0x2210;
+	reg[RBP] = STACK + 80;
+	word(10, STACK + 160);
+	word(11, BASE + 0x2210);
+	word(20, 0);
+	word(21, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2210, BASE + 0x2210, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(copy_that_ends_early_is_short_and_says_what_it_wants)
+{
+	reg[RIP] = BASE + 0x2010;
+	in.stack_len = 128 + 16;
+	word(0, BASE + 0x2110);
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2110);
+	ck_assert_uint_eq(out.stack_used, 128 + 5 * 8);
+	in.chunk_lost = true;
+	EXPECT(UNWIND_CHUNK_LOST, BASE + 0x2010, BASE + 0x2110);
+	in.chunk_lost = false;
+	in.short_read = true;
+	EXPECT(UNWIND_UNREADABLE, BASE + 0x2010, BASE + 0x2110);
+}
+END_TEST
+
+START_TEST(far_stack_does_not_ask_for_a_larger_copy)
+{
+	reg[RIP] = BASE + 0x2210;
+	reg[RBP] = STACK + (1u << 30);
+	EXPECT(UNWIND_UNREADABLE, BASE + 0x2210);
+	ck_assert_uint_eq(out.stack_used, 0);
+}
+END_TEST
+
+START_TEST(frame_below_the_last_one_is_a_loop)
+{
+	reg[RIP] = BASE + 0x2210;
+	reg[RBP] = STACK + 80;
+	word(10, STACK + 16);
+	word(11, BASE + 0x2210);
+	EXPECT(UNWIND_LOOP, BASE + 0x2210, BASE + 0x2210);
+}
+END_TEST
+
+START_TEST(interrupted_code_is_looked_up_as_it_is)
+{
+	/* handler -> trampoline -> first instruction of 0x2100, interrupted */
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2500);
+	word(3, STACK + 400); /* rsp, at the trampoline's rsp + 16 */
+	word(4, BASE + 0x2000);
+	word(50, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2500, BASE + 0x2000, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].flags, FRAME_SIGNAL);
+	ck_assert_uint_eq(out.frames[2].flags, 0);
+}
+END_TEST
+
+START_TEST(trampoline_that_leads_to_itself_ends)
+{
+	reg[RIP] = BASE + 0x2500;
+	word(2, STACK);
+	word(3, BASE + 0x2500);
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_int_eq(out.end, UNWIND_LOOP);
+	ck_assert_uint_le(out.count, 64);
+}
+END_TEST
+
+START_TEST(private_convention_holds_within_one_file_only)
+{
+	reg[RIP] = BASE + 0x2010;
+	reg[2] = STACK + 80; /* rcx, which a call does not preserve by the ABI */
+	word(0, BASE + 0x2610);
+	word(10, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2610, BASE + 0x2310);
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, STACK + 160);
+	word(3, BASE + 0x2610);
+	word(21, 0x1234567); /* no code: the chain leads nowhere */
+	EXPECT(UNWIND_REGISTER, JIT + 0x10, BASE + 0x2610);
+}
+END_TEST
+
+START_TEST(generated_code_is_left_by_its_frame_pointer)
+{
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, STACK + 160);
+	word(3, BASE + 0x2210);
+	word(20, 0);
+	word(21, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].flags, FRAME_CALLER | FRAME_FP);
+	ck_assert_uint_eq(out.frames[2].flags, FRAME_CALLER);
+}
+END_TEST
+
+START_TEST(implausible_frame_pointer_is_not_followed)
+{
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 17;
+	word(3, BASE + 0x2210);
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	reg[RBP] = STACK + 16;
+	word(2, STACK + 8); /* downwards */
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	word(2, STACK + 160);
+	word(3, 0x1234567); /* no code */
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+}
+END_TEST
+
+START_TEST(followed_chain_that_ends_in_zero_is_a_root)
+{
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, 0);
+	word(3, JIT + 0x20);
+	EXPECT(UNWIND_ROOT_LISTED, JIT + 0x10, JIT + 0x20);
+}
+END_TEST
+
+START_TEST(zero_return_address_is_a_root)
+{
+	reg[RIP] = BASE + 0x2010;
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010);
+}
+END_TEST
+
+START_TEST(entry_point_without_table_is_a_root)
+{
+	Elf64_Ehdr *e = (void *)tiny.image;
+
+	teardown();
+	setup();
+	binary_put(binary);
+	space_put(space);
+	e->e_entry = 0x2f00;
+	binary = tiny_open(&tiny);
+	space = tiny_space(binary, BASE);
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2f20);
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2f20);
+}
+END_TEST
+
+START_TEST(call_through_null_shows_its_caller)
+{
+	reg[RIP] = 0;
+	word(0, BASE + 0x2110);
+	word(4, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, 0, BASE + 0x2110, BASE + 0x2310);
+	ck_assert_ptr_null(out.frames[0].map);
+}
+END_TEST
+
+START_TEST(uncovered_address_is_asked_for_then_kept)
+{
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x9000000);
+	ck_assert_int_eq(run(false), -EAGAIN);
+	ck_assert_ptr_null(waits);
+	ck_assert_uint_eq(out.fail_pc, BASE + 0x9000000);
+	EXPECT(UNWIND_UNMAPPED, BASE + 0x2010, BASE + 0x9000000);
+}
+END_TEST
+
+START_TEST(nonsense_address_is_no_frame)
+{
+	reg[RIP] = BASE + 0x2010;
+	word(0, 0xdeadbeefcafebabe);
+	ck_assert_int_eq(run(false), 0);
+	EXPECT(UNWIND_UNMAPPED, BASE + 0x2010);
+}
+END_TEST
+
+START_TEST(file_not_opened_yet_is_waited_for)
+{
+	space->maps[1].file->state = MAPPED_NEW;
+	reg[RIP] = BASE + 0x2010;
+	ck_assert_int_eq(run(false), -EAGAIN);
+	ck_assert_ptr_eq(waits, &space->maps[1]);
+	EXPECT(UNWIND_NO_FILE, BASE + 0x2010);
+	space->maps[1].file->state = MAPPED_FAILED;
+	ck_assert_int_eq(run(false), 0);
+	ck_assert_int_eq(out.end, UNWIND_NO_FILE);
+}
+END_TEST
+
+START_TEST(unknown_stack_pointer_is_no_stack)
+{
+	reg[RIP] = BASE + 0x2010;
+	in.valid &= ~(1ULL << RSP);
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_int_eq(out.end, UNWIND_REGISTER);
+	ck_assert_uint_eq(out.count, 0);
+}
+END_TEST
+
+START_TEST(second_time_comes_from_the_cache)
+{
+	struct unwind_stats first, second;
+
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2110);
+	word(4, BASE + 0x2310);
+	ck_assert_int_eq(run(true), 0);
+	unwinder_stats(unwinder, &first);
+	ck_assert_int_eq(run(true), 0);
+	unwinder_stats(unwinder, &second);
+	ck_assert_uint_eq(first.cache_misses, 3);
+	ck_assert_uint_eq(second.cache_misses, 3);
+	ck_assert_uint_eq(second.cache_hits, first.cache_hits + 3);
+	ck_assert_uint_eq(second.ends[UNWIND_ROOT], 2);
+}
+END_TEST
+
+START_TEST(full_cache_still_answers)
+{
+	struct unwind_limits tight = {.rules = 1};
+
+	unwinder_free(unwinder);
+	ck_assert_int_eq(unwinder_new(&tight, &unwinder), 0);
+	for (unsigned i = 0; i < 0x100; i++) {
+		reg[RIP] = BASE + 0x2000 + i;
+		word(0, BASE + 0x2110 + i % 0x80);
+		word(4, BASE + 0x2310);
+		EXPECT(UNWIND_ROOT, reg[RIP], stack[16], BASE + 0x2310);
+	}
+}
+END_TEST
+
+START_TEST(arm64_leaf_returns_to_its_link_register)
+{
+	teardown();
+	tiny_init(&tiny, EM_AARCH64, 0);
+	tiny_cie(&tiny, "zR", -8, 30, BYTES(0x0c, 31, 0));
+	tiny_fde(&tiny, 0x2000, 0x100, BYTES(0));
+	tiny_fde(&tiny, 0x2100, 0x100, BYTES(0x2d, 0x0e, 32, 0x9d, 4, 0x9e, 3));
+	tiny_fde(&tiny, 0x2300, 0x100, BYTES(0x07, 30));
+	binary = tiny_open(&tiny);
+	space = tiny_space(binary, BASE);
+	ck_assert_int_eq(unwinder_new(NULL, &unwinder), 0);
+	in.arch = OTP_ARCH_ARM64;
+	in.valid = (1ULL << OTP_REGS_ARM64) - 1;
+	reg[31] = STACK;
+	reg[32] = BASE + 0x2010;
+	reg[30] = BASE + 0x2110;
+	word(1, 0x002a000000000000ULL | (BASE + 0x2310)); /* signed */
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(ends_have_names_and_roots_no_marker)
+{
+	for (unsigned i = 0; i < UNWIND_END_NR; i++) {
+		ck_assert_ptr_nonnull(unwind_end_name(i));
+		ck_assert_int_eq(unwind_end_is_root(i), unwind_end_marker(i) == NULL);
+	}
+}
+END_TEST
+
+Suite *unwind_suite(void)
+{
+	Suite *s = suite_create("unwind");
+	TCase *t = tcase_create("unwind");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, chain_of_three_ends_at_undefined_return_address);
+	tcase_add_test(t, return_address_behind_a_function_belongs_to_it);
+	tcase_add_test(t, saved_register_is_used_by_a_later_frame);
+	tcase_add_test(t, frame_pointer_cfa_restores_frame_pointer);
+	tcase_add_test(t, copy_that_ends_early_is_short_and_says_what_it_wants);
+	tcase_add_test(t, far_stack_does_not_ask_for_a_larger_copy);
+	tcase_add_test(t, frame_below_the_last_one_is_a_loop);
+	tcase_add_test(t, interrupted_code_is_looked_up_as_it_is);
+	tcase_add_test(t, trampoline_that_leads_to_itself_ends);
+	tcase_add_test(t, private_convention_holds_within_one_file_only);
+	tcase_add_test(t, generated_code_is_left_by_its_frame_pointer);
+	tcase_add_test(t, implausible_frame_pointer_is_not_followed);
+	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
+	tcase_add_test(t, zero_return_address_is_a_root);
+	tcase_add_test(t, entry_point_without_table_is_a_root);
+	tcase_add_test(t, call_through_null_shows_its_caller);
+	tcase_add_test(t, uncovered_address_is_asked_for_then_kept);
+	tcase_add_test(t, nonsense_address_is_no_frame);
+	tcase_add_test(t, file_not_opened_yet_is_waited_for);
+	tcase_add_test(t, unknown_stack_pointer_is_no_stack);
+	tcase_add_test(t, second_time_comes_from_the_cache);
+	tcase_add_test(t, full_cache_still_answers);
+	tcase_add_test(t, arm64_leaf_returns_to_its_link_register);
+	tcase_add_test(t, ends_have_names_and_roots_no_marker);
+	suite_add_tcase(s, t);
+	return s;
+}

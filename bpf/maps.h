@@ -61,6 +61,17 @@ struct {
 	__type(value, struct otp_plan);
 } plans SEC(".maps");
 
+struct comm {
+	char name[OTP_COMM_LEN];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct comm);
+	__type(value, struct otp_hint);
+} hints SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

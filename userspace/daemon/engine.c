@@ -168,7 +168,16 @@ static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 	ipc_send(e->sock, IPC_PLAN, 0, &m, sizeof(m), NULL, 0);
 }
 
-static const struct pipeline_ops engine_ops = {.request = on_request, .plan = on_plan};
+static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+{
+	struct engine *e = ctx;
+	struct ipc_hint hint = {.stack_bytes = stack_bytes};
+
+	memcpy(hint.comm, comm, sizeof(hint.comm));
+	ipc_send(e->sock, IPC_HINT, 0, &hint, sizeof(hint), NULL, 0);
+}
+
+static const struct pipeline_ops engine_ops = {.request = on_request, .plan = on_plan, .hint = on_hint};
 
 static void on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
 {

@@ -34,6 +34,7 @@
 	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                 \
 	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd")                        \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                           \
+	X(23, HINT, "engine to monitor: struct ipc_hint")                                           \
 	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
 	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
 	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
@@ -78,6 +79,7 @@ struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
+struct ipc_hint { char comm[16]; uint32_t stack_bytes, reserved; };
 struct ipc_request { uint64_t id, samples, len; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 

@@ -48,6 +48,9 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 	case IPC_ASK:
 		asks_add(m, msg);
 		break;
+	case IPC_HINT:
+		hints_set(m, msg);
+		break;
 	case IPC_PLAN:
 		plans_set(m, msg);
 		break;

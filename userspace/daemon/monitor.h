@@ -49,7 +49,7 @@ struct ask {
 	struct ask *next;
 	uint64_t tag;
 	uint32_t len;
-	uint8_t data[];
+	uint8_t data[] __attribute__((aligned(8))); /* struct ipc_ask and path */
 };
 
 struct opener_slot {
@@ -164,6 +164,7 @@ bool asks_wait_for_room(const struct monitor *m); /* poll the engine's socket fo
 
 /* plans.c */
 void plans_set(struct monitor *m, const struct ipc_message *msg);
+void hints_set(struct monitor *m, const struct ipc_message *msg);
 
 /* targets.c */
 void targets_defaults(const struct config *c, struct otp_defaults *d);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "daemon/adapt.h"
 #include "daemon/capture.h"
+#include "daemon/hints.h"
 #include "daemon/park.h"
 #include "daemon/resource.h"
 #include "profile/profile.h"
@@ -32,6 +33,7 @@ struct pipeline {
 	struct resource_set resource;
 	struct park park;
 	struct adapt_limits adapt;
+	struct hints hints;
 	uint32_t plan_gen;
 	bool select_by_pid;
 	bool settled; /* something that samples wait for has come */
@@ -181,6 +183,7 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 		plan.generation = p->plan_gen = 1;
 	a->proc->plan_gen = plan.generation;
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
+	hints_learn(&p->hints, a->s->head.comm, a->proc->stack_bytes, p->adapt.start_bytes);
 }
 
 static bool same_exec(const struct process *proc, const struct sample *s)
@@ -408,6 +411,8 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->capture = cfg->capture;
 	p->adapt = (struct adapt_limits){.start_bytes = p->config->stack_bytes, .max_bytes = p->config->stack_max_bytes};
 	p->select_by_pid = selects_by_pid(p->config);
+	p->hints.tell = cfg->ops->hint;
+	p->hints.ctx = cfg->ctx;
 	park_init(&p->park);
 	r = resource_set_new(&p->resource, p->config);
 	if (r == 0)

@@ -27,6 +27,8 @@ struct pipeline_ops {
 	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
 	/* A process' plan has changed. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
+	/* What programs of this name need; 0: nothing special. */
+	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes);
 };
 
 struct pipeline_config {

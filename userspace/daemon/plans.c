@@ -89,3 +89,17 @@ void plans_set(struct monitor *m, const struct ipc_message *msg)
 	else
 		m->plans_set++;
 }
+
+void hints_set(struct monitor *m, const struct ipc_message *msg)
+{
+	const struct ipc_hint *hint = (const void *)msg->data;
+
+	if (msg->head.len != sizeof(*hint) || hint->stack_bytes > m->config->stack_max_bytes) {
+		log_warn("engine sent a hint that breaks the rules: it is killed");
+		worker_kill(m, &m->engine);
+		return;
+	}
+	if (!may_set(m) || !m->source->ops->set_hint ||
+	    m->source->ops->set_hint(m->source, hint->comm, hint->stack_bytes))
+		m->plans_refused++;
+}

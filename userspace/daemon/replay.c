@@ -311,6 +311,10 @@ static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 	/* What was sampled was sampled. */
 }
 
+static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+{
+}
+
 static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 {
 	batch_sort(b);
@@ -364,7 +368,7 @@ static int load_kernel(struct replay *r, struct pipeline *p)
 
 static int run(struct replay *r)
 {
-	static const struct pipeline_ops ops = {.request = on_request, .plan = on_plan};
+	static const struct pipeline_ops ops = {.request = on_request, .plan = on_plan, .hint = on_hint};
 	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .period_ns = r->head.period_ns,
 				      .ledger = &r->ledger, .ops = &ops, .ctx = r};
 	struct pipeline *p = NULL;

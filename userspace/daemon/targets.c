@@ -28,6 +28,14 @@ static bool any(const struct config *c, bool exclude, bool cgroups_only)
 	return false;
 }
 
+static bool any_pid(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind == TARGET_PID)
+			return true;
+	return false;
+}
+
 /* Stack bytes above the default that one CPU may copy in 100 ms, of the configured sum in a second. */
 static uint32_t stack_budget(const struct config *c)
 {
@@ -46,6 +54,7 @@ void targets_defaults(const struct config *c, struct otp_defaults *d)
 		.select = chosen ? OTP_SELECT_NO : OTP_SELECT_YES,
 		.kthreads = c->kernel_threads && !chosen ? OTP_SELECT_YES : OTP_SELECT_NO,
 		.have_rules = any(c, false, true) || any(c, true, true),
+		.ancestors = any_pid(c) ? OTP_ANCESTORS_MAX : 1,
 		.stack_budget = stack_budget(c),
 	};
 }
@@ -71,14 +80,6 @@ static uint32_t parent_of(uint32_t pid)
 		return 0;
 	rest = strrchr(text, ')');
 	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;
-}
-
-static bool any_pid(const struct config *c)
-{
-	for (uint32_t i = 0; i < c->nr_targets; i++)
-		if (c->targets[i].kind == TARGET_PID)
-			return true;
-	return false;
 }
 
 /* Children belong to the selection of their nearest ancestor that is listed. */

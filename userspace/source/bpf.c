@@ -252,6 +252,15 @@ static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p
 	return map_set(self(s)->skel->maps.plans, &pid, p);
 }
 
+static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+{
+	struct otp_hint hint = {.stack_bytes = stack_bytes};
+	char key[OTP_COMM_LEN];
+
+	memcpy(key, comm, sizeof(key));
+	return map_set(self(s)->skel->maps.hints, key, stack_bytes ? &hint : NULL);
+}
+
 static int bpf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)
 {
 	return map_set(self(s)->skel->maps.cgroup_rules, &cgroup_id, r);
@@ -290,6 +299,7 @@ const struct source_ops source_bpf = {
 	.stop = bpf_stop,
 	.set_defaults = bpf_set_defaults,
 	.set_plan = bpf_set_plan,
+	.set_hint = bpf_set_hint,
 	.set_cgroup = bpf_set_cgroup,
 	.follow_cpus = bpf_follow_cpus,
 	.expected_ticks = bpf_expected_ticks,

@@ -24,7 +24,6 @@ bool counters_read(const volatile struct otp_cpu_counters *from, struct otp_cpu_
 {
 	for (int i = 0; i < TRIES; i++) {
 		memcpy(ret, (const void *)(uintptr_t)from, sizeof(*ret));
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (counters_balanced(ret))
 			return true;
 	}

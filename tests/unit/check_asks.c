@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/monitor.h"
+#include "process/host.h"
+
+Suite *asks_suite(void);
+
+/* The monitor's own ends; the test plays engine and openers at the other ones. */
+static struct monitor *m;
+static int engine, opener[OPENERS];
+static struct ipc_message message;
+
+static void join(struct worker *w, int *ret_other)
+{
+	int pair[2];
+
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	w->sock = pair[0];
+	w->ready = true;
+	*ret_other = pair[1];
+}
+
+static void setup(void)
+{
+	m = calloc(1, sizeof(*m));
+	workers_init(m);
+	asks_init(&m->asks);
+	join(&m->engine, &engine);
+	for (int i = 0; i < OPENERS; i++)
+		join(&m->opener[i], &opener[i]);
+}
+
+static void teardown(void)
+{
+	asks_done(&m->asks);
+	close(m->engine.sock);
+	close(engine);
+	for (int i = 0; i < OPENERS; i++) {
+		closep(&m->opener[i].sock);
+		close(opener[i]);
+	}
+	free(m);
+}
+
+static void ask(uint64_t tag, uint32_t kind)
+{
+	struct ipc_ask *a = (void *)message.data;
+
+	memset(&message, 0, sizeof(message.head));
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		message.fds[i] = -1;
+	*a = (struct ipc_ask){.kind = kind, .pid = 1};
+	message.head = (struct ipc_head){.type = IPC_ASK, .len = sizeof(*a), .tag = tag};
+	asks_add(m, &message);
+}
+
+static void opener_answers(int i, uint64_t tag, int err, size_t extra)
+{
+	static uint8_t data[IPC_DATA_MAX];
+	const struct ipc_answer a = {.err = err};
+
+	memcpy(data, &a, sizeof(a));
+	ck_assert_int_eq(ipc_send(opener[i], IPC_ANSWER, tag, data, sizeof(a) + extra, NULL, 0), 0);
+	ck_assert_int_eq(ipc_receive(m->opener[i].sock, &message), 1);
+	asks_answered(m, i, &message);
+	ipc_close_fds(&message);
+}
+
+static void engine_hears(uint64_t tag, int err)
+{
+	ck_assert_int_eq(ipc_receive(engine, &message), 1);
+	ck_assert_uint_eq(message.head.type, IPC_ANSWER);
+	ck_assert_uint_eq(message.head.tag, tag);
+	ck_assert_int_eq(((struct ipc_answer *)(void *)message.data)->err, err);
+}
+
+START_TEST(questions_go_to_free_openers_and_answers_come_back)
+{
+	ask(1, HOST_READ_MAPS);
+	ask(2, HOST_READ_MAPS);
+	ask(3, HOST_READ_MAPS);
+	asks_run(m, 1000);
+	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
+	ck_assert_uint_eq(message.head.tag, 1);
+	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
+	ck_assert_uint_eq(message.head.tag, 2);
+	opener_answers(1, 2, -ENOENT, 0);
+	engine_hears(2, -ENOENT);
+	asks_run(m, 1000);
+	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
+	ck_assert_uint_eq(message.head.tag, 3);
+	ck_assert_uint_eq(m->asks.open, 2);
+}
+END_TEST
+
+START_TEST(too_many_questions_are_busy)
+{
+	for (uint64_t i = 0; i < ASKS_MAX; i++)
+		ask(i, HOST_READ_MAPS);
+	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
+	ask(1000, HOST_READ_MAPS);
+	engine_hears(1000, -EBUSY);
+	ck_assert_uint_eq(m->asks.refused, 1);
+}
+END_TEST
+
+START_TEST(opener_that_is_late_is_replaced_and_its_question_answered)
+{
+	ask(1, HOST_OPEN_MAPPED);
+	ask(2, HOST_OPEN_MAPPED);
+	ask(3, HOST_OPEN_MAPPED);
+	asks_run(m, 1000);
+	opener_answers(1, 2, 0, 0);
+	engine_hears(2, 0);
+	asks_run(m, 1000 + 1999 * NSEC_PER_MSEC);
+	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
+	asks_run(m, 1000 + 2 * NSEC_PER_SEC);
+	engine_hears(1, -ETIMEDOUT);
+	ck_assert_uint_eq(m->abandoned, 1);
+	ck_assert_int_eq(m->opener[0].sock, -1);
+	ck_assert_uint_eq(m->asks.timed_out, 1);
+	/* The other one was not disturbed. */
+	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
+	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
+	ck_assert_uint_eq(message.head.tag, 3);
+}
+END_TEST
+
+START_TEST(scan_may_take_longer)
+{
+	ask(1, HOST_SCAN);
+	asks_run(m, 1000);
+	asks_run(m, 1000 + 5 * NSEC_PER_SEC);
+	ck_assert_uint_eq(m->abandoned, 0);
+	ck_assert_uint_gt(asks_next_ns(m), 5 * NSEC_PER_SEC);
+}
+END_TEST
+
+START_TEST(dead_opener_takes_one_question_with_it)
+{
+	ask(1, HOST_READ_MEMORY);
+	asks_run(m, 1000);
+	asks_opener_died(m, 0, false);
+	engine_hears(1, -EIO);
+	ck_assert_uint_eq(m->asks.open, 0);
+}
+END_TEST
+
+START_TEST(answer_waits_for_room)
+{
+	static uint8_t data[IPC_DATA_MAX];
+
+	ask(1, HOST_READ_MAPS);
+	asks_run(m, 1000);
+	while (!ipc_send(m->engine.sock, IPC_ANSWER, 99, data, sizeof(data), NULL, 0))
+		;
+	opener_answers(0, 1, 0, 60000);
+	ck_assert(asks_wait_for_room(m));
+	while (ipc_receive(engine, &message) == 1)
+		;
+	asks_run(m, 1000);
+	engine_hears(1, 0);
+	ck_assert_uint_eq(message.head.len, sizeof(struct ipc_answer) + 60000);
+	ck_assert(!asks_wait_for_room(m));
+}
+END_TEST
+
+START_TEST(answer_for_a_dead_engine_is_not_for_the_next)
+{
+	ask(1, HOST_READ_MAPS);
+	ask(2, HOST_READ_MAPS);
+	ask(3, HOST_READ_MAPS);
+	asks_run(m, 1000);
+	asks_engine_died(m);
+	ck_assert_uint_eq(m->asks.open, 2);
+	/* The next engine counts its questions from 1 too. */
+	ask(1, HOST_READ_IDENTITY);
+	opener_answers(0, 1, 0, 0);
+	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
+	asks_run(m, 1000);
+	opener_answers(0, 1, -ESRCH, 0);
+	engine_hears(1, -ESRCH);
+	ck_assert_uint_eq(m->asks.open, 1);
+}
+END_TEST
+
+static const struct {
+	uint32_t kind, path_len, len;
+	size_t data;
+} malformed[] = {
+	{0, 0, 0, 0},
+	{HOST_ASK_NR, 0, 0, 0},
+	{HOST_OPEN_MAPPED, 5, 0, 4},
+	{HOST_OPEN_MAPPED, UINT32_MAX, 0, 0},
+	{HOST_OPEN_MAPPED, HOST_PATH_MAX, 0, HOST_PATH_MAX},
+	{HOST_READ_MEMORY, 0, HOST_MEMORY_MAX + 1, 0},
+};
+
+START_TEST(question_that_breaks_the_rules_is_not_asked)
+{
+	struct ipc_ask *a = (void *)message.data;
+
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		message.fds[i] = -1;
+	*a = (struct ipc_ask){.kind = malformed[_i].kind, .path_len = malformed[_i].path_len, .len = malformed[_i].len};
+	message.head = (struct ipc_head){.type = IPC_ASK, .len = (uint32_t)(sizeof(*a) + malformed[_i].data)};
+	asks_add(m, &message);
+	ck_assert_uint_eq(m->asks.open, 0);
+	ck_assert_ptr_null(m->asks.first);
+}
+END_TEST
+
+START_TEST(answer_to_another_question_is_not_passed_on)
+{
+	ask(5, HOST_READ_MAPS);
+	asks_run(m, 1000);
+	opener_answers(0, 6, 0, 0);
+	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
+	ck_assert_uint_eq(m->asks.open, 1);
+}
+END_TEST
+
+Suite *asks_suite(void)
+{
+	Suite *s = suite_create("asks");
+	TCase *t = tcase_create("questions");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, questions_go_to_free_openers_and_answers_come_back);
+	tcase_add_test(t, too_many_questions_are_busy);
+	tcase_add_test(t, opener_that_is_late_is_replaced_and_its_question_answered);
+	tcase_add_test(t, scan_may_take_longer);
+	tcase_add_test(t, dead_opener_takes_one_question_with_it);
+	tcase_add_test(t, answer_waits_for_room);
+	tcase_add_test(t, answer_for_a_dead_engine_is_not_for_the_next);
+	tcase_add_loop_test(t, question_that_breaks_the_rules_is_not_asked, 0, ARRAY_SIZE(malformed));
+	tcase_add_test(t, answer_to_another_question_is_not_passed_on);
+	suite_add_tcase(s, t);
+	return s;
+}

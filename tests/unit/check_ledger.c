@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/ledger_sum.h"
+
+Suite *ledger_suite(void);
+
+#define RING 4096
+#define CPUS 2
+
+static struct otp_cpu_counters counters[CPUS];
+static struct ledger_engine_page engine_page;
+static struct ledger_net_page net_page;
+static struct ledger_engine engine;
+static struct ledger_net net;
+static unsigned long consumer, producer;
+static uint8_t data[2 * RING] __attribute__((aligned(8)));
+static struct ring ring;
+static struct ledger_sum sum;
+
+static const struct ledger_view view = {.counters = counters,
+					.counters_stride = sizeof(counters[0]),
+					.counters_nr = CPUS,
+					.ring = &ring,
+					.engine = &engine_page,
+					.net = &net_page};
+
+static void setup(void)
+{
+	memset(counters, 0, sizeof(counters));
+	memset(&engine, 0, sizeof(engine));
+	memset(&net, 0, sizeof(net));
+	memset(&engine_page, 0, sizeof(engine_page));
+	memset(&net_page, 0, sizeof(net_page));
+	memset(data, 0, sizeof(data));
+	consumer = producer = 0;
+	ring_wrap(&ring, &consumer, &producer, data, RING);
+	net.destinations = 1;
+}
+
+static void put_record(uint16_t type, uint32_t flags)
+{
+	struct otp_rec rec = {.type = type, .len = 64};
+	struct otp_ring_hdr head = {.len = 64 | flags};
+	size_t at = producer % RING;
+
+	memcpy(data + at, &head, sizeof(head));
+	memcpy(data + at + sizeof(head), &rec, sizeof(rec));
+	producer += sizeof(head) + 64;
+}
+
+static void read_sum(uint32_t destinations)
+{
+	ledger_publish(&engine_page, &engine);
+	ledger_publish(&net_page, &net);
+	ledger_sum_read(&view, destinations, &sum);
+}
+
+START_TEST(nothing_is_balanced)
+{
+	read_sum(1);
+	ck_assert(sum.balanced && sum.stable);
+	ck_assert_uint_eq(sum.taken, 0);
+	ck_assert_uint_eq(sum.in_flight, 0);
+}
+END_TEST
+
+/* 100 taken: 5 lost by the sampler, 2 on the ring, 93 read. */
+static void fill(void)
+{
+	counters[0].taken = 60;
+	counters[0].put = 57;
+	counters[0].lost[OTP_LOSS_RING_FULL] = 3;
+	counters[1].taken = 40;
+	counters[1].put = 38;
+	counters[1].lost[OTP_LOSS_SCRATCH] = 2;
+	put_record(OTP_REC_SAMPLE, 0);
+	put_record(OTP_REC_CHUNK, 0);
+	put_record(OTP_REC_SAMPLE, OTP_RING_DISCARD);
+	put_record(OTP_REC_LOSS, 0);
+	put_record(OTP_REC_SAMPLE, 0);
+	engine.read = 93;
+	engine.held = 10;
+	engine.lost[OTP_LOSS_BAD_RECORD] = 3;
+	engine.handed = 80;
+	net.received = 70;
+	net.dest[0].exported = 50;
+	net.dest[0].unconfirmed = 5;
+	net.dest[0].queued = 8;
+	net.dest[0].sending = 3;
+	net.dest[0].lost[OTP_LOSS_REJECTED] = 4;
+}
+
+START_TEST(every_sample_is_in_one_place)
+{
+	fill();
+	read_sum(1);
+	ck_assert(sum.balanced);
+	ck_assert_uint_eq(sum.taken, 100);
+	ck_assert_uint_eq(sum.on_ring, 2);
+	ck_assert_uint_eq(sum.between, 10);
+	ck_assert_uint_eq(sum.in_flight, 2 + 10 + 10 + 11);
+	ck_assert_uint_eq(sum.lost[OTP_LOSS_RING_FULL], 3);
+	ck_assert_uint_eq(sum.lost[OTP_LOSS_REJECTED], 4);
+	ck_assert_uint_eq(sum.dest[0].exported, 50);
+}
+END_TEST
+
+START_TEST(one_sample_too_few_is_seen)
+{
+	fill();
+	engine.held--;
+	read_sum(1);
+	ck_assert(!sum.balanced);
+	ck_assert(sum.stable);
+}
+END_TEST
+
+START_TEST(each_destination_has_its_own_equation)
+{
+	fill();
+	net.destinations = 2;
+	net.dest[1].exported = 69;
+	net.dest[1].lost[OTP_LOSS_WRITE] = 1;
+	read_sum(2);
+	ck_assert(sum.balanced);
+	ck_assert_uint_eq(sum.dest[1].in_flight, 22);
+	ck_assert_uint_eq(sum.in_flight, 33);
+	ck_assert_uint_eq(sum.dest[1].lost[OTP_LOSS_WRITE], 1);
+	ck_assert_uint_eq(sum.dest[1].lost[OTP_LOSS_RING_FULL], 3);
+	/* With two, a destination's own losses are not the common ones. */
+	ck_assert_uint_eq(sum.lost[OTP_LOSS_WRITE], 0);
+	ck_assert_uint_eq(sum.lost[OTP_LOSS_BAD_RECORD], 3);
+	net.dest[1].lost[OTP_LOSS_WRITE] = 0;
+	read_sum(2);
+	ck_assert(!sum.balanced && sum.dest[0].balanced && !sum.dest[1].balanced);
+}
+END_TEST
+
+START_TEST(destination_that_net_has_not_published_is_in_flight)
+{
+	counters[0].taken = counters[0].put = 5;
+	engine.read = engine.handed = 5;
+	net.destinations = 0;
+	read_sum(1);
+	ck_assert(sum.balanced);
+	ck_assert_uint_eq(sum.in_flight, 5);
+}
+END_TEST
+
+START_TEST(busy_record_ends_the_walk)
+{
+	put_record(OTP_REC_SAMPLE, 0);
+	put_record(OTP_REC_SAMPLE, OTP_RING_BUSY);
+	put_record(OTP_REC_SAMPLE, 0);
+	ck_assert_uint_eq(ledger_count_ring(&ring, 0), 1);
+}
+END_TEST
+
+START_TEST(made_up_position_ends_at_once)
+{
+	put_record(OTP_REC_SAMPLE, 0);
+	ck_assert_uint_eq(ledger_count_ring(&ring, producer + 8), 0);
+	ck_assert_uint_eq(ledger_count_ring(&ring, UINT64_MAX), 0);
+	producer += 2 * RING;
+	ck_assert_uint_eq(ledger_count_ring(&ring, 0), 0);
+}
+END_TEST
+
+START_TEST(strings_of_a_lying_worker_end)
+{
+	memset(engine.top_name, 'x', sizeof(engine.top_name));
+	memset(net.dest[7].last_error, 'x', sizeof(net.dest[7].last_error));
+	net.destinations = UINT32_MAX;
+	read_sum(1);
+	ck_assert_uint_eq(strlen(sum.engine.top_name), sizeof(engine.top_name) - 1);
+	ck_assert_uint_eq(strlen(sum.net.dest[7].last_error), sizeof(net.dest[7].last_error) - 1);
+	ck_assert_uint_eq(sum.net.destinations, LEDGER_DESTINATIONS_MAX);
+}
+END_TEST
+
+START_TEST(index_out_of_range_reads_a_slot)
+{
+	fill();
+	ledger_publish(&engine_page, &engine);
+	engine_page.current |= 0xfffffffe;
+	ledger_look_engine(&engine_page, &engine);
+	ck_assert_uint_eq(engine.read, 93);
+}
+END_TEST
+
+static bool stop;
+
+static void *publish_all_the_time(void *arg)
+{
+	struct ledger_engine copy = {0};
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		copy.read++;
+		copy.held++;
+		ledger_publish(&engine_page, &copy);
+	}
+	return NULL;
+}
+
+START_TEST(page_that_never_rests_does_not_hold_the_reader)
+{
+	struct ledger_engine e;
+	pthread_t thread;
+
+	stop = false;
+	ck_assert_int_eq(pthread_create(&thread, NULL, publish_all_the_time, NULL), 0);
+	for (int i = 0; i < 1000; i++)
+		ledger_look_engine(&engine_page, &e);
+	read_sum(1);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+START_TEST(every_reason_has_a_name)
+{
+	for (uint32_t i = 0; i < OTP_LOSS_NR; i++)
+		ck_assert_ptr_nonnull(ledger_loss_name(i));
+	ck_assert_ptr_null(ledger_loss_name(OTP_LOSS_NR));
+	ck_assert_str_eq(ledger_loss_name(OTP_LOSS_NET_DIED), "net_died");
+	ck_assert_str_eq(ledger_skip_name(OTP_SKIP_IDLE), "idle");
+	ck_assert_ptr_null(ledger_skip_name(OTP_SKIP_NR));
+}
+END_TEST
+
+Suite *ledger_suite(void)
+{
+	Suite *s = suite_create("ledger");
+	TCase *t = tcase_create("sum");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, nothing_is_balanced);
+	tcase_add_test(t, every_sample_is_in_one_place);
+	tcase_add_test(t, one_sample_too_few_is_seen);
+	tcase_add_test(t, each_destination_has_its_own_equation);
+	tcase_add_test(t, destination_that_net_has_not_published_is_in_flight);
+	tcase_add_test(t, busy_record_ends_the_walk);
+	tcase_add_test(t, made_up_position_ends_at_once);
+	tcase_add_test(t, strings_of_a_lying_worker_end);
+	tcase_add_test(t, index_out_of_range_reads_a_slot);
+	tcase_add_test(t, page_that_never_rests_does_not_hold_the_reader);
+	tcase_add_test(t, every_reason_has_a_name);
+	suite_add_tcase(s, t);
+	return s;
+}

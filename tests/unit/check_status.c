@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/status.h"
+
+Suite *status_suite(void);
+
+static struct config *config;
+static struct otp_cpu_counters counters[3];
+static struct ledger_view view = {.counters = counters, .counters_stride = sizeof(counters[0]), .counters_nr = 3};
+static struct status status;
+static struct buf text;
+
+static void setup(void)
+{
+	static const char file[] = "[exporter sink]\nendpoint = http://h\n[exporter disk]\nendpoint = file:///d\n";
+
+	ck_assert_int_eq(config_parse("F", file, strlen(file), NULL, NULL, &config), 0);
+	memset(counters, 0, sizeof(counters));
+	buf_init(&text, 0);
+	status = (struct status){.config = config,
+				 .pid = 42,
+				 .uptime_ns = 61 * NSEC_PER_SEC,
+				 .mode = "bpf",
+				 .why = "a \"reason\"\n",
+				 .view = &view,
+				 .workers = {{"engine", 43, 1}, {"net", 44, 0}}};
+	status.ledger.destinations = 2;
+	status.ledger.balanced = true;
+}
+
+static void teardown(void)
+{
+	buf_done(&text);
+	config_free(config);
+}
+
+static bool says(const char *what)
+{
+	return strstr(buf_cstr(&text), what) != NULL;
+}
+
+/* Balanced outside strings, no control characters, and a comma exactly where two values meet. */
+static bool is_well_formed(const char *s)
+{
+	char stack[64], before = 0;
+	int depth = 0;
+
+	for (; *s && *s != '\n'; s++) {
+		char c = *s;
+
+		if ((unsigned char)c < 0x20 || (unsigned char)c >= 0x7f)
+			return false;
+		if (c == '"') {
+			if (before == '"' || before == '}' || before == ']' || before == '0')
+				return false;
+			for (s++; *s && *s != '"'; s++)
+				if (*s == '\\' && *++s == '\0')
+					return false;
+			if (!*s)
+				return false;
+		} else if (c == '{' || c == '[') {
+			if (depth == 64 || before == '}' || before == '"')
+				return false;
+			stack[depth++] = c;
+		} else if (c == '}' || c == ']') {
+			if (!depth || before == ',' || stack[--depth] != (c == '}' ? '{' : '['))
+				return false;
+		}
+		before = c >= '0' && c <= '9' ? '0' : c;
+	}
+	return depth == 0;
+}
+
+START_TEST(json_is_well_formed)
+{
+	counters[0].ticks = 5;
+	counters[2].ticks = 6;
+	status_json(&status, &text);
+	ck_assert_msg(is_well_formed(buf_cstr(&text)), "%s", buf_cstr(&text));
+	ck_assert(!text.failed);
+}
+END_TEST
+
+START_TEST(json_has_every_reason_and_destination)
+{
+	status.ledger.taken = 100;
+	status.ledger.dest[0].exported = 97;
+	status.ledger.dest[1].lost[OTP_LOSS_WRITE] = 3;
+	status_json(&status, &text);
+	for (uint32_t r = 0; ledger_loss_name(r); r++)
+		ck_assert(says(ledger_loss_name(r)));
+	ck_assert(says("\"taken\":100"));
+	ck_assert(says("\"exported\":{\"sink\":97,\"disk\":0}"));
+	ck_assert(says("\"write\":3"));
+	ck_assert(says("\"workers\":{\"engine\":{\"pid\":43,\"restarts\":1},\"net\":{\"pid\":44,\"restarts\":0}}"));
+}
+END_TEST
+
+START_TEST(cpus_that_never_ticked_are_left_out)
+{
+	counters[1] = (struct otp_cpu_counters){.ticks = 9, .taken = 8, .put = 7, .lost = {[0] = 1}};
+	status_json(&status, &text);
+	ck_assert(says("\"cpus\":[{\"cpu\":1,\"ticks\":9,\"taken\":8,\"put\":7,\"lost\":1}]"));
+}
+END_TEST
+
+START_TEST(names_from_workers_are_escaped)
+{
+	snprintf(status.ledger.engine.top_name, sizeof(status.ledger.engine.top_name), "a\"b\\c\n\x1b\xc3");
+	status_json(&status, &text);
+	ck_assert(says("\"name\":\"a\\\"b\\\\c\\u000a\\u001b\\u00c3\""));
+	ck_assert(says("\"why\":\"a \\\"reason\\\"\\u000a\""));
+	ck_assert(is_well_formed(buf_cstr(&text)));
+}
+END_TEST
+
+START_TEST(missed_is_what_did_not_tick)
+{
+	status.expected_ticks = 100;
+	status.ledger.ticks = 97;
+	ck_assert_uint_eq(status_missed(&status), 3);
+	status.ledger.ticks = 101;
+	ck_assert_uint_eq(status_missed(&status), 0);
+}
+END_TEST
+
+START_TEST(prometheus_has_help_and_type_before_each_family)
+{
+	const char *line, *next;
+	char family[64] = "";
+
+	status_prometheus(&status, &text);
+	for (line = buf_cstr(&text); *line; line = next) {
+		next = strchr(line, '\n') + 1;
+		if (!strncmp(line, "# TYPE ", 7))
+			sscanf(line + 7, "%63s", family);
+		else if (*line != '#')
+			ck_assert_msg(!strncmp(line, family, strlen(family)) &&
+					      strchr(" {", line[strlen(family)]), "%.60s after %s", line, family);
+	}
+	ck_assert(says("otprof_samples_lost_total{destination=\"disk\",reason=\"write\"} 0\n"));
+	ck_assert(says("otprof_ledger_balanced 1\n"));
+	ck_assert(says("otprof_worker_restarts_total{worker=\"engine\"} 1\n"));
+}
+END_TEST
+
+START_TEST(seconds_have_nine_decimals)
+{
+	status.cost.monitor_cpu_ns = 1500000001;
+	status_prometheus(&status, &text);
+	ck_assert(says("otprof_cpu_seconds_total{process=\"monitor\"} 1.500000001\n"));
+}
+END_TEST
+
+Suite *status_suite(void)
+{
+	Suite *s = suite_create("status");
+	TCase *t = tcase_create("texts");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, json_is_well_formed);
+	tcase_add_test(t, json_has_every_reason_and_destination);
+	tcase_add_test(t, cpus_that_never_ticked_are_left_out);
+	tcase_add_test(t, names_from_workers_are_escaped);
+	tcase_add_test(t, missed_is_what_did_not_tick);
+	tcase_add_test(t, prometheus_has_help_and_type_before_each_family);
+	tcase_add_test(t, seconds_have_nine_decimals);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -258,6 +258,34 @@ START_TEST(file_without_binary_is_named_by_its_path)
 }
 END_TEST
 
+static int start_of_block(struct binary *b, uint64_t vaddr, uint64_t *ret)
+{
+	*ret = vaddr & ~0xffULL;
+	return vaddr < TEXT ? -ENOENT : 0;
+}
+
+START_TEST(addresses_of_one_unnamed_function_have_one_name)
+{
+	static const struct symbol_row none[] = {{"an_object", TEXT, 0x10, STB_GLOBAL, STT_OBJECT}};
+	static const uint64_t at[] = {TEXT + 0x311, TEXT + 0x3ff};
+	struct symbol_result r;
+
+	symbols = symbolizer_free(symbols);
+	ck_assert_int_eq(symbolizer_new(&(struct symbol_limits){.function_start = start_of_block}, &symbols), 0);
+	make_elf(none, 1);
+	open_elf();
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		symbol_find(symbols, elf.binary, "", at[i], &r);
+		ck_assert_str_eq(str_c(r.lines[0].name), "libmade.so+0x1300");
+		ck_assert_ptr_null(r.resolver);
+		symbol_result_done(&r);
+	}
+	symbol_find(symbols, elf.binary, "", 0x10, &r);
+	ck_assert_str_eq(str_c(r.lines[0].name), "libmade.so+0x10");
+	symbol_result_done(&r);
+}
+END_TEST
+
 static void lie(int section, size_t field, uint64_t value)
 {
 	Elf64_Shdr *h = (Elf64_Shdr *)(elf.image.data + ((Elf64_Ehdr *)elf.image.data)->e_shoff);
@@ -470,6 +498,7 @@ Suite *symbol_suite(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_loop_test(t, address_has_the_name_that_people_know, 0, (int)ARRAY_SIZE(finds));
 	tcase_add_test(t, file_without_binary_is_named_by_its_path);
+	tcase_add_test(t, addresses_of_one_unnamed_function_have_one_name);
 	tcase_add_loop_test(t, lying_section_header_costs_names_only, 0, (int)ARRAY_SIZE(lies));
 	tcase_add_test(t, symbol_table_longer_than_the_file_is_read_to_its_end);
 	tcase_add_test(t, too_large_table_loses_its_smallest_functions);

@@ -11,6 +11,7 @@
 #include "export/http_url.h"
 #include "export/request.h"
 #include "export/response.h"
+#include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 
 Suite *export_suite(void);
 
@@ -801,6 +802,60 @@ START_TEST(answers_are_read_or_refused)
 }
 END_TEST
 
+/* The field numbers that are read by hand are those of our .proto files. */
+#define COLLECTOR(name) Opentelemetry__Proto__Collector__Profiles__V1development__##name
+#define PROFILES(name)	Opentelemetry__Proto__Profiles__V1development__##name
+
+START_TEST(the_reader_agrees_with_the_generated_code_on_answers)
+{
+	COLLECTOR(ExportProfilesPartialSuccess) partial;
+	COLLECTOR(ExportProfilesServiceResponse) response;
+	struct response r;
+	uint8_t bytes[64];
+	size_t len;
+
+	opentelemetry__proto__collector__profiles__v1development__export_profiles_partial_success__init(&partial);
+	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_response__init(&response);
+	partial.rejected_profiles = 300;
+	partial.error_message = "too old";
+	response.partial_success = &partial;
+	ck_assert_uint_lt(protobuf_c_message_get_packed_size(&response.base), sizeof(bytes));
+	len = protobuf_c_message_pack(&response.base, bytes);
+	ck_assert_int_eq(response_parse(bytes, len, &r), 0);
+	ck_assert_uint_eq(r.rejected, 300);
+	ck_assert_str_eq(r.message, "too old");
+}
+END_TEST
+
+START_TEST(the_reader_agrees_with_the_generated_code_on_profiles)
+{
+	COLLECTOR(ExportProfilesServiceRequest) request;
+	PROFILES(ResourceProfiles) resource, *resources[] = {&resource, &resource};
+	PROFILES(ScopeProfiles) scope, *scopes[] = {&scope};
+	PROFILES(Profile) profile, *profiles[] = {&profile, &profile, &profile};
+	PROFILES(ProfilesDictionary) dictionary;
+	uint8_t bytes[256];
+	size_t len;
+
+	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__init(&request);
+	opentelemetry__proto__profiles__v1development__resource_profiles__init(&resource);
+	opentelemetry__proto__profiles__v1development__scope_profiles__init(&scope);
+	opentelemetry__proto__profiles__v1development__profile__init(&profile);
+	opentelemetry__proto__profiles__v1development__profiles_dictionary__init(&dictionary);
+	profile.time_unix_nano = 1;
+	scope.profiles = profiles;
+	scope.n_profiles = 3;
+	resource.scope_profiles = scopes;
+	resource.n_scope_profiles = 1;
+	request.resource_profiles = resources;
+	request.n_resource_profiles = 2;
+	request.dictionary = &dictionary;
+	ck_assert_uint_lt(protobuf_c_message_get_packed_size(&request.base), sizeof(bytes));
+	len = protobuf_c_message_pack(&request.base, bytes);
+	ck_assert_uint_eq(request_count_profiles(bytes, len), 6);
+}
+END_TEST
+
 Suite *export_suite(void)
 {
 	Suite *s = suite_create("export");
@@ -849,6 +904,8 @@ Suite *export_suite(void)
 	tcase_add_loop_test(t, a_base_url_gets_the_path_of_profiles, 0, ARRAY_SIZE(urls));
 	tcase_add_test(t, a_configuration_that_cannot_work_is_refused_with_a_reason);
 	tcase_add_test(t, answers_are_read_or_refused);
+	tcase_add_test(t, the_reader_agrees_with_the_generated_code_on_answers);
+	tcase_add_test(t, the_reader_agrees_with_the_generated_code_on_profiles);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -72,6 +72,8 @@ START_TEST(several_requests_become_one_with_one_dictionary)
 	ck_assert_uint_eq(p->time_unix_nano, FX_START);
 	ck_assert_uint_eq(p->duration_nano, 5000000000ULL);
 	ck_assert_int_eq(p->period, FX_PERIOD);
+	ck_assert_uint_eq(p->profile_id.len, 16);
+	ck_assert_mem_ne(p->profile_id.data, q->resource_profiles[1]->scope_profiles[0]->profiles[0]->profile_id.data, 16);
 	ck_assert_str_eq(q->dictionary->string_table[p->sample_type->type_strindex], "samples");
 	ck_assert_str_eq(q->dictionary->string_table[p->period_type->unit_strindex], "nanoseconds");
 	arena_done(&a);

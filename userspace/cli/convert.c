@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* otprof convert: OTLP files into any format that the renderers know. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
@@ -33,50 +31,27 @@ struct options {
 	bool inverted;
 };
 
-static int read_file(struct recording *r, int dirfd, const char *shown, const char *path)
-{
-	int e = recording_read_file(r, dirfd, path);
-
-	if (e < 0)
-		cli_error("cannot read '%s%s%s': %s", shown, *shown ? "/" : "", path, recording_strerror(e));
-	return e;
-}
-
-static int is_otlp(const struct dirent *d)
-{
-	size_t len = strlen(d->d_name);
-
-	return len > 5 && d->d_name[0] != '.' && strcmp(d->d_name + len - 5, ".otlp") == 0;
-}
-
 static int read_directory(struct recording *r, const char *path)
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct dirent **names = NULL;
-	int n = fd < 0 ? -1 : scandir(path, &names, is_otlp, alphasort), i, e = 0;
+	char name[256];
+	int n = recording_read_directory(r, path, name, sizeof(name));
 
-	if (n < 0) {
-		cli_error("cannot read '%s': %s", path, strerror(errno));
-		return -errno;
-	}
-	if (!n)
+	if (n < 0)
+		cli_error("cannot read '%s%s%s': %s", path, *name ? "/" : "", name, recording_strerror(n));
+	else if (!n)
 		cli_error("no .otlp files in '%s'", path);
-	for (i = 0; i < n; i++) {
-		if (!e)
-			e = read_file(r, fd, path, names[i]->d_name);
-		free(names[i]);
-	}
-	free(names);
-	return n ? e : -ENOENT;
+	return n > 0 ? 0 : -ENOENT;
 }
 
 static int read_any(struct recording *r, const char *path)
 {
-	struct stat st;
+	int e = recording_read_file(r, AT_FDCWD, path);
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+	if (e == -EISDIR)
 		return read_directory(r, path);
-	return read_file(r, AT_FDCWD, "", path);
+	if (e < 0)
+		cli_error("cannot read '%s': %s", path, recording_strerror(e));
+	return e;
 }
 
 static int convert(const struct options *o, char **files, int n)

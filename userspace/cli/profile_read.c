@@ -5,10 +5,8 @@
  * remembered by its index.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "cli/otlp.h"
@@ -466,42 +464,4 @@ int recording_read(struct recording *rec, const void *data, size_t len)
 	if (!e)
 		rec->requests++;
 	return e;
-}
-
-static int read_all(int fd, uint8_t *to, size_t len)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len) {
-		n = read(fd, to + done, len - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG; /* it shrank meanwhile */
-		done += (size_t)n;
-	}
-	return 0;
-}
-
-int recording_read_file(struct recording *rec, int dirfd, const char *path)
-{
-	/* A name that somebody gave is followed; one found in a directory may be a trap of its writer's. */
-	int follow = dirfd == AT_FDCWD ? 0 : O_NOFOLLOW;
-	_cleanup_(closep) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow);
-	_cleanup_(freep) uint8_t *data = NULL;
-	struct stat st;
-	int e;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
-	if ((uint64_t)st.st_size > RECORDING_REQUEST_MAX)
-		return -E2BIG;
-	data = malloc((size_t)st.st_size + 1);
-	if (!data)
-		return -ENOMEM;
-	e = read_all(fd, data, (size_t)st.st_size);
-	return e < 0 ? e : recording_read(rec, data, (size_t)st.st_size);
 }

@@ -124,6 +124,8 @@ static inline void recording_freep(struct recording **slot)
 int recording_read(struct recording *r, const void *data, size_t len);
 /* A file, as otprofd and other OTLP file writers that write raw requests make it. -errno, or as above. */
 int recording_read_file(struct recording *r, int dirfd, const char *path);
+/* All *.otlp files of a directory, by name: how many, or the first error and the name of its file ("": the directory). */
+int recording_read_directory(struct recording *r, const char *path, char *ret_name, size_t size);
 /* What recording_read's error means, in words. */
 const char *recording_strerror(int err);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "cli/otlp.h"
@@ -141,6 +142,16 @@ static OtlpSample *sample_new(struct writer *w, const struct rec_sample *from, u
 	return s;
 }
 
+/* Merged anew, it is a profile of its own. */
+static ProtobufCBinaryData new_id(struct writer *w)
+{
+	uint8_t *id = make(w, 1, 16);
+
+	if (!id || getrandom(id, 16, 0) != 16)
+		return (ProtobufCBinaryData){0};
+	return (ProtobufCBinaryData){.data = id, .len = 16};
+}
+
 /* order: the samples of this series, n of them. */
 static OtlpProfile *profile_new_of(struct writer *w, uint32_t series, const uint32_t *order, size_t n)
 {
@@ -154,6 +165,7 @@ static OtlpProfile *profile_new_of(struct writer *w, uint32_t series, const uint
 	p->sample_type = value_type(w, s->type, s->unit);
 	p->period_type = value_type(w, s->period_type, s->period_unit);
 	p->period = s->period;
+	p->profile_id = new_id(w);
 	p->time_unix_nano = t->start_ns;
 	p->duration_nano = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 	p->attribute_indices = pick_set(w, s->attributes, &p->n_attribute_indices);

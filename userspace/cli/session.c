@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -189,28 +188,12 @@ int session_stop(struct session *s)
 	return WIFEXITED(s->status) && WEXITSTATUS(s->status) == 0 ? 0 : -ECHILD;
 }
 
-static int is_otlp(const struct dirent *d)
-{
-	size_t len = strlen(d->d_name);
-
-	return d->d_name[0] != '.' && len > 5 && strcmp(d->d_name + len - 5, ".otlp") == 0;
-}
-
 int session_read(struct session *s, struct recording *r)
 {
-	_cleanup_(closep) int fd = open(s->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct dirent **names = NULL;
-	int n = fd < 0 ? -1 : scandir(s->out, &names, is_otlp, alphasort), i, e = 0;
+	char name[256];
+	int n = recording_read_directory(r, s->out, name, sizeof(name));
 
-	if (n < 0)
-		return -errno;
-	for (i = 0; i < n; i++) {
-		if (!e)
-			e = recording_read_file(r, fd, names[i]->d_name);
-		free(names[i]);
-	}
-	free(names);
-	return e;
+	return n < 0 ? n : 0;
 }
 
 void session_print_log(const struct session *s)

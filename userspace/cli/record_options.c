@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The command line of otprof record. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/record.h"
+#include "cli/render.h"
+
+#define HZ_MAX 10000
+
+static const char help[] =
+	"Usage: otprof record [OPTION]... [--] [COMMAND [ARG]...]\n"
+	"Profile this host, some processes, or COMMAND and all that it starts.\n"
+	"Works beside a running otprofd, or without one.\n"
+	"\n"
+	"  -d, --duration=TIME    end after TIME: seconds, or such as 500ms, 2m, 1h\n"
+	"                           (default: when COMMAND ends, or on Ctrl-C)\n"
+	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97, which\n"
+	"                           keeps out of step with programs' own timers)\n"
+	"  -p, --pid=PID,...      these processes and what they start, not the whole host\n"
+	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending tells\n"
+	"                           the format:\n"
+	"                             .svg        flame graph, opens in a browser\n"
+	"                             .pb.gz      for pprof: go tool pprof FILE\n"
+	"                             .collapsed  one line a stack, with its samples\n"
+	"                             .otlp       OTLP profiles, one request\n"
+	"  -t, --title=TEXT       title of the flame graph\n"
+	"      --inverted         flame graph with the root on top\n"
+	"  -q, --quiet            no progress and no summary\n"
+	"  -v, --verbose          show what otprofd logs\n"
+	"      --help             display this help and exit\n"
+	"\n"
+	"COMMAND runs as the user that runs otprof, from its first instruction on under\n"
+	"the profiler. When -d ends before it, the file is written and COMMAND goes on.\n"
+	"\n"
+	"Exit status is COMMAND's, or 0 without one; 125 if otprof itself fails, 126 if\n"
+	"COMMAND cannot be run, 127 if it is not found.\n"
+	"\n"
+	"Examples:\n"
+	"  otprof record -d 30                  the whole host for 30 seconds\n"
+	"  otprof record -o make.svg -- make    a command, from start to end\n"
+	"  otprof record -p 1234 -o app.pb.gz   one process, until Ctrl-C\n";
+
+static int parse_pids(struct session_options *s, char *list)
+{
+	char *word, *rest = list;
+	uint64_t pid;
+
+	while ((word = strsep(&rest, ","))) {
+		if (cli_parse_number(word, 1, 4194304, &pid) < 0) {
+			cli_error("invalid process '%s'", word);
+			return -EINVAL;
+		}
+		/* One place is kept for the command. */
+		if (s->nr_pids == SESSION_PIDS_MAX - 1) {
+			cli_error("more than %d processes", SESSION_PIDS_MAX - 1);
+			return -EINVAL;
+		}
+		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH) {
+			cli_error("no process %" PRIu64, pid);
+			return -ESRCH;
+		}
+		s->pids[s->nr_pids++] = (uint32_t)pid;
+	}
+	return 0;
+}
+
+static int parse_frequency(struct record_options *o, const char *s)
+{
+	uint64_t n;
+
+	if (cli_parse_number(s, 1, HZ_MAX, &n) < 0) {
+		cli_error("invalid frequency '%s', expected 1 to %d", s, HZ_MAX);
+		return -EINVAL;
+	}
+	o->session.frequency_hz = (uint32_t)n;
+	return 0;
+}
+
+static int parse_duration(struct record_options *o, const char *s)
+{
+	if (cli_parse_time(s, &o->duration_ns) == 0)
+		return 0;
+	cli_error("invalid duration '%s', expected seconds, or such as 500ms, 2m, 1h", s);
+	return -EINVAL;
+}
+
+static int parse_option(struct record_options *o, int c)
+{
+	switch (c) {
+	case 'd':
+		return parse_duration(o, optarg);
+	case 'F':
+		return parse_frequency(o, optarg);
+	case 'p':
+		return parse_pids(&o->session, optarg);
+	case 'o':
+		o->output = optarg;
+		return 0;
+	case 't':
+		o->title = optarg;
+		return 0;
+	case 'i':
+		o->inverted = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'v':
+		o->session.verbose = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* All that can be known to fail is said before anything is started. */
+static int check(const struct record_options *o)
+{
+	int e;
+
+	if (!render_format_of(o->output)) {
+		cli_error("unknown format of '%s': the name must end in %s", o->output, render_formats());
+		return -EINVAL;
+	}
+	e = render_check(o->output);
+	if (e < 0) {
+		cli_error("cannot write '%s': %s", o->output, strerror(-e));
+		return e;
+	}
+	if (geteuid() != 0) {
+		cli_error("only root can sample: try 'sudo otprof record ...'");
+		return -EPERM;
+	}
+	return 0;
+}
+
+int record_parse(int argc, char **argv, struct record_options *ret)
+{
+	static const struct option longs[] = {
+		{"duration", required_argument, NULL, 'd'}, {"frequency", required_argument, NULL, 'F'},
+		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
+		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
+		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},           {0},
+	};
+	struct record_options o = {.output = "otprof.svg", .session.frequency_hz = 97};
+	int c;
+
+	/* "+": what follows COMMAND are its own options. */
+	while ((c = getopt_long(argc, argv, "+d:F:p:o:t:qv", longs, NULL)) != -1) {
+		if (c == 'h')
+			return cli_help(help);
+		if (parse_option(&o, c) < 0)
+			return cli_try_help(CLI_RECORD_FAILED);
+	}
+	if (optind < argc)
+		o.command = argv + optind;
+	if (check(&o) < 0)
+		return CLI_RECORD_FAILED;
+	*ret = o;
+	return -1;
+}

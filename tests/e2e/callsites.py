@@ -110,12 +110,16 @@ class Tally:
 
 
 def leaves_by_jump(elf, function):
-    """A jump out of the function: a tail call, as compilers and PLT stubs make it."""
+    """A jump out of the function: a tail call, as compilers, hand-written code and PLT stubs make it."""
     start, stop = function
     code = elf.bytes_before(stop, stop - start)
     for i in range(len(code) - 4):
         if code[i] == 0xe9:
             to = start + i + 5 + struct.unpack_from("<i", code, i + 1)[0]
+            if not start <= to < stop:
+                return True
+        if code[i] == 0x0f and code[i + 1] & 0xf0 == 0x80 and i + 6 <= len(code):
+            to = start + i + 6 + struct.unpack_from("<i", code, i + 2)[0]
             if not start <= to < stop:
                 return True
         if code[i] == 0xff and (code[i + 1] >> 3) & 7 == 4:

@@ -118,6 +118,22 @@ def kills():
              (100 * share, KILLS, {k: v for k, v in dest["lost"].items() if v}))
 
 
+def one_fault(role):
+    """With all CPUs busy: what one fault costs, in intervals' worth of samples."""
+    hz, interval = 97, 2
+    d = lib.Otprofd(hz=hz, interval="%ds" % interval)
+    time.sleep(3 * interval)
+    os.kill(d.worker(role), signal.SIGKILL)
+    time.sleep(3 * interval)
+    last = d.stop()
+    dest = last["ledger"]["destinations"]["files"]
+    gone = dest["unconfirmed"] + sum(dest["lost"].values())
+    most = hz * interval * os.cpu_count()
+    lib.ok(gone <= 1.1 * most, "one fault of the %s costs at most an interval (%d of %d samples, an interval has %d)" % (
+        role, gone, last["ledger"]["taken"], most))
+    lib.check_ledger(last, "one fault of the " + role, stopped=True)
+
+
 def monitor_killed():
     d = lib.Otprofd(hz=97)
     time.sleep(1)
@@ -153,6 +169,8 @@ running = load()
 plain()
 two_destinations()
 overflow()
+one_fault("engine")
+one_fault("net")
 kills()
 monitor_killed()
 for p in running:

@@ -64,3 +64,4 @@ lint:
 
 include tests/programs/programs.mk
 include tests/fuzz/fuzz.mk
+include tests/tools/tools.mk

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of the process table, split by meaning: table.c finds and forgets,
+ * table_entry.c keeps the entries and their questions,
  * table_apply.c follows the side-band, table_identity.c asks who a process
  * is, table_maps.c what it maps, table_scan.c takes all of /proc at once,
- * files.c opens what is mapped.
+ * files.c knows what is mapped, files_open.c opens it.
  * One rule for all: a question's answer may come before host_ask returns, so
  * nothing may be held across it that an answer could free.
  */
@@ -114,16 +115,14 @@ static inline void table_advance(struct process_table *t, uint64_t now_ns)
 		t->now_ns = now_ns;
 }
 
+/* table_entry.c */
 bool rate_take(struct rate *r, uint64_t now_ns);
-
-/* table.c */
 struct entry *entry_get(const struct process_table *t, uint32_t pid); /* NULL if unknown */
 struct entry *entry_new(struct process_table *t, uint32_t pid); /* makes room; NULL without memory */
 void entry_drop(struct process_table *t, struct entry *e);
 void entry_touch(struct process_table *t, struct entry *e, uint64_t time_ns);
 void entry_revive(struct process_table *t, struct entry *e);
 void entry_die(struct process_table *t, struct entry *e, uint64_t time_ns);
-bool entry_started_at(const struct entry *e, uint64_t start_ns);
 /* The program was replaced: nothing known of it holds but what exec keeps. */
 void entry_renew(struct process_table *t, struct entry *e, struct space *empty);
 void entry_set_comm(struct entry *e, const char *comm, size_t len);
@@ -163,7 +162,10 @@ int files_init(struct process_table *t);
 void files_done(struct process_table *t);
 /* The file of this name, made if unknown; owned. NULL: no memory, or too many. */
 struct mapped_file *files_get(struct process_table *t, const struct file_name *name);
-void files_pump(struct process_table *t);
 void files_sweep(struct process_table *t);
+void files_drop_idle(struct process_table *t, uint64_t keep_ns); /* at once with 0 */
+
+/* files_open.c */
+void files_pump(struct process_table *t);
 
 #endif

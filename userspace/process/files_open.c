@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How a mapped file gets open: asked of the host once for all who map it,
+ * sought elsewhere where its process is gone, and checked before it is taken.
+ */
+#include <string.h>
+
+#include "process/table_internal.h"
+
+#define LATER_MAX        1024
+#define RETRY_FIRST_NS   NSEC_PER_SEC
+#define RETRY_LONGEST_NS (64 * NSEC_PER_SEC)
+#define ATTEMPTS         3
+
+/* Worth another try later, perhaps through another process. */
+static bool is_passing(int err)
+{
+	return err != -EPERM && err != -ESTALE && err != -EIO;
+}
+
+static void settle(struct question *q, int err)
+{
+	struct process_table *t = q->t;
+	struct mapped_file *f = mapped_file_ref(q->file);
+
+	question_free(q);
+	f->state = err < 0 ? MAPPED_FAILED : MAPPED_READY;
+	f->error = err;
+	if (err < 0 && is_passing(err)) {
+		f->retry_wait_ns = f->retry_wait_ns ? MIN(2 * f->retry_wait_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
+		f->retry_ns = t->now_ns + f->retry_wait_ns;
+	}
+	if (t->cfg.file_settled)
+		t->cfg.file_settled(t->cfg.ctx, f);
+	mapped_file_put(f);
+}
+
+/*
+ * Is it the file that the mapping names? What came by the process itself is
+ * the host's word; what may have come by another's root must show an
+ * identity. Devices differ between /proc and stat (overlay, btrfs), inodes do
+ * not.
+ */
+static bool verify(const struct question *q, const struct binary *b)
+{
+	const struct mapped_file *f = q->file;
+
+	if (f->build_id_len)
+		return b->build_id_len == f->build_id_len && !memcmp(b->build_id, f->build_id, f->build_id_len);
+	return !q->alternate || b->ino == f->ino;
+}
+
+static int take_fd(struct question *q, int fd)
+{
+	struct mapped_file *f = q->file;
+	struct binary *b;
+	int r = binary_open(fd, f->path->s, &b);
+
+	if (r < 0)
+		return r;
+	if (!verify(q, b)) {
+		binary_put(b);
+		return -ESTALE;
+	}
+	f->binary = b;
+	return 0;
+}
+
+/* The last resort of a process that is gone with its root: the same build, open for somebody else. */
+static bool take_twin(struct mapped_file *f)
+{
+	f->binary = binary_ref(binary_find_build_id(f->build_id, f->build_id_len));
+	return f->binary != NULL;
+}
+
+static uint32_t cgroup_neighbour(const struct process_table *t, const struct question *q)
+{
+	const struct cgroup_note *note = cgroup_note_find(t, q->file->container);
+	const struct entry *e = note && note->pid != q->pid ? entry_get(t, note->pid) : NULL;
+
+	return e && !e->p.exit_time_ns && e->p.cgroup_id == q->file->container ? e->p.pid : 0;
+}
+
+static bool has_proof(const struct mapped_file *f)
+{
+	return f->build_id_len || f->ino;
+}
+
+/*
+ * Whose root to look into besides the process' own: somebody of its cgroup,
+ * then its parent, then the host's first process.
+ */
+static uint32_t alternate_for(const struct process_table *t, const struct question *q)
+{
+	if (!has_proof(q->file))
+		return 0;
+	switch (q->attempt) {
+	case 0:
+		return cgroup_neighbour(t, q);
+	case 1:
+		return q->ppid;
+	}
+	return 1;
+}
+
+static bool next_attempt(const struct process_table *t, struct question *q)
+{
+	uint32_t last = q->alternate;
+
+	if (!has_proof(q->file))
+		return false;
+	while (++q->attempt < ATTEMPTS) {
+		q->alternate = alternate_for(t, q);
+		if (q->alternate && q->alternate != last && q->alternate != q->pid)
+			return true;
+	}
+	return false;
+}
+
+static bool is_elsewhere(int err)
+{
+	return err == -ESRCH || err == -ENOENT || err == -ESTALE || err == -EACCES;
+}
+
+static void ask(struct question *q);
+
+static void on_opened(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	struct question *q = ctx;
+	struct process_table *t = q->t;
+
+	if (err == 0)
+		err = fd >= 0 ? take_fd(q, fd) : -EIO;
+	else
+		closep(&fd);
+	if (err < 0 && is_elsewhere(err)) {
+		if (next_attempt(t, q)) {
+			ask(q);
+			return;
+		}
+		if (take_twin(q->file))
+			err = 0;
+	}
+	settle(q, err);
+	files_pump(t);
+}
+
+static void put_off(struct question *q)
+{
+	struct files *files = &q->t->files;
+
+	if (files->later_count >= LATER_MAX) {
+		settle(q, -EBUSY);
+		return;
+	}
+	q->later = NULL;
+	*files->later_end = q;
+	files->later_end = &q->later;
+	files->later_count++;
+}
+
+static int host_open(struct question *q)
+{
+	const struct mapped_file *f = q->file;
+	struct host_request req = {
+		.kind = HOST_OPEN_MAPPED,
+		.pid = q->pid,
+		.start = q->start,
+		.end = q->end,
+		.dev = f->dev,
+		.ino = f->ino,
+		.alternate_pid = q->alternate,
+		.path = f->path->s,
+	};
+
+	return host_ask(q->t->cfg.host, &req, on_opened, q);
+}
+
+/* Afterwards q may be gone: answered, or settled. */
+static void ask(struct question *q)
+{
+	int r = q->t->files.later ? -EBUSY : host_open(q);
+
+	if (r == -EBUSY)
+		put_off(q);
+	else if (r < 0)
+		settle(q, r);
+}
+
+void files_pump(struct process_table *t)
+{
+	struct files *files = &t->files;
+
+	if (files->pumping)
+		return;
+	files->pumping = true;
+	while (files->later) {
+		struct question *q = files->later;
+		int r;
+
+		/* Out of the queue first: the answer may come in the call. */
+		files->later = q->later;
+		if (!files->later)
+			files->later_end = &files->later;
+		files->later_count--;
+		r = host_open(q);
+		if (r == -EBUSY) {
+			q->later = files->later;
+			files->later = q;
+			if (!q->later)
+				files->later_end = &q->later;
+			files->later_count++;
+			break;
+		}
+		if (r < 0)
+			settle(q, r);
+	}
+	files->pumping = false;
+}
+
+static bool room_for_another(struct process_table *t)
+{
+	if (binary_count() < t->cfg.limits.files)
+		return true;
+	files_drop_idle(t, 0);
+	return binary_count() < t->cfg.limits.files;
+}
+
+static bool begin(struct process_table *t, struct process *p, const struct mapping *m)
+{
+	struct mapped_file *f = m->file;
+	struct question *q;
+
+	if (question_new(t, NULL, &q) < 0)
+		return false;
+	q->pid = p->pid;
+	q->ppid = p->ppid;
+	q->start = m->start;
+	q->end = m->end;
+	q->file = mapped_file_ref(f);
+	q->alternate = alternate_for(t, q);
+	f->state = MAPPED_OPENING;
+	if (room_for_another(t))
+		ask(q);
+	else
+		settle(q, -EMFILE);
+	return f->state == MAPPED_OPENING;
+}
+
+bool table_want_file(struct process_table *t, struct process *p, const struct mapping *m)
+{
+	struct mapped_file *f = m->file;
+
+	if (f->state == MAPPED_OPENING)
+		return true;
+	if (f->state == MAPPED_READY)
+		return false;
+	if (f->state == MAPPED_FAILED && (!f->retry_ns || t->now_ns < f->retry_ns))
+		return false;
+	f->retry_ns = 0;
+	return begin(t, p, m);
+}

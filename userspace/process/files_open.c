@@ -36,18 +36,13 @@ static void settle(struct question *q, int err)
 }
 
 /*
- * Is it the file that the mapping names? What came by the process itself is
- * the host's word; what may have come by another's root must show an
- * identity. Devices differ between /proc and stat (overlay, btrfs), inodes do
- * not.
+ * Is it the file that the mapping names? Its inode the host has looked at,
+ * where it was told one; the build-id only shows here.
  */
-static bool verify(const struct question *q, const struct binary *b)
+static bool verify(const struct mapped_file *f, const struct binary *b)
 {
-	const struct mapped_file *f = q->file;
-
-	if (f->build_id_len)
-		return b->build_id_len == f->build_id_len && !memcmp(b->build_id, f->build_id, f->build_id_len);
-	return !q->alternate || b->ino == f->ino;
+	return !f->build_id_len ||
+	       (b->build_id_len == f->build_id_len && !memcmp(b->build_id, f->build_id, f->build_id_len));
 }
 
 static int take_fd(struct question *q, int fd)
@@ -58,7 +53,7 @@ static int take_fd(struct question *q, int fd)
 
 	if (r < 0)
 		return r;
-	if (!verify(q, b)) {
+	if (!verify(f, b)) {
 		binary_put(b);
 		return -ESTALE;
 	}

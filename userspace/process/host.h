@@ -37,7 +37,7 @@ struct host_request {
 	uint64_t start; /* HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
 	uint64_t end;
 	uint64_t dev; /* as stat says it, 0: unknown */
-	uint64_t ino;
+	uint64_t ino; /* the file opened must have it; 0: unknown */
 	uint32_t len;           /* HOST_READ_MEMORY */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
 	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */

@@ -65,3 +65,4 @@ lint:
 include tests/programs/programs.mk
 include tests/fuzz/fuzz.mk
 include tests/tools/tools.mk
+include tests/guest/guest.mk

@@ -24,7 +24,7 @@ static bool wanted(const char *name, char **words)
 
 static void run_tests(const struct probe_test *t, char **words)
 {
-	static const char *const text[] = {[PASSED] = "ok", [FAILED] = "FAILED", [SKIPPED] = "skipped"};
+	static const char *const text[] = {[PASSED] = "ok", [FAILED] = "not ok", [SKIPPED] = "skip"};
 
 	for (; t->name; t++) {
 		enum verdict v;
@@ -33,7 +33,7 @@ static void run_tests(const struct probe_test *t, char **words)
 			continue;
 		v = t->run();
 		count[v]++;
-		printf("%-8s %s\n", text[v], t->name);
+		printf("%s - %s%s\n", text[v], t->name, v == SKIPPED ? ": not here" : "");
 	}
 }
 

@@ -33,6 +33,7 @@ struct source_config config_default(void)
 			.select = OTP_SELECT_YES,
 			.kthreads = OTP_SELECT_YES,
 			.stack_budget = 64u << 20,
+			.ancestors = 1,
 		},
 	};
 }

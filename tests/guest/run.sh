@@ -5,13 +5,13 @@
 #
 #   run.sh [KERNEL...]      5.10 6.1 6.12 7.x; "native" for the running kernel
 #
-# OTPROF_PROBE names the test program (default build/probe). A kernel that
+# OTPROF_PROBE names the test program (default $BUILD/probe). A kernel that
 # cannot be had is skipped with its reason. Exit code 1 where one failed, 77
 # where none ran.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-probe=${OTPROF_PROBE:-$here/../../build/probe}
+probe=${OTPROF_PROBE:-${BUILD:-$here/../../build}/probe}
 [ $# -gt 0 ] || set -- native 5.10 6.1 6.12 7.x
 passed=0 failed=0 skipped=0 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -30,18 +30,21 @@ run_one() {
 for kernel; do
 	run_one "$kernel" >"$log" 2>&1
 	code=$?
-	version=$(sed -n 's/^sampler on //p' "$log" | tail -n 1)
-	summary=$(sed -n '/passed,.*failed,.*skipped$/p' "$log" | tail -n 1)
+	sed -n "s/^sampler on /# $kernel: /p" "$log"
+	sed -nE "s/^(ok|not ok|skip) - /\\1 - sampler on $kernel: /p" "$log"
 	case $code in
-	0) passed=$((passed + 1)) word=ok ;;
-	77) skipped=$((skipped + 1)) word=skipped summary=$(tail -n 1 "$log") ;;
+	0) passed=$((passed + 1)) ;;
+	77)
+		skipped=$((skipped + 1))
+		echo "skip - sampler on $kernel: $(tail -n 1 "$log")"
+		;;
 	*)
-		failed=$((failed + 1)) word="FAILED ($code)"
-		grep -aE '^#|^FAILED|complained|cut here|BUG|Oops' -A 1 "$log" | head -n 40
+		failed=$((failed + 1))
+		grep -q '^not ok' "$log" || echo "not ok - sampler on $kernel: the guest ended with $code"
+		grep -aE '^#|complained|cut here|BUG|Oops' -A 1 "$log" | head -n 40
 		;;
 	esac
-	printf '%-8s %s: %s (%s)\n' "$word" "$kernel" "$summary" "$version"
 done
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "kernels: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ] || exit 1
 [ $passed -gt 0 ] || exit 77

@@ -78,7 +78,7 @@ static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
 	uint64_t per_cpu = OTP_SCRATCH + sizeof(struct otp_cpu_counters) + 64;
 
 	return (uint64_t)b->ring_bytes + b->possible * per_cpu + (uint64_t)plans * (sizeof(struct otp_plan) + 96) +
-	       4096ULL * 96 + (1u << 20);
+	       (4096ULL + 1024) * 96 + (1u << 20);
 }
 
 static int maps_size(struct source_bpf *b, uint32_t plans)

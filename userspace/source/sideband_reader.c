@@ -42,11 +42,11 @@ int sideband_buffer_drain(struct sideband_buffer *b, uint8_t *scratch, sideband_
 		struct perf_event_header h;
 		uint64_t left = head - at;
 
-		if (left > b->data_bytes || left < sizeof(h)) {
+		/* Records and positions are multiples of 8: a header never wraps. */
+		if (left > b->data_bytes || left < sizeof(h) || at % sizeof(h)) {
 			err = -EBADMSG;
 			break;
 		}
-		/* Records are multiples of 8, as positions are: a header never wraps. */
 		memcpy(&h, b->data + (at & (b->data_bytes - 1)), sizeof(h));
 		if (h.size < sizeof(h) || h.size % 8 || h.size > left) {
 			err = -EBADMSG;

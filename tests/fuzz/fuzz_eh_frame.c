@@ -46,6 +46,7 @@ static void stacks(struct binary *b, const uint8_t *choices, const uint8_t *stac
 {
 	static struct unwind_stack out;
 	struct space *s = space_of(b);
+	struct unwind_limits limits = {.rules = 64};
 	struct unwinder *u = NULL;
 	const struct mapping *wait;
 	uint64_t reg[OTP_REGS_MAX];
@@ -58,7 +59,7 @@ static void stacks(struct binary *b, const uint8_t *choices, const uint8_t *stac
 		.stack_len = len,
 	};
 
-	if (unwinder_new(NULL, &u) < 0)
+	if (unwinder_new(&limits, &u) < 0)
 		abort();
 	for (unsigned i = 0; i < 8; i++) {
 		for (unsigned r = 0; r < OTP_REGS_MAX; r++)

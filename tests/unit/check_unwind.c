@@ -49,6 +49,7 @@ static void setup(void)
 		 BYTES(0x0f, 3, 0x77, 16, 0x06, 0x10, 7, 2, 0x77, 16, 0x10, 16, 2, 0x77, 24, 0x10, 2, 2, 0x77, 32));
 	tiny_cie(&tiny, "zR", -8, 16, BYTES(0x0c, 7, 8, 0x90, 1));
 	tiny_fde(&tiny, 0x2600, 0x100, BYTES(0x0c, 2, 8));
+	tiny_fde(&tiny, 0x2800, 0x100, BYTES(0));
 	binary = tiny_open(&tiny);
 	ck_assert_ptr_nonnull(binary);
 	space = tiny_space(binary, BASE);
@@ -278,6 +279,14 @@ START_TEST(entry_point_without_table_is_a_root)
 }
 END_TEST
 
+START_TEST(stack_made_by_hand_ends_at_its_first_function)
+{
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2800); /* nothing before it, and no call */
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2800);
+}
+END_TEST
+
 START_TEST(call_through_null_shows_its_caller)
 {
 	reg[RIP] = 0;
@@ -415,6 +424,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
 	tcase_add_test(t, zero_return_address_is_a_root);
 	tcase_add_test(t, entry_point_without_table_is_a_root);
+	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);
 	tcase_add_test(t, call_through_null_shows_its_caller);
 	tcase_add_test(t, uncovered_address_is_asked_for_then_kept);
 	tcase_add_test(t, nonsense_address_is_no_frame);

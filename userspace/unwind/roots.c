@@ -7,6 +7,9 @@
  *   its table and does not come here.
  * - Where a thread's first function returns to, known by its code: musl's
  *   __clone, Go's goexit (see each architecture's thread_start).
+ * - The first byte of a function, returned to though no call precedes it and
+ *   no function ends there: a stack made by hand starts so (glibc's makecontext
+ *   with __start_context, coroutine libraries alike).
  * - A return address of zero, read where a table or a frame pointer says that
  *   it lies: what makes stacks by hand (coroutines, threads) ends them so.
  * - The end of a chain of frame pointers: System V ABI, AMD64 supplement,
@@ -15,6 +18,8 @@
  */
 #include "unwind/roots.h"
 
+#include "unwind/cfi.h"
+
 #define ENTRY_LENGTH 64
 
 static bool at_entry(const struct binary *b, uint64_t vaddr)
@@ -22,7 +27,15 @@ static bool at_entry(const struct binary *b, uint64_t vaddr)
 	return b->entry && vaddr >= b->entry && vaddr - b->entry < ENTRY_LENGTH;
 }
 
-bool root_is_listed(const struct arch *arch, const struct binary *b, uint64_t vaddr, const struct code *code)
+static bool begins_function(struct binary *b, uint64_t vaddr)
 {
-	return at_entry(b, vaddr) || arch->thread_start(code);
+	struct fde f;
+
+	return cfi_find(b, vaddr, &f) == 0 && f.start == vaddr;
+}
+
+bool root_is_listed(const struct arch *arch, struct binary *b, uint64_t vaddr, const struct code *code)
+{
+	return at_entry(b, vaddr) || arch->thread_start(code) ||
+	       (!arch->after_call(code) && begins_function(b, vaddr + 1));
 }

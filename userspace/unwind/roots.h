@@ -8,6 +8,6 @@
 
 #include "unwind/arch.h"
 
-bool root_is_listed(const struct arch *arch, const struct binary *b, uint64_t vaddr, const struct code *code);
+bool root_is_listed(const struct arch *arch, struct binary *b, uint64_t vaddr, const struct code *code);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/capture.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
@@ -77,6 +79,15 @@ static void put(struct capture *c, uint32_t type, const struct part *parts, size
 		put(c, type, _parts, ARRAY_SIZE(_parts));                        \
 	} while (0)
 
+static void put_vdso(struct capture *c)
+{
+	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	/* The section table ends the image. */
+	if (head)
+		PUT(c, CAPTURE_VDSO, {head, head->e_shoff + (size_t)head->e_shnum * head->e_shentsize});
+}
+
 int capture_new(int fd, uint64_t period_ns, struct capture **ret)
 {
 	struct capture_head head = {.magic = CAPTURE_MAGIC, .abi = OTP_ABI_VERSION, .period_ns = period_ns,
@@ -89,6 +100,7 @@ int capture_new(int fd, uint64_t period_ns, struct capture **ret)
 	}
 	c->fd = fd;
 	buf_add(&c->out, &head, sizeof(head));
+	put_vdso(c);
 	*ret = c;
 	return 0;
 }

@@ -44,6 +44,7 @@ enum capture_type {
 	CAPTURE_PAGE,      /* struct capture_page, bytes of a file */
 	CAPTURE_SYMBOL,    /* struct capture_symbol, name NUL module NUL */
 	CAPTURE_FLUSH,     /* struct capture_batch: an interval ended */
+	CAPTURE_VDSO,      /* the image that every process of the host has */
 };
 
 struct capture_record {

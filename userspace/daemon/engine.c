@@ -51,7 +51,7 @@ struct engine {
 	const struct otp_rec *waited_for; /* head whose chunks were incomplete at the last drain */
 	uint64_t drain_every_ns, next_drain_ns, next_beat_ns, interval_end_ns, interval_start_unix_ns;
 	uint64_t beats;
-	bool started, stopping, answered;
+	bool started, stopping;
 };
 
 static void publish(void *ctx)
@@ -183,7 +183,6 @@ static void on_answer(void *ctx, const struct host_request *req, int err, int fd
 {
 	struct engine *e = ctx;
 
-	e->answered = true;
 	if (e->capture)
 		capture_host_answer(e->capture, req, err, fd, data, len);
 }
@@ -344,11 +343,7 @@ static void run_timers(struct engine *e)
 		drain(e);
 		e->next_drain_ns = now + e->drain_every_ns;
 	}
-	if (e->answered && pipeline_parked(e->pipeline)) {
-		e->answered = false;
-		pipeline_retry(e->pipeline, now, false);
-		publish(e);
-	}
+	pipeline_turn(e->pipeline, now);
 	if (now >= e->interval_end_ns)
 		flush(e, now);
 	if (now >= e->next_beat_ns)

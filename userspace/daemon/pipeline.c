@@ -48,10 +48,15 @@ struct attempt {
 	struct workload *workload;
 	struct str *exe;
 	bool final;
-	bool wants_maps; /* said by the attempt: it waits for mappings */
+	bool wants_maps; /* its mappings were asked for: not a second time */
 };
 
 static void on_file_settled(void *ctx, struct mapped_file *f)
+{
+	((struct pipeline *)ctx)->settled = true;
+}
+
+static void on_process_settled(void *ctx, struct process *proc)
 {
 	((struct pipeline *)ctx)->settled = true;
 }
@@ -96,14 +101,26 @@ static bool inside_exec(const struct attempt *a)
 	       a->s->head.time_ns < p->exec_time_ns + EXEC_SETTLE_NS;
 }
 
-static bool may_wait(struct pipeline *p, struct attempt *a, const struct mapping *wait, uint64_t pc)
+enum progress { GO_ON, WAIT, GIVE_UP };
+
+/* The file behind a mapping; it may be settled at once (a replay, a file that others opened). */
+static enum progress want_file(struct pipeline *p, struct attempt *a, const struct mapping *m)
 {
-	if (!a->proc)
-		return false;
-	if (wait)
-		return table_want_file(p->table, a->proc, wait);
-	a->wants_maps = table_uncovered(p->table, a->proc, pc, a->s->head.time_ns);
-	return a->wants_maps;
+	if (a->proc && table_want_file(p->table, a->proc, m))
+		return WAIT;
+	return m->file->state == MAPPED_READY || m->file->state == MAPPED_FAILED ? GO_ON : GIVE_UP;
+}
+
+/* A pc that no mapping covers: the process' mappings are read again, in a replay within the call. */
+static enum progress want_maps(struct pipeline *p, struct attempt *a)
+{
+	if (a->wants_maps || !a->proc || !table_uncovered(p->table, a->proc, p->stack.fail_pc, a->s->head.time_ns))
+		return GIVE_UP;
+	a->wants_maps = true;
+	if (a->proc->maps_pending)
+		return WAIT;
+	a->space = a->proc->space;
+	return GO_ON;
 }
 
 /* 0, or -EAGAIN: the sample should wait. */
@@ -111,23 +128,23 @@ static int unwind_sample(struct pipeline *p, struct attempt *a)
 {
 	const struct mapping *wait = NULL;
 	struct unwind_input in;
+	enum progress next;
 
 	if (!has_user_side(a->s)) {
 		empty_stack(&p->stack, a->s->head.mode & OTP_MODE_COMPAT ? UNWIND_COMPAT : UNWIND_NO_USER);
 		return 0;
 	}
 	unwind_input(a, &in);
-	/* A file may be settled at once (a replay, a file that others have opened): then on. */
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && inside_exec(a)) {
 			empty_stack(&p->stack, UNWIND_EXEC);
 			return 0;
 		}
-		if (may_wait(p, a, wait, p->stack.fail_pc))
+		next = wait ? want_file(p, a, wait) : want_maps(p, a);
+		if (next == WAIT)
 			return -EAGAIN;
-		if (wait && wait->file->state != MAPPED_NEW && wait->file->state != MAPPED_OPENING)
-			continue;
-		a->final = true;
+		a->final |= next == GIVE_UP;
+		in.space = a->space;
 	}
 	return 0;
 }
@@ -196,7 +213,7 @@ static int attempt(struct pipeline *p, struct attempt *a)
 {
 	if (unwind_sample(p, a) < 0)
 		return -EAGAIN;
-	if (a->proc && !a->proc->identity_known && !a->final)
+	if (a->proc && a->proc->identity_pending && !a->final)
 		return -EAGAIN;
 	if (p->capture)
 		capture_sample(p->capture, a->s, a->space, p->kernel);
@@ -280,7 +297,7 @@ static void parked_attempt(struct pipeline *p, struct parked *e, struct attempt 
 	if (proc && proc->start_ns && proc->start_ns != e->sample.head.start_ns)
 		proc = NULL;
 	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
-			      .workload = e->workload, .exe = e->exe};
+			      .workload = e->workload, .exe = e->exe, .wants_maps = e->wants_maps};
 	/* An exec since then gave it another identity and other mappings. */
 	if (!proc || !same_exec(proc, &e->sample))
 		return;
@@ -303,7 +320,7 @@ void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all)
 			park_remove(&p->park, slot);
 			continue;
 		}
-		(*slot)->wants_maps |= a.wants_maps;
+		(*slot)->wants_maps = a.wants_maps;
 		slot = &(*slot)->next;
 	}
 }
@@ -339,11 +356,17 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 	p->ledger->top_total = top.total;
 }
 
+void pipeline_turn(struct pipeline *p, uint64_t now_ns)
+{
+	table_tick(p->table, now_ns);
+	if (p->settled && p->park.first)
+		pipeline_retry(p, now_ns, false);
+}
+
 void pipeline_tick(struct pipeline *p, uint64_t now_ns)
 {
 	struct process_stats stats;
 
-	table_tick(p->table, now_ns);
 	table_stats(p->table, &stats);
 	p->ledger->processes = stats.processes;
 	p->ledger->parked = p->park.count;
@@ -375,14 +398,16 @@ static int make_profile(struct pipeline *p, uint64_t period_ns)
 	return profile_new(&cfg, &p->profile);
 }
 
-static int make_table(struct pipeline *p, struct host *host)
+static int make_table(struct pipeline *p, const struct pipeline_config *from)
 {
 	struct process_table_config cfg = {
 		.limits.processes = p->config->processes_max,
-		.host = host,
+		.host = from->host,
+		.vdso = from->vdso,
 		.resource = p->resource.attributes,
 		.nr_resource = p->resource.count,
 		.file_settled = on_file_settled,
+		.process_settled = on_process_settled,
 		.ctx = p,
 	};
 
@@ -422,7 +447,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	if (r == 0)
 		r = make_profile(p, cfg->period_ns);
 	if (r == 0)
-		r = make_table(p, cfg->host);
+		r = make_table(p, cfg);
 	if (r < 0)
 		pipeline_free(p);
 	else

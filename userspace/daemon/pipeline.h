@@ -37,6 +37,7 @@ struct pipeline_config {
 	uint64_t period_ns;
 	struct ledger_engine *ledger; /* the working copy; borrowed */
 	struct capture *capture;      /* borrowed, NULL: none */
+	struct binary *vdso;          /* borrowed: of a capture; NULL: our own */
 	const struct pipeline_ops *ops;
 	void *ctx;
 };
@@ -51,7 +52,9 @@ void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k);
 
 /* Applies a sorted batch: events and samples in time order. */
 void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns);
-/* Tries parked samples again after answers came; those past their deadline go on as they are. */
+/* In every turn of the main loop: what waits for an answer that has come goes on. */
+void pipeline_turn(struct pipeline *p, uint64_t now_ns);
+/* Tries parked samples again; those past their deadline, or all, go on as they are. */
 void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
 size_t pipeline_parked(const struct pipeline *p);
 /* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */

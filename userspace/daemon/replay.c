@@ -32,6 +32,7 @@ struct replay {
 	struct map answers; /* hash of the question -> position of the first answer, or of its file | ANSWER_FILE */
 	struct map files;   /* hash of dev, ino -> struct replay_file */
 	struct buf kallsyms;
+	struct binary *vdso; /* owned; NULL: the capture has none */
 	const struct replay_options *options;
 	struct replay_result *result;
 	struct ledger_engine ledger;
@@ -167,6 +168,12 @@ static uint64_t question_key(const struct host_request *q, const char *path, siz
 	return hash_bytes(path, path_len, hash_bytes(words, sizeof(words), 1));
 }
 
+/* The same file as another process would ask for it: the one who asked first need not be first again. */
+static uint64_t path_key(const char *path, size_t path_len)
+{
+	return hash_bytes(path, path_len, hash_u64(HOST_OPEN_MAPPED));
+}
+
 /* Files are numbered in the capture; an answer's number leads to the last CAPTURE_FILE before it. */
 static int index_answer(struct replay *r, const struct cursor *c, uint64_t file_pos)
 {
@@ -181,6 +188,8 @@ static int index_answer(struct replay *r, const struct cursor *c, uint64_t file_
 		return 0;
 	q = (struct host_request){.kind = a.kind, .pid = a.pid, .start = a.start, .end = a.end};
 	key = question_key(&q, (const char *)c->payload + sizeof(a), a.path_len);
+	if (a.file && !a.err)
+		map_put(&r->answers, path_key((const char *)c->payload + sizeof(a), a.path_len), file_pos | ANSWER_FILE);
 	if (map_find(&r->answers, key))
 		return 0; /* the first answer stands: a replay asks earlier than the engine did */
 	return map_put(&r->answers, key, a.file && !a.err ? file_pos | ANSWER_FILE : (uint64_t)(c->payload - r->data));
@@ -229,6 +238,10 @@ static int index_capture(struct replay *r)
 		case CAPTURE_SYMBOL:
 			index_symbol(r, &c);
 			break;
+		case CAPTURE_VDSO:
+			if (!r->vdso)
+				binary_open_memory(c.payload, c.rec.len, "[vdso]", &r->vdso);
+			break;
 		default:
 			break;
 		}
@@ -268,6 +281,8 @@ static int replay_ask(struct host *h, const struct host_request *req, host_answe
 	const uint64_t *pos = map_find(&r->answers, question_key(req, path, strlen(path)));
 	struct capture_answer a;
 
+	if (!pos && req->kind == HOST_OPEN_MAPPED)
+		pos = map_find(&r->answers, path_key(path, strlen(path)));
 	if (!pos) {
 		fn(ctx, -ENOENT, -1, NULL, 0);
 		return 0;
@@ -319,6 +334,7 @@ static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 {
 	batch_sort(b);
 	pipeline_batch(p, b, now);
+	pipeline_turn(p, now);
 	pipeline_retry(p, now, true);
 	batch_reset(b);
 }
@@ -370,7 +386,7 @@ static int run(struct replay *r)
 {
 	static const struct pipeline_ops ops = {.request = on_request, .plan = on_plan, .hint = on_hint};
 	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .period_ns = r->head.period_ns,
-				      .ledger = &r->ledger, .ops = &ops, .ctx = r};
+				      .ledger = &r->ledger, .vdso = r->vdso, .ops = &ops, .ctx = r};
 	struct pipeline *p = NULL;
 	struct batch b = {0};
 	uint64_t before, rounds = MAX(r->options->rounds, 1u);
@@ -408,6 +424,7 @@ static void replay_done(struct replay *r)
 	map_done(&r->files);
 	map_done(&r->answers);
 	buf_done(&r->kallsyms);
+	binary_put(r->vdso);
 	free(r->data);
 }
 

@@ -45,11 +45,19 @@ static bool verify(const struct mapped_file *f, const struct binary *b)
 	       (b->build_id_len == f->build_id_len && !memcmp(b->build_id, f->build_id, f->build_id_len));
 }
 
-static int take_fd(struct question *q, int fd)
+/* A descriptor, or, from a replay, where the capture keeps the file's pages. */
+static int open_answer(const struct mapped_file *f, int fd, const void *data, size_t len, struct binary **ret)
+{
+	if (fd >= 0)
+		return binary_open(fd, f->path->s, ret);
+	return data && len == sizeof(struct binary_replay) ? binary_open_replay(data, f->path->s, ret) : -EIO;
+}
+
+static int take_answer(struct question *q, int fd, const void *data, size_t len)
 {
 	struct mapped_file *f = q->file;
 	struct binary *b;
-	int r = binary_open(fd, f->path->s, &b);
+	int r = open_answer(f, fd, data, len, &b);
 
 	if (r < 0)
 		return r;
@@ -125,7 +133,7 @@ static void on_opened(void *ctx, int err, int fd, const void *data, size_t len)
 	struct process_table *t = q->t;
 
 	if (err == 0)
-		err = fd >= 0 ? take_fd(q, fd) : -EIO;
+		err = take_answer(q, fd, data, len);
 	else
 		closep(&fd);
 	if (err < 0 && is_elsewhere(err)) {

@@ -46,7 +46,8 @@ struct host_request {
 /*
  * err: 0 or negative errno (-ESRCH gone, -ENOENT, -EPERM refused: no regular
  * file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for
- * the call.
+ * the call. A replay answers HOST_OPEN_MAPPED with a struct binary_replay as
+ * data in place of the descriptor.
  */
 typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);
 

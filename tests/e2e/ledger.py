@@ -90,7 +90,7 @@ def kills():
     d = lib.Otprofd(hz=997, interval="200ms")
     killed, wrong = {"engine": 0, "net": 0}, ""
     deadline = time.monotonic() + 20 + 2 * KILLS
-    while sum(killed.values()) < KILLS and time.monotonic() < deadline:
+    while sum(killed.values()) < KILLS and time.monotonic() < deadline and d.process.poll() is None:
         time.sleep(chance.uniform(0.05, 0.6))
         role = chance.choice(("engine", "net"))
         pid = d.worker(role)
@@ -100,7 +100,10 @@ def kills():
         killed[role] += 1
         status = d.status()
         wrong = wrong or (status and lib.imbalance(status))
-    lib.ok(sum(killed.values()) == KILLS, "kills: %(engine)d of the engine, %(net)d of net" % killed)
+    if not lib.ok(d.process.poll() is None, "kills: the monitor outlives them"):
+        lib.note(d.log_text()[-3000:])
+        return
+    lib.ok(sum(killed.values()) == KILLS, "kills: %(engine)d of the engine, %(net)d of net" % killed + ", %d wanted" % KILLS)
     lib.ok(not wrong, "kills: it balances right after each (seed %d) %s" % (seed, wrong))
     back = lib.wait_for(lambda: all(w["pid"] and lib.alive(w["pid"]) for w in d.status()["workers"].values()), 40, 0.2)
     lib.ok(back, "kills: the workers came back")

@@ -404,7 +404,7 @@ static int run(struct replay *r)
 			r->result->cold_ns = before;
 			r->result->samples = r->ledger.read;
 		} else {
-			r->result->warm_ns = before;
+			r->result->warm_ns = r->result->warm_ns ? MIN(r->result->warm_ns, before) : before;
 		}
 	}
 	batch_done(&b);

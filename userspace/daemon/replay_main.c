@@ -2,6 +2,7 @@
 /* otprofd --replay FILE: a capture through the engine, its requests into the configured directory. */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -63,6 +64,10 @@ int replay_main(const struct config *c, const char *file)
 
 	if (fd < 0) {
 		log_error("%s: %s", file, strerror(errno));
+		return 1;
+	}
+	if (out.dir && mkdir(out.dir, 0755) < 0 && errno != EEXIST) {
+		log_error("%s: %s", out.dir, strerror(errno));
 		return 1;
 	}
 	hash_seed_init();

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/capture.h"
+#include "daemon/replay.h"
+
+Suite *replay_suite(void);
+
+#define CODE   0x400000ull
+#define STACK  0x7ffd00000000ull
+#define SECRET 0x7365637265742121ull
+
+static struct config *config;
+
+static void on_error(void *ctx, const char *line)
+{
+	ck_abort_msg("%s", line);
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(config_parse("defaults", "", 0, on_error, NULL, &config), 0);
+}
+
+static void teardown(void)
+{
+	config = config_free(config);
+}
+
+/* A process with one mapping of generated code, so that no file is asked for. */
+static struct space *one_mapping(void)
+{
+	struct mapped_file *f = mapped_file_new(MAPPED_ANON, "", 0);
+	struct space *s = space_new();
+
+	f->state = MAPPED_FAILED;
+	ck_assert_int_eq(space_map(&s, CODE, CODE + 0x1000, 0, f), 0);
+	mapped_file_put(f);
+	return s;
+}
+
+/* A capture of n samples, each with a return address, a stack address and a secret on its stack. */
+static int make_capture(int n)
+{
+	uint64_t words[3] = {CODE + 8, STACK + 16, SECRET}, reg[OTP_REGS_X86_64] = {[0] = SECRET, [7] = STACK, [16] = CODE};
+	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64,
+				    .start_ns = 1, .exec_id = 1, .comm = "program"},
+			   .valid = 0x1ffff, .reg = reg, .stack_addr = STACK, .stack = (const uint8_t *)words,
+			   .stack_len = sizeof(words)};
+	int fd = memfd_create("capture", MFD_CLOEXEC);
+	struct space *space = one_mapping();
+	struct capture *c;
+
+	ck_assert_int_eq(capture_new(dup(fd), 1000000, &c), 0);
+	for (int i = 0; i < n; i++) {
+		s.head.time_ns = 1000u + (uint64_t)i;
+		capture_batch(c, 2000u + (uint64_t)i);
+		capture_sample(c, &s, space, NULL);
+	}
+	capture_flush(c, 5000);
+	capture_free(c);
+	space_put(space);
+	return fd;
+}
+
+static int replay(int fd, struct replay_result *r)
+{
+	struct replay_options o = {.config = config};
+
+	return replay_run(fd, &o, r);
+}
+
+static bool holds(int fd, uint64_t word)
+{
+	struct stat st;
+	uint8_t *data;
+	bool found;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	data = malloc((size_t)st.st_size);
+	ck_assert_int_eq(pread(fd, data, (size_t)st.st_size, 0), st.st_size);
+	found = memmem(data, (size_t)st.st_size, &word, sizeof(word)) != NULL;
+	free(data);
+	return found;
+}
+
+START_TEST(a_capture_keeps_addresses_and_drops_secrets)
+{
+	_cleanup_(closep) int fd = make_capture(1);
+
+	ck_assert(holds(fd, CODE + 8));
+	ck_assert(holds(fd, STACK + 16));
+	ck_assert(!holds(fd, SECRET));
+}
+END_TEST
+
+START_TEST(a_replay_sees_every_sample)
+{
+	_cleanup_(closep) int fd = make_capture(50);
+	struct replay_result r;
+
+	ck_assert_int_eq(replay(fd, &r), 0);
+	ck_assert_uint_eq(r.samples, 50);
+	ck_assert_uint_eq(r.ledger.held, 0);
+	ck_assert_uint_eq(r.ledger.handed, 50);
+	ck_assert_uint_ge(r.requests, 1);
+}
+END_TEST
+
+START_TEST(a_capture_cut_anywhere_is_a_shorter_capture)
+{
+	_cleanup_(closep) int fd = make_capture(20);
+	uint64_t last = 20;
+	struct replay_result r;
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	for (off_t len = st.st_size; len >= (off_t)sizeof(struct capture_head); len -= 61) {
+		ck_assert_int_eq(ftruncate(fd, len), 0);
+		ck_assert_int_eq(replay(fd, &r), 0);
+		ck_assert_uint_le(r.samples, last);
+		last = r.samples;
+	}
+	ck_assert_uint_eq(last, 0);
+}
+END_TEST
+
+START_TEST(what_is_no_capture_is_refused)
+{
+	_cleanup_(closep) int fd = memfd_create("x", MFD_CLOEXEC);
+	struct replay_result r;
+
+	ck_assert_int_eq(replay(fd, &r), -EBADMSG);
+	ck_assert_int_eq(write(fd, "not a capture, but long enough for a head of one", 48), 48);
+	ck_assert_int_eq(replay(fd, &r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_record_longer_than_the_file_ends_the_capture)
+{
+	struct capture_record lie = {.type = CAPTURE_SAMPLE, .len = UINT32_MAX};
+	_cleanup_(closep) int fd = make_capture(3);
+	struct replay_result r;
+
+	ck_assert_int_ge(lseek(fd, 0, SEEK_END), 0);
+	ck_assert_int_eq(write(fd, &lie, sizeof(lie)), sizeof(lie));
+	ck_assert_int_eq(replay(fd, &r), 0);
+	ck_assert_uint_eq(r.samples, 3);
+}
+END_TEST
+
+START_TEST(rounds_give_the_same_samples_each)
+{
+	_cleanup_(closep) int fd = make_capture(10);
+	struct replay_options o = {.config = config, .rounds = 3};
+	struct replay_result r;
+
+	ck_assert_int_eq(replay_run(fd, &o, &r), 0);
+	ck_assert_uint_eq(r.samples, 10);
+	ck_assert_uint_eq(r.ledger.handed, 30);
+}
+END_TEST
+
+Suite *replay_suite(void)
+{
+	Suite *s = suite_create("replay");
+	TCase *t = tcase_create("replay");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, a_capture_keeps_addresses_and_drops_secrets);
+	tcase_add_test(t, a_replay_sees_every_sample);
+	tcase_add_test(t, a_capture_cut_anywhere_is_a_shorter_capture);
+	tcase_add_test(t, what_is_no_capture_is_refused);
+	tcase_add_test(t, a_record_longer_than_the_file_ends_the_capture);
+	tcase_add_test(t, rounds_give_the_same_samples_each);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -26,7 +26,7 @@ sources() { # files of ours, with these endings
 }
 
 compiles_with() {
-	out=$($MAKE --no-print-directory -k -j"$(nproc)" BUILD="$BUILD/lint/$1" CC="$1" WERROR=1 OPT="-O2 -g" \
+	out=$($MAKE --no-print-directory -k -j"$(nproc)" BUILD="$BUILD/lint/$1" CC="$1" WERROR=1 \
 		all unit programs 2>&1 >/dev/null)
 	fact $? "$1 -Werror compiles everything"
 }
@@ -98,7 +98,7 @@ spdx() {
 # Nothing of the machine that it was written on, and no unfinished marks.
 traces() {
 	out=$(sources '\.(c|h|sh|py|mk|proto|conf)|run|Makefile|Kbuild' | grep -v '^tests/lint\.sh$' |
-		xargs grep -nE '/(home|work|root)/[a-z]|/tmp/(build|brief)|\b(TODO|FIXME|XXX)\b' |
+		xargs grep -nE '(^|[ "=:])/(home|work|root)/[a-z]|/tmp/(build|brief)|\b(TODO|FIXME|XXX)\b' |
 		grep -vE '/home/(user|other)|/root/(\.|secret)')
 	[ -z "$out" ]
 	fact $? "no work-machine path and no unfinished mark"

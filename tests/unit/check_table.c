@@ -535,6 +535,20 @@ START_TEST(a_neighbour_in_the_cgroup_tells_where_a_dead_process_lived)
 }
 END_TEST
 
+START_TEST(the_root_cgroup_makes_nobody_neighbours)
+{
+	struct process *p;
+
+	sampled_as(10, 50 * NSEC_PER_SEC, 3, 1, 0);
+	answer_identity(10, 0, "/bin/a", "4:memory:/system.slice/x.service\n", "");
+	forked(30, 29);
+	execed(30, "short");
+	p = sampled_as(30, born, 1, 1, 0);
+	ck_assert_str_eq(p->workload->service->s, "short");
+	ck_assert_ptr_null(attribute(p, "otprof.systemd.unit"));
+}
+END_TEST
+
 /* Maps looked up again. */
 
 START_TEST(an_uncovered_pc_is_looked_up_and_less_often_in_vain)
@@ -1062,6 +1076,7 @@ Suite *table_suite(void)
 	tcase_add_test(t, a_kernel_thread_is_asked_nothing);
 	tcase_add_test(t, a_process_that_moves_to_another_cgroup_is_asked_again);
 	tcase_add_test(t, a_neighbour_in_the_cgroup_tells_where_a_dead_process_lived);
+	tcase_add_test(t, the_root_cgroup_makes_nobody_neighbours);
 	suite_add_tcase(s, t);
 	t = tcase_create("life");
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -10,10 +10,15 @@
 #define CGROUP_NOTES_MAX   4096
 #define TICK_NS            (NSEC_PER_SEC / 100)
 #define COMM_MAX           15
+/*
+ * Id of the root cgroup. Where cgroups are of version 1 it is every process'
+ * id, and says nothing about whose neighbour one is.
+ */
+#define CGROUP_ROOT        1
 
 struct cgroup_note *cgroup_note_find(const struct process_table *t, uint64_t id)
 {
-	return id ? map_find_ptr(&t->cgroups, id) : NULL;
+	return id > CGROUP_ROOT ? map_find_ptr(&t->cgroups, id) : NULL;
 }
 
 void cgroup_notes_clear(struct process_table *t)
@@ -31,7 +36,7 @@ static struct cgroup_note *cgroup_note_get(struct process_table *t, uint64_t id)
 {
 	struct cgroup_note *n = cgroup_note_find(t, id);
 
-	if (n || !id)
+	if (n || id <= CGROUP_ROOT)
 		return n;
 	/* They come back with the next samples; an order of use is not worth its upkeep. */
 	if (t->cgroups.count >= CGROUP_NOTES_MAX)

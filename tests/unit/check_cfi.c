@@ -3,6 +3,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "tests/lib/tiny_elf.h"
@@ -234,6 +236,26 @@ START_TEST(entry_longer_than_its_section_ends_the_section)
 }
 END_TEST
 
+/* As anybody can make it: a section of holes, each word of which is a terminator. */
+START_TEST(section_without_an_end_is_given_up)
+{
+	const struct cfi_section holes = {.start = TINY_SIZE, .end = 1ULL << 40, .by_offset = true};
+	int fd = memfd_create("holes", MFD_CLOEXEC);
+	struct cfi_index x;
+	struct binary *b;
+
+	three_functions(0);
+	ck_assert_int_eq(pwrite(fd, tiny.image, sizeof(tiny.image), 0), sizeof(tiny.image));
+	ck_assert_int_eq(ftruncate(fd, 1LL << 40), 0);
+	ck_assert_int_eq(binary_open(fd, "holes", &b), 0);
+	ck_assert_int_eq(cfi_index_build(b, &holes, &x), 0);
+	ck_assert(x.cut);
+	ck_assert_uint_eq(x.count, 0);
+	cfi_index_done(&x);
+	binary_put(b);
+}
+END_TEST
+
 START_TEST(signed_return_address_is_told)
 {
 	struct binary *b;
@@ -271,6 +293,7 @@ Suite *cfi_suite(void)
 	tcase_add_test(t, unknown_operation_is_an_error);
 	tcase_add_test(t, restore_without_remember_is_an_error);
 	tcase_add_test(t, entry_longer_than_its_section_ends_the_section);
+	tcase_add_test(t, section_without_an_end_is_given_up);
 	tcase_add_test(t, signed_return_address_is_told);
 	suite_add_tcase(s, t);
 	return s;

@@ -7,8 +7,8 @@
  *
  * Called by rules.c on a cache miss, and by tools that print rows.
  * Lifetime: what is kept of a file hangs at its binary (BINARY_SLOT_UNWIND).
- * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_INDEX_MAX entries a file,
- * CFI_INDEX_BUDGET bytes of indexes over all files.
+ * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_INDEX_MAX entries a file, of twice
+ * as many looked at, CFI_INDEX_BUDGET bytes of indexes over all files.
  * Failure: -ENOENT no FDE covers the address, -EBADMSG the tables are broken.
  */
 #ifndef OTP_UNWIND_CFI_H

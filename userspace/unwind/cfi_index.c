@@ -10,6 +10,8 @@
 #include "unwind/cfi.h"
 
 #define INDEX_FIRST 1024
+/* Entries that a pass looks at: a section may be a terabyte of holes, and all terminators. */
+#define ENTRIES_MAX (2 * CFI_INDEX_MAX)
 
 static size_t budget_used; /* bytes of all indexes; one thread */
 
@@ -85,11 +87,15 @@ int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_in
 {
 	struct cfi_index x = {.base = lowest_address(b)};
 	struct cie_memo memo = {0};
-	uint32_t cap = 0;
+	uint32_t cap = 0, entries = 0;
 	struct fde f;
 	int err;
 
 	for (uint64_t at = s->start, next; at < s->end; at = next) {
+		if (entries++ == ENTRIES_MAX) {
+			x.cut = true;
+			break;
+		}
 		next = s->end; /* an unbelievable length ends the pass */
 		if (fde_parse(b, s, at, &memo, &f, &next) < 0)
 			continue;

@@ -92,5 +92,6 @@ if [ ! -e "$there/vmlinuz" ]; then
 	unpack "$suite"
 	rm -rf "$there"
 	mv "$new" "$there"
+	rm -rf "$apt"
 fi
 echo "$there"

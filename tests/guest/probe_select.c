@@ -298,11 +298,32 @@ static enum verdict nearest_cgroup_rule_decides(void)
 	return v;
 }
 
+/* Above every pid that a kernel gives (Linux, include/linux/threads.h, PID_MAX_LIMIT). */
+#define NO_SUCH_PID 0x10000000u
+
+static enum verdict plans_of_the_dead_make_room(void)
+{
+	struct source_config cfg = config_default();
+	struct otp_plan plan = {.generation = 1, .stack_bytes = 8192};
+	struct session s;
+	int err = 0;
+
+	CHECK(session_open(&s, &cfg) == 0, "no session");
+	for (uint32_t i = 0; err == 0 && i < cfg.plans_max; i++)
+		err = s.source->ops->set_plan(s.source, NO_SUCH_PID + i, &plan);
+	if (err == 0)
+		err = s.source->ops->set_plan(s.source, (uint32_t)getpid(), &plan);
+	session_close(&s);
+	CHECK(err == 0, "%s", strerror(-err));
+	return PASSED;
+}
+
 const struct probe_test select_tests[] = {
 	{"default no puts nothing on the ring", default_no_puts_nothing_on_the_ring},
 	{"plan selects its process only", plan_selects_its_process_only},
 	{"child inherits its parent's plan", child_inherits_its_parents_plan},
 	{"plan from before an exec is not applied", plan_from_before_an_exec_is_not_applied},
 	{"nearest cgroup rule decides", nearest_cgroup_rule_decides},
+	{"plans of the dead make room", plans_of_the_dead_make_room},
 	{NULL, NULL},
 };

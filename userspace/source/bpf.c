@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "sampler.skel.h"
 
 #define PLANS_DEFAULT 8192
+#define SWEEP_EVERY_NS NSEC_PER_SEC
 #define RING_MIN      (4u << 20)
 #define RING_MAX      (64u << 20)
 #define SAMPLE_TYPICAL (OTP_STACK_DEFAULT + 512) /* a record at the default stack */
@@ -29,6 +31,8 @@ struct source_bpf {
 	uint32_t ring_bytes;
 	uint32_t possible;
 	uint64_t period_ns;
+	uint32_t plans;
+	uint64_t swept_ns; /* when plans of the dead were looked for */
 };
 
 static struct source_bpf *self(const struct source *s)
@@ -106,16 +110,17 @@ static int defaults_write(struct source_bpf *b, const struct otp_defaults *d)
 
 static int load(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
 {
-	uint32_t plans = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
 	libbpf_print_fn_t print;
-	int err = bpf_raise_memlock(memory_charged(b, plans), why);
+	int err;
 
+	b->plans = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
+	err = bpf_raise_memlock(memory_charged(b, b->plans), why);
 	if (err < 0)
 		return err;
 	libbpf_said[0] = '\0';
 	print = libbpf_set_print(libbpf_print);
 	b->skel = sampler__open();
-	err = b->skel ? maps_size(b, plans) : -errno;
+	err = b->skel ? maps_size(b, b->plans) : -errno;
 	if (err == 0)
 		err = sampler__load(b->skel);
 	if (err == 0)
@@ -247,9 +252,42 @@ static int map_set(const struct bpf_map *map, const void *key, const void *value
 	return bpf_map_delete_elem(fd, key) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+static bool is_gone(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/*
+ * Nobody says when a plan's process has ended, least of all an engine that
+ * died: plans of the dead stay until their room is needed.
+ */
+static bool plans_sweep(struct source_bpf *b)
+{
+	int fd = bpf_map__fd(b->skel->maps.plans);
+	uint32_t pid, next, *at = NULL, gone = 0;
+	uint64_t now = clock_now_ns();
+
+	if (now - b->swept_ns < SWEEP_EVERY_NS)
+		return false;
+	b->swept_ns = now;
+	for (uint32_t i = 0; i <= b->plans && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
+		/* Deleted only when the next one is known: the order begins at the deleted one. */
+		if (at && is_gone(pid))
+			gone += bpf_map_delete_elem(fd, &pid) == 0;
+		pid = next;
+		at = &pid;
+	}
+	if (at && is_gone(pid))
+		gone += bpf_map_delete_elem(fd, &pid) == 0;
+	return gone;
+}
+
 static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
 {
-	return map_set(self(s)->skel->maps.plans, &pid, p);
+	struct source_bpf *b = self(s);
+	int err = map_set(b->skel->maps.plans, &pid, p);
+
+	return err == -E2BIG && plans_sweep(b) ? map_set(b->skel->maps.plans, &pid, p) : err;
 }
 
 static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
@@ -274,6 +312,11 @@ static int bpf_follow_cpus(struct source *s, int *ret_changed)
 static uint64_t bpf_expected_ticks(struct source *s)
 {
 	return events_expected(&self(s)->events);
+}
+
+static uint64_t bpf_idle_ticks(struct source *s)
+{
+	return events_idle(&self(s)->events);
 }
 
 static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
@@ -303,5 +346,6 @@ const struct source_ops source_bpf = {
 	.set_cgroup = bpf_set_cgroup,
 	.follow_cpus = bpf_follow_cpus,
 	.expected_ticks = bpf_expected_ticks,
+	.idle_ticks = bpf_idle_ticks,
 	.run_time = bpf_run_time,
 };

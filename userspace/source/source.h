@@ -54,7 +54,7 @@ struct source_ops {
 	int (*stop)(struct source *s);
 	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
-	/* -E2BIG when there are as many plans, or rules, as fit. */
+	/* -E2BIG when there are as many plans of living processes, or rules, as fit. */
 	int (*set_plan)(struct source *s, uint32_t pid, const struct otp_plan *p); /* NULL p removes */
 	/* Stack bytes for processes of this name that have no plan; 0 removes. */
 	int (*set_hint)(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes);
@@ -67,6 +67,11 @@ struct source_ops {
 	int (*follow_cpus)(struct source *s, int *ret_changed);
 	/* Ticks that should have come by now, by the time that events were enabled; 0: unknown (hardware). */
 	uint64_t (*expected_ticks)(struct source *s);
+	/*
+	 * Of these, what was due while its CPU was idle, by the kernel's own
+	 * account: where an idle CPU is not woken for a tick, none comes.
+	 */
+	uint64_t (*idle_ticks)(struct source *s);
 	/* Program run time and count where the kernel measures them (kernel.bpf_stats_enabled), else 0. */
 	void (*run_time)(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs);
 };

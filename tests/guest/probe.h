@@ -58,6 +58,8 @@ int session_drain(struct session *s, record_fn *fn, void *ctx);
 int session_run(struct session *s, unsigned int ms, record_fn *fn, void *ctx);
 struct otp_cpu_counters session_counters(const struct session *s, uint32_t cpu);
 void sleep_ms(unsigned int ms);
+int get_sysctl(const char *path, char ret[16]);
+int set_sysctl(const char *path, const char *value);
 
 /* Verdicts. A test returns after its first failed check. */
 enum verdict { PASSED, FAILED, SKIPPED };

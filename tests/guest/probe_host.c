@@ -75,28 +75,27 @@ static enum verdict missing_capability_is_named(void)
 	return apart(without_capabilities);
 }
 
-static int set_paranoid(const char *value)
-{
-	_cleanup_(closep) int fd = open(PARANOID, O_WRONLY | O_CLOEXEC);
-
-	return fd >= 0 && write(fd, value, strlen(value)) > 0 ? 0 : -1;
-}
-
 static enum verdict paranoid_three(void)
 {
 	keep_capabilities(BIT(CAP_BPF) | BIT(CAP_PERFMON));
 	return refused_with("perf_event_paranoid");
 }
 
-static enum verdict paranoid_level_is_named(void)
+static enum verdict at_paranoid(const char *level, enum verdict (*fn)(void))
 {
 	enum verdict v;
+	char old[16];
 
-	if (set_paranoid("3") < 0)
+	if (get_sysctl(PARANOID, old) < 0 || set_sysctl(PARANOID, level) < 0)
 		return SKIPPED;
-	v = apart(paranoid_three);
-	set_paranoid("2");
+	v = apart(fn);
+	set_sysctl(PARANOID, old);
 	return v;
+}
+
+static enum verdict paranoid_level_is_named(void)
+{
+	return at_paranoid("3", paranoid_three);
 }
 
 static enum verdict refused_by_pid_namespace(void)
@@ -138,9 +137,7 @@ static enum verdict low_memlock(void)
 
 static enum verdict memlock_is_no_limit_or_is_named(void)
 {
-	if (set_paranoid("2") < 0)
-		return SKIPPED;
-	return apart(low_memlock);
+	return at_paranoid("2", low_memlock);
 }
 
 const struct probe_test host_tests[] = {

@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,6 +116,24 @@ struct otp_cpu_counters session_counters(const struct session *s, uint32_t cpu)
 
 	counters_read((const void *)(s->counters + cpu * s->layout.counters_stride), &c);
 	return c;
+}
+
+int get_sysctl(const char *path, char ret[16])
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, 15);
+
+	if (n <= 0)
+		return -1;
+	ret[n] = '\0';
+	return 0;
+}
+
+int set_sysctl(const char *path, const char *value)
+{
+	_cleanup_(closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, value, strlen(value)) > 0 ? 0 : -1;
 }
 
 enum verdict verdict_fail(const char *file, int line, const char *fmt, ...)

@@ -53,6 +53,17 @@ static void put_record(uint16_t type, uint32_t flags)
 	producer += sizeof(head) + 64;
 }
 
+static void put_sample(uint32_t on_cpu, uint64_t seq)
+{
+	struct otp_sample s = {.rec = {.type = OTP_REC_SAMPLE, .len = sizeof(s)}, .cpu = on_cpu, .seq = seq};
+	struct otp_ring_hdr head = {.len = sizeof(s)};
+	size_t at = producer % RING;
+
+	memcpy(data + at, &head, sizeof(head));
+	memcpy(data + at + sizeof(head), &s, sizeof(s));
+	producer += sizeof(head) + sizeof(s);
+}
+
 static void read_sum(uint32_t destinations)
 {
 	ledger_publish(&engine_page, &engine);
@@ -117,6 +128,21 @@ START_TEST(one_sample_too_few_is_seen)
 	read_sum(1);
 	ck_assert(!sum.balanced);
 	ck_assert(sum.stable);
+}
+END_TEST
+
+START_TEST(samples_that_come_meanwhile_are_of_the_next_moment)
+{
+	fill();
+	counters[0].taken++;
+	counters[0].put++;
+	put_sample(0, 61);
+	put_sample(0, 62);
+	put_sample(1, 41);
+	read_sum(1);
+	ck_assert(sum.balanced && sum.stable);
+	ck_assert_uint_eq(sum.taken, 101);
+	ck_assert_uint_eq(sum.on_ring, 3);
 }
 END_TEST
 
@@ -242,6 +268,7 @@ Suite *ledger_suite(void)
 	tcase_add_test(t, nothing_is_balanced);
 	tcase_add_test(t, every_sample_is_in_one_place);
 	tcase_add_test(t, one_sample_too_few_is_seen);
+	tcase_add_test(t, samples_that_come_meanwhile_are_of_the_next_moment);
 	tcase_add_test(t, each_destination_has_its_own_equation);
 	tcase_add_test(t, destination_that_net_has_not_published_is_in_flight);
 	tcase_add_test(t, busy_record_ends_the_walk);

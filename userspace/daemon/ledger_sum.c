@@ -2,9 +2,11 @@
 #include "daemon/ledger_sum.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "source/source.h"
 
 #define LOOKS_MAX 50 /* at the whole; then the last one stands */
 #define FLIPS_MAX 50 /* of one page */
@@ -75,7 +77,16 @@ static void add_cpu(struct ledger_sum *s, const struct otp_cpu_counters *c)
 		s->sampler_lost[i] += c->lost[i];
 }
 
-uint64_t ledger_count_ring(const struct ring *ring, uint64_t pos)
+/* Whether it was taken by the time that the counters were looked at. */
+static bool is_within(const struct otp_rec *rec, const uint64_t *taken, uint32_t nr)
+{
+	const struct otp_sample *s = (const void *)rec;
+
+	return !taken || rec->len < sizeof(*s) || s->cpu >= nr || s->seq <= taken[s->cpu];
+}
+
+/* taken: of each CPU, the last sample that counts; NULL: all do. */
+static uint64_t count_ring(const struct ring *ring, uint64_t pos, const uint64_t *taken, uint32_t nr)
 {
 	uint64_t end = ring_producer(ring), n = 0;
 	const struct otp_rec *rec;
@@ -84,28 +95,60 @@ uint64_t ledger_count_ring(const struct ring *ring, uint64_t pos)
 	if (pos > end || end - pos > ring->size)
 		return 0;
 	while (ring_next(ring, &pos, end, &rec) > 0)
-		n += rec->type == OTP_REC_SAMPLE;
+		n += rec->type == OTP_REC_SAMPLE && is_within(rec, taken, nr);
 	return n;
 }
 
-static void look(const struct ledger_view *v, struct ledger_sum *s)
+uint64_t ledger_count_ring(const struct ring *ring, uint64_t pos)
 {
+	return count_ring(ring, pos, NULL, 0);
+}
+
+/*
+ * The ring comes after the counters, and samples that came between the two are
+ * passed over: with many CPUs a sample is always on its way, so the sampler
+ * must not have to hold still.
+ */
+static void look(const struct ledger_view *v, uint64_t *taken, struct ledger_sum *s)
+{
+	struct otp_cpu_counters c;
+
 	memset(s, 0, sizeof(*s));
-	for (uint32_t i = 0; i < v->counters_nr; i++)
-		add_cpu(s, cpu(v, i));
 	ledger_look_engine(v->engine, &s->engine);
 	ledger_look_net(v->net, &s->net);
-	s->on_ring = ledger_count_ring(v->ring, s->engine.ring_pos);
+	for (uint32_t i = 0; i < v->counters_nr; i++) {
+		counters_read(cpu(v, i), &c);
+		add_cpu(s, &c);
+		if (taken)
+			taken[i] = c.taken;
+	}
+	s->on_ring = count_ring(v->ring, s->engine.ring_pos, taken, v->counters_nr);
+}
+
+static bool same_pages(const struct ledger_engine *e, const struct ledger_engine *f, const struct ledger_net *n,
+		       const struct ledger_net *o)
+{
+	return e->read == f->read && e->held == f->held && e->handed == f->handed && e->ring_pos == f->ring_pos &&
+	       !memcmp(e->lost, f->lost, sizeof(e->lost)) && n->received == o->received &&
+	       !memcmp(n->dest, o->dest, sizeof(n->dest));
+}
+
+/* The workers moved nothing since they were looked at: the ring was still theirs to be counted. */
+static bool pages_rest(const struct ledger_view *v, const struct ledger_sum *s)
+{
+	struct ledger_engine e;
+	struct ledger_net n;
+
+	ledger_look_engine(v->engine, &e);
+	ledger_look_net(v->net, &n);
+	return same_pages(&e, &s->engine, &n, &s->net);
 }
 
 /* What moves samples: nothing else needs to hold still. */
 static bool same_moment(const struct ledger_sum *a, const struct ledger_sum *b)
 {
 	return a->taken == b->taken && a->put == b->put && a->on_ring == b->on_ring &&
-	       a->engine.read == b->engine.read && a->engine.held == b->engine.held &&
-	       a->engine.handed == b->engine.handed && a->engine.ring_pos == b->engine.ring_pos &&
-	       !memcmp(a->engine.lost, b->engine.lost, sizeof(a->engine.lost)) &&
-	       a->net.received == b->net.received && !memcmp(a->net.dest, b->net.dest, sizeof(a->net.dest));
+	       same_pages(&a->engine, &b->engine, &a->net, &b->net);
 }
 
 static uint64_t total(const uint64_t *counts, size_t n)
@@ -151,17 +194,20 @@ static void add_up(struct ledger_sum *s, uint32_t destinations)
 
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret)
 {
-	struct ledger_sum again;
+	/* Without memory the moment has to be one at which nothing moves. */
+	_cleanup_(freep) uint64_t *taken = calloc(MAX(v->counters_nr, 1u), sizeof(*taken));
+	struct ledger_sum before;
 	bool stable = false;
 
-	look(v, ret);
+	look(v, taken, ret);
 	for (int i = 0; i < LOOKS_MAX && !stable; i++) {
-		look(v, &again);
-		stable = same_moment(ret, &again);
-		*ret = again;
+		before = *ret;
+		look(v, taken, ret);
+		add_up(ret, destinations);
+		/* A sample between counter and ring is the only one missed: then once more. */
+		stable = (ret->balanced && pages_rest(v, ret)) || same_moment(&before, ret);
 		if (!stable)
 			sched_yield();
 	}
 	ret->stable = stable;
-	add_up(ret, destinations);
 }

@@ -4,9 +4,10 @@
  * lies on the ring, and the pages of both workers.
  *
  * Called by the monitor, at any time. Four sources are read one after the
- * other while samples move between them, so a look is taken again until two
- * agree; the pages belong to workers that may lie, so nothing in them is
- * trusted to be in range.
+ * other while samples move between them: what came since the counters were
+ * read is told by its number and passed over, and a look is taken again until
+ * the equation holds for it, or two of them agree that it does not. The pages
+ * belong to workers that may lie, so nothing in them is trusted to be in range.
  */
 #ifndef OTP_DAEMON_LEDGER_SUM_H
 #define OTP_DAEMON_LEDGER_SUM_H
@@ -36,7 +37,7 @@ struct ledger_sum_destination {
 };
 
 struct ledger_sum {
-	bool stable;   /* two looks agreed */
+	bool stable;   /* a whole look, not one that samples moved under */
 	bool balanced; /* for every destination */
 	uint64_t ticks, taken, put, chunks, chunks_lost, short_stacks, put_bytes;
 	uint64_t skip[OTP_SKIP_MAX];

@@ -5,6 +5,7 @@
 
 #include "source/bpf_probe.h"
 #include "source/cpus.h"
+#include "source/idle.h"
 
 Suite *source_suite(void);
 
@@ -131,6 +132,40 @@ START_TEST(wrong_configuration_is_named)
 }
 END_TEST
 
+START_TEST(idle_time_is_idle_and_waiting)
+{
+	char text[] = "cpu  9 9 9 9 9 9 9 0 0 0\n"
+		      "cpu1 132789 64287 53127 248588 527 0 4756 601 0 0\n"
+		      "cpu3 1 1 1 7 3\n"
+		      "cpu4 1 1 1 18446744073709551615 3\n"
+		      "cpu99 1 1 1 5 5 0\n"
+		      "cpu2 x\n"
+		      "intr 5 4 3 2 1\n"
+		      "cpu0 1 1 1 1 1\n";
+	uint64_t ns[5] = {42, 42, 42, 42, 42};
+	FILE *f = fmemopen(text, strlen(text), "r");
+
+	ck_assert_ptr_nonnull(f);
+	idle_parse(f, 10000000, ns, 5);
+	fclose(f);
+	ck_assert_uint_eq(ns[0], 42);
+	ck_assert_uint_eq(ns[1], (248588 + 527) * 10000000ULL);
+	ck_assert_uint_eq(ns[2], 42);
+	ck_assert_uint_eq(ns[3], 10 * 10000000ULL);
+	ck_assert_uint_eq(ns[4], 42);
+}
+END_TEST
+
+START_TEST(idle_time_of_this_machine_does_not_fall)
+{
+	uint64_t first[4] = {0}, second[4] = {0};
+
+	ck_assert_int_eq(idle_read(first, 4), 0);
+	ck_assert_int_eq(idle_read(second, 4), 0);
+	ck_assert(first[0] > 0 && second[0] >= first[0]);
+}
+END_TEST
+
 Suite *source_suite(void)
 {
 	Suite *s = suite_create("source");
@@ -142,6 +177,8 @@ Suite *source_suite(void)
 	tcase_add_loop_test(t, kernels_that_can_freeze_are_known, 0, sizeof(kernels) / sizeof(kernels[0]));
 	tcase_add_test(t, release_without_a_version_is_refused);
 	tcase_add_test(t, counters_are_read_when_they_balance);
+	tcase_add_test(t, idle_time_is_idle_and_waiting);
+	tcase_add_test(t, idle_time_of_this_machine_does_not_fall);
 	tcase_add_loop_test(t, wrong_configuration_is_named, 0, sizeof(wrong_configs) / sizeof(wrong_configs[0]));
 	suite_add_tcase(s, t);
 	return s;

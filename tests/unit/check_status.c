@@ -129,6 +129,31 @@ START_TEST(missed_is_what_did_not_tick)
 }
 END_TEST
 
+/* Two CPUs: one is woken for its idle ticks, the other sleeps through them. */
+START_TEST(a_tick_that_idle_cpus_sleep_through_is_not_missed)
+{
+	status.expected_ticks = 1000;
+	status.ledger.ticks = 600;
+	status.ledger.skip[OTP_SKIP_IDLE] = 100;
+	status.idle_ticks = 490;
+	ck_assert_uint_eq(status_missed(&status), 10);
+	status.idle_ticks = 520;
+	ck_assert_uint_eq(status_missed(&status), 0);
+	/* More idle ticks came than the kernel's account has: nothing is added to what is missing. */
+	status.idle_ticks = 50;
+	ck_assert_uint_eq(status_missed(&status), 400);
+}
+END_TEST
+
+START_TEST(missed_never_falls)
+{
+	status.expected_ticks = 100;
+	status.ledger.ticks = 97;
+	status.missed_before = 5;
+	ck_assert_uint_eq(status_missed(&status), 5);
+}
+END_TEST
+
 START_TEST(prometheus_has_help_and_type_before_each_family)
 {
 	const char *line, *next;
@@ -168,6 +193,8 @@ Suite *status_suite(void)
 	tcase_add_test(t, cpus_that_never_ticked_are_left_out);
 	tcase_add_test(t, names_from_workers_are_escaped);
 	tcase_add_test(t, missed_is_what_did_not_tick);
+	tcase_add_test(t, a_tick_that_idle_cpus_sleep_through_is_not_missed);
+	tcase_add_test(t, missed_never_falls);
 	tcase_add_test(t, prometheus_has_help_and_type_before_each_family);
 	tcase_add_test(t, seconds_have_nine_decimals);
 	suite_add_tcase(s, t);

@@ -113,6 +113,7 @@ struct monitor {
 	char online[256]; /* CPUs, as the kernel lists them */
 	uint64_t next_tick_ns, next_hotplug_ns, next_slow_ns, next_watchdog_ns;
 	struct status_cost cost;
+	uint64_t missed; /* ticks; as it was last said */
 	uint64_t memory_ns, openers_past_ns; /* when memory was looked at; CPU of openers that ended */
 	char *metrics_text; /* last answer to STATUS_WANTED */
 	size_t metrics_len;

@@ -81,7 +81,7 @@ static void lost(const struct status *s, struct buf *to)
 static void equation(const struct status *s, struct buf *to)
 {
 	one(to, "samples_taken_total", "counter", "Samples that the sampler took.", s->ledger.taken);
-	one(to, "ticks_missed_total", "counter", "Ticks that the kernel skipped.", status_missed(s));
+	one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that never came.", status_missed(s));
 	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.balanced);
 	destinations(s, to, "samples_exported_total", "counter", "Samples that the destination took.", exported);
 	destinations(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.", unconfirmed);

@@ -81,7 +81,11 @@ static void boolean(struct json *j, const char *name, bool b)
 
 uint64_t status_missed(const struct status *s)
 {
-	return s->expected_ticks > s->ledger.ticks ? s->expected_ticks - s->ledger.ticks : 0;
+	uint64_t came = s->ledger.ticks, idle_came = s->ledger.skip[OTP_SKIP_IDLE];
+
+	if (s->idle_ticks > idle_came)
+		came += s->idle_ticks - idle_came;
+	return MAX(s->missed_before, s->expected_ticks > came ? s->expected_ticks - came : 0);
 }
 
 static void losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
@@ -154,6 +158,7 @@ static void sampler(struct json *j, const struct status *s)
 	number(j, "sideband_records", s->ledger.engine.sideband_records);
 	number(j, "sideband_lost", s->ledger.engine.sideband_lost);
 	number(j, "expected_ticks", s->expected_ticks);
+	number(j, "idle_ticks", s->idle_ticks);
 	number(j, "ticks", s->ledger.ticks);
 	number(j, "put_bytes", s->ledger.put_bytes);
 	number(j, "chunks_lost", s->ledger.chunks_lost);

@@ -36,7 +36,8 @@ struct status {
 	const char *mode, *why; /* borrowed */
 	uint32_t cpus_sampled;
 	uint64_t ring_bytes, ring_used;
-	uint64_t expected_ticks;
+	uint64_t expected_ticks, idle_ticks; /* due, and of these while their CPU was idle */
+	uint64_t missed_before; /* said the last time: it never falls */
 	struct ledger_sum ledger;
 	struct status_cost cost;
 	struct status_worker workers[2];
@@ -47,7 +48,13 @@ struct status {
 void status_json(const struct status *s, struct buf *to);
 void status_prometheus(const struct status *s, struct buf *to);
 
-/* Ticks that never came: the kernel skipped them. */
+/*
+ * Ticks of busy CPUs that never came: a hypervisor had taken the CPU, timers
+ * came late. Ticks due while a CPU was idle are no part of it: some kernels
+ * leave an idle CPU asleep. How long it was idle is the kernel's account, of
+ * which our ticks are samples: the figure is exact where no idle tick is left
+ * out, else to within some per mille of the ticks due.
+ */
 uint64_t status_missed(const struct status *s);
 
 #endif

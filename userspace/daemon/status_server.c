@@ -60,6 +60,8 @@ void status_collect(struct monitor *m, struct status *ret)
 		.ring_bytes = m->layout.ring_bytes,
 		.ring_used = ring_producer(&m->ring) - ring_consumer(&m->ring),
 		.expected_ticks = m->source->ops->expected_ticks ? m->source->ops->expected_ticks(m->source) : 0,
+		.idle_ticks = m->source->ops->idle_ticks ? m->source->ops->idle_ticks(m->source) : 0,
+		.missed_before = m->missed,
 		.workers = {{"engine", m->engine.pid, m->engine.restarts}, {"net", m->net.pid, m->net.restarts}},
 		.asks = m->asks.asked,
 		.asks_refused = m->asks.refused,
@@ -69,6 +71,7 @@ void status_collect(struct monitor *m, struct status *ret)
 		.view = &view,
 	};
 	ledger_sum_read(&view, m->config->nr_exporters, &ret->ledger);
+	m->missed = status_missed(ret);
 	cost_collect(m, &m->cost);
 	ret->cost = m->cost;
 }

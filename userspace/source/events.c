@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "source/idle.h"
 
 struct event_times {
 	uint64_t value, enabled, running;
@@ -67,8 +68,11 @@ int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period
 	if (list && (err = cpus_parse(list, &e->wanted)) < 0)
 		return err;
 	e->fds = malloc(nr * sizeof(*e->fds));
-	if (!e->fds)
+	e->idle_from_ns = calloc(nr, sizeof(*e->idle_from_ns));
+	if (!e->fds || !e->idle_from_ns) {
+		events_done(e);
 		return -ENOMEM;
+	}
 	for (uint32_t cpu = 0; cpu < nr; cpu++)
 		e->fds[cpu] = -1;
 	return 0;
@@ -83,8 +87,30 @@ static uint64_t event_ticks(const struct events *e, int fd)
 	return t.enabled / e->period_ns;
 }
 
+/* Idle time of all CPUs, owned; NULL where it is not known. */
+static uint64_t *idle_now(const struct events *e)
+{
+	uint64_t *ns = calloc(e->nr, sizeof(*ns));
+
+	if (ns && idle_read(ns, e->nr) < 0) {
+		free(ns);
+		return NULL;
+	}
+	return ns;
+}
+
+static uint64_t idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
+{
+	if (!now || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
+		return 0;
+	return (now[cpu] - e->idle_from_ns[cpu]) / e->period_ns;
+}
+
 static void tick_close(struct events *e, uint32_t cpu)
 {
+	_cleanup_(freep) uint64_t *now = idle_now(e);
+
+	e->closed_idle += idle_ticks(e, cpu, now);
 	e->closed_ticks += event_ticks(e, e->fds[cpu]);
 	close(e->fds[cpu]);
 	e->fds[cpu] = -1;
@@ -96,7 +122,17 @@ void events_done(struct events *e)
 		if (e->fds[cpu] >= 0)
 			close(e->fds[cpu]);
 	free(e->fds);
+	free(e->idle_from_ns);
 	*e = (struct events){.prog_fd = -1};
+}
+
+/* From now on its idle time counts. */
+static void begin_idle(struct events *e, uint32_t cpu)
+{
+	_cleanup_(freep) uint64_t *now = idle_now(e);
+
+	if (now)
+		e->idle_from_ns[cpu] = now[cpu];
 }
 
 /* A CPU that goes while we look at it is none: 0. */
@@ -112,6 +148,8 @@ static int tick_add(struct events *e, uint32_t cpu)
 		close(fd);
 		return 0;
 	}
+	if (e->started)
+		begin_idle(e, cpu);
 	e->fds[cpu] = fd;
 	return 1;
 }
@@ -148,6 +186,7 @@ int events_start(struct events *e)
 
 	for (cpu = 0; cpu < e->nr; cpu++)
 		open += e->fds[cpu] >= 0;
+	idle_read(e->idle_from_ns, e->nr);
 	/* A timer runs from the moment it is enabled: that is what sets the CPUs apart. */
 	for (cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
@@ -161,6 +200,7 @@ int events_start(struct events *e)
 
 int events_stop(struct events *e)
 {
+	e->closed_idle = events_idle(e);
 	e->started = false;
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
@@ -218,5 +258,18 @@ uint64_t events_expected(const struct events *e)
 		return 0;
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
 		ticks += event_ticks(e, e->fds[cpu]);
+	return ticks;
+}
+
+uint64_t events_idle(const struct events *e)
+{
+	_cleanup_(freep) uint64_t *now = NULL;
+	uint64_t ticks = e->closed_idle;
+
+	if (!e->started || e->hardware)
+		return ticks;
+	now = idle_now(e);
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
+		ticks += idle_ticks(e, cpu, now);
 	return ticks;
 }

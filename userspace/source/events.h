@@ -23,7 +23,9 @@ struct events {
 	struct cpus wanted;
 	int prog_fd; /* borrowed */
 	uint64_t period_ns;
+	uint64_t *idle_from_ns; /* by CPU, its idle time when its event began; owned */
 	uint64_t closed_ticks; /* expected of events that were closed */
+	uint64_t closed_idle;
 	bool hardware;
 	bool started;
 };
@@ -37,6 +39,8 @@ int events_start(struct events *e);
 int events_stop(struct events *e);
 int events_follow(struct events *e, int *ret_changed);
 uint64_t events_expected(const struct events *e);
+/* Of these, what was due while its CPU was idle. */
+uint64_t events_idle(const struct events *e);
 
 /* perf_event_open for one CPU; owned, or negative errno. */
 struct perf_event_attr;

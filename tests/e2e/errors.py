@@ -3,6 +3,7 @@
 nothing else stops."""
 import os
 import subprocess
+import tempfile
 import time
 
 import lib
@@ -149,8 +150,28 @@ def full_disk():
     lib.end(busy)
 
 
+def private_directory():
+    """Root's own directory, closed to everybody else, below another such: that it is configured opens it to net."""
+    parent = tempfile.mkdtemp(prefix="otprof-e2e-")
+    lib.at_end(subprocess.run, ["rm", "-rf", parent])
+    private = tempfile.mkdtemp(dir=parent)
+    for turn in ("first", "second"):
+        d = lib.Otprofd(hz=97, interval="500ms", exporters={"private": {"endpoint": "file://" + private}})
+        before = len(lib.profile_files(private))
+        time.sleep(1.5)
+        last = d.stop()
+        mode = os.stat(private)
+        lib.ok(len(lib.profile_files(private)) > before and last["ledger"]["exported"]["private"] > 0 and
+               not sum(last["ledger"]["lost"].values()),
+               "a directory of root's with mode 0700 receives files, %s start" % turn)
+        said = [line for line in d.log_text().splitlines() if private in line and "open to net" in line]
+        lib.ok(len(said) == (turn == "first"), "and the log says so once: %s" % (said or ""))
+        lib.ok(mode.st_uid == 0 and not mode.st_mode & 0o007, "and it stays closed to others (%o)" % mode.st_mode)
+
+
 bad_configuration()
 effective_configuration()
+private_directory()
 missing_btf()
 missing_capability()
 paranoid()

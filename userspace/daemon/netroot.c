@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "daemon/acl.h"
 #include "daemon/sandbox.h"
 
 #define PATH_LIMIT 2200
@@ -189,7 +190,24 @@ static const char *file_destination(const struct export_config *e)
 	return e->endpoint && !strncmp(e->endpoint, "file://", 7) ? e->endpoint + 7 : NULL;
 }
 
-/* Made for net if it is not there; an existing one is the operator's, who may have given it to another user. */
+/*
+ * That the directory is configured is root's word: net's user may write there.
+ * Parents do not matter, net reaches it by its own mount.
+ */
+static int let_net_write(const char *dir, const struct sandbox_user *net)
+{
+	const char *how;
+	int err = acl_let_write(dir, net->uid, net->gid, &how);
+
+	if (err)
+		log_warn("%s cannot be opened to net (user %u): %s; if net may not write there, its profiles are lost",
+			 dir, (unsigned int)net->uid, err == -ELOOP ? "it is a symbolic link" : strerror(-err));
+	else if (how)
+		log_notice("%s is open to net (user %u) from now on, by %s", dir, (unsigned int)net->uid, how);
+	return 0;
+}
+
+/* Made for net if it is not there. */
 static int make_destination(const char *dir, const struct sandbox_user *net)
 {
 	struct stat st;
@@ -201,12 +219,7 @@ static int make_destination(const char *dir, const struct sandbox_user *net)
 			return err;
 		return chown(dir, net->uid, net->gid) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
 	}
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	if (st.st_uid != net->uid && !(st.st_mode & S_IWOTH) && !(st.st_gid == net->gid && (st.st_mode & S_IWGRP)))
-		log_warn("%s belongs to user %u: net (user %u) may be unable to write there", dir,
-			 (unsigned int)st.st_uid, (unsigned int)net->uid);
-	return 0;
+	return S_ISDIR(st.st_mode) ? let_net_write(dir, net) : -ENOTDIR;
 }
 
 /* First by name on the writable side, then as a mount in the view. */

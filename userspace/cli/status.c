@@ -25,7 +25,8 @@ static const char help[] =
 	"      --help             display this help and exit\n"
 	"\n"
 	"Every sample that was taken is exported, lost for a reason that is named, or in\n"
-	"flight. 'missed' are ticks that the kernel itself left out; they stand beside.\n"
+	"flight. 'missed' are ticks of a busy CPU that never came, as when a hypervisor\n"
+	"had taken it away; they stand beside.\n"
 	"\n"
 	"Exit status is 0, 1 for an error, 2 for wrong usage, 3 if otprofd does not run.\n";
 
@@ -108,7 +109,7 @@ static void print_ledger(struct buf *b, const json_t *s)
 		count_row(b, "lost", client_sum(s, "ledger.lost"), "");
 		print_lost(b, client_at(s, "ledger.lost"));
 	}
-	count_row(b, "missed", client_number(s, "ledger.missed"), "ticks that the kernel left out");
+	count_row(b, "missed", client_number(s, "ledger.missed"), "ticks of a busy CPU that never came");
 	count_row(b, "not wanted", client_number(s, "skipped.not_selected"), "ticks of processes that are not selected");
 	count_row(b, "idle", client_number(s, "skipped.idle"), "ticks of an idle CPU");
 }
@@ -142,15 +143,25 @@ static void cost_row(struct buf *b, const json_t *s, const char *name, const cha
 	    taken ? (double)ns / 1000 / (double)taken : 0);
 }
 
+/* The kernel counts runs and time of BPF programs only when it is told to. */
+static void kernel_row(struct buf *b, const json_t *s)
+{
+	if (client_number(s, "cost.kernel_runs"))
+		cost_row(b, s, "kernel", "cost.kernel_ns");
+	else
+		row(b, "kernel", "kernel time not measured (kernel.bpf_stats_enabled=0)");
+}
+
 static void print_cost(struct buf *b, const json_t *s)
 {
 	char memory[32];
 
 	buf_add_str(b, "\nCost since the start\n");
-	cost_row(b, s, "kernel", "cost.kernel_ns");
+	kernel_row(b, s);
 	cost_row(b, s, "engine", "cost.engine_cpu_ns");
 	cost_row(b, s, "net", "cost.net_cpu_ns");
 	cost_row(b, s, "monitor", "cost.monitor_cpu_ns");
+	cost_row(b, s, "openers", "cost.opener_cpu_ns");
 	row(b, "memory", "%s", format_bytes(memory, sizeof(memory), client_number(s, "cost.memory_bytes")));
 }
 

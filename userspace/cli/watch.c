@@ -52,7 +52,7 @@ struct options {
 /* What otprofd's counters were at the last line. */
 struct counters {
 	uint64_t time_ns, cpu_ns, taken, lost, missed, processes;
-	bool known;
+	bool known, kernel; /* kernel: its own time is part of cpu_ns */
 };
 
 struct watcher {
@@ -145,7 +145,9 @@ static struct counters read_counters(const char *runtime_dir)
 		return c;
 	c.known = true;
 	c.cpu_ns = client_number(s, "cost.kernel_ns") + client_number(s, "cost.monitor_cpu_ns") +
-		   client_number(s, "cost.engine_cpu_ns") + client_number(s, "cost.net_cpu_ns");
+		   client_number(s, "cost.engine_cpu_ns") + client_number(s, "cost.net_cpu_ns") +
+		   client_number(s, "cost.opener_cpu_ns");
+	c.kernel = client_number(s, "cost.kernel_runs") > 0;
 	c.taken = client_number(s, "ledger.taken");
 	c.lost = client_sum(s, "ledger.lost");
 	c.missed = client_number(s, "ledger.missed");
@@ -187,6 +189,8 @@ static void add_cost(struct buf *b, const struct counters *now, const struct cou
 		if (taken)
 			buf_printf(b, ", %.1f \xc2\xb5s a sample", (double)cpu / 1000 / (double)taken);
 	}
+	if (!now->kernel)
+		buf_add_str(b, " (kernel time not measured: kernel.bpf_stats_enabled=0)");
 	buf_printf(b, "  lost %s", format_count(text, sizeof(text), lost));
 }
 

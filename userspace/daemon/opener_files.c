@@ -81,6 +81,17 @@ static int by_mapping(const struct ipc_ask *ask)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The first process may be closed to us (more capabilities, another security label): its root is ours then. */
+static int root_of(uint32_t pid)
+{
+	int fd = opener_proc_file(pid, "root", O_PATH | O_DIRECTORY);
+
+	if (fd >= 0 || pid != 1)
+		return fd;
+	fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 static int by_name(uint32_t pid, const char *name)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
@@ -89,7 +100,7 @@ static int by_name(uint32_t pid, const char *name)
 
 	if (!pid || name[0] != '/')
 		return -ENOENT;
-	root = opener_proc_file(pid, "root", O_PATH | O_DIRECTORY);
+	root = root_of(pid);
 	if (root < 0)
 		return root;
 	fd = (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
@@ -214,5 +225,8 @@ int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd)
 	if (!err || (path_fd >= 0 && err == -EPERM))
 		return err;
 	err = try_name(ask->pid, ask, path, ret_fd);
-	return err == -ESRCH ? try_name(ask->alternate_pid, ask, path, ret_fd) : err;
+	/* A zombie has no root any more (ENOENT). An alternative is named only where the file can prove itself. */
+	if ((err == -ESRCH || err == -ENOENT) && ask->alternate_pid)
+		err = try_name(ask->alternate_pid, ask, path, ret_fd);
+	return err;
 }

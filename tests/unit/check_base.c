@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/ledger.h"
 #include "base/strpool.h"
@@ -155,6 +156,18 @@ START_TEST(ledger_page_shows_the_last_published_state)
 }
 END_TEST
 
+START_TEST(intervals_join_unless_the_clock_was_set)
+{
+	const uint64_t end = 1000 * NSEC_PER_SEC;
+
+	ck_assert_uint_eq(clock_join_ns(end, end), end);
+	ck_assert_uint_eq(clock_join_ns(end + 400 * NSEC_PER_MSEC, end), end);
+	ck_assert_uint_eq(clock_join_ns(end - 400 * NSEC_PER_MSEC, end), end);
+	ck_assert_uint_eq(clock_join_ns(end + 3600 * NSEC_PER_SEC, end), end + 3600 * NSEC_PER_SEC);
+	ck_assert_uint_eq(clock_join_ns(end - 500 * NSEC_PER_SEC, end), end - 500 * NSEC_PER_SEC);
+}
+END_TEST
+
 Suite *base_suite(void)
 {
 	Suite *s = suite_create("base");
@@ -169,6 +182,7 @@ Suite *base_suite(void)
 	tcase_add_test(t, strings_survive_the_removal_of_others);
 	tcase_add_test(t, strings_may_hold_zero_bytes);
 	tcase_add_test(t, ledger_page_shows_the_last_published_state);
+	tcase_add_test(t, intervals_join_unless_the_clock_was_set);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -33,4 +33,20 @@ static inline uint64_t clock_unix_offset_ns(void)
 	return clock_read_ns(CLOCK_REALTIME) - clock_now_ns();
 }
 
+/* A difference from which on the wall clock was set, and is not merely slewed. */
+#define CLOCK_SET_NS NSEC_PER_SEC
+
+/*
+ * Unix time at which an interval begins that was measured to begin at start,
+ * where the one before ended at last_end: they join, as small differences are
+ * the wall clock's drift against ours. Where it was set, start stands: a
+ * duration is never what somebody turned the clock by.
+ */
+static inline uint64_t clock_join_ns(uint64_t start, uint64_t last_end)
+{
+	uint64_t apart = start > last_end ? start - last_end : last_end - start;
+
+	return apart < CLOCK_SET_NS ? last_end : start;
+}
+
 #endif

@@ -28,6 +28,7 @@
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
 #define DRAIN_FAST_NS (50 * NSEC_PER_MSEC)
 #define BEAT_NS       NSEC_PER_SEC
+#define BEATS_SENT    2 /* every second one: each wakes the monitor */
 /* How long a stop waits for answers to open questions, and for net to take the last requests. */
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
 #define STOP_NET_NS     (5 * NSEC_PER_SEC)
@@ -49,8 +50,10 @@ struct engine {
 	struct batch batch;
 	struct ipc_message message;
 	const struct otp_rec *waited_for; /* head whose chunks were incomplete at the last drain */
-	uint64_t drain_every_ns, next_drain_ns, next_beat_ns, interval_end_ns, interval_start_unix_ns;
+	uint64_t drain_every_ns, next_drain_ns, next_beat_ns;
+	uint64_t interval_start_ns, interval_end_ns, last_end_unix_ns;
 	uint64_t beats;
+	uint64_t bad; /* samples of the batch that break the contract */
 	bool started, stopping;
 };
 
@@ -80,7 +83,10 @@ static int take_config(struct engine *e, struct ipc_message *m)
 	if (r < 0 || e->started)
 		return r;
 	e->config = config_free(e->config);
-	return config_parse("configuration", text, len, config_error, NULL, &e->config);
+	r = config_parse("configuration", text, len, config_error, NULL, &e->config);
+	if (r == 0)
+		log_init("engine", e->config->log_level);
+	return r;
 }
 
 static int take_ring(struct engine *e, struct ipc_message *m)
@@ -133,7 +139,7 @@ static int take_kallsyms(struct engine *e, struct ipc_message *m)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		log_warn("kernel symbols are not readable (%s): kernel frames show as addresses in their module",
+		log_warn("kernel symbols are not readable (%s): the kernel's part of each stack is one frame, [kernel]",
 			 strerror(-r));
 	else
 		pipeline_kernel(e->pipeline, k);
@@ -239,14 +245,12 @@ static uint64_t collect(struct engine *e, uint64_t end)
 	const struct otp_rec *rec;
 	int r;
 
+	e->bad = 0;
 	while ((r = ring_next(&e->ring, &pos, end, &rec)) > 0) {
 		r = batch_add_ring(&e->batch, rec);
 		if (r == -ENOMEM)
 			return before;
-		if (r == -EBADMSG && rec->type == OTP_REC_SAMPLE) {
-			e->ledger.read++;
-			e->ledger.lost[OTP_LOSS_BAD_RECORD]++;
-		}
+		e->bad += r == -EBADMSG && rec->type == OTP_REC_SAMPLE;
 		before = pos;
 	}
 	return r == -EBADMSG ? end : pos;
@@ -300,6 +304,9 @@ static void drain(struct engine *e)
 		capture_batch(e->capture, now);
 	batch_sort(&e->batch);
 	pipeline_batch(e->pipeline, &e->batch, now);
+	/* Not before: as long as the ring holds them, they are counted there. */
+	e->ledger.read += e->bad;
+	e->ledger.lost[OTP_LOSS_BAD_RECORD] += e->bad;
 	e->ledger.ring_pos = end;
 	e->ledger.batch_end = 0;
 	publish(e);
@@ -310,16 +317,16 @@ static void drain(struct engine *e)
 
 static void flush(struct engine *e, uint64_t now)
 {
-	uint64_t unix_now = now + clock_unix_offset_ns();
+	uint64_t offset = clock_unix_offset_ns();
+	uint64_t start = clock_join_ns(e->interval_start_ns + offset, e->last_end_unix_ns);
+	uint64_t end = MAX(now + offset, start + 1);
 
-	/* A wall clock set backwards must not make a profile end before it began. */
-	if (unix_now <= e->interval_start_unix_ns)
-		unix_now = e->interval_start_unix_ns + 1;
-	pipeline_flush(e->pipeline, e->interval_start_unix_ns, unix_now);
+	pipeline_flush(e->pipeline, start, end);
 	if (e->capture)
 		capture_flush(e->capture, now);
 	publish(e);
-	e->interval_start_unix_ns = unix_now;
+	e->interval_start_ns = now;
+	e->last_end_unix_ns = end;
 	e->interval_end_ns += e->config->interval_ns;
 	if (e->interval_end_ns <= now)
 		e->interval_end_ns = now + e->config->interval_ns;
@@ -330,8 +337,8 @@ static void beat(struct engine *e, uint64_t now)
 	pipeline_tick(e->pipeline, now);
 	pipeline_retry(e->pipeline, now, false);
 	publish(e);
-	e->beats++;
-	ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);
+	if (e->beats++ % BEATS_SENT == 0)
+		ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);
 	e->next_beat_ns = now + BEAT_NS;
 }
 
@@ -424,9 +431,10 @@ static void read_net(struct engine *e)
 		outbox_peer(&e->outbox, -1);
 }
 
+/* The beat waits for a drain: one wake-up for both. */
 static int timeout_ms(const struct engine *e)
 {
-	uint64_t now = clock_now_ns(), next = MIN(MIN(e->next_drain_ns, e->next_beat_ns), e->interval_end_ns);
+	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
 
 	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
@@ -484,7 +492,8 @@ static void begin(struct engine *e)
 	e->next_drain_ns = now + e->drain_every_ns;
 	e->next_beat_ns = now;
 	e->interval_end_ns = now + e->config->interval_ns;
-	e->interval_start_unix_ns = now + clock_unix_offset_ns();
+	e->interval_start_ns = now;
+	e->last_end_unix_ns = now + clock_unix_offset_ns();
 	skip_fatal_batch(e);
 	if (pipeline_scan(e->pipeline) < 0)
 		log_warn("the scan of running processes could not be asked for: they are looked up one by one");
@@ -551,8 +560,11 @@ int engine_main(int sock)
 	struct engine *e = calloc(1, sizeof(*e));
 	int r;
 
-	if (!e)
+	log_init("engine", LOG_LEVEL_INFO);
+	if (!e || sandbox_begin() < 0) {
+		free(e);
 		return 1;
+	}
 	hash_seed_init();
 	e->sock = sock;
 	e->ring_fd = -1;

@@ -21,7 +21,7 @@
 #include "export/export.h"
 
 /* A worker's sign of life, as often as the engine's. */
-#define BEAT_NS       NSEC_PER_SEC
+#define BEAT_NS       (2 * NSEC_PER_SEC)
 #define STOP_NS       (5 * NSEC_PER_SEC) /* what a stop gives the destinations */
 #define CONFIG_MAX    (1u << 20)
 #define TURN_MESSAGES 64 /* the destinations get their turn in between */
@@ -192,7 +192,10 @@ static int take_config(struct net *n, struct ipc_message *m)
 	if (r < 0 || n->started)
 		return r;
 	n->config = config_free(n->config);
-	return config_parse("configuration", text, len, config_error, NULL, &n->config);
+	r = config_parse("configuration", text, len, config_error, NULL, &n->config);
+	if (r == 0)
+		log_init("net", n->config->log_level);
+	return r;
 }
 
 static int take_status(struct net *n, struct ipc_message *m)
@@ -426,5 +429,6 @@ int net_serve(int sock, int (*sandbox)(const struct config *c))
 
 int net_main(int sock)
 {
-	return net_serve(sock, sandbox_net);
+	log_init("net", LOG_LEVEL_INFO);
+	return sandbox_begin() < 0 ? 1 : net_serve(sock, sandbox_net);
 }

@@ -27,6 +27,8 @@
 /* The ring is looked at this often; faster while it fills, D3's range. */
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
 #define DRAIN_FAST_NS (50 * NSEC_PER_MSEC)
+/* More records than this in one drain are worth an earlier look. */
+#define DRAIN_ITEMS 96
 #define BEAT_NS       NSEC_PER_SEC
 #define BEATS_SENT    2 /* every second one: each wakes the monitor */
 /* How long a stop waits for answers to open questions, and for net to take the last requests. */
@@ -278,24 +280,28 @@ static void on_sideband(void *ctx, const void *record, size_t len)
 	batch_add_sideband(&((struct engine *)ctx)->batch, record, len);
 }
 
-static void pace(struct engine *e, uint64_t used)
+/*
+ * Sooner while the ring fills, or while there is so much to learn from: a new
+ * program is cut short until the first of its samples has been looked at.
+ */
+static void pace(struct engine *e, uint64_t used, size_t items)
 {
 	e->ledger.ring_peak_bytes = MAX(e->ledger.ring_peak_bytes, used);
-	if (used > e->ring.size / 8)
+	if (used > e->ring.size / 8 || items > DRAIN_ITEMS)
 		e->drain_every_ns = MAX(e->drain_every_ns / 2, DRAIN_FAST_NS);
-	else if (used < e->ring.size / 32)
+	else if (used < e->ring.size / 32 && items < DRAIN_ITEMS / 3)
 		e->drain_every_ns = MIN(e->drain_every_ns * 2, DRAIN_SLOW_NS);
 }
 
 /* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
 static void drain(struct engine *e)
 {
-	uint64_t end = ring_producer(&e->ring), now = clock_now_ns();
+	uint64_t end = ring_producer(&e->ring), now = clock_now_ns(), used = end - ring_consumer(&e->ring);
 
-	pace(e, end - ring_consumer(&e->ring));
 	batch_reset(&e->batch);
 	end = settle_chunks(e, collect(e, end));
 	sideband_reader_drain(e->sideband, on_sideband, e);
+	pace(e, used, batch_count(&e->batch));
 	if (!batch_count(&e->batch) && end == ring_consumer(&e->ring))
 		return;
 	e->ledger.batch_end = end;

@@ -17,9 +17,9 @@
 #include "process/table.h"
 #include "unwind/unwind.h"
 
-#define ADAPT_MIN_BYTES 512u
-#define ADAPT_WINDOW_NS (10ULL * 1000000000)
-#define ADAPT_WINDOW_SAMPLES 16u
+#define ADAPT_MIN_BYTES 1024u
+#define ADAPT_WINDOW_NS (20ULL * 1000000000)
+#define ADAPT_WINDOW_SAMPLES 64u
 
 struct adapt_limits {
 	uint32_t start_bytes; /* the default copy */

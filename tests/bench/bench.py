@@ -169,13 +169,16 @@ def roots():
             continue
         d = lib.Otprofd(hz=97)
         load = begin(SECONDS + 4)
-        theirs = perf.record(comms, SECONDS, lib.scratch())
+        theirs, why = perf.record(SECONDS, lib.scratch())
         d.stop()
         workloads.end_all(load)
         total, whole, reasons = ours(d.files, services)
         print("  %-10s %9d %7.2f%%   %s" % (name, total, 100 * whole / max(total, 1), reasons or "-"))
-        print("  %-10s %9s %7s    %s" % ("", theirs[0] if theirs else "", "%.2f%%" % (100 * theirs[1] / max(theirs[0], 1))
-                                         if theirs else "", "perf" if theirs else "perf is not installed"))
+        if theirs:
+            stacks, rooted = perf.roots_in(theirs, comms)
+            print("  %-10s %9d %7.2f%%   perf" % ("", stacks, 100 * rooted / max(stacks, 1)))
+        else:
+            print("  %-10s %s" % ("", why))
         if total:
             row("stacks of %s that end at a true root" % name, ">= 99 %", "%.2f %%" % (100 * whole / total), whole >= 0.99 * total)
 

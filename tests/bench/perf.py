@@ -18,15 +18,20 @@ ENTRY_BYTES = 64
 THREAD_STARTS = ("clone", "__clone", "clone3", "__clone3", "start_thread", "vfork", "__vfork", "posix_spawn")
 
 
-def record(comms, seconds, directory):
-    """(user stacks, those that end at a root) of threads with these names; None without perf."""
+def record(seconds, directory):
+    """Path of what perf recorded of the whole host, and None; or None and why there is nothing."""
     if not shutil.which("perf"):
-        return None
+        return None, "perf is not installed"
     data = os.path.join(directory, "perf.data")
-    p = subprocess.run(["perf", "record", "-q", "-a", "-F", "97", "-e", "cpu-clock", "--call-graph", "dwarf,4096",
+    p = subprocess.run(["perf", "record", "-q", "-B", "-N", "-a", "-F", "97", "-e", "cpu-clock", "--call-graph", "dwarf,4096",
                         "-o", data, "--", "sleep", str(seconds)], capture_output=True, text=True)
     if p.returncode:
-        return None
+        return None, "perf record ended with %d: %s" % (p.returncode, p.stderr.strip()[-200:])
+    return data, None
+
+
+def roots_in(data, comms):
+    """(user stacks, those that end at a root) of threads with these names."""
     script = subprocess.Popen(["perf", "script", "-i", data, "--show-mmap-events", "-F", "comm,pid,ip,sym,dso"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
     counts = count(script.stdout, comms)

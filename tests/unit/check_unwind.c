@@ -50,6 +50,7 @@ static void setup(void)
 	tiny_cie(&tiny, "zR", -8, 16, BYTES(0x0c, 7, 8, 0x90, 1));
 	tiny_fde(&tiny, 0x2600, 0x100, BYTES(0x0c, 2, 8));
 	tiny_fde(&tiny, 0x2800, 0x100, BYTES(0));
+	tiny.image[0x2110 - 5] = 0xe8; /* a call returns to 0x2110 */
 	binary = tiny_open(&tiny);
 	ck_assert_ptr_nonnull(binary);
 	space = tiny_space(binary, BASE);
@@ -227,6 +228,24 @@ START_TEST(generated_code_is_left_by_its_frame_pointer)
 	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
 	ck_assert_uint_eq(out.frames[1].flags, FRAME_CALLER | FRAME_FP);
 	ck_assert_uint_eq(out.frames[2].flags, FRAME_CALLER);
+}
+END_TEST
+
+START_TEST(generated_code_is_left_into_code_without_frame_pointers)
+{
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, 42); /* to the caller the register is like any other */
+	word(3, BASE + 0x2110);
+	word(7, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	word(3, BASE + 0x2120); /* no call returns there */
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	word(3, BASE + 0x2110);
+	space->maps[1].file->state = MAPPED_NEW;
+	ck_assert_int_eq(run(false), -EAGAIN);
+	ck_assert_ptr_eq(waits, &space->maps[1]);
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
 }
 END_TEST
 
@@ -420,6 +439,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, trampoline_that_leads_to_itself_ends);
 	tcase_add_test(t, private_convention_holds_within_one_file_only);
 	tcase_add_test(t, generated_code_is_left_by_its_frame_pointer);
+	tcase_add_test(t, generated_code_is_left_into_code_without_frame_pointers);
 	tcase_add_test(t, implausible_frame_pointer_is_not_followed);
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
 	tcase_add_test(t, zero_return_address_is_a_root);

@@ -26,6 +26,7 @@ struct cursor {
 	uint64_t need; /* end of the bytes above stack_addr that were asked for */
 	const struct mapping *map; /* of the frame in hand */
 	const struct mapped_file *file;
+	const struct mapping *wait; /* -EAGAIN: what a frame pointer's step needs open; NULL */
 	bool exact;   /* the registers are this frame's own, the pc was not returned to */
 	bool by_fp;   /* this frame was found by a frame pointer */
 	bool by_scan; /* this frame is a guess */

@@ -8,12 +8,14 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "unwind/cfi.h"
 #include "unwind/cursor.h"
 
 struct record {
 	uint64_t at;
 	uint64_t next; /* the caller's frame pointer */
 	uint64_t pc;
+	bool chained; /* next leads on, or ends the chain */
 };
 
 static int record_read(struct cursor *c, struct record *ret)
@@ -27,8 +29,7 @@ static int record_read(struct cursor *c, struct record *ret)
 		return -EFAULT;
 	ret->pc &= c->arch->address_mask;
 	/* Chains climb; zero is how they end. */
-	if (ret->next && (ret->next <= fp || ret->next % 8))
-		return -ENOENT;
+	ret->chained = !ret->next || (ret->next > fp && ret->next % 8 == 0);
 	return 0;
 }
 
@@ -62,6 +63,12 @@ static bool chain_ended(const struct cursor *c)
 	return c->by_fp && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
+/* Written by a running program, whether into memory or into a file that it maps. */
+static bool is_generated(const struct mapped_file *f)
+{
+	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
+}
+
 /*
  * A record that lies a little beyond the copy, in a chain that was followed so
  * far or in code that is generated, where frame pointers are the rule: the copy
@@ -69,7 +76,33 @@ static bool chain_ended(const struct cursor *c)
  */
 static bool record_cut(const struct cursor *c, int err)
 {
-	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->by_fp || c->file->kind == MAPPED_ANON);
+	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->by_fp || is_generated(c->file));
+}
+
+/*
+ * Generated code is entered from compiled code, to which the register is like
+ * any other: what was saved need not be a frame pointer. Then the caller must
+ * have a table, and a call before the return address. -EAGAIN: its file is not
+ * open yet.
+ */
+static int entered_from(struct cursor *c, uint64_t pc)
+{
+	const struct mapping *m = space_find(c->in->space, pc - 1);
+	struct code code;
+	struct fde f;
+	uint64_t at;
+
+	if (!m || m->file->kind == MAPPED_ANON || (!c->by_fp && !is_generated(c->file)))
+		return -ENOENT;
+	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
+		c->wait = m;
+		return -EAGAIN;
+	}
+	if (m->file->state != MAPPED_READY || !m->file->binary || m->file->binary->machine != c->arch->machine)
+		return -ENOENT;
+	at = mapping_address(m, pc - 1);
+	code_read(m->file->binary, at, &code);
+	return c->arch->after_call(&code) && cfi_find(m->file->binary, at, &f) == 0 ? 0 : -ENOENT;
 }
 
 int step_fp(struct cursor *c)
@@ -91,6 +124,11 @@ int step_fp(struct cursor *c)
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	if (!is_user_code(c, r.pc))
 		return STEP_NOTHING;
+	err = r.chained ? 0 : entered_from(c, r.pc);
+	if (err < 0) {
+		c->need = need;
+		return err == -EAGAIN ? err : STEP_NOTHING;
+	}
 	if (!space_find(c->in->space, r.pc - 1)) {
 		/* Everything else fits: code that was mapped since, most likely. */
 		c->out->fail_pc = r.pc;

@@ -170,7 +170,7 @@ static bool pack(const struct arch *arch, struct binary *b, const struct row *ro
 
 /* --- computing --- */
 
-static void read_code(struct binary *b, uint64_t vaddr, struct code *ret)
+void code_read(struct binary *b, uint64_t vaddr, struct code *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	/* In two parts: either side of a segment's edge may be missing. */
@@ -186,14 +186,14 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	int err;
 
 	if (arch->trampoline) {
-		read_code(b, vaddr, &code);
+		code_read(b, vaddr, &code);
 		if (arch->trampoline(&code, row))
 			return 0;
 	}
 	err = cfi_row(b, arch->nr_regs, vaddr, row);
 	if (err != -ENOENT)
 		return err;
-	read_code(b, vaddr, &code);
+	code_read(b, vaddr, &code);
 	if (arch->known(b, vaddr, &code, row))
 		return 0;
 	return root_is_listed(arch, b, vaddr, &code) ? -ENODATA : -ENOENT;

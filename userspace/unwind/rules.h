@@ -60,6 +60,9 @@ struct found {
 	const struct row *wide; /* PACKED_WIDE; both borrowed until the next rules_find */
 };
 
+/* What lies around vaddr; zeros where nothing can be read. */
+void code_read(struct binary *b, uint64_t vaddr, struct code *ret);
+
 struct rules;
 int rules_new(uint32_t limit, struct rules **ret);
 struct rules *rules_free(struct rules *r); /* NULL */

@@ -197,6 +197,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->need = 0;
 	c->map = NULL;
 	c->file = NULL;
+	c->wait = NULL;
 	c->exact = true;
 	c->by_fp = false;
 	c->by_scan = false;
@@ -237,6 +238,8 @@ int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final, s
 	cursor_init(&c, u, in, final, out);
 	err = unwind_all(u, &c, ret_wait);
 	out->stack_used = cursor_used(&c);
+	if (c.wait)
+		*ret_wait = c.wait;
 	if (!err)
 		u->stats.ends[out->end]++;
 	return err;

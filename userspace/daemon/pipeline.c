@@ -108,6 +108,9 @@ static enum progress want_file(struct pipeline *p, struct attempt *a, const stru
 {
 	if (a->proc && table_want_file(p->table, a->proc, m))
 		return WAIT;
+	/* Its process is gone, but the file was asked for, perhaps by another. */
+	if (m->file->state == MAPPED_OPENING)
+		return WAIT;
 	return m->file->state == MAPPED_READY || m->file->state == MAPPED_FAILED ? GO_ON : GIVE_UP;
 }
 

@@ -140,7 +140,10 @@ static void follow_cgroup(struct monitor *m, uint32_t i, bool first)
 	uint64_t id = cgroup_id(t->cgroup), *have = &m->targets[i].cgroup_id;
 	int err;
 
-	if (first && !id)
+	if (first && !id && !cgroup_mount())
+		log_warn("targets: cgroup %s: there are no cgroups of version 2 in /sys/fs/cgroup, its rule waits for them",
+			 t->cgroup);
+	else if (first && !id)
 		log_notice("targets: cgroup %s does not exist yet, its rule waits", t->cgroup);
 	if (id == *have)
 		return;

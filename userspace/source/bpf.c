@@ -63,15 +63,19 @@ static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return bpf_probe_host(why);
 }
 
-/* A second of samples at the default stack size, so that a reader that comes four times a second is never late. */
+/*
+ * Two and a half seconds of samples at the default stack size: a reader that
+ * comes four times a second is never late, and one that died is there again
+ * (workers.c, BACK_OFF_MAX_NS) before the ring is full.
+ */
 static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
 {
-	uint64_t second = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL;
+	uint64_t enough = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL * 5 / 2;
 	uint32_t size = RING_MIN;
 
 	if (cfg->ring_bytes)
 		return cfg->ring_bytes;
-	while (size < second && size < RING_MAX)
+	while (size < enough && size < RING_MAX)
 		size *= 2;
 	return size;
 }

@@ -31,6 +31,7 @@ struct replay {
 	struct capture_head head;
 	struct map answers; /* hash of the question -> position of the first answer, or of its file | ANSWER_FILE */
 	struct map files;   /* hash of dev, ino -> struct replay_file */
+	struct buf run;     /* position of each record that a round sends in; all others are looked up */
 	struct buf kallsyms;
 	struct binary *vdso; /* owned; NULL: the capture has none */
 	const struct replay_options *options;
@@ -217,6 +218,14 @@ static void index_symbol(struct replay *r, const struct cursor *c)
 			   (unsigned long long)s.module_start, module, (unsigned long long)s.start, name, module);
 }
 
+static int index_run(struct replay *r, const struct cursor *c)
+{
+	uint64_t pos = (uint64_t)(c->payload - r->data) - sizeof(c->rec);
+
+	buf_add(&r->run, &pos, sizeof(pos));
+	return r->run.failed ? -ENOMEM : 0;
+}
+
 static int index_capture(struct replay *r)
 {
 	struct cursor c = {.pos = sizeof(r->head)};
@@ -241,6 +250,12 @@ static int index_capture(struct replay *r)
 		case CAPTURE_VDSO:
 			if (!r->vdso)
 				binary_open_memory(c.payload, c.rec.len, "[vdso]", &r->vdso);
+			break;
+		case CAPTURE_EVENT:
+		case CAPTURE_SAMPLE:
+		case CAPTURE_BATCH:
+		case CAPTURE_FLUSH:
+			err = index_run(r, &c);
 			break;
 		default:
 			break;
@@ -341,11 +356,15 @@ static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 
 static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 {
-	struct cursor c = {.pos = sizeof(r->head)};
+	const uint64_t *pos = (const uint64_t *)r->run.data;
 	uint64_t now = 0, start = 0;
 	struct capture_batch at;
 
-	while (next_record(r, &c)) {
+	for (size_t i = 0; i < r->run.len / sizeof(*pos); i++) {
+		struct cursor c = {.pos = pos[i]};
+
+		if (!next_record(r, &c))
+			break;
 		if (c.rec.type == CAPTURE_EVENT) {
 			batch_add_sideband(b, c.payload, c.rec.len);
 		} else if (c.rec.type == CAPTURE_SAMPLE && c.rec.len >= sizeof(struct otp_sample)) {
@@ -423,6 +442,7 @@ static void replay_done(struct replay *r)
 	}
 	map_done(&r->files);
 	map_done(&r->answers);
+	buf_done(&r->run);
 	buf_done(&r->kallsyms);
 	binary_put(r->vdso);
 	free(r->data);

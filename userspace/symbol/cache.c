@@ -12,7 +12,8 @@ struct cache_entry {
 	struct cache_entry *prev, *next;
 	uint64_t key, vaddr;
 	uint32_t binary;
-	uint32_t count;
+	uint16_t count;
+	bool hot; /* found since the end of the list was last looked at */
 	size_t bytes;
 	const char *resolver;
 	struct symbol_line lines[];
@@ -79,8 +80,7 @@ bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, 
 
 	if (!e || e->binary != binary || e->vaddr != vaddr)
 		return false;
-	list_remove(c, e);
-	list_add_first(c, e);
+	e->hot = true;
 	ret->count = e->count;
 	ret->resolver = e->resolver;
 	for (uint32_t i = 0; i < e->count; i++) {
@@ -103,10 +103,23 @@ static size_t entry_bytes(const struct symbol_result *r)
 	return bytes;
 }
 
+/* Who was found since the last time stays, once: moving entries at each find would touch their neighbours too. */
+static struct cache_entry *victim(struct symbol_cache *c)
+{
+	struct cache_entry *e;
+
+	while ((e = c->last)->hot) {
+		e->hot = false;
+		list_remove(c, e);
+		list_add_first(c, e);
+	}
+	return e;
+}
+
 static void make_room(struct symbol_cache *c, size_t bytes)
 {
 	while (c->last && (c->map.count >= c->max || c->bytes + bytes > c->max_bytes))
-		entry_free(c, c->last);
+		entry_free(c, victim(c));
 }
 
 void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, const struct symbol_result *r)
@@ -125,7 +138,7 @@ void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, c
 		free(e);
 		return;
 	}
-	*e = (struct cache_entry){.key = key, .vaddr = vaddr, .binary = binary, .count = r->count,
+	*e = (struct cache_entry){.key = key, .vaddr = vaddr, .binary = binary, .count = (uint16_t)r->count,
 				  .bytes = bytes, .resolver = r->resolver};
 	for (uint32_t i = 0; i < r->count; i++) {
 		e->lines[i] = r->lines[i];

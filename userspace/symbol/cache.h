@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results by (binary, address), the least recently used ones forgotten first.
+ * Results by (binary, address); those not used for long are forgotten first.
  * Bounded by number and, since a hostile file chooses the names' length, by
  * their bytes. Binary ids are never reused, so an entry of a binary that is
  * gone is only dead weight until it ages out. Used within symbol/ only.

@@ -193,6 +193,16 @@ static const char *name_of(const Dictionary *d, int32_t location)
 	return d->string_table[d->function_table[function]->name_strindex];
 }
 
+/* The n-th location with this name. */
+static const PROFILES(Location) *location_of(const Dictionary *d, const char *name, unsigned n)
+{
+	for (size_t i = 1; i < d->n_location_table; i++)
+		if (strcmp(name_of(d, (int32_t)i), name) == 0 && !n--)
+			return d->location_table[i];
+	ck_abort_msg("no location %s", name);
+	return NULL;
+}
+
 /* "leaf;caller;root" of a sample. */
 static const char *stack_text(const Dictionary *d, const PROFILES(Sample) *s)
 {
@@ -379,8 +389,8 @@ START_TEST(generated_and_unmapped_code_keep_one_name_each)
 	encode_all();
 	d = requests[0]->dictionary;
 	ck_assert_str_eq(stack_text(d, profile_at(0, 0)->samples[0]), "[anon];[anon];[unknown];[unknown]");
-	ck_assert_uint_eq(d->location_table[1]->address, 0x7e0000000040);
-	ck_assert_uint_eq(d->location_table[2]->address, 0x7e000000008f);
+	ck_assert_uint_eq(location_of(d, "[anon]", 0)->address, 0x7e0000000040);
+	ck_assert_uint_eq(location_of(d, "[anon]", 1)->address, 0x7e000000008f);
 	for (size_t i = 0; i < d->n_location_table; i++)
 		ck_assert_uint_lt(d->location_table[i]->address, HALF);
 }
@@ -513,6 +523,24 @@ START_TEST(sample_that_does_not_fit_is_refused_whole)
 	ck_assert_uint_eq(profile_samples(builder), 3);
 	encode_all();
 	ck_assert_uint_eq(sum_of_values(), 3);
+	/* Nor does it leave locations behind that no stack has. */
+	ck_assert_uint_eq(requests[0]->dictionary->n_location_table, 1 + 3);
+}
+END_TEST
+
+START_TEST(locations_of_one_request_are_in_order_of_address)
+{
+	const Dictionary *d;
+
+	make_stack(0x300, 3);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	make_stack(0x100, 3);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_uint_eq(d->n_location_table, 1 + 4);
+	for (size_t i = 2; i < d->n_location_table; i++)
+		ck_assert_uint_gt(d->location_table[i]->address, d->location_table[i - 1]->address);
 }
 END_TEST
 
@@ -675,6 +703,7 @@ Suite *profile_suite(void)
 	tcase_add_test(t, sample_larger_than_a_request_is_lost_alone);
 	tcase_add_test(t, refused_request_ends_the_encoding);
 	tcase_add_test(t, sample_that_does_not_fit_is_refused_whole);
+	tcase_add_test(t, locations_of_one_request_are_in_order_of_address);
 	tcase_add_test(t, large_workload_has_several_profiles);
 	tcase_add_test(t, top_counts_a_recursive_function_once_a_sample);
 	tcase_add_test(t, empty_interval_makes_no_request);

@@ -16,7 +16,8 @@ struct str {
 	uint32_t refs;
 	uint32_t len;
 	uint64_t hash;
-	char s[]; /* NUL-terminated; may hold any other byte */
+	uint8_t text; /* a memo of profile/, which looks at each string's bytes once; 0: not yet */
+	char s[];     /* NUL-terminated; may hold any other byte */
 };
 
 struct str *str_get(const char *s, size_t len); /* NULL without memory */

@@ -109,15 +109,11 @@ static size_t converted_bytes(struct out_request *q, const uint32_t *stack, uint
 	size_t bytes = (size_t)count * CONVERTED_FRAME;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct named_location *l = &q->dict.names->locations[stack[i]];
-
 		if (q->seen[stack[i]] == q->nr_profiles)
 			continue;
 		if (take)
 			q->seen[stack[i]] = q->nr_profiles;
-		bytes += CONVERTED_LOCATION;
-		for (uint32_t k = 0; k < l->count; k++)
-			bytes += q->dict.names->lines[l->first + k].name->len;
+		bytes += CONVERTED_LOCATION + q->dict.names->locations[stack[i]].text_bytes;
 	}
 	return bytes;
 }

@@ -73,11 +73,22 @@ static struct str *clean_copy(const struct str *s, size_t max)
 	return str_get(out, len);
 }
 
+enum text { TEXT_UNSEEN, TEXT_CLEAN, TEXT_BAD, TEXT_BLANK };
+
+static enum text text_of(struct str *s)
+{
+	if (!s)
+		return TEXT_BLANK;
+	if (s->text == TEXT_UNSEEN)
+		s->text = is_blank(s) ? TEXT_BLANK : clean_is(s->s, s->len) ? TEXT_CLEAN : TEXT_BAD;
+	return s->text;
+}
+
 struct str *clean_str(struct str *s, size_t max)
 {
-	if (is_blank(s))
+	enum text text = text_of(s);
+
+	if (text == TEXT_BLANK)
 		return str_get_c("[unknown]");
-	if (s->len <= max && clean_is(s->s, s->len))
-		return str_ref(s);
-	return clean_copy(s, max);
+	return text == TEXT_CLEAN && s->len <= max ? str_ref(s) : clean_copy(s, max);
 }

@@ -126,11 +126,29 @@ static int add_lines(struct dictionary *d, const struct named_location *l, struc
 	return 0;
 }
 
+static int find_mapping(struct dictionary *d, uint32_t mapping, uint32_t *ret)
+{
+	uint32_t *known = &d->of_mapping[mapping];
+	int r = 0;
+
+	if (!*known)
+		r = add_mapping(d, &d->names->mappings[mapping], known);
+	*ret = *known;
+	return r;
+}
+
 static int frame_type(struct dictionary *d, bool kernel, uint32_t *ret)
 {
-	struct str *s = dictionary_keep(d, kernel ? "kernel" : "native");
+	uint32_t *known = &d->of_type[kernel];
+	struct str *s;
+	int r = 0;
 
-	return s ? optional_attribute(d, FRAME_TYPE_KEY, s, ret) : -ENOMEM;
+	if (!*known) {
+		s = dictionary_keep(d, kernel ? "kernel" : "native");
+		r = s ? optional_attribute(d, FRAME_TYPE_KEY, s, known) : -ENOMEM;
+	}
+	*ret = *known;
+	return r;
 }
 
 static int add_location(struct dictionary *d, const struct named_location *l, uint32_t *ret)
@@ -143,7 +161,7 @@ static int add_location(struct dictionary *d, const struct named_location *l, ui
 	int r = 0;
 
 	if (l->mapping)
-		r = add_mapping(d, &d->names->mappings[l->mapping - 1], &u.e.mapping);
+		r = find_mapping(d, l->mapping - 1, &u.e.mapping);
 	if (r == 0)
 		r = frame_type(d, l->kernel, &u.e.attribute);
 	if (r == 0)
@@ -154,7 +172,7 @@ static int add_location(struct dictionary *d, const struct named_location *l, ui
 	return add(d, &d->locations, &u, sizeof(u.e) + l->count * sizeof(u.e.lines[0]), len, ret);
 }
 
-static int find_location(struct dictionary *d, uint32_t location, uint32_t *ret)
+int dictionary_location(struct dictionary *d, uint32_t location, uint32_t *ret)
 {
 	uint32_t *known = &d->of_location[location];
 	int r = 0;
@@ -171,7 +189,7 @@ int dictionary_stack(struct dictionary *d, const uint32_t *locations, uint32_t c
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		int r = find_location(d, locations[i], &scratch[i]);
+		int r = dictionary_location(d, locations[i], &scratch[i]);
 
 		if (r < 0)
 			return r;
@@ -213,7 +231,8 @@ int dictionary_init(struct dictionary *d, const struct names *n)
 
 	*d = (struct dictionary){.names = n};
 	d->of_location = calloc(MAX(n->nr_locations, 1u), sizeof(*d->of_location));
-	if (!d->of_location)
+	d->of_mapping = calloc(MAX(n->nr_mappings, 1u), sizeof(*d->of_mapping));
+	if (!d->of_location || !d->of_mapping)
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		keyset_init(tables[i], INT32_MAX, SIZE_MAX);
@@ -231,6 +250,7 @@ void dictionary_done(struct dictionary *d)
 	for (uint32_t i = 0; i < d->nr_keep; i++)
 		str_put(d->keep[i]);
 	free(d->of_location);
+	free(d->of_mapping);
 	*d = (struct dictionary){0};
 }
 
@@ -258,4 +278,6 @@ void dictionary_return(struct dictionary *d, const struct dictionary_mark *to)
 	d->bytes = to->bytes;
 	/* Which of these are gone is not known; finding them again costs little. */
 	memset(d->of_location, 0, d->names->nr_locations * sizeof(*d->of_location));
+	memset(d->of_mapping, 0, d->names->nr_mappings * sizeof(*d->of_mapping));
+	memset(d->of_type, 0, sizeof(d->of_type));
 }

@@ -54,7 +54,10 @@ struct dictionary {
 	struct keyset stacks; /* location numbers, leaf first */
 	size_t bytes;         /* encoded, without the dictionary's own head */
 	const struct names *names;
-	uint32_t *of_location; /* number by the names' location, 0: not there yet; owned */
+	/* Numbers of what was looked up before, 0: not there yet. */
+	uint32_t *of_location; /* by the names' location; owned */
+	uint32_t *of_mapping;  /* by the names' mapping; owned */
+	uint32_t of_type[2];   /* profile.frame.type: native, kernel */
 	struct str *keep[DICTIONARY_TEXTS_MAX]; /* constant text; owned */
 	uint32_t nr_keep;
 };
@@ -75,6 +78,7 @@ int dictionary_string(struct dictionary *d, struct str *s, uint32_t *ret); /* NU
 int dictionary_text(struct dictionary *d, const char *text, uint32_t *ret);
 struct str *dictionary_keep(struct dictionary *d, const char *text); /* in no table; borrowed; NULL without memory */
 int dictionary_attribute(struct dictionary *d, const char *key, enum dict_value type, uint64_t value, uint32_t *ret);
+int dictionary_location(struct dictionary *d, uint32_t location, uint32_t *ret); /* number in the names */
 int dictionary_stack(struct dictionary *d, const uint32_t *locations, uint32_t count, uint32_t *scratch,
 		     uint32_t *ret);
 

@@ -252,26 +252,42 @@ static void put_samples(struct buf *out, const struct out_request *q, const stru
 	}
 }
 
-static void make_id(uint8_t id[16])
+#define ID_BYTES  16
+#define ID_RANDOM 12
+
+/* Random by the request, numbered within it: as unique, and all but the number compresses to nothing. */
+struct profile_id {
+	uint8_t bytes[ID_BYTES];
+	uint32_t count;
+};
+
+static void begin_ids(struct profile_id *id)
 {
 	uint64_t word[2];
 
-	if (getrandom(id, 16, GRND_NONBLOCK) == 16)
+	*id = (struct profile_id){0};
+	if (getrandom(id->bytes, ID_RANDOM, GRND_NONBLOCK) == ID_RANDOM)
 		return;
 	/* The pool is not ready this early after boot: unique, if not random. */
 	word[0] = hash_u64(clock_now_ns() ^ hash_seed);
-	word[1] = hash_u64(word[0] + 1) | 1;
-	memcpy(id, word, sizeof(word));
+	word[1] = hash_u64(word[0] + 1);
+	memcpy(id->bytes, word, ID_RANDOM);
+}
+
+static void next_id(struct profile_id *id)
+{
+	id->count++;
+	for (unsigned i = 0; i < ID_BYTES - ID_RANDOM; i++)
+		id->bytes[ID_RANDOM + i] = (uint8_t)(id->count >> 8 * (ID_BYTES - ID_RANDOM - 1 - i));
 }
 
 static void put_profile(struct buf *out, const struct out_request *q, const struct out_profile *p,
-			const struct encode_times *t)
+			const struct encode_times *t, struct profile_id *id)
 {
 	PROFILES(ValueType) counted = PROFILES_INIT(VALUE_TYPE), period = PROFILES_INIT(VALUE_TYPE);
 	PROFILES(Profile) head = PROFILES_INIT(PROFILE);
-	uint8_t id[16];
 
-	make_id(id);
+	next_id(id);
 	counted.type_strindex = (int32_t)q->count_type;
 	counted.unit_strindex = (int32_t)q->count_unit;
 	period.type_strindex = (int32_t)q->period_type;
@@ -281,7 +297,7 @@ static void put_profile(struct buf *out, const struct out_request *q, const stru
 	head.period = (int64_t)t->period_ns;
 	head.time_unix_nano = t->start_unix_ns;
 	head.duration_nano = t->duration_ns;
-	head.profile_id = (ProtobufCBinaryData){.len = sizeof(id), .data = id};
+	head.profile_id = (ProtobufCBinaryData){.len = sizeof(id->bytes), .data = id->bytes};
 	append(out, &head.base);
 	put_samples(out, q, p);
 }
@@ -299,14 +315,14 @@ static void put_scope(struct buf *out, const struct encode_times *t)
 }
 
 static void put_resource_profiles(struct buf *out, const struct out_request *q, const struct out_resource *r,
-				  const struct encode_times *t)
+				  const struct encode_times *t, struct profile_id *id)
 {
 	_cleanup_(buf_done) struct buf resource = {0}, scope = {0}, profile = {0};
 
 	put_scope(&scope, t);
 	for (uint32_t i = r->first; i < r->first + r->count; i++) {
 		buf_reset(&profile);
-		put_profile(&profile, q, &q->profiles[i], t);
+		put_profile(&profile, q, &q->profiles[i], t, id);
 		append_block(&scope, SCOPE_PROFILES, &profile);
 	}
 	put_resource(&resource, r->workload);
@@ -317,10 +333,15 @@ static void put_resource_profiles(struct buf *out, const struct out_request *q, 
 int encode_request(const struct out_request *q, const struct encode_times *t, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf dictionary = {0};
+	struct profile_id id;
 
 	buf_reset(out);
+	begin_ids(&id);
+	/* Growing piece by piece would copy all of it several times. */
+	buf_reserve(out, q->bytes + q->dict.bytes);
+	buf_reserve(&dictionary, q->dict.bytes);
 	for (uint32_t i = 0; i < q->nr_resources; i++)
-		put_resource_profiles(out, q, &q->resources[i], t);
+		put_resource_profiles(out, q, &q->resources[i], t, &id);
 	put_dictionary(&dictionary, &q->dict);
 	append_block(out, REQUEST_DICTIONARY, &dictionary);
 	return out->failed ? -ENOMEM : 0;

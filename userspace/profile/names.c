@@ -27,7 +27,7 @@ void names_done(struct names *n)
 	map_for_each(&n->of_module, slot)
 		str_put((struct str *)(uintptr_t)slot->key);
 	map_done(&n->of_module);
-	map_done(&n->of_image);
+	free(n->of_image);
 	free(n->locations);
 	free(n->lines);
 	free(n->mappings);
@@ -153,14 +153,14 @@ static int add_mapping(struct names *n, struct str *filename, const struct binar
 
 static int mapping_of_image(struct names *n, uint64_t image, struct str *filename, const struct binary *b)
 {
-	uint64_t *known = map_find(&n->of_image, image);
+	uint32_t *known = &n->of_image[image];
 	int r;
 
-	if (known)
+	if (*known)
 		return (int)*known;
 	r = add_mapping(n, clean_str(filename, NAMES_ONE_MAX), b, 0);
-	if (r > 0 && map_put(&n->of_image, image, (uint64_t)r) < 0)
-		return -ENOMEM;
+	if (r > 0)
+		*known = (uint32_t)r;
 	return r;
 }
 
@@ -266,7 +266,8 @@ int names_make(struct profile_builder *b, struct names *ret)
 	_cleanup_(names_done) struct names n = {0};
 
 	n.locations = calloc(MAX(b->locations.count, 1u), sizeof(*n.locations));
-	if (!n.locations)
+	n.of_image = calloc(MAX(b->images.count, (uint32_t)IMAGE_FILE), sizeof(*n.of_image));
+	if (!n.locations || !n.of_image)
 		return -ENOMEM;
 	for (; n.nr_locations < b->locations.count; n.nr_locations++) {
 		struct named_location *l = &n.locations[n.nr_locations];
@@ -278,6 +279,8 @@ int names_make(struct profile_builder *b, struct names *ret)
 			return r;
 		l->first = first;
 		l->count = (uint16_t)(n.nr_lines - first);
+		for (uint32_t i = first; i < n.nr_lines; i++)
+			l->text_bytes += n.lines[i].name->len;
 	}
 	*ret = n;
 	n = (struct names){0};

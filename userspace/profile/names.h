@@ -40,7 +40,8 @@ struct named_location {
 	uint64_t address;
 	uint32_t mapping; /* index in mappings + 1, 0: none */
 	uint32_t first;   /* of its lines */
-	uint16_t count;   /* at least 1 */
+	uint32_t text_bytes; /* of its names */
+	uint16_t count;      /* at least 1 */
 	bool kernel;
 	bool named;  /* a symbol, not binary+0xoffset */
 	bool marker; /* no frame at all */
@@ -51,7 +52,7 @@ struct names {
 	struct named_line *lines;
 	struct named_mapping *mappings;
 	uint32_t nr_locations, nr_lines, cap_lines, nr_mappings, cap_mappings;
-	struct map of_image;  /* image number -> mapping */
+	uint32_t *of_image;   /* mapping by image number, 0: not there yet; owned */
 	struct map of_module; /* module's string -> mapping */
 	size_t bytes;
 };

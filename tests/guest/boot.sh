@@ -50,7 +50,8 @@ add_libraries() {
 }
 
 add_file() {
-	local from=${1%%=*} to=/bin/$(basename "${1%%=*}")
+	local from=${1%%=*} to
+	to=/bin/$(basename "$from")
 	[ "$from" = "$1" ] || to=${1#*=}
 	mkdir -p "$root$(dirname "$to")"
 	cp -aL "$from" "$root$to"

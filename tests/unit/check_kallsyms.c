@@ -87,6 +87,20 @@ START_TEST(address_has_name_and_place_in_its_module)
 }
 END_TEST
 
+START_TEST(what_another_load_may_name_better_is_counted)
+{
+	struct kernel_symbol sym;
+
+	ck_assert_uint_eq(kernel_symbols_unsure(k), 0);
+	kernel_find(k, 0xffffffffc0001180, &sym);
+	ck_assert_uint_eq(kernel_symbols_unsure(k), 0);
+	kernel_find(k, 0xffffffffc0008000, &sym);
+	ck_assert_uint_eq(kernel_symbols_unsure(k), 1);
+	kernel_find(k, 0xffffffffc0009010, &sym); /* a BPF program's, or its new neighbour's */
+	ck_assert_uint_eq(kernel_symbols_unsure(k), 2);
+}
+END_TEST
+
 START_TEST(hidden_addresses_are_a_permission_error)
 {
 	static const char text[] = "0000000000000000 T _text\n0000000000000000 t schedule\n";
@@ -178,6 +192,7 @@ Suite *kallsyms_suite(void)
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_loop_test(t, address_has_name_and_place_in_its_module, 0, (int)ARRAY_SIZE(finds));
+	tcase_add_test(t, what_another_load_may_name_better_is_counted);
 	suite_add_tcase(s, t);
 	tcase_add_test(l, hidden_addresses_are_a_permission_error);
 	tcase_add_test(l, text_without_code_is_no_data);

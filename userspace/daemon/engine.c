@@ -30,6 +30,9 @@
 /* More records than this in one drain are worth an earlier look. */
 #define DRAIN_ITEMS 96
 #define BEAT_NS       NSEC_PER_SEC
+/* Between two readings of the kernel's symbols: each costs some 50 ms, and may be in vain. */
+#define KERNEL_FIRST_NS   (30 * NSEC_PER_SEC)
+#define KERNEL_LONGEST_NS (600 * NSEC_PER_SEC)
 #define BEATS_SENT    2 /* every second one: each wakes the monitor */
 /* How long a stop waits for answers to open questions, and for net to take the last requests. */
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
@@ -51,6 +54,8 @@ struct engine {
 	struct capture *capture;
 	struct batch batch;
 	struct ipc_message message;
+	int kallsyms_fd; /* gives the symbols of the moment, each time it is read; -1 */
+	uint64_t kallsyms_ns, kallsyms_wait_ns;
 	const struct otp_rec *waited_for; /* head whose chunks were incomplete at the last drain */
 	uint64_t drain_every_ns, next_drain_ns, next_beat_ns;
 	uint64_t interval_start_ns, interval_end_ns, last_end_unix_ns;
@@ -140,12 +145,33 @@ static int take_kallsyms(struct engine *e, struct ipc_message *m)
 	r = kernel_symbols_load(m->fds[0], &k);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0)
+	if (r < 0) {
 		log_warn("kernel symbols are not readable (%s): the kernel's part of each stack is one frame, [kernel]",
 			 strerror(-r));
-	else
-		pipeline_kernel(e->pipeline, k);
+		return 0;
+	}
+	pipeline_kernel(e->pipeline, k);
+	closep(&e->kallsyms_fd);
+	e->kallsyms_fd = ipc_take_fd(m, 0);
+	e->kallsyms_ns = clock_now_ns();
+	e->kallsyms_wait_ns = KERNEL_FIRST_NS;
 	return 0;
+}
+
+/* Modules and BPF programs that were loaded since have names only after another reading. */
+static void follow_kernel(struct engine *e, uint64_t now)
+{
+	uint64_t since = now - e->kallsyms_ns;
+	struct kernel_symbols *k;
+
+	if (e->kallsyms_fd < 0 || since < e->kallsyms_wait_ns || !pipeline_kernel_unsure(e->pipeline))
+		return;
+	if (kernel_symbols_load(e->kallsyms_fd, &k) == 0)
+		pipeline_kernel(e->pipeline, k);
+	/* What is met again as soon as that is, most likely, no code that a reading would name. */
+	e->kallsyms_wait_ns = since > 2 * e->kallsyms_wait_ns ? KERNEL_FIRST_NS :
+								MIN(2 * e->kallsyms_wait_ns, KERNEL_LONGEST_NS);
+	e->kallsyms_ns = now;
 }
 
 static int take_capture(struct engine *e, struct ipc_message *m)
@@ -327,6 +353,7 @@ static void flush(struct engine *e, uint64_t now)
 	uint64_t start = clock_join_ns(e->interval_start_ns + offset, e->last_end_unix_ns);
 	uint64_t end = MAX(now + offset, start + 1);
 
+	follow_kernel(e, now);
 	pipeline_flush(e->pipeline, start, end);
 	if (e->capture)
 		capture_flush(e->capture, now);
@@ -535,6 +562,7 @@ static void engine_done(struct engine *e)
 	if (e->ring.data)
 		ring_unmap(&e->ring);
 	config_free(e->config);
+	closep(&e->kallsyms_fd);
 	free(e);
 }
 
@@ -573,7 +601,7 @@ int engine_main(int sock)
 	}
 	hash_seed_init();
 	e->sock = sock;
-	e->ring_fd = -1;
+	e->ring_fd = e->kallsyms_fd = -1;
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
 	outbox_init(&e->outbox, &e->ledger, publish, e);
 	if (e->epoll < 0 || sideband_reader_new(&e->sideband) < 0) {

@@ -388,6 +388,11 @@ void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
 	profile_set_kernel(p->profile, k);
 }
 
+bool pipeline_kernel_unsure(const struct pipeline *p)
+{
+	return p->kernel && kernel_symbols_unsure(p->kernel);
+}
+
 static int make_profile(struct pipeline *p, uint64_t period_ns)
 {
 	struct profile_config cfg = {

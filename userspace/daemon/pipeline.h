@@ -49,6 +49,8 @@ struct pipeline *pipeline_free(struct pipeline *p); /* NULL */
 int pipeline_scan(struct pipeline *p);
 /* New kernel symbols; takes them. */
 void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k);
+/* Whether kernel code was met that newer ones may name better. */
+bool pipeline_kernel_unsure(const struct pipeline *p);
 
 /* Applies a sorted batch: events and samples in time order. */
 void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns);

@@ -48,6 +48,7 @@ struct kernel_symbols {
 	struct krun *runs;
 	struct kmodule *modules;
 	uint32_t nr_syms, nr_runs, nr_modules;
+	uint64_t unsure;
 };
 
 /* What reading collects. */
@@ -437,6 +438,17 @@ size_t kernel_symbols_bytes(const struct kernel_symbols *k)
 	       k->nr_runs * sizeof(*k->runs) + k->nr_modules * sizeof(*k->modules);
 }
 
+uint64_t kernel_symbols_unsure(const struct kernel_symbols *k)
+{
+	return k->unsure;
+}
+
+/* A statistic: to the caller of kernel_find, nothing has changed. */
+static void count_unsure(const struct kernel_symbols *k)
+{
+	((struct kernel_symbols *)(uintptr_t)k)->unsure++;
+}
+
 /* The last run that begins at or below addr, if it reaches that far. */
 static const struct krun *run_find(const struct kernel_symbols *k, uint64_t addr)
 {
@@ -475,11 +487,14 @@ void kernel_find(const struct kernel_symbols *k, uint64_t addr, struct kernel_sy
 	const struct ksym *sym;
 
 	if (!run) {
+		count_unsure(k);
 		/* In no known module there is nothing to be relative to. */
 		*ret = (struct kernel_symbol){.name = "[kernel]", .module = "kernel"};
 		return;
 	}
 	m = &k->modules[run->module];
+	if (!strcmp(name_at(k, m->name), "bpf"))
+		count_unsure(k);
 	sym = sym_find(k, run, addr - run->base);
 	*ret = (struct kernel_symbol){
 		.name = name_at(k, sym->name),

@@ -83,6 +83,12 @@ struct kernel_symbol {
 };
 size_t kernel_symbols_bytes(const struct kernel_symbols *k); /* memory held */
 void kernel_find(const struct kernel_symbols *k, uint64_t addr, struct kernel_symbol *ret);
+/*
+ * How often kernel_find met what another load may name better: code of no
+ * module that is known, and BPF programs, whose ends the text does not tell, so
+ * that one which came since may go by its neighbour's name.
+ */
+uint64_t kernel_symbols_unsure(const struct kernel_symbols *k);
 
 /* Readable form of a C++ or Rust name, or NULL where it is none. Caller frees. Bounded by length and time. */
 char *symbol_demangle(const char *name);

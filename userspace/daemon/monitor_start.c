@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "daemon/monitor.h"
 #include "daemon/notify.h"
+#include "daemon/resource.h"
 #include "daemon/sandbox.h"
 
 static int failed(const char *what, int err)
@@ -269,6 +270,8 @@ static int prepare_workers(struct monitor *m)
 	if (err)
 		return failed("the workers' roots cannot be made", err);
 	err = open_pages(m);
+	if (!err && resource_add_host_id(m->config) < 0)
+		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
 	if (!err)
 		err = open_config(m);
 	return err ? err : open_capture(m);

@@ -1,10 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/resource.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/cleanup.h"
+#include "daemon/config_keys.h"
+
+#define MACHINE_ID_DIGITS 32
+
+/* machine-id(5): lower-case hexadecimal digits and the end of the line, or text that says that there is none yet. */
+static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, id, MACHINE_ID_DIGITS + 1);
+
+	if (n < MACHINE_ID_DIGITS)
+		return -ENOENT;
+	id[n] = '\0';
+	if (strspn(id, "0123456789abcdef") != MACHINE_ID_DIGITS || (id[MACHINE_ID_DIGITS] && id[MACHINE_ID_DIGITS] != '\n'))
+		return -ENOENT;
+	id[MACHINE_ID_DIGITS] = '\0';
+	return 0;
+}
+
+int resource_add_host_id(struct config *c)
+{
+	/* OpenTelemetry's semantic conventions, resource/host: where other agents of this host read it. */
+	static const char *const paths[] = {"/etc/machine-id", "/var/lib/dbus/machine-id"};
+	char id[MACHINE_ID_DIGITS + 2];
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && err; i++)
+		err = read_machine_id(paths[i], id);
+	if (!err)
+		err = config_add_resource(c, "host.id", id);
+	return err == -EEXIST ? 0 : err; /* the operator's own wins */
+}
 
 static int add(struct resource_set *r, const char *key, const char *value)
 {

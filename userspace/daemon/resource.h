@@ -16,6 +16,9 @@ struct resource_set {
 	size_t count;
 };
 
+/* The monitor's part: host.id into the configuration, where it is not set. -ENOENT: the host has no id. */
+int resource_add_host_id(struct config *c);
+
 int resource_set_new(struct resource_set *r, const struct config *c);
 void resource_set_done(struct resource_set *r);
 

@@ -90,7 +90,7 @@ struct unwind_stack {
 };
 
 struct unwind_limits {
-	uint32_t rules; /* cached rules, default 65536 */
+	uint32_t rules; /* cached rules, default 32768 */
 };
 
 struct unwind_stats {

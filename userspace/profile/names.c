@@ -24,8 +24,6 @@ void names_done(struct names *n)
 		str_put(n->mappings[i].gnu);
 		str_put(n->mappings[i].htlhash);
 	}
-	map_for_each(&n->of_module, slot)
-		str_put((struct str *)(uintptr_t)slot->key);
 	map_done(&n->of_module);
 	free(n->of_image);
 	free(n->locations);
@@ -166,21 +164,19 @@ static int mapping_of_image(struct names *n, uint64_t image, struct str *filenam
 
 static int mapping_of_module(struct names *n, const struct kernel_symbol *sym)
 {
-	struct str *module = str_get_c(sym->module);
-	uint64_t *known = module ? map_find(&n->of_module, (uint64_t)(uintptr_t)module) : NULL;
+	/* One text for a module, as long as the symbols live: its place is its identity. */
+	uint64_t key = (uint64_t)(uintptr_t)sym->module, *known = map_find(&n->of_module, key);
+	struct str *module;
 	int r;
 
-	if (known) {
-		str_put(module);
+	if (known)
 		return (int)*known;
-	}
-	if (!module)
-		return -ENOMEM;
-	r = add_mapping(n, clean_str(module, NAMES_ONE_MAX), NULL, sym->module_size);
-	if (r > 0 && map_put(&n->of_module, (uint64_t)(uintptr_t)module, (uint64_t)r) == 0)
-		return r; /* the map keeps the reference */
+	module = str_get_c(sym->module);
+	r = module ? add_mapping(n, clean_str(module, NAMES_ONE_MAX), NULL, sym->module_size) : -ENOMEM;
 	str_put(module);
-	return r < 0 ? r : -ENOMEM;
+	if (r > 0 && map_put(&n->of_module, key, (uint64_t)r) < 0)
+		return -ENOMEM;
+	return r;
 }
 
 static int set_mapping(struct named_location *l, int mapping)

@@ -53,7 +53,7 @@ struct names {
 	struct named_mapping *mappings;
 	uint32_t nr_locations, nr_lines, cap_lines, nr_mappings, cap_mappings;
 	uint32_t *of_image;   /* mapping by image number, 0: not there yet; owned */
-	struct map of_module; /* module's string -> mapping */
+	struct map of_module; /* module's text -> mapping */
 	size_t bytes;
 };
 

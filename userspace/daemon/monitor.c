@@ -23,7 +23,7 @@
 #define STOP_NET_NS    (30 * NSEC_PER_SEC)
 #define ASKED_AGAIN_NS NSEC_PER_SEC
 #define SLOW_NS	       (10 * NSEC_PER_SEC)
-#define FIRST_TRIES    5 /* of an engine that never became ready */
+#define FIRST_TRIES    10 /* of an engine that never became ready */
 
 /* Messages. */
 
@@ -118,11 +118,17 @@ static void enter(struct monitor *m, enum monitor_phase phase, uint64_t patience
 	m->phase_deadline_ns = clock_now_ns() + patience;
 }
 
+/* One that starts takes over first what there is to finish, unless nothing was ever sampled. */
 static void ask_to_stop(struct monitor *m, struct worker *w)
 {
-	if (!w->pid)
+	int err = 0;
+
+	if (!w->pid || w->asked)
 		return;
-	if (!w->ready || worker_send(w, IPC_STOP, 0, NULL, 0, -1))
+	if (w->ready)
+		err = worker_send(w, IPC_STOP, 0, NULL, 0, -1);
+	w->asked = w->ready && !err;
+	if ((!w->ready && !m->sampling) || (err && err != -EAGAIN))
 		worker_kill(m, w);
 }
 
@@ -141,33 +147,36 @@ static void begin_stop(struct monitor *m)
 	if (m->sampling && (m->source->ops->set_defaults(m->source, &m->defaults) || m->source->ops->stop(m->source)))
 		log_warn("the sampler did not stop at once");
 	enter(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
-	ask_to_stop(m, &m->engine);
 }
 
 static void run_out_of_patience(struct monitor *m, struct worker *w, uint64_t now)
 {
-	if (!w->pid || now < m->phase_deadline_ns)
+	if (now < m->phase_deadline_ns)
 		return;
 	log_warn("%s (pid %d) did not stop in time: it is killed", worker_name(w), w->pid);
 	m->phase_deadline_ns = UINT64_MAX;
+	w->exited = true; /* it had its chance: none is started after it */
 	worker_kill(m, w);
+}
+
+/* An engine that is dead just now is started once more: the ring is to be emptied. */
+static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
+{
+	if (!w->pid)
+		return !worker_may_start(m, w) || now >= m->phase_deadline_ns;
+	ask_to_stop(m, w);
+	run_out_of_patience(m, w, now);
+	return false;
 }
 
 static void run_stop(struct monitor *m, uint64_t now)
 {
-	if (m->phase == PHASE_STOP_ENGINE) {
-		run_out_of_patience(m, &m->engine, now);
-		if (m->engine.pid)
-			return;
+	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->engine, now)) {
 		peer_close(m);
 		enter(m, PHASE_STOP_NET, STOP_NET_NS);
-		ask_to_stop(m, &m->net);
 	}
-	if (m->phase == PHASE_STOP_NET) {
-		run_out_of_patience(m, &m->net, now);
-		if (!m->net.pid)
-			m->phase = PHASE_OVER;
-	}
+	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->net, now))
+		m->phase = PHASE_OVER;
 }
 
 static void log_ledger(struct monitor *m)
@@ -217,7 +226,8 @@ static void read_signals(struct monitor *m)
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			begin_stop(m);
 		else if (info.ssi_signo == SIGHUP)
-			log_notice("the configuration is read at start only: restart to apply a change");
+			log_notice("SIGHUP changes nothing: the configuration is read at start only; check it with otprofd -t, "
+				   "then restart otprofd (systemctl restart otprofd)");
 	}
 	workers_reap(m);
 }

@@ -36,11 +36,13 @@ struct worker {
 	pid_t pid; /* 0: not running */
 	int sock;  /* -1: not running */
 	bool ready;
+	bool asked;            /* to stop */
 	bool exited;           /* ended when it was asked to */
+	uint32_t last_starts;  /* since the stop began */
 	uint64_t started_ns;
 	uint64_t heard_ns;     /* its last sign of life */
 	uint64_t next_start_ns;
-	uint64_t back_off_ns;
+	uint64_t back_off_ns; /* the last pause; 0: none yet */
 	uint32_t restarts;
 };
 
@@ -132,6 +134,7 @@ void workers_init(struct monitor *m);
 void workers_run(struct monitor *m, uint64_t now); /* starts what is due, ends what hangs */
 void workers_reap(struct monitor *m);
 void worker_kill(struct monitor *m, struct worker *w);
+bool worker_may_start(const struct monitor *m, const struct worker *w); /* now or when its pause is over */
 int worker_send(struct worker *w, uint32_t type, uint64_t tag, const void *data, size_t len, int fd); /* fd -1: none */
 const char *worker_name(const struct worker *w);
 uint64_t workers_next_ns(const struct monitor *m);

@@ -20,8 +20,10 @@
 #include "daemon/monitor.h"
 
 #define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
-#define BACK_OFF_MAX_NS (10 * NSEC_PER_SEC)
-#define GOOD_LIFE_NS	(60 * NSEC_PER_SEC) /* after so long a death is a new story */
+#define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more than that */
+#define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after so long a death is a new story, */
+#define GOOD_LIFE	10		    /* and after so many times the pause before it */
+#define LAST_STARTS	2		    /* of a worker that is dead while we stop */
 #define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a sign of life a worker hangs */
 #define SEND_PATIENCE	1000		    /* ms: a worker that starts reads its socket soon */
 #define EXEC_FAILED	126
@@ -41,7 +43,7 @@ const char *worker_name(const struct worker *w)
 
 static void worker_init(struct worker *w, enum worker_kind kind)
 {
-	*w = (struct worker){.kind = kind, .sock = -1, .back_off_ns = BACK_OFF_MIN_NS};
+	*w = (struct worker){.kind = kind, .sock = -1};
 }
 
 void workers_init(struct monitor *m)
@@ -134,7 +136,7 @@ static int spawn(struct worker *w)
 	}
 	w->pid = pid;
 	w->sock = pair[0];
-	w->ready = w->exited = false;
+	w->ready = w->asked = w->exited = false;
 	w->started_ns = w->heard_ns = clock_now_ns();
 	return 0;
 }
@@ -228,12 +230,14 @@ static int hand_over(struct monitor *m, struct worker *w)
 	return err ? err : send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
+/* What dies at once waits ever longer; of the rest, the pauses are a tenth of the time at most. */
 static void pause_before_start(struct worker *w, uint64_t now)
 {
-	if (now - w->started_ns > GOOD_LIFE_NS)
-		w->back_off_ns = BACK_OFF_MIN_NS;
+	uint64_t life = now - w->started_ns;
+	bool good = life > GOOD_LIFE_NS || (w->ready && life > GOOD_LIFE * w->back_off_ns);
+
+	w->back_off_ns = good ? BACK_OFF_MIN_NS : MIN(MAX(w->back_off_ns * 2, BACK_OFF_MIN_NS), BACK_OFF_MAX_NS);
 	w->next_start_ns = now + w->back_off_ns;
-	w->back_off_ns = MIN(w->back_off_ns * 2, BACK_OFF_MAX_NS);
 }
 
 static void start_worker(struct monitor *m, struct worker *w, uint64_t now)
@@ -253,21 +257,34 @@ static void start_worker(struct monitor *m, struct worker *w, uint64_t now)
 	log_error("%s cannot be started: %s", worker_name(w), strerror(-err));
 }
 
-static bool is_due(const struct monitor *m, const struct worker *w, uint64_t now)
+/* While we stop, engine and net are started only to finish what there is, and then at once. */
+bool worker_may_start(const struct monitor *m, const struct worker *w)
 {
-	if (w->pid || w->exited || now < w->next_start_ns)
+	if (w->pid || w->exited)
 		return false;
 	if (w->kind == WORKER_OPENER)
 		return m->phase < PHASE_STOP_NET && m->abandoned < ABANDONED_MAX;
-	if (w->kind == WORKER_ENGINE)
-		return m->phase == PHASE_RUN && peer_allows_engine(m);
-	return m->phase < PHASE_STOP_NET;
+	if (m->phase == PHASE_RUN)
+		return true;
+	return m->phase == PHASE_STOP_ENGINE && m->sampling && w->last_starts < LAST_STARTS;
 }
 
-/* Openers hang by nature: their questions have deadlines, so silence says nothing. */
+static bool is_due(const struct monitor *m, const struct worker *w, uint64_t now)
+{
+	bool last = m->phase != PHASE_RUN && w->kind != WORKER_OPENER;
+
+	if (!worker_may_start(m, w) || (!last && now < w->next_start_ns))
+		return false;
+	return w->kind != WORKER_ENGINE || peer_allows_engine(m);
+}
+
+/*
+ * Openers hang by nature: their questions have deadlines, so silence says
+ * nothing. One that was asked to stop is busy, and has the stop's deadline.
+ */
 static bool hangs(const struct worker *w, uint64_t now)
 {
-	return w->pid && (w->kind != WORKER_OPENER || !w->ready) && now - w->heard_ns > SILENCE_NS;
+	return w->pid && !w->asked && (w->kind != WORKER_OPENER || !w->ready) && now - w->heard_ns > SILENCE_NS;
 }
 
 static void run_worker(struct monitor *m, struct worker *w, uint64_t now)
@@ -278,6 +295,7 @@ static void run_worker(struct monitor *m, struct worker *w, uint64_t now)
 		w->heard_ns = now;
 		worker_kill(m, w);
 	} else if (is_due(m, w, now)) {
+		w->last_starts += m->phase != PHASE_RUN;
 		start_worker(m, w, now);
 	}
 }
@@ -293,10 +311,11 @@ void workers_run(struct monitor *m, uint64_t now)
 uint64_t workers_next_ns(const struct monitor *m)
 {
 	const struct worker *all[] = {&m->engine, &m->net, &m->opener[0], &m->opener[1]};
-	uint64_t next = UINT64_MAX;
+	uint64_t now = clock_now_ns(), next = UINT64_MAX;
 
+	/* One that is due and still not there waits for a message or a death, not for the clock. */
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (!all[i]->pid && !all[i]->exited && all[i]->next_start_ns)
+		if (!all[i]->pid && !all[i]->exited && all[i]->next_start_ns > now)
 			next = MIN(next, all[i]->next_start_ns);
 	return next;
 }
@@ -323,14 +342,14 @@ static void engine_ended(struct monitor *m)
 	asks_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->engine.exited) {
 		books_engine_died(m);
-		if (m->phase == PHASE_RUN)
+		if (m->phase <= PHASE_STOP_ENGINE)
 			peer_engine_died(m);
 	}
 }
 
 static void net_ended(struct monitor *m)
 {
-	books_net_died(m, m->phase != PHASE_RUN);
+	books_net_died(m, m->phase == PHASE_STOP_NET);
 	peer_net_died(m);
 }
 
@@ -343,7 +362,7 @@ static void worker_ended(struct monitor *m, struct worker *w, int status)
 	how_it_ended(status, how);
 	close(w->sock);
 	w->sock = -1;
-	w->exited = asked;
+	w->exited = w->exited || asked;
 	if (!asked) {
 		pause_before_start(w, now);
 		w->restarts++;

@@ -7,47 +7,53 @@
 #ifndef OTP_BPF_FILTER_H
 #define OTP_BPF_FILTER_H
 
-/* The task of this tick, as far as the selection had to read it. */
+/* The task of this tick. What else is known of it is read where it is needed, and no earlier. */
 struct subject {
-	const struct task_struct *task;
-	const struct task_struct *parent;
-	u64 start_ns;
-	u64 exec_id;
-	u32 pid, tid, ppid, flags;
+	struct task_struct *task;
+	struct task_struct *parent;
+	u32 pid, tid, ppid;
 };
 
 struct choice {
-	u32 stack_bytes;
+	u32 stack_bytes; /* 0: no plan says it */
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
 	u8 select;
 	u8 capture;
+	bool planned; /* has a plan of its own */
 };
 
 static __always_inline void subject_fill(struct subject *s, u64 pid_tgid)
 {
-	const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
-	const struct task_struct *parent = BPF_CORE_READ(task, real_parent);
-
-	s->task = task;
-	s->parent = parent;
+	s->task = current_task();
+	s->parent = kread(s->task, real_parent);
 	s->pid = pid_tgid >> 32;
 	s->tid = (u32)pid_tgid;
-	s->flags = BPF_CORE_READ(task, flags);
-	s->ppid = BPF_CORE_READ(parent, tgid);
-	s->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	s->exec_id = BPF_CORE_READ(task, self_exec_id);
+	s->ppid = kread(s->parent, tgid);
+}
+
+/* The exec identity: start of the process, and a count of its execs. */
+static __always_inline u64 start_of(struct task_struct *task)
+{
+	return kread(kread(task, group_leader), start_boottime);
+}
+
+static __always_inline u64 exec_of(struct task_struct *task)
+{
+	return kread(task, self_exec_id);
 }
 
 /*
  * A plan from before an exec, or of a pid's former owner, is never applied. A
  * selection by pid may not know the start as exactly as the kernel does: 0.
  */
-static __always_inline bool plan_holds(const struct otp_plan *p, u64 start_ns, u64 exec_id)
+static __always_inline bool plan_holds(const struct otp_plan *p, struct task_struct *task)
 {
+	u64 start_ns = start_of(task);
+
 	if (p->any_exec)
 		return !p->start_ns || p->start_ns == start_ns;
-	return p->start_ns == start_ns && p->exec_id == exec_id;
+	return p->start_ns == start_ns && p->exec_id == exec_of(task);
 }
 
 /* How to copy, and by which plan. */
@@ -55,20 +61,7 @@ static __always_inline void choice_take(struct choice *c, const struct otp_plan 
 {
 	c->plan_gen = p->generation;
 	c->capture = p->capture;
-	if (p->stack_bytes)
-		c->stack_bytes = p->stack_bytes;
-}
-
-/* What programs of this name have needed: a short-lived one never has a plan of its own. */
-static __always_inline void take_hint(struct choice *c)
-{
-	const struct otp_hint *hint;
-	struct comm comm;
-
-	bpf_get_current_comm(&comm, sizeof(comm));
-	hint = bpf_map_lookup_elem(&hints, &comm);
-	if (hint && hint->stack_bytes)
-		c->stack_bytes = hint->stack_bytes;
+	c->stack_bytes = p->stack_bytes;
 }
 
 /*
@@ -78,15 +71,14 @@ static __always_inline void take_hint(struct choice *c)
  */
 static __always_inline void inherit(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
-	const struct task_struct *at = s->parent;
+	struct task_struct *at = s->parent;
 	u32 pid = s->ppid;
 
 	for (int up = 0; up < OTP_ANCESTORS_MAX && up < d->ancestors && pid; up++) {
 		const struct otp_plan *p = bpf_map_lookup_elem(&plans, &pid);
-		u64 exec_id = BPF_CORE_READ(at, self_exec_id);
 
-		if (p && plan_holds(p, BPF_CORE_READ(at, group_leader, start_boottime), exec_id)) {
-			if (!up && s->exec_id == exec_id) {
+		if (p && plan_holds(p, at)) {
+			if (!up && exec_of(s->task) == exec_of(at)) {
 				choice_take(c, p);
 				c->mode = OTP_MODE_INHERITED;
 			}
@@ -94,8 +86,8 @@ static __always_inline void inherit(struct choice *c, const struct subject *s, c
 			if (c->select != OTP_SELECT_UNSET)
 				return;
 		}
-		at = BPF_CORE_READ(at, real_parent);
-		pid = BPF_CORE_READ(at, tgid);
+		at = kread(at, real_parent);
+		pid = kread(at, tgid);
 	}
 }
 
@@ -103,45 +95,62 @@ static __always_inline void choose_by_plan(struct choice *c, const struct subjec
 {
 	const struct otp_plan *p = bpf_map_lookup_elem(&plans, &s->pid);
 
-	if (p && plan_holds(p, s->start_ns, s->exec_id)) {
+	if (p && plan_holds(p, s->task)) {
 		choice_take(c, p);
 		c->select = p->select;
+		c->planned = true;
 		return;
 	}
-	take_hint(c);
 	inherit(c, s, d);
+}
+
+static __always_inline u8 cgroup_rule(u64 id)
+{
+	const struct otp_cgroup_rule *rule = bpf_map_lookup_elem(&cgroup_rules, &id);
+
+	return rule ? rule->select : OTP_SELECT_UNSET;
 }
 
 /*
  * The nearest rule upward from the task's own cgroup. Walked by hand: 5.10 has
  * no bpf_get_current_ancestor_cgroup_id for perf events.
  */
-static __always_inline u8 cgroup_select(const struct task_struct *task)
+static __always_inline u8 cgroup_select(struct task_struct *task)
 {
-	const struct cgroup *at = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	struct cgroup *at = kread(kread(task, cgroups), dfl_cgrp);
+	u8 select = cgroup_rule(bpf_get_current_cgroup_id());
 
-	for (int up = 0; up < OTP_CGROUP_DEPTH && at; up++) {
-		u64 id = BPF_CORE_READ(at, kn, id);
-		const struct otp_cgroup_rule *rule = bpf_map_lookup_elem(&cgroup_rules, &id);
-
-		if (rule && rule->select != OTP_SELECT_UNSET)
-			return rule->select;
-		at = BPF_CORE_READ(at, self.parent, cgroup);
+	for (int up = 1; up < OTP_CGROUP_DEPTH && select == OTP_SELECT_UNSET; up++) {
+		at = kread(kread(at, self.parent), cgroup);
+		if (!at)
+			break;
+		select = cgroup_rule(kread(kread(at, kn), id));
 	}
-	return OTP_SELECT_UNSET;
+	return select;
 }
 
 static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
-	c->stack_bytes = d->stack_bytes;
 	choose_by_plan(c, s, d);
 	if (c->select == OTP_SELECT_UNSET && d->have_rules)
 		c->select = cgroup_select(s->task);
-	if (c->select == OTP_SELECT_UNSET && (s->flags & PF_KTHREAD))
+	if (c->select == OTP_SELECT_UNSET && (kread(s->task, flags) & PF_KTHREAD))
 		c->select = d->kthreads;
 	if (c->select == OTP_SELECT_UNSET)
 		c->select = d->select;
 	return c->select == OTP_SELECT_YES;
+}
+
+/*
+ * Stack bytes to copy where no plan says it. What programs of this name have
+ * needed comes first, if there is no plan at all: a short-lived one never has
+ * a plan of its own.
+ */
+static __always_inline u32 stack_unplanned(const struct choice *c, const char *comm, const struct otp_defaults *d)
+{
+	const struct otp_hint *hint = c->planned ? NULL : bpf_map_lookup_elem(&hints, comm);
+
+	return hint && hint->stack_bytes ? hint->stack_bytes : d->stack_bytes;
 }
 
 #endif

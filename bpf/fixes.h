@@ -14,6 +14,35 @@
  */
 #define opaque(value) asm volatile("" : "+r"(value))
 
+/*
+ * Kernel memory is read by plain loads where the kernel hands out a typed
+ * pointer to the task (5.11): a few instructions, each covered by an exception
+ * entry. Kernels before it need a helper call per field.
+ */
+static __always_inline bool typed_tasks(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
+}
+
+static __always_inline struct task_struct *current_task(void)
+{
+	if (typed_tasks())
+		return bpf_get_current_task_btf();
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+/* One field of what current_task() leads to. The branch is gone once the program is loaded. */
+#define kread(from, field)                                    \
+	({                                                    \
+		__auto_type _from = (from);                   \
+		typeof(_from->field) _value;              \
+		if (typed_tasks())                            \
+			_value = _from->field;                \
+		else                                          \
+			_value = BPF_CORE_READ(_from, field); \
+		_value;                                       \
+	})
+
 /* THREAD_SIZE without KASAN and with pages of 4 KiB. */
 #define THREAD_SIZE 16384
 
@@ -22,11 +51,11 @@
  * knows where they are, also where the stack has padding at its top
  * (CONFIG_X86_FRED, 6.9). Kernels before it have none.
  */
-static __always_inline const void *saved_user_regs(const struct task_struct *task)
+static __always_inline const void *saved_user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return (const u8 *)BPF_CORE_READ(task, stack) + THREAD_SIZE - bpf_core_type_size(struct pt_regs);
+	return (const u8 *)kread(task, stack) + THREAD_SIZE - bpf_core_type_size(struct pt_regs);
 }
 
 /*

@@ -134,6 +134,7 @@ struct task_struct {
 
 /* Only the names matter: their existence is asked for when the program is loaded. */
 enum bpf_func_id {
+	BPF_FUNC_get_current_task_btf = 158,
 	BPF_FUNC_task_pt_regs = 175,
 };
 

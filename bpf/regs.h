@@ -68,12 +68,12 @@
 #endif
 
 /* Base of the thread's own storage, where every thread-local variable is found from. */
-static __always_inline u64 tls_base(const struct task_struct *task)
+static __always_inline u64 tls_base(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(task, thread.fsbase);
+	return kread(task, thread.fsbase);
 #else
-	return BPF_CORE_READ(task, thread.uw.tp_value);
+	return kread(task, thread.uw.tp_value);
 #endif
 }
 

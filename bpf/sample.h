@@ -28,22 +28,21 @@ static __always_inline void section_begin(u8 *s, u64 at, u16 type, u32 len)
 	((struct otp_sample *)s)->nr_sections++;
 }
 
-static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, const struct subject *who)
+static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, struct task_struct *task)
 {
-	u32 mode = regs_user(&ctx->regs) ? 0 : OTP_MODE_KERNEL;
-	const struct task_struct *task = who->task;
+	u32 mode = regs_user(&ctx->regs) ? 0 : OTP_MODE_KERNEL, flags = kread(task, flags);
 
-	if (who->flags & PF_KTHREAD)
+	if (flags & PF_KTHREAD)
 		return mode | OTP_MODE_KTHREAD;
-	if (is_worker(who->flags))
+	if (is_worker(flags))
 		return mode | OTP_MODE_NO_USER;
-	if (!BPF_CORE_READ(task, mm))
+	if (!kread(task, mm))
 		return mode | OTP_MODE_EXITING;
 	return mode;
 }
 
 static __always_inline void put_head(u8 *scratch, const struct subject *who, const struct choice *choice,
-				     const struct cpu_state *cpu, u32 mode)
+				     const struct cpu_state *cpu, const struct otp_defaults *d, u32 mode)
 {
 	struct otp_sample *s = (void *)scratch;
 
@@ -55,13 +54,13 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->pid = who->pid;
 	s->tid = who->tid;
 	s->plan_gen = choice->plan_gen;
-	s->start_ns = who->start_ns;
-	s->exec_id = who->exec_id;
+	s->start_ns = start_of(who->task);
+	s->exec_id = exec_of(who->task);
 	s->cgroup_id = bpf_get_current_cgroup_id();
 	s->tls_base = mode & HAS_NO_USER ? 0 : tls_base(who->task);
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 	s->mode = mode | choice->mode;
-	s->stack_bytes = choice->stack_bytes;
+	s->stack_bytes = choice->stack_bytes ?: stack_unplanned(choice, s->comm, d);
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
 	s->nr_sections = 0;
@@ -140,9 +139,9 @@ static __always_inline u64 within_budget(struct cpu_state *cpu, u64 want, u32 bu
 	return want;
 }
 
-static __always_inline u64 stack_wish(const struct choice *choice)
+static __always_inline u64 stack_wish(const struct choice *choice, u32 stack_bytes)
 {
-	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : choice->stack_bytes;
+	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : stack_bytes;
 
 	if (want > OTP_STACK_LIMIT)
 		want = OTP_STACK_LIMIT;
@@ -153,7 +152,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 				      u32 budget)
 {
 	struct otp_sample *head = (void *)s;
-	u64 wish = stack_wish(choice), want = within_budget(cpu, wish, budget);
+	u64 wish = stack_wish(choice, head->stack_bytes), want = within_budget(cpu, wish, budget);
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
 	u64 first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want, got;
 
@@ -181,14 +180,14 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 
 /* Returns the length of the record. */
 static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, const struct subject *who,
-				       const struct choice *choice, struct cpu_state *cpu, u32 budget)
+				       const struct choice *choice, struct cpu_state *cpu, const struct otp_defaults *d)
 {
 	struct otp_sample *head = (void *)s;
 	const struct otp_regs *regs = (void *)(s + sizeof(*head) + sizeof(struct otp_section));
 	u64 at = sizeof(*head);
 
 	cpu->stack_left = 0;
-	put_head(s, who, choice, cpu, task_mode(ctx, who));
+	put_head(s, who, choice, cpu, d, task_mode(ctx, who->task));
 	if (!(head->mode & HAS_NO_USER))
 		at = put_regs(ctx, s, at, who);
 	if (head->mode & OTP_MODE_KERNEL)
@@ -196,7 +195,7 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 	if (!(head->mode & HAS_NO_USER)) {
 		if (choice->capture == OTP_CAPTURE_FPWALK)
 			at = put_fpwalk(s, at, regs->reg[OTP_REG_FP_HERE]);
-		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
+		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], d->stack_budget);
 	}
 	head->rec.len = at;
 	return at;

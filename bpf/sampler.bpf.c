@@ -64,7 +64,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		return lose(c, OTP_LOSS_SCRATCH);
 	cpu->time_ns = bpf_ktime_get_boot_ns();
 	cpu->seq = c->taken + 1;
-	len = sample_fill(ctx, s->byte, &who, &choice, cpu, d->stack_budget);
+	len = sample_fill(ctx, s->byte, &who, &choice, cpu, d);
 	put_sample(s->byte, len, cpu, c, d);
 	return 0;
 }

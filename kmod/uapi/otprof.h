@@ -209,7 +209,7 @@ enum otp_loss_reason {
 #define X(number, NAME, name, place, text) OTP_LOSS_##NAME = number,
 	OTP_LOSS_REASONS(X)
 #undef X
-	OTP_LOSS_NR = 14,
+	OTP_LOSS_NR, /* one more than the last */
 	OTP_LOSS_MAX = 32, /* room in shared structures */
 };
 
@@ -226,7 +226,7 @@ enum otp_skip_reason {
 #define X(number, NAME, name, text) OTP_SKIP_##NAME = number,
 	OTP_SKIP_REASONS(X)
 #undef X
-	OTP_SKIP_NR = 3,
+	OTP_SKIP_NR, /* likewise */
 	OTP_SKIP_MAX = 8,
 };
 

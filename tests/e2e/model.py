@@ -6,6 +6,17 @@ import time
 
 import lib
 
+
+def machine_id():
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        if os.path.exists(path):
+            with open(path) as f:
+                text = f.read().strip()
+            if len(text) == 32:
+                return text
+    return None
+
+
 sink = lib.Sink()
 d = lib.Otprofd(hz=97, exporters={"sink": {"endpoint": sink.url}})
 began = time.time_ns()
@@ -46,16 +57,6 @@ resources = {lib.service(s) for r in requests for s in lib.samples_of(r)}
 lib.ok({"shares", "kernelio"} <= resources, "workloads carry the names that a person would give them")
 lib.ok(all(s.resource.get("host.name") and s.resource.get("os.type") == "linux"
            for r in requests for s in lib.samples_of(r)), "every resource says host.name and os.type")
-def machine_id():
-    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
-        if os.path.exists(path):
-            with open(path) as f:
-                text = f.read().strip()
-            if len(text) == 32:
-                return text
-    return None
-
-
 lib.ok({s.resource.get("host.id") for r in requests for s in lib.samples_of(r)} == {machine_id()},
        "and host.id, which is the machine's")
 lib.finish()

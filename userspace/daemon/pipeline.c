@@ -152,6 +152,8 @@ static int unwind_sample(struct pipeline *p, struct attempt *a)
 	return 0;
 }
 
+_Static_assert(UNWIND_END_NR <= ARRAY_SIZE(((struct ledger_engine *)0)->cut), "every end of a stack has a counter");
+
 static void count_stack(struct pipeline *p, const struct attempt *a)
 {
 	struct ledger_engine *l = p->ledger;

@@ -21,8 +21,8 @@
 
 #define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more than that */
-#define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after so long a death is a new story, */
-#define GOOD_LIFE	10		    /* and after so many times the pause before it */
+#define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after so long a death is a new story */
+#define FAIR_LIFE	4		    /* so many pauses long: the next one is shorter, not longer */
 #define LAST_STARTS	2		    /* of a worker that is dead while we stop */
 #define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a sign of life a worker hangs */
 #define SEND_PATIENCE	1000		    /* ms: a worker that starts reads its socket soon */
@@ -230,13 +230,20 @@ static int hand_over(struct monitor *m, struct worker *w)
 	return err ? err : send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
-/* What dies at once waits ever longer; of the rest, the pauses are a tenth of the time at most. */
+static uint64_t next_pause(const struct worker *w, uint64_t life)
+{
+	uint64_t pause = w->back_off_ns;
+
+	if (life > GOOD_LIFE_NS || !pause)
+		return BACK_OFF_MIN_NS;
+	pause = w->ready && life > FAIR_LIFE * pause ? pause / 2 : pause * 2;
+	return MAX(MIN(pause, BACK_OFF_MAX_NS), BACK_OFF_MIN_NS);
+}
+
+/* What dies at once waits ever longer; what is killed now and then is away for a fifth of the time at most. */
 static void pause_before_start(struct worker *w, uint64_t now)
 {
-	uint64_t life = now - w->started_ns;
-	bool good = life > GOOD_LIFE_NS || (w->ready && life > GOOD_LIFE * w->back_off_ns);
-
-	w->back_off_ns = good ? BACK_OFF_MIN_NS : MIN(MAX(w->back_off_ns * 2, BACK_OFF_MIN_NS), BACK_OFF_MAX_NS);
+	w->back_off_ns = next_pause(w, now - w->started_ns);
 	w->next_start_ns = now + w->back_off_ns;
 }
 

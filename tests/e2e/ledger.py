@@ -165,19 +165,44 @@ def stopped_while_dead(roles, again=False):
                what, before["ledger"]["places"]["ring"], dest["exported"] - was["exported"], lost or ""))
 
 
+def mounts(directory):
+    """What the host's own table has below it."""
+    with open("/proc/self/mountinfo") as f:
+        return [line for line in f if directory in line]
+
+
+def perf_events(pids):
+    """Which of these processes hold perf events."""
+    held = set()
+    for pid in pids:
+        for path in glob.glob("/proc/%d/fd/*" % pid):
+            try:
+                if "perf_event" in os.readlink(path):
+                    held.add(pid)
+            except OSError:
+                pass
+    return held
+
+
 def monitor_killed():
     d = lib.Otprofd(hz=97)
     time.sleep(1)
-    programs = lib.fdinfo(d.pid, "prog_id")
+    programs, maps = lib.fdinfo(d.pid, "prog_id"), lib.fdinfo(d.pid, "map_id")
+    lib.ok(not mounts(d.dir), "monitor killed: the host never saw its mounts")
     status = d.status()
     workers = [w["pid"] for w in status["workers"].values()]
     children = descendants(d.pid)
     lib.ok(programs and not lib.programs_left(programs) ^ programs, "monitor killed: bpftool saw its %d programs" % len(programs))
+    events = perf_events({d.pid} | children)
     os.kill(d.pid, signal.SIGKILL)
     d.process.wait()
     gone = lib.wait_for(lambda: not any(lib.alive(p) for p in set(workers) | children), 5)
     lib.ok(gone, "monitor killed: the workers end by themselves")
     lib.ok(lib.wait_for(lambda: not lib.programs_left(programs), 5), "monitor killed: no BPF program stays")
+    left = lib.wait_for(lambda: not [i for i in maps if lib.bpftool("map", "show", "id", str(i))], 5)
+    lib.ok(maps and left, "monitor killed: none of its %d BPF maps stays" % len(maps))
+    lib.ok(events and not perf_events({d.pid} | children), "monitor killed: nobody holds its perf events")
+    lib.ok(not mounts(d.dir), "monitor killed: no mount stays")
     d.start()
     lib.ok(d.status()["pid"] == d.pid, "monitor killed: a new one starts in the same directory")
     lib.check_ledger(d.stop(), "after the monitor was killed", stopped=True)

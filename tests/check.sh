@@ -46,7 +46,7 @@ count() {
 }
 
 build() {
-	$MAKE --no-print-directory -j"$(nproc)" BUILD="$BUILD" all programs && echo "ok - it builds"
+	$MAKE --no-print-directory -j"$(nproc)" BUILD="$BUILD" all programs tools && echo "ok - it builds"
 }
 
 part() {

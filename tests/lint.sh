@@ -27,7 +27,7 @@ sources() { # files of ours, with these endings
 
 compiles_with() {
 	out=$($MAKE --no-print-directory -k -j"$(nproc)" BUILD="$BUILD/lint/$1" CC="$1" WERROR=1 \
-		all unit programs 2>&1 >/dev/null)
+		all unit programs tools 2>&1 >/dev/null)
 	fact $? "$1 -Werror compiles everything"
 }
 

@@ -46,7 +46,7 @@ check-golden: all
 golden-accept: all
 	@BUILD=$(BUILD) python3 -B tests/golden/run.py --accept
 
-check-e2e: all programs
+check-e2e: all programs tools
 	@BUILD=$(BUILD) tests/e2e/run.sh $(E2E)
 
 check-guest: all

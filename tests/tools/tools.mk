@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tools that hold the unwinder against other witnesses: gdb (compare_gdb.sh),
-# readelf (compare_readelf.py), and a disassembler.
-TOOL_OBJS := $(BUILD)/obj/tests/tools/space_file.o $(BUILD)/obj/tests/tools/callsites.o
+# readelf (compare_readelf.py), and, where capstone is installed, a disassembler.
+HAVE_CAPSTONE := $(wildcard /usr/include/capstone/capstone.h)
+STOPS_OBJS    := $(addprefix $(BUILD)/obj/tests/tools/,unwind_stops.o space_file.o $(if $(HAVE_CAPSTONE),callsites.o))
+STOPS_LIBS    := $(if $(HAVE_CAPSTONE),-lcapstone)
 
 .PHONY: tools
 tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows
-$(BUILD)/unwind_stops: $(BUILD)/obj/tests/tools/unwind_stops.o $(TOOL_OBJS) $(LIB)
-	$(CC) $(LDFLAGS_) -o $@ $^ -lcapstone $(LIBS)
+$(BUILD)/unwind_stops: $(STOPS_OBJS) $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(STOPS_LIBS) $(LIBS)
 $(BUILD)/unwind_rows: $(BUILD)/obj/tests/tools/unwind_rows.o $(LIB)
-	$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)

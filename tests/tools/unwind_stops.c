@@ -206,9 +206,10 @@ static void print_summary(const struct session *s)
 	for (unsigned i = 0; i < UNWIND_END_NR; i++)
 		if (s->ends[i])
 			printf("  end %s: %u\n", unwind_end_name(i), s->ends[i]);
-	printf("  call sites: %" PRIu64 " of %" PRIu64 " after a call, %" PRIu64 " of %" PRIu64
-	       " direct calls to the callee\n",
-	       s->calls.after_call, s->calls.checked, s->calls.direct_fits, s->calls.direct);
+	if (s->calls.checked)
+		printf("  call sites: %" PRIu64 " of %" PRIu64 " after a call, %" PRIu64 " of %" PRIu64
+		       " direct calls to the callee\n",
+		       s->calls.after_call, s->calls.checked, s->calls.direct_fits, s->calls.direct);
 }
 
 static int run(struct session *s)

@@ -137,8 +137,14 @@ static int page_load(struct page_source *src, uint64_t index, struct cached_page
 
 static int page_get(struct page_source *src, uint64_t index, struct cached_page **ret)
 {
-	struct cached_page *p = map_find_ptr(&pages, page_key(src, index));
+	struct cached_page *p = newest;
 
+	/* Reads come in runs: neighbours in a table, the parts of an entry. */
+	if (p && p->src == src && p->index == index) {
+		*ret = p;
+		return 0;
+	}
+	p = map_find_ptr(&pages, page_key(src, index));
 	if (p && (p->src != src || p->index != index)) {
 		page_free(p); /* two keys that collide: the newer one stays */
 		p = NULL;

@@ -126,6 +126,27 @@ static enum progress want_maps(struct pipeline *p, struct attempt *a)
 	return GO_ON;
 }
 
+/*
+ * 32-bit code is not unwound, but where it was interrupted is known. Its vDSO
+ * is another than the one whose names we have.
+ */
+static int compat_leaf(struct pipeline *p, struct attempt *a)
+{
+	unsigned pc = a->s->head.arch == OTP_ARCH_ARM64 ? 32 : 16;
+	const struct mapping *m;
+
+	empty_stack(&p->stack, UNWIND_COMPAT);
+	if (!a->s->reg || !(a->s->valid >> pc & 1))
+		return 0;
+	m = space_find(a->space, a->s->reg[pc]);
+	if (!m || m->file->kind == MAPPED_VDSO)
+		return 0;
+	if (!a->final && want_file(p, a, m) == WAIT)
+		return -EAGAIN;
+	p->stack.frames[p->stack.count++] = (struct frame){.pc = a->s->reg[pc], .map = m};
+	return 0;
+}
+
 /* 0, or -EAGAIN: the sample should wait. */
 static int unwind_sample(struct pipeline *p, struct attempt *a)
 {
@@ -133,8 +154,10 @@ static int unwind_sample(struct pipeline *p, struct attempt *a)
 	struct unwind_input in;
 	enum progress next;
 
+	if (a->s->head.mode & OTP_MODE_COMPAT)
+		return compat_leaf(p, a);
 	if (!has_user_side(a->s)) {
-		empty_stack(&p->stack, a->s->head.mode & OTP_MODE_COMPAT ? UNWIND_COMPAT : UNWIND_NO_USER);
+		empty_stack(&p->stack, UNWIND_NO_USER);
 		return 0;
 	}
 	unwind_input(a, &in);

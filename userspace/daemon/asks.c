@@ -15,7 +15,8 @@
 #include "process/host.h"
 
 #define DEADLINE_NS	 (2 * NSEC_PER_SEC)
-#define SCAN_DEADLINE_NS (30 * NSEC_PER_SEC) /* of all processes; a single one that hangs is passed over inside */
+/* Of all processes; where one hangs (its arguments may lie in a page that never comes), they are asked about singly. */
+#define SCAN_DEADLINE_NS (30 * NSEC_PER_SEC)
 
 void asks_init(struct asks *a)
 {

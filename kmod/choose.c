@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "kmod/choose.h"
+
+#include <linux/cgroup.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "kmod/compat/compat.h"
+#include "kmod/plans.h"
+#include "kmod/session.h"
+
+/* Zeroes behind the end: a name is also a key. */
+static void copy_comm(char to[OTP_COMM_LEN], const char *from)
+{
+	unsigned int i;
+
+	memset(to, 0, OTP_COMM_LEN);
+	for (i = 0; i < OTP_COMM_LEN - 1; i++) {
+		to[i] = READ_ONCE(from[i]);
+		if (!to[i])
+			return;
+	}
+}
+
+#ifdef CONFIG_CGROUPS
+static struct cgroup *cgroup_of_current(void)
+{
+	return rcu_dereference(current->cgroups)->dfl_cgrp;
+}
+
+static u64 current_cgroup_id(void)
+{
+	return otprof_compat_cgroup_id(cgroup_of_current());
+}
+#else
+static u64 current_cgroup_id(void)
+{
+	return 0;
+}
+#endif
+
+/*
+ * A task that was reaped while it still runs its last instructions has left
+ * its family: parent and leader may be gone. While it has a pid they are not,
+ * nor are the parents of its parents: each of them would first hand its
+ * children over, be reaped, and then wait for this tick's rcu_read_lock.
+ */
+void otprof_choose_subject(struct otprof_subject *who)
+{
+	struct task_struct *task = current;
+
+	who->pid = task->tgid;
+	who->tid = task->pid;
+	who->exec_id = task->self_exec_id;
+	who->cgroup_id = current_cgroup_id();
+	copy_comm(who->comm, task->comm);
+	if (pid_alive(task)) {
+		who->parent = rcu_dereference(task->real_parent);
+		who->ppid = who->parent->tgid;
+		who->start_ns = otprof_compat_start_ns(task->group_leader);
+	} else {
+		who->parent = NULL;
+		who->ppid = 0;
+		who->start_ns = otprof_compat_start_ns(task);
+	}
+}
+
+/* A plan from before an exec, or of a pid's former owner, is never applied. */
+static bool plan_holds(const struct otp_plan *p, u64 start_ns, u64 exec_id)
+{
+	if (p->any_exec)
+		return !p->start_ns || p->start_ns == start_ns;
+	return p->start_ns == start_ns && p->exec_id == exec_id;
+}
+
+static void choice_take(struct otprof_choice *c, const struct otp_plan *p)
+{
+	c->plan_gen = p->generation;
+	c->capture = p->capture;
+	if (p->stack_bytes)
+		c->stack_bytes = p->stack_bytes;
+}
+
+static void take_hint(struct otprof_choice *c, const struct otprof_session *s, const struct otprof_subject *who)
+{
+	const struct otp_hint *hint = otprof_plans_find_hint(&s->plans, who->comm);
+
+	if (hint && hint->stack_bytes)
+		c->stack_bytes = hint->stack_bytes;
+}
+
+/*
+ * A process without a plan belongs to the selection of its nearest ancestor
+ * that has one. The size of the copy comes along only from a parent that runs
+ * the same program: a fork, and no exec since.
+ */
+static void inherit(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d,
+		    const struct otprof_subject *who)
+{
+	struct task_struct *at = who->parent;
+	int up;
+
+	for (up = 0; up < OTP_ANCESTORS_MAX && up < d->ancestors && at && at->tgid; up++) {
+		const struct otp_plan *p = otprof_plans_find(&s->plans, at->tgid);
+		u64 exec_id = READ_ONCE(at->self_exec_id);
+
+		if (p && plan_holds(p, otprof_compat_start_ns(at->group_leader), exec_id)) {
+			if (!up && who->exec_id == exec_id) {
+				choice_take(c, p);
+				c->mode = OTP_MODE_INHERITED;
+			}
+			c->select = p->select;
+			if (c->select != OTP_SELECT_UNSET)
+				return;
+		}
+		at = rcu_dereference(at->real_parent);
+	}
+}
+
+static void choose_by_plan(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d,
+			   const struct otprof_subject *who)
+{
+	const struct otp_plan *p = otprof_plans_find(&s->plans, who->pid);
+
+	if (p && plan_holds(p, who->start_ns, who->exec_id)) {
+		choice_take(c, p);
+		c->select = p->select;
+		return;
+	}
+	take_hint(c, s, who);
+	inherit(c, s, d, who);
+}
+
+/* The nearest rule upward from the task's own cgroup. */
+static u8 cgroup_select(const struct otprof_session *s)
+{
+#ifdef CONFIG_CGROUPS
+	struct cgroup *at = cgroup_of_current();
+	int up;
+
+	for (up = 0; up < OTP_CGROUP_DEPTH && at; up++) {
+		const struct otp_cgroup_rule *rule = otprof_plans_find_rule(&s->plans, otprof_compat_cgroup_id(at));
+		struct cgroup_subsys_state *parent = at->self.parent;
+
+		if (rule && rule->select != OTP_SELECT_UNSET)
+			return rule->select;
+		at = parent ? container_of(parent, struct cgroup, self) : NULL;
+	}
+#endif
+	return OTP_SELECT_UNSET;
+}
+
+bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
+		   struct otprof_choice *ret)
+{
+	struct otprof_choice c = { .stack_bytes = d->stack_bytes };
+
+	choose_by_plan(&c, s, d, who);
+	if (c.select == OTP_SELECT_UNSET && d->have_rules)
+		c.select = cgroup_select(s);
+	if (c.select == OTP_SELECT_UNSET && (current->flags & PF_KTHREAD))
+		c.select = d->kthreads;
+	if (c.select == OTP_SELECT_UNSET)
+		c.select = d->select;
+	*ret = c;
+	return c.select == OTP_SELECT_YES;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Selection before cost: whether this tick's task is sampled, and how, in the
+ * order plan, cgroup rule, default.
+ * Context: the tick, inside rcu_read_lock. No loop without a bound.
+ */
+#ifndef OTPROF_CHOOSE_H
+#define OTPROF_CHOOSE_H
+
+#include <linux/types.h>
+
+#include "kmod/uapi/otprof.h"
+
+struct otprof_session;
+struct task_struct;
+
+/* The interrupted task, as far as the selection has to know it. */
+struct otprof_subject {
+	struct task_struct *parent; /* NULL where the task is no longer in its family */
+	u64 start_ns, exec_id, cgroup_id;
+	u32 pid, tid, ppid;
+	char comm[OTP_COMM_LEN];
+};
+
+struct otprof_choice {
+	u32 stack_bytes, plan_gen;
+	u32 mode; /* OTP_MODE_INHERITED */
+	u8 select, capture;
+};
+
+void otprof_choose_subject(struct otprof_subject *who);
+bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
+		   struct otprof_choice *ret);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* /dev/otprof: the boundary of trust. Everything that comes from there is checked there or in session.c. */
+#ifndef OTPROF_DEV_H
+#define OTPROF_DEV_H
+
+int otprof_dev_init(void);
+void otprof_dev_done(void);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * User registers in DWARF order, by architecture (kmod/uapi/otprof.h says it).
+ * Context: the tick.
+ */
+#ifndef OTPROF_REGS_H
+#define OTPROF_REGS_H
+
+#include <linux/ptrace.h>
+#include <linux/types.h>
+
+#include "kmod/uapi/otprof.h"
+
+#if defined(CONFIG_X86_64)
+
+#define OTPROF_ARCH    OTP_ARCH_X86_64
+#define OTPROF_REGS    OTP_REGS_X86_64
+#define OTPROF_REG_FP  6
+#define OTPROF_REG_SP  7
+#define OTPROF_REG_PC  16
+#define OTPROF_VALID_32 0x100ffULL /* r8 to r15 do not exist there */
+/* rbx rbp r12 to r15: what a called function leaves alone. */
+#define OTPROF_CALLEE_SAVED 0xf048ULL
+
+/* The upper bits of the field hold other things where the CPU has FRED. */
+static inline bool otprof_regs_compat(const struct pt_regs *r)
+{
+	return (r->cs & 0xffff) == __USER32_CS;
+}
+
+/*
+ * Before 4.17 a fast system call saves only what a called function may change.
+ * The same kernels brought the wrapper of system calls; what has it saves all.
+ * orig_ax is a system call's number then, or an exception's error code: one
+ * cannot tell them apart, so both lose the rest.
+ */
+static inline u64 otprof_regs_saved(const struct pt_regs *r)
+{
+	u64 all = (1ULL << OTP_REGS_X86_64) - 1;
+
+#ifndef CONFIG_ARCH_HAS_SYSCALL_WRAPPER
+	if ((long)r->orig_ax >= 0)
+		return all & ~OTPROF_CALLEE_SAVED;
+#endif
+	return all;
+}
+
+static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
+{
+	to[0] = r->ax;
+	to[1] = r->dx;
+	to[2] = r->cx;
+	to[3] = r->bx;
+	to[4] = r->si;
+	to[5] = r->di;
+	to[6] = r->bp;
+	to[7] = r->sp;
+	to[8] = r->r8;
+	to[9] = r->r9;
+	to[10] = r->r10;
+	to[11] = r->r11;
+	to[12] = r->r12;
+	to[13] = r->r13;
+	to[14] = r->r14;
+	to[15] = r->r15;
+	to[16] = r->ip;
+}
+
+#elif defined(CONFIG_ARM64)
+
+#define OTPROF_ARCH    OTP_ARCH_ARM64
+#define OTPROF_REGS    OTP_REGS_ARM64
+#define OTPROF_REG_FP  29
+#define OTPROF_REG_SP  31
+#define OTPROF_REG_PC  32
+#define OTPROF_VALID_32 0x100007fffULL /* r0 to r14, pc */
+
+static inline bool otprof_regs_compat(const struct pt_regs *r)
+{
+	return compat_user_mode(r);
+}
+
+static inline u64 otprof_regs_saved(const struct pt_regs *r)
+{
+	return (1ULL << OTP_REGS_ARM64) - 1;
+}
+
+static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < 31; i++)
+		to[i] = r->regs[i];
+	to[31] = r->sp;
+	to[32] = r->pc;
+}
+
+#endif
+
+#endif

@@ -57,9 +57,9 @@ static const struct {
 	{"[sampler]\nfrequency_hz =\n", "F:2: sampler.frequency_hz: no value\n"},
 	{"[sampler]\nfrequency_hz = 5\n\nfrequency_hz = 6\n",
 	 "F:4: sampler.frequency_hz: given twice, first in line 2\n"},
-	{"[sampler]\nmode = kmod\n",
-	 "F:2: sampler.mode: bad value \"kmod\", expected auto or bpf: this version has no other sampler\n"},
-	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto or bpf\n"},
+	{"[sampler]\nmode = perf\n",
+	 "F:2: sampler.mode: bad value \"perf\", expected auto, bpf or kmod: this version has no other sampler\n"},
+	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto, bpf or kmod\n"},
 	{"[sampler]\nring_size = 100000\n", "F:2: sampler.ring_size: bad value \"100000\", expected a size from 64K to "
 					    "1G, a power of two, such as 64K or 4M\n"},
 	{"[sampler]\nring_size = 4MB\n", "F:2: sampler.ring_size: bad value \"4MB\", expected a size from 64K to 1G, a "
@@ -128,7 +128,7 @@ static const struct {
 	{"[resource]\na = \xc3\x28\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = \xed\xa0\x80\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	/* Several at once: each is said. */
-	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto or bpf\n"
+	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf or kmod\n"
 					   "F:3: sampler.foo: unknown key, the nearest is \"mode\"\n"},
 };
 

@@ -266,16 +266,20 @@ static int parse_mode(const struct config_key *k, void *field, const char *value
 		*mode = SAMPLER_AUTO;
 	else if (!strcmp(value, "bpf"))
 		*mode = SAMPLER_BPF;
-	else if (!strcmp(value, "kmod") || !strcmp(value, "perf"))
-		return expected(what, "auto or bpf: this version has no other sampler");
+	else if (!strcmp(value, "kmod"))
+		*mode = SAMPLER_KMOD;
+	else if (!strcmp(value, "perf"))
+		return expected(what, "auto, bpf or kmod: this version has no other sampler");
 	else
-		return expected(what, "auto or bpf");
+		return expected(what, "auto, bpf or kmod");
 	return 0;
 }
 
 static void print_mode(const struct config_key *k, const void *field, struct buf *to)
 {
-	buf_add_str(to, *(const enum sampler_mode *)field == SAMPLER_BPF ? "bpf" : "auto");
+	static const char *const names[] = {[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod"};
+
+	buf_add_str(to, names[*(const enum sampler_mode *)field]);
 }
 
 static const struct config_type type_mode = {parse_mode, print_mode};

@@ -125,7 +125,9 @@ static void source_config(const struct monitor *m, struct source_config *ret)
 
 static bool wanted(const struct config *c, const struct source_ops *ops)
 {
-	return c->mode == SAMPLER_AUTO || !strcmp(ops->name, "bpf");
+	static const char *const names[] = {[SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf"};
+
+	return c->mode == SAMPLER_AUTO || !strcmp(ops->name, names[c->mode]);
 }
 
 /* The first source that works here. Each that does not says why, the last one loudest. */
@@ -133,15 +135,15 @@ static const struct source_ops *choose_source(struct monitor *m, const struct so
 {
 	char why[SOURCE_WHY] = "no sampler is part of this build";
 
+	snprintf(m->source_why, sizeof(m->source_why), "%s",
+		 m->config->mode == SAMPLER_AUTO ? "the first that works on this kernel" : "configured");
 	for (const struct source_ops *const *s = source_list; *s; s++) {
 		if (!wanted(m->config, *s))
 			continue;
 		why[0] = '\0';
-		if (!(*s)->probe(cfg, why)) {
-			snprintf(m->source_why, sizeof(m->source_why), "%s",
-				 m->config->mode == SAMPLER_AUTO ? "the first that works on this kernel" : "configured");
+		if (!(*s)->probe(cfg, why))
 			return *s;
-		}
+		snprintf(m->source_why, sizeof(m->source_why), "not %s: %.480s", (*s)->name, why);
 		log_warn("sampler %s cannot be used: %s", (*s)->name, why);
 	}
 	log_error("no sampler can be used: %s", why);

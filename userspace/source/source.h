@@ -80,7 +80,7 @@ struct source {
 	const struct source_ops *ops;
 };
 
-extern const struct source_ops source_bpf;
+extern const struct source_ops source_bpf, source_kmod;
 /* NULL-terminated, in the order that mode = auto tries. */
 extern const struct source_ops *const source_list[];
 

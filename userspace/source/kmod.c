@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The kernel module as a source: drives /dev/otprof, hands out its views.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "kmod/uapi/otprof_dev.h"
+#include "source/cpus.h"
+#include "source/source.h"
+
+/* Its inode is fixed (Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO). */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
+
+#define PLANS_DEFAULT 8192
+#define HINTS_MAX     1024
+#define RULES_MAX     4096
+#define RING_MIN      (4u << 20)
+#define RING_MAX      (64u << 20)
+#define SAMPLE_TYPICAL (OTP_STACK_DEFAULT + 512) /* a record at the default stack */
+
+struct source_kmod {
+	struct source source;
+	int dev_fd, ring_fd, counters_fd; /* owned */
+	struct otprof_info info;
+	uint32_t ring_bytes;
+	uint64_t period_ns;
+};
+
+static struct source_kmod *self(const struct source *s)
+{
+	return container_of(s, struct source_kmod, source);
+}
+
+static int call(int fd, unsigned long request, const void *arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+/* The module counts processes as the initial pid namespace does; the daemon has to live there. */
+static bool initial_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE;
+}
+
+static int dev_failed(int err, char why[SOURCE_WHY])
+{
+	if (err == -ENOENT || err == -ENXIO || err == -ENODEV)
+		snprintf(why, SOURCE_WHY,
+			 "the kernel module is not loaded: install the package otprof-dkms and run `modprobe otprof`");
+	else if (err == -EPERM || err == -EACCES)
+		snprintf(why, SOURCE_WHY, "%s refuses: CAP_PERFMON is needed, CAP_SYS_ADMIN before Linux 5.8",
+			 OTPROF_DEV_PATH);
+	else if (err == -EBUSY)
+		snprintf(why, SOURCE_WHY, "%s has as many users as its parameter sessions_max allows", OTPROF_DEV_PATH);
+	else
+		snprintf(why, SOURCE_WHY, "%s: %s", OTPROF_DEV_PATH, strerror(-err));
+	return err;
+}
+
+static int info_check(const struct otprof_info *info, char why[SOURCE_WHY])
+{
+	if (info->abi_version != OTP_ABI_VERSION || info->dev_version != OTPROF_DEV_VERSION) {
+		snprintf(why, SOURCE_WHY,
+			 "the loaded module speaks version %u.%u, this program %d.%d: install the same version of both "
+			 "and reload it (`modprobe -r otprof && modprobe otprof`)",
+			 info->dev_version, info->abi_version, OTPROF_DEV_VERSION, OTP_ABI_VERSION);
+		return -EPROTO;
+	}
+	/* What the reader of the ring takes for granted. */
+	if (info->consumer_offset != 0 || info->producer_offset != (uint64_t)sysconf(_SC_PAGESIZE) ||
+	    info->data_offset != 2 * info->producer_offset)
+		return snprintf(why, SOURCE_WHY, "the module lays out its ring in a way that is not known here"), -EPROTO;
+	return 0;
+}
+
+static int dev_open(int *ret_fd, struct otprof_info *ret, char why[SOURCE_WHY])
+{
+	_cleanup_(closep) int fd = open(OTPROF_DEV_PATH, O_RDWR | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return dev_failed(-errno, why);
+	err = call(fd, OTPROF_IOC_INFO, ret);
+	if (err < 0)
+		return dev_failed(err, why);
+	err = info_check(ret, why);
+	if (err < 0)
+		return err;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	_cleanup_(closep) int fd = -1;
+	struct otprof_info info;
+
+	if (!initial_pid_namespace())
+		return snprintf(why, SOURCE_WHY, "this is not the initial pid namespace: run with the host's (hostPID: true)"),
+		       -EPERM;
+	if (cfg->hardware)
+		return snprintf(why, SOURCE_WHY, "the module samples by time only: set hardware = false"), -EOPNOTSUPP;
+	return dev_open(&fd, &info, why);
+}
+
+/* A second of samples at the default stack size, so that a reader that comes four times a second is never late. */
+static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
+{
+	uint64_t second = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL;
+	uint32_t size = RING_MIN;
+
+	if (cfg->ring_bytes)
+		return cfg->ring_bytes;
+	while (size < second && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+static int config_fill(const struct source_config *cfg, struct otprof_config *c, char why[SOURCE_WHY])
+{
+	struct cpus cpus;
+
+	_Static_assert(sizeof(cpus.word) == sizeof(c->cpus), "one size of sets of CPUs");
+	if (cfg->frequency_hz < 1 || cfg->frequency_hz > OTPROF_RATE_MAX)
+		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between 1 and %d", cfg->frequency_hz,
+				OTPROF_RATE_MAX),
+		       -EINVAL;
+	if (cfg->ring_bytes & (cfg->ring_bytes - 1) || cfg->ring_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
+		return snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes),
+		       -EINVAL;
+	memset(&cpus, 0xff, sizeof(cpus));
+	if (cfg->cpus && cpus_parse(cfg->cpus, &cpus) < 0)
+		return snprintf(why, SOURCE_WHY, "cpus = %.200s is no list of CPUs such as 0-3,8", cfg->cpus), -EINVAL;
+	memcpy(c->cpus, cpus.word, sizeof(c->cpus));
+	c->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
+	c->plans_max = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
+	c->hints_max = HINTS_MAX;
+	c->rules_max = RULES_MAX;
+	c->defaults = cfg->defaults;
+	c->defaults.running = 0;
+	return 0;
+}
+
+static int config_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	if (err == -ENODEV && cfg->cpus)
+		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
+	else if (err == -ENOMEM)
+		snprintf(why, SOURCE_WHY, "the kernel has no memory for a ring of %u bytes", cfg->ring_bytes);
+	else
+		snprintf(why, SOURCE_WHY, "the module refuses its configuration: %s", strerror(-err));
+	return err;
+}
+
+static int view_open(int dev_fd, enum otprof_view view, int *ret_fd)
+{
+	int fd = ioctl(dev_fd, OTPROF_IOC_VIEW, (unsigned long)view);
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static void kmod_close(struct source *s)
+{
+	struct source_kmod *k = self(s);
+
+	closep(&k->dev_fd);
+	closep(&k->ring_fd);
+	closep(&k->counters_fd);
+	free(k);
+}
+
+static int open_parts(struct source_kmod *k, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	_cleanup_(freep) struct otprof_config *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	err = config_fill(cfg, c, why);
+	if (err == 0)
+		err = dev_open(&k->dev_fd, &k->info, why);
+	if (err < 0)
+		return err;
+	c->ring_bytes = k->ring_bytes = ring_size(cfg, k->info.cpus_nr);
+	k->period_ns = c->period_ns;
+	err = call(k->dev_fd, OTPROF_IOC_CONFIG, c);
+	if (err == 0)
+		err = view_open(k->dev_fd, OTPROF_VIEW_RING, &k->ring_fd);
+	if (err == 0)
+		err = view_open(k->dev_fd, OTPROF_VIEW_COUNTERS, &k->counters_fd);
+	return err < 0 ? config_failed(err, cfg, why) : 0;
+}
+
+static int kmod_open(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY])
+{
+	struct source_kmod *k = calloc(1, sizeof(*k));
+	int err;
+
+	if (!k)
+		return -ENOMEM;
+	k->source.ops = &source_kmod;
+	k->dev_fd = k->ring_fd = k->counters_fd = -1;
+	err = open_parts(k, cfg, why);
+	if (err < 0) {
+		kmod_close(&k->source);
+		return err;
+	}
+	*ret = &k->source;
+	return 0;
+}
+
+/* There is no descriptor of the defaults: they are set by the device's owner only. */
+static void kmod_layout(const struct source *s, struct source_layout *ret)
+{
+	const struct source_kmod *k = self(s);
+
+	*ret = (struct source_layout){
+		.ring_fd = k->ring_fd,
+		.ring_bytes = k->ring_bytes,
+		.counters_fd = k->counters_fd,
+		.counters_nr = k->info.cpus_nr,
+		.counters_stride = k->info.counters_stride,
+		.defaults_fd = -1,
+		.period_ns = k->period_ns,
+	};
+}
+
+static int kmod_start(struct source *s)
+{
+	int err = call(self(s)->dev_fd, OTPROF_IOC_START, NULL);
+
+	return err == -EALREADY ? 0 : err;
+}
+
+static int kmod_stop(struct source *s)
+{
+	return call(self(s)->dev_fd, OTPROF_IOC_STOP, NULL);
+}
+
+static int kmod_set_defaults(struct source *s, const struct otp_defaults *d)
+{
+	struct otp_defaults now = *d;
+
+	now.running = 0;
+	return call(self(s)->dev_fd, OTPROF_IOC_DEFAULTS, &now);
+}
+
+static int kmod_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
+{
+	struct otprof_set_plan set = {.op = p ? OTPROF_SET : OTPROF_REMOVE, .pid = pid};
+
+	if (p)
+		set.plan = *p;
+	return call(self(s)->dev_fd, OTPROF_IOC_PLAN, &set);
+}
+
+static int kmod_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+{
+	struct otprof_set_hint set = {
+		.op = stack_bytes ? OTPROF_SET : OTPROF_REMOVE,
+		.hint = {.stack_bytes = stack_bytes},
+	};
+
+	memcpy(set.comm, comm, sizeof(set.comm));
+	return call(self(s)->dev_fd, OTPROF_IOC_HINT, &set);
+}
+
+static int kmod_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)
+{
+	struct otprof_set_rule set = {.op = r ? OTPROF_SET : OTPROF_REMOVE, .cgroup_id = cgroup_id};
+
+	if (r)
+		set.rule = *r;
+	return call(self(s)->dev_fd, OTPROF_IOC_RULE, &set);
+}
+
+/* The module follows CPUs by itself; here one only hears of it. */
+static int kmod_follow_cpus(struct source *s, int *ret_changed)
+{
+	struct otprof_cpus cpus;
+	int err = call(self(s)->dev_fd, OTPROF_IOC_CPUS, &cpus);
+
+	if (err < 0)
+		return err;
+	*ret_changed = (int)cpus.changed;
+	return 0;
+}
+
+static uint64_t kmod_expected_ticks(struct source *s)
+{
+	struct otprof_times t = {0};
+
+	call(self(s)->dev_fd, OTPROF_IOC_TIMES, &t);
+	return t.expected_ticks;
+}
+
+static void kmod_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	struct otprof_times t = {0};
+
+	call(self(s)->dev_fd, OTPROF_IOC_TIMES, &t);
+	*ret_ns = t.run_ns;
+	*ret_runs = t.runs;
+}
+
+const struct source_ops source_kmod = {
+	.name = "kmod",
+	.probe = kmod_probe,
+	.open = kmod_open,
+	.close = kmod_close,
+	.layout = kmod_layout,
+	.start = kmod_start,
+	.stop = kmod_stop,
+	.set_defaults = kmod_set_defaults,
+	.set_plan = kmod_set_plan,
+	.set_hint = kmod_set_hint,
+	.set_cgroup = kmod_set_cgroup,
+	.follow_cpus = kmod_follow_cpus,
+	.expected_ticks = kmod_expected_ticks,
+	.run_time = kmod_run_time,
+};

@@ -169,9 +169,35 @@ def private_directory():
         lib.ok(mode.st_uid == 0 and not mode.st_mode & 0o007, "and it stays closed to others (%o)" % mode.st_mode)
 
 
+def private_parent():
+    """Where nothing can be mounted, net cannot go along the path of a directory in somebody's home; it holds it."""
+    parent = tempfile.mkdtemp(prefix="otprof-e2e-")
+    lib.at_end(subprocess.run, ["rm", "-rf", parent])
+    files = os.path.join(parent, "profiles")
+    drop = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-all", "--"]
+    d = lib.Otprofd(daemon=False, argv_prefix=drop, interval="500ms", exporters={"files": {"endpoint": "file://" + files}})
+    try:
+        d.start()
+    except RuntimeError:
+        lib.skip("no mounts: a directory below a private one", "this kernel wants CAP_SYS_ADMIN")
+        return
+    time.sleep(1.5)
+    before = len(lib.profile_files(files))
+    old = d.worker("net")
+    os.kill(old, 9)
+    lib.wait_for(lambda: d.worker("net") not in (0, old))
+    time.sleep(1.5)
+    after = len(lib.profile_files(files))
+    last = d.stop()
+    lib.ok("no mount is allowed here" in d.log_text() and before > 0 and last["ledger"]["exported"]["files"] > 0,
+           "no mounts: a directory below a private one receives files (%d)" % before)
+    lib.ok(after > before, "no mounts: also from a second net (%d)" % (after - before))
+
+
 bad_configuration()
 effective_configuration()
 private_directory()
+private_parent()
 missing_btf()
 missing_capability()
 paranoid()

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -375,6 +376,8 @@ static void exporter_done(struct export_config *e)
 	free(e->tls_ca);
 	free(e->tls_cert);
 	free(e->tls_key);
+	if (e->file_dir > 0)
+		close(e->file_dir);
 	for (uint32_t i = 0; i < e->nr_headers; i++)
 		free(e->headers[i]);
 }

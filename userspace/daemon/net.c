@@ -309,6 +309,7 @@ static int begin(struct net *n, int (*sandbox)(const struct config *c))
 	int r;
 
 	open_metrics(n);
+	netroot_hold(n->config);
 	r = sandbox(n->config);
 	if (r < 0)
 		return r;

@@ -192,7 +192,7 @@ static const char *file_destination(const struct export_config *e)
 
 /*
  * That the directory is configured is root's word: net's user may write there.
- * Parents do not matter, net reaches it by its own mount.
+ * Parents do not matter, net reaches it by its own mount, or holds it.
  */
 static int let_net_write(const char *dir, const struct sandbox_user *net)
 {
@@ -297,6 +297,26 @@ static int build_without_mounts(const struct config *c, const char *root, const 
 	copy_public(root);
 	copy_tls(root, c, net);
 	return 0;
+}
+
+bool netroot_exists(const struct config *c)
+{
+	char etc[1120];
+
+	snprintf(etc, sizeof(etc), "%s/netroot/etc", c->runtime_dir);
+	return access(etc, F_OK) == 0;
+}
+
+/* Never beside a private root: a directory outside would be a way out of it. */
+void netroot_hold(struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_exporters && !netroot_exists(c); i++) {
+		const char *dir = file_destination(&c->exporters[i]);
+		int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (fd > 0)
+			c->exporters[i].file_dir = fd;
+	}
 }
 
 int netroot_build(const struct config *c)

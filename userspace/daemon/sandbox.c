@@ -260,14 +260,11 @@ static void load_late_libraries(void)
 
 static int enter_netroot(const struct config *c)
 {
-	char root[1100], etc[1120];
+	char root[1100];
 
 	netroot_path(c, root, sizeof(root));
-	snprintf(etc, sizeof(etc), "%s/etc", root);
 	/* Without it the monitor could not build one, and has said so. */
-	if (access(etc, F_OK) < 0)
-		return 0;
-	return enter_root(root);
+	return netroot_exists(c) ? enter_root(root) : 0;
 }
 
 int sandbox_net(const struct config *c)

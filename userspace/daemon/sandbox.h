@@ -37,6 +37,13 @@ int netroot_build(const struct config *c);
 /* Copies anew what changed since (resolver files, CA bundle); cheap, needs no rights. */
 void netroot_refresh(const struct config *c);
 void netroot_path(const struct config *c, char *to, size_t size);
+bool netroot_exists(const struct config *c);
+/*
+ * net, while it still has rights: where there is no private root, the
+ * directories of file destinations are opened, because their parents may be
+ * closed to net's user.
+ */
+void netroot_hold(struct config *c);
 
 /* The users of the workers. Missing ones become unused ids, and a log line says so once (say). */
 struct sandbox_user {

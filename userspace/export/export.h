@@ -49,6 +49,7 @@ struct export_config {
 	uint64_t retry_elapsed_ns; /* 300 s */
 	uint64_t queue_bytes;      /* 32 MiB: memory a destination may hold */
 	uint32_t file_keep;        /* file://: newest files kept, 0: all */
+	int file_dir; /* file://: the directory, held by a process that may not go along its path; 0: none */
 };
 
 /* OTLP: a larger request must not be sent. */

@@ -153,15 +153,25 @@ static int scan_dir(struct file *f)
 	return rc;
 }
 
+/* The path is tried first: what lies there may have been made anew. */
+static int open_path(const struct export_config *cfg)
+{
+	int fd = open(path_of(cfg), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == EACCES && cfg->file_dir > 0)
+		fd = openat(cfg->file_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 static int open_dir(struct file *f)
 {
 	int rc;
 
 	if (f->dir >= 0)
 		return 0;
-	f->dir = open(path_of(f->cfg), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->dir = open_path(f->cfg);
 	if (f->dir < 0)
-		return -errno;
+		return f->dir;
 	f->first = f->count = 0;
 	rc = scan_dir(f);
 	if (rc < 0)

@@ -147,19 +147,24 @@ static int compat_leaf(struct pipeline *p, struct attempt *a)
 	return 0;
 }
 
-/* 0, or -EAGAIN: the sample should wait. */
-static int unwind_sample(struct pipeline *p, struct attempt *a)
+/*
+ * The side-band says nothing of munmap and mremap: where the tables of a file
+ * do not fit its code, another file may lie there by now.
+ */
+static bool is_doubtful(const struct unwind_stack *s)
+{
+	const struct mapping *m = s->count ? s->frames[s->count - 1].map : NULL;
+
+	return (s->end == UNWIND_NO_RULE || s->end == UNWIND_BAD_CFI || s->end == UNWIND_LOOP) && m &&
+	       m->file->state == MAPPED_READY;
+}
+
+static int unwind_once(struct pipeline *p, struct attempt *a)
 {
 	const struct mapping *wait = NULL;
 	struct unwind_input in;
 	enum progress next;
 
-	if (a->s->head.mode & OTP_MODE_COMPAT)
-		return compat_leaf(p, a);
-	if (!has_user_side(a->s)) {
-		empty_stack(&p->stack, UNWIND_NO_USER);
-		return 0;
-	}
 	unwind_input(a, &in);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && inside_exec(a)) {
@@ -173,6 +178,27 @@ static int unwind_sample(struct pipeline *p, struct attempt *a)
 		in.space = a->space;
 	}
 	return 0;
+}
+
+/* 0, or -EAGAIN: the sample should wait. */
+static int unwind_sample(struct pipeline *p, struct attempt *a)
+{
+	enum progress next;
+
+	if (a->s->head.mode & OTP_MODE_COMPAT)
+		return compat_leaf(p, a);
+	if (!has_user_side(a->s)) {
+		empty_stack(&p->stack, UNWIND_NO_USER);
+		return 0;
+	}
+	if (unwind_once(p, a) < 0)
+		return -EAGAIN;
+	if (a->final || !is_doubtful(&p->stack))
+		return 0;
+	next = want_maps(p, a);
+	if (next == WAIT)
+		return -EAGAIN;
+	return next == GO_ON ? unwind_once(p, a) : 0;
 }
 
 _Static_assert(UNWIND_END_NR <= ARRAY_SIZE(((struct ledger_engine *)0)->cut), "every end of a stack has a counter");
@@ -322,7 +348,8 @@ static void parked_attempt(struct pipeline *p, struct parked *e, struct attempt 
 {
 	struct process *proc = table_peek(p->table, e->sample.head.pid);
 
-	if (proc && proc->start_ns && proc->start_ns != e->sample.head.start_ns)
+	/* The pid's present owner may be another one, whose start no sample has told yet. */
+	if (proc && proc->start_ns != e->sample.head.start_ns)
 		proc = NULL;
 	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
 			      .workload = e->workload, .exe = e->exe, .wants_maps = e->wants_maps};

@@ -112,15 +112,15 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return dev_open(&fd, &info, why);
 }
 
-/* A second of samples at the default stack size, so that a reader that comes four times a second is never late. */
+/* Two and a half seconds of samples at the default stack size, as the BPF sampler has. */
 static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
 {
-	uint64_t second = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL;
+	uint64_t enough = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL * 5 / 2;
 	uint32_t size = RING_MIN;
 
 	if (cfg->ring_bytes)
 		return cfg->ring_bytes;
-	while (size < second && size < RING_MAX)
+	while (size < enough && size < RING_MAX)
 		size *= 2;
 	return size;
 }
@@ -306,6 +306,12 @@ static uint64_t kmod_expected_ticks(struct source *s)
 	return t.expected_ticks;
 }
 
+/* The module's timer wakes an idle CPU, so its ticks come, and are counted as idle. */
+static uint64_t kmod_idle_ticks(struct source *s)
+{
+	return 0;
+}
+
 static void kmod_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	struct otprof_times t = {0};
@@ -329,5 +335,6 @@ const struct source_ops source_kmod = {
 	.set_cgroup = kmod_set_cgroup,
 	.follow_cpus = kmod_follow_cpus,
 	.expected_ticks = kmod_expected_ticks,
+	.idle_ticks = kmod_idle_ticks,
 	.run_time = kmod_run_time,
 };

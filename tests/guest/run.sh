@@ -1,24 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The sampler's own test on every kernel that otprof promises, in QEMU, and on
-# the running one where that is allowed.
+# the running one where that is allowed; then the whole daemon on the kernels
+# that are furthest from the one it is made on.
 #
 #   run.sh [KERNEL...]      5.10 6.1 6.12 7.x; "native" for the running kernel
 #
-# OTPROF_PROBE names the test program (default $BUILD/probe). A kernel that
-# cannot be had is skipped with its reason. Exit code 1 where one failed, 77
-# where none ran.
+# Programs are $BUILD's (OTPROF_PROBE names another test program). A kernel
+# that cannot be had is skipped with its reason. Exit code 1 where one failed,
+# 77 where none ran.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-probe=${OTPROF_PROBE:-${BUILD:-$here/../../build}/probe}
+build=${BUILD:-$here/../../build}
+probe=${OTPROF_PROBE:-$build/probe}
 [ $# -gt 0 ] || set -- native 5.10 6.1 6.12 7.x
+daemon_on=" 5.10 6.1 "
 passed=0 failed=0 skipped=0 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-run_one() {
+boot() { # KERNEL SCRIPT FILE...
+	local kernel=$1
+	shift
+	"$here/boot.sh" -k "$kernel" -t "${OTPROF_GUEST_SECONDS:-300}" "$@"
+}
+
+sampler() {
 	if [ "$1" != native ]; then
-		"$here/boot.sh" -k "$1" -t "${OTPROF_GUEST_SECONDS:-300}" "$here/probe.sh" "$probe" "$(command -v busybox)"
+		boot "$1" "$here/probe.sh" "$probe" "$(command -v busybox)"
 	elif [ "$(id -u)" = 0 ] && [ -r /sys/kernel/btf/vmlinux ]; then
 		"$probe"
 	else
@@ -27,23 +36,34 @@ run_one() {
 	fi
 }
 
-for kernel; do
-	run_one "$kernel" >"$log" 2>&1
+daemon() {
+	boot "$1" "$here/daemon.sh" "$build/otprofd" "$build/otprof" "$build/programs/shares"
+}
+
+run() { # WHAT KERNEL
+	local code what="$1 on $2" began=$SECONDS
+	"$1" "$2" >"$log" 2>&1
 	code=$?
-	sed -n "s/^sampler on /# $kernel: /p" "$log"
-	sed -nE "s/^(ok|not ok|skip) - /\\1 - sampler on $kernel: /p" "$log"
+	sed -n "s/^sampler on /# $2: /p" "$log"
+	sed -nE "s/^(ok|not ok|skip) - /\\1 - $what: /p" "$log"
 	case $code in
 	0) passed=$((passed + 1)) ;;
 	77)
 		skipped=$((skipped + 1))
-		echo "skip - sampler on $kernel: $(tail -n 1 "$log")"
+		echo "skip - $what: $(tail -n 1 "$log")"
 		;;
 	*)
 		failed=$((failed + 1))
-		grep -q '^not ok' "$log" || echo "not ok - sampler on $kernel: the guest ended with $code"
+		grep -q '^not ok' "$log" || echo "not ok - $what: the guest ended with $code"
 		grep -aE '^#|complained|cut here|BUG|Oops' -A 1 "$log" | head -n 40
 		;;
 	esac
+	echo "# $what took $((SECONDS - began)) s"
+}
+
+for kernel; do
+	run sampler "$kernel"
+	case $daemon_on in *" $kernel "*) run daemon "$kernel" ;; esac
 done
 echo "kernels: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ] || exit 1

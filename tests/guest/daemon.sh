@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# In the guest: the whole of otprofd on a bare system, from its start to a
+# ledger that balances. Each fact is a line; the exit code is 1 if one is wrong.
+bad=0
+rt=/run/otprof
+out=/var/tmp/profiles
+log=/tmp/otprofd.log
+conf=/etc/otprof.conf
+cpu1=/sys/devices/system/cpu/cpu1/online
+
+fact() { # STATUS TEXT
+	if [ "$1" = 0 ]; then echo "ok - $2"; else bad=1 && echo "not ok - $2"; fi
+}
+
+mkdir -p "$rt"
+cat >$conf <<CONF
+[sampler]
+mode = bpf
+frequency_hz = 97
+[profile]
+interval = 1s
+[exporter files]
+endpoint = file://$out
+[daemon]
+runtime_dir = $rt
+CONF
+
+uname -r | sed 's/^/# kernel /'
+sed 's/^/# kernel.perf_event_paranoid = /' /proc/sys/kernel/perf_event_paranoid
+
+# What is missing is said, and nothing is left to run.
+mount -t tmpfs none /sys/kernel/btf
+timeout 60 otprofd -f $conf >$log 2>&1
+code=$?
+[ $code != 0 ] && [ $code != 143 ] && grep -q 'no BTF: /sys/kernel/btf/vmlinux cannot be read' $log
+fact $? "no BTF: refused with a line that names it: $(grep -m 1 BTF $log)"
+umount /sys/kernel/btf
+
+otprofd -f $conf >$log 2>&1 &
+daemon=$!
+status() { otprof status --runtime-dir $rt --json 2>/dev/null; }
+for _ in $(seq 120); do
+	status >/tmp/status && grep -q '"net":{"pid":[1-9]' /tmp/status && break
+	kill -0 $daemon 2>/dev/null || break
+	sleep 0.5
+done
+grep -q '"mode":"bpf"' /tmp/status
+fact $? "otprofd starts and says its sampler: $(grep -o '"mode":"[^"]*","why":"[^"]*"' /tmp/status)"
+
+taken_on() { # CPU
+	status | tr '{' '\n' | sed -n "s/^\"cpu\":$1,.*\"taken\":\([0-9]*\).*/\1/p"
+}
+
+# A CPU goes and comes back while a program runs on each.
+shares 12 >/dev/null &
+program=$!
+taskset 2 shares 12 >/dev/null &
+sleep 4
+echo 0 >$cpu1
+grep -q 0 $cpu1
+fact $? "a CPU goes offline under it"
+sleep 2
+gone=$(taken_on 1)
+echo 1 >$cpu1
+grep -q 1 $cpu1
+fact $? "and comes back"
+sleep 1
+taskset 2 shares 4 >/dev/null &
+sleep 5
+back=$(taken_on 1)
+[ "${back:-0}" -gt "${gone:-0}" ] && [ "${gone:-0}" -gt 0 ]
+fact $? "the CPU that came back is sampled again ($gone samples before, $back after)"
+wait $program
+
+kill -TERM $daemon
+wait $daemon
+fact $? "it stops cleanly at SIGTERM"
+last=$rt/last-status.json
+grep -q '"balanced":true' $last
+fact $? "the ledger balances after the stop ($(grep -o '"taken":[0-9]*,"missed":[0-9]*' $last | head -n 1))"
+grep -q '"in_flight":0' $last && ! grep -q '"in_flight":[1-9]' $last
+fact $? "nothing is in flight after the stop"
+
+otprof convert -o /tmp/out.collapsed $out >/dev/null 2>&1
+fact $? "the files are readable: $(find $out -name '*.otlp' | wc -l) requests"
+# A stack of the program that was in one of its three functions, the kernel's frames above it or not.
+grep -E ';work_(half|third|fifth)[; ]' /tmp/out.collapsed >/tmp/stacks
+whole='^shares;_start;.*;main;run_rounds;timed;(descend;){20}work_(half|third|fifth)[; ]'
+samples() { awk '{ n += $NF } END { print n + 0 }'; }
+all=$(samples </tmp/stacks)
+good=$(grep -E "$whole" /tmp/stacks | samples)
+[ "$all" -gt 300 ] && [ "$all" = "$good" ]
+fact $? "stacks of a program are whole and named ($good of $all samples)"
+[ "$all" = "$good" ] || grep -vE "$whole" /tmp/stacks | head -n 3 | sed 's/^/# /'
+
+[ $bad = 0 ] || sed 's/^/# /' $log
+exit $bad

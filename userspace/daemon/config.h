@@ -18,7 +18,7 @@
 #include "export/export.h"
 
 #define CONFIG_TARGETS_MAX   64
-#define CONFIG_RESOURCES_MAX 16
+#define CONFIG_RESOURCES_MAX 12 /* half of what a workload holds: its own names must fit too */
 
 enum sampler_mode { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_KMOD, SAMPLER_PERF };
 enum target_kind { TARGET_CGROUP, TARGET_PID };

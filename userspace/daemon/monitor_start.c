@@ -133,7 +133,7 @@ static bool wanted(const struct config *c, const struct source_ops *ops)
 /* The first source that works here. Each that does not says why, the last one loudest. */
 static const struct source_ops *choose_source(struct monitor *m, const struct source_config *cfg)
 {
-	char why[SOURCE_WHY] = "no sampler is part of this build";
+	char why[SOURCE_WHY] = "";
 
 	snprintf(m->source_why, sizeof(m->source_why), "%s",
 		 m->config->mode == SAMPLER_AUTO ? "the first that works on this kernel" : "configured");
@@ -146,7 +146,7 @@ static const struct source_ops *choose_source(struct monitor *m, const struct so
 		snprintf(m->source_why, sizeof(m->source_why), "not %s: %.480s", (*s)->name, why);
 		log_warn("sampler %s cannot be used: %s", (*s)->name, why);
 	}
-	log_error("no sampler can be used: %s", why);
+	log_error(why[0] ? "no sampler can be used here" : "no sampler is part of this build");
 	return NULL;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/strpool.h"
 
-#define WORKLOAD_ATTRIBUTES_MAX 20 /* receivers take 25 besides service.name */
+#define WORKLOAD_ATTRIBUTES_MAX 24 /* receivers take 25 besides service.name */
 
 struct attribute {
 	struct str *key;

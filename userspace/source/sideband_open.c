@@ -179,9 +179,19 @@ static void explain(int err, uint32_t data_bytes, char why[SOURCE_WHY])
 	}
 }
 
+/* Many CPUs share one machine's forks and execs: their buffers stay within 16 MiB together, to 256 CPUs. */
+static uint32_t default_bytes(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (cpus <= 32)
+		return DATA_BYTES_DEFAULT;
+	return cpus <= 64 ? DATA_BYTES_DEFAULT / 2 : DATA_BYTES_DEFAULT / 4;
+}
+
 int sideband_open(const struct source_config *cfg, struct sideband **ret, char why[SOURCE_WHY])
 {
-	uint32_t data_bytes = cfg->sideband_bytes ? cfg->sideband_bytes : DATA_BYTES_DEFAULT;
+	uint32_t data_bytes = cfg->sideband_bytes ? cfg->sideband_bytes : default_bytes();
 	struct sideband *s = NULL;
 	int changed, err = sideband_alloc(data_bytes, &s);
 

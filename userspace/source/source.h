@@ -23,7 +23,7 @@
 struct source_config {
 	uint32_t frequency_hz;  /* 1 to 10000 */
 	uint32_t ring_bytes;    /* power of two; 0: by CPUs and rate */
-	uint32_t sideband_bytes; /* per CPU, power of two; 0: default 256 KiB */
+	uint32_t sideband_bytes; /* per CPU, power of two; 0: 256 KiB, less above 32 CPUs */
 	uint32_t plans_max;     /* 0: default 8192 */
 	bool hardware;          /* cycles instead of cpu-clock: untested */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */

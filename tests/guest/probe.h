@@ -51,6 +51,8 @@ struct session {
 
 typedef void record_fn(void *ctx, const struct otp_rec *rec);
 
+/* The source under test: OTPROF_SOURCE in the environment, or "bpf". */
+const struct source_ops *probe_ops(void);
 struct source_config config_default(void);
 int session_open(struct session *s, const struct source_config *cfg);
 void session_close(struct session *s);

@@ -390,7 +390,7 @@ static const char *kernel_name(const struct kernel_watch *k, uint64_t addr)
 static bool name_is_ours(const char *name)
 {
 	static const char *const ours[] = {"bpf_prog_", "bpf_overflow", "bpf_get_stack", "perf_event_overflow",
-					   "perf_swevent_hrtimer", "hrtimer_interrupt"};
+					   "perf_swevent_hrtimer", "hrtimer_interrupt", "otprof_", "on_tick"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		if (strstr(name, ours[i]))

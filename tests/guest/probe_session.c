@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -20,6 +21,16 @@ void sleep_ms(unsigned int ms)
 
 	while (nanosleep(&t, &t) < 0)
 		;
+}
+
+const struct source_ops *probe_ops(void)
+{
+	const char *name = getenv("OTPROF_SOURCE");
+
+	for (const struct source_ops *const *s = source_list; name && *s; s++)
+		if (strcmp((*s)->name, name) == 0)
+			return *s;
+	return &source_bpf;
 }
 
 struct source_config config_default(void)
@@ -66,15 +77,15 @@ int session_open(struct session *s, const struct source_config *cfg)
 	int err;
 
 	*s = (struct session){0};
-	err = source_bpf.probe(cfg, why);
+	err = probe_ops()->probe(cfg, why);
 	if (err == 0)
-		err = source_bpf.open(cfg, &s->source, why);
+		err = probe_ops()->open(cfg, &s->source, why);
 	if (err < 0) {
 		printf("# %s\n", why);
 		return err;
 	}
 	err = session_map(s);
-	return err < 0 ? err : source_bpf.start(s->source);
+	return err < 0 ? err : s->source->ops->start(s->source);
 }
 
 void session_close(struct session *s)
@@ -83,7 +94,7 @@ void session_close(struct session *s)
 		munmap((void *)(uintptr_t)s->counters, counters_bytes(&s->layout));
 	ring_unmap(&s->ring);
 	if (s->source)
-		source_bpf.close(s->source);
+		s->source->ops->close(s->source);
 }
 
 int session_drain(struct session *s, record_fn *fn, void *ctx)

@@ -28,8 +28,9 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	wait $pid 2>/dev/null
 	# Its children were spinning; whoever held the device is gone.
 	killall -9 probe 2>/dev/null
-	for try in 1 2 3 4 5 6 7 8 9 10; do
-		rmmod otprof 2>/dev/null && break
+	tries=0
+	until rmmod otprof 2>/dev/null || [ $tries = 10 ]; do
+		tries=$((tries + 1))
 		usleep 50000
 	done
 	[ ! -e /sys/module/otprof ] || ok=1

@@ -12,6 +12,7 @@ struct subject {
 	struct task_struct *task;
 	struct task_struct *parent;
 	u32 pid, tid, ppid;
+	struct comm comm; /* once it is selected */
 };
 
 struct choice {
@@ -146,11 +147,20 @@ static __always_inline bool choose(struct choice *c, const struct subject *s, co
  * needed comes first, if there is no plan at all: a short-lived one never has
  * a plan of its own.
  */
-static __always_inline u32 stack_unplanned(const struct choice *c, const char *comm, const struct otp_defaults *d)
+static __always_inline u32 stack_unplanned(const struct choice *c, const struct subject *s,
+					   const struct otp_defaults *d)
 {
-	const struct otp_hint *hint = c->planned ? NULL : bpf_map_lookup_elem(&hints, comm);
+	const struct otp_hint *hint = c->planned ? NULL : bpf_map_lookup_elem(&hints, &s->comm);
 
 	return hint && hint->stack_bytes ? hint->stack_bytes : d->stack_bytes;
+}
+
+/* What is known of a subject only once it is selected. */
+static __always_inline void settle(struct choice *c, struct subject *s, const struct otp_defaults *d)
+{
+	bpf_get_current_comm(&s->comm, sizeof(s->comm));
+	if (!c->stack_bytes)
+		c->stack_bytes = stack_unplanned(c, s, d);
 }
 
 #endif

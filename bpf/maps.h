@@ -7,6 +7,8 @@
 #ifndef OTP_BPF_MAPS_H
 #define OTP_BPF_MAPS_H
 
+#define SHORT_TIDS 32
+
 /* Private to the sampler: what one CPU remembers from tick to tick. */
 struct cpu_state {
 	u64 budget_start_ns; /* of the current 100 ms */
@@ -17,6 +19,7 @@ struct cpu_state {
 	u64 seq;
 	u64 stack_left; /* stack bytes that are wanted beyond the head */
 	u64 stack_next; /* and where they begin */
+	u32 short_tid[SHORT_TIDS]; /* threads whose stack lately ended early, by tid modulo their number */
 };
 
 struct scratch {

@@ -42,7 +42,7 @@ static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, struct tas
 }
 
 static __always_inline void put_head(u8 *scratch, const struct subject *who, const struct choice *choice,
-				     const struct cpu_state *cpu, const struct otp_defaults *d, u32 mode)
+				     const struct cpu_state *cpu, u32 mode)
 {
 	struct otp_sample *s = (void *)scratch;
 
@@ -58,9 +58,9 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->exec_id = exec_of(who->task);
 	s->cgroup_id = bpf_get_current_cgroup_id();
 	s->tls_base = mode & HAS_NO_USER ? 0 : tls_base(who->task);
-	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	*(struct comm *)s->comm = who->comm;
 	s->mode = mode | choice->mode;
-	s->stack_bytes = choice->stack_bytes ?: stack_unplanned(choice, s->comm, d);
+	s->stack_bytes = choice->stack_bytes;
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
 	s->nr_sections = 0;
@@ -68,13 +68,14 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 }
 
 /* Registers as the tick found them, or as they were saved on entry to the kernel. */
-static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 at, const struct subject *who)
+static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 at, const struct subject *who,
+				    u32 mode)
 {
 	struct otp_sample *head = (void *)s;
 	struct otp_regs *to = (void *)(s + at + sizeof(struct otp_section));
 	bool compat;
 
-	if (head->mode & OTP_MODE_KERNEL) {
+	if (mode & OTP_MODE_KERNEL) {
 		bpf_user_pt_regs_t saved;
 
 		/* On failure all are zero, which the check below takes for none. */
@@ -139,9 +140,9 @@ static __always_inline u64 within_budget(struct cpu_state *cpu, u64 want, u32 bu
 	return want;
 }
 
-static __always_inline u64 stack_wish(const struct choice *choice, u32 stack_bytes)
+static __always_inline u64 stack_wish(const struct choice *choice)
 {
-	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : stack_bytes;
+	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : choice->stack_bytes;
 
 	if (want > OTP_STACK_LIMIT)
 		want = OTP_STACK_LIMIT;
@@ -152,7 +153,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 				      u32 budget)
 {
 	struct otp_sample *head = (void *)s;
-	u64 wish = stack_wish(choice, head->stack_bytes), want = within_budget(cpu, wish, budget);
+	u64 wish = stack_wish(choice), want = within_budget(cpu, wish, budget);
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
 	u64 first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want, got;
 
@@ -165,6 +166,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 	((struct otp_ustack *)(s + bytes))[-1].addr = addr;
 	if (want < wish)
 		head->mode |= OTP_MODE_THROTTLE;
+	cpu->short_tid[head->tid % SHORT_TIDS] = got < first ? head->tid : 0;
 	if (got < first) {
 		head->mode |= OTP_MODE_SHORT;
 	} else if (want > first) {
@@ -180,22 +182,22 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 
 /* Returns the length of the record. */
 static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, const struct subject *who,
-				       const struct choice *choice, struct cpu_state *cpu, const struct otp_defaults *d)
+				       const struct choice *choice, struct cpu_state *cpu, u32 mode, u32 budget)
 {
 	struct otp_sample *head = (void *)s;
 	const struct otp_regs *regs = (void *)(s + sizeof(*head) + sizeof(struct otp_section));
 	u64 at = sizeof(*head);
 
 	cpu->stack_left = 0;
-	put_head(s, who, choice, cpu, d, task_mode(ctx, who->task));
-	if (!(head->mode & HAS_NO_USER))
-		at = put_regs(ctx, s, at, who);
-	if (head->mode & OTP_MODE_KERNEL)
+	put_head(s, who, choice, cpu, mode);
+	if (!(mode & HAS_NO_USER))
+		at = put_regs(ctx, s, at, who, mode);
+	if (mode & OTP_MODE_KERNEL)
 		at = put_kstack(ctx, s, at);
 	if (!(head->mode & HAS_NO_USER)) {
 		if (choice->capture == OTP_CAPTURE_FPWALK)
 			at = put_fpwalk(s, at, regs->reg[OTP_REG_FP_HERE]);
-		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], d->stack_budget);
+		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
 	}
 	head->rec.len = at;
 	return at;

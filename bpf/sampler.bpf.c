@@ -19,6 +19,7 @@
 #include "stack.h"
 #include "sample.h"
 #include "put.h"
+#include "direct.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -37,17 +38,36 @@ static __always_inline int lose(struct otp_cpu_counters *c, enum otp_loss_reason
 	return 0;
 }
 
+static __always_inline int take(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c,
+				const struct otp_defaults *d, struct subject *who, struct choice *choice)
+{
+	u32 nr = bpf_get_smp_processor_id(), mode;
+	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
+	u64 len;
+
+	if (!cpu || !s)
+		return lose(c, OTP_LOSS_SCRATCH);
+	cpu->time_ns = bpf_ktime_get_boot_ns();
+	cpu->seq = c->taken + 1;
+	settle(choice, who, d);
+	mode = task_mode(ctx, who->task);
+	if (!mode && put_direct(ctx, who, choice, cpu, c, d))
+		return 0;
+	len = sample_fill(ctx, s->byte, who, choice, cpu, mode, d->stack_budget);
+	put_sample(s->byte, len, cpu, c, d);
+	return 0;
+}
+
 SEC("perf_event")
 int on_tick(struct bpf_perf_event_data *ctx)
 {
 	u32 zero = 0, nr = bpf_get_smp_processor_id();
 	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
 	struct otp_defaults *d = bpf_map_lookup_elem(&defaults, &zero);
-	u64 pid_tgid = bpf_get_current_pid_tgid(), len;
+	u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct choice choice = {};
-	struct cpu_state *cpu;
 	struct subject who;
-	struct scratch *s;
 
 	if (!c || !d)
 		return 0;
@@ -58,13 +78,5 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	subject_fill(&who, pid_tgid);
 	if (!choose(&choice, &who, d))
 		return skip(c, OTP_SKIP_NOT_SELECTED);
-	cpu = bpf_map_lookup_elem(&cpus, &nr);
-	s = bpf_map_lookup_elem(&scratch, &nr);
-	if (!cpu || !s)
-		return lose(c, OTP_LOSS_SCRATCH);
-	cpu->time_ns = bpf_ktime_get_boot_ns();
-	cpu->seq = c->taken + 1;
-	len = sample_fill(ctx, s->byte, &who, &choice, cpu, d);
-	put_sample(s->byte, len, cpu, c, d);
-	return 0;
+	return take(ctx, c, d, &who, &choice);
 }

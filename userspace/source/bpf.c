@@ -83,7 +83,7 @@ static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
 /* What 5.10 charges: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
 static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
 {
-	uint64_t per_cpu = OTP_SCRATCH + sizeof(struct otp_cpu_counters) + 64;
+	uint64_t per_cpu = OTP_SCRATCH + sizeof(struct otp_cpu_counters) + 192;
 
 	return (uint64_t)b->ring_bytes + b->possible * per_cpu + (uint64_t)plans * (sizeof(struct otp_plan) + 96) +
 	       (4096ULL + 1024) * 96 + (1u << 20);

@@ -16,6 +16,7 @@ Suite *replay_suite(void);
 #define CODE   0x400000ull
 #define STACK  0x7ffd00000000ull
 #define SECRET 0x7365637265742121ull
+#define SIGNED (0x0034ull << 48 | (CODE + 12))
 
 static struct config *config;
 
@@ -47,10 +48,11 @@ static struct space *one_mapping(void)
 }
 
 /* A capture of n samples, each with a return address, a stack address and a secret on its stack. */
-static int make_capture(int n)
+static int make_capture_of(uint16_t arch, int n)
 {
-	uint64_t words[3] = {CODE + 8, STACK + 16, SECRET}, reg[OTP_REGS_X86_64] = {[0] = SECRET, [7] = STACK, [16] = CODE};
-	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64,
+	uint64_t words[4] = {CODE + 8, STACK + 16, SECRET, SIGNED};
+	uint64_t reg[OTP_REGS_MAX] = {[0] = SECRET, [7] = STACK, [16] = CODE};
+	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = arch,
 				    .start_ns = 1, .exec_id = 1, .comm = "program"},
 			   .valid = 0x1ffff, .reg = reg, .stack_addr = STACK, .stack = (const uint8_t *)words,
 			   .stack_len = sizeof(words)};
@@ -68,6 +70,11 @@ static int make_capture(int n)
 	capture_free(c);
 	space_put(space);
 	return fd;
+}
+
+static int make_capture(int n)
+{
+	return make_capture_of(OTP_ARCH_X86_64, n);
 }
 
 static int replay(int fd, struct replay_result *r)
@@ -98,6 +105,17 @@ START_TEST(a_capture_keeps_addresses_and_drops_secrets)
 	ck_assert(holds(fd, CODE + 8));
 	ck_assert(holds(fd, STACK + 16));
 	ck_assert(!holds(fd, SECRET));
+}
+END_TEST
+
+START_TEST(a_capture_keeps_signed_return_addresses_of_arm64)
+{
+	_cleanup_(closep) int arm64 = make_capture_of(OTP_ARCH_ARM64, 1);
+	_cleanup_(closep) int x86_64 = make_capture(1);
+
+	ck_assert(holds(arm64, SIGNED));
+	ck_assert(!holds(arm64, SECRET));
+	ck_assert(!holds(x86_64, SIGNED));
 }
 END_TEST
 
@@ -176,6 +194,7 @@ Suite *replay_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_capture_keeps_addresses_and_drops_secrets);
+	tcase_add_test(t, a_capture_keeps_signed_return_addresses_of_arm64);
 	tcase_add_test(t, a_replay_sees_every_sample);
 	tcase_add_test(t, a_capture_cut_anywhere_is_a_shorter_capture);
 	tcase_add_test(t, what_is_no_capture_is_refused);

@@ -167,12 +167,18 @@ static void put_symbols(struct capture *c, const struct sample *s, const struct 
 	}
 }
 
+/* arm64 signs return addresses in the bits above the address. */
+static uint64_t bare_address(uint64_t word, const struct sample *s)
+{
+	return s->head.arch == OTP_ARCH_ARM64 ? word & ((1ULL << 48) - 1) : word;
+}
+
 /* Kept: what unwinding may follow. Everything else may be somebody's secret. */
 static uint64_t scrubbed(uint64_t word, const struct sample *s, const struct space *space)
 {
 	if (word >= s->stack_addr && word < s->stack_addr + OTP_STACK_LIMIT)
 		return word;
-	return space_find(space, word) ? word : 0;
+	return space_find(space, bare_address(word, s)) ? word : 0;
 }
 
 static uint32_t nr_regs(const struct sample *s)

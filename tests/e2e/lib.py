@@ -332,9 +332,9 @@ def profile_files(directory):
     return sorted(glob.glob(os.path.join(directory, "otprof-*.otlp")))
 
 
-def breaches(requests, hz=0):
+def breaches(requests, hz=0, now_ns=None):
     """What is wrong with these requests, each and one after the other."""
-    checker = otlp_check.Checker(hz)
+    checker = otlp_check.Checker(hz, now_ns)
     for i, r in enumerate([requests] if isinstance(requests, bytes) else requests):
         checker.request(r, "request %d" % (i + 1))
     return checker.breaches

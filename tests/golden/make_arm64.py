@@ -33,6 +33,7 @@ CASES = {
     "shares-static": ("../programs/shares.c", ["-static"], "cortex-a72", WORK + ["clock_gettime"]),
     # return addresses are signed while they lie on the stack
     "shares-signed": ("../programs/shares.c", ["-mbranch-protection=standard"], "max", WORK),
+    "threads": ("threads_arm64.c", [], "cortex-a72", ["mix", "crowded", "sized", ".plt"]),
     "signals": ("signals_arm64.c", [], "cortex-a72", ["handler", "restorer", "inner"]),
 }
 

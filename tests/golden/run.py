@@ -8,6 +8,7 @@ import difflib
 import glob
 import gzip
 import os
+import struct
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import lib  # noqa: E402
 
 TIMEOUT = 120
+BATCH, FLUSH = 1, 8  # userspace/daemon/capture.h
 
 
 def stacks(directory):
@@ -25,6 +27,19 @@ def stacks(directory):
                                            for n, t in reversed(list(zip(s.stack, s.types)))])
         counts[key] = counts.get(key, 0) + s.count
     return ["%s %d" % kv for kv in sorted(counts.items())]
+
+
+def captured_ns(path):
+    """Unix time at which a capture ended: a golden does not age."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at, last = 32, 0
+    while at + 16 <= len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind in (BATCH, FLUSH):
+            last = struct.unpack_from("<Q", data, at + 8)[0]
+        at += 8 + (length + 7 & ~7)
+    return last + struct.unpack_from("<Q", data, 24)[0]
 
 
 def replay(case):
@@ -40,7 +55,8 @@ def replay(case):
                        stdin=subprocess.DEVNULL, timeout=TIMEOUT)
     if p.returncode:
         return None, p.stderr.strip()[-500:]
-    breaches = [b for f in lib.profile_files(d.files) for b in lib.breaches(lib.read(f))]
+    now = captured_ns(path)
+    breaches = [b for f in lib.profile_files(d.files) for b in lib.breaches(lib.read(f), now_ns=now)]
     return stacks(d.files), "; ".join(breaches[:3])
 
 

@@ -2,6 +2,8 @@
 #include <check.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
 
 #include "source/bpf_probe.h"
 #include "source/cpus.h"
@@ -127,8 +129,24 @@ START_TEST(wrong_configuration_is_named)
 	struct source *s = NULL;
 
 	ck_assert_int_eq(source_bpf.open(&wrong_configs[_i].cfg, &s, why), -EINVAL);
+	ck_assert_int_eq(source_kmod.open(&wrong_configs[_i].cfg, &s, why), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, wrong_configs[_i].word));
 	ck_assert_ptr_null(s);
+}
+END_TEST
+
+START_TEST(missing_module_is_named_with_its_package)
+{
+	const struct source_config cfg = {.frequency_hz = 20};
+	char why[SOURCE_WHY] = "";
+	struct stat st;
+
+	/* In a pid namespace of its own, or where it is loaded, another sentence holds. */
+	if (access("/dev/otprof", F_OK) == 0 || (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != 0xEFFFFFFCU))
+		return;
+	ck_assert_int_eq(source_kmod.probe(&cfg, why), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(why, "otprof-dkms"));
+	ck_assert_ptr_nonnull(strstr(why, "modprobe otprof"));
 }
 END_TEST
 
@@ -177,6 +195,7 @@ Suite *source_suite(void)
 	tcase_add_loop_test(t, kernels_that_can_freeze_are_known, 0, sizeof(kernels) / sizeof(kernels[0]));
 	tcase_add_test(t, release_without_a_version_is_refused);
 	tcase_add_test(t, counters_are_read_when_they_balance);
+	tcase_add_test(t, missing_module_is_named_with_its_package);
 	tcase_add_test(t, idle_time_is_idle_and_waiting);
 	tcase_add_test(t, idle_time_of_this_machine_does_not_fall);
 	tcase_add_loop_test(t, wrong_configuration_is_named, 0, sizeof(wrong_configs) / sizeof(wrong_configs[0]));

@@ -113,6 +113,8 @@ static inline u64 otprof_compat_cgroup_id(struct cgroup *cgroup)
 {
 #ifdef OTPROF_HAVE_CGROUP_ID
 	return cgroup_id(cgroup);
+#elif defined(OTPROF_HAVE_KN_ID_UNION)
+	return cgroup->kn->id.id;
 #else
 	return cgroup->kn->ino;
 #endif

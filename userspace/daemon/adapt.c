@@ -4,20 +4,23 @@
 #include "base/cleanup.h"
 
 #define ADAPT_BACKOFF_MAX 8
-#define ADAPT_GROWTH 4
+/* Most stacks that exceed this little are still small: one step covers them. */
+#define ADAPT_SMALL 4096u
 
-/*
- * Powers of two from ADAPT_MIN_BYTES up, as much again to spare: half a
- * microsecond of copying is cheaper than a stack cut at the next deeper call.
- */
 static uint32_t class_for(uint32_t needed, uint32_t max)
 {
 	uint32_t bytes = ADAPT_MIN_BYTES;
 
-	needed = needed > max / 2 ? max : needed * 2;
 	while (bytes < needed && bytes < max)
 		bytes *= 2;
 	return MIN(bytes, max);
+}
+
+uint32_t adapt_shrunk(uint32_t bytes, uint32_t needed)
+{
+	uint32_t target = class_for(needed > UINT32_MAX / 2 ? needed : needed * 2, bytes);
+
+	return MAX(target, bytes / 4);
 }
 
 static void begin_window(struct process *p, uint64_t now)
@@ -32,8 +35,8 @@ static bool grow(struct process *p, const struct adapt_limits *l, const struct s
 	/* A sample from before the last change says nothing about the present size. */
 	if (s->head.stack_bytes < p->stack_bytes || p->stack_bytes >= l->max_bytes)
 		return false;
-	/* Fast up, slow down: a cut stack is worse than bytes copied in vain for a window. */
-	p->stack_bytes = MIN(MAX(p->stack_bytes * ADAPT_GROWTH, class_for(used, l->max_bytes)), l->max_bytes);
+	p->stack_bytes *= p->stack_bytes <= ADAPT_SMALL ? 4 : 2;
+	p->stack_bytes = MIN(MAX(p->stack_bytes, class_for(used, l->max_bytes)), l->max_bytes);
 	if (p->stack_shrunk && p->stack_backoff < ADAPT_BACKOFF_MAX)
 		p->stack_backoff++;
 	p->stack_shrunk = false;
@@ -57,12 +60,11 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 	p->stack_samples++;
 	if (now < p->stack_seen_ns + (ADAPT_WINDOW_NS << p->stack_backoff) || p->stack_samples < ADAPT_WINDOW_SAMPLES)
 		return false;
-	target = class_for(p->stack_needed, l->max_bytes);
+	target = adapt_shrunk(p->stack_bytes, p->stack_needed);
 	begin_window(p, now);
 	if (target >= p->stack_bytes)
 		return false;
-	/* One step a window: the deepest stack may be the one that was not seen. */
-	p->stack_bytes = MAX(p->stack_bytes / 2, target);
+	p->stack_bytes = target;
 	p->stack_shrunk = true;
 	return true;
 }

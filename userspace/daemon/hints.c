@@ -3,33 +3,89 @@
 
 #include <string.h>
 
-/* The one of this name, else a free one, else the one said longest ago. */
-static struct hint *place(struct hints *h, const char comm[OTP_COMM_LEN])
+#include "base/cleanup.h"
+#include "daemon/adapt.h"
+
+static uint64_t key_of(const char comm[OTP_COMM_LEN])
 {
-	struct hint *best = &h->all[0];
-
-	for (int i = 0; i < HINTS_MAX; i++) {
-		struct hint *at = &h->all[i];
-
-		if (at->stack_bytes && memcmp(at->comm, comm, OTP_COMM_LEN) == 0)
-			return at;
-		if (best->stack_bytes && (!at->stack_bytes || at->said < best->said))
-			best = at;
-	}
-	return best;
+	return hash_bytes(comm, OTP_COMM_LEN, 0);
 }
 
-void hints_learn(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t stack_bytes, uint32_t start_bytes)
+static struct hint *find(struct hints *h, const char comm[OTP_COMM_LEN])
 {
-	struct hint *at = place(h, comm);
-	bool same = at->stack_bytes && memcmp(at->comm, comm, OTP_COMM_LEN) == 0;
+	const uint64_t *at = map_find(&h->index, key_of(comm));
 
-	if (!same && stack_bytes <= start_bytes)
-		return; /* what everybody gets needs no hint */
-	if (!same && at->stack_bytes)
-		h->tell(h->ctx, at->comm, 0);
-	memcpy(at->comm, comm, OTP_COMM_LEN);
-	at->stack_bytes = stack_bytes > start_bytes ? stack_bytes : 0;
-	at->said = ++h->said;
-	h->tell(h->ctx, comm, at->stack_bytes);
+	return at && memcmp(h->all[*at].comm, comm, OTP_COMM_LEN) == 0 ? &h->all[*at] : NULL;
+}
+
+static void forget(struct hints *h, struct hint *at)
+{
+	map_remove(&h->index, key_of(at->comm));
+	h->tell(h->ctx, at->comm, 0);
+	at->stack_bytes = 0;
+}
+
+/* A free place, else that of the name heard of longest ago. */
+static struct hint *place(struct hints *h)
+{
+	struct hint *oldest = &h->all[0];
+
+	for (int i = 0; i < HINTS_MAX; i++) {
+		if (!h->all[i].stack_bytes)
+			return &h->all[i];
+		if (h->all[i].heard_ns < oldest->heard_ns)
+			oldest = &h->all[i];
+	}
+	forget(h, oldest);
+	return oldest;
+}
+
+static void begin_window(struct hint *at, uint64_t now_ns)
+{
+	at->since_ns = at->heard_ns = now_ns;
+	at->needed = at->samples = 0;
+}
+
+void hints_done(struct hints *h)
+{
+	map_done(&h->index);
+}
+
+void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t stack_bytes, uint64_t now_ns)
+{
+	struct hint *at = find(h, comm);
+
+	if (stack_bytes <= (at ? at->stack_bytes : h->start_bytes))
+		return;
+	if (!at) {
+		at = place(h);
+		if (map_put(&h->index, key_of(comm), (uint64_t)(at - h->all)) < 0)
+			return;
+		memcpy(at->comm, comm, OTP_COMM_LEN);
+	}
+	at->stack_bytes = stack_bytes;
+	begin_window(at, now_ns);
+	h->tell(h->ctx, comm, stack_bytes);
+}
+
+void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns)
+{
+	struct hint *at = h->index.count ? find(h, comm) : NULL;
+	uint32_t bytes;
+
+	if (!at)
+		return;
+	at->heard_ns = now_ns;
+	at->needed = MAX(at->needed, used);
+	if (++at->samples < ADAPT_WINDOW_SAMPLES || now_ns < at->since_ns + ADAPT_WINDOW_NS)
+		return;
+	bytes = adapt_shrunk(at->stack_bytes, at->needed);
+	begin_window(at, now_ns);
+	if (bytes >= at->stack_bytes)
+		return;
+	at->stack_bytes = bytes;
+	if (bytes <= h->start_bytes)
+		forget(h, at);
+	else
+		h->tell(h->ctx, comm, bytes);
 }

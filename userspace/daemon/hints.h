@@ -4,15 +4,18 @@
  * compiler of a build is copied deep enough from its first sample on, though
  * none of them lives long enough for a plan of its own.
  *
- * Called by the engine when a process' copy changes its size, one thread.
- * Bounded by HINTS_MAX names; the one that was said longest ago goes first.
+ * Called by the engine for every unwound stack, one thread. A hint grows with
+ * the processes of its name and comes down after a window in which all of
+ * them needed less. Bounded by HINTS_MAX names; the one that was heard of
+ * longest ago goes first.
+ * Cost: a hash lookup for names that have a hint.
  */
 #ifndef OTP_DAEMON_HINTS_H
 #define OTP_DAEMON_HINTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "kmod/uapi/otprof.h"
 
 #define HINTS_MAX 512
@@ -20,20 +23,24 @@
 struct hint {
 	char comm[OTP_COMM_LEN];
 	uint32_t stack_bytes; /* 0: free */
-	uint64_t said;        /* order */
+	uint32_t needed;      /* most in this window */
+	uint32_t samples;     /* in this window */
+	uint64_t since_ns;    /* begin of the window */
+	uint64_t heard_ns;
 };
 
 struct hints {
 	struct hint all[HINTS_MAX];
-	uint64_t said;
+	struct map index; /* hash of the name -> place */
+	uint32_t start_bytes; /* what every process gets: needs no hint */
 	void (*tell)(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes); /* 0: forget it */
 	void *ctx;
 };
 
-/*
- * A process of this name now has stack_bytes, which is more than what
- * processes start with (start_bytes), or less than before.
- */
-void hints_learn(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t stack_bytes, uint32_t start_bytes);
+void hints_done(struct hints *h);
+/* A process of this name has just been given stack_bytes. */
+void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t stack_bytes, uint64_t now_ns);
+/* A whole stack of a process of this name used so many. */
+void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns);
 
 #endif

@@ -254,12 +254,23 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 		plan.generation = p->plan_gen = 1;
 	a->proc->plan_gen = plan.generation;
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
-	hints_learn(&p->hints, a->s->head.comm, a->proc->stack_bytes, p->adapt.start_bytes);
+	hints_grown(&p->hints, a->s->head.comm, a->proc->stack_bytes, a->s->head.time_ns);
 }
 
 static bool same_exec(const struct process *proc, const struct sample *s)
 {
 	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
+}
+
+/* How deep this process, and programs of its name, are to be copied from now on. */
+static void learn(struct pipeline *p, const struct attempt *a)
+{
+	if (!a->proc || !has_user_side(a->s) || !same_exec(a->proc, a->s))
+		return;
+	if (adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
+		send_plan(p, a);
+	if (unwind_end_is_root(p->stack.end))
+		hints_used(&p->hints, a->s->head.comm, p->stack.stack_used, a->s->head.time_ns);
 }
 
 /* 0: the sample has found its place. -EAGAIN: it should wait. */
@@ -272,9 +283,8 @@ static int attempt(struct pipeline *p, struct attempt *a)
 	if (p->capture)
 		capture_sample(p->capture, a->s, a->space, p->kernel);
 	count_stack(p, a);
-	if (count_sample(p, a) == 0 && a->proc && has_user_side(a->s) && same_exec(a->proc, a->s) &&
-	    adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
-		send_plan(p, a);
+	if (count_sample(p, a) == 0)
+		learn(p, a);
 	return 0;
 }
 
@@ -498,6 +508,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->select_by_pid = selects_by_pid(p->config);
 	p->hints.tell = cfg->ops->hint;
 	p->hints.ctx = cfg->ctx;
+	p->hints.start_bytes = p->config->stack_bytes;
 	park_init(&p->park);
 	r = resource_set_new(&p->resource, p->config);
 	if (r == 0)
@@ -520,6 +531,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	if (!p)
 		return NULL;
 	park_done(&p->park);
+	hints_done(&p->hints);
 	profile_free(p->profile);
 	unwinder_free(p->unwinder);
 	table_free(p->table);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/adapt.h"
+#include "daemon/hints.h"
+
+Suite *hints_suite(void);
+
+static struct hints hints;
+static uint32_t told; /* the last answer */
+static char told_of[OTP_COMM_LEN];
+static int tells;
+
+static void on_tell(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+{
+	memcpy(told_of, comm, sizeof(told_of));
+	told = stack_bytes;
+	tells++;
+}
+
+static void setup(void)
+{
+	memset(&hints, 0, sizeof(hints));
+	hints.start_bytes = 4096;
+	hints.tell = on_tell;
+	told = 0;
+	tells = 0;
+}
+
+static void teardown(void)
+{
+	hints_done(&hints);
+}
+
+static const char *name(int i)
+{
+	static char comm[OTP_COMM_LEN];
+
+	memset(comm, 0, sizeof(comm));
+	snprintf(comm, sizeof(comm), "program %d", i);
+	return comm;
+}
+
+START_TEST(a_grown_process_makes_a_hint)
+{
+	hints_grown(&hints, name(1), 16384, 1);
+	ck_assert_int_eq(tells, 1);
+	ck_assert_uint_eq(told, 16384);
+}
+END_TEST
+
+START_TEST(what_everybody_gets_makes_none)
+{
+	hints_grown(&hints, name(1), 4096, 1);
+	hints_grown(&hints, name(1), 2048, 1);
+	ck_assert_int_eq(tells, 0);
+}
+END_TEST
+
+START_TEST(a_smaller_process_does_not_shrink_the_hint)
+{
+	hints_grown(&hints, name(1), 32768, 1);
+	hints_grown(&hints, name(1), 16384, 2);
+	ck_assert_int_eq(tells, 1);
+	ck_assert_uint_eq(told, 32768);
+}
+END_TEST
+
+START_TEST(a_window_of_shallow_stacks_brings_it_down_and_away)
+{
+	uint64_t now = 1;
+
+	hints_grown(&hints, name(1), 32768, now);
+	for (int i = 0; i < 1000 && told; i++, now += ADAPT_WINDOW_NS / 100)
+		hints_used(&hints, name(1), 1000, now);
+	ck_assert_uint_eq(told, 0);
+	ck_assert_int_eq(tells, 3); /* 32768, 8192, forgotten */
+	hints_used(&hints, name(1), 1000, now);
+	ck_assert_int_eq(tells, 3);
+}
+END_TEST
+
+START_TEST(one_deep_stack_in_the_window_keeps_it)
+{
+	uint64_t now = 1;
+
+	hints_grown(&hints, name(1), 32768, now);
+	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
+		hints_used(&hints, name(1), i % 50 ? 1000 : 16000, now);
+	ck_assert_uint_eq(told, 32768);
+}
+END_TEST
+
+START_TEST(names_beyond_the_bound_replace_the_oldest)
+{
+	for (int i = 0; i < HINTS_MAX; i++)
+		hints_grown(&hints, name(i), 8192, (uint64_t)i + 10);
+	hints_used(&hints, name(0), 100, 100000); /* heard of again: the oldest is now 1 */
+	tells = 0;
+	hints_grown(&hints, name(HINTS_MAX), 8192, 200000);
+	ck_assert_int_eq(tells, 2);
+	ck_assert_ptr_null(map_find(&hints.index, hash_bytes(name(1), OTP_COMM_LEN, 0)));
+	ck_assert_ptr_nonnull(map_find(&hints.index, hash_bytes(name(0), OTP_COMM_LEN, 0)));
+	ck_assert_uint_eq(hints.index.count, HINTS_MAX);
+}
+END_TEST
+
+Suite *hints_suite(void)
+{
+	Suite *s = suite_create("hints");
+	TCase *t = tcase_create("hints");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_grown_process_makes_a_hint);
+	tcase_add_test(t, what_everybody_gets_makes_none);
+	tcase_add_test(t, a_smaller_process_does_not_shrink_the_hint);
+	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down_and_away);
+	tcase_add_test(t, one_deep_stack_in_the_window_keeps_it);
+	tcase_add_test(t, names_beyond_the_bound_replace_the_oldest);
+	suite_add_tcase(s, t);
+	return s;
+}

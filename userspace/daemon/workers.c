@@ -25,6 +25,7 @@
 #define FAIR_LIFE	4		    /* so many pauses long: the next one is shorter, not longer */
 #define LAST_STARTS	2		    /* of a worker that is dead while we stop */
 #define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a sign of life a worker hangs */
+#define START_SILENCE_NS (60 * NSEC_PER_SEC) /* while it starts: it reads what an overloaded host gives slowly */
 #define SEND_PATIENCE	1000		    /* ms: a worker that starts reads its socket soon */
 #define EXEC_FAILED	126
 
@@ -291,14 +292,16 @@ static bool is_due(const struct monitor *m, const struct worker *w, uint64_t now
  */
 static bool hangs(const struct worker *w, uint64_t now)
 {
-	return w->pid && !w->asked && (w->kind != WORKER_OPENER || !w->ready) && now - w->heard_ns > SILENCE_NS;
+	uint64_t patience = w->ready ? SILENCE_NS : START_SILENCE_NS;
+
+	return w->pid && !w->asked && (w->kind != WORKER_OPENER || !w->ready) && now - w->heard_ns > patience;
 }
 
 static void run_worker(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (hangs(w, now)) {
 		log_warn("%s (pid %d) gave no sign of life for %llu s: it is killed", worker_name(w), w->pid,
-			 SILENCE_NS / NSEC_PER_SEC);
+			 (unsigned long long)(now - w->heard_ns) / NSEC_PER_SEC);
 		w->heard_ns = now;
 		worker_kill(m, w);
 	} else if (is_due(m, w, now)) {

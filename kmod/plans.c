@@ -3,7 +3,10 @@
 
 #include <linux/errno.h>
 #include <linux/jhash.h>
+#include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -14,7 +17,7 @@
 struct entry {
 	struct hlist_node node;
 	struct rcu_head rcu;
-	u8 key[KEY_MAX];
+	u8 key[KEY_MAX] __aligned(8);
 	u64 value[];
 };
 
@@ -112,11 +115,40 @@ static u64 table_bytes(const struct otprof_table *t)
 	return (sizeof(*t->buckets) << t->bits) + (u64)t->nr * (sizeof(struct entry) + t->value_len);
 }
 
+static bool is_gone(u32 pid)
+{
+	bool gone;
+
+	rcu_read_lock();
+	gone = !find_pid_ns(pid, &init_pid_ns);
+	rcu_read_unlock();
+	return gone;
+}
+
+/* Whether there is room now. Not more often than once a second: it looks at every plan. */
+static bool plans_sweep(struct otprof_plans *p)
+{
+	struct otprof_table *t = &p->plans;
+	struct hlist_node *next;
+	struct entry *e;
+	u32 i;
+
+	if (time_before(jiffies, p->swept + HZ))
+		return false;
+	p->swept = jiffies;
+	for (i = 0; i < 1U << t->bits; i++)
+		hlist_for_each_entry_safe(e, next, &t->buckets[i], node)
+			if (is_gone(*(const u32 *)e->key))
+				table_remove(t, e);
+	return t->nr < t->max;
+}
+
 int otprof_plans_init(struct otprof_plans *p, u32 plans_max, u32 hints_max, u32 rules_max)
 {
 	int err;
 
 	memset(p, 0, sizeof(*p));
+	p->swept = jiffies - HZ;
 	err = table_init(&p->plans, plans_max, sizeof(u32), sizeof(struct otp_plan));
 	if (!err)
 		err = table_init(&p->hints, hints_max, OTP_COMM_LEN, sizeof(struct otp_hint));
@@ -141,7 +173,9 @@ u64 otprof_plans_bytes(const struct otprof_plans *p)
 
 int otprof_plans_set(struct otprof_plans *p, u32 pid, const struct otp_plan *plan)
 {
-	return table_set(&p->plans, &pid, plan);
+	int err = table_set(&p->plans, &pid, plan);
+
+	return err == -E2BIG && plans_sweep(p) ? table_set(&p->plans, &pid, plan) : err;
 }
 
 int otprof_plans_set_hint(struct otprof_plans *p, const char comm[OTP_COMM_LEN], const struct otp_hint *hint)

@@ -24,6 +24,7 @@ struct otprof_table {
 
 struct otprof_plans {
 	struct otprof_table plans, hints, rules;
+	unsigned long swept; /* in jiffies: when plans of the dead were looked for */
 };
 
 int otprof_plans_init(struct otprof_plans *p, u32 plans_max, u32 hints_max, u32 rules_max);
@@ -31,7 +32,10 @@ int otprof_plans_init(struct otprof_plans *p, u32 plans_max, u32 hints_max, u32 
 void otprof_plans_done(struct otprof_plans *p);
 u64 otprof_plans_bytes(const struct otprof_plans *p);
 
-/* NULL removes, which is no error where there is nothing. */
+/*
+ * NULL removes, which is no error where there is nothing. Nobody says when a
+ * plan's process has ended: plans of the dead stay until their room is needed.
+ */
 int otprof_plans_set(struct otprof_plans *p, u32 pid, const struct otp_plan *plan);
 int otprof_plans_set_hint(struct otprof_plans *p, const char comm[OTP_COMM_LEN], const struct otp_hint *hint);
 int otprof_plans_set_rule(struct otprof_plans *p, u64 cgroup_id, const struct otp_cgroup_rule *rule);

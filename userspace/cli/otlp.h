@@ -6,6 +6,7 @@
 #ifndef OTP_CLI_OTLP_H
 #define OTP_CLI_OTLP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,16 @@ struct arena {
 	size_t used, max;
 };
 void *arena_alloc(struct arena *a, size_t len); /* 16-byte aligned, not zeroed; NULL at the bound */
+/* n zeroed objects; without memory *failed is set, for one check at the end. */
+void *arena_make(struct arena *a, bool *failed, size_t n, size_t size);
+/* One object, initialised. */
+#define ARENA_MAKE(arena, failed, type, ...)                               \
+	({                                                                 \
+		type *_m = arena_make((arena), (failed), 1, sizeof(type)); \
+		if (_m)                                                    \
+			*_m = (type)__VA_ARGS__;                           \
+		_m;                                                        \
+	})
 void arena_done(struct arena *a);
 
 /*

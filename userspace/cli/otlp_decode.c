@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/otlp.h"
@@ -48,6 +49,20 @@ void *arena_alloc(struct arena *a, size_t len)
 	p = c->data + c->used;
 	c->used += len;
 	a->used += len;
+	return p;
+}
+
+void *arena_make(struct arena *a, bool *failed, size_t n, size_t size)
+{
+	size_t len;
+	void *p = NULL;
+
+	if (!__builtin_mul_overflow(n, size, &len))
+		p = arena_alloc(a, len);
+	if (p)
+		memset(p, 0, len);
+	else
+		*failed = true;
 	return p;
 }
 

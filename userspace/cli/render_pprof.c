@@ -39,27 +39,8 @@ struct writer {
 	Function **functions;
 };
 
-static void *make(struct writer *w, size_t n, size_t size)
-{
-	size_t len;
-	void *p = NULL;
-
-	if (!__builtin_mul_overflow(n, size, &len))
-		p = arena_alloc(&w->arena, len);
-	if (p)
-		memset(p, 0, len);
-	else
-		w->failed = true;
-	return p;
-}
-
-#define MAKE(w, type, init)                               \
-	({                                                \
-		type *_m = make((w), 1, sizeof(type));    \
-		if (_m)                                   \
-			*_m = (type)init;                 \
-		_m;                                       \
-	})
+#define make(w, n, size)     arena_make(&(w)->arena, &(w)->failed, (n), (size))
+#define MAKE(w, type, ...)   ARENA_MAKE(&(w)->arena, &(w)->failed, type, __VA_ARGS__)
 
 static int64_t add_string(struct writer *w, const char *s)
 {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/clean.h"
 #include "profile/wire_size.h"
@@ -46,21 +47,6 @@ void out_request_done(struct out_request *q)
 	*q = (struct out_request){0};
 }
 
-static int reserve(void *array, uint32_t count, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap ? *cap * 2 : 32;
-	void *p;
-
-	if (count < *cap)
-		return 0;
-	p = reallocarray(*(void **)array, more, size);
-	if (!p)
-		return -ENOMEM;
-	*(void **)array = p;
-	*cap = more;
-	return 0;
-}
-
 static size_t resource_bytes(const struct workload *w)
 {
 	size_t bytes = RESOURCE_HEAD;
@@ -84,7 +70,7 @@ static int begin_profile(struct out_request *q)
 {
 	struct out_resource *res = &q->resources[q->nr_resources - 1];
 
-	if (reserve(&q->profiles, q->nr_profiles, &q->cap_profiles, sizeof(*q->profiles)) < 0)
+	if (array_reserve(&q->profiles, q->nr_profiles, &q->cap_profiles, sizeof(*q->profiles)) < 0)
 		return -ENOMEM;
 	q->profiles[q->nr_profiles++] = (struct out_profile){.first = q->nr_samples};
 	res->count++;
@@ -96,7 +82,7 @@ static int begin_profile(struct out_request *q)
 
 static int begin_resource(struct out_request *q, const struct workload *w)
 {
-	if (reserve(&q->resources, q->nr_resources, &q->cap_resources, sizeof(*q->resources)) < 0)
+	if (array_reserve(&q->resources, q->nr_resources, &q->cap_resources, sizeof(*q->resources)) < 0)
 		return -ENOMEM;
 	q->resources[q->nr_resources++] = (struct out_resource){.workload = w, .first = q->nr_profiles};
 	q->bytes += resource_bytes(w);
@@ -138,7 +124,7 @@ static int put_sample(struct out_request *q, struct out_sample *s)
 	uint32_t number;
 	int r;
 
-	if (reserve(&q->samples, q->nr_samples, &q->cap_samples, sizeof(*q->samples)) < 0)
+	if (array_reserve(&q->samples, q->nr_samples, &q->cap_samples, sizeof(*q->samples)) < 0)
 		return -ENOMEM;
 	r = keyset_add(&q->identities, s, offsetof(struct out_sample, value), &number);
 	if (r < 0)

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/clean.h"
 
@@ -32,22 +33,6 @@ void names_done(struct names *n)
 	*n = (struct names){0};
 }
 
-/* Room for one more in a growing array. */
-static int reserve(void *array, uint32_t count, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap ? *cap * 2 : 64;
-	void *p;
-
-	if (count < *cap)
-		return 0;
-	p = reallocarray(*(void **)array, more, size);
-	if (!p)
-		return -ENOMEM;
-	*(void **)array = p;
-	*cap = more;
-	return 0;
-}
-
 /* A kernel address, or a hostile file's idea of one, is not said. */
 static uint64_t sayable(uint64_t address)
 {
@@ -66,7 +51,7 @@ static int add_line(struct names *n, const struct symbol_line *l)
 {
 	struct named_line *to;
 
-	if (reserve(&n->lines, n->nr_lines, &n->cap_lines, sizeof(*n->lines)) < 0)
+	if (array_reserve(&n->lines, n->nr_lines, &n->cap_lines, sizeof(*n->lines)) < 0)
 		return -ENOMEM;
 	to = &n->lines[n->nr_lines];
 	*to = (struct named_line){.line = l->line, .start_line = l->start_line};
@@ -136,7 +121,7 @@ static int add_mapping(struct names *n, struct str *filename, const struct binar
 {
 	struct named_mapping *m;
 
-	if (!filename || reserve(&n->mappings, n->nr_mappings, &n->cap_mappings, sizeof(*n->mappings)) < 0) {
+	if (!filename || array_reserve(&n->mappings, n->nr_mappings, &n->cap_mappings, sizeof(*n->mappings)) < 0) {
 		str_put(filename);
 		return -ENOMEM;
 	}

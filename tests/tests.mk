@@ -8,7 +8,7 @@ UNIT_OBJS  := $(UNIT_SRCS:%.c=$(BUILD)/obj/%.o) $(patsubst %.c,$(BUILD)/obj/%.o,
 UNIT_NAMES := $(UNIT_SRCS:tests/unit/check_%.c=%)
 UNIT_LIST  := $(BUILD)/gen/suites.inc
 
-.PHONY: check check-now check-unit check-cross check-golden golden-accept check-e2e check-guest bench lint \
+.PHONY: check check-now check-unit check-ring check-cross check-golden golden-accept check-e2e check-guest bench lint \
 	setup-check setup-bench programs unit sanitized
 
 check: setup-check
@@ -40,6 +40,10 @@ sanitized:
 		SANITIZE="$(SAN)" unit
 check-unit: sanitized
 	CK_FORK=no ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(BUILD)/asan/unit $(SUITES)
+
+# The module's ring, built in userspace.
+check-ring:
+	@BUILD=$(BUILD) tests/kmod/run.sh
 
 check-cross: all
 	@BUILD=$(BUILD) CLANG=$(CLANG) tests/cross.sh

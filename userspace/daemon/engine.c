@@ -57,7 +57,7 @@ struct engine {
 	int kallsyms_fd; /* gives the symbols of the moment, each time it is read; -1 */
 	uint64_t kallsyms_ns, kallsyms_wait_ns;
 	const struct otp_rec *waited_for; /* head whose chunks were incomplete at the last drain */
-	uint64_t drain_every_ns, next_drain_ns, next_beat_ns;
+	uint64_t drain_slow_ns, drain_every_ns, next_drain_ns, next_beat_ns;
 	uint64_t interval_start_ns, interval_end_ns, last_end_unix_ns;
 	uint64_t beats;
 	uint64_t bad; /* samples of the batch that break the contract */
@@ -316,7 +316,7 @@ static void pace(struct engine *e, uint64_t used, size_t items)
 	if (used > e->ring.size / 8 || items > DRAIN_ITEMS)
 		e->drain_every_ns = MAX(e->drain_every_ns / 2, DRAIN_FAST_NS);
 	else if (used < e->ring.size / 32 && items < DRAIN_ITEMS / 3)
-		e->drain_every_ns = MIN(e->drain_every_ns * 2, DRAIN_SLOW_NS);
+		e->drain_every_ns = MIN(e->drain_every_ns * 2, e->drain_slow_ns);
 }
 
 /* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
@@ -517,11 +517,21 @@ static int receive_start(struct engine *e)
 	return e->pipeline ? 0 : make_pipeline(e);
 }
 
+/* At high rates a quarter of a second holds more samples than should wait for what the first of them teach. */
+static uint64_t slow_drain(const struct engine *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
+
+	return MAX(MIN(fill, DRAIN_SLOW_NS), DRAIN_FAST_NS);
+}
+
 static void begin(struct engine *e)
 {
 	uint64_t now = clock_now_ns();
 
-	e->drain_every_ns = DRAIN_SLOW_NS;
+	e->drain_slow_ns = slow_drain(e);
+	e->drain_every_ns = e->drain_slow_ns;
 	e->next_drain_ns = now + e->drain_every_ns;
 	e->next_beat_ns = now;
 	e->interval_end_ns = now + e->config->interval_ns;

@@ -155,6 +155,7 @@ def private_directory():
     parent = tempfile.mkdtemp(prefix="otprof-e2e-")
     lib.at_end(subprocess.run, ["rm", "-rf", parent])
     private = tempfile.mkdtemp(dir=parent)
+    busy = lib.program("shares", 60, stdout=subprocess.DEVNULL)
     for turn in ("first", "second"):
         d = lib.Otprofd(hz=97, interval="500ms", exporters={"private": {"endpoint": "file://" + private}})
         before = len(lib.profile_files(private))
@@ -167,6 +168,7 @@ def private_directory():
         said = [line for line in d.log_text().splitlines() if private in line and "open to net" in line]
         lib.ok(len(said) == (turn == "first"), "and the log says so once: %s" % (said or ""))
         lib.ok(mode.st_uid == 0 and not mode.st_mode & 0o007, "and it stays closed to others (%o)" % mode.st_mode)
+    lib.end(busy)
 
 
 def private_parent():
@@ -181,6 +183,7 @@ def private_parent():
     except RuntimeError:
         lib.skip("no mounts: a directory below a private one", "this kernel wants CAP_SYS_ADMIN")
         return
+    busy = lib.program("shares", 60, stdout=subprocess.DEVNULL)
     time.sleep(1.5)
     before = len(lib.profile_files(files))
     old = d.worker("net")
@@ -189,6 +192,7 @@ def private_parent():
     time.sleep(1.5)
     after = len(lib.profile_files(files))
     last = d.stop()
+    lib.end(busy)
     lib.ok("no mount is allowed here" in d.log_text() and before > 0 and last["ledger"]["exported"]["files"] > 0,
            "no mounts: a directory below a private one receives files (%d)" % before)
     lib.ok(after > before, "no mounts: also from a second net (%d)" % (after - before))

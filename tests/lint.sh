@@ -98,7 +98,7 @@ spdx() {
 # Nothing of the machine that it was written on, and no unfinished marks.
 traces() {
 	out=$(sources '\.(c|h|sh|py|mk|proto|conf)|run|Makefile|Kbuild' | grep -v '^tests/lint\.sh$' |
-		xargs grep -nE '(^|[ "=:])/(home|work|root)/[a-z]|/tmp/(build|brief)|\b(TODO|FIXME|XXX)\b' |
+		xargs grep -nE '(^|[ "=:])/(home|work|root)/[a-z]|/tmp/(build|[a-z0-9-]+/)|\b(TODO|FIXME|XXX)\b' |
 		grep -vE '/home/(user|other)|/root/(\.|secret)')
 	[ -z "$out" ]
 	fact $? "no work-machine path and no unfinished mark"

@@ -54,6 +54,7 @@ enum otp_rec_type {
 	OTP_REC_SAMPLE = 1, /* struct otp_sample, then sections */
 	OTP_REC_CHUNK = 2,  /* struct otp_chunk, then stack bytes */
 	OTP_REC_LOSS = 3,   /* struct otp_loss: what this CPU lost since its last record */
+	OTP_REC_EVENT = 4,  /* struct otp_event: process life, from a sampler that sees it */
 };
 
 /* otp_sample.mode: what the tick interrupted. */
@@ -183,6 +184,17 @@ struct otp_loss {
 };
 
 /*
+ * Process life where perf's side-band cannot be had: behind this head lies one
+ * perf record (struct perf_event_header: PERF_RECORD_FORK, COMM, EXIT or MMAP2
+ * with the sample id that source/events.c reads), so that one parser serves
+ * both. Events are no samples: they have no sequence number, and one that
+ * finds no room is counted in events_lost.
+ */
+struct otp_event {
+	struct otp_rec rec;
+};
+
+/*
  * Reasons for which a sample that was taken does not arrive. The list feeds
  * samplers, ledger, metrics and documentation. Numbers retire with their
  * reason, they are never given to another one.
@@ -245,8 +257,16 @@ struct otp_cpu_counters {
 	__u64 reserved;
 	__u64 skip[OTP_SKIP_MAX];
 	__u64 lost[OTP_LOSS_MAX];
-	__u64 reserved2[16];
+	__u64 timed_runs; /* samples whose time was taken: one of OTP_TIMED_EVERY, or all */
+	__u64 timed_ns;	  /* their sum, from the tick's entry into the sampler to its end */
+	__u64 longest_ns; /* the longest of them */
+	__u64 events;	  /* OTP_REC_EVENT written */
+	__u64 events_lost;
+	__u64 reserved2[11];
 };
+
+/* Taking the time costs two clock reads, so a sampler may take it of one sample in so many. */
+#define OTP_TIMED_EVERY 16
 
 /* Selection. UNSET leaves the decision to the next in the order plan, cgroup rule, default. */
 enum otp_select {
@@ -387,9 +407,11 @@ OTP_CHECK(struct otp_ustack, 8);
 OTP_CHECK(struct otp_chunk, 40);
 OTP_CHECK_AT(struct otp_chunk, addr, 24);
 OTP_CHECK(struct otp_loss, 40);
+OTP_CHECK(struct otp_event, 8);
 OTP_CHECK(struct otp_cpu_counters, 512);
 OTP_CHECK_AT(struct otp_cpu_counters, skip, 64);
 OTP_CHECK_AT(struct otp_cpu_counters, lost, 128);
+OTP_CHECK_AT(struct otp_cpu_counters, timed_runs, 384);
 OTP_CHECK(struct otp_walk_sub, 12);
 OTP_CHECK(struct otp_walk_plan, 128);
 OTP_CHECK(struct otp_trace_plan, 32);

@@ -52,6 +52,11 @@ struct source_ops {
 	/* Begin on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
+	/*
+	 * Another rate from the next tick on, running or not. The caller closes
+	 * the profile around it: samples before and after have different periods.
+	 */
+	int (*set_rate)(struct source *s, uint32_t frequency_hz);
 	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
 	/* -E2BIG when there are as many plans of living processes, or rules, as fit. */

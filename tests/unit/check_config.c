@@ -73,9 +73,9 @@ static const struct {
 	{"[sampler]\ncpus = 3-1\n", "F:2: sampler.cpus: bad value \"3-1\", expected a list of CPUs, such as 0-3,8\n"},
 	{"[sampler]\ncpus = 0,,1\n", "F:2: sampler.cpus: bad value \"0,,1\", expected a list of CPUs, such as 0-3,8\n"},
 	{"[samplr]\n", "F:1: [samplr]: unknown section, expected sampler, profile, targets, exporter NAME, resource, "
-		       "metrics or daemon\n"},
+		       "metrics, limits or daemon\n"},
 	{"[sampler x]\n", "F:1: [sampler x]: unknown section, expected sampler, profile, targets, exporter NAME, "
-			  "resource, metrics or daemon\n"},
+			  "resource, metrics, limits or daemon\n"},
 	{"[sampler\n", "F:1: section without its end, expected [NAME]\n"},
 	{"[sampler] x\n", "F:1: text after the section's name, expected the end of the line\n"},
 	{"[sampler]\n[sampler]\n", "F:2: [sampler]: this section is there twice\n"},
@@ -116,6 +116,10 @@ static const struct {
 					       "address with a port, such as 127.0.0.1:9464\n"},
 	{"[metrics]\nlisten = localhost:99999\n", "F:2: metrics.listen: bad value \"localhost:99999\", expected a "
 						  "loopback address with a port, such as 127.0.0.1:9464\n"},
+	{"[limits]\ncpu_percent = 2%\n",
+	 "F:2: limits.cpu_percent: bad value \"2%\", expected a percentage from 0 to 100, such as 2 or 0.5\n"},
+	{"[limits]\nmemory = 1M\n", "F:2: limits.memory: bad value \"1M\", expected a size from 16M to 1024G, such as 64K "
+				    "or 4M\n"},
 	{"[daemon]\nruntime_dir = run\n", "F:2: daemon.runtime_dir: bad value \"run\", expected an absolute path\n"},
 	{"[daemon]\nnet_user = a b\n", "F:2: daemon.net_user: bad value \"a b\", expected a user name\n"},
 	{"[daemon]\nnet_user = u\nengine_user = u\n", "F: daemon.net_user: the same as engine_user, expected two users\n"},
@@ -225,6 +229,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "[exporter two]\nendpoint = file:///d\nkeep_files = 12\n"
 			       "[resource]\ndeployment.environment.name = a test\n"
 			       "[metrics]\nlisten = 127.0.0.1:9464\n"
+			       "[limits]\ncpu_percent = 0.25\nmemory = 64M\n"
 			       "[daemon]\nruntime_dir = /r\nengine_user = e\nnet_user = n\nprocesses_max = 1000\n"
 			       "log_level = debug\n";
 
@@ -255,6 +260,8 @@ START_TEST(every_key_arrives)
 	ck_assert_uint_eq(c->exporters[1].file_keep, 12);
 	ck_assert_str_eq(c->resources[0].value, "a test");
 	ck_assert_str_eq(c->metrics_listen, "127.0.0.1:9464");
+	ck_assert_uint_eq(c->cpu_percent_milli, 250);
+	ck_assert_uint_eq(c->memory_limit_bytes, 64 << 20);
 	ck_assert_uint_eq(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
 }

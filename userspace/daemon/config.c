@@ -124,7 +124,7 @@ static void section_named(struct parser *p, const char *name)
 		exporter_begin(p, name + len + strspn(name + len, " \t"));
 	} else if (p->section == SECTION_NONE || name[len]) {
 		complain(p, "[%.64s]: unknown section, expected sampler, profile, targets, exporter NAME, "
-			 "resource, metrics or daemon", name);
+			 "resource, metrics, limits or daemon", name);
 		p->skip_section = true;
 	} else if (p->sections_seen[p->section]) {
 		complain(p, "[%s]: this section is there twice", name);
@@ -356,6 +356,7 @@ static int config_new(struct config **ret)
 		/* One series a program in stores that make labels of these; threads and pids would explode. */
 		.sample_attributes = 1u << SAMPLE_ATTRIBUTE_EXECUTABLE,
 		.request_max_bytes = 4u << 20,
+		.cpu_percent_milli = 2000,
 		.processes_max = 16384,
 		.log_level = LOG_LEVEL_INFO,
 		.runtime_dir = strdup("/run/otprof"),

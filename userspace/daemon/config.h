@@ -60,6 +60,9 @@ struct config {
 	uint32_t nr_resources;
 	/* [metrics] */
 	char *metrics_listen; /* NULL: off; host:port, loopback */
+	/* [limits] */
+	uint32_t cpu_percent_milli; /* thousandths of a percent of all CPUs together: 2000; 0: no limit */
+	uint64_t memory_limit_bytes; /* all processes together; 0: what the cgroup allows, or the budget */
 	/* [daemon] */
 	char *runtime_dir;    /* /run/otprof */
 	char *engine_user, *net_user; /* otprof-engine, otprof-net */

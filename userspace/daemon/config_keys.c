@@ -18,7 +18,7 @@
 const char *const config_section_names[SECTION_NR] = {
 	[SECTION_SAMPLER] = "sampler",   [SECTION_PROFILE] = "profile", [SECTION_TARGETS] = "targets",
 	[SECTION_EXPORTER] = "exporter", [SECTION_RESOURCE] = "resource", [SECTION_METRICS] = "metrics",
-	[SECTION_DAEMON] = "daemon",
+	[SECTION_LIMITS] = "limits",   [SECTION_DAEMON] = "daemon",
 };
 
 static int expected(char *what, const char *text)
@@ -172,6 +172,47 @@ static void print_duration(const struct config_key *k, const void *field, struct
 }
 
 static const struct config_type type_duration = {parse_duration, print_duration};
+
+/* A share in percent, kept in thousandths of one. */
+
+static int parse_percent(const struct config_key *k, void *field, const char *value, char *what)
+{
+	uint64_t n;
+
+	if (value_milli(value, &n) || n < k->min || n > k->max)
+		return expected(what, "a percentage from 0 to 100, such as 2 or 0.5");
+	*(uint32_t *)field = (uint32_t)n;
+	return 0;
+}
+
+static void print_percent(const struct config_key *k, const void *field, struct buf *to)
+{
+	uint32_t n = *(const uint32_t *)field;
+
+	buf_printf(to, n % 1000 ? "%u.%03u" : "%u", n / 1000, n % 1000);
+}
+
+static const struct config_type type_percent = {parse_percent, print_percent};
+
+/* A size, or what is found out when it is needed. */
+
+static int parse_limit(const struct config_key *k, void *field, const char *value, char *what)
+{
+	if (strcmp(value, "auto"))
+		return parse_bytes(k, value, false, field, what);
+	*(uint64_t *)field = 0;
+	return 0;
+}
+
+static void print_limit(const struct config_key *k, const void *field, struct buf *to)
+{
+	if (*(const uint64_t *)field)
+		print_size64(k, field, to);
+	else
+		buf_add_str(to, "auto");
+}
+
+static const struct config_type type_limit = {parse_limit, print_limit};
 
 /* Words. */
 
@@ -557,6 +598,8 @@ const struct config_key config_keys[] = {
 	E("queue_size", size64, queue_bytes, RANGE(64 * KIB, 4 * GIB)),
 	E("keep_files", u32, file_keep, RANGE(0, 100000000)),
 	K(METRICS, "listen", listen, metrics_listen),
+	K(LIMITS, "cpu_percent", percent, cpu_percent_milli, RANGE(0, 100000)),
+	K(LIMITS, "memory", limit, memory_limit_bytes, RANGE(16 * MIB, 1024 * GIB)),
 	K(DAEMON, "runtime_dir", path, runtime_dir),
 	K(DAEMON, "engine_user", user, engine_user),
 	K(DAEMON, "net_user", user, net_user),

@@ -24,6 +24,7 @@ enum config_section {
 	SECTION_EXPORTER,
 	SECTION_RESOURCE,
 	SECTION_METRICS,
+	SECTION_LIMITS,
 	SECTION_DAEMON,
 	SECTION_NR,
 	SECTION_NONE = SECTION_NR,
@@ -64,6 +65,7 @@ enum config_section config_section_find(const char *name, size_t len);
 int value_u64(const char *s, uint64_t *ret);
 int value_size(const char *s, uint64_t *ret);     /* 4096, 4K, 4M, 1G */
 int value_duration(const char *s, uint64_t *ret); /* 500ms, 5s, 2m, 1h */
+int value_milli(const char *s, uint64_t *ret);    /* thousandths: 2, 2.5, 0.125 */
 int value_bool(const char *s, bool *ret);
 bool value_is_text(const char *s);  /* UTF-8 without control characters */
 bool value_is_cpu_list(const char *s);

@@ -73,6 +73,23 @@ int value_duration(const char *s, uint64_t *ret)
 	return with_unit(s, units, ARRAY_SIZE(units), ret);
 }
 
+int value_milli(const char *s, uint64_t *ret)
+{
+	uint64_t n, factor = 1000;
+	const char *rest;
+
+	if (digits(s, &n, &rest) || __builtin_mul_overflow(n, factor, &n))
+		return -EINVAL;
+	if (*rest == '.' && !isdigit((unsigned char)*++rest))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*rest) && factor > 1; rest++)
+		n += (uint64_t)(*rest - '0') * (factor /= 10);
+	if (*rest)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
 int value_bool(const char *s, bool *ret)
 {
 	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages of other suites, for fetch.sh and headers.sh, which read
-# this file. A private apt root, $apt, has one source list made from the mirror
-# that the system itself uses; the host's own apt configuration is not touched.
-# $apt is the caller's. What cannot be had ends the script with 77 and a reason on stderr.
+# Debian packages of other suites, and of arm64 where OTPROF_GUEST_ARCH says so,
+# for the scripts that read this file. A private apt root, $apt, has one source
+# list made from the mirror that the system itself uses; the host's own apt
+# configuration is not touched. $apt is the caller's. What cannot be had ends
+# the script with 77 and a reason on stderr.
 # shellcheck disable=SC2154
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+arch=${OTPROF_GUEST_ARCH:-amd64}
 
 cannot() {
 	echo "$(basename "$0"): $*" >&2
@@ -36,8 +38,8 @@ private_apt() {
 	shift
 	"$tool" -q -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts="$apt/none" \
 		-o Dir::State="$apt/state" -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" \
-		-o Acquire::Languages=none -o Acquire::Check-Valid-Until=false -o APT::Architecture=amd64 \
-		-o APT::Architectures=amd64 -o Debug::NoLocking=true -o APT::Sandbox::User=root "$@"
+		-o Acquire::Languages=none -o Acquire::Check-Valid-Until=false -o APT::Architecture="$arch" \
+		-o APT::Architectures="$arch" -o Debug::NoLocking=true -o APT::Sandbox::User=root "$@"
 }
 
 prepare_apt() {

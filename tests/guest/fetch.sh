@@ -3,7 +3,7 @@
 # Fetches a Debian kernel for the guest tests and prints the directory that
 # holds it: vmlinuz, version (its `uname -r`) and root/ (its modules).
 #
-#   fetch.sh 5.10|6.1|6.12|7.x
+#   fetch.sh 5.10|6.1|6.12|7.x      of OTPROF_GUEST_ARCH: amd64 (the default) or arm64
 #
 # The host's own apt configuration stays untouched: a private apt root below
 # the cache reads one extra source list, made from the mirror that the system
@@ -26,7 +26,7 @@ packages() {
 
 unpack() {
 	# shellcheck disable=SC2046 # names without blanks
-	unpack_packages "$new/root" $(packages linux-image-cloud-amd64 | sort -u)
+	unpack_packages "$new/root" $(packages "linux-image-cloud-$arch" | sort -u)
 	image=$(find "$new/root" -name 'vmlinuz*' -type f | head -n 1)
 	[ -n "$image" ] || cannot "no vmlinuz in the packages of $1"
 	basename "$(find "$new/root" -path '*/lib/modules/*' -prune -type d | head -n 1)" >"$new/version"
@@ -35,8 +35,9 @@ unpack() {
 
 kernel=${1:?usage: fetch.sh KERNEL}
 suite=$(suite_of "$kernel")
-there=$cache/kernel-$kernel
-apt=$cache/apt-$suite
+named=$([ "$arch" = amd64 ] || echo "-$arch")
+there=$cache/kernel-$kernel$named
+apt=$cache/apt-$suite$named
 new=$there.new.$$
 if [ ! -e "$there/vmlinuz" ]; then
 	mkdir -p "$cache"

@@ -14,16 +14,24 @@ suite=$(suite_of "$kernel")
 there=$cache/headers-$version
 
 # The headers of one kernel, those that all flavours share, and its build tools.
-packages() {
-	echo "linux-headers-$version"
+packages() { # KIND: headers or kbuild
 	private_apt apt-cache show "linux-headers-$version" 2>/dev/null | sed -n 's/^Depends: //p' | head -n 1 |
-		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E '^linux-(headers|kbuild)-' || true
+		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep "^linux-$1-" || true
 }
 
+# The tools run here, whatever they build for: they are of this architecture.
 fetch() {
 	prepare_apt "$suite"
+	tools=$(packages kbuild)
 	# shellcheck disable=SC2046 # names without blanks
-	unpack_packages "$new" $(packages)
+	unpack_packages "$new" "linux-headers-$version" $(packages headers)
+	if [ "$arch" != amd64 ]; then
+		arch=amd64
+		rm -rf "$apt"
+		prepare_apt "$suite"
+	fi
+	# shellcheck disable=SC2086
+	unpack_packages "$new" $tools
 	# The makefiles name each other as if they were installed.
 	for makefile in "$new"/usr/src/*/Makefile; do
 		sed -i "s#/usr/src/linux-headers#$there/usr/src/linux-headers#g" "$makefile"

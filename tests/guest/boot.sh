@@ -8,6 +8,7 @@
 #
 # FILE is copied to /bin/ (or GUEST_PATH) with the shared libraries that it
 # needs; a directory is copied whole. ROOT is a tree that is laid under it all.
+# OTPROF_GUEST_ARCH=arm64: ROOT brings bin/busybox and every library.
 # MODULE is loaded before SCRIPT, with what it depends on. The console goes to
 # stdout (and LOG).
 # Exit code: SCRIPT's; 124 when the time (300 s) was over; 125 where the guest
@@ -33,7 +34,24 @@ shift $((OPTIND - 1))
 script=${1:?usage: boot.sh -k KERNEL SCRIPT [FILE...]}
 shift
 
-for tool in qemu-system-x86_64 cpio busybox; do
+# One thread for all virtual CPUs, and no cmpxchg16b, which the allocator uses from 6.5 on: QEMU 7.2
+# emulates it wrongly now and then, and kernels crash at places that have nothing to do with it.
+# no_timer_check: on a busy host the timer's first interrupts come too late for it, and the kernel panics.
+# arm64: signed return addresses by a cipher of QEMU's own, which is quick; no LPA2, which kernels before
+# 5.12 do not boot with.
+case ${OTPROF_GUEST_ARCH:-amd64} in
+arm64)
+	qemu=qemu-system-aarch64
+	machine=(-machine virt -cpu "max,sve=off,lpa2=off,pauth-impdef=on")
+	console="console=ttyAMA0"
+	;;
+*)
+	qemu=qemu-system-x86_64
+	machine=(-cpu "max,-cx16")
+	console="console=ttyS0 no_timer_check"
+	;;
+esac
+for tool in $qemu cpio busybox; do
 	command -v $tool >/dev/null || { echo "boot.sh: no $tool" >&2; exit 77; }
 done
 image=$("$here/fetch.sh" "$kernel")
@@ -84,8 +102,8 @@ make_root() {
 	[ -z "$under" ] || cp -a "$under/." "$root/"
 	chmod 755 "$root" "$root/root"
 	chmod 1777 "$root/tmp" "$root/var/tmp"
-	cp "$(command -v busybox)" "$root/bin/busybox"
-	for applet in $("$root/bin/busybox" --list); do
+	[ -e "$root/bin/busybox" ] || cp "$(command -v busybox)" "$root/bin/busybox"
+	for applet in $(busybox --list); do
 		[ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
 	done
 	[ -e "$root/sbin" ] || ln -s bin "$root/sbin"
@@ -105,14 +123,11 @@ for file; do
 done
 (cd "$root" && find . -print0 | cpio -0 -o -H newc --quiet -R 0:0) >"$work/initramfs"
 
-# One thread for all virtual CPUs, and no cmpxchg16b, which the allocator uses from 6.5 on: QEMU 7.2
-# emulates it wrongly now and then, and kernels crash at places that have nothing to do with it.
-# no_timer_check: on a busy host the timer's first interrupts come too late for it, and the kernel panics.
 code=0
-timeout --foreground "$seconds" qemu-system-x86_64 -accel tcg,thread=single -cpu max,-cx16 -smp 2 -m "$memory" \
+timeout --foreground "$seconds" $qemu -accel tcg,thread=single "${machine[@]}" -smp 2 -m "$memory" \
 	-nodefaults -no-user-config -display none -serial stdio -no-reboot -net none -device virtio-rng-pci \
 	-kernel "$image/vmlinuz" -initrd "$work/initramfs" \
-	-append "console=ttyS0 quiet panic=-1 no_timer_check random.trust_cpu=on $append" \
+	-append "$console quiet panic=-1 random.trust_cpu=on $append" \
 	</dev/null | tr -d '\r' | tee "$work/log" || code=${PIPESTATUS[0]}
 [ -z "$log" ] || cp "$work/log" "$log"
 

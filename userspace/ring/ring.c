@@ -7,7 +7,27 @@
 
 #include "base/cleanup.h"
 
-int ring_map(struct ring *r, int fd, size_t size)
+/* Producer page and data area as a sampler in the kernel lays them out. */
+static void *map_rest(int fd, size_t page, size_t size)
+{
+	return mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, fd, (off_t)page);
+}
+
+/* The same of a file in which the data area lies once. */
+static void *map_rest_twice(int fd, size_t page, size_t size)
+{
+	uint8_t *base = mmap(NULL, page + 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (base == MAP_FAILED)
+		return base;
+	if (mmap(base, page + size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED &&
+	    mmap(base + page + size, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)page) != MAP_FAILED)
+		return base;
+	munmap(base, page + 2 * size);
+	return MAP_FAILED;
+}
+
+static int map(struct ring *r, int consumer_fd, int fd, size_t size, void *(*rest_of)(int, size_t, size_t))
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *consumer, *rest;
@@ -15,10 +35,10 @@ int ring_map(struct ring *r, int fd, size_t size)
 
 	if (!size || (size & (size - 1)) || size % page || size > SIZE_MAX / 4)
 		return -EINVAL;
-	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, consumer_fd, 0);
 	if (consumer == MAP_FAILED)
 		return -errno;
-	rest = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, fd, (off_t)page);
+	rest = rest_of(fd, page, size);
 	if (rest == MAP_FAILED) {
 		err = -errno;
 		munmap(consumer, page);
@@ -34,6 +54,16 @@ int ring_map(struct ring *r, int fd, size_t size)
 		.page = page,
 	};
 	return 0;
+}
+
+int ring_map(struct ring *r, int fd, size_t size)
+{
+	return map(r, fd, fd, size, map_rest);
+}
+
+int ring_map_files(struct ring *r, int consumer_fd, int fd, size_t size)
+{
+	return map(r, consumer_fd, fd, size, map_rest_twice);
 }
 
 void ring_unmap(struct ring *r)

@@ -26,6 +26,11 @@ struct ring {
 };
 
 int ring_map(struct ring *r, int fd, size_t size);
+/*
+ * The same where a userspace sampler writes (ring/writer.h): the consumer page
+ * and the rest are two files, and the data area lies once in the second.
+ */
+int ring_map_files(struct ring *r, int consumer_fd, int fd, size_t size);
 void ring_unmap(struct ring *r);
 /* The same over memory (tests, replay of whole rings). */
 void ring_wrap(struct ring *r, unsigned long *consumer, const unsigned long *producer, const void *data, size_t size);

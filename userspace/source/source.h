@@ -19,6 +19,8 @@
 #include "kmod/uapi/otprof.h"
 
 #define SOURCE_WHY 512
+#define SOURCE_HZ_MIN 1
+#define SOURCE_HZ_MAX 10000
 
 struct source_config {
 	uint32_t frequency_hz;  /* 1 to 10000 */
@@ -27,6 +29,11 @@ struct source_config {
 	uint32_t plans_max;     /* 0: default 8192 */
 	bool hardware;          /* cycles instead of cpu-clock: untested */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
+	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_EVENT). */
+	bool events;
+	/* Nothing but these processes and what they start is wanted; borrowed for open. nr 0: the whole host. */
+	const uint32_t *pids;
+	uint32_t nr_pids;
 	struct otp_defaults defaults;
 };
 
@@ -38,6 +45,9 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	size_t counters_stride;
 	int defaults_fd;
 	uint64_t period_ns;
+	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
+	int consumer_fd, wake_fd;
+	bool events; /* process life comes in the ring */
 };
 
 struct source;
@@ -77,6 +87,12 @@ struct source_ops {
 	 * account: where an idle CPU is not woken for a tick, none comes.
 	 */
 	uint64_t (*idle_ticks)(struct source *s);
+	/*
+	 * Moves into the ring what the kernel has sampled since; NULL where the
+	 * kernel writes the ring itself. Returns when it wants to be called
+	 * again. Never blocks; stop does it once more.
+	 */
+	uint64_t (*pump)(struct source *s, uint64_t now_ns);
 	/* Program run time and count where the kernel measures them (kernel.bpf_stats_enabled), else 0. */
 	void (*run_time)(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs);
 };
@@ -85,7 +101,7 @@ struct source {
 	const struct source_ops *ops;
 };
 
-extern const struct source_ops source_bpf, source_kmod;
+extern const struct source_ops source_bpf, source_kmod, source_perf;
 /* NULL-terminated, in the order that mode = auto tries. */
 extern const struct source_ops *const source_list[];
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ring/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static int memory_file(const char *name, size_t size)
+{
+	_cleanup_(closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	/* A reader that cut it would end us with SIGBUS. */
+	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+/* Another descriptor of the same file, which no mapping can write through. */
+static int read_only(int fd)
+{
+	char path[40];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
+/* Producer page and data, and the data once more behind them: a record never wraps. */
+static int map_data(struct ring_writer *w, int fd)
+{
+	const int both = PROT_READ | PROT_WRITE;
+	uint8_t *base = mmap(NULL, w->page + 2 * w->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	w->producer = (unsigned long *)(void *)base;
+	w->data = base + w->page;
+	if (mmap(base, w->page + w->size, both, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    mmap(w->data + w->size, w->size, both, MAP_SHARED | MAP_FIXED, fd, (off_t)w->page) == MAP_FAILED)
+		return -errno;
+	/* Stack bytes are secrets: they do not belong into a core dump. */
+	madvise(base, w->page + 2 * w->size, MADV_DONTDUMP);
+	return 0;
+}
+
+static int open_parts(struct ring_writer *w)
+{
+	_cleanup_(closep) int data_fd = memory_file("otprof-ring", w->page + w->size);
+	void *consumer;
+	int err = data_fd < 0 ? data_fd : map_data(w, data_fd);
+
+	if (err < 0)
+		return err;
+	w->ring_fd = read_only(data_fd);
+	if (w->ring_fd < 0)
+		return w->ring_fd;
+	w->consumer_fd = memory_file("otprof-consumer", w->page);
+	if (w->consumer_fd < 0)
+		return w->consumer_fd;
+	consumer = mmap(NULL, w->page, PROT_READ, MAP_SHARED, w->consumer_fd, 0);
+	if (consumer == MAP_FAILED)
+		return -errno;
+	w->consumer = consumer;
+	return 0;
+}
+
+int ring_writer_open(struct ring_writer *w, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int err;
+
+	if (size < page || (size & (size - 1)) || size > SIZE_MAX / 4)
+		return -EINVAL;
+	*w = (struct ring_writer){.size = size, .page = page, .consumer_fd = -1, .ring_fd = -1};
+	err = open_parts(w);
+	if (err < 0)
+		ring_writer_close(w);
+	return err;
+}
+
+void ring_writer_close(struct ring_writer *w)
+{
+	if (!w->page)
+		return;
+	if (w->consumer)
+		munmap((void *)(uintptr_t)w->consumer, w->page);
+	if (w->producer)
+		munmap(w->producer, w->page + 2 * w->size);
+	closep(&w->consumer_fd);
+	closep(&w->ring_fd);
+	*w = (struct ring_writer){0};
+}
+
+void ring_writer_wrap(struct ring_writer *w, const unsigned long *consumer, unsigned long *producer, void *data,
+		      size_t size)
+{
+	*w = (struct ring_writer){.consumer = consumer, .producer = producer, .data = data, .size = size};
+}
+
+/*
+ * A position behind the last one or beyond our own is no reader's: it changes
+ * nothing. What lies between can only cost the reader its own records. Pairs
+ * with its release: it has read what we are about to overwrite.
+ */
+static void take_consumer(struct ring_writer *w)
+{
+	uint64_t at = __atomic_load_n(w->consumer, __ATOMIC_ACQUIRE);
+
+	if (at >= w->tail && at <= w->head && at % OTP_RING_HDR == 0)
+		w->tail = at;
+}
+
+uint64_t ring_writer_unread(struct ring_writer *w)
+{
+	take_consumer(w);
+	return w->head - w->tail;
+}
+
+void *ring_writer_reserve(struct ring_writer *w, uint32_t len)
+{
+	uint64_t room = ALIGN_UP((uint64_t)len + OTP_RING_HDR, 8);
+
+	if (len >= OTP_RING_DISCARD || room > w->size || ring_writer_unread(w) > w->size - room)
+		return NULL;
+	return w->data + (w->head & (w->size - 1)) + OTP_RING_HDR;
+}
+
+void ring_writer_commit(struct ring_writer *w, uint32_t len)
+{
+	struct otp_ring_hdr *hdr = (void *)(w->data + (w->head & (w->size - 1)));
+
+	*hdr = (struct otp_ring_hdr){.len = len};
+	w->head += ALIGN_UP((uint64_t)len + OTP_RING_HDR, 8);
+	/* Pairs with the reader's acquire: the record and its header are whole. */
+	__atomic_store_n(w->producer, (unsigned long)w->head, __ATOMIC_RELEASE);
+}

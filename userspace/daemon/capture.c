@@ -133,6 +133,13 @@ void capture_flush(struct capture *c, uint64_t now_ns)
 	write_out(c);
 }
 
+void capture_period(struct capture *c, uint64_t period_ns)
+{
+	struct capture_period p = {.period_ns = period_ns};
+
+	PUT(c, CAPTURE_PERIOD, {&p, sizeof(p)});
+}
+
 void capture_event(struct capture *c, const void *record, size_t len)
 {
 	PUT(c, CAPTURE_EVENT, {record, len});

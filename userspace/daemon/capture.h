@@ -45,6 +45,7 @@ enum capture_type {
 	CAPTURE_SYMBOL,    /* struct capture_symbol, name NUL module NUL */
 	CAPTURE_FLUSH,     /* struct capture_batch: an interval ended */
 	CAPTURE_VDSO,      /* the image that every process of the host has */
+	CAPTURE_PERIOD,    /* struct capture_period: of the samples from here on */
 };
 
 struct capture_record {
@@ -53,6 +54,7 @@ struct capture_record {
 };
 
 struct capture_batch { uint64_t now_ns; };
+struct capture_period { uint64_t period_ns; };
 struct capture_answer {
 	uint32_t kind, pid;
 	uint64_t start, end;
@@ -72,6 +74,7 @@ bool capture_failed(const struct capture *c);
 
 void capture_batch(struct capture *c, uint64_t now_ns);
 void capture_flush(struct capture *c, uint64_t now_ns);
+void capture_period(struct capture *c, uint64_t period_ns); /* after a flush */
 void capture_event(struct capture *c, const void *record, size_t len);
 void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
 		    const struct kernel_symbols *kernel);

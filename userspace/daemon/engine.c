@@ -34,6 +34,9 @@
 #define KERNEL_FIRST_NS   (30 * NSEC_PER_SEC)
 #define KERNEL_LONGEST_NS (600 * NSEC_PER_SEC)
 #define BEATS_SENT    2 /* every second one: each wakes the monitor */
+/* How long samples of the old rate may wait for their files before the new one begins. */
+#define RATE_ANSWERS_NS (500 * NSEC_PER_MSEC)
+#define RATE_TURN_MS	20
 /* How long a stop waits for answers to open questions, and for net to take the last requests. */
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
 #define STOP_NET_NS     (5 * NSEC_PER_SEC)
@@ -61,6 +64,8 @@ struct engine {
 	uint64_t interval_start_ns, interval_end_ns, last_end_unix_ns;
 	uint64_t beats;
 	uint64_t bad; /* samples of the batch that break the contract */
+	struct ipc_rate rate; /* the change under way; period_ns 0: none */
+	uint64_t rate_deadline_ns;
 	bool started, stopping;
 };
 
@@ -132,6 +137,32 @@ static int take_ledger(struct engine *e, struct ipc_message *m)
 		return -errno;
 	e->page = page;
 	ledger_read(e->page, &e->ledger);
+	return 0;
+}
+
+static int take_rate(struct engine *e, struct ipc_message *m)
+{
+	struct ipc_rate rate;
+
+	if (!ipc_fits(m, sizeof(rate), 0))
+		return -EBADMSG;
+	memcpy(&rate, m->data, sizeof(rate));
+	if (!rate.period_ns)
+		return -EBADMSG;
+	e->rate = rate;
+	e->rate_deadline_ns = clock_now_ns() + RATE_ANSWERS_NS;
+	e->next_drain_ns = 0;
+	return 0;
+}
+
+static int take_limits(struct engine *e, struct ipc_message *m)
+{
+	const struct ipc_limits *l = (const void *)m->data;
+
+	if (!ipc_fits(m, sizeof(*l), 0))
+		return -EBADMSG;
+	if (e->pipeline)
+		pipeline_limit(e->pipeline, l->cache_bytes, l->stack_max_bytes);
 	return 0;
 }
 
@@ -319,10 +350,18 @@ static void pace(struct engine *e, uint64_t used, size_t items)
 		e->drain_every_ns = MIN(e->drain_every_ns * 2, e->drain_slow_ns);
 }
 
+/* What may be drained now: samples behind a change of rate wait until the profile before it is closed. */
+static uint64_t drain_end(const struct engine *e)
+{
+	uint64_t end = ring_producer(&e->ring);
+
+	return e->rate.period_ns ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
+}
+
 /* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
 static void drain(struct engine *e)
 {
-	uint64_t end = ring_producer(&e->ring), now = clock_now_ns(), used = end - ring_consumer(&e->ring);
+	uint64_t end = drain_end(e), now = clock_now_ns(), used = end - ring_consumer(&e->ring);
 
 	batch_reset(&e->batch);
 	end = settle_chunks(e, collect(e, end));
@@ -347,6 +386,15 @@ static void drain(struct engine *e)
 
 /* --- intervals --- */
 
+/* At high rates a quarter of a second holds more samples than should wait for what the first of them teach. */
+static uint64_t slow_drain(const struct engine *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
+
+	return MAX(MIN(fill, DRAIN_SLOW_NS), DRAIN_FAST_NS);
+}
+
 static void flush(struct engine *e, uint64_t now)
 {
 	uint64_t offset = clock_unix_offset_ns();
@@ -363,6 +411,34 @@ static void flush(struct engine *e, uint64_t now)
 	e->interval_end_ns += e->config->interval_ns;
 	if (e->interval_end_ns <= now)
 		e->interval_end_ns = now + e->config->interval_ns;
+}
+
+/*
+ * A change of rate: the sampler stands still, its last samples lie below
+ * rate.pos. They are named as far as their files come soon, then their
+ * profile ends, and what follows has the new period.
+ */
+static void change_rate(struct engine *e, uint64_t now, bool at_once)
+{
+	bool late = at_once || now >= e->rate_deadline_ns;
+
+	if (!e->rate.period_ns)
+		return;
+	if (!late && ring_consumer(&e->ring) < e->rate.pos)
+		e->next_drain_ns = 0;
+	if (!late && (ring_consumer(&e->ring) < e->rate.pos || pipeline_parked(e->pipeline)))
+		return;
+	pipeline_retry(e->pipeline, now, true);
+	flush(e, now);
+	e->interval_end_ns = now + e->config->interval_ns;
+	e->period_ns = e->rate.period_ns;
+	pipeline_set_period(e->pipeline, e->period_ns);
+	if (e->capture)
+		capture_period(e->capture, e->period_ns);
+	e->rate.period_ns = 0;
+	e->drain_slow_ns = slow_drain(e);
+	e->drain_every_ns = MIN(e->drain_every_ns, e->drain_slow_ns);
+	ipc_send(e->sock, IPC_RATE, 0, &e->rate.id, sizeof(e->rate.id), NULL, 0);
 }
 
 static void beat(struct engine *e, uint64_t now)
@@ -384,6 +460,7 @@ static void run_timers(struct engine *e)
 		e->next_drain_ns = now + e->drain_every_ns;
 	}
 	pipeline_turn(e->pipeline, now);
+	change_rate(e, now, false);
 	if (now >= e->interval_end_ns)
 		flush(e, now);
 	if (now >= e->next_beat_ns)
@@ -407,6 +484,10 @@ static int handle_message(struct engine *e, struct ipc_message *m)
 		return take_ledger(e, m);
 	case IPC_CAPTURE:
 		return take_capture(e, m);
+	case IPC_RATE:
+		return take_rate(e, m);
+	case IPC_LIMITS:
+		return take_limits(e, m);
 	case IPC_KALLSYMS:
 		if (!e->pipeline && make_pipeline(e) < 0)
 			return -ENOMEM;
@@ -469,6 +550,8 @@ static int timeout_ms(const struct engine *e)
 {
 	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
 
+	if (e->rate.period_ns)
+		next = MIN(next, now + RATE_TURN_MS * NSEC_PER_MSEC);
 	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
 
@@ -517,15 +600,6 @@ static int receive_start(struct engine *e)
 	return e->pipeline ? 0 : make_pipeline(e);
 }
 
-/* At high rates a quarter of a second holds more samples than should wait for what the first of them teach. */
-static uint64_t slow_drain(const struct engine *e)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
-
-	return MAX(MIN(fill, DRAIN_SLOW_NS), DRAIN_FAST_NS);
-}
-
 static void begin(struct engine *e)
 {
 	uint64_t now = clock_now_ns();
@@ -549,6 +623,8 @@ static void finish(struct engine *e)
 
 	drain(e);
 	drain(e); /* a sample whose chunks were awaited */
+	change_rate(e, clock_now_ns(), true);
+	drain(e);
 	while (pipeline_parked(e->pipeline) && clock_now_ns() < deadline && wait_and_read(e, 20) == 0)
 		pipeline_retry(e->pipeline, clock_now_ns(), false);
 	pipeline_retry(e->pipeline, clock_now_ns(), true);

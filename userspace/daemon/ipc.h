@@ -31,6 +31,8 @@
 	X(9, READY, "worker to monitor: the sandbox is closed")                                     \
 	X(10, STOP, "monitor to worker: finish, flush, exit")                                       \
 	X(11, RELOAD, "monitor to worker: a new configuration follows by CONFIG")                   \
+	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, once the profile of the old rate is closed") \
+	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                       \
 	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                 \
 	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd")                        \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                           \
@@ -75,6 +77,9 @@ struct ipc_head {
 };
 
 struct ipc_ring { uint64_t ring_bytes, counters_stride, period_ns; uint32_t counters_nr, reserved; };
+/* Samples from ring position pos on have this period; those before it the one that held until now. */
+struct ipc_rate { uint64_t pos, period_ns, id; };
+struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
 struct ipc_answer { int32_t err; uint32_t reserved; };

@@ -54,6 +54,9 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 	case IPC_PLAN:
 		plans_set(m, msg);
 		break;
+	case IPC_RATE:
+		rate_acked(m, msg);
+		break;
 	default:
 		break; /* BEAT: that it came is all */
 	}
@@ -277,6 +280,7 @@ static void run_clock(struct monitor *m)
 
 	workers_run(m, now);
 	peer_run(m, now);
+	rate_run(m, now);
 	asks_run(m, now);
 	run_tick(m, now);
 	run_watchdog(m, now);

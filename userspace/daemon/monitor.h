@@ -19,6 +19,7 @@
 #include "daemon/config.h"
 #include "daemon/ipc.h"
 #include "daemon/ledger_sum.h"
+#include "daemon/rate.h"
 #include "daemon/roles.h"
 #include "daemon/status.h"
 #include "ring/ring.h"
@@ -95,6 +96,7 @@ struct monitor {
 	size_t counters_bytes;
 	struct otp_defaults defaults;
 	bool sampling;
+	struct rate rate;
 
 	struct ledger_engine_page *engine_page;
 	struct ledger_net_page *net_page;

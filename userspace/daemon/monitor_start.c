@@ -179,6 +179,7 @@ static int map_source(struct monitor *m)
 	int err;
 
 	m->source->ops->layout(m->source, &m->layout);
+	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
 	err = ring_map(&m->ring, m->layout.ring_fd, m->layout.ring_bytes);
 	if (err)
 		return failed("the ring cannot be mapped", err);
@@ -333,7 +334,7 @@ int monitor_begin_sampling(struct monitor *m)
 	if (err)
 		return failed("sampling cannot begin", err);
 	m->sampling = true;
-	snprintf(status, sizeof(status), "Sampling at %u Hz by %s", m->config->frequency_hz, m->source->ops->name);
+	snprintf(status, sizeof(status), "Sampling at %u Hz by %s", m->rate.hz, m->source->ops->name);
 	notify_ready(status);
 	log_info("sampling (engine pid %d, net pid %d)", m->engine.pid, m->net.pid);
 	return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/pipeline.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "daemon/hints.h"
 #include "daemon/park.h"
 #include "daemon/resource.h"
+#include "process/binary.h"
 #include "profile/profile.h"
 #include "unwind/unwind.h"
 
@@ -419,6 +421,20 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 	snprintf(p->ledger->top_name, sizeof(p->ledger->top_name), "%s", top.name);
 	p->ledger->top_samples = top.samples;
 	p->ledger->top_total = top.total;
+}
+
+void pipeline_set_period(struct pipeline *p, uint64_t period_ns)
+{
+	profile_set_period(p->profile, period_ns);
+}
+
+/* File pages, symbol tables and names, in the proportion that they have by default: 1 to 3 to 3. */
+void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes)
+{
+	binary_cache_limit(cache_bytes / 7);
+	symbolizer_limit(p->symbols, cache_bytes / 7 * 3, cache_bytes / 7 * 3);
+	p->adapt.max_bytes = MIN(p->config->stack_max_bytes, stack_max_bytes);
+	malloc_trim(0);
 }
 
 void pipeline_turn(struct pipeline *p, uint64_t now_ns)

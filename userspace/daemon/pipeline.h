@@ -61,6 +61,10 @@ void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
 size_t pipeline_parked(const struct pipeline *p);
 /* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns);
+/* Between a flush and the next batch: the samples to come are so far apart. */
+void pipeline_set_period(struct pipeline *p, uint64_t period_ns);
+/* What caches may hold together, and how deep stacks are copied at most; changes take effect at once. */
+void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes);
 /* About once a second: housekeeping, and the ledger's figures of quality and cost. */
 void pipeline_tick(struct pipeline *p, uint64_t now_ns);
 

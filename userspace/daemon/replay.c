@@ -255,6 +255,7 @@ static int index_capture(struct replay *r)
 		case CAPTURE_SAMPLE:
 		case CAPTURE_BATCH:
 		case CAPTURE_FLUSH:
+		case CAPTURE_PERIOD:
 			err = index_run(r, &c);
 			break;
 		default:
@@ -354,12 +355,25 @@ static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 	batch_reset(b);
 }
 
+/* Right behind a flush, as it was written. */
+static void change_period(struct pipeline *p, const struct cursor *c)
+{
+	struct capture_period period;
+
+	if (c->rec.len != sizeof(period))
+		return;
+	memcpy(&period, c->payload, sizeof(period));
+	if (period.period_ns)
+		pipeline_set_period(p, period.period_ns);
+}
+
 static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 {
 	const uint64_t *pos = (const uint64_t *)r->run.data;
 	uint64_t now = 0, start = 0;
 	struct capture_batch at;
 
+	pipeline_set_period(p, r->head.period_ns);
 	for (size_t i = 0; i < r->run.len / sizeof(*pos); i++) {
 		struct cursor c = {.pos = pos[i]};
 
@@ -380,6 +394,8 @@ static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 				pipeline_tick(p, now);
 				start = now;
 			}
+		} else if (c.rec.type == CAPTURE_PERIOD) {
+			change_period(p, &c);
 		}
 	}
 	end_batch(p, b, now);

@@ -146,7 +146,7 @@ static int send_ring(struct monitor *m)
 {
 	const struct ipc_ring ring = {.ring_bytes = m->layout.ring_bytes,
 				      .counters_stride = m->layout.counters_stride,
-				      .period_ns = m->layout.period_ns,
+				      .period_ns = rate_ring_period_ns(m),
 				      .counters_nr = m->layout.counters_nr};
 	const int fds[2] = {m->layout.ring_fd, m->layout.counters_fd};
 
@@ -167,6 +167,13 @@ static int send_sideband(struct monitor *m)
 	}
 	m->sideband_sent = n;
 	return err;
+}
+
+static int send_rate(struct monitor *m)
+{
+	const struct ipc_rate *rate = rate_pending(m);
+
+	return rate ? send_patiently(&m->engine, IPC_RATE, rate, sizeof(*rate), -1) : 0;
 }
 
 /* Opened for each engine anew: the kernel's symbols change, and the right to addresses is looked at here. */
@@ -198,6 +205,8 @@ static int hand_over_engine(struct monitor *m)
 		err = send_sideband(m);
 	if (!err)
 		err = send_patiently(w, IPC_LEDGER, NULL, 0, m->engine_page_fd);
+	if (!err)
+		err = send_rate(m);
 	if (!err)
 		err = send_capture(m);
 	if (!err)

@@ -13,15 +13,13 @@
 #include "base/clock.h"
 #include "source/bpf_probe.h"
 #include "source/events.h"
+#include "source/size.h"
 #include "source/source.h"
 
 #include "sampler.skel.h"
 
 #define PLANS_DEFAULT 8192
 #define SWEEP_EVERY_NS NSEC_PER_SEC
-#define RING_MIN      (4u << 20)
-#define RING_MAX      (64u << 20)
-#define SAMPLE_TYPICAL (OTP_STACK_DEFAULT + 512) /* a record at the default stack */
 
 struct source_bpf {
 	struct source source;
@@ -61,23 +59,6 @@ static int load_failed(int err, char why[SOURCE_WHY])
 static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	return bpf_probe_host(why);
-}
-
-/*
- * Two and a half seconds of samples at the default stack size: a reader that
- * comes four times a second is never late, and one that died is there again
- * (workers.c, BACK_OFF_MAX_NS) before the ring is full.
- */
-static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
-{
-	uint64_t enough = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL * 5 / 2;
-	uint32_t size = RING_MIN;
-
-	if (cfg->ring_bytes)
-		return cfg->ring_bytes;
-	while (size < enough && size < RING_MAX)
-		size *= 2;
-	return size;
 }
 
 /* What 5.10 charges: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
@@ -137,8 +118,10 @@ static int config_check(const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	struct cpus cpus;
 
-	if (cfg->frequency_hz < 1 || cfg->frequency_hz > 10000)
-		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between 1 and 10000", cfg->frequency_hz), -EINVAL;
+	if (cfg->frequency_hz < SOURCE_HZ_MIN || cfg->frequency_hz > SOURCE_HZ_MAX)
+		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between %d and %d", cfg->frequency_hz,
+				SOURCE_HZ_MIN, SOURCE_HZ_MAX),
+		       -EINVAL;
 	if (cfg->ring_bytes & (cfg->ring_bytes - 1) || cfg->ring_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
 		return snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes),
 		       -EINVAL;
@@ -178,7 +161,7 @@ static int open_parts(struct source_bpf *b, const struct source_config *cfg, cha
 	if (err < 0)
 		return snprintf(why, SOURCE_WHY, "/sys/devices/system/cpu/possible: %s", strerror(-err)), err;
 	b->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
-	b->ring_bytes = ring_size(cfg, b->possible);
+	b->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(b->possible, cfg->frequency_hz);
 	err = load(b, cfg, why);
 	if (err < 0)
 		return err;
@@ -220,7 +203,22 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 		.counters_stride = sizeof(struct otp_cpu_counters),
 		.defaults_fd = bpf_map__fd(b->skel->maps.defaults),
 		.period_ns = b->period_ns,
+		.consumer_fd = -1,
+		.wake_fd = -1,
 	};
+}
+
+static int bpf_set_rate(struct source *s, uint32_t frequency_hz)
+{
+	struct source_bpf *b = self(s);
+	int err;
+
+	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
+		return -ERANGE;
+	err = events_set_period(&b->events, NSEC_PER_SEC / frequency_hz);
+	if (err == 0)
+		b->period_ns = NSEC_PER_SEC / frequency_hz;
+	return err;
 }
 
 static int bpf_set_defaults(struct source *s, const struct otp_defaults *d)
@@ -344,6 +342,7 @@ const struct source_ops source_bpf = {
 	.layout = bpf_layout,
 	.start = bpf_start,
 	.stop = bpf_stop,
+	.set_rate = bpf_set_rate,
 	.set_defaults = bpf_set_defaults,
 	.set_plan = bpf_set_plan,
 	.set_hint = bpf_set_hint,

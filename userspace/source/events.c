@@ -69,7 +69,8 @@ int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period
 		return err;
 	e->fds = malloc(nr * sizeof(*e->fds));
 	e->idle_from_ns = calloc(nr, sizeof(*e->idle_from_ns));
-	if (!e->fds || !e->idle_from_ns) {
+	e->enabled_from_ns = calloc(nr, sizeof(*e->enabled_from_ns));
+	if (!e->fds || !e->idle_from_ns || !e->enabled_from_ns) {
 		events_done(e);
 		return -ENOMEM;
 	}
@@ -78,13 +79,18 @@ int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period
 	return 0;
 }
 
-static uint64_t event_ticks(const struct events *e, int fd)
+static uint64_t event_enabled_ns(int fd)
 {
 	struct event_times t;
 
-	if (fd < 0 || read(fd, &t, sizeof(t)) != sizeof(t))
-		return 0;
-	return t.enabled / e->period_ns;
+	return fd >= 0 && read(fd, &t, sizeof(t)) == sizeof(t) ? t.enabled : 0;
+}
+
+static uint64_t event_ticks(const struct events *e, uint32_t cpu)
+{
+	uint64_t enabled = event_enabled_ns(e->fds[cpu]), from = e->enabled_from_ns[cpu];
+
+	return enabled > from ? (enabled - from) / e->period_ns : 0;
 }
 
 /* Idle time of all CPUs, owned; NULL where it is not known. */
@@ -111,7 +117,8 @@ static void tick_close(struct events *e, uint32_t cpu)
 	_cleanup_(freep) uint64_t *now = idle_now(e);
 
 	e->closed_idle += idle_ticks(e, cpu, now);
-	e->closed_ticks += event_ticks(e, e->fds[cpu]);
+	e->closed_ticks += event_ticks(e, cpu);
+	e->enabled_from_ns[cpu] = 0;
 	close(e->fds[cpu]);
 	e->fds[cpu] = -1;
 }
@@ -123,6 +130,7 @@ void events_done(struct events *e)
 			close(e->fds[cpu]);
 	free(e->fds);
 	free(e->idle_from_ns);
+	free(e->enabled_from_ns);
 	*e = (struct events){.prog_fd = -1};
 }
 
@@ -208,6 +216,38 @@ int events_stop(struct events *e)
 	return 0;
 }
 
+/* Of an event by frequency the kernel takes the frequency in the period's place. */
+static int set_period(struct events *e, uint32_t cpu, uint64_t period_ns)
+{
+	uint64_t value = e->hardware ? NSEC_PER_SEC / period_ns : period_ns;
+
+	return ioctl(e->fds[cpu], PERF_EVENT_IOC_PERIOD, &value) < 0 ? -errno : 0;
+}
+
+int events_set_period(struct events *e, uint64_t period_ns)
+{
+	uint64_t before = e->period_ns;
+	int err = 0;
+
+	e->closed_idle = events_idle(e);
+	if (e->started)
+		idle_read(e->idle_from_ns, e->nr);
+	e->closed_ticks = events_expected(e);
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
+		e->enabled_from_ns[cpu] = event_enabled_ns(e->fds[cpu]);
+	e->period_ns = period_ns;
+	for (uint32_t cpu = 0; !err && cpu < e->nr; cpu++)
+		if (e->fds[cpu] >= 0)
+			err = set_period(e, cpu, period_ns);
+	/* All or none: two rates at once would be no rate. */
+	for (uint32_t cpu = 0; err && cpu < e->nr; cpu++)
+		if (e->fds[cpu] >= 0)
+			set_period(e, cpu, before);
+	if (err)
+		e->period_ns = before;
+	return err;
+}
+
 static int follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
 {
 	int n = 0;
@@ -257,7 +297,7 @@ uint64_t events_expected(const struct events *e)
 	if (e->hardware)
 		return 0;
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		ticks += event_ticks(e, e->fds[cpu]);
+		ticks += event_ticks(e, cpu);
 	return ticks;
 }
 

@@ -24,6 +24,7 @@ struct events {
 	int prog_fd; /* borrowed */
 	uint64_t period_ns;
 	uint64_t *idle_from_ns; /* by CPU, its idle time when its event began; owned */
+	uint64_t *enabled_from_ns; /* by CPU, its time enabled when the period last changed; owned */
 	uint64_t closed_ticks; /* expected of events that were closed */
 	uint64_t closed_idle;
 	bool hardware;
@@ -38,6 +39,8 @@ int events_open(struct events *e, int prog_fd);
 int events_start(struct events *e);
 int events_stop(struct events *e);
 int events_follow(struct events *e, int *ret_changed);
+/* From the next tick on, running or not. What was due until now was due by the old period. */
+int events_set_period(struct events *e, uint64_t period_ns);
 uint64_t events_expected(const struct events *e);
 /* Of these, what was due while its CPU was idle. */
 uint64_t events_idle(const struct events *e);

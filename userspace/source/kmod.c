@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "kmod/uapi/otprof_dev.h"
 #include "source/cpus.h"
+#include "source/size.h"
 #include "source/source.h"
 
 /* Its inode is fixed (Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO). */
@@ -21,9 +22,6 @@
 #define PLANS_DEFAULT 8192
 #define HINTS_MAX     1024
 #define RULES_MAX     4096
-#define RING_MIN      (4u << 20)
-#define RING_MAX      (64u << 20)
-#define SAMPLE_TYPICAL (OTP_STACK_DEFAULT + 512) /* a record at the default stack */
 
 struct source_kmod {
 	struct source source;
@@ -112,19 +110,6 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return dev_open(&fd, &info, why);
 }
 
-/* Two and a half seconds of samples at the default stack size, as the BPF sampler has. */
-static uint32_t ring_size(const struct source_config *cfg, uint32_t cpus)
-{
-	uint64_t enough = (uint64_t)cpus * cfg->frequency_hz * SAMPLE_TYPICAL * 5 / 2;
-	uint32_t size = RING_MIN;
-
-	if (cfg->ring_bytes)
-		return cfg->ring_bytes;
-	while (size < enough && size < RING_MAX)
-		size *= 2;
-	return size;
-}
-
 static int config_fill(const struct source_config *cfg, struct otprof_config *c, char why[SOURCE_WHY])
 {
 	struct cpus cpus;
@@ -193,7 +178,7 @@ static int open_parts(struct source_kmod *k, const struct source_config *cfg, ch
 		err = dev_open(&k->dev_fd, &k->info, why);
 	if (err < 0)
 		return err;
-	c->ring_bytes = k->ring_bytes = ring_size(cfg, k->info.cpus_nr);
+	c->ring_bytes = k->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(k->info.cpus_nr, cfg->frequency_hz);
 	k->period_ns = c->period_ns;
 	err = call(k->dev_fd, OTPROF_IOC_CONFIG, c);
 	if (err == 0)
@@ -234,6 +219,8 @@ static void kmod_layout(const struct source *s, struct source_layout *ret)
 		.counters_stride = k->info.counters_stride,
 		.defaults_fd = -1,
 		.period_ns = k->period_ns,
+		.consumer_fd = -1,
+		.wake_fd = -1,
 	};
 }
 

@@ -15,9 +15,8 @@
 #include "base/cleanup.h"
 #include "source/cpus.h"
 #include "source/events.h"
+#include "source/size.h"
 #include "source/source.h"
-
-#define DATA_BYTES_DEFAULT (256u << 10)
 
 struct sideband_cpu {
 	int buffer_fd; /* its event owns the buffer, dead or alive; -1: none yet */
@@ -179,19 +178,9 @@ static void explain(int err, uint32_t data_bytes, char why[SOURCE_WHY])
 	}
 }
 
-/* Many CPUs share one machine's forks and execs: their buffers stay within 16 MiB together, to 256 CPUs. */
-static uint32_t default_bytes(void)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-
-	if (cpus <= 32)
-		return DATA_BYTES_DEFAULT;
-	return cpus <= 64 ? DATA_BYTES_DEFAULT / 2 : DATA_BYTES_DEFAULT / 4;
-}
-
 int sideband_open(const struct source_config *cfg, struct sideband **ret, char why[SOURCE_WHY])
 {
-	uint32_t data_bytes = cfg->sideband_bytes ? cfg->sideband_bytes : default_bytes();
+	uint32_t data_bytes = cfg->sideband_bytes ? cfg->sideband_bytes : size_sideband((uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 	struct sideband *s = NULL;
 	int changed, err = sideband_alloc(data_bytes, &s);
 

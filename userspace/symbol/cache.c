@@ -122,6 +122,12 @@ static void make_room(struct symbol_cache *c, size_t bytes)
 		entry_free(c, victim(c));
 }
 
+void symbol_cache_limit(struct symbol_cache *c, size_t max_bytes)
+{
+	c->max_bytes = max_bytes;
+	make_room(c, 0);
+}
+
 void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, const struct symbol_result *r)
 {
 	uint64_t key = cache_key(binary, vaddr);

@@ -22,6 +22,7 @@ struct symbol_cache {
 
 void symbol_cache_init(struct symbol_cache *c, uint32_t max);
 void symbol_cache_done(struct symbol_cache *c);
+void symbol_cache_limit(struct symbol_cache *c, size_t max_bytes);
 /* true: ret is filled, with references of its own. */
 bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, struct symbol_result *ret);
 /* Keeps a copy; without memory nothing happens. */

@@ -55,6 +55,12 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
 	return NULL;
 }
 
+void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_bytes)
+{
+	symbol_cache_limit(&s->cache, cached_bytes);
+	elf_indexes_limit(&s->indexes, index_bytes);
+}
+
 void symbol_result_done(struct symbol_result *r)
 {
 	for (uint32_t i = 0; i < r->count; i++) {

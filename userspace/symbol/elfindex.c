@@ -94,6 +94,12 @@ static void elf_indexes_evict(struct elf_indexes *all)
 	}
 }
 
+void elf_indexes_limit(struct elf_indexes *all, size_t bytes)
+{
+	all->limit = bytes;
+	elf_indexes_evict(all);
+}
+
 /* Assembly often comes without a type; what lies in code may be a function. */
 static bool is_function(const struct binary *b, const struct elf_sym *s)
 {

@@ -59,6 +59,7 @@ struct elf_index {
 /* The index, built now if it was not; borrowed until the next call. NULL: no such table, or no memory. */
 const struct elf_index *elf_index_get(struct elf_indexes *all, struct binary *b, enum elf_table_kind kind);
 void elf_indexes_done(struct elf_indexes *all);
+void elf_indexes_limit(struct elf_indexes *all, size_t bytes);
 
 /* -ENOENT: the file has no such table. */
 int elf_source_find(const struct binary *b, uint32_t section_type, struct elf_source *ret);

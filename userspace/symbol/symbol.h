@@ -56,6 +56,8 @@ struct symbol_stats {
 struct symbolizer;
 int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret);
 struct symbolizer *symbolizer_free(struct symbolizer *s); /* NULL */
+/* Other bounds from now on: bytes of results, and of symbol tables. What exceeds them goes at once. */
+void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_bytes);
 
 /* Always fills ret (owned by the caller). path names a file without binary. */
 void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,

@@ -5,9 +5,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -145,6 +147,21 @@ static int events_failed(int err, const struct source_config *cfg, char why[SOUR
 	return err;
 }
 
+static int tick_open(void *ctx, uint32_t cpu)
+{
+	const struct source_bpf *b = ctx;
+	struct perf_event_attr attr = {0};
+	_cleanup_(closep) int fd = -1;
+
+	event_tick_attr(&attr, b->events.period_ns, b->events.hardware);
+	fd = event_open(&attr, cpu);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(b->skel->progs.on_tick)) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
 static void bpf_close(struct source *s)
 {
 	struct source_bpf *b = self(s);
@@ -167,7 +184,7 @@ static int open_parts(struct source_bpf *b, const struct source_config *cfg, cha
 		return err;
 	err = events_init(&b->events, b->possible, cfg->cpus, b->period_ns, cfg->hardware);
 	if (err == 0)
-		err = events_open(&b->events, bpf_program__fd(b->skel->progs.on_tick));
+		err = events_open(&b->events, tick_open, b);
 	return err < 0 ? events_failed(err, cfg, why) : 0;
 }
 

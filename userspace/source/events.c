@@ -16,13 +16,36 @@ struct event_times {
 	uint64_t value, enabled, running;
 };
 
-int event_open(struct perf_event_attr *attr, uint32_t cpu)
+static int open_event(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
 {
 	int fd;
 
 	attr->size = sizeof(*attr);
-	fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, attr, pid, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int event_open(struct perf_event_attr *attr, uint32_t cpu)
+{
+	return open_event(attr, -1, cpu);
+}
+
+int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
+{
+	return open_event(attr, (pid_t)pid, cpu);
+}
+
+void event_tick_attr(struct perf_event_attr *attr, uint64_t period_ns, bool hardware)
+{
+	attr->type = hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
+	attr->config = hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	attr->disabled = 1;
+	attr->freq = hardware;
+	if (hardware)
+		attr->sample_freq = NSEC_PER_SEC / period_ns;
+	else
+		attr->sample_period = period_ns;
 }
 
 /* Both kinds of event read as value, time enabled, time running. */
@@ -35,35 +58,11 @@ bool event_dead(int fd)
 	return first.enabled == second.enabled;
 }
 
-static int tick_open(const struct events *e, uint32_t cpu)
-{
-	struct perf_event_attr attr = {
-		.type = e->hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
-		.config = e->hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-		.disabled = 1,
-	};
-	_cleanup_(closep) int fd = -1;
-
-	if (e->hardware) {
-		attr.freq = 1;
-		attr.sample_freq = NSEC_PER_SEC / e->period_ns;
-	} else {
-		attr.sample_period = e->period_ns;
-	}
-	fd = event_open(&attr, cpu);
-	if (fd < 0)
-		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, e->prog_fd) < 0)
-		return -errno;
-	return steal_fd(&fd);
-}
-
 int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period_ns, bool hardware)
 {
 	int err;
 
-	*e = (struct events){.nr = nr, .period_ns = period_ns, .hardware = hardware, .prog_fd = -1};
+	*e = (struct events){.nr = nr, .period_ns = period_ns, .hardware = hardware};
 	memset(&e->wanted, 0xff, sizeof(e->wanted));
 	if (list && (err = cpus_parse(list, &e->wanted)) < 0)
 		return err;
@@ -131,7 +130,7 @@ void events_done(struct events *e)
 	free(e->fds);
 	free(e->idle_from_ns);
 	free(e->enabled_from_ns);
-	*e = (struct events){.prog_fd = -1};
+	*e = (struct events){0};
 }
 
 /* From now on its idle time counts. */
@@ -146,7 +145,7 @@ static void begin_idle(struct events *e, uint32_t cpu)
 /* A CPU that goes while we look at it is none: 0. */
 static int tick_add(struct events *e, uint32_t cpu)
 {
-	int fd = tick_open(e, cpu);
+	int fd = e->open(e->ctx, cpu);
 
 	if (fd == -ENODEV)
 		return 0;
@@ -162,13 +161,14 @@ static int tick_add(struct events *e, uint32_t cpu)
 	return 1;
 }
 
-int events_open(struct events *e, int prog_fd)
+int events_open(struct events *e, events_open_fn *open, void *ctx)
 {
 	struct cpus online;
 	uint32_t opened = 0;
 	int err = cpus_online(&online);
 
-	e->prog_fd = prog_fd;
+	e->open = open;
+	e->ctx = ctx;
 	for (uint32_t cpu = 0; err >= 0 && cpu < e->nr; cpu++) {
 		if (!cpus_has(&online, cpu) || !cpus_has(&e->wanted, cpu))
 			continue;
@@ -178,6 +178,22 @@ int events_open(struct events *e, int prog_fd)
 	if (err < 0)
 		return err;
 	return opened ? 0 : -ENODEV;
+}
+
+/* A CPU that has none is the next look's business. */
+int events_reopen(struct events *e)
+{
+	int err = 0, each;
+
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++) {
+		if (e->fds[cpu] < 0)
+			continue;
+		tick_close(e, cpu);
+		each = tick_add(e, cpu);
+		if (each < 0)
+			err = each;
+	}
+	return err;
 }
 
 static void sleep_ns(uint64_t ns)

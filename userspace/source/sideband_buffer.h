@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One mapped side-band buffer, apart from where it comes from: the reader maps
- * it, tests make it.
+ * One mapped perf buffer, apart from where it comes from: the side-band's
+ * reader and the perf source map it, tests make it.
  */
 #ifndef OTP_SOURCE_SIDEBAND_BUFFER_H
 #define OTP_SOURCE_SIDEBAND_BUFFER_H
@@ -22,6 +22,14 @@ struct sideband_buffer {
 	size_t data_bytes;
 	size_t map_bytes;
 };
+
+/*
+ * Length of the record at position at, below head, and the record in ret: in
+ * place, or put together in scratch where it wraps. 0 at head; -EBADMSG at one
+ * that cannot be.
+ */
+int sideband_buffer_record(const struct sideband_buffer *b, uint64_t at, uint64_t head, uint8_t *scratch,
+			   const void **ret);
 
 /*
  * Hands over every record up to now and advances the tail. -EBADMSG at a

@@ -32,32 +32,38 @@ static const void *record_at(const struct sideband_buffer *b, uint64_t at, size_
 	return scratch;
 }
 
+int sideband_buffer_record(const struct sideband_buffer *b, uint64_t at, uint64_t head, uint8_t *scratch,
+			   const void **ret)
+{
+	uint64_t left = head - at;
+	struct perf_event_header h;
+
+	if (!left)
+		return 0;
+	/* Records and positions are multiples of 8: a header never wraps. */
+	if (left > b->data_bytes || left < sizeof(h) || at % sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, b->data + (at & (b->data_bytes - 1)), sizeof(h));
+	if (h.size < sizeof(h) || h.size % 8 || h.size > left)
+		return -EBADMSG;
+	*ret = record_at(b, at, h.size, scratch);
+	return h.size;
+}
+
 int sideband_buffer_drain(struct sideband_buffer *b, uint8_t *scratch, sideband_fn *fn, void *ctx)
 {
 	/* Pairs with the kernel's release of data_head: the records below it are whole. */
 	uint64_t head = __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE), at = b->page->data_tail;
-	int err = 0;
+	const void *record;
+	int len;
 
-	while (at != head) {
-		struct perf_event_header h;
-		uint64_t left = head - at;
-
-		/* Records and positions are multiples of 8: a header never wraps. */
-		if (left > b->data_bytes || left < sizeof(h) || at % sizeof(h)) {
-			err = -EBADMSG;
-			break;
-		}
-		memcpy(&h, b->data + (at & (b->data_bytes - 1)), sizeof(h));
-		if (h.size < sizeof(h) || h.size % 8 || h.size > left) {
-			err = -EBADMSG;
-			break;
-		}
-		fn(ctx, record_at(b, at, h.size, scratch), h.size);
-		at += h.size;
+	while ((len = sideband_buffer_record(b, at, head, scratch, &record)) > 0) {
+		fn(ctx, record, (size_t)len);
+		at += (uint64_t)len;
 	}
 	/* Pairs with the kernel's read of data_tail before it overwrites: our reads are over. */
 	__atomic_store_n(&b->page->data_tail, head, __ATOMIC_RELEASE);
-	return err;
+	return len;
 }
 
 int sideband_reader_new(struct sideband_reader **ret)

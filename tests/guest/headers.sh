@@ -19,6 +19,19 @@ packages() { # KIND: headers or kbuild
 		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep "^linux-$1-" || true
 }
 
+# For a cross build: tools of a newer suite may want its C library, which they get to themselves.
+with_their_libc() {
+	find "$new"/usr/lib/linux-kbuild* -type f -perm -u+x | while read -r tool; do
+		ldd "$tool" 2>&1 | grep -q 'GLIBC.*not found' || continue
+		[ -d "$new/libc" ] || unpack_packages "$new/libc" libc6
+		mv "$tool" "$tool.real"
+		own=$there/libc/usr/lib/x86_64-linux-gnu
+		printf '#!/bin/sh\nexec %s/ld-linux-x86-64.so.2 --library-path %s %s "$@"\n' "$own" "$own" \
+			"$there${tool#"$new"}.real" >"$tool"
+		chmod 755 "$tool"
+	done
+}
+
 # The tools run here, whatever they build for: they are of this architecture.
 fetch() {
 	prepare_apt "$suite"
@@ -32,6 +45,7 @@ fetch() {
 	fi
 	# shellcheck disable=SC2086
 	unpack_packages "$new" $tools
+	[ "${OTPROF_GUEST_ARCH:-amd64}" = amd64 ] || with_their_libc
 	# The makefiles name each other as if they were installed.
 	for makefile in "$new"/usr/src/*/Makefile; do
 		sed -i "s#/usr/src/linux-headers#$there/usr/src/linux-headers#g" "$makefile"

@@ -14,6 +14,7 @@
 #include "daemon/monitor.h"
 
 #define MEMORY_EVERY_NS (10 * NSEC_PER_SEC)
+#define MEMORY_TIGHT_NS (2 * NSEC_PER_SEC) /* near a limit */
 
 static uint64_t number_after(FILE *f, const char *name)
 {
@@ -97,18 +98,55 @@ static uint64_t cpu_ns(pid_t pid)
 	return pid && clock_getcpuclockid(pid, &clock) == 0 ? clock_read_ns(clock) : 0;
 }
 
-void cost_collect(struct monitor *m, struct status_cost *c)
+/* The estimate may fall a little as its share of samples changes: what was said never does. */
+static void kernel_time(struct monitor *m, struct status_cost *c)
 {
-	uint64_t now = clock_now_ns(), openers = 0;
+	struct counters_time t = {0};
 
+	for (uint32_t i = 0; i < m->layout.counters_nr; i++)
+		counters_add_time((const void *)((const char *)m->counters + (size_t)i * m->layout.counters_stride), &t);
+	c->kernel_ns = MAX(c->kernel_ns, t.ns);
+	c->kernel_runs = t.runs;
+	c->kernel_longest_ns = t.longest_ns;
 	if (m->source->ops->run_time)
-		m->source->ops->run_time(m->source, &c->kernel_ns, &c->kernel_runs);
+		m->source->ops->run_time(m->source, &c->stats_ns, &c->stats_runs);
+}
+
+static void worker_time(const struct worker *w, uint64_t *total)
+{
+	*total = MAX(*total, w->past_cpu_ns + cpu_ns(w->pid));
+}
+
+void cost_cpu(struct monitor *m, struct status_cost *c)
+{
+	uint64_t openers = 0;
+
+	kernel_time(m, c);
 	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	worker_time(&m->engine, &c->engine_cpu_ns);
+	worker_time(&m->net, &c->net_cpu_ns);
 	for (int i = 0; i < OPENERS; i++)
 		openers += cpu_ns(m->opener[i].pid);
 	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + m->openers_past_ns);
-	if (m->memory_ns && now - m->memory_ns < MEMORY_EVERY_NS)
+}
+
+uint64_t cost_cpu_ns(const struct status_cost *c)
+{
+	return c->kernel_ns + c->monitor_cpu_ns + c->engine_cpu_ns + c->net_cpu_ns + c->opener_cpu_ns;
+}
+
+void cost_memory(struct monitor *m, struct status_cost *c, bool tight)
+{
+	uint64_t now = clock_now_ns();
+
+	if (m->memory_ns && now - m->memory_ns < (tight ? MEMORY_TIGHT_NS : MEMORY_EVERY_NS))
 		return;
 	m->memory_ns = now;
 	c->memory_bytes = all_memory(m);
+}
+
+void cost_collect(struct monitor *m, struct status_cost *c)
+{
+	cost_cpu(m, c);
+	cost_memory(m, c, false);
 }

@@ -9,9 +9,16 @@
 #ifndef OTP_DAEMON_COST_H
 #define OTP_DAEMON_COST_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct monitor;
 struct status_cost;
 
 void cost_collect(struct monitor *m, struct status_cost *c);
+/* Its parts. tight: memory is near its limit, so it is looked at every two seconds. */
+void cost_cpu(struct monitor *m, struct status_cost *c);
+void cost_memory(struct monitor *m, struct status_cost *c, bool tight);
+uint64_t cost_cpu_ns(const struct status_cost *c); /* kernel and all processes */
 
 #endif

@@ -29,6 +29,7 @@
 
 static void engine_ready(struct monitor *m)
 {
+	guard_engine_ready(m);
 	if (m->sampling) {
 		log_notice("engine is back (pid %d)", m->engine.pid);
 		return;
@@ -147,7 +148,7 @@ static void begin_stop(struct monitor *m)
 	m->stop_ns = clock_now_ns();
 	notify_stopping();
 	m->defaults.running = 0;
-	if (m->sampling && (m->source->ops->set_defaults(m->source, &m->defaults) || m->source->ops->stop(m->source)))
+	if (m->sampling && (guard_set_defaults(m) || m->source->ops->stop(m->source)))
 		log_warn("the sampler did not stop at once");
 	enter(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
 }
@@ -251,6 +252,7 @@ static void run_tick(struct monitor *m, uint64_t now)
 	if (m->phase == PHASE_RUN) {
 		hotplug_run(m, now);
 		targets_apply(m, false);
+		guard_run(m, now);
 	}
 	run_slowly(m, now);
 }

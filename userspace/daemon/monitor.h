@@ -17,6 +17,7 @@
 
 #include "base/ledger.h"
 #include "daemon/config.h"
+#include "daemon/guard_run.h"
 #include "daemon/ipc.h"
 #include "daemon/ledger_sum.h"
 #include "daemon/rate.h"
@@ -45,6 +46,7 @@ struct worker {
 	uint64_t next_start_ns;
 	uint64_t back_off_ns; /* the last pause; 0: none yet */
 	uint32_t restarts;
+	uint64_t past_cpu_ns; /* of its predecessors */
 };
 
 /* A question on its way: waits, is with an opener, or its answer waits for room in the engine's socket. */
@@ -97,6 +99,7 @@ struct monitor {
 	struct otp_defaults defaults;
 	bool sampling;
 	struct rate rate;
+	struct guard_run guard;
 
 	struct ledger_engine_page *engine_page;
 	struct ledger_net_page *net_page;

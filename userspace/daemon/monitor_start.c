@@ -23,6 +23,8 @@
 #include "daemon/notify.h"
 #include "daemon/resource.h"
 #include "daemon/sandbox.h"
+#include "source/cpus.h"
+#include "source/size.h"
 
 static int failed(const char *what, int err)
 {
@@ -111,12 +113,22 @@ static int open_signals(struct monitor *m)
 
 /* The sampler. */
 
+/* Where memory is limited, the ring is no larger than its share. */
+static uint32_t ring_bytes(const struct monitor *m)
+{
+	uint32_t cpus;
+
+	if (m->config->ring_bytes || cpus_possible(&cpus) < 0)
+		return m->config->ring_bytes;
+	return size_ring_within(cpus, m->config->frequency_hz, guard_memory_limit(m));
+}
+
 static void source_config(const struct monitor *m, struct source_config *ret)
 {
 	const struct config *c = m->config;
 
 	*ret = (struct source_config){.frequency_hz = c->frequency_hz,
-				      .ring_bytes = c->ring_bytes,
+				      .ring_bytes = ring_bytes(m),
 				      .sideband_bytes = c->sideband_bytes,
 				      .hardware = c->hardware,
 				      .cpus = c->cpus,
@@ -180,6 +192,7 @@ static int map_source(struct monitor *m)
 
 	m->source->ops->layout(m->source, &m->layout);
 	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
+	guard_run_config(m);
 	err = ring_map(&m->ring, m->layout.ring_fd, m->layout.ring_bytes);
 	if (err)
 		return failed("the ring cannot be mapped", err);
@@ -328,7 +341,7 @@ int monitor_begin_sampling(struct monitor *m)
 	int err;
 
 	m->defaults.running = 1;
-	err = m->source->ops->set_defaults(m->source, &m->defaults);
+	err = guard_set_defaults(m);
 	if (!err)
 		err = m->source->ops->start(m->source);
 	if (err)

@@ -115,8 +115,8 @@ static void cost(const struct status *s, struct buf *to)
 	family(to, "cpu_seconds_total", "counter", "CPU time of otprof itself.");
 	seconds(to, "monitor", s->cost.monitor_cpu_ns);
 	seconds(to, "opener", s->cost.opener_cpu_ns);
-	seconds(to, "engine", s->ledger.engine.cpu_ns);
-	seconds(to, "net", s->ledger.net.cpu_ns);
+	seconds(to, "engine", s->cost.engine_cpu_ns);
+	seconds(to, "net", s->cost.net_cpu_ns);
 	seconds(to, "kernel", s->cost.kernel_ns);
 	one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.", s->cost.memory_bytes);
 	family(to, "worker_restarts_total", "counter", "Times that a worker was started again.");
@@ -126,9 +126,31 @@ static void cost(const struct status *s, struct buf *to)
 	one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
 }
 
+static void guard(const struct status *s, struct buf *to)
+{
+	const struct guard *g = s->guard.state;
+
+	one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU, as it is now.", s->rate_hz);
+	if (!g)
+		return;
+	family(to, "guard_level", "gauge", "Steps of quality that are given up, by what was short.");
+	for (int cause = 0; cause < GUARD_CAUSES; cause++)
+		labelled(to, "guard_level", "cause", guard_cause_name(cause), g->ladder[cause].level);
+	family(to, "guard_steps_total", "counter", "Changes by the guard against overload.");
+	for (int i = 0; i < GUARD_CAUSES * GUARD_STEPS * 2; i++) {
+		const struct guard_ladder *l = &g->ladder[i / 2 / GUARD_STEPS];
+		int step = i / 2 % GUARD_STEPS;
+
+		buf_printf(to, "otprof_guard_steps_total{cause=\"%s\",step=\"%s\",direction=\"%s\"} %" PRIu64 "\n",
+			   guard_cause_name(i / 2 / GUARD_STEPS), guard_step_name(step), i % 2 ? "up" : "down",
+			   (i % 2 ? l->raises : l->lowered)[step]);
+	}
+}
+
 void status_prometheus(const struct status *s, struct buf *to)
 {
 	equation(s, to);
 	quality(s, to);
 	cost(s, to);
+	guard(s, to);
 }

@@ -151,6 +151,7 @@ static void sampler(struct json *j, const struct status *s)
 	text(j, "mode", s->mode);
 	text(j, "why", s->why);
 	number(j, "frequency_hz", s->config->frequency_hz);
+	number(j, "rate_hz", s->rate_hz);
 	number(j, "cpus", s->cpus_sampled);
 	number(j, "ring_bytes", s->ring_bytes);
 	number(j, "ring_used", s->ring_used);
@@ -200,11 +201,47 @@ static void cost(struct json *j, const struct status *s)
 	open_object(j, "cost");
 	number(j, "kernel_ns", s->cost.kernel_ns);
 	number(j, "kernel_runs", s->cost.kernel_runs);
+	number(j, "kernel_longest_ns", s->cost.kernel_longest_ns);
+	number(j, "stats_ns", s->cost.stats_ns);
+	number(j, "stats_runs", s->cost.stats_runs);
 	number(j, "monitor_cpu_ns", s->cost.monitor_cpu_ns);
 	number(j, "opener_cpu_ns", s->cost.opener_cpu_ns);
-	number(j, "engine_cpu_ns", s->ledger.engine.cpu_ns);
-	number(j, "net_cpu_ns", s->ledger.net.cpu_ns);
+	number(j, "engine_cpu_ns", s->cost.engine_cpu_ns);
+	number(j, "net_cpu_ns", s->cost.net_cpu_ns);
 	number(j, "memory_bytes", s->cost.memory_bytes);
+	close_object(j);
+}
+
+static void ladder(struct json *j, const struct guard *g, enum guard_cause cause)
+{
+	const struct guard_ladder *l = &g->ladder[cause];
+
+	open_object(j, guard_cause_name(cause));
+	number(j, "level", l->level);
+	for (int down = 1; down >= 0; down--) {
+		open_object(j, down ? "lowered" : "raised");
+		for (int step = 0; step < GUARD_STEPS; step++)
+			number(j, guard_step_name(step), (down ? l->lowered : l->raises)[step]);
+		close_object(j);
+	}
+	close_object(j);
+}
+
+static void guard(struct json *j, const struct status *s)
+{
+	const struct status_guard *g = &s->guard;
+
+	if (!g->state)
+		return;
+	open_object(j, "guard");
+	number(j, "cpu_limit_permyriad", g->state->limits.cpu_permyriad);
+	number(j, "cpu_permyriad", g->state->cpu_share);
+	number(j, "memory_limit_bytes", g->memory_limit);
+	number(j, "memory_bytes", g->memory_bytes);
+	number(j, "cache_shift", g->orders.cache_shift);
+	number(j, "stack_shift", g->orders.stack_shift);
+	for (int cause = 0; cause < GUARD_CAUSES; cause++)
+		ladder(j, g->state, cause);
 	close_object(j);
 }
 
@@ -275,6 +312,7 @@ void status_json(const struct status *s, struct buf *to)
 	skipped(&j, s);
 	quality(&j, s);
 	cost(&j, s);
+	guard(&j, s);
 	number(&j, "processes", e->processes);
 	number(&j, "intervals", e->intervals);
 	open_object(&j, "top");

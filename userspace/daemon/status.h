@@ -15,12 +15,21 @@
 
 #include "base/buf.h"
 #include "daemon/config.h"
+#include "daemon/guard.h"
 #include "daemon/ledger_sum.h"
 
 struct status_cost {
-	uint64_t kernel_ns, kernel_runs; /* 0 where the kernel does not measure */
-	uint64_t monitor_cpu_ns, opener_cpu_ns;
+	uint64_t kernel_ns, kernel_runs; /* of all samples, by the sampler's own clock; 0: it has none */
+	uint64_t kernel_longest_ns;	 /* of one */
+	uint64_t stats_ns, stats_runs;	 /* the kernel's own measure, where it is turned on */
+	uint64_t monitor_cpu_ns, engine_cpu_ns, net_cpu_ns, opener_cpu_ns;
 	uint64_t memory_bytes; /* PSS of all processes, ring, maps, side-band buffers */
+};
+
+struct status_guard {
+	const struct guard *state; /* borrowed; NULL: none */
+	struct guard_orders orders;
+	uint64_t memory_bytes, memory_limit; /* as the guard sees them; limit 0: none */
 };
 
 struct status_worker {
@@ -43,6 +52,8 @@ struct status {
 	struct status_worker workers[2];
 	uint64_t asks, asks_refused, asks_timed_out, plans_set, plans_refused;
 	const struct ledger_view *view; /* borrowed: counters by CPU */
+	uint32_t rate_hz; /* in force */
+	struct status_guard guard;
 };
 
 void status_json(const struct status *s, struct buf *to);

@@ -72,6 +72,8 @@ void status_collect(struct monitor *m, struct status *ret)
 	};
 	ledger_sum_read(&view, m->config->nr_exporters, &ret->ledger);
 	m->missed = status_missed(ret);
+	ret->rate_hz = m->rate.hz;
+	guard_status(m, &ret->guard);
 	cost_collect(m, &m->cost);
 	ret->cost = m->cost;
 }

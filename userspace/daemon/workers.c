@@ -426,6 +426,8 @@ void workers_reap(struct monitor *m)
 
 		if (!w || w->kind == WORKER_OPENER)
 			m->openers_past_ns += cpu_ns(&used);
+		else
+			w->past_cpu_ns += cpu_ns(&used);
 		if (w)
 			worker_ended(m, w, status);
 		else if (m->abandoned)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "source/source.h"
 
 /* A tick changes its counters within nanoseconds, but its CPU may be taken from it meanwhile (virtual machines). */
@@ -28,4 +29,15 @@ bool counters_read(const volatile struct otp_cpu_counters *from, struct otp_cpu_
 			return true;
 	}
 	return false;
+}
+
+void counters_add_time(const struct otp_cpu_counters *c, struct counters_time *to)
+{
+	uint64_t runs = c->timed_runs;
+
+	if (!runs)
+		return;
+	to->ns += (uint64_t)((unsigned __int128)c->timed_ns * MAX(c->taken, runs) / runs);
+	to->runs += MAX(c->taken, runs);
+	to->longest_ns = MAX(to->longest_ns, c->longest_ns);
 }

@@ -113,6 +113,13 @@ extern const struct source_ops *const source_list[];
 bool counters_read(const volatile struct otp_cpu_counters *from, struct otp_cpu_counters *ret);
 bool counters_balanced(const struct otp_cpu_counters *c);
 
+/* What sampling has cost inside the kernel, by the samplers' own clocks. */
+struct counters_time {
+	uint64_t ns, runs;   /* of all samples, from the share of them whose time was taken; runs 0: none was */
+	uint64_t longest_ns; /* of one */
+};
+void counters_add_time(const struct otp_cpu_counters *c, struct counters_time *to);
+
 /*
  * Side-band: one dummy event per online CPU with a mapped buffer each, opened
  * and kept mapped by the monitor (so that an engine that dies loses nothing),

@@ -36,6 +36,7 @@ static struct config *parse_good(const char *text)
 	return c;
 }
 
+#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits or daemon"
 #define EXPORTER "[exporter a]\nendpoint = http://h\n"
 
 /* A wrong file, and all that is said about it. */
@@ -43,7 +44,7 @@ static const struct {
 	const char *text, *errors;
 } wrong[] = {
 	{"x = 1\n", "F:1: x: before any section, expected [sampler] or another one first\n"},
-	{"[sampler]\nfrequency = 5\n", "F:2: sampler.frequency: unknown key, the nearest is \"frequency_hz\"\n"},
+	{"[sampler]\nfrequency = 5\n", "F:2: sampler.frequency: unknown key, expected one of [sampler], did you mean frequency_hz?\n"},
 	{"[sampler]\nfrequency_hz = fast\n",
 	 "F:2: sampler.frequency_hz: bad value \"fast\", expected a number from 1 to 10000\n"},
 	{"[sampler]\nfrequency_hz = 0\n",
@@ -54,7 +55,7 @@ static const struct {
 	 "F:2: sampler.frequency_hz: bad value \"99999999999999999999\", expected a number from 1 to 10000\n"},
 	{"[sampler]\nfrequency_hz = -5\n",
 	 "F:2: sampler.frequency_hz: bad value \"-5\", expected a number from 1 to 10000\n"},
-	{"[sampler]\nfrequency_hz =\n", "F:2: sampler.frequency_hz: no value\n"},
+	{"[sampler]\nfrequency_hz =\n", "F:2: sampler.frequency_hz: no value, expected one behind the =, or no such line\n"},
 	{"[sampler]\nfrequency_hz = 5\n\nfrequency_hz = 6\n",
 	 "F:4: sampler.frequency_hz: given twice, first in line 2\n"},
 	{"[sampler]\nmode = perf\n",
@@ -67,15 +68,15 @@ static const struct {
 	{"[sampler]\nstack_bytes = 1M\n",
 	 "F:2: sampler.stack_bytes: bad value \"1M\", expected a size from 512 to 512K, such as 64K or 4M\n"},
 	{"[sampler]\nstack_bytes = 64K\nstack_max_bytes = 4K\n",
-	 "F: sampler.stack_bytes: above stack_max_bytes, expected it at or below\n"},
+	 "F:2: sampler.stack_bytes: above stack_max_bytes, expected it at or below\n"},
 	{"[sampler]\nkernel_threads = maybe\n",
 	 "F:2: sampler.kernel_threads: bad value \"maybe\", expected yes or no\n"},
 	{"[sampler]\ncpus = 3-1\n", "F:2: sampler.cpus: bad value \"3-1\", expected a list of CPUs, such as 0-3,8\n"},
 	{"[sampler]\ncpus = 0,,1\n", "F:2: sampler.cpus: bad value \"0,,1\", expected a list of CPUs, such as 0-3,8\n"},
-	{"[samplr]\n", "F:1: [samplr]: unknown section, expected sampler, profile, targets, exporter NAME, resource, "
-		       "metrics, limits or daemon\n"},
-	{"[sampler x]\n", "F:1: [sampler x]: unknown section, expected sampler, profile, targets, exporter NAME, "
-			  "resource, metrics, limits or daemon\n"},
+	{"[samplr]\n", "F:1: [samplr]: unknown section, expected " SECTIONS ", did you mean [sampler]?\n"},
+	{"[sampler x]\n", "F:1: [sampler x]: unknown section, expected " SECTIONS ", did you mean [sampler]?\n"},
+	{"[hub-of-the-future]\n", "F:1: [hub-of-the-future]: unknown section, expected " SECTIONS "\n"},
+	{"[]\n", "F:1: []: unknown section, expected " SECTIONS "\n"},
 	{"[sampler\n", "F:1: section without its end, expected [NAME]\n"},
 	{"[sampler] x\n", "F:1: text after the section's name, expected the end of the line\n"},
 	{"[sampler]\n[sampler]\n", "F:2: [sampler]: this section is there twice\n"},
@@ -88,16 +89,30 @@ static const struct {
 	{"[profile]\nsample_attributes = process.pid cpu\n",
 	 "F:2: profile.sample_attributes: bad value \"process.pid cpu\", expected none, or some of process.pid "
 	 "process.executable.name thread.name thread.id cpu.logical_number\n"},
-	{"[targets]\ninclude = /system.slice\n", "F:2: targets.include: bad value \"/system.slice\", expected "
-						 "cgroup:PATH or pid:NUMBER, separated by spaces\n"},
+	{"[targets]\ninclude = /system.slice\n",
+	 "F:2: targets.include: bad value \"/system.slice\", expected unit:NAME, container:ID, cgroup:PATH, exe:NAME, "
+	 "user:NAME or pid:NUMBER, separated by spaces\n"},
+	{"[targets]\ninclude = unit:a, unit:b\n",
+	 "F:2: targets.include: bad value \"unit:a, unit:b\", expected unit:NAME of a systemd unit\n"},
+	{"[targets]\ninclude = unit:\n",
+	 "F:2: targets.include: bad value \"unit:\", expected unit:NAME of a systemd unit\n"},
+	{"[targets]\ninclude = container:a/b\n",
+	 "F:2: targets.include: bad value \"container:a/b\", expected container:ID or container:NAME\n"},
 	{"[targets]\ninclude = pid:0\n",
-	 "F:2: targets.include: bad value \"pid:0\", expected cgroup:PATH or pid:NUMBER, separated by spaces\n"},
+	 "F:2: targets.include: bad value \"pid:0\", expected pid:NUMBER from 1 to 4194304\n"},
+	{"[targets]\ninclude = pid:12x\n",
+	 "F:2: targets.include: bad value \"pid:12x\", expected pid:NUMBER from 1 to 4194304\n"},
 	{"[targets]\nexclude = cgroup:../x\n", "F:2: targets.exclude: bad value \"cgroup:../x\", expected cgroup:PATH "
-					       "or pid:NUMBER, separated by spaces\n"},
+					       "below the hierarchy's root, without ..\n"},
+	{"[targets]\nexclude = exe:bin/sh\n",
+	 "F:2: targets.exclude: bad value \"exe:bin/sh\", expected exe:NAME or exe:/ABSOLUTE/PATH\n"},
+	{"[targets]\nexclude = user:a;b\n",
+	 "F:2: targets.exclude: bad value \"user:a;b\", expected user:NAME or user:NUMBER\n"},
+	{"[targets]\ncgroup = /x\n", "F:2: targets.cgroup: unknown key, expected one of include, exclude\n"},
 	{"[exporter]\n", "F:1: [exporter ]: bad name, expected [exporter NAME] with letters, digits, - and _\n"},
 	{"[exporter a b]\n", "F:1: [exporter a b]: bad name, expected [exporter NAME] with letters, digits, - and _\n"},
 	{"\n[exporter a]\n", "F:2: exporter a.endpoint: missing, expected http://HOST:PORT or file:///DIR\n"},
-	{EXPORTER "[exporter a]\n", "F:3: [exporter a]: this section is there twice\n"},
+	{EXPORTER "[exporter a]\n", "F:3: [exporter a]: this section is there twice, first in line 1\n"},
 	{"[exporter a]\nendpoint = gopher://h\n", "F:2: exporter a.endpoint: bad value \"gopher://h\", expected "
 						  "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
 	{"[exporter a]\nendpoint = file://relative\n", "F:2: exporter a.endpoint: bad value \"file://relative\", "
@@ -105,13 +120,13 @@ static const struct {
 	{EXPORTER "protocol = grpc\n",
 	 "F:3: exporter a.protocol: bad value \"grpc\", expected http: this version has no other protocol\n"},
 	{EXPORTER "compression = zstd\n", "F:3: exporter a.compression: bad value \"zstd\", expected gzip or none\n"},
-	{EXPORTER "headers = no colon\n", "F:3: exporter a.headers: bad value \"no colon\", expected one \"Name: value\"; "
+	{EXPORTER "headers = no colon\n", "F:3: exporter a.headers: bad value, expected one \"Name: value\"; "
 					  "give the key again for the next\n"},
 	{EXPORTER "tls_cert_file = /c\n", "F:1: exporter a.tls_key_file: missing, expected both or neither of "
 					  "tls_cert_file and tls_key_file\n"},
 	{EXPORTER "tls_ca_file = ca.pem\n", "F:3: exporter a.tls_ca_file: bad value \"ca.pem\", expected an absolute path\n"},
 	{EXPORTER "retry_initial = 60s\n", "F:1: exporter a.retry_initial: above retry_max, expected it at or below\n"},
-	{EXPORTER "timout = 5s\n", "F:3: exporter a.timout: unknown key, the nearest is \"timeout\"\n"},
+	{EXPORTER "timout = 5s\n", "F:3: exporter a.timout: unknown key, expected one of [exporter], did you mean timeout?\n"},
 	{"[metrics]\nlisten = 0.0.0.0:9464\n", "F:2: metrics.listen: bad value \"0.0.0.0:9464\", expected a loopback "
 					       "address with a port, such as 127.0.0.1:9464\n"},
 	{"[metrics]\nlisten = localhost:99999\n", "F:2: metrics.listen: bad value \"localhost:99999\", expected a "
@@ -122,7 +137,7 @@ static const struct {
 				    "or 4M\n"},
 	{"[daemon]\nruntime_dir = run\n", "F:2: daemon.runtime_dir: bad value \"run\", expected an absolute path\n"},
 	{"[daemon]\nnet_user = a b\n", "F:2: daemon.net_user: bad value \"a b\", expected a user name\n"},
-	{"[daemon]\nnet_user = u\nengine_user = u\n", "F: daemon.net_user: the same as engine_user, expected two users\n"},
+	{"[daemon]\nnet_user = u\nengine_user = u\n", "F:2: daemon.net_user: the same as engine_user, expected two users\n"},
 	{"[daemon]\nlog_level = loud\n",
 	 "F:2: daemon.log_level: bad value \"loud\", expected error, warn, notice, info or debug\n"},
 	{"[resource]\nbad key = x\n", "F:2: resource.bad key: bad attribute, expected a name of letters, digits, '.', "
@@ -131,9 +146,53 @@ static const struct {
 	{"[sampler]\nmode = \001\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = \xc3\x28\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = \xed\xa0\x80\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
+	/* A key where it does not belong, and one that is half right. */
+	{"[sampler]\ninterval = 5s\n",
+	 "F:2: sampler.interval: unknown key, expected one of [sampler], did you mean interval in [profile]?\n"},
+	{"[sampler]\nstack = 4K\n", "F:2: sampler.stack: unknown key, expected one of [sampler], did you mean stack_bytes?\n"},
+	{"[Sampler]\n", "F:1: [Sampler]: unknown section, expected " SECTIONS ", did you mean [sampler]?\n"},
+	{"[sampler]\nFrequency_Hz = 5\n",
+	 "F:2: sampler.Frequency_Hz: unknown key, expected one of [sampler], did you mean frequency_hz?\n"},
+	/* Units. */
+	{"[profile]\ninterval = 5 s\n", "F:2: profile.interval: bad value \"5 s\", expected a time from 100ms to 3600s with "
+					"its unit, such as 500ms, 5s or 2m\n"},
+	{"[profile]\ninterval = 99999999999999999h\n", "F:2: profile.interval: bad value \"99999999999999999h\", expected a "
+						       "time from 100ms to 3600s with its unit, such as 500ms, 5s or 2m\n"},
+	{"[profile]\nrequest_max_size = 1.5M\n", "F:2: profile.request_max_size: bad value \"1.5M\", expected a size from "
+						 "64K to 64M, such as 64K or 4M\n"},
+	{"[profile]\nrequest_max_size = 4m\n", "F:2: profile.request_max_size: bad value \"4m\", expected a size from 64K "
+					       "to 64M, such as 64K or 4M\n"},
+	{EXPORTER "timeout = 5000\n", "F:3: exporter a.timeout: bad value \"5000\", expected a time from 100ms to 600s with "
+				     "its unit, such as 500ms, 5s or 2m\n"},
+	{EXPORTER "queue_size = -1\n", "F:3: exporter a.queue_size: bad value \"-1\", expected a size from 64K to 4G, such "
+				      "as 64K or 4M\n"},
+	{EXPORTER "keep_files = many\n",
+	 "F:3: exporter a.keep_files: bad value \"many\", expected a number from 0 to 100000000\n"},
+	{EXPORTER "tls_insecure = 2\n", "F:3: exporter a.tls_insecure: bad value \"2\", expected yes or no\n"},
+	{EXPORTER "endpoint = http://h\n", "F:3: exporter a.endpoint: given twice, first in line 2\n"},
+	{"[exporter a]\nendpoint = http://user:pass@h\n",
+	 "F:2: exporter a.endpoint: bad value, expected no user and password in it; a header of headers_file says who you are\n"},
+	{"[exporter a]\nendpoint = http://h\nheaders_file = token\n",
+	 "F:3: exporter a.headers_file: bad value \"token\", expected an absolute path\n"},
+	{"[limits]\ncpu_percent = 101\n",
+	 "F:2: limits.cpu_percent: bad value \"101\", expected a percentage from 0 to 100, such as 2 or 0.5\n"},
+	{"[limits]\ncpu_percent = 1.\n",
+	 "F:2: limits.cpu_percent: bad value \"1.\", expected a percentage from 0 to 100, such as 2 or 0.5\n"},
+	{"[limits]\ncpu_percent = 1.2345\n",
+	 "F:2: limits.cpu_percent: bad value \"1.2345\", expected a percentage from 0 to 100, such as 2 or 0.5\n"},
+	{"[daemon]\nprocesses_max = 1\n",
+	 "F:2: daemon.processes_max: bad value \"1\", expected a number from 256 to 1048576\n"},
+	{"[daemon]\nruntime_dir = /run/../etc\n",
+	 "F:2: daemon.runtime_dir: bad value \"/run/../etc\", expected an absolute path\n"},
+	{"key without a section\n", "F:1: expected [SECTION], \"key = value\" or a comment\n"},
+	{"\x7f" "ELF\x02\x01\x01\n", "F:1: bytes that are no text, expected UTF-8 without control characters\n"},
+	{"[resource]\na = caf\xe9\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
+	{"[resource]\na = \xff\xfe\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	/* Several at once: each is said. */
 	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf or kmod\n"
-					   "F:3: sampler.foo: unknown key, the nearest is \"mode\"\n"},
+					   "F:3: sampler.foo: unknown key, expected one of mode, "
+					   "frequency_hz, ring_size, sideband_size, stack_bytes, stack_max_bytes, "
+					   "stack_rate, kernel_threads, hardware_events, cpus\n"},
 };
 
 START_TEST(wrong_file_is_refused_in_words)
@@ -222,6 +281,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "[profile]\ninterval = 1500ms\nsample_attributes = process.pid thread.name\n"
 			       "request_max_size = 1M\n"
 			       "[targets]\ninclude = cgroup:/a.slice pid:55\ninclude = cgroup:b\nexclude = pid:7\n"
+			       "include = unit:nginx container:0123ab exe:/usr/bin/* user:www-data\nexclude = unit:a@*.service\n"
 			       "[exporter one]\nendpoint = https://h:1/p\ncompression = none\n"
 			       "headers = Authorization: Basic x;y # z\nheaders = X-B: c\ntls_ca_file = /ca\n"
 			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
@@ -247,10 +307,16 @@ START_TEST(every_key_arrives)
 	ck_assert_str_eq(c->cpus, "0-3,8");
 	ck_assert_uint_eq(c->interval_ns, 1500 * NSEC_PER_MSEC);
 	ck_assert_uint_eq(c->sample_attributes, 1u << SAMPLE_ATTRIBUTE_PID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME);
-	ck_assert_uint_eq(c->nr_targets, 4);
+	ck_assert_uint_eq(c->nr_targets, 9);
 	ck_assert_int_eq(c->targets[1].kind, TARGET_PID);
 	ck_assert_uint_eq(c->targets[1].pid, 55);
-	ck_assert_str_eq(c->targets[2].cgroup, "b");
+	ck_assert_str_eq(c->targets[2].text, "b");
+	ck_assert_int_eq(c->targets[4].kind, TARGET_UNIT);
+	ck_assert_str_eq(c->targets[4].text, "nginx.service");
+	ck_assert_int_eq(c->targets[5].kind, TARGET_CONTAINER);
+	ck_assert_int_eq(c->targets[6].kind, TARGET_EXE);
+	ck_assert_str_eq(c->targets[7].text, "www-data");
+	ck_assert_str_eq(c->targets[8].text, "a@*.service");
 	ck_assert(c->targets[3].exclude);
 	ck_assert_uint_eq(c->nr_exporters, 2);
 	ck_assert(!e->gzip && e->tls_insecure);
@@ -295,82 +361,10 @@ START_TEST(printed_configuration_parses_to_the_same)
 }
 END_TEST
 
-static void clear_environment(void)
-{
-	static const char *const names[] = {"ENDPOINT", "PROFILES_ENDPOINT", "HEADERS", "TIMEOUT",
-					    "COMPRESSION", "PROTOCOL", "CERTIFICATE"};
-	char name[64];
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_%s", names[i]);
-		unsetenv(name);
-	}
-	unsetenv("OTEL_RESOURCE_ATTRIBUTES");
-	errors[0] = '\0';
-}
-
-START_TEST(environment_sets_the_exporter)
-{
-	struct config *c = NULL;
-
-	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318", 1);
-	setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b%20c, d = e", 1);
-	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500", 1);
-	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none", 1);
-	setenv("OTEL_RESOURCE_ATTRIBUTES", "team=x%2Cy,service.name=not-theirs", 1);
-	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
-	ck_assert_str_eq(c->exporters[0].endpoint, "http://collector:4318");
-	ck_assert(!c->exporters[0].endpoint_is_full && !c->exporters[0].gzip && !c->exporter_is_default);
-	ck_assert_str_eq(c->exporters[0].headers[0], "a: b c");
-	ck_assert_str_eq(c->exporters[0].headers[1], "d: e");
-	ck_assert_uint_eq(c->exporters[0].timeout_ns, 2500 * NSEC_PER_MSEC);
-	ck_assert_uint_eq(c->nr_resources, 1);
-	ck_assert_str_eq(c->resources[0].value, "x,y");
-	config_free(c);
-}
-END_TEST
-
-START_TEST(variable_for_profiles_wins_and_is_a_whole_url)
-{
-	struct config *c = NULL;
-
-	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://common", 1);
-	setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://profiles/path", 1);
-	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
-	ck_assert_str_eq(c->exporters[0].endpoint, "http://profiles/path");
-	ck_assert(c->exporters[0].endpoint_is_full);
-	config_free(c);
-}
-END_TEST
-
-START_TEST(wrong_variable_is_refused_by_name)
-{
-	struct config *c = NULL;
-
-	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h", 1);
-	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", 1);
-	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), -EINVAL);
-	ck_assert_str_eq(errors, "environment: OTEL_EXPORTER_OTLP_TIMEOUT: bad value \"soon\", expected milliseconds "
-				 "from 100 to 600000\n");
-}
-END_TEST
-
-START_TEST(missing_file_is_named)
-{
-	struct config *c = NULL;
-
-	ck_assert_int_eq(config_load("/nonexistent/otprof.conf", on_error, NULL, &c), -ENOENT);
-	ck_assert_str_eq(errors, "/nonexistent/otprof.conf: cannot be read: No such file or directory\n");
-	errors[0] = '\0';
-	ck_assert_int_eq(config_load("/dev/zero", on_error, NULL, &c), -ENODEV);
-	ck_assert_str_eq(errors, "/dev/zero: cannot be read: no regular file\n");
-}
-END_TEST
-
 Suite *config_suite(void)
 {
 	Suite *s = suite_create("config");
-	TCase *t = tcase_create("file"), *e = tcase_create("environment");
+	TCase *t = tcase_create("file");
 
 	tcase_add_loop_test(t, wrong_file_is_refused_in_words, 0, ARRAY_SIZE(wrong));
 	tcase_add_test(t, long_line_is_refused);
@@ -380,12 +374,6 @@ Suite *config_suite(void)
 	tcase_add_test(t, empty_file_is_the_defaults);
 	tcase_add_test(t, every_key_arrives);
 	tcase_add_loop_test(t, printed_configuration_parses_to_the_same, 0, ARRAY_SIZE(good));
-	tcase_add_test(t, missing_file_is_named);
 	suite_add_tcase(s, t);
-	tcase_add_checked_fixture(e, clear_environment, clear_environment);
-	tcase_add_test(e, environment_sets_the_exporter);
-	tcase_add_test(e, variable_for_profiles_wins_and_is_a_whole_url);
-	tcase_add_test(e, wrong_variable_is_refused_by_name);
-	suite_add_tcase(s, e);
 	return s;
 }

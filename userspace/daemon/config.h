@@ -4,9 +4,12 @@
  * new one. config_print writes the effective one as a file that parses to the
  * same, which is also how workers get theirs.
  *
- * Called by main and the monitor at start and on reload, by workers once.
+ * Called by main and the monitor at start and on reload, by workers once and
+ * on reload. It is read from FILE, then FILE.d/NAME.conf in the order of their
+ * names, then the environment: what comes later wins, lists add up.
  * Errors: one line each, "FILE:LINE: section.key: what is wrong, what was
- * expected", handed to the sink; nothing is half applied.
+ * expected", handed to the sink; nothing is half applied. Secrets are never
+ * part of a line.
  */
 #ifndef OTP_DAEMON_CONFIG_H
 #define OTP_DAEMON_CONFIG_H
@@ -21,13 +24,13 @@
 #define CONFIG_RESOURCES_MAX 12 /* half of what a workload holds: its own names must fit too */
 
 enum sampler_mode { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_KMOD, SAMPLER_PERF };
-enum target_kind { TARGET_CGROUP, TARGET_PID };
+enum target_kind { TARGET_CGROUP, TARGET_UNIT, TARGET_CONTAINER, TARGET_EXE, TARGET_USER, TARGET_PID };
 
 struct config_target {
 	enum target_kind kind;
 	bool exclude;
 	uint32_t pid;
-	char *cgroup; /* path below the cgroup2 mount, or absolute */
+	char *text; /* of all but pid: path, name or pattern */
 };
 
 struct config_resource { char *key, *value; };
@@ -76,9 +79,28 @@ typedef void config_error_fn(void *ctx, const char *line);
 
 /* path NULL: defaults and environment only. -EINVAL after at least one error line; -errno if unreadable. */
 int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret);
-/* From text (workers; tests): no environment. */
+/* The same, but that the file itself need not be there. */
+int config_load_usual(const char *path, config_error_fn *error, void *ctx, struct config **ret);
+
+/* Texts as if they were files, later ones winning; no environment, and no file is looked at (workers; tests). */
+struct config_text {
+	const char *name, *text;
+	size_t len;
+	bool open; /* others may read or write it: no place for secrets */
+};
+int config_parse_texts(const struct config_text *texts, size_t n, config_error_fn *error, void *ctx, struct config **ret);
 int config_parse(const char *name, const char *text, size_t len, config_error_fn *error, void *ctx, struct config **ret);
+
 struct config *config_free(struct config *c); /* NULL */
-int config_print(const struct config *c, FILE *to);
+int config_print(const struct config *c, FILE *to); /* with secrets */
+int config_print_shown(const struct config *c, FILE *to); /* for people, and for workers that need none */
+
+/*
+ * What tells two configurations apart, each once: "section.key", or "exporter
+ * NAME". Where only a restart could apply it, to keeps from's value, so that
+ * to is what will be in force. -ENOMEM.
+ */
+typedef void config_change_fn(void *ctx, const char *title, bool restart);
+int config_changes(const struct config *from, struct config *to, config_change_fn *fn, void *ctx);
 
 #endif

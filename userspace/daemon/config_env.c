@@ -27,12 +27,16 @@ struct environment {
 	int err;
 };
 
+/* value NULL: it may be a secret. */
 static void complain(struct environment *env, const char *variable, const char *value, const char *what)
 {
 	char line[512];
 
 	env->err = -EINVAL;
-	snprintf(line, sizeof(line), "environment: %s: bad value \"%.128s\", %s", variable, value, what);
+	if (value)
+		snprintf(line, sizeof(line), "environment: %s: bad value \"%.128s\", %s", variable, value, what);
+	else
+		snprintf(line, sizeof(line), "environment: %s: bad value, %s", variable, what);
 	if (env->error)
 		env->error(env->ctx, line);
 }
@@ -92,7 +96,7 @@ static void set_key(struct environment *env, const char *title, const char *key,
 	if (err == -ENOMEM)
 		env->err = err;
 	else if (err)
-		complain(env, title, value, what);
+		complain(env, title, config_value_is_secret(k, value) ? NULL : value, what);
 }
 
 static void set_from(struct environment *env, const char *name, const char *key)
@@ -169,10 +173,11 @@ static char *trim(char *s)
 	return s;
 }
 
+/* Secret or not is the list's: no error shows it then. */
 typedef int pair_fn(struct environment *env, const char *key, const char *value);
 
 /* "key=value,key=value", values percent-encoded (W3C baggage, as the specification has it). */
-static void each_pair(struct environment *env, const char *title, const char *list, pair_fn *fn)
+static void each_pair(struct environment *env, const char *title, const char *list, bool secret, pair_fn *fn)
 {
 	_cleanup_(freep) char *copy = strdup(list);
 	char *save = NULL, *value;
@@ -192,7 +197,7 @@ static void each_pair(struct environment *env, const char *title, const char *li
 	if (err == -ENOMEM)
 		env->err = err;
 	else if (err)
-		complain(env, title, list, "expected key=value,key=value with percent-encoded values");
+		complain(env, title, secret ? NULL : list, "expected key=value,key=value with percent-encoded values");
 }
 
 static int add_header(struct environment *env, const char *key, const char *value)
@@ -210,18 +215,8 @@ static int add_resource(struct environment *env, const char *key, const char *va
 	/* That would be the name of every workload, not of ours. */
 	if (!strcmp(key, "service.name"))
 		return 0;
-	for (uint32_t i = 0; i < env->config->nr_resources; i++) {
-		struct config_resource *r = &env->config->resources[i];
-		char *copy;
-
-		if (strcmp(r->key, key))
-			continue;
-		if (!*value || !value_is_text(value) || !(copy = strdup(value)))
-			return -EINVAL;
-		free(r->value);
-		r->value = copy;
+	if (config_replace_resource(env->config, key, value) == 0)
 		return 0;
-	}
 	return config_add_resource(env->config, key, value);
 }
 
@@ -242,7 +237,7 @@ static void exporter_variables(struct environment *env)
 	set_from(env, "CLIENT_KEY", "tls_key_file");
 	headers = variable("HEADERS", title);
 	if (headers)
-		each_pair(env, title, headers, add_header);
+		each_pair(env, title, headers, true, add_header);
 }
 
 int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
@@ -252,6 +247,6 @@ int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
 
 	exporter_variables(&env);
 	if (resources && *resources)
-		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, add_resource);
+		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, false, add_resource);
 	return env.err;
 }

@@ -50,15 +50,57 @@ struct config_key {
 	size_t offset; /* in struct config, or struct export_config */
 	uint64_t min, max;
 	bool repeats; /* may be given more than once: values add up */
+	bool secret;  /* the value may be one: no error shows it */
+	bool restart; /* takes effect with the next start only */
 };
+
+/* What is there before a file is read. */
+int config_new(struct config **ret);
+
+/* Error lines: a place, a text, and no more of them than help. */
+struct config_errors {
+	config_error_fn *fn; /* may be NULL */
+	void *ctx;
+	unsigned int count;
+};
+struct config_place {
+	const char *name; /* borrowed: of a text that is being read */
+	unsigned int line; /* 0: the whole */
+};
+__attribute__((format(printf, 3, 4))) void config_complain(struct config_errors *e, const struct config_place *at,
+							   const char *fmt, ...);
+bool config_errors_enough(const struct config_errors *e);
+
+/* One text after the other into one configuration. */
+struct config_parser;
+int config_parser_new(struct config *c, struct config_errors *errors, struct config_parser **ret);
+struct config_parser *config_parser_free(struct config_parser *p); /* NULL */
+int config_parser_read(struct config_parser *p, const struct config_text *text); /* -EINVAL, -ENOMEM */
+/* Where a key, or an exporter's section, was given last; line 0 if nowhere. */
+struct config_place config_parser_key(const struct config_parser *p, const struct config_key *k);
+struct config_place config_parser_exporter(const struct config_parser *p, const struct export_config *e);
+
+/* Files (config_files.c). */
+struct config_files {
+	struct config_text *texts; /* owned, their names and texts too */
+	size_t n;
+};
+int config_files_read(const char *path, bool optional, struct config_errors *errors, struct config_files *ret);
+void config_files_done(struct config_files *f);
+/* headers_file and the TLS files: read or looked at. at: of the exporter's section. */
+int config_files_exporter(struct export_config *e, struct config_errors *errors, const struct config_place *at);
 
 extern const struct config_key config_keys[];
 extern const size_t config_keys_nr;
 extern const char *const config_section_names[SECTION_NR];
 
 const struct config_key *config_key_find(enum config_section section, const char *name);
-/* The known key that name is probably meant to be, or NULL. */
+bool config_value_is_secret(const struct config_key *k, const char *value); /* no error shows it */
+/* What name is probably meant to be, or NULL. */
 const char *config_key_nearest(enum config_section section, const char *name);
+const char *config_section_nearest(const char *name);
+/* The section of another key of this name; SECTION_NONE. */
+enum config_section config_key_elsewhere(enum config_section section, const char *name);
 enum config_section config_section_find(const char *name, size_t len);
 
 /* Values. 0 or -EINVAL. */
@@ -73,8 +115,11 @@ int value_endpoint(const char *s, const char **ret_what);
 bool value_is_loopback(const char *s); /* host:port of this host only */
 
 /* Lists: each adds to what is there. */
-int config_add_resource(struct config *c, const char *key, const char *value);
+int config_add_resource(struct config *c, const char *key, const char *value); /* -EINVAL, -EEXIST, -ENOSPC, -ENOMEM */
+int config_replace_resource(struct config *c, const char *key, const char *value); /* of an existing one: -ENOENT */
 int config_add_header(struct export_config *e, const char *header);
+bool config_is_header(const char *s);
+bool config_header_is_secret(const char *header); /* by its name */
 
 /* Exporters by name: an existing one, or a new one with defaults; NULL when all places are taken. */
 struct export_config *config_exporter_find(struct config *c, const char *name);

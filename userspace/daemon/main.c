@@ -117,12 +117,12 @@ static void print_error(void *ctx, const char *line)
 	fprintf(stderr, "%s\n", line);
 }
 
-/* The usual file may be missing: then the defaults hold. One that was named must be there. */
-static const char *config_path(const struct options *o)
+/* The usual file may be missing: then its drop-ins and the defaults hold. One that was named must be there. */
+static int load(const struct options *o, struct config **ret)
 {
 	if (o->config_path)
-		return o->config_path;
-	return access(DEFAULT_CONFIG, F_OK) == 0 ? DEFAULT_CONFIG : NULL;
+		return config_load(o->config_path, print_error, NULL, ret);
+	return config_load_usual(DEFAULT_CONFIG, print_error, NULL, ret);
 }
 
 int main(int argc, char **argv)
@@ -135,17 +135,18 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &o);
 	if (o.role)
 		return run_role(o.role);
-	o.monitor.config_path = config_path(&o);
-	if (config_load(o.monitor.config_path, print_error, NULL, &c))
+	o.monitor.config_path = o.config_path ? o.config_path : DEFAULT_CONFIG;
+	o.monitor.config_usual = !o.config_path;
+	if (load(&o, &c))
 		return EXIT_FAILURE;
 	log_init("otprofd", c->log_level);
 	if (!o.test && !o.print && !o.replay_path)
 		return monitor_main(c, &o.monitor);
 	status = 0;
 	if (o.print)
-		status = config_print(c, stdout) ? EXIT_FAILURE : 0;
+		status = config_print_shown(c, stdout) ? EXIT_FAILURE : 0;
 	else if (o.test)
-		fprintf(stderr, "%s: the configuration is good\n", o.monitor.config_path ? o.monitor.config_path : "defaults");
+		fprintf(stderr, "%s: the configuration is good\n", o.monitor.config_path);
 	else
 		status = replay_main(c, o.replay_path);
 	config_free(c);

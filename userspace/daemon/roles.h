@@ -10,12 +10,15 @@
 #ifndef OTP_DAEMON_ROLES_H
 #define OTP_DAEMON_ROLES_H
 
+#include <stdbool.h>
+
 struct config;
 
 #define ROLE_SOCKET 3
 
 struct monitor_options {
-	const char *config_path;  /* NULL: defaults; borrowed */
+	const char *config_path;  /* borrowed; read again on reload */
+	bool config_usual;        /* it may be missing */
 	const char *capture_path; /* NULL: no capture; borrowed */
 };
 

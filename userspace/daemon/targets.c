@@ -137,14 +137,14 @@ static void follow_cgroup(struct monitor *m, uint32_t i, bool first)
 {
 	const struct config_target *t = &m->config->targets[i];
 	const struct otp_cgroup_rule rule = {.select = t->exclude ? OTP_SELECT_NO : OTP_SELECT_YES};
-	uint64_t id = cgroup_id(t->cgroup), *have = &m->targets[i].cgroup_id;
+	uint64_t id = cgroup_id(t->text), *have = &m->targets[i].cgroup_id;
 	int err;
 
 	if (first && !id && !cgroup_mount())
 		log_warn("targets: cgroup %s: there are no cgroups of version 2 in /sys/fs/cgroup, its rule waits for them",
-			 t->cgroup);
+			 t->text);
 	else if (first && !id)
-		log_notice("targets: cgroup %s does not exist yet, its rule waits", t->cgroup);
+		log_notice("targets: cgroup %s does not exist yet, its rule waits", t->text);
 	if (id == *have)
 		return;
 	if (*have)
@@ -152,7 +152,7 @@ static void follow_cgroup(struct monitor *m, uint32_t i, bool first)
 	*have = 0;
 	err = id ? m->source->ops->set_cgroup(m->source, id, &rule) : 0;
 	if (err)
-		log_error("targets: cgroup %s: the rule cannot be set: %s", t->cgroup, strerror(-err));
+		log_error("targets: cgroup %s: the rule cannot be set: %s", t->text, strerror(-err));
 	else
 		*have = id;
 }

@@ -41,6 +41,8 @@ struct export_config {
 	bool endpoint_is_full; /* use the URL as it is */
 	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */
 	uint32_t nr_headers;
+	uint32_t nr_headers_file; /* the last of them: from headers_file */
+	char *headers_file;
 	char *tls_ca, *tls_cert, *tls_key; /* paths, NULL: system's */
 	bool tls_insecure;
 	uint64_t timeout_ns;       /* 5 s */

@@ -15,12 +15,19 @@ cannot() {
 }
 
 suite_of() {
-	case $1 in
+	case ${1%-rt} in
 	5.10) echo bullseye ;;
 	6.1) echo bookworm ;;
 	6.12) echo trixie ;;
 	7.x) echo sid ;;
-	*) cannot "unknown kernel $1: 5.10, 6.1, 6.12 or 7.x" ;;
+	*) cannot "unknown kernel $1: 5.10, 6.1, 6.12 or 7.x, or one of these with -rt" ;;
+	esac
+}
+
+flavour_of() {
+	case $1 in
+	*-rt) echo rt ;;
+	*) echo cloud ;;
 	esac
 }
 
@@ -30,6 +37,7 @@ mirror() {
 		sed -n 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' /etc/apt/sources.list.d/*.sources
 		sed -n 's/^deb[[:space:]]\(\[[^]]*\][[:space:]]*\)\?\([^[:space:]]*\).*/\2/p' \
 			/etc/apt/sources.list /etc/apt/sources.list.d/*.list
+		true # whichever of these files there is
 	} 2>/dev/null | grep -m 1 '/debian/\{0,1\}$' || cannot "no Debian mirror in the system's apt sources"
 }
 

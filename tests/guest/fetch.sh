@@ -4,6 +4,9 @@
 # holds it: vmlinuz, version (its `uname -r`) and root/ (its modules).
 #
 #   fetch.sh 5.10|6.1|6.12|7.x      of OTPROF_GUEST_ARCH: amd64 (the default) or arm64
+#   fetch.sh 6.1-rt                 the flavour for real time, likewise for the others
+#   fetch.sh kasan|kcsan            what debug_kernel.sh has built before
+#   fetch.sh /DIRECTORY             any other, which holds the same three
 #
 # The host's own apt configuration stays untouched: a private apt root below
 # the cache reads one extra source list, made from the mirror that the system
@@ -26,7 +29,7 @@ packages() {
 
 unpack() {
 	# shellcheck disable=SC2046 # names without blanks
-	unpack_packages "$new/root" $(packages "linux-image-cloud-$arch" | sort -u)
+	unpack_packages "$new/root" $(packages "linux-image-$(flavour_of "$kernel")-$arch" | sort -u)
 	image=$(find "$new/root" -name 'vmlinuz*' -type f | head -n 1)
 	[ -n "$image" ] || cannot "no vmlinuz in the packages of $1"
 	basename "$(find "$new/root" -path '*/lib/modules/*' -prune -type d | head -n 1)" >"$new/version"
@@ -34,6 +37,16 @@ unpack() {
 }
 
 kernel=${1:?usage: fetch.sh KERNEL}
+case $kernel in
+kasan | kcsan) made=$cache/kernel-$kernel ;;
+/*) made=$kernel ;;
+*) made= ;;
+esac
+if [ -n "$made" ]; then
+	[ -e "$made/vmlinuz" ] || cannot "no $made/vmlinuz; kasan and kcsan are made by tests/guest/debug_kernel.sh"
+	echo "$made"
+	exit
+fi
 suite=$(suite_of "$kernel")
 named=$([ "$arch" = amd64 ] || echo "-$arch")
 there=$cache/kernel-$kernel$named

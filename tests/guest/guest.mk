@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # The sampler's own test, and the whole daemon, run on real kernels.
-PROBE_SRCS := $(sort $(wildcard tests/guest/*.c))
+PROBE_SRCS := $(sort $(filter-out tests/guest/kmod_%,$(wildcard tests/guest/*.c)))
 PROBE_OBJS := $(PROBE_SRCS:%.c=$(BUILD)/obj/%.o)
 
 $(BUILD)/probe: $(PROBE_OBJS) $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 
-check-guest: $(BUILD)/probe $(BUILD)/programs/shares
+# What shakes the module: static, so that it runs on any kernel.
+STRESS_SRCS := $(sort $(wildcard tests/guest/kmod_*.c))
+$(BUILD)/kmod_stress: $(STRESS_SRCS) $(wildcard tests/guest/*.h kmod/uapi/*.h)
+	@mkdir -p $(@D)
+	$(call say,LD )
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -I. -Iuserspace -static -o $@ $(STRESS_SRCS) -lpthread
+
+check-guest: $(BUILD)/probe $(BUILD)/kmod_stress $(BUILD)/programs/shares $(BUILD)/programs/forkstorm-static \
+	$(BUILD)/programs/hostile-static

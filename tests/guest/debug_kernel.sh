@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds a kernel that watches the module, from Debian's linux-source package,
+# into the cache of guest kernels, and prints its directory. As root, the
+# packages that the build needs are installed; no other part of the host changes.
+#
+#   debug_kernel.sh kasan|kcsan
+#
+# kasan: bad memory accesses, lockdep, sleeping in atomic context, timers and
+# RCU heads in a wrong state, leaks, and allocations that fail on request.
+# kcsan: data races; the two exclude each other.
+# Takes 5 minutes on two cores the first time, no time after that, and 2 GB of
+# the cache. Exit code 77 and a reason where it cannot be had.
+set -eu
+cache=${OTPROF_GUEST_CACHE:-$(cd "$(dirname "$0")/../.." && pwd)/build/guest}
+# shellcheck source=tests/guest/apt.sh
+. "$(dirname "$0")/apt.sh"
+release=6.1 suite=bookworm
+what=${1:?usage: debug_kernel.sh kasan|kcsan}
+there=$cache/kernel-$what
+source=$cache/linux-source-$release
+
+# What a guest of these tests lives on, over an empty configuration.
+common="64BIT SMP PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BLK_DEV_INITRD RD_GZIP BINFMT_ELF BINFMT_SCRIPT
+	PROC_FS SYSFS DEVTMPFS DEVTMPFS_MOUNT TMPFS SHMEM MODULES MODULE_UNLOAD HIGH_RES_TIMERS NO_HZ_IDLE
+	HOTPLUG_CPU PERF_EVENTS NET INET UNIX FUTEX EPOLL SIGNALFD TIMERFD EVENTFD MEMBARRIER KALLSYMS
+	KALLSYMS_ALL MULTIUSER POSIX_TIMERS FILE_LOCKING CGROUPS NAMESPACES BUG CROSS_MEMORY_ATTACH SYSCTL
+	PROC_SYSCTL ADVISE_SYSCALLS AIO SECCOMP SECCOMP_FILTER STACKTRACE UNWINDER_ORC EXPERT BPF_SYSCALL
+	IA32_EMULATION MODIFY_LDT_SYSCALL ELF_CORE COREDUMP PCI ACPI VIRTIO_MENU VIRTIO VIRTIO_PCI HW_RANDOM
+	HW_RANDOM_VIRTIO INOTIFY_USER UNIX98_PTYS SYSVIPC MEMFD_CREATE SLUB PREEMPT GENERIC_TRACER DEBUG_FS
+	HARDENED_USERCOPY DEBUG_KERNEL DEBUG_MISC FRAME_WARN MAGIC_SYSRQ SWAP BLOCK MEMCG OVERLAY_FS
+	DETECT_HUNG_TASK SOFTLOCKUP_DETECTOR DEBUG_LIST"
+kasan="KASAN KASAN_INLINE KASAN_VMALLOC PROVE_LOCKING DEBUG_ATOMIC_SLEEP DEBUG_OBJECTS DEBUG_OBJECTS_FREE
+	DEBUG_OBJECTS_TIMERS DEBUG_OBJECTS_WORK DEBUG_OBJECTS_RCU_HEAD DEBUG_KMEMLEAK
+	DEBUG_KMEMLEAK_DEFAULT_OFF FAULT_INJECTION FAILSLAB FAIL_PAGE_ALLOC FAULT_INJECTION_DEBUG_FS UBSAN
+	UBSAN_BOUNDS UBSAN_SHIFT"
+kcsan="KCSAN"
+# The configuration must have kept these, or the kernel watches less than its name says.
+must_kasan="KASAN KASAN_VMALLOC PROVE_LOCKING DEBUG_ATOMIC_SLEEP DEBUG_OBJECTS_TIMERS DEBUG_OBJECTS_RCU_HEAD
+	DEBUG_KMEMLEAK FAILSLAB UBSAN HOTPLUG_CPU HIGH_RES_TIMERS PREEMPT IA32_EMULATION"
+must_kcsan="KCSAN HOTPLUG_CPU HIGH_RES_TIMERS PREEMPT IA32_EMULATION"
+
+case $what in
+kasan) options=$kasan must=$must_kasan ;;
+kcsan) options=$kcsan must=$must_kcsan ;;
+*) cannot "no kernel is called $what: kasan or kcsan" ;;
+esac
+
+install_tools() {
+	missing=
+	for package in gcc make flex bison bc libssl-dev libelf-dev xz-utils; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
+	done
+	[ -n "$missing" ] || return 0
+	[ "$(id -u)" = 0 ] || cannot "missing:$missing"
+	# shellcheck disable=SC2086
+	DEBIAN_FRONTEND=noninteractive apt-get -y -q --no-install-recommends install $missing >"$cache/tools.log" 2>&1 ||
+		cannot "$(tail -n 1 "$cache/tools.log")"
+}
+
+fetch_source() {
+	[ ! -d "$source" ] || return 0
+	new=$source.new.$$
+	apt=$new/apt
+	prepare_apt "$suite"
+	unpack_packages "$new/deb" "linux-source-$release"
+	mkdir -p "$new/tree"
+	tar -C "$new/tree" --strip-components=1 -xf "$new/deb/usr/src/linux-source-$release.tar.xz"
+	mv "$new/tree" "$source"
+	rm -rf "$new"
+}
+
+configure() {
+	make -C "$source" O="$1" tinyconfig >"$1/log" 2>&1
+	for option in $common $options; do
+		echo "CONFIG_$option=y"
+	done >"$1/fragment"
+	cat >>"$1/fragment" <<-END
+		# CONFIG_SLOB is not set
+		# CONFIG_PREEMPT_NONE is not set
+		# CONFIG_RANDOMIZE_BASE is not set
+		CONFIG_FRAME_WARN=4096
+		CONFIG_NR_CPUS=4
+		CONFIG_DEFAULT_HUNG_TASK_TIMEOUT=60
+		CONFIG_LOCALVERSION="-$what"
+		# CONFIG_LOCALVERSION_AUTO is not set
+	END
+	sed -i '/^CONFIG_FRAME_WARN=y$/d' "$1/fragment"
+	(cd "$source" && scripts/kconfig/merge_config.sh -m -O "$1" "$1/.config" "$1/fragment") >>"$1/log" 2>&1
+	make -C "$source" O="$1" olddefconfig >>"$1/log" 2>&1
+	for option in $must; do
+		grep -q "^CONFIG_$option=y" "$1/.config" || cannot "the configuration lost CONFIG_$option"
+	done
+}
+
+build() {
+	make -C "$source" O="$1" -j"$(nproc)" bzImage modules_prepare >>"$1/log" 2>&1 ||
+		cannot "not built: $(grep -m 1 -i error "$1/log") (log: $1/log)"
+	cp "$1/vmlinux.symvers" "$1/Module.symvers"
+}
+
+if [ ! -e "$there/vmlinuz" ]; then
+	mkdir -p "$there/build" "$there/root"
+	install_tools
+	fetch_source
+	configure "$there/build"
+	build "$there/build"
+	make -s -C "$source" O="$there/build" kernelrelease >"$there/version"
+	cp "$there/build/arch/x86/boot/bzImage" "$there/vmlinuz.new"
+	mv "$there/vmlinuz.new" "$there/vmlinuz"
+fi
+echo "$there"

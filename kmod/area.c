@@ -12,13 +12,16 @@ static struct page *page_at(const struct otprof_area *a, unsigned long twice, un
 	return a->pages[i < a->nr ? i : i - twice];
 }
 
+/* A ring may be large: where there is no memory it is refused, and nobody is killed to make room for it. */
+#define AREA_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
+
 static int pages_alloc(struct otprof_area *a, unsigned long nr)
 {
 	a->pages = vzalloc(nr * sizeof(*a->pages));
 	if (!a->pages)
 		return -ENOMEM;
 	for (; a->nr < nr; a->nr++) {
-		a->pages[a->nr] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		a->pages[a->nr] = alloc_page(AREA_GFP);
 		if (!a->pages[a->nr])
 			return -ENOMEM;
 	}

@@ -59,6 +59,8 @@ int event_open(struct perf_event_attr *attr, uint32_t cpu);
 int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu);
 /* What makes an event tick: cycles, or the CPU's clock. */
 void event_tick_attr(struct perf_event_attr *attr, uint64_t period_ns, bool hardware);
+/* An event that counts nothing and reports process life, with the tail that proc_event_decode reads. */
+void event_life_attr(struct perf_event_attr *attr);
 /* An enabled event whose time stands still will never fire again. */
 bool event_dead(int fd);
 

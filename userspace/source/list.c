@@ -3,4 +3,4 @@
 
 #include "source/source.h"
 
-const struct source_ops *const source_list[] = {&source_bpf, &source_kmod, NULL};
+const struct source_ops *const source_list[] = {&source_bpf, &source_kmod, &source_perf, NULL};

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -36,25 +35,14 @@ struct sideband {
 
 static int dummy_open(struct sideband *s, uint32_t cpu)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.sample_id_all = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_BOOTTIME,
-		.watermark = 1,
-		.wakeup_watermark = (uint32_t)(s->data_bytes / 2),
-		.build_id = !s->no_build_id,
-	};
-	int fd = event_open(&attr, cpu);
+	struct perf_event_attr attr;
+	int fd;
 
+	event_life_attr(&attr);
+	attr.watermark = 1;
+	attr.wakeup_watermark = (uint32_t)(s->data_bytes / 2);
+	attr.build_id = !s->no_build_id;
+	fd = event_open(&attr, cpu);
 	if (fd == -EINVAL && !s->no_build_id) {
 		s->no_build_id = true;
 		attr.build_id = 0;

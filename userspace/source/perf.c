@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Perf events as a source: where neither eBPF nor the module may be had, and
+ * for an ordinary user's own processes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "source/perf_internal.h"
+#include "source/perf_probe.h"
+#include "source/size.h"
+
+#define PLANS_DEFAULT  8192
+#define PUMP_FAST_NS   (50 * NSEC_PER_MSEC)
+#define PUMP_SLOW_NS   (250 * NSEC_PER_MSEC)
+#define RESIZE_NS      NSEC_PER_SEC
+#define SHRINK_NS      (60 * NSEC_PER_SEC)
+#define TICKS_LEAST    (32u << 10)
+#define TICKS_MOST     (4u << 20)
+#define LIFE_LEAST     (16u << 10)
+#define LIFE_MOST      (128u << 10)
+#define SINGLE_DUMP    16384 /* events of single processes cannot be made anew: deep enough from the start */
+
+/* --- sizes --- */
+
+/* Half a second of samples; an ordinary user has less locked memory: a quarter. */
+static size_t ticks_wanted(const struct source_perf *p, uint32_t hz)
+{
+	uint64_t enough = (uint64_t)hz * (p->dump_start + PERF_SAMPLE_REST) / (p->single ? 4 : 2);
+	size_t size = 4 * TICKS_LEAST;
+
+	while (size < enough && size < TICKS_MOST)
+		size *= 2;
+	return size;
+}
+
+/* The largest copy of which the buffers hold a tenth of a second. */
+static uint32_t dump_bound(const struct source_perf *p, uint32_t most)
+{
+	uint64_t each = p->ticks_bytes * 10 * p->period_ns / NSEC_PER_SEC;
+	uint32_t dump = most;
+
+	while (dump > 1024 && dump + PERF_SAMPLE_REST > each)
+		dump /= 2;
+	return dump;
+}
+
+/* A quarter of the buffer at full rate. */
+static uint64_t pump_every(const struct source_perf *p)
+{
+	uint64_t samples = p->ticks_bytes / 4 / (p->dump_bytes + PERF_SAMPLE_REST);
+
+	return MAX(MIN(samples * p->period_ns, PUMP_SLOW_NS), PUMP_FAST_NS);
+}
+
+/* --- open and close --- */
+
+static void perf_close(struct source *s)
+{
+	struct source_perf *p = perf_self(s);
+
+	events_done(&p->events);
+	perf_attach_close(p);
+	perf_buffers_close(p);
+	free(p->cpus);
+	ring_writer_close(&p->ring);
+	if (p->counters)
+		munmap(p->counters, p->counters_bytes);
+	closep(&p->counters_fd);
+	closep(&p->wake_fd);
+	perf_choice_done(&p->choice);
+	perf_tasks_done(&p->tasks);
+	buf_done(&p->items);
+	free(p);
+}
+
+/* Ours to write, everybody else's to read. */
+static int counters_open(struct source_perf *p)
+{
+	_cleanup_(closep) int fd = memfd_create("otprof-counters", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char path[40];
+	void *map;
+
+	p->counters_bytes = ALIGN_UP(p->nr * sizeof(*p->counters), (size_t)sysconf(_SC_PAGESIZE));
+	if (fd < 0 || ftruncate(fd, (off_t)p->counters_bytes) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	p->counters_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (p->counters_fd < 0)
+		return -errno;
+	map = mmap(NULL, p->counters_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	p->counters = map;
+	return 0;
+}
+
+static int memory_open(struct source_perf *p, const struct source_config *cfg)
+{
+	int err = cpus_possible(&p->nr);
+
+	if (err < 0)
+		return err;
+	p->cpus = calloc(p->nr, sizeof(*p->cpus));
+	if (!p->cpus)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < p->nr; cpu++)
+		p->cpus[cpu].life_fd = -1;
+	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->wake_fd < 0)
+		return -errno;
+	err = counters_open(p);
+	if (err < 0)
+		return err;
+	return ring_writer_open(&p->ring, cfg->ring_bytes ? cfg->ring_bytes : size_ring(p->nr, cfg->frequency_hz));
+}
+
+/* Locked memory is bounded per user: halved until it fits. */
+static int buffers_fit(struct source_perf *p, uint32_t cpu)
+{
+	int err;
+
+	while ((err = perf_buffers_open(p, cpu)) == -EPERM && p->ticks_bytes > TICKS_LEAST) {
+		perf_buffers_close(p);
+		p->ticks_bytes /= 2;
+		p->life_bytes = MAX(p->life_bytes / 2, (size_t)LIFE_LEAST);
+	}
+	return err;
+}
+
+/* All of one size. What was opened before a size did not fit is opened again by the next round. */
+static int buffers_open(struct source_perf *p, const struct source_config *cfg)
+{
+	struct cpus online;
+	size_t size;
+	int err = cpus_online(&online);
+
+	p->dump_start = MIN(ALIGN_UP(cfg->defaults.stack_bytes, 8u), OTP_HEAD_STACK);
+	p->dump_start = MAX(p->dump_start, p->single ? SINGLE_DUMP : 512u);
+	p->ticks_bytes = ticks_wanted(p, cfg->frequency_hz);
+	p->life_bytes = LIFE_MOST;
+	do {
+		size = p->ticks_bytes;
+		for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++)
+			if (cpus_has(&online, cpu) && cpus_has(&p->events.wanted, cpu))
+				err = buffers_fit(p, cpu);
+	} while (!err && size != p->ticks_bytes);
+	p->dump_max = dump_bound(p, OTP_HEAD_STACK);
+	p->dump_bytes = MIN(p->dump_start, p->dump_max);
+	return err;
+}
+
+static int tick_open(void *ctx, uint32_t cpu)
+{
+	struct source_perf *p = ctx;
+
+	p->period_ns = p->events.period_ns;
+	return perf_tick_open(p, PERF_EVERYBODY, cpu);
+}
+
+/* Process life of each CPU that is there; one whose event died with it gets another. */
+static int life_follow(struct source_perf *p)
+{
+	struct cpus online;
+	int err = cpus_online(&online);
+
+	for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++) {
+		struct perf_cpu *c = &p->cpus[cpu];
+
+		if (!cpus_has(&online, cpu) || (c->life_fd >= 0 && !event_dead(c->life_fd)))
+			continue;
+		closep(&c->life_fd);
+		c->life_fd = perf_life_open(p, PERF_EVERYBODY, cpu);
+		if (c->life_fd < 0 && c->life_fd != -ENODEV)
+			err = c->life_fd;
+	}
+	return err;
+}
+
+/* Life before ticks: what is forked in between is known. */
+static int events_all(struct source_perf *p, const struct source_config *cfg)
+{
+	int err;
+
+	if (p->single)
+		return perf_attach(p, cfg->pids, cfg->nr_pids);
+	err = life_follow(p);
+	return err < 0 ? err : events_open(&p->events, tick_open, p);
+}
+
+static int open_parts(struct source_perf *p, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	int err = perf_probe(cfg, &p->single, why);
+
+	if (err < 0)
+		return err;
+	p->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
+	p->hardware = cfg->hardware;
+	p->dump_bytes = cfg->defaults.stack_bytes;
+	perf_choice_init(&p->choice, &cfg->defaults, cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT);
+	err = memory_open(p, cfg);
+	if (!err)
+		err = events_init(&p->events, p->nr, cfg->cpus, p->period_ns, cfg->hardware);
+	if (!err)
+		err = perf_probe_attr(p, p->single ? 0 : PERF_EVERYBODY);
+	p->tasks.read_cgroups = !p->format.cgroup;
+	if (!err)
+		err = buffers_open(p, cfg);
+	if (!err)
+		err = events_all(p, cfg);
+	return err < 0 ? perf_explain(err, cfg, why) : 0;
+}
+
+static int perf_open(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY])
+{
+	struct source_perf *p;
+	int err;
+
+	if (cfg->frequency_hz < SOURCE_HZ_MIN || cfg->frequency_hz > SOURCE_HZ_MAX)
+		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between %d and %d", cfg->frequency_hz,
+				SOURCE_HZ_MIN, SOURCE_HZ_MAX),
+		       -EINVAL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->source.ops = &source_perf;
+	p->counters_fd = p->wake_fd = p->choice.cgroups.mount_fd = -1;
+	err = open_parts(p, cfg, why);
+	if (err < 0) {
+		perf_close(&p->source);
+		return err;
+	}
+	*ret = &p->source;
+	return 0;
+}
+
+static int perf_probe_op(const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	bool single;
+
+	return perf_probe(cfg, &single, why);
+}
+
+/* --- while it runs --- */
+
+static void perf_layout(const struct source *s, struct source_layout *ret)
+{
+	const struct source_perf *p = perf_self(s);
+
+	*ret = (struct source_layout){
+		.ring_fd = p->ring.ring_fd,
+		.ring_bytes = p->ring.size,
+		.counters_fd = p->counters_fd,
+		.counters_nr = p->nr,
+		.counters_stride = sizeof(*p->counters),
+		.defaults_fd = -1,
+		.period_ns = p->period_ns,
+		.consumer_fd = p->ring.consumer_fd,
+		.wake_fd = p->wake_fd,
+		.events = p->single,
+	};
+}
+
+static int perf_start(struct source *s)
+{
+	struct source_perf *p = perf_self(s);
+
+	p->started = true;
+	p->next_pump_ns = 0;
+	if (!p->single)
+		return events_start(&p->events);
+	perf_attach_enable(p, true);
+	return 0;
+}
+
+static int perf_stop(struct source *s)
+{
+	struct source_perf *p = perf_self(s);
+	int err = 0;
+
+	if (p->single)
+		perf_attach_enable(p, false);
+	else
+		err = events_stop(&p->events);
+	perf_pump_until(p, UINT64_MAX);
+	p->started = false;
+	return err;
+}
+
+/* Inherited events have periods of their own, out of reach. */
+static int perf_set_rate(struct source *s, uint32_t frequency_hz)
+{
+	struct source_perf *p = perf_self(s);
+	int err;
+
+	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
+		return -ERANGE;
+	if (p->single)
+		return -EOPNOTSUPP;
+	perf_pump_until(p, clock_now_ns());
+	err = events_set_period(&p->events, NSEC_PER_SEC / frequency_hz);
+	if (err < 0)
+		return err;
+	p->period_ns = NSEC_PER_SEC / frequency_hz;
+	p->dump_max = dump_bound(p, OTP_HEAD_STACK);
+	p->deepest_changed = true;
+	return 0;
+}
+
+static int perf_set_defaults(struct source *s, const struct otp_defaults *d)
+{
+	struct source_perf *p = perf_self(s);
+
+	p->deepest_changed |= d->stack_bytes != p->choice.defaults.stack_bytes;
+	p->choice.defaults = *d;
+	return 0;
+}
+
+static int perf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *plan)
+{
+	struct source_perf *p = perf_self(s);
+
+	p->deepest_changed |= plan && plan->stack_bytes > p->dump_bytes;
+	return perf_choice_set_plan(&p->choice, pid, plan);
+}
+
+static int perf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+{
+	struct source_perf *p = perf_self(s);
+
+	p->deepest_changed |= stack_bytes > p->dump_bytes;
+	return perf_choice_set_hint(&p->choice, comm, stack_bytes);
+}
+
+static int perf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)
+{
+	return perf_cgroups_set(&perf_self(s)->choice.cgroups, cgroup_id, r ? r->select : OTP_SELECT_UNSET);
+}
+
+static int perf_follow_cpus(struct source *s, int *ret_changed)
+{
+	struct source_perf *p = perf_self(s);
+	int err;
+
+	*ret_changed = 0;
+	if (p->single)
+		return 0;
+	err = life_follow(p);
+	return err < 0 ? err : events_follow(&p->events, ret_changed);
+}
+
+/* Of user code alone it is not known how many ticks there should be. */
+static uint64_t perf_expected_ticks(struct source *s)
+{
+	const struct source_perf *p = perf_self(s);
+
+	if (p->user_only || p->hardware)
+		return 0;
+	return p->single ? perf_attach_running_ns(p) / p->period_ns : events_expected(&p->events);
+}
+
+static uint64_t perf_idle_ticks(struct source *s)
+{
+	const struct source_perf *p = perf_self(s);
+
+	return p->single ? 0 : events_idle(&p->events);
+}
+
+/* Up to the next size of two at once, down only after a while in which nobody wanted more. */
+static void resize(struct source_perf *p, uint64_t now_ns)
+{
+	uint32_t want = 1024, deepest;
+
+	if (p->single || now_ns < p->next_resize_ns || (!p->deepest_changed && now_ns < p->next_resize_ns + SHRINK_NS))
+		return;
+	p->deepest_changed = false;
+	p->next_resize_ns = now_ns + RESIZE_NS;
+	deepest = MIN(perf_choice_deepest(&p->choice), p->dump_max);
+	while (want < deepest)
+		want *= 2;
+	want = MIN(want, p->dump_max);
+	if (want == p->dump_bytes)
+		return;
+	p->dump_bytes = want;
+	events_reopen(&p->events);
+}
+
+static uint64_t perf_pump(struct source *s, uint64_t now_ns)
+{
+	struct source_perf *p = perf_self(s);
+
+	if (!p->started)
+		return UINT64_MAX;
+	if (now_ns < p->next_pump_ns)
+		return p->next_pump_ns;
+	perf_pump_until(p, clock_now_ns());
+	resize(p, now_ns);
+	p->next_pump_ns = now_ns + pump_every(p);
+	return p->next_pump_ns;
+}
+
+/* The kernel's part is perf's own and not measured; ours is the monitor's CPU time. */
+static void perf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	*ret_ns = *ret_runs = 0;
+}
+
+const struct source_ops source_perf = {
+	.name = "perf",
+	.probe = perf_probe_op,
+	.open = perf_open,
+	.close = perf_close,
+	.layout = perf_layout,
+	.start = perf_start,
+	.stop = perf_stop,
+	.set_rate = perf_set_rate,
+	.set_defaults = perf_set_defaults,
+	.set_plan = perf_set_plan,
+	.set_hint = perf_set_hint,
+	.set_cgroup = perf_set_cgroup,
+	.follow_cpus = perf_follow_cpus,
+	.expected_ticks = perf_expected_ticks,
+	.idle_ticks = perf_idle_ticks,
+	.pump = perf_pump,
+	.run_time = perf_run_time,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the perf source, split by meaning: perf.c is the ops table and the
+ * source's life, perf_open.c makes events and buffers, perf_attach.c does it
+ * for single processes, perf_pump.c moves what they hold into the ring. Pure
+ * parts have headers of their own: perf_sample.h, perf_choice.h, perf_tasks.h.
+ *
+ * How samples come: the kernel copies registers, kernel stack and a fixed
+ * number of stack bytes into one perf buffer per CPU; records of process life
+ * come into a second, smaller one, so that large samples never displace them
+ * and what is lost of the first is samples only. The monitor's loop calls the
+ * pump every 50 to 250 ms; it merges all buffers by time and writes the
+ * contract's records. A loop's call and no thread, because plans, rules and
+ * counters then need no locks, and a monitor that is late costs samples that
+ * are counted, as a late engine does.
+ *
+ * The pump takes the time T before it looks at any buffer, and handles only
+ * what is older: what must be known of a task before its sample (fork, exec)
+ * was written before the sample was taken, so it is there.
+ *
+ * Bounds: the kernel copies dump_bytes for every sample, selected or not, so
+ * it follows the deepest plan only as far as buffers hold a tenth of a second
+ * at that size, and never beyond OTP_HEAD_STACK: there are no chunks.
+ */
+#ifndef OTP_SOURCE_PERF_INTERNAL_H
+#define OTP_SOURCE_PERF_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "ring/writer.h"
+#include "source/events.h"
+#include "source/perf_choice.h"
+#include "source/sideband_buffer.h"
+#include "source/source.h"
+
+/* What perf writes of a sample beside the stack: kernel stack, registers and the rest. */
+#define PERF_SAMPLE_REST 1200
+
+struct perf_cpu {
+	/* Each owned by a silent event, so that those that write may come and go. page NULL: CPU never seen. */
+	struct sideband_buffer ticks, life;
+	int life_fd; /* whole host: its event; -1 */
+	uint64_t budget_start_ns;
+	uint32_t budget_used;
+	uint64_t loss_samples, loss_first_seq; /* to be told with the next record */
+};
+
+struct source_perf {
+	struct source source;
+	struct ring_writer ring;
+	struct perf_choice choice;
+	struct perf_tasks tasks;
+	struct events events;	 /* whole host: one tick per CPU */
+	struct buf attached;	 /* single processes: descriptors of their events */
+	struct perf_cpu *cpus;	 /* owned */
+	uint32_t nr;
+	struct otp_cpu_counters *counters; /* mapped */
+	size_t counters_bytes;
+	int counters_fd; /* owned, read-only */
+	int wake_fd;	 /* owned */
+	struct perf_format format;
+	bool single;	  /* processes, not the whole host */
+	bool user_only;	  /* the kernel's part is not for us */
+	bool no_build_id; /* before Linux 5.12 */
+	bool hardware;
+	bool started;
+	bool woken;
+	bool deepest_changed;
+	uint32_t dump_bytes; /* stack that every sample carries */
+	uint32_t dump_start, dump_max;
+	size_t ticks_bytes, life_bytes; /* of the buffers of each CPU */
+	uint64_t period_ns;
+	uint64_t next_pump_ns, next_resize_ns, follow_ns;
+	struct buf items; /* of a pump */
+	uint8_t scratch[SIDEBAND_RECORD_MAX] __attribute__((aligned(8)));
+};
+
+static inline struct source_perf *perf_self(const struct source *s)
+{
+	return container_of(s, struct source_perf, source);
+}
+
+/* perf_open.c */
+int perf_buffers_open(struct source_perf *p, uint32_t cpu); /* 0 where it has them */
+void perf_buffers_close(struct source_perf *p);
+/* The attributes of a tick as they are now; pid as for event_open_task, UINT32_MAX: every task of the CPU. */
+int perf_tick_open(struct source_perf *p, uint32_t pid, uint32_t cpu);
+int perf_life_open(struct source_perf *p, uint32_t pid, uint32_t cpu);
+#define PERF_EVERYBODY UINT32_MAX
+/* What this kernel has and this process may, tried out: format, user_only. */
+int perf_probe_attr(struct source_perf *p, uint32_t pid);
+
+/* perf_attach.c */
+int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr);
+void perf_attach_enable(struct source_perf *p, bool on);
+uint64_t perf_attach_running_ns(const struct source_perf *p);
+void perf_attach_close(struct source_perf *p);
+
+/* perf_pump.c: everything older than until_ns. */
+void perf_pump_until(struct source_perf *p, uint64_t until_ns);
+
+#endif

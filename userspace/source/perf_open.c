@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "source/perf_internal.h"
+
+/* --- buffers --- */
+
+/* Writes nothing itself. Ours, not a CPU's: it outlives what the CPU does. */
+static int owner_open(uint32_t cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.use_clockid = 1,
+		.clockid = CLOCK_BOOTTIME,
+		.disabled = 1,
+		.exclude_kernel = 1,
+	};
+
+	return event_open_task(&attr, 0, cpu);
+}
+
+static int buffer_open(struct sideband_buffer *b, size_t data_bytes, uint32_t cpu)
+{
+	size_t map_bytes = (size_t)sysconf(_SC_PAGESIZE) + data_bytes;
+	_cleanup_(closep) int fd = owner_open(cpu);
+	void *base;
+
+	if (fd < 0)
+		return fd;
+	base = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	/* Stack bytes are secrets. */
+	madvise(base, map_bytes, MADV_DONTDUMP);
+	*b = (struct sideband_buffer){
+		.fd = steal_fd(&fd),
+		.page = base,
+		.data = (const uint8_t *)base + (map_bytes - data_bytes),
+		.data_bytes = data_bytes,
+		.map_bytes = map_bytes,
+	};
+	return 0;
+}
+
+static void buffer_close(struct sideband_buffer *b)
+{
+	if (!b->page)
+		return;
+	munmap(b->page, b->map_bytes);
+	close(b->fd);
+	*b = (struct sideband_buffer){0};
+}
+
+int perf_buffers_open(struct source_perf *p, uint32_t cpu)
+{
+	struct perf_cpu *c = &p->cpus[cpu];
+	int err = 0;
+
+	if (!c->ticks.page)
+		err = buffer_open(&c->ticks, p->ticks_bytes, cpu);
+	if (!err && !c->life.page)
+		err = buffer_open(&c->life, p->life_bytes, cpu);
+	return err;
+}
+
+void perf_buffers_close(struct source_perf *p)
+{
+	for (uint32_t cpu = 0; p->cpus && cpu < p->nr; cpu++) {
+		closep(&p->cpus[cpu].life_fd);
+		p->cpus[cpu].life_fd = -1;
+		buffer_close(&p->cpus[cpu].ticks);
+		buffer_close(&p->cpus[cpu].life);
+	}
+}
+
+/* --- events --- */
+
+static void tick_attr(const struct source_perf *p, struct perf_event_attr *attr)
+{
+	*attr = (struct perf_event_attr){
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = perf_sample_regs(),
+		.sample_stack_user = p->dump_bytes,
+		.exclude_kernel = p->user_only,
+		.exclude_hv = p->user_only,
+		.exclude_callchain_user = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_BOOTTIME,
+		.inherit = p->single,
+	};
+	event_tick_attr(attr, p->period_ns, p->hardware);
+	if (p->format.callchain)
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (p->format.cgroup)
+		attr->sample_type |= PERF_SAMPLE_CGROUP;
+}
+
+static int open_for(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
+{
+	return pid == PERF_EVERYBODY ? event_open(attr, cpu) : event_open_task(attr, pid, cpu);
+}
+
+static int attach(int fd, const struct sideband_buffer *to)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to->fd) < 0 ? -errno : 0;
+}
+
+int perf_tick_open(struct source_perf *p, uint32_t pid, uint32_t cpu)
+{
+	struct perf_event_attr attr;
+	_cleanup_(closep) int fd = -1;
+	int err = perf_buffers_open(p, cpu);
+
+	if (err < 0)
+		return err;
+	tick_attr(p, &attr);
+	fd = open_for(&attr, pid, cpu);
+	if (fd < 0)
+		return fd;
+	err = attach(fd, &p->cpus[cpu].ticks);
+	return err < 0 ? err : steal_fd(&fd);
+}
+
+/*
+ * Of the whole host the side-band tells the engine what is mapped, so here
+ * only tasks and names are of interest; single processes have no other.
+ */
+static void life_attr(const struct source_perf *p, struct perf_event_attr *attr)
+{
+	event_life_attr(attr);
+	attr->inherit = p->single;
+	attr->exclude_kernel = p->single;
+	attr->exclude_hv = p->single;
+	attr->mmap = attr->mmap2 = p->single;
+	attr->build_id = p->single && !p->no_build_id;
+}
+
+int perf_life_open(struct source_perf *p, uint32_t pid, uint32_t cpu)
+{
+	struct perf_event_attr attr;
+	_cleanup_(closep) int fd = -1;
+	int err = perf_buffers_open(p, cpu);
+
+	if (err < 0)
+		return err;
+	life_attr(p, &attr);
+	fd = open_for(&attr, pid, cpu);
+	if (fd == -EINVAL && attr.build_id) {
+		p->no_build_id = true;
+		life_attr(p, &attr);
+		fd = open_for(&attr, pid, cpu);
+	}
+	if (fd < 0)
+		return fd;
+	err = attach(fd, &p->cpus[cpu].life);
+	return err < 0 ? err : steal_fd(&fd);
+}
+
+static int try_attr(const struct source_perf *p, uint32_t pid)
+{
+	_cleanup_(closep) int fd = -1;
+	struct perf_event_attr attr;
+	struct cpus online;
+	uint32_t cpu = 0;
+
+	tick_attr(p, &attr);
+	if (cpus_online(&online) == 0)
+		while (cpu < CPUS_MAX - 1 && !cpus_has(&online, cpu))
+			cpu++;
+	fd = open_for(&attr, pid, cpu);
+	return fd < 0 ? fd : 0;
+}
+
+int perf_probe_attr(struct source_perf *p, uint32_t pid)
+{
+	int err;
+
+	p->format = (struct perf_format){.callchain = true, .cgroup = true};
+	p->user_only = false;
+	err = try_attr(p, pid);
+	if (err == -EINVAL) {
+		p->format.cgroup = false; /* before Linux 5.7 */
+		err = try_attr(p, pid);
+	}
+	if ((err == -EACCES || err == -EPERM) && pid != PERF_EVERYBODY) {
+		p->user_only = true;
+		p->format.callchain = false;
+		err = try_attr(p, pid);
+		if (err == -EINVAL) {
+			p->format.cgroup = false;
+			err = try_attr(p, pid);
+		}
+	}
+	return err;
+}

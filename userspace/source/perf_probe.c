@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/perf_probe.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "source/events.h"
+
+/* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
+
+int perf_paranoid(void)
+{
+	_cleanup_(fclosep) FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level;
+
+	return f && fscanf(f, "%d", &level) == 1 ? level : 2;
+}
+
+/* The plainest event there is: only the right to it counts. */
+static int try_open(bool everybody)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+		.exclude_kernel = !everybody,
+		.exclude_hv = !everybody,
+	};
+	struct cpus online;
+	uint32_t cpu = 0;
+	int fd = cpus_online(&online);
+
+	while (fd == 0 && cpu < CPUS_MAX - 1 && !cpus_has(&online, cpu))
+		cpu++;
+	if (fd == 0)
+		fd = everybody ? event_open(&attr, cpu) : event_open_task(&attr, 0, cpu);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static bool initial_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE;
+}
+
+static int refused(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	int paranoid = perf_paranoid();
+
+	if (err != -EACCES && err != -EPERM)
+		snprintf(why, SOURCE_WHY, "this kernel has no perf events: %s", strerror(-err));
+	else if (cfg->nr_pids && paranoid > 2)
+		snprintf(why, SOURCE_WHY,
+			 "kernel.perf_event_paranoid = %d forbids perf events to ordinary users: let root set it to 2 "
+			 "(sysctl kernel.perf_event_paranoid=2), or run as root",
+			 paranoid);
+	else if (cfg->nr_pids)
+		snprintf(why, SOURCE_WHY,
+			 "perf_event_open is refused although kernel.perf_event_paranoid = %d allows it: a container's "
+			 "system call filter does that",
+			 paranoid);
+	else
+		snprintf(why, SOURCE_WHY,
+			 "the kernel refuses perf events of the whole host: CAP_PERFMON is needed, CAP_SYS_ADMIN where "
+			 "kernel.perf_event_paranoid (here %d) is above 2",
+			 paranoid);
+	return err;
+}
+
+int perf_probe(const struct source_config *cfg, bool *ret_single, char why[SOURCE_WHY])
+{
+	int err = try_open(true);
+
+	if (err == 0 && !initial_pid_namespace())
+		return snprintf(why, SOURCE_WHY,
+				"otprofd runs in a pid namespace of its own and would name the wrong processes: start it in "
+				"the host's (hostPID: true, docker run --pid=host)"),
+		       -EINVAL;
+	*ret_single = err < 0 && cfg->nr_pids;
+	if (*ret_single)
+		err = try_open(false);
+	return err < 0 ? refused(err, cfg, why) : 0;
+}
+
+int perf_explain(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	if (err == -ENODEV && cfg->cpus)
+		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
+	else if ((err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV) && cfg->hardware)
+		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware = false");
+	else if (err == -EPERM)
+		snprintf(why, SOURCE_WHY,
+			 "no room for perf buffers: they count as locked memory of this user; raise "
+			 "kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK (ulimit -l), or end other recordings");
+	else if (err == -EACCES)
+		snprintf(why, SOURCE_WHY, "the kernel refuses to observe a process of somebody else");
+	else if (err == -ESRCH)
+		snprintf(why, SOURCE_WHY, "none of the processes lives any more");
+	else if (err == -EMFILE || err == -E2BIG)
+		snprintf(why, SOURCE_WHY,
+			 "too few file descriptors: two per thread and CPU are needed; raise LimitNOFILE (ulimit -n)");
+	else if (err == -EINVAL && cfg->ring_bytes)
+		snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes);
+	else
+		snprintf(why, SOURCE_WHY, "perf events: %s", strerror(-err));
+	return err;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/perf_sample.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#if defined(__x86_64__)
+/* Linux, arch/x86/include/uapi/asm/perf_regs.h: ax bx cx dx si di bp sp ip, then 16.. for r8 to r15. */
+#define ARCH	   OTP_ARCH_X86_64
+#define REGS	   OTP_REGS_X86_64
+#define REG_FP	   6
+#define REG_SP	   7
+#define REG_PC	   16
+#define VALID	   ((1ULL << OTP_REGS_X86_64) - 1)
+#define VALID_32   0x100ffULL
+/* rbx, rbp, r12 to r15: what a system call leaves alone. */
+#define UNTOUCHED  0xf048ULL
+static const uint8_t perf_bit[REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
+#elif defined(__aarch64__)
+/* Linux, arch/arm64/include/uapi/asm/perf_regs.h: x0 to x29, lr, sp, pc. */
+#define ARCH	   OTP_ARCH_ARM64
+#define REGS	   OTP_REGS_ARM64
+#define REG_FP	   29
+#define REG_SP	   31
+#define REG_PC	   32
+#define VALID	   ((1ULL << OTP_REGS_ARM64) - 1)
+#define VALID_32   0x100007fffULL
+#define UNTOUCHED  0
+static const uint8_t perf_bit[REGS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+				       17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+#else
+#error "no registers for this architecture"
+#endif
+
+#define FPWALK_STACK 512 /* of the stack, beside the pairs */
+#define FPWALK_PAIRS 256
+
+uint64_t perf_sample_regs(void)
+{
+	uint64_t mask = 0;
+
+	for (int i = 0; i < REGS; i++)
+		mask |= 1ULL << perf_bit[i];
+	return mask;
+}
+
+/* Fields follow each other, all of them in words of 64 bits. */
+struct fields {
+	const uint64_t *at;
+	size_t left;
+};
+
+static bool take(struct fields *f, uint64_t *ret)
+{
+	if (!f->left)
+		return false;
+	*ret = *f->at++;
+	f->left--;
+	return true;
+}
+
+static bool take_many(struct fields *f, uint64_t nr, const uint64_t **ret)
+{
+	if (nr > f->left)
+		return false;
+	*ret = f->at;
+	f->at += nr;
+	f->left -= nr;
+	return true;
+}
+
+static bool take_pair(struct fields *f, uint32_t *low, uint32_t *high)
+{
+	uint64_t both;
+
+	if (!take(f, &both))
+		return false;
+	*low = (uint32_t)both;
+	*high = (uint32_t)(both >> 32);
+	return true;
+}
+
+/* One mark says whose addresses follow; of user code none were asked for. */
+static bool take_callchain(struct fields *f, struct perf_sample *s)
+{
+	const uint64_t *ips;
+	uint64_t nr, used = 0;
+
+	if (!take(f, &nr) || !take_many(f, nr, &ips))
+		return false;
+	if (!nr || ips[0] != (uint64_t)PERF_CONTEXT_KERNEL)
+		return true;
+	for (ips++, nr--; used < nr && ips[used] < (uint64_t)PERF_CONTEXT_MAX; used++)
+		;
+	s->kstack = ips;
+	s->nr_kstack = (uint32_t)MIN(used, (uint64_t)OTP_KSTACK_MAX);
+	return true;
+}
+
+static void hide_unknown(struct perf_sample *s)
+{
+	for (int i = 0; i < REGS; i++) {
+		if (s->kernel && UNTOUCHED >> i & 1 && s->reg[i] == UINT64_MAX)
+			s->valid &= ~(1ULL << i);
+		if (!(s->valid >> i & 1))
+			s->reg[i] = 0;
+	}
+}
+
+/* perf writes them in the order of its bits. */
+static bool take_regs(struct fields *f, struct perf_sample *s)
+{
+	uint64_t abi, mask = perf_sample_regs();
+	const uint64_t *regs;
+
+	if (!take(f, &abi))
+		return false;
+	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return true;
+	if (abi > PERF_SAMPLE_REGS_ABI_64 || !take_many(f, REGS, &regs))
+		return false;
+	for (int i = 0; i < REGS; i++)
+		s->reg[i] = regs[__builtin_popcountll(mask & ((1ULL << perf_bit[i]) - 1))];
+	s->compat = abi == PERF_SAMPLE_REGS_ABI_32;
+	s->valid = s->compat ? VALID_32 : VALID;
+	hide_unknown(s);
+	return true;
+}
+
+/* Stack addresses are multiples of 8, whatever a stack pointer says at the moment. */
+static void place_stack(struct perf_sample *s, const uint8_t *bytes, uint64_t len)
+{
+	uint64_t sp = s->reg[REG_SP], skip = -sp & 7;
+
+	if (!s->valid || len <= skip)
+		return;
+	s->stack_addr = sp + skip;
+	s->stack = bytes + skip;
+	s->stack_len = (uint32_t)(len - skip) & ~7U;
+}
+
+static bool take_stack(struct fields *f, struct perf_sample *s)
+{
+	const uint64_t *bytes;
+	uint64_t size, copied = 0;
+
+	if (!take(f, &size))
+		return false;
+	if (!size)
+		return true;
+	if (size % 8 || !take_many(f, size / 8, &bytes) || !take(f, &copied) || copied > size)
+		return false;
+	s->stack_whole = copied == size;
+	place_stack(s, (const uint8_t *)bytes, copied);
+	return true;
+}
+
+static bool take_all(struct fields *f, const struct perf_format *format, struct perf_sample *s)
+{
+	uint32_t reserved;
+
+	return take_pair(f, &s->pid, &s->tid) && take(f, &s->time_ns) && take_pair(f, &s->cpu, &reserved) &&
+	       (!format->callchain || take_callchain(f, s)) && take_regs(f, s) && take_stack(f, s) &&
+	       (!format->cgroup || take(f, &s->cgroup_id));
+}
+
+int perf_sample_decode(const void *record, size_t len, const struct perf_format *format, struct perf_sample *ret)
+{
+	const struct perf_event_header *h = record;
+	struct perf_sample s = {0};
+	struct fields f;
+
+	if (len < sizeof(*h) || len % 8 || h->size != len || h->type != PERF_RECORD_SAMPLE)
+		return -EBADMSG;
+	s.kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER;
+	f = (struct fields){.at = (const uint64_t *)record + 1, .left = len / 8 - 1};
+	if (!take_all(&f, format, &s))
+		return -EBADMSG;
+	*ret = s;
+	return 0;
+}
+
+/* --- the record --- */
+
+size_t perf_sample_bound(const struct perf_sample *s, const struct perf_subject *who)
+{
+	size_t bytes = sizeof(struct otp_sample) + 4 * sizeof(struct otp_section) + sizeof(struct otp_regs) +
+		       REGS * sizeof(uint64_t) + sizeof(struct otp_ustack);
+
+	if (who->capture == OTP_CAPTURE_FPWALK)
+		bytes += FPWALK_PAIRS * 16;
+	return bytes + s->nr_kstack * sizeof(uint64_t) + MIN(s->stack_len, OTP_HEAD_STACK);
+}
+
+static void *section(struct otp_sample *head, uint16_t type, uint32_t len)
+{
+	struct otp_section *to = (void *)((uint8_t *)head + head->rec.len);
+
+	*to = (struct otp_section){.type = type, .len = len};
+	head->nr_sections++;
+	head->rec.len += (uint32_t)sizeof(*to) + len;
+	return to + 1;
+}
+
+static void put_regs(struct otp_sample *head, const struct perf_sample *s)
+{
+	struct otp_regs *to = section(head, OTP_SEC_REGS, sizeof(*to) + REGS * sizeof(uint64_t));
+
+	to->valid = s->valid;
+	memcpy(to->reg, s->reg, REGS * sizeof(uint64_t));
+}
+
+static void put_kstack(struct otp_sample *head, const struct perf_sample *s)
+{
+	size_t len = s->nr_kstack * sizeof(uint64_t);
+	void *to = section(head, OTP_SEC_KSTACK, (uint32_t)len);
+
+	if (len)
+		memcpy(to, s->kstack, len);
+}
+
+/* Along the frame pointers as far as the copy goes. */
+static uint32_t walk(const struct perf_sample *s, uint64_t *pairs)
+{
+	uint64_t fp = s->valid >> REG_FP & 1 ? s->reg[REG_FP] : 0, frame[2];
+	uint32_t n = 0;
+
+	while (n < FPWALK_PAIRS && fp >= s->stack_addr && fp - s->stack_addr < s->stack_len &&
+	       s->stack_len - (fp - s->stack_addr) >= sizeof(frame)) {
+		memcpy(frame, s->stack + (fp - s->stack_addr), sizeof(frame));
+		pairs[2 * n] = fp;
+		pairs[2 * n + 1] = frame[1];
+		n++;
+		if (frame[0] <= fp)
+			break;
+		fp = frame[0];
+	}
+	return n;
+}
+
+static void put_fpwalk(struct otp_sample *head, const struct perf_sample *s)
+{
+	uint64_t pairs[2 * FPWALK_PAIRS];
+	uint32_t len = walk(s, pairs) * 16;
+
+	memcpy(section(head, OTP_SEC_FPWALK, len), pairs, len);
+}
+
+/*
+ * SHORT says that memory ended, THROTTLE that something of ours did: the size
+ * that the event copies, or the bound on bytes.
+ */
+static void put_ustack(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who)
+{
+	uint32_t wish = who->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : who->stack_bytes;
+	uint32_t want = MIN(MIN(wish, who->stack_take), OTP_HEAD_STACK), len = MIN(ALIGN_UP(want, 8u), s->stack_len);
+	struct otp_ustack *to = section(head, OTP_SEC_USTACK, (uint32_t)sizeof(*to) + len);
+
+	to->addr = s->stack_addr;
+	if (len)
+		memcpy(to + 1, s->stack, len);
+	if (len < want && !s->stack_whole)
+		head->mode |= OTP_MODE_SHORT;
+	else if (len < wish)
+		head->mode |= OTP_MODE_THROTTLE;
+}
+
+static void put_head(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who, uint64_t seq)
+{
+	*head = (struct otp_sample){
+		.rec = {.type = OTP_REC_SAMPLE, .len = sizeof(*head)},
+		.time_ns = s->time_ns,
+		.seq = seq,
+		.cpu = s->cpu,
+		.pid = s->pid,
+		.tid = s->tid,
+		.plan_gen = who->plan_gen,
+		.start_ns = who->start_ns,
+		.exec_id = who->exec_id,
+		.cgroup_id = s->cgroup_id ? s->cgroup_id : who->cgroup_id,
+		.mode = who->mode | (s->kernel ? OTP_MODE_KERNEL : 0) | (s->compat ? OTP_MODE_COMPAT : 0),
+		.stack_bytes = who->stack_bytes,
+		.ppid = who->ppid,
+		.arch = ARCH,
+	};
+	memcpy(head->comm, who->comm, sizeof(head->comm));
+}
+
+uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct perf_subject *who, uint64_t seq)
+{
+	struct otp_sample *head = to;
+
+	put_head(head, s, who, seq);
+	/* The kernel gives none where a thread has no user side, for whatever reason. */
+	if (!s->valid && !(head->mode & (OTP_MODE_KTHREAD | OTP_MODE_EXITING)))
+		head->mode |= OTP_MODE_NO_USER;
+	if (s->valid)
+		put_regs(head, s);
+	if (s->kernel)
+		put_kstack(head, s);
+	if (s->valid && who->capture == OTP_CAPTURE_FPWALK)
+		put_fpwalk(head, s);
+	if (s->valid)
+		put_ustack(head, s, who);
+	return head->rec.len;
+}

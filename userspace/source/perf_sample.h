@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A perf sample (Linux, include/uapi/linux/perf_event.h, PERF_RECORD_SAMPLE)
+ * as the contract's record.
+ *
+ * Called by the perf source, one thread. Pure: no system call, no state. What
+ * others control in a sample is the stack, and that is copied, never looked
+ * into; lengths are the kernel's and checked all the same.
+ *
+ * Other than a sampler in the kernel, perf begins its copy at the stack
+ * pointer, not below it: the red zone is missing, and otp_ustack.addr says
+ * so. The base of the thread's storage is not among perf's registers
+ * (tls_base is 0: unknown), and of a thread inside a system call x86 hands
+ * out -1 for registers that the kernel did not look at: they are not valid.
+ */
+#ifndef OTP_SOURCE_PERF_SAMPLE_H
+#define OTP_SOURCE_PERF_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmod/uapi/otprof.h"
+
+/* What the event asked for beside thread, time, CPU, user registers and user stack. */
+struct perf_format {
+	bool callchain; /* of the kernel */
+	bool cgroup;
+};
+
+struct perf_sample {
+	uint64_t time_ns;
+	uint32_t pid, tid, cpu;
+	bool kernel; /* it interrupted the kernel */
+	bool compat;
+	uint64_t valid;
+	uint64_t reg[OTP_REGS_MAX]; /* DWARF order */
+	const uint64_t *kstack;	    /* borrowed from the record; without perf's context marks */
+	uint32_t nr_kstack;
+	uint64_t stack_addr;
+	const uint8_t *stack; /* likewise */
+	uint32_t stack_len;
+	bool stack_whole; /* as much as the event asks for was readable */
+	uint64_t cgroup_id;
+};
+
+/* What the record says beside what perf knows: the source's own. */
+struct perf_subject {
+	uint64_t start_ns, exec_id, cgroup_id;
+	uint32_t ppid, plan_gen, mode; /* OTP_MODE_* known from elsewhere */
+	uint32_t stack_bytes; /* that the plan asks for */
+	uint32_t stack_take;  /* that the bound on bytes leaves of it */
+	uint8_t capture;      /* enum otp_capture */
+	char comm[OTP_COMM_LEN];
+};
+
+/* Bits of perf_event_attr.sample_regs_user that the contract's registers come from. */
+uint64_t perf_sample_regs(void);
+
+/* -EBADMSG where the record cannot be one of this format. */
+int perf_sample_decode(const void *record, size_t len, const struct perf_format *f, struct perf_sample *ret);
+
+/* The most that perf_sample_write needs for it. */
+size_t perf_sample_bound(const struct perf_sample *s, const struct perf_subject *who);
+/* Writes one OTP_REC_SAMPLE; returns its length. to is 8-aligned. */
+uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct perf_subject *who, uint64_t seq);
+
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/perf_tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "source/perf_cgroup.h"
+
+#define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples come after a process' EXIT */
+#define SWEEP_NS      NSEC_PER_SEC
+#define PF_KTHREAD    0x00200000 /* Linux, include/linux/sched.h */
+#define KTHREADD      2		 /* every kernel thread is its child */
+
+static void free_all(struct map *m)
+{
+	map_for_each(m, slot)
+		free((void *)(uintptr_t)slot->value);
+	map_done(m);
+}
+
+void perf_tasks_done(struct perf_tasks *t)
+{
+	free_all(&t->processes);
+	free_all(&t->threads);
+}
+
+/* A zeroed one in the map, or NULL. Those that are found again cost a look at /proc each. */
+static void *add(struct map *m, uint32_t id, size_t size)
+{
+	void *p = map_find_ptr(m, id);
+
+	if (p)
+		return memset(p, 0, size);
+	if (m->count >= TASKS_MAX)
+		free_all(m);
+	p = calloc(1, size);
+	if (p && map_put_ptr(m, id, p) < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static void set_comm(char to[OTP_COMM_LEN], const char *from, size_t len)
+{
+	memset(to, 0, OTP_COMM_LEN);
+	memcpy(to, from, MIN(len, (size_t)OTP_COMM_LEN - 1));
+}
+
+/* --- /proc --- */
+
+/* "PID (comm) S ppid pgrp session tty tpgid flags ... starttime": comm may hold anything, also ") (". */
+int perf_stat_parse(const char *text, struct perf_process *ret)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	struct perf_process p = {0};
+	uint64_t ticks;
+	uint32_t flags;
+
+	if (!open || !close || close < open || sscanf(text, "%" SCNu32, &p.pid) != 1 ||
+	    sscanf(close + 1, " %*c %" SCNu32 " %*d %*d %*d %*d %" SCNu32, &p.ppid, &flags) != 2 ||
+	    sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		   &ticks) != 1 ||
+	    ticks > UINT64_MAX / NSEC_PER_SEC)
+		return -EBADMSG;
+	set_comm(p.comm, open + 1, (size_t)(close - open - 1));
+	p.kthread = flags & PF_KTHREAD;
+	p.start_ns = ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	*ret = p;
+	return 0;
+}
+
+static int read_text(const char *path, char *to, size_t size)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
+
+	if (n < 0)
+		return -errno;
+	to[n] = '\0';
+	return 0;
+}
+
+static int read_process(struct perf_tasks *t, uint32_t pid, struct perf_process *ret)
+{
+	char path[32], text[1024];
+	int err;
+
+	if (t->reads >= READS_MAX)
+		return -EAGAIN;
+	t->reads++;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	err = read_text(path, text, sizeof(text));
+	if (err == 0)
+		err = perf_stat_parse(text, ret);
+	if (err == 0 && ret->pid != pid)
+		err = -EBADMSG; /* a /proc of another pid namespace */
+	if (err == 0 && t->read_cgroups)
+		ret->cgroup_id = perf_cgroup_of(pid);
+	return err;
+}
+
+static struct perf_process *first_sight(struct perf_tasks *t, uint32_t pid)
+{
+	struct perf_process now, *p;
+
+	if (pid == UINT32_MAX || read_process(t, pid, &now) < 0)
+		return NULL;
+	p = add(&t->processes, pid, sizeof(*p));
+	if (!p)
+		return NULL;
+	*p = now;
+	p->epoch = t->epoch;
+	return p;
+}
+
+/* Something was lost since: is it still the process, and the program, that it was? */
+static struct perf_process *look_again(struct perf_tasks *t, struct perf_process *p)
+{
+	struct perf_process now;
+
+	if (read_process(t, p->pid, &now) < 0)
+		return p;
+	p->epoch = t->epoch;
+	p->ppid = now.ppid;
+	if (p->start_ns < now.start_ns || p->start_ns - now.start_ns > NSEC_PER_SEC / 50) {
+		now.epoch = t->epoch;
+		*p = now;
+	} else if (memcmp(p->comm, now.comm, sizeof(now.comm)) != 0) {
+		memcpy(p->comm, now.comm, sizeof(now.comm));
+		p->exec_id++;
+	}
+	return p;
+}
+
+const struct perf_process *perf_tasks_find(struct perf_tasks *t, uint32_t pid)
+{
+	struct perf_process *p = map_find_ptr(&t->processes, pid);
+
+	if (!p)
+		return first_sight(t, pid);
+	return p->epoch == t->epoch || p->exit_ns ? p : look_again(t, p);
+}
+
+static struct perf_thread *thread_seen(struct perf_tasks *t, uint32_t pid, uint32_t tid)
+{
+	char path[64], text[OTP_COMM_LEN + 2];
+	struct perf_thread *th;
+
+	if (t->reads >= READS_MAX)
+		return NULL;
+	t->reads++;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", pid, tid);
+	if (read_text(path, text, sizeof(text)) < 0)
+		return NULL;
+	th = add(&t->threads, tid, sizeof(*th));
+	if (th)
+		set_comm(th->comm, text, strcspn(text, "\n"));
+	return th;
+}
+
+void perf_tasks_comm(struct perf_tasks *t, const struct perf_process *p, uint32_t tid, char to[OTP_COMM_LEN])
+{
+	const struct perf_thread *th = NULL;
+
+	if (tid != p->pid && !p->kthread)
+		th = map_find_ptr(&t->threads, tid);
+	if (tid != p->pid && !p->kthread && !th)
+		th = thread_seen(t, p->pid, tid);
+	memcpy(to, th ? th->comm : p->comm, OTP_COMM_LEN);
+}
+
+/* --- records --- */
+
+/* The child's name is its maker's. */
+static const char *name_of(const struct perf_tasks *t, uint32_t pid, uint32_t tid)
+{
+	const struct perf_process *p = map_find_ptr(&t->processes, pid);
+	const struct perf_thread *th = tid == pid ? NULL : map_find_ptr(&t->threads, tid);
+
+	return th ? th->comm : p ? p->comm : NULL;
+}
+
+static void apply_thread(struct perf_tasks *t, const struct proc_event *ev)
+{
+	char comm[OTP_COMM_LEN] = "";
+	const char *name = name_of(t, ev->ppid, ev->ptid);
+	struct perf_thread *th;
+
+	if (!name)
+		return;
+	memcpy(comm, name, sizeof(comm));
+	th = add(&t->threads, ev->tid, sizeof(*th));
+	if (th)
+		memcpy(th->comm, comm, sizeof(comm));
+}
+
+static void apply_fork(struct perf_tasks *t, const struct proc_event *ev)
+{
+	const struct perf_process *parent = perf_tasks_find(t, ev->ppid);
+	struct perf_process child = {.pid = ev->pid, .ppid = ev->ppid, .start_ns = ev->time_ns, .epoch = t->epoch};
+	const char *name = name_of(t, ev->ppid, ev->ptid);
+	struct perf_process *p;
+
+	if (name)
+		memcpy(child.comm, name, sizeof(child.comm));
+	if (parent) {
+		child.exec_id = parent->exec_id;
+		child.cgroup_id = parent->cgroup_id;
+		child.kthread = parent->kthread;
+	}
+	child.kthread = child.kthread || ev->ppid == KTHREADD;
+	p = add(&t->processes, ev->pid, sizeof(*p));
+	if (p)
+		*p = child;
+}
+
+static void apply_exec(struct perf_tasks *t, const struct proc_event *ev)
+{
+	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
+
+	if (!p)
+		return; /* its first sight is still to come, as the new program */
+	p->exec_id++;
+	p->exit_ns = 0; /* another thread's exec: it is the leader from now on */
+	p->kthread = false;
+	if (t->read_cgroups)
+		p->cgroup_id = perf_cgroup_of(ev->pid);
+	set_comm(p->comm, ev->name, ev->name_len);
+}
+
+static void apply_comm(struct perf_tasks *t, const struct proc_event *ev)
+{
+	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
+	struct perf_thread *th = map_find_ptr(&t->threads, ev->tid);
+
+	if (ev->tid == ev->pid && p)
+		set_comm(p->comm, ev->name, ev->name_len);
+	else if (ev->tid != ev->pid && th)
+		set_comm(th->comm, ev->name, ev->name_len);
+}
+
+static void apply_exit(struct perf_tasks *t, const struct proc_event *ev)
+{
+	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
+	struct perf_thread *th = ev->tid == ev->pid ? NULL : map_find_ptr(&t->threads, ev->tid);
+
+	if (ev->tid == ev->pid && p)
+		p->exit_ns = ev->time_ns;
+	if (th)
+		th->exit_ns = ev->time_ns;
+}
+
+void perf_tasks_apply(struct perf_tasks *t, const struct proc_event *ev)
+{
+	switch (ev->type) {
+	case PROC_FORK:
+		if (ev->pid == ev->ppid)
+			apply_thread(t, ev);
+		else
+			apply_fork(t, ev);
+		break;
+	case PROC_EXEC:
+		apply_exec(t, ev);
+		break;
+	case PROC_COMM:
+		apply_comm(t, ev);
+		break;
+	case PROC_EXIT:
+		apply_exit(t, ev);
+		break;
+	case PROC_LOST:
+		t->epoch++;
+		break;
+	}
+}
+
+/* A leader that is gone while its threads run on is looked up in /proc again when they are sampled. */
+static void sweep(struct map *m, size_t exit_at, uint64_t now_ns)
+{
+	struct map left = {0};
+
+	map_for_each(m, slot) {
+		uint8_t *p = (uint8_t *)(uintptr_t)slot->value;
+		uint64_t exit_ns = *(const uint64_t *)(const void *)(p + exit_at);
+
+		if ((exit_ns && now_ns > exit_ns + KEEP_DEAD_NS) || map_put_ptr(&left, slot->key, p) < 0)
+			free(p);
+	}
+	map_done(m);
+	*m = left;
+}
+
+void perf_tasks_tick(struct perf_tasks *t, uint64_t now_ns)
+{
+	t->reads = 0;
+	if (now_ns < t->swept_ns + SWEEP_NS)
+		return;
+	t->swept_ns = now_ns;
+	sweep(&t->processes, offsetof(struct perf_process, exit_ns), now_ns);
+	sweep(&t->threads, offsetof(struct perf_thread, exit_ns), now_ns);
+}

@@ -131,8 +131,26 @@ timeout --foreground "$seconds" $qemu -accel tcg,thread=single "${machine[@]}" -
 	</dev/null | tr -d '\r' | tee "$work/log" || code=${PIPESTATUS[0]}
 [ -z "$log" ] || cp "$work/log" "$log"
 
-bad='cut here|^(\[[^]]*\] )?(WARNING|BUG|INFO: (rcu|task|possible)|Oops|Call Trace|general protection)|rcu.*(stall|detected)|Kernel panic|KASAN|UBSAN|blocked for more than'
-if grep -aE "$bad" "$work/log" >"$work/bad"; then
+bad='cut here|^(\[[^]]*\] )?(WARNING|BUG|INFO: (rcu|task|possible|trying)|Oops|Call Trace|general protection)|rcu.*(stall|detected)|Kernel panic|KASAN|UBSAN|blocked for more than'
+# What full memory makes the kernel say is no complaint, and of data races only those count that
+# the module has a part in.
+of_interest() {
+	awk '
+		/invoked oom-killer/ { full = 1 }
+		/Killed process/ { full = 0; next }
+		full { next }
+		/BUG: KCSAN:/ { racing = 1; race = "" }
+		racing {
+			race = race $0 "\n"
+			if (!/==========/) next
+			if (race ~ /otprof/) printf "%s", race
+			racing = 0
+			next
+		}
+		{ print }
+		END { if (full || racing) print "BUG: the end of a report of the kernel is missing" }' "$work/log"
+}
+if of_interest | grep -aE "$bad" >"$work/bad"; then
 	echo "boot.sh: the kernel complained:" >&2
 	head -n 5 "$work/bad" >&2
 	exit 126

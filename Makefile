@@ -54,6 +54,7 @@ help:
 	@echo 'make bench        budgets beside what is measured here (root)'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS (600)'
 	@echo 'make install      PREFIX=$(PREFIX) SYSCONFDIR=$(SYSCONFDIR) DESTDIR=; and uninstall'
+	@echo 'make deb, make rpm packages in $(BUILD)/deb, $(BUILD)/rpm'
 	@echo 'make clean        remove $(BUILD)/'
 	@echo 'BUILD=DIR builds elsewhere; WERROR=1 makes warnings errors; V=1 shows commands.'
 
@@ -110,14 +111,9 @@ run: setup-run
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all
 	@packaging/run.sh $(BUILD)
 
-install: all
-	install -d $(DESTDIR)$(SBINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(SYSCONFDIR)
-	install -m 755 $(BUILD)/otprofd $(DESTDIR)$(SBINDIR)/otprofd
-	install -m 755 $(BUILD)/otprof $(DESTDIR)$(BINDIR)/otprof
-	[ -e $(DESTDIR)$(SYSCONFDIR)/otprof.conf ] || install -m 644 packaging/otprof.conf $(DESTDIR)$(SYSCONFDIR)/otprof.conf
+include packaging/packages.mk
 
-uninstall: # the configuration is the operator's and stays
-	rm -f $(DESTDIR)$(SBINDIR)/otprofd $(DESTDIR)$(BINDIR)/otprof
+uninstall: uninstall-files
 
 clean:
 	rm -rf $(BUILD)

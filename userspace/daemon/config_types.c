@@ -305,15 +305,16 @@ static int parse_mode(const struct config_key *k, void *field, const char *value
 	else if (!strcmp(value, "kmod"))
 		*mode = SAMPLER_KMOD;
 	else if (!strcmp(value, "perf"))
-		return config_expected(what, "auto, bpf or kmod: this version has no other sampler");
+		*mode = SAMPLER_PERF;
 	else
-		return config_expected(what, "auto, bpf or kmod");
+		return config_expected(what, "auto, bpf, kmod or perf");
 	return 0;
 }
 
 static void print_mode(const struct config_key *k, const void *field, struct buf *to)
 {
-	static const char *const names[] = {[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod"};
+	static const char *const names[] = {
+		[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf"};
 
 	buf_add_str(to, names[*(const enum sampler_mode *)field]);
 }

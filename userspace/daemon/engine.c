@@ -27,6 +27,7 @@
 /* The ring is looked at this often; faster while it fills, D3's range. */
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
 #define DRAIN_FAST_NS (50 * NSEC_PER_MSEC)
+#define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for what the side-band says */
 /* More records than this in one drain are worth an earlier look. */
 #define DRAIN_ITEMS 96
 #define BEAT_NS       NSEC_PER_SEC
@@ -46,7 +47,8 @@ struct engine {
 	int epoll;
 	struct config *config;
 	struct ring ring;
-	int ring_fd;
+	int ring_fd; /* wakes us: the ring itself, or an eventfd where userspace writes it */
+	bool scans;  /* nobody reports process life */
 	uint64_t period_ns;
 	struct sideband_reader *sideband;
 	struct ledger_engine_page *page;
@@ -67,6 +69,9 @@ struct engine {
 	struct ipc_rate rate; /* the change under way; period_ns 0: none */
 	uint64_t rate_deadline_ns;
 	bool started, stopping;
+	bool watch; /* the monitor wants to hear of programs that begin */
+	struct ipc_life lives[256];
+	uint32_t nr_lives;
 };
 
 static void publish(void *ctx)
@@ -108,11 +113,15 @@ static int take_ring(struct engine *e, struct ipc_message *m)
 
 	if (m->head.len != sizeof(*info) || m->fds[0] < 0)
 		return -EBADMSG;
-	r = ring_map(&e->ring, m->fds[0], info->ring_bytes);
+	if (ipc_nr_fds(m) == 4)
+		r = ring_map_files(&e->ring, m->fds[2], m->fds[0], info->ring_bytes);
+	else
+		r = ring_map(&e->ring, m->fds[0], info->ring_bytes);
 	if (r < 0)
 		return r;
 	madvise((void *)(uintptr_t)e->ring.data, e->ring.size * 2, MADV_DONTDUMP);
-	e->ring_fd = ipc_take_fd(m, 0);
+	e->ring_fd = ipc_take_fd(m, ipc_nr_fds(m) == 4 ? 3 : 0);
+	e->scans = info->flags & IPC_RING_SCAN;
 	e->period_ns = info->period_ns;
 	return 0;
 }
@@ -205,6 +214,17 @@ static void follow_kernel(struct engine *e, uint64_t now)
 	e->kallsyms_ns = now;
 }
 
+static int take_watch(struct engine *e, struct ipc_message *m)
+{
+	uint32_t on;
+
+	if (!ipc_fits(m, sizeof(on), 0))
+		return -EBADMSG;
+	memcpy(&on, m->data, sizeof(on));
+	e->watch = on;
+	return 0;
+}
+
 static int take_capture(struct engine *e, struct ipc_message *m)
 {
 	if (!ipc_fits(m, 0, 1))
@@ -242,7 +262,27 @@ static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_byt
 	ipc_send(e->sock, IPC_HINT, 0, &hint, sizeof(hint), NULL, 0);
 }
 
-static const struct pipeline_ops engine_ops = {.request = on_request, .plan = on_plan, .hint = on_hint};
+static void send_lives(struct engine *e)
+{
+	/* Some that do not get through are met at the monitor's next look at all processes. */
+	if (e->nr_lives)
+		ipc_send(e->sock, IPC_LIFE, 0, e->lives, e->nr_lives * sizeof(e->lives[0]), NULL, 0);
+	e->nr_lives = 0;
+}
+
+static void on_life(void *ctx, uint32_t pid, uint32_t parent)
+{
+	struct engine *e = ctx;
+
+	if (!e->watch)
+		return;
+	if (e->nr_lives == ARRAY_SIZE(e->lives))
+		send_lives(e);
+	e->lives[e->nr_lives++] = (struct ipc_life){.pid = pid, .parent = parent};
+}
+
+static const struct pipeline_ops engine_ops = {
+	.request = on_request, .plan = on_plan, .hint = on_hint, .life = on_life};
 
 static void on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
 {
@@ -375,6 +415,7 @@ static void drain(struct engine *e)
 		capture_batch(e->capture, now);
 	batch_sort(&e->batch);
 	pipeline_batch(e->pipeline, &e->batch, now);
+	send_lives(e);
 	/* Not before: as long as the ring holds them, they are counted there. */
 	e->ledger.read += e->bad;
 	e->ledger.lost[OTP_LOSS_BAD_RECORD] += e->bad;
@@ -392,7 +433,7 @@ static uint64_t slow_drain(const struct engine *e)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
 
-	return MAX(MIN(fill, DRAIN_SLOW_NS), DRAIN_FAST_NS);
+	return MAX(MIN(fill, e->watch ? DRAIN_WATCH_NS : DRAIN_SLOW_NS), DRAIN_FAST_NS);
 }
 
 static void flush(struct engine *e, uint64_t now)
@@ -501,6 +542,8 @@ static int handle_message(struct engine *e, struct ipc_message *m)
 	case IPC_ANSWER:
 		host_live_answer(e->host, m);
 		return 0;
+	case IPC_WATCH:
+		return take_watch(e, m);
 	case IPC_START:
 		e->started = true;
 		return 0;

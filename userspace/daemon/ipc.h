@@ -21,7 +21,7 @@
 /* X(number, NAME, from -> to, "what") */
 #define IPC_MESSAGES(X)                                                                            \
 	X(1, CONFIG, "monitor to worker: sealed memfd of the effective configuration text")         \
-	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring, counters")                       \
+	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring, counters; consumer page, eventfd") \
 	X(3, SIDEBAND, "monitor to engine: struct ipc_sideband; fd: one side-band buffer")          \
 	X(4, LEDGER, "monitor to worker: fd: its ledger page")                                      \
 	X(5, PEER, "monitor to engine and net: fd: their common socket, after every restart")       \
@@ -37,6 +37,8 @@
 	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd")                        \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                           \
 	X(23, HINT, "engine to monitor: struct ipc_hint")                                           \
+	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
+	X(25, WATCH, "monitor to engine: u32: whether LIFE is wanted")                              \
 	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
 	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
 	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
@@ -76,7 +78,8 @@ struct ipc_head {
 	uint64_t tag;  /* of ASK and ANSWER: pairs them */
 };
 
-struct ipc_ring { uint64_t ring_bytes, counters_stride, period_ns; uint32_t counters_nr, reserved; };
+struct ipc_ring { uint64_t ring_bytes, counters_stride, period_ns; uint32_t counters_nr, flags; };
+#define IPC_RING_SCAN 1 /* nobody reports process life: /proc is to be looked through */
 /* Samples from ring position pos on have this period; those before it the one that held until now. */
 struct ipc_rate { uint64_t pos, period_ns, id; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
@@ -85,6 +88,7 @@ struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
 struct ipc_hint { char comm[16]; uint32_t stack_bytes, reserved; };
+struct ipc_life { uint32_t pid, parent; /* 0: no fork, but an exec or an end */ };
 struct ipc_request { uint64_t id, samples, len; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 

@@ -55,6 +55,9 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 	case IPC_PLAN:
 		plans_set(m, msg);
 		break;
+	case IPC_LIFE:
+		target_processes_life(m, msg);
+		break;
 	case IPC_RATE:
 		rate_acked(m, msg);
 		break;
@@ -251,7 +254,7 @@ static void run_tick(struct monitor *m, uint64_t now)
 	m->next_tick_ns = now + MONITOR_TICK_NS;
 	if (m->phase == PHASE_RUN) {
 		hotplug_run(m, now);
-		targets_apply(m, false);
+		targets_run(m, now);
 		guard_run(m, now);
 	}
 	run_slowly(m, now);
@@ -276,14 +279,22 @@ static void give_up_if_hopeless(struct monitor *m)
 	m->phase = PHASE_OVER;
 }
 
+/* On time before anything else: what the kernel's buffers cannot hold is lost. */
+static void run_pump(struct monitor *m, uint64_t now)
+{
+	m->next_pump_ns = m->source->ops->pump ? m->source->ops->pump(m->source, now) : UINT64_MAX;
+}
+
 static void run_clock(struct monitor *m)
 {
 	uint64_t now = clock_now_ns();
 
+	run_pump(m, now);
 	workers_run(m, now);
 	peer_run(m, now);
 	rate_run(m, now);
 	asks_run(m, now);
+	target_rules_run(m, now);
 	run_tick(m, now);
 	run_watchdog(m, now);
 	run_stop(m, now);
@@ -294,12 +305,14 @@ static int timeout_ms(const struct monitor *m)
 {
 	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(m), asks_next_ns(m)));
 
+	next = MIN(next, m->next_pump_ns);
+	next = MIN(next, targets_next_ns(m));
 	if (m->phase != PHASE_RUN)
 		next = MIN(next, m->phase_deadline_ns);
 	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
 }
 
-enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_ENGINE, POLL_NET, POLL_OPENER, POLL_NR = POLL_OPENER + OPENERS };
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_OPENER, POLL_NR = POLL_OPENER + OPENERS };
 
 static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
@@ -308,6 +321,7 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_SIGNAL] = (struct pollfd){m->signal_fd, POLLIN, 0};
 	p[POLL_STATUS] = (struct pollfd){m->status_fd, POLLIN, 0};
 	p[POLL_UEVENT] = (struct pollfd){m->uevent_fd, POLLIN, 0};
+	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
 	p[POLL_ENGINE] = (struct pollfd){m->engine.sock, engine, 0};
 	p[POLL_NET] = (struct pollfd){m->net.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
@@ -328,6 +342,8 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 			read_worker(m, &m->opener[i]);
 	if (p[POLL_STATUS].revents)
 		status_accept(m);
+	if (p[POLL_TARGETS].revents)
+		targets_read(m);
 	if (p[POLL_UEVENT].revents)
 		hotplug_read(m);
 	if (p[POLL_SIGNAL].revents)
@@ -360,7 +376,7 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->options = options;
 	m->started_ns = clock_now_ns();
 	m->lock_fd = m->signal_fd = m->config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
-	m->engine_page_fd = m->net_page_fd = m->peer_fd = -1;
+	m->engine_page_fd = m->net_page_fd = m->peer_fd = m->targets.rules.inotify_fd = -1;
 	workers_init(m);
 	asks_init(&m->asks);
 	m->exit_status = monitor_start(m) ? 1 : 0;

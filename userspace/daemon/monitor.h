@@ -2,7 +2,7 @@
 /*
  * The monitor's state, shared by its files: monitor.c (loop, life and end),
  * monitor_start.c (what must be there before sampling), workers.c (processes),
- * asks.c (the engine's questions), plans.c, targets.c, hotplug.c, books.c
+ * asks.c (the engine's questions), plans.c, targets*.c, hotplug.c, books.c
  * (what a dead worker held), status_server.c.
  *
  * One thread; nothing in it may block: what can hang is done by an opener.
@@ -23,6 +23,7 @@
 #include "daemon/rate.h"
 #include "daemon/roles.h"
 #include "daemon/status.h"
+#include "daemon/targets.h"
 #include "ring/ring.h"
 #include "source/source.h"
 
@@ -71,11 +72,6 @@ struct asks {
 	uint64_t asked, refused, timed_out;
 };
 
-struct target_state {
-	uint64_t cgroup_id; /* that the rule stands for; 0: no such cgroup now */
-	int pidfd;	    /* of a selected process: the plan goes with it; -1 */
-};
-
 enum monitor_phase { PHASE_RUN, PHASE_STOP_ENGINE, PHASE_STOP_NET, PHASE_OVER };
 
 struct monitor {
@@ -89,10 +85,11 @@ struct monitor {
 	int lock_fd, signal_fd, config_fd, uevent_fd, status_fd, capture_fd;
 
 	struct source *source;
-	char source_why[SOURCE_WHY];
+	char source_why[3 * SOURCE_WHY];
 	struct source_layout layout;
 	struct sideband *sideband;
 	uint32_t sideband_sent; /* buffers that the engine has */
+	uint64_t next_pump_ns;	/* of a source that userspace writes the ring for */
 	struct ring ring;
 	void *counters; /* mapped read-only */
 	size_t counters_bytes;
@@ -113,7 +110,7 @@ struct monitor {
 	uint32_t abandoned; /* openers that no signal ends */
 
 	struct asks asks;
-	struct target_state targets[CONFIG_TARGETS_MAX];
+	struct targets targets;
 	uint64_t plan_tokens_ns;
 	uint64_t plans_set, plans_refused;
 
@@ -133,6 +130,9 @@ struct monitor {
 int monitor_start(struct monitor *m);
 void monitor_close(struct monitor *m);
 int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
+
+/* sampler.c: side-band, source and what maps of them; logged likewise. */
+int sampler_open(struct monitor *m);
 
 /* workers.c */
 void workers_init(struct monitor *m);
@@ -174,14 +174,6 @@ bool asks_wait_for_room(const struct monitor *m); /* poll the engine's socket fo
 /* plans.c */
 void plans_set(struct monitor *m, const struct ipc_message *msg);
 void hints_set(struct monitor *m, const struct ipc_message *msg);
-
-/* targets.c */
-void targets_defaults(const struct config *c, struct otp_defaults *d);
-void targets_apply(struct monitor *m, bool first);
-void targets_close(struct monitor *m);
-/* The target that selects pid, itself or as a descendant; NULL. */
-const struct config_target *targets_pid(const struct config *c, uint32_t pid);
-void targets_plan(const struct config_target *t, uint32_t stack_bytes, struct otp_plan *ret);
 
 /* hotplug.c */
 int hotplug_open(struct monitor *m);

@@ -23,8 +23,6 @@
 #include "daemon/notify.h"
 #include "daemon/resource.h"
 #include "daemon/sandbox.h"
-#include "source/cpus.h"
-#include "source/size.h"
 
 static int failed(const char *what, int err)
 {
@@ -32,11 +30,20 @@ static int failed(const char *what, int err)
 	return err;
 }
 
-static int check_rights(void)
+/* An ordinary user profiles processes of their own, and has no other users to give workers to. */
+static bool names_processes(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind != TARGET_PID || c->targets[i].exclude)
+			return false;
+	return c->nr_targets;
+}
+
+static int check_rights(const struct monitor *m)
 {
 	const char *missing = sandbox_missing_capability();
 
-	if (!missing)
+	if (!missing || (sandbox_ordinary() && names_processes(m->config)))
 		return 0;
 	log_error("%s is missing: start otprofd as root, or with the capabilities that its documentation lists", missing);
 	return -EPERM;
@@ -111,102 +118,6 @@ static int open_signals(struct monitor *m)
 	return m->signal_fd < 0 ? failed("signals", -errno) : 0;
 }
 
-/* The sampler. */
-
-/* Where memory is limited, the ring is no larger than its share. */
-static uint32_t ring_bytes(const struct monitor *m)
-{
-	uint32_t cpus;
-
-	if (m->config->ring_bytes || cpus_possible(&cpus) < 0)
-		return m->config->ring_bytes;
-	return size_ring_within(cpus, m->config->frequency_hz, guard_memory_limit(m));
-}
-
-static void source_config(const struct monitor *m, struct source_config *ret)
-{
-	const struct config *c = m->config;
-
-	*ret = (struct source_config){.frequency_hz = c->frequency_hz,
-				      .ring_bytes = ring_bytes(m),
-				      .sideband_bytes = c->sideband_bytes,
-				      .hardware = c->hardware,
-				      .cpus = c->cpus,
-				      .defaults = m->defaults};
-}
-
-static bool wanted(const struct config *c, const struct source_ops *ops)
-{
-	static const char *const names[] = {[SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf"};
-
-	return c->mode == SAMPLER_AUTO || !strcmp(ops->name, names[c->mode]);
-}
-
-/* The first source that works here. Each that does not says why, the last one loudest. */
-static const struct source_ops *choose_source(struct monitor *m, const struct source_config *cfg)
-{
-	char why[SOURCE_WHY] = "";
-
-	snprintf(m->source_why, sizeof(m->source_why), "%s",
-		 m->config->mode == SAMPLER_AUTO ? "the first that works on this kernel" : "configured");
-	for (const struct source_ops *const *s = source_list; *s; s++) {
-		if (!wanted(m->config, *s))
-			continue;
-		why[0] = '\0';
-		if (!(*s)->probe(cfg, why))
-			return *s;
-		snprintf(m->source_why, sizeof(m->source_why), "not %s: %.480s", (*s)->name, why);
-		log_warn("sampler %s cannot be used: %s", (*s)->name, why);
-	}
-	log_error(why[0] ? "no sampler can be used here" : "no sampler is part of this build");
-	return NULL;
-}
-
-/* The side-band first: what maps after the scan of /proc, and before the first sample, must not be missed. */
-static int open_source(struct monitor *m)
-{
-	char why[SOURCE_WHY] = "";
-	const struct source_ops *ops;
-	struct source_config cfg;
-	int err;
-
-	targets_defaults(m->config, &m->defaults);
-	source_config(m, &cfg);
-	ops = choose_source(m, &cfg);
-	if (!ops)
-		return -ENOTSUP;
-	err = sideband_open(&cfg, &m->sideband, why);
-	if (err) {
-		log_error("the side-band cannot be opened: %s (%s)", why, strerror(-err));
-		return err;
-	}
-	err = ops->open(&cfg, &m->source, why);
-	if (err)
-		log_error("sampler %s cannot be opened: %s (%s)", ops->name, why, strerror(-err));
-	return err;
-}
-
-static int map_source(struct monitor *m)
-{
-	int err;
-
-	m->source->ops->layout(m->source, &m->layout);
-	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
-	guard_run_config(m);
-	err = ring_map(&m->ring, m->layout.ring_fd, m->layout.ring_bytes);
-	if (err)
-		return failed("the ring cannot be mapped", err);
-	m->counters_bytes = ALIGN_UP((size_t)m->layout.counters_nr * m->layout.counters_stride,
-				     (size_t)sysconf(_SC_PAGESIZE));
-	m->counters = mmap(NULL, m->counters_bytes, PROT_READ, MAP_SHARED, m->layout.counters_fd, 0);
-	if (m->counters == MAP_FAILED) {
-		m->counters = NULL;
-		return failed("the counters cannot be mapped", -errno);
-	}
-	m->defaults.wake_bytes = (uint32_t)(m->layout.ring_bytes / 4);
-	return 0;
-}
-
 /* What workers are given. */
 
 static int open_page(const char *name, size_t size, void **ret_page, int *ret_fd)
@@ -271,7 +182,7 @@ static int open_capture(struct monitor *m)
 	return m->capture_fd < 0 ? failed(path, -errno) : 0;
 }
 
-static int prepare_workers(struct monitor *m)
+static int prepare_roots(struct monitor *m)
 {
 	struct sandbox_user user;
 	int err = sandbox_user_engine(m->config, true, &user);
@@ -283,9 +194,15 @@ static int prepare_workers(struct monitor *m)
 	err = sandbox_prepare(m->config);
 	if (!err)
 		err = netroot_build(m->config);
-	if (err)
-		return failed("the workers' roots cannot be made", err);
-	err = open_pages(m);
+	return err ? failed("the workers' roots cannot be made", err) : 0;
+}
+
+static int prepare_workers(struct monitor *m)
+{
+	int err = sandbox_ordinary() ? 0 : prepare_roots(m);
+
+	if (!err)
+		err = open_pages(m);
 	if (!err && resource_add_host_id(m->config) < 0)
 		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
 	if (!err)
@@ -307,7 +224,7 @@ static void announce(const struct monitor *m)
 
 int monitor_start(struct monitor *m)
 {
-	int err = check_rights();
+	int err = check_rights(m);
 
 	if (!err)
 		err = open_signals(m);
@@ -319,15 +236,13 @@ int monitor_start(struct monitor *m)
 		return failed(m->config->runtime_dir, err);
 	err = take_lock(m);
 	if (!err)
-		err = open_source(m);
-	if (!err)
-		err = map_source(m);
+		err = sampler_open(m);
 	if (!err)
 		err = prepare_workers(m);
 	if (err)
 		return err;
 	hotplug_open(m);
-	targets_apply(m, true);
+	targets_open(m);
 	err = status_listen(m);
 	if (err)
 		return failed("status socket", err);
@@ -377,7 +292,7 @@ void monitor_close(struct monitor *m)
 		close(m->status_fd);
 	}
 	asks_done(&m->asks);
-	targets_close(m);
+	targets_close(m, m->config);
 	unmap(m->counters, m->counters_bytes);
 	unmap(m->engine_page, sizeof(*m->engine_page));
 	unmap(m->net_page, sizeof(*m->net_page));
@@ -385,8 +300,7 @@ void monitor_close(struct monitor *m)
 		ring_unmap(&m->ring);
 	if (m->source)
 		m->source->ops->close(m->source);
-	if (m->sideband)
-		sideband_close(m->sideband);
+	sideband_close(m->sideband);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);
 	free(m->metrics_text);

@@ -224,12 +224,37 @@ static void empty_root_path(const struct config *c, char *to, size_t size)
 	snprintf(to, size, "%s/empty", c->runtime_dir);
 }
 
+bool sandbox_ordinary(void)
+{
+	_cleanup_(cap_freep) cap_t have = cap_get_proc();
+	cap_flag_value_t is = CAP_CLEAR;
+
+	if (have)
+		cap_get_flag(have, CAP_SETUID, CAP_EFFECTIVE, &is);
+	return geteuid() != 0 && is == CAP_CLEAR;
+}
+
+/* Memory is hidden already. One that must not make processes cannot: what the user has counts, too. */
+static int close_ordinary(const char *role, rlim_t files, rlim_t processes, int (*filter)(void))
+{
+	int err = set_limit(RLIMIT_NOFILE, files);
+
+	if (!err && processes != RLIM_INFINITY)
+		err = set_limit(RLIMIT_NPROC, processes);
+	if (!err)
+		err = filter();
+	return err ? failed(role, err) : 0;
+}
+
 int sandbox_engine(const struct config *c)
 {
 	struct sandbox_user user;
 	char root[1100];
-	int err = sandbox_user_engine(c, false, &user);
+	int err;
 
+	if (sandbox_ordinary())
+		return close_ordinary("engine", FILES_ENGINE, 0, seccomp_engine);
+	err = sandbox_user_engine(c, false, &user);
 	if (err)
 		return failed("engine's user", err);
 	empty_root_path(c, root, sizeof(root));
@@ -270,8 +295,13 @@ static int enter_netroot(const struct config *c)
 int sandbox_net(const struct config *c)
 {
 	struct sandbox_user user;
-	int err = sandbox_user_net(c, false, &user);
+	int err;
 
+	if (sandbox_ordinary()) {
+		load_late_libraries();
+		return close_ordinary("net", FILES_OTHER, RLIM_INFINITY, seccomp_net);
+	}
+	err = sandbox_user_net(c, false, &user);
 	if (err)
 		return failed("net's user", err);
 	load_late_libraries();
@@ -293,8 +323,11 @@ int sandbox_opener(const struct config *c)
 {
 	struct sandbox_user user;
 	cap_value_t caps[ARRAY_SIZE(opener_caps) + 1];
-	int n = 0, err = sandbox_user_opener(c, &user);
+	int n = 0, err;
 
+	if (sandbox_ordinary())
+		return close_ordinary("opener", FILES_OTHER, 0, seccomp_opener);
+	err = sandbox_user_opener(c, &user);
 	if (err)
 		return failed("opener's user", err);
 	for (size_t i = 0; i < ARRAY_SIZE(opener_caps); i++)
@@ -320,21 +353,29 @@ int sandbox_opener(const struct config *c)
 	return err ? failed("opener", err) : 0;
 }
 
+static int close_monitor(void)
+{
+	int err = hide_memory();
+
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		err = -errno;
+	return err ? failed("monitor", err) : 0;
+}
+
 int sandbox_monitor(const struct config *c)
 {
 	_cleanup_(cap_freep) cap_t keep = cap_init();
-	int err = keep ? build_monitor_caps(keep) : -errno;
+	int err;
 
+	if (sandbox_ordinary())
+		return close_monitor();
+	err = keep ? build_monitor_caps(keep) : -errno;
 	if (err)
 		return failed("capabilities", err);
 	err = shrink_bounding(keep);
 	if (!err && cap_set_proc(keep) < 0)
 		err = -errno;
-	if (!err)
-		err = hide_memory();
-	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		err = -errno;
-	return err ? failed("monitor", err) : 0;
+	return err ? failed("monitor", err) : close_monitor();
 }
 
 /* Directory of the engine's root; made by the monitor. */

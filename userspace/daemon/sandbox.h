@@ -31,6 +31,12 @@ int sandbox_begin(void);
 /* Monitor, before it drops rights: the empty directory that is the engine's root. */
 int sandbox_prepare(const struct config *c);
 const char *sandbox_missing_capability(void);
+/*
+ * An ordinary user, who records processes of their own: there is nobody else
+ * to become and no root to enter. System call filter, limits and hidden
+ * memory remain.
+ */
+bool sandbox_ordinary(void);
 
 /* The private root of net: made by netroot_build, entered by sandbox_net. */
 int netroot_build(const struct config *c);

@@ -147,10 +147,11 @@ static int send_ring(struct monitor *m)
 	const struct ipc_ring ring = {.ring_bytes = m->layout.ring_bytes,
 				      .counters_stride = m->layout.counters_stride,
 				      .period_ns = rate_ring_period_ns(m),
-				      .counters_nr = m->layout.counters_nr};
-	const int fds[2] = {m->layout.ring_fd, m->layout.counters_fd};
+				      .counters_nr = m->layout.counters_nr,
+				      .flags = m->sideband || m->layout.events ? 0 : IPC_RING_SCAN};
+	const int fds[4] = {m->layout.ring_fd, m->layout.counters_fd, m->layout.consumer_fd, m->layout.wake_fd};
 
-	return ipc_send(m->engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, 2);
+	return ipc_send(m->engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->layout.consumer_fd >= 0 ? 4 : 2);
 }
 
 static int send_sideband(struct monitor *m)
@@ -211,6 +212,8 @@ static int hand_over_engine(struct monitor *m)
 		err = send_capture(m);
 	if (!err)
 		err = send_kallsyms(m);
+	if (!err)
+		err = targets_tell_engine(m);
 	if (!err)
 		peer_engine_started(m);
 	return err ? err : send_patiently(w, IPC_START, NULL, 0, -1);

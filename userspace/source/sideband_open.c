@@ -106,6 +106,9 @@ int sideband_follow_cpus(struct sideband *s, int *ret_changed)
 	struct cpus online;
 	int changed = 0, err = cpus_online(&online), each;
 
+	*ret_changed = 0;
+	if (!s)
+		return 0;
 	if (err < 0)
 		return err;
 	for (uint32_t cpu = 0; cpu < s->nr; cpu++) {
@@ -204,7 +207,7 @@ void sideband_close(struct sideband *s)
 
 uint32_t sideband_buffers(const struct sideband *s)
 {
-	return s->buffers;
+	return s ? s->buffers : 0;
 }
 
 int sideband_fd(const struct sideband *s, uint32_t i, size_t *ret_data_bytes)

@@ -123,7 +123,7 @@ void counters_add_time(const struct otp_cpu_counters *c, struct counters_time *t
 /*
  * Side-band: one dummy event per online CPU with a mapped buffer each, opened
  * and kept mapped by the monitor (so that an engine that dies loses nothing),
- * read by the engine.
+ * read by the engine. NULL stands for none: no buffers, nothing to follow.
  */
 struct sideband;
 int sideband_open(const struct source_config *cfg, struct sideband **ret, char why[SOURCE_WHY]);

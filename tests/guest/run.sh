@@ -4,7 +4,7 @@
 # the running one where that is allowed; then the whole daemon on the kernels
 # that are furthest from the one it is made on.
 #
-#   run.sh [KERNEL...]      5.10 6.1 6.12 7.x; "native" for the running kernel
+#   run.sh [KERNEL...]      5.10 6.1 6.12 7.x; "native" for the running kernel, "arm64" for that
 #
 # Programs are $BUILD's (OTPROF_PROBE names another test program). A kernel
 # that cannot be had is skipped with its reason. Exit code 1 where one failed,
@@ -14,7 +14,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${BUILD:-$here/../../build}
 probe=${OTPROF_PROBE:-$build/probe}
-[ $# -gt 0 ] || set -- native 5.10 6.1 6.12 7.x
+[ $# -gt 0 ] || set -- native 5.10 6.1 6.12 7.x arm64
 daemon_on=" 5.10 6.1 "
 passed=0 failed=0 skipped=0 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -67,7 +67,16 @@ run() { # WHAT KERNEL
 	echo "# $what took $((SECONDS - began)) s"
 }
 
+# Says its own facts: both samplers and what they are built from.
+arm64() {
+	local began=$SECONDS
+	"$here/arm64.sh"
+	case $? in 0) passed=$((passed + 1)) ;; 77) skipped=$((skipped + 1)) ;; *) failed=$((failed + 1)) ;; esac
+	echo "# arm64 took $((SECONDS - began)) s"
+}
+
 for kernel; do
+	[ "$kernel" != arm64 ] || { arm64; continue; }
 	run sampler "$kernel"
 	case $daemon_on in *" $kernel "*) run daemon "$kernel" ;; esac
 done

@@ -17,6 +17,7 @@ struct subject {
 
 struct choice {
 	u32 stack_bytes; /* 0: no plan says it */
+	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
 	u8 select;
@@ -63,6 +64,7 @@ static __always_inline void choice_take(struct choice *c, const struct otp_plan 
 	c->plan_gen = p->generation;
 	c->capture = p->capture;
 	c->stack_bytes = p->stack_bytes;
+	c->base_bytes = p->base_units * OTP_BASE_UNIT;
 }
 
 /*
@@ -143,24 +145,31 @@ static __always_inline bool choose(struct choice *c, const struct subject *s, co
 }
 
 /*
- * Stack bytes to copy where no plan says it. What programs of this name have
- * needed comes first, if there is no plan at all: a short-lived one never has
- * a plan of its own.
+ * What programs of this name have needed, if there is no plan at all: a
+ * short-lived one never has a plan of its own. Threads are named as they like,
+ * so it is the first one's name that counts.
  */
-static __always_inline u32 stack_unplanned(const struct choice *c, const struct subject *s,
-					   const struct otp_defaults *d)
+static __always_inline void take_hint(struct choice *c, const struct subject *s)
 {
-	const struct otp_hint *hint = c->planned ? NULL : bpf_map_lookup_elem(&hints, &s->comm);
+	struct comm name = {};
+	const struct otp_hint *hint;
 
-	return hint && hint->stack_bytes ? hint->stack_bytes : d->stack_bytes;
+	bpf_probe_read_kernel(&name, sizeof(name), &kread(s->task, group_leader)->comm);
+	hint = bpf_map_lookup_elem(&hints, &name);
+	if (!hint)
+		return;
+	c->stack_bytes = hint->stack_bytes;
+	c->base_bytes = hint->base_bytes;
 }
 
 /* What is known of a subject only once it is selected. */
 static __always_inline void settle(struct choice *c, struct subject *s, const struct otp_defaults *d)
 {
 	bpf_get_current_comm(&s->comm, sizeof(s->comm));
+	if (!c->stack_bytes && !c->planned)
+		take_hint(c, s);
 	if (!c->stack_bytes)
-		c->stack_bytes = stack_unplanned(c, s, d);
+		c->stack_bytes = d->stack_bytes;
 }
 
 #endif

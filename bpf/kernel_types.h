@@ -105,7 +105,9 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_stack;
+};
 
 struct thread_struct {
 #if defined(__TARGET_ARCH_x86)
@@ -127,6 +129,7 @@ struct task_struct {
 	u64 start_boottime;
 	u64 self_exec_id;
 	struct css_set *cgroups;
+	char comm[16];
 	struct thread_struct thread;
 };
 

@@ -19,6 +19,9 @@ struct cpu_state {
 	u64 seq;
 	u64 stack_left; /* stack bytes that are wanted beyond the head */
 	u64 stack_next; /* and where they begin */
+	u64 stack_known; /* 1: all of it lies below the stack's known end, so what is missing is a hole */
+	u64 base_left;	/* the same of the bytes below the stack's end */
+	u64 base_next;
 	u32 short_tid[SHORT_TIDS]; /* threads whose stack lately ended early, by tid modulo their number */
 };
 

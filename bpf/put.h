@@ -5,7 +5,7 @@
 #ifndef OTP_BPF_PUT_H
 #define OTP_BPF_PUT_H
 
-#define CHUNKS_MAX (OTP_STACK_LIMIT / OTP_CHUNK_STACK)
+#define CHUNKS_MAX ((OTP_STACK_LIMIT + OTP_BASE_LIMIT) / OTP_CHUNK_STACK)
 
 /* One wake-up since the reader last caught up. Two CPUs may both send it: harmless. */
 volatile __u32 woken;
@@ -50,45 +50,73 @@ static __always_inline void put_loss(struct cpu_state *cpu)
 		cpu->loss_samples = 0;
 }
 
-/* The rest of a deep stack. The sample itself has arrived: what fails here only cuts it. */
-static __always_inline void put_chunks(u8 *s, struct cpu_state *cpu, struct otp_cpu_counters *c)
+/* Copies and puts one chunk; false: there was no room. */
+static __always_inline bool put_chunk(u8 *s, struct cpu_state *cpu, struct otp_cpu_counters *c, u32 index, u64 addr,
+				      u64 want, u16 flags, u64 *ret_got)
 {
 	struct otp_chunk *chunk = (void *)s;
+	u64 got = copy_user(sizeof(*chunk), want, addr);
+
+	if (got & COPY_HOLES)
+		flags |= OTP_CHUNK_HOLES;
+	got &= ~COPY_HOLES;
+	if (got && got < want && want < cpu->stack_left && cpu->stack_known) {
+		got = want;
+		flags |= OTP_CHUNK_HOLES;
+	}
+	if (got < want)
+		flags |= OTP_CHUNK_SHORT;
+	if (got < want && (flags & OTP_CHUNK_BASE || !cpu->base_left))
+		flags |= OTP_CHUNK_LAST;
+	chunk->rec.type = OTP_REC_CHUNK;
+	chunk->rec.flags = flags;
+	chunk->rec.len = sizeof(*chunk) + got;
+	chunk->seq = cpu->seq;
+	chunk->cpu = bpf_get_smp_processor_id();
+	chunk->index = index;
+	chunk->addr = addr;
+	chunk->len = got;
+	chunk->reserved = 0;
+	*ret_got = got;
+	if (put_scratch(s, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
+		c->chunks_lost++;
+		return false;
+	}
+	c->chunks++;
+	c->put_bytes += sizeof(*chunk) + got;
+	cpu->budget_used += got;
+	return true;
+}
+
+/*
+ * The rest of a deep stack, then its base. The sample itself has arrived: what
+ * fails here only cuts it.
+ */
+static __always_inline void put_chunks(u8 *s, struct cpu_state *cpu, struct otp_cpu_counters *c)
+{
+	u64 want, got;
 
 	for (u32 i = 0; i < CHUNKS_MAX; i++) {
-		u64 want = cpu->stack_left, got;
+		bool base = !cpu->stack_left;
 
+		want = base ? cpu->base_left : cpu->stack_left;
+		if (!want)
+			return;
 		if (want > OTP_CHUNK_STACK)
 			want = OTP_CHUNK_STACK;
-		got = copy_user(sizeof(*chunk), want, cpu->stack_next);
-		chunk->rec.type = OTP_REC_CHUNK;
-		chunk->rec.flags = 0;
+		if (!put_chunk(s, cpu, c, i, base ? cpu->base_next : cpu->stack_next, want,
+			       (base ? OTP_CHUNK_BASE : 0) |
+			       (cpu->stack_left + cpu->base_left == want ? OTP_CHUNK_LAST : 0), &got))
+			return;
 		if (got < want)
-			chunk->rec.flags = OTP_CHUNK_LAST | OTP_CHUNK_SHORT;
-		else if (cpu->stack_left == got)
-			chunk->rec.flags = OTP_CHUNK_LAST;
-		chunk->rec.len = sizeof(*chunk) + got;
-		chunk->seq = cpu->seq;
-		chunk->cpu = bpf_get_smp_processor_id();
-		chunk->index = i;
-		chunk->addr = cpu->stack_next;
-		chunk->len = got;
-		chunk->reserved = 0;
-		if (put_scratch(s, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
-			c->chunks_lost++;
-			return;
-		}
-		c->chunks++;
-		c->put_bytes += sizeof(*chunk) + got;
-		cpu->budget_used += got;
-		if (got < want) {
 			c->short_stacks++;
-			return;
+		if (base) {
+			cpu->base_left = got < want ? 0 : cpu->base_left - want;
+			cpu->base_next += want;
+		} else {
+			cpu->stack_left = got < want ? 0 : cpu->stack_left - want;
+			cpu->stack_next += want;
 		}
-		cpu->stack_left -= got;
-		cpu->stack_next += got;
-		if (!cpu->stack_left)
-			return;
 	}
 }
 

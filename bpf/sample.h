@@ -64,7 +64,7 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
 	s->nr_sections = 0;
-	s->reserved = 0;
+	s->stack_end = 0;
 }
 
 /* Registers as the tick found them, or as they were saved on entry to the kernel. */
@@ -149,14 +149,68 @@ static __always_inline u64 stack_wish(const struct choice *choice)
 	return (want + 7) & ~7ULL;
 }
 
-static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice, struct cpu_state *cpu, u64 sp,
-				      u32 budget)
+/*
+ * Where stacks are known to end: the first thread's where the kernel put its
+ * arguments, the others' below their thread's own data, which C libraries
+ * place at the top of the mapping.
+ */
+static __always_inline u64 stack_end(const struct subject *who, const struct otp_sample *head)
+{
+	return who->tid == who->pid ? kread(kread(who->task, mm), start_stack) : head->tls_base;
+}
+
+/* What is missing below a known end is a hole, not the end. */
+static __always_inline bool is_stack(u64 end, u64 addr)
+{
+	return end && addr <= end + 8;
+}
+
+/* Nothing above end is stack. True: the copy now ends there, with all there is. */
+static __always_inline bool clip_stack(u64 *want, u64 addr, u64 end)
+{
+	if (end <= addr || end - addr >= *want)
+		return false;
+	*want = (end - addr + 7) & ~7ULL;
+	return true;
+}
+
+/* The outermost frames, where the copy does not reach them. */
+static __always_inline void want_base(struct otp_sample *head, struct cpu_state *cpu, u32 bytes, u64 addr, u64 want)
+{
+	u64 end = head->stack_end & ~7ULL;
+
+	cpu->base_left = 0;
+	if (!bytes || !end)
+		return;
+	if (bytes > OTP_BASE_LIMIT)
+		bytes = OTP_BASE_LIMIT;
+	cpu->base_left = bytes & ~7U;
+	cpu->base_next = end - cpu->base_left;
+	/* Not what is copied already. */
+	if (addr + want > cpu->base_next && addr < end) {
+		cpu->base_left = addr + want < end ? end - (addr + want) : 0;
+		cpu->base_next = addr + want;
+	}
+	if (cpu->base_left)
+		head->mode |= OTP_MODE_CHUNKED;
+}
+
+static __always_inline u64 put_ustack(u8 *s, u64 at, const struct subject *who, const struct choice *choice,
+				      struct cpu_state *cpu, u64 sp, u32 budget)
 {
 	struct otp_sample *head = (void *)s;
-	u64 wish = stack_wish(choice), want = within_budget(cpu, wish, budget);
+	u64 wish = stack_wish(choice), want;
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
-	u64 first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want, got;
+	u64 first, got;
 
+	head->stack_end = stack_end(who, head);
+	if (clip_stack(&wish, addr, head->stack_end))
+		head->mode |= OTP_MODE_SHORT;
+	want = within_budget(cpu, wish, budget);
+	if (want < wish)
+		head->mode |= OTP_MODE_THROTTLE;
+	want_base(head, cpu, choice->base_bytes, addr, want);
+	first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want;
 	got = copy_user(bytes, first, addr);
 	/* The mapping may begin between the red zone's end and the stack pointer. */
 	if (!got && ((addr ^ sp) & ~(PAGE - 1))) {
@@ -164,8 +218,17 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 		got = copy_user(bytes, first, addr);
 	}
 	((struct otp_ustack *)(s + bytes))[-1].addr = addr;
-	if (want < wish)
-		head->mode |= OTP_MODE_THROTTLE;
+	if (got & COPY_HOLES)
+		head->mode |= OTP_MODE_HOLES;
+	got &= ~COPY_HOLES;
+	cpu->stack_known = is_stack(head->stack_end, addr + want);
+	if (got && got < first && want > first && cpu->stack_known) {
+		got = first;
+		head->mode |= OTP_MODE_HOLES;
+	}
+	opaque(got);
+	if (got > OTP_HEAD_STACK)
+		got = 0;
 	cpu->short_tid[head->tid % SHORT_TIDS] = got < first ? head->tid : 0;
 	if (got < first) {
 		head->mode |= OTP_MODE_SHORT;
@@ -188,7 +251,7 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 	const struct otp_regs *regs = (void *)(s + sizeof(*head) + sizeof(struct otp_section));
 	u64 at = sizeof(*head);
 
-	cpu->stack_left = 0;
+	cpu->stack_left = cpu->base_left = 0;
 	put_head(s, who, choice, cpu, mode);
 	if (!(mode & HAS_NO_USER))
 		at = put_regs(ctx, s, at, who, mode);
@@ -197,7 +260,7 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 	if (!(head->mode & HAS_NO_USER)) {
 		if (choice->capture == OTP_CAPTURE_FPWALK)
 			at = put_fpwalk(s, at, regs->reg[OTP_REG_FP_HERE]);
-		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
+		at = put_ustack(s, at, who, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
 	}
 	head->rec.len = at;
 	return at;

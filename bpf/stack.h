@@ -22,13 +22,17 @@ _Static_assert(STACK_AT_MAX + OTP_HEAD_STACK + PAGE <= OTP_SCRATCH, "a copy fits
  * be given numbers (5.10), so they find the scratch area themselves.
  */
 
+/* What a copy returns: the bytes up to the last one that was there, and whether some before it were not. */
+#define COPY_HOLES (1ULL << 63)
+
 /*
  * A failed read keeps nothing of its target, so after one the copy goes page
- * by page: every byte up to the end of the mapping arrives.
+ * by page: every page that is there arrives. Big arrays leave pages between
+ * frames that nobody has touched yet; a failed read leaves zeros in their place.
  */
 static __always_inline u64 copy_pages(u8 *to, u64 want, u64 addr)
 {
-	u64 got = 0;
+	u64 got = 0, end = 0, holes = 0;
 
 	for (u32 i = 0; i < PIECES; i++) {
 		u64 piece = PAGE - ((addr + got) & (PAGE - 1));
@@ -41,14 +45,17 @@ static __always_inline u64 copy_pages(u8 *to, u64 want, u64 addr)
 		opaque(piece);
 		if (got > OTP_HEAD_STACK || piece > PAGE)
 			break;
-		if (bpf_probe_read_user(to + got, piece, (const void *)(addr + got)))
-			break;
+		if (!bpf_probe_read_user(to + got, piece, (const void *)(addr + got))) {
+			if (end != got)
+				holes = COPY_HOLES;
+			end = got + piece;
+		}
 		got += piece;
 	}
-	return got;
+	return end | holes;
 }
 
-/* Copies into this CPU's scratch area at that offset. Returns the bytes copied. */
+/* Copies into this CPU's scratch area at that offset. */
 __noinline u64 copy_user(u64 at, u64 want, u64 addr)
 {
 	u32 nr = bpf_get_smp_processor_id();

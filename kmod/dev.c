@@ -106,7 +106,9 @@ static bool op_valid(u32 op)
 static bool plan_valid(const struct otp_plan *p)
 {
 	return p->select <= OTP_SELECT_NO && p->capture <= OTP_CAPTURE_FPWALK && p->nr_walks <= OTP_WALKS &&
-	       p->any_exec <= 1 && !p->reserved && p->stack_bytes <= OTP_STACK_LIMIT;
+	       p->any_exec <= 1 && p->same_program <= 1 &&
+	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT && !p->reserved[0] && !p->reserved[1] &&
+	       p->stack_bytes <= OTP_STACK_LIMIT;
 }
 
 static long set_plan(struct otprof_session *s, const void __user *arg)
@@ -126,7 +128,8 @@ static long set_hint(struct otprof_session *s, const void __user *arg)
 
 	if (copy_from_user(&h, arg, sizeof(h)))
 		return -EFAULT;
-	if (!op_valid(h.op) || h.reserved || h.hint.reserved || h.hint.stack_bytes > OTP_STACK_LIMIT)
+	if (!op_valid(h.op) || h.reserved || h.hint.base_bytes > OTP_BASE_LIMIT ||
+	    h.hint.stack_bytes > OTP_STACK_LIMIT)
 		return -EINVAL;
 	return otprof_plans_set_hint(&s->plans, h.comm, h.op == OTPROF_SET ? &h.hint : NULL);
 }

@@ -67,6 +67,7 @@ enum otp_rec_type {
 #define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one says OTP_CHUNK_LAST */
 #define OTP_MODE_THROTTLE (1U << 7) /* stack bytes cut by the bound on bytes per second */
 #define OTP_MODE_INHERITED (1U << 8) /* plan_gen is that of the parent's plan */
+#define OTP_MODE_HOLES    (1U << 9) /* pages of the stack were not there (never touched, swapped out): they are zeros */
 
 enum otp_arch {
 	OTP_ARCH_X86_64 = 1,
@@ -97,7 +98,7 @@ struct otp_sample {
 	__u32 ppid;              /* thread group of the real parent */
 	__u16 arch;              /* enum otp_arch */
 	__u16 nr_sections;
-	__u64 reserved;
+	__u64 stack_end; /* where this thread's own stack is known to end, 0: unknown */
 };
 
 /* A typed section of a sample; the next one starts at the next multiple of 8. */
@@ -153,12 +154,16 @@ struct otp_ustack {
 #define OTP_CHUNK_STACK  32768
 #define OTP_SCRATCH      65536
 #define OTP_STACK_LIMIT  524288 /* most that a plan may ask for */
+#define OTP_BASE_LIMIT   (2 * OTP_CHUNK_STACK)
+#define OTP_BASE_UNIT    4096
 #define OTP_STACK_DEFAULT 4096
 #define OTP_KSTACK_MAX   127
 
 /* otp_rec.flags of a chunk */
 #define OTP_CHUNK_LAST  1
 #define OTP_CHUNK_SHORT 2 /* it ends where memory did, not where the plan does; also LAST */
+#define OTP_CHUNK_HOLES 4 /* as OTP_MODE_HOLES */
+#define OTP_CHUNK_BASE  8 /* of the bytes below stack_end; such chunks come last */
 
 struct otp_chunk {
 	struct otp_rec rec;
@@ -350,7 +355,14 @@ struct otp_plan {
 	__u8 capture; /* enum otp_capture */
 	__u8 nr_walks;
 	__u8 any_exec; /* 1: holds across execs of the process (a selection by pid) */
-	__u32 reserved;
+	__u8 same_program; /* 1: select is inherited by forks alone, not by programs that they begin */
+	/*
+	 * Stack below the end of the thread's own, in units of OTP_BASE_UNIT, wanted
+	 * where the copy does not reach so far: the callers of code that has switched
+	 * stacks or has a frame too large to copy. 0: none.
+	 */
+	__u8 base_units;
+	__u8 reserved[2];
 	struct otp_trace_plan trace;
 	struct otp_walk_plan walk[OTP_WALKS];
 };
@@ -361,13 +373,13 @@ struct otp_cgroup_rule {
 };
 
 /*
- * Stack bytes that programs of this name (comm) have needed lately: for a
- * process that has no plan yet. A name is no identity; a wrong hint costs
+ * Stack bytes that programs of this name (comm of the process' first thread)
+ * have needed lately: for a process that has no plan yet. A name is no identity; a wrong hint costs
  * bytes, never a selection.
  */
 struct otp_hint {
-	__u32 stack_bytes;
-	__u32 reserved;
+	__u32 stack_bytes; /* 0: the default's */
+	__u32 base_bytes;
 };
 
 /* Depth to which cgroup rules are sought upward from the task's own cgroup. */
@@ -400,7 +412,7 @@ OTP_CHECK_AT(struct otp_sample, cpu, 24);
 OTP_CHECK_AT(struct otp_sample, start_ns, 40);
 OTP_CHECK_AT(struct otp_sample, comm, 72);
 OTP_CHECK_AT(struct otp_sample, mode, 88);
-OTP_CHECK_AT(struct otp_sample, reserved, 104);
+OTP_CHECK_AT(struct otp_sample, stack_end, 104);
 OTP_CHECK(struct otp_section, 8);
 OTP_CHECK(struct otp_regs, 8);
 OTP_CHECK(struct otp_ustack, 8);

@@ -47,6 +47,54 @@ START_TEST(the_copy_grows_to_the_limit_and_no_further)
 }
 END_TEST
 
+static bool observe_far(struct process *p, enum unwind_end end, uint64_t fail_addr, uint64_t stack_end)
+{
+	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 4096, .stack_end = stack_end}, .stack_addr = 0x10000};
+	bool changed;
+
+	stack.end = end;
+	stack.fail_addr = fail_addr;
+	changed = adapt_observe(p, &limits, &s, &stack);
+	stack.fail_addr = 0;
+	return changed;
+}
+
+START_TEST(a_frame_near_the_known_end_asks_for_the_end)
+{
+	struct process p = {0};
+
+	ck_assert(observe_far(&p, UNWIND_SHORT, 0x90000, 0x91008));
+	ck_assert_uint_eq(p.base_bytes, 8192);
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+	/* What it has already does not help: the copy itself grows. */
+	ck_assert(observe_far(&p, UNWIND_SHORT, 0x90000, 0x91008));
+	ck_assert_uint_eq(p.base_bytes, 8192);
+	ck_assert_uint_eq(p.stack_bytes, 16384);
+}
+END_TEST
+
+START_TEST(a_frame_near_the_copy_makes_the_copy_grow)
+{
+	struct process p = {0};
+
+	ck_assert(observe_far(&p, UNWIND_SHORT, 0x11100, 0x12000));
+	ck_assert_uint_eq(p.base_bytes, 0);
+	ck_assert_uint_eq(p.stack_bytes, 16384);
+}
+END_TEST
+
+START_TEST(a_stack_whose_end_is_unknown_or_too_far_has_no_base)
+{
+	struct process p = {0};
+
+	ck_assert(!observe_far(&p, UNWIND_UNREADABLE, 0x90000, 0));
+	ck_assert(!observe_far(&p, UNWIND_UNREADABLE, 0x90000, 0x90000 + OTP_BASE_LIMIT + 8));
+	ck_assert_uint_eq(p.base_bytes, 0);
+	ck_assert(observe_far(&p, UNWIND_UNREADABLE, 0x8000, 0x9000));
+	ck_assert_uint_eq(p.base_bytes, 4096);
+}
+END_TEST
+
 START_TEST(a_process_that_needs_little_is_copied_little)
 {
 	struct process p = {0};
@@ -105,6 +153,9 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, a_short_copy_grows_at_once);
 	tcase_add_test(t, samples_from_before_the_change_do_not_grow_it_again);
 	tcase_add_test(t, the_copy_grows_to_the_limit_and_no_further);
+	tcase_add_test(t, a_frame_near_the_known_end_asks_for_the_end);
+	tcase_add_test(t, a_frame_near_the_copy_makes_the_copy_grow);
+	tcase_add_test(t, a_stack_whose_end_is_unknown_or_too_far_has_no_base);
 	tcase_add_test(t, a_process_that_needs_little_is_copied_little);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_the_size);
 	tcase_add_test(t, growing_after_shrinking_makes_the_next_window_longer);

@@ -13,10 +13,13 @@ static uint32_t told; /* the last answer */
 static char told_of[OTP_COMM_LEN];
 static int tells;
 
-static void on_tell(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+static uint32_t told_base;
+
+static void on_tell(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 	memcpy(told_of, comm, sizeof(told_of));
-	told = stack_bytes;
+	told = h->stack_bytes;
+	told_base = h->base_bytes;
 	tells++;
 }
 
@@ -45,7 +48,7 @@ static const char *name(int i)
 
 START_TEST(a_grown_process_makes_a_hint)
 {
-	hints_grown(&hints, name(1), 16384, 1);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 16384}, 1);
 	ck_assert_int_eq(tells, 1);
 	ck_assert_uint_eq(told, 16384);
 }
@@ -53,18 +56,34 @@ END_TEST
 
 START_TEST(what_everybody_gets_makes_none)
 {
-	hints_grown(&hints, name(1), 4096, 1);
-	hints_grown(&hints, name(1), 2048, 1);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 4096}, 1);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 2048}, 1);
 	ck_assert_int_eq(tells, 0);
 }
 END_TEST
 
 START_TEST(a_smaller_process_does_not_shrink_the_hint)
 {
-	hints_grown(&hints, name(1), 32768, 1);
-	hints_grown(&hints, name(1), 16384, 2);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, 1);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 16384}, 2);
 	ck_assert_int_eq(tells, 1);
 	ck_assert_uint_eq(told, 32768);
+}
+END_TEST
+
+START_TEST(a_wanted_base_is_told_and_stays)
+{
+	uint64_t now = 1;
+
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 4096, .base_bytes = 8192}, now);
+	ck_assert_int_eq(tells, 1);
+	ck_assert_uint_eq(told_base, 8192);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 16384}, now);
+	ck_assert_uint_eq(told, 16384);
+	ck_assert_uint_eq(told_base, 8192);
+	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
+		hints_used(&hints, name(1), 100, now);
+	ck_assert_uint_eq(told_base, 8192);
 }
 END_TEST
 
@@ -72,7 +91,7 @@ START_TEST(a_window_of_shallow_stacks_brings_it_down_and_away)
 {
 	uint64_t now = 1;
 
-	hints_grown(&hints, name(1), 32768, now);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, now);
 	for (int i = 0; i < 1000 && told; i++, now += ADAPT_WINDOW_NS / 100)
 		hints_used(&hints, name(1), 1000, now);
 	ck_assert_uint_eq(told, 0);
@@ -86,7 +105,7 @@ START_TEST(one_deep_stack_in_the_window_keeps_it)
 {
 	uint64_t now = 1;
 
-	hints_grown(&hints, name(1), 32768, now);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, now);
 	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
 		hints_used(&hints, name(1), i % 50 ? 1000 : 16000, now);
 	ck_assert_uint_eq(told, 32768);
@@ -96,10 +115,10 @@ END_TEST
 START_TEST(names_beyond_the_bound_replace_the_oldest)
 {
 	for (int i = 0; i < HINTS_MAX; i++)
-		hints_grown(&hints, name(i), 8192, (uint64_t)i + 10);
+		hints_grown(&hints, name(i), &(struct otp_hint){.stack_bytes = 8192}, (uint64_t)i + 10);
 	hints_used(&hints, name(0), 100, 100000); /* heard of again: the oldest is now 1 */
 	tells = 0;
-	hints_grown(&hints, name(HINTS_MAX), 8192, 200000);
+	hints_grown(&hints, name(HINTS_MAX), &(struct otp_hint){.stack_bytes = 8192}, 200000);
 	ck_assert_int_eq(tells, 2);
 	ck_assert_ptr_null(map_find(&hints.index, hash_bytes(name(1), OTP_COMM_LEN, 0)));
 	ck_assert_ptr_nonnull(map_find(&hints.index, hash_bytes(name(0), OTP_COMM_LEN, 0)));
@@ -116,6 +135,7 @@ Suite *hints_suite(void)
 	tcase_add_test(t, a_grown_process_makes_a_hint);
 	tcase_add_test(t, what_everybody_gets_makes_none);
 	tcase_add_test(t, a_smaller_process_does_not_shrink_the_hint);
+	tcase_add_test(t, a_wanted_base_is_told_and_stays);
 	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down_and_away);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_it);
 	tcase_add_test(t, names_beyond_the_bound_replace_the_oldest);

@@ -176,6 +176,54 @@ START_TEST(frame_below_the_last_one_is_a_loop)
 }
 END_TEST
 
+static uint64_t base_copy[8];
+
+static void with_base(uint64_t addr)
+{
+	memset(base_copy, 0, sizeof(base_copy));
+	in.base_addr = addr;
+	in.base = (const uint8_t *)base_copy;
+	in.base_len = sizeof(base_copy);
+}
+
+START_TEST(huge_frame_is_crossed_into_the_base_copy)
+{
+	reg[RIP] = BASE + 0x2210;
+	reg[RBP] = STACK + (1u << 20);
+	with_base(STACK + (1u << 20));
+	base_copy[1] = BASE + 0x2310;
+	EXPECT(UNWIND_ROOT, BASE + 0x2210, BASE + 0x2310);
+	ck_assert_uint_eq(out.stack_used, 0);
+	ck_assert_uint_eq(out.fail_addr, 0);
+}
+END_TEST
+
+START_TEST(switched_stack_leads_back_once_to_a_lower_base)
+{
+	reg[RIP] = BASE + 0x2210;
+	reg[RBP] = STACK - 4096;
+	with_base(STACK - 4096);
+	base_copy[0] = STACK - 4096 + 16;
+	base_copy[1] = BASE + 0x2210;
+	base_copy[2] = STACK + 16; /* and down again is no stack */
+	base_copy[3] = BASE + 0x2210;
+	word(3, BASE + 0x2210);
+	EXPECT(UNWIND_LOOP, BASE + 0x2210, BASE + 0x2210, BASE + 0x2210, BASE + 0x2210);
+}
+END_TEST
+
+START_TEST(page_that_was_not_there_is_not_read_as_zeros)
+{
+	reg[RIP] = BASE + 0x2010;
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010); /* a zero return address */
+	in.holes = true;
+	EXPECT(UNWIND_UNREADABLE, BASE + 0x2010);
+	ck_assert_uint_eq(out.fail_addr, STACK);
+	word(1, 1); /* now the page is there */
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010);
+}
+END_TEST
+
 START_TEST(interrupted_code_is_looked_up_as_it_is)
 {
 	/* handler -> trampoline -> first instruction of 0x2100, interrupted */
@@ -435,6 +483,9 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, copy_that_ends_early_is_short_and_says_what_it_wants);
 	tcase_add_test(t, far_stack_does_not_ask_for_a_larger_copy);
 	tcase_add_test(t, frame_below_the_last_one_is_a_loop);
+	tcase_add_test(t, huge_frame_is_crossed_into_the_base_copy);
+	tcase_add_test(t, switched_stack_leads_back_once_to_a_lower_base);
+	tcase_add_test(t, page_that_was_not_there_is_not_read_as_zeros);
 	tcase_add_test(t, interrupted_code_is_looked_up_as_it_is);
 	tcase_add_test(t, trampoline_that_leads_to_itself_ends);
 	tcase_add_test(t, private_convention_holds_within_one_file_only);

@@ -16,6 +16,7 @@
 
 #define _cleanup_(fn) __attribute__((cleanup(fn)))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define ALIGN_DOWN(n, a) ((n) & ~((__typeof__(n))(a)-1))
 #define ALIGN_UP(n, a) (((n) + ((a)-1)) & ~((__typeof__(n))(a)-1))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 
 #define ADAPT_BACKOFF_MAX 8
+#define ADAPT_FAR 4 /* so many copies away, growing would take too many bytes */
 /* Most stacks that exceed this little are still small: one step covers them. */
 #define ADAPT_SMALL 4096u
 
@@ -44,6 +45,22 @@ static bool grow(struct process *p, const struct adapt_limits *l, const struct s
 	return true;
 }
 
+/*
+ * The outermost bytes are wanted, not more of the innermost: a frame too large
+ * to copy, or a stack that was switched to, lies between.
+ */
+static bool reach_base(struct process *p, const struct sample *s, const struct unwind_stack *out)
+{
+	uint64_t end = s->head.stack_end, need = end - out->fail_addr;
+
+	if (!out->fail_addr || out->fail_addr >= end || need > OTP_BASE_LIMIT || need <= p->base_bytes)
+		return false;
+	if (out->end == UNWIND_SHORT && out->fail_addr >= s->stack_addr && out->fail_addr - s->stack_addr < (uint64_t)ADAPT_FAR * p->stack_bytes)
+		return false;
+	p->base_bytes = MAX(class_for((uint32_t)need, OTP_BASE_LIMIT), (uint32_t)OTP_BASE_UNIT);
+	return true;
+}
+
 bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct sample *s,
 		   const struct unwind_stack *out)
 {
@@ -54,6 +71,8 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 		p->stack_bytes = MAX(s->head.stack_bytes, ADAPT_MIN_BYTES);
 		begin_window(p, now);
 	}
+	if (reach_base(p, s, out))
+		return true;
 	if (out->end == UNWIND_SHORT && !(s->head.mode & OTP_MODE_THROTTLE))
 		return grow(p, l, s, out->stack_used);
 	p->stack_needed = MAX(p->stack_needed, out->stack_used);

@@ -33,7 +33,7 @@ struct adapt_limits {
  */
 uint32_t adapt_shrunk(uint32_t bytes, uint32_t needed);
 
-/* true: p->stack_bytes changed and the plan has to be sent. */
+/* true: p->stack_bytes or p->base_bytes changed and the plan has to be sent. */
 bool adapt_observe(struct process *p, const struct adapt_limits *limits, const struct sample *s,
 		   const struct unwind_stack *out);
 

@@ -18,6 +18,7 @@ void batch_done(struct batch *b)
 {
 	buf_done(&b->items);
 	buf_done(&b->chunks);
+	buf_done(&b->base);
 	buf_done(&b->sideband);
 	buf_done(&b->stack);
 	map_done(&b->open);
@@ -176,18 +177,43 @@ void batch_sort(struct batch *b)
 		qsort(b->items.data, batch_count(b), sizeof(struct batch_item), compare_items);
 }
 
+/* Base chunks continue each other. */
+static void join_base(struct batch *b, const struct otp_chunk *c, struct sample *s)
+{
+	if (!b->base.len)
+		s->base_addr = c->addr;
+	if (c->addr != s->base_addr + b->base.len || b->base.len + c->len > OTP_BASE_LIMIT)
+		return;
+	buf_add(&b->base, c + 1, c->len);
+	if (b->base.failed)
+		return;
+	s->base = b->base.data;
+	s->base_len = (uint32_t)b->base.len;
+}
+
 /* Chunks continue the head's bytes without a gap; the first that does not ends the stack. */
 static void join_chunks(struct batch *b, const struct batch_item *it, struct sample *s)
 {
 	const struct batch_chunk *all = (const struct batch_chunk *)b->chunks.data;
 	uint32_t expected = 0;
 
+	buf_reset(&b->base);
 	buf_reset(&b->stack);
 	buf_add(&b->stack, s->stack, s->stack_len);
 	for (uint32_t i = it->chunk; i; i = all[i - 1].next) {
 		const struct otp_chunk *c = all[i - 1].rec;
 
-		if (c->index != expected++ || c->addr != s->stack_addr + b->stack.len ||
+		if (c->index != expected++) {
+			s->chunk_lost = true;
+			break;
+		}
+		if (c->rec.flags & OTP_CHUNK_HOLES)
+			s->head.mode |= OTP_MODE_HOLES;
+		if (c->rec.flags & OTP_CHUNK_BASE) {
+			join_base(b, c, s);
+			continue;
+		}
+		if (c->addr != s->stack_addr + b->stack.len ||
 		    b->stack.len + c->len > OTP_STACK_LIMIT) {
 			s->chunk_lost = true;
 			break;

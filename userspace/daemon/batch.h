@@ -24,6 +24,7 @@ struct batch {
 	struct buf chunks;   /* struct batch_chunk */
 	struct buf sideband; /* copied records, 8-byte aligned */
 	struct map open;     /* cpu -> item whose last chunk is to come */
+	struct buf base;  /* of the sample in hand: the bytes below its stack's end */
 	struct buf stack;    /* a chunked stack put together */
 	uint64_t sideband_lost;
 	uint64_t bad;

@@ -253,10 +253,10 @@ static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 	ipc_send(e->sock, IPC_PLAN, 0, &m, sizeof(m), NULL, 0);
 }
 
-static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 	struct engine *e = ctx;
-	struct ipc_hint hint = {.stack_bytes = stack_bytes};
+	struct ipc_hint hint = {.hint = *h};
 
 	memcpy(hint.comm, comm, sizeof(hint.comm));
 	ipc_send(e->sock, IPC_HINT, 0, &hint, sizeof(hint), NULL, 0);

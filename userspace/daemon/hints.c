@@ -20,9 +20,11 @@ static struct hint *find(struct hints *h, const char comm[OTP_COMM_LEN])
 
 static void forget(struct hints *h, struct hint *at)
 {
+	static const struct otp_hint none;
+
 	map_remove(&h->index, key_of(at->comm));
-	h->tell(h->ctx, at->comm, 0);
-	at->stack_bytes = 0;
+	h->tell(h->ctx, at->comm, &none);
+	at->now = none;
 }
 
 /* A free place, else that of the name heard of longest ago. */
@@ -31,7 +33,7 @@ static struct hint *place(struct hints *h)
 	struct hint *oldest = &h->all[0];
 
 	for (int i = 0; i < HINTS_MAX; i++) {
-		if (!h->all[i].stack_bytes)
+		if (!h->all[i].now.stack_bytes)
 			return &h->all[i];
 		if (h->all[i].heard_ns < oldest->heard_ns)
 			oldest = &h->all[i];
@@ -51,21 +53,31 @@ void hints_done(struct hints *h)
 	map_done(&h->index);
 }
 
-void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t stack_bytes, uint64_t now_ns)
+static struct hint *add(struct hints *h, const char comm[OTP_COMM_LEN])
+{
+	struct hint *at = place(h);
+
+	if (map_put(&h->index, key_of(comm), (uint64_t)(at - h->all)) < 0)
+		return NULL;
+	memcpy(at->comm, comm, OTP_COMM_LEN);
+	return at;
+}
+
+void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns)
 {
 	struct hint *at = find(h, comm);
 
-	if (stack_bytes <= (at ? at->stack_bytes : h->start_bytes))
+	if (given->stack_bytes <= (at ? at->now.stack_bytes : h->start_bytes) &&
+	    given->base_bytes <= (at ? at->now.base_bytes : 0))
 		return;
-	if (!at) {
-		at = place(h);
-		if (map_put(&h->index, key_of(comm), (uint64_t)(at - h->all)) < 0)
-			return;
-		memcpy(at->comm, comm, OTP_COMM_LEN);
-	}
-	at->stack_bytes = stack_bytes;
+	if (!at)
+		at = add(h, comm);
+	if (!at)
+		return;
+	at->now.stack_bytes = MAX(at->now.stack_bytes, given->stack_bytes);
+	at->now.base_bytes = MAX(at->now.base_bytes, given->base_bytes);
 	begin_window(at, now_ns);
-	h->tell(h->ctx, comm, stack_bytes);
+	h->tell(h->ctx, comm, &at->now);
 }
 
 void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns)
@@ -79,13 +91,13 @@ void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, u
 	at->needed = MAX(at->needed, used);
 	if (++at->samples < ADAPT_WINDOW_SAMPLES || now_ns < at->since_ns + ADAPT_WINDOW_NS)
 		return;
-	bytes = adapt_shrunk(at->stack_bytes, at->needed);
+	bytes = adapt_shrunk(at->now.stack_bytes, at->needed);
 	begin_window(at, now_ns);
-	if (bytes >= at->stack_bytes)
+	if (bytes >= at->now.stack_bytes)
 		return;
-	at->stack_bytes = bytes;
-	if (bytes <= h->start_bytes)
+	at->now.stack_bytes = bytes;
+	if (bytes <= h->start_bytes && !at->now.base_bytes)
 		forget(h, at);
 	else
-		h->tell(h->ctx, comm, bytes);
+		h->tell(h->ctx, comm, &at->now);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs of a name have needed of their stacks: so that the tenth
+ * What programs of a name (comm of the first thread) have needed of their stacks: so that the tenth
  * compiler of a build is copied deep enough from its first sample on, though
  * none of them lives long enough for a plan of its own.
  *
@@ -22,7 +22,7 @@
 
 struct hint {
 	char comm[OTP_COMM_LEN];
-	uint32_t stack_bytes; /* 0: free */
+	struct otp_hint now; /* stack_bytes 0: free */
 	uint32_t needed;      /* most in this window */
 	uint32_t samples;     /* in this window */
 	uint64_t since_ns;    /* begin of the window */
@@ -33,13 +33,13 @@ struct hints {
 	struct hint all[HINTS_MAX];
 	struct map index; /* hash of the name -> place */
 	uint32_t start_bytes; /* what every process gets: needs no hint */
-	void (*tell)(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes); /* 0: forget it */
+	void (*tell)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h); /* zeros: forget it */
 	void *ctx;
 };
 
 void hints_done(struct hints *h);
-/* A process of this name has just been given stack_bytes. */
-void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t stack_bytes, uint64_t now_ns);
+/* A process of this name has just been given so much. */
+void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns);
 /* A whole stack of a process of this name used so many. */
 void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns);
 

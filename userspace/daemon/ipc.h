@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kmod/uapi/otprof.h"
+
 #define IPC_DATA_MAX 65536u
 #define IPC_FDS_MAX  4
 
@@ -87,7 +89,7 @@ struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
-struct ipc_hint { char comm[16]; uint32_t stack_bytes, reserved; };
+struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: forget it */
 struct ipc_life { uint32_t pid, parent; /* 0: no fork, but an exec or an end */ };
 struct ipc_request { uint64_t id, samples, len; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */

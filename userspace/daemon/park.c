@@ -25,7 +25,7 @@ static uint32_t sample_regs(const struct sample *s)
 	return s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64;
 }
 
-/* Registers, kernel stack and stack bytes, one after the other. */
+/* Registers, kernel stack, stack bytes and base, one after the other. */
 static void copy_sample(struct parked *e, const struct sample *s)
 {
 	uint64_t *to = e->data;
@@ -45,11 +45,15 @@ static void copy_sample(struct parked *e, const struct sample *s)
 		memcpy(to, s->stack, s->stack_len);
 		e->sample.stack = (const uint8_t *)to;
 	}
+	if (s->base_len) {
+		e->sample.base = (const uint8_t *)to + s->stack_len;
+		memcpy((uint8_t *)to + s->stack_len, s->base, s->base_len);
+	}
 }
 
 int park_add(struct park *p, const struct sample *s, const struct process *proc, uint64_t deadline_ns, bool wants_maps)
 {
-	size_t bytes = sizeof(struct parked) + (sample_regs(s) + s->nr_kernel) * sizeof(uint64_t) + s->stack_len;
+	size_t bytes = sizeof(struct parked) + (sample_regs(s) + s->nr_kernel) * sizeof(uint64_t) + s->stack_len + s->base_len;
 	struct parked *e;
 
 	if (p->bytes + bytes > PARK_BYTES)

@@ -73,7 +73,7 @@ static void empty_stack(struct unwind_stack *out, enum unwind_end end)
 	out->count = 0;
 	out->end = end;
 	out->stack_used = 0;
-	out->fail_pc = 0;
+	out->fail_pc = out->fail_addr = 0;
 }
 
 static void unwind_input(const struct attempt *a, struct unwind_input *in)
@@ -88,9 +88,13 @@ static void unwind_input(const struct attempt *a, struct unwind_input *in)
 		.stack_addr = s->stack_addr,
 		.stack = s->stack,
 		.stack_len = s->stack_len,
+		.base_addr = s->base_addr,
+		.base = s->base,
+		.base_len = s->base_len,
 		.chunk_lost = s->chunk_lost,
 		/* A copy that the bound on bytes cut short is not the end of memory. */
 		.short_read = s->head.mode & OTP_MODE_SHORT && !(s->head.mode & OTP_MODE_THROTTLE),
+		.holes = s->head.mode & OTP_MODE_HOLES,
 	};
 }
 
@@ -241,11 +245,27 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 	return r;
 }
 
+/* The name that hints go by: the first thread's. */
+struct name { char comm[OTP_COMM_LEN]; };
+
+static struct name name_of(const struct attempt *a)
+{
+	struct name n = {0};
+
+	if (a->proc->comm)
+		memcpy(n.comm, a->proc->comm->s, MIN(a->proc->comm->len, OTP_COMM_LEN - 1));
+	else
+		memcpy(n.comm, a->s->head.comm, OTP_COMM_LEN - 1);
+	return n;
+}
+
 static void send_plan(struct pipeline *p, const struct attempt *a)
 {
+	struct name name = name_of(a);
 	struct otp_plan plan = {
 		.generation = ++p->plan_gen,
 		.stack_bytes = a->proc->stack_bytes,
+		.base_units = (uint8_t)(a->proc->base_bytes / OTP_BASE_UNIT),
 		.start_ns = a->s->head.start_ns,
 		.exec_id = a->s->head.exec_id,
 		/* What was sampled was selected; a plan of its own must not undo what it inherited. */
@@ -256,7 +276,9 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 		plan.generation = p->plan_gen = 1;
 	a->proc->plan_gen = plan.generation;
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
-	hints_grown(&p->hints, a->s->head.comm, a->proc->stack_bytes, a->s->head.time_ns);
+	hints_grown(&p->hints, name.comm,
+		    &(struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes},
+		    a->s->head.time_ns);
 }
 
 static bool same_exec(const struct process *proc, const struct sample *s)
@@ -272,7 +294,7 @@ static void learn(struct pipeline *p, const struct attempt *a)
 	if (adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
 		send_plan(p, a);
 	if (unwind_end_is_root(p->stack.end))
-		hints_used(&p->hints, a->s->head.comm, p->stack.stack_used, a->s->head.time_ns);
+		hints_used(&p->hints, name_of(a).comm, p->stack.stack_used, a->s->head.time_ns);
 }
 
 /* 0: the sample has found its place. -EAGAIN: it should wait. */

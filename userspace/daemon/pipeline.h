@@ -28,7 +28,7 @@ struct pipeline_ops {
 	/* A process' plan has changed. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
 	/* What programs of this name need; 0: nothing special. */
-	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes);
+	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
 };
 
 struct pipeline_config {

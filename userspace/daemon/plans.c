@@ -31,7 +31,7 @@ static bool may_set(struct monitor *m)
 static bool is_sound(const struct monitor *m, const struct otp_plan *p)
 {
 	return p->generation && p->stack_bytes <= m->config->stack_max_bytes && p->capture <= OTP_CAPTURE_FPWALK &&
-	       p->nr_walks <= OTP_WALKS;
+	       p->nr_walks <= OTP_WALKS && p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
 }
 
 static bool is_target(const struct config *c, uint32_t pid)
@@ -94,12 +94,13 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 {
 	const struct ipc_hint *hint = (const void *)msg->data;
 
-	if (msg->head.len != sizeof(*hint) || hint->stack_bytes > m->config->stack_max_bytes) {
+	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > m->config->stack_max_bytes ||
+	    hint->hint.base_bytes > OTP_BASE_LIMIT) {
 		log_warn("engine sent a hint that breaks the rules: it is killed");
 		worker_kill(m, &m->engine);
 		return;
 	}
 	if (!may_set(m) || !m->source->ops->set_hint ||
-	    m->source->ops->set_hint(m->source, hint->comm, hint->stack_bytes))
+	    m->source->ops->set_hint(m->source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
 		m->plans_refused++;
 }

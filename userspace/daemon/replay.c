@@ -342,7 +342,7 @@ static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 	/* What was sampled was sampled. */
 }
 
-static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 }
 

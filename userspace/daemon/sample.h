@@ -22,6 +22,9 @@ struct sample {
 	uint32_t stack_len;
 	uint64_t stack_addr;
 	const uint8_t *stack;
+	uint64_t base_addr;      /* bytes below the stack's end, beyond the copy */
+	const uint8_t *base;     /* NULL: none */
+	uint32_t base_len;
 	bool chunk_lost;         /* the copy should have gone on */
 };
 

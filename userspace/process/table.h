@@ -63,6 +63,7 @@ struct process {
 	uint64_t stack_seen_ns; /* begin of the window */
 	uint8_t stack_backoff;  /* windows are 2^n times longer */
 	bool stack_shrunk;      /* the last change made the copy smaller */
+	uint32_t base_bytes;    /* of the plan: wanted below the stack's end */
 };
 
 struct process_stats {

@@ -216,7 +216,7 @@ void entry_renew(struct process_table *t, struct entry *e, struct space *empty)
 	e->p.exe = str_put(e->p.exe);
 	e->script = str_put(e->script);
 	e->p.identity_known = e->p.kernel = e->maps_gone = e->identity_own = false;
-	e->p.stack_bytes = e->p.stack_needed = e->p.plan_gen = 0;
+	e->p.stack_bytes = e->p.stack_needed = e->p.base_bytes = e->p.plan_gen = 0;
 	e->p.stack_seen_ns = 0;
 	e->identity_tries = 0;
 	e->identity_after_ns = e->rescan_after_ns = e->rescan_wait_ns = 0;

@@ -309,13 +309,12 @@ static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p
 	return err == -E2BIG && plans_sweep(b) ? map_set(b->skel->maps.plans, &pid, p) : err;
 }
 
-static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
-	struct otp_hint hint = {.stack_bytes = stack_bytes};
 	char key[OTP_COMM_LEN];
 
 	memcpy(key, comm, sizeof(key));
-	return map_set(self(s)->skel->maps.hints, key, stack_bytes ? &hint : NULL);
+	return map_set(self(s)->skel->maps.hints, key, h);
 }
 
 static int bpf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)

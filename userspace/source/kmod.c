@@ -253,13 +253,12 @@ static int kmod_set_plan(struct source *s, uint32_t pid, const struct otp_plan *
 	return call(self(s)->dev_fd, OTPROF_IOC_PLAN, &set);
 }
 
-static int kmod_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+static int kmod_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
-	struct otprof_set_hint set = {
-		.op = stack_bytes ? OTPROF_SET : OTPROF_REMOVE,
-		.hint = {.stack_bytes = stack_bytes},
-	};
+	struct otprof_set_hint set = {.op = h ? OTPROF_SET : OTPROF_REMOVE};
 
+	if (h)
+		set.hint = *h;
 	memcpy(set.comm, comm, sizeof(set.comm));
 	return call(self(s)->dev_fd, OTPROF_IOC_HINT, &set);
 }

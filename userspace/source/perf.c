@@ -333,12 +333,12 @@ static int perf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *
 	return perf_choice_set_plan(&p->choice, pid, plan);
 }
 
-static int perf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
+static int perf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 	struct source_perf *p = perf_self(s);
 
 	p->deepest_changed |= stack_bytes > p->dump_bytes;
-	return perf_choice_set_hint(&p->choice, comm, stack_bytes);
+	return perf_choice_set_hint(&p->choice, comm, h ? h->stack_bytes : 0);
 }
 
 static int perf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)

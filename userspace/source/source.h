@@ -71,8 +71,8 @@ struct source_ops {
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
 	/* -E2BIG when there are as many plans of living processes, or rules, as fit. */
 	int (*set_plan)(struct source *s, uint32_t pid, const struct otp_plan *p); /* NULL p removes */
-	/* Stack bytes for processes of this name that have no plan; 0 removes. */
-	int (*set_hint)(struct source *s, const char comm[OTP_COMM_LEN], uint32_t stack_bytes);
+	/* How to copy processes of this name that have no plan; NULL h removes. */
+	int (*set_hint)(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
 	int (*set_cgroup)(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r); /* NULL removes */
 	/*
 	 * Opens events anew for CPUs that came, or went and came since the last

@@ -33,6 +33,8 @@ struct cursor {
 	bool final;
 	uint8_t signals; /* trampolines passed */
 	enum unwind_end fault; /* why the last load failed */
+	uint64_t fault_addr;
+	bool based;   /* the stack goes on in the base copy: the one jump there is */
 };
 
 static inline bool cursor_knows(const struct cursor *c, unsigned reg)
@@ -51,6 +53,9 @@ int cursor_cut(struct cursor *c, enum unwind_end end);
 
 /* 8 bytes of the copied stack. 0, or -EFAULT with fault set. */
 int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret);
+
+/* Stacks only shrink towards the root, but for one jump into the base copy. */
+bool cursor_climbs(struct cursor *c, uint64_t cfa);
 
 /* memory.c: what stack_used must be. */
 uint32_t cursor_used(const struct cursor *c);

@@ -19,25 +19,57 @@ static enum unwind_end why_missing(const struct cursor *c, uint64_t above)
 	return c->in->short_read ? UNWIND_UNREADABLE : UNWIND_SHORT;
 }
 
+#define HOLE 4096ULL
+
+/* Nothing of a page that holds more than zeros is missing. */
+static bool in_hole(const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint64_t addr)
+{
+	uint64_t start = MAX(ALIGN_DOWN(addr, HOLE), copy_addr) - copy_addr;
+	uint64_t end = MIN(ALIGN_DOWN(addr, HOLE) + HOLE - copy_addr, (uint64_t)len);
+
+	while (start < end && !copy[start])
+		start++;
+	return start == end;
+}
+
+static int load_from(struct cursor *c, const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint64_t addr,
+		     uint64_t *ret)
+{
+	memcpy(ret, copy + (addr - copy_addr), 8);
+	if (likely(!c->in->holes || *ret || !in_hole(copy, copy_addr, len, addr)))
+		return 0;
+	c->fault = UNWIND_UNREADABLE;
+	c->fault_addr = addr;
+	return -EFAULT;
+}
+
+static bool in_base(const struct unwind_input *in, uint64_t addr)
+{
+	return in->base_len >= 8 && addr >= in->base_addr && addr - in->base_addr <= in->base_len - 8;
+}
+
+static int not_copied(struct cursor *c, uint64_t addr, uint64_t end)
+{
+	c->fault = addr < c->in->stack_addr ? UNWIND_UNREADABLE : why_missing(c, end);
+	c->fault_addr = addr;
+	if (addr >= c->in->stack_addr && end <= OTP_STACK_LIMIT && end > c->need)
+		c->need = end;
+	return -EFAULT;
+}
+
 int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 {
 	const struct unwind_input *in = c->in;
 	uint64_t at = addr - in->stack_addr, end;
 
-	if (unlikely(addr < in->stack_addr || __builtin_add_overflow(at, 8, &end))) {
-		c->fault = UNWIND_UNREADABLE;
-		return -EFAULT;
-	}
-	if (unlikely(end > in->stack_len)) {
-		c->fault = why_missing(c, end);
-		if (end <= OTP_STACK_LIMIT && end > c->need)
-			c->need = end;
-		return -EFAULT;
+	if (unlikely(addr < in->stack_addr || __builtin_add_overflow(at, 8, &end) || end > in->stack_len)) {
+		if (in_base(in, addr))
+			return load_from(c, in->base, in->base_addr, in->base_len, addr, ret);
+		return not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);
 	}
 	if (end > c->need)
 		c->need = end;
-	memcpy(ret, in->stack + at, 8);
-	return 0;
+	return load_from(c, in->stack, in->stack_addr, in->stack_len, addr, ret);
 }
 
 uint32_t cursor_used(const struct cursor *c)
@@ -45,9 +77,23 @@ uint32_t cursor_used(const struct cursor *c)
 	return (uint32_t)MIN(c->need, (uint64_t)UINT32_MAX);
 }
 
+bool cursor_climbs(struct cursor *c, uint64_t cfa)
+{
+	if (cfa > c->low)
+		return true;
+	/* From a stack that was switched to, at whatever address, back to the thread's own. */
+	if (c->based || !in_base(c->in, cfa - 8) || in_base(c->in, c->low))
+		return false;
+	c->based = true;
+	return true;
+}
+
 int cursor_cut(struct cursor *c, enum unwind_end end)
 {
+	bool bytes = end == UNWIND_SHORT || end == UNWIND_UNREADABLE || end == UNWIND_CHUNK_LOST;
+
 	c->out->end = end;
 	c->out->fail_pc = c->reg[c->arch->pc];
+	c->out->fail_addr = bytes ? c->fault_addr : 0;
 	return 0;
 }

@@ -99,7 +99,7 @@ int step_packed(struct cursor *c, const struct packed *p)
 	err = packed_cfa(c, p, &cfa);
 	if (err < 0)
 		return cut_by(c, err);
-	if (cfa <= c->low)
+	if (!cursor_climbs(c, cfa))
 		return cursor_cut(c, UNWIND_LOOP);
 	err = packed_ra(c, p, cfa, &pc);
 	if (err < 0)
@@ -232,7 +232,7 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row)
 	err = row_cfa(c, b, row, &cfa);
 	if (err < 0)
 		return cut_by(c, err);
-	if (!signal && cfa <= c->low)
+	if (!signal && !cursor_climbs(c, cfa))
 		return cursor_cut(c, UNWIND_LOOP);
 	err = row_value(c, b, row, row->ra, cfa, &pc);
 	if (err < 0)

@@ -204,12 +204,14 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->final = final;
 	c->signals = 0;
 	c->fault = UNWIND_UNREADABLE;
+	c->fault_addr = 0;
+	c->based = false;
 	c->valid = in->valid;
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
 		c->reg[i] = in->reg[i];
 	out->count = 0;
 	out->stack_used = 0;
-	out->fail_pc = 0;
+	out->fail_pc = out->fail_addr = 0;
 	out->end = UNWIND_NO_RULE;
 }
 

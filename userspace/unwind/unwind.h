@@ -77,8 +77,12 @@ struct unwind_input {
 	uint64_t stack_addr;
 	const uint8_t *stack; /* borrowed for the call */
 	uint32_t stack_len;
+	uint64_t base_addr;  /* a second copy: the outermost bytes of the thread's own stack */
+	const uint8_t *base; /* borrowed for the call; NULL: none */
+	uint32_t base_len;
 	bool chunk_lost;     /* the copy should have gone on */
 	bool short_read;     /* the copy ends where memory did */
+	bool holes;          /* pages of it were not there: they are zeros */
 };
 
 struct unwind_stack {
@@ -86,6 +90,7 @@ struct unwind_stack {
 	enum unwind_end end;
 	uint32_t stack_used;   /* bytes above stack_addr that were read */
 	uint64_t fail_pc;      /* where it was cut */
+	uint64_t fail_addr;    /* cut for want of stack bytes: those at this address; else 0 */
 	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first */
 };
 

@@ -9,6 +9,7 @@
 set -eu
 
 BUILD_PACKAGES="gcc libc6-dev clang make pkg-config bpftool libbpf-dev libelf-dev
+	libdw-dev liblzma-dev libzstd-dev
 	libiberty-dev protobuf-c-compiler libprotobuf-c-dev protobuf-compiler
 	libcurl4-openssl-dev libmicrohttpd-dev libinih-dev libsystemd-dev libcap-dev
 	libseccomp-dev libjansson-dev zlib1g-dev ca-certificates"

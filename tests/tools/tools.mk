@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tools that hold the unwinder against other witnesses: gdb (compare_gdb.sh),
-# readelf (compare_readelf.py), and, where capstone is installed, a disassembler.
+# readelf (compare_readelf.py), and, where capstone is installed, a disassembler;
+# and the address index against elfutils and LLVM (compare_lines.py).
 HAVE_CAPSTONE := $(wildcard /usr/include/capstone/capstone.h)
 STOPS_OBJS    := $(addprefix $(BUILD)/obj/tests/tools/,unwind_stops.o space_file.o $(if $(HAVE_CAPSTONE),callsites.o))
 STOPS_LIBS    := $(if $(HAVE_CAPSTONE),-lcapstone)
 
 .PHONY: tools
-tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows
+tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows $(BUILD)/symbol_index
 $(BUILD)/unwind_stops: $(STOPS_OBJS) $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(STOPS_LIBS) $(LIBS)
 $(BUILD)/unwind_rows: $(BUILD)/obj/tests/tools/unwind_rows.o $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+$(BUILD)/symbol_index: $(BUILD)/obj/tests/tools/symbol_index.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbol/naming.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define RANK_LENGTH_MAX 4096
+#define NAME_TEXT_MAX	4096
+
+/*
+ * Marks that compilers put behind the name of a function that they copied, cut
+ * or moved: gcc (clone_function_name and its callers), clang (ThinLTO's
+ * promotion, hot-cold splitting).
+ */
+static const char *const clone_marks[] = {
+	"cold",	     "part", "constprop", "isra", "lto_priv", "llvm",	 "clone",     "localalias", "simdclone",
+	"unlikely",  "hot",  "startup",	  "exit", "local",    "warm",	 "__uniq",    "sched",	    "specialized", "content",
+};
+
+static bool is_mark(const char *s, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(clone_marks); i++)
+		if (strlen(clone_marks[i]) == len && !memcmp(clone_marks[i], s, len))
+			return true;
+	return false;
+}
+
+static bool is_number(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isdigit((unsigned char)s[i]))
+			return false;
+	return len > 0;
+}
+
+/* Everything from a dot on is marks, and numbers behind marks. */
+static bool is_all_marks(const char *dot)
+{
+	bool first = true;
+
+	while (*dot == '.') {
+		size_t len = strcspn(dot + 1, ".");
+
+		if (!is_mark(dot + 1, len) && (first || !is_number(dot + 1, len)))
+			return false;
+		first = false;
+		dot += 1 + len;
+	}
+	return *dot == '\0';
+}
+
+size_t name_without_clones(const char *name)
+{
+	for (const char *dot = strchr(name + (*name != '\0'), '.'); dot; dot = strchr(dot + 1, '.'))
+		if (is_all_marks(dot))
+			return (size_t)(dot - name);
+	return strlen(name);
+}
+
+static struct str *text_with(const char *name, const char *clone, const char *suffix)
+{
+	char text[NAME_TEXT_MAX + 256];
+
+	if (!*clone && !*suffix)
+		return str_get_c(name);
+	snprintf(text, sizeof(text), "%.*s%.200s%.32s", NAME_TEXT_MAX, name, clone, suffix);
+	return str_get_c(text);
+}
+
+int name_set(struct symbol_line *l, const char *linker_name, const char *suffix, bool show_clones)
+{
+	_cleanup_(freep) char *bare = NULL, *clone = NULL, *readable = NULL;
+	size_t len;
+
+	bare = strndup(linker_name, strcspn(linker_name, "@"));
+	if (!bare)
+		return -ENOMEM;
+	if (!*bare)
+		return -ENOENT;
+	len = name_without_clones(bare);
+	clone = strdup(bare + len);
+	if (!clone)
+		return -ENOMEM;
+	bare[len] = '\0';
+	readable = symbol_demangle(bare);
+	l->name = text_with(readable ? readable : bare, show_clones ? clone : "", suffix);
+	if (!l->name)
+		return -ENOMEM;
+	l->system_name = readable ? str_get_c(bare) : NULL;
+	return 0;
+}
+
+uint32_t name_rank(const struct name_traits *t, const char *name)
+{
+	uint32_t underscores = 0, rank = t->local ? 1u << 31 : 0;
+
+	/* A mangled name's underscore is none of its own. */
+	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
+		underscores = (uint32_t)MIN(strspn(name, "_"), 15);
+	rank |= underscores << 24;
+	rank |= t->untyped ? 1u << 23 : 0;
+	rank |= t->weak ? 1u << 22 : 0;
+	return rank | (uint32_t)MIN(strlen(name), RANK_LENGTH_MAX);
+}
+
+bool name_is_label(const char *name, bool untyped)
+{
+	return untyped && (name[0] == '$' || strncmp(name, ".L", 2) == 0);
+}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The module's ring in userspace, plain and under the thread sanitizer.
+# The module's ring in userspace, plain and under the thread sanitizer; and its
+# compile probes against a made-up kernel.
 #   run.sh [model]    with the model checker too, which takes minutes
 set -eu
 cd "$(dirname "$0")/../.."
@@ -25,6 +26,7 @@ else
 	echo "not ok - module's ring under the thread sanitizer: no report"
 	head -n 30 "$out/tsan.log"
 fi
+tests/kmod/probes.sh || bad=1
 if [ "${1:-}" = model ]; then
 	tests/kmod/model.sh || [ $? = 77 ] || bad=1
 fi

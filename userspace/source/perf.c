@@ -337,7 +337,7 @@ static int perf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const 
 {
 	struct source_perf *p = perf_self(s);
 
-	p->deepest_changed |= stack_bytes > p->dump_bytes;
+	p->deepest_changed |= h && h->stack_bytes > p->dump_bytes;
 	return perf_choice_set_hint(&p->choice, comm, h ? h->stack_bytes : 0);
 }
 

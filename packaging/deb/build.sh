@@ -4,6 +4,8 @@
 # built from it, in DIRECTORY. debian/ is made here from packaging/deb, with
 # the version that the Makefile has. DEB_BUILD=binary leaves the source package out.
 set -eu
+# What the calling make was told (BUILD=...) is not for the package's own.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES BUILD DESTDIR PREFIX
 version=$1 revision=$2 out=$3
 here=$(cd "$(dirname "$0")" && pwd)
 command -v dpkg-buildpackage >/dev/null || { echo "make deb: no dpkg-buildpackage (package dpkg-dev)" >&2; exit 77; }

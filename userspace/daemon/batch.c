@@ -108,6 +108,15 @@ static int add_chunk(struct batch *b, const struct otp_chunk *c)
 	return 0;
 }
 
+/* Process life from a sampler that sees it: the side-band's record, behind a head. */
+static int add_event(struct batch *b, const struct otp_event *e)
+{
+	if (e->rec.len < sizeof(*e) + sizeof(uint64_t))
+		return -EBADMSG;
+	batch_add_sideband(b, e + 1, e->rec.len - sizeof(*e));
+	return 0;
+}
+
 int batch_add_ring(struct batch *b, const struct otp_rec *rec)
 {
 	int r = 0;
@@ -118,6 +127,8 @@ int batch_add_ring(struct batch *b, const struct otp_rec *rec)
 		r = add_chunk(b, (const void *)rec);
 	else if (rec->type == OTP_REC_LOSS && rec->len >= sizeof(struct otp_loss))
 		close_sample(b, ((const struct otp_loss *)rec)->cpu);
+	else if (rec->type == OTP_REC_EVENT)
+		r = add_event(b, (const void *)rec);
 	/* Records of other types are those of a newer sampler: passed over. */
 	if (r == -EBADMSG)
 		b->bad++;

@@ -302,6 +302,8 @@ void capture_host_answer(void *capture, const struct host_request *req, int err,
 
 	if (req->kind == HOST_READ_MEMORY)
 		return; /* other people's memory does not go into a file */
+	if (req->kind == HOST_SCAN && req->len)
+		return; /* a replay asks for all at once, at its beginning */
 	if (req->kind == HOST_SCAN && fd >= 0) {
 		read_scan(c, fd);
 		data = c->scratch.data;

@@ -486,6 +486,8 @@ static void beat(struct engine *e, uint64_t now)
 {
 	pipeline_tick(e->pipeline, now);
 	pipeline_retry(e->pipeline, now, false);
+	if (e->scans)
+		pipeline_scan_some(e->pipeline); /* again at the next beat where it cannot be asked now */
 	publish(e);
 	if (e->beats++ % BEATS_SENT == 0)
 		ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);

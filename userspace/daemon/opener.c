@@ -72,7 +72,7 @@ static int find_answer(const struct ipc_ask *ask, const char *path, struct buf *
 	case HOST_READ_MEMORY:
 		return opener_memory(ask, text);
 	case HOST_SCAN:
-		return opener_scan(ret_fd);
+		return opener_scan(ask, ret_fd);
 	default:
 		return -EINVAL;
 	}

@@ -21,7 +21,7 @@ int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd);
 int opener_maps(uint32_t pid, struct buf *to);
 int opener_identity(uint32_t pid, struct buf *to);
 int opener_memory(const struct ipc_ask *ask, struct buf *to);
-int opener_scan(int *ret_fd);
+int opener_scan(const struct ipc_ask *ask, int *ret_fd);
 
 /* A file of /proc/PID; -ESRCH when the process is gone. */
 int opener_proc_file(uint32_t pid, const char *name, int flags);

@@ -74,7 +74,23 @@ static int write_entry(int fd, const struct buf *b)
 	return write(fd, b->data, b->len) == (ssize_t)b->len ? 0 : -ENOSPC;
 }
 
-int opener_scan(int *ret_fd)
+/* Of those above a pid, the first few; all where no number is given. */
+static void cut_pids(struct buf *pids, const struct ipc_ask *ask)
+{
+	uint32_t *pid = (uint32_t *)(void *)pids->data;
+	size_t nr = pids->len / sizeof(*pid), first = 0;
+
+	if (!ask->len)
+		return;
+	while (first < nr && pid[first] <= ask->pid)
+		first++;
+	nr = MIN(nr - first, (size_t)ask->len);
+	if (nr)
+		memmove(pid, pid + first, nr * sizeof(*pid));
+	pids->len = nr * sizeof(*pid);
+}
+
+int opener_scan(const struct ipc_ask *ask, int *ret_fd)
 {
 	_cleanup_(closep) int fd = ipc_memfd_new("scan");
 	_cleanup_(buf_done) struct buf pids, entry;
@@ -86,6 +102,8 @@ int opener_scan(int *ret_fd)
 	if (fd < 0)
 		return fd;
 	err = list_pids(&pids);
+	if (!err)
+		cut_pids(&pids, ask);
 	for (size_t i = 0; i < pids.len / sizeof(uint32_t) && !err; i++) {
 		if (add_process(((const uint32_t *)(const void *)pids.data)[i], &entry))
 			continue;

@@ -481,6 +481,11 @@ int pipeline_scan(struct pipeline *p)
 	return table_scan(p->table);
 }
 
+int pipeline_scan_some(struct pipeline *p)
+{
+	return table_scan_some(p->table);
+}
+
 void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
 {
 	kernel_symbols_free(p->kernel);

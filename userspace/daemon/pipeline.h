@@ -47,6 +47,8 @@ struct pipeline *pipeline_free(struct pipeline *p); /* NULL */
 
 /* Looks at all processes that exist; once, after the side-band has begun. */
 int pipeline_scan(struct pipeline *p);
+/* Some of them once more, once a second, where nobody reports process life. */
+int pipeline_scan_some(struct pipeline *p);
 /* New kernel symbols; takes them. */
 void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k);
 /* Whether kernel code was met that newer ones may name better. */

@@ -21,7 +21,10 @@ enum host_ask {
 	HOST_READ_MAPS,       /* /proc/PID/maps, code only -> data */
 	HOST_READ_IDENTITY,   /* struct host_identity_text -> data */
 	HOST_READ_MEMORY,     /* len bytes at start of pid's memory -> data, maybe short */
-	HOST_SCAN,            /* all processes: struct host_scan_entry and text each -> fd of a sealed memfd */
+	HOST_SCAN,            /* all processes, or with len the first so many above pid: struct host_scan_entry and
+			       * text each -> fd of a sealed memfd */
+	HOST_OPEN_INDEX,      /* the address index of the file elf_fd, which pid runs as path -> fd */
+	HOST_OPEN_DEBUG,      /* of the indexer: the ELF file path in pid's root -> fd */
 	HOST_ASK_NR,
 };
 
@@ -34,11 +37,12 @@ enum host_ask {
 struct host_request {
 	uint32_t kind; /* enum host_ask */
 	uint32_t pid;
-	uint64_t start; /* HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
+	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until it is answered; -1: in a replay */
+	uint64_t start; /* HOST_OPEN_INDEX: start and end are the file's htlhash; HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
 	uint64_t end;
 	uint64_t dev; /* as stat says it, 0: unknown */
 	uint64_t ino; /* the file opened must have it; 0: unknown */
-	uint32_t len;           /* HOST_READ_MEMORY */
+	uint32_t len;           /* HOST_READ_MEMORY; HOST_SCAN: 0: all */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
 	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */
 };
@@ -46,7 +50,7 @@ struct host_request {
 /*
  * err: 0 or negative errno (-ESRCH gone, -ENOENT, -EPERM refused: no regular
  * file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for
- * the call. A replay answers HOST_OPEN_MAPPED with a struct binary_replay as
+ * the call. A replay answers HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a struct binary_replay as
  * data in place of the descriptor.
  */
 typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);

@@ -90,6 +90,11 @@ struct process_table *table_free(struct process_table *t); /* NULL */
 
 /* Ask for a scan of /proc; the answers are merged under what the side-band has said since. */
 int table_scan(struct process_table *t);
+/*
+ * The same for a few processes at a time, round and round: where nobody
+ * reports process life. Call it once a second.
+ */
+int table_scan_some(struct process_table *t);
 /* One side-band record, in time order with the samples. */
 void table_apply(struct process_table *t, const struct proc_event *ev);
 /*

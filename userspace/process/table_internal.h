@@ -100,6 +100,7 @@ struct process_table {
 	struct files files;
 	struct question *questions;
 	struct question *scan;   /* NULL: no scan is under way */
+	uint32_t scan_from;      /* pid behind which the next few are looked at */
 	struct entry *pinned;    /* in use further up: not to be evicted */
 	struct identity *kernel; /* owned */
 	struct workload *kernel_workload, *unknown_workload; /* owned */

@@ -7,7 +7,8 @@
 #
 # SUITE: bookworm or trixie. PACKAGEs are installed (no recommends), natively
 # in a chroot: under emulation that is slow. -d: packages that are only
-# downloaded, for the guest to install. SIZE of the file system: 3G, sparse.
+# downloaded, for the guest to install; what they depend on is installed.
+# SIZE of the file system: 3G, sparse.
 # In names, @previous and @newest are the versions of the suite's last two
 # own cloud kernels ("linux-headers-@newest"); without any kernel among PACKAGEs
 # the newest is taken. The directory holds
@@ -155,9 +156,16 @@ expand() {
 	echo "$*" | sed "s/@previous/$previous/g; s/@newest/$newest/g"
 }
 
+depends_of() {
+	# shellcheck disable=SC2046 # a list of names
+	inside "$root" apt-cache depends $(expand "$download") | sed -n 's/^ *Depends: \([^<]*\)$/\1/p' |
+		grep -vxF "$(expand "$download" | tr ' ' '\n')" | sort -u
+}
+
 install_packages() {
 	# shellcheck disable=SC2046,SC2086 # lists of names
-	inside "$root" apt-get install -y -q --no-install-recommends $(expand $packages) >>"$log" 2>&1 ||
+	inside "$root" apt-get install -y -q --no-install-recommends $(expand $packages) \
+		$([ -z "$download" ] || depends_of) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
 	mkdir -p "$new/debs" "$root/tmp/debs"
 	[ -n "$download" ] || return 0

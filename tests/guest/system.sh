@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The packages in whole Debian systems, from apt install to purge: system_test.sh
+# in Debian 12 and 13, both at a time, each in three boots and on two kernels.
+#
+#   system.sh [12|13]...
+#
+# Lines are facts. 1 where one does not hold, 77 where no guest could be run.
+# OTPROF_GUEST_SECONDS: for each guest (900).
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.." || exit 1
+build=$(realpath "${BUILD:-build}")
+packages=$build/packages
+[ $# -gt 0 ] || set -- 12 13
+declare -A suites=([12]=bookworm [13]=trixie)
+headers="linux-headers-@previous linux-headers-@newest linux-image-@newest"
+
+skip_all() {
+	echo "skip - packages in whole systems: $1"
+	exit 77
+}
+
+# Names of what the packages depend on; the guest has no network to get it from.
+depends() {
+	dpkg-deb -f "$1" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/ //g' | sort -u | tr '\n' ' '
+}
+
+guest() { # RELEASE
+	local image log=$build/guest-debian-$1.log code began=$SECONDS
+	# shellcheck disable=SC2046 # a list of names
+	image=$("$here/image.sh" -d "$headers" "${suites[$1]}" linux-image-@previous python3 \
+		$(depends "$packages"/this/otprof_*.deb) $(depends "$packages"/this/otprof-dkms_*.deb) 2>"$log") ||
+		{ echo "skip - Debian $1: $(tail -n 1 "$log")"; return 77; }
+	"$here/image_boot.sh" -t "${OTPROF_GUEST_SECONDS:-900}" -o "$log" "$image" "$here/system_test.sh" \
+		"$build/programs/shares" tests/lib/sink.py tests/lib/otlp_check.py "$image/debs" "$image/newest" \
+		"$packages/this=this" "$packages/next=next" >/dev/null 2>"$log.err"
+	code=$?
+	sed -nE "s/^(ok|not ok|skip) - /\\1 - Debian $1: /p" "$log"
+	sed -n "s/^# time/# Debian $1:/p" "$log"
+	if [ $code != 0 ]; then
+		grep -q '^not ok' "$log" || echo "not ok - Debian $1: the guest ended with $code"
+		cat "$log.err"
+		grep -aE '^(#|not ok)' "$log" | sed -E 's/^(ok|not ok|skip) - /# &/' | tail -n 60
+	fi
+	echo "# Debian $1 took $((SECONDS - began)) s"
+	return $code
+}
+
+why=$(BUILD=$build tests/packages/build.sh 2>&1) || {
+	[ $? != 77 ] || skip_all "$why"
+	printf 'not ok - the packages are built\n%s\n' "$why"
+	exit 1
+}
+declare -A pids=()
+for release; do
+	guest "$release" >"$build/system-$release.out" 2>&1 &
+	pids[$release]=$!
+done
+bad=0 ran=0
+for release; do
+	wait "${pids[$release]}"
+	case $? in 0) ran=1 ;; 77) ;; *) ran=1 bad=1 ;; esac
+	cat "$build/system-$release.out"
+done
+[ $bad = 0 ] || exit 1
+[ $ran = 1 ] || exit 77

@@ -1,0 +1,284 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# In a whole Debian: what an operator does with the packages, in the order in
+# which it happens to one, over three boots. Each fact is a line.
+#
+# Boot 1, previous kernel: install, one line of configuration, enable; reload, restart, kills.
+# Boot 2, the same kernel: it came back; the module by DKMS, headers after it; upgrade; the newest kernel.
+# Boot 3, newest kernel: module there, profiles; removal, purge.
+bad=0
+conf=/etc/otprof.conf
+sink=/var/lib/sink
+state=/var/lib/otprof
+whole='^[^;]*;_start;.*;main;run_rounds;timed;(descend;){20}work_(half|third|fifth)[; ]'
+export DEBIAN_FRONTEND=noninteractive
+
+fact() { # STATUS TEXT [FILE]
+	if [ "$1" = 0 ]; then
+		echo "ok - $2"
+	else
+		bad=1
+		echo "not ok - $2"
+		[ -z "$3" ] || tail -n 25 "$3" | sed 's/^/# /'
+	fi
+}
+
+clock() { echo "# time $1: $(cut -d ' ' -f 1 /proc/uptime) s after the start of boot"; }
+
+install() { # FILE...
+	apt-get install -y -q "$@" >/tmp/apt.log 2>&1
+}
+
+status() { otprof status --json 2>/dev/null; }
+pid_of() { status | sed -n "s/.*\"$1\":{\"pid\":\\([0-9]*\\).*/\\1/p"; }
+main_pid() { systemctl show -p MainPID --value otprofd; }
+journal() { journalctl -q --no-pager -o cat -u otprofd "$@" >/tmp/journal; }
+said() { grep -qE "$1" /tmp/journal; }
+
+# Waits for as long as COMMAND says no, 90 tries at most.
+until_true() {
+	for _ in $(seq 90); do
+		"$@" && return 0
+		sleep 1
+	done
+	return 1
+}
+
+is_sampling() { status | grep -q "\"mode\":\"$1\""; }
+no_more() { [ "$(main_pid)" != "$1" ]; }
+other_worker() { now=$(pid_of "$1") && [ -n "$now" ] && [ "$now" != "$2" ]; }
+
+named_since() { # samples with whole names in what came since the mark
+	find $sink -name '*.otlp' -newer $sink/mark >/tmp/new
+	[ -s /tmp/new ] || return 1
+	# shellcheck disable=SC2046 # names without blanks
+	otprof convert -o /tmp/new.collapsed $(cat /tmp/new) >/tmp/convert.log 2>&1 || return 1
+	named=$(grep -E "$whole" /tmp/new.collapsed | awk '{ n += $NF } END { print n + 0 }')
+	[ "$named" -ge 10 ]
+}
+
+profiles() { # WHEN
+	touch $sink/mark
+	sleep 1
+	/files/shares 5 >/dev/null
+	until_true named_since
+	fact $? "$1: profiles arrive, whole stacks with right names (${named:-no} samples)" /tmp/convert.log
+}
+
+begin() {
+	mkdir -p $sink
+	systemd-run -q --unit=sink python3 /files/sink.py $sink --port 4318
+	until_true sh -c "grep -q :10DE /proc/net/tcp"
+	echo "# kernel $(uname -r), perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
+}
+
+installed_first() {
+	install /files/this/otprof_*.deb
+	fact $? "apt installs otprof" /tmp/apt.log
+	getent passwd otprof-engine >/tmp/users && getent passwd otprof-net >>/tmp/users
+	fact $? "both workers have a user" /tmp/users
+	[ "$(stat -c %a:%U $state)" = 750:root ] && [ "$(stat -c %a:%U /etc/otprof.conf.d)" = 755:root ]
+	fact $? "its directories are there, with their modes"
+	[ "$(systemctl is-enabled otprofd)" = disabled ] && [ "$(systemctl is-active otprofd)" = inactive ]
+	fact $? "nothing runs before it is told where to send"
+	clock "installed"
+	sed -i -e 's/^#\(\[exporter collector\]\)/\1/' -e 's|^#* *endpoint = .*|endpoint = http://127.0.0.1:4318|' $conf
+	otprofd -t >/tmp/test.log 2>&1
+	fact $? "one line of configuration is good" /tmp/test.log
+	systemctl enable -q --now otprofd
+	fact $? "systemctl enable --now otprofd" /tmp/apt.log
+	until_true is_sampling bpf
+	systemctl show -p StatusText --value otprofd | tee /tmp/status | grep -q 'Hz'
+	fact $? "systemctl status says what it does: $(cat /tmp/status)"
+	journal
+	said 'sampler bpf' && said 'sampling'
+	fact $? "the journal says which sampler runs" /tmp/journal
+	! said 'not exist|cannot|refuse|denied|not permitted'
+	fact $? "the unit's hardening is in nobody's way" /tmp/journal
+	profiles "after the installation"
+	clock "first profiles"
+}
+
+reloaded() {
+	local before
+	before=$(main_pid)
+	touch -d '1 second ago' /tmp/mark
+	sed -i 's/^#* *frequency_hz = .*/frequency_hz = 49/' $conf
+	systemctl reload otprofd
+	fact $? "systemctl reload"
+	until_true sh -c 'otprof status --json | grep -q "\"frequency_hz\":49"' && [ "$(main_pid)" = "$before" ]
+	fact $? "reload changes the rate of the running daemon"
+	cp $conf /tmp/good.conf
+	sed -i 's/^frequency_hz = .*/frequency_hz = many/' $conf
+	! systemctl reload otprofd 2>/dev/null && [ "$(main_pid)" = "$before" ] && is_sampling bpf
+	fact $? "reload of a wrong file fails, and it goes on"
+	journal
+	said "otprof.conf:[0-9]+: sampler.frequency_hz: "
+	fact $? "the journal says what is wrong with the file" /tmp/journal
+	cp /tmp/good.conf $conf
+	profiles "after reload"
+	before=$(main_pid)
+	systemctl restart otprofd
+	fact $? "systemctl restart"
+	until_true is_sampling bpf && [ "$(main_pid)" != "$before" ]
+	profiles "after restart"
+	clock "reloaded and restarted"
+}
+
+killed() {
+	local worker before
+	for worker in engine net; do
+		before=$(pid_of $worker)
+		kill -9 "$before"
+		until_true other_worker $worker "$before"
+		fact $? "kill -9 of $worker: another one takes its place"
+		profiles "after kill -9 of $worker"
+		journal
+		said "$worker .*$before" && said "$worker is back"
+		fact $? "the journal says that $worker was killed, and is back" /tmp/journal
+	done
+	before=$(main_pid)
+	kill -9 "$before"
+	until_true no_more "$before"
+	until_true is_sampling bpf
+	fact $? "kill -9 of the monitor: systemd starts it again"
+	[ -z "$(pgrep -P "$before")" ] && [ "$(pgrep -c otprof-engine)" = 1 ]
+	fact $? "no worker outlives its monitor"
+	profiles "after kill -9 of the monitor"
+	journal
+	said 'code=killed, status=9/KILL' && said 'restart job'
+	fact $? "the journal says that the monitor was killed and started again" /tmp/journal
+	clock "killed"
+}
+
+rebooted() { # SAMPLER
+	until_true is_sampling "$1"
+	fact $? "after a reboot it runs by itself, sampler $1"
+	journal -b -1
+	said 'taken [0-9]+ = exported' && said 'Stopped .*otprof'
+	fact $? "the journal of the boot before ends with its ledger" /tmp/journal
+	profiles "after a reboot"
+}
+
+module_built() { # KERNEL
+	dkms status otprof 2>&1 | grep -qE "^otprof[/, ]+[0-9.]+, $1, .*: installed"
+}
+
+headers_later() {
+	local kernel
+	kernel=$(uname -r)
+	sed -i 's/^#* *\(mode\) = .*/\1 = kmod/' $conf
+	grep -q '^mode = kmod' $conf || sed -i 's/^\[sampler\]/&\nmode = kmod/' $conf
+	systemctl restart otprofd 2>/dev/null
+	journal -b
+	said 'modprobe otprof'
+	fact $? "mode = kmod without a module: the journal says what is missing" /tmp/journal
+	install /files/this/otprof-dkms_*.deb
+	fact $? "apt installs otprof-dkms without headers" /tmp/apt.log
+	! module_built "$kernel"
+	fact $? "no module without headers"
+	# shellcheck disable=SC2086 # a list of files
+	install /files/debs/linux-headers-${kernel}_*.deb
+	fact $? "the headers arrive" /tmp/apt.log
+	module_built "$kernel"
+	fact $? "DKMS builds the module then: $(dkms status otprof 2>&1 | tr '\n' ' ')" /tmp/apt.log
+	clock "module built"
+	systemctl reset-failed otprofd
+	systemctl restart otprofd
+	until_true is_sampling kmod
+	fact $? "the daemon loads it by its unit and samples with it"
+	profiles "with the module"
+	clock "module used"
+}
+
+upgraded() {
+	local before
+	cp $conf /tmp/conf.before
+	echo kept >$state/kept
+	before=$(main_pid)
+	install /files/next/otprof_*.deb /files/next/otprof-dkms_*.deb
+	fact $? "apt upgrades both packages" /tmp/apt.log
+	until_true is_sampling kmod && [ "$(main_pid)" != "$before" ]
+	fact $? "the new version runs" /tmp/apt.log
+	cmp -s $conf /tmp/conf.before && [ "$(cat $state/kept)" = kept ] && [ "$(systemctl is-enabled otprofd)" = enabled ]
+	fact $? "configuration, state and enablement are kept"
+	[ "$(cat /sys/module/otprof/version)" = "$(dpkg-query -W -f '${Version}' otprof-dkms | sed 's/-.*//')" ] &&
+		otprof status --json | grep -q "\"version\":\"$(cat /sys/module/otprof/version)\""
+	fact $? "daemon and loaded module are of the new version ($(cat /sys/module/otprof/version))"
+	[ "$(dkms status otprof | wc -l)" = 1 ] && module_built "$(uname -r)"
+	fact $? "the old module is gone from DKMS: $(dkms status otprof)"
+	profiles "after the upgrade"
+	clock "upgraded"
+}
+
+second_kernel() {
+	local kernel
+	kernel=$(cat /files/newest)
+	# shellcheck disable=SC2086
+	install /files/debs/linux-image-${kernel}_*.deb /files/debs/linux-headers-${kernel}_*.deb
+	fact $? "a second kernel is installed: $kernel" /tmp/apt.log
+	module_built "$kernel"
+	fact $? "DKMS builds the module for it" /tmp/apt.log
+	echo "$kernel" >/var/lib/guest-kernel
+	clock "second kernel"
+}
+
+removed() {
+	apt-get remove -y -q otprof-dkms >/tmp/apt.log 2>&1
+	fact $? "apt removes otprof-dkms" /tmp/apt.log
+	[ ! -e /sys/module/otprof ] && [ -z "$(dkms status otprof)" ] &&
+		[ -z "$(find /lib/modules -name 'otprof.ko*')" ]
+	fact $? "the module is unloaded and its files are gone, for both kernels" /tmp/apt.log
+	sed -i 's/^mode = kmod/mode = auto/' $conf
+	systemctl reset-failed otprofd
+	systemctl restart otprofd
+	until_true is_sampling bpf
+	fact $? "mode = auto goes on with BPF"
+	apt-get remove -y -q otprof >/tmp/apt.log 2>&1
+	fact $? "apt removes otprof" /tmp/apt.log
+	[ -z "$(pgrep otprof)" ] && [ ! -e /run/otprof ] && [ -e $conf ] && [ -e $state/kept ]
+	fact $? "nothing runs; configuration and state stay" /tmp/apt.log
+	apt-get purge -y -q otprof otprof-dkms >/tmp/apt.log 2>&1
+	fact $? "apt purges both" /tmp/apt.log
+	find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path /files -o -path $sink \) -prune -o \
+		-name '*otprof*' -print >/tmp/left
+	[ ! -s /tmp/left ]
+	fact $? "no file is left" /tmp/left
+	! getent passwd otprof-engine otprof-net
+	fact $? "no user is left"
+	! systemctl cat otprofd >/dev/null 2>&1
+	fact $? "no unit is left"
+}
+
+all_right() {
+	find $sink -name '*.otlp' >/tmp/all
+	# shellcheck disable=SC2046
+	python3 /files/otlp_check.py $(cat /tmp/all) >/tmp/check 2>&1
+	fact $? "not one of $(wc -l </tmp/all) requests breaks the data model" /tmp/check
+}
+
+begin
+case $1 in
+1)
+	installed_first
+	reloaded
+	killed
+	all_right
+	;;
+2)
+	rebooted bpf
+	headers_later
+	upgraded
+	second_kernel
+	;;
+3)
+	rebooted kmod
+	all_right
+	removed
+	;;
+esac
+clock "end"
+# What went wrong in an earlier boot is not forgotten.
+[ $bad = 0 ] || touch /var/lib/guest-bad
+[ "$1" = 3 ] || exit 100
+[ ! -e /var/lib/guest-bad ]

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/record.h"
 #include "cli/render.h"
+#include "source/perf_probe.h"
 
 #define HZ_MAX 10000
 
@@ -23,7 +24,16 @@ static const char help[] =
 	"                           (default: when COMMAND ends, or on Ctrl-C)\n"
 	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97, which\n"
 	"                           keeps out of step with programs' own timers)\n"
-	"  -p, --pid=PID,...      these processes and what they start, not the whole host\n"
+	"\n"
+	"What to profile, instead of the whole host; options add up and may be repeated:\n"
+	"  -p, --pid=PID,...      these processes and what they start\n"
+	"      --unit=NAME        a systemd unit: nginx, 'getty@*.service'\n"
+	"      --container=ID     a container, by the beginning of its id or by its name\n"
+	"      --cgroup=PATH      a control group and all below it: /user.slice\n"
+	"      --exe=NAME         programs of this name, or at this absolute path\n"
+	"      --user=NAME        processes of a user, by name or number\n"
+	"In NAME and PATH, * and ? stand for what does not cross a slash.\n"
+	"\n"
 	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending tells\n"
 	"                           the format:\n"
 	"                             .svg        flame graph, opens in a browser\n"
@@ -36,6 +46,9 @@ static const char help[] =
 	"  -v, --verbose          show what otprofd logs\n"
 	"      --help             display this help and exit\n"
 	"\n"
+	"Root sees everything, the kernel too. An ordinary user sees the user code of\n"
+	"COMMAND, or of their own processes, where kernel.perf_event_paranoid is at most 2.\n"
+	"\n"
 	"COMMAND runs as the user that runs otprof, from its first instruction on under\n"
 	"the profiler. When -d ends before it, the file is written and COMMAND goes on.\n"
 	"\n"
@@ -45,7 +58,8 @@ static const char help[] =
 	"Examples:\n"
 	"  otprof record -d 30                  the whole host for 30 seconds\n"
 	"  otprof record -o make.svg -- make    a command, from start to end\n"
-	"  otprof record -p 1234 -o app.pb.gz   one process, until Ctrl-C\n";
+	"  otprof record -p 1234 -o app.pb.gz   one process, until Ctrl-C\n"
+	"  otprof record -d 10 --unit nginx     a service\n";
 
 static int parse_pids(struct session_options *s, char *list)
 {
@@ -91,8 +105,47 @@ static int parse_duration(struct record_options *o, const char *s)
 	return -EINVAL;
 }
 
+/* Options of a kind are known by their place in this table. */
+static const struct {
+	const char *name, *kind;
+} target_options[] = {{"unit", "unit:"}, {"container", "container:"}, {"cgroup", "cgroup:"}, {"exe", "exe:"}, {"user", "user:"}};
+enum { OPTION_TARGET = 256, OPTION_TARGET_END = OPTION_TARGET + ARRAY_SIZE(target_options) };
+
+/* What the configuration would refuse is refused here, in the option's own words. */
+static bool is_target(const char *name, const char *value)
+{
+	if (!*value || value[0] == '-')
+		return false;
+	for (const char *s = value; *s; s++)
+		if ((unsigned char)*s <= ' ' || *s == 0x7f)
+			return false;
+	if (!strcmp(name, "exe"))
+		return value[0] == '/' || !strchr(value, '/');
+	if (!strcmp(name, "cgroup"))
+		return strcmp(value, "..") && strncmp(value, "../", 3) && !strstr(value, "/../");
+	return !strchr(value, '/');
+}
+
+static int parse_target(struct session_options *s, int option, const char *value)
+{
+	const char *name = target_options[option - OPTION_TARGET].name;
+
+	if (!is_target(name, value)) {
+		cli_error("invalid %s '%s'", name, value);
+		return -EINVAL;
+	}
+	if (s->nr_targets == SESSION_TARGETS_MAX) {
+		cli_error("more than %d units, containers, cgroups, programs and users", SESSION_TARGETS_MAX);
+		return -EINVAL;
+	}
+	s->targets[s->nr_targets++] = (struct session_target){target_options[option - OPTION_TARGET].kind, value};
+	return 0;
+}
+
 static int parse_option(struct record_options *o, int c)
 {
+	if (c >= OPTION_TARGET && c < OPTION_TARGET_END)
+		return parse_target(&o->session, c, optarg);
 	switch (c) {
 	case 'd':
 		return parse_duration(o, optarg);
@@ -120,6 +173,26 @@ static int parse_option(struct record_options *o, int c)
 	}
 }
 
+/* An ordinary user may have perf events of processes of their own, if the kernel is set so. */
+static int check_rights(const struct record_options *o)
+{
+	const struct source_config cfg = {.pids = o->session.pids, .nr_pids = o->session.nr_pids + (o->command != NULL)};
+	char why[SOURCE_WHY];
+	bool single;
+	int e;
+
+	if (geteuid() == 0)
+		return 0;
+	if (!cfg.nr_pids) {
+		cli_error("only root can sample the whole host: try 'sudo otprof record ...', or name a COMMAND");
+		return -EPERM;
+	}
+	e = perf_probe(&cfg, &single, why);
+	if (e < 0)
+		cli_error("cannot sample: %s", why);
+	return e;
+}
+
 /* All that can be known to fail is said before anything is started. */
 static int check(const struct record_options *o)
 {
@@ -134,17 +207,16 @@ static int check(const struct record_options *o)
 		cli_error("cannot write '%s': %s", o->output, strerror(-e));
 		return e;
 	}
-	if (geteuid() != 0) {
-		cli_error("only root can sample: try 'sudo otprof record ...'");
-		return -EPERM;
-	}
-	return 0;
+	return check_rights(o);
 }
 
 int record_parse(int argc, char **argv, struct record_options *ret)
 {
 	static const struct option longs[] = {
 		{"duration", required_argument, NULL, 'd'}, {"frequency", required_argument, NULL, 'F'},
+		{"unit", required_argument, NULL, OPTION_TARGET}, {"container", required_argument, NULL, OPTION_TARGET + 1},
+		{"cgroup", required_argument, NULL, OPTION_TARGET + 2}, {"exe", required_argument, NULL, OPTION_TARGET + 3},
+		{"user", required_argument, NULL, OPTION_TARGET + 4},
 		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
 		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
 		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},

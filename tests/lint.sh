@@ -122,11 +122,47 @@ for path in sys.argv[1:]:
 	fact $? "Python parses"
 }
 
+# The kernel's own rules. Not asked, because they are for code inside its tree: no version checks (ours refuses
+# what is too old), no lists that a macro repeats, no prototypes in .c files (the probes are nothing else).
+module_style() {
+	local script
+	if script=$(tests/guest/checkpatch.sh 2>"$BUILD/lint/why"); then
+		out=$(sources '\.[ch]' | grep '^kmod/' | xargs perl "$script" --no-tree --no-summary --terse --show-types \
+			--max-line-length=120 --ignore LINUX_VERSION_CODE,CONSTANT_COMPARISON,COMPLEX_MACRO,AVOID_EXTERNS -f 2>&1)
+		fact $? "checkpatch finds nothing in kmod/"
+	else
+		echo "skip - checkpatch finds nothing in kmod/: $(tail -n 1 "$BUILD/lint/why")"
+	fi
+}
+
+# Address spaces, locks and contexts, for ARCHITECTURE (as Debian and as the kernel call it) and 6.1's headers.
+module_sparse() {
+	local headers what="sparse finds nothing in kmod/ on $1" dir="$BUILD/lint/sparse-$1"
+	if ! command -v sparse >/dev/null; then
+		echo "skip - $what: not installed (Debian: sparse)"
+	elif [ "$1" != amd64 ] && ! command -v "$3gcc" >/dev/null; then
+		echo "skip - $what: no $3gcc"
+	elif ! headers=$(OTPROF_GUEST_ARCH=$1 tests/guest/headers.sh 6.1 2>"$BUILD/lint/why"); then
+		echo "skip - $what: $(tail -n 1 "$BUILD/lint/why")"
+	else
+		rm -rf "$dir" && mkdir -p "$dir" && cp -r Kbuild kmod "$dir/"
+		out=$($MAKE -C "$headers" M="$(realpath "$dir")" ARCH="$2" CROSS_COMPILE="$3" CC="$3gcc" C=2 W=1 \
+			CONFIG_DEBUG_INFO_BTF_MODULES= modules 2>&1)
+		# The kernel's headers are not ours to mend.
+		[ $? = 0 ] && out=$(grep -E '(^|/)kmod/[^:]*:[0-9]+:' <<<"$out" | grep -E 'warning|error')
+		[ -z "$out" ]
+		fact $? "$what"
+	fi
+}
+
 include_direction
 spdx
 traces
 shell
 python
+module_style
+module_sparse amd64 x86 ''
+module_sparse arm64 arm64 aarch64-linux-gnu-
 compiles_with gcc
 compiles_with clang
 headers_alone # needs the generated headers

@@ -14,9 +14,9 @@ BUILD_PACKAGES="gcc libc6-dev clang make pkg-config bpftool libbpf-dev libelf-de
 	libcurl4-openssl-dev libmicrohttpd-dev libinih-dev libsystemd-dev libcap-dev
 	libseccomp-dev libjansson-dev zlib1g-dev ca-certificates"
 CHECK_PACKAGES="check python3 openssl curl libcap2-bin procps util-linux
-	qemu-system-x86 busybox-static cpio kmod xz-utils zstd binutils gdb
+	qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd binutils gdb
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	redis-server redis-tools nginx wrk shellcheck"
+	redis-server redis-tools nginx wrk shellcheck sparse"
 BENCH_PACKAGES="linux-perf"
 
 say() { echo "setup: $*"; }

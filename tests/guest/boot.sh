@@ -41,12 +41,12 @@ shift
 # 5.12 do not boot with.
 case ${OTPROF_GUEST_ARCH:-amd64} in
 arm64)
-	qemu=qemu-system-aarch64
+	qemu="qemu-system-aarch64"
 	machine=(-machine virt -cpu "max,sve=off,lpa2=off,pauth-impdef=on")
 	console="console=ttyAMA0"
 	;;
 *)
-	qemu=qemu-system-x86_64
+	qemu="qemu-system-x86_64"
 	machine=(-cpu "max,-cx16")
 	console="console=ttyS0 no_timer_check"
 	;;

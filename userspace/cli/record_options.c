@@ -42,6 +42,7 @@ static const char help[] =
 	"                             .otlp       OTLP profiles, one request\n"
 	"  -t, --title=TEXT       title of the flame graph\n"
 	"      --inverted         flame graph with the root on top\n"
+	"      --sampler=MODE     auto, bpf, kmod or perf (default: auto)\n"
 	"  -q, --quiet            no progress and no summary\n"
 	"  -v, --verbose          show what otprofd logs\n"
 	"      --help             display this help and exit\n"
@@ -142,6 +143,19 @@ static int parse_target(struct session_options *s, int option, const char *value
 	return 0;
 }
 
+static int parse_sampler(struct record_options *o, const char *s)
+{
+	static const char *const modes[] = {"auto", "bpf", "kmod", "perf"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		if (strcmp(s, modes[i]) == 0)
+			o->session.sampler = modes[i];
+	if (o->session.sampler)
+		return 0;
+	cli_error("invalid sampler '%s', expected auto, bpf, kmod or perf", s);
+	return -EINVAL;
+}
+
 static int parse_option(struct record_options *o, int c)
 {
 	if (c >= OPTION_TARGET && c < OPTION_TARGET_END)
@@ -165,6 +179,8 @@ static int parse_option(struct record_options *o, int c)
 	case 'q':
 		o->quiet = true;
 		return 0;
+	case 's':
+		return parse_sampler(o, optarg);
 	case 'v':
 		o->session.verbose = true;
 		return 0;
@@ -218,7 +234,8 @@ int record_parse(int argc, char **argv, struct record_options *ret)
 		{"cgroup", required_argument, NULL, OPTION_TARGET + 2}, {"exe", required_argument, NULL, OPTION_TARGET + 3},
 		{"user", required_argument, NULL, OPTION_TARGET + 4},
 		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
-		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
+		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},     {"sampler", required_argument, NULL, 's'},
+		
 		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},           {0},
 	};

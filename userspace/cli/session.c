@@ -57,7 +57,8 @@ static int write_config(const struct session *s, const struct session_options *o
 
 	if (!f)
 		return -errno;
-	fprintf(f, "[sampler]\nfrequency_hz = %" PRIu32 "\n", o->frequency_hz);
+	fprintf(f, "[sampler]\nmode = %s\nfrequency_hz = %" PRIu32 "\n", o->sampler ? o->sampler : "auto",
+		o->frequency_hz);
 	/* Longer than a service's: nobody waits for a part of a recording, and fewer dictionaries are written. */
 	fprintf(f, "[profile]\ninterval = 10s\n");
 	if (o->nr_pids)

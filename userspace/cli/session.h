@@ -21,6 +21,7 @@ struct session_options {
 	uint32_t pids[SESSION_PIDS_MAX];
 	uint32_t nr_pids; /* 0: the whole host */
 	bool verbose;     /* otprofd's log goes to stderr */
+	const char *sampler; /* NULL: auto; borrowed */
 };
 
 struct session {

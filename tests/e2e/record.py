@@ -14,7 +14,7 @@ work = lib.scratch()
 
 def record(name, *args, command=None, timeout=60):
     path = os.path.join(work, name)
-    argv = [lib.OTPROF, "record", "-F", "499", "-o", path] + list(args) + (["--"] + command if command else [])
+    argv = [lib.OTPROF, "record", "--sampler", lib.SOURCE, "-F", "499", "-o", path] + list(args) + (["--"] + command if command else [])
     p = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
     data = b""
     if os.path.exists(path):

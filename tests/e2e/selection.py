@@ -32,6 +32,10 @@ def _try(path):
 
 
 def put(d):
+    """By the module's own account where nobody else may read it."""
+    if lib.SOURCE == "kmod":
+        s = d.status()
+        return sum(c["put"] for c in s["cpus"]), s["skipped"]["not_selected"]
     k = lib.kernel_counters(d.pid)
     return k["put"], k["not_selected"]
 

@@ -85,7 +85,8 @@ static __always_inline void inherit(struct choice *c, const struct subject *s, c
 				choice_take(c, p);
 				c->mode = OTP_MODE_INHERITED;
 			}
-			c->select = p->select;
+			if (!p->same_program || exec_of(s->task) == exec_of(at))
+				c->select = p->select;
 			if (c->select != OTP_SELECT_UNSET)
 				return;
 		}

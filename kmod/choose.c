@@ -110,7 +110,8 @@ static void inherit(struct otprof_choice *c, const struct otprof_session *s, con
 				choice_take(c, p);
 				c->mode = OTP_MODE_INHERITED;
 			}
-			c->select = p->select;
+			if (!p->same_program || who->exec_id == exec_id)
+				c->select = p->select;
 			if (c->select != OTP_SELECT_UNSET)
 				return;
 		}

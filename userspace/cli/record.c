@@ -97,7 +97,7 @@ static bool targets_gone(const struct recorder *r)
 	const struct session_options *s = &r->o->session;
 	uint32_t i;
 
-	if (r->o->command || !s->nr_pids)
+	if (r->o->command || !s->nr_pids || s->nr_targets)
 		return false;
 	for (i = 0; i < s->nr_pids; i++)
 		if (kill((pid_t)s->pids[i], 0) == 0 || errno != ESRCH)
@@ -187,10 +187,13 @@ static void default_title(const struct record_options *o, struct buf *b)
 		buf_add_str(b, o->title);
 	else if (o->command)
 		command_text(b, o->command);
-	else if (!o->session.nr_pids)
+	else if (!o->session.nr_pids && !o->session.nr_targets)
 		buf_add_str(b, "Whole host");
 	for (i = 0; !o->title && !o->command && i < o->session.nr_pids; i++)
 		buf_printf(b, "%s%" PRIu32, i ? ", " : "Process ", o->session.pids[i]);
+	for (i = 0; !o->title && !o->command && i < o->session.nr_targets; i++)
+		buf_printf(b, "%s%.*s %s", b->len ? ", " : "", (int)strcspn(o->session.targets[i].kind, ":"),
+			   o->session.targets[i].kind, o->session.targets[i].value);
 }
 
 /* Titles come from arguments, which may hold anything. */

@@ -61,11 +61,13 @@ static int write_config(const struct session *s, const struct session_options *o
 		o->frequency_hz);
 	/* Longer than a service's: nobody waits for a part of a recording, and fewer dictionaries are written. */
 	fprintf(f, "[profile]\ninterval = 10s\n");
-	if (o->nr_pids)
-		fprintf(f, "[targets]\ninclude =");
+	if (o->nr_pids || o->nr_targets)
+		fprintf(f, "[targets]\n");
 	for (i = 0; i < o->nr_pids; i++)
-		fprintf(f, " pid:%" PRIu32, o->pids[i]);
-	fprintf(f, "\n[exporter file]\nendpoint = file://%s\n[daemon]\nruntime_dir = %s\n", s->out, s->runtime);
+		fprintf(f, "include = pid:%" PRIu32 "\n", o->pids[i]);
+	for (i = 0; i < o->nr_targets; i++)
+		fprintf(f, "include = %s%s\n", o->targets[i].kind, o->targets[i].value);
+	fprintf(f, "[exporter file]\nendpoint = file://%s\n[daemon]\nruntime_dir = %s\n", s->out, s->runtime);
 	return fflush(f) == EOF ? -errno : 0;
 }
 

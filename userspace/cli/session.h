@@ -14,12 +14,21 @@
 
 #include "cli/recording.h"
 
-#define SESSION_PIDS_MAX 32
+#define SESSION_PIDS_MAX    32
+#define SESSION_TARGETS_MAX 32
+
+/* What else is selected, by the configuration's name for it ("unit:"). */
+struct session_target {
+	const char *kind;  /* static */
+	const char *value; /* borrowed; without blanks */
+};
 
 struct session_options {
 	uint32_t frequency_hz;
 	uint32_t pids[SESSION_PIDS_MAX];
-	uint32_t nr_pids; /* 0: the whole host */
+	uint32_t nr_pids;
+	struct session_target targets[SESSION_TARGETS_MAX];
+	uint32_t nr_targets; /* with nr_pids 0: the whole host */
 	bool verbose;     /* otprofd's log goes to stderr */
 	const char *sampler; /* NULL: auto; borrowed */
 };

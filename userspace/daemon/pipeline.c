@@ -334,6 +334,17 @@ static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now
 	attempt(p, &a);
 }
 
+/* Of processes, not of their threads. */
+static void tell_life(struct pipeline *p, const struct proc_event *ev)
+{
+	if (!p->ops->life)
+		return;
+	if (ev->type == PROC_EXEC || (ev->type == PROC_EXIT && ev->pid == ev->tid))
+		p->ops->life(p->ctx, ev->pid, 0);
+	else if (ev->type == PROC_FORK && ev->pid != ev->ppid)
+		p->ops->life(p->ctx, ev->pid, ev->ppid);
+}
+
 static void apply_event(struct pipeline *p, struct batch *b, const struct batch_item *it)
 {
 	struct proc_event ev;
@@ -346,6 +357,7 @@ static void apply_event(struct pipeline *p, struct batch *b, const struct batch_
 	if (p->capture)
 		capture_event(p->capture, batch_event_bytes(b, it), it->size);
 	table_apply(p->table, &ev);
+	tell_life(p, &ev);
 }
 
 static void report_batch_losses(struct pipeline *p, const struct batch *b, uint64_t now_ns)

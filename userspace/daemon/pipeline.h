@@ -29,6 +29,8 @@ struct pipeline_ops {
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
 	/* What programs of this name need; 0: nothing special. */
 	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
+	/* A process was forked by parent, or began a program or ended (parent 0); may be NULL. */
+	void (*life)(void *ctx, uint32_t pid, uint32_t parent);
 };
 
 struct pipeline_config {

@@ -34,21 +34,9 @@ static bool is_sound(const struct monitor *m, const struct otp_plan *p)
 	       p->nr_walks <= OTP_WALKS && p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
 }
 
-static bool is_target(const struct config *c, uint32_t pid)
-{
-	const struct config_target *t = targets_pid(c, pid);
-
-	return t && t->pid == pid;
-}
-
 static int set_plan(struct monitor *m, uint32_t pid, struct otp_plan *p)
 {
-	const struct config_target *t = targets_pid(m->config, pid);
-
-	p->select = OTP_SELECT_UNSET;
-	p->any_exec = t && t->pid == pid;
-	if (t)
-		p->select = t->exclude ? OTP_SELECT_NO : OTP_SELECT_YES;
+	targets_select(m, pid, p);
 	return m->source->ops->set_plan(m->source, pid, p);
 }
 
@@ -56,10 +44,7 @@ static int remove_plan(struct monitor *m, uint32_t pid)
 {
 	struct otp_plan p;
 
-	if (!is_target(m->config, pid))
-		return m->source->ops->set_plan(m->source, pid, NULL);
-	targets_plan(targets_pid(m->config, pid), m->config->stack_bytes, &p);
-	return m->source->ops->set_plan(m->source, pid, &p);
+	return m->source->ops->set_plan(m->source, pid, targets_plan(m, pid, &p) ? &p : NULL);
 }
 
 void plans_set(struct monitor *m, const struct ipc_message *msg)

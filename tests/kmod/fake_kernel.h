@@ -26,6 +26,8 @@
 #define __init
 #define __exit
 #define GFP_KERNEL   1u
+#define __GFP_ZERO   2u
+#define __GFP_NOWARN 4u
 #define CAP_SYS_ADMIN 21
 #define POLLIN	     1
 #define POLLRDNORM   64
@@ -113,6 +115,12 @@ struct vm_area_struct {
 #ifdef FAKE_VM_FLAGS_CLEAR
 void vm_flags_set(struct vm_area_struct *vma, unsigned long flags);
 void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags);
+#endif
+#define PAGE_KERNEL 1
+#ifdef FAKE_VMALLOC_PLAIN
+void *__vmalloc(unsigned long bytes, gfp_t how);
+#else
+void *__vmalloc(unsigned long bytes, gfp_t how, int protection);
 #endif
 unsigned long copy_from_user_nmi(void *to, const void __user *from, unsigned long n);
 unsigned long __copy_from_user_inatomic(void *to, const void __user *from, unsigned long n);

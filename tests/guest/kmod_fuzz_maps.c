@@ -248,7 +248,7 @@ static bool fuzz(struct owner *o, unsigned long ms)
 	for (int i = 0; i < SLOTS; i++)
 		if (m.slot[i].at)
 			munmap(m.slot[i].at, m.slot[i].pages * PAGE);
-	return fact(m.written == 0 && m.steps > 100, "%lu steps with mapped views: %lu wrong", m.steps, m.written) &
+	return fact(m.written == 0 && m.steps > 20, "%lu steps with mapped views: %lu wrong", m.steps, m.written) &
 	       fact(rises && last > 0, "what the reader is shown only ever rose, to %llu bytes", (unsigned long long)last);
 }
 

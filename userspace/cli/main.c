@@ -12,6 +12,7 @@ static const struct verb {
 } verbs[] = {
 	{"record", "otprof record", cmd_record},
 	{"status", "otprof status", cmd_status},
+	{"doctor", "otprof doctor", cmd_doctor},
 	{"watch", "otprof watch", cmd_watch},
 	{"convert", "otprof convert", cmd_convert},
 };
@@ -24,6 +25,7 @@ static const char help[] =
 	"  record       profile for a while, or a command, and write a file:\n"
 	"                 flame graph, pprof, collapsed stacks or OTLP\n"
 	"  status       what the running otprofd does, and where its samples went\n"
+	"  doctor       what this host can and cannot do for otprof, and how to change it\n"
 	"  watch        follow a directory of profiles that otprofd writes\n"
 	"  convert      OTLP profiles into any of record's formats\n"
 	"\n"

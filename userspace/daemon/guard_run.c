@@ -115,15 +115,16 @@ static void what_holds(const struct guard_orders *o, uint32_t wanted_hz, char *t
 
 static void say(const struct monitor *m, const struct guard_change *c)
 {
+	const struct log_tag tag = {.event = c->lowered ? LOG_EVENT_GUARD_LOWERED : LOG_EVENT_GUARD_RAISED};
 	enum log_level level = c->lowered ? LOG_LEVEL_WARN : LOG_LEVEL_NOTICE;
 	char holds[128];
 
 	what_holds(&m->guard.orders, m->config->frequency_hz, holds, sizeof(holds));
 	if (c->cause == GUARD_CPU)
-		log_line(level, "overload guard: %.2f %% of one CPU used, %.2f %% allowed: %s%s", (double)c->used / 100,
+		log_tagged(&tag, level, "overload guard: %.2f %% of one CPU used, %.2f %% allowed: %s%s", (double)c->used / 100,
 			 (double)c->limit / 100, holds, c->at_end && c->lowered ? "; nothing is left to give up" : "");
 	else
-		log_line(level, "overload guard: %.1f MiB of memory used, %.1f MiB allowed: %s%s", (double)c->used / MIB,
+		log_tagged(&tag, level, "overload guard: %.1f MiB of memory used, %.1f MiB allowed: %s%s", (double)c->used / MIB,
 			 (double)c->limit / MIB, holds, c->at_end && c->lowered ? "; nothing is left to give up" : "");
 }
 

@@ -23,29 +23,32 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 	struct net_log *l = ctx;
 	uint32_t place = place_of(l->config, destination);
 	struct log_rate *rate = &l->rates[place][event];
+	struct log_tag tag = {.destination = destination};
 	unsigned long long n = samples;
 
 	switch (event) {
 	case EXPORT_FAILING:
-		log_rated(rate, LOG_LEVEL_WARN, "exporter %s: %s; its requests wait and are tried again for %llu s",
+		tag.event = LOG_EVENT_DESTINATION_DOWN;
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %s; its requests wait and are tried again for %llu s",
 			  destination, text,
 			  (unsigned long long)(l->config->exporters[place].retry_elapsed_ns / NSEC_PER_SEC));
 		break;
 	case EXPORT_BACK:
-		log_rated(rate, LOG_LEVEL_NOTICE, "exporter %s: delivers again", destination);
+		tag.event = LOG_EVENT_DESTINATION_UP;
+		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: delivers again", destination);
 		break;
 	case EXPORT_REFUSED:
-		log_rated(rate, LOG_LEVEL_WARN, "exporter %s: refused: %s; %llu samples lost", destination, text, n);
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: refused: %s; %llu samples lost", destination, text, n);
 		break;
 	case EXPORT_PARTIAL:
-		log_rated(rate, LOG_LEVEL_WARN, "exporter %s: profiles of a request with %llu samples refused%s%s",
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: profiles of a request with %llu samples refused%s%s",
 			  destination, n, *text ? ": " : "", text);
 		break;
 	case EXPORT_REMARK:
-		log_rated(rate, LOG_LEVEL_NOTICE, "exporter %s: delivered, with a remark: %s", destination, text);
+		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: delivered, with a remark: %s", destination, text);
 		break;
 	case EXPORT_DROPPED:
-		log_rated(rate, LOG_LEVEL_WARN, "exporter %s: %llu samples given up: %s", destination, n, text);
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %llu samples given up: %s", destination, n, text);
 		break;
 	case EXPORT_EVENTS:
 		break;

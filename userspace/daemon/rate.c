@@ -87,7 +87,7 @@ static int begin(struct monitor *m, uint64_t now)
 		return err;
 	}
 	m->rate.period_before_ns = before;
-	log_info("sampling at %u Hz instead of %u", m->rate.hz, hz);
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_RATE}, LOG_LEVEL_INFO, "sampling at %u Hz instead of %u", m->rate.hz, hz);
 	/* An engine that cannot be told is dying: the next one is told when it starts. */
 	if (tell_engine(m, now))
 		go_on(m);

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the distribution and the administrator have made of it. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/doctor.h"
+#include "cli/format.h"
+#include "source/size.h"
+
+#define SECURE_BOOT "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+static bool secure_boot(const struct doctor *d)
+{
+	char variable[8] = {0};
+
+	/* Four bytes of attributes, then one that says it. */
+	return doctor_read(d, SECURE_BOOT, variable, sizeof(variable)) >= 5 && variable[4] == 1;
+}
+
+static bool is_loaded(const struct doctor *d)
+{
+	return doctor_exists(d, "/dev/otprof") || doctor_exists(d, "/sys/module/otprof");
+}
+
+static bool is_built(const struct doctor *d)
+{
+	static const char *const places[] = {"updates/dkms", "updates", "extra", "weak-updates", "kernel/drivers/misc"};
+	char dir[400];
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(dir, sizeof(dir), "/lib/modules/%s/%s", d->release, places[i]);
+		if (doctor_has(d, dir, "otprof.ko"))
+			return true;
+	}
+	return false;
+}
+
+void doctor_secure_boot(struct doctor *d, struct finding *f)
+{
+	if (!secure_boot(d)) {
+		doctor_say(f, DOCTOR_OK, "%s", doctor_exists(d, "/sys/firmware/efi") ? "off" : "none: no UEFI");
+	} else if (is_loaded(d) || !d->no_bpf) {
+		doctor_say(f, DOCTOR_OK, "on: a module must be signed with a key that is enrolled");
+		doctor_fix(f, "mokutil --import /var/lib/dkms/mok.pub && reboot, if the module is wanted");
+	} else {
+		doctor_say(f, DOCTOR_WARN, "on: the module loads only when it is signed with a key that is enrolled");
+		doctor_fix(f, "mokutil --import /var/lib/dkms/mok.pub && reboot");
+	}
+}
+
+void doctor_module(struct doctor *d, struct finding *f)
+{
+	enum doctor_level level = d->no_bpf ? DOCTOR_WARN : DOCTOR_OK;
+	const char *why = d->no_bpf ? "" : "; not needed, BPF samples here";
+
+	if (doctor_exists(d, "/dev/otprof")) {
+		doctor_say(f, DOCTOR_OK, "loaded");
+		return;
+	}
+	if (is_loaded(d)) {
+		doctor_say(f, level, "loaded, but there is no /dev/otprof%s", why);
+		doctor_fix(f, "modprobe -r otprof && modprobe otprof; in a container: --device /dev/otprof");
+	} else if (is_built(d)) {
+		doctor_say(f, level, "built for this kernel, not loaded%s", why);
+		doctor_fix(f, "modprobe otprof");
+	} else {
+		doctor_say(f, level, "not built for this kernel%s", why);
+		doctor_fix(f, "apt install otprof-dkms && modprobe otprof");
+	}
+	d->no_kmod = d->no_kmod ? d->no_kmod : f->id;
+}
+
+/* The newest directory entry that is a version; false: none. */
+static bool dkms_version(const struct doctor *d, char to[64])
+{
+	const struct dirent *e;
+	char path[4200];
+	DIR *at;
+
+	snprintf(path, sizeof(path), "%s/var/lib/dkms/otprof", d->root);
+	to[0] = '\0';
+	at = opendir(path);
+	while (at && (e = readdir(at)))
+		if (e->d_name[0] >= '0' && e->d_name[0] <= '9' && strverscmp(e->d_name, to) > 0)
+			snprintf(to, 64, "%.63s", e->d_name);
+	if (at)
+		closedir(at);
+	return *to;
+}
+
+void doctor_dkms(struct doctor *d, struct finding *f)
+{
+	char version[64], path[400];
+
+	if (!dkms_version(d, version)) {
+		doctor_say(f, DOCTOR_OK, "no module source is registered");
+		return;
+	}
+	snprintf(path, sizeof(path), "/var/lib/dkms/otprof/%s/%s", version, d->release);
+	if (doctor_exists(d, path)) {
+		doctor_say(f, DOCTOR_OK, "otprof %s, built for %s", version, d->release);
+		return;
+	}
+	snprintf(path, sizeof(path), "/lib/modules/%s/build", d->release);
+	if (doctor_exists(d, path)) {
+		doctor_say(f, DOCTOR_WARN, "otprof %s is registered, not built for %s", version, d->release);
+		doctor_fix(f, "dkms install otprof/%s -k %s", version, d->release);
+	} else {
+		doctor_say(f, DOCTOR_WARN, "otprof %s is registered, but the headers of %s are missing", version, d->release);
+		doctor_fix(f, "apt install linux-headers-%s", d->release);
+	}
+}
+
+void doctor_cgroup(struct doctor *d, struct finding *f)
+{
+	if (doctor_exists(d, "/sys/fs/cgroup/cgroup.controllers")) {
+		doctor_say(f, DOCTOR_OK, "version 2");
+	} else if (doctor_exists(d, "/sys/fs/cgroup/unified") || doctor_has(d, "/sys/fs/cgroup", "")) {
+		doctor_say(f, DOCTOR_WARN, "version 1%s: profiles are whole, but selecting by unit, container or cgroup needs version 2",
+			   doctor_exists(d, "/sys/fs/cgroup/unified") ? " with version 2 beside it" : "");
+		doctor_fix(f, "boot with systemd.unified_cgroup_hierarchy=1");
+	} else {
+		doctor_say(f, DOCTOR_WARN, "none is mounted: workloads are named by program only");
+		doctor_fix(f, "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
+	}
+}
+
+static uint32_t cpus_online(const struct doctor *d)
+{
+	char text[1024], *at = text;
+	uint32_t n = 0, from, to;
+	int len;
+
+	if (doctor_read(d, "/sys/devices/system/cpu/online", text, sizeof(text)) <= 0)
+		return 1;
+	while (sscanf(at, "%u%n", &from, &len) == 1) {
+		at += len;
+		to = from;
+		if (*at == '-' && sscanf(at, "-%u%n", &to, &len) == 1)
+			at += len;
+		n += to >= from ? to - from + 1 : 1;
+		if (*at++ != ',')
+			break;
+	}
+	return MAX(n, 1u);
+}
+
+void doctor_memory(struct doctor *d, struct finding *f)
+{
+	uint32_t cpus = cpus_online(d);
+	unsigned long long available = 0;
+	uint64_t need = size_memory(cpus, 20);
+	char text[4096], want[32], have[32];
+	const char *line;
+
+	line = doctor_read(d, "/proc/meminfo", text, sizeof(text)) > 0 ? strstr(text, "MemAvailable:") : NULL;
+	if (line)
+		sscanf(line, "MemAvailable: %llu", &available);
+	available <<= 10;
+	format_bytes(want, sizeof(want), need);
+	format_bytes(have, sizeof(have), available);
+	if (!line || available > 4 * need) {
+		doctor_say(f, DOCTOR_OK, "%s wanted at 20 Hz on %u CPUs, %s available", want, cpus, line ? have : "unknown");
+		return;
+	}
+	doctor_say(f, DOCTOR_WARN, "%s wanted at 20 Hz on %u CPUs, only %s available", want, cpus, have);
+	doctor_fix(f, "[limits] memory in /etc/otprof.conf: caches then follow it");
+}
+
+/* Only a hint: exported symbols name most libraries, and a program that is not stripped names itself. */
+void doctor_symbols(struct doctor *d, struct finding *f)
+{
+	if (doctor_has(d, "/usr/lib/debug/.build-id", "") || doctor_has(d, "/usr/lib/debug/.dwz", "")) {
+		doctor_say(f, DOCTOR_OK, "separate debug files are installed");
+		return;
+	}
+	doctor_say(f, DOCTOR_OK, "no separate debug files: static functions of stripped programs are named binary+0xoffset");
+	doctor_fix(f, "apt install libc6-dbg, and PACKAGE-dbgsym for others");
+}
+
+void doctor_systemd(struct doctor *d, struct finding *f)
+{
+	static const char *const units[] = {"/etc/systemd/system/otprofd.service", "/lib/systemd/system/otprofd.service",
+					    "/usr/lib/systemd/system/otprofd.service"};
+	bool unit = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		unit |= doctor_exists(d, units[i]);
+	if (!doctor_exists(d, "/run/systemd/system")) {
+		doctor_say(f, DOCTOR_OK, "does not run here: start otprofd by other means");
+		doctor_fix(f, "otprofd -f /etc/otprof.conf");
+	} else if (!unit) {
+		doctor_say(f, DOCTOR_WARN, "runs, but knows no otprofd.service");
+		doctor_fix(f, "apt install otprof");
+	} else if (!doctor_exists(d, "/run/otprof/status.sock")) {
+		doctor_say(f, DOCTOR_OK, "knows otprofd.service, which does not run");
+		doctor_fix(f, "systemctl enable --now otprofd");
+	} else {
+		doctor_say(f, DOCTOR_OK, "otprofd.service is there, and otprofd runs");
+	}
+}
+
+/* The verdict: what mode = auto would come to. */
+void doctor_sampler(struct doctor *d, struct finding *f)
+{
+	if (!d->no_bpf) {
+		doctor_say(f, DOCTOR_OK, "bpf can be used");
+	} else if (!d->no_kmod) {
+		doctor_say(f, DOCTOR_OK, "kmod can be used; not bpf (%s)", d->no_bpf);
+	} else if (!d->no_perf) {
+		doctor_say(f, DOCTOR_WARN, "only perf can be used, at a higher cost; not bpf (%s), not kmod (%s)", d->no_bpf, d->no_kmod);
+		doctor_fix(f, "the commands above, for %s or %s", d->no_bpf, d->no_kmod);
+	} else {
+		doctor_say(f, DOCTOR_FAIL, "none can be used: not bpf (%s), not kmod (%s), not perf (%s)", d->no_bpf, d->no_kmod,
+			   d->no_perf);
+		doctor_fix(f, "the commands above, for one of them");
+	}
+}

@@ -50,11 +50,13 @@ help:
 	@echo 'sudo make check   install what is needed, build, run every test; one totals line at the end'
 	@echo 'make all          build/otprofd and build/otprof'
 	@echo 'make check-unit | check-ring | check-cross | check-fuzz | check-golden | check-e2e | check-guest   one part of check'
-	@echo 'make lint         gcc and clang with -Werror, headers alone, include direction, SPDX, shellcheck'
+	@echo 'make lint         gcc and clang with -Werror, headers alone, include direction, SPDX, shellcheck,'
+	@echo '                  and for kmod/ checkpatch and sparse'
 	@echo 'make bench        budgets beside what is measured here (root)'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS (600)'
 	@echo 'make install      PREFIX=$(PREFIX) SYSCONFDIR=$(SYSCONFDIR) DESTDIR=; and uninstall'
 	@echo 'make deb, make rpm packages in $(BUILD)/deb, $(BUILD)/rpm'
+	@echo 'make kmod         the kernel module in $(BUILD)/kmod; KVER=, KDIR=; sudo make dkms-install, dkms-remove'
 	@echo 'make clean        remove $(BUILD)/'
 	@echo 'BUILD=DIR builds elsewhere; WERROR=1 makes warnings errors; V=1 shows commands.'
 
@@ -112,6 +114,7 @@ run: setup-run
 	@packaging/run.sh $(BUILD)
 
 include packaging/packages.mk
+include packaging/dkms/module.mk
 
 uninstall: uninstall-files
 

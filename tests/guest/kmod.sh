@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# In the guest: the sampler's own test by the module, then what shakes it.
+# In the guest: the sampler's own test by the module, the whole daemon where it
+# was brought along, then what shakes the module.
 # OTPROF_LOADS and OTPROF_SHAKE_MS say how much; they come by the kernel's
 # command line. OTPROF_PROBE=no leaves the first part out.
 bad=0
@@ -18,6 +19,9 @@ if [ "${OTPROF_PROBE:-yes}" = yes ]; then
 	probe "$@" || bad=1
 	rmmod otprof
 	fact $? "it unloads"
+fi
+if command -v otprofd >/dev/null; then
+	kmod_daemon.sh || bad=1
 fi
 /bin/kmod_stress.sh || bad=1
 exit $bad

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The kernel module on real kernels: built against each one's headers, W=1 and
-# no warning allowed; the sampler's own test by it; loads, unloads, killed
-# owners, fuzzers and the rest of kmod_stress.sh.
+# no warning allowed; the sampler's own test and the whole daemon by it; loads,
+# unloads, killed owners, fuzzers and the rest of kmod_stress.sh.
 #
 #   kmod_run.sh [KERNEL...]     5.10 6.1 6.12 7.x 6.1-rt kasan kcsan, or /DIRECTORY (old_kernel.sh)
 #
@@ -34,12 +34,16 @@ how_much() { # KERNEL: for the kernel's command line
 }
 
 boot() { # KERNEL MODULE
-	local memory=1024
-	[ "$1" != kasan ] || memory=2048
+	local memory=1024 daemon=()
+	case $1 in
+	kasan) memory=2048 ;;
+	kcsan) ;;
+	*) daemon=("$here/kmod_daemon.sh" "$here/daemon.sh" "$build/otprofd" "$build/otprof") ;;
+	esac
 	"$here/boot.sh" -k "$1" -m $memory -t "${OTPROF_GUEST_SECONDS:-600}" -a "loglevel=5 $(how_much "$1" | tr '\n' ' ')" \
 		"$here/kmod.sh" "${OTPROF_PROBE:-$build/probe}" "$(command -v busybox)" "$here/kmod_stress.sh" \
 		"$build/kmod_stress" "$build/programs/shares" "$build/programs/forkstorm-static" \
-		"$build/programs/hostile-static" "$2=/otprof.ko"
+		"$build/programs/hostile-static" ${daemon[@]+"${daemon[@]}"} "$2=/otprof.ko"
 }
 
 # Prints what it found; 0, 1 or 77.

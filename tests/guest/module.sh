@@ -19,9 +19,12 @@ dir=$(cd "$2" && pwd)
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
 
-# A kernel that was built here brings its tree; the others have headers.
+# A kernel that was built here brings its tree; the others have headers. Old
+# ones do not know what today's compilers do where nobody asks them.
+flags=
 case $kernel in
 kasan | kcsan | /*)
+	flags="-fno-pie -fcf-protection=none"
 	image=$("$here/fetch.sh" "$kernel")
 	headers=$(cd "$image/build" && pwd)
 	;;
@@ -74,7 +77,7 @@ copy_sources() {
 }
 
 here_make() {
-	make -C "$headers" M="$dir" CC=gcc W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules
+	make -C "$headers" M="$dir" CC=gcc W=1 KCFLAGS="$flags" CONFIG_DEBUG_INFO_BTF_MODULES= modules
 }
 
 # Paths are the same inside, so that headers and messages need no translation.
@@ -83,13 +86,14 @@ chroot_make() {
 	local root=$cache/tools-${kernel%-rt}
 	[ "$(id -u)" = 0 ] || cannot "the compiler of $kernel needs root (a chroot)"
 	[ -d "$root" ] || unpack_tools "$root" "gcc-$(major_of_kernel)"
-	mkdir -p "$root$cache" "$root$dir"
+	mkdir -p "$root$cache" "$root$dir" "$root/proc"
 	# shellcheck disable=SC2016
 	unshare -m sh -e -c '
 		mount --make-rprivate /
 		mount --bind "$2" "$1$2"
 		mount --bind "$3" "$1$3"
 		mount --bind /dev "$1/dev"
+		mount --bind /proc "$1/proc"
 		PATH=$PATH:/usr/sbin exec chroot "$1" /usr/bin/env -i PATH=/usr/bin \
 			make -C "$4" M="$3" CC=gcc W=1 CONFIG_DEBUG_INFO_BTF_MODULES= cmd_checkdoc= modules
 	' sh "$root" "$cache" "$dir" "$headers"

@@ -50,6 +50,8 @@ struct arch {
 	bool (*thread_start)(const struct code *code);
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
+	/* The row of code of which nothing is known, by what it does from vaddr on; NULL: none. -ENOENT. */
+	int (*returns)(struct binary *b, uint64_t vaddr, struct row *ret);
 };
 
 extern const struct arch arch_x86_64, arch_arm64;

@@ -29,6 +29,7 @@ enum cfa_kind {
 	CFA_NONE,
 	CFA_REG,  /* register + n */
 	CFA_EXPR, /* the expression's value */
+	CFA_DEREF, /* what lies at register + n, and cfa_add */
 };
 
 /* An expression is named by its place in the file: n, and len bytes. */
@@ -42,12 +43,14 @@ enum row_flags {
 	ROW_SIGNAL = 1,    /* a signal trampoline: the caller was interrupted, not called from */
 	ROW_BY_OFFSET = 2, /* expressions lie at file offsets, not at addresses */
 	ROW_SIGNED_RA = 4, /* arm64: the return address carries a signature */
+	ROW_GUESS = 8,     /* from the code itself: believed where it leads to a place behind a call */
 };
 
 struct row {
 	struct rule reg[OTP_REGS_MAX];
 	int64_t cfa_n;    /* offset, or place of the expression */
 	uint32_t cfa_len; /* of the expression */
+	int32_t cfa_add;  /* CFA_DEREF */
 	uint8_t cfa_kind; /* enum cfa_kind */
 	uint8_t cfa_reg;
 	uint8_t ra;       /* column of the return address */

@@ -160,6 +160,12 @@ static bool pack_cfa(const struct arch *arch, struct binary *b, const struct row
 		p->cfa_n = (int32_t)row->cfa_n;
 		return p->cfa_n == row->cfa_n;
 	}
+	if (row->cfa_kind == CFA_DEREF) {
+		p->cfa_kind = PACKED_CFA_DEREF;
+		p->cfa_reg = row->cfa_reg;
+		p->cfa_n = (int32_t)row->cfa_n;
+		return eighths(row->cfa_add, &p->cfa_add);
+	}
 	reader_init(&r, b, row->flags & ROW_BY_OFFSET, at, at + row->cfa_len);
 	if (pack_deref(&r, p))
 		return p->cfa_reg < arch->nr_regs;
@@ -210,7 +216,10 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	code_read(b, vaddr, &code);
 	if (arch->known(b, vaddr, &code, row))
 		return 0;
-	return root_is_listed(arch, b, vaddr, &code) ? -ENODATA : -ENOENT;
+	if (root_is_listed(arch, b, vaddr, &code))
+		return -ENODATA;
+	/* A caller is named by the last byte of its call: what follows is where it goes on. */
+	return arch->returns ? arch->returns(b, vaddr + arch->after_call(&code), row) : -ENOENT;
 }
 
 static struct wide *wide_slot(struct rules *r, uint32_t binary, uint64_t vaddr)

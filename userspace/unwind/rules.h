@@ -31,7 +31,7 @@ enum packed_state {
 /* The two expressions that linkers and compilers really use for the CFA, besides register + n. */
 enum packed_cfa {
 	PACKED_CFA_REG,   /* register + n */
-	PACKED_CFA_DEREF, /* what lies at register + n: realigned stacks */
+	PACKED_CFA_DEREF, /* what lies at register + n, and 8 * cfa_add: realigned stacks */
 	PACKED_CFA_PLT,   /* sp + 8, + 8 from the n-th byte of a 16-byte entry on */
 };
 
@@ -51,7 +51,8 @@ struct packed {
 	int16_t n[PACKED_RULES]; /* register at CFA + 8 * n */
 	uint8_t reg[PACKED_RULES];
 	uint8_t ra_kind; /* enum rule_kind: OFFSET, UNDEFINED, or UNSPECIFIED: in its register */
-	uint8_t reserved[3];
+	uint8_t reserved;
+	int16_t cfa_add;
 };
 _Static_assert(sizeof(struct packed) == 64, "a packed row is one cache line");
 

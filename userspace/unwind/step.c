@@ -51,9 +51,13 @@ static int packed_cfa(struct cursor *c, const struct packed *p, uint64_t *ret)
 	if (!cursor_knows(c, p->cfa_reg))
 		return -ENODATA;
 	base = c->reg[p->cfa_reg] + (uint64_t)(int64_t)p->cfa_n;
-	if (p->cfa_kind == PACKED_CFA_DEREF)
-		return cursor_load(c, base, ret);
-	*ret = base;
+	if (p->cfa_kind != PACKED_CFA_DEREF) {
+		*ret = base;
+		return 0;
+	}
+	if (cursor_load(c, base, ret) < 0)
+		return -EFAULT;
+	*ret += 8 * (uint64_t)(int64_t)p->cfa_add;
 	return 0;
 }
 
@@ -147,6 +151,11 @@ static int row_cfa(struct cursor *c, struct binary *b, const struct row *row, ui
 	if (!cursor_knows(c, row->cfa_reg))
 		return -ENODATA;
 	*ret = c->reg[row->cfa_reg] + (uint64_t)row->cfa_n;
+	if (row->cfa_kind == CFA_REG)
+		return 0;
+	if (cursor_load(c, *ret, ret) < 0)
+		return -EFAULT;
+	*ret += (uint64_t)(int64_t)row->cfa_add;
 	return 0;
 }
 

@@ -113,9 +113,53 @@ static int by_fp_or(struct cursor *c, enum unwind_end otherwise)
 	return step == STEP_NOTHING ? cursor_cut(c, otherwise) : step;
 }
 
+/* Where the guess leads to: code that is open, right behind a call. -EAGAIN: its file is not open yet. */
+static int guess_holds(struct cursor *c)
+{
+	const struct mapping *m = space_find(c->in->space, c->reg[c->arch->pc] - 1);
+	struct code code;
+
+	if (!m)
+		return -ENOENT;
+	if (m->file->kind == MAPPED_ANON)
+		return 0; /* generated code calls too; nothing of it can be read */
+	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
+		c->wait = m;
+		return -EAGAIN;
+	}
+	if (m->file->state != MAPPED_READY || !m->file->binary)
+		return -ENOENT;
+	code_read(m->file->binary, mapping_address(m, c->reg[c->arch->pc] - 1), &code);
+	return c->arch->after_call(&code) ? 0 : -ENOENT;
+}
+
+/* By what the code does; where that leads nowhere, by the frame pointer. */
+static int by_guess(struct cursor *c, const struct found *f)
+{
+	const struct cursor before = *c;
+	int step = f->wide ? step_row(c, NULL, f->wide) : step_packed(c, f->packed), err = -ENOENT;
+
+	if (step > 0)
+		err = guess_holds(c);
+	if (err == -EAGAIN)
+		return err;
+	if (err == 0) {
+		c->by_scan = true;
+		return step;
+	}
+	/* A copy that is too small is no reason to think otherwise. */
+	if (!step && c->out->end == UNWIND_SHORT)
+		return 0;
+	*c = before;
+	return by_fp_or(c, UNWIND_NO_RULE);
+}
+
 static int by_row(struct cursor *c, struct binary *b, const struct found *f)
 {
 	int step;
+
+	if (f->packed->flags & ROW_GUESS)
+		return by_guess(c, f);
 
 	if (f->packed->flags & ROW_SIGNAL)
 		mark_signal(c);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "unwind/arch.h"
+#include "unwind/epilogue.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
 
@@ -167,4 +168,5 @@ const struct arch arch_x86_64 = {
 	.known = known,
 	.thread_start = thread_start,
 	.after_call = after_call,
+	.returns = x86_epilogue,
 };

@@ -14,7 +14,8 @@ HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzer
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_MAIN) $(LIB)
 	$(call say,LD )
-	$(Q)$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
+$(BUILD)/fuzz_epilogue: $(BUILD)/obj/tests/lib/tiny_elf.o
 fuzz-bins: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
 
 fuzz-build:

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Input: code, read as it lies in a file of which nothing else is known. */
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/lib/tiny_elf.h"
+#include "unwind/epilogue.h"
+#include "unwind/x86_insn.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct tiny tiny;
+	struct x86_insn insn;
+	struct binary *b;
+	struct row row;
+
+	if (x86_decode(data, size, &insn) == 0 && (!insn.len || insn.len > size || insn.len > X86_INSN_MAX))
+		abort();
+	tiny_init(&tiny, EM_X86_64, 0);
+	memset(tiny.image + TINY_CODE, 0xcc, TINY_SIZE - TINY_CODE);
+	memcpy(tiny.image + TINY_CODE, data, MIN(size, (size_t)(TINY_SIZE - TINY_CODE)));
+	b = tiny_open(&tiny);
+	if (!b)
+		abort();
+	if (x86_epilogue(b, TINY_CODE, &row) == 0 && row.cfa_kind == CFA_NONE)
+		abort();
+	binary_put(b);
+	return 0;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/lib/tiny_elf.h"
+#include "unwind/epilogue.h"
+#include "unwind/x86_insn.h"
+
+Suite *epilogue_suite(void);
+
+enum { DWARF_BX = 3, DWARF_BP = 6, DWARF_SP = 7, DWARF_R12 = 12, DWARF_R15 = 15, DWARF_PC = 16 };
+
+/* --- instructions --- */
+
+static const struct {
+	const char *text;
+	uint8_t code[X86_INSN_MAX];
+	uint8_t len, kind, reg, base;
+	int64_t n;
+} insns[] = {
+	{"push %rbx", {0x53}, 1, INSN_PUSH, X86_BX, X86_NONE, 8},
+	{"push %r15", {0x41, 0x57}, 2, INSN_PUSH, X86_R15, X86_NONE, 8},
+	{"pop %rbp", {0x5d}, 1, INSN_POP, X86_BP, X86_NONE, 8},
+	{"push $1", {0x6a, 1}, 2, INSN_PUSH, X86_NONE, X86_NONE, 8},
+	{"push 8(%rax)", {0xff, 0x70, 8}, 3, INSN_PUSH, X86_NONE, X86_NONE, 8},
+	{"add $0x38,%rsp", {0x48, 0x83, 0xc4, 0x38}, 4, INSN_SP_ADD, X86_SP, X86_NONE, 0x38},
+	{"sub $0x98,%rsp", {0x48, 0x81, 0xec, 0x98, 0, 0, 0}, 7, INSN_SP_ADD, X86_SP, X86_NONE, -0x98},
+	{"and $-32,%rsp", {0x48, 0x83, 0xe4, 0xe0}, 4, INSN_SP_LOST, X86_SP, X86_NONE, 0},
+	{"cmp $8,%rsp", {0x48, 0x83, 0xfc, 8}, 4, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"lea -0x28(%rbp),%rsp", {0x48, 0x8d, 0x65, 0xd8}, 4, INSN_SP_SET, X86_BP, X86_NONE, -0x28},
+	{"lea 8(%rsp),%rsp", {0x48, 0x8d, 0x64, 0x24, 8}, 5, INSN_SP_ADD, X86_SP, X86_NONE, 8},
+	{"mov %rbp,%rsp", {0x48, 0x89, 0xec}, 3, INSN_SP_SET, X86_BP, X86_NONE, 0},
+	{"mov 0x40(%rsp),%rbp", {0x48, 0x8b, 0x6c, 0x24, 0x40}, 5, INSN_LOAD, X86_BP, X86_SP, 0x40},
+	{"mov 0x110(%rsp),%rsp", {0x48, 0x8b, 0xa4, 0x24, 0x10, 1, 0, 0}, 8, INSN_SP_LOAD, X86_SP, X86_SP, 0x110},
+	{"mov %rax,%rsp in 32 bits", {0xbc, 1, 0, 0, 0}, 5, INSN_SP_LOST, X86_SP, X86_NONE, 0},
+	{"leave", {0xc9}, 1, INSN_LEAVE, X86_BP, X86_NONE, 0},
+	{"call", {0xe8, 0xfe, 0xff, 0xff, 0xff}, 5, INSN_CALL, X86_NONE, X86_NONE, -2},
+	{"call *%rax", {0xff, 0xd0}, 2, INSN_CALL, X86_NONE, X86_NONE, 0},
+	{"jmp", {0xeb, 0x10}, 2, INSN_JUMP, X86_NONE, X86_NONE, 0x10},
+	{"jmp *%rax", {0xff, 0xe0}, 2, INSN_END, X86_NONE, X86_NONE, 0},
+	{"jne", {0x0f, 0x85, 0, 1, 0, 0}, 6, INSN_BRANCH, X86_NONE, X86_NONE, 0x100},
+	{"ret $16", {0xc2, 16, 0}, 3, INSN_RET, X86_NONE, X86_NONE, 16},
+	{"repz ret", {0xf3, 0xc3}, 2, INSN_RET, X86_NONE, X86_NONE, 0},
+	{"ud2", {0x0f, 0x0b}, 2, INSN_END, X86_NONE, X86_NONE, 0},
+	{"vzeroupper", {0xc5, 0xf8, 0x77}, 3, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"vpalignr $4", {0xc4, 0xe3, 0x71, 0x0f, 0xc2, 4}, 6, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"vpternlogd $0xff", {0x62, 0xf3, 0x7d, 0x48, 0x25, 0xc0, 0xff}, 7, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"movabs", {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8}, 10, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"nopw", {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}, 10, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"test $1,%al-like group 3", {0xf7, 0xc0, 1, 0, 0, 0}, 6, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"neg %eax", {0xf7, 0xd8}, 2, INSN_OTHER, X86_NONE, X86_NONE, 0},
+	{"enter", {0xc8, 0x10, 0, 0}, 4, INSN_OTHER, X86_NONE, X86_NONE, 0},
+};
+
+START_TEST(instruction_has_its_length_and_meaning)
+{
+	struct x86_insn i;
+
+	ck_assert_int_eq(x86_decode(insns[_i].code, X86_INSN_MAX, &i), 0);
+	ck_assert_msg(i.len == insns[_i].len && i.kind == insns[_i].kind, "%s: length %u kind %u", insns[_i].text, i.len,
+		      i.kind);
+	ck_assert_uint_eq(i.reg, insns[_i].reg);
+	ck_assert_uint_eq(i.base, insns[_i].base);
+	ck_assert_int_eq(i.n, insns[_i].n);
+}
+END_TEST
+
+START_TEST(cut_instruction_is_none)
+{
+	struct x86_insn i;
+
+	for (size_t len = 0; len < insns[_i].len; len++)
+		ck_assert_int_eq(x86_decode(insns[_i].code, len, &i), -EBADMSG);
+}
+END_TEST
+
+START_TEST(endless_prefixes_are_no_instruction)
+{
+	uint8_t code[64];
+	struct x86_insn i;
+
+	memset(code, 0x66, sizeof(code));
+	ck_assert_int_eq(x86_decode(code, sizeof(code), &i), -EBADMSG);
+}
+END_TEST
+
+/* --- the way to the return --- */
+
+static struct row row;
+
+static int find(const void *code, size_t len)
+{
+	static struct tiny tiny;
+	struct binary *b;
+	int err;
+
+	tiny_init(&tiny, EM_X86_64, 0);
+	memset(tiny.image + TINY_CODE, 0xcc, TINY_SIZE - TINY_CODE);
+	memcpy(tiny.image + TINY_CODE, code, len);
+	b = tiny_open(&tiny);
+	err = x86_epilogue(b, TINY_CODE, &row);
+	binary_put(b);
+	return err;
+}
+#define FIND(...) find((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+START_TEST(leaf_returns_to_the_top_of_the_stack)
+{
+	ck_assert_int_eq(FIND(0x90, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_kind, CFA_REG);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_SP);
+	ck_assert_int_eq(row.cfa_n, 8);
+	ck_assert_int_eq(row.reg[DWARF_PC].n, -8);
+	ck_assert_int_eq(row.reg[DWARF_BP].kind, RULE_UNSPECIFIED);
+	ck_assert(row.flags & ROW_GUESS);
+}
+END_TEST
+
+START_TEST(saved_registers_are_where_they_are_popped_from)
+{
+	/* add $0x38,%rsp; pop %r15; pop %rbp; pop %rbx; ret */
+	ck_assert_int_eq(FIND(0x48, 0x83, 0xc4, 0x38, 0x41, 0x5f, 0x5d, 0x5b, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 0x38 + 3 * 8 + 8);
+	ck_assert_int_eq(row.reg[DWARF_R15].n, -32);
+	ck_assert_int_eq(row.reg[DWARF_BP].n, -24);
+	ck_assert_int_eq(row.reg[DWARF_BX].n, -16);
+	ck_assert_int_eq(row.reg[DWARF_R12].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
+START_TEST(realigned_stack_is_found_where_it_was_saved)
+{
+	/* mov 0x110(%rsp),%rsp; pop %rbx; ret */
+	ck_assert_int_eq(FIND(0x48, 0x8b, 0xa4, 0x24, 0x10, 1, 0, 0, 0x5b, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_kind, CFA_DEREF);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_SP);
+	ck_assert_int_eq(row.cfa_n, 0x110);
+	ck_assert_int_eq(row.cfa_add, 16);
+	ck_assert_int_eq(row.reg[DWARF_BX].n, -16);
+}
+END_TEST
+
+START_TEST(frame_pointer_leads_out_by_leave)
+{
+	ck_assert_int_eq(FIND(0xc9, 0xc3), 0);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_BP);
+	ck_assert_int_eq(row.cfa_n, 16);
+	ck_assert_int_eq(row.reg[DWARF_BP].n, -16);
+}
+END_TEST
+
+START_TEST(loop_is_left_by_its_branch)
+{
+	/* je +3; nop; jmp -5; pop %rbx; ret */
+	ck_assert_int_eq(FIND(0x74, 3, 0x90, 0xeb, 0xfb, 0x5b, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 16);
+}
+END_TEST
+
+START_TEST(tail_call_is_followed)
+{
+	/* pop %rbx; jmp +1; int3; ret */
+	ck_assert_int_eq(FIND(0x5b, 0xeb, 1, 0xcc, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 16);
+}
+END_TEST
+
+START_TEST(code_without_an_end_has_no_row)
+{
+	ck_assert_int_eq(FIND(0xeb, 0xfe), -ENOENT);
+	ck_assert_int_eq(FIND(0x0f, 0x0b), -ENOENT);
+	ck_assert_int_eq(FIND(0xff, 0xe0), -ENOENT);
+	ck_assert_int_eq(FIND(0x48, 0x83, 0xe4, 0xe0, 0xc3), -ENOENT); /* and $-32,%rsp */
+}
+END_TEST
+
+START_TEST(register_that_was_overwritten_cannot_lead_out)
+{
+	/* mov 8(%rsp),%rbp; mov %rbp,%rsp; ret */
+	ck_assert_int_eq(FIND(0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x89, 0xec, 0xc3), -ENOENT);
+}
+END_TEST
+
+Suite *epilogue_suite(void)
+{
+	Suite *s = suite_create("epilogue");
+	TCase *t = tcase_create("instructions");
+
+	tcase_add_loop_test(t, instruction_has_its_length_and_meaning, 0, ARRAY_SIZE(insns));
+	tcase_add_loop_test(t, cut_instruction_is_none, 0, ARRAY_SIZE(insns));
+	tcase_add_test(t, endless_prefixes_are_no_instruction);
+	suite_add_tcase(s, t);
+	t = tcase_create("ways out");
+	tcase_add_test(t, leaf_returns_to_the_top_of_the_stack);
+	tcase_add_test(t, saved_registers_are_where_they_are_popped_from);
+	tcase_add_test(t, realigned_stack_is_found_where_it_was_saved);
+	tcase_add_test(t, frame_pointer_leads_out_by_leave);
+	tcase_add_test(t, loop_is_left_by_its_branch);
+	tcase_add_test(t, tail_call_is_followed);
+	tcase_add_test(t, code_without_an_end_has_no_row);
+	tcase_add_test(t, register_that_was_overwritten_cannot_lead_out);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -14,5 +14,12 @@ $(BUILD)/kmod_stress: $(STRESS_SRCS) $(wildcard tests/guest/*.h kmod/uapi/*.h)
 	$(call say,LD )
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -I. -Iuserspace -static -o $@ $(STRESS_SRCS) -lpthread
 
-check-guest: $(BUILD)/probe $(BUILD)/kmod_stress $(BUILD)/programs/shares $(BUILD)/programs/forkstorm-static \
+check-guest: $(BUILD)/probe $(BUILD)/programs/shares
+
+# The same with the kernel module, which is built for each of them.
+.PHONY: check-kmod
+check-kmod: all $(BUILD)/probe $(BUILD)/kmod_stress $(BUILD)/programs/shares $(BUILD)/programs/forkstorm-static \
 	$(BUILD)/programs/hostile-static
+	@BUILD=$(BUILD) tests/guest/kmod_run.sh; code=$$?; \
+		BUILD=$(BUILD) tests/guest/old_kernel.sh; old=$$?; \
+		[ $$old = 0 ] || [ $$old = 77 ] || code=$$old; exit $$code

@@ -57,7 +57,7 @@ static void ask(uint64_t tag, uint32_t kind)
 		message.fds[i] = -1;
 	*a = (struct ipc_ask){.kind = kind, .pid = 1};
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = sizeof(*a), .tag = tag};
-	asks_add(m, &message);
+	asks_add(m, WORKER_ENGINE, &message);
 }
 
 static void opener_answers(int i, uint64_t tag, int err, size_t extra)
@@ -177,7 +177,7 @@ START_TEST(answer_for_a_dead_engine_is_not_for_the_next)
 	ask(2, HOST_READ_MAPS);
 	ask(3, HOST_READ_MAPS);
 	asks_run(m, 1000);
-	asks_engine_died(m);
+	asks_asker_died(m, WORKER_ENGINE);
 	ck_assert_uint_eq(m->asks.open, 2);
 	/* The next engine counts its questions from 1 too. */
 	ask(1, HOST_READ_IDENTITY);
@@ -210,7 +210,7 @@ START_TEST(question_that_breaks_the_rules_is_not_asked)
 		message.fds[i] = -1;
 	*a = (struct ipc_ask){.kind = malformed[_i].kind, .path_len = malformed[_i].path_len, .len = malformed[_i].len};
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = (uint32_t)(sizeof(*a) + malformed[_i].data)};
-	asks_add(m, &message);
+	asks_add(m, WORKER_ENGINE, &message);
 	ck_assert_uint_eq(m->asks.open, 0);
 	ck_assert_ptr_null(m->asks.first);
 }

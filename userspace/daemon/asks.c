@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The engine's questions: queued, given one at a time to an opener that is
+ * The engine's and the indexer's questions: queued, given one at a time to an opener that is
  * free, answered in any order. An opener that does not answer in time is
  * killed, and its question answered in its place.
  */
@@ -53,13 +53,19 @@ void asks_done(struct asks *a)
 	asks_init(a);
 }
 
-/* An answer that nobody was needed for. One that the engine has no room for is lost: it is hostile or dying. */
-static void answer_error(struct monitor *m, uint64_t tag, int err)
+static struct worker *asker(struct monitor *m, enum worker_kind from)
+{
+	return from == WORKER_INDEXER ? &m->indexer : &m->engine;
+}
+
+/* An answer that nobody was needed for. One that the asker has no room for is lost: it is hostile or dying. */
+static void answer_error(struct monitor *m, enum worker_kind from, uint64_t tag, int err)
 {
 	const struct ipc_answer answer = {.err = err};
+	struct worker *w = asker(m, from);
 
-	if (m->engine.sock >= 0 && worker_send(&m->engine, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
-		worker_kill(m, &m->engine);
+	if (w->sock >= 0 && worker_send(w, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
+		worker_kill(m, w);
 }
 
 static bool is_sound(const struct ipc_message *msg)
@@ -68,27 +74,39 @@ static bool is_sound(const struct ipc_message *msg)
 
 	return ipc_nr_fds(msg) == 0 && msg->head.len >= sizeof(*ask) && ask->path_len < HOST_PATH_MAX &&
 	       msg->head.len == sizeof(*ask) + ask->path_len && ask->kind >= HOST_OPEN_MAPPED && ask->kind < HOST_ASK_NR &&
-	       ask->len <= HOST_MEMORY_MAX;
+	       ask->len <= HOST_MEMORY_MAX && ask->kind != HOST_OPEN_INDEX;
 }
 
-void asks_add(struct monitor *m, struct ipc_message *msg)
+/* The indexer knows two processes: the one whose file it reads, and the host's first. */
+static bool is_sound_of(struct monitor *m, enum worker_kind from, struct ipc_message *msg)
+{
+	struct ipc_ask *ask = (void *)msg->data;
+
+	if (!is_sound(msg) || (from == WORKER_INDEXER) != (ask->kind == HOST_OPEN_DEBUG))
+		return false;
+	if (from == WORKER_INDEXER)
+		index_jobs_set_root(m, ask);
+	return true;
+}
+
+void asks_add(struct monitor *m, enum worker_kind from, struct ipc_message *msg)
 {
 	struct asks *a = &m->asks;
 	struct ask *ask;
 
 	a->asked++;
-	if (!is_sound(msg)) {
-		log_warn("engine asked what cannot be asked: it is killed");
-		worker_kill(m, &m->engine);
+	if (!is_sound_of(m, from, msg)) {
+		log_warn("%s asked what cannot be asked: it is killed", worker_name(asker(m, from)));
+		worker_kill(m, asker(m, from));
 		return;
 	}
 	ask = a->open < ASKS_MAX ? malloc(sizeof(*ask) + msg->head.len) : NULL;
 	if (!ask) {
 		a->refused++;
-		answer_error(m, msg->head.tag, -EBUSY);
+		answer_error(m, from, msg->head.tag, -EBUSY);
 		return;
 	}
-	*ask = (struct ask){.tag = msg->head.tag, .len = msg->head.len};
+	*ask = (struct ask){.from = from, .tag = msg->head.tag, .len = msg->head.len};
 	memcpy(ask->data, msg->data, msg->head.len);
 	*a->last = ask;
 	a->last = &ask->next;
@@ -112,9 +130,9 @@ static bool settle(struct asks *a, struct opener_slot *s)
 	return wanted;
 }
 
-static int forward(struct monitor *m, const struct ipc_message *answer)
+static int forward(struct monitor *m, enum worker_kind to, const struct ipc_message *answer)
 {
-	return ipc_send(m->engine.sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
+	return ipc_send(asker(m, to)->sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
 			ipc_nr_fds(answer));
 }
 
@@ -133,6 +151,7 @@ static struct ipc_message *keep(struct ipc_message *answer)
 void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 {
 	struct opener_slot *s = &m->asks.slot[opener];
+	enum worker_kind from;
 	uint64_t tag;
 	int err;
 
@@ -143,39 +162,58 @@ void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 		return;
 	}
 	tag = s->current->tag;
-	if (!settle(&m->asks, s) || m->engine.sock < 0)
+	from = s->current->from;
+	if (!settle(&m->asks, s) || asker(m, from)->sock < 0)
 		return;
-	err = forward(m, msg);
+	err = forward(m, from, msg);
+	s->answer_to = from;
 	if (err == -EAGAIN && !(s->answer = keep(msg)))
-		answer_error(m, tag, -ENOMEM);
+		answer_error(m, from, tag, -ENOMEM);
 }
 
 /* Its question goes with it, answered: another opener would hang on it too. */
 void asks_opener_died(struct monitor *m, int opener, bool timed_out)
 {
 	struct opener_slot *s = &m->asks.slot[opener];
+	enum worker_kind from;
 	uint64_t tag;
 
 	if (!s->current)
 		return;
 	tag = s->current->tag;
+	from = s->current->from;
 	if (settle(&m->asks, s))
-		answer_error(m, tag, timed_out ? -ETIMEDOUT : -EIO);
+		answer_error(m, from, tag, timed_out ? -ETIMEDOUT : -EIO);
 }
 
-/* What the dead one asked, no other engine waits for; openers finish what they have, unheard. */
-void asks_engine_died(struct monitor *m)
+static void drop_waiting_of(struct asks *a, enum worker_kind from)
+{
+	struct ask **slot = &a->first, *ask;
+
+	while ((ask = *slot)) {
+		if (ask->from != from) {
+			slot = &ask->next;
+			continue;
+		}
+		*slot = ask->next;
+		free(ask);
+		a->open--;
+	}
+	a->last = slot;
+}
+
+/* What the dead one asked, no other waits for; openers finish what they have, unheard. */
+void asks_asker_died(struct monitor *m, enum worker_kind from)
 {
 	struct asks *a = &m->asks;
 
-	drop_waiting(a);
-	a->open = 0;
+	drop_waiting_of(a, from);
 	for (int i = 0; i < OPENERS; i++) {
 		struct opener_slot *s = &a->slot[i];
 
-		drop_kept(s);
-		s->orphan = s->current != NULL;
-		a->open += s->orphan;
+		if (s->answer && s->answer_to == from)
+			drop_kept(s);
+		s->orphan |= s->current && s->current->from == from;
 	}
 }
 
@@ -223,7 +261,7 @@ static void abandon(struct monitor *m, int i)
 
 static void send_kept(struct monitor *m, struct opener_slot *s)
 {
-	if (s->answer && forward(m, s->answer) != -EAGAIN)
+	if (s->answer && forward(m, s->answer_to, s->answer) != -EAGAIN)
 		drop_kept(s);
 }
 
@@ -239,7 +277,7 @@ static void refuse_waiting(struct monitor *m)
 		if (!a->first)
 			a->last = &a->first;
 		a->open--;
-		answer_error(m, ask->tag, -ETIMEDOUT);
+		answer_error(m, ask->from, ask->tag, -ETIMEDOUT);
 		free(ask);
 	}
 }

@@ -59,11 +59,17 @@ int config_new(struct config **ret)
 		.cpu_percent_milli = 2000,
 		.processes_max = 16384,
 		.log_level = LOG_LEVEL_INFO,
+		.symbols_inline = true,
+		.symbols_lines = true,
+		.symbols_debug_dirs = strdup("/usr/lib/debug"),
+		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
+		.symbols_cache_bytes = 256u << 20,
 		.runtime_dir = strdup("/run/otprof"),
 		.engine_user = strdup("otprof-engine"),
 		.net_user = strdup("otprof-net"),
 	};
-	if (!c->runtime_dir || !c->engine_user || !c->net_user) {
+	if (!c->runtime_dir || !c->engine_user || !c->net_user || !c->symbols_debug_dirs ||
+	    !c->symbols_cache_dir) {
 		config_free(c);
 		return -ENOMEM;
 	}
@@ -105,6 +111,8 @@ struct config *config_free(struct config *c)
 	}
 	free(c->cpus);
 	free(c->metrics_listen);
+	free(c->symbols_debug_dirs);
+	free(c->symbols_cache_dir);
 	free(c->runtime_dir);
 	free(c->engine_user);
 	free(c->net_user);

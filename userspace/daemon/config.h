@@ -66,6 +66,12 @@ struct config {
 	/* [limits] */
 	uint32_t cpu_percent_milli; /* thousandths of a percent of all CPUs together: 2000; 0: no limit */
 	uint64_t memory_limit_bytes; /* all processes together; 0: what the cgroup allows, or the budget */
+	/* [symbols] */
+	bool symbols_inline, symbols_lines; /* true */
+	bool symbols_show_clones;	    /* false: foo.cold is foo */
+	char *symbols_debug_dirs;	    /* separated by spaces: /usr/lib/debug */
+	char *symbols_cache_dir;	    /* /var/lib/otprof/symbols */
+	uint64_t symbols_cache_bytes;	    /* 256 MiB; 0: nothing but symbol tables names code */
 	/* [daemon] */
 	char *runtime_dir;    /* /run/otprof */
 	char *engine_user, *net_user; /* otprof-engine, otprof-net */

@@ -11,7 +11,7 @@
 const char *const config_section_names[SECTION_NR] = {
 	[SECTION_SAMPLER] = "sampler",   [SECTION_PROFILE] = "profile", [SECTION_TARGETS] = "targets",
 	[SECTION_EXPORTER] = "exporter", [SECTION_RESOURCE] = "resource", [SECTION_METRICS] = "metrics",
-	[SECTION_LIMITS] = "limits",   [SECTION_DAEMON] = "daemon",
+	[SECTION_LIMITS] = "limits",   [SECTION_SYMBOLS] = "symbols", [SECTION_DAEMON] = "daemon",
 };
 
 /* The table. */
@@ -62,6 +62,12 @@ const struct config_key config_keys[] = {
 	K(METRICS, "listen", listen, metrics_listen),
 	K(LIMITS, "cpu_percent", percent, cpu_percent_milli, RANGE(0, 100000)),
 	K(LIMITS, "memory", limit, memory_limit_bytes, RANGE(16 * MIB, 1024 * GIB)),
+	K(SYMBOLS, "inline", bool, symbols_inline, .restart = true),
+	K(SYMBOLS, "lines", bool, symbols_lines, .restart = true),
+	K(SYMBOLS, "clones", clones, symbols_show_clones, .restart = true),
+	K(SYMBOLS, "debug_dirs", dirs, symbols_debug_dirs, .restart = true),
+	K(SYMBOLS, "cache_dir", path, symbols_cache_dir, .restart = true),
+	K(SYMBOLS, "cache_bytes", size64, symbols_cache_bytes, RANGE(0, 64 * GIB)),
 	K(DAEMON, "runtime_dir", path, runtime_dir, .restart = true),
 	K(DAEMON, "engine_user", user, engine_user, .restart = true),
 	K(DAEMON, "net_user", user, net_user, .restart = true),

@@ -248,6 +248,34 @@ static int parse_path(const struct config_key *k, void *field, const char *value
 
 const struct config_type config_type_path = {parse_path, print_string};
 
+/* Absolute paths, separated by spaces. */
+static int parse_dirs(const struct config_key *k, void *field, const char *value, char *what)
+{
+	for (const char *at = value; *(at += strspn(at, " ")); at += strcspn(at, " "))
+		if (*at != '/')
+			return config_expected(what, "absolute paths, separated by spaces");
+	if (!value_is_text(value) || strlen(value) > 1000)
+		return config_expected(what, "absolute paths, separated by spaces");
+	return config_replace(field, value);
+}
+
+const struct config_type config_type_dirs = {parse_dirs, print_string};
+
+static int parse_clones(const struct config_key *k, void *field, const char *value, char *what)
+{
+	if (strcmp(value, "show") != 0 && strcmp(value, "fold") != 0)
+		return config_expected(what, "fold or show");
+	*(bool *)field = value[0] == 's';
+	return 0;
+}
+
+static void print_clones(const struct config_key *k, const void *field, struct buf *to)
+{
+	buf_add_str(to, *(const bool *)field ? "show" : "fold");
+}
+
+const struct config_type config_type_clones = {parse_clones, print_clones};
+
 static bool is_user_name(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");

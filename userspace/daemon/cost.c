@@ -84,7 +84,8 @@ static uint64_t sideband_bytes(const struct monitor *m)
 
 static uint64_t all_memory(const struct monitor *m)
 {
-	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid);
+	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid) +
+		       process_bytes(m->indexer.pid);
 
 	for (int i = 0; i < OPENERS; i++)
 		sum += process_bytes(m->opener[i].pid);

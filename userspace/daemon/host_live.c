@@ -44,6 +44,8 @@ static int send_question(struct host_live *h, uint64_t tag, const struct questio
 				 .dev = q->req.dev, .ino = q->req.ino, .len = q->req.len,
 				 .alternate_pid = q->req.alternate_pid, .path_len = (uint32_t)path_len};
 	memcpy(m.path, q->path, path_len);
+	if (q->req.kind == HOST_OPEN_INDEX)
+		return ipc_send(h->sock, IPC_ASK, tag, &m, sizeof(m.ask) + path_len, &q->req.elf_fd, 1);
 	return ipc_send(h->sock, IPC_ASK, tag, &m, sizeof(m.ask) + path_len, NULL, 0);
 }
 
@@ -189,7 +191,7 @@ static int read_all(int fd, size_t max, uint8_t **ret, size_t *ret_len)
 
 static bool answer_is_file(const struct question *q)
 {
-	return q->req.kind == HOST_OPEN_MAPPED || q->req.kind == HOST_SCAN;
+	return q->req.kind == HOST_OPEN_MAPPED || q->req.kind == HOST_OPEN_INDEX || q->req.kind == HOST_SCAN;
 }
 
 void host_live_answer(struct host_live *h, struct ipc_message *m)

@@ -41,6 +41,8 @@
 	X(23, HINT, "engine to monitor: struct ipc_hint")                                           \
 	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
 	X(25, WATCH, "monitor to engine: u32: whether LIFE is wanted")                              \
+	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: ELF file, index, scratch") \
+	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                    \
 	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
 	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
 	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
@@ -87,6 +89,8 @@ struct ipc_rate { uint64_t pos, period_ns, id; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
+struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; };
+struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
 struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: forget it */

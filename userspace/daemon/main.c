@@ -100,7 +100,8 @@ static int run_role(const char *role)
 		int (*main)(int sock);
 	} roles[] = {{"engine", "otprof-engine", engine_main},
 		     {"net", "otprof-net", net_main},
-		     {"opener", "otprof-opener", opener_main}};
+		     {"opener", "otprof-opener", opener_main},
+		     {"indexer", "otprof-indexer", indexer_main}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
 		if (strcmp(role, roles[i].role))

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "daemon/notify.h"
 #include "daemon/sandbox.h"
+#include "process/host.h"
 
 #define MESSAGES_TURN  64
 #define STOP_ENGINE_NS (20 * NSEC_PER_SEC)
@@ -47,7 +48,10 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		engine_ready(m);
 		break;
 	case IPC_ASK:
-		asks_add(m, msg);
+		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
+			index_jobs_ask(m, msg);
+		else
+			asks_add(m, WORKER_ENGINE, msg);
 		break;
 	case IPC_HINT:
 		hints_set(m, msg);
@@ -84,6 +88,14 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 	}
 }
 
+static void from_indexer(struct monitor *m, struct ipc_message *msg)
+{
+	if (msg->head.type == IPC_ASK)
+		asks_add(m, WORKER_INDEXER, msg);
+	else if (msg->head.type == IPC_INDEXED)
+		index_jobs_indexed(m, msg);
+}
+
 static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
 {
 	w->heard_ns = clock_now_ns();
@@ -93,6 +105,8 @@ static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *ms
 		from_engine(m, msg);
 	else if (w->kind == WORKER_NET)
 		from_net(m, msg);
+	else if (w->kind == WORKER_INDEXER)
+		from_indexer(m, msg);
 	else if (msg->head.type == IPC_ANSWER)
 		asks_answered(m, (int)(w - m->opener), msg);
 	ipc_close_fds(msg);
@@ -199,7 +213,7 @@ static void log_ledger(struct monitor *m)
 
 		for (int r = 0; r < OTP_LOSS_MAX; r++)
 			lost += d->lost[r];
-		log_info("%s: taken %llu = exported %llu + unconfirmed %llu + lost %llu%s", m->config->exporters[i].name,
+		log_info("%s: taken %llu = exported %llu + unconfirmed %llu + lost %llu%s", status_destination(s, i),
 			 (unsigned long long)s->ledger.taken, (unsigned long long)d->exported,
 			 (unsigned long long)d->unconfirmed, lost, d->balanced ? "" : " (NOT BALANCED)");
 	}
@@ -221,6 +235,7 @@ static void end_openers(struct monitor *m)
 {
 	for (int i = 0; i < OPENERS; i++)
 		worker_kill(m, &m->opener[i]);
+	worker_kill(m, &m->indexer);
 }
 
 /* The loop. */
@@ -294,6 +309,7 @@ static void run_clock(struct monitor *m)
 	peer_run(m, now);
 	rate_run(m, now);
 	asks_run(m, now);
+	index_jobs_run(m, now);
 	target_rules_run(m, now);
 	run_tick(m, now);
 	run_watchdog(m, now);
@@ -303,7 +319,7 @@ static void run_clock(struct monitor *m)
 
 static int timeout_ms(const struct monitor *m)
 {
-	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(m), asks_next_ns(m)));
+	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(m), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
 
 	next = MIN(next, m->next_pump_ns);
 	next = MIN(next, targets_next_ns(m));
@@ -312,7 +328,7 @@ static int timeout_ms(const struct monitor *m)
 	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
 }
 
-enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_OPENER, POLL_NR = POLL_OPENER + OPENERS };
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_OPENER, POLL_NR = POLL_OPENER + OPENERS };
 
 static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
@@ -324,6 +340,7 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
 	p[POLL_ENGINE] = (struct pollfd){m->engine.sock, engine, 0};
 	p[POLL_NET] = (struct pollfd){m->net.sock, POLLIN, 0};
+	p[POLL_INDEXER] = (struct pollfd){m->indexer.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
 		p[POLL_OPENER + i] = (struct pollfd){m->opener[i].sock, POLLIN, 0};
 }
@@ -337,6 +354,8 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 		read_worker(m, &m->engine);
 	if (p[POLL_NET].revents & readable)
 		read_worker(m, &m->net);
+	if (p[POLL_INDEXER].revents & readable)
+		read_worker(m, &m->indexer);
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
 			read_worker(m, &m->opener[i]);

@@ -32,7 +32,7 @@
 #define ABANDONED_MAX	8
 #define MONITOR_TICK_NS NSEC_PER_SEC
 
-enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER };
+enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER };
 
 struct worker {
 	enum worker_kind kind;
@@ -53,6 +53,7 @@ struct worker {
 /* A question on its way: waits, is with an opener, or its answer waits for room in the engine's socket. */
 struct ask {
 	struct ask *next;
+	enum worker_kind from;
 	uint64_t tag;
 	uint32_t len;
 	uint8_t data[] __attribute__((aligned(8))); /* struct ipc_ask and path */
@@ -62,7 +63,8 @@ struct opener_slot {
 	struct ask *current;   /* NULL: idle */
 	bool orphan;	       /* the engine that asked is dead */
 	uint64_t deadline_ns;
-	struct ipc_message *answer; /* not yet accepted by the engine */
+	struct ipc_message *answer; /* not yet accepted by who asked */
+	enum worker_kind answer_to;
 };
 
 struct asks {
@@ -102,7 +104,8 @@ struct monitor {
 	struct ledger_net_page *net_page;
 	int engine_page_fd, net_page_fd;
 
-	struct worker engine, net, opener[OPENERS];
+	struct worker engine, net, opener[OPENERS], indexer;
+	struct index_jobs *index; /* NULL: no indexes are made */
 	int peer_fd;      /* the engine's end of the pair that net already has; -1 */
 	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
 	bool gap_pending; /* the engine died; what net took of it is known at the last DRAINED */
@@ -163,13 +166,26 @@ void books_ring_left(struct monitor *m);
 /* asks.c */
 void asks_init(struct asks *a);
 void asks_done(struct asks *a);
-void asks_add(struct monitor *m, struct ipc_message *msg);
+void asks_add(struct monitor *m, enum worker_kind from, struct ipc_message *msg);
 void asks_answered(struct monitor *m, int opener, struct ipc_message *msg);
 void asks_opener_died(struct monitor *m, int opener, bool timed_out);
-void asks_engine_died(struct monitor *m);
+void asks_asker_died(struct monitor *m, enum worker_kind from);
 void asks_run(struct monitor *m, uint64_t now); /* hands out, times out, sends on */
 uint64_t asks_next_ns(const struct monitor *m);
 bool asks_wait_for_room(const struct monitor *m); /* poll the engine's socket for output */
+
+/* index_jobs.c: address indexes of files, cached on disk, made by an indexer, one at a time. */
+int index_jobs_open(struct monitor *m); /* 0 also where the cache cannot be had, after it was logged; -ENOMEM */
+void index_jobs_close(struct monitor *m);
+void index_jobs_ask(struct monitor *m, struct ipc_message *msg); /* of the engine; takes its descriptor */
+void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg);
+void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask);
+bool index_jobs_wait(const struct monitor *m); /* an indexer is needed */
+int index_jobs_hand_over(struct monitor *m);
+void index_jobs_indexer_ended(struct monitor *m);
+void index_jobs_engine_died(struct monitor *m);
+void index_jobs_run(struct monitor *m, uint64_t now);
+uint64_t index_jobs_next_ns(const struct monitor *m);
 
 /* plans.c */
 void plans_set(struct monitor *m, const struct ipc_message *msg);

@@ -207,6 +207,8 @@ static int prepare_workers(struct monitor *m)
 		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
 	if (!err)
 		err = open_config(m);
+	if (!err)
+		err = index_jobs_open(m);
 	return err ? err : open_capture(m);
 }
 
@@ -292,6 +294,7 @@ void monitor_close(struct monitor *m)
 		close(m->status_fd);
 	}
 	asks_done(&m->asks);
+	index_jobs_close(m);
 	targets_close(m, m->config);
 	unmap(m->counters, m->counters_bytes);
 	unmap(m->engine_page, sizeof(*m->engine_page));

@@ -65,6 +65,8 @@ static int find_answer(const struct ipc_ask *ask, const char *path, struct buf *
 	switch (ask->kind) {
 	case HOST_OPEN_MAPPED:
 		return opener_file(ask, path, ret_fd);
+	case HOST_OPEN_DEBUG:
+		return opener_debug(ask, path, ret_fd);
 	case HOST_READ_MAPS:
 		return opener_maps(ask->pid, text);
 	case HOST_READ_IDENTITY:

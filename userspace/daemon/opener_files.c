@@ -230,3 +230,14 @@ int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd)
 		err = try_name(ask->alternate_pid, ask, path, ret_fd);
 	return err;
 }
+
+/* A debug file, by its name in the root of the process or, where that is gone, of its neighbour. */
+int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd)
+{
+	const struct ipc_ask any = {.kind = ask->kind};
+	int err = try_name(ask->pid, &any, path, ret_fd);
+
+	if ((err == -ESRCH || err == -ENOENT) && ask->alternate_pid)
+		err = try_name(ask->alternate_pid, &any, path, ret_fd);
+	return err;
+}

@@ -10,6 +10,7 @@
 #include "daemon/adapt.h"
 #include "daemon/capture.h"
 #include "daemon/hints.h"
+#include "daemon/late.h"
 #include "daemon/park.h"
 #include "daemon/resource.h"
 #include "process/binary.h"
@@ -32,6 +33,9 @@ struct pipeline {
 	struct symbolizer *symbols;
 	struct kernel_symbols *kernel;
 	struct profile_builder *profile;
+	struct late late; /* samples whose names are still to come */
+	bool ending;
+	uint64_t now_ns; /* of the batch or turn at hand */
 	struct resource_set resource;
 	struct park park;
 	struct adapt_limits adapt;
@@ -222,6 +226,21 @@ static void count_stack(struct pipeline *p, const struct attempt *a)
 		l->cut[p->stack.end]++;
 }
 
+/* Asks for what is missing of its files' names; all of them, that they come together. */
+static bool waits_for_names(struct pipeline *p, const struct attempt *a)
+{
+	const struct symbol_asker asker = {.pid = a->s->head.pid, .now_ns = p->now_ns};
+	bool wait = false;
+
+	for (uint32_t i = 0; i < p->stack.count; i++) {
+		const struct mapping *m = p->stack.frames[i].map;
+
+		if (m && m->file->state == MAPPED_READY && m->file->binary)
+			wait |= symbol_want(p->symbols, m->file->binary, &asker);
+	}
+	return wait;
+}
+
 static int count_sample(struct pipeline *p, const struct attempt *a)
 {
 	const struct sample *s = a->s;
@@ -236,7 +255,7 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 		.nr_kernel = s->nr_kernel,
 		.user = has_user_side(s) || s->head.mode & OTP_MODE_COMPAT ? &p->stack : NULL,
 	};
-	int r = profile_add(p->profile, &ps);
+	int r = waits_for_names(p, a) ? late_add(&p->late, &ps) : profile_add(p->profile, &ps);
 
 	if (r < 0) {
 		p->ledger->held--;
@@ -374,6 +393,7 @@ void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
 {
 	struct sample s;
 
+	p->now_ns = now_ns;
 	for (size_t i = 0; i < batch_count(b); i++) {
 		const struct batch_item *it = batch_item(b, i);
 
@@ -413,6 +433,8 @@ void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all)
 	struct parked **slot = &p->park.first;
 	struct attempt a;
 
+	p->now_ns = now_ns;
+	p->ending = all;
 	p->settled = false;
 	while (*slot) {
 		parked_attempt(p, *slot, &a);
@@ -438,19 +460,30 @@ static int on_request(void *ctx, const void *request, size_t len, uint64_t sampl
 	return p->ops->request(p->ctx, request, len, samples);
 }
 
+static void book_lost(struct pipeline *p, uint64_t lost)
+{
+	p->ledger->held -= lost;
+	p->ledger->lost[OTP_LOSS_ENCODE] += lost;
+}
+
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns)
 {
-	struct profile_stats stats;
+	struct profile_stats stats, late;
 	struct profile_top top;
 	uint64_t lost = 0;
 
+	late_interval(&p->late, start_unix_ns, end_unix_ns);
+	if (p->ending || !symbol_waits(p->symbols, p->now_ns))
+		late_encode(&p->late, on_request, p, &lost);
+	book_lost(p, lost);
+	lost = 0;
 	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
-	p->ledger->held -= lost;
-	p->ledger->lost[OTP_LOSS_ENCODE] += lost;
+	book_lost(p, lost);
 	p->ledger->intervals++;
 	profile_stats(p->profile, &stats);
-	p->ledger->frames = stats.frames_total;
-	p->ledger->frames_named = stats.frames_named;
+	profile_stats(p->late.profile, &late);
+	p->ledger->frames = stats.frames_total + late.frames_total;
+	p->ledger->frames_named = stats.frames_named + late.frames_named;
 	profile_top(p->profile, &top);
 	snprintf(p->ledger->top_name, sizeof(p->ledger->top_name), "%s", top.name);
 	p->ledger->top_samples = top.samples;
@@ -459,7 +492,13 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 
 void pipeline_set_period(struct pipeline *p, uint64_t period_ns)
 {
+	uint64_t lost = 0;
+
+	/* What was taken at another rate counts otherwise. */
+	late_encode(&p->late, on_request, p, &lost);
+	book_lost(p, lost);
 	profile_set_period(p->profile, period_ns);
+	profile_set_period(p->late.profile, period_ns);
 }
 
 /* File pages, symbol tables and names, in the proportion that they have by default: 1 to 3 to 3. */
@@ -503,11 +542,35 @@ void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
 	kernel_symbols_free(p->kernel);
 	p->kernel = k;
 	profile_set_kernel(p->profile, k);
+	profile_set_kernel(p->late.profile, k);
 }
 
 bool pipeline_kernel_unsure(const struct pipeline *p)
 {
 	return p->kernel && kernel_symbols_unsure(p->kernel);
+}
+
+static void on_index_settled(void *ctx)
+{
+	((struct pipeline *)ctx)->settled = true;
+}
+
+/* An interval of waiting and what is left of the one it begins in: two at most. */
+static int make_symbols(struct pipeline *p, struct host *host)
+{
+	const struct config *c = p->config;
+	struct symbol_limits limits = {
+		.function_start = unwind_function_start,
+		.host = c->symbols_cache_bytes ? host : NULL,
+		.inlines = c->symbols_inline,
+		.lines = c->symbols_lines,
+		.show_clones = c->symbols_show_clones,
+		.wait_ns = c->interval_ns,
+		.index_settled = on_index_settled,
+		.ctx = p,
+	};
+
+	return symbolizer_new(&limits, &p->symbols);
 }
 
 static int make_profile(struct pipeline *p, uint64_t period_ns)
@@ -520,7 +583,9 @@ static int make_profile(struct pipeline *p, uint64_t period_ns)
 		.symbols = p->symbols,
 	};
 
-	return profile_new(&cfg, &p->profile);
+	int r = profile_new(&cfg, &p->profile);
+
+	return r < 0 ? r : profile_new(&cfg, &p->late.profile);
 }
 
 static int make_table(struct pipeline *p, const struct pipeline_config *from)
@@ -567,7 +632,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	park_init(&p->park);
 	r = resource_set_new(&p->resource, p->config);
 	if (r == 0)
-		r = symbolizer_new(&(struct symbol_limits){.function_start = unwind_function_start}, &p->symbols);
+		r = make_symbols(p, cfg->host);
 	if (r == 0)
 		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
 	if (r == 0)
@@ -588,6 +653,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	park_done(&p->park);
 	hints_done(&p->hints);
 	profile_free(p->profile);
+	profile_free(p->late.profile);
 	unwinder_free(p->unwinder);
 	table_free(p->table);
 	symbolizer_free(p->symbols);

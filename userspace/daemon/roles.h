@@ -26,6 +26,7 @@ int monitor_main(struct config *c, const struct monitor_options *options); /* ta
 int engine_main(int sock);
 int net_main(int sock);
 int opener_main(int sock);
+int indexer_main(int sock);
 int replay_main(const struct config *c, const char *file);
 
 #endif

@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox_seccomp.h"
+#include "symbol/index_build.h"
+#include "symbol/index_write.h"
 
 /* Linux 5.8 and 5.9, include/uapi/linux/capability.h; older libcap headers end before them. */
 #ifndef CAP_PERFMON
@@ -55,6 +57,12 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
 #define FILES_ENGINE 4096
 #define FILES_OTHER  1024
 #define THREADS_NET  64
+/* Of the indexer. What it maps is files; what it allocates stays small whatever the file says. */
+#define INDEXER_ADDRESSES (64ull << 30)
+#define INDEXER_MEMORY	  (40ull << 20)
+#define INDEXER_CPU_S	  120
+#define FILES_INDEXER	  64
+#define INDEXER_NICE	  10 /* a tenth of the share of what runs beside it: at 19 a busy host would never see lines */
 
 static int failed(const char *what, int err)
 {
@@ -316,6 +324,49 @@ int sandbox_net(const struct config *c)
 	if (!err)
 		err = seccomp_net();
 	return err ? failed("net", err) : 0;
+}
+
+/* Least of all: it works for long, on what others made, and nobody waits for it. */
+static int limit_indexer(void)
+{
+	static const struct {
+		int resource;
+		rlim_t value;
+	} limits[] = {{RLIMIT_NOFILE, FILES_INDEXER}, {RLIMIT_AS, INDEXER_ADDRESSES},
+		      {RLIMIT_DATA, INDEXER_MEMORY},  {RLIMIT_FSIZE, INDEX_SCRATCH_MAX + INDEX_DIR_MAX},
+		      {RLIMIT_CPU, INDEXER_CPU_S},    {RLIMIT_NPROC, 0}};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits) && !err; i++)
+		err = set_limit(limits[i].resource, limits[i].value);
+	return err;
+}
+
+int sandbox_indexer(const struct config *c)
+{
+	struct sandbox_user user;
+	char root[1100];
+	int err;
+
+	/* It gives way to all that it names. */
+	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
+	if (sandbox_ordinary()) {
+		err = limit_indexer();
+		return err ? failed("indexer", err) : close_ordinary("indexer", FILES_INDEXER, 0, seccomp_indexer);
+	}
+	err = sandbox_user_indexer(c, &user);
+	if (err)
+		return failed("indexer's user", err);
+	empty_root_path(c, root, sizeof(root));
+	err = enter_root(root);
+	if (err)
+		return failed(root, err);
+	err = become(&user);
+	if (!err)
+		err = limit_indexer();
+	if (!err)
+		err = seccomp_indexer();
+	return err ? failed("indexer", err) : 0;
 }
 
 /* The opener's three rights hold without root: as root it could also write what root owns. */

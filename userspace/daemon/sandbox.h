@@ -23,6 +23,7 @@
 int sandbox_engine(const struct config *c);
 int sandbox_net(const struct config *c);
 int sandbox_opener(const struct config *c);
+int sandbox_indexer(const struct config *c);
 int sandbox_monitor(const struct config *c);
 
 /* First thing in every role: no core dump, no tracer, no new privileges, and death with the parent. */
@@ -59,5 +60,6 @@ struct sandbox_user {
 int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *ret);
 int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret);
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* always an unused id */
+int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret); /* another one */
 
 #endif

@@ -12,5 +12,6 @@
 int seccomp_engine(void);
 int seccomp_net(void);
 int seccomp_opener(void);
+int seccomp_indexer(void);
 
 #endif

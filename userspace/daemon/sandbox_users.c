@@ -8,13 +8,13 @@
 
 /*
  * Where a worker's user does not exist: ids that nobody has, from a range
- * that distributions give to no login. Engine, net and opener never share one.
+ * that distributions give to no login. No two roles ever share one.
  */
 #define SPARE_FIRST 64741
 #define SPARE_LAST  64940
-#define SPARE_STEP  3
+#define SPARE_STEP  4
 
-enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER };
+enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER };
 
 static bool is_unused(uid_t id)
 {
@@ -61,4 +61,9 @@ int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret)
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret)
 {
 	return spare_user(SPARE_OPENER, ret);
+}
+
+int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret)
+{
+	return spare_user(SPARE_INDEXER, ret);
 }

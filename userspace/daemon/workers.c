@@ -30,7 +30,8 @@
 #define EXEC_FAILED	126
 
 static const char *const kind_names[] = {
-	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener"};
+	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
+	[WORKER_INDEXER] = "indexer"};
 
 /* Of our environment, what a worker may see: where the log goes, and the proxies that libcurl knows. */
 static const char *const environment_kept[] = {"JOURNAL_STREAM", "http_proxy",	"https_proxy",
@@ -51,6 +52,7 @@ void workers_init(struct monitor *m)
 {
 	worker_init(&m->engine, WORKER_ENGINE);
 	worker_init(&m->net, WORKER_NET);
+	worker_init(&m->indexer, WORKER_INDEXER);
 	for (int i = 0; i < OPENERS; i++)
 		worker_init(&m->opener[i], WORKER_OPENER);
 }
@@ -239,6 +241,8 @@ static int hand_over(struct monitor *m, struct worker *w)
 		return hand_over_engine(m);
 	if (w->kind == WORKER_NET)
 		return hand_over_net(m);
+	if (w->kind == WORKER_INDEXER)
+		return index_jobs_hand_over(m);
 	err = send_patiently(w, IPC_CONFIG, NULL, 0, m->config_fd);
 	return err ? err : send_patiently(w, IPC_START, NULL, 0, -1);
 }
@@ -284,6 +288,8 @@ bool worker_may_start(const struct monitor *m, const struct worker *w)
 		return false;
 	if (w->kind == WORKER_OPENER)
 		return m->phase < PHASE_STOP_NET && m->abandoned < ABANDONED_MAX;
+	if (w->kind == WORKER_INDEXER)
+		return m->phase == PHASE_RUN && index_jobs_wait(m);
 	if (m->phase == PHASE_RUN)
 		return true;
 	return m->phase == PHASE_STOP_ENGINE && m->sampling && w->last_starts < LAST_STARTS;
@@ -291,7 +297,7 @@ bool worker_may_start(const struct monitor *m, const struct worker *w)
 
 static bool is_due(const struct monitor *m, const struct worker *w, uint64_t now)
 {
-	bool last = m->phase != PHASE_RUN && w->kind != WORKER_OPENER;
+	bool last = m->phase != PHASE_RUN && (w->kind == WORKER_ENGINE || w->kind == WORKER_NET);
 
 	if (!worker_may_start(m, w) || (!last && now < w->next_start_ns))
 		return false;
@@ -299,14 +305,15 @@ static bool is_due(const struct monitor *m, const struct worker *w, uint64_t now
 }
 
 /*
- * Openers hang by nature: their questions have deadlines, so silence says
- * nothing. One that was asked to stop is busy, and has the stop's deadline.
+ * Openers hang by nature, the indexer works: their questions and its job have
+ * deadlines, so silence says nothing. One that was asked to stop is busy, and has the stop's deadline.
  */
 static bool hangs(const struct worker *w, uint64_t now)
 {
 	uint64_t patience = w->ready ? SILENCE_NS : START_SILENCE_NS;
+	bool silent = w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER;
 
-	return w->pid && !w->asked && (w->kind != WORKER_OPENER || !w->ready) && now - w->heard_ns > patience;
+	return w->pid && !w->asked && (!silent || !w->ready) && now - w->heard_ns > patience;
 }
 
 static void run_worker(struct monitor *m, struct worker *w, uint64_t now)
@@ -328,6 +335,7 @@ void workers_run(struct monitor *m, uint64_t now)
 		run_worker(m, &m->opener[i], now);
 	run_worker(m, &m->net, now);
 	run_worker(m, &m->engine, now);
+	run_worker(m, &m->indexer, now);
 }
 
 uint64_t workers_next_ns(const struct monitor *m)
@@ -361,7 +369,8 @@ static void how_it_ended(int status, char to[64])
 
 static void engine_ended(struct monitor *m)
 {
-	asks_engine_died(m);
+	asks_asker_died(m, WORKER_ENGINE);
+	index_jobs_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->engine.exited) {
 		books_engine_died(m);
 		if (m->phase <= PHASE_STOP_ENGINE)
@@ -373,6 +382,21 @@ static void net_ended(struct monitor *m)
 {
 	books_net_died(m, m->phase == PHASE_STOP_NET);
 	peer_net_died(m);
+}
+
+/* One file, one indexer: its end is no accident, and the next one need not wait. */
+static void indexer_ended(struct monitor *m, int status)
+{
+	struct worker *w = &m->indexer;
+	char how[64];
+
+	how_it_ended(status, how);
+	if (status)
+		log_info("indexer (pid %d) %s", w->pid, how);
+	close(w->sock);
+	*w = (struct worker){.kind = WORKER_INDEXER, .sock = -1, .next_start_ns = clock_now_ns()};
+	asks_asker_died(m, WORKER_INDEXER);
+	index_jobs_indexer_ended(m);
 }
 
 static void worker_ended(struct monitor *m, struct worker *w, int status)
@@ -406,6 +430,8 @@ static struct worker *find(struct monitor *m, pid_t pid)
 		return &m->engine;
 	if (m->net.pid == pid)
 		return &m->net;
+	if (m->indexer.pid == pid)
+		return &m->indexer;
 	for (int i = 0; i < OPENERS; i++)
 		if (m->opener[i].pid == pid)
 			return &m->opener[i];
@@ -427,11 +453,13 @@ void workers_reap(struct monitor *m)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		struct worker *w = find(m, pid);
 
-		if (!w || w->kind == WORKER_OPENER)
+		if (!w || w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER)
 			m->openers_past_ns += cpu_ns(&used);
 		else
 			w->past_cpu_ns += cpu_ns(&used);
-		if (w)
+		if (w && w->kind == WORKER_INDEXER)
+			indexer_ended(m, status);
+		else if (w)
 			worker_ended(m, w, status);
 		else if (m->abandoned)
 			m->abandoned--;

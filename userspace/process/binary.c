@@ -284,6 +284,11 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	return 0;
 }
 
+int binary_fd(const struct binary *b)
+{
+	return container_of(b, struct binary_file, b)->fd;
+}
+
 struct binary *binary_ref(struct binary *b)
 {
 	if (b)

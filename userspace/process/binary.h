@@ -72,6 +72,9 @@ int binary_open(int fd, const char *path, struct binary **ret);
 /* The same from memory (the vDSO, tests): copies it. */
 int binary_open_memory(const void *image, size_t len, const char *name, struct binary **ret);
 
+/* Borrowed, for passing it on; -1: it comes from memory or a capture. */
+int binary_fd(const struct binary *b);
+
 struct binary *binary_ref(struct binary *b);
 struct binary *binary_put(struct binary *b); /* NULL; the last one closes the file */
 

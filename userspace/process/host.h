@@ -38,8 +38,8 @@ struct host_request {
 	uint32_t kind; /* enum host_ask */
 	uint32_t pid;
 	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until it is answered; -1: in a replay */
-	uint64_t start; /* HOST_OPEN_INDEX: start and end are the file's htlhash; HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
-	uint64_t end;
+	uint64_t start; /* HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
+	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
 	uint64_t dev; /* as stat says it, 0: unknown */
 	uint64_t ino; /* the file opened must have it; 0: unknown */
 	uint32_t len;           /* HOST_READ_MEMORY; HOST_SCAN: 0: all */
@@ -50,8 +50,8 @@ struct host_request {
 /*
  * err: 0 or negative errno (-ESRCH gone, -ENOENT, -EPERM refused: no regular
  * file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for
- * the call. A replay answers HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a struct binary_replay as
- * data in place of the descriptor.
+ * the call. A replay answers HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a
+ * struct binary_replay as data in place of the descriptor.
  */
 typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);
 

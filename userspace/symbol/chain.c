@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "symbol/cache.h"
+#include "symbol/naming.h"
 #include "symbol/resolver.h"
 #include "symbol/symbol.h"
 
@@ -13,6 +14,7 @@
 
 /* In order; the first answer wins. What none knows is path+0xoffset. */
 static const struct resolver *const chain[] = {
+	&resolver_index,
 	&resolver_symtab,
 	&resolver_dynsym,
 	&resolver_plt,
@@ -20,7 +22,7 @@ static const struct resolver *const chain[] = {
 
 struct symbolizer {
 	struct symbol_cache cache;
-	struct elf_indexes indexes;
+	struct symbol_sources sources;
 	struct symbol_stats stats;
 	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret); /* may be NULL */
 	struct str *no_memory; /* a name that is always there */
@@ -39,7 +41,9 @@ int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret)
 	}
 	symbol_cache_init(&s->cache, limits->cached ? limits->cached : DEFAULT_CACHED);
 	s->function_start = limits->function_start;
-	s->indexes.limit = limits->index_bytes ? limits->index_bytes : DEFAULT_INDEX_BYTES;
+	s->sources.elf.limit = limits->index_bytes ? limits->index_bytes : DEFAULT_INDEX_BYTES;
+	s->sources.show_clones = limits->show_clones;
+	debug_indexes_init(&s->sources.debug, limits);
 	*ret = s;
 	return 0;
 }
@@ -48,7 +52,8 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
 {
 	if (s) {
 		symbol_cache_done(&s->cache);
-		elf_indexes_done(&s->indexes);
+		debug_indexes_done(&s->sources.debug);
+		elf_indexes_done(&s->sources.elf);
 		str_put(s->no_memory);
 		free(s);
 	}
@@ -58,7 +63,7 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
 void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_bytes)
 {
 	symbol_cache_limit(&s->cache, cached_bytes);
-	elf_indexes_limit(&s->indexes, index_bytes);
+	elf_indexes_limit(&s->sources.elf, index_bytes);
 }
 
 void symbol_result_done(struct symbol_result *r)
@@ -77,34 +82,15 @@ static void set_one_line(struct symbol_result *ret, struct str *name, struct str
 	ret->lines[0] = (struct symbol_line){.name = name, .system_name = system_name};
 }
 
-static struct str *name_with(const char *name, const char *suffix)
+int symbol_result_set(const struct symbol_sources *all, struct symbol_result *ret, const char *linker_name,
+		      const char *suffix)
 {
-	char text[ELF_NAME_MAX + 16];
+	struct symbol_line line = {0};
+	int r = name_set(&line, linker_name, suffix, all->show_clones);
 
-	if (!*suffix)
-		return str_get_c(name);
-	snprintf(text, sizeof(text), "%.*s%s", ELF_NAME_MAX, name, suffix);
-	return str_get_c(text);
-}
-
-int symbol_result_set(struct symbol_result *ret, const char *linker_name, const char *suffix)
-{
-	_cleanup_(freep) char *bare = NULL, *readable = NULL;
-	struct str *name, *system_name = NULL;
-
-	/* "memcpy@@GLIBC_2.14": the version is none of the name. */
-	bare = strndup(linker_name, strcspn(linker_name, "@"));
-	if (!bare)
-		return -ENOMEM;
-	if (!*bare)
-		return -ENOENT;
-	readable = symbol_demangle(bare);
-	name = name_with(readable ? readable : bare, suffix);
-	if (name && readable)
-		system_name = str_get_c(bare);
-	if (!name)
-		return -ENOMEM;
-	set_one_line(ret, name, system_name);
+	if (r < 0)
+		return r;
+	set_one_line(ret, line.name, line.system_name);
 	return 0;
 }
 
@@ -139,25 +125,41 @@ static uint64_t function_start(const struct symbolizer *s, struct binary *b, uin
 static bool ask_chain(struct symbolizer *s, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
-		if (chain[i]->find(&s->indexes, b, vaddr, ret) < 0)
-			continue;
 		ret->resolver = chain[i]->name;
+		if (chain[i]->find(&s->sources, b, vaddr, ret) < 0)
+			continue;
 		return true;
 	}
 	return false;
+}
+
+/* With its index a file has other names than without. */
+static uint32_t cache_id(const struct binary *b)
+{
+	return b->id | (debug_index_ready(b) ? 1u << 31 : 0);
+}
+
+bool symbol_want(struct symbolizer *s, struct binary *b, const struct symbol_asker *asker)
+{
+	return b->is_elf && debug_index_want(&s->sources.debug, b, asker);
+}
+
+bool symbol_waits(const struct symbolizer *s, uint64_t now_ns)
+{
+	return debug_indexes_wait(&s->sources.debug, now_ns);
 }
 
 void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
 		 struct symbol_result *ret)
 {
 	s->stats.lookups++;
-	if (b && symbol_cache_find(&s->cache, b->id, vaddr, ret)) {
+	if (b && symbol_cache_find(&s->cache, cache_id(b), vaddr, ret)) {
 		s->stats.cache_hits++;
 	} else {
 		if (!b || !b->is_elf || !ask_chain(s, b, vaddr, ret))
 			set_fallback(s, b ? str_c(b->path) : path ? path : "", function_start(s, b, vaddr), ret);
 		if (b)
-			symbol_cache_put(&s->cache, b->id, vaddr, ret);
+			symbol_cache_put(&s->cache, cache_id(b), vaddr, ret);
 	}
 	if (ret->resolver)
 		s->stats.named++;
@@ -168,6 +170,8 @@ void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint6
 void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret)
 {
 	*ret = s->stats;
-	ret->index_bytes = s->indexes.bytes;
-	ret->indexes_evicted = s->indexes.evicted;
+	ret->debug_asked = s->sources.debug.asked_ever;
+	ret->debug_ready = s->sources.debug.ready;
+	ret->index_bytes = s->sources.elf.bytes;
+	ret->indexes_evicted = s->sources.elf.evicted;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "symbol/naming.h"
 #include "symbol/resolver.h"
 
 /* Symbols that a lookup may read, backwards from the address. */
@@ -23,25 +24,6 @@ struct candidate {
 	uint32_t rank; /* lower wins */
 	char name[ELF_NAME_MAX];
 };
-
-static uint32_t name_rank(const struct elf_sym *s, const char *name)
-{
-	uint32_t underscores = 0, rank = s->bind == STB_LOCAL ? 1u << 31 : 0;
-
-	/* A mangled name's underscore is none of its own. */
-	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
-		underscores = (uint32_t)MIN(strspn(name, "_"), 15);
-	rank |= underscores << 24;
-	rank |= s->type == STT_NOTYPE ? 1u << 23 : 0;
-	rank |= s->bind == STB_WEAK ? 1u << 22 : 0;
-	return rank | (uint32_t)MIN(strlen(name), ELF_NAME_MAX);
-}
-
-/* Local labels and the marks between code and data ("$x", "$d") are no functions. */
-static bool is_label(const struct elf_sym *s, const char *name)
-{
-	return s->type == STT_NOTYPE && (name[0] == '$' || strncmp(name, ".L", 2) == 0);
-}
 
 static bool same_code_section(const struct binary *b, uint64_t a, uint64_t c)
 {
@@ -61,12 +43,14 @@ static bool covers(const struct elf_sym *s, uint64_t vaddr)
 
 static void consider(struct binary *b, const struct elf_index *x, const struct elf_sym *s, struct candidate *best)
 {
+	struct name_traits traits = {.local = s->bind == STB_LOCAL, .weak = s->bind == STB_WEAK,
+				     .untyped = s->type == STT_NOTYPE};
 	char name[ELF_NAME_MAX];
 	uint32_t rank;
 
-	if (elf_name_read(b, &x->source, s->name, name) < 0 || is_label(s, name))
+	if (elf_name_read(b, &x->source, s->name, name) < 0 || name_is_label(name, traits.untyped))
 		return;
-	rank = name_rank(s, name);
+	rank = name_rank(&traits, name);
 	if (best->found && best->sized == (s->size > 0) && best->rank <= rank)
 		return;
 	best->found = true;
@@ -112,24 +96,24 @@ static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, 
 	}
 }
 
-static int find_in(struct elf_indexes *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,
+static int find_in(struct symbol_sources *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,
 		   struct symbol_result *ret)
 {
-	const struct elf_index *x = elf_index_get(all, b, kind);
+	const struct elf_index *x = elf_index_get(&all->elf, b, kind);
 	struct candidate best = {.found = false};
 
 	if (!x || !binary_is_code(b, vaddr))
 		return -ENOENT;
 	search(b, x, vaddr, &best);
-	return best.found ? symbol_result_set(ret, best.name, "") : -ENOENT;
+	return best.found ? symbol_result_set(all, ret, best.name, "") : -ENOENT;
 }
 
-static int find_symtab(struct elf_indexes *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static int find_symtab(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	return find_in(all, b, ELF_SYMTAB, vaddr, ret);
 }
 
-static int find_dynsym(struct elf_indexes *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static int find_dynsym(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	return find_in(all, b, ELF_DYNSYM, vaddr, ret);
 }

@@ -169,7 +169,7 @@ static int reloc_find(struct binary *b, const struct stub *stub, Elf64_Rela *ret
 }
 
 /* An ifunc's slot is filled by a function that has the name (glibc: memcpy). */
-static int name_ifunc(struct elf_indexes *all, struct binary *b, uint64_t function, struct symbol_result *ret)
+static int name_ifunc(struct symbol_sources *all, struct binary *b, uint64_t function, struct symbol_result *ret)
 {
 	struct symbol_result of = {0};
 	int r = resolver_symtab.find(all, b, function, &of);
@@ -177,12 +177,12 @@ static int name_ifunc(struct elf_indexes *all, struct binary *b, uint64_t functi
 	if (r < 0)
 		r = resolver_dynsym.find(all, b, function, &of);
 	if (r == 0)
-		r = symbol_result_set(ret, str_c(of.lines[0].name), "@plt");
+		r = symbol_result_set(all, ret, str_c(of.lines[0].name), "@plt");
 	symbol_result_done(&of);
 	return r;
 }
 
-static int find_plt(struct elf_indexes *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static int find_plt(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	const struct binary_section *plt = b->is_64 ? plt_section(b, vaddr) : NULL;
 	char name[ELF_NAME_MAX];
@@ -199,7 +199,7 @@ static int find_plt(struct elf_indexes *all, struct binary *b, uint64_t vaddr, s
 	    elf_sym_read(b, &src, ELF64_R_SYM(rela.r_info), &sym) < 0 ||
 	    elf_name_read(b, &src, sym.name, name) < 0)
 		return -ENOENT;
-	return symbol_result_set(ret, name, "@plt");
+	return symbol_result_set(all, ret, name, "@plt");
 }
 
 const struct resolver resolver_plt = {.name = "plt", .find = find_plt};

@@ -47,10 +47,22 @@ struct symbol_limits {
 	 * is then one node, binary+0x<its start>, not one per address. May be NULL.
 	 */
 	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret);
+	/*
+	 * Names, inlined calls and lines of debug information: indexes are asked
+	 * of the host, NULL: never. Files without a symbol table of their own are
+	 * waited for so long.
+	 */
+	struct host *host; /* borrowed */
+	bool inlines, lines, show_clones;
+	uint64_t wait_ns;
+	/* One has come, or will not: what waits for it may go on. May be NULL. */
+	void (*index_settled)(void *ctx);
+	void *ctx;
 };
 
 struct symbol_stats {
 	uint64_t lookups, cache_hits, named, unnamed, index_bytes, indexes_evicted;
+	uint64_t debug_asked, debug_ready; /* address indexes */
 };
 
 struct symbolizer;
@@ -58,6 +70,21 @@ int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret);
 struct symbolizer *symbolizer_free(struct symbolizer *s); /* NULL */
 /* Other bounds from now on: bytes of results, and of symbol tables. What exceeds them goes at once. */
 void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_bytes);
+
+/* Who runs the file: its debug files are sought in this process' root. */
+struct symbol_asker {
+	uint32_t pid;
+	uint64_t now_ns;
+};
+
+/*
+ * Asks for the file's address index, if that was not done. True: the file has
+ * no names of its own, and its index may still come: names had better wait.
+ */
+bool symbol_want(struct symbolizer *s, struct binary *b, const struct symbol_asker *asker);
+
+/* Whether anything that symbol_want spoke of may still come. */
+bool symbol_waits(const struct symbolizer *s, uint64_t now_ns);
 
 /* Always fills ret (owned by the caller). path names a file without binary. */
 void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbol/debug.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "symbol/resolver.h"
+
+#define RETRY_FIRST_NS	 (60 * NSEC_PER_SEC)
+#define RETRY_LONGEST_NS (3600 * NSEC_PER_SEC)
+#define BUSY_NS		 (5 * NSEC_PER_SEC)
+
+enum state { NEW, ASKED, READY, REFUSED };
+
+/* The binary's slot. */
+struct indexed {
+	struct indexed *next, **link;
+	struct debug_indexes *all;
+	struct binary *binary; /* borrowed: it outlives its slot */
+	struct index *index;   /* owned, when READY */
+	enum state state;
+	bool has_symtab;
+	uint64_t first_ns, asked_ns, retry_ns, pause_ns;
+};
+
+void debug_indexes_init(struct debug_indexes *all, const struct symbol_limits *limits)
+{
+	*all = (struct debug_indexes){
+		.host = limits->host,
+		.options = {.inlines = limits->inlines, .lines = limits->lines, .show_clones = limits->show_clones},
+		.wait_ns = limits->wait_ns,
+		.settled = limits->index_settled,
+		.ctx = limits->ctx,
+	};
+}
+
+/* Called with the binary's end too. */
+static void indexed_free(void *slot)
+{
+	struct indexed *e = slot;
+
+	if (!e)
+		return;
+	if (e->state == ASKED) {
+		host_cancel(e->all->host, e);
+		e->all->asked--;
+	}
+	*e->link = e->next;
+	if (e->next)
+		e->next->link = e->link;
+	index_free(e->index);
+	free(e);
+}
+
+void debug_indexes_done(struct debug_indexes *all)
+{
+	while (all->first) {
+		struct binary *b = all->first->binary;
+
+		b->slot[BINARY_SLOT_DEBUG] = NULL;
+		indexed_free(all->first);
+	}
+}
+
+static bool has_symtab(const struct binary *b)
+{
+	for (uint32_t i = 0; i < b->nr_sections; i++)
+		if (b->sections[i].type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t now)
+{
+	struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->all = all;
+	e->binary = b;
+	e->first_ns = now;
+	e->has_symtab = has_symtab(b);
+	e->next = all->first;
+	e->link = &all->first;
+	if (e->next)
+		e->next->link = &e->next;
+	all->first = e;
+	b->slot[BINARY_SLOT_DEBUG] = e;
+	b->slot_free[BINARY_SLOT_DEBUG] = indexed_free;
+	return e;
+}
+
+static int open_answer(struct indexed *e, int fd, const void *data, size_t len)
+{
+	struct binary *file;
+	int r;
+
+	if (fd >= 0)
+		r = binary_open(fd, "[index]", &file);
+	else if (data && len == sizeof(struct binary_replay))
+		r = binary_open_replay(data, "[index]", &file);
+	else
+		r = -EIO;
+	return r < 0 ? r : index_open(file, e->binary, &e->index);
+}
+
+static void refuse(struct indexed *e, int err)
+{
+	e->state = REFUSED;
+	e->pause_ns = e->pause_ns ? MIN(2 * e->pause_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
+	e->retry_ns = e->asked_ns + (err == -EBUSY ? BUSY_NS : e->pause_ns);
+}
+
+static void on_index(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	struct indexed *e = ctx;
+	struct debug_indexes *all = e->all;
+
+	all->asked--;
+	if (err == 0)
+		err = open_answer(e, fd, data, len);
+	else
+		closep(&fd);
+	if (err == 0) {
+		e->state = READY;
+		all->ready++;
+	} else {
+		refuse(e, err);
+	}
+	if (all->settled)
+		all->settled(all->ctx);
+}
+
+static void ask(struct indexed *e, uint32_t pid)
+{
+	struct debug_indexes *all = e->all;
+	struct host_request req = {.kind = HOST_OPEN_INDEX, .pid = pid, .path = str_c(e->binary->path),
+				   .elf_fd = binary_fd(e->binary)};
+
+	memcpy(&req.start, e->binary->htlhash, sizeof(req.start));
+	memcpy(&req.end, e->binary->htlhash + sizeof(req.start), sizeof(req.end));
+	e->state = ASKED;
+	all->asked++;
+	all->asked_ever++;
+	/* The answer may come in the call. */
+	if (host_ask(all->host, &req, on_index, e) < 0) {
+		all->asked--;
+		e->state = NEW;
+	}
+}
+
+bool debug_index_ready(const struct binary *b)
+{
+	const struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
+
+	return e && e->state == READY;
+}
+
+static bool may_ask(const struct indexed *e, uint64_t now)
+{
+	if (e->all->asked >= DEBUG_ASKED_MAX)
+		return false;
+	return e->state == NEW || (e->state == REFUSED && now >= e->retry_ns);
+}
+
+static bool is_waited_for(const struct indexed *e, uint64_t now)
+{
+	return (e->state == NEW || e->state == ASKED) && !e->has_symtab && now - e->first_ns < e->all->wait_ns;
+}
+
+bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now)
+{
+	for (const struct indexed *e = all->first; e; e = e->next)
+		if (is_waited_for(e, now))
+			return true;
+	return false;
+}
+
+bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct symbol_asker *asker)
+{
+	struct indexed *e;
+
+	/* What has no inode is the vDSO, or a test's: it has what names it will have. */
+	if (!all->host || (!b->dev && !b->ino))
+		return false;
+	e = get(all, b, asker->now_ns);
+	if (!e || e->state == READY)
+		return false;
+	if (e->has_symtab && !all->options.inlines && !all->options.lines)
+		return false;
+	if (may_ask(e, asker->now_ns)) {
+		e->asked_ns = asker->now_ns;
+		ask(e, asker->pid);
+	}
+	return is_waited_for(e, asker->now_ns);
+}
+
+static int find_index(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+{
+	const struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
+
+	if (!e || e->state != READY || !binary_is_code(b, vaddr))
+		return -ENOENT;
+	return index_find(e->index, vaddr, &all->debug.options, ret);
+}
+
+const struct resolver resolver_index = {.name = "dwarf", .find = find_index};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The address indexes of the files that are open: asked of the host, one at a
+ * time for each file, kept with the file. Used within symbol/ only; the
+ * engine's one thread.
+ *
+ * A few questions are under way at once; the others wait until their file is
+ * met again. A refusal is tried again after a while (debug packages get
+ * installed), at growing intervals.
+ */
+#ifndef OTP_SYMBOL_DEBUG_H
+#define OTP_SYMBOL_DEBUG_H
+
+#include <stdbool.h>
+
+#include "process/host.h"
+#include "symbol/index.h"
+#include "symbol/symbol.h"
+
+#define DEBUG_ASKED_MAX 8
+
+struct indexed;
+
+struct debug_indexes {
+	struct host *host; /* borrowed; NULL: none */
+	struct index_options options;
+	uint64_t wait_ns;
+	void (*settled)(void *ctx);
+	void *ctx;
+	uint32_t asked; /* questions under way */
+	uint64_t asked_ever, ready;
+	struct indexed *first; /* all that there are */
+};
+
+void debug_indexes_init(struct debug_indexes *all, const struct symbol_limits *limits);
+void debug_indexes_done(struct debug_indexes *all);
+
+bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct symbol_asker *asker);
+bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now_ns);
+bool debug_index_ready(const struct binary *b);
+
+#endif

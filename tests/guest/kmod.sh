@@ -3,7 +3,7 @@
 # In the guest: the sampler's own test by the module, the whole daemon where it
 # was brought along, then what shakes the module.
 # OTPROF_LOADS and OTPROF_SHAKE_MS say how much; they come by the kernel's
-# command line. OTPROF_PROBE=no leaves the first part out.
+# command line. OTPROF_SHAKE_ONLY=yes leaves the first two out.
 bad=0
 fact() { # STATUS TEXT
 	if [ "$1" = 0 ]; then echo "ok - $2"; else bad=1 && echo "not ok - $2"; fi
@@ -11,7 +11,7 @@ fact() { # STATUS TEXT
 
 OTPROF_SOURCE=kmod
 export OTPROF_SOURCE
-if [ "${OTPROF_PROBE:-yes}" = yes ]; then
+if [ "${OTPROF_SHAKE_ONLY:-no}" = no ]; then
 	probe "missing capability" | grep -q 'not loaded: install the package otprof-dkms and run .modprobe otprof'
 	fact $? "a module that is not loaded is named, with the package and the command"
 	insmod /otprof.ko
@@ -19,6 +19,10 @@ if [ "${OTPROF_PROBE:-yes}" = yes ]; then
 	probe "$@" || bad=1
 	rmmod otprof
 	fact $? "it unloads"
+fi
+if [ -e /otprof-old.ko ]; then
+	! insmod /otprof-old.ko 2>/dev/null && dmesg | grep -q 'otprof: needs Linux 4.4 or later, this is 4.3'
+	fact $? "on a kernel before 4.4 loading is refused in words"
 fi
 if command -v otprofd >/dev/null; then
 	kmod_daemon.sh || bad=1

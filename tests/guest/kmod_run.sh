@@ -28,22 +28,30 @@ how_much() { # KERNEL: for the kernel's command line
 	esac
 	# These are slow, and the sampler's test wants samples: it runs elsewhere.
 	case $1 in
-	kasan) echo "OTPROF_PROBE=no kmemleak=on" ;;
-	kcsan) echo "OTPROF_PROBE=no" ;;
+	kasan) echo "OTPROF_SHAKE_ONLY=yes kmemleak=on" ;;
+	kcsan) echo "OTPROF_SHAKE_ONLY=yes" ;;
 	esac
 }
 
+# A module whose kernel says that it is Linux 4.3.
+old_module() { # KERNEL
+	"$here/module.sh" "$1" "$build/kmod-old" "-include $top/tests/kmod/old_release.h"
+}
+
 boot() { # KERNEL MODULE
-	local memory=1024 daemon=()
+	local memory=1024 more=()
 	case $1 in
 	kasan) memory=2048 ;;
 	kcsan) ;;
-	*) daemon=("$here/kmod_daemon.sh" "$here/daemon.sh" "$build/otprofd" "$build/otprof") ;;
+	*) more=("$here/kmod_daemon.sh" "$here/daemon.sh" "$build/otprofd" "$build/otprof") ;;
+	esac
+	case " $shaken " in
+	*" $1 "*) ! old_module "$1" || more+=("$build/kmod-old/otprof.ko=/otprof-old.ko") ;;
 	esac
 	"$here/boot.sh" -k "$1" -m $memory -t "${OTPROF_GUEST_SECONDS:-600}" -a "loglevel=5 $(how_much "$1" | tr '\n' ' ')" \
 		"$here/kmod.sh" "${OTPROF_PROBE:-$build/probe}" "$(command -v busybox)" "$here/kmod_stress.sh" \
 		"$build/kmod_stress" "$build/programs/shares" "$build/programs/forkstorm-static" \
-		"$build/programs/hostile-static" ${daemon[@]+"${daemon[@]}"} "$2=/otprof.ko"
+		"$build/programs/hostile-static" ${more[@]+"${more[@]}"} "$2=/otprof.ko"
 }
 
 # Prints what it found; 0, 1 or 77.

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the module for a guest's kernel, W=1, and fails on a warning about our
-# own files.  module.sh KERNEL DIRECTORY     leaves DIRECTORY/otprof.ko
+# own files.  module.sh KERNEL DIRECTORY [FLAGS]   leaves DIRECTORY/otprof.ko;
+# the compiler gets FLAGS, where it is the host's.
 #
 # The compiler is the host's where it can do what the kernel's own could, and
 # the kernel's build tools run here. Where not, it is the one of the kernel's
@@ -21,10 +22,10 @@ cache=$(cd "$cache" && pwd)
 
 # A kernel that was built here brings its tree; the others have headers. Old
 # ones do not know what today's compilers do where nobody asks them.
-flags=
+flags=${3:-}
 case $kernel in
 kasan | kcsan | /*)
-	flags="-fno-pie -fcf-protection=none"
+	flags="$flags -fno-pie -fcf-protection=none"
 	image=$("$here/fetch.sh" "$kernel")
 	headers=$(cd "$image/build" && pwd)
 	;;

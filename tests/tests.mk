@@ -54,7 +54,9 @@ golden-accept: all
 	@BUILD=$(BUILD) python3 -B tests/golden/run.py --accept
 
 check-e2e: all programs tools
-	@BUILD=$(BUILD) tests/e2e/run.sh $(E2E)
+	@BUILD=$(BUILD) tests/e2e/run.sh $(E2E); bpf=$$?; \
+	[ -n "$(E2E)" ] || { OTPROF_SOURCE=perf E2E_BRIEF=1 BUILD=$(BUILD) \
+		tests/e2e/run.sh model shares selection errors ledger record ordinary && exit $$bpf; }
 
 check-guest: all
 	@BUILD=$(BUILD) tests/guest/run.sh

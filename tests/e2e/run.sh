@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [NAME...]: the end-to-end tests, or those named, one after the other on this kernel.
+# OTPROF_SOURCE=bpf|kmod|perf: the sampler, bpf by default. E2E_BRIEF=1: only what depends on it.
 #
 # They count samples on a machine that has other things to do: a test that
 # fails is run a second time, after the rest, and says so; the second result
@@ -13,6 +14,7 @@ if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"
 	exit 77
 fi
+what=${OTPROF_SOURCE:+$OTPROF_SOURCE: }
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
@@ -25,6 +27,7 @@ run() {
 		echo "not ok - $1 ended with $code: $(tail -n 1 "$out")" >>"$out"
 	fi
 	echo "# $1 took $((SECONDS - began)) s" >>"$out"
+	sed -i "s/^\(ok\|not ok\|skip\) - /&$what/" "$out"
 	[ $code = 0 ] || [ $code = 77 ]
 }
 

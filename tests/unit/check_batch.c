@@ -252,6 +252,60 @@ START_TEST(an_event_goes_before_a_sample_of_the_same_instant)
 }
 END_TEST
 
+struct fork_event {
+	struct otp_event head;
+	struct perf_event_header h;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+	uint32_t id_pid, id_tid;
+	uint64_t id_time;
+};
+
+static struct fork_event make_fork(void)
+{
+	return (struct fork_event){
+		.head = {.rec = {.type = OTP_REC_EVENT, .len = sizeof(struct fork_event)}},
+		.h = {.type = PERF_RECORD_FORK, .size = sizeof(struct fork_event) - sizeof(struct otp_event)},
+		.pid = 2, .ppid = 1, .tid = 2, .ptid = 1, .time = 50, .id_time = 50,
+	};
+}
+
+START_TEST(process_life_may_come_in_the_ring)
+{
+	struct test_sample a = make_sample(0, 1, 60, 0);
+	struct fork_event e = make_fork();
+	struct batch batch = {0};
+	struct proc_event ev;
+
+	ck_assert_int_eq(batch_add_ring(&batch, &a.head.rec), 0);
+	ck_assert_int_eq(batch_add_ring(&batch, &e.head.rec), 0);
+	batch_sort(&batch);
+	ck_assert_uint_eq(batch_count(&batch), 2);
+	ck_assert_int_eq(batch_item(&batch, 0)->kind, BATCH_EVENT);
+	ck_assert_int_eq(batch_event(&batch, batch_item(&batch, 0), &ev), 0);
+	ck_assert(ev.type == PROC_FORK && ev.pid == 2 && ev.ppid == 1 && ev.time_ns == 50);
+	ck_assert_mem_eq(batch_event_bytes(&batch, batch_item(&batch, 0)), &e.h, e.h.size);
+	batch_done(&batch);
+}
+END_TEST
+
+START_TEST(malformed_process_life_is_passed_over)
+{
+	struct fork_event empty = make_fork(), lying = make_fork(), foreign = make_fork();
+	struct batch batch = {0};
+
+	empty.head.rec.len = sizeof(struct otp_event);
+	lying.h.size += 8;
+	foreign.h.type = 200;
+	ck_assert_int_eq(batch_add_ring(&batch, &empty.head.rec), -EBADMSG);
+	ck_assert_int_eq(batch_add_ring(&batch, &lying.head.rec), 0);
+	ck_assert_int_eq(batch_add_ring(&batch, &foreign.head.rec), 0);
+	ck_assert_uint_eq(batch_count(&batch), 0);
+	ck_assert_uint_eq(batch.bad, 1);
+	batch_done(&batch);
+}
+END_TEST
+
 Suite *batch_suite(void)
 {
 	Suite *s = suite_create("batch");
@@ -268,6 +322,8 @@ Suite *batch_suite(void)
 	tcase_add_test(t, too_few_registers_are_refused);
 	tcase_add_test(t, unknown_record_types_are_passed_over);
 	tcase_add_test(t, an_event_goes_before_a_sample_of_the_same_instant);
+	tcase_add_test(t, process_life_may_come_in_the_ring);
+	tcase_add_test(t, malformed_process_life_is_passed_over);
 	suite_add_tcase(s, t);
 	return s;
 }

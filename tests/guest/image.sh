@@ -156,9 +156,11 @@ expand() {
 	echo "$*" | sed "s/@previous/$previous/g; s/@newest/$newest/g"
 }
 
+# Of alternatives the first.
 depends_of() {
 	# shellcheck disable=SC2046 # a list of names
-	inside "$root" apt-cache depends $(expand "$download") | sed -n 's/^ *Depends: \([^<]*\)$/\1/p' |
+	inside "$root" apt-cache depends $(expand "$download") |
+		awk '/Depends: / && !more && $2 !~ /^</ { print $2 } { more = /^ *\|/ }' |
 		grep -vxF "$(expand "$download" | tr ' ' '\n')" | sort -u
 }
 

@@ -69,7 +69,7 @@ boot() {
 		-drive file="$work/files.img",if=virtio,format=raw,readonly=on \
 		-kernel "$work/vmlinuz" -initrd "$work/initrd" -append "root=/dev/vda rw console=ttyS0 quiet panic=-1 \
 no_timer_check random.trust_cpu=on systemd.unit=guest.target systemd.show_status=no audit=0 $append" \
-		</dev/null | tr -d '\r' | tee "$work/console" || code=${PIPESTATUS[0]}
+		</dev/null | sed -u 's/\r//g' | tee "$work/console" || code=${PIPESTATUS[0]}
 	cat "$work/console" >>"$work/log"
 	return "$code"
 }

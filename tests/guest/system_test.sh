@@ -100,7 +100,6 @@ installed_first() {
 }
 
 reloaded() {
-	local before
 	before=$(main_pid)
 	touch -d '1 second ago' /tmp/mark
 	sed -i 's/^#* *frequency_hz = .*/frequency_hz = 49/' $conf
@@ -126,7 +125,6 @@ reloaded() {
 }
 
 killed() {
-	local worker before
 	for worker in engine net; do
 		before=$(pid_of $worker)
 		kill -9 "$before"
@@ -165,7 +163,6 @@ module_built() { # KERNEL
 }
 
 headers_later() {
-	local kernel
 	kernel=$(uname -r)
 	sed -i 's/^#* *\(mode\) = .*/\1 = kmod/' $conf
 	grep -q '^mode = kmod' $conf || sed -i 's/^\[sampler\]/&\nmode = kmod/' $conf
@@ -192,7 +189,6 @@ headers_later() {
 }
 
 upgraded() {
-	local before
 	cp $conf /tmp/conf.before
 	echo kept >$state/kept
 	before=$(main_pid)
@@ -212,7 +208,6 @@ upgraded() {
 }
 
 second_kernel() {
-	local kernel
 	kernel=$(cat /files/newest)
 	# shellcheck disable=SC2086
 	install /files/debs/linux-image-${kernel}_*.deb /files/debs/linux-headers-${kernel}_*.deb

@@ -7,6 +7,8 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "kmod/compat/compat.h"
+
 static struct page *page_at(const struct otprof_area *a, unsigned long twice, unsigned long i)
 {
 	return a->pages[i < a->nr ? i : i - twice];
@@ -17,7 +19,7 @@ static struct page *page_at(const struct otprof_area *a, unsigned long twice, un
 
 static int pages_alloc(struct otprof_area *a, unsigned long nr)
 {
-	a->pages = vzalloc(nr * sizeof(*a->pages));
+	a->pages = otprof_compat_vzalloc(nr * sizeof(*a->pages));
 	if (!a->pages)
 		return -ENOMEM;
 	for (; a->nr < nr; a->nr++) {
@@ -31,7 +33,7 @@ static int pages_alloc(struct otprof_area *a, unsigned long nr)
 /* One run of addresses, so that a record that ends beyond the data is still one piece. */
 static int pages_map(struct otprof_area *a, unsigned long twice)
 {
-	struct page **all = vmalloc((a->nr + twice) * sizeof(*all));
+	struct page **all = otprof_compat_vzalloc((a->nr + twice) * sizeof(*all));
 	unsigned long i;
 
 	if (!all)

@@ -78,16 +78,8 @@ static void choice_take(struct otprof_choice *c, const struct otp_plan *p)
 {
 	c->plan_gen = p->generation;
 	c->capture = p->capture;
-	if (p->stack_bytes)
-		c->stack_bytes = p->stack_bytes;
-}
-
-static void take_hint(struct otprof_choice *c, const struct otprof_session *s, const struct otprof_subject *who)
-{
-	const struct otp_hint *hint = otprof_plans_find_hint(&s->plans, who->comm);
-
-	if (hint && hint->stack_bytes)
-		c->stack_bytes = hint->stack_bytes;
+	c->stack_bytes = p->stack_bytes;
+	c->base_bytes = p->base_units * OTP_BASE_UNIT;
 }
 
 /*
@@ -127,9 +119,9 @@ static void choose_by_plan(struct otprof_choice *c, const struct otprof_session 
 	if (p && plan_holds(p, who->start_ns, who->exec_id)) {
 		choice_take(c, p);
 		c->select = p->select;
+		c->planned = true;
 		return;
 	}
-	take_hint(c, s, who);
 	inherit(c, s, d, who);
 }
 
@@ -152,10 +144,38 @@ static u8 cgroup_select(const struct otprof_session *s)
 	return OTP_SELECT_UNSET;
 }
 
+/*
+ * What programs of this name have needed, if there is no plan at all: a
+ * short-lived one never has a plan of its own. Threads are named as they like,
+ * so it is the first one's name that counts.
+ */
+static void take_hint(struct otprof_choice *c, const struct otprof_session *s)
+{
+	const struct task_struct *task = pid_alive(current) ? current->group_leader : current;
+	const struct otp_hint *hint;
+	char name[OTP_COMM_LEN];
+
+	copy_comm(name, task->comm);
+	hint = otprof_plans_find_hint(&s->plans, name);
+	if (!hint)
+		return;
+	c->stack_bytes = hint->stack_bytes;
+	c->base_bytes = hint->base_bytes;
+}
+
+/* What is of interest only once it is selected. */
+static void settle(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d)
+{
+	if (!c->stack_bytes && !c->planned)
+		take_hint(c, s);
+	if (!c->stack_bytes)
+		c->stack_bytes = d->stack_bytes;
+}
+
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
 		   struct otprof_choice *ret)
 {
-	struct otprof_choice c = { .stack_bytes = d->stack_bytes };
+	struct otprof_choice c = { 0 };
 
 	choose_by_plan(&c, s, d, who);
 	if (c.select == OTP_SELECT_UNSET && d->have_rules)
@@ -164,6 +184,9 @@ bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d,
 		c.select = d->kthreads;
 	if (c.select == OTP_SELECT_UNSET)
 		c.select = d->select;
+	if (c.select != OTP_SELECT_YES)
+		return false;
+	settle(&c, s, d);
 	*ret = c;
-	return c.select == OTP_SELECT_YES;
+	return true;
 }

@@ -23,9 +23,12 @@ struct otprof_subject {
 };
 
 struct otprof_choice {
-	u32 stack_bytes, plan_gen;
+	u32 stack_bytes; /* 0, until it is settled: no plan says it */
+	u32 base_bytes;
+	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
 	u8 select, capture;
+	bool planned; /* it has a plan of its own */
 };
 
 void otprof_choose_subject(struct otprof_subject *who);

@@ -11,6 +11,8 @@
 #include <linux/string.h>
 
 #include "kmod/compat/compat.h"
+#include "kmod/counter.h"
+#include "kmod/life.h"
 #include "kmod/session.h"
 #include "kmod/timers.h"
 #include "kmod/view.h"
@@ -22,6 +24,9 @@ MODULE_PARM_DESC(group, "members of this group may profile too (number; default:
 static unsigned int sessions_max = 4;
 module_param(sessions_max, uint, 0444);
 MODULE_PARM_DESC(sessions_max, "samplers at the same time (default 4)");
+
+module_param_named(memory_max, otprof_memory_max, uint, 0444);
+MODULE_PARM_DESC(memory_max, "MiB that ring and tables of one sampler may take (default 256)");
 
 static atomic_t sessions = ATOMIC_INIT(0);
 
@@ -48,17 +53,23 @@ static int dev_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* However the owner ended, his last descriptor is closed: no tick from here on. */
+/* However the owner ended, his last descriptor is closed: no tick and no event from here on. */
 static int dev_release(struct inode *inode, struct file *file)
 {
 	struct otprof_session *s = file->private_data;
 
 	mutex_lock(&s->mutex);
-	otprof_timers_stop(s);
+	otprof_session_stop(s);
 	mutex_unlock(&s->mutex);
 	otprof_session_put(s);
 	atomic_dec(&sessions);
 	return 0;
+}
+
+static u64 features(void)
+{
+	return OTPROF_FEATURE_PERIOD | (otprof_counter_possible() ? OTPROF_FEATURE_HARDWARE : 0) |
+	       (otprof_life_possible() ? OTPROF_FEATURE_EVENTS : 0);
 }
 
 static long get_info(void __user *arg)
@@ -66,6 +77,7 @@ static long get_info(void __user *arg)
 	struct otprof_info info = {
 		.abi_version = OTP_ABI_VERSION,
 		.dev_version = OTPROF_DEV_VERSION,
+		.features = features(),
 		.cpus_nr = nr_cpu_ids,
 		.page_bytes = PAGE_SIZE,
 		.producer_offset = PAGE_SIZE,
@@ -162,9 +174,18 @@ static long get_cpus(struct otprof_session *s, void __user *arg)
 	return copy_to_user(arg, &cpus, sizeof(cpus)) ? -EFAULT : 0;
 }
 
+static long set_period(struct otprof_session *s, const void __user *arg)
+{
+	u64 period_ns;
+
+	if (copy_from_user(&period_ns, arg, sizeof(period_ns)))
+		return -EFAULT;
+	return otprof_session_set_period(s, period_ns);
+}
+
 static long stop(struct otprof_session *s)
 {
-	otprof_timers_stop(s);
+	otprof_session_stop(s);
 	return 0;
 }
 
@@ -174,7 +195,7 @@ static long configured_ioctl(struct otprof_session *s, unsigned int cmd, unsigne
 
 	switch (cmd) {
 	case OTPROF_IOC_START:
-		return otprof_timers_start(s);
+		return otprof_session_start(s);
 	case OTPROF_IOC_STOP:
 		return stop(s);
 	case OTPROF_IOC_DEFAULTS:
@@ -189,6 +210,8 @@ static long configured_ioctl(struct otprof_session *s, unsigned int cmd, unsigne
 		return get_times(s, at);
 	case OTPROF_IOC_CPUS:
 		return get_cpus(s, at);
+	case OTPROF_IOC_PERIOD:
+		return set_period(s, at);
 	case OTPROF_IOC_VIEW:
 		return otprof_view_open(s, arg);
 	default:

@@ -12,6 +12,8 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
+#include "kmod/compat/compat.h"
+
 #define KEY_MAX OTP_COMM_LEN
 
 struct entry {
@@ -21,10 +23,15 @@ struct entry {
 	u64 value[];
 };
 
+static unsigned int table_bits(u32 max)
+{
+	return ilog2(roundup_pow_of_two(max ? max : 1));
+}
+
 static int table_init(struct otprof_table *t, u32 max, u32 key_len, u32 value_len)
 {
-	t->bits = ilog2(roundup_pow_of_two(max ? max : 1));
-	t->buckets = vzalloc(sizeof(*t->buckets) << t->bits);
+	t->bits = table_bits(max);
+	t->buckets = otprof_compat_vzalloc(sizeof(*t->buckets) << t->bits);
 	t->max = max;
 	t->nr = 0;
 	t->key_len = key_len;
@@ -169,6 +176,17 @@ void otprof_plans_done(struct otprof_plans *p)
 u64 otprof_plans_bytes(const struct otprof_plans *p)
 {
 	return table_bytes(&p->plans) + table_bytes(&p->hints) + table_bytes(&p->rules);
+}
+
+static u64 table_most(u32 max, u32 value_len)
+{
+	return (sizeof(struct hlist_head) << table_bits(max)) + max * (u64)(sizeof(struct entry) + value_len);
+}
+
+u64 otprof_plans_most(u32 plans_max, u32 hints_max, u32 rules_max)
+{
+	return table_most(plans_max, sizeof(struct otp_plan)) + table_most(hints_max, sizeof(struct otp_hint)) +
+	       table_most(rules_max, sizeof(struct otp_cgroup_rule));
 }
 
 int otprof_plans_set(struct otprof_plans *p, u32 pid, const struct otp_plan *plan)

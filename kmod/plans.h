@@ -31,6 +31,8 @@ int otprof_plans_init(struct otprof_plans *p, u32 plans_max, u32 hints_max, u32 
 /* No reader may be left. */
 void otprof_plans_done(struct otprof_plans *p);
 u64 otprof_plans_bytes(const struct otprof_plans *p);
+/* What tables of that many may come to. */
+u64 otprof_plans_most(u32 plans_max, u32 hints_max, u32 rules_max);
 
 /*
  * NULL removes, which is no error where there is nothing. Nobody says when a

@@ -18,6 +18,7 @@
 #define OTPROF_REG_FP  6
 #define OTPROF_REG_SP  7
 #define OTPROF_REG_PC  16
+#define OTPROF_VALID_ALL ((1ULL << OTP_REGS_X86_64) - 1)
 #define OTPROF_VALID_32 0x100ffULL /* r8 to r15 do not exist there */
 /* rbx rbp r12 to r15: what a called function leaves alone. */
 #define OTPROF_CALLEE_SAVED 0xf048ULL
@@ -36,13 +37,26 @@ static inline bool otprof_regs_compat(const struct pt_regs *r)
  */
 static inline u64 otprof_regs_saved(const struct pt_regs *r)
 {
-	u64 all = (1ULL << OTP_REGS_X86_64) - 1;
-
 #ifndef CONFIG_ARCH_HAS_SYSCALL_WRAPPER
 	if ((long)r->orig_ax >= 0)
-		return all & ~OTPROF_CALLEE_SAVED;
+		return OTPROF_VALID_ALL & ~OTPROF_CALLEE_SAVED;
 #endif
-	return all;
+	return OTPROF_VALID_ALL;
+}
+
+static inline u64 otprof_regs_pc(const struct pt_regs *r)
+{
+	return r->ip;
+}
+
+static inline u64 otprof_regs_sp(const struct pt_regs *r)
+{
+	return r->sp;
+}
+
+static inline u64 otprof_regs_fp(const struct pt_regs *r)
+{
+	return r->bp;
 }
 
 static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
@@ -73,6 +87,7 @@ static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
 #define OTPROF_REG_FP  29
 #define OTPROF_REG_SP  31
 #define OTPROF_REG_PC  32
+#define OTPROF_VALID_ALL ((1ULL << OTP_REGS_ARM64) - 1)
 #define OTPROF_VALID_32 0x100007fffULL /* r0 to r14, pc */
 
 static inline bool otprof_regs_compat(const struct pt_regs *r)
@@ -82,7 +97,22 @@ static inline bool otprof_regs_compat(const struct pt_regs *r)
 
 static inline u64 otprof_regs_saved(const struct pt_regs *r)
 {
-	return (1ULL << OTP_REGS_ARM64) - 1;
+	return OTPROF_VALID_ALL;
+}
+
+static inline u64 otprof_regs_pc(const struct pt_regs *r)
+{
+	return r->pc;
+}
+
+static inline u64 otprof_regs_sp(const struct pt_regs *r)
+{
+	return r->sp;
+}
+
+static inline u64 otprof_regs_fp(const struct pt_regs *r)
+{
+	return r->regs[29];
 }
 
 static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
@@ -96,5 +126,13 @@ static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
 }
 
 #endif
+
+/* saved: these are from an entry to the kernel, not from the interruption itself. */
+static inline u64 otprof_regs_valid(const struct pt_regs *r, bool saved)
+{
+	u64 valid = saved ? otprof_regs_saved(r) : OTPROF_VALID_ALL;
+
+	return otprof_regs_compat(r) ? valid & OTPROF_VALID_32 : valid;
+}
 
 #endif

@@ -28,7 +28,7 @@
  */
 #define TRIES 256
 
-static u64 room_of(u32 len)
+static u64 bytes_of(u32 len)
 {
 	return ((u64)len + OTP_RING_HDR + 7) & ~7ULL;
 }
@@ -55,11 +55,11 @@ static void raise(u64 *at, u64 value)
 /* The acquires pair with the commits: what lies below the result is written. */
 static u64 committed(const struct otprof_ring *r)
 {
-	u64 least = smp_load_acquire(&r->head);
+	u64 least = smp_load_acquire(&r->head); /* before the slots: what is behind them is announced */
 	unsigned int i;
 
 	for (i = 0; i < r->nr; i++) {
-		u64 pos = smp_load_acquire(&r->pending[i]);
+		u64 pos = smp_load_acquire(&r->pending[i]); /* pairs with its commit */
 
 		if (pos < least)
 			least = pos;
@@ -90,8 +90,8 @@ static void leave(struct otprof_ring *r, unsigned int slot)
  */
 static bool reader_at(const struct otprof_ring *r, u64 *ret)
 {
-	u64 at = smp_load_acquire(r->consumer);
-	u64 safe = smp_load_acquire(&r->safe);
+	u64 at = smp_load_acquire(r->consumer); /* his reads are over */
+	u64 safe = smp_load_acquire(&r->safe); /* pairs with raise: not older than what he saw */
 
 	if (at > safe || safe - at > r->size)
 		return false;
@@ -100,24 +100,24 @@ static bool reader_at(const struct otprof_ring *r, u64 *ret)
 }
 
 /* A head that the reader has passed is an old one: the exchange will say so. */
-static bool has_room(const struct otprof_ring *r, u64 head, u64 room)
+static bool has_room(const struct otprof_ring *r, u64 head, u64 bytes)
 {
 	u64 reader;
 
-	return reader_at(r, &reader) && (reader > head || head + room - reader <= r->size);
+	return reader_at(r, &reader) && (reader > head || head + bytes - reader <= r->size);
 }
 
-static bool take(struct otprof_ring *r, unsigned int slot, u64 room, u64 *ret_pos)
+static bool take(struct otprof_ring *r, unsigned int slot, u64 bytes, u64 *ret_pos)
 {
 	u64 head = READ_ONCE(r->head);
 	int i;
 
-	for (i = 0; i < TRIES && has_room(r, head, room); i++) {
+	for (i = 0; i < TRIES && has_room(r, head, bytes); i++) {
 		u64 was;
 
 		/* Release: a slot that goes from one reservation to the next commits the first. */
 		smp_store_release(&r->pending[slot], head);
-		was = cmpxchg(&r->head, head, head + room);
+		was = cmpxchg(&r->head, head, head + bytes);
 		if (was == head) {
 			*ret_pos = head;
 			return true;
@@ -144,42 +144,52 @@ void otprof_ring_init(struct otprof_ring *r, u8 *data, u64 size, const u64 *cons
 		pending[i] = OTPROF_RING_IDLE;
 }
 
-void *otprof_ring_reserve(struct otprof_ring *r, unsigned int slot, u32 len, u64 *ret_pos)
+int otprof_ring_reserve(struct otprof_ring *r, unsigned int slot, u32 len, struct otprof_room *ret)
 {
-	u64 room = room_of(len);
+	u64 bytes = bytes_of(len);
 
-	if (slot >= r->nr || room > r->size)
-		return NULL;
-	if (!take(r, slot, room, ret_pos)) {
+	if (slot >= r->nr || bytes > r->size)
+		return -ENOSPC;
+	if (!take(r, slot, bytes, &ret->pos)) {
 		leave(r, slot);
-		return NULL;
+		return -ENOSPC;
 	}
-	return header_at(r, *ret_pos) + 1;
+	ret->at = header_at(r, ret->pos) + 1;
+	ret->len = len;
+	return 0;
 }
 
 /*
  * Nobody is shown a record before its commit, so the busy bit of the layout is
- * never seen.
+ * never seen. What was reserved stays reserved: a head that went back would
+ * fall below a position that somebody has already taken for safe. So what is
+ * left over, always a multiple of 8, becomes a discarded record.
  */
-void otprof_ring_commit(struct otprof_ring *r, unsigned int slot, u64 pos, u32 len)
+void otprof_ring_commit(struct otprof_ring *r, unsigned int slot, const struct otprof_room *room, u32 len)
 {
-	struct otp_ring_hdr *hdr = header_at(r, pos);
+	struct otp_ring_hdr *hdr = header_at(r, room->pos);
+	u64 used = bytes_of(len), over = bytes_of(room->len) - used;
 
 	hdr->len = len;
 	hdr->owner = 0;
+	if (over) {
+		hdr = header_at(r, room->pos + used);
+		hdr->len = (u32)(over - OTP_RING_HDR) | OTP_RING_DISCARD;
+		hdr->owner = 0;
+	}
 	leave(r, slot);
 }
 
 int otprof_ring_put(struct otprof_ring *r, unsigned int slot, const void *rec, u32 len)
 {
-	u64 pos;
-	u8 *to = otprof_ring_reserve(r, slot, len, &pos);
+	struct otprof_room room;
+	int err = otprof_ring_reserve(r, slot, len, &room);
 
-	if (!to)
-		return -ENOSPC;
-	memcpy(to, rec, len);
-	memset(to + len, 0, room_of(len) - OTP_RING_HDR - len);
-	otprof_ring_commit(r, slot, pos, len);
+	if (err)
+		return err;
+	memcpy(room.at, rec, len);
+	memset((u8 *)room.at + len, 0, bytes_of(len) - OTP_RING_HDR - len);
+	otprof_ring_commit(r, slot, &room, len);
 	return 0;
 }
 
@@ -189,5 +199,5 @@ u64 otprof_ring_avail(const struct otprof_ring *r)
 
 	if (!reader_at(r, &reader))
 		return READ_ONCE(r->size);
-	return smp_load_acquire(&r->safe) - reader;
+	return smp_load_acquire(&r->safe) - reader; /* pairs with raise */
 }

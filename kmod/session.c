@@ -9,7 +9,11 @@
 #include <linux/vmalloc.h>
 
 #include "kmod/compat/compat.h"
+#include "kmod/counter.h"
+#include "kmod/life.h"
 #include "kmod/timers.h"
+
+unsigned int otprof_memory_max = 256;
 
 /* In interrupt context: the reader's queue has a lock that ticks stay away from. */
 static void wake_readers(struct irq_work *work)
@@ -17,6 +21,18 @@ static void wake_readers(struct irq_work *work)
 	struct otprof_session *s = container_of(work, struct otprof_session, wake);
 
 	wake_up_interruptible_all(&s->readers);
+}
+
+/* One wake-up since the reader last caught up. Two CPUs may both send it: harmless. */
+void otprof_session_notice(struct otprof_session *s, u32 wake_bytes)
+{
+	if (!wake_bytes || otprof_ring_avail(&s->ring) < wake_bytes) {
+		if (READ_ONCE(s->woken))
+			WRITE_ONCE(s->woken, 0);
+	} else if (!READ_ONCE(s->woken)) {
+		WRITE_ONCE(s->woken, 1);
+		irq_work_queue(&s->wake);
+	}
 }
 
 static struct cpumask *mask_new(void)
@@ -43,28 +59,6 @@ struct otprof_session *otprof_session_get(struct otprof_session *s)
 	return s;
 }
 
-/*
- * The scratch area lies in the kernel's linear mapping: some kernels look up
- * where user memory is copied to, and for addresses of vmap they do it with a
- * lock that the interrupted code may hold (5.19 to 6.0, HARDENED_USERCOPY).
- */
-static u8 *scratch_new(unsigned int cpu)
-{
-	struct page *page = alloc_pages_node(cpu_to_node(cpu), GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN,
-					     get_order(OTP_SCRATCH));
-
-	return page ? page_address(page) : NULL;
-}
-
-static void cpu_free(struct otprof_cpu *c)
-{
-	if (!c)
-		return;
-	if (c->scratch)
-		__free_pages(virt_to_page(c->scratch), get_order(OTP_SCRATCH));
-	kfree(c);
-}
-
 static struct otprof_cpu *cpu_new(struct otprof_session *s, unsigned int cpu)
 {
 	struct otprof_cpu *c = kzalloc_node(sizeof(*c), GFP_KERNEL_ACCOUNT, cpu_to_node(cpu));
@@ -73,19 +67,18 @@ static struct otprof_cpu *cpu_new(struct otprof_session *s, unsigned int cpu)
 		return NULL;
 	c->session = s;
 	c->cpu = cpu;
-	c->counters = (struct otp_cpu_counters *)s->counters_area.at + cpu;
-	c->scratch = scratch_new(cpu);
+	c->counters = otprof_session_counters(s, cpu);
 	otprof_timers_init_cpu(c);
 	return c;
 }
 
-/* Gives back what config took, whole or in part. Neither timers nor the wake-up may run any more. */
+/* Gives back what config took, whole or in part. Neither ticks nor the wake-up may run any more. */
 static void config_undo(struct otprof_session *s)
 {
 	unsigned int cpu;
 
 	for (cpu = 0; s->cpus && cpu < s->cpus_nr; cpu++)
-		cpu_free(s->cpus[cpu]);
+		kfree(s->cpus[cpu]);
 	vfree(s->cpus);
 	vfree(s->pending);
 	kfree(rcu_dereference_protected(s->defaults, true));
@@ -122,15 +115,36 @@ static bool defaults_valid(const struct otp_defaults *d)
 	       d->stack_bytes <= OTP_STACK_LIMIT;
 }
 
+bool otprof_session_period_valid(u64 period_ns)
+{
+	return period_ns >= NSEC_PER_SEC / OTPROF_RATE_MAX && period_ns <= NSEC_PER_SEC;
+}
+
 static bool config_valid(const struct otprof_config *c)
 {
-	if (c->period_ns < NSEC_PER_SEC / OTPROF_RATE_MAX || c->period_ns > NSEC_PER_SEC)
+	if (!otprof_session_period_valid(c->period_ns) ||
+	    c->flags & ~(OTPROF_CONFIG_HARDWARE | OTPROF_CONFIG_EVENTS))
 		return false;
 	if (!is_power_of_2(c->ring_bytes) || c->ring_bytes < PAGE_SIZE || c->ring_bytes > OTPROF_RING_MAX)
 		return false;
 	if (c->plans_max > OTPROF_PLANS_MAX || c->hints_max > OTPROF_PLANS_MAX || c->rules_max > OTPROF_PLANS_MAX)
 		return false;
 	return !memchr_inv(c->reserved, 0, sizeof(c->reserved)) && defaults_valid(&c->defaults);
+}
+
+static int flags_check(const struct otprof_config *c)
+{
+	if ((c->flags & OTPROF_CONFIG_EVENTS) && !otprof_life_possible())
+		return -EOPNOTSUPP;
+	return c->flags & OTPROF_CONFIG_HARDWARE ? otprof_counter_try(c->period_ns) : 0;
+}
+
+/* All that grows with what the owner asks for. */
+static int memory_check(const struct otprof_config *c)
+{
+	u64 bytes = c->ring_bytes + otprof_plans_most(c->plans_max, c->hints_max, c->rules_max);
+
+	return bytes > (u64)otprof_memory_max << 20 ? -E2BIG : 0;
 }
 
 static int masks_init(struct otprof_session *s, const struct otprof_config *c)
@@ -152,7 +166,7 @@ static int cpus_init(struct otprof_session *s)
 	unsigned int cpu;
 
 	s->cpus_nr = nr_cpu_ids;
-	s->cpus = vzalloc(s->cpus_nr * sizeof(*s->cpus));
+	s->cpus = otprof_compat_vzalloc(s->cpus_nr * sizeof(*s->cpus));
 	if (!s->cpus)
 		return -ENOMEM;
 	for_each_cpu(cpu, s->wanted) {
@@ -173,12 +187,12 @@ static int ring_init(struct otprof_session *s, u32 bytes)
 			       otprof_session_data_pages(s));
 	if (err)
 		return err;
-	s->pending = vzalloc(nr_cpu_ids * sizeof(*s->pending));
+	s->pending = otprof_compat_vzalloc(otprof_session_slots(s) * sizeof(*s->pending));
 	if (!s->pending)
 		return -ENOMEM;
 	at = s->ring_area.at;
 	otprof_ring_init(&s->ring, at + OTPROF_RING_HEAD_PAGES * PAGE_SIZE, bytes, (u64 *)at, (u64 *)(at + PAGE_SIZE),
-			 s->pending, nr_cpu_ids);
+			 s->pending, otprof_session_slots(s));
 	return 0;
 }
 
@@ -220,7 +234,12 @@ int otprof_session_config(struct otprof_session *s, const struct otprof_config *
 		return -EBUSY;
 	if (!config_valid(c))
 		return -EINVAL;
+	err = memory_check(c);
+	err = err ? err : flags_check(c);
+	if (err)
+		return err;
 	s->period_ns = c->period_ns;
+	s->flags = c->flags;
 	err = config_parts(s, c);
 	if (err)
 		config_undo(s);
@@ -228,9 +247,50 @@ int otprof_session_config(struct otprof_session *s, const struct otprof_config *
 	return err;
 }
 
+/* Process life first: a sample's task has been announced. */
+int otprof_session_start(struct otprof_session *s)
+{
+	bool events = s->flags & OTPROF_CONFIG_EVENTS;
+	int err = 0;
+
+	if (s->started)
+		return -EALREADY;
+	if (events)
+		err = otprof_life_start(s);
+	if (err)
+		return err;
+	err = otprof_timers_start(s);
+	if (err && events)
+		otprof_life_stop(s);
+	return err;
+}
+
+void otprof_session_stop(struct otprof_session *s)
+{
+	if (!s->started)
+		return;
+	otprof_timers_stop(s);
+	if (s->flags & OTPROF_CONFIG_EVENTS)
+		otprof_life_stop(s);
+}
+
+/* Where the ticks do not come back, the session has stopped. */
+int otprof_session_set_period(struct otprof_session *s, u64 period_ns)
+{
+	bool was = s->started;
+	int err;
+
+	if (!otprof_session_period_valid(period_ns))
+		return -EINVAL;
+	err = otprof_timers_period(s, period_ns);
+	if (was && !s->started && (s->flags & OTPROF_CONFIG_EVENTS))
+		otprof_life_stop(s);
+	return err;
+}
+
 static u64 memory_of(const struct otprof_session *s)
 {
-	return otprof_plans_bytes(&s->plans) + cpumask_weight(s->wanted) * (OTP_SCRATCH + sizeof(struct otprof_cpu));
+	return otprof_plans_bytes(&s->plans) + cpumask_weight(s->wanted) * sizeof(struct otprof_cpu);
 }
 
 void otprof_session_times(struct otprof_session *s, struct otprof_times *ret)
@@ -246,5 +306,7 @@ void otprof_session_times(struct otprof_session *s, struct otprof_times *ret)
 		ret->runs += READ_ONCE(c->runs);
 		ret->longest_ns = max(ret->longest_ns, READ_ONCE(c->longest_ns));
 	}
-	ret->expected_ticks = otprof_timers_expected(s);
+	/* Cycles stop while a CPU is idle: of them nothing can be expected. */
+	if (!(s->flags & OTPROF_CONFIG_HARDWARE))
+		ret->expected_ticks = otprof_timers_expected(s);
 }

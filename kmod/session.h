@@ -20,6 +20,7 @@
 #include "kmod/plans.h"
 #include "kmod/ring.h"
 #include "kmod/uapi/otprof_dev.h"
+#include "kmod/ustack.h"
 
 /* In the ring's area: the reader's page, ours, then the data. */
 #define OTPROF_RING_HEAD_PAGES 2
@@ -33,11 +34,11 @@ struct otprof_defaults {
 /* What one CPU remembers from tick to tick; touched by its tick alone, where nothing else is said. */
 struct otprof_cpu {
 	struct hrtimer timer;
+	struct perf_event *counter; /* owned: the ticks' source instead of the timer; under the mutex */
+	bool stale; /* the CPU went since that was made */
 	struct otprof_session *session; /* borrowed */
 	struct otp_cpu_counters *counters; /* in the counters' area */
-	u8 *scratch; /* owned; NULL: there was no memory for it */
 	unsigned int cpu;
-	bool armed; /* by CPU hotplug only */
 
 	u64 budget_start_ns; /* of the current 100 ms */
 	u64 budget_used; /* stack bytes above the default in them */
@@ -45,12 +46,12 @@ struct otprof_cpu {
 	u64 loss_first_seq;
 	u64 time_ns; /* the sample under way: */
 	u64 seq;
-	u64 stack_left; /* stack bytes that are wanted beyond the head */
-	u64 stack_next; /* and where they begin */
+	u64 kstack[OTP_KSTACK_MAX];
+	u64 walk[2 * OTPROF_WALK_PAIRS];
 
 	u64 run_ns, runs, longest_ns; /* others read them as they are */
-	u64 armed_ns; /* when the timer was armed, by CPU hotplug; others read it */
-	u64 past_ticks; /* that were to be expected before that */
+	u64 due_ns; /* the first tick since the timer was armed, by CPU hotplug; 0: it is not */
+	u64 past_ticks; /* that were due before that */
 };
 
 struct otprof_session {
@@ -59,7 +60,7 @@ struct otprof_session {
 
 	/* Set by config, constant from then on. */
 	bool configured;
-	u64 period_ns;
+	u64 flags; /* OTPROF_CONFIG_* */
 	u32 ring_bytes;
 	struct cpumask *wanted; /* owned */
 	struct otprof_cpu **cpus; /* owned, by CPU number; NULL for those not wanted */
@@ -77,22 +78,48 @@ struct otprof_session {
 	wait_queue_head_t readers;
 	u32 woken;
 
-	/* Timers. */
+	/* Ticks. */
 	struct hlist_node hotplug;
 	bool started;
+	bool quiet; /* CPUs are added or taken away by us, not by hotplug */
+	u64 period_ns; /* changes only while no tick can come */
 	u64 phase_ns; /* ticks of all CPUs keep their distance from here */
 	u32 spread; /* among so many places in a period */
 	struct cpumask *changed; /* owned: CPUs that went or came since the last look */
 };
+
+/* The most that ring and tables of one session may take, in MiB. */
+extern unsigned int otprof_memory_max;
 
 struct otprof_session *otprof_session_new(void); /* NULL: no memory */
 struct otprof_session *otprof_session_get(struct otprof_session *s);
 void otprof_session_put(struct otprof_session *s);
 
 /* Everything below: under the mutex. */
+bool otprof_session_period_valid(u64 period_ns);
 int otprof_session_config(struct otprof_session *s, const struct otprof_config *c);
 int otprof_session_set_defaults(struct otprof_session *s, const struct otp_defaults *d);
+/* -EALREADY; whatever a counter or a tracepoint says. */
+int otprof_session_start(struct otprof_session *s);
+/* When it returns, the session has nothing more under way. */
+void otprof_session_stop(struct otprof_session *s);
+int otprof_session_set_period(struct otprof_session *s, u64 period_ns);
 void otprof_session_times(struct otprof_session *s, struct otprof_times *ret);
+
+/* Called in a tick or with interrupts off: wakes the reader, once, when so much lies unread. 0: never. */
+void otprof_session_notice(struct otprof_session *s, u32 wake_bytes);
+
+/* Of any CPU, wanted or not. */
+static inline struct otp_cpu_counters *otprof_session_counters(const struct otprof_session *s, unsigned int cpu)
+{
+	return (struct otp_cpu_counters *)s->counters_area.at + cpu;
+}
+
+/* Slots of the ring: a CPU's tick, and what is not one and can be interrupted by it. */
+static inline unsigned int otprof_session_slots(const struct otprof_session *s)
+{
+	return s->flags & OTPROF_CONFIG_EVENTS ? 2 * nr_cpu_ids : nr_cpu_ids;
+}
 
 /* Pages of the ring's data, which appear twice. */
 static inline unsigned long otprof_session_data_pages(const struct otprof_session *s)

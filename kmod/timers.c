@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "kmod/timers.h"
 
-#include <linux/cpu.h>
-#include <linux/cpuhotplug.h>
 #include <linux/errno.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/string.h>
 #include <asm/irq_regs.h>
 
 #include "kmod/capture.h"
 #include "kmod/compat/compat.h"
+#include "kmod/compat/hotplug.h"
+#include "kmod/counter.h"
 #include "kmod/session.h"
-
-static enum cpuhp_state hotplug_state;
 
 /* Monotonic time without the clock's lock; also where a tick interrupted the one who sets it. */
 static u64 now_ns(void)
 {
 	return ktime_get_mono_fast_ns();
+}
+
+/* What the kernel measures BPF programs with: quick, and good for differences on one CPU. */
+static u64 run_clock(void)
+{
+	return sched_clock();
 }
 
 static void account(struct otprof_cpu *c, u64 ns)
@@ -26,14 +33,23 @@ static void account(struct otprof_cpu *c, u64 ns)
 		WRITE_ONCE(c->longest_ns, ns);
 }
 
+void otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
+{
+	u64 begin = run_clock(), ns;
+	bool taken = otprof_capture_tick(c, regs);
+
+	ns = run_clock() - begin;
+	account(c, ns);
+	if (taken)
+		otprof_capture_timed(c, ns);
+}
+
 /* Periods that went by unseen are no ticks: the expectation counts them. */
 static enum hrtimer_restart on_tick(struct hrtimer *timer)
 {
 	struct otprof_cpu *c = container_of(timer, struct otprof_cpu, timer);
-	u64 begin = now_ns();
 
-	otprof_capture_tick(c, get_irq_regs());
-	account(c, now_ns() - begin);
+	otprof_timers_tick(c, get_irq_regs());
 	hrtimer_forward_now(timer, ns_to_ktime(c->session->period_ns));
 	return HRTIMER_RESTART;
 }
@@ -52,82 +68,122 @@ static u64 first_tick(const struct otprof_session *s, unsigned int cpu)
 	return s->phase_ns + periods * s->period_ns + place;
 }
 
-static u64 ticks_since(const struct otprof_cpu *c, u64 armed_ns)
+static u64 ticks_due(const struct otprof_cpu *c)
 {
 	u64 now = now_ns();
 
-	return armed_ns && now > armed_ns ? div64_u64(now - armed_ns, c->session->period_ns) : 0;
+	return c->due_ns && now >= c->due_ns ? div64_u64(now - c->due_ns, c->session->period_ns) + 1 : 0;
 }
 
-/* Both run on the CPU in question, in its hotplug thread. */
+static struct otprof_cpu *cpu_of(const struct otprof_session *s, unsigned int cpu)
+{
+	return cpu < s->cpus_nr ? s->cpus[cpu] : NULL;
+}
+
 static int on_online(unsigned int cpu, struct hlist_node *node)
 {
 	struct otprof_session *s = hlist_entry(node, struct otprof_session, hotplug);
-	struct otprof_cpu *c = cpu < s->cpus_nr ? s->cpus[cpu] : NULL;
+	struct otprof_cpu *c = cpu_of(s, cpu);
 
 	if (!c)
 		return 0;
-	WRITE_ONCE(c->armed_ns, now_ns());
-	c->armed = true;
-	hrtimer_start(&c->timer, ns_to_ktime(first_tick(s, cpu)), OTPROF_HRTIMER_MODE);
-	cpumask_set_cpu(cpu, s->changed);
+	if (!s->quiet)
+		cpumask_set_cpu(cpu, s->changed);
+	if (s->flags & OTPROF_CONFIG_HARDWARE)
+		return 0;
+	c->due_ns = first_tick(s, cpu);
+	hrtimer_start(&c->timer, ns_to_ktime(c->due_ns), OTPROF_HRTIMER_MODE);
 	return 0;
 }
 
 static int on_offline(unsigned int cpu, struct hlist_node *node)
 {
 	struct otprof_session *s = hlist_entry(node, struct otprof_session, hotplug);
-	struct otprof_cpu *c = cpu < s->cpus_nr ? s->cpus[cpu] : NULL;
+	struct otprof_cpu *c = cpu_of(s, cpu);
 
-	if (!c || !c->armed)
+	if (!c)
+		return 0;
+	if (!s->quiet)
+		cpumask_set_cpu(cpu, s->changed);
+	WRITE_ONCE(c->stale, true);
+	if (!c->due_ns)
 		return 0;
 	hrtimer_cancel(&c->timer);
-	c->armed = false;
-	WRITE_ONCE(c->past_ticks, c->past_ticks + ticks_since(c, c->armed_ns));
-	WRITE_ONCE(c->armed_ns, 0);
-	cpumask_set_cpu(cpu, s->changed);
+	c->past_ticks += ticks_due(c);
+	c->due_ns = 0;
 	return 0;
 }
 
 int otprof_timers_init(void)
 {
-	int state = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "otprof:online", on_online, on_offline);
-
-	if (state < 0)
-		return state;
-	hotplug_state = state;
-	return 0;
+	return otprof_hotplug_init(on_online, on_offline);
 }
 
 void otprof_timers_done(void)
 {
-	cpuhp_remove_multi_state(hotplug_state);
+	otprof_hotplug_done();
 }
 
 /* Adding and removing the instance calls the functions above for every CPU that is online. */
+static int begin(struct otprof_session *s)
+{
+	int err;
+
+	s->phase_ns = now_ns();
+	s->spread = max(num_online_cpus(), 1U);
+	WRITE_ONCE(s->quiet, true);
+	err = otprof_hotplug_add(&s->hotplug);
+	WRITE_ONCE(s->quiet, false);
+	if (!err && (s->flags & OTPROF_CONFIG_HARDWARE)) {
+		err = otprof_counter_follow(s);
+		if (err) {
+			otprof_hotplug_remove(&s->hotplug);
+			otprof_counter_close(s);
+		}
+	}
+	return err;
+}
+
+static void end(struct otprof_session *s)
+{
+	WRITE_ONCE(s->quiet, true);
+	otprof_hotplug_remove(&s->hotplug);
+	WRITE_ONCE(s->quiet, false);
+	otprof_counter_close(s);
+}
+
 int otprof_timers_start(struct otprof_session *s)
 {
 	int err;
 
 	if (s->started)
 		return -EALREADY;
-	s->phase_ns = now_ns();
-	s->spread = max(num_online_cpus(), 1U);
-	err = cpuhp_state_add_instance(hotplug_state, &s->hotplug);
-	if (err)
-		return err;
+	err = begin(s);
 	cpumask_clear(s->changed);
-	s->started = true;
-	return 0;
+	s->started = !err;
+	return err;
 }
 
 void otprof_timers_stop(struct otprof_session *s)
 {
 	if (!s->started)
 		return;
-	cpuhp_state_remove_instance(hotplug_state, &s->hotplug);
+	end(s);
 	cpumask_clear(s->changed);
 	s->started = false;
+}
+
+int otprof_timers_period(struct otprof_session *s, u64 period_ns)
+{
+	int err = 0;
+
+	if (s->started)
+		end(s);
+	s->period_ns = period_ns;
+	if (s->started)
+		err = begin(s);
+	s->started = s->started && !err;
+	return err;
 }
 
 u64 otprof_timers_expected(const struct otprof_session *s)
@@ -135,11 +191,10 @@ u64 otprof_timers_expected(const struct otprof_session *s)
 	unsigned int cpu;
 	u64 ticks = 0;
 
-	for_each_cpu(cpu, s->wanted) {
-		const struct otprof_cpu *c = s->cpus[cpu];
-
-		ticks += READ_ONCE(c->past_ticks) + ticks_since(c, READ_ONCE(c->armed_ns));
-	}
+	otprof_hotplug_hold();
+	for_each_cpu(cpu, s->wanted)
+		ticks += s->cpus[cpu]->past_ticks + ticks_due(s->cpus[cpu]);
+	otprof_hotplug_release();
 	return ticks;
 }
 
@@ -148,10 +203,12 @@ void otprof_timers_cpus(struct otprof_session *s, struct otprof_cpus *ret)
 {
 	unsigned int cpu;
 
+	if (s->started && (s->flags & OTPROF_CONFIG_HARDWARE))
+		otprof_counter_follow(s);
 	ret->changed = 0;
 	ret->running = 0;
 	for_each_cpu(cpu, s->wanted) {
 		ret->changed += cpumask_test_and_clear_cpu(cpu, s->changed);
-		ret->running += READ_ONCE(s->cpus[cpu]->armed_ns) != 0;
+		ret->running += READ_ONCE(s->cpus[cpu]->due_ns) || s->cpus[cpu]->counter;
 	}
 }

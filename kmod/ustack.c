@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "kmod/ustack.h"
 
-#include <linux/uaccess.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/string.h>
 
 #include "kmod/compat/compat.h"
 
-/* Bytes not copied. Both keep what they could read up to the last byte. */
-static unsigned long copy(void *to, const void __user *from, unsigned long n)
+/* Bytes copied: up to the first that is not there. */
+static u32 copy(void *to, u32 want, u64 addr)
 {
-#ifdef OTPROF_HAVE_USER_NMI
-	return copy_from_user_nmi(to, from, n);
-#else
-	unsigned long left;
-
-	pagefault_disable();
-	left = __copy_from_user_inatomic(to, from, n);
-	pagefault_enable();
-	return left;
-#endif
+	if (addr >= OTPROF_USER_END)
+		return 0;
+	if (want > OTPROF_USER_END - addr)
+		want = OTPROF_USER_END - addr;
+	return (want - otprof_compat_copy_user(to, (const void __user *)(unsigned long)addr, want)) & ~7U;
 }
 
-#ifdef TASK_SIZE_MAX
-#define USER_END TASK_SIZE_MAX
-#else
-#define USER_END TASK_SIZE
-#endif
-
-u32 otprof_ustack_copy(void *to, u32 want, u64 addr)
+/* One step in most cases; else one for every page at the most. */
+u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes)
 {
-	if (addr >= USER_END)
-		return 0;
-	if (want > USER_END - addr)
-		want = USER_END - addr;
-	return (want - copy(to, (const void __user *)(unsigned long)addr, want)) & ~7U;
+	u32 at = 0, end = 0;
+
+	while (at < want) {
+		u32 got = copy(to + at, want - at, addr + at);
+
+		if (got && end != at)
+			*ret_holes = true;
+		if (got)
+			end = at + got;
+		at += got;
+		got = min_t(u64, want - at, PAGE_SIZE - ((addr + at) & ~PAGE_MASK));
+		memset(to + at, 0, got);
+		at += got;
+	}
+	return end;
 }
 
 u32 otprof_ustack_walk(u64 *to, u64 fp)
@@ -40,7 +42,7 @@ u32 otprof_ustack_walk(u64 *to, u64 fp)
 	u64 pair[2];
 	u32 n = 0;
 
-	while (n < OTPROF_WALK_PAIRS && otprof_ustack_copy(pair, sizeof(pair), fp) == sizeof(pair)) {
+	while (n < OTPROF_WALK_PAIRS && copy(pair, sizeof(pair), fp) == sizeof(pair)) {
 		to[2 * n] = fp;
 		to[2 * n + 1] = pair[1];
 		n++;

@@ -7,16 +7,20 @@
 #define OTPROF_COMPAT_H
 
 #include <linux/cgroup.h>
+#include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/preempt.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
+#include <linux/vmalloc.h>
 #include <asm/ptrace.h>
 #ifdef OTPROF_HAVE_SCHED_HEADERS
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #endif
@@ -35,8 +39,8 @@
 #ifndef CONFIG_HIGH_RES_TIMERS
 #error "otprof needs a kernel with CONFIG_HIGH_RES_TIMERS"
 #endif
-#ifndef OTPROF_HAVE_CPUHP_MULTI
-#error "otprof cannot follow CPUs on this kernel yet: it needs cpuhp_state_add_instance (Linux 4.10)"
+#if defined(CONFIG_PREEMPT_RT) || defined(CONFIG_PREEMPT_RT_FULL)
+#define OTPROF_RT
 #endif
 
 #ifdef OTPROF_HAVE_HRTIMER_HARD
@@ -52,6 +56,23 @@ static inline void otprof_compat_hrtimer(struct hrtimer *t, enum hrtimer_restart
 #else
 	hrtimer_init(t, CLOCK_MONOTONIC, OTPROF_HRTIMER_MODE);
 	t->function = fn;
+#endif
+}
+
+/* 4.5: memory of the kernel is charged to a cgroup only where asked for. */
+#ifndef GFP_KERNEL_ACCOUNT
+#define GFP_KERNEL_ACCOUNT GFP_KERNEL
+#endif
+
+/* Zeroed; the caller says what no memory means, the kernel need not warn of it. */
+static inline void *otprof_compat_vzalloc(unsigned long bytes)
+{
+	gfp_t how = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+
+#ifdef OTPROF_HAVE_VMALLOC_PLAIN
+	return __vmalloc(bytes, how);
+#else
+	return __vmalloc(bytes, how, PAGE_KERNEL);
 #endif
 }
 
@@ -97,7 +118,10 @@ static inline u64 otprof_compat_boot_ns(void)
 static inline u64 otprof_compat_tls_base(void)
 {
 #if defined(CONFIG_ARM64)
-	return read_sysreg(tpidr_el0);
+	u64 base;
+
+	asm volatile("mrs %0, tpidr_el0" : "=r" (base));
+	return base;
 #elif defined(OTPROF_HAVE_FSBASE_READ)
 	return x86_fsbase_read_cpu();
 #else
@@ -120,6 +144,95 @@ static inline u64 otprof_compat_cgroup_id(struct cgroup *cgroup)
 #endif
 }
 #endif
+
+/* Whether the task is between the call of execve and the new program's first instruction. */
+static inline bool otprof_compat_in_exec(const struct task_struct *task)
+{
+#ifdef OTPROF_HAVE_IN_EXECVE
+	return task->in_execve;
+#else
+	return false;
+#endif
+}
+
+#ifdef TASK_SIZE_MAX
+#define OTPROF_USER_END TASK_SIZE_MAX
+#else
+#define OTPROF_USER_END TASK_SIZE
+#endif
+
+/*
+ * Bytes that could not be copied of n at from, which ends below OTPROF_USER_END;
+ * in a hard interrupt or an NMI, never faulting in, keeping what was readable
+ * up to the last byte. The bare copy it is: others also look up where they
+ * copy to, and for memory of vmap some do that with a lock that the
+ * interrupted code may hold (5.18 to 5.19 with HARDENED_USERCOPY). In an NMI the
+ * interrupted code may be about to change address spaces, and copy_from_user_nmi
+ * knows; it cannot be used where it has that flaw.
+ */
+static inline unsigned long otprof_compat_copy_user(void *to, const void __user *from, unsigned long n)
+{
+	unsigned long left;
+
+#if defined(CONFIG_X86_64) && defined(OTPROF_HAVE_RAW_COPY)
+	if (in_nmi())
+		return copy_from_user_nmi(to, from, n);
+#elif defined(CONFIG_X86_64)
+	return copy_from_user_nmi(to, from, n);
+#endif
+	pagefault_disable();
+#ifdef OTPROF_HAVE_RAW_COPY
+	left = raw_copy_from_user(to, from, n);
+#else
+	left = __copy_from_user_inatomic(to, from, n);
+#endif
+	pagefault_enable();
+	return left;
+}
+
+/* What a counter's NMI needs: a clock without a lock, and a copy without one. */
+#if defined(OTPROF_HAVE_BOOT_FAST_NS) && \
+	!(defined(CONFIG_HARDENED_USERCOPY) && LINUX_VERSION_CODE >= KERNEL_VERSION(5, 18, 0) && \
+	  LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0))
+#define OTPROF_NMI_IS_SAFE
+#endif
+
+static inline bool otprof_compat_mm_trylock(struct mm_struct *mm)
+{
+#ifdef OTPROF_HAVE_MMAP_LOCK
+	return mmap_read_trylock(mm);
+#else
+	return down_read_trylock(&mm->mmap_sem);
+#endif
+}
+
+static inline void otprof_compat_mm_unlock(struct mm_struct *mm)
+{
+#ifdef OTPROF_HAVE_MMAP_LOCK
+	mmap_read_unlock(mm);
+#else
+	up_read(&mm->mmap_sem);
+#endif
+}
+
+/* Of an overlay's file, what /proc/PID/maps shows. */
+static inline const struct inode *otprof_compat_file_inode(struct file *file)
+{
+#ifdef OTPROF_HAVE_FILE_USER_INODE
+	return file_user_inode(file);
+#else
+	return file_inode(file);
+#endif
+}
+
+static inline const struct path *otprof_compat_file_path(struct file *file)
+{
+#ifdef OTPROF_HAVE_FILE_USER_PATH
+	return file_user_path(file);
+#else
+	return &file->f_path;
+#endif
+}
 
 /* Flags that a kernel does not know are set on no task. */
 #ifndef PF_IO_WORKER

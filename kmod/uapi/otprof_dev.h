@@ -7,7 +7,8 @@
  * through it and through views of it, and end with it. A view is a descriptor
  * that can be mapped and polled and nothing else; it is what the engine gets.
  * Order: CONFIG once, then the rest. START and STOP as often as wanted.
- * Errors: the usual ones; EINVAL also for any reserved field that is not zero.
+ * Errors: the usual ones; EINVAL also for any reserved field that is not zero;
+ * E2BIG where ring and tables would exceed the module's parameter memory_max.
  * Compatibility: INFO first. version changes when a caller must change,
  * features say what this module can; new calls have new numbers.
  */
@@ -26,7 +27,31 @@
 #define OTPROF_RING_MAX  (1U << 30)
 #define OTPROF_PLANS_MAX (1U << 20)
 
-/* features: none yet; cycles instead of time, side-band records and walks will have bits here. */
+/* otprof_info.features: what this module can on this kernel. Interpreter walks will have a bit here. */
+#define OTPROF_FEATURE_PERIOD   (1ULL << 0) /* OTPROF_IOC_PERIOD */
+#define OTPROF_FEATURE_HARDWARE (1ULL << 1) /* OTPROF_CONFIG_HARDWARE, where the CPU has a counter too */
+#define OTPROF_FEATURE_EVENTS   (1ULL << 2) /* OTPROF_CONFIG_EVENTS */
+
+/*
+ * otprof_config.flags.
+ *
+ * HARDWARE: ticks come from the CPU's counter of cycles, at the rate that the
+ * period says, instead of a timer; so code that runs with interrupts off is
+ * seen, and an idle CPU is left alone. UNTESTED UNTIL RUN ON SUCH HARDWARE.
+ * CONFIG fails with ENOENT or EOPNOTSUPP where no such counter is to be had.
+ * A CPU that comes is taken in by the next OTPROF_IOC_CPUS.
+ *
+ * EVENTS: the ring also gets process life, as OTP_REC_EVENT: FORK, COMM and
+ * EXIT as perf's side-band has them, and at an exec, behind its COMM, an MMAP2
+ * for each executable mapping that the new program begins with (itself, its
+ * loader, the vDSO). Mappings made later are not reported: the kernel lets no
+ * module see them at a bearable cost, so whoever meets an address that nothing
+ * covers reads /proc/PID/maps. The same holds for those of an exec on a
+ * PREEMPT_RT kernel, where they cannot be looked at without sleeping.
+ */
+#define OTPROF_CONFIG_HARDWARE (1ULL << 0)
+#define OTPROF_CONFIG_EVENTS   (1ULL << 1)
+
 struct otprof_info {
 	__u32 abi_version; /* OTP_ABI_VERSION */
 	__u32 dev_version;
@@ -48,7 +73,8 @@ struct otprof_config {
 	__u32 hints_max;
 	__u32 rules_max;
 	struct otp_defaults defaults; /* running is the module's own: 0 */
-	__u64 reserved[4];
+	__u64 flags; /* OTPROF_CONFIG_* */
+	__u64 reserved[3];
 	__u64 cpus[OTPROF_CPUS_MAX / 64]; /* those to sample */
 };
 
@@ -80,9 +106,9 @@ struct otprof_set_rule {
 /* What the counters do not say. */
 struct otprof_times {
 	__u64 expected_ticks; /* that the running time should have brought */
-	__u64 run_ns;         /* inside the sampler, timer not included */
+	__u64 run_ns;         /* inside the sampler, timer not included, ticks that are no sample too */
 	__u64 runs;
-	__u64 longest_ns;
+	__u64 longest_ns;     /* the longest of them, with interrupts off */
 	__u64 memory_bytes;   /* beside ring and counters */
 	__u64 reserved[4];
 };
@@ -109,11 +135,13 @@ enum otprof_view {
 #define OTPROF_IOC_TIMES    _IOR(OTPROF_IOC_MAGIC, 9, struct otprof_times)
 #define OTPROF_IOC_VIEW     _IO(OTPROF_IOC_MAGIC, 10) /* argument: enum otprof_view; returns a descriptor */
 #define OTPROF_IOC_CPUS     _IOR(OTPROF_IOC_MAGIC, 11, struct otprof_cpus)
+#define OTPROF_IOC_PERIOD   _IOW(OTPROF_IOC_MAGIC, 12, __u64) /* another period_ns, running or not */
 
 OTP_CHECK(struct otprof_info, 88);
 OTP_CHECK_AT(struct otprof_info, consumer_offset, 24);
 OTP_CHECK(struct otprof_config, 1104);
 OTP_CHECK_AT(struct otprof_config, defaults, 24);
+OTP_CHECK_AT(struct otprof_config, flags, 48);
 OTP_CHECK_AT(struct otprof_config, cpus, 80);
 OTP_CHECK(struct otprof_set_plan, 328);
 OTP_CHECK(struct otprof_set_hint, 32);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The protocol of the module's ring, for spin: WRITERS reserve, write and
- * commit RECORDS records each, of one unit or two, while a reader reads. With
- * LIAR the reader writes, at any time, one of the positions that could do harm. The model checks
+ * commit RECORDS records each, of one unit or two, of which they may use only
+ * one: the other becomes a record that is passed. A reader reads. With LIAR it
+ * writes, at any time, one of the positions that could do harm. The model checks
  * every interleaving of single loads and stores; the orders of memory are the
  * code's own matter (its exchanges are full barriers).
  *
  *  - nobody is given a unit that another reservation still holds;
- *  - the reader is shown committed units only, and in their order;
+ *  - the reader is shown committed units only, in their order, and finds a
+ *    record's head wherever the one before it ended;
  *  - what an honest reader was shown is not overwritten before he gave it back;
  *  - when all writers are done, everything that they committed is shown.
  *
@@ -37,6 +39,7 @@ byte done;
 byte holder[SIZE];  /* 0: nobody, else writer + 1, from reservation to commit */
 byte reading[SIZE]; /* an honest reader looks at it */
 bool written[MOST]; /* by position: committed */
+byte heads[MOST];   /* by position: units of the record that begins here, 0: none does */
 
 inline raise(at, value, now)
 {
@@ -96,8 +99,14 @@ inline own(h, units, me)
 	i = 0
 }
 
-inline disown(h, units, me)
+/* The first `used` units are the record, the rest is one to be passed. */
+inline disown(h, units, used, me)
 {
+	heads[h] = used;
+	if
+	:: units > used -> heads[h + used] = units - used
+	:: else -> skip
+	fi;
 	i = 0;
 	do
 	:: i == units -> break
@@ -112,15 +121,16 @@ inline disown(h, units, me)
 
 proctype writer(byte me)
 {
-	byte n, units, h, tries, least, now, i, at, bound;
+	byte n, units, used, h, tries, least, now, i, at, bound;
 	bool room, taken;
 
 	do
 	:: n == RECORDS -> break
 	:: else ->
 		if
-		:: units = 1
-		:: units = 2
+		:: units = 1; used = 1
+		:: units = 2; used = 2
+		:: units = 2; used = 1
 		fi;
 		h = head;
 		tries = 0;
@@ -146,7 +156,7 @@ proctype writer(byte me)
 			tries++
 		od;
 		if
-		:: taken -> atomic { disown(h, units, me) }
+		:: taken -> atomic { disown(h, units, used, me) }
 		:: else -> skip
 		fi;
 		leave(me);
@@ -158,7 +168,7 @@ proctype writer(byte me)
 
 proctype reader()
 {
-	byte end, pos;
+	byte end, pos, next;
 
 	do
 	:: done == WRITERS && consumer == producer -> break
@@ -176,14 +186,19 @@ proctype reader()
 		atomic {
 			end = producer;
 			pos = consumer;
+			next = pos;
 			do
 			:: pos == end -> break
 			:: else ->
 				assert(written[pos]);
 				assert(holder[pos % SIZE] == 0);
+				assert((pos == next) == (heads[pos] != 0));
+				next = next + heads[pos];
 				reading[pos % SIZE] = 1;
 				pos++
-			od
+			od;
+			assert(next == end);
+			next = 0
 		};
 		atomic {
 			pos = consumer;

@@ -93,16 +93,22 @@ static bool record_whole(const struct record *rec, u32 writer, u64 number)
 	return true;
 }
 
+/* A record in room for more: over words of it stay unused. */
+static bool put_less(struct world *w, u32 slot, u64 number, u32 words, u32 over)
+{
+	struct otprof_room room;
+
+	if (otprof_ring_reserve(&w->ring, slot, record_len(words + over), &room) < 0)
+		return false;
+	memset(room.at, 0xff, record_len(words + over));
+	record_fill(room.at, slot, number, words);
+	otprof_ring_commit(&w->ring, slot, &room, record_len(words));
+	return true;
+}
+
 static bool put(struct world *w, u32 slot, u64 number, u32 words)
 {
-	u64 pos;
-	struct record *rec = otprof_ring_reserve(&w->ring, slot, record_len(words), &pos);
-
-	if (!rec)
-		return false;
-	record_fill(rec, slot, number, words);
-	otprof_ring_commit(&w->ring, slot, pos, record_len(words));
-	return true;
+	return put_less(w, slot, number, words, 0);
 }
 
 /* The next record, given back at once. */
@@ -132,6 +138,27 @@ static bool record_survives_a_wrap_at_every_offset(void)
 			CHECK(rec && record_whole(rec, 0, number));
 		}
 	CHECK(!take(&w));
+	world_close(&w);
+	return true;
+}
+
+static bool room_left_over_is_passed_at_every_offset(void)
+{
+	struct world w;
+	u64 number = 0;
+
+	CHECK(world_open(&w, 4096));
+	for (u32 over = 0; over < 20; over++)
+		for (u32 i = 0; i < 512; i++, number++) {
+			const struct record *rec;
+
+			CHECK(put_less(&w, 0, number, i % 3, over));
+			CHECK(otprof_ring_avail(&w.ring) == record_len(i % 3 + over) + OTP_RING_HDR);
+			rec = take(&w);
+			CHECK(rec && record_whole(rec, 0, number));
+			CHECK(!take(&w));
+			ring_release(&w.reader, ring_producer(&w.reader));
+		}
 	world_close(&w);
 	return true;
 }
@@ -192,19 +219,17 @@ static bool whole_ring_can_be_one_record(void)
 /* The second record is committed first, and waits for the first. */
 static bool reader_is_shown_nothing_before_its_commit(void)
 {
+	struct otprof_room first, second;
 	struct world w;
-	u64 first, second;
-	struct record *a, *b;
 
 	CHECK(world_open(&w, 4096));
-	a = otprof_ring_reserve(&w.ring, 0, record_len(4), &first);
-	b = otprof_ring_reserve(&w.ring, 1, record_len(4), &second);
-	CHECK(a && b);
-	record_fill(a, 0, 7, 4);
-	record_fill(b, 1, 8, 4);
-	otprof_ring_commit(&w.ring, 1, second, record_len(4));
+	CHECK(otprof_ring_reserve(&w.ring, 0, record_len(4), &first) == 0);
+	CHECK(otprof_ring_reserve(&w.ring, 1, record_len(4), &second) == 0);
+	record_fill(first.at, 0, 7, 4);
+	record_fill(second.at, 1, 8, 4);
+	otprof_ring_commit(&w.ring, 1, &second, record_len(4));
 	CHECK(!take(&w) && *w.producer == 0);
-	otprof_ring_commit(&w.ring, 0, first, record_len(4));
+	otprof_ring_commit(&w.ring, 0, &first, record_len(4));
 	CHECK(record_whole(take(&w), 0, 7) && record_whole(take(&w), 1, 8) && !take(&w));
 	world_close(&w);
 	return true;
@@ -213,30 +238,29 @@ static bool reader_is_shown_nothing_before_its_commit(void)
 /* A reservation is open; whatever the reader says, no other one gets at it. */
 static bool no_lie_lets_an_open_reservation_be_overwritten(void)
 {
+	struct otprof_room open;
 	struct world w;
-	u64 pos, lie, n;
-	struct record *open;
+	u64 lie, n;
 
 	CHECK(world_open(&w, 4096));
 	for (n = 0; n < 10; n++)
 		CHECK(put(&w, 1, n, 4) && take(&w));
-	open = otprof_ring_reserve(&w.ring, 0, record_len(20), &pos);
-	CHECK(open);
-	record_fill(open, 0, 99, 20);
+	CHECK(otprof_ring_reserve(&w.ring, 0, record_len(20), &open) == 0);
+	record_fill(open.at, 0, 99, 20);
 	for (lie = 0; lie < 3 * 4096; lie += 8) {
 		*w.consumer = lie;
 		while (put(&w, 1, n, 4))
 			n++;
-		CHECK(record_whole(open, 0, 99));
+		CHECK(record_whole(open.at, 0, 99));
 	}
 	for (n = 0; n < 64; n++) {
 		*w.consumer = ~0ULL << n;
 		put(&w, 1, n, 4);
 		*w.consumer = (1ULL << n) - 1;
 		put(&w, 1, n, 4);
-		CHECK(record_whole(open, 0, 99));
+		CHECK(record_whole(open.at, 0, 99));
 	}
-	otprof_ring_commit(&w.ring, 0, pos, record_len(20));
+	otprof_ring_commit(&w.ring, 0, &open, record_len(20));
 	world_close(&w);
 	return true;
 }
@@ -278,20 +302,19 @@ static void *write_records(void *arg)
 	u32 slot = me->slot;
 
 	for (u64 i = 0; i < ROUNDS; i++) {
-		u32 words = (u32)(i * 7 + slot) % 40;
-		u64 pos;
-		struct record *rec = otprof_ring_reserve(&c->w.ring, slot, record_len(words), &pos);
+		u32 words = (u32)(i * 7 + slot) % 40, over = (u32)i % 3 * 2;
+		struct otprof_room room;
 
-		if (!rec) {
+		if (otprof_ring_reserve(&c->w.ring, slot, record_len(words + over), &room) < 0) {
 			c->lost[slot]++;
 			sched_yield();
 			continue;
 		}
-		record_fill(rec, slot, c->put[slot], words);
+		record_fill(room.at, slot, c->put[slot], words);
 		if (i % 64 == 0)
 			sched_yield();
-		c->spoilt[slot] += !record_whole(rec, slot, c->put[slot]);
-		otprof_ring_commit(&c->w.ring, slot, pos, record_len(words));
+		c->spoilt[slot] += !record_whole(room.at, slot, c->put[slot]);
+		otprof_ring_commit(&c->w.ring, slot, &room, record_len(words));
 		c->put[slot]++;
 	}
 	return NULL;
@@ -400,6 +423,7 @@ static const struct {
 	bool (*run)(void);
 } tests[] = {
 	{"record survives a wrap at every offset", record_survives_a_wrap_at_every_offset},
+	{"room left over is passed at every offset", room_left_over_is_passed_at_every_offset},
 	{"bytes of any length arrive, padded with zeroes", bytes_of_any_length_arrive_padded_with_zeroes},
 	{"full ring refuses and keeps what it has", full_ring_refuses_and_keeps_what_it_has},
 	{"whole ring can be one record", whole_ring_can_be_one_record},

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The functions here run in the task that they tell of, or in its parent,
+ * where the kernel has its tracepoints: they may not sleep. A record is put
+ * together first and then put into the ring with interrupts off, in this CPU's
+ * second slot: a tick may interrupt everything else, but not another event.
+ */
+#include "kmod/life.h"
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "kmod/compat/compat.h"
+#include "kmod/lifemaps.h"
+#include "kmod/session.h"
+
+#ifdef CONFIG_TRACEPOINTS
+
+/* Fork and exit. */
+struct task_record {
+	struct otp_event event;
+	struct perf_event_header header;
+	u32 pid, ppid, tid, ptid;
+	u64 time_ns;
+	struct otprof_life_tail tail;
+};
+
+struct comm_record {
+	struct otp_event event;
+	struct perf_event_header header;
+	u32 pid, tid;
+	char comm[OTP_COMM_LEN];
+	struct otprof_life_tail tail;
+};
+
+_Static_assert(sizeof(struct task_record) == 56, "as perf writes it, behind the event's head");
+_Static_assert(sizeof(struct comm_record) == 56, "likewise");
+
+enum { ON_FORK, ON_EXEC, ON_EXIT, ON_RENAME, POINTS };
+
+/* Of the kernel itself, so they stay. NULL: this kernel has none. */
+static struct tracepoint *points[POINTS];
+
+static void put(struct otprof_session *s, const void *record, u32 len)
+{
+	struct otp_cpu_counters *n;
+	unsigned long flags;
+	unsigned int cpu;
+	u64 *counter;
+
+	local_irq_save(flags);
+	cpu = smp_processor_id();
+	n = otprof_session_counters(s, cpu);
+	counter = otprof_ring_put(&s->ring, nr_cpu_ids + cpu, record, len) ? &n->events_lost : &n->events;
+	WRITE_ONCE(*counter, *counter + 1);
+	rcu_read_lock();
+	otprof_session_notice(s, rcu_dereference(s->defaults)->d.wake_bytes);
+	rcu_read_unlock();
+	local_irq_restore(flags);
+}
+
+static void lost(struct otprof_session *s)
+{
+	struct otp_cpu_counters *n;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	n = otprof_session_counters(s, smp_processor_id());
+	WRITE_ONCE(n->events_lost, n->events_lost + 1);
+	local_irq_restore(flags);
+}
+
+void otprof_life_head(struct otp_event *event, struct perf_event_header *header, u32 len, u32 type, u16 misc)
+{
+	event->rec.type = OTP_REC_EVENT;
+	event->rec.flags = 0;
+	event->rec.len = len;
+	header->type = type;
+	header->misc = misc;
+	header->size = len - sizeof(*event);
+}
+
+void otprof_life_tail(struct otprof_life_tail *tail)
+{
+	tail->pid = current->tgid;
+	tail->tid = current->pid;
+	tail->time_ns = otprof_compat_boot_ns();
+}
+
+static void put_task(struct otprof_session *s, u32 type, const struct task_struct *task,
+		     const struct task_struct *parent)
+{
+	struct task_record r = {
+		.pid = task->tgid,
+		.ppid = parent->tgid,
+		.tid = task->pid,
+		.ptid = parent->pid,
+	};
+
+	otprof_life_head(&r.event, &r.header, sizeof(r), type, 0);
+	otprof_life_tail(&r.tail);
+	r.time_ns = r.tail.time_ns;
+	put(s, &r, sizeof(r));
+}
+
+static void put_comm(struct otprof_session *s, const struct task_struct *task, const char *comm, u16 misc)
+{
+	struct comm_record r = {
+		.pid = task->tgid,
+		.tid = task->pid,
+	};
+	unsigned int i;
+
+	for (i = 0; i < OTP_COMM_LEN - 1 && comm[i]; i++)
+		r.comm[i] = comm[i];
+	otprof_life_head(&r.event, &r.header, sizeof(r), PERF_RECORD_COMM, misc);
+	otprof_life_tail(&r.tail);
+	put(s, &r, sizeof(r));
+}
+
+static void on_fork(void *session, struct task_struct *parent, struct task_struct *child)
+{
+	put_task(session, PERF_RECORD_FORK, child, parent);
+}
+
+#ifdef OTPROF_HAVE_EXIT_GROUP_DEAD
+static void on_exit(void *session, struct task_struct *task, bool group_dead)
+#else
+static void on_exit(void *session, struct task_struct *task)
+#endif
+{
+	rcu_read_lock();
+	put_task(session, PERF_RECORD_EXIT, task, rcu_dereference(task->real_parent));
+	rcu_read_unlock();
+}
+
+static void put_map(void *session, const void *record, u32 len)
+{
+	put(session, record, len);
+}
+
+/* The new program is there, and has not begun. */
+static void on_exec(void *session, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	put_comm(session, task, task->comm, PERF_RECORD_MISC_COMM_EXEC);
+	if (otprof_life_maps(task, put_map, session))
+		lost(session);
+}
+
+static void on_rename(void *session, struct task_struct *task, const char *comm)
+{
+	if (!otprof_compat_in_exec(task))
+		put_comm(session, task, comm, 0);
+}
+
+static const struct {
+	const char *name;
+	void *fn;
+} wanted[POINTS] = {
+	[ON_FORK] = { "sched_process_fork", on_fork },
+	[ON_EXEC] = { "sched_process_exec", on_exec },
+	[ON_EXIT] = { "sched_process_exit", on_exit },
+	[ON_RENAME] = { "task_rename", on_rename },
+};
+
+static void look_at(struct tracepoint *point, void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < POINTS; i++)
+		if (strcmp(point->name, wanted[i].name) == 0)
+			points[i] = point;
+}
+
+void otprof_life_init(void)
+{
+	for_each_kernel_tracepoint(look_at, NULL);
+}
+
+bool otprof_life_possible(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < POINTS; i++)
+		if (!points[i])
+			return false;
+	return true;
+}
+
+/* The first n of them. What is under way still needs the session: wait for it. */
+static void leave(struct otprof_session *s, unsigned int n)
+{
+	while (n--)
+		tracepoint_probe_unregister(points[n], wanted[n].fn, s);
+	tracepoint_synchronize_unregister();
+}
+
+int otprof_life_start(struct otprof_session *s)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < POINTS; i++) {
+		err = tracepoint_probe_register(points[i], wanted[i].fn, s);
+		if (err) {
+			leave(s, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void otprof_life_stop(struct otprof_session *s)
+{
+	leave(s, POINTS);
+}
+
+#else
+
+void otprof_life_init(void)
+{
+}
+
+bool otprof_life_possible(void)
+{
+	return false;
+}
+
+int otprof_life_start(struct otprof_session *s)
+{
+	return -EOPNOTSUPP;
+}
+
+void otprof_life_stop(struct otprof_session *s)
+{
+}
+
+#endif

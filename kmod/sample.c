@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every section writer appends its section at `at` and returns where the next
+ * one begins. All payloads are multiples of 8. The user stack comes last, as
+ * the only one whose length is not known before; the interpreter walks and the
+ * trace context have their place before it, after the frame pointer walk.
+ */
+#include "kmod/sample.h"
+
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "kmod/compat/compat.h"
+#include "kmod/kstack.h"
+#include "kmod/regs.h"
+#include "kmod/session.h"
+#include "kmod/ustack.h"
+
+#define BUDGET_WINDOW_NS 100000000ULL
+#define FPWALK_STACK     512
+#define HAS_NO_USER      (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING)
+#define SECTION          ((u32)sizeof(struct otp_section))
+#define REGS_BYTES       ((u32)(sizeof(struct otp_regs) + OTPROF_REGS * sizeof(u64)))
+
+/*
+ * Threads of the kernel have no user side, nor have those that only work for a
+ * process, nor has a task whose memory is gone. While a task executes another
+ * program, its registers are still the old one's and its memory may be the new
+ * one's: what they would say together is true of neither.
+ */
+static u32 task_mode(struct pt_regs *regs)
+{
+	u32 mode = user_mode(regs) ? 0 : OTP_MODE_KERNEL;
+
+	if (current->flags & PF_KTHREAD)
+		return mode | OTP_MODE_KTHREAD;
+	if (current->flags & (PF_IO_WORKER | PF_USER_WORKER))
+		return mode | OTP_MODE_NO_USER;
+	if (!current->mm)
+		return mode | OTP_MODE_EXITING;
+	if (mode && otprof_compat_in_exec(current))
+		return mode | OTP_MODE_NO_USER;
+	return mode;
+}
+
+/*
+ * Registers as the tick found them, or as they were saved on entry to the
+ * kernel. Between exec and its first instruction there are none: zeroes.
+ */
+static void choose_user(struct otprof_sample *s)
+{
+	bool saved = s->mode & OTP_MODE_KERNEL;
+	const struct pt_regs *from = saved ? task_pt_regs(current) : s->regs;
+
+	s->user = NULL;
+	if (s->mode & HAS_NO_USER)
+		return;
+	if (!otprof_regs_pc(from) && !otprof_regs_sp(from)) {
+		s->mode |= OTP_MODE_NO_USER;
+		return;
+	}
+	if (otprof_regs_compat(from))
+		s->mode |= OTP_MODE_COMPAT;
+	s->user = from;
+	s->user_valid = otprof_regs_valid(from, saved);
+	s->sp = s->user_valid >> OTPROF_REG_SP & 1 ? otprof_regs_sp(from) : 0;
+}
+
+static u64 stack_wish(const struct otprof_choice *choice)
+{
+	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : choice->stack_bytes;
+
+	return (min_t(u64, want, OTP_STACK_LIMIT) + 7) & ~7ULL;
+}
+
+/* What the bound on bytes per second leaves of a wish above the default. */
+static u64 within_budget(struct otprof_cpu *c, u64 want, u32 budget)
+{
+	u64 room;
+
+	if (want <= OTP_STACK_DEFAULT)
+		return want;
+	if (c->time_ns - c->budget_start_ns >= BUDGET_WINDOW_NS) {
+		c->budget_start_ns = c->time_ns;
+		c->budget_used = 0;
+	}
+	room = c->budget_used < budget ? budget - c->budget_used : 0;
+	if (want - OTP_STACK_DEFAULT > room)
+		want = OTP_STACK_DEFAULT + (room & ~7ULL);
+	return want;
+}
+
+/*
+ * Where stacks are known to end: the first thread's where the kernel put its
+ * arguments, the others' below their thread's own data, which C libraries
+ * place at the top of the mapping.
+ */
+static u64 stack_end(const struct otprof_sample *s)
+{
+	return s->who.tid == s->who.pid ? current->mm->start_stack : s->tls_base;
+}
+
+/* Nothing above its end is stack. What is wanted now ends there, with all there is. */
+static u64 clip_stack(struct otprof_sample *s, u64 wish)
+{
+	if (s->stack_end <= s->stack_addr || s->stack_end - s->stack_addr >= wish)
+		return wish;
+	s->mode |= OTP_MODE_SHORT;
+	return (s->stack_end - s->stack_addr + 7) & ~7ULL;
+}
+
+/* The outermost frames, where a copy that ends at `to` does not reach them. */
+static void want_base(struct otprof_sample *s, u64 to)
+{
+	u64 end = s->stack_end & ~7ULL;
+
+	s->base_more = 0;
+	if (!s->choice.base_bytes || !end)
+		return;
+	s->base_more = min_t(u32, s->choice.base_bytes, OTP_BASE_LIMIT) & ~7U;
+	s->base_next = end - s->base_more;
+	/* Not what is copied already. */
+	if (to > s->base_next && s->stack_addr < end) {
+		s->base_more = to < end ? end - to : 0;
+		s->base_next = to;
+	}
+	if (s->base_more)
+		s->mode |= OTP_MODE_CHUNKED;
+}
+
+static void measure_stack(struct otprof_sample *s)
+{
+	u64 wish, want;
+
+	s->stack_addr = (s->sp - OTP_RED_ZONE) & ~7ULL;
+	s->stack_end = stack_end(s);
+	wish = clip_stack(s, stack_wish(&s->choice));
+	want = within_budget(s->c, wish, s->d->stack_budget);
+	if (want < wish)
+		s->mode |= OTP_MODE_THROTTLE;
+	want_base(s, s->stack_addr + want);
+	s->stack_known = s->stack_end && s->stack_addr + want <= s->stack_end + 8;
+	s->stack_bytes = min_t(u64, want, OTP_HEAD_STACK);
+	s->stack_more = want - s->stack_bytes;
+}
+
+static u32 measure_user(struct otprof_sample *s)
+{
+	u32 bytes = SECTION + REGS_BYTES;
+
+	s->tls_base = otprof_compat_tls_base();
+	if (s->choice.capture == OTP_CAPTURE_FPWALK) {
+		u64 fp = s->user_valid >> OTPROF_REG_FP & 1 ? otprof_regs_fp(s->user) : 0;
+
+		s->walk_bytes = otprof_ustack_walk(s->c->walk, fp);
+		bytes += SECTION + s->walk_bytes;
+	}
+	measure_stack(s);
+	return bytes + SECTION + sizeof(struct otp_ustack) + s->stack_bytes;
+}
+
+u32 otprof_sample_measure(struct otprof_sample *s)
+{
+	u32 bytes = sizeof(struct otp_sample);
+
+	s->mode = task_mode(s->regs);
+	choose_user(s);
+	if (s->mode & OTP_MODE_KERNEL) {
+		s->kstack_bytes = otprof_kstack(s->c->kstack, OTP_KSTACK_MAX, s->regs) * sizeof(u64);
+		bytes += SECTION + s->kstack_bytes;
+	}
+	s->tls_base = s->stack_end = s->stack_more = s->base_more = 0;
+	if (s->user)
+		bytes += measure_user(s);
+	return bytes;
+}
+
+static void put_head(const struct otprof_sample *s, struct otp_sample *head)
+{
+	head->rec.type = OTP_REC_SAMPLE;
+	head->rec.flags = 0;
+	head->time_ns = s->c->time_ns;
+	head->seq = s->c->seq;
+	head->cpu = s->c->cpu;
+	head->pid = s->who.pid;
+	head->tid = s->who.tid;
+	head->plan_gen = s->choice.plan_gen;
+	head->start_ns = s->who.start_ns;
+	head->exec_id = s->who.exec_id;
+	head->cgroup_id = s->who.cgroup_id;
+	head->tls_base = s->tls_base;
+	memcpy(head->comm, s->who.comm, sizeof(head->comm));
+	head->stack_bytes = s->choice.stack_bytes;
+	head->ppid = s->who.ppid;
+	head->arch = OTPROF_ARCH;
+	head->nr_sections = 0;
+	head->stack_end = s->stack_end;
+}
+
+static void *section_begin(struct otp_sample *head, u32 at, u16 type, u32 len)
+{
+	struct otp_section *section = (struct otp_section *)((u8 *)head + at);
+
+	section->type = type;
+	section->flags = 0;
+	section->len = len;
+	head->nr_sections++;
+	return section + 1;
+}
+
+static u32 put_regs(const struct otprof_sample *s, struct otp_sample *head, u32 at)
+{
+	struct otp_regs *to = section_begin(head, at, OTP_SEC_REGS, REGS_BYTES);
+	u32 i;
+
+	to->valid = s->user_valid;
+	otprof_regs_copy(to->reg, s->user);
+	if (to->valid != OTPROF_VALID_ALL)
+		for (i = 0; i < OTPROF_REGS; i++)
+			if (!(to->valid >> i & 1))
+				to->reg[i] = 0;
+	return at + SECTION + REGS_BYTES;
+}
+
+static u32 put_waiting(struct otp_sample *head, u32 at, u16 type, const u64 *from, u32 bytes)
+{
+	memcpy(section_begin(head, at, type, bytes), from, bytes);
+	return at + SECTION + bytes;
+}
+
+/* Into to; what of it is the stack. Where there is more to come, missing pages at its end are a hole too. */
+static u32 copy_stack(struct otprof_sample *s, void *to)
+{
+	bool holes = false;
+	u32 got = otprof_ustack_copy(to, s->stack_bytes, s->stack_addr, &holes);
+
+	/* The mapping may begin between the red zone's end and the stack pointer. */
+	if (!got && ((s->stack_addr ^ s->sp) & PAGE_MASK)) {
+		s->stack_addr = s->sp & PAGE_MASK;
+		got = otprof_ustack_copy(to, s->stack_bytes, s->stack_addr, &holes);
+	}
+	if (got && got < s->stack_bytes && s->stack_more && s->stack_known) {
+		got = s->stack_bytes;
+		holes = true;
+	}
+	if (holes)
+		s->mode |= OTP_MODE_HOLES;
+	return got;
+}
+
+static u32 put_ustack(struct otprof_sample *s, struct otp_sample *head, u32 at)
+{
+	struct otp_ustack *to = section_begin(head, at, OTP_SEC_USTACK, 0);
+	u32 got = copy_stack(s, to + 1), bytes = sizeof(*to) + got;
+
+	to->addr = s->stack_addr;
+	if (got < s->stack_bytes) {
+		s->mode |= OTP_MODE_SHORT;
+		s->stack_more = 0;
+	} else if (s->stack_more) {
+		s->mode |= OTP_MODE_CHUNKED;
+		s->stack_next = s->stack_addr + got;
+	}
+	if (got > OTP_STACK_DEFAULT)
+		s->c->budget_used += got - OTP_STACK_DEFAULT;
+	((struct otp_section *)to)[-1].len = bytes;
+	return at + SECTION + bytes;
+}
+
+u32 otprof_sample_write(struct otprof_sample *s, void *to)
+{
+	struct otp_sample *head = to;
+	u32 at = sizeof(*head);
+
+	put_head(s, head);
+	if (s->user)
+		at = put_regs(s, head, at);
+	if (s->mode & OTP_MODE_KERNEL)
+		at = put_waiting(head, at, OTP_SEC_KSTACK, s->c->kstack, s->kstack_bytes);
+	if (s->user && s->choice.capture == OTP_CAPTURE_FPWALK)
+		at = put_waiting(head, at, OTP_SEC_FPWALK, s->c->walk, s->walk_bytes);
+	if (s->user)
+		at = put_ustack(s, head, at);
+	head->mode = s->mode | s->choice.mode;
+	head->rec.len = at;
+	return at;
+}
+
+bool otprof_chunk_measure(const struct otprof_sample *s, struct otprof_chunk *ret)
+{
+	u64 more = s->stack_more ? s->stack_more : s->base_more;
+
+	ret->want = min_t(u64, more, OTP_CHUNK_STACK);
+	ret->flags = (s->stack_more ? 0 : OTP_CHUNK_BASE) |
+		     (s->stack_more + s->base_more == ret->want ? OTP_CHUNK_LAST : 0);
+	return more;
+}
+
+/* Flags and bytes of what was copied. */
+static u16 chunk_flags(const struct otprof_sample *s, const struct otprof_chunk *chunk, bool holes, u32 *got)
+{
+	u16 flags = chunk->flags;
+
+	if (*got && *got < chunk->want && chunk->want < s->stack_more && s->stack_known) {
+		*got = chunk->want;
+		holes = true;
+	}
+	if (holes)
+		flags |= OTP_CHUNK_HOLES;
+	if (*got == chunk->want)
+		return flags;
+	return flags | OTP_CHUNK_SHORT | (flags & OTP_CHUNK_BASE || !s->base_more ? OTP_CHUNK_LAST : 0);
+}
+
+u32 otprof_chunk_write(struct otprof_sample *s, const struct otprof_chunk *chunk, void *to)
+{
+	bool base = chunk->flags & OTP_CHUNK_BASE, holes = false;
+	u64 *more = base ? &s->base_more : &s->stack_more, *next = base ? &s->base_next : &s->stack_next;
+	struct otp_chunk *head = to;
+	u32 got = otprof_ustack_copy(head + 1, chunk->want, *next, &holes);
+
+	head->rec.type = OTP_REC_CHUNK;
+	head->rec.flags = chunk_flags(s, chunk, holes, &got);
+	head->rec.len = sizeof(*head) + got;
+	head->seq = s->c->seq;
+	head->cpu = s->c->cpu;
+	head->index = chunk->index;
+	head->addr = *next;
+	head->len = got;
+	head->reserved = 0;
+	*next += chunk->want;
+	*more = got < chunk->want ? 0 : *more - chunk->want;
+	s->c->budget_used += got;
+	return got;
+}

@@ -29,6 +29,7 @@ struct source_kmod {
 	struct otprof_info info;
 	uint32_t ring_bytes;
 	uint64_t period_ns;
+	bool events; /* the ring tells of process life */
 };
 
 static struct source_kmod *self(const struct source *s)
@@ -97,17 +98,45 @@ static int dev_open(int *ret_fd, struct otprof_info *ret, char why[SOURCE_WHY])
 	return 0;
 }
 
+static int hardware_failed(int err, char why[SOURCE_WHY])
+{
+	snprintf(why, SOURCE_WHY, "this machine has no counter of cycles that the module could use (%s): set hardware_events = false",
+		 strerror(-err));
+	return err;
+}
+
+/* Only an attempt tells whether there is a counter: the smallest sampler, which goes at once. */
+static int hardware_probe(int fd, const struct otprof_info *info, char why[SOURCE_WHY])
+{
+	_cleanup_(freep) struct otprof_config *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!(info->features & OTPROF_FEATURE_HARDWARE))
+		return hardware_failed(-EOPNOTSUPP, why);
+	if (!c)
+		return -ENOMEM;
+	memset(c->cpus, 0xff, sizeof(c->cpus));
+	c->period_ns = NSEC_PER_SEC;
+	c->ring_bytes = info->page_bytes;
+	c->defaults.select = OTP_SELECT_NO;
+	c->flags = OTPROF_CONFIG_HARDWARE;
+	err = call(fd, OTPROF_IOC_CONFIG, c);
+	return err < 0 ? hardware_failed(err, why) : 0;
+}
+
 static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	_cleanup_(closep) int fd = -1;
 	struct otprof_info info;
+	int err;
 
 	if (!initial_pid_namespace())
 		return snprintf(why, SOURCE_WHY, "this is not the initial pid namespace: run with the host's (hostPID: true)"),
 		       -EPERM;
-	if (cfg->hardware)
-		return snprintf(why, SOURCE_WHY, "the module samples by time only: set hardware = false"), -EOPNOTSUPP;
-	return dev_open(&fd, &info, why);
+	err = dev_open(&fd, &info, why);
+	if (err == 0 && cfg->hardware)
+		err = hardware_probe(fd, &info, why);
+	return err;
 }
 
 static int config_fill(const struct source_config *cfg, struct otprof_config *c, char why[SOURCE_WHY])
@@ -132,6 +161,7 @@ static int config_fill(const struct source_config *cfg, struct otprof_config *c,
 	c->rules_max = RULES_MAX;
 	c->defaults = cfg->defaults;
 	c->defaults.running = 0;
+	c->flags = cfg->hardware ? OTPROF_CONFIG_HARDWARE : 0;
 	return 0;
 }
 
@@ -139,8 +169,13 @@ static int config_failed(int err, const struct source_config *cfg, char why[SOUR
 {
 	if (err == -ENODEV && cfg->cpus)
 		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
+	else if (cfg->hardware && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV))
+		return hardware_failed(err, why);
 	else if (err == -ENOMEM)
 		snprintf(why, SOURCE_WHY, "the kernel has no memory for a ring of %u bytes", cfg->ring_bytes);
+	else if (err == -E2BIG)
+		snprintf(why, SOURCE_WHY,
+			 "ring and plans exceed what the module grants one sampler: less of them, or more by its parameter memory_max");
 	else
 		snprintf(why, SOURCE_WHY, "the module refuses its configuration: %s", strerror(-err));
 	return err;
@@ -180,6 +215,9 @@ static int open_parts(struct source_kmod *k, const struct source_config *cfg, ch
 		return err;
 	c->ring_bytes = k->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(k->info.cpus_nr, cfg->frequency_hz);
 	k->period_ns = c->period_ns;
+	/* Not every kernel lets the module see it. Where it does not, layout says so. */
+	k->events = cfg->events && k->info.features & OTPROF_FEATURE_EVENTS;
+	c->flags |= k->events ? OTPROF_CONFIG_EVENTS : 0;
 	err = call(k->dev_fd, OTPROF_IOC_CONFIG, c);
 	if (err == 0)
 		err = view_open(k->dev_fd, OTPROF_VIEW_RING, &k->ring_fd);
@@ -221,6 +259,7 @@ static void kmod_layout(const struct source *s, struct source_layout *ret)
 		.period_ns = k->period_ns,
 		.consumer_fd = -1,
 		.wake_fd = -1,
+		.events = k->events,
 	};
 }
 
@@ -234,6 +273,23 @@ static int kmod_start(struct source *s)
 static int kmod_stop(struct source *s)
 {
 	return call(self(s)->dev_fd, OTPROF_IOC_STOP, NULL);
+}
+
+static int kmod_set_rate(struct source *s, uint32_t frequency_hz)
+{
+	struct source_kmod *k = self(s);
+	uint64_t period_ns;
+	int err;
+
+	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
+		return -EINVAL;
+	if (!(k->info.features & OTPROF_FEATURE_PERIOD))
+		return -EOPNOTSUPP;
+	period_ns = NSEC_PER_SEC / frequency_hz;
+	err = call(k->dev_fd, OTPROF_IOC_PERIOD, &period_ns);
+	if (err == 0)
+		k->period_ns = period_ns;
+	return err;
 }
 
 static int kmod_set_defaults(struct source *s, const struct otp_defaults *d)
@@ -315,6 +371,7 @@ const struct source_ops source_kmod = {
 	.layout = kmod_layout,
 	.start = kmod_start,
 	.stop = kmod_stop,
+	.set_rate = kmod_set_rate,
 	.set_defaults = kmod_set_defaults,
 	.set_plan = kmod_set_plan,
 	.set_hint = kmod_set_hint,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the address index against other readers of debug information:
-    compare_lines.py [-n ADDRESSES] [-s SEED] [-v] FILE...
+    compare_lines.py [-n ADDRESSES] [-s SEED] [-v N] [-d DEBUG_DIRECTORY] FILE...
 Random code addresses of each file, looked up by our index (symbol_index), by
 eu-addr2line and by llvm-symbolizer. A place agrees when function, file and
 line of every inlined frame are the same; it is wrong only where we agree with
@@ -18,7 +18,7 @@ import tempfile
 BUILD = os.environ.get("BUILD", "build")
 TOOL = os.path.join(BUILD, "symbol_index")
 CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|llvm|clone|localalias|unlikely)(\.\d+)*)+$")
-DEBUG = "/usr/lib/debug"
+debug_dir = "/usr/lib/debug"
 
 
 def run(argv, text=None):
@@ -37,7 +37,7 @@ def code_ranges(path):
 
 def debug_file(path):
     m = re.search(r"Build ID: ([0-9a-f]+)", run(["readelf", "-n", path]))
-    there = m and os.path.join(DEBUG, ".build-id", m.group(1)[:2], m.group(1)[2:] + ".debug")
+    there = m and os.path.join(debug_dir, ".build-id", m.group(1)[:2], m.group(1)[2:] + ".debug")
     return there if there and os.path.exists(there) else None
 
 
@@ -76,7 +76,7 @@ def place(text):
 
 def ours(path, addresses, work):
     index = os.path.join(work, "index")
-    report = run([TOOL, "make", path, index]).strip()
+    report = run([TOOL, "make", path, index, debug_dir]).strip()
     answers, frames = [], []
     for line in run([TOOL, "find", path, index], "\n".join("%x" % a for a in addresses) + "\n").splitlines():
         if not line:
@@ -91,7 +91,7 @@ def ours(path, addresses, work):
 def elfutils(path, addresses, work):
     answers = []
     text = "\n".join("0x%x" % a for a in addresses) + "\n"
-    lines = run(["eu-addr2line", "-a", "-i", "-f", "-e", path], text).splitlines()
+    lines = run(["eu-addr2line", "--debuginfo-path=" + debug_dir, "-a", "-i", "-f", "-e", path], text).splitlines()
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]{16}", line):
             answers.append([])
@@ -110,7 +110,7 @@ def llvm(path, addresses, work):
         return [[] for _ in addresses]
     answers, frames, name = [], [], None
     text = "\n".join("0x%x" % a for a in addresses) + "\n"
-    out = run([tool, "--inlines", "--functions=linkage", "--no-demangle", "--obj=" + path], text)
+    out = run([tool, "--inlines", "--functions=linkage", "--no-demangle", "--obj=" + (debug_file(path) or path)], text)
     for line in out.splitlines():
         if not line:
             answers.append(frames)
@@ -182,12 +182,15 @@ def compare(path, args):
 
 
 def main():
+    global debug_dir
     p = argparse.ArgumentParser()
     p.add_argument("-n", type=int, default=10000)
     p.add_argument("-s", "--seed", type=int, default=1)
     p.add_argument("-v", type=int, default=0, help="show so many differences of each file")
+    p.add_argument("-d", default=debug_dir, help="where debug files are")
     p.add_argument("files", nargs="+")
     args = p.parse_args()
+    debug_dir = args.d
     total = wrong = 0
     for path in args.files:
         n, w = compare(os.path.realpath(path), args)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The address index of a file, from the command line:
- *   symbol_index make ELF INDEX     makes it, with the host's debug files; prints what it took
+ *   symbol_index make ELF INDEX [DIRS]  makes it, with the host's debug files; prints what it took
  *   symbol_index find ELF INDEX     reads addresses (hexadecimal, one a line), prints for each
  *                                   its lines: "NAME<TAB>FILE:LINE", innermost first, then an empty one
  * Names are the linker's where there is one: other tools demangle in other ways.
@@ -34,9 +34,9 @@ static void scratch_at(const char *path, char *to, size_t size)
 	snprintf(to, size, "%s.scratch", path);
 }
 
-static int make(const char *elf, const char *index)
+static int make(const char *elf, const char *index, const char *dirs)
 {
-	struct index_job job = {.path = elf, .debug_dirs = "/usr/lib/debug", .inlines = true, .lines = true,
+	struct index_job job = {.path = elf, .debug_dirs = dirs, .inlines = true, .lines = true,
 				.open = open_path};
 	struct index_report report = {0};
 	struct rusage used;
@@ -111,8 +111,8 @@ static int find(const char *elf, const char *index)
 int main(int argc, char **argv)
 {
 	hash_seed_init();
-	if (argc == 4 && !strcmp(argv[1], "make"))
-		return make(argv[2], argv[3]);
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "make"))
+		return make(argv[2], argv[3], argc == 5 ? argv[4] : "/usr/lib/debug");
 	if (argc == 4 && !strcmp(argv[1], "find"))
 		return find(argv[2], argv[3]);
 	fprintf(stderr, "usage: symbol_index make|find ELF INDEX\n");

@@ -36,7 +36,7 @@ static struct config *parse_good(const char *text)
 	return c;
 }
 
-#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits or daemon"
+#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols or daemon"
 #define EXPORTER "[exporter a]\nendpoint = http://h\n"
 
 /* A wrong file, and all that is said about it. */
@@ -261,7 +261,7 @@ START_TEST(empty_file_is_the_defaults)
 
 	ck_assert_int_eq(c->mode, SAMPLER_AUTO);
 	ck_assert_uint_eq(c->frequency_hz, 20);
-	ck_assert_uint_eq(c->stack_bytes, 4096);
+	ck_assert_uint_eq(c->stack_bytes, 16384);
 	ck_assert_uint_eq(c->interval_ns, 5 * NSEC_PER_SEC);
 	ck_assert(c->kernel_threads);
 	ck_assert_uint_eq(c->nr_exporters, 1);

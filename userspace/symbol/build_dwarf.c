@@ -15,7 +15,8 @@
 
 #define DEPTH_MAX    200
 #define RANGES_MAX   65536
-#define TRIM_BYTES   (4u << 20) /* of input between two looks at memory */
+#define TRIM_BYTES   (1u << 20) /* of input between two looks at memory */
+#define TRIM_ENTRIES 4096	/* of a tree: one unit can be very large */
 #define HEAP_MORE    (4u << 20) /* what libdw may hold beyond what it needs to begin */
 #define TABLES_MAX   (1u << 20)
 
@@ -154,8 +155,17 @@ static int take_inlined(struct dwarf_build *d, Dwarf_Die *die, struct place at)
 	return r < 0 ? r : walk(d, die, at);
 }
 
+static void trim(const struct dwarf_build *d)
+{
+	image_trim(d->image);
+	if (d->alt)
+		image_trim(d->alt);
+}
+
 static int take_die(struct dwarf_build *d, Dwarf_Die *die, struct place at)
 {
+	if (++d->entries % TRIM_ENTRIES == 0)
+		trim(d);
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
 		return take_function(d, die, at);
@@ -333,9 +343,7 @@ static int lighten(struct dwarf_build *d, bool *ret_reopened)
 	if (d->input < TRIM_BYTES)
 		return 0;
 	d->input = 0;
-	image_trim(d->image);
-	if (d->alt)
-		image_trim(d->alt);
+	trim(d);
 	if (heap_bytes() < d->heap + HEAP_MORE)
 		return 0;
 	close_dwarf(d);

@@ -29,6 +29,7 @@ struct dwarf_build {
 	bool has_lines;
 	struct known_function *known; /* a later one takes an earlier one's place */
 	struct map tables;	      /* line tables that were read */
+	uint64_t entries;	      /* of trees, as they are met */
 	size_t input;		      /* bytes read since memory was looked at */
 	uint64_t heap;		      /* what libdw needs at least */
 	struct split *split;	      /* NULL: an ordinary unit */

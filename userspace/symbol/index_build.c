@@ -270,6 +270,9 @@ static int add_all(struct builder *b)
 	if (!has_dwarf(&m))
 		debug_file_open(b, &m, &debug);
 	r = add_symbols(b, &m, &debug);
+	image_trim(&m);
+	if (debug.base)
+		image_trim(&debug);
 	return r < 0 ? r : add_dwarf(b, debug.base ? &debug : &m);
 }
 

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <lzma.h>
+#include <sys/mman.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -13,7 +14,27 @@
 #define ELFCOMPRESS_ZSTD 2 /* gABI, section compression */
 #endif
 #define OUT_BYTES 65536
+#define SLICE	  (1u << 20)
+#define PAGE	  4096u
 #define WINDOW_LOG_MAX 24
+
+/* Input in slices, so that what was read need not stay in memory. */
+struct source {
+	const uint8_t *begin, *p, *end;
+};
+
+static const uint8_t *next_slice(struct source *s, size_t *ret_len)
+{
+	const uint8_t *slice = s->p;
+	uintptr_t from = ALIGN_UP((uintptr_t)s->begin, (uintptr_t)PAGE), to = (uintptr_t)slice & ~(uintptr_t)(PAGE - 1);
+
+	/* Whole pages of this input only. */
+	if (to > from)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	*ret_len = MIN((size_t)(s->end - slice), (size_t)SLICE);
+	s->p += *ret_len;
+	return slice;
+}
 
 /* Where unpacked bytes go; shared by the three. */
 struct sink {
@@ -38,11 +59,17 @@ static int sink_end(struct sink *s, uint64_t *ret_size)
 	return r;
 }
 
-static int inflate_all(z_stream *z, struct sink *s)
+static int inflate_all(z_stream *z, struct source *from, struct sink *s)
 {
 	int r = Z_OK;
 
 	while (r == Z_OK && !s->to.error) {
+		if (!z->avail_in) {
+			size_t n;
+
+			z->next_in = (Bytef *)(uintptr_t)next_slice(from, &n);
+			z->avail_in = (uInt)n;
+		}
 		z->next_out = s->out;
 		z->avail_out = sizeof(s->out);
 		r = inflate(z, Z_NO_FLUSH);
@@ -55,27 +82,31 @@ static int inflate_all(z_stream *z, struct sink *s)
 
 static int unpack_zlib(const uint8_t *from, size_t len, struct sink *s)
 {
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)from, .avail_in = (uInt)MIN(len, (size_t)UINT32_MAX)};
+	struct source in = {from, from, from + len};
+	z_stream z = {.next_in = NULL};
 	int r;
 
 	if (inflateInit(&z) != Z_OK)
 		return -ENOMEM;
-	r = inflate_all(&z, s);
+	r = inflate_all(&z, &in, s);
 	inflateEnd(&z);
 	return r;
 }
 
-static int zstd_all(ZSTD_DStream *z, const uint8_t *from, size_t len, struct sink *s)
+static int zstd_all(ZSTD_DStream *z, struct source *from, struct sink *s)
 {
-	ZSTD_inBuffer in = {from, len, 0};
+	ZSTD_inBuffer in = {NULL, 0, 0};
 	size_t left = 1;
 
 	while (left && !s->to.error) {
 		ZSTD_outBuffer out = {s->out, sizeof(s->out), 0};
-		size_t before = in.pos;
 
+		if (in.pos == in.size) {
+			in.src = next_slice(from, &in.size);
+			in.pos = 0;
+		}
 		left = ZSTD_decompressStream(z, &out, &in);
-		if (ZSTD_isError(left) || (left && !out.pos && in.pos == before))
+		if (ZSTD_isError(left) || (left && !out.pos && !in.size))
 			return -EBADMSG;
 		spool_add(&s->to, s->out, out.pos);
 	}
@@ -84,11 +115,12 @@ static int zstd_all(ZSTD_DStream *z, const uint8_t *from, size_t len, struct sin
 
 static int unpack_zstd(const uint8_t *from, size_t len, struct sink *s)
 {
+	struct source in = {from, from, from + len};
 	ZSTD_DStream *z = ZSTD_createDStream();
 	int r = -ENOMEM;
 
 	if (z && !ZSTD_isError(ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG_MAX)))
-		r = zstd_all(z, from, len, s);
+		r = zstd_all(z, &in, s);
 	ZSTD_freeDStream(z);
 	return r;
 }
@@ -110,14 +142,16 @@ int unpack_section(uint32_t type, const uint8_t *from, size_t len, int fd, uint6
 	return r == 0 && have != size ? -EBADMSG : r;
 }
 
-static int xz_all(lzma_stream *z, struct sink *s)
+static int xz_all(lzma_stream *z, struct source *from, struct sink *s)
 {
 	lzma_ret r = LZMA_OK;
 
 	while (r == LZMA_OK && !s->to.error) {
+		if (!z->avail_in)
+			z->next_in = next_slice(from, &z->avail_in);
 		z->next_out = s->out;
 		z->avail_out = sizeof(s->out);
-		r = lzma_code(z, LZMA_FINISH);
+		r = lzma_code(z, from->p == from->end ? LZMA_FINISH : LZMA_RUN);
 		spool_add(&s->to, s->out, sizeof(s->out) - z->avail_out);
 	}
 	if (s->to.error)
@@ -134,9 +168,9 @@ int unpack_xz(const uint8_t *from, size_t len, int fd, uint64_t offset, uint64_t
 	int r = -ENOMEM;
 
 	if (s && lzma_stream_decoder(&z, UNPACK_WINDOW_MAX, 0) == LZMA_OK) {
-		z.next_in = from;
-		z.avail_in = len;
-		r = xz_all(&z, s);
+		struct source in = {from, from, from + len};
+
+		r = xz_all(&z, &in, s);
 	}
 	lzma_end(&z);
 	return r < 0 ? r : sink_end(s, ret_size);

@@ -3,6 +3,7 @@
  * Unpacking into a file, stream by stream: the packed bytes lie in memory, the
  * unpacked ones never do. What grows past its bound is given up (-EFBIG), what
  * is damaged is -EBADMSG, what needs a larger window than is sane -ENOMEM.
+ * from lies in a mapping of a file: pages that were read are let go.
  */
 #ifndef OTP_SYMBOL_UNPACK_H
 #define OTP_SYMBOL_UNPACK_H

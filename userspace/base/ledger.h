@@ -47,6 +47,8 @@ struct ledger_engine {
 };
 
 struct ledger_destination {
+	char name[64];    /* places change hands on reload: the name says whose it is */
+	uint64_t earlier; /* samples that net had received before this destination was there */
 	uint64_t exported;
 	uint64_t unconfirmed;
 	uint64_t queued;  /* in flight: waiting, or between tries */
@@ -57,8 +59,8 @@ struct ledger_destination {
 };
 
 /*
- * net. received == exported + unconfirmed + queued + sending + sum(lost), for
- * each destination. A request lies between the two workers, in flight, while
+ * net. received == earlier + exported + unconfirmed + queued + sending +
+ * sum(lost), for each destination. A request lies between the two workers, in flight, while
  * engine.handed > net.received; the engine keeps it until net has published
  * that it was received, and sends it again to a net that was restarted.
  */

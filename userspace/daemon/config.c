@@ -97,6 +97,13 @@ static void exporter_done(struct export_config *e)
 		free_secret(e->headers[i]);
 }
 
+void config_exporter_remove(struct config *c, uint32_t i)
+{
+	exporter_done(&c->exporters[i]);
+	c->nr_exporters--;
+	memmove(&c->exporters[i], &c->exporters[i + 1], (c->nr_exporters - i) * sizeof(c->exporters[0]));
+}
+
 struct config *config_free(struct config *c)
 {
 	if (!c)

@@ -125,6 +125,7 @@ bool config_header_is_secret(const char *header); /* by its name */
 /* Exporters by name: an existing one, or a new one with defaults; NULL when all places are taken. */
 struct export_config *config_exporter_find(struct config *c, const char *name);
 struct export_config *config_exporter_add(struct config *c, const char *name);
+void config_exporter_remove(struct config *c, uint32_t i);
 
 /* Overrides from the environment; errors name the variable. -EINVAL, -ENOMEM. */
 int config_from_environment(struct config *c, config_error_fn *error, void *ctx);

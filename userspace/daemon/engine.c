@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/ledger.h"
 #include "base/log.h"
+#include "base/secret.h"
 #include "daemon/capture.h"
 #include "daemon/host_live.h"
 #include "daemon/outbox.h"
@@ -173,6 +174,43 @@ static int take_limits(struct engine *e, struct ipc_message *m)
 	if (e->pipeline)
 		pipeline_limit(e->pipeline, l->cache_bytes, l->stack_max_bytes);
 	return 0;
+}
+
+static void flush(struct engine *e, uint64_t now);
+
+/* The interval ends, so that a profile is of one configuration. */
+static int put_in_force(struct engine *e, struct config *c)
+{
+	struct config *before = e->config;
+	uint64_t now = clock_now_ns();
+	int r = 0;
+
+	if (e->started)
+		flush(e, now);
+	e->config = c;
+	if (e->pipeline)
+		r = pipeline_reload(e->pipeline, c);
+	config_free(before);
+	log_init("engine", c->log_level);
+	e->interval_end_ns = MIN(e->interval_end_ns, now + c->interval_ns);
+	return r;
+}
+
+static int take_reload(struct engine *e, struct ipc_message *m)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct config *c;
+	size_t len;
+	int r;
+
+	if (!ipc_fits(m, sizeof(struct ipc_reload), 1))
+		return -EBADMSG;
+	r = ipc_memfd_read(m->fds[0], 1 << 20, &text, &len);
+	if (r == 0)
+		r = config_parse("configuration", text, len, config_error, NULL, &c);
+	if (r == 0)
+		r = put_in_force(e, c);
+	return r < 0 ? r : ipc_send(e->sock, IPC_RELOADED, 0, NULL, 0, NULL, 0);
 }
 
 static int take_kallsyms(struct engine *e, struct ipc_message *m)
@@ -546,6 +584,8 @@ static int handle_message(struct engine *e, struct ipc_message *m)
 		return 0;
 	case IPC_WATCH:
 		return take_watch(e, m);
+	case IPC_RELOAD:
+		return take_reload(e, m);
 	case IPC_START:
 		e->started = true;
 		return 0;
@@ -731,6 +771,9 @@ int engine_main(int sock)
 		return 1;
 	}
 	hash_seed_init();
+	batch_init(&e->batch);
+	if (secret_hide_stack() < 0)
+		log_warn("the engine's stack would be part of a core dump");
 	e->sock = sock;
 	e->ring_fd = e->kallsyms_fd = -1;
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -32,7 +32,8 @@
 	X(8, START, "monitor to worker: everything was sent")                                       \
 	X(9, READY, "worker to monitor: the sandbox is closed")                                     \
 	X(10, STOP, "monitor to worker: finish, flush, exit")                                       \
-	X(11, RELOAD, "monitor to worker: a new configuration follows by CONFIG")                   \
+	X(11, RELOAD, "monitor to worker: struct ipc_reload; fds: configuration; to net perhaps a listener") \
+	X(14, RELOADED, "worker to monitor: the new configuration is in force")                     \
 	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, once the profile of the old rate is closed") \
 	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                       \
 	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                 \
@@ -94,6 +95,8 @@ struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; }
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
 struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: forget it */
+enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* the second descriptor */ };
+struct ipc_reload { uint32_t metrics, reserved; };
 struct ipc_life { uint32_t pid, parent; /* 0: no fork, but an exec or an end */ };
 struct ipc_request { uint64_t id, samples, len; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */

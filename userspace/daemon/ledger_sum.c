@@ -27,12 +27,25 @@ void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_eng
 	ret->top_name[sizeof(ret->top_name) - 1] = '\0';
 }
 
+/* It goes into texts that others read. */
+static void clean_name(char *name, size_t size)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	name[size - 1] = '\0';
+	for (; *name; name++)
+		if (!strchr(plain, *name))
+			*name = '?';
+}
+
 void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret)
 {
 	LOOK(page, ret);
 	ret->destinations = MIN(ret->destinations, LEDGER_DESTINATIONS_MAX);
-	for (int i = 0; i < LEDGER_DESTINATIONS_MAX; i++)
+	for (int i = 0; i < LEDGER_DESTINATIONS_MAX; i++) {
 		ret->dest[i].last_error[sizeof(ret->dest[i].last_error) - 1] = '\0';
+		clean_name(ret->dest[i].name, sizeof(ret->dest[i].name));
+	}
 }
 
 const char *ledger_loss_name(uint32_t reason)
@@ -165,12 +178,13 @@ static void sum_destination(struct ledger_sum *s, uint32_t i, uint64_t common_in
 	const struct ledger_destination *from = &s->net.dest[i];
 	struct ledger_sum_destination *to = &s->dest[i];
 
+	to->earlier = from->earlier;
 	to->exported = from->exported;
 	to->unconfirmed = from->unconfirmed;
 	to->in_flight = common_in_flight + from->queued + from->sending;
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
 		to->lost[r] = s->lost[r] + from->lost[r];
-	to->balanced = s->taken == to->exported + to->unconfirmed + to->in_flight + total(to->lost, OTP_LOSS_MAX);
+	to->balanced = s->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight + total(to->lost, OTP_LOSS_MAX);
 	s->in_flight = MAX(s->in_flight, to->in_flight);
 	s->balanced = s->balanced && to->balanced;
 }
@@ -179,7 +193,7 @@ static void add_up(struct ledger_sum *s, uint32_t destinations)
 {
 	uint64_t common;
 
-	s->destinations = MIN(destinations, LEDGER_DESTINATIONS_MAX);
+	s->destinations = s->net.destinations ? s->net.destinations : MIN(destinations, LEDGER_DESTINATIONS_MAX);
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
 		s->lost[r] = s->sampler_lost[r] + s->engine.lost[r];
 	s->between = s->engine.handed - s->net.received;

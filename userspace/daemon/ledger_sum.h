@@ -30,6 +30,7 @@ struct ledger_view { /* all borrowed */
 };
 
 struct ledger_sum_destination {
+	uint64_t earlier; /* what was over before it was there */
 	uint64_t exported, unconfirmed;
 	uint64_t in_flight; /* ring, engine, between, queue: all on the way to this one */
 	uint64_t lost[OTP_LOSS_MAX]; /* common ones and its own */
@@ -52,7 +53,7 @@ struct ledger_sum {
 	uint32_t destinations;
 };
 
-/* destinations: as configured, whether net has published them or not. */
+/* destinations: as configured, where no page has told them yet. */
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret);
 
 /* One page's state, however its owner behaves. */

@@ -59,6 +59,9 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 	case IPC_PLAN:
 		plans_set(m, msg);
 		break;
+	case IPC_RELOADED:
+		reload_answered(m, &m->engine);
+		break;
 	case IPC_LIFE:
 		target_processes_life(m, msg);
 		break;
@@ -78,6 +81,9 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 		break;
 	case IPC_STATUS_WANTED:
 		status_metrics(m);
+		break;
+	case IPC_RELOADED:
+		reload_answered(m, &m->net);
 		break;
 	case IPC_READY:
 		if (m->net.restarts)
@@ -248,8 +254,7 @@ static void read_signals(struct monitor *m)
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
 			begin_stop(m);
 		else if (info.ssi_signo == SIGHUP)
-			log_notice("SIGHUP changes nothing: the configuration is read at start only; check it with otprofd -t, "
-				   "then restart otprofd (systemctl restart otprofd)");
+			reload_ask(m);
 	}
 	workers_reap(m);
 }
@@ -311,6 +316,7 @@ static void run_clock(struct monitor *m)
 	asks_run(m, now);
 	index_jobs_run(m, now);
 	target_rules_run(m, now);
+	reload_run(m, now);
 	run_tick(m, now);
 	run_watchdog(m, now);
 	run_stop(m, now);
@@ -394,7 +400,7 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->config = c;
 	m->options = options;
 	m->started_ns = clock_now_ns();
-	m->lock_fd = m->signal_fd = m->config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
+	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
 	m->engine_page_fd = m->net_page_fd = m->peer_fd = m->targets.rules.inotify_fd = -1;
 	workers_init(m);
 	asks_init(&m->asks);

@@ -21,6 +21,7 @@
 #include "daemon/ipc.h"
 #include "daemon/ledger_sum.h"
 #include "daemon/rate.h"
+#include "daemon/reload.h"
 #include "daemon/roles.h"
 #include "daemon/status.h"
 #include "daemon/targets.h"
@@ -84,7 +85,7 @@ struct monitor {
 	uint64_t phase_deadline_ns, stop_ns;
 	int exit_status;
 
-	int lock_fd, signal_fd, config_fd, uevent_fd, status_fd, capture_fd;
+	int lock_fd, signal_fd, config_fd, public_config_fd, uevent_fd, status_fd, capture_fd;
 
 	struct source *source;
 	char source_why[3 * SOURCE_WHY];
@@ -98,6 +99,7 @@ struct monitor {
 	struct otp_defaults defaults;
 	bool sampling;
 	struct rate rate;
+	struct reload reload;
 	struct guard_run guard;
 
 	struct ledger_engine_page *engine_page;
@@ -133,6 +135,8 @@ struct monitor {
 int monitor_start(struct monitor *m);
 void monitor_close(struct monitor *m);
 int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
+int monitor_open_config(struct monitor *m); /* what workers are given: with secrets for net, without for the others */
+void monitor_notify_ready(const struct monitor *m);
 
 /* sampler.c: side-band, source and what maps of them; logged likewise. */
 int sampler_open(struct monitor *m);

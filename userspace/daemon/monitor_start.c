@@ -154,22 +154,33 @@ static int open_pages(struct monitor *m)
 	return 0;
 }
 
-static int open_config(struct monitor *m)
+static int open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to), int *ret_fd)
 {
 	_cleanup_(freep) char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
-	int err;
+	int fd, err;
 
 	if (!f)
 		return -ENOMEM;
-	err = config_print(m->config, f);
+	err = print(m->config, f);
 	fclose(f);
 	if (err)
 		return failed("configuration", err);
-	m->config_fd = ipc_memfd("config", text, len);
+	fd = ipc_memfd(name, text, len);
 	explicit_bzero(text, len);
-	return m->config_fd < 0 ? failed("configuration", m->config_fd) : 0;
+	if (fd < 0)
+		return failed("configuration", fd);
+	closep(ret_fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+int monitor_open_config(struct monitor *m)
+{
+	int err = open_config_text(m, "config", config_print, &m->config_fd);
+
+	return err ? err : open_config_text(m, "public-config", config_print_shown, &m->public_config_fd);
 }
 
 static int open_capture(struct monitor *m)
@@ -206,7 +217,7 @@ static int prepare_workers(struct monitor *m)
 	if (!err && resource_add_host_id(m->config) < 0)
 		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
 	if (!err)
-		err = open_config(m);
+		err = monitor_open_config(m);
 	if (!err)
 		err = index_jobs_open(m);
 	return err ? err : open_capture(m);
@@ -252,9 +263,16 @@ int monitor_start(struct monitor *m)
 	return sandbox_monitor(m->config);
 }
 
-int monitor_begin_sampling(struct monitor *m)
+void monitor_notify_ready(const struct monitor *m)
 {
 	char status[128];
+
+	snprintf(status, sizeof(status), "Sampling at %u Hz by %s", m->rate.hz, m->source->ops->name);
+	notify_ready(status);
+}
+
+int monitor_begin_sampling(struct monitor *m)
+{
 	int err;
 
 	m->defaults.running = 1;
@@ -264,8 +282,7 @@ int monitor_begin_sampling(struct monitor *m)
 	if (err)
 		return failed("sampling cannot begin", err);
 	m->sampling = true;
-	snprintf(status, sizeof(status), "Sampling at %u Hz by %s", m->rate.hz, m->source->ops->name);
-	notify_ready(status);
+	monitor_notify_ready(m);
 	log_info("sampling (engine pid %d, net pid %d)", m->engine.pid, m->net.pid);
 	return 0;
 }
@@ -286,7 +303,7 @@ static void remove_socket(const struct monitor *m)
 
 void monitor_close(struct monitor *m)
 {
-	int *const fds[] = {&m->signal_fd, &m->config_fd,      &m->uevent_fd,	&m->capture_fd,
+	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->uevent_fd,	&m->capture_fd,
 			    &m->peer_fd,   &m->engine_page_fd, &m->net_page_fd};
 
 	if (m->status_fd >= 0) {

@@ -32,6 +32,7 @@ enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
 struct net {
 	int monitor, engine; /* sockets; engine -1: none now */
 	struct config *config;
+	struct config *next; /* after a reload, until what goes has delivered; NULL */
 	struct ledger_net_page *page;
 	struct ledger_net ledger; /* working copy of the page */
 	struct exporter *exporter;
@@ -198,6 +199,76 @@ static int take_config(struct net *n, struct ipc_message *m)
 	return r;
 }
 
+static void want_status(void *ctx)
+{
+	static const uint32_t format = IPC_STATUS_PROMETHEUS;
+	struct net *n = ctx;
+
+	ipc_send(n->monitor, IPC_STATUS_WANTED, 0, &format, sizeof(format), NULL, 0);
+}
+
+static void start_metrics(struct net *n)
+{
+	int r;
+
+	if (n->metrics_fd < 0)
+		return;
+	r = metrics_new(steal_fd(&n->metrics_fd), want_status, n, &n->metrics);
+	if (r < 0)
+		log_error("cannot serve %s: %s; there are no metrics", n->config->metrics_listen, strerror(-r));
+}
+
+/* --- another configuration --- */
+
+static void change_metrics(struct net *n, uint32_t how, struct ipc_message *m)
+{
+	if (how == IPC_METRICS_STAY)
+		return;
+	n->metrics = metrics_free(n->metrics);
+	closep(&n->metrics_fd);
+	n->metrics_fd = how == IPC_METRICS_NEW ? ipc_take_fd(m, 1) : -1;
+	if (n->exporter)
+		start_metrics(n);
+}
+
+/* What the destinations pointed to goes with the old one. */
+static int put_in_force(struct net *n)
+{
+	config_free(n->config);
+	n->config = steal_ptr(&n->next);
+	net_log_init(&n->log, n->config);
+	log_init("net", n->config->log_level);
+	return ipc_send(n->monitor, IPC_RELOADED, 0, NULL, 0, NULL, 0);
+}
+
+static int go_on_reloading(struct net *n)
+{
+	int r = n->next ? exporter_reloading(n->exporter) : 1;
+
+	return r == 0 ? put_in_force(n) : MIN(r, 0);
+}
+
+static int take_reload(struct net *n, struct ipc_message *m)
+{
+	const struct ipc_reload *how = (const void *)m->data;
+	_cleanup_(freep) char *text = NULL;
+	size_t len;
+	int r;
+
+	if (m->head.len != sizeof(*how) || ipc_nr_fds(m) != (how->metrics == IPC_METRICS_NEW ? 2 : 1) || n->next)
+		return -EBADMSG;
+	r = ipc_memfd_read(m->fds[0], CONFIG_MAX, &text, &len);
+	if (r == 0)
+		r = config_parse("configuration", text, len, config_error, NULL, &n->next);
+	if (r < 0)
+		return r;
+	change_metrics(n, how->metrics, m);
+	if (!n->exporter)
+		return put_in_force(n);
+	exporter_reload(n->exporter, n->next->exporters, n->next->nr_exporters);
+	return 0;
+}
+
 static int take_status(struct net *n, struct ipc_message *m)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -211,14 +282,6 @@ static int take_status(struct net *n, struct ipc_message *m)
 		return r;
 	metrics_answer(n->metrics, text, len);
 	return 0;
-}
-
-static void want_status(void *ctx)
-{
-	static const uint32_t format = IPC_STATUS_PROMETHEUS;
-	struct net *n = ctx;
-
-	ipc_send(n->monitor, IPC_STATUS_WANTED, 0, &format, sizeof(format), NULL, 0);
 }
 
 /* The engine has exited by now: its socket has an end. */
@@ -248,6 +311,8 @@ static int handle_message(struct net *n, struct ipc_message *m)
 		return stop(n);
 	case IPC_STATUS:
 		return take_status(n, m);
+	case IPC_RELOAD:
+		return take_reload(n, m);
 	default:
 		return 0; /* of a newer monitor */
 	}
@@ -291,17 +356,6 @@ static void open_metrics(struct net *n)
 
 	if (r < 0)
 		log_error("cannot listen on %s: %s; there are no metrics", address, strerror(-r));
-}
-
-static void start_metrics(struct net *n)
-{
-	int r;
-
-	if (n->metrics_fd < 0)
-		return;
-	r = metrics_new(steal_fd(&n->metrics_fd), want_status, n, &n->metrics);
-	if (r < 0)
-		log_error("cannot serve %s: %s; there are no metrics", n->config->metrics_listen, strerror(-r));
 }
 
 static int begin(struct net *n, int (*sandbox)(const struct config *c))
@@ -377,6 +431,9 @@ static int turn(struct net *n)
 	if (r < 0)
 		return r;
 	exporter_run(n->exporter);
+	r = go_on_reloading(n);
+	if (r < 0)
+		return r;
 	if (n->metrics)
 		metrics_run(n->metrics);
 	beat(n);
@@ -393,6 +450,7 @@ static void net_done(struct net *n)
 	if (n->page)
 		munmap(n->page, sizeof(*n->page));
 	config_free(n->config);
+	config_free(n->next);
 	free(n);
 }
 

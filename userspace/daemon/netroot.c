@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -107,6 +108,26 @@ static int read_whole(const char *path, struct buf *b, struct stat *st)
 	return 0;
 }
 
+/*
+ * After the drop of rights no file can be given away, but its owner may still
+ * say who else reads it.
+ */
+static int write_listed(int fd, const char *path, const char *temporary, const struct timespec times[2],
+			const struct sandbox_user *reader)
+{
+	uint8_t bytes[ACL_BYTES_MAX];
+	struct acl list;
+	int err;
+
+	acl_from_mode(0600, &list);
+	err = acl_grant(&list, reader->uid);
+	if (err)
+		return err;
+	if (fsetxattr(fd, ACL_XATTR, bytes, acl_write(&list, bytes), 0) < 0)
+		return -errno;
+	return futimens(fd, times) < 0 || rename(temporary, path) < 0 ? -errno : 0;
+}
+
 /* The copy carries the original's time, by which a change is seen. */
 static int write_copy(const char *path, const struct buf *b, const struct stat *st, const struct sandbox_user *owner)
 {
@@ -121,7 +142,7 @@ static int write_copy(const char *path, const struct buf *b, const struct stat *
 	if (write(fd, b->data, b->len) != (ssize_t)b->len)
 		return -EIO;
 	if (owner && fchown(fd, owner->uid, owner->gid) < 0)
-		return -errno;
+		return errno == EPERM ? write_listed(fd, path, temporary, times, owner) : -errno;
 	if (fchmod(fd, owner ? 0400 : 0644) < 0 || futimens(fd, times) < 0 || rename(temporary, path) < 0)
 		return -errno;
 	return 0;
@@ -339,6 +360,29 @@ int netroot_build(const struct config *c)
 	copy_tls(files, c, &net);
 	destinations(c, files, root, &net);
 	return err;
+}
+
+void netroot_reload(const struct config *c)
+{
+	char files[1100], etc[1120];
+	struct sandbox_user net;
+
+	writable_path(c, files, sizeof(files));
+	snprintf(etc, sizeof(etc), "%s/etc", files);
+	if (access(etc, F_OK) == 0 && sandbox_user_net(c, false, &net) == 0)
+		copy_tls(files, c, &net);
+}
+
+bool netroot_sees(const struct config *c, const char *dir)
+{
+	char inside[PATH_LIMIT];
+	struct stat a, b;
+
+	if (stat(dir, &a) < 0 || !S_ISDIR(a.st_mode) || !netroot_exists(c))
+		return false;
+	netroot_path(c, inside, sizeof(inside));
+	strncat(inside, dir, sizeof(inside) - strlen(inside) - 1);
+	return stat(inside, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 void netroot_refresh(const struct config *c)

@@ -10,6 +10,13 @@ void notify_ready(const char *status)
 	sd_notifyf(0, "READY=1\nSTATUS=%s", status);
 }
 
+/* MONOTONIC_USEC: so that systemd (253) tells this reload from an earlier one, with Type=notify-reload. */
+void notify_reloading(void)
+{
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reading the configuration",
+		   (unsigned long long)(clock_read_ns(CLOCK_MONOTONIC) / NSEC_PER_USEC));
+}
+
 void notify_stopping(void)
 {
 	sd_notify(0, "STOPPING=1\nSTATUS=Exporting what is left");

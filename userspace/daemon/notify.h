@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 void notify_ready(const char *status);
+void notify_reloading(void); /* until notify_ready */
 void notify_stopping(void);
 void notify_alive(void);
 /* How often notify_alive is wanted; 0: never. */

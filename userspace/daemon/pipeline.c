@@ -646,6 +646,29 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	return r;
 }
 
+static int renew_resource(struct pipeline *p)
+{
+	struct resource_set before = p->resource, now;
+	int r = resource_set_new(&now, p->config);
+
+	if (r < 0)
+		return r;
+	p->resource = now;
+	r = table_set_resource(p->table, p->resource.attributes, p->resource.count);
+	resource_set_done(&before);
+	return r;
+}
+
+int pipeline_reload(struct pipeline *p, const struct config *config)
+{
+	p->config = config;
+	p->adapt.start_bytes = p->hints.start_bytes = config->stack_bytes;
+	p->adapt.max_bytes = config->stack_max_bytes;
+	p->select_by_pid = selects_by_pid(config);
+	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
+	return renew_resource(p);
+}
+
 struct pipeline *pipeline_free(struct pipeline *p)
 {
 	if (!p)

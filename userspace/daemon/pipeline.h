@@ -47,6 +47,9 @@ struct pipeline_config {
 int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret);
 struct pipeline *pipeline_free(struct pipeline *p); /* NULL */
 
+/* Another configuration, which must live on; only between two intervals. -ENOMEM: the old one is gone all the same. */
+int pipeline_reload(struct pipeline *p, const struct config *config);
+
 /* Looks at all processes that exist; once, after the side-band has begun. */
 int pipeline_scan(struct pipeline *p);
 /* Some of them once more, once a second, where nobody reports process life. */

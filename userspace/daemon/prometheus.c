@@ -36,7 +36,12 @@ static void destinations(const struct status *s, struct buf *to, const char *nam
 {
 	family(to, name, type, help);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
-		labelled(to, name, "destination", s->config->exporters[i].name, value(s, i));
+		labelled(to, name, "destination", status_destination(s, i), value(s, i));
+}
+
+static uint64_t earlier(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].earlier;
 }
 
 static uint64_t exported(const struct status *s, uint32_t i)
@@ -75,7 +80,7 @@ static void lost(const struct status *s, struct buf *to)
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		for (uint32_t r = 0; ledger_loss_name(r); r++)
 			buf_printf(to, "otprof_samples_lost_total{destination=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-				   s->config->exporters[i].name, ledger_loss_name(r), s->ledger.dest[i].lost[r]);
+				   status_destination(s, i), ledger_loss_name(r), s->ledger.dest[i].lost[r]);
 }
 
 static void equation(const struct status *s, struct buf *to)
@@ -83,6 +88,8 @@ static void equation(const struct status *s, struct buf *to)
 	one(to, "samples_taken_total", "counter", "Samples that the sampler took.", s->ledger.taken);
 	one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that never came.", status_missed(s));
 	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.balanced);
+	destinations(s, to, "samples_earlier_total", "counter",
+		     "Samples that were over before the destination was there.", earlier);
 	destinations(s, to, "samples_exported_total", "counter", "Samples that the destination took.", exported);
 	destinations(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.", unconfirmed);
 	destinations(s, to, "samples_in_flight", "gauge", "Samples on their way.", in_flight);

@@ -43,6 +43,10 @@ bool sandbox_ordinary(void);
 int netroot_build(const struct config *c);
 /* Copies anew what changed since (resolver files, CA bundle); cheap, needs no rights. */
 void netroot_refresh(const struct config *c);
+/* Files of TLS that a new configuration names, or that have changed. */
+void netroot_reload(const struct config *c);
+/* Whether net reaches this directory: it was a file destination's at start. */
+bool netroot_sees(const struct config *c, const char *dir);
 void netroot_path(const struct config *c, char *to, size_t size);
 bool netroot_exists(const struct config *c);
 /*

@@ -96,13 +96,23 @@ static void losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
 	close_object(j);
 }
 
+const char *status_destination(const struct status *s, uint32_t i)
+{
+	const char *name = s->ledger.net.dest[i].name;
+
+	if (*name)
+		return name;
+	return i < s->config->nr_exporters ? s->config->exporters[i].name : "?";
+}
+
 static void destination(struct json *j, const struct status *s, uint32_t i)
 {
 	const struct ledger_sum_destination *d = &s->ledger.dest[i];
 	const struct ledger_destination *own = &s->ledger.net.dest[i];
 
-	open_object(j, s->config->exporters[i].name);
+	open_object(j, status_destination(s, i));
 	boolean(j, "balanced", d->balanced);
+	number(j, "earlier", d->earlier);
 	number(j, "exported", d->exported);
 	number(j, "unconfirmed", d->unconfirmed);
 	number(j, "in_flight", d->in_flight);
@@ -126,11 +136,11 @@ static void ledger(struct json *j, const struct status *s)
 	number(j, "in_flight", l->in_flight);
 	open_object(j, "exported");
 	for (uint32_t i = 0; i < l->destinations; i++)
-		number(j, s->config->exporters[i].name, l->dest[i].exported);
+		number(j, status_destination(s, i), l->dest[i].exported);
 	close_object(j);
 	open_object(j, "unconfirmed");
 	for (uint32_t i = 0; i < l->destinations; i++)
-		number(j, s->config->exporters[i].name, l->dest[i].unconfirmed);
+		number(j, status_destination(s, i), l->dest[i].unconfirmed);
 	close_object(j);
 	losses(j, l->lost);
 	open_object(j, "destinations");

@@ -56,6 +56,8 @@ struct status {
 	struct status_guard guard;
 };
 
+/* The name of a destination, by its place. */
+const char *status_destination(const struct status *s, uint32_t i);
 void status_json(const struct status *s, struct buf *to);
 void status_prometheus(const struct status *s, struct buf *to);
 

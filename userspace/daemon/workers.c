@@ -200,7 +200,7 @@ static int send_capture(struct monitor *m)
 static int hand_over_engine(struct monitor *m)
 {
 	struct worker *w = &m->engine;
-	int err = send_patiently(w, IPC_CONFIG, NULL, 0, m->config_fd);
+	int err = send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
 
 	if (!err)
 		err = send_ring(m);
@@ -243,7 +243,7 @@ static int hand_over(struct monitor *m, struct worker *w)
 		return hand_over_net(m);
 	if (w->kind == WORKER_INDEXER)
 		return index_jobs_hand_over(m);
-	err = send_patiently(w, IPC_CONFIG, NULL, 0, m->config_fd);
+	err = send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
 	return err ? err : send_patiently(w, IPC_START, NULL, 0, -1);
 }
 

@@ -21,7 +21,7 @@ static void booked(const struct destination *d)
 static void tell(const struct destination *d, enum export_event event, const char *text, uint64_t samples)
 {
 	if (d->owner->event)
-		d->owner->event(d->owner->event_ctx, d->cfg->name, event, text, samples);
+		d->owner->event(d->owner->event_ctx, d->cfg.name, event, text, samples);
 }
 
 /*
@@ -129,7 +129,7 @@ static void on_refused(struct destination *d, struct queue_entry *head, const st
 
 static uint64_t wait_after(const struct destination *d, const struct outcome *o, uint64_t now)
 {
-	uint64_t wait = retry_backoff_ns(d->cfg->retry_initial_ns, d->cfg->retry_max_ns, d->failures,
+	uint64_t wait = retry_backoff_ns(d->cfg.retry_initial_ns, d->cfg.retry_max_ns, d->failures,
 					 hash_u64(now ^ hash_seed ^ (uintptr_t)d));
 
 	/* "At once" would be a loop, at full speed for as long as the server says so. */
@@ -140,7 +140,7 @@ static uint64_t wait_after(const struct destination *d, const struct outcome *o,
 
 static bool too_old(const struct destination *d, const struct queue_entry *entry, uint64_t at)
 {
-	return at - MIN(at, entry->since_ns) >= d->cfg->retry_elapsed_ns;
+	return at - MIN(at, entry->since_ns) >= d->cfg.retry_elapsed_ns;
 }
 
 /* What the stop is not worth: a file system does not heal in seconds, a peer that restarts may. */
@@ -164,7 +164,7 @@ static void on_retry(struct destination *d, struct queue_entry *head, const stru
 	}
 	d->failing = true;
 	/* Without retries a failure says nothing about the next request. */
-	d->due_ns = d->cfg->retry_elapsed_ns ? now + wait_after(d, o, now) : now;
+	d->due_ns = d->cfg.retry_elapsed_ns ? now + wait_after(d, o, now) : now;
 	if (stop_is_over(d))
 		drop_all(d, d->ops->stopped);
 	else if (!d->stopping && too_old(d, head, d->due_ns))
@@ -226,7 +226,7 @@ static void try_head(struct destination *d)
  */
 static bool waited_in_vain(const struct destination *d, const struct queue_entry *entry, uint64_t now)
 {
-	return d->failing && !d->stopping && d->cfg->retry_elapsed_ns && too_old(d, entry, now) &&
+	return d->failing && !d->stopping && d->cfg.retry_elapsed_ns && too_old(d, entry, now) &&
 	       (entry->tried || entry->since_ns >= d->failing_since_ns);
 }
 
@@ -268,7 +268,7 @@ bool destination_idle(const struct destination *d)
 
 bool destination_compresses(const struct destination *d)
 {
-	return d->cfg->gzip && d->ops->compresses;
+	return d->cfg.gzip && d->ops->compresses;
 }
 
 static bool make_room(struct destination *d, const struct export_request *r, bool gzip)
@@ -308,32 +308,93 @@ void destination_stop(struct destination *d)
 	d->due_ns = 0;
 }
 
-void destination_give_up(struct destination *d)
+/* A try that is under way ends; its request is the first to be tried again, or given up. */
+static void end_try(struct destination *d)
 {
 	struct queue_entry *head = d->queue.head;
 
+	if (!d->sending)
+		return;
+	d->ledger->sending -= head->request->samples;
+	head->maybe |= d->ops->abort(d->transport);
+	*waiting(d, head) += head->request->samples;
+	d->sending = false;
+}
+
+void destination_give_up(struct destination *d)
+{
 	d->stopped = true;
-	if (d->sending) {
-		d->ledger->sending -= head->request->samples;
-		head->maybe |= d->ops->abort(d->transport);
-		*waiting(d, head) += head->request->samples;
-		d->sending = false;
-	}
-	if (!head)
+	end_try(d);
+	if (!d->queue.head)
 		return;
 	drop_all(d, d->ops->stopped);
 	booked(d);
 }
 
+/* --- another configuration --- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_headers(const struct export_config *a, const struct export_config *b)
+{
+	if (a->nr_headers != b->nr_headers)
+		return false;
+	for (uint32_t i = 0; i < a->nr_headers; i++)
+		if (strcmp(a->headers[i], b->headers[i]))
+			return false;
+	return true;
+}
+
+/* What a transport was opened with. Files of TLS may hold something else under the same name. */
+static bool same_transport(const struct export_config *a, const struct export_config *b)
+{
+	return same_text(a->endpoint, b->endpoint) && a->endpoint_is_full == b->endpoint_is_full && same_headers(a, b) &&
+	       !a->tls_ca && !a->tls_cert && !b->tls_ca && !b->tls_cert && a->tls_insecure == b->tls_insecure &&
+	       a->timeout_ns == b->timeout_ns && a->file_keep == b->file_keep;
+}
+
+bool destination_may_become(const struct destination *d, const struct export_config *cfg)
+{
+	const struct transport_ops *ops = transport_find(cfg->endpoint);
+
+	return !strcmp(d->cfg.name, cfg->name) && ops && ops->compresses == d->ops->compresses;
+}
+
+static int reopen(struct destination *d)
+{
+	end_try(d);
+	d->ops->close(d->transport);
+	d->transport = NULL;
+	d->ops = transport_find(d->cfg.endpoint);
+	/* What was wrong may be so no more: it is tried at once. */
+	d->due_ns = 0;
+	return d->ops->open(&d->cfg, d->owner->host, on_outcome, d, &d->transport);
+}
+
+int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger)
+{
+	bool same = same_transport(&d->cfg, cfg);
+	int file_dir = d->cfg.file_dir;
+
+	d->ledger = ledger;
+	d->cfg = *cfg;
+	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
+	d->queue.max = cfg->queue_bytes; /* one that is too full is emptied by the next request */
+	return same ? 0 : reopen(d);
+}
+
 int destination_init(struct destination *d, const struct export_config *cfg, const struct destination_owner *owner,
 		     struct ledger_destination *ledger)
 {
-	*d = (struct destination){.cfg = cfg, .owner = owner, .ledger = ledger};
+	*d = (struct destination){.cfg = *cfg, .owner = owner, .ledger = ledger};
 	queue_init(&d->queue, cfg->queue_bytes);
 	d->ops = transport_find(cfg->endpoint);
 	if (!d->ops)
 		return -EINVAL;
-	return d->ops->open(cfg, owner->host, on_outcome, d, &d->transport);
+	return d->ops->open(&d->cfg, owner->host, on_outcome, d, &d->transport);
 }
 
 void destination_done(struct destination *d)
@@ -341,6 +402,5 @@ void destination_done(struct destination *d)
 	if (d->transport)
 		d->ops->close(d->transport);
 	d->transport = NULL;
-	if (d->cfg)
-		queue_done(&d->queue);
+	queue_done(&d->queue);
 }

@@ -24,7 +24,7 @@ struct destination_owner {
 };
 
 struct destination {
-	const struct export_config *cfg;
+	struct export_config cfg; /* what it points to is borrowed */
 	const struct destination_owner *owner;
 	struct ledger_destination *ledger;
 	const struct transport_ops *ops;
@@ -39,7 +39,10 @@ struct destination {
 	uint32_t stop_failures;
 };
 
-/* In place: its address stays. All pointers are borrowed for its life. */
+/*
+ * In place: its address stays. All pointers are borrowed for its life, those
+ * of cfg until the next destination_configure.
+ */
 int destination_init(struct destination *d, const struct export_config *cfg, const struct destination_owner *owner,
 		     struct ledger_destination *ledger);
 void destination_done(struct destination *d);
@@ -51,6 +54,14 @@ void destination_refuse(struct destination *d, uint64_t samples, uint32_t reason
 void destination_run(struct destination *d);
 uint64_t destination_due_ns(const struct destination *d); /* UINT64_MAX: waits for nothing but its transport */
 bool destination_idle(const struct destination *d);
+/* Whether what waits may go out by another configuration: the same kind of transport. */
+bool destination_may_become(const struct destination *d, const struct export_config *cfg);
+/*
+ * Goes on with another configuration of the same name, and with its books in
+ * another place. A try that is under way begins anew where anything has
+ * changed that it depends on.
+ */
+int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger);
 void destination_stop(struct destination *d); /* hurry */
 void destination_give_up(struct destination *d); /* now */
 

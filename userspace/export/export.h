@@ -95,6 +95,7 @@ enum export_event {
 	EXPORT_PARTIAL,  /* part of a request was refused; text: the server's message */
 	EXPORT_REMARK,   /* delivered, but the answer says more or cannot be read */
 	EXPORT_DROPPED,  /* given up: queue full, retries over or stop; text: which */
+	EXPORT_REMOVED,  /* no destination any more; text: what became of its samples */
 	EXPORT_EVENTS,   /* how many there are */
 };
 typedef void export_event_fn(void *ctx, const char *destination, enum export_event event, const char *text,
@@ -105,6 +106,16 @@ struct exporter;
 int exporter_new(const struct export_config *cfgs, uint32_t n, struct ledger_net *ledger,
 		 void (*changed)(void *ctx), void *ctx, struct exporter **ret);
 struct exporter *exporter_free(struct exporter *e); /* NULL */
+/*
+ * Other destinations. Those that stay by their name keep what waits and their
+ * books; those that go get five seconds to deliver what they hold, then it is
+ * lost (shutdown). Until exporter_reloading says no, all is as it was, and
+ * both cfgs and the former ones must live. A destination is known in the
+ * ledger by its name, and what net had received before it came is its
+ * "earlier". -errno: the exporter is to be made anew.
+ */
+void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint32_t n);
+int exporter_reloading(struct exporter *e); /* 1, 0 or -errno */
 /* Takes no reference of the caller's. Counts received once, and per destination queued or lost. */
 void exporter_submit(struct exporter *e, struct export_request *r);
 /* The same for one that could not be mapped: received, and lost everywhere. */

@@ -10,20 +10,77 @@
 #include "export/destination.h"
 #include "export/http_loop.h"
 
+/* What those that go get to deliver what they hold. */
+#define RELOAD_FLUSH_NS (5 * NSEC_PER_SEC)
+
 struct exporter {
 	struct destination_owner owner;
 	struct ledger_net *ledger;
 	uint64_t deadline_ns; /* of the stop; UINT64_MAX before */
 	uint32_t n;
-	struct destination dest[];
+	struct destination *dest[LEDGER_DESTINATIONS_MAX]; /* owned; as they lie in the ledger */
+	const struct export_config *next; /* NULL: no reload is under way */
+	uint32_t nr_next;
+	uint64_t next_deadline_ns;
 };
+
+/* --- places in the ledger --- */
+
+static const struct ledger_destination *find_books(const struct ledger_net *l, const char *name)
+{
+	for (uint32_t i = 0; i < l->destinations; i++)
+		if (!strncmp(l->dest[i].name, name, sizeof(l->dest[i].name)))
+			return &l->dest[i];
+	return NULL;
+}
+
+/* Everyone's books in the order of the configuration; a new one begins with what is over. */
+static void place_books(struct ledger_net *l, const struct export_config *cfgs, uint32_t n)
+{
+	struct ledger_net before = *l;
+
+	memset(l->dest, 0, sizeof(l->dest));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ledger_destination *have = find_books(&before, cfgs[i].name);
+
+		if (have) {
+			l->dest[i] = *have;
+			continue;
+		}
+		snprintf(l->dest[i].name, sizeof(l->dest[i].name), "%s", cfgs[i].name);
+		l->dest[i].earlier = l->received;
+	}
+	l->destinations = n;
+}
+
+/* --- life --- */
+
+static int add_destination(struct exporter *e, const struct export_config *cfg, uint32_t place)
+{
+	struct destination *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d)
+		return -ENOMEM;
+	rc = destination_init(d, cfg, &e->owner, &e->ledger->dest[place]);
+	e->dest[place] = d;
+	return rc;
+}
+
+static struct destination *remove_destination(struct destination *d)
+{
+	if (d)
+		destination_done(d);
+	free(d);
+	return NULL;
+}
 
 static int init_all(struct exporter *e, const struct export_config *cfgs, uint32_t n)
 {
 	int rc = http_loop_new(&e->owner.host);
 
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		rc = destination_init(&e->dest[i], &cfgs[i], &e->owner, &e->ledger->dest[i]);
+		rc = add_destination(e, &cfgs[i], i);
 		e->n = i + 1;
 	}
 	return rc;
@@ -39,19 +96,19 @@ int exporter_new(const struct export_config *cfgs, uint32_t n, struct ledger_net
 		return -EINVAL;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return -ENOMEM;
-	e = calloc(1, sizeof(*e) + n * sizeof(e->dest[0]));
+	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->owner.booked = changed;
 	e->owner.booked_ctx = ctx;
 	e->ledger = ledger;
 	e->deadline_ns = UINT64_MAX;
+	place_books(ledger, cfgs, n);
 	rc = init_all(e, cfgs, n);
 	if (rc < 0) {
 		exporter_free(e);
 		return rc;
 	}
-	ledger->destinations = n;
 	*ret = e;
 	return 0;
 }
@@ -61,7 +118,7 @@ struct exporter *exporter_free(struct exporter *e)
 	if (!e)
 		return NULL;
 	for (uint32_t i = 0; i < e->n; i++)
-		destination_done(&e->dest[i]);
+		e->dest[i] = remove_destination(e->dest[i]);
 	http_loop_free(e->owner.host);
 	free(e);
 	return NULL;
@@ -76,7 +133,7 @@ void exporter_on_event(struct exporter *e, export_event_fn *fn, void *ctx)
 static bool any_compresses(const struct exporter *e)
 {
 	for (uint32_t i = 0; i < e->n; i++)
-		if (destination_compresses(&e->dest[i]))
+		if (destination_compresses(e->dest[i]))
 			return true;
 	return false;
 }
@@ -101,7 +158,7 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 	if (any_compresses(e))
 		request_compress(r);
 	for (uint32_t i = 0; i < e->n; i++)
-		destination_submit(&e->dest[i], r, now);
+		destination_submit(e->dest[i], r, now);
 	e->owner.booked(e->owner.booked_ctx);
 }
 
@@ -110,7 +167,7 @@ void exporter_refuse(struct exporter *e, uint64_t id, uint64_t samples, enum otp
 	if (!receive(e, id, samples))
 		return;
 	for (uint32_t i = 0; i < e->n; i++)
-		destination_refuse(&e->dest[i], samples, reason);
+		destination_refuse(e->dest[i], samples, reason);
 	e->owner.booked(e->owner.booked_ctx);
 }
 
@@ -126,11 +183,13 @@ static uint64_t due_ns(const struct exporter *e)
 {
 	uint64_t due = http_loop_due_ns(e->owner.host);
 
+	if (e->next)
+		due = MIN(due, e->next_deadline_ns);
 	if (exporter_idle(e))
 		return due;
 	due = MIN(due, e->deadline_ns);
 	for (uint32_t i = 0; i < e->n; i++)
-		due = MIN(due, destination_due_ns(&e->dest[i]));
+		due = MIN(due, destination_due_ns(e->dest[i]));
 	return due;
 }
 
@@ -149,10 +208,10 @@ void exporter_run(struct exporter *e)
 {
 	http_loop_run(e->owner.host);
 	for (uint32_t i = 0; i < e->n; i++)
-		destination_run(&e->dest[i]);
+		destination_run(e->dest[i]);
 	if (clock_now_ns() >= e->deadline_ns)
 		for (uint32_t i = 0; i < e->n; i++)
-			destination_give_up(&e->dest[i]);
+			destination_give_up(e->dest[i]);
 	/* A try that just began is a timer of now to libcurl: let it connect at once. */
 	http_loop_run(e->owner.host);
 }
@@ -160,7 +219,7 @@ void exporter_run(struct exporter *e)
 bool exporter_idle(const struct exporter *e)
 {
 	for (uint32_t i = 0; i < e->n; i++)
-		if (!destination_idle(&e->dest[i]))
+		if (!destination_idle(e->dest[i]))
 			return false;
 	return true;
 }
@@ -169,5 +228,108 @@ void exporter_stop(struct exporter *e, uint64_t deadline_ns)
 {
 	e->deadline_ns = deadline_ns;
 	for (uint32_t i = 0; i < e->n; i++)
-		destination_stop(&e->dest[i]);
+		destination_stop(e->dest[i]);
+}
+
+/* --- reload --- */
+
+static struct destination *find_destination(struct exporter *e, const struct export_config *cfg)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->dest[i] && destination_may_become(e->dest[i], cfg))
+			return e->dest[i];
+	return NULL;
+}
+
+static bool stays(const struct exporter *e, const struct destination *d)
+{
+	for (uint32_t i = 0; i < e->nr_next; i++)
+		if (destination_may_become(d, &e->next[i]))
+			return true;
+	return false;
+}
+
+void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint32_t n)
+{
+	e->next = cfgs;
+	e->nr_next = n;
+	e->next_deadline_ns = clock_now_ns() + RELOAD_FLUSH_NS;
+	for (uint32_t i = 0; i < e->n; i++)
+		if (!stays(e, e->dest[i]))
+			destination_stop(e->dest[i]);
+}
+
+/* Those that go have delivered what they could. */
+static bool is_flushed(struct exporter *e)
+{
+	bool flushed = true, late = clock_now_ns() >= e->next_deadline_ns;
+
+	for (uint32_t i = 0; i < e->n; i++) {
+		if (stays(e, e->dest[i]))
+			continue;
+		if (late)
+			destination_give_up(e->dest[i]);
+		flushed = flushed && destination_idle(e->dest[i]);
+	}
+	return flushed;
+}
+
+static void tell_removed(const struct exporter *e, const struct destination *d)
+{
+	const struct ledger_destination *l = d->ledger;
+	unsigned long long lost = 0;
+	char text[160];
+
+	for (int r = 0; r < OTP_LOSS_MAX; r++)
+		lost += l->lost[r];
+	snprintf(text, sizeof(text), "exported %llu, unconfirmed %llu, lost %llu", (unsigned long long)l->exported,
+		 (unsigned long long)l->unconfirmed, lost);
+	if (e->owner.event)
+		e->owner.event(e->owner.event_ctx, d->cfg.name, EXPORT_REMOVED, text, l->exported);
+}
+
+static void remove_gone(struct exporter *e)
+{
+	for (uint32_t i = 0; i < e->n; i++) {
+		if (stays(e, e->dest[i]))
+			continue;
+		tell_removed(e, e->dest[i]);
+		/* One of the same name that is of another kind begins new books. */
+		e->dest[i]->ledger->name[0] = '\0';
+		e->dest[i] = remove_destination(e->dest[i]);
+	}
+}
+
+/* Nobody sees the ledger before it is published: books and destinations change places as one. */
+static int change_places(struct exporter *e)
+{
+	struct destination *now[LEDGER_DESTINATIONS_MAX] = {0};
+	int rc = 0, each;
+
+	for (uint32_t i = 0; i < e->nr_next; i++)
+		now[i] = find_destination(e, &e->next[i]);
+	place_books(e->ledger, e->next, e->nr_next);
+	memcpy(e->dest, now, sizeof(e->dest));
+	e->n = e->nr_next;
+	for (uint32_t i = 0; i < e->n; i++) {
+		each = e->dest[i] ? destination_configure(e->dest[i], &e->next[i], &e->ledger->dest[i]) :
+				    add_destination(e, &e->next[i], i);
+		rc = rc ? rc : each;
+	}
+	return rc;
+}
+
+int exporter_reloading(struct exporter *e)
+{
+	int rc;
+
+	if (!e->next)
+		return 0;
+	if (!is_flushed(e))
+		return 1;
+	remove_gone(e);
+	rc = change_places(e);
+	e->next = NULL;
+	e->owner.booked(e->owner.booked_ctx);
+	return rc;
 }

@@ -201,19 +201,34 @@ static void limits_default(struct process_limits *l)
 	set_default(&l->mappings, 262144);
 }
 
+int table_make_workloads(struct process_table *t)
+{
+	struct workload *kernel = NULL, *nobody = NULL;
+	struct identity *unknown = NULL;
+	int r = identity_guess(NULL, NULL, "", "", &unknown);
+
+	if (r == 0)
+		r = identity_workload(unknown, t->cfg.resource, t->cfg.nr_resource, &nobody);
+	if (r == 0)
+		r = identity_workload(t->kernel, t->cfg.resource, t->cfg.nr_resource, &kernel);
+	identity_put(unknown);
+	if (r < 0) {
+		workload_put(nobody);
+		return r;
+	}
+	workload_put(t->unknown_workload);
+	workload_put(t->kernel_workload);
+	t->unknown_workload = nobody;
+	t->kernel_workload = kernel;
+	return 0;
+}
+
 static int table_init(struct process_table *t)
 {
-	struct identity *unknown = NULL;
-	int r;
+	int r = identity_new_kernel(&t->kernel);
 
-	r = identity_guess(NULL, NULL, "", "", &unknown);
 	if (r == 0)
-		r = identity_workload(unknown, t->cfg.resource, t->cfg.nr_resource, &t->unknown_workload);
-	identity_put(unknown);
-	if (r == 0)
-		r = identity_new_kernel(&t->kernel);
-	if (r == 0)
-		r = identity_workload(t->kernel, t->cfg.resource, t->cfg.nr_resource, &t->kernel_workload);
+		r = table_make_workloads(t);
 	return r < 0 ? r : files_init(t);
 }
 

@@ -88,6 +88,9 @@ struct process_table_config {
 int table_new(const struct process_table_config *cfg, struct process_table **ret);
 struct process_table *table_free(struct process_table *t); /* NULL */
 
+/* Other attributes of every workload, borrowed like those before; every process has another workload then. */
+int table_set_resource(struct process_table *t, const struct attribute *resource, size_t nr_resource);
+
 /* Ask for a scan of /proc; the answers are merged under what the side-band has said since. */
 int table_scan(struct process_table *t);
 /*

@@ -254,6 +254,41 @@ void identity_request(struct process_table *t, struct entry *e)
 	}
 }
 
+/* One whose identity is not known gets its workload, a guess, with its next sample. */
+static int renew_workload(struct process_table *t, struct entry *e)
+{
+	struct workload *w;
+	int r;
+
+	if (e->p.kernel) {
+		set_workload(e, workload_ref(t->kernel_workload));
+		return 0;
+	}
+	if (!e->identity || !e->p.identity_known) {
+		set_workload(e, workload_ref(t->unknown_workload));
+		e->todo |= TODO_WORKLOAD;
+		return 0;
+	}
+	r = identity_workload(e->identity, t->cfg.resource, t->cfg.nr_resource, &w);
+	if (r == 0)
+		set_workload(e, w);
+	return r;
+}
+
+int table_set_resource(struct process_table *t, const struct attribute *resource, size_t nr_resource)
+{
+	int r, each;
+
+	t->cfg.resource = resource;
+	t->cfg.nr_resource = nr_resource;
+	r = table_make_workloads(t);
+	map_for_each(&t->by_pid, slot) {
+		each = renew_workload(t, (struct entry *)(uintptr_t)slot->value);
+		r = r ? r : each;
+	}
+	return r;
+}
+
 void identity_set_cgroup(struct process_table *t, struct entry *e, uint64_t cgroup_id)
 {
 	bool moved = e->p.cgroup_id != 0;

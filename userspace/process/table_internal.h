@@ -116,6 +116,9 @@ static inline void table_advance(struct process_table *t, uint64_t now_ns)
 		t->now_ns = now_ns;
 }
 
+/* table.c */
+int table_make_workloads(struct process_table *t); /* of the kernel, and of whom nobody knows */
+
 /* table_entry.c */
 bool rate_take(struct rate *r, uint64_t now_ns);
 struct entry *entry_get(const struct process_table *t, uint32_t pid); /* NULL if unknown */

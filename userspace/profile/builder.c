@@ -262,6 +262,12 @@ void profile_set_period(struct profile_builder *b, uint64_t period_ns)
 	b->cfg.period_ns = period_ns;
 }
 
+void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes)
+{
+	b->cfg.attributes = attributes;
+	b->cfg.limits.request_bytes = request_bytes;
+}
+
 void profile_top(const struct profile_builder *b, struct profile_top *ret)
 {
 	*ret = b->top;

@@ -81,6 +81,8 @@ size_t profile_bytes(const struct profile_builder *b); /* memory held */
 void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel); /* reloaded; borrowed */
 /* The period of the samples from now on; only between encode and the next add. */
 void profile_set_period(struct profile_builder *b, uint64_t period_ns);
+/* Likewise which attributes tell samples apart, and how large a request may be. */
+void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes);
 
 /*
  * Encodes what was added as ExportProfilesServiceRequest messages of at most

@@ -49,7 +49,7 @@ def noise(size):
 def templates():
     body = "".join("Many<%s> m%d; int u%d() { std::regex r(\"a%d+(b|c)*\"); std::sort((std::vector<int>{%d}).begin(), {}); "
                    "return Fib<%d>::value + std::regex_match(std::string(\"x\"), r) + m%d.m.size(); }\n" % (
-                       ", ".join(["int", "char", "std::string", "double", "long"][: i % 5 + 1]), i, i, i, i, 300 + i, i)
+                       ", ".join(["int", "char", "std::string", "double", "long"][: i % 5 + 1]), i, i, i, i, 60 + i, i)
                    for i in range(12))
     return written("templates.cc", "#include <algorithm>\n" + TEMPLATES + body.replace(
         "std::sort((std::vector<int>{", "std::vector<int> v{").replace("}).begin(), {});", "}; std::sort(v.begin(), v.end());"))

@@ -14,7 +14,10 @@ static bool observe(struct process *p, uint64_t time_ns, uint32_t copied, uint32
 
 	stack.end = end;
 	stack.stack_used = used;
-	return adapt_observe(p, &limits, &s, &stack);
+	if (!adapt_observe(p, &limits, &s, &stack))
+		return false;
+	p->plan_gen++; /* sent */
+	return true;
 }
 
 START_TEST(a_short_copy_grows_at_once)
@@ -56,6 +59,7 @@ static bool observe_far(struct process *p, enum unwind_end end, uint64_t fail_ad
 	stack.fail_addr = fail_addr;
 	changed = adapt_observe(p, &limits, &s, &stack);
 	stack.fail_addr = 0;
+	p->plan_gen += changed;
 	return changed;
 }
 
@@ -92,6 +96,17 @@ START_TEST(a_stack_whose_end_is_unknown_or_too_far_has_no_base)
 	ck_assert_uint_eq(p.base_bytes, 0);
 	ck_assert(observe_far(&p, UNWIND_UNREADABLE, 0x8000, 0x9000));
 	ck_assert_uint_eq(p.base_bytes, 4096);
+}
+END_TEST
+
+START_TEST(without_a_plan_the_size_is_that_of_the_hint)
+{
+	struct process p = {0};
+
+	observe(&p, 1, 16384, 100, UNWIND_ROOT);
+	observe(&p, 2, 4096, 100, UNWIND_ROOT); /* a hint for its name came in between */
+	ck_assert(observe(&p, 3, 4096, 4096, UNWIND_SHORT));
+	ck_assert_uint_eq(p.stack_bytes, 16384);
 }
 END_TEST
 
@@ -156,6 +171,7 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, a_frame_near_the_known_end_asks_for_the_end);
 	tcase_add_test(t, a_frame_near_the_copy_makes_the_copy_grow);
 	tcase_add_test(t, a_stack_whose_end_is_unknown_or_too_far_has_no_base);
+	tcase_add_test(t, without_a_plan_the_size_is_that_of_the_hint);
 	tcase_add_test(t, a_process_that_needs_little_is_copied_little);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_the_size);
 	tcase_add_test(t, growing_after_shrinking_makes_the_next_window_longer);

@@ -87,17 +87,26 @@ START_TEST(a_wanted_base_is_told_and_stays)
 }
 END_TEST
 
-START_TEST(a_window_of_shallow_stacks_brings_it_down_and_away)
+START_TEST(a_window_of_shallow_stacks_brings_it_down)
 {
 	uint64_t now = 1;
 
 	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, now);
-	for (int i = 0; i < 1000 && told; i++, now += ADAPT_WINDOW_NS / 100)
+	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
 		hints_used(&hints, name(1), 1000, now);
-	ck_assert_uint_eq(told, 0);
-	ck_assert_int_eq(tells, 3); /* 32768, 8192, forgotten */
-	hints_used(&hints, name(1), 1000, now);
-	ck_assert_int_eq(tells, 3);
+	ck_assert_uint_eq(told, 2048);
+	ck_assert_int_eq(tells, 3); /* 32768, 8192, 2048 */
+}
+END_TEST
+
+START_TEST(a_new_name_has_a_hint_after_some_samples)
+{
+	for (uint64_t i = 0; i + 1 < HINTS_FIRST; i++)
+		hints_used(&hints, name(1), 400, i);
+	ck_assert_int_eq(tells, 0);
+	hints_used(&hints, name(1), 300, 50);
+	ck_assert_int_eq(tells, 1);
+	ck_assert_uint_eq(told, 1024);
 }
 END_TEST
 
@@ -136,7 +145,8 @@ Suite *hints_suite(void)
 	tcase_add_test(t, what_everybody_gets_makes_none);
 	tcase_add_test(t, a_smaller_process_does_not_shrink_the_hint);
 	tcase_add_test(t, a_wanted_base_is_told_and_stays);
-	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down_and_away);
+	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down);
+	tcase_add_test(t, a_new_name_has_a_hint_after_some_samples);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_it);
 	tcase_add_test(t, names_beyond_the_bound_replace_the_oldest);
 	suite_add_tcase(s, t);

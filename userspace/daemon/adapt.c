@@ -67,10 +67,11 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 	uint64_t now = s->head.time_ns;
 	uint32_t target;
 
-	if (!p->stack_bytes) {
-		p->stack_bytes = MAX(s->head.stack_bytes, ADAPT_MIN_BYTES);
+	if (!p->stack_bytes)
 		begin_window(p, now);
-	}
+	/* Without a plan of its own it follows the hint for its name. */
+	if (!p->stack_bytes || !p->plan_gen)
+		p->stack_bytes = MAX(s->head.stack_bytes, ADAPT_MIN_BYTES);
 	if (reach_base(p, s, out))
 		return true;
 	if (out->end == UNWIND_SHORT && !(s->head.mode & OTP_MODE_THROTTLE))

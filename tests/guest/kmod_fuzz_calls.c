@@ -33,6 +33,7 @@ struct pool { /* descriptors that everybody uses, and somebody closes */
 static const unsigned long known[] = {
 	OTPROF_IOC_INFO, OTPROF_IOC_CONFIG, OTPROF_IOC_START, OTPROF_IOC_STOP, OTPROF_IOC_DEFAULTS, OTPROF_IOC_PLAN,
 	OTPROF_IOC_HINT, OTPROF_IOC_RULE,   OTPROF_IOC_TIMES, OTPROF_IOC_VIEW, OTPROF_IOC_CPUS,
+	OTPROF_IOC_PERIOD,
 };
 
 union argument {
@@ -59,10 +60,14 @@ static void make_argument(union argument *a, unsigned long request, struct rng *
 	memset(a, 0, sizeof(*a));
 	if (request == OTPROF_IOC_CONFIG)
 		a->config = config_good(1 + rng_next(r) % 5000, 4096u << rng_next(r) % 8);
+	else if (request == OTPROF_IOC_PERIOD)
+		a->word[0] = 1000000 * (1 + rng_next(r) % 1100);
 	else if (request == OTPROF_IOC_DEFAULTS)
 		a->defaults = config_good(1, 4096).defaults;
 	else
 		a->word[0] = 1 + rng_next(r) % 2;
+	if (request == OTPROF_IOC_CONFIG)
+		a->config.flags = rng_next(r) % 4;
 	if (request == OTPROF_IOC_PLAN) {
 		a->plan.pid = rng_next(r) % 2 ? (uint32_t)getpid() : (uint32_t)rng_next(r) % 1000;
 		a->plan.plan = (struct otp_plan){.generation = 1, .any_exec = 1, .stack_bytes = (uint32_t)edge(r)};

@@ -53,7 +53,7 @@ check-golden: all
 golden-accept: all
 	@BUILD=$(BUILD) python3 -B tests/golden/run.py --accept
 
-check-e2e: all programs tools
+check-e2e: all programs tools $(BUILD)/bench_replay
 	@BUILD=$(BUILD) tests/e2e/run.sh $(E2E); bpf=$$?; \
 	[ -n "$(E2E)" ] || { OTPROF_SOURCE=perf E2E_BRIEF=1 BUILD=$(BUILD) \
 		tests/e2e/run.sh model shares selection errors ledger record ordinary && exit $$bpf; }

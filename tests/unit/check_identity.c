@@ -119,6 +119,56 @@ START_TEST(a_program_is_called_by_how_it_was_started)
 }
 END_TEST
 
+START_TEST(arguments_that_name_nothing_do_not_stay)
+{
+	char cmdline[257];
+	struct service_names names;
+	struct service_input in = {.exe = programs[_i].exe, .exe_len = strlen(programs[_i].exe), .cmdline = cmdline,
+				   .cmdline_len = strlen(programs[_i].cmdline), .comm = programs[_i].comm};
+
+	memcpy(cmdline, programs[_i].cmdline, in.cmdline_len);
+	for (size_t i = 0; i < in.cmdline_len; i++)
+		if (cmdline[i] == '|')
+			cmdline[i] = '\0';
+	in.cmdline_len = service_strip(&in, cmdline);
+	service_names(&in, &names);
+	ck_assert_str_eq(names.exe, programs[_i].name);
+	ck_assert_str_eq(names.script, programs[_i].script);
+}
+END_TEST
+
+static const struct {
+	const char *exe, *cmdline, *left;
+} stripped[] = {
+	{"/usr/bin/sleep", "sleep|--password=x|y|", "sleep|"},
+	{"/usr/bin/python3.11", "python3|-u|-W|key|/srv/app.py|--password|x|", "python3|+|-W||/srv/app.py|"},
+	{"/usr/bin/python3.11", "python3|-c|password='x'|", "python3|"},
+	{"/usr/lib/jvm/bin/java", "java|-Dpassword=x|-cp|/secret|Main|y|", "java|+|-cp||Main|"},
+	{"/usr/bin/php8.2", "php|-d|key=x|artisan|y|", "php|-d||artisan|"},
+	{"/bin/busybox", "busybox|sh|-e|/a.sh|x|", "busybox|sh|+|/a.sh|"},
+	{"/usr/bin/python3.11", "python3|app.py", "python3|app.py"},
+};
+
+START_TEST(what_stays_of_arguments)
+{
+	char cmdline[257];
+	struct service_input in = {.exe = stripped[_i].exe, .exe_len = strlen(stripped[_i].exe), .cmdline = cmdline,
+				   .cmdline_len = strlen(stripped[_i].cmdline), .comm = ""};
+	size_t len;
+
+	memcpy(cmdline, stripped[_i].cmdline, in.cmdline_len);
+	for (size_t i = 0; i < in.cmdline_len; i++)
+		if (cmdline[i] == '|')
+			cmdline[i] = '\0';
+	len = service_strip(&in, cmdline);
+	for (size_t i = 0; i < len; i++)
+		if (!cmdline[i])
+			cmdline[i] = '|';
+	cmdline[len] = '\0';
+	ck_assert_str_eq(cmdline, stripped[_i].left);
+}
+END_TEST
+
 /* Environment. */
 
 static const struct {
@@ -378,6 +428,8 @@ Suite *identity_suite(void)
 	tcase_add_loop_test(t, text_becomes_utf8, 0, ARRAY_SIZE(texts));
 	tcase_add_test(t, a_cut_falls_between_characters);
 	tcase_add_loop_test(t, a_program_is_called_by_how_it_was_started, 0, ARRAY_SIZE(programs));
+	tcase_add_loop_test(t, arguments_that_name_nothing_do_not_stay, 0, ARRAY_SIZE(programs));
+	tcase_add_loop_test(t, what_stays_of_arguments, 0, ARRAY_SIZE(stripped));
 	tcase_add_loop_test(t, variables_tell_service_and_attributes, 0, ARRAY_SIZE(environments));
 	tcase_add_test(t, variables_are_bounded);
 	suite_add_tcase(s, t);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/secret.h"
+
 #define BUF_FIRST 256
 
 void buf_init(struct buf *b, size_t max)
@@ -13,10 +15,25 @@ void buf_init(struct buf *b, size_t max)
 	*b = (struct buf){.max = max};
 }
 
+void buf_init_secret(struct buf *b, size_t max)
+{
+	*b = (struct buf){.max = max, .secret = true};
+}
+
 void buf_done(struct buf *b)
 {
-	free(b->data);
-	*b = (struct buf){.max = b->max};
+	if (b->secret)
+		secret_free(b->data, b->cap);
+	else
+		free(b->data);
+	*b = (struct buf){.max = b->max, .secret = b->secret};
+}
+
+static uint8_t *resize(struct buf *b, size_t cap)
+{
+	if (!b->secret)
+		return realloc(b->data, cap);
+	return b->data ? secret_grow(b->data, b->cap, cap) : secret_new(cap);
 }
 
 void buf_reset(struct buf *b)
@@ -39,7 +56,7 @@ void *buf_reserve(struct buf *b, size_t len)
 		return b->data + b->len;
 	while (cap < need)
 		cap *= 2;
-	data = realloc(b->data, cap);
+	data = resize(b, cap);
 	if (!data) {
 		b->failed = true;
 		return NULL;

@@ -17,9 +17,11 @@ struct buf {
 	size_t cap;
 	size_t max; /* 0: no bound */
 	bool failed;
+	bool secret; /* its memory is base/secret.h's */
 };
 
 void buf_init(struct buf *b, size_t max);
+void buf_init_secret(struct buf *b, size_t max); /* for stack bytes of others */
 void buf_done(struct buf *b); /* zeroed again */
 void buf_reset(struct buf *b); /* keeps the memory */
 void buf_add(struct buf *b, const void *data, size_t len);

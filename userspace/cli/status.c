@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/format.h"
+#include "cli/screen.h"
 #include "cli/utf8.h"
 
 static const char help[] =
@@ -20,7 +21,8 @@ static const char help[] =
 	"how whole the stacks are, and what it costs.\n"
 	"\n"
 	"      --json             print all of it as JSON, as otprofd gives it\n"
-	"  -w, --watch[=TIME]     print it again every TIME (default: 2s), until Ctrl-C\n"
+	"  -w, --watch[=TIME]     show it live, renewed every TIME (default: 2s); q ends.\n"
+	"                           Where the output is no terminal, print it every TIME\n"
 	"      --runtime-dir=DIR  where otprofd has its socket (default: " CLI_RUNTIME_DIR ")\n"
 	"      --help             display this help and exit\n"
 	"\n"
@@ -35,6 +37,11 @@ struct options {
 	uint64_t every_ns; /* 0: once */
 	bool json;
 };
+
+/* What the last page said, for what has happened since. */
+static struct {
+	uint64_t time_ns, taken, cpu_ns;
+} last;
 
 /* A name from elsewhere, safe on a terminal. */
 static void row(struct buf *b, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -59,16 +66,28 @@ static void count_row(struct buf *b, const char *name, uint64_t n, const char *n
 	row(b, name, "%15s%s%s", format_count(text, sizeof(text), n), *note ? "   " : "", note);
 }
 
+static void print_rate(struct buf *b, const json_t *s)
+{
+	uint64_t wanted = client_number(s, "sampler.frequency_hz"), hz = client_number(s, "sampler.rate_hz");
+	uint64_t cpus = client_number(s, "sampler.cpus");
+
+	if (!hz || hz == wanted)
+		row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs", wanted, cpus);
+	else
+		row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs; %" PRIu64 " Hz are configured", hz, cpus, wanted);
+}
+
 static void print_sampler(struct buf *b, const json_t *s)
 {
 	const char *why = client_text(s, "sampler.why");
-	char ring[32];
+	char ring[32], used[32], peak[32];
 
 	buf_add_str(b, "\nSampler\n");
 	row(b, "mode", "%s%s%s%s", client_text(s, "sampler.mode"), *why ? " (" : "", why, *why ? ")" : "");
-	row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs", client_number(s, "sampler.frequency_hz"),
-	    client_number(s, "sampler.cpus"));
-	row(b, "ring", "%s", format_bytes(ring, sizeof(ring), client_number(s, "sampler.ring_bytes")));
+	print_rate(b, s);
+	row(b, "ring", "%s, %s unread, %s at most", format_bytes(ring, sizeof(ring), client_number(s, "sampler.ring_bytes")),
+	    format_bytes(used, sizeof(used), client_number(s, "sampler.ring_used")),
+	    format_bytes(peak, sizeof(peak), client_number(s, "sampler.ring_peak")));
 }
 
 static void print_lost(struct buf *b, const json_t *lost)
@@ -129,9 +148,14 @@ static void print_quality(struct buf *b, const json_t *s)
 	uint64_t stacks = client_number(s, "quality.stacks"), frames = client_number(s, "quality.frames");
 
 	buf_add_str(b, "\nQuality\n");
+	char text[32];
+
+	row(b, "stacks", "%15s", format_count(text, sizeof(text), stacks));
 	row(b, "whole stacks", "%8.2f %%", format_percent(client_number(s, "quality.complete"), stacks));
 	print_cuts(b, client_at(s, "quality.cut"), stacks);
+	row(b, "frames", "%15s", format_count(text, sizeof(text), frames));
 	row(b, "named frames", "%8.2f %%", format_percent(client_number(s, "quality.frames_named"), frames));
+	row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
 }
 
 static void cost_row(struct buf *b, const json_t *s, const char *name, const char *path)
@@ -143,13 +167,12 @@ static void cost_row(struct buf *b, const json_t *s, const char *name, const cha
 	    taken ? (double)ns / 1000 / (double)taken : 0);
 }
 
-/* The kernel counts runs and time of BPF programs only when it is told to. */
 static void kernel_row(struct buf *b, const json_t *s)
 {
 	if (client_number(s, "cost.kernel_runs"))
 		cost_row(b, s, "kernel", "cost.kernel_ns");
 	else
-		row(b, "kernel", "kernel time not measured (kernel.bpf_stats_enabled=0)");
+		row(b, "kernel", "not measured by this sampler");
 }
 
 static void print_cost(struct buf *b, const json_t *s)
@@ -165,6 +188,42 @@ static void print_cost(struct buf *b, const json_t *s)
 	row(b, "memory", "%s", format_bytes(memory, sizeof(memory), client_number(s, "cost.memory_bytes")));
 }
 
+static void print_ladder(struct buf *b, const json_t *s, const char *cause)
+{
+	char path[64];
+	uint64_t level, lowered, raised;
+
+	snprintf(path, sizeof(path), "guard.%s.level", cause);
+	level = client_number(s, path);
+	snprintf(path, sizeof(path), "guard.%s.lowered", cause);
+	lowered = client_sum(s, path);
+	snprintf(path, sizeof(path), "guard.%s.raised", cause);
+	raised = client_sum(s, path);
+	if (level || lowered)
+		row(b, "  given up", "%" PRIu64 " steps now; %" PRIu64 " down, %" PRIu64 " up since the start", level, lowered, raised);
+}
+
+static void print_guard(struct buf *b, const json_t *s)
+{
+	uint64_t cpu = client_number(s, "guard.cpu_limit_permyriad"), memory = client_number(s, "guard.memory_limit_bytes");
+	char used[32], limit[32];
+
+	if (!client_at(s, "guard"))
+		return;
+	buf_add_str(b, "\nLimits\n");
+	if (cpu)
+		row(b, "CPU", "%8.2f %% of one CPU, of %.2f %%", (double)client_number(s, "guard.cpu_permyriad") / 100, (double)cpu / 100);
+	else
+		row(b, "CPU", "none");
+	print_ladder(b, s, "cpu");
+	if (memory)
+		row(b, "memory", "%s, of %s", format_bytes(used, sizeof(used), client_number(s, "guard.memory_bytes")),
+		    format_bytes(limit, sizeof(limit), memory));
+	else
+		row(b, "memory", "none");
+	print_ladder(b, s, "memory");
+}
+
 static void print_head(struct buf *b, const json_t *s)
 {
 	char text[48];
@@ -174,11 +233,33 @@ static void print_head(struct buf *b, const json_t *s)
 		   format_duration(text, sizeof(text), client_number(s, "uptime_s") * NSEC_PER_SEC));
 }
 
+static uint64_t cpu_ns(const json_t *s)
+{
+	return client_number(s, "cost.kernel_ns") + client_number(s, "cost.monitor_cpu_ns") +
+	       client_number(s, "cost.engine_cpu_ns") + client_number(s, "cost.net_cpu_ns") +
+	       client_number(s, "cost.opener_cpu_ns") + client_number(s, "cost.indexer_cpu_ns");
+}
+
+/* Of a page that is renewed: what has happened since the one before. */
+static void print_since(struct buf *b, const json_t *s)
+{
+	uint64_t now = clock_now_ns(), taken = client_number(s, "ledger.taken"), cpu = cpu_ns(s), ns = now - last.time_ns;
+
+	if (last.time_ns && ns && taken >= last.taken && cpu >= last.cpu_ns) {
+		row(b, "samples", "%8.0f a second", (double)(taken - last.taken) * NSEC_PER_SEC / (double)ns);
+		row(b, "cost", "%8.3f %% of one CPU", format_percent(cpu - last.cpu_ns, ns));
+	}
+	last.time_ns = now;
+	last.taken = taken;
+	last.cpu_ns = cpu;
+}
+
 static void print_rest(struct buf *b, const json_t *s)
 {
 	const char *top = client_text(s, "top.name");
 
 	buf_add_str(b, "\nNow\n");
+	print_since(b, s);
 	row(b, "processes", "%" PRIu64, client_number(s, "processes"));
 	if (*top)
 		row(b, "hottest", "%s", top);
@@ -199,6 +280,18 @@ static int failed(const struct options *o, int err)
 	return absent ? CLI_NOT_RUNNING : CLI_FAILED;
 }
 
+/* What changes most stands first: a small window shows that. */
+static void format_page(struct buf *b, const json_t *s)
+{
+	print_head(b, s);
+	print_rest(b, s);
+	print_sampler(b, s);
+	print_ledger(b, s);
+	print_quality(b, s);
+	print_cost(b, s);
+	print_guard(b, s);
+}
+
 static int page(const struct options *o, struct buf *b)
 {
 	_cleanup_(json_decrefp) json_t *s = NULL;
@@ -206,12 +299,7 @@ static int page(const struct options *o, struct buf *b)
 
 	if (r < 0)
 		return failed(o, r);
-	print_head(b, s);
-	print_sampler(b, s);
-	print_ledger(b, s);
-	print_quality(b, s);
-	print_cost(b, s);
-	print_rest(b, s);
+	format_page(b, s);
 	return 0;
 }
 
@@ -229,14 +317,10 @@ static int raw(const struct options *o, struct buf *b)
 static int print_once(const struct options *o)
 {
 	_cleanup_(buf_done) struct buf b = {0};
-	bool screen = o->every_ns && !o->json && isatty(STDOUT_FILENO);
 	int r = o->json ? raw(o, &b) : page(o, &b);
 
 	if (r)
 		return r;
-	/* Home and erase below: repainted in place, without the flicker of a cleared screen. */
-	if (screen)
-		fputs("\033[H\033[J", stdout);
 	if (fwrite(b.data, 1, b.len, stdout) != b.len || fflush(stdout) == EOF) {
 		cli_error("write error: %s", strerror(errno));
 		return CLI_FAILED;
@@ -252,6 +336,46 @@ static int print_again(const struct options *o)
 	while (!(r = print_once(o)))
 		nanosleep(&ts, NULL);
 	return r;
+}
+
+/* A daemon that is restarted is waited for; one that was never there is an error. */
+static void absent_page(const struct options *o, struct buf *b)
+{
+	buf_printf(b, "otprofd does not answer at %s/status.sock; waiting for it\n", o->runtime_dir);
+}
+
+static int read_page(const struct options *o, struct buf *b)
+{
+	_cleanup_(json_decrefp) json_t *s = NULL;
+	int r = client_status(o->runtime_dir, &s);
+
+	if (r == 0)
+		format_page(b, s);
+	return r;
+}
+
+static int show_live(const struct options *o)
+{
+	_cleanup_(buf_done) struct buf b = {0};
+	enum screen_event event = SCREEN_REPAINT;
+	int r = read_page(o, &b);
+
+	if (r < 0)
+		return failed(o, r);
+	r = screen_enter();
+	if (r < 0)
+		return failed(o, r);
+	while (event != SCREEN_QUIT) {
+		if (event == SCREEN_TIME) {
+			buf_reset(&b);
+			if (read_page(o, &b) < 0)
+				absent_page(o, &b);
+		}
+		screen_paint(buf_cstr(&b), b.len);
+		event = screen_wait(o->every_ns);
+	}
+	screen_leave();
+	return 0;
 }
 
 int cmd_status(int argc, char **argv)
@@ -285,5 +409,7 @@ int cmd_status(int argc, char **argv)
 		cli_error("extra operand '%s'", argv[optind]);
 		return cli_try_help(CLI_USAGE);
 	}
-	return o.every_ns ? print_again(&o) : print_once(&o);
+	if (!o.every_ns)
+		return print_once(&o);
+	return !o.json && screen_possible() ? show_live(&o) : print_again(&o);
 }

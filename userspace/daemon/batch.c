@@ -14,6 +14,13 @@ struct batch_chunk {
 	uint32_t reserved;
 };
 
+void batch_init(struct batch *b)
+{
+	*b = (struct batch){0};
+	buf_init_secret(&b->base, 0);
+	buf_init_secret(&b->stack, 0);
+}
+
 void batch_done(struct batch *b)
 {
 	buf_done(&b->items);

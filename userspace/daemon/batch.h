@@ -43,6 +43,7 @@ struct batch_item {
 	uint64_t at;      /* EVENT: offset in sideband; SAMPLE: address of the record */
 };
 
+void batch_init(struct batch *b); /* zeroes do, too: but then stack bytes lie where a core dump has them */
 void batch_done(struct batch *b);
 void batch_reset(struct batch *b);
 /* 0, -EBADMSG (counted in bad; was_sample says whether a sample was lost by it), -ENOMEM. */

@@ -16,6 +16,7 @@
 #include "base/ledger.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "base/secret.h"
 #include "daemon/capture.h"
 #include "daemon/host_live.h"
 #include "daemon/outbox.h"

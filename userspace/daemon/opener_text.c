@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "process/host.h"
+#include "process/service.h"
 
 #define CMDLINE_MAX	4096
 #define CGROUP_MAX	8192
@@ -165,6 +166,28 @@ static void add_environ(uint32_t pid, struct buf *to)
 		explicit_bzero(all.data, all.len);
 }
 
+/* Only what tells the program's name leaves this process. */
+static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
+{
+	_cleanup_(buf_done) struct buf all, comm;
+	struct service_input in = {.exe = exe, .exe_len = exe_len};
+	char *text;
+
+	buf_init(&all, CMDLINE_MAX + 1);
+	buf_init(&comm, 64);
+	add_file(pid, "cmdline", CMDLINE_MAX, &all);
+	add_file(pid, "comm", 32, &comm);
+	if (!all.len)
+		return;
+	if (comm.len && comm.data[comm.len - 1] == '\n')
+		comm.len--;
+	in.comm = buf_cstr(&comm);
+	in.cmdline_len = all.len;
+	text = (char *)(uintptr_t)buf_cstr(&all);
+	buf_add(to, text, service_strip(&in, text));
+	explicit_bzero(text, all.len);
+}
+
 int opener_identity(uint32_t pid, struct buf *to)
 {
 	struct host_identity_text head = {0};
@@ -180,7 +203,7 @@ int opener_identity(uint32_t pid, struct buf *to)
 		if (text == HOST_TEXT_EXE)
 			add_exe(pid, to);
 		else if (text == HOST_TEXT_CMDLINE)
-			add_file(pid, "cmdline", CMDLINE_MAX, to);
+			add_cmdline(pid, (const char *)to->data + first + sizeof(head), head.len[HOST_TEXT_EXE], to);
 		else if (text == HOST_TEXT_CGROUP)
 			add_file(pid, "cgroup", CGROUP_MAX, to);
 		else if (text == HOST_TEXT_ENVIRON)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/secret.h"
 
 void park_init(struct park *p)
 {
@@ -58,7 +59,7 @@ int park_add(struct park *p, const struct sample *s, const struct process *proc,
 
 	if (p->bytes + bytes > PARK_BYTES)
 		return -ENOSPC;
-	e = malloc(bytes);
+	e = secret_new(bytes);
 	if (!e)
 		return -ENOMEM;
 	*e = (struct parked){.space = space_ref(proc->space), .workload = workload_ref(proc->workload),
@@ -75,14 +76,15 @@ int park_add(struct park *p, const struct sample *s, const struct process *proc,
 void park_remove(struct park *p, struct parked **slot)
 {
 	struct parked *e = *slot;
+	size_t bytes = e->bytes;
 
 	*slot = e->next;
 	if (p->last == &e->next)
 		p->last = slot;
 	p->count--;
-	p->bytes -= e->bytes;
+	p->bytes -= bytes;
 	space_put(e->space);
 	workload_put(e->workload);
 	str_put(e->exe);
-	free(e);
+	secret_free(e, bytes);
 }

@@ -17,6 +17,8 @@
 #define REPLAY_FILE_MAX (4ull << 30)
 /* Positions are multiples of 8: the lowest bit says that a struct capture_file lies there. */
 #define ANSWER_FILE 1ull
+/* As often as the engine looks at a ring that fills. */
+#define PACE_DRAIN_NS (50 * NSEC_PER_MSEC)
 
 struct replay_file {
 	struct binary_replay as;
@@ -37,6 +39,11 @@ struct replay {
 	const struct replay_options *options;
 	struct replay_result *result;
 	struct ledger_engine ledger;
+	struct pace {
+		uint64_t begin_ns, interval_ns; /* of all, and of the present interval */
+		uint64_t samples;		/* that should be through by now */
+		size_t waiting;			/* of these, in the batch */
+	} pace;
 };
 
 /* --- reading the capture --- */
@@ -367,6 +374,64 @@ static void change_period(struct pipeline *p, const struct cursor *c)
 		pipeline_set_period(p, period.period_ns);
 }
 
+/* As the engine would do it live: a drain when so many samples have come, a profile when its time is over. */
+static void pace_batch(struct replay *r, struct pipeline *p, struct batch *b)
+{
+	struct pace *pace = &r->pace;
+	uint64_t now = clock_now_ns(), due;
+	struct timespec t;
+
+	pace->waiting = 0;
+	due = pace->begin_ns + (uint64_t)((unsigned __int128)pace->samples * NSEC_PER_SEC / r->options->pace_hz);
+	if (due > now) {
+		t = (struct timespec){.tv_sec = (time_t)((due - now) / NSEC_PER_SEC), .tv_nsec = (long)((due - now) % NSEC_PER_SEC)};
+		nanosleep(&t, NULL);
+	} else {
+		r->result->late_ns = MAX(r->result->late_ns, now - due);
+	}
+	end_batch(p, b, due);
+	if (due - pace->interval_ns < r->options->config->interval_ns)
+		return;
+	pipeline_flush(p, pace->interval_ns + r->head.unix_offset_ns, due + r->head.unix_offset_ns);
+	pipeline_tick(p, due);
+	pace->interval_ns = due;
+}
+
+static void add_sample(struct replay *r, struct batch *b, const struct cursor *c)
+{
+	if (c->rec.len < sizeof(struct otp_sample) || ((const struct otp_rec *)c->payload)->len != c->rec.len)
+		return;
+	batch_add_ring(b, (const struct otp_rec *)c->payload);
+	r->result->record_bytes += c->rec.len + OTP_RING_HDR;
+	r->pace.samples++;
+	r->pace.waiting++;
+}
+
+static void run_paced(struct replay *r, struct pipeline *p, struct batch *b)
+{
+	const size_t drain = (size_t)MAX(r->options->pace_hz * PACE_DRAIN_NS / NSEC_PER_SEC, 1u);
+	const uint64_t *pos = (const uint64_t *)r->run.data;
+	size_t n = r->run.len / sizeof(*pos);
+
+	r->pace.begin_ns = r->pace.interval_ns = clock_now_ns();
+	for (size_t i = 0; n && clock_now_ns() - r->pace.begin_ns < r->options->pace_ns; i = (i + 1) % n) {
+		struct cursor c = {.pos = pos[i]};
+
+		if (!next_record(r, &c))
+			break;
+		if (c.rec.type == CAPTURE_EVENT)
+			batch_add_sideband(b, c.payload, c.rec.len);
+		else if (c.rec.type == CAPTURE_SAMPLE)
+			add_sample(r, b, &c);
+		if (r->pace.waiting >= drain)
+			pace_batch(r, p, b);
+		else if (i == n - 1 && !r->pace.samples)
+			break; /* nothing in it is a sample */
+	}
+	pace_batch(r, p, b);
+	pipeline_flush(p, r->pace.interval_ns + r->head.unix_offset_ns, clock_now_ns() + r->head.unix_offset_ns);
+}
+
 static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 {
 	const uint64_t *pos = (const uint64_t *)r->run.data;
@@ -431,6 +496,11 @@ static int run(struct replay *r)
 		err = load_kernel(r, p);
 	if (err == 0)
 		err = pipeline_scan(p);
+	if (err == 0 && r->options->pace_hz) {
+		run_paced(r, p, &b);
+		r->result->samples = r->ledger.read;
+		rounds = 0;
+	}
 	for (uint64_t i = 0; err == 0 && i < rounds; i++) {
 		before = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 		run_round(r, p, &b);

@@ -19,6 +19,13 @@
 struct replay_options {
 	const struct config *config; /* borrowed */
 	uint32_t rounds;             /* how often the samples go through; the first is cold. 0: once */
+	/*
+	 * Samples a second, as if they came now from so many CPUs: for pace_ns,
+	 * again from the beginning as often as needed; intervals end by the clock.
+	 * 0: as fast as it goes, intervals as they were.
+	 */
+	uint32_t pace_hz;
+	uint64_t pace_ns;
 	/* Every request; NULL: counted only. */
 	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
 	void *ctx;
@@ -29,6 +36,8 @@ struct replay_result {
 	uint64_t cold_ns;     /* CPU time of the first round, names and encoding included */
 	uint64_t warm_ns;     /* of the last round; 0 with one round */
 	uint64_t requests, bytes;
+	uint64_t late_ns;      /* paced: the longest that a drain began after its time */
+	uint64_t record_bytes; /* paced: of all samples, as a ring holds them */
 	struct ledger_engine ledger;
 };
 

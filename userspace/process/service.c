@@ -284,28 +284,97 @@ static struct word applet_name(struct word file, struct word started, struct wor
 	return applet;
 }
 
-void service_names(const struct service_input *in, struct service_names *ret)
-{
-	struct word rest = {in->cmdline, in->cmdline_len}, argv0 = {"", 0}, script;
-	struct word file = file_name(in), started, exe;
-	const struct interpreter *p;
+struct parsed {
+	const struct interpreter *p; /* NULL: none */
+	struct word exe, script;
+	struct word rest; /* arguments in which the script was looked for */
+};
 
-	*ret = (struct service_names){0};
+static void parse(const struct service_input *in, struct parsed *ret)
+{
+	struct word rest = {in->cmdline, in->cmdline_len}, argv0 = {"", 0};
+	struct word file = file_name(in), started;
+
+	*ret = (struct parsed){.script = {"", 0}};
 	next_argument(&rest, &argv0);
 	started = started_name(argv0, file, in->comm);
 	started = applet_name(file, started, &rest);
-	exe = executable_name(file, started, in->comm);
-	put(ret->exe, exe);
-	p = interpreter_of(exe);
-	if (!p)
-		p = interpreter_of(file);
-	if (!p)
+	ret->rest = rest;
+	ret->exe = executable_name(file, started, in->comm);
+	ret->p = interpreter_of(ret->exe);
+	if (!ret->p)
+		ret->p = interpreter_of(file);
+	if (!ret->p)
 		return;
 	/* A script that renamed its process ("celery: worker") said what it is. */
 	if (!interpreter_of(started) && (is_title(argv0) || fits_comm(started, in->comm)))
-		script = started;
+		ret->script = started;
 	else
-		script = find_script(p, rest);
-	if (script.len)
-		put(ret->script, script_name(p, script));
+		ret->script = find_script(ret->p, rest);
+}
+
+void service_names(const struct service_input *in, struct service_names *ret)
+{
+	struct parsed found;
+
+	*ret = (struct service_names){0};
+	parse(in, &found);
+	put(ret->exe, found.exe);
+	if (found.script.len)
+		put(ret->script, script_name(found.p, found.script));
+}
+
+static bool holds(struct word w, struct word part)
+{
+	return part.len && part.s >= w.s && part.s + part.len <= w.s + w.len;
+}
+
+static char *append(char *to, const char *s, size_t len)
+{
+	memmove(to, s, len);
+	to[len] = '\0';
+	return to + len + 1;
+}
+
+/*
+ * Of the words before the script only their kind is kept: those by which it is
+ * found, "+" for any other option, nothing for an option's value. Each is no
+ * longer than what it stands for, so it is written where that was read.
+ */
+static char *strip_until_script(const struct parsed *found, char *to)
+{
+	const struct interpreter *p = found->p;
+	struct word rest = found->rest, w;
+	bool value = false;
+
+	while (next_argument(&rest, &w)) {
+		bool script = holds(w, found->script), takes = !value && in_list(w, p->with_arg);
+		bool known = takes || in_list(w, p->script) || in_list(w, p->skip) || word_is(w, "--");
+
+		if (script)
+			return append(to, w.s, w.len);
+		if (value)
+			to = append(to, "", 0);
+		else if (known)
+			to = append(to, w.s, w.len);
+		else
+			to = append(to, "+", w.len ? 1 : 0);
+		value = takes;
+	}
+	return to;
+}
+
+size_t service_strip(const struct service_input *in, char *cmdline)
+{
+	struct service_input own = *in;
+	struct parsed found;
+	char *to;
+
+	own.cmdline = cmdline;
+	parse(&own, &found);
+	/* argv[0], and the applet where there is one. */
+	to = cmdline + (found.rest.s - cmdline);
+	if (holds(found.rest, found.script))
+		to = strip_until_script(&found, to);
+	return MIN((size_t)(to - cmdline), in->cmdline_len);
 }

@@ -32,6 +32,12 @@ struct service_names {
 };
 
 void service_names(const struct service_input *in, struct service_names *ret);
+/*
+ * Arguments hold passwords: rewrites cmdline in place so that service_names
+ * says the same, and nothing else can be read from it. One byte behind it is
+ * ours too. Returns its new length.
+ */
+size_t service_strip(const struct service_input *in, char *cmdline);
 /* Does an interpreter of scripts go by this name? */
 int service_is_interpreter(const char *name, size_t len);
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "probe.h"
+#include "probe_loop.h"
 
 #define RUN_MS 1500
 
@@ -63,7 +64,7 @@ static bool words_known(const void *bytes, uint32_t len, uint64_t addr)
 /* Between its announcement and its loop, a child is for a few instructions elsewhere. */
 static bool in_loop(const struct watch *w, const struct view *v)
 {
-	return v->regs && v->regs->reg[16] >= w->stage->ip_start && v->regs->reg[16] < w->stage->ip_end;
+	return v->regs && v->regs->reg[PROBE_PC] >= w->stage->ip_start && v->regs->reg[PROBE_PC] < w->stage->ip_end;
 }
 
 static const char *check_head(const struct view *v)
@@ -74,8 +75,8 @@ static const char *check_head(const struct view *v)
 		return "start_ns";
 	if (s->time_ns > clock_now_ns() || clock_now_ns() - s->time_ns > 10 * NSEC_PER_SEC)
 		return "time_ns";
-	if (s->arch != OTP_ARCH_X86_64 || s->reserved || s->rec.flags)
-		return "arch or reserved";
+	if (s->arch != PROBE_ARCH || s->rec.flags)
+		return "arch or flags";
 	if (!s->cgroup_id || !s->ppid || !s->tls_base)
 		return "cgroup_id, ppid or tls_base";
 	if (!(s->mode & OTP_MODE_KERNEL) != !v->kstack)
@@ -87,23 +88,19 @@ static const char *check_head(const struct view *v)
 
 static const char *check_known_registers(const struct watch *w, const struct view *v, uint64_t known)
 {
-	if (v->regs->valid != (1ULL << OTP_REGS_X86_64) - 1)
+	if (v->regs->valid != (1ULL << PROBE_REGS) - 1)
 		return "valid mask";
-	if (v->regs->reg[7] != w->stage->sp)
+	if (v->regs->reg[PROBE_SP] != w->stage->sp)
 		return "stack pointer";
-	for (int i = 0; i < OTP_REGS_X86_64; i++)
+	for (int i = 0; i < PROBE_REGS; i++)
 		if ((known >> i & 1) && v->regs->reg[i] != REG_KEY + (uint64_t)i)
 			return "a register";
 	return NULL;
 }
 
-
-/* rbx rbp r8 r9 r10 r12 to r15: what a system call leaves alone. */
-#define KNOWN_REGS 0xf748ULL
-
 static const char *check_plain(struct watch *w, const struct view *v)
 {
-	const char *error = check_known_registers(w, v, KNOWN_REGS);
+	const char *error = check_known_registers(w, v, PROBE_KNOWN);
 
 	if (error)
 		return error;
@@ -316,6 +313,8 @@ static enum verdict thirty_two_bit_code_is_marked(void)
 {
 	struct watch w = {0};
 
+	if (PROBE_ARCH != OTP_ARCH_X86_64)
+		return SKIPPED;
 	return watch_setting(&(struct setting){SCENE_COMPAT, check_compat, 0, 0}, &w);
 }
 

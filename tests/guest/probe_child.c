@@ -16,58 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-/*
- * Every register that the loop does not need holds REG_KEY plus its DWARF
- * number. rdi: stack pointer; rsi, rdx, rcx: rdi, rsi and rdx of the system
- * call; r8: rbp where it is not 0.
- */
-__asm__(".text\n"
-	".macro known\n"
-	"	movq %rdi, %rsp\n"
-	"	movabsq $0x1122334455660003, %rbx\n"
-	"	movabsq $0x1122334455660006, %rbp\n"
-	"	testq %r8, %r8\n"
-	"	cmovneq %r8, %rbp\n"
-	"	movq %rsi, %rdi\n"
-	"	movq %rdx, %rsi\n"
-	"	movq %rcx, %rdx\n"
-	"	movabsq $0x1122334455660008, %r8\n"
-	"	movabsq $0x1122334455660009, %r9\n"
-	"	movabsq $0x112233445566000a, %r10\n"
-	"	movabsq $0x112233445566000c, %r12\n"
-	"	movabsq $0x112233445566000d, %r13\n"
-	"	movabsq $0x112233445566000e, %r14\n"
-	"	movabsq $0x112233445566000f, %r15\n"
-	".endm\n"
-	".globl spin_user, spin_user_loop, spin_user_end\n"
-	"spin_user:\n"
-	"	known\n"
-	"spin_user_loop:\n"
-	"	addq $1, %rax\n"
-	"	jmp spin_user_loop\n"
-	"spin_user_end:\n"
-	".globl spin_kernel, spin_kernel_loop, spin_kernel_end\n"
-	"spin_kernel:\n"
-	"	known\n"
-	"spin_kernel_loop:\n"
-	"	xorl %eax, %eax\n"
-	"	syscall\n"
-	"	jmp spin_kernel_loop\n"
-	"spin_kernel_end:\n"
-	".globl spin_compat\n"
-	"spin_compat:\n" /* rdi: stack pointer, rsi: far pointer to the code, below 4 GiB; QEMU's lret fails here */
-	"	movq %rdi, %rsp\n"
-	"	ljmpl *(%rsi)\n");
-
-_Noreturn void spin_user(uint64_t sp, uint64_t a, uint64_t b, uint64_t c, uint64_t fp);
-_Noreturn void spin_kernel(uint64_t sp, uint64_t fd, uint64_t buf, uint64_t len, uint64_t fp);
-struct far_pointer {
-	uint32_t offset;
-	uint16_t selector;
-};
-_Noreturn void spin_compat(uint64_t sp, const struct far_pointer *code);
-extern const char spin_user_loop[], spin_user_end[], spin_kernel_loop[], spin_kernel_end[];
+#include "probe_loop.h"
 
 static void *map(size_t len, int flags)
 {
@@ -104,7 +53,7 @@ static void announce(struct stage *stage, uint64_t sp, const char *ip_start, con
 _Noreturn static void play_user(struct stage *stage, uint64_t sp, uint64_t fp)
 {
 	announce(stage, sp, spin_user_loop, spin_user_end);
-	spin_user(sp, REG_KEY + 5, REG_KEY + 4, REG_KEY + 1, fp);
+	spin_user(sp, fp);
 }
 
 _Noreturn static void play_kernel(struct stage *stage, uint64_t sp)
@@ -112,7 +61,7 @@ _Noreturn static void play_kernel(struct stage *stage, uint64_t sp)
 	int fd = open("/dev/urandom", O_RDONLY);
 
 	announce(stage, sp, spin_kernel_loop, spin_kernel_end);
-	spin_kernel(sp, (uint64_t)fd, (uint64_t)(uintptr_t)map(65536, 0), 65536, 0);
+	spin_kernel(sp, 0, (uint64_t)fd, (uint64_t)(uintptr_t)map(65536, 0), 65536);
 }
 
 _Noreturn static void play_frames(struct stage *stage, uint64_t sp)
@@ -126,19 +75,6 @@ _Noreturn static void play_frames(struct stage *stage, uint64_t sp)
 		frame[1] = REG_KEY + 0x100 + (uint64_t)i;
 	}
 	play_user(stage, sp, fp);
-}
-
-_Noreturn static void play_compat(struct stage *stage)
-{
-	static const uint8_t loop[] = {0xeb, 0xfe}; /* jmp . */
-	uint8_t *code = map(4096, MAP_32BIT);
-	struct far_pointer to = {.offset = (uint32_t)(uintptr_t)code, .selector = 0x23};
-
-	make_stack(stage, MAP_32BIT);
-	memcpy(code, loop, sizeof(loop));
-	mprotect(code, 4096, PROT_READ | PROT_EXEC);
-	announce(stage, stage->stack_end - 65536, (char *)code, (char *)code + sizeof(loop));
-	spin_compat(stage->sp, &to);
 }
 
 static void burn(uint64_t ns)
@@ -193,7 +129,8 @@ _Noreturn static void play(enum scene scene, struct stage *stage)
 	case SCENE_FRAMES:
 		play_frames(stage, end - 400000);
 	case SCENE_COMPAT:
-		play_compat(stage);
+		spin_compat(stage, make_stack);
+		break;
 	case SCENE_EXEC:
 		play_exec(stage);
 	case SCENE_FORK:

@@ -282,7 +282,7 @@ static int kmod_set_rate(struct source *s, uint32_t frequency_hz)
 	int err;
 
 	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
-		return -EINVAL;
+		return -ERANGE;
 	if (!(k->info.features & OTPROF_FEATURE_PERIOD))
 		return -EOPNOTSUPP;
 	period_ns = NSEC_PER_SEC / frequency_hz;

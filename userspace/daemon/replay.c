@@ -171,6 +171,11 @@ static uint64_t question_key(const struct host_request *q, const char *path, siz
 {
 	uint64_t words[4] = {q->kind, q->pid, q->start, q->end};
 
+	/* An index is of a file, whoever runs it and under whatever name. */
+	if (q->kind == HOST_OPEN_INDEX) {
+		words[1] = 0;
+		return hash_bytes(words, sizeof(words), 1);
+	}
 	if (q->kind != HOST_OPEN_MAPPED)
 		words[2] = words[3] = 0;
 	return hash_bytes(path, path_len, hash_bytes(words, sizeof(words), 1));
@@ -196,10 +201,11 @@ static int index_answer(struct replay *r, const struct cursor *c, uint64_t file_
 		return 0;
 	q = (struct host_request){.kind = a.kind, .pid = a.pid, .start = a.start, .end = a.end};
 	key = question_key(&q, (const char *)c->payload + sizeof(a), a.path_len);
-	if (a.file && !a.err)
+	if (a.file && !a.err && a.kind == HOST_OPEN_MAPPED)
 		map_put(&r->answers, path_key((const char *)c->payload + sizeof(a), a.path_len), file_pos | ANSWER_FILE);
-	if (map_find(&r->answers, key))
-		return 0; /* the first answer stands: a replay asks earlier than the engine did */
+	/* The first answer stands: a replay asks earlier than the engine did. But an index that came came. */
+	if (map_find(&r->answers, key) && !(a.kind == HOST_OPEN_INDEX && a.file))
+		return 0;
 	return map_put(&r->answers, key, a.file && !a.err ? file_pos | ANSWER_FILE : (uint64_t)(c->payload - r->data));
 }
 

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The end-to-end suite by the module on a real kernel, in QEMU, and beside it
+# by eBPF in the same boot: both at once on the same programs, whose shares,
+# stacks, names and losses have to agree. What cannot be timed under emulation
+# is left to the host.
+#
+#   kmod_e2e.sh [KERNEL]        5.10 6.1 6.12 7.x; 6.1 by default
+#
+# 77 and a reason where the guest, its kernel or the module cannot be had.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+build=$(cd "${BUILD:-$top/build}" && pwd)
+kernel=${1:-6.1}
+log=$build/kmod-e2e.log
+dir=$build/kmod-$kernel
+root=$build/guest-python
+python=/usr/bin/python3 # of the system: its files lie where the guest looks for them
+
+skip() {
+	echo "skip - end to end by the module: $1"
+	exit 77
+}
+
+for tool in $python bpftool setpriv nm; do
+	PATH=$PATH:/usr/sbin command -v $tool >/dev/null || skip "no $tool"
+done
+"$here/module.sh" "$kernel" "$dir" >"$log" 2>&1
+code=$?
+[ $code != 77 ] || skip "$(tail -n 1 "$log")"
+if [ $code != 0 ]; then
+	echo "not ok - the module builds for $kernel"
+	sed 's/^/# /' "$log"
+	exit 1
+fi
+
+# Once for as long as no script changes.
+mark=$(cat "$here/python_root.py" "$top"/tests/e2e/*.py "$top"/tests/lib/*.py | sha256sum)
+if [ "$(cat "$root.mark" 2>/dev/null)" != "$mark" ]; then
+	rm -rf "$root"
+	$python "$here/python_root.py" "$root" "$top"/tests/e2e/*.py "$top"/tests/lib/*.py || skip "no Python for the guest"
+	echo "$mark" >"$root.mark"
+fi
+
+files=()
+for program in shares kernelio short short-static depth forkstorm; do
+	files+=("$build/programs/$program=/otprof/build/programs/$program")
+done
+"$here/boot.sh" -k "$kernel" -m 1536 -t "${OTPROF_GUEST_SECONDS:-420}" -a "loglevel=5" -r "$root" -o "$log" \
+	"$here/kmod_e2e_guest.sh" "$build/otprofd=/otprof/build/otprofd" "$build/otprof=/otprof/build/otprof" "${files[@]}" \
+	"$top/tests/e2e=/otprof/tests/e2e" "$top/tests/lib=/otprof/tests/lib" "$top/kmod/uapi=/otprof/kmod/uapi" \
+	"$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v setpriv)" "$(command -v nm)" "$dir/otprof.ko=/otprof.ko" \
+	>/dev/null 2>"$log.err"
+code=$?
+[ $code != 77 ] || skip "$(tail -n 1 "$log.err")"
+sed -nE 's/^(ok|not ok|skip) - /\1 - guest: /p' "$log"
+sed -n 's/^\(# .* took .*\)/\1/p' "$log"
+[ $code = 0 ] && exit 0
+grep -q '^not ok' "$log" || echo "not ok - end to end by the module: the guest ended with $code"
+cat "$log.err"
+tail -n 60 "$log" | sed -E 's/^/# /'
+exit $code

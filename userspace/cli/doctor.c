@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "source/size.h"
 
 static const char help[] =
 	"Usage: otprof doctor [OPTION]...\n"
@@ -16,6 +17,7 @@ static const char help[] =
 	"change it. Nothing is changed.\n"
 	"\n"
 	"      --json             print the findings as JSON\n"
+	"      --sizes            print what otprofd needs on hosts of other sizes instead\n"
 	"      --root=DIR         look at DIR/proc, DIR/sys and so on instead (for tests,\n"
 	"                           and for a host that is mounted in a container)\n"
 	"      --help             display this help and exit\n"
@@ -101,21 +103,38 @@ static int doctor(const char *root, bool json)
 	return (int)worst;
 }
 
+/* The table of otprofd(8). */
+static int print_sizes(void)
+{
+	static const uint32_t cpus[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, rates[] = {20, 97};
+
+	printf("CPUs  Hz  Samples/s  Ring MiB  Side-band KiB/CPU  Memory MiB\n");
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(rates); j++)
+			printf("%4u %3u %10u %9u %18u %11.0f\n", cpus[i], rates[j], cpus[i] * rates[j],
+			       size_ring(cpus[i], rates[j]) >> 20, size_sideband(cpus[i]) >> 10,
+			       (double)size_memory(cpus[i], rates[j]) / (1 << 20));
+	return fflush(stdout) == EOF ? EXIT_USAGE : 0;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"json", no_argument, NULL, 'j'},
+		{"sizes", no_argument, NULL, 's'},
 		{"root", required_argument, NULL, 'r'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	const char *root = "";
-	bool json = false;
+	bool json = false, sizes = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (c == 'j')
 			json = true;
+		else if (c == 's')
+			sizes = true;
 		else if (c == 'r')
 			root = strcmp(optarg, "/") ? optarg : "";
 		else
@@ -125,5 +144,5 @@ int cmd_doctor(int argc, char **argv)
 		cli_error("extra operand '%s'", argv[optind]);
 		return cli_try_help(EXIT_USAGE);
 	}
-	return doctor(root, json);
+	return sizes ? print_sizes() : doctor(root, json);
 }

@@ -41,7 +41,6 @@ struct pipeline {
 	struct adapt_limits adapt;
 	struct hints hints;
 	uint32_t plan_gen;
-	bool select_by_pid;
 	bool settled; /* something that samples wait for has come */
 	struct unwind_stack stack; /* of the sample at hand; large */
 };
@@ -287,8 +286,6 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 		.base_units = (uint8_t)(a->proc->base_bytes / OTP_BASE_UNIT),
 		.start_ns = a->s->head.start_ns,
 		.exec_id = a->s->head.exec_id,
-		/* What was sampled was selected; a plan of its own must not undo what it inherited. */
-		.select = p->select_by_pid ? OTP_SELECT_YES : OTP_SELECT_UNSET,
 	};
 
 	if (!plan.generation)
@@ -604,14 +601,6 @@ static int make_table(struct pipeline *p, const struct pipeline_config *from)
 	return table_new(&cfg, &p->table);
 }
 
-static bool selects_by_pid(const struct config *c)
-{
-	for (uint32_t i = 0; i < c->nr_targets; i++)
-		if (c->targets[i].kind == TARGET_PID && !c->targets[i].exclude)
-			return true;
-	return false;
-}
-
 int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
@@ -625,7 +614,6 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->ledger = cfg->ledger;
 	p->capture = cfg->capture;
 	p->adapt = (struct adapt_limits){.start_bytes = p->config->stack_bytes, .max_bytes = p->config->stack_max_bytes};
-	p->select_by_pid = selects_by_pid(p->config);
 	p->hints.tell = cfg->ops->hint;
 	p->hints.ctx = cfg->ctx;
 	p->hints.start_bytes = p->config->stack_bytes;
@@ -664,7 +652,6 @@ int pipeline_reload(struct pipeline *p, const struct config *config)
 	p->config = config;
 	p->adapt.start_bytes = p->hints.start_bytes = config->stack_bytes;
 	p->adapt.max_bytes = config->stack_max_bytes;
-	p->select_by_pid = selects_by_pid(config);
 	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
 	return renew_resource(p);
 }

@@ -25,7 +25,7 @@ struct capture;
 struct pipeline_ops {
 	/* One encoded request of so many samples; 0, or it is lost (encode). */
 	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
-	/* A process' plan has changed. */
+	/* How a process is to be copied has changed; whether it is selected is not said here. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
 	/* What programs of this name need; 0: nothing special. */
 	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h);

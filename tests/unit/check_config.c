@@ -58,9 +58,7 @@ static const struct {
 	{"[sampler]\nfrequency_hz =\n", "F:2: sampler.frequency_hz: no value, expected one behind the =, or no such line\n"},
 	{"[sampler]\nfrequency_hz = 5\n\nfrequency_hz = 6\n",
 	 "F:4: sampler.frequency_hz: given twice, first in line 2\n"},
-	{"[sampler]\nmode = perf\n",
-	 "F:2: sampler.mode: bad value \"perf\", expected auto, bpf or kmod: this version has no other sampler\n"},
-	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto, bpf or kmod\n"},
+	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto, bpf, kmod or perf\n"},
 	{"[sampler]\nring_size = 100000\n", "F:2: sampler.ring_size: bad value \"100000\", expected a size from 64K to "
 					    "1G, a power of two, such as 64K or 4M\n"},
 	{"[sampler]\nring_size = 4MB\n", "F:2: sampler.ring_size: bad value \"4MB\", expected a size from 64K to 1G, a "
@@ -189,7 +187,7 @@ static const struct {
 	{"[resource]\na = caf\xe9\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = \xff\xfe\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	/* Several at once: each is said. */
-	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf or kmod\n"
+	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf, kmod or perf\n"
 					   "F:3: sampler.foo: unknown key, expected one of mode, "
 					   "frequency_hz, ring_size, sideband_size, stack_bytes, stack_max_bytes, "
 					   "stack_rate, kernel_threads, hardware_events, cpus\n"},

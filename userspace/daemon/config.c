@@ -137,13 +137,15 @@ static void config_parser_freep(struct config_parser **p)
 	config_parser_free(*p);
 }
 
+/* Also the section that is shipped, as long as its endpoint is commented out. */
 static int add_default_exporter(struct config *c)
 {
-	struct export_config *e;
+	struct export_config *e = c->nr_exporters == 1 ? config_exporter_find(c, "otlp") : NULL;
 
-	if (c->nr_exporters)
+	if (!c->nr_exporters)
+		e = config_exporter_add(c, "otlp");
+	if (!e || e->endpoint)
 		return 0;
-	e = config_exporter_add(c, "otlp");
 	e->endpoint = strdup("http://127.0.0.1:4318");
 	c->exporter_is_default = true;
 	return e->endpoint ? 0 : -ENOMEM;

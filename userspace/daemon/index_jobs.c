@@ -226,7 +226,7 @@ int index_jobs_hand_over(struct monitor *m)
 	j->has_result = false;
 	j->deadline_ns = clock_now_ns() + JOB_LIMIT_NS;
 	if (!err)
-		err = worker_send(&m->indexer, IPC_CONFIG, 0, NULL, 0, m->config_fd);
+		err = worker_send(&m->indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
 	if (!err)
 		err = send_job(m, j->first);
 	return err ? err : worker_send(&m->indexer, IPC_START, 0, NULL, 0, -1);

@@ -57,7 +57,7 @@ static enum verdict refused_with(const char *word)
 	int err = probe_ops()->probe(&cfg, why);
 
 	if (err == 0)
-		err = probe_ops()->open(&cfg, &s, why);
+		err = source_open(probe_ops(), &cfg, &s, why);
 	CHECK(err < 0, "it opens");
 	CHECK(strstr(why, word), "%s", why);
 	printf("# %s\n", why);

@@ -79,7 +79,7 @@ int session_open(struct session *s, const struct source_config *cfg)
 	*s = (struct session){0};
 	err = probe_ops()->probe(cfg, why);
 	if (err == 0)
-		err = probe_ops()->open(cfg, &s->source, why);
+		err = source_open(probe_ops(), cfg, &s->source, why);
 	if (err < 0) {
 		printf("# %s\n", why);
 		return err;
@@ -93,8 +93,7 @@ void session_close(struct session *s)
 	if (s->counters)
 		munmap((void *)(uintptr_t)s->counters, counters_bytes(&s->layout));
 	ring_unmap(&s->ring);
-	if (s->source)
-		s->source->ops->close(s->source);
+	source_close(s->source);
 }
 
 int session_drain(struct session *s, record_fn *fn, void *ctx)

@@ -128,8 +128,7 @@ START_TEST(wrong_configuration_is_named)
 	char why[SOURCE_WHY] = "";
 	struct source *s = NULL;
 
-	ck_assert_int_eq(source_bpf.open(&wrong_configs[_i].cfg, &s, why), -EINVAL);
-	ck_assert_int_eq(source_kmod.open(&wrong_configs[_i].cfg, &s, why), -EINVAL);
+	ck_assert_int_eq(source_open(&source_perf, &wrong_configs[_i].cfg, &s, why), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, wrong_configs[_i].word));
 	ck_assert_ptr_null(s);
 }

@@ -318,8 +318,7 @@ void monitor_close(struct monitor *m)
 	unmap(m->net_page, sizeof(*m->net_page));
 	if (m->ring.data)
 		ring_unmap(&m->ring);
-	if (m->source)
-		m->source->ops->close(m->source);
+	source_close(m->source);
 	sideband_close(m->sideband);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);

@@ -80,7 +80,7 @@ static int try_source(struct monitor *m, const struct source_ops *ops, const str
 {
 	int err = ops->probe(cfg, why);
 
-	return err ? err : ops->open(cfg, &m->source, why);
+	return err ? err : source_open(ops, cfg, &m->source, why);
 }
 
 /* Kept until it is known whether another one works: then it is said once, with it. */

@@ -116,22 +116,6 @@ static int load(struct source_bpf *b, const struct source_config *cfg, char why[
 	return err < 0 ? load_failed(err, why) : 0;
 }
 
-static int config_check(const struct source_config *cfg, char why[SOURCE_WHY])
-{
-	struct cpus cpus;
-
-	if (cfg->frequency_hz < SOURCE_HZ_MIN || cfg->frequency_hz > SOURCE_HZ_MAX)
-		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between %d and %d", cfg->frequency_hz,
-				SOURCE_HZ_MIN, SOURCE_HZ_MAX),
-		       -EINVAL;
-	if (cfg->ring_bytes & (cfg->ring_bytes - 1) || cfg->ring_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
-		return snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes),
-		       -EINVAL;
-	if (cfg->cpus && cpus_parse(cfg->cpus, &cpus) < 0)
-		return snprintf(why, SOURCE_WHY, "cpus = %.200s is no list of CPUs such as 0-3,8", cfg->cpus), -EINVAL;
-	return 0;
-}
-
 static int events_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	if (err == -ENODEV && cfg->cpus)
@@ -168,11 +152,11 @@ static void bpf_close(struct source *s)
 
 	events_done(&b->events);
 	sampler__destroy(b->skel);
-	free(b);
 }
 
-static int open_parts(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
+static int bpf_open(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY])
 {
+	struct source_bpf *b = self(s);
 	int err = cpus_possible(&b->possible);
 
 	if (err < 0)
@@ -186,26 +170,6 @@ static int open_parts(struct source_bpf *b, const struct source_config *cfg, cha
 	if (err == 0)
 		err = events_open(&b->events, tick_open, b);
 	return err < 0 ? events_failed(err, cfg, why) : 0;
-}
-
-static int bpf_open(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY])
-{
-	struct source_bpf *b;
-	int err = config_check(cfg, why);
-
-	if (err < 0)
-		return err;
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return -ENOMEM;
-	b->source.ops = &source_bpf;
-	err = open_parts(b, cfg, why);
-	if (err < 0) {
-		bpf_close(&b->source);
-		return err;
-	}
-	*ret = &b->source;
-	return 0;
 }
 
 static void bpf_layout(const struct source *s, struct source_layout *ret)
@@ -352,6 +316,7 @@ static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
 
 const struct source_ops source_bpf = {
 	.name = "bpf",
+	.size = sizeof(struct source_bpf),
 	.probe = bpf_probe,
 	.open = bpf_open,
 	.close = bpf_close,

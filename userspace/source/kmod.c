@@ -139,21 +139,14 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return err;
 }
 
-static int config_fill(const struct source_config *cfg, struct otprof_config *c, char why[SOURCE_WHY])
+static void config_fill(const struct source_config *cfg, struct otprof_config *c)
 {
 	struct cpus cpus;
 
 	_Static_assert(sizeof(cpus.word) == sizeof(c->cpus), "one size of sets of CPUs");
-	if (cfg->frequency_hz < 1 || cfg->frequency_hz > OTPROF_RATE_MAX)
-		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between 1 and %d", cfg->frequency_hz,
-				OTPROF_RATE_MAX),
-		       -EINVAL;
-	if (cfg->ring_bytes & (cfg->ring_bytes - 1) || cfg->ring_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
-		return snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes),
-		       -EINVAL;
 	memset(&cpus, 0xff, sizeof(cpus));
-	if (cfg->cpus && cpus_parse(cfg->cpus, &cpus) < 0)
-		return snprintf(why, SOURCE_WHY, "cpus = %.200s is no list of CPUs such as 0-3,8", cfg->cpus), -EINVAL;
+	if (cfg->cpus)
+		cpus_parse(cfg->cpus, &cpus);
 	memcpy(c->cpus, cpus.word, sizeof(c->cpus));
 	c->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
 	c->plans_max = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
@@ -162,7 +155,6 @@ static int config_fill(const struct source_config *cfg, struct otprof_config *c,
 	c->defaults = cfg->defaults;
 	c->defaults.running = 0;
 	c->flags = cfg->hardware ? OTPROF_CONFIG_HARDWARE : 0;
-	return 0;
 }
 
 static int config_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
@@ -198,19 +190,19 @@ static void kmod_close(struct source *s)
 	closep(&k->dev_fd);
 	closep(&k->ring_fd);
 	closep(&k->counters_fd);
-	free(k);
 }
 
-static int open_parts(struct source_kmod *k, const struct source_config *cfg, char why[SOURCE_WHY])
+static int kmod_open(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	_cleanup_(freep) struct otprof_config *c = calloc(1, sizeof(*c));
+	struct source_kmod *k = self(s);
 	int err;
 
+	k->dev_fd = k->ring_fd = k->counters_fd = -1;
 	if (!c)
 		return -ENOMEM;
-	err = config_fill(cfg, c, why);
-	if (err == 0)
-		err = dev_open(&k->dev_fd, &k->info, why);
+	config_fill(cfg, c);
+	err = dev_open(&k->dev_fd, &k->info, why);
 	if (err < 0)
 		return err;
 	c->ring_bytes = k->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(k->info.cpus_nr, cfg->frequency_hz);
@@ -224,24 +216,6 @@ static int open_parts(struct source_kmod *k, const struct source_config *cfg, ch
 	if (err == 0)
 		err = view_open(k->dev_fd, OTPROF_VIEW_COUNTERS, &k->counters_fd);
 	return err < 0 ? config_failed(err, cfg, why) : 0;
-}
-
-static int kmod_open(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY])
-{
-	struct source_kmod *k = calloc(1, sizeof(*k));
-	int err;
-
-	if (!k)
-		return -ENOMEM;
-	k->source.ops = &source_kmod;
-	k->dev_fd = k->ring_fd = k->counters_fd = -1;
-	err = open_parts(k, cfg, why);
-	if (err < 0) {
-		kmod_close(&k->source);
-		return err;
-	}
-	*ret = &k->source;
-	return 0;
 }
 
 /* There is no descriptor of the defaults: they are set by the device's owner only. */
@@ -365,6 +339,7 @@ static void kmod_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs
 
 const struct source_ops source_kmod = {
 	.name = "kmod",
+	.size = sizeof(struct source_kmod),
 	.probe = kmod_probe,
 	.open = kmod_open,
 	.close = kmod_close,

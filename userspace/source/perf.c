@@ -79,7 +79,6 @@ static void perf_close(struct source *s)
 	perf_choice_done(&p->choice);
 	perf_tasks_done(&p->tasks);
 	buf_done(&p->items);
-	free(p);
 }
 
 /* Ours to write, everybody else's to read. */
@@ -197,10 +196,13 @@ static int events_all(struct source_perf *p, const struct source_config *cfg)
 	return err < 0 ? err : events_open(&p->events, tick_open, p);
 }
 
-static int open_parts(struct source_perf *p, const struct source_config *cfg, char why[SOURCE_WHY])
+static int perf_open(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY])
 {
-	int err = perf_probe(cfg, &p->single, why);
+	struct source_perf *p = perf_self(s);
+	int err;
 
+	p->counters_fd = p->wake_fd = p->choice.cgroups.mount_fd = -1;
+	err = perf_probe(cfg, &p->single, why);
 	if (err < 0)
 		return err;
 	p->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
@@ -218,29 +220,6 @@ static int open_parts(struct source_perf *p, const struct source_config *cfg, ch
 	if (!err)
 		err = events_all(p, cfg);
 	return err < 0 ? perf_explain(err, cfg, why) : 0;
-}
-
-static int perf_open(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY])
-{
-	struct source_perf *p;
-	int err;
-
-	if (cfg->frequency_hz < SOURCE_HZ_MIN || cfg->frequency_hz > SOURCE_HZ_MAX)
-		return snprintf(why, SOURCE_WHY, "frequency_hz = %u is not between %d and %d", cfg->frequency_hz,
-				SOURCE_HZ_MIN, SOURCE_HZ_MAX),
-		       -EINVAL;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	p->source.ops = &source_perf;
-	p->counters_fd = p->wake_fd = p->choice.cgroups.mount_fd = -1;
-	err = open_parts(p, cfg, why);
-	if (err < 0) {
-		perf_close(&p->source);
-		return err;
-	}
-	*ret = &p->source;
-	return 0;
 }
 
 static int perf_probe_op(const struct source_config *cfg, char why[SOURCE_WHY])
@@ -416,6 +395,7 @@ static void perf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs
 
 const struct source_ops source_perf = {
 	.name = "perf",
+	.size = sizeof(struct source_perf),
 	.probe = perf_probe_op,
 	.open = perf_open,
 	.close = perf_close,

@@ -107,8 +107,6 @@ int perf_explain(int err, const struct source_config *cfg, char why[SOURCE_WHY])
 	else if (err == -EMFILE || err == -E2BIG)
 		snprintf(why, SOURCE_WHY,
 			 "too few file descriptors: two per thread and CPU are needed; raise LimitNOFILE (ulimit -n)");
-	else if (err == -EINVAL && cfg->ring_bytes)
-		snprintf(why, SOURCE_WHY, "ring_bytes = %u is no power of two of at least a page", cfg->ring_bytes);
 	else
 		snprintf(why, SOURCE_WHY, "perf events: %s", strerror(-err));
 	return err;

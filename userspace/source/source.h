@@ -56,7 +56,9 @@ struct source_ops {
 	const char *name; /* "bpf", "kmod", "perf" */
 	/* 0 or why it cannot be used here (missing kernel feature, privilege). Changes nothing. */
 	int (*probe)(const struct source_config *cfg, char why[SOURCE_WHY]);
-	int (*open)(const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY]);
+	size_t size; /* of what begins with struct source */
+	/* s is zeroed but for ops, the configuration is checked. What fails half-way, close takes apart. */
+	int (*open)(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY]);
 	void (*close)(struct source *s);
 	void (*layout)(const struct source *s, struct source_layout *ret);
 	/* Begin on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
@@ -100,6 +102,9 @@ struct source_ops {
 struct source {
 	const struct source_ops *ops;
 };
+
+int source_open(const struct source_ops *ops, const struct source_config *cfg, struct source **ret, char why[SOURCE_WHY]);
+struct source *source_close(struct source *s); /* NULL */
 
 extern const struct source_ops source_bpf, source_kmod, source_perf;
 /* NULL-terminated, in the order that mode = auto tries. */

@@ -41,10 +41,11 @@ static void fake_layout(const struct source *s, struct source_layout *ret)
 }
 
 static const struct source_ops ops = {
-	.start = fake_start, .stop = fake_stop, .set_rate = fake_set_rate, .layout = fake_layout};
-static const struct source_ops stubborn = {.start = fake_start, .stop = fake_stop, .layout = fake_layout};
+	.name = "fake", .start = fake_start, .stop = fake_stop, .set_rate = fake_set_rate, .layout = fake_layout};
+static const struct source_ops stubborn = {.name = "stubborn", .start = fake_start, .stop = fake_stop, .layout = fake_layout};
 
 static struct monitor *m;
+static struct config config = {.frequency_hz = 100};
 static struct ledger_engine_page page;
 static struct ipc_message msg;
 static unsigned long ring_page[2][1];
@@ -69,6 +70,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(m);
 	ck_assert_int_eq(ipc_pair(pair), 0);
 	m->source = &fake.source;
+	m->config = &config;
 	m->engine = (struct worker){.kind = WORKER_ENGINE, .pid = 1, .sock = pair[0], .ready = true};
 	engine = pair[1];
 	m->engine_page = &page;

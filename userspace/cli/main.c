@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/version.h"
 #include "cli/cli.h"
 
 static const struct verb {
@@ -41,7 +42,8 @@ static const char help[] =
 
 static int version(void)
 {
-	return cli_help("otprof " OTPROF_VERSION "\nLicense Apache-2.0: <https://www.apache.org/licenses/LICENSE-2.0>\n");
+	version_print("otprof");
+	return cli_help("");
 }
 
 static int run_verb(const struct verb *v, int argc, char **argv)

@@ -120,7 +120,7 @@ static void worker_time(const struct worker *w, uint64_t *total)
 
 void cost_cpu(struct monitor *m, struct status_cost *c)
 {
-	uint64_t openers = 0;
+	uint64_t openers = cpu_ns(m->indexer.pid);
 
 	kernel_time(m, c);
 	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -31,6 +31,8 @@ void guard_run_config(struct monitor *m)
 	guard_limits(&m->guard.state, &(struct guard_limits){.cpu_permyriad = cpu_limit(m->config),
 							     .hz = m->config->frequency_hz});
 	guard_orders(&m->guard.state, &m->guard.orders);
+	/* Halved so many times, another rate is another bound. */
+	m->rate.limit_hz = m->guard.orders.hz;
 }
 
 uint64_t guard_memory_limit(const struct monitor *m)
@@ -134,6 +136,7 @@ static void carry_out(struct monitor *m, const struct guard_change *c)
 
 	guard_orders(&m->guard.state, &m->guard.orders);
 	say(m, c);
+	monitor_notify_status(m);
 	if (before.stack_shift != m->guard.orders.stack_shift) {
 		m->guard.cache_bytes = 0; /* told again, with the stack's size */
 		if (guard_set_defaults(m))

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "daemon/config.h"
 #include "daemon/roles.h"
 
@@ -30,13 +31,20 @@ static void help(void)
 	printf("Usage: otprofd [OPTION]...\n"
 	       "Profile all processes of this host continuously and export OTLP profiles.\n"
 	       "\n"
-	       "  -f FILE           read the configuration from FILE instead of " DEFAULT_CONFIG "\n"
-	       "  -t                check the configuration and exit\n"
-	       "  -n                print the effective configuration and exit\n"
-	       "      --capture FILE  also write what is sampled to FILE, for --replay\n"
-	       "      --replay FILE   run a capture through the engine instead of sampling\n"
-	       "  -h, --help        show this help\n"
-	       "      --version     show the version\n");
+	       "  -f FILE                read the configuration from FILE instead of\n"
+	       "                           " DEFAULT_CONFIG "\n"
+	       "  -t                     check the configuration and exit\n"
+	       "  -n                     print the effective configuration and exit\n"
+	       "      --capture FILE     also write what is sampled to FILE, for --replay\n"
+	       "      --replay FILE      run a capture through the engine instead of sampling\n"
+	       "  -h, --help             display this help and exit\n"
+	       "      --version          output version information and exit\n"
+	       "\n"
+	       "SIGHUP makes it read the configuration again, SIGTERM export what there is and\n"
+	       "end. 'otprof status' tells what it does, 'otprof doctor' what this host allows.\n"
+	       "\n"
+	       "Exit status is 0, 1 if it cannot begin or go on or if the configuration is\n"
+	       "wrong, 2 for wrong usage.\n");
 }
 
 static const struct option long_options[] = {
@@ -70,7 +78,7 @@ static void take_option(int option, struct options *o)
 		o->role = optarg;
 		break;
 	case OPTION_VERSION:
-		printf("otprofd " OTPROF_VERSION "\n");
+		version_print("otprofd");
 		exit(0);
 	case 'h':
 		help();

@@ -32,7 +32,7 @@ static void engine_ready(struct monitor *m)
 {
 	guard_engine_ready(m);
 	if (m->sampling) {
-		log_notice("engine is back (pid %d)", m->engine.pid);
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->engine.pid);
 		return;
 	}
 	if (monitor_begin_sampling(m)) {
@@ -87,7 +87,7 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 		break;
 	case IPC_READY:
 		if (m->net.restarts)
-			log_notice("net is back (pid %d)", m->net.pid);
+			log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "net"}, LOG_LEVEL_NOTICE, "net is back (pid %d)", m->net.pid);
 		break;
 	default:
 		break;
@@ -167,7 +167,7 @@ static void begin_stop(struct monitor *m)
 			m->phase_deadline_ns = 0;
 		return;
 	}
-	log_info("stopping");
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_STOP}, LOG_LEVEL_INFO, "stopping");
 	m->stop_ns = clock_now_ns();
 	notify_stopping();
 	m->defaults.running = 0;

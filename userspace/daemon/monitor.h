@@ -137,6 +137,7 @@ void monitor_close(struct monitor *m);
 int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
 int monitor_open_config(struct monitor *m); /* what workers are given: with secrets for net, without for the others */
 void monitor_notify_ready(const struct monitor *m);
+void monitor_notify_status(const struct monitor *m); /* what we do has changed */
 
 /* sampler.c: side-band, source and what maps of them; logged likewise. */
 int sampler_open(struct monitor *m);

@@ -225,11 +225,12 @@ static int prepare_workers(struct monitor *m)
 
 static void announce(const struct monitor *m)
 {
-	log_notice("otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms",
-		   m->source->ops->name, m->source_why, m->config->frequency_hz, m->layout.ring_bytes / 1024,
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
+		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->source->ops->name, m->source_why, m->config->frequency_hz, m->layout.ring_bytes / 1024,
 		   (unsigned long long)(m->config->interval_ns / NSEC_PER_MSEC));
 	for (uint32_t i = 0; i < m->config->nr_exporters; i++)
-		log_info("exporting to %s: %s", m->config->exporters[i].name, m->config->exporters[i].endpoint);
+		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
+			   "exporting to %s: %s", m->config->exporters[i].name, m->config->exporters[i].endpoint);
 	if (m->config->exporter_is_default)
 		log_warn("no exporter is configured: trying OpenTelemetry's usual place, %s",
 			 m->config->exporters[0].endpoint);
@@ -263,12 +264,32 @@ int monitor_start(struct monitor *m)
 	return sandbox_monitor(m->config);
 }
 
+/* What systemctl status shows: what is done, and what is not done that was asked for. */
+static void status_text(const struct monitor *m, char to[256])
+{
+	const struct guard_orders *o = &m->guard.orders;
+	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->source->ops->name,
+			 m->config->nr_exporters, m->config->nr_exporters == 1 ? "" : "s");
+
+	if (o->stack_shift || o->cache_shift || m->rate.hz != m->config->frequency_hz)
+		snprintf(to + n, 256 - (size_t)n, "; less than configured (%u Hz), to stay within [limits]",
+			 m->config->frequency_hz);
+}
+
 void monitor_notify_ready(const struct monitor *m)
 {
-	char status[128];
+	char status[256];
 
-	snprintf(status, sizeof(status), "Sampling at %u Hz by %s", m->rate.hz, m->source->ops->name);
+	status_text(m, status);
 	notify_ready(status);
+}
+
+void monitor_notify_status(const struct monitor *m)
+{
+	char status[256];
+
+	status_text(m, status);
+	notify_status(status);
 }
 
 int monitor_begin_sampling(struct monitor *m)

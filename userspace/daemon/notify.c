@@ -10,6 +10,11 @@ void notify_ready(const char *status)
 	sd_notifyf(0, "READY=1\nSTATUS=%s", status);
 }
 
+void notify_status(const char *status)
+{
+	sd_notifyf(0, "STATUS=%s", status);
+}
+
 /* MONOTONIC_USEC: so that systemd (253) tells this reload from an earlier one, with Type=notify-reload. */
 void notify_reloading(void)
 {

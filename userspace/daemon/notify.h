@@ -11,6 +11,7 @@
 
 void notify_ready(const char *status);
 void notify_reloading(void); /* until notify_ready */
+void notify_status(const char *status);
 void notify_stopping(void);
 void notify_alive(void);
 /* How often notify_alive is wanted; 0: never. */

@@ -56,8 +56,10 @@ static void go_on(struct monitor *m)
 	if (m->phase != PHASE_RUN)
 		return; /* it was to end meanwhile */
 	err = m->source->ops->start(m->source);
-	if (!err)
+	if (!err) {
+		monitor_notify_status(m);
 		return;
+	}
 	log_error("sampling cannot go on at %u Hz: %s", m->rate.hz, strerror(-err));
 	m->exit_status = 1;
 	m->phase = PHASE_OVER;

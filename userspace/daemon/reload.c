@@ -237,7 +237,8 @@ static void apply(struct monitor *m, struct config *c, const struct found *found
 static void end(struct monitor *m)
 {
 	m->reload.done++;
-	log_notice("the configuration was read again and is in force");
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD}, LOG_LEVEL_NOTICE, 
+		   "the configuration was read again and is in force");
 	monitor_notify_ready(m);
 }
 
@@ -250,7 +251,8 @@ static void begin(struct monitor *m)
 	notify_reloading();
 	if (load(m, &c, &found)) {
 		m->reload.refused++;
-		log_error("reload: the configuration is wrong, nothing has changed");
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD_FAILED}, LOG_LEVEL_ERROR, 
+			   "reload: the configuration is wrong, nothing has changed");
 		monitor_notify_ready(m);
 		return;
 	}

@@ -108,7 +108,7 @@ static int choose(struct monitor *m, const struct source_config *cfg)
 		}
 		add_reason(reasons, (*s)->name, why);
 	}
-	log_error("no sampler can be used here: %s", reasons);
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_NO_SAMPLER}, LOG_LEVEL_ERROR, "no sampler can be used here: %s", reasons);
 	return -ENOTSUP;
 }
 

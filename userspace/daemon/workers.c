@@ -412,7 +412,8 @@ static void worker_ended(struct monitor *m, struct worker *w, int status)
 	if (!asked) {
 		pause_before_start(w, now);
 		w->restarts++;
-		log_warn("%s (pid %d) %s", worker_name(w), w->pid, how);
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_ENDED, .worker = worker_name(w)}, LOG_LEVEL_WARN,
+			   "%s (pid %d) %s; it is started again", worker_name(w), w->pid, how);
 	}
 	w->pid = 0;
 	w->ready = false;

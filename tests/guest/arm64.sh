@@ -74,13 +74,13 @@ make_guest() {
 	mkdir -p "$guest/bin" "$guest/lib"
 	cp "$root/bin/busybox" "$guest/bin/"
 	cp -L "$root/lib/ld-linux-aarch64.so.1" "$guest/lib/"
-	add_libraries "$build/otprofd" "$build/otprof" "$build/programs/shares"
+	add_libraries "$build/otprofd" "$build/otprof" "$build/probe" "$build/programs/shares"
 }
 
 boot() { # KERNEL
 	local code log=$build/boot-$1.log
 	"$here/boot.sh" -k "$1" -t "${OTPROF_GUEST_SECONDS:-240}" -M virtio_rng -r "$guest" "$here/arm64_guest.sh" \
-		"$build/otprofd" "$build/otprof" "$build/programs/shares" "$build/programs/shares-signed" \
+		"$build/otprofd" "$build/otprof" "$build/probe" "$build/programs/shares" "$build/programs/shares-signed" \
 		"$build/kmod-$1/otprof.ko=/otprof.ko" >"$log" 2>&1
 	code=$?
 	sed -nE "s/^(ok|not ok|skip) - /\\1 - arm64 on $1: /p" "$log"
@@ -97,7 +97,7 @@ for kernel in 5.10 6.1 6.12; do
 done
 root=$("$here/arm64_root.sh" 2>"$build/log") || cannot "$(tail -n 1 "$build/log")"
 mkdir -p "$build/programs"
-cross_make all
+cross_make all "$build/probe"
 fact $? "eBPF object, otprofd and otprof build without a warning"
 [ $bad = 0 ] || exit 1
 make_program shares '' && make_program shares-signed -mbranch-protection=standard && make_guest

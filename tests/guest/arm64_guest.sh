@@ -98,6 +98,13 @@ check_kernel() { # SOURCE
 	[ $bad = 0 ] || grep -E "$ours" /tmp/stacks | head -n 2 | sed 's/^/# /'
 }
 
+# Known registers and a known stack, as a record says them.
+check_records() { # SOURCE
+	OTPROF_SOURCE=$1 probe 'registers' 'frame pointers' 'kernel stack' >/tmp/probe
+	[ $? = 0 ] || bad=1
+	sed -nE "s/^(ok|not ok|skip) - /\\1 - $1: /p; /^#/p" /tmp/probe
+}
+
 uname -rm | sed 's/^/# kernel /'
 insmod /otprof.ko
 fact $? "the module loads"
@@ -109,6 +116,7 @@ for source in bpf kmod; do
 		check $source $program
 	done
 	check_kernel $source
+	check_records $source
 	[ $bad = 0 ] || sed 's/^/# /' $log
 done
 rmmod otprof

@@ -10,9 +10,9 @@ cache=${OTPROF_GUEST_CACHE:-$(cd "$(dirname "$0")/../.." && pwd)/build/guest}
 # shellcheck source=tests/guest/apt.sh
 . "$(dirname "$0")/apt.sh"
 suite=bookworm
-packages="libc6-dev libgcc-s1 busybox-static libbpf-dev libelf-dev libiberty-dev libprotobuf-c-dev
-	libcurl4-openssl-dev libmicrohttpd-dev libinih-dev libsystemd-dev libcap-dev libseccomp-dev
-	libjansson-dev zlib1g-dev"
+# The libraries that the program is built with have one list.
+packages="libgcc-s1 busybox-static $(sed -n '/^BUILD_PACKAGES="/,/"$/p' "$(dirname "$0")/../setup.sh" |
+	tr -s '"\t ' '\n' | grep -E '^(lib|zlib).*-dev$' | tr '\n' ' ')"
 
 fetch() {
 	prepare_apt "$suite"
@@ -28,8 +28,8 @@ fetch() {
 	done
 }
 
-# What changes this script, changes the tree.
-there=$cache/root-arm64-$(sha256sum "$0" | cut -c 1-12)
+# What changes this script or that list, changes the tree.
+there=$cache/root-arm64-$( (cat "$0" && echo "$packages") | sha256sum | cut -c 1-12)
 if [ ! -d "$there" ]; then
 	new=$there.new.$$
 	apt=$new.apt

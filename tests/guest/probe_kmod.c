@@ -81,7 +81,7 @@ static enum verdict bad_configuration_is_refused(void)
 	bad[1].ring_bytes = 65535;
 	bad[2].ring_bytes = 0;
 	bad[3].plans_max = ~0u;
-	bad[4].reserved[3] = 1;
+	bad[4].reserved[2] = 1;
 	bad[5].defaults.running = 1;
 	bad[6].defaults.select = OTP_SELECT_UNSET;
 	bad[7].defaults.ancestors = OTP_ANCESTORS_MAX + 1;

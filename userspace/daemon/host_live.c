@@ -191,7 +191,8 @@ static int read_all(int fd, size_t max, uint8_t **ret, size_t *ret_len)
 
 static bool answer_is_file(const struct question *q)
 {
-	return q->req.kind == HOST_OPEN_MAPPED || q->req.kind == HOST_OPEN_INDEX || q->req.kind == HOST_SCAN;
+	return q->req.kind == HOST_OPEN_MAPPED || q->req.kind == HOST_OPEN_INDEX ||
+	       q->req.kind == HOST_OPEN_PERF_MAP || q->req.kind == HOST_SCAN;
 }
 
 void host_live_answer(struct host_live *h, struct ipc_message *m)

@@ -65,6 +65,8 @@ static int find_answer(const struct ipc_ask *ask, const char *path, struct buf *
 	switch (ask->kind) {
 	case HOST_OPEN_MAPPED:
 		return opener_file(ask, path, ret_fd);
+	case HOST_OPEN_PERF_MAP:
+		return opener_perf_map(ask->pid, ret_fd);
 	case HOST_OPEN_DEBUG:
 		return opener_debug(ask, path, ret_fd);
 	case HOST_READ_MAPS:

@@ -18,6 +18,7 @@
 #include "daemon/ipc.h"
 
 int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd);
+int opener_perf_map(uint32_t pid, int *ret_fd);
 int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd);
 int opener_maps(uint32_t pid, struct buf *to);
 int opener_identity(uint32_t pid, struct buf *to);

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -92,9 +93,9 @@ static int root_of(uint32_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static int by_name(uint32_t pid, const char *name)
+static int by_name(uint32_t pid, const char *name, uint64_t resolve)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | resolve};
 	_cleanup_(closep) int root = -1;
 	int fd;
 
@@ -211,7 +212,7 @@ static int take(int path_fd, uint64_t ino, bool named, int *ret_fd)
 
 static int try_name(uint32_t pid, const struct ipc_ask *ask, const char *path, int *ret_fd)
 {
-	_cleanup_(closep) int path_fd = by_name(pid, path);
+	_cleanup_(closep) int path_fd = by_name(pid, path, RESOLVE_NO_MAGICLINKS);
 
 	return path_fd < 0 ? path_fd : take(path_fd, ask->ino, true, ret_fd);
 }
@@ -240,4 +241,60 @@ int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd)
 	if ((err == -ESRCH || err == -ENOENT) && ask->alternate_pid)
 		err = try_name(ask->alternate_pid, &any, path, ret_fd);
 	return err;
+}
+
+/* Its pid as it knows it itself, and the user that it is; -ESRCH. */
+static int who_is(uint32_t pid, uint32_t *ret_inner, uint32_t *ret_uid)
+{
+	_cleanup_(buf_done) struct buf text;
+	int fd = opener_proc_file(pid, "status", O_RDONLY), err;
+	const char *line, *last;
+
+	buf_init(&text, 65536);
+	if (fd < 0)
+		return fd;
+	err = opener_read_text(fd, 65535, &text);
+	close(fd);
+	line = err ? NULL : strstr(buf_cstr(&text), "\nUid:");
+	if (!line || sscanf(line, "\nUid: %*u %u", ret_uid) != 1)
+		return -ESRCH;
+	*ret_inner = pid;
+	line = strstr(buf_cstr(&text), "\nNSpid:");
+	if (!line)
+		return 0;
+	last = line + 1 + strcspn(line + 1, "\n");
+	while (last > line && last[-1] >= '0' && last[-1] <= '9')
+		last--;
+	*ret_inner = (uint32_t)strtoul(last, NULL, 10);
+	return 0;
+}
+
+/* Anybody can put a file into /tmp: it must be the process' own, and no link leads out of there. */
+int opener_perf_map(uint32_t pid, int *ret_fd)
+{
+	_cleanup_(closep) int path_fd = -1, fd = -1;
+	uint32_t inner, uid;
+	struct statfs fs;
+	struct stat st;
+	char path[64];
+	int err = who_is(pid, &inner, &uid);
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner);
+	path_fd = by_name(pid, path, RESOLVE_NO_SYMLINKS);
+	if (path_fd < 0)
+		return path_fd;
+	err = check(path_fd, 0, &fs);
+	if (err || fstat(path_fd, &st) < 0)
+		return err ? err : -errno;
+	if (st.st_uid != uid && st.st_uid != 0)
+		return -EPERM;
+	fd = reopen(path_fd);
+	if (fd < 0)
+		return fd;
+	if (is_one_of((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
+		return copy(fd, ret_fd);
+	*ret_fd = steal_fd(&fd);
+	return 0;
 }

@@ -10,6 +10,7 @@
 #include "daemon/adapt.h"
 #include "daemon/capture.h"
 #include "daemon/hints.h"
+#include "daemon/jit.h"
 #include "daemon/late.h"
 #include "daemon/park.h"
 #include "daemon/resource.h"
@@ -33,6 +34,7 @@ struct pipeline {
 	struct symbolizer *symbols;
 	struct kernel_symbols *kernel;
 	struct profile_builder *profile;
+	struct jit jit;
 	struct late late; /* samples whose names are still to come */
 	bool ending;
 	uint64_t now_ns; /* of the batch or turn at hand */
@@ -54,6 +56,7 @@ struct attempt {
 	struct str *exe;
 	bool final;
 	bool wants_maps; /* its mappings were asked for: not a second time */
+	struct jit_process *jit; /* of code without a file, NULL: none */
 };
 
 static void on_file_settled(void *ctx, struct mapped_file *f)
@@ -252,6 +255,8 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 		.exe = a->exe,
 		.kernel = s->kernel,
 		.nr_kernel = s->nr_kernel,
+		.jit = a->jit ? jit_name : NULL,
+		.jit_ctx = a->jit,
 		.user = has_user_side(s) || s->head.mode & OTP_MODE_COMPAT ? &p->stack : NULL,
 	};
 	int r = waits_for_names(p, a) ? late_add(&p->late, &ps) : profile_add(p->profile, &ps);
@@ -313,12 +318,31 @@ static void learn(struct pipeline *p, const struct attempt *a)
 		hints_used(&p->hints, name_of(a).comm, p->stack.stack_used, a->s->head.time_ns);
 }
 
+/* Generated code: whoever made it may say what it is. False: the answer is on its way. */
+static bool find_jit(struct pipeline *p, struct attempt *a)
+{
+	bool wait = false;
+
+	a->jit = NULL;
+	for (uint32_t i = 0; a->proc && i < p->stack.count; i++) {
+		const struct mapping *m = p->stack.frames[i].map;
+
+		if (!m || m->file->kind != MAPPED_ANON)
+			continue;
+		a->jit = jit_get(&p->jit, a->proc, p->now_ns, &wait);
+		break;
+	}
+	return !wait || a->final;
+}
+
 /* 0: the sample has found its place. -EAGAIN: it should wait. */
 static int attempt(struct pipeline *p, struct attempt *a)
 {
 	if (unwind_sample(p, a) < 0)
 		return -EAGAIN;
 	if (a->proc && a->proc->identity_pending && !a->final)
+		return -EAGAIN;
+	if (!find_jit(p, a))
 		return -EAGAIN;
 	if (p->capture)
 		capture_sample(p->capture, a->s, a->space, p->kernel);
@@ -618,6 +642,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->hints.ctx = cfg->ctx;
 	p->hints.start_bytes = p->config->stack_bytes;
 	park_init(&p->park);
+	p->jit = (struct jit){.host = cfg->host, .settled = on_index_settled, .ctx = p};
 	r = resource_set_new(&p->resource, p->config);
 	if (r == 0)
 		r = make_symbols(p, cfg->host);
@@ -661,6 +686,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	if (!p)
 		return NULL;
 	park_done(&p->park);
+	jit_done(&p->jit);
 	hints_done(&p->hints);
 	profile_free(p->profile);
 	profile_free(p->late.profile);

@@ -24,6 +24,7 @@ enum host_ask {
 	HOST_SCAN,            /* all processes, or with len the first so many above pid: struct host_scan_entry and
 			       * text each -> fd of a sealed memfd */
 	HOST_OPEN_INDEX,      /* the address index of the file elf_fd, which pid runs as path -> fd */
+	HOST_OPEN_PERF_MAP,   /* what pid says of the code that it makes: /tmp/perf-PID.map in its root -> fd */
 	HOST_OPEN_DEBUG,      /* of the indexer: the ELF file path in pid's root -> fd */
 	HOST_ASK_NR,
 };

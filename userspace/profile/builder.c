@@ -47,6 +47,12 @@ void builder_reset(struct profile_builder *b)
 	}
 	for (uint32_t i = 0; i < b->workloads.count; i++)
 		workload_put(builder_workload(b, i));
+	for (uint32_t i = 0; i < b->locations.count; i++) {
+		const struct location_key *key = keyset_key(&b->locations, i);
+
+		if (key->image == IMAGE_JIT)
+			str_put((struct str *)(uintptr_t)key->address);
+	}
 	images_reset(&b->images);
 	keyset_reset(&b->locations);
 	keyset_reset(&b->stacks);
@@ -99,7 +105,28 @@ static int push_kernel(struct profile_builder *b, const struct profile_sample *s
 	return r;
 }
 
-static int push_user_frame(struct profile_builder *b, const struct frame *f, uint32_t *n)
+/* Code that the program made, where somebody knows its name. 0: nobody does. */
+static int push_jit(struct profile_builder *b, const struct profile_sample *s, uint64_t pc, uint32_t *n)
+{
+	struct location_key key = {.image = IMAGE_JIT};
+	struct str *name = s->jit ? s->jit(s->jit_ctx, pc) : NULL;
+	int r;
+
+	if (!name)
+		return 0;
+	key.address = (uint64_t)(uintptr_t)name;
+	r = keyset_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
+	/* The first location of this name keeps the reference. */
+	if (r <= 0)
+		str_put(name);
+	if (r < 0)
+		return r;
+	*n += 1;
+	return 1;
+}
+
+static int push_user_frame(struct profile_builder *b, const struct profile_sample *s, const struct frame *f,
+			   uint32_t *n)
 {
 	uint64_t address = f->pc;
 	int image = f->map ? IMAGE_ANON : IMAGE_NONE;
@@ -109,6 +136,12 @@ static int push_user_frame(struct profile_builder *b, const struct frame *f, uin
 		image = images_find(&b->images, f->map->file);
 		if (image < 0)
 			return image;
+	}
+	if (image == IMAGE_ANON) {
+		int r = push_jit(b, s, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), n);
+
+		if (r)
+			return MIN(r, 0);
 	}
 	/* A call cannot end where its mapping begins: such an address is garbage, and stays in it. */
 	if ((f->flags & FRAME_CALLER) && address && (!f->map || f->pc > f->map->start))
@@ -123,7 +156,7 @@ static int push_user(struct profile_builder *b, const struct profile_sample *s, 
 	if (!s->user)
 		return 0;
 	for (uint32_t i = 0; r == 0 && i < MIN(s->user->count, (uint32_t)UNWIND_FRAMES_MAX); i++)
-		r = push_user_frame(b, &s->user->frames[i], n);
+		r = push_user_frame(b, s, &s->user->frames[i], n);
 	return r;
 }
 

@@ -16,6 +16,7 @@ enum image_kind {
 	IMAGE_KERNEL, /* address: of the kernel, until it is encoded */
 	IMAGE_MARKER, /* address: of a static text */
 	IMAGE_ANON,   /* no file behind it; address: the pc */
+	IMAGE_JIT,    /* the same, with a name; address: of its struct str, to which the builder holds a reference */
 	IMAGE_FILE,   /* this and all that follow; address: of the file */
 };
 

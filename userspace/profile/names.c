@@ -223,6 +223,19 @@ static int name_anon(struct names *n, const struct location_key *key, struct nam
 	return r < 0 ? r : add_text_line(n, "[anon]");
 }
 
+static int name_jit(struct names *n, const struct location_key *key, struct named_location *l)
+{
+	struct symbol_line line = {.name = (struct str *)(uintptr_t)key->address};
+	struct str *filename = str_get_c("[jit]");
+	int r;
+
+	/* Where it lies today says nothing. */
+	l->named = true;
+	r = set_mapping(l, mapping_of_image(n, key->image, filename, NULL));
+	str_put(filename);
+	return r < 0 ? r : add_line(n, &line);
+}
+
 static int name_location(struct profile_builder *b, struct names *n, const struct location_key *key,
 			 struct named_location *l)
 {
@@ -237,6 +250,8 @@ static int name_location(struct profile_builder *b, struct names *n, const struc
 		return add_text_line(n, (const char *)(uintptr_t)key->address);
 	case IMAGE_ANON:
 		return name_anon(n, key, l);
+	case IMAGE_JIT:
+		return name_jit(n, key, l);
 	default:
 		return name_file(b, n, key, l);
 	}

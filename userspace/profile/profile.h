@@ -67,6 +67,8 @@ struct profile_sample {
 	const uint64_t *kernel; /* innermost first */
 	uint32_t nr_kernel;
 	const struct unwind_stack *user; /* NULL: kernel only */
+	struct str *(*jit)(void *ctx, uint64_t pc); /* names of code without a file: a reference, or NULL; may be NULL */
+	void *jit_ctx;
 	const char *marker; /* outermost marker frame's text in place of the stack's own, or NULL; static */
 };
 

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbol/jit.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "symbol/symbol.h"
+
+#define NAME_MAX_   1024
+#define LINE_MAX_   (NAME_MAX_ + 64)
+#define BLOCK_BYTES 65536
+#define LOOK_BACK   16 /* functions that may begin in front of the address and end before it */
+
+#define DUMP_MAGIC	 0x4A695444u
+#define DUMP_HEAD_MIN	 40
+#define DUMP_CODE_LOAD	 0
+#define DUMP_CODE_CLOSE	 3
+#define DUMP_RECORD_MAX	 (64u << 20)
+
+struct jit_function {
+	uint64_t start;
+	uint32_t size;
+	uint32_t name; /* in the file */
+	uint32_t order;
+	uint16_t name_len;
+};
+
+struct jit_map {
+	int fd;
+	enum jit_kind kind;
+	uint64_t read; /* bytes looked at so far */
+	uint32_t order;
+	uint32_t count, cap;
+	struct jit_function *functions; /* by start; owned */
+};
+
+static int head_check(struct jit_map *m)
+{
+	uint32_t head[3]; /* magic, version, size of the head */
+
+	if (pread(m->fd, head, sizeof(head), 0) != sizeof(head) || head[0] != DUMP_MAGIC || head[2] < DUMP_HEAD_MIN ||
+	    head[2] > 65536)
+		return -EBADMSG;
+	m->read = head[2];
+	return 0;
+}
+
+int jit_map_new(int fd, enum jit_kind kind, struct jit_map **ret)
+{
+	_cleanup_(closep) int own = fd;
+	struct jit_map *m;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -EIO;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->fd = steal_fd(&own);
+	m->kind = kind;
+	r = kind == JIT_DUMP ? head_check(m) : 0;
+	if (r < 0) {
+		jit_map_free(m);
+		return r;
+	}
+	jit_map_refresh(m);
+	*ret = m;
+	return 0;
+}
+
+struct jit_map *jit_map_free(struct jit_map *m)
+{
+	if (m) {
+		close(m->fd);
+		free(m->functions);
+		free(m);
+	}
+	return NULL;
+}
+
+uint32_t jit_map_functions(const struct jit_map *m)
+{
+	return m->count;
+}
+
+static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name, size_t name_len)
+{
+	uint64_t end;
+
+	if (!size || size > UINT32_MAX || __builtin_add_overflow(start, size, &end) || !name_len ||
+	    name > JIT_FILE_MAX || m->count >= JIT_FUNCTIONS_MAX ||
+	    array_reserve(&m->functions, m->count, &m->cap, sizeof(*m->functions)) < 0)
+		return;
+	m->functions[m->count++] = (struct jit_function){.start = start,
+							 .size = (uint32_t)size,
+							 .name = (uint32_t)name,
+							 .order = m->order++,
+							 .name_len = (uint16_t)MIN(name_len, (size_t)NAME_MAX_)};
+}
+
+/* --- lines of text --- */
+
+static bool take_hex(const char **p, const char *end, uint64_t *ret)
+{
+	const char *at = *p;
+	uint64_t v = 0;
+
+	if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
+		at += 2;
+	for (; at < end; at++) {
+		int c = *at, digit = c >= '0' && c <= '9'   ? c - '0' :
+				     c >= 'a' && c <= 'f'   ? c - 'a' + 10 :
+				     c >= 'A' && c <= 'F'   ? c - 'A' + 10 :
+							      -1;
+
+		if (digit < 0)
+			break;
+		if (v >> 60)
+			return false;
+		v = v << 4 | (uint64_t)digit;
+	}
+	if (at == *p || at == end || *at != ' ')
+		return false;
+	while (at < end && *at == ' ')
+		at++;
+	*p = at;
+	*ret = v;
+	return true;
+}
+
+static void take_line(struct jit_map *m, const char *line, size_t len, uint64_t offset)
+{
+	const char *p = line, *end = line + len;
+	uint64_t start, size;
+
+	if (take_hex(&p, end, &start) && take_hex(&p, end, &size))
+		add(m, start, size, offset + (uint64_t)(p - line), (size_t)(end - p));
+}
+
+/* Whole lines; one that is not yet finished is read again later, one without end is skipped. */
+static size_t take_text(struct jit_map *m, const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		const char *nl = memchr(text + at, '\n', len - at);
+		size_t n = nl ? (size_t)(nl - text) - at : len - at;
+
+		if (!nl)
+			return n >= LINE_MAX_ && at == 0 ? len : at;
+		take_line(m, text + at, MIN(n, (size_t)LINE_MAX_), m->read + at);
+		at += n + 1;
+	}
+	return at;
+}
+
+static bool read_text(struct jit_map *m, char *block)
+{
+	ssize_t n = pread(m->fd, block, BLOCK_BYTES, (off_t)m->read);
+	size_t used = n > 0 ? take_text(m, block, (size_t)n) : 0;
+
+	m->read += used;
+	return used > 0;
+}
+
+/* --- records --- */
+
+struct dump_record {
+	uint32_t id, total_size;
+	uint64_t time;
+};
+
+struct dump_load {
+	uint32_t pid, tid;
+	uint64_t vma, code_addr, code_size, code_index;
+};
+
+/* The name ends with a NUL, before the code. */
+static void take_load(struct jit_map *m, uint32_t total)
+{
+	struct dump_load load;
+	char name[NAME_MAX_];
+	uint64_t at = m->read + sizeof(struct dump_record), name_at = at + sizeof(load);
+	ssize_t n;
+
+	if (total < sizeof(struct dump_record) + sizeof(load) + 2 ||
+	    pread(m->fd, &load, sizeof(load), (off_t)at) != sizeof(load))
+		return;
+	n = pread(m->fd, name, MIN(sizeof(name), m->read + total - name_at), (off_t)name_at);
+	if (n > 0)
+		add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n));
+}
+
+static bool read_record(struct jit_map *m, uint64_t size)
+{
+	struct dump_record r;
+
+	if (size - m->read < sizeof(r) || pread(m->fd, &r, sizeof(r), (off_t)m->read) != sizeof(r))
+		return false;
+	/* A record that says nonsense ends what can be read; one that is being written comes later. */
+	if (r.total_size < sizeof(r) || r.total_size > DUMP_RECORD_MAX || r.total_size > size - m->read)
+		return false;
+	if (r.id == DUMP_CODE_LOAD)
+		take_load(m, r.total_size);
+	m->read += r.total_size;
+	return r.id != DUMP_CODE_CLOSE;
+}
+
+/* --- both --- */
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct jit_function *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Of two that begin at one address the later one counts. */
+static void settle(struct jit_map *m)
+{
+	uint32_t kept = 0;
+
+	qsort(m->functions, m->count, sizeof(*m->functions), by_start);
+	for (uint32_t i = 0; i < m->count; i++) {
+		if (kept && m->functions[kept - 1].start == m->functions[i].start)
+			kept--;
+		m->functions[kept++] = m->functions[i];
+	}
+	m->count = kept;
+}
+
+/* A file that became shorter was begun anew. */
+static bool begin_anew(struct jit_map *m)
+{
+	m->read = 0;
+	m->count = 0;
+	return m->kind == JIT_PERF_MAP || head_check(m) == 0;
+}
+
+bool jit_map_refresh(struct jit_map *m)
+{
+	_cleanup_(freep) char *block = NULL;
+	uint64_t size, end;
+	struct stat st;
+
+	if (fstat(m->fd, &st) < 0 || st.st_size < 0)
+		return false;
+	size = MIN((uint64_t)st.st_size, (uint64_t)JIT_FILE_MAX);
+	if (size < m->read && !begin_anew(m))
+		return false;
+	end = m->read + JIT_READ_MAX;
+	if (size <= m->read || !(block = malloc(BLOCK_BYTES)))
+		return false;
+	while (m->read < MIN(size, end))
+		if (!(m->kind == JIT_DUMP ? read_record(m, size) : read_text(m, block)))
+			break;
+	settle(m);
+	return true;
+}
+
+static uint32_t functions_below(const struct jit_map *m, uint64_t pc)
+{
+	uint32_t lo = 0, hi = m->count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (m->functions[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct str *read_name(struct jit_map *m, const struct jit_function *f)
+{
+	char name[NAME_MAX_ + 1];
+	ssize_t n = pread(m->fd, name, f->name_len, (off_t)f->name);
+
+	if (n <= 0)
+		return NULL;
+	name[n] = '\0';
+	n = (ssize_t)strcspn(name, "\r\n");
+	return n ? str_get(name, (size_t)n) : NULL;
+}
+
+struct str *jit_map_find(struct jit_map *m, uint64_t pc)
+{
+	uint32_t i = functions_below(m, pc), stop = i > LOOK_BACK ? i - LOOK_BACK : 0;
+	const struct jit_function *best = NULL;
+
+	while (i-- > stop) {
+		const struct jit_function *f = &m->functions[i];
+
+		if (pc - f->start < f->size && (!best || f->order > best->order))
+			best = f;
+	}
+	return best ? read_name(m, best) : NULL;
+}

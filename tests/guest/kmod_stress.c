@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kmod_stress ACTION NUMBER [ACTION NUMBER]...: a number of times, or of milliseconds. */
+/* kmod_stress ACTION NUMBER [ACTION NUMBER]...: a number of times, or of milliseconds; kmod_stress.h says which. */
 #include "kmod_stress.h"
 
 #include <errno.h>

@@ -58,9 +58,10 @@ bool stress_loads(unsigned long times);	  /* load, owners killed, unload */
 bool stress_owners(unsigned long times);  /* the same without reloading */
 bool stress_overflow(unsigned long ms);
 bool stress_pressure(unsigned long ms);
-bool stress_faults(unsigned long most);	  /* each allocation fails once; for kernels with fault injection */
+bool stress_faults(unsigned long every);	  /* one of so many allocations fails, each time the next such one; where
+					     the kernel can do that */
 bool stress_hotplug(unsigned long ms);
-bool stress_plans(unsigned long times);
+bool stress_plans(unsigned long ms);
 bool fuzz_calls(unsigned long ms);
 bool fuzz_maps(unsigned long ms);
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: the module under everything that may happen to it, while
 # programs run. OTPROF_LOADS loads and unloads (100), OTPROF_SHAKE_MS for each
-# of the other actions (4000); both come by the kernel's command line.
+# of the other actions (3000); both come by the kernel's command line.
 loads=${OTPROF_LOADS:-100}
-ms=${OTPROF_SHAKE_MS:-4000}
+ms=${OTPROF_SHAKE_MS:-3000}
 bad=0
 
 if mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null && grep -q kmemleak=on /proc/cmdline; then
@@ -21,10 +21,10 @@ again hostile-static 5 &
 again dd if=/dev/urandom of=/dev/null bs=4096 count=2000 &
 
 insmod /otprof.ko || exit 1
-kmod_stress loads "$loads" owners "$((ms / 40))" overflow "$ms" plans "$((ms / 8))" hotplug "$ms" \
+kmod_stress loads "$loads" owners "$((ms / 40))" overflow "$ms" plans "$ms" hotplug "$ms" \
 	calls "$ms" maps "$ms" pressure "$ms" || bad=1
 # With nobody else who allocates: that would be one of the allocations that fail.
-kmod_stress faults 2000 || bad=1
+kmod_stress faults "$((ms < 1000 ? 7 : 1))" || bad=1
 rmmod otprof || { echo "not ok - the module unloads"; bad=1; }
 
 if [ -n "$leaks" ] && [ -e "$leaks" ]; then

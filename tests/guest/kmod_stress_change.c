@@ -135,22 +135,23 @@ static pid_t short_life(struct rng *r)
 }
 
 /* Plans of the dead fill the table; their room is found when it is needed. */
-bool stress_plans(unsigned long times)
+bool stress_plans(unsigned long ms)
 {
 	struct otprof_config c = config_good(997, 1 << 16);
-	unsigned long full = 0, wrong = 0;
+	unsigned long times = 0, full = 0, wrong = 0;
+	uint64_t end = now_ms() + ms;
 	struct rng r = rng_new();
 	struct owner o;
 	int err = owner_open(&o, &c);
 
-	for (unsigned long i = 0; err == 0 && i < times; i++) {
+	for (; err == 0 && now_ms() < end; times++) {
 		pid_t pid = short_life(&r);
 
 		plan_for(&o, pid, &r, &full, &wrong);
 		if (rng_next(&r) % 2)
 			plan_for(&o, getpid(), &r, &full, &wrong);
 		owner_release(&o, owner_seen(&o));
-		while (waitpid(-1, NULL, i % 16 ? WNOHANG : 0) > 0)
+		while (waitpid(-1, NULL, times % 16 ? WNOHANG : 0) > 0)
 			;
 	}
 	while (wait(NULL) > 0)

@@ -64,12 +64,29 @@ def effective_configuration():
 
 # What the kernel or its operator withholds.
 
+HIDE_BTF = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+            'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"]
+
+
+def next_source():
+    """auto without BTF: the module where it is loaded, else perf; status and log say why."""
+    module = os.path.exists("/dev/otprof")
+    d = lib.Otprofd(argv_prefix=HIDE_BTF, hz=97, sampler={"mode": "auto"})
+    sampler = d.status()["sampler"]
+    lib.ok(sampler["mode"] == ("kmod" if module else "perf") and "not bpf: no BTF" in sampler["why"],
+           "auto goes on to %(mode)s: %(why)s" % sampler)
+    if not module:
+        lib.ok("otprof-dkms" in sampler["why"] and "modprobe otprof" in sampler["why"],
+               "and names the module's package and command")
+    said = [line for line in d.log_text().splitlines() if "no BTF" in line]
+    lib.ok(len(said) == 1, "the log says it once (%d lines)" % len(said))
+    lib.check_ledger(d.stop(), "auto", stopped=True)
+
+
 def missing_btf():
     if not os.path.exists("/sys/kernel/btf/vmlinux"):
         lib.note("this kernel has no BTF at all")
-    hide = ["unshare", "-m", "--propagation", "private", "sh", "-c",
-            'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"]
-    refused(lib.Otprofd(daemon=False, argv_prefix=hide, sampler={"mode": "bpf"}), ["BTF"], "no BTF")
+    refused(lib.Otprofd(daemon=False, argv_prefix=HIDE_BTF, sampler={"mode": "bpf"}), ["BTF"], "no BTF")
 
 
 def missing_capability():
@@ -204,6 +221,7 @@ if not lib.BRIEF:
     private_directory()
     private_parent()
     missing_btf()
+next_source()
 missing_capability()
 paranoid()
 own_pid_namespace()

@@ -74,23 +74,6 @@ static void lost(struct otprof_session *s)
 	local_irq_restore(flags);
 }
 
-void otprof_life_head(struct otp_event *event, struct perf_event_header *header, u32 len, u32 type, u16 misc)
-{
-	event->rec.type = OTP_REC_EVENT;
-	event->rec.flags = 0;
-	event->rec.len = len;
-	header->type = type;
-	header->misc = misc;
-	header->size = len - sizeof(*event);
-}
-
-void otprof_life_tail(struct otprof_life_tail *tail)
-{
-	tail->pid = current->tgid;
-	tail->tid = current->pid;
-	tail->time_ns = otprof_compat_boot_ns();
-}
-
 static void put_task(struct otprof_session *s, u32 type, const struct task_struct *task,
 		     const struct task_struct *parent)
 {

@@ -30,7 +30,24 @@ struct map_record {
 
 _Static_assert(offsetof(struct map_record, name) == 80, "as perf writes it, behind the event's head");
 
-#ifndef OTPROF_RT
+void otprof_life_head(struct otp_event *event, struct perf_event_header *header, u32 len, u32 type, u16 misc)
+{
+	event->rec.type = OTP_REC_EVENT;
+	event->rec.flags = 0;
+	event->rec.len = len;
+	header->type = type;
+	header->misc = misc;
+	header->size = len - sizeof(*event);
+}
+
+void otprof_life_tail(struct otprof_life_tail *tail)
+{
+	tail->pid = current->tgid;
+	tail->tid = current->pid;
+	tail->time_ns = otprof_compat_boot_ns();
+}
+
+#if defined(CONFIG_TRACEPOINTS) && !defined(OTPROF_RT)
 
 static void take_file(struct map_record *r, struct file *file)
 {

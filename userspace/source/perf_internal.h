@@ -26,6 +26,7 @@
 #define OTP_SOURCE_PERF_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "ring/writer.h"
 #include "source/events.h"

@@ -41,6 +41,16 @@ static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, struct tas
 	return mode;
 }
 
+/*
+ * Where stacks are known to end: the first thread's where the kernel put its
+ * arguments, the others' below their thread's own data, which C libraries
+ * place at the top of the mapping.
+ */
+static __always_inline u64 stack_end(const struct subject *who, u64 tls)
+{
+	return who->tid == who->pid ? kread(kread(who->task, mm), start_stack) : tls;
+}
+
 static __always_inline void put_head(u8 *scratch, const struct subject *who, const struct choice *choice,
 				     const struct cpu_state *cpu, u32 mode)
 {
@@ -64,7 +74,7 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
 	s->nr_sections = 0;
-	s->stack_end = 0;
+	s->stack_end = mode & HAS_NO_USER ? 0 : stack_end(who, s->tls_base);
 }
 
 /* Registers as the tick found them, or as they were saved on entry to the kernel. */
@@ -149,16 +159,6 @@ static __always_inline u64 stack_wish(const struct choice *choice)
 	return (want + 7) & ~7ULL;
 }
 
-/*
- * Where stacks are known to end: the first thread's where the kernel put its
- * arguments, the others' below their thread's own data, which C libraries
- * place at the top of the mapping.
- */
-static __always_inline u64 stack_end(const struct subject *who, const struct otp_sample *head)
-{
-	return who->tid == who->pid ? kread(kread(who->task, mm), start_stack) : head->tls_base;
-}
-
 /* What is missing below a known end is a hole, not the end. */
 static __always_inline bool is_stack(u64 end, u64 addr)
 {
@@ -195,15 +195,14 @@ static __always_inline void want_base(struct otp_sample *head, struct cpu_state 
 		head->mode |= OTP_MODE_CHUNKED;
 }
 
-static __always_inline u64 put_ustack(u8 *s, u64 at, const struct subject *who, const struct choice *choice,
-				      struct cpu_state *cpu, u64 sp, u32 budget)
+static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice, struct cpu_state *cpu, u64 sp,
+				      u32 budget)
 {
 	struct otp_sample *head = (void *)s;
 	u64 wish = stack_wish(choice), want;
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
 	u64 first, got;
 
-	head->stack_end = stack_end(who, head);
 	if (clip_stack(&wish, addr, head->stack_end))
 		head->mode |= OTP_MODE_SHORT;
 	want = within_budget(cpu, wish, budget);
@@ -260,7 +259,7 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 	if (!(head->mode & HAS_NO_USER)) {
 		if (choice->capture == OTP_CAPTURE_FPWALK)
 			at = put_fpwalk(s, at, regs->reg[OTP_REG_FP_HERE]);
-		at = put_ustack(s, at, who, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
+		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
 	}
 	head->rec.len = at;
 	return at;

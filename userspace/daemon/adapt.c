@@ -31,12 +31,21 @@ static void begin_window(struct process *p, uint64_t now)
 	p->stack_samples = 0;
 }
 
+/* All of the stack, where its end is known and a copy may be so large; else 0. */
+static uint32_t to_the_end(const struct sample *s, uint32_t max)
+{
+	uint64_t bytes = s->head.stack_end - s->stack_addr;
+
+	return s->head.stack_end > s->stack_addr && bytes <= max ? (uint32_t)bytes : 0;
+}
+
 static bool grow(struct process *p, const struct adapt_limits *l, const struct sample *s, uint32_t used)
 {
 	/* A sample from before the last change says nothing about the present size. */
 	if (s->head.stack_bytes < p->stack_bytes || p->stack_bytes >= l->max_bytes)
 		return false;
 	p->stack_bytes *= p->stack_bytes <= ADAPT_SMALL ? 4 : 2;
+	used = MAX(used, to_the_end(s, l->max_bytes));
 	p->stack_bytes = MIN(MAX(p->stack_bytes, class_for(used, l->max_bytes)), l->max_bytes);
 	if (p->stack_shrunk && p->stack_backoff < ADAPT_BACKOFF_MAX)
 		p->stack_backoff++;

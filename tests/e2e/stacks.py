@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Call chains that are hard to follow: alternate signal stacks, coroutines,
+callbacks, two thousand frames, frames larger than any copy, untouched pages,
+threads that come and go, assembly without tables, libraries that replace each
+other. Every chain has the callers that the program made, and ends at its root."""
+import os
+
+import lib
+
+HZ = 499
+# Whole stacks of 400 KiB, 500 times a second, are more than the bound on copied bytes lets through.
+DEEP_HZ = 49
+SECONDS = 2.5
+# The root that glibc gives a thread or a process, or its address where the file has no symbols.
+THREAD, PROCESS = ("clone", "__clone", "clone3", "__clone3", "libc.so.6+"), ("_start",)
+
+# mode: (leaf, callers in this order with others between, roots, frames at least)
+CHAINS = {
+    "altstack": ("burn_altstack", ["on_signal"] + ["interrupted_altstack"] * 6 + ["main"], PROCESS, 9),
+    "threadalt": ("burn_altstack", ["on_signal"] + ["interrupted_altstack"] * 6 + ["thread_altstack"], THREAD, 9),
+    "coroutine": ("burn_coroutine", ["coroutine_body"], ("__start_context", "libc.so.6+"), 3),
+    "qsort": ("burn_qsort", ["mode_qsort", "main"], PROCESS, 5),
+    "recursion": ("burn_recursion", ["recurse"] * 2000 + ["mode_recursion", "main"], PROCESS, 2003),
+    "hugeframe": ("burn_hugeframe", ["mode_hugeframe", "main"], PROCESS, 4),
+    "hole": ("burn_hole", ["mode_hole", "main"], PROCESS, 4),
+    "threads": ("burn_threads", ["short_thread"], THREAD, 3),
+    "vfork": ("burn_vfork", ["mode_vfork", "main"], PROCESS, 4),
+    "plugins": (("burn_plugin_a", "burn_plugin_b"), ["mode_plugins", "main"], PROCESS, 4),
+    "assembly": ("burn_assembly", ["asm_caller", "mode_assembly", "main"], PROCESS, 5),
+}
+
+
+def follows(names, callers):
+    """All of the callers, in their order."""
+    it = iter(names)
+    return all(any(n == c or n.startswith(c + "+") for n in it) for c in callers)
+
+
+def from_leaf(names, leaf):
+    """Without what is inlined into the leaf, and the clock that it asks."""
+    at = [i for i, n in enumerate(names[:6]) if n in (leaf if isinstance(leaf, tuple) else (leaf,))]
+    return names[at[0]:] if at else []
+
+
+def is_root(name, roots):
+    return any(name == r or (r.endswith("+") and name.startswith(r)) for r in roots)
+
+
+def check(mode, samples):
+    leaf, callers, roots, least = CHAINS[mode]
+    total = right = 0
+    wrong = {}
+    for s in samples:
+        names, marker = lib.user_part(s)
+        names = from_leaf(names, leaf)
+        if not names:
+            continue
+        total += s.count
+        if not marker and len(names) >= least and follows(names[1:], callers) and is_root(names[-1], roots):
+            right += s.count
+        else:
+            key = "%s, %d frames, %s" % (marker or "no marker", len(names), " < ".join(names[:3] + ["..."] + names[-3:]))
+            wrong[key] = wrong.get(key, 0) + s.count
+    lib.ok(total > (20 if mode == "recursion" else 100), "%s: %d stacks of its leaf" % (mode, total))
+    lib.ok(right >= 0.99 * total, "%s: %.2f %% are the chain that was made%s" % (
+        mode, 100 * right / max(total, 1), "".join("; %d x %s" % (n, k) for k, n in sorted(wrong.items(), key=lambda i: -i[1])[:3])))
+
+
+def profile(argv, vforks=False, hz=HZ):
+    d = lib.Otprofd(hz=hz, profile={"sample_attributes": "process.pid"})
+    # The first moments are for learning how deep the program's stacks are.
+    warm = lib.start(argv(0.7))
+    warm.wait(timeout=30)
+    p = lib.start(argv(SECONDS))
+    p.wait(timeout=30)
+    d.stop()
+    return [s for s in lib.samples(d.files) if s.attributes.get("process.pid") == p.pid or vforks and lib.service(s) == "stacks"]
+
+
+def throws():
+    total = whole = 0
+    for s in profile(lambda seconds: [os.path.join(lib.PROGRAMS, "throws"), "%d" % max(1, seconds)]):
+        names, marker = lib.user_part(s)
+        if names and "thrower" in " ".join(names):
+            total += s.count
+            whole += 0 if marker else s.count
+    lib.ok(total > 100 and whole >= 0.99 * total, "exceptions: %d of %d stacks under a throw are whole" % (whole, total))
+
+
+plugins = [os.path.join(lib.PROGRAMS, "plugin-%s.so" % x) for x in "ab"]
+# What perf copies ends at the first page that is missing, and is one piece.
+ONE_PIECE = ("altstack", "threadalt", "hugeframe", "hole", "recursion")
+for mode in CHAINS:
+    if lib.SOURCE == "perf" and mode in ONE_PIECE:
+        lib.skip(mode, "perf copies one piece of at most 64 KiB, up to the first page that is missing")
+        continue
+    check(mode, profile(lambda seconds: [os.path.join(lib.PROGRAMS, "stacks"), mode, str(seconds)] + plugins,
+                        mode == "vfork", DEEP_HZ if mode == "recursion" else HZ))
+throws()
+lib.finish()

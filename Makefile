@@ -49,7 +49,7 @@ help:
 	@echo '                  (RUN_SECONDS=60 ends by itself, RUN_HZ=49 sets the rate)'
 	@echo 'sudo make check   install what is needed, build, run every test; one totals line at the end'
 	@echo 'make all          build/otprofd and build/otprof'
-	@echo 'make check-unit | check-ring | check-cross | check-fuzz | check-golden | check-e2e | check-guest   one part of check'
+	@echo 'make check-unit | check-ring | check-cross | check-fuzz | check-golden | check-e2e | check-packages | check-guest   one part of check'
 	@echo 'make lint         gcc and clang with -Werror, headers alone, include direction, SPDX, shellcheck,'
 	@echo '                  and for kmod/ checkpatch and sparse'
 	@echo 'make bench        budgets beside what is measured here (root)'

@@ -12,7 +12,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
-PARTS=${CHECK_PARTS:-build unit ring cross fuzz golden e2e guest kmod}
+PARTS=${CHECK_PARTS:-build unit ring cross fuzz golden e2e packages guest kmod}
 LOGS=$BUILD/check
 mkdir -p "$LOGS"
 passed=0 failed=0 skipped=0
@@ -52,7 +52,7 @@ build() {
 part() {
 	case $1 in
 	build) build ;;
-	unit | ring | cross | fuzz | golden | e2e | guest | kmod) $MAKE --no-print-directory BUILD="$BUILD" "check-$1" ;;
+	unit | ring | cross | fuzz | golden | e2e | packages | guest | kmod) $MAKE --no-print-directory BUILD="$BUILD" "check-$1" ;;
 	*) echo "not ok - no part is called $1" ;;
 	esac
 }

@@ -8,7 +8,7 @@ UNIT_OBJS  := $(UNIT_SRCS:%.c=$(BUILD)/obj/%.o) $(patsubst %.c,$(BUILD)/obj/%.o,
 UNIT_NAMES := $(UNIT_SRCS:tests/unit/check_%.c=%)
 UNIT_LIST  := $(BUILD)/gen/suites.inc
 
-.PHONY: check check-now check-unit check-ring check-cross check-golden golden-accept check-e2e check-guest bench lint \
+.PHONY: check check-now check-unit check-ring check-cross check-golden golden-accept check-e2e check-packages check-guest bench lint \
 	setup-check setup-bench programs unit sanitized
 
 check: setup-check
@@ -58,8 +58,14 @@ check-e2e: all programs tools $(BUILD)/bench_replay
 	[ -n "$(E2E)" ] || { OTPROF_SOURCE=perf E2E_BRIEF=1 BUILD=$(BUILD) \
 		tests/e2e/run.sh model shares selection errors ledger record ordinary && exit $$bpf; }
 
-check-guest: all
-	@BUILD=$(BUILD) tests/guest/run.sh
+check-packages: all
+	@BUILD=$(BUILD) tests/packages/run.sh
+
+# Kernels by themselves, then the packages in whole systems.
+check-guest: all $(BUILD)/programs/shares
+	@BUILD=$(BUILD) tests/guest/run.sh; one=$$?; \
+	BUILD=$(BUILD) tests/guest/system.sh; two=$$?; \
+	if [ $$one = 0 ]; then exit $$two; elif [ $$two = 0 ]; then exit $$one; fi; [ $$one$$two = 7777 ] && exit 77; exit 1
 
 bench: setup-bench
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay

@@ -34,7 +34,7 @@ build_next() {
 	{ cat debian/changelog.next; echo; cat debian/changelog; } >debian/changelog.both
 	mv debian/changelog.both debian/changelog
 	rm debian/changelog.next
-	find build/obj -name '*.o' -exec grep -lF "$version" {} + | xargs -r rm
+	find build/obj -name '*.o' -exec grep -qF "$version" {} \; -delete
 	dpkg-buildpackage -us -uc -b -nc
 }
 

@@ -13,6 +13,8 @@
 /* What those that go get to deliver what they hold. */
 #define RELOAD_FLUSH_NS (5 * NSEC_PER_SEC)
 
+#define GONE " " /* no destination's name */
+
 struct exporter {
 	struct destination_owner owner;
 	struct ledger_net *ledger;
@@ -26,12 +28,13 @@ struct exporter {
 
 /* --- places in the ledger --- */
 
-static const struct ledger_destination *find_books(const struct ledger_net *l, const char *name)
+/* Books without a name are those of whoever has their place. */
+static const struct ledger_destination *find_books(const struct ledger_net *l, const char *name, uint32_t place)
 {
 	for (uint32_t i = 0; i < l->destinations; i++)
 		if (!strncmp(l->dest[i].name, name, sizeof(l->dest[i].name)))
 			return &l->dest[i];
-	return NULL;
+	return place < l->destinations && !l->dest[place].name[0] ? &l->dest[place] : NULL;
 }
 
 /* Everyone's books in the order of the configuration; a new one begins with what is over. */
@@ -41,14 +44,13 @@ static void place_books(struct ledger_net *l, const struct export_config *cfgs, 
 
 	memset(l->dest, 0, sizeof(l->dest));
 	for (uint32_t i = 0; i < n; i++) {
-		const struct ledger_destination *have = find_books(&before, cfgs[i].name);
+		const struct ledger_destination *have = find_books(&before, cfgs[i].name, i);
 
-		if (have) {
+		if (have)
 			l->dest[i] = *have;
-			continue;
-		}
+		else
+			l->dest[i].earlier = l->received;
 		snprintf(l->dest[i].name, sizeof(l->dest[i].name), "%s", cfgs[i].name);
-		l->dest[i].earlier = l->received;
 	}
 	l->destinations = n;
 }
@@ -295,7 +297,7 @@ static void remove_gone(struct exporter *e)
 			continue;
 		tell_removed(e, e->dest[i]);
 		/* One of the same name that is of another kind begins new books. */
-		e->dest[i]->ledger->name[0] = '\0';
+		snprintf(e->dest[i]->ledger->name, sizeof(e->dest[i]->ledger->name), GONE);
 		e->dest[i] = remove_destination(e->dest[i]);
 	}
 }

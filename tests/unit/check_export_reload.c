@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Destinations that come, go, change and stay while requests are under way. */
+#include "tests/unit/receiver.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "export/export.h"
+
+Suite *export_reload_suite(void);
+
+#define REQUEST "\x0a\x06\x12\x04\x12\x00\x12\x00"
+#define SEALS	(F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define NOBODY	"http://127.0.0.1:9"
+
+static struct receiver server;
+static char good[64], directory[64], file_url[80], removed[256];
+static struct ledger_net ledger;
+static struct exporter *exporter;
+static uint64_t next_id;
+
+/* The equation of every destination, at every state that anyone can see. */
+static void on_changed(void *ctx)
+{
+	for (uint32_t i = 0; i < ledger.destinations; i++) {
+		const struct ledger_destination *d = &ledger.dest[i];
+		uint64_t sum = d->earlier + d->exported + d->unconfirmed + d->queued + d->sending;
+
+		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
+			sum += d->lost[reason];
+		ck_assert_uint_eq(sum, ledger.received);
+	}
+}
+
+static void on_event(void *ctx, const char *name, enum export_event event, const char *text, uint64_t samples)
+{
+	size_t n = strlen(removed);
+
+	if (event == EXPORT_REMOVED)
+		snprintf(removed + n, sizeof(removed) - n, "%s: %s\n", name, text);
+}
+
+static struct export_config cfg(const char *name, char *endpoint)
+{
+	struct export_config c = {
+		.endpoint = endpoint,
+		.gzip = true,
+		.timeout_ns = 2 * NSEC_PER_SEC,
+		.retry_initial_ns = 20 * NSEC_PER_MSEC,
+		.retry_max_ns = 50 * NSEC_PER_MSEC,
+		.retry_elapsed_ns = 60 * NSEC_PER_SEC,
+		.queue_bytes = 1 << 20,
+	};
+
+	snprintf(c.name, sizeof(c.name), "%s", name);
+	return c;
+}
+
+static void begin(const struct export_config *cfgs, uint32_t n)
+{
+	ck_assert_int_eq(exporter_new(cfgs, n, &ledger, on_changed, NULL, &exporter), 0);
+	exporter_on_event(exporter, on_event, NULL);
+}
+
+static void submit(uint64_t samples)
+{
+	int fd = memfd_create("request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct export_request *r;
+
+	ck_assert_int_eq(write(fd, REQUEST, sizeof(REQUEST) - 1), (ssize_t)sizeof(REQUEST) - 1);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+	ck_assert_int_eq(export_request_new(fd, next_id++, samples, sizeof(REQUEST) - 1, &r), 0);
+	exporter_submit(exporter, r);
+	export_request_put(r);
+}
+
+static void turn(void)
+{
+	struct pollfd fds[4];
+	int n = exporter_pollfds(exporter, fds, 4), ms = exporter_timeout_ms(exporter);
+
+	poll(fds, (nfds_t)n, ms < 0 ? 20 : MIN(ms, 20));
+	exporter_run(exporter);
+}
+
+#define RUN_UNTIL(condition)                                                   \
+	do {                                                                   \
+		uint64_t _end = clock_now_ns() + 20 * NSEC_PER_SEC;            \
+		while (!(condition) && clock_now_ns() < _end)                  \
+			turn();                                                \
+		ck_assert_msg(condition, "%s does not come true", #condition); \
+	} while (0)
+
+static void reload(const struct export_config *cfgs, uint32_t n)
+{
+	exporter_reload(exporter, cfgs, n);
+	RUN_UNTIL(exporter_reloading(exporter) == 0);
+}
+
+static int remove_one(const char *name, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(name);
+}
+
+static void setup(void)
+{
+	static const struct step always[] = {ANSWER_OK};
+
+	memset(&ledger, 0, sizeof(ledger));
+	removed[0] = '\0';
+	next_id = 1;
+	receiver_start(&server, always, ARRAY_SIZE(always));
+	snprintf(good, sizeof(good), "http://127.0.0.1:%u", server.port);
+	snprintf(directory, sizeof(directory), "/tmp/otprof-reload-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(file_url, sizeof(file_url), "file://%s", directory);
+}
+
+static void teardown(void)
+{
+	exporter = exporter_free(exporter);
+	receiver_stop(&server);
+	nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+START_TEST(what_waits_goes_to_the_new_address)
+{
+	struct export_config one = cfg("a", NOBODY), two = cfg("a", good);
+
+	begin(&one, 1);
+	submit(5);
+	submit(7);
+	RUN_UNTIL(ledger.dest[0].retries > 0 || *ledger.dest[0].last_error);
+	reload(&two, 1);
+	RUN_UNTIL(ledger.dest[0].exported == 12);
+	ck_assert_uint_eq(receiver_count(&server), 2);
+	ck_assert_uint_eq(ledger.dest[0].earlier, 0);
+	ck_assert_str_eq(removed, "");
+}
+END_TEST
+
+START_TEST(books_follow_their_name)
+{
+	struct export_config before[2] = {cfg("a", file_url), cfg("b", NOBODY)}, after[2] = {before[1], before[0]};
+
+	begin(before, 2);
+	submit(5);
+	RUN_UNTIL(ledger.dest[0].exported == 5);
+	reload(after, 2);
+	ck_assert_str_eq(ledger.dest[0].name, "b");
+	ck_assert_uint_eq(ledger.dest[0].exported, 0);
+	ck_assert_str_eq(ledger.dest[1].name, "a");
+	ck_assert_uint_eq(ledger.dest[1].exported, 5);
+	submit(3);
+	RUN_UNTIL(ledger.dest[1].exported == 8);
+	ck_assert_uint_eq(ledger.dest[0].queued + ledger.dest[0].sending, 8);
+}
+END_TEST
+
+START_TEST(one_that_goes_counts_and_one_that_comes_begins)
+{
+	struct export_config before[2] = {cfg("gone", NOBODY), cfg("stays", file_url)};
+	struct export_config after[2] = {cfg("stays", file_url), cfg("new", good)};
+
+	begin(before, 2);
+	submit(5);
+	RUN_UNTIL(ledger.dest[1].exported == 5);
+	exporter_reload(exporter, after, 2);
+	submit(4); /* while what goes still tries */
+	RUN_UNTIL(exporter_reloading(exporter) == 0);
+	ck_assert_str_eq(removed, "gone: exported 0, unconfirmed 0, lost 9\n");
+	ck_assert_uint_eq(ledger.destinations, 2);
+	ck_assert_str_eq(ledger.dest[1].name, "new");
+	ck_assert_uint_eq(ledger.dest[1].earlier, 9);
+	submit(2);
+	RUN_UNTIL(ledger.dest[0].exported == 11 && ledger.dest[1].exported == 2);
+}
+END_TEST
+
+START_TEST(one_that_goes_delivers_first)
+{
+	struct export_config before[1] = {cfg("a", good)}, after[1] = {cfg("b", file_url)};
+
+	begin(before, 1);
+	submit(5);
+	submit(6);
+	reload(after, 1);
+	ck_assert_str_eq(removed, "a: exported 11, unconfirmed 0, lost 0\n");
+	ck_assert_uint_eq(ledger.dest[0].earlier, 11);
+}
+END_TEST
+
+/* What is compressed for the network is no file: the old one delivers, the new one begins. */
+START_TEST(same_name_of_another_kind_is_another_destination)
+{
+	struct export_config before = cfg("a", good), after = cfg("a", file_url);
+
+	begin(&before, 1);
+	submit(5);
+	reload(&after, 1);
+	ck_assert_str_eq(removed, "a: exported 5, unconfirmed 0, lost 0\n");
+	ck_assert_uint_eq(ledger.dest[0].earlier, 5);
+	ck_assert_uint_eq(ledger.dest[0].exported, 0);
+	submit(3);
+	RUN_UNTIL(ledger.dest[0].exported == 3);
+}
+END_TEST
+
+START_TEST(next_exporter_finds_books_by_name)
+{
+	struct export_config before[2] = {cfg("a", file_url), cfg("b", good)}, after[2] = {cfg("b", good), cfg("c", good)};
+
+	begin(before, 2);
+	submit(5);
+	RUN_UNTIL(ledger.dest[0].exported == 5 && ledger.dest[1].exported == 5);
+	exporter = exporter_free(exporter);
+	begin(after, 2);
+	ck_assert_str_eq(ledger.dest[0].name, "b");
+	ck_assert_uint_eq(ledger.dest[0].exported, 5);
+	ck_assert_uint_eq(ledger.dest[1].earlier, 5);
+	on_changed(NULL);
+}
+END_TEST
+
+Suite *export_reload_suite(void)
+{
+	Suite *s = suite_create("export_reload");
+	TCase *t = tcase_create("reload");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, what_waits_goes_to_the_new_address);
+	tcase_add_test(t, books_follow_their_name);
+	tcase_add_test(t, one_that_goes_counts_and_one_that_comes_begins);
+	tcase_add_test(t, one_that_goes_delivers_first);
+	tcase_add_test(t, same_name_of_another_kind_is_another_destination);
+	tcase_add_test(t, next_exporter_finds_books_by_name);
+	suite_add_tcase(s, t);
+	return s;
+}

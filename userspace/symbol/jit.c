@@ -225,7 +225,8 @@ static void settle(struct jit_map *m)
 {
 	uint32_t kept = 0;
 
-	qsort(m->functions, m->count, sizeof(*m->functions), by_start);
+	if (m->count)
+		qsort(m->functions, m->count, sizeof(*m->functions), by_start);
 	for (uint32_t i = 0; i < m->count; i++) {
 		if (kept && m->functions[kept - 1].start == m->functions[i].start)
 			kept--;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Perf maps and jitdumps, as programs write them and as they should not. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "symbol/jit.h"
+
+Suite *jit_suite(void);
+
+static int text_file(const char *text)
+{
+	int fd = memfd_create("check", MFD_CLOEXEC);
+
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	return fd;
+}
+
+static void expect(struct jit_map *m, uint64_t pc, const char *name)
+{
+	struct str *s = jit_map_find(m, pc);
+
+	if (!name)
+		ck_assert_ptr_null(s);
+	else
+		ck_assert_str_eq(str_c(s), name);
+	str_put(s);
+}
+
+START_TEST(perf_map_names_addresses)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(text_file("1000 10 first\n0x2000 0x20 second one\n1010 8 LazyCompile:~x a.js:1\n"),
+				     JIT_PERF_MAP, &m), 0);
+	ck_assert_uint_eq(jit_map_functions(m), 3);
+	expect(m, 0x1000, "first");
+	expect(m, 0x100f, "first");
+	expect(m, 0x1017, "LazyCompile:~x a.js:1");
+	expect(m, 0x1018, NULL);
+	expect(m, 0x201f, "second one");
+	expect(m, 0xfff, NULL);
+	jit_map_free(m);
+}
+END_TEST
+
+START_TEST(perf_map_that_grows_is_read_on)
+{
+	int fd = text_file("1000 10 old\n2000 10 half"), mine = dup(fd);
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(fd, JIT_PERF_MAP, &m), 0);
+	expect(m, 0x2000, NULL);
+	ck_assert_int_eq(write(mine, " a line\n1000 20 new\n", 20), 20);
+	ck_assert(jit_map_refresh(m));
+	expect(m, 0x2000, "half a line");
+	expect(m, 0x1018, "new");
+	expect(m, 0x1000, "new");
+	jit_map_free(m);
+	close(mine);
+}
+END_TEST
+
+START_TEST(perf_map_begun_anew_forgets)
+{
+	int fd = text_file("1000 10 old\n2000 10 older\n"), mine = dup(fd);
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(fd, JIT_PERF_MAP, &m), 0);
+	ck_assert_int_eq(ftruncate(mine, 0), 0);
+	ck_assert_int_eq(pwrite(mine, "3000 10 x\n", 10, 0), 10);
+	ck_assert(jit_map_refresh(m));
+	expect(m, 0x1000, NULL);
+	expect(m, 0x3001, "x");
+	jit_map_free(m);
+	close(mine);
+}
+END_TEST
+
+static const char *const nonsense[] = {
+	"", "\n\n\n", "zz 10 a\n", "1000 zz a\n", "1000\n", "1000 10\n", "1000 10 \n", "1000 0 empty\n",
+	"ffffffffffffffff 10 wraps\n", "11111111111111111 10 long\n", "1000 100000000 huge\n", "1000 10 unfinished",
+};
+
+START_TEST(nonsense_names_nothing)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(text_file(nonsense[_i]), JIT_PERF_MAP, &m), 0);
+	ck_assert_uint_eq(jit_map_functions(m), 0);
+	jit_map_free(m);
+}
+END_TEST
+
+START_TEST(endless_line_is_skipped)
+{
+	char *text = malloc(300000 + 64);
+	struct jit_map *m;
+
+	memset(text, 'a', 300000);
+	strcpy(text + 300000, "\n1000 10 after\n");
+	ck_assert_int_eq(jit_map_new(text_file(text), JIT_PERF_MAP, &m), 0);
+	ck_assert_uint_eq(jit_map_functions(m), 1);
+	expect(m, 0x1000, "after");
+	jit_map_free(m);
+	free(text);
+}
+END_TEST
+
+struct dump_head {
+	uint32_t magic, version, total_size, elf_mach, pad, pid;
+	uint64_t time, flags;
+};
+
+struct dump_load {
+	uint32_t id, total_size;
+	uint64_t time;
+	uint32_t pid, tid;
+	uint64_t vma, addr, size, index;
+	char name[16], code[16];
+};
+
+static int dump_file(uint32_t total_size, uint64_t addr, const char *name)
+{
+	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
+	struct dump_load load = {.total_size = total_size, .addr = addr, .size = 16};
+	int fd = memfd_create("check", MFD_CLOEXEC);
+
+	snprintf(load.name, sizeof(load.name), "%s", name);
+	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
+	return fd;
+}
+
+START_TEST(jitdump_names_addresses)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(dump_file(sizeof(struct dump_load), 0x7000, "compiled"), JIT_DUMP, &m), 0);
+	ck_assert_uint_eq(jit_map_functions(m), 1);
+	expect(m, 0x700f, "compiled");
+	expect(m, 0x7010, NULL);
+	jit_map_free(m);
+}
+END_TEST
+
+static const uint32_t wrong_sizes[] = {0, 1, 15, 16, 71, 72, 73, 0xffffffff};
+
+START_TEST(jitdump_record_of_wrong_size_names_nothing)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(dump_file(wrong_sizes[_i], 0x7000, "compiled"), JIT_DUMP, &m), 0);
+	expect(m, 0x7010, NULL);
+	jit_map_free(m);
+}
+END_TEST
+
+START_TEST(what_is_no_jitdump_is_refused)
+{
+	struct jit_map *m;
+	int null = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_eq(jit_map_new(text_file("1000 10 a perf map is none\n"), JIT_DUMP, &m), -EBADMSG);
+	ck_assert_int_eq(jit_map_new(null, JIT_PERF_MAP, &m), -EIO);
+}
+END_TEST
+
+Suite *jit_suite(void)
+{
+	Suite *s = suite_create("jit");
+	TCase *tc = tcase_create("jit");
+
+	tcase_add_test(tc, perf_map_names_addresses);
+	tcase_add_test(tc, perf_map_that_grows_is_read_on);
+	tcase_add_test(tc, perf_map_begun_anew_forgets);
+	tcase_add_loop_test(tc, nonsense_names_nothing, 0, (int)ARRAY_SIZE(nonsense));
+	tcase_add_test(tc, endless_line_is_skipped);
+	tcase_add_test(tc, jitdump_names_addresses);
+	tcase_add_loop_test(tc, jitdump_record_of_wrong_size_names_nothing, 0, (int)ARRAY_SIZE(wrong_sizes));
+	tcase_add_test(tc, what_is_no_jitdump_is_refused);
+	suite_add_tcase(s, tc);
+	return s;
+}

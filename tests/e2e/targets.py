@@ -53,14 +53,20 @@ def named(name):
     return path
 
 
+def begun(p, name):
+    """Not the shell any more that moved it."""
+    lib.wait_for(lambda: lib.alive(p.pid) and lib.read("/proc/%d/comm" % p.pid).decode().strip() == name, 10, 0.01)
+    return p
+
+
 def run_in(cgroup, name, seconds=60):
-    return lib.start(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', cgroup, named(name), str(seconds)],
-                     stdout=subprocess.DEVNULL)
+    return begun(lib.start(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', cgroup, named(name), str(seconds)],
+                           stdout=subprocess.DEVNULL), name)
 
 
 def run(name, seconds=60, user=None):
     kw = {"user": user, "group": user} if user is not None else {}
-    return lib.start([named(name), str(seconds)], stdout=subprocess.DEVNULL, **kw)
+    return begun(lib.start([named(name), str(seconds)], stdout=subprocess.DEVNULL, **kw), name)
 
 
 def counts(d):
@@ -137,7 +143,7 @@ children = [int(p) for p in subprocess.run(["pgrep", "-P", str(early.pid)], capt
 lib.at_end(subprocess.run, ["kill", "-9"] + [str(p) for p in children])
 case("pid: with what it started, less one", {"include": "pid:%d" % early.pid, "exclude": "exe:leaf"},
      [lambda: early], [lambda: run("free")], ["trunk"])
-subprocess.run(["kill", "-9"] + [str(p) for p in children])
+subprocess.run(["kill", "-9"] + [str(p) for p in children], capture_output=True)
 
 # The command line.
 keep = [run_in(unit, "web"), run_in(other_unit, "db"), run("exe-one"), run("user-one", user=12345), run_in(docker, "in-docker"), run("free")]

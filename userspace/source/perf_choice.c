@@ -144,7 +144,7 @@ static uint8_t inherit(const struct perf_choice *c, struct perf_tasks *tasks, co
 			take_plan(who, p);
 			who->mode |= OTP_MODE_INHERITED;
 		}
-		if (p && p->select != OTP_SELECT_UNSET)
+		if (p && p->select != OTP_SELECT_UNSET && (!p->same_program || proc->exec_id == at->exec_id))
 			return p->select;
 		pid = at->ppid;
 	}

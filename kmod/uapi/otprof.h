@@ -116,6 +116,7 @@ enum otp_section_type {
 	OTP_SEC_WALK0 = 5,  /* frames of the plan's first interpreter walk */
 	OTP_SEC_WALK1 = 6,  /* frames of the second */
 	OTP_SEC_TRACE = 7,  /* trace context as the plan locates it */
+	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: in captures, where no chunks are */
 };
 
 /*

@@ -264,7 +264,7 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 {
 	const struct otp_sample *head = (const void *)(uintptr_t)it->at;
 	struct sample s = {.head = *head, .chunk_lost = it->chunk_lost};
-	const struct otp_ustack *stack;
+	const struct otp_ustack *stack, *base;
 	const struct otp_regs *regs;
 	uint32_t len;
 
@@ -279,6 +279,12 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 	}
 	s.kernel = sample_section(head, OTP_SEC_KSTACK, &len);
 	s.nr_kernel = s.kernel ? MIN(len / (uint32_t)sizeof(uint64_t), (uint32_t)OTP_KSTACK_MAX) : 0;
+	base = sample_section(head, OTP_SEC_UBASE, &len);
+	if (base && len >= sizeof(*base)) {
+		s.base_addr = base->addr;
+		s.base = (const uint8_t *)(base + 1);
+		s.base_len = len - (uint32_t)sizeof(*base);
+	}
 	stack = sample_section(head, OTP_SEC_USTACK, &len);
 	if (stack) {
 		if (len < sizeof(*stack))

@@ -185,6 +185,8 @@ static uint64_t scrubbed(uint64_t word, const struct sample *s, const struct spa
 {
 	if (word >= s->stack_addr && word < s->stack_addr + OTP_STACK_LIMIT)
 		return word;
+	if (s->head.stack_end && word < s->head.stack_end && word >= s->head.stack_end - OTP_STACK_LIMIT)
+		return word;
 	return space_find(space, bare_address(word, s)) ? word : 0;
 }
 
@@ -215,22 +217,23 @@ static void add_regs(struct buf *b, const struct sample *s, const struct space *
 	}
 }
 
-static void add_stack(struct buf *b, const struct sample *s, const struct space *space)
+static void add_stack(struct buf *b, uint16_t type, uint64_t addr, const uint8_t *bytes, uint32_t len,
+		      const struct sample *s, const struct space *space)
 {
 	static const uint8_t zero[8];
-	uint32_t words = s->stack_len / 8;
+	uint32_t words = len / 8;
 
-	add_section(b, OTP_SEC_USTACK, (uint32_t)sizeof(struct otp_ustack) + s->stack_len);
-	buf_add(b, &s->stack_addr, sizeof(s->stack_addr));
+	add_section(b, type, (uint32_t)sizeof(struct otp_ustack) + len);
+	buf_add(b, &addr, sizeof(addr));
 	for (uint32_t i = 0; i < words; i++) {
 		uint64_t v;
 
-		memcpy(&v, s->stack + i * 8, sizeof(v));
+		memcpy(&v, bytes + i * 8, sizeof(v));
 		v = scrubbed(v, s, space);
 		buf_add(b, &v, sizeof(v));
 	}
-	if (s->stack_len % 8)
-		buf_add(b, zero, ALIGN_UP(s->stack_len, 8) - words * 8);
+	if (len % 8)
+		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
 }
 
 /* A section length that the reader checks against 32 bits stays far below: the stack is at most 512 KiB. */
@@ -251,14 +254,16 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 		add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
 		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
 	}
+	if (s->base)
+		add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
 	if (s->stack)
-		add_stack(b, s, space);
+		add_stack(b, OTP_SEC_USTACK, s->stack_addr, s->stack, s->stack_len, s, space);
 	if (b->failed)
 		return;
 	head = (struct otp_sample *)b->data;
 	head->rec.len = (uint32_t)b->len;
 	head->mode &= ~OTP_MODE_CHUNKED;
-	head->nr_sections = (uint16_t)(!!s->reg + !!s->nr_kernel + !!s->stack);
+	head->nr_sections = (uint16_t)(!!s->reg + !!s->nr_kernel + !!s->base + !!s->stack);
 	head->tls_base = 0;
 	PUT(c, CAPTURE_SAMPLE, {b->data, b->len});
 }

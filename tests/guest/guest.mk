@@ -18,8 +18,10 @@ check-guest: $(BUILD)/probe $(BUILD)/programs/shares
 
 # The same with the kernel module, which is built for each of them.
 .PHONY: check-kmod
-check-kmod: all $(BUILD)/probe $(BUILD)/kmod_stress $(BUILD)/programs/shares $(BUILD)/programs/forkstorm-static \
+check-kmod: all programs $(BUILD)/probe $(BUILD)/kmod_stress $(BUILD)/programs/shares $(BUILD)/programs/forkstorm-static \
 	$(BUILD)/programs/hostile-static
 	@BUILD=$(BUILD) tests/guest/kmod_run.sh; code=$$?; \
 		BUILD=$(BUILD) tests/guest/old_kernel.sh; old=$$?; \
-		[ $$old = 0 ] || [ $$old = 77 ] || code=$$old; exit $$code
+		BUILD=$(BUILD) tests/guest/kmod_e2e.sh; e2e=$$?; \
+		[ $$old = 0 ] || [ $$old = 77 ] || code=$$old; \
+		[ $$e2e = 0 ] || [ $$e2e = 77 ] || code=$$e2e; exit $$code

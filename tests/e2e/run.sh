@@ -8,7 +8,8 @@
 # counts. A fact that is wrong stays wrong.
 set -u
 cd "$(dirname "$0")" || exit 1
-tests=(model shares short code stacks storm ledger selection targets reload errors hostile sandbox record real callsites witnesses)
+tests=(model shares short code stacks storm ledger selection targets reload errors hostile sandbox record
+	status doctor leaks guard sizing real callsites witnesses)
 [ $# = 0 ] || tests=("$@")
 if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"

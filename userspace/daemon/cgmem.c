@@ -17,12 +17,14 @@
 struct names {
 	int version;
 	const char *mount;
-	const char *max, *high, *current, *inactive;
+	const char *max, *high, *current;
+	const char *files[2]; /* of memory.stat: pages of files, used lately or not */
 };
 
 static const struct names versions[] = {
-	{2, "/sys/fs/cgroup", "memory.max", "memory.high", "memory.current", "\ninactive_file "},
-	{1, "/sys/fs/cgroup/memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "\ntotal_inactive_file "},
+	{2, "/sys/fs/cgroup", "memory.max", "memory.high", "memory.current", {"\ninactive_file ", "\nactive_file "}},
+	{1, "/sys/fs/cgroup/memory", "memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
+	 {"\ntotal_inactive_file ", "\ntotal_active_file "}},
 };
 
 static bool read_text(const char *dir, const char *name, char text[TEXT_SIZE])
@@ -51,29 +53,33 @@ static uint64_t read_number(const char *dir, const char *name)
 	return n < UNLIMITED ? n : 0;
 }
 
-static uint64_t read_inactive(const char *dir, const char *key)
+/* What the kernel takes back by itself before anything has to end: what was read and written, for the most part. */
+static uint64_t read_files(const char *dir, const struct names *v)
 {
+	uint64_t sum = 0, n;
 	char text[TEXT_SIZE];
-	const char *line;
-	uint64_t n;
 
 	if (!read_text(dir, "memory.stat", text))
 		return 0;
-	line = strstr(text, key);
-	return line && sscanf(line + strlen(key), "%" SCNu64, &n) == 1 ? n : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(v->files); i++) {
+		const char *line = strstr(text, v->files[i]);
+
+		if (line && sscanf(line + strlen(v->files[i]), "%" SCNu64, &n) == 1)
+			sum += n;
+	}
+	return sum;
 }
 
 static void look_at(const char *dir, const struct names *v, struct cgmem *ret)
 {
-	uint64_t max = read_number(dir, v->max), high = read_number(dir, v->high), used, inactive;
+	uint64_t max = read_number(dir, v->max), high = read_number(dir, v->high), used;
 
 	if (high && (!max || high < max))
 		max = high;
 	if (!max)
 		return;
 	used = read_number(dir, v->current);
-	inactive = read_inactive(dir, v->inactive);
-	used -= MIN(inactive, used);
+	used -= MIN(read_files(dir, v), used);
 	if (!ret->limit || (unsigned __int128)used * ret->limit > (unsigned __int128)ret->used * max) {
 		ret->limit = max;
 		ret->used = used;

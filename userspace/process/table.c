@@ -5,7 +5,6 @@
 
 #include "process/table_internal.h"
 
-#define TICK_NS           (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
 #define FORK_SLACK_NS     (10 * NSEC_PER_SEC)
 #define UNSAMPLED_KEEP_NS NSEC_PER_SEC
 #define EXEC_INSTANT_NS   (20 * NSEC_PER_MSEC)
@@ -21,7 +20,7 @@ static bool entry_started_at(const struct entry *e, uint64_t start_ns)
 	if (e->p.start_ns)
 		return e->p.start_ns == start_ns;
 	if (e->start_tick_ns)
-		return start_ns >= e->start_tick_ns && start_ns - e->start_tick_ns < TICK_NS;
+		return start_ns >= e->start_tick_ns && start_ns - e->start_tick_ns < START_EXACT_NS;
 	if (e->born_ns)
 		return start_ns <= e->born_ns && e->born_ns - start_ns < FORK_SLACK_NS;
 	return true;

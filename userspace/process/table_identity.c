@@ -8,7 +8,6 @@
 #define IDENTITY_TRIES     3
 #define IDENTITY_RETRY_NS  (2 * NSEC_PER_SEC)
 #define CGROUP_NOTES_MAX   4096
-#define TICK_NS            (NSEC_PER_SEC / 100)
 #define COMM_MAX           15
 /*
  * Id of the root cgroup. Where cgroups are of version 1 it is every process'
@@ -163,7 +162,7 @@ static bool answer_fits(const struct entry *e, const struct host_identity_text *
 		return true;
 	if (!e->p.start_ns)
 		return !e->born_ns || head->start_ns <= e->born_ns;
-	return e->p.start_ns >= head->start_ns && e->p.start_ns - head->start_ns < TICK_NS;
+	return e->p.start_ns >= head->start_ns && e->p.start_ns - head->start_ns < START_EXACT_NS;
 }
 
 int identity_take(struct process_table *t, struct entry *e, const void *data, size_t len)

@@ -17,6 +17,13 @@
 #include "process/identity.h"
 #include "process/table.h"
 
+/*
+ * How much later than /proc/PID/stat says, which cuts to ticks, a sample may
+ * put a start. A sampler in userspace knows it from the fork's record, which
+ * comes a little behind the start itself.
+ */
+#define START_EXACT_NS (NSEC_PER_SEC / 100 + NSEC_PER_MSEC)
+
 struct entry;
 
 /* What makes table_find leave its short way. */

@@ -203,6 +203,10 @@ static int check_rights(const struct record_options *o)
 		cli_error("only root can sample the whole host: try 'sudo otprof record ...', or name a COMMAND");
 		return -EPERM;
 	}
+	if (o->session.nr_targets) {
+		cli_error("only root can choose by unit, container, cgroup, exe or user: name a COMMAND, or -p");
+		return -EPERM;
+	}
 	e = perf_probe(&cfg, &single, why);
 	if (e < 0)
 		cli_error("cannot sample: %s", why);
@@ -234,7 +238,8 @@ int record_parse(int argc, char **argv, struct record_options *ret)
 		{"cgroup", required_argument, NULL, OPTION_TARGET + 2}, {"exe", required_argument, NULL, OPTION_TARGET + 3},
 		{"user", required_argument, NULL, OPTION_TARGET + 4},
 		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
-		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},     {"sampler", required_argument, NULL, 's'},
+		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
+		{"sampler", required_argument, NULL, 's'},
 		
 		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},           {0},

@@ -65,7 +65,8 @@ static void describe(struct dwarf_build *d, Dwarf_Die *die, struct index_node *n
 	Dwarf_Die origin = *die;
 	const char *name;
 
-	if (dwarf_attr(die, DW_AT_abstract_origin, &a))
+	/* A destructor's own name is one of three; what is inlined has the name that all share. */
+	if (!dwarf_hasattr(die, DW_AT_linkage_name) && dwarf_attr(die, DW_AT_abstract_origin, &a))
 		dwarf_formref_die(&a, &origin);
 	k = &d->known[hash_u64((uintptr_t)origin.addr) % KNOWN_FUNCTIONS];
 	if (k->die != origin.addr) {

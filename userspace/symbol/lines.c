@@ -355,7 +355,7 @@ static void advance(const struct line_table *t, struct machine *m, uint64_t oper
 
 static void add_to_line(struct machine *m, int64_t delta)
 {
-	m->row.line = (uint32_t)((int64_t)m->row.line + delta);
+	m->row.line += (uint32_t)delta;
 }
 
 static int standard(const struct line_table *t, struct machine *m, uint8_t opcode, line_row_fn *fn, void *ctx)

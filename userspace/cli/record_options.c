@@ -240,7 +240,6 @@ int record_parse(int argc, char **argv, struct record_options *ret)
 		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
 		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
 		{"sampler", required_argument, NULL, 's'},
-		
 		{"quiet", no_argument, NULL, 'q'},          {"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},           {0},
 	};

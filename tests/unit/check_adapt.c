@@ -50,6 +50,16 @@ START_TEST(the_copy_grows_to_the_limit_and_no_further)
 }
 END_TEST
 
+START_TEST(a_bound_that_came_down_holds_from_the_next_sample)
+{
+	struct process p = {.stack_bytes = 262144, .plan_gen = 3};
+
+	ck_assert(observe(&p, 1, 262144, 1000, UNWIND_ROOT));
+	ck_assert_uint_eq(p.stack_bytes, limits.max_bytes);
+	ck_assert(!observe(&p, 2, 65536, 1000, UNWIND_ROOT));
+}
+END_TEST
+
 static bool observe_far(struct process *p, enum unwind_end end, uint64_t fail_addr, uint64_t stack_end)
 {
 	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 4096, .stack_end = stack_end}, .stack_addr = 0x10000};
@@ -168,6 +178,7 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, a_short_copy_grows_at_once);
 	tcase_add_test(t, samples_from_before_the_change_do_not_grow_it_again);
 	tcase_add_test(t, the_copy_grows_to_the_limit_and_no_further);
+	tcase_add_test(t, a_bound_that_came_down_holds_from_the_next_sample);
 	tcase_add_test(t, a_frame_near_the_known_end_asks_for_the_end);
 	tcase_add_test(t, a_frame_near_the_copy_makes_the_copy_grow);
 	tcase_add_test(t, a_stack_whose_end_is_unknown_or_too_far_has_no_base);

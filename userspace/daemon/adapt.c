@@ -81,6 +81,12 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 	/* Without a plan of its own it follows the hint for its name. */
 	if (!p->stack_bytes || !p->plan_gen)
 		p->stack_bytes = MAX(s->head.stack_bytes, ADAPT_MIN_BYTES);
+	/* The bound may have come down since. */
+	if (p->plan_gen && p->stack_bytes > l->max_bytes) {
+		p->stack_bytes = l->max_bytes;
+		begin_window(p, now);
+		return true;
+	}
 	if (reach_base(p, s, out))
 		return true;
 	if (out->end == UNWIND_SHORT && !(s->head.mode & OTP_MODE_THROTTLE))

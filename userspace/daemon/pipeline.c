@@ -41,6 +41,7 @@ struct pipeline {
 	struct resource_set resource;
 	struct park park;
 	struct adapt_limits adapt;
+	uint32_t stack_limit; /* the guard's, beside the configuration's */
 	struct hints hints;
 	uint32_t plan_gen;
 	bool settled; /* something that samples wait for has come */
@@ -527,6 +528,7 @@ void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_b
 {
 	binary_cache_limit(cache_bytes / 7);
 	symbolizer_limit(p->symbols, cache_bytes / 7 * 3, cache_bytes / 7 * 3);
+	p->stack_limit = stack_max_bytes;
 	p->adapt.max_bytes = MIN(p->config->stack_max_bytes, stack_max_bytes);
 	malloc_trim(0);
 }
@@ -637,6 +639,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->ctx = cfg->ctx;
 	p->ledger = cfg->ledger;
 	p->capture = cfg->capture;
+	p->stack_limit = UINT32_MAX;
 	p->adapt = (struct adapt_limits){.start_bytes = p->config->stack_bytes, .max_bytes = p->config->stack_max_bytes};
 	p->hints.tell = cfg->ops->hint;
 	p->hints.ctx = cfg->ctx;
@@ -672,11 +675,24 @@ static int renew_resource(struct pipeline *p)
 	return r;
 }
 
+static void lower_hints(struct pipeline *p, uint32_t max)
+{
+	for (size_t i = 0; i < HINTS_MAX; i++) {
+		struct hint *h = &p->hints.all[i];
+
+		if (h->now.stack_bytes <= max)
+			continue;
+		h->now.stack_bytes = max;
+		p->hints.tell(p->hints.ctx, h->comm, &h->now);
+	}
+}
+
 int pipeline_reload(struct pipeline *p, const struct config *config)
 {
 	p->config = config;
 	p->adapt.start_bytes = p->hints.start_bytes = config->stack_bytes;
-	p->adapt.max_bytes = config->stack_max_bytes;
+	p->adapt.max_bytes = MIN(config->stack_max_bytes, p->stack_limit);
+	lower_hints(p, p->adapt.max_bytes);
 	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
 	return renew_resource(p);
 }

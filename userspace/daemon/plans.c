@@ -79,13 +79,14 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 {
 	const struct ipc_hint *hint = (const void *)msg->data;
 
-	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > m->config->stack_max_bytes ||
+	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > OTP_STACK_LIMIT ||
 	    hint->hint.base_bytes > OTP_BASE_LIMIT) {
 		log_warn("engine sent a hint that breaks the rules: it is killed");
 		worker_kill(m, &m->engine);
 		return;
 	}
-	if (!may_set(m) || !m->source->ops->set_hint ||
+	/* It may not have heard yet that the bound came down. */
+	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !may_set(m) || !m->source->ops->set_hint ||
 	    m->source->ops->set_hint(m->source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
 		m->plans_refused++;
 }

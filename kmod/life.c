@@ -7,6 +7,7 @@
  */
 #include "kmod/life.h"
 
+#include <linux/binfmts.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>

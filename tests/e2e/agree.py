@@ -5,6 +5,7 @@ OTPROF_AGREE names them, "bpf perf" by default."""
 import collections
 import math
 import os
+import shutil
 import subprocess
 import time
 
@@ -69,25 +70,36 @@ def compare(program, one, two):
     lib.ok(abs(cut[0] - cut[1]) <= 0.01, "%s: as many are cut (%.2f %% and %.2f %%)" % (program, 100 * cut[0], 100 * cut[1]))
 
 
+def own(name):
+    """Under a name of this test's own: others may run the same program meanwhile."""
+    to = os.path.join(bin_directory, "%s-%d" % (name, os.getpid()))
+    if not os.path.exists(to):
+        shutil.copy(os.path.join(lib.PROGRAMS, name), to)
+    return to
+
+
+bin_directory = lib.scratch()
 daemons = []
 for source in SOURCES:
     daemons.append(lib.Otprofd(hz=HZ, sampler={"mode": source}))
 time.sleep(1)
-programs = [lib.program("shares", SECONDS, stdout=subprocess.DEVNULL), lib.program("kernelio", SECONDS)]
+programs = [lib.start([own(name), str(SECONDS)], stdout=subprocess.DEVNULL) for name in ("shares", "kernelio")]
 for p in programs:
     p.wait()
 for _ in range(20):
-    subprocess.run([os.path.join(lib.PROGRAMS, "short"), "50"])
+    subprocess.run([own("short"), "50"])
 time.sleep(1)
 views = [View(d) for d in daemons]
 for source, view in zip(SOURCES[1:], views[1:]):
     lib.note("%s beside %s" % (SOURCES[0], source))
     for program in ("shares", "kernelio", "short"):
-        compare(program, views[0], view)
+        compare(os.path.basename(own(program)), views[0], view)
 for source, view in zip(SOURCES, views):
     lost = {k: n for k, n in view.last["ledger"]["lost"].items() if n}
     # Two samplers on a machine that has other things to do may find no room now and then; nothing else is lost.
-    lib.ok(not set(lost) - {"ring_full"} and sum(lost.values()) <= 0.02 * view.last["ledger"]["taken"],
+    # What perf writes waits for a process that has to get a CPU.
+    most = 0.1 if source == "perf" else 0.02
+    lib.ok(not set(lost) - {"ring_full"} and sum(lost.values()) <= most * view.last["ledger"]["taken"],
            "%s lost next to nothing of %d samples %s" % (source, view.last["ledger"]["taken"], lost or ""))
     lib.ok(view.last["sampler"]["mode"] == source, "%s says so in its status" % source)
     lib.check_ledger(view.last, source, stopped=True)

@@ -61,7 +61,9 @@ def aliases(path):
 
 
 def bare(name):
-    return CLONE.sub("", name.split("@")[0])
+    """What link-time optimization calls its parts (compress.c.be532bb0) is no function's name."""
+    name = CLONE.sub("", name.split("@")[0])
+    return "??" if re.search(r"\.(c|cc|cpp)\.[0-9a-f]{8}$", name) else name
 
 
 def place(text):

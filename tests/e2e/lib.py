@@ -255,7 +255,9 @@ class Otprofd:
             exporters = {"files": {"endpoint": "file://FILES"}}
         config = {"sampler": {"frequency_hz": hz, "mode": SOURCE}, "profile": {"interval": interval},
                   # Rates are what a test asks for, unless the guard is what it tests.
-                  "limits": {"cpu_percent": 0}, "daemon": {"runtime_dir": self.runtime}}
+                  "limits": {"cpu_percent": 0},
+                  # One cache for all tests: what one has indexed, the next one has at once.
+                  "symbols": {"cache_dir": os.path.join(BUILD, "symbols")}, "daemon": {"runtime_dir": self.runtime}}
         for name, keys in exporters.items():
             config["exporter " + name] = {k: str(v).replace("FILES", self.files) for k, v in keys.items()}
         for section, keys in sections.items():

@@ -239,7 +239,7 @@ static int end_sequence(struct rows *s, uint64_t addr)
 
 	/* The gap loses against what begins at its address. */
 	if (r == 0 && s->any)
-		r = put_row(s, addr, 0, 0, 0);
+		r = put_row(s, addr, 0, 0, UINT32_MAX);
 	s->inside = s->any = s->has = false;
 	return r;
 }

@@ -54,12 +54,13 @@ static int symbols_order(const void *pa, const void *pb)
 	return r ? r : three_way(b->v[3], a->v[3]);
 }
 
+/* Of two units that claim one address the first one wins, as for functions. */
 static int lines_order(const void *pa, const void *pb)
 {
 	const struct sort_record *a = pa, *b = pb;
 	int r = three_way(a->key, b->key);
 
-	return r ? r : three_way(a->v[2], b->v[2]);
+	return r ? r : three_way(b->v[2], a->v[2]);
 }
 
 /* --- nested ranges made flat --- */

@@ -327,11 +327,12 @@ static void reset(struct machine *m)
 static int extended(const struct line_table *t, struct machine *m, line_row_fn *fn, void *ctx)
 {
 	uint64_t len = take_uleb(&m->b);
-	const uint8_t *next = m->b.p + len;
+	const uint8_t *next;
 	int r = 0;
 
 	if (m->b.bad || !len || len > (size_t)(m->b.end - m->b.p))
 		return -EBADMSG;
+	next = m->b.p + len;
 	switch (take(&m->b, 1)) {
 	case DW_LNE_end_sequence:
 		m->row.end = true;

@@ -50,15 +50,14 @@ fi
 suite=$(suite_of "$kernel")
 named=$([ "$arch" = amd64 ] || echo "-$arch")
 there=$cache/kernel-$kernel$named
-apt=$cache/apt-$suite$named
 new=$there.new.$$
+apt=$new/apt
 if [ ! -e "$there/vmlinuz" ]; then
-	mkdir -p "$cache"
+	mkdir -p "$new"
 	trap 'rm -rf "$new"' EXIT
 	prepare_apt "$suite"
 	unpack "$suite"
-	rm -rf "$there"
-	mv "$new" "$there"
-	rm -rf "$apt"
+	rm -rf "$there" "$apt"
+	mv -T "$new" "$there"
 fi
 echo "$there"

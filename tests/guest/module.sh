@@ -69,7 +69,7 @@ unpack_tools() { # ROOT GCC
 	[ -e "$new/usr/bin/sh" ] || ln -s dash "$new/usr/bin/sh"
 	[ -e "$new/usr/bin/awk" ] || ln -s gawk "$new/usr/bin/awk"
 	rm -rf "$apt"
-	mv "$new" "$1"
+	mv -T "$new" "$1" 2>/dev/null || [ -d "$1" ] # another one may have been faster
 }
 
 copy_sources() {

@@ -23,9 +23,13 @@ skip() {
 	exit 77
 }
 
-for tool in $python bpftool setpriv nm; do
-	PATH=$PATH:/usr/sbin command -v $tool >/dev/null || skip "no $tool"
+PATH=$PATH:/usr/sbin:/sbin
+tools=() # not over busybox's own of the same name
+for tool in bpftool setpriv unshare nm; do
+	command -v $tool >/dev/null || skip "no $tool"
+	tools+=("$(command -v $tool)=/otprof/bin/$tool")
 done
+[ -x $python ] || skip "no $python"
 "$here/module.sh" "$kernel" "$dir" >"$log" 2>&1
 code=$?
 [ $code != 77 ] || skip "$(tail -n 1 "$log")"
@@ -50,7 +54,7 @@ done
 "$here/boot.sh" -k "$kernel" -m 1536 -t "${OTPROF_GUEST_SECONDS:-420}" -a "loglevel=5" -r "$root" -o "$log" \
 	"$here/kmod_e2e_guest.sh" "$build/otprofd=/otprof/build/otprofd" "$build/otprof=/otprof/build/otprof" "${files[@]}" \
 	"$top/tests/e2e=/otprof/tests/e2e" "$top/tests/lib=/otprof/tests/lib" "$top/kmod/uapi=/otprof/kmod/uapi" \
-	"$(PATH=$PATH:/usr/sbin command -v bpftool)" "$(command -v setpriv)" "$(command -v nm)" "$dir/otprof.ko=/otprof.ko" \
+	"${tools[@]}" "$dir/otprof.ko=/otprof.ko" \
 	>/dev/null 2>"$log.err"
 code=$?
 [ $code != 77 ] || skip "$(tail -n 1 "$log.err")"

@@ -1,11 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: the end-to-end tests by the module, then by eBPF what is to be compared.
-export BUILD=/otprof/build E2E_BRIEF=1 KILLS=2 OTPROF_AGREE="kmod bpf perf" OTPROF_AGREE_HZ=97
+export PATH=/otprof/bin:$PATH BUILD=/otprof/build E2E_BRIEF=1 KILLS=2 OTPROF_AGREE="kmod bpf perf" OTPROF_AGREE_HZ=97
 bad=0
-mkdir -p /sys/fs/cgroup
-mount -t cgroup2 none /sys/fs/cgroup
-ip link set lo up
 insmod /otprof.ko || exit 1
 cd /otprof/tests/e2e || exit 1
 

@@ -13,6 +13,10 @@
 #include "kmod/counter.h"
 #include "kmod/session.h"
 
+/* A machine that was put to sleep within a tick does not owe it three times that. */
+#define REST        3
+#define REST_MAX_NS (100 * NSEC_PER_MSEC)
+
 /* Monotonic time without the clock's lock; also where a tick interrupted the one who sets it. */
 static u64 now_ns(void)
 {
@@ -33,24 +37,30 @@ static void account(struct otprof_cpu *c, u64 ns)
 		WRITE_ONCE(c->longest_ns, ns);
 }
 
-void otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
+u64 otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
 {
 	u64 begin = run_clock(), ns;
 	bool taken = otprof_capture_tick(c, regs);
 
-	ns = run_clock() - begin;
+	ns = run_clock();
+	ns = ns > begin ? ns - begin : 0;
 	account(c, ns);
 	if (taken)
 		otprof_capture_timed(c, ns);
+	return ns;
 }
 
-/* Periods that went by unseen are no ticks: the expectation counts them. */
+/*
+ * After a tick its CPU has three times as long to itself, whatever the period
+ * says: a machine that needs a period for a tick would come to nothing else.
+ * Periods that went by unseen are no ticks: the expectation counts them.
+ */
 static enum hrtimer_restart on_tick(struct hrtimer *timer)
 {
 	struct otprof_cpu *c = container_of(timer, struct otprof_cpu, timer);
+	u64 rest = min_t(u64, REST * otprof_timers_tick(c, get_irq_regs()), REST_MAX_NS);
 
-	otprof_timers_tick(c, get_irq_regs());
-	hrtimer_forward_now(timer, ns_to_ktime(c->session->period_ns));
+	hrtimer_forward(timer, ktime_add_ns(hrtimer_cb_get_time(timer), rest), ns_to_ktime(c->session->period_ns));
 	return HRTIMER_RESTART;
 }
 

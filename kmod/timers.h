@@ -29,7 +29,7 @@ int otprof_timers_period(struct otprof_session *s, u64 period_ns);
 u64 otprof_timers_expected(const struct otprof_session *s);
 void otprof_timers_cpus(struct otprof_session *s, struct otprof_cpus *ret);
 
-/* One tick, timed, whoever makes it; on c's CPU, in a hard interrupt or an NMI. */
-void otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs);
+/* One tick, whoever makes it; on c's CPU, in a hard interrupt or an NMI. Returns its nanoseconds. */
+u64 otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs);
 
 #endif

@@ -50,8 +50,10 @@ int main(int argc, char **argv)
 	run_tests(select_tests, argv + 1);
 	run_tests(life_tests, argv + 1);
 	run_tests(host_tests, argv + 1);
-	if (probe_ops() == &source_kmod)
+	if (probe_ops() == &source_kmod) {
 		run_tests(kmod_tests, argv + 1);
+		run_tests(kmod_life_tests, argv + 1);
+	}
 	printf("%u passed, %u failed, %u skipped\n", count[PASSED], count[FAILED], count[SKIPPED]);
 	return count[FAILED] || !count[PASSED];
 }

@@ -235,7 +235,7 @@ static bool fuzz(struct owner *o, unsigned long ms)
 {
 	struct maps m = {.o = o, .rng = rng_new(), .mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC)};
 	uint64_t end = now_ms() + ms, last = 0;
-	bool rises = true;
+	bool rises = true, good;
 
 	for (; now_ms() < end; m.steps++) {
 		uint64_t seen = owner_seen(o);
@@ -248,8 +248,9 @@ static bool fuzz(struct owner *o, unsigned long ms)
 	for (int i = 0; i < SLOTS; i++)
 		if (m.slot[i].at)
 			munmap(m.slot[i].at, m.slot[i].pages * PAGE);
-	return fact(m.written == 0 && m.steps > 20, "%lu steps with mapped views: %lu wrong", m.steps, m.written) &
-	       fact(rises && last > 0, "what the reader is shown only ever rose, to %llu bytes", (unsigned long long)last);
+	good = fact(m.written == 0 && m.steps > 20, "%lu steps with mapped views: %lu wrong", m.steps, m.written);
+	return fact(rises && last > 0, "what the reader is shown only ever rose, to %llu bytes", (unsigned long long)last) &&
+	       good;
 }
 
 bool fuzz_maps(unsigned long ms)

@@ -191,10 +191,12 @@ bool owner_works(void)
 
 pid_t spin_start(void)
 {
+	volatile uint64_t n = 0;
 	pid_t pid = fork();
 
-	for (volatile uint64_t n = 0; pid == 0; n = n + 1)
-		;
+	if (pid == 0)
+		for (;;)
+			n = n + 1;
 	return pid;
 }
 

@@ -85,7 +85,7 @@ def settle(d):
 
 
 def watch_cpu(d):
-    s = lib.wait_for(lambda: lowered(d), 40, 0.5)
+    s = lib.wait_for(lambda: lowered(d), 150 if FULL else 45, 0.5) # a daemon that gets no CPU uses none
     if not lib.ok(s, "%d Hz cost more than %d %%: the rate falls" % (HZ, PERCENT)):
         return
     steps = s["guard"]["cpu"]["lowered"]
@@ -109,7 +109,8 @@ def check_memory(d, group, peak):
         return
     lib.ok(s["guard"]["memory_limit_bytes"] == LIMIT, "40 MiB: the control group's limit is known")
     lib.ok(peak <= LIMIT and not group.killed(), "40 MiB: nobody is killed (peak %.1f MiB)" % (peak / (1 << 20)))
-    lib.ok(all(w["restarts"] == 0 for w in s["workers"].values()), "40 MiB: no worker ends")
+    if not lib.ok(all(w["restarts"] == 0 for w in s["workers"].values()), "40 MiB: no worker ends"):
+        lib.note(d.log_text()[-600:])
     exported = s["ledger"]["exported"]["files"]
     lib.ok(exported > 0, "40 MiB: profiles go on (%d samples exported)" % exported)
     lib.note("40 MiB: steps given up: %s" % s["guard"]["memory"]["lowered"])
@@ -141,7 +142,7 @@ def check_periods(d):
     for period in sorted(periods - {10**9 // HZ}):
         slow = [r for r in requests if period in r[0]]
         if len(slow) >= 5:
-            lib.ok(0.3 < cpus_told(slow) <= CPUS * 1.05, "nor do those of the period %d ns tell of another (%.2f CPUs)" % (
+            lib.ok(0.3 < cpus_told(slow) <= CPUS * 1.15, "nor do those of the period %d ns tell of another (%.2f CPUs)" % (
                 period, cpus_told(slow)))
 
 

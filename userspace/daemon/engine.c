@@ -16,7 +16,6 @@
 #include "base/ledger.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "base/secret.h"
 #include "daemon/capture.h"
 #include "daemon/host_live.h"
 #include "daemon/outbox.h"
@@ -542,7 +541,7 @@ static void run_timers(struct engine *e)
 		e->next_drain_ns = now + e->drain_every_ns;
 	}
 	pipeline_turn(e->pipeline, now);
-	change_rate(e, now, false);
+	change_rate(e, clock_now_ns(), false); /* a full ring took its time */
 	if (now >= e->interval_end_ns)
 		flush(e, now);
 	if (now >= e->next_beat_ns)

@@ -118,7 +118,7 @@ void doctor_cgroup(struct doctor *d, struct finding *f)
 	if (doctor_exists(d, "/sys/fs/cgroup/cgroup.controllers")) {
 		doctor_say(f, DOCTOR_OK, "version 2");
 	} else if (doctor_exists(d, "/sys/fs/cgroup/unified") || doctor_has(d, "/sys/fs/cgroup", "")) {
-		doctor_say(f, DOCTOR_WARN, "version 1%s: profiles are whole, but selecting by unit, container or cgroup needs version 2",
+		doctor_say(f, DOCTOR_WARN, "version 1%s: profiles are whole; selecting by unit, container or cgroup goes process by process",
 			   doctor_exists(d, "/sys/fs/cgroup/unified") ? " with version 2 beside it" : "");
 		doctor_fix(f, "boot with systemd.unified_cgroup_hierarchy=1");
 	} else {

@@ -508,6 +508,7 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 	if (!late && (ring_consumer(&e->ring) < e->rate.pos || pipeline_parked(e->pipeline)))
 		return;
 	pipeline_retry(e->pipeline, now, true);
+	pipeline_end_wait(e->pipeline);
 	flush(e, now);
 	e->interval_end_ns = now + e->config->interval_ns;
 	e->period_ns = e->rate.period_ns;

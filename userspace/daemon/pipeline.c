@@ -11,7 +11,6 @@
 #include "daemon/capture.h"
 #include "daemon/hints.h"
 #include "daemon/jit.h"
-#include "daemon/late.h"
 #include "daemon/park.h"
 #include "daemon/resource.h"
 #include "process/binary.h"
@@ -35,7 +34,7 @@ struct pipeline {
 	struct kernel_symbols *kernel;
 	struct profile_builder *profile;
 	struct jit jit;
-	struct late late; /* samples whose names are still to come */
+	struct profile_builder *late; /* samples whose names are still to come; of this rate */
 	bool ending;
 	uint64_t now_ns; /* of the batch or turn at hand */
 	struct resource_set resource;
@@ -260,7 +259,7 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 		.jit_ctx = a->jit,
 		.user = has_user_side(s) || s->head.mode & OTP_MODE_COMPAT ? &p->stack : NULL,
 	};
-	int r = waits_for_names(p, a) ? late_add(&p->late, &ps) : profile_add(p->profile, &ps);
+	int r = profile_add(waits_for_names(p, a) ? p->late : p->profile, &ps);
 
 	if (r < 0) {
 		p->ledger->held--;
@@ -488,24 +487,32 @@ static void book_lost(struct pipeline *p, uint64_t lost)
 	p->ledger->lost[OTP_LOSS_ENCODE] += lost;
 }
 
+/*
+ * The names that were waited for are there, or will not come: the samples go
+ * with the interval that ends now, as those do whose files came late.
+ */
+void pipeline_end_wait(struct pipeline *p)
+{
+	uint64_t lost = profile_merge(p->profile, p->late);
+
+	p->ledger->held -= lost;
+	p->ledger->lost[OTP_LOSS_NO_MEMORY] += lost;
+}
+
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns)
 {
-	struct profile_stats stats, late;
+	struct profile_stats stats;
 	struct profile_top top;
 	uint64_t lost = 0;
 
-	late_interval(&p->late, start_unix_ns, end_unix_ns);
 	if (p->ending || !symbol_waits(p->symbols, p->now_ns))
-		late_encode(&p->late, on_request, p, &lost);
-	book_lost(p, lost);
-	lost = 0;
+		pipeline_end_wait(p);
 	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
 	book_lost(p, lost);
 	p->ledger->intervals++;
 	profile_stats(p->profile, &stats);
-	profile_stats(p->late.profile, &late);
-	p->ledger->frames = stats.frames_total + late.frames_total;
-	p->ledger->frames_named = stats.frames_named + late.frames_named;
+	p->ledger->frames = stats.frames_total;
+	p->ledger->frames_named = stats.frames_named;
 	profile_top(p->profile, &top);
 	snprintf(p->ledger->top_name, sizeof(p->ledger->top_name), "%s", top.name);
 	p->ledger->top_samples = top.samples;
@@ -514,13 +521,8 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 
 void pipeline_set_period(struct pipeline *p, uint64_t period_ns)
 {
-	uint64_t lost = 0;
-
-	/* What was taken at another rate counts otherwise. */
-	late_encode(&p->late, on_request, p, &lost);
-	book_lost(p, lost);
 	profile_set_period(p->profile, period_ns);
-	profile_set_period(p->late.profile, period_ns);
+	profile_set_period(p->late, period_ns);
 }
 
 /* File pages, symbol tables and names, in the proportion that they have by default: 1 to 3 to 3. */
@@ -565,7 +567,7 @@ void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
 	kernel_symbols_free(p->kernel);
 	p->kernel = k;
 	profile_set_kernel(p->profile, k);
-	profile_set_kernel(p->late.profile, k);
+	profile_set_kernel(p->late, k);
 }
 
 bool pipeline_kernel_unsure(const struct pipeline *p)
@@ -608,7 +610,7 @@ static int make_profile(struct pipeline *p, uint64_t period_ns)
 
 	int r = profile_new(&cfg, &p->profile);
 
-	return r < 0 ? r : profile_new(&cfg, &p->late.profile);
+	return r < 0 ? r : profile_new(&cfg, &p->late);
 }
 
 static int make_table(struct pipeline *p, const struct pipeline_config *from)
@@ -705,7 +707,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	jit_done(&p->jit);
 	hints_done(&p->hints);
 	profile_free(p->profile);
-	profile_free(p->late.profile);
+	profile_free(p->late);
 	unwinder_free(p->unwinder);
 	table_free(p->table);
 	symbolizer_free(p->symbols);

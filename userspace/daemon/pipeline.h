@@ -66,6 +66,8 @@ void pipeline_turn(struct pipeline *p, uint64_t now_ns);
 /* Tries parked samples again; those past their deadline, or all, go on as they are. */
 void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
 size_t pipeline_parked(const struct pipeline *p);
+/* What waits for names waits no longer; before the flush that ends a rate. */
+void pipeline_end_wait(struct pipeline *p);
 /* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns);
 /* Between a flush and the next batch: the samples to come are so far apart. */

@@ -186,7 +186,7 @@ static int add_stack(struct profile_builder *b, const struct profile_sample *s, 
 	return MIN(r, 0);
 }
 
-static int add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret)
+int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret)
 {
 	int r = keyset_add(&b->workloads, &w, sizeof(w), ret);
 
@@ -245,31 +245,37 @@ static int reserve_count(struct profile_builder *b)
 	return 0;
 }
 
+int builder_count(struct profile_builder *b, const struct sample_key *key, uint64_t count)
+{
+	uint32_t number;
+	int r = reserve_count(b);
+
+	if (r == 0)
+		r = keyset_add(&b->samples, key, sizeof(*key), &number);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		str_ref(key->comm);
+		str_ref(key->exe);
+		b->counts[number] = 0;
+	}
+	b->counts[number] += count;
+	b->total += count;
+	return 0;
+}
+
 int profile_add(struct profile_builder *b, const struct profile_sample *s)
 {
 	_cleanup_(sample_key_done) struct sample_key key = {0};
-	uint32_t number;
 	int r;
 
 	r = add_stack(b, s, &key.stack);
 	if (r == 0)
-		r = add_workload(b, s->workload, &key.workload);
-	if (r == 0)
-		r = reserve_count(b);
+		r = builder_add_workload(b, s->workload, &key.workload);
 	if (r < 0)
 		return r;
 	set_attributes(b, s, &key);
-	r = keyset_add(&b->samples, &key, sizeof(key), &number);
-	if (r < 0)
-		return r;
-	if (r > 0) {
-		str_ref(key.comm);
-		str_ref(key.exe);
-		b->counts[number] = 0;
-	}
-	b->counts[number]++;
-	b->total++;
-	return 0;
+	return builder_count(b, &key, 1);
 }
 
 uint64_t profile_samples(const struct profile_builder *b)

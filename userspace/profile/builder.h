@@ -59,6 +59,9 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 	return keyset_key(&b->stacks, number);
 }
 
+/* Counted so often under this key; the builder takes references of its own. */
+int builder_count(struct profile_builder *b, const struct sample_key *key, uint64_t count);
+int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);
 void builder_reset(struct profile_builder *b); /* a new interval */
 
 #endif

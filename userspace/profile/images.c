@@ -41,10 +41,9 @@ static int reserve(struct images *m)
  * Files with one binary are one image. Without a binary the path is all there
  * is; strings are shared, so its address is its identity.
  */
-static int find_identity(struct images *m, struct mapped_file *file, uint32_t *ret)
+static int add_identity(struct images *m, struct binary *binary, struct str *path, uint32_t *ret)
 {
-	struct binary *binary = file->state == MAPPED_READY ? file->binary : NULL;
-	uint64_t key = binary ? (uint64_t)(uintptr_t)binary : (uint64_t)(uintptr_t)file->path;
+	uint64_t key = binary ? (uint64_t)(uintptr_t)binary : (uint64_t)(uintptr_t)path;
 	uint64_t *known = map_find(&m->by_identity, key);
 	int r;
 
@@ -59,10 +58,25 @@ static int find_identity(struct images *m, struct mapped_file *file, uint32_t *r
 		return -ENOMEM;
 	m->list[m->count] = (struct image){
 		.binary = binary ? binary_ref(binary) : NULL,
-		.path = str_ref(binary && binary->path ? binary->path : file->path),
+		.path = str_ref(path),
 	};
 	*ret = m->count++;
 	return 0;
+}
+
+static int find_identity(struct images *m, struct mapped_file *file, uint32_t *ret)
+{
+	struct binary *binary = file->state == MAPPED_READY ? file->binary : NULL;
+
+	return add_identity(m, binary, binary && binary->path ? binary->path : file->path, ret);
+}
+
+int images_take(struct images *m, const struct image *image)
+{
+	uint32_t number;
+	int r = add_identity(m, image->binary, image->path, &number);
+
+	return r < 0 ? r : (int)number;
 }
 
 int images_find(struct images *m, struct mapped_file *file)

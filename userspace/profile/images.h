@@ -35,5 +35,7 @@ struct images {
 void images_reset(struct images *m); /* drops all; frees the memory too */
 /* Number of the file's image, or negative errno. */
 int images_find(struct images *m, struct mapped_file *file);
+/* The same of another list's image. */
+int images_take(struct images *m, const struct image *image);
 
 #endif

@@ -78,6 +78,8 @@ struct profile_builder *profile_free(struct profile_builder *b); /* NULL */
 
 /* 0, -ENOSPC, -ENOMEM: then nothing was added. */
 int profile_add(struct profile_builder *b, const struct profile_sample *s);
+/* What from has counted goes to to; from is empty afterwards. How many samples did not fit: those are gone. */
+uint64_t profile_merge(struct profile_builder *to, struct profile_builder *from);
 uint64_t profile_samples(const struct profile_builder *b);
 size_t profile_bytes(const struct profile_builder *b); /* memory held */
 void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel); /* reloaded; borrowed */

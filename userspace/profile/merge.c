@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One profile's samples into another's: numbers differ, what they stand for does not. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "profile/builder.h"
+
+struct merge {
+	struct profile_builder *to;
+	const struct profile_builder *from;
+	uint32_t *locations; /* number in to + 1, 0: not there yet; owned */
+};
+
+static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
+{
+	struct location_key key = *(const struct location_key *)keyset_key(&m->from->locations, number);
+	int r;
+
+	if (m->locations[number]) {
+		*ret = m->locations[number] - 1;
+		return 0;
+	}
+	if (key.image >= IMAGE_FILE) {
+		r = images_take(&m->to->images, &m->from->images.list[key.image]);
+		if (r < 0)
+			return r;
+		key.image = (uint64_t)r;
+	}
+	r = keyset_add(&m->to->locations, &key, sizeof(key), ret);
+	if (r > 0 && key.image == IMAGE_JIT)
+		str_ref((struct str *)(uintptr_t)key.address);
+	if (r >= 0)
+		m->locations[number] = *ret + 1;
+	return MIN(r, 0);
+}
+
+static int take_stack(struct merge *m, uint32_t number, uint32_t *ret)
+{
+	uint32_t count;
+	const uint32_t *stack = builder_stack(m->from, number, &count);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		r = take_location(m, stack[i], &m->to->scratch[i]);
+	if (r == 0)
+		r = keyset_add(&m->to->stacks, m->to->scratch, count * sizeof(uint32_t), ret);
+	return MIN(r, 0);
+}
+
+static int take_sample(struct merge *m, uint32_t number)
+{
+	struct sample_key key = *builder_sample(m->from, number);
+	int r = take_stack(m, key.stack, &key.stack);
+
+	if (r == 0)
+		r = builder_add_workload(m->to, builder_workload(m->from, key.workload), &key.workload);
+	return r < 0 ? r : builder_count(m->to, &key, m->from->counts[number]);
+}
+
+uint64_t profile_merge(struct profile_builder *to, struct profile_builder *from)
+{
+	struct merge m = {.to = to, .from = from};
+	uint64_t lost = 0;
+
+	m.locations = calloc(MAX(from->locations.count, 1u), sizeof(*m.locations));
+	for (uint32_t i = 0; i < from->samples.count; i++)
+		if (!m.locations || take_sample(&m, i) < 0)
+			lost += from->counts[i];
+	free(m.locations);
+	builder_reset(from);
+	return lost;
+}

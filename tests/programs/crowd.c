@@ -17,7 +17,7 @@
 
 #define noclone __attribute__((noinline, noipa))
 #define STACK_BYTES 32768
-#define NAP_US	    200 /* for each thread that there is: all together keep about half a CPU busy */
+#define NAP_US	    200 /* for each thread that there is: all together keep about an eighth of a CPU busy */
 
 static volatile uint64_t sink;
 static unsigned int nap_us;
@@ -25,7 +25,7 @@ static int started[2];
 
 noclone static void crowd_work(void)
 {
-	for (int i = 0; i < 60000; i++)
+	for (int i = 0; i < 15000; i++)
 		sink = sink * 2862933555777941757u + 3037000493u;
 }
 

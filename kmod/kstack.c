@@ -27,6 +27,37 @@ u32 otprof_kstack(u64 *to, u32 max, struct pt_regs *regs)
 	return n;
 }
 
+#elif !defined(OTPROF_HAVE_STACK_TRACE_SAVE) && defined(CONFIG_FRAME_POINTER)
+#include <linux/uaccess.h>
+
+#include "kmod/regs.h"
+
+static bool is_kernel(unsigned long addr)
+{
+	return (long)addr < 0;
+}
+
+/*
+ * Before the unwinder, save_stack_trace begins here and steps over the
+ * interruption without a word, so the chain of frames is followed from the
+ * registers. It leads from one stack to the next by itself, upward or not, and
+ * ends with the user's frame pointer; whatever it is, no read can fault.
+ */
+u32 otprof_kstack(u64 *to, u32 max, struct pt_regs *regs)
+{
+	unsigned long fp = otprof_regs_fp(regs), frame[2];
+	u32 n = 0;
+
+	to[n++] = instruction_pointer(regs);
+	while (n < max && is_kernel(fp) && !(fp & 7) && !probe_kernel_read(frame, (const void *)fp, sizeof(frame))) {
+		if (!is_kernel(frame[1]) || frame[0] == fp)
+			break;
+		to[n++] = frame[1];
+		fp = frame[0];
+	}
+	return n;
+}
+
 #else
 
 #ifdef OTPROF_HAVE_STACK_TRACE_SAVE

@@ -79,3 +79,4 @@ MODULE_DESCRIPTION("otprof sampler: stacks of what every CPU runs, for otprofd")
 MODULE_AUTHOR("otprof");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(OTPROF_VERSION);
+MODULE_INFO(hardware, "ticks from the CPU's cycle counter, on request only; untested until run on such hardware");

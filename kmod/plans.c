@@ -7,6 +7,7 @@
 #include <linux/log2.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -32,6 +33,7 @@ static int table_init(struct otprof_table *t, u32 max, u32 key_len, u32 value_le
 {
 	t->bits = table_bits(max);
 	t->buckets = otprof_compat_vzalloc(sizeof(*t->buckets) << t->bits);
+	get_random_bytes(&t->seed, sizeof(t->seed));
 	t->max = max;
 	t->nr = 0;
 	t->key_len = key_len;
@@ -54,7 +56,7 @@ static void table_done(struct otprof_table *t)
 
 static struct hlist_head *bucket_of(const struct otprof_table *t, const void *key)
 {
-	return &t->buckets[jhash(key, t->key_len, 0) & ((1U << t->bits) - 1)];
+	return &t->buckets[jhash(key, t->key_len, t->seed) & ((1U << t->bits) - 1)];
 }
 
 /* Called inside rcu_read_lock, or by the only writer; the caller knows which. */

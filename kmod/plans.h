@@ -18,6 +18,7 @@
 struct otprof_table {
 	struct hlist_head *buckets; /* owned */
 	unsigned int bits;
+	u32 seed; /* nobody can choose keys that fall into one bucket */
 	u32 max, nr;
 	u32 key_len, value_len;
 };

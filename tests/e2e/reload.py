@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP under load: what can change does, what cannot is said, a wrong file
 changes nothing, destinations come and go, and every sample stays accounted for."""
+import hashlib
+import http.server
 import os
 import re
+import shutil
 import signal
 import socket
+import ssl
 import stat
+import subprocess
 import threading
 import time
 
@@ -188,4 +193,59 @@ for p in load:
     lib.end(p)
 last = d.stop()
 lib.check_ledger(last, "reload", stopped=True)
+
+
+# Keys that change under the same names.
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    clients = []
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.clients.append(hashlib.sha1(self.connection.getpeercert(True) or b"").hexdigest())
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-protobuf")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def make_key(directory, name):
+    key, cert = (os.path.join(directory, name + end) for end in (".key", ".pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
+                    "-subj", "/CN=%s" % time.time(), "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    os.chmod(key, 0o600)
+    with open(cert) as f:
+        return key, cert, hashlib.sha1(ssl.PEM_cert_to_DER_cert(f.read())).hexdigest()
+
+
+if not shutil.which("openssl"):
+    lib.skip("keys that change", "there is no openssl to make some")
+    lib.finish()
+keys = lib.scratch()
+server_key, server_cert, _ = make_key(keys, "server")
+key, cert, first = make_key(keys, "client")
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(server_cert, server_key)
+context.verify_mode = ssl.CERT_OPTIONAL
+context.load_verify_locations(cert)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+d = lib.Otprofd(hz=97, exporters={"web": {"endpoint": "https://127.0.0.1:%d" % server.server_port, "tls_ca_file": server_cert,
+                                          "tls_cert_file": cert, "tls_key_file": key}})
+busy = lib.program("kernelio", 60)
+lib.ok(lib.wait_for(lambda: first in Receiver.clients, 15), "a receiver knows us by our certificate")
+_, _, second = make_key(keys, "client")
+context.load_verify_locations(cert)
+in_force(d)
+lib.ok(lib.wait_for(lambda: second in Receiver.clients, 15), "and by another one after a reload")
+mark = len(Receiver.clients)
+lib.wait_for(lambda: len(Receiver.clients) > mark + 1, 15)
+lib.ok(set(Receiver.clients[mark:]) == {second}, "from then on by no other")
+lib.end(busy)
+lib.check_ledger(d.stop(), "keys", stopped=True)
 lib.finish()

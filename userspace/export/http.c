@@ -6,8 +6,11 @@
  */
 
 #include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -16,6 +19,8 @@
 #include "export/http_url.h"
 #include "export/response.h"
 #include "export/retry.h"
+
+#define TLS_FILE_MAX (4u << 20)
 
 struct http {
 	struct transport base;
@@ -235,15 +240,47 @@ static int make_headers(const struct export_config *cfg, bool gzip, struct curl_
 	return rc;
 }
 
+static int read_file(const char *path, struct buf *b)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+	void *to;
+
+	buf_init(b, TLS_FILE_MAX);
+	if (fd < 0)
+		return -errno;
+	while ((to = buf_reserve(b, 4096)) && (n = read(fd, to, 4096)) > 0)
+		buf_commit(b, (size_t)n);
+	return !to || n < 0 ? -EIO : 0;
+}
+
+/*
+ * By content: under the same name there may be other keys after a reload, and
+ * libcurl must not take a connection of before for one of now. What cannot be
+ * read is left to libcurl, which says so with every try.
+ */
+static void set_file(CURL *easy, CURLoption by_path, CURLoption by_content, const char *path)
+{
+	_cleanup_(buf_done) struct buf b;
+	struct curl_blob blob;
+
+	if (!path)
+		return;
+	if (read_file(path, &b) < 0 || !b.len) {
+		curl_easy_setopt(easy, by_path, path);
+		return;
+	}
+	blob = (struct curl_blob){.data = b.data, .len = b.len, .flags = CURL_BLOB_COPY};
+	curl_easy_setopt(easy, by_content, &blob);
+	explicit_bzero(b.data, b.len);
+}
+
 static void set_tls(CURL *easy, const struct export_config *cfg)
 {
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	if (cfg->tls_ca)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, cfg->tls_ca);
-	if (cfg->tls_cert)
-		curl_easy_setopt(easy, CURLOPT_SSLCERT, cfg->tls_cert);
-	if (cfg->tls_key)
-		curl_easy_setopt(easy, CURLOPT_SSLKEY, cfg->tls_key);
+	set_file(easy, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, cfg->tls_ca);
+	set_file(easy, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, cfg->tls_cert);
+	set_file(easy, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, cfg->tls_key);
 	if (cfg->tls_insecure) {
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);

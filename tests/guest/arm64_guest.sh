@@ -22,6 +22,8 @@ frequency_hz = 97
 interval = 1s
 [exporter files]
 endpoint = file:///var/tmp/$1
+[limits]
+cpu_percent = 0
 [daemon]
 runtime_dir = $rt
 CONF

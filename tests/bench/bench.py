@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import lib  # noqa: E402
 import perf  # noqa: E402
 import workloads  # noqa: E402
+import workloads_native  # noqa: E402
 
 SECONDS = int(os.environ.get("SECONDS_EACH", "20"))
 MEMORY_SECONDS = int(os.environ.get("MEMORY_SECONDS", "600"))
@@ -179,8 +180,9 @@ def replay():
 
 
 def roots():
+    """Stacks of real programs, from their first sample on; generated code that has no table is counted apart."""
     print("  %-10s %9s %8s   %s" % ("program", "stacks", "whole", "the rest; perf record --call-graph dwarf,4096 on the same load"))
-    for name, (tools, begin, services, comms) in workloads.ALL.items():
+    for name, (tools, begin, services, comms) in workloads_native.NATIVE.items():
         if not workloads.have(*tools):
             print("  %-10s not installed" % name)
             continue
@@ -189,29 +191,34 @@ def roots():
         theirs, why = perf.record(SECONDS, lib.scratch())
         d.stop()
         workloads.end_all(load)
-        total, whole, reasons = ours(d.files, services)
+        total, whole, generated, reasons = ours(d.files, services)
         print("  %-10s %9d %7.2f%%   %s" % (name, total, 100 * whole / max(total, 1), reasons or "-"))
+        if generated:
+            print("  %-10s %9d            in or above generated code without tables: not counted" % ("", generated))
         if theirs:
             stacks, rooted = perf.roots_in(theirs, comms)
             print("  %-10s %9d %7.2f%%   perf" % ("", stacks, 100 * rooted / max(stacks, 1)))
         else:
             print("  %-10s %s" % ("", why))
         if total:
-            row("stacks of %s that end at a true root" % name, ">= 99 %", "%.2f %%" % (100 * whole / total), whole >= 0.99 * total)
+            row("stacks of %s that end at a true root" % name, ">= 99.5 %", "%.2f %%" % (100 * whole / total), whole >= 0.995 * total)
 
 
 def ours(directory, services):
-    total = whole = 0
+    total = whole = generated = 0
     reasons = {}
     for s in lib.samples(directory):
         names, marker = lib.user_part(s)
         if not (names or marker) or lib.service(s) not in services and lib.executable(s) not in services:
             continue
+        if marker and names and names[-1].startswith("[anon"):
+            generated += s.count
+            continue
         total += s.count
         whole += 0 if marker else s.count
         if marker:
             reasons[marker] = reasons.get(marker, 0) + s.count
-    return total, whole, reasons
+    return total, whole, generated, reasons
 
 
 def pss_kib(status):

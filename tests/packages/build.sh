@@ -25,6 +25,7 @@ is_fresh() {
 }
 
 build_next() {
+	unset BUILD
 	local tree=$build/next/otprof-$next
 	mkdir -p "$build/next"
 	cp -a "$build/this/otprof-$version" "$tree"

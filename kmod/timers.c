@@ -97,11 +97,11 @@ static int on_online(unsigned int cpu, struct hlist_node *node)
 
 	if (!c)
 		return 0;
-	if (!s->quiet)
+	if (!READ_ONCE(s->quiet))
 		cpumask_set_cpu(cpu, s->changed);
 	if (s->flags & OTPROF_CONFIG_HARDWARE)
 		return 0;
-	c->due_ns = first_tick(s, cpu);
+	WRITE_ONCE(c->due_ns, first_tick(s, cpu));
 	hrtimer_start(&c->timer, ns_to_ktime(c->due_ns), OTPROF_HRTIMER_MODE);
 	return 0;
 }
@@ -113,14 +113,14 @@ static int on_offline(unsigned int cpu, struct hlist_node *node)
 
 	if (!c)
 		return 0;
-	if (!s->quiet)
+	if (!READ_ONCE(s->quiet))
 		cpumask_set_cpu(cpu, s->changed);
 	WRITE_ONCE(c->stale, true);
 	if (!c->due_ns)
 		return 0;
 	hrtimer_cancel(&c->timer);
 	c->past_ticks += ticks_due(c);
-	c->due_ns = 0;
+	WRITE_ONCE(c->due_ns, 0);
 	return 0;
 }
 

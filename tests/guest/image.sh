@@ -174,7 +174,7 @@ install_packages() {
 	# shellcheck disable=SC2046,SC2086
 	inside "$root" sh -c 'cd /tmp/debs && apt-get download -q "$@"' sh $(expand $download) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
-	mv "$root"/tmp/debs/*.deb "$new/debs/"
+	find "$root/tmp/debs" -name '*.deb' -exec mv -t "$new/debs" {} +
 }
 
 make_disk() {

@@ -49,6 +49,7 @@ for shell in bash zsh fish; do
 	fact $shell "every verb" "$(verbs)" "$(in_$shell otprof '')"
 	fact $shell "every option of otprof" "$(options otprof)" "$(in_$shell otprof -; in_$shell otprof --)"
 	fact $shell "every option of otprofd" "$(options otprofd)" "$(in_$shell otprofd -; in_$shell otprofd --)"
+	fact $shell "the samplers" "$(printf '%s\n' auto bpf kmod perf)" "$(in_$shell otprof record --sampler '')"
 	for verb in $(verbs); do
 		fact $shell "every option of otprof $verb" "$(options otprof "$verb")" \
 			"$(in_$shell otprof "$verb" -; in_$shell otprof "$verb" --)"

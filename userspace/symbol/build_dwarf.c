@@ -100,7 +100,7 @@ static int each_range(struct dwarf_build *d, Dwarf_Die *die, uint32_t node, unsi
 	ptrdiff_t offset = 0;
 	int r = 0;
 
-	if (d->split)
+	if (d->split || dwarf_hasattr(die, DW_AT_ranges))
 		return split_ranges(d, die, node, depth, put_range);
 	for (uint32_t i = 0; r == 0 && i < RANGES_MAX; i++) {
 		offset = dwarf_ranges(die, offset, &base, &start, &end);
@@ -313,6 +313,8 @@ static int take_unit(struct dwarf_build *d, Dwarf_Die *cu)
 	if (dwarf_tag(cu) != DW_TAG_compile_unit && dwarf_tag(cu) != DW_TAG_skeleton_unit)
 		return 0;
 	r = take_lines(d, cu);
+	if (r == 0)
+		r = plain_begin(d, cu);
 	if (r == 0)
 		r = split_is(d, cu) ? split_unit(d, cu) : dwarf_build_tree(d, cu);
 	drop_lines(d);

@@ -33,6 +33,7 @@ struct dwarf_build {
 	size_t input;		      /* bytes read since memory was looked at */
 	uint64_t heap;		      /* what libdw needs at least */
 	struct split *split;	      /* NULL: an ordinary unit */
+	struct split *plain;	      /* how an ordinary one lists ranges */
 	struct split_package *package;
 };
 
@@ -43,6 +44,7 @@ bool split_is(struct dwarf_build *d, Dwarf_Die *cu);
 int split_unit(struct dwarf_build *d, Dwarf_Die *cu);
 typedef int split_range_fn(struct dwarf_build *d, uint64_t start, uint64_t end, uint32_t node, unsigned depth);
 int split_ranges(struct dwarf_build *d, Dwarf_Die *die, uint32_t node, unsigned depth, split_range_fn *put);
+int plain_begin(struct dwarf_build *d, Dwarf_Die *cu);
 void split_done(struct dwarf_build *d);
 
 #endif

@@ -30,7 +30,7 @@ struct split {
 	const struct image *image;
 	Dwarf *dwarf;
 	unsigned version;
-	uint64_t addr_base, ranges_base, low_pc;
+	uint64_t addr_base, ranges_base, lists_base, low_pc;
 	struct image_part addr, ranges, lists;
 };
 
@@ -160,6 +160,7 @@ static int read_tree(struct dwarf_build *d, struct split *s, uint64_t id)
 		return 0;
 	}
 	image_section(s->image, ".debug_rnglists.dwo", &s->lists);
+	s->lists_base = LISTS_HEAD;
 	/* What is remembered by address was in another file. */
 	memset(d->known, 0, KNOWN_FUNCTIONS * sizeof(*d->known));
 	d->split = s;
@@ -198,8 +199,33 @@ int split_unit(struct dwarf_build *d, Dwarf_Die *cu)
 	return read_tree(d, &s, id);
 }
 
+/*
+ * Lists of ranges of an ordinary unit: libdw (0.188) takes an empty range for
+ * the end of the list, so they are read here too.
+ */
+int plain_begin(struct dwarf_build *d, Dwarf_Die *cu)
+{
+	struct split *s = d->plain ? d->plain : calloc(1, sizeof(*s));
+	Dwarf_Half version = 0;
+	Dwarf_Die die;
+
+	if (!s)
+		return -ENOMEM;
+	d->plain = s;
+	*s = (struct split){.image = d->image};
+	if (dwarf_cu_die(cu->cu, &die, &version, NULL, NULL, NULL, NULL, NULL))
+		s->version = version;
+	skeleton_read(d, cu, s);
+	s->ranges_base = 0; /* of its other half alone */
+	s->lists_base = number_of(cu, DW_AT_rnglists_base, DW_AT_rnglists_base, LISTS_HEAD);
+	image_section(d->image, ".debug_rnglists", &s->lists);
+	return 0;
+}
+
 void split_done(struct dwarf_build *d)
 {
+	free(d->plain);
+	d->plain = NULL;
 	d->package = split_package_free(d->package);
 }
 
@@ -388,10 +414,10 @@ static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *
 	switch (dwarf_whatform(a)) {
 	case DW_FORM_rnglistx:
 		v = take_uleb(&b);
-		if (b.bad || v > s->lists.len / sizeof(offset) || LISTS_HEAD + (v + 1) * sizeof(offset) > s->lists.len)
+		if (b.bad || s->lists_base > s->lists.len || v >= (s->lists.len - s->lists_base) / sizeof(offset))
 			return 0;
-		memcpy(&offset, s->lists.data + LISTS_HEAD + v * sizeof(offset), sizeof(offset));
-		return list_5(s, p, LISTS_HEAD + (uint64_t)offset);
+		memcpy(&offset, s->lists.data + s->lists_base + v * sizeof(offset), sizeof(offset));
+		return list_5(s, p, s->lists_base + offset);
 	case DW_FORM_sec_offset:
 	case DW_FORM_data4:
 		v = take(&b, 4);
@@ -406,7 +432,7 @@ static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *
 int split_ranges(struct dwarf_build *d, Dwarf_Die *die, uint32_t node, unsigned depth, split_range_fn *fn)
 {
 	const struct put p = {d, node, depth, fn};
-	const struct split *s = d->split;
+	const struct split *s = d->split ? d->split : d->plain;
 	uint64_t start, end;
 	Dwarf_Attribute a;
 	Dwarf_Word len;

@@ -51,7 +51,7 @@ def within(a, b, n, m):
 
 def compare(program, one, two):
     a, b = one.total(program), two.total(program)
-    if not lib.ok(a > 200 and b > 200, "%s: both saw it (%d and %d samples)" % (program, a, b)):
+    if not lib.ok(min(a, b) > HZ * SECONDS // 10, "%s: both saw it (%d and %d samples)" % (program, a, b)):
         return
     lib.ok(abs(a - b) <= 0.03 * max(a, b) + 4 * math.sqrt(a + b) * 0.5, "%s: as often (%d and %d)" % (program, a, b))
     p, q = one.shares(program), two.shares(program)

@@ -36,6 +36,8 @@ SKIP = 77
 SOURCE = os.environ.get("OTPROF_SOURCE", "bpf")
 # What has nothing to do with the source was looked at with another one.
 BRIEF = bool(os.environ.get("E2E_BRIEF"))
+# Under emulation: everything takes long, and a high rate takes all.
+SLOW = bool(os.environ.get("E2E_SLOW"))
 _failed = 0
 _cleanups = []
 
@@ -60,6 +62,10 @@ def skip(text, reason):
 
 def finish():
     sys.exit(1 if _failed else 0)
+
+
+def rate(hz):
+    return min(hz, 97) if SLOW else hz
 
 
 def need(condition, text, reason):

@@ -37,7 +37,8 @@ def modules():
     """Files of all that is imported, by scripts and by modules, wherever in the code."""
     files = {os.__file__}
     finder = modulefinder.ModuleFinder(sorted({os.path.dirname(s) for s in scripts}) + sys.path)
-    for script in scripts:
+    # An encoding that names of hosts need imports more.
+    for script in scripts + [os.path.join(os.path.dirname(os.__file__), "encodings", "idna.py")]:
         finder.run_script(script)
     files.update(m.__file__ for m in finder.modules.values() if m.__file__)
     library = os.path.dirname(os.__file__)

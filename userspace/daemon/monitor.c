@@ -272,6 +272,7 @@ static void run_tick(struct monitor *m, uint64_t now)
 	if (now < m->next_tick_ns)
 		return;
 	m->next_tick_ns = now + MONITOR_TICK_NS;
+	notify_run();
 	if (m->phase == PHASE_RUN) {
 		hotplug_run(m, now);
 		targets_run(m, now);

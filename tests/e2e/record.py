@@ -9,12 +9,13 @@ import xml.etree.ElementTree
 import lib
 
 SHARES = os.path.join(lib.PROGRAMS, "shares")
+HZ = lib.rate(499)
 work = lib.scratch()
 
 
 def record(name, *args, command=None, timeout=60):
     path = os.path.join(work, name)
-    argv = [lib.OTPROF, "record", "--sampler", lib.SOURCE, "-F", "499", "-o", path] + list(args) + (["--"] + command if command else [])
+    argv = [lib.OTPROF, "record", "--sampler", lib.SOURCE, "-F", str(HZ), "-o", path] + list(args) + (["--"] + command if command else [])
     p = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
     data = b""
     if os.path.exists(path):
@@ -45,8 +46,10 @@ def collapsed_samples(data):
 def collapsed(where):
     p, data = record("all.collapsed", command=[SHARES, "2"])
     total, whole = collapsed_samples(data)
-    lib.ok(0.85 * 998 <= total <= 1.15 * 998 + 50, "%s: a command of 2 s at 499 Hz has %d samples" % (where, total))
-    lib.ok(whole >= 0.98 * total, "%s: its stacks are whole (%d of %d)" % (where, whole, total))
+    lib.ok((0.6 if lib.SLOW else 0.85) * 2 * HZ <= total <= 1.15 * 2 * HZ + 50,
+           "%s: a command of 2 s at %d Hz has %d samples" % (where, HZ, total))
+    # Under emulation a good part of it is the loader.
+    lib.ok(whole >= (0.7 if lib.SLOW else 0.98) * total, "%s: its stacks are whole (%d of %d)" % (where, whole, total))
 
 
 def each_format(where):

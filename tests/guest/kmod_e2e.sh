@@ -51,7 +51,7 @@ files=()
 for program in shares kernelio short short-static depth forkstorm; do
 	files+=("$build/programs/$program=/otprof/build/programs/$program")
 done
-"$here/boot.sh" -k "$kernel" -m 1536 -t "${OTPROF_GUEST_SECONDS:-420}" -a "loglevel=5" -r "$root" -o "$log" \
+"$here/boot.sh" -k "$kernel" -m 1536 -t "${OTPROF_GUEST_SECONDS:-900}" -a "loglevel=5" -r "$root" -o "$log" \
 	"$here/kmod_e2e_guest.sh" "$build/otprofd=/otprof/build/otprofd" "$build/otprof=/otprof/build/otprof" "${files[@]}" \
 	"$top/tests/e2e=/otprof/tests/e2e" "$top/tests/lib=/otprof/tests/lib" "$top/kmod/uapi=/otprof/kmod/uapi" \
 	"${tools[@]}" "$dir/otprof.ko=/otprof.ko" \

@@ -28,9 +28,7 @@ for test in model shares short selection ledger errors record; do
 	run kmod $test
 done
 run kmod agree
-for test in shares short; do
-	run bpf $test
-done
+run bpf shares
 echo 3 >/proc/sys/kernel/perf_event_paranoid
 run bpf ordinary
 rmmod otprof || { echo "not ok - the module unloads when all is over"; bad=1; }

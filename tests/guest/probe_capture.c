@@ -156,6 +156,16 @@ static const char *check_deep(struct watch *w, const struct view *v)
 	return words_known(v->stack + 1, v->stack_len, v->stack->addr) ? NULL : "stack bytes";
 }
 
+/* Above the mapping there may be others, below where the stack is known to end: only what is ours is ours to know. */
+static bool chunk_known(const struct watch *w, const struct otp_chunk *c)
+{
+	uint64_t end = w->stage->stack_end, ours = c->addr < end ? MIN((uint64_t)c->len, end - c->addr) : 0;
+
+	if (ours && ours < c->len && !(c->rec.flags & OTP_CHUNK_HOLES))
+		return false;
+	return words_known(c + 1, (uint32_t)ours, c->addr);
+}
+
 static void see_chunk(struct watch *w, const struct otp_chunk *c)
 {
 	uint64_t first = w->stage->sp - OTP_RED_ZONE;
@@ -163,7 +173,7 @@ static void see_chunk(struct watch *w, const struct otp_chunk *c)
 	if (!w->seq || c->seq != w->seq || c->cpu != w->cpu)
 		return;
 	w->chunks++;
-	if (c->addr != w->next_addr || c->rec.len != sizeof(*c) + c->len || !words_known(c + 1, c->len, c->addr)) {
+	if (c->addr != w->next_addr || c->rec.len != sizeof(*c) + c->len || !chunk_known(w, c)) {
 		w->wrong++;
 		w->error = "a chunk";
 	}

@@ -65,7 +65,7 @@ static void tell(struct life *l, const struct proc_event *ev)
 		break;
 	case PROC_EXEC:
 		l->execs++;
-		l->comm = is_named(ev, "true");
+		l->comm = is_named(ev, "busybox");
 		break;
 	case PROC_MMAP:
 		tell_map(l, ev);

@@ -131,8 +131,10 @@ static int take_function(struct dwarf_build *d, Dwarf_Die *die, struct place at)
 	struct index_node n = {0};
 	int r;
 
+	/* What is only inlined may hold what is not: a lambda's function, say. */
+	at.node = 0;
 	if (!has_code(die))
-		return 0;
+		return walk(d, die, at);
 	describe(d, die, &n);
 	at.node = index_add_node(d->b->out, &n);
 	at.depth = 0;

@@ -16,6 +16,7 @@ struct cache_entry {
 	bool hot; /* found since the end of the list was last looked at */
 	size_t bytes;
 	const char *resolver;
+	bool function_start;
 	struct symbol_line lines[];
 };
 
@@ -83,6 +84,7 @@ bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, 
 	e->hot = true;
 	ret->count = e->count;
 	ret->resolver = e->resolver;
+	ret->function_start = e->function_start;
 	for (uint32_t i = 0; i < e->count; i++) {
 		ret->lines[i] = e->lines[i];
 		line_ref(&ret->lines[i]);
@@ -145,7 +147,8 @@ void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, c
 		return;
 	}
 	*e = (struct cache_entry){.key = key, .vaddr = vaddr, .binary = binary, .count = (uint16_t)r->count,
-				  .bytes = bytes, .resolver = r->resolver};
+				  .bytes = bytes, .resolver = r->resolver,
+				  .function_start = r->function_start};
 	for (uint32_t i = 0; i < r->count; i++) {
 		e->lines[i] = r->lines[i];
 		line_ref(&e->lines[i]);

@@ -101,25 +101,26 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void set_fallback(struct symbolizer *s, const char *path, uint64_t vaddr, struct symbol_result *ret)
+static uint64_t function_start(const struct symbolizer *s, struct binary *b, uint64_t vaddr, bool *ret_known)
 {
+	uint64_t start;
+
+	*ret_known = b && b->is_elf && s->function_start && s->function_start(b, vaddr, &start) == 0;
+	return *ret_known ? start : vaddr;
+}
+
+static void set_fallback(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
+			 struct symbol_result *ret)
+{
+	uint64_t at = function_start(s, b, vaddr, &ret->function_start);
 	char text[FALLBACK_MAX];
 	struct str *name;
 
 	snprintf(text, sizeof(text), "%.400s+0x%llx", *path ? base_name(path) : "[unknown]",
-		 (unsigned long long)vaddr);
+		 (unsigned long long)at);
 	name = str_get_c(text);
 	set_one_line(ret, name ? name : str_ref(s->no_memory), NULL);
 	ret->resolver = NULL;
-}
-
-static uint64_t function_start(const struct symbolizer *s, struct binary *b, uint64_t vaddr)
-{
-	uint64_t start;
-
-	if (b && b->is_elf && s->function_start && s->function_start(b, vaddr, &start) == 0)
-		return start;
-	return vaddr;
 }
 
 static bool ask_chain(struct symbolizer *s, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
@@ -153,11 +154,12 @@ void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint6
 		 struct symbol_result *ret)
 {
 	s->stats.lookups++;
+	ret->function_start = false;
 	if (b && symbol_cache_find(&s->cache, cache_id(b), vaddr, ret)) {
 		s->stats.cache_hits++;
 	} else {
 		if (!b || !b->is_elf || !ask_chain(s, b, vaddr, ret))
-			set_fallback(s, b ? str_c(b->path) : path ? path : "", function_start(s, b, vaddr), ret);
+			set_fallback(s, b, b ? str_c(b->path) : path ? path : "", vaddr, ret);
 		if (b)
 			symbol_cache_put(&s->cache, cache_id(b), vaddr, ret);
 	}

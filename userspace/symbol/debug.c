@@ -22,6 +22,7 @@ struct indexed {
 	struct index *index;   /* owned, when READY */
 	enum state state;
 	bool has_symtab;
+	bool has_names; /* all that there will be, but for a separate file's */
 	uint64_t first_ns, asked_ns, retry_ns, pause_ns;
 };
 
@@ -72,6 +73,14 @@ static bool has_symtab(const struct binary *b)
 	return false;
 }
 
+/* With lines and inlined calls to come, a function known by its symbol alone would be another node. */
+static bool has_names(const struct debug_indexes *all, const struct binary *b)
+{
+	bool more = all->options.inlines || all->options.lines;
+
+	return has_symtab(b) && !(more && binary_section(b, ".debug_info"));
+}
+
 static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t now)
 {
 	struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
@@ -85,6 +94,7 @@ static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t
 	e->binary = b;
 	e->first_ns = now;
 	e->has_symtab = has_symtab(b);
+	e->has_names = has_names(all, b);
 	e->next = all->first;
 	e->link = &all->first;
 	if (e->next)
@@ -170,7 +180,7 @@ static bool may_ask(const struct indexed *e, uint64_t now)
 
 static bool is_waited_for(const struct indexed *e, uint64_t now)
 {
-	return (e->state == NEW || e->state == ASKED) && !e->has_symtab && now - e->first_ns < e->all->wait_ns;
+	return (e->state == NEW || e->state == ASKED) && !e->has_names && now - e->first_ns < e->all->wait_ns;
 }
 
 bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now)

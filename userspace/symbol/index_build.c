@@ -245,6 +245,8 @@ static int add_symbols(struct builder *b, const struct image *m, const struct im
 		b->flags |= INDEX_HAS_SYMBOLS;
 	if (r == 0 && !whole)
 		r = add_packed_symbols(b, m, &any);
+	if (any)
+		b->flags |= INDEX_HAS_PACKED;
 	/* A full table has these too. */
 	return r == 0 && !whole ? build_symbols(b, m, SHT_DYNSYM, &any) : r;
 }

@@ -316,6 +316,13 @@ static int add_lines(struct lookup *l, struct symbol_result *ret)
 	return r;
 }
 
+static const char *resolver_of(const struct lookup *l)
+{
+	if (l->nodes)
+		return "dwarf";
+	return l->x->head.flags & INDEX_HAS_PACKED ? "gnu_debugdata" : "debug_symbols";
+}
+
 int index_find(struct index *x, uint64_t vaddr, const struct index_options *o, struct symbol_result *ret)
 {
 	struct lookup l = {.x = x, .o = o};
@@ -334,7 +341,7 @@ int index_find(struct index *x, uint64_t vaddr, const struct index_options *o, s
 		l.at = (struct place){row[0], row[1]};
 	r = add_lines(&l, ret);
 	if (ret->count) {
-		ret->resolver = l.nodes ? "dwarf" : "debug symbols";
+		ret->resolver = resolver_of(&l);
 		return 0;
 	}
 	return r < 0 ? r : -ENOENT;

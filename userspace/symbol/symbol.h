@@ -33,6 +33,7 @@ struct symbol_line {
 struct symbol_result {
 	uint32_t count; /* at least 1 */
 	const char *resolver; /* name of the one that answered, static; NULL: binary+0xoffset */
+	bool function_start; /* no name, but the place where the function begins */
 	struct symbol_line lines[SYMBOL_LINES_MAX];
 };
 
@@ -49,8 +50,8 @@ struct symbol_limits {
 	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret);
 	/*
 	 * Names, inlined calls and lines of debug information: indexes are asked
-	 * of the host, NULL: never. Files without a symbol table of their own are
-	 * waited for so long.
+	 * of the host, NULL: never. Files without a symbol table of their own, and
+	 * those with debug information in them, are waited for so long.
 	 */
 	struct host *host; /* borrowed */
 	bool inlines, lines, show_clones;
@@ -78,8 +79,8 @@ struct symbol_asker {
 };
 
 /*
- * Asks for the file's address index, if that was not done. True: the file has
- * no names of its own, and its index may still come: names had better wait.
+ * Asks for the file's address index, if that was not done. True: the index
+ * may still come, and will say more than the file's symbols: names had better wait.
  */
 bool symbol_want(struct symbolizer *s, struct binary *b, const struct symbol_asker *asker);
 

@@ -21,6 +21,9 @@
 #define __SNR_clone3 435 /* Linux 5.3 */
 #endif
 
+/* Level of libseccomp's interface at which the kernel can end a whole process (seccomp_api_get(3)). */
+#define API_KILL_PROCESS 3
+
 /* Every role: memory without new code, waiting, time, messages, the end. */
 static const int common[] = {
 	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(preadv), SCMP_SYS(write), SCMP_SYS(writev),
@@ -80,12 +83,18 @@ static int allow_all(scmp_filter_ctx ctx, const int *calls, size_t n)
 	return err;
 }
 
+/* Before Linux 4.14 a filter can end a thread only; our workers have one that matters. */
+static uint32_t kill_action(void)
+{
+	return seccomp_api_get() >= API_KILL_PROCESS ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_KILL_THREAD;
+}
+
 static int kill_hostile(scmp_filter_ctx ctx)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(hostile) && !err; i++) {
-		err = seccomp_rule_add(ctx, SCMP_ACT_KILL_PROCESS, hostile[i], 0);
+		err = seccomp_rule_add(ctx, kill_action(), hostile[i], 0);
 		if (err == -EDOM)
 			err = 0;
 	}
@@ -170,7 +179,7 @@ static int load(int (*rules)(scmp_filter_ctx ctx))
 	int err = ctx ? 0 : -ENOMEM;
 
 	if (!err)
-		err = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+		err = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, kill_action());
 	if (!err)
 		err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (!err)

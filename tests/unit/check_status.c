@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/status.h"
+#include "unwind/unwind.h"
 
 Suite *status_suite(void);
 
@@ -182,6 +183,29 @@ START_TEST(seconds_have_nine_decimals)
 }
 END_TEST
 
+START_TEST(workloads_stand_in_order_with_their_sources_and_are_escaped)
+{
+	struct ledger_workload *w = status.ledger.engine.workloads;
+
+	snprintf(w[0].service, sizeof(w[0].service), "idle");
+	memset(w[3].service, 'x', sizeof(w[3].service)); /* of an engine that forgot the NUL */
+	snprintf(w[5].service, sizeof(w[5].service), "a\"b\n");
+	w[3].recent = 5;
+	w[5].recent = 9;
+	w[5].quality = (struct ledger_quality){.stacks = 7, .stacks_root = 6, .cut = {[UNWIND_SHORT] = 1},
+					       .frames = 20, .by = {[NAME_PLT] = 19, [NAME_RAW] = 1}};
+	status_json(&status, &text);
+	ck_assert(says("\"workloads\":[{\"service\":\"a\\\"b\\u000a\",\"executable\":\"\",\"stacks\":7,\"complete\":6,"
+		       "\"cut\":{\"short\":1},\"frames\":20,\"frames_named\":19,"));
+	ck_assert(says("\"service\":\"idle\""));
+	ck_assert(is_well_formed(buf_cstr(&text)));
+	buf_reset(&text);
+	status_prometheus(&status, &text);
+	ck_assert(says("otprof_workload_stacks_total{service=\"a\\\"b?\",executable=\"\",end=\"short\"} 1\n"));
+	ck_assert(says("otprof_workload_frames_total{service=\"a\\\"b?\",executable=\"\",source=\"plt\"} 19\n"));
+}
+END_TEST
+
 Suite *status_suite(void)
 {
 	Suite *s = suite_create("status");
@@ -196,6 +220,7 @@ Suite *status_suite(void)
 	tcase_add_test(t, a_tick_that_idle_cpus_sleep_through_is_not_missed);
 	tcase_add_test(t, missed_never_falls);
 	tcase_add_test(t, prometheus_has_help_and_type_before_each_family);
+	tcase_add_test(t, workloads_stand_in_order_with_their_sources_and_are_escaped);
 	tcase_add_test(t, seconds_have_nine_decimals);
 	suite_add_tcase(s, t);
 	return s;

@@ -25,6 +25,48 @@
 #define LEDGER_DESTINATIONS_MAX 8
 
 /*
+ * Where a frame's name comes from: in status, metrics and explain.
+ *   X(NAME, "name", named)  named: a function's name, not a place in a file
+ */
+#define NAME_SOURCES(X)                                                                            \
+	X(DWARF, "dwarf", 1)		     /* debug information: inlined calls, lines */          \
+	X(DEBUG_SYMBOLS, "debug_symbols", 1) /* the whole symbol table, of the debug file where the file has none */ \
+	X(DEBUGDATA, "gnu_debugdata", 1)     /* symbols that a stripped file keeps packed */        \
+	X(SYMTAB, "symtab", 1)                                                                     \
+	X(DYNSYM, "dynsym", 1)                                                                     \
+	X(PLT, "plt", 1)                                                                           \
+	X(PERF_MAP, "perf_map", 1)                                                                 \
+	X(JITDUMP, "jitdump", 1)                                                                   \
+	X(KALLSYMS, "kallsyms", 1)                                                                 \
+	X(UNWIND_START, "unwind_start", 0) /* binary+0x<where the function begins> */               \
+	X(RAW, "raw", 0)                   /* binary+0xoffset, or nothing at all */
+
+enum name_source {
+#define X(NAME, name, named) NAME_##NAME,
+	NAME_SOURCES(X)
+#undef X
+	NAME_SOURCE_NR
+};
+
+#define LEDGER_ENDS_MAX	     24
+#define LEDGER_SOURCES_MAX   16
+#define LEDGER_WORKLOADS_MAX 32
+
+struct ledger_quality {
+	uint64_t stacks, stacks_root, cut[LEDGER_ENDS_MAX]; /* by how they end */
+	uint64_t frames, by[LEDGER_SOURCES_MAX];	     /* by enum name_source */
+};
+
+/* One of those that take most; grows for as long as it is one of them. */
+struct ledger_workload {
+	char service[64], executable[32]; /* empty: no such place */
+	uint64_t recent;		   /* samples, halved every interval: who takes most */
+	struct ledger_quality quality;
+};
+
+_Static_assert(NAME_SOURCE_NR <= LEDGER_SOURCES_MAX, "each source has a counter");
+
+/*
  * The engine. Samples below ring_pos are accounted for here and not on the
  * ring any more: after a kill between this publication and the ring's own
  * consumer position, the monitor moves the consumer to ring_pos.
@@ -39,11 +81,13 @@ struct ledger_engine {
 	uint64_t last_id;   /* id of the last request */
 	uint64_t lost[OTP_LOSS_MAX];
 	/* Quality and cost, no part of the equation. */
-	uint64_t parked, stacks, stacks_root, cut[24];
+	uint64_t parked, stacks, stacks_root, cut[LEDGER_ENDS_MAX];
 	uint64_t frames, frames_named, processes, cpu_ns, sideband_records, sideband_lost;
 	uint64_t intervals, ring_peak_bytes, memory_bytes;
 	char top_name[128];
 	uint64_t top_samples, top_total;
+	uint64_t named_by[LEDGER_SOURCES_MAX];
+	struct ledger_workload workloads[LEDGER_WORKLOADS_MAX]; /* in no order */
 };
 
 struct ledger_destination {

@@ -38,6 +38,8 @@ struct options {
 	bool json;
 };
 
+#define WORKLOADS_SHOWN 10
+
 /* What the last page said, for what has happened since. */
 static struct {
 	uint64_t time_ns, taken, cpu_ns;
@@ -57,6 +59,16 @@ static void row(struct buf *b, const char *name, const char *fmt, ...)
 	buf_printf(b, "  %-13s ", name);
 	utf8_clean(b, text, strlen(text));
 	buf_add_str(b, "\n");
+}
+
+static void workload_row(struct buf *b, const char *name, const char *stacks, double whole, double named)
+{
+	size_t len = strlen(name);
+
+	/* The end of a long name says more than its beginning. */
+	buf_add_str(b, "  ");
+	utf8_clean(b, name + (len > 22 ? len - 22 : 0), MIN(len, 22u));
+	buf_printf(b, "%*s%14s %6.2f %% %6.2f %%\n", len < 22 ? (int)(22 - len) : 0, "", stacks, whole, named);
 }
 
 static void count_row(struct buf *b, const char *name, uint64_t n, const char *note)
@@ -143,6 +155,40 @@ static void print_cuts(struct buf *b, const json_t *cut, uint64_t stacks)
 			row(b, "", "%8.2f %%  cut: %s", format_percent(client_number(n, ""), stacks), end);
 }
 
+static void print_sources(struct buf *b, const json_t *by, uint64_t frames)
+{
+	const char *source;
+	json_t *n;
+
+	json_object_foreach((json_t *)by, source, n)
+		if (client_number(n, ""))
+			row(b, "", "%8.2f %%  by %s", format_percent(client_number(n, ""), frames), source);
+}
+
+/* Who is worth a look: the busiest, with what is missing of each. */
+static void print_workloads(struct buf *b, const json_t *all)
+{
+	size_t i;
+	json_t *w;
+
+	if (!json_array_size(all))
+		return;
+	buf_add_str(b, "\nQuality of the busiest        stacks    whole    named\n");
+	json_array_foreach((json_t *)all, i, w) {
+		const char *service = client_text(w, "service"), *exe = client_text(w, "executable");
+		uint64_t stacks = client_number(w, "stacks"), frames = client_number(w, "frames");
+		char name[128], count[32];
+
+		if (i == WORKLOADS_SHOWN)
+			break;
+		snprintf(name, sizeof(name), "%s%s%s", service, *exe && strcmp(service, exe) ? " " : "",
+			 strcmp(service, exe) ? exe : "");
+		workload_row(b, name, format_count(count, sizeof(count), stacks),
+			     format_percent(client_number(w, "complete"), stacks),
+			     format_percent(client_number(w, "frames_named"), frames));
+	}
+}
+
 static void print_quality(struct buf *b, const json_t *s)
 {
 	uint64_t stacks = client_number(s, "quality.stacks"), frames = client_number(s, "quality.frames");
@@ -155,7 +201,9 @@ static void print_quality(struct buf *b, const json_t *s)
 	print_cuts(b, client_at(s, "quality.cut"), stacks);
 	row(b, "frames", "%15s", format_count(text, sizeof(text), frames));
 	row(b, "named frames", "%8.2f %%", format_percent(client_number(s, "quality.frames_named"), frames));
+	print_sources(b, client_at(s, "quality.named_by"), frames);
 	row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
+	print_workloads(b, client_at(s, "quality.workloads"));
 }
 
 static void cost_row(struct buf *b, const json_t *s, const char *name, const char *path)

@@ -172,20 +172,22 @@ struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now
 	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
 }
 
-static struct str *find_name(struct jit_process *e, uint64_t pc)
+static struct str *find_name(struct jit_process *e, uint64_t pc, bool *ret_dump)
 {
 	struct str *name = NULL;
 
 	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0 && !name;)
-		if (e->sources[i].map)
+		if (e->sources[i].map) {
 			name = jit_map_find(e->sources[i].map, pc);
+			*ret_dump = e->sources[i].kind == JIT_DUMP;
+		}
 	return name;
 }
 
-struct str *jit_name(void *jit_process, uint64_t pc)
+struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump)
 {
 	struct jit_process *e = jit_process;
-	struct str *name = find_name(e, pc);
+	struct str *name = find_name(e, pc, ret_dump);
 
 	if (name || e->now_ns - e->refreshed_ns < REFRESH_NS)
 		return name;
@@ -193,5 +195,5 @@ struct str *jit_name(void *jit_process, uint64_t pc)
 	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
 		if (e->sources[i].map)
 			jit_map_refresh(e->sources[i].map);
-	return find_name(e, pc);
+	return find_name(e, pc, ret_dump);
 }

@@ -12,6 +12,7 @@
 #include "daemon/hints.h"
 #include "daemon/jit.h"
 #include "daemon/park.h"
+#include "daemon/quality.h"
 #include "daemon/resource.h"
 #include "process/binary.h"
 #include "profile/profile.h"
@@ -213,7 +214,22 @@ static int unwind_sample(struct pipeline *p, struct attempt *a)
 	return next == GO_ON ? unwind_once(p, a) : 0;
 }
 
-_Static_assert(UNWIND_END_NR <= ARRAY_SIZE(((struct ledger_engine *)0)->cut), "every end of a stack has a counter");
+_Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a counter");
+_Static_assert(UNWIND_END_NR <= PROCESS_ENDS_MAX, "also in a process");
+
+static bool same_exec(const struct process *proc, const struct sample *s)
+{
+	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
+}
+
+/* Without memory its own figures are absent, no more. */
+static void count_of_process(struct process *proc, enum unwind_end end)
+{
+	if (!proc->stacks)
+		proc->stacks = calloc(1, sizeof(*proc->stacks));
+	if (proc->stacks)
+		proc->stacks->by_end[end]++;
+}
 
 static void count_stack(struct pipeline *p, const struct attempt *a)
 {
@@ -222,6 +238,8 @@ static void count_stack(struct pipeline *p, const struct attempt *a)
 	if (!has_user_side(a->s))
 		return;
 	l->stacks++;
+	if (a->proc && same_exec(a->proc, a->s))
+		count_of_process(a->proc, p->stack.end);
 	if (unwind_end_is_root(p->stack.end))
 		l->stacks_root++;
 	else
@@ -300,11 +318,6 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 	hints_grown(&p->hints, name.comm,
 		    &(struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes},
 		    a->s->head.time_ns);
-}
-
-static bool same_exec(const struct process *proc, const struct sample *s)
-{
-	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
 }
 
 /* How deep this process, and programs of its name, are to be copied from now on. */
@@ -501,7 +514,6 @@ void pipeline_end_wait(struct pipeline *p)
 
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns)
 {
-	struct profile_stats stats;
 	struct profile_top top;
 	uint64_t lost = 0;
 
@@ -510,9 +522,7 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
 	book_lost(p, lost);
 	p->ledger->intervals++;
-	profile_stats(p->profile, &stats);
-	p->ledger->frames = stats.frames_total;
-	p->ledger->frames_named = stats.frames_named;
+	quality_age(p->ledger);
 	profile_top(p->profile, &top);
 	snprintf(p->ledger->top_name, sizeof(p->ledger->top_name), "%s", top.name);
 	p->ledger->top_samples = top.samples;
@@ -598,6 +608,12 @@ static int make_symbols(struct pipeline *p, struct host *host)
 	return symbolizer_new(&limits, &p->symbols);
 }
 
+static void on_quality(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
+		       const struct ledger_quality *q)
+{
+	quality_add(((struct pipeline *)ctx)->ledger, w, exe, samples, q);
+}
+
 static int make_profile(struct pipeline *p, uint64_t period_ns)
 {
 	struct profile_config cfg = {
@@ -606,6 +622,8 @@ static int make_profile(struct pipeline *p, uint64_t period_ns)
 		.period_ns = period_ns,
 		.scope_version = OTPROF_VERSION,
 		.symbols = p->symbols,
+		.quality = on_quality,
+		.ctx = p,
 	};
 
 	int r = profile_new(&cfg, &p->profile);

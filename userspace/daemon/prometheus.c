@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prometheus' text exposition format, version 0.0.4. Destinations are labels; names of ours need no escaping. */
+/* Prometheus' text exposition format, version 0.0.4. Destinations are labels; names of ours need no escaping, those of workloads do. */
 #include "daemon/status.h"
 
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "daemon/quality.h"
 #include "unwind/unwind.h"
 
 static void family(struct buf *to, const char *name, const char *type, const char *help)
@@ -102,6 +103,56 @@ static void equation(const struct status *s, struct buf *to)
 		labelled(to, "ticks_skipped_total", "reason", ledger_skip_name(r), s->ledger.skip[r]);
 }
 
+/* A label of a workload's: three characters are escaped, and what is no plain text is not let through. */
+static void label(struct buf *to, const char *name, const char *value, size_t max)
+{
+	buf_printf(to, "%s=\"", name);
+	for (; max && *value; value++, max--) {
+		if (*value == '"' || *value == '\\')
+			buf_add_str(to, "\\");
+		buf_add(to, *value >= 0x20 && *value < 0x7f ? value : "?", 1);
+	}
+	buf_add_str(to, "\"");
+}
+
+static void of_workload(struct buf *to, const char *name, const struct ledger_workload *w, const char *more,
+			const char *is, uint64_t value)
+{
+	buf_printf(to, "otprof_%s{", name);
+	label(to, "service", w->service, sizeof(w->service));
+	buf_add_str(to, ",");
+	label(to, "executable", w->executable, sizeof(w->executable));
+	if (more)
+		buf_printf(to, ",%s=\"%s\"", more, is);
+	buf_printf(to, "} %" PRIu64 "\n", value);
+}
+
+/* A family's lines stand together: so the workloads are gone through for each. */
+static void workloads(const struct status *s, struct buf *to)
+{
+	const struct ledger_engine *e = &s->ledger.engine;
+	uint8_t order[LEDGER_WORKLOADS_MAX];
+	uint32_t n = status_workloads(e, order);
+
+	family(to, "workload_stacks_total", "counter", "Stacks of the busiest workloads, by how they end.");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ledger_workload *w = &e->workloads[order[i]];
+
+		of_workload(to, "workload_stacks_total", w, "end", "root", w->quality.stacks_root);
+		for (uint32_t end = 0; end < UNWIND_END_NR; end++)
+			if (w->quality.cut[end])
+				of_workload(to, "workload_stacks_total", w, "end", unwind_end_name(end), w->quality.cut[end]);
+	}
+	family(to, "workload_frames_total", "counter", "Frames of the busiest workloads, by where their names come from.");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ledger_workload *w = &e->workloads[order[i]];
+
+		for (uint32_t k = 0; name_source_name(k); k++)
+			if (w->quality.by[k])
+				of_workload(to, "workload_frames_total", w, "source", name_source_name(k), w->quality.by[k]);
+	}
+}
+
 static void quality(const struct status *s, struct buf *to)
 {
 	const struct ledger_engine *e = &s->ledger.engine;
@@ -114,6 +165,10 @@ static void quality(const struct status *s, struct buf *to)
 			labelled(to, "stacks_cut_total", "reason", unwind_end_name(end), e->cut[end]);
 	one(to, "frames_total", "counter", "Frames named or not.", e->frames);
 	one(to, "frames_named_total", "counter", "Frames with a function's name.", e->frames_named);
+	family(to, "frames_by_source_total", "counter", "Frames, by where their names come from.");
+	for (uint32_t i = 0; name_source_name(i); i++)
+		labelled(to, "frames_by_source_total", "source", name_source_name(i), e->named_by[i]);
+	workloads(s, to);
 	one(to, "processes", "gauge", "Processes in the table.", e->processes);
 }
 

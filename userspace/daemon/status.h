@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "daemon/config.h"
 #include "daemon/guard.h"
+#include "daemon/json.h"
 #include "daemon/ledger_sum.h"
 
 struct status_cost {
@@ -58,6 +59,10 @@ struct status {
 
 /* The name of a destination, by its place. */
 const char *status_destination(const struct status *s, uint32_t i);
+/* The busiest workloads first, as numbers in the page; how many. */
+uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WORKLOADS_MAX]);
+/* One of them, as an object of a list. */
+void status_quality(struct json *j, const struct ledger_workload *w);
 void status_json(const struct status *s, struct buf *to);
 void status_prometheus(const struct status *s, struct buf *to);
 

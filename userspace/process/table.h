@@ -39,6 +39,12 @@ struct process_limits {
 	uint32_t mappings; /* over all processes, default 262144 */
 };
 
+#define PROCESS_ENDS_MAX 24
+
+struct process_stacks {
+	uint32_t by_end[PROCESS_ENDS_MAX]; /* how its stacks ended, by enum unwind_end */
+};
+
 struct process {
 	uint32_t pid, ppid;
 	uint64_t start_ns; /* 0 until a sample said it */
@@ -64,6 +70,7 @@ struct process {
 	uint8_t stack_backoff;  /* windows are 2^n times longer */
 	bool stack_shrunk;      /* the last change made the copy smaller */
 	uint32_t base_bytes;    /* of the plan: wanted below the stack's end */
+	struct process_stacks *stacks; /* of this exec; owned (malloc), NULL: none yet */
 };
 
 struct process_stats {

@@ -87,6 +87,7 @@ static void entry_free(struct entry *e)
 {
 	str_put(e->p.comm);
 	str_put(e->p.exe);
+	free(e->p.stacks);
 	str_put(e->script);
 	space_put(e->p.space);
 	space_put(e->newer_maps);
@@ -218,6 +219,8 @@ void entry_renew(struct process_table *t, struct entry *e, struct space *empty)
 	e->p.identity_known = e->p.kernel = e->maps_gone = e->identity_own = false;
 	e->p.stack_bytes = e->p.stack_needed = e->p.base_bytes = e->p.plan_gen = 0;
 	e->p.stack_seen_ns = 0;
+	free(e->p.stacks);
+	e->p.stacks = NULL;
 	e->identity_tries = 0;
 	e->identity_after_ns = e->rescan_after_ns = e->rescan_wait_ns = 0;
 	e->epoch = t->epoch;

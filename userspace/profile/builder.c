@@ -50,7 +50,7 @@ void builder_reset(struct profile_builder *b)
 	for (uint32_t i = 0; i < b->locations.count; i++) {
 		const struct location_key *key = keyset_key(&b->locations, i);
 
-		if (key->image == IMAGE_JIT)
+		if (image_is_jit(key->image))
 			str_put((struct str *)(uintptr_t)key->address);
 	}
 	images_reset(&b->images);
@@ -108,8 +108,9 @@ static int push_kernel(struct profile_builder *b, const struct profile_sample *s
 /* Code that the program made, where somebody knows its name. 0: nobody does. */
 static int push_jit(struct profile_builder *b, const struct profile_sample *s, uint64_t pc, uint32_t *n)
 {
-	struct location_key key = {.image = IMAGE_JIT};
-	struct str *name = s->jit ? s->jit(s->jit_ctx, pc) : NULL;
+	bool dump = false;
+	struct str *name = s->jit ? s->jit(s->jit_ctx, pc, &dump) : NULL;
+	struct location_key key = {.image = dump ? IMAGE_JITDUMP : IMAGE_JIT};
 	int r;
 
 	if (!name)

@@ -17,8 +17,14 @@ enum image_kind {
 	IMAGE_MARKER, /* address: of a static text */
 	IMAGE_ANON,   /* no file behind it; address: the pc */
 	IMAGE_JIT,    /* the same, with a name; address: of its struct str, to which the builder holds a reference */
+	IMAGE_JITDUMP, /* likewise, as a jitdump names it */
 	IMAGE_FILE,   /* this and all that follow; address: of the file */
 };
+
+static inline bool image_is_jit(uint64_t image)
+{
+	return image == IMAGE_JIT || image == IMAGE_JITDUMP;
+}
 
 struct image {
 	struct binary *binary; /* owned; NULL: not to be had */

@@ -7,6 +7,7 @@
 #include "profile/builder.h"
 #include "profile/encode.h"
 #include "profile/names.h"
+#include "profile/quality.h"
 
 struct interval {
 	struct profile_builder *b;
@@ -229,24 +230,6 @@ static void set_top(struct interval *v)
 	snprintf(v->b->top.name, sizeof(v->b->top.name), "%s", str_c(best));
 }
 
-/* Frames of all samples, so that the share of named ones is what a flame graph shows. */
-static void count_frames(struct interval *v)
-{
-	struct profile_stats *st = &v->b->stats;
-
-	for (uint32_t i = 0; i < v->b->samples.count; i++) {
-		uint32_t count;
-		const uint32_t *stack = builder_stack(v->b, builder_sample(v->b, i)->stack, &count);
-
-		for (uint32_t k = 0; k < count; k++) {
-			const struct named_location *l = &v->names.locations[stack[k]];
-
-			st->frames_total += l->marker ? 0 : v->b->counts[i];
-			st->frames_named += l->named ? v->b->counts[i] : 0;
-		}
-	}
-}
-
 int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, profile_out_fn *out,
 		   void *ctx, uint64_t *ret_lost)
 {
@@ -264,7 +247,7 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 		r = make_order(&v);
 	if (r == 0) {
 		set_top(&v);
-		count_frames(&v);
+		quality_tell(b, &v.names, v.order);
 		r = put_in_one(&v);
 		if (r == -EMSGSIZE)
 			r = put_in_several(&v);

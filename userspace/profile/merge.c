@@ -27,7 +27,7 @@ static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
 		key.image = (uint64_t)r;
 	}
 	r = keyset_add(&m->to->locations, &key, sizeof(key), ret);
-	if (r > 0 && key.image == IMAGE_JIT)
+	if (r > 0 && image_is_jit(key.image))
 		str_ref((struct str *)(uintptr_t)key.address);
 	if (r >= 0)
 		m->locations[number] = *ret + 1;

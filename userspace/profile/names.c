@@ -181,7 +181,7 @@ static int name_kernel(struct profile_builder *b, struct names *n, const struct 
 	if (b->cfg.kernel && key->address)
 		kernel_find(b->cfg.kernel, key->address, &sym);
 	l->kernel = true;
-	l->named = sym.named;
+	l->source = sym.named ? NAME_KALLSYMS : NAME_RAW;
 	l->address = sayable(sym.offset);
 	r = set_mapping(l, mapping_of_module(n, &sym));
 	return r < 0 ? r : add_text_line(n, sym.name);
@@ -196,6 +196,21 @@ static int add_result(struct names *n, const struct symbol_result *res)
 	return r;
 }
 
+/* Symbolizers are known by name, so that a new one needs no number to work. */
+static enum name_source source_of(const struct symbol_result *res)
+{
+	static const char *const names[] = {
+#define X(NAME, name, named) [NAME_##NAME] = name,
+		NAME_SOURCES(X)
+#undef X
+	};
+
+	for (unsigned i = 0; res->resolver && i < ARRAY_SIZE(names); i++)
+		if (strcmp(res->resolver, names[i]) == 0)
+			return (enum name_source)i;
+	return res->function_start ? NAME_UNWIND_START : NAME_RAW;
+}
+
 static int name_file(struct profile_builder *b, struct names *n, const struct location_key *key,
 		     struct named_location *l)
 {
@@ -205,7 +220,7 @@ static int name_file(struct profile_builder *b, struct names *n, const struct lo
 
 	res.count = 0;
 	symbol_find(b->cfg.symbols, image->binary, str_c(image->path), key->address, &res);
-	l->named = res.resolver != NULL;
+	l->source = source_of(&res);
 	l->address = sayable(key->address);
 	r = set_mapping(l, mapping_of_image(n, key->image, image->path, image->binary));
 	return r < 0 ? r : add_result(n, &res);
@@ -230,7 +245,7 @@ static int name_jit(struct names *n, const struct location_key *key, struct name
 	int r;
 
 	/* Where it lies today says nothing. */
-	l->named = true;
+	l->source = key->image == IMAGE_JITDUMP ? NAME_JITDUMP : NAME_PERF_MAP;
 	r = set_mapping(l, mapping_of_image(n, key->image, filename, NULL));
 	str_put(filename);
 	return r < 0 ? r : add_line(n, &line);
@@ -251,6 +266,7 @@ static int name_location(struct profile_builder *b, struct names *n, const struc
 	case IMAGE_ANON:
 		return name_anon(n, key, l);
 	case IMAGE_JIT:
+	case IMAGE_JITDUMP:
 		return name_jit(n, key, l);
 	default:
 		return name_file(b, n, key, l);
@@ -270,6 +286,7 @@ int names_make(struct profile_builder *b, struct names *ret)
 		uint32_t first = n.nr_lines;
 		int r;
 
+		l->source = NAME_RAW;
 		r = name_location(b, &n, keyset_key(&b->locations, n.nr_locations), l);
 		if (r < 0)
 			return r;

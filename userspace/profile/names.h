@@ -19,6 +19,7 @@
 #ifndef OTP_PROFILE_NAMES_H
 #define OTP_PROFILE_NAMES_H
 
+#include "base/ledger.h"
 #include "profile/builder.h"
 
 #define NAMES_ONE_MAX 4096
@@ -43,7 +44,7 @@ struct named_location {
 	uint32_t text_bytes; /* of its names */
 	uint16_t count;      /* at least 1 */
 	bool kernel;
-	bool named;  /* a symbol, not binary+0xoffset */
+	uint8_t source; /* enum name_source */
 	bool marker; /* no frame at all */
 };
 

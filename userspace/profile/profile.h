@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/ledger.h"
 #include "process/workload.h"
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
@@ -57,6 +58,14 @@ struct profile_config {
 	const char *scope_version; /* static */
 	struct symbolizer *symbols;            /* borrowed */
 	const struct kernel_symbols *kernel;   /* borrowed, may be NULL */
+	/*
+	 * How good the samples of an interval are, said while it is encoded: once
+	 * for samples that stand together and have one workload and executable
+	 * (NULL where that tells none apart). May be NULL.
+	 */
+	void (*quality)(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
+			const struct ledger_quality *q);
+	void *ctx;
 };
 
 struct profile_sample {
@@ -67,7 +76,8 @@ struct profile_sample {
 	const uint64_t *kernel; /* innermost first */
 	uint32_t nr_kernel;
 	const struct unwind_stack *user; /* NULL: kernel only */
-	struct str *(*jit)(void *ctx, uint64_t pc); /* names of code without a file: a reference, or NULL; may be NULL */
+	/* Names of code without a file: a reference, or NULL; dump: of a jitdump. May be NULL. */
+	struct str *(*jit)(void *ctx, uint64_t pc, bool *ret_dump);
 	void *jit_ctx;
 	const char *marker; /* outermost marker frame's text in place of the stack's own, or NULL; static */
 };
@@ -107,7 +117,7 @@ struct profile_top {
 void profile_top(const struct profile_builder *b, struct profile_top *ret);
 
 struct profile_stats {
-	uint64_t intervals, requests, bytes, stacks, locations, frames_total, frames_named;
+	uint64_t intervals, requests, bytes, stacks, locations;
 };
 void profile_stats(const struct profile_builder *b, struct profile_stats *ret);
 

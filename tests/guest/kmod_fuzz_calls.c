@@ -67,7 +67,7 @@ static void make_argument(union argument *a, unsigned long request, struct rng *
 	else
 		a->word[0] = 1 + rng_next(r) % 2;
 	if (request == OTPROF_IOC_CONFIG)
-		a->config.flags = rng_next(r) % 4;
+		a->config.flags = rng_next(r) % 8 ? 0 : rng_next(r) % 4; /* tracepoints take their time */
 	if (request == OTPROF_IOC_PLAN) {
 		a->plan.pid = rng_next(r) % 2 ? (uint32_t)getpid() : (uint32_t)rng_next(r) % 1000;
 		a->plan.plan = (struct otp_plan){.generation = 1, .any_exec = 1, .stack_bytes = (uint32_t)edge(r)};

@@ -61,8 +61,9 @@ def aliases(path):
 
 
 def bare(name):
-    """What link-time optimization calls its parts (compress.c.be532bb0) is no function's name."""
-    name = CLONE.sub("", name.split("@")[0])
+    """What link-time optimization calls its parts (compress.c.be532bb0) is no function's name; a
+    name of more than 4 KiB is cut (INDEX_STRING_MAX)."""
+    name = CLONE.sub("", name.split("@")[0])[:4095]
     return "??" if re.search(r"\.(c|cc|cpp)\.[0-9a-f]{8}$", name) else name
 
 
@@ -135,6 +136,8 @@ def same_path(a, b):
 
 
 def agree(a, b, same):
+    # Of a longer chain we keep what is inside and the outermost function (SYMBOL_LINES_MAX).
+    b = b[:31] + b[-1:] if len(b) > 32 else b
     if len(a) != len(b):
         return False
     return all(same_name(x[0], y[0], same) and x[2] == y[2] and (same_path(x[1], y[1]) or not x[2]) for x, y in zip(a, b))

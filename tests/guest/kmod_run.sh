@@ -23,13 +23,12 @@ name_of() { # KERNEL: as a file's name
 
 how_much() { # KERNEL: for the kernel's command line
 	case " $shaken " in
-	*" $1 "*) echo "OTPROF_LOADS=$loads OTPROF_SHAKE_MS=$ms" ;;
+	*" $1 "*) echo "OTPROF_LOADS=$loads OTPROF_SHAKE_MS=$ms kmemleak=on" ;;
 	*) echo "OTPROF_LOADS=$((loads / 10)) OTPROF_SHAKE_MS=$((ms / 10))" ;;
 	esac
 	# These are slow, and the sampler's test wants samples: it runs elsewhere.
 	case $1 in
-	kasan) echo "OTPROF_SHAKE_ONLY=yes kmemleak=on" ;;
-	kcsan) echo "OTPROF_SHAKE_ONLY=yes" ;;
+	kasan | kcsan) echo "OTPROF_SHAKE_ONLY=yes" ;;
 	esac
 }
 

@@ -25,6 +25,7 @@ enum cli_exit {
 int cmd_record(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 

@@ -14,11 +14,11 @@
 #define STATUS_MAX     (4u << 20)
 #define STATUS_WAIT_NS (5 * NSEC_PER_SEC)
 
-static int status_connect(const char *runtime_dir)
+static int status_connect(const char *runtime_dir, const char *name)
 {
 	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	int n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/status.sock", runtime_dir);
+	int n = snprintf(to.sun_path, sizeof(to.sun_path), "%s/%s", runtime_dir, name);
 
 	if (n >= (int)sizeof(to.sun_path))
 		return -ENAMETOOLONG;
@@ -59,7 +59,7 @@ static int read_until_end(int fd, struct buf *b)
 
 int client_read(const char *runtime_dir, struct buf *ret_text)
 {
-	_cleanup_(closep) int fd = status_connect(runtime_dir);
+	_cleanup_(closep) int fd = status_connect(runtime_dir, "status.sock");
 
 	if (fd < 0)
 		return fd;
@@ -85,6 +85,23 @@ int client_status(const char *runtime_dir, json_t **ret)
 	int r = client_read(runtime_dir, &text);
 
 	return r < 0 ? r : parse(&text, ret);
+}
+
+int client_ask(const char *runtime_dir, const char *line, struct buf *ret_text, json_t **ret)
+{
+	_cleanup_(closep) int fd = status_connect(runtime_dir, "query.sock");
+	size_t len = strlen(line);
+	ssize_t n;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	n = send(fd, line, len, MSG_NOSIGNAL);
+	if (n != (ssize_t)len)
+		return n < 0 ? -errno : -EIO;
+	ret_text->max = STATUS_MAX;
+	r = read_until_end(fd, ret_text);
+	return r < 0 ? r : parse(ret_text, ret);
 }
 
 int client_last_status(const char *runtime_dir, json_t **ret)

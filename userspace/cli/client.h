@@ -17,6 +17,12 @@ int client_read(const char *runtime_dir, struct buf *ret_text);
 int client_status(const char *runtime_dir, json_t **ret);
 int client_last_status(const char *runtime_dir, json_t **ret); /* RUNTIME_DIR/last-status.json */
 
+/*
+ * RUNTIME_DIR/query.sock, asked one line (its newline included): one JSON
+ * object. Errors as above; -EBADMSG also for the end without an answer.
+ */
+int client_ask(const char *runtime_dir, const char *line, struct buf *ret_text, json_t **ret);
+
 /* Values by path, such as "ledger.taken": 0, "" or NULL where there is none or it is of another type. */
 const json_t *client_at(const json_t *root, const char *path);
 uint64_t client_number(const json_t *root, const char *path);

@@ -13,6 +13,7 @@ static const struct verb {
 } verbs[] = {
 	{"record", "otprof record", cmd_record},
 	{"status", "otprof status", cmd_status},
+	{"explain", "otprof explain", cmd_explain},
 	{"doctor", "otprof doctor", cmd_doctor},
 	{"watch", "otprof watch", cmd_watch},
 	{"convert", "otprof convert", cmd_convert},
@@ -26,6 +27,8 @@ static const char help[] =
 	"  record       profile for a while, or a command, and write a file:\n"
 	"                 flame graph, pprof, collapsed stacks or OTLP\n"
 	"  status       what the running otprofd does, and where its samples went\n"
+	"  explain      of one process: how its code is unwound, where names come from,\n"
+	"                 what is missing and how to get it\n"
 	"  doctor       what this host can and cannot do for otprof, and how to change it\n"
 	"  watch        follow a directory of profiles that otprofd writes\n"
 	"  convert      OTLP profiles into any of record's formats\n"

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "daemon/capture.h"
+#include "daemon/explain.h"
 #include "daemon/host_live.h"
 #include "daemon/outbox.h"
 #include "daemon/pipeline.h"
@@ -177,6 +178,27 @@ static int take_limits(struct engine *e, struct ipc_message *m)
 }
 
 static void flush(struct engine *e, uint64_t now);
+
+/* One that cannot be sent is asked for in vain: whoever asked gives up after a while. */
+static int answer_explain(struct engine *e, const struct ipc_message *m)
+{
+	_cleanup_(buf_done) struct buf text;
+	_cleanup_(closep) int fd = -1;
+	uint32_t pid;
+
+	if (!ipc_fits(m, sizeof(pid), 0))
+		return -EBADMSG;
+	memcpy(&pid, m->data, sizeof(pid));
+	buf_init(&text, EXPLAIN_TEXT_MAX);
+	if (e->pipeline)
+		pipeline_explain(e->pipeline, pid, &text);
+	if (text.failed)
+		buf_reset(&text);
+	fd = ipc_memfd("explain", text.data, text.len);
+	if (fd >= 0)
+		ipc_send(e->sock, IPC_EXPLAINED, m->head.tag, NULL, 0, &fd, 1);
+	return 0;
+}
 
 /* The interval ends, so that a profile is of one configuration. */
 static int put_in_force(struct engine *e, struct config *c)
@@ -580,6 +602,8 @@ static int handle_message(struct engine *e, struct ipc_message *m)
 		outbox_peer(&e->outbox, ipc_take_fd(m, 0));
 		return epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->outbox.sock,
 				 &(struct epoll_event){.events = EPOLLIN, .data.fd = e->outbox.sock}) < 0 ? -errno : 0;
+	case IPC_EXPLAIN:
+		return answer_explain(e, m);
 	case IPC_ANSWER:
 		host_live_answer(e->host, m);
 		return 0;

@@ -49,6 +49,8 @@
 	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
 	X(40, STATUS_WANTED, "net to monitor: u32 format; the metrics listener was asked")          \
 	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                             \
+	X(42, EXPLAIN, "monitor to engine: u32 pid; the tag is the question's")                      \
+	X(43, EXPLAINED, "back: fd: sealed memfd with JSON")                                        \
 	X(50, BEAT, "worker to monitor: alive; u64 counter")
 
 enum ipc_type {

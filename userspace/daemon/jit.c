@@ -172,6 +172,18 @@ struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now
 	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
 }
 
+bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2])
+{
+	for (const struct jit_process *e = j->first; e; e = e->next) {
+		if (e->pid != p->pid || e->start_ns != p->start_ns)
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
+			ret[i] = e->sources[i].map ? jit_map_functions(e->sources[i].map) : 0;
+		return true;
+	}
+	return false;
+}
+
 static struct str *find_name(struct jit_process *e, uint64_t pc, bool *ret_dump)
 {
 	struct str *name = NULL;

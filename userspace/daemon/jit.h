@@ -28,6 +28,8 @@ struct jit {
 void jit_done(struct jit *j);
 /* What is known of this process' code, asked for when it is not. True in wait: it may come. NULL: nothing. */
 struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now_ns, bool *ret_wait);
+/* What this process says of its code: functions, by enum jit_kind; false: it was never met. */
+bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2]);
 /* A new reference; NULL where nothing is said. */
 struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump);
 

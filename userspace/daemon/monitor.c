@@ -65,6 +65,9 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 	case IPC_LIFE:
 		target_processes_life(m, msg);
 		break;
+	case IPC_EXPLAINED:
+		queries_answered(m, msg);
+		break;
 	case IPC_RATE:
 		rate_acked(m, msg);
 		break;
@@ -316,6 +319,7 @@ static void run_clock(struct monitor *m)
 	rate_run(m, now);
 	asks_run(m, now);
 	index_jobs_run(m, now);
+	queries_run(m, now);
 	target_rules_run(m, now);
 	reload_run(m, now);
 	run_tick(m, now);
@@ -330,12 +334,13 @@ static int timeout_ms(const struct monitor *m)
 
 	next = MIN(next, m->next_pump_ns);
 	next = MIN(next, targets_next_ns(m));
+	next = MIN(next, queries_next_ns(m));
 	if (m->phase != PHASE_RUN)
 		next = MIN(next, m->phase_deadline_ns);
 	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
 }
 
-enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_OPENER, POLL_NR = POLL_OPENER + OPENERS };
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_OPENER, POLL_QUERY = POLL_OPENER + OPENERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
 
 static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
@@ -350,6 +355,7 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_INDEXER] = (struct pollfd){m->indexer.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
 		p[POLL_OPENER + i] = (struct pollfd){m->opener[i].sock, POLLIN, 0};
+	queries_poll(m, &p[POLL_QUERY]);
 }
 
 /* Messages before deaths: what a worker said before it died still counts. */
@@ -368,6 +374,7 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 			read_worker(m, &m->opener[i]);
 	if (p[POLL_STATUS].revents)
 		status_accept(m);
+	queries_handle(m, &p[POLL_QUERY]);
 	if (p[POLL_TARGETS].revents)
 		targets_read(m);
 	if (p[POLL_UEVENT].revents)

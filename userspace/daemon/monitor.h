@@ -20,6 +20,7 @@
 #include "daemon/guard_run.h"
 #include "daemon/ipc.h"
 #include "daemon/ledger_sum.h"
+#include "daemon/query.h"
 #include "daemon/rate.h"
 #include "daemon/reload.h"
 #include "daemon/roles.h"
@@ -107,6 +108,7 @@ struct monitor {
 	int engine_page_fd, net_page_fd;
 
 	struct worker engine, net, opener[OPENERS], indexer;
+	struct queries *queries; /* of query.sock; NULL: not open */
 	struct index_jobs *index; /* NULL: no indexes are made */
 	int peer_fd;      /* the engine's end of the pair that net already has; -1 */
 	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
@@ -203,6 +205,7 @@ void hotplug_run(struct monitor *m, uint64_t now);
 
 /* status_server.c */
 int status_listen(struct monitor *m);
+int status_socket(const struct monitor *m, const char *name); /* a listener in the runtime directory, of our user and group */
 void status_accept(struct monitor *m);
 void status_metrics(struct monitor *m);
 void status_save(struct monitor *m);

@@ -314,11 +314,11 @@ static void unmap(void *p, size_t len)
 		munmap(p, len);
 }
 
-static void remove_socket(const struct monitor *m)
+static void remove_socket(const struct monitor *m, const char *name)
 {
 	char path[1100];
 
-	snprintf(path, sizeof(path), "%s/status.sock", m->config->runtime_dir);
+	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
 	unlink(path);
 }
 
@@ -328,9 +328,12 @@ void monitor_close(struct monitor *m)
 			    &m->peer_fd,   &m->engine_page_fd, &m->net_page_fd};
 
 	if (m->status_fd >= 0) {
-		remove_socket(m);
+		remove_socket(m, "status.sock");
 		close(m->status_fd);
 	}
+	if (m->queries)
+		remove_socket(m, "query.sock");
+	queries_close(m);
 	asks_done(&m->asks);
 	index_jobs_close(m);
 	targets_close(m, m->config);

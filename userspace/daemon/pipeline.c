@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "daemon/adapt.h"
 #include "daemon/capture.h"
+#include "daemon/explain.h"
 #include "daemon/hints.h"
 #include "daemon/jit.h"
 #include "daemon/park.h"
@@ -550,6 +551,14 @@ void pipeline_turn(struct pipeline *p, uint64_t now_ns)
 	table_tick(p->table, now_ns);
 	if (p->settled && p->park.first)
 		pipeline_retry(p, now_ns, false);
+}
+
+void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to)
+{
+	struct explain x = {.config = p->config, .ledger = p->ledger, .symbols = p->symbols, .jit = &p->jit,
+			    .process = table_peek(p->table, pid), .pid = pid};
+
+	explain_json(&x, to);
 }
 
 void pipeline_tick(struct pipeline *p, uint64_t now_ns)

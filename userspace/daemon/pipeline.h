@@ -74,6 +74,8 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 void pipeline_set_period(struct pipeline *p, uint64_t period_ns);
 /* What caches may hold together, and how deep stacks are copied at most; changes take effect at once. */
 void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes);
+/* What is known of a process, as JSON. */
+void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to);
 /* About once a second: housekeeping, and the ledger's figures of quality and cost. */
 void pipeline_tick(struct pipeline *p, uint64_t now_ns);
 

@@ -90,18 +90,13 @@ static void make_text(struct monitor *m, void (*format)(const struct status *s, 
 	free(s);
 }
 
-static void socket_path(const struct monitor *m, char *to, size_t size)
-{
-	snprintf(to, size, "%s/status.sock", m->config->runtime_dir);
-}
-
-int status_listen(struct monitor *m)
+int status_socket(const struct monitor *m, const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char path[1100];
 
-	socket_path(m, path, sizeof(path));
+	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
 	if (fd < 0)
 		return -errno;
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -111,8 +106,13 @@ int status_listen(struct monitor *m)
 	unlink(path);
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0660) < 0 || listen(fd, 16) < 0)
 		return -errno;
-	m->status_fd = steal_fd(&fd);
-	return 0;
+	return steal_fd(&fd);
+}
+
+int status_listen(struct monitor *m)
+{
+	m->status_fd = status_socket(m, "status.sock");
+	return m->status_fd < 0 ? m->status_fd : queries_open(m);
 }
 
 /* All that the socket takes at once; a text is far smaller than its buffer. */

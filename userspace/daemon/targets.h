@@ -87,6 +87,8 @@ void target_processes_close(struct monitor *m);
 /* LIFE: struct ipc_life, as many as fit. */
 void target_processes_life(struct monitor *m, const struct ipc_message *msg);
 /* enum otp_select of a process that was looked at; UNSET if it is nobody's. */
+/* Whether a process is selected, by whatever line, as the configuration has it now; false: it is gone. */
+bool target_processes_wants(struct monitor *m, uint32_t pid);
 uint8_t target_processes_select(const struct monitor *m, uint32_t pid);
 
 /* container_name.c: as Docker, Podman or a CRI runtime keeps it; "" if none does. Borrowed until the next call. */

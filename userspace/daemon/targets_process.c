@@ -36,6 +36,7 @@ struct look {
 	int64_t uid; /* effective; -1: not read */
 	char exe[TARGET_PATH_MAX];
 	char cgroups[TEXT_MAX];
+	bool all_rules; /* those that the sampler looks up itself, too */
 };
 
 static uint64_t pack(uint64_t start_ticks, uint8_t select)
@@ -147,16 +148,16 @@ static const char *name_of(void *ctx, const char *id)
  * "number:controllers:path", a line a hierarchy; version 2 has neither number
  * nor controllers. Its includes are the sampler's own to look up.
  */
-static bool fits_any_cgroup(struct monitor *m, const struct config_target *t, const char *pattern, const char *text)
+static bool fits_any_cgroup(struct monitor *m, const struct config_target *t, const char *pattern, const struct look *l)
 {
 	char path[TARGET_PATH_MAX];
-	const char *end, *at;
+	const char *text = l->cgroups, *end, *at;
 
 	for (; *text; text = *end ? end + 1 : end) {
 		end = text + strcspn(text, "\n");
 		at = memchr(text, ':', (size_t)(end - text));
 		at = at ? memchr(at + 1, ':', (size_t)(end - at - 1)) : NULL;
-		if (!at || (!t->exclude && !strncmp(text, "0::", 3)) || end - at > (ptrdiff_t)sizeof(path))
+		if (!at || (!t->exclude && !l->all_rules && !strncmp(text, "0::", 3)) || end - at > (ptrdiff_t)sizeof(path))
 			continue;
 		snprintf(path, sizeof(path), "%.*s", (int)(end - at - 1), at + 1);
 		if (target_fits_below(t, pattern, path, name_of, m))
@@ -175,7 +176,7 @@ static bool fits(struct monitor *m, uint32_t i, const struct look *l)
 		return l->uid >= 0 && l->uid == m->targets.uid[i];
 	if (t->kind == TARGET_PID || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
 		return false;
-	return fits_any_cgroup(m, t, m->targets.pattern[i], l->cgroups);
+	return fits_any_cgroup(m, t, m->targets.pattern[i], l);
 }
 
 static bool fits_any(struct monitor *m, bool exclude, const struct look *l)
@@ -192,6 +193,23 @@ static uint8_t decide(struct monitor *m, const struct look *l)
 	if (fits_any(m, true, l))
 		return OTP_SELECT_NO;
 	return fits_any(m, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+}
+
+bool target_processes_wants(struct monitor *m, uint32_t pid)
+{
+	struct look l = {.all_rules = true};
+	struct otp_plan by_pid = {0};
+	bool all = true;
+	uint8_t select;
+
+	read_process(m, pid, &l);
+	if (!l.start_ticks)
+		return false;
+	targets_select(m, pid, &by_pid);
+	select = by_pid.select == OTP_SELECT_UNSET ? decide(m, &l) : by_pid.select;
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		all &= m->config->targets[i].exclude;
+	return select == OTP_SELECT_UNSET ? all : select == OTP_SELECT_YES;
 }
 
 /* Acting. */

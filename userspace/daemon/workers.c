@@ -371,6 +371,7 @@ static void engine_ended(struct monitor *m)
 {
 	asks_asker_died(m, WORKER_ENGINE);
 	index_jobs_engine_died(m);
+	queries_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->engine.exited) {
 		books_engine_died(m);
 		if (m->phase <= PHASE_STOP_ENGINE)

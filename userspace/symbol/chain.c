@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -148,6 +149,17 @@ bool symbol_want(struct symbolizer *s, struct binary *b, const struct symbol_ask
 bool symbol_waits(const struct symbolizer *s, uint64_t now_ns)
 {
 	return debug_indexes_wait(&s->sources.debug, now_ns);
+}
+
+void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret)
+{
+	*ret = (struct symbol_state){0};
+	debug_index_state(&s->sources.debug, b, ret);
+	for (uint32_t i = 0; i < b->nr_sections; i++) {
+		ret->symtab |= b->sections[i].type == SHT_SYMTAB;
+		ret->dynsym |= b->sections[i].type == SHT_DYNSYM;
+	}
+	ret->own_dwarf = binary_section(b, ".debug_info") != NULL;
 }
 
 void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,

@@ -22,6 +22,7 @@ struct indexed {
 	struct index *index;   /* owned, when READY */
 	enum state state;
 	bool has_symtab;
+	int error; /* of the last refusal */
 	bool has_names; /* all that there will be, but for a separate file's */
 	uint64_t first_ns, asked_ns, retry_ns, pause_ns;
 };
@@ -122,6 +123,7 @@ static int open_answer(struct indexed *e, int fd, const void *data, size_t len)
 static void refuse(struct indexed *e, int err)
 {
 	e->state = REFUSED;
+	e->error = err;
 	e->pause_ns = e->pause_ns ? MIN(2 * e->pause_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
 	e->retry_ns = e->asked_ns + (err == -EBUSY ? BUSY_NS : e->pause_ns);
 }
@@ -169,6 +171,24 @@ bool debug_index_ready(const struct binary *b)
 	const struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
 
 	return e && e->state == READY;
+}
+
+void debug_index_state(const struct debug_indexes *all, const struct binary *b, struct symbol_state *ret)
+{
+	static const enum symbol_index states[] = {[NEW] = SYMBOL_INDEX_NEW, [ASKED] = SYMBOL_INDEX_ASKED,
+						   [READY] = SYMBOL_INDEX_READY, [REFUSED] = SYMBOL_INDEX_REFUSED};
+	const struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
+
+	ret->index = !all->host ? SYMBOL_INDEX_OFF : e ? states[e->state] : SYMBOL_INDEX_NEW;
+	if (!e)
+		return;
+	ret->error = e->state == REFUSED ? e->error : 0;
+	if (e->state != READY)
+		return;
+	ret->dwarf = e->index->head.flags & INDEX_HAS_DWARF;
+	ret->debug_symbols = e->index->head.flags & INDEX_HAS_SYMBOLS;
+	ret->packed = e->index->head.flags & INDEX_HAS_PACKED;
+	ret->incomplete = e->index->head.flags & (INDEX_CUT | INDEX_SPLIT_MISSING);
 }
 
 static bool may_ask(const struct indexed *e, uint64_t now)

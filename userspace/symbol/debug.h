@@ -37,6 +37,7 @@ void debug_indexes_done(struct debug_indexes *all);
 
 bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct symbol_asker *asker);
 bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now_ns);
+void debug_index_state(const struct debug_indexes *all, const struct binary *b, struct symbol_state *ret);
 bool debug_index_ready(const struct binary *b);
 
 #endif

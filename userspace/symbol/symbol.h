@@ -90,6 +90,18 @@ bool symbol_waits(const struct symbolizer *s, uint64_t now_ns);
 /* Always fills ret (owned by the caller). path names a file without binary. */
 void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
 		 struct symbol_result *ret);
+/* Where names of a file come from, as it is now. */
+enum symbol_index { SYMBOL_INDEX_OFF, SYMBOL_INDEX_NEW, SYMBOL_INDEX_ASKED, SYMBOL_INDEX_READY, SYMBOL_INDEX_REFUSED };
+struct symbol_state {
+	enum symbol_index index;
+	int error;	    /* REFUSED: why */
+	bool dwarf;	    /* READY: functions, inlined calls and lines */
+	bool debug_symbols; /* likewise: the whole symbol table, of the file or of its debug file */
+	bool packed;	    /* likewise: of .gnu_debugdata */
+	bool incomplete;    /* likewise: a bound was met, or parts of debug information are missing */
+	bool own_dwarf, symtab, dynsym; /* sections of the file itself */
+};
+void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret);
 void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret);
 
 /*

@@ -107,6 +107,15 @@ int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi
 		   struct fde *ret);
 void cfi_index_done(struct cfi_index *x);
 
+/* What there is to find with, and what of it was found not to be believable. */
+enum cfi_has {
+	CFI_TABLE = 1,	     /* the linker's sorted table, in use */
+	CFI_EH_FRAME = 2,    /* without it: an index of .eh_frame */
+	CFI_DEBUG_FRAME = 4, /* .debug_frame, for what neither covers */
+	CFI_EH_INDEXED = 8, CFI_DEBUG_INDEXED = 16, /* the index is built */
+};
+unsigned cfi_has(struct binary *b);
+
 /* --- running --- */
 int cfi_run(struct binary *b, const struct fde *f, unsigned nr_regs, uint64_t vaddr, struct row *ret);
 

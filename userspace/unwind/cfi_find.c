@@ -236,6 +236,17 @@ int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
 	return err == -ENOENT ? indexed_find(&f->debug, b, vaddr, ret) : err;
 }
 
+unsigned cfi_has(struct binary *b)
+{
+	const struct cfi_file *f = b->is_elf ? cfi_file(b) : NULL;
+
+	if (!f)
+		return 0;
+	return (f->table.usable ? CFI_TABLE : 0) | (f->eh.present ? CFI_EH_FRAME : 0) |
+	       (f->debug.present ? CFI_DEBUG_FRAME : 0) | (f->eh.built ? CFI_EH_INDEXED : 0) |
+	       (f->debug.built ? CFI_DEBUG_INDEXED : 0);
+}
+
 int cfi_row(struct binary *b, unsigned nr_regs, uint64_t vaddr, struct row *ret)
 {
 	struct fde f;

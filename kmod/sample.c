@@ -234,13 +234,12 @@ static u32 put_waiting(struct otp_sample *head, u32 at, u16 type, const u64 *fro
 static u32 copy_stack(struct otprof_sample *s, void *to)
 {
 	bool holes = false;
-	u32 got = otprof_ustack_copy(to, s->stack_bytes, s->stack_addr, &holes);
+	u32 got;
 
 	/* The mapping may begin between the red zone's end and the stack pointer. */
-	if (!got && ((s->stack_addr ^ s->sp) & PAGE_MASK)) {
+	if (((s->stack_addr ^ s->sp) & PAGE_MASK) && !otprof_ustack_there(s->stack_addr))
 		s->stack_addr = s->sp & PAGE_MASK;
-		got = otprof_ustack_copy(to, s->stack_bytes, s->stack_addr, &holes);
-	}
+	got = otprof_ustack_copy(to, s->stack_bytes, s->stack_addr, &holes);
 	if (got && got < s->stack_bytes && s->stack_more && s->stack_known) {
 		got = s->stack_bytes;
 		holes = true;

@@ -49,6 +49,7 @@ struct otprof_cpu {
 	u64 kstack[OTP_KSTACK_MAX];
 	u64 walk[2 * OTPROF_WALK_PAIRS];
 
+	u64 usual_ns; /* of a tick lately */
 	u64 run_ns, runs, longest_ns; /* others read them as they are */
 	u64 due_ns; /* the first tick since the timer was armed, by CPU hotplug; 0: it is not */
 	u64 past_ticks; /* that were due before that */

@@ -13,10 +13,6 @@
 #include "kmod/counter.h"
 #include "kmod/session.h"
 
-/* A machine that was put to sleep within a tick does not owe it three times that. */
-#define REST        3
-#define REST_MAX_NS (100 * NSEC_PER_MSEC)
-
 /* Monotonic time without the clock's lock; also where a tick interrupted the one who sets it. */
 static u64 now_ns(void)
 {
@@ -51,14 +47,25 @@ u64 otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
 }
 
 /*
- * After a tick its CPU has three times as long to itself, whatever the period
+ * What a tick usually takes. One that was interrupted by the host, or by an
+ * NMI, took no longer for that: it counts for little.
+ */
+static u64 usual_ns(struct otprof_cpu *c, u64 ns)
+{
+	ns = min_t(u64, ns, 4 * c->usual_ns + 10 * NSEC_PER_USEC);
+	c->usual_ns = (7 * c->usual_ns + ns) / 8;
+	return c->usual_ns;
+}
+
+/*
+ * After a tick its CPU has at least as long to itself, whatever the period
  * says: a machine that needs a period for a tick would come to nothing else.
  * Periods that went by unseen are no ticks: the expectation counts them.
  */
 static enum hrtimer_restart on_tick(struct hrtimer *timer)
 {
 	struct otprof_cpu *c = container_of(timer, struct otprof_cpu, timer);
-	u64 rest = min_t(u64, REST * otprof_timers_tick(c, get_irq_regs()), REST_MAX_NS);
+	u64 rest = usual_ns(c, otprof_timers_tick(c, get_irq_regs()));
 
 	hrtimer_forward(timer, ktime_add_ns(hrtimer_cb_get_time(timer), rest), ns_to_ktime(c->session->period_ns));
 	return HRTIMER_RESTART;

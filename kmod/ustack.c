@@ -37,6 +37,13 @@ u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes)
 	return end;
 }
 
+bool otprof_ustack_there(u64 addr)
+{
+	u64 word;
+
+	return copy(&word, sizeof(word), addr) == sizeof(word);
+}
+
 u32 otprof_ustack_walk(u64 *to, u64 fp)
 {
 	u64 pair[2];

@@ -18,6 +18,9 @@
  */
 u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes);
 
+/* Whether the word there is. */
+bool otprof_ustack_there(u64 addr);
+
 /*
  * Pairs of frame pointer and return address, innermost first; ends where the
  * frame pointer does not rise or cannot be read. Returns the bytes written.

@@ -201,7 +201,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 	struct otp_sample *head = (void *)s;
 	u64 wish = stack_wish(choice), want;
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
-	u64 first, got;
+	u64 first, got, word;
 
 	if (clip_stack(&wish, addr, head->stack_end))
 		head->mode |= OTP_MODE_SHORT;
@@ -210,12 +210,10 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 		head->mode |= OTP_MODE_THROTTLE;
 	want_base(head, cpu, choice->base_bytes, addr, want);
 	first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want;
-	got = copy_user(bytes, first, addr);
 	/* The mapping may begin between the red zone's end and the stack pointer. */
-	if (!got && ((addr ^ sp) & ~(PAGE - 1))) {
+	if (((addr ^ sp) & ~(PAGE - 1)) && bpf_probe_read_user(&word, sizeof(word), (const void *)addr))
 		addr = sp & ~(PAGE - 1);
-		got = copy_user(bytes, first, addr);
-	}
+	got = copy_user(bytes, first, addr);
 	((struct otp_ustack *)(s + bytes))[-1].addr = addr;
 	if (got & COPY_HOLES)
 		head->mode |= OTP_MODE_HOLES;

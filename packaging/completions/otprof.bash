@@ -49,6 +49,13 @@ _otprof() {
 		fi
 	fi
 	_otprof_value "$previous" "$current" && return
+	case $verb$current in
+	explain-*) ;;
+	explain*)
+		_otprof_value --pid "$current"
+		return
+		;;
+	esac
 	case $current in
 	-*) mapfile -t COMPREPLY < <(compgen -W "$(_otprof_options "$program" ${verb:+"$verb"})" -- "$current") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

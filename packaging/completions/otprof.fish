@@ -33,6 +33,10 @@ function __otprof_wants_pid
     string match -qr -- '^(-p|--pid)$' (commandline -opc)[-1]
 end
 
+function __otprof_explains
+    test (commandline -opc)[2] = explain 2>/dev/null
+end
+
 function __otprof_wants
     test (commandline -opc)[-1] = $argv[1]
 end
@@ -42,6 +46,7 @@ complete -c otprof -n __otprof_first -f -a '(__otprof_options otprof)'
 complete -c otprof -n 'not __otprof_first; and string match -q -- "-*" (commandline -ct)' -f -a '(__otprof_verb_options)'
 complete -c otprof -n __otprof_wants_dir -f -a '(__fish_complete_directories (commandline -ct))'
 complete -c otprof -n __otprof_wants_pid -f -a '(__fish_complete_pids)'
+complete -c otprof -n '__otprof_explains; and not string match -q -- "-*" (commandline -ct)' -f -a '(__fish_complete_pids)'
 complete -c otprof -n '__otprof_wants --sampler' -f -a 'auto bpf kmod perf'
 complete -c otprof -n '__otprof_wants --user' -f -a '(__fish_complete_users)'
 complete -c otprof -n '__otprof_wants --unit' -f -a '(systemctl list-units --plain --no-legend 2>/dev/null | string split -f 1 " ")'

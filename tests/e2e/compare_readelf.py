@@ -4,6 +4,7 @@
 
     compare_readelf.py UNWIND_ROWS FILE...
 
+Both tables stream by, so a file of any size takes the same memory.
 Exit status: 0 all rows equal, 1 differences, 77 no readelf. x86-64."""
 import re
 import shutil
@@ -12,6 +13,8 @@ import sys
 
 NAMES = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15".split()
 NUMBER = {n: "r%d" % i for i, n in enumerate(NAMES)}
+BATCH = 100000
+SHOWN = 10
 
 
 def register(text):
@@ -20,30 +23,41 @@ def register(text):
     return NUMBER[m.group(1)] + m.group(2) if m and m.group(1) in NUMBER else text
 
 
-def readelf_rows(path):
-    out = subprocess.run(["readelf", "--debug-dump=frames-interp", path], stdout=subprocess.PIPE,
-                         stderr=subprocess.DEVNULL, text=True, check=False).stdout
+def readelf_functions(path):
+    """The rows of one function after the other: {address: (CFA, {register: rule})}."""
+    dump = subprocess.Popen(["readelf", "--debug-dump=frames-interp", path], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True, errors="replace")
     rows, columns, end = {}, None, 0
-    for line in out.splitlines():
+    for line in dump.stdout:
+        words = line.split()
         if line.startswith("Contents of the") and ".eh_frame" not in line:
             break
-        m = re.search(r" FDE cie=\S+ pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
-        words = line.split()
-        if m:
-            columns, end = None, int(m.group(2), 16)
-            begin = int(m.group(1), 16)
-            if begin < end:
-                rows[begin] = None  # an FDE without rows of its own: filled by its first line
-        elif " CIE " in line:
-            columns, end = None, 0
+        if " FDE cie=" in line or " CIE " in line:
+            yield rows
+            m = re.search(r" FDE cie=\S+ pc=([0-9a-f]+)\.\.([0-9a-f]+)", line)
+            rows, columns, end = {}, None, int(m.group(2), 16) if m else 0
         elif words[:2] == ["LOC", "CFA"]:
             columns = words[2:]
+        elif words[1:] == ["ZERO", "terminator"]:
+            columns = None
         elif columns is not None and len(words) == len(columns) + 2:
             loc = int(words[0], 16)
             if loc < end:
                 rules = {"ra" if c == "ra" else NUMBER.get(c, c): v for c, v in zip(columns, words[2:]) if v != "u"}
-                rows[loc] = (register(words[1]), rules)
-    return {a: r for a, r in rows.items() if r}
+                rows[loc] = (register(words[1]), followed(rules))
+    yield rows
+    dump.stdout.close()
+    dump.wait()
+
+
+def batches(path):
+    rows = {}
+    for function in readelf_functions(path):
+        rows.update(function)
+        if len(rows) >= BATCH:
+            yield rows
+            rows = {}
+    yield rows
 
 
 def our_rows(tool, path, addresses):
@@ -62,13 +76,18 @@ def followed(rules):
 
 
 def compare(tool, path):
-    theirs = readelf_rows(path)
-    ours = our_rows(tool, path, sorted(theirs))
-    different = [a for a in theirs if (theirs[a][0], followed(theirs[a][1])) != ours.get(a)]
-    print("%s: %d rows, %d different" % (path, len(theirs), len(different)))
-    for a in different[:10]:
-        print("  %x readelf %s ours %s" % (a, theirs[a], ours.get(a)))
-    return bool(different) or not theirs
+    total = different = 0
+    shown = []
+    for theirs in batches(path):
+        ours = our_rows(tool, path, sorted(theirs)) if theirs else {}
+        total += len(theirs)
+        for a, row in theirs.items():
+            if row != ours.get(a):
+                different += 1
+                shown += ["  %x readelf %s ours %s" % (a, row, ours.get(a))][:SHOWN - len(shown)]
+    print("%s: %d rows, %d different" % (path, total, different))
+    print("".join(line + "\n" for line in shown), end="", flush=True)
+    return bool(different) or not total
 
 
 if __name__ == "__main__":

@@ -261,7 +261,7 @@ static int read_file(const char *path, struct buf *b)
  */
 static void set_file(CURL *easy, CURLoption by_path, CURLoption by_content, const char *path)
 {
-	_cleanup_(buf_done) struct buf b;
+	_cleanup_(buf_done) struct buf b = {0};
 	struct curl_blob blob;
 
 	if (!path)

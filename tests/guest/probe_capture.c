@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "probe.h"
 #include "probe_loop.h"
+#include "source/bpf_probe.h"
 
 #define RUN_MS 1500
 
@@ -86,10 +88,25 @@ static const char *check_head(const struct view *v)
 	return NULL;
 }
 
+/* A fast system call before Linux 4.17 does not save rbx, rbp and r12 to r15 on x86-64. */
+static uint64_t saved_registers(const struct view *v)
+{
+	uint64_t all = (1ULL << PROBE_REGS) - 1;
+	struct kernel_version version = {0};
+	struct utsname uts;
+
+	uname(&uts);
+	kernel_version_parse(uts.release, uts.version, &version);
+	if (PROBE_ARCH == OTP_ARCH_X86_64 && v->s->mode & OTP_MODE_KERNEL && kernel_version_below(&version, 4, 17, 0))
+		return all & ~0xf048ULL;
+	return all;
+}
+
 static const char *check_known_registers(const struct watch *w, const struct view *v, uint64_t known)
 {
-	if (v->regs->valid != (1ULL << PROBE_REGS) - 1)
+	if (v->regs->valid != saved_registers(v))
 		return "valid mask";
+	known &= v->regs->valid;
 	if (v->regs->reg[PROBE_SP] != w->stage->sp)
 		return "stack pointer";
 	for (int i = 0; i < PROBE_REGS; i++)

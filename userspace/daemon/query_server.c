@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,12 +110,22 @@ static void refuse(struct client *c, const char *why)
 	answer(c);
 }
 
+/* Not one that has ended and is only not collected yet: state Z or X, behind the name (proc(5)). */
 static bool is_running(uint32_t pid)
 {
-	char path[32];
+	_cleanup_(closep) int fd = -1;
+	char path[32], stat[512];
+	const char *name;
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return access(path, F_OK) == 0;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
+	if (n <= 0)
+		return false;
+	stat[n] = '\0';
+	name = strrchr(stat, ')');
+	return name && name[1] == ' ' && !strchr("ZX", name[2]);
 }
 
 static void answer_explained(struct monitor *m, struct client *c, const char *text, size_t len)

@@ -18,7 +18,8 @@ import lib
 
 
 def write(d, **sections):
-    config = {"sampler": {"frequency_hz": 97, "mode": lib.SOURCE}, "profile": {"interval": "1s"}, "daemon": {"runtime_dir": d.runtime}}
+    config = {"sampler": {"frequency_hz": 97, "mode": lib.SOURCE}, "profile": {"interval": "1s"},
+              "symbols": {"cache_dir": os.path.join(lib.BUILD, "symbols")}, "daemon": {"runtime_dir": d.runtime}}
     for name, keys in sections.items():
         config.setdefault(name.replace("__", " "), {}).update(keys)
     with open(d.conf, "w") as f:

@@ -7,6 +7,7 @@
  * tables alone, and then not again for a day.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -232,12 +233,21 @@ int index_jobs_hand_over(struct monitor *m)
 	return err ? err : worker_send(&m->indexer, IPC_START, 0, NULL, 0, -1);
 }
 
+/* Who ran a file of the host's own, and is gone, saw the host's files. */
+static bool left_the_host(const struct index_task *t)
+{
+	struct stat file, root;
+
+	return kill((pid_t)t->pid, 0) < 0 && errno == ESRCH && fstat(t->fd, &file) == 0 && stat("/", &root) == 0 &&
+	       file.st_dev == root.st_dev;
+}
+
 /* Where it looks for debug files is not for the indexer to say. */
 void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask)
 {
 	const struct index_task *t = m->index ? m->index->first : NULL;
 
-	ask->pid = ask->len || !t ? 1 : t->pid;
+	ask->pid = ask->len || !t || left_the_host(t) ? 1 : t->pid;
 	ask->alternate_pid = 0;
 	ask->len = 0;
 }
@@ -270,11 +280,13 @@ static void answer_all(struct monitor *m, const char *key, int err)
 	j->last = slot;
 }
 
+/* What misses something is made again some day: it may be there then. */
 static int keep(struct monitor *m, const struct index_task *t)
 {
 	const struct index_jobs *j = m->index;
+	bool whole = (j->result.flags & (INDEX_HAS_DWARF | INDEX_SPLIT_MISSING)) == INDEX_HAS_DWARF;
 
-	return index_cache_keep(j->dir, t->key, !(j->result.flags & INDEX_HAS_DWARF), m->config->symbols_cache_bytes);
+	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
 }
 
 void index_jobs_indexer_ended(struct monitor *m)

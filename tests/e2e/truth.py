@@ -15,7 +15,7 @@ import truth_variants as variants
 
 HZ = 997
 # CPU time of each, and of a run before it, by whose samples the indexes are asked for.
-SECONDS, WARM = float(os.environ.get("TRUTH_SECONDS", "0.8")), 0.03
+SECONDS, WARM = float(os.environ.get("TRUTH_SECONDS", "0.5")), 0.03
 BATCH = 6
 
 
@@ -177,7 +177,7 @@ def index_all(d, built):
         run_all(built[i:i + BATCH], WARM)
         time.sleep(0.3)
         # From one file to the next there is a moment without an indexer.
-        end, calm = time.monotonic() + 20, 0
+        end, calm = time.monotonic() + 6, 0
         while calm < 4 and time.monotonic() < end:
             calm = 0 if indexing(d) else calm + 1
             time.sleep(0.15)
@@ -211,7 +211,9 @@ def main():
                     # Indexes are made one at a time: those of other programs would come between.
                     targets={"include": "exe:truth"})
     index_all(d, built)
+    lib.note("indexes were there after %.1f s" % (time.monotonic() - began))
     runs = run_all(built, SECONDS)
+    lib.note("samples were taken after %.1f s" % (time.monotonic() - began))
     last = d.stop()
     sources = {language: Source([os.path.join(variants.SOURCES, f) for f in files + ["truth.h"] * language.startswith("c")])
                for language, files in variants.FILES.items()}

@@ -152,11 +152,12 @@ class Tally:
         name = self.variant.name
         worst = sorted(self.bad.items(), key=lambda i: -i[1])[:4]
         lib.ok(self.total > 300 * SECONDS and self.total - self.right <= max(2, 0.001 * self.total) and self.outside <= 0.02 * self.total,
-               "%s: %d of %d samples are what the source says%s" % (
-                   name, self.right, self.total, "".join("; %d x %s" % (n, k) for k, n in worst)))
+               "%s: %d of %d samples are what the source says, %d are of no function of it%s" % (
+                   name, self.right, self.total, self.outside, "".join("; %d x %s" % (n, k) for k, n in worst)))
         unseen, (error, where) = self.unseen(), self.share_error(told)
         lib.ok(not unseen, "%s: every call of the source was seen %s" % (name, "; ".join(unseen)))
-        lib.ok(error < 0.08, "%s: shares are the program's own to %.1f points (%s)" % (name, 100 * error, where))
+        # Without inlined calls the shares of what is inlined are its callers'.
+        lib.ok(error < 0.08 or not self.variant.lines, "%s: shares are the program's own to %.1f points (%s)" % (name, 100 * error, where))
 
 
 def chosen():
@@ -177,7 +178,7 @@ def index_all(d, built):
         run_all(built[i:i + BATCH], WARM)
         time.sleep(0.3)
         # From one file to the next there is a moment without an indexer.
-        end, calm = time.monotonic() + 6, 0
+        end, calm = time.monotonic() + 20, 0
         while calm < 4 and time.monotonic() < end:
             calm = 0 if indexing(d) else calm + 1
             time.sleep(0.15)

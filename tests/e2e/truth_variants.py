@@ -209,7 +209,7 @@ ALL = [
     c("zstd", "-O2", after=compressed("zstd"), brief=True),
     c("split DWARF 5", "-O2", "-gdwarf-5", "-gsplit-dwarf", brief=True),
     c("split DWARF 4", "-O2", "-gdwarf-4", "-gsplit-dwarf"),
-    c("package DWARF 5", "-O2", "-gdwarf-5", "-gsplit-dwarf", after=package("dwp"), brief=True),
+    c("package DWARF 5", "-O2", "-gdwarf-5", "-gsplit-dwarf", after=package("dwp")),
     c("package DWARF 4", "-O2", "-gdwarf-4", "-gsplit-dwarf", after=package("dwp"), brief=True),
     clang("clang O0", "-O0", brief=True),
     clang("clang O1", "-O1"),

@@ -14,7 +14,8 @@ SOURCES = os.path.join(lib.TOP, "tests", "programs", "truth")
 FILES = {"c": ["truth.c", "burn.c"], "c++": ["truth.cc"], "rust": ["truth.rs"], "zig": ["truth.zig", "truth_zig.c"]}
 
 
-# llvm-dwp 14 never ends on what gcc 12 makes of DWARF 5.
+# llvm-dwp 14 never ends on what gcc 12 makes of DWARF 5; dwp of binutils 2.40 makes a package
+# without an index of it. So there is no variant of these.
 TOOL_SECONDS = 60
 
 
@@ -209,7 +210,6 @@ ALL = [
     c("zstd", "-O2", after=compressed("zstd"), brief=True),
     c("split DWARF 5", "-O2", "-gdwarf-5", "-gsplit-dwarf", brief=True),
     c("split DWARF 4", "-O2", "-gdwarf-4", "-gsplit-dwarf"),
-    c("package DWARF 5", "-O2", "-gdwarf-5", "-gsplit-dwarf", after=package("dwp")),
     c("package DWARF 4", "-O2", "-gdwarf-4", "-gsplit-dwarf", after=package("dwp"), brief=True),
     clang("clang O0", "-O0", brief=True),
     clang("clang O1", "-O1"),

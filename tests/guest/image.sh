@@ -3,12 +3,13 @@
 # Makes a Debian system with systemd as a disk image, once, and prints its
 # directory; image_boot.sh boots it.
 #
-#   image.sh [-d "PACKAGE..."] [-s SIZE] SUITE [PACKAGE...]
+#   image.sh [-d "PACKAGE..."] [-x "SCRIPT FILE..."] [-s SIZE] SUITE [PACKAGE...]
 #
 # SUITE: bookworm or trixie. PACKAGEs are installed (no recommends), natively
 # in a chroot: under emulation that is slow. -d: packages that are only
 # downloaded, for the guest to install; what they depend on is installed.
-# SIZE of the file system: 3G, sparse.
+# -x: a script that runs in the chroot at last, with FILEs beside it; it may warm
+# caches, and the image is kept whatever it says. SIZE of the file system: 3G, sparse.
 # In names, @previous and @newest are the versions of the suite's last two
 # own cloud kernels ("linux-headers-@newest"); without any kernel among PACKAGEs
 # the newest is taken. The directory holds
@@ -29,16 +30,17 @@ cache=${OTPROF_GUEST_CACHE:-$here/../../build/guest}
 
 BASE="systemd systemd-sysv udev dbus kmod zstd initramfs-tools iproute2 procps python3-minimal"
 
-download='' size=3G
-while getopts d:s: option; do
+download='' hook='' size=3G
+while getopts d:x:s: option; do
 	case $option in
 	d) download=$OPTARG ;;
+	x) hook=$OPTARG ;;
 	s) size=$OPTARG ;;
 	*) exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
-suite=${1:?usage: image.sh [-d "PACKAGE..."] [-s SIZE] SUITE [PACKAGE...]}
+suite=${1:?usage: image.sh [-d "PACKAGE..."] [-x "SCRIPT FILE..."] [-s SIZE] SUITE [PACKAGE...]}
 shift
 packages=$*
 case " $packages" in *" linux-image-"*) ;; *) packages="linux-image-@newest $packages" ;; esac
@@ -164,6 +166,14 @@ depends_of() {
 		grep -vxF "$(expand "$download" | tr ' ' '\n')" | sort -u
 }
 
+run_hook() {
+	[ -n "$hook" ] || return 0
+	mkdir "$root/tmp/hook"
+	# shellcheck disable=SC2086 # a list of files
+	cp -r $hook "$root/tmp/hook/"
+	inside "$root" sh "/tmp/hook/$(basename "${hook%% *}")" >>"$log" 2>&1 || echo "the script failed" >>"$log"
+}
+
 install_packages() {
 	# shellcheck disable=SC2046,SC2086 # lists of names
 	inside "$root" apt-get install -y -q --no-install-recommends $(expand $packages) \
@@ -174,6 +184,7 @@ install_packages() {
 	# shellcheck disable=SC2046,SC2086
 	inside "$root" sh -c 'cd /tmp/debs && apt-get download -q "$@"' sh $(expand $download) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
+	run_hook
 	find "$root/tmp/debs" -name '*.deb' -exec mv -t "$new/debs" {} +
 }
 

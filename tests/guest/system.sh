@@ -6,7 +6,7 @@
 #   system.sh [12|13]...
 #
 # Lines are facts. 1 where one does not hold, 77 where no guest could be run.
-# OTPROF_GUEST_SECONDS: for each guest (900).
+# OTPROF_GUEST_SECONDS: for each guest (1500).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.." || exit 1
@@ -29,12 +29,13 @@ depends() {
 guest() { # RELEASE
 	local image log=$build/guest-debian-$1.log code began=$SECONDS
 	# shellcheck disable=SC2046 # a list of names
-	image=$("$here/image.sh" -d "$headers" "${suites[$1]}" linux-image-@previous python3 \
+	image=$("$here/image.sh" -d "$headers" -x "$here/system_warm.sh $work/this $work/next" \
+		"${suites[$1]}" linux-image-@previous python3 ccache \
 		$(depends "$packages"/this/otprof_*.deb) $(depends "$packages"/this/otprof-dkms_*.deb) 2>"$log") ||
 		{ echo "skip - Debian $1: $(tail -n 1 "$log")"; return 77; }
-	"$here/image_boot.sh" -t "${OTPROF_GUEST_SECONDS:-900}" -o "$log" "$image" "$here/system_test.sh" \
+	"$here/image_boot.sh" -t "${OTPROF_GUEST_SECONDS:-1500}" -o "$log" "$image" "$here/system_test.sh" \
 		"$build/programs/shares" tests/lib/sink.py tests/lib/otlp_check.py "$image/debs" "$image/newest" \
-		"$packages/this=this" "$packages/next=next" >/dev/null 2>"$log.err"
+		"$work/this=this" "$work/next=next" >/dev/null 2>"$log.err"
 	code=$?
 	sed -nE "s/^(ok|not ok|skip) - /\\1 - Debian $1: /p" "$log"
 	sed -n "s/^# time/# Debian $1:/p" "$log"
@@ -52,6 +53,12 @@ why=$(BUILD=$build tests/packages/build.sh 2>&1) || {
 	printf 'not ok - the packages are built\n%s\n' "$why"
 	exit 1
 }
+# What the image's making and the guest see of the packages: not the trees that they were built in.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for which in this next; do
+	mkdir "$work/$which" && cp "$packages/$which"/*.deb "$work/$which/"
+done
 declare -A pids=()
 for release; do
 	guest "$release" >"$build/system-$release.out" 2>&1 &

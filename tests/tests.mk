@@ -64,9 +64,11 @@ check-packages: all
 
 # Kernels by themselves, then the packages in whole systems.
 check-guest: all $(BUILD)/programs/shares
-	@BUILD=$(BUILD) tests/guest/run.sh; one=$$?; \
-	BUILD=$(BUILD) tests/guest/system.sh; two=$$?; \
-	if [ $$one = 0 ]; then exit $$two; elif [ $$two = 0 ]; then exit $$one; fi; [ $$one$$two = 7777 ] && exit 77; exit 1
+	@BUILD=$(BUILD) tests/guest/run.sh
+# Whole Debian systems with the packages: half an hour under emulation.
+.PHONY: check-system
+check-system: all $(BUILD)/programs/shares
+	@BUILD=$(BUILD) tests/guest/system.sh
 
 bench: setup-bench
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay

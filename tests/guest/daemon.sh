@@ -25,6 +25,8 @@ frequency_hz = 97
 interval = 1s
 [exporter files]
 endpoint = file://$out
+[limits]
+cpu_percent = 0
 [daemon]
 runtime_dir = $rt
 CONF

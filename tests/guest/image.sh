@@ -168,10 +168,10 @@ depends_of() {
 
 run_hook() {
 	[ -n "$hook" ] || return 0
-	mkdir "$root/var/tmp/hook"
+	mkdir "$root/var/hook"
 	# shellcheck disable=SC2086 # a list of files
-	cp -r $hook "$root/var/tmp/hook/"
-	inside "$root" sh "/var/tmp/hook/$(basename "${hook%% *}")" >>"$log" 2>&1 || echo "the script failed" >>"$log"
+	cp -r $hook "$root/var/hook/"
+	inside "$root" sh "/var/hook/$(basename "${hook%% *}")" >>"$log" 2>&1 || echo "the script failed" >>"$log"
 }
 
 install_packages() {
@@ -179,13 +179,13 @@ install_packages() {
 	inside "$root" apt-get install -y -q --no-install-recommends $(expand $packages) \
 		$([ -z "$download" ] || depends_of) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
-	mkdir -p "$new/debs" "$root/var/tmp/debs"
+	mkdir -p "$new/debs" "$root/var/debs"
 	[ -n "$download" ] || return 0
 	# shellcheck disable=SC2046,SC2086
-	inside "$root" sh -c 'cd /var/tmp/debs && apt-get download -q "$@"' sh $(expand $download) >>"$log" 2>&1 ||
+	inside "$root" sh -c 'cd /var/debs && apt-get download -q "$@"' sh $(expand $download) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
 	run_hook
-	find "$root/var/tmp/debs" -name '*.deb' -exec mv -t "$new/debs" {} +
+	find "$root/var/debs" -name '*.deb' -exec mv -t "$new/debs" {} +
 }
 
 make_disk() {

@@ -14,10 +14,10 @@ build_all() {
 	done
 }
 
-dpkg --force-depends -i /var/tmp/debs/linux-headers-*.deb
+dpkg --force-depends -i /var/debs/linux-headers-*.deb
 build_all "$hook/this"
 build_all "$hook/next"
 dpkg -P otprof-dkms
-for deb in /var/tmp/debs/linux-headers-*.deb; do
+for deb in /var/debs/linux-headers-*.deb; do
 	dpkg --force-depends -P "$(dpkg-deb -f "$deb" Package)"
 done

@@ -22,7 +22,7 @@ trap 'rm -f "$log"' EXIT
 boot() { # KERNEL SCRIPT FILE...
 	local kernel=$1
 	shift
-	"$here/boot.sh" -k "$kernel" -t "${OTPROF_GUEST_SECONDS:-300}" "$@"
+	"$here/boot.sh" -k "$kernel" -t "${OTPROF_GUEST_SECONDS:-900}" "$@"
 }
 
 sampler() {

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cli/cli.h"
 
 #define STATUS_MAX     (4u << 20)
 #define STATUS_WAIT_NS (5 * NSEC_PER_SEC)
@@ -129,6 +131,19 @@ const json_t *client_at(const json_t *root, const char *path)
 		root = json_object_getn(root, path, (size_t)(dot - path));
 	}
 	return root;
+}
+
+int client_failed(const char *runtime_dir, const char *socket, int err)
+{
+	bool absent = err == -ENOENT || err == -ECONNREFUSED;
+
+	cli_error("%s/%s: %s", runtime_dir, socket,
+		  err == -EBADMSG ? "no answer that is understood" : strerror(-err));
+	if (absent)
+		fprintf(stderr, "Is otprofd running? Try 'systemctl status otprofd', or start it.\n");
+	else if (err == -EACCES || err == -EPERM)
+		fprintf(stderr, "Only root may ask: try sudo.\n");
+	return absent ? CLI_NOT_RUNNING : CLI_FAILED;
 }
 
 uint64_t client_number(const json_t *root, const char *path)

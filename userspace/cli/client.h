@@ -23,6 +23,9 @@ int client_last_status(const char *runtime_dir, json_t **ret); /* RUNTIME_DIR/la
  */
 int client_ask(const char *runtime_dir, const char *line, struct buf *ret_text, json_t **ret);
 
+/* Says on stderr why RUNTIME_DIR/socket gave nothing (err, negative) and what may help. The verb's exit status. */
+int client_failed(const char *runtime_dir, const char *socket, int err);
+
 /* Values by path, such as "ledger.taken": 0, "" or NULL where there is none or it is of another type. */
 const json_t *client_at(const json_t *root, const char *path);
 uint64_t client_number(const json_t *root, const char *path);

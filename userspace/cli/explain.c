@@ -249,19 +249,6 @@ static void print_process(struct buf *b, unsigned pid, const json_t *answer)
 	print_advice(b, p);
 }
 
-static int failed(const struct options *o, int err)
-{
-	bool absent = err == -ENOENT || err == -ECONNREFUSED;
-
-	cli_error("%s/query.sock: %s", o->runtime_dir,
-		  err == -EBADMSG ? "no answer that is understood" : strerror(-err));
-	if (absent)
-		fprintf(stderr, "Is otprofd running? Try 'systemctl status otprofd', or start it.\n");
-	else if (err == -EACCES || err == -EPERM)
-		fprintf(stderr, "Only root may ask: try sudo.\n");
-	return absent ? CLI_NOT_RUNNING : CLI_FAILED;
-}
-
 /* Why there is nothing to print; 0: there is. */
 static int refused(const struct options *o, const json_t *answer)
 {
@@ -312,7 +299,7 @@ static int explain(const struct options *o)
 	snprintf(question, sizeof(question), "explain %u\n", o->pid);
 	r = client_ask(o->runtime_dir, question, &text, &answer);
 	if (r < 0)
-		return failed(o, r);
+		return client_failed(o->runtime_dir, "query.sock", r);
 	r = refused(o, answer);
 	if (r)
 		return r;

@@ -315,19 +315,6 @@ static void print_rest(struct buf *b, const json_t *s)
 	    client_number(s, "workers.net.restarts"));
 }
 
-static int failed(const struct options *o, int err)
-{
-	bool absent = err == -ENOENT || err == -ECONNREFUSED;
-
-	cli_error("%s/status.sock: %s", o->runtime_dir,
-		  err == -EBADMSG ? "no answer that is understood" : strerror(-err));
-	if (absent)
-		fprintf(stderr, "Is otprofd running? Try 'systemctl status otprofd', or start it.\n");
-	else if (err == -EACCES || err == -EPERM)
-		fprintf(stderr, "Only root may ask: try sudo.\n");
-	return absent ? CLI_NOT_RUNNING : CLI_FAILED;
-}
-
 /* What changes most stands first: a small window shows that. */
 static void format_page(struct buf *b, const json_t *s)
 {
@@ -346,7 +333,7 @@ static int page(const struct options *o, struct buf *b)
 	int r = client_status(o->runtime_dir, &s);
 
 	if (r < 0)
-		return failed(o, r);
+		return client_failed(o->runtime_dir, "status.sock", r);
 	format_page(b, s);
 	return 0;
 }
@@ -356,7 +343,7 @@ static int raw(const struct options *o, struct buf *b)
 	int r = client_read(o->runtime_dir, b);
 
 	if (r < 0)
-		return failed(o, r);
+		return client_failed(o->runtime_dir, "status.sock", r);
 	if (b->len && b->data[b->len - 1] != '\n')
 		buf_add_str(b, "\n");
 	return 0;
@@ -409,10 +396,10 @@ static int show_live(const struct options *o)
 	int r = read_page(o, &b);
 
 	if (r < 0)
-		return failed(o, r);
+		return client_failed(o->runtime_dir, "status.sock", r);
 	r = screen_enter();
 	if (r < 0)
-		return failed(o, r);
+		return client_failed(o->runtime_dir, "status.sock", r);
 	while (event != SCREEN_QUIT) {
 		if (event == SCREEN_TIME) {
 			buf_reset(&b);

@@ -64,7 +64,8 @@ static bool reach_base(struct process *p, const struct sample *s, const struct u
 
 	if (!out->fail_addr || out->fail_addr >= end || need > OTP_BASE_LIMIT || need <= p->base_bytes)
 		return false;
-	if (out->end == UNWIND_SHORT && out->fail_addr >= s->stack_addr && out->fail_addr - s->stack_addr < (uint64_t)ADAPT_FAR * p->stack_bytes)
+	if (out->end == UNWIND_SHORT && out->fail_addr >= s->stack_addr &&
+	    out->fail_addr - s->stack_addr < (uint64_t)ADAPT_FAR * p->stack_bytes)
 		return false;
 	p->base_bytes = MAX(class_for((uint32_t)need, OTP_BASE_LIMIT), (uint32_t)OTP_BASE_UNIT);
 	return true;

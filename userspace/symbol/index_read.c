@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "symbol/bytes.h"
 #include "symbol/index.h"
 #include "symbol/naming.h"
 
@@ -83,29 +84,9 @@ struct index *index_free(struct index *x)
 
 /* --- tables --- */
 
-struct bytes {
-	const uint8_t *p, *end;
-	bool bad;
-};
-
-static uint64_t take_uleb(struct bytes *b)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; b->p < b->end && shift < 64; shift += 7) {
-		uint8_t byte = *b->p++;
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	b->bad = true;
-	return 0;
-}
-
 static uint32_t take_u32(struct bytes *b)
 {
-	uint64_t v = take_uleb(b);
+	uint64_t v = bytes_uleb(b);
 
 	b->bad |= v > UINT32_MAX;
 	return (uint32_t)v;
@@ -113,7 +94,7 @@ static uint32_t take_u32(struct bytes *b)
 
 static uint32_t take_difference(struct bytes *b, uint32_t from)
 {
-	uint64_t v = take_uleb(b);
+	uint64_t v = bytes_uleb(b);
 
 	return from + (uint32_t)((v >> 1) ^ -(v & 1));
 }
@@ -165,7 +146,7 @@ static int find_row(struct index *x, enum index_table_kind kind, uint64_t vaddr,
 	in.end = data + b.bytes;
 	addr = b.addr;
 	for (uint16_t i = 0; i < MIN(b.rows, INDEX_BLOCK_ROWS); i++) {
-		addr += take_uleb(&in);
+		addr += bytes_uleb(&in);
 		v[0] = take_difference(&in, v[0]);
 		v[1] = take_difference(&in, v[1]);
 		if (in.bad)

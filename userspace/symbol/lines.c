@@ -7,15 +7,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbol/bytes.h"
 
 #define FILES_MAX   (1u << 20)
 #define FORMATS_MAX 16
 #define PATH_MAX_   4096
-
-struct bytes {
-	const uint8_t *p, *end;
-	bool bad;
-};
 
 static uint64_t take(struct bytes *b, size_t len)
 {

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "symbol/build_dwarf.h"
+#include "symbol/bytes.h"
 #include "symbol/split_package.h"
 
 #ifndef DW_FORM_GNU_addr_index
@@ -231,11 +232,6 @@ void split_done(struct dwarf_build *d)
 
 /* --- addresses and ranges --- */
 
-struct bytes {
-	const uint8_t *p, *end;
-	bool bad;
-};
-
 static uint64_t take(struct bytes *b, size_t len)
 {
 	uint64_t v = 0;
@@ -247,21 +243,6 @@ static uint64_t take(struct bytes *b, size_t len)
 	memcpy(&v, b->p, len);
 	b->p += len;
 	return v;
-}
-
-static uint64_t take_uleb(struct bytes *b)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; b->p < b->end && shift < 64; shift += 7) {
-		uint8_t byte = *b->p++;
-
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	b->bad = true;
-	return 0;
 }
 
 static uint64_t address(const struct split *s, uint64_t number)
@@ -292,7 +273,7 @@ static bool take_address(const struct split *s, Dwarf_Attribute *a, uint64_t *re
 	switch (dwarf_whatform(a)) {
 	case DW_FORM_addrx:
 	case DW_FORM_GNU_addr_index:
-		*ret = address(s, take_uleb(&b));
+		*ret = address(s, bytes_uleb(&b));
 		break;
 	case DW_FORM_addrx1:
 		*ret = address(s, take(&b, 1));
@@ -334,19 +315,19 @@ static int list_entry(const struct split *s, const struct put *p, struct bytes *
 
 	switch (take(b, 1)) {
 	case DW_RLE_base_addressx:
-		*base = address(s, take_uleb(b));
+		*base = address(s, bytes_uleb(b));
 		return b->bad ? 0 : 1;
 	case DW_RLE_startx_endx:
-		x = address(s, take_uleb(b));
-		y = address(s, take_uleb(b));
+		x = address(s, bytes_uleb(b));
+		y = address(s, bytes_uleb(b));
 		break;
 	case DW_RLE_startx_length:
-		x = address(s, take_uleb(b));
-		y = x + take_uleb(b);
+		x = address(s, bytes_uleb(b));
+		y = x + bytes_uleb(b);
 		break;
 	case DW_RLE_offset_pair:
-		x = *base + take_uleb(b);
-		y = *base + take_uleb(b);
+		x = *base + bytes_uleb(b);
+		y = *base + bytes_uleb(b);
 		break;
 	case DW_RLE_base_address:
 		*base = take(b, 8);
@@ -357,7 +338,7 @@ static int list_entry(const struct split *s, const struct put *p, struct bytes *
 		break;
 	case DW_RLE_start_length:
 		x = take(b, 8);
-		y = x + take_uleb(b);
+		y = x + bytes_uleb(b);
 		break;
 	default:
 		return 0;
@@ -413,7 +394,7 @@ static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *
 		return 0;
 	switch (dwarf_whatform(a)) {
 	case DW_FORM_rnglistx:
-		v = take_uleb(&b);
+		v = bytes_uleb(&b);
 		if (b.bad || s->lists_base > s->lists.len || v >= (s->lists.len - s->lists_base) / sizeof(offset))
 			return 0;
 		memcpy(&offset, s->lists.data + s->lists_base + v * sizeof(offset), sizeof(offset));

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run of bytes that is taken from its front. Private to symbol/.
+ * What is taken beyond the end is 0 and makes bad true, for good. Borrowed bytes.
+ */
+#ifndef OTP_SYMBOL_BYTES_H
+#define OTP_SYMBOL_BYTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bytes {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+/* Of at most 64 bits; a longer one is bad. */
+static inline uint64_t bytes_uleb(struct bytes *b)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; b->p < b->end && shift < 64; shift += 7) {
+		uint8_t byte = *b->p++;
+
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return v;
+	}
+	b->bad = true;
+	return 0;
+}
+
+#endif

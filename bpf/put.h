@@ -50,13 +50,26 @@ static __always_inline void put_loss(struct cpu_state *cpu)
 		cpu->loss_samples = 0;
 }
 
-/* Copies and puts one chunk; false: there was no room. */
-static __always_inline bool put_chunk(u8 *s, struct cpu_state *cpu, struct otp_cpu_counters *c, u32 index, u64 addr,
-				      u64 want, u16 flags, u64 *ret_got)
-{
-	struct otp_chunk *chunk = (void *)s;
-	u64 got = copy_user(sizeof(*chunk), want, addr);
+/* Instead of bytes: there was no room for the chunk. */
+#define CHUNK_LOST (1ULL << 62)
 
+/*
+ * Copies and puts one chunk of the sample under way. Returns the bytes copied.
+ * Global, as those in stack.h: the verifier takes it once, not once per chunk.
+ */
+__noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
+{
+	u32 nr = bpf_get_smp_processor_id();
+	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
+	struct otp_chunk *chunk;
+	u64 got;
+
+	if (!cpu || !c || !s)
+		return CHUNK_LOST;
+	chunk = (void *)s->byte;
+	got = copy_user(sizeof(*chunk), want, addr);
 	if (got & COPY_HOLES)
 		flags |= OTP_CHUNK_HOLES;
 	got &= ~COPY_HOLES;
@@ -72,52 +85,59 @@ static __always_inline bool put_chunk(u8 *s, struct cpu_state *cpu, struct otp_c
 	chunk->rec.flags = flags;
 	chunk->rec.len = sizeof(*chunk) + got;
 	chunk->seq = cpu->seq;
-	chunk->cpu = bpf_get_smp_processor_id();
+	chunk->cpu = nr;
 	chunk->index = index;
 	chunk->addr = addr;
 	chunk->len = got;
 	chunk->reserved = 0;
-	*ret_got = got;
-	if (put_scratch(s, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
+	if (put_scratch(s->byte, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
 		c->chunks_lost++;
-		return false;
+		return CHUNK_LOST;
 	}
 	c->chunks++;
 	c->put_bytes += sizeof(*chunk) + got;
 	cpu->budget_used += got;
-	return true;
+	if (got < want)
+		c->short_stacks++;
+	return got;
+}
+
+/* The next chunk: of the stack, then of its base. 0: that was all. */
+static __always_inline int next_chunk(struct cpu_state *cpu, u32 index)
+{
+	u64 base = !cpu->stack_left, want = base ? cpu->base_left : cpu->stack_left, got;
+
+	if (!want)
+		return 0;
+	if (want > OTP_CHUNK_STACK)
+		want = OTP_CHUNK_STACK;
+	got = put_chunk(index, base ? cpu->base_next : cpu->stack_next, want,
+			(base ? OTP_CHUNK_BASE : 0) |
+				(cpu->stack_left + cpu->base_left == want ? OTP_CHUNK_LAST : 0));
+	if (got & CHUNK_LOST)
+		return 0;
+	if (base) {
+		cpu->base_left = got < want ? 0 : cpu->base_left - want;
+		cpu->base_next += want;
+	} else {
+		cpu->stack_left = got < want ? 0 : cpu->stack_left - want;
+		cpu->stack_next += want;
+	}
+	return 1;
 }
 
 /*
  * The rest of a deep stack, then its base. The sample itself has arrived: what
  * fails here only cuts it.
  */
-static __always_inline void put_chunks(u8 *s, struct cpu_state *cpu, struct otp_cpu_counters *c)
+__noinline int put_chunks(u32 nr)
 {
-	u64 want, got;
+	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
 
-	for (u32 i = 0; i < CHUNKS_MAX; i++) {
-		bool base = !cpu->stack_left;
-
-		want = base ? cpu->base_left : cpu->stack_left;
-		if (!want)
-			return;
-		if (want > OTP_CHUNK_STACK)
-			want = OTP_CHUNK_STACK;
-		if (!put_chunk(s, cpu, c, i, base ? cpu->base_next : cpu->stack_next, want,
-			       (base ? OTP_CHUNK_BASE : 0) |
-			       (cpu->stack_left + cpu->base_left == want ? OTP_CHUNK_LAST : 0), &got))
-			return;
-		if (got < want)
-			c->short_stacks++;
-		if (base) {
-			cpu->base_left = got < want ? 0 : cpu->base_left - want;
-			cpu->base_next += want;
-		} else {
-			cpu->stack_left = got < want ? 0 : cpu->stack_left - want;
-			cpu->stack_next += want;
-		}
-	}
+	for (u32 i = 0; cpu && i < CHUNKS_MAX; i++)
+		if (!next_chunk(cpu, i))
+			break;
+	return 0;
 }
 
 /*
@@ -146,7 +166,7 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 	if (mode & OTP_MODE_SHORT)
 		c->short_stacks++;
 	if (mode & OTP_MODE_CHUNKED)
-		put_chunks(s, cpu, c);
+		put_chunks(bpf_get_smp_processor_id());
 }
 
 #endif

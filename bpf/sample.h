@@ -86,12 +86,13 @@ static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 
 	bool compat;
 
 	if (mode & OTP_MODE_KERNEL) {
-		bpf_user_pt_regs_t saved;
+		/* In a part of the scratch area that is free: half of the program's stack would be theirs. */
+		bpf_user_pt_regs_t *saved = (void *)(s + STACK_AT_MAX);
 
 		/* On failure all are zero, which the check below takes for none. */
-		bpf_probe_read_kernel(&saved, sizeof(saved), saved_user_regs(who->task));
-		regs_copy(to->reg, &saved);
-		compat = regs_compat(&saved);
+		bpf_probe_read_kernel(saved, sizeof(*saved), saved_user_regs(who->task));
+		regs_copy(to->reg, saved);
+		compat = regs_compat(saved);
 		/* Keeps the two copies apart: a pointer that is either is no context to the verifier. */
 		asm volatile("" ::: "memory");
 	} else {

@@ -25,34 +25,43 @@ _Static_assert(STACK_AT_MAX + OTP_HEAD_STACK + PAGE <= OTP_SCRATCH, "a copy fits
 /* What a copy returns: the bytes up to the last one that was there, and whether some before it were not. */
 #define COPY_HOLES (1ULL << 63)
 
+/* A page or a part of one, into this CPU's scratch area at that offset. All bits set: it was there. */
+__noinline u64 copy_page(u64 at, u64 want, u64 addr)
+{
+	u32 nr = bpf_get_smp_processor_id();
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
+
+	opaque(at);
+	opaque(want);
+	if (!s || at > STACK_AT_MAX + OTP_HEAD_STACK || want > PAGE)
+		return 0;
+	return bpf_probe_read_user(s->byte + at, want, (const void *)addr) ? 0 : ~0ULL;
+}
+
 /*
  * A failed read keeps nothing of its target, so after one the copy goes page
  * by page: every page that is there arrives. Big arrays leave pages between
  * frames that nobody has touched yet; a failed read leaves zeros in their place.
+ * No branch depends on what was there, or the verifier would walk every way
+ * in which nine pages can be there or not.
  */
-static __always_inline u64 copy_pages(u8 *to, u64 want, u64 addr)
+static __always_inline u64 copy_pages(u64 at, u64 want, u64 addr)
 {
 	u64 got = 0, end = 0, holes = 0;
 
 	for (u32 i = 0; i < PIECES; i++) {
-		u64 piece = PAGE - ((addr + got) & (PAGE - 1));
+		u64 piece = PAGE - ((addr + got) & (PAGE - 1)), there;
 
 		if (got >= want)
 			break;
 		if (piece > want - got)
 			piece = want - got;
-		opaque(got);
-		opaque(piece);
-		if (got > OTP_HEAD_STACK || piece > PAGE)
-			break;
-		if (!bpf_probe_read_user(to + got, piece, (const void *)(addr + got))) {
-			if (end != got)
-				holes = COPY_HOLES;
-			end = got + piece;
-		}
+		there = copy_page(at + got, piece, addr + got);
+		holes |= (end ^ got) & there;
+		end = (end & ~there) | ((got + piece) & there);
 		got += piece;
 	}
-	return end | holes;
+	return end | (holes ? COPY_HOLES : 0);
 }
 
 /* Copies into this CPU's scratch area at that offset. */
@@ -67,7 +76,7 @@ __noinline u64 copy_user(u64 at, u64 want, u64 addr)
 		return 0;
 	if (!bpf_probe_read_user(s->byte + at, want, (const void *)addr))
 		return want;
-	return copy_pages(s->byte + at, want, addr);
+	return copy_pages(at, want, addr);
 }
 
 /*

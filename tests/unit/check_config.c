@@ -36,7 +36,8 @@ static struct config *parse_good(const char *text)
 	return c;
 }
 
-#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols or daemon"
+#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols, debuginfod or daemon"
+#define URLS "off, environment, or up to 8 URLs http://HOST[:PORT][/PATH] or https://..., separated by spaces"
 #define EXPORTER "[exporter a]\nendpoint = http://h\n"
 
 /* A wrong file, and all that is said about it. */
@@ -133,6 +134,24 @@ static const struct {
 	 "F:2: limits.cpu_percent: bad value \"2%\", expected a percentage from 0 to 100, such as 2 or 0.5\n"},
 	{"[limits]\nmemory = 1M\n", "F:2: limits.memory: bad value \"1M\", expected a size from 16M to 1024G, such as 64K "
 				    "or 4M\n"},
+	{"[debuginfod]\nurls = debuginfod.example.org\n",
+	 "F:2: debuginfod.urls: bad value \"debuginfod.example.org\", expected " URLS "\n"},
+	{"[debuginfod]\nurls = file:///etc\n", "F:2: debuginfod.urls: bad value \"file:///etc\", expected " URLS "\n"},
+	{"[debuginfod]\nurls = http://\n", "F:2: debuginfod.urls: bad value \"http://\", expected " URLS "\n"},
+	{"[debuginfod]\nurls = https://h off\n", "F:2: debuginfod.urls: bad value \"https://h off\", expected " URLS "\n"},
+	{"[debuginfod]\nurls = https://user:pass@h\n",
+	 "F:2: debuginfod.urls: bad value, expected no user and password in a URL\n"},
+	{"[debuginfod]\nurls = http://1 http://2 http://3 http://4 http://5 http://6 http://7 http://8 http://9\n",
+	 "F:2: debuginfod.urls: bad value \"http://1 http://2 http://3 http://4 http://5 http://6 http://7 http://8 "
+	 "http://9\", expected " URLS "\n"},
+	{"[debuginfod]\ntimeout = 0s\n", "F:2: debuginfod.timeout: bad value \"0s\", expected a time from 1s to 3600s "
+					 "with its unit, such as 500ms, 5s or 2m\n"},
+	{"[debuginfod]\nmax_file_bytes = 8G\n", "F:2: debuginfod.max_file_bytes: bad value \"8G\", expected a size from "
+						"64K to 4G, such as 64K or 4M\n"},
+	{"[debuginfod]\ncache_bytes = 0\n", "F:2: debuginfod.cache_bytes: bad value \"0\", expected a size from 1M to "
+					    "1024G, such as 64K or 4M\n"},
+	{"[debuginfod]\nrequests_per_minute = 0\n",
+	 "F:2: debuginfod.requests_per_minute: bad value \"0\", expected a number from 1 to 600\n"},
 	{"[daemon]\nruntime_dir = run\n", "F:2: daemon.runtime_dir: bad value \"run\", expected an absolute path\n"},
 	{"[daemon]\nnet_user = a b\n", "F:2: daemon.net_user: bad value \"a b\", expected a user name\n"},
 	{"[daemon]\nnet_user = u\nengine_user = u\n", "F:2: daemon.net_user: the same as engine_user, expected two users\n"},
@@ -265,6 +284,7 @@ START_TEST(empty_file_is_the_defaults)
 	ck_assert_uint_eq(c->nr_exporters, 1);
 	ck_assert(c->exporter_is_default);
 	ck_assert_str_eq(c->exporters[0].endpoint, "http://127.0.0.1:4318");
+	ck_assert_ptr_null(c->debuginfod.urls);
 	ck_assert_str_eq(c->runtime_dir, "/run/otprof");
 	config_free(c);
 }
@@ -288,6 +308,8 @@ static const char all_keys[] = "[sampler]\n"
 			       "[resource]\ndeployment.environment.name = a test\n"
 			       "[metrics]\nlisten = 127.0.0.1:9464\n"
 			       "[limits]\ncpu_percent = 0.25\nmemory = 64M\n"
+			       "[debuginfod]\nurls = https://one, http://two:8002/x\ntimeout = 30s\nmax_file_bytes = 1M\n"
+			       "cache_bytes = 2M\nretry_after = 1h\nrequests_per_minute = 7\n"
 			       "[daemon]\nruntime_dir = /r\nengine_user = e\nnet_user = n\nprocesses_max = 1000\n"
 			       "log_level = debug\n";
 
@@ -326,6 +348,12 @@ START_TEST(every_key_arrives)
 	ck_assert_str_eq(c->metrics_listen, "127.0.0.1:9464");
 	ck_assert_uint_eq(c->cpu_percent_milli, 250);
 	ck_assert_uint_eq(c->memory_limit_bytes, 64 << 20);
+	ck_assert_str_eq(c->debuginfod.urls, "https://one http://two:8002/x");
+	ck_assert_uint_eq(c->debuginfod.timeout_ns, 30 * NSEC_PER_SEC);
+	ck_assert_uint_eq(c->debuginfod.file_bytes, 1 << 20);
+	ck_assert_uint_eq(c->debuginfod.cache_bytes, 2 << 20);
+	ck_assert_uint_eq(c->debuginfod.retry_after_ns, 3600 * NSEC_PER_SEC);
+	ck_assert_uint_eq(c->debuginfod.requests_per_minute, 7);
 	ck_assert_uint_eq(c->log_level, LOG_LEVEL_DEBUG);
 	config_free(c);
 }
@@ -342,7 +370,8 @@ static char *print(const struct config *c)
 	return text;
 }
 
-static const char *const good[] = {"", all_keys, "[sampler]\nring_size = auto\n[profile]\nsample_attributes = none\n"};
+static const char *const good[] = {"", all_keys, "[sampler]\nring_size = auto\n[profile]\nsample_attributes = none\n",
+				   "[debuginfod]\nurls = off\n"};
 
 START_TEST(printed_configuration_parses_to_the_same)
 {

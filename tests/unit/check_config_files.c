@@ -640,6 +640,34 @@ START_TEST(variable_with_a_secret_is_not_shown)
 }
 END_TEST
 
+START_TEST(servers_of_the_environment_are_taken_only_where_asked_for)
+{
+	_cleanup_(freep) char *name = NULL;
+	struct config *c = NULL;
+	FILE *f;
+
+	setenv("DEBUGINFOD_URLS", "ima:enforcing https://a.example,  ftp://b https://c.example/x", 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
+	ck_assert_ptr_null(c->debuginfod.urls);
+	config_free(c);
+	ck_assert_int_gt(asprintf(&name, "/tmp/otprof-check-%d.conf", (int)getpid()), 0);
+	f = fopen(name, "we");
+	fputs("[debuginfod]\nurls = environment\n", f);
+	fclose(f);
+	ck_assert_int_eq(config_load(name, on_error, NULL, &c), 0);
+	ck_assert_str_eq(c->debuginfod.urls, "https://a.example https://c.example/x");
+	config_free(c);
+	setenv("DEBUGINFOD_URLS", "https://me:" SECRET "@h", 1);
+	ck_assert_int_eq(config_load(name, on_error, NULL, &c), -EINVAL);
+	ck_assert_str_eq(errors, "environment: DEBUGINFOD_URLS: bad value, expected no user and password in a URL\n");
+	unsetenv("DEBUGINFOD_URLS");
+	ck_assert_int_eq(config_load(name, on_error, NULL, &c), 0);
+	ck_assert_ptr_null(c->debuginfod.urls);
+	config_free(c);
+	unlink(name);
+}
+END_TEST
+
 Suite *config_files_suite(void)
 {
 	Suite *s = suite_create("config_files");
@@ -675,6 +703,7 @@ Suite *config_files_suite(void)
 	tcase_add_test(e, wrong_variable_is_refused_by_name);
 	tcase_add_test(e, every_variable_for_profiles_wins);
 	tcase_add_test(e, variable_with_a_secret_is_not_shown);
+	tcase_add_test(e, servers_of_the_environment_are_taken_only_where_asked_for);
 	suite_add_tcase(s, e);
 	return s;
 }

@@ -64,6 +64,8 @@ int config_new(struct config **ret)
 		.symbols_debug_dirs = strdup("/usr/lib/debug"),
 		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
 		.symbols_cache_bytes = 256u << 20,
+		.debuginfod = {.timeout_ns = 90 * NSEC_PER_SEC, .file_bytes = 256u << 20, .cache_bytes = 1u << 30,
+			       .retry_after_ns = 24 * 3600 * NSEC_PER_SEC, .requests_per_minute = 30},
 		.runtime_dir = strdup("/run/otprof"),
 		.engine_user = strdup("otprof-engine"),
 		.net_user = strdup("otprof-net"),
@@ -120,6 +122,7 @@ struct config *config_free(struct config *c)
 	free(c->metrics_listen);
 	free(c->symbols_debug_dirs);
 	free(c->symbols_cache_dir);
+	free(c->debuginfod.urls);
 	free(c->runtime_dir);
 	free(c->engine_user);
 	free(c->net_user);

@@ -35,6 +35,15 @@ struct config_target {
 
 struct config_resource { char *key, *value; };
 
+struct config_debuginfod {
+	char *urls; /* NULL: off; separated by spaces */
+	uint64_t timeout_ns;	 /* 90 s: for one file as a whole, of one server */
+	uint64_t file_bytes;	 /* 256 MiB: a larger one is not taken */
+	uint64_t cache_bytes;	 /* 1 GiB: of all that were fetched */
+	uint64_t retry_after_ns; /* 24 h: before a file that was not to be had is asked for again */
+	uint32_t requests_per_minute; /* 30 */
+};
+
 struct config {
 	/* [sampler] */
 	enum sampler_mode mode;
@@ -72,6 +81,7 @@ struct config {
 	char *symbols_debug_dirs;	    /* separated by spaces: /usr/lib/debug */
 	char *symbols_cache_dir;	    /* /var/lib/otprof/symbols */
 	uint64_t symbols_cache_bytes;	    /* 256 MiB; 0: nothing but symbol tables names code */
+	struct config_debuginfod debuginfod; /* [debuginfod] */
 	/* [daemon] */
 	char *runtime_dir;    /* /run/otprof */
 	char *engine_user, *net_user; /* otprof-engine, otprof-net */

@@ -240,12 +240,36 @@ static void exporter_variables(struct environment *env)
 		each_pair(env, title, headers, true, add_header);
 }
 
+/*
+ * The servers that debuginfod's own clients ask, only where the configuration
+ * says so: what they are asked tells what runs here. Their other words
+ * (ima:enforcing) are not for us.
+ */
+static void debuginfod_servers(struct environment *env)
+{
+	static const char title[] = "DEBUGINFOD_URLS";
+	const struct config_key *k = config_key_find(SECTION_DEBUGINFOD, "urls");
+	const char *value = getenv(title);
+	_cleanup_(buf_done) struct buf urls = {0};
+	char what[CONFIG_WHAT_MAX];
+
+	if (!env->config->debuginfod.urls || strcmp(env->config->debuginfod.urls, URLS_FROM_ENVIRONMENT))
+		return;
+	buf_init(&urls, CONFIG_VALUE_MAX);
+	for (value = value ? value : ""; *(value += strspn(value, URLS_BETWEEN)); value += strcspn(value, URLS_BETWEEN))
+		if (!strncmp(value, "http", 4))
+			buf_printf(&urls, "%.*s ", (int)strcspn(value, URLS_BETWEEN), value);
+	if (k->type->parse(k, &env->config->debuginfod.urls, urls.len ? buf_cstr(&urls) : "off", what))
+		complain(env, title, config_value_is_secret(k, getenv(title)) ? NULL : getenv(title), what);
+}
+
 int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
 {
 	struct environment env = {.config = c, .error = error, .ctx = ctx};
 	const char *resources = getenv("OTEL_RESOURCE_ATTRIBUTES");
 
 	exporter_variables(&env);
+	debuginfod_servers(&env);
 	if (resources && *resources)
 		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, false, add_resource);
 	return env.err;

@@ -26,6 +26,7 @@ enum config_section {
 	SECTION_METRICS,
 	SECTION_LIMITS,
 	SECTION_SYMBOLS,
+	SECTION_DEBUGINFOD,
 	SECTION_DAEMON,
 	SECTION_NR,
 	SECTION_NONE = SECTION_NR,
@@ -113,6 +114,10 @@ int value_bool(const char *s, bool *ret);
 bool value_is_text(const char *s);  /* UTF-8 without control characters */
 bool value_is_cpu_list(const char *s);
 int value_endpoint(const char *s, const char **ret_what);
+/* http:// and https:// only, separated by spaces or commas; text for what was expected instead. */
+int value_urls(const char *s, const char **ret_what);
+#define URLS_BETWEEN	      " ,\t"
+#define URLS_FROM_ENVIRONMENT "environment"
 bool value_is_loopback(const char *s); /* host:port of this host only */
 
 /* Lists: each adds to what is there. */

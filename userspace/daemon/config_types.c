@@ -322,6 +322,37 @@ static int parse_endpoint(const struct config_key *k, void *field, const char *v
 
 const struct config_type config_type_endpoint = {parse_endpoint, print_string};
 
+/* "off", "environment", which config_from_environment resolves, or URLs; printed with spaces between them. */
+static int parse_urls(const struct config_key *k, void *field, const char *value, char *what)
+{
+	_cleanup_(freep) char *plain = strdup(value);
+	const char *text, *from = value;
+	char *to = plain;
+
+	if (!plain)
+		return -ENOMEM;
+	if (!strcmp(value, "off")) {
+		free(*(char **)field);
+		*(char **)field = NULL;
+		return 0;
+	}
+	if (strcmp(value, URLS_FROM_ENVIRONMENT) && value_urls(value, &text))
+		return config_expected(what, text);
+	for (from += strspn(from, URLS_BETWEEN); *from; from += strspn(from, URLS_BETWEEN)) {
+		size_t len = strcspn(from, URLS_BETWEEN);
+
+		if (to > plain)
+			*to++ = ' ';
+		memcpy(to, from, len);
+		to += len;
+		from += len;
+	}
+	*to = '\0';
+	return config_replace(field, plain);
+}
+
+const struct config_type config_type_urls = {parse_urls, print_string};
+
 static int parse_mode(const struct config_key *k, void *field, const char *value, char *what)
 {
 	enum sampler_mode *mode = field;

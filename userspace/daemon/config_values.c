@@ -185,6 +185,38 @@ int value_endpoint(const char *s, const char **ret_what)
 	return *rest && *rest != '/' && *rest != ':' ? 0 : -EINVAL;
 }
 
+#define URLS_MAX       8
+#define URLS_BYTES_MAX 2000
+
+static bool is_url(const char *s, size_t len)
+{
+	size_t scheme = len > 8 && !strncmp(s, "https://", 8) ? 8 : len > 7 && !strncmp(s, "http://", 7) ? 7 : 0;
+
+	return scheme && s[scheme] != '/' && s[scheme] != ':' && !memchr(s, '#', len) && !memchr(s, '?', len);
+}
+
+int value_urls(const char *s, const char **ret_what)
+{
+	unsigned int n = 0;
+
+	*ret_what = "off, environment, or up to 8 URLs http://HOST[:PORT][/PATH] or https://..., separated by spaces";
+	if (!value_is_text(s) || strlen(s) > URLS_BYTES_MAX)
+		return -EINVAL;
+	for (s += strspn(s, URLS_BETWEEN); *s; s += strspn(s, URLS_BETWEEN)) {
+		size_t len = strcspn(s, URLS_BETWEEN);
+
+		/* It would be shown wherever the URL is. */
+		if (memchr(s, '@', len)) {
+			*ret_what = "no user and password in a URL";
+			return -EINVAL;
+		}
+		if (!is_url(s, len) || ++n > URLS_MAX)
+			return -EINVAL;
+		s += len;
+	}
+	return n ? 0 : -EINVAL;
+}
+
 bool value_is_loopback(const char *s)
 {
 	static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:"};

@@ -7,7 +7,7 @@ FUZZ_NAMES   := $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%)
 FUZZ_SECONDS ?= 600
 SMOKE_SECONDS ?= 4
 
-.PHONY: fuzz check-fuzz fuzz-bins fuzz-build
+.PHONY: fuzz check-fuzz fuzz-bins fuzz-build fuzz-coverage
 
 HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzerTestOneInput(void){return 0;}' | \
 	$(CLANG) -x c - -fsanitize=fuzzer,address -o /dev/null 2>/dev/null && echo yes)
@@ -15,7 +15,7 @@ HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzer
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_MAIN) $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
-$(BUILD)/fuzz_epilogue: $(BUILD)/obj/tests/lib/tiny_elf.o
+$(BUILD)/fuzz_epilogue $(BUILD)/fuzz_debug_frame: $(BUILD)/obj/tests/lib/tiny_elf.o
 fuzz-bins: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
 
 fuzz-build:
@@ -32,3 +32,11 @@ fuzz: fuzz-build
 	@BUILD=$(BUILD) tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_NAMES)
 check-fuzz: fuzz-build
 	@BUILD=$(BUILD) tests/fuzz/run.sh $(SMOKE_SECONDS) $(FUZZ_NAMES)
+
+# What they reach; after `make fuzz`, with all that it found.
+fuzz-coverage:
+	@[ "$(HAVE_LIBFUZZER)" = yes ] || { echo "fuzz-coverage: needs clang with libFuzzer"; exit 1; }
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/cover CC=$(CLANG) OPT="-O1 -g" \
+		SANITIZE="-fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping" \
+		FUZZ_LINK=-fsanitize=fuzzer fuzz-bins
+	@BUILD=$(BUILD) tests/fuzz/coverage.sh $(FUZZ_NAMES)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/ledger.h"
@@ -156,6 +159,34 @@ START_TEST(ledger_page_shows_the_last_published_state)
 }
 END_TEST
 
+/* One at a time: on a slow machine the timer must not be faster than this. */
+static void stand_still(int sig)
+{
+	struct timespec t = {.tv_nsec = 5 * NSEC_PER_MSEC};
+	struct itimerval again = {.it_value.tv_usec = 1000};
+
+	(void)sig;
+	nanosleep(&t, NULL);
+	setitimer(ITIMER_REAL, &again, NULL);
+}
+
+/* On a busy host a process stands still between any two clocks that it reads. */
+START_TEST(wall_clock_is_the_same_for_who_is_interrupted)
+{
+	uint64_t first = clock_unix_offset_ns(), end = clock_now_ns() + 400 * NSEC_PER_MSEC, worst = 0;
+
+	signal(SIGALRM, stand_still);
+	raise(SIGALRM);
+	while (clock_now_ns() < end) {
+		uint64_t now = clock_unix_offset_ns();
+
+		worst = MAX(worst, now > first ? now - first : first - now);
+	}
+	signal(SIGALRM, SIG_IGN);
+	ck_assert_uint_lt(worst, 2 * NSEC_PER_MSEC);
+}
+END_TEST
+
 START_TEST(intervals_join_unless_the_clock_was_set)
 {
 	const uint64_t end = 1000 * NSEC_PER_SEC;
@@ -182,6 +213,7 @@ Suite *base_suite(void)
 	tcase_add_test(t, strings_survive_the_removal_of_others);
 	tcase_add_test(t, strings_may_hold_zero_bytes);
 	tcase_add_test(t, ledger_page_shows_the_last_published_state);
+	tcase_add_test(t, wall_clock_is_the_same_for_who_is_interrupted);
 	tcase_add_test(t, intervals_join_unless_the_clock_was_set);
 	suite_add_tcase(s, t);
 	return s;

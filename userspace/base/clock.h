@@ -27,10 +27,29 @@ static inline uint64_t clock_now_ns(void)
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
-/* What to add to a boot time to get Unix time. Changes when the wall clock is set. */
+#define CLOCK_OFFSET_TRIES 8
+#define CLOCK_OFFSET_NS	   (20 * NSEC_PER_USEC) /* good enough: no more tries */
+
+/*
+ * What to add to a boot time to get Unix time. Changes when the wall clock is
+ * set. A process may lose its CPU between two clocks, for as long as the host
+ * likes: one is read between two readings of the other, and the closest counts.
+ */
 static inline uint64_t clock_unix_offset_ns(void)
 {
-	return clock_read_ns(CLOCK_REALTIME) - clock_now_ns();
+	uint64_t offset = 0, best = UINT64_MAX;
+
+	for (int i = 0; i < CLOCK_OFFSET_TRIES && best > CLOCK_OFFSET_NS; i++) {
+		uint64_t before = clock_now_ns();
+		uint64_t unix_ns = clock_read_ns(CLOCK_REALTIME);
+		uint64_t took = clock_now_ns() - before;
+
+		if (took < best) {
+			best = took;
+			offset = unix_ns - before - took / 2;
+		}
+	}
+	return offset;
 }
 
 /* A difference from which on the wall clock was set, and is not merely slewed. */

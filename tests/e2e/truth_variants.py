@@ -144,6 +144,11 @@ def compressed(kind):
     return after
 
 
+def without_tables(v):
+    """Nothing says how to unwind the program's own code."""
+    v.run("objcopy", "--remove-section=.debug_frame", "truth")
+
+
 def package(tool):
     def after(v):
         have(tool)
@@ -178,6 +183,7 @@ def clang(name, *options, **kw):
 
 
 FRAME, NO_FRAME = "-fno-omit-frame-pointer", "-fomit-frame-pointer"
+NO_TABLES = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"] # what -g makes then is .debug_frame
 # brief: those of make check; each has something that no other one of them has.
 ALL = [
     c("gcc O0", "-O0", brief=True),
@@ -211,6 +217,12 @@ ALL = [
     c("split DWARF 5", "-O2", "-gdwarf-5", "-gsplit-dwarf", brief=True),
     c("split DWARF 4", "-O2", "-gdwarf-4", "-gsplit-dwarf"),
     c("package DWARF 4", "-O2", "-gdwarf-4", "-gsplit-dwarf", after=package("dwp"), brief=True),
+    c("debug_frame", "-O2", NO_FRAME, *NO_TABLES),
+    c("debug_frame zlib", "-O2", NO_FRAME, *NO_TABLES, after=compressed("zlib"), brief=True),
+    c("debug_frame zlib as GNU had it", "-O2", NO_FRAME, *NO_TABLES, after=compressed("zlib-gnu")),
+    c("debug_frame zstd", "-O2", NO_FRAME, *NO_TABLES, after=compressed("zstd")),
+    c("frame pointers alone", "-O2", FRAME, *NO_TABLES, "-static", after=without_tables, brief=True),
+    c("no tables", "-O2", NO_FRAME, *NO_TABLES, after=without_tables),
     clang("clang O0", "-O0", brief=True),
     clang("clang O1", "-O1"),
     clang("clang O2", "-O2"),
@@ -225,6 +237,7 @@ ALL = [
     Variant("musl", "c", "musl-gcc", ["-O2"], brief=True),
     Variant("musl static", "c", "musl-gcc", ["-O2", "-static"], brief=True),
     Variant("musl O0", "c", "musl-gcc", ["-O0"]),
+    Variant("musl frame pointers alone", "c", "musl-gcc", ["-O2", "-static", FRAME, *NO_TABLES], after=without_tables),
     Variant("C++ gcc O0", "c++", "g++", ["-O0"]),
     Variant("C++ gcc O2", "c++", "g++", ["-O2"], brief=True),
     Variant("C++ gcc O3 LTO", "c++", "g++", ["-O3", "-flto"]),

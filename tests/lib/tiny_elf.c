@@ -112,6 +112,24 @@ void tiny_fde(struct tiny *t, uint32_t start, uint32_t len, const void *insn, si
 	put(t, TINY_HDR + 8, ++t->nr, 4);
 }
 
+void tiny_section(struct tiny *t, const char *name, uint64_t flags, const void *bytes, size_t len)
+{
+	Elf64_Shdr *s = (void *)(t->image + SECTIONS_AT);
+	char *text = (char *)t->image + NAMES_AT;
+
+	if (len > TINY_CODE - TINY_EH)
+		abort();
+	sections(t);
+	snprintf(text + 1, 32, "%s", name);
+	memcpy(text + 40, ".shstrtab", sizeof(".shstrtab"));
+	memcpy(t->image + TINY_EH, bytes, len);
+	s[1].sh_flags = flags;
+	s[1].sh_addr = 0;
+	s[1].sh_size = len;
+	s[2].sh_name = 40;
+	s[2].sh_size = 64;
+}
+
 struct binary *tiny_open(const struct tiny *t)
 {
 	struct binary *b = NULL;

@@ -32,6 +32,8 @@ void tiny_init(struct tiny *t, uint16_t machine, unsigned flags);
 void tiny_cie(struct tiny *t, const char *augmentation, int8_t data_align, uint8_t ra, const void *insn, size_t len);
 /* Adds its pair to the table too; call in order of start. */
 void tiny_fde(struct tiny *t, uint32_t start, uint32_t len, const void *insn, size_t insn_len);
+/* Instead of .eh_frame, in a file of TINY_NO_HDR | TINY_NO_SECTIONS: a section with these bytes and SHF_* flags. */
+void tiny_section(struct tiny *t, const char *name, uint64_t flags, const void *bytes, size_t len);
 struct binary *tiny_open(const struct tiny *t);
 /* A space with the file's code at base + TINY_CODE. */
 struct space *tiny_space(struct binary *b, uint64_t base);

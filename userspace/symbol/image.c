@@ -10,6 +10,7 @@
 
 #define PAGE		   4096u
 #define SECTIONS_MAX	   65536u
+#define NAMES_MAX	   (1u << 20) /* of sections: 65536 of them have less */
 #define UNPACKED_MAX	   (1ull << 30)
 /* zlib packs zeros 1032 : 1 at best; real sections reach 10 : 1. */
 #define UNPACKED_RATIO_MAX 1040
@@ -96,10 +97,36 @@ size_t image_build_id(const struct image *m, uint8_t to[64])
 
 /* --- compressed sections --- */
 
+/* .zdebug_*, as GNU tools packed before SHF_COMPRESSED: "ZLIB", then the size as 8 bytes, big-endian. */
+#define GNU_HEADER 12
+
+static bool is_gnu_packed(const struct image *m, const Elf64_Shdr *s)
+{
+	return s->sh_type != SHT_NOBITS && s->sh_size > GNU_HEADER && lies_within(m, s->sh_offset, s->sh_size) &&
+	       !strncmp(image_section_name(m, s), ".zdebug_", 8) && !memcmp(m->base + s->sh_offset, "ZLIB", 4);
+}
+
 static bool is_packed(const struct image *m, const Elf64_Shdr *s)
 {
+	if (is_gnu_packed(m, s))
+		return true;
 	return s->sh_flags & SHF_COMPRESSED && s->sh_type != SHT_NOBITS && s->sh_size > sizeof(Elf64_Chdr) &&
 	       lies_within(m, s->sh_offset, s->sh_size) && !strncmp(image_section_name(m, s), ".debug_", 7);
+}
+
+/* How, and how much will come out. Returns the header's length. */
+static size_t packed_header(const struct image *m, const Elf64_Shdr *s, Elf64_Chdr *ret)
+{
+	const uint8_t *from = m->base + s->sh_offset;
+	uint64_t size;
+
+	if (!is_gnu_packed(m, s)) {
+		memcpy(ret, from, sizeof(*ret));
+		return sizeof(*ret);
+	}
+	memcpy(&size, from + 4, sizeof(size));
+	*ret = (Elf64_Chdr){.ch_type = ELFCOMPRESS_ZLIB, .ch_size = __builtin_bswap64(size)};
+	return GNU_HEADER;
 }
 
 static bool any_packed(const struct image *m)
@@ -113,17 +140,20 @@ static bool any_packed(const struct image *m)
 /* Unpacks into the scratch file; the new header says where, counted from the mapping's base. */
 static int unpack_one(const struct image *m, struct scratch *scratch, uint64_t shift, Elf64_Shdr *s)
 {
-	const uint8_t *from = m->base + s->sh_offset;
-	uint64_t offset, packed = s->sh_size - sizeof(Elf64_Chdr);
+	uint64_t offset, packed;
+	const uint8_t *from;
 	Elf64_Chdr c;
+	size_t head;
 	int r;
 
-	memcpy(&c, from, sizeof(c));
+	head = packed_header(m, s, &c);
+	from = m->base + s->sh_offset + head;
+	packed = s->sh_size - head;
 	if (c.ch_size > UNPACKED_MAX || c.ch_size / UNPACKED_RATIO_MAX > packed)
 		return -EFBIG;
 	r = scratch_take(scratch, c.ch_size, &offset);
 	if (r == 0)
-		r = unpack_section(c.ch_type, from + sizeof(c), packed, scratch->fd, offset, c.ch_size);
+		r = unpack_section(c.ch_type, from, packed, scratch->fd, offset, c.ch_size);
 	if (r < 0)
 		return r;
 	s->sh_offset = offset + shift;
@@ -157,12 +187,36 @@ static int map_at(uint8_t *at, uint64_t len, int fd, uint64_t offset)
 	return p == MAP_FAILED ? -errno : 0;
 }
 
+static size_t renamed_bytes(const struct image *m)
+{
+	return m->names_len <= NAMES_MAX ? m->names_len : 0;
+}
+
+/* Behind the new table: the names, with .zdebug_info as .debug_info. */
+static void rename_sections(const struct image *m, uint8_t *base, uint64_t table_at, uint64_t names_at)
+{
+	Elf64_Shdr *table = (void *)(base + table_at);
+	char *names = (char *)base + names_at;
+	uint64_t at;
+
+	if (!renamed_bytes(m))
+		return;
+	at = (uint64_t)(m->names - (const char *)m->base);
+	memcpy(names, m->names, m->names_len);
+	for (uint32_t i = 0; i < m->nr_sections; i++) {
+		if (m->sections[i].sh_offset == at)
+			table[i].sh_offset = names_at;
+		if (is_gnu_packed(m, &m->sections[i]))
+			names[++table[i].sh_name] = '.';
+	}
+}
+
 /* The file, the unpacked sections, the new table: one behind the other. */
 static int lay_over(struct image *m, int fd, uint64_t file_offset, const struct scratch *scratch, uint64_t from,
 		    const Elf64_Shdr *table)
 {
 	uint64_t file = up(m->len), unpacked = scratch->end - from, bytes = m->nr_sections * sizeof(*table);
-	uint64_t total = file + unpacked + up(bytes);
+	uint64_t own = up(bytes + renamed_bytes(m)), total = file + unpacked + own;
 	uint8_t *base = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int r;
 
@@ -171,7 +225,7 @@ static int lay_over(struct image *m, int fd, uint64_t file_offset, const struct 
 	r = map_at(base, m->len, fd, file_offset);
 	if (r == 0)
 		r = map_at(base + file, unpacked, scratch->fd, from);
-	if (r == 0 && (mprotect(base + file + unpacked, up(bytes), PROT_READ | PROT_WRITE) < 0 ||
+	if (r == 0 && (mprotect(base + file + unpacked, own, PROT_READ | PROT_WRITE) < 0 ||
 		       mprotect(base, PAGE, PROT_READ | PROT_WRITE) < 0))
 		r = -errno;
 	if (r < 0) {
@@ -179,6 +233,7 @@ static int lay_over(struct image *m, int fd, uint64_t file_offset, const struct 
 		return r;
 	}
 	memcpy(base + file + unpacked, table, bytes);
+	rename_sections(m, base, file + unpacked, file + unpacked + bytes);
 	((Elf64_Ehdr *)(void *)base)->e_shoff = file + unpacked;
 	munmap(m->base, m->len);
 	m->base = base;

@@ -4,11 +4,13 @@
  * .eh_frame is found through the sorted table of .eh_frame_hdr (Linux Standard
  * Base 5.0, section 10.6), one FDE at a time; where that table is absent or
  * lies, and for .debug_frame, through an index that is built when first needed.
+ * A compressed .debug_frame (Go's, as its linker makes it) is unpacked for that.
  *
  * Called by rules.c on a cache miss, and by tools that print rows.
  * Lifetime: what is kept of a file hangs at its binary (BINARY_SLOT_UNWIND).
  * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_INDEX_MAX entries a file, of twice
- * as many looked at, CFI_INDEX_BUDGET bytes of indexes over all files.
+ * as many looked at, CFI_UNPACKED_MAX bytes of a compressed section, and
+ * CFI_INDEX_BUDGET bytes of indexes and unpacked sections over all files.
  * Failure: -ENOENT no FDE covers the address, -EBADMSG the tables are broken.
  */
 #ifndef OTP_UNWIND_CFI_H
@@ -22,9 +24,10 @@
 
 #define CFI_FDE_MAX (1u << 18)
 #define CFI_INDEX_MAX (1u << 18)
+#define CFI_UNPACKED_MAX (4u << 20)
 #define CFI_INDEX_BUDGET (8u << 20)
 
-/* Where a table lies: by virtual address, or by file offset where it is not loaded. */
+/* Where a table lies: by virtual address, or where it is not loaded by file offset, or from 0 on if unpacked. */
 struct cfi_section {
 	uint64_t start;
 	uint64_t end;
@@ -47,6 +50,9 @@ struct fde {
 	uint64_t insn, insn_end;
 	bool by_offset;
 };
+
+/* As binary_read_vaddr; by_offset: a byte of .debug_frame, of the file's or of the unpacked one. */
+ssize_t cfi_read(struct binary *b, bool by_offset, uint64_t pos, void *to, size_t len);
 
 /* --- reading: a small window over the file; errors stick, reads then give 0 --- */
 struct cfi_reader {
@@ -106,6 +112,10 @@ int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_in
 int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
 		   struct fde *ret);
 void cfi_index_done(struct cfi_index *x);
+
+/* Of CFI_INDEX_BUDGET; -ENOSPC. One thread. */
+int cfi_budget_take(size_t bytes);
+void cfi_budget_give(size_t bytes);
 
 /* What there is to find with, and what of it was found not to be believable. */
 enum cfi_has {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "process/inflate.h"
 #include "unwind/cfi.h"
 #include "unwind/unwind.h"
 #include "unwind/dwarf.h"
@@ -33,6 +35,9 @@ struct cfi_file {
 	struct cfi_section loaded; /* bounds of FDEs that the table names */
 	struct indexed eh;
 	struct indexed debug;
+	const struct binary_section *packed; /* .debug_frame that is to be unpacked; borrowed from the binary */
+	uint8_t *unpacked;		     /* owned; counted in the budget */
+	size_t unpacked_len;
 };
 
 static void cfi_file_free(void *p)
@@ -43,6 +48,8 @@ static void cfi_file_free(void *p)
 		return;
 	cfi_index_done(&f->eh.index);
 	cfi_index_done(&f->debug.index);
+	cfi_budget_give(f->unpacked_len);
+	free(f->unpacked);
 	free(f);
 }
 
@@ -133,13 +140,58 @@ static void find_eh_section(struct binary *b, struct cfi_file *f, bool have_fram
 
 static void find_debug_section(struct binary *b, struct cfi_file *f)
 {
-	const struct binary_section *s = binary_section(b, ".debug_frame");
+	const struct binary_section *s = binary_section(b, ".debug_frame"), *old = binary_section(b, ".zdebug_frame");
 	uint64_t end;
 
-	if (!s || s->flags & SHF_COMPRESSED || __builtin_add_overflow(s->offset, s->size, &end))
+	if ((s && s->flags & SHF_COMPRESSED) || (!s && old)) {
+		f->packed = s ? s : old;
+		f->debug.present = true;
+		return;
+	}
+	if (!s || __builtin_add_overflow(s->offset, s->size, &end))
 		return;
 	f->debug.section = (struct cfi_section){.start = s->offset, .end = end, .by_offset = true};
 	f->debug.present = true;
+}
+
+/* Only when an address is met that nothing else covers. What cannot be unpacked is not there. */
+static int unpack_debug_section(struct binary *b, struct cfi_file *f)
+{
+	const struct binary_section *s = f->packed;
+	size_t len;
+	int r;
+
+	f->packed = NULL;
+	r = section_inflate(b, s, CFI_UNPACKED_MAX, &f->unpacked, &len);
+	if (r == 0 && cfi_budget_take(len) < 0) {
+		free(f->unpacked);
+		f->unpacked = NULL;
+		r = -ENOSPC;
+	}
+	if (r == -ENOMEM)
+		f->packed = s;
+	if (r < 0) {
+		f->debug.present = r == -ENOMEM;
+		return r;
+	}
+	f->unpacked_len = len;
+	f->debug.section = (struct cfi_section){.end = len, .by_offset = true};
+	return 0;
+}
+
+ssize_t cfi_read(struct binary *b, bool by_offset, uint64_t pos, void *to, size_t len)
+{
+	const struct cfi_file *f = b->slot[BINARY_SLOT_UNWIND];
+
+	if (!by_offset)
+		return binary_read_vaddr(b, pos, to, len);
+	if (!f || !f->unpacked)
+		return binary_read(b, pos, to, len);
+	if (pos >= f->unpacked_len)
+		return 0;
+	len = MIN(len, f->unpacked_len - pos);
+	memcpy(to, f->unpacked + pos, len);
+	return (ssize_t)len;
 }
 
 static struct cfi_file *cfi_file(struct binary *b)
@@ -220,6 +272,13 @@ static int indexed_find(struct indexed *x, struct binary *b, uint64_t vaddr, str
 	return cfi_index_find(&x->index, b, &x->section, vaddr, ret);
 }
 
+static int debug_find(struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
+{
+	int r = f->packed ? unpack_debug_section(b, f) : 0;
+
+	return r == -ENOMEM ? r : indexed_find(&f->debug, b, vaddr, ret);
+}
+
 int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
 {
 	struct cfi_file *f = cfi_file(b);
@@ -233,7 +292,7 @@ int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
 		f->table.usable = false;
 		err = indexed_find(&f->eh, b, vaddr, ret);
 	}
-	return err == -ENOENT ? indexed_find(&f->debug, b, vaddr, ret) : err;
+	return err == -ENOENT ? debug_find(f, b, vaddr, ret) : err;
 }
 
 unsigned cfi_has(struct binary *b)

@@ -13,7 +13,20 @@
 /* Entries that a pass looks at: a section may be a terabyte of holes, and all terminators. */
 #define ENTRIES_MAX (2 * CFI_INDEX_MAX)
 
-static size_t budget_used; /* bytes of all indexes; one thread */
+static size_t budget_used; /* bytes of all indexes and unpacked sections; one thread */
+
+int cfi_budget_take(size_t bytes)
+{
+	if (bytes > CFI_INDEX_BUDGET - budget_used)
+		return -ENOSPC;
+	budget_used += bytes;
+	return 0;
+}
+
+void cfi_budget_give(size_t bytes)
+{
+	budget_used -= bytes;
+}
 
 static uint64_t lowest_address(const struct binary *b)
 {
@@ -30,12 +43,13 @@ static int index_grow(struct cfi_index *x, uint32_t *cap)
 	size_t more = (next - *cap) * sizeof(*x->at);
 	void *at;
 
-	if (next > CFI_INDEX_MAX || budget_used + more > CFI_INDEX_BUDGET)
+	if (next > CFI_INDEX_MAX || cfi_budget_take(more) < 0)
 		return -ENOSPC;
 	at = realloc(x->at, next * sizeof(*x->at));
-	if (!at)
+	if (!at) {
+		cfi_budget_give(more);
 		return -ENOMEM;
-	budget_used += more;
+	}
 	x->at = at;
 	*cap = next;
 	return 0;
@@ -71,7 +85,7 @@ static void index_finish(struct cfi_index *x, uint32_t cap)
 	void *at;
 
 	if (!x->count) {
-		budget_used -= cap * sizeof(*x->at);
+		cfi_budget_give(cap * sizeof(*x->at));
 		free(x->at);
 		x->at = NULL;
 		return;
@@ -80,7 +94,7 @@ static void index_finish(struct cfi_index *x, uint32_t cap)
 	at = realloc(x->at, x->count * sizeof(*x->at));
 	if (at)
 		x->at = at;
-	budget_used -= (cap - x->count) * sizeof(*x->at);
+	cfi_budget_give((cap - x->count) * sizeof(*x->at));
 }
 
 int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_index *ret)
@@ -139,7 +153,7 @@ int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi
 
 void cfi_index_done(struct cfi_index *x)
 {
-	budget_used -= x->count * sizeof(*x->at);
+	cfi_budget_give(x->count * sizeof(*x->at));
 	free(x->at);
 	*x = (struct cfi_index){0};
 }

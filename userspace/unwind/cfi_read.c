@@ -27,13 +27,11 @@ static bool window_holds(const struct cfi_reader *r, unsigned size)
 static bool window_fill(struct cfi_reader *r, unsigned size)
 {
 	size_t len = MIN((uint64_t)sizeof(r->window), r->end - r->pos);
-	ssize_t n = r->by_offset ? binary_read(r->binary, r->pos, r->window, len)
-				 : binary_read_vaddr(r->binary, r->pos, r->window, len);
+	ssize_t n = cfi_read(r->binary, r->by_offset, r->pos, r->window, len);
 
 	/* A window may reach past its segment where the entry itself does not. */
 	if (n < 0 && len > size)
-		n = r->by_offset ? binary_read(r->binary, r->pos, r->window, size)
-				 : binary_read_vaddr(r->binary, r->pos, r->window, size);
+		n = cfi_read(r->binary, r->by_offset, r->pos, r->window, size);
 	r->window_at = r->pos;
 	r->window_len = n > 0 ? (uint32_t)n : 0;
 	if (r->window_len >= size)

@@ -41,7 +41,7 @@ struct rule {
 
 enum row_flags {
 	ROW_SIGNAL = 1,    /* a signal trampoline: the caller was interrupted, not called from */
-	ROW_BY_OFFSET = 2, /* expressions lie at file offsets, not at addresses */
+	ROW_BY_OFFSET = 2, /* expressions lie in .debug_frame, not at addresses: cfi_read */
 	ROW_SIGNED_RA = 4, /* arm64: the return address carries a signature */
 	ROW_GUESS = 8,     /* from the code itself: believed where it leads to a place behind a call */
 };

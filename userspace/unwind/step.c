@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "unwind/cfi.h"
 #include "unwind/cursor.h"
 #include "unwind/expr.h"
 
@@ -138,7 +139,7 @@ static int evaluate(struct cursor *c, struct binary *b, const struct row *row, u
 
 	if (!b || len > sizeof(code))
 		return -EBADMSG;
-	n = row->flags & ROW_BY_OFFSET ? binary_read(b, at, code, len) : binary_read_vaddr(b, at, code, len);
+	n = cfi_read(b, row->flags & ROW_BY_OFFSET, at, code, len);
 	if (n != (ssize_t)len)
 		return -EBADMSG;
 	return expr_eval(code, len, &env, cfa, ret);

@@ -17,7 +17,7 @@
 
 #define INDEX_KEY_MAX 65 /* hexadecimal SHA-256 and its NUL */
 
-/* Descriptor of the directory, made where it is missing. -EPERM: it is somebody else's. */
+/* Descriptor of the directory, as disk_cache_open gives it; what a predecessor left half made is gone. */
 int index_cache_open(const char *path);
 /* Name of the index of this file; content is a hash of samples of its bytes. */
 void index_cache_key(const struct stat *st, const uint64_t content[2], const char *settings, char to[INDEX_KEY_MAX]);
@@ -34,6 +34,8 @@ int index_cache_new(int dir, int *ret_index, int *ret_scratch);
 int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes);
 /* Nothing can be made: that is remembered. */
 void index_cache_refuse(int dir, const char *key);
-void index_cache_trim(int dir, uint64_t max_bytes);
+/* It can be made better now; perhaps all can that were made without debug information. */
+void index_cache_forget(int dir, const char *key);
+void index_cache_forget_poor(int dir);
 
 #endif

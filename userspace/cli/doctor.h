@@ -78,6 +78,7 @@ void doctor_dkms(struct doctor *d, struct finding *f);
 void doctor_cgroup(struct doctor *d, struct finding *f);
 void doctor_memory(struct doctor *d, struct finding *f);
 void doctor_symbols(struct doctor *d, struct finding *f);
+void doctor_debuginfod(struct doctor *d, struct finding *f);
 void doctor_systemd(struct doctor *d, struct finding *f);
 void doctor_sampler(struct doctor *d, struct finding *f);
 

@@ -30,6 +30,7 @@ const struct doctor_check doctor_checks[] = {
 	{"cgroup", doctor_cgroup},
 	{"memory", doctor_memory},
 	{"debug_symbols", doctor_symbols},
+	{"debuginfod", doctor_debuginfod},
 	{"systemd", doctor_systemd},
 	{"sampler", doctor_sampler},
 };

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/client.h"
 #include "cli/doctor.h"
 #include "cli/format.h"
 #include "source/size.h"
@@ -178,6 +180,32 @@ void doctor_symbols(struct doctor *d, struct finding *f)
 	}
 	doctor_say(f, DOCTOR_OK, "no separate debug files: static functions of stripped programs are named binary+0xoffset");
 	doctor_fix(f, "apt install libc6-dbg, and PACKAGE-dbgsym for others");
+}
+
+/* As the daemon itself tells it, where it runs. */
+void doctor_debuginfod(struct doctor *d, struct finding *f)
+{
+	_cleanup_(json_decrefp) json_t *status = NULL;
+	char dir[400], kept[32];
+	const json_t *at;
+
+	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
+	if (client_status(dir, &status) < 0) {
+		doctor_say(f, DOCTOR_OK, "off, unless [debuginfod] says otherwise: otprofd does not run, or not for this user");
+		return;
+	}
+	at = client_at(status, "debuginfod");
+	if (!json_is_true(client_at(at, "on"))) {
+		doctor_say(f, DOCTOR_OK, "off: debug files come from this host and its containers alone");
+		doctor_fix(f, "[debuginfod] urls in /etc/otprof.conf, if build-ids of what runs here may leave it");
+	} else if (json_is_true(client_at(at, "paused"))) {
+		doctor_say(f, DOCTOR_WARN, "on, but: %s", client_text(at, "last_error"));
+		doctor_fix(f, "curl -I URL, for each of [debuginfod] urls in /etc/otprof.conf");
+	} else {
+		format_bytes(kept, sizeof(kept), client_number(at, "cached_bytes"));
+		doctor_say(f, DOCTOR_OK, "on: %llu debug files fetched, %llu not to be had, %s kept",
+			   (unsigned long long)client_number(at, "fetched"), (unsigned long long)client_sum(at, "failed"), kept);
+	}
 }
 
 void doctor_systemd(struct doctor *d, struct finding *f)

@@ -141,7 +141,8 @@ static const char *unwound(const json_t *f)
 static const char *named(const json_t *f)
 {
 	if (is_true(f, "names.dwarf"))
-		return "debug information: functions, inlined calls and lines";
+		return is_true(f, "names.fetched") ? "debug information, by debuginfod: functions, inlined calls and lines" :
+						     "debug information: functions, inlined calls and lines";
 	if (is_true(f, "names.debug_symbols"))
 		return "the whole symbol table: functions";
 	if (is_true(f, "names.gnu_debugdata"))
@@ -159,6 +160,15 @@ static void print_index(struct buf *b, const json_t *f)
 		line(b, 4, "index", "%s%s%s", index, *error ? ": " : "", error);
 }
 
+/* Why it is not the source of names, where it could be. */
+static void print_debuginfod(struct buf *b, const json_t *f)
+{
+	const char *says = client_text(f, "names.debuginfod_says");
+
+	if (*says && !is_true(f, "names.fetched"))
+		line(b, 4, "fetched", "not: %s", says);
+}
+
 static void print_elf(struct buf *b, const json_t *f)
 {
 	const char *debug_file = client_text(f, "debug_file"), *package = client_text(f, "debug_package");
@@ -168,6 +178,7 @@ static void print_elf(struct buf *b, const json_t *f)
 	line(b, 4, "unwound", "%s", unwound(f));
 	line(b, 4, "names", "from %s", named(f));
 	print_index(b, f);
+	print_debuginfod(b, f);
 	if (*debug_file)
 		line(b, 4, "debug", "%s", debug_file);
 	if (*client_text(f, "missing"))

@@ -272,6 +272,35 @@ static void print_guard(struct buf *b, const json_t *s)
 	print_ladder(b, s, "memory");
 }
 
+static void print_failed(struct buf *b, const json_t *failed)
+{
+	const char *reason;
+	json_t *n;
+
+	json_object_foreach((json_t *)failed, reason, n)
+		if (client_number(n, ""))
+			count_row(b, "", client_number(n, ""), reason);
+}
+
+static void print_debuginfod(struct buf *b, const json_t *s)
+{
+	const json_t *d = client_at(s, "debuginfod");
+	const char *error = client_text(d, "last_error");
+	char bytes[32];
+
+	if (!json_is_true(client_at(d, "on")))
+		return;
+	buf_add_str(b, "\nDebug files by debuginfod\n");
+	count_row(b, "fetched", client_number(d, "fetched"), "");
+	count_row(b, "failed", client_sum(d, "failed"), "");
+	print_failed(b, client_at(d, "failed"));
+	count_row(b, "waiting", client_number(d, "waiting"),
+		  json_is_true(client_at(d, "paused")) ? "no server can be reached: tried again soon" : "");
+	row(b, "kept", "%s", format_bytes(bytes, sizeof(bytes), client_number(d, "cached_bytes")));
+	if (*error)
+		row(b, "last error", "%s", error);
+}
+
 static void print_head(struct buf *b, const json_t *s)
 {
 	char text[48];
@@ -325,6 +354,7 @@ static void format_page(struct buf *b, const json_t *s)
 	print_quality(b, s);
 	print_cost(b, s);
 	print_guard(b, s);
+	print_debuginfod(b, s);
 }
 
 static int page(const struct options *o, struct buf *b)

@@ -85,7 +85,7 @@ static uint64_t sideband_bytes(const struct monitor *m)
 static uint64_t all_memory(const struct monitor *m)
 {
 	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid) +
-		       process_bytes(m->indexer.pid);
+		       process_bytes(m->indexer.pid) + process_bytes(m->fetcher.pid);
 
 	for (int i = 0; i < OPENERS; i++)
 		sum += process_bytes(m->opener[i].pid);
@@ -120,7 +120,7 @@ static void worker_time(const struct worker *w, uint64_t *total)
 
 void cost_cpu(struct monitor *m, struct status_cost *c)
 {
-	uint64_t openers = cpu_ns(m->indexer.pid);
+	uint64_t openers = cpu_ns(m->indexer.pid) + cpu_ns(m->fetcher.pid);
 
 	kernel_time(m, c);
 	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

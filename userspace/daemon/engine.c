@@ -179,6 +179,18 @@ static int take_limits(struct engine *e, struct ipc_message *m)
 
 static void flush(struct engine *e, uint64_t now);
 
+static int take_debuginfod(struct engine *e, const struct ipc_message *m)
+{
+	struct ipc_debuginfod d;
+
+	if (!ipc_fits(m, sizeof(d), 0))
+		return -EBADMSG;
+	memcpy(&d, m->data, sizeof(d));
+	if (e->pipeline)
+		pipeline_debuginfod(e->pipeline, d.all ? NULL : (const uint8_t *)d.content, d.state, d.state == FETCH_FETCHED);
+	return 0;
+}
+
 /* One that cannot be sent is asked for in vain: whoever asked gives up after a while. */
 static int answer_explain(struct engine *e, const struct ipc_message *m)
 {
@@ -604,6 +616,8 @@ static int handle_message(struct engine *e, struct ipc_message *m)
 				 &(struct epoll_event){.events = EPOLLIN, .data.fd = e->outbox.sock}) < 0 ? -errno : 0;
 	case IPC_EXPLAIN:
 		return answer_explain(e, m);
+	case IPC_DEBUGINFOD:
+		return take_debuginfod(e, m);
 	case IPC_ANSWER:
 		host_live_answer(e->host, m);
 		return 0;

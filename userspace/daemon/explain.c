@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "daemon/fetch.h"
 #include "daemon/json.h"
 #include "daemon/quality.h"
 #include "daemon/status.h"
@@ -114,6 +115,9 @@ static void names(struct json *j, const struct explain *x, const struct binary *
 	json_boolean(j, "debug_symbols", s.debug_symbols);
 	json_boolean(j, "gnu_debugdata", s.packed);
 	json_boolean(j, "incomplete", s.incomplete);
+	json_boolean(j, "fetched", s.fetched);
+	json_text(j, "debuginfod", fetch_state_name(s.fetch));
+	json_text(j, "debuginfod_says", fetch_state_text(s.fetch));
 	json_boolean(j, "own_dwarf", s.own_dwarf);
 	json_boolean(j, "symtab", s.symtab);
 	json_boolean(j, "dynsym", s.dynsym);

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "daemon/disk_cache.h"
 #include "daemon/index_cache.h"
 #include "daemon/monitor.h"
 #include "daemon/sandbox.h"
@@ -34,12 +35,14 @@ struct index_task {
 	bool symbols_only;
 	int fd; /* the ELF file */
 	uint32_t pid;
+	uint64_t content[2];
 	char key[INDEX_KEY_MAX];
 	char path[];
 };
 
 struct index_jobs {
 	int dir;
+	char path[1100];
 	char settings[1200]; /* what an index depends on besides its file */
 	struct index_task *first, **last; /* the first one is with the indexer, if there is one */
 	uint32_t count;
@@ -53,16 +56,17 @@ int index_jobs_open(struct monitor *m)
 {
 	const struct config *c = m->config;
 	struct index_jobs *j;
-	char below[1100];
+	char path[1100];
 	int dir;
 
 	if (!c->symbols_cache_bytes)
 		return 0;
-	dir = index_cache_open(c->symbols_cache_dir);
+	snprintf(path, sizeof(path), "%s", c->symbols_cache_dir);
+	dir = index_cache_open(path);
 	/* An ordinary user has no such directory, and a recording needs it no longer than it runs. */
 	if (dir < 0 && sandbox_ordinary()) {
-		snprintf(below, sizeof(below), "%s/symbols", c->runtime_dir);
-		dir = index_cache_open(below);
+		snprintf(path, sizeof(path), "%s/symbols", c->runtime_dir);
+		dir = index_cache_open(path);
 	}
 	if (dir < 0) {
 		log_warn("%s cannot be used (%s): no inlined calls and no lines, names from symbol tables only",
@@ -75,11 +79,12 @@ int index_jobs_open(struct monitor *m)
 		return -ENOMEM;
 	}
 	j->dir = dir;
+	memcpy(j->path, path, sizeof(j->path));
 	j->last = &j->first;
 	j->index_fd = j->scratch_fd = -1;
 	snprintf(j->settings, sizeof(j->settings), "%d %d %d %s", INDEX_VERSION, c->symbols_inline, c->symbols_lines,
 		 c->symbols_debug_dirs);
-	index_cache_trim(dir, c->symbols_cache_bytes);
+	disk_cache_trim(dir, c->symbols_cache_bytes);
 	m->index = j;
 	return 0;
 }
@@ -147,7 +152,8 @@ static int add_task(struct index_jobs *j, struct ipc_message *msg, const char *k
 	t = calloc(1, sizeof(*t) + ask->path_len + 1);
 	if (!t)
 		return -EBUSY;
-	*t = (struct index_task){.tag = msg->head.tag, .wanted = true, .fd = ipc_take_fd(msg, 0), .pid = ask->pid};
+	*t = (struct index_task){.tag = msg->head.tag, .wanted = true, .fd = ipc_take_fd(msg, 0), .pid = ask->pid,
+				 .content = {ask->start, ask->end}};
 	memcpy(t->key, key, sizeof(t->key));
 	memcpy(t->path, ask + 1, ask->path_len);
 	*j->last = t;
@@ -224,6 +230,7 @@ int index_jobs_hand_over(struct monitor *m)
 	struct index_jobs *j = m->index;
 	int err = index_cache_new(j->dir, &j->index_fd, &j->scratch_fd);
 
+	fetch_jobs_index_begins(m);
 	j->has_result = false;
 	j->deadline_ns = clock_now_ns() + JOB_LIMIT_NS;
 	if (!err)
@@ -284,7 +291,8 @@ static void answer_all(struct monitor *m, const char *key, int err)
 static int keep(struct monitor *m, const struct index_task *t)
 {
 	const struct index_jobs *j = m->index;
-	bool whole = (j->result.flags & (INDEX_HAS_DWARF | INDEX_SPLIT_MISSING)) == INDEX_HAS_DWARF;
+	bool comes = fetch_jobs_index_made(m, t->key, t->content);
+	bool whole = (j->result.flags & (INDEX_HAS_DWARF | INDEX_SPLIT_MISSING)) == INDEX_HAS_DWARF && !comes;
 
 	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
 }
@@ -300,6 +308,8 @@ void index_jobs_indexer_ended(struct monitor *m)
 		return;
 	close_files(j);
 	err = j->has_result ? j->result.err : -EIO;
+	if (err && fetch_jobs_blame(m))
+		return;
 	if (err == -EIO && !t->symbols_only) {
 		log_info("%s: its debug information cannot be read, its symbols are", t->path);
 		t->symbols_only = true;
@@ -327,4 +337,21 @@ void index_jobs_run(struct monitor *m, uint64_t now)
 uint64_t index_jobs_next_ns(const struct monitor *m)
 {
 	return m->index && m->indexer.pid ? m->index->deadline_ns : UINT64_MAX;
+}
+
+const char *index_jobs_path(const struct monitor *m)
+{
+	return m->index ? m->index->path : NULL;
+}
+
+void index_jobs_forget(struct monitor *m, const char *key)
+{
+	if (m->index)
+		index_cache_forget(m->index->dir, key);
+}
+
+void index_jobs_forget_poor(struct monitor *m)
+{
+	if (m->index)
+		index_cache_forget_poor(m->index->dir);
 }

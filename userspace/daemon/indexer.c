@@ -129,10 +129,10 @@ static int open_debug(void *ctx, enum index_root root, const char *path, int *re
 	struct {
 		struct ipc_ask head;
 		char path[HOST_PATH_MAX];
-	} ask = {.head = {.kind = HOST_OPEN_DEBUG, .len = root == INDEX_ROOT_HOST}};
+	} ask = {.head = {.kind = HOST_OPEN_DEBUG, .len = root}};
 	size_t len = strlen(path);
 
-	if (len >= sizeof(ask.path) || *path != '/')
+	if (len >= sizeof(ask.path) || (*path != '/' && root != INDEX_ROOT_FETCHED))
 		return -ENOENT;
 	ask.head.path_len = (uint32_t)len;
 	memcpy(ask.path, path, len);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/fetch.h"
 #include "kmod/uapi/otprof.h"
 
 #define IPC_DATA_MAX 65536u
@@ -34,6 +35,7 @@
 	X(10, STOP, "monitor to worker: finish, flush, exit")                                       \
 	X(11, RELOAD, "monitor to worker: struct ipc_reload; fds: configuration; to net perhaps a listener") \
 	X(14, RELOADED, "worker to monitor: the new configuration is in force")                     \
+	X(15, DEBUGINFOD, "monitor to engine: struct ipc_debuginfod: what becomes of a file's debug information") \
 	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, once the profile of the old rate is closed") \
 	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                       \
 	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                 \
@@ -44,6 +46,8 @@
 	X(25, WATCH, "monitor to engine: u32: whether LIFE is wanted")                              \
 	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: ELF file, index, scratch") \
 	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                    \
+	X(28, FETCH, "monitor to fetcher: struct ipc_fetch; fd: where the debug file goes")         \
+	X(29, FETCHED, "fetcher to monitor: struct ipc_fetched")                                    \
 	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
 	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
 	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
@@ -94,6 +98,10 @@ struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
 struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
+/* state: enum fetch_state; FETCHED: an index made anew says more. content: the file's htlhash; all: of every file. */
+struct ipc_debuginfod { uint64_t content[2]; uint32_t state, all; };
+struct ipc_fetch { char id[FETCH_ID_MAX + 7]; };
+struct ipc_fetched { uint32_t state, requests; uint64_t bytes; char text[160]; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
 struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: forget it */

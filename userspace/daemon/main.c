@@ -109,7 +109,8 @@ static int run_role(const char *role)
 	} roles[] = {{"engine", "otprof-engine", engine_main},
 		     {"net", "otprof-net", net_main},
 		     {"opener", "otprof-opener", opener_main},
-		     {"indexer", "otprof-indexer", indexer_main}};
+		     {"indexer", "otprof-indexer", indexer_main},
+		     {"fetcher", "otprof-fetcher", fetcher_main}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
 		if (strcmp(role, roles[i].role))

@@ -99,7 +99,7 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 
 static void from_indexer(struct monitor *m, struct ipc_message *msg)
 {
-	if (msg->head.type == IPC_ASK)
+	if (msg->head.type == IPC_ASK && !fetch_jobs_asked(m, msg))
 		asks_add(m, WORKER_INDEXER, msg);
 	else if (msg->head.type == IPC_INDEXED)
 		index_jobs_indexed(m, msg);
@@ -116,6 +116,8 @@ static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *ms
 		from_net(m, msg);
 	else if (w->kind == WORKER_INDEXER)
 		from_indexer(m, msg);
+	else if (w->kind == WORKER_FETCHER)
+		fetch_jobs_fetched(m, msg);
 	else if (msg->head.type == IPC_ANSWER)
 		asks_answered(m, (int)(w - m->opener), msg);
 	ipc_close_fds(msg);
@@ -245,6 +247,7 @@ static void end_openers(struct monitor *m)
 	for (int i = 0; i < OPENERS; i++)
 		worker_kill(m, &m->opener[i]);
 	worker_kill(m, &m->indexer);
+	worker_kill(m, &m->fetcher);
 }
 
 /* The loop. */
@@ -319,6 +322,7 @@ static void run_clock(struct monitor *m)
 	rate_run(m, now);
 	asks_run(m, now);
 	index_jobs_run(m, now);
+	fetch_jobs_run(m, now);
 	queries_run(m, now);
 	target_rules_run(m, now);
 	reload_run(m, now);
@@ -340,7 +344,7 @@ static int timeout_ms(const struct monitor *m)
 	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
 }
 
-enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_OPENER, POLL_QUERY = POLL_OPENER + OPENERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_QUERY = POLL_OPENER + OPENERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
 
 static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
@@ -353,6 +357,7 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_ENGINE] = (struct pollfd){m->engine.sock, engine, 0};
 	p[POLL_NET] = (struct pollfd){m->net.sock, POLLIN, 0};
 	p[POLL_INDEXER] = (struct pollfd){m->indexer.sock, POLLIN, 0};
+	p[POLL_FETCHER] = (struct pollfd){m->fetcher.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
 		p[POLL_OPENER + i] = (struct pollfd){m->opener[i].sock, POLLIN, 0};
 	queries_poll(m, &p[POLL_QUERY]);
@@ -369,6 +374,8 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 		read_worker(m, &m->net);
 	if (p[POLL_INDEXER].revents & readable)
 		read_worker(m, &m->indexer);
+	if (p[POLL_FETCHER].revents & readable)
+		read_worker(m, &m->fetcher);
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
 			read_worker(m, &m->opener[i]);

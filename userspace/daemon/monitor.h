@@ -34,7 +34,7 @@
 #define ABANDONED_MAX	8
 #define MONITOR_TICK_NS NSEC_PER_SEC
 
-enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER };
+enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER };
 
 struct worker {
 	enum worker_kind kind;
@@ -107,9 +107,10 @@ struct monitor {
 	struct ledger_net_page *net_page;
 	int engine_page_fd, net_page_fd;
 
-	struct worker engine, net, opener[OPENERS], indexer;
+	struct worker engine, net, opener[OPENERS], indexer, fetcher;
 	struct queries *queries; /* of query.sock; NULL: not open */
 	struct index_jobs *index; /* NULL: no indexes are made */
+	struct fetch_jobs *fetch; /* NULL: nor is there a place for debug files */
 	int peer_fd;      /* the engine's end of the pair that net already has; -1 */
 	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
 	bool gap_pending; /* the engine died; what net took of it is known at the last DRAINED */
@@ -193,6 +194,27 @@ void index_jobs_indexer_ended(struct monitor *m);
 void index_jobs_engine_died(struct monitor *m);
 void index_jobs_run(struct monitor *m, uint64_t now);
 uint64_t index_jobs_next_ns(const struct monitor *m);
+
+void index_jobs_forget(struct monitor *m, const char *key); /* it can be made better now */
+void index_jobs_forget_poor(struct monitor *m);
+const char *index_jobs_path(const struct monitor *m); /* NULL: there is no cache */
+
+/* fetch_jobs.c: debug files from debuginfod servers, one at a time. */
+int fetch_jobs_open(struct monitor *m);
+void fetch_jobs_close(struct monitor *m);
+void fetch_jobs_reload(struct monitor *m); /* the configuration may have changed */
+void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret);
+/* While an index is made: its beginning, what it asks for, whether a file of ours did harm, what it could use. */
+void fetch_jobs_index_begins(struct monitor *m);
+bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg); /* false: no question for us */
+bool fetch_jobs_blame(struct monitor *m);
+bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2]); /* something may come */
+/* The fetcher. */
+bool fetch_jobs_wait(const struct monitor *m);
+int fetch_jobs_hand_over(struct monitor *m);
+void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg);
+void fetch_jobs_fetcher_ended(struct monitor *m);
+void fetch_jobs_run(struct monitor *m, uint64_t now);
 
 /* plans.c */
 void plans_set(struct monitor *m, const struct ipc_message *msg);

@@ -220,6 +220,8 @@ static int prepare_workers(struct monitor *m)
 		err = monitor_open_config(m);
 	if (!err)
 		err = index_jobs_open(m);
+	if (!err)
+		err = fetch_jobs_open(m);
 	return err ? err : open_capture(m);
 }
 
@@ -335,6 +337,7 @@ void monitor_close(struct monitor *m)
 		remove_socket(m, "query.sock");
 	queries_close(m);
 	asks_done(&m->asks);
+	fetch_jobs_close(m);
 	index_jobs_close(m);
 	targets_close(m, m->config);
 	unmap(m->counters, m->counters_bytes);

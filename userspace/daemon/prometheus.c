@@ -209,10 +209,26 @@ static void guard(const struct status *s, struct buf *to)
 	}
 }
 
+static void debuginfod(const struct status *s, struct buf *to)
+{
+	const struct status_debuginfod *d = &s->debuginfod;
+
+	if (!d->on)
+		return;
+	one(to, "debuginfod_fetched_total", "counter", "Debug files that came from debuginfod servers.", d->fetched);
+	family(to, "debuginfod_failed_total", "counter", "Debug files that did not, by reason.");
+	for (uint32_t i = FETCH_FETCHED + 1; i < FETCH_STATE_NR; i++)
+		labelled(to, "debuginfod_failed_total", "reason", fetch_state_name(i), d->failed[i]);
+	one(to, "debuginfod_requests_total", "counter", "Requests to debuginfod servers.", d->requests);
+	one(to, "debuginfod_waiting", "gauge", "Debug files that will be asked for.", d->waiting);
+	one(to, "debuginfod_cached_bytes", "gauge", "Debug files kept on disk.", d->cached_bytes);
+}
+
 void status_prometheus(const struct status *s, struct buf *to)
 {
 	equation(s, to);
 	quality(s, to);
 	cost(s, to);
 	guard(s, to);
+	debuginfod(s, to);
 }

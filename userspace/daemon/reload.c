@@ -226,6 +226,7 @@ static void apply(struct monitor *m, struct config *c, const struct found *found
 	m->config = c;
 	log_init("otprofd", c->log_level);
 	netroot_reload(c);
+	fetch_jobs_reload(m);
 	change_sampler(m, before, found);
 	if (monitor_open_config(m))
 		log_error("reload: the workers keep the former configuration");

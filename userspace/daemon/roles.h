@@ -27,6 +27,7 @@ int engine_main(int sock);
 int net_main(int sock);
 int opener_main(int sock);
 int indexer_main(int sock);
+int fetcher_main(int sock);
 int replay_main(const struct config *c, const char *file);
 
 #endif

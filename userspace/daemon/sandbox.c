@@ -62,6 +62,11 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
 #define INDEXER_MEMORY	  (40ull << 20)
 #define INDEXER_CPU_S	  120
 #define FILES_INDEXER	  64
+/* Of the fetcher: TLS and a name server's library, whatever a server says. */
+#define FETCHER_MEMORY (96ull << 20)
+#define FETCHER_CPU_S  120
+#define FILES_FETCHER  64
+#define THREADS_FETCHER 16
 #define INDEXER_NICE	  10 /* a tenth of the share of what runs beside it: at 19 a busy host would never see lines */
 
 static int failed(const char *what, int err)
@@ -367,6 +372,46 @@ int sandbox_indexer(const struct config *c)
 	if (!err)
 		err = seccomp_indexer();
 	return err ? failed("indexer", err) : 0;
+}
+
+static int limit_fetcher(const struct config *c)
+{
+	int err = set_limit(RLIMIT_FSIZE, c->debuginfod.file_bytes);
+
+	if (!err)
+		err = set_limit(RLIMIT_DATA, FETCHER_MEMORY);
+	if (!err)
+		err = set_limit(RLIMIT_CPU, FETCHER_CPU_S);
+	return err;
+}
+
+/* The network, as net has it, without its user: neither its key files nor its destinations are within reach. */
+int sandbox_fetcher(const struct config *c)
+{
+	struct sandbox_user user;
+	int err;
+
+	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
+	load_late_libraries();
+	err = limit_fetcher(c);
+	if (err)
+		return failed("fetcher", err);
+	if (sandbox_ordinary())
+		return close_ordinary("fetcher", FILES_FETCHER, RLIM_INFINITY, seccomp_fetcher);
+	err = sandbox_user_fetcher(c, &user);
+	if (err)
+		return failed("fetcher's user", err);
+	err = set_limit(RLIMIT_NOFILE, FILES_FETCHER);
+	if (!err)
+		err = enter_netroot(c);
+	if (err)
+		return failed("private root", err);
+	err = become(&user);
+	if (!err)
+		err = set_limit(RLIMIT_NPROC, THREADS_FETCHER);
+	if (!err)
+		err = seccomp_fetcher();
+	return err ? failed("fetcher", err) : 0;
 }
 
 /* The opener's three rights hold without root: as root it could also write what root owns. */

@@ -24,6 +24,7 @@ int sandbox_engine(const struct config *c);
 int sandbox_net(const struct config *c);
 int sandbox_opener(const struct config *c);
 int sandbox_indexer(const struct config *c);
+int sandbox_fetcher(const struct config *c);
 int sandbox_monitor(const struct config *c);
 
 /* First thing in every role: no core dump, no tracer, no new privileges, and death with the parent. */
@@ -65,5 +66,6 @@ int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *r
 int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret);
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* always an unused id */
 int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret); /* another one */
+int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret); /* and another */
 
 #endif

@@ -55,6 +55,16 @@ static const int net_calls[] = {
 	SCMP_SYS(dup3), SCMP_SYS(sendfile), SCMP_SYS(fadvise64),
 };
 
+/* A client: it listens to nobody, makes no file, and opens to read. */
+static const int fetcher_calls[] = {
+	SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access), SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(fstatfs), SCMP_SYS(getcwd),
+	SCMP_SYS(fdatasync), SCMP_SYS(pwrite64), SCMP_SYS(fadvise64), SCMP_SYS(connect), SCMP_SYS(bind),
+	SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(sendmmsg),
+	SCMP_SYS(recvmmsg), SCMP_SYS(ioctl), SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(select), SCMP_SYS(pselect6),
+	SCMP_SYS(set_tid_address), SCMP_SYS(dup3),
+};
+
 static const int opener_calls[] = {
 	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(fstatfs), SCMP_SYS(statfs),
 	SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fadvise64),
@@ -136,10 +146,10 @@ static int allow_socket(scmp_filter_ctx ctx, int family)
  * and pairs for waking threads. Threads, but no processes; clone3's flags
  * cannot be seen here, so the C library is sent back to clone.
  */
-static int net_rules(scmp_filter_ctx ctx)
+static int network_rules(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
 	static const int families[] = {AF_INET, AF_INET6, AF_NETLINK};
-	int err = allow_all(ctx, net_calls, ARRAY_SIZE(net_calls));
+	int err = allow_all(ctx, calls, n);
 
 	for (size_t i = 0; i < ARRAY_SIZE(families) && !err; i++)
 		err = allow_socket(ctx, families[i]);
@@ -153,7 +163,24 @@ static int net_rules(scmp_filter_ctx ctx)
 	return err;
 }
 
+static int net_rules(scmp_filter_ctx ctx)
+{
+	return network_rules(ctx, net_calls, ARRAY_SIZE(net_calls));
+}
+
 #define NO_WRITING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
+
+static int allow_reading(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, NO_WRITING, 0));
+}
+
+static int fetcher_rules(scmp_filter_ctx ctx)
+{
+	int err = network_rules(ctx, fetcher_calls, ARRAY_SIZE(fetcher_calls));
+
+	return err ? err : allow_reading(ctx);
+}
 
 /* Opening, for reading only. openat2's flags cannot be seen; the opener's user owns nothing. */
 static int opener_rules(scmp_filter_ctx ctx)
@@ -161,7 +188,7 @@ static int opener_rules(scmp_filter_ctx ctx)
 	int err = allow_all(ctx, opener_calls, ARRAY_SIZE(opener_calls));
 
 	if (!err)
-		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, NO_WRITING, 0));
+		err = allow_reading(ctx);
 	if (!err)
 		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, __SNR_openat2, 0);
 	return err;
@@ -210,4 +237,9 @@ int seccomp_opener(void)
 int seccomp_indexer(void)
 {
 	return load(engine_rules);
+}
+
+int seccomp_fetcher(void)
+{
+	return load(fetcher_rules);
 }

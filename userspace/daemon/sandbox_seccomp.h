@@ -13,5 +13,6 @@ int seccomp_engine(void);
 int seccomp_net(void);
 int seccomp_opener(void);
 int seccomp_indexer(void);
+int seccomp_fetcher(void);
 
 #endif

@@ -12,9 +12,9 @@
  */
 #define SPARE_FIRST 64741
 #define SPARE_LAST  64940
-#define SPARE_STEP  4
+#define SPARE_STEP  5
 
-enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER };
+enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER, SPARE_FETCHER };
 
 static bool is_unused(uid_t id)
 {
@@ -66,4 +66,9 @@ int sandbox_user_opener(const struct config *c, struct sandbox_user *ret)
 int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret)
 {
 	return spare_user(SPARE_INDEXER, ret);
+}
+
+int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret)
+{
+	return spare_user(SPARE_FETCHER, ret);
 }

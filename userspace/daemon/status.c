@@ -91,6 +91,7 @@ static void sampler(struct json *j, const struct status *s)
 	json_open(j, "sampler");
 	json_text(j, "mode", s->mode);
 	json_text(j, "why", s->why);
+	json_boolean(j, "sampling", s->sampling);
 	json_number(j, "frequency_hz", s->config->frequency_hz);
 	json_number(j, "rate_hz", s->rate_hz);
 	json_number(j, "cpus", s->cpus_sampled);
@@ -245,6 +246,27 @@ static void guard(struct json *j, const struct status *s)
 	json_close(j);
 }
 
+static void debuginfod(struct json *j, const struct status *s)
+{
+	const struct status_debuginfod *d = &s->debuginfod;
+
+	json_open(j, "debuginfod");
+	json_boolean(j, "on", d->on);
+	json_boolean(j, "paused", d->paused);
+	json_number(j, "waiting", d->waiting);
+	json_number(j, "fetched", d->fetched);
+	json_number(j, "bytes", d->bytes);
+	json_open(j, "failed");
+	for (uint32_t i = FETCH_FETCHED + 1; i < FETCH_STATE_NR; i++)
+		json_number(j, fetch_state_name(i), d->failed[i]);
+	json_close(j);
+	json_number(j, "dropped", d->dropped);
+	json_number(j, "requests", d->requests);
+	json_number(j, "cached_bytes", d->cached_bytes);
+	json_text(j, "last_error", d->last_error ? d->last_error : "");
+	json_close(j);
+}
+
 static void workers(struct json *j, const struct status *s)
 {
 	json_open(j, "workers");
@@ -310,6 +332,7 @@ void status_json(const struct status *s, struct buf *to)
 	quality(&j, s);
 	cost(&j, s);
 	guard(&j, s);
+	debuginfod(&j, s);
 	json_number(&j, "processes", e->processes);
 	json_number(&j, "intervals", e->intervals);
 	json_open(&j, "top");

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "daemon/config.h"
+#include "daemon/fetch.h"
 #include "daemon/guard.h"
 #include "daemon/json.h"
 #include "daemon/ledger_sum.h"
@@ -33,6 +34,14 @@ struct status_guard {
 	uint64_t memory_bytes, memory_limit; /* as the guard sees them; limit 0: none */
 };
 
+struct status_debuginfod {
+	bool on;
+	bool paused; /* no server can be reached just now */
+	uint64_t waiting, fetched, bytes, requests, dropped, cached_bytes;
+	uint64_t failed[FETCH_STATE_NR];
+	const char *last_error; /* borrowed */
+};
+
 struct status_worker {
 	const char *name; /* static */
 	int pid;          /* 0: not running */
@@ -44,6 +53,7 @@ struct status {
 	int pid;
 	uint64_t uptime_ns;
 	const char *mode, *why; /* borrowed */
+	bool sampling;
 	uint32_t cpus_sampled;
 	uint64_t ring_bytes, ring_used;
 	uint64_t expected_ticks, idle_ticks; /* due, and of these while their CPU was idle */
@@ -55,6 +65,7 @@ struct status {
 	const struct ledger_view *view; /* borrowed: counters by CPU */
 	uint32_t rate_hz; /* in force */
 	struct status_guard guard;
+	struct status_debuginfod debuginfod;
 };
 
 /* The name of a destination, by its place. */

@@ -56,6 +56,7 @@ void status_collect(struct monitor *m, struct status *ret)
 		.uptime_ns = clock_now_ns() - m->started_ns,
 		.mode = m->source->ops->name,
 		.why = m->source_why,
+		.sampling = m->sampling,
 		.cpus_sampled = cpus_ticking(&view),
 		.ring_bytes = m->layout.ring_bytes,
 		.ring_used = ring_producer(&m->ring) - ring_consumer(&m->ring),
@@ -74,6 +75,7 @@ void status_collect(struct monitor *m, struct status *ret)
 	m->missed = status_missed(ret);
 	ret->rate_hz = m->rate.hz;
 	guard_status(m, &ret->guard);
+	fetch_jobs_status(m, &ret->debuginfod);
 	cost_collect(m, &m->cost);
 	ret->cost = m->cost;
 }

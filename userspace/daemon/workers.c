@@ -31,7 +31,7 @@
 
 static const char *const kind_names[] = {
 	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
-	[WORKER_INDEXER] = "indexer"};
+	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher"};
 
 /* Of our environment, what a worker may see: where the log goes, and the proxies that libcurl knows. */
 static const char *const environment_kept[] = {"JOURNAL_STREAM", "http_proxy",	"https_proxy",
@@ -53,6 +53,7 @@ void workers_init(struct monitor *m)
 	worker_init(&m->engine, WORKER_ENGINE);
 	worker_init(&m->net, WORKER_NET);
 	worker_init(&m->indexer, WORKER_INDEXER);
+	worker_init(&m->fetcher, WORKER_FETCHER);
 	for (int i = 0; i < OPENERS; i++)
 		worker_init(&m->opener[i], WORKER_OPENER);
 }
@@ -243,6 +244,8 @@ static int hand_over(struct monitor *m, struct worker *w)
 		return hand_over_net(m);
 	if (w->kind == WORKER_INDEXER)
 		return index_jobs_hand_over(m);
+	if (w->kind == WORKER_FETCHER)
+		return fetch_jobs_hand_over(m);
 	err = send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
 	return err ? err : send_patiently(w, IPC_START, NULL, 0, -1);
 }
@@ -290,6 +293,8 @@ bool worker_may_start(const struct monitor *m, const struct worker *w)
 		return m->phase < PHASE_STOP_NET && m->abandoned < ABANDONED_MAX;
 	if (w->kind == WORKER_INDEXER)
 		return m->phase == PHASE_RUN && index_jobs_wait(m);
+	if (w->kind == WORKER_FETCHER)
+		return m->phase == PHASE_RUN && fetch_jobs_wait(m);
 	if (m->phase == PHASE_RUN)
 		return true;
 	return m->phase == PHASE_STOP_ENGINE && m->sampling && w->last_starts < LAST_STARTS;
@@ -304,14 +309,19 @@ static bool is_due(const struct monitor *m, const struct worker *w, uint64_t now
 	return w->kind != WORKER_ENGINE || peer_allows_engine(m);
 }
 
+static bool is_disposable(const struct worker *w)
+{
+	return w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER || w->kind == WORKER_FETCHER;
+}
+
 /*
- * Openers hang by nature, the indexer works: their questions and its job have
+ * Openers hang by nature, indexer and fetcher work: their questions and jobs have
  * deadlines, so silence says nothing. One that was asked to stop is busy, and has the stop's deadline.
  */
 static bool hangs(const struct worker *w, uint64_t now)
 {
 	uint64_t patience = w->ready ? SILENCE_NS : START_SILENCE_NS;
-	bool silent = w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER;
+	bool silent = is_disposable(w);
 
 	return w->pid && !w->asked && (!silent || !w->ready) && now - w->heard_ns > patience;
 }
@@ -336,6 +346,7 @@ void workers_run(struct monitor *m, uint64_t now)
 	run_worker(m, &m->net, now);
 	run_worker(m, &m->engine, now);
 	run_worker(m, &m->indexer, now);
+	run_worker(m, &m->fetcher, now);
 }
 
 uint64_t workers_next_ns(const struct monitor *m)
@@ -385,17 +396,21 @@ static void net_ended(struct monitor *m)
 	peer_net_died(m);
 }
 
-/* One file, one indexer: its end is no accident, and the next one need not wait. */
-static void indexer_ended(struct monitor *m, int status)
+/* One file, one indexer or fetcher: its end is no accident, and the next one need not wait. */
+static void job_ended(struct monitor *m, struct worker *w, int status)
 {
-	struct worker *w = &m->indexer;
+	enum worker_kind kind = w->kind;
 	char how[64];
 
 	how_it_ended(status, how);
 	if (status)
-		log_info("indexer (pid %d) %s", w->pid, how);
+		log_info("%s (pid %d) %s", worker_name(w), w->pid, how);
 	close(w->sock);
-	*w = (struct worker){.kind = WORKER_INDEXER, .sock = -1, .next_start_ns = clock_now_ns()};
+	*w = (struct worker){.kind = kind, .sock = -1, .next_start_ns = clock_now_ns()};
+	if (kind == WORKER_FETCHER) {
+		fetch_jobs_fetcher_ended(m);
+		return;
+	}
 	asks_asker_died(m, WORKER_INDEXER);
 	index_jobs_indexer_ended(m);
 }
@@ -434,6 +449,8 @@ static struct worker *find(struct monitor *m, pid_t pid)
 		return &m->net;
 	if (m->indexer.pid == pid)
 		return &m->indexer;
+	if (m->fetcher.pid == pid)
+		return &m->fetcher;
 	for (int i = 0; i < OPENERS; i++)
 		if (m->opener[i].pid == pid)
 			return &m->opener[i];
@@ -455,12 +472,12 @@ void workers_reap(struct monitor *m)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		struct worker *w = find(m, pid);
 
-		if (!w || w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER)
+		if (!w || is_disposable(w))
 			m->openers_past_ns += cpu_ns(&used);
 		else
 			w->past_cpu_ns += cpu_ns(&used);
-		if (w && w->kind == WORKER_INDEXER)
-			indexer_ended(m, status);
+		if (w == &m->indexer || w == &m->fetcher)
+			job_ended(m, w, status);
 		else if (w)
 			worker_ended(m, w, status);
 		else if (m->abandoned)

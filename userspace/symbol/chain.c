@@ -135,10 +135,12 @@ static bool ask_chain(struct symbolizer *s, struct binary *b, uint64_t vaddr, st
 	return false;
 }
 
-/* With its index a file has other names than without. */
+/* With its index a file has other names than without, and with a better one others again. */
 static uint32_t cache_id(const struct binary *b)
 {
-	return b->id | (debug_index_ready(b) ? 1u << 31 : 0);
+	uint32_t made = debug_index_made(b);
+
+	return b->id | (made ? 1 + (made - 1) % 15 : 0) << 28;
 }
 
 bool symbol_want(struct symbolizer *s, struct binary *b, const struct symbol_asker *asker)
@@ -149,6 +151,11 @@ bool symbol_want(struct symbolizer *s, struct binary *b, const struct symbol_ask
 bool symbol_waits(const struct symbolizer *s, uint64_t now_ns)
 {
 	return debug_indexes_wait(&s->sources.debug, now_ns);
+}
+
+void symbol_told(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again)
+{
+	debug_indexes_told(&s->sources.debug, htlhash, fetch, again);
 }
 
 void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret)

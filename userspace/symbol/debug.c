@@ -21,6 +21,10 @@ struct indexed {
 	struct binary *binary; /* borrowed: it outlives its slot */
 	struct index *index;   /* owned, when READY */
 	enum state state;
+	bool again;  /* READY: a better one can be had */
+	bool renews; /* READY: a better one is asked for */
+	uint32_t made; /* indexes so far */
+	uint32_t fetch; /* what the host says of debug files from elsewhere */
 	bool has_symtab;
 	int error; /* of the last refusal */
 	bool has_names; /* all that there will be, but for a separate file's */
@@ -45,7 +49,7 @@ static void indexed_free(void *slot)
 
 	if (!e)
 		return;
-	if (e->state == ASKED) {
+	if (e->state == ASKED || e->renews) {
 		host_cancel(e->all->host, e);
 		e->all->asked--;
 	}
@@ -108,6 +112,7 @@ static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t
 
 static int open_answer(struct indexed *e, int fd, const void *data, size_t len)
 {
+	struct index *before = e->index;
 	struct binary *file;
 	int r;
 
@@ -117,7 +122,11 @@ static int open_answer(struct indexed *e, int fd, const void *data, size_t len)
 		r = binary_open_replay(data, "[index]", &file);
 	else
 		r = -EIO;
-	return r < 0 ? r : index_open(file, e->binary, &e->index);
+	if (r == 0)
+		r = index_open(file, e->binary, &e->index);
+	if (r == 0)
+		index_free(before);
+	return r;
 }
 
 static void refuse(struct indexed *e, int err)
@@ -140,10 +149,12 @@ static void on_index(void *ctx, int err, int fd, const void *data, size_t len)
 		closep(&fd);
 	if (err == 0) {
 		e->state = READY;
+		e->made++;
 		all->ready++;
-	} else {
+	} else if (!e->renews) {
 		refuse(e, err);
 	}
+	e->renews = false;
 	if (all->settled)
 		all->settled(all->ctx);
 }
@@ -156,21 +167,49 @@ static void ask(struct indexed *e, uint32_t pid)
 
 	memcpy(&req.start, e->binary->htlhash, sizeof(req.start));
 	memcpy(&req.end, e->binary->htlhash + sizeof(req.start), sizeof(req.end));
-	e->state = ASKED;
+	/* What there is stays in use until a better one is there. */
+	e->renews = e->state == READY;
+	e->again = false;
+	if (!e->renews)
+		e->state = ASKED;
 	all->asked++;
 	all->asked_ever++;
 	/* The answer may come in the call. */
 	if (host_ask(all->host, &req, on_index, e) < 0) {
 		all->asked--;
-		e->state = NEW;
+		e->again = e->renews;
+		if (!e->renews)
+			e->state = NEW;
+		e->renews = false;
 	}
 }
 
-bool debug_index_ready(const struct binary *b)
+uint32_t debug_index_made(const struct binary *b)
 {
 	const struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
 
-	return e && e->state == READY;
+	return e && e->state == READY ? e->made : 0;
+}
+
+static void told(struct indexed *e, uint32_t fetch, bool again)
+{
+	e->fetch = fetch;
+	e->again |= again && e->state == READY;
+	if (again && e->state == REFUSED)
+		e->retry_ns = 0;
+}
+
+/* Of all: no news of one, but what has no debug information may have some now. */
+void debug_indexes_told(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again)
+{
+	for (struct indexed *e = all->first; e; e = e->next) {
+		bool poor = e->state != READY || !(e->index->head.flags & INDEX_HAS_DWARF);
+
+		if (!htlhash && poor)
+			told(e, 0, again);
+		else if (htlhash && !memcmp(e->binary->htlhash, htlhash, sizeof(e->binary->htlhash)))
+			told(e, fetch, again);
+	}
 }
 
 void debug_index_state(const struct debug_indexes *all, const struct binary *b, struct symbol_state *ret)
@@ -183,11 +222,13 @@ void debug_index_state(const struct debug_indexes *all, const struct binary *b, 
 	if (!e)
 		return;
 	ret->error = e->state == REFUSED ? e->error : 0;
+	ret->fetch = e->fetch;
 	if (e->state != READY)
 		return;
 	ret->dwarf = e->index->head.flags & INDEX_HAS_DWARF;
 	ret->debug_symbols = e->index->head.flags & INDEX_HAS_SYMBOLS;
 	ret->packed = e->index->head.flags & INDEX_HAS_PACKED;
+	ret->fetched = e->index->head.flags & INDEX_HAS_FETCHED;
 	ret->incomplete = e->index->head.flags & (INDEX_CUT | INDEX_SPLIT_MISSING);
 }
 
@@ -195,7 +236,7 @@ static bool may_ask(const struct indexed *e, uint64_t now)
 {
 	if (e->all->asked >= DEBUG_ASKED_MAX)
 		return false;
-	return e->state == NEW || (e->state == REFUSED && now >= e->retry_ns);
+	return e->state == NEW || (e->state == READY && e->again) || (e->state == REFUSED && now >= e->retry_ns);
 }
 
 static bool is_waited_for(const struct indexed *e, uint64_t now)
@@ -219,7 +260,7 @@ bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct 
 	if (!all->host || (!b->dev && !b->ino))
 		return false;
 	e = get(all, b, asker->now_ns);
-	if (!e || e->state == READY)
+	if (!e || (e->state == READY && !e->again))
 		return false;
 	if (e->has_symtab && !all->options.inlines && !all->options.lines)
 		return false;

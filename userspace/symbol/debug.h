@@ -38,6 +38,8 @@ void debug_indexes_done(struct debug_indexes *all);
 bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct symbol_asker *asker);
 bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now_ns);
 void debug_index_state(const struct debug_indexes *all, const struct binary *b, struct symbol_state *ret);
-bool debug_index_ready(const struct binary *b);
+uint32_t debug_index_made(const struct binary *b); /* how often, 0: there is none */
+/* What the host says of a file's debug information (its own number), and whether an index made now would say more. NULL: of all. */
+void debug_indexes_told(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again);
 
 #endif

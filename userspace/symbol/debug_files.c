@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Separate debug files: by build-id and by debuglink, in the target's root
- * first, then in the host's, and what dwz shares between several of them.
+ * first, then in the host's, then by build-id over the network, and what dwz shares between several of them.
  * Layouts: GDB manual, "Debugging Information in Separate Files"; dwz(1).
  */
 #include <string.h>
@@ -137,6 +137,22 @@ static int try_build_id(struct builder *b, const struct wanted *w, enum index_ro
 	return try_dirs(b, w, root, name, ret);
 }
 
+/* What is nowhere here may be had from elsewhere; asking for it is what brings it, for the next time. */
+static int try_fetched(struct builder *b, const struct wanted *w, struct image *ret)
+{
+	char id[2 * sizeof(w->id) + 1];
+	int r;
+
+	if (w->id_len < 2)
+		return -ENOENT;
+	for (size_t i = 0; i < w->id_len; i++)
+		snprintf(id + 2 * i, 3, "%02x", w->id[i]);
+	r = try_path(b, w, INDEX_ROOT_FETCHED, id, ret);
+	if (r == 0)
+		b->flags |= INDEX_HAS_FETCHED;
+	return r;
+}
+
 static void directory_of(const char *path, char to[PATH_BYTES])
 {
 	const char *slash = strrchr(path, '/');
@@ -195,6 +211,8 @@ int debug_file_open(struct builder *b, const struct image *m, struct image *ret)
 			if (r < 0 && name)
 				r = try_link(b, &w, (enum index_root)root, name, ret);
 		}
+		if (r < 0)
+			r = try_fetched(b, &w, ret);
 	}
 	return r;
 }
@@ -231,5 +249,5 @@ int debug_alt_open(struct builder *b, const struct image *m, struct image *ret)
 			r = try_in(b, &w, (enum index_root)root, dir, name, ret);
 		}
 	}
-	return r;
+	return r < 0 ? try_fetched(b, &w, ret) : r;
 }

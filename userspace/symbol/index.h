@@ -41,6 +41,7 @@ enum index_flags {
 	INDEX_HAS_SYMBOLS = 2, /* of a .symtab: the file's own, or of its debug file */
 	INDEX_CUT = 4,	       /* a bound was met: something is missing */
 	INDEX_HAS_PACKED = 16, /* symbols of .gnu_debugdata */
+	INDEX_HAS_FETCHED = 32, /* some of it came over the network */
 	INDEX_SPLIT_MISSING = 8, /* parts of the debug information were not found */
 };
 

@@ -17,7 +17,8 @@
 
 #define INDEX_SCRATCH_MAX (3ull << 29) /* bytes of the scratch file, directories come behind */
 
-enum index_root { INDEX_ROOT_TARGET, INDEX_ROOT_HOST };
+/* FETCHED: no root, but what came over the network; the path is a build-id in hexadecimal. */
+enum index_root { INDEX_ROOT_TARGET, INDEX_ROOT_HOST, INDEX_ROOT_FETCHED };
 
 struct index_job {
 	int elf_fd, out_fd, scratch_fd; /* borrowed; the last two empty, readable and writable */

@@ -99,8 +99,16 @@ struct symbol_state {
 	bool debug_symbols; /* likewise: the whole symbol table, of the file or of its debug file */
 	bool packed;	    /* likewise: of .gnu_debugdata */
 	bool incomplete;    /* likewise: a bound was met, or parts of debug information are missing */
+	bool fetched;	    /* likewise: some of it came over the network */
+	uint32_t fetch;	    /* what symbol_told said */
 	bool own_dwarf, symtab, dynsym; /* sections of the file itself */
 };
+/*
+ * What the host says of a file's debug information that it looks for elsewhere
+ * (a number that is its own), and whether an index made now would say more: it
+ * is asked for when the file is met again. htlhash NULL: of all files.
+ */
+void symbol_told(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again);
 void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret);
 void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret);
 

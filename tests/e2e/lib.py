@@ -281,7 +281,7 @@ class Otprofd:
         with open(self.log, "ab") as log:
             self.process = start(self.argv, stdout=log, stderr=log)
         self.pid = self.process.pid
-        if not wait_for(self.ready, 15):
+        if not wait_for(self.ready, 60 if SLOW else 15):
             note(self.log_text()[-2000:])
             raise RuntimeError("otprofd is not ready")
         return self
@@ -290,7 +290,7 @@ class Otprofd:
         if self.process.poll() is not None:
             raise RuntimeError("otprofd ended with %s: %s" % (self.process.returncode, self.log_text()[-1000:]))
         s = self.status()
-        return s and s["workers"]["engine"]["pid"] and s["workers"]["net"]["pid"] and s
+        return s and s["sampler"]["sampling"] and s["workers"]["engine"]["pid"] and s["workers"]["net"]["pid"] and s
 
     def status(self):
         """What status.sock says, or None."""

@@ -120,6 +120,17 @@ START_TEST(names_from_workers_are_escaped)
 }
 END_TEST
 
+START_TEST(sampling_begins_later_than_the_daemon)
+{
+	status_json(&status, &text);
+	ck_assert(says("\"sampling\":false"));
+	buf_reset(&text);
+	status.sampling = true;
+	status_json(&status, &text);
+	ck_assert(says("\"sampling\":true"));
+}
+END_TEST
+
 START_TEST(missed_is_what_did_not_tick)
 {
 	status.expected_ticks = 100;
@@ -214,6 +225,7 @@ Suite *status_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, json_is_well_formed);
 	tcase_add_test(t, json_has_every_reason_and_destination);
+	tcase_add_test(t, sampling_begins_later_than_the_daemon);
 	tcase_add_test(t, cpus_that_never_ticked_are_left_out);
 	tcase_add_test(t, names_from_workers_are_escaped);
 	tcase_add_test(t, missed_is_what_did_not_tick);

@@ -41,7 +41,7 @@ struct session {
 
 /* Makes the directory and starts otprofd. -errno after session_done has nothing left to do. */
 int session_start(struct session *s, const struct session_options *o);
-/* Is it up? 1 yes, 0 not yet, -ECHILD: it ended. */
+/* Does it sample? 1 yes, 0 not yet, -ECHILD: it ended. */
 int session_ready(struct session *s);
 /* True as long as it runs. */
 bool session_alive(struct session *s);

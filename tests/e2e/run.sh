@@ -9,7 +9,7 @@
 set -u
 cd "$(dirname "$0")" || exit 1
 tests=(model shares short code stacks storm ledger selection targets reload errors hostile sandbox record
-	status explain doctor leaks guard sizing real callsites witnesses debug_files truth hostile_debug)
+	status explain doctor leaks guard sizing real callsites witnesses debug_files truth hostile_debug debuginfod)
 [ $# = 0 ] || tests=("$@")
 if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"

@@ -98,5 +98,6 @@ class File:
         for vaddr in points:
             spans.append((max(self.offset(vaddr) - 64, 0), 128))
             fde = self._fde(vaddr - 1) or self._fde(vaddr)
-            spans += [(at, 256) for at in fde[2:]] if fde else []
+            # Code without tables is read to its return.
+            spans += [(at, 256) for at in fde[2:]] if fde else [(self.offset(vaddr), 2048)]
         return {p for at, size in spans for p in range(max(at, 0) & -PAGE, min(at + size, len(self.data)), PAGE)}

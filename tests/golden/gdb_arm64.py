@@ -9,7 +9,7 @@ import subprocess
 import gdb
 
 ASKED = json.loads(os.environ["OTP_ASKED"])
-RANDOM_STOPS, STACK = 15, 8192
+RANDOM_STOPS = 15
 
 
 def run(command):
@@ -22,10 +22,10 @@ def registers():
     return [int(frame.read_register(n)) & (1 << 64) - 1 for n in names]
 
 
-def stack(at):
-    """Up to STACK bytes, or to the end of the stack."""
+def stack(at, limit):
+    """Up to so many bytes, or to the end of the stack."""
     out, step = b"", 256
-    while len(out) < STACK:
+    while len(out) < limit:
         try:
             out += bytes(gdb.selected_inferior().read_memory(at + len(out), step))
         except gdb.MemoryError:
@@ -33,6 +33,12 @@ def stack(at):
                 break
             step = 8
     return out
+
+
+def stack_end():
+    """The kernel's gifts lie there: the program's name is the last of them."""
+    name = next(line for line in run("info auxv").splitlines() if "AT_EXECFN" in line)
+    return (int(name.split()[-2], 16) | 4095) + 1
 
 
 def bare(word):
@@ -72,11 +78,13 @@ def frames():
 def stop():
     values = registers()
     at = values[31] - 128 & ~7
-    raw = stack(at)
+    raw = stack(at, ASKED["copy"])
+    end = stack_end()
     signed = strip_signatures(values, raw, at)
     found = frames()
     restore_signatures(values, raw, at, signed)
-    return {"registers": values, "sp": values[31], "stack_addr": at, "stack": raw.hex(), "frames": found}
+    return {"registers": values, "sp": values[31], "stack_addr": at, "stack": raw.hex(), "frames": found,
+            "stack_end": end, "base": stack(end - ASKED["base"], ASKED["base"]).hex()}
 
 
 def continue_for(seconds):

@@ -27,6 +27,7 @@ BATCH, SAMPLE, ANSWER, FILE, PAGES, FLUSH = 1, 2, 4, 5, 6, 8
 OPEN_MAPPED, SCAN = 1, 5
 FLAGS = "-std=gnu11 -D_GNU_SOURCE -O2 -fomit-frame-pointer -g0".split()
 WORK = ["descend", "timed", "run_rounds", "work_half", ".plt"]
+NO_TABLES = "-fno-asynchronous-unwind-tables -fno-unwind-tables -g".split() # -g: .debug_frame, for gdb alone
 #       case: source, more flags, qemu's processor, functions looked into
 CASES = {
     "shares": ("../programs/shares.c", [], "cortex-a72", WORK),
@@ -35,7 +36,15 @@ CASES = {
     "shares-signed": ("../programs/shares.c", ["-mbranch-protection=standard"], "max", WORK),
     "threads": ("threads_arm64.c", [], "cortex-a72", ["mix", "crowded", "sized", ".plt"]),
     "signals": ("signals_arm64.c", [], "cortex-a72", ["handler", "restorer", "inner"]),
+    # read on to their return: frames of all kinds, with signed return addresses too
+    "no-tables": ("../programs/shares.c", NO_TABLES, "cortex-a72", WORK),
+    "no-tables-signed": ("../programs/shares.c", NO_TABLES + ["-mbranch-protection=standard"], "max", WORK),
+    "no-tables-threads": ("threads_arm64.c", NO_TABLES, "cortex-a72", ["mix", "crowded", "sized"]),
+    # a copy with pages that are not there, and one of the stack's outermost bytes
+    "deep": ("deep_arm64.c", [], "cortex-a72", ["mix", "leaf", "sparse"]),
 }
+COPY = {"deep": 16384}
+BASE = {"deep": 4096}
 
 
 # --- the program, and gdb at it ---
@@ -52,7 +61,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def stops_of(program, processor, addresses, code, work):
+def stops_of(program, case, processor, addresses, code, work):
     """What gdb_arm64.py found at each stop."""
     port, out = free_port(), os.path.join(work, "stops.json")
     name = "/opt/demo/" + os.path.basename(program)
@@ -60,7 +69,7 @@ def stops_of(program, processor, addresses, code, work):
                              program, "3600"], env={}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         asked = {"port": port, "qemu": qemu.pid, "program": program, "addresses": addresses, "code": [code], "out": out,
-                 "sysroot": SYSROOT}
+                 "sysroot": SYSROOT, "copy": COPY.get(case, 8192), "base": BASE.get(case, 0)}
         subprocess.run(["gdb-multiarch", "-nx", "-batch", "-x", os.path.join(HERE, "gdb_arm64.py")], check=True,
                        env=dict(os.environ, OTP_ASKED=json.dumps(asked)), stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, timeout=900)
@@ -125,15 +134,28 @@ def kept(word, stop, files):
     return word
 
 
+def copied(kind, stop, files, at, raw):
+    """A section of stack bytes."""
+    words = [kept(w, stop, files) for w in struct.unpack("<%dQ" % (len(raw) // 8), raw)]
+    return struct.pack("<HHIQ%dQ" % len(words), kind, 0, 8 + len(words) * 8, at, *words)
+
+
+def has_holes(raw):
+    return any(not any(raw[i:i + PAGE]) for i in range(0, len(raw) - PAGE, PAGE))
+
+
 def sample(number, stop, files, comm):
     registers = [kept(r, stop, files) for r in stop["registers"]]
-    raw = bytes.fromhex(stop["stack"])
-    words = [kept(w, stop, files) for w in struct.unpack("<%dQ" % (len(raw) // 8), raw)]
+    raw, base = bytes.fromhex(stop["stack"]), bytes.fromhex(stop["base"])
     body = struct.pack("<HHIQ33Q", 1, 0, 34 * 8, (1 << 33) - 1, *registers)
-    body += struct.pack("<HHIQ%dQ" % len(words), 3, 0, 8 + len(words) * 8, stop["stack_addr"], *words)
-    mode = 1 << 5 if len(raw) < 8192 else 0  # OTP_MODE_SHORT: memory ended there
+    if base:
+        body += copied(8, stop, files, stop["stack_end"] - len(base), base)
+    body += copied(3, stop, files, stop["stack_addr"], raw)
+    size = COPY.get(comm, 8192)
+    mode = (1 << 5 if len(raw) < size else 0) | (1 << 9 if has_holes(raw) else 0)  # OTP_MODE_SHORT, OTP_MODE_HOLES
     head = struct.pack("<HHIQQIIIIQQQQ16sIIIHHQ", 1, 0, 112 + len(body), START_NS * 2 + number * 10_000_000, number, 0,
-                       PID, PID, 0, START_NS, 1, 1, 0, comm.encode()[:15], mode, 8192, 1, 2, 2, 0)
+                       PID, PID, 0, START_NS, 1, 1, 0, comm.encode()[:15], mode, size, 1, 2, 3 if base else 2,
+                       stop["stack_end"] if base else 0)
     return record(SAMPLE, head + body)
 
 
@@ -199,9 +221,13 @@ def make(case):
     with tempfile.TemporaryDirectory() as work:
         program = os.path.join(work, case)
         subprocess.run(["aarch64-linux-gnu-gcc", *FLAGS, *flags, "-o", program, os.path.join(HERE, source)], check=True)
+        if NO_TABLES[0] in flags:
+            subprocess.run(["aarch64-linux-gnu-objcopy", "--strip-debug", "--keep-section=.debug_frame", program], check=True)
         elf = elf64.File(program)
         addresses = [a for f in functions for a in some(elf.instructions(f))]
-        found = stops_of(program, processor, addresses, elf.code(0)[1:], work)
+        found = stops_of(program, case, processor, addresses, elf.code(0)[1:], work)
+        if NO_TABLES[0] in flags:
+            subprocess.run(["aarch64-linux-gnu-objcopy", "--remove-section=.debug_frame", program], check=True)
         files = mapped_files(found, program)
         data = capture(found["stops"], files, case)
     lines = [stack_line(files, s, case) for s in found["stops"]]

@@ -47,7 +47,7 @@ noclone static uint64_t sized(unsigned words)
 
 static void *body(void *arg)
 {
-	for (;;)
+	while (limit)
 		for (unsigned words = 1; words < limit; words++)
 			sink += sized(words);
 	return arg;

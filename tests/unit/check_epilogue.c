@@ -36,6 +36,9 @@ static const struct {
 	{"mov 0x40(%rsp),%rbp", {0x48, 0x8b, 0x6c, 0x24, 0x40}, 5, INSN_LOAD, X86_BP, X86_SP, 0x40},
 	{"mov 0x110(%rsp),%rsp", {0x48, 0x8b, 0xa4, 0x24, 0x10, 1, 0, 0}, 8, INSN_SP_LOAD, X86_SP, X86_SP, 0x110},
 	{"mov %rax,%rsp in 32 bits", {0xbc, 1, 0, 0, 0}, 5, INSN_SP_LOST, X86_SP, X86_NONE, 0},
+	{"mov %rsp,%rbp", {0x48, 0x89, 0xe5}, 3, INSN_SP_COPY, X86_BP, X86_NONE, 0},
+	{"lea 0x40(%rsp),%rbp", {0x48, 0x8d, 0x6c, 0x24, 0x40}, 5, INSN_SP_COPY, X86_BP, X86_NONE, 0x40},
+	{"mov %rbx,0x10(%rsp)", {0x48, 0x89, 0x5c, 0x24, 0x10}, 5, INSN_STORE, X86_BX, X86_SP, 0x10},
 	{"leave", {0xc9}, 1, INSN_LEAVE, X86_BP, X86_NONE, 0},
 	{"call", {0xe8, 0xfe, 0xff, 0xff, 0xff}, 5, INSN_CALL, X86_NONE, X86_NONE, -2},
 	{"call *%rax", {0xff, 0xd0}, 2, INSN_CALL, X86_NONE, X86_NONE, 0},
@@ -101,7 +104,7 @@ static int find(const void *code, size_t len)
 	memset(tiny.image + TINY_CODE, 0xcc, TINY_SIZE - TINY_CODE);
 	memcpy(tiny.image + TINY_CODE, code, len);
 	b = tiny_open(&tiny);
-	err = x86_epilogue(b, TINY_CODE, &row);
+	err = epilogue_find(&epilogue_x86_64, b, TINY_CODE, &row);
 	binary_put(b);
 	return err;
 }
@@ -152,6 +155,46 @@ START_TEST(frame_pointer_leads_out_by_leave)
 }
 END_TEST
 
+/* What the prologue will push has not been pushed yet. */
+START_TEST(before_the_prologue_registers_are_the_callers)
+{
+	/* push %rbp; mov %rsp,%rbp; push %rbx; nop; pop %rbx; leave; ret */
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x90, 0x5b, 0xc9, 0xc3};
+
+	ck_assert_int_eq(find(code, sizeof(code)), 0);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_SP);
+	ck_assert_int_eq(row.cfa_n, 8);
+	ck_assert_int_eq(row.reg[DWARF_BP].kind, RULE_UNSPECIFIED);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_UNSPECIFIED);
+	ck_assert_int_eq(find(code + 1, sizeof(code) - 1), 0); /* push %rbp is done */
+	ck_assert_uint_eq(row.cfa_reg, DWARF_SP);
+	ck_assert_int_eq(row.cfa_n, 16);
+	ck_assert_int_eq(row.reg[DWARF_BP].n, -16);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
+START_TEST(spilled_value_is_not_what_was_saved)
+{
+	/* mov %rbx,(%rsp); mov (%rsp),%rbx; add $8,%rsp; pop %rbx; ret */
+	ck_assert_int_eq(FIND(0x48, 0x89, 0x1c, 0x24, 0x48, 0x8b, 0x1c, 0x24, 0x48, 0x83, 0xc4, 8, 0x5b, 0xc3), 0);
+	ck_assert_int_eq(row.cfa_n, 24);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_OFFSET);
+	ck_assert_int_eq(row.reg[DWARF_BX].n, -16);
+}
+END_TEST
+
+START_TEST(realigned_stack_comes_back_by_the_frame_pointer)
+{
+	/* push %rbp; mov %rsp,%rbp; and $-32,%rsp; push %rbx; pop %rbx; leave; ret */
+	ck_assert_int_eq(FIND(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xe0, 0x53, 0x5b, 0xc9, 0xc3), 0);
+	ck_assert_uint_eq(row.cfa_reg, DWARF_SP);
+	ck_assert_int_eq(row.cfa_n, 8);
+	ck_assert_int_eq(row.reg[DWARF_BP].kind, RULE_UNSPECIFIED);
+	ck_assert_int_eq(row.reg[DWARF_BX].kind, RULE_UNSPECIFIED);
+}
+END_TEST
+
 START_TEST(loop_is_left_by_its_branch)
 {
 	/* je +3; nop; jmp -5; pop %rbx; ret */
@@ -198,6 +241,9 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, saved_registers_are_where_they_are_popped_from);
 	tcase_add_test(t, realigned_stack_is_found_where_it_was_saved);
 	tcase_add_test(t, frame_pointer_leads_out_by_leave);
+	tcase_add_test(t, before_the_prologue_registers_are_the_callers);
+	tcase_add_test(t, spilled_value_is_not_what_was_saved);
+	tcase_add_test(t, realigned_stack_comes_back_by_the_frame_pointer);
 	tcase_add_test(t, loop_is_left_by_its_branch);
 	tcase_add_test(t, tail_call_is_followed);
 	tcase_add_test(t, code_without_an_end_has_no_row);

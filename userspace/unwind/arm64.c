@@ -4,6 +4,8 @@
 
 #include "base/cleanup.h"
 #include "unwind/arch.h"
+#include "unwind/arm64_insn.h"
+#include "unwind/epilogue.h"
 
 enum { X0 = 0, X16 = 16, X19 = 19, X29 = 29, X30 = 30, SP = 31, PC = 32 };
 
@@ -94,6 +96,31 @@ static bool after_call(const struct code *code)
 	return (i & 0xfc000000) == 0x94000000 || (i & 0xfffffc1f) == 0xd63f0000 || (i & 0xfefff800) == 0xd63f0800;
 }
 
+static int decode(const uint8_t *code, size_t len, struct insn *ret)
+{
+	uint32_t word;
+
+	if (len < sizeof(word))
+		return -EBADMSG;
+	memcpy(&word, code, sizeof(word));
+	arm64_decode(word, ret);
+	return 0;
+}
+
+const struct epilogue_arch epilogue_arm64 = {
+	.insn_max = ARM64_INSN_LEN,
+	.sp = SP,
+	.fp = X29,
+	.ra = X30,
+	.decode = decode,
+};
+
+/* An address may be that of the last byte of what comes before. */
+static int returns(struct binary *b, uint64_t vaddr, struct row *ret)
+{
+	return epilogue_find(&epilogue_arm64, b, ALIGN_DOWN(vaddr, ARM64_INSN_LEN), ret);
+}
+
 const struct arch arch_arm64 = {
 	.machine = EM_AARCH64,
 	.nr_regs = OTP_REGS_ARM64,
@@ -112,4 +139,5 @@ const struct arch arch_arm64 = {
 	.trampoline = trampoline,
 	.thread_start = thread_start,
 	.after_call = after_call,
+	.returns = returns,
 };

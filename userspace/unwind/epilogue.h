@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How x86-64 code without tables returns: found by reading on from an address
- * to the end of its function, and noting what happens to the stack pointer and
- * to the saved registers on the way. Hand-written assembly is like that.
+ * How code without tables returns: found by reading on from an address to the
+ * end of its function, and noting what happens to the stack pointer and to the
+ * saved registers on the way. Hand-written assembly is like that.
  *
  * What a register is at the return is what the caller gets, so nothing need
  * be known of what came before the address. Branches are not taken, jumps are;
@@ -14,11 +14,26 @@
 #ifndef OTP_UNWIND_EPILOGUE_H
 #define OTP_UNWIND_EPILOGUE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "process/binary.h"
+#include "unwind/insn.h"
 #include "unwind/row.h"
 
 #define EPILOGUE_INSNS 4096
 
-int x86_epilogue(struct binary *b, uint64_t vaddr, struct row *ret);
+/* Of a processor; registers by DWARF number. */
+struct epilogue_arch {
+	uint8_t insn_max; /* bytes */
+	uint8_t sp, fp;
+	uint8_t ra;	  /* where the return address is at the return: in this register, or */
+	bool on_stack;	  /* where the stack pointer points to */
+	int (*decode)(const uint8_t *code, size_t len, struct insn *ret); /* -EBADMSG */
+};
+
+extern const struct epilogue_arch epilogue_x86_64, epilogue_arm64;
+
+int epilogue_find(const struct epilogue_arch *arch, struct binary *b, uint64_t vaddr, struct row *ret);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "unwind/arch.h"
 #include "unwind/epilogue.h"
+#include "unwind/x86_insn.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
 
@@ -152,6 +153,36 @@ static bool after_call(const struct code *code)
 	return false;
 }
 
+/* Intel's numbers of registers to DWARF's (System V ABI, AMD64 supplement, figure 3.36); then none. */
+static const uint8_t dwarf_of[] = {RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8,
+				   R9,	R10, R11, R12, R13, R14, R15, INSN_NO_REG};
+
+static int decode(const uint8_t *code, size_t len, struct insn *ret)
+{
+	struct x86_insn i;
+	int r = x86_decode(code, len, &i);
+
+	if (r < 0)
+		return r;
+	*ret = (struct insn){.len = i.len, .kind = i.kind, .reg = dwarf_of[i.reg], .pair = INSN_NO_REG,
+			     .base = dwarf_of[i.base], .n = i.n};
+	return 0;
+}
+
+const struct epilogue_arch epilogue_x86_64 = {
+	.insn_max = X86_INSN_MAX,
+	.sp = RSP,
+	.fp = RBP,
+	.ra = RIP,
+	.on_stack = true,
+	.decode = decode,
+};
+
+static int returns(struct binary *b, uint64_t vaddr, struct row *ret)
+{
+	return epilogue_find(&epilogue_x86_64, b, vaddr, ret);
+}
+
 const struct arch arch_x86_64 = {
 	.machine = EM_X86_64,
 	.nr_regs = OTP_REGS_X86_64,
@@ -168,5 +199,5 @@ const struct arch arch_x86_64 = {
 	.known = known,
 	.thread_start = thread_start,
 	.after_call = after_call,
-	.returns = x86_epilogue,
+	.returns = returns,
 };

@@ -257,7 +257,7 @@ static int parse(struct decoder *d)
 
 /* --- meaning --- */
 
-static void say(struct x86_insn *i, enum x86_kind kind, uint8_t reg, int64_t n)
+static void say(struct x86_insn *i, enum insn_kind kind, uint8_t reg, int64_t n)
 {
 	i->kind = (uint8_t)kind;
 	i->reg = reg;
@@ -299,20 +299,30 @@ static void group_5(const struct decoder *d, struct x86_insn *i)
 static void move(const struct decoder *d, struct x86_insn *i)
 {
 	bool from_rm = d->opcode == 0x8b;
-	uint8_t to = from_rm || d->opcode == 0x8d ? d->reg : d->rm;
+	uint8_t to = from_rm || d->opcode == 0x8d ? d->reg : d->rm, from;
 
-	if (!(d->rex & REX_W) || (d->opcode == 0x89 && d->memory))
+	if (!(d->rex & REX_W))
 		return;
+	if (d->opcode == 0x89 && d->memory) {
+		i->base = d->base;
+		say(i, INSN_STORE, d->reg, d->disp);
+		return;
+	}
 	if (d->opcode == 0x8d) {
 		if (to == X86_SP && d->base == X86_SP)
 			say(i, INSN_SP_ADD, X86_SP, d->disp);
 		else if (to == X86_SP)
 			say(i, d->base == X86_NONE ? INSN_SP_LOST : INSN_SP_SET, d->base, d->disp);
+		else if (d->base == X86_SP)
+			say(i, INSN_SP_COPY, to, d->disp);
 		return;
 	}
 	if (!d->memory) {
+		from = from_rm ? d->rm : d->reg;
 		if (to == X86_SP)
-			say(i, INSN_SP_SET, from_rm ? d->rm : d->reg, 0);
+			say(i, INSN_SP_SET, from, 0);
+		else if (from == X86_SP)
+			say(i, INSN_SP_COPY, to, 0);
 		return;
 	}
 	if (d->base == X86_NONE) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * x86-64 instructions, as far as unwinding needs them: how long each is, and
- * what it does to the stack pointer, to the registers that a call preserves,
- * and to the flow of control. Everything else is INSN_OTHER.
+ * what it does (insn.h), with the processor's own numbers of registers.
  *
- * Called by epilogue.c. Encodings: Intel 64 and IA-32 Architectures Software
+ * Called by x86_64.c for epilogue.c. Encodings: Intel 64 and IA-32 Architectures Software
  * Developer's Manual, volume 2, chapter 2 and appendix A.
  * Never reads beyond len bytes. Cost: some ten comparisons.
  */
@@ -14,30 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "unwind/insn.h"
+
 #define X86_INSN_MAX 15
 
 enum x86_reg { X86_AX, X86_CX, X86_DX, X86_BX, X86_SP, X86_BP, X86_SI, X86_DI, X86_R8, X86_R15 = 15, X86_NONE = 16 };
 
-enum x86_kind {
-	INSN_OTHER,
-	INSN_PUSH,    /* n bytes, reg or X86_NONE */
-	INSN_POP,     /* reg or X86_NONE */
-	INSN_SP_ADD,  /* the stack pointer moves by n */
-	INSN_SP_SET,  /* it becomes reg + n */
-	INSN_SP_LOAD, /* it becomes what lies at base + n */
-	INSN_LOAD,    /* reg becomes what lies at base + n, 8 bytes */
-	INSN_LEAVE,
-	INSN_CALL,
-	INSN_JUMP,    /* by n from the next instruction */
-	INSN_BRANCH,  /* the same, on a condition */
-	INSN_RET,
-	INSN_END,     /* control goes on nowhere that is known: ud2, hlt, an indirect jump */
-	INSN_SP_LOST, /* the stack pointer becomes something that cannot be told */
-};
-
 struct x86_insn {
 	uint8_t len;
-	uint8_t kind; /* enum x86_kind */
+	uint8_t kind; /* enum insn_kind */
 	uint8_t reg;  /* enum x86_reg */
 	uint8_t base;
 	int64_t n;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an instruction does to the stack pointer, to the registers that a call
+ * preserves, and to the flow of control, in words that hold for every
+ * processor. All else is INSN_OTHER.
+ *
+ * Made by each processor's decoder, read by epilogue.c. Registers go by their
+ * DWARF numbers here; x86_insn.h keeps the processor's own.
+ */
+#ifndef OTP_UNWIND_INSN_H
+#define OTP_UNWIND_INSN_H
+
+#include <stdint.h>
+
+#define INSN_NO_REG 0xff
+
+enum insn_kind {
+	INSN_OTHER,
+	INSN_PUSH,    /* n bytes, reg or none */
+	INSN_POP,     /* n bytes, reg or none */
+	INSN_SP_ADD,  /* the stack pointer moves by n */
+	INSN_SP_SET,  /* it becomes reg + n */
+	INSN_SP_LOAD, /* it becomes what lies at base + n */
+	INSN_SP_COPY, /* reg becomes the stack pointer + n */
+	INSN_LOAD,    /* reg becomes what lies at base + n, 8 bytes; pair what lies behind */
+	INSN_STORE,   /* the other way round */
+	INSN_LEAVE,
+	INSN_CALL,
+	INSN_JUMP,    /* by n from where jumps are counted from */
+	INSN_BRANCH,  /* the same, on a condition */
+	INSN_RET,     /* arm64: to reg */
+	INSN_END,     /* control goes on nowhere that is known: a trap, an indirect jump */
+	INSN_SP_LOST, /* the stack pointer becomes something that cannot be told */
+};
+
+struct insn {
+	uint8_t len;
+	uint8_t kind; /* enum insn_kind */
+	uint8_t reg, pair, base;
+	int64_t n;
+	int64_t before; /* LOAD, STORE: the stack pointer moves by this first */
+	int64_t after;  /* and by this afterwards */
+};
+
+#endif

@@ -32,7 +32,7 @@ def record(seconds, directory):
 
 def roots_in(data, comms):
     """(user stacks, those that end at a root) of threads with these names."""
-    script = subprocess.Popen(["perf", "script", "-i", data, "--show-mmap-events", "-F", "comm,pid,ip,sym,dso"],
+    script = subprocess.Popen(["perf", "script", "--no-inline", "-i", data, "--show-mmap-events", "-F", "comm,pid,ip,sym,dso"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace")
     counts = count(script.stdout, comms)
     script.wait()

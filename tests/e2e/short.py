@@ -24,12 +24,12 @@ def in_container(work, program):
     script = """
         set -e
         [ -z "$GROUP" ] || {{ mkdir -p "$GROUP"; echo $$ > "$GROUP/cgroup.procs"; }}
-        exec unshare --mount --pid --cgroup --fork sh -ec '
+        exec {unshare} --mount --pid --cgroup --fork sh -ec '
             mount -t tmpfs none {work}/root
             mkdir {work}/root/opt
             cp {program} {work}/root/opt/inside
             chroot {work}/root /opt/inside 50'
-    """.format(work=work, program=program)
+    """.format(work=work, program=program, unshare=shutil.which("unshare")) # not a shell's own
     p = subprocess.run(["sh", "-c", script], env=dict(os.environ, GROUP=group or ""), capture_output=True, text=True)
     if group:
         lib.wait_for(lambda: not _rmdir(group), 2)
@@ -58,7 +58,8 @@ def check(samples, name, what, runs):
         names[-1].startswith("ld-linux")))
     in_work = sum(n for (names, _), n in work if names[:3] == INNER)
     lib.ok(count and in_work >= (0 if lib.SLOW else 0.85) * count, "%s: %d of %d samples are short_work < short_middle < main" % (what, in_work, count))
-    lib.ok(count and good >= 0.98 * count, "%s: %d of %d are complete %s" % (
+    # Of few, one may be a start that is deeper than its copy.
+    lib.ok(count and good >= 0.98 * count - lib.SLOW, "%s: %d of %d are complete %s" % (
         what, good, count, [w for w in work if w[0][1]][:2]))
 
 

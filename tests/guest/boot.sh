@@ -4,21 +4,23 @@
 # runs a script in it and ends with the script's exit code.
 #
 #   boot.sh -k KERNEL [-t SECONDS] [-m MEGABYTES] [-a "KERNEL ARGUMENTS"]
-#           [-M MODULE]... [-r ROOT] [-o LOG] SCRIPT [FILE[=GUEST_PATH]]...
+#           [-M MODULE]... [-r ROOT] [-o LOG] [-i SHIFT] SCRIPT [FILE[=GUEST_PATH]]...
 #
 # FILE is copied to /bin/ (or GUEST_PATH) with the shared libraries that it
 # needs; a directory is copied whole. ROOT is a tree that is laid under it all.
 # OTPROF_GUEST_ARCH=arm64: ROOT brings bin/busybox and every library.
 # MODULE is loaded before SCRIPT, with what it depends on. The console goes to
-# stdout (and LOG).
+# stdout (and LOG). With SHIFT, there is one CPU, on which an instruction takes
+# 2^SHIFT ns of the guest's time, and idle time passes at once: however busy the
+# host is, no tick of the guest is late.
 # Exit code: SCRIPT's; 124 when the time (300 s) was over; 125 where the guest
 # did not come to an end by itself; 126 after a warning, oops or RCU line of
 # the kernel; 77 where the kernel or QEMU cannot be had.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-kernel='' seconds=300 memory=1024 append='' modules=() under='' log=''
-while getopts k:t:m:a:M:r:o: option; do
+kernel='' seconds=300 memory=1024 append='' modules=() under='' log='' cpus=2 clock=()
+while getopts k:t:m:a:M:r:o:i: option; do
 	case $option in
 	k) kernel=$OPTARG ;;
 	t) seconds=$OPTARG ;;
@@ -27,6 +29,7 @@ while getopts k:t:m:a:M:r:o: option; do
 	M) modules+=("$OPTARG") ;;
 	r) under=$OPTARG ;;
 	o) log=$OPTARG ;;
+	i) cpus=1 clock=(-icount "shift=$OPTARG,sleep=off") ;; # a second one would never start
 	*) exit 2 ;;
 	esac
 done
@@ -124,7 +127,7 @@ done
 (cd "$root" && find . -print0 | cpio -0 -o -H newc --quiet -R 0:0) >"$work/initramfs"
 
 code=0
-timeout --foreground "$seconds" $qemu -accel tcg,thread=single "${machine[@]}" -smp 2 -m "$memory" \
+timeout --foreground "$seconds" $qemu -accel tcg,thread=single "${machine[@]}" ${clock[@]+"${clock[@]}"} -smp $cpus -m "$memory" \
 	-nodefaults -no-user-config -display none -serial stdio -no-reboot -net none -device virtio-rng-pci \
 	-kernel "$image/vmlinuz" -initrd "$work/initramfs" \
 	-append "$console quiet panic=-1 random.trust_cpu=on $append" \

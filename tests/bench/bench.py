@@ -180,7 +180,8 @@ def replay():
 
 
 def roots():
-    """Stacks of real programs, from their first sample on; generated code that has no table is counted apart."""
+    """Stacks of real programs, from their first sample on. Counted apart: generated code that has no table, and
+    ticks inside exec, where the old program's stack is gone and the new one has none."""
     print("  %-10s %9s %8s   %s" % ("program", "stacks", "whole", "the rest; perf record --call-graph dwarf,4096 on the same load"))
     for name, (tools, begin, services, comms) in workloads_native.NATIVE.items():
         if not workloads.have(*tools):
@@ -191,10 +192,10 @@ def roots():
         theirs, why = perf.record(SECONDS, lib.scratch())
         d.stop()
         workloads.end_all(load)
-        total, whole, generated, reasons = ours(d.files, services)
+        total, whole, apart, reasons = ours(d.files, services)
         print("  %-10s %9d %7.2f%%   %s" % (name, total, 100 * whole / max(total, 1), reasons or "-"))
-        if generated:
-            print("  %-10s %9d            in or above generated code without tables: not counted" % ("", generated))
+        for what, count in apart.items():
+            print("  %-10s %9d            %s: not counted" % ("", count, what))
         if theirs:
             stacks, rooted = perf.roots_in(theirs, comms)
             print("  %-10s %9d %7.2f%%   perf" % ("", stacks, 100 * rooted / max(stacks, 1)))
@@ -204,21 +205,31 @@ def roots():
             row("stacks of %s that end at a true root" % name, ">= 99.5 %", "%.2f %%" % (100 * whole / total), whole >= 0.995 * total)
 
 
+def no_stack(names, marker):
+    """Why there is no native stack to be whole, or None."""
+    if marker == "[cut: inside exec]":
+        return "inside exec"
+    if marker and names and names[-1].startswith("[anon"):
+        return "in or above generated code without tables"
+    return None
+
+
 def ours(directory, services):
-    total = whole = generated = 0
-    reasons = {}
+    total = whole = 0
+    reasons, apart = {}, {}
     for s in lib.samples(directory):
         names, marker = lib.user_part(s)
         if not (names or marker) or lib.service(s) not in services and lib.executable(s) not in services:
             continue
-        if marker and names and names[-1].startswith("[anon"):
-            generated += s.count
+        why = no_stack(names, marker)
+        if why:
+            apart[why] = apart.get(why, 0) + s.count
             continue
         total += s.count
         whole += 0 if marker else s.count
         if marker:
             reasons[marker] = reasons.get(marker, 0) + s.count
-    return total, whole, generated, reasons
+    return total, whole, apart, reasons
 
 
 def pss_kib(status):

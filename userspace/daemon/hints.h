@@ -22,7 +22,7 @@
 #include "kmod/uapi/otprof.h"
 
 #define HINTS_MAX 512
-#define HINTS_FIRST 16 /* samples after which a new name has a hint */
+#define HINTS_FIRST 64 /* samples after which a new name may be given less: the first are of its start, not of its depth */
 
 struct hint {
 	char comm[OTP_COMM_LEN];

@@ -40,7 +40,16 @@ static u64 current_cgroup_id(void)
 }
 #endif
 
+static bool is_alive(const struct task_struct *task)
+{
+	return data_race(pid_alive(task)); /* whoever reaps it waits for this tick before anything of it goes */
+}
+
 /*
+ * The tick may have interrupted whoever changes a task, and another thread's
+ * exec changes it from elsewhere: each field is read once, and what they say
+ * together is checked by the process' start and exec, which plans hold for.
+ *
  * A task that was reaped while it still runs its last instructions has left
  * its family: parent and leader may be gone. While it has a pid they are not,
  * nor are the parents of its parents: each of them would first hand its
@@ -50,15 +59,15 @@ void otprof_choose_subject(struct otprof_subject *who)
 {
 	struct task_struct *task = current;
 
-	who->pid = task->tgid;
-	who->tid = task->pid;
-	who->exec_id = task->self_exec_id;
+	who->pid = READ_ONCE(task->tgid);
+	who->tid = READ_ONCE(task->pid);
+	who->exec_id = READ_ONCE(task->self_exec_id);
 	who->cgroup_id = current_cgroup_id();
 	copy_comm(who->comm, task->comm);
-	if (pid_alive(task)) {
+	if (is_alive(task)) {
 		who->parent = rcu_dereference(task->real_parent);
-		who->ppid = who->parent->tgid;
-		who->start_ns = otprof_compat_start_ns(task->group_leader);
+		who->ppid = READ_ONCE(who->parent->tgid);
+		who->start_ns = otprof_compat_start_ns(READ_ONCE(task->group_leader));
 	} else {
 		who->parent = NULL;
 		who->ppid = 0;
@@ -93,11 +102,11 @@ static void inherit(struct otprof_choice *c, const struct otprof_session *s, con
 	struct task_struct *at = who->parent;
 	int up;
 
-	for (up = 0; up < OTP_ANCESTORS_MAX && up < d->ancestors && at && at->tgid; up++) {
-		const struct otp_plan *p = otprof_plans_find(&s->plans, at->tgid);
+	for (up = 0; up < OTP_ANCESTORS_MAX && up < d->ancestors && at && READ_ONCE(at->tgid); up++) {
+		const struct otp_plan *p = otprof_plans_find(&s->plans, READ_ONCE(at->tgid));
 		u64 exec_id = READ_ONCE(at->self_exec_id);
 
-		if (p && plan_holds(p, otprof_compat_start_ns(at->group_leader), exec_id)) {
+		if (p && plan_holds(p, otprof_compat_start_ns(READ_ONCE(at->group_leader)), exec_id)) {
 			if (!up && who->exec_id == exec_id) {
 				choice_take(c, p);
 				c->mode = OTP_MODE_INHERITED;
@@ -151,7 +160,7 @@ static u8 cgroup_select(const struct otprof_session *s)
  */
 static void take_hint(struct otprof_choice *c, const struct otprof_session *s)
 {
-	const struct task_struct *task = pid_alive(current) ? current->group_leader : current;
+	const struct task_struct *task = is_alive(current) ? READ_ONCE(current->group_leader) : current;
 	const struct otp_hint *hint;
 	char name[OTP_COMM_LEN];
 
@@ -180,7 +189,7 @@ bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d,
 	choose_by_plan(&c, s, d, who);
 	if (c.select == OTP_SELECT_UNSET && d->have_rules)
 		c.select = cgroup_select(s);
-	if (c.select == OTP_SELECT_UNSET && (current->flags & PF_KTHREAD))
+	if (c.select == OTP_SELECT_UNSET && (READ_ONCE(current->flags) & PF_KTHREAD))
 		c.select = d->kthreads;
 	if (c.select == OTP_SELECT_UNSET)
 		c.select = d->select;

@@ -32,13 +32,13 @@
  */
 static u32 task_mode(struct pt_regs *regs)
 {
-	u32 mode = user_mode(regs) ? 0 : OTP_MODE_KERNEL;
+	u32 mode = user_mode(regs) ? 0 : OTP_MODE_KERNEL, flags = READ_ONCE(current->flags);
 
-	if (current->flags & PF_KTHREAD)
+	if (flags & PF_KTHREAD)
 		return mode | OTP_MODE_KTHREAD;
-	if (current->flags & (PF_IO_WORKER | PF_USER_WORKER))
+	if (flags & (PF_IO_WORKER | PF_USER_WORKER))
 		return mode | OTP_MODE_NO_USER;
-	if (!current->mm)
+	if (!READ_ONCE(current->mm))
 		return mode | OTP_MODE_EXITING;
 	if (mode && otprof_compat_in_exec(current))
 		return mode | OTP_MODE_NO_USER;
@@ -99,7 +99,7 @@ static u64 within_budget(struct otprof_cpu *c, u64 want, u32 budget)
  */
 static u64 stack_end(const struct otprof_sample *s)
 {
-	return s->who.tid == s->who.pid ? current->mm->start_stack : s->tls_base;
+	return s->who.tid == s->who.pid ? READ_ONCE(current->mm->start_stack) : s->tls_base;
 }
 
 /* Nothing above its end is stack. What is wanted now ends there, with all there is. */

@@ -175,8 +175,8 @@ int otprof_timers_start(struct otprof_session *s)
 
 	if (s->started)
 		return -EALREADY;
-	err = begin(s);
 	cpumask_clear(s->changed);
+	err = begin(s);
 	s->started = !err;
 	return err;
 }

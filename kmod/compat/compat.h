@@ -59,6 +59,11 @@ static inline void otprof_compat_hrtimer(struct hrtimer *t, enum hrtimer_restart
 #endif
 }
 
+/* 5.8: marks what races by design, for the kernel's own detector. */
+#ifndef data_race
+#define data_race(expr) (expr) /* nothing to mark */
+#endif
+
 /* 4.5: memory of the kernel is charged to a cgroup only where asked for. */
 #ifndef GFP_KERNEL_ACCOUNT
 #define GFP_KERNEL_ACCOUNT GFP_KERNEL
@@ -99,9 +104,9 @@ static inline bool otprof_compat_may_profile(void)
 static inline u64 otprof_compat_start_ns(const struct task_struct *task)
 {
 #ifdef OTPROF_HAVE_START_BOOTTIME
-	return task->start_boottime;
+	return READ_ONCE(task->start_boottime);
 #else
-	return task->real_start_time;
+	return READ_ONCE(task->real_start_time);
 #endif
 }
 
@@ -149,7 +154,7 @@ static inline u64 otprof_compat_cgroup_id(struct cgroup *cgroup)
 static inline bool otprof_compat_in_exec(const struct task_struct *task)
 {
 #ifdef OTPROF_HAVE_IN_EXECVE
-	return task->in_execve;
+	return data_race(task->in_execve); /* a bit, set by the task itself */
 #else
 	return false;
 #endif

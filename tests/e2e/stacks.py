@@ -2,8 +2,11 @@
 """Call chains that are hard to follow: alternate signal stacks, coroutines,
 callbacks, two thousand frames, frames larger than any copy, untouched pages,
 threads that come and go, assembly without tables, libraries that replace each
-other. Every chain has the callers that the program made, and ends at its root."""
+other. Every chain has the callers that the program made, and ends at its root.
+Some of it with musl too, whose library has no tables at all."""
 import os
+import shutil
+import subprocess
 
 import lib
 
@@ -30,6 +33,17 @@ CHAINS = {
 }
 
 
+# The function that hands main's result to exit, and __clone.
+MUSL_PROCESS, MUSL_THREAD = ("libc_start_main_stage2", "libc.so+", "ld-musl-x86_64.so.1+"), ("__clone",)
+MUSL = {
+    "altstack": ([], MUSL_PROCESS),
+    "vfork": ([], MUSL_PROCESS),
+    "qsort": (["-static"], MUSL_PROCESS),
+    "threads": (["-static"], MUSL_THREAD), # of a stripped library, __clone has no name
+    "threadalt": (["-static"], MUSL_THREAD),
+}
+
+
 def follows(names, callers):
     """All of the callers, in their order."""
     it = iter(names)
@@ -46,8 +60,9 @@ def is_root(name, roots):
     return any(name == r or (r.endswith("+") and name.startswith(r)) for r in roots)
 
 
-def check(mode, samples):
-    leaf, callers, roots, least = CHAINS[mode]
+def check(mode, samples, libc="", roots=None):
+    leaf, callers, own_roots, least = CHAINS[mode]
+    roots = roots or own_roots
     total = right = 0
     wrong = {}
     for s in samples:
@@ -61,9 +76,9 @@ def check(mode, samples):
         else:
             key = "%s, %d frames, %s" % (marker or "no marker", len(names), " < ".join(names[:3] + ["..."] + names[-3:]))
             wrong[key] = wrong.get(key, 0) + s.count
-    lib.ok(total > (20 if mode == "recursion" else 100), "%s: %d stacks of its leaf" % (mode, total))
-    lib.ok(right >= 0.99 * total, "%s: %.2f %% are the chain that was made%s" % (
-        mode, 100 * right / max(total, 1), "".join("; %d x %s" % (n, k) for k, n in sorted(wrong.items(), key=lambda i: -i[1])[:3])))
+    lib.ok(total > (20 if mode == "recursion" else 100), "%s%s: %d stacks of its leaf" % (libc, mode, total))
+    lib.ok(right >= 0.99 * total, "%s%s: %.2f %% are the chain that was made%s" % (
+        libc, mode, 100 * right / max(total, 1), "".join("; %d x %s" % (n, k) for k, n in sorted(wrong.items(), key=lambda i: -i[1])[:3])))
 
 
 def profile(argv, vforks=False, hz=HZ):
@@ -87,6 +102,22 @@ def throws():
     lib.ok(total > 100 and whole >= 0.99 * total, "exceptions: %d of %d stacks under a throw are whole" % (whole, total))
 
 
+def with_musl():
+    if not shutil.which("musl-gcc"):
+        lib.skip("musl", "musl-gcc is not installed")
+        return
+    top = lib.scratch()
+    for mode, (options, roots) in MUSL.items():
+        if lib.SOURCE == "perf" and mode in ONE_PIECE:
+            continue
+        program = os.path.join(top, "stacks" + "".join(options))
+        if not os.path.exists(program):
+            subprocess.run(["musl-gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", *options, "-o", program,
+                            os.path.join(lib.TOP, "tests", "programs", "stacks.c")], check=True)
+        samples = profile(lambda seconds: [program, mode, str(seconds)], mode == "vfork")
+        check(mode, samples, "musl%s " % " ".join(["", *options]), roots)
+
+
 plugins = [os.path.join(lib.PROGRAMS, "plugin-%s.so" % x) for x in "ab"]
 # What perf copies ends at the first page that is missing, and is one piece.
 ONE_PIECE = ("altstack", "threadalt", "hugeframe", "hole", "recursion")
@@ -97,4 +128,5 @@ for mode in CHAINS:
     check(mode, profile(lambda seconds: [os.path.join(lib.PROGRAMS, "stacks"), mode, str(seconds)] + plugins,
                         mode == "vfork", DEEP_HZ if mode == "recursion" else HZ))
 throws()
+with_musl()
 lib.finish()

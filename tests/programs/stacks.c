@@ -15,7 +15,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#ifdef __GLIBC__ /* musl has no contexts */
 #include <ucontext.h>
+#endif
 #include <unistd.h>
 
 #define FN __attribute__((noinline, noclone))
@@ -109,6 +111,7 @@ static void mode_threadalt(void)
 
 /* --- a coroutine ends at its own root --- */
 
+#ifdef __GLIBC__
 static ucontext_t main_context, coroutine;
 
 FN void burn_coroutine(void)
@@ -134,6 +137,7 @@ static void mode_coroutine(void)
 	while (now() < deadline)
 		swapcontext(&main_context, &coroutine);
 }
+#endif
 
 /* --- called back by the C library --- */
 
@@ -312,7 +316,10 @@ FN void mode_plugins(void)
 }
 
 static const struct { const char *name; void (*run)(void); } modes[] = {
-	{"altstack", mode_altstack}, {"threadalt", mode_threadalt}, {"coroutine", mode_coroutine},
+	{"altstack", mode_altstack}, {"threadalt", mode_threadalt},
+#ifdef __GLIBC__
+	{"coroutine", mode_coroutine},
+#endif
 	{"qsort", mode_qsort}, {"recursion", mode_recursion}, {"hugeframe", mode_hugeframe}, {"hole", mode_hole},
 	{"threads", mode_threads}, {"vfork", mode_vfork}, {"plugins", mode_plugins},
 #ifdef __x86_64__

@@ -346,6 +346,54 @@ START_TEST(entry_point_without_table_is_a_root)
 }
 END_TEST
 
+static void reopen(void)
+{
+	binary_put(binary);
+	space_put(space);
+	binary = tiny_open(&tiny);
+	space = tiny_space(binary, BASE);
+}
+
+/* The end of musl's clone: call *%rcx; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
+static void put_clone(uint64_t at)
+{
+	memcpy(tiny.image + at - 2, (const uint8_t[]){0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}, 10);
+	reopen();
+}
+
+START_TEST(code_that_does_not_return_leads_to_a_root_nearby)
+{
+	put_clone(0x2f80);
+	reg[RIP] = BASE + 0x2f10;
+	word(1, BASE + 0x2f70); /* not behind a call */
+	word(5, BASE + 0x2f80);
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2f10, BASE + 0x2f80);
+	ck_assert_uint_eq(out.frames[1].flags, FRAME_CALLER | FRAME_SCAN);
+}
+END_TEST
+
+START_TEST(root_far_up_the_stack_is_not_looked_for)
+{
+	put_clone(0x2f80);
+	reg[RIP] = BASE + 0x2f10;
+	word(64, BASE + 0x2f80);
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2f10);
+	ck_assert_uint_le(out.stack_used, 128);
+}
+END_TEST
+
+START_TEST(code_that_left_for_another_stack_names_the_bytes)
+{
+	/* mov %rbx,%rsp; ret */
+	memcpy(tiny.image + 0x2f10, (const uint8_t[]){0x48, 0x89, 0xdc, 0xc3}, 4);
+	reopen();
+	reg[RIP] = BASE + 0x2f10;
+	reg[RBX] = STACK + (1 << 30);
+	EXPECT(UNWIND_UNREADABLE, BASE + 0x2f10);
+	ck_assert_uint_eq(out.fail_addr, STACK + (1 << 30));
+}
+END_TEST
+
 START_TEST(stack_made_by_hand_ends_at_its_first_function)
 {
 	reg[RIP] = BASE + 0x2010;
@@ -495,6 +543,9 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
 	tcase_add_test(t, zero_return_address_is_a_root);
 	tcase_add_test(t, entry_point_without_table_is_a_root);
+	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
+	tcase_add_test(t, root_far_up_the_stack_is_not_looked_for);
+	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);
 	tcase_add_test(t, call_through_null_shows_its_caller);
 	tcase_add_test(t, uncovered_address_is_asked_for_then_kept);

@@ -46,7 +46,7 @@ struct arch {
 	bool (*known)(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret);
 	/* A trampoline whose tables mislead where they exist; NULL: none. */
 	bool (*trampoline)(const struct code *code, struct row *ret);
-	/* A thread's first function returns here: nobody called its caller. */
+	/* A thread's first function, or main, returns here: nobody called its caller. */
 	bool (*thread_start)(const struct code *code);
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);

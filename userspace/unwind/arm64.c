@@ -83,9 +83,31 @@ static bool known(struct binary *b, uint64_t vaddr, const struct code *code, str
 }
 
 /* musl 1.2, src/thread/aarch64/clone.s: mov x8,#__NR_exit; svc #0 */
-static bool thread_start(const struct code *code)
+static bool is_clone(const struct code *code)
 {
 	return insn(code, CODE_RETURN) == 0xd2800ba8 && insn(code, CODE_RETURN + 4) == 0xd4000001;
+}
+
+/* Padding, or how functions begin: stp to new stack, sub sp,sp,#n, paciasp, bti c. */
+static bool is_behind_function(uint32_t i)
+{
+	return i == 0xd503201f || (i & 0xffc003e0) == 0xa98003e0 || (i & 0xff8003ff) == 0xd10003ff || i == 0xd503233f ||
+	       i == 0xd503245f;
+}
+
+/*
+ * musl 1.2, src/env/__libc_start_main.c, libc_start_main_stage2:
+ * exit(main(argc, argv, envp)), which is blr; bl, and nothing: exit does not return.
+ */
+static bool is_exit_of_main(const struct code *code)
+{
+	return (insn(code, CODE_RETURN - 4) & 0xfffffc1f) == 0xd63f0000 &&
+	       (insn(code, CODE_RETURN) & 0xfc000000) == 0x94000000 && is_behind_function(insn(code, CODE_RETURN + 4));
+}
+
+static bool thread_start(const struct code *code)
+{
+	return is_clone(code) || is_exit_of_main(code);
 }
 
 /* bl, blr, and blr with pointer authentication */

@@ -71,4 +71,7 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row);
 #define STEP_NOTHING 2
 int step_fp(struct cursor *c);
 
+/* scan.c: to a listed root that lies a little way up the stack. 1 or STEP_NOTHING. */
+int step_scan(struct cursor *c);
+
 #endif

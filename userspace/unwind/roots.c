@@ -6,7 +6,9 @@
  *   All of them are shorter than ENTRY_LENGTH. glibc's own _start says it in
  *   its table and does not come here.
  * - Where a thread's first function returns to, known by its code: musl's
- *   __clone, Go's goexit (see each architecture's thread_start).
+ *   __clone, Go's goexit; and where main returns to in musl's
+ *   libc_start_main_stage2, which hands the result to exit and ends there
+ *   (see each architecture's thread_start).
  * - The first byte of a function, returned to though no call precedes it and
  *   no function ends there: a stack made by hand starts so (glibc's makecontext
  *   with __start_context, coroutine libraries alike).

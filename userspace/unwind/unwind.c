@@ -110,6 +110,8 @@ static int by_fp_or(struct cursor *c, enum unwind_end otherwise)
 {
 	int step = step_fp(c);
 
+	if (step == STEP_NOTHING && otherwise == UNWIND_NO_RULE)
+		step = step_scan(c);
 	return step == STEP_NOTHING ? cursor_cut(c, otherwise) : step;
 }
 
@@ -138,6 +140,7 @@ static int by_guess(struct cursor *c, const struct found *f)
 {
 	const struct cursor before = *c;
 	int step = f->wide ? step_row(c, NULL, f->wide) : step_packed(c, f->packed), err = -ENOENT;
+	uint64_t missing = 0;
 
 	if (step > 0)
 		err = guess_holds(c);
@@ -150,8 +153,16 @@ static int by_guess(struct cursor *c, const struct found *f)
 	/* A copy that is too small is no reason to think otherwise. */
 	if (!step && c->out->end == UNWIND_SHORT)
 		return 0;
+	if (!step && c->out->end == UNWIND_UNREADABLE)
+		missing = c->out->fail_addr;
 	*c = before;
-	return by_fp_or(c, UNWIND_NO_RULE);
+	step = by_fp_or(c, UNWIND_NO_RULE);
+	/* Bytes of another stack, most likely, that was left for this one: they can be had. */
+	if (!step && c->out->end == UNWIND_NO_RULE && missing) {
+		c->fault_addr = missing;
+		return cursor_cut(c, UNWIND_UNREADABLE);
+	}
+	return step;
 }
 
 static int by_row(struct cursor *c, struct binary *b, const struct found *f)

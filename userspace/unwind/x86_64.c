@@ -118,9 +118,40 @@ static bool is_goexit(const struct code *code)
 	return at[-1] == 0x90 && at[0] == 0xe8 && at[5] == 0x90;
 }
 
+/* Padding, or how functions begin: push, sub $n,%rsp, endbr64. */
+static bool is_behind_function(const uint8_t *at)
+{
+	static const uint8_t padding[][3] = {{0x66, 0x2e, 0x0f}, {0x66, 0x66, 0x2e}, {0x2e, 0x66, 0x0f}, {0x0f, 0x1f},
+					     {0x66, 0x0f, 0x1f}, {0x66, 0x90}, {0x90}, {0xcc}};
+	static const uint8_t starts[][4] = {{0x48, 0x83, 0xec}, {0x48, 0x81, 0xec}, {0xf3, 0x0f, 0x1e, 0xfa}};
+
+	if ((at[0] & 0xf8) == 0x50 || (at[0] == 0x41 && (at[1] & 0xf8) == 0x50))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(padding); i++)
+		if (!memcmp(at, padding[i], padding[i][1] ? padding[i][2] ? 3 : 2 : 1))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (!memcmp(at, starts[i], starts[i][3] ? 4 : 3))
+			return true;
+	return false;
+}
+
+/*
+ * musl 1.2, src/env/__libc_start_main.c, libc_start_main_stage2:
+ * exit(main(argc, argv, envp)), which is call *%reg; mov %eax,%edi; call, and
+ * nothing: exit does not return.
+ */
+static bool is_exit_of_main(const struct code *code)
+{
+	const uint8_t *at = code->bytes + CODE_RETURN;
+
+	return at[-2] == 0xff && (at[-1] & 0xf8) == 0xd0 && at[0] == 0x89 && at[1] == 0xc7 && at[2] == 0xe8 &&
+	       is_behind_function(at + 7);
+}
+
 static bool thread_start(const struct code *code)
 {
-	return is_clone(code) || is_goexit(code);
+	return is_clone(code) || is_goexit(code) || is_exit_of_main(code);
 }
 
 /* Length of the call through a register or memory whose ModRM byte this is, prefix excluded; 0: no call. */

@@ -45,8 +45,10 @@ shift
 packages=$*
 case " $packages" in *" linux-image-"*) ;; *) packages="linux-image-@newest $packages" ;; esac
 
-# What changes this script, changes the image.
-key=$(cat "$here/image.sh" - <<<"$suite $packages / $download / $size" | sha256sum | cut -c 1-12)
+# What changes this script, or the one that runs in the image, changes the image.
+# shellcheck disable=SC2086 # a list of files; of directories only the guest knows what they mean
+key=$({ cat "$here/image.sh" - && find $hook -maxdepth 0 -type f -exec cat {} +; } \
+	<<<"$suite $packages / $download / $size" | sha256sum | cut -c 1-12)
 there=$cache/image-$suite-$key
 minbase=$cache/minbase-$suite
 [ ! -e "$there/root.img" ] || { echo "$there"; exit 0; }
@@ -172,6 +174,7 @@ run_hook() {
 	# shellcheck disable=SC2086 # a list of files
 	cp -r $hook "$root/var/hook/"
 	inside "$root" sh "/var/hook/$(basename "${hook%% *}")" >>"$log" 2>&1 || echo "the script failed" >>"$log"
+	rm -r "$root/var/hook"
 }
 
 install_packages() {

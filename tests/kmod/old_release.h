@@ -6,6 +6,8 @@
 #ifndef OTP_TESTS_KMOD_OLD_RELEASE_H
 #define OTP_TESTS_KMOD_OLD_RELEASE_H
 
+/* As the file behind this one says it, or the header's own would stay. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 #include <linux/utsname.h>
 
 static inline struct new_utsname *otp_test_old_utsname(void)

@@ -131,7 +131,7 @@ timeout --foreground "$seconds" $qemu -accel tcg,thread=single "${machine[@]}" $
 	-nodefaults -no-user-config -display none -serial stdio -no-reboot -net none -device virtio-rng-pci \
 	-kernel "$image/vmlinuz" -initrd "$work/initramfs" \
 	-append "$console quiet panic=-1 random.trust_cpu=on $append" \
-	</dev/null | tr -d '\r' | tee "$work/log" || code=${PIPESTATUS[0]}
+	</dev/null | sed -u 's/\r//g' | tee "$work/log" || code=${PIPESTATUS[0]}
 [ -z "$log" ] || cp "$work/log" "$log"
 
 bad='cut here|^(\[[^]]*\] )?(WARNING|BUG|INFO: (rcu|task|possible|trying)|Oops|Call Trace|general protection)|rcu.*(stall|detected)|Kernel panic|KASAN|UBSAN|blocked for more than'

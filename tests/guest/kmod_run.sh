@@ -8,7 +8,8 @@
 #
 # kasan and kcsan are run where debug_kernel.sh has made them. One kernel
 # (OTPROF_SHAKEN, 6.1) gets OTPROF_LOADS (100) loads and OTPROF_SHAKE_MS (3000)
-# of each of the rest, the others a tenth. Two guests run at a time, each of
+# of each of the rest, the others a tenth. OTPROF_KMEMLEAK=yes: kasan looks for
+# leaks too, which makes it slower still. Two guests run at a time, each of
 # which uses one CPU (OTPROF_GUEST_JOBS). 77 where nothing could be run.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,12 +24,13 @@ name_of() { # KERNEL: as a file's name
 
 how_much() { # KERNEL: for the kernel's command line
 	case " $shaken " in
-	*" $1 "*) echo "OTPROF_LOADS=$loads OTPROF_SHAKE_MS=$ms kmemleak=on" ;;
+	*" $1 "*) echo "OTPROF_LOADS=$loads OTPROF_SHAKE_MS=$ms" ;;
 	*) echo "OTPROF_LOADS=$((loads / 10)) OTPROF_SHAKE_MS=$((ms / 10))" ;;
 	esac
+	[ "${OTPROF_KMEMLEAK:-no}" = no ] || echo "kmemleak=on"
 	# These are slow, and the sampler's test wants samples: it runs elsewhere.
 	case $1 in
-	kasan | kcsan) echo "OTPROF_SHAKE_ONLY=yes" ;;
+	kasan | kcsan) echo "OTPROF_SHAKE_ONLY=yes rcupdate.rcu_cpu_stall_timeout=120 sysctl.kernel.hung_task_timeout_secs=240" ;;
 	esac
 }
 

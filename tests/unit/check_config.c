@@ -278,7 +278,7 @@ START_TEST(empty_file_is_the_defaults)
 
 	ck_assert_int_eq(c->mode, SAMPLER_AUTO);
 	ck_assert_uint_eq(c->frequency_hz, 20);
-	ck_assert_uint_eq(c->stack_bytes, 65536);
+	ck_assert_uint_eq(c->stack_bytes, 131072);
 	ck_assert_uint_eq(c->interval_ns, 5 * NSEC_PER_SEC);
 	ck_assert(c->kernel_threads);
 	ck_assert_uint_eq(c->nr_exporters, 1);

@@ -48,7 +48,7 @@ int config_new(struct config **ret)
 	*c = (struct config){
 		.mode = SAMPLER_AUTO,
 		.frequency_hz = 20,
-		.stack_bytes = 2 * OTP_HEAD_STACK,
+		.stack_bytes = 4 * OTP_HEAD_STACK,
 		.stack_max_bytes = OTP_STACK_LIMIT,
 		.stack_rate_bytes = 64u << 20,
 		.kernel_threads = true,

@@ -50,7 +50,7 @@ struct config {
 	uint32_t frequency_hz;   /* 20 */
 	uint32_t ring_bytes;     /* 0: sized by CPUs and rate */
 	uint32_t sideband_bytes; /* per CPU */
-	uint32_t stack_bytes;    /* 65536: of programs that are not known yet */
+	uint32_t stack_bytes;    /* 131072: of programs that are not known yet */
 	uint32_t stack_max_bytes; /* 524288 */
 	uint64_t stack_rate_bytes; /* all CPUs together, a second, above the default: 64 MiB */
 	bool kernel_threads;     /* true */

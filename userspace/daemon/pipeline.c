@@ -23,6 +23,8 @@
 #define PARK_DEADLINE_NS (4 * NSEC_PER_SEC)
 /* A pc that no mapping covers so soon after an exec is the old program's. */
 #define EXEC_SETTLE_NS (100 * NSEC_PER_MSEC)
+/* So far from its end no first thread's stack grows. */
+#define FIRST_STACK_MAX (1ULL << 30)
 
 struct pipeline {
 	const struct config *config;
@@ -115,6 +117,18 @@ static bool inside_exec(const struct attempt *a)
 	       a->s->head.time_ns < p->exec_time_ns + EXEC_SETTLE_NS;
 }
 
+/*
+ * Earlier inside execve: the old program's memory is gone. Nothing of the stack
+ * can be read, and the new one, if there is one yet, lies elsewhere.
+ */
+static bool has_lost_its_stack(const struct sample *s)
+{
+	uint64_t end = s->head.stack_end;
+
+	return s->head.mode & OTP_MODE_KERNEL && s->head.tid == s->head.pid && !s->stack_len &&
+	       (end <= s->stack_addr || end - s->stack_addr > FIRST_STACK_MAX);
+}
+
 enum progress { GO_ON, WAIT, GIVE_UP };
 
 /* The file behind a mapping; it may be settled at once (a replay, a file that others opened). */
@@ -203,6 +217,10 @@ static int unwind_sample(struct pipeline *p, struct attempt *a)
 		return compat_leaf(p, a);
 	if (!has_user_side(a->s)) {
 		empty_stack(&p->stack, UNWIND_NO_USER);
+		return 0;
+	}
+	if (has_lost_its_stack(a->s)) {
+		empty_stack(&p->stack, UNWIND_EXEC);
 		return 0;
 	}
 	if (unwind_once(p, a) < 0)

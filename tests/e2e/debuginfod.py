@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 
 import lib
 
@@ -209,8 +210,21 @@ def configure(d, top, url, **more):
 
 def daemon(top):
     d = lib.Otprofd(hz=97, daemon=False, targets={"include": "exe:%s/*" % top},
-                    symbols={"cache_dir": os.path.join(top, "cache")})
+                    metrics={"listen": "127.0.0.1:%d" % free_port()}, symbols={"cache_dir": os.path.join(top, "cache")})
     return d
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def metrics(d):
+    with open(d.conf) as f:
+        listen = next(line.split("= ")[1].strip() for line in f if line.startswith("listen"))
+    with urllib.request.urlopen("http://%s/metrics" % listen, timeout=10) as answer:
+        return dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#"))
 
 
 def state(d):
@@ -308,6 +322,10 @@ def in_words(d, p):
     lib.ok("no debuginfod server has it" in page.stdout, "and why they are missing")
     page = subprocess.run([lib.OTPROF, "status", "--runtime-dir", d.runtime], capture_output=True, text=True)
     lib.ok("Debug files by debuginfod" in page.stdout and "wrong_build_id" in page.stdout, "otprof status counts them")
+    m = metrics(d)
+    lib.ok(m.get("otprof_debuginfod_fetched_total") == str(good_files()) and
+           m.get('otprof_debuginfod_failed_total{reason="redirect"}') == "3" and "otprof_debuginfod_cached_bytes" in m,
+           "and so do the metrics")
 
 
 def functions(d, name):

@@ -148,6 +148,8 @@ int fetch_jobs_open(struct monitor *m)
 {
 	struct fetch_jobs *j = m->index ? calloc(1, sizeof(*j)) : NULL;
 
+	if (!m->index && m->config->debuginfod.urls)
+		log_warn("debuginfod: nothing is fetched, because no indexes are kept ([symbols] cache_dir, cache_bytes)");
 	if (!j)
 		return m->index ? -ENOMEM : 0;
 	j->dir = j->fd = -1;

@@ -55,7 +55,7 @@ static void make_file(void)
 	memcpy(file.head.e_ident, "\177ELF\2\1\1", 7);
 	memcpy(file.names, names, sizeof(names));
 	for (unsigned int i = 0; i < 20; i++)
-		sscanf(ID + 2 * i, "%2hhx", &file.note.id[i]);
+		sscanf(&ID[2 * i], "%2hhx", &file.note.id[i]);
 }
 
 static int file_with(const void *data, size_t len)
@@ -215,6 +215,7 @@ START_TEST(file_is_there_once_it_is_whole)
 {
 	_cleanup_(closep) int fd = fetch_cache_new(dir);
 
+	ck_assert_int_ge(fd, 0);
 	ck_assert(!has(ID));
 	ck_assert_int_eq(fetch_cache_keep(dir, ID, 1 << 20), 0);
 	ck_assert(has(ID) && !has(OTHER));

@@ -207,7 +207,7 @@ static int perf_open(struct source *s, const struct source_config *cfg, char why
 		return err;
 	p->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
 	p->hardware = cfg->hardware;
-	p->dump_bytes = cfg->defaults.stack_bytes;
+	p->dump_bytes = MIN(cfg->defaults.stack_bytes, OTP_HEAD_STACK);
 	perf_choice_init(&p->choice, &cfg->defaults, cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT);
 	err = memory_open(p, cfg);
 	if (!err)

@@ -244,7 +244,7 @@ END_TEST
 
 START_TEST(chain_that_is_too_long_keeps_its_outermost_function)
 {
-	const struct index_options o = {.inlines = true};
+	const struct index_options o = {.inlines = true, .lines = true};
 	struct index_node n = {0};
 	struct symbol_result res;
 	uint32_t node = 0;
@@ -256,7 +256,8 @@ START_TEST(chain_that_is_too_long_keeps_its_outermost_function)
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "level%d", i);
 		n.parent = node;
-		n.name = index_add_string(h.w, name, strlen(name));
+		n.name = n.call_file = index_add_string(h.w, name, strlen(name));
+		n.call_line = (uint32_t)i;
 		node = index_add_node(h.w, &n);
 	}
 	index_table_begin(h.w, INDEX_FUNCTIONS);
@@ -267,6 +268,9 @@ START_TEST(chain_that_is_too_long_keeps_its_outermost_function)
 	ck_assert_uint_eq(res.count, SYMBOL_LINES_MAX);
 	ck_assert_str_eq(str_c(res.lines[0].name), "level99");
 	ck_assert_str_eq(str_c(res.lines[SYMBOL_LINES_MAX - 1].name), "level0");
+	/* Where it called the one inside it that is not shown. */
+	ck_assert_uint_eq(res.lines[SYMBOL_LINES_MAX - 1].line, 1);
+	ck_assert_uint_eq(res.lines[SYMBOL_LINES_MAX - 2].line, 100 - SYMBOL_LINES_MAX + 2);
 	symbol_result_done(&res);
 	index_free(x);
 	close(h.elf);

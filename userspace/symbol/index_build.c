@@ -93,7 +93,12 @@ static void nest_push(struct nest *n, uint64_t start, uint64_t end, uint32_t val
 		n->depth--;
 	if (n->depth)
 		end = MIN(end, n->stack[n->depth - 1].end);
-	if (start >= end || n->depth == NEST_MAX)
+	if (start >= end)
+		return;
+	/* What ends here too is covered up to its end: fifty units may claim one inline function's code. */
+	if (n->depth && n->stack[n->depth - 1].end == end)
+		n->depth--;
+	if (n->depth == NEST_MAX)
 		return;
 	n->stack[n->depth].end = end;
 	n->stack[n->depth].value = value;

@@ -217,6 +217,11 @@ static int read_chain(struct index *x, uint32_t at, struct node chain[SYMBOL_LIN
 	uint32_t n = 0;
 
 	for (uint32_t steps = 0; at; steps++) {
+		/* It goes: where it was called from is the place of the one that may be the outermost. */
+		if (steps >= SYMBOL_LINES_MAX) {
+			chain[SYMBOL_LINES_MAX - 2].call_file = chain[SYMBOL_LINES_MAX - 1].call_file;
+			chain[SYMBOL_LINES_MAX - 2].call_line = chain[SYMBOL_LINES_MAX - 1].call_line;
+		}
 		if (steps == CHAIN_STEPS_MAX || read_node(x, at, &chain[n]) < 0)
 			return -EBADMSG;
 		at = chain[n].parent;

@@ -46,7 +46,11 @@ until_true() {
 	return 1
 }
 
-is_sampling() { status | grep -q "\"mode\":\"$1\""; }
+# Its status names the sampler before the workers are up; the unit is active when they are.
+is_sampling() { systemctl -q is-active otprofd && status | grep -q "\"mode\":\"$1\""; }
+are_gone() { # TWO PIDS
+	[ $# = 2 ] && [ ! -d "/proc/$1" ] && [ ! -d "/proc/$2" ]
+}
 no_more() { [ "$(main_pid)" != "$1" ]; }
 other_worker() { now=$(pid_of "$1") && [ -n "$now" ] && [ "$now" != "$2" ]; }
 
@@ -149,11 +153,13 @@ killed() { # SAMPLER
 		fact $? "$1: the journal says that $worker was killed, and is back" /tmp/journal
 	done
 	before=$(main_pid)
+	workers="$(pid_of engine) $(pid_of net)"
 	kill -9 "$before"
 	until_true no_more "$before"
 	until_true is_sampling "$1"
 	fact $? "$1: kill -9 of the monitor: systemd starts it again"
-	[ -z "$(pgrep -P "$before")" ] && [ "$(pgrep -c otprof-engine)" = 1 ]
+	# shellcheck disable=SC2086 # two numbers
+	are_gone $workers
 	fact $? "$1: no worker outlives its monitor"
 	profiles "$1: after kill -9 of the monitor"
 	journal

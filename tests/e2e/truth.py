@@ -81,6 +81,8 @@ def plain_name(name):
     """Without arguments, template arguments, return type; the compilers' words for a lambda made one."""
     name = name.replace("(anonymous namespace)", "@anonymous@").replace("operator()", "@call@")
     name = re.sub(r"\{lambda\([^{}]*\)#\d+\}|\$_\d+|'lambda\d*'", "{lambda}", name)
+    name = re.sub(r"\{closure#\d+\}", "{{closure}}", name)
+    name = re.sub(r"__(anon|func)_\d+$", "", name) # Zig's instances of a generic function
     if not name.startswith("<"):
         while re.search(r"<[^<>]*>", name):
             name = re.sub(r"(::)?<[^<>]*>", "", name)

@@ -92,7 +92,7 @@ def build_zig(v):
     if not zig:
         raise Missing("zig is not installed")
     source, main = v.sources()
-    v.run(*zig, "build-obj", "-fno-strip", "-target", "x86_64-linux-gnu", *v.options, "-femit-bin=zig.o", source)
+    v.run(*zig, "build-obj", "-fno-strip", "-fPIC", "-target", "x86_64-linux-gnu", *v.options, "-femit-bin=zig.o", source)
     v.run("gcc", "-g", "-O2", "-Wl,--build-id", "-o", "truth", main, "zig.o")
 
 
@@ -246,7 +246,9 @@ ALL = [
     Variant("Rust debug", "rust", "rustc", []),
     Variant("Rust O2", "rust", "rustc", ["-C", "opt-level=2"], brief=True),
     Variant("Rust O3 LTO v0", "rust", "rustc", ["-C", "opt-level=3", "-C", "lto=fat", "-C", "symbol-mangling-version=v0"]),
-    Variant("Zig debug", "zig", "zig", ["-O", "Debug"]),
+    # Its own code generator, the default of Debug, names inlined functions without their file; with
+    # LLVM's, what passes arguments is of the inlined function, at the line of the call.
+    Variant("Zig debug", "zig", "zig", ["-O", "Debug", "-fllvm", "-fno-stack-check"], lines=False),
     Variant("Zig fast", "zig", "zig", ["-O", "ReleaseFast"], brief=True),
 ]
 

@@ -14,7 +14,7 @@ static double cpu_time(void) // truth: cpu_time
 	struct timespec t;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); // calls clock_gettime
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9; // burn
 }
 
 static NOINLINE uint64_t by_pointer(uint64_t (*volatile fn)(uint64_t, unsigned), uint64_t x) // truth: by_pointer
@@ -44,8 +44,8 @@ static void account(unsigned i, double *since) // truth: account
 {
 	double now = cpu_time(); // calls cpu_time
 
-	took[i] += now - *since;
-	*since = now;
+	took[i] += now - *since; // burn
+	*since = now;            // burn
 }
 
 static NOINLINE void once(double *since) // truth: once
@@ -64,8 +64,8 @@ int main(int argc, char **argv) // truth: main
 {
 	double end = argc > 1 ? atof(argv[1]) : 1, since = cpu_time(); // calls cpu_time
 
-	while (since < end)
+	while (since < end) // burn
 		once(&since); // calls once
-	printf("nested %f\nby_pointer %f\ndescend %f\ndirectly %f\n", took[0], took[1], took[2], took[3]);
+	printf("nested %f\nby_pointer %f\ndescend %f\ndirectly %f\n", took[0], took[1], took[2], took[3]); // burn
 	return 0;
 }

@@ -3,7 +3,7 @@
 const ROUNDS: u32 = 2_000_000;
 
 inline fn scramble(y: u64) u64 { // truth: truth.scramble
-    var x = y;
+    var x = y; // burn
     x ^= x << 13; // burn
     x ^= x >> 7; // burn
     x ^= x << 17; // burn

@@ -58,14 +58,18 @@ static u64 usual_ns(struct otprof_cpu *c, u64 ns)
 }
 
 /*
- * After a tick its CPU has at least as long to itself, whatever the period
- * says: a machine that needs a period for a tick would come to nothing else.
- * Periods that went by unseen are no ticks: the expectation counts them.
+ * After a tick its CPU has several times as long to itself, whatever the
+ * period says: a machine that needs a period for a tick would come to nothing
+ * else. Several times, because the interrupt around it costs too, most of all
+ * where the kernel watches itself. Periods that went by unseen are no ticks:
+ * the expectation counts them.
  */
+#define RESTS 4
+
 static enum hrtimer_restart on_tick(struct hrtimer *timer)
 {
 	struct otprof_cpu *c = container_of(timer, struct otprof_cpu, timer);
-	u64 rest = usual_ns(c, otprof_timers_tick(c, get_irq_regs()));
+	u64 rest = RESTS * usual_ns(c, otprof_timers_tick(c, get_irq_regs()));
 
 	hrtimer_forward(timer, ktime_add_ns(hrtimer_cb_get_time(timer), rest), ns_to_ktime(c->session->period_ns));
 	return HRTIMER_RESTART;

@@ -138,6 +138,8 @@ bool stress_loads(unsigned long times)
 			live_and_die(&r);
 			err = unload();
 		}
+		if (i % 100 == 99)
+			printf("# %lu loads so far\n", i + 1);
 	}
 	err = err ? err : load();
 	return fact(err == 0, "%lu of %lu times loaded, used by owners that were killed, and unloaded: %s", i, times,

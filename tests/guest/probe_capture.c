@@ -88,8 +88,8 @@ static const char *check_head(const struct view *v)
 	return NULL;
 }
 
-/* A fast system call before Linux 4.17 does not save rbx, rbp and r12 to r15 on x86-64. */
-static uint64_t saved_registers(const struct view *v)
+/* A fast system call before Linux 4.17 does not save rbx, rbp and r12 to r15 on x86-64; an interrupt does. */
+static bool valid_is_right(const struct view *v)
 {
 	uint64_t all = (1ULL << PROBE_REGS) - 1;
 	struct kernel_version version = {0};
@@ -97,14 +97,15 @@ static uint64_t saved_registers(const struct view *v)
 
 	uname(&uts);
 	kernel_version_parse(uts.release, uts.version, &version);
-	if (PROBE_ARCH == OTP_ARCH_X86_64 && v->s->mode & OTP_MODE_KERNEL && kernel_version_below(&version, 4, 17, 0))
-		return all & ~0xf048ULL;
-	return all;
+	if (PROBE_ARCH == OTP_ARCH_X86_64 && v->s->mode & OTP_MODE_KERNEL && kernel_version_below(&version, 4, 17, 0) &&
+	    v->regs->valid == (all & ~0xf048ULL))
+		return true;
+	return v->regs->valid == all;
 }
 
 static const char *check_known_registers(const struct watch *w, const struct view *v, uint64_t known)
 {
-	if (v->regs->valid != saved_registers(v))
+	if (!valid_is_right(v))
 		return "valid mask";
 	known &= v->regs->valid;
 	if (v->regs->reg[PROBE_SP] != w->stage->sp)

@@ -89,7 +89,8 @@ static enum verdict balance(struct session *s, struct account *a)
 	expected = s->source->ops->expected_ticks(s->source);
 	c = total(s);
 	CHECK(ticks_plausible(c.ticks, expected), "%llu ticks, %lu expected", c.ticks, (unsigned long)expected);
-	CHECK(c.skip[OTP_SKIP_IDLE] > 0 || !getenv("OTPROF_GUEST"), "no idle tick");
+	/* Where one CPU is all there is, the test itself keeps it busy. */
+	CHECK(c.skip[OTP_SKIP_IDLE] > 0 || !getenv("OTPROF_GUEST") || sysconf(_SC_NPROCESSORS_ONLN) == 1, "no idle tick");
 	s->source->ops->stop(s->source);
 	CHECK(session_drain(s, book, a) == 0, "ring");
 	c = total(s);

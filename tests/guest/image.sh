@@ -201,6 +201,8 @@ make_disk() {
 	cp "$kernel" "$new/vmlinuz"
 	cp "$root/boot/initrd.img-${kernel##*/vmlinuz-}" "$new/initrd"
 	rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb "$root"/tmp/* "$root"/var/lib/apt/lists/*
+	# What systemd does once after an update of /usr (hardware database, catalog, ldconfig) was done by the packages.
+	touch "$root/etc/.updated" "$root/var/.updated"
 	# The guest has no network: what it installs comes as files.
 	rm -f "$root"/etc/apt/sources.list "$root"/etc/apt/sources.list.d/* "$root/usr/sbin/policy-rc.d"
 	mke2fs -q -F -t ext4 -L root -E lazy_itable_init=1,lazy_journal_init=1 -d "$root" "$new/root.img" "$size" \

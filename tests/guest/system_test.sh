@@ -34,7 +34,7 @@ pid_of() { status | sed -n "s/.*\"$1\":{\"pid\":\\([0-9]*\\).*/\\1/p"; }
 main_pid() { systemctl show -p MainPID --value otprofd; }
 # From here on the journal is asked.
 mark() { since=$(date '+%F %T'); }
-journal() { journalctl -q --no-pager -o cat -u otprofd --since "$since" "$@" >/tmp/journal; }
+journal() { journalctl -q --no-pager -o cat -u otprofd --since "$since" >/tmp/journal; }
 said() { grep -qE "$1" /tmp/journal; }
 
 # Waits for as long as COMMAND says no, a minute and a half at most.
@@ -171,7 +171,7 @@ killed() { # SAMPLER
 rebooted() { # SAMPLER
 	until_true is_sampling "$1"
 	fact $? "after a reboot it runs by itself, sampler $1, on $(uname -r)"
-	since=@0 && journal -b -1 -n 12
+	journalctl -q --no-pager -o cat -u otprofd -b -1 -n 12 >/tmp/journal
 	said 'taken [0-9]+ = exported' && said 'Stopped .*otprof'
 	fact $? "the journal of the boot before ends with its ledger" /tmp/journal
 	profiles "after a reboot"
@@ -210,7 +210,7 @@ second_kernel() {
 	mv /var/lib/second-initrd "/boot/initrd.img-$kernel"
 	fact $? "a second kernel is installed with its headers: $kernel" /tmp/apt.log
 	module_built "$kernel"
-	fact $? "DKMS builds the module for it: $(dkms status otprof 2>&1 | tr '\n' ' ')" /tmp/apt.log
+	fact $? "DKMS builds the module for it: $(dkms status otprof 2>/dev/null | tr '\n' ' ')" /tmp/apt.log
 	echo "$kernel" >/var/lib/guest-kernel
 	use_sampler auto
 	systemctl start otprofd

@@ -16,7 +16,7 @@ FILES = {"c": ["truth.c", "burn.c"], "c++": ["truth.cc"], "rust": ["truth.rs"], 
 
 # llvm-dwp 14 never ends on what gcc 12 makes of DWARF 5; dwp of binutils 2.40 makes a package
 # without an index of it. So there is no variant of these.
-TOOL_SECONDS = 60
+TOOL_SECONDS = 180
 
 
 class Missing(Exception):

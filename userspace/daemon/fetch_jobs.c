@@ -11,68 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/disk_cache.h"
-#include "daemon/fetch.h"
-#include "daemon/index_cache.h"
-#include "daemon/monitor.h"
-#include "process/host.h"
-#include "symbol/index_build.h"
+#include "daemon/fetch_jobs.h"
 
-#define TASKS_MAX	256
-#define USERS_MAX	8
-#define NOTES_MAX	4 /* files that one index looks for: its debug file, and what dwz took out of it */
 #define TRIES_MAX	4 /* of what goes wrong with one file */
 #define TRIES_SERVER	10
 #define PAUSE_FIRST_NS	(5 * NSEC_PER_SEC)
 #define PAUSE_LONGEST_NS (900 * NSEC_PER_SEC)
 #define PATIENCE_NS	(10 * NSEC_PER_SEC) /* of ours, beyond what the fetcher's requests may take */
-
-/* An index that would be better with the file. */
-struct user {
-	char key[INDEX_KEY_MAX];
-	uint64_t content[2];
-};
-
-struct task {
-	struct task *next;
-	char id[FETCH_ID_MAX];
-	uint32_t tries, nr_users;
-	struct user users[USERS_MAX];
-};
-
-/* What the index that is being made has asked for. */
-struct note {
-	char id[FETCH_ID_MAX];
-	enum fetch_state state; /* FETCHED: it was given */
-};
-
-struct fetch_jobs {
-	int dir; /* -1: off, or it cannot be had */
-	char *urls; /* in force; owned, NULL: off */
-	struct task *first, **last; /* the first one is with the fetcher, if there is one */
-	uint32_t count;
-	struct note notes[NOTES_MAX];
-	uint32_t nr_notes;
-	uint64_t tokens_milli, tokens_ns; /* requests that may be made now, in thousandths */
-	uint64_t pause_ns, pause_until_ns;
-	int fd; /* of the fetcher's; -1 */
-	uint64_t deadline_ns;
-	struct ipc_fetched result;
-	bool has_result, late;
-	struct status_debuginfod figures;
-	char last_error[200];
-};
-
-static bool is_on(const struct monitor *m)
-{
-	return m->fetch && m->fetch->dir >= 0;
-}
 
 static uint32_t servers(const char *urls)
 {
@@ -88,7 +39,7 @@ static uint32_t servers(const char *urls)
 static void drop_tasks(struct fetch_jobs *j)
 {
 	while (j->first) {
-		struct task *t = j->first;
+		struct fetch_task *t = j->first;
 
 		j->first = t->next;
 		free(t);
@@ -174,7 +125,7 @@ void fetch_jobs_reload(struct monitor *m)
 	bool was_on = j && j->urls;
 
 	if (!j || (was_on && c->urls && !strcmp(j->urls, c->urls))) {
-		if (is_on(m)) {
+		if (fetch_is_on(m)) {
 			disk_cache_trim(j->dir, c->cache_bytes);
 			j->figures.cached_bytes = disk_cache_bytes(j->dir);
 		}
@@ -185,157 +136,13 @@ void fetch_jobs_reload(struct monitor *m)
 		log_error("reload: nothing is fetched by debuginfod: no memory");
 }
 
-/* --- while an index is made --- */
-
-void fetch_jobs_index_begins(struct monitor *m)
-{
-	if (m->fetch)
-		m->fetch->nr_notes = 0;
-}
-
-static void note(struct fetch_jobs *j, const char *id, enum fetch_state state)
-{
-	for (uint32_t i = 0; i < j->nr_notes; i++)
-		if (!strcmp(j->notes[i].id, id))
-			return;
-	if (j->nr_notes == NOTES_MAX)
-		return;
-	memcpy(j->notes[j->nr_notes].id, id, strlen(id) + 1);
-	j->notes[j->nr_notes++].state = state;
-}
-
-static int look_up(struct monitor *m, const char *id)
-{
-	struct fetch_jobs *j = m->fetch;
-	enum fetch_state state;
-	int fd;
-
-	if (!is_on(m))
-		return -ENOENT;
-	fd = fetch_cache_find(j->dir, id);
-	if (fd >= 0) {
-		note(j, id, FETCH_FETCHED);
-		return fd;
-	}
-	state = fetch_cache_refused(j->dir, id, (uint64_t)time(NULL), m->config->debuginfod.retry_after_ns / NSEC_PER_SEC);
-	note(j, id, state == FETCH_NONE ? FETCH_WAITING : state);
-	return -ENOENT;
-}
-
-bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg)
-{
-	const struct ipc_ask *ask = (const void *)msg->data;
-	_cleanup_(closep) int fd = -1;
-	struct ipc_answer a = {0};
-	char id[FETCH_ID_MAX] = "";
-
-	if (msg->head.len < sizeof(*ask) || ask->kind != HOST_OPEN_DEBUG || ask->len != INDEX_ROOT_FETCHED)
-		return false;
-	if (msg->head.len == sizeof(*ask) + ask->path_len && ask->path_len < sizeof(id))
-		memcpy(id, ask + 1, ask->path_len);
-	fd = fetch_id_is_sound(id) ? look_up(m, id) : -ENOENT;
-	a.err = MIN(fd, 0);
-	if (worker_send(&m->indexer, IPC_ANSWER, msg->head.tag, &a, sizeof(a), fd))
-		worker_kill(m, &m->indexer);
-	return true;
-}
-
-static void count_failure(struct fetch_jobs *j, const char *id, enum fetch_state state, const char *text)
-{
-	j->figures.failed[state]++;
-	snprintf(j->last_error, sizeof(j->last_error), "%s: %s", fetch_state_text(state), *text ? text : id);
-}
-
-/* The indexer did not survive, or could not use, what it was given: without it there is an index. */
-bool fetch_jobs_blame(struct monitor *m)
-{
-	struct fetch_jobs *j = m->fetch;
-	bool any = false;
-
-	for (uint32_t i = 0; is_on(m) && i < j->nr_notes; i++) {
-		if (j->notes[i].state != FETCH_FETCHED)
-			continue;
-		any = true;
-		log_notice("debuginfod: %s cannot be read, and is not used", j->notes[i].id);
-		fetch_cache_refuse(j->dir, j->notes[i].id, FETCH_UNREADABLE);
-		count_failure(j, j->notes[i].id, FETCH_UNREADABLE, "");
-	}
-	if (any)
-		j->figures.cached_bytes = disk_cache_bytes(j->dir);
-	return any;
-}
-
-static void tell_engine(struct monitor *m, const uint64_t content[2], enum fetch_state state)
-{
-	const struct ipc_debuginfod d = {.content = {content[0], content[1]}, .state = state};
-
-	/* One that cannot be told now learns it when it asks for the index again. */
-	worker_send(&m->engine, IPC_DEBUGINFOD, 0, &d, sizeof(d), -1);
-}
-
-static struct task *task_of(struct fetch_jobs *j, const char *id)
-{
-	struct task *t = j->first;
-
-	while (t && strcmp(t->id, id))
-		t = t->next;
-	if (t || j->count == TASKS_MAX)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return NULL;
-	memcpy(t->id, id, strlen(id) + 1);
-	*j->last = t;
-	j->last = &t->next;
-	j->count++;
-	return t;
-}
-
-static void add_user(struct task *t, const char *key, const uint64_t content[2])
-{
-	for (uint32_t i = 0; i < t->nr_users; i++)
-		if (!strcmp(t->users[i].key, key))
-			return;
-	if (t->nr_users == USERS_MAX)
-		return;
-	memcpy(t->users[t->nr_users].key, key, INDEX_KEY_MAX);
-	memcpy(t->users[t->nr_users++].content, content, sizeof(t->users[0].content));
-}
-
-static bool want(struct fetch_jobs *j, const char *id, const char *key, const uint64_t content[2])
-{
-	struct task *t = task_of(j, id);
-
-	if (t)
-		add_user(t, key, content);
-	else
-		j->figures.dropped++;
-	return t;
-}
-
-bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2])
-{
-	struct fetch_jobs *j = m->fetch;
-	bool comes = false;
-
-	for (uint32_t i = 0; is_on(m) && i < j->nr_notes; i++) {
-		enum fetch_state state = j->notes[i].state;
-
-		if (state == FETCH_WAITING && !want(j, j->notes[i].id, key, content))
-			state = FETCH_NONE;
-		comes |= state == FETCH_WAITING;
-		tell_engine(m, content, state);
-	}
-	return comes;
-}
-
 /* --- the fetcher --- */
 
 bool fetch_jobs_wait(const struct monitor *m)
 {
 	const struct fetch_jobs *j = m->fetch;
 
-	return is_on(m) && j->first && clock_now_ns() >= j->pause_until_ns && j->tokens_milli >= 1000;
+	return fetch_is_on(m) && j->first && clock_now_ns() >= j->pause_until_ns && j->tokens_milli >= 1000;
 }
 
 void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg)
@@ -374,18 +181,18 @@ static enum fetch_state outcome(struct monitor *m)
 	return !err ? FETCH_FETCHED : err == -EFBIG ? FETCH_TOO_LARGE : FETCH_LOCAL;
 }
 
-static void tell_users(struct monitor *m, const struct task *t, enum fetch_state state)
+static void tell_users(struct monitor *m, const struct fetch_task *t, enum fetch_state state)
 {
 	for (uint32_t i = 0; i < t->nr_users; i++) {
 		if (state == FETCH_FETCHED)
 			index_jobs_forget(m, t->users[i].key);
-		tell_engine(m, t->users[i].content, state);
+		fetch_tell_engine(m, t->users[i].content, state);
 	}
 }
 
-static struct task *take_first(struct fetch_jobs *j)
+static struct fetch_task *take_first(struct fetch_jobs *j)
 {
-	struct task *t = j->first;
+	struct fetch_task *t = j->first;
 
 	j->first = t->next;
 	if (!j->first)
@@ -394,7 +201,7 @@ static struct task *take_first(struct fetch_jobs *j)
 	return t;
 }
 
-static void put_last(struct fetch_jobs *j, struct task *t)
+static void put_last(struct fetch_jobs *j, struct fetch_task *t)
 {
 	t->next = NULL;
 	*j->last = t;
@@ -437,14 +244,14 @@ static void charge(struct fetch_jobs *j)
 static void settle_first(struct monitor *m, enum fetch_state state)
 {
 	struct fetch_jobs *j = m->fetch;
-	struct task *t = take_first(j);
+	struct fetch_task *t = take_first(j);
 
 	if (state == FETCH_FETCHED) {
 		j->figures.fetched++;
 		j->figures.bytes += j->result.bytes;
 		log_info("debuginfod: %s: %llu bytes", t->id, (unsigned long long)j->result.bytes);
 	} else {
-		count_failure(j, t->id, state, j->result.text);
+		fetch_count_failure(j, t->id, state, j->result.text);
 		log_debug("debuginfod: %s: %s (%s)", t->id, fetch_state_text(state), j->result.text);
 		if (fetch_state_again(state) && ++t->tries < tries(state)) {
 			tell_users(m, t, state);
@@ -488,7 +295,7 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 	enum fetch_state state;
 
 	/* Turned off meanwhile, and perhaps on again: what it did is nobody's. */
-	if (!is_on(m) || j->fd < 0)
+	if (!fetch_is_on(m) || j->fd < 0)
 		return;
 	state = outcome(m);
 	charge(j);
@@ -503,7 +310,7 @@ static void settle_cached(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
 	_cleanup_(closep) int fd = j->first && !m->fetcher.pid ? fetch_cache_find(j->dir, j->first->id) : -1;
-	struct task *t;
+	struct fetch_task *t;
 
 	if (fd < 0)
 		return;
@@ -524,7 +331,7 @@ void fetch_jobs_run(struct monitor *m, uint64_t now)
 {
 	struct fetch_jobs *j = m->fetch;
 
-	if (!is_on(m))
+	if (!fetch_is_on(m))
 		return;
 	if (!j->tokens_ns || now - j->tokens_ns >= NSEC_PER_SEC) {
 		refill(j, now, m->config->debuginfod.requests_per_minute);
@@ -544,7 +351,7 @@ void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret)
 	if (!j)
 		return;
 	*ret = j->figures;
-	ret->on = is_on(m);
+	ret->on = fetch_is_on(m);
 	ret->paused = j->pause_until_ns > clock_now_ns();
 	ret->waiting = j->count;
 	ret->last_error = j->last_error;

@@ -199,7 +199,7 @@ void index_jobs_forget(struct monitor *m, const char *key); /* it can be made be
 void index_jobs_forget_poor(struct monitor *m);
 const char *index_jobs_path(const struct monitor *m); /* NULL: there is no cache */
 
-/* fetch_jobs.c: debug files from debuginfod servers, one at a time. */
+/* fetch_jobs.c, fetch_wishes.c: debug files from debuginfod servers, one at a time. */
 int fetch_jobs_open(struct monitor *m);
 void fetch_jobs_close(struct monitor *m);
 void fetch_jobs_reload(struct monitor *m); /* the configuration may have changed */

@@ -26,7 +26,8 @@ static void skip(struct otp_cpu_counters *n, enum otp_skip_reason reason)
 	count(n->skip[reason], 1);
 }
 
-static void put_loss(struct otprof_cpu *c)
+/* What was lost is told before the next sample, or that one is lost too: readers go by the order. */
+static bool put_loss(struct otprof_cpu *c)
 {
 	struct otp_loss loss = {
 		.rec = { .type = OTP_REC_LOSS, .len = sizeof(loss) },
@@ -37,8 +38,10 @@ static void put_loss(struct otprof_cpu *c)
 		.first_seq = c->loss_first_seq,
 	};
 
-	if (!otprof_ring_put(&c->session->ring, c->cpu, &loss, sizeof(loss)))
-		c->loss_samples = 0;
+	if (otprof_ring_put(&c->session->ring, c->cpu, &loss, sizeof(loss)))
+		return false;
+	c->loss_samples = 0;
+	return true;
 }
 
 static void lose(struct otprof_cpu *c)
@@ -118,9 +121,7 @@ static bool take(struct otprof_sample *s)
 	c->time_ns = otprof_compat_boot_ns();
 	c->seq = c->counters->taken + 1;
 	bytes = otprof_sample_measure(s);
-	if (c->loss_samples)
-		put_loss(c);
-	if (otprof_ring_reserve(&c->session->ring, c->cpu, bytes, &room))
+	if ((c->loss_samples && !put_loss(c)) || otprof_ring_reserve(&c->session->ring, c->cpu, bytes, &room))
 		lose(c);
 	else
 		put(s, &room);

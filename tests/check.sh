@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make check: runs the parts in order, counts what they say, and ends with one
-# line "otprof: N passed, N failed, N skipped". A part that fails does not
+# line "otprof: N passed, N failed, N skipped". Parts with a + between them run
+# at the same time: a guest uses one CPU. A part that fails does not
 # keep the next ones from running. CHECK_PARTS="unit e2e" chooses parts; one
 # more, system, runs only when it is chosen.
 #
@@ -13,7 +14,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
-PARTS=${CHECK_PARTS:-build unit ring cross fuzz golden e2e packages guest kmod kmod-e2e}
+PARTS=${CHECK_PARTS:-build unit ring cross fuzz golden e2e packages+kmod-e2e guest+kmod}
 LOGS=$BUILD/check
 mkdir -p "$LOGS"
 passed=0 failed=0 skipped=0
@@ -21,7 +22,7 @@ started=$SECONDS
 
 count_lines() { grep -cE "$1" "$2" || true; }
 
-# part, log, exit code of the part
+# part, log, exit code of the part, seconds
 count() {
 	local ok bad skip totals
 	if [ "$1" = unit ] && totals=$(grep -oE 'Checks: [0-9]+, Failures: [0-9]+, Errors: [0-9]+' "$2" | tail -n 1) &&
@@ -42,7 +43,7 @@ count() {
 		echo "not ok - $1 said nothing" | tee -a "$2"
 	fi
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-	printf '== %s: %d passed, %d failed, %d skipped (%d s)\n' "$1" "$ok" "$bad" "$skip" $((SECONDS - began))
+	printf '== %s: %d passed, %d failed, %d skipped (%d s)\n' "$1" "$ok" "$bad" "$skip" "$4"
 	[ "$bad" = 0 ] || { echo "   end of $2:"; tail -n 25 "$2" | sed 's/^/   | /'; }
 }
 
@@ -58,15 +59,31 @@ part() {
 	esac
 }
 
-for name in $PARTS; do
+# Those of a group at the same time; its .rc has what each ended with, and its seconds.
+group() {
+	local name
+	for name; do
+		(part "$name" </dev/null >"$LOGS/$name.log" 2>&1; echo $? $((SECONDS - began)) >"$LOGS/$name.rc") &
+	done
+	wait
+}
+
+for names in $PARTS; do
 	began=$SECONDS
-	echo "== $name"
-	part "$name" </dev/null >"$LOGS/$name.log" 2>&1 &
+	echo "== ${names//+/ and }"
+	names=${names//+/ }
+	# shellcheck disable=SC2086 # a list of names
+	group $names &
 	pid=$!
 	# Facts appear as they are found; the compiler's lines stay in the log.
-	tail -n +1 -F --pid=$pid "$LOGS/$name.log" 2>/dev/null | grep --line-buffered -E '^(ok|not ok|skip) - |^[0-9]+%: Checks'
+	# shellcheck disable=SC2046,SC2086
+	tail -q -n +1 -F --pid=$pid $(printf "$LOGS/%s.log " $names) 2>/dev/null |
+		grep --line-buffered -E '^(ok|not ok|skip) - |^[0-9]+%: Checks'
 	wait $pid
-	count "$name" "$LOGS/$name.log" $?
+	for name in $names; do
+		read -r code took <"$LOGS/$name.rc"
+		count "$name" "$LOGS/$name.log" "$code" "$took"
+	done
 done
 
 # Longer than a change can wait for.

@@ -233,8 +233,8 @@ upgraded() {
 	[ "$(cat /sys/module/otprof/version)" = "$(dpkg-query -W -f '${Version}' otprof-dkms | sed 's/-.*//')" ] &&
 		otprof status --json | grep -q "\"version\":\"$(cat /sys/module/otprof/version)\""
 	fact $? "daemon and loaded module are of the new version ($(cat /sys/module/otprof/version))"
-	[ "$(dkms status otprof | wc -l)" = 1 ] && module_built "$(uname -r)"
-	fact $? "the old module is gone from DKMS: $(dkms status otprof)"
+	[ "$(dkms status otprof 2>/dev/null | wc -l)" = 1 ] && module_built "$(uname -r)"
+	fact $? "the old module is gone from DKMS: $(dkms status otprof 2>/dev/null)"
 	profiles "after the upgrade"
 	clock "upgraded"
 }
@@ -242,7 +242,7 @@ upgraded() {
 removed() {
 	apt-get remove -y -q otprof-dkms >/tmp/apt.log 2>&1
 	fact $? "apt removes otprof-dkms" /tmp/apt.log
-	[ ! -e /sys/module/otprof ] && [ -z "$(dkms status otprof)" ] &&
+	[ ! -e /sys/module/otprof ] && [ -z "$(dkms status otprof 2>/dev/null)" ] &&
 		[ -z "$(find /lib/modules -name 'otprof.ko*')" ]
 	fact $? "the module is unloaded and its files are gone" /tmp/apt.log
 	use_sampler auto

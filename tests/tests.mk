@@ -62,10 +62,9 @@ check-e2e: all programs tools $(BUILD)/bench_replay
 check-packages: all
 	@BUILD=$(BUILD) tests/packages/run.sh
 
-# Kernels by themselves, then the packages in whole systems.
 check-guest: all $(BUILD)/programs/shares
 	@BUILD=$(BUILD) tests/guest/run.sh
-# Whole Debian systems with the packages: half an hour under emulation.
+# Whole Debian systems with the packages, beside each other: a quarter of an hour, and the images once.
 .PHONY: check-system
 check-system: all $(BUILD)/programs/shares
 	@BUILD=$(BUILD) tests/guest/system.sh

@@ -154,7 +154,7 @@ static inline u64 otprof_compat_cgroup_id(struct cgroup *cgroup)
 static inline bool otprof_compat_in_exec(const struct task_struct *task)
 {
 #ifdef OTPROF_HAVE_IN_EXECVE
-	return data_race(task->in_execve); /* a bit, set by the task itself */
+	return data_race((bool)task->in_execve); /* a bit, set by the task itself */
 #else
 	return false;
 #endif

@@ -33,11 +33,15 @@ static __always_inline int put_scratch(u8 *s, u64 len, u64 flags)
 
 /*
  * A full ring is the only loss that a later record of the same CPU can tell
- * of: a CPU without scratch memory never writes one.
+ * of: a CPU without scratch memory never writes one. False: it could not be told.
  */
-static __always_inline void put_loss(struct cpu_state *cpu)
+static __always_inline bool put_loss(struct cpu_state *cpu)
 {
-	struct otp_loss loss = {
+	struct otp_loss loss;
+
+	if (!cpu->loss_samples)
+		return true;
+	loss = (struct otp_loss){
 		.rec = {.type = OTP_REC_LOSS, .len = sizeof(loss)},
 		.time_ns = cpu->time_ns,
 		.cpu = bpf_get_smp_processor_id(),
@@ -45,9 +49,10 @@ static __always_inline void put_loss(struct cpu_state *cpu)
 		.samples = cpu->loss_samples,
 		.first_seq = cpu->loss_first_seq,
 	};
-
-	if (!bpf_ringbuf_output(&ring, &loss, sizeof(loss), BPF_RB_NO_WAKEUP))
-		cpu->loss_samples = 0;
+	if (bpf_ringbuf_output(&ring, &loss, sizeof(loss), BPF_RB_NO_WAKEUP))
+		return false;
+	cpu->loss_samples = 0;
+	return true;
 }
 
 /* Instead of bytes: there was no room for the chunk. */
@@ -149,12 +154,11 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 {
 	u32 mode = ((struct otp_sample *)s)->mode;
 
-	if (cpu->loss_samples)
-		put_loss(cpu);
 	c->ticks++;
 	c->taken++;
 	c->put++;
-	if (put_scratch(s, len, wake_flags(d))) {
+	/* A sample never overtakes the record of a loss before it. */
+	if (!put_loss(cpu) || put_scratch(s, len, wake_flags(d))) {
 		c->put--;
 		c->lost[OTP_LOSS_RING_FULL]++;
 		if (!cpu->loss_samples)

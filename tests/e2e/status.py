@@ -70,7 +70,7 @@ def rows_of(frame):
     """The last whole frame as rows of text."""
     last = frame.split(b"\x1b[H")[-1]
     text = re.sub(rb"\x1b\[[?0-9;]*[A-Za-z]", b"", last).decode(errors="replace")
-    return text.split("\r\n")
+    return [row.rstrip("\r") for row in text.split("\r\n")]  # the terminal adds one of its own
 
 
 def page(d):

@@ -79,7 +79,7 @@ make_guest() {
 
 boot() { # KERNEL
 	local code log=$build/boot-$1.log
-	"$here/boot.sh" -k "$1" -t "${OTPROF_GUEST_SECONDS:-300}" -M virtio_rng -r "$guest" "$here/arm64_guest.sh" \
+	"$here/boot.sh" -k "$1" -i 2 -t "${OTPROF_GUEST_SECONDS:-600}" -M virtio_rng -r "$guest" "$here/arm64_guest.sh" \
 		"$build/otprofd" "$build/otprof" "$build/probe" "$build/programs/shares" "$build/programs/shares-signed" \
 		"$build/kmod-$1/otprof.ko=/otprof.ko" >"$log" 2>&1
 	code=$?

@@ -15,6 +15,7 @@ PROCESSES, THREADS = (1000, 20000) if FULL else (100, 1000)
 WATCHED = 30 if FULL else 8
 HZ = 10000
 PERCENT = 2
+SLACK = 1.1 if FULL else 1.3 # the guard looks at ten seconds at a time, a short watch at less
 LIMIT = 40 << 20
 CPUS = os.cpu_count()
 
@@ -100,7 +101,7 @@ def watch_cpu(d):
     time.sleep(WATCHED)
     second, seconds = d.status(), time.monotonic() - began
     share = (cpu_seconds(second) - cpu_seconds(first)) / seconds / CPUS * 100
-    lib.ok(share <= PERCENT * 1.1, "then all of otprof takes %.2f %% of %d CPUs at %d Hz, %d %% allowed" % (
+    lib.ok(share <= PERCENT * SLACK, "then all of otprof takes %.2f %% of %d CPUs at %d Hz, %d %% allowed" % (
         share, CPUS, second["sampler"]["rate_hz"], PERCENT))
     said = [line for line in d.log_text().splitlines() if "overload guard" in line]
     changes = sum(sum(second["guard"][c][w].values()) for c in ("cpu", "memory") for w in ("lowered", "raised"))

@@ -305,6 +305,24 @@ static int enter_netroot(const struct config *c)
 	return netroot_exists(c) ? enter_root(root) : 0;
 }
 
+/* The network, from inside the private root, with these limits. */
+static int close_networked(const char *role, const struct config *c, const struct sandbox_user *user, rlim_t files,
+			   rlim_t threads, int (*filter)(void))
+{
+	int err = set_limit(RLIMIT_NOFILE, files);
+
+	if (!err)
+		err = enter_netroot(c);
+	if (err)
+		return failed("private root", err);
+	err = become(user);
+	if (!err)
+		err = set_limit(RLIMIT_NPROC, threads);
+	if (!err)
+		err = filter();
+	return err ? failed(role, err) : 0;
+}
+
 int sandbox_net(const struct config *c)
 {
 	struct sandbox_user user;
@@ -318,17 +336,7 @@ int sandbox_net(const struct config *c)
 	if (err)
 		return failed("net's user", err);
 	load_late_libraries();
-	err = set_limit(RLIMIT_NOFILE, FILES_OTHER);
-	if (!err)
-		err = enter_netroot(c);
-	if (err)
-		return failed("private root", err);
-	err = become(&user);
-	if (!err)
-		err = set_limit(RLIMIT_NPROC, THREADS_NET);
-	if (!err)
-		err = seccomp_net();
-	return err ? failed("net", err) : 0;
+	return close_networked("net", c, &user, FILES_OTHER, THREADS_NET, seccomp_net);
 }
 
 /* Least of all: it works for long, on what others made, and nobody waits for it. */
@@ -401,17 +409,7 @@ int sandbox_fetcher(const struct config *c)
 	err = sandbox_user_fetcher(c, &user);
 	if (err)
 		return failed("fetcher's user", err);
-	err = set_limit(RLIMIT_NOFILE, FILES_FETCHER);
-	if (!err)
-		err = enter_netroot(c);
-	if (err)
-		return failed("private root", err);
-	err = become(&user);
-	if (!err)
-		err = set_limit(RLIMIT_NPROC, THREADS_FETCHER);
-	if (!err)
-		err = seccomp_fetcher();
-	return err ? failed("fetcher", err) : 0;
+	return close_networked("fetcher", c, &user, FILES_FETCHER, THREADS_FETCHER, seccomp_fetcher);
 }
 
 /* The opener's three rights hold without root: as root it could also write what root owns. */

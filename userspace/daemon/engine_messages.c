@@ -9,14 +9,10 @@
 #include "base/log.h"
 #include "daemon/engine_state.h"
 #include "daemon/explain.h"
+#include "daemon/handover.h"
 
 /* How long samples of the old rate may wait for their files before the new one begins. */
 #define RATE_ANSWERS_NS (500 * NSEC_PER_MSEC)
-
-static void config_error(void *ctx, const char *line)
-{
-	log_error("%s", line);
-}
 
 static int take_config(struct engine *e, struct ipc_message *m)
 {
@@ -26,11 +22,11 @@ static int take_config(struct engine *e, struct ipc_message *m)
 
 	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
-	r = ipc_memfd_read(m->fds[0], 1 << 20, &text, &len);
+	r = ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len);
 	if (r < 0 || e->started)
 		return r;
 	e->config = config_free(e->config);
-	r = config_parse("configuration", text, len, config_error, NULL, &e->config);
+	r = handover_parse(text, len, &e->config);
 	if (r == 0)
 		log_init("engine", e->config->log_level);
 	return r;
@@ -158,16 +154,12 @@ static int put_in_force(struct engine *e, struct config *c)
 
 static int take_reload(struct engine *e, struct ipc_message *m)
 {
-	_cleanup_(freep) char *text = NULL;
 	struct config *c;
-	size_t len;
 	int r;
 
 	if (!ipc_fits(m, sizeof(struct ipc_reload), 1))
 		return -EBADMSG;
-	r = ipc_memfd_read(m->fds[0], 1 << 20, &text, &len);
-	if (r == 0)
-		r = config_parse("configuration", text, len, config_error, NULL, &c);
+	r = handover_config(m, &c);
 	if (r == 0)
 		r = put_in_force(e, c);
 	return r < 0 ? r : ipc_send(e->sock, IPC_RELOADED, 0, NULL, 0, NULL, 0);

@@ -5,7 +5,6 @@
  */
 #include <curl/curl.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "daemon/config.h"
 #include "daemon/fetch.h"
+#include "daemon/handover.h"
 #include "daemon/ipc.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox.h"
@@ -25,21 +25,6 @@ struct fetcher {
 	bool started;
 	struct ipc_message message;
 };
-
-static void config_error(void *ctx, const char *line)
-{
-	log_error("%s", line);
-}
-
-static int take_config(struct fetcher *f)
-{
-	_cleanup_(freep) char *text = NULL;
-	struct ipc_message *m = &f->message;
-	size_t len;
-	int err = ipc_fits(m, 0, 1) ? ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len) : -EBADMSG;
-
-	return err ? err : config_parse("configuration", text, len, config_error, NULL, &f->config);
-}
 
 static int take_job(struct fetcher *f)
 {
@@ -55,7 +40,7 @@ static int handle(struct fetcher *f)
 {
 	switch (f->message.head.type) {
 	case IPC_CONFIG:
-		return take_config(f);
+		return ipc_fits(&f->message, 0, 1) ? handover_config(&f->message, &f->config) : -EBADMSG;
 	case IPC_FETCH:
 		return take_job(f);
 	case IPC_START:
@@ -66,22 +51,12 @@ static int handle(struct fetcher *f)
 	}
 }
 
-static int wait_for_message(struct fetcher *f)
-{
-	struct pollfd p = {.fd = f->sock, .events = POLLIN};
-
-	while (poll(&p, 1, -1) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return ipc_receive(f->sock, &f->message);
-}
-
 static int begin(struct fetcher *f)
 {
 	int r = 0;
 
 	while (r == 0 && !f->started) {
-		r = wait_for_message(f);
+		r = ipc_wait(f->sock, &f->message);
 		if (r != 1)
 			return r < 0 ? r : -EPIPE;
 		r = handle(f);

@@ -5,13 +5,13 @@
  * files it asks for by name, and gets where the monitor's opener finds them.
  */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "daemon/config.h"
+#include "daemon/handover.h"
 #include "daemon/ipc.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox.h"
@@ -27,21 +27,6 @@ struct indexer {
 	uint64_t asked;
 	struct ipc_message message;
 };
-
-static void config_error(void *ctx, const char *line)
-{
-	log_error("%s", line);
-}
-
-static int take_config(struct indexer *x)
-{
-	_cleanup_(freep) char *text = NULL;
-	struct ipc_message *m = &x->message;
-	size_t len;
-	int err = ipc_fits(m, 0, 1) ? ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len) : -EBADMSG;
-
-	return err ? err : config_parse("configuration", text, len, config_error, NULL, &x->config);
-}
 
 static int take_job(struct indexer *x)
 {
@@ -60,21 +45,11 @@ static int take_job(struct indexer *x)
 	return 0;
 }
 
-static int wait_for_message(struct indexer *x)
-{
-	struct pollfd p = {.fd = x->sock, .events = POLLIN};
-
-	while (poll(&p, 1, -1) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return ipc_receive(x->sock, &x->message);
-}
-
 static int handle(struct indexer *x)
 {
 	switch (x->message.head.type) {
 	case IPC_CONFIG:
-		return take_config(x);
+		return ipc_fits(&x->message, 0, 1) ? handover_config(&x->message, &x->config) : -EBADMSG;
 	case IPC_INDEX:
 		return take_job(x);
 	case IPC_START:
@@ -90,7 +65,7 @@ static int begin(struct indexer *x)
 	int r = 0;
 
 	while (r == 0 && !x->started) {
-		r = wait_for_message(x);
+		r = ipc_wait(x->sock, &x->message);
 		if (r != 1)
 			return r < 0 ? r : -EPIPE;
 		r = handle(x);
@@ -110,7 +85,7 @@ static int await_answer(struct indexer *x, int *ret_fd)
 	struct ipc_answer a;
 	int r;
 
-	while ((r = wait_for_message(x)) == 1) {
+	while ((r = ipc_wait(x->sock, &x->message)) == 1) {
 		if (m->head.type == IPC_ANSWER && m->head.tag == x->asked && m->head.len >= sizeof(a)) {
 			memcpy(&a, m->data, sizeof(a));
 			*ret_fd = a.err ? -1 : ipc_take_fd(m, 0);

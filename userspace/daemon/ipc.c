@@ -2,6 +2,7 @@
 #include "daemon/ipc.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -167,6 +168,16 @@ int ipc_receive(int sock, struct ipc_message *m)
 		return -EBADMSG;
 	}
 	return 1;
+}
+
+int ipc_wait(int sock, struct ipc_message *m)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+
+	while (poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return ipc_receive(sock, m);
 }
 
 static int memfd_new(const char *name)

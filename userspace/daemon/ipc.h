@@ -122,6 +122,7 @@ struct ipc_message {
 
 /* 1 and a message, 0 when the peer closed, -EAGAIN when there is none, -EBADMSG. */
 int ipc_receive(int sock, struct ipc_message *m);
+int ipc_wait(int sock, struct ipc_message *m); /* until there is something; as ipc_receive */
 void ipc_close_fds(struct ipc_message *m); /* those that nobody took */
 int ipc_take_fd(struct ipc_message *m, int i); /* the caller's from now on */
 int ipc_nr_fds(const struct ipc_message *m);

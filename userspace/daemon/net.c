@@ -12,6 +12,7 @@
 #include "base/ledger.h"
 #include "base/log.h"
 #include "daemon/config.h"
+#include "daemon/handover.h"
 #include "daemon/ipc.h"
 #include "daemon/metrics.h"
 #include "daemon/net.h"
@@ -23,7 +24,6 @@
 /* A worker's sign of life, as often as the engine's. */
 #define BEAT_NS       (2 * NSEC_PER_SEC)
 #define STOP_NS       (5 * NSEC_PER_SEC) /* what a stop gives the destinations */
-#define CONFIG_MAX    (1u << 20)
 #define TURN_MESSAGES 64 /* the destinations get their turn in between */
 
 enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
@@ -175,11 +175,6 @@ static int take_peer(struct net *n, struct ipc_message *m)
 
 /* --- the monitor --- */
 
-static void config_error(void *ctx, const char *line)
-{
-	log_error("%s", line);
-}
-
 static int take_config(struct net *n, struct ipc_message *m)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -188,12 +183,12 @@ static int take_config(struct net *n, struct ipc_message *m)
 
 	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
-	r = ipc_memfd_read(m->fds[0], CONFIG_MAX, &text, &len);
+	r = ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len);
 	/* Destinations change only with the process: their part of the page is tied to their place. */
 	if (r < 0 || n->started)
 		return r;
 	n->config = config_free(n->config);
-	r = config_parse("configuration", text, len, config_error, NULL, &n->config);
+	r = handover_parse(text, len, &n->config);
 	if (r == 0)
 		log_init("net", n->config->log_level);
 	return r;
@@ -251,15 +246,11 @@ static int go_on_reloading(struct net *n)
 static int take_reload(struct net *n, struct ipc_message *m)
 {
 	const struct ipc_reload *how = (const void *)m->data;
-	_cleanup_(freep) char *text = NULL;
-	size_t len;
 	int r;
 
 	if (m->head.len != sizeof(*how) || ipc_nr_fds(m) != (how->metrics == IPC_METRICS_NEW ? 2 : 1) || n->next)
 		return -EBADMSG;
-	r = ipc_memfd_read(m->fds[0], CONFIG_MAX, &text, &len);
-	if (r == 0)
-		r = config_parse("configuration", text, len, config_error, NULL, &n->next);
+	r = handover_config(m, &n->next);
 	if (r < 0)
 		return r;
 	change_metrics(n, how->metrics, m);

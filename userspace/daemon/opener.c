@@ -2,12 +2,12 @@
 #include "daemon/opener.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "daemon/config.h"
+#include "daemon/handover.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox.h"
 #include "process/host.h"
@@ -17,29 +17,12 @@
 static struct config *opener_config;
 static struct ipc_message message;
 
-static void config_error(void *ctx, const char *line)
-{
-	log_error("%s", line);
-}
-
 static int take_config(struct ipc_message *m)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t len;
-	int err = ipc_fits(m, 0, 1) ? ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len) : -EBADMSG;
+	int r = ipc_fits(m, 0, 1) ? handover_config(m, &opener_config) : -EBADMSG;
 
 	ipc_close_fds(m);
-	return err ? err : config_parse("configuration", text, len, config_error, NULL, &opener_config);
-}
-
-static int wait_for(int sock)
-{
-	struct pollfd p = {.fd = sock, .events = POLLIN};
-
-	while (poll(&p, 1, -1) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return ipc_receive(sock, &message);
+	return r;
 }
 
 /* Until START; then the sandbox. */
@@ -47,7 +30,7 @@ static int begin(int sock)
 {
 	int r;
 
-	while ((r = wait_for(sock)) == 1 && message.head.type != IPC_START) {
+	while ((r = ipc_wait(sock, &message)) == 1 && message.head.type != IPC_START) {
 		r = message.head.type == IPC_CONFIG ? take_config(&message) : 0;
 		ipc_close_fds(&message);
 		if (r)
@@ -130,7 +113,7 @@ int opener_main(int sock)
 	log_init("opener", LOG_LEVEL_INFO);
 	if (sandbox_begin() || begin(sock))
 		return 1;
-	while ((r = wait_for(sock)) == 1) {
+	while ((r = ipc_wait(sock, &message)) == 1) {
 		r = message.head.type == IPC_ASK ? answer(sock, &message) : 0;
 		ipc_close_fds(&message);
 		if (message.head.type == IPC_STOP)

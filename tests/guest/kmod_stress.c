@@ -160,13 +160,16 @@ void owner_release(struct owner *o, uint64_t pos)
 
 const struct otp_rec *owner_next(struct owner *o, uint64_t end, uint32_t *ret_len)
 {
-	const struct otp_ring_hdr *hdr = (const void *)(o->data + (o->pos & (o->ring_bytes - 1)));
+	while (o->pos < end) {
+		const struct otp_ring_hdr *hdr = (const void *)(o->data + (o->pos & (o->ring_bytes - 1)));
+		uint32_t len = hdr->len & ~OTP_RING_DISCARD;
 
-	if (o->pos >= end)
-		return NULL;
-	*ret_len = hdr->len;
-	o->pos += (hdr->len + OTP_RING_HDR + 7) & ~7ULL;
-	return (const void *)(hdr + 1);
+		o->pos += ((uint64_t)len + OTP_RING_HDR + 7) & ~7ULL;
+		*ret_len = len;
+		if (!(hdr->len & OTP_RING_DISCARD))
+			return (const void *)(hdr + 1);
+	}
+	return NULL;
 }
 
 struct otp_cpu_counters owner_counters(const struct owner *o, unsigned int cpu)
@@ -197,6 +200,37 @@ pid_t spin_start(void)
 	if (pid == 0)
 		for (;;)
 			n = n + 1;
+	return pid;
+}
+
+static void spin_here(int signo)
+{
+	(void)signo;
+	for (volatile uint64_t n = 0;; n = n + 1)
+		;
+}
+
+/* On a stack of its own, which a page that cannot be read follows at once. */
+static void spin_short(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 16 * page;
+	uint8_t *at = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = at, .ss_size = size};
+	struct sigaction act = {.sa_handler = spin_here, .sa_flags = SA_ONSTACK};
+
+	if (at != MAP_FAILED && mprotect(at + size, page, PROT_NONE) == 0 && sigaltstack(&stack, NULL) == 0 &&
+	    sigaction(SIGUSR1, &act, NULL) == 0)
+		raise(SIGUSR1);
+}
+
+pid_t spin_short_start(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		spin_short();
+		_exit(1);
+	}
 	return pid;
 }
 

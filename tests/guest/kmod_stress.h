@@ -49,6 +49,7 @@ struct otp_cpu_counters owner_counters(const struct owner *o, unsigned int cpu);
 bool owner_works(void);
 
 pid_t spin_start(void); /* a child that uses a CPU until it is killed */
+pid_t spin_short_start(void); /* likewise; its samples' stacks end before what was reserved for them */
 void spin_end(pid_t pid);
 void sleep_us(uint64_t us);
 uint64_t now_ms(void);

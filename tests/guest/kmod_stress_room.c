@@ -67,6 +67,11 @@ static uint64_t lost(const struct owner *o)
 	return n;
 }
 
+static unsigned long short_stacks(const struct owner *o)
+{
+	return (unsigned long)(owner_counters(o, 0).short_stacks + owner_counters(o, 1).short_stacks);
+}
+
 static unsigned long events(const struct owner *o)
 {
 	return (unsigned long)(owner_counters(o, 0).events + owner_counters(o, 1).events);
@@ -108,6 +113,7 @@ static bool overflow(struct owner *o, unsigned long ms)
 	good = fact(st.samples > 0 && st.losses > 0 && st.wrong == 0,
 		    "a reader that stopped %lu times finds %lu samples and %lu reports of loss in order, %lu wrong", times,
 		    st.samples, st.losses, st.wrong);
+	good = fact(short_stacks(o) > 0, "%lu of them left room over that the reader passes", short_stacks(o)) && good;
 	good = fact(st.events == events(o), "of %lu events in the ring it finds %lu", events(o), st.events) && good;
 	return fact(balanced(o), "the counters balance: %llu lost to a full ring", (unsigned long long)lost(o)) && good;
 }
@@ -115,7 +121,7 @@ static bool overflow(struct owner *o, unsigned long ms)
 bool stress_overflow(unsigned long ms)
 {
 	struct otprof_config c = config_good(1999, 1 << 15);
-	pid_t one = spin_start(), two = spin_start();
+	pid_t one = spin_start(), two = spin_short_start();
 	struct owner o;
 	bool good;
 	int err;

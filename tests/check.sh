@@ -4,7 +4,8 @@
 # make check: runs the parts in order, counts what they say, and ends with one
 # line "otprof: N passed, N failed, N skipped". Parts with a + between them run
 # at the same time: a guest uses one CPU (kmod and system run two by themselves). A part that fails does not
-# keep the next ones from running. CHECK_PARTS="unit e2e" chooses parts.
+# keep the next ones from running; what failed is said once more at the end.
+# CHECK_PARTS="unit e2e" chooses parts.
 #
 # What counts: Check's totals line for unit tests; elsewhere every line
 # "ok - fact", "not ok - fact" or "skip - fact: reason". A part that ends with
@@ -16,6 +17,7 @@ MAKE=${MAKE:-make}
 PARTS=${CHECK_PARTS:-build unit ring cross fuzz golden e2e packages guest+kmod-e2e kmod system}
 LOGS=$BUILD/check
 mkdir -p "$LOGS"
+: >"$LOGS/failed"
 passed=0 failed=0 skipped=0
 started=$SECONDS
 
@@ -43,7 +45,11 @@ count() {
 	fi
 	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 	printf '== %s: %d passed, %d failed, %d skipped (%d s)\n' "$1" "$ok" "$bad" "$skip" "$4"
-	[ "$bad" = 0 ] || { echo "   end of $2:"; tail -n 25 "$2" | sed 's/^/   | /'; }
+	[ "$bad" = 0 ] && return
+	echo "   end of $2:"
+	tail -n 25 "$2" | sed 's/^/   | /'
+	# Another name than a fact's: whoever counts facts has had these.
+	{ grep '^not ok - ' "$2" || echo "not ok - it ended with $3"; } | sed "s/^not ok - /failed: $1: /" >>"$LOGS/failed"
 }
 
 build() {
@@ -85,6 +91,7 @@ for names in $PARTS; do
 	done
 done
 
+cat "$LOGS/failed"
 echo "otprof: all parts took $((SECONDS - started)) s; logs in $LOGS"
 echo "otprof: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -32,7 +32,7 @@ PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libsecc
 LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm
 LDFLAGS_ := -pie -Wl,-z,relro,-z,now $(SANITIZE) $(LDFLAGS)
 
-SRCS     := $(filter-out %/main.c,$(wildcard userspace/*/*.c))
+SRCS     := $(filter-out %/main.c,$(wildcard userspace/*/*.c userspace/*/*/*.c))
 PROTOS   := $(shell find proto -name '*.proto' 2>/dev/null)
 GEN_C    := $(PROTOS:proto/%.proto=$(BUILD)/gen/%.pb-c.c)
 GEN_H    := $(GEN_C:.c=.h)

@@ -43,35 +43,37 @@ headers_alone() {
 	fact $? "every header compiles alone"
 }
 
-# The layers of userspace/: a file includes its own layer's folder and lower
-# layers only. Folders on one line do not see each other, except where the
-# second list says so: there a header is the wall between two neighbours.
+# The layers of userspace/: a file includes its own folder and folders of lower
+# layers only. Folders on one line do not see each other: so no process of the
+# daemon's knows another's insides, and all that passes between them is ipc.h.
 LAYERS="base
 ring process
 source unwind symbol runtime
 profile
 export hub
-daemon cli"
-NEIGHBOURS=""
+daemon/config cli
+daemon
+daemon/limits daemon/cache
+daemon/report
+daemon/engine daemon/net daemon/disposable daemon/monitor"
 
 include_direction() {
-	out=$(sources '\.[ch]' | grep '^userspace/' | LAYERS="$LAYERS" NEIGHBOURS="$NEIGHBOURS" python3 -c '
+	out=$(sources '\.[ch]' | grep '^userspace/' | LAYERS="$LAYERS" python3 -c '
 import os, re, sys
 rank = {f: n for n, line in enumerate(os.environ["LAYERS"].splitlines()) for f in line.split()}
-pairs = set(os.environ["NEIGHBOURS"].split())
 for path in sys.stdin.read().split():
-    folder = path.split("/")[1]
+    folder = os.path.dirname(path).split("/", 1)[1]
     for number, line in enumerate(open(path), 1):
         m = re.match(r"\s*#\s*include\s+\"([^\"]+)\"", line)
         if not m or "/" not in m[1]:
             continue
-        top = m[1].split("/")[0]
-        if m[1].startswith("kmod/uapi/") or top == folder or os.path.isdir("proto/" + top):
+        other = os.path.dirname(m[1])
+        if m[1].startswith("kmod/uapi/") or other == folder or os.path.isdir("proto/" + m[1].split("/")[0]):
             continue
         where = "%s:%d: %s" % (path, number, m[1])
-        if top not in rank or folder not in rank:
+        if other not in rank or folder not in rank:
             print(where, "is in no layer")
-        elif rank[top] >= rank[folder] and folder + ">" + top not in pairs:
+        elif rank[other] >= rank[folder] or "cli" == other:
             print(where, "points up or sideways")
 ')
 	[ -z "$out" ]

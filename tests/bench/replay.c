@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "daemon/replay.h"
+#include "daemon/engine/replay.h"
 #include "source/size.h"
 
 struct paced {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "daemon/batch.h"
+#include "daemon/engine/batch.h"
 #include "ring/ring.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "daemon/disposable/fetch_address.h"
 #include "daemon/fetch.h"
-#include "daemon/fetch_address.h"
 #include "process/binary.h"
 #include "symbol/debug_verify.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "daemon/monitor.h"
+#include "daemon/monitor/monitor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

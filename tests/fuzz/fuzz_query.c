@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Any bytes as a question of a client, in pieces as they may come. */
-#include "daemon/query.h"
+#include "daemon/monitor/query.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/replay.h"
+#include "daemon/engine/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

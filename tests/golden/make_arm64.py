@@ -6,7 +6,7 @@ there as a capture, and gdb's own stacks as what a replay must find.
 Needs gcc-aarch64-linux-gnu, qemu-user-static and gdb-multiarch (Debian).
 Stops: at random moments, and at each instruction of the functions of a case,
 so that prologues, epilogues and PLT entries are met as well.
-Formats: userspace/daemon/capture.h, userspace/process/host.h."""
+Formats: userspace/daemon/engine/capture.h, userspace/process/host.h."""
 import gzip
 import json
 import os

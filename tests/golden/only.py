@@ -3,7 +3,7 @@
 the given processes and of the files that they need, and drops the rest of the
 host.
     only.py CAPTURE OUT.capture.gz PID...
-Formats: userspace/daemon/capture.h, userspace/process/host.h."""
+Formats: userspace/daemon/engine/capture.h, userspace/process/host.h."""
 import gzip
 import struct
 import sys

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import lib  # noqa: E402
 
 TIMEOUT = 120
-BATCH, FLUSH = 1, 8  # userspace/daemon/capture.h
+BATCH, FLUSH = 1, 8  # userspace/daemon/engine/capture.h
 
 
 def stacks(directory):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <check.h>
 
-#include "daemon/adapt.h"
+#include "daemon/engine/adapt.h"
 
 Suite *adapt_suite(void);
 

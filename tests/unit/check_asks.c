@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/monitor.h"
+#include "daemon/monitor/monitor.h"
 #include "process/host.h"
 
 Suite *asks_suite(void);

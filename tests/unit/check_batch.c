@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "daemon/batch.h"
+#include "daemon/engine/batch.h"
 
 Suite *batch_suite(void);
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "daemon/cgmem.h"
+#include "daemon/limits/cgmem.h"
 
 Suite *cgmem_suite(void);
 

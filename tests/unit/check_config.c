@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "profile/profile.h"
 
 Suite *config_suite(void);

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/config_keys.h"
+#include "daemon/config/config_keys.h"
 
 Suite *config_files_suite(void);
 

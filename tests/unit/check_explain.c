@@ -11,8 +11,9 @@
 #include "base/cleanup.h"
 #include "cli/explain.h"
 #include "cli/packages.h"
-#include "daemon/explain.h"
-#include "daemon/query.h"
+#include "daemon/engine/explain.h"
+#include "daemon/ipc.h"
+#include "daemon/monitor/query.h"
 #include "unwind/unwind.h"
 
 Suite *explain_suite(void);
@@ -76,7 +77,7 @@ static void setup(void)
 	ck_assert_int_eq(config_parse("F", "", 0, NULL, NULL, &config), 0);
 	ck_assert_int_eq(symbolizer_new(&none, &symbols), 0);
 	page = calloc(1, sizeof(*page));
-	buf_init(&text, EXPLAIN_TEXT_MAX);
+	buf_init(&text, IPC_EXPLAINED_MAX);
 }
 
 static void teardown(void)

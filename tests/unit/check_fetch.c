@@ -11,9 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/disk_cache.h"
-#include "daemon/fetch.h"
-#include "daemon/fetch_address.h"
+#include "daemon/cache/disk_cache.h"
+#include "daemon/cache/fetch_cache.h"
+#include "daemon/disposable/fetch_address.h"
+#include "daemon/disposable/fetch_http.h"
 #include "symbol/debug_verify.h"
 #include "tests/unit/receiver.h"
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/monitor.h"
+#include "daemon/monitor/monitor.h"
 #include "process/host.h"
 #include "symbol/index_build.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/guard.h"
+#include "daemon/limits/guard.h"
 
 Suite *guard_suite(void);
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/adapt.h"
-#include "daemon/hints.h"
+#include "daemon/engine/adapt.h"
+#include "daemon/engine/hints.h"
 
 Suite *hints_suite(void);
 

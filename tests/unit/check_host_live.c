@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/host_live.h"
+#include "daemon/engine/host_live.h"
 
 Suite *host_live_suite(void);
 

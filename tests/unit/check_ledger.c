@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "daemon/ledger_sum.h"
+#include "daemon/report/ledger_sum.h"
 
 Suite *ledger_suite(void);
 

@@ -9,8 +9,8 @@
 #include "base/ledger.h"
 #include "base/log.h"
 #include "daemon/ipc.h"
-#include "daemon/metrics.h"
-#include "daemon/net.h"
+#include "daemon/net/net.h"
+#include "daemon/report/metrics.h"
 
 Suite *net_suite(void);
 

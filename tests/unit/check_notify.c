@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/notify.h"
+#include "daemon/monitor/notify.h"
 
 Suite *notify_suite(void);
 

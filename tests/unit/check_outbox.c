@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/engine/outbox.h"
 #include "daemon/ipc.h"
-#include "daemon/outbox.h"
 
 Suite *outbox_suite(void);
 

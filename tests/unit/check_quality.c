@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "daemon/quality.h"
+#include "daemon/report/quality.h"
 
 Suite *quality_suite(void);
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/monitor.h"
+#include "daemon/monitor/monitor.h"
 
 Suite *rate_suite(void);
 

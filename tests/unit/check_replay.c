@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/capture.h"
-#include "daemon/replay.h"
+#include "daemon/engine/capture.h"
+#include "daemon/engine/replay.h"
 
 Suite *replay_suite(void);
 

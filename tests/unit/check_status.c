@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "daemon/status.h"
+#include "daemon/report/status.h"
 #include "unwind/unwind.h"
 
 Suite *status_suite(void);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "daemon/target_match.h"
+#include "daemon/monitor/target_match.h"
 
 Suite *target_match_suite(void);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files from debuginfod servers: what can become of one that is wanted,
- * and where it is kept (debuginfod(8) of elfutils: GET URL/buildid/ID/debuginfo).
+ * Debug files from debuginfod servers: what can become of one that is wanted.
  *
  * Who does what: the indexer asks for a file by its build-id, as for any other
  * debug file, when there is none on disk. The monitor answers from its cache,
@@ -19,7 +18,6 @@
 #define OTP_DAEMON_FETCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define FETCH_ID_MAX 41 /* a build-id of 20 bytes in hexadecimal, and its NUL */
@@ -56,36 +54,5 @@ const char *fetch_state_text(uint32_t state);
 bool fetch_state_again(enum fetch_state state); /* worth another try soon */
 enum fetch_state fetch_state_find(const char *name); /* NONE */
 bool fetch_id_is_sound(const char *id); /* 2 to 20 bytes in lower-case hexadecimal */
-
-/* --- the cache: files by build-id, below the directory of the indexes --- */
-
-int fetch_cache_open(const char *path); /* as disk_cache_open */
-int fetch_cache_find(int dir, const char *id); /* open for reading and used just now, -errno */
-/* Why it is not asked for now; NONE: it may be. */
-enum fetch_state fetch_cache_refused(int dir, const char *id, uint64_t now_unix_s, uint64_t retry_after_s);
-int fetch_cache_new(int dir); /* an empty file to be written */
-/* What was written gets its name, and others make room: -EFBIG, where it alone is too large. */
-int fetch_cache_keep(int dir, const char *id, uint64_t max_bytes);
-void fetch_cache_refuse(int dir, const char *id, enum fetch_state why); /* also one that is there */
-void fetch_cache_forget_refusals(int dir);
-
-/* --- the protocol: the fetcher --- */
-
-struct fetch_request {
-	const char *urls; /* of servers, separated by spaces; asked in turn */
-	const char *id;
-	uint64_t timeout_ns; /* of one server */
-	uint64_t max_bytes;
-	int fd; /* borrowed, empty: where it goes */
-};
-
-struct fetch_report {
-	uint32_t requests;
-	uint64_t bytes; /* of the file, FETCHED */
-	char text[160]; /* what went wrong, in the words of whoever said it */
-};
-
-/* FETCHED: the file is whole, and claims this build-id. Blocks. */
-enum fetch_state fetch_http(const struct fetch_request *r, struct fetch_report *ret);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/ipc.h"
 
 static void config_error(void *ctx, const char *line)

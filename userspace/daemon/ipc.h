@@ -18,8 +18,9 @@
 #include "daemon/fetch.h"
 #include "kmod/uapi/otprof.h"
 
-#define IPC_DATA_MAX 65536u
-#define IPC_FDS_MAX  4
+#define IPC_DATA_MAX	  65536u
+#define IPC_FDS_MAX	  4
+#define IPC_EXPLAINED_MAX (1u << 20) /* bytes of the memfd of EXPLAINED */
 
 /* X(number, NAME, from -> to, "what") */
 #define IPC_MESSAGES(X)                                                                            \

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/roles.h"
 
 #define DEFAULT_CONFIG "/etc/otprof.conf"

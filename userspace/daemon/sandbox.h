@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 int sandbox_engine(const struct config *c);
 int sandbox_net(const struct config *c);

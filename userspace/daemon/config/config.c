@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/config/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/config/config_keys.h"
+#include "profile/profile.h"
+
+struct export_config *config_exporter_find(struct config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		if (!strcmp(c->exporters[i].name, name))
+			return &c->exporters[i];
+	return NULL;
+}
+
+struct export_config *config_exporter_add(struct config *c, const char *name)
+{
+	struct export_config *e;
+
+	if (c->nr_exporters == LEDGER_DESTINATIONS_MAX)
+		return NULL;
+	e = &c->exporters[c->nr_exporters++];
+	*e = (struct export_config){
+		.gzip = true,
+		.timeout_ns = 5 * NSEC_PER_SEC,
+		.retry_initial_ns = 5 * NSEC_PER_SEC,
+		.retry_max_ns = 30 * NSEC_PER_SEC,
+		.retry_elapsed_ns = 300 * NSEC_PER_SEC,
+		.queue_bytes = 32u << 20,
+	};
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	return e;
+}
+
+int config_new(struct config **ret)
+{
+	struct config *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct config){
+		.mode = SAMPLER_AUTO,
+		.frequency_hz = 20,
+		.stack_bytes = 4 * OTP_HEAD_STACK,
+		.stack_max_bytes = OTP_STACK_LIMIT,
+		.stack_rate_bytes = 64u << 20,
+		.kernel_threads = true,
+		.interval_ns = 5 * NSEC_PER_SEC,
+		/* One series a program in stores that make labels of these; threads and pids would explode. */
+		.sample_attributes = 1u << SAMPLE_ATTRIBUTE_EXECUTABLE,
+		.request_max_bytes = 4u << 20,
+		.cpu_percent_milli = 2000,
+		.processes_max = 16384,
+		.log_level = LOG_LEVEL_INFO,
+		.symbols_inline = true,
+		.symbols_lines = true,
+		.symbols_debug_dirs = strdup("/usr/lib/debug"),
+		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
+		.symbols_cache_bytes = 256u << 20,
+		.debuginfod = {.timeout_ns = 90 * NSEC_PER_SEC, .file_bytes = 256u << 20, .cache_bytes = 1u << 30,
+			       .retry_after_ns = 24 * 3600 * NSEC_PER_SEC, .requests_per_minute = 30},
+		.runtime_dir = strdup("/run/otprof"),
+		.engine_user = strdup("otprof-engine"),
+		.net_user = strdup("otprof-net"),
+	};
+	if (!c->runtime_dir || !c->engine_user || !c->net_user || !c->symbols_debug_dirs ||
+	    !c->symbols_cache_dir) {
+		config_free(c);
+		return -ENOMEM;
+	}
+	*ret = c;
+	return 0;
+}
+
+static void free_secret(char *s)
+{
+	if (s)
+		explicit_bzero(s, strlen(s));
+	free(s);
+}
+
+static void exporter_done(struct export_config *e)
+{
+	free(e->endpoint);
+	free(e->headers_file);
+	free(e->tls_ca);
+	free(e->tls_cert);
+	free(e->tls_key);
+	if (e->file_dir > 0)
+		close(e->file_dir);
+	for (uint32_t i = 0; i < e->nr_headers; i++)
+		free_secret(e->headers[i]);
+}
+
+void config_exporter_remove(struct config *c, uint32_t i)
+{
+	exporter_done(&c->exporters[i]);
+	c->nr_exporters--;
+	memmove(&c->exporters[i], &c->exporters[i + 1], (c->nr_exporters - i) * sizeof(c->exporters[0]));
+}
+
+struct config *config_free(struct config *c)
+{
+	if (!c)
+		return NULL;
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		free(c->targets[i].text);
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		exporter_done(&c->exporters[i]);
+	for (uint32_t i = 0; i < c->nr_resources; i++) {
+		free(c->resources[i].key);
+		free(c->resources[i].value);
+	}
+	free(c->cpus);
+	free(c->metrics_listen);
+	free(c->symbols_debug_dirs);
+	free(c->symbols_cache_dir);
+	free(c->debuginfod.urls);
+	free(c->runtime_dir);
+	free(c->engine_user);
+	free(c->net_user);
+	free(c);
+	return NULL;
+}
+
+static void config_freep(struct config **c)
+{
+	config_free(*c);
+}
+
+static void config_parser_freep(struct config_parser **p)
+{
+	config_parser_free(*p);
+}
+
+/* Also the section that is shipped, as long as its endpoint is commented out. */
+static int add_default_exporter(struct config *c)
+{
+	struct export_config *e = c->nr_exporters == 1 ? config_exporter_find(c, "otlp") : NULL;
+
+	if (!c->nr_exporters)
+		e = config_exporter_add(c, "otlp");
+	if (!e || e->endpoint)
+		return 0;
+	e->endpoint = strdup("http://127.0.0.1:4318");
+	c->exporter_is_default = true;
+	return e->endpoint ? 0 : -ENOMEM;
+}
+
+/* What single keys cannot tell. */
+
+static void check_exporter(const struct export_config *e, struct config_errors *errors, const struct config_place *at)
+{
+	char why[EXPORT_WHY];
+
+	if (!e->endpoint)
+		config_complain(errors, at, "exporter %s.endpoint: missing, expected http://HOST:PORT or file:///DIR", e->name);
+	else if (export_config_check(e, why) < 0)
+		config_complain(errors, at, "exporter %s: %s", e->name, why);
+	if (!e->tls_cert != !e->tls_key)
+		config_complain(errors, at, "exporter %s.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
+				e->name, e->tls_cert ? "tls_key_file" : "tls_cert_file");
+	if (e->retry_initial_ns > e->retry_max_ns)
+		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
+}
+
+/* Where a key was given, or else the other one that it does not go with; else the whole. */
+static struct config_place place_of(const struct config_parser *p, enum config_section section, const char *name,
+				    const char *other, const char *whole)
+{
+	struct config_place at = config_parser_key(p, config_key_find(section, name));
+
+	if (!at.line)
+		at = config_parser_key(p, config_key_find(section, other));
+	return at.line ? at : (struct config_place){.name = whole};
+}
+
+static int check_whole(struct config *c, const struct config_parser *p, struct config_errors *errors, const char *name)
+{
+	struct config_place at;
+
+	if (c->stack_bytes > c->stack_max_bytes) {
+		at = place_of(p, SECTION_SAMPLER, "stack_bytes", "stack_max_bytes", name);
+		config_complain(errors, &at, "sampler.stack_bytes: above stack_max_bytes, expected it at or below");
+	}
+	if (!strcmp(c->engine_user, c->net_user)) {
+		at = place_of(p, SECTION_DAEMON, "net_user", "engine_user", name);
+		config_complain(errors, &at, "daemon.net_user: the same as engine_user, expected two users");
+	}
+	for (uint32_t i = 0; i < c->nr_exporters; i++) {
+		at = config_parser_exporter(p, &c->exporters[i]);
+		if (!at.line)
+			at.name = name;
+		check_exporter(&c->exporters[i], errors, &at);
+	}
+	return errors->count ? -EINVAL : 0;
+}
+
+/* What the exporters' keys name is there, and safe. */
+static int look_at_files(struct config *c, const struct config_parser *p, struct config_errors *errors, const char *name)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->nr_exporters && err != -ENOMEM; i++) {
+		struct config_place at = config_parser_exporter(p, &c->exporters[i]);
+
+		if (!at.line)
+			at.name = name;
+		err = config_files_exporter(&c->exporters[i], errors, &at);
+	}
+	return err == -ENOMEM ? err : errors->count ? -EINVAL : 0;
+}
+
+/* real: with environment and files. */
+static int parse(const char *name, const struct config_text *texts, size_t n, bool real, struct config_errors *errors,
+		 struct config **ret)
+{
+	_cleanup_(config_parser_freep) struct config_parser *p = NULL;
+	_cleanup_(config_freep) struct config *c = NULL;
+	int err = config_new(&c);
+
+	if (!err)
+		err = config_parser_new(c, errors, &p);
+	if (err)
+		return err;
+	for (size_t i = 0; i < n && err != -ENOMEM && !config_errors_enough(errors); i++)
+		err = config_parser_read(p, &texts[i]);
+	if (err != -ENOMEM && errors->count)
+		err = -EINVAL;
+	if (!err && real)
+		err = config_from_environment(c, errors->fn, errors->ctx);
+	if (!err)
+		err = add_default_exporter(c);
+	if (!err && real)
+		err = look_at_files(c, p, errors, name);
+	if (!err)
+		err = check_whole(c, p, errors, name);
+	if (err)
+		return err;
+	*ret = steal_ptr(&c);
+	return 0;
+}
+
+int config_parse_texts(const struct config_text *texts, size_t n, config_error_fn *error, void *ctx, struct config **ret)
+{
+	struct config_errors errors = {.fn = error, .ctx = ctx};
+
+	return parse(n ? texts[0].name : "defaults", texts, n, false, &errors, ret);
+}
+
+int config_parse(const char *name, const char *text, size_t len, config_error_fn *error, void *ctx, struct config **ret)
+{
+	const struct config_text one = {.name = name, .text = text, .len = len};
+
+	return config_parse_texts(&one, 1, error, ctx, ret);
+}
+
+static int load(const char *path, bool usual, config_error_fn *error, void *ctx, struct config **ret)
+{
+	_cleanup_(config_files_done) struct config_files files = {0};
+	struct config_errors errors = {.fn = error, .ctx = ctx};
+	int err = path ? config_files_read(path, usual, &errors, &files) : 0;
+
+	return err ? err : parse(path ? path : "environment", files.texts, files.n, true, &errors, ret);
+}
+
+int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret)
+{
+	return load(path, false, error, ctx, ret);
+}
+
+int config_load_usual(const char *path, config_error_fn *error, void *ctx, struct config **ret)
+{
+	return load(path, true, error, ctx, ret);
+}

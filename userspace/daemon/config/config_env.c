@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The OpenTelemetry environment variables. Those of the exporter set the only
+ * HTTP exporter of the configuration, or the one named "otlp", which is made
+ * where there is none and an endpoint is given. OTEL_SERVICE_NAME needs
+ * nothing here: like every other process' it is read from our environment
+ * when our own profile is named.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/config/config_keys.h"
+
+#define PREFIX	   "OTEL_EXPORTER_OTLP_"
+#define PROFILES   "PROFILES_"
+#define NAME_LIMIT 64
+
+struct environment {
+	struct config *config;
+	struct export_config *exporter; /* NULL: none to set */
+	config_error_fn *error;
+	void *ctx;
+	int err;
+};
+
+/* value NULL: it may be a secret. */
+static void complain(struct environment *env, const char *variable, const char *value, const char *what)
+{
+	char line[512];
+
+	env->err = -EINVAL;
+	if (value)
+		snprintf(line, sizeof(line), "environment: %s: bad value \"%.128s\", %s", variable, value, what);
+	else
+		snprintf(line, sizeof(line), "environment: %s: bad value, %s", variable, what);
+	if (env->error)
+		env->error(env->ctx, line);
+}
+
+/* The variable for profiles alone wins over the one for all signals. */
+static const char *variable(const char *name, char title[NAME_LIMIT])
+{
+	const char *value;
+
+	snprintf(title, NAME_LIMIT, PREFIX PROFILES "%s", name);
+	value = getenv(title);
+	if (value && *value)
+		return value;
+	snprintf(title, NAME_LIMIT, PREFIX "%s", name);
+	value = getenv(title);
+	return value && *value ? value : NULL;
+}
+
+static bool is_http(const struct export_config *e)
+{
+	return e->endpoint && !strncmp(e->endpoint, "http", 4);
+}
+
+static struct export_config *only_http(struct config *c)
+{
+	struct export_config *found = NULL;
+
+	for (uint32_t i = 0; i < c->nr_exporters; i++) {
+		if (!is_http(&c->exporters[i]))
+			continue;
+		if (found)
+			return NULL;
+		found = &c->exporters[i];
+	}
+	return found;
+}
+
+static struct export_config *choose_exporter(struct config *c, bool make)
+{
+	struct export_config *e = only_http(c);
+
+	if (!e)
+		e = config_exporter_find(c, "otlp");
+	if (!e && make)
+		e = config_exporter_add(c, "otlp");
+	return e;
+}
+
+/* A value as the configuration file takes it, under the variable's name in errors. */
+static void set_key(struct environment *env, const char *title, const char *key, const char *value)
+{
+	const struct config_key *k = config_key_find(SECTION_EXPORTER, key);
+	char what[CONFIG_WHAT_MAX] = "";
+	int err;
+
+	err = k->type->parse(k, (char *)env->exporter + k->offset, value, what);
+	if (err == -ENOMEM)
+		env->err = err;
+	else if (err)
+		complain(env, title, config_value_is_secret(k, value) ? NULL : value, what);
+}
+
+static void set_from(struct environment *env, const char *name, const char *key)
+{
+	char title[NAME_LIMIT];
+	const char *value = variable(name, title);
+
+	if (value)
+		set_key(env, title, key, value);
+}
+
+static void set_endpoint(struct environment *env)
+{
+	char title[NAME_LIMIT];
+	const char *value = variable("ENDPOINT", title);
+
+	if (!value)
+		return;
+	set_key(env, title, "endpoint", value);
+	/* The one for profiles is used as it is, the common one is a base (OTLP exporter specification). */
+	env->exporter->endpoint_is_full = !strncmp(title, PREFIX PROFILES, strlen(PREFIX PROFILES));
+}
+
+static void set_timeout(struct environment *env)
+{
+	char title[NAME_LIMIT];
+	const char *value = variable("TIMEOUT", title);
+	uint64_t ms;
+
+	if (!value)
+		return;
+	if (value_u64(value, &ms) || ms < 100 || ms > 600000)
+		complain(env, title, value, "expected milliseconds from 100 to 600000");
+	else
+		env->exporter->timeout_ns = ms * NSEC_PER_MSEC;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Percent decoding in place; a NUL or half an escape is -EINVAL. */
+static int percent_decode(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++, to++) {
+		int hi = *s == '%' ? hex_digit(s[1]) : 0, lo = *s == '%' && hi >= 0 ? hex_digit(s[2]) : 0;
+
+		*to = *s;
+		if (*s != '%')
+			continue;
+		if (hi < 0 || lo < 0 || !(hi | lo))
+			return -EINVAL;
+		*to = (char)(hi << 4 | lo);
+		s += 2;
+	}
+	*to = '\0';
+	return 0;
+}
+
+static char *trim(char *s)
+{
+	size_t n;
+
+	s += strspn(s, " \t");
+	n = strlen(s);
+	while (n && (s[n - 1] == ' ' || s[n - 1] == '\t'))
+		s[--n] = '\0';
+	return s;
+}
+
+/* Secret or not is the list's: no error shows it then. */
+typedef int pair_fn(struct environment *env, const char *key, const char *value);
+
+/* "key=value,key=value", values percent-encoded (W3C baggage, as the specification has it). */
+static void each_pair(struct environment *env, const char *title, const char *list, bool secret, pair_fn *fn)
+{
+	_cleanup_(freep) char *copy = strdup(list);
+	char *save = NULL, *value;
+	int err = copy ? 0 : -ENOMEM;
+
+	for (char *pair = copy ? strtok_r(copy, ",", &save) : NULL; pair && !err; pair = strtok_r(NULL, ",", &save)) {
+		value = strchr(pair, '=');
+		if (!value) {
+			err = -EINVAL;
+			break;
+		}
+		*value++ = '\0';
+		err = percent_decode(value);
+		if (!err)
+			err = fn(env, trim(pair), trim(value));
+	}
+	if (err == -ENOMEM)
+		env->err = err;
+	else if (err)
+		complain(env, title, secret ? NULL : list, "expected key=value,key=value with percent-encoded values");
+}
+
+static int add_header(struct environment *env, const char *key, const char *value)
+{
+	const struct config_key *k = config_key_find(SECTION_EXPORTER, "headers");
+	char header[CONFIG_VALUE_MAX], what[CONFIG_WHAT_MAX];
+
+	if (snprintf(header, sizeof(header), "%s: %s", key, value) >= (int)sizeof(header))
+		return -EINVAL;
+	return k->type->parse(k, env->exporter, header, what);
+}
+
+static int add_resource(struct environment *env, const char *key, const char *value)
+{
+	/* That would be the name of every workload, not of ours. */
+	if (!strcmp(key, "service.name"))
+		return 0;
+	if (config_replace_resource(env->config, key, value) == 0)
+		return 0;
+	return config_add_resource(env->config, key, value);
+}
+
+static void exporter_variables(struct environment *env)
+{
+	char title[NAME_LIMIT];
+	const char *headers;
+
+	env->exporter = choose_exporter(env->config, variable("ENDPOINT", title) != NULL);
+	if (!env->exporter)
+		return;
+	set_endpoint(env);
+	set_timeout(env);
+	set_from(env, "COMPRESSION", "compression");
+	set_from(env, "PROTOCOL", "protocol");
+	set_from(env, "CERTIFICATE", "tls_ca_file");
+	set_from(env, "CLIENT_CERTIFICATE", "tls_cert_file");
+	set_from(env, "CLIENT_KEY", "tls_key_file");
+	headers = variable("HEADERS", title);
+	if (headers)
+		each_pair(env, title, headers, true, add_header);
+}
+
+/*
+ * The servers that debuginfod's own clients ask, only where the configuration
+ * says so: what they are asked tells what runs here. Their other words
+ * (ima:enforcing) are not for us.
+ */
+static void debuginfod_servers(struct environment *env)
+{
+	static const char title[] = "DEBUGINFOD_URLS";
+	const struct config_key *k = config_key_find(SECTION_DEBUGINFOD, "urls");
+	const char *value = getenv(title);
+	_cleanup_(buf_done) struct buf urls = {0};
+	char what[CONFIG_WHAT_MAX];
+
+	if (!env->config->debuginfod.urls || strcmp(env->config->debuginfod.urls, URLS_FROM_ENVIRONMENT))
+		return;
+	buf_init(&urls, CONFIG_VALUE_MAX);
+	for (value = value ? value : ""; *(value += strspn(value, URLS_BETWEEN)); value += strcspn(value, URLS_BETWEEN))
+		if (!strncmp(value, "http", 4))
+			buf_printf(&urls, "%.*s ", (int)strcspn(value, URLS_BETWEEN), value);
+	if (k->type->parse(k, &env->config->debuginfod.urls, urls.len ? buf_cstr(&urls) : "off", what))
+		complain(env, title, config_value_is_secret(k, getenv(title)) ? NULL : getenv(title), what);
+}
+
+int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
+{
+	struct environment env = {.config = c, .error = error, .ctx = ctx};
+	const char *resources = getenv("OTEL_RESOURCE_ATTRIBUTES");
+
+	exporter_variables(&env);
+	debuginfod_servers(&env);
+	if (resources && *resources)
+		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, false, add_resource);
+	return env.err;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The files that a configuration is read from, and those that it names. What
+ * holds a secret must belong to root (or to who runs us) and be for its owner
+ * only: else whoever could read it has it already.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "daemon/config/config_keys.h"
+
+#define FILES_MAX   256
+#define HEADERS_MAX (64u << 10)
+
+static int read_file(const char *path, size_t max, struct buf *b, struct stat *st)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n;
+	void *to;
+
+	buf_init(b, max);
+	if (fd < 0 || fstat(fd, st) < 0)
+		return -errno;
+	if (!S_ISREG(st->st_mode))
+		return S_ISDIR(st->st_mode) ? -EISDIR : -ENODEV;
+	do {
+		to = buf_reserve(b, 4096);
+		if (!to)
+			return -EFBIG;
+		n = read(fd, to, 4096);
+		if (n < 0)
+			return -errno;
+		buf_commit(b, (size_t)n);
+	} while (n > 0);
+	return 0;
+}
+
+static const char *read_error_text(int err)
+{
+	switch (err) {
+	case -EFBIG:
+		return "larger than it may be, expected at most 1 MiB";
+	case -ENODEV:
+		return "no regular file";
+	default:
+		return strerror(-err);
+	}
+}
+
+static bool is_safe(const struct stat *st)
+{
+	return !(st->st_mode & 077) && (!st->st_uid || st->st_uid == geteuid());
+}
+
+/* The main file and its drop-ins. */
+
+static int add_text(struct config_files *f, const char *path, struct buf *b, const struct stat *st)
+{
+	struct config_text *more = reallocarray(f->texts, f->n + 1, sizeof(*more));
+	char *name = strdup(path), *text = malloc(b->len + 1);
+
+	if (more)
+		f->texts = more;
+	if (!more || !name || !text) {
+		free(name);
+		free(text);
+		return -ENOMEM;
+	}
+	if (b->len)
+		memcpy(text, b->data, b->len);
+	f->texts[f->n++] = (struct config_text){.name = name, .text = text, .len = b->len, .open = !is_safe(st)};
+	return 0;
+}
+
+static int read_text(const char *path, struct config_errors *errors, struct config_files *f)
+{
+	const struct config_place at = {.name = path};
+	_cleanup_(buf_done) struct buf b;
+	struct stat st;
+	int err = read_file(path, CONFIG_FILE_MAX, &b, &st);
+
+	if (!err)
+		return add_text(f, path, &b, &st);
+	config_complain(errors, &at, "cannot be read: %s", read_error_text(err));
+	return err;
+}
+
+static int is_drop_in(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return n > 5 && d->d_name[0] != '.' && !strcmp(d->d_name + n - 5, ".conf");
+}
+
+/* By bytes, whatever the locale says: 10- before 9-, A before a. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int read_drop_ins(const char *path, struct config_errors *errors, struct config_files *f)
+{
+	_cleanup_(freep) char *dir = NULL;
+	const struct config_place at = {.name = path};
+	struct dirent **names = NULL;
+	int n, err = 0;
+
+	if (asprintf(&dir, "%s.d", path) < 0)
+		return dir = NULL, -ENOMEM;
+	n = scandir(dir, &names, is_drop_in, by_name);
+	if (n < 0 && errno != ENOENT) {
+		err = -errno;
+		config_complain(errors, &at, "its directory %.200s cannot be read: %s", dir, strerror(-err));
+	} else if (n > FILES_MAX) {
+		err = -E2BIG;
+		config_complain(errors, &at, "%.200s: too many files, expected at most %u", dir, FILES_MAX);
+	}
+	for (int i = 0; i < n; i++) {
+		_cleanup_(freep) char *file = NULL;
+
+		if (!err && asprintf(&file, "%s/%s", dir, names[i]->d_name) < 0)
+			err = -ENOMEM;
+		else if (!err)
+			err = read_text(file, errors, f);
+		free(names[i]);
+	}
+	free(names);
+	return err;
+}
+
+int config_files_read(const char *path, bool optional, struct config_errors *errors, struct config_files *ret)
+{
+	int err = optional && access(path, F_OK) < 0 && errno == ENOENT ? 0 : read_text(path, errors, ret);
+
+	return err ? err : read_drop_ins(path, errors, ret);
+}
+
+void config_files_done(struct config_files *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		explicit_bzero((char *)f->texts[i].text, f->texts[i].len);
+		free((char *)f->texts[i].text);
+		free((char *)f->texts[i].name);
+	}
+	free(f->texts);
+}
+
+/* What exporters name. */
+
+static int unsafe(const char *title, const struct export_config *e, const char *path, struct config_errors *errors,
+		  const struct config_place *at)
+{
+	config_complain(errors, at, "exporter %s.%s: %.200s is open to others, expected mode 0600 and root as its owner",
+			e->name, title, path);
+	return -EPERM;
+}
+
+static int add_header_line(struct export_config *e, char *line, unsigned int number, struct config_errors *errors)
+{
+	const struct config_place at = {.name = e->headers_file, .line = number};
+	int err = 0;
+
+	line += strspn(line, " \t");
+	line[strcspn(line, "\r")] = '\0';
+	if (!*line || *line == '#')
+		return 0;
+	if (!config_is_header(line))
+		config_complain(errors, &at, "exporter %s: no header, expected one \"Name: value\" a line", e->name);
+	else if ((err = config_add_header(e, line)) == -ENOSPC)
+		config_complain(errors, &at, "exporter %s: too many headers, expected at most %u", e->name,
+				EXPORT_HEADERS_MAX);
+	return err;
+}
+
+static int add_headers(struct export_config *e, char *text, struct config_errors *errors)
+{
+	unsigned int number = 0;
+	char *line;
+	int err = 0;
+
+	while (!err && (line = strsep(&text, "\n")))
+		err = add_header_line(e, line, ++number, errors);
+	return err;
+}
+
+static int read_headers(struct export_config *e, struct config_errors *errors, const struct config_place *at)
+{
+	_cleanup_(buf_done) struct buf b;
+	uint32_t own = e->nr_headers;
+	struct stat st;
+	int err = read_file(e->headers_file, HEADERS_MAX, &b, &st);
+
+	if (err) {
+		config_complain(errors, at, "exporter %s.headers_file: %.200s cannot be read: %s", e->name, e->headers_file,
+				err == -EFBIG ? "larger than 64 KiB" : read_error_text(err));
+		return err;
+	}
+	if (!is_safe(&st))
+		return unsafe("headers_file", e, e->headers_file, errors, at);
+	if (b.len && memchr(b.data, 0, b.len)) {
+		config_complain(errors, at, "exporter %s.headers_file: %.200s is no text, expected one \"Name: value\" a line",
+				e->name, e->headers_file);
+		return -EINVAL;
+	}
+	err = b.len ? add_headers(e, (char *)buf_cstr(&b), errors) : 0;
+	if (b.len)
+		explicit_bzero(b.data, b.len);
+	e->nr_headers_file = e->nr_headers - own;
+	return err;
+}
+
+static void look_at_file(const struct export_config *e, const char *title, const char *path, bool secret,
+			 struct config_errors *errors, const struct config_place *at)
+{
+	struct stat st;
+	int err = path && (stat(path, &st) < 0 || access(path, R_OK) < 0) ? -errno : 0;
+
+	if (!path)
+		return;
+	if (!err && !S_ISREG(st.st_mode))
+		err = S_ISDIR(st.st_mode) ? -EISDIR : -ENODEV;
+	if (err)
+		config_complain(errors, at, "exporter %s.%s: %.200s cannot be read: %s", e->name, title, path,
+				read_error_text(err));
+	else if (secret && !is_safe(&st))
+		unsafe(title, e, path, errors, at);
+}
+
+int config_files_exporter(struct export_config *e, struct config_errors *errors, const struct config_place *at)
+{
+	look_at_file(e, "tls_ca_file", e->tls_ca, false, errors, at);
+	look_at_file(e, "tls_cert_file", e->tls_cert, false, errors, at);
+	look_at_file(e, "tls_key_file", e->tls_key, true, errors, at);
+	return e->headers_file ? read_headers(e, errors, at) : 0;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/config/config_keys.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/config/config_types.h"
+
+const char *const config_section_names[SECTION_NR] = {
+	[SECTION_SAMPLER] = "sampler",   [SECTION_PROFILE] = "profile", [SECTION_TARGETS] = "targets",
+	[SECTION_EXPORTER] = "exporter", [SECTION_RESOURCE] = "resource", [SECTION_METRICS] = "metrics",
+	[SECTION_LIMITS] = "limits",   [SECTION_SYMBOLS] = "symbols", [SECTION_DEBUGINFOD] = "debuginfod",
+	[SECTION_DAEMON] = "daemon",
+};
+
+/* The table. */
+
+#define K(sec, key, kind, field, ...) \
+	{.section = SECTION_##sec, .name = key, .type = &config_type_##kind, .offset = offsetof(struct config, field), ##__VA_ARGS__}
+#define E(key, kind, field, ...)                                     \
+	{.section = SECTION_EXPORTER, .name = key, .type = &config_type_##kind, \
+	 .offset = offsetof(struct export_config, field), ##__VA_ARGS__}
+#define RANGE(from, to) .min = (from), .max = (to)
+#define KIB 1024ULL
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+const struct config_key config_keys[] = {
+	K(SAMPLER, "mode", mode, mode, .restart = true),
+	K(SAMPLER, "frequency_hz", u32, frequency_hz, RANGE(1, 10000)),
+	K(SAMPLER, "ring_size", buffer, ring_bytes, RANGE(64 * KIB, GIB), .restart = true),
+	K(SAMPLER, "sideband_size", buffer, sideband_bytes, RANGE(4 * KIB, 64 * MIB), .restart = true),
+	K(SAMPLER, "stack_bytes", size32, stack_bytes, RANGE(512, OTP_STACK_LIMIT)),
+	K(SAMPLER, "stack_max_bytes", size32, stack_max_bytes, RANGE(512, OTP_STACK_LIMIT)),
+	K(SAMPLER, "stack_rate", size64, stack_rate_bytes, RANGE(0, 64 * GIB)),
+	K(SAMPLER, "kernel_threads", bool, kernel_threads),
+	K(SAMPLER, "hardware_events", bool, hardware, .restart = true),
+	K(SAMPLER, "cpus", cpus, cpus, .restart = true),
+	K(PROFILE, "interval", duration, interval_ns, RANGE(100 * NSEC_PER_MSEC, 3600 * NSEC_PER_SEC)),
+	K(PROFILE, "sample_attributes", attributes, sample_attributes),
+	K(PROFILE, "request_max_size", size64, request_max_bytes, RANGE(64 * KIB, 64 * MIB)),
+	/* Zero offset: the type fills a list of the whole configuration. */
+	{.section = SECTION_TARGETS, .name = "include", .type = &config_type_targets, .min = 0, .repeats = true},
+	{.section = SECTION_TARGETS, .name = "exclude", .type = &config_type_targets, .min = 1, .repeats = true},
+	E("endpoint", endpoint, endpoint),
+	E("endpoint_is_full", bool, endpoint_is_full),
+	E("protocol", protocol, gzip),
+	E("compression", compression, gzip),
+	{.section = SECTION_EXPORTER, .name = "headers", .type = &config_type_header, .repeats = true, .secret = true},
+	E("headers_file", path, headers_file),
+	E("tls_ca_file", path, tls_ca),
+	E("tls_cert_file", path, tls_cert),
+	E("tls_key_file", path, tls_key),
+	E("tls_insecure", bool, tls_insecure),
+	E("timeout", duration, timeout_ns, RANGE(100 * NSEC_PER_MSEC, 600 * NSEC_PER_SEC)),
+	E("retry_initial", duration, retry_initial_ns, RANGE(10 * NSEC_PER_MSEC, 600 * NSEC_PER_SEC)),
+	E("retry_max", duration, retry_max_ns, RANGE(10 * NSEC_PER_MSEC, 3600 * NSEC_PER_SEC)),
+	E("retry_max_elapsed", duration, retry_elapsed_ns, RANGE(0, 86400 * NSEC_PER_SEC)),
+	E("queue_size", size64, queue_bytes, RANGE(64 * KIB, 4 * GIB)),
+	E("keep_files", u32, file_keep, RANGE(0, 100000000)),
+	K(METRICS, "listen", listen, metrics_listen),
+	K(LIMITS, "cpu_percent", percent, cpu_percent_milli, RANGE(0, 100000)),
+	K(LIMITS, "memory", limit, memory_limit_bytes, RANGE(16 * MIB, 1024 * GIB)),
+	K(SYMBOLS, "inline", bool, symbols_inline, .restart = true),
+	K(SYMBOLS, "lines", bool, symbols_lines, .restart = true),
+	K(SYMBOLS, "clones", clones, symbols_show_clones, .restart = true),
+	K(SYMBOLS, "debug_dirs", dirs, symbols_debug_dirs, .restart = true),
+	K(SYMBOLS, "cache_dir", path, symbols_cache_dir, .restart = true),
+	K(SYMBOLS, "cache_bytes", size64, symbols_cache_bytes, RANGE(0, 64 * GIB)),
+	K(DEBUGINFOD, "urls", urls, debuginfod.urls),
+	K(DEBUGINFOD, "timeout", duration, debuginfod.timeout_ns, RANGE(NSEC_PER_SEC, 3600 * NSEC_PER_SEC)),
+	K(DEBUGINFOD, "max_file_bytes", size64, debuginfod.file_bytes, RANGE(64 * KIB, 4 * GIB)),
+	K(DEBUGINFOD, "cache_bytes", size64, debuginfod.cache_bytes, RANGE(MIB, 1024 * GIB)),
+	K(DEBUGINFOD, "retry_after", duration, debuginfod.retry_after_ns, RANGE(NSEC_PER_SEC, 720 * 3600 * NSEC_PER_SEC)),
+	K(DEBUGINFOD, "requests_per_minute", u32, debuginfod.requests_per_minute, RANGE(1, 600)),
+	K(DAEMON, "runtime_dir", path, runtime_dir, .restart = true),
+	K(DAEMON, "engine_user", user, engine_user, .restart = true),
+	K(DAEMON, "net_user", user, net_user, .restart = true),
+	K(DAEMON, "processes_max", u32, processes_max, RANGE(256, 1048576), .restart = true),
+	K(DAEMON, "log_level", level, log_level),
+};
+const size_t config_keys_nr = ARRAY_SIZE(config_keys);
+_Static_assert(ARRAY_SIZE(config_keys) <= CONFIG_KEYS_MAX, "the parser has one slot a key");
+
+const struct config_key *config_key_find(enum config_section section, const char *name)
+{
+	for (size_t i = 0; i < config_keys_nr; i++)
+		if (config_keys[i].section == section && !strcmp(config_keys[i].name, name))
+			return &config_keys[i];
+	return NULL;
+}
+
+/* A header, or a URL with a password. */
+bool config_value_is_secret(const struct config_key *k, const char *value)
+{
+	return k->secret || (strstr(value, "://") && strchr(value, '@'));
+}
+
+enum config_section config_section_find(const char *name, size_t len)
+{
+	for (int i = 0; i < SECTION_NR; i++)
+		if (strlen(config_section_names[i]) == len && !memcmp(name, config_section_names[i], len))
+			return i;
+	return SECTION_NONE;
+}
+
+/* Levenshtein's distance over two rows; both strings are short keys. */
+static unsigned int distance(const char *a, const char *b)
+{
+	unsigned int row[64], diagonal, above;
+	size_t n = strlen(b);
+
+	if (strlen(a) >= ARRAY_SIZE(row) || n >= ARRAY_SIZE(row))
+		return ~0u;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = (unsigned int)j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		diagonal = row[0];
+		row[0] = (unsigned int)i;
+		for (size_t j = 1; j <= n; j++) {
+			above = row[j];
+			row[j] = MIN(MIN(above, row[j - 1]) + 1,
+				     diagonal + (tolower((unsigned char)a[i - 1]) != b[j - 1]));
+			diagonal = above;
+		}
+	}
+	return row[n];
+}
+
+/* A slip of the finger, or a part of it; what is farther away was not meant. */
+static unsigned int meant_at_most(const char *name)
+{
+	return MAX(2, (unsigned int)(strlen(name) + 2) / 3);
+}
+
+static bool is_part(const char *name, const char *of)
+{
+	return strlen(name) >= 3 && strstr(of, name);
+}
+
+const char *config_key_nearest(enum config_section section, const char *name)
+{
+	unsigned int best = meant_at_most(name) + 1, d;
+	const char *nearest = NULL;
+
+	for (size_t i = 0; i < config_keys_nr; i++) {
+		if (config_keys[i].section != section)
+			continue;
+		d = distance(name, config_keys[i].name);
+		if (d >= best && (nearest || !is_part(name, config_keys[i].name)))
+			continue;
+		best = MIN(best, d);
+		nearest = config_keys[i].name;
+	}
+	return nearest;
+}
+
+const char *config_section_nearest(const char *name)
+{
+	unsigned int best = meant_at_most(name) + 1, d;
+	const char *nearest = NULL;
+
+	for (int i = 0; i < SECTION_NR; i++) {
+		d = distance(name, config_section_names[i]);
+		if (d >= best)
+			continue;
+		best = d;
+		nearest = config_section_names[i];
+	}
+	return nearest;
+}
+
+enum config_section config_key_elsewhere(enum config_section section, const char *name)
+{
+	for (size_t i = 0; i < config_keys_nr; i++)
+		if (config_keys[i].section != section && !strcmp(config_keys[i].name, name))
+			return config_keys[i].section;
+	return SECTION_NONE;
+}

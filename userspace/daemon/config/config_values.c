@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/config/config_keys.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define CPU_MAX 8191
+
+/* Digits, then *ret_rest; strtoull would also take signs and blanks. */
+static int digits(const char *s, uint64_t *ret, const char **ret_rest)
+{
+	uint64_t n = 0;
+
+	if (!isdigit((unsigned char)*s))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*s); s++)
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*s - '0'), &n))
+			return -EINVAL;
+	*ret = n;
+	*ret_rest = s;
+	return 0;
+}
+
+int value_u64(const char *s, uint64_t *ret)
+{
+	const char *rest;
+	uint64_t n;
+
+	if (digits(s, &n, &rest) || *rest)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static int with_unit(const char *s, const struct unit *units, size_t nr, uint64_t *ret)
+{
+	const char *rest;
+	uint64_t n;
+
+	if (digits(s, &n, &rest))
+		return -EINVAL;
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(rest, units[i].name))
+			return __builtin_mul_overflow(n, units[i].factor, ret) ? -EINVAL : 0;
+	return -EINVAL;
+}
+
+int value_size(const char *s, uint64_t *ret)
+{
+	static const struct unit units[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}};
+
+	return with_unit(s, units, ARRAY_SIZE(units), ret);
+}
+
+int value_duration(const char *s, uint64_t *ret)
+{
+	static const struct unit units[] = {{"ms", NSEC_PER_MSEC},
+					    {"s", NSEC_PER_SEC},
+					    {"m", 60 * NSEC_PER_SEC},
+					    {"h", 3600 * NSEC_PER_SEC}};
+
+	return with_unit(s, units, ARRAY_SIZE(units), ret);
+}
+
+int value_milli(const char *s, uint64_t *ret)
+{
+	uint64_t n, factor = 1000;
+	const char *rest;
+
+	if (digits(s, &n, &rest) || __builtin_mul_overflow(n, factor, &n))
+		return -EINVAL;
+	if (*rest == '.' && !isdigit((unsigned char)*++rest))
+		return -EINVAL;
+	for (; isdigit((unsigned char)*rest) && factor > 1; rest++)
+		n += (uint64_t)(*rest - '0') * (factor /= 10);
+	if (*rest)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}
+
+int value_bool(const char *s, bool *ret)
+{
+	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
+		if (strcasecmp(s, yes[i]) && strcasecmp(s, no[i]))
+			continue;
+		*ret = !strcasecmp(s, yes[i]);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Bytes of the UTF-8 sequence at s, 0 if it is none (RFC 3629: no overlong forms, no surrogates). */
+static int utf8_len(const unsigned char *s)
+{
+	uint32_t c;
+	int n;
+
+	if (s[0] < 0x80)
+		return 1;
+	n = (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+	if (!n)
+		return 0;
+	c = s[0] & (0x7f >> n);
+	for (int i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < (n == 2 ? 0x80u : n == 3 ? 0x800u : 0x10000u) || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	return n;
+}
+
+bool value_is_text(const char *s)
+{
+	int n;
+
+	for (; *s; s += n) {
+		n = utf8_len((const unsigned char *)s);
+		if (!n || (n == 1 && ((unsigned char)*s < 0x20 || *s == 0x7f)))
+			return false;
+	}
+	return true;
+}
+
+bool value_is_cpu_list(const char *s)
+{
+	uint64_t first, last;
+
+	for (;; s++) {
+		if (digits(s, &first, &s))
+			return false;
+		last = first;
+		if (*s == '-' && digits(s + 1, &last, &s))
+			return false;
+		if (last < first || last > CPU_MAX)
+			return false;
+		if (!*s)
+			return true;
+		if (*s != ',')
+			return false;
+	}
+}
+
+static bool has_blank(const char *s)
+{
+	for (; *s; s++)
+		if (isspace((unsigned char)*s))
+			return true;
+	return false;
+}
+
+int value_endpoint(const char *s, const char **ret_what)
+{
+	static const char http[] = "http://", https[] = "https://", file[] = "file://";
+	const char *rest;
+
+	*ret_what = "expected http://HOST[:PORT][/PATH], https://... or file:///DIR";
+	if (has_blank(s) || !value_is_text(s))
+		return -EINVAL;
+	if (!strncmp(s, file, strlen(file))) {
+		rest = s + strlen(file);
+		return rest[0] == '/' && rest[1] && !strstr(rest, "/../") ? 0 : -EINVAL;
+	}
+	if (!strncmp(s, http, strlen(http)))
+		rest = s + strlen(http);
+	else if (!strncmp(s, https, strlen(https)))
+		rest = s + strlen(https);
+	else
+		return -EINVAL;
+	return *rest && *rest != '/' && *rest != ':' ? 0 : -EINVAL;
+}
+
+#define URLS_MAX       8
+#define URLS_BYTES_MAX 2000
+
+static bool is_url(const char *s, size_t len)
+{
+	size_t scheme = len > 8 && !strncmp(s, "https://", 8) ? 8 : len > 7 && !strncmp(s, "http://", 7) ? 7 : 0;
+
+	return scheme && s[scheme] != '/' && s[scheme] != ':' && !memchr(s, '#', len) && !memchr(s, '?', len);
+}
+
+int value_urls(const char *s, const char **ret_what)
+{
+	unsigned int n = 0;
+
+	*ret_what = "off, environment, or up to 8 URLs http://HOST[:PORT][/PATH] or https://..., separated by spaces";
+	if (!value_is_text(s) || strlen(s) > URLS_BYTES_MAX)
+		return -EINVAL;
+	for (s += strspn(s, URLS_BETWEEN); *s; s += strspn(s, URLS_BETWEEN)) {
+		size_t len = strcspn(s, URLS_BETWEEN);
+
+		/* It would be shown wherever the URL is. */
+		if (memchr(s, '@', len)) {
+			*ret_what = "no user and password in a URL";
+			return -EINVAL;
+		}
+		if (!is_url(s, len) || ++n > URLS_MAX)
+			return -EINVAL;
+		s += len;
+	}
+	return n ? 0 : -EINVAL;
+}
+
+bool value_is_loopback(const char *s)
+{
+	static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:"};
+	uint64_t port;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++)
+		if (!strncmp(s, hosts[i], strlen(hosts[i])))
+			return !value_u64(s + strlen(hosts[i]), &port) && port >= 1 && port <= 65535;
+	return false;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/config/resource.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/cleanup.h"
+#include "daemon/config/config_keys.h"
+
+#define MACHINE_ID_DIGITS 32
+
+/* machine-id(5): lower-case hexadecimal digits and the end of the line, or text that says that there is none yet. */
+static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, id, MACHINE_ID_DIGITS + 1);
+
+	if (n < MACHINE_ID_DIGITS)
+		return -ENOENT;
+	id[n] = '\0';
+	if (strspn(id, "0123456789abcdef") != MACHINE_ID_DIGITS || (id[MACHINE_ID_DIGITS] && id[MACHINE_ID_DIGITS] != '\n'))
+		return -ENOENT;
+	id[MACHINE_ID_DIGITS] = '\0';
+	return 0;
+}
+
+int resource_add_host_id(struct config *c)
+{
+	/* OpenTelemetry's semantic conventions, resource/host: where other agents of this host read it. */
+	static const char *const paths[] = {"/etc/machine-id", "/var/lib/dbus/machine-id"};
+	char id[MACHINE_ID_DIGITS + 2];
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && err; i++)
+		err = read_machine_id(paths[i], id);
+	if (!err)
+		err = config_add_resource(c, "host.id", id);
+	return err == -EEXIST ? 0 : err; /* the operator's own wins */
+}
+
+static int add(struct resource_set *r, const char *key, const char *value)
+{
+	struct attribute *a;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(str_c(r->attributes[i].key), key) == 0)
+			return 0; /* the configuration came first and wins */
+	if (r->count == ARRAY_SIZE(r->attributes))
+		return -E2BIG;
+	a = &r->attributes[r->count];
+	a->key = str_get_c(key);
+	a->value = str_get_c(value);
+	if (!a->key || !a->value) {
+		str_put(a->key);
+		str_put(a->value);
+		return -ENOMEM;
+	}
+	r->count++;
+	return 0;
+}
+
+int resource_set_new(struct resource_set *r, const struct config *c)
+{
+	struct utsname u;
+	int err = 0;
+
+	*r = (struct resource_set){0};
+	for (uint32_t i = 0; i < c->nr_resources && err == 0; i++)
+		err = add(r, c->resources[i].key, c->resources[i].value);
+	if (err == 0)
+		err = add(r, "os.type", "linux");
+	if (err == 0 && uname(&u) == 0)
+		err = add(r, "host.name", u.nodename);
+	if (err < 0)
+		resource_set_done(r);
+	return err;
+}
+
+void resource_set_done(struct resource_set *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		str_put(r->attributes[i].key);
+		str_put(r->attributes[i].value);
+	}
+	r->count = 0;
+}

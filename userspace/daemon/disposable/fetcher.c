@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The fetcher: the disposable process that asks debuginfod servers for one
+ * file, and ends. It has the network, a descriptor to write, and no rights.
+ */
+#include <curl/curl.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/config/config.h"
+#include "daemon/disposable/fetch_http.h"
+#include "daemon/handover.h"
+#include "daemon/ipc.h"
+#include "daemon/roles.h"
+#include "daemon/sandbox.h"
+
+struct fetcher {
+	int sock, fd;
+	struct config *config;
+	struct ipc_fetch job;
+	bool started;
+	struct ipc_message message;
+};
+
+static int take_job(struct fetcher *f)
+{
+	if (!ipc_fits(&f->message, sizeof(f->job), 1))
+		return -EBADMSG;
+	memcpy(&f->job, f->message.data, sizeof(f->job));
+	f->job.id[sizeof(f->job.id) - 1] = '\0';
+	f->fd = ipc_take_fd(&f->message, 0);
+	return fetch_id_is_sound(f->job.id) ? 0 : -EBADMSG;
+}
+
+static int handle(struct fetcher *f)
+{
+	switch (f->message.head.type) {
+	case IPC_CONFIG:
+		return ipc_fits(&f->message, 0, 1) ? handover_config(&f->message, &f->config) : -EBADMSG;
+	case IPC_FETCH:
+		return take_job(f);
+	case IPC_START:
+		f->started = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int begin(struct fetcher *f)
+{
+	int r = 0;
+
+	while (r == 0 && !f->started) {
+		r = ipc_wait(f->sock, &f->message);
+		if (r != 1)
+			return r < 0 ? r : -EPIPE;
+		r = handle(f);
+		ipc_close_fds(&f->message);
+	}
+	if (r < 0 || !f->config || f->fd < 0 || !f->config->debuginfod.urls)
+		return r < 0 ? r : -EBADMSG;
+	log_init("fetcher", f->config->log_level);
+	/* A file that grows too large ends in an error, not in a signal. */
+	signal(SIGXFSZ, SIG_IGN);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return -ENOMEM;
+	return sandbox_fetcher(f->config);
+}
+
+/* On disk before it has a name: after a power cut the cache holds no half of one. */
+static int work(struct fetcher *f)
+{
+	const struct config_debuginfod *c = &f->config->debuginfod;
+	const struct fetch_request r = {.urls = c->urls, .id = f->job.id, .timeout_ns = c->timeout_ns,
+					.max_bytes = c->file_bytes, .fd = f->fd};
+	struct fetch_report report;
+	struct ipc_fetched said = {.state = fetch_http(&r, &report)};
+
+	if (said.state == FETCH_FETCHED && fdatasync(f->fd) < 0)
+		said.state = FETCH_LOCAL;
+	said.requests = report.requests;
+	said.bytes = report.bytes;
+	memcpy(said.text, report.text, sizeof(said.text));
+	return ipc_send(f->sock, IPC_FETCHED, 0, &said, sizeof(said), NULL, 0);
+}
+
+int fetcher_main(int sock)
+{
+	static struct fetcher f = {.fd = -1};
+
+	log_init("fetcher", LOG_LEVEL_INFO);
+	f.sock = sock;
+	if (sandbox_begin() || begin(&f) < 0)
+		return 1;
+	ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);
+	return work(&f) ? 1 : 0;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The indexer: the disposable process that reads debug information, for one
+ * file, and ends. It has descriptors, memory to a bound, and no rights; other
+ * files it asks for by name, and gets where the monitor's opener finds them.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/config/config.h"
+#include "daemon/handover.h"
+#include "daemon/ipc.h"
+#include "daemon/roles.h"
+#include "daemon/sandbox.h"
+#include "process/host.h"
+#include "symbol/index_build.h"
+
+struct indexer {
+	int sock;
+	struct config *config;
+	struct index_job job;
+	char path[HOST_PATH_MAX], dirs[1024];
+	bool started;
+	uint64_t asked;
+	struct ipc_message message;
+};
+
+static int take_job(struct indexer *x)
+{
+	struct ipc_message *m = &x->message;
+	const struct ipc_index *head = (const void *)m->data;
+	const char *text = (const char *)(head + 1);
+
+	if (m->head.len < sizeof(*head) || ipc_nr_fds(m) != 3 || head->path_len >= sizeof(x->path) ||
+	    head->dirs_len >= sizeof(x->dirs) || m->head.len != sizeof(*head) + head->path_len + head->dirs_len)
+		return -EBADMSG;
+	memcpy(x->path, text, head->path_len);
+	memcpy(x->dirs, text + head->path_len, head->dirs_len);
+	x->job = (struct index_job){.path = x->path, .debug_dirs = x->dirs, .symbols_only = head->symbols_only,
+				    .elf_fd = ipc_take_fd(m, 0), .out_fd = ipc_take_fd(m, 1),
+				    .scratch_fd = ipc_take_fd(m, 2), .ctx = x};
+	return 0;
+}
+
+static int handle(struct indexer *x)
+{
+	switch (x->message.head.type) {
+	case IPC_CONFIG:
+		return ipc_fits(&x->message, 0, 1) ? handover_config(&x->message, &x->config) : -EBADMSG;
+	case IPC_INDEX:
+		return take_job(x);
+	case IPC_START:
+		x->started = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int begin(struct indexer *x)
+{
+	int r = 0;
+
+	while (r == 0 && !x->started) {
+		r = ipc_wait(x->sock, &x->message);
+		if (r != 1)
+			return r < 0 ? r : -EPIPE;
+		r = handle(x);
+		ipc_close_fds(&x->message);
+	}
+	if (r < 0 || !x->config || !x->job.path)
+		return r < 0 ? r : -EBADMSG;
+	log_init("indexer", x->config->log_level);
+	x->job.inlines = x->config->symbols_inline;
+	x->job.lines = x->config->symbols_lines;
+	return sandbox_indexer(x->config);
+}
+
+static int await_answer(struct indexer *x, int *ret_fd)
+{
+	struct ipc_message *m = &x->message;
+	struct ipc_answer a;
+	int r;
+
+	while ((r = ipc_wait(x->sock, &x->message)) == 1) {
+		if (m->head.type == IPC_ANSWER && m->head.tag == x->asked && m->head.len >= sizeof(a)) {
+			memcpy(&a, m->data, sizeof(a));
+			*ret_fd = a.err ? -1 : ipc_take_fd(m, 0);
+			ipc_close_fds(m);
+			return a.err ? a.err : *ret_fd < 0 ? -EBADMSG : 0;
+		}
+		ipc_close_fds(m);
+	}
+	/* Without the monitor there is nobody to work for. */
+	_exit(1);
+}
+
+static int open_debug(void *ctx, enum index_root root, const char *path, int *ret_fd)
+{
+	struct indexer *x = ctx;
+	struct {
+		struct ipc_ask head;
+		char path[HOST_PATH_MAX];
+	} ask = {.head = {.kind = HOST_OPEN_DEBUG, .len = root}};
+	size_t len = strlen(path);
+
+	if (len >= sizeof(ask.path) || (*path != '/' && root != INDEX_ROOT_FETCHED))
+		return -ENOENT;
+	ask.head.path_len = (uint32_t)len;
+	memcpy(ask.path, path, len);
+	if (ipc_send(x->sock, IPC_ASK, ++x->asked, &ask, sizeof(ask.head) + len, NULL, 0))
+		return -EIO;
+	return await_answer(x, ret_fd);
+}
+
+/* On disk before it has a name: after a power cut the cache holds no half of one. */
+static int work(struct indexer *x)
+{
+	struct index_report report = {0};
+	struct ipc_indexed result = {0};
+
+	x->job.open = open_debug;
+	result.err = index_build(&x->job, &report);
+	if (!result.err && fdatasync(x->job.out_fd) < 0)
+		result.err = -errno;
+	result.flags = report.flags;
+	result.index_bytes = report.index_bytes;
+	result.lines = report.lines;
+	return ipc_send(x->sock, IPC_INDEXED, 0, &result, sizeof(result), NULL, 0);
+}
+
+int indexer_main(int sock)
+{
+	static struct indexer x;
+	int r;
+
+	log_init("indexer", LOG_LEVEL_INFO);
+	x.sock = sock;
+	if (sandbox_begin())
+		return 1;
+	r = begin(&x);
+	if (r < 0)
+		return 1;
+	ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);
+	return work(&x) ? 1 : 0;
+}

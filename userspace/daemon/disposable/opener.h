@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The opener: the disposable process that touches what can hang or lie -
+ * foreign paths, foreign memory, /proc of other users. It answers one question
+ * at a time, and is killed when it takes too long.
+ *
+ * Private to opener*.c. Each answer function fills err, and fd or data; all
+ * text is bounded (process/host.h) and of the environment only the variables
+ * that name a service leave this process.
+ */
+#ifndef OTP_DAEMON_DISPOSABLE_OPENER_H
+#define OTP_DAEMON_DISPOSABLE_OPENER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "daemon/ipc.h"
+
+int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd);
+int opener_perf_map(uint32_t pid, int *ret_fd);
+int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd);
+int opener_maps(uint32_t pid, struct buf *to);
+int opener_identity(uint32_t pid, struct buf *to);
+int opener_memory(const struct ipc_ask *ask, struct buf *to);
+int opener_scan(const struct ipc_ask *ask, int *ret_fd);
+
+/* A file of /proc/PID; -ESRCH when the process is gone. */
+int opener_proc_file(uint32_t pid, const char *name, int flags);
+/* Everything of fd up to max bytes, appended. A text that is longer is cut. */
+int opener_read_text(int fd, size_t max, struct buf *to);
+
+#endif

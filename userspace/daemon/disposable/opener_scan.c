@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/disposable/opener.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/config/config_keys.h"
+#include "process/host.h"
+
+#define SCAN_MAX  (64u << 20) /* of the whole answer */
+#define PIDS_MAX  262144
+#define ENTRY_MAX (HOST_MAPS_MAX + HOST_IDENTITY_MAX + 65536)
+
+static void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int list_pids(struct buf *to)
+{
+	_cleanup_(closedirp) DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	uint64_t n;
+
+	if (!proc)
+		return -errno;
+	while ((entry = readdir(proc))) {
+		if (value_u64(entry->d_name, &n) || n > UINT32_MAX)
+			continue;
+		buf_add(to, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
+	}
+	if (to->len)
+		qsort(to->data, to->len / sizeof(uint32_t), sizeof(uint32_t), compare);
+	return 0;
+}
+
+/* A process that is gone by now is left out; so is one whose answer would not fit. */
+static int add_process(uint32_t pid, struct buf *to)
+{
+	struct host_scan_entry entry = {.pid = pid};
+	size_t at;
+
+	buf_reset(to);
+	buf_add(to, &entry, sizeof(entry));
+	at = to->len;
+	if (opener_identity(pid, to))
+		return -ESRCH;
+	entry.identity_len = (uint32_t)(to->len - at);
+	at = to->len;
+	/* What says why it has none: kernel threads and zombies. */
+	if (opener_maps(pid, to))
+		to->len = at;
+	entry.maps_len = (uint32_t)(to->len - at);
+	buf_add(to, (const char[8]){0}, (8 - to->len % 8) % 8);
+	if (to->failed)
+		return -ENOMEM;
+	memcpy(to->data, &entry, sizeof(entry));
+	return 0;
+}
+
+static int write_entry(int fd, const struct buf *b)
+{
+	return write(fd, b->data, b->len) == (ssize_t)b->len ? 0 : -ENOSPC;
+}
+
+/* Of those above a pid, the first few; all where no number is given. */
+static void cut_pids(struct buf *pids, const struct ipc_ask *ask)
+{
+	uint32_t *pid = (uint32_t *)(void *)pids->data;
+	size_t nr = pids->len / sizeof(*pid), first = 0;
+
+	if (!ask->len)
+		return;
+	while (first < nr && pid[first] <= ask->pid)
+		first++;
+	nr = MIN(nr - first, (size_t)ask->len);
+	if (nr)
+		memmove(pid, pid + first, nr * sizeof(*pid));
+	pids->len = nr * sizeof(*pid);
+}
+
+int opener_scan(const struct ipc_ask *ask, int *ret_fd)
+{
+	_cleanup_(closep) int fd = ipc_memfd_new("scan");
+	_cleanup_(buf_done) struct buf pids, entry;
+	size_t written = 0;
+	int err;
+
+	buf_init(&pids, PIDS_MAX * sizeof(uint32_t));
+	buf_init(&entry, ENTRY_MAX);
+	if (fd < 0)
+		return fd;
+	err = list_pids(&pids);
+	if (!err)
+		cut_pids(&pids, ask);
+	for (size_t i = 0; i < pids.len / sizeof(uint32_t) && !err; i++) {
+		if (add_process(((const uint32_t *)(const void *)pids.data)[i], &entry))
+			continue;
+		if (written + entry.len > SCAN_MAX)
+			break;
+		err = write_entry(fd, &entry);
+		written += entry.len;
+	}
+	if (!err)
+		err = ipc_memfd_seal(fd);
+	if (!err)
+		*ret_fd = steal_fd(&fd);
+	return err;
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/disposable/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "process/host.h"
+#include "process/service.h"
+
+#define CMDLINE_MAX	4096
+#define CGROUP_MAX	8192
+#define STATUS_MAX	4096
+#define ENVIRON_MAX	8192	    /* of the wanted variables */
+#define ENVIRON_READ	(1u << 20)  /* looked through for them */
+#define MAPS_READ	(64u << 20) /* of a maps file, code or not */
+
+/* All that may leave this process of another's environment. */
+static const char *const environ_wanted[] = {"OTEL_SERVICE_NAME=", "OTEL_RESOURCE_ATTRIBUTES="};
+
+int opener_proc_file(uint32_t pid, const char *name, int flags)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return fd;
+}
+
+int opener_read_text(int fd, size_t max, struct buf *to)
+{
+	while (max) {
+		size_t want = MIN(max, 16384);
+		void *at = buf_reserve(to, want);
+		ssize_t n = at ? read(fd, at, want) : -1;
+
+		if (n < 0)
+			return at ? -errno : -ENOMEM;
+		if (n == 0)
+			break;
+		buf_commit(to, (size_t)n);
+		max -= (size_t)n;
+	}
+	return 0;
+}
+
+/* "start-end perms ...": code has the third permission. */
+static bool is_code(const char *line)
+{
+	const char *perms = strchr(line, ' ');
+
+	return perms && strlen(perms) > 4 && perms[3] == 'x';
+}
+
+int opener_maps(uint32_t pid, struct buf *to)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	_cleanup_(freep) char *line = NULL;
+	size_t size = 0, seen = 0, first = to->len;
+	int fd = opener_proc_file(pid, "maps", O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "r");
+	if (!f) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (seen < MAPS_READ && (n = getline(&line, &size, f)) > 0) {
+		seen += (size_t)n;
+		if (!is_code(line))
+			continue;
+		if (to->len - first + (size_t)n > HOST_MAPS_MAX)
+			break;
+		buf_add(to, line, (size_t)n);
+	}
+	/* A process that has exited has a maps file that cannot be read any more. */
+	return ferror(f) && to->len == first ? -ESRCH : 0;
+}
+
+struct process_stat {
+	uint32_t ppid;
+	uint64_t start_ns;
+};
+
+/* Fields 4 and 22; the name in field 2 may hold anything, so counting begins after its last bracket. */
+static int read_stat(uint32_t pid, struct process_stat *ret)
+{
+	_cleanup_(closep) int fd = opener_proc_file(pid, "stat", O_RDONLY);
+	uint64_t ticks;
+	char text[1024];
+	const char *s;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	s = strrchr(text, ')');
+	if (!s || sscanf(s + 1,
+			 " %*c %" SCNu32 " %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+			 &ret->ppid, &ticks) != 2)
+		return -EBADMSG;
+	ret->start_ns = ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+	return 0;
+}
+
+static void add_exe(uint32_t pid, struct buf *to)
+{
+	char path[64], *at = buf_reserve(to, HOST_PATH_MAX);
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = at ? readlink(path, at, HOST_PATH_MAX) : -1;
+	if (n > 0)
+		buf_commit(to, (size_t)n);
+}
+
+static void add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
+{
+	_cleanup_(closep) int fd = opener_proc_file(pid, name, O_RDONLY);
+
+	/* A kernel thread has no command line, a process that exits none any more: then it is empty. */
+	if (fd >= 0)
+		opener_read_text(fd, max, to);
+}
+
+static bool is_wanted(const char *variable)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(environ_wanted); i++)
+		if (!strncmp(variable, environ_wanted[i], strlen(environ_wanted[i])))
+			return true;
+	return false;
+}
+
+static void add_environ(uint32_t pid, struct buf *to)
+{
+	_cleanup_(buf_done) struct buf all;
+	size_t first = to->len;
+	const char *at, *end;
+
+	buf_init(&all, ENVIRON_READ + 16385);
+	add_file(pid, "environ", ENVIRON_READ, &all);
+	at = buf_cstr(&all);
+	end = at + all.len;
+	while (at < end) {
+		size_t len = strlen(at) + 1;
+
+		if (is_wanted(at) && to->len - first + len <= ENVIRON_MAX)
+			buf_add(to, at, len);
+		at += len;
+	}
+	/* The rest is other people's secrets. */
+	if (all.data)
+		explicit_bzero(all.data, all.len);
+}
+
+/* Only what tells the program's name leaves this process. */
+static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
+{
+	_cleanup_(buf_done) struct buf all, comm;
+	struct service_input in = {.exe = exe, .exe_len = exe_len};
+	char *text;
+
+	buf_init(&all, CMDLINE_MAX + 1);
+	buf_init(&comm, 64);
+	add_file(pid, "cmdline", CMDLINE_MAX, &all);
+	add_file(pid, "comm", 32, &comm);
+	if (!all.len)
+		return;
+	if (comm.len && comm.data[comm.len - 1] == '\n')
+		comm.len--;
+	in.comm = buf_cstr(&comm);
+	in.cmdline_len = all.len;
+	text = (char *)(uintptr_t)buf_cstr(&all);
+	buf_add(to, text, service_strip(&in, text));
+	explicit_bzero(text, all.len);
+}
+
+int opener_identity(uint32_t pid, struct buf *to)
+{
+	struct host_identity_text head = {0};
+	size_t first = to->len, at;
+	struct process_stat st;
+	int err = read_stat(pid, &st);
+
+	if (err)
+		return err;
+	buf_add(to, &head, sizeof(head));
+	at = to->len;
+	for (int text = 0; text < HOST_TEXT_NR; text++) {
+		if (text == HOST_TEXT_EXE)
+			add_exe(pid, to);
+		else if (text == HOST_TEXT_CMDLINE)
+			add_cmdline(pid, (const char *)to->data + first + sizeof(head), head.len[HOST_TEXT_EXE], to);
+		else if (text == HOST_TEXT_CGROUP)
+			add_file(pid, "cgroup", CGROUP_MAX, to);
+		else if (text == HOST_TEXT_ENVIRON)
+			add_environ(pid, to);
+		else
+			add_file(pid, "status", STATUS_MAX, to);
+		head.len[text] = (uint32_t)(to->len - at);
+		at = to->len;
+	}
+	if (to->failed)
+		return -ENOMEM;
+	head.start_ns = st.start_ns;
+	head.ppid = st.ppid;
+	memcpy(to->data + first, &head, sizeof(head));
+	return 0;
+}
+
+int opener_memory(const struct ipc_ask *ask, struct buf *to)
+{
+	_cleanup_(closep) int fd = opener_proc_file(ask->pid, "mem", O_RDONLY);
+	uint32_t len = MIN(ask->len, HOST_MEMORY_MAX);
+	void *at;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	at = buf_reserve(to, len);
+	if (!at)
+		return -ENOMEM;
+	n = ask->start <= INT64_MAX ? pread(fd, at, len, (off_t)ask->start) : -1;
+	if (n < 0)
+		return ask->start <= INT64_MAX ? -errno : -EIO;
+	if (n == 0 && len)
+		return -ESRCH;
+	buf_commit(to, (size_t)n);
+	return 0;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/capture.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+#define CAPTURE_BUFFER (1u << 20)
+
+struct capture {
+	int fd;
+	bool failed;
+	uint32_t files;
+	struct buf out;
+	struct buf scratch;
+	struct map symbols; /* kernel addresses already written */
+};
+
+bool capture_failed(const struct capture *c)
+{
+	return c->failed;
+}
+
+static void write_out(struct capture *c)
+{
+	size_t done = 0;
+
+	while (!c->failed && done < c->out.len) {
+		ssize_t n = write(c->fd, c->out.data + done, c->out.len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			c->failed = true;
+			log_warn("the capture ends here: %s", strerror(errno));
+			break;
+		}
+		done += (size_t)n;
+	}
+	buf_reset(&c->out);
+}
+
+/* A record's payload in up to three parts. */
+struct part {
+	const void *data;
+	size_t len;
+};
+
+static void put(struct capture *c, uint32_t type, const struct part *parts, size_t n)
+{
+	static const uint8_t zero[8];
+	struct capture_record head = {.type = type};
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		len += parts[i].len;
+	if (c->failed || len > CAPTURE_RECORD_MAX)
+		return;
+	head.len = (uint32_t)len;
+	buf_add(&c->out, &head, sizeof(head));
+	for (size_t i = 0; i < n; i++)
+		buf_add(&c->out, parts[i].data, parts[i].len);
+	buf_add(&c->out, zero, ALIGN_UP(len, 8) - len);
+	if (c->out.failed || c->out.len >= CAPTURE_BUFFER)
+		write_out(c);
+}
+
+#define PUT(c, type, ...)                                                        \
+	do {                                                                     \
+		const struct part _parts[] = {__VA_ARGS__};                      \
+		put(c, type, _parts, ARRAY_SIZE(_parts));                        \
+	} while (0)
+
+static void put_vdso(struct capture *c)
+{
+	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	/* The section table ends the image. */
+	if (head)
+		PUT(c, CAPTURE_VDSO, {head, head->e_shoff + (size_t)head->e_shnum * head->e_shentsize});
+}
+
+int capture_new(int fd, uint64_t period_ns, struct capture **ret)
+{
+	struct capture_head head = {.magic = CAPTURE_MAGIC, .abi = OTP_ABI_VERSION, .period_ns = period_ns,
+				    .unix_offset_ns = clock_unix_offset_ns()};
+	struct capture *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->fd = fd;
+	buf_add(&c->out, &head, sizeof(head));
+	put_vdso(c);
+	*ret = c;
+	return 0;
+}
+
+struct capture *capture_free(struct capture *c)
+{
+	if (!c)
+		return NULL;
+	write_out(c);
+	close(c->fd);
+	buf_done(&c->out);
+	buf_done(&c->scratch);
+	map_done(&c->symbols);
+	free(c);
+	return NULL;
+}
+
+void capture_batch(struct capture *c, uint64_t now_ns)
+{
+	struct capture_batch b = {.now_ns = now_ns};
+
+	PUT(c, CAPTURE_BATCH, {&b, sizeof(b)});
+}
+
+void capture_flush(struct capture *c, uint64_t now_ns)
+{
+	struct capture_batch b = {.now_ns = now_ns};
+
+	PUT(c, CAPTURE_FLUSH, {&b, sizeof(b)});
+	write_out(c);
+}
+
+void capture_period(struct capture *c, uint64_t period_ns)
+{
+	struct capture_period p = {.period_ns = period_ns};
+
+	PUT(c, CAPTURE_PERIOD, {&p, sizeof(p)});
+}
+
+void capture_event(struct capture *c, const void *record, size_t len)
+{
+	PUT(c, CAPTURE_EVENT, {record, len});
+}
+
+/* --- samples --- */
+
+static void put_symbol(struct capture *c, const struct kernel_symbols *kernel, uint64_t addr)
+{
+	struct capture_symbol out;
+	struct kernel_symbol sym;
+
+	kernel_find(kernel, addr, &sym);
+	if (!sym.named)
+		return;
+	out = (struct capture_symbol){.start = addr - sym.offset + sym.start, .module_start = addr - sym.offset,
+				      .name_len = (uint32_t)strlen(sym.name) + 1,
+				      .module_len = (uint32_t)strlen(sym.module) + 1};
+	PUT(c, CAPTURE_SYMBOL, {&out, sizeof(out)}, {sym.name, out.name_len}, {sym.module, out.module_len});
+}
+
+static void put_symbols(struct capture *c, const struct sample *s, const struct kernel_symbols *kernel)
+{
+	if (!kernel)
+		return;
+	for (uint32_t i = 0; i < s->nr_kernel; i++) {
+		if (map_find(&c->symbols, s->kernel[i]) || map_put(&c->symbols, s->kernel[i], 1) < 0)
+			continue;
+		put_symbol(c, kernel, s->kernel[i]);
+		if (i) /* callers are looked up one byte before */
+			put_symbol(c, kernel, s->kernel[i] - 1);
+	}
+}
+
+/* arm64 signs return addresses in the bits above the address. */
+static uint64_t bare_address(uint64_t word, const struct sample *s)
+{
+	return s->head.arch == OTP_ARCH_ARM64 ? word & ((1ULL << 48) - 1) : word;
+}
+
+/* Kept: what unwinding may follow. Everything else may be somebody's secret. */
+static uint64_t scrubbed(uint64_t word, const struct sample *s, const struct space *space)
+{
+	if (word >= s->stack_addr && word < s->stack_addr + OTP_STACK_LIMIT)
+		return word;
+	if (s->head.stack_end && word < s->head.stack_end && word >= s->head.stack_end - OTP_STACK_LIMIT)
+		return word;
+	return space_find(space, bare_address(word, s)) ? word : 0;
+}
+
+static uint32_t nr_regs(const struct sample *s)
+{
+	if (!s->reg)
+		return 0;
+	return s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64;
+}
+
+static void add_section(struct buf *b, uint16_t type, uint32_t len)
+{
+	struct otp_section sec = {.type = type, .len = len};
+
+	buf_add(b, &sec, sizeof(sec));
+}
+
+static void add_regs(struct buf *b, const struct sample *s, const struct space *space)
+{
+	uint32_t n = nr_regs(s);
+
+	add_section(b, OTP_SEC_REGS, (uint32_t)((n + 1) * sizeof(uint64_t)));
+	buf_add(b, &s->valid, sizeof(s->valid));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t v = scrubbed(s->reg[i], s, space);
+
+		buf_add(b, &v, sizeof(v));
+	}
+}
+
+static void add_stack(struct buf *b, uint16_t type, uint64_t addr, const uint8_t *bytes, uint32_t len,
+		      const struct sample *s, const struct space *space)
+{
+	static const uint8_t zero[8];
+	uint32_t words = len / 8;
+
+	add_section(b, type, (uint32_t)sizeof(struct otp_ustack) + len);
+	buf_add(b, &addr, sizeof(addr));
+	for (uint32_t i = 0; i < words; i++) {
+		uint64_t v;
+
+		memcpy(&v, bytes + i * 8, sizeof(v));
+		v = scrubbed(v, s, space);
+		buf_add(b, &v, sizeof(v));
+	}
+	if (len % 8)
+		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
+}
+
+/* A section length that the reader checks against 32 bits stays far below: the stack is at most 512 KiB. */
+void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
+		    const struct kernel_symbols *kernel)
+{
+	struct buf *b = &c->scratch;
+	struct otp_sample *head;
+
+	if (c->failed)
+		return;
+	put_symbols(c, s, kernel);
+	buf_reset(b);
+	buf_add(b, &s->head, sizeof(s->head));
+	if (s->reg)
+		add_regs(b, s, space);
+	if (s->nr_kernel) {
+		add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
+		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
+	}
+	if (s->base)
+		add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
+	if (s->stack)
+		add_stack(b, OTP_SEC_USTACK, s->stack_addr, s->stack, s->stack_len, s, space);
+	if (b->failed)
+		return;
+	head = (struct otp_sample *)b->data;
+	head->rec.len = (uint32_t)b->len;
+	head->mode &= ~OTP_MODE_CHUNKED;
+	head->nr_sections = (uint16_t)(!!s->reg + !!s->nr_kernel + !!s->base + !!s->stack);
+	head->tls_base = 0;
+	PUT(c, CAPTURE_SAMPLE, {b->data, b->len});
+}
+
+/* --- what the host answered --- */
+
+static uint32_t put_file(struct capture *c, const char *path, size_t path_len, int fd)
+{
+	struct capture_file f = {.file = ++c->files, .path_len = (uint32_t)path_len};
+	struct stat st;
+
+	if (fstat(fd, &st) == 0) {
+		f.dev = st.st_dev;
+		f.ino = st.st_ino;
+		f.size = (uint64_t)st.st_size;
+		f.ctime_ns = (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_ctim.tv_nsec;
+	}
+	PUT(c, CAPTURE_FILE, {&f, sizeof(f)}, {path, path_len});
+	return f.file;
+}
+
+/* The scan comes as a file: its bytes are the answer. */
+static void read_scan(struct capture *c, int fd)
+{
+	struct stat st;
+	void *to;
+
+	buf_reset(&c->scratch);
+	if (fstat(fd, &st) < 0 || st.st_size > (off_t)(64 << 20) || !(to = buf_reserve(&c->scratch, (size_t)st.st_size)))
+		return;
+	if (pread(fd, to, (size_t)st.st_size, 0) == st.st_size)
+		buf_commit(&c->scratch, (size_t)st.st_size);
+}
+
+void capture_host_answer(void *capture, const struct host_request *req, int err, int fd, const void *data, size_t len)
+{
+	struct capture *c = capture;
+	const char *path = req->path ? req->path : "";
+	struct capture_answer a = {.kind = req->kind, .pid = req->pid, .start = req->start, .end = req->end,
+				   .err = err, .path_len = (uint32_t)strlen(path)};
+
+	if (req->kind == HOST_READ_MEMORY)
+		return; /* other people's memory does not go into a file */
+	if (req->kind == HOST_SCAN && req->len)
+		return; /* a replay asks for all at once, at its beginning */
+	if (req->kind == HOST_SCAN && fd >= 0) {
+		read_scan(c, fd);
+		data = c->scratch.data;
+		len = c->scratch.len;
+	} else if (fd >= 0) {
+		a.file = put_file(c, path, a.path_len, fd);
+	}
+	a.data_len = (uint32_t)len;
+	PUT(c, CAPTURE_ANSWER, {&a, sizeof(a)}, {path, a.path_len}, {data, len});
+}
+
+void capture_file_page(void *capture, const struct binary *b, uint64_t offset, const void *data, size_t len)
+{
+	struct capture_page p = {.dev = b->dev, .ino = b->ino, .offset = offset, .len = (uint32_t)len};
+
+	PUT((struct capture *)capture, CAPTURE_PAGE, {&p, sizeof(p)}, {data, len});
+}

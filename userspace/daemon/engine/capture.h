@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A capture: what the engine saw, so that a replay can see it again without
+ * kernel and without root. Samples, side-band records, the monitor's answers,
+ * the file pages that were read, the kernel symbols that were met.
+ *
+ * Written by the engine, one thread, to a descriptor that the monitor opened
+ * (mode 0600). Stack words and registers that point neither into code nor into
+ * the stack itself are zeroed: stacks hold secrets. A write that fails ends
+ * the capture; sampling goes on.
+ *
+ * Format: struct capture_head, then struct capture_record and its payload,
+ * padded to 8 bytes, until the end of the file. Little-endian. A file cut
+ * anywhere is a valid, shorter capture. Readers skip types they do not know.
+ */
+#ifndef OTP_DAEMON_ENGINE_CAPTURE_H
+#define OTP_DAEMON_ENGINE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/engine/sample.h"
+#include "process/host.h"
+#include "process/space.h"
+#include "symbol/symbol.h"
+
+#define CAPTURE_MAGIC   "OTPCAP01"
+#define CAPTURE_RECORD_MAX (80u << 20)
+
+struct capture_head {
+	char magic[8];
+	uint32_t abi;  /* OTP_ABI_VERSION */
+	uint32_t reserved;
+	uint64_t period_ns;
+	uint64_t unix_offset_ns; /* Unix time - boot time at the start */
+};
+
+enum capture_type {
+	CAPTURE_BATCH = 1, /* struct capture_batch: a drain begins */
+	CAPTURE_SAMPLE,    /* a sample as the ring had it, chunks joined */
+	CAPTURE_EVENT,     /* a perf side-band record */
+	CAPTURE_ANSWER,    /* struct capture_answer, path, data */
+	CAPTURE_FILE,      /* struct capture_file, path: a file that an answer gave */
+	CAPTURE_PAGE,      /* struct capture_page, bytes of a file */
+	CAPTURE_SYMBOL,    /* struct capture_symbol, name NUL module NUL */
+	CAPTURE_FLUSH,     /* struct capture_batch: an interval ended */
+	CAPTURE_VDSO,      /* the image that every process of the host has */
+	CAPTURE_PERIOD,    /* struct capture_period: of the samples from here on */
+};
+
+struct capture_record {
+	uint32_t type;
+	uint32_t len; /* of the payload, without padding */
+};
+
+struct capture_batch { uint64_t now_ns; };
+struct capture_period { uint64_t period_ns; };
+struct capture_answer {
+	uint32_t kind, pid;
+	uint64_t start, end;
+	int32_t err;
+	uint32_t path_len;
+	uint32_t file; /* HOST_OPEN_MAPPED: number of the CAPTURE_FILE before it */
+	uint32_t data_len;
+};
+struct capture_file { uint32_t file, path_len; uint64_t dev, ino, size, ctime_ns; };
+struct capture_page { uint64_t dev, ino, offset; uint32_t len, reserved; };
+struct capture_symbol { uint64_t start, module_start; uint32_t name_len, module_len; };
+
+struct capture;
+int capture_new(int fd, uint64_t period_ns, struct capture **ret); /* takes fd, also on failure */
+struct capture *capture_free(struct capture *c); /* writes what is buffered; NULL */
+bool capture_failed(const struct capture *c);
+
+void capture_batch(struct capture *c, uint64_t now_ns);
+void capture_flush(struct capture *c, uint64_t now_ns);
+void capture_period(struct capture *c, uint64_t period_ns); /* after a flush */
+void capture_event(struct capture *c, const void *record, size_t len);
+void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
+		    const struct kernel_symbols *kernel);
+/* A host_tap_fn. */
+void capture_host_answer(void *capture, const struct host_request *req, int err, int fd, const void *data, size_t len);
+/* A binary_page_hook_fn. */
+void capture_file_page(void *capture, const struct binary *b, uint64_t offset, const void *data, size_t len);
+
+#endif

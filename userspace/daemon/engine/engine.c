@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The engine's life: start, sandbox, and the loop that drains ring and
+ * side-band, answers messages and ends intervals.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "daemon/engine/engine_state.h"
+#include "daemon/roles.h"
+#include "daemon/sandbox.h"
+
+/* The ring is looked at this often; faster while it fills, D3's range. */
+#define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
+#define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for what the side-band says */
+#define BEAT_NS       NSEC_PER_SEC
+#define BEATS_SENT    2 /* every second one: each wakes the monitor */
+#define RATE_TURN_MS	20
+/* How long a stop waits for answers to open questions, and for net to take the last requests. */
+#define STOP_ANSWERS_NS (NSEC_PER_SEC)
+#define STOP_NET_NS     (5 * NSEC_PER_SEC)
+
+void engine_publish(void *ctx)
+{
+	struct engine *e = ctx;
+
+	ledger_publish(e->page, &e->ledger);
+}
+
+/* --- intervals --- */
+
+/* Modules and BPF programs that were loaded since have names only after another reading. */
+static void follow_kernel(struct engine *e, uint64_t now)
+{
+	uint64_t since = now - e->kallsyms_ns;
+	struct kernel_symbols *k;
+
+	if (e->kallsyms_fd < 0 || since < e->kallsyms_wait_ns || !pipeline_kernel_unsure(e->pipeline))
+		return;
+	if (kernel_symbols_load(e->kallsyms_fd, &k) == 0)
+		pipeline_kernel(e->pipeline, k);
+	/* What is met again as soon as that is, most likely, no code that a reading would name. */
+	e->kallsyms_wait_ns = since > 2 * e->kallsyms_wait_ns ? KERNEL_FIRST_NS :
+								MIN(2 * e->kallsyms_wait_ns, KERNEL_LONGEST_NS);
+	e->kallsyms_ns = now;
+}
+
+/* At high rates a quarter of a second holds more samples than should wait for what the first of them teach. */
+static uint64_t slow_drain(const struct engine *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
+
+	return MAX(MIN(fill, e->watch ? DRAIN_WATCH_NS : DRAIN_SLOW_NS), DRAIN_FAST_NS);
+}
+
+void engine_flush(struct engine *e, uint64_t now)
+{
+	uint64_t offset = clock_unix_offset_ns();
+	uint64_t start = clock_join_ns(e->interval_start_ns + offset, e->last_end_unix_ns);
+	uint64_t end = MAX(now + offset, start + 1);
+
+	follow_kernel(e, now);
+	pipeline_flush(e->pipeline, start, end);
+	if (e->capture)
+		capture_flush(e->capture, now);
+	engine_publish(e);
+	e->interval_start_ns = now;
+	e->last_end_unix_ns = end;
+	e->interval_end_ns += e->config->interval_ns;
+	if (e->interval_end_ns <= now)
+		e->interval_end_ns = now + e->config->interval_ns;
+}
+
+/*
+ * A change of rate: the sampler stands still, its last samples lie below
+ * rate.pos. They are named as far as their files come soon, then their
+ * profile ends, and what follows has the new period.
+ */
+static void change_rate(struct engine *e, uint64_t now, bool at_once)
+{
+	bool late = at_once || now >= e->rate_deadline_ns;
+
+	if (!e->rate.period_ns)
+		return;
+	if (!late && ring_consumer(&e->ring) < e->rate.pos)
+		e->next_drain_ns = 0;
+	if (!late && (ring_consumer(&e->ring) < e->rate.pos || pipeline_parked(e->pipeline)))
+		return;
+	pipeline_retry(e->pipeline, now, true);
+	pipeline_end_wait(e->pipeline);
+	engine_flush(e, now);
+	e->interval_end_ns = now + e->config->interval_ns;
+	e->period_ns = e->rate.period_ns;
+	pipeline_set_period(e->pipeline, e->period_ns);
+	if (e->capture)
+		capture_period(e->capture, e->period_ns);
+	e->rate.period_ns = 0;
+	e->drain_slow_ns = slow_drain(e);
+	e->drain_every_ns = MIN(e->drain_every_ns, e->drain_slow_ns);
+	ipc_send(e->sock, IPC_RATE, 0, &e->rate.id, sizeof(e->rate.id), NULL, 0);
+}
+
+static void beat(struct engine *e, uint64_t now)
+{
+	pipeline_tick(e->pipeline, now);
+	pipeline_retry(e->pipeline, now, false);
+	if (e->scans)
+		pipeline_scan_some(e->pipeline); /* again at the next beat where it cannot be asked now */
+	engine_publish(e);
+	if (e->beats++ % BEATS_SENT == 0)
+		ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);
+	e->next_beat_ns = now + BEAT_NS;
+}
+
+static void run_timers(struct engine *e)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now >= e->next_drain_ns) {
+		engine_drain(e);
+		e->next_drain_ns = now + e->drain_every_ns;
+	}
+	pipeline_turn(e->pipeline, now);
+	change_rate(e, clock_now_ns(), false); /* a full ring took its time */
+	if (now >= e->interval_end_ns)
+		engine_flush(e, now);
+	if (now >= e->next_beat_ns)
+		beat(e, now);
+	host_live_pump(e->host);
+	outbox_pump(&e->outbox);
+}
+
+/* 0, or negative when the monitor is gone or breaks the rules. */
+static int read_monitor(struct engine *e)
+{
+	int r;
+
+	while ((r = ipc_receive(e->sock, &e->message)) == 1) {
+		r = engine_take(e, &e->message);
+		ipc_close_fds(&e->message);
+		if (r < 0)
+			return r;
+	}
+	if (r == 0)
+		return -EPIPE;
+	return r == -EAGAIN ? 0 : r;
+}
+
+static void read_net(struct engine *e)
+{
+	uint64_t id;
+	int r;
+
+	while ((r = ipc_receive(e->outbox.sock, &e->message)) == 1) {
+		if (e->message.head.type == IPC_RECEIVED && ipc_fits(&e->message, sizeof(id), 0)) {
+			memcpy(&id, e->message.data, sizeof(id));
+			outbox_received(&e->outbox, id);
+		}
+		ipc_close_fds(&e->message);
+	}
+	/* net is gone: the monitor will give another socket. Until then nothing is sent. */
+	if (r != -EAGAIN)
+		outbox_peer(&e->outbox, -1);
+}
+
+/* The beat waits for a drain: one wake-up for both. */
+static int timeout_ms(const struct engine *e)
+{
+	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
+
+	if (e->rate.period_ns)
+		next = MIN(next, now + RATE_TURN_MS * NSEC_PER_MSEC);
+	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
+}
+
+static int wait_and_read(struct engine *e, int timeout)
+{
+	struct epoll_event events[4];
+	int n = epoll_wait(e->epoll, events, ARRAY_SIZE(events), timeout);
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == e->ring_fd)
+			e->next_drain_ns = 0; /* the sampler woke us: the ring fills */
+		else if (events[i].data.fd == e->outbox.sock)
+			read_net(e);
+	}
+	return read_monitor(e);
+}
+
+/* --- start and end --- */
+
+static int watch(struct engine *e)
+{
+	struct epoll_event monitor = {.events = EPOLLIN, .data.fd = e->sock};
+	/* Edge-triggered: the ring is "readable" as soon as it holds anything, but wakes only when told. */
+	struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.fd = e->ring_fd};
+
+	if (epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->sock, &monitor) < 0 ||
+	    epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->ring_fd, &ring) < 0)
+		return -errno;
+	return 0;
+}
+
+static int receive_start(struct engine *e)
+{
+	struct pollfd p = {.fd = e->sock, .events = POLLIN};
+	int r;
+
+	while (!e->started && !e->stopping) {
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		r = read_monitor(e);
+		if (r < 0)
+			return r;
+	}
+	if (!e->config || !e->page || e->ring_fd < 0)
+		return -EBADMSG;
+	return e->pipeline ? 0 : engine_make_pipeline(e);
+}
+
+static void begin(struct engine *e)
+{
+	uint64_t now = clock_now_ns();
+
+	e->drain_slow_ns = slow_drain(e);
+	e->drain_every_ns = e->drain_slow_ns;
+	e->next_drain_ns = now + e->drain_every_ns;
+	e->next_beat_ns = now;
+	e->interval_end_ns = now + e->config->interval_ns;
+	e->interval_start_ns = now;
+	e->last_end_unix_ns = now + clock_unix_offset_ns();
+	engine_skip_fatal_batch(e);
+	if (pipeline_scan(e->pipeline) < 0)
+		log_warn("the scan of running processes could not be asked for: they are looked up one by one");
+}
+
+/* Ring empty, every sample named or given up, the last profile with net: then the end. */
+static void finish(struct engine *e)
+{
+	uint64_t deadline = clock_now_ns() + STOP_ANSWERS_NS;
+
+	engine_drain(e);
+	engine_drain(e); /* a sample whose chunks were awaited */
+	change_rate(e, clock_now_ns(), true);
+	engine_drain(e);
+	while (pipeline_parked(e->pipeline) && clock_now_ns() < deadline && wait_and_read(e, 20) == 0)
+		pipeline_retry(e->pipeline, clock_now_ns(), false);
+	pipeline_retry(e->pipeline, clock_now_ns(), true);
+	engine_flush(e, clock_now_ns());
+	pipeline_tick(e->pipeline, clock_now_ns());
+	engine_publish(e);
+	deadline = clock_now_ns() + STOP_NET_NS;
+	while (!outbox_empty(&e->outbox) && clock_now_ns() < deadline && wait_and_read(e, 50) == 0)
+		outbox_pump(&e->outbox);
+}
+
+static void engine_done(struct engine *e)
+{
+	pipeline_free(e->pipeline);
+	host_live_free(e->host);
+	binary_set_page_hook(NULL, NULL);
+	capture_free(e->capture);
+	outbox_done(&e->outbox);
+	batch_done(&e->batch);
+	sideband_reader_free(e->sideband);
+	if (e->ring.data)
+		ring_unmap(&e->ring);
+	config_free(e->config);
+	closep(&e->kallsyms_fd);
+	free(e);
+}
+
+static int engine_run(struct engine *e)
+{
+	int r = receive_start(e);
+
+	if (r == 0)
+		r = watch(e);
+	if (r == 0)
+		r = sandbox_engine(e->config);
+	if (r < 0) {
+		log_error("the engine cannot start: %s", strerror(-r));
+		return 1;
+	}
+	begin(e);
+	ipc_send(e->sock, IPC_READY, 0, NULL, 0, NULL, 0);
+	while (!e->stopping) {
+		if (wait_and_read(e, timeout_ms(e)) < 0)
+			return 1; /* the monitor is gone: so is the reason to live */
+		run_timers(e);
+	}
+	finish(e);
+	return 0;
+}
+
+int engine_main(int sock)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int r;
+
+	log_init("engine", LOG_LEVEL_INFO);
+	if (!e || sandbox_begin() < 0) {
+		free(e);
+		return 1;
+	}
+	hash_seed_init();
+	batch_init(&e->batch);
+	if (secret_hide_stack() < 0)
+		log_warn("the engine's stack would be part of a core dump");
+	e->sock = sock;
+	e->ring_fd = e->kallsyms_fd = -1;
+	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	outbox_init(&e->outbox, &e->ledger, engine_publish, e);
+	if (e->epoll < 0 || sideband_reader_new(&e->sideband) < 0) {
+		free(e);
+		return 1;
+	}
+	r = engine_run(e);
+	engine_done(e);
+	return r;
+}

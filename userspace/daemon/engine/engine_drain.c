@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Ring and side-band: what a drain takes, and what of it can be given back to the sampler. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/engine_state.h"
+
+/*
+ * A predecessor died inside a batch: what it had read of it is lost, and must
+ * not be tried again, or one bad sample would kill every engine after it.
+ */
+void engine_skip_fatal_batch(struct engine *e)
+{
+	uint64_t pos = ring_consumer(&e->ring), end = e->ledger.batch_end;
+	const struct otp_rec *rec;
+
+	if (end <= pos || end > ring_producer(&e->ring))
+		return;
+	while (ring_next(&e->ring, &pos, end, &rec) > 0) {
+		if (rec->type != OTP_REC_SAMPLE)
+			continue;
+		e->ledger.read++;
+		e->ledger.lost[OTP_LOSS_ENGINE_DIED]++;
+	}
+	e->ledger.ring_pos = end;
+	e->ledger.batch_end = 0;
+	engine_publish(e);
+	ring_release(&e->ring, end);
+}
+
+/* Collects records up to end; returns where the batch ends. */
+static uint64_t collect(struct engine *e, uint64_t end)
+{
+	uint64_t pos = ring_consumer(&e->ring), before = pos;
+	const struct otp_rec *rec;
+	int r;
+
+	e->bad = 0;
+	while ((r = ring_next(&e->ring, &pos, end, &rec)) > 0) {
+		r = batch_add_ring(&e->batch, rec);
+		if (r == -ENOMEM)
+			return before;
+		e->bad += r == -EBADMSG && rec->type == OTP_REC_SAMPLE;
+		before = pos;
+	}
+	return r == -EBADMSG ? end : pos;
+}
+
+/* A sample whose last chunks are still to come ends the batch before it, once. */
+static uint64_t settle_chunks(struct engine *e, uint64_t end)
+{
+	const struct otp_rec *head = batch_incomplete(&e->batch);
+	uint64_t start = ring_consumer(&e->ring), at;
+
+	if (!head || head == e->waited_for) {
+		e->waited_for = NULL;
+		return end;
+	}
+	e->waited_for = head;
+	at = (uint64_t)((const uint8_t *)head - e->ring.data) - OTP_RING_HDR;
+	at = start + ((at - start) & (e->ring.size - 1));
+	batch_reset(&e->batch);
+	return collect(e, at);
+}
+
+static void on_sideband(void *ctx, const void *record, size_t len)
+{
+	batch_add_sideband(&((struct engine *)ctx)->batch, record, len);
+}
+
+/*
+ * Sooner while the ring fills, or while there is so much to learn from: a new
+ * program is cut short until the first of its samples has been looked at.
+ */
+static void pace(struct engine *e, uint64_t used, size_t items)
+{
+	e->ledger.ring_peak_bytes = MAX(e->ledger.ring_peak_bytes, used);
+	if (used > e->ring.size / 8 || items > DRAIN_ITEMS)
+		e->drain_every_ns = MAX(e->drain_every_ns / 2, DRAIN_FAST_NS);
+	else if (used < e->ring.size / 32 && items < DRAIN_ITEMS / 3)
+		e->drain_every_ns = MIN(e->drain_every_ns * 2, e->drain_slow_ns);
+}
+
+/* What may be drained now: samples behind a change of rate wait until the profile before it is closed. */
+static uint64_t drain_end(const struct engine *e)
+{
+	uint64_t end = ring_producer(&e->ring);
+
+	return e->rate.period_ns ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
+}
+
+/* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
+void engine_drain(struct engine *e)
+{
+	uint64_t end = drain_end(e), now = clock_now_ns(), used = end - ring_consumer(&e->ring);
+
+	batch_reset(&e->batch);
+	end = settle_chunks(e, collect(e, end));
+	sideband_reader_drain(e->sideband, on_sideband, e);
+	pace(e, used, batch_count(&e->batch));
+	if (!batch_count(&e->batch) && end == ring_consumer(&e->ring))
+		return;
+	e->ledger.batch_end = end;
+	engine_publish(e);
+	if (e->capture)
+		capture_batch(e->capture, now);
+	batch_sort(&e->batch);
+	pipeline_batch(e->pipeline, &e->batch, now);
+	engine_send_lives(e);
+	/* Not before: as long as the ring holds them, they are counted there. */
+	e->ledger.read += e->bad;
+	e->ledger.lost[OTP_LOSS_BAD_RECORD] += e->bad;
+	e->ledger.ring_pos = end;
+	e->ledger.batch_end = 0;
+	engine_publish(e);
+	ring_release(&e->ring, end);
+}

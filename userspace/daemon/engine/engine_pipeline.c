@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The engine's pipeline: its questions go to the monitor, its requests to net, its plans to the sampler. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/engine_state.h"
+#include "process/binary.h"
+
+static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+{
+	struct engine *e = ctx;
+
+	return outbox_add(&e->outbox, request, len, samples);
+}
+
+static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
+{
+	struct engine *e = ctx;
+	struct {
+		struct ipc_plan head;
+		struct otp_plan plan;
+	} m = {.head.pid = pid, .plan = *plan};
+
+	/* A plan that does not get through costs some bytes of copying: the next window sends another. */
+	ipc_send(e->sock, IPC_PLAN, 0, &m, sizeof(m), NULL, 0);
+}
+
+static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
+{
+	struct engine *e = ctx;
+	struct ipc_hint hint = {.hint = *h};
+
+	memcpy(hint.comm, comm, sizeof(hint.comm));
+	ipc_send(e->sock, IPC_HINT, 0, &hint, sizeof(hint), NULL, 0);
+}
+
+void engine_send_lives(struct engine *e)
+{
+	/* Some that do not get through are met at the monitor's next look at all processes. */
+	if (e->nr_lives)
+		ipc_send(e->sock, IPC_LIFE, 0, e->lives, e->nr_lives * sizeof(e->lives[0]), NULL, 0);
+	e->nr_lives = 0;
+}
+
+static void on_life(void *ctx, uint32_t pid, uint32_t parent)
+{
+	struct engine *e = ctx;
+
+	if (!e->watch)
+		return;
+	if (e->nr_lives == ARRAY_SIZE(e->lives))
+		engine_send_lives(e);
+	e->lives[e->nr_lives++] = (struct ipc_life){.pid = pid, .parent = parent};
+}
+
+static const struct pipeline_ops engine_ops = {
+	.request = on_request, .plan = on_plan, .hint = on_hint, .life = on_life};
+
+static void on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
+{
+	struct engine *e = ctx;
+
+	if (e->capture)
+		capture_host_answer(e->capture, req, err, fd, data, len);
+}
+
+int engine_make_pipeline(struct engine *e)
+{
+	struct pipeline_config cfg = {
+		.config = e->config,
+		.period_ns = e->period_ns,
+		.ledger = &e->ledger,
+		.capture = e->capture,
+		.ops = &engine_ops,
+		.ctx = e,
+	};
+	int r = host_live_new(e->sock, on_answer, e, &e->host);
+
+	if (r < 0)
+		return r;
+	if (e->capture)
+		binary_set_page_hook(capture_file_page, e->capture);
+	cfg.host = host_live_host(e->host);
+	return pipeline_new(&cfg, &e->pipeline);
+}

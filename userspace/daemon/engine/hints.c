@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/hints.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/adapt.h"
+
+static uint64_t key_of(const char comm[OTP_COMM_LEN])
+{
+	return hash_bytes(comm, OTP_COMM_LEN, 0);
+}
+
+static struct hint *find(struct hints *h, const char comm[OTP_COMM_LEN])
+{
+	const uint64_t *at = map_find(&h->index, key_of(comm));
+
+	return at && memcmp(h->all[*at].comm, comm, OTP_COMM_LEN) == 0 ? &h->all[*at] : NULL;
+}
+
+static void forget(struct hints *h, struct hint *at)
+{
+	static const struct otp_hint none;
+
+	map_remove(&h->index, key_of(at->comm));
+	if (at->told)
+		h->tell(h->ctx, at->comm, &none);
+	*at = (struct hint){0};
+}
+
+/* A free place, else that of the name heard of longest ago. */
+static struct hint *place(struct hints *h)
+{
+	struct hint *oldest = &h->all[0];
+
+	if (h->index.count < HINTS_MAX)
+		for (int i = 0; i < HINTS_MAX; i++)
+			if (!h->all[i].now.stack_bytes)
+				return &h->all[i];
+	for (int i = 1; i < HINTS_MAX; i++)
+		if (h->all[i].heard_ns < oldest->heard_ns)
+			oldest = &h->all[i];
+	forget(h, oldest);
+	return oldest;
+}
+
+static void begin_window(struct hint *at, uint64_t now_ns)
+{
+	at->since_ns = at->heard_ns = now_ns;
+	at->needed = at->samples = 0;
+}
+
+void hints_done(struct hints *h)
+{
+	map_done(&h->index);
+}
+
+static struct hint *add(struct hints *h, const char comm[OTP_COMM_LEN], uint64_t now_ns)
+{
+	struct hint *at = place(h);
+
+	if (map_put(&h->index, key_of(comm), (uint64_t)(at - h->all)) < 0)
+		return NULL;
+	*at = (struct hint){.now = {.stack_bytes = h->start_bytes}};
+	memcpy(at->comm, comm, OTP_COMM_LEN);
+	begin_window(at, now_ns);
+	return at;
+}
+
+static struct hint *find_or_add(struct hints *h, const char comm[OTP_COMM_LEN], uint64_t now_ns)
+{
+	struct hint *at = find(h, comm);
+
+	return at ? at : add(h, comm, now_ns);
+}
+
+static void tell(struct hints *h, struct hint *at)
+{
+	at->told = true;
+	h->tell(h->ctx, at->comm, &at->now);
+}
+
+void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns)
+{
+	struct hint *at = find_or_add(h, comm, now_ns);
+
+	if (!at || (given->stack_bytes <= at->now.stack_bytes && given->base_bytes <= at->now.base_bytes))
+		return;
+	at->now.stack_bytes = MAX(at->now.stack_bytes, given->stack_bytes);
+	at->now.base_bytes = MAX(at->now.base_bytes, given->base_bytes);
+	begin_window(at, now_ns);
+	tell(h, at);
+}
+
+/* The first verdict comes soon, the later ones after a window. */
+static bool is_due(const struct hint *at, uint64_t now_ns)
+{
+	if (!at->told)
+		return at->samples >= HINTS_FIRST;
+	return at->samples >= ADAPT_WINDOW_SAMPLES && now_ns >= at->since_ns + ADAPT_WINDOW_NS;
+}
+
+void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns)
+{
+	struct hint *at = find_or_add(h, comm, now_ns);
+	uint32_t bytes;
+
+	if (!at)
+		return;
+	at->heard_ns = now_ns;
+	at->needed = MAX(at->needed, used);
+	at->samples++;
+	if (!is_due(at, now_ns))
+		return;
+	bytes = adapt_shrunk(at->now.stack_bytes, at->needed);
+	begin_window(at, now_ns);
+	if (bytes >= at->now.stack_bytes && at->told)
+		return;
+	at->now.stack_bytes = MIN(bytes, at->now.stack_bytes);
+	tell(h, at);
+}

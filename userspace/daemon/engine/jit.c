@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/jit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define RETRY_FIRST_NS	 (2 * NSEC_PER_SEC)
+#define RETRY_LONGEST_NS (60 * NSEC_PER_SEC)
+#define REFRESH_NS	 (500 * NSEC_PER_MSEC)
+
+enum state { NEW, ASKED, ANSWERED };
+
+struct source {
+	struct jit_process *of;
+	enum jit_kind kind;
+	enum state state;
+	struct jit_map *map; /* owned; NULL: there is none */
+	uint64_t retry_ns, pause_ns;
+};
+
+struct jit_process {
+	struct jit_process *next;
+	struct jit *all;
+	uint32_t pid;
+	uint64_t start_ns, now_ns, refreshed_ns;
+	struct source sources[2]; /* by enum jit_kind */
+};
+
+static void process_free(struct jit_process *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++) {
+		if (e->sources[i].state == ASKED)
+			host_cancel(e->all->host, &e->sources[i]);
+		jit_map_free(e->sources[i].map);
+	}
+	free(e);
+}
+
+void jit_done(struct jit *j)
+{
+	while (j->first) {
+		struct jit_process *e = j->first;
+
+		j->first = e->next;
+		process_free(e);
+	}
+	j->count = 0;
+}
+
+static void drop_last(struct jit *j)
+{
+	struct jit_process **slot = &j->first;
+
+	while ((*slot)->next)
+		slot = &(*slot)->next;
+	process_free(*slot);
+	*slot = NULL;
+	j->count--;
+}
+
+/* To the front: what is not met any more falls off the end. */
+static struct jit_process *find(struct jit *j, const struct process *p)
+{
+	for (struct jit_process **slot = &j->first; *slot; slot = &(*slot)->next) {
+		struct jit_process *e = *slot;
+
+		if (e->pid != p->pid)
+			continue;
+		*slot = e->next;
+		if (e->start_ns != p->start_ns) {
+			process_free(e);
+			j->count--;
+			return NULL;
+		}
+		e->next = j->first;
+		j->first = e;
+		return e;
+	}
+	return NULL;
+}
+
+static struct jit_process *add(struct jit *j, const struct process *p)
+{
+	struct jit_process *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	if (j->count == JIT_PROCESSES)
+		drop_last(j);
+	e->all = j;
+	e->pid = p->pid;
+	e->start_ns = p->start_ns;
+	for (int i = 0; i < (int)ARRAY_SIZE(e->sources); i++)
+		e->sources[i] = (struct source){.of = e, .kind = (enum jit_kind)i};
+	e->next = j->first;
+	j->first = e;
+	j->count++;
+	return e;
+}
+
+static void on_answer(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	struct source *s = ctx;
+	struct jit *j = s->of->all;
+
+	s->state = ANSWERED;
+	if (err || fd < 0 || jit_map_new(fd, s->kind, &s->map) < 0) {
+		if (err)
+			closep(&fd);
+		s->pause_ns = s->pause_ns ? MIN(2 * s->pause_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
+		s->retry_ns = s->of->now_ns + s->pause_ns;
+	}
+	if (j->settled)
+		j->settled(j->ctx);
+}
+
+static bool is_dump(const struct mapping *m)
+{
+	const char *path = m->file->kind == MAPPED_FILE ? str_c(m->file->path) : "", *name = strrchr(path, '/');
+	size_t len = name ? strlen(name) : 0;
+
+	return len > 9 && !strncmp(name, "/jit-", 5) && !strcmp(name + len - 5, ".dump");
+}
+
+static const struct mapping *find_dump(const struct space *s)
+{
+	for (uint32_t i = 0; s && i < s->count; i++)
+		if (is_dump(&s->maps[i]))
+			return &s->maps[i];
+	return NULL;
+}
+
+static void ask(struct source *s, const struct process *p)
+{
+	const struct mapping *dump = s->kind == JIT_DUMP ? find_dump(p->space) : NULL;
+	struct host_request req = {.kind = HOST_OPEN_PERF_MAP, .pid = p->pid, .path = ""};
+
+	if (s->kind == JIT_DUMP) {
+		if (!dump)
+			return;
+		req = (struct host_request){.kind = HOST_OPEN_MAPPED, .pid = p->pid, .start = dump->start,
+					    .end = dump->end, .path = str_c(dump->file->path)};
+	}
+	s->state = ASKED;
+	if (host_ask(s->of->all->host, &req, on_answer, s) < 0)
+		s->state = NEW;
+}
+
+static bool is_due(const struct source *s, uint64_t now)
+{
+	return s->state == NEW || (s->state == ANSWERED && !s->map && now >= s->retry_ns);
+}
+
+struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now, bool *ret_wait)
+{
+	struct jit_process *e = find(j, p);
+	bool first = !e;
+
+	*ret_wait = false;
+	if (!e && !(e = add(j, p)))
+		return NULL;
+	e->now_ns = now;
+	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++) {
+		if (is_due(&e->sources[i], now))
+			ask(&e->sources[i], p);
+		/* The first question is worth waiting for; a program that has no map is not asked at each sample. */
+		*ret_wait |= e->sources[i].state == ASKED && !e->sources[i].pause_ns;
+	}
+	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
+}
+
+bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2])
+{
+	for (const struct jit_process *e = j->first; e; e = e->next) {
+		if (e->pid != p->pid || e->start_ns != p->start_ns)
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
+			ret[i] = e->sources[i].map ? jit_map_functions(e->sources[i].map) : 0;
+		return true;
+	}
+	return false;
+}
+
+static struct str *find_name(struct jit_process *e, uint64_t pc, bool *ret_dump)
+{
+	struct str *name = NULL;
+
+	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0 && !name;)
+		if (e->sources[i].map) {
+			name = jit_map_find(e->sources[i].map, pc);
+			*ret_dump = e->sources[i].kind == JIT_DUMP;
+		}
+	return name;
+}
+
+struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump)
+{
+	struct jit_process *e = jit_process;
+	struct str *name = find_name(e, pc, ret_dump);
+
+	if (name || e->now_ns - e->refreshed_ns < REFRESH_NS)
+		return name;
+	e->refreshed_ns = e->now_ns;
+	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
+		if (e->sources[i].map)
+			jit_map_refresh(e->sources[i].map);
+	return find_name(e, pc, ret_dump);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/park.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/secret.h"
+
+void park_init(struct park *p)
+{
+	*p = (struct park){0};
+	p->last = &p->first;
+}
+
+void park_done(struct park *p)
+{
+	while (p->first)
+		park_remove(p, &p->first);
+}
+
+static uint32_t sample_regs(const struct sample *s)
+{
+	if (!s->reg)
+		return 0;
+	return s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64;
+}
+
+/* Registers, kernel stack, stack bytes and base, one after the other. */
+static void copy_sample(struct parked *e, const struct sample *s)
+{
+	uint64_t *to = e->data;
+
+	e->sample = *s;
+	if (s->reg) {
+		memcpy(to, s->reg, sample_regs(s) * sizeof(*to));
+		e->sample.reg = to;
+		to += sample_regs(s);
+	}
+	if (s->nr_kernel) {
+		memcpy(to, s->kernel, s->nr_kernel * sizeof(*to));
+		e->sample.kernel = to;
+		to += s->nr_kernel;
+	}
+	if (s->stack_len) {
+		memcpy(to, s->stack, s->stack_len);
+		e->sample.stack = (const uint8_t *)to;
+	}
+	if (s->base_len) {
+		e->sample.base = (const uint8_t *)to + s->stack_len;
+		memcpy((uint8_t *)to + s->stack_len, s->base, s->base_len);
+	}
+}
+
+int park_add(struct park *p, const struct sample *s, const struct process *proc, uint64_t deadline_ns, bool wants_maps)
+{
+	size_t bytes = sizeof(struct parked) + (sample_regs(s) + s->nr_kernel) * sizeof(uint64_t) + s->stack_len + s->base_len;
+	struct parked *e;
+
+	if (p->bytes + bytes > PARK_BYTES)
+		return -ENOSPC;
+	e = secret_new(bytes);
+	if (!e)
+		return -ENOMEM;
+	*e = (struct parked){.space = space_ref(proc->space), .workload = workload_ref(proc->workload),
+			     .exe = str_ref(proc->exe), .deadline_ns = deadline_ns, .bytes = bytes,
+			     .wants_maps = wants_maps};
+	copy_sample(e, s);
+	*p->last = e;
+	p->last = &e->next;
+	p->count++;
+	p->bytes += bytes;
+	return 0;
+}
+
+void park_remove(struct park *p, struct parked **slot)
+{
+	struct parked *e = *slot;
+	size_t bytes = e->bytes;
+
+	*slot = e->next;
+	if (p->last == &e->next)
+		p->last = slot;
+	p->count--;
+	p->bytes -= bytes;
+	space_put(e->space);
+	workload_put(e->workload);
+	str_put(e->exe);
+	secret_free(e, bytes);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples that wait: for a file to be opened, for mappings that are read
+ * again, for the name of their process. Each is copied out of the ring and
+ * stays at most until its deadline; then it goes on with what is there.
+ *
+ * Called by the engine, one thread. Bounded by PARK_BYTES: a sample that does
+ * not fit is not parked (the caller goes on with it at once).
+ */
+#ifndef OTP_DAEMON_ENGINE_PARK_H
+#define OTP_DAEMON_ENGINE_PARK_H
+
+#include <stddef.h>
+
+#include "daemon/engine/sample.h"
+#include "process/table.h"
+
+#define PARK_BYTES (8u << 20)
+
+struct parked {
+	struct parked *next;
+	struct sample sample; /* points into this object */
+	struct space *space;  /* of its moment; owned */
+	struct workload *workload; /* owned */
+	struct str *exe;           /* owned, may be NULL */
+	uint64_t deadline_ns;
+	size_t bytes;
+	bool wants_maps; /* waits for mappings: takes the process' new ones */
+	uint64_t data[];
+};
+
+struct park {
+	struct parked *first, **last;
+	size_t count, bytes;
+};
+
+void park_init(struct park *p);
+void park_done(struct park *p);
+/* -ENOSPC, -ENOMEM: not parked. */
+int park_add(struct park *p, const struct sample *s, const struct process *proc, uint64_t deadline_ns, bool wants_maps);
+void park_remove(struct park *p, struct parked **slot); /* frees it */
+
+#endif

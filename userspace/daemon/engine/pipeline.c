@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/engine/capture.h"
+#include "daemon/engine/explain.h"
+#include "daemon/engine/pipeline_state.h"
+#include "daemon/report/quality.h"
+#include "process/binary.h"
+
+/* A file or a name that does not come within this long will not come. */
+#define PARK_DEADLINE_NS (4 * NSEC_PER_SEC)
+
+_Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a counter");
+_Static_assert(UNWIND_END_NR <= PROCESS_ENDS_MAX, "also in a process");
+
+/* Without memory its own figures are absent, no more. */
+static void count_of_process(struct process *proc, enum unwind_end end)
+{
+	if (!proc->stacks)
+		proc->stacks = calloc(1, sizeof(*proc->stacks));
+	if (proc->stacks)
+		proc->stacks->by_end[end]++;
+}
+
+static void count_stack(struct pipeline *p, const struct attempt *a)
+{
+	struct ledger_engine *l = p->ledger;
+
+	if (!has_user_side(a->s))
+		return;
+	l->stacks++;
+	if (a->proc && same_exec(a->proc, a->s))
+		count_of_process(a->proc, p->stack.end);
+	if (unwind_end_is_root(p->stack.end))
+		l->stacks_root++;
+	else
+		l->cut[p->stack.end]++;
+}
+
+/* Asks for what is missing of its files' names; all of them, that they come together. */
+static bool waits_for_names(struct pipeline *p, const struct attempt *a)
+{
+	const struct symbol_asker asker = {.pid = a->s->head.pid, .now_ns = p->now_ns};
+	bool wait = false;
+
+	for (uint32_t i = 0; i < p->stack.count; i++) {
+		const struct mapping *m = p->stack.frames[i].map;
+
+		if (m && m->file->state == MAPPED_READY && m->file->binary)
+			wait |= symbol_want(p->symbols, m->file->binary, &asker);
+	}
+	return wait;
+}
+
+static int count_sample(struct pipeline *p, const struct attempt *a)
+{
+	const struct sample *s = a->s;
+	struct profile_sample ps = {
+		.workload = a->workload,
+		.pid = s->head.pid,
+		.tid = s->head.tid,
+		.cpu = s->head.cpu,
+		.comm = s->head.comm,
+		.exe = a->exe,
+		.kernel = s->kernel,
+		.nr_kernel = s->nr_kernel,
+		.jit = a->jit ? jit_name : NULL,
+		.jit_ctx = a->jit,
+		.user = has_user_side(s) || s->head.mode & OTP_MODE_COMPAT ? &p->stack : NULL,
+	};
+	int r = profile_add(waits_for_names(p, a) ? p->late : p->profile, &ps);
+
+	if (r < 0) {
+		p->ledger->held--;
+		p->ledger->lost[OTP_LOSS_NO_MEMORY]++;
+	}
+	return r;
+}
+
+/* The name that hints go by: the first thread's. */
+struct name { char comm[OTP_COMM_LEN]; };
+
+static struct name name_of(const struct attempt *a)
+{
+	struct name n = {0};
+
+	if (a->proc->comm)
+		memcpy(n.comm, a->proc->comm->s, MIN(a->proc->comm->len, OTP_COMM_LEN - 1));
+	else
+		memcpy(n.comm, a->s->head.comm, OTP_COMM_LEN - 1);
+	return n;
+}
+
+static void send_plan(struct pipeline *p, const struct attempt *a)
+{
+	struct name name = name_of(a);
+	struct otp_plan plan = {
+		.generation = ++p->plan_gen,
+		.stack_bytes = a->proc->stack_bytes,
+		.base_units = (uint8_t)(a->proc->base_bytes / OTP_BASE_UNIT),
+		.start_ns = a->s->head.start_ns,
+		.exec_id = a->s->head.exec_id,
+	};
+
+	if (!plan.generation)
+		plan.generation = p->plan_gen = 1;
+	a->proc->plan_gen = plan.generation;
+	p->ops->plan(p->ctx, a->s->head.pid, &plan);
+	hints_grown(&p->hints, name.comm,
+		    &(struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes},
+		    a->s->head.time_ns);
+}
+
+/* How deep this process, and programs of its name, are to be copied from now on. */
+static void learn(struct pipeline *p, const struct attempt *a)
+{
+	if (!a->proc || !has_user_side(a->s) || !same_exec(a->proc, a->s))
+		return;
+	if (adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
+		send_plan(p, a);
+	if (unwind_end_is_root(p->stack.end))
+		hints_used(&p->hints, name_of(a).comm, p->stack.stack_used, a->s->head.time_ns);
+}
+
+/* Generated code: whoever made it may say what it is. False: the answer is on its way. */
+static bool find_jit(struct pipeline *p, struct attempt *a)
+{
+	bool wait = false;
+
+	a->jit = NULL;
+	for (uint32_t i = 0; a->proc && i < p->stack.count; i++) {
+		const struct mapping *m = p->stack.frames[i].map;
+
+		if (!m || m->file->kind != MAPPED_ANON)
+			continue;
+		a->jit = jit_get(&p->jit, a->proc, p->now_ns, &wait);
+		break;
+	}
+	return !wait || a->final;
+}
+
+/* 0: the sample has found its place. -EAGAIN: it should wait. */
+static int attempt(struct pipeline *p, struct attempt *a)
+{
+	if (pipeline_unwind(p, a) < 0)
+		return -EAGAIN;
+	if (a->proc && a->proc->identity_pending && !a->final)
+		return -EAGAIN;
+	if (!find_jit(p, a))
+		return -EAGAIN;
+	if (p->capture)
+		capture_sample(p->capture, a->s, a->space, p->kernel);
+	count_stack(p, a);
+	if (count_sample(p, a) == 0)
+		learn(p, a);
+	return 0;
+}
+
+static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now_ns)
+{
+	struct process *proc = table_find(p->table, &s->head);
+	struct attempt a = {.s = s, .proc = proc};
+
+	p->ledger->read++;
+	if (!proc) {
+		p->ledger->lost[OTP_LOSS_NO_MEMORY]++;
+		return;
+	}
+	p->ledger->held++;
+	a.space = proc->space;
+	a.workload = proc->workload;
+	a.exe = proc->exe;
+	if (attempt(p, &a) == 0)
+		return;
+	if (park_add(&p->park, s, proc, now_ns + PARK_DEADLINE_NS, a.wants_maps) == 0)
+		return;
+	a.final = true;
+	attempt(p, &a);
+}
+
+/* Of processes, not of their threads. */
+static void tell_life(struct pipeline *p, const struct proc_event *ev)
+{
+	if (!p->ops->life)
+		return;
+	if (ev->type == PROC_EXEC || (ev->type == PROC_EXIT && ev->pid == ev->tid))
+		p->ops->life(p->ctx, ev->pid, 0);
+	else if (ev->type == PROC_FORK && ev->pid != ev->ppid)
+		p->ops->life(p->ctx, ev->pid, ev->ppid);
+}
+
+static void apply_event(struct pipeline *p, struct batch *b, const struct batch_item *it)
+{
+	struct proc_event ev;
+
+	if (batch_event(b, it, &ev) < 0)
+		return;
+	p->ledger->sideband_records++;
+	if (ev.type == PROC_LOST)
+		p->ledger->sideband_lost += ev.lost;
+	if (p->capture)
+		capture_event(p->capture, batch_event_bytes(b, it), it->size);
+	table_apply(p->table, &ev);
+	tell_life(p, &ev);
+}
+
+static void report_batch_losses(struct pipeline *p, const struct batch *b, uint64_t now_ns)
+{
+	struct proc_event ev = {.type = PROC_LOST, .time_ns = now_ns, .lost = b->sideband_lost};
+
+	if (!b->sideband_lost)
+		return;
+	p->ledger->sideband_lost += b->sideband_lost;
+	table_apply(p->table, &ev);
+}
+
+void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
+{
+	struct sample s;
+
+	p->now_ns = now_ns;
+	for (size_t i = 0; i < batch_count(b); i++) {
+		const struct batch_item *it = batch_item(b, i);
+
+		if (it->kind == BATCH_EVENT) {
+			apply_event(p, b, it);
+		} else if (batch_sample(b, it, &s) == 0) {
+			take_sample(p, &s, now_ns);
+		} else {
+			p->ledger->read++;
+			p->ledger->lost[OTP_LOSS_BAD_RECORD]++;
+		}
+	}
+	report_batch_losses(p, b, now_ns);
+}
+
+/* What is known of the process by now, or what was known when the sample came. */
+static void parked_attempt(struct pipeline *p, struct parked *e, struct attempt *a)
+{
+	struct process *proc = table_peek(p->table, e->sample.head.pid);
+
+	/* The pid's present owner may be another one, whose start no sample has told yet. */
+	if (proc && proc->start_ns != e->sample.head.start_ns)
+		proc = NULL;
+	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
+			      .workload = e->workload, .exe = e->exe, .wants_maps = e->wants_maps};
+	/* An exec since then gave it another identity and other mappings. */
+	if (!proc || !same_exec(proc, &e->sample))
+		return;
+	a->workload = proc->workload;
+	a->exe = proc->exe;
+	if (e->wants_maps)
+		a->space = proc->space;
+}
+
+void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all)
+{
+	struct parked **slot = &p->park.first;
+	struct attempt a;
+
+	p->now_ns = now_ns;
+	p->ending = all;
+	p->settled = false;
+	while (*slot) {
+		parked_attempt(p, *slot, &a);
+		a.final = all || now_ns >= (*slot)->deadline_ns;
+		if (attempt(p, &a) == 0) {
+			park_remove(&p->park, slot);
+			continue;
+		}
+		(*slot)->wants_maps = a.wants_maps;
+		slot = &(*slot)->next;
+	}
+}
+
+size_t pipeline_parked(const struct pipeline *p)
+{
+	return p->park.count;
+}
+
+static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+{
+	struct pipeline *p = ctx;
+
+	return p->ops->request(p->ctx, request, len, samples);
+}
+
+static void book_lost(struct pipeline *p, uint64_t lost)
+{
+	p->ledger->held -= lost;
+	p->ledger->lost[OTP_LOSS_ENCODE] += lost;
+}
+
+/*
+ * The names that were waited for are there, or will not come: the samples go
+ * with the interval that ends now, as those do whose files came late.
+ */
+void pipeline_end_wait(struct pipeline *p)
+{
+	uint64_t lost = profile_merge(p->profile, p->late);
+
+	p->ledger->held -= lost;
+	p->ledger->lost[OTP_LOSS_NO_MEMORY] += lost;
+}
+
+void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns)
+{
+	struct profile_top top;
+	uint64_t lost = 0;
+
+	if (p->ending || !symbol_waits(p->symbols, p->now_ns))
+		pipeline_end_wait(p);
+	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
+	book_lost(p, lost);
+	p->ledger->intervals++;
+	quality_age(p->ledger);
+	profile_top(p->profile, &top);
+	snprintf(p->ledger->top_name, sizeof(p->ledger->top_name), "%s", top.name);
+	p->ledger->top_samples = top.samples;
+	p->ledger->top_total = top.total;
+}
+
+void pipeline_set_period(struct pipeline *p, uint64_t period_ns)
+{
+	profile_set_period(p->profile, period_ns);
+	profile_set_period(p->late, period_ns);
+}
+
+void pipeline_turn(struct pipeline *p, uint64_t now_ns)
+{
+	table_tick(p->table, now_ns);
+	if (p->settled && p->park.first)
+		pipeline_retry(p, now_ns, false);
+}
+
+void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to)
+{
+	struct explain x = {.config = p->config, .ledger = p->ledger, .symbols = p->symbols, .jit = &p->jit,
+			    .process = table_peek(p->table, pid), .pid = pid};
+
+	explain_json(&x, to);
+}
+
+void pipeline_debuginfod(struct pipeline *p, const uint8_t *htlhash, uint32_t state, bool again)
+{
+	symbol_told(p->symbols, htlhash, state, again);
+}
+
+void pipeline_tick(struct pipeline *p, uint64_t now_ns)
+{
+	struct process_stats stats;
+
+	table_stats(p->table, &stats);
+	p->ledger->processes = stats.processes;
+	p->ledger->parked = p->park.count;
+	p->ledger->cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int pipeline_scan(struct pipeline *p)
+{
+	return table_scan(p->table);
+}
+
+int pipeline_scan_some(struct pipeline *p)
+{
+	return table_scan_some(p->table);
+}
+
+void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
+{
+	kernel_symbols_free(p->kernel);
+	p->kernel = k;
+	profile_set_kernel(p->profile, k);
+	profile_set_kernel(p->late, k);
+}
+
+bool pipeline_kernel_unsure(const struct pipeline *p)
+{
+	return p->kernel && kernel_symbols_unsure(p->kernel);
+}
+

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A pipeline's parts: made, given another configuration, bounded, freed. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/pipeline_state.h"
+#include "daemon/report/quality.h"
+#include "process/binary.h"
+
+static void on_file_settled(void *ctx, struct mapped_file *f)
+{
+	((struct pipeline *)ctx)->settled = true;
+}
+
+static void on_process_settled(void *ctx, struct process *proc)
+{
+	((struct pipeline *)ctx)->settled = true;
+}
+
+static void on_index_settled(void *ctx)
+{
+	((struct pipeline *)ctx)->settled = true;
+}
+
+/* An interval of waiting and what is left of the one it begins in: two at most. */
+static int make_symbols(struct pipeline *p, struct host *host)
+{
+	const struct config *c = p->config;
+	struct symbol_limits limits = {
+		.function_start = unwind_function_start,
+		.host = c->symbols_cache_bytes ? host : NULL,
+		.inlines = c->symbols_inline,
+		.lines = c->symbols_lines,
+		.show_clones = c->symbols_show_clones,
+		.wait_ns = c->interval_ns,
+		.index_settled = on_index_settled,
+		.ctx = p,
+	};
+
+	return symbolizer_new(&limits, &p->symbols);
+}
+
+static void on_quality(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
+		       const struct ledger_quality *q)
+{
+	quality_add(((struct pipeline *)ctx)->ledger, w, exe, samples, q);
+}
+
+static int make_profile(struct pipeline *p, uint64_t period_ns)
+{
+	struct profile_config cfg = {
+		.limits.request_bytes = p->config->request_max_bytes,
+		.attributes = p->config->sample_attributes,
+		.period_ns = period_ns,
+		.scope_version = OTPROF_VERSION,
+		.symbols = p->symbols,
+		.quality = on_quality,
+		.ctx = p,
+	};
+
+	int r = profile_new(&cfg, &p->profile);
+
+	return r < 0 ? r : profile_new(&cfg, &p->late);
+}
+
+static int make_table(struct pipeline *p, const struct pipeline_config *from)
+{
+	struct process_table_config cfg = {
+		.limits.processes = p->config->processes_max,
+		.host = from->host,
+		.vdso = from->vdso,
+		.resource = p->resource.attributes,
+		.nr_resource = p->resource.count,
+		.file_settled = on_file_settled,
+		.process_settled = on_process_settled,
+		.ctx = p,
+	};
+
+	return table_new(&cfg, &p->table);
+}
+
+int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->config = cfg->config;
+	p->ops = cfg->ops;
+	p->ctx = cfg->ctx;
+	p->ledger = cfg->ledger;
+	p->capture = cfg->capture;
+	p->stack_limit = UINT32_MAX;
+	p->adapt = (struct adapt_limits){.start_bytes = p->config->stack_bytes, .max_bytes = p->config->stack_max_bytes};
+	p->hints.tell = cfg->ops->hint;
+	p->hints.ctx = cfg->ctx;
+	p->hints.start_bytes = p->config->stack_bytes;
+	park_init(&p->park);
+	p->jit = (struct jit){.host = cfg->host, .settled = on_index_settled, .ctx = p};
+	r = resource_set_new(&p->resource, p->config);
+	if (r == 0)
+		r = make_symbols(p, cfg->host);
+	if (r == 0)
+		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
+	if (r == 0)
+		r = make_profile(p, cfg->period_ns);
+	if (r == 0)
+		r = make_table(p, cfg);
+	if (r < 0)
+		pipeline_free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+static int renew_resource(struct pipeline *p)
+{
+	struct resource_set before = p->resource, now;
+	int r = resource_set_new(&now, p->config);
+
+	if (r < 0)
+		return r;
+	p->resource = now;
+	r = table_set_resource(p->table, p->resource.attributes, p->resource.count);
+	resource_set_done(&before);
+	return r;
+}
+
+static void lower_hints(struct pipeline *p, uint32_t max)
+{
+	for (size_t i = 0; i < HINTS_MAX; i++) {
+		struct hint *h = &p->hints.all[i];
+
+		if (h->now.stack_bytes <= max)
+			continue;
+		h->now.stack_bytes = max;
+		p->hints.tell(p->hints.ctx, h->comm, &h->now);
+	}
+}
+
+int pipeline_reload(struct pipeline *p, const struct config *config)
+{
+	p->config = config;
+	p->adapt.start_bytes = p->hints.start_bytes = config->stack_bytes;
+	p->adapt.max_bytes = MIN(config->stack_max_bytes, p->stack_limit);
+	lower_hints(p, p->adapt.max_bytes);
+	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
+	return renew_resource(p);
+}
+
+/* File pages, symbol tables and names, in the proportion that they have by default: 1 to 3 to 3. */
+void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes)
+{
+	binary_cache_limit(cache_bytes / 7);
+	symbolizer_limit(p->symbols, cache_bytes / 7 * 3, cache_bytes / 7 * 3);
+	p->stack_limit = stack_max_bytes;
+	p->adapt.max_bytes = MIN(p->config->stack_max_bytes, stack_max_bytes);
+	malloc_trim(0);
+}
+
+struct pipeline *pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return NULL;
+	park_done(&p->park);
+	jit_done(&p->jit);
+	hints_done(&p->hints);
+	profile_free(p->profile);
+	profile_free(p->late);
+	unwinder_free(p->unwinder);
+	table_free(p->table);
+	symbolizer_free(p->symbols);
+	kernel_symbols_free(p->kernel);
+	resource_set_done(&p->resource);
+	free(p);
+	return NULL;
+}

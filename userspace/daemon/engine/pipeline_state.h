@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the pipeline share: its state, and one attempt at a sample.
+ * Only pipeline*.c include it.
+ */
+#ifndef OTP_DAEMON_ENGINE_PIPELINE_STATE_H
+#define OTP_DAEMON_ENGINE_PIPELINE_STATE_H
+
+#include "daemon/config/resource.h"
+#include "daemon/engine/adapt.h"
+#include "daemon/engine/hints.h"
+#include "daemon/engine/jit.h"
+#include "daemon/engine/park.h"
+#include "daemon/engine/pipeline.h"
+#include "profile/profile.h"
+#include "unwind/unwind.h"
+
+struct pipeline {
+	const struct config *config;
+	const struct pipeline_ops *ops;
+	void *ctx;
+	struct ledger_engine *ledger;
+	struct capture *capture;
+	struct process_table *table;
+	struct unwinder *unwinder;
+	struct symbolizer *symbols;
+	struct kernel_symbols *kernel;
+	struct profile_builder *profile;
+	struct jit jit;
+	struct profile_builder *late; /* samples whose names are still to come; of this rate */
+	bool ending;
+	uint64_t now_ns; /* of the batch or turn at hand */
+	struct resource_set resource;
+	struct park park;
+	struct adapt_limits adapt;
+	uint32_t stack_limit; /* the guard's, beside the configuration's */
+	struct hints hints;
+	uint32_t plan_gen;
+	bool settled; /* something that samples wait for has come */
+	struct unwind_stack stack; /* of the sample at hand; large */
+};
+
+/* What one attempt at a sample works with: the live process, or what a parked sample kept. */
+struct attempt {
+	const struct sample *s;
+	struct process *proc; /* NULL: gone */
+	struct space *space;
+	struct workload *workload;
+	struct str *exe;
+	bool final;
+	bool wants_maps; /* its mappings were asked for: not a second time */
+	struct jit_process *jit; /* of code without a file, NULL: none */
+};
+
+static inline bool has_user_side(const struct sample *s)
+{
+	return s->reg && !(s->head.mode & SAMPLE_NO_USER_SIDE);
+}
+
+static inline bool same_exec(const struct process *proc, const struct sample *s)
+{
+	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
+}
+
+/* Leaves the user stack of the sample in p->stack. 0, or -EAGAIN: it should wait for a file or for mappings. */
+int pipeline_unwind(struct pipeline *p, struct attempt *a);
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The user stack of one sample: what the unwinder is given, what it waits for, and where there is no stack. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "daemon/engine/pipeline_state.h"
+
+/* A pc that no mapping covers so soon after an exec is the old program's. */
+#define EXEC_SETTLE_NS (100 * NSEC_PER_MSEC)
+/* So far from its end no first thread's stack grows. */
+#define FIRST_STACK_MAX (1ULL << 30)
+
+static void empty_stack(struct unwind_stack *out, enum unwind_end end)
+{
+	out->count = 0;
+	out->end = end;
+	out->stack_used = 0;
+	out->fail_pc = out->fail_addr = 0;
+}
+
+static void unwind_input(const struct attempt *a, struct unwind_input *in)
+{
+	const struct sample *s = a->s;
+
+	*in = (struct unwind_input){
+		.arch = s->head.arch,
+		.space = a->space,
+		.valid = s->valid,
+		.reg = s->reg,
+		.stack_addr = s->stack_addr,
+		.stack = s->stack,
+		.stack_len = s->stack_len,
+		.base_addr = s->base_addr,
+		.base = s->base,
+		.base_len = s->base_len,
+		.chunk_lost = s->chunk_lost,
+		/* A copy that the bound on bytes cut short is not the end of memory. */
+		.short_read = s->head.mode & OTP_MODE_SHORT && !(s->head.mode & OTP_MODE_THROTTLE),
+		.holes = s->head.mode & OTP_MODE_HOLES,
+	};
+}
+
+/* The tick fell inside execve: registers of the old program, mappings of the new. */
+static bool inside_exec(const struct attempt *a)
+{
+	const struct process *p = a->proc;
+
+	return a->s->head.mode & OTP_MODE_KERNEL && p && p->exec_time_ns &&
+	       a->s->head.time_ns < p->exec_time_ns + EXEC_SETTLE_NS;
+}
+
+/*
+ * Earlier inside execve: the old program's memory is gone. Nothing of the stack
+ * can be read, and the new one, if there is one yet, lies elsewhere.
+ */
+static bool has_lost_its_stack(const struct sample *s)
+{
+	uint64_t end = s->head.stack_end;
+
+	return s->head.mode & OTP_MODE_KERNEL && s->head.tid == s->head.pid && !s->stack_len &&
+	       (end <= s->stack_addr || end - s->stack_addr > FIRST_STACK_MAX);
+}
+
+enum progress { GO_ON, WAIT, GIVE_UP };
+
+/* The file behind a mapping; it may be settled at once (a replay, a file that others opened). */
+static enum progress want_file(struct pipeline *p, struct attempt *a, const struct mapping *m)
+{
+	if (a->proc && table_want_file(p->table, a->proc, m))
+		return WAIT;
+	/* Its process is gone, but the file was asked for, perhaps by another. */
+	if (m->file->state == MAPPED_OPENING)
+		return WAIT;
+	return m->file->state == MAPPED_READY || m->file->state == MAPPED_FAILED ? GO_ON : GIVE_UP;
+}
+
+/* A pc that no mapping covers: the process' mappings are read again, in a replay within the call. */
+static enum progress want_maps(struct pipeline *p, struct attempt *a)
+{
+	if (a->wants_maps || !a->proc || !table_uncovered(p->table, a->proc, p->stack.fail_pc, a->s->head.time_ns))
+		return GIVE_UP;
+	a->wants_maps = true;
+	if (a->proc->maps_pending)
+		return WAIT;
+	a->space = a->proc->space;
+	return GO_ON;
+}
+
+/*
+ * 32-bit code is not unwound, but where it was interrupted is known. Its vDSO
+ * is another than the one whose names we have.
+ */
+static int compat_leaf(struct pipeline *p, struct attempt *a)
+{
+	unsigned pc = a->s->head.arch == OTP_ARCH_ARM64 ? 32 : 16;
+	const struct mapping *m;
+
+	empty_stack(&p->stack, UNWIND_COMPAT);
+	if (!a->s->reg || !(a->s->valid >> pc & 1))
+		return 0;
+	m = space_find(a->space, a->s->reg[pc]);
+	if (!m || m->file->kind == MAPPED_VDSO)
+		return 0;
+	if (!a->final && want_file(p, a, m) == WAIT)
+		return -EAGAIN;
+	p->stack.frames[p->stack.count++] = (struct frame){.pc = a->s->reg[pc], .map = m};
+	return 0;
+}
+
+/*
+ * The side-band says nothing of munmap and mremap: where the tables of a file
+ * do not fit its code, another file may lie there by now.
+ */
+static bool is_doubtful(const struct unwind_stack *s)
+{
+	const struct mapping *m = s->count ? s->frames[s->count - 1].map : NULL;
+
+	return (s->end == UNWIND_NO_RULE || s->end == UNWIND_BAD_CFI || s->end == UNWIND_LOOP) && m &&
+	       m->file->state == MAPPED_READY;
+}
+
+static int unwind_once(struct pipeline *p, struct attempt *a)
+{
+	const struct mapping *wait = NULL;
+	struct unwind_input in;
+	enum progress next;
+
+	unwind_input(a, &in);
+	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
+		if (!wait && inside_exec(a)) {
+			empty_stack(&p->stack, UNWIND_EXEC);
+			return 0;
+		}
+		next = wait ? want_file(p, a, wait) : want_maps(p, a);
+		if (next == WAIT)
+			return -EAGAIN;
+		a->final |= next == GIVE_UP;
+		in.space = a->space;
+	}
+	return 0;
+}
+
+int pipeline_unwind(struct pipeline *p, struct attempt *a)
+{
+	enum progress next;
+
+	if (a->s->head.mode & OTP_MODE_COMPAT)
+		return compat_leaf(p, a);
+	if (!has_user_side(a->s)) {
+		empty_stack(&p->stack, UNWIND_NO_USER);
+		return 0;
+	}
+	if (has_lost_its_stack(a->s)) {
+		empty_stack(&p->stack, UNWIND_EXEC);
+		return 0;
+	}
+	if (unwind_once(p, a) < 0)
+		return -EAGAIN;
+	if (a->final || !is_doubtful(&p->stack))
+		return 0;
+	next = want_maps(p, a);
+	if (next == WAIT)
+		return -EAGAIN;
+	return next == GO_ON ? unwind_once(p, a) : 0;
+}

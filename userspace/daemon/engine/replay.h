@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a capture through the engine's pipeline: no kernel, no root, no other
+ * process. Goldens, benchmarks, fuzzers and bug reports use it.
+ *
+ * Called by main for --replay and by tests, one thread. The file is read
+ * twice: once to know all answers, pages and symbols, then in order. A file
+ * that lies costs its own samples; memory is bounded by the file's size.
+ */
+#ifndef OTP_DAEMON_ENGINE_REPLAY_H
+#define OTP_DAEMON_ENGINE_REPLAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/ledger.h"
+#include "daemon/config/config.h"
+
+struct replay_options {
+	const struct config *config; /* borrowed */
+	uint32_t rounds;             /* how often the samples go through; the first is cold. 0: once */
+	/*
+	 * Samples a second, as if they came now from so many CPUs: for pace_ns,
+	 * again from the beginning as often as needed; intervals end by the clock.
+	 * 0: as fast as it goes, intervals as they were.
+	 */
+	uint32_t pace_hz;
+	uint64_t pace_ns;
+	/* Every request; NULL: counted only. */
+	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
+	void *ctx;
+};
+
+struct replay_result {
+	uint64_t samples;     /* of one round */
+	uint64_t cold_ns;     /* CPU time of the first round, names and encoding included */
+	uint64_t warm_ns;     /* of the last round; 0 with one round */
+	uint64_t requests, bytes;
+	uint64_t late_ns;      /* paced: the longest that a drain began after its time */
+	uint64_t record_bytes; /* paced: of all samples, as a ring holds them */
+	struct ledger_engine ledger;
+};
+
+/* -EBADMSG: no capture; -EIO; -ENOMEM. */
+int replay_run(int fd, const struct replay_options *o, struct replay_result *ret); /* fd borrowed */
+
+#endif

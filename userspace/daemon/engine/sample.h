@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sample as the engine handles it: views of the ring's bytes, or of a
+ * copy where the sample has to wait.
+ * Called by the engine, one thread. Pointers are borrowed from the record (until
+ * the ring is released) or owned by the parked sample that holds them.
+ */
+#ifndef OTP_DAEMON_ENGINE_SAMPLE_H
+#define OTP_DAEMON_ENGINE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmod/uapi/otprof.h"
+
+struct sample {
+	struct otp_sample head;
+	uint64_t valid;          /* registers that are known */
+	const uint64_t *reg;     /* NULL: no user registers */
+	const uint64_t *kernel;  /* innermost first */
+	uint32_t nr_kernel;
+	uint32_t stack_len;
+	uint64_t stack_addr;
+	const uint8_t *stack;
+	uint64_t base_addr;      /* bytes below the stack's end, beyond the copy */
+	const uint8_t *base;     /* NULL: none */
+	uint32_t base_len;
+	bool chunk_lost;         /* the copy should have gone on */
+};
+
+/* Modes whose user side is not to be unwound. */
+#define SAMPLE_NO_USER_SIDE (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING | OTP_MODE_COMPAT)
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The engine's and the indexer's questions: queued, given one at a time to an opener that is
+ * free, answered in any order. An opener that does not answer in time is
+ * killed, and its question answered in its place.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor/monitor.h"
+#include "process/host.h"
+
+#define DEADLINE_NS	 (2 * NSEC_PER_SEC)
+/* Of all processes; where one hangs (its arguments may lie in a page that never comes), they are asked about singly. */
+#define SCAN_DEADLINE_NS (30 * NSEC_PER_SEC)
+
+void asks_init(struct asks *a)
+{
+	*a = (struct asks){0};
+	a->last = &a->first;
+}
+
+static void drop_waiting(struct asks *a)
+{
+	while (a->first) {
+		struct ask *ask = a->first;
+
+		a->first = ask->next;
+		free(ask);
+	}
+	a->last = &a->first;
+}
+
+static void drop_kept(struct opener_slot *s)
+{
+	if (s->answer)
+		ipc_close_fds(s->answer);
+	free(s->answer);
+	s->answer = NULL;
+}
+
+void asks_done(struct asks *a)
+{
+	drop_waiting(a);
+	for (int i = 0; i < OPENERS; i++) {
+		free(a->slot[i].current);
+		drop_kept(&a->slot[i]);
+	}
+	asks_init(a);
+}
+
+static struct worker *asker(struct monitor *m, enum worker_kind from)
+{
+	return from == WORKER_INDEXER ? &m->indexer : &m->engine;
+}
+
+/* An answer that nobody was needed for. One that the asker has no room for is lost: it is hostile or dying. */
+static void answer_error(struct monitor *m, enum worker_kind from, uint64_t tag, int err)
+{
+	const struct ipc_answer answer = {.err = err};
+	struct worker *w = asker(m, from);
+
+	if (w->sock >= 0 && worker_send(w, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
+		worker_kill(m, w);
+}
+
+static bool is_sound(const struct ipc_message *msg)
+{
+	const struct ipc_ask *ask = (const void *)msg->data;
+
+	return ipc_nr_fds(msg) == 0 && msg->head.len >= sizeof(*ask) && ask->path_len < HOST_PATH_MAX &&
+	       msg->head.len == sizeof(*ask) + ask->path_len && ask->kind >= HOST_OPEN_MAPPED && ask->kind < HOST_ASK_NR &&
+	       ask->len <= HOST_MEMORY_MAX && ask->kind != HOST_OPEN_INDEX;
+}
+
+/* The indexer knows two processes: the one whose file it reads, and the host's first. */
+static bool is_sound_of(struct monitor *m, enum worker_kind from, struct ipc_message *msg)
+{
+	struct ipc_ask *ask = (void *)msg->data;
+
+	if (!is_sound(msg) || (from == WORKER_INDEXER) != (ask->kind == HOST_OPEN_DEBUG))
+		return false;
+	if (from == WORKER_INDEXER)
+		index_jobs_set_root(m, ask);
+	return true;
+}
+
+void asks_add(struct monitor *m, enum worker_kind from, struct ipc_message *msg)
+{
+	struct asks *a = &m->asks;
+	struct ask *ask;
+
+	a->asked++;
+	if (!is_sound_of(m, from, msg)) {
+		log_warn("%s asked what cannot be asked: it is killed", worker_name(asker(m, from)));
+		worker_kill(m, asker(m, from));
+		return;
+	}
+	ask = a->open < ASKS_MAX ? malloc(sizeof(*ask) + msg->head.len) : NULL;
+	if (!ask) {
+		a->refused++;
+		answer_error(m, from, msg->head.tag, -EBUSY);
+		return;
+	}
+	*ask = (struct ask){.from = from, .tag = msg->head.tag, .len = msg->head.len};
+	memcpy(ask->data, msg->data, msg->head.len);
+	*a->last = ask;
+	a->last = &ask->next;
+	a->open++;
+}
+
+static uint64_t allowed_ns(const struct ask *ask)
+{
+	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
+}
+
+/* The question is over for the monitor; its answer may still wait in the slot. False: nobody waits for it. */
+static bool settle(struct asks *a, struct opener_slot *s)
+{
+	bool wanted = !s->orphan;
+
+	free(s->current);
+	s->current = NULL;
+	s->orphan = false;
+	a->open--;
+	return wanted;
+}
+
+static int forward(struct monitor *m, enum worker_kind to, const struct ipc_message *answer)
+{
+	return ipc_send(asker(m, to)->sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
+			ipc_nr_fds(answer));
+}
+
+static struct ipc_message *keep(struct ipc_message *answer)
+{
+	struct ipc_message *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *answer;
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		answer->fds[i] = -1;
+	return copy;
+}
+
+void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
+{
+	struct opener_slot *s = &m->asks.slot[opener];
+	enum worker_kind from;
+	uint64_t tag;
+	int err;
+
+	if (!s->current || msg->head.tag != s->current->tag || msg->head.len < sizeof(struct ipc_answer) ||
+	    ipc_nr_fds(msg) > 1) {
+		log_warn("opener answered what nobody asked: it is killed");
+		worker_kill(m, &m->opener[opener]);
+		return;
+	}
+	tag = s->current->tag;
+	from = s->current->from;
+	if (!settle(&m->asks, s) || asker(m, from)->sock < 0)
+		return;
+	err = forward(m, from, msg);
+	s->answer_to = from;
+	if (err == -EAGAIN && !(s->answer = keep(msg)))
+		answer_error(m, from, tag, -ENOMEM);
+}
+
+/* Its question goes with it, answered: another opener would hang on it too. */
+void asks_opener_died(struct monitor *m, int opener, bool timed_out)
+{
+	struct opener_slot *s = &m->asks.slot[opener];
+	enum worker_kind from;
+	uint64_t tag;
+
+	if (!s->current)
+		return;
+	tag = s->current->tag;
+	from = s->current->from;
+	if (settle(&m->asks, s))
+		answer_error(m, from, tag, timed_out ? -ETIMEDOUT : -EIO);
+}
+
+static void drop_waiting_of(struct asks *a, enum worker_kind from)
+{
+	struct ask **slot = &a->first, *ask;
+
+	while ((ask = *slot)) {
+		if (ask->from != from) {
+			slot = &ask->next;
+			continue;
+		}
+		*slot = ask->next;
+		free(ask);
+		a->open--;
+	}
+	a->last = slot;
+}
+
+/* What the dead one asked, no other waits for; openers finish what they have, unheard. */
+void asks_asker_died(struct monitor *m, enum worker_kind from)
+{
+	struct asks *a = &m->asks;
+
+	drop_waiting_of(a, from);
+	for (int i = 0; i < OPENERS; i++) {
+		struct opener_slot *s = &a->slot[i];
+
+		if (s->answer && s->answer_to == from)
+			drop_kept(s);
+		s->orphan |= s->current && s->current->from == from;
+	}
+}
+
+static void hand_out(struct monitor *m, int i, uint64_t now)
+{
+	struct opener_slot *s = &m->asks.slot[i];
+	struct ask *ask = m->asks.first;
+
+	if (!ask || s->current || s->answer || !m->opener[i].ready)
+		return;
+	if (worker_send(&m->opener[i], IPC_ASK, ask->tag, ask->data, ask->len, -1))
+		return;
+	m->asks.first = ask->next;
+	if (!m->asks.first)
+		m->asks.last = &m->asks.first;
+	s->current = ask;
+	s->deadline_ns = now + allowed_ns(ask);
+}
+
+/*
+ * No signal ends a process that waits for a dead file server. It is left to
+ * itself: the answer goes out now, another opener takes its place, and there
+ * is a limit to how many we leave.
+ */
+static void abandon(struct monitor *m, int i)
+{
+	struct worker *w = &m->opener[i];
+	static struct log_rate rate;
+
+	log_rated(&rate, LOG_LEVEL_WARN, "opener (pid %d) did not answer in time: it is killed", w->pid);
+	m->asks.timed_out++;
+	worker_kill(m, w);
+	asks_opener_died(m, i, true);
+	close(w->sock);
+	w->sock = -1;
+	w->pid = 0;
+	w->ready = false;
+	w->restarts++;
+	w->next_start_ns = clock_now_ns();
+	m->abandoned++;
+	if (m->abandoned == ABANDONED_MAX)
+		log_error("%u openers hang in the kernel: files and memory of processes cannot be read until one ends",
+			  ABANDONED_MAX);
+}
+
+static void send_kept(struct monitor *m, struct opener_slot *s)
+{
+	if (s->answer && forward(m, s->answer_to, s->answer) != -EAGAIN)
+		drop_kept(s);
+}
+
+/* Nobody is left to ask: rather an answer now than none. */
+static void refuse_waiting(struct monitor *m)
+{
+	struct asks *a = &m->asks;
+
+	while (a->first) {
+		struct ask *ask = a->first;
+
+		a->first = ask->next;
+		if (!a->first)
+			a->last = &a->first;
+		a->open--;
+		answer_error(m, ask->from, ask->tag, -ETIMEDOUT);
+		free(ask);
+	}
+}
+
+void asks_run(struct monitor *m, uint64_t now)
+{
+	for (int i = 0; i < OPENERS; i++) {
+		struct opener_slot *s = &m->asks.slot[i];
+
+		send_kept(m, s);
+		if (s->current && now >= s->deadline_ns)
+			abandon(m, i);
+		hand_out(m, i, now);
+	}
+	if (m->abandoned >= ABANDONED_MAX && !m->opener[0].pid && !m->opener[1].pid)
+		refuse_waiting(m);
+}
+
+uint64_t asks_next_ns(const struct monitor *m)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (int i = 0; i < OPENERS; i++)
+		if (m->asks.slot[i].current)
+			next = MIN(next, m->asks.slot[i].deadline_ns);
+	return next;
+}
+
+bool asks_wait_for_room(const struct monitor *m)
+{
+	for (int i = 0; i < OPENERS; i++)
+		if (m->asks.slot[i].answer)
+			return true;
+	return false;
+}

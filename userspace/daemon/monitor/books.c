@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a dead worker held goes where the ledger says it went. Only called
+ * while the worker whose page is changed does not run.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/monitor/monitor.h"
+
+static void say(uint64_t samples, const char *what)
+{
+	if (samples)
+		log_warn("%llu samples %s", (unsigned long long)samples, what);
+}
+
+/* Records that the engine counted but had not yet released stay counted once. */
+static void repair_ring(struct monitor *m, struct ledger_engine *e)
+{
+	uint64_t consumer = ring_consumer(&m->ring), producer = ring_producer(&m->ring);
+
+	if (e->ring_pos < consumer || e->ring_pos > producer)
+		e->ring_pos = consumer; /* no engine of ours publishes that */
+	else
+		ring_release(&m->ring, e->ring_pos);
+}
+
+void books_engine_died(struct monitor *m)
+{
+	struct ledger_engine e;
+
+	ledger_look_engine(m->engine_page, &e);
+	repair_ring(m, &e);
+	say(e.held, "were lost with the engine");
+	e.lost[OTP_LOSS_ENGINE_DIED] += e.held;
+	e.held = 0;
+	e.parked = 0;
+	ledger_publish(m->engine_page, &e);
+}
+
+void books_gap(struct monitor *m, enum otp_loss_reason reason)
+{
+	struct ledger_engine e;
+	struct ledger_net n;
+	uint64_t gap;
+
+	ledger_look_engine(m->engine_page, &e);
+	ledger_look_net(m->net_page, &n);
+	gap = e.handed - MIN(n.received, e.handed);
+	say(gap, "were lost between engine and net");
+	e.handed -= gap;
+	e.lost[reason] += gap;
+	ledger_publish(m->engine_page, &e);
+}
+
+void books_net_died(struct monitor *m, bool stopping)
+{
+	enum otp_loss_reason reason = stopping ? OTP_LOSS_SHUTDOWN : OTP_LOSS_NET_DIED;
+	struct ledger_net n;
+
+	ledger_look_net(m->net_page, &n);
+	for (uint32_t i = 0; i < n.destinations; i++) {
+		struct ledger_destination *d = &n.dest[i];
+
+		say(d->queued, "were lost with net");
+		d->lost[reason] += d->queued;
+		d->unconfirmed += d->sending;
+		d->queued = d->sending = 0;
+	}
+	ledger_publish(m->net_page, &n);
+}
+
+/* At the very end, with no engine to read them. */
+void books_ring_left(struct monitor *m)
+{
+	struct ledger_engine e;
+	uint64_t left;
+
+	ledger_look_engine(m->engine_page, &e);
+	left = ledger_count_ring(&m->ring, e.ring_pos);
+	say(left, "were still on the ring");
+	e.read += left;
+	e.lost[OTP_LOSS_ENGINE_DIED] += left;
+	e.ring_pos = ring_producer(&m->ring);
+	e.batch_end = 0;
+	ledger_publish(m->engine_page, &e);
+}

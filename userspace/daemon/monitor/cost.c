@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/monitor/cost.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/monitor/monitor.h"
+
+#define MEMORY_EVERY_NS (10 * NSEC_PER_SEC)
+#define MEMORY_TIGHT_NS (2 * NSEC_PER_SEC) /* near a limit */
+
+static uint64_t number_after(FILE *f, const char *name)
+{
+	char line[256];
+	uint64_t n;
+
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)) && sscanf(line + strlen(name), " %" SCNu64, &n) == 1)
+			return n;
+	return 0;
+}
+
+/* Shared pages count by their share: the ring and the buffers that several of us map count once. */
+static uint64_t process_bytes(pid_t pid)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	char path[64];
+
+	if (!pid)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	f = fopen(path, "re");
+	return f ? number_after(f, "Pss:") * 1024 : 0;
+}
+
+/* What the kernel holds for a descriptor of ours: BPF maps and programs say so. */
+static uint64_t descriptor_bytes(const char *name)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	char path[300];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", name);
+	f = fopen(path, "re");
+	return f ? number_after(f, "memlock:") : 0;
+}
+
+static void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* The ring is mapped, so the shares of the processes count it already. */
+static uint64_t descriptors_bytes(const struct monitor *m)
+{
+	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/fdinfo");
+	const struct dirent *entry;
+	uint64_t sum = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) != m->layout.ring_fd)
+			sum += descriptor_bytes(entry->d_name);
+	return sum;
+}
+
+/* Newer kernels map these without counting them to anybody. */
+static uint64_t sideband_bytes(const struct monitor *m)
+{
+	uint64_t sum = 0;
+	size_t bytes;
+
+	for (uint32_t i = 0; i < sideband_buffers(m->sideband); i++)
+		if (sideband_fd(m->sideband, i, &bytes) >= 0)
+			sum += bytes + (uint64_t)sysconf(_SC_PAGESIZE);
+	return sum;
+}
+
+static uint64_t all_memory(const struct monitor *m)
+{
+	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid) +
+		       process_bytes(m->indexer.pid) + process_bytes(m->fetcher.pid);
+
+	for (int i = 0; i < OPENERS; i++)
+		sum += process_bytes(m->opener[i].pid);
+	return sum + descriptors_bytes(m) + sideband_bytes(m);
+}
+
+static uint64_t cpu_ns(pid_t pid)
+{
+	clockid_t clock;
+
+	return pid && clock_getcpuclockid(pid, &clock) == 0 ? clock_read_ns(clock) : 0;
+}
+
+/* The estimate may fall a little as its share of samples changes: what was said never does. */
+static void kernel_time(struct monitor *m, struct status_cost *c)
+{
+	struct counters_time t = {0};
+
+	for (uint32_t i = 0; i < m->layout.counters_nr; i++)
+		counters_add_time((const void *)((const char *)m->counters + (size_t)i * m->layout.counters_stride), &t);
+	c->kernel_ns = MAX(c->kernel_ns, t.ns);
+	c->kernel_runs = t.runs;
+	c->kernel_longest_ns = t.longest_ns;
+	if (m->source->ops->run_time)
+		m->source->ops->run_time(m->source, &c->stats_ns, &c->stats_runs);
+}
+
+static void worker_time(const struct worker *w, uint64_t *total)
+{
+	*total = MAX(*total, w->past_cpu_ns + cpu_ns(w->pid));
+}
+
+void cost_cpu(struct monitor *m, struct status_cost *c)
+{
+	uint64_t openers = cpu_ns(m->indexer.pid) + cpu_ns(m->fetcher.pid);
+
+	kernel_time(m, c);
+	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	worker_time(&m->engine, &c->engine_cpu_ns);
+	worker_time(&m->net, &c->net_cpu_ns);
+	for (int i = 0; i < OPENERS; i++)
+		openers += cpu_ns(m->opener[i].pid);
+	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + m->openers_past_ns);
+}
+
+uint64_t cost_cpu_ns(const struct status_cost *c)
+{
+	return c->kernel_ns + c->monitor_cpu_ns + c->engine_cpu_ns + c->net_cpu_ns + c->opener_cpu_ns;
+}
+
+void cost_memory(struct monitor *m, struct status_cost *c, bool tight)
+{
+	uint64_t now = clock_now_ns();
+
+	if (m->memory_ns && now - m->memory_ns < (tight ? MEMORY_TIGHT_NS : MEMORY_EVERY_NS))
+		return;
+	m->memory_ns = now;
+	c->memory_bytes = all_memory(m);
+}
+
+void cost_collect(struct monitor *m, struct status_cost *c)
+{
+	cost_cpu(m, c);
+	cost_memory(m, c, false);
+}

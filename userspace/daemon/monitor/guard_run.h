@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guard's hands: measures once a second what otprof costs, and carries out
+ * what the guard decides - rate, budget of stack bytes, the engine's caches.
+ * Called by the monitor.
+ */
+#ifndef OTP_DAEMON_MONITOR_GUARD_RUN_H
+#define OTP_DAEMON_MONITOR_GUARD_RUN_H
+
+#include <stdint.h>
+
+#include "daemon/limits/guard.h"
+
+struct monitor;
+struct status_guard;
+struct otp_defaults;
+
+struct guard_run {
+	struct guard state;
+	struct guard_orders orders;	     /* carried out */
+	uint64_t memory_bytes, memory_limit; /* the tighter of configuration and control group */
+	uint64_t cache_bytes;		     /* the engine has been told */
+	uint32_t engine_pid;		     /* that engine */
+};
+
+/* From the configuration: at start and after a reload. */
+void guard_run_config(struct monitor *m);
+/* The least of what the configuration and the control group allow; 0: nothing limits. */
+uint64_t guard_memory_limit(const struct monitor *m);
+void guard_run(struct monitor *m, uint64_t now);
+/* A new engine knows no limits. */
+void guard_engine_ready(struct monitor *m);
+/* Writes m->defaults to the sampler, within what the guard allows. */
+int guard_set_defaults(struct monitor *m);
+void guard_status(const struct monitor *m, struct status_guard *ret);
+
+#endif

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Address indexes of files: the engine asks with the file itself; what is
+ * cached is answered at once, the rest is made by an indexer, a process for
+ * one file at a time. The engine never waits for it: the answer comes when it
+ * comes. What an indexer does not survive is tried once more with the symbol
+ * tables alone, and then not again for a day.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/cache/disk_cache.h"
+#include "daemon/cache/index_cache.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/sandbox.h"
+#include "process/host.h"
+#include "symbol/index.h"
+
+#define JOBS_MAX     64
+#define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
+#define PATIENCE_MS  1000
+
+struct index_task {
+	struct index_task *next;
+	uint64_t tag;
+	bool wanted; /* the engine that asked is still there */
+	bool symbols_only;
+	int fd; /* the ELF file */
+	uint32_t pid;
+	uint64_t content[2];
+	char key[INDEX_KEY_MAX];
+	char path[];
+};
+
+struct index_jobs {
+	int dir;
+	char path[1100];
+	char settings[1200]; /* what an index depends on besides its file */
+	struct index_task *first, **last; /* the first one is with the indexer, if there is one */
+	uint32_t count;
+	uint64_t deadline_ns;
+	int index_fd, scratch_fd; /* of the indexer's; -1 */
+	struct ipc_indexed result;
+	bool has_result;
+};
+
+int index_jobs_open(struct monitor *m)
+{
+	const struct config *c = m->config;
+	struct index_jobs *j;
+	char path[1100];
+	int dir;
+
+	if (!c->symbols_cache_bytes)
+		return 0;
+	snprintf(path, sizeof(path), "%s", c->symbols_cache_dir);
+	dir = index_cache_open(path);
+	/* An ordinary user has no such directory, and a recording needs it no longer than it runs. */
+	if (dir < 0 && sandbox_ordinary()) {
+		snprintf(path, sizeof(path), "%s/symbols", c->runtime_dir);
+		dir = index_cache_open(path);
+	}
+	if (dir < 0) {
+		log_warn("%s cannot be used (%s): no inlined calls and no lines, names from symbol tables only",
+			 c->symbols_cache_dir, strerror(-dir));
+		return 0;
+	}
+	j = calloc(1, sizeof(*j));
+	if (!j) {
+		close(dir);
+		return -ENOMEM;
+	}
+	j->dir = dir;
+	memcpy(j->path, path, sizeof(j->path));
+	j->last = &j->first;
+	j->index_fd = j->scratch_fd = -1;
+	snprintf(j->settings, sizeof(j->settings), "%d %d %d %s", INDEX_VERSION, c->symbols_inline, c->symbols_lines,
+		 c->symbols_debug_dirs);
+	disk_cache_trim(dir, c->symbols_cache_bytes);
+	m->index = j;
+	return 0;
+}
+
+static void task_free(struct index_task *t)
+{
+	close(t->fd);
+	free(t);
+}
+
+static void close_files(struct index_jobs *j)
+{
+	closep(&j->index_fd);
+	closep(&j->scratch_fd);
+	j->index_fd = j->scratch_fd = -1;
+}
+
+void index_jobs_close(struct monitor *m)
+{
+	struct index_jobs *j = m->index;
+
+	if (!j)
+		return;
+	while (j->first) {
+		struct index_task *t = j->first;
+
+		j->first = t->next;
+		task_free(t);
+	}
+	close_files(j);
+	close(j->dir);
+	free(j);
+	m->index = NULL;
+}
+
+/* --- questions and answers --- */
+
+static void answer(struct monitor *m, uint64_t tag, int err, int fd)
+{
+	const struct ipc_answer a = {.err = err};
+
+	/* One that the engine has no room for is asked again later. */
+	if (m->engine.sock >= 0 && worker_send(&m->engine, IPC_ANSWER, tag, &a, sizeof(a), fd))
+		worker_kill(m, &m->engine);
+}
+
+/* Cached, or known to be in vain. */
+static bool answer_at_once(struct monitor *m, uint64_t tag, const char *key)
+{
+	_cleanup_(closep) int fd = index_cache_find(m->index->dir, key, (uint64_t)time(NULL));
+
+	if (fd == -ENOENT)
+		return false;
+	answer(m, tag, fd < 0 ? fd : 0, fd);
+	return true;
+}
+
+static int add_task(struct index_jobs *j, struct ipc_message *msg, const char *key)
+{
+	const struct ipc_ask *ask = (const void *)msg->data;
+	struct index_task *t;
+
+	if (j->count == JOBS_MAX)
+		return -EBUSY;
+	t = calloc(1, sizeof(*t) + ask->path_len + 1);
+	if (!t)
+		return -EBUSY;
+	*t = (struct index_task){.tag = msg->head.tag, .wanted = true, .fd = ipc_take_fd(msg, 0), .pid = ask->pid,
+				 .content = {ask->start, ask->end}};
+	memcpy(t->key, key, sizeof(t->key));
+	memcpy(t->path, ask + 1, ask->path_len);
+	*j->last = t;
+	j->last = &t->next;
+	j->count++;
+	return 0;
+}
+
+static bool is_sound(const struct ipc_message *msg, struct stat *st)
+{
+	const struct ipc_ask *ask = (const void *)msg->data;
+
+	return msg->head.len >= sizeof(*ask) && ipc_nr_fds(msg) == 1 && ask->path_len < HOST_PATH_MAX &&
+	       msg->head.len == sizeof(*ask) + ask->path_len && fstat(msg->fds[0], st) == 0 && S_ISREG(st->st_mode);
+}
+
+void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
+{
+	const struct ipc_ask *ask = (const void *)msg->data;
+	const uint64_t content[2] = {ask->start, ask->end};
+	char key[INDEX_KEY_MAX];
+	struct stat st;
+	int err;
+
+	if (!is_sound(msg, &st)) {
+		log_warn("engine asked what cannot be asked: it is killed");
+		worker_kill(m, &m->engine);
+		return;
+	}
+	if (!m->index) {
+		answer(m, msg->head.tag, -ENOSYS, -1);
+		return;
+	}
+	index_cache_key(&st, content, m->index->settings, key);
+	if (answer_at_once(m, msg->head.tag, key))
+		return;
+	err = add_task(m->index, msg, key);
+	if (err)
+		answer(m, msg->head.tag, err, -1);
+}
+
+void index_jobs_engine_died(struct monitor *m)
+{
+	for (struct index_task *t = m->index ? m->index->first : NULL; t; t = t->next)
+		t->wanted = false;
+}
+
+/* --- the indexer --- */
+
+bool index_jobs_wait(const struct monitor *m)
+{
+	return m->index && m->index->first;
+}
+
+static int send_job(struct monitor *m, const struct index_task *t)
+{
+	struct {
+		struct ipc_index head;
+		char text[HOST_PATH_MAX + 1024];
+	} msg;
+	const char *dirs = m->config->symbols_debug_dirs;
+	size_t path_len = strlen(t->path), dirs_len = strlen(dirs);
+	const int fds[3] = {t->fd, m->index->index_fd, m->index->scratch_fd};
+
+	msg.head = (struct ipc_index){.path_len = (uint32_t)path_len, .dirs_len = (uint32_t)dirs_len,
+				      .symbols_only = t->symbols_only};
+	memcpy(msg.text, t->path, path_len);
+	memcpy(msg.text + path_len, dirs, dirs_len);
+	return ipc_send(m->indexer.sock, IPC_INDEX, 0, &msg, sizeof(msg.head) + path_len + dirs_len, fds, 3);
+}
+
+int index_jobs_hand_over(struct monitor *m)
+{
+	struct index_jobs *j = m->index;
+	int err = index_cache_new(j->dir, &j->index_fd, &j->scratch_fd);
+
+	fetch_jobs_index_begins(m);
+	j->has_result = false;
+	j->deadline_ns = clock_now_ns() + JOB_LIMIT_NS;
+	if (!err)
+		err = worker_send(&m->indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
+	if (!err)
+		err = send_job(m, j->first);
+	return err ? err : worker_send(&m->indexer, IPC_START, 0, NULL, 0, -1);
+}
+
+/* Who ran a file of the host's own, and is gone, saw the host's files. */
+static bool left_the_host(const struct index_task *t)
+{
+	struct stat file, root;
+
+	return kill((pid_t)t->pid, 0) < 0 && errno == ESRCH && fstat(t->fd, &file) == 0 && stat("/", &root) == 0 &&
+	       file.st_dev == root.st_dev;
+}
+
+/* Where it looks for debug files is not for the indexer to say. */
+void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask)
+{
+	const struct index_task *t = m->index ? m->index->first : NULL;
+
+	ask->pid = ask->len || !t || left_the_host(t) ? 1 : t->pid;
+	ask->alternate_pid = 0;
+	ask->len = 0;
+}
+
+void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg)
+{
+	if (!m->index || !ipc_fits(msg, sizeof(m->index->result), 0))
+		return;
+	memcpy(&m->index->result, msg->data, sizeof(m->index->result));
+	m->index->has_result = true;
+}
+
+/* Those who asked for the same file meanwhile have the same answer. */
+static void answer_all(struct monitor *m, const char *key, int err)
+{
+	struct index_jobs *j = m->index;
+	struct index_task **slot = &j->first, *t;
+
+	while ((t = *slot)) {
+		if (strcmp(t->key, key) != 0) {
+			slot = &t->next;
+			continue;
+		}
+		*slot = t->next;
+		j->count--;
+		if (t->wanted && (err || !answer_at_once(m, t->tag, key)))
+			answer(m, t->tag, err ? err : -ENOENT, -1);
+		task_free(t);
+	}
+	j->last = slot;
+}
+
+/* What misses something is made again some day: it may be there then. */
+static int keep(struct monitor *m, const struct index_task *t)
+{
+	const struct index_jobs *j = m->index;
+	bool comes = fetch_jobs_index_made(m, t->key, t->content);
+	bool whole = (j->result.flags & (INDEX_HAS_DWARF | INDEX_SPLIT_MISSING)) == INDEX_HAS_DWARF && !comes;
+
+	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
+}
+
+void index_jobs_indexer_ended(struct monitor *m)
+{
+	struct index_jobs *j = m->index;
+	struct index_task *t = j ? j->first : NULL;
+	char key[INDEX_KEY_MAX];
+	int err;
+
+	if (!t)
+		return;
+	close_files(j);
+	err = j->has_result ? j->result.err : -EIO;
+	if (err && fetch_jobs_blame(m))
+		return;
+	if (err == -EIO && !t->symbols_only) {
+		log_info("%s: its debug information cannot be read, its symbols are", t->path);
+		t->symbols_only = true;
+		return;
+	}
+	if (!err)
+		err = keep(m, t);
+	if (err)
+		index_cache_refuse(j->dir, t->key);
+	log_debug("%s: index of %llu bytes, %llu lines (%s)", t->path, (unsigned long long)j->result.index_bytes,
+		  (unsigned long long)j->result.lines, err ? strerror(-err) : "made");
+	memcpy(key, t->key, sizeof(key));
+	answer_all(m, key, err);
+}
+
+void index_jobs_run(struct monitor *m, uint64_t now)
+{
+	if (!m->index || !m->indexer.pid || now < m->index->deadline_ns)
+		return;
+	log_warn("indexer (pid %d) did not finish %s in time: it is killed", m->indexer.pid, m->index->first->path);
+	m->index->deadline_ns = UINT64_MAX;
+	worker_kill(m, &m->indexer);
+}
+
+uint64_t index_jobs_next_ns(const struct monitor *m)
+{
+	return m->index && m->indexer.pid ? m->index->deadline_ns : UINT64_MAX;
+}
+
+const char *index_jobs_path(const struct monitor *m)
+{
+	return m->index ? m->index->path : NULL;
+}
+
+void index_jobs_forget(struct monitor *m, const char *key)
+{
+	if (m->index)
+		index_cache_forget(m->index->dir, key);
+}
+
+void index_jobs_forget_poor(struct monitor *m)
+{
+	if (m->index)
+		index_cache_forget_poor(m->index->dir);
+}

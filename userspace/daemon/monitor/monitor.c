@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The monitor's life: a loop over signals, workers' messages, clients and the
+ * clock, and the ordinary end in three steps.
+ */
+#include "daemon/monitor/monitor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor/notify.h"
+#include "daemon/sandbox.h"
+#include "process/host.h"
+
+#define MESSAGES_TURN  64
+#define STOP_ENGINE_NS (20 * NSEC_PER_SEC)
+#define STOP_NET_NS    (30 * NSEC_PER_SEC)
+#define ASKED_AGAIN_NS NSEC_PER_SEC
+#define SLOW_NS	       (10 * NSEC_PER_SEC)
+#define FIRST_TRIES    10 /* of an engine that never became ready */
+
+/* Messages. */
+
+static void engine_ready(struct monitor *m)
+{
+	guard_engine_ready(m);
+	if (m->sampling) {
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->engine.pid);
+		return;
+	}
+	if (monitor_begin_sampling(m)) {
+		m->exit_status = 1;
+		m->phase = PHASE_OVER;
+	}
+}
+
+static void from_engine(struct monitor *m, struct ipc_message *msg)
+{
+	switch (msg->head.type) {
+	case IPC_READY:
+		engine_ready(m);
+		break;
+	case IPC_ASK:
+		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
+			index_jobs_ask(m, msg);
+		else
+			asks_add(m, WORKER_ENGINE, msg);
+		break;
+	case IPC_HINT:
+		hints_set(m, msg);
+		break;
+	case IPC_PLAN:
+		plans_set(m, msg);
+		break;
+	case IPC_RELOADED:
+		reload_answered(m, &m->engine);
+		break;
+	case IPC_LIFE:
+		target_processes_life(m, msg);
+		break;
+	case IPC_EXPLAINED:
+		queries_answered(m, msg);
+		break;
+	case IPC_RATE:
+		rate_acked(m, msg);
+		break;
+	default:
+		break; /* BEAT: that it came is all */
+	}
+}
+
+static void from_net(struct monitor *m, struct ipc_message *msg)
+{
+	switch (msg->head.type) {
+	case IPC_DRAINED:
+		peer_drained(m);
+		break;
+	case IPC_STATUS_WANTED:
+		status_metrics(m);
+		break;
+	case IPC_RELOADED:
+		reload_answered(m, &m->net);
+		break;
+	case IPC_READY:
+		if (m->net.restarts)
+			log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "net"}, LOG_LEVEL_NOTICE, "net is back (pid %d)", m->net.pid);
+		break;
+	default:
+		break;
+	}
+}
+
+static void from_indexer(struct monitor *m, struct ipc_message *msg)
+{
+	if (msg->head.type == IPC_ASK && !fetch_jobs_asked(m, msg))
+		asks_add(m, WORKER_INDEXER, msg);
+	else if (msg->head.type == IPC_INDEXED)
+		index_jobs_indexed(m, msg);
+}
+
+static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
+{
+	w->heard_ns = clock_now_ns();
+	if (msg->head.type == IPC_READY)
+		w->ready = true;
+	if (w->kind == WORKER_ENGINE)
+		from_engine(m, msg);
+	else if (w->kind == WORKER_NET)
+		from_net(m, msg);
+	else if (w->kind == WORKER_INDEXER)
+		from_indexer(m, msg);
+	else if (w->kind == WORKER_FETCHER)
+		fetch_jobs_fetched(m, msg);
+	else if (msg->head.type == IPC_ANSWER)
+		asks_answered(m, (int)(w - m->opener), msg);
+	ipc_close_fds(msg);
+}
+
+static void read_worker(struct monitor *m, struct worker *w)
+{
+	int r = 1;
+
+	for (int i = 0; i < MESSAGES_TURN && w->sock >= 0; i++) {
+		r = ipc_receive(w->sock, &m->message);
+		if (r != 1)
+			break;
+		dispatch(m, w, &m->message);
+	}
+	if (r == 1 || r == -EAGAIN)
+		return;
+	if (r < 0)
+		log_warn("%s (pid %d) breaks the rules of messages (%s): it is killed", worker_name(w), w->pid,
+			 strerror(-r));
+	/* The end of the socket is the end of the worker, whether it knows or not. */
+	worker_kill(m, w);
+}
+
+/* The end, in steps: sampling, engine, net. */
+
+static void enter(struct monitor *m, enum monitor_phase phase, uint64_t patience)
+{
+	m->phase = phase;
+	m->phase_deadline_ns = clock_now_ns() + patience;
+}
+
+/* One that starts takes over first what there is to finish, unless nothing was ever sampled. */
+static void ask_to_stop(struct monitor *m, struct worker *w)
+{
+	int err = 0;
+
+	if (!w->pid || w->asked)
+		return;
+	if (w->ready)
+		err = worker_send(w, IPC_STOP, 0, NULL, 0, -1);
+	w->asked = w->ready && !err;
+	if ((!w->ready && !m->sampling) || (err && err != -EAGAIN))
+		worker_kill(m, w);
+}
+
+static void begin_stop(struct monitor *m)
+{
+	if (m->phase != PHASE_RUN) {
+		/* Asked again: without patience now. Signals to process and group come as two at once. */
+		if (clock_now_ns() - m->stop_ns > ASKED_AGAIN_NS)
+			m->phase_deadline_ns = 0;
+		return;
+	}
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_STOP}, LOG_LEVEL_INFO, "stopping");
+	m->stop_ns = clock_now_ns();
+	notify_stopping();
+	m->defaults.running = 0;
+	if (m->sampling && (guard_set_defaults(m) || m->source->ops->stop(m->source)))
+		log_warn("the sampler did not stop at once");
+	enter(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
+}
+
+static void run_out_of_patience(struct monitor *m, struct worker *w, uint64_t now)
+{
+	if (now < m->phase_deadline_ns)
+		return;
+	log_warn("%s (pid %d) did not stop in time: it is killed", worker_name(w), w->pid);
+	m->phase_deadline_ns = UINT64_MAX;
+	w->exited = true; /* it had its chance: none is started after it */
+	worker_kill(m, w);
+}
+
+/* An engine that is dead just now is started once more: the ring is to be emptied. */
+static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
+{
+	if (!w->pid)
+		return !worker_may_start(m, w) || now >= m->phase_deadline_ns;
+	ask_to_stop(m, w);
+	run_out_of_patience(m, w, now);
+	return false;
+}
+
+static void run_stop(struct monitor *m, uint64_t now)
+{
+	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->engine, now)) {
+		peer_close(m);
+		enter(m, PHASE_STOP_NET, STOP_NET_NS);
+	}
+	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->net, now))
+		m->phase = PHASE_OVER;
+}
+
+static void log_ledger(struct monitor *m)
+{
+	struct status *s = malloc(sizeof(*s));
+
+	if (!s)
+		return;
+	status_collect(m, s);
+	for (uint32_t i = 0; i < s->ledger.destinations; i++) {
+		const struct ledger_sum_destination *d = &s->ledger.dest[i];
+		unsigned long long lost = 0;
+
+		for (int r = 0; r < OTP_LOSS_MAX; r++)
+			lost += d->lost[r];
+		log_info("%s: taken %llu = exported %llu + unconfirmed %llu + lost %llu%s", status_destination(s, i),
+			 (unsigned long long)s->ledger.taken, (unsigned long long)d->exported,
+			 (unsigned long long)d->unconfirmed, lost, d->balanced ? "" : " (NOT BALANCED)");
+	}
+	free(s);
+}
+
+/* No worker runs any more: what is still under way has ended here. */
+static void close_books(struct monitor *m)
+{
+	books_engine_died(m);
+	books_ring_left(m);
+	books_net_died(m, true);
+	books_gap(m, OTP_LOSS_NO_EXPORTER);
+	status_save(m);
+	log_ledger(m);
+}
+
+static void end_openers(struct monitor *m)
+{
+	for (int i = 0; i < OPENERS; i++)
+		worker_kill(m, &m->opener[i]);
+	worker_kill(m, &m->indexer);
+	worker_kill(m, &m->fetcher);
+}
+
+/* The loop. */
+
+static void read_signals(struct monitor *m)
+{
+	struct signalfd_siginfo info;
+
+	while (read(m->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+			begin_stop(m);
+		else if (info.ssi_signo == SIGHUP)
+			reload_ask(m);
+	}
+	workers_reap(m);
+}
+
+static void run_slowly(struct monitor *m, uint64_t now)
+{
+	if (now < m->next_slow_ns)
+		return;
+	m->next_slow_ns = now + SLOW_NS;
+	netroot_refresh(m->config);
+}
+
+static void run_tick(struct monitor *m, uint64_t now)
+{
+	if (now < m->next_tick_ns)
+		return;
+	m->next_tick_ns = now + MONITOR_TICK_NS;
+	notify_run();
+	if (m->phase == PHASE_RUN) {
+		hotplug_run(m, now);
+		targets_run(m, now);
+		guard_run(m, now);
+	}
+	run_slowly(m, now);
+}
+
+static void run_watchdog(struct monitor *m, uint64_t now)
+{
+	uint64_t every = notify_alive_ns();
+
+	if (!every || now < m->next_watchdog_ns)
+		return;
+	m->next_watchdog_ns = now + every;
+	notify_alive();
+}
+
+static void give_up_if_hopeless(struct monitor *m)
+{
+	if (m->sampling || m->phase != PHASE_RUN || m->engine.restarts + m->net.restarts < FIRST_TRIES)
+		return;
+	log_error("the workers do not start: giving up");
+	m->exit_status = 1;
+	m->phase = PHASE_OVER;
+}
+
+/* On time before anything else: what the kernel's buffers cannot hold is lost. */
+static void run_pump(struct monitor *m, uint64_t now)
+{
+	m->next_pump_ns = m->source->ops->pump ? m->source->ops->pump(m->source, now) : UINT64_MAX;
+}
+
+static void run_clock(struct monitor *m)
+{
+	uint64_t now = clock_now_ns();
+
+	run_pump(m, now);
+	workers_run(m, now);
+	peer_run(m, now);
+	rate_run(m, now);
+	asks_run(m, now);
+	index_jobs_run(m, now);
+	fetch_jobs_run(m, now);
+	queries_run(m, now);
+	target_rules_run(m, now);
+	reload_run(m, now);
+	run_tick(m, now);
+	run_watchdog(m, now);
+	run_stop(m, now);
+	give_up_if_hopeless(m);
+}
+
+static int timeout_ms(const struct monitor *m)
+{
+	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(m), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
+
+	next = MIN(next, m->next_pump_ns);
+	next = MIN(next, targets_next_ns(m));
+	next = MIN(next, queries_next_ns(m));
+	if (m->phase != PHASE_RUN)
+		next = MIN(next, m->phase_deadline_ns);
+	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
+}
+
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_QUERY = POLL_OPENER + OPENERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
+
+static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
+{
+	const short engine = asks_wait_for_room(m) ? POLLIN | POLLOUT : POLLIN;
+
+	p[POLL_SIGNAL] = (struct pollfd){m->signal_fd, POLLIN, 0};
+	p[POLL_STATUS] = (struct pollfd){m->status_fd, POLLIN, 0};
+	p[POLL_UEVENT] = (struct pollfd){m->uevent_fd, POLLIN, 0};
+	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
+	p[POLL_ENGINE] = (struct pollfd){m->engine.sock, engine, 0};
+	p[POLL_NET] = (struct pollfd){m->net.sock, POLLIN, 0};
+	p[POLL_INDEXER] = (struct pollfd){m->indexer.sock, POLLIN, 0};
+	p[POLL_FETCHER] = (struct pollfd){m->fetcher.sock, POLLIN, 0};
+	for (int i = 0; i < OPENERS; i++)
+		p[POLL_OPENER + i] = (struct pollfd){m->opener[i].sock, POLLIN, 0};
+	queries_poll(m, &p[POLL_QUERY]);
+}
+
+/* Messages before deaths: what a worker said before it died still counts. */
+static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
+{
+	const short readable = POLLIN | POLLHUP | POLLERR;
+
+	if (p[POLL_ENGINE].revents & readable)
+		read_worker(m, &m->engine);
+	if (p[POLL_NET].revents & readable)
+		read_worker(m, &m->net);
+	if (p[POLL_INDEXER].revents & readable)
+		read_worker(m, &m->indexer);
+	if (p[POLL_FETCHER].revents & readable)
+		read_worker(m, &m->fetcher);
+	for (int i = 0; i < OPENERS; i++)
+		if (p[POLL_OPENER + i].revents & readable)
+			read_worker(m, &m->opener[i]);
+	if (p[POLL_STATUS].revents)
+		status_accept(m);
+	queries_handle(m, &p[POLL_QUERY]);
+	if (p[POLL_TARGETS].revents)
+		targets_read(m);
+	if (p[POLL_UEVENT].revents)
+		hotplug_read(m);
+	if (p[POLL_SIGNAL].revents)
+		read_signals(m);
+}
+
+static void loop(struct monitor *m)
+{
+	struct pollfd p[POLL_NR];
+
+	run_clock(m);
+	while (m->phase != PHASE_OVER) {
+		fill_poll(m, p);
+		if (poll(p, POLL_NR, timeout_ms(m)) > 0)
+			handle(m, p);
+		run_clock(m);
+	}
+}
+
+int monitor_main(struct config *c, const struct monitor_options *options)
+{
+	struct monitor *m = calloc(1, sizeof(*m));
+	int status;
+
+	if (!m) {
+		config_free(c);
+		return 1;
+	}
+	m->config = c;
+	m->options = options;
+	m->started_ns = clock_now_ns();
+	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
+	m->engine_page_fd = m->net_page_fd = m->peer_fd = m->targets.rules.inotify_fd = -1;
+	workers_init(m);
+	asks_init(&m->asks);
+	m->exit_status = monitor_start(m) ? 1 : 0;
+	if (!m->exit_status) {
+		loop(m);
+		close_books(m);
+		end_openers(m);
+	}
+	status = m->exit_status;
+	monitor_close(m);
+	return status;
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Everything that must be there before a sample is taken, in the order in
+ * which it must come: refusals first, then the side-band, then the sampler
+ * (still silent), then what workers need, then the drop of rights.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/config/resource.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/monitor/notify.h"
+#include "daemon/sandbox.h"
+
+static int failed(const char *what, int err)
+{
+	log_error("%s: %s", what, strerror(-err));
+	return err;
+}
+
+/* An ordinary user profiles processes of their own, and has no other users to give workers to. */
+static bool names_processes(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind != TARGET_PID || c->targets[i].exclude)
+			return false;
+	return c->nr_targets;
+}
+
+static int check_rights(const struct monitor *m)
+{
+	const char *missing = sandbox_missing_capability();
+
+	if (!missing || (sandbox_ordinary() && names_processes(m->config)))
+		return 0;
+	log_error("%s is missing: start otprofd as root, or with the capabilities that its documentation lists", missing);
+	return -EPERM;
+}
+
+/* Per CPU two events and a buffer; the rest is small. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Directories of the runtime path, each traversable: workers pass through before they change user. */
+static int make_runtime_dir(const char *path)
+{
+	char dir[1100];
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int lock_is_held(const char *path, int fd)
+{
+	char pid[16] = "";
+
+	if (pread(fd, pid, sizeof(pid) - 1, 0) < 0)
+		pid[0] = '\0';
+	log_error("another otprofd (pid %.*s) runs here: %s is locked", (int)strspn(pid, "0123456789"), pid, path);
+	return -EBUSY;
+}
+
+static int take_lock(struct monitor *m)
+{
+	char path[1100], pid[16];
+	int n;
+
+	snprintf(path, sizeof(path), "%s/lock", m->config->runtime_dir);
+	m->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (m->lock_fd < 0)
+		return failed(path, -errno);
+	if (flock(m->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return lock_is_held(path, m->lock_fd);
+	n = snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(m->lock_fd, 0) < 0 || pwrite(m->lock_fd, pid, (size_t)n, 0) != n)
+		return failed(path, -errno);
+	return 0;
+}
+
+static int open_signals(struct monitor *m)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return failed("signals", -errno);
+	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return m->signal_fd < 0 ? failed("signals", -errno) : 0;
+}
+
+/* What workers are given. */
+
+static int open_page(const char *name, size_t size, void **ret_page, int *ret_fd)
+{
+	_cleanup_(closep) int fd = ipc_memfd_new(name);
+	void *page;
+
+	if (fd < 0)
+		return fd;
+	/* A worker that cut it would end us with SIGBUS. */
+	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	*ret_page = page;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+static int open_pages(struct monitor *m)
+{
+	void *engine, *net;
+	int err = open_page("engine-ledger", sizeof(*m->engine_page), &engine, &m->engine_page_fd);
+
+	if (err)
+		return failed("engine's ledger", err);
+	m->engine_page = engine;
+	err = open_page("net-ledger", sizeof(*m->net_page), &net, &m->net_page_fd);
+	if (err)
+		return failed("net's ledger", err);
+	m->net_page = net;
+	m->engine_page->magic = m->net_page->magic = LEDGER_MAGIC;
+	return 0;
+}
+
+static int open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to), int *ret_fd)
+{
+	_cleanup_(freep) char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	int fd, err;
+
+	if (!f)
+		return -ENOMEM;
+	err = print(m->config, f);
+	fclose(f);
+	if (err)
+		return failed("configuration", err);
+	fd = ipc_memfd(name, text, len);
+	explicit_bzero(text, len);
+	if (fd < 0)
+		return failed("configuration", fd);
+	closep(ret_fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+int monitor_open_config(struct monitor *m)
+{
+	int err = open_config_text(m, "config", config_print, &m->config_fd);
+
+	return err ? err : open_config_text(m, "public-config", config_print_shown, &m->public_config_fd);
+}
+
+static int open_capture(struct monitor *m)
+{
+	const char *path = m->options->capture_path;
+
+	if (!path)
+		return 0;
+	m->capture_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return m->capture_fd < 0 ? failed(path, -errno) : 0;
+}
+
+static int prepare_roots(struct monitor *m)
+{
+	struct sandbox_user user;
+	int err = sandbox_user_engine(m->config, true, &user);
+
+	if (!err)
+		err = sandbox_user_net(m->config, true, &user);
+	if (err)
+		return failed("no user for a worker", err);
+	err = sandbox_prepare(m->config);
+	if (!err)
+		err = netroot_build(m->config);
+	return err ? failed("the workers' roots cannot be made", err) : 0;
+}
+
+static int prepare_workers(struct monitor *m)
+{
+	int err = sandbox_ordinary() ? 0 : prepare_roots(m);
+
+	if (!err)
+		err = open_pages(m);
+	if (!err && resource_add_host_id(m->config) < 0)
+		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
+	if (!err)
+		err = monitor_open_config(m);
+	if (!err)
+		err = index_jobs_open(m);
+	if (!err)
+		err = fetch_jobs_open(m);
+	return err ? err : open_capture(m);
+}
+
+static void announce(const struct monitor *m)
+{
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
+		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->source->ops->name, m->source_why, m->config->frequency_hz, m->layout.ring_bytes / 1024,
+		   (unsigned long long)(m->config->interval_ns / NSEC_PER_MSEC));
+	for (uint32_t i = 0; i < m->config->nr_exporters; i++)
+		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
+			   "exporting to %s: %s", m->config->exporters[i].name, m->config->exporters[i].endpoint);
+	if (m->config->exporter_is_default)
+		log_warn("no exporter is configured: trying OpenTelemetry's usual place, %s",
+			 m->config->exporters[0].endpoint);
+}
+
+int monitor_start(struct monitor *m)
+{
+	int err = check_rights(m);
+
+	if (!err)
+		err = open_signals(m);
+	if (err)
+		return err;
+	raise_file_limit();
+	err = make_runtime_dir(m->config->runtime_dir);
+	if (err)
+		return failed(m->config->runtime_dir, err);
+	err = take_lock(m);
+	if (!err)
+		err = sampler_open(m);
+	if (!err)
+		err = prepare_workers(m);
+	if (err)
+		return err;
+	hotplug_open(m);
+	targets_open(m);
+	err = status_listen(m);
+	if (err)
+		return failed("status socket", err);
+	announce(m);
+	return sandbox_monitor(m->config);
+}
+
+/* What systemctl status shows: what is done, and what is not done that was asked for. */
+static void status_text(const struct monitor *m, char to[256])
+{
+	const struct guard_orders *o = &m->guard.orders;
+	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->source->ops->name,
+			 m->config->nr_exporters, m->config->nr_exporters == 1 ? "" : "s");
+
+	if (o->stack_shift || o->cache_shift || m->rate.hz != m->config->frequency_hz)
+		snprintf(to + n, 256 - (size_t)n, "; less than configured (%u Hz), to stay within [limits]",
+			 m->config->frequency_hz);
+}
+
+void monitor_notify_ready(const struct monitor *m)
+{
+	char status[256];
+
+	status_text(m, status);
+	notify_ready(status);
+}
+
+void monitor_notify_status(const struct monitor *m)
+{
+	char status[256];
+
+	status_text(m, status);
+	notify_status(status);
+}
+
+int monitor_begin_sampling(struct monitor *m)
+{
+	int err;
+
+	m->defaults.running = 1;
+	err = guard_set_defaults(m);
+	if (!err)
+		err = m->source->ops->start(m->source);
+	if (err)
+		return failed("sampling cannot begin", err);
+	m->sampling = true;
+	monitor_notify_ready(m);
+	log_info("sampling (engine pid %d, net pid %d)", m->engine.pid, m->net.pid);
+	return 0;
+}
+
+static void unmap(void *p, size_t len)
+{
+	if (p)
+		munmap(p, len);
+}
+
+static void remove_socket(const struct monitor *m, const char *name)
+{
+	char path[1100];
+
+	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
+	unlink(path);
+}
+
+void monitor_close(struct monitor *m)
+{
+	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->uevent_fd,	&m->capture_fd,
+			    &m->peer_fd,   &m->engine_page_fd, &m->net_page_fd};
+
+	if (m->status_fd >= 0) {
+		remove_socket(m, "status.sock");
+		close(m->status_fd);
+	}
+	if (m->queries)
+		remove_socket(m, "query.sock");
+	queries_close(m);
+	asks_done(&m->asks);
+	fetch_jobs_close(m);
+	index_jobs_close(m);
+	targets_close(m, m->config);
+	unmap(m->counters, m->counters_bytes);
+	unmap(m->engine_page, sizeof(*m->engine_page));
+	unmap(m->net_page, sizeof(*m->net_page));
+	if (m->ring.data)
+		ring_unmap(&m->ring);
+	source_close(m->source);
+	sideband_close(m->sideband);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		closep(fds[i]);
+	free(m->metrics_text);
+	/* Last: it says that nobody is here. */
+	closep(&m->lock_fd);
+	config_free(m->config);
+	free(m);
+}

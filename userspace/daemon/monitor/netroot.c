@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The files that net sees: resolver configuration, CA bundles, and the
+ * directories of file destinations; everything in it but those directories is
+ * read-only. It is a small tmpfs in the monitor's own mount namespace, so it
+ * is gone with us. The tmpfs itself lies beside it, where the monitor renews
+ * the copies; net's root is a read-only view of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "daemon/monitor/acl.h"
+#include "daemon/sandbox.h"
+
+#define PATH_LIMIT 2200
+#define COPY_MAX   (4u << 20)
+#define SAFE_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+/* Where distributions keep what resolving a name and checking a certificate needs. */
+static const char *const copied[] = {
+	"/etc/resolv.conf",
+	"/etc/hosts",
+	"/etc/nsswitch.conf",
+	"/etc/gai.conf",
+	"/etc/host.conf",
+	"/etc/ssl/openssl.cnf",
+	"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/ssl/cert.pem",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/pki/tls/openssl.cnf",
+};
+
+void netroot_path(const struct config *c, char *to, size_t size)
+{
+	snprintf(to, size, "%s/netroot", c->runtime_dir);
+}
+
+static void writable_path(const struct config *c, char *to, size_t size)
+{
+	snprintf(to, size, "%s/netroot.files", c->runtime_dir);
+}
+
+/* mkdir -p below base, which exists. */
+static int make_dirs(const char *base, const char *path, mode_t mode)
+{
+	char full[PATH_LIMIT];
+	size_t at;
+
+	if (snprintf(full, sizeof(full), "%s%s", base, path) >= (int)sizeof(full))
+		return -ENAMETOOLONG;
+	at = strlen(base);
+	do {
+		char *slash = strchr(full + at + 1, '/');
+
+		if (slash)
+			*slash = '\0';
+		if (mkdir(full, mode) < 0 && errno != EEXIST)
+			return -errno;
+		at = strlen(full);
+		if (slash)
+			*slash = '/';
+		else
+			break;
+	} while (full[at + 1]);
+	return 0;
+}
+
+static int parent_dirs(const char *base, const char *path)
+{
+	char dir[PATH_LIMIT];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return 0;
+	*slash = '\0';
+	return make_dirs(base, dir, 0755);
+}
+
+static int read_whole(const char *path, struct buf *b, struct stat *st)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n;
+	void *to;
+
+	if (fd < 0 || fstat(fd, st) < 0)
+		return -errno;
+	if (!S_ISREG(st->st_mode))
+		return -EINVAL;
+	do {
+		to = buf_reserve(b, 65536);
+		n = to ? read(fd, to, 65536) : -1;
+		if (n < 0)
+			return to ? -errno : -EFBIG;
+		buf_commit(b, (size_t)n);
+	} while (n > 0);
+	return 0;
+}
+
+/*
+ * After the drop of rights no file can be given away, but its owner may still
+ * say who else reads it.
+ */
+static int write_listed(int fd, const char *path, const char *temporary, const struct timespec times[2],
+			const struct sandbox_user *reader)
+{
+	uint8_t bytes[ACL_BYTES_MAX];
+	struct acl list;
+	int err;
+
+	acl_from_mode(0600, &list);
+	err = acl_grant(&list, reader->uid);
+	if (err)
+		return err;
+	if (fsetxattr(fd, ACL_XATTR, bytes, acl_write(&list, bytes), 0) < 0)
+		return -errno;
+	return futimens(fd, times) < 0 || rename(temporary, path) < 0 ? -errno : 0;
+}
+
+/* The copy carries the original's time, by which a change is seen. */
+static int write_copy(const char *path, const struct buf *b, const struct stat *st, const struct sandbox_user *owner)
+{
+	const struct timespec times[2] = {st->st_mtim, st->st_mtim};
+	_cleanup_(closep) int fd = -1;
+	char temporary[PATH_LIMIT + 8];
+
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, owner ? 0600 : 0644);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, b->data, b->len) != (ssize_t)b->len)
+		return -EIO;
+	if (owner && fchown(fd, owner->uid, owner->gid) < 0)
+		return errno == EPERM ? write_listed(fd, path, temporary, times, owner) : -errno;
+	if (fchmod(fd, owner ? 0400 : 0644) < 0 || futimens(fd, times) < 0 || rename(temporary, path) < 0)
+		return -errno;
+	return 0;
+}
+
+static bool is_same(const char *copy, const struct stat *st)
+{
+	struct stat have;
+
+	return !stat(copy, &have) && have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	       have.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+/* owner: of a file that others must not read (a key), NULL for public ones. */
+static int copy_file(const char *root, const char *path, const struct sandbox_user *owner)
+{
+	_cleanup_(buf_done) struct buf b;
+	char to[PATH_LIMIT];
+	struct stat st;
+	int err;
+
+	buf_init(&b, COPY_MAX);
+	snprintf(to, sizeof(to), "%s%s", root, path);
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (is_same(to, &st))
+		return 0;
+	err = read_whole(path, &b, &st);
+	if (!err)
+		err = parent_dirs(root, path);
+	return err ? err : write_copy(to, &b, &st, owner);
+}
+
+static void copy_public(const char *root)
+{
+	/* A system has only some of them. */
+	for (size_t i = 0; i < ARRAY_SIZE(copied); i++) {
+		int err = copy_file(root, copied[i], NULL);
+
+		if (err && err != -ENOENT)
+			log_warn("%s cannot be copied for net: %s", copied[i], strerror(-err));
+	}
+}
+
+static void copy_tls_file(const char *root, const char *name, const char *path, const struct sandbox_user *owner)
+{
+	int err = path ? copy_file(root, path, owner) : 0;
+
+	if (err)
+		log_error("exporter %s: %s cannot be read: %s; it will not connect", name, path, strerror(-err));
+}
+
+static void copy_tls(const char *root, const struct config *c, const struct sandbox_user *net)
+{
+	for (uint32_t i = 0; i < c->nr_exporters; i++) {
+		const struct export_config *e = &c->exporters[i];
+
+		copy_tls_file(root, e->name, e->tls_ca, NULL);
+		copy_tls_file(root, e->name, e->tls_cert, NULL);
+		copy_tls_file(root, e->name, e->tls_key, net);
+	}
+}
+
+static const char *file_destination(const struct export_config *e)
+{
+	return e->endpoint && !strncmp(e->endpoint, "file://", 7) ? e->endpoint + 7 : NULL;
+}
+
+/*
+ * That the directory is configured is root's word: net's user may write there.
+ * Parents do not matter, net reaches it by its own mount, or holds it.
+ */
+static int let_net_write(const char *dir, const struct sandbox_user *net)
+{
+	const char *how;
+	int err = acl_let_write(dir, net->uid, net->gid, &how);
+
+	if (err)
+		log_warn("%s cannot be opened to net (user %u): %s; if net may not write there, its profiles are lost",
+			 dir, (unsigned int)net->uid, err == -ELOOP ? "it is a symbolic link" : strerror(-err));
+	else if (how)
+		log_notice("%s is open to net (user %u) from now on, by %s", dir, (unsigned int)net->uid, how);
+	return 0;
+}
+
+/* Made for net if it is not there. */
+static int make_destination(const char *dir, const struct sandbox_user *net)
+{
+	struct stat st;
+	int err;
+
+	if (stat(dir, &st) < 0) {
+		err = make_dirs("", dir, 0755);
+		if (err)
+			return err;
+		return chown(dir, net->uid, net->gid) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
+	}
+	return S_ISDIR(st.st_mode) ? let_net_write(dir, net) : -ENOTDIR;
+}
+
+/* First by name on the writable side, then as a mount in the view. */
+static int bind_destination(const char *files, const char *root, const char *dir)
+{
+	char to[PATH_LIMIT];
+	int err = make_dirs(files, dir, 0755);
+
+	if (err)
+		return err;
+	snprintf(to, sizeof(to), "%s%s", root, dir);
+	if (mount(dir, to, NULL, MS_BIND, NULL) < 0)
+		return -errno;
+	return mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | SAFE_FLAGS, NULL) < 0 ? -errno : 0;
+}
+
+static void destinations(const struct config *c, const char *files, const char *root, const struct sandbox_user *net)
+{
+	for (uint32_t i = 0; i < c->nr_exporters; i++) {
+		const char *dir = file_destination(&c->exporters[i]);
+		int err = dir ? make_destination(dir, net) : 0;
+
+		if (dir && !err && root)
+			err = bind_destination(files, root, dir);
+		if (err)
+			log_error("exporter %s: directory %s cannot be used: %s; its profiles will be lost",
+				  c->exporters[i].name, dir, strerror(-err));
+	}
+}
+
+/* A namespace of our own, where what the host mounts later still arrives (programs of new containers lie there). */
+static int own_namespace(void)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return -errno;
+	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ? -errno : 0;
+}
+
+static int mount_files(const char *files, const char *root)
+{
+	if (mkdir(files, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (mkdir(root, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (mount("otprof-net", files, "tmpfs", SAFE_FLAGS, "size=16m,mode=0755") < 0)
+		return -errno;
+	if (mount(files, root, NULL, MS_BIND, NULL) < 0)
+		return -errno;
+	return mount(NULL, root, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | SAFE_FLAGS, NULL) < 0 ? -errno : 0;
+}
+
+static bool has_file_destination(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		if (file_destination(&c->exporters[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Where nothing may be mounted: a plain directory holds the copies, and is
+ * net's root unless it must reach a directory outside. What then keeps it
+ * from other files is that it is a user who owns none.
+ */
+static int build_without_mounts(const struct config *c, const char *root, const struct sandbox_user *net, int why)
+{
+	if (has_file_destination(c)) {
+		log_warn("no mount is allowed here (%s): net sees all files that every user may read", strerror(-why));
+		destinations(c, NULL, NULL, net);
+		return 0;
+	}
+	log_warn("no mount is allowed here (%s): net's private root is a plain directory", strerror(-why));
+	if (mkdir(root, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	copy_public(root);
+	copy_tls(root, c, net);
+	return 0;
+}
+
+bool netroot_exists(const struct config *c)
+{
+	char etc[1120];
+
+	snprintf(etc, sizeof(etc), "%s/netroot/etc", c->runtime_dir);
+	return access(etc, F_OK) == 0;
+}
+
+/* Never beside a private root: a directory outside would be a way out of it. */
+void netroot_hold(struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_exporters && !netroot_exists(c); i++) {
+		const char *dir = file_destination(&c->exporters[i]);
+		int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (fd > 0)
+			c->exporters[i].file_dir = fd;
+	}
+}
+
+int netroot_build(const struct config *c)
+{
+	char files[1100], root[1100];
+	struct sandbox_user net;
+	int err = sandbox_user_net(c, false, &net);
+
+	if (err)
+		return err;
+	writable_path(c, files, sizeof(files));
+	netroot_path(c, root, sizeof(root));
+	err = own_namespace();
+	if (!err)
+		err = mount_files(files, root);
+	if (err)
+		return build_without_mounts(c, root, &net, err);
+	err = make_dirs(files, "/etc", 0755);
+	copy_public(files);
+	copy_tls(files, c, &net);
+	destinations(c, files, root, &net);
+	return err;
+}
+
+void netroot_reload(const struct config *c)
+{
+	char files[1100], etc[1120];
+	struct sandbox_user net;
+
+	writable_path(c, files, sizeof(files));
+	snprintf(etc, sizeof(etc), "%s/etc", files);
+	if (access(etc, F_OK) == 0 && sandbox_user_net(c, false, &net) == 0)
+		copy_tls(files, c, &net);
+}
+
+bool netroot_sees(const struct config *c, const char *dir)
+{
+	char inside[PATH_LIMIT];
+	struct stat a, b;
+
+	if (stat(dir, &a) < 0 || !S_ISDIR(a.st_mode) || !netroot_exists(c))
+		return false;
+	netroot_path(c, inside, sizeof(inside));
+	strncat(inside, dir, sizeof(inside) - strlen(inside) - 1);
+	return stat(inside, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+void netroot_refresh(const struct config *c)
+{
+	char files[1100], etc[1120];
+
+	writable_path(c, files, sizeof(files));
+	snprintf(etc, sizeof(etc), "%s/etc", files);
+	if (access(etc, F_OK) == 0)
+		copy_public(files);
+}

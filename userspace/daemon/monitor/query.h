@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Questions about one process: a client of RUNTIME_DIR/query.sock writes one
+ * line, "explain PID", gets one JSON object and the end. What cannot be
+ * answered is {"error": why}.
+ *
+ * query.c: the line; pure. query_server.c: the monitor's side. A few clients at
+ * a time, each with a deadline; others wait in the socket's queue. The engine
+ * knows the answer and gives it as a sealed memfd, which is passed on unread.
+ */
+#ifndef OTP_DAEMON_MONITOR_QUERY_H
+#define OTP_DAEMON_MONITOR_QUERY_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define QUERY_LINE_MAX 64
+#define QUERY_CLIENTS  4
+#define QUERY_POLLS    (1 + QUERY_CLIENTS)
+
+struct query { uint32_t pid; };
+
+/*
+ * A line of so many bytes as they came. 0: ret is filled; -EAGAIN: it goes on;
+ * -EMSGSIZE: too long; -EINVAL: no question; -ERANGE: no pid.
+ */
+int query_parse(const char *text, size_t len, struct query *ret);
+
+struct monitor;
+struct ipc_message;
+struct queries;
+int queries_open(struct monitor *m);
+void queries_close(struct monitor *m);
+void queries_poll(const struct monitor *m, struct pollfd p[QUERY_POLLS]);
+void queries_handle(struct monitor *m, const struct pollfd p[QUERY_POLLS]);
+void queries_answered(struct monitor *m, struct ipc_message *msg); /* EXPLAINED */
+void queries_engine_died(struct monitor *m);
+void queries_run(struct monitor *m, uint64_t now); /* ends those past their deadline */
+uint64_t queries_next_ns(const struct monitor *m);
+
+#endif

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/monitor/query.h"
+#include "daemon/report/json.h"
+
+#define CLIENT_NS (5 * NSEC_PER_SEC) /* from the first byte to the last */
+
+enum client_state { FREE, READING, ASKED, WRITING };
+
+struct client {
+	enum client_state state;
+	int fd;
+	uint64_t deadline_ns;
+	uint64_t tag; /* ASKED: of the question to the engine */
+	struct query query;
+	char line[QUERY_LINE_MAX];
+	size_t len;
+	struct buf out;
+	size_t sent;
+};
+
+struct queries {
+	int fd;
+	uint64_t tags;
+	struct client client[QUERY_CLIENTS];
+};
+
+int queries_open(struct monitor *m)
+{
+	struct queries *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	q->fd = status_socket(m, "query.sock");
+	if (q->fd < 0) {
+		int err = q->fd;
+
+		free(q);
+		return err;
+	}
+	m->queries = q;
+	return 0;
+}
+
+static void end(struct client *c)
+{
+	close(c->fd);
+	buf_done(&c->out);
+	*c = (struct client){0};
+}
+
+void queries_close(struct monitor *m)
+{
+	struct queries *q = m->queries;
+
+	if (!q)
+		return;
+	for (int i = 0; i < QUERY_CLIENTS; i++)
+		if (q->client[i].state != FREE)
+			end(&q->client[i]);
+	close(q->fd);
+	free(q);
+	m->queries = NULL;
+}
+
+/* Writing. */
+
+static void write_some(struct client *c)
+{
+	ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		c->sent += (size_t)n;
+	if (n <= 0 || c->sent == c->out.len)
+		end(c);
+}
+
+static void answer(struct client *c)
+{
+	c->state = WRITING;
+	buf_add_str(&c->out, "\n");
+	if (c->out.failed)
+		end(c);
+	else
+		write_some(c);
+}
+
+static void refuse(struct client *c, const char *why)
+{
+	struct json j = {.to = &c->out, .first = true};
+
+	buf_reset(&c->out);
+	json_open(&j, NULL);
+	json_text(&j, "error", why);
+	json_close(&j);
+	answer(c);
+}
+
+/* Not one that has ended and is only not collected yet: state Z or X, behind the name (proc(5)). */
+static bool is_running(uint32_t pid)
+{
+	_cleanup_(closep) int fd = -1;
+	char path[32], stat[512];
+	const char *name;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
+	if (n <= 0)
+		return false;
+	stat[n] = '\0';
+	name = strrchr(stat, ')');
+	return name && name[1] == ' ' && !strchr("ZX", name[2]);
+}
+
+static void answer_explained(struct monitor *m, struct client *c, const char *text, size_t len)
+{
+	struct json j = {.to = &c->out, .first = true};
+
+	json_open(&j, NULL);
+	json_text(&j, "version", OTPROF_VERSION);
+	json_boolean(&j, "running", is_running(c->query.pid));
+	json_boolean(&j, "selected", target_processes_wants(m, c->query.pid));
+	buf_add_str(&c->out, ",\"process\":");
+	buf_add(&c->out, text, len);
+	json_close(&j);
+	answer(c);
+}
+
+void queries_answered(struct monitor *m, struct ipc_message *msg)
+{
+	_cleanup_(freep) char *text = NULL;
+	size_t len;
+
+	if (!ipc_fits(msg, 0, 1) || ipc_memfd_read(msg->fds[0], IPC_EXPLAINED_MAX, &text, &len) < 0)
+		len = 0;
+	for (int i = 0; i < QUERY_CLIENTS; i++) {
+		struct client *c = &m->queries->client[i];
+
+		if (c->state != ASKED || c->tag != msg->head.tag)
+			continue;
+		if (len)
+			answer_explained(m, c, text, len);
+		else
+			refuse(c, "the answer would be too large");
+	}
+}
+
+/* Reading. */
+
+static void ask(struct monitor *m, struct client *c)
+{
+	int err = -EPIPE;
+
+	c->state = ASKED;
+	c->tag = ++m->queries->tags;
+	if (m->engine.sock >= 0 && m->engine.ready)
+		err = worker_send(&m->engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
+	if (err)
+		refuse(c, "the engine is busy or just starting: ask again");
+}
+
+static void read_some(struct monitor *m, struct client *c)
+{
+	ssize_t n = recv(c->fd, c->line + c->len, sizeof(c->line) - c->len, MSG_DONTWAIT);
+	int err;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		end(c);
+		return;
+	}
+	c->len += (size_t)n;
+	err = query_parse(c->line, c->len, &c->query);
+	if (err == 0)
+		ask(m, c);
+	else if (err == -ERANGE)
+		refuse(c, "there can be no such pid");
+	else if (err != -EAGAIN)
+		refuse(c, "no question that is understood");
+}
+
+static struct client *free_client(const struct queries *q)
+{
+	for (int i = 0; i < QUERY_CLIENTS; i++)
+		if (q->client[i].state == FREE)
+			return (struct client *)&q->client[i];
+	return NULL;
+}
+
+static void accept_one(struct queries *q)
+{
+	struct client *c = free_client(q);
+	int fd = c ? accept4(q->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+
+	if (fd < 0)
+		return;
+	*c = (struct client){.state = READING, .fd = fd, .deadline_ns = clock_now_ns() + CLIENT_NS};
+	buf_init(&c->out, IPC_EXPLAINED_MAX + 1024);
+}
+
+/* The loop. */
+
+void queries_poll(const struct monitor *m, struct pollfd p[QUERY_POLLS])
+{
+	const struct queries *q = m->queries;
+
+	/* Nobody is let in whom nobody can serve: they wait in the socket's queue. */
+	p[0] = (struct pollfd){q && free_client(q) ? q->fd : -1, POLLIN, 0};
+	for (int i = 0; i < QUERY_CLIENTS; i++) {
+		const struct client *c = q ? &q->client[i] : NULL;
+		bool in_use = c && c->state != FREE;
+
+		/* One that is gone is told by POLLHUP, whatever is waited for. */
+		p[1 + i] = (struct pollfd){in_use ? c->fd : -1, 0, 0};
+		if (in_use && c->state != ASKED)
+			p[1 + i].events = c->state == READING ? POLLIN : POLLOUT;
+	}
+}
+
+void queries_handle(struct monitor *m, const struct pollfd p[QUERY_POLLS])
+{
+	struct queries *q = m->queries;
+
+	for (int i = 0; q && i < QUERY_CLIENTS; i++) {
+		struct client *c = &q->client[i];
+
+		if (c->state == FREE || c->fd != p[1 + i].fd || !p[1 + i].revents)
+			continue;
+		if (c->state == READING)
+			read_some(m, c);
+		else if (c->state == WRITING)
+			write_some(c);
+		else
+			end(c);
+	}
+	if (q && p[0].revents)
+		accept_one(q);
+}
+
+void queries_engine_died(struct monitor *m)
+{
+	for (int i = 0; m->queries && i < QUERY_CLIENTS; i++)
+		if (m->queries->client[i].state == ASKED)
+			refuse(&m->queries->client[i], "the engine ended over it: ask again");
+}
+
+void queries_run(struct monitor *m, uint64_t now)
+{
+	for (int i = 0; m->queries && i < QUERY_CLIENTS; i++) {
+		struct client *c = &m->queries->client[i];
+
+		if (c->state != FREE && now >= c->deadline_ns)
+			end(c);
+	}
+}
+
+uint64_t queries_next_ns(const struct monitor *m)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (int i = 0; m->queries && i < QUERY_CLIENTS; i++)
+		if (m->queries->client[i].state != FREE)
+			next = MIN(next, m->queries->client[i].deadline_ns);
+	return next;
+}

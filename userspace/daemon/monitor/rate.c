@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/monitor/rate.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor/monitor.h"
+
+#define ANSWER_NS (3 * NSEC_PER_SEC)
+#define RETRY_NS  NSEC_PER_SEC
+
+static uint32_t target(const struct rate *r)
+{
+	return r->limit_hz && r->limit_hz < r->wanted_hz ? r->limit_hz : r->wanted_hz;
+}
+
+/* Whether an engine that starts now would read samples of the old rate first. */
+static bool is_open(const struct monitor *m)
+{
+	struct ledger_engine e;
+
+	if (m->rate.acked == m->rate.last.id)
+		return false;
+	ledger_look_engine(m->engine_page, &e);
+	return e.ring_pos < m->rate.last.pos;
+}
+
+uint64_t rate_ring_period_ns(const struct monitor *m)
+{
+	return is_open(m) ? m->rate.period_before_ns : m->layout.period_ns;
+}
+
+const struct ipc_rate *rate_pending(const struct monitor *m)
+{
+	return is_open(m) ? &m->rate.last : NULL;
+}
+
+static int set_rate(struct monitor *m, uint32_t hz)
+{
+	int err = m->source->ops->set_rate(m->source, hz);
+
+	if (err)
+		return err;
+	m->rate.hz = hz;
+	m->source->ops->layout(m->source, &m->layout);
+	return 0;
+}
+
+static void go_on(struct monitor *m)
+{
+	int err;
+
+	m->rate.closing = false;
+	if (m->phase != PHASE_RUN)
+		return; /* it was to end meanwhile */
+	err = m->source->ops->start(m->source);
+	if (!err) {
+		monitor_notify_status(m);
+		return;
+	}
+	log_error("sampling cannot go on at %u Hz: %s", m->rate.hz, strerror(-err));
+	m->exit_status = 1;
+	m->phase = PHASE_OVER;
+}
+
+/* The sampler stands still; where the ring ends now, the old rate ends. */
+static int tell_engine(struct monitor *m, uint64_t now)
+{
+	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->ring), .period_ns = m->layout.period_ns,
+					 .id = m->rate.last.id + 1};
+	m->rate.closing = true;
+	m->rate.deadline_ns = now + ANSWER_NS;
+	return worker_send(&m->engine, IPC_RATE, 0, &m->rate.last, sizeof(m->rate.last), -1);
+}
+
+static int begin(struct monitor *m, uint64_t now)
+{
+	uint64_t before = m->layout.period_ns;
+	uint32_t hz = m->rate.hz;
+	int err = m->source->ops->stop(m->source);
+
+	if (err)
+		return err;
+	err = set_rate(m, target(&m->rate));
+	if (err) {
+		go_on(m);
+		return err;
+	}
+	m->rate.period_before_ns = before;
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_RATE}, LOG_LEVEL_INFO, "sampling at %u Hz instead of %u", m->rate.hz, hz);
+	/* An engine that cannot be told is dying: the next one is told when it starts. */
+	if (tell_engine(m, now))
+		go_on(m);
+	return 0;
+}
+
+void rate_run(struct monitor *m, uint64_t now)
+{
+	struct rate *r = &m->rate;
+
+	if (r->closing && (now >= r->deadline_ns || !m->engine.pid)) {
+		if (m->engine.pid)
+			log_warn("the engine did not close its profile in time: sampling goes on at %u Hz", r->hz);
+		go_on(m);
+	}
+	if (r->closing || !m->sampling || !m->source->ops->set_rate || m->phase != PHASE_RUN || target(r) == r->hz || now < r->retry_ns)
+		return;
+	/* One change at a time: what lies on the ring has one period before it and one behind. */
+	if (!m->engine.ready || is_open(m))
+		return;
+	r->retry_ns = now + RETRY_NS;
+	if (begin(m, now))
+		log_warn("the rate stays at %u Hz: the sampler does not take %u", r->hz, target(r));
+}
+
+void rate_acked(struct monitor *m, const struct ipc_message *msg)
+{
+	uint64_t id;
+
+	if (!ipc_fits(msg, sizeof(id), 0))
+		return;
+	memcpy(&id, msg->data, sizeof(id));
+	if (id != m->rate.last.id)
+		return;
+	m->rate.acked = id;
+	if (m->rate.closing)
+		go_on(m);
+}
+
+static int apply(struct monitor *m)
+{
+	if (!m->source->ops->set_rate)
+		return target(&m->rate) == m->rate.hz ? 0 : -EOPNOTSUPP;
+	if (!m->sampling)
+		return target(&m->rate) == m->rate.hz ? 0 : set_rate(m, target(&m->rate));
+	rate_run(m, clock_now_ns());
+	return 0;
+}
+
+int rate_change(struct monitor *m, uint32_t hz)
+{
+	if (hz < SOURCE_HZ_MIN || hz > SOURCE_HZ_MAX)
+		return -ERANGE;
+	m->rate.wanted_hz = hz;
+	return apply(m);
+}
+
+int rate_limit(struct monitor *m, uint32_t hz)
+{
+	m->rate.limit_hz = hz;
+	return apply(m);
+}

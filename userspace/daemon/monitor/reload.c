@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/monitor/reload.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/resource.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/monitor/notify.h"
+#include "daemon/report/metrics.h"
+#include "daemon/sandbox.h"
+
+#define ANSWERS_NS (20 * NSEC_PER_SEC) /* net gives what goes some seconds of it */
+#define FILE_URL   "file://"
+
+/* What a comparison found: names of keys, one after the other. */
+struct found {
+	char changed[1024], restart[512];
+	bool targets, metrics;
+};
+
+static void on_error(void *ctx, const char *line)
+{
+	log_error("%s", line);
+}
+
+static void add_name(char *list, size_t size, const char *name)
+{
+	size_t n = strlen(list);
+
+	snprintf(list + n, size - n, "%s%s", n ? ", " : "", name);
+}
+
+static void on_change(void *ctx, const char *title, bool restart)
+{
+	struct found *f = ctx;
+
+	if (restart) {
+		add_name(f->restart, sizeof(f->restart), title);
+		return;
+	}
+	add_name(f->changed, sizeof(f->changed), title);
+	f->targets |= !strncmp(title, "targets.", 8);
+	f->metrics |= !strcmp(title, "metrics.listen");
+}
+
+static void say_found(const struct found *f)
+{
+	if (f->restart[0])
+		log_warn("reload: needs a restart: %s", f->restart);
+	if (f->changed[0])
+		log_info("reload: changed: %s", f->changed);
+}
+
+static const char *file_directory(const struct export_config *e)
+{
+	return strncmp(e->endpoint, FILE_URL, strlen(FILE_URL)) ? NULL : e->endpoint + strlen(FILE_URL);
+}
+
+static bool is_reachable(struct monitor *m, const struct export_config *e)
+{
+	const char *dir = file_directory(e);
+	const struct export_config *before = config_exporter_find(m->config, e->name);
+
+	return !dir || (before && !strcmp(before->endpoint, e->endpoint)) || netroot_sees(m->config, dir);
+}
+
+/* Its former endpoint goes on, or it does not begin. */
+static int without_directory(struct monitor *m, struct config *c, uint32_t i, struct found *found)
+{
+	char name[EXPORT_NAME_MAX + 80];
+	const struct export_config *before = config_exporter_find(m->config, c->exporters[i].name);
+	char *endpoint;
+
+	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net has no way to yet)", c->exporters[i].name);
+	add_name(found->restart, sizeof(found->restart), name);
+	if (!before) {
+		config_exporter_remove(c, i);
+		return 0;
+	}
+	endpoint = strdup(before->endpoint);
+	if (!endpoint)
+		return -ENOMEM;
+	free(c->exporters[i].endpoint);
+	c->exporters[i].endpoint = endpoint;
+	return 0;
+}
+
+/* net's private root is built at start: there is no right to mount any more. */
+static int check_directories(struct monitor *m, struct config *c, struct found *found)
+{
+	int err = 0;
+
+	for (uint32_t i = c->nr_exporters; i-- && !err;)
+		if (!is_reachable(m, &c->exporters[i]))
+			err = without_directory(m, c, i, found);
+	if (!err && !c->nr_exporters) {
+		log_error("reload: no exporter would be left");
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static int load(struct monitor *m, struct config **ret, struct found *found)
+{
+	const struct monitor_options *o = m->options;
+	struct config *c;
+	int err = o->config_usual ? config_load_usual(o->config_path, on_error, NULL, &c) :
+				    config_load(o->config_path, on_error, NULL, &c);
+
+	if (err)
+		return err;
+	if (resource_add_host_id(c) < 0)
+		log_debug("profiles carry no host.id");
+	err = check_directories(m, c, found);
+	if (!err)
+		err = config_changes(m->config, c, on_change, found);
+	if (err)
+		config_free(c);
+	else
+		*ret = c;
+	return err;
+}
+
+/* The monitor's own part. */
+
+/* Nothing is selected while rules and plans change: what is excluded now or then is not sampled by accident. */
+static void change_targets(struct monitor *m, const struct config *before)
+{
+	struct otp_defaults now = m->defaults;
+
+	m->defaults.select = m->defaults.kthreads = OTP_SELECT_NO;
+	guard_set_defaults(m);
+	targets_close(m, before);
+	targets_open(m);
+	m->defaults = now;
+}
+
+static void change_defaults(struct monitor *m)
+{
+	struct otp_defaults before = m->defaults;
+
+	targets_defaults(m->config, &m->defaults);
+	m->defaults.running = before.running;
+	m->defaults.wake_bytes = before.wake_bytes;
+}
+
+static void change_sampler(struct monitor *m, const struct config *before, const struct found *found)
+{
+	int err;
+
+	change_defaults(m);
+	if (found->targets)
+		change_targets(m, before);
+	guard_run_config(m);
+	if (guard_set_defaults(m))
+		log_error("reload: the sampler does not take its new settings");
+	err = rate_change(m, m->config->frequency_hz);
+	if (err == -EOPNOTSUPP)
+		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->source->ops->name);
+	else if (err)
+		log_error("reload: the rate stays: %s", strerror(-err));
+}
+
+/* The workers' part. */
+
+static int open_listener(struct monitor *m, int *ret_fd)
+{
+	const char *address = m->config->metrics_listen;
+	int err = metrics_listen(address, ret_fd);
+
+	if (err)
+		log_error("reload: cannot listen on %s: %s; there are no metrics", address, strerror(-err));
+	return err;
+}
+
+static int tell_net(struct monitor *m, bool metrics)
+{
+	struct ipc_reload r = {.metrics = metrics ? IPC_METRICS_END : IPC_METRICS_STAY};
+	_cleanup_(closep) int listener = -1;
+	int fds[2] = {m->config_fd, -1};
+
+	if (metrics && m->config->metrics_listen && open_listener(m, &listener) == 0) {
+		r.metrics = IPC_METRICS_NEW;
+		fds[1] = listener;
+	}
+	if (m->net.sock < 0)
+		return -EPIPE;
+	return ipc_send(m->net.sock, IPC_RELOAD, 0, &r, sizeof(r), fds, r.metrics == IPC_METRICS_NEW ? 2 : 1);
+}
+
+static int tell_engine(struct monitor *m)
+{
+	const struct ipc_reload r = {0};
+
+	targets_tell_engine(m);
+	return worker_send(&m->engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
+}
+
+/* One that is away, or cannot be told, reads the new configuration when it starts. */
+static void tell_workers(struct monitor *m, bool metrics)
+{
+	struct reload *r = &m->reload;
+
+	r->deadline_ns = clock_now_ns() + ANSWERS_NS;
+	r->engine_pid = m->engine.pid;
+	r->net_pid = m->net.pid;
+	r->engine = m->engine.pid && !tell_engine(m);
+	r->net = m->net.pid && !tell_net(m, metrics);
+	if (m->engine.pid && !r->engine)
+		worker_kill(m, &m->engine);
+	if (m->net.pid && !r->net)
+		worker_kill(m, &m->net);
+}
+
+/* The whole. */
+
+static void apply(struct monitor *m, struct config *c, const struct found *found)
+{
+	struct config *before = m->config;
+
+	m->config = c;
+	log_init("otprofd", c->log_level);
+	netroot_reload(c);
+	fetch_jobs_reload(m);
+	change_sampler(m, before, found);
+	if (monitor_open_config(m))
+		log_error("reload: the workers keep the former configuration");
+	else
+		tell_workers(m, found->metrics);
+	config_free(before);
+}
+
+static void end(struct monitor *m)
+{
+	m->reload.done++;
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD}, LOG_LEVEL_NOTICE, 
+		   "the configuration was read again and is in force");
+	monitor_notify_ready(m);
+}
+
+static void begin(struct monitor *m)
+{
+	struct found found = {0};
+	struct config *c;
+
+	m->reload.wanted = false;
+	notify_reloading();
+	if (load(m, &c, &found)) {
+		m->reload.refused++;
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD_FAILED}, LOG_LEVEL_ERROR, 
+			   "reload: the configuration is wrong, nothing has changed");
+		monitor_notify_ready(m);
+		return;
+	}
+	say_found(&found);
+	apply(m, c, &found);
+	if (!m->reload.engine && !m->reload.net)
+		end(m);
+}
+
+void reload_ask(struct monitor *m)
+{
+	m->reload.wanted = true;
+}
+
+void reload_answered(struct monitor *m, const struct worker *w)
+{
+	struct reload *r = &m->reload;
+	bool waited = r->engine || r->net;
+
+	if (w == &m->engine)
+		r->engine = false;
+	else
+		r->net = false;
+	if (waited && !r->engine && !r->net)
+		end(m);
+}
+
+/* A worker that ended meanwhile has a successor that knows, or will. */
+static void follow_deaths(struct monitor *m)
+{
+	if (m->reload.engine && m->engine.pid != m->reload.engine_pid)
+		reload_answered(m, &m->engine);
+	if (m->reload.net && m->net.pid != m->reload.net_pid)
+		reload_answered(m, &m->net);
+}
+
+void reload_run(struct monitor *m, uint64_t now)
+{
+	struct reload *r = &m->reload;
+
+	follow_deaths(m);
+	if ((r->engine || r->net) && now >= r->deadline_ns) {
+		log_warn("reload: %s has not answered: it is started again", r->engine ? "engine" : "net");
+		worker_kill(m, r->engine ? &m->engine : &m->net);
+		r->deadline_ns = now + ANSWERS_NS;
+	}
+	if (r->wanted && m->phase == PHASE_RUN && m->sampling && !r->engine && !r->net)
+		begin(m);
+}

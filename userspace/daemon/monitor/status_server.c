@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Status to whoever asks: clients of the socket get one text and the end;
+ * nothing is read from them, and one that does not read costs nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor/cost.h"
+#include "daemon/monitor/monitor.h"
+
+#define TEXT_MAX     (1u << 20)
+#define CLIENTS_TURN 4
+#define METRICS_NS   (500 * NSEC_PER_MSEC) /* the text is as old as that at most */
+
+static struct ledger_view view_of(const struct monitor *m)
+{
+	return (struct ledger_view){.counters = m->counters,
+				    .counters_stride = m->layout.counters_stride,
+				    .counters_nr = m->layout.counters_nr,
+				    .ring = &m->ring,
+				    .engine = m->engine_page,
+				    .net = m->net_page};
+}
+
+static uint32_t cpus_ticking(const struct ledger_view *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->counters_nr; i++)
+		n += ((const struct otp_cpu_counters *)(const void *)((const char *)v->counters +
+								       (size_t)i * v->counters_stride))
+			     ->ticks > 0;
+	return n;
+}
+
+void status_collect(struct monitor *m, struct status *ret)
+{
+	static struct ledger_view view;
+
+	view = view_of(m);
+	*ret = (struct status){
+		.config = m->config,
+		.pid = getpid(),
+		.uptime_ns = clock_now_ns() - m->started_ns,
+		.mode = m->source->ops->name,
+		.why = m->source_why,
+		.sampling = m->sampling,
+		.cpus_sampled = cpus_ticking(&view),
+		.ring_bytes = m->layout.ring_bytes,
+		.ring_used = ring_producer(&m->ring) - ring_consumer(&m->ring),
+		.expected_ticks = m->source->ops->expected_ticks ? m->source->ops->expected_ticks(m->source) : 0,
+		.idle_ticks = m->source->ops->idle_ticks ? m->source->ops->idle_ticks(m->source) : 0,
+		.missed_before = m->missed,
+		.workers = {{"engine", m->engine.pid, m->engine.restarts}, {"net", m->net.pid, m->net.restarts}},
+		.asks = m->asks.asked,
+		.asks_refused = m->asks.refused,
+		.asks_timed_out = m->asks.timed_out,
+		.plans_set = m->plans_set,
+		.plans_refused = m->plans_refused,
+		.view = &view,
+	};
+	ledger_sum_read(&view, m->config->nr_exporters, &ret->ledger);
+	m->missed = status_missed(ret);
+	ret->rate_hz = m->rate.hz;
+	guard_status(m, &ret->guard);
+	fetch_jobs_status(m, &ret->debuginfod);
+	cost_collect(m, &m->cost);
+	ret->cost = m->cost;
+}
+
+static void make_text(struct monitor *m, void (*format)(const struct status *s, struct buf *to), struct buf *to)
+{
+	struct status *s = malloc(sizeof(*s));
+
+	buf_init(to, TEXT_MAX);
+	if (!s)
+		return;
+	status_collect(m, s);
+	format(s, to);
+	free(s);
+}
+
+int status_socket(const struct monitor *m, const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char path[1100];
+
+	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
+	if (fd < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	/* Left by one that was killed; the lock says that it is nobody's. */
+	unlink(path);
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0660) < 0 || listen(fd, 16) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+int status_listen(struct monitor *m)
+{
+	m->status_fd = status_socket(m, "status.sock");
+	return m->status_fd < 0 ? m->status_fd : queries_open(m);
+}
+
+/* All that the socket takes at once; a text is far smaller than its buffer. */
+static void serve(struct monitor *m, int fd)
+{
+	_cleanup_(buf_done) struct buf text;
+	const int room = TEXT_MAX;
+
+	make_text(m, status_json, &text);
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	if (send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		log_debug("status: a client went away: %s", strerror(errno));
+}
+
+void status_accept(struct monitor *m)
+{
+	for (int i = 0; i < CLIENTS_TURN; i++) {
+		_cleanup_(closep) int fd = accept4(m->status_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		serve(m, fd);
+	}
+}
+
+static void renew_metrics(struct monitor *m, uint64_t now)
+{
+	struct buf text;
+
+	if (m->metrics_text && now - m->metrics_ns < METRICS_NS)
+		return;
+	make_text(m, status_prometheus, &text);
+	free(m->metrics_text);
+	m->metrics_text = (char *)text.data;
+	m->metrics_len = text.failed ? 0 : text.len;
+	m->metrics_ns = now;
+}
+
+void status_metrics(struct monitor *m)
+{
+	_cleanup_(closep) int fd = -1;
+
+	renew_metrics(m, clock_now_ns());
+	fd = ipc_memfd("metrics", m->metrics_text ? m->metrics_text : "", m->metrics_len);
+	if (fd >= 0)
+		worker_send(&m->net, IPC_STATUS, 0, NULL, 0, fd);
+}
+
+/* What the ledger said at the end, for whoever comes later. */
+void status_save(struct monitor *m)
+{
+	_cleanup_(buf_done) struct buf text;
+	_cleanup_(closep) int fd = -1;
+	char path[1100], temporary[1110];
+
+	make_text(m, status_json, &text);
+	snprintf(path, sizeof(path), "%s/last-status.json", m->config->runtime_dir);
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len || rename(temporary, path) < 0)
+		log_warn("%s cannot be written: %s", path, strerror(errno));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one target of [targets] fits: texts in, yes or no out.
+ *
+ * Called by the monitor (targets*.c). Pure, but for the runtime's name of a
+ * container, which its caller knows. Patterns know * and ?, neither of which
+ * crosses a slash; the time is that of the texts' lengths multiplied, whoever
+ * made up the text.
+ */
+#ifndef OTP_DAEMON_MONITOR_TARGET_MATCH_H
+#define OTP_DAEMON_MONITOR_TARGET_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/config/config.h"
+
+#define TARGET_PATH_MAX 4096
+
+bool target_glob(const char *pattern, const char *text);
+static inline bool target_by_cgroup(const struct config_target *t)
+{
+	return t->kind == TARGET_CGROUP || t->kind == TARGET_UNIT || t->kind == TARGET_CONTAINER;
+}
+static inline bool target_by_process(const struct config_target *t)
+{
+	return t->kind == TARGET_EXE || t->kind == TARGET_USER;
+}
+
+/* The name that a runtime gave the container with this id; NULL: none is known. Borrowed for the match. */
+typedef const char *target_name_fn(void *ctx, const char *id);
+
+/* path: of one cgroup below its hierarchy's root ("/system.slice/a.service"). pattern: of TARGET_CGROUP, from its root. */
+bool target_fits_cgroup(const struct config_target *t, const char *pattern, const char *path, target_name_fn *name,
+			void *ctx);
+/* The same for the cgroup of a process: it, or any above it. */
+bool target_fits_below(const struct config_target *t, const char *pattern, const char *path, target_name_fn *name,
+		       void *ctx);
+/* exe: as readlink of /proc/PID/exe gives it, "" if unknown; comm: of the leader. */
+bool target_fits_exe(const struct config_target *t, const char *exe, const char *comm);
+
+#endif

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/monitor/targets.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/monitor/target_match.h"
+
+#define ANCESTORS_MAX	  64
+#define PROCESS_ANCESTORS 4
+#define TARGET_GENERATION 1 /* any but 0: it is not the engine's plan */
+#define CGROUP_TOP	  "/sys/fs/cgroup"
+
+static bool any(const struct config *c, bool exclude)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].exclude == exclude)
+			return true;
+	return false;
+}
+
+static bool any_of(const struct config *c, bool (*is)(const struct config_target *t))
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (is(&c->targets[i]))
+			return true;
+	return false;
+}
+
+static bool by_pid(const struct config_target *t)
+{
+	return t->kind == TARGET_PID;
+}
+
+/* Stack bytes above the default that one CPU may copy in 100 ms, of the configured sum in a second. */
+static uint32_t stack_budget(const struct config *c)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t budget = c->stack_rate_bytes / 10 / (uint64_t)MAX(cpus, 1);
+
+	return (uint32_t)MIN(budget, UINT32_MAX);
+}
+
+static uint8_t ancestors(const struct config *c)
+{
+	if (any_of(c, by_pid))
+		return OTP_ANCESTORS_MAX;
+	return any_of(c, target_by_process) || any_of(c, target_by_cgroup) ? PROCESS_ANCESTORS : 1;
+}
+
+void targets_defaults(const struct config *c, struct otp_defaults *d)
+{
+	bool chosen = any(c, false);
+
+	*d = (struct otp_defaults){
+		.stack_bytes = c->stack_bytes,
+		.select = chosen ? OTP_SELECT_NO : OTP_SELECT_YES,
+		.kthreads = c->kernel_threads && !chosen ? OTP_SELECT_YES : OTP_SELECT_NO,
+		.have_rules = any_of(c, target_by_cgroup),
+		.ancestors = ancestors(c),
+		.stack_budget = stack_budget(c),
+	};
+}
+
+/* Processes by number. */
+
+static const struct config_target *find_pid(const struct config *c, uint32_t pid)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind == TARGET_PID && c->targets[i].pid == pid)
+			return &c->targets[i];
+	return NULL;
+}
+
+static uint32_t parent_of(uint32_t pid)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	char path[32], text[512] = "";
+	const char *rest;
+	uint32_t ppid;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(text, sizeof(text), f))
+		return 0;
+	rest = strrchr(text, ')');
+	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;
+}
+
+/* Children belong to the selection of their nearest ancestor that is listed. */
+static const struct config_target *nearest_pid(const struct config *c, uint32_t pid)
+{
+	const struct config_target *t = NULL;
+
+	if (!any_of(c, by_pid))
+		return NULL;
+	for (int depth = 0; depth < ANCESTORS_MAX && pid > 1 && !t; depth++) {
+		t = find_pid(c, pid);
+		if (!t)
+			pid = parent_of(pid);
+	}
+	return t;
+}
+
+/* An exclude line that fits the process itself wins over a pid; any other word on it comes after one. */
+void targets_select(struct monitor *m, uint32_t pid, struct otp_plan *p)
+{
+	const struct config_target *t = nearest_pid(m->config, pid);
+	uint8_t by_look = target_processes_select(m, pid);
+
+	p->select = by_look;
+	p->same_program = by_look != OTP_SELECT_UNSET;
+	p->any_exec = false;
+	if (!t || by_look == OTP_SELECT_NO)
+		return;
+	p->select = t->exclude ? OTP_SELECT_NO : OTP_SELECT_YES;
+	p->same_program = false;
+	p->any_exec = t->pid == pid;
+}
+
+bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret)
+{
+	struct otp_plan p = {.generation = TARGET_GENERATION, .stack_bytes = m->config->stack_bytes};
+
+	targets_select(m, pid, &p);
+	/* A descendant of a listed process inherits: it needs none of its own. */
+	if (p.select == OTP_SELECT_UNSET || (!p.any_exec && !p.same_program))
+		return false;
+	p.any_exec = true;
+	*ret = p;
+	return true;
+}
+
+static void set_pid(struct monitor *m, uint32_t i)
+{
+	const struct config_target *t = &m->config->targets[i];
+	struct otp_plan plan;
+	int err;
+
+	m->targets.pidfd[i] = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	if (m->targets.pidfd[i] < 0) {
+		log_warn("targets: there is no process %u", t->pid);
+		return;
+	}
+	if (!targets_plan(m, t->pid, &plan))
+		return;
+	err = m->source->ops->set_plan(m->source, t->pid, &plan);
+	if (err)
+		log_error("targets: pid %u: the plan cannot be set: %s", t->pid, strerror(-err));
+}
+
+static void drop_pid(struct monitor *m, const struct config *c, uint32_t i)
+{
+	m->source->ops->set_plan(m->source, c->targets[i].pid, NULL);
+	close(m->targets.pidfd[i]);
+	m->targets.pidfd[i] = -1;
+}
+
+/* Its pid may be another process' soon: the plan must not outlive it. */
+static void follow_pid(struct monitor *m, uint32_t i)
+{
+	struct pollfd p = {.fd = m->targets.pidfd[i], .events = POLLIN};
+
+	if (p.fd >= 0 && poll(&p, 1, 0) == 1)
+		drop_pid(m, m->config, i);
+}
+
+/* What is looked up once. */
+
+static void find_user(struct monitor *m, uint32_t i)
+{
+	const char *name = m->config->targets[i].text;
+	const struct passwd *user;
+	uint64_t uid;
+
+	m->targets.uid[i] = -1;
+	if (!value_u64(name, &uid) && uid < UINT32_MAX) {
+		m->targets.uid[i] = (int64_t)uid;
+		return;
+	}
+	user = getpwnam(name);
+	if (user)
+		m->targets.uid[i] = (int64_t)user->pw_uid;
+	else
+		log_warn("targets: there is no user %s: its line selects nothing until the next reload", name);
+}
+
+/* "/sys/fs/cgroup/a", "/a" and "a" are one; in the layouts of version 1 the hierarchy's name comes before it. */
+static int find_pattern(struct monitor *m, uint32_t i)
+{
+	const char *path = m->config->targets[i].text, *root = m->targets.rules.root;
+	size_t n = strlen(root);
+
+	if (n && !strncmp(path, root, n) && (!path[n] || path[n] == '/')) {
+		path += n;
+	} else if (!strncmp(path, CGROUP_TOP "/", sizeof(CGROUP_TOP))) {
+		path += sizeof(CGROUP_TOP) - 1;
+		path += 1 + strcspn(path + 1, "/");
+	}
+	path += strspn(path, "/");
+	if (asprintf(&m->targets.pattern[i], "/%s", path) < 0) {
+		m->targets.pattern[i] = NULL;
+		return -ENOMEM;
+	}
+	n = strlen(m->targets.pattern[i]);
+	while (n > 1 && m->targets.pattern[i][n - 1] == '/')
+		m->targets.pattern[i][--n] = '\0';
+	return 0;
+}
+
+static void prepare(struct monitor *m, uint32_t i)
+{
+	m->targets.pidfd[i] = -1;
+	switch (m->config->targets[i].kind) {
+	case TARGET_CGROUP:
+		if (find_pattern(m, i) < 0)
+			log_error("targets: out of memory: cgroup:%s is left out", m->config->targets[i].text);
+		break;
+	case TARGET_USER:
+		find_user(m, i);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The whole. */
+
+void targets_open(struct monitor *m)
+{
+	struct targets *t = &m->targets;
+
+	*t = (struct targets){.rules.inotify_fd = -1};
+	t->rules.wanted = any_of(m->config, target_by_cgroup);
+	t->processes.wanted = any_of(m->config, target_by_process);
+	target_rules_open(m); /* finds the hierarchy */
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		prepare(m, i);
+	target_rules_run(m, clock_now_ns());
+	target_processes_open(m);
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		if (m->config->targets[i].kind == TARGET_PID)
+			set_pid(m, i);
+}
+
+void targets_run(struct monitor *m, uint64_t now)
+{
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		if (m->config->targets[i].kind == TARGET_PID)
+			follow_pid(m, i);
+	target_rules_run(m, now);
+	target_processes_run(m, now);
+}
+
+void targets_close(struct monitor *m, const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++) {
+		free(m->targets.pattern[i]);
+		if (c->targets[i].kind == TARGET_PID && m->targets.pidfd[i] > 0)
+			drop_pid(m, c, i);
+	}
+	target_rules_close(m);
+	target_processes_close(m);
+	container_names_done(&m->targets.names);
+	m->targets = (struct targets){.rules.inotify_fd = -1};
+}
+
+int targets_tell_engine(struct monitor *m)
+{
+	const uint32_t on = m->targets.processes.wanted;
+
+	return worker_send(&m->engine, IPC_WATCH, 0, &on, sizeof(on), -1);
+}
+
+int targets_poll_fd(const struct monitor *m)
+{
+	return m->targets.rules.inotify_fd;
+}
+
+uint64_t targets_next_ns(const struct monitor *m)
+{
+	return m->targets.rules.due_ns;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Rules of cgroups: the hierarchy of version 2 is walked at start and whenever
+ * a cgroup came or went, which the kernel tells by inotify. A new cgroup has
+ * its rule before a process is moved into it, most times: the rule is made
+ * when the directory is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/monitor/target_match.h"
+
+#define RULES_MAX   4096 /* as many as a sampler takes */
+#define WATCHES_MAX 16384
+#define DEPTH_MAX   32
+#define DIRS_MAX    65536
+#define ANYWAY_NS   (10 * NSEC_PER_SEC) /* also where inotify told nothing */
+#define PAUSE_NS    (20 * NSEC_PER_MSEC) /* between two walks, at least */
+#define PAUSE_PARTS 20			 /* and so many times what the last one took */
+
+struct walk {
+	struct monitor *m;
+	char path[TARGET_PATH_MAX]; /* below the root */
+	uint32_t dirs;
+	bool full;
+};
+
+static const char *name_of(void *ctx, const char *id)
+{
+	return container_name(&((struct monitor *)ctx)->targets.names, id);
+}
+
+static bool fits(struct walk *w, bool exclude)
+{
+	struct monitor *m = w->m;
+
+	for (uint32_t i = 0; i < m->config->nr_targets; i++) {
+		const struct config_target *t = &m->config->targets[i];
+
+		if (t->exclude != exclude || !target_by_cgroup(t) || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
+			continue;
+		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, name_of, m))
+			return true;
+	}
+	return false;
+}
+
+/* What is excluded stays so below; what is included may hold something that is excluded. */
+static uint8_t decide(struct walk *w, uint8_t above)
+{
+	if (above == OTP_SELECT_NO || fits(w, true))
+		return OTP_SELECT_NO;
+	return above == OTP_SELECT_YES || fits(w, false) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+}
+
+static void want_rule(struct walk *w, int fd, uint8_t select)
+{
+	struct target_rules *r = &w->m->targets.rules;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return;
+	if (r->next.count >= RULES_MAX || map_put(&r->next, st.st_ino, select) < 0)
+		w->full = true;
+}
+
+static void watch(struct walk *w)
+{
+	struct target_rules *r = &w->m->targets.rules;
+	char full[sizeof(r->root) + TARGET_PATH_MAX];
+
+	if (r->inotify_fd < 0 || w->dirs > WATCHES_MAX)
+		return;
+	snprintf(full, sizeof(full), "%s%s", r->root, w->path);
+	inotify_add_watch(r->inotify_fd, full, IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR | IN_DONT_FOLLOW);
+}
+
+static void walk_dir(struct walk *w, int fd, int depth, uint8_t above);
+
+static void walk_child(struct walk *w, int parent, const char *name, int depth, uint8_t above)
+{
+	size_t len = strlen(w->path), root = len == 1 ? 0 : len;
+	int fd;
+
+	if (root + 1 + strlen(name) >= sizeof(w->path))
+		return;
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return; /* gone again */
+	w->path[root] = '/';
+	strcpy(w->path + root + 1, name);
+	walk_dir(w, fd, depth, above);
+	w->path[len] = '\0';
+	if (len == 1)
+		w->path[0] = '/';
+}
+
+/* Takes fd. */
+static void walk_children(struct walk *w, int fd, int depth, uint8_t above)
+{
+	DIR *d = fdopendir(fd);
+	const struct dirent *e;
+
+	if (!d) {
+		close(fd);
+		return;
+	}
+	watch(w);
+	while ((e = readdir(d)))
+		if (e->d_type == DT_DIR && e->d_name[0] != '.' && ++w->dirs < DIRS_MAX)
+			walk_child(w, dirfd(d), e->d_name, depth + 1, above);
+	closedir(d);
+}
+
+static void walk_dir(struct walk *w, int fd, int depth, uint8_t above)
+{
+	uint8_t select = decide(w, above);
+
+	if (select != above)
+		want_rule(w, fd, select);
+	/* The rule holds for all below; only an exclusion could say otherwise there. */
+	if (depth >= DEPTH_MAX || select == OTP_SELECT_NO ||
+	    (select == OTP_SELECT_YES && !w->m->targets.rules.may_exclude)) {
+		close(fd);
+		return;
+	}
+	walk_children(w, fd, depth, select);
+}
+
+static int set_rule(struct monitor *m, uint64_t id, uint8_t select)
+{
+	const struct otp_cgroup_rule rule = {.select = select};
+
+	return m->source->ops->set_cgroup(m->source, id, select ? &rule : NULL);
+}
+
+/* From what the sampler has to what it should have. */
+static void apply(struct monitor *m, struct walk *w)
+{
+	struct target_rules *r = &m->targets.rules;
+	int err = 0;
+
+	map_for_each(&r->set, slot)
+		if (!map_find(&r->next, slot->key))
+			set_rule(m, slot->key, OTP_SELECT_UNSET);
+	map_for_each(&r->next, slot) {
+		const uint64_t *have = map_find(&r->set, slot->key);
+
+		if (!have || *have != slot->value)
+			err = MIN(err, set_rule(m, slot->key, (uint8_t)slot->value));
+	}
+	map_done(&r->set);
+	r->set = r->next;
+	r->next = (struct map){0};
+	if ((err || w->full) && !r->said_full) {
+		r->said_full = true;
+		log_error("targets: more cgroups are selected than the sampler takes rules for (%u): some are left out",
+			  RULES_MAX);
+	}
+}
+
+/* Where version 2 is mounted: alone, or beside version 1. */
+static void find_root(struct target_rules *r)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent entry, *e;
+	char text[4096];
+
+	r->root[0] = '\0';
+	while (f && (e = getmntent_r(f, &entry, text, sizeof(text)))) {
+		if (strcmp(e->mnt_type, "cgroup2") || strlen(e->mnt_dir) >= sizeof(r->root))
+			continue;
+		strcpy(r->root, e->mnt_dir);
+		break;
+	}
+	if (f)
+		endmntent(f);
+}
+
+static void walk(struct monitor *m, uint64_t now)
+{
+	struct target_rules *r = &m->targets.rules;
+	struct walk *w = calloc(1, sizeof(*w));
+	int fd;
+
+	if (!r->root[0])
+		find_root(r);
+	fd = r->root[0] ? open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (w && fd >= 0) {
+		w->m = m;
+		strcpy(w->path, "/");
+		walk_dir(w, fd, 0, OTP_SELECT_UNSET);
+		apply(m, w);
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	free(w);
+	r->walked_ns = clock_now_ns();
+	r->took_ns = r->walked_ns - now;
+	r->due_ns = r->walked_ns + MAX(ANYWAY_NS, PAUSE_PARTS * r->took_ns);
+}
+
+void target_rules_open(struct monitor *m)
+{
+	struct target_rules *r = &m->targets.rules;
+
+	r->due_ns = UINT64_MAX;
+	if (!r->wanted)
+		return;
+	find_root(r);
+	if (!r->root[0])
+		log_notice("targets: there are no cgroups of version 2 here: processes are looked at one by one");
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		r->may_exclude |= m->config->targets[i].exclude && target_by_cgroup(&m->config->targets[i]);
+	r->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	r->due_ns = 0;
+}
+
+void target_rules_run(struct monitor *m, uint64_t now)
+{
+	if (m->targets.rules.wanted && now >= m->targets.rules.due_ns)
+		walk(m, now);
+}
+
+/* At once where the last walk is long ago; else soon, for many that come together. */
+void targets_read(struct monitor *m)
+{
+	struct target_rules *r = &m->targets.rules;
+	char events[4096];
+	bool any = false;
+
+	while (read(r->inotify_fd, events, sizeof(events)) > 0)
+		any = true;
+	if (!any)
+		return;
+	r->due_ns = MIN(r->due_ns, r->walked_ns + MAX(PAUSE_NS, PAUSE_PARTS * r->took_ns));
+	target_rules_run(m, clock_now_ns());
+}
+
+void target_rules_close(struct monitor *m)
+{
+	struct target_rules *r = &m->targets.rules;
+
+	map_for_each(&r->set, slot)
+		set_rule(m, slot->key, OTP_SELECT_UNSET);
+	map_done(&r->set);
+	if (r->inotify_fd >= 0)
+		close(r->inotify_fd);
+}

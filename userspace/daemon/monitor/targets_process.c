@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Plans of processes that an executable, a user, or a cgroup of version 1
+ * selects. Each is looked at when it begins a program, as the engine reads it
+ * in the side-band, and all of them are looked at every few seconds: users
+ * change, processes move, records are lost.
+ *
+ * A plan holds until it is taken back, so a process whose pid may be another's
+ * by now is known by its start.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/monitor/monitor.h"
+#include "daemon/monitor/target_match.h"
+
+#define SCAN_NS	     (10 * NSEC_PER_SEC)
+#define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a process is moved into a cgroup without a word */
+#define SCAN_TURN    512		/* processes looked at in a second */
+#define CHOSEN_MAX   8192		/* plans that a sampler takes */
+#define LOOKS_BURST  2000
+#define LOOK_PAUSE   (NSEC_PER_SEC / 1000)
+#define TEXT_MAX     8192
+#define SELECT_BITS  2
+
+/* What is read of a process; texts are cut. */
+struct look {
+	uint64_t start_ticks; /* of its start; 0: it is gone */
+	char comm[32];
+	int64_t uid; /* effective; -1: not read */
+	char exe[TARGET_PATH_MAX];
+	char cgroups[TEXT_MAX];
+	bool all_rules; /* those that the sampler looks up itself, too */
+};
+
+static uint64_t pack(uint64_t start_ticks, uint8_t select)
+{
+	return start_ticks << SELECT_BITS | select;
+}
+
+uint8_t target_processes_select(const struct monitor *m, uint32_t pid)
+{
+	const uint64_t *have = map_find(&m->targets.processes.chosen, pid);
+
+	return have ? *have & ((1u << SELECT_BITS) - 1) : OTP_SELECT_UNSET;
+}
+
+/* Reading /proc: none of these files waits for the process. */
+
+static int read_proc(uint32_t pid, const char *name, char *to, size_t size)
+{
+	_cleanup_(closep) int fd = -1;
+	size_t len = 0;
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	to[0] = '\0';
+	if (fd < 0)
+		return -errno;
+	while (len + 1 < size && (n = read(fd, to + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	to[len] = '\0';
+	return 0;
+}
+
+/* "pid (comm) state ppid ...", the start is field 22 (proc(5)); comm may hold anything. */
+static void read_stat(uint32_t pid, struct look *l)
+{
+	char text[1024];
+	const char *open, *close;
+
+	l->start_ticks = 0;
+	if (read_proc(pid, "stat", text, sizeof(text)) < 0)
+		return;
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || close < open)
+		return;
+	snprintf(l->comm, sizeof(l->comm), "%.*s", (int)(close - open - 1), open + 1);
+	for (int i = 0; i < 20 && close; i++)
+		close = strchr(close + 1, ' ');
+	l->start_ticks = close ? strtoull(close, NULL, 10) : 0;
+}
+
+static void read_user(uint32_t pid, struct look *l)
+{
+	char text[TEXT_MAX];
+	const char *line;
+	unsigned int uid;
+
+	l->uid = -1;
+	if (read_proc(pid, "status", text, sizeof(text)) < 0)
+		return;
+	line = strstr(text, "\nUid:");
+	if (line && sscanf(line + 5, " %*u %u", &uid) == 1)
+		l->uid = uid;
+}
+
+static void read_exe(uint32_t pid, struct look *l)
+{
+	char path[48];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = readlink(path, l->exe, sizeof(l->exe) - 1);
+	l->exe[MAX(n, 0)] = '\0';
+}
+
+static bool wants(const struct config *c, enum target_kind kind)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind == kind)
+			return true;
+	return false;
+}
+
+static void read_process(struct monitor *m, uint32_t pid, struct look *l)
+{
+	read_stat(pid, l);
+	if (!l->start_ticks)
+		return;
+	l->uid = -1;
+	l->exe[0] = l->cgroups[0] = '\0';
+	if (wants(m->config, TARGET_USER))
+		read_user(pid, l);
+	if (wants(m->config, TARGET_EXE))
+		read_exe(pid, l);
+	if (m->targets.rules.wanted)
+		read_proc(pid, "cgroup", l->cgroups, sizeof(l->cgroups));
+}
+
+/* Deciding. */
+
+static const char *name_of(void *ctx, const char *id)
+{
+	return container_name(&((struct monitor *)ctx)->targets.names, id);
+}
+
+/*
+ * "number:controllers:path", a line a hierarchy; version 2 has neither number
+ * nor controllers. Its includes are the sampler's own to look up.
+ */
+static bool fits_any_cgroup(struct monitor *m, const struct config_target *t, const char *pattern, const struct look *l)
+{
+	char path[TARGET_PATH_MAX];
+	const char *text = l->cgroups, *end, *at;
+
+	for (; *text; text = *end ? end + 1 : end) {
+		end = text + strcspn(text, "\n");
+		at = memchr(text, ':', (size_t)(end - text));
+		at = at ? memchr(at + 1, ':', (size_t)(end - at - 1)) : NULL;
+		if (!at || (!t->exclude && !l->all_rules && !strncmp(text, "0::", 3)) || end - at > (ptrdiff_t)sizeof(path))
+			continue;
+		snprintf(path, sizeof(path), "%.*s", (int)(end - at - 1), at + 1);
+		if (target_fits_below(t, pattern, path, name_of, m))
+			return true;
+	}
+	return false;
+}
+
+static bool fits(struct monitor *m, uint32_t i, const struct look *l)
+{
+	const struct config_target *t = &m->config->targets[i];
+
+	if (t->kind == TARGET_EXE)
+		return target_fits_exe(t, l->exe, l->comm);
+	if (t->kind == TARGET_USER)
+		return l->uid >= 0 && l->uid == m->targets.uid[i];
+	if (t->kind == TARGET_PID || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
+		return false;
+	return fits_any_cgroup(m, t, m->targets.pattern[i], l);
+}
+
+static bool fits_any(struct monitor *m, bool exclude, const struct look *l)
+{
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		if (m->config->targets[i].exclude == exclude && fits(m, i, l))
+			return true;
+	return false;
+}
+
+/* A kernel thread has neither executable nor user of its own. */
+static uint8_t decide(struct monitor *m, const struct look *l)
+{
+	if (fits_any(m, true, l))
+		return OTP_SELECT_NO;
+	return fits_any(m, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+}
+
+bool target_processes_wants(struct monitor *m, uint32_t pid)
+{
+	struct look l = {.all_rules = true};
+	struct otp_plan by_pid = {0};
+	bool all = true;
+	uint8_t select;
+
+	read_process(m, pid, &l);
+	if (!l.start_ticks)
+		return false;
+	targets_select(m, pid, &by_pid);
+	select = by_pid.select == OTP_SELECT_UNSET ? decide(m, &l) : by_pid.select;
+	for (uint32_t i = 0; i < m->config->nr_targets; i++)
+		all &= m->config->targets[i].exclude;
+	return select == OTP_SELECT_UNSET ? all : select == OTP_SELECT_YES;
+}
+
+/* Acting. */
+
+static void set_plan(struct monitor *m, uint32_t pid)
+{
+	struct otp_plan plan;
+	int err = m->source->ops->set_plan(m->source, pid, targets_plan(m, pid, &plan) ? &plan : NULL);
+
+	if (err && !m->targets.processes.said_full) {
+		m->targets.processes.said_full = true;
+		log_error("targets: the sampler takes no plan for process %u: %s; some processes are left out", pid,
+			  strerror(-err));
+	}
+}
+
+static void choose(struct monitor *m, uint32_t pid, uint64_t start_ticks, uint8_t select)
+{
+	struct target_processes *t = &m->targets.processes;
+	const uint64_t *have = map_find(&t->chosen, pid);
+
+	if (have ? *have == pack(start_ticks, select) : select == OTP_SELECT_UNSET)
+		return;
+	if (select == OTP_SELECT_UNSET)
+		map_remove(&t->chosen, pid);
+	else if ((!have && t->chosen.count >= CHOSEN_MAX) || map_put(&t->chosen, pid, pack(start_ticks, select)) < 0)
+		return;
+	set_plan(m, pid);
+}
+
+static void look_at(struct monitor *m, uint32_t pid)
+{
+	struct look l;
+
+	read_process(m, pid, &l);
+	choose(m, pid, l.start_ticks, l.start_ticks ? decide(m, &l) : OTP_SELECT_UNSET);
+}
+
+/* All of them, a part in each turn. */
+
+static void begin_scan(struct monitor *m, uint64_t now)
+{
+	struct target_processes *t = &m->targets.processes;
+
+	t->proc = opendir("/proc");
+	t->next_scan_ns = now + (t->v1 && m->targets.rules.wanted ? SCAN_V1_NS : SCAN_NS);
+}
+
+/* What ended without a word: a pid of a chosen process that is nobody's, or another's. */
+static void forget_ended(struct monitor *m)
+{
+	struct target_processes *t = &m->targets.processes;
+	uint32_t ended[64], n = 0;
+	struct look l;
+
+	map_for_each(&t->chosen, slot) {
+		read_stat((uint32_t)slot->key, &l);
+		if (l.start_ticks != slot->value >> SELECT_BITS && n < ARRAY_SIZE(ended))
+			ended[n++] = (uint32_t)slot->key;
+	}
+	while (n)
+		look_at(m, ended[--n]);
+}
+
+static void end_scan(struct monitor *m)
+{
+	closedir(m->targets.processes.proc);
+	m->targets.processes.proc = NULL;
+	forget_ended(m);
+}
+
+static void scan(struct monitor *m, unsigned int most)
+{
+	struct target_processes *t = &m->targets.processes;
+	const struct dirent *e;
+
+	while (t->proc && most) {
+		e = readdir(t->proc);
+		if (!e) {
+			end_scan(m);
+		} else if (isdigit((unsigned char)e->d_name[0])) {
+			look_at(m, (uint32_t)strtoul(e->d_name, NULL, 10));
+			most--;
+		}
+	}
+}
+
+/* Whether version 1 has hierarchies of its own: every process is in each of them. */
+static bool has_v1(void)
+{
+	char text[TEXT_MAX];
+
+	if (read_proc((uint32_t)getpid(), "cgroup", text, sizeof(text)) < 0)
+		return false;
+	return strncmp(text, "0::", 3) != 0 || strchr(text, '\n') != strrchr(text, '\n');
+}
+
+void target_processes_open(struct monitor *m)
+{
+	struct target_processes *t = &m->targets.processes;
+
+	t->v1 = has_v1();
+	t->wanted = t->wanted || (t->v1 && m->targets.rules.wanted);
+	if (!t->wanted)
+		return;
+	begin_scan(m, clock_now_ns());
+	scan(m, UINT32_MAX); /* before the first sample */
+}
+
+void target_processes_run(struct monitor *m, uint64_t now)
+{
+	struct target_processes *t = &m->targets.processes;
+
+	if (!t->wanted)
+		return;
+	if (!t->proc && now >= t->next_scan_ns)
+		begin_scan(m, now);
+	scan(m, SCAN_TURN);
+}
+
+void target_processes_close(struct monitor *m)
+{
+	struct target_processes *t = &m->targets.processes;
+
+	map_for_each(&t->chosen, slot)
+		m->source->ops->set_plan(m->source, (uint32_t)slot->key, NULL);
+	map_done(&t->chosen);
+	if (t->proc)
+		closedir(t->proc);
+	t->proc = NULL;
+}
+
+static bool may_look(struct target_processes *t)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t oldest = now > LOOKS_BURST * LOOK_PAUSE ? now - LOOKS_BURST * LOOK_PAUSE : 0;
+
+	t->tokens_ns = MAX(t->tokens_ns, oldest);
+	if (t->tokens_ns + LOOK_PAUSE > now)
+		return false; /* the next look at all will find it */
+	t->tokens_ns += LOOK_PAUSE;
+	return true;
+}
+
+/* A child that was forked inherits; only if its parent was chosen it needs a plan of its own, for when that ends. */
+static bool is_worth_a_look(const struct target_processes *t, const struct ipc_life *l)
+{
+	return !l->parent || map_find(&t->chosen, l->parent);
+}
+
+void target_processes_life(struct monitor *m, const struct ipc_message *msg)
+{
+	const struct ipc_life *l = (const void *)msg->data;
+	struct target_processes *t = &m->targets.processes;
+
+	if (!t->wanted || m->phase != PHASE_RUN)
+		return;
+	for (size_t i = 0; i < msg->head.len / sizeof(*l); i++)
+		if (is_worth_a_look(t, &l[i]) && may_look(t))
+			look_at(m, l[i].pid);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/net/net_log.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+void net_log_init(struct net_log *l, const struct config *config)
+{
+	*l = (struct net_log){.config = config};
+}
+
+static uint32_t place_of(const struct config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		if (!strcmp(c->exporters[i].name, name))
+			return i;
+	return 0;
+}
+
+void net_log_event(void *ctx, const char *destination, enum export_event event, const char *text, uint64_t samples)
+{
+	struct net_log *l = ctx;
+	uint32_t place = place_of(l->config, destination);
+	struct log_rate *rate = &l->rates[place][event];
+	struct log_tag tag = {.destination = destination};
+	unsigned long long n = samples;
+
+	switch (event) {
+	case EXPORT_FAILING:
+		tag.event = LOG_EVENT_DESTINATION_DOWN;
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %s; its requests wait and are tried again for %llu s",
+			  destination, text,
+			  (unsigned long long)(l->config->exporters[place].retry_elapsed_ns / NSEC_PER_SEC));
+		break;
+	case EXPORT_BACK:
+		tag.event = LOG_EVENT_DESTINATION_UP;
+		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: delivers again", destination);
+		break;
+	case EXPORT_REFUSED:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: refused: %s; %llu samples lost", destination, text, n);
+		break;
+	case EXPORT_PARTIAL:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: profiles of a request with %llu samples refused%s%s",
+			  destination, n, *text ? ": " : "", text);
+		break;
+	case EXPORT_REMARK:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: delivered, with a remark: %s", destination, text);
+		break;
+	case EXPORT_DROPPED:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %llu samples given up: %s", destination, n, text);
+		break;
+	case EXPORT_REMOVED:
+		log_notice("exporter %s: removed: %s", destination, text);
+		break;
+	case EXPORT_EVENTS:
+		break;
+	}
+}

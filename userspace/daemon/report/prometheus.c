@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Prometheus' text exposition format, version 0.0.4. Destinations are labels; names of ours need no escaping, those of workloads do. */
+#include "daemon/report/status.h"
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "daemon/report/quality.h"
+#include "unwind/unwind.h"
+
+static void family(struct buf *to, const char *name, const char *type, const char *help)
+{
+	buf_printf(to, "# HELP otprof_%s %s\n# TYPE otprof_%s %s\n", name, help, name, type);
+}
+
+static void one(struct buf *to, const char *name, const char *type, const char *help, uint64_t value)
+{
+	family(to, name, type, help);
+	buf_printf(to, "otprof_%s %" PRIu64 "\n", name, value);
+}
+
+static void labelled(struct buf *to, const char *name, const char *label, const char *is, uint64_t value)
+{
+	buf_printf(to, "otprof_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, is, value);
+}
+
+static void seconds(struct buf *to, const char *process, uint64_t ns)
+{
+	buf_printf(to, "otprof_cpu_seconds_total{process=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n", process,
+		   (uint64_t)(ns / 1000000000), (uint64_t)(ns % 1000000000));
+}
+
+typedef uint64_t destination_fn(const struct status *s, uint32_t i);
+
+static void destinations(const struct status *s, struct buf *to, const char *name, const char *type,
+			 const char *help, destination_fn *value)
+{
+	family(to, name, type, help);
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
+		labelled(to, name, "destination", status_destination(s, i), value(s, i));
+}
+
+static uint64_t earlier(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].earlier;
+}
+
+static uint64_t exported(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].exported;
+}
+
+static uint64_t unconfirmed(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].unconfirmed;
+}
+
+static uint64_t in_flight(const struct status *s, uint32_t i)
+{
+	return s->ledger.dest[i].in_flight;
+}
+
+static uint64_t requests(const struct status *s, uint32_t i)
+{
+	return s->ledger.net.dest[i].requests;
+}
+
+static uint64_t bytes(const struct status *s, uint32_t i)
+{
+	return s->ledger.net.dest[i].bytes;
+}
+
+static uint64_t retries(const struct status *s, uint32_t i)
+{
+	return s->ledger.net.dest[i].retries;
+}
+
+static void lost(const struct status *s, struct buf *to)
+{
+	family(to, "samples_lost_total", "counter", "Samples lost, by destination and reason.");
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
+		for (uint32_t r = 0; ledger_loss_name(r); r++)
+			buf_printf(to, "otprof_samples_lost_total{destination=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+				   status_destination(s, i), ledger_loss_name(r), s->ledger.dest[i].lost[r]);
+}
+
+static void equation(const struct status *s, struct buf *to)
+{
+	one(to, "samples_taken_total", "counter", "Samples that the sampler took.", s->ledger.taken);
+	one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that never came.", status_missed(s));
+	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.balanced);
+	destinations(s, to, "samples_earlier_total", "counter",
+		     "Samples that were over before the destination was there.", earlier);
+	destinations(s, to, "samples_exported_total", "counter", "Samples that the destination took.", exported);
+	destinations(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.", unconfirmed);
+	destinations(s, to, "samples_in_flight", "gauge", "Samples on their way.", in_flight);
+	lost(s, to);
+	destinations(s, to, "requests_total", "counter", "Requests that the destination took.", requests);
+	destinations(s, to, "bytes_total", "counter", "Bytes that the destination took.", bytes);
+	destinations(s, to, "retries_total", "counter", "Tries after the first.", retries);
+	family(to, "ticks_skipped_total", "counter", "Ticks that are no sample, by rule.");
+	for (uint32_t r = 0; ledger_skip_name(r); r++)
+		labelled(to, "ticks_skipped_total", "reason", ledger_skip_name(r), s->ledger.skip[r]);
+}
+
+/* A label of a workload's: three characters are escaped, and what is no plain text is not let through. */
+static void label(struct buf *to, const char *name, const char *value, size_t max)
+{
+	buf_printf(to, "%s=\"", name);
+	for (; max && *value; value++, max--) {
+		if (*value == '"' || *value == '\\')
+			buf_add_str(to, "\\");
+		buf_add(to, *value >= 0x20 && *value < 0x7f ? value : "?", 1);
+	}
+	buf_add_str(to, "\"");
+}
+
+static void of_workload(struct buf *to, const char *name, const struct ledger_workload *w, const char *more,
+			const char *is, uint64_t value)
+{
+	buf_printf(to, "otprof_%s{", name);
+	label(to, "service", w->service, sizeof(w->service));
+	buf_add_str(to, ",");
+	label(to, "executable", w->executable, sizeof(w->executable));
+	if (more)
+		buf_printf(to, ",%s=\"%s\"", more, is);
+	buf_printf(to, "} %" PRIu64 "\n", value);
+}
+
+/* A family's lines stand together: so the workloads are gone through for each. */
+static void workloads(const struct status *s, struct buf *to)
+{
+	const struct ledger_engine *e = &s->ledger.engine;
+	uint8_t order[LEDGER_WORKLOADS_MAX];
+	uint32_t n = status_workloads(e, order);
+
+	family(to, "workload_stacks_total", "counter", "Stacks of the busiest workloads, by how they end.");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ledger_workload *w = &e->workloads[order[i]];
+
+		of_workload(to, "workload_stacks_total", w, "end", "root", w->quality.stacks_root);
+		for (uint32_t end = 0; end < UNWIND_END_NR; end++)
+			if (w->quality.cut[end])
+				of_workload(to, "workload_stacks_total", w, "end", unwind_end_name(end), w->quality.cut[end]);
+	}
+	family(to, "workload_frames_total", "counter", "Frames of the busiest workloads, by where their names come from.");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ledger_workload *w = &e->workloads[order[i]];
+
+		for (uint32_t k = 0; name_source_name(k); k++)
+			if (w->quality.by[k])
+				of_workload(to, "workload_frames_total", w, "source", name_source_name(k), w->quality.by[k]);
+	}
+}
+
+static void quality(const struct status *s, struct buf *to)
+{
+	const struct ledger_engine *e = &s->ledger.engine;
+
+	one(to, "stacks_total", "counter", "Stacks unwound.", e->stacks);
+	one(to, "stacks_complete_total", "counter", "Stacks that end at a true root.", e->stacks_root);
+	family(to, "stacks_cut_total", "counter", "Stacks that are cut, by reason.");
+	for (uint32_t end = 0; end < UNWIND_END_NR && end < ARRAY_SIZE(e->cut); end++)
+		if (e->cut[end])
+			labelled(to, "stacks_cut_total", "reason", unwind_end_name(end), e->cut[end]);
+	one(to, "frames_total", "counter", "Frames named or not.", e->frames);
+	one(to, "frames_named_total", "counter", "Frames with a function's name.", e->frames_named);
+	family(to, "frames_by_source_total", "counter", "Frames, by where their names come from.");
+	for (uint32_t i = 0; name_source_name(i); i++)
+		labelled(to, "frames_by_source_total", "source", name_source_name(i), e->named_by[i]);
+	workloads(s, to);
+	one(to, "processes", "gauge", "Processes in the table.", e->processes);
+}
+
+static void cost(const struct status *s, struct buf *to)
+{
+	family(to, "cpu_seconds_total", "counter", "CPU time of otprof itself.");
+	seconds(to, "monitor", s->cost.monitor_cpu_ns);
+	seconds(to, "opener", s->cost.opener_cpu_ns);
+	seconds(to, "engine", s->cost.engine_cpu_ns);
+	seconds(to, "net", s->cost.net_cpu_ns);
+	seconds(to, "kernel", s->cost.kernel_ns);
+	one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.", s->cost.memory_bytes);
+	family(to, "worker_restarts_total", "counter", "Times that a worker was started again.");
+	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++)
+		labelled(to, "worker_restarts_total", "worker", s->workers[i].name, s->workers[i].restarts);
+	one(to, "ring_peak_bytes", "gauge", "Most of the ring that was unread.", s->ledger.engine.ring_peak_bytes);
+	one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
+}
+
+static void guard(const struct status *s, struct buf *to)
+{
+	const struct guard *g = s->guard.state;
+
+	one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU, as it is now.", s->rate_hz);
+	if (!g)
+		return;
+	family(to, "guard_level", "gauge", "Steps of quality that are given up, by what was short.");
+	for (int cause = 0; cause < GUARD_CAUSES; cause++)
+		labelled(to, "guard_level", "cause", guard_cause_name(cause), g->ladder[cause].level);
+	family(to, "guard_steps_total", "counter", "Changes by the guard against overload.");
+	for (int i = 0; i < GUARD_CAUSES * GUARD_STEPS * 2; i++) {
+		const struct guard_ladder *l = &g->ladder[i / 2 / GUARD_STEPS];
+		int step = i / 2 % GUARD_STEPS;
+
+		buf_printf(to, "otprof_guard_steps_total{cause=\"%s\",step=\"%s\",direction=\"%s\"} %" PRIu64 "\n",
+			   guard_cause_name(i / 2 / GUARD_STEPS), guard_step_name(step), i % 2 ? "up" : "down",
+			   (i % 2 ? l->raises : l->lowered)[step]);
+	}
+}
+
+static void debuginfod(const struct status *s, struct buf *to)
+{
+	const struct status_debuginfod *d = &s->debuginfod;
+
+	if (!d->on)
+		return;
+	one(to, "debuginfod_fetched_total", "counter", "Debug files that came from debuginfod servers.", d->fetched);
+	family(to, "debuginfod_failed_total", "counter", "Debug files that did not, by reason.");
+	for (uint32_t i = FETCH_FETCHED + 1; i < FETCH_STATE_NR; i++)
+		labelled(to, "debuginfod_failed_total", "reason", fetch_state_name(i), d->failed[i]);
+	one(to, "debuginfod_requests_total", "counter", "Requests to debuginfod servers.", d->requests);
+	one(to, "debuginfod_waiting", "gauge", "Debug files that will be asked for.", d->waiting);
+	one(to, "debuginfod_cached_bytes", "gauge", "Debug files kept on disk.", d->cached_bytes);
+}
+
+void status_prometheus(const struct status *s, struct buf *to)
+{
+	equation(s, to);
+	quality(s, to);
+	cost(s, to);
+	guard(s, to);
+	debuginfod(s, to);
+}

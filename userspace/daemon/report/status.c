@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/report/status.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/report/json.h"
+#include "daemon/report/quality.h"
+#include "unwind/unwind.h"
+
+uint64_t status_missed(const struct status *s)
+{
+	uint64_t came = s->ledger.ticks, idle_came = s->ledger.skip[OTP_SKIP_IDLE];
+
+	if (s->idle_ticks > idle_came)
+		came += s->idle_ticks - idle_came;
+	return MAX(s->missed_before, s->expected_ticks > came ? s->expected_ticks - came : 0);
+}
+
+static void losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
+{
+	json_open(j, "lost");
+	for (uint32_t r = 0; ledger_loss_name(r); r++)
+		json_number(j, ledger_loss_name(r), lost[r]);
+	json_close(j);
+}
+
+const char *status_destination(const struct status *s, uint32_t i)
+{
+	const char *name = s->ledger.net.dest[i].name;
+
+	if (*name)
+		return name;
+	return i < s->config->nr_exporters ? s->config->exporters[i].name : "?";
+}
+
+static void destination(struct json *j, const struct status *s, uint32_t i)
+{
+	const struct ledger_sum_destination *d = &s->ledger.dest[i];
+	const struct ledger_destination *own = &s->ledger.net.dest[i];
+
+	json_open(j, status_destination(s, i));
+	json_boolean(j, "balanced", d->balanced);
+	json_number(j, "earlier", d->earlier);
+	json_number(j, "exported", d->exported);
+	json_number(j, "unconfirmed", d->unconfirmed);
+	json_number(j, "in_flight", d->in_flight);
+	json_number(j, "requests", own->requests);
+	json_number(j, "bytes", own->bytes);
+	json_number(j, "retries", own->retries);
+	json_text(j, "last_error", own->last_error);
+	losses(j, d->lost);
+	json_close(j);
+}
+
+static void ledger(struct json *j, const struct status *s)
+{
+	const struct ledger_sum *l = &s->ledger;
+
+	json_open(j, "ledger");
+	json_boolean(j, "balanced", l->balanced);
+	json_boolean(j, "stable", l->stable);
+	json_number(j, "taken", l->taken);
+	json_number(j, "missed", status_missed(s));
+	json_number(j, "in_flight", l->in_flight);
+	json_open(j, "exported");
+	for (uint32_t i = 0; i < l->destinations; i++)
+		json_number(j, status_destination(s, i), l->dest[i].exported);
+	json_close(j);
+	json_open(j, "unconfirmed");
+	for (uint32_t i = 0; i < l->destinations; i++)
+		json_number(j, status_destination(s, i), l->dest[i].unconfirmed);
+	json_close(j);
+	losses(j, l->lost);
+	json_open(j, "destinations");
+	for (uint32_t i = 0; i < l->destinations; i++)
+		destination(j, s, i);
+	json_close(j);
+	json_open(j, "places");
+	json_number(j, "ring", l->on_ring);
+	json_number(j, "engine", l->engine.held);
+	json_number(j, "between", l->between);
+	json_close(j);
+	json_close(j);
+}
+
+static void sampler(struct json *j, const struct status *s)
+{
+	json_open(j, "sampler");
+	json_text(j, "mode", s->mode);
+	json_text(j, "why", s->why);
+	json_boolean(j, "sampling", s->sampling);
+	json_number(j, "frequency_hz", s->config->frequency_hz);
+	json_number(j, "rate_hz", s->rate_hz);
+	json_number(j, "cpus", s->cpus_sampled);
+	json_number(j, "ring_bytes", s->ring_bytes);
+	json_number(j, "ring_used", s->ring_used);
+	json_number(j, "ring_peak", s->ledger.engine.ring_peak_bytes);
+	json_number(j, "sideband_records", s->ledger.engine.sideband_records);
+	json_number(j, "sideband_lost", s->ledger.engine.sideband_lost);
+	json_number(j, "expected_ticks", s->expected_ticks);
+	json_number(j, "idle_ticks", s->idle_ticks);
+	json_number(j, "ticks", s->ledger.ticks);
+	json_number(j, "put_bytes", s->ledger.put_bytes);
+	json_number(j, "chunks_lost", s->ledger.chunks_lost);
+	json_number(j, "short_stacks", s->ledger.short_stacks);
+	json_close(j);
+}
+
+static void skipped(struct json *j, const struct status *s)
+{
+	json_open(j, "skipped");
+	for (uint32_t r = 0; ledger_skip_name(r); r++)
+		json_number(j, ledger_skip_name(r), s->ledger.skip[r]);
+	json_close(j);
+}
+
+static void cuts(struct json *j, const uint64_t cut[LEDGER_ENDS_MAX])
+{
+	json_open(j, "cut");
+	for (uint32_t end = 0; end < UNWIND_END_NR; end++)
+		if (cut[end])
+			json_number(j, unwind_end_name(end), cut[end]);
+	json_close(j);
+}
+
+static void named_by(struct json *j, const uint64_t by[LEDGER_SOURCES_MAX])
+{
+	json_open(j, "named_by");
+	for (uint32_t i = 0; name_source_name(i); i++)
+		json_number(j, name_source_name(i), by[i]);
+	json_close(j);
+}
+
+void status_quality(struct json *j, const struct ledger_workload *w)
+{
+	uint64_t named = 0;
+
+	for (uint32_t i = 0; name_source_name(i); i++)
+		named += name_source_is_name(i) ? w->quality.by[i] : 0;
+	json_open(j, NULL);
+	json_text_max(j, "service", w->service, sizeof(w->service));
+	json_text_max(j, "executable", w->executable, sizeof(w->executable));
+	json_number(j, "stacks", w->quality.stacks);
+	json_number(j, "complete", w->quality.stacks_root);
+	cuts(j, w->quality.cut);
+	json_number(j, "frames", w->quality.frames);
+	json_number(j, "frames_named", named);
+	named_by(j, w->quality.by);
+	json_close(j);
+}
+
+/* The busiest first: numbers of those that there are. */
+uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WORKLOADS_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < LEDGER_WORKLOADS_MAX; i++) {
+		uint32_t at = n;
+
+		if (!e->workloads[i].service[0])
+			continue;
+		for (; at && e->workloads[order[at - 1]].recent < e->workloads[i].recent; at--)
+			order[at] = order[at - 1];
+		order[at] = (uint8_t)i;
+		n++;
+	}
+	return n;
+}
+
+static void workloads(struct json *j, const struct ledger_engine *e)
+{
+	uint8_t order[LEDGER_WORKLOADS_MAX];
+	uint32_t n = status_workloads(e, order);
+
+	json_open_list(j, "workloads");
+	for (uint32_t i = 0; i < n; i++)
+		status_quality(j, &e->workloads[order[i]]);
+	json_close_list(j);
+}
+
+static void quality(struct json *j, const struct status *s)
+{
+	const struct ledger_engine *e = &s->ledger.engine;
+
+	json_open(j, "quality");
+	json_number(j, "stacks", e->stacks);
+	json_number(j, "complete", e->stacks_root);
+	cuts(j, e->cut);
+	json_number(j, "frames", e->frames);
+	json_number(j, "frames_named", e->frames_named);
+	named_by(j, e->named_by);
+	json_number(j, "parked", e->parked);
+	workloads(j, e);
+	json_close(j);
+}
+
+static void cost(struct json *j, const struct status *s)
+{
+	json_open(j, "cost");
+	json_number(j, "kernel_ns", s->cost.kernel_ns);
+	json_number(j, "kernel_runs", s->cost.kernel_runs);
+	json_number(j, "kernel_longest_ns", s->cost.kernel_longest_ns);
+	json_number(j, "stats_ns", s->cost.stats_ns);
+	json_number(j, "stats_runs", s->cost.stats_runs);
+	json_number(j, "monitor_cpu_ns", s->cost.monitor_cpu_ns);
+	json_number(j, "opener_cpu_ns", s->cost.opener_cpu_ns);
+	json_number(j, "engine_cpu_ns", s->cost.engine_cpu_ns);
+	json_number(j, "net_cpu_ns", s->cost.net_cpu_ns);
+	json_number(j, "memory_bytes", s->cost.memory_bytes);
+	json_close(j);
+}
+
+static void ladder(struct json *j, const struct guard *g, enum guard_cause cause)
+{
+	const struct guard_ladder *l = &g->ladder[cause];
+
+	json_open(j, guard_cause_name(cause));
+	json_number(j, "level", l->level);
+	for (int down = 1; down >= 0; down--) {
+		json_open(j, down ? "lowered" : "raised");
+		for (int step = 0; step < GUARD_STEPS; step++)
+			json_number(j, guard_step_name(step), (down ? l->lowered : l->raises)[step]);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void guard(struct json *j, const struct status *s)
+{
+	const struct status_guard *g = &s->guard;
+
+	if (!g->state)
+		return;
+	json_open(j, "guard");
+	json_number(j, "cpu_limit_permyriad", g->state->limits.cpu_permyriad);
+	json_number(j, "cpu_permyriad", g->state->cpu_share);
+	json_number(j, "memory_limit_bytes", g->memory_limit);
+	json_number(j, "memory_bytes", g->memory_bytes);
+	json_number(j, "cache_shift", g->orders.cache_shift);
+	json_number(j, "stack_shift", g->orders.stack_shift);
+	for (int cause = 0; cause < GUARD_CAUSES; cause++)
+		ladder(j, g->state, cause);
+	json_close(j);
+}
+
+static void debuginfod(struct json *j, const struct status *s)
+{
+	const struct status_debuginfod *d = &s->debuginfod;
+
+	json_open(j, "debuginfod");
+	json_boolean(j, "on", d->on);
+	json_boolean(j, "paused", d->paused);
+	json_number(j, "waiting", d->waiting);
+	json_number(j, "fetched", d->fetched);
+	json_number(j, "bytes", d->bytes);
+	json_open(j, "failed");
+	for (uint32_t i = FETCH_FETCHED + 1; i < FETCH_STATE_NR; i++)
+		json_number(j, fetch_state_name(i), d->failed[i]);
+	json_close(j);
+	json_number(j, "dropped", d->dropped);
+	json_number(j, "requests", d->requests);
+	json_number(j, "cached_bytes", d->cached_bytes);
+	json_text(j, "last_error", d->last_error ? d->last_error : "");
+	json_close(j);
+}
+
+static void workers(struct json *j, const struct status *s)
+{
+	json_open(j, "workers");
+	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++) {
+		json_open(j, s->workers[i].name);
+		json_number(j, "pid", (uint64_t)s->workers[i].pid);
+		json_number(j, "restarts", s->workers[i].restarts);
+		json_close(j);
+	}
+	json_close(j);
+	json_open(j, "questions");
+	json_number(j, "asked", s->asks);
+	json_number(j, "refused", s->asks_refused);
+	json_number(j, "timed_out", s->asks_timed_out);
+	json_close(j);
+	json_open(j, "plans");
+	json_number(j, "set", s->plans_set);
+	json_number(j, "refused", s->plans_refused);
+	json_close(j);
+}
+
+static void one_cpu(struct json *j, uint32_t i, const struct otp_cpu_counters *c)
+{
+	uint64_t lost = 0;
+
+	for (int r = 0; r < OTP_LOSS_MAX; r++)
+		lost += c->lost[r];
+	json_open(j, NULL);
+	json_number(j, "cpu", i);
+	json_number(j, "ticks", c->ticks);
+	json_number(j, "taken", c->taken);
+	json_number(j, "put", c->put);
+	json_number(j, "lost", lost);
+	json_close(j);
+}
+
+/* CPUs that are possible but never ticked are left out. */
+static void cpus(struct json *j, const struct status *s)
+{
+	json_open_list(j, "cpus");
+	for (uint32_t i = 0; i < s->view->counters_nr; i++) {
+		const struct otp_cpu_counters *c =
+			(const void *)((const char *)s->view->counters + (size_t)i * s->view->counters_stride);
+
+		if (c->ticks)
+			one_cpu(j, i, c);
+	}
+	json_close_list(j);
+}
+
+void status_json(const struct status *s, struct buf *to)
+{
+	struct json j = {.to = to, .first = true};
+	const struct ledger_engine *e = &s->ledger.engine;
+
+	json_open(&j, NULL);
+	json_text(&j, "version", OTPROF_VERSION);
+	json_number(&j, "pid", (uint64_t)s->pid);
+	json_number(&j, "uptime_s", s->uptime_ns / NSEC_PER_SEC);
+	sampler(&j, s);
+	ledger(&j, s);
+	skipped(&j, s);
+	quality(&j, s);
+	cost(&j, s);
+	guard(&j, s);
+	debuginfod(&j, s);
+	json_number(&j, "processes", e->processes);
+	json_number(&j, "intervals", e->intervals);
+	json_open(&j, "top");
+	json_text(&j, "name", e->top_name);
+	json_number(&j, "self", e->top_samples);
+	json_number(&j, "total", e->top_total);
+	json_close(&j);
+	workers(&j, s);
+	cpus(&j, s);
+	json_close(&j);
+	buf_add_str(to, "\n");
+}

@@ -53,7 +53,7 @@ profile
 export hub
 daemon/config cli
 daemon
-daemon/limits daemon/cache
+daemon/limits daemon/cache daemon/sandbox
 daemon/report
 daemon/engine daemon/net daemon/disposable daemon/monitor"
 

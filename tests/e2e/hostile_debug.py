@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debug information that means harm: the process that reads it ends in bounded
 time and memory, and the host's other names are not touched. Run under the
-limits that the indexer has (userspace/daemon/sandbox.c)."""
+limits that the indexer has (userspace/daemon/sandbox/sandbox.c)."""
 import os
 import random
 import resource

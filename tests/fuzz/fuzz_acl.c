@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Any bytes as a directory's access list; what is one takes a user and stays one. */
-#include "daemon/monitor/acl.h"
+#include "daemon/sandbox/acl.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/monitor/acl.h"
+#include "daemon/sandbox/acl.h"
 
 Suite *acl_suite(void);
 

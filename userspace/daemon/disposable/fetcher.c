@@ -16,7 +16,7 @@
 #include "daemon/handover.h"
 #include "daemon/ipc.h"
 #include "daemon/roles.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 struct fetcher {
 	int sock, fd;

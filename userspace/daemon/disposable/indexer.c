@@ -14,7 +14,7 @@
 #include "daemon/handover.h"
 #include "daemon/ipc.h"
 #include "daemon/roles.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
 #include "symbol/index_build.h"
 

@@ -9,7 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/handover.h"
 #include "daemon/roles.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
 
 #define ANSWER_MAX (8u << 20)

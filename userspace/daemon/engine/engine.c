@@ -13,7 +13,7 @@
 #include "base/secret.h"
 #include "daemon/engine/engine_state.h"
 #include "daemon/roles.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 /* The ring is looked at this often; faster while it fills, D3's range. */
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)

@@ -20,7 +20,7 @@
 #include "daemon/cache/disk_cache.h"
 #include "daemon/cache/index_cache.h"
 #include "daemon/monitor/monitor.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
 #include "symbol/index.h"
 

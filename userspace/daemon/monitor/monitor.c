@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/monitor/notify.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/netroot.h"
+#include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
 
 #define MESSAGES_TURN  64

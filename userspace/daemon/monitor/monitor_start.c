@@ -22,7 +22,8 @@
 #include "daemon/config/resource.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/notify.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/netroot.h"
+#include "daemon/sandbox/sandbox.h"
 
 static int failed(const char *what, int err)
 {

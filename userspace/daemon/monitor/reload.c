@@ -12,7 +12,7 @@
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/notify.h"
 #include "daemon/report/metrics.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/netroot.h"
 
 #define ANSWERS_NS (20 * NSEC_PER_SEC) /* net gives what goes some seconds of it */
 #define FILE_URL   "file://"

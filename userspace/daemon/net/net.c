@@ -18,7 +18,8 @@
 #include "daemon/net/net_log.h"
 #include "daemon/report/metrics.h"
 #include "daemon/roles.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/netroot.h"
+#include "daemon/sandbox/sandbox.h"
 #include "export/export.h"
 
 /* A worker's sign of life, as often as the engine's. */

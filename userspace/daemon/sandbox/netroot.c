@@ -6,6 +6,8 @@
  * is gone with us. The tmpfs itself lies beside it, where the monitor renews
  * the copies; net's root is a read-only view of it.
  */
+#include "daemon/sandbox/netroot.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -18,8 +20,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "daemon/monitor/acl.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/acl.h"
+#include "daemon/sandbox/sandbox.h"
 
 #define PATH_LIMIT 2200
 #define COPY_MAX   (4u << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "daemon/roles.h"
-#include "daemon/sandbox_seccomp.h"
+#include "daemon/sandbox/netroot.h"
+#include "daemon/sandbox/sandbox_seccomp.h"
 #include "symbol/index_build.h"
 #include "symbol/index_write.h"
 

@@ -11,8 +11,8 @@
  * call; threads exist only if made before. After sandbox_net it has sockets
  * and the files below the private root, which the monitor has built.
  */
-#ifndef OTP_DAEMON_SANDBOX_H
-#define OTP_DAEMON_SANDBOX_H
+#ifndef OTP_DAEMON_SANDBOX_SANDBOX_H
+#define OTP_DAEMON_SANDBOX_SANDBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,23 +39,6 @@ const char *sandbox_missing_capability(void);
  * memory remain.
  */
 bool sandbox_ordinary(void);
-
-/* The private root of net: made by netroot_build, entered by sandbox_net. */
-int netroot_build(const struct config *c);
-/* Copies anew what changed since (resolver files, CA bundle); cheap, needs no rights. */
-void netroot_refresh(const struct config *c);
-/* Files of TLS that a new configuration names, or that have changed. */
-void netroot_reload(const struct config *c);
-/* Whether net reaches this directory: it was a file destination's at start. */
-bool netroot_sees(const struct config *c, const char *dir);
-void netroot_path(const struct config *c, char *to, size_t size);
-bool netroot_exists(const struct config *c);
-/*
- * net, while it still has rights: where there is no private root, the
- * directories of file destinations are opened, because their parents may be
- * closed to net's user.
- */
-void netroot_hold(struct config *c);
 
 /* The users of the workers. Missing ones become unused ids, and a log line says so once (say). */
 struct sandbox_user {

@@ -9,8 +9,8 @@
  * then tag, permissions and id of each entry, little-endian, in the order
  * owner, users, group, groups, mask, others.
  */
-#ifndef OTP_DAEMON_MONITOR_ACL_H
-#define OTP_DAEMON_MONITOR_ACL_H
+#ifndef OTP_DAEMON_SANDBOX_ACL_H
+#define OTP_DAEMON_SANDBOX_ACL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/sandbox_seccomp.h"
+#include "daemon/sandbox/sandbox_seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>

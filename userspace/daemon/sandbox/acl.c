@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/monitor/acl.h"
+#include "daemon/sandbox/acl.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include <pwd.h>
 
 #include "base/log.h"
-#include "daemon/sandbox.h"
+#include "daemon/sandbox/sandbox.h"
 
 /*
  * Where a worker's user does not exist: ids that nobody has, from a range

@@ -6,8 +6,8 @@
  *
  * Private to sandbox*.c; last step of a sandbox.
  */
-#ifndef OTP_DAEMON_SANDBOX_SECCOMP_H
-#define OTP_DAEMON_SANDBOX_SECCOMP_H
+#ifndef OTP_DAEMON_SANDBOX_SANDBOX_SECCOMP_H
+#define OTP_DAEMON_SANDBOX_SANDBOX_SECCOMP_H
 
 int seccomp_engine(void);
 int seccomp_net(void);

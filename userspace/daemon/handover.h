@@ -8,14 +8,12 @@
 #ifndef OTP_DAEMON_HANDOVER_H
 #define OTP_DAEMON_HANDOVER_H
 
-#include <stddef.h>
-
 struct config;
 struct ipc_message;
 
 /* The message's first descriptor, which stays the message's. *ret is the caller's. 0 or negative errno. */
 int handover_config(const struct ipc_message *m, struct config **ret);
-/* Only the second half of it: text that was read already. */
-int handover_parse(const char *text, size_t len, struct config **ret);
+/* Of a CONFIG message, in place of the one before; from here on the role logs as it says. */
+int handover_begin(const struct ipc_message *m, const char *role, struct config **config);
 
 #endif

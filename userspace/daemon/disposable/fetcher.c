@@ -40,7 +40,7 @@ static int handle(struct fetcher *f)
 {
 	switch (f->message.head.type) {
 	case IPC_CONFIG:
-		return ipc_fits(&f->message, 0, 1) ? handover_config(&f->message, &f->config) : -EBADMSG;
+		return handover_begin(&f->message, "fetcher", &f->config);
 	case IPC_FETCH:
 		return take_job(f);
 	case IPC_START:
@@ -64,7 +64,6 @@ static int begin(struct fetcher *f)
 	}
 	if (r < 0 || !f->config || f->fd < 0 || !f->config->debuginfod.urls)
 		return r < 0 ? r : -EBADMSG;
-	log_init("fetcher", f->config->log_level);
 	/* A file that grows too large ends in an error, not in a signal. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

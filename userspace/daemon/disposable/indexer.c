@@ -49,7 +49,7 @@ static int handle(struct indexer *x)
 {
 	switch (x->message.head.type) {
 	case IPC_CONFIG:
-		return ipc_fits(&x->message, 0, 1) ? handover_config(&x->message, &x->config) : -EBADMSG;
+		return handover_begin(&x->message, "indexer", &x->config);
 	case IPC_INDEX:
 		return take_job(x);
 	case IPC_START:
@@ -73,7 +73,6 @@ static int begin(struct indexer *x)
 	}
 	if (r < 0 || !x->config || !x->job.path)
 		return r < 0 ? r : -EBADMSG;
-	log_init("indexer", x->config->log_level);
 	x->job.inlines = x->config->symbols_inline;
 	x->job.lines = x->config->symbols_lines;
 	return sandbox_indexer(x->config);

@@ -19,7 +19,7 @@ static struct ipc_message message;
 
 static int take_config(struct ipc_message *m)
 {
-	int r = ipc_fits(m, 0, 1) ? handover_config(m, &opener_config) : -EBADMSG;
+	int r = handover_begin(m, "opener", &opener_config);
 
 	ipc_close_fds(m);
 	return r;
@@ -38,7 +38,6 @@ static int begin(int sock)
 	}
 	if (r != 1 || !opener_config)
 		return r < 0 ? r : -EBADMSG;
-	log_init("opener", opener_config->log_level);
 	r = sandbox_opener(opener_config);
 	return r ? r : ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);
 }

@@ -16,20 +16,7 @@
 
 static int take_config(struct engine *e, struct ipc_message *m)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t len;
-	int r;
-
-	if (!ipc_fits(m, 0, 1))
-		return -EBADMSG;
-	r = ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len);
-	if (r < 0 || e->started)
-		return r;
-	e->config = config_free(e->config);
-	r = handover_parse(text, len, &e->config);
-	if (r == 0)
-		log_init("engine", e->config->log_level);
-	return r;
+	return e->started ? 0 : handover_begin(m, "engine", &e->config);
 }
 
 static int take_ring(struct engine *e, struct ipc_message *m)

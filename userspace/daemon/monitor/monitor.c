@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "daemon/monitor/notify.h"
 #include "daemon/sandbox/netroot.h"
-#include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
 
 #define MESSAGES_TURN  64

@@ -178,21 +178,8 @@ static int take_peer(struct net *n, struct ipc_message *m)
 
 static int take_config(struct net *n, struct ipc_message *m)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t len;
-	int r;
-
-	if (!ipc_fits(m, 0, 1))
-		return -EBADMSG;
-	r = ipc_memfd_read(m->fds[0], CONFIG_FILE_MAX, &text, &len);
-	/* Destinations change only with the process: their part of the page is tied to their place. */
-	if (r < 0 || n->started)
-		return r;
-	n->config = config_free(n->config);
-	r = handover_parse(text, len, &n->config);
-	if (r == 0)
-		log_init("net", n->config->log_level);
-	return r;
+	/* Destinations change only by a reload: their part of the page is tied to their place. */
+	return n->started ? 0 : handover_begin(m, "net", &n->config);
 }
 
 static void want_status(void *ctx)

@@ -167,6 +167,28 @@ def full_disk():
     lib.end(busy)
 
 
+def full_cache():
+    """Where no index can be kept: said once, no file is blamed for it, and it costs next to nothing."""
+    small = os.path.join(lib.scratch(), "small")
+    os.mkdir(small)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", small], capture_output=True, text=True)
+    if made.returncode:
+        lib.skip("full disk below the indexes", made.stderr.strip())
+        return
+    lib.at_end(subprocess.run, ["umount", "-l", small])
+    cache = os.path.join(small, "symbols")
+    busy = lib.program("shares", 8, stdout=subprocess.DEVNULL)
+    d = lib.Otprofd(symbols={"cache_dir": cache})
+    said = lib.wait_for(lambda: [line for line in d.log_text().splitlines() if cache in line], 20)
+    time.sleep(1)
+    d.stop()
+    said = [line for line in d.log_text().splitlines() if cache in line]
+    lib.ok(len(said) == 1 and "No space left" in said[0], "full cache: the log says so, once: %s" % said)
+    kept = os.listdir(cache)
+    lib.ok(not [f for f in kept if f.endswith((".none", ".making"))], "full cache: no file is given up for a day: %s" % kept)
+    lib.end(busy)
+
+
 def private_directory():
     """Root's own directory, closed to everybody else, below another such: that it is configured opens it to net."""
     parent = tempfile.mkdtemp(prefix="otprof-e2e-")
@@ -229,4 +251,5 @@ second_daemon()
 if not lib.BRIEF:
     unreachable()
     full_disk()
+    full_cache()
 lib.finish()

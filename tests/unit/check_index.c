@@ -374,6 +374,28 @@ START_TEST(full_scratch_file_is_an_error_not_a_loss)
 }
 END_TEST
 
+/* Which would be tried again, with all that was sorted, for each record that follows. */
+START_TEST(full_disk_is_no_bound_of_ours)
+{
+	struct scratch scratch = {.fd = open("/dev/full", O_RDWR | O_CLOEXEC), .limit = 64 << 20};
+	struct sort_record r = {0};
+	struct sorter *s;
+	struct spool out;
+	int err = 0;
+
+	ck_assert_int_ge(scratch.fd, 0);
+	ck_assert_int_eq(sorter_new(&scratch, by_key, &s), 0);
+	for (uint32_t i = 0; i <= SORT_MEMORY && !err; i++)
+		err = sorter_add(s, &r);
+	ck_assert_int_eq(err, -EDQUOT);
+	sorter_free(s);
+	spool_init(&out, scratch.fd, 0, 4096);
+	spool_add(&out, "x", 1);
+	ck_assert_int_eq(spool_flush(&out), -EDQUOT);
+	close(scratch.fd);
+}
+END_TEST
+
 /* --- unpacking --- */
 
 /* The input lies in a mapping of a file, as everywhere. */
@@ -457,6 +479,7 @@ static TCase *case_of_index(void)
 	tcase_add_test(tc, broken_index_ends_every_lookup);
 	tcase_add_test(tc, more_records_than_memory_come_out_in_order);
 	tcase_add_test(tc, full_scratch_file_is_an_error_not_a_loss);
+	tcase_add_test(tc, full_disk_is_no_bound_of_ours);
 	tcase_add_test(tc, bomb_is_given_up_at_its_bound);
 	tcase_add_loop_test(tc, marks_of_clones_are_known, 0, (int)ARRAY_SIZE(clones));
 	tcase_add_test(tc, people_know_malloc);

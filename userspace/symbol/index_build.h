@@ -37,7 +37,7 @@ struct index_report {
 	uint64_t scratch_bytes, index_bytes;
 };
 
-/* -EBADMSG: no ELF file that we read; -ENOSPC, -EFBIG, -ENOMEM, -EIO. */
+/* -EBADMSG: no ELF file that we read; -EDQUOT: the disk is full; -ENOSPC, -EFBIG: it is too much; -ENOMEM, -EIO. */
 int index_build(const struct index_job *job, struct index_report *ret);
 
 #endif

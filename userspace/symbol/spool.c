@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbol/spool.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -8,6 +9,12 @@
 
 #define SCRATCH_PAGE 4096
 #define MERGE_AHEAD  128 /* records read at a time of each run */
+
+/* ENOSPC is a bound of ours, behind which the rest stays good; behind a full disk nothing does. */
+static int write_error(int err)
+{
+	return err == ENOSPC ? -EDQUOT : -err;
+}
 
 static int write_at(int fd, const void *data, size_t len, uint64_t offset)
 {
@@ -17,7 +24,7 @@ static int write_at(int fd, const void *data, size_t len, uint64_t offset)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+			return n < 0 ? write_error(errno) : -EIO;
 		data = (const uint8_t *)data + n;
 		len -= (size_t)n;
 		offset += (size_t)n;

@@ -5,6 +5,7 @@
  *
  * Used by index_build, one thread, in a process of its own. The first error
  * stays and is returned at the end, so that callers need not look each time.
+ * A full disk is -EDQUOT, whosever share of it is used up.
  */
 #ifndef OTP_SYMBOL_SPOOL_H
 #define OTP_SYMBOL_SPOOL_H
@@ -51,7 +52,7 @@ typedef int sort_take_fn(void *ctx, const struct sort_record *r); /* negative en
 struct sorter;
 int sorter_new(struct scratch *scratch, sort_order_fn *order, struct sorter **ret);
 struct sorter *sorter_free(struct sorter *s); /* NULL */
-/* -ENOSPC: too many; what came before stays good. */
+/* -ENOSPC: too many; what came before stays good. -EDQUOT and others: none of it does. */
 int sorter_add(struct sorter *s, const struct sort_record *r);
 /* All in order; once. */
 int sorter_finish(struct sorter *s, sort_take_fn *take, void *ctx);

@@ -114,9 +114,14 @@ int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes)
 	name_with(key, poor ? POOR : SUFFIX, name);
 	name_with(key, poor ? SUFFIX : POOR, other);
 	if (renameat(dir, MAKING, dir, name) < 0)
-		return -errno;
+		return errno == ENOSPC ? -EDQUOT : -errno;
 	unlinkat(dir, other, 0);
 	return 0;
+}
+
+void index_cache_drop_new(int dir)
+{
+	unlinkat(dir, MAKING, 0);
 }
 
 void index_cache_refuse(int dir, const char *key)

@@ -32,6 +32,8 @@ int index_cache_find(int dir, const char *key, uint64_t now_unix_s);
 int index_cache_new(int dir, int *ret_index, int *ret_scratch);
 /* What was made gets its name, and others make room: at most so many bytes, this one included. */
 int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes);
+/* It is not finished: its room is given back. */
+void index_cache_drop_new(int dir);
 /* Nothing can be made: that is remembered. */
 void index_cache_refuse(int dir, const char *key);
 /* It can be made better now; perhaps all can that were made without debug information. */

@@ -124,7 +124,7 @@ static int work(struct indexer *x)
 	x->job.open = open_debug;
 	result.err = index_build(&x->job, &report);
 	if (!result.err && fdatasync(x->job.out_fd) < 0)
-		result.err = -errno;
+		result.err = errno == ENOSPC ? -EDQUOT : -errno;
 	result.flags = report.flags;
 	result.index_bytes = report.index_bytes;
 	result.lines = report.lines;

@@ -4,7 +4,8 @@
  * cached is answered at once, the rest is made by an indexer, a process for
  * one file at a time. The engine never waits for it: the answer comes when it
  * comes. What an indexer does not survive is tried once more with the symbol
- * tables alone, and then not again for a day.
+ * tables alone, and then not again for a day. Where the disk is full, no file
+ * is to blame: nothing is remembered, and nothing tried for a minute.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,6 +28,8 @@
 #define JOBS_MAX     64
 #define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
 #define PATIENCE_MS  1000
+#define NO_DISK_NS   (60 * NSEC_PER_SEC)
+#define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a disk that is nearly full small files are made, and large ones not */
 
 struct index_task {
 	struct index_task *next;
@@ -50,6 +53,10 @@ struct index_jobs {
 	int index_fd, scratch_fd; /* of the indexer's; -1 */
 	struct ipc_indexed result;
 	bool has_result;
+	int new_err;	     /* no file could be made for the indexer */
+	int disk_err;	     /* of the last one that was made; 0: it was kept */
+	uint64_t disk_retry_ns, disk_said_ns;
+	bool disk_said; /* and not taken back yet */
 };
 
 int index_jobs_open(struct monitor *m)
@@ -190,7 +197,8 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 	index_cache_key(&st, content, m->index->settings, key);
 	if (answer_at_once(m, msg->head.tag, key))
 		return;
-	err = add_task(m->index, msg, key);
+	err = m->index->disk_err && clock_now_ns() < m->index->disk_retry_ns ? m->index->disk_err :
+									      add_task(m->index, msg, key);
 	if (err)
 		answer(m, msg->head.tag, err, -1);
 }
@@ -231,6 +239,7 @@ int index_jobs_hand_over(struct monitor *m)
 	int err = index_cache_new(j->dir, &j->index_fd, &j->scratch_fd);
 
 	fetch_jobs_index_begins(m);
+	j->new_err = err;
 	j->has_result = false;
 	j->deadline_ns = clock_now_ns() + JOB_LIMIT_NS;
 	if (!err)
@@ -297,6 +306,45 @@ static int keep(struct monitor *m, const struct index_task *t)
 	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
 }
 
+/* What the disk does to every file alike, in one word for each; 0: it is no trouble of the disk's. */
+static int disk_trouble(const struct index_jobs *j, int err)
+{
+	if (j->new_err)
+		err = j->new_err == -ENOSPC ? -EDQUOT : j->new_err;
+	else if (err != -EDQUOT && err != -EROFS)
+		return 0;
+	return err == -EDQUOT ? -ENOSPC : err;
+}
+
+/* Said when it begins and when it ends, once an hour. */
+static void note_disk(struct index_jobs *j, int err)
+{
+	uint64_t now = clock_now_ns();
+
+	j->disk_err = err;
+	j->disk_retry_ns = now + NO_DISK_NS;
+	if (!err && j->disk_said) {
+		log_notice("%s can be written again", j->path);
+		j->disk_said = false;
+	} else if (err && (!j->disk_said_ns || now - j->disk_said_ns > DISK_SAID_NS)) {
+		log_warn("%s: %s: programs that are new have no inlined calls and no lines until it can be written again",
+			 j->path, strerror(-err));
+		j->disk_said = true;
+		j->disk_said_ns = now;
+	}
+}
+
+static void give_up_all(struct monitor *m, int err)
+{
+	char key[INDEX_KEY_MAX];
+
+	index_cache_drop_new(m->index->dir);
+	while (m->index->first) {
+		memcpy(key, m->index->first->key, sizeof(key));
+		answer_all(m, key, err);
+	}
+}
+
 void index_jobs_indexer_ended(struct monitor *m)
 {
 	struct index_jobs *j = m->index;
@@ -308,6 +356,11 @@ void index_jobs_indexer_ended(struct monitor *m)
 		return;
 	close_files(j);
 	err = j->has_result ? j->result.err : -EIO;
+	if (disk_trouble(j, err)) {
+		note_disk(j, disk_trouble(j, err));
+		give_up_all(m, j->disk_err);
+		return;
+	}
 	if (err && fetch_jobs_blame(m))
 		return;
 	if (err == -EIO && !t->symbols_only) {
@@ -315,9 +368,11 @@ void index_jobs_indexer_ended(struct monitor *m)
 		t->symbols_only = true;
 		return;
 	}
-	if (!err)
+	if (!err) {
 		err = keep(m, t);
-	if (err)
+		note_disk(j, disk_trouble(j, err));
+	}
+	if (err && !j->disk_err)
 		index_cache_refuse(j->dir, t->key);
 	log_debug("%s: index of %llu bytes, %llu lines (%s)", t->path, (unsigned long long)j->result.index_bytes,
 		  (unsigned long long)j->result.lines, err ? strerror(-err) : "made");

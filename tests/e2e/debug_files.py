@@ -25,6 +25,8 @@ def have(tool):
 
 class Case:
     """A directory of its own with the program `p`, whose debug information goes elsewhere."""
+    compiler = "g++"
+    mapped = "/src"
 
     def __init__(self, name, *options):
         self.dir = lib.scratch("otprof-debug-")
@@ -33,8 +35,8 @@ class Case:
         self.name = name
         shutil.copy(SOURCE, os.path.join(self.dir, "p.cpp"))
         # The source's own directory would differ from case to case.
-        run("g++", "-O2", "-Wl,--build-id", "-ffile-prefix-map=%s=/src" % self.dir, *(options or ("-g",)), "-o", "p",
-            "p.cpp", cwd=self.dir)
+        run(self.compiler, "-O2", "-Wl,--build-id", "-ffile-prefix-map=%s=%s" % (self.dir, self.mapped),
+            *(options or ("-g",)), "-o", "p", "p.cpp", cwd=self.dir)
 
     def answers(self, path=None):
         path = path or self.program
@@ -103,6 +105,7 @@ CASES = [
     ("compressed with zstd", compressed("zstd"), ("-g",)),
     ("shared by dwz", dwz, ("-g",)),
     ("of DWARF 4", None, ("-gdwarf-4",)),
+    ("of 64-bit DWARF", None, ("-gdwarf-5", "-gdwarf64")),
     ("split, DWARF 5", None, ("-gdwarf-5", "-gsplit-dwarf")),
     ("split, DWARF 4", None, ("-gdwarf-4", "-gsplit-dwarf")),
 ]
@@ -133,6 +136,65 @@ def wrong_file():
     lib.ok("lines 0 " in said, "debug files: one that is another program's is not taken")
 
 
+class ClangCase(Case):
+    compiler = "clang++"
+
+
+def wide():
+    """clang lists ranges by number, in 64-bit DWARF by wider ones."""
+    plain = ClangCase("plain", "-gdwarf-5").answers()[0]
+    for options in ("-gdwarf64",), ("-gdwarf64", "-gsplit-dwarf"):
+        found = ClangCase("wide", "-gdwarf-5", *options).answers()[0]
+        lib.ok(found == plain, "debug files: the same answers of clang's 64-bit DWARF " + " ".join(options[1:]))
+
+
+class RelativeCase(Case):
+    mapped = "src"
+
+
+def relative_directory():
+    """Debian builds so: what it was compiled in is said once."""
+    for options in ("-gdwarf-5",), ("-gdwarf-4",):
+        found = RelativeCase("relative", *options).answers()[0]
+        paths = {line.split("\t")[1].rsplit(":", 1)[0] for line in found.splitlines() if "p.cpp" in line}
+        lib.ok(paths == {"src/p.cpp"}, "debug files: a relative directory is said once, %s %s" % (options[0], paths))
+
+
+INLINES = """
+extern volatile int g, h;
+static inline __attribute__((always_inline)) int inlined(int *p, int n)
+{
+	if (__builtin_expect(p[n] == 7, 0)) { h = n; __builtin_trap(); }
+	return p[n] * n + g;
+}
+void dropped(int *p) { %s }
+"""
+STAYS = """
+volatile int g, h;
+__attribute__((noinline)) void stays(void) { %s }
+int main(void) { stays(); return 0; }
+"""
+
+
+def dropped_by_the_linker():
+    """A function that was dropped lies at 0, and what it inlined on top of others' code."""
+    for compiler in "gcc", "clang":
+        d = lib.scratch("otprof-dropped-")
+        for name, text, line in ("dropped.c", INLINES, "if (g == %d) h += inlined(p, %d);"), ("stays.c", STAYS, "if (g == %d) h += %d * g;"):
+            with open(os.path.join(d, name), "w") as f:
+                f.write(text % "\n".join(line % (i, i) for i in range(900)))
+        if not have(compiler):
+            lib.note("no %s here" % compiler)
+            continue
+        run(compiler, "-O2", "-gdwarf-5", "-ffunction-sections", "-Wl,--gc-sections", "-o", "p", "stays.c", "dropped.c", cwd=d)
+        program, index = os.path.join(d, "p"), os.path.join(d, "index")
+        run(TOOL, "make", program, index)
+        start, size = text_of(program)
+        found = run(TOOL, "find", program, index, text="".join("%x\n" % a for a in range(start, start + size)))
+        names = {line.split("\t")[0] for line in found.splitlines() if line}
+        lib.ok("stays" in names and not names & {"inlined", "dropped"}, "debug files: nothing of a dropped function is left, " + compiler)
+
+
 def main():
     plain, said = Case("plain").answers()
     lib.ok(plain.count("\n") > 200 and " flags 3 " in said, "debug files: the program in itself has them")
@@ -154,6 +216,12 @@ def main():
             lib.note(said.strip())
     packed_symbols(plain)
     wrong_file()
+    relative_directory()
+    dropped_by_the_linker()
+    if have("clang++"):
+        wide()
+    else:
+        lib.note("no clang++ here")
 
 
 main()

@@ -129,6 +129,7 @@ static int walk(struct dwarf_build *d, Dwarf_Die *parent, struct place at);
 static int take_function(struct dwarf_build *d, Dwarf_Die *die, struct place at)
 {
 	struct index_node n = {0};
+	uint32_t taken = d->b->order;
 	int r;
 
 	/* What is only inlined may hold what is not: a lambda's function, say. */
@@ -139,6 +140,9 @@ static int take_function(struct dwarf_build *d, Dwarf_Die *die, struct place at)
 	at.node = index_add_node(d->b->out, &n);
 	at.depth = 0;
 	r = each_range(d, die, at.node, 0);
+	/* Dropped by the linker: what it inlined counts from 0 on, where another's code is. */
+	if (d->b->order == taken)
+		at.node = 0;
 	return r < 0 ? r : walk(d, die, at);
 }
 

@@ -75,7 +75,8 @@ struct index_head {
 	uint32_t reserved, crc; /* CRC-32 of all before it */
 };
 
-#define INDEX_VERSION 1
+#define INDEX_VERSION 1 /* of the layout */
+#define INDEX_MAKER   2 /* of what is said in it: kept indexes of an earlier one are made anew */
 
 _Static_assert(sizeof(struct index_block) == 16, "directory entries");
 _Static_assert(sizeof(struct index_identity) == 72 && sizeof(struct index_head) == 240, "no padding");

@@ -186,8 +186,10 @@ static int take_list_5(struct line_table *t, const struct line_sections *from, s
 
 	if (formats > FORMATS_MAX)
 		return -EBADMSG;
-	for (uint64_t i = 0; i < formats; i++)
-		f[i] = (struct format){take_uleb(b), take_uleb(b)};
+	for (uint64_t i = 0; i < formats; i++) {
+		f[i].type = take_uleb(b);
+		f[i].form = take_uleb(b);
+	}
 	count = take_uleb(b);
 	if (b->bad || (count && !formats))
 		return -EBADMSG;
@@ -288,7 +290,8 @@ static uint32_t make_path(const struct line_table *t, const struct line_file *f,
 	if (!*f->name)
 		return 0;
 	if (*f->name != '/') {
-		if (*dir != '/' && t->comp_dir)
+		/* From version 5 on the list begins with the directory of the compilation itself. */
+		if (*dir != '/' && t->comp_dir && (f->dir || t->version < 5 || !*dir))
 			len = add_part(path, len, t->comp_dir);
 		len = add_part(path, len, dir);
 	}

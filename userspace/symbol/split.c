@@ -22,7 +22,9 @@
 #ifndef DW_FORM_GNU_addr_index
 #define DW_FORM_GNU_addr_index 0x1f01
 #endif
+#define ADDR_HEAD  8
 #define LISTS_HEAD 12 /* of .debug_rnglists.dwo: where the offsets begin */
+#define WIDER_HEAD 8  /* of 64-bit DWARF, whose lengths are that much longer */
 #define RANGES_MAX 65536
 #define UNITS_MAX  65536
 
@@ -31,6 +33,7 @@ struct split {
 	const struct image *image;
 	Dwarf *dwarf;
 	unsigned version;
+	uint8_t offset_size; /* 8 in 64-bit DWARF */
 	uint64_t addr_base, ranges_base, lists_base, low_pc;
 	struct image_part addr, ranges, lists;
 };
@@ -69,11 +72,22 @@ static uint64_t unit_id(const struct image_part *info, Dwarf_Die *cu, unsigned v
 	return id;
 }
 
+static size_t offset_bytes(const struct split *s)
+{
+	return s->offset_size == 8 ? 8 : 4;
+}
+
+static uint64_t head_of(const struct split *s, uint64_t bytes)
+{
+	return offset_bytes(s) == 8 ? bytes + WIDER_HEAD : bytes;
+}
+
 static void skeleton_read(struct dwarf_build *d, Dwarf_Die *cu, struct split *s)
 {
+	uint64_t addr_base = s->version < 5 ? 0 : head_of(s, ADDR_HEAD);
 	Dwarf_Addr low = 0;
 
-	s->addr_base = number_of(cu, DW_AT_addr_base, DW_AT_GNU_addr_base, s->version < 5 ? 0 : 8);
+	s->addr_base = number_of(cu, DW_AT_addr_base, DW_AT_GNU_addr_base, addr_base);
 	s->ranges_base = number_of(cu, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base, 0);
 	s->low_pc = dwarf_lowpc(cu, &low) == 0 ? low : 0;
 	image_section(d->image, ".debug_addr", &s->addr);
@@ -161,7 +175,7 @@ static int read_tree(struct dwarf_build *d, struct split *s, uint64_t id)
 		return 0;
 	}
 	image_section(s->image, ".debug_rnglists.dwo", &s->lists);
-	s->lists_base = LISTS_HEAD;
+	s->lists_base = head_of(s, LISTS_HEAD);
 	/* What is remembered by address was in another file. */
 	memset(d->known, 0, KNOWN_FUNCTIONS * sizeof(*d->known));
 	d->split = s;
@@ -184,7 +198,7 @@ int split_unit(struct dwarf_build *d, Dwarf_Die *cu)
 	Dwarf_Half version = 0;
 	uint64_t id;
 
-	if (!dwarf_cu_die(cu->cu, cu, &version, NULL, NULL, NULL, NULL, NULL) ||
+	if (!dwarf_cu_die(cu->cu, cu, &version, NULL, NULL, &s.offset_size, NULL, NULL) ||
 	    !image_section(d->image, ".debug_info", &info))
 		return 0;
 	s.version = version;
@@ -214,11 +228,11 @@ int plain_begin(struct dwarf_build *d, Dwarf_Die *cu)
 		return -ENOMEM;
 	d->plain = s;
 	*s = (struct split){.image = d->image};
-	if (dwarf_cu_die(cu->cu, &die, &version, NULL, NULL, NULL, NULL, NULL))
+	if (dwarf_cu_die(cu->cu, &die, &version, NULL, NULL, &s->offset_size, NULL, NULL))
 		s->version = version;
 	skeleton_read(d, cu, s);
 	s->ranges_base = 0; /* of its other half alone */
-	s->lists_base = number_of(cu, DW_AT_rnglists_base, DW_AT_rnglists_base, LISTS_HEAD);
+	s->lists_base = number_of(cu, DW_AT_rnglists_base, DW_AT_rnglists_base, head_of(s, LISTS_HEAD));
 	image_section(d->image, ".debug_rnglists", &s->lists);
 	return 0;
 }
@@ -384,10 +398,20 @@ static int list_4(const struct split *s, const struct put *p, uint64_t offset)
 	return r;
 }
 
+/* The number-th offset in front of the lists, which counts from there too. */
+static int list_numbered(const struct split *s, const struct put *p, uint64_t number)
+{
+	uint64_t size = offset_bytes(s), offset = 0;
+
+	if (s->lists_base > s->lists.len || number >= (s->lists.len - s->lists_base) / size)
+		return 0;
+	memcpy(&offset, s->lists.data + s->lists_base + number * size, size);
+	return offset < s->lists.len ? list_5(s, p, s->lists_base + offset) : 0;
+}
+
 static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *a)
 {
 	struct bytes b = bytes_of(s, a);
-	uint32_t offset;
 	uint64_t v;
 
 	if (b.bad)
@@ -395,13 +419,10 @@ static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *
 	switch (dwarf_whatform(a)) {
 	case DW_FORM_rnglistx:
 		v = bytes_uleb(&b);
-		if (b.bad || s->lists_base > s->lists.len || v >= (s->lists.len - s->lists_base) / sizeof(offset))
-			return 0;
-		memcpy(&offset, s->lists.data + s->lists_base + v * sizeof(offset), sizeof(offset));
-		return list_5(s, p, s->lists_base + offset);
+		return b.bad ? 0 : list_numbered(s, p, v);
 	case DW_FORM_sec_offset:
 	case DW_FORM_data4:
-		v = take(&b, 4);
+		v = take(&b, dwarf_whatform(a) == DW_FORM_data4 ? 4 : offset_bytes(s));
 		if (b.bad)
 			return 0;
 		return s->version < 5 ? list_4(s, p, s->ranges_base + v) : list_5(s, p, v);

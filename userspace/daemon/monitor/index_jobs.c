@@ -89,8 +89,8 @@ int index_jobs_open(struct monitor *m)
 	memcpy(j->path, path, sizeof(j->path));
 	j->last = &j->first;
 	j->index_fd = j->scratch_fd = -1;
-	snprintf(j->settings, sizeof(j->settings), "%d %d %d %s", INDEX_VERSION, c->symbols_inline, c->symbols_lines,
-		 c->symbols_debug_dirs);
+	snprintf(j->settings, sizeof(j->settings), "%d.%d %d %d %s", INDEX_VERSION, INDEX_MAKER, c->symbols_inline,
+		 c->symbols_lines, c->symbols_debug_dirs);
 	disk_cache_trim(dir, c->symbols_cache_bytes);
 	m->index = j;
 	return 0;

@@ -23,6 +23,7 @@ struct symbol_row {
 	const char *name;
 	uint64_t value, size;
 	uint8_t bind, type;
+	uint16_t section; /* 0: .text */
 };
 
 struct elf_file {
@@ -55,7 +56,7 @@ static void add_symbols(const struct symbol_row *rows, size_t n)
 	buf_add(&elf.image, &none, sizeof(none));
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Sym s = {.st_name = add_name(&elf.names, rows[i].name), .st_value = rows[i].value,
-			       .st_size = rows[i].size, .st_shndx = S_TEXT,
+			       .st_size = rows[i].size, .st_shndx = rows[i].section ? rows[i].section : S_TEXT,
 			       .st_info = ELF64_ST_INFO(rows[i].bind, rows[i].type)};
 
 		buf_add(&elf.image, &s, sizeof(s));
@@ -177,6 +178,8 @@ static void tear_down(void)
 }
 
 static const struct symbol_row rows[] = {
+	/* Local ones come first in each table. */
+	{"a_label_of_first", TEXT + 0x000, 0, STB_LOCAL, STT_NOTYPE},
 	{"first", TEXT + 0x000, 0x20, STB_GLOBAL, STT_FUNC},
 	/* Aliases: what people know, whatever comes first in the table. */
 	{"__read", TEXT + 0x100, 0x20, STB_GLOBAL, STT_FUNC},
@@ -190,6 +193,9 @@ static const struct symbol_row rows[] = {
 	/* Assembly without sizes. */
 	{"asm_entry", TEXT + 0x400, 0, STB_GLOBAL, STT_NOTYPE},
 	{"$x", TEXT + 0x410, 0, STB_LOCAL, STT_NOTYPE},
+	{".annobin_of_asm.c", TEXT + 0x412, 0, STB_LOCAL, STT_NOTYPE},
+	/* A number that happens to be an address of code. */
+	{"_binary_picture_size", TEXT + 0x414, 0, STB_GLOBAL, STT_NOTYPE, SHN_ABS},
 	{"asm_next", TEXT + 0x440, 0, STB_GLOBAL, STT_FUNC},
 	{"versioned@@V_2", TEXT + 0x600, 0x10, STB_GLOBAL, STT_FUNC},
 	{"_ZN3foo3barEi", TEXT + 0x700, 0x10, STB_GLOBAL, STT_FUNC},
@@ -212,6 +218,8 @@ static const struct {
 	{TEXT + 0x2ff, "outer", NULL, "symtab"},
 	{TEXT + 0x300, "libmade.so+0x1300", NULL, NULL},
 	{TEXT + 0x405, "asm_entry", NULL, "symtab"},
+	{TEXT + 0x413, "asm_entry", NULL, "symtab"},
+	{TEXT + 0x415, "asm_entry", NULL, "symtab"},
 	{TEXT + 0x45f, "asm_next", NULL, "symtab"},
 	{TEXT + 0x608, "versioned", NULL, "symtab"},
 	{TEXT + 0x708, "foo::bar", "_ZN3foo3barEi", "symtab"},

@@ -11,8 +11,9 @@ static bool is_function(const Elf64_Sym *s)
 {
 	unsigned type = ELF64_ST_TYPE(s->st_info);
 
+	/* What is absolute and has no type is a number, not a place. */
 	return s->st_shndx != SHN_UNDEF && s->st_name &&
-	       (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
+	       (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && s->st_shndx != SHN_ABS));
 }
 
 /* A name is bounded by its table; a longer one than the index takes is cut there. */

@@ -100,10 +100,10 @@ void elf_indexes_limit(struct elf_indexes *all, size_t bytes)
 	elf_indexes_evict(all);
 }
 
-/* Assembly often comes without a type; what lies in code may be a function. */
+/* Assembly often comes without a type; what lies in code may be a function, if it is no mere number. */
 static bool is_function(const struct binary *b, const struct elf_sym *s)
 {
-	if (s->shndx == SHN_UNDEF || !s->name)
+	if (s->shndx == SHN_UNDEF || !s->name || (s->shndx == SHN_ABS && s->type == STT_NOTYPE))
 		return false;
 	if (s->type != STT_FUNC && s->type != STT_GNU_IFUNC && s->type != STT_NOTYPE)
 		return false;

@@ -3,7 +3,8 @@
  * The function that covers an address, from an ELF symbol table.
  *
  * A symbol with a size wins where it covers the address, the innermost first.
- * One without (assembly) reaches to the next symbol, within its section. Of
+ * One without (assembly) reaches to the next symbol, within its section, unless
+ * it only marks a place in a function that has a size. Of
  * several names for one function the one that people know wins: exported
  * before local, then fewer leading underscores, then strong before weak.
  */
@@ -41,6 +42,13 @@ static bool covers(const struct elf_sym *s, uint64_t vaddr)
 	return s->size && vaddr - s->value < s->size;
 }
 
+static bool is_label(struct binary *b, const struct elf_index *x, const struct elf_sym *s)
+{
+	char name[ELF_NAME_MAX];
+
+	return s->type == STT_NOTYPE && elf_name_read(b, &x->source, s->name, name) == 0 && name_is_label(name, true);
+}
+
 static void consider(struct binary *b, const struct elf_index *x, const struct elf_sym *s, struct candidate *best)
 {
 	struct name_traits traits = {.local = s->bind == STB_LOCAL, .weak = s->bind == STB_WEAK,
@@ -51,7 +59,7 @@ static void consider(struct binary *b, const struct elf_index *x, const struct e
 	if (elf_name_read(b, &x->source, s->name, name) < 0 || name_is_label(name, traits.untyped))
 		return;
 	rank = name_rank(&traits, name);
-	if (best->found && best->sized == (s->size > 0) && best->rank <= rank)
+	if (best->found && best->sized >= (s->size > 0) && (best->sized > (s->size > 0) || best->rank <= rank))
 		return;
 	best->found = true;
 	best->sized = s->size > 0;
@@ -79,7 +87,8 @@ static uint32_t entries_below(const struct elf_index *x, uint64_t vaddr)
 static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, struct candidate *best)
 {
 	uint32_t i = entries_below(x, vaddr), stop = i > WALK_MAX ? i - WALK_MAX : 0;
-	uint64_t nearest = i ? elf_entry_start(x, i - 1) : 0;
+	uint64_t nearest = UINT64_MAX; /* start of the first one down that is a name */
+	bool marks = false; /* what is nearest lies in a function that has a size */
 	struct elf_sym s;
 
 	while (i-- > stop) {
@@ -90,10 +99,14 @@ static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, 
 		/* What the table says now must still be what was indexed. */
 		if (elf_sym_read(b, &x->source, elf_entry_number(x, i), &s) < 0 || s.value != start)
 			continue;
+		if (nearest == UINT64_MAX && !is_label(b, x, &s))
+			nearest = start;
+		marks |= covers(&s, nearest);
 		if (covers(&s, vaddr) ||
 		    (!s.size && !x->thinned && start == nearest && same_code_section(b, start, vaddr)))
 			consider(b, x, &s, best);
 	}
+	best->found &= best->sized || !marks;
 }
 
 static int find_in(struct symbol_sources *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,

@@ -105,7 +105,8 @@ uint32_t name_rank(const struct name_traits *t, const char *name)
 	return rank | (uint32_t)MIN(strlen(name), RANK_LENGTH_MAX);
 }
 
+/* $x, $d of arm64; .L of assemblers; .annobin of a compiler's plugin. */
 bool name_is_label(const char *name, bool untyped)
 {
-	return untyped && (name[0] == '$' || strncmp(name, ".L", 2) == 0);
+	return untyped && (name[0] == '$' || name[0] == '.');
 }

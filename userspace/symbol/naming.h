@@ -28,7 +28,7 @@ struct name_traits {
  */
 uint32_t name_rank(const struct name_traits *t, const char *name);
 
-/* Local labels and the marks between code and data ("$x", "$d") are no functions. */
+/* Local labels, annobin's and the marks between code and data ("$x", "$d") are no functions. */
 bool name_is_label(const char *name, bool untyped);
 
 #endif

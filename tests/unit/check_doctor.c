@@ -240,6 +240,34 @@ START_TEST(old_kernel_wants_the_module)
 	ck_text(DOCTOR_WARN, "no BPF ring buffer", "otprof-dkms");
 	look("memlock");
 	ck_text(DOCTOR_OK, "64 KiB", "");
+	put("/proc/sys/kernel/osrelease", "4.4.155\n");
+	look("kernel");
+	ck_text(DOCTOR_WARN, "no BPF ring buffer", "otprof-dkms");
+	put("/proc/sys/kernel/osrelease", "4.3.6\n");
+	look("kernel");
+	ck_text(DOCTOR_FAIL, "older than 4.4", "newer kernel");
+	look("sampler");
+	ck_text(DOCTOR_FAIL, "none can be used", "");
+}
+END_TEST
+
+/* Commands are for who is there to run them. */
+START_TEST(packages_are_installed_by_what_is_there)
+{
+	put("/proc/sys/kernel/osrelease", "5.4.0-1\n");
+	look("kernel");
+	ck_text(DOCTOR_WARN, "", "apt install otprof-dkms");
+	put("/usr/bin/dnf", "");
+	look("kernel");
+	ck_text(DOCTOR_WARN, "", "dnf install otprof-dkms");
+	look("debug_symbols");
+	ck_text(DOCTOR_OK, "", "dnf install PACKAGE-debuginfo");
+	put("/var/lib/dkms/otprof/0.1.0/source", "");
+	look("dkms");
+	ck_text(DOCTOR_WARN, "headers of 5.4.0-1 are missing", "dnf install kernel-devel-5.4.0-1");
+	put("/usr/bin/apt-get", "");
+	look("dkms");
+	ck_text(DOCTOR_WARN, "", "apt install linux-headers-5.4.0-1");
 }
 END_TEST
 

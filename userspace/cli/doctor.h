@@ -27,6 +27,8 @@ struct doctor {
 	struct kernel_version kernel; /* 0.0.0: unknown */
 	uint64_t capabilities;
 	bool admin; /* CAP_SYS_ADMIN among them */
+	const char *install, *upgrade; /* the commands of who installs packages here; names go behind */
+	bool debian;		       /* whose names packages have */
 	/* Why a sampler cannot be had, as the id of the first finding that says so; NULL: it can. */
 	const char *no_bpf, *no_kmod, *no_perf;
 };

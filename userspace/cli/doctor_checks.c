@@ -139,12 +139,31 @@ static void read_kernel(struct doctor *d)
 		d->kernel = v;
 }
 
+/* Where nobody is known, a package of Debian's has a name that can be looked for. */
+static void read_packager(struct doctor *d)
+{
+	static const struct {
+		const char *path, *install, *upgrade;
+	} all[] = {{"/usr/bin/apt-get", "apt install", "apt full-upgrade"},
+		   {"/usr/bin/dnf", "dnf install", "dnf upgrade"},
+		   {"/usr/bin/zypper", "zypper install", "zypper update"}};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(all) && !doctor_exists(d, all[i].path))
+		i++;
+	i %= ARRAY_SIZE(all);
+	d->install = all[i].install;
+	d->upgrade = all[i].upgrade;
+	d->debian = !i;
+}
+
 void doctor_init(struct doctor *d, const char *root)
 {
 	char text[8192];
 	const char *line;
 
 	*d = (struct doctor){.root = root};
+	read_packager(d);
 	read_kernel(d);
 	if (doctor_read(d, "/proc/self/status", text, sizeof(text)) < 0)
 		return;

@@ -39,12 +39,13 @@ void doctor_kernel(struct doctor *d, struct finding *f)
 		doctor_say(f, DOCTOR_FAIL, "the kernel's version cannot be read: /proc is not mounted");
 		doctor_fix(f, "mount -t proc proc /proc");
 		d->no_bpf = d->no_kmod = d->no_perf = f->id;
-	} else if (kernel_version_below(v, 4, 14, 0)) {
-		doctor_say(f, DOCTOR_FAIL, "%s is older than 4.14, the oldest that is known to work", d->release);
-		d->no_bpf = d->no_kmod = f->id;
+	} else if (kernel_version_below(v, 4, 4, 0)) {
+		doctor_say(f, DOCTOR_FAIL, "%s is older than 4.4, the oldest that is known to work", d->release);
+		doctor_fix(f, "boot a newer kernel");
+		d->no_bpf = d->no_kmod = d->no_perf = f->id;
 	} else if (kernel_version_below(v, 5, 8, 0)) {
 		doctor_say(f, DOCTOR_WARN, "%s has no BPF ring buffer (5.8 and later): the module samples here", d->release);
-		doctor_fix(f, "apt install otprof-dkms && modprobe otprof");
+		doctor_fix(f, "%s otprof-dkms && modprobe otprof", d->install);
 		blocks_bpf(d, f);
 	} else {
 		doctor_say(f, DOCTOR_OK, "%s (%u.%u.%u)", d->release, v->major, v->minor, v->patch);
@@ -63,7 +64,7 @@ void doctor_freeze(struct doctor *d, struct finding *f)
 		   "%u.%u.%u can freeze when copy_from_user_nofault runs in an interrupt (5.19 to 6.3; mended in 6.1.36, "
 		   "6.3.10, 6.4): the BPF sampler refuses it",
 		   v->major, v->minor, v->patch);
-	doctor_fix(f, "apt full-upgrade && reboot, or: apt install otprof-dkms && modprobe otprof");
+	doctor_fix(f, "%s && reboot, or: %s otprof-dkms && modprobe otprof", d->upgrade, d->install);
 	blocks_bpf(d, f);
 }
 
@@ -79,7 +80,7 @@ void doctor_btf(struct doctor *d, struct finding *f)
 	doctor_say(f, DOCTOR_WARN, "no BTF: /sys/kernel/btf/vmlinux cannot be read (%s): the BPF sampler cannot be loaded",
 		   n < 0 ? strerror((int)-n) : "it is empty");
 	if (doctor_exists(d, "/sys/kernel"))
-		doctor_fix(f, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, or: apt install otprof-dkms && modprobe otprof");
+		doctor_fix(f, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, or: %s otprof-dkms && modprobe otprof", d->install);
 	else
 		doctor_fix(f, "mount -t sysfs sysfs /sys");
 	blocks_bpf(d, f);
@@ -93,7 +94,7 @@ void doctor_ring_buffer(struct doctor *d, struct finding *f)
 		return;
 	}
 	doctor_say(f, DOCTOR_WARN, "no BPF ring buffer before 5.8");
-	doctor_fix(f, "apt install otprof-dkms && modprobe otprof");
+	doctor_fix(f, "%s otprof-dkms && modprobe otprof", d->install);
 	blocks_bpf(d, f);
 }
 

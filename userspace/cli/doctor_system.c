@@ -69,7 +69,7 @@ void doctor_module(struct doctor *d, struct finding *f)
 		doctor_fix(f, "modprobe otprof");
 	} else {
 		doctor_say(f, level, "not built for this kernel%s", why);
-		doctor_fix(f, "apt install otprof-dkms && modprobe otprof");
+		doctor_fix(f, "%s otprof-dkms && modprobe otprof", d->install);
 	}
 	d->no_kmod = d->no_kmod ? d->no_kmod : f->id;
 }
@@ -111,7 +111,7 @@ void doctor_dkms(struct doctor *d, struct finding *f)
 		doctor_fix(f, "dkms install otprof/%s -k %s", version, d->release);
 	} else {
 		doctor_say(f, DOCTOR_WARN, "otprof %s is registered, but the headers of %s are missing", version, d->release);
-		doctor_fix(f, "apt install linux-headers-%s", d->release);
+		doctor_fix(f, "%s %s-%s", d->install, d->debian ? "linux-headers" : "kernel-devel", d->release);
 	}
 }
 
@@ -179,7 +179,7 @@ void doctor_symbols(struct doctor *d, struct finding *f)
 		return;
 	}
 	doctor_say(f, DOCTOR_OK, "no separate debug files: static functions of stripped programs are named binary+0xoffset");
-	doctor_fix(f, "apt install libc6-dbg, and PACKAGE-dbgsym for others");
+	doctor_fix(f, "%s %s", d->install, d->debian ? "libc6-dbg, and PACKAGE-dbgsym for others" : "PACKAGE-debuginfo");
 }
 
 /* As the daemon itself tells it, where it runs. */
@@ -221,7 +221,7 @@ void doctor_systemd(struct doctor *d, struct finding *f)
 		doctor_fix(f, "otprofd -f /etc/otprof.conf");
 	} else if (!unit) {
 		doctor_say(f, DOCTOR_WARN, "runs, but knows no otprofd.service");
-		doctor_fix(f, "apt install otprof");
+		doctor_fix(f, "%s otprof", d->install);
 	} else if (!doctor_exists(d, "/run/otprof/status.sock")) {
 		doctor_say(f, DOCTOR_OK, "knows otprofd.service, which does not run");
 		doctor_fix(f, "systemctl enable --now otprofd");

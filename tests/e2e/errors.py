@@ -136,6 +136,8 @@ def unreachable():
            "unreachable endpoint: a counted loss (%s)" % {k: v for k, v in dest["away"]["lost"].items() if v})
     lib.ok(dest["files"]["exported"] > 0, "unreachable endpoint: the other destination goes on")
     lib.ok("away" in d.log_text(), "unreachable endpoint: the log names it")
+    p = subprocess.run([lib.OTPROF, "status", "--runtime-dir", d.runtime], capture_output=True, text=True, timeout=TIMEOUT)
+    lib.ok("Failed to connect" in p.stdout, "unreachable endpoint: the status page says why")
     began = time.monotonic()
     last = d.stop()
     lib.ok(time.monotonic() - began < 15, "unreachable endpoint: it stops in time (%.1f s)" % (time.monotonic() - began))

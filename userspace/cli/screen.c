@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* Alternate screen and no cursor; and back. */
-static const char enter_text[] = "\033[?1049h\033[?25l";
-static const char leave_text[] = "\033[?25h\033[?1049l";
+/* Alternate screen, no cursor, and no wrapping: a character may be wider than we count. And back. */
+static const char enter_text[] = "\033[?1049h\033[?25l\033[?7l";
+static const char leave_text[] = "\033[?7h\033[?25h\033[?1049l";
 
 static struct termios before;
 static volatile sig_atomic_t inside, resized, ended;
@@ -124,8 +124,9 @@ void screen_fit(const char *page, size_t len, uint32_t rows, uint32_t columns, s
 		/* No newline behind the last row: it would scroll the first one away. */
 		if (row)
 			buf_add_str(to, "\r\n");
-		buf_add(to, page, cut(page, whole, columns));
+		/* Before the text: behind a full row it would take the last character. */
 		buf_add_str(to, "\033[K");
+		buf_add(to, page, cut(page, whole, columns));
 		page += whole + (newline != NULL);
 	}
 }

@@ -28,7 +28,7 @@ static const char help[] =
 	"\n"
 	"Every sample that was taken is exported, lost for a reason that is named, or in\n"
 	"flight. 'missed' are ticks of a busy CPU that never came, as when a hypervisor\n"
-	"had taken it away; they stand beside.\n"
+	"had taken it away; they stand beside. Only root may ask.\n"
 	"\n"
 	"Exit status is 0, 1 for an error, 2 for wrong usage, 3 if otprofd does not run.\n";
 
@@ -114,9 +114,12 @@ static void print_lost(struct buf *b, const json_t *lost)
 
 static void print_destination(struct buf *b, const char *name, const json_t *d)
 {
+	const char *error = client_text(d, "last_error");
 	uint64_t lost = client_sum(d, "lost");
 
 	row(b, "to", "%s", name);
+	if (*error)
+		row(b, "  now", "%s", error);
 	count_row(b, "  exported", client_number(d, "exported"), "");
 	count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
 	count_row(b, "  in flight", client_number(d, "in_flight"), "");

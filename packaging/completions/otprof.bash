@@ -21,7 +21,7 @@ _otprof_value() {
 		cut -d ' ' -f 1)" -- "$2") ;;
 	--cgroup) mapfile -t COMPREPLY < <(compgen -d -- "/sys/fs/cgroup$2" | sed 's|^/sys/fs/cgroup||') ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
-	--exe) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
+	--exe | --) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
 	--sampler) mapfile -t COMPREPLY < <(compgen -W "auto bpf kmod perf" -- "$2") ;;
 	--container | -d | --duration | -F | --frequency | -t | --title | --window | --interval | --count) ;;
 	*) return 1 ;;
@@ -37,6 +37,8 @@ _otprof() {
 	elif [ "$previous" = = ]; then
 		previous=${COMP_WORDS[COMP_CWORD - 2]}
 	fi
+	# The daemon's -t takes no value, that of record and convert does.
+	[ "${program##*/}$previous" != otprofd-t ] || previous=
 	if [ "${program##*/}" = otprof ]; then
 		if [ "$COMP_CWORD" = 1 ]; then
 			mapfile -t COMPREPLY < <(compgen -W "$(_otprof_verbs "$program") $(_otprof_options "$program")" -- "$current")

@@ -50,3 +50,4 @@ complete -c otprof -n '__otprof_explains; and not string match -q -- "-*" (comma
 complete -c otprof -n '__otprof_wants --sampler' -f -a 'auto bpf kmod perf'
 complete -c otprof -n '__otprof_wants --user' -f -a '(__fish_complete_users)'
 complete -c otprof -n '__otprof_wants --unit' -f -a '(systemctl list-units --plain --no-legend 2>/dev/null | string split -f 1 " ")'
+complete -c otprof -n '__otprof_wants --' -f -a '(__fish_complete_command)'

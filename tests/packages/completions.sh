@@ -49,6 +49,8 @@ for shell in bash zsh fish; do
 	fact $shell "every verb" "$(verbs)" "$(in_$shell otprof '')"
 	fact $shell "every option of otprof" "$(options otprof)" "$(in_$shell otprof -; in_$shell otprof --)"
 	fact $shell "every option of otprofd" "$(options otprofd)" "$(in_$shell otprofd -; in_$shell otprofd --)"
+	fact $shell "options of otprofd behind -t" "$(options otprofd)" "$(in_$shell otprofd -t -; in_$shell otprofd -t --)"
+	fact $shell "a command behind --" sleep "$(in_$shell otprof record -- slee)"
 	fact $shell "the samplers" "$(printf '%s\n' auto bpf kmod perf)" "$(in_$shell otprof record --sampler '')"
 	for verb in $(verbs); do
 		fact $shell "every option of otprof $verb" "$(options otprof "$verb")" \

@@ -37,6 +37,8 @@ static struct config *parse_good(const char *text)
 }
 
 #define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols, debuginfod or daemon"
+#define TEN	"0123456789"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define URLS "off, environment, or up to 8 URLs http://HOST[:PORT][/PATH] or https://..., separated by spaces"
 #define EXPORTER "[exporter a]\nendpoint = http://h\n"
 
@@ -201,6 +203,14 @@ static const struct {
 	 "F:2: daemon.processes_max: bad value \"1\", expected a number from 256 to 1048576\n"},
 	{"[daemon]\nruntime_dir = /run/../etc\n",
 	 "F:2: daemon.runtime_dir: bad value \"/run/../etc\", expected an absolute path\n"},
+	{"[daemon]\nruntime_dir = /" HUNDRED "\n",
+	 "F:2: daemon.runtime_dir: bad value \"/" HUNDRED "\", expected a path of at most 95 bytes\n"},
+	{"[sampler]\nfrequency_hz = 20  # a second\n", "F:2: sampler.frequency_hz: bad value \"20  # a second\", expected a "
+	 "number from 1 to 10000, and no comment behind it\n"},
+	{"[targets]\ninclude = unit:a ; not b\n", "F:2: targets.include: bad value \"unit:a ; not b\", expected unit:NAME, "
+	 "container:ID, cgroup:PATH, exe:NAME, user:NAME or pid:NUMBER, separated by spaces, and no comment behind it\n"},
+	{"[symbols]\ncache_dir = /var/x # big\n", "F:2: symbols.cache_dir: bad value \"/var/x # big\", expected an absolute "
+	 "path, and no comment behind it\n"},
 	{"key without a section\n", "F:1: expected [SECTION], \"key = value\" or a comment\n"},
 	{"\x7f" "ELF\x02\x01\x01\n", "F:1: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = caf\xe9\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},

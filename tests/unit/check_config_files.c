@@ -585,6 +585,44 @@ START_TEST(wrong_variable_is_refused_by_name)
 }
 END_TEST
 
+START_TEST(variables_without_an_endpoint_set_the_usual_exporter)
+{
+	struct config *c = NULL;
+
+	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500", 1);
+	setenv("OTEL_RESOURCE_ATTRIBUTES", "a=,b=2", 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
+	ck_assert_uint_eq(c->nr_exporters, 1);
+	ck_assert_str_eq(c->exporters[0].endpoint, "http://127.0.0.1:4318");
+	ck_assert_uint_eq(c->exporters[0].timeout_ns, 2500 * NSEC_PER_MSEC);
+	ck_assert(c->exporter_is_default);
+	ck_assert_uint_eq(c->nr_resources, 1);
+	ck_assert_str_eq(c->resources[0].key, "b");
+	config_free(c);
+}
+END_TEST
+
+START_TEST(variable_with_too_much_says_how_much_may_be)
+{
+	char list[256] = "";
+	struct config *c = NULL;
+
+	for (int i = 0; i < 17; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "k%d=v,", i);
+	errors[0] = '\0';
+	setenv("OTEL_RESOURCE_ATTRIBUTES", list, 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), -EINVAL);
+	ck_assert_str_eq(errors, "environment: OTEL_RESOURCE_ATTRIBUTES: bad value, expected at most 12 attributes, those of "
+				 "[resource] included\n");
+	unsetenv("OTEL_RESOURCE_ATTRIBUTES");
+	errors[0] = '\0';
+	setenv("OTEL_EXPORTER_OTLP_HEADERS", list, 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), -EINVAL);
+	ck_assert_str_eq(errors, "environment: OTEL_EXPORTER_OTLP_HEADERS: bad value, expected at most 16 headers, the "
+				 "exporter's own included\n");
+}
+END_TEST
+
 START_TEST(missing_file_is_named)
 {
 	struct config *c = NULL;
@@ -699,6 +737,8 @@ Suite *config_files_suite(void)
 	suite_add_tcase(s, d);
 	tcase_add_checked_fixture(e, clear_environment, clear_environment);
 	tcase_add_test(e, environment_sets_the_exporter);
+	tcase_add_test(e, variables_without_an_endpoint_set_the_usual_exporter);
+	tcase_add_test(e, variable_with_too_much_says_how_much_may_be);
 	tcase_add_test(e, variable_for_profiles_wins_and_is_a_whole_url);
 	tcase_add_test(e, wrong_variable_is_refused_by_name);
 	tcase_add_test(e, every_variable_for_profiles_wins);

@@ -2,7 +2,7 @@
 /*
  * The OpenTelemetry environment variables. Those of the exporter set the only
  * HTTP exporter of the configuration, or the one named "otlp", which is made
- * where there is none and an endpoint is given. OTEL_SERVICE_NAME needs
+ * where there is none at all or an endpoint is given. OTEL_SERVICE_NAME needs
  * nothing here: like every other process' it is read from our environment
  * when our own profile is named.
  */
@@ -18,6 +18,8 @@
 #define PREFIX	   "OTEL_EXPORTER_OTLP_"
 #define PROFILES   "PROFILES_"
 #define NAME_LIMIT 64
+#define TEXT(x)	   #x
+#define LIMIT(x)   TEXT(x)
 
 struct environment {
 	struct config *config;
@@ -74,13 +76,14 @@ static struct export_config *only_http(struct config *c)
 	return found;
 }
 
-static struct export_config *choose_exporter(struct config *c, bool make)
+/* Without any exporter there will be the usual one, at the usual place: it is set as well. */
+static struct export_config *choose_exporter(struct config *c, bool endpoint)
 {
 	struct export_config *e = only_http(c);
 
 	if (!e)
 		e = config_exporter_find(c, "otlp");
-	if (!e && make)
+	if (!e && (endpoint || !c->nr_exporters))
 		e = config_exporter_add(c, "otlp");
 	return e;
 }
@@ -173,11 +176,15 @@ static char *trim(char *s)
 	return s;
 }
 
-/* Secret or not is the list's: no error shows it then. */
+/* -ENOSPC: there are too many. */
 typedef int pair_fn(struct environment *env, const char *key, const char *value);
 
-/* "key=value,key=value", values percent-encoded (W3C baggage, as the specification has it). */
-static void each_pair(struct environment *env, const char *title, const char *list, bool secret, pair_fn *fn)
+/*
+ * "key=value,key=value", values percent-encoded (W3C baggage, as the specification has it).
+ * Secret or not is the list's: no error shows it then.
+ */
+static void each_pair(struct environment *env, const char *title, const char *list, bool secret, const char *bound,
+		      pair_fn *fn)
 {
 	_cleanup_(freep) char *copy = strdup(list);
 	char *save = NULL, *value;
@@ -196,6 +203,8 @@ static void each_pair(struct environment *env, const char *title, const char *li
 	}
 	if (err == -ENOMEM)
 		env->err = err;
+	else if (err == -ENOSPC)
+		complain(env, title, NULL, bound);
 	else if (err)
 		complain(env, title, secret ? NULL : list, "expected key=value,key=value with percent-encoded values");
 }
@@ -207,13 +216,15 @@ static int add_header(struct environment *env, const char *key, const char *valu
 
 	if (snprintf(header, sizeof(header), "%s: %s", key, value) >= (int)sizeof(header))
 		return -EINVAL;
+	if (env->exporter->nr_headers == EXPORT_HEADERS_MAX)
+		return -ENOSPC;
 	return k->type->parse(k, env->exporter, header, what);
 }
 
 static int add_resource(struct environment *env, const char *key, const char *value)
 {
-	/* That would be the name of every workload, not of ours. */
-	if (!strcmp(key, "service.name"))
+	/* That would be the name of every workload, not of ours. What has no value tells nothing. */
+	if (!strcmp(key, "service.name") || !*value)
 		return 0;
 	if (config_replace_resource(env->config, key, value) == 0)
 		return 0;
@@ -237,7 +248,8 @@ static void exporter_variables(struct environment *env)
 	set_from(env, "CLIENT_KEY", "tls_key_file");
 	headers = variable("HEADERS", title);
 	if (headers)
-		each_pair(env, title, headers, true, add_header);
+		each_pair(env, title, headers, true, "expected at most " LIMIT(EXPORT_HEADERS_MAX) " headers, the exporter's own included",
+			  add_header);
 }
 
 /*
@@ -271,6 +283,7 @@ int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
 	exporter_variables(&env);
 	debuginfod_servers(&env);
 	if (resources && *resources)
-		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, false, add_resource);
+		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, false,
+			  "expected at most " LIMIT(CONFIG_RESOURCES_MAX) " attributes, those of [resource] included", add_resource);
 	return env.err;
 }

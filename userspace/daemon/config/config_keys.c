@@ -75,7 +75,8 @@ const struct config_key config_keys[] = {
 	K(DEBUGINFOD, "cache_bytes", size64, debuginfod.cache_bytes, RANGE(MIB, 1024 * GIB)),
 	K(DEBUGINFOD, "retry_after", duration, debuginfod.retry_after_ns, RANGE(NSEC_PER_SEC, 720 * 3600 * NSEC_PER_SEC)),
 	K(DEBUGINFOD, "requests_per_minute", u32, debuginfod.requests_per_minute, RANGE(1, 600)),
-	K(DAEMON, "runtime_dir", path, runtime_dir, .restart = true),
+	/* The address of a socket in it has 107 bytes. */
+	K(DAEMON, "runtime_dir", path, runtime_dir, RANGE(0, 95), .restart = true),
 	K(DAEMON, "engine_user", user, engine_user, .restart = true),
 	K(DAEMON, "net_user", user, net_user, .restart = true),
 	K(DAEMON, "processes_max", u32, processes_max, RANGE(256, 1048576), .restart = true),

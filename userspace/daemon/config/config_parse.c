@@ -193,6 +193,15 @@ static bool may_hold_secrets(struct config_parser *p, const struct config_key *k
 	return false;
 }
 
+/* As other kinds of files have it; here it is a part of the value. */
+static bool has_comment(const char *value)
+{
+	while ((value = strpbrk(value, " \t")))
+		if (*(value += strspn(value, " \t")) == '#' || *value == ';')
+			return true;
+	return false;
+}
+
 static void key_value(struct config_parser *p, const struct config_key *k, const char *title, const char *value)
 {
 	unsigned int *line = &p->key_line[k - config_keys];
@@ -214,7 +223,8 @@ static void key_value(struct config_parser *p, const struct config_key *k, const
 	else if (err && config_value_is_secret(k, value))
 		complain(p, "%s: bad value, %s", title, what);
 	else if (err)
-		complain(p, "%s: bad value \"%.128s\", %s", title, value, what);
+		complain(p, "%s: bad value \"%.128s\", %s%s", title, value, what,
+			 has_comment(value) ? ", and no comment behind it" : "");
 }
 
 static struct config_resource *resource_find(struct config *c, const char *key)

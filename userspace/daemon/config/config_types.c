@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "profile/profile.h"
 
+#define PATH_LIMIT 1000
+
 int config_expected(char *what, const char *text)
 {
 	snprintf(what, CONFIG_WHAT_MAX, "expected %s", text);
@@ -239,11 +241,17 @@ static void print_string(const struct config_key *k, const void *field, struct b
 		buf_add_str(to, s);
 }
 
+/* Blank and # in a row are a comment that does not belong there. */
 static int parse_path(const struct config_key *k, void *field, const char *value, char *what)
 {
-	if (value[0] != '/' || !value_is_text(value) || strstr(value, "/../") || strlen(value) > 1000)
+	size_t max = k->max ? k->max : PATH_LIMIT;
+
+	if (value[0] != '/' || !value_is_text(value) || strstr(value, "/../") || strstr(value, " #"))
 		return config_expected(what, "an absolute path");
-	return config_replace(field, value);
+	if (strlen(value) <= max)
+		return config_replace(field, value);
+	snprintf(what, CONFIG_WHAT_MAX, "expected a path of at most %zu bytes", max);
+	return -EINVAL;
 }
 
 const struct config_type config_type_path = {parse_path, print_string};
@@ -254,7 +262,7 @@ static int parse_dirs(const struct config_key *k, void *field, const char *value
 	for (const char *at = value; *(at += strspn(at, " ")); at += strcspn(at, " "))
 		if (*at != '/')
 			return config_expected(what, "absolute paths, separated by spaces");
-	if (!value_is_text(value) || strlen(value) > 1000)
+	if (!value_is_text(value) || strlen(value) > PATH_LIMIT)
 		return config_expected(what, "absolute paths, separated by spaces");
 	return config_replace(field, value);
 }

@@ -102,7 +102,7 @@ check_kernel() { # SOURCE
 
 # Known registers and a known stack, as a record says them.
 check_records() { # SOURCE
-	OTPROF_SOURCE=$1 probe 'registers' 'frame pointers' 'kernel stack' >/tmp/probe
+	OTPROF_SOURCE=$1 probe 'registers' 'short read' 'frame pointers' 'kernel stack' >/tmp/probe
 	[ $? = 0 ] || bad=1
 	sed -nE "s/^(ok|not ok|skip) - /\\1 - $1: /p; /^#/p" /tmp/probe
 }

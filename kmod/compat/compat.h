@@ -45,6 +45,8 @@
 
 #ifdef OTPROF_HAVE_HRTIMER_HARD
 #define OTPROF_HRTIMER_MODE HRTIMER_MODE_ABS_PINNED_HARD
+#elif defined(OTPROF_RT)
+#error "otprof needs timers that expire in hard interrupts, which this -rt kernel is too old for"
 #else
 #define OTPROF_HRTIMER_MODE HRTIMER_MODE_ABS_PINNED
 #endif
@@ -138,12 +140,13 @@ static inline u64 otprof_compat_tls_base(void)
 }
 
 #ifdef CONFIG_CGROUPS
+/* What stat says of its directory: that is how userspace knows it. Only from 5.5 on it is the whole of the id. */
 static inline u64 otprof_compat_cgroup_id(struct cgroup *cgroup)
 {
 #ifdef OTPROF_HAVE_CGROUP_ID
 	return cgroup_id(cgroup);
 #elif defined(OTPROF_HAVE_KN_ID_UNION)
-	return cgroup->kn->id.id;
+	return cgroup->kn->id.ino;
 #else
 	return cgroup->kn->ino;
 #endif

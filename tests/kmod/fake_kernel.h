@@ -167,6 +167,9 @@ int register_trace_sched_process_exit(void (*fn)(void *data, struct task_struct 
 struct kernfs_node {
 #ifdef FAKE_KN_ID_UNION
 	union {
+		struct {
+			u32 ino, generation;
+		};
 		u64 id;
 	} id;
 #else

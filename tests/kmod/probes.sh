@@ -104,10 +104,30 @@ for name in $names; do
 	expect "$name alone is no" $(without "$name")
 done
 
+# A cgroup's directory is known to userspace by its inode, and its id in between had a generation above that.
+cat >"$work/cgroup.c" <<'C'
+#include "kmod/compat/compat.h"
+int main(void)
+{
+	struct kernfs_node kn = { .id = { .ino = 7, .generation = 1 } };
+	struct cgroup cgroup = { .kn = &kn };
+
+	return otprof_compat_cgroup_id(&cgroup) != 7;
+}
+C
+flags=$(kernel_with "$work/headers" KN_ID_UNION)
+# shellcheck disable=SC2046,SC2086
+gcc $arch -std=gnu11 -nostdinc -isystem "$(gcc -print-file-name=include)" -ffreestanding $flags $(have KN_ID_UNION) \
+	-o "$work/cgroup" "$work/cgroup.c" && "$work/cgroup"
+fact $? "the id of a cgroup is its directory's inode"
+rm -rf "$work/headers"
+
 # In words, where the module is built.
 flags=$(kernel_with "$work/headers")
 ! compiles "$flags -DLINUX_VERSION_CODE=0x0403ff" && grep -q 'otprof needs Linux 4.4 or later' "$work/log"
 fact $? "a build for Linux 4.3 is refused in words"
+! compiles "$flags -DCONFIG_PREEMPT_RT_FULL" && grep -q 'needs timers that expire in hard interrupts' "$work/log"
+fact $? "a build for an -rt kernel without timers in hard interrupts is refused in words"
 arch=-DCONFIG_X86_32
 ! compiles "$flags" && grep -q 'otprof knows x86-64 and arm64 only' "$work/log"
 fact $? "a build for another architecture is refused in words"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "kmod/dev.h"
 
-#include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/errno.h>
 #include <linux/fs.h>
@@ -21,14 +20,11 @@ static int group = -1;
 module_param(group, int, 0444);
 MODULE_PARM_DESC(group, "members of this group may profile too (number; default: CAP_PERFMON or CAP_SYS_ADMIN only)");
 
-static unsigned int sessions_max = 4;
-module_param(sessions_max, uint, 0444);
+module_param_named(sessions_max, otprof_sessions_max, uint, 0444);
 MODULE_PARM_DESC(sessions_max, "samplers at the same time (default 4)");
 
 module_param_named(memory_max, otprof_memory_max, uint, 0444);
 MODULE_PARM_DESC(memory_max, "MiB that ring and tables of one sampler may take (default 256)");
-
-static atomic_t sessions = ATOMIC_INIT(0);
 
 static bool may_open(void)
 {
@@ -39,17 +35,15 @@ static bool may_open(void)
 
 static int dev_open(struct inode *inode, struct file *file)
 {
+	struct otprof_session *s;
+	int err;
+
 	if (!may_open())
 		return -EPERM;
-	if (atomic_inc_return(&sessions) > sessions_max) {
-		atomic_dec(&sessions);
-		return -EBUSY;
-	}
-	file->private_data = otprof_session_new();
-	if (!file->private_data) {
-		atomic_dec(&sessions);
-		return -ENOMEM;
-	}
+	err = otprof_session_new(&s);
+	if (err)
+		return err;
+	file->private_data = s;
 	return 0;
 }
 
@@ -62,7 +56,6 @@ static int dev_release(struct inode *inode, struct file *file)
 	otprof_session_stop(s);
 	mutex_unlock(&s->mutex);
 	otprof_session_put(s);
-	atomic_dec(&sessions);
 	return 0;
 }
 

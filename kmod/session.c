@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "kmod/session.h"
 
+#include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/gfp.h>
 #include <linux/log2.h>
@@ -14,6 +15,10 @@
 #include "kmod/timers.h"
 
 unsigned int otprof_memory_max = 256;
+unsigned int otprof_sessions_max = 4;
+
+/* All whose memory is not given back yet, or views could hold any amount of it. */
+static atomic_t sessions = ATOMIC_INIT(0);
 
 /* In interrupt context: the reader's queue has a lock that ticks stay away from. */
 static void wake_readers(struct irq_work *work)
@@ -40,7 +45,7 @@ static struct cpumask *mask_new(void)
 	return kzalloc(cpumask_size(), GFP_KERNEL_ACCOUNT);
 }
 
-struct otprof_session *otprof_session_new(void)
+static struct otprof_session *session_alloc(void)
 {
 	struct otprof_session *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 
@@ -51,6 +56,19 @@ struct otprof_session *otprof_session_new(void)
 	init_waitqueue_head(&s->readers);
 	init_irq_work(&s->wake, wake_readers);
 	return s;
+}
+
+int otprof_session_new(struct otprof_session **ret)
+{
+	int err = -EBUSY;
+
+	if ((unsigned int)atomic_inc_return(&sessions) <= otprof_sessions_max) {
+		*ret = session_alloc();
+		err = *ret ? 0 : -ENOMEM;
+	}
+	if (err)
+		atomic_dec(&sessions);
+	return err;
 }
 
 struct otprof_session *otprof_session_get(struct otprof_session *s)
@@ -101,6 +119,7 @@ static void session_free(struct kref *kref)
 	irq_work_sync(&s->wake);
 	config_undo(s);
 	kfree(s);
+	atomic_dec(&sessions);
 }
 
 void otprof_session_put(struct otprof_session *s)

@@ -92,7 +92,11 @@ struct otprof_session {
 /* The most that ring and tables of one session may take, in MiB. */
 extern unsigned int otprof_memory_max;
 
-struct otprof_session *otprof_session_new(void); /* NULL: no memory */
+/* How many there may be: a session that only a view still holds is one of them. */
+extern unsigned int otprof_sessions_max;
+
+/* -EBUSY: there are as many as there may be; -ENOMEM. */
+int otprof_session_new(struct otprof_session **ret);
 struct otprof_session *otprof_session_get(struct otprof_session *s);
 void otprof_session_put(struct otprof_session *s);
 

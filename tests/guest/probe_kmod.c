@@ -245,6 +245,41 @@ static enum verdict view_outlives_its_owner(void)
 	return PASSED;
 }
 
+/* sessions_max, unless the module was loaded otherwise. */
+#define SESSIONS_MAX 4
+
+/* A sampler of which only a view is left still has its memory. */
+static int view_alone(void)
+{
+	_cleanup_(closep) int fd = dev_new();
+	struct otprof_config c = config_good();
+	int view;
+
+	if (fd < 0 || error_of(fd, OTPROF_IOC_CONFIG, &c))
+		return -errno;
+	view = ioctl(fd, OTPROF_IOC_VIEW, OTPROF_VIEW_COUNTERS);
+	return view < 0 ? -errno : view;
+}
+
+static enum verdict views_count_as_their_samplers(void)
+{
+	int view[SESSIONS_MAX + 1], last;
+	unsigned int n = 0;
+
+	if (!with_module())
+		return SKIPPED;
+	while (n <= SESSIONS_MAX && (view[n] = view_alone()) >= 0)
+		n++;
+	last = n <= SESSIONS_MAX ? view[n] : 0;
+	while (n)
+		close(view[--n]);
+	CHECK(last == -EBUSY, "%d", last);
+	view[0] = view_alone();
+	CHECK(view[0] >= 0, "after they are gone: %s", strerror(-view[0]));
+	close(view[0]);
+	return PASSED;
+}
+
 const struct probe_test kmod_tests[] = {
 	{"device wants its order", device_wants_its_order},
 	{"bad configuration is refused", bad_configuration_is_refused},
@@ -252,5 +287,6 @@ const struct probe_test kmod_tests[] = {
 	{"lying reader harms only himself", lying_reader_harms_only_himself},
 	{"random calls break nothing", random_calls_break_nothing},
 	{"view outlives its owner", view_outlives_its_owner},
+	{"views count as their samplers", views_count_as_their_samplers},
 	{NULL, NULL},
 };

@@ -446,6 +446,10 @@ static const struct {
 	{"foo.lto_priv.0", 3},	 {"foo.llvm.123456", 3}, {"foo", 3},		       {"foo.bar", 7},
 	{"foo.1", 5},		 {"main.cold.1", 4},	{".cold", 5},		       {"a.b.cold", 3},
 	{"runtime.mallocgc", 16}, {"", 0},
+	/* Zig's and Go's functions have dots of their own. */
+	{"runtime.exit", 12},	 {"os.linux.x86_64.clone", 21}, {"process.exit", 12}, {"io.hot", 6},
+	{"foo.exit.0", 3},	 {"foo.localalias", 3}, {"foo.localalias.1.cold", 3}, {"mem.part", 8},
+	{"__tm.start.local", 16},
 };
 
 START_TEST(marks_of_clones_are_known)

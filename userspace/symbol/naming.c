@@ -15,14 +15,18 @@
  * promotion, hot-cold splitting).
  */
 static const char *const clone_marks[] = {
-	"cold",	     "part", "constprop", "isra", "lto_priv", "llvm",	 "clone",     "localalias", "simdclone",
-	"unlikely",  "hot",  "startup",	  "exit", "local",    "warm",	 "__uniq",    "sched",	    "specialized", "content",
+	"part",	    "constprop", "isra",  "lto_priv", "llvm", "clone",	"simdclone", "unlikely",
+	"hot",	    "startup",	 "exit",  "local",    "warm", "__uniq", "sched",     "specialized",
+	"content",
 };
 
-static bool is_mark(const char *s, size_t len)
+/* These may stand without a number behind; other words are names of Zig's and Go's functions (os.exit). */
+static const char *const lone_marks[] = {"cold", "localalias"};
+
+static bool is_one_of(const char *const *marks, size_t n, const char *s, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(clone_marks); i++)
-		if (strlen(clone_marks[i]) == len && !memcmp(clone_marks[i], s, len))
+	for (size_t i = 0; i < n; i++)
+		if (strlen(marks[i]) == len && !memcmp(marks[i], s, len))
 			return true;
 	return false;
 }
@@ -35,17 +39,29 @@ static bool is_number(const char *s, size_t len)
 	return len > 0;
 }
 
+/* Length of the mark that s begins with, its numbers included; 0: none. */
+static size_t mark_length(const char *s)
+{
+	size_t len = strcspn(s, "."), number;
+	bool lone = is_one_of(lone_marks, ARRAY_SIZE(lone_marks), s, len), numbered = false;
+
+	if (!lone && !is_one_of(clone_marks, ARRAY_SIZE(clone_marks), s, len))
+		return 0;
+	while (s[len] == '.' && is_number(s + len + 1, number = strcspn(s + len + 1, "."))) {
+		len += 1 + number;
+		numbered = true;
+	}
+	return lone || numbered ? len : 0;
+}
+
 /* Everything from a dot on is marks, and numbers behind marks. */
 static bool is_all_marks(const char *dot)
 {
-	bool first = true;
-
 	while (*dot == '.') {
-		size_t len = strcspn(dot + 1, ".");
+		size_t len = mark_length(dot + 1);
 
-		if (!is_mark(dot + 1, len) && (first || !is_number(dot + 1, len)))
+		if (!len)
 			return false;
-		first = false;
 		dot += 1 + len;
 	}
 	return *dot == '\0';

@@ -5,7 +5,7 @@
 here=$1
 shift
 answers=$here/.answers
-key=$(echo "$*" | cksum)
+key=$({ echo "$*" && cat "$here"/probes/*.c; } | cksum)
 shift
 if [ -r "$answers" ] && [ "$(sed -n 1p "$answers")" = "$key" ]; then
 	sed -n 2p "$answers"

@@ -104,6 +104,20 @@ for name in $names; do
 	expect "$name alone is no" $(without "$name")
 done
 
+# Answers are kept, but not beyond the question: a directory may be built in again, by a newer version.
+flags=$(kernel_with "$work/headers" CPUS_READ_LOCK)
+answers "$flags" >/dev/null
+kept=$(sed -n 2p "$work/compat/.answers")
+sed -i 's/cpus_read_lock()/cpus_read_lock_of_old()/' "$work/compat/probes/CPUS_READ_LOCK.c"
+ask_again() {
+	# shellcheck disable=SC2086
+	"$work/compat/probe.sh" "$work/compat" fake gcc $arch -std=gnu11 -nostdinc \
+		-isystem "$(gcc -print-file-name=include)" -ffreestanding -Wall $flags
+}
+[ "$kept" = " $(have CPUS_READ_LOCK | sed 's/^ //')" ] && [ -z "$(ask_again)" ]
+fact $? "answers are not kept for another question"
+rm -rf "$work/headers"
+
 # A cgroup's directory is known to userspace by its inode, and its id in between had a generation above that.
 cat >"$work/cgroup.c" <<'C'
 #include "kmod/compat/compat.h"

@@ -19,11 +19,12 @@
 /* Sections of the file, in this order. */
 enum { NONE, S_TEXT, S_PLT, S_SYMTAB, S_STRTAB, S_DYNSYM, S_DYNSTR, S_RELA, S_SHSTRTAB, SECTIONS };
 
+#define ABSOLUTE 0x80
+
 struct symbol_row {
 	const char *name;
 	uint64_t value, size;
-	uint8_t bind, type;
-	uint16_t section; /* 0: .text */
+	uint8_t bind, type; /* with ABSOLUTE: in no section */
 };
 
 struct elf_file {
@@ -56,8 +57,8 @@ static void add_symbols(const struct symbol_row *rows, size_t n)
 	buf_add(&elf.image, &none, sizeof(none));
 	for (size_t i = 0; i < n; i++) {
 		Elf64_Sym s = {.st_name = add_name(&elf.names, rows[i].name), .st_value = rows[i].value,
-			       .st_size = rows[i].size, .st_shndx = rows[i].section ? rows[i].section : S_TEXT,
-			       .st_info = ELF64_ST_INFO(rows[i].bind, rows[i].type)};
+			       .st_size = rows[i].size, .st_shndx = rows[i].type & ABSOLUTE ? SHN_ABS : S_TEXT,
+			       .st_info = ELF64_ST_INFO(rows[i].bind, rows[i].type & 0xf)};
 
 		buf_add(&elf.image, &s, sizeof(s));
 	}
@@ -195,7 +196,7 @@ static const struct symbol_row rows[] = {
 	{"$x", TEXT + 0x410, 0, STB_LOCAL, STT_NOTYPE},
 	{".annobin_of_asm.c", TEXT + 0x412, 0, STB_LOCAL, STT_NOTYPE},
 	/* A number that happens to be an address of code. */
-	{"_binary_picture_size", TEXT + 0x414, 0, STB_GLOBAL, STT_NOTYPE, SHN_ABS},
+	{"_binary_picture_size", TEXT + 0x414, 0, STB_GLOBAL, STT_NOTYPE | ABSOLUTE},
 	{"asm_next", TEXT + 0x440, 0, STB_GLOBAL, STT_FUNC},
 	{"versioned@@V_2", TEXT + 0x600, 0x10, STB_GLOBAL, STT_FUNC},
 	{"_ZN3foo3barEi", TEXT + 0x700, 0x10, STB_GLOBAL, STT_FUNC},

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "symbol/jit.h"
+#include "base/clock.h"
+#include "daemon/engine/jit.h"
 
 Suite *jit_suite(void);
 
@@ -76,6 +77,29 @@ START_TEST(perf_map_begun_anew_forgets)
 	ck_assert(jit_map_refresh(m));
 	expect(m, 0x1000, NULL);
 	expect(m, 0x3001, "x");
+	jit_map_free(m);
+	close(mine);
+}
+END_TEST
+
+/* As a JVM does each time that it is asked for its map: the same file, longer than it was. */
+START_TEST(perf_map_written_anew_is_read_anew)
+{
+	const char *now = "1000 10 a name that is longer\n1010 8 other\n3000 20 third and last\n";
+	int fd = text_file("1000 10 old\n2000 10 older\n"), mine = dup(fd);
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(fd, JIT_PERF_MAP, &m), 0);
+	ck_assert_int_eq(ftruncate(mine, 0), 0);
+	ck_assert_int_eq(pwrite(mine, now, strlen(now), 0), (ssize_t)strlen(now));
+	/* Not read again yet: no name, rather than a piece of another's. */
+	expect(m, 0x2000, NULL);
+	ck_assert(jit_map_refresh(m));
+	expect(m, 0x1000, "a name that is longer");
+	expect(m, 0x1010, "other");
+	expect(m, 0x2000, NULL);
+	expect(m, 0x301f, "third and last");
+	ck_assert(!jit_map_refresh(m));
 	jit_map_free(m);
 	close(mine);
 }
@@ -170,6 +194,47 @@ START_TEST(what_is_no_jitdump_is_refused)
 }
 END_TEST
 
+/* --- as the engine asks --- */
+
+static int map_fd;
+
+static int answer_map(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
+{
+	fn(ctx, 0, dup(map_fd), NULL, 0);
+	return 0;
+}
+
+static void cancel_nothing(struct host *h, void *ctx)
+{
+}
+
+static void expect_of_process(struct jit *j, const struct process *p, uint64_t now, const char *name)
+{
+	struct str *s;
+	bool dump, wait;
+
+	s = jit_name(jit_get(j, p, now, &wait), 0x1004, &dump);
+	ck_assert_str_eq(str_c(s), name);
+	str_put(s);
+}
+
+START_TEST(address_of_another_function_has_its_name_soon)
+{
+	static const struct host_ops ops = {.ask = answer_map, .cancel = cancel_nothing};
+	struct host host = {.ops = &ops};
+	struct jit j = {.host = &host};
+	struct process p = {.pid = 7, .start_ns = 1};
+
+	map_fd = text_file("1000 10 before\n");
+	expect_of_process(&j, &p, NSEC_PER_SEC, "before");
+	ck_assert_int_eq(write(map_fd, "1000 10 after\n", 14), 14);
+	expect_of_process(&j, &p, NSEC_PER_SEC + 1, "before");
+	expect_of_process(&j, &p, 2 * NSEC_PER_SEC, "after");
+	jit_done(&j);
+	close(map_fd);
+}
+END_TEST
+
 Suite *jit_suite(void)
 {
 	Suite *s = suite_create("jit");
@@ -178,11 +243,13 @@ Suite *jit_suite(void)
 	tcase_add_test(tc, perf_map_names_addresses);
 	tcase_add_test(tc, perf_map_that_grows_is_read_on);
 	tcase_add_test(tc, perf_map_begun_anew_forgets);
+	tcase_add_test(tc, perf_map_written_anew_is_read_anew);
 	tcase_add_loop_test(tc, nonsense_names_nothing, 0, (int)ARRAY_SIZE(nonsense));
 	tcase_add_test(tc, endless_line_is_skipped);
 	tcase_add_test(tc, jitdump_names_addresses);
 	tcase_add_loop_test(tc, jitdump_record_of_wrong_size_names_nothing, 0, (int)ARRAY_SIZE(wrong_sizes));
 	tcase_add_test(tc, what_is_no_jitdump_is_refused);
+	tcase_add_test(tc, address_of_another_function_has_its_name_soon);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -12,6 +12,8 @@
 #define LINE_MAX_   (NAME_MAX_ + 64)
 #define BLOCK_BYTES 65536
 #define LOOK_BACK   16 /* functions that may begin in front of the address and end before it */
+#define LEAD_MAX    64 /* of a line, in front of the name */
+#define TAIL_BYTES  64
 
 #define DUMP_MAGIC	 0x4A695444u
 #define DUMP_HEAD_MIN	 40
@@ -25,6 +27,7 @@ struct jit_function {
 	uint32_t name; /* in the file */
 	uint32_t order;
 	uint16_t name_len;
+	uint8_t lead; /* bytes of its line in front of the name */
 };
 
 struct jit_map {
@@ -34,6 +37,8 @@ struct jit_map {
 	uint32_t order;
 	uint32_t count, cap;
 	struct jit_function *functions; /* by start; owned */
+	uint8_t tail[TAIL_BYTES];	/* of what was read: where it is another, the file was written anew */
+	uint8_t tail_len;
 };
 
 static int head_check(struct jit_map *m)
@@ -86,11 +91,11 @@ uint32_t jit_map_functions(const struct jit_map *m)
 	return m->count;
 }
 
-static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name, size_t name_len)
+static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name, size_t name_len, size_t lead)
 {
 	uint64_t end;
 
-	if (!size || size > UINT32_MAX || __builtin_add_overflow(start, size, &end) || !name_len ||
+	if (lead > LEAD_MAX || !size || size > UINT32_MAX || __builtin_add_overflow(start, size, &end) || !name_len ||
 	    name > JIT_FILE_MAX || m->count >= JIT_FUNCTIONS_MAX ||
 	    array_reserve(&m->functions, m->count, &m->cap, sizeof(*m->functions)) < 0)
 		return;
@@ -98,6 +103,7 @@ static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name,
 							 .size = (uint32_t)size,
 							 .name = (uint32_t)name,
 							 .order = m->order++,
+							 .lead = (uint8_t)lead,
 							 .name_len = (uint16_t)MIN(name_len, (size_t)NAME_MAX_)};
 }
 
@@ -137,7 +143,16 @@ static void take_line(struct jit_map *m, const char *line, size_t len, uint64_t 
 	uint64_t start, size;
 
 	if (take_hex(&p, end, &start) && take_hex(&p, end, &size))
-		add(m, start, size, offset + (uint64_t)(p - line), (size_t)(end - p));
+		add(m, start, size, offset + (uint64_t)(p - line), (size_t)(end - p), (size_t)(p - line));
+}
+
+static bool line_still_says(const struct jit_function *f, const char *line)
+{
+	const char *p = line, *end = line + f->lead;
+	uint64_t start, size;
+
+	/* Of what follows nothing is read: the lead ends where the name begins. */
+	return take_hex(&p, end, &start) && start == f->start && take_hex(&p, end, &size) && size == f->size && p == end;
 }
 
 /* Whole lines; one that is not yet finished is read again later, one without end is skipped. */
@@ -191,7 +206,7 @@ static void take_load(struct jit_map *m, uint32_t total)
 		return;
 	n = pread(m->fd, name, MIN(sizeof(name), m->read + total - name_at), (off_t)name_at);
 	if (n > 0)
-		add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n));
+		add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n), 0);
 }
 
 static bool read_record(struct jit_map *m, uint64_t size)
@@ -235,11 +250,27 @@ static void settle(struct jit_map *m)
 	m->count = kept;
 }
 
-/* A file that became shorter was begun anew. */
+static void keep_tail(struct jit_map *m)
+{
+	size_t len = MIN(m->read, (uint64_t)TAIL_BYTES);
+
+	m->tail_len = pread(m->fd, m->tail, len, (off_t)(m->read - len)) == (ssize_t)len ? (uint8_t)len : 0;
+}
+
+static bool tail_holds(const struct jit_map *m)
+{
+	uint8_t now[TAIL_BYTES];
+
+	return pread(m->fd, now, m->tail_len, (off_t)(m->read - m->tail_len)) == m->tail_len &&
+	       !memcmp(now, m->tail, m->tail_len);
+}
+
+/* A file that became shorter, or has other content, was begun anew. */
 static bool begin_anew(struct jit_map *m)
 {
 	m->read = 0;
 	m->count = 0;
+	m->tail_len = 0;
 	return m->kind == JIT_PERF_MAP || head_check(m) == 0;
 }
 
@@ -252,7 +283,7 @@ bool jit_map_refresh(struct jit_map *m)
 	if (fstat(m->fd, &st) < 0 || st.st_size < 0)
 		return false;
 	size = MIN((uint64_t)st.st_size, (uint64_t)JIT_FILE_MAX);
-	if (size < m->read && !begin_anew(m))
+	if ((size < m->read || !tail_holds(m)) && !begin_anew(m))
 		return false;
 	end = m->read + JIT_READ_MAX;
 	if (size <= m->read || !(block = malloc(BLOCK_BYTES)))
@@ -260,6 +291,7 @@ bool jit_map_refresh(struct jit_map *m)
 	while (m->read < MIN(size, end))
 		if (!(m->kind == JIT_DUMP ? read_record(m, size) : read_text(m, block)))
 			break;
+	keep_tail(m);
 	settle(m);
 	return true;
 }
@@ -281,12 +313,12 @@ static uint32_t functions_below(const struct jit_map *m, uint64_t pc)
 
 static struct str *read_name(struct jit_map *m, const struct jit_function *f)
 {
-	char name[NAME_MAX_ + 1];
-	ssize_t n = pread(m->fd, name, f->name_len, (off_t)f->name);
+	char text[LEAD_MAX + NAME_MAX_ + 1], *name = text + f->lead;
+	ssize_t n = pread(m->fd, text, f->lead + (size_t)f->name_len, (off_t)(f->name - f->lead));
 
-	if (n <= 0)
+	if (n <= f->lead || (m->kind == JIT_PERF_MAP && !line_still_says(f, text)))
 		return NULL;
-	name[n] = '\0';
+	text[n] = '\0';
 	n = (ssize_t)strcspn(name, "\r\n");
 	return n ? str_get(name, (size_t)n) : NULL;
 }

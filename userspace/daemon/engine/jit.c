@@ -196,16 +196,21 @@ static struct str *find_name(struct jit_process *e, uint64_t pc, bool *ret_dump)
 	return name;
 }
 
-struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump)
+/* Also what has a name: its address may be another function's by now. */
+static void refresh(struct jit_process *e)
 {
-	struct jit_process *e = jit_process;
-	struct str *name = find_name(e, pc, ret_dump);
-
-	if (name || e->now_ns - e->refreshed_ns < REFRESH_NS)
-		return name;
+	if (e->now_ns - e->refreshed_ns < REFRESH_NS)
+		return;
 	e->refreshed_ns = e->now_ns;
 	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
 		if (e->sources[i].map)
 			jit_map_refresh(e->sources[i].map);
+}
+
+struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump)
+{
+	struct jit_process *e = jit_process;
+
+	refresh(e);
 	return find_name(e, pc, ret_dump);
 }

@@ -79,6 +79,9 @@ def by_pid(where):
 def failing(where):
     p, _ = record("x.unknown", "-d", "1")
     lib.ok(p.returncode != 0 and "unknown" in p.stderr + p.stdout, "%s: an unknown format is refused: %s" % (where, p.stderr.strip()[:150]))
+    p = subprocess.run([lib.OTPROF, "record", "-d", "100ms", "--user", "nobody-of-that-name"], capture_output=True, text=True)
+    lib.ok(p.returncode == 125 and "no user" in p.stderr, "%s: a user who is not there is refused: %s" % (
+        where, p.stderr.splitlines()[:1]))
     p, _ = record("exit.collapsed", command=["sh", "-c", "exit 7"])
     lib.ok(p.returncode in (0, 7), "%s: a command that fails is recorded all the same (%d)" % (where, p.returncode))
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,6 +128,13 @@ static bool is_target(const char *name, const char *value)
 	return !strchr(value, '/');
 }
 
+static bool is_there(const char *name, const char *value)
+{
+	uint64_t uid;
+
+	return strcmp(name, "user") || !cli_parse_number(value, 0, UINT32_MAX - 1, &uid) || getpwnam(value);
+}
+
 static int parse_target(struct session_options *s, int option, const char *value)
 {
 	const char *name = target_options[option - OPTION_TARGET].name;
@@ -134,6 +142,10 @@ static int parse_target(struct session_options *s, int option, const char *value
 	if (!is_target(name, value)) {
 		cli_error("invalid %s '%s'", name, value);
 		return -EINVAL;
+	}
+	if (!is_there(name, value)) {
+		cli_error("no %s '%s'", name, value);
+		return -ESRCH;
 	}
 	if (s->nr_targets == SESSION_TARGETS_MAX) {
 		cli_error("more than %d units, containers, cgroups, programs and users", SESSION_TARGETS_MAX);

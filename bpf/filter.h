@@ -148,14 +148,15 @@ static __always_inline bool choose(struct choice *c, const struct subject *s, co
 /*
  * What programs of this name have needed, if there is no plan at all: a
  * short-lived one never has a plan of its own. Threads are named as they like,
- * so it is the first one's name that counts.
+ * so it is the first one's name that counts; to its end, for before Linux 5.17
+ * there lies behind it what a longer one has left.
  */
 static __always_inline void take_hint(struct choice *c, const struct subject *s)
 {
 	struct comm name = {};
 	const struct otp_hint *hint;
 
-	bpf_probe_read_kernel(&name, sizeof(name), &kread(s->task, group_leader)->comm);
+	bpf_probe_read_kernel_str(&name, sizeof(name), &kread(s->task, group_leader)->comm);
 	hint = bpf_map_lookup_elem(&hints, &name);
 	if (!hint)
 		return;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -298,6 +299,46 @@ static enum verdict nearest_cgroup_rule_decides(void)
 	return v;
 }
 
+#define LONG_NAME  "otp-long-name-1"
+#define SHORT_NAME "otp-hint"
+
+static enum verdict hint_applies(struct cast *c)
+{
+	struct otp_hint hint = {.stack_bytes = 2048};
+	char name[OTP_COMM_LEN] = SHORT_NAME, other[OTP_COMM_LEN] = LONG_NAME;
+	const struct source_ops *ops = c->s.source->ops;
+	struct tally t;
+
+	CHECK(ops->set_hint(c->s.source, name, &hint) == 0, "set_hint");
+	hint.stack_bytes = 1024;
+	CHECK(ops->set_hint(c->s.source, other, &hint) == 0, "set_hint");
+	session_run(&c->s, 50, count, &c->tally);
+	t = again(c);
+	CHECK(t.own > 20 && t.stack_bytes == 2048, "%u samples, %u bytes", t.own, t.stack_bytes);
+	CHECK(ops->set_hint(c->s.source, name, NULL) == 0, "removing a hint");
+	session_run(&c->s, 50, count, &c->tally);
+	t = again(c);
+	CHECK(t.own > 20 && t.stack_bytes == OTP_STACK_DEFAULT, "%u samples, %u bytes without it", t.own, t.stack_bytes);
+	return PASSED;
+}
+
+/* Before Linux 5.17 the end of a longer name stays behind a shorter one that took its place. */
+static enum verdict hint_goes_by_the_name_and_nothing_behind_it(void)
+{
+	enum verdict v = FAILED;
+	char before[16];
+	struct cast c;
+
+	prctl(PR_GET_NAME, before);
+	prctl(PR_SET_NAME, LONG_NAME);
+	prctl(PR_SET_NAME, SHORT_NAME);
+	if (cast_begin(&c, SCENE_USER, OTP_SELECT_YES) == 0)
+		v = hint_applies(&c);
+	cast_end(&c);
+	prctl(PR_SET_NAME, before);
+	return v;
+}
+
 /* Above every pid that a kernel gives (Linux, include/linux/threads.h, PID_MAX_LIMIT). */
 #define NO_SUCH_PID 0x10000000u
 
@@ -324,6 +365,7 @@ const struct probe_test select_tests[] = {
 	{"child inherits its parent's plan", child_inherits_its_parents_plan},
 	{"plan from before an exec is not applied", plan_from_before_an_exec_is_not_applied},
 	{"nearest cgroup rule decides", nearest_cgroup_rule_decides},
+	{"hint goes by the name and nothing behind it", hint_goes_by_the_name_and_nothing_behind_it},
 	{"plans of the dead make room", plans_of_the_dead_make_room},
 	{NULL, NULL},
 };

@@ -36,14 +36,16 @@ static void add_int(struct bytes *b, uint64_t v, unsigned size)
 }
 
 /* A CIE of rsp+8, and a function at 0x2000 that pushes at once; its CFA is an expression from 0x2010 on. */
-static struct bytes table(void)
+static struct bytes table_as(const char *letters)
 {
-	static const uint8_t cie[] = {4, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1};
+	static const uint8_t cie[] = {8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1};
 	static const uint8_t insn[] = {0x41, 0x0e, 16, 0x4f, 0x0f, 3, 0x77, 24, 0x06, 0};
 	struct bytes b = {.len = 0};
 
-	add_int(&b, 4 + sizeof(cie), 4);
+	add_int(&b, 4 + 1 + strlen(letters) + 1 + sizeof(cie), 4);
 	add_int(&b, 0xffffffff, 4);
+	add_int(&b, 4, 1);
+	add(&b, letters, strlen(letters) + 1);
 	add(&b, cie, sizeof(cie));
 	add_int(&b, 4 + 16 + sizeof(insn), 4);
 	add_int(&b, 0, 4);
@@ -51,6 +53,11 @@ static struct bytes table(void)
 	add_int(&b, 0x40, 8);
 	add(&b, insn, sizeof(insn));
 	return b;
+}
+
+static struct bytes table(void)
+{
+	return table_as("");
 }
 
 static size_t pack(int type, const void *from, size_t len, uint8_t *to, size_t room)
@@ -107,6 +114,28 @@ START_TEST(plain_section_has_rows)
 	struct binary *b = open_with(".debug_frame", 0, &t);
 
 	check_table(b);
+	binary_put(b);
+}
+END_TEST
+
+/* As the GNU assembler writes them here: letters without data, and no z in front. */
+static const struct {
+	const char *letters;
+	int err;
+	uint8_t flags;
+} letters[] = {{"S", 0, ROW_SIGNAL}, {"B", 0, 0}, {"SB", 0, ROW_SIGNAL}, {"R", -ENOENT, 0}, {"armcc+", -ENOENT, 0}};
+
+START_TEST(letters_without_data_need_no_length)
+{
+	struct bytes t = table_as(letters[_i].letters);
+	struct binary *b = open_with(".debug_frame", 0, &t);
+	struct row r;
+
+	ck_assert_int_eq(cfi_row(b, OTP_REGS_X86_64, 0x2001, &r), letters[_i].err);
+	if (!letters[_i].err) {
+		ck_assert_int_eq(r.cfa_n, 16);
+		ck_assert_uint_eq(r.flags & ROW_SIGNAL, letters[_i].flags);
+	}
 	binary_put(b);
 }
 END_TEST
@@ -243,6 +272,7 @@ Suite *debug_frame_suite(void)
 	TCase *t = tcase_create("debug_frame");
 
 	tcase_add_test(t, plain_section_has_rows);
+	tcase_add_loop_test(t, letters_without_data_need_no_length, 0, (int)ARRAY_SIZE(letters));
 	tcase_add_loop_test(t, compressed_section_has_the_same_rows, ZLIB, ZSTD + 1);
 	tcase_add_test(t, section_compressed_as_gnu_tools_did_has_the_same_rows);
 	tcase_add_loop_test(t, section_beyond_the_bound_is_refused, ZLIB, ZSTD + 1);

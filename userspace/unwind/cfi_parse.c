@@ -103,6 +103,13 @@ static int augmentation_data(struct cfi_reader *r, const char *letters, struct c
 	return 0;
 }
 
+/* What .debug_frame says of signals and keys, which have no data: there is no z in front of them. */
+static bool plain_letters(const char *letters, struct cie *c)
+{
+	c->signal = strchr(letters, 'S') != NULL;
+	return letters[strspn(letters, "SBG")] == '\0';
+}
+
 static int cie_body(struct cfi_reader *r, const struct cfi_section *s, struct cie *c)
 {
 	char letters[AUGMENTATION_MAX];
@@ -117,7 +124,7 @@ static int cie_body(struct cfi_reader *r, const struct cfi_section *s, struct ci
 		return -EBADMSG;
 	if (!strcmp(letters, "eh")) /* gcc 2: a pointer that nobody reads any more */
 		reader_skip(r, 8);
-	else if (letters[0] && letters[0] != 'z')
+	else if (letters[0] != 'z' && !plain_letters(letters, c))
 		return -EBADMSG;
 	c->code_align = reader_uleb(r);
 	c->data_align = reader_sleb(r);

@@ -49,6 +49,13 @@ def bad_configuration():
             text.splitlines()[-1], hit[0].replace(path, "FILE") if hit else p.stderr))
     p = subprocess.run([lib.OTPROFD, "-t", "-f", path + ".gone"], capture_output=True, text=True, timeout=TIMEOUT)
     lib.ok(p.returncode != 0 and "bad.conf.gone" in p.stderr, "an unreadable file is named: " + p.stderr.strip())
+    with open(path + ".log", "w+") as log:
+        st = os.fstat(log.fileno())
+        subprocess.run([lib.OTPROFD, "-f", path], stderr=log, timeout=TIMEOUT,
+                       env=dict(os.environ, JOURNAL_STREAM="%d:%d" % (st.st_dev, st.st_ino)))
+        log.seek(0)
+        said = log.read().splitlines()
+    lib.ok(said and all(line.startswith("<3>") for line in said), "in the journal it is an error: %s" % said)
 
 
 def effective_configuration():

@@ -73,6 +73,11 @@ void log_init(const char *role, enum log_level level)
 	log_set_journal(journal_open());
 }
 
+bool log_is_journal(void)
+{
+	return log_priorities;
+}
+
 void log_set_fd(int fd)
 {
 	log_fd = fd;

@@ -16,6 +16,7 @@
 #ifndef OTP_BASE_LOG_H
 #define OTP_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_NOTICE = 5, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
@@ -56,6 +57,7 @@ struct log_tag { /* fields of one line; all may be empty */
 
 /* role: borrowed for the life of the process; "otprofd" is the monitor. */
 void log_init(const char *role, enum log_level level);
+bool log_is_journal(void);    /* stderr is its stream: what comes there without a priority is none of ours */
 void log_set_fd(int fd);      /* stderr until then */
 void log_set_journal(int fd); /* a datagram socket, taken; -1: no journal */
 

@@ -122,9 +122,13 @@ static int run_role(const char *role)
 	return EXIT_USAGE;
 }
 
+/* As compilers print it; in the journal an error, or -p err would not show why there is no otprofd. */
 static void print_error(void *ctx, const char *line)
 {
-	fprintf(stderr, "%s\n", line);
+	if (log_is_journal())
+		log_error("%s", line);
+	else
+		fprintf(stderr, "%s\n", line);
 }
 
 /* The usual file may be missing: then its drop-ins and the defaults hold. One that was named must be there. */
@@ -147,6 +151,7 @@ int main(int argc, char **argv)
 		return run_role(o.role);
 	o.monitor.config_path = o.config_path ? o.config_path : DEFAULT_CONFIG;
 	o.monitor.config_usual = !o.config_path;
+	log_init("otprofd", LOG_LEVEL_INFO);
 	if (load(&o, &c))
 		return EXIT_FAILURE;
 	log_init("otprofd", c->log_level);

@@ -63,12 +63,12 @@ static void row(struct buf *b, const char *name, const char *fmt, ...)
 
 static void workload_row(struct buf *b, const char *name, const char *stacks, double whole, double named)
 {
-	size_t len = strlen(name);
+	size_t wide = utf8_count(name), left_out = wide > 22 ? utf8_bytes(name, wide - 22) : 0;
 
 	/* The end of a long name says more than its beginning. */
 	buf_add_str(b, "  ");
-	utf8_clean(b, name + (len > 22 ? len - 22 : 0), MIN(len, 22u));
-	buf_printf(b, "%*s%14s %6.2f %% %6.2f %%\n", len < 22 ? (int)(22 - len) : 0, "", stacks, whole, named);
+	utf8_clean(b, name + left_out, strlen(name + left_out));
+	buf_printf(b, "%*s%14s %6.2f %% %6.2f %%\n", wide < 22 ? (int)(22 - wide) : 0, "", stacks, whole, named);
 }
 
 static void count_row(struct buf *b, const char *name, uint64_t n, const char *note)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 Suite *log_suite(void);
@@ -122,6 +123,27 @@ START_TEST(kind_is_limited_and_says_so)
 }
 END_TEST
 
+static uint32_t said(struct log_rate *rate, uint64_t from_s, uint64_t to_s)
+{
+	uint32_t n = 0;
+
+	for (uint64_t s = from_s; s < to_s; s += 5)
+		n += log_rate_takes(rate, s * NSEC_PER_SEC);
+	return n;
+}
+
+START_TEST(what_goes_on_is_said_ever_more_seldom)
+{
+	struct log_rate fixed = {0}, grows = {.grows = true};
+
+	ck_assert_uint_eq(said(&fixed, 100, 3700), 360);
+	ck_assert_uint_eq(said(&grows, 100, 130), 2); /* at 100 and 110 */
+	ck_assert_uint_eq(said(&grows, 130, 730), 4); /* 130, 170, 250, 410; 730 is next */
+	ck_assert_uint_eq(said(&grows, 730, 4330), 6);
+	ck_assert_uint_eq(said(&grows, 10000, 10020), 2);
+}
+END_TEST
+
 START_TEST(level_decides_first)
 {
 	log_debug("not wanted");
@@ -173,6 +195,7 @@ Suite *log_suite(void)
 	tcase_add_test(t, without_journal_the_stream_gets_it);
 	tcase_add_test(t, journal_that_is_gone_is_no_loss);
 	tcase_add_test(t, kind_is_limited_and_says_so);
+	tcase_add_test(t, what_goes_on_is_said_ever_more_seldom);
 	tcase_add_test(t, level_decides_first);
 	tcase_add_test(t, stream_of_another_is_no_journal);
 	tcase_add_test(t, ids_are_those_of_one_event_each);

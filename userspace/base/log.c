@@ -16,6 +16,7 @@
 #include "base/clock.h"
 
 #define LOG_RATE_NS  (10ULL * NSEC_PER_SEC)
+#define LOG_RATE_LONGEST_NS (600ULL * NSEC_PER_SEC)
 #define LOG_KINDS    64
 #define LOG_TEXT     960
 #define JOURNAL_PATH "/run/systemd/journal/socket"
@@ -200,17 +201,27 @@ void log_tagged(const struct log_tag *tag, enum log_level level, const char *fmt
 	va_end(ap);
 }
 
+bool log_rate_takes(struct log_rate *rate, uint64_t now)
+{
+	uint64_t pause = MAX(rate->pause_ns, LOG_RATE_NS), since = now - rate->last_ns;
+	bool first = !rate->last_ns || since > 2 * pause;
+
+	if (rate->last_ns && since < pause) {
+		rate->suppressed++;
+		return false;
+	}
+	rate->pause_ns = first || !rate->grows ? LOG_RATE_NS : MIN(2 * pause, LOG_RATE_LONGEST_NS);
+	rate->last_ns = now;
+	return true;
+}
+
 static void say_rated(struct log_rate *rate, const struct log_tag *tag, enum log_level level, const char *fmt,
 		      va_list ap)
 {
-	uint64_t now = clock_now_ns();
 	uint32_t left_out = rate->suppressed;
 
-	if (rate->last_ns && now - rate->last_ns < LOG_RATE_NS) {
-		rate->suppressed++;
+	if (!log_rate_takes(rate, clock_now_ns()))
 		return;
-	}
-	rate->last_ns = now;
 	rate->suppressed = 0;
 	if (level <= log_max)
 		put(tag, level, left_out, fmt, ap);

@@ -71,11 +71,17 @@ void log_tagged(const struct log_tag *tag, enum log_level level, const char *fmt
 #define log_info(...)   log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)  log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* At most one line per slot and interval; says how many were left out. */
+/*
+ * At most one line per slot and interval; says how many were left out. Where
+ * it grows, what goes on is said ever more seldom, at last every ten minutes;
+ * after a silence it is news again.
+ */
 struct log_rate {
-	uint64_t last_ns;
+	uint64_t last_ns, pause_ns;
 	uint32_t suppressed;
+	bool grows;
 };
+bool log_rate_takes(struct log_rate *rate, uint64_t now_ns);
 void log_rated(struct log_rate *rate, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void log_rated_tagged(struct log_rate *rate, const struct log_tag *tag, enum log_level level, const char *fmt, ...)

@@ -18,6 +18,18 @@ static uint32_t place_of(const struct config *c, const char *name)
 	return 0;
 }
 
+/* Of a receiver that refuses everything, or is away for days, a line with each profile tells nothing new. */
+static bool goes_on(enum export_event event)
+{
+	return event == EXPORT_REFUSED || event == EXPORT_PARTIAL || event == EXPORT_REMARK || event == EXPORT_DROPPED;
+}
+
+static void begin_anew(struct log_rate rates[EXPORT_EVENTS])
+{
+	for (int event = 0; event < EXPORT_EVENTS; event++)
+		rates[event].pause_ns = 0;
+}
+
 void net_log_event(void *ctx, const char *destination, enum export_event event, const char *text, uint64_t samples)
 {
 	struct net_log *l = ctx;
@@ -26,6 +38,7 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 	struct log_tag tag = {.destination = destination};
 	unsigned long long n = samples;
 
+	rate->grows = goes_on(event);
 	switch (event) {
 	case EXPORT_FAILING:
 		tag.event = LOG_EVENT_DESTINATION_DOWN;
@@ -34,6 +47,7 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 			  (unsigned long long)(l->config->exporters[place].retry_elapsed_ns / NSEC_PER_SEC));
 		break;
 	case EXPORT_BACK:
+		begin_anew(l->rates[place]);
 		tag.event = LOG_EVENT_DESTINATION_UP;
 		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: delivers again", destination);
 		break;

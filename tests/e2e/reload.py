@@ -42,6 +42,21 @@ def in_force(d):
     return reload(d, "is in force")
 
 
+def metrics_at(port):
+    """Whether a scrape of this port has otprofd's figures."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as s:
+            s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            answer = b""
+            while True:
+                part = s.recv(65536)
+                if not part:
+                    return b"otprof_samples_taken_total" in answer
+                answer += part
+    except OSError:
+        return False
+
+
 def kill(d, role):
     pid = lib.wait_for(lambda: d.worker(role), 10)
     if pid:
@@ -148,15 +163,16 @@ wrong = [b for b in lib.breaches(one.requests()) if " begins " not in b]
 lib.ok(not wrong, "what arrived is sound, from the first to the last %s" % wrong[:3])
 seen = [h.get("authorization") or h.get("Authorization") for h in (e.get("headers", {}) for e in one.log())]
 lib.ok(not seen or seen[-1] == "Bearer second", "the new header is sent %s" % seen[-1:])
-with socket.create_connection(("127.0.0.1", port), 5) as s:
-    s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-    answer = b""
-    while True:
-        part = s.recv(65536)
-        if not part:
-            break
-        answer += part
-lib.ok(b"otprof_samples_taken_total" in answer, "metrics are served where they were not before")
+lib.ok(metrics_at(port), "metrics are served where they were not before")
+
+# A port that is somebody's when it is asked for, and free at the next reload.
+with socket.create_server(("127.0.0.1", 0)) as other:
+    taken = other.getsockname()[1]
+    write(d, sampler={"frequency_hz": 199}, exporter__files=files, exporter__web={"endpoint": one.url, "headers_file": token},
+          metrics={"listen": "127.0.0.1:%d" % taken})
+    lib.ok("cannot listen on 127.0.0.1:%d" % taken in in_force(d), "an address that is taken is named")
+in_force(d)
+lib.ok(lib.wait_for(lambda: metrics_at(taken), 5), "and served when it is free at the next reload")
 
 # A directory that net has no way to; the last destination of the network goes to another address.
 write(d, sampler={"frequency_hz": 199}, exporter__files=files, exporter__web={"endpoint": two.url, "headers_file": token},

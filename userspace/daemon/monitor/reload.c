@@ -178,18 +178,24 @@ static int open_listener(struct monitor *m, int *ret_fd)
 	return err;
 }
 
+/* The address is free where it could not be had before; else it is net's own, or still somebody's. */
+static bool is_free_now(const struct monitor *m, int *ret_fd)
+{
+	return m->config->metrics_listen && metrics_listen(m->config->metrics_listen, ret_fd) == 0;
+}
+
 static int tell_net(struct monitor *m, bool metrics)
 {
 	struct ipc_reload r = {.metrics = metrics ? IPC_METRICS_END : IPC_METRICS_STAY};
 	_cleanup_(closep) int listener = -1;
 	int fds[2] = {m->config_fd, -1};
 
-	if (metrics && m->config->metrics_listen && open_listener(m, &listener) == 0) {
+	if (m->net.sock < 0)
+		return -EPIPE;
+	if (metrics ? m->config->metrics_listen && open_listener(m, &listener) == 0 : is_free_now(m, &listener)) {
 		r.metrics = IPC_METRICS_NEW;
 		fds[1] = listener;
 	}
-	if (m->net.sock < 0)
-		return -EPIPE;
 	return ipc_send(m->net.sock, IPC_RELOAD, 0, &r, sizeof(r), fds, r.metrics == IPC_METRICS_NEW ? 2 : 1);
 }
 

@@ -257,6 +257,22 @@ START_TEST(secret_in_an_open_file_is_refused_and_not_shown)
 }
 END_TEST
 
+static const struct {
+	const char *header;
+	bool secret;
+} headers_of_vendors[] = {
+	{"Authorization: x", true},	 {"X-Api-Key: x", true},      {"dd-api-key: x", true},
+	{"x-honeycomb-team: x", true},	 {"uptrace-dsn: x", true},    {"X-Custom: Bearer x", true},
+	{"X-Custom:basic eDp5", true},	 {"to: https://u@h/1", true}, {"X-Scope-OrgID: tenant-1", false},
+	{"X-Custom: Bearers", false},	 {"from: https://h/1", false},
+};
+
+START_TEST(header_with_a_secret_is_known)
+{
+	ck_assert_int_eq(config_header_is_secret(headers_of_vendors[_i].header), headers_of_vendors[_i].secret);
+}
+END_TEST
+
 START_TEST(secret_in_a_closed_file_is_taken_and_not_printed)
 {
 	static const char text[] = "[exporter a]\nendpoint = http://h\nheaders = X-Api-Key: " SECRET "\nheaders = X-Scope: t\n";
@@ -722,6 +738,7 @@ Suite *config_files_suite(void)
 	tcase_add_test(f, unreadable_drop_in_is_refused);
 	tcase_add_test(f, drop_in_directory_that_is_a_file_is_refused);
 	tcase_add_test(f, secret_in_an_open_file_is_refused_and_not_shown);
+	tcase_add_loop_test(f, header_with_a_secret_is_known, 0, ARRAY_SIZE(headers_of_vendors));
 	tcase_add_test(f, secret_in_a_closed_file_is_taken_and_not_printed);
 	tcase_add_test(f, headers_come_from_their_file);
 	tcase_add_loop_test(f, wrong_secret_is_refused, 0, ARRAY_SIZE(wrong_secrets));

@@ -125,7 +125,7 @@ int config_add_resource(struct config *c, const char *key, const char *value); /
 int config_replace_resource(struct config *c, const char *key, const char *value); /* of an existing one: -ENOENT */
 int config_add_header(struct export_config *e, const char *header);
 bool config_is_header(const char *s);
-bool config_header_is_secret(const char *header); /* by its name */
+bool config_header_is_secret(const char *header); /* by its name, or what its value looks like */
 
 /* Exporters by name: an existing one, or a new one with defaults; NULL when all places are taken. */
 struct export_config *config_exporter_find(struct config *c, const char *name);

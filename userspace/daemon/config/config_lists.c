@@ -165,14 +165,25 @@ bool config_is_header(const char *s)
 	return n && s[n] == ':' && value_is_text(s);
 }
 
-/* What vendors call the header that holds a key: Authorization, X-Api-Key, DD-API-KEY, x-honeycomb-team ... */
+/* What tells by itself, under whatever name: a scheme of RFC 7235, a URL with a user. */
+static bool is_credential(const char *value)
+{
+	value += strspn(value, ": \t");
+	return !strncasecmp(value, "Bearer ", 7) || !strncasecmp(value, "Basic ", 6) ||
+	       (strstr(value, "://") && strchr(strstr(value, "://"), '@'));
+}
+
+/* What vendors call the header that holds a key: Authorization, X-Api-Key, DD-API-KEY, x-honeycomb-team, uptrace-dsn ... */
 bool config_header_is_secret(const char *header)
 {
 	static const char *const parts[] = {"auth",   "key",    "token",   "secret", "passw",
-					    "cookie", "apikey", "session", "-team",  "license", "credential"};
+					    "cookie", "apikey", "session", "-team",  "license", "credential", "dsn"};
+	size_t len = strcspn(header, ":");
 	char name[64];
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(header, ":"), header);
+	if (is_credential(header + len))
+		return true;
+	snprintf(name, sizeof(name), "%.*s", (int)len, header);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (strcasestr(name, parts[i]))
 			return true;

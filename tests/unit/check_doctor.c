@@ -390,6 +390,7 @@ Suite *doctor_suite(void)
 	tcase_add_test(t, no_cgroup_is_told);
 	tcase_add_test(t, kernels_that_can_freeze_are_refused);
 	tcase_add_test(t, old_kernel_wants_the_module);
+	tcase_add_test(t, packages_are_installed_by_what_is_there);
 	tcase_add_test(t, memlock_counts_before_5_11);
 	tcase_add_test(t, lockdown_forbids_reading_memory);
 	tcase_add_test(t, pid_namespace_names_the_wrong_processes);

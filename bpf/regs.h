@@ -42,6 +42,13 @@
 		(to)[16] = (r)->ip; \
 	} while (0)
 
+/* What REGS_VALID_32 leaves out. */
+#define regs_forget_64(to)                                       \
+	do {                                                     \
+		_Pragma("unroll") for (int _i = 8; _i < 16; _i++) \
+			(to)[_i] = 0;                            \
+	} while (0)
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define OTP_ARCH_HERE  OTP_ARCH_ARM64
@@ -61,6 +68,13 @@
 			(to)[_i] = (r)->regs[_i];     \
 		(to)[31] = (r)->sp;                   \
 		(to)[32] = (r)->pc;                   \
+	} while (0)
+
+/* What REGS_VALID_32 leaves out. */
+#define regs_forget_64(to)                                        \
+	do {                                                      \
+		_Pragma("unroll") for (int _i = 15; _i < 32; _i++) \
+			(to)[_i] = 0;                             \
 	} while (0)
 
 #else

@@ -103,9 +103,12 @@ static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 
 		head->mode |= OTP_MODE_NO_USER;
 		return at;
 	}
-	to->valid = compat ? REGS_VALID_32 : REGS_VALID;
-	if (compat)
+	to->valid = REGS_VALID;
+	if (compat) {
 		head->mode |= OTP_MODE_COMPAT;
+		to->valid = REGS_VALID_32;
+		regs_forget_64(to->reg);
+	}
 	section_begin(s, at, OTP_SEC_REGS, sizeof(*to) + OTP_REGS_HERE * sizeof(u64));
 	return at + sizeof(struct otp_section) + sizeof(*to) + OTP_REGS_HERE * sizeof(u64);
 }

@@ -161,6 +161,9 @@ static const char *check_compat(struct watch *w, const struct view *v)
 {
 	if (!(v->s->mode & OTP_MODE_COMPAT))
 		return "not marked as 32-bit";
+	for (int i = 0; i < PROBE_REGS; i++)
+		if (!(v->regs->valid >> i & 1) && v->regs->reg[i])
+			return "a register that is unknown is not zero";
 	return v->regs->valid == 0x100ff && v->regs->reg[7] == w->stage->sp ? NULL : "registers";
 }
 

@@ -159,9 +159,15 @@ def deadly(role, what, number, *args):
     refused(role, what, number, *[worker(a) if a in ("engine", "net") else a for a in args])
 
 
+# Of the environment what is theirs to know, however long it is; of the rest nothing.
+os.environ.update(no_proxy="h.example," * 300, OTPROF_TEST_SECRET="x")
 d = lib.Otprofd(hz=97, exporters={"away": {"endpoint": "http://127.0.0.1:9"}, "files": {"endpoint": "file://FILES"}})
 uids = {field(standing(role, ""), "Uid") for role in ("engine", "net")}
 lib.ok(len(uids) == 2, "engine and net have different users")
+with open("/proc/%d/environ" % worker("net"), "rb") as f:
+    given = dict(v.split("=", 1) for v in f.read().decode().split("\0") if v)
+lib.ok(given.get("no_proxy") == os.environ["no_proxy"] and "OTPROF_TEST_SECRET" not in given,
+       "net knows the proxies' variables and no others: %s" % sorted(given))
 if os.path.exists("/proc/%d/root" % worker("engine")):
     lib.ok(not os.listdir("/proc/%d/root" % worker("engine")), "the engine's root is empty")
 for role, attempts in (("engine", engine), ("net", net)):

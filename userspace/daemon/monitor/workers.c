@@ -75,18 +75,25 @@ static int send_patiently(struct worker *w, uint32_t type, const void *data, siz
 	return err;
 }
 
+/* "NAME=value" as it is, however long: of a list of hosts for no_proxy a part would be none. */
+static char *variable(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char **e = environ; *e; e++)
+		if (!strncmp(*e, name, len) && (*e)[len] == '=')
+			return *e;
+	return NULL;
+}
+
 /* The child, until it is another program. */
-static void child_environment(char *env[ARRAY_SIZE(environment_kept) + 1], char text[][1024])
+static void child_environment(char *env[ARRAY_SIZE(environment_kept) + 1])
 {
 	int n = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(environment_kept); i++) {
-		const char *value = getenv(environment_kept[i]);
-
-		if (!value || snprintf(text[i], 1024, "%s=%s", environment_kept[i], value) >= 1024)
-			continue;
-		env[n++] = text[i];
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(environment_kept); i++)
+		if ((env[n] = variable(environment_kept[i])))
+			n++;
 	env[n] = NULL;
 }
 
@@ -110,10 +117,9 @@ __attribute__((noreturn)) static void child_run(const char *role, int sock)
 {
 	char *argv[] = {"otprofd", "--role", (char *)role, NULL};
 	char *env[ARRAY_SIZE(environment_kept) + 1];
-	char text[ARRAY_SIZE(environment_kept)][1024];
 
 	child_signals();
-	child_environment(env, text);
+	child_environment(env);
 	if (sock == ROLE_SOCKET)
 		fcntl(sock, F_SETFD, 0);
 	else

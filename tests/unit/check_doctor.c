@@ -335,7 +335,10 @@ START_TEST(secure_boot_matters_where_the_module_is_wanted)
 	ck_text(DOCTOR_OK, "on", "mokutil");
 	take("/sys/kernel/btf/vmlinux");
 	look("secure_boot");
-	ck_text(DOCTOR_WARN, "on", "mokutil --import");
+	ck_text(DOCTOR_WARN, "on", "mokutil --import /var/lib/dkms/mok.pub");
+	put("/var/lib/shim-signed/mok/MOK.der", "");
+	look("secure_boot");
+	ck_text(DOCTOR_WARN, "on", "mokutil --import /var/lib/shim-signed/mok/MOK.der");
 }
 END_TEST
 

@@ -39,16 +39,24 @@ static bool is_built(const struct doctor *d)
 	return false;
 }
 
+/* The certificate of what DKMS signs with; Ubuntu has its own place. */
+static const char *signing_key(const struct doctor *d)
+{
+	static const char ubuntu[] = "/var/lib/shim-signed/mok/MOK.der";
+
+	return doctor_exists(d, ubuntu) ? ubuntu : "/var/lib/dkms/mok.pub";
+}
+
 void doctor_secure_boot(struct doctor *d, struct finding *f)
 {
 	if (!secure_boot(d)) {
 		doctor_say(f, DOCTOR_OK, "%s", doctor_exists(d, "/sys/firmware/efi") ? "off" : "none: no UEFI");
 	} else if (is_loaded(d) || !d->no_bpf) {
 		doctor_say(f, DOCTOR_OK, "on: a module must be signed with a key that is enrolled");
-		doctor_fix(f, "mokutil --import /var/lib/dkms/mok.pub && reboot, if the module is wanted");
+		doctor_fix(f, "mokutil --import %s && reboot, if the module is wanted", signing_key(d));
 	} else {
 		doctor_say(f, DOCTOR_WARN, "on: the module loads only when it is signed with a key that is enrolled");
-		doctor_fix(f, "mokutil --import /var/lib/dkms/mok.pub && reboot");
+		doctor_fix(f, "mokutil --import %s && reboot", signing_key(d));
 	}
 }
 

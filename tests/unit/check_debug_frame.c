@@ -118,7 +118,7 @@ START_TEST(plain_section_has_rows)
 }
 END_TEST
 
-/* As the GNU assembler writes them here: letters without data, and no z in front. */
+/* As the GNU assembler writes S here: without data, and no z in front; B and G have none either. */
 static const struct {
 	const char *letters;
 	int err;

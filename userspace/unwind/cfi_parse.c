@@ -103,7 +103,7 @@ static int augmentation_data(struct cfi_reader *r, const char *letters, struct c
 	return 0;
 }
 
-/* What .debug_frame says of signals and keys, which have no data: there is no z in front of them. */
+/* Letters without data: the GNU assembler writes S into .debug_frame with no z in front. */
 static bool plain_letters(const char *letters, struct cie *c)
 {
 	c->signal = strchr(letters, 'S') != NULL;

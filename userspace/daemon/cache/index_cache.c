@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/cache/index_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,14 +20,44 @@
 #define POOR_AGE_S 3600
 #define NONE_AGE_S 86400
 
+/* A recording has an otprofd of its own beside the service's, and both keep their indexes here. */
+static void own_name(const char *kind, char to[INDEX_KEY_MAX + 8])
+{
+	snprintf(to, INDEX_KEY_MAX + 8, "%s-%d", kind, getpid());
+}
+
+static bool is_left_over(const char *name)
+{
+	size_t len = strlen(MAKING);
+	int pid;
+
+	if (strncmp(name, MAKING, len) != 0)
+		return !strncmp(name, SCRATCH, strlen(SCRATCH));
+	return sscanf(name + len, "-%d", &pid) != 1 || pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
+}
+
+static void remove_left_over(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (!d) {
+		closep(&fd);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (is_left_over(e->d_name))
+			unlinkat(dir, e->d_name, 0);
+	closedir(d);
+}
+
 int index_cache_open(const char *path)
 {
 	int dir = disk_cache_open(path);
 
-	if (dir >= 0) {
-		unlinkat(dir, MAKING, 0);
-		unlinkat(dir, SCRATCH, 0);
-	}
+	if (dir >= 0)
+		remove_left_over(dir);
 	return dir;
 }
 
@@ -86,14 +118,18 @@ int index_cache_find(int dir, const char *key, uint64_t now_s)
 
 int index_cache_new(int dir, int *ret_index, int *ret_scratch)
 {
-	_cleanup_(closep) int index = disk_cache_new(dir, MAKING), scratch = -1;
+	_cleanup_(closep) int index = -1, scratch = -1;
+	char name[INDEX_KEY_MAX + 8];
 
-	if (index < 0)
-		return index;
-	scratch = disk_cache_new(dir, SCRATCH);
+	own_name(SCRATCH, name);
+	scratch = disk_cache_new(dir, name);
 	if (scratch < 0)
 		return scratch;
-	unlinkat(dir, SCRATCH, 0);
+	unlinkat(dir, name, 0);
+	own_name(MAKING, name);
+	index = disk_cache_new(dir, name);
+	if (index < 0)
+		return index;
 	*ret_index = steal_fd(&index);
 	*ret_scratch = steal_fd(&scratch);
 	return 0;
@@ -101,19 +137,20 @@ int index_cache_new(int dir, int *ret_index, int *ret_scratch)
 
 int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes)
 {
-	char name[INDEX_KEY_MAX + 8], other[INDEX_KEY_MAX + 8];
+	char name[INDEX_KEY_MAX + 8], other[INDEX_KEY_MAX + 8], made[INDEX_KEY_MAX + 8];
 	struct stat st;
 
-	if (fstatat(dir, MAKING, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	own_name(MAKING, made);
+	if (fstatat(dir, made, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if ((uint64_t)st.st_size > max_bytes) {
-		unlinkat(dir, MAKING, 0);
+		unlinkat(dir, made, 0);
 		return -EFBIG;
 	}
 	disk_cache_trim(dir, max_bytes - (uint64_t)st.st_size);
 	name_with(key, poor ? POOR : SUFFIX, name);
 	name_with(key, poor ? SUFFIX : POOR, other);
-	if (renameat(dir, MAKING, dir, name) < 0)
+	if (renameat(dir, made, dir, name) < 0)
 		return errno == ENOSPC ? -EDQUOT : -errno;
 	unlinkat(dir, other, 0);
 	return 0;
@@ -121,7 +158,10 @@ int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes)
 
 void index_cache_drop_new(int dir)
 {
-	unlinkat(dir, MAKING, 0);
+	char name[INDEX_KEY_MAX + 8];
+
+	own_name(MAKING, name);
+	unlinkat(dir, name, 0);
 }
 
 void index_cache_refuse(int dir, const char *key)

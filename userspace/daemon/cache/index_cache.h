@@ -6,7 +6,7 @@
  * Called by the monitor, in a directory of its own (0700), which no other user
  * can put a file into or rename one in. A file appears there whole or not at
  * all. Nothing in it is believed: the engine checks each index against the
- * file that it is to name.
+ * file that it is to name. Several monitors may share one; each makes one index at a time.
  */
 #ifndef OTP_DAEMON_CACHE_INDEX_CACHE_H
 #define OTP_DAEMON_CACHE_INDEX_CACHE_H

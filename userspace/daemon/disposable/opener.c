@@ -17,21 +17,13 @@
 static struct config *opener_config;
 static struct ipc_message message;
 
-static int take_config(struct ipc_message *m)
-{
-	int r = handover_begin(m, "opener", &opener_config);
-
-	ipc_close_fds(m);
-	return r;
-}
-
 /* Until START; then the sandbox. */
 static int begin(int sock)
 {
 	int r;
 
 	while ((r = ipc_wait(sock, &message)) == 1 && message.head.type != IPC_START) {
-		r = message.head.type == IPC_CONFIG ? take_config(&message) : 0;
+		r = message.head.type == IPC_CONFIG ? handover_begin(&message, "opener", &opener_config) : 0;
 		ipc_close_fds(&message);
 		if (r)
 			return r;

@@ -309,10 +309,9 @@ static int keep(struct monitor *m, const struct index_task *t)
 /* What the disk does to every file alike, in one word for each; 0: it is no trouble of the disk's. */
 static int disk_trouble(const struct index_jobs *j, int err)
 {
-	if (j->new_err)
-		err = j->new_err == -ENOSPC ? -EDQUOT : j->new_err;
-	else if (err != -EDQUOT && err != -EROFS)
+	if (!j->new_err && err != -EDQUOT && err != -EROFS)
 		return 0;
+	err = j->new_err ? j->new_err : err;
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 

@@ -42,12 +42,41 @@ START_TEST(nobody_calls_what_hands_its_result_to_exit)
 }
 END_TEST
 
+/* The code around such a system call, and how many of its bytes were passed. */
+static const struct {
+	const char *text;
+	const struct arch *arch;
+	uint8_t code[16];
+	unsigned passed;
+	bool clone;
+} calls[] = {
+	{"glibc's clone", &arch_x86_64, {0xb8, 56, 0, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x13}, 7, true},
+	{"glibc's clone3, before its second jump", &arch_x86_64,
+	 {0xb8, 0xb3, 1, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x18, 0x74, 1}, 12, true},
+	{"the call itself is still to come", &arch_x86_64, {0xb8, 56, 0, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0}, 5, false},
+	{"glibc's fork", &arch_x86_64, {0xb8, 56, 0, 0, 0, 0x0f, 0x05, 0x48, 0x3d, 0, 0xf0, 0xff, 0xff}, 7, false},
+	{"musl's clone", &arch_x86_64, {0x48, 0x89, 0x0e, 0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0f}, 7, true},
+	{"glibc's clone on arm64", &arch_arm64, {0x88, 0x1b, 0x80, 0xd2, 1, 0, 0, 0xd4, 0x1f, 0, 0, 0xf1, 0xa0, 0, 0, 0x54}, 8, true},
+	{"musl's clone on arm64", &arch_arm64, {0x88, 0x1b, 0x80, 0xd2, 1, 0, 0, 0xd4, 0x40, 0, 0, 0xb4}, 12, true},
+	{"another call on arm64", &arch_arm64, {0x08, 0x1b, 0x80, 0xd2, 1, 0, 0, 0xd4, 0x1f, 0, 0, 0xf1}, 8, false},
+};
+
+START_TEST(a_new_thread_is_known_by_the_call_that_made_it)
+{
+	struct code code = {{0}};
+
+	memcpy(code.bytes + CODE_AT - calls[_i].passed, calls[_i].code, 16);
+	ck_assert_msg(calls[_i].arch->after_clone(&code) == calls[_i].clone, "%s", calls[_i].text);
+}
+END_TEST
+
 Suite *roots_suite(void)
 {
 	Suite *s = suite_create("roots");
 	TCase *t = tcase_create("roots");
 
 	tcase_add_loop_test(t, nobody_calls_what_hands_its_result_to_exit, 0, ARRAY_SIZE(places));
+	tcase_add_loop_test(t, a_new_thread_is_known_by_the_call_that_made_it, 0, ARRAY_SIZE(calls));
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -17,7 +17,7 @@ Suite *unwind_suite(void);
 #define WORDS 256
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
+enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 static struct tiny tiny;
 static struct binary *binary;
@@ -382,6 +382,23 @@ START_TEST(root_far_up_the_stack_is_not_looked_for)
 }
 END_TEST
 
+/* As in glibc's clone3: mov $435,%eax; syscall; test %rax,%rax; jl; je; ret */
+START_TEST(new_thread_begins_behind_clone)
+{
+	memcpy(tiny.image + 0x2f10, (const uint8_t[]){0xb8, 0xb3, 1, 0, 0, 0x0f, 5, 0x48, 0x85, 0xc0, 0x7c, 4, 0x74, 1, 0xc3}, 15);
+	reopen();
+	word(0, BASE + 0x2110);
+	word(4, BASE + 0x2310);
+	for (uint64_t at = 0x2f17; at <= 0x2f1c; at += at == 0x2f17 ? 3 : 2) {
+		reg[RIP] = BASE + at;
+		reg[RAX] = 0;
+		EXPECT(UNWIND_ROOT_LISTED, BASE + at);
+		reg[RAX] = 4711; /* the thread that called it */
+		EXPECT(UNWIND_ROOT, BASE + at, BASE + 0x2110, BASE + 0x2310);
+	}
+}
+END_TEST
+
 START_TEST(code_that_left_for_another_stack_names_the_bytes)
 {
 	/* mov %rbx,%rsp; ret */
@@ -545,6 +562,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, entry_point_without_table_is_a_root);
 	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
 	tcase_add_test(t, root_far_up_the_stack_is_not_looked_for);
+	tcase_add_test(t, new_thread_begins_behind_clone);
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);
 	tcase_add_test(t, call_through_null_shows_its_caller);

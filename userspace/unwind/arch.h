@@ -34,6 +34,7 @@ struct arch {
 	uint8_t nr_regs;
 	uint8_t pc, sp, fp;
 	uint8_t ra; /* the usual column of the return address */
+	uint8_t result; /* of a call; a new thread finds zero in it */
 	uint64_t survive;      /* registers that a call preserves by the ABI */
 	uint64_t address_end;  /* user addresses lie below */
 	uint64_t address_mask; /* bits of a code pointer that are address */
@@ -48,9 +49,11 @@ struct arch {
 	bool (*trampoline)(const struct code *code, struct row *ret);
 	/* A thread's first function, or main, returns here: nobody called its caller. */
 	bool (*thread_start)(const struct code *code);
+	/* The system call that begins a thread has just returned, in the caller and in the new one alike. */
+	bool (*after_clone)(const struct code *code);
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
-	/* The row of code of which nothing is known, by what it does from vaddr on; NULL: none. -ENOENT. */
+	/* The row of code of which nothing is known, by what it does from vaddr on. -ENOENT. */
 	int (*returns)(struct binary *b, uint64_t vaddr, struct row *ret);
 };
 

@@ -110,6 +110,23 @@ static bool thread_start(const struct code *code)
 	return is_clone(code) || is_exit_of_main(code);
 }
 
+/*
+ * glibc, sysdeps/unix/sysv/linux/aarch64/clone.S and clone3.S, end their
+ * tables before it; musl 1.2, clone.s, has none:
+ * mov x8,#nr; svc #0; cmp x0,#0 or cbz x0; b.eq.
+ */
+static bool after_clone(const struct code *code)
+{
+	for (unsigned at = CODE_AT - 8; at <= CODE_AT; at += ARM64_INSN_LEN) {
+		uint32_t nr = insn(code, at - 8), test = insn(code, at);
+
+		if ((nr == 0xd2801b88 || nr == 0xd2803668) && insn(code, at - 4) == 0xd4000001 && /* 220, 435 */
+		    (test == 0xf100001f || (test & 0xff00001f) == 0xb4000000))
+			return true;
+	}
+	return false;
+}
+
 /* bl, blr, and blr with pointer authentication */
 static bool after_call(const struct code *code)
 {
@@ -150,6 +167,7 @@ const struct arch arch_arm64 = {
 	.sp = SP,
 	.fp = X29,
 	.ra = X30,
+	.result = X0,
 	/* x30 survives as the address that was returned to; x19..x28 as the ABI says. */
 	.survive = (REG(X30 + 1) - REG(X19)) | REG(SP) | REG(PC),
 	.address_end = 1ULL << 48,
@@ -160,6 +178,7 @@ const struct arch arch_arm64 = {
 	.known = known,
 	.trampoline = trampoline,
 	.thread_start = thread_start,
+	.after_clone = after_clone,
 	.after_call = after_call,
 	.returns = returns,
 };

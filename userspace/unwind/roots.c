@@ -9,6 +9,8 @@
  *   __clone, Go's goexit; and where main returns to in musl's
  *   libc_start_main_stage2, which hands the result to exit and ends there
  *   (see each architecture's thread_start).
+ * - The system call that begins a thread, returned from in the new one: there is
+ *   nothing yet on its stack. Told from its caller by the result: unwind.c.
  * - The first byte of a function, returned to though no call precedes it and
  *   no function ends there: a stack made by hand starts so (glibc's makecontext
  *   with __start_context, coroutine libraries alike).

@@ -219,7 +219,10 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	if (root_is_listed(arch, b, vaddr, &code))
 		return -ENODATA;
 	/* A caller is named by the last byte of its call: what follows is where it goes on. */
-	return arch->returns ? arch->returns(b, vaddr + arch->after_call(&code), row) : -ENOENT;
+	err = arch->returns(b, vaddr + arch->after_call(&code), row);
+	if (!err && arch->after_clone(&code))
+		row->flags |= ROW_CLONE;
+	return err;
 }
 
 static struct wide *wide_slot(struct rules *r, uint32_t binary, uint64_t vaddr)

@@ -165,10 +165,18 @@ static int by_guess(struct cursor *c, const struct found *f)
 	return step;
 }
 
+/* A thread that has not run yet, or only so far as to see that it is the new one: its stack is empty. */
+static bool has_just_begun(const struct cursor *c, const struct packed *p)
+{
+	return p->flags & ROW_CLONE && c->exact && cursor_knows(c, c->arch->result) && !c->reg[c->arch->result];
+}
+
 static int by_row(struct cursor *c, struct binary *b, const struct found *f)
 {
 	int step;
 
+	if (has_just_begun(c, f->packed))
+		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	if (f->packed->flags & ROW_GUESS)
 		return by_guess(c, f);
 

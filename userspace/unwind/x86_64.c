@@ -154,6 +154,26 @@ static bool thread_start(const struct code *code)
 	return is_clone(code) || is_goexit(code) || is_exit_of_main(code);
 }
 
+/*
+ * glibc, sysdeps/unix/sysv/linux/x86_64/clone.S and clone3.S, end their tables
+ * here: mov $nr,%eax; syscall; test %rax,%rax; jl. musl 1.2, clone.s, has none:
+ * mov %rcx,(%rsi); syscall; test %eax,%eax; jne.
+ */
+static bool after_clone(const struct code *code)
+{
+	static const uint8_t clone[] = {0xb8, 56, 0, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0};
+	static const uint8_t clone3[] = {0xb8, 0xb3, 0x01, 0, 0, 0x0f, 0x05, 0x48, 0x85, 0xc0};
+	static const uint8_t musl[] = {0x48, 0x89, 0x0e, 0x0f, 0x05, 0x85, 0xc0};
+
+	/* Behind the call, the test and the first jump. */
+	for (unsigned passed = 0; passed <= 9; passed++)
+		if (code_is(code, CODE_AT - 7 - passed, clone, sizeof(clone)) ||
+		    code_is(code, CODE_AT - 7 - passed, clone3, sizeof(clone3)) ||
+		    (passed <= 4 && code_is(code, CODE_AT - 5 - passed, musl, sizeof(musl))))
+			return true;
+	return false;
+}
+
 /* Length of the call through a register or memory whose ModRM byte this is, prefix excluded; 0: no call. */
 static unsigned indirect_length(uint8_t modrm, uint8_t sib)
 {
@@ -221,6 +241,7 @@ const struct arch arch_x86_64 = {
 	.sp = RSP,
 	.fp = RBP,
 	.ra = RIP,
+	.result = RAX,
 	.survive = REG(RBX) | REG(RBP) | REG(RSP) | REG(R12) | REG(R13) | REG(R14) | REG(R15) | REG(RIP),
 	.address_end = 1ULL << 56,
 	.address_mask = ~0ULL,
@@ -229,6 +250,7 @@ const struct arch arch_x86_64 = {
 	.frameless = frameless,
 	.known = known,
 	.thread_start = thread_start,
+	.after_clone = after_clone,
 	.after_call = after_call,
 	.returns = returns,
 };

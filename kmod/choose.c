@@ -177,8 +177,11 @@ static void settle(struct otprof_choice *c, const struct otprof_session *s, cons
 {
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);
-	if (!c->stack_bytes)
+	if (!c->stack_bytes) {
 		c->stack_bytes = d->stack_bytes;
+		if (!c->base_bytes)
+			c->base_bytes = d->base_bytes;
+	}
 }
 
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,

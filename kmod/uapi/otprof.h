@@ -398,7 +398,7 @@ struct otp_defaults {
 	__u8 have_rules;    /* 0: skip the search for cgroup rules */
 	__u8 ancestors;     /* plans of so many ancestors are sought for a process that has none */
 	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms; 0: none */
-	__u32 reserved2;
+	__u32 base_bytes;   /* as a hint's, with stack_bytes */
 };
 
 #define OTP_CHECK(type, size) _Static_assert(sizeof(type) == (size), #type " changed its size")

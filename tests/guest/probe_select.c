@@ -18,15 +18,30 @@ struct tally {
 	uint64_t start_ns, exec_id, second_exec_id;
 	unsigned int own, of_children, others, kthreads, second, inherited;
 	uint32_t plan_gen, stack_bytes;
+	/* Of the sample at hand, whose chunks follow it on its CPU. */
+	uint32_t cpu;
+	uint64_t seq, end;
+	unsigned int bases, base_bytes; /* samples of its own with a base that ends where the stack does; bytes of the last */
 };
+
+static void count_base(struct tally *t, const struct otp_chunk *c)
+{
+	if (!(c->rec.flags & OTP_CHUNK_BASE) || c->cpu != t->cpu || c->seq != t->seq)
+		return;
+	t->bases += c->addr + c->len == t->end;
+	t->base_bytes = c->len;
+}
 
 static void count(void *ctx, const struct otp_rec *rec)
 {
 	const struct otp_sample *s = (const void *)rec;
 	struct tally *t = ctx;
 
+	if (rec->type == OTP_REC_CHUNK)
+		count_base(t, (const void *)rec);
 	if (rec->type != OTP_REC_SAMPLE)
 		return;
+	t->seq = 0;
 	t->kthreads += (s->mode & OTP_MODE_KTHREAD) != 0;
 	t->inherited += (s->mode & OTP_MODE_INHERITED) != 0;
 	t->of_children += s->ppid == t->pid;
@@ -34,6 +49,9 @@ static void count(void *ctx, const struct otp_rec *rec)
 	if (s->pid != t->pid)
 		return;
 	t->own++;
+	t->cpu = s->cpu;
+	t->seq = s->seq;
+	t->end = s->stack_end & ~7ULL;
 	t->plan_gen = s->plan_gen;
 	t->stack_bytes = s->stack_bytes;
 	if (strcmp(s->comm, "otp-second") == 0 || strcmp(s->comm, "exe") == 0) {
@@ -339,6 +357,45 @@ static enum verdict hint_goes_by_the_name_and_nothing_behind_it(void)
 	return v;
 }
 
+#define BASE_NAME "otp-base"
+
+static enum verdict base_is_the_defaults(struct cast *c)
+{
+	struct otp_defaults d = config_default().defaults;
+	struct otp_hint hint = {.stack_bytes = OTP_STACK_DEFAULT};
+	char name[OTP_COMM_LEN] = BASE_NAME;
+	const struct source_ops *ops = c->s.source->ops;
+	struct tally t = again(c);
+
+	CHECK(t.own > 20 && !t.bases, "%u of %u samples with a base that nobody wants", t.bases, t.own);
+	d.base_bytes = 8192;
+	CHECK(ops->set_defaults(c->s.source, &d) == 0, "set_defaults");
+	session_run(&c->s, 50, count, &c->tally);
+	t = again(c);
+	CHECK(t.own > 20 && t.bases >= t.own - 1 && t.base_bytes == 8192, "%u of %u samples with a base, of %u bytes",
+	      t.bases, t.own, t.base_bytes);
+	CHECK(ops->set_hint(c->s.source, name, &hint) == 0, "set_hint");
+	session_run(&c->s, 50, count, &c->tally);
+	t = again(c);
+	CHECK(t.own > 20 && !t.bases, "%u of %u samples with a base that the hint does not want", t.bases, t.own);
+	return PASSED;
+}
+
+static enum verdict base_comes_with_the_default_copy_only(void)
+{
+	enum verdict v = FAILED;
+	char before[16];
+	struct cast c;
+
+	prctl(PR_GET_NAME, before);
+	prctl(PR_SET_NAME, BASE_NAME);
+	if (cast_begin(&c, SCENE_USER, OTP_SELECT_YES) == 0)
+		v = base_is_the_defaults(&c);
+	cast_end(&c);
+	prctl(PR_SET_NAME, before);
+	return v;
+}
+
 /* Above every pid that a kernel gives (Linux, include/linux/threads.h, PID_MAX_LIMIT). */
 #define NO_SUCH_PID 0x10000000u
 
@@ -366,6 +423,7 @@ const struct probe_test select_tests[] = {
 	{"plan from before an exec is not applied", plan_from_before_an_exec_is_not_applied},
 	{"nearest cgroup rule decides", nearest_cgroup_rule_decides},
 	{"hint goes by the name and nothing behind it", hint_goes_by_the_name_and_nothing_behind_it},
+	{"base comes with the default copy only", base_comes_with_the_default_copy_only},
 	{"plans of the dead make room", plans_of_the_dead_make_room},
 	{NULL, NULL},
 };

@@ -203,6 +203,37 @@ FN void mode_hugeframe(void)
 	KEEP();
 }
 
+FN void burn_successors(void)
+{
+	burn_ms(20);
+	KEEP();
+}
+
+FN void successors_room(void)
+{
+	char room[700 << 10];
+
+	memset(room, 1, sizeof(room));
+	burn_successors();
+	sink += (uint64_t)room[deadline > 0];
+	KEEP();
+}
+
+static const char *self;
+
+/* One program after the other in this process: what is learned of one is of use to the next by its name only. */
+FN void mode_successors(void)
+{
+	char below[30 << 10], left[32];
+
+	memset(below, 1, sizeof(below));
+	successors_room();
+	sink += (uint64_t)below[deadline > 0];
+	snprintf(left, sizeof(left), "%.3f", deadline - now());
+	if (left[0] != '-')
+		execl(self, "stacks", "successors", left, NULL);
+}
+
 FN void burn_hole(void)
 {
 	burn_ms(30);
@@ -321,6 +352,7 @@ static const struct { const char *name; void (*run)(void); } modes[] = {
 	{"coroutine", mode_coroutine},
 #endif
 	{"qsort", mode_qsort}, {"recursion", mode_recursion}, {"hugeframe", mode_hugeframe}, {"hole", mode_hole},
+	{"successors", mode_successors},
 	{"threads", mode_threads}, {"vfork", mode_vfork}, {"plugins", mode_plugins},
 #ifdef __x86_64__
 	{"assembly", mode_assembly},
@@ -335,6 +367,7 @@ int main(int argc, char **argv)
 	}
 	deadline = now() + atof(argv[2]);
 	plugins = argv + 3;
+	self = realpath("/proc/self/exe", NULL);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
 		if (!strcmp(modes[i].name, argv[1])) {
 			modes[i].run();

@@ -5,7 +5,7 @@
 
 Suite *adapt_suite(void);
 
-static const struct adapt_limits limits = {.start_bytes = 4096, .max_bytes = 65536};
+static const struct adapt_limits limits = {.max_bytes = 65536, .base_max = 32768};
 static struct unwind_stack stack;
 
 static bool observe(struct process *p, uint64_t time_ns, uint32_t copied, uint32_t used, enum unwind_end end)
@@ -60,15 +60,16 @@ START_TEST(a_bound_that_came_down_holds_from_the_next_sample)
 }
 END_TEST
 
-static bool observe_far(struct process *p, enum unwind_end end, uint64_t fail_addr, uint64_t stack_end)
+/* A stack from 0x10000 to stack_end, of which 4096 were copied, read were read, and fail_addr was missing. */
+static bool observe_far(struct process *p, enum unwind_end end, uint32_t read, uint64_t fail_addr, uint64_t stack_end)
 {
 	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 4096, .stack_end = stack_end}, .stack_addr = 0x10000};
 	bool changed;
 
-	stack.end = end;
-	stack.fail_addr = fail_addr;
+	stack = (struct unwind_stack){.end = end, .stack_read = read, .fail_addr = fail_addr};
+	stack.stack_used = fail_addr > 0x10000 ? (uint32_t)(fail_addr - 0x10000) + 8 : 0;
 	changed = adapt_observe(p, &limits, &s, &stack);
-	stack.fail_addr = 0;
+	stack = (struct unwind_stack){0};
 	p->plan_gen += changed;
 	return changed;
 }
@@ -77,13 +78,20 @@ START_TEST(a_frame_near_the_known_end_asks_for_the_end)
 {
 	struct process p = {0};
 
-	ck_assert(observe_far(&p, UNWIND_SHORT, 0x90000, 0x91008));
+	ck_assert(observe_far(&p, UNWIND_SHORT, 4096, 0x90000, 0x91008));
 	ck_assert_uint_eq(p.base_bytes, 8192);
 	ck_assert_uint_eq(p.stack_bytes, 4096);
-	/* What it has already does not help: the copy itself grows. */
-	ck_assert(observe_far(&p, UNWIND_SHORT, 0x90000, 0x91008));
+}
+END_TEST
+
+START_TEST(samples_from_before_the_base_change_nothing)
+{
+	struct process p = {0};
+
+	ck_assert(observe_far(&p, UNWIND_SHORT, 4096, 0x90000, 0x91008));
+	ck_assert(!observe_far(&p, UNWIND_SHORT, 4096, 0x90000, 0x91008));
 	ck_assert_uint_eq(p.base_bytes, 8192);
-	ck_assert_uint_eq(p.stack_bytes, 16384);
+	ck_assert_uint_eq(p.stack_bytes, 4096);
 }
 END_TEST
 
@@ -91,9 +99,41 @@ START_TEST(a_frame_near_the_copy_makes_the_copy_grow)
 {
 	struct process p = {0};
 
-	ck_assert(observe_far(&p, UNWIND_SHORT, 0x11100, 0x12000));
+	ck_assert(observe_far(&p, UNWIND_SHORT, 4096, 0x11100, 0x12000));
 	ck_assert_uint_eq(p.base_bytes, 0);
 	ck_assert_uint_eq(p.stack_bytes, 16384);
+}
+END_TEST
+
+/* As cargo's, whose outermost frame but some holds 120 KiB. */
+START_TEST(a_frame_of_more_bytes_than_follow_it_asks_for_the_end)
+{
+	struct process p = {0};
+
+	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x13000, 0x14100));
+	ck_assert_uint_eq(p.base_bytes, 8192);
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+}
+END_TEST
+
+START_TEST(a_small_frame_is_copied_though_little_follows_it)
+{
+	struct process p = {0};
+
+	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x11200, 0x11300));
+	ck_assert_uint_eq(p.base_bytes, 0);
+	ck_assert_uint_eq(p.stack_bytes, 16384);
+}
+END_TEST
+
+START_TEST(a_frame_that_no_copy_reaches_past_does_not_make_it_grow)
+{
+	struct process p = {0};
+
+	ck_assert(!observe_far(&p, UNWIND_SHORT, 1000, 0x13000, 0x10000 + limits.max_bytes + limits.base_max + 8));
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x13000, 0x10000 + limits.max_bytes));
+	ck_assert_uint_eq(p.stack_bytes, 65536);
 }
 END_TEST
 
@@ -101,11 +141,48 @@ START_TEST(a_stack_whose_end_is_unknown_or_too_far_has_no_base)
 {
 	struct process p = {0};
 
-	ck_assert(!observe_far(&p, UNWIND_UNREADABLE, 0x90000, 0));
-	ck_assert(!observe_far(&p, UNWIND_UNREADABLE, 0x90000, 0x90000 + OTP_BASE_LIMIT + 8));
+	ck_assert(!observe_far(&p, UNWIND_UNREADABLE, 0, 0x90000, 0));
+	ck_assert(!observe_far(&p, UNWIND_UNREADABLE, 0, 0x90000, 0x90000 + limits.base_max + 8));
 	ck_assert_uint_eq(p.base_bytes, 0);
-	ck_assert(observe_far(&p, UNWIND_UNREADABLE, 0x8000, 0x9000));
+	ck_assert(observe_far(&p, UNWIND_UNREADABLE, 0, 0x8000, 0x9000));
 	ck_assert_uint_eq(p.base_bytes, 4096);
+}
+END_TEST
+
+static void observe_base(struct process *p, uint64_t *now, uint32_t base_used)
+{
+	struct sample s = {.head = {.stack_bytes = 4096}};
+
+	for (int i = 0; i < 1000; i++, *now += ADAPT_WINDOW_NS / 100) {
+		s.head.time_ns = *now;
+		stack = (struct unwind_stack){.end = UNWIND_ROOT, .stack_used = 1900, .base_used = i % 50 ? 0 : base_used};
+		p->plan_gen += adapt_observe(p, &limits, &s, &stack);
+	}
+}
+
+START_TEST(a_base_that_nobody_reads_is_given_up)
+{
+	struct process p = {.stack_bytes = 4096, .base_bytes = 16384, .plan_gen = 1};
+	uint64_t now = 1;
+
+	observe_base(&p, &now, 5000);
+	ck_assert_uint_eq(p.base_bytes, 8192);
+	observe_base(&p, &now, 0);
+	ck_assert_uint_eq(p.base_bytes, 0);
+	ck_assert_uint_eq(p.stack_bytes, 4096);
+}
+END_TEST
+
+START_TEST(what_a_stack_that_was_cut_should_have_had_is_known_without_its_process)
+{
+	struct sample s = {.head = {.stack_bytes = 4096, .stack_end = 0x91008}, .stack_addr = 0x10000};
+	struct otp_hint now = {.stack_bytes = 4096};
+
+	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 4096, .fail_addr = 0x90000};
+	ck_assert(adapt_deepen(&now, &limits, &s, &stack));
+	ck_assert_uint_eq(now.base_bytes, 8192);
+	stack = (struct unwind_stack){.end = UNWIND_ROOT};
+	ck_assert(!adapt_deepen(&now, &limits, &s, &stack));
 }
 END_TEST
 
@@ -181,6 +258,12 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, a_bound_that_came_down_holds_from_the_next_sample);
 	tcase_add_test(t, a_frame_near_the_known_end_asks_for_the_end);
 	tcase_add_test(t, a_frame_near_the_copy_makes_the_copy_grow);
+	tcase_add_test(t, samples_from_before_the_base_change_nothing);
+	tcase_add_test(t, a_frame_of_more_bytes_than_follow_it_asks_for_the_end);
+	tcase_add_test(t, a_small_frame_is_copied_though_little_follows_it);
+	tcase_add_test(t, a_frame_that_no_copy_reaches_past_does_not_make_it_grow);
+	tcase_add_test(t, a_base_that_nobody_reads_is_given_up);
+	tcase_add_test(t, what_a_stack_that_was_cut_should_have_had_is_known_without_its_process);
 	tcase_add_test(t, a_stack_whose_end_is_unknown_or_too_far_has_no_base);
 	tcase_add_test(t, without_a_plan_the_size_is_that_of_the_hint);
 	tcase_add_test(t, a_process_that_needs_little_is_copied_little);

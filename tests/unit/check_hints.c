@@ -26,7 +26,7 @@ static void on_tell(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_h
 static void setup(void)
 {
 	memset(&hints, 0, sizeof(hints));
-	hints.start_bytes = 4096;
+	hints.start = (struct otp_hint){.stack_bytes = 4096, .base_bytes = 4096};
 	hints.tell = on_tell;
 	told = 0;
 	tells = 0;
@@ -44,6 +44,11 @@ static const char *name(int i)
 	memset(comm, 0, sizeof(comm));
 	snprintf(comm, sizeof(comm), "program %d", i);
 	return comm;
+}
+
+static void used(const char *comm, uint32_t stack, uint32_t base, uint64_t now)
+{
+	hints_used(&hints, comm, &(struct otp_hint){.stack_bytes = stack, .base_bytes = base}, now);
 }
 
 START_TEST(a_grown_process_makes_a_hint)
@@ -71,7 +76,7 @@ START_TEST(a_smaller_process_does_not_shrink_the_hint)
 }
 END_TEST
 
-START_TEST(a_wanted_base_is_told_and_stays)
+START_TEST(a_wanted_base_is_told_and_stays_while_it_is_used)
 {
 	uint64_t now = 1;
 
@@ -82,8 +87,12 @@ START_TEST(a_wanted_base_is_told_and_stays)
 	ck_assert_uint_eq(told, 16384);
 	ck_assert_uint_eq(told_base, 8192);
 	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
-		hints_used(&hints, name(1), 100, now);
+		used(name(1), 100, i % 50 ? 0 : 5000, now);
+	ck_assert_uint_eq(told, 1024);
 	ck_assert_uint_eq(told_base, 8192);
+	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
+		used(name(1), 100, 0, now);
+	ck_assert_uint_eq(told_base, 0);
 }
 END_TEST
 
@@ -93,7 +102,7 @@ START_TEST(a_window_of_shallow_stacks_brings_it_down)
 
 	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, now);
 	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
-		hints_used(&hints, name(1), 1000, now);
+		used(name(1), 1000, 0, now);
 	ck_assert_uint_eq(told, 2048);
 	ck_assert_int_eq(tells, 3); /* 32768, 8192, 2048 */
 }
@@ -102,11 +111,25 @@ END_TEST
 START_TEST(a_new_name_has_a_hint_after_some_samples)
 {
 	for (uint64_t i = 0; i + 1 < HINTS_FIRST; i++)
-		hints_used(&hints, name(1), 400, i);
+		used(name(1), 400, 0, i);
 	ck_assert_int_eq(tells, 0);
-	hints_used(&hints, name(1), 300, 50);
+	used(name(1), 300, 0, 50);
 	ck_assert_int_eq(tells, 1);
 	ck_assert_uint_eq(told, 1024);
+}
+END_TEST
+
+START_TEST(a_new_name_keeps_what_it_used_of_the_base_that_all_have)
+{
+	ck_assert_uint_eq(hints_given(&hints, name(1)).base_bytes, 4096);
+	for (uint64_t i = 0; i < HINTS_FIRST; i++) {
+		used(name(1), 400, i == 7 ? 3000 : 0, i);
+		used(name(2), 400, 0, i);
+	}
+	ck_assert_int_eq(tells, 2);
+	ck_assert_uint_eq(hints_given(&hints, name(1)).base_bytes, 4096);
+	ck_assert_uint_eq(hints_given(&hints, name(2)).base_bytes, 0);
+	ck_assert_uint_eq(hints_given(&hints, name(2)).stack_bytes, 1024);
 }
 END_TEST
 
@@ -116,7 +139,7 @@ START_TEST(one_deep_stack_in_the_window_keeps_it)
 
 	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, now);
 	for (int i = 0; i < 1000; i++, now += ADAPT_WINDOW_NS / 100)
-		hints_used(&hints, name(1), i % 50 ? 1000 : 16000, now);
+		used(name(1), i % 50 ? 1000 : 16000, 0, now);
 	ck_assert_uint_eq(told, 32768);
 }
 END_TEST
@@ -125,7 +148,7 @@ START_TEST(names_beyond_the_bound_replace_the_oldest)
 {
 	for (int i = 0; i < HINTS_MAX; i++)
 		hints_grown(&hints, name(i), &(struct otp_hint){.stack_bytes = 8192}, (uint64_t)i + 10);
-	hints_used(&hints, name(0), 100, 100000); /* heard of again: the oldest is now 1 */
+	used(name(0), 100, 0, 100000); /* heard of again: the oldest is now 1 */
 	tells = 0;
 	hints_grown(&hints, name(HINTS_MAX), &(struct otp_hint){.stack_bytes = 8192}, 200000);
 	ck_assert_int_eq(tells, 2);
@@ -144,9 +167,10 @@ Suite *hints_suite(void)
 	tcase_add_test(t, a_grown_process_makes_a_hint);
 	tcase_add_test(t, what_everybody_gets_makes_none);
 	tcase_add_test(t, a_smaller_process_does_not_shrink_the_hint);
-	tcase_add_test(t, a_wanted_base_is_told_and_stays);
+	tcase_add_test(t, a_wanted_base_is_told_and_stays_while_it_is_used);
 	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down);
 	tcase_add_test(t, a_new_name_has_a_hint_after_some_samples);
+	tcase_add_test(t, a_new_name_keeps_what_it_used_of_the_base_that_all_have);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_it);
 	tcase_add_test(t, names_beyond_the_bound_replace_the_oldest);
 	suite_add_tcase(s, t);

@@ -70,6 +70,7 @@ struct process {
 	uint8_t stack_backoff;  /* windows are 2^n times longer */
 	bool stack_shrunk;      /* the last change made the copy smaller */
 	uint32_t base_bytes;    /* of the plan: wanted below the stack's end */
+	uint32_t base_needed;   /* most of it that unwinding used in this window */
 	struct process_stacks *stacks; /* of this exec; owned (malloc), NULL: none yet */
 };
 

@@ -15,6 +15,13 @@
 #include "unwind/rules.h"
 #include "unwind/unwind.h"
 
+/* What was asked of the copies. */
+struct reach {
+	uint64_t read;     /* end of the bytes above stack_addr that were there */
+	uint64_t missed;   /* likewise of those that were not */
+	uint64_t base_low; /* the lowest address read of the base */
+};
+
 struct cursor {
 	const struct unwind_input *in;
 	struct unwind_stack *out;
@@ -23,7 +30,7 @@ struct cursor {
 	uint64_t valid; /* bit per register */
 	uint64_t reg[OTP_REGS_MAX];
 	uint64_t low;  /* the next CFA lies above: stacks only shrink towards the root */
-	uint64_t need; /* end of the bytes above stack_addr that were asked for */
+	struct reach reach;
 	const struct mapping *map; /* of the frame in hand */
 	const struct mapped_file *file;
 	const struct mapping *wait; /* -EAGAIN: what a frame pointer's step needs open; NULL */
@@ -57,8 +64,8 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret);
 /* Stacks only shrink towards the root, but for one jump into the base copy. */
 bool cursor_climbs(struct cursor *c, uint64_t cfa);
 
-/* memory.c: what stack_used must be. */
-uint32_t cursor_used(const struct cursor *c);
+/* memory.c: what was asked for and read, into out. */
+void cursor_tell_used(const struct cursor *c);
 
 /* step.c: to the caller by a row. */
 int step_packed(struct cursor *c, const struct packed *p);

@@ -108,7 +108,7 @@ static int entered_from(struct cursor *c, uint64_t pc)
 int step_fp(struct cursor *c)
 {
 	struct record r;
-	uint64_t need = c->need;
+	struct reach reach = c->reach;
 	int err;
 
 	if (chain_ended(c))
@@ -117,7 +117,7 @@ int step_fp(struct cursor *c)
 	if (record_cut(c, err))
 		return cursor_cut(c, c->fault);
 	if (err < 0) {
-		c->need = need; /* a stray register must not make the copy grow */
+		c->reach = reach; /* a stray register must not make the copy grow */
 		return STEP_NOTHING;
 	}
 	if (!r.pc && c->by_fp)
@@ -126,7 +126,7 @@ int step_fp(struct cursor *c)
 		return STEP_NOTHING;
 	err = r.chained ? 0 : entered_from(c, r.pc);
 	if (err < 0) {
-		c->need = need;
+		c->reach = reach;
 		return err == -EAGAIN ? err : STEP_NOTHING;
 	}
 	if (!space_find(c->in->space, r.pc - 1)) {

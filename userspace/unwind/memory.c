@@ -52,8 +52,8 @@ static int not_copied(struct cursor *c, uint64_t addr, uint64_t end)
 {
 	c->fault = addr < c->in->stack_addr ? UNWIND_UNREADABLE : why_missing(c, end);
 	c->fault_addr = addr;
-	if (addr >= c->in->stack_addr && end <= OTP_STACK_LIMIT && end > c->need)
-		c->need = end;
+	if (addr >= c->in->stack_addr && end <= OTP_STACK_LIMIT && end > c->reach.missed)
+		c->reach.missed = end;
 	return -EFAULT;
 }
 
@@ -63,18 +63,25 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 	uint64_t at = addr - in->stack_addr, end;
 
 	if (unlikely(addr < in->stack_addr || __builtin_add_overflow(at, 8, &end) || end > in->stack_len)) {
-		if (in_base(in, addr))
+		if (in_base(in, addr)) {
+			c->reach.base_low = MIN(c->reach.base_low, addr);
 			return load_from(c, in->base, in->base_addr, in->base_len, addr, ret);
+		}
 		return not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);
 	}
-	if (end > c->need)
-		c->need = end;
+	if (end > c->reach.read)
+		c->reach.read = end;
 	return load_from(c, in->stack, in->stack_addr, in->stack_len, addr, ret);
 }
 
-uint32_t cursor_used(const struct cursor *c)
+void cursor_tell_used(const struct cursor *c)
 {
-	return (uint32_t)MIN(c->need, (uint64_t)UINT32_MAX);
+	uint64_t base_end = c->in->base_addr + c->in->base_len;
+
+	/* Both lie within OTP_STACK_LIMIT. */
+	c->out->stack_read = (uint32_t)c->reach.read;
+	c->out->stack_used = (uint32_t)MAX(c->reach.read, c->reach.missed);
+	c->out->base_used = c->reach.base_low < base_end ? (uint32_t)(base_end - c->reach.base_low) : 0;
 }
 
 bool cursor_climbs(struct cursor *c, uint64_t cfa)

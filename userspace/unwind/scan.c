@@ -35,7 +35,8 @@ static void enter(struct cursor *c, uint64_t at, uint64_t pc)
 
 int step_scan(struct cursor *c)
 {
-	uint64_t from = ALIGN_UP(c->low, 8ULL), need = c->need, word;
+	uint64_t from = ALIGN_UP(c->low, 8ULL), word;
+	struct reach reach = c->reach;
 
 	if (!c->map || !c->file || !c->file->binary || !c->file->binary->is_elf)
 		return STEP_NOTHING;
@@ -48,6 +49,6 @@ int step_scan(struct cursor *c)
 			return 1;
 		}
 	}
-	c->need = need; /* what was not found must not make the copy grow */
+	c->reach = reach; /* what was not found must not make the copy grow */
 	return STEP_NOTHING;
 }

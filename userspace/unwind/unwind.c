@@ -257,7 +257,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->out = out;
 	c->arch = arch_find(in->arch);
 	c->stats = &u->stats;
-	c->need = 0;
+	c->reach = (struct reach){.base_low = UINT64_MAX};
 	c->map = NULL;
 	c->file = NULL;
 	c->wait = NULL;
@@ -273,7 +273,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
 		c->reg[i] = in->reg[i];
 	out->count = 0;
-	out->stack_used = 0;
+	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
 	out->end = UNWIND_NO_RULE;
 }
@@ -302,7 +302,7 @@ int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final, s
 	*ret_wait = NULL;
 	cursor_init(&c, u, in, final, out);
 	err = unwind_all(u, &c, ret_wait);
-	out->stack_used = cursor_used(&c);
+	cursor_tell_used(&c);
 	if (c.wait)
 		*ret_wait = c.wait;
 	if (!err)

@@ -88,7 +88,9 @@ struct unwind_input {
 struct unwind_stack {
 	uint32_t count;
 	enum unwind_end end;
-	uint32_t stack_used;   /* bytes above stack_addr that were read */
+	uint32_t stack_used;   /* bytes above stack_addr that were asked for */
+	uint32_t stack_read;   /* of these, the deepest that were there */
+	uint32_t base_used;    /* bytes below the end of the base that were read */
 	uint64_t fail_pc;      /* where it was cut */
 	uint64_t fail_addr;    /* cut for want of stack bytes: those at this address; else 0 */
 	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first */

@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "export/export.h"
+#include "kmod/uapi/otprof.h"
 
 #define CONFIG_TARGETS_MAX   64
 #define CONFIG_RESOURCES_MAX 12 /* half of what a workload holds: its own names must fit too */
@@ -43,6 +44,17 @@ struct config_debuginfod {
 	uint64_t retry_after_ns; /* 24 h: before a file that was not to be had is asked for again */
 	uint32_t requests_per_minute; /* 30 */
 };
+
+/*
+ * The outermost bytes that come with so many innermost ones, where these do not reach so far:
+ * half as many again. A whole number of OTP_BASE_UNIT, 0: none.
+ */
+static inline uint32_t config_base(uint32_t stack_bytes)
+{
+	uint32_t half = stack_bytes / 2 / OTP_BASE_UNIT * OTP_BASE_UNIT;
+
+	return half < OTP_BASE_LIMIT ? half : OTP_BASE_LIMIT;
+}
 
 struct config {
 	/* [sampler] */

@@ -24,29 +24,113 @@ uint32_t adapt_shrunk(uint32_t bytes, uint32_t needed)
 	return MAX(target, bytes / 4);
 }
 
-static void begin_window(struct process *p, uint64_t now)
+uint32_t adapt_base(uint32_t needed)
 {
-	p->stack_seen_ns = now;
-	p->stack_needed = 0;
-	p->stack_samples = 0;
+	return needed ? MAX(class_for(needed, OTP_BASE_LIMIT), (uint32_t)OTP_BASE_UNIT) : 0;
+}
+
+/* From the stack pointer to the stack's end; 0: that is not known. */
+static uint64_t depth_of(const struct sample *s)
+{
+	return s->head.stack_end > s->stack_addr ? s->head.stack_end - s->stack_addr : 0;
 }
 
 /* All of the stack, where its end is known and a copy may be so large; else 0. */
 static uint32_t to_the_end(const struct sample *s, uint32_t max)
 {
-	uint64_t bytes = s->head.stack_end - s->stack_addr;
+	uint64_t bytes = depth_of(s);
 
-	return s->head.stack_end > s->stack_addr && bytes <= max ? (uint32_t)bytes : 0;
+	return bytes <= max ? (uint32_t)bytes : 0;
 }
 
-static bool grow(struct process *p, const struct adapt_limits *l, const struct sample *s, uint32_t used)
+/* Between what was read last and what was missing: one frame, and most of it is of no use. */
+static uint64_t skipped(const struct sample *s, const struct unwind_stack *out)
 {
-	/* A sample from before the last change says nothing about the present size. */
-	if (s->head.stack_bytes < p->stack_bytes || p->stack_bytes >= l->max_bytes)
+	uint64_t from = s->stack_addr + out->stack_read;
+
+	return out->fail_addr > from ? out->fail_addr - from : 0;
+}
+
+/* What is missing lies so far below the stack's known end; 0: that is not known. */
+static uint64_t below_end(const struct sample *s, const struct unwind_stack *out)
+{
+	return out->fail_addr && out->fail_addr < s->head.stack_end ? s->head.stack_end - out->fail_addr : 0;
+}
+
+/*
+ * The outermost bytes are wanted, not more of the innermost: a frame too large
+ * to copy, or a stack that was switched to, lies between.
+ */
+static bool wants_base(const struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
+		       const struct unwind_stack *out)
+{
+	uint64_t need = below_end(s, out), far = out->fail_addr - s->stack_addr, gap = skipped(s, out);
+
+	if (!need || need > l->base_max)
 		return false;
-	p->stack_bytes *= p->stack_bytes <= ADAPT_SMALL ? 4 : 2;
-	used = MAX(used, to_the_end(s, l->max_bytes));
-	p->stack_bytes = MIN(MAX(p->stack_bytes, class_for(used, l->max_bytes)), l->max_bytes);
+	if (out->end != UNWIND_SHORT || out->fail_addr < s->stack_addr)
+		return true;
+	return (gap > ADAPT_SMALL && gap > need) || far >= (uint64_t)ADAPT_FAR * now->stack_bytes || far >= l->max_bytes;
+}
+
+/* Behind a frame larger than all that is copied, further from the end than any copy reaches. */
+static bool is_out_of_reach(const struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
+			    const struct unwind_stack *out)
+{
+	return skipped(s, out) > now->stack_bytes && depth_of(s) > (uint64_t)l->max_bytes + l->base_max;
+}
+
+static bool grow(struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
+		 const struct unwind_stack *out)
+{
+	uint32_t bytes = now->stack_bytes * (now->stack_bytes <= ADAPT_SMALL ? 4 : 2);
+	uint32_t used = MAX(out->stack_used, to_the_end(s, l->max_bytes));
+
+	/* A sample from before the last change says nothing about the present size. */
+	if (s->head.stack_bytes < now->stack_bytes || now->stack_bytes >= l->max_bytes)
+		return false;
+	if (is_out_of_reach(now, l, s, out))
+		return false;
+	now->stack_bytes = MIN(MAX(bytes, class_for(used, l->max_bytes)), l->max_bytes);
+	return true;
+}
+
+static bool is_short(const struct sample *s, const struct unwind_stack *out)
+{
+	return out->end == UNWIND_SHORT && !(s->head.mode & OTP_MODE_THROTTLE);
+}
+
+bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
+		  const struct unwind_stack *out)
+{
+	uint64_t need = below_end(s, out);
+
+	/* Given by now: the sample is from before. */
+	if (need && need <= now->base_bytes)
+		return false;
+	if (wants_base(now, l, s, out)) {
+		now->base_bytes = MIN(adapt_base((uint32_t)need), l->base_max);
+		return true;
+	}
+	return is_short(s, out) && grow(now, l, s, out);
+}
+
+static void begin_window(struct process *p, uint64_t now)
+{
+	p->stack_seen_ns = now;
+	p->stack_needed = p->base_needed = 0;
+	p->stack_samples = 0;
+}
+
+static bool deepen(struct process *p, const struct adapt_limits *l, const struct sample *s,
+		   const struct unwind_stack *out)
+{
+	struct otp_hint now = {.stack_bytes = p->stack_bytes, .base_bytes = p->base_bytes};
+
+	if (!adapt_deepen(&now, l, s, out))
+		return false;
+	p->stack_bytes = now.stack_bytes;
+	p->base_bytes = now.base_bytes;
 	if (p->stack_shrunk && p->stack_backoff < ADAPT_BACKOFF_MAX)
 		p->stack_backoff++;
 	p->stack_shrunk = false;
@@ -54,20 +138,18 @@ static bool grow(struct process *p, const struct adapt_limits *l, const struct s
 	return true;
 }
 
-/*
- * The outermost bytes are wanted, not more of the innermost: a frame too large
- * to copy, or a stack that was switched to, lies between.
- */
-static bool reach_base(struct process *p, const struct sample *s, const struct unwind_stack *out)
+/* At the end of a window: what nobody needed in it is given up. */
+static bool shrink(struct process *p, uint64_t now)
 {
-	uint64_t end = s->head.stack_end, need = end - out->fail_addr;
+	uint32_t stack = MIN(p->stack_bytes, adapt_shrunk(p->stack_bytes, p->stack_needed));
+	uint32_t base = MIN(p->base_bytes, adapt_base(p->base_needed));
 
-	if (!out->fail_addr || out->fail_addr >= end || need > OTP_BASE_LIMIT || need <= p->base_bytes)
+	begin_window(p, now);
+	if (stack == p->stack_bytes && base == p->base_bytes)
 		return false;
-	if (out->end == UNWIND_SHORT && out->fail_addr >= s->stack_addr &&
-	    out->fail_addr - s->stack_addr < (uint64_t)ADAPT_FAR * p->stack_bytes)
-		return false;
-	p->base_bytes = MAX(class_for((uint32_t)need, OTP_BASE_LIMIT), (uint32_t)OTP_BASE_UNIT);
+	p->stack_bytes = stack;
+	p->base_bytes = base;
+	p->stack_shrunk = true;
 	return true;
 }
 
@@ -75,7 +157,6 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 		   const struct unwind_stack *out)
 {
 	uint64_t now = s->head.time_ns;
-	uint32_t target;
 
 	if (!p->stack_bytes)
 		begin_window(p, now);
@@ -88,19 +169,14 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 		begin_window(p, now);
 		return true;
 	}
-	if (reach_base(p, s, out))
+	if (deepen(p, l, s, out))
 		return true;
-	if (out->end == UNWIND_SHORT && !(s->head.mode & OTP_MODE_THROTTLE))
-		return grow(p, l, s, out->stack_used);
+	if (is_short(s, out))
+		return false;
 	p->stack_needed = MAX(p->stack_needed, out->stack_used);
+	p->base_needed = MAX(p->base_needed, out->base_used);
 	p->stack_samples++;
 	if (now < p->stack_seen_ns + (ADAPT_WINDOW_NS << p->stack_backoff) || p->stack_samples < ADAPT_WINDOW_SAMPLES)
 		return false;
-	target = adapt_shrunk(p->stack_bytes, p->stack_needed);
-	begin_window(p, now);
-	if (target >= p->stack_bytes)
-		return false;
-	p->stack_bytes = target;
-	p->stack_shrunk = true;
-	return true;
+	return shrink(p, now);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many stack bytes to copy for a process: what unwinding it has really
- * needed lately, no more.
+ * needed lately, no more. That is so many innermost bytes, and, where a frame
+ * too large to copy or a switch of stacks lies between, so many outermost: its
+ * base.
  *
  * Called by the engine after each unwound stack, one thread. A stack that was
  * cut for want of bytes makes the copy twice as large at once; after a window
@@ -22,8 +24,8 @@
 #define ADAPT_WINDOW_SAMPLES 64u
 
 struct adapt_limits {
-	uint32_t start_bytes; /* the default copy */
 	uint32_t max_bytes;
+	uint32_t base_max;
 };
 
 /*
@@ -33,7 +35,17 @@ struct adapt_limits {
  */
 uint32_t adapt_shrunk(uint32_t bytes, uint32_t needed);
 
-/* true: p->stack_bytes or p->base_bytes changed and the plan has to be sent. */
+/* The base that covers so many bytes of the outermost; 0: none. */
+uint32_t adapt_base(uint32_t needed);
+
+/* What a sample that was cut should have been given, *now being what it was given. true: that is more. */
+bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *limits, const struct sample *s,
+		  const struct unwind_stack *out);
+
+/*
+ * true: p->stack_bytes or p->base_bytes changed and the plan has to be sent.
+ * Without a plan of its own, p->base_bytes is what programs of its name are given.
+ */
 bool adapt_observe(struct process *p, const struct adapt_limits *limits, const struct sample *s,
 		   const struct unwind_stack *out);
 

@@ -11,11 +11,25 @@ static uint64_t key_of(const char comm[OTP_COMM_LEN])
 	return hash_bytes(comm, OTP_COMM_LEN, 0);
 }
 
-static struct hint *find(struct hints *h, const char comm[OTP_COMM_LEN])
+static const struct hint *look_up(const struct hints *h, const char comm[OTP_COMM_LEN])
 {
 	const uint64_t *at = map_find(&h->index, key_of(comm));
 
 	return at && memcmp(h->all[*at].comm, comm, OTP_COMM_LEN) == 0 ? &h->all[*at] : NULL;
+}
+
+static struct hint *find(struct hints *h, const char comm[OTP_COMM_LEN])
+{
+	const struct hint *at = look_up(h, comm);
+
+	return at ? &h->all[at - h->all] : NULL;
+}
+
+struct otp_hint hints_given(const struct hints *h, const char comm[OTP_COMM_LEN])
+{
+	const struct hint *at = look_up(h, comm);
+
+	return at && at->told ? at->now : h->start;
 }
 
 static void forget(struct hints *h, struct hint *at)
@@ -47,7 +61,8 @@ static struct hint *place(struct hints *h)
 static void begin_window(struct hint *at, uint64_t now_ns)
 {
 	at->since_ns = at->heard_ns = now_ns;
-	at->needed = at->samples = 0;
+	at->needed = (struct otp_hint){0};
+	at->samples = 0;
 }
 
 void hints_done(struct hints *h)
@@ -61,7 +76,7 @@ static struct hint *add(struct hints *h, const char comm[OTP_COMM_LEN], uint64_t
 
 	if (map_put(&h->index, key_of(comm), (uint64_t)(at - h->all)) < 0)
 		return NULL;
-	*at = (struct hint){.now = {.stack_bytes = h->start_bytes}};
+	*at = (struct hint){.now = h->start};
 	memcpy(at->comm, comm, OTP_COMM_LEN);
 	begin_window(at, now_ns);
 	return at;
@@ -100,22 +115,32 @@ static bool is_due(const struct hint *at, uint64_t now_ns)
 	return at->samples >= ADAPT_WINDOW_SAMPLES && now_ns >= at->since_ns + ADAPT_WINDOW_NS;
 }
 
-void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns)
+/* What nobody needed in the window is given up. */
+static void shrink(struct hints *h, struct hint *at, uint64_t now_ns)
+{
+	struct otp_hint now = {
+		.stack_bytes = MIN(at->now.stack_bytes, adapt_shrunk(at->now.stack_bytes, at->needed.stack_bytes)),
+		.base_bytes = MIN(at->now.base_bytes, adapt_base(at->needed.base_bytes)),
+	};
+	bool same = now.stack_bytes == at->now.stack_bytes && now.base_bytes == at->now.base_bytes;
+
+	begin_window(at, now_ns);
+	if (same && at->told)
+		return;
+	at->now = now;
+	tell(h, at);
+}
+
+void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *used, uint64_t now_ns)
 {
 	struct hint *at = find_or_add(h, comm, now_ns);
-	uint32_t bytes;
 
 	if (!at)
 		return;
 	at->heard_ns = now_ns;
-	at->needed = MAX(at->needed, used);
+	at->needed.stack_bytes = MAX(at->needed.stack_bytes, used->stack_bytes);
+	at->needed.base_bytes = MAX(at->needed.base_bytes, used->base_bytes);
 	at->samples++;
-	if (!is_due(at, now_ns))
-		return;
-	bytes = adapt_shrunk(at->now.stack_bytes, at->needed);
-	begin_window(at, now_ns);
-	if (bytes >= at->now.stack_bytes && at->told)
-		return;
-	at->now.stack_bytes = MIN(bytes, at->now.stack_bytes);
-	tell(h, at);
+	if (is_due(at, now_ns))
+		shrink(h, at, now_ns);
 }

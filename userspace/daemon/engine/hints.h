@@ -4,7 +4,7 @@
  * stacks: so that the tenth compiler of a build is copied deep enough from its
  * first sample on, though none of them lives long enough for a plan of its
  * own, and so that a name that needs little costs little. A name that is not
- * known yet gets start_bytes, which should do for most.
+ * known yet gets what start says, which should do for most.
  *
  * Called by the engine for every unwound stack, one thread. A hint grows with
  * the processes of its name and comes down after a window in which all of
@@ -27,7 +27,7 @@
 struct hint {
 	char comm[OTP_COMM_LEN];
 	struct otp_hint now; /* stack_bytes 0: free */
-	uint32_t needed;      /* most in this window */
+	struct otp_hint needed; /* most in this window */
 	uint32_t samples;     /* in this window */
 	bool told;            /* the sampler knows it */
 	uint64_t since_ns;    /* begin of the window */
@@ -37,15 +37,17 @@ struct hint {
 struct hints {
 	struct hint all[HINTS_MAX];
 	struct map index; /* hash of the name -> place */
-	uint32_t start_bytes; /* what a name gets that is not known yet */
+	struct otp_hint start; /* what a name gets that is not known yet */
 	void (*tell)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h); /* zeros: forget it */
 	void *ctx;
 };
 
 void hints_done(struct hints *h);
-/* A process of this name has just been given so much. */
+/* What a process of this name is given while it has no plan. */
+struct otp_hint hints_given(const struct hints *h, const char comm[OTP_COMM_LEN]);
+/* A process of this name has just been given so much, or should have been. */
 void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns);
-/* A whole stack of a process of this name used so many. */
-void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], uint32_t used, uint64_t now_ns);
+/* A whole stack of a process of this name used so much. */
+void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *used, uint64_t now_ns);
 
 #endif

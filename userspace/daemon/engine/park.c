@@ -63,7 +63,7 @@ int park_add(struct park *p, const struct sample *s, const struct process *proc,
 	if (!e)
 		return -ENOMEM;
 	*e = (struct parked){.space = space_ref(proc->space), .workload = workload_ref(proc->workload),
-			     .exe = str_ref(proc->exe), .deadline_ns = deadline_ns, .bytes = bytes,
+			     .exe = str_ref(proc->exe), .comm = str_ref(proc->comm), .deadline_ns = deadline_ns, .bytes = bytes,
 			     .wants_maps = wants_maps};
 	copy_sample(e, s);
 	*p->last = e;
@@ -86,5 +86,6 @@ void park_remove(struct park *p, struct parked **slot)
 	space_put(e->space);
 	workload_put(e->workload);
 	str_put(e->exe);
+	str_put(e->comm);
 	secret_free(e, bytes);
 }

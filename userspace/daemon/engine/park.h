@@ -23,6 +23,7 @@ struct parked {
 	struct space *space;  /* of its moment; owned */
 	struct workload *workload; /* owned */
 	struct str *exe;           /* owned, may be NULL */
+	struct str *comm;          /* of the first thread; owned, may be NULL */
 	uint64_t deadline_ns;
 	size_t bytes;
 	bool wants_maps; /* waits for mappings: takes the process' new ones */

@@ -89,8 +89,8 @@ static struct name name_of(const struct attempt *a)
 {
 	struct name n = {0};
 
-	if (a->proc->comm)
-		memcpy(n.comm, a->proc->comm->s, MIN(a->proc->comm->len, OTP_COMM_LEN - 1));
+	if (a->comm)
+		memcpy(n.comm, a->comm->s, MIN(a->comm->len, OTP_COMM_LEN - 1));
 	else
 		memcpy(n.comm, a->s->head.comm, OTP_COMM_LEN - 1);
 	return n;
@@ -98,7 +98,6 @@ static struct name name_of(const struct attempt *a)
 
 static void send_plan(struct pipeline *p, const struct attempt *a)
 {
-	struct name name = name_of(a);
 	struct otp_plan plan = {
 		.generation = ++p->plan_gen,
 		.stack_bytes = a->proc->stack_bytes,
@@ -111,20 +110,41 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 		plan.generation = p->plan_gen = 1;
 	a->proc->plan_gen = plan.generation;
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
-	hints_grown(&p->hints, name.comm,
-		    &(struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes},
-		    a->s->head.time_ns);
+}
+
+/* How deep this process is to be copied from now on, now being how deep programs of its name are. true: deeper. */
+static bool learn_process(struct pipeline *p, const struct attempt *a, struct otp_hint *now)
+{
+	if (!a->proc->plan_gen)
+		a->proc->base_bytes = now->base_bytes;
+	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
+		return false;
+	send_plan(p, a);
+	*now = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
+	return true;
+}
+
+/* It is another program by now, or gone, but the next one of its name will need as much. */
+static bool learn_name(struct pipeline *p, const struct attempt *a, struct otp_hint *now)
+{
+	now->stack_bytes = MAX(a->s->head.stack_bytes, ADAPT_MIN_BYTES);
+	return adapt_deepen(now, &p->adapt, a->s, &p->stack);
 }
 
 /* How deep this process, and programs of its name, are to be copied from now on. */
 static void learn(struct pipeline *p, const struct attempt *a)
 {
-	if (!a->proc || !has_user_side(a->s) || !same_exec(a->proc, a->s))
+	const struct otp_hint used = {.stack_bytes = p->stack.stack_used, .base_bytes = p->stack.base_used};
+	bool lives = a->proc && same_exec(a->proc, a->s);
+	struct name name = name_of(a);
+	struct otp_hint now = hints_given(&p->hints, name.comm);
+
+	if (!has_user_side(a->s))
 		return;
-	if (adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
-		send_plan(p, a);
+	if (lives ? learn_process(p, a, &now) : learn_name(p, a, &now))
+		hints_grown(&p->hints, name.comm, &now, a->s->head.time_ns);
 	if (unwind_end_is_root(p->stack.end))
-		hints_used(&p->hints, name_of(a).comm, p->stack.stack_used, a->s->head.time_ns);
+		hints_used(&p->hints, name.comm, &used, a->s->head.time_ns);
 }
 
 /* Generated code: whoever made it may say what it is. False: the answer is on its way. */
@@ -175,6 +195,7 @@ static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now
 	a.space = proc->space;
 	a.workload = proc->workload;
 	a.exe = proc->exe;
+	a.comm = proc->comm;
 	if (attempt(p, &a) == 0)
 		return;
 	if (park_add(&p->park, s, proc, now_ns + PARK_DEADLINE_NS, a.wants_maps) == 0)
@@ -248,12 +269,13 @@ static void parked_attempt(struct pipeline *p, struct parked *e, struct attempt 
 	if (proc && proc->start_ns != e->sample.head.start_ns)
 		proc = NULL;
 	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
-			      .workload = e->workload, .exe = e->exe, .wants_maps = e->wants_maps};
+			      .workload = e->workload, .exe = e->exe, .comm = e->comm, .wants_maps = e->wants_maps};
 	/* An exec since then gave it another identity and other mappings. */
 	if (!proc || !same_exec(proc, &e->sample))
 		return;
 	a->workload = proc->workload;
 	a->exe = proc->exe;
+	a->comm = proc->comm;
 	if (e->wants_maps)
 		a->space = proc->space;
 }

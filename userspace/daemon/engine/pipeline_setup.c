@@ -81,6 +81,16 @@ static int make_table(struct pipeline *p, const struct pipeline_config *from)
 	return table_new(&cfg, &p->table);
 }
 
+/* The bounds on copies, and what a program gets that is not known: as the monitor tells the sampler. */
+static void set_copies(struct pipeline *p)
+{
+	const struct config *c = p->config;
+
+	p->adapt.max_bytes = MIN(c->stack_max_bytes, p->stack_limit);
+	p->adapt.base_max = config_base(p->adapt.max_bytes);
+	p->hints.start = (struct otp_hint){.stack_bytes = c->stack_bytes, .base_bytes = config_base(c->stack_bytes)};
+}
+
 int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
@@ -94,10 +104,9 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->ledger = cfg->ledger;
 	p->capture = cfg->capture;
 	p->stack_limit = UINT32_MAX;
-	p->adapt = (struct adapt_limits){.start_bytes = p->config->stack_bytes, .max_bytes = p->config->stack_max_bytes};
 	p->hints.tell = cfg->ops->hint;
 	p->hints.ctx = cfg->ctx;
-	p->hints.start_bytes = p->config->stack_bytes;
+	set_copies(p);
 	park_init(&p->park);
 	p->jit = (struct jit){.host = cfg->host, .settled = on_index_settled, .ctx = p};
 	r = resource_set_new(&p->resource, p->config);
@@ -144,8 +153,7 @@ static void lower_hints(struct pipeline *p, uint32_t max)
 int pipeline_reload(struct pipeline *p, const struct config *config)
 {
 	p->config = config;
-	p->adapt.start_bytes = p->hints.start_bytes = config->stack_bytes;
-	p->adapt.max_bytes = MIN(config->stack_max_bytes, p->stack_limit);
+	set_copies(p);
 	lower_hints(p, p->adapt.max_bytes);
 	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
 	return renew_resource(p);
@@ -157,7 +165,7 @@ void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_b
 	binary_cache_limit(cache_bytes / 7);
 	symbolizer_limit(p->symbols, cache_bytes / 7 * 3, cache_bytes / 7 * 3);
 	p->stack_limit = stack_max_bytes;
-	p->adapt.max_bytes = MIN(p->config->stack_max_bytes, stack_max_bytes);
+	set_copies(p);
 	malloc_trim(0);
 }
 

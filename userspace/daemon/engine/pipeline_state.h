@@ -47,6 +47,7 @@ struct attempt {
 	struct space *space;
 	struct workload *workload;
 	struct str *exe;
+	const struct str *comm; /* of its first thread; NULL: not known */
 	bool final;
 	bool wants_maps; /* its mappings were asked for: not a second time */
 	struct jit_process *jit; /* of code without a file, NULL: none */

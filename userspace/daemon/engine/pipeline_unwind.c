@@ -14,7 +14,7 @@ static void empty_stack(struct unwind_stack *out, enum unwind_end end)
 {
 	out->count = 0;
 	out->end = end;
-	out->stack_used = 0;
+	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
 }
 

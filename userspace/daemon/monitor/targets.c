@@ -62,6 +62,7 @@ void targets_defaults(const struct config *c, struct otp_defaults *d)
 
 	*d = (struct otp_defaults){
 		.stack_bytes = c->stack_bytes,
+		.base_bytes = config_base(c->stack_bytes),
 		.select = chosen ? OTP_SELECT_NO : OTP_SELECT_YES,
 		.kthreads = c->kernel_threads && !chosen ? OTP_SELECT_YES : OTP_SELECT_NO,
 		.have_rules = any_of(c, target_by_cgroup),
@@ -128,7 +129,8 @@ void targets_select(struct monitor *m, uint32_t pid, struct otp_plan *p)
 
 bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret)
 {
-	struct otp_plan p = {.generation = TARGET_GENERATION, .stack_bytes = m->config->stack_bytes};
+	struct otp_plan p = {.generation = TARGET_GENERATION, .stack_bytes = m->config->stack_bytes,
+			     .base_units = (uint8_t)(config_base(m->config->stack_bytes) / OTP_BASE_UNIT)};
 
 	targets_select(m, pid, &p);
 	/* A descendant of a listed process inherits: it needs none of its own. */

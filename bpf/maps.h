@@ -11,8 +11,8 @@
 
 /* Private to the sampler: what one CPU remembers from tick to tick. */
 struct cpu_state {
-	u64 budget_start_ns; /* of the current 100 ms */
-	u64 budget_used;     /* stack bytes above the default in them */
+	u64 budget_ns;   /* when budget_left was right */
+	u64 budget_left; /* stack bytes above the default that may be copied now */
 	u64 loss_samples;    /* lost to a full ring and not yet reported by a record */
 	u64 loss_first_seq;
 	u64 time_ns; /* the sample under way: */

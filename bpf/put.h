@@ -101,7 +101,7 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	}
 	c->chunks++;
 	c->put_bytes += sizeof(*chunk) + got;
-	cpu->budget_used += got;
+	budget_spend(cpu, got);
 	if (got < want)
 		c->short_stacks++;
 	return got;

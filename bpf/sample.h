@@ -137,21 +137,47 @@ static __always_inline u64 put_fpwalk(u8 *s, u64 at, u64 fp)
 	return at + sizeof(struct otp_section) + len;
 }
 
-/* What the bound on bytes per second leaves of a wish above the default. */
-static __always_inline u64 within_budget(struct cpu_state *cpu, u64 want, u32 budget)
+/* What the time since then adds to it; never more than 100 ms are worth. */
+static __always_inline u64 budget_fill(const struct cpu_state *cpu, u32 budget)
 {
-	u64 room;
+	u64 ns = cpu->time_ns - cpu->budget_ns, left = budget;
 
-	if (want <= OTP_STACK_DEFAULT)
-		return want;
-	if (cpu->time_ns - cpu->budget_start_ns >= BUDGET_WINDOW_NS) {
-		cpu->budget_start_ns = cpu->time_ns;
-		cpu->budget_used = 0;
+	if (ns < BUDGET_WINDOW_NS)
+		left = cpu->budget_left + ns * budget / BUDGET_WINDOW_NS;
+	return left < budget ? left : budget;
+}
+
+static __always_inline void budget_spend(struct cpu_state *cpu, u64 bytes)
+{
+	cpu->budget_left -= bytes < cpu->budget_left ? bytes : cpu->budget_left;
+}
+
+/*
+ * What the bound on bytes per second leaves of the wishes. A copy takes half of
+ * what there is above the default, so that a deep one never leaves nothing for
+ * the small ones after it, and where all are deep each gets about as much. The
+ * base comes first, and whole: without it the stack is cut whatever is copied,
+ * so where it does not fit all is left to the next one.
+ */
+static __always_inline void within_budget(struct otp_sample *head, struct cpu_state *cpu, u64 *want, u64 *base,
+					  u32 budget)
+{
+	u64 room = 0;
+
+	if (*want <= OTP_STACK_DEFAULT && !*base)
+		return;
+	cpu->budget_left = budget_fill(cpu, budget);
+	cpu->budget_ns = cpu->time_ns;
+	if (*base <= cpu->budget_left) {
+		room = (cpu->budget_left - *base) / 2 & ~7ULL;
+	} else {
+		*base = 0;
+		head->mode |= OTP_MODE_THROTTLE;
 	}
-	room = cpu->budget_used < budget ? budget - cpu->budget_used : 0;
-	if (want - OTP_STACK_DEFAULT > room)
-		want = OTP_STACK_DEFAULT + (room & ~7ULL);
-	return want;
+	if (*want > OTP_STACK_DEFAULT + room) {
+		*want = OTP_STACK_DEFAULT + room;
+		head->mode |= OTP_MODE_THROTTLE;
+	}
 }
 
 static __always_inline u64 stack_wish(const struct choice *choice)
@@ -179,40 +205,35 @@ static __always_inline bool clip_stack(u64 *want, u64 addr, u64 end)
 }
 
 /* The outermost frames, where the copy does not reach them. */
-static __always_inline void want_base(struct otp_sample *head, struct cpu_state *cpu, u32 bytes, u64 addr, u64 want)
+static __always_inline u64 base_wish(const struct otp_sample *head, u32 bytes, u64 addr, u64 want)
 {
-	u64 end = head->stack_end & ~7ULL;
+	u64 end = head->stack_end & ~7ULL, base = bytes & ~7U;
 
-	cpu->base_left = 0;
-	if (!bytes || !end)
-		return;
-	if (bytes > OTP_BASE_LIMIT)
-		bytes = OTP_BASE_LIMIT;
-	cpu->base_left = bytes & ~7U;
-	cpu->base_next = end - cpu->base_left;
+	if (!end)
+		return 0;
+	if (base > OTP_BASE_LIMIT)
+		base = OTP_BASE_LIMIT;
 	/* Not what is copied already. */
-	if (addr + want > cpu->base_next && addr < end) {
-		cpu->base_left = addr + want < end ? end - (addr + want) : 0;
-		cpu->base_next = addr + want;
-	}
-	if (cpu->base_left)
-		head->mode |= OTP_MODE_CHUNKED;
+	if (addr < end && addr + want > end - base)
+		base = addr + want < end ? end - (addr + want) : 0;
+	return base;
 }
 
 static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice, struct cpu_state *cpu, u64 sp,
 				      u32 budget)
 {
 	struct otp_sample *head = (void *)s;
-	u64 wish = stack_wish(choice), want;
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
-	u64 first, got, word;
+	u64 want = stack_wish(choice), base, first, got, word;
 
-	if (clip_stack(&wish, addr, head->stack_end))
+	if (clip_stack(&want, addr, head->stack_end))
 		head->mode |= OTP_MODE_SHORT;
-	want = within_budget(cpu, wish, budget);
-	if (want < wish)
-		head->mode |= OTP_MODE_THROTTLE;
-	want_base(head, cpu, choice->base_bytes, addr, want);
+	base = base_wish(head, choice->base_bytes, addr, want);
+	within_budget(head, cpu, &want, &base, budget);
+	if (base)
+		head->mode |= OTP_MODE_CHUNKED;
+	cpu->base_left = base;
+	cpu->base_next = (head->stack_end & ~7ULL) - base;
 	first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want;
 	/* The mapping may begin between the red zone's end and the stack pointer. */
 	if (((addr ^ sp) & ~(PAGE - 1)) && bpf_probe_read_user(&word, sizeof(word), (const void *)addr))
@@ -239,7 +260,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 		cpu->stack_next = addr + first;
 	}
 	if (got > OTP_STACK_DEFAULT)
-		cpu->budget_used += got - OTP_STACK_DEFAULT;
+		budget_spend(cpu, got - OTP_STACK_DEFAULT);
 	section_begin(s, at, OTP_SEC_USTACK, sizeof(struct otp_ustack) + got);
 	return bytes + got;
 }

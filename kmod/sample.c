@@ -75,21 +75,46 @@ static u64 stack_wish(const struct otprof_choice *choice)
 	return (min_t(u64, want, OTP_STACK_LIMIT) + 7) & ~7ULL;
 }
 
-/* What the bound on bytes per second leaves of a wish above the default. */
-static u64 within_budget(struct otprof_cpu *c, u64 want, u32 budget)
+/* What the time since then adds to it; never more than 100 ms are worth. */
+static u64 budget_fill(const struct otprof_cpu *c, u32 budget)
 {
-	u64 room;
+	u64 ns = c->time_ns - c->budget_ns, left = budget;
 
-	if (want <= OTP_STACK_DEFAULT)
+	if (ns < BUDGET_WINDOW_NS)
+		left = c->budget_left + ns * budget / BUDGET_WINDOW_NS;
+	return min_t(u64, left, budget);
+}
+
+static void budget_spend(struct otprof_cpu *c, u64 bytes)
+{
+	c->budget_left -= min(bytes, c->budget_left);
+}
+
+/*
+ * What the bound on bytes per second leaves of the wishes. A copy takes half of
+ * what there is above the default, so that a deep one never leaves nothing for
+ * the small ones after it, and where all are deep each gets about as much. The
+ * base comes first, and whole: without it the stack is cut whatever is copied,
+ * so where it does not fit all is left to the next one.
+ */
+static u64 within_budget(struct otprof_sample *s, u64 want)
+{
+	u64 room = 0;
+
+	if (want <= OTP_STACK_DEFAULT && !s->base_more)
 		return want;
-	if (c->time_ns - c->budget_start_ns >= BUDGET_WINDOW_NS) {
-		c->budget_start_ns = c->time_ns;
-		c->budget_used = 0;
+	s->c->budget_left = budget_fill(s->c, s->d->stack_budget);
+	s->c->budget_ns = s->c->time_ns;
+	if (s->base_more <= s->c->budget_left) {
+		room = (s->c->budget_left - s->base_more) / 2 & ~7ULL;
+	} else {
+		s->base_more = 0;
+		s->mode |= OTP_MODE_THROTTLE;
 	}
-	room = c->budget_used < budget ? budget - c->budget_used : 0;
-	if (want - OTP_STACK_DEFAULT > room)
-		want = OTP_STACK_DEFAULT + (room & ~7ULL);
-	return want;
+	if (want <= OTP_STACK_DEFAULT + room)
+		return want;
+	s->mode |= OTP_MODE_THROTTLE;
+	return OTP_STACK_DEFAULT + room;
 }
 
 /*
@@ -112,35 +137,30 @@ static u64 clip_stack(struct otprof_sample *s, u64 wish)
 }
 
 /* The outermost frames, where a copy that ends at `to` does not reach them. */
-static void want_base(struct otprof_sample *s, u64 to)
+static u64 base_wish(const struct otprof_sample *s, u64 to)
 {
-	u64 end = s->stack_end & ~7ULL;
+	u64 end = s->stack_end & ~7ULL, base = min_t(u32, s->choice.base_bytes, OTP_BASE_LIMIT) & ~7U;
 
-	s->base_more = 0;
-	if (!s->choice.base_bytes || !end)
-		return;
-	s->base_more = min_t(u32, s->choice.base_bytes, OTP_BASE_LIMIT) & ~7U;
-	s->base_next = end - s->base_more;
+	if (!end)
+		return 0;
 	/* Not what is copied already. */
-	if (to > s->base_next && s->stack_addr < end) {
-		s->base_more = to < end ? end - to : 0;
-		s->base_next = to;
-	}
-	if (s->base_more)
-		s->mode |= OTP_MODE_CHUNKED;
+	if (s->stack_addr < end && to > end - base)
+		base = to < end ? end - to : 0;
+	return base;
 }
 
 static void measure_stack(struct otprof_sample *s)
 {
-	u64 wish, want;
+	u64 want;
 
 	s->stack_addr = (s->sp - OTP_RED_ZONE) & ~7ULL;
 	s->stack_end = stack_end(s);
-	wish = clip_stack(s, stack_wish(&s->choice));
-	want = within_budget(s->c, wish, s->d->stack_budget);
-	if (want < wish)
-		s->mode |= OTP_MODE_THROTTLE;
-	want_base(s, s->stack_addr + want);
+	want = clip_stack(s, stack_wish(&s->choice));
+	s->base_more = base_wish(s, s->stack_addr + want);
+	want = within_budget(s, want);
+	s->base_next = (s->stack_end & ~7ULL) - s->base_more;
+	if (s->base_more)
+		s->mode |= OTP_MODE_CHUNKED;
 	s->stack_known = s->stack_end && s->stack_addr + want <= s->stack_end + 8;
 	s->stack_bytes = min_t(u64, want, OTP_HEAD_STACK);
 	s->stack_more = want - s->stack_bytes;
@@ -263,7 +283,7 @@ static u32 put_ustack(struct otprof_sample *s, struct otp_sample *head, u32 at)
 		s->stack_next = s->stack_addr + got;
 	}
 	if (got > OTP_STACK_DEFAULT)
-		s->c->budget_used += got - OTP_STACK_DEFAULT;
+		budget_spend(s->c, got - OTP_STACK_DEFAULT);
 	((struct otp_section *)to)[-1].len = bytes;
 	return at + SECTION + bytes;
 }
@@ -331,6 +351,6 @@ u32 otprof_chunk_write(struct otprof_sample *s, const struct otprof_chunk *chunk
 	head->reserved = 0;
 	*next += chunk->want;
 	*more = got < chunk->want ? 0 : *more - chunk->want;
-	s->c->budget_used += got;
+	budget_spend(s->c, got);
 	return got;
 }

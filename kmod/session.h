@@ -40,8 +40,8 @@ struct otprof_cpu {
 	struct otp_cpu_counters *counters; /* in the counters' area */
 	unsigned int cpu;
 
-	u64 budget_start_ns; /* of the current 100 ms */
-	u64 budget_used; /* stack bytes above the default in them */
+	u64 budget_ns; /* when budget_left was right */
+	u64 budget_left; /* stack bytes above the default that may be copied now */
 	u64 loss_samples; /* lost to a full ring and not yet reported by a record */
 	u64 loss_first_seq;
 	u64 time_ns; /* the sample under way: */

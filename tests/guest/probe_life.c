@@ -19,8 +19,8 @@
 
 struct account {
 	__u64 next_seq[CPUS]; /* less 1: what the next record of each CPU must tell of */
-	uint64_t records, reported, gaps, throttled, deep;
-	uint32_t pid, other_pid, of_pid, of_other;
+	uint64_t records, reported, gaps, throttled, deep, chunks;
+	uint32_t pid, other_pid, of_pid, of_other, throttled_other;
 };
 
 static void book(void *ctx, const struct otp_rec *rec)
@@ -33,6 +33,8 @@ static void book(void *ctx, const struct otp_rec *rec)
 		a->reported += l->samples;
 		a->gaps += l->reason != OTP_LOSS_RING_FULL || l->first_seq != a->next_seq[l->cpu % CPUS] + 1;
 		a->next_seq[l->cpu % CPUS] += l->samples;
+	} else if (rec->type == OTP_REC_CHUNK) {
+		a->chunks++;
 	} else if (rec->type == OTP_REC_SAMPLE) {
 		const struct otp_sample *s = (const void *)rec;
 		uint32_t len = 0;
@@ -42,6 +44,7 @@ static void book(void *ctx, const struct otp_rec *rec)
 		a->of_pid += s->pid == a->pid;
 		a->of_other += s->pid == a->other_pid;
 		a->throttled += (s->mode & OTP_MODE_THROTTLE) != 0;
+		a->throttled_other += s->pid == a->other_pid && s->mode & OTP_MODE_THROTTLE;
 		if (sample_section(s, OTP_SEC_USTACK, &len) && len > OTP_STACK_DEFAULT + sizeof(struct otp_ustack))
 			a->deep += len - OTP_STACK_DEFAULT - sizeof(struct otp_ustack);
 	}
@@ -178,6 +181,61 @@ static enum verdict budget_bounds_stack_bytes(void)
 	CHECK(err == 0, "error %d", err);
 	CHECK(a.throttled > 20, "%lu of %lu throttled", (unsigned long)a.throttled, (unsigned long)a.records);
 	CHECK(a.deep > 100000 && a.deep < 40000ULL * 14 * s.layout.counters_nr, "%lu bytes", (unsigned long)a.deep);
+	return PASSED;
+}
+
+static enum verdict deep_and_small(struct session *s, struct account *a)
+{
+	const struct otp_plan deep = {
+		.generation = 1, .stack_bytes = OTP_STACK_LIMIT, .select = OTP_SELECT_YES, .any_exec = 1};
+
+	CHECK(s->source->ops->set_plan(s->source, a->pid, &deep) == 0, "set_plan");
+	CHECK(session_run(s, 1500, book, a) == 0, "ring");
+	CHECK(a->of_pid > 20 && a->of_other > 20, "%u and %u samples", a->of_pid, a->of_other);
+	CHECK(a->throttled > 20, "%lu throttled", (unsigned long)a->throttled);
+	CHECK(!a->throttled_other, "%u of %u small ones throttled", a->throttled_other, a->of_other);
+	return PASSED;
+}
+
+/* Both on one CPU, where together they wish for some ten times the bound. */
+static enum verdict deep_stacks_leave_room_for_small_ones(void)
+{
+	struct source_config cfg = config_default();
+	struct stage *stages[2] = {stage_new(), stage_new()};
+	pid_t pids[2] = {child_start(SCENE_USER, stages[0], 0), child_start(SCENE_USER, stages[1], 0)};
+	struct account a = {.pid = (uint32_t)pids[0], .other_pid = (uint32_t)pids[1]};
+	enum verdict v = FAILED;
+	struct session s;
+
+	cfg.defaults.stack_bytes = 8192;
+	cfg.defaults.stack_budget = 400000;
+	if (session_open(&s, &cfg) == 0)
+		v = deep_and_small(&s, &a);
+	session_close(&s);
+	child_end(pids[0]);
+	child_end(pids[1]);
+	return v;
+}
+
+static enum verdict budget_bounds_the_base(void)
+{
+	struct source_config cfg = config_default();
+	struct stage *stage = stage_new();
+	pid_t pid = child_start(SCENE_USER, stage, 0);
+	struct account a = {0};
+	struct session s;
+	int err;
+
+	cfg.defaults.base_bytes = OTP_BASE_LIMIT;
+	cfg.defaults.stack_budget = 0;
+	err = session_open(&s, &cfg);
+	if (err == 0)
+		err = session_run(&s, 500, book, &a);
+	session_close(&s);
+	child_end(pid);
+	CHECK(err == 0, "error %d", err);
+	CHECK(a.throttled > 20, "%lu of %lu throttled", (unsigned long)a.throttled, (unsigned long)a.records);
+	CHECK(!a.deep && !a.chunks, "%lu bytes, %lu chunks", (unsigned long)a.deep, (unsigned long)a.chunks);
 	return PASSED;
 }
 
@@ -471,6 +529,8 @@ const struct probe_test life_tests[] = {
 	{"every tick is accounted for", every_tick_is_accounted_for},
 	{"full ring is counted and reported", full_ring_is_counted_and_reported},
 	{"budget bounds stack bytes", budget_bounds_stack_bytes},
+	{"budget bounds the base", budget_bounds_the_base},
+	{"deep stacks leave room for small ones", deep_stacks_leave_room_for_small_ones},
 	{"samples follow CPU time", samples_follow_cpu_time},
 	{"kernel time of a sample is measured", kernel_time_of_a_sample_is_measured},
 	{"side-band reports fork, exec, mapping and exit", sideband_reports_fork_exec_mapping_and_exit},

@@ -41,8 +41,8 @@ struct perf_cpu {
 	/* Each owned by a silent event, so that those that write may come and go. page NULL: CPU never seen. */
 	struct sideband_buffer ticks, life;
 	int life_fd; /* whole host: its event; -1 */
-	uint64_t budget_start_ns;
-	uint32_t budget_used;
+	uint64_t budget_ns;   /* when budget_left was right */
+	uint64_t budget_left; /* stack bytes above the default that may be copied now */
 	uint64_t loss_samples, loss_first_seq; /* to be told with the next record */
 };
 

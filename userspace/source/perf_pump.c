@@ -101,20 +101,23 @@ static void lose(struct source_perf *p, uint32_t cpu, uint64_t samples, enum otp
 	n->lost[reason] += samples;
 }
 
-/* What the bound on bytes per second leaves of a wish above the default. */
+/* What the time since then adds to it; never more than 100 ms are worth. */
+static uint64_t budget_fill(const struct perf_cpu *c, uint64_t now_ns, uint32_t budget)
+{
+	uint64_t ns = now_ns - c->budget_ns;
+
+	return ns < BUDGET_WINDOW_NS ? MIN(c->budget_left + ns * budget / BUDGET_WINDOW_NS, budget) : budget;
+}
+
+/* What the bound on bytes per second leaves of a wish above the default: half of what there is, as in bpf/sample.h. */
 static uint32_t within_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s, uint32_t want)
 {
-	uint32_t budget = p->choice.defaults.stack_budget, room;
-
 	if (want <= OTP_STACK_DEFAULT)
 		return want;
-	if (s->time_ns - c->budget_start_ns >= BUDGET_WINDOW_NS) {
-		c->budget_start_ns = s->time_ns;
-		c->budget_used = 0;
-	}
-	room = c->budget_used < budget ? budget - c->budget_used : 0;
-	want = MIN(want, OTP_STACK_DEFAULT + (room & ~7U));
-	c->budget_used += MIN(want, MAX(s->stack_len, (uint32_t)OTP_STACK_DEFAULT)) - OTP_STACK_DEFAULT;
+	c->budget_left = budget_fill(c, s->time_ns, p->choice.defaults.stack_budget);
+	c->budget_ns = s->time_ns;
+	want = (uint32_t)MIN((uint64_t)want, OTP_STACK_DEFAULT + (c->budget_left / 2 & ~7ULL));
+	c->budget_left -= MIN(want, MAX(s->stack_len, (uint32_t)OTP_STACK_DEFAULT)) - OTP_STACK_DEFAULT;
 	return want;
 }
 

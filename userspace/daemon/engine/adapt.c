@@ -26,7 +26,7 @@ uint32_t adapt_shrunk(uint32_t bytes, uint32_t needed)
 
 uint32_t adapt_base(uint32_t needed)
 {
-	return needed ? MAX(class_for(needed, OTP_BASE_LIMIT), (uint32_t)OTP_BASE_UNIT) : 0;
+	return MIN(ALIGN_UP(needed, (uint32_t)OTP_BASE_UNIT), (uint32_t)OTP_BASE_LIMIT);
 }
 
 /* From the stack pointer to the stack's end; 0: that is not known. */
@@ -109,7 +109,7 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const stru
 	if (need && need <= now->base_bytes)
 		return false;
 	if (wants_base(now, l, s, out)) {
-		now->base_bytes = MIN(adapt_base((uint32_t)need), l->base_max);
+		now->base_bytes = MIN(MAX(adapt_base((uint32_t)need), 2 * now->base_bytes), l->base_max);
 		return true;
 	}
 	return is_short(s, out) && grow(now, l, s, out);

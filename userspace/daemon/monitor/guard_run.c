@@ -72,7 +72,6 @@ int guard_set_defaults(struct monitor *m)
 	uint32_t shift = m->guard.orders.stack_shift;
 
 	d.stack_budget = shift >= GUARD_STACK_NONE ? 0 : d.stack_budget >> shift;
-	d.base_bytes = shift ? 0 : d.base_bytes; /* the bound does not hold for it */
 	return m->source->ops->set_defaults(m->source, &d);
 }
 

@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 import lib  # noqa: E402
 import perf  # noqa: E402
+import roots as stack_roots  # noqa: E402
 import workloads  # noqa: E402
 import workloads_native  # noqa: E402
 
@@ -192,7 +193,7 @@ def roots():
         theirs, why = perf.record(SECONDS, lib.scratch())
         d.stop()
         workloads.end_all(load)
-        total, whole, apart, reasons = ours(d.files, services)
+        total, whole, apart, reasons = stack_roots.count(d.files, services)
         print("  %-10s %9d %7.2f%%   %s" % (name, total, 100 * whole / max(total, 1), reasons or "-"))
         for what, count in apart.items():
             print("  %-10s %9d            %s: not counted" % ("", count, what))
@@ -203,33 +204,6 @@ def roots():
             print("  %-10s %s" % ("", why))
         if total:
             row("stacks of %s that end at a true root" % name, ">= 99.5 %", "%.2f %%" % (100 * whole / total), whole >= 0.995 * total)
-
-
-def no_stack(names, marker):
-    """Why there is no native stack to be whole, or None."""
-    if marker == "[cut: inside exec]":
-        return "inside exec"
-    if marker and names and names[-1].startswith("[anon"):
-        return "in or above generated code without tables"
-    return None
-
-
-def ours(directory, services):
-    total = whole = 0
-    reasons, apart = {}, {}
-    for s in lib.samples(directory):
-        names, marker = lib.user_part(s)
-        if not (names or marker) or lib.service(s) not in services and lib.executable(s) not in services:
-            continue
-        why = no_stack(names, marker)
-        if why:
-            apart[why] = apart.get(why, 0) + s.count
-            continue
-        total += s.count
-        whole += 0 if marker else s.count
-        if marker:
-            reasons[marker] = reasons.get(marker, 0) + s.count
-    return total, whole, apart, reasons
 
 
 def pss_kib(status):

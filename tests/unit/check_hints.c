@@ -133,6 +133,17 @@ START_TEST(a_new_name_keeps_what_it_used_of_the_base_that_all_have)
 }
 END_TEST
 
+START_TEST(what_all_get_may_change_while_a_name_is_not_told)
+{
+	used(name(1), 400, 0, 1);
+	hints.start = (struct otp_hint){.stack_bytes = 1024};
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 2048}, 2);
+	ck_assert_int_eq(tells, 1);
+	ck_assert_uint_eq(told, 2048);
+	ck_assert_uint_eq(told_base, 0);
+}
+END_TEST
+
 START_TEST(one_deep_stack_in_the_window_keeps_it)
 {
 	uint64_t now = 1;
@@ -171,6 +182,7 @@ Suite *hints_suite(void)
 	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down);
 	tcase_add_test(t, a_new_name_has_a_hint_after_some_samples);
 	tcase_add_test(t, a_new_name_keeps_what_it_used_of_the_base_that_all_have);
+	tcase_add_test(t, what_all_get_may_change_while_a_name_is_not_told);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_it);
 	tcase_add_test(t, names_beyond_the_bound_replace_the_oldest);
 	suite_add_tcase(s, t);

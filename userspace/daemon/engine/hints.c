@@ -86,7 +86,12 @@ static struct hint *find_or_add(struct hints *h, const char comm[OTP_COMM_LEN], 
 {
 	struct hint *at = find(h, comm);
 
-	return at ? at : add(h, comm, now_ns);
+	if (!at)
+		return add(h, comm, now_ns);
+	/* Until it is told it has what all have, which may have changed. */
+	if (!at->told)
+		at->now = h->start;
+	return at;
 }
 
 static void tell(struct hints *h, struct hint *at)

@@ -130,10 +130,20 @@ START_TEST(a_frame_that_no_copy_reaches_past_does_not_make_it_grow)
 {
 	struct process p = {0};
 
-	ck_assert(!observe_far(&p, UNWIND_SHORT, 1000, 0x13000, 0x10000 + limits.max_bytes + limits.base_max + 8));
+	ck_assert(!observe_far(&p, UNWIND_SHORT, 1000, 0x18000, 0x10000 + limits.max_bytes + limits.base_max + 8));
 	ck_assert_uint_eq(p.stack_bytes, 4096);
 	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x13000, 0x10000 + limits.max_bytes));
 	ck_assert_uint_eq(p.stack_bytes, 65536);
+}
+END_TEST
+
+/* As a parser's, whose frames are larger than what its name needs otherwise. */
+START_TEST(frames_that_a_larger_copy_would_hold_make_a_small_one_grow)
+{
+	struct process p = {0};
+
+	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x12000, 0x10000 + limits.max_bytes + limits.base_max + 8));
+	ck_assert_uint_eq(p.stack_bytes, 16384);
 }
 END_TEST
 
@@ -183,6 +193,34 @@ START_TEST(what_a_stack_that_was_cut_should_have_had_is_known_without_its_proces
 	ck_assert_uint_eq(now.base_bytes, 8192);
 	stack = (struct unwind_stack){.end = UNWIND_ROOT};
 	ck_assert(!adapt_deepen(&now, &limits, &s, &stack));
+}
+END_TEST
+
+/* A child that has executed nothing is given what its parent's plan says, whatever others of its name have. */
+START_TEST(a_base_that_was_not_inherited_does_not_keep_the_copy_small)
+{
+	struct sample s = {.head = {.stack_bytes = 4096, .stack_end = 0x12000, .mode = OTP_MODE_INHERITED, .plan_gen = 7},
+			   .stack_addr = 0x10000};
+	struct process parent = {.plan_gen = 7, .stack_bytes = 4096}, p = {0};
+
+	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 4096, .stack_used = 4104, .fail_addr = 0x11000};
+	p.base_bytes = adapt_base_given(&s, &parent, 32768);
+	ck_assert(adapt_observe(&p, &limits, &s, &stack));
+	ck_assert_uint_eq(p.stack_bytes, 16384);
+}
+END_TEST
+
+START_TEST(the_base_of_a_sample_is_that_of_its_plan_or_its_name)
+{
+	struct sample s = {.head = {.mode = OTP_MODE_INHERITED, .plan_gen = 7}, .base_len = 2048};
+	struct process parent = {.plan_gen = 7, .base_bytes = 8192};
+
+	ck_assert_uint_eq(adapt_base_given(&s, &parent, 4096), 8192);
+	ck_assert_uint_eq(adapt_base_given(&s, NULL, 4096), 2048);
+	parent.plan_gen = 8;
+	ck_assert_uint_eq(adapt_base_given(&s, &parent, 4096), 2048);
+	s.head.mode = 0;
+	ck_assert_uint_eq(adapt_base_given(&s, &parent, 4096), 4096);
 }
 END_TEST
 
@@ -247,6 +285,24 @@ START_TEST(a_copy_cut_by_the_bound_on_bytes_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_frame_that_the_copy_holds_when_it_is_whole_asks_for_no_end)
+{
+	struct process p = {.stack_bytes = 32768, .plan_gen = 1};
+	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 32768, .stack_end = 0x13800, .mode = OTP_MODE_THROTTLE},
+			   .stack_addr = 0x10000};
+
+	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 1000, .stack_used = 0x3008, .fail_addr = 0x13000};
+	ck_assert(!adapt_observe(&p, &limits, &s, &stack));
+	s.head.mode = 0;
+	s.head.stack_bytes = 4096; /* from before */
+	ck_assert(!adapt_observe(&p, &limits, &s, &stack));
+	s.head.stack_bytes = 32768;
+	stack.end = UNWIND_CHUNK_LOST;
+	ck_assert(!adapt_observe(&p, &limits, &s, &stack));
+	ck_assert_uint_eq(p.base_bytes, 0);
+}
+END_TEST
+
 Suite *adapt_suite(void)
 {
 	Suite *s = suite_create("adapt");
@@ -262,13 +318,17 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, a_frame_of_more_bytes_than_follow_it_asks_for_the_end);
 	tcase_add_test(t, a_small_frame_is_copied_though_little_follows_it);
 	tcase_add_test(t, a_frame_that_no_copy_reaches_past_does_not_make_it_grow);
+	tcase_add_test(t, frames_that_a_larger_copy_would_hold_make_a_small_one_grow);
 	tcase_add_test(t, a_base_that_nobody_reads_is_given_up);
 	tcase_add_test(t, what_a_stack_that_was_cut_should_have_had_is_known_without_its_process);
 	tcase_add_test(t, a_stack_whose_end_is_unknown_or_too_far_has_no_base);
+	tcase_add_test(t, a_base_that_was_not_inherited_does_not_keep_the_copy_small);
+	tcase_add_test(t, the_base_of_a_sample_is_that_of_its_plan_or_its_name);
 	tcase_add_test(t, without_a_plan_the_size_is_that_of_the_hint);
 	tcase_add_test(t, a_process_that_needs_little_is_copied_little);
 	tcase_add_test(t, one_deep_stack_in_the_window_keeps_the_size);
 	tcase_add_test(t, growing_after_shrinking_makes_the_next_window_longer);
+	tcase_add_test(t, a_frame_that_the_copy_holds_when_it_is_whole_asks_for_no_end);
 	tcase_add_test(t, a_copy_cut_by_the_bound_on_bytes_changes_nothing);
 	suite_add_tcase(s, t);
 	return s;

@@ -66,18 +66,23 @@ static bool wants_base(const struct otp_hint *now, const struct adapt_limits *l,
 {
 	uint64_t need = below_end(s, out), far = out->fail_addr - s->stack_addr, gap = skipped(s, out);
 
-	if (!need || need > l->base_max)
+	if (!need || need > l->base_max || out->end == UNWIND_CHUNK_LOST)
 		return false;
 	if (out->end != UNWIND_SHORT || out->fail_addr < s->stack_addr)
 		return true;
+	/* Cut by the bound on bytes, or from before: the copy reaches so far. */
+	if (far < now->stack_bytes)
+		return false;
 	return (gap > ADAPT_SMALL && gap > need) || far >= (uint64_t)ADAPT_FAR * now->stack_bytes || far >= l->max_bytes;
 }
 
-/* Behind a frame larger than all that is copied, further from the end than any copy reaches. */
+/* Behind a frame larger than all that is copied, and no small one, further from the end than any copy reaches. */
 static bool is_out_of_reach(const struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
 			    const struct unwind_stack *out)
 {
-	return skipped(s, out) > now->stack_bytes && depth_of(s) > (uint64_t)l->max_bytes + l->base_max;
+	uint32_t large = MAX(now->stack_bytes, l->max_bytes / ADAPT_FAR);
+
+	return skipped(s, out) > large && depth_of(s) > (uint64_t)l->max_bytes + l->base_max;
 }
 
 static bool grow(struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
@@ -113,6 +118,14 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const stru
 		return true;
 	}
 	return is_short(s, out) && grow(now, l, s, out);
+}
+
+uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name)
+{
+	if (!(s->head.mode & OTP_MODE_INHERITED))
+		return by_name;
+	/* Another plan by now, or one of the monitor's: at least what came. */
+	return parent && parent->plan_gen == s->head.plan_gen ? parent->base_bytes : s->base_len;
 }
 
 static void begin_window(struct process *p, uint64_t now)

@@ -42,9 +42,12 @@ uint32_t adapt_base(uint32_t needed);
 bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *limits, const struct sample *s,
 		  const struct unwind_stack *out);
 
+/* The base that a sample was given whose process has no plan of its own: its parent's, else that of its name. */
+uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name);
+
 /*
  * true: p->stack_bytes or p->base_bytes changed and the plan has to be sent.
- * Without a plan of its own, p->base_bytes is what programs of its name are given.
+ * Without a plan of its own, p->base_bytes is what the sample was given.
  */
 bool adapt_observe(struct process *p, const struct adapt_limits *limits, const struct sample *s,
 		   const struct unwind_stack *out);

@@ -112,7 +112,7 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
 }
 
-/* How deep this process is to be copied from now on, now being how deep programs of its name are. true: deeper. */
+/* How deep this process is to be copied from now on, now being how deep it was without a plan. true: deeper. */
 static bool learn_process(struct pipeline *p, const struct attempt *a, struct otp_hint *now)
 {
 	if (!a->proc->plan_gen)
@@ -121,7 +121,7 @@ static bool learn_process(struct pipeline *p, const struct attempt *a, struct ot
 		return false;
 	send_plan(p, a);
 	*now = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
-	return true;
+	return !a->proc->stack_shrunk;
 }
 
 /* It is another program by now, or gone, but the next one of its name will need as much. */
@@ -141,6 +141,7 @@ static void learn(struct pipeline *p, const struct attempt *a)
 
 	if (!has_user_side(a->s))
 		return;
+	now.base_bytes = adapt_base_given(a->s, table_peek(p->table, a->s->head.ppid), now.base_bytes);
 	if (lives ? learn_process(p, a, &now) : learn_name(p, a, &now))
 		hints_grown(&p->hints, name.comm, &now, a->s->head.time_ns);
 	if (unwind_end_is_root(p->stack.end))

@@ -60,6 +60,8 @@ static __always_inline bool put_loss(struct cpu_state *cpu)
 
 /*
  * Copies and puts one chunk of the sample under way. Returns the bytes copied.
+ * Where more of the same comes after it, pages that are missing at its end, or
+ * of the base as a whole, were never touched.
  * Global, as those in stack.h: the verifier takes it once, not once per chunk.
  */
 __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
@@ -69,6 +71,7 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
 	struct otp_chunk *chunk;
+	bool goes_on, ends;
 	u64 got;
 
 	if (!cpu || !c || !s)
@@ -78,13 +81,15 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	if (got & COPY_HOLES)
 		flags |= OTP_CHUNK_HOLES;
 	got &= ~COPY_HOLES;
-	if (got && got < want && want < cpu->stack_left && cpu->stack_known) {
+	goes_on = flags & OTP_CHUNK_BASE ? want < cpu->base_left : want < cpu->stack_left && cpu->stack_known;
+	if (got && got < want && goes_on) {
 		got = want;
 		flags |= OTP_CHUNK_HOLES;
 	}
-	if (got < want)
+	ends = got < want && !(flags & OTP_CHUNK_BASE && goes_on);
+	if (ends)
 		flags |= OTP_CHUNK_SHORT;
-	if (got < want && (flags & OTP_CHUNK_BASE || !cpu->base_left))
+	if (ends && (flags & OTP_CHUNK_BASE || !cpu->base_left))
 		flags |= OTP_CHUNK_LAST;
 	chunk->rec.type = OTP_REC_CHUNK;
 	chunk->rec.flags = flags;
@@ -102,7 +107,7 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	c->chunks++;
 	c->put_bytes += sizeof(*chunk) + got;
 	budget_spend(cpu, got);
-	if (got < want)
+	if (ends)
 		c->short_stacks++;
 	return got;
 }
@@ -122,7 +127,7 @@ static __always_inline int next_chunk(struct cpu_state *cpu, u32 index)
 	if (got & CHUNK_LOST)
 		return 0;
 	if (base) {
-		cpu->base_left = got < want ? 0 : cpu->base_left - want;
+		cpu->base_left -= want;
 		cpu->base_next += want;
 	} else {
 		cpu->stack_left = got < want ? 0 : cpu->stack_left - want;

@@ -317,18 +317,26 @@ bool otprof_chunk_measure(const struct otprof_sample *s, struct otprof_chunk *re
 	return more;
 }
 
+/* More of the same comes after it: pages that are missing at its end, or of the base as a whole, were never touched. */
+static bool goes_on(const struct otprof_sample *s, const struct otprof_chunk *chunk)
+{
+	if (chunk->flags & OTP_CHUNK_BASE)
+		return chunk->want < s->base_more;
+	return chunk->want < s->stack_more && s->stack_known;
+}
+
 /* Flags and bytes of what was copied. */
 static u16 chunk_flags(const struct otprof_sample *s, const struct otprof_chunk *chunk, bool holes, u32 *got)
 {
 	u16 flags = chunk->flags;
 
-	if (*got && *got < chunk->want && chunk->want < s->stack_more && s->stack_known) {
+	if (*got && *got < chunk->want && goes_on(s, chunk)) {
 		*got = chunk->want;
 		holes = true;
 	}
 	if (holes)
 		flags |= OTP_CHUNK_HOLES;
-	if (*got == chunk->want)
+	if (*got == chunk->want || (flags & OTP_CHUNK_BASE && goes_on(s, chunk)))
 		return flags;
 	return flags | OTP_CHUNK_SHORT | (flags & OTP_CHUNK_BASE || !s->base_more ? OTP_CHUNK_LAST : 0);
 }
@@ -350,7 +358,7 @@ u32 otprof_chunk_write(struct otprof_sample *s, const struct otprof_chunk *chunk
 	head->len = got;
 	head->reserved = 0;
 	*next += chunk->want;
-	*more = got < chunk->want ? 0 : *more - chunk->want;
+	*more = got < chunk->want && !base ? 0 : *more - chunk->want;
 	budget_spend(s->c, got);
 	return got;
 }

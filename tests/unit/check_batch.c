@@ -137,6 +137,29 @@ START_TEST(base_chunks_join_beside_the_stack)
 }
 END_TEST
 
+/* Its lower pages were never touched. */
+START_TEST(a_base_may_begin_with_an_empty_chunk)
+{
+	struct test_sample a = make_sample(0, 7, 1, OTP_MODE_CHUNKED);
+	struct test_chunk c0 = make_chunk(0, 7, 0, 0x9000, OTP_CHUNK_BASE);
+	struct test_chunk c1 = make_chunk(0, 7, 1, 0x11000, OTP_CHUNK_BASE | OTP_CHUNK_LAST);
+	struct batch batch = {0};
+	struct sample s;
+
+	c0.head.len = 0;
+	c0.head.rec.len = sizeof(c0.head);
+	ck_assert_int_eq(batch_add_ring(&batch, &a.head.rec), 0);
+	ck_assert_int_eq(batch_add_ring(&batch, &c0.head.rec), 0);
+	ck_assert_int_eq(batch_add_ring(&batch, &c1.head.rec), 0);
+	batch_sort(&batch);
+	ck_assert_int_eq(batch_sample(&batch, batch_item(&batch, 0), &s), 0);
+	ck_assert_uint_eq(s.base_addr, 0x11000);
+	ck_assert_uint_eq(s.base_len, 8);
+	ck_assert(!s.chunk_lost);
+	batch_done(&batch);
+}
+END_TEST
+
 START_TEST(a_missing_chunk_cuts_the_stack_and_says_so)
 {
 	struct test_sample a = make_sample(0, 7, 1, OTP_MODE_CHUNKED), next = make_sample(0, 8, 2, 0);
@@ -315,6 +338,7 @@ Suite *batch_suite(void)
 	tcase_add_test(t, chunks_of_two_cpus_join_their_own_heads);
 	tcase_add_test(t, a_last_chunk_that_ends_with_memory_marks_the_sample_short);
 	tcase_add_test(t, base_chunks_join_beside_the_stack);
+	tcase_add_test(t, a_base_may_begin_with_an_empty_chunk);
 	tcase_add_test(t, a_missing_chunk_cuts_the_stack_and_says_so);
 	tcase_add_test(t, a_head_whose_chunks_are_to_come_is_incomplete);
 	tcase_add_test(t, a_chunk_of_another_sample_is_passed_over);

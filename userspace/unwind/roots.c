@@ -11,6 +11,8 @@
  *   (see each architecture's thread_start).
  * - The system call that begins a thread, returned from in the new one: there is
  *   nothing yet on its stack. Told from its caller by the result: unwind.c.
+ * - Where the first function of a stack that Boost.Context made returns to, known
+ *   by its code.
  * - The first byte of a function, returned to though no call precedes it and
  *   no function ends there: a stack made by hand starts so (glibc's makecontext
  *   with __start_context, coroutine libraries alike).

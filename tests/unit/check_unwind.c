@@ -399,6 +399,52 @@ START_TEST(new_thread_begins_behind_clone)
 }
 END_TEST
 
+/* How Go's runtime goes over to a thread's own stack; the tables know nothing of it. */
+static const struct {
+	const char *text;
+	uint8_t before[12], after[15];
+	enum unwind_end end; /* UNWIND_ROOT_LISTED: nothing of the kind, the table holds */
+} go[] = {
+	{"mcall", {[5] = 0x50, 0x4c, 0x8b, 0x22, 0x41, 0xff, 0xd4}, {0x90, 0x58}, UNWIND_ROOT},
+	{"morestack", {0x48, 0xc7, 0xc5, 0, 0, 0, 0, 0xe8, 1, 2, 3, 4}, {0xe8, 1, 2, 3, 4, 0xc3}, UNWIND_ROOT},
+	{"clone", {[9] = 0x41, 0xff, 0xd4}, {0xbf, 0x6f, 0, 0, 0, 0xb8, 0x3c, 0, 0, 0, 0x0f, 0x05}, UNWIND_ROOT},
+	{"rt0_go", {[7] = 0xe8, 1, 2, 3, 4}, {0xe8, 1, 2, 3, 4, 0xc3, 0x48, 0xc7, 0x04, 0x24, 2}, UNWIND_ROOT},
+	{"systemstack", {[4] = 0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7}, {0x64, 0x48}, UNWIND_UNREADABLE},
+	{"asmcgocall", {[3] = 0x48, 0x89, 0x3c, 0x24, 0xe8, 1, 2, 3, 4}, {0x48, 0x8b, 0x7c, 0x24, 8}, UNWIND_UNREADABLE},
+	{"mstart", {0x48, 0xc7, 0xc5, 0, 0, 0, 0, 0xe8, 1, 2, 3, 4}, {0xc3}, UNWIND_ROOT_LISTED},
+	{"asmcgocall on that stack", {[3] = 0x48, 0x89, 0x14, 0x24, 0xe8, 1, 2, 3, 4}, {0x48, 0x8b, 0x34, 0x24}, UNWIND_ROOT_LISTED},
+};
+
+static void put_go(uint64_t at, int i)
+{
+	memcpy(tiny.image + at - 12, go[i].before, 12);
+	memcpy(tiny.image + at, go[i].after, 15);
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + at);
+	word(4, 0);
+}
+
+START_TEST(go_leaves_a_stack_whatever_its_tables_say)
+{
+	uint8_t kept[TINY_CODE - TINY_EH];
+
+	memcpy(kept, tiny.image + TINY_EH, sizeof(kept));
+	tiny_section(&tiny, ".gopclntab", 0, kept, sizeof(kept));
+	put_go(0x2150, _i);
+	reopen();
+	EXPECT(go[_i].end, BASE + 0x2010, BASE + 0x2150);
+	ck_assert_uint_eq(out.fail_addr, 0);
+}
+END_TEST
+
+START_TEST(what_looks_like_go_elsewhere_is_not)
+{
+	put_go(0x2150, _i);
+	reopen();
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2150);
+}
+END_TEST
+
 START_TEST(code_that_left_for_another_stack_names_the_bytes)
 {
 	/* mov %rbx,%rsp; ret */
@@ -563,6 +609,8 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
 	tcase_add_test(t, root_far_up_the_stack_is_not_looked_for);
 	tcase_add_test(t, new_thread_begins_behind_clone);
+	tcase_add_loop_test(t, go_leaves_a_stack_whatever_its_tables_say, 0, NR(go));
+	tcase_add_loop_test(t, what_looks_like_go_elsewhere_is_not, 0, NR(go));
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);
 	tcase_add_test(t, call_through_null_shows_its_caller);

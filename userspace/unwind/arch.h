@@ -45,8 +45,8 @@ struct arch {
 	void (*frameless)(struct row *ret);
 	/* The row of code that is known though it has no tables; false: unknown. */
 	bool (*known)(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret);
-	/* A trampoline whose tables mislead where they exist; NULL: none. */
-	bool (*trampoline)(const struct code *code, struct row *ret);
+	/* The row of code whose tables mislead where they exist; false: none such. */
+	bool (*misled)(struct binary *b, uint64_t vaddr, struct row *ret);
 	/* A thread's first function, or main, returns here: nobody called its caller. */
 	bool (*thread_start)(const struct code *code);
 	/* The system call that begins a thread has just returned, in the caller and in the new one alike. */

@@ -6,6 +6,7 @@
 #include "unwind/arch.h"
 #include "unwind/arm64_insn.h"
 #include "unwind/epilogue.h"
+#include "unwind/rules.h"
 
 enum { X0 = 0, X16 = 16, X19 = 19, X29 = 29, X30 = 30, SP = 31, PC = 32 };
 
@@ -56,10 +57,13 @@ static bool sigreturn_at(const struct code *code, unsigned at)
  * The kernel's own trampoline, in the vDSO, had tables that took the frame
  * record for the frame, and has none since 5.10: its code is what holds.
  */
-static bool trampoline(const struct code *code, struct row *ret)
+static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 {
-	if (!sigreturn_at(code, CODE_RETURN) && !sigreturn_at(code, CODE_AT) && !sigreturn_at(code, CODE_AT - 4) &&
-	    !sigreturn_at(code, CODE_AT - 8))
+	struct code code;
+
+	code_read(b, vaddr, &code);
+	if (!sigreturn_at(&code, CODE_RETURN) && !sigreturn_at(&code, CODE_AT) && !sigreturn_at(&code, CODE_AT - 4) &&
+	    !sigreturn_at(&code, CODE_AT - 8))
 		return false;
 	signal_row(ret);
 	return true;
@@ -176,7 +180,7 @@ const struct arch arch_arm64 = {
 	.leaf_slack = 1,
 	.frameless = frameless,
 	.known = known,
-	.trampoline = trampoline,
+	.misled = misled,
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,

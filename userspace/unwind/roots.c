@@ -13,6 +13,8 @@
  *   nothing yet on its stack. Told from its caller by the result: unwind.c.
  * - Where the first function of a stack that Boost.Context made returns to, known
  *   by its code.
+ * - Where Go's runtime begins a thread, or has left a goroutine's stack for good:
+ *   see misled in x86_64.c, for the tables there say otherwise.
  * - The first byte of a function, returned to though no call precedes it and
  *   no function ends there: a stack made by hand starts so (glibc's makecontext
  *   with __start_context, coroutine libraries alike).

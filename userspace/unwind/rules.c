@@ -205,11 +205,8 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	struct code code;
 	int err;
 
-	if (arch->trampoline) {
-		code_read(b, vaddr, &code);
-		if (arch->trampoline(&code, row))
-			return 0;
-	}
+	if (arch->misled(b, vaddr, row))
+		return 0;
 	err = cfi_row(b, arch->nr_regs, vaddr, row);
 	if (err != -ENOENT)
 		return err;

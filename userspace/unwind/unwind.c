@@ -177,6 +177,10 @@ static int by_row(struct cursor *c, struct binary *b, const struct found *f)
 
 	if (has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
+	if (f->packed->flags & ROW_SWITCHED) {
+		c->fault_addr = 0; /* where the other stack lies is not known */
+		return cursor_cut(c, UNWIND_UNREADABLE);
+	}
 	if (f->packed->flags & ROW_GUESS)
 		return by_guess(c, f);
 

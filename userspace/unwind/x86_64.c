@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "unwind/arch.h"
 #include "unwind/epilogue.h"
+#include "unwind/rules.h"
 #include "unwind/x86_insn.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -116,6 +117,66 @@ static bool is_goexit(const struct code *code)
 	const uint8_t *at = code->bytes + CODE_RETURN;
 
 	return at[-1] == 0x90 && at[0] == 0xe8 && at[5] == 0x90;
+}
+
+static bool is_go(struct binary *b)
+{
+	return binary_section(b, ".gopclntab") || binary_section(b, ".data.rel.ro.gopclntab");
+}
+
+/*
+ * mcall: push %rax; mov (%rdx),%r12; call *%r12. morestack: mov $0,%rbp; call; call (mstart's call
+ * has a ret behind it). clone in the new thread: call *%r12; mov $111,%edi; mov $__NR_exit,%eax.
+ * rt0_go: call mstart; call; ret; movq $2,(%rsp).
+ */
+static bool begins_go_stack(const struct code *code)
+{
+	static const uint8_t mcall[] = {0x50, 0x4c, 0x8b, 0x22, 0x41, 0xff, 0xd4};
+	static const uint8_t morestack[] = {0x48, 0xc7, 0xc5, 0, 0, 0, 0, 0xe8};
+	static const uint8_t clone[] = {0x41, 0xff, 0xd4, 0xbf, 0x6f, 0, 0, 0, 0xb8, 0x3c, 0, 0, 0};
+	static const uint8_t rt0[] = {0xc3, 0x48, 0xc7, 0x04, 0x24, 2, 0, 0, 0};
+	bool calls_on = code->bytes[CODE_RETURN] == 0xe8;
+
+	return code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall)) ||
+	       code_is(code, CODE_RETURN - 3, clone, sizeof(clone)) ||
+	       (calls_on && code_is(code, CODE_RETURN - 12, morestack, sizeof(morestack))) ||
+	       (calls_on && code_is(code, CODE_RETURN + 5, rt0, sizeof(rt0)));
+}
+
+/*
+ * systemstack: mov %rdi,%rdx; mov (%rdi),%rdi; call *%rdi. asmcgocall: mov %rdi,(%rsp);
+ * call; mov 8(%rsp),%rdi; mov 8(%rdi),%rsi: only where it has left the goroutine's stack.
+ */
+static bool left_go_stack(const struct code *code)
+{
+	static const uint8_t systemstack[] = {0x48, 0x89, 0xfa, 0x48, 0x8b, 0x3f, 0xff, 0xd7};
+	static const uint8_t depth[] = {0x48, 0x89, 0x3c, 0x24, 0xe8}, back[] = {0x48, 0x8b, 0x7c, 0x24, 8};
+
+	return code_is(code, CODE_RETURN - 8, systemstack, sizeof(systemstack)) ||
+	       (code_is(code, CODE_RETURN - 9, depth, sizeof(depth)) && code_is(code, CODE_RETURN, back, sizeof(back)));
+}
+
+/*
+ * Go, src/runtime/asm_amd64.s, sys_linux_amd64.s. On a thread's own stack (g0) these are the
+ * outermost, but the tables describe them as if they still were on the stack
+ * that they left. mcall and morestack never go back to it, and are roots to
+ * the runtime as well (traceback.go); systemstack and asmcgocall return to it.
+ */
+static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
+{
+	struct code code;
+
+	if (!is_go(b))
+		return false;
+	code_read(b, vaddr, &code);
+	returns_from(ret, 8);
+	if (begins_go_stack(&code))
+		ret->reg[RIP].kind = RULE_UNDEFINED;
+	else if (left_go_stack(&code))
+		ret->flags = ROW_SWITCHED;
+	else
+		return false;
+	return true;
 }
 
 /* Padding, or how functions begin: push, sub $n,%rsp, endbr64. */
@@ -257,6 +318,7 @@ const struct arch arch_x86_64 = {
 	.leaf_slack = 1, /* glibc's vfork has its return address in a register */
 	.frameless = frameless,
 	.known = known,
+	.misled = misled,
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,

@@ -124,6 +124,15 @@ static bool is_go(struct binary *b)
 	return binary_section(b, ".gopclntab") || binary_section(b, ".data.rel.ro.gopclntab");
 }
 
+/* rt0_go: call osinit; call schedinit; lea mainPC(%rip),%rax; push %rax; call newproc. */
+static bool starts_go(const struct code *code, unsigned at)
+{
+	static const uint8_t lea[] = {0x48, 0x8d, 0x05}, push[] = {0x50, 0xe8};
+
+	return code->bytes[at - 5] == 0xe8 && code_is(code, at, lea, sizeof(lea)) &&
+	       code_is(code, at + 7, push, sizeof(push));
+}
+
 /*
  * mcall: push %rax; mov (%rdx),%r12; call *%r12. morestack: mov $0,%rbp; call; call (mstart's call
  * has a ret behind it). clone in the new thread: call *%r12; mov $111,%edi; mov $__NR_exit,%eax.
@@ -137,7 +146,8 @@ static bool begins_go_stack(const struct code *code)
 	static const uint8_t rt0[] = {0xc3, 0x48, 0xc7, 0x04, 0x24, 2, 0, 0, 0};
 	bool calls_on = code->bytes[CODE_RETURN] == 0xe8;
 
-	return code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall)) ||
+	return starts_go(code, CODE_RETURN) || starts_go(code, CODE_RETURN + 5) ||
+	       code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall)) ||
 	       code_is(code, CODE_RETURN - 3, clone, sizeof(clone)) ||
 	       (calls_on && code_is(code, CODE_RETURN - 12, morestack, sizeof(morestack))) ||
 	       (calls_on && code_is(code, CODE_RETURN + 5, rt0, sizeof(rt0)));

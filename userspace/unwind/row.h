@@ -44,8 +44,8 @@ enum row_flags {
 	ROW_BY_OFFSET = 2, /* expressions lie in .debug_frame, not at addresses: cfi_read */
 	ROW_SIGNED_RA = 4, /* arm64: the return address carries a signature */
 	ROW_GUESS = 8,     /* from the code itself: believed where it leads to a place behind a call */
-	ROW_SWITCHED = 32, /* it has gone over to another stack: its caller lies on the one that it left */
 	ROW_CLONE = 16,    /* behind the system call that begins a thread: the caller's, not the new thread's */
+	ROW_SWITCHED = 32, /* it has gone over to another stack: its caller lies on the one that it left */
 };
 
 struct row {

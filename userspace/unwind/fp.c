@@ -116,14 +116,12 @@ int step_fp(struct cursor *c)
 	err = record_read(c, &r);
 	if (record_cut(c, err))
 		return cursor_cut(c, c->fault);
-	if (err < 0) {
+	if (err == 0 && !r.pc && c->by_fp)
+		return cursor_cut(c, UNWIND_ROOT_LISTED);
+	if (err < 0 || !is_user_code(c, r.pc)) {
 		c->reach = reach; /* a stray register must not make the copy grow */
 		return STEP_NOTHING;
 	}
-	if (!r.pc && c->by_fp)
-		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (!is_user_code(c, r.pc))
-		return STEP_NOTHING;
 	err = r.chained ? 0 : entered_from(c, r.pc);
 	if (err < 0) {
 		c->reach = reach;
@@ -132,6 +130,7 @@ int step_fp(struct cursor *c)
 	if (!space_find(c->in->space, r.pc - 1)) {
 		/* Everything else fits: code that was mapped since, most likely. */
 		c->out->fail_pc = r.pc;
+		c->reach = reach;
 		return c->final ? STEP_NOTHING : -EAGAIN;
 	}
 	enter(c, &r);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "daemon/engine/pipeline_state.h"
@@ -138,14 +139,17 @@ static int renew_resource(struct pipeline *p)
 	return r;
 }
 
-static void lower_hints(struct pipeline *p, uint32_t max)
+/* Names that are not told have what all have. */
+static void lower_hints(struct pipeline *p)
 {
 	for (size_t i = 0; i < HINTS_MAX; i++) {
 		struct hint *h = &p->hints.all[i];
+		struct otp_hint now = {.stack_bytes = MIN(h->now.stack_bytes, p->adapt.max_bytes),
+				       .base_bytes = MIN(h->now.base_bytes, p->adapt.base_max)};
 
-		if (h->now.stack_bytes <= max)
+		if (!h->told || memcmp(&now, &h->now, sizeof(now)) == 0)
 			continue;
-		h->now.stack_bytes = max;
+		h->now = now;
 		p->hints.tell(p->hints.ctx, h->comm, &h->now);
 	}
 }
@@ -154,7 +158,7 @@ int pipeline_reload(struct pipeline *p, const struct config *config)
 {
 	p->config = config;
 	set_copies(p);
-	lower_hints(p, p->adapt.max_bytes);
+	lower_hints(p);
 	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
 	return renew_resource(p);
 }

@@ -112,23 +112,31 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
 }
 
-/* How deep this process is to be copied from now on, now being how deep it was without a plan. true: deeper. */
-static bool learn_process(struct pipeline *p, const struct attempt *a, struct otp_hint *now)
+/* The base that a sample was given without a plan of its process' own. */
+static uint32_t base_given(const struct pipeline *p, const struct attempt *a, const struct name *name)
+{
+	return adapt_base_given(a->s, table_peek(p->table, a->s->head.ppid),
+				hints_given(&p->hints, name->comm).base_bytes);
+}
+
+/* How deep this process is to be copied from now on. true: deeper, namely *ret. */
+static bool learn_process(struct pipeline *p, const struct attempt *a, const struct name *name, struct otp_hint *ret)
 {
 	if (!a->proc->plan_gen)
-		a->proc->base_bytes = now->base_bytes;
+		a->proc->base_bytes = base_given(p, a, name);
 	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
 		return false;
 	send_plan(p, a);
-	*now = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
+	*ret = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
 	return !a->proc->stack_shrunk;
 }
 
 /* It is another program by now, or gone, but the next one of its name will need as much. */
-static bool learn_name(struct pipeline *p, const struct attempt *a, struct otp_hint *now)
+static bool learn_name(struct pipeline *p, const struct attempt *a, const struct name *name, struct otp_hint *ret)
 {
-	now->stack_bytes = MAX(a->s->head.stack_bytes, ADAPT_MIN_BYTES);
-	return adapt_deepen(now, &p->adapt, a->s, &p->stack);
+	ret->stack_bytes = MAX(a->s->head.stack_bytes, ADAPT_MIN_BYTES);
+	ret->base_bytes = base_given(p, a, name);
+	return adapt_deepen(ret, &p->adapt, a->s, &p->stack);
 }
 
 /* How deep this process, and programs of its name, are to be copied from now on. */
@@ -137,13 +145,12 @@ static void learn(struct pipeline *p, const struct attempt *a)
 	const struct otp_hint used = {.stack_bytes = p->stack.stack_used, .base_bytes = p->stack.base_used};
 	bool lives = a->proc && same_exec(a->proc, a->s);
 	struct name name = name_of(a);
-	struct otp_hint now = hints_given(&p->hints, name.comm);
+	struct otp_hint grown;
 
 	if (!has_user_side(a->s))
 		return;
-	now.base_bytes = adapt_base_given(a->s, table_peek(p->table, a->s->head.ppid), now.base_bytes);
-	if (lives ? learn_process(p, a, &now) : learn_name(p, a, &now))
-		hints_grown(&p->hints, name.comm, &now, a->s->head.time_ns);
+	if (lives ? learn_process(p, a, &name, &grown) : learn_name(p, a, &name, &grown))
+		hints_grown(&p->hints, name.comm, &grown, a->s->head.time_ns);
 	if (unwind_end_is_root(p->stack.end))
 		hints_used(&p->hints, name.comm, &used, a->s->head.time_ns);
 }

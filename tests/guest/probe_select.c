@@ -340,8 +340,8 @@ static enum verdict hint_applies(struct cast *c)
 	return PASSED;
 }
 
-/* Before Linux 5.17 the end of a longer name stays behind a shorter one that took its place. */
-static enum verdict hint_goes_by_the_name_and_nothing_behind_it(void)
+/* With a child of this name, which had a longer one before. */
+static enum verdict with_name(const char *name, enum verdict (*act)(struct cast *c))
 {
 	enum verdict v = FAILED;
 	char before[16];
@@ -349,12 +349,18 @@ static enum verdict hint_goes_by_the_name_and_nothing_behind_it(void)
 
 	prctl(PR_GET_NAME, before);
 	prctl(PR_SET_NAME, LONG_NAME);
-	prctl(PR_SET_NAME, SHORT_NAME);
+	prctl(PR_SET_NAME, name);
 	if (cast_begin(&c, SCENE_USER, OTP_SELECT_YES) == 0)
-		v = hint_applies(&c);
+		v = act(&c);
 	cast_end(&c);
 	prctl(PR_SET_NAME, before);
 	return v;
+}
+
+/* Before Linux 5.17 the end of a longer name stays behind a shorter one that took its place. */
+static enum verdict hint_goes_by_the_name_and_nothing_behind_it(void)
+{
+	return with_name(SHORT_NAME, hint_applies);
 }
 
 #define BASE_NAME "otp-base"
@@ -390,17 +396,7 @@ static enum verdict base_is_the_defaults(struct cast *c)
 
 static enum verdict base_comes_with_the_default_copy_only(void)
 {
-	enum verdict v = FAILED;
-	char before[16];
-	struct cast c;
-
-	prctl(PR_GET_NAME, before);
-	prctl(PR_SET_NAME, BASE_NAME);
-	if (cast_begin(&c, SCENE_USER, OTP_SELECT_YES) == 0)
-		v = base_is_the_defaults(&c);
-	cast_end(&c);
-	prctl(PR_SET_NAME, before);
-	return v;
+	return with_name(BASE_NAME, base_is_the_defaults);
 }
 
 /* Above every pid that a kernel gives (Linux, include/linux/threads.h, PID_MAX_LIMIT). */

@@ -74,13 +74,19 @@ static bool observe_far(struct process *p, enum unwind_end end, uint32_t read, u
 	return changed;
 }
 
-START_TEST(a_frame_near_the_known_end_asks_for_the_end)
+/* A new process' first cut stack makes its copy so large. */
+static void expect_grown(uint32_t read, uint64_t fail_addr, uint64_t stack_end, uint32_t base_bytes, uint32_t stack_bytes)
 {
 	struct process p = {0};
 
-	ck_assert(observe_far(&p, UNWIND_SHORT, 4096, 0x90000, 0x91008));
-	ck_assert_uint_eq(p.base_bytes, 8192);
-	ck_assert_uint_eq(p.stack_bytes, 4096);
+	ck_assert(observe_far(&p, UNWIND_SHORT, read, fail_addr, stack_end));
+	ck_assert_uint_eq(p.base_bytes, base_bytes);
+	ck_assert_uint_eq(p.stack_bytes, stack_bytes);
+}
+
+START_TEST(a_frame_near_the_known_end_asks_for_the_end)
+{
+	expect_grown(4096, 0x90000, 0x91008, 8192, 4096);
 }
 END_TEST
 
@@ -97,32 +103,20 @@ END_TEST
 
 START_TEST(a_frame_near_the_copy_makes_the_copy_grow)
 {
-	struct process p = {0};
-
-	ck_assert(observe_far(&p, UNWIND_SHORT, 4096, 0x11100, 0x12000));
-	ck_assert_uint_eq(p.base_bytes, 0);
-	ck_assert_uint_eq(p.stack_bytes, 16384);
+	expect_grown(4096, 0x11100, 0x12000, 0, 16384);
 }
 END_TEST
 
 /* As cargo's, whose outermost frame but some holds 120 KiB. */
 START_TEST(a_frame_of_more_bytes_than_follow_it_asks_for_the_end)
 {
-	struct process p = {0};
-
-	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x13000, 0x14100));
-	ck_assert_uint_eq(p.base_bytes, 8192);
-	ck_assert_uint_eq(p.stack_bytes, 4096);
+	expect_grown(1000, 0x13000, 0x14100, 8192, 4096);
 }
 END_TEST
 
 START_TEST(a_small_frame_is_copied_though_little_follows_it)
 {
-	struct process p = {0};
-
-	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x11200, 0x11300));
-	ck_assert_uint_eq(p.base_bytes, 0);
-	ck_assert_uint_eq(p.stack_bytes, 16384);
+	expect_grown(1000, 0x11200, 0x11300, 0, 16384);
 }
 END_TEST
 
@@ -140,10 +134,7 @@ END_TEST
 /* As a parser's, whose frames are larger than what its name needs otherwise. */
 START_TEST(frames_that_a_larger_copy_would_hold_make_a_small_one_grow)
 {
-	struct process p = {0};
-
-	ck_assert(observe_far(&p, UNWIND_SHORT, 1000, 0x12000, 0x10000 + limits.max_bytes + limits.base_max + 8));
-	ck_assert_uint_eq(p.stack_bytes, 16384);
+	expect_grown(1000, 0x12000, 0x10000 + limits.max_bytes + limits.base_max + 8, 0, 16384);
 }
 END_TEST
 

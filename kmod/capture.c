@@ -57,7 +57,7 @@ static void lose(struct otprof_cpu *c)
 }
 
 /* The sample itself has arrived: what fails here only cuts it. */
-static bool put_chunk(struct otprof_sample *s, const struct otprof_chunk *chunk)
+static bool put_chunk(struct otprof_sample *s, struct otprof_chunk *chunk)
 {
 	struct otprof_ring *ring = &s->c->session->ring;
 	struct otp_cpu_counters *n = s->c->counters;
@@ -72,7 +72,7 @@ static bool put_chunk(struct otprof_sample *s, const struct otprof_chunk *chunk)
 	otprof_ring_commit(ring, s->c->cpu, &room, sizeof(struct otp_chunk) + got);
 	count(n->chunks, 1);
 	count(n->put_bytes, sizeof(struct otp_chunk) + got);
-	if (got < chunk->want)
+	if (chunk->flags & OTP_CHUNK_SHORT)
 		count(n->short_stacks, 1);
 	return true;
 }

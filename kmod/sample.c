@@ -328,20 +328,21 @@ static bool goes_on(const struct otprof_sample *s, const struct otprof_chunk *ch
 /* Flags and bytes of what was copied. */
 static u16 chunk_flags(const struct otprof_sample *s, const struct otprof_chunk *chunk, bool holes, u32 *got)
 {
+	bool more = goes_on(s, chunk);
 	u16 flags = chunk->flags;
 
-	if (*got && *got < chunk->want && goes_on(s, chunk)) {
+	if (*got && *got < chunk->want && more) {
 		*got = chunk->want;
 		holes = true;
 	}
 	if (holes)
 		flags |= OTP_CHUNK_HOLES;
-	if (*got == chunk->want || (flags & OTP_CHUNK_BASE && goes_on(s, chunk)))
+	if (*got == chunk->want || (flags & OTP_CHUNK_BASE && more))
 		return flags;
 	return flags | OTP_CHUNK_SHORT | (flags & OTP_CHUNK_BASE || !s->base_more ? OTP_CHUNK_LAST : 0);
 }
 
-u32 otprof_chunk_write(struct otprof_sample *s, const struct otprof_chunk *chunk, void *to)
+u32 otprof_chunk_write(struct otprof_sample *s, struct otprof_chunk *chunk, void *to)
 {
 	bool base = chunk->flags & OTP_CHUNK_BASE, holes = false;
 	u64 *more = base ? &s->base_more : &s->stack_more, *next = base ? &s->base_next : &s->stack_next;
@@ -349,7 +350,8 @@ u32 otprof_chunk_write(struct otprof_sample *s, const struct otprof_chunk *chunk
 	u32 got = otprof_ustack_copy(head + 1, chunk->want, *next, &holes);
 
 	head->rec.type = OTP_REC_CHUNK;
-	head->rec.flags = chunk_flags(s, chunk, holes, &got);
+	chunk->flags = chunk_flags(s, chunk, holes, &got);
+	head->rec.flags = chunk->flags;
 	head->rec.len = sizeof(*head) + got;
 	head->seq = s->c->seq;
 	head->cpu = s->c->cpu;

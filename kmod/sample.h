@@ -55,7 +55,7 @@ struct otprof_chunk {
 
 /* What the next one may hold; false: there is none. */
 bool otprof_chunk_measure(const struct otprof_sample *s, struct otprof_chunk *ret);
-/* Returns how many bytes of stack it holds: fewer where the memory ends. */
-u32 otprof_chunk_write(struct otprof_sample *s, const struct otprof_chunk *chunk, void *to);
+/* Returns how many bytes of stack it holds: fewer where the memory ends, which its flags say then. */
+u32 otprof_chunk_write(struct otprof_sample *s, struct otprof_chunk *chunk, void *to);
 
 #endif

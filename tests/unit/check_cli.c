@@ -12,7 +12,6 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/format.h"
-#include "cli/intern.h"
 
 Suite *cli_suite(void);
 
@@ -65,28 +64,6 @@ START_TEST(figures_are_readable)
 	ck_assert_str_eq(format_duration(t, sizeof(t), 7500 * NSEC_PER_SEC), "2 h 5 min");
 	ck_assert_str_eq(format_time(t, sizeof(t), 1790000000ULL * NSEC_PER_SEC), "2026-09-21 14:13:20 UTC");
 	ck_assert(format_percent(1, 0) == 0);
-}
-END_TEST
-
-START_TEST(equal_keys_have_one_number)
-{
-	struct intern t;
-	uint32_t n, i;
-
-	intern_init(&t, 1000);
-	for (i = 0; i < 1000; i++) {
-		ck_assert_int_eq(intern_add(&t, &i, sizeof(i), &n), 0);
-		ck_assert_uint_eq(n, i);
-	}
-	for (i = 0; i < 1000; i++) {
-		ck_assert_int_eq(intern_add(&t, &i, sizeof(i), &n), 0);
-		ck_assert_uint_eq(n, i);
-		ck_assert_mem_eq(intern_key(&t, i), &i, sizeof(i));
-	}
-	n = 7;
-	ck_assert_int_eq(intern_add(&t, &i, sizeof(i), &n), -ENOSPC);
-	ck_assert_uint_eq(n, 7);
-	intern_done(&t);
 }
 END_TEST
 
@@ -213,7 +190,6 @@ Suite *cli_suite(void)
 	tcase_add_loop_test(t, times_are_read, 0, ARRAY_SIZE(times));
 	tcase_add_test(t, numbers_are_whole_and_in_range);
 	tcase_add_test(t, figures_are_readable);
-	tcase_add_test(t, equal_keys_have_one_number);
 	tcase_add_test(t, command_waits_to_be_started);
 	tcase_add_test(t, command_killed_has_the_status_of_a_shell);
 	tcase_add_test(t, command_that_is_not_there_is_said);

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "profile/clean.h"
-#include "profile/keyset.h"
 #include "profile/profile.h"
 
 #define REQUEST(name)  Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest##name
@@ -612,45 +612,6 @@ START_TEST(builder_memory_does_not_grow_with_intervals)
 }
 END_TEST
 
-START_TEST(keyset_takes_back_its_latest_keys)
-{
-	struct keyset k;
-	uint32_t number;
-
-	keyset_init(&k, 100000, SIZE_MAX);
-	for (uint32_t i = 0; i < 5000; i++)
-		ck_assert_int_eq(keyset_add(&k, &i, sizeof(i), &number), 1);
-	for (uint32_t back = 4999; back > 100; back -= 700) {
-		keyset_truncate(&k, back);
-		ck_assert_uint_eq(k.count, back);
-		for (uint32_t i = 0; i < back; i += 7) {
-			ck_assert_int_eq(keyset_add(&k, &i, sizeof(i), &number), 0);
-			ck_assert_uint_eq(number, i);
-		}
-	}
-	number = 0;
-	ck_assert_int_eq(keyset_add(&k, "", 0, &number), 1);
-	ck_assert_int_eq(keyset_add(&k, "", 0, &number), 0);
-	keyset_done(&k);
-}
-END_TEST
-
-START_TEST(keyset_refuses_beyond_its_bounds)
-{
-	struct keyset k;
-	uint32_t number;
-
-	keyset_init(&k, 2, 10);
-	ck_assert_int_eq(keyset_add(&k, "12345678", 8, &number), 1);
-	ck_assert_int_eq(keyset_add(&k, "abc", 3, &number), -ENOSPC);
-	ck_assert_int_eq(keyset_add(&k, "ab", 2, &number), 1);
-	ck_assert_int_eq(keyset_add(&k, "", 0, &number), -ENOSPC);
-	ck_assert_int_eq(keyset_add(&k, "12345678", 8, &number), 0);
-	ck_assert_uint_eq(number, 0);
-	keyset_done(&k);
-}
-END_TEST
-
 static const struct {
 	const char *in, *out;
 	size_t max;
@@ -674,7 +635,7 @@ START_TEST(text_leaves_as_clean_utf8)
 	struct str *in = str_get_c(texts[_i].in), *out = clean_str(in, texts[_i].max);
 
 	ck_assert_str_eq(out->s, texts[_i].out);
-	ck_assert(clean_is(out->s, out->len));
+	ck_assert(utf8_is_clean(out->s, out->len));
 	str_put(in);
 	str_put(out);
 }
@@ -709,8 +670,6 @@ Suite *profile_suite(void)
 	tcase_add_test(t, empty_interval_makes_no_request);
 	tcase_add_test(t, builder_memory_does_not_grow_with_intervals);
 	suite_add_tcase(s, t);
-	tcase_add_test(k, keyset_takes_back_its_latest_keys);
-	tcase_add_test(k, keyset_refuses_beyond_its_bounds);
 	tcase_add_loop_test(k, text_leaves_as_clean_utf8, 0, (int)ARRAY_SIZE(texts));
 	suite_add_tcase(s, k);
 	return s;

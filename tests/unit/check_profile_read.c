@@ -164,7 +164,7 @@ START_TEST(text_that_is_no_utf8_is_made_so)
 	ck_assert_str_eq(recording_service(r, 0), "??q");
 	n = r->strings.count;
 	ck_assert_int_eq(recording_string(r, "a\xff\x01z", 4, &n), 0);
-	ck_assert_str_eq(recording_str(r, n), "a\xef\xbf\xbd\xef\xbf\xbdz");
+	ck_assert_str_eq(recording_str(r, n), "a??z");
 	recording_free(r);
 }
 END_TEST

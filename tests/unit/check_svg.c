@@ -4,7 +4,6 @@
 
 #include "cli/palette.h"
 #include "cli/render.h"
-#include "cli/utf8.h"
 #include "otlp_fixture.h"
 
 Suite *svg_suite(void);
@@ -228,37 +227,6 @@ START_TEST(colours_follow_kind_and_name)
 }
 END_TEST
 
-static const struct { const char *in, *out; } texts[] = {
-	{"plain", "plain"},
-	{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5"},
-	{"a\tb", "a\xef\xbf\xbd" "b"},
-	{"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},         /* overlong */
-	{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
-	{"\xf4\x90\x80\x80x", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx"}, /* past the last */
-	{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},         /* cut */
-	{"\xc2\x85", "\xef\xbf\xbd"},                     /* C1 control */
-	{"\xef\xbf\xbe", "\xef\xbf\xbd"},                 /* no character in XML */
-};
-
-START_TEST(text_is_cleaned)
-{
-	struct buf b = {0};
-
-	utf8_clean(&b, texts[_i].in, strlen(texts[_i].in));
-	ck_assert_str_eq(buf_cstr(&b), texts[_i].out);
-	buf_done(&b);
-}
-END_TEST
-
-START_TEST(characters_are_counted_and_cut_whole)
-{
-	ck_assert_uint_eq(utf8_count("a\xc3\xa4\xf0\x9f\x94\xa5z"), 4);
-	ck_assert_uint_eq(utf8_bytes("a\xc3\xa4\xf0\x9f\x94\xa5z", 2), 3);
-	ck_assert_uint_eq(utf8_bytes("a\xc3\xa4\xf0\x9f\x94\xa5z", 3), 7);
-	ck_assert_uint_eq(utf8_bytes("ab", 9), 2);
-}
-END_TEST
-
 Suite *svg_suite(void)
 {
 	Suite *s = suite_create("svg");
@@ -272,8 +240,6 @@ Suite *svg_suite(void)
 	tcase_add_test(t, nothing_recorded_is_still_a_picture);
 	tcase_add_test(t, output_over_its_bound_fails);
 	tcase_add_test(t, colours_follow_kind_and_name);
-	tcase_add_loop_test(t, text_is_cleaned, 0, ARRAY_SIZE(texts));
-	tcase_add_test(t, characters_are_counted_and_cut_whole);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/format.h"
-#include "cli/utf8.h"
 
 static const char help[] =
 	"Usage: otprof explain [OPTION]... PID\n"
@@ -52,7 +52,7 @@ static void line(struct buf *b, int indent, const char *name, const char *fmt, .
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	buf_printf(b, "%*s%-*s", indent, "", name ? 14 - indent : 0, name ? name : "");
-	utf8_clean(b, text, strlen(text));
+	utf8_add_clean(b, text, strlen(text));
 	buf_add_str(b, "\n");
 }
 
@@ -268,7 +268,7 @@ static int refused(const struct options *o, const json_t *answer)
 	char clean[256];
 
 	snprintf(clean, sizeof(clean), "%s", error);
-	utf8_fix(clean);
+	utf8_clean_str(clean);
 	if (*clean)
 		cli_error("process %u: %s", o->pid, clean);
 	else if (!is_true(answer, "running"))

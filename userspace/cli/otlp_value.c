@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 #define VALUE_CASE(name) OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##name
 
@@ -29,7 +29,7 @@ static int resolve_map(OtlpKeyValueList *list, otlp_string_fn *string, void *ctx
 		if (kv->key_strindex)
 			kv->key = (char *)string(ctx, kv->key_strindex);
 		else if (kv->key)
-			utf8_fix(kv->key);
+			utf8_clean_str(kv->key);
 		if (!kv->key)
 			return -EBADMSG;
 		kv->key_strindex = 0;
@@ -45,7 +45,7 @@ int otlp_value_resolve(OtlpAnyValue *v, otlp_string_fn *string, void *ctx)
 	case VALUE_CASE(STRING_VALUE):
 		/* protobuf's string is UTF-8; receivers refuse a whole request where it is not. */
 		if (v->string_value)
-			utf8_fix(v->string_value);
+			utf8_clean_str(v->string_value);
 		return 0;
 	case VALUE_CASE(STRING_VALUE_STRINDEX):
 		v->string_value = (char *)string(ctx, v->string_value_strindex);

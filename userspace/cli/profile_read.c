@@ -98,10 +98,10 @@ static int add_attribute(struct reader *r, uint32_t key, uint32_t unit, OtlpAnyV
 	}
 	if (packed.failed || text.failed)
 		return -ENOMEM;
-	e = intern_add(&r->rec->values, packed.data, packed.len, &a.packed);
+	e = intern_number(&r->rec->values, packed.data, packed.len, &a.packed);
 	if (!e)
 		e = recording_string(r->rec, (const char *)text.data, text.len, &a.text);
-	return e < 0 ? e : intern_add(&r->rec->attributes, &a, sizeof(a), ret);
+	return e < 0 ? e : intern_number(&r->rec->attributes, &a, sizeof(a), ret);
 }
 
 static int translate_attribute(struct reader *r, size_t i, uint32_t *ret)
@@ -132,7 +132,7 @@ static int add_set(struct reader *r, uint32_t *numbers, size_t n, uint32_t *ret)
 	for (i = 0; i < n; i++)
 		if (!kept || numbers[kept - 1] != numbers[i])
 			numbers[kept++] = numbers[i];
-	return intern_add(&r->rec->sets, numbers ? (void *)numbers : "", kept * sizeof(*numbers), ret);
+	return intern_number(&r->rec->sets, numbers ? (void *)numbers : "", kept * sizeof(*numbers), ret);
 }
 
 static int read_set(struct reader *r, const int32_t *indices, size_t n, uint32_t *ret)
@@ -193,7 +193,7 @@ static int translate_function(struct reader *r, size_t i, uint32_t *ret)
 		e = read_string(r, f->system_name_strindex, &key.system_name);
 	if (!e)
 		e = read_string(r, f->filename_strindex, &key.file);
-	return e < 0 ? e : intern_add(&r->rec->functions, &key, sizeof(key), ret);
+	return e < 0 ? e : intern_number(&r->rec->functions, &key, sizeof(key), ret);
 }
 
 static int translate_mapping(struct reader *r, size_t i, uint32_t *ret)
@@ -204,7 +204,7 @@ static int translate_mapping(struct reader *r, size_t i, uint32_t *ret)
 
 	if (!e)
 		e = read_set(r, m->attribute_indices, m->n_attribute_indices, &key.attributes);
-	return e < 0 ? e : intern_add(&r->rec->mappings, &key, sizeof(key), ret);
+	return e < 0 ? e : intern_number(&r->rec->mappings, &key, sizeof(key), ret);
 }
 
 static int read_lines(struct reader *r, const OtlpLocation *l, struct rec_line *lines)
@@ -239,7 +239,7 @@ static int translate_location(struct reader *r, size_t i, uint32_t *ret)
 		e = read_set(r, l->attribute_indices, l->n_attribute_indices, &key->attributes);
 	if (!e)
 		e = read_lines(r, l, key->lines);
-	return e < 0 ? e : intern_add(&r->rec->locations, key, len, ret);
+	return e < 0 ? e : intern_number(&r->rec->locations, key, len, ret);
 }
 
 static int translate_stack(struct reader *r, size_t i, uint32_t *ret)
@@ -259,7 +259,7 @@ static int translate_stack(struct reader *r, size_t i, uint32_t *ret)
 		if (e < 0)
 			return e;
 	}
-	return intern_add(&r->rec->stacks, numbers, s->n_location_indices * sizeof(*numbers), ret);
+	return intern_number(&r->rec->stacks, numbers, s->n_location_indices * sizeof(*numbers), ret);
 }
 
 static int translate_link(struct reader *r, size_t i, uint32_t *ret)
@@ -274,7 +274,7 @@ static int translate_link(struct reader *r, size_t i, uint32_t *ret)
 		memcpy(key.trace_id, l->trace_id.data, sizeof(key.trace_id));
 	if (l->span_id.len)
 		memcpy(key.span_id, l->span_id.data, sizeof(key.span_id));
-	return intern_add(&r->rec->links, &key, sizeof(key), ret);
+	return intern_number(&r->rec->links, &key, sizeof(key), ret);
 }
 
 /* What a sample stands for: the sum of its values, or one each where it has moments only. */
@@ -332,7 +332,7 @@ static int add_series(struct reader *r, struct rec_series *key, const OtlpProfil
 	if (!e)
 		e = read_set(r, p->attribute_indices, p->n_attribute_indices, &key->attributes);
 	if (!e)
-		e = intern_add(&r->rec->series, key, sizeof(*key), ret);
+		e = intern_number(&r->rec->series, key, sizeof(*key), ret);
 	if (e < 0)
 		return e;
 	if (__builtin_add_overflow(p->time_unix_nano, p->duration_nano, &end))
@@ -366,7 +366,7 @@ static int read_scope(struct reader *r, const OtlpScopeProfiles *s, uint32_t *re
 		e = text_of(r, s->scope->version, &key.version);
 	if (!e && s->scope)
 		e = read_key_values(r, s->scope->attributes, s->scope->n_attributes, &key.attributes);
-	return e < 0 ? e : intern_add(&r->rec->scopes, &key, sizeof(key), ret);
+	return e < 0 ? e : intern_number(&r->rec->scopes, &key, sizeof(key), ret);
 }
 
 static int read_resource(struct reader *r, const OtlpResourceProfiles *rp, uint32_t *ret)
@@ -376,7 +376,7 @@ static int read_resource(struct reader *r, const OtlpResourceProfiles *rp, uint3
 
 	if (!e && rp->resource)
 		e = read_key_values(r, rp->resource->attributes, rp->resource->n_attributes, &key.attributes);
-	return e < 0 ? e : intern_add(&r->rec->resources, &key, sizeof(key), ret);
+	return e < 0 ? e : intern_number(&r->rec->resources, &key, sizeof(key), ret);
 }
 
 static int read_resource_profiles(struct reader *r, const OtlpResourceProfiles *rp)

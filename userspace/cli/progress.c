@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/client.h"
 #include "cli/format.h"
-#include "cli/utf8.h"
 
 #define SPARSE_NS (10 * NSEC_PER_SEC)
 #define NAME_MAX_SHOWN 40
@@ -28,7 +28,7 @@ static void add_top(struct buf *b, const char *top)
 
 	if (!*top)
 		return;
-	utf8_clean(&clean, top, strlen(top));
+	utf8_add_clean(&clean, top, strlen(top));
 	buf_add_str(b, ", hottest ");
 	buf_add(b, clean.data, utf8_bytes(buf_cstr(&clean), NAME_MAX_SHOWN));
 }

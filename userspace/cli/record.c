@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -17,7 +18,6 @@
 #include "cli/progress.h"
 #include "cli/record.h"
 #include "cli/session.h"
-#include "cli/utf8.h"
 
 #define READY_NS (30 * NSEC_PER_SEC)
 #define TICK_MS  200
@@ -202,7 +202,7 @@ static void make_title(const struct record_options *o, struct buf *title)
 	_cleanup_(buf_done) struct buf raw = {0};
 
 	default_title(o, &raw);
-	utf8_clean(title, (const char *)raw.data, raw.len);
+	utf8_add_clean(title, (const char *)raw.data, raw.len);
 }
 
 static int write_output(struct recorder *r, struct recording *rec)

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "cli/utf8.h"
+#include "base/utf8.h"
 
 static void recording_tables(struct recording *r, struct intern *tables[13])
 {
@@ -27,17 +27,17 @@ static int add_zeros(struct recording *r)
 	uint32_t n;
 	int e = 0;
 
-	e |= intern_add(&r->strings, "", 1, &n);
-	e |= intern_add(&r->values, "", 0, &n);
-	e |= intern_add(&r->attributes, zero, sizeof(struct rec_attribute), &n);
-	e |= intern_add(&r->sets, "", 0, &n);
-	e |= intern_add(&r->functions, zero, sizeof(struct rec_function), &n);
-	e |= intern_add(&r->mappings, zero, sizeof(struct rec_mapping), &n);
-	e |= intern_add(&r->locations, zero, sizeof(struct rec_location), &n);
-	e |= intern_add(&r->links, zero, sizeof(struct rec_link), &n);
-	e |= intern_add(&r->stacks, "", 0, &n);
-	e |= intern_add(&r->resources, zero, sizeof(struct rec_resource), &n);
-	e |= intern_add(&r->scopes, zero, sizeof(struct rec_scope), &n);
+	e |= intern_number(&r->strings, "", 1, &n);
+	e |= intern_number(&r->values, "", 0, &n);
+	e |= intern_number(&r->attributes, zero, sizeof(struct rec_attribute), &n);
+	e |= intern_number(&r->sets, "", 0, &n);
+	e |= intern_number(&r->functions, zero, sizeof(struct rec_function), &n);
+	e |= intern_number(&r->mappings, zero, sizeof(struct rec_mapping), &n);
+	e |= intern_number(&r->locations, zero, sizeof(struct rec_location), &n);
+	e |= intern_number(&r->links, zero, sizeof(struct rec_link), &n);
+	e |= intern_number(&r->stacks, "", 0, &n);
+	e |= intern_number(&r->resources, zero, sizeof(struct rec_resource), &n);
+	e |= intern_number(&r->scopes, zero, sizeof(struct rec_scope), &n);
 	return e ? -ENOMEM : 0;
 }
 
@@ -51,7 +51,7 @@ int recording_new(struct recording **ret)
 		return -ENOMEM;
 	recording_tables(r, tables);
 	for (i = 0; i < ARRAY_SIZE(tables); i++)
-		intern_init(tables[i], RECORDING_TABLE_MAX);
+		intern_init(tables[i], RECORDING_TABLE_MAX, SIZE_MAX);
 	if (add_zeros(r) < 0) {
 		recording_free(r);
 		return -ENOMEM;
@@ -80,11 +80,11 @@ int recording_string(struct recording *r, const char *s, size_t len, uint32_t *r
 {
 	_cleanup_(buf_done) struct buf b = {0};
 
-	utf8_clean(&b, s, len);
+	utf8_add_clean(&b, s, len);
 	buf_add(&b, "", 1);
 	if (b.failed)
 		return -ENOMEM;
-	return intern_add(&r->strings, b.data, b.len, ret);
+	return intern_number(&r->strings, b.data, b.len, ret);
 }
 
 /* Makes room for element n of an array of zeroed elements. */
@@ -113,7 +113,7 @@ int recording_add(struct recording *r, const struct rec_sample *s, uint64_t coun
 	if (__builtin_add_overflow(r->total, count, &total) || total > RECORDING_TOTAL_MAX ||
 	    frames > RECORDING_FRAMES_MAX)
 		return -E2BIG;
-	e = intern_add(&r->samples, s, sizeof(*s), &n);
+	e = intern_number(&r->samples, s, sizeof(*s), &n);
 	if (!e)
 		e = grow(&r->counts, &r->counts_cap, n, sizeof(*r->counts));
 	if (e < 0)

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/intern.h"
+#include "base/intern.h"
 
 #define RECORDING_TABLE_MAX   (8u << 20)          /* entries of any one table */
 #define RECORDING_DEPTH_MAX   8192u               /* locations of a stack, inlined lines of a location */

@@ -46,7 +46,7 @@ static int64_t add_string(struct writer *w, const char *s)
 {
 	uint32_t n = 0;
 
-	if (intern_add(&w->strings, s, strlen(s) + 1, &n) < 0)
+	if (intern_number(&w->strings, s, strlen(s) + 1, &n) < 0)
 		w->failed = true;
 	return n;
 }
@@ -344,7 +344,7 @@ int render_pprof(struct recording *r, const struct render_options *o, struct buf
 {
 	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = ARENA_MAX, .profile = PPROF__PROFILE__INIT};
 
-	intern_init(&w.strings, RECORDING_TABLE_MAX);
+	intern_init(&w.strings, RECORDING_TABLE_MAX, SIZE_MAX);
 	recording_view(r, &w.view);
 	w.cpu = strcmp(recording_str(r, w.view.period_type), "cpu") == 0 &&
 		strcmp(recording_str(r, w.view.period_unit), "nanoseconds") == 0 && w.view.period > 0;

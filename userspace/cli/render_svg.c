@@ -12,11 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/format.h"
 #include "cli/palette.h"
 #include "cli/render.h"
 #include "cli/tree.h"
-#include "cli/utf8.h"
+#include "cli/xml.h"
 
 /* The geometry that flame.js takes up where this leaves off. */
 #define WIDTH      1200

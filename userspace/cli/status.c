@@ -9,11 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/format.h"
 #include "cli/screen.h"
-#include "cli/utf8.h"
 
 static const char help[] =
 	"Usage: otprof status [OPTION]...\n"
@@ -57,7 +57,7 @@ static void row(struct buf *b, const char *name, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	buf_printf(b, "  %-13s ", name);
-	utf8_clean(b, text, strlen(text));
+	utf8_add_clean(b, text, strlen(text));
 	buf_add_str(b, "\n");
 }
 
@@ -67,7 +67,7 @@ static void workload_row(struct buf *b, const char *name, const char *stacks, do
 
 	/* The end of a long name says more than its beginning. */
 	buf_add_str(b, "  ");
-	utf8_clean(b, name + left_out, strlen(name + left_out));
+	utf8_add_clean(b, name + left_out, strlen(name + left_out));
 	buf_printf(b, "%*s%14s %6.2f %% %6.2f %%\n", wide < 22 ? (int)(22 - wide) : 0, "", stacks, whole, named);
 }
 

@@ -96,7 +96,7 @@ static int node_new(struct builder *b, const struct node_key *key)
 static int node_get(struct builder *b, uint32_t parent, uint32_t name, enum frame_kind kind, uint32_t *ret)
 {
 	struct node_key key = {.parent = parent, .name = name, .kind = kind};
-	int r = intern_add(&b->index, &key, sizeof(key), ret);
+	int r = intern_number(&b->index, &key, sizeof(key), ret);
 
 	if (r < 0)
 		return r == -ENOSPC ? -E2BIG : r;
@@ -297,7 +297,7 @@ int tree_build(struct recording *rec, const struct rec_view *v, struct tree **re
 	_cleanup_(builder_done) struct builder b = {.rec = rec};
 	int r;
 
-	intern_init(&b.index, TREE_NODES_MAX);
+	intern_init(&b.index, TREE_NODES_MAX, SIZE_MAX);
 	b.t = calloc(1, sizeof(*b.t));
 	b.kinds = calloc(rec->locations.count, sizeof(*b.kinds));
 	b.roots = malloc((rec->series.count + 1) * sizeof(*b.roots));

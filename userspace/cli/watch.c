@@ -16,12 +16,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/format.h"
 #include "cli/render.h"
 #include "cli/tree.h"
-#include "cli/utf8.h"
 
 #define NAME_SHOWN 48
 #define FILE_NAME  64

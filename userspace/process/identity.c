@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "process/cgroup.h"
 #include "process/host.h"
 #include "process/service.h"
@@ -56,7 +57,7 @@ static bool status_field(const struct identity_input *in, const char *field, cha
 		if ((size_t)(stop - at) > n && !memcmp(at, field, n)) {
 			for (at += n; at < stop && (*at == '\t' || *at == ' ');)
 				at++;
-			text_clean(at, (size_t)(stop - at), to, cap);
+			to[utf8_clean(to, cap - 1, at, (size_t)(stop - at))] = '\0';
 			return true;
 		}
 		at = newline ? newline + 1 : end;

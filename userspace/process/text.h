@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Foreign bytes become text: UTF-8 that any receiver takes, bounded. What is
- * no UTF-8, and control characters, become U+FFFD; a cut falls between
- * characters. Pure.
+ * Text of processes (names, arguments, environment) as shared strings, and
+ * parts of paths. Called by the process table, one thread.
  */
 #ifndef OTP_PROCESS_TEXT_H
 #define OTP_PROCESS_TEXT_H
@@ -11,12 +10,10 @@
 
 #include "base/strpool.h"
 
-/* Writes at most cap - 1 bytes and a terminator; returns the bytes. cap > 0. */
-size_t text_clean(const char *from, size_t len, char *to, size_t cap);
-/* The same, interned; owned. max: most bytes, up to TEXT_MAX. NULL without memory. */
-struct str *text_str(const char *from, size_t len, size_t max);
-
 #define TEXT_MAX 1024u
+
+/* Cleaned (base/utf8.h) and cut to at most max bytes, TEXT_MAX at most; owned. NULL without memory. */
+struct str *text_str(const char *from, size_t len, size_t max);
 
 /* The part behind the last slash (trailing ones left out); borrowed from path. */
 const char *text_basename(const char *path, size_t len, size_t *ret_len);

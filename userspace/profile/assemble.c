@@ -22,7 +22,7 @@ int out_request_init(struct out_request *q, const struct names *n)
 	int r;
 
 	*q = (struct out_request){.bytes = REQUEST_HEAD};
-	keyset_init(&q->identities, INT32_MAX, SIZE_MAX);
+	intern_init(&q->identities, INT32_MAX, SIZE_MAX);
 	q->seen = calloc(MAX(n->nr_locations, 1u), sizeof(*q->seen));
 	r = q->seen ? dictionary_init(&q->dict, n) : -ENOMEM;
 	if (r == 0)
@@ -39,7 +39,7 @@ int out_request_init(struct out_request *q, const struct names *n)
 void out_request_done(struct out_request *q)
 {
 	dictionary_done(&q->dict);
-	keyset_done(&q->identities);
+	intern_done(&q->identities);
 	free(q->samples);
 	free(q->profiles);
 	free(q->resources);
@@ -76,7 +76,7 @@ static int begin_profile(struct out_request *q)
 	res->count++;
 	q->bytes += PROFILE_HEAD;
 	q->profile_bytes = 0;
-	keyset_reset(&q->identities);
+	intern_reset(&q->identities);
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static int put_sample(struct out_request *q, struct out_sample *s)
 
 	if (array_reserve(&q->samples, q->nr_samples, &q->cap_samples, sizeof(*q->samples)) < 0)
 		return -ENOMEM;
-	r = keyset_add(&q->identities, s, offsetof(struct out_sample, value), &number);
+	r = intern_add(&q->identities, s, offsetof(struct out_sample, value), &number);
 	if (r < 0)
 		return r;
 	q->total += s->value;

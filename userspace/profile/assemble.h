@@ -11,6 +11,7 @@
 #ifndef OTP_PROFILE_ASSEMBLE_H
 #define OTP_PROFILE_ASSEMBLE_H
 
+#include "base/intern.h"
 #include "profile/attributes.h"
 #include "profile/dictionary.h"
 
@@ -42,7 +43,7 @@ struct out_request {
 	uint64_t total;                                            /* samples as the ledger counts them */
 	size_t bytes; /* upper bound of all but the dictionary */
 	/* Of the profile that is being filled. */
-	struct keyset identities;    /* struct out_sample but its value -> sample */
+	struct intern identities;    /* struct out_sample but its value -> sample */
 	size_t profile_bytes;        /* as a receiver counts it, roughly */
 	uint32_t *seen;              /* by location: number of the profile that has it */
 };

@@ -30,11 +30,11 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 	b->cfg = *cfg;
 	l = &b->cfg.limits;
 	set_defaults(l);
-	keyset_init(&b->stacks, l->stacks, (size_t)l->frames * sizeof(uint32_t));
+	intern_init(&b->stacks, l->stacks, (size_t)l->frames * sizeof(uint32_t));
 	/* Stacks share most of their frames; a quarter is far more than was ever seen. */
-	keyset_init(&b->locations, MAX(l->frames / 4, 1024), SIZE_MAX);
-	keyset_init(&b->samples, l->stacks * 2, SIZE_MAX);
-	keyset_init(&b->workloads, WORKLOADS_MAX, SIZE_MAX);
+	intern_init(&b->locations, MAX(l->frames / 4, 1024), SIZE_MAX);
+	intern_init(&b->samples, l->stacks * 2, SIZE_MAX);
+	intern_init(&b->workloads, WORKLOADS_MAX, SIZE_MAX);
 	*ret = b;
 	return 0;
 }
@@ -48,16 +48,16 @@ void builder_reset(struct profile_builder *b)
 	for (uint32_t i = 0; i < b->workloads.count; i++)
 		workload_put(builder_workload(b, i));
 	for (uint32_t i = 0; i < b->locations.count; i++) {
-		const struct location_key *key = keyset_key(&b->locations, i);
+		const struct location_key *key = intern_key(&b->locations, i);
 
 		if (image_is_jit(key->image))
 			str_put((struct str *)(uintptr_t)key->address);
 	}
 	images_reset(&b->images);
-	keyset_reset(&b->locations);
-	keyset_reset(&b->stacks);
-	keyset_reset(&b->samples);
-	keyset_reset(&b->workloads);
+	intern_reset(&b->locations);
+	intern_reset(&b->stacks);
+	intern_reset(&b->samples);
+	intern_reset(&b->workloads);
 	if (!b->samples.cap) {
 		free(b->counts);
 		b->counts = NULL;
@@ -70,10 +70,10 @@ struct profile_builder *profile_free(struct profile_builder *b)
 {
 	if (b) {
 		builder_reset(b);
-		keyset_done(&b->locations);
-		keyset_done(&b->stacks);
-		keyset_done(&b->samples);
-		keyset_done(&b->workloads);
+		intern_done(&b->locations);
+		intern_done(&b->stacks);
+		intern_done(&b->samples);
+		intern_done(&b->workloads);
 		free(b->counts);
 		free(b);
 	}
@@ -83,7 +83,7 @@ struct profile_builder *profile_free(struct profile_builder *b)
 static int push(struct profile_builder *b, uint32_t *n, uint64_t image, uint64_t address)
 {
 	struct location_key key = {.address = address, .image = image};
-	int r = keyset_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
+	int r = intern_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
 
 	if (r < 0)
 		return r;
@@ -116,7 +116,7 @@ static int push_jit(struct profile_builder *b, const struct profile_sample *s, u
 	if (!name)
 		return 0;
 	key.address = (uint64_t)(uintptr_t)name;
-	r = keyset_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
+	r = intern_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
 	/* The first location of this name keeps the reference. */
 	if (r <= 0)
 		str_put(name);
@@ -183,13 +183,13 @@ static int add_stack(struct profile_builder *b, const struct profile_sample *s, 
 	if (r == 0)
 		r = push_marker(b, s, &n);
 	if (r == 0)
-		r = keyset_add(&b->stacks, b->scratch, n * sizeof(uint32_t), ret);
+		r = intern_add(&b->stacks, b->scratch, n * sizeof(uint32_t), ret);
 	return MIN(r, 0);
 }
 
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret)
 {
-	int r = keyset_add(&b->workloads, &w, sizeof(w), ret);
+	int r = intern_add(&b->workloads, &w, sizeof(w), ret);
 
 	if (r > 0)
 		workload_ref(w);
@@ -252,7 +252,7 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, uint6
 	int r = reserve_count(b);
 
 	if (r == 0)
-		r = keyset_add(&b->samples, key, sizeof(*key), &number);
+		r = intern_add(&b->samples, key, sizeof(*key), &number);
 	if (r < 0)
 		return r;
 	if (r > 0) {
@@ -286,8 +286,8 @@ uint64_t profile_samples(const struct profile_builder *b)
 
 size_t profile_bytes(const struct profile_builder *b)
 {
-	return sizeof(*b) + keyset_memory(&b->locations) + keyset_memory(&b->stacks) +
-	       keyset_memory(&b->samples) + keyset_memory(&b->workloads) +
+	return sizeof(*b) + intern_memory(&b->locations) + intern_memory(&b->stacks) +
+	       intern_memory(&b->samples) + intern_memory(&b->workloads) +
 	       b->counts_cap * sizeof(*b->counts) + b->images.cap * sizeof(*b->images.list) +
 	       (b->images.by_file.cap + b->images.by_identity.cap) * sizeof(struct map_slot);
 }

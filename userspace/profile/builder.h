@@ -6,8 +6,8 @@
 #ifndef OTP_PROFILE_BUILDER_H
 #define OTP_PROFILE_BUILDER_H
 
+#include "base/intern.h"
 #include "profile/images.h"
-#include "profile/keyset.h"
 #include "profile/profile.h"
 
 /* Kernel frames, user frames, marker. */
@@ -31,10 +31,10 @@ struct sample_key {
 struct profile_builder {
 	struct profile_config cfg;
 	struct images images;
-	struct keyset locations; /* struct location_key */
-	struct keyset stacks;    /* location numbers, innermost first */
-	struct keyset samples;   /* struct sample_key */
-	struct keyset workloads; /* struct workload *, one reference each */
+	struct intern locations; /* struct location_key */
+	struct intern stacks;    /* location numbers, innermost first */
+	struct intern samples;   /* struct sample_key */
+	struct intern workloads; /* struct workload *, one reference each */
 	uint64_t *counts;        /* by sample number; owned */
 	uint32_t counts_cap;
 	uint64_t total; /* samples */
@@ -45,18 +45,18 @@ struct profile_builder {
 
 static inline const struct sample_key *builder_sample(const struct profile_builder *b, uint32_t number)
 {
-	return keyset_key(&b->samples, number);
+	return intern_key(&b->samples, number);
 }
 
 static inline struct workload *builder_workload(const struct profile_builder *b, uint32_t number)
 {
-	return *(struct workload *const *)keyset_key(&b->workloads, number);
+	return *(struct workload *const *)intern_key(&b->workloads, number);
 }
 
 static inline const uint32_t *builder_stack(const struct profile_builder *b, uint32_t number, uint32_t *ret_count)
 {
-	*ret_count = (uint32_t)(keyset_len(&b->stacks, number) / sizeof(uint32_t));
-	return keyset_key(&b->stacks, number);
+	*ret_count = (uint32_t)(intern_len(&b->stacks, number) / sizeof(uint32_t));
+	return intern_key(&b->stacks, number);
 }
 
 /* Counted so often under this key; the builder takes references of its own. */

@@ -10,10 +10,10 @@
 #define GNU_KEY        "process.executable.build_id.gnu"
 #define HTLHASH_KEY    "process.executable.build_id.htlhash"
 
-static int add(struct dictionary *d, struct keyset *table, const void *entry, size_t len, size_t wire_len,
+static int add(struct dictionary *d, struct intern *table, const void *entry, size_t len, size_t wire_len,
 	       uint32_t *ret)
 {
-	int r = keyset_add(table, entry, len, ret);
+	int r = intern_add(table, entry, len, ret);
 
 	if (r > 0)
 		d->bytes += size_block(wire_len);
@@ -226,7 +226,7 @@ static int add_zeros(struct dictionary *d)
 
 int dictionary_init(struct dictionary *d, const struct names *n)
 {
-	struct keyset *tables[] = {&d->strings, &d->mappings, &d->locations,
+	struct intern *tables[] = {&d->strings, &d->mappings, &d->locations,
 				   &d->functions, &d->attributes, &d->stacks};
 
 	*d = (struct dictionary){.names = n};
@@ -235,18 +235,18 @@ int dictionary_init(struct dictionary *d, const struct names *n)
 	if (!d->of_location || !d->of_mapping)
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		keyset_init(tables[i], INT32_MAX, SIZE_MAX);
+		intern_init(tables[i], INT32_MAX, SIZE_MAX);
 	return add_zeros(d);
 }
 
 void dictionary_done(struct dictionary *d)
 {
-	keyset_done(&d->strings);
-	keyset_done(&d->mappings);
-	keyset_done(&d->locations);
-	keyset_done(&d->functions);
-	keyset_done(&d->attributes);
-	keyset_done(&d->stacks);
+	intern_done(&d->strings);
+	intern_done(&d->mappings);
+	intern_done(&d->locations);
+	intern_done(&d->functions);
+	intern_done(&d->attributes);
+	intern_done(&d->stacks);
 	for (uint32_t i = 0; i < d->nr_keep; i++)
 		str_put(d->keep[i]);
 	free(d->of_location);
@@ -269,12 +269,12 @@ void dictionary_mark(const struct dictionary *d, struct dictionary_mark *ret)
 
 void dictionary_return(struct dictionary *d, const struct dictionary_mark *to)
 {
-	keyset_truncate(&d->strings, to->strings);
-	keyset_truncate(&d->mappings, to->mappings);
-	keyset_truncate(&d->locations, to->locations);
-	keyset_truncate(&d->functions, to->functions);
-	keyset_truncate(&d->attributes, to->attributes);
-	keyset_truncate(&d->stacks, to->stacks);
+	intern_truncate(&d->strings, to->strings);
+	intern_truncate(&d->mappings, to->mappings);
+	intern_truncate(&d->locations, to->locations);
+	intern_truncate(&d->functions, to->functions);
+	intern_truncate(&d->attributes, to->attributes);
+	intern_truncate(&d->stacks, to->stacks);
 	d->bytes = to->bytes;
 	/* Which of these are gone is not known; finding them again costs little. */
 	memset(d->of_location, 0, d->names->nr_locations * sizeof(*d->of_location));

@@ -10,7 +10,7 @@
 #ifndef OTP_PROFILE_DICTIONARY_H
 #define OTP_PROFILE_DICTIONARY_H
 
-#include "profile/keyset.h"
+#include "base/intern.h"
 #include "profile/names.h"
 
 struct dict_mapping {
@@ -46,12 +46,12 @@ struct dict_attribute {
 #define DICTIONARY_TEXTS_MAX 32
 
 struct dictionary {
-	struct keyset strings; /* struct str * */
-	struct keyset mappings;
-	struct keyset locations;
-	struct keyset functions;
-	struct keyset attributes;
-	struct keyset stacks; /* location numbers, leaf first */
+	struct intern strings; /* struct str * */
+	struct intern mappings;
+	struct intern locations;
+	struct intern functions;
+	struct intern attributes;
+	struct intern stacks; /* location numbers, leaf first */
 	size_t bytes;         /* encoded, without the dictionary's own head */
 	const struct names *names;
 	/* Numbers of what was looked up before, 0: not there yet. */
@@ -84,7 +84,7 @@ int dictionary_stack(struct dictionary *d, const uint32_t *locations, uint32_t c
 
 static inline struct str *dictionary_str(const struct dictionary *d, uint32_t number)
 {
-	return *(struct str *const *)keyset_key(&d->strings, number);
+	return *(struct str *const *)intern_key(&d->strings, number);
 }
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "profile/clean.h"
 
@@ -71,7 +72,7 @@ static void put_strings(struct buf *out, const struct dictionary *d)
 static void put_mappings(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->mappings.count; i++) {
-		const struct dict_mapping *e = keyset_key(&d->mappings, i);
+		const struct dict_mapping *e = intern_key(&d->mappings, i);
 		PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
 		PROFILES(Mapping) m = PROFILES_INIT(MAPPING), *p = &m;
 		int32_t attributes[ARRAY_SIZE(e->attributes)];
@@ -117,16 +118,16 @@ static void put_location(struct buf *out, const struct dict_location *e, size_t 
 static void put_locations(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->locations.count; i++) {
-		const struct dict_location *e = keyset_key(&d->locations, i);
+		const struct dict_location *e = intern_key(&d->locations, i);
 
-		put_location(out, e, (keyset_len(&d->locations, i) - sizeof(*e)) / sizeof(e->lines[0]));
+		put_location(out, e, (intern_len(&d->locations, i) - sizeof(*e)) / sizeof(e->lines[0]));
 	}
 }
 
 static void put_functions(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->functions.count; i++) {
-		const struct dict_function *e = keyset_key(&d->functions, i);
+		const struct dict_function *e = intern_key(&d->functions, i);
 		PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
 		PROFILES(Function) f = PROFILES_INIT(FUNCTION), *p = &f;
 
@@ -156,7 +157,7 @@ static void put_links(struct buf *out)
 static void put_attributes(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->attributes.count; i++) {
-		const struct dict_attribute *e = keyset_key(&d->attributes, i);
+		const struct dict_attribute *e = intern_key(&d->attributes, i);
 		PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
 		PROFILES(KeyValueAndUnit) a = PROFILES_INIT(KEY_VALUE_AND_UNIT), *p = &a;
 		COMMON(AnyValue) value = COMMON_INIT(ANY_VALUE);
@@ -182,8 +183,8 @@ static void put_stacks(struct buf *out, const struct dictionary *d)
 		PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
 		PROFILES(Stack) s = PROFILES_INIT(STACK), *p = &s;
 
-		s.n_location_indices = keyset_len(&d->stacks, i) / sizeof(int32_t);
-		s.location_indices = (int32_t *)(uintptr_t)keyset_key(&d->stacks, i);
+		s.n_location_indices = intern_len(&d->stacks, i) / sizeof(int32_t);
+		s.location_indices = (int32_t *)(uintptr_t)intern_key(&d->stacks, i);
 		part.n_stack_table = 1;
 		part.stack_table = &p;
 		append(out, &part.base);
@@ -228,7 +229,7 @@ static void put_resource(struct buf *out, const struct workload *w)
 
 	for (uint32_t i = 0; i < w->count; i++)
 		/* A key is kept as it is or not at all: two could become equal. */
-		if (w->attributes[i].key->len && clean_is(w->attributes[i].key->s, w->attributes[i].key->len))
+		if (w->attributes[i].key->len && utf8_is_clean(w->attributes[i].key->s, w->attributes[i].key->len))
 			put_resource_attribute(&attributes, &w->attributes[i]);
 	append_block(out, 1, &attributes);
 }

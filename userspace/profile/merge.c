@@ -13,7 +13,7 @@ struct merge {
 
 static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
 {
-	struct location_key key = *(const struct location_key *)keyset_key(&m->from->locations, number);
+	struct location_key key = *(const struct location_key *)intern_key(&m->from->locations, number);
 	int r;
 
 	if (m->locations[number]) {
@@ -26,7 +26,7 @@ static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
 			return r;
 		key.image = (uint64_t)r;
 	}
-	r = keyset_add(&m->to->locations, &key, sizeof(key), ret);
+	r = intern_add(&m->to->locations, &key, sizeof(key), ret);
 	if (r > 0 && image_is_jit(key.image))
 		str_ref((struct str *)(uintptr_t)key.address);
 	if (r >= 0)
@@ -43,7 +43,7 @@ static int take_stack(struct merge *m, uint32_t number, uint32_t *ret)
 	for (uint32_t i = 0; r == 0 && i < count; i++)
 		r = take_location(m, stack[i], &m->to->scratch[i]);
 	if (r == 0)
-		r = keyset_add(&m->to->stacks, m->to->scratch, count * sizeof(uint32_t), ret);
+		r = intern_add(&m->to->stacks, m->to->scratch, count * sizeof(uint32_t), ret);
 	return MIN(r, 0);
 }
 

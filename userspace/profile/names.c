@@ -287,7 +287,7 @@ int names_make(struct profile_builder *b, struct names *ret)
 		int r;
 
 		l->source = NAME_RAW;
-		r = name_location(b, &n, keyset_key(&b->locations, n.nr_locations), l);
+		r = name_location(b, &n, intern_key(&b->locations, n.nr_locations), l);
 		if (r < 0)
 			return r;
 		l->first = first;

@@ -30,7 +30,7 @@ static void count_sample(const struct profile_builder *b, const struct names *n,
 		const struct named_location *l = &n->locations[stack[i]];
 
 		if (l->marker) {
-			end = end_of_marker(keyset_key(&b->locations, stack[i]));
+			end = end_of_marker(intern_key(&b->locations, stack[i]));
 			continue;
 		}
 		user |= !l->kernel;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define CPU_MAX 8191
 
@@ -103,38 +104,9 @@ int value_bool(const char *s, bool *ret)
 	return -EINVAL;
 }
 
-/* Bytes of the UTF-8 sequence at s, 0 if it is none (RFC 3629: no overlong forms, no surrogates). */
-static int utf8_len(const unsigned char *s)
-{
-	uint32_t c;
-	int n;
-
-	if (s[0] < 0x80)
-		return 1;
-	n = (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
-	if (!n)
-		return 0;
-	c = s[0] & (0x7f >> n);
-	for (int i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if (c < (n == 2 ? 0x80u : n == 3 ? 0x800u : 0x10000u) || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	return n;
-}
-
 bool value_is_text(const char *s)
 {
-	int n;
-
-	for (; *s; s += n) {
-		n = utf8_len((const unsigned char *)s);
-		if (!n || (n == 1 && ((unsigned char)*s < 0x20 || *s == 0x7f)))
-			return false;
-	}
-	return true;
+	return utf8_is_clean(s, strlen(s));
 }
 
 bool value_is_cpu_list(const char *s)

@@ -68,9 +68,9 @@ START_TEST(frames_have_their_kind)
 	ck_assert_int_eq(AT(t, "app", "[cut: stack deeper than its copy]")->kind, KIND_MARKER);
 	ck_assert_uint_eq(AT(t, "app", "[cut: stack deeper than its copy]", "main")->self, 1);
 	ck_assert_str_eq(recording_str(r, AT(t, "app", "main")->module), "/usr/bin/app");
-	ck_assert_int_eq(frame_kind_of("cpython"), KIND_CPYTHON);
-	ck_assert_int_eq(frame_kind_of("no such"), KIND_OTHER);
-	ck_assert_int_eq(frame_kind_of(NULL), KIND_OTHER);
+	ck_assert_int_eq(frame_kind_of_type("cpython"), KIND_CPYTHON);
+	ck_assert_int_eq(frame_kind_of_type("no such"), KIND_OTHER);
+	ck_assert_int_eq(frame_kind_of_type(NULL), KIND_OTHER);
 	tree_free(t);
 	recording_free(r);
 }

@@ -6,9 +6,10 @@
 #ifndef OTP_CLI_PALETTE_H
 #define OTP_CLI_PALETTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/tree.h"
+#include "base/frame_kind.h"
 
 /* 0xRRGGBB. */
 uint32_t palette_color(enum frame_kind kind, const char *name, bool inlined);

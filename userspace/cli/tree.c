@@ -38,32 +38,6 @@ uint32_t tree_next(const struct tree *t, uint32_t i)
 	return t->nodes[i].first != TREE_NONE ? t->nodes[i].first : tree_after(t, i);
 }
 
-const char *frame_kind_label(enum frame_kind kind)
-{
-	static const char *const labels[] = {
-#define X(NAME, type, label, hue, spread, saturation, lightness) label,
-		FRAME_KINDS(X)
-#undef X
-	};
-
-	return labels[kind];
-}
-
-enum frame_kind frame_kind_of(const char *frame_type)
-{
-	static const char *const types[] = {
-#define X(NAME, type, label, hue, spread, saturation, lightness) type,
-		FRAME_KINDS(X)
-#undef X
-	};
-	size_t i;
-
-	for (i = 0; frame_type && i < ARRAY_SIZE(types); i++)
-		if (types[i] && strcmp(types[i], frame_type) == 0)
-			return (enum frame_kind)i;
-	return KIND_OTHER;
-}
-
 static int node_new(struct builder *b, const struct node_key *key)
 {
 	struct tree *t = b->t;
@@ -122,7 +96,7 @@ static enum frame_kind location_kind(struct builder *b, uint32_t location)
 	if (!b->kinds[location]) {
 		type = recording_text(b->rec, l->attributes, "profile.frame.type");
 		b->kinds[location] = 1 + (is_marker(b, l, recording_lines(b->rec, location)) ?
-					  KIND_MARKER : frame_kind_of(type));
+					  KIND_MARKER : frame_kind_of_type(type));
 	}
 	return (enum frame_kind)(b->kinds[location] - 1);
 }

@@ -13,43 +13,12 @@
 
 #include <stdint.h>
 
+#include "base/frame_kind.h"
 #include "cli/recording.h"
 
 #define TREE_NODES_MAX (4u << 20)
 #define TREE_DEPTH_MAX 8192u
 #define TREE_NONE      UINT32_MAX
-
-/*
- * Kinds of frame. The text is profile.frame.type of the OpenTelemetry
- * semantic conventions, except for our own first four. The hue, the
- * saturation and the lightness are what the flame graph paints with.
- *   X(NAME, "frame type", "label", hue, hue spread, saturation %, lightness %)
- */
-#define FRAME_KINDS(X)                                          \
-	X(ALL, NULL, "all", 215, 0, 16, 84)                     \
-	X(SERVICE, NULL, "service", 215, 14, 28, 80)            \
-	X(MARKER, NULL, "marker", 220, 0, 6, 82)                \
-	X(OTHER, NULL, "other", 40, 20, 22, 76)                 \
-	X(KERNEL, "kernel", "kernel", 33, 10, 94, 64)           \
-	X(NATIVE, "native", "native", 8, 16, 82, 73)            \
-	X(GO, "go", "Go", 187, 12, 52, 66)                      \
-	X(RUST, "rust", "Rust", 18, 10, 58, 68)                 \
-	X(CPYTHON, "cpython", "Python", 212, 14, 70, 76)        \
-	X(JVM, "jvm", "JVM", 132, 16, 44, 69)                   \
-	X(V8JS, "v8js", "JavaScript", 54, 8, 78, 66)            \
-	X(DOTNET, "dotnet", ".NET", 268, 14, 60, 80)            \
-	X(PHP, "php", "PHP", 240, 12, 52, 80)                   \
-	X(RUBY, "ruby", "Ruby", 342, 12, 70, 78)                \
-	X(PERL, "perl", "Perl", 172, 12, 38, 68)                \
-	X(BEAM, "beam", "BEAM", 312, 14, 46, 78)                \
-	X(LUAJIT, "luajit", "Lua", 228, 10, 64, 78)
-
-enum frame_kind {
-#define X(NAME, type, label, hue, spread, saturation, lightness) KIND_##NAME,
-	FRAME_KINDS(X)
-#undef X
-	KIND_NR
-};
 
 struct tree_node {
 	uint32_t name;   /* string of the recording */
@@ -80,8 +49,6 @@ const char *tree_name(const struct tree *t, const struct tree_node *n);
 /* Depth first, children by name: the node after i (tree_next) or after all below i (tree_after); TREE_NONE: none. */
 uint32_t tree_next(const struct tree *t, uint32_t i);
 uint32_t tree_after(const struct tree *t, uint32_t i);
-const char *frame_kind_label(enum frame_kind kind);
-enum frame_kind frame_kind_of(const char *frame_type); /* NULL: KIND_OTHER */
 
 /* The function with most samples of its own, markers left out, over all places that it was called from. */
 struct tree_top {

@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST(dead_opener_takes_one_question_with_it)
 {
-	ask(1, HOST_READ_MEMORY);
+	ask(1, HOST_READ_IDENTITY);
 	asks_run(m, 1000);
 	asks_opener_died(m, 0, false);
 	engine_hears(1, -EIO);
@@ -195,11 +195,13 @@ static const struct {
 	size_t data;
 } malformed[] = {
 	{0, 0, 0, 0},
-	{HOST_ASK_NR, 0, 0, 0},
+	{UINT32_MAX, 0, 0, 0},
 	{HOST_OPEN_MAPPED, 5, 0, 4},
 	{HOST_OPEN_MAPPED, UINT32_MAX, 0, 0},
 	{HOST_OPEN_MAPPED, HOST_PATH_MAX, 0, HOST_PATH_MAX},
-	{HOST_READ_MEMORY, 0, HOST_MEMORY_MAX + 1, 0},
+	{4, 0, 0, 0}, /* a process' memory: no longer to be had */
+	{HOST_READ_MAPS, 0, 1, 0},
+	{HOST_OPEN_INDEX, 0, 0, 0},
 };
 
 START_TEST(question_that_breaks_the_rules_is_not_asked)

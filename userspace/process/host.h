@@ -20,30 +20,28 @@ enum host_ask {
 	HOST_OPEN_MAPPED = 1, /* the file mapped at [start, end) of pid -> fd */
 	HOST_READ_MAPS,       /* /proc/PID/maps, code only -> data */
 	HOST_READ_IDENTITY,   /* struct host_identity_text -> data */
-	HOST_READ_MEMORY,     /* len bytes at start of pid's memory -> data, maybe short */
-	HOST_SCAN,            /* all processes, or with len the first so many above pid: struct host_scan_entry and
+	/* 4 was an answer of captures by older versions: it stays unused. */
+	HOST_SCAN = 5,        /* all processes, or with len the first so many above pid: struct host_scan_entry and
 			       * text each -> fd of a sealed memfd */
 	HOST_OPEN_INDEX,      /* the address index of the file elf_fd, which pid runs as path -> fd */
 	HOST_OPEN_PERF_MAP,   /* what pid says of the code that it makes: /tmp/perf-PID.map in its root -> fd */
 	HOST_OPEN_DEBUG,      /* of the indexer: the ELF file path in pid's root -> fd */
-	HOST_ASK_NR,
 };
 
 /* Bounds of an answer: longer text is cut, and the cut is visible by its length. */
 #define HOST_MAPS_MAX     (4u << 20)
 #define HOST_IDENTITY_MAX 65536u
-#define HOST_MEMORY_MAX   65536u
 #define HOST_PATH_MAX     4096u
 
 struct host_request {
 	uint32_t kind; /* enum host_ask */
 	uint32_t pid;
 	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until it is answered; -1: in a replay */
-	uint64_t start; /* HOST_OPEN_MAPPED: mapping; HOST_READ_MEMORY: address */
+	uint64_t start; /* HOST_OPEN_MAPPED: mapping */
 	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
 	uint64_t dev; /* as stat says it, 0: unknown */
 	uint64_t ino; /* the file opened must have it; 0: unknown */
-	uint32_t len;           /* HOST_READ_MEMORY; HOST_SCAN: 0: all */
+	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; else 0 */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
 	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */
 };

@@ -47,8 +47,6 @@ static int find_answer(const struct ipc_ask *ask, const char *path, struct buf *
 		return opener_maps(ask->pid, text);
 	case HOST_READ_IDENTITY:
 		return opener_identity(ask->pid, text);
-	case HOST_READ_MEMORY:
-		return opener_memory(ask, text);
 	case HOST_SCAN:
 		return opener_scan(ask, ret_fd);
 	default:

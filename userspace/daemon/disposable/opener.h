@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The opener: the disposable process that touches what can hang or lie -
- * foreign paths, foreign memory, /proc of other users. It answers one question
+ * foreign paths and /proc of other users. It answers one question
  * at a time, and is killed when it takes too long.
  *
  * Private to opener*.c. Each answer function fills err, and fd or data; all
@@ -22,7 +22,6 @@ int opener_perf_map(uint32_t pid, int *ret_fd);
 int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd);
 int opener_maps(uint32_t pid, struct buf *to);
 int opener_identity(uint32_t pid, struct buf *to);
-int opener_memory(const struct ipc_ask *ask, struct buf *to);
 int opener_scan(const struct ipc_ask *ask, int *ret_fd);
 
 /* A file of /proc/PID; -ESRCH when the process is gone. */

@@ -220,24 +220,3 @@ int opener_identity(uint32_t pid, struct buf *to)
 	memcpy(to->data + first, &head, sizeof(head));
 	return 0;
 }
-
-int opener_memory(const struct ipc_ask *ask, struct buf *to)
-{
-	_cleanup_(closep) int fd = opener_proc_file(ask->pid, "mem", O_RDONLY);
-	uint32_t len = MIN(ask->len, HOST_MEMORY_MAX);
-	void *at;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	at = buf_reserve(to, len);
-	if (!at)
-		return -ENOMEM;
-	n = ask->start <= INT64_MAX ? pread(fd, at, len, (off_t)ask->start) : -1;
-	if (n < 0)
-		return ask->start <= INT64_MAX ? -errno : -EIO;
-	if (n == 0 && len)
-		return -ESRCH;
-	buf_commit(to, (size_t)n);
-	return 0;
-}

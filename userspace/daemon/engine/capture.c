@@ -305,8 +305,6 @@ void capture_host_answer(void *capture, const struct host_request *req, int err,
 	struct capture_answer a = {.kind = req->kind, .pid = req->pid, .start = req->start, .end = req->end,
 				   .err = err, .path_len = (uint32_t)strlen(path)};
 
-	if (req->kind == HOST_READ_MEMORY)
-		return; /* other people's memory does not go into a file */
 	if (req->kind == HOST_SCAN && req->len)
 		return; /* a replay asks for all at once, at its beginning */
 	if (req->kind == HOST_SCAN && fd >= 0) {

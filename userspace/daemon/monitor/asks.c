@@ -68,13 +68,29 @@ static void answer_error(struct monitor *m, enum worker_kind from, uint64_t tag,
 		worker_kill(m, w);
 }
 
+/* HOST_OPEN_INDEX is the monitor's own to answer. */
+static bool asks_kind_is_sound(uint32_t kind)
+{
+	switch (kind) {
+	case HOST_OPEN_MAPPED:
+	case HOST_READ_MAPS:
+	case HOST_READ_IDENTITY:
+	case HOST_SCAN:
+	case HOST_OPEN_PERF_MAP:
+	case HOST_OPEN_DEBUG:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_sound(const struct ipc_message *msg)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
 
 	return ipc_nr_fds(msg) == 0 && msg->head.len >= sizeof(*ask) && ask->path_len < HOST_PATH_MAX &&
-	       msg->head.len == sizeof(*ask) + ask->path_len && ask->kind >= HOST_OPEN_MAPPED && ask->kind < HOST_ASK_NR &&
-	       ask->len <= HOST_MEMORY_MAX && ask->kind != HOST_OPEN_INDEX;
+	       msg->head.len == sizeof(*ask) + ask->path_len && asks_kind_is_sound(ask->kind) &&
+	       (!ask->len || ask->kind == HOST_SCAN);
 }
 
 /* The indexer knows two processes: the one whose file it reads, and the host's first. */
@@ -255,7 +271,7 @@ static void abandon(struct monitor *m, int i)
 	w->next_start_ns = clock_now_ns();
 	m->abandoned++;
 	if (m->abandoned == ABANDONED_MAX)
-		log_error("%u openers hang in the kernel: files and memory of processes cannot be read until one ends",
+		log_error("%u openers hang in the kernel: files and mappings of processes cannot be read until one ends",
 			  ABANDONED_MAX);
 }
 

@@ -41,7 +41,7 @@ static const struct {
 } monitor_caps[] = {
 	{CAP_BPF, "plans and rules go into BPF maps; programs for CPUs that come"},
 	{CAP_PERFMON, "perf events for CPUs that come"},
-	{CAP_SYS_PTRACE, "opener: files and memory of other users' processes; memory figure of the workers"},
+	{CAP_SYS_PTRACE, "opener: maps, exe, root and environ below /proc/PID of other users' processes; memory figure of the workers"},
 	{CAP_DAC_READ_SEARCH, "opener: programs and /proc files of other users"},
 	{CAP_CHECKPOINT_RESTORE, "opener: /proc/PID/map_files, for deleted and memfd code"},
 	{CAP_SYSLOG, "/proc/kallsyms with addresses, for an engine that is started again"},

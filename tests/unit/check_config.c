@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
 #include "profile/profile.h"
 
 Suite *config_suite(void);
@@ -119,7 +120,8 @@ static const struct {
 	{"[exporter a]\nendpoint = file://relative\n", "F:2: exporter a.endpoint: bad value \"file://relative\", "
 						       "expected http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
 	{EXPORTER "protocol = grpc\n",
-	 "F:3: exporter a.protocol: bad value \"grpc\", expected http: this version has no other protocol\n"},
+	 "F:3: exporter a.protocol: bad value \"grpc\", expected http: this version does not send OTLP over gRPC\n"},
+	{EXPORTER "protocol = udp\n", "F:3: exporter a.protocol: bad value \"udp\", expected http\n"},
 	{EXPORTER "compression = zstd\n", "F:3: exporter a.compression: bad value \"zstd\", expected gzip or none\n"},
 	{EXPORTER "headers = no colon\n", "F:3: exporter a.headers: bad value, expected one \"Name: value\"; "
 					  "give the key again for the next\n"},
@@ -310,7 +312,8 @@ static const char all_keys[] = "[sampler]\n"
 			       "request_max_size = 1M\n"
 			       "[targets]\ninclude = cgroup:/a.slice pid:55\ninclude = cgroup:b\nexclude = pid:7\n"
 			       "include = unit:nginx container:0123ab exe:/usr/bin/* user:www-data\nexclude = unit:a@*.service\n"
-			       "[exporter one]\nendpoint = https://h:1/p\ncompression = none\n"
+			       "[exporter one]\nendpoint = https://h:1/p\nprotocol = http/protobuf\n"
+			       "compression = none\n"
 			       "headers = Authorization: Basic x;y # z\nheaders = X-B: c\ntls_ca_file = /ca\n"
 			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
 			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\n"
@@ -349,6 +352,7 @@ START_TEST(every_key_arrives)
 	ck_assert_str_eq(c->targets[8].text, "a@*.service");
 	ck_assert(c->targets[3].exclude);
 	ck_assert_uint_eq(c->nr_exporters, 2);
+	ck_assert_int_eq(e->protocol, EXPORT_PROTOCOL_HTTP);
 	ck_assert(!e->gzip && e->tls_insecure);
 	ck_assert_uint_eq(e->nr_headers, 2);
 	ck_assert_str_eq(e->headers[0], "Authorization: Basic x;y # z");
@@ -398,6 +402,29 @@ START_TEST(printed_configuration_parses_to_the_same)
 }
 END_TEST
 
+START_TEST(protocol_is_printed_beside_compression)
+{
+	struct config *c = parse_good(all_keys);
+	char *text = print(c);
+
+	ck_assert_ptr_nonnull(strstr(text, "\nprotocol = http\ncompression = none\n"));
+	free(text);
+	config_free(c);
+}
+END_TEST
+
+/* Those at offset 0 fill a list and have no field. */
+START_TEST(no_two_keys_share_a_field)
+{
+	for (size_t i = 0; i < config_keys_nr; i++)
+		for (size_t j = 0; j < i; j++)
+			ck_assert_msg(!config_keys[i].offset || config_keys[i].offset != config_keys[j].offset ||
+					      (config_keys[i].section == SECTION_EXPORTER) !=
+						      (config_keys[j].section == SECTION_EXPORTER),
+				      "%s and %s", config_keys[i].name, config_keys[j].name);
+}
+END_TEST
+
 Suite *config_suite(void)
 {
 	Suite *s = suite_create("config");
@@ -411,6 +438,8 @@ Suite *config_suite(void)
 	tcase_add_test(t, empty_file_is_the_defaults);
 	tcase_add_test(t, every_key_arrives);
 	tcase_add_loop_test(t, printed_configuration_parses_to_the_same, 0, ARRAY_SIZE(good));
+	tcase_add_test(t, protocol_is_printed_beside_compression);
+	tcase_add_test(t, no_two_keys_share_a_field);
 	suite_add_tcase(s, t);
 	return s;
 }

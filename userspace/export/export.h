@@ -34,9 +34,13 @@
 #define EXPORT_NAME_MAX    64
 #define EXPORT_HEADERS_MAX 16
 
+/* How requests travel to an http:// or https:// endpoint; a file:// endpoint has no protocol. */
+enum export_protocol { EXPORT_PROTOCOL_HTTP };
+
 struct export_config {
 	char name[EXPORT_NAME_MAX];
 	char *endpoint; /* http://, https:// (path v1development/profiles is appended to a base URL) or file:///DIR */
+	enum export_protocol protocol;
 	bool gzip;      /* default true */
 	bool endpoint_is_full; /* use the URL as it is */
 	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */

@@ -46,7 +46,7 @@ const struct config_key config_keys[] = {
 	{.section = SECTION_TARGETS, .name = "exclude", .type = &config_type_targets, .min = 1, .repeats = true},
 	E("endpoint", endpoint, endpoint),
 	E("endpoint_is_full", bool, endpoint_is_full),
-	E("protocol", protocol, gzip),
+	E("protocol", protocol, protocol),
 	E("compression", compression, gzip),
 	{.section = SECTION_EXPORTER, .name = "headers", .type = &config_type_header, .repeats = true, .secret = true},
 	E("headers_file", path, headers_file),

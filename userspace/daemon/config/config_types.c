@@ -388,17 +388,33 @@ static void print_mode(const struct config_key *k, const void *field, struct buf
 
 const struct config_type config_type_mode = {parse_mode, print_mode};
 
-/* There is one protocol, so there is no field for it yet. */
+/* The first name of a protocol is the one that is printed; others are OpenTelemetry's for the same. */
+static const struct {
+	const char *name;
+	enum export_protocol protocol;
+} protocols[] = {{"http", EXPORT_PROTOCOL_HTTP}, {"http/protobuf", EXPORT_PROTOCOL_HTTP}};
+
 static int parse_protocol(const struct config_key *k, void *field, const char *value, char *what)
 {
-	if (!strcmp(value, "http") || !strcmp(value, "http/protobuf"))
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		if (strcmp(value, protocols[i].name))
+			continue;
+		*(enum export_protocol *)field = protocols[i].protocol;
 		return 0;
-	return config_expected(what, "http: this version has no other protocol");
+	}
+	if (!strcmp(value, "grpc"))
+		return config_expected(what, "http: this version does not send OTLP over gRPC");
+	return config_expected(what, "http");
 }
 
 static void print_protocol(const struct config_key *k, const void *field, struct buf *to)
 {
-	buf_add_str(to, "http");
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
+		if (protocols[i].protocol != *(const enum export_protocol *)field)
+			continue;
+		buf_add_str(to, protocols[i].name);
+		return;
+	}
 }
 
 const struct config_type config_type_protocol = {parse_protocol, print_protocol};

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "export/export.h"
+#include "export/transport.h"
 
 Suite *export_reload_suite(void);
 
@@ -225,6 +226,90 @@ START_TEST(next_exporter_finds_books_by_name)
 }
 END_TEST
 
+/*
+ * Two configurations that differ in every field, and for each field whether a
+ * change of it alone opens an http and a file transport anew. The initializers
+ * are positional: a field of the structure that the list lacks is an error of
+ * the compiler, in whatever place it stands.
+ */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wmissing-field-initializers"
+
+enum { KEEPS = true, REOPENS = false };
+
+/* X(field, one, another, http, file) */
+#define CONFIG_FIELDS(X)                                             \
+	X(name, "one", "another", KEEPS, KEEPS)                      \
+	X(endpoint, "one", "another", REOPENS, REOPENS)              \
+	X(protocol, 0, 1, REOPENS, KEEPS)                            \
+	X(gzip, false, true, KEEPS, KEEPS)                           \
+	X(endpoint_is_full, false, true, REOPENS, KEEPS)             \
+	X(headers, {"A: one"}, {"A: another"}, REOPENS, KEEPS)       \
+	X(nr_headers, 1, 2, REOPENS, KEEPS)                          \
+	X(nr_headers_file, 0, 1, KEEPS, KEEPS)                       \
+	X(headers_file, NULL, "/headers", KEEPS, KEEPS)              \
+	X(tls_ca, NULL, "/ca", REOPENS, KEEPS)                       \
+	X(tls_cert, NULL, "/cert", REOPENS, KEEPS)                   \
+	X(tls_key, NULL, "/key", REOPENS, KEEPS)                     \
+	X(tls_insecure, false, true, REOPENS, KEEPS)                 \
+	X(timeout_ns, 1, 2, REOPENS, KEEPS)                          \
+	X(retry_initial_ns, 1, 2, KEEPS, KEEPS)                      \
+	X(retry_max_ns, 1, 2, KEEPS, KEEPS)                          \
+	X(retry_elapsed_ns, 1, 2, KEEPS, KEEPS)                      \
+	X(queue_bytes, 1, 2, KEEPS, KEEPS)                           \
+	X(file_keep, 1, 2, KEEPS, REOPENS)                           \
+	X(file_dir, 0, 3, KEEPS, KEEPS)
+
+#define ONE(field, one, another, http, file) one,
+#define ANOTHER(field, one, another, http, file) another,
+static const struct export_config config_one = {CONFIG_FIELDS(ONE)}, config_another = {CONFIG_FIELDS(ANOTHER)};
+#pragma GCC diagnostic pop
+
+static const struct config_field {
+	const char *name;
+	size_t offset, size;
+	bool http, file;
+} config_fields[] = {
+#define FIELD(field, one, another, http, file) \
+	{#field, offsetof(struct export_config, field), sizeof(config_one.field), http, file},
+	CONFIG_FIELDS(FIELD)
+#undef FIELD
+};
+
+static void change_field(struct export_config *c, const struct config_field *f)
+{
+	memcpy((char *)c + f->offset, (const char *)&config_another + f->offset, f->size);
+}
+
+START_TEST(every_field_of_a_configuration_keeps_or_reopens_a_transport)
+{
+	const struct config_field *f = &config_fields[_i];
+	const struct transport_ops *const ops[] = {&transport_http, &transport_https, &transport_file};
+
+	ck_assert_msg(memcmp((const char *)&config_one + f->offset, (const char *)&config_another + f->offset, f->size),
+		      "%s is the same in both configurations", f->name);
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		bool keeps = ops[i] == &transport_file ? f->file : f->http;
+		struct export_config changed = config_one;
+
+		ck_assert(ops[i]->same(&config_one, &changed));
+		change_field(&changed, f);
+		ck_assert_msg(ops[i]->same(&config_one, &changed) == keeps, "%s: %s", ops[i]->scheme, f->name);
+		ck_assert_msg(ops[i]->same(&changed, &config_one) == keeps, "%s: %s", ops[i]->scheme, f->name);
+	}
+}
+END_TEST
+
+/* A file of a key may hold another one under the same name. */
+START_TEST(same_file_names_of_tls_reopen)
+{
+	struct export_config c = config_one;
+
+	c.tls_ca = "/ca";
+	ck_assert(!transport_https.same(&c, &c));
+}
+END_TEST
+
 Suite *export_reload_suite(void)
 {
 	Suite *s = suite_create("export_reload");
@@ -238,6 +323,10 @@ Suite *export_reload_suite(void)
 	tcase_add_test(t, one_that_goes_delivers_first);
 	tcase_add_test(t, same_name_of_another_kind_is_another_destination);
 	tcase_add_test(t, next_exporter_finds_books_by_name);
+	suite_add_tcase(s, t);
+	t = tcase_create("same");
+	tcase_add_loop_test(t, every_field_of_a_configuration_keeps_or_reopens_a_transport, 0, ARRAY_SIZE(config_fields));
+	tcase_add_test(t, same_file_names_of_tls_reopen);
 	suite_add_tcase(s, t);
 	return s;
 }

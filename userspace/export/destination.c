@@ -333,29 +333,6 @@ void destination_give_up(struct destination *d)
 
 /* --- another configuration --- */
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-static bool same_headers(const struct export_config *a, const struct export_config *b)
-{
-	if (a->nr_headers != b->nr_headers)
-		return false;
-	for (uint32_t i = 0; i < a->nr_headers; i++)
-		if (strcmp(a->headers[i], b->headers[i]))
-			return false;
-	return true;
-}
-
-/* What a transport was opened with. Files of TLS may hold something else under the same name. */
-static bool same_transport(const struct export_config *a, const struct export_config *b)
-{
-	return same_text(a->endpoint, b->endpoint) && a->endpoint_is_full == b->endpoint_is_full && same_headers(a, b) &&
-	       !a->tls_ca && !a->tls_cert && !b->tls_ca && !b->tls_cert && a->tls_insecure == b->tls_insecure &&
-	       a->timeout_ns == b->timeout_ns && a->file_keep == b->file_keep;
-}
-
 bool destination_may_become(const struct destination *d, const struct export_config *cfg)
 {
 	const struct transport_ops *ops = transport_find(cfg->endpoint);
@@ -363,7 +340,12 @@ bool destination_may_become(const struct destination *d, const struct export_con
 	return !strcmp(d->cfg.name, cfg->name) && ops && ops->compresses == d->ops->compresses;
 }
 
-static int reopen(struct destination *d)
+static bool destination_keeps_transport(const struct destination *d, const struct export_config *cfg)
+{
+	return transport_find(cfg->endpoint) == d->ops && d->ops->same(&d->cfg, cfg);
+}
+
+static int destination_reopen(struct destination *d)
 {
 	end_try(d);
 	d->ops->close(d->transport);
@@ -376,14 +358,14 @@ static int reopen(struct destination *d)
 
 int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger)
 {
-	bool same = same_transport(&d->cfg, cfg);
+	bool keeps = destination_keeps_transport(d, cfg);
 	int file_dir = d->cfg.file_dir;
 
 	d->ledger = ledger;
 	d->cfg = *cfg;
 	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
 	d->queue.max = cfg->queue_bytes; /* one that is too full is emptied by the next request */
-	return same ? 0 : reopen(d);
+	return keeps ? 0 : destination_reopen(d);
 }
 
 int destination_init(struct destination *d, const struct export_config *cfg, const struct destination_owner *owner,

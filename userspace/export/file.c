@@ -279,6 +279,12 @@ static int file_open(const struct export_config *cfg, struct transport_host *hos
 	return 0;
 }
 
+/* The directory descriptor is only used when the path cannot be opened, and read from the configuration then. */
+static bool file_same(const struct export_config *a, const struct export_config *b)
+{
+	return !strcmp(a->endpoint, b->endpoint) && a->file_keep == b->file_keep;
+}
+
 static int file_check(const struct export_config *cfg, char why[EXPORT_WHY])
 {
 	if (path_of(cfg)[0] != '/')
@@ -296,6 +302,7 @@ const struct transport_ops transport_file = {
 	.stopped = OTP_LOSS_WRITE,
 	.check = file_check,
 	.open = file_open,
+	.same = file_same,
 	.close = file_close,
 	.send = file_send,
 	.abort = file_abort,

@@ -349,6 +349,30 @@ static int http_init(struct http *h)
 	return curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK ? 0 : -ENOMEM;
 }
 
+static bool http_same_headers(const struct export_config *a, const struct export_config *b)
+{
+	if (a->nr_headers != b->nr_headers)
+		return false;
+	for (uint32_t i = 0; i < a->nr_headers; i++)
+		if (strcmp(a->headers[i], b->headers[i]))
+			return false;
+	return true;
+}
+
+/* The files may hold something else under the same name. */
+static bool http_reads_files(const struct export_config *cfg)
+{
+	return cfg->tls_ca || cfg->tls_cert || cfg->tls_key;
+}
+
+/* What http_init reads; whether a request is compressed is a property of its body. */
+static bool http_same(const struct export_config *a, const struct export_config *b)
+{
+	return !http_reads_files(a) && !http_reads_files(b) && !strcmp(a->endpoint, b->endpoint) &&
+	       a->endpoint_is_full == b->endpoint_is_full && a->protocol == b->protocol && http_same_headers(a, b) &&
+	       a->tls_insecure == b->tls_insecure && a->timeout_ns == b->timeout_ns;
+}
+
 static int http_open(const struct export_config *cfg, struct transport_host *host, outcome_fn *done, void *ctx,
 		     struct transport **ret)
 {
@@ -372,8 +396,8 @@ static int http_open(const struct export_config *cfg, struct transport_host *hos
 	{                                                                                   \
 		.scheme = with_scheme, .expired = OTP_LOSS_RETRY_EXPIRED,                   \
 		.stopped = OTP_LOSS_SHUTDOWN, .compresses = true, .patient = true,          \
-		.check = http_check, .open = http_open, .close = http_close,                \
-		.send = http_send, .abort = http_abort,                                     \
+		.check = http_check, .open = http_open, .same = http_same,                  \
+		.close = http_close, .send = http_send, .abort = http_abort,                \
 	}
 
 const struct transport_ops transport_http = HTTP_OPS("http://");

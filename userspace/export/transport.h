@@ -56,6 +56,8 @@ struct transport_ops {
 	/* cfg, and done's ctx, are borrowed for the life of the transport. */
 	int (*open)(const struct export_config *cfg, struct transport_host *host, outcome_fn *done, void *ctx,
 		    struct transport **ret);
+	/* Whether a transport opened with a, an endpoint of this scheme, serves b as well; else it is opened anew. */
+	bool (*same)(const struct export_config *a, const struct export_config *b);
 	void (*close)(struct transport *t);
 	/* 1: over, *ret_outcome is set; 0: under way, done will be called; negative errno: not begun. */
 	int (*send)(struct transport *t, const struct body *body, struct outcome *ret_outcome);

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the kernel offers, and to whom. */
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/capability.h"
 #include "base/cleanup.h"
 #include "cli/doctor.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF	    39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 /* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/cleanup.h"
 
 /* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "daemon/roles.h"
@@ -21,15 +22,6 @@
 #include "daemon/sandbox/sandbox_seccomp.h"
 #include "symbol/index_build.h"
 #include "symbol/index_write.h"
-
-/* Linux 5.8 and 5.9, include/uapi/linux/capability.h; older libcap headers end before them. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF	    39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 /*
  * What the monitor keeps, and why. Everything else leaves its bounding set

@@ -49,6 +49,14 @@ ssize_t file_read_text(const char *path, char *to, size_t size)
 	return fd < 0 ? -errno : file_read_text_fd(fd, to, size);
 }
 
+ssize_t file_read_proc(uint32_t pid, const char *name, char *to, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	return file_read_text(path, to, size);
+}
+
 int file_read(int fd, size_t max, struct buf *to)
 {
 	while (max) {

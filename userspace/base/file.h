@@ -30,6 +30,7 @@
  */
 ssize_t file_read_text(const char *path, char *to, size_t size);
 ssize_t file_read_text_fd(int fd, char *to, size_t size);
+ssize_t file_read_proc(uint32_t pid, const char *name, char *to, size_t size); /* /proc/PID/NAME */
 
 /* Appends what fd holds from its position on; a file of more than max bytes is cut. -ENOMEM also where to is full. */
 int file_read(int fd, size_t max, struct buf *to);

@@ -14,6 +14,8 @@
 
 #include "base/capability.h"
 #include "base/cleanup.h"
+#include "base/file.h"
+#include "source/perf_probe.h"
 
 /* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
@@ -61,20 +63,6 @@ bool kernel_can_freeze(const struct kernel_version *v)
 	return !kernel_version_below(v, 5, 19, 0) && kernel_version_below(v, 6, 4, 0);
 }
 
-static ssize_t read_text(const char *path, char *to, size_t size)
-{
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, to, size - 1);
-	if (n < 0)
-		return -errno;
-	to[n] = '\0';
-	return n;
-}
-
 static int kernel_version_here(struct kernel_version *ret, struct utsname *ret_uts)
 {
 	struct kernel_version v;
@@ -85,7 +73,7 @@ static int kernel_version_here(struct kernel_version *ret, struct utsname *ret_u
 		return -errno;
 	err = kernel_version_parse(ret_uts->release, ret_uts->version, ret);
 	/* Ubuntu: "Ubuntu 6.2.0-39.40-generic 6.2.16", the last word being the kernel it was built from. */
-	if (err == 0 && read_text("/proc/version_signature", text, sizeof(text)) > 0 &&
+	if (err == 0 && file_read_text("/proc/version_signature", text, sizeof(text)) > 0 &&
 	    sscanf(text, "%*s %*s %u.%u.%u", &v.major, &v.minor, &v.patch) == 3)
 		*ret = v;
 	return err;
@@ -138,24 +126,17 @@ static uint64_t effective_capabilities(void)
 	const char *line;
 	char text[4096];
 
-	if (read_text("/proc/self/status", text, sizeof(text)) < 0)
+	if (file_read_text("/proc/self/status", text, sizeof(text)) < 0)
 		return 0;
 	line = strstr(text, "\nCapEff:");
 	return line ? strtoull(line + strlen("\nCapEff:"), NULL, 16) : 0;
-}
-
-static int perf_event_paranoid(void)
-{
-	char text[32];
-
-	return read_text("/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) > 0 ? atoi(text) : 2;
 }
 
 static int probe_capabilities(char why[SOURCE_WHY])
 {
 	uint64_t caps = effective_capabilities();
 	bool admin = caps >> CAP_SYS_ADMIN & 1, bpf = caps >> CAP_BPF & 1, perfmon = caps >> CAP_PERFMON & 1;
-	int paranoid = perf_event_paranoid();
+	int paranoid = perf_paranoid();
 
 	if (!admin && !(bpf && perfmon))
 		return refuse(why, -EPERM, "missing capability%s%s: run as root, or grant %s (AmbientCapabilities=, setcap)",
@@ -173,7 +154,7 @@ static int probe_lockdown(char why[SOURCE_WHY])
 {
 	char text[128];
 
-	if (read_text("/sys/kernel/security/lockdown", text, sizeof(text)) < 0 || !strstr(text, "[confidentiality]"))
+	if (file_read_text("/sys/kernel/security/lockdown", text, sizeof(text)) < 0 || !strstr(text, "[confidentiality]"))
 		return 0;
 	return refuse(why, -EPERM,
 		      "kernel lockdown is set to confidentiality, which forbids BPF programs to read memory: boot with "

@@ -2,12 +2,11 @@
 #include "source/cpus.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #define CPU_LIST "/sys/devices/system/cpu/"
 
@@ -67,17 +66,10 @@ int cpus_parse(const char *text, struct cpus *ret)
 
 static int cpus_read(const char *path, struct cpus *ret)
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[4096];
-	ssize_t n;
+	ssize_t n = file_read_text(path, text, sizeof(text));
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	return cpus_parse(text, ret);
+	return n < 0 ? (int)n : cpus_parse(text, ret);
 }
 
 int cpus_online(struct cpus *ret)

@@ -3,7 +3,6 @@
  * Single processes: an event for every thread that there is and every CPU,
  * inherited by all that they start. What an ordinary user may have of perf.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -11,6 +10,7 @@
 #include <sys/ioctl.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "source/perf_internal.h"
 
 #define THREADS_MAX 1024 /* that are there already; what they start costs no descriptor */
@@ -64,12 +64,6 @@ static int attach_thread(struct source_perf *p, uint32_t tid)
 		if (cpus_has(&online, cpu) && cpus_has(&p->events.wanted, cpu))
 			err = attach_cpu(p, tid, cpu);
 	return err == -ESRCH ? 0 : err; /* it has ended meanwhile */
-}
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
 }
 
 /* Returns how many threads were new. */

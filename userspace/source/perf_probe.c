@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "source/events.h"
 
 /* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
@@ -14,10 +15,12 @@
 
 int perf_paranoid(void)
 {
-	_cleanup_(fclosep) FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	char text[32];
 	int level;
 
-	return f && fscanf(f, "%d", &level) == 1 ? level : 2;
+	if (file_read_text("/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) < 0)
+		return 2;
+	return sscanf(text, "%d", &level) == 1 ? level : 2;
 }
 
 /* The plainest event there is: only the right to it counts. */

@@ -2,12 +2,12 @@
 #include "source/perf_tasks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "source/perf_cgroup.h"
 
 #define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples come after a process' EXIT */
@@ -74,28 +74,16 @@ int perf_stat_parse(const char *text, struct perf_process *ret)
 	return 0;
 }
 
-static int read_text(const char *path, char *to, size_t size)
-{
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
-
-	if (n < 0)
-		return -errno;
-	to[n] = '\0';
-	return 0;
-}
-
 static int read_process(struct perf_tasks *t, uint32_t pid, struct perf_process *ret)
 {
-	char path[32], text[1024];
+	char text[1024];
 	int err;
 
 	if (t->reads >= READS_MAX)
 		return -EAGAIN;
 	t->reads++;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	err = read_text(path, text, sizeof(text));
-	if (err == 0)
+	err = (int)file_read_proc(pid, "stat", text, sizeof(text));
+	if (err >= 0)
 		err = perf_stat_parse(text, ret);
 	if (err == 0 && ret->pid != pid)
 		err = -EBADMSG; /* a /proc of another pid namespace */
@@ -148,14 +136,14 @@ const struct perf_process *perf_tasks_find(struct perf_tasks *t, uint32_t pid)
 
 static struct perf_thread *thread_seen(struct perf_tasks *t, uint32_t pid, uint32_t tid)
 {
-	char path[64], text[OTP_COMM_LEN + 2];
+	char name[32], text[OTP_COMM_LEN + 2];
 	struct perf_thread *th;
 
 	if (t->reads >= READS_MAX)
 		return NULL;
 	t->reads++;
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", pid, tid);
-	if (read_text(path, text, sizeof(text)) < 0)
+	snprintf(name, sizeof(name), "task/%" PRIu32 "/comm", tid);
+	if (file_read_proc(pid, name, text, sizeof(text)) < 0)
 		return NULL;
 	th = add(&t->threads, tid, sizeof(*th));
 	if (th)

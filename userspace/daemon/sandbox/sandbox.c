@@ -20,6 +20,7 @@
 #include "daemon/roles.h"
 #include "daemon/sandbox/netroot.h"
 #include "daemon/sandbox/sandbox_seccomp.h"
+#include "source/perf_probe.h"
 #include "symbol/index_build.h"
 #include "symbol/index_write.h"
 
@@ -74,16 +75,6 @@ static void cap_freep(cap_t *c)
 		cap_free(*c);
 }
 
-static int paranoid_level(void)
-{
-	_cleanup_(fclosep) FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-	int level = 2;
-
-	if (!f || fscanf(f, "%d", &level) != 1)
-		return 2;
-	return level;
-}
-
 static bool kernel_has(cap_value_t cap)
 {
 	return prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0;
@@ -95,7 +86,7 @@ static bool kernel_has(cap_value_t cap)
  */
 static bool needs_sys_admin(void)
 {
-	return paranoid_level() > 2 || !kernel_has(CAP_PERFMON) || !kernel_has(CAP_CHECKPOINT_RESTORE);
+	return perf_paranoid() > 2 || !kernel_has(CAP_PERFMON) || !kernel_has(CAP_CHECKPOINT_RESTORE);
 }
 
 static int add_cap(cap_t to, cap_t have, cap_value_t cap)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/cache/disk_cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,33 +10,15 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #define FILES_MAX 65536
-
-/* Each directory of the path; the last one is ours alone. */
-static int make_path(const char *path)
-{
-	char part[1100];
-	size_t len = strlen(path);
-
-	if (len >= sizeof(part))
-		return -ENAMETOOLONG;
-	for (size_t i = 1; i <= len; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, i == len ? 0700 : 0755) < 0 && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
 
 int disk_cache_open(const char *path)
 {
 	_cleanup_(closep) int dir = -1;
 	struct stat st;
-	int err = make_path(path);
+	int err = file_make_dirs(path, 0755, 0700);
 
 	if (err)
 		return err;
@@ -102,12 +83,6 @@ static int by_use(const void *pa, const void *pb)
 static uint64_t bytes_of(const struct stat *st)
 {
 	return MAX((uint64_t)st->st_blocks * 512, 4096u);
-}
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
 }
 
 static int list(int dir, struct kept **ret, uint32_t *ret_count, uint64_t *ret_bytes)

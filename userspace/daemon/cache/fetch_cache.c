@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "daemon/cache/disk_cache.h"
 
 #define FETCHING ".fetching"
@@ -48,14 +49,12 @@ enum fetch_state fetch_cache_refused(int dir, const char *id, uint64_t now_s, ui
 	_cleanup_(closep) int fd = -1;
 	char name[NAME_MAX_], why[32];
 	enum fetch_state state;
-	ssize_t n;
 
 	name_with(id, NONE, name);
 	fd = disk_cache_find(dir, name);
 	if (fd < 0 || disk_cache_is_older(fd, now_s, retry_after_s))
 		return FETCH_NONE;
-	n = pread(fd, why, sizeof(why) - 1, 0);
-	why[MAX(n, 0)] = '\0';
+	file_read_text_fd(fd, why, sizeof(why));
 	state = fetch_state_find(why);
 	return state > FETCH_FETCHED ? state : FETCH_NOT_FOUND;
 }
@@ -96,8 +95,8 @@ void fetch_cache_refuse(int dir, const char *id, enum fetch_state why)
 	name_with(id, NONE, name);
 	fd = disk_cache_new(dir, name);
 	/* Without the reason it is still refused. */
-	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
-		return;
+	if (fd >= 0)
+		file_write(fd, text, strlen(text));
 }
 
 void fetch_cache_forget_refusals(int dir)

@@ -14,33 +14,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "daemon/config/config_keys.h"
 
 #define FILES_MAX   256
 #define HEADERS_MAX (64u << 10)
-
-static int read_file(const char *path, size_t max, struct buf *b, struct stat *st)
-{
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n;
-	void *to;
-
-	buf_init(b, max);
-	if (fd < 0 || fstat(fd, st) < 0)
-		return -errno;
-	if (!S_ISREG(st->st_mode))
-		return S_ISDIR(st->st_mode) ? -EISDIR : -ENODEV;
-	do {
-		to = buf_reserve(b, 4096);
-		if (!to)
-			return -EFBIG;
-		n = read(fd, to, 4096);
-		if (n < 0)
-			return -errno;
-		buf_commit(b, (size_t)n);
-	} while (n > 0);
-	return 0;
-}
 
 static const char *read_error_text(int err)
 {
@@ -82,9 +60,9 @@ static int add_text(struct config_files *f, const char *path, struct buf *b, con
 static int read_text(const char *path, struct config_errors *errors, struct config_files *f)
 {
 	const struct config_place at = {.name = path};
-	_cleanup_(buf_done) struct buf b;
+	_cleanup_(buf_done) struct buf b = {0};
 	struct stat st;
-	int err = read_file(path, CONFIG_FILE_MAX, &b, &st);
+	int err = file_load(path, CONFIG_FILE_MAX, &b, &st);
 
 	if (!err)
 		return add_text(f, path, &b, &st);
@@ -192,10 +170,10 @@ static int add_headers(struct export_config *e, char *text, struct config_errors
 
 static int read_headers(struct export_config *e, struct config_errors *errors, const struct config_place *at)
 {
-	_cleanup_(buf_done) struct buf b;
+	_cleanup_(buf_done) struct buf b = {0};
 	uint32_t own = e->nr_headers;
 	struct stat st;
-	int err = read_file(e->headers_file, HEADERS_MAX, &b, &st);
+	int err = file_load(e->headers_file, HEADERS_MAX, &b, &st);
 
 	if (err) {
 		config_complain(errors, at, "exporter %s.headers_file: %.200s cannot be read: %s", e->name, e->headers_file,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/config/resource.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "daemon/config/config_keys.h"
 
 #define MACHINE_ID_DIGITS 32
@@ -13,12 +13,8 @@
 /* machine-id(5): lower-case hexadecimal digits and the end of the line, or text that says that there is none yet. */
 static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, id, MACHINE_ID_DIGITS + 1);
-
-	if (n < MACHINE_ID_DIGITS)
+	if (file_read_text(path, id, MACHINE_ID_DIGITS + 2) < MACHINE_ID_DIGITS)
 		return -ENOENT;
-	id[n] = '\0';
 	if (strspn(id, "0123456789abcdef") != MACHINE_ID_DIGITS || (id[MACHINE_ID_DIGITS] && id[MACHINE_ID_DIGITS] != '\n'))
 		return -ENOENT;
 	id[MACHINE_ID_DIGITS] = '\0';

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/limits/cgmem.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #define LEVELS_MAX  16
 #define UNLIMITED   (1ULL << 60) /* version 1 says so by a number beyond all memory */
@@ -27,19 +27,12 @@ static const struct names versions[] = {
 	 {"\ntotal_inactive_file ", "\ntotal_active_file "}},
 };
 
-static bool read_text(const char *dir, const char *name, char text[TEXT_SIZE])
+static bool cgmem_read_text(const char *dir, const char *name, char text[TEXT_SIZE])
 {
 	char path[PATH_SIZE + 64];
-	_cleanup_(closep) int fd = -1;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, TEXT_SIZE - 1);
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return true;
+	return file_read_text(path, text, TEXT_SIZE) >= 0;
 }
 
 /* 0: none, "max". */
@@ -48,7 +41,7 @@ static uint64_t read_number(const char *dir, const char *name)
 	char text[TEXT_SIZE];
 	uint64_t n;
 
-	if (!name || !read_text(dir, name, text) || sscanf(text, "%" SCNu64, &n) != 1)
+	if (!name || !cgmem_read_text(dir, name, text) || sscanf(text, "%" SCNu64, &n) != 1)
 		return 0;
 	return n < UNLIMITED ? n : 0;
 }
@@ -59,7 +52,7 @@ static uint64_t read_files(const char *dir, const struct names *v)
 	uint64_t sum = 0, n;
 	char text[TEXT_SIZE];
 
-	if (!read_text(dir, "memory.stat", text))
+	if (!cgmem_read_text(dir, "memory.stat", text))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(v->files); i++) {
 		const char *line = strstr(text, v->files[i]);
@@ -131,7 +124,7 @@ static bool look(const char *root, const char *text, const struct names *v, stru
 			break;
 		*strrchr(dir, '/') = '\0';
 	}
-	if (v->version == 2 && !read_text(dir, "cgroup.controllers", path))
+	if (v->version == 2 && !cgmem_read_text(dir, "cgroup.controllers", path))
 		return false;
 	if (v->version == 2 && !strstr(path, "memory"))
 		return false;
@@ -145,7 +138,7 @@ bool cgmem_read(const char *root, struct cgmem *ret)
 
 	*ret = (struct cgmem){0};
 	snprintf(proc, sizeof(proc), "%s/proc/self", root);
-	if (!read_text(proc, "cgroup", text))
+	if (!cgmem_read_text(proc, "cgroup", text))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
 		if (look(root, text, &versions[i], ret))

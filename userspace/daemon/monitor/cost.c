@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/monitor/cost.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "daemon/monitor/monitor.h"
 
@@ -49,12 +49,6 @@ static uint64_t descriptor_bytes(const char *name)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", name);
 	f = fopen(path, "re");
 	return f ? number_after(f, "memlock:") : 0;
-}
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
 }
 
 /* The ring is mapped, so the shares of the processes count it already. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
@@ -57,11 +58,10 @@ void hotplug_read(struct monitor *m)
 
 static bool list_changed(struct monitor *m)
 {
-	_cleanup_(closep) int fd = open(ONLINE_PATH, O_RDONLY | O_CLOEXEC);
 	char now[sizeof(m->online)] = "";
 	bool changed;
 
-	if (fd < 0 || read(fd, now, sizeof(now) - 1) <= 0)
+	if (file_read_text(ONLINE_PATH, now, sizeof(now)) <= 0)
 		return false;
 	changed = m->online[0] && strcmp(now, m->online) != 0;
 	memcpy(m->online, now, sizeof(now));

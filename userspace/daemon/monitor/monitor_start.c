@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/config/resource.h"
@@ -61,27 +62,11 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Directories of the runtime path, each traversable: workers pass through before they change user. */
-static int make_runtime_dir(const char *path)
-{
-	char dir[1100];
-
-	snprintf(dir, sizeof(dir), "%s", path);
-	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(dir, 0755) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return mkdir(dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 static int lock_is_held(const char *path, int fd)
 {
-	char pid[16] = "";
+	char pid[16];
 
-	if (pread(fd, pid, sizeof(pid) - 1, 0) < 0)
-		pid[0] = '\0';
+	file_read_text_fd(fd, pid, sizeof(pid));
 	log_error("another otprofd (pid %.*s) runs here: %s is locked", (int)strspn(pid, "0123456789"), pid, path);
 	return -EBUSY;
 }
@@ -248,7 +233,8 @@ int monitor_start(struct monitor *m)
 	if (err)
 		return err;
 	raise_file_limit();
-	err = make_runtime_dir(m->config->runtime_dir);
+	/* Each traversable: workers pass through before they change user. */
+	err = file_make_dirs(m->config->runtime_dir, 0755, 0755);
 	if (err)
 		return failed(m->config->runtime_dir, err);
 	err = take_lock(m);

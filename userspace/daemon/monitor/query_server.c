@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/query.h"
@@ -112,17 +113,11 @@ static void refuse(struct client *c, const char *why)
 /* Not one that has ended and is only not collected yet: state Z or X, behind the name (proc(5)). */
 static bool is_running(uint32_t pid)
 {
-	_cleanup_(closep) int fd = -1;
-	char path[32], stat[512];
+	char stat[512];
 	const char *name;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
-	if (n <= 0)
+	if (file_read_proc(pid, "stat", stat, sizeof(stat)) <= 0)
 		return false;
-	stat[n] = '\0';
 	name = strrchr(stat, ')');
 	return name && name[1] == ' ' && !strchr("ZX", name[2]);
 }

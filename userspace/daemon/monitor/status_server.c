@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/monitor/cost.h"
@@ -167,13 +168,12 @@ void status_metrics(struct monitor *m)
 void status_save(struct monitor *m)
 {
 	_cleanup_(buf_done) struct buf text;
-	_cleanup_(closep) int fd = -1;
-	char path[1100], temporary[1110];
+	char path[1100];
+	int err;
 
 	make_text(m, status_json, &text);
 	snprintf(path, sizeof(path), "%s/last-status.json", m->config->runtime_dir);
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len || rename(temporary, path) < 0)
-		log_warn("%s cannot be written: %s", path, strerror(errno));
+	err = file_replace(AT_FDCWD, path, 0640, text.data, text.len, NULL, NULL);
+	if (err)
+		log_warn("%s cannot be written: %s", path, strerror(-err));
 }

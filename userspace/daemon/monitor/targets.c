@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/config/config_keys.h"
@@ -83,14 +84,11 @@ static const struct config_target *find_pid(const struct config *c, uint32_t pid
 
 static uint32_t parent_of(uint32_t pid)
 {
-	_cleanup_(fclosep) FILE *f = NULL;
-	char path[32], text[512] = "";
 	const char *rest;
+	char text[512];
 	uint32_t ppid;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(text, sizeof(text), f))
+	if (file_read_proc(pid, "stat", text, sizeof(text)) < 0)
 		return 0;
 	rest = strrchr(text, ')');
 	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;

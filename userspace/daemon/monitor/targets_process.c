@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
@@ -53,24 +54,6 @@ uint8_t target_processes_select(const struct monitor *m, uint32_t pid)
 
 /* Reading /proc: none of these files waits for the process. */
 
-static int read_proc(uint32_t pid, const char *name, char *to, size_t size)
-{
-	_cleanup_(closep) int fd = -1;
-	size_t len = 0;
-	char path[48];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	to[0] = '\0';
-	if (fd < 0)
-		return -errno;
-	while (len + 1 < size && (n = read(fd, to + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	to[len] = '\0';
-	return 0;
-}
-
 /* "pid (comm) state ppid ...", the start is field 22 (proc(5)); comm may hold anything. */
 static void read_stat(uint32_t pid, struct look *l)
 {
@@ -78,7 +61,7 @@ static void read_stat(uint32_t pid, struct look *l)
 	const char *open, *close;
 
 	l->start_ticks = 0;
-	if (read_proc(pid, "stat", text, sizeof(text)) < 0)
+	if (file_read_proc(pid, "stat", text, sizeof(text)) < 0)
 		return;
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
@@ -97,7 +80,7 @@ static void read_user(uint32_t pid, struct look *l)
 	unsigned int uid;
 
 	l->uid = -1;
-	if (read_proc(pid, "status", text, sizeof(text)) < 0)
+	if (file_read_proc(pid, "status", text, sizeof(text)) < 0)
 		return;
 	line = strstr(text, "\nUid:");
 	if (line && sscanf(line + 5, " %*u %u", &uid) == 1)
@@ -134,7 +117,7 @@ static void read_process(struct monitor *m, uint32_t pid, struct look *l)
 	if (wants(m->config, TARGET_EXE))
 		read_exe(pid, l);
 	if (m->targets.rules.wanted)
-		read_proc(pid, "cgroup", l->cgroups, sizeof(l->cgroups));
+		file_read_proc(pid, "cgroup", l->cgroups, sizeof(l->cgroups));
 }
 
 /* Deciding. */
@@ -302,7 +285,7 @@ static bool has_v1(void)
 {
 	char text[TEXT_MAX];
 
-	if (read_proc((uint32_t)getpid(), "cgroup", text, sizeof(text)) < 0)
+	if (file_read_proc((uint32_t)getpid(), "cgroup", text, sizeof(text)) < 0)
 		return false;
 	return strncmp(text, "0::", 3) != 0 || strchr(text, '\n') != strrchr(text, '\n');
 }

@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/sandbox/acl.h"
 #include "daemon/sandbox/sandbox.h"
@@ -52,29 +53,13 @@ static void writable_path(const struct config *c, char *to, size_t size)
 	snprintf(to, size, "%s/netroot.files", c->runtime_dir);
 }
 
-/* mkdir -p below base, which exists. */
-static int make_dirs(const char *base, const char *path, mode_t mode)
+static int make_dirs(const char *base, const char *path)
 {
 	char full[PATH_LIMIT];
-	size_t at;
 
 	if (snprintf(full, sizeof(full), "%s%s", base, path) >= (int)sizeof(full))
 		return -ENAMETOOLONG;
-	at = strlen(base);
-	do {
-		char *slash = strchr(full + at + 1, '/');
-
-		if (slash)
-			*slash = '\0';
-		if (mkdir(full, mode) < 0 && errno != EEXIST)
-			return -errno;
-		at = strlen(full);
-		if (slash)
-			*slash = '/';
-		else
-			break;
-	} while (full[at + 1]);
-	return 0;
+	return file_make_dirs(full, 0755, 0755);
 }
 
 static int parent_dirs(const char *base, const char *path)
@@ -87,35 +72,20 @@ static int parent_dirs(const char *base, const char *path)
 	if (!slash || slash == dir)
 		return 0;
 	*slash = '\0';
-	return make_dirs(base, dir, 0755);
+	return make_dirs(base, dir);
 }
 
-static int read_whole(const char *path, struct buf *b, struct stat *st)
-{
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n;
-	void *to;
-
-	if (fd < 0 || fstat(fd, st) < 0)
-		return -errno;
-	if (!S_ISREG(st->st_mode))
-		return -EINVAL;
-	do {
-		to = buf_reserve(b, 65536);
-		n = to ? read(fd, to, 65536) : -1;
-		if (n < 0)
-			return to ? -errno : -EFBIG;
-		buf_commit(b, (size_t)n);
-	} while (n > 0);
-	return 0;
-}
+/* A file of net's, as a copy of one of the host's. */
+struct netroot_copy {
+	const struct stat *of;
+	const struct sandbox_user *reader; /* the only one who may read it; NULL: everybody */
+};
 
 /*
  * After the drop of rights no file can be given away, but its owner may still
  * say who else reads it.
  */
-static int write_listed(int fd, const char *path, const char *temporary, const struct timespec times[2],
-			const struct sandbox_user *reader)
+static int let_read(int fd, const struct sandbox_user *reader)
 {
 	uint8_t bytes[ACL_BYTES_MAX];
 	struct acl list;
@@ -125,29 +95,26 @@ static int write_listed(int fd, const char *path, const char *temporary, const s
 	err = acl_grant(&list, reader->uid);
 	if (err)
 		return err;
-	if (fsetxattr(fd, ACL_XATTR, bytes, acl_write(&list, bytes), 0) < 0)
-		return -errno;
-	return futimens(fd, times) < 0 || rename(temporary, path) < 0 ? -errno : 0;
+	return fsetxattr(fd, ACL_XATTR, bytes, acl_write(&list, bytes), 0) < 0 ? -errno : 0;
+}
+
+static int set_reader(int fd, const struct sandbox_user *reader)
+{
+	if (!reader)
+		return fchmod(fd, 0644) < 0 ? -errno : 0;
+	if (fchown(fd, reader->uid, reader->gid) < 0)
+		return errno == EPERM ? let_read(fd, reader) : -errno;
+	return fchmod(fd, 0400) < 0 ? -errno : 0;
 }
 
 /* The copy carries the original's time, by which a change is seen. */
-static int write_copy(const char *path, const struct buf *b, const struct stat *st, const struct sandbox_user *owner)
+static int prepare_copy(void *ctx, int fd)
 {
-	const struct timespec times[2] = {st->st_mtim, st->st_mtim};
-	_cleanup_(closep) int fd = -1;
-	char temporary[PATH_LIMIT + 8];
+	const struct netroot_copy *c = ctx;
+	const struct timespec times[2] = {c->of->st_mtim, c->of->st_mtim};
+	int err = set_reader(fd, c->reader);
 
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, owner ? 0600 : 0644);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, b->data, b->len) != (ssize_t)b->len)
-		return -EIO;
-	if (owner && fchown(fd, owner->uid, owner->gid) < 0)
-		return errno == EPERM ? write_listed(fd, path, temporary, times, owner) : -errno;
-	if (fchmod(fd, owner ? 0400 : 0644) < 0 || futimens(fd, times) < 0 || rename(temporary, path) < 0)
-		return -errno;
-	return 0;
+	return err ? err : futimens(fd, times) < 0 ? -errno : 0;
 }
 
 static bool is_same(const char *copy, const struct stat *st)
@@ -161,21 +128,21 @@ static bool is_same(const char *copy, const struct stat *st)
 /* owner: of a file that others must not read (a key), NULL for public ones. */
 static int copy_file(const char *root, const char *path, const struct sandbox_user *owner)
 {
-	_cleanup_(buf_done) struct buf b;
-	char to[PATH_LIMIT];
+	_cleanup_(buf_done) struct buf b = {0};
 	struct stat st;
+	struct netroot_copy copy = {.of = &st, .reader = owner};
+	char to[PATH_LIMIT];
 	int err;
 
-	buf_init(&b, COPY_MAX);
 	snprintf(to, sizeof(to), "%s%s", root, path);
 	if (stat(path, &st) < 0)
 		return -errno;
 	if (is_same(to, &st))
 		return 0;
-	err = read_whole(path, &b, &st);
+	err = file_load(path, COPY_MAX, &b, &st);
 	if (!err)
 		err = parent_dirs(root, path);
-	return err ? err : write_copy(to, &b, &st, owner);
+	return err ? err : file_replace(AT_FDCWD, to, owner ? 0600 : 0644, b.data, b.len, prepare_copy, &copy);
 }
 
 static void copy_public(const char *root)
@@ -237,7 +204,7 @@ static int make_destination(const char *dir, const struct sandbox_user *net)
 	int err;
 
 	if (stat(dir, &st) < 0) {
-		err = make_dirs("", dir, 0755);
+		err = file_make_dirs(dir, 0755, 0755);
 		if (err)
 			return err;
 		return chown(dir, net->uid, net->gid) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
@@ -249,7 +216,7 @@ static int make_destination(const char *dir, const struct sandbox_user *net)
 static int bind_destination(const char *files, const char *root, const char *dir)
 {
 	char to[PATH_LIMIT];
-	int err = make_dirs(files, dir, 0755);
+	int err = make_dirs(files, dir);
 
 	if (err)
 		return err;
@@ -357,7 +324,7 @@ int netroot_build(const struct config *c)
 		err = mount_files(files, root);
 	if (err)
 		return build_without_mounts(c, root, &net, err);
-	err = make_dirs(files, "/etc", 0755);
+	err = make_dirs(files, "/etc");
 	copy_public(files);
 	copy_tls(files, c, &net);
 	destinations(c, files, root, &net);

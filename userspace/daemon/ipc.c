@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3, include/uapi/linux/memfd.h */
@@ -189,21 +190,6 @@ static int memfd_new(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int ipc_memfd_new(const char *name)
 {
 	return memfd_new(name);
@@ -221,7 +207,7 @@ int ipc_memfd(const char *name, const void *data, size_t len)
 
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, data, len);
+	err = file_write(fd, data, len);
 	if (!err)
 		err = ipc_memfd_seal(fd);
 	return err ? err : steal_fd(&fd);
@@ -234,31 +220,18 @@ static bool is_sealed(int fd)
 	return seals >= 0 && (seals & F_SEAL_WRITE) && (seals & F_SEAL_SHRINK);
 }
 
-/* Reads by pread from offset 0: every reader of a shared memfd begins at its start. */
 int ipc_memfd_read(int fd, size_t max, char **ret, size_t *ret_len)
 {
-	_cleanup_(freep) char *text = NULL;
-	off_t size = lseek(fd, 0, SEEK_END);
-	size_t got = 0;
+	struct buf text = {0};
+	int err = is_sealed(fd) ? file_copy(fd, max, &text) : -EBADMSG;
 
-	if (size < 0 || !is_sealed(fd))
-		return -EBADMSG;
-	if ((uint64_t)size > max)
-		return -EFBIG;
-	text = malloc((size_t)size + 1);
-	if (!text)
-		return -ENOMEM;
-	while (got < (size_t)size) {
-		ssize_t n = pread(fd, text + got, (size_t)size - got, (off_t)got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG;
-		got += (size_t)n;
+	if (err) {
+		buf_done(&text);
+		return err;
 	}
-	text[got] = '\0';
-	*ret_len = got;
-	*ret = steal_ptr(&text);
+	/* file_copy leaves room for one byte more. */
+	text.data[text.len] = '\0';
+	*ret_len = text.len;
+	*ret = (char *)text.data;
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "export/transport.h"
 
 #define FILE_NAME_MAX 64
@@ -66,6 +67,7 @@ static bool is_ours(const char *name, struct file_key *ret)
 	return !strcmp(name, again);
 }
 
+/* The temporary name of file_replace, left by a life that ended in between. */
 static bool is_leftover(const char *name)
 {
 	size_t n = strlen(name);
@@ -179,42 +181,6 @@ static int open_dir(struct file *f)
 	return rc;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-static int write_file(struct file *f, const char *name, const struct body *body)
-{
-	_cleanup_(closep) int fd = -1;
-	char tmp[FILE_NAME_MAX + 8];
-	int rc;
-
-	snprintf(tmp, sizeof(tmp), ".%s.tmp", name);
-	fd = openat(f->dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-	if (fd < 0)
-		return -errno;
-	rc = write_all(fd, body->data, body->len);
-	/* Some file systems know of a full disk or quota only now. */
-	if (close(steal_fd(&fd)) < 0 && !rc)
-		rc = -errno;
-	if (!rc && renameat(f->dir, tmp, f->dir, name) < 0)
-		rc = -errno;
-	if (rc < 0)
-		unlinkat(f->dir, tmp, 0);
-	return rc;
-}
-
 static int deliver(struct file *f, const struct body *body)
 {
 	struct file_key key = {.ms = clock_read_ns(CLOCK_REALTIME) / NSEC_PER_MSEC, .id = body->id};
@@ -224,7 +190,7 @@ static int deliver(struct file *f, const struct body *body)
 	if (rc < 0)
 		return rc;
 	name_of(&key, name);
-	rc = write_file(f, name, body);
+	rc = file_replace(f->dir, name, FILE_MODE, body->data, body->len, NULL, NULL);
 	if (!rc)
 		keep(f, &key);
 	else if (rc == -ENOENT || rc == -ESTALE) /* removed and perhaps made again: look anew */

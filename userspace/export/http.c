@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "export/http_loop.h"
 #include "export/http_url.h"
 #include "export/response.h"
@@ -240,20 +241,6 @@ static int make_headers(const struct export_config *cfg, bool gzip, struct curl_
 	return rc;
 }
 
-static int read_file(const char *path, struct buf *b)
-{
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = 0;
-	void *to;
-
-	buf_init(b, TLS_FILE_MAX);
-	if (fd < 0)
-		return -errno;
-	while ((to = buf_reserve(b, 4096)) && (n = read(fd, to, 4096)) > 0)
-		buf_commit(b, (size_t)n);
-	return !to || n < 0 ? -EIO : 0;
-}
-
 /*
  * By content: under the same name there may be other keys after a reload, and
  * libcurl must not take a connection of before for one of now. What cannot be
@@ -263,10 +250,11 @@ static void set_file(CURL *easy, CURLoption by_path, CURLoption by_content, cons
 {
 	_cleanup_(buf_done) struct buf b = {0};
 	struct curl_blob blob;
+	struct stat st;
 
 	if (!path)
 		return;
-	if (read_file(path, &b) < 0 || !b.len) {
+	if (file_load(path, TLS_FILE_MAX, &b, &st) < 0 || !b.len) {
 		curl_easy_setopt(easy, by_path, path);
 		return;
 	}

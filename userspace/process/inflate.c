@@ -21,7 +21,7 @@ struct packed_section {
 	uint64_t size;	      /* of what comes out */
 };
 
-static int read_all(struct binary *b, uint64_t offset, void *to, size_t len)
+static int packed_read(struct binary *b, uint64_t offset, void *to, size_t len)
 {
 	return binary_read(b, offset, to, len) == (ssize_t)len ? 0 : -EBADMSG;
 }
@@ -31,7 +31,7 @@ static int gnu_header(struct binary *b, const struct binary_section *s, struct p
 	uint8_t head[GNU_HEADER];
 	uint64_t size;
 
-	if (s->size <= sizeof(head) || read_all(b, s->offset, head, sizeof(head)) < 0 || memcmp(head, "ZLIB", 4) != 0)
+	if (s->size <= sizeof(head) || packed_read(b, s->offset, head, sizeof(head)) < 0 || memcmp(head, "ZLIB", 4) != 0)
 		return -EBADMSG;
 	memcpy(&size, head + 4, sizeof(size));
 	*ret = (struct packed_section){ELFCOMPRESS_ZLIB, s->offset + sizeof(head), s->size - sizeof(head),
@@ -43,7 +43,7 @@ static int gabi_header(struct binary *b, const struct binary_section *s, struct 
 {
 	Elf64_Chdr c;
 
-	if (!b->is_64 || s->size <= sizeof(c) || read_all(b, s->offset, &c, sizeof(c)) < 0)
+	if (!b->is_64 || s->size <= sizeof(c) || packed_read(b, s->offset, &c, sizeof(c)) < 0)
 		return -EBADMSG;
 	*ret = (struct packed_section){c.ch_type, s->offset + sizeof(c), s->size - sizeof(c), c.ch_size};
 	return 0;
@@ -89,7 +89,7 @@ int section_inflate(struct binary *b, const struct binary_section *s, size_t max
 	to = malloc(p.size ? p.size : 1);
 	if (!from || !to)
 		return -ENOMEM;
-	r = read_all(b, p.offset, from, p.len);
+	r = packed_read(b, p.offset, from, p.len);
 	if (r == 0)
 		r = unpack(&p, from, to);
 	if (r < 0)

@@ -2,6 +2,7 @@
 /* All processes at once, as the host found them in /proc. */
 #include <string.h>
 
+#include "base/file.h"
 #include "process/table_internal.h"
 
 #define SCAN_ENTRIES_MAX 65536
@@ -24,18 +25,9 @@ struct scan {
 	size_t cap;
 };
 
-static bool read_at(const struct scan *s, void *to, size_t len)
+static bool scan_read(const struct scan *s, void *to, size_t len)
 {
-	size_t have = 0;
-
-	while (have < len) {
-		ssize_t n = pread(s->fd, (uint8_t *)to + have, len - have, (off_t)(s->at + have));
-
-		if (n <= 0 && !(n < 0 && errno == EINTR))
-			return false;
-		have += n > 0 ? (size_t)n : 0;
-	}
-	return true;
+	return file_read_at(s->fd, to, len, s->at) == 0;
 }
 
 static bool reserve(struct scan *s, size_t len)
@@ -56,12 +48,12 @@ static bool read_entry(struct scan *s, struct host_scan_entry *head)
 {
 	size_t len;
 
-	if (!read_at(s, head, sizeof(*head)) || head->identity_len > HOST_IDENTITY_MAX + sizeof(struct host_identity_text) ||
+	if (!scan_read(s, head, sizeof(*head)) || head->identity_len > HOST_IDENTITY_MAX + sizeof(struct host_identity_text) ||
 	    head->maps_len > HOST_MAPS_MAX)
 		return false;
 	len = (size_t)head->identity_len + head->maps_len;
 	s->at += sizeof(*head);
-	if (!reserve(s, len) || !read_at(s, s->data, len))
+	if (!reserve(s, len) || !scan_read(s, s->data, len))
 		return false;
 	s->at = ALIGN_UP(s->at + len, (uint64_t)8);
 	return true;

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 #define STRINGS_KEPT 32768 /* a power of two */
@@ -186,8 +187,10 @@ static int copy_dir(struct index_writer *w)
 	w->table->data_bytes = w->out.end - w->table->data_offset;
 	w->table->dir_offset = w->out.end;
 	for (uint32_t i = 0; i < w->table->blocks; i++) {
-		if (pread(w->dir.fd, &block, sizeof(block), (off_t)(w->dir.start + i * sizeof(block))) != sizeof(block))
-			return -EIO;
+		int err = file_read_at(w->dir.fd, &block, sizeof(block), w->dir.start + i * sizeof(block));
+
+		if (err)
+			return err;
 		spool_add(&w->out, &block, sizeof(block));
 	}
 	return 0;
@@ -231,5 +234,6 @@ int index_writer_finish(struct index_writer *w, const struct index_identity *of,
 		w->head.heap_bytes = heap_end(w);
 	w->head.crc = (uint32_t)crc32(0, (const Bytef *)&w->head, offsetof(struct index_head, crc));
 	memcpy(first, &w->head, sizeof(w->head));
-	return pwrite(w->out.fd, first, sizeof(first), 0) == sizeof(first) ? 0 : -EIO;
+	/* Not -ENOSPC, which would mean that what was written before is good. */
+	return file_write_at(w->out.fd, first, sizeof(first), 0) < 0 ? -EIO : 0;
 }

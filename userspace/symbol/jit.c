@@ -172,7 +172,7 @@ static size_t take_text(struct jit_map *m, const char *text, size_t len)
 	return at;
 }
 
-static bool read_text(struct jit_map *m, char *block)
+static bool jit_read_lines(struct jit_map *m, char *block)
 {
 	ssize_t n = pread(m->fd, block, BLOCK_BYTES, (off_t)m->read);
 	size_t used = n > 0 ? take_text(m, block, (size_t)n) : 0;
@@ -209,7 +209,7 @@ static void take_load(struct jit_map *m, uint32_t total)
 		add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n), 0);
 }
 
-static bool read_record(struct jit_map *m, uint64_t size)
+static bool jit_read_record(struct jit_map *m, uint64_t size)
 {
 	struct dump_record r;
 
@@ -289,7 +289,7 @@ bool jit_map_refresh(struct jit_map *m)
 	if (size <= m->read || !(block = malloc(BLOCK_BYTES)))
 		return false;
 	while (m->read < MIN(size, end))
-		if (!(m->kind == JIT_DUMP ? read_record(m, size) : read_text(m, block)))
+		if (!(m->kind == JIT_DUMP ? jit_read_record(m, size) : jit_read_lines(m, block)))
 			break;
 	keep_tail(m);
 	settle(m);

@@ -245,7 +245,7 @@ static int parse_lines(struct kload *l, const char *text, size_t len, size_t *re
 	return 0;
 }
 
-static int read_all(struct kload *l, int fd)
+static int kallsyms_read(struct kload *l, int fd)
 {
 	_cleanup_(freep) char *text = malloc(KSYM_CHUNK);
 	size_t have = 0, used;
@@ -411,7 +411,7 @@ int kernel_symbols_load(int fd, struct kernel_symbols **ret)
 		return -ENOMEM;
 	r = module_add(k, "vmlinux", strlen("vmlinux"));
 	if (r >= 0)
-		r = read_all(&load, fd);
+		r = kallsyms_read(&load, fd);
 	if (r >= 0)
 		r = finish(&load);
 	if (r < 0)

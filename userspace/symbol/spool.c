@@ -6,46 +6,17 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #define SCRATCH_PAGE 4096
 #define MERGE_AHEAD  128 /* records read at a time of each run */
 
 /* ENOSPC is a bound of ours, behind which the rest stays good; behind a full disk nothing does. */
-static int write_error(int err)
+static int spool_write_at(int fd, const void *data, size_t len, uint64_t offset)
 {
-	return err == ENOSPC ? -EDQUOT : -err;
-}
+	int err = file_write_at(fd, data, len, offset);
 
-static int write_at(int fd, const void *data, size_t len, uint64_t offset)
-{
-	while (len) {
-		ssize_t n = pwrite(fd, data, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? write_error(errno) : -EIO;
-		data = (const uint8_t *)data + n;
-		len -= (size_t)n;
-		offset += (size_t)n;
-	}
-	return 0;
-}
-
-static int read_at(int fd, void *to, size_t len, uint64_t offset)
-{
-	while (len) {
-		ssize_t n = pread(fd, to, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		to = (uint8_t *)to + n;
-		len -= (size_t)n;
-		offset += (size_t)n;
-	}
-	return 0;
+	return err == -ENOSPC ? -EDQUOT : err;
 }
 
 void spool_init(struct spool *s, int fd, uint64_t start, uint64_t limit)
@@ -60,7 +31,7 @@ void spool_init(struct spool *s, int fd, uint64_t start, uint64_t limit)
 int spool_flush(struct spool *s)
 {
 	if (!s->error && s->len)
-		s->error = write_at(s->fd, s->buffer, s->len, s->end - s->len);
+		s->error = spool_write_at(s->fd, s->buffer, s->len, s->end - s->len);
 	s->len = 0;
 	return s->error;
 }
@@ -156,7 +127,7 @@ static int spill(struct sorter *s)
 	if (r < 0)
 		return r;
 	qsort(s->records, s->count, sizeof(*s->records), s->order);
-	r = write_at(s->scratch->fd, s->records, bytes, offset);
+	r = spool_write_at(s->scratch->fd, s->records, bytes, offset);
 	if (r < 0)
 		return r;
 	s->runs[s->nr_runs++] = (struct run){.offset = offset, .left = s->count};
@@ -177,7 +148,7 @@ int sorter_add(struct sorter *s, const struct sort_record *r)
 static int run_refill(struct sorter *s, struct run *r)
 {
 	uint32_t n = MIN(r->left, (uint32_t)MERGE_AHEAD);
-	int err = read_at(s->scratch->fd, r->ahead, n * sizeof(*r->ahead), r->offset);
+	int err = file_read_at(s->scratch->fd, r->ahead, n * sizeof(*r->ahead), r->offset);
 
 	if (err < 0)
 		return err;

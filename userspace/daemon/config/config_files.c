@@ -57,7 +57,7 @@ static int add_text(struct config_files *f, const char *path, struct buf *b, con
 	return 0;
 }
 
-static int read_text(const char *path, struct config_errors *errors, struct config_files *f)
+static int config_read_file(const char *path, struct config_errors *errors, struct config_files *f)
 {
 	const struct config_place at = {.name = path};
 	_cleanup_(buf_done) struct buf b = {0};
@@ -106,7 +106,7 @@ static int read_drop_ins(const char *path, struct config_errors *errors, struct 
 		if (!err && asprintf(&file, "%s/%s", dir, names[i]->d_name) < 0)
 			err = -ENOMEM;
 		else if (!err)
-			err = read_text(file, errors, f);
+			err = config_read_file(file, errors, f);
 		free(names[i]);
 	}
 	free(names);
@@ -115,7 +115,7 @@ static int read_drop_ins(const char *path, struct config_errors *errors, struct 
 
 int config_files_read(const char *path, bool optional, struct config_errors *errors, struct config_files *ret)
 {
-	int err = optional && access(path, F_OK) < 0 && errno == ENOENT ? 0 : read_text(path, errors, ret);
+	int err = optional && access(path, F_OK) < 0 && errno == ENOENT ? 0 : config_read_file(path, errors, ret);
 
 	return err ? err : read_drop_ins(path, errors, ret);
 }

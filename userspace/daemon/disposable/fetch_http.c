@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "daemon/disposable/fetch_address.h"
 #include "symbol/debug_verify.h"
 
@@ -48,18 +49,12 @@ static long status_of(const struct transfer *t)
 static bool store(struct transfer *t, const char *data, size_t len)
 {
 	t->too_large = len > t->r->max_bytes - t->written;
-	while (len && !t->too_large && !t->not_kept) {
-		ssize_t n = pwrite(t->r->fd, data, len, (off_t)t->written);
-
-		if (n <= 0) {
-			t->not_kept = true;
-			break;
-		}
-		t->written += (uint64_t)n;
-		data += n;
-		len -= (size_t)n;
-	}
-	return !len;
+	if (t->too_large)
+		return false;
+	t->not_kept = file_write_at(t->r->fd, data, len, t->written) < 0;
+	if (!t->not_kept)
+		t->written += len;
+	return !t->not_kept;
 }
 
 static size_t on_write(char *data, size_t size, size_t n, void *ctx)

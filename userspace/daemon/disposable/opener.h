@@ -26,7 +26,5 @@ int opener_scan(const struct ipc_ask *ask, int *ret_fd);
 
 /* A file of /proc/PID; -ESRCH when the process is gone. */
 int opener_proc_file(uint32_t pid, const char *name, int flags);
-/* Everything of fd up to max bytes, appended. A text that is longer is cut. */
-int opener_read_text(int fd, size_t max, struct buf *to);
 
 #endif

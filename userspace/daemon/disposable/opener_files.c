@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 /* A file system that may never answer is read here, under the deadline, and passed as a copy. */
 #define COPY_FILE_MAX  (64u << 20)
@@ -149,8 +150,10 @@ static int copy_blocks(int from, int to, size_t size)
 		if (n == 0)
 			break; /* it shrank: the rest reads as zeros */
 		if (!is_zero(block, (size_t)n)) {
-			if (lseek(to, (off_t)at, SEEK_SET) < 0 || write(to, block, (size_t)n) != n)
-				return -EIO;
+			int err = file_write_at(to, block, (size_t)n, at);
+
+			if (err)
+				return err;
 			copied_bytes += (size_t)n;
 		}
 		at += (size_t)n;
@@ -253,7 +256,7 @@ static int who_is(uint32_t pid, uint32_t *ret_inner, uint32_t *ret_uid)
 	buf_init(&text, 65536);
 	if (fd < 0)
 		return fd;
-	err = opener_read_text(fd, 65535, &text);
+	err = file_read(fd, 65535, &text);
 	close(fd);
 	line = err ? NULL : strstr(buf_cstr(&text), "\nUid:");
 	if (!line || sscanf(line, "\nUid: %*u %u", ret_uid) != 1)

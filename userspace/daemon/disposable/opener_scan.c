@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/disposable/opener.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "daemon/config/config_keys.h"
 #include "process/host.h"
 
 #define SCAN_MAX  (64u << 20) /* of the whole answer */
 #define PIDS_MAX  262144
 #define ENTRY_MAX (HOST_MAPS_MAX + HOST_IDENTITY_MAX + 65536)
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -69,11 +63,6 @@ static int add_process(uint32_t pid, struct buf *to)
 	return 0;
 }
 
-static int write_entry(int fd, const struct buf *b)
-{
-	return write(fd, b->data, b->len) == (ssize_t)b->len ? 0 : -ENOSPC;
-}
-
 /* Of those above a pid, the first few; all where no number is given. */
 static void cut_pids(struct buf *pids, const struct ipc_ask *ask)
 {
@@ -109,7 +98,7 @@ int opener_scan(const struct ipc_ask *ask, int *ret_fd)
 			continue;
 		if (written + entry.len > SCAN_MAX)
 			break;
-		err = write_entry(fd, &entry);
+		err = file_write(fd, entry.data, entry.len);
 		written += entry.len;
 	}
 	if (!err)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "process/host.h"
 #include "process/service.h"
 
@@ -33,23 +34,6 @@ int opener_proc_file(uint32_t pid, const char *name, int flags)
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	return fd;
-}
-
-int opener_read_text(int fd, size_t max, struct buf *to)
-{
-	while (max) {
-		size_t want = MIN(max, 16384);
-		void *at = buf_reserve(to, want);
-		ssize_t n = at ? read(fd, at, want) : -1;
-
-		if (n < 0)
-			return at ? -errno : -ENOMEM;
-		if (n == 0)
-			break;
-		buf_commit(to, (size_t)n);
-		max -= (size_t)n;
-	}
-	return 0;
 }
 
 /* "start-end perms ...": code has the third permission. */
@@ -99,14 +83,11 @@ static int read_stat(uint32_t pid, struct process_stat *ret)
 	uint64_t ticks;
 	char text[1024];
 	const char *s;
-	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (file_read_text_fd(fd, text, sizeof(text)) <= 0)
 		return -ESRCH;
-	text[n] = '\0';
 	s = strrchr(text, ')');
 	if (!s || sscanf(s + 1,
 			 " %*c %" SCNu32 " %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
@@ -133,7 +114,7 @@ static void add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
 
 	/* A kernel thread has no command line, a process that exits none any more: then it is empty. */
 	if (fd >= 0)
-		opener_read_text(fd, max, to);
+		file_read(fd, max, to);
 }
 
 static bool is_wanted(const char *variable)

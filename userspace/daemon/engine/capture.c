@@ -10,10 +10,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 
 #define CAPTURE_BUFFER (1u << 20)
+#define SCAN_MAX       (64u << 20)
 
 struct capture {
 	int fd;
@@ -31,19 +33,11 @@ bool capture_failed(const struct capture *c)
 
 static void write_out(struct capture *c)
 {
-	size_t done = 0;
+	int err = c->failed ? 0 : file_write(c->fd, c->out.data, c->out.len);
 
-	while (!c->failed && done < c->out.len) {
-		ssize_t n = write(c->fd, c->out.data + done, c->out.len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			c->failed = true;
-			log_warn("the capture ends here: %s", strerror(errno));
-			break;
-		}
-		done += (size_t)n;
+	if (err) {
+		c->failed = true;
+		log_warn("the capture ends here: %s", strerror(-err));
 	}
 	buf_reset(&c->out);
 }
@@ -288,14 +282,9 @@ static uint32_t put_file(struct capture *c, const char *path, size_t path_len, i
 /* The scan comes as a file: its bytes are the answer. */
 static void read_scan(struct capture *c, int fd)
 {
-	struct stat st;
-	void *to;
-
 	buf_reset(&c->scratch);
-	if (fstat(fd, &st) < 0 || st.st_size > (off_t)(64 << 20) || !(to = buf_reserve(&c->scratch, (size_t)st.st_size)))
-		return;
-	if (pread(fd, to, (size_t)st.st_size, 0) == st.st_size)
-		buf_commit(&c->scratch, (size_t)st.st_size);
+	if (file_copy(fd, SCAN_MAX, &c->scratch))
+		buf_reset(&c->scratch);
 }
 
 void capture_host_answer(void *capture, const struct host_request *req, int err, int fd, const void *data, size_t len)

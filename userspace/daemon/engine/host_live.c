@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/hash.h"
 
 struct question {
@@ -163,32 +164,6 @@ struct host *host_live_host(struct host_live *h)
 	return &h->host;
 }
 
-/* Text too long for a message comes as a file; askers get bytes either way. */
-static int read_all(int fd, size_t max, uint8_t **ret, size_t *ret_len)
-{
-	_cleanup_(freep) uint8_t *text = NULL;
-	struct stat st;
-	size_t len = 0;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size < 0 || (size_t)st.st_size > max)
-		return -EFBIG;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
-		return -ENOMEM;
-	while (len < (size_t)st.st_size) {
-		ssize_t n = pread(fd, text + len, (size_t)st.st_size - len, (off_t)len);
-
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-	}
-	*ret = steal_ptr(&text);
-	*ret_len = len;
-	return 0;
-}
-
 static bool answer_is_file(const struct question *q)
 {
 	return q->req.kind == HOST_OPEN_MAPPED || q->req.kind == HOST_OPEN_INDEX ||
@@ -199,7 +174,7 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 {
 	const struct ipc_answer *a = (const void *)m->data;
 	struct question *q = map_find_ptr(&h->sent, m->head.tag);
-	_cleanup_(freep) uint8_t *text = NULL;
+	_cleanup_(buf_done) struct buf text = {0};
 	const void *data = a + 1;
 	size_t len;
 	int err;
@@ -209,9 +184,11 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 	map_remove(&h->sent, m->head.tag);
 	err = a->err;
 	len = m->head.len - sizeof(*a);
+	/* Text too long for a message comes as a file; askers get bytes either way. */
 	if (!err && m->fds[0] >= 0 && !answer_is_file(q)) {
-		err = read_all(m->fds[0], HOST_MAPS_MAX, &text, &len);
-		data = text;
+		err = file_copy(m->fds[0], HOST_MAPS_MAX, &text);
+		data = text.data;
+		len = text.len;
 	}
 	settle(h, q, err, answer_is_file(q) ? steal_fd(&m->fds[0]) : -1, err ? NULL : data, err ? 0 : len);
 	host_live_pump(h);

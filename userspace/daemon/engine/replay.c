@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "daemon/engine/capture.h"
 #include "daemon/engine/pipeline.h"
@@ -66,28 +67,15 @@ static bool next_record(const struct replay *r, struct cursor *c)
 	return true;
 }
 
-static int read_file(struct replay *r, int fd)
+static int replay_load(struct replay *r, int fd)
 {
-	struct stat st;
+	struct buf file = {0};
+	int err = file_copy(fd, REPLAY_FILE_MAX, &file);
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size < (off_t)sizeof(r->head))
-		return -EBADMSG;
-	if ((uint64_t)st.st_size > REPLAY_FILE_MAX)
-		return -EFBIG;
-	r->data = malloc((size_t)st.st_size);
-	if (!r->data)
-		return -ENOMEM;
-	while (r->len < (size_t)st.st_size) {
-		ssize_t n = pread(fd, r->data + r->len, (size_t)st.st_size - r->len, (off_t)r->len);
-
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		r->len += (size_t)n;
-	}
+	r->data = file.data;
+	r->len = file.len;
+	if (err)
+		return err;
 	if (r->len < sizeof(r->head))
 		return -EBADMSG;
 	memcpy(&r->head, r->data, sizeof(r->head));
@@ -297,7 +285,7 @@ static void answer_scan(const void *data, size_t len, host_answer_fn *fn, void *
 {
 	int fd = memfd_create("scan", MFD_CLOEXEC);
 
-	if (fd >= 0 && write(fd, data, len) == (ssize_t)len)
+	if (fd >= 0 && file_write(fd, data, len) == 0)
 		fn(ctx, 0, fd, NULL, 0);
 	else
 		fn(ctx, -EIO, fd, NULL, 0);
@@ -481,7 +469,7 @@ static int load_kernel(struct replay *r, struct pipeline *p)
 
 	if (fd < 0)
 		return -errno;
-	err = write(fd, r->kallsyms.data, r->kallsyms.len) == (ssize_t)r->kallsyms.len ? 0 : -EIO;
+	err = file_write(fd, r->kallsyms.data, r->kallsyms.len);
 	if (err == 0 && r->kallsyms.len && lseek(fd, 0, SEEK_SET) == 0 && kernel_symbols_load(fd, &k) == 0)
 		pipeline_kernel(p, k);
 	close(fd);
@@ -546,7 +534,7 @@ int replay_run(int fd, const struct replay_options *o, struct replay_result *ret
 	int err;
 
 	*ret = (struct replay_result){0};
-	err = read_file(&r, fd);
+	err = replay_load(&r, fd);
 	if (err == 0)
 		err = index_capture(&r);
 	if (err == 0)

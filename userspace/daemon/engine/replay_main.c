@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "daemon/engine/replay.h"
@@ -31,16 +32,16 @@ static int write_request(void *ctx, const void *request, size_t len, uint64_t sa
 	struct output *o = ctx;
 	char path[4096];
 	_cleanup_(closep) int fd = -1;
+	int err;
 
 	if (!o->dir)
 		return 0;
 	snprintf(path, sizeof(path), "%s/otprof-%013d-%08llu.otlp", o->dir, 0, (unsigned long long)++o->id);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, request, len) != (ssize_t)len) {
-		log_error("%s: %s", path, strerror(errno));
-		return -EIO;
-	}
-	return 0;
+	err = fd < 0 ? -errno : file_write(fd, request, len);
+	if (err)
+		log_error("%s: %s", path, strerror(-err));
+	return err;
 }
 
 static void print_result(const struct replay_result *r)

@@ -3,7 +3,10 @@
 container, cgroup (patterns, both versions), exe, user, pid; exclusion wins;
 cgroups and processes that come later are followed; and the same choices on
 the command line of otprof record."""
+import json
 import os
+import shutil
+import signal
 import subprocess
 import time
 
@@ -106,6 +109,69 @@ case("unit: and container:, by name, pattern and beginning of the id, also those
      [lambda: run_in(unit, "web"), lambda: run_in(other_unit, "db"), lambda: run_in(docker, "in-docker"), lambda: run("free")],
      [lambda: run_in(make(os.path.join(unit, "worker")), "web-child"), lambda: run_in(make(late_unit), "late"),
       lambda: run_in(machine, "in-machine")], ["web", "web-child", "late", "in-docker", "in-machine"])
+
+# Names that a runtime keeps, below directories of root's.
+def container_id(n):
+    return ("%x" % n * 8 + "%08x" % os.getpid()) * 4
+
+
+DOCKER, CRI, OUT = container_id(1), container_id(2), container_id(3)
+STORES = {DOCKER: ("/var/lib/docker/containers", "config.v2.json", {"Name": "/otp-front", "State": {"Pid": 1}}),
+          CRI: ("/run/containerd/io.containerd.runtime.v2.task/k8s.io", "config.json",
+                {"annotations": {"io.kubernetes.cri.container-name": "otp-back"}}),
+          OUT: ("/var/lib/docker/containers", "config.v2.json", {"Name": "/otp-out"})}
+named_containers = {}
+
+
+def first_missing(path):
+    while not os.path.exists(os.path.dirname(path)):
+        path = os.path.dirname(path)
+    return path
+
+
+def keep_name(id):
+    """The runtime's file, then the cgroup: in this order runtimes make them."""
+    if id not in named_containers:
+        store, name, content = STORES[id]
+        path = os.path.join(store, id)
+        lib.at_end(shutil.rmtree, first_missing(path), True)
+        os.makedirs(path)
+        with open(os.path.join(path, name), "w") as f:
+            json.dump(content, f)
+        named_containers[id] = make(os.path.join(root, "docker-%s.scope" % id))
+    return named_containers[id]
+
+
+keep_name(DOCKER), keep_name(OUT)
+d = case("container: by the name that Docker and a CRI runtime keep, also one that begins later",
+         {"include": ["container:otp-front", "container:otp-b*"]},
+         [lambda: run_in(keep_name(DOCKER), "front"), lambda: run_in(keep_name(OUT), "out"), lambda: run("free")],
+         [lambda: run_in(keep_name(CRI), "back")], ["front", "back"])
+case("container: by name, excluded", {"include": "cgroup:/%s" % below, "exclude": "container:otp-out"},
+     [lambda: run_in(keep_name(DOCKER), "front"), lambda: run_in(keep_name(OUT), "out")], [], ["front"])
+of = {(lib.executable(s), s.resource.get("container.id"), s.resource.get("container.name")) for s in lib.samples(d.files)}
+of = {found for found in of if found[0] in ("front", "back")}
+lib.ok(of == {("front", DOCKER, "otp-front"), ("back", CRI, "otp-back")},
+       "a workload has its container's name as attribute: %s" % sorted(of, key=str))
+
+# A name that no line asked for before the reload.
+running = [run_in(keep_name(DOCKER), "front"), run_in(keep_name(OUT), "out")]
+d = lib.Otprofd(hz=199, targets={"include": "cgroup:/%s" % below})
+lib.ok(lib.wait_for(lambda: set(counts(d)) >= {"front", "out"}, 20, 0.5), "before the reload both containers are seen")
+with open(d.conf) as f:
+    text = f.read()
+with open(d.conf, "w") as f:
+    f.write(text.replace("[targets]", "[targets]\nexclude = container:otp-out"))
+os.kill(d.pid, signal.SIGHUP)
+lib.ok(lib.wait_for(lambda: "is in force" in d.log_text(), 20), "a line that excludes a container by name comes into force")
+before = set(lib.profile_files(d.files))
+lib.wait_for(lambda: len(lib.profile_files(d.files)) >= len(before) + 4, 20)
+later = sorted(set(lib.profile_files(d.files)) - before)[1:]  # what was closed by the reload may be written after it
+seen = {lib.executable(s) for path in later for s in lib.samples_of(lib.read(path))}
+lib.ok("front" in seen and "out" not in seen, "after it the other one alone is seen: %s" % sorted(seen))
+for p in running:
+    lib.end(p)
+d.stop()
 
 v1 = [m[1] for m in mounts("cgroup") if "pids" in m[3] or "cpuacct" in m[3]]
 old = inner = None

@@ -38,7 +38,7 @@ static void handle(struct monitor *m)
 	if (message.head.type == IPC_PLAN)
 		plans_set(m, &message);
 	else
-		asks_add(m, message.head.tag & 1 ? WORKER_INDEXER : WORKER_ENGINE, &message);
+		asks_add(m, message.head.tag & 1 ? ASKER_INDEXER : ASKER_ENGINE, &message);
 	asks_run(m, 1);
 	ipc_close_fds(&message);
 }

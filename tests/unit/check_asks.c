@@ -39,6 +39,7 @@ static void setup(void)
 static void teardown(void)
 {
 	asks_done(&m->asks);
+	target_names_done(&m->targets.names);
 	close(m->engine.sock);
 	close(engine);
 	for (int i = 0; i < OPENERS; i++) {
@@ -57,7 +58,7 @@ static void ask(uint64_t tag, uint32_t kind)
 		message.fds[i] = -1;
 	*a = (struct ipc_ask){.kind = kind, .pid = 1};
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = sizeof(*a), .tag = tag};
-	asks_add(m, WORKER_ENGINE, &message);
+	asks_add(m, ASKER_ENGINE, &message);
 }
 
 static void opener_answers(int i, uint64_t tag, int err, size_t extra)
@@ -177,7 +178,7 @@ START_TEST(answer_for_a_dead_engine_is_not_for_the_next)
 	ask(2, HOST_READ_MAPS);
 	ask(3, HOST_READ_MAPS);
 	asks_run(m, 1000);
-	asks_asker_died(m, WORKER_ENGINE);
+	asks_asker_died(m, ASKER_ENGINE);
 	ck_assert_uint_eq(m->asks.open, 2);
 	/* The next engine counts its questions from 1 too. */
 	ask(1, HOST_READ_IDENTITY);
@@ -202,6 +203,7 @@ static const struct {
 	{4, 0, 0, 0}, /* a process' memory: no longer to be had */
 	{HOST_READ_MAPS, 0, 1, 0},
 	{HOST_OPEN_INDEX, 0, 0, 0},
+	{HOST_READ_CONTAINERS, 0, 0, 0}, /* the monitor's own */
 };
 
 START_TEST(question_that_breaks_the_rules_is_not_asked)
@@ -212,7 +214,7 @@ START_TEST(question_that_breaks_the_rules_is_not_asked)
 		message.fds[i] = -1;
 	*a = (struct ipc_ask){.kind = malformed[_i].kind, .path_len = malformed[_i].path_len, .len = malformed[_i].len};
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = (uint32_t)(sizeof(*a) + malformed[_i].data)};
-	asks_add(m, WORKER_ENGINE, &message);
+	asks_add(m, ASKER_ENGINE, &message);
 	ck_assert_uint_eq(m->asks.open, 0);
 	ck_assert_ptr_null(m->asks.first);
 }
@@ -225,6 +227,45 @@ START_TEST(answer_to_another_question_is_not_passed_on)
 	opener_answers(0, 6, 0, 0);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
 	ck_assert_uint_eq(m->asks.open, 1);
+}
+END_TEST
+
+static void want_name(const char *id)
+{
+	ck_assert_ptr_null(target_names_find(&m->targets.names, id));
+	targets_ask_names(m);
+	asks_run(m, 1000);
+	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
+	ck_assert_uint_eq(((struct ipc_ask *)(void *)message.data)->kind, HOST_READ_CONTAINERS);
+	ck_assert_uint_eq(message.head.len, sizeof(struct ipc_ask) + strlen(id));
+	ck_assert_mem_eq(message.data + sizeof(struct ipc_ask), id, strlen(id));
+}
+
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+START_TEST(name_of_a_container_is_asked_of_an_opener)
+{
+	struct {
+		struct ipc_answer head;
+		char text[sizeof(CONTAINER "web")];
+	} answer = {.text = CONTAINER "web"};
+
+	want_name(CONTAINER);
+	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &answer, sizeof(answer), NULL, 0), 0);
+	ck_assert_int_eq(ipc_receive(m->opener[0].sock, &message), 1);
+	asks_answered(m, 0, &message);
+	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "web");
+	ck_assert_uint_eq(m->asks.open, 0);
+}
+END_TEST
+
+START_TEST(container_has_no_name_where_its_opener_hangs)
+{
+	want_name(CONTAINER);
+	m->opener[0].pid = 0;
+	asks_run(m, 1000 + 3 * NSEC_PER_SEC);
+	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "");
+	ck_assert(target_names_settled(&m->targets.names));
 }
 END_TEST
 
@@ -243,6 +284,8 @@ Suite *asks_suite(void)
 	tcase_add_test(t, answer_for_a_dead_engine_is_not_for_the_next);
 	tcase_add_loop_test(t, question_that_breaks_the_rules_is_not_asked, 0, ARRAY_SIZE(malformed));
 	tcase_add_test(t, answer_to_another_question_is_not_passed_on);
+	tcase_add_test(t, name_of_a_container_is_asked_of_an_opener);
+	tcase_add_test(t, container_has_no_name_where_its_opener_hangs);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -188,10 +188,12 @@ END_TEST
 
 /* All together: from the host's answer to a workload. */
 
+static const char *runtime_name = "";
+
 static void answer(struct buf *b, const char *exe, const char *cmdline, const char *cgroup, const char *env,
 		   const char *status)
 {
-	const char *const texts_[HOST_TEXT_NR] = {exe, cmdline, cgroup, env, status};
+	const char *const texts_[HOST_TEXT_NR] = {exe, cmdline, cgroup, env, status, runtime_name};
 	struct host_identity_text head = {.start_ns = 5, .ppid = 1};
 
 	buf_reset(b);
@@ -324,6 +326,45 @@ START_TEST(kernel_threads_are_one_workload)
 }
 END_TEST
 
+START_TEST(name_that_a_runtime_keeps_is_an_attribute_and_no_service)
+{
+	struct buf b = {0};
+	struct workload *w;
+
+	runtime_name = "web-1";
+	answer(&b, "/bin/prog", "prog", "0::/docker/" ID "\n", "", STATUS);
+	w = workload_from(&b, NULL, 0);
+	ck_assert_str_eq(value(w, "service.name"), "prog");
+	ck_assert_str_eq(value(w, "container.name"), "web-1");
+	workload_put(w);
+	answer(&b, "/bin/prog", "prog", "0::/lxc.payload.box/x\n", "", STATUS);
+	runtime_name = "";
+	w = workload_from(&b, NULL, 0);
+	ck_assert_str_eq(value(w, "service.name"), "box");
+	ck_assert_str_eq(value(w, "container.name"), "box");
+	workload_put(w);
+	buf_done(&b);
+}
+END_TEST
+
+/* Captures of older versions: five texts. */
+START_TEST(answer_without_a_container_is_whole)
+{
+	struct buf b = {0};
+	struct workload *w;
+	struct host_identity_text head;
+
+	answer(&b, "/bin/prog", "prog", "0::/docker/" ID "\n", "", STATUS);
+	memcpy(&head, b.data, sizeof(head));
+	ck_assert_uint_eq(head.len[HOST_TEXT_CONTAINER], 0);
+	ck_assert_uint_eq(sizeof(head), 40);
+	w = workload_from(&b, NULL, 0);
+	ck_assert_ptr_null(value(w, "container.name"));
+	workload_put(w);
+	buf_done(&b);
+}
+END_TEST
+
 START_TEST(too_many_attributes_are_cut_behind_ours)
 {
 	struct buf b = {0}, env = {0};
@@ -397,6 +438,8 @@ Suite *identity_suite(void)
 	tcase_add_test(t, a_workload_carries_what_was_found);
 	tcase_add_test(t, equal_attributes_are_one_workload);
 	tcase_add_test(t, kernel_threads_are_one_workload);
+	tcase_add_test(t, name_that_a_runtime_keeps_is_an_attribute_and_no_service);
+	tcase_add_test(t, answer_without_a_container_is_whole);
 	tcase_add_test(t, too_many_attributes_are_cut_behind_ours);
 	tcase_add_test(t, every_cut_of_an_answer_is_refused);
 	tcase_add_test(t, a_guess_takes_environment_and_cgroup_from_others);

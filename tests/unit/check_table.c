@@ -186,7 +186,7 @@ static struct process *sampled(uint32_t pid)
 
 static void identity_text(struct buf *b, uint64_t start_ns, const char *exe, const char *cgroup, const char *env)
 {
-	const char *const texts[HOST_TEXT_NR] = {exe, exe, cgroup, env, "Name:\tnamed\n"};
+	const char *const texts[HOST_TEXT_NR] = {exe, exe, cgroup, env, "Name:\tnamed\n", ""};
 	struct host_identity_text head = {.start_ns = start_ns, .ppid = 1};
 
 	for (int i = 0; i < HOST_TEXT_NR; i++)

@@ -26,12 +26,21 @@ enum host_ask {
 	HOST_OPEN_INDEX,      /* the address index of the file elf_fd, which pid runs as path -> fd */
 	HOST_OPEN_PERF_MAP,   /* what pid says of the code that it makes: /tmp/perf-PID.map in its root -> fd */
 	HOST_OPEN_DEBUG,      /* of the indexer: the ELF file path in pid's root -> fd */
+	HOST_READ_CONTAINERS, /* of the monitor: names of containers -> data; path: their ids, one after the other,
+			       * or "" for all that have a name */
 };
 
 /* Bounds of an answer: longer text is cut, and the cut is visible by its length. */
 #define HOST_MAPS_MAX     (4u << 20)
 #define HOST_IDENTITY_MAX 65536u
 #define HOST_PATH_MAX     4096u
+/*
+ * Answer to HOST_READ_CONTAINERS: for each container with a name its id of so
+ * many hex digits, then the name (printable UTF-8) and a NUL.
+ */
+#define HOST_CONTAINER_ID       64u
+#define HOST_CONTAINER_NAME_MAX 256u /* with the NUL */
+#define HOST_CONTAINERS_MAX     (4u << 20)
 
 struct host_request {
 	uint32_t kind; /* enum host_ask */
@@ -77,8 +86,9 @@ static inline void host_cancel(struct host *h, void *ctx)
 }
 
 /*
- * Answer to HOST_READ_IDENTITY: five texts one after the other, each of the
- * length given here, in the order of enum host_text.
+ * Answer to HOST_READ_IDENTITY: texts one after the other, each of the length
+ * given here, in the order of enum host_text. In captures of older versions the
+ * last one is missing, and its length 0.
  */
 enum host_text {
 	HOST_TEXT_EXE,     /* readlink of /proc/PID/exe */
@@ -86,6 +96,7 @@ enum host_text {
 	HOST_TEXT_CGROUP,  /* /proc/PID/cgroup as the host's cgroup namespace sees it */
 	HOST_TEXT_ENVIRON, /* only the variables of host_environ_wanted, NUL-separated */
 	HOST_TEXT_STATUS,  /* /proc/PID/status */
+	HOST_TEXT_CONTAINER, /* name that a runtime keeps for the container of the cgroup */
 	HOST_TEXT_NR,
 };
 
@@ -93,7 +104,7 @@ struct host_identity_text {
 	uint64_t start_ns; /* boot time, cut to clock ticks as /proc/PID/stat gives it */
 	uint32_t ppid;
 	uint32_t len[HOST_TEXT_NR];
-	uint32_t reserved[2]; /* the texts begin right behind: sizeof and offset are one */
+	uint32_t reserved; /* the texts begin right behind: sizeof and offset are one */
 	char text[];
 };
 

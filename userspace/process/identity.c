@@ -14,7 +14,7 @@
 /* Room for all that can be collected before workload_get sorts and cuts. */
 #define COLLECTED_MAX 64
 
-/* The five texts of an answer, bounds checked. */
+/* The texts of an answer, bounds checked. */
 struct identity_input {
 	uint32_t ppid;
 	struct {
@@ -88,11 +88,19 @@ static void take_cgroup(struct identity *id, const char *text, size_t len)
 
 	cgroup_parse(text, len, &f);
 	id->container_id = text_or_null(f.container_id, NAME_MAX_BYTES);
-	id->container_name = text_or_null(f.container_name, NAME_MAX_BYTES);
+	id->machine = text_or_null(f.container_name, NAME_MAX_BYTES);
+	id->container_name = str_ref(id->machine);
 	id->pod_uid = text_or_null(f.pod_uid, NAME_MAX_BYTES);
 	id->unit = text_or_null(f.unit, NAME_MAX_BYTES);
 	id->unit_service = text_or_null(f.service, NAME_MAX_BYTES);
 	id->cgroup = text_or_null(f.path, NAME_MAX_BYTES);
+}
+
+/* From the runtime; the opener has cleaned it. */
+static void take_container(struct identity *id, const char *name, size_t len)
+{
+	if (len && !id->container_name)
+		id->container_name = text_str(name, len, NAME_MAX_BYTES);
 }
 
 static void take_names(struct identity *id, const struct identity_input *in, const char *comm)
@@ -154,6 +162,7 @@ int identity_parse(const void *data, size_t len, const char *comm, struct identi
 		comm = name;
 	take_names(id, &in, comm);
 	take_cgroup(id, in.text[HOST_TEXT_CGROUP].s, in.text[HOST_TEXT_CGROUP].len);
+	take_container(id, in.text[HOST_TEXT_CONTAINER].s, in.text[HOST_TEXT_CONTAINER].len);
 	r = environ_parse(in.text[HOST_TEXT_ENVIRON].s, in.text[HOST_TEXT_ENVIRON].len, &id->environ);
 	if (r < 0)
 		return r;
@@ -165,6 +174,7 @@ static void copy_cgroup(struct identity *to, const struct identity *from)
 {
 	to->container_id = str_ref(from->container_id);
 	to->container_name = str_ref(from->container_name);
+	to->machine = str_ref(from->machine);
 	to->pod_uid = str_ref(from->pod_uid);
 	to->unit = str_ref(from->unit);
 	to->unit_service = str_ref(from->unit_service);
@@ -213,6 +223,7 @@ struct identity *identity_put(struct identity *id)
 	str_put(id->script);
 	str_put(id->container_id);
 	str_put(id->container_name);
+	str_put(id->machine);
 	str_put(id->pod_uid);
 	str_put(id->unit);
 	str_put(id->unit_service);
@@ -251,7 +262,7 @@ static void collected_done(struct collected *c)
 
 static struct str *service_of(const struct identity *id)
 {
-	struct str *const order[] = {id->environ.service, id->unit_service, id->container_name, id->script, id->exe};
+	struct str *const order[] = {id->environ.service, id->unit_service, id->machine, id->script, id->exe};
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (order[i] && order[i]->len)

@@ -9,9 +9,10 @@
  *   3. the name of an LXC or nspawn container
  *   4. the script that an interpreter runs ("app.py")
  *   5. the executable, by the name it was started under
- * A Docker, containerd, CRI-O or Podman container shows only an id from
- * outside. A bare id helps nobody, so there rules 4 and 5 name the service
- * and the id stands in container.id.
+ * The cgroup of a Docker, containerd, CRI-O or Podman container has only an id.
+ * The name that the runtime keeps for it is often made up by the runtime, so
+ * rules 4 and 5 name the service, and id and name stand in container.id and
+ * container.name.
  *
  * Other attributes: the configured resource, container.id, container.name,
  * k8s.pod.uid, process.executable.name, otprof.systemd.unit, otprof.cgroup
@@ -38,6 +39,7 @@ struct identity {
 	struct str *exe;    /* the rest may be NULL: unknown or none */
 	struct str *script;
 	struct str *container_id, *container_name, *pod_uid;
+	struct str *machine; /* the container's name where it is an LXC or nspawn machine, as its cgroup says */
 	struct str *unit, *unit_service;
 	struct str *cgroup;
 	struct environ_facts environ;

@@ -14,48 +14,47 @@
 
 #define ANSWER_MAX (8u << 20)
 
-static struct config *opener_config;
-static struct ipc_message message;
-
 /* Until START; then the sandbox. */
-static int begin(int sock)
+static int opener_begin(struct opener *o, int sock, struct ipc_message *message)
 {
 	int r;
 
-	while ((r = ipc_wait(sock, &message)) == 1 && message.head.type != IPC_START) {
-		r = message.head.type == IPC_CONFIG ? handover_begin(&message, "opener", &opener_config) : 0;
-		ipc_close_fds(&message);
+	while ((r = ipc_wait(sock, message)) == 1 && message->head.type != IPC_START) {
+		r = message->head.type == IPC_CONFIG ? handover_begin(message, "opener", &o->config) : 0;
+		ipc_close_fds(message);
 		if (r)
 			return r;
 	}
-	if (r != 1 || !opener_config)
+	if (r != 1 || !o->config)
 		return r < 0 ? r : -EBADMSG;
-	r = sandbox_opener(opener_config);
+	r = sandbox_opener(o->config);
 	return r ? r : ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);
 }
 
-static int find_answer(const struct ipc_ask *ask, const char *path, struct buf *text, int *ret_fd)
+static int opener_find_answer(struct opener *o, const struct ipc_ask *ask, const char *path, struct buf *text, int *ret_fd)
 {
 	switch (ask->kind) {
 	case HOST_OPEN_MAPPED:
-		return opener_file(ask, path, ret_fd);
+		return opener_file(o, ask, path, ret_fd);
 	case HOST_OPEN_PERF_MAP:
-		return opener_perf_map(ask->pid, ret_fd);
+		return opener_perf_map(o, ask->pid, ret_fd);
 	case HOST_OPEN_DEBUG:
-		return opener_debug(ask, path, ret_fd);
+		return opener_debug(o, ask, path, ret_fd);
 	case HOST_READ_MAPS:
 		return opener_maps(ask->pid, text);
 	case HOST_READ_IDENTITY:
-		return opener_identity(ask->pid, text);
+		return opener_identity(o, ask->pid, text);
 	case HOST_SCAN:
-		return opener_scan(ask, ret_fd);
+		return opener_scan(o, ask, ret_fd);
+	case HOST_READ_CONTAINERS:
+		return opener_containers(o, path, text);
 	default:
 		return -EINVAL;
 	}
 }
 
 /* Text goes inline where it fits, else as a sealed memfd. */
-static int send_answer(int sock, uint64_t tag, int err, struct buf *text, int fd)
+static int opener_send_answer(int sock, uint64_t tag, int err, struct buf *text, int fd)
 {
 	struct {
 		struct ipc_answer head;
@@ -76,7 +75,7 @@ static int send_answer(int sock, uint64_t tag, int err, struct buf *text, int fd
 	return ipc_send(sock, IPC_ANSWER, tag, &answer, sizeof(answer.head) + len, &fd, fd >= 0);
 }
 
-static int answer(int sock, const struct ipc_message *m)
+static int opener_answer(struct opener *o, int sock, const struct ipc_message *m)
 {
 	const struct ipc_ask *ask = (const void *)m->data;
 	_cleanup_(closep) int fd = -1;
@@ -89,21 +88,24 @@ static int answer(int sock, const struct ipc_message *m)
 		return -EBADMSG;
 	memcpy(path, ask + 1, ask->path_len);
 	path[ask->path_len] = '\0';
-	err = find_answer(ask, path, &text, &fd);
+	err = opener_find_answer(o, ask, path, &text, &fd);
 	if (!err && text.failed)
 		err = -ENOMEM;
-	return send_answer(sock, m->head.tag, err, &text, fd);
+	return opener_send_answer(sock, m->head.tag, err, &text, fd);
 }
 
 int opener_main(int sock)
 {
+	static struct ipc_message message;
+	struct opener o = {0};
 	int r;
 
 	log_init("opener", LOG_LEVEL_INFO);
-	if (sandbox_begin() || begin(sock))
+	container_names_init(&o.names, "", 0);
+	if (sandbox_begin() || opener_begin(&o, sock, &message))
 		return 1;
 	while ((r = ipc_wait(sock, &message)) == 1) {
-		r = message.head.type == IPC_ASK ? answer(sock, &message) : 0;
+		r = message.head.type == IPC_ASK ? opener_answer(&o, sock, &message) : 0;
 		ipc_close_fds(&message);
 		if (message.head.type == IPC_STOP)
 			return 0;

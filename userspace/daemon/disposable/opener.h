@@ -15,14 +15,23 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "daemon/disposable/container_name.h"
 #include "daemon/ipc.h"
 
-int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd);
-int opener_perf_map(uint32_t pid, int *ret_fd);
-int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd);
+/* What one opener knows, for all its questions. */
+struct opener {
+	struct config *config; /* owned */
+	struct container_names names;
+	uint64_t copied_bytes; /* of files that may hang */
+};
+
+int opener_file(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd);
+int opener_perf_map(struct opener *o, uint32_t pid, int *ret_fd);
+int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd);
 int opener_maps(uint32_t pid, struct buf *to);
-int opener_identity(uint32_t pid, struct buf *to);
-int opener_scan(const struct ipc_ask *ask, int *ret_fd);
+int opener_identity(struct opener *o, uint32_t pid, struct buf *to);
+int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
+int opener_containers(struct opener *o, const char *ids, struct buf *to);
 
 /* A file of /proc/PID; -ESRCH when the process is gone. */
 int opener_proc_file(uint32_t pid, const char *name, int flags);

@@ -60,8 +60,6 @@ static const uint32_t no_programs[] = {
 
 #define OVERLAY 0x794c7630
 
-static uint64_t copied_bytes;
-
 static bool is_one_of(uint32_t type, const uint32_t *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -137,7 +135,7 @@ static bool is_zero(const uint8_t *data, size_t len)
 }
 
 /* Sparse: blocks of zeros stay holes. */
-static int copy_blocks(int from, int to, size_t size)
+static int opener_copy_blocks(struct opener *o, int from, int to, size_t size)
 {
 	static uint8_t block[COPY_BLOCK];
 	size_t at = 0;
@@ -154,14 +152,14 @@ static int copy_blocks(int from, int to, size_t size)
 
 			if (err)
 				return err;
-			copied_bytes += (size_t)n;
+			o->copied_bytes += (size_t)n;
 		}
 		at += (size_t)n;
 	}
 	return 0;
 }
 
-static int copy(int fd, int *ret_fd)
+static int opener_copy(struct opener *o, int fd, int *ret_fd)
 {
 	_cleanup_(closep) int to = -1;
 	struct stat st;
@@ -171,14 +169,14 @@ static int copy(int fd, int *ret_fd)
 		return -errno;
 	if (st.st_size > COPY_FILE_MAX)
 		return -EFBIG;
-	if (copied_bytes + (uint64_t)st.st_size > COPY_TOTAL_MAX)
+	if (o->copied_bytes + (uint64_t)st.st_size > COPY_TOTAL_MAX)
 		return -ENOSPC;
 	to = ipc_memfd_new("copy");
 	if (to < 0)
 		return to;
 	if (ftruncate(to, st.st_size) < 0)
 		return -errno;
-	err = copy_blocks(fd, to, (size_t)st.st_size);
+	err = opener_copy_blocks(o, fd, to, (size_t)st.st_size);
 	if (!err)
 		err = ipc_memfd_seal(to);
 	if (!err)
@@ -194,7 +192,7 @@ static bool is_elf(int fd)
 }
 
 /* named: found by its name, which anybody may have chosen: then it must be a program. */
-static int take(int path_fd, uint64_t ino, bool named, int *ret_fd)
+static int opener_take(struct opener *o, int path_fd, uint64_t ino, bool named, int *ret_fd)
 {
 	_cleanup_(closep) int fd = -1;
 	struct statfs fs;
@@ -208,41 +206,41 @@ static int take(int path_fd, uint64_t ino, bool named, int *ret_fd)
 	if (named && !is_elf(fd))
 		return -EPERM;
 	if (is_one_of((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
-		return copy(fd, ret_fd);
+		return opener_copy(o, fd, ret_fd);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
 
-static int try_name(uint32_t pid, const struct ipc_ask *ask, const char *path, int *ret_fd)
+static int opener_try_name(struct opener *o, uint32_t pid, const struct ipc_ask *ask, const char *path, int *ret_fd)
 {
 	_cleanup_(closep) int path_fd = by_name(pid, path, RESOLVE_NO_MAGICLINKS);
 
-	return path_fd < 0 ? path_fd : take(path_fd, ask->ino, true, ret_fd);
+	return path_fd < 0 ? path_fd : opener_take(o, path_fd, ask->ino, true, ret_fd);
 }
 
-int opener_file(const struct ipc_ask *ask, const char *path, int *ret_fd)
+int opener_file(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd)
 {
 	_cleanup_(closep) int path_fd = by_mapping(ask);
-	int err = path_fd < 0 ? path_fd : take(path_fd, ask->ino, false, ret_fd);
+	int err = path_fd < 0 ? path_fd : opener_take(o, path_fd, ask->ino, false, ret_fd);
 
 	/* Refused for what it is: a name would lead to the same file, or to a forged one. */
 	if (!err || (path_fd >= 0 && err == -EPERM))
 		return err;
-	err = try_name(ask->pid, ask, path, ret_fd);
+	err = opener_try_name(o, ask->pid, ask, path, ret_fd);
 	/* A zombie has no root any more (ENOENT). An alternative is named only where the file can prove itself. */
 	if ((err == -ESRCH || err == -ENOENT) && ask->alternate_pid)
-		err = try_name(ask->alternate_pid, ask, path, ret_fd);
+		err = opener_try_name(o, ask->alternate_pid, ask, path, ret_fd);
 	return err;
 }
 
 /* A debug file, by its name in the root of the process or, where that is gone, of its neighbour. */
-int opener_debug(const struct ipc_ask *ask, const char *path, int *ret_fd)
+int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd)
 {
 	const struct ipc_ask any = {.kind = ask->kind};
-	int err = try_name(ask->pid, &any, path, ret_fd);
+	int err = opener_try_name(o, ask->pid, &any, path, ret_fd);
 
 	if ((err == -ESRCH || err == -ENOENT) && ask->alternate_pid)
-		err = try_name(ask->alternate_pid, &any, path, ret_fd);
+		err = opener_try_name(o, ask->alternate_pid, &any, path, ret_fd);
 	return err;
 }
 
@@ -273,7 +271,7 @@ static int who_is(uint32_t pid, uint32_t *ret_inner, uint32_t *ret_uid)
 }
 
 /* Anybody can put a file into /tmp: it must be the process' own, and no link leads out of there. */
-int opener_perf_map(uint32_t pid, int *ret_fd)
+int opener_perf_map(struct opener *o, uint32_t pid, int *ret_fd)
 {
 	_cleanup_(closep) int path_fd = -1, fd = -1;
 	uint32_t inner, uid;
@@ -297,7 +295,7 @@ int opener_perf_map(uint32_t pid, int *ret_fd)
 	if (fd < 0)
 		return fd;
 	if (is_one_of((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
-		return copy(fd, ret_fd);
+		return opener_copy(o, fd, ret_fd);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }

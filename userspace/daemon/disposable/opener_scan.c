@@ -14,14 +14,14 @@
 #define PIDS_MAX  262144
 #define ENTRY_MAX (HOST_MAPS_MAX + HOST_IDENTITY_MAX + 65536)
 
-static int compare(const void *a, const void *b)
+static int scan_by_pid(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static int list_pids(struct buf *to)
+static int scan_list_pids(struct buf *to)
 {
 	_cleanup_(closedirp) DIR *proc = opendir("/proc");
 	const struct dirent *entry;
@@ -35,12 +35,12 @@ static int list_pids(struct buf *to)
 		buf_add(to, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
 	}
 	if (to->len)
-		qsort(to->data, to->len / sizeof(uint32_t), sizeof(uint32_t), compare);
+		qsort(to->data, to->len / sizeof(uint32_t), sizeof(uint32_t), scan_by_pid);
 	return 0;
 }
 
 /* A process that is gone by now is left out; so is one whose answer would not fit. */
-static int add_process(uint32_t pid, struct buf *to)
+static int scan_add_process(struct opener *o, uint32_t pid, struct buf *to)
 {
 	struct host_scan_entry entry = {.pid = pid};
 	size_t at;
@@ -48,7 +48,7 @@ static int add_process(uint32_t pid, struct buf *to)
 	buf_reset(to);
 	buf_add(to, &entry, sizeof(entry));
 	at = to->len;
-	if (opener_identity(pid, to))
+	if (opener_identity(o, pid, to))
 		return -ESRCH;
 	entry.identity_len = (uint32_t)(to->len - at);
 	at = to->len;
@@ -64,7 +64,7 @@ static int add_process(uint32_t pid, struct buf *to)
 }
 
 /* Of those above a pid, the first few; all where no number is given. */
-static void cut_pids(struct buf *pids, const struct ipc_ask *ask)
+static void scan_cut_pids(struct buf *pids, const struct ipc_ask *ask)
 {
 	uint32_t *pid = (uint32_t *)(void *)pids->data;
 	size_t nr = pids->len / sizeof(*pid), first = 0;
@@ -79,7 +79,7 @@ static void cut_pids(struct buf *pids, const struct ipc_ask *ask)
 	pids->len = nr * sizeof(*pid);
 }
 
-int opener_scan(const struct ipc_ask *ask, int *ret_fd)
+int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd)
 {
 	_cleanup_(closep) int fd = ipc_memfd_new("scan");
 	_cleanup_(buf_done) struct buf pids, entry;
@@ -90,11 +90,11 @@ int opener_scan(const struct ipc_ask *ask, int *ret_fd)
 	buf_init(&entry, ENTRY_MAX);
 	if (fd < 0)
 		return fd;
-	err = list_pids(&pids);
+	err = scan_list_pids(&pids);
 	if (!err)
-		cut_pids(&pids, ask);
+		scan_cut_pids(&pids, ask);
 	for (size_t i = 0; i < pids.len / sizeof(uint32_t) && !err; i++) {
-		if (add_process(((const uint32_t *)(const void *)pids.data)[i], &entry))
+		if (scan_add_process(o, ((const uint32_t *)(const void *)pids.data)[i], &entry))
 			continue;
 		if (written + entry.len > SCAN_MAX)
 			break;

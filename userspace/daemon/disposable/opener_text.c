@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "process/cgroup.h"
 #include "process/host.h"
 #include "process/service.h"
 
@@ -169,7 +170,53 @@ static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct bu
 	explicit_bzero(text, all.len);
 }
 
-int opener_identity(uint32_t pid, struct buf *to)
+/* The innermost container's, where the process is in one. */
+static void add_container(struct opener *o, const char *cgroup, size_t len, struct buf *to)
+{
+	struct cgroup_facts facts;
+
+	cgroup_parse(cgroup, len, &facts);
+	if (facts.container_id[0])
+		buf_add_str(to, container_names_find(&o->names, facts.container_id));
+}
+
+/* One that was added before; head begins at first. */
+static const char *identity_text(const struct buf *b, size_t first, const struct host_identity_text *head,
+				 enum host_text kind)
+{
+	size_t at = first + sizeof(*head);
+
+	for (int i = 0; i < (int)kind; i++)
+		at += head->len[i];
+	return (const char *)b->data + at;
+}
+
+static void add_text(struct opener *o, uint32_t pid, enum host_text kind, size_t first,
+		     const struct host_identity_text *head, struct buf *to)
+{
+	switch (kind) {
+	case HOST_TEXT_EXE:
+		add_exe(pid, to);
+		break;
+	case HOST_TEXT_CMDLINE:
+		add_cmdline(pid, identity_text(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE], to);
+		break;
+	case HOST_TEXT_CGROUP:
+		add_file(pid, "cgroup", CGROUP_MAX, to);
+		break;
+	case HOST_TEXT_ENVIRON:
+		add_environ(pid, to);
+		break;
+	case HOST_TEXT_STATUS:
+		add_file(pid, "status", STATUS_MAX, to);
+		break;
+	default:
+		add_container(o, identity_text(to, first, head, HOST_TEXT_CGROUP), head->len[HOST_TEXT_CGROUP], to);
+		break;
+	}
+}
+
+int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 {
 	struct host_identity_text head = {0};
 	size_t first = to->len, at;
@@ -179,25 +226,31 @@ int opener_identity(uint32_t pid, struct buf *to)
 	if (err)
 		return err;
 	buf_add(to, &head, sizeof(head));
-	at = to->len;
-	for (int text = 0; text < HOST_TEXT_NR; text++) {
-		if (text == HOST_TEXT_EXE)
-			add_exe(pid, to);
-		else if (text == HOST_TEXT_CMDLINE)
-			add_cmdline(pid, (const char *)to->data + first + sizeof(head), head.len[HOST_TEXT_EXE], to);
-		else if (text == HOST_TEXT_CGROUP)
-			add_file(pid, "cgroup", CGROUP_MAX, to);
-		else if (text == HOST_TEXT_ENVIRON)
-			add_environ(pid, to);
-		else
-			add_file(pid, "status", STATUS_MAX, to);
-		head.len[text] = (uint32_t)(to->len - at);
+	for (int text = 0; text < HOST_TEXT_NR && !to->failed; text++) {
 		at = to->len;
+		add_text(o, pid, text, first, &head, to);
+		head.len[text] = (uint32_t)(to->len - at);
 	}
 	if (to->failed)
 		return -ENOMEM;
 	head.start_ns = st.start_ns;
 	head.ppid = st.ppid;
 	memcpy(to->data + first, &head, sizeof(head));
+	return 0;
+}
+
+/* ids: one after the other, each of the same length. */
+int opener_containers(struct opener *o, const char *ids, struct buf *to)
+{
+	char id[HOST_CONTAINER_ID + 1];
+
+	if (strlen(ids) % HOST_CONTAINER_ID)
+		return -EINVAL;
+	if (!*ids)
+		container_names_all(&o->names, to);
+	for (; *ids; ids += HOST_CONTAINER_ID) {
+		snprintf(id, sizeof(id), "%.*s", (int)HOST_CONTAINER_ID, ids);
+		container_names_one(&o->names, id, to);
+	}
 	return 0;
 }

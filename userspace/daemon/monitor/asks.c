@@ -53,18 +53,28 @@ void asks_done(struct asks *a)
 	asks_init(a);
 }
 
-static struct worker *asker(struct monitor *m, enum worker_kind from)
+/* NULL: the monitor itself. */
+static struct worker *asks_worker(struct monitor *m, enum asker from)
 {
-	return from == WORKER_INDEXER ? &m->indexer : &m->engine;
+	switch (from) {
+	case ASKER_ENGINE:
+		return &m->engine;
+	case ASKER_INDEXER:
+		return &m->indexer;
+	default:
+		return NULL;
+	}
 }
 
 /* An answer that nobody was needed for. One that the asker has no room for is lost: it is hostile or dying. */
-static void answer_error(struct monitor *m, enum worker_kind from, uint64_t tag, int err)
+static void answer_error(struct monitor *m, enum asker from, uint64_t tag, int err)
 {
 	const struct ipc_answer answer = {.err = err};
-	struct worker *w = asker(m, from);
+	struct worker *w = asks_worker(m, from);
 
-	if (w->sock >= 0 && worker_send(w, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
+	if (!w)
+		targets_names_answered(m, NULL);
+	else if (w->sock >= 0 && worker_send(w, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
 		worker_kill(m, w);
 }
 
@@ -78,6 +88,7 @@ static bool asks_kind_is_sound(uint32_t kind)
 	case HOST_SCAN:
 	case HOST_OPEN_PERF_MAP:
 	case HOST_OPEN_DEBUG:
+	case HOST_READ_CONTAINERS:
 		return true;
 	default:
 		return false;
@@ -94,39 +105,60 @@ static bool is_sound(const struct ipc_message *msg)
 }
 
 /* The indexer knows two processes: the one whose file it reads, and the host's first. */
-static bool is_sound_of(struct monitor *m, enum worker_kind from, struct ipc_message *msg)
+static bool is_sound_of(struct monitor *m, enum asker from, struct ipc_message *msg)
 {
 	struct ipc_ask *ask = (void *)msg->data;
 
-	if (!is_sound(msg) || (from == WORKER_INDEXER) != (ask->kind == HOST_OPEN_DEBUG))
+	if (!is_sound(msg) || (from == ASKER_INDEXER) != (ask->kind == HOST_OPEN_DEBUG) ||
+	    ask->kind == HOST_READ_CONTAINERS)
 		return false;
-	if (from == WORKER_INDEXER)
+	if (from == ASKER_INDEXER)
 		index_jobs_set_root(m, ask);
 	return true;
 }
 
-void asks_add(struct monitor *m, enum worker_kind from, struct ipc_message *msg)
+static struct ask *asks_append(struct asks *a, enum asker from, uint64_t tag, uint32_t len)
+{
+	struct ask *ask = malloc(sizeof(*ask) + len);
+
+	if (!ask)
+		return NULL;
+	*ask = (struct ask){.from = from, .tag = tag, .len = len};
+	*a->last = ask;
+	a->last = &ask->next;
+	a->open++;
+	return ask;
+}
+
+void asks_add(struct monitor *m, enum asker from, struct ipc_message *msg)
 {
 	struct asks *a = &m->asks;
 	struct ask *ask;
 
 	a->asked++;
 	if (!is_sound_of(m, from, msg)) {
-		log_warn("%s asked what cannot be asked: it is killed", worker_name(asker(m, from)));
-		worker_kill(m, asker(m, from));
+		log_warn("%s asked what cannot be asked: it is killed", worker_name(asks_worker(m, from)));
+		worker_kill(m, asks_worker(m, from));
 		return;
 	}
-	ask = a->open < ASKS_MAX ? malloc(sizeof(*ask) + msg->head.len) : NULL;
+	ask = a->open < ASKS_MAX ? asks_append(a, from, msg->head.tag, msg->head.len) : NULL;
 	if (!ask) {
 		a->refused++;
 		answer_error(m, from, msg->head.tag, -EBUSY);
 		return;
 	}
-	*ask = (struct ask){.from = from, .tag = msg->head.tag, .len = msg->head.len};
 	memcpy(ask->data, msg->data, msg->head.len);
-	*a->last = ask;
-	a->last = &ask->next;
-	a->open++;
+}
+
+int asks_add_own(struct monitor *m, const struct ipc_ask *question, const char *path)
+{
+	struct ask *ask = asks_append(&m->asks, ASKER_TARGETS, 0, (uint32_t)(sizeof(*question) + question->path_len));
+
+	if (!ask)
+		return -ENOMEM;
+	memcpy(ask->data, question, sizeof(*question));
+	memcpy(ask->data + sizeof(*question), path, question->path_len);
+	return 0;
 }
 
 static uint64_t allowed_ns(const struct ask *ask)
@@ -146,9 +178,16 @@ static bool settle(struct asks *a, struct opener_slot *s)
 	return wanted;
 }
 
-static int forward(struct monitor *m, enum worker_kind to, const struct ipc_message *answer)
+/* -EAGAIN: its socket has no room. */
+static int forward(struct monitor *m, enum asker to, const struct ipc_message *answer)
 {
-	return ipc_send(asker(m, to)->sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
+	const struct worker *w = asks_worker(m, to);
+
+	if (!w) {
+		targets_names_answered(m, answer);
+		return 0;
+	}
+	return w->sock < 0 ? -EPIPE : ipc_send(w->sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
 			ipc_nr_fds(answer));
 }
 
@@ -167,7 +206,7 @@ static struct ipc_message *keep(struct ipc_message *answer)
 void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 {
 	struct opener_slot *s = &m->asks.slot[opener];
-	enum worker_kind from;
+	enum asker from;
 	uint64_t tag;
 	int err;
 
@@ -179,7 +218,7 @@ void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 	}
 	tag = s->current->tag;
 	from = s->current->from;
-	if (!settle(&m->asks, s) || asker(m, from)->sock < 0)
+	if (!settle(&m->asks, s))
 		return;
 	err = forward(m, from, msg);
 	s->answer_to = from;
@@ -191,7 +230,7 @@ void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 void asks_opener_died(struct monitor *m, int opener, bool timed_out)
 {
 	struct opener_slot *s = &m->asks.slot[opener];
-	enum worker_kind from;
+	enum asker from;
 	uint64_t tag;
 
 	if (!s->current)
@@ -202,7 +241,7 @@ void asks_opener_died(struct monitor *m, int opener, bool timed_out)
 		answer_error(m, from, tag, timed_out ? -ETIMEDOUT : -EIO);
 }
 
-static void drop_waiting_of(struct asks *a, enum worker_kind from)
+static void drop_waiting_of(struct asks *a, enum asker from)
 {
 	struct ask **slot = &a->first, *ask;
 
@@ -219,7 +258,7 @@ static void drop_waiting_of(struct asks *a, enum worker_kind from)
 }
 
 /* What the dead one asked, no other waits for; openers finish what they have, unheard. */
-void asks_asker_died(struct monitor *m, enum worker_kind from)
+void asks_asker_died(struct monitor *m, enum asker from)
 {
 	struct asks *a = &m->asks;
 

@@ -24,6 +24,7 @@
 #define STOP_NET_NS    (30 * NSEC_PER_SEC)
 #define ASKED_AGAIN_NS NSEC_PER_SEC
 #define SLOW_NS	       (10 * NSEC_PER_SEC)
+#define NAMES_PATIENCE_NS (3 * NSEC_PER_SEC) /* longer than an opener may take */
 #define FIRST_TRIES    10 /* of an engine that never became ready */
 
 /* Messages. */
@@ -34,6 +35,19 @@ static void engine_ready(struct monitor *m)
 	if (m->sampling) {
 		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->engine.pid);
 		return;
+	}
+	m->names_deadline_ns = clock_now_ns() + NAMES_PATIENCE_NS;
+}
+
+/* Not before it is known what is selected: the names of containers come from an opener. */
+static void begin_when_ready(struct monitor *m, uint64_t now)
+{
+	if (m->sampling || !m->names_deadline_ns || !m->engine.ready || m->phase != PHASE_RUN)
+		return;
+	if (!target_names_settled(&m->targets.names)) {
+		if (now < m->names_deadline_ns)
+			return;
+		log_warn("targets: the names of containers cannot be had yet: sampling begins without those selected by name");
 	}
 	if (monitor_begin_sampling(m)) {
 		m->exit_status = 1;
@@ -51,7 +65,7 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
 			index_jobs_ask(m, msg);
 		else
-			asks_add(m, WORKER_ENGINE, msg);
+			asks_add(m, ASKER_ENGINE, msg);
 		break;
 	case IPC_HINT:
 		hints_set(m, msg);
@@ -100,7 +114,7 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 static void from_indexer(struct monitor *m, struct ipc_message *msg)
 {
 	if (msg->head.type == IPC_ASK && !fetch_jobs_asked(m, msg))
-		asks_add(m, WORKER_INDEXER, msg);
+		asks_add(m, ASKER_INDEXER, msg);
 	else if (msg->head.type == IPC_INDEXED)
 		index_jobs_indexed(m, msg);
 }
@@ -320,11 +334,13 @@ static void run_clock(struct monitor *m)
 	workers_run(m, now);
 	peer_run(m, now);
 	rate_run(m, now);
+	target_rules_run(m, now);
+	targets_ask_names(m);
 	asks_run(m, now);
 	index_jobs_run(m, now);
 	fetch_jobs_run(m, now);
 	queries_run(m, now);
-	target_rules_run(m, now);
+	begin_when_ready(m, now);
 	reload_run(m, now);
 	run_tick(m, now);
 	run_watchdog(m, now);

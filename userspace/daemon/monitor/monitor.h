@@ -52,10 +52,13 @@ struct worker {
 	uint64_t past_cpu_ns; /* of its predecessors */
 };
 
+/* Who asks openers: two workers, and the monitor itself for the names of containers. */
+enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_TARGETS };
+
 /* A question on its way: waits, is with an opener, or its answer waits for room in the engine's socket. */
 struct ask {
 	struct ask *next;
-	enum worker_kind from;
+	enum asker from;
 	uint64_t tag;
 	uint32_t len;
 	uint8_t data[] __attribute__((aligned(8))); /* struct ipc_ask and path */
@@ -66,7 +69,7 @@ struct opener_slot {
 	bool orphan;	       /* the engine that asked is dead */
 	uint64_t deadline_ns;
 	struct ipc_message *answer; /* not yet accepted by who asked */
-	enum worker_kind answer_to;
+	enum asker answer_to;
 };
 
 struct asks {
@@ -99,6 +102,7 @@ struct monitor {
 	size_t counters_bytes;
 	struct otp_defaults defaults;
 	bool sampling;
+	uint64_t names_deadline_ns; /* an engine that is ready waits so long for the names of containers */
 	struct rate rate;
 	struct reload reload;
 	struct guard_run guard;
@@ -174,10 +178,12 @@ void books_ring_left(struct monitor *m);
 /* asks.c */
 void asks_init(struct asks *a);
 void asks_done(struct asks *a);
-void asks_add(struct monitor *m, enum worker_kind from, struct ipc_message *msg);
+void asks_add(struct monitor *m, enum asker from, struct ipc_message *msg);
+/* A question of the monitor's own: targets_names_answered will be called. -ENOMEM. */
+int asks_add_own(struct monitor *m, const struct ipc_ask *ask, const char *path);
 void asks_answered(struct monitor *m, int opener, struct ipc_message *msg);
 void asks_opener_died(struct monitor *m, int opener, bool timed_out);
-void asks_asker_died(struct monitor *m, enum worker_kind from);
+void asks_asker_died(struct monitor *m, enum asker from);
 void asks_run(struct monitor *m, uint64_t now); /* hands out, times out, sends on */
 uint64_t asks_next_ns(const struct monitor *m);
 bool asks_wait_for_room(const struct monitor *m); /* poll the engine's socket for output */

@@ -327,6 +327,8 @@ void monitor_close(struct monitor *m)
 	fetch_jobs_close(m);
 	index_jobs_close(m);
 	targets_close(m, m->config);
+	target_names_done(&m->targets.names);
+	reload_done(&m->reload);
 	unmap(m->counters, m->counters_bytes);
 	unmap(m->engine_page, sizeof(*m->engine_page));
 	unmap(m->net_page, sizeof(*m->net_page));

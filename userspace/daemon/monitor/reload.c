@@ -2,6 +2,7 @@
 #include "daemon/monitor/reload.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -15,12 +16,19 @@
 #include "daemon/sandbox/netroot.h"
 
 #define ANSWERS_NS (20 * NSEC_PER_SEC) /* net gives what goes some seconds of it */
+#define NAMES_NS   (3 * NSEC_PER_SEC)  /* longer than an opener may take */
 #define FILE_URL   "file://"
 
 /* What a comparison found: names of keys, one after the other. */
 struct found {
 	char changed[1024], restart[512];
 	bool targets, metrics;
+};
+
+struct reload_next {
+	struct config *config; /* owned */
+	struct found found;
+	uint64_t deadline_ns;
 };
 
 static void on_error(void *ctx, const char *line)
@@ -249,24 +257,52 @@ static void end(struct monitor *m)
 	monitor_notify_ready(m);
 }
 
-static void begin(struct monitor *m)
+static void reload_refuse(struct monitor *m)
 {
-	struct found found = {0};
-	struct config *c;
+	m->reload.refused++;
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD_FAILED}, LOG_LEVEL_ERROR,
+		   "reload: the configuration is wrong, nothing has changed");
+	monitor_notify_ready(m);
+}
+
+/* Containers that are selected by name must have theirs when the new selection comes into force, not after it. */
+static void reload_begin(struct monitor *m)
+{
+	struct reload_next *next = calloc(1, sizeof(*next));
 
 	m->reload.wanted = false;
 	notify_reloading();
-	if (load(m, &c, &found)) {
-		m->reload.refused++;
-		log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD_FAILED}, LOG_LEVEL_ERROR, 
-			   "reload: the configuration is wrong, nothing has changed");
-		monitor_notify_ready(m);
+	if (!next || load(m, &next->config, &next->found)) {
+		free(next);
+		reload_refuse(m);
 		return;
 	}
-	say_found(&found);
-	apply(m, c, &found);
+	say_found(&next->found);
+	if (next->found.targets && targets_want_names(next->config))
+		target_names_want_all(&m->targets.names);
+	next->deadline_ns = clock_now_ns() + NAMES_NS;
+	m->reload.next = next;
+}
+
+static void reload_apply_next(struct monitor *m, uint64_t now)
+{
+	struct reload_next *next = m->reload.next;
+
+	if (!target_names_settled(&m->targets.names) && now < next->deadline_ns)
+		return;
+	m->reload.next = NULL;
+	apply(m, next->config, &next->found);
+	free(next);
 	if (!m->reload.engine && !m->reload.net)
 		end(m);
+}
+
+void reload_done(struct reload *r)
+{
+	if (r->next)
+		config_free(r->next->config);
+	free(r->next);
+	r->next = NULL;
 }
 
 void reload_ask(struct monitor *m)
@@ -306,6 +342,10 @@ void reload_run(struct monitor *m, uint64_t now)
 		worker_kill(m, r->engine ? &m->engine : &m->net);
 		r->deadline_ns = now + ANSWERS_NS;
 	}
-	if (r->wanted && m->phase == PHASE_RUN && m->sampling && !r->engine && !r->net)
-		begin(m);
+	if (m->phase != PHASE_RUN || !m->sampling)
+		return;
+	if (r->wanted && !r->next && !r->engine && !r->net)
+		reload_begin(m);
+	if (r->next)
+		reload_apply_next(m, now);
 }

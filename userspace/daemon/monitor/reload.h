@@ -18,8 +18,11 @@
 struct monitor;
 struct worker;
 
+struct reload_next;
+
 struct reload {
 	bool wanted;		/* SIGHUP came */
+	struct reload_next *next; /* read, and not in force before the names of containers are known; owned */
 	bool engine, net;	/* have not answered yet */
 	int engine_pid, net_pid; /* who was told */
 	uint64_t deadline_ns;
@@ -29,5 +32,6 @@ struct reload {
 void reload_ask(struct monitor *m);
 void reload_answered(struct monitor *m, const struct worker *w);
 void reload_run(struct monitor *m, uint64_t now);
+void reload_done(struct reload *r);
 
 #endif

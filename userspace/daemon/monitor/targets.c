@@ -14,6 +14,7 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
+#include "process/host.h"
 
 #define ANCESTORS_MAX	  64
 #define PROCESS_ANCESTORS 4
@@ -238,7 +239,7 @@ void targets_open(struct monitor *m)
 {
 	struct targets *t = &m->targets;
 
-	*t = (struct targets){.rules.inotify_fd = -1};
+	*t = (struct targets){.rules.inotify_fd = -1, .names = t->names};
 	t->rules.wanted = any_of(m->config, target_by_cgroup);
 	t->processes.wanted = any_of(m->config, target_by_process);
 	target_rules_open(m); /* finds the hierarchy */
@@ -269,8 +270,48 @@ void targets_close(struct monitor *m, const struct config *c)
 	}
 	target_rules_close(m);
 	target_processes_close(m);
-	container_names_done(&m->targets.names);
-	m->targets = (struct targets){.rules.inotify_fd = -1};
+	m->targets = (struct targets){.rules.inotify_fd = -1, .names = m->targets.names};
+}
+
+/* Names of containers. */
+
+bool targets_want_names(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].kind == TARGET_CONTAINER)
+			return true;
+	return false;
+}
+
+void targets_ask_names(struct monitor *m)
+{
+	struct ipc_ask ask = {.kind = HOST_READ_CONTAINERS};
+	char path[HOST_PATH_MAX];
+
+	if (!target_names_question(&m->targets.names, path))
+		return;
+	ask.path_len = (uint32_t)strlen(path);
+	if (asks_add_own(m, &ask, path))
+		targets_names_answered(m, NULL);
+}
+
+/* The text is passed on as it came: inline, or as a file where it is long. */
+void targets_names_answered(struct monitor *m, const struct ipc_message *answer)
+{
+	const struct ipc_answer *head = answer ? (const void *)answer->data : NULL;
+	_cleanup_(freep) char *text = NULL;
+	const char *data = head ? (const char *)(head + 1) : NULL;
+	size_t len = head && !head->err ? answer->head.len - sizeof(*head) : 0;
+
+	if (answer && answer->fds[0] >= 0) {
+		data = ipc_memfd_read(answer->fds[0], HOST_CONTAINERS_MAX, &text, &len) ? NULL : text;
+		len = data ? len : 0;
+	}
+	target_names_answer(&m->targets.names, data, len);
+	if (!target_names_settled(&m->targets.names))
+		return;
+	target_rules_names_known(m);
+	target_processes_names_known(m);
 }
 
 int targets_tell_engine(struct monitor *m)
@@ -287,5 +328,5 @@ int targets_poll_fd(const struct monitor *m)
 
 uint64_t targets_next_ns(const struct monitor *m)
 {
-	return m->targets.rules.due_ns;
+	return target_names_has_question(&m->targets.names) ? 0 : m->targets.rules.due_ns;
 }

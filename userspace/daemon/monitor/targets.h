@@ -24,6 +24,7 @@
 
 #include "base/hash.h"
 #include "daemon/config/config.h"
+#include "daemon/monitor/target_names.h"
 
 struct monitor;
 struct ipc_message;
@@ -37,6 +38,7 @@ struct target_rules { /* cgroups of version 2 */
 	int inotify_fd;	  /* cgroups that come and go; -1 */
 	struct map set;	  /* id to enum otp_select: as the sampler has them */
 	struct map next;  /* as they should be, while the hierarchy is walked */
+	bool unnamed;	  /* the last walk met a container whose name was not known yet */
 	uint64_t walked_ns, took_ns, due_ns;
 	bool said_full;
 };
@@ -47,6 +49,7 @@ struct target_processes {
 	struct map chosen; /* pid to start and select: as the sampler has them */
 	DIR *proc;	   /* a look at all of them is under way */
 	uint64_t next_scan_ns;
+	struct map unnamed; /* pids that were looked at before the name of their container was known */
 	uint64_t tokens_ns; /* a bucket: so many looks at once, then so many a second */
 	bool said_full;
 };
@@ -55,7 +58,7 @@ struct targets {
 	char *pattern[CONFIG_TARGETS_MAX]; /* of TARGET_CGROUP, from the hierarchy's root; owned */
 	int64_t uid[CONFIG_TARGETS_MAX];   /* of TARGET_USER; -1: there is no such user */
 	int pidfd[CONFIG_TARGETS_MAX];	   /* of TARGET_PID: the plan goes with it; -1 */
-	struct map names;		   /* containers: hash of the id to the runtime's name */
+	struct target_names names;	   /* of containers; they outlive a reload */
 	struct target_rules rules;
 	struct target_processes processes;
 };
@@ -75,14 +78,22 @@ bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret);
 /* Whether the engine is to tell of programs that begin. */
 int targets_tell_engine(struct monitor *m);
 
+/* Names of containers: asks an opener for those that are wanted, and selects anew when it has answered. */
+void targets_ask_names(struct monitor *m);
+void targets_names_answered(struct monitor *m, const struct ipc_message *answer); /* NULL: the question failed */
+/* Whether c selects containers by a name, which may have to be asked for. */
+bool targets_want_names(const struct config *c);
+
 /* targets_cgroup.c */
 void target_rules_open(struct monitor *m);
 void target_rules_run(struct monitor *m, uint64_t now);
+void target_rules_names_known(struct monitor *m);
 void target_rules_close(struct monitor *m);
 
 /* targets_process.c */
 void target_processes_open(struct monitor *m);
 void target_processes_run(struct monitor *m, uint64_t now);
+void target_processes_names_known(struct monitor *m);
 void target_processes_close(struct monitor *m);
 /* LIFE: struct ipc_life, as many as fit. */
 void target_processes_life(struct monitor *m, const struct ipc_message *msg);
@@ -90,9 +101,5 @@ void target_processes_life(struct monitor *m, const struct ipc_message *msg);
 /* Whether a process is selected, by whatever line, as the configuration has it now; false: it is gone. */
 bool target_processes_wants(struct monitor *m, uint32_t pid);
 uint8_t target_processes_select(const struct monitor *m, uint32_t pid);
-
-/* container_name.c: as Docker, Podman or a CRI runtime keeps it; "" if none does. Borrowed until the next call. */
-const char *container_name(struct map *names, const char *id);
-void container_names_done(struct map *names);
 
 #endif

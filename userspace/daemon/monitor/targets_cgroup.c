@@ -33,9 +33,13 @@ struct walk {
 	bool full;
 };
 
-static const char *name_of(void *ctx, const char *id)
+static const char *rules_name_of(void *ctx, const char *id)
 {
-	return container_name(&((struct monitor *)ctx)->targets.names, id);
+	struct targets *t = ctx;
+	const char *name = target_names_find(&t->names, id);
+
+	t->rules.unnamed |= !name;
+	return name;
 }
 
 static bool fits(struct walk *w, bool exclude)
@@ -47,7 +51,7 @@ static bool fits(struct walk *w, bool exclude)
 
 		if (t->exclude != exclude || !target_by_cgroup(t) || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
 			continue;
-		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, name_of, m))
+		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, rules_name_of, &m->targets))
 			return true;
 	}
 	return false;
@@ -197,6 +201,7 @@ static void walk(struct monitor *m, uint64_t now)
 	if (w && fd >= 0) {
 		w->m = m;
 		strcpy(w->path, "/");
+		r->unnamed = false;
 		walk_dir(w, fd, 0, OTP_SELECT_UNSET);
 		apply(m, w);
 	} else if (fd >= 0) {
@@ -242,6 +247,17 @@ void targets_read(struct monitor *m)
 	if (!any)
 		return;
 	r->due_ns = MIN(r->due_ns, r->walked_ns + MAX(PAUSE_NS, PAUSE_PARTS * r->took_ns));
+	target_rules_run(m, clock_now_ns());
+}
+
+/* One walk more for each that met names which were not known. */
+void target_rules_names_known(struct monitor *m)
+{
+	struct target_rules *r = &m->targets.rules;
+
+	if (!r->unnamed)
+		return;
+	r->due_ns = 0;
 	target_rules_run(m, clock_now_ns());
 }
 

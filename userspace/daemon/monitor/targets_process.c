@@ -25,6 +25,7 @@
 #define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a process is moved into a cgroup without a word */
 #define SCAN_TURN    512		/* processes looked at in a second */
 #define CHOSEN_MAX   8192		/* plans that a sampler takes */
+#define UNNAMED_MAX  65536
 #define LOOKS_BURST  2000
 #define LOOK_PAUSE   (NSEC_PER_SEC / 1000)
 #define TEXT_MAX     8192
@@ -122,16 +123,25 @@ static void read_process(struct monitor *m, uint32_t pid, struct look *l)
 
 /* Deciding. */
 
-static const char *name_of(void *ctx, const char *id)
+struct match {
+	struct target_names *names;
+	bool unnamed; /* a name that was needed is not known yet */
+};
+
+static const char *match_name_of(void *ctx, const char *id)
 {
-	return container_name(&((struct monitor *)ctx)->targets.names, id);
+	struct match *match = ctx;
+	const char *name = target_names_find(match->names, id);
+
+	match->unnamed |= !name;
+	return name;
 }
 
 /*
  * "number:controllers:path", a line a hierarchy; version 2 has neither number
  * nor controllers. Its includes are the sampler's own to look up.
  */
-static bool fits_any_cgroup(struct monitor *m, const struct config_target *t, const char *pattern, const struct look *l)
+static bool fits_any_cgroup(struct match *match, const struct config_target *t, const char *pattern, const struct look *l)
 {
 	char path[TARGET_PATH_MAX];
 	const char *text = l->cgroups, *end, *at;
@@ -143,13 +153,13 @@ static bool fits_any_cgroup(struct monitor *m, const struct config_target *t, co
 		if (!at || (!t->exclude && !l->all_rules && !strncmp(text, "0::", 3)) || end - at > (ptrdiff_t)sizeof(path))
 			continue;
 		snprintf(path, sizeof(path), "%.*s", (int)(end - at - 1), at + 1);
-		if (target_fits_below(t, pattern, path, name_of, m))
+		if (target_fits_below(t, pattern, path, match_name_of, match))
 			return true;
 	}
 	return false;
 }
 
-static bool fits(struct monitor *m, uint32_t i, const struct look *l)
+static bool fits(struct monitor *m, struct match *match, uint32_t i, const struct look *l)
 {
 	const struct config_target *t = &m->config->targets[i];
 
@@ -159,37 +169,41 @@ static bool fits(struct monitor *m, uint32_t i, const struct look *l)
 		return l->uid >= 0 && l->uid == m->targets.uid[i];
 	if (t->kind == TARGET_PID || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
 		return false;
-	return fits_any_cgroup(m, t, m->targets.pattern[i], l);
+	return fits_any_cgroup(match, t, m->targets.pattern[i], l);
 }
 
-static bool fits_any(struct monitor *m, bool exclude, const struct look *l)
+static bool fits_any(struct monitor *m, struct match *match, bool exclude, const struct look *l)
 {
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
-		if (m->config->targets[i].exclude == exclude && fits(m, i, l))
+		if (m->config->targets[i].exclude == exclude && fits(m, match, i, l))
 			return true;
 	return false;
 }
 
 /* A kernel thread has neither executable nor user of its own. */
-static uint8_t decide(struct monitor *m, const struct look *l)
+static uint8_t decide(struct monitor *m, const struct look *l, bool *ret_unnamed)
 {
-	if (fits_any(m, true, l))
-		return OTP_SELECT_NO;
-	return fits_any(m, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	struct match match = {.names = &m->targets.names};
+	uint8_t select = OTP_SELECT_NO;
+
+	if (!fits_any(m, &match, true, l))
+		select = fits_any(m, &match, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	*ret_unnamed = match.unnamed;
+	return select;
 }
 
 bool target_processes_wants(struct monitor *m, uint32_t pid)
 {
 	struct look l = {.all_rules = true};
 	struct otp_plan by_pid = {0};
-	bool all = true;
+	bool all = true, unnamed;
 	uint8_t select;
 
 	read_process(m, pid, &l);
 	if (!l.start_ticks)
 		return false;
 	targets_select(m, pid, &by_pid);
-	select = by_pid.select == OTP_SELECT_UNSET ? decide(m, &l) : by_pid.select;
+	select = by_pid.select == OTP_SELECT_UNSET ? decide(m, &l, &unnamed) : by_pid.select;
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
 		all &= m->config->targets[i].exclude;
 	return select == OTP_SELECT_UNSET ? all : select == OTP_SELECT_YES;
@@ -223,12 +237,37 @@ static void choose(struct monitor *m, uint32_t pid, uint64_t start_ticks, uint8_
 	set_plan(m, pid);
 }
 
+/* Once the name of its container is known. */
+static void look_again_later(struct monitor *m, uint32_t pid)
+{
+	struct target_processes *t = &m->targets.processes;
+
+	if (t->unnamed.count >= UNNAMED_MAX || map_put(&t->unnamed, pid, 1) < 0)
+		t->next_scan_ns = 0;
+}
+
 static void look_at(struct monitor *m, uint32_t pid)
 {
+	uint8_t select = OTP_SELECT_UNSET;
+	bool unnamed = false;
 	struct look l;
 
 	read_process(m, pid, &l);
-	choose(m, pid, l.start_ticks, l.start_ticks ? decide(m, &l) : OTP_SELECT_UNSET);
+	if (l.start_ticks)
+		select = decide(m, &l, &unnamed);
+	choose(m, pid, l.start_ticks, select);
+	if (unnamed)
+		look_again_later(m, pid);
+}
+
+void target_processes_names_known(struct monitor *m)
+{
+	struct map waiting = m->targets.processes.unnamed;
+
+	m->targets.processes.unnamed = (struct map){0};
+	map_for_each(&waiting, slot)
+		look_at(m, (uint32_t)slot->key);
+	map_done(&waiting);
 }
 
 /* All of them, a part in each turn. */
@@ -320,6 +359,7 @@ void target_processes_close(struct monitor *m)
 	map_for_each(&t->chosen, slot)
 		m->source->ops->set_plan(m->source, (uint32_t)slot->key, NULL);
 	map_done(&t->chosen);
+	map_done(&t->unnamed);
 	if (t->proc)
 		closedir(t->proc);
 	t->proc = NULL;

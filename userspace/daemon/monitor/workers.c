@@ -386,7 +386,7 @@ static void how_it_ended(int status, char to[64])
 
 static void engine_ended(struct monitor *m)
 {
-	asks_asker_died(m, WORKER_ENGINE);
+	asks_asker_died(m, ASKER_ENGINE);
 	index_jobs_engine_died(m);
 	queries_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->engine.exited) {
@@ -417,7 +417,7 @@ static void job_ended(struct monitor *m, struct worker *w, int status)
 		fetch_jobs_fetcher_ended(m);
 		return;
 	}
-	asks_asker_died(m, WORKER_INDEXER);
+	asks_asker_died(m, ASKER_INDEXER);
 	index_jobs_indexer_ended(m);
 }
 

@@ -35,7 +35,7 @@ static const struct {
 	{CAP_BPF, "plans and rules go into BPF maps; programs for CPUs that come"},
 	{CAP_PERFMON, "perf events for CPUs that come"},
 	{CAP_SYS_PTRACE, "opener: maps, exe, root and environ below /proc/PID of other users' processes; memory figure of the workers"},
-	{CAP_DAC_READ_SEARCH, "opener: programs and /proc files of other users"},
+	{CAP_DAC_READ_SEARCH, "opener: programs and /proc files of other users, files of container runtimes"},
 	{CAP_CHECKPOINT_RESTORE, "opener: /proc/PID/map_files, for deleted and memfd code"},
 	{CAP_SYSLOG, "/proc/kallsyms with addresses, for an engine that is started again"},
 	{CAP_IPC_LOCK, "side-band buffers of CPUs that come are mapped beyond RLIMIT_MEMLOCK"},

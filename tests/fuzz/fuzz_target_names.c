@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Any bytes as an opener's answer about containers: what was asked is settled, whatever it says. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/monitor/target_names.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	struct target_names n = {0};
+	char path[HOST_PATH_MAX];
+
+	if (target_names_find(&n, id) || !target_names_question(&n, path))
+		abort();
+	target_names_answer(&n, (const char *)data, len);
+	if (!target_names_settled(&n) || !target_names_find(&n, id))
+		abort();
+	target_names_done(&n);
+	return 0;
+}

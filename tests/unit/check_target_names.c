@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/monitor/target_names.h"
+
+Suite *target_names_suite(void);
+
+static struct target_names names;
+static char path[HOST_PATH_MAX];
+
+static const char *id_of(unsigned int n)
+{
+	static char id[HOST_CONTAINER_ID + 1];
+
+	snprintf(id, sizeof(id), "%064x", n);
+	return id;
+}
+
+static void add(struct buf *b, unsigned int n, const char *name)
+{
+	buf_add(b, id_of(n), HOST_CONTAINER_ID);
+	buf_add(b, name, strlen(name) + 1);
+}
+
+static void teardown(void)
+{
+	target_names_done(&names);
+}
+
+START_TEST(unknown_name_is_asked_for_once)
+{
+	struct buf b = {0};
+
+	ck_assert(target_names_settled(&names));
+	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	ck_assert(!target_names_settled(&names));
+	ck_assert(target_names_question(&names, path));
+	ck_assert_str_eq(path, id_of(1));
+	ck_assert(!target_names_question(&names, path));
+	ck_assert(!target_names_settled(&names));
+	add(&b, 1, "web");
+	target_names_answer(&names, (char *)b.data, b.len);
+	ck_assert(target_names_settled(&names));
+	ck_assert_str_eq(target_names_find(&names, id_of(1)), "web");
+	buf_done(&b);
+}
+END_TEST
+
+/* Also where an opener hangs: it would hang again. */
+START_TEST(container_without_an_answer_has_no_name)
+{
+	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	ck_assert(target_names_question(&names, path));
+	target_names_answer(&names, NULL, 0);
+	ck_assert(target_names_settled(&names));
+	ck_assert_str_eq(target_names_find(&names, id_of(1)), "");
+}
+END_TEST
+
+START_TEST(names_of_all_are_known_before_they_are_looked_up)
+{
+	struct buf b = {0};
+
+	target_names_want_all(&names);
+	ck_assert(target_names_question(&names, path));
+	ck_assert_str_eq(path, "");
+	add(&b, 1, "web");
+	add(&b, 2, "db");
+	target_names_answer(&names, (char *)b.data, b.len);
+	ck_assert(target_names_settled(&names));
+	ck_assert_str_eq(target_names_find(&names, id_of(1)), "web");
+	ck_assert_str_eq(target_names_find(&names, id_of(2)), "db");
+	/* A name that came later replaces the one that there was. */
+	b.len = 0;
+	add(&b, 2, "db-2");
+	target_names_want_all(&names);
+	ck_assert(target_names_question(&names, path));
+	target_names_answer(&names, (char *)b.data, b.len);
+	ck_assert_str_eq(target_names_find(&names, id_of(2)), "db-2");
+	buf_done(&b);
+}
+END_TEST
+
+START_TEST(more_than_fit_one_question_take_several)
+{
+	unsigned int asked = 0, questions = 0;
+
+	for (unsigned int i = 0; i < 200; i++)
+		ck_assert_ptr_null(target_names_find(&names, id_of(i)));
+	while (target_names_question(&names, path)) {
+		ck_assert_uint_eq(strlen(path) % HOST_CONTAINER_ID, 0);
+		ck_assert_mem_eq(path, id_of(asked), HOST_CONTAINER_ID);
+		asked += (unsigned int)(strlen(path) / HOST_CONTAINER_ID);
+		questions++;
+		target_names_answer(&names, NULL, 0);
+	}
+	ck_assert_uint_eq(asked, 200);
+	ck_assert_uint_eq(questions, 4);
+	ck_assert(target_names_settled(&names));
+}
+END_TEST
+
+static const struct {
+	const char *data;
+	size_t len;
+} malformed[] = {{"", 0}, {"short", 5}, {"0000000000000000000000000000000000000000000000000000000000000000", 64},
+		 {"0000000000000000000000000000000000000000000000000000000000000000no end", 70}};
+
+START_TEST(malformed_answer_names_nothing)
+{
+	ck_assert_ptr_null(target_names_find(&names, id_of(0)));
+	ck_assert(target_names_question(&names, path));
+	target_names_answer(&names, malformed[_i].data, malformed[_i].len);
+	ck_assert_str_eq(target_names_find(&names, id_of(0)), "");
+}
+END_TEST
+
+START_TEST(answer_that_nobody_asked_for_is_ignored)
+{
+	struct buf b = {0};
+
+	add(&b, 1, "web");
+	target_names_answer(&names, (char *)b.data, b.len);
+	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	buf_done(&b);
+}
+END_TEST
+
+static void answer_all(void)
+{
+	while (target_names_question(&names, path))
+		target_names_answer(&names, NULL, 0);
+}
+
+/* Containers that are there are looked up at every walk; those that are gone make room. */
+START_TEST(names_of_containers_that_are_gone_make_room)
+{
+	for (unsigned int i = 0; i < 4096; i++)
+		target_names_find(&names, id_of(i));
+	answer_all();
+	ck_assert_str_eq(target_names_find(&names, id_of(9000)), ""); /* full: all of them are in use */
+	for (unsigned int i = 0; i < 100; i++)
+		ck_assert_str_eq(target_names_find(&names, id_of(i)), "");
+	ck_assert_ptr_null(target_names_find(&names, id_of(9000)));
+	ck_assert_uint_eq(names.known.count, 101);
+	answer_all();
+	ck_assert_str_eq(target_names_find(&names, id_of(9000)), "");
+}
+END_TEST
+
+Suite *target_names_suite(void)
+{
+	Suite *s = suite_create("target_names");
+	TCase *t = tcase_create("names");
+
+	tcase_add_checked_fixture(t, NULL, teardown);
+	tcase_add_test(t, unknown_name_is_asked_for_once);
+	tcase_add_test(t, container_without_an_answer_has_no_name);
+	tcase_add_test(t, names_of_all_are_known_before_they_are_looked_up);
+	tcase_add_test(t, more_than_fit_one_question_take_several);
+	tcase_add_loop_test(t, malformed_answer_names_nothing, 0, ARRAY_SIZE(malformed));
+	tcase_add_test(t, answer_that_nobody_asked_for_is_ignored);
+	tcase_add_test(t, names_of_containers_that_are_gone_make_room);
+	suite_add_tcase(s, t);
+	return s;
+}

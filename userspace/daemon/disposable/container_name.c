@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/disposable/container_name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "process/host.h"
+
+#define FILE_MAX     (4u << 20)
+#define NAMES_MAX    4096
+#define NONE_HOLD_NS (10 * NSEC_PER_SEC)
+
+#define DOCKER_DIR  "/var/lib/docker/containers"
+#define DOCKER_FILE "config.v2.json"
+#define CRI_DIR	    "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+#define CRI_FILE    "config.json"
+#define CRI_LABEL   "io.kubernetes.cri.container-name"
+#define PODMAN_FILE "/var/lib/containers/storage/overlay-containers/containers.json"
+
+struct container_name {
+	uint64_t until_ns; /* 0: for good */
+	char text[HOST_CONTAINER_NAME_MAX];
+};
+
+void container_names_init(struct container_names *n, const char *root, uid_t owner)
+{
+	*n = (struct container_names){.root = root, .owner = owner};
+}
+
+void container_names_done(struct container_names *n)
+{
+	map_for_each(&n->known, slot)
+		free((void *)(uintptr_t)slot->value);
+	map_done(&n->known);
+}
+
+static bool container_id_is_sound(const char *id)
+{
+	return strspn(id, "0123456789abcdef") == HOST_CONTAINER_ID && !id[HOST_CONTAINER_ID];
+}
+
+/* Runtimes put a slash before the names of some. */
+static const char *container_names_keep(struct container_names *n, const char *id, const char *text)
+{
+	uint64_t key = hash_bytes(id, HOST_CONTAINER_ID, 0);
+	struct container_name *name = map_find_ptr(&n->known, key);
+
+	if (!name && n->known.count >= NAMES_MAX)
+		container_names_done(n);
+	if (!name) {
+		name = malloc(sizeof(*name));
+		if (!name || map_put_ptr(&n->known, key, name) < 0) {
+			free(name);
+			return "";
+		}
+	}
+	text += strspn(text, "/");
+	name->text[utf8_clean(name->text, sizeof(name->text) - 1, text, strlen(text))] = '\0';
+	name->until_ns = name->text[0] ? 0 : clock_now_ns() + NONE_HOLD_NS;
+	return name->text;
+}
+
+static const char *container_names_cached(const struct container_names *n, const char *id)
+{
+	const struct container_name *name = map_find_ptr(&n->known, hash_bytes(id, HOST_CONTAINER_ID, 0));
+
+	return name && (!name->until_ns || clock_now_ns() < name->until_ns) ? name->text : NULL;
+}
+
+static json_t *container_json(const struct container_names *n, const char *dir, const char *id, const char *file)
+{
+	_cleanup_(buf_done) struct buf text = {0};
+	_cleanup_(closep) int fd = -1;
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s%s%s%s%s", n->root, dir, *id ? "/" : "", id, *file ? "/" : "", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != n->owner ||
+	    file_copy(fd, FILE_MAX, &text))
+		return NULL;
+	return json_loadb((const char *)text.data, text.len, 0, NULL);
+}
+
+static bool container_names_docker(struct container_names *n, const char *id)
+{
+	json_t *root = container_json(n, DOCKER_DIR, id, DOCKER_FILE);
+	const char *name = json_string_value(json_object_get(root, "Name"));
+
+	if (name)
+		container_names_keep(n, id, name);
+	json_decref(root);
+	return name;
+}
+
+static bool container_names_cri(struct container_names *n, const char *id)
+{
+	json_t *root = container_json(n, CRI_DIR, id, CRI_FILE);
+	const char *name = json_string_value(json_object_get(json_object_get(root, "annotations"), CRI_LABEL));
+
+	if (name)
+		container_names_keep(n, id, name);
+	json_decref(root);
+	return name;
+}
+
+static void container_names_add(const char *id, const char *name, struct buf *to)
+{
+	if (!to || !name[0])
+		return;
+	buf_add(to, id, HOST_CONTAINER_ID);
+	buf_add(to, name, strlen(name) + 1);
+}
+
+/* One list holds all containers: a look at it is a look at each. */
+static void container_names_podman(struct container_names *n, struct buf *to)
+{
+	json_t *root = container_json(n, PODMAN_FILE, "", ""), *each;
+	size_t i;
+
+	json_array_foreach(root, i, each) {
+		const char *id = json_string_value(json_object_get(each, "id"));
+		const char *name = json_string_value(json_array_get(json_object_get(each, "names"), 0));
+
+		if (id && name && container_id_is_sound(id))
+			container_names_add(id, container_names_keep(n, id, name), to);
+	}
+	json_decref(root);
+}
+
+const char *container_names_find(struct container_names *n, const char *id)
+{
+	const char *name = container_names_cached(n, id);
+
+	if (name)
+		return name;
+	if (!container_names_docker(n, id) && !container_names_cri(n, id))
+		container_names_podman(n, NULL);
+	name = container_names_cached(n, id);
+	return name ? name : container_names_keep(n, id, "");
+}
+
+void container_names_one(struct container_names *n, const char *id, struct buf *to)
+{
+	if (container_id_is_sound(id))
+		container_names_add(id, container_names_find(n, id), to);
+}
+
+static void container_names_below(struct container_names *n, const char *below, struct buf *to)
+{
+	_cleanup_(closedirp) DIR *dir = NULL;
+	const struct dirent *e;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", n->root, below);
+	dir = opendir(path);
+	for (int i = 0; dir && i < NAMES_MAX && (e = readdir(dir)); i++)
+		container_names_one(n, e->d_name, to);
+}
+
+void container_names_all(struct container_names *n, struct buf *to)
+{
+	container_names_below(n, DOCKER_DIR, to);
+	container_names_below(n, CRI_DIR, to);
+	container_names_podman(n, to);
+}

@@ -121,7 +121,7 @@ START_TEST(process_is_told_with_its_files_and_stacks)
 	ck_assert_ptr_nonnull(j);
 	files = json_object_get(j, "files");
 	ck_assert_uint_eq(json_array_size(files), 2);
-	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(files, 0), "path")), "/lib/x\n");
+	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(files, 0), "path")), "/lib/x?");
 	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(files, 0), "mappings")), 2);
 	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(files, 0), "bytes")), 0x3000);
 	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(files, 0), "error")), "Permission denied");

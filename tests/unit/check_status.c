@@ -114,8 +114,8 @@ START_TEST(names_from_workers_are_escaped)
 {
 	snprintf(status.ledger.engine.top_name, sizeof(status.ledger.engine.top_name), "a\"b\\c\n\x1b\xc3");
 	status_json(&status, &text);
-	ck_assert(says("\"name\":\"a\\\"b\\\\c\\u000a\\u001b\\u00c3\""));
-	ck_assert(says("\"why\":\"a \\\"reason\\\"\\u000a\""));
+	ck_assert(says("\"name\":\"a\\\"b\\\\c???\""));
+	ck_assert(says("\"why\":\"a \\\"reason\\\"?\""));
 	ck_assert(is_well_formed(buf_cstr(&text)));
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(workloads_stand_in_order_with_their_sources_and_are_escaped)
 	w[5].quality = (struct ledger_quality){.stacks = 7, .stacks_root = 6, .cut = {[UNWIND_SHORT] = 1},
 					       .frames = 20, .by = {[NAME_PLT] = 19, [NAME_RAW] = 1}};
 	status_json(&status, &text);
-	ck_assert(says("\"workloads\":[{\"service\":\"a\\\"b\\u000a\",\"executable\":\"\",\"stacks\":7,\"complete\":6,"
+	ck_assert(says("\"workloads\":[{\"service\":\"a\\\"b?\",\"executable\":\"\",\"stacks\":7,\"complete\":6,"
 		       "\"cut\":{\"short\":1},\"frames\":20,\"frames_named\":19,"));
 	ck_assert(says("\"service\":\"idle\""));
 	ck_assert(is_well_formed(buf_cstr(&text)));

@@ -98,8 +98,8 @@ static void unwinding(struct json *j, struct binary *b)
 
 	json_open(j, "unwind");
 	json_text(j, "by", b->is_64 ? unwind_name(has) : "nothing");
-	json_boolean(j, "debug_frame", has & CFI_DEBUG_FRAME);
-	json_boolean(j, "index_built", has & (CFI_EH_INDEXED | CFI_DEBUG_INDEXED));
+	json_bool(j, "debug_frame", has & CFI_DEBUG_FRAME);
+	json_bool(j, "index_built", has & (CFI_EH_INDEXED | CFI_DEBUG_INDEXED));
 	json_close(j);
 }
 
@@ -111,16 +111,16 @@ static void names(struct json *j, const struct explain *x, const struct binary *
 	json_open(j, "names");
 	json_text(j, "index", index_name(s.index));
 	json_text(j, "error", s.error ? strerrordesc_np(-s.error) : "");
-	json_boolean(j, "dwarf", s.dwarf);
-	json_boolean(j, "debug_symbols", s.debug_symbols);
-	json_boolean(j, "gnu_debugdata", s.packed);
-	json_boolean(j, "incomplete", s.incomplete);
-	json_boolean(j, "fetched", s.fetched);
+	json_bool(j, "dwarf", s.dwarf);
+	json_bool(j, "debug_symbols", s.debug_symbols);
+	json_bool(j, "gnu_debugdata", s.packed);
+	json_bool(j, "incomplete", s.incomplete);
+	json_bool(j, "fetched", s.fetched);
 	json_text(j, "debuginfod", fetch_state_name(s.fetch));
 	json_text(j, "debuginfod_says", fetch_state_text(s.fetch));
-	json_boolean(j, "own_dwarf", s.own_dwarf);
-	json_boolean(j, "symtab", s.symtab);
-	json_boolean(j, "dynsym", s.dynsym);
+	json_bool(j, "own_dwarf", s.own_dwarf);
+	json_bool(j, "symtab", s.symtab);
+	json_bool(j, "dynsym", s.dynsym);
 	json_close(j);
 }
 
@@ -128,7 +128,7 @@ static void binary(struct json *j, const struct explain *x, struct binary *b)
 {
 	json_number(j, "dev", b->dev);
 	json_number(j, "ino", b->ino);
-	json_boolean(j, "elf", b->is_elf);
+	json_bool(j, "elf", b->is_elf);
 	build_id(j, b->build_id, b->build_id_len);
 	if (!b->is_elf)
 		return;
@@ -146,7 +146,7 @@ static void file(struct json *j, const struct explain *x, const struct used *u)
 	json_text(j, "kind", kind_name(f->kind));
 	json_text(j, "state", state_name(f->state));
 	json_text(j, "error", f->state == MAPPED_FAILED && f->error ? strerrordesc_np(-f->error) : "");
-	json_boolean(j, "deleted", f->deleted);
+	json_bool(j, "deleted", f->deleted);
 	json_number(j, "mappings", u->mappings);
 	json_number(j, "bytes", u->bytes);
 	if (f->state == MAPPED_READY && f->binary)
@@ -196,7 +196,7 @@ static void plan(struct json *j, const struct explain *x)
 	const struct process *p = x->process;
 
 	json_open(j, "plan");
-	json_boolean(j, "own", p->plan_gen);
+	json_bool(j, "own", p->plan_gen);
 	json_number(j, "generation", p->plan_gen);
 	json_number(j, "stack_bytes", p->stack_bytes ? p->stack_bytes : x->config->stack_bytes);
 	json_number(j, "default_stack_bytes", x->config->stack_bytes);
@@ -224,7 +224,7 @@ static void generated(struct json *j, const struct explain *x)
 	uint32_t functions[2] = {0};
 
 	json_open(j, "generated_code");
-	json_boolean(j, "met", jit_says(x->jit, x->process, functions));
+	json_bool(j, "met", jit_says(x->jit, x->process, functions));
 	json_number(j, "perf_map_functions", functions[JIT_PERF_MAP]);
 	json_number(j, "jitdump_functions", functions[JIT_DUMP]);
 	json_close(j);
@@ -237,9 +237,9 @@ static void process(struct json *j, const struct explain *x)
 	json_text(j, "comm", p->comm ? str_c(p->comm) : "");
 	json_text(j, "executable", p->exe ? str_c(p->exe) : "");
 	json_text(j, "service", p->workload->service ? str_c(p->workload->service) : "");
-	json_boolean(j, "exited", p->exit_time_ns);
-	json_boolean(j, "kernel_thread", p->kernel);
-	json_boolean(j, "mappings_known", p->maps_known);
+	json_bool(j, "exited", p->exit_time_ns);
+	json_bool(j, "kernel_thread", p->kernel);
+	json_bool(j, "mappings_known", p->maps_known);
 	json_number(j, "mappings", p->space->count);
 	plan(j, x);
 	stacks(j, p);
@@ -250,11 +250,11 @@ static void process(struct json *j, const struct explain *x)
 
 void explain_json(const struct explain *x, struct buf *to)
 {
-	struct json j = {.to = to, .first = true};
+	struct json j = {.to = to};
 
 	json_open(&j, NULL);
 	json_number(&j, "pid", x->pid);
-	json_boolean(&j, "known", x->process);
+	json_bool(&j, "known", x->process);
 	if (x->process)
 		process(&j, x);
 	json_close(&j);

@@ -101,7 +101,7 @@ static void answer(struct client *c)
 
 static void refuse(struct client *c, const char *why)
 {
-	struct json j = {.to = &c->out, .first = true};
+	struct json j = {.to = &c->out};
 
 	buf_reset(&c->out);
 	json_open(&j, NULL);
@@ -124,15 +124,13 @@ static bool is_running(uint32_t pid)
 
 static void answer_explained(struct monitor *m, struct client *c, const char *text, size_t len)
 {
-	struct json j = {.to = &c->out, .first = true};
+	struct json j = {.to = &c->out};
 
 	json_open(&j, NULL);
 	json_text(&j, "version", OTPROF_VERSION);
-	json_boolean(&j, "running", is_running(c->query.pid));
-	json_boolean(&j, "selected", target_processes_wants(m, c->query.pid));
-	buf_add_str(&c->out, ",\"process\":");
-	buf_add(&c->out, text, len);
-	json_close(&j);
+	json_bool(&j, "running", is_running(c->query.pid));
+	json_bool(&j, "selected", target_processes_wants(m, c->query.pid));
+	json_close_with(&j, "process", text, len);
 	answer(c);
 }
 

@@ -81,16 +81,20 @@ void status_collect(struct monitor *m, struct status *ret)
 	ret->cost = m->cost;
 }
 
-static void make_text(struct monitor *m, void (*format)(const struct status *s, struct buf *to), struct buf *to)
+typedef void status_format_fn(const struct status *s, struct buf *to);
+
+/* -ENOMEM: there is none, rather than a part. */
+static int status_make_text(struct monitor *m, status_format_fn *format, struct buf *to)
 {
 	struct status *s = malloc(sizeof(*s));
 
 	buf_init(to, TEXT_MAX);
 	if (!s)
-		return;
+		return -ENOMEM;
 	status_collect(m, s);
 	format(s, to);
 	free(s);
+	return to->failed ? -ENOMEM : 0;
 }
 
 int status_socket(const struct monitor *m, const char *name)
@@ -119,12 +123,15 @@ int status_listen(struct monitor *m)
 }
 
 /* All that the socket takes at once; a text is far smaller than its buffer. */
-static void serve(struct monitor *m, int fd)
+static void status_serve(struct monitor *m, int fd)
 {
 	_cleanup_(buf_done) struct buf text;
 	const int room = TEXT_MAX;
 
-	make_text(m, status_json, &text);
+	if (status_make_text(m, status_json, &text)) {
+		log_warn("status: no memory for an answer");
+		return;
+	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	if (send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		log_debug("status: a client went away: %s", strerror(errno));
@@ -137,20 +144,21 @@ void status_accept(struct monitor *m)
 
 		if (fd < 0)
 			return;
-		serve(m, fd);
+		status_serve(m, fd);
 	}
 }
 
-static void renew_metrics(struct monitor *m, uint64_t now)
+static void status_renew_metrics(struct monitor *m, uint64_t now)
 {
 	struct buf text;
 
 	if (m->metrics_text && now - m->metrics_ns < METRICS_NS)
 		return;
-	make_text(m, status_prometheus, &text);
+	if (status_make_text(m, status_prometheus, &text))
+		buf_done(&text);
 	free(m->metrics_text);
 	m->metrics_text = (char *)text.data;
-	m->metrics_len = text.failed ? 0 : text.len;
+	m->metrics_len = text.len;
 	m->metrics_ns = now;
 }
 
@@ -158,7 +166,7 @@ void status_metrics(struct monitor *m)
 {
 	_cleanup_(closep) int fd = -1;
 
-	renew_metrics(m, clock_now_ns());
+	status_renew_metrics(m, clock_now_ns());
 	fd = ipc_memfd("metrics", m->metrics_text ? m->metrics_text : "", m->metrics_len);
 	if (fd >= 0)
 		worker_send(&m->net, IPC_STATUS, 0, NULL, 0, fd);
@@ -169,11 +177,11 @@ void status_save(struct monitor *m)
 {
 	_cleanup_(buf_done) struct buf text;
 	char path[1100];
-	int err;
+	int err = status_make_text(m, status_json, &text);
 
-	make_text(m, status_json, &text);
 	snprintf(path, sizeof(path), "%s/last-status.json", m->config->runtime_dir);
-	err = file_replace(AT_FDCWD, path, 0640, text.data, text.len, NULL, NULL);
+	if (!err)
+		err = file_replace(AT_FDCWD, path, 0640, text.data, text.len, NULL, NULL);
 	if (err)
 		log_warn("%s cannot be written: %s", path, strerror(-err));
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON, written into a buffer as it comes. Text may be anything: what is no
- * ASCII goes out byte by byte, as code points up to U+00FF, and the bytes can
- * be had back.
- * Begin with {.to = buffer, .first = true}.
+ * JSON for people and programs, by jansson: members in the order in which they
+ * are added, into a buffer when the outermost object is closed.
+ *
+ * Called by the monitor (status) and the engine (explain), one thread each.
+ * Begin with {.to = buffer}, open the outermost object, close it: nothing is
+ * owned afterwards. Where memory is short or the text would exceed the
+ * buffer's bound, the buffer is marked as failed and holds nothing of it.
+ * Text may be anything: it is cleaned (base/utf8.h), and written as ASCII.
+ * Numbers above 2^63 - 1, which no counter reaches, are cut to that.
  */
 #ifndef OTP_DAEMON_REPORT_JSON_H
 #define OTP_DAEMON_REPORT_JSON_H
@@ -13,9 +18,15 @@
 
 #include "base/buf.h"
 
+#define JSON_DEPTH 8
+
+struct json_t;
+
 struct json {
 	struct buf *to;
-	bool first; /* of its object or list: no comma before it */
+	struct json_t *open[JSON_DEPTH]; /* objects and lists that are open; the first is owned, others are its own */
+	uint32_t depth;
+	bool failed;
 };
 
 /* name NULL: in a list, or the outermost. */
@@ -23,10 +34,15 @@ void json_open(struct json *j, const char *name);
 void json_close(struct json *j);
 void json_open_list(struct json *j, const char *name);
 void json_close_list(struct json *j);
+/*
+ * Closes the outermost object with one member more: JSON that another process
+ * has written, passed on unread. It may be wrong; its reader sees.
+ */
+void json_close_with(struct json *j, const char *name, const char *text, size_t len);
 
 void json_number(struct json *j, const char *name, uint64_t n);
 void json_text(struct json *j, const char *name, const char *s);
 void json_text_max(struct json *j, const char *name, const char *s, size_t max); /* up to a NUL or max bytes */
-void json_boolean(struct json *j, const char *name, bool b);
+void json_bool(struct json *j, const char *name, bool b);
 
 #endif

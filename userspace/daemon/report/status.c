@@ -42,7 +42,7 @@ static void destination(struct json *j, const struct status *s, uint32_t i)
 	const struct ledger_destination *own = &s->ledger.net.dest[i];
 
 	json_open(j, status_destination(s, i));
-	json_boolean(j, "balanced", d->balanced);
+	json_bool(j, "balanced", d->balanced);
 	json_number(j, "earlier", d->earlier);
 	json_number(j, "exported", d->exported);
 	json_number(j, "unconfirmed", d->unconfirmed);
@@ -60,8 +60,8 @@ static void ledger(struct json *j, const struct status *s)
 	const struct ledger_sum *l = &s->ledger;
 
 	json_open(j, "ledger");
-	json_boolean(j, "balanced", l->balanced);
-	json_boolean(j, "stable", l->stable);
+	json_bool(j, "balanced", l->balanced);
+	json_bool(j, "stable", l->stable);
 	json_number(j, "taken", l->taken);
 	json_number(j, "missed", status_missed(s));
 	json_number(j, "in_flight", l->in_flight);
@@ -91,7 +91,7 @@ static void sampler(struct json *j, const struct status *s)
 	json_open(j, "sampler");
 	json_text(j, "mode", s->mode);
 	json_text(j, "why", s->why);
-	json_boolean(j, "sampling", s->sampling);
+	json_bool(j, "sampling", s->sampling);
 	json_number(j, "frequency_hz", s->config->frequency_hz);
 	json_number(j, "rate_hz", s->rate_hz);
 	json_number(j, "cpus", s->cpus_sampled);
@@ -251,8 +251,8 @@ static void debuginfod(struct json *j, const struct status *s)
 	const struct status_debuginfod *d = &s->debuginfod;
 
 	json_open(j, "debuginfod");
-	json_boolean(j, "on", d->on);
-	json_boolean(j, "paused", d->paused);
+	json_bool(j, "on", d->on);
+	json_bool(j, "paused", d->paused);
 	json_number(j, "waiting", d->waiting);
 	json_number(j, "fetched", d->fetched);
 	json_number(j, "bytes", d->bytes);
@@ -319,7 +319,7 @@ static void cpus(struct json *j, const struct status *s)
 
 void status_json(const struct status *s, struct buf *to)
 {
-	struct json j = {.to = to, .first = true};
+	struct json j = {.to = to};
 	const struct ledger_engine *e = &s->ledger.engine;
 
 	json_open(&j, NULL);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "daemon/monitor/monitor.h"
 #include "process/host.h"
+#include "symbol/index_build.h"
 
 Suite *asks_suite(void);
 
@@ -220,6 +221,24 @@ START_TEST(question_that_breaks_the_rules_is_not_asked)
 }
 END_TEST
 
+START_TEST(indexer_asks_for_files_of_the_host)
+{
+	struct ipc_ask *a = (void *)message.data;
+
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		message.fds[i] = -1;
+	*a = (struct ipc_ask){.kind = HOST_OPEN_DEBUG, .path_len = 2, .len = INDEX_ROOT_HOST};
+	memcpy(a + 1, "/a", 2);
+	message.head = (struct ipc_head){.type = IPC_ASK, .len = sizeof(*a) + 2, .tag = 1};
+	asks_add(m, ASKER_INDEXER, &message);
+	ck_assert_uint_eq(m->asks.open, 1);
+	asks_run(m, 1000);
+	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
+	ck_assert_uint_eq(a->pid, 1);
+	ck_assert_uint_eq(a->len, 0);
+}
+END_TEST
+
 START_TEST(answer_to_another_question_is_not_passed_on)
 {
 	ask(5, HOST_READ_MAPS);
@@ -284,6 +303,7 @@ Suite *asks_suite(void)
 	tcase_add_test(t, answer_for_a_dead_engine_is_not_for_the_next);
 	tcase_add_loop_test(t, question_that_breaks_the_rules_is_not_asked, 0, ARRAY_SIZE(malformed));
 	tcase_add_test(t, answer_to_another_question_is_not_passed_on);
+	tcase_add_test(t, indexer_asks_for_files_of_the_host);
 	tcase_add_test(t, name_of_a_container_is_asked_of_an_opener);
 	tcase_add_test(t, container_has_no_name_where_its_opener_hangs);
 	suite_add_tcase(s, t);

@@ -50,7 +50,7 @@ struct host_request {
 	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
 	uint64_t dev; /* as stat says it, 0: unknown */
 	uint64_t ino; /* the file opened must have it; 0: unknown */
-	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; else 0 */
+	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; HOST_OPEN_DEBUG: enum index_root; else 0 */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
 	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */
 };

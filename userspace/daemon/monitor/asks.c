@@ -101,7 +101,7 @@ static bool is_sound(const struct ipc_message *msg)
 
 	return ipc_nr_fds(msg) == 0 && msg->head.len >= sizeof(*ask) && ask->path_len < HOST_PATH_MAX &&
 	       msg->head.len == sizeof(*ask) + ask->path_len && asks_kind_is_sound(ask->kind) &&
-	       (!ask->len || ask->kind == HOST_SCAN);
+	       (!ask->len || ask->kind == HOST_SCAN || ask->kind == HOST_OPEN_DEBUG);
 }
 
 /* The indexer knows two processes: the one whose file it reads, and the host's first. */

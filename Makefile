@@ -28,7 +28,7 @@ OPT      ?= -O2 -g -fno-omit-frame-pointer
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CFLAGS_  := -std=gnu11 -D_GNU_SOURCE -DOTPROF_VERSION='"$(VERSION)"' $(OPT) $(HARDEN) $(WARN) $(SANITIZE) \
 	    -I. -Iuserspace -I$(BUILD)/gen $(CFLAGS)
-PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libseccomp libdw liblzma libzstd zlib jansson
+PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libacl libseccomp libdw liblzma libzstd zlib jansson
 LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm
 LDFLAGS_ := -pie -Wl,-z,relro,-z,now $(SANITIZE) $(LDFLAGS)
 

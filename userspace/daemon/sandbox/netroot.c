@@ -14,14 +14,13 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "daemon/sandbox/acl.h"
+#include "daemon/sandbox/access.h"
 #include "daemon/sandbox/sandbox.h"
 
 #define PATH_LIMIT 2200
@@ -81,29 +80,13 @@ struct netroot_copy {
 	const struct sandbox_user *reader; /* the only one who may read it; NULL: everybody */
 };
 
-/*
- * After the drop of rights no file can be given away, but its owner may still
- * say who else reads it.
- */
-static int let_read(int fd, const struct sandbox_user *reader)
-{
-	uint8_t bytes[ACL_BYTES_MAX];
-	struct acl list;
-	int err;
-
-	acl_from_mode(0600, &list);
-	err = acl_grant(&list, reader->uid);
-	if (err)
-		return err;
-	return fsetxattr(fd, ACL_XATTR, bytes, acl_write(&list, bytes), 0) < 0 ? -errno : 0;
-}
-
+/* After the drop of rights no file can be given away, but its owner may still say who else reads it. */
 static int set_reader(int fd, const struct sandbox_user *reader)
 {
 	if (!reader)
 		return fchmod(fd, 0644) < 0 ? -errno : 0;
 	if (fchown(fd, reader->uid, reader->gid) < 0)
-		return errno == EPERM ? let_read(fd, reader) : -errno;
+		return errno == EPERM ? access_let_read(fd, reader->uid) : -errno;
 	return fchmod(fd, 0400) < 0 ? -errno : 0;
 }
 
@@ -187,7 +170,7 @@ static const char *file_destination(const struct export_config *e)
 static int let_net_write(const char *dir, const struct sandbox_user *net)
 {
 	const char *how;
-	int err = acl_let_write(dir, net->uid, net->gid, &how);
+	int err = access_let_write(dir, net->uid, net->gid, &how);
 
 	if (err)
 		log_warn("%s cannot be opened to net (user %u): %s; if net may not write there, its profiles are lost",

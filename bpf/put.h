@@ -60,8 +60,6 @@ static __always_inline bool put_loss(struct cpu_state *cpu)
 
 /*
  * Copies and puts one chunk of the sample under way. Returns the bytes copied.
- * Where more of the same comes after it, pages that are missing at its end, or
- * of the base as a whole, were never touched.
  * Global, as those in stack.h: the verifier takes it once, not once per chunk.
  */
 __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
@@ -71,7 +69,6 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
 	struct otp_chunk *chunk;
-	bool goes_on, ends;
 	u64 got;
 
 	if (!cpu || !c || !s)
@@ -81,16 +78,8 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	if (got & COPY_HOLES)
 		flags |= OTP_CHUNK_HOLES;
 	got &= ~COPY_HOLES;
-	goes_on = flags & OTP_CHUNK_BASE ? want < cpu->base_left : want < cpu->stack_left && cpu->stack_known;
-	if (got && got < want && goes_on) {
-		got = want;
-		flags |= OTP_CHUNK_HOLES;
-	}
-	ends = got < want && !(flags & OTP_CHUNK_BASE && goes_on);
-	if (ends)
-		flags |= OTP_CHUNK_SHORT;
-	if (ends && (flags & OTP_CHUNK_BASE || !cpu->base_left))
-		flags |= OTP_CHUNK_LAST;
+	flags = otp_chunk_flags(flags, &got, want, flags & OTP_CHUNK_BASE ? cpu->base_left : cpu->stack_left, cpu->base_left,
+				cpu->stack_known);
 	chunk->rec.type = OTP_REC_CHUNK;
 	chunk->rec.flags = flags;
 	chunk->rec.len = sizeof(*chunk) + got;
@@ -106,8 +95,8 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	}
 	c->chunks++;
 	c->put_bytes += sizeof(*chunk) + got;
-	budget_spend(cpu, got);
-	if (ends)
+	cpu->budget_left = otp_budget_spend(cpu->budget_left, got);
+	if (flags & OTP_CHUNK_SHORT)
 		c->short_stacks++;
 	return got;
 }

@@ -11,6 +11,7 @@
 
 #define OTP_NO_LINUX_TYPES
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_copy.h"
 
 #include "fixes.h"
 #include "regs.h"

@@ -20,7 +20,6 @@
 #include "kmod/plans.h"
 #include "kmod/ring.h"
 #include "kmod/uapi/otprof_dev.h"
-#include "kmod/ustack.h"
 
 /* In the ring's area: the reader's page, ours, then the data. */
 #define OTPROF_RING_HEAD_PAGES 2
@@ -47,7 +46,6 @@ struct otprof_cpu {
 	u64 time_ns; /* the sample under way: */
 	u64 seq;
 	u64 kstack[OTP_KSTACK_MAX];
-	u64 walk[2 * OTPROF_WALK_PAIRS];
 
 	u64 usual_ns; /* of a tick lately */
 	u64 run_ns, runs, longest_ns; /* others read them as they are */

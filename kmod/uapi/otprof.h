@@ -112,10 +112,7 @@ enum otp_section_type {
 	OTP_SEC_REGS = 1,   /* struct otp_regs: user registers */
 	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first */
 	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
-	OTP_SEC_FPWALK = 4, /* pairs of __u64: frame pointer, return address */
-	OTP_SEC_WALK0 = 5,  /* frames of the plan's first interpreter walk */
-	OTP_SEC_WALK1 = 6,  /* frames of the second */
-	OTP_SEC_TRACE = 7,  /* trace context as the plan locates it */
+	/* 4 is retired; 5 and 6 are for interpreters' frames, 7 for the trace context. */
 	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: in captures, where no chunks are */
 };
 
@@ -157,7 +154,7 @@ struct otp_ustack {
 #define OTP_STACK_LIMIT  524288 /* most that a plan may ask for */
 #define OTP_BASE_LIMIT   (2 * OTP_CHUNK_STACK)
 #define OTP_BASE_UNIT    4096
-#define OTP_STACK_DEFAULT 4096
+#define OTP_STACK_FLOOR  4096 /* stack bytes that every sample may have: bounds on bytes apply above it */
 #define OTP_KSTACK_MAX   127
 
 /* otp_rec.flags of a chunk */
@@ -281,71 +278,11 @@ enum otp_select {
 	OTP_SELECT_NO = 2,
 };
 
-enum otp_capture {
-	OTP_CAPTURE_STACK = 0,  /* copy stack_bytes from the red zone up */
-	OTP_CAPTURE_FPWALK = 1, /* frame pointer walk, registers and the top 512 bytes */
-};
-
-/*
- * How to copy an interpreter's frames: data, no code (runtime plans). start
- * gives an address, chain leads to the first frame, every frame is copied and
- * the link leads to the next one. All fields are opaque to a sampler without
- * a walker.
- */
-struct otp_walk_sub {
-	__s16 at; /* pointer at frame + at */
-	__s16 off;
-	__u16 size;
-	__s16 aux;
-	__u8 kind;
-	__u8 tag;
-	__u16 max;
-};
-
-struct otp_walk_plan {
-	__u8 start; /* ABS, TP or REG */
-	__u8 reg;
-	__u8 nchain;
-	__u8 step_kind;
-	__u8 nsub; /* 0 chain, 0 start: no walk */
-	__u8 lang;
-	__u8 root_at;
-	__u8 flags;
-	__u16 max_frames;
-	__u16 copy_len;
-	__s16 copy_off;
-	__s16 lim_a;
-	__s16 lim_b;
-	__s16 lim_scale;
-	__s32 step;
-	__s32 lim_bias;
-	__s32 chain[6];
-	__u32 stop_val;
-	__u64 base;
-	__u64 ptr_mask;
-	__u32 gen;
-	__s16 stop_off;
-	__u16 reserved2;
-	struct otp_walk_sub sub[4];
-};
-
-/* Where a thread keeps its trace context; kind 0: nowhere known. */
-struct otp_trace_plan {
-	__u8 kind;
-	__u8 nchain;
-	__u16 len; /* bytes to copy */
-	__u32 reserved;
-	__s64 tls_offset;
-	__s32 chain[4];
-};
-
-#define OTP_WALKS 2
-
 /*
  * A process' plan. It applies only while the process is the exec that it was
  * made for. A process without one inherits select from the nearest ancestor
- * that has one, and stack_bytes and capture from a parent that runs the same
- * program (a fork, and no exec since).
+ * that has one, and stack_bytes from a parent that runs the same program (a
+ * fork, and no exec since).
  */
 struct otp_plan {
 	__u32 generation; /* not 0 */
@@ -353,8 +290,6 @@ struct otp_plan {
 	__u64 start_ns; /* 0 together with any_exec: not known */
 	__u64 exec_id;
 	__u8 select;  /* enum otp_select */
-	__u8 capture; /* enum otp_capture */
-	__u8 nr_walks;
 	__u8 any_exec; /* 1: holds across execs of the process (a selection by pid) */
 	__u8 same_program; /* 1: select is inherited by forks alone, not by programs that they begin */
 	/*
@@ -363,9 +298,7 @@ struct otp_plan {
 	 * stacks or has a frame too large to copy. 0: none.
 	 */
 	__u8 base_units;
-	__u8 reserved[2];
-	struct otp_trace_plan trace;
-	struct otp_walk_plan walk[OTP_WALKS];
+	__u8 reserved[4];
 };
 
 struct otp_cgroup_rule {
@@ -397,7 +330,7 @@ struct otp_defaults {
 	__u8 kthreads;      /* enum otp_select for kernel threads, UNSET: as select */
 	__u8 have_rules;    /* 0: skip the search for cgroup rules */
 	__u8 ancestors;     /* plans of so many ancestors are sought for a process that has none */
-	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms; 0: none */
+	__u32 stack_budget; /* stack bytes above OTP_STACK_FLOOR, per CPU and 100 ms; 0: none */
 	__u32 base_bytes;   /* as a hint's, with stack_bytes */
 };
 
@@ -425,13 +358,9 @@ OTP_CHECK(struct otp_cpu_counters, 512);
 OTP_CHECK_AT(struct otp_cpu_counters, skip, 64);
 OTP_CHECK_AT(struct otp_cpu_counters, lost, 128);
 OTP_CHECK_AT(struct otp_cpu_counters, timed_runs, 384);
-OTP_CHECK(struct otp_walk_sub, 12);
-OTP_CHECK(struct otp_walk_plan, 128);
-OTP_CHECK(struct otp_trace_plan, 32);
-OTP_CHECK(struct otp_plan, 320);
+OTP_CHECK(struct otp_plan, 32);
 OTP_CHECK_AT(struct otp_plan, start_ns, 8);
-OTP_CHECK_AT(struct otp_plan, trace, 32);
-OTP_CHECK_AT(struct otp_plan, walk, 64);
+OTP_CHECK_AT(struct otp_plan, select, 24);
 OTP_CHECK(struct otp_cgroup_rule, 8);
 OTP_CHECK(struct otp_hint, 8);
 OTP_CHECK(struct otp_defaults, 24);

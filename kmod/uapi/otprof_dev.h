@@ -20,14 +20,14 @@
 #include "kmod/uapi/otprof.h"
 
 #define OTPROF_DEV_PATH    "/dev/otprof"
-#define OTPROF_DEV_VERSION 1
+#define OTPROF_DEV_VERSION 2
 #define OTPROF_CPUS_MAX    8192
 
 #define OTPROF_RATE_MAX  10000 /* Hz */
 #define OTPROF_RING_MAX  (1U << 30)
 #define OTPROF_PLANS_MAX (1U << 20)
 
-/* otprof_info.features: what this module can on this kernel. Interpreter walks will have a bit here. */
+/* otprof_info.features: what this module can on this kernel. */
 #define OTPROF_FEATURE_PERIOD   (1ULL << 0) /* OTPROF_IOC_PERIOD */
 #define OTPROF_FEATURE_HARDWARE (1ULL << 1) /* OTPROF_CONFIG_HARDWARE, where the CPU has a counter too */
 #define OTPROF_FEATURE_EVENTS   (1ULL << 2) /* OTPROF_CONFIG_EVENTS */
@@ -143,7 +143,7 @@ OTP_CHECK(struct otprof_config, 1104);
 OTP_CHECK_AT(struct otprof_config, defaults, 24);
 OTP_CHECK_AT(struct otprof_config, flags, 48);
 OTP_CHECK_AT(struct otprof_config, cpus, 80);
-OTP_CHECK(struct otprof_set_plan, 328);
+OTP_CHECK(struct otprof_set_plan, 40);
 OTP_CHECK(struct otprof_set_hint, 32);
 OTP_CHECK(struct otprof_set_rule, 24);
 OTP_CHECK(struct otprof_times, 72);

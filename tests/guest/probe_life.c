@@ -45,8 +45,8 @@ static void book(void *ctx, const struct otp_rec *rec)
 		a->of_other += s->pid == a->other_pid;
 		a->throttled += (s->mode & OTP_MODE_THROTTLE) != 0;
 		a->throttled_other += s->pid == a->other_pid && s->mode & OTP_MODE_THROTTLE;
-		if (sample_section(s, OTP_SEC_USTACK, &len) && len > OTP_STACK_DEFAULT + sizeof(struct otp_ustack))
-			a->deep += len - OTP_STACK_DEFAULT - sizeof(struct otp_ustack);
+		if (sample_section(s, OTP_SEC_USTACK, &len) && len > OTP_STACK_FLOOR + sizeof(struct otp_ustack))
+			a->deep += len - OTP_STACK_FLOOR - sizeof(struct otp_ustack);
 	}
 }
 

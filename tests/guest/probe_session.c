@@ -40,7 +40,7 @@ struct source_config config_default(void)
 		.ring_bytes = 16u << 20,
 		.plans_max = 256,
 		.defaults = {
-			.stack_bytes = OTP_STACK_DEFAULT,
+			.stack_bytes = OTP_STACK_FLOOR,
 			.wake_bytes = 1u << 20,
 			.select = OTP_SELECT_YES,
 			.kthreads = OTP_SELECT_YES,

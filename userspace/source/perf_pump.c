@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kmod/uapi/otprof_copy.h"
 #include "source/perf_internal.h"
-
-#define BUDGET_WINDOW_NS (NSEC_PER_SEC / 10)
 
 /* One record, still in its buffer. */
 struct item {
@@ -101,24 +100,21 @@ static void lose(struct source_perf *p, uint32_t cpu, uint64_t samples, enum otp
 	n->lost[reason] += samples;
 }
 
-/* What the time since then adds to it; never more than 100 ms are worth. */
-static uint64_t budget_fill(const struct perf_cpu *c, uint64_t now_ns, uint32_t budget)
+/*
+ * What the bound on bytes per second leaves of a copy. The kernel has copied
+ * the bytes already, so only those that there are count.
+ */
+static uint32_t share_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s, uint32_t want)
 {
-	uint64_t ns = now_ns - c->budget_ns;
+	__u64 take = want, base = 0, copied = MAX(s->stack_len, (uint32_t)OTP_STACK_FLOOR);
 
-	return ns < BUDGET_WINDOW_NS ? MIN(c->budget_left + ns * budget / BUDGET_WINDOW_NS, budget) : budget;
-}
-
-/* What the bound on bytes per second leaves of a wish above the default: half of what there is, as in bpf/sample.h. */
-static uint32_t within_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s, uint32_t want)
-{
-	if (want <= OTP_STACK_DEFAULT)
+	if (!otp_budget_applies(want, base))
 		return want;
-	c->budget_left = budget_fill(c, s->time_ns, p->choice.defaults.stack_budget);
+	c->budget_left = otp_budget_fill(c->budget_left, s->time_ns - c->budget_ns, p->choice.defaults.stack_budget);
 	c->budget_ns = s->time_ns;
-	want = (uint32_t)MIN((uint64_t)want, OTP_STACK_DEFAULT + (c->budget_left / 2 & ~7ULL));
-	c->budget_left -= MIN(want, MAX(s->stack_len, (uint32_t)OTP_STACK_DEFAULT)) - OTP_STACK_DEFAULT;
-	return want;
+	otp_budget_share(c->budget_left, &take, &base);
+	c->budget_left = otp_budget_spend(c->budget_left, MIN(take, copied) - OTP_STACK_FLOOR);
+	return (uint32_t)take;
 }
 
 static void put_sample(struct source_perf *p, uint32_t cpu, const struct perf_sample *s, struct perf_subject *who)
@@ -130,12 +126,12 @@ static void put_sample(struct source_perf *p, uint32_t cpu, const struct perf_sa
 
 	if (c->loss_samples)
 		put_loss(p, cpu, s->time_ns);
-	to = ring_writer_reserve(&p->ring, (uint32_t)perf_sample_bound(s, who));
+	to = ring_writer_reserve(&p->ring, (uint32_t)perf_sample_bound(s));
 	if (!to) {
 		lose(p, cpu, 1, OTP_LOSS_RING_FULL);
 		return;
 	}
-	who->stack_take = within_budget(p, c, s, who->stack_bytes);
+	who->stack_take = share_budget(p, c, s, who->stack_bytes);
 	len = perf_sample_write(to, s, who, n->taken + 1);
 	n->ticks++;
 	n->taken++;

@@ -50,7 +50,6 @@ struct perf_subject {
 	uint32_t ppid, plan_gen, mode; /* OTP_MODE_* known from elsewhere */
 	uint32_t stack_bytes; /* that the plan asks for */
 	uint32_t stack_take;  /* that the bound on bytes leaves of it */
-	uint8_t capture;      /* enum otp_capture */
 	char comm[OTP_COMM_LEN];
 };
 
@@ -61,7 +60,7 @@ uint64_t perf_sample_regs(void);
 int perf_sample_decode(const void *record, size_t len, const struct perf_format *f, struct perf_sample *ret);
 
 /* The most that perf_sample_write needs for it. */
-size_t perf_sample_bound(const struct perf_sample *s, const struct perf_subject *who);
+size_t perf_sample_bound(const struct perf_sample *s);
 /* Writes one OTP_REC_SAMPLE; returns its length. to is 8-aligned. */
 uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct perf_subject *who, uint64_t seq);
 

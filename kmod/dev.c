@@ -62,7 +62,7 @@ static int dev_release(struct inode *inode, struct file *file)
 static u64 features(void)
 {
 	return OTPROF_FEATURE_PERIOD | (otprof_counter_possible() ? OTPROF_FEATURE_HARDWARE : 0) |
-	       (otprof_life_possible() ? OTPROF_FEATURE_EVENTS : 0);
+	       (otprof_life_possible() ? OTPROF_FEATURE_LIFE : 0);
 }
 
 static long get_info(void __user *arg)

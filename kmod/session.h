@@ -121,7 +121,7 @@ static inline struct otp_cpu_counters *otprof_session_counters(const struct otpr
 /* Slots of the ring: a CPU's tick, and what is not one and can be interrupted by it. */
 static inline unsigned int otprof_session_slots(const struct otprof_session *s)
 {
-	return s->flags & OTPROF_CONFIG_EVENTS ? 2 * nr_cpu_ids : nr_cpu_ids;
+	return s->flags & OTPROF_CONFIG_LIFE ? 2 * nr_cpu_ids : nr_cpu_ids;
 }
 
 /* Pages of the ring's data, which appear twice. */

@@ -54,7 +54,7 @@ enum otp_rec_type {
 	OTP_REC_SAMPLE = 1, /* struct otp_sample, then sections */
 	OTP_REC_CHUNK = 2,  /* struct otp_chunk, then stack bytes */
 	OTP_REC_LOSS = 3,   /* struct otp_loss: what this CPU lost since its last record */
-	OTP_REC_EVENT = 4,  /* struct otp_event: process life, from a sampler that sees it */
+	OTP_REC_LIFE = 4,  /* struct otp_life: process life, from a sampler that sees it */
 };
 
 /* otp_sample.mode: what the tick interrupted. */
@@ -190,10 +190,10 @@ struct otp_loss {
  * Process life where perf's side-band cannot be had: behind this head lies one
  * perf record (struct perf_event_header: PERF_RECORD_FORK, COMM, EXIT or MMAP2
  * with the sample id that source/events.c reads), so that one parser serves
- * both. Events are no samples: they have no sequence number, and one that
- * finds no room is counted in events_lost.
+ * both. They are no samples: they have no sequence number, and one that finds no
+ * room is counted in life_lost.
  */
-struct otp_event {
+struct otp_life {
 	struct otp_rec rec;
 };
 
@@ -263,8 +263,8 @@ struct otp_cpu_counters {
 	__u64 timed_runs; /* samples whose time was taken: one of OTP_TIMED_EVERY, or all */
 	__u64 timed_ns;	  /* their sum, from the tick's entry into the sampler to its end */
 	__u64 longest_ns; /* the longest of them */
-	__u64 events;	  /* OTP_REC_EVENT written */
-	__u64 events_lost;
+	__u64 life;	  /* OTP_REC_LIFE written */
+	__u64 life_lost;
 	__u64 reserved2[11];
 };
 
@@ -353,7 +353,7 @@ OTP_CHECK(struct otp_ustack, 8);
 OTP_CHECK(struct otp_chunk, 40);
 OTP_CHECK_AT(struct otp_chunk, addr, 24);
 OTP_CHECK(struct otp_loss, 40);
-OTP_CHECK(struct otp_event, 8);
+OTP_CHECK(struct otp_life, 8);
 OTP_CHECK(struct otp_cpu_counters, 512);
 OTP_CHECK_AT(struct otp_cpu_counters, skip, 64);
 OTP_CHECK_AT(struct otp_cpu_counters, lost, 128);

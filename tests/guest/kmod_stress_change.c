@@ -30,7 +30,7 @@ static _Noreturn void come_and_go(void)
 	struct rng r = rng_new();
 	struct owner o;
 
-	c.flags = OTPROF_CONFIG_EVENTS;
+	c.flags = OTPROF_CONFIG_LIFE;
 	for (;;) {
 		if (owner_open(&o, &c) == 0)
 			sleep_us(rng_next(&r) % 30000);

@@ -72,7 +72,7 @@ static _Noreturn void live(void)
 	struct otprof_config c = config_good(1 + rng_next(&r) % 4000, 4096u << rng_next(&r) % 8);
 	struct owner o;
 
-	c.flags = rng_next(&r) % 2 ? OTPROF_CONFIG_EVENTS : 0;
+	c.flags = rng_next(&r) % 2 ? OTPROF_CONFIG_LIFE : 0;
 	if (owner_open(&o, &c) < 0)
 		_exit(1);
 	if (rng_next(&r) % 4 == 0)

@@ -245,7 +245,7 @@ static void perf_layout(const struct source *s, struct source_layout *ret)
 		.period_ns = p->period_ns,
 		.consumer_fd = p->ring.consumer_fd,
 		.wake_fd = p->wake_fd,
-		.events = p->single,
+		.life = p->single,
 	};
 }
 

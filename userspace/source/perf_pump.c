@@ -182,15 +182,15 @@ static void take_tick(struct source_perf *p, uint32_t cpu, const void *record, s
 /* The engine's parser is the side-band's: the record goes to it as it is. */
 static void put_event(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
 {
-	struct otp_event *to = ring_writer_reserve(&p->ring, (uint32_t)(sizeof(*to) + len));
+	struct otp_life *to = ring_writer_reserve(&p->ring, (uint32_t)(sizeof(*to) + len));
 
 	if (!to) {
-		p->counters[cpu].events_lost++;
+		p->counters[cpu].life_lost++;
 		return;
 	}
-	to->rec = (struct otp_rec){.type = OTP_REC_EVENT, .len = (uint32_t)(sizeof(*to) + len)};
+	to->rec = (struct otp_rec){.type = OTP_REC_LIFE, .len = (uint32_t)(sizeof(*to) + len)};
 	memcpy(to + 1, record, len);
-	p->counters[cpu].events++;
+	p->counters[cpu].life++;
 	ring_writer_commit(&p->ring, to->rec.len);
 }
 

@@ -29,8 +29,8 @@ struct source_config {
 	uint32_t plans_max;     /* 0: default 8192 */
 	bool hardware;          /* cycles instead of cpu-clock: untested */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
-	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_EVENT). */
-	bool events;
+	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_LIFE). */
+	bool life;
 	/* Nothing but these processes and what they start is wanted; borrowed for open. nr 0: the whole host. */
 	const uint32_t *pids;
 	uint32_t nr_pids;
@@ -47,7 +47,7 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	uint64_t period_ns;
 	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
-	bool events; /* process life comes in the ring */
+	bool life; /* process life comes in the ring */
 };
 
 struct source;

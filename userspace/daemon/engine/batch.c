@@ -116,7 +116,7 @@ static int add_chunk(struct batch *b, const struct otp_chunk *c)
 }
 
 /* Process life from a sampler that sees it: the side-band's record, behind a head. */
-static int add_event(struct batch *b, const struct otp_event *e)
+static int add_event(struct batch *b, const struct otp_life *e)
 {
 	if (e->rec.len < sizeof(*e) + sizeof(uint64_t))
 		return -EBADMSG;
@@ -134,7 +134,7 @@ int batch_add_ring(struct batch *b, const struct otp_rec *rec)
 		r = add_chunk(b, (const void *)rec);
 	else if (rec->type == OTP_REC_LOSS && rec->len >= sizeof(struct otp_loss))
 		close_sample(b, ((const struct otp_loss *)rec)->cpu);
-	else if (rec->type == OTP_REC_EVENT)
+	else if (rec->type == OTP_REC_LIFE)
 		r = add_event(b, (const void *)rec);
 	/* Records of other types are those of a newer sampler: passed over. */
 	if (r == -EBADMSG)

@@ -68,8 +68,8 @@ static int open_sideband(struct monitor *m, struct source_config *cfg, char why[
 {
 	int err = sideband_open(cfg, &m->sideband, why);
 
-	cfg->events = err && may_be_missing(err);
-	if (!err || cfg->events)
+	cfg->life = err && may_be_missing(err);
+	if (!err || cfg->life)
 		return 0;
 	log_error("the side-band cannot be opened: %s (%s)", why, strerror(-err));
 	return err;
@@ -114,7 +114,7 @@ static int choose(struct monitor *m, const struct source_config *cfg)
 
 static void say_without_sideband(const struct monitor *m, const char *why)
 {
-	if (m->sideband || m->layout.events)
+	if (m->sideband || m->layout.life)
 		return;
 	log_warn("%s; new processes are found by looking through /proc: those that live shorter than that takes stay unknown",
 		 why);

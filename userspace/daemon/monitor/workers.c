@@ -157,7 +157,7 @@ static int send_ring(struct monitor *m)
 				      .counters_stride = m->layout.counters_stride,
 				      .period_ns = rate_ring_period_ns(m),
 				      .counters_nr = m->layout.counters_nr,
-				      .flags = m->sideband || m->layout.events ? 0 : IPC_RING_SCAN};
+				      .flags = m->sideband || m->layout.life ? 0 : IPC_RING_SCAN};
 	const int fds[4] = {m->layout.ring_fd, m->layout.counters_fd, m->layout.consumer_fd, m->layout.wake_fd};
 
 	return ipc_send(m->engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->layout.consumer_fd >= 0 ? 4 : 2);

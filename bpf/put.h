@@ -88,6 +88,7 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	chunk->index = index;
 	chunk->addr = addr;
 	chunk->len = got;
+	chunk->origin = OTP_ORIGIN_CPU_CLOCK;
 	chunk->reserved = 0;
 	if (put_scratch(s->byte, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
 		c->chunks_lost++;

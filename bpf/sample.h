@@ -69,6 +69,7 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->stack_bytes = choice->stack_bytes;
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
+	s->origin = OTP_ORIGIN_CPU_CLOCK;
 	s->nr_sections = 0;
 	s->stack_end = mode & HAS_NO_USER ? 0 : stack_end(who, s->tls_base);
 }

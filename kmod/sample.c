@@ -150,6 +150,7 @@ static void put_head(const struct otprof_sample *s, struct otp_sample *head)
 	head->stack_bytes = s->choice.stack_bytes;
 	head->ppid = s->who.ppid;
 	head->arch = OTPROF_ARCH;
+	head->origin = OTP_ORIGIN_CPU_CLOCK;
 	head->nr_sections = 0;
 	head->stack_end = s->stack_end;
 }
@@ -268,6 +269,7 @@ u32 otprof_chunk_write(struct otprof_sample *s, struct otprof_chunk *chunk, void
 	head->index = chunk->index;
 	head->addr = *next;
 	head->len = got;
+	head->origin = OTP_ORIGIN_CPU_CLOCK;
 	head->reserved = 0;
 	*next += chunk->want;
 	*more = got < chunk->want && !base ? 0 : *more - chunk->want;

@@ -57,6 +57,42 @@ enum otp_rec_type {
 	OTP_REC_LIFE = 4,  /* struct otp_life: process life, from a sampler that sees it */
 };
 
+/*
+ * Origins: what a sample stands for. The names are those of perf.
+ *   X(number, NAME, "name")
+ * Numbers retire with their origin, they are never given to another one.
+ */
+#define OTP_ORIGINS(X)                              \
+	X(0, CPU_CLOCK, "cpu-clock")                \
+	X(1, PAGE_FAULTS, "page-faults")            \
+	X(2, MINOR_FAULTS, "minor-faults")          \
+	X(3, MAJOR_FAULTS, "major-faults")          \
+	X(4, CONTEXT_SWITCHES, "context-switches")  \
+	X(5, CPU_MIGRATIONS, "cpu-migrations")      \
+	X(6, ALIGNMENT_FAULTS, "alignment-faults")  \
+	X(7, EMULATION_FAULTS, "emulation-faults")  \
+	X(8, CYCLES, "cycles")                      \
+	X(9, INSTRUCTIONS, "instructions")          \
+	X(10, CACHE_REFERENCES, "cache-references") \
+	X(11, CACHE_MISSES, "cache-misses")         \
+	X(12, BRANCHES, "branches")                 \
+	X(13, BRANCH_MISSES, "branch-misses")       \
+	X(14, BUS_CYCLES, "bus-cycles")             \
+	X(15, REF_CYCLES, "ref-cycles")
+
+enum otp_origin {
+#define X(number, NAME, name) OTP_ORIGIN_##NAME = number,
+	OTP_ORIGINS(X)
+#undef X
+	OTP_ORIGIN_NR, /* one more than the last */
+};
+
+/*
+ * A session samples up to so many origins at once, each in a slot: counters and
+ * ledgers are kept by slot. Slot 0 is the CPU clock's, sampled or not.
+ */
+#define OTP_ORIGINS_MAX 8
+
 /* otp_sample.mode: what the tick interrupted. */
 #define OTP_MODE_KERNEL   (1U << 0) /* it interrupted the kernel, else user code */
 #define OTP_MODE_COMPAT   (1U << 1) /* the user registers are those of 32-bit code */
@@ -75,8 +111,10 @@ enum otp_arch {
 };
 
 /*
- * Head of a sample. (cpu, seq) names it; seq counts the samples that this CPU
- * has taken since the sampler started, from 1, so that a gap is a loss.
+ * Head of a sample. (cpu, origin, seq) names it; seq counts the samples of this
+ * origin that this CPU has taken since the sampler started, from 1, so that a
+ * gap is a loss. What the sample stands for is a section of its own where it
+ * is not one tick: OTP_SEC_VALUE.
  * (start_ns, exec_id) is the exec identity: a pid that is reused has another
  * start, an exec another id.
  */
@@ -96,7 +134,8 @@ struct otp_sample {
 	__u32 mode;              /* OTP_MODE_* */
 	__u32 stack_bytes;       /* user stack that the plan asked for */
 	__u32 ppid;              /* thread group of the real parent */
-	__u16 arch;              /* enum otp_arch */
+	__u8 arch;               /* enum otp_arch */
+	__u8 origin;             /* enum otp_origin */
 	__u16 nr_sections;
 	__u64 stack_end; /* where this thread's own stack is known to end, 0: unknown */
 };
@@ -114,6 +153,15 @@ enum otp_section_type {
 	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
 	/* 4 is retired; 5 and 6 are for interpreters' frames, 7 for the trace context. */
 	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: in captures, where no chunks are */
+	OTP_SEC_VALUE = 9, /* struct otp_value: how much of its origin the sample stands for; without it, one */
+};
+
+/*
+ * In the unit of the origin: events, nanoseconds, bytes. Origins to come that
+ * weigh their samples append what the event itself was.
+ */
+struct otp_value {
+	__u64 value;
 };
 
 /*
@@ -170,18 +218,21 @@ struct otp_chunk {
 	__u32 index; /* 0, 1, ... */
 	__u64 addr;  /* of its first byte */
 	__u32 len;   /* stack bytes that follow; may be 0 in the last one */
-	__u32 reserved;
+	__u16 origin; /* of the sample */
+	__u16 reserved;
 };
 
 /*
  * Losses of this CPU since its last record that reached the ring, written
- * before the next one: a capture knows its losses without the counters.
+ * before the next one of the same origin: a capture knows its losses without the
+ * counters.
  */
 struct otp_loss {
 	struct otp_rec rec;
 	__u64 time_ns;
 	__u32 cpu;
-	__u32 reason; /* enum otp_loss_reason */
+	__u16 reason; /* enum otp_loss_reason */
+	__u16 origin;
 	__u64 samples;
 	__u64 first_seq; /* of the first of them */
 };
@@ -246,7 +297,9 @@ enum otp_skip_reason {
 };
 
 /*
- * Counters of one CPU; the sampler is the only writer, on that CPU.
+ * Counters of one CPU and one slot of the session's origins; the sampler is
+ * the only writer, on that CPU. A session has those of slot 0 by CPU, then
+ * those of slot 1, and so on. A tick is an event that reached the sampler:
  * ticks == taken + sum(skip); taken == put + sum(lost).
  */
 struct otp_cpu_counters {
@@ -257,7 +310,7 @@ struct otp_cpu_counters {
 	__u64 chunks;
 	__u64 chunks_lost; /* stacks cut for want of room: a cut stack is no lost sample */
 	__u64 short_stacks;
-	__u64 reserved;
+	__u64 value; /* sum of the values of samples taken; the CPU clock leaves it 0 */
 	__u64 skip[OTP_SKIP_MAX];
 	__u64 lost[OTP_LOSS_MAX];
 	__u64 timed_runs; /* samples whose time was taken: one of OTP_TIMED_EVERY, or all */
@@ -346,10 +399,12 @@ OTP_CHECK_AT(struct otp_sample, cpu, 24);
 OTP_CHECK_AT(struct otp_sample, start_ns, 40);
 OTP_CHECK_AT(struct otp_sample, comm, 72);
 OTP_CHECK_AT(struct otp_sample, mode, 88);
+OTP_CHECK_AT(struct otp_sample, origin, 101);
 OTP_CHECK_AT(struct otp_sample, stack_end, 104);
 OTP_CHECK(struct otp_section, 8);
 OTP_CHECK(struct otp_regs, 8);
 OTP_CHECK(struct otp_ustack, 8);
+OTP_CHECK(struct otp_value, 8);
 OTP_CHECK(struct otp_chunk, 40);
 OTP_CHECK_AT(struct otp_chunk, addr, 24);
 OTP_CHECK(struct otp_loss, 40);

@@ -112,7 +112,7 @@ static enum verdict life_is_told(struct session *s)
 	session_drain(s, hear, &(struct life){0});
 	l.pid = (uint32_t)run_true();
 	CHECK(session_drain(s, hear, &l) == 0, "the ring");
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++) {
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++) {
 		struct otp_cpu_counters c = session_counters(s, cpu);
 
 		told += c.life;
@@ -150,7 +150,7 @@ static enum verdict storm_is_counted(struct session *s)
 
 	for (int i = 0; i < 60; i++)
 		run_true();
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++) {
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++) {
 		struct otp_cpu_counters c = session_counters(s, cpu);
 
 		lost += c.life_lost;
@@ -180,7 +180,7 @@ static uint64_t ticks(const struct session *s)
 {
 	uint64_t n = 0;
 
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++)
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++)
 		n += session_counters(s, cpu).ticks;
 	return n;
 }
@@ -214,7 +214,7 @@ static enum verdict stretch(struct session *s, uint32_t hz)
 
 	CHECK(s->source->ops->set_rate(s->source, hz) == 0, "%u Hz", hz);
 	s->source->ops->layout(s->source, &l);
-	CHECK(l.period_ns == 1000000000ULL / hz, "period %lu", (unsigned long)l.period_ns);
+	CHECK(l.origins.slot[0].period == 1000000000ULL / hz, "period %lu", (unsigned long)l.origins.slot[0].period);
 	for (int i = 0; i < 8 && had < (due + 1) / 2; i++)
 		if (half_second(s, hz, &had, &due) != PASSED)
 			return FAILED;

@@ -37,7 +37,7 @@ static int fake_set_rate(struct source *s, uint32_t hz)
 
 static void fake_layout(const struct source *s, struct source_layout *ret)
 {
-	*ret = (struct source_layout){.period_ns = NSEC_PER_SEC / fake.hz};
+	*ret = (struct source_layout){.origins = origins_of_clock(NSEC_PER_SEC / fake.hz)};
 }
 
 static const struct source_ops ops = {

@@ -180,10 +180,10 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 		.ring_fd = bpf_map__fd(b->skel->maps.ring),
 		.ring_bytes = b->ring_bytes,
 		.counters_fd = bpf_map__fd(b->skel->maps.counters),
-		.counters_nr = b->possible,
+		.cpus = b->possible,
 		.counters_stride = sizeof(struct otp_cpu_counters),
 		.defaults_fd = bpf_map__fd(b->skel->maps.defaults),
-		.period_ns = b->period_ns,
+		.origins = origins_of_clock(b->period_ns),
 		.consumer_fd = -1,
 		.wake_fd = -1,
 	};

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/origin.h"
 #include "kmod/uapi/otprof.h"
 
 #define SOURCE_WHY 512
@@ -40,11 +41,11 @@ struct source_config {
 struct source_layout { /* what a reader needs; descriptors borrowed from the source */
 	int ring_fd;
 	size_t ring_bytes;
-	int counters_fd; /* mmapable array of struct otp_cpu_counters, indexed by CPU */
-	uint32_t counters_nr; /* possible CPUs */
+	int counters_fd; /* mmapable array of struct otp_cpu_counters: of each possible CPU, for each slot of origins */
+	uint32_t cpus; /* possible CPUs */
 	size_t counters_stride;
 	int defaults_fd;
-	uint64_t period_ns;
+	struct origins origins; /* what is sampled, with the periods in force */
 	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
 	bool life; /* process life comes in the ring */

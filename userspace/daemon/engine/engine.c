@@ -54,7 +54,7 @@ static void follow_kernel(struct engine *e, uint64_t now)
 static uint64_t slow_drain(const struct engine *e)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
+	uint64_t fill = e->origins.slot[0].period * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
 
 	return MAX(MIN(fill, e->watch ? DRAIN_WATCH_NS : DRAIN_SLOW_NS), DRAIN_FAST_NS);
 }
@@ -96,10 +96,10 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 	pipeline_end_wait(e->pipeline);
 	engine_flush(e, now);
 	e->interval_end_ns = now + e->config->interval_ns;
-	e->period_ns = e->rate.period_ns;
-	pipeline_set_period(e->pipeline, e->period_ns);
+	e->origins.slot[0].period = e->rate.period_ns;
+	pipeline_set_origins(e->pipeline, &e->origins);
 	if (e->capture)
-		capture_period(e->capture, e->period_ns);
+		capture_origins(e->capture, &e->origins);
 	e->rate.period_ns = 0;
 	e->drain_slow_ns = slow_drain(e);
 	e->drain_every_ns = MIN(e->drain_every_ns, e->drain_slow_ns);

@@ -24,18 +24,18 @@ static int take_ring(struct engine *e, struct ipc_message *m)
 	const struct ipc_ring *info = (const void *)m->data;
 	int r;
 
-	if (m->head.len != sizeof(*info) || m->fds[0] < 0)
+	if (m->head.len != sizeof(*info) || m->fds[0] < 0 || !info->origins.count || info->origins.count > OTP_ORIGINS_MAX)
 		return -EBADMSG;
-	if (ipc_nr_fds(m) == 4)
-		r = ring_map_files(&e->ring, m->fds[2], m->fds[0], info->ring_bytes);
+	if (ipc_nr_fds(m) == 3)
+		r = ring_map_files(&e->ring, m->fds[1], m->fds[0], info->ring_bytes);
 	else
 		r = ring_map(&e->ring, m->fds[0], info->ring_bytes);
 	if (r < 0)
 		return r;
 	madvise((void *)(uintptr_t)e->ring.data, e->ring.size * 2, MADV_DONTDUMP);
-	e->ring_fd = ipc_take_fd(m, ipc_nr_fds(m) == 4 ? 3 : 0);
+	e->ring_fd = ipc_take_fd(m, ipc_nr_fds(m) == 3 ? 2 : 0);
 	e->scans = info->flags & IPC_RING_SCAN;
-	e->period_ns = info->period_ns;
+	e->origins = info->origins;
 	return 0;
 }
 
@@ -190,7 +190,7 @@ static int take_capture(struct engine *e, struct ipc_message *m)
 {
 	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
-	return capture_new(ipc_take_fd(m, 0), e->period_ns, &e->capture);
+	return capture_new(ipc_take_fd(m, 0), &e->origins, &e->capture);
 }
 
 int engine_take(struct engine *e, struct ipc_message *m)

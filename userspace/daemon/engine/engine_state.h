@@ -33,7 +33,7 @@ struct engine {
 	struct ring ring;
 	int ring_fd; /* wakes us: the ring itself, or an eventfd where userspace writes it */
 	bool scans;  /* nobody reports process life */
-	uint64_t period_ns;
+	struct origins origins; /* what is sampled, with the periods in force */
 	struct sideband_reader *sideband;
 	struct ledger_engine_page *page;
 	struct ledger_engine ledger;

@@ -29,7 +29,7 @@ static bool is_open(const struct monitor *m)
 
 uint64_t rate_ring_period_ns(const struct monitor *m)
 {
-	return is_open(m) ? m->rate.period_before_ns : m->layout.period_ns;
+	return is_open(m) ? m->rate.period_before_ns : m->layout.origins.slot[0].period;
 }
 
 const struct ipc_rate *rate_pending(const struct monitor *m)
@@ -68,7 +68,7 @@ static void go_on(struct monitor *m)
 /* The sampler stands still; where the ring ends now, the old rate ends. */
 static int tell_engine(struct monitor *m, uint64_t now)
 {
-	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->ring), .period_ns = m->layout.period_ns,
+	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->ring), .period_ns = m->layout.origins.slot[0].period,
 					 .id = m->rate.last.id + 1};
 	m->rate.closing = true;
 	m->rate.deadline_ns = now + ANSWER_NS;
@@ -77,7 +77,7 @@ static int tell_engine(struct monitor *m, uint64_t now)
 
 static int begin(struct monitor *m, uint64_t now)
 {
-	uint64_t before = m->layout.period_ns;
+	uint64_t before = m->layout.origins.slot[0].period;
 	uint32_t hz = m->rate.hz;
 	int err = m->source->ops->stop(m->source);
 

@@ -132,7 +132,7 @@ static int map_counters(struct monitor *m)
 {
 	void *map;
 
-	m->counters_bytes = ALIGN_UP((size_t)m->layout.counters_nr * m->layout.counters_stride,
+	m->counters_bytes = ALIGN_UP((size_t)m->layout.cpus * m->layout.origins.count * m->layout.counters_stride,
 				     (size_t)sysconf(_SC_PAGESIZE));
 	map = mmap(NULL, m->counters_bytes, PROT_READ, MAP_SHARED, m->layout.counters_fd, 0);
 	if (map == MAP_FAILED)

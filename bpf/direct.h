@@ -65,7 +65,7 @@ static __always_inline bool put_direct(struct bpf_perf_event_data *ctx, const st
 	u64 sp = ctx->regs.sp, addr = (sp - OTP_RED_ZONE) & ~7ULL;
 	u8 *s;
 
-	if (choice->base_bytes || !sp || cpu->loss_samples || cpu->short_tid[who->tid % SHORT_TIDS] == who->tid)
+	if (choice->base_bytes || !sp || cpu->loss[0].samples || cpu->short_tid[who->tid % SHORT_TIDS] == who->tid)
 		return false;
 	s = direct_begin(choice->stack_bytes, addr);
 	if (!s)

@@ -69,7 +69,7 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->stack_bytes = choice->stack_bytes;
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
-	s->origin = OTP_ORIGIN_CPU_CLOCK;
+	s->origin = cpu->origin;
 	s->nr_sections = 0;
 	s->stack_end = mode & HAS_NO_USER ? 0 : stack_end(who, s->tls_base);
 }
@@ -189,9 +189,19 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 	return bytes + got;
 }
 
+/* The events that have passed since the sample before. */
+static __always_inline u64 put_value(struct bpf_perf_event_data *ctx, u8 *s, u64 at)
+{
+	struct otp_value *to = (void *)(s + at + sizeof(struct otp_section));
+
+	to->value = ctx->sample_period;
+	section_begin(s, at, OTP_SEC_VALUE, sizeof(*to));
+	return at + sizeof(struct otp_section) + sizeof(*to);
+}
+
 /* Returns the length of the record. */
 static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, const struct subject *who,
-				       const struct choice *choice, struct cpu_state *cpu, u32 mode, u32 budget)
+				       const struct choice *choice, struct cpu_state *cpu, u32 mode, u32 budget, u64 slot)
 {
 	struct otp_sample *head = (void *)s;
 	const struct otp_regs *regs = (void *)(s + sizeof(*head) + sizeof(struct otp_section));
@@ -199,8 +209,11 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 
 	cpu->stack_left = cpu->base_left = 0;
 	put_head(s, who, choice, cpu, mode);
+	/* Registers come first: where they lie is known then. */
 	if (!(mode & HAS_NO_USER))
 		at = put_regs(ctx, s, at, who, mode);
+	if (slot)
+		at = put_value(ctx, s, at);
 	if (mode & OTP_MODE_KERNEL)
 		at = put_kstack(ctx, s, at);
 	if (!(head->mode & HAS_NO_USER))

@@ -52,7 +52,7 @@ struct source_config config_default(void)
 
 static size_t counters_bytes(const struct source_layout *l)
 {
-	return ALIGN_UP(l->cpus * l->counters_stride, (size_t)sysconf(_SC_PAGESIZE));
+	return ALIGN_UP(l->cpus * l->origins.count * l->counters_stride, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 static int session_map(struct session *s)

@@ -94,8 +94,8 @@ struct ipc_head {
 
 struct ipc_ring { uint64_t ring_bytes; struct origins origins; uint32_t flags, reserved; };
 #define IPC_RING_SCAN 1 /* nobody reports process life: /proc is to be looked through */
-/* Samples from ring position pos on have this period; those before it the one that held until now. */
-struct ipc_rate { uint64_t pos, period_ns, id; };
+/* Samples from ring position pos on have these periods; those before it the ones that held until now. */
+struct ipc_rate { uint64_t pos, id; struct origins origins; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };

@@ -130,6 +130,9 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	struct otprof_info info;
 	int err;
 
+	if (cfg->events.count || cfg->events.no_clock)
+		return snprintf(why, SOURCE_WHY, "the module samples the CPU clock only: events need mode = bpf or perf"),
+		       -EOPNOTSUPP;
 	if (!initial_pid_namespace())
 		return snprintf(why, SOURCE_WHY, "this is not the initial pid namespace: run with the host's (hostPID: true)"),
 		       -EPERM;

@@ -158,14 +158,14 @@ static bool take_all(struct fields *f, const struct perf_format *format, struct 
 	uint32_t reserved;
 
 	return take_pair(f, &s->pid, &s->tid) && take(f, &s->time_ns) && take_pair(f, &s->cpu, &reserved) &&
-	       (!format->callchain || take_callchain(f, s)) && take_regs(f, s) && take_stack(f, s) &&
-	       (!format->cgroup || take(f, &s->cgroup_id));
+	       (!format->period || take(f, &s->value)) && (!format->callchain || take_callchain(f, s)) && take_regs(f, s) &&
+	       take_stack(f, s) && (!format->cgroup || take(f, &s->cgroup_id));
 }
 
 int perf_sample_decode(const void *record, size_t len, const struct perf_format *format, struct perf_sample *ret)
 {
 	const struct perf_event_header *h = record;
-	struct perf_sample s = {0};
+	struct perf_sample s = {.value = 1};
 	struct fields f;
 
 	if (len < sizeof(*h) || len % 8 || h->size != len || h->type != PERF_RECORD_SAMPLE)
@@ -182,8 +182,8 @@ int perf_sample_decode(const void *record, size_t len, const struct perf_format 
 
 size_t perf_sample_bound(const struct perf_sample *s)
 {
-	return sizeof(struct otp_sample) + 3 * sizeof(struct otp_section) + sizeof(struct otp_regs) +
-	       REGS * sizeof(uint64_t) + sizeof(struct otp_ustack) + s->nr_kstack * sizeof(uint64_t) +
+	return sizeof(struct otp_sample) + 4 * sizeof(struct otp_section) + sizeof(struct otp_value) +
+	       sizeof(struct otp_regs) + REGS * sizeof(uint64_t) + sizeof(struct otp_ustack) + s->nr_kstack * sizeof(uint64_t) +
 	       MIN(s->stack_len, OTP_HEAD_STACK);
 }
 
@@ -203,6 +203,13 @@ static void put_regs(struct otp_sample *head, const struct perf_sample *s)
 
 	to->valid = s->valid;
 	memcpy(to->reg, s->reg, REGS * sizeof(uint64_t));
+}
+
+static void put_value(struct otp_sample *head, const struct perf_sample *s)
+{
+	struct otp_value *to = section(head, OTP_SEC_VALUE, sizeof(*to));
+
+	to->value = s->value;
 }
 
 static void put_kstack(struct otp_sample *head, const struct perf_sample *s)
@@ -249,6 +256,7 @@ static void put_head(struct otp_sample *head, const struct perf_sample *s, const
 		.stack_bytes = who->stack_bytes,
 		.ppid = who->ppid,
 		.arch = ARCH,
+		.origin = who->origin,
 	};
 	memcpy(head->comm, who->comm, sizeof(head->comm));
 }
@@ -263,6 +271,8 @@ uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct p
 		head->mode |= OTP_MODE_NO_USER;
 	if (s->valid)
 		put_regs(head, s);
+	if (who->origin != OTP_ORIGIN_CPU_CLOCK)
+		put_value(head, s);
 	if (s->kernel)
 		put_kstack(head, s);
 	if (s->valid)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/origin.h"
+#include "source/event_list.h"
 #include "kmod/uapi/otprof.h"
 
 #define SOURCE_WHY 512
@@ -28,7 +29,8 @@ struct source_config {
 	uint32_t ring_bytes;    /* power of two; 0: by CPUs and rate */
 	uint32_t sideband_bytes; /* per CPU, power of two; 0: 256 KiB, less above 32 CPUs */
 	uint32_t plans_max;     /* 0: default 8192 */
-	bool hardware;          /* cycles instead of cpu-clock: untested */
+	bool hardware;          /* the CPU clock by cycles: untested */
+	struct event_list events; /* what else is sampled, or instead; zero: the CPU clock alone */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
 	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_LIFE). */
 	bool life;
@@ -66,8 +68,9 @@ struct source_ops {
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
 	/*
-	 * Another rate from the next tick on, running or not. The caller closes
-	 * the profile around it: samples before and after have different periods.
+	 * Another rate from the next tick on, running or not; events follow in
+	 * proportion. The caller closes the profile around it: samples before and
+	 * after have different periods.
 	 */
 	int (*set_rate)(struct source *s, uint32_t frequency_hz);
 	/* d->running is the source's own: start and stop set it. */

@@ -86,7 +86,7 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 {
 	bool late = at_once || now >= e->rate_deadline_ns;
 
-	if (!e->rate.period_ns)
+	if (!e->rate.origins.count)
 		return;
 	if (!late && ring_consumer(&e->ring) < e->rate.pos)
 		e->next_drain_ns = 0;
@@ -96,11 +96,11 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 	pipeline_end_wait(e->pipeline);
 	engine_flush(e, now);
 	e->interval_end_ns = now + e->config->interval_ns;
-	e->origins.slot[0].period = e->rate.period_ns;
+	e->origins = e->rate.origins;
 	pipeline_set_origins(e->pipeline, &e->origins);
 	if (e->capture)
 		capture_origins(e->capture, &e->origins);
-	e->rate.period_ns = 0;
+	e->rate.origins.count = 0;
 	e->drain_slow_ns = slow_drain(e);
 	e->drain_every_ns = MIN(e->drain_every_ns, e->drain_slow_ns);
 	ipc_send(e->sock, IPC_RATE, 0, &e->rate.id, sizeof(e->rate.id), NULL, 0);
@@ -174,7 +174,7 @@ static int timeout_ms(const struct engine *e)
 {
 	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
 
-	if (e->rate.period_ns)
+	if (e->rate.origins.count)
 		next = MIN(next, now + RATE_TURN_MS * NSEC_PER_MSEC);
 	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }

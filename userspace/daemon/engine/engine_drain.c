@@ -88,7 +88,7 @@ static uint64_t drain_end(const struct engine *e)
 {
 	uint64_t end = ring_producer(&e->ring);
 
-	return e->rate.period_ns ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
+	return e->rate.origins.count ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
 }
 
 /* The ring first, then all of the side-band: so every sample's mappings are known (D12). */

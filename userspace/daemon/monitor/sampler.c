@@ -45,6 +45,7 @@ static void source_config(const struct monitor *m, uint32_t pids[CONFIG_TARGETS_
 				      .ring_bytes = ring_bytes(m),
 				      .sideband_bytes = c->sideband_bytes,
 				      .hardware = c->hardware,
+				      .events = c->events,
 				      .cpus = c->cpus,
 				      .pids = pids,
 				      .nr_pids = pids_only(c, pids),

@@ -154,11 +154,10 @@ static int spawn(struct worker *w)
 static int send_ring(struct monitor *m)
 {
 	const int fds[3] = {m->layout.ring_fd, m->layout.consumer_fd, m->layout.wake_fd};
-	struct ipc_ring ring = {.ring_bytes = m->layout.ring_bytes,
-				.origins = m->layout.origins,
+	const struct ipc_ring ring = {.ring_bytes = m->layout.ring_bytes,
+				.origins = *rate_ring_origins(m),
 				.flags = m->sideband || m->layout.life ? 0 : IPC_RING_SCAN};
 
-	ring.origins.slot[0].period = rate_ring_period_ns(m);
 	return ipc_send(m->engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->layout.consumer_fd >= 0 ? 3 : 1);
 }
 

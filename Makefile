@@ -95,7 +95,7 @@ $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: proto/%.proto
 	$(Q)protoc-c -Iproto --c_out=$(BUILD)/gen $<
 
 BPF_ARCH := $(subst x86_64,x86,$(subst aarch64,arm64,$(shell uname -m)))
-$(BUILD)/bpf/sampler.bpf.o: $(wildcard bpf/*.c bpf/*.h) kmod/uapi/otprof.h
+$(BUILD)/bpf/sampler.bpf.o: $(wildcard bpf/*.c bpf/*.h kmod/uapi/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF)
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -Wall -Wextra -Werror -I. -Ibpf -c -o $@ bpf/sampler.bpf.c

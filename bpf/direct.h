@@ -15,7 +15,7 @@
 
 /*
  * Room for a sample in the ring, with the stack in it. The verifier wants to
- * see a constant size. None exceeds OTP_STACK_DEFAULT: the budget is for more.
+ * see a constant size. None exceeds OTP_STACK_FLOOR: the budget is for more.
  */
 static __always_inline u8 *direct_copy(const u64 bytes, u64 addr)
 {
@@ -65,8 +65,7 @@ static __always_inline bool put_direct(struct bpf_perf_event_data *ctx, const st
 	u64 sp = ctx->regs.sp, addr = (sp - OTP_RED_ZONE) & ~7ULL;
 	u8 *s;
 
-	if (choice->capture != OTP_CAPTURE_STACK || choice->base_bytes || !sp || cpu->loss_samples ||
-	    cpu->short_tid[who->tid % SHORT_TIDS] == who->tid)
+	if (choice->base_bytes || !sp || cpu->loss[0].samples || cpu->short_tid[who->tid % SHORT_TIDS] == who->tid)
 		return false;
 	s = direct_begin(choice->stack_bytes, addr);
 	if (!s)

@@ -21,7 +21,6 @@ struct choice {
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
 	u8 select;
-	u8 capture;
 	bool planned; /* has a plan of its own */
 };
 
@@ -62,7 +61,6 @@ static __always_inline bool plan_holds(const struct otp_plan *p, struct task_str
 static __always_inline void choice_take(struct choice *c, const struct otp_plan *p)
 {
 	c->plan_gen = p->generation;
-	c->capture = p->capture;
 	c->stack_bytes = p->stack_bytes;
 	c->base_bytes = p->base_units * OTP_BASE_UNIT;
 }

@@ -9,27 +9,37 @@
 
 #define SHORT_TIDS 32
 
+/* Samples that a full ring lost, until a record reports them. */
+struct loss {
+	u64 samples;
+	u64 first_seq;
+};
+
 /* Private to the sampler: what one CPU remembers from tick to tick. */
 struct cpu_state {
 	u64 budget_ns;   /* when budget_left was right */
 	u64 budget_left; /* stack bytes above the default that may be copied now */
-	u64 loss_samples;    /* lost to a full ring and not yet reported by a record */
-	u64 loss_first_seq;
 	u64 time_ns; /* the sample under way: */
 	u64 seq;
+	u32 slot;   /* of its origin; set by the event's own program */
+	u32 origin; /* enum otp_origin */
 	u64 stack_left; /* stack bytes that are wanted beyond the head */
 	u64 stack_next; /* and where they begin */
 	u64 stack_known; /* 1: all of it lies below the stack's known end, so what is missing is a hole */
 	u64 base_left;	/* the same of the bytes below the stack's end */
 	u64 base_next;
 	u32 short_tid[SHORT_TIDS]; /* threads whose stack lately ended early, by tid modulo their number */
+	struct loss loss[OTP_ORIGINS_MAX]; /* by slot */
 };
 
 struct scratch {
 	u8 byte[OTP_SCRATCH];
 };
 
-/* A value per CPU in plain arrays: per-CPU maps end at 32 KiB and cannot be mapped. */
+/*
+ * A value per CPU in plain arrays: per-CPU maps end at 32 KiB and cannot be
+ * mapped. Counters are those of slot 0 by CPU, then those of slot 1, and so on.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -84,6 +94,14 @@ struct {
 	__type(key, u64); /* cgroup id */
 	__type(value, struct otp_cgroup_rule);
 } cgroup_rules SEC(".maps");
+
+/* The program that samples an event, entered from the programs of each slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} event_programs SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

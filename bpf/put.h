@@ -35,23 +35,25 @@ static __always_inline int put_scratch(u8 *s, u64 len, u64 flags)
  * A full ring is the only loss that a later record of the same CPU can tell
  * of: a CPU without scratch memory never writes one. False: it could not be told.
  */
-static __always_inline bool put_loss(struct cpu_state *cpu)
+static __always_inline bool put_loss(struct cpu_state *cpu, u64 slot)
 {
+	struct loss *lost = &cpu->loss[slot];
 	struct otp_loss loss;
 
-	if (!cpu->loss_samples)
+	if (!lost->samples)
 		return true;
 	loss = (struct otp_loss){
 		.rec = {.type = OTP_REC_LOSS, .len = sizeof(loss)},
 		.time_ns = cpu->time_ns,
 		.cpu = bpf_get_smp_processor_id(),
 		.reason = OTP_LOSS_RING_FULL,
-		.samples = cpu->loss_samples,
-		.first_seq = cpu->loss_first_seq,
+		.origin = cpu->origin,
+		.samples = lost->samples,
+		.first_seq = lost->first_seq,
 	};
 	if (bpf_ringbuf_output(&ring, &loss, sizeof(loss), BPF_RB_NO_WAKEUP))
 		return false;
-	cpu->loss_samples = 0;
+	lost->samples = 0;
 	return true;
 }
 
@@ -60,8 +62,6 @@ static __always_inline bool put_loss(struct cpu_state *cpu)
 
 /*
  * Copies and puts one chunk of the sample under way. Returns the bytes copied.
- * Where more of the same comes after it, pages that are missing at its end, or
- * of the base as a whole, were never touched.
  * Global, as those in stack.h: the verifier takes it once, not once per chunk.
  */
 __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
@@ -71,7 +71,6 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
 	struct otp_chunk *chunk;
-	bool goes_on, ends;
 	u64 got;
 
 	if (!cpu || !c || !s)
@@ -81,16 +80,8 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	if (got & COPY_HOLES)
 		flags |= OTP_CHUNK_HOLES;
 	got &= ~COPY_HOLES;
-	goes_on = flags & OTP_CHUNK_BASE ? want < cpu->base_left : want < cpu->stack_left && cpu->stack_known;
-	if (got && got < want && goes_on) {
-		got = want;
-		flags |= OTP_CHUNK_HOLES;
-	}
-	ends = got < want && !(flags & OTP_CHUNK_BASE && goes_on);
-	if (ends)
-		flags |= OTP_CHUNK_SHORT;
-	if (ends && (flags & OTP_CHUNK_BASE || !cpu->base_left))
-		flags |= OTP_CHUNK_LAST;
+	flags = otp_chunk_flags(flags, &got, want, flags & OTP_CHUNK_BASE ? cpu->base_left : cpu->stack_left, cpu->base_left,
+				cpu->stack_known);
 	chunk->rec.type = OTP_REC_CHUNK;
 	chunk->rec.flags = flags;
 	chunk->rec.len = sizeof(*chunk) + got;
@@ -99,6 +90,7 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	chunk->index = index;
 	chunk->addr = addr;
 	chunk->len = got;
+	chunk->origin = cpu->origin;
 	chunk->reserved = 0;
 	if (put_scratch(s->byte, sizeof(*chunk) + got, BPF_RB_NO_WAKEUP)) {
 		c->chunks_lost++;
@@ -106,8 +98,8 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	}
 	c->chunks++;
 	c->put_bytes += sizeof(*chunk) + got;
-	budget_spend(cpu, got);
-	if (ends)
+	cpu->budget_left = otp_budget_spend(cpu->budget_left, got);
+	if (flags & OTP_CHUNK_SHORT)
 		c->short_stacks++;
 	return got;
 }
@@ -155,20 +147,21 @@ __noinline int put_chunks(u32 nr)
  * visible: a reader of the ring never knows more samples than were put.
  */
 static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, struct otp_cpu_counters *c,
-				       const struct otp_defaults *d)
+				       const struct otp_defaults *d, u64 slot)
 {
 	u32 mode = ((struct otp_sample *)s)->mode;
+	struct loss *lost = &cpu->loss[slot];
 
 	c->ticks++;
 	c->taken++;
 	c->put++;
 	/* A sample never overtakes the record of a loss before it. */
-	if (!put_loss(cpu) || put_scratch(s, len, wake_flags(d))) {
+	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d))) {
 		c->put--;
 		c->lost[OTP_LOSS_RING_FULL]++;
-		if (!cpu->loss_samples)
-			cpu->loss_first_seq = cpu->seq;
-		cpu->loss_samples++;
+		if (!lost->samples)
+			lost->first_seq = cpu->seq;
+		lost->samples++;
 		return;
 	}
 	c->put_bytes += len;

@@ -5,15 +5,11 @@
  * Every section writer has one form: it takes the offset at which it may
  * begin, appends its section and returns where the next one begins. All
  * payloads are multiples of 8, so no padding is left uninitialised. The user
- * stack comes last, as the only one without a small bound. The interpreter
- * walks and the trace context come before it, after the frame pointer walk,
- * with their loops as global functions like those of the stack.
+ * stack comes last, as the only one without a small bound.
  */
 #ifndef OTP_BPF_SAMPLE_H
 #define OTP_BPF_SAMPLE_H
 
-#define BUDGET_WINDOW_NS 100000000ULL
-#define FPWALK_STACK     512
 #define KSTACK_BYTES     (OTP_KSTACK_MAX * sizeof(u64))
 
 #define HAS_NO_USER (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING)
@@ -73,6 +69,7 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->stack_bytes = choice->stack_bytes;
 	s->ppid = who->ppid;
 	s->arch = OTP_ARCH_HERE;
+	s->origin = cpu->origin;
 	s->nr_sections = 0;
 	s->stack_end = mode & HAS_NO_USER ? 0 : stack_end(who, s->tls_base);
 }
@@ -126,97 +123,33 @@ static __always_inline u64 put_kstack(struct bpf_perf_event_data *ctx, u8 *s, u6
 }
 _Static_assert(KSTACK_BYTES == 0x3f8, "the mask in put_kstack is the bound");
 
-static __always_inline u64 put_fpwalk(u8 *s, u64 at, u64 fp)
+/* What the bound on bytes per second leaves of the copy and its base. */
+static __always_inline void share_budget(struct otp_sample *head, struct cpu_state *cpu, u64 *want, u64 *base, u32 budget)
 {
-	u64 len = walk_frame_pointers(at + sizeof(struct otp_section), fp);
-
-	opaque(len);
-	if (len > WALK_PAIRS * 16)
-		len = 0;
-	section_begin(s, at, OTP_SEC_FPWALK, len);
-	return at + sizeof(struct otp_section) + len;
-}
-
-/* What the time since then adds to it; never more than 100 ms are worth. */
-static __always_inline u64 budget_fill(const struct cpu_state *cpu, u32 budget)
-{
-	u64 ns = cpu->time_ns - cpu->budget_ns, left = budget;
-
-	if (ns < BUDGET_WINDOW_NS)
-		left = cpu->budget_left + ns * budget / BUDGET_WINDOW_NS;
-	return left < budget ? left : budget;
-}
-
-static __always_inline void budget_spend(struct cpu_state *cpu, u64 bytes)
-{
-	cpu->budget_left -= bytes < cpu->budget_left ? bytes : cpu->budget_left;
-}
-
-/*
- * What the bound on bytes per second leaves of the wishes. A copy takes half of
- * what there is above the default, so that a deep one never leaves nothing for
- * the small ones after it, and where all are deep each gets about as much. The
- * base comes first, and whole: without it the stack is cut whatever is copied,
- * so where it does not fit all is left to the next one.
- */
-static __always_inline void within_budget(struct otp_sample *head, struct cpu_state *cpu, u64 *want, u64 *base,
-					  u32 budget)
-{
-	u64 room = 0;
-
-	if (*want <= OTP_STACK_DEFAULT && !*base)
+	if (!otp_budget_applies(*want, *base))
 		return;
-	cpu->budget_left = budget_fill(cpu, budget);
+	cpu->budget_left = otp_budget_fill(cpu->budget_left, cpu->time_ns - cpu->budget_ns, budget);
 	cpu->budget_ns = cpu->time_ns;
-	if (*base <= cpu->budget_left) {
-		room = (cpu->budget_left - *base) / 2 & ~7ULL;
-	} else {
-		*base = 0;
+	if (otp_budget_share(cpu->budget_left, want, base))
 		head->mode |= OTP_MODE_THROTTLE;
-	}
-	if (*want > OTP_STACK_DEFAULT + room) {
-		*want = OTP_STACK_DEFAULT + room;
-		head->mode |= OTP_MODE_THROTTLE;
-	}
 }
 
-static __always_inline u64 stack_wish(const struct choice *choice)
+/* Where to begin, how much to copy, and what chunks will continue. Returns the bytes of the whole copy. */
+static __always_inline u64 plan_copy(struct otp_sample *head, const struct choice *choice, struct cpu_state *cpu, u64 addr,
+				     u32 budget)
 {
-	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : choice->stack_bytes;
+	u64 wish = otp_copy_want(choice->stack_bytes), want = otp_copy_clip(addr, wish, head->stack_end);
+	u64 base = otp_copy_base(addr, addr + want, head->stack_end, choice->base_bytes);
 
-	if (want > OTP_STACK_LIMIT)
-		want = OTP_STACK_LIMIT;
-	return (want + 7) & ~7ULL;
-}
-
-/* What is missing below a known end is a hole, not the end. */
-static __always_inline bool is_stack(u64 end, u64 addr)
-{
-	return end && addr <= end + 8;
-}
-
-/* Nothing above end is stack. True: the copy now ends there, with all there is. */
-static __always_inline bool clip_stack(u64 *want, u64 addr, u64 end)
-{
-	if (end <= addr || end - addr >= *want)
-		return false;
-	*want = (end - addr + 7) & ~7ULL;
-	return true;
-}
-
-/* The outermost frames, where the copy does not reach them. */
-static __always_inline u64 base_wish(const struct otp_sample *head, u32 bytes, u64 addr, u64 want)
-{
-	u64 end = head->stack_end & ~7ULL, base = bytes & ~7U;
-
-	if (!end)
-		return 0;
-	if (base > OTP_BASE_LIMIT)
-		base = OTP_BASE_LIMIT;
-	/* Not what is copied already. */
-	if (addr < end && addr + want > end - base)
-		base = addr + want < end ? end - (addr + want) : 0;
-	return base;
+	if (want < wish)
+		head->mode |= OTP_MODE_SHORT;
+	share_budget(head, cpu, &want, &base, budget);
+	if (base)
+		head->mode |= OTP_MODE_CHUNKED;
+	cpu->base_left = base;
+	cpu->base_next = (head->stack_end & ~7ULL) - base;
+	cpu->stack_known = otp_copy_below_end(addr + want, head->stack_end);
+	return want;
 }
 
 static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice, struct cpu_state *cpu, u64 sp,
@@ -224,16 +157,8 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 {
 	struct otp_sample *head = (void *)s;
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
-	u64 want = stack_wish(choice), base, first, got, word;
+	u64 want = plan_copy(head, choice, cpu, addr, budget), first, got, word;
 
-	if (clip_stack(&want, addr, head->stack_end))
-		head->mode |= OTP_MODE_SHORT;
-	base = base_wish(head, choice->base_bytes, addr, want);
-	within_budget(head, cpu, &want, &base, budget);
-	if (base)
-		head->mode |= OTP_MODE_CHUNKED;
-	cpu->base_left = base;
-	cpu->base_next = (head->stack_end & ~7ULL) - base;
 	first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want;
 	/* The mapping may begin between the red zone's end and the stack pointer. */
 	if (((addr ^ sp) & ~(PAGE - 1)) && bpf_probe_read_user(&word, sizeof(word), (const void *)addr))
@@ -243,7 +168,6 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 	if (got & COPY_HOLES)
 		head->mode |= OTP_MODE_HOLES;
 	got &= ~COPY_HOLES;
-	cpu->stack_known = is_stack(head->stack_end, addr + want);
 	if (got && got < first && want > first && cpu->stack_known) {
 		got = first;
 		head->mode |= OTP_MODE_HOLES;
@@ -259,15 +183,25 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 		cpu->stack_left = want - first;
 		cpu->stack_next = addr + first;
 	}
-	if (got > OTP_STACK_DEFAULT)
-		budget_spend(cpu, got - OTP_STACK_DEFAULT);
+	if (got > OTP_STACK_FLOOR)
+		cpu->budget_left = otp_budget_spend(cpu->budget_left, got - OTP_STACK_FLOOR);
 	section_begin(s, at, OTP_SEC_USTACK, sizeof(struct otp_ustack) + got);
 	return bytes + got;
 }
 
+/* The events that have passed since the sample before. */
+static __always_inline u64 put_value(struct bpf_perf_event_data *ctx, u8 *s, u64 at)
+{
+	struct otp_value *to = (void *)(s + at + sizeof(struct otp_section));
+
+	to->value = ctx->sample_period;
+	section_begin(s, at, OTP_SEC_VALUE, sizeof(*to));
+	return at + sizeof(struct otp_section) + sizeof(*to);
+}
+
 /* Returns the length of the record. */
 static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, const struct subject *who,
-				       const struct choice *choice, struct cpu_state *cpu, u32 mode, u32 budget)
+				       const struct choice *choice, struct cpu_state *cpu, u32 mode, u32 budget, u64 slot)
 {
 	struct otp_sample *head = (void *)s;
 	const struct otp_regs *regs = (void *)(s + sizeof(*head) + sizeof(struct otp_section));
@@ -275,15 +209,15 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 
 	cpu->stack_left = cpu->base_left = 0;
 	put_head(s, who, choice, cpu, mode);
+	/* Registers come first: where they lie is known then. */
 	if (!(mode & HAS_NO_USER))
 		at = put_regs(ctx, s, at, who, mode);
+	if (slot)
+		at = put_value(ctx, s, at);
 	if (mode & OTP_MODE_KERNEL)
 		at = put_kstack(ctx, s, at);
-	if (!(head->mode & HAS_NO_USER)) {
-		if (choice->capture == OTP_CAPTURE_FPWALK)
-			at = put_fpwalk(s, at, regs->reg[OTP_REG_FP_HERE]);
+	if (!(head->mode & HAS_NO_USER))
 		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
-	}
 	head->rec.len = at;
 	return at;
 }

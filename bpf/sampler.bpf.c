@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sampler: one program, run on every CPU at each tick of a perf event
- * with interrupts off. It decides, copies and puts; it never sleeps, never
- * unwinds user code, and wakes the reader at most once per fill of the ring.
+ * The sampler: programs that run on every CPU, with interrupts off, at each
+ * tick of its clock and at each event that samples stand for. They decide, copy
+ * and put; they never sleep, never unwind user code, and wake the reader at
+ * most once per fill of the ring.
+ *
+ * A program cannot ask which of a CPU's events runs it, so each slot of an
+ * event has a program of a few instructions, which notes the slot and goes on
+ * to the one that samples. Ticks have a program of their own: slot 0 is a
+ * constant there, and costs nothing.
  */
 #include "kernel_types.h"
 
@@ -11,6 +17,7 @@
 
 #define OTP_NO_LINUX_TYPES
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_copy.h"
 
 #include "fixes.h"
 #include "regs.h"
@@ -38,8 +45,19 @@ static __always_inline int lose(struct otp_cpu_counters *c, enum otp_loss_reason
 	return 0;
 }
 
+/* Set before the programs are loaded. */
+const volatile __u32 cpus_nr = 1;			/* possible CPUs */
+const volatile __u8 slot_origin[OTP_ORIGINS_MAX]; /* enum otp_origin of each slot */
+
+static __always_inline struct otp_cpu_counters *counters_of(u64 slot)
+{
+	u32 index = slot * cpus_nr + bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&counters, &index);
+}
+
 static __always_inline int take(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c,
-				const struct otp_defaults *d, struct subject *who, struct choice *choice)
+				const struct otp_defaults *d, struct subject *who, struct choice *choice, u64 slot)
 {
 	u32 nr = bpf_get_smp_processor_id(), mode;
 	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
@@ -50,12 +68,15 @@ static __always_inline int take(struct bpf_perf_event_data *ctx, struct otp_cpu_
 		return lose(c, OTP_LOSS_SCRATCH);
 	cpu->time_ns = bpf_ktime_get_boot_ns();
 	cpu->seq = c->taken + 1;
+	cpu->origin = slot ? slot_origin[slot] : OTP_ORIGIN_CPU_CLOCK;
 	settle(choice, who, d);
 	mode = task_mode(ctx, who->task);
-	if (!mode && put_direct(ctx, who, choice, cpu, c, d))
+	if (!slot && !mode && put_direct(ctx, who, choice, cpu, c, d))
 		return 0;
-	len = sample_fill(ctx, s->byte, who, choice, cpu, mode, d->stack_budget);
-	put_sample(s->byte, len, cpu, c, d);
+	len = sample_fill(ctx, s->byte, who, choice, cpu, mode, d->stack_budget, slot);
+	put_sample(s->byte, len, cpu, c, d, slot);
+	if (slot)
+		c->value += ctx->sample_period;
 	return 0;
 }
 
@@ -78,11 +99,9 @@ static __always_inline void time_end(struct otp_cpu_counters *c, u64 began)
 		c->longest_ns = ns;
 }
 
-SEC("perf_event")
-int on_tick(struct bpf_perf_event_data *ctx)
+static __always_inline int sample(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c, u64 slot)
 {
-	u32 zero = 0, nr = bpf_get_smp_processor_id();
-	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
+	u32 zero = 0;
 	struct otp_defaults *d = bpf_map_lookup_elem(&defaults, &zero);
 	u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct choice choice = {};
@@ -99,7 +118,60 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	subject_fill(&who, pid_tgid);
 	if (!choose(&choice, &who, d))
 		return skip(c, OTP_SKIP_NOT_SELECTED);
-	take(ctx, c, d, &who, &choice);
+	take(ctx, c, d, &who, &choice, slot);
 	time_end(c, began);
 	return 0;
 }
+
+SEC("perf_event")
+int on_tick(struct bpf_perf_event_data *ctx)
+{
+	u32 nr = bpf_get_smp_processor_id();
+
+	return sample(ctx, bpf_map_lookup_elem(&counters, &nr), 0);
+}
+
+SEC("perf_event")
+int on_event(struct bpf_perf_event_data *ctx)
+{
+	u32 nr = bpf_get_smp_processor_id();
+	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	u64 slot;
+
+	if (!cpu)
+		return 0;
+	slot = cpu->slot;
+	opaque(slot);
+	if (!slot || slot >= OTP_ORIGINS_MAX)
+		return 0;
+	return sample(ctx, counters_of(slot), slot);
+}
+
+/* Programs of perf events do not interrupt each other on a CPU, so what is noted here holds until on_event reads it. */
+static __always_inline int event(struct bpf_perf_event_data *ctx, u32 slot)
+{
+	u32 nr = bpf_get_smp_processor_id();
+	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
+
+	if (!cpu)
+		return 0;
+	cpu->slot = slot;
+	bpf_tail_call(ctx, &event_programs, 0);
+	return 0;
+}
+
+#define ON_EVENT(slot)                                         \
+	SEC("perf_event")                                      \
+	int on_event_##slot(struct bpf_perf_event_data *ctx)   \
+	{                                                      \
+		return event(ctx, slot);                       \
+	}
+
+ON_EVENT(1)
+ON_EVENT(2)
+ON_EVENT(3)
+ON_EVENT(4)
+ON_EVENT(5)
+ON_EVENT(6)
+ON_EVENT(7)
+_Static_assert(OTP_ORIGINS_MAX == 8, "each slot but the clock's has its program");

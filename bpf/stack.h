@@ -79,34 +79,4 @@ __noinline u64 copy_user(u64 at, u64 want, u64 addr)
 	return copy_pages(at, want, addr);
 }
 
-/*
- * Pairs of frame pointer and return address, innermost first; ends where the
- * frame pointer does not rise or cannot be read. Returns the bytes written.
- */
-#define WALK_PAIRS 256
-
-__noinline u64 walk_frame_pointers(u64 at, u64 fp)
-{
-	u32 nr = bpf_get_smp_processor_id();
-	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
-	u64 pair[2], *to, n;
-
-	opaque(at);
-	if (!s || at > STACK_AT_MAX)
-		return 0;
-	to = (u64 *)(s->byte + at);
-	for (n = 0; n < WALK_PAIRS; n++) {
-		if (bpf_probe_read_user(pair, sizeof(pair), (const void *)fp))
-			break;
-		to[2 * n] = fp;
-		to[2 * n + 1] = pair[1];
-		if (pair[0] <= fp) {
-			n++;
-			break;
-		}
-		fp = pair[0];
-	}
-	return n * sizeof(pair);
-}
-
 #endif

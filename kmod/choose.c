@@ -86,7 +86,6 @@ static bool plan_holds(const struct otp_plan *p, u64 start_ns, u64 exec_id)
 static void choice_take(struct otprof_choice *c, const struct otp_plan *p)
 {
 	c->plan_gen = p->generation;
-	c->capture = p->capture;
 	c->stack_bytes = p->stack_bytes;
 	c->base_bytes = p->base_units * OTP_BASE_UNIT;
 }

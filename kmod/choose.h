@@ -27,7 +27,7 @@ struct otprof_choice {
 	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
-	u8 select, capture;
+	u8 select;
 	bool planned; /* it has a plan of its own */
 };
 

@@ -62,7 +62,7 @@ static int dev_release(struct inode *inode, struct file *file)
 static u64 features(void)
 {
 	return OTPROF_FEATURE_PERIOD | (otprof_counter_possible() ? OTPROF_FEATURE_HARDWARE : 0) |
-	       (otprof_life_possible() ? OTPROF_FEATURE_EVENTS : 0);
+	       (otprof_life_possible() ? OTPROF_FEATURE_LIFE : 0);
 }
 
 static long get_info(void __user *arg)
@@ -110,10 +110,9 @@ static bool op_valid(u32 op)
 
 static bool plan_valid(const struct otp_plan *p)
 {
-	return p->select <= OTP_SELECT_NO && p->capture <= OTP_CAPTURE_FPWALK && p->nr_walks <= OTP_WALKS &&
-	       p->any_exec <= 1 && p->same_program <= 1 &&
-	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT && !p->reserved[0] && !p->reserved[1] &&
-	       p->stack_bytes <= OTP_STACK_LIMIT;
+	return p->select <= OTP_SELECT_NO && p->any_exec <= 1 && p->same_program <= 1 &&
+	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT && p->stack_bytes <= OTP_STACK_LIMIT &&
+	       !p->reserved[0] && !p->reserved[1] && !p->reserved[2] && !p->reserved[3];
 }
 
 static long set_plan(struct otprof_session *s, const void __user *arg)

@@ -23,7 +23,7 @@
 
 /* Fork and exit. */
 struct task_record {
-	struct otp_event event;
+	struct otp_life event;
 	struct perf_event_header header;
 	u32 pid, ppid, tid, ptid;
 	u64 time_ns;
@@ -31,7 +31,7 @@ struct task_record {
 };
 
 struct comm_record {
-	struct otp_event event;
+	struct otp_life event;
 	struct perf_event_header header;
 	u32 pid, tid;
 	char comm[OTP_COMM_LEN];
@@ -56,7 +56,7 @@ static void put(struct otprof_session *s, const void *record, u32 len)
 	local_irq_save(flags);
 	cpu = smp_processor_id();
 	n = otprof_session_counters(s, cpu);
-	counter = otprof_ring_put(&s->ring, nr_cpu_ids + cpu, record, len) ? &n->events_lost : &n->events;
+	counter = otprof_ring_put(&s->ring, nr_cpu_ids + cpu, record, len) ? &n->life_lost : &n->life;
 	WRITE_ONCE(*counter, *counter + 1);
 	rcu_read_lock();
 	otprof_session_notice(s, rcu_dereference(s->defaults)->d.wake_bytes);
@@ -71,7 +71,7 @@ static void lost(struct otprof_session *s)
 
 	local_irq_save(flags);
 	n = otprof_session_counters(s, smp_processor_id());
-	WRITE_ONCE(n->events_lost, n->events_lost + 1);
+	WRITE_ONCE(n->life_lost, n->life_lost + 1);
 	local_irq_restore(flags);
 }
 

@@ -2,11 +2,11 @@
 /*
  * Process life into the ring, for hosts that refuse perf's side-band: fork,
  * exec with what it maps, renaming and exit, by the kernel's tracepoints, as
- * OTP_REC_EVENT. kmod/uapi/otprof_dev.h says what is not reported.
+ * OTP_REC_LIFE. kmod/uapi/otprof_dev.h says what is not reported.
  *
  * start and stop: under the session's mutex, may sleep. When stop returns, no
  * event of the session is or will be under way.
- * An event that finds no room or memory is counted in events_lost.
+ * An event that finds no room or memory is counted in life_lost.
  */
 #ifndef OTPROF_LIFE_H
 #define OTPROF_LIFE_H

@@ -18,7 +18,7 @@
 #define MAPS_MAX 128
 
 struct map_record {
-	struct otp_event event;
+	struct otp_life event;
 	struct perf_event_header header;
 	u32 pid, tid;
 	u64 addr, len, pgoff;
@@ -30,9 +30,9 @@ struct map_record {
 
 _Static_assert(offsetof(struct map_record, name) == 80, "as perf writes it, behind the event's head");
 
-void otprof_life_head(struct otp_event *event, struct perf_event_header *header, u32 len, u32 type, u16 misc)
+void otprof_life_head(struct otp_life *event, struct perf_event_header *header, u32 len, u32 type, u16 misc)
 {
-	event->rec.type = OTP_REC_EVENT;
+	event->rec.type = OTP_REC_LIFE;
 	event->rec.flags = 0;
 	event->rec.len = len;
 	header->type = type;

@@ -21,7 +21,7 @@ struct otprof_life_tail {
 };
 
 /* Fills what all records begin and end with. */
-void otprof_life_head(struct otp_event *event, struct perf_event_header *header, u32 len, u32 type, u16 misc);
+void otprof_life_head(struct otp_life *event, struct perf_event_header *header, u32 len, u32 type, u16 misc);
 void otprof_life_tail(struct otprof_life_tail *tail);
 
 typedef void otprof_life_fn(void *ctx, const void *record, u32 len);

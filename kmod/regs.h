@@ -15,7 +15,6 @@
 
 #define OTPROF_ARCH    OTP_ARCH_X86_64
 #define OTPROF_REGS    OTP_REGS_X86_64
-#define OTPROF_REG_FP  6
 #define OTPROF_REG_SP  7
 #define OTPROF_REG_PC  16
 #define OTPROF_VALID_ALL ((1ULL << OTP_REGS_X86_64) - 1)
@@ -84,7 +83,6 @@ static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
 
 #define OTPROF_ARCH    OTP_ARCH_ARM64
 #define OTPROF_REGS    OTP_REGS_ARM64
-#define OTPROF_REG_FP  29
 #define OTPROF_REG_SP  31
 #define OTPROF_REG_PC  32
 #define OTPROF_VALID_ALL ((1ULL << OTP_REGS_ARM64) - 1)

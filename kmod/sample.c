@@ -2,8 +2,7 @@
 /*
  * Every section writer appends its section at `at` and returns where the next
  * one begins. All payloads are multiples of 8. The user stack comes last, as
- * the only one whose length is not known before; the interpreter walks and the
- * trace context have their place before it, after the frame pointer walk.
+ * the only one whose length is not known before.
  */
 #include "kmod/sample.h"
 
@@ -16,10 +15,9 @@
 #include "kmod/kstack.h"
 #include "kmod/regs.h"
 #include "kmod/session.h"
+#include "kmod/uapi/otprof_copy.h"
 #include "kmod/ustack.h"
 
-#define BUDGET_WINDOW_NS 100000000ULL
-#define FPWALK_STACK     512
 #define HAS_NO_USER      (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING)
 #define SECTION          ((u32)sizeof(struct otp_section))
 #define REGS_BYTES       ((u32)(sizeof(struct otp_regs) + OTPROF_REGS * sizeof(u64)))
@@ -68,53 +66,17 @@ static void choose_user(struct otprof_sample *s)
 	s->sp = s->user_valid >> OTPROF_REG_SP & 1 ? otprof_regs_sp(from) : 0;
 }
 
-static u64 stack_wish(const struct otprof_choice *choice)
+/* What the bound on bytes per second leaves of the copy and its base. */
+static void share_budget(struct otprof_sample *s, u64 *want)
 {
-	u64 want = choice->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : choice->stack_bytes;
+	struct otprof_cpu *c = s->c;
 
-	return (min_t(u64, want, OTP_STACK_LIMIT) + 7) & ~7ULL;
-}
-
-/* What the time since then adds to it; never more than 100 ms are worth. */
-static u64 budget_fill(const struct otprof_cpu *c, u32 budget)
-{
-	u64 ns = c->time_ns - c->budget_ns, left = budget;
-
-	if (ns < BUDGET_WINDOW_NS)
-		left = c->budget_left + ns * budget / BUDGET_WINDOW_NS;
-	return min_t(u64, left, budget);
-}
-
-static void budget_spend(struct otprof_cpu *c, u64 bytes)
-{
-	c->budget_left -= min(bytes, c->budget_left);
-}
-
-/*
- * What the bound on bytes per second leaves of the wishes. A copy takes half of
- * what there is above the default, so that a deep one never leaves nothing for
- * the small ones after it, and where all are deep each gets about as much. The
- * base comes first, and whole: without it the stack is cut whatever is copied,
- * so where it does not fit all is left to the next one.
- */
-static u64 within_budget(struct otprof_sample *s, u64 want)
-{
-	u64 room = 0;
-
-	if (want <= OTP_STACK_DEFAULT && !s->base_more)
-		return want;
-	s->c->budget_left = budget_fill(s->c, s->d->stack_budget);
-	s->c->budget_ns = s->c->time_ns;
-	if (s->base_more <= s->c->budget_left) {
-		room = (s->c->budget_left - s->base_more) / 2 & ~7ULL;
-	} else {
-		s->base_more = 0;
+	if (!otp_budget_applies(*want, s->base_more))
+		return;
+	c->budget_left = otp_budget_fill(c->budget_left, c->time_ns - c->budget_ns, s->d->stack_budget);
+	c->budget_ns = c->time_ns;
+	if (otp_budget_share(c->budget_left, want, &s->base_more))
 		s->mode |= OTP_MODE_THROTTLE;
-	}
-	if (want <= OTP_STACK_DEFAULT + room)
-		return want;
-	s->mode |= OTP_MODE_THROTTLE;
-	return OTP_STACK_DEFAULT + room;
 }
 
 /*
@@ -127,58 +89,31 @@ static u64 stack_end(const struct otprof_sample *s)
 	return s->who.tid == s->who.pid ? READ_ONCE(current->mm->start_stack) : s->tls_base;
 }
 
-/* Nothing above its end is stack. What is wanted now ends there, with all there is. */
-static u64 clip_stack(struct otprof_sample *s, u64 wish)
-{
-	if (s->stack_end <= s->stack_addr || s->stack_end - s->stack_addr >= wish)
-		return wish;
-	s->mode |= OTP_MODE_SHORT;
-	return (s->stack_end - s->stack_addr + 7) & ~7ULL;
-}
-
-/* The outermost frames, where a copy that ends at `to` does not reach them. */
-static u64 base_wish(const struct otprof_sample *s, u64 to)
-{
-	u64 end = s->stack_end & ~7ULL, base = min_t(u32, s->choice.base_bytes, OTP_BASE_LIMIT) & ~7U;
-
-	if (!end)
-		return 0;
-	/* Not what is copied already. */
-	if (s->stack_addr < end && to > end - base)
-		base = to < end ? end - to : 0;
-	return base;
-}
-
+/* Where to begin, how much to copy, and what chunks will continue. */
 static void measure_stack(struct otprof_sample *s)
 {
-	u64 want;
+	u64 wish = otp_copy_want(s->choice.stack_bytes), want;
 
 	s->stack_addr = (s->sp - OTP_RED_ZONE) & ~7ULL;
 	s->stack_end = stack_end(s);
-	want = clip_stack(s, stack_wish(&s->choice));
-	s->base_more = base_wish(s, s->stack_addr + want);
-	want = within_budget(s, want);
+	want = otp_copy_clip(s->stack_addr, wish, s->stack_end);
+	if (want < wish)
+		s->mode |= OTP_MODE_SHORT;
+	s->base_more = otp_copy_base(s->stack_addr, s->stack_addr + want, s->stack_end, s->choice.base_bytes);
+	share_budget(s, &want);
 	s->base_next = (s->stack_end & ~7ULL) - s->base_more;
 	if (s->base_more)
 		s->mode |= OTP_MODE_CHUNKED;
-	s->stack_known = s->stack_end && s->stack_addr + want <= s->stack_end + 8;
+	s->stack_known = otp_copy_below_end(s->stack_addr + want, s->stack_end);
 	s->stack_bytes = min_t(u64, want, OTP_HEAD_STACK);
 	s->stack_more = want - s->stack_bytes;
 }
 
 static u32 measure_user(struct otprof_sample *s)
 {
-	u32 bytes = SECTION + REGS_BYTES;
-
 	s->tls_base = otprof_compat_tls_base();
-	if (s->choice.capture == OTP_CAPTURE_FPWALK) {
-		u64 fp = s->user_valid >> OTPROF_REG_FP & 1 ? otprof_regs_fp(s->user) : 0;
-
-		s->walk_bytes = otprof_ustack_walk(s->c->walk, fp);
-		bytes += SECTION + s->walk_bytes;
-	}
 	measure_stack(s);
-	return bytes + SECTION + sizeof(struct otp_ustack) + s->stack_bytes;
+	return SECTION + REGS_BYTES + SECTION + sizeof(struct otp_ustack) + s->stack_bytes;
 }
 
 u32 otprof_sample_measure(struct otprof_sample *s)
@@ -215,6 +150,7 @@ static void put_head(const struct otprof_sample *s, struct otp_sample *head)
 	head->stack_bytes = s->choice.stack_bytes;
 	head->ppid = s->who.ppid;
 	head->arch = OTPROF_ARCH;
+	head->origin = OTP_ORIGIN_CPU_CLOCK;
 	head->nr_sections = 0;
 	head->stack_end = s->stack_end;
 }
@@ -244,10 +180,10 @@ static u32 put_regs(const struct otprof_sample *s, struct otp_sample *head, u32 
 	return at + SECTION + REGS_BYTES;
 }
 
-static u32 put_waiting(struct otp_sample *head, u32 at, u16 type, const u64 *from, u32 bytes)
+static u32 put_kstack(const struct otprof_sample *s, struct otp_sample *head, u32 at)
 {
-	memcpy(section_begin(head, at, type, bytes), from, bytes);
-	return at + SECTION + bytes;
+	memcpy(section_begin(head, at, OTP_SEC_KSTACK, s->kstack_bytes), s->c->kstack, s->kstack_bytes);
+	return at + SECTION + s->kstack_bytes;
 }
 
 /* Into to; what of it is the stack. Where there is more to come, missing pages at its end are a hole too. */
@@ -282,8 +218,8 @@ static u32 put_ustack(struct otprof_sample *s, struct otp_sample *head, u32 at)
 		s->mode |= OTP_MODE_CHUNKED;
 		s->stack_next = s->stack_addr + got;
 	}
-	if (got > OTP_STACK_DEFAULT)
-		budget_spend(s->c, got - OTP_STACK_DEFAULT);
+	if (got > OTP_STACK_FLOOR)
+		s->c->budget_left = otp_budget_spend(s->c->budget_left, got - OTP_STACK_FLOOR);
 	((struct otp_section *)to)[-1].len = bytes;
 	return at + SECTION + bytes;
 }
@@ -297,9 +233,7 @@ u32 otprof_sample_write(struct otprof_sample *s, void *to)
 	if (s->user)
 		at = put_regs(s, head, at);
 	if (s->mode & OTP_MODE_KERNEL)
-		at = put_waiting(head, at, OTP_SEC_KSTACK, s->c->kstack, s->kstack_bytes);
-	if (s->user && s->choice.capture == OTP_CAPTURE_FPWALK)
-		at = put_waiting(head, at, OTP_SEC_FPWALK, s->c->walk, s->walk_bytes);
+		at = put_kstack(s, head, at);
 	if (s->user)
 		at = put_ustack(s, head, at);
 	head->mode = s->mode | s->choice.mode;
@@ -317,40 +251,17 @@ bool otprof_chunk_measure(const struct otprof_sample *s, struct otprof_chunk *re
 	return more;
 }
 
-/* More of the same comes after it: pages that are missing at its end, or of the base as a whole, were never touched. */
-static bool goes_on(const struct otprof_sample *s, const struct otprof_chunk *chunk)
-{
-	if (chunk->flags & OTP_CHUNK_BASE)
-		return chunk->want < s->base_more;
-	return chunk->want < s->stack_more && s->stack_known;
-}
-
-/* Flags and bytes of what was copied. */
-static u16 chunk_flags(const struct otprof_sample *s, const struct otprof_chunk *chunk, bool holes, u32 *got)
-{
-	bool more = goes_on(s, chunk);
-	u16 flags = chunk->flags;
-
-	if (*got && *got < chunk->want && more) {
-		*got = chunk->want;
-		holes = true;
-	}
-	if (holes)
-		flags |= OTP_CHUNK_HOLES;
-	if (*got == chunk->want || (flags & OTP_CHUNK_BASE && more))
-		return flags;
-	return flags | OTP_CHUNK_SHORT | (flags & OTP_CHUNK_BASE || !s->base_more ? OTP_CHUNK_LAST : 0);
-}
-
 u32 otprof_chunk_write(struct otprof_sample *s, struct otprof_chunk *chunk, void *to)
 {
 	bool base = chunk->flags & OTP_CHUNK_BASE, holes = false;
 	u64 *more = base ? &s->base_more : &s->stack_more, *next = base ? &s->base_next : &s->stack_next;
 	struct otp_chunk *head = to;
-	u32 got = otprof_ustack_copy(head + 1, chunk->want, *next, &holes);
+	u64 got = otprof_ustack_copy(head + 1, chunk->want, *next, &holes);
 
+	if (holes)
+		chunk->flags |= OTP_CHUNK_HOLES;
+	chunk->flags = otp_chunk_flags(chunk->flags, &got, chunk->want, *more, s->base_more, s->stack_known);
 	head->rec.type = OTP_REC_CHUNK;
-	chunk->flags = chunk_flags(s, chunk, holes, &got);
 	head->rec.flags = chunk->flags;
 	head->rec.len = sizeof(*head) + got;
 	head->seq = s->c->seq;
@@ -358,9 +269,10 @@ u32 otprof_chunk_write(struct otprof_sample *s, struct otprof_chunk *chunk, void
 	head->index = chunk->index;
 	head->addr = *next;
 	head->len = got;
+	head->origin = OTP_ORIGIN_CPU_CLOCK;
 	head->reserved = 0;
 	*next += chunk->want;
 	*more = got < chunk->want && !base ? 0 : *more - chunk->want;
-	budget_spend(s->c, got);
+	s->c->budget_left = otp_budget_spend(s->c->budget_left, got);
 	return got;
 }

@@ -4,9 +4,9 @@
  * known, then the record itself, written once, where it stays.
  *
  * Context: the tick, on c's CPU. No lock, no allocation, no page fault; every
- * loop has a bound. What does not have a known length, the kernel's stack and
- * the frame pointer walk, waits in c in between; the user's stack is copied
- * last, straight into the record, and may turn out shorter.
+ * loop has a bound. The kernel's stack, whose length is not known before it is
+ * walked, waits in c; the user's stack is copied last, straight into the record,
+ * and may turn out shorter.
  */
 #ifndef OTPROF_SAMPLE_H
 #define OTPROF_SAMPLE_H
@@ -31,7 +31,7 @@ struct otprof_sample {
 	u64 user_valid; /* bits of its registers */
 	u64 sp, tls_base;
 	u32 mode; /* OTP_MODE_* */
-	u32 kstack_bytes, walk_bytes; /* waiting in c */
+	u32 kstack_bytes; /* waiting in c */
 	u64 stack_addr;
 	u64 stack_end;   /* of the thread's own stack, 0: unknown */
 	bool stack_known; /* all that is wanted lies below that: what is missing is a hole */

@@ -142,7 +142,7 @@ bool otprof_session_period_valid(u64 period_ns)
 static bool config_valid(const struct otprof_config *c)
 {
 	if (!otprof_session_period_valid(c->period_ns) ||
-	    c->flags & ~(OTPROF_CONFIG_HARDWARE | OTPROF_CONFIG_EVENTS))
+	    c->flags & ~(OTPROF_CONFIG_HARDWARE | OTPROF_CONFIG_LIFE))
 		return false;
 	if (!is_power_of_2(c->ring_bytes) || c->ring_bytes < PAGE_SIZE || c->ring_bytes > OTPROF_RING_MAX)
 		return false;
@@ -153,7 +153,7 @@ static bool config_valid(const struct otprof_config *c)
 
 static int flags_check(const struct otprof_config *c)
 {
-	if ((c->flags & OTPROF_CONFIG_EVENTS) && !otprof_life_possible())
+	if ((c->flags & OTPROF_CONFIG_LIFE) && !otprof_life_possible())
 		return -EOPNOTSUPP;
 	return c->flags & OTPROF_CONFIG_HARDWARE ? otprof_counter_try(c->period_ns) : 0;
 }
@@ -269,7 +269,7 @@ int otprof_session_config(struct otprof_session *s, const struct otprof_config *
 /* Process life first: a sample's task has been announced. */
 int otprof_session_start(struct otprof_session *s)
 {
-	bool events = s->flags & OTPROF_CONFIG_EVENTS;
+	bool events = s->flags & OTPROF_CONFIG_LIFE;
 	int err = 0;
 
 	if (s->started)
@@ -289,7 +289,7 @@ void otprof_session_stop(struct otprof_session *s)
 	if (!s->started)
 		return;
 	otprof_timers_stop(s);
-	if (s->flags & OTPROF_CONFIG_EVENTS)
+	if (s->flags & OTPROF_CONFIG_LIFE)
 		otprof_life_stop(s);
 }
 
@@ -302,7 +302,7 @@ int otprof_session_set_period(struct otprof_session *s, u64 period_ns)
 	if (!otprof_session_period_valid(period_ns))
 		return -EINVAL;
 	err = otprof_timers_period(s, period_ns);
-	if (was && !s->started && (s->flags & OTPROF_CONFIG_EVENTS))
+	if (was && !s->started && (s->flags & OTPROF_CONFIG_LIFE))
 		otprof_life_stop(s);
 	return err;
 }

@@ -20,7 +20,6 @@
 #include "kmod/plans.h"
 #include "kmod/ring.h"
 #include "kmod/uapi/otprof_dev.h"
-#include "kmod/ustack.h"
 
 /* In the ring's area: the reader's page, ours, then the data. */
 #define OTPROF_RING_HEAD_PAGES 2
@@ -47,7 +46,6 @@ struct otprof_cpu {
 	u64 time_ns; /* the sample under way: */
 	u64 seq;
 	u64 kstack[OTP_KSTACK_MAX];
-	u64 walk[2 * OTPROF_WALK_PAIRS];
 
 	u64 usual_ns; /* of a tick lately */
 	u64 run_ns, runs, longest_ns; /* others read them as they are */
@@ -123,7 +121,7 @@ static inline struct otp_cpu_counters *otprof_session_counters(const struct otpr
 /* Slots of the ring: a CPU's tick, and what is not one and can be interrupted by it. */
 static inline unsigned int otprof_session_slots(const struct otprof_session *s)
 {
-	return s->flags & OTPROF_CONFIG_EVENTS ? 2 * nr_cpu_ids : nr_cpu_ids;
+	return s->flags & OTPROF_CONFIG_LIFE ? 2 * nr_cpu_ids : nr_cpu_ids;
 }
 
 /* Pages of the ring's data, which appear twice. */

@@ -62,19 +62,3 @@ bool otprof_ustack_there(u64 addr)
 
 	return copy(&word, sizeof(word), addr) == sizeof(word);
 }
-
-u32 otprof_ustack_walk(u64 *to, u64 fp)
-{
-	u64 pair[2];
-	u32 n = 0;
-
-	while (n < OTPROF_WALK_PAIRS && copy(pair, sizeof(pair), fp) == sizeof(pair)) {
-		to[2 * n] = fp;
-		to[2 * n + 1] = pair[1];
-		n++;
-		if (pair[0] <= fp)
-			break;
-		fp = pair[0];
-	}
-	return n * sizeof(pair);
-}

@@ -8,8 +8,6 @@
 
 #include <linux/types.h>
 
-#define OTPROF_WALK_PAIRS 256
-
 /*
  * Copies want bytes, or as many as there are; returns the bytes up to the last
  * one that was there, a multiple of 8 where want and addr are. Big arrays leave
@@ -20,11 +18,5 @@ u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes);
 
 /* Whether the word there is. */
 bool otprof_ustack_there(u64 addr);
-
-/*
- * Pairs of frame pointer and return address, innermost first; ends where the
- * frame pointer does not rise or cannot be read. Returns the bytes written.
- */
-u32 otprof_ustack_walk(u64 *to, u64 fp);
 
 #endif

@@ -54,8 +54,44 @@ enum otp_rec_type {
 	OTP_REC_SAMPLE = 1, /* struct otp_sample, then sections */
 	OTP_REC_CHUNK = 2,  /* struct otp_chunk, then stack bytes */
 	OTP_REC_LOSS = 3,   /* struct otp_loss: what this CPU lost since its last record */
-	OTP_REC_EVENT = 4,  /* struct otp_event: process life, from a sampler that sees it */
+	OTP_REC_LIFE = 4,  /* struct otp_life: process life, from a sampler that sees it */
 };
+
+/*
+ * Origins: what a sample stands for. The names are those of perf.
+ *   X(number, NAME, "name")
+ * Numbers retire with their origin, they are never given to another one.
+ */
+#define OTP_ORIGINS(X)                              \
+	X(0, CPU_CLOCK, "cpu-clock")                \
+	X(1, PAGE_FAULTS, "page-faults")            \
+	X(2, MINOR_FAULTS, "minor-faults")          \
+	X(3, MAJOR_FAULTS, "major-faults")          \
+	X(4, CONTEXT_SWITCHES, "context-switches")  \
+	X(5, CPU_MIGRATIONS, "cpu-migrations")      \
+	X(6, ALIGNMENT_FAULTS, "alignment-faults")  \
+	X(7, EMULATION_FAULTS, "emulation-faults")  \
+	X(8, CYCLES, "cycles")                      \
+	X(9, INSTRUCTIONS, "instructions")          \
+	X(10, CACHE_REFERENCES, "cache-references") \
+	X(11, CACHE_MISSES, "cache-misses")         \
+	X(12, BRANCHES, "branches")                 \
+	X(13, BRANCH_MISSES, "branch-misses")       \
+	X(14, BUS_CYCLES, "bus-cycles")             \
+	X(15, REF_CYCLES, "ref-cycles")
+
+enum otp_origin {
+#define X(number, NAME, name) OTP_ORIGIN_##NAME = number,
+	OTP_ORIGINS(X)
+#undef X
+	OTP_ORIGIN_NR, /* one more than the last */
+};
+
+/*
+ * A session samples up to so many origins at once, each in a slot: counters and
+ * ledgers are kept by slot. Slot 0 is the CPU clock's, sampled or not.
+ */
+#define OTP_ORIGINS_MAX 8
 
 /* otp_sample.mode: what the tick interrupted. */
 #define OTP_MODE_KERNEL   (1U << 0) /* it interrupted the kernel, else user code */
@@ -75,8 +111,10 @@ enum otp_arch {
 };
 
 /*
- * Head of a sample. (cpu, seq) names it; seq counts the samples that this CPU
- * has taken since the sampler started, from 1, so that a gap is a loss.
+ * Head of a sample. (cpu, origin, seq) names it; seq counts the samples of this
+ * origin that this CPU has taken since the sampler started, from 1, so that a
+ * gap is a loss. What the sample stands for is a section of its own where it
+ * is not one tick: OTP_SEC_VALUE.
  * (start_ns, exec_id) is the exec identity: a pid that is reused has another
  * start, an exec another id.
  */
@@ -96,7 +134,8 @@ struct otp_sample {
 	__u32 mode;              /* OTP_MODE_* */
 	__u32 stack_bytes;       /* user stack that the plan asked for */
 	__u32 ppid;              /* thread group of the real parent */
-	__u16 arch;              /* enum otp_arch */
+	__u8 arch;               /* enum otp_arch */
+	__u8 origin;             /* enum otp_origin */
 	__u16 nr_sections;
 	__u64 stack_end; /* where this thread's own stack is known to end, 0: unknown */
 };
@@ -112,11 +151,17 @@ enum otp_section_type {
 	OTP_SEC_REGS = 1,   /* struct otp_regs: user registers */
 	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first */
 	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
-	OTP_SEC_FPWALK = 4, /* pairs of __u64: frame pointer, return address */
-	OTP_SEC_WALK0 = 5,  /* frames of the plan's first interpreter walk */
-	OTP_SEC_WALK1 = 6,  /* frames of the second */
-	OTP_SEC_TRACE = 7,  /* trace context as the plan locates it */
+	/* 4 is retired; 5 and 6 are for interpreters' frames, 7 for the trace context. */
 	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: in captures, where no chunks are */
+	OTP_SEC_VALUE = 9, /* struct otp_value: how much of its origin the sample stands for; without it, one */
+};
+
+/*
+ * In the unit of the origin: events, nanoseconds, bytes. Origins to come that
+ * weigh their samples append what the event itself was.
+ */
+struct otp_value {
+	__u64 value;
 };
 
 /*
@@ -157,7 +202,7 @@ struct otp_ustack {
 #define OTP_STACK_LIMIT  524288 /* most that a plan may ask for */
 #define OTP_BASE_LIMIT   (2 * OTP_CHUNK_STACK)
 #define OTP_BASE_UNIT    4096
-#define OTP_STACK_DEFAULT 4096
+#define OTP_STACK_FLOOR  4096 /* stack bytes that every sample may have: bounds on bytes apply above it */
 #define OTP_KSTACK_MAX   127
 
 /* otp_rec.flags of a chunk */
@@ -173,18 +218,21 @@ struct otp_chunk {
 	__u32 index; /* 0, 1, ... */
 	__u64 addr;  /* of its first byte */
 	__u32 len;   /* stack bytes that follow; may be 0 in the last one */
-	__u32 reserved;
+	__u16 origin; /* of the sample */
+	__u16 reserved;
 };
 
 /*
  * Losses of this CPU since its last record that reached the ring, written
- * before the next one: a capture knows its losses without the counters.
+ * before the next one of the same origin: a capture knows its losses without the
+ * counters.
  */
 struct otp_loss {
 	struct otp_rec rec;
 	__u64 time_ns;
 	__u32 cpu;
-	__u32 reason; /* enum otp_loss_reason */
+	__u16 reason; /* enum otp_loss_reason */
+	__u16 origin;
 	__u64 samples;
 	__u64 first_seq; /* of the first of them */
 };
@@ -193,10 +241,10 @@ struct otp_loss {
  * Process life where perf's side-band cannot be had: behind this head lies one
  * perf record (struct perf_event_header: PERF_RECORD_FORK, COMM, EXIT or MMAP2
  * with the sample id that source/events.c reads), so that one parser serves
- * both. Events are no samples: they have no sequence number, and one that
- * finds no room is counted in events_lost.
+ * both. They are no samples: they have no sequence number, and one that finds no
+ * room is counted in life_lost.
  */
-struct otp_event {
+struct otp_life {
 	struct otp_rec rec;
 };
 
@@ -249,7 +297,9 @@ enum otp_skip_reason {
 };
 
 /*
- * Counters of one CPU; the sampler is the only writer, on that CPU.
+ * Counters of one CPU and one slot of the session's origins; the sampler is
+ * the only writer, on that CPU. A session has those of slot 0 by CPU, then
+ * those of slot 1, and so on. A tick is an event that reached the sampler:
  * ticks == taken + sum(skip); taken == put + sum(lost).
  */
 struct otp_cpu_counters {
@@ -260,14 +310,14 @@ struct otp_cpu_counters {
 	__u64 chunks;
 	__u64 chunks_lost; /* stacks cut for want of room: a cut stack is no lost sample */
 	__u64 short_stacks;
-	__u64 reserved;
+	__u64 value; /* sum of the values of samples taken; the CPU clock leaves it 0 */
 	__u64 skip[OTP_SKIP_MAX];
 	__u64 lost[OTP_LOSS_MAX];
 	__u64 timed_runs; /* samples whose time was taken: one of OTP_TIMED_EVERY, or all */
 	__u64 timed_ns;	  /* their sum, from the tick's entry into the sampler to its end */
 	__u64 longest_ns; /* the longest of them */
-	__u64 events;	  /* OTP_REC_EVENT written */
-	__u64 events_lost;
+	__u64 life;	  /* OTP_REC_LIFE written */
+	__u64 life_lost;
 	__u64 reserved2[11];
 };
 
@@ -281,71 +331,11 @@ enum otp_select {
 	OTP_SELECT_NO = 2,
 };
 
-enum otp_capture {
-	OTP_CAPTURE_STACK = 0,  /* copy stack_bytes from the red zone up */
-	OTP_CAPTURE_FPWALK = 1, /* frame pointer walk, registers and the top 512 bytes */
-};
-
-/*
- * How to copy an interpreter's frames: data, no code (runtime plans). start
- * gives an address, chain leads to the first frame, every frame is copied and
- * the link leads to the next one. All fields are opaque to a sampler without
- * a walker.
- */
-struct otp_walk_sub {
-	__s16 at; /* pointer at frame + at */
-	__s16 off;
-	__u16 size;
-	__s16 aux;
-	__u8 kind;
-	__u8 tag;
-	__u16 max;
-};
-
-struct otp_walk_plan {
-	__u8 start; /* ABS, TP or REG */
-	__u8 reg;
-	__u8 nchain;
-	__u8 step_kind;
-	__u8 nsub; /* 0 chain, 0 start: no walk */
-	__u8 lang;
-	__u8 root_at;
-	__u8 flags;
-	__u16 max_frames;
-	__u16 copy_len;
-	__s16 copy_off;
-	__s16 lim_a;
-	__s16 lim_b;
-	__s16 lim_scale;
-	__s32 step;
-	__s32 lim_bias;
-	__s32 chain[6];
-	__u32 stop_val;
-	__u64 base;
-	__u64 ptr_mask;
-	__u32 gen;
-	__s16 stop_off;
-	__u16 reserved2;
-	struct otp_walk_sub sub[4];
-};
-
-/* Where a thread keeps its trace context; kind 0: nowhere known. */
-struct otp_trace_plan {
-	__u8 kind;
-	__u8 nchain;
-	__u16 len; /* bytes to copy */
-	__u32 reserved;
-	__s64 tls_offset;
-	__s32 chain[4];
-};
-
-#define OTP_WALKS 2
-
 /*
  * A process' plan. It applies only while the process is the exec that it was
  * made for. A process without one inherits select from the nearest ancestor
- * that has one, and stack_bytes and capture from a parent that runs the same
- * program (a fork, and no exec since).
+ * that has one, and stack_bytes from a parent that runs the same program (a
+ * fork, and no exec since).
  */
 struct otp_plan {
 	__u32 generation; /* not 0 */
@@ -353,8 +343,6 @@ struct otp_plan {
 	__u64 start_ns; /* 0 together with any_exec: not known */
 	__u64 exec_id;
 	__u8 select;  /* enum otp_select */
-	__u8 capture; /* enum otp_capture */
-	__u8 nr_walks;
 	__u8 any_exec; /* 1: holds across execs of the process (a selection by pid) */
 	__u8 same_program; /* 1: select is inherited by forks alone, not by programs that they begin */
 	/*
@@ -363,9 +351,7 @@ struct otp_plan {
 	 * stacks or has a frame too large to copy. 0: none.
 	 */
 	__u8 base_units;
-	__u8 reserved[2];
-	struct otp_trace_plan trace;
-	struct otp_walk_plan walk[OTP_WALKS];
+	__u8 reserved[4];
 };
 
 struct otp_cgroup_rule {
@@ -397,7 +383,7 @@ struct otp_defaults {
 	__u8 kthreads;      /* enum otp_select for kernel threads, UNSET: as select */
 	__u8 have_rules;    /* 0: skip the search for cgroup rules */
 	__u8 ancestors;     /* plans of so many ancestors are sought for a process that has none */
-	__u32 stack_budget; /* stack bytes above OTP_STACK_DEFAULT, per CPU and 100 ms; 0: none */
+	__u32 stack_budget; /* stack bytes above OTP_STACK_FLOOR, per CPU and 100 ms; 0: none */
 	__u32 base_bytes;   /* as a hint's, with stack_bytes */
 };
 
@@ -413,25 +399,23 @@ OTP_CHECK_AT(struct otp_sample, cpu, 24);
 OTP_CHECK_AT(struct otp_sample, start_ns, 40);
 OTP_CHECK_AT(struct otp_sample, comm, 72);
 OTP_CHECK_AT(struct otp_sample, mode, 88);
+OTP_CHECK_AT(struct otp_sample, origin, 101);
 OTP_CHECK_AT(struct otp_sample, stack_end, 104);
 OTP_CHECK(struct otp_section, 8);
 OTP_CHECK(struct otp_regs, 8);
 OTP_CHECK(struct otp_ustack, 8);
+OTP_CHECK(struct otp_value, 8);
 OTP_CHECK(struct otp_chunk, 40);
 OTP_CHECK_AT(struct otp_chunk, addr, 24);
 OTP_CHECK(struct otp_loss, 40);
-OTP_CHECK(struct otp_event, 8);
+OTP_CHECK(struct otp_life, 8);
 OTP_CHECK(struct otp_cpu_counters, 512);
 OTP_CHECK_AT(struct otp_cpu_counters, skip, 64);
 OTP_CHECK_AT(struct otp_cpu_counters, lost, 128);
 OTP_CHECK_AT(struct otp_cpu_counters, timed_runs, 384);
-OTP_CHECK(struct otp_walk_sub, 12);
-OTP_CHECK(struct otp_walk_plan, 128);
-OTP_CHECK(struct otp_trace_plan, 32);
-OTP_CHECK(struct otp_plan, 320);
+OTP_CHECK(struct otp_plan, 32);
 OTP_CHECK_AT(struct otp_plan, start_ns, 8);
-OTP_CHECK_AT(struct otp_plan, trace, 32);
-OTP_CHECK_AT(struct otp_plan, walk, 64);
+OTP_CHECK_AT(struct otp_plan, select, 24);
 OTP_CHECK(struct otp_cgroup_rule, 8);
 OTP_CHECK(struct otp_hint, 8);
 OTP_CHECK(struct otp_defaults, 24);

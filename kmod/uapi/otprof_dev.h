@@ -20,17 +20,17 @@
 #include "kmod/uapi/otprof.h"
 
 #define OTPROF_DEV_PATH    "/dev/otprof"
-#define OTPROF_DEV_VERSION 1
+#define OTPROF_DEV_VERSION 2
 #define OTPROF_CPUS_MAX    8192
 
 #define OTPROF_RATE_MAX  10000 /* Hz */
 #define OTPROF_RING_MAX  (1U << 30)
 #define OTPROF_PLANS_MAX (1U << 20)
 
-/* otprof_info.features: what this module can on this kernel. Interpreter walks will have a bit here. */
+/* otprof_info.features: what this module can on this kernel. */
 #define OTPROF_FEATURE_PERIOD   (1ULL << 0) /* OTPROF_IOC_PERIOD */
 #define OTPROF_FEATURE_HARDWARE (1ULL << 1) /* OTPROF_CONFIG_HARDWARE, where the CPU has a counter too */
-#define OTPROF_FEATURE_EVENTS   (1ULL << 2) /* OTPROF_CONFIG_EVENTS */
+#define OTPROF_FEATURE_LIFE   (1ULL << 2) /* OTPROF_CONFIG_LIFE */
 
 /*
  * otprof_config.flags.
@@ -41,7 +41,7 @@
  * CONFIG fails with ENOENT or EOPNOTSUPP where no such counter is to be had.
  * A CPU that comes is taken in by the next OTPROF_IOC_CPUS.
  *
- * EVENTS: the ring also gets process life, as OTP_REC_EVENT: FORK, COMM and
+ * LIFE: the ring also gets process life, as OTP_REC_LIFE: FORK, COMM and
  * EXIT as perf's side-band has them, and at an exec, behind its COMM, an MMAP2
  * for each executable mapping that the new program begins with (itself, its
  * loader, the vDSO). Mappings made later are not reported: the kernel lets no
@@ -50,7 +50,7 @@
  * PREEMPT_RT kernel, where they cannot be looked at without sleeping.
  */
 #define OTPROF_CONFIG_HARDWARE (1ULL << 0)
-#define OTPROF_CONFIG_EVENTS   (1ULL << 1)
+#define OTPROF_CONFIG_LIFE   (1ULL << 1)
 
 struct otprof_info {
 	__u32 abi_version; /* OTP_ABI_VERSION */
@@ -143,7 +143,7 @@ OTP_CHECK(struct otprof_config, 1104);
 OTP_CHECK_AT(struct otprof_config, defaults, 24);
 OTP_CHECK_AT(struct otprof_config, flags, 48);
 OTP_CHECK_AT(struct otprof_config, cpus, 80);
-OTP_CHECK(struct otprof_set_plan, 328);
+OTP_CHECK(struct otprof_set_plan, 40);
 OTP_CHECK(struct otprof_set_hint, 32);
 OTP_CHECK(struct otprof_set_rule, 24);
 OTP_CHECK(struct otprof_times, 72);

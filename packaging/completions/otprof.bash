@@ -17,13 +17,14 @@ _otprof_value() {
 	-o | --output | --svg | -f | --capture | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	--dir | --runtime-dir | --root) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
+	-e | --event) mapfile -t COMPREPLY < <(compgen -W "$(otprof record -e help 2>/dev/null)" -- "$2") ;;
 	--unit) mapfile -t COMPREPLY < <(compgen -W "$(systemctl list-units --plain --no-legend 2>/dev/null |
 		cut -d ' ' -f 1)" -- "$2") ;;
 	--cgroup) mapfile -t COMPREPLY < <(compgen -d -- "/sys/fs/cgroup$2" | sed 's|^/sys/fs/cgroup||') ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	--exe | --) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
 	--sampler) mapfile -t COMPREPLY < <(compgen -W "auto bpf kmod perf" -- "$2") ;;
-	--container | -d | --duration | -F | --frequency | -t | --title | --window | --interval | --count) ;;
+	--container | -d | --duration | -F | --frequency | -c | -t | --title | --window | --interval | --count) ;;
 	*) return 1 ;;
 	esac
 }

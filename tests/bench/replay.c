@@ -49,7 +49,7 @@ static uint64_t own_bytes(int capture)
 }
 
 /* At the end of each profile, when most is held. */
-static int look(void *ctx, const void *request, size_t len, uint64_t samples)
+static int look(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct paced *p = ctx;
 
@@ -63,7 +63,7 @@ static void print_paced(const struct replay_result *r, const struct paced *p)
 	uint64_t rate = (uint64_t)p->cpus * p->hz;
 
 	for (int i = 0; i < OTP_LOSS_MAX; i++)
-		lost += r->ledger.lost[i];
+		lost += r->ledger.lost[i].of[0];
 	printf("{\"samples\": %llu, \"lost\": %llu, \"late_ms\": %.1f, \"record_bytes\": %llu, \"backlog_bytes\": %llu, "
 	       "\"ring_bytes\": %u, \"engine_bytes\": %llu, \"table_bytes\": %llu, \"cpu_percent\": %.1f}\n",
 	       (unsigned long long)r->samples, (unsigned long long)lost, (double)r->late_ns / 1e6, (unsigned long long)record,

@@ -18,7 +18,7 @@ static struct ipc_message message;
 /* A plan that gets here is within its bounds and selects nothing. */
 static int set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
 {
-	if (!pid || (p && (!p->generation || p->stack_bytes > config->stack_max_bytes || p->nr_walks > OTP_WALKS ||
+	if (!pid || (p && (!p->generation || p->stack_bytes > config->stack_max_bytes ||
 			   p->select != OTP_SELECT_UNSET || p->any_exec)))
 		abort();
 	return 0;

@@ -35,7 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	format = (struct perf_format){.callchain = data[0] & 1, .cgroup = data[0] & 2};
-	who.capture = data[0] & 4 ? OTP_CAPTURE_FPWALK : OTP_CAPTURE_STACK;
 	who.stack_bytes = (uint32_t)data[1] << 10;
 	who.stack_take = data[0] & 8 ? who.stack_bytes / 2 : who.stack_bytes;
 	len = size - 2;
@@ -45,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (len >= 8 && len < 65536 && data[0] & 16)
 		memcpy((uint8_t *)record + 6, &(uint16_t){(uint16_t)len}, 2);
 	if (perf_sample_decode(record, len, &format, &s) == 0) {
-		out = malloc(perf_sample_bound(&s, &who));
-		if (perf_sample_write(out, &s, &who, 1) > perf_sample_bound(&s, &who))
+		out = malloc(perf_sample_bound(&s));
+		if (perf_sample_write(out, &s, &who, 1) > perf_sample_bound(&s))
 			abort();
 		read_back(out);
 		free(out);

@@ -87,7 +87,7 @@ struct otprof_config config_good(uint64_t hz, uint32_t ring_bytes)
 		.plans_max = 64,
 		.hints_max = 16,
 		.rules_max = 16,
-		.defaults = {.stack_bytes = OTP_STACK_DEFAULT, .wake_bytes = ring_bytes / 4, .select = OTP_SELECT_YES,
+		.defaults = {.stack_bytes = OTP_STACK_FLOOR, .wake_bytes = ring_bytes / 4, .select = OTP_SELECT_YES,
 			     .ancestors = 2, .have_rules = 1, .stack_budget = 1 << 20},
 	};
 

@@ -30,7 +30,7 @@ static _Noreturn void come_and_go(void)
 	struct rng r = rng_new();
 	struct owner o;
 
-	c.flags = OTPROF_CONFIG_EVENTS;
+	c.flags = OTPROF_CONFIG_LIFE;
 	for (;;) {
 		if (owner_open(&o, &c) == 0)
 			sleep_us(rng_next(&r) % 30000);
@@ -110,7 +110,6 @@ static void plan_for(const struct owner *o, pid_t pid, struct rng *r, unsigned l
 	p.plan.any_exec = rng_next(r) % 2;
 	p.plan.start_ns = p.plan.any_exec ? 0 : rng_next(r);
 	p.plan.stack_bytes = (uint32_t)(rng_next(r) % (OTP_STACK_LIMIT / 8));
-	p.plan.capture = rng_next(r) % 2;
 	p.plan.select = rng_next(r) % 3;
 	err = call(o->dev, OTPROF_IOC_PLAN, &p);
 	*full += err == -E2BIG;

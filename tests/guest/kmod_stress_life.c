@@ -47,7 +47,6 @@ static void change_some(struct owner *o, struct rng *r)
 	p.plan.generation = 1;
 	p.plan.any_exec = 1;
 	p.plan.stack_bytes = (uint32_t)(rng_next(r) % OTP_STACK_LIMIT);
-	p.plan.capture = rng_next(r) % 2;
 	call(o->dev, OTPROF_IOC_PLAN, &p);
 	if (rng_next(r) % 8 == 0)
 		call(o->dev, OTPROF_IOC_PERIOD, &(uint64_t){1000000000 / (1 + rng_next(r) % 4000)});
@@ -73,7 +72,7 @@ static _Noreturn void live(void)
 	struct otprof_config c = config_good(1 + rng_next(&r) % 4000, 4096u << rng_next(&r) % 8);
 	struct owner o;
 
-	c.flags = rng_next(&r) % 2 ? OTPROF_CONFIG_EVENTS : 0;
+	c.flags = rng_next(&r) % 2 ? OTPROF_CONFIG_LIFE : 0;
 	if (owner_open(&o, &c) < 0)
 		_exit(1);
 	if (rng_next(&r) % 4 == 0)

@@ -53,7 +53,7 @@ static void read_all(struct owner *o, struct story *st)
 			tell_sample(st, (const void *)rec);
 		else if (rec->type == OTP_REC_LOSS)
 			tell_loss(st, (const void *)rec);
-		st->events += rec->type == OTP_REC_EVENT;
+		st->events += rec->type == OTP_REC_LIFE;
 	}
 	owner_release(o, o->pos);
 }
@@ -74,7 +74,7 @@ static unsigned long short_stacks(const struct owner *o)
 
 static unsigned long events(const struct owner *o)
 {
-	return (unsigned long)(owner_counters(o, 0).events + owner_counters(o, 1).events);
+	return (unsigned long)(owner_counters(o, 0).life + owner_counters(o, 1).life);
 }
 
 static bool balanced(const struct owner *o)
@@ -126,7 +126,7 @@ bool stress_overflow(unsigned long ms)
 	bool good;
 	int err;
 
-	c.flags = OTPROF_CONFIG_EVENTS;
+	c.flags = OTPROF_CONFIG_LIFE;
 	err = owner_open(&o, &c);
 	if (err == -EOPNOTSUPP) { /* this kernel has no tracepoints */
 		owner_close(&o);

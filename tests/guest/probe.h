@@ -19,7 +19,6 @@ enum scene {
 	SCENE_KERNEL,  /* spins in read() of random bytes */
 	SCENE_TOP,     /* the stack's mapping ends soon above the stack pointer */
 	SCENE_BOTTOM,  /* it begins less than the red zone below it */
-	SCENE_FRAMES,  /* rbp leads through a chain of frames */
 	SCENE_COMPAT,  /* 32-bit code */
 	SCENE_EXEC,    /* executes a spinning program over and over */
 	SCENE_FORK,    /* forks children that spin for a short time */
@@ -28,7 +27,6 @@ enum scene {
 #define STACK_KEY   0x5ca1ab1e0ddba110ULL /* every word of the stack: its address ^ this */
 #define REG_KEY     0x1122334455660000ULL /* register n of DWARF: this + n */
 #define TOP_LEFT    3000 /* bytes above the stack pointer in SCENE_TOP, rounded to 8 */
-#define FRAMES      10
 #define STACK_BYTES (1u << 20)
 
 struct stage { /* shared with the child */
@@ -76,7 +74,7 @@ struct probe_test {
 	const char *name;
 	enum verdict (*run)(void);
 };
-extern const struct probe_test capture_tests[], select_tests[], life_tests[], host_tests[], kmod_tests[],
+extern const struct probe_test capture_tests[], select_tests[], life_tests[], event_tests[], host_tests[], kmod_tests[],
 	kmod_life_tests[];
 
 #endif

@@ -19,9 +19,8 @@ struct view { /* a sample, taken apart */
 	const struct otp_sample *s;
 	const struct otp_regs *regs;
 	const uint64_t *kstack;
-	const uint64_t *pairs; /* frame pointer walk */
 	const struct otp_ustack *stack;
-	uint32_t nr_kstack, nr_pairs, stack_len;
+	uint32_t nr_kstack, stack_len;
 };
 
 struct watch {
@@ -47,8 +46,6 @@ static void take_apart(const struct otp_sample *s, struct view *v)
 	v->regs = sample_section(s, OTP_SEC_REGS, &len);
 	v->kstack = sample_section(s, OTP_SEC_KSTACK, &len);
 	v->nr_kstack = v->kstack ? len / 8 : 0;
-	v->pairs = sample_section(s, OTP_SEC_FPWALK, &len);
-	v->nr_pairs = v->pairs ? len / 16 : 0;
 	v->stack = sample_section(s, OTP_SEC_USTACK, &len);
 	v->stack_len = v->stack ? len - (uint32_t)sizeof(*v->stack) : 0;
 }
@@ -124,7 +121,7 @@ static const char *check_plain(struct watch *w, const struct view *v)
 		return error;
 	if (v->s->mode & ~OTP_MODE_KERNEL)
 		return "mode";
-	if (v->stack->addr != w->stage->sp - OTP_RED_ZONE || v->stack_len != OTP_STACK_DEFAULT)
+	if (v->stack->addr != w->stage->sp - OTP_RED_ZONE || v->stack_len != OTP_STACK_FLOOR)
 		return "stack bounds";
 	return words_known(v->stack + 1, v->stack_len, v->stack->addr) ? NULL : "stack bytes";
 }
@@ -142,19 +139,9 @@ static const char *check_top(struct watch *w, const struct view *v)
 
 static const char *check_bottom(struct watch *w, const struct view *v)
 {
-	if (v->stack->addr != w->stage->stack_start || v->stack_len != OTP_STACK_DEFAULT)
+	if (v->stack->addr != w->stage->stack_start || v->stack_len != OTP_STACK_FLOOR)
 		return "does not begin where the mapping does";
 	return words_known(v->stack + 1, v->stack_len, v->stack->addr) ? NULL : "stack bytes";
-}
-
-static const char *check_frames(struct watch *w, const struct view *v)
-{
-	if (v->nr_pairs != FRAMES || v->stack_len != 512)
-		return "number of frames or of stack bytes";
-	for (uint32_t i = 0; i < FRAMES; i++)
-		if (v->pairs[2 * i] != w->stage->sp + 256 + i * 64 || v->pairs[2 * i + 1] != REG_KEY + 0x100 + i)
-			return "a frame";
-	return NULL;
 }
 
 static const char *check_compat(struct watch *w, const struct view *v)
@@ -234,7 +221,6 @@ struct setting {
 	enum scene scene;
 	const char *(*check)(struct watch *w, const struct view *v);
 	uint32_t stack_bytes; /* by plan; 0: no plan */
-	uint8_t capture;
 };
 
 static void see_identity(void *ctx, const struct otp_rec *rec)
@@ -262,11 +248,10 @@ static int set_plan(struct session *s, pid_t pid, const struct setting *how)
 {
 	struct otp_plan p;
 
-	if (!how->stack_bytes && !how->capture)
+	if (!how->stack_bytes)
 		return 0;
 	p = plan_for(s, pid);
 	p.stack_bytes = how->stack_bytes;
-	p.capture = how->capture;
 	return s->source->ops->set_plan(s->source, (uint32_t)pid, &p);
 }
 
@@ -311,7 +296,7 @@ static enum verdict watch_setting(const struct setting *how, struct watch *w)
 static enum verdict user_registers_and_stack_are_exact(void)
 {
 	struct watch w = {0};
-	enum verdict v = watch_setting(&(struct setting){SCENE_USER, check_plain, 0, 0}, &w);
+	enum verdict v = watch_setting(&(struct setting){SCENE_USER, check_plain, 0}, &w);
 
 	CHECK(v != PASSED || w.in_kernel <= w.samples / 20, "%u of %u samples in the kernel", w.in_kernel, w.samples);
 	return v;
@@ -320,7 +305,7 @@ static enum verdict user_registers_and_stack_are_exact(void)
 static enum verdict registers_are_exact_in_system_calls(void)
 {
 	struct watch w = {0};
-	enum verdict v = watch_setting(&(struct setting){SCENE_KERNEL, check_plain, 0, 0}, &w);
+	enum verdict v = watch_setting(&(struct setting){SCENE_KERNEL, check_plain, 0}, &w);
 
 	CHECK(v != PASSED || w.in_kernel >= w.samples / 2, "%u of %u samples in the kernel", w.in_kernel, w.samples);
 	return v;
@@ -330,14 +315,14 @@ static enum verdict short_read_reaches_the_end_of_the_mapping(void)
 {
 	struct watch w = {0};
 
-	return watch_setting(&(struct setting){SCENE_TOP, check_top, 0, 0}, &w);
+	return watch_setting(&(struct setting){SCENE_TOP, check_top, 0}, &w);
 }
 
 static enum verdict mapping_that_begins_in_the_red_zone_is_copied_from_its_start(void)
 {
 	struct watch w = {0};
 
-	return watch_setting(&(struct setting){SCENE_BOTTOM, check_bottom, 0, 0}, &w);
+	return watch_setting(&(struct setting){SCENE_BOTTOM, check_bottom, 0}, &w);
 }
 
 static enum verdict thirty_two_bit_code_is_marked(void)
@@ -346,20 +331,13 @@ static enum verdict thirty_two_bit_code_is_marked(void)
 
 	if (PROBE_ARCH != OTP_ARCH_X86_64)
 		return SKIPPED;
-	return watch_setting(&(struct setting){SCENE_COMPAT, check_compat, 0, 0}, &w);
-}
-
-static enum verdict frame_pointers_are_walked(void)
-{
-	struct watch w = {0};
-
-	return watch_setting(&(struct setting){SCENE_FRAMES, check_frames, 0, OTP_CAPTURE_FPWALK}, &w);
+	return watch_setting(&(struct setting){SCENE_COMPAT, check_compat, 0}, &w);
 }
 
 static enum verdict deep_stack_comes_in_chunks(void)
 {
 	struct watch w = {0};
-	enum verdict v = watch_setting(&(struct setting){SCENE_USER, check_deep, 256u << 10, 0}, &w);
+	enum verdict v = watch_setting(&(struct setting){SCENE_USER, check_deep, 256u << 10}, &w);
 
 	/* The last drain may end within a stack. */
 	CHECK(v != PASSED || w.chunks >= (w.samples - 1) * 7, "%u chunks of %u samples", w.chunks, w.samples);
@@ -373,7 +351,7 @@ static enum verdict deepest_stack_ends_with_its_mapping(void)
 	enum verdict v;
 
 	/* 400,128 bytes are there, fewer than the plan wants. */
-	v = watch_setting(&(struct setting){SCENE_USER, check_deep, OTP_STACK_LIMIT, 0}, &w);
+	v = watch_setting(&(struct setting){SCENE_USER, check_deep, OTP_STACK_LIMIT}, &w);
 	CHECK(v != PASSED || w.chunks >= (w.samples - 1) * 12, "%u chunks of %u samples", w.chunks, w.samples);
 	return v;
 }
@@ -477,7 +455,6 @@ const struct probe_test capture_tests[] = {
 	{"mapping that begins in the red zone is copied from its start",
 	 mapping_that_begins_in_the_red_zone_is_copied_from_its_start},
 	{"32-bit code is marked", thirty_two_bit_code_is_marked},
-	{"frame pointers are walked", frame_pointers_are_walked},
 	{"deep stack comes in chunks", deep_stack_comes_in_chunks},
 	{"deepest stack ends with its mapping", deepest_stack_ends_with_its_mapping},
 	{"kernel stack holds no frame of the sampler", kernel_stack_holds_no_frame_of_the_sampler},

@@ -64,19 +64,6 @@ _Noreturn static void play_kernel(struct stage *stage, uint64_t sp)
 	spin_kernel(sp, 0, (uint64_t)fd, (uint64_t)(uintptr_t)map(65536, 0), 65536);
 }
 
-_Noreturn static void play_frames(struct stage *stage, uint64_t sp)
-{
-	uint64_t fp = sp + 256;
-
-	for (int i = 0; i < FRAMES; i++) {
-		uint64_t *frame = (uint64_t *)(uintptr_t)(fp + (uint64_t)i * 64);
-
-		frame[0] = i == FRAMES - 1 ? 0 : fp + (uint64_t)(i + 1) * 64;
-		frame[1] = REG_KEY + 0x100 + (uint64_t)i;
-	}
-	play_user(stage, sp, fp);
-}
-
 static void burn(uint64_t ns)
 {
 	uint64_t end = clock_now_ns() + ns;
@@ -126,8 +113,6 @@ _Noreturn static void play(enum scene scene, struct stage *stage)
 		play_user(stage, end - TOP_LEFT, 0);
 	case SCENE_BOTTOM:
 		play_user(stage, start + 64, 0);
-	case SCENE_FRAMES:
-		play_frames(stage, end - 400000);
 	case SCENE_COMPAT:
 		spin_compat(stage, make_stack);
 		break;

@@ -81,11 +81,11 @@ static void hear(void *ctx, const struct otp_rec *rec)
 	struct life *l = ctx;
 	struct proc_event ev;
 
-	if (rec->type != OTP_REC_EVENT) {
+	if (rec->type != OTP_REC_LIFE) {
 		l->samples += rec->type == OTP_REC_SAMPLE;
 		return;
 	}
-	if (proc_event_decode((const struct otp_event *)rec + 1, rec->len - sizeof(struct otp_event), &ev) == 0)
+	if (proc_event_decode((const struct otp_life *)rec + 1, rec->len - sizeof(struct otp_life), &ev) == 0)
 		tell(l, &ev);
 	else
 		l->wrong++;
@@ -108,15 +108,15 @@ static enum verdict life_is_told(struct session *s)
 	struct life l = {0};
 	uint64_t told = 0;
 
-	CHECK(s->layout.events, "the source does not say that it tells");
+	CHECK(s->layout.life, "the source does not say that it tells");
 	session_drain(s, hear, &(struct life){0});
 	l.pid = (uint32_t)run_true();
 	CHECK(session_drain(s, hear, &l) == 0, "the ring");
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++) {
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++) {
 		struct otp_cpu_counters c = session_counters(s, cpu);
 
-		told += c.events;
-		CHECK(c.events_lost == 0 && counters_balanced(&c), "%llu lost", c.events_lost);
+		told += c.life;
+		CHECK(c.life_lost == 0 && counters_balanced(&c), "%llu lost", c.life_lost);
 	}
 	CHECK(l.forks == 1 && l.parent && l.execs == 1 && l.comm && l.exits == 1, "%u forks, %u execs, %u exits", l.forks,
 	      l.execs, l.exits);
@@ -134,9 +134,9 @@ static enum verdict module_tells_of_process_life(void)
 	enum verdict v = FAILED;
 	struct session s;
 
-	if (!with_module() || !(features() & OTPROF_FEATURE_EVENTS))
+	if (!with_module() || !(features() & OTPROF_FEATURE_LIFE))
 		return SKIPPED;
-	cfg.events = true;
+	cfg.life = true;
 	if (session_open(&s, &cfg) == 0)
 		v = life_is_told(&s);
 	session_close(&s);
@@ -150,10 +150,10 @@ static enum verdict storm_is_counted(struct session *s)
 
 	for (int i = 0; i < 60; i++)
 		run_true();
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++) {
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++) {
 		struct otp_cpu_counters c = session_counters(s, cpu);
 
-		lost += c.events_lost;
+		lost += c.life_lost;
 		CHECK(counters_balanced(&c), "events in the samples' account");
 	}
 	CHECK(lost > 0, "nothing lost in a ring of a page");
@@ -166,9 +166,9 @@ static enum verdict events_without_room_are_counted(void)
 	enum verdict v = FAILED;
 	struct session s;
 
-	if (!with_module() || !(features() & OTPROF_FEATURE_EVENTS))
+	if (!with_module() || !(features() & OTPROF_FEATURE_LIFE))
 		return SKIPPED;
-	cfg.events = true;
+	cfg.life = true;
 	cfg.ring_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	if (session_open(&s, &cfg) == 0)
 		v = storm_is_counted(&s);
@@ -180,7 +180,7 @@ static uint64_t ticks(const struct session *s)
 {
 	uint64_t n = 0;
 
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++)
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++)
 		n += session_counters(s, cpu).ticks;
 	return n;
 }
@@ -214,7 +214,7 @@ static enum verdict stretch(struct session *s, uint32_t hz)
 
 	CHECK(s->source->ops->set_rate(s->source, hz) == 0, "%u Hz", hz);
 	s->source->ops->layout(s->source, &l);
-	CHECK(l.period_ns == 1000000000ULL / hz, "period %lu", (unsigned long)l.period_ns);
+	CHECK(l.origins.slot[0].period == 1000000000ULL / hz, "period %lu", (unsigned long)l.origins.slot[0].period);
 	for (int i = 0; i < 8 && had < (due + 1) / 2; i++)
 		if (half_second(s, hz, &had, &due) != PASSED)
 			return FAILED;

@@ -45,8 +45,8 @@ static void book(void *ctx, const struct otp_rec *rec)
 		a->of_other += s->pid == a->other_pid;
 		a->throttled += (s->mode & OTP_MODE_THROTTLE) != 0;
 		a->throttled_other += s->pid == a->other_pid && s->mode & OTP_MODE_THROTTLE;
-		if (sample_section(s, OTP_SEC_USTACK, &len) && len > OTP_STACK_DEFAULT + sizeof(struct otp_ustack))
-			a->deep += len - OTP_STACK_DEFAULT - sizeof(struct otp_ustack);
+		if (sample_section(s, OTP_SEC_USTACK, &len) && len > OTP_STACK_FLOOR + sizeof(struct otp_ustack))
+			a->deep += len - OTP_STACK_FLOOR - sizeof(struct otp_ustack);
 	}
 }
 
@@ -54,7 +54,7 @@ static struct otp_cpu_counters total(const struct session *s)
 {
 	struct otp_cpu_counters sum = {0};
 
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++) {
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++) {
 		struct otp_cpu_counters c = session_counters(s, cpu);
 
 		for (size_t i = 0; i < sizeof(c) / 8; i++)
@@ -177,7 +177,7 @@ static enum verdict throttled_run(const struct otp_defaults *d, unsigned int ms,
 		err = session_run(&s, ms, book, a);
 	session_close(&s);
 	child_end(pid);
-	*ret_cpus = s.layout.counters_nr;
+	*ret_cpus = s.layout.cpus;
 	CHECK(err == 0, "error %d", err);
 	CHECK(a->throttled > 20, "%lu of %lu throttled", (unsigned long)a->throttled, (unsigned long)a->records);
 	return PASSED;
@@ -510,7 +510,7 @@ static enum verdict cpu_list_is_obeyed(void)
 		err = session_run(&s, 500, book, &a);
 	CHECK(err == 0, "error %d", err);
 	CHECK(session_counters(&s, 0).ticks > 50, "no ticks of CPU 0");
-	CHECK(s.layout.counters_nr < 2 || session_counters(&s, 1).ticks == 0, "ticks of CPU 1");
+	CHECK(s.layout.cpus < 2 || session_counters(&s, 1).ticks == 0, "ticks of CPU 1");
 	session_close(&s);
 	return PASSED;
 }

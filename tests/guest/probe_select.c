@@ -336,7 +336,7 @@ static enum verdict hint_applies(struct cast *c)
 	CHECK(ops->set_hint(c->s.source, name, NULL) == 0, "removing a hint");
 	session_run(&c->s, 50, count, &c->tally);
 	t = again(c);
-	CHECK(t.own > 20 && t.stack_bytes == OTP_STACK_DEFAULT, "%u samples, %u bytes without it", t.own, t.stack_bytes);
+	CHECK(t.own > 20 && t.stack_bytes == OTP_STACK_FLOOR, "%u samples, %u bytes without it", t.own, t.stack_bytes);
 	return PASSED;
 }
 
@@ -368,7 +368,7 @@ static enum verdict hint_goes_by_the_name_and_nothing_behind_it(void)
 static enum verdict base_is_the_defaults(struct cast *c)
 {
 	struct otp_defaults d = config_default().defaults;
-	struct otp_hint hint = {.stack_bytes = OTP_STACK_DEFAULT};
+	struct otp_hint hint = {.stack_bytes = OTP_STACK_FLOOR};
 	char name[OTP_COMM_LEN] = BASE_NAME;
 	const struct source_ops *ops = c->s.source->ops;
 	struct tally t = again(c);

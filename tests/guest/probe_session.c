@@ -40,7 +40,7 @@ struct source_config config_default(void)
 		.ring_bytes = 16u << 20,
 		.plans_max = 256,
 		.defaults = {
-			.stack_bytes = OTP_STACK_DEFAULT,
+			.stack_bytes = OTP_STACK_FLOOR,
 			.wake_bytes = 1u << 20,
 			.select = OTP_SELECT_YES,
 			.kthreads = OTP_SELECT_YES,
@@ -52,7 +52,7 @@ struct source_config config_default(void)
 
 static size_t counters_bytes(const struct source_layout *l)
 {
-	return ALIGN_UP(l->counters_nr * l->counters_stride, (size_t)sysconf(_SC_PAGESIZE));
+	return ALIGN_UP(l->cpus * l->origins.count * l->counters_stride, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 static int session_map(struct session *s)

@@ -140,22 +140,11 @@ static bool copies_are_bounded_by_the_pages(void)
 	return true;
 }
 
-static bool frames_are_walked_to_the_last_page(void)
+static bool word_at_the_end_is_there(void)
 {
-	static u64 to[2 * OTPROF_WALK_PAIRS];
-	u64 pair[2];
-
 	pages_set(1);
-	for (u64 at = 64; at < PAGE_SIZE; at += 64) {
-		pair[0] = BASE + at + 64;
-		pair[1] = at;
-		memcpy(memory + at, pair, sizeof(pair));
-	}
-	CHECK(otprof_ustack_walk(to, BASE + 64) == 63 * sizeof(pair));
-	for (u64 i = 0; i < 63; i++)
-		CHECK(to[2 * i] == BASE + 64 * (i + 1) && to[2 * i + 1] == 64 * (i + 1));
-	CHECK(otprof_ustack_walk(to, BASE + BYTES) == 0 && otprof_ustack_walk(to, ~0ULL - 7) == 0);
 	CHECK(otprof_ustack_there(BASE + PAGE_SIZE - 8) && !otprof_ustack_there(BASE + PAGE_SIZE));
+	CHECK(!otprof_ustack_there(~0ULL - 7));
 	return true;
 }
 
@@ -167,7 +156,7 @@ static const struct {
 	{"short copy ends with the last byte that is there", short_copy_ends_with_the_last_byte},
 	{"pages that are missing are zeroes", pages_that_are_missing_are_zeroes},
 	{"copies are bounded by the pages", copies_are_bounded_by_the_pages},
-	{"frames are walked to the last page", frames_are_walked_to_the_last_page},
+	{"the word at the end of a page is there", word_at_the_end_is_there},
 };
 
 int main(void)

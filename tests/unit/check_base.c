@@ -147,15 +147,15 @@ END_TEST
 START_TEST(ledger_page_shows_the_last_published_state)
 {
 	static struct ledger_engine_page page;
-	struct ledger_engine work = {.read = 1}, seen;
+	struct ledger_engine work = {.read.of[0] = 1}, seen;
 
 	ledger_publish(&page, &work);
-	work.read = 2; /* not published: must not be seen */
+	work.read.of[0] = 2; /* not published: must not be seen */
 	ledger_read(&page, &seen);
-	ck_assert_uint_eq(seen.read, 1);
+	ck_assert_uint_eq(seen.read.of[0], 1);
 	ledger_publish(&page, &work);
 	ledger_read(&page, &seen);
-	ck_assert_uint_eq(seen.read, 2);
+	ck_assert_uint_eq(seen.read.of[0], 2);
 }
 END_TEST
 

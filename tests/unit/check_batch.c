@@ -276,7 +276,7 @@ START_TEST(an_event_goes_before_a_sample_of_the_same_instant)
 END_TEST
 
 struct fork_event {
-	struct otp_event head;
+	struct otp_life head;
 	struct perf_event_header h;
 	uint32_t pid, ppid, tid, ptid;
 	uint64_t time;
@@ -287,8 +287,8 @@ struct fork_event {
 static struct fork_event make_fork(void)
 {
 	return (struct fork_event){
-		.head = {.rec = {.type = OTP_REC_EVENT, .len = sizeof(struct fork_event)}},
-		.h = {.type = PERF_RECORD_FORK, .size = sizeof(struct fork_event) - sizeof(struct otp_event)},
+		.head = {.rec = {.type = OTP_REC_LIFE, .len = sizeof(struct fork_event)}},
+		.h = {.type = PERF_RECORD_FORK, .size = sizeof(struct fork_event) - sizeof(struct otp_life)},
 		.pid = 2, .ppid = 1, .tid = 2, .ptid = 1, .time = 50, .id_time = 50,
 	};
 }
@@ -317,7 +317,7 @@ START_TEST(malformed_process_life_is_passed_over)
 	struct fork_event empty = make_fork(), lying = make_fork(), foreign = make_fork();
 	struct batch batch = {0};
 
-	empty.head.rec.len = sizeof(struct otp_event);
+	empty.head.rec.len = sizeof(struct otp_life);
 	lying.h.size += 8;
 	foreign.h.type = 200;
 	ck_assert_int_eq(batch_add_ring(&batch, &empty.head.rec), -EBADMSG);

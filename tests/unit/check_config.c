@@ -221,7 +221,7 @@ static const struct {
 	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf, kmod or perf\n"
 					   "F:3: sampler.foo: unknown key, expected one of mode, "
 					   "frequency_hz, ring_size, sideband_size, stack_bytes, stack_max_bytes, "
-					   "stack_rate, kernel_threads, hardware_events, cpus\n"},
+					   "stack_rate, kernel_threads, hardware_events, events, cpus\n"},
 };
 
 START_TEST(wrong_file_is_refused_in_words)
@@ -306,7 +306,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "  mode = bpf\n"
 			       "\tfrequency_hz = 97\n"
 			       "ring_size = 8M\nsideband_size = 64K\nstack_bytes = 2K\nstack_max_bytes = 64K\n"
-			       "stack_rate = 1G\nkernel_threads = no\nhardware_events = on\ncpus = 0-3,8\n"
+			       "stack_rate = 1G\nkernel_threads = no\nhardware_events = on\nevents = page-faults/period=100/, cpu-clock\ncpus = 0-3,8\n"
 			       "# a comment\n; another\n"
 			       "[profile]\ninterval = 1500ms\nsample_attributes = process.pid thread.name\n"
 			       "request_max_size = 1M\n"
@@ -337,6 +337,7 @@ START_TEST(every_key_arrives)
 	ck_assert_uint_eq(c->sideband_bytes, 64 << 10);
 	ck_assert_uint_eq(c->stack_rate_bytes, 1ULL << 30);
 	ck_assert(!c->kernel_threads && c->hardware);
+	ck_assert(!c->events.no_clock && c->events.count == 1 && c->events.event[0].period == 100);
 	ck_assert_str_eq(c->cpus, "0-3,8");
 	ck_assert_uint_eq(c->interval_ns, 1500 * NSEC_PER_MSEC);
 	ck_assert_uint_eq(c->sample_attributes, 1u << SAMPLE_ATTRIBUTE_PID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME);

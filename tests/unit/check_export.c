@@ -12,6 +12,7 @@
 #include "export/request.h"
 #include "export/response.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
+#include "tests/lib/counts.h"
 
 Suite *export_suite(void);
 
@@ -32,11 +33,11 @@ static void on_changed(void *ctx)
 {
 	for (uint32_t i = 0; i < ledger.destinations; i++) {
 		const struct ledger_destination *d = &ledger.dest[i];
-		uint64_t sum = d->exported + d->unconfirmed + d->queued + d->sending;
+		uint64_t sum = d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0];
 
 		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
-			sum += d->lost[reason];
-		ck_assert_uint_eq(sum, ledger.received);
+			sum += d->lost[reason].of[0];
+		ck_assert_uint_eq(sum, ledger.received.of[0]);
 	}
 }
 
@@ -110,7 +111,7 @@ static void submit_as(uint64_t id, const void *data, size_t len, uint64_t sample
 {
 	struct export_request *r;
 
-	ck_assert_int_eq(export_request_new(sealed(data, len, SEALS), id, samples, len, &r), 0);
+	ck_assert_int_eq(export_request_new(sealed(data, len, SEALS), id, COUNTS(samples), len, &r), 0);
 	exporter_submit(exporter, r);
 	export_request_put(r);
 }
@@ -153,9 +154,9 @@ START_TEST(a_delivered_request_is_exported)
 {
 	START(ANSWER_OK);
 	submit(7);
-	ck_assert_uint_eq(dest()->queued, 7);
+	ck_assert_uint_eq(dest()->queued.of[0], 7);
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 	ck_assert_uint_eq(dest()->requests, 1);
 	ck_assert_uint_eq(dest()->retries, 0);
 	ck_assert_uint_eq(dest()->bytes, sizeof(TWO_PROFILES) - 1);
@@ -248,7 +249,7 @@ START_TEST(requests_share_a_connection_and_keep_their_order)
 	ck_assert_uint_eq(receiver_count(&server), 20);
 	for (int i = 0; i < 20; i++)
 		ck_assert_int_eq(server.got[i].body[0], 'a' + i);
-	ck_assert_uint_eq(dest()->exported, 20);
+	ck_assert_uint_eq(dest()->exported.of[0], 20);
 }
 END_TEST
 
@@ -259,7 +260,7 @@ START_TEST(an_empty_partial_success_is_a_success)
 	START(ANSWER("200 OK", "\x0a\x00"));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 	ck_assert_uint_eq(events[EXPORT_REMARK] + events[EXPORT_PARTIAL], 0);
 }
 END_TEST
@@ -269,7 +270,7 @@ START_TEST(a_warning_without_rejections_is_a_success_with_a_remark)
 	START(ANSWER("200 OK", "\x0a\x06\x12\x04slow"));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 	ck_assert_uint_eq(events[EXPORT_REMARK], 1);
 	ck_assert_str_eq(last_text, "slow");
 }
@@ -280,7 +281,7 @@ START_TEST(some_rejected_profiles_make_the_request_unconfirmed_without_retry)
 	START(ANSWER("200 OK", "\x0a\x07\x08\x01\x12\x03 no"));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->unconfirmed, 7);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 7);
 	ck_assert_uint_eq(events[EXPORT_PARTIAL], 1);
 	ck_assert_str_eq(dest()->last_error, " no");
 	ck_assert_uint_eq(receiver_count(&server), 1);
@@ -292,7 +293,7 @@ START_TEST(all_profiles_rejected_are_lost_without_retry)
 	START(ANSWER("200 OK", "\x0a\x02\x08\x02"));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_REJECTED], 7);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_REJECTED].of[0], 7);
 	ck_assert_uint_eq(receiver_count(&server), 1);
 }
 END_TEST
@@ -302,7 +303,7 @@ START_TEST(a_success_whose_body_is_no_message_is_remarked)
 	START(ANSWER("200 OK", "<html>hello</html>"));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 	ck_assert_uint_eq(events[EXPORT_REMARK], 1);
 }
 END_TEST
@@ -312,7 +313,7 @@ START_TEST(a_success_with_an_endless_body_is_read_to_its_bound_only)
 	START({.kind = STEP_HUGE});
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 	ck_assert_uint_eq(events[EXPORT_REMARK], 1);
 	ck_assert_ptr_nonnull(strstr(last_text, "4194304"));
 }
@@ -323,7 +324,7 @@ START_TEST(a_success_whose_body_is_cut_off_is_a_success)
 	START({.kind = STEP_ANSWER, .text = OTLP_HEAD("200 OK") "Content-Length: 10\r\n\r\nabc", .close = true});
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 	ck_assert_uint_eq(events[EXPORT_REMARK], 1);
 }
 END_TEST
@@ -354,7 +355,7 @@ START_TEST(a_final_refusal_is_lost_at_once)
 	submit(7);
 	submit(5);
 	run();
-	ck_assert_uint_eq(dest()->lost[reason], 12);
+	ck_assert_uint_eq(dest()->lost[reason].of[0], 12);
 	ck_assert_uint_eq(dest()->retries, 0);
 	ck_assert_uint_eq(receiver_count(&server), 2);
 	ck_assert_uint_eq(events[EXPORT_REFUSED], 2);
@@ -377,7 +378,7 @@ START_TEST(a_passing_failure_is_tried_again)
 	submit(7);
 	submit(5);
 	run();
-	ck_assert_uint_eq(dest()->exported, 12);
+	ck_assert_uint_eq(dest()->exported.of[0], 12);
 	ck_assert_uint_eq(dest()->retries, 1);
 	ck_assert_uint_eq(receiver_count(&server), 3);
 	ck_assert_uint_eq(events[EXPORT_FAILING], 1);
@@ -394,7 +395,7 @@ START_TEST(a_server_wish_to_wait_is_kept)
 	submit(7);
 	run();
 	ck_assert_uint_ge(clock_now_ns() - begin, NSEC_PER_SEC);
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 }
 END_TEST
 
@@ -403,7 +404,7 @@ START_TEST(a_server_wish_beyond_our_patience_ends_the_request_now)
 	START({.kind = STEP_ANSWER, .text = OTLP_HEAD("503 Busy") "Retry-After: 600\r\n", .body = ""});
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED], 7);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED].of[0], 7);
 	ck_assert_uint_eq(receiver_count(&server), 1);
 }
 END_TEST
@@ -412,14 +413,14 @@ START_TEST(requests_wait_together_while_the_server_wants_it)
 {
 	START({.kind = STEP_ANSWER, .text = OTLP_HEAD("429 Slow") "Retry-After: 2\r\n", .body = ""}, ANSWER_OK);
 	submit(7);
-	RUN_UNTIL(dest()->queued == 7 && receiver_count(&server) == 1);
+	RUN_UNTIL(dest()->queued.of[0] == 7 && receiver_count(&server) == 1);
 	submit(5);
 	for (int i = 0; i < 10; i++)
 		turn(20);
 	ck_assert_uint_eq(receiver_count(&server), 1);
-	ck_assert_uint_eq(dest()->queued, 12);
+	ck_assert_uint_eq(dest()->queued.of[0], 12);
 	run();
-	ck_assert_uint_eq(dest()->exported, 12);
+	ck_assert_uint_eq(dest()->exported.of[0], 12);
 }
 END_TEST
 
@@ -429,7 +430,7 @@ START_TEST(refusals_that_pass_never_are_lost_when_retries_are_over)
 	START(ANSWER("503 Unavailable", ""));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED], 7);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED].of[0], 7);
 	ck_assert_uint_ge(dest()->retries, 2);
 	ck_assert_uint_eq(events[EXPORT_DROPPED], 1);
 }
@@ -443,8 +444,8 @@ START_TEST(without_retries_each_request_has_one_try)
 	submit(5);
 	submit(3);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED], 12);
-	ck_assert_uint_eq(dest()->exported, 3);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED].of[0], 12);
+	ck_assert_uint_eq(dest()->exported.of[0], 3);
 	ck_assert_uint_eq(dest()->retries, 0);
 }
 END_TEST
@@ -464,8 +465,8 @@ START_TEST(what_never_connected_is_lost_and_not_unconfirmed)
 	start_exporter(1);
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED], 7);
-	ck_assert_uint_eq(dest()->unconfirmed, 0);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED].of[0], 7);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 0);
 	ck_assert_ptr_nonnull(strstr(dest()->last_error, "connect"));
 }
 END_TEST
@@ -478,7 +479,7 @@ START_TEST(what_was_sent_and_never_answered_is_unconfirmed)
 	START({.kind = STEP_DROP});
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->unconfirmed, 7);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 7);
 	ck_assert_uint_ge(receiver_count(&server), 2);
 }
 END_TEST
@@ -490,9 +491,9 @@ START_TEST(a_timeout_is_tried_again_and_ends_unconfirmed)
 	START({.kind = STEP_HANG});
 	submit(7);
 	RUN_UNTIL(receiver_count(&server) == 1);
-	ck_assert_uint_eq(dest()->sending, 7);
+	ck_assert_uint_eq(dest()->sending.of[0], 7);
 	run();
-	ck_assert_uint_eq(dest()->unconfirmed, 7);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 7);
 	ck_assert_uint_ge(receiver_count(&server), 2);
 }
 END_TEST
@@ -509,7 +510,7 @@ START_TEST(a_body_that_did_not_leave_whole_is_not_unconfirmed)
 	START({.kind = STEP_DROP_HEAD});
 	submit_as(1, data, sizeof(data), 7);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED], 7);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_RETRY_EXPIRED].of[0], 7);
 }
 END_TEST
 
@@ -521,11 +522,11 @@ START_TEST(between_tries_what_may_have_arrived_counts_as_being_sent)
 	submit(7);
 	submit(5);
 	RUN_UNTIL(events[EXPORT_FAILING] == 1);
-	ck_assert_uint_eq(dest()->sending, 7);
-	ck_assert_uint_eq(dest()->queued, 5);
+	ck_assert_uint_eq(dest()->sending.of[0], 7);
+	ck_assert_uint_eq(dest()->queued.of[0], 5);
 	exporter_stop(exporter, clock_now_ns() + 5 * NSEC_PER_SEC);
 	run();
-	ck_assert_uint_eq(dest()->exported, 12);
+	ck_assert_uint_eq(dest()->exported.of[0], 12);
 }
 END_TEST
 
@@ -534,7 +535,7 @@ START_TEST(a_refusal_after_an_unknown_outcome_is_unconfirmed)
 	START({.kind = STEP_DROP}, ANSWER("400 Bad", ""));
 	submit(7);
 	run();
-	ck_assert_uint_eq(dest()->unconfirmed, 7);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 7);
 }
 END_TEST
 
@@ -550,8 +551,8 @@ START_TEST(a_reused_connection_that_closed_unanswered_leaves_the_request_unconfi
 	receiver_stop(&server);
 	server.listener = -1;
 	run();
-	ck_assert_uint_eq(dest()->exported, 7);
-	ck_assert_uint_eq(dest()->unconfirmed, 5);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 5);
 }
 END_TEST
 
@@ -568,10 +569,10 @@ START_TEST(a_full_queue_drops_its_oldest_that_is_not_being_sent)
 	RUN_UNTIL(receiver_count(&server) == 1);
 	for (body[0] = 'b'; body[0] <= 'f'; body[0]++)
 		submit_as(next_id++, body, 1, (uint64_t)body[0]);
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_QUEUE_FULL], 'b' + 'c');
-	ck_assert_uint_eq(dest()->sending, 100);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_QUEUE_FULL].of[0], 'b' + 'c');
+	ck_assert_uint_eq(dest()->sending.of[0], 100);
 	run();
-	ck_assert_uint_eq(dest()->exported, 100 + 'd' + 'e' + 'f');
+	ck_assert_uint_eq(dest()->exported.of[0], 100 + 'd' + 'e' + 'f');
 	ck_assert_int_eq(server.got[2].body[0], 'd');
 }
 END_TEST
@@ -588,8 +589,8 @@ START_TEST(a_request_above_the_queue_is_lost_and_costs_no_other)
 	submit(7);
 	submit_as(next_id++, data, sizeof(data), 5);
 	run();
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_QUEUE_FULL], 5);
-	ck_assert_uint_eq(dest()->exported, 7);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_QUEUE_FULL].of[0], 5);
+	ck_assert_uint_eq(dest()->exported.of[0], 7);
 }
 END_TEST
 
@@ -600,7 +601,7 @@ START_TEST(a_request_sent_again_by_the_engine_is_counted_once)
 	submit_as(3, "x", 1, 7);
 	submit_as(2, "x", 1, 7);
 	run();
-	ck_assert_uint_eq(ledger.received, 7);
+	ck_assert_uint_eq(ledger.received.of[0], 7);
 	ck_assert_uint_eq(ledger.received_id, 3);
 	ck_assert_uint_eq(receiver_count(&server), 1);
 }
@@ -616,17 +617,17 @@ START_TEST(each_destination_has_its_own_equation)
 	start_exporter(2);
 	submit(7);
 	run();
-	ck_assert_uint_eq(ledger.dest[0].exported, 7);
-	ck_assert_uint_eq(ledger.dest[1].lost[OTP_LOSS_RETRY_EXPIRED], 7);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 7);
+	ck_assert_uint_eq(ledger.dest[1].lost[OTP_LOSS_RETRY_EXPIRED].of[0], 7);
 }
 END_TEST
 
 START_TEST(a_request_that_could_not_be_taken_is_lost_everywhere)
 {
 	START(ANSWER_OK);
-	exporter_refuse(exporter, 1, 7, OTP_LOSS_TOO_LARGE);
-	exporter_refuse(exporter, 1, 7, OTP_LOSS_TOO_LARGE);
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_TOO_LARGE], 7);
+	exporter_refuse(exporter, 1, COUNTS(7), OTP_LOSS_TOO_LARGE);
+	exporter_refuse(exporter, 1, COUNTS(7), OTP_LOSS_TOO_LARGE);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_TOO_LARGE].of[0], 7);
 	ck_assert_uint_eq(ledger.received_id, 1);
 }
 END_TEST
@@ -649,9 +650,9 @@ START_TEST(a_stop_sends_what_waits_without_waiting_longer)
 	START(ANSWER("503 Unavailable", ""), ANSWER_OK);
 	submit(7);
 	submit(5);
-	RUN_UNTIL(receiver_count(&server) == 1 && dest()->sending == 0);
+	RUN_UNTIL(receiver_count(&server) == 1 && dest()->sending.of[0] == 0);
 	ck_assert_uint_lt(stop_and_run(5 * NSEC_PER_SEC), 2 * NSEC_PER_SEC);
-	ck_assert_uint_eq(dest()->exported, 12);
+	ck_assert_uint_eq(dest()->exported.of[0], 12);
 }
 END_TEST
 
@@ -662,7 +663,7 @@ START_TEST(a_stop_gives_up_a_dead_destination_soon)
 	submit(7);
 	submit(5);
 	ck_assert_uint_lt(stop_and_run(10 * NSEC_PER_SEC), 3 * NSEC_PER_SEC);
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_SHUTDOWN], 12);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_SHUTDOWN].of[0], 12);
 }
 END_TEST
 
@@ -674,10 +675,10 @@ START_TEST(at_the_deadline_the_request_under_way_is_unconfirmed_and_the_rest_los
 	submit(5);
 	RUN_UNTIL(receiver_count(&server) == 1);
 	ck_assert_uint_lt(stop_and_run(300 * NSEC_PER_MSEC), 2 * NSEC_PER_SEC);
-	ck_assert_uint_eq(dest()->unconfirmed, 7);
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_SHUTDOWN], 5);
+	ck_assert_uint_eq(dest()->unconfirmed.of[0], 7);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_SHUTDOWN].of[0], 5);
 	submit(3);
-	ck_assert_uint_eq(dest()->lost[OTP_LOSS_SHUTDOWN], 8);
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_SHUTDOWN].of[0], 8);
 	ck_assert(exporter_idle(exporter));
 }
 END_TEST
@@ -688,8 +689,8 @@ START_TEST(an_exporter_may_end_in_the_middle_of_a_try)
 	submit(7);
 	submit(5);
 	RUN_UNTIL(receiver_count(&server) == 1);
-	ck_assert_uint_eq(dest()->sending, 7);
-	ck_assert_uint_eq(dest()->queued, 5);
+	ck_assert_uint_eq(dest()->sending.of[0], 7);
+	ck_assert_uint_eq(dest()->queued.of[0], 5);
 }
 END_TEST
 
@@ -699,13 +700,13 @@ START_TEST(only_a_sealed_memfd_of_that_size_is_a_request)
 {
 	struct export_request *r = NULL;
 
-	ck_assert_int_eq(export_request_new(sealed("abc", 3, 0), 1, 1, 3, &r), -EBADMSG);
-	ck_assert_int_eq(export_request_new(sealed("abc", 3, F_SEAL_WRITE), 1, 1, 3, &r), -EBADMSG);
-	ck_assert_int_eq(export_request_new(sealed("abc", 3, SEALS), 1, 1, 4, &r), -EBADMSG);
-	ck_assert_int_eq(export_request_new(sealed("abc", 3, SEALS), 1, 1, 2, &r), -EBADMSG);
-	ck_assert_int_eq(export_request_new(sealed("", 0, SEALS), 1, 1, 0, &r), -EBADMSG);
-	ck_assert_int_eq(export_request_new(open("/dev/null", O_RDONLY), 1, 1, 3, &r), -EBADMSG);
-	ck_assert_int_eq(export_request_new(sealed("abc", 3, SEALS), 1, 1, SIZE_MAX, &r), -EFBIG);
+	ck_assert_int_eq(export_request_new(sealed("abc", 3, 0), 1, COUNTS(1), 3, &r), -EBADMSG);
+	ck_assert_int_eq(export_request_new(sealed("abc", 3, F_SEAL_WRITE), 1, COUNTS(1), 3, &r), -EBADMSG);
+	ck_assert_int_eq(export_request_new(sealed("abc", 3, SEALS), 1, COUNTS(1), 4, &r), -EBADMSG);
+	ck_assert_int_eq(export_request_new(sealed("abc", 3, SEALS), 1, COUNTS(1), 2, &r), -EBADMSG);
+	ck_assert_int_eq(export_request_new(sealed("", 0, SEALS), 1, COUNTS(1), 0, &r), -EBADMSG);
+	ck_assert_int_eq(export_request_new(open("/dev/null", O_RDONLY), 1, COUNTS(1), 3, &r), -EBADMSG);
+	ck_assert_int_eq(export_request_new(sealed("abc", 3, SEALS), 1, COUNTS(1), SIZE_MAX, &r), -EFBIG);
 	ck_assert_ptr_null(r);
 }
 END_TEST

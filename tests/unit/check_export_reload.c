@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "export/export.h"
 #include "export/transport.h"
+#include "tests/lib/counts.h"
 
 Suite *export_reload_suite(void);
 
@@ -28,11 +29,11 @@ static void on_changed(void *ctx)
 {
 	for (uint32_t i = 0; i < ledger.destinations; i++) {
 		const struct ledger_destination *d = &ledger.dest[i];
-		uint64_t sum = d->earlier + d->exported + d->unconfirmed + d->queued + d->sending;
+		uint64_t sum = d->earlier.of[0] + d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0];
 
 		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
-			sum += d->lost[reason];
-		ck_assert_uint_eq(sum, ledger.received);
+			sum += d->lost[reason].of[0];
+		ck_assert_uint_eq(sum, ledger.received.of[0]);
 	}
 }
 
@@ -73,7 +74,7 @@ static void submit(uint64_t samples)
 
 	ck_assert_int_eq(write(fd, REQUEST, sizeof(REQUEST) - 1), (ssize_t)sizeof(REQUEST) - 1);
 	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, SEALS), 0);
-	ck_assert_int_eq(export_request_new(fd, next_id++, samples, sizeof(REQUEST) - 1, &r), 0);
+	ck_assert_int_eq(export_request_new(fd, next_id++, COUNTS(samples), sizeof(REQUEST) - 1, &r), 0);
 	exporter_submit(exporter, r);
 	export_request_put(r);
 }
@@ -136,9 +137,9 @@ START_TEST(what_waits_goes_to_the_new_address)
 	submit(7);
 	RUN_UNTIL(ledger.dest[0].retries > 0 || *ledger.dest[0].last_error);
 	reload(&two, 1);
-	RUN_UNTIL(ledger.dest[0].exported == 12);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 12);
 	ck_assert_uint_eq(receiver_count(&server), 2);
-	ck_assert_uint_eq(ledger.dest[0].earlier, 0);
+	ck_assert_uint_eq(ledger.dest[0].earlier.of[0], 0);
 	ck_assert_str_eq(removed, "");
 }
 END_TEST
@@ -149,15 +150,15 @@ START_TEST(books_follow_their_name)
 
 	begin(before, 2);
 	submit(5);
-	RUN_UNTIL(ledger.dest[0].exported == 5);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 5);
 	reload(after, 2);
 	ck_assert_str_eq(ledger.dest[0].name, "b");
-	ck_assert_uint_eq(ledger.dest[0].exported, 0);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 0);
 	ck_assert_str_eq(ledger.dest[1].name, "a");
-	ck_assert_uint_eq(ledger.dest[1].exported, 5);
+	ck_assert_uint_eq(ledger.dest[1].exported.of[0], 5);
 	submit(3);
-	RUN_UNTIL(ledger.dest[1].exported == 8);
-	ck_assert_uint_eq(ledger.dest[0].queued + ledger.dest[0].sending, 8);
+	RUN_UNTIL(ledger.dest[1].exported.of[0] == 8);
+	ck_assert_uint_eq(ledger.dest[0].queued.of[0] + ledger.dest[0].sending.of[0], 8);
 }
 END_TEST
 
@@ -168,16 +169,16 @@ START_TEST(one_that_goes_counts_and_one_that_comes_begins)
 
 	begin(before, 2);
 	submit(5);
-	RUN_UNTIL(ledger.dest[1].exported == 5);
+	RUN_UNTIL(ledger.dest[1].exported.of[0] == 5);
 	exporter_reload(exporter, after, 2);
 	submit(4); /* while what goes still tries */
 	RUN_UNTIL(exporter_reloading(exporter) == 0);
 	ck_assert_str_eq(removed, "gone: exported 0, unconfirmed 0, lost 9\n");
 	ck_assert_uint_eq(ledger.destinations, 2);
 	ck_assert_str_eq(ledger.dest[1].name, "new");
-	ck_assert_uint_eq(ledger.dest[1].earlier, 9);
+	ck_assert_uint_eq(ledger.dest[1].earlier.of[0], 9);
 	submit(2);
-	RUN_UNTIL(ledger.dest[0].exported == 11 && ledger.dest[1].exported == 2);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 11 && ledger.dest[1].exported.of[0] == 2);
 }
 END_TEST
 
@@ -190,7 +191,7 @@ START_TEST(one_that_goes_delivers_first)
 	submit(6);
 	reload(after, 1);
 	ck_assert_str_eq(removed, "a: exported 11, unconfirmed 0, lost 0\n");
-	ck_assert_uint_eq(ledger.dest[0].earlier, 11);
+	ck_assert_uint_eq(ledger.dest[0].earlier.of[0], 11);
 }
 END_TEST
 
@@ -203,10 +204,10 @@ START_TEST(same_name_of_another_kind_is_another_destination)
 	submit(5);
 	reload(&after, 1);
 	ck_assert_str_eq(removed, "a: exported 5, unconfirmed 0, lost 0\n");
-	ck_assert_uint_eq(ledger.dest[0].earlier, 5);
-	ck_assert_uint_eq(ledger.dest[0].exported, 0);
+	ck_assert_uint_eq(ledger.dest[0].earlier.of[0], 5);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 0);
 	submit(3);
-	RUN_UNTIL(ledger.dest[0].exported == 3);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 3);
 }
 END_TEST
 
@@ -216,12 +217,12 @@ START_TEST(next_exporter_finds_books_by_name)
 
 	begin(before, 2);
 	submit(5);
-	RUN_UNTIL(ledger.dest[0].exported == 5 && ledger.dest[1].exported == 5);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 5 && ledger.dest[1].exported.of[0] == 5);
 	exporter = exporter_free(exporter);
 	begin(after, 2);
 	ck_assert_str_eq(ledger.dest[0].name, "b");
-	ck_assert_uint_eq(ledger.dest[0].exported, 5);
-	ck_assert_uint_eq(ledger.dest[1].earlier, 5);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 5);
+	ck_assert_uint_eq(ledger.dest[1].earlier.of[0], 5);
 	on_changed(NULL);
 }
 END_TEST

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "export/export.h"
+#include "tests/lib/counts.h"
 
 Suite *file_destination_suite(void);
 
@@ -28,11 +29,11 @@ static char names[NAMES_MAX][NAME_MAX + 1];
 static void on_changed(void *ctx)
 {
 	const struct ledger_destination *d = &ledger.dest[0];
-	uint64_t sum = d->exported + d->unconfirmed + d->queued + d->sending;
+	uint64_t sum = d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0];
 
 	for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
-		sum += d->lost[reason];
-	ck_assert_uint_eq(sum, ledger.received);
+		sum += d->lost[reason].of[0];
+	ck_assert_uint_eq(sum, ledger.received.of[0]);
 }
 
 static void start(uint32_t file_keep)
@@ -117,7 +118,7 @@ static void submit(uint64_t id, const char *text, uint64_t samples)
 
 	ck_assert_int_eq(write(fd, text, len), (ssize_t)len);
 	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK), 0);
-	ck_assert_int_eq(export_request_new(fd, id, samples, len, &r), 0);
+	ck_assert_int_eq(export_request_new(fd, id, COUNTS(samples), len, &r), 0);
 	exporter_submit(exporter, r);
 	export_request_put(r);
 }
@@ -145,7 +146,7 @@ START_TEST(a_request_becomes_a_file_of_its_bytes)
 	start(0);
 	submit(42, "profile", 7);
 	run();
-	ck_assert_uint_eq(ledger.dest[0].exported, 7);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 7);
 	ck_assert_uint_eq(ledger.dest[0].bytes, 7);
 	ck_assert_int_eq(list(), 1);
 	ck_assert_int_eq(sscanf(names[0], "otprof-%13llu-%8llu.otlp", &at, &id), 2);
@@ -216,7 +217,7 @@ START_TEST(a_missing_directory_is_a_counted_loss)
 	start(0);
 	submit(1, "x", 7);
 	run();
-	ck_assert_uint_eq(ledger.dest[0].lost[OTP_LOSS_WRITE], 7);
+	ck_assert_uint_eq(ledger.dest[0].lost[OTP_LOSS_WRITE].of[0], 7);
 	ck_assert_ptr_nonnull(strstr(ledger.dest[0].last_error, "No such file"));
 }
 END_TEST
@@ -228,10 +229,10 @@ START_TEST(a_directory_that_comes_later_is_used)
 	submit(1, "x", 7);
 	for (int i = 0; i < 3; i++)
 		exporter_run(exporter);
-	ck_assert_uint_eq(ledger.dest[0].queued, 7);
+	ck_assert_uint_eq(ledger.dest[0].queued.of[0], 7);
 	ck_assert_int_eq(mkdir(dir, 0700), 0);
 	run();
-	ck_assert_uint_eq(ledger.dest[0].exported, 7);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 7);
 }
 END_TEST
 
@@ -251,8 +252,8 @@ START_TEST(a_file_that_cannot_be_written_whole_leaves_nothing_behind)
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
 	run();
 	setrlimit(RLIMIT_FSIZE, &old);
-	ck_assert_uint_eq(ledger.dest[0].lost[OTP_LOSS_WRITE], 7);
-	ck_assert_uint_eq(ledger.dest[0].exported, 5);
+	ck_assert_uint_eq(ledger.dest[0].lost[OTP_LOSS_WRITE].of[0], 7);
+	ck_assert_uint_eq(ledger.dest[0].exported.of[0], 5);
 	ck_assert_int_eq(list(), 1);
 }
 END_TEST
@@ -269,7 +270,7 @@ START_TEST(a_stop_does_not_wait_for_a_disk)
 	exporter_stop(exporter, begin + 10 * NSEC_PER_SEC);
 	run();
 	ck_assert_uint_lt(clock_now_ns() - begin, 2 * NSEC_PER_SEC);
-	ck_assert_uint_eq(ledger.dest[0].lost[OTP_LOSS_WRITE], 12);
+	ck_assert_uint_eq(ledger.dest[0].lost[OTP_LOSS_WRITE].of[0], 12);
 }
 END_TEST
 

@@ -12,7 +12,7 @@ Suite *ledger_suite(void);
 #define RING 4096
 #define CPUS 2
 
-static struct otp_cpu_counters counters[CPUS];
+static struct otp_cpu_counters counters[2 * CPUS];
 static struct ledger_engine_page engine_page;
 static struct ledger_net_page net_page;
 static struct ledger_engine engine;
@@ -22,15 +22,19 @@ static uint8_t data[2 * RING] __attribute__((aligned(8)));
 static struct ring ring;
 static struct ledger_sum sum;
 
+static struct origins origins;
+
 static const struct ledger_view view = {.counters = counters,
 					.counters_stride = sizeof(counters[0]),
-					.counters_nr = CPUS,
+					.cpus = CPUS,
+					.origins = &origins,
 					.ring = &ring,
 					.engine = &engine_page,
 					.net = &net_page};
 
 static void setup(void)
 {
+	origins = origins_of_clock(1);
 	memset(counters, 0, sizeof(counters));
 	memset(&engine, 0, sizeof(engine));
 	memset(&net, 0, sizeof(net));
@@ -53,15 +57,21 @@ static void put_record(uint16_t type, uint32_t flags)
 	producer += sizeof(head) + 64;
 }
 
-static void put_sample(uint32_t on_cpu, uint64_t seq)
+static void put_sample_of(uint8_t origin, uint32_t on_cpu, uint64_t seq)
 {
-	struct otp_sample s = {.rec = {.type = OTP_REC_SAMPLE, .len = sizeof(s)}, .cpu = on_cpu, .seq = seq};
+	struct otp_sample s = {
+		.rec = {.type = OTP_REC_SAMPLE, .len = sizeof(s)}, .origin = origin, .cpu = on_cpu, .seq = seq};
 	struct otp_ring_hdr head = {.len = sizeof(s)};
 	size_t at = producer % RING;
 
 	memcpy(data + at, &head, sizeof(head));
 	memcpy(data + at + sizeof(head), &s, sizeof(s));
 	producer += sizeof(head) + sizeof(s);
+}
+
+static void put_sample(uint32_t on_cpu, uint64_t seq)
+{
+	put_sample_of(OTP_ORIGIN_CPU_CLOCK, on_cpu, seq);
 }
 
 static void read_sum(uint32_t destinations)
@@ -74,9 +84,9 @@ static void read_sum(uint32_t destinations)
 START_TEST(nothing_is_balanced)
 {
 	read_sum(1);
-	ck_assert(sum.balanced && sum.stable);
-	ck_assert_uint_eq(sum.taken, 0);
-	ck_assert_uint_eq(sum.in_flight, 0);
+	ck_assert(sum.all.balanced && sum.stable);
+	ck_assert_uint_eq(sum.all.taken, 0);
+	ck_assert_uint_eq(sum.all.in_flight, 0);
 }
 END_TEST
 
@@ -94,40 +104,99 @@ static void fill(void)
 	put_record(OTP_REC_SAMPLE, OTP_RING_DISCARD);
 	put_record(OTP_REC_LOSS, 0);
 	put_record(OTP_REC_SAMPLE, 0);
-	engine.read = 93;
-	engine.held = 10;
-	engine.lost[OTP_LOSS_BAD_RECORD] = 3;
-	engine.handed = 80;
-	net.received = 70;
-	net.dest[0].exported = 50;
-	net.dest[0].unconfirmed = 5;
-	net.dest[0].queued = 8;
-	net.dest[0].sending = 3;
-	net.dest[0].lost[OTP_LOSS_REJECTED] = 4;
+	engine.read.of[0] = 93;
+	engine.held.of[0] = 10;
+	engine.lost[OTP_LOSS_BAD_RECORD].of[0] = 3;
+	engine.handed.of[0] = 80;
+	net.received.of[0] = 70;
+	net.dest[0].exported.of[0] = 50;
+	net.dest[0].unconfirmed.of[0] = 5;
+	net.dest[0].queued.of[0] = 8;
+	net.dest[0].sending.of[0] = 3;
+	net.dest[0].lost[OTP_LOSS_REJECTED].of[0] = 4;
 }
 
 START_TEST(every_sample_is_in_one_place)
 {
 	fill();
 	read_sum(1);
-	ck_assert(sum.balanced);
-	ck_assert_uint_eq(sum.taken, 100);
-	ck_assert_uint_eq(sum.on_ring, 2);
-	ck_assert_uint_eq(sum.between, 10);
-	ck_assert_uint_eq(sum.in_flight, 2 + 10 + 10 + 11);
-	ck_assert_uint_eq(sum.lost[OTP_LOSS_RING_FULL], 3);
-	ck_assert_uint_eq(sum.lost[OTP_LOSS_REJECTED], 4);
-	ck_assert_uint_eq(sum.dest[0].exported, 50);
+	ck_assert(sum.all.balanced);
+	ck_assert_uint_eq(sum.all.taken, 100);
+	ck_assert_uint_eq(sum.all.on_ring, 2);
+	ck_assert_uint_eq(sum.all.between, 10);
+	ck_assert_uint_eq(sum.all.in_flight, 2 + 10 + 10 + 11);
+	ck_assert_uint_eq(sum.all.lost[OTP_LOSS_RING_FULL], 3);
+	ck_assert_uint_eq(sum.all.lost[OTP_LOSS_REJECTED], 4);
+	ck_assert_uint_eq(sum.all.dest[0].exported, 50);
 }
 END_TEST
 
 START_TEST(one_sample_too_few_is_seen)
 {
 	fill();
-	engine.held--;
+	engine.held.of[0]--;
 	read_sum(1);
-	ck_assert(!sum.balanced);
+	ck_assert(!sum.all.balanced);
 	ck_assert(sum.stable);
+}
+END_TEST
+
+/* Beside fill(): a second origin, of which 20 were taken. */
+static void fill_faults(void)
+{
+	origins.count = 2;
+	origins.slot[1] = (struct origin_slot){.origin = OTP_ORIGIN_PAGE_FAULTS, .sampled = true, .period = 1};
+	counters[CPUS + 1].taken = 20;
+	counters[CPUS + 1].put = 19;
+	counters[CPUS + 1].lost[OTP_LOSS_RING_FULL] = 1;
+	counters[CPUS + 1].value = 2000;
+	put_sample_of(OTP_ORIGIN_PAGE_FAULTS, 1, 20);
+	engine.read.of[1] = 18;
+	engine.held.of[1] = 8;
+	engine.handed.of[1] = 10;
+	net.received.of[1] = 10;
+	net.dest[0].exported.of[1] = 10;
+}
+
+START_TEST(each_origin_has_its_own_equation)
+{
+	fill();
+	fill_faults();
+	read_sum(1);
+	ck_assert(sum.all.balanced && sum.origin[0].balanced && sum.origin[1].balanced);
+	ck_assert_uint_eq(sum.all.taken, 120);
+	ck_assert_uint_eq(sum.origin[0].taken, 100);
+	ck_assert_uint_eq(sum.origin[1].taken, 20);
+	ck_assert_uint_eq(sum.origin[1].value, 2000);
+	ck_assert_uint_eq(sum.origin[1].on_ring, 1);
+	ck_assert_uint_eq(sum.origin[1].in_flight, 9);
+	ck_assert_uint_eq(sum.all.in_flight, 33 + 9);
+	ck_assert_uint_eq(sum.origin[1].lost[OTP_LOSS_RING_FULL], 1);
+	ck_assert_uint_eq(sum.all.lost[OTP_LOSS_RING_FULL], 4);
+}
+END_TEST
+
+START_TEST(one_origin_does_not_make_up_for_another)
+{
+	fill();
+	fill_faults();
+	engine.held.of[0]--;
+	engine.held.of[1]++;
+	read_sum(1);
+	ck_assert(!sum.origin[0].balanced && !sum.origin[1].balanced && !sum.all.balanced);
+}
+END_TEST
+
+START_TEST(a_record_of_no_origin_of_the_session_counts_in_the_first_slot)
+{
+	struct ledger_counts n;
+
+	fill_faults();
+	put_sample_of(OTP_ORIGIN_CYCLES, 0, 1);
+	put_sample_of(255, 0, 1);
+	ledger_count_ring(&ring, 0, &origins, &n);
+	ck_assert_uint_eq(n.of[0], 2);
+	ck_assert_uint_eq(n.of[1], 1);
 }
 END_TEST
 
@@ -140,9 +209,9 @@ START_TEST(samples_that_come_meanwhile_are_of_the_next_moment)
 	put_sample(0, 62);
 	put_sample(1, 41);
 	read_sum(1);
-	ck_assert(sum.balanced && sum.stable);
-	ck_assert_uint_eq(sum.taken, 101);
-	ck_assert_uint_eq(sum.on_ring, 3);
+	ck_assert(sum.all.balanced && sum.stable);
+	ck_assert_uint_eq(sum.all.taken, 101);
+	ck_assert_uint_eq(sum.all.on_ring, 3);
 }
 END_TEST
 
@@ -150,50 +219,58 @@ START_TEST(each_destination_has_its_own_equation)
 {
 	fill();
 	net.destinations = 2;
-	net.dest[1].exported = 69;
-	net.dest[1].lost[OTP_LOSS_WRITE] = 1;
+	net.dest[1].exported.of[0] = 69;
+	net.dest[1].lost[OTP_LOSS_WRITE].of[0] = 1;
 	read_sum(2);
-	ck_assert(sum.balanced);
-	ck_assert_uint_eq(sum.dest[1].in_flight, 22);
-	ck_assert_uint_eq(sum.in_flight, 33);
-	ck_assert_uint_eq(sum.dest[1].lost[OTP_LOSS_WRITE], 1);
-	ck_assert_uint_eq(sum.dest[1].lost[OTP_LOSS_RING_FULL], 3);
+	ck_assert(sum.all.balanced);
+	ck_assert_uint_eq(sum.all.dest[1].in_flight, 22);
+	ck_assert_uint_eq(sum.all.in_flight, 33);
+	ck_assert_uint_eq(sum.all.dest[1].lost[OTP_LOSS_WRITE], 1);
+	ck_assert_uint_eq(sum.all.dest[1].lost[OTP_LOSS_RING_FULL], 3);
 	/* With two, a destination's own losses are not the common ones. */
-	ck_assert_uint_eq(sum.lost[OTP_LOSS_WRITE], 0);
-	ck_assert_uint_eq(sum.lost[OTP_LOSS_BAD_RECORD], 3);
-	net.dest[1].lost[OTP_LOSS_WRITE] = 0;
+	ck_assert_uint_eq(sum.all.lost[OTP_LOSS_WRITE], 0);
+	ck_assert_uint_eq(sum.all.lost[OTP_LOSS_BAD_RECORD], 3);
+	net.dest[1].lost[OTP_LOSS_WRITE].of[0] = 0;
 	read_sum(2);
-	ck_assert(!sum.balanced && sum.dest[0].balanced && !sum.dest[1].balanced);
+	ck_assert(!sum.all.balanced && sum.all.dest[0].balanced && !sum.all.dest[1].balanced);
 }
 END_TEST
 
 START_TEST(destination_that_net_has_not_published_is_in_flight)
 {
 	counters[0].taken = counters[0].put = 5;
-	engine.read = engine.handed = 5;
+	engine.read.of[0] = engine.handed.of[0] = 5;
 	net.destinations = 0;
 	read_sum(1);
-	ck_assert(sum.balanced);
-	ck_assert_uint_eq(sum.in_flight, 5);
+	ck_assert(sum.all.balanced);
+	ck_assert_uint_eq(sum.all.in_flight, 5);
 }
 END_TEST
+
+static uint64_t count_from(uint64_t pos)
+{
+	struct ledger_counts n;
+
+	ledger_count_ring(&ring, pos, &origins, &n);
+	return ledger_counts_total(&n);
+}
 
 START_TEST(busy_record_ends_the_walk)
 {
 	put_record(OTP_REC_SAMPLE, 0);
 	put_record(OTP_REC_SAMPLE, OTP_RING_BUSY);
 	put_record(OTP_REC_SAMPLE, 0);
-	ck_assert_uint_eq(ledger_count_ring(&ring, 0), 1);
+	ck_assert_uint_eq(count_from(0), 1);
 }
 END_TEST
 
 START_TEST(made_up_position_ends_at_once)
 {
 	put_record(OTP_REC_SAMPLE, 0);
-	ck_assert_uint_eq(ledger_count_ring(&ring, producer + 8), 0);
-	ck_assert_uint_eq(ledger_count_ring(&ring, UINT64_MAX), 0);
+	ck_assert_uint_eq(count_from(producer + 8), 0);
+	ck_assert_uint_eq(count_from(UINT64_MAX), 0);
 	producer += 2 * RING;
-	ck_assert_uint_eq(ledger_count_ring(&ring, 0), 0);
+	ck_assert_uint_eq(count_from(0), 0);
 }
 END_TEST
 
@@ -215,7 +292,7 @@ START_TEST(index_out_of_range_reads_a_slot)
 	ledger_publish(&engine_page, &engine);
 	engine_page.current |= 0xfffffffe;
 	ledger_look_engine(&engine_page, &engine);
-	ck_assert_uint_eq(engine.read, 93);
+	ck_assert_uint_eq(engine.read.of[0], 93);
 }
 END_TEST
 
@@ -226,8 +303,8 @@ static void *publish_all_the_time(void *arg)
 	struct ledger_engine copy = {0};
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		copy.read++;
-		copy.held++;
+		copy.read.of[0]++;
+		copy.held.of[0]++;
 		ledger_publish(&engine_page, &copy);
 	}
 	return NULL;
@@ -268,6 +345,9 @@ Suite *ledger_suite(void)
 	tcase_add_test(t, nothing_is_balanced);
 	tcase_add_test(t, every_sample_is_in_one_place);
 	tcase_add_test(t, one_sample_too_few_is_seen);
+	tcase_add_test(t, each_origin_has_its_own_equation);
+	tcase_add_test(t, one_origin_does_not_make_up_for_another);
+	tcase_add_test(t, a_record_of_no_origin_of_the_session_counts_in_the_first_slot);
 	tcase_add_test(t, samples_that_come_meanwhile_are_of_the_next_moment);
 	tcase_add_test(t, each_destination_has_its_own_equation);
 	tcase_add_test(t, destination_that_net_has_not_published_is_in_flight);

@@ -11,6 +11,7 @@
 #include "daemon/ipc.h"
 #include "daemon/net/net.h"
 #include "daemon/report/metrics.h"
+#include "tests/lib/counts.h"
 
 Suite *net_suite(void);
 
@@ -167,7 +168,7 @@ static void teardown(void)
 
 static void hand(uint64_t id, const char *text, uint64_t samples)
 {
-	struct ipc_request r = {.id = id, .samples = samples, .len = strlen(text)};
+	struct ipc_request r = {.id = id, .samples = *COUNTS(samples), .len = strlen(text)};
 	int fd = ipc_memfd("otlp", text, strlen(text));
 
 	ck_assert_int_eq(ipc_send(engine, IPC_REQUEST, 0, &r, sizeof(r), &fd, 1), 0);
@@ -213,20 +214,20 @@ START_TEST(a_request_is_published_acknowledged_and_delivered)
 	ck_assert_uint_eq(expect_received(), 0);
 	hand(1, "profile", 7);
 	ck_assert_uint_eq(expect_received(), 1);
-	ck_assert_uint_eq(look().received, 7);
+	ck_assert_uint_eq(look().received.of[0], 7);
 	ck_assert_uint_eq(look().received_id, 1);
 	ck_assert_uint_eq(look().destinations, 1);
-	WAIT_FOR(look().dest[0].exported == 7);
+	WAIT_FOR(look().dest[0].exported.of[0] == 7);
 	ck_assert_mem_eq(server.got[0].body, "profile", 7);
 }
 END_TEST
 
 START_TEST(a_new_net_goes_on_from_the_page)
 {
-	struct ledger_net before = {.received = 100, .received_id = 5, .destinations = 1};
+	struct ledger_net before = {.received.of[0] = 100, .received_id = 5, .destinations = 1};
 
-	before.dest[0].exported = 60;
-	before.dest[0].lost[OTP_LOSS_NET_DIED] = 40;
+	before.dest[0].exported.of[0] = 60;
+	before.dest[0].lost[OTP_LOSS_NET_DIED].of[0] = 40;
 	ledger_publish(page, &before);
 	START(ANSWER_OK);
 	ck_assert_uint_eq(expect_received(), 5);
@@ -234,8 +235,8 @@ START_TEST(a_new_net_goes_on_from_the_page)
 	ck_assert_uint_eq(expect_received(), 5);
 	hand(6, "new", 3);
 	ck_assert_uint_eq(expect_received(), 6);
-	ck_assert_uint_eq(look().received, 103);
-	WAIT_FOR(look().dest[0].exported == 63);
+	ck_assert_uint_eq(look().received.of[0], 103);
+	WAIT_FOR(look().dest[0].exported.of[0] == 63);
 	ck_assert_uint_eq(receiver_count(&server), 1);
 }
 END_TEST
@@ -252,7 +253,7 @@ START_TEST(what_a_dead_engine_had_sent_is_taken_before_drained_is_said)
 	send_new_peer();
 	close(dead);
 	ck_assert(expect(monitor, IPC_DRAINED));
-	ck_assert_uint_eq(look().received, 100);
+	ck_assert_uint_eq(look().received.of[0], 100);
 	ck_assert_uint_eq(expect_received(), 100);
 	hand(101, "x", 1);
 	ck_assert_uint_eq(expect_received(), 101);
@@ -265,7 +266,7 @@ START_TEST(an_engine_that_goes_is_waited_for)
 	expect_received();
 	hand(1, "x", 1);
 	close(engine);
-	WAIT_FOR(look().dest[0].exported == 1);
+	WAIT_FOR(look().dest[0].exported.of[0] == 1);
 	send_new_peer();
 	ck_assert(expect(monitor, IPC_DRAINED));
 	ck_assert_uint_eq(expect_received(), 1);
@@ -280,9 +281,9 @@ START_TEST(a_stop_takes_what_is_in_the_socket_and_flushes)
 		hand(id, "x", 1);
 	stop_net();
 	ck_assert_int_eq(exit_status, 0);
-	ck_assert_uint_eq(look().received, 10);
-	ck_assert_uint_eq(look().dest[0].exported, 10);
-	ck_assert_uint_eq(look().dest[0].queued + look().dest[0].sending, 0);
+	ck_assert_uint_eq(look().received.of[0], 10);
+	ck_assert_uint_eq(look().dest[0].exported.of[0], 10);
+	ck_assert_uint_eq(look().dest[0].queued.of[0] + look().dest[0].sending.of[0], 0);
 }
 END_TEST
 
@@ -292,9 +293,9 @@ START_TEST(a_kill_in_the_middle_of_a_try_leaves_it_as_sending)
 	expect_received();
 	hand(1, "x", 7);
 	hand(2, "y", 5);
-	WAIT_FOR(receiver_count(&server) == 1 && look().received == 12);
-	ck_assert_uint_eq(look().dest[0].sending, 7);
-	ck_assert_uint_eq(look().dest[0].queued, 5);
+	WAIT_FOR(receiver_count(&server) == 1 && look().received.of[0] == 12);
+	ck_assert_uint_eq(look().dest[0].sending.of[0], 7);
+	ck_assert_uint_eq(look().dest[0].queued.of[0], 5);
 }
 END_TEST
 
@@ -310,7 +311,7 @@ END_TEST
 
 START_TEST(an_engine_that_breaks_the_rules_ends_net)
 {
-	struct ipc_request r = {.id = 1, .samples = 1, .len = 3};
+	struct ipc_request r = {.id = 1, .samples = *COUNTS(1), .len = 3};
 	int fd = memfd_create("unsealed", MFD_CLOEXEC);
 
 	START(ANSWER_OK);
@@ -322,7 +323,7 @@ START_TEST(an_engine_that_breaks_the_rules_ends_net)
 		;
 	join_net();
 	ck_assert_int_eq(exit_status, 1);
-	ck_assert_uint_eq(look().received, 0);
+	ck_assert_uint_eq(look().received.of[0], 0);
 }
 END_TEST
 
@@ -442,7 +443,7 @@ START_TEST(a_port_that_is_taken_costs_the_metrics_only)
 	START(ANSWER_OK);
 	expect_received();
 	hand(1, "x", 7);
-	WAIT_FOR(look().dest[0].exported == 7);
+	WAIT_FOR(look().dest[0].exported.of[0] == 7);
 	close(taken);
 }
 END_TEST

@@ -6,6 +6,7 @@
 
 #include "daemon/engine/outbox.h"
 #include "daemon/ipc.h"
+#include "tests/lib/counts.h"
 
 Suite *outbox_suite(void);
 
@@ -17,7 +18,7 @@ static struct ipc_message message;
 
 static void on_publish(void *ctx)
 {
-	published_handed = ledger.handed;
+	published_handed = ledger.handed.of[0];
 }
 
 static void connect_net(void)
@@ -31,7 +32,7 @@ static void connect_net(void)
 
 static void setup(void)
 {
-	ledger = (struct ledger_engine){.read = 100, .held = 100};
+	ledger = (struct ledger_engine){.read.of[0] = 100, .held.of[0] = 100};
 	published_handed = 0;
 	outbox_init(&box, &ledger, on_publish, NULL);
 	connect_net();
@@ -59,7 +60,7 @@ static uint64_t next_request(void)
 
 START_TEST(nothing_is_sent_before_net_says_what_it_holds)
 {
-	ck_assert_int_eq(outbox_add(&box, "abc", 3, 10), 0);
+	ck_assert_int_eq(outbox_add(&box, "abc", 3, COUNTS(10)), 0);
 	ck_assert_uint_eq(next_request(), 0);
 	outbox_received(&box, 0);
 	ck_assert_uint_eq(next_request(), 1);
@@ -69,9 +70,9 @@ END_TEST
 START_TEST(handed_is_published_before_the_request_leaves)
 {
 	outbox_received(&box, 0);
-	ck_assert_int_eq(outbox_add(&box, "abc", 3, 10), 0);
+	ck_assert_int_eq(outbox_add(&box, "abc", 3, COUNTS(10)), 0);
 	ck_assert_uint_eq(published_handed, 10);
-	ck_assert_uint_eq(ledger.held, 90);
+	ck_assert_uint_eq(ledger.held.of[0], 90);
 	ck_assert_uint_eq(ledger.last_id, 1);
 }
 END_TEST
@@ -79,8 +80,8 @@ END_TEST
 START_TEST(a_request_is_kept_until_net_holds_it)
 {
 	outbox_received(&box, 0);
-	outbox_add(&box, "abc", 3, 10);
-	outbox_add(&box, "def", 3, 10);
+	outbox_add(&box, "abc", 3, COUNTS(10));
+	outbox_add(&box, "def", 3, COUNTS(10));
 	ck_assert(!outbox_empty(&box));
 	outbox_received(&box, 1);
 	ck_assert(!outbox_empty(&box));
@@ -92,8 +93,8 @@ END_TEST
 START_TEST(a_new_net_gets_what_the_old_one_did_not_take)
 {
 	outbox_received(&box, 0);
-	outbox_add(&box, "abc", 3, 10);
-	outbox_add(&box, "def", 3, 10);
+	outbox_add(&box, "abc", 3, COUNTS(10));
+	outbox_add(&box, "def", 3, COUNTS(10));
 	close(net);
 	connect_net();
 	outbox_received(&box, 1); /* its page says so */
@@ -108,10 +109,10 @@ START_TEST(without_a_net_the_oldest_unseen_is_given_up_and_counted)
 	char *data = calloc(1, len);
 
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(outbox_add(&box, data, len, 10), 0);
-	ck_assert_uint_eq(ledger.lost[OTP_LOSS_NO_EXPORTER], 10);
-	ck_assert_uint_eq(ledger.handed, 20);
-	ck_assert_uint_eq(ledger.read, ledger.held + ledger.handed + ledger.lost[OTP_LOSS_NO_EXPORTER]);
+		ck_assert_int_eq(outbox_add(&box, data, len, COUNTS(10)), 0);
+	ck_assert_uint_eq(ledger.lost[OTP_LOSS_NO_EXPORTER].of[0], 10);
+	ck_assert_uint_eq(ledger.handed.of[0], 20);
+	ck_assert_uint_eq(ledger.read.of[0], ledger.held.of[0] + ledger.handed.of[0] + ledger.lost[OTP_LOSS_NO_EXPORTER].of[0]);
 	outbox_received(&box, 0);
 	ck_assert_uint_eq(next_request(), 2);
 	free(data);
@@ -125,9 +126,9 @@ START_TEST(what_a_net_may_hold_is_never_given_up)
 
 	outbox_received(&box, 0);
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(outbox_add(&box, data, len, 10), 0);
-	ck_assert_uint_eq(ledger.lost[OTP_LOSS_NO_EXPORTER], 0);
-	ck_assert_uint_eq(ledger.handed, 30);
+		ck_assert_int_eq(outbox_add(&box, data, len, COUNTS(10)), 0);
+	ck_assert_uint_eq(ledger.lost[OTP_LOSS_NO_EXPORTER].of[0], 0);
+	ck_assert_uint_eq(ledger.handed.of[0], 30);
 	free(data);
 }
 END_TEST

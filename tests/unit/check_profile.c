@@ -86,7 +86,7 @@ static void make_builder(uint32_t attributes, const struct profile_limits *limit
 	struct profile_config cfg = {
 		.limits = *limits,
 		.attributes = attributes,
-		.period_ns = 50000000,
+		.origins = origins_of_clock(50000000),
 		.scope_version = "1.2.3",
 		.symbols = symbols,
 		.kernel = kernel,
@@ -148,15 +148,23 @@ static void make_stack(uint64_t leaf, uint32_t n)
 		push(&file_map, 0x8000 + 0x10 * i, FRAME_CALLER);
 }
 
+/* Of the page faults' slot, worth so much. */
+static int add_faults(struct workload *w, uint64_t value)
+{
+	struct profile_sample s = {.workload = w, .slot = 2, .value = value, .user = stack};
+
+	return profile_add(builder, &s);
+}
+
 static int add(struct workload *w, const uint64_t *k, uint32_t nr_kernel, struct str *exe)
 {
-	struct profile_sample s = {.workload = w, .pid = 10, .tid = 11, .cpu = 2, .comm = "worker", .exe = exe,
+	struct profile_sample s = {.workload = w, .value = 1, .pid = 10, .tid = 11, .cpu = 2, .comm = "worker", .exe = exe,
 				   .kernel = k, .nr_kernel = nr_kernel, .user = stack};
 
 	return profile_add(builder, &s);
 }
 
-static int take(void *ctx, const void *data, size_t len, uint64_t samples)
+static int take(void *ctx, const void *data, size_t len, const struct ledger_counts *samples)
 {
 	if (fail_after && nr_requests == fail_after)
 		return -ENOBUFS;
@@ -164,13 +172,17 @@ static int take(void *ctx, const void *data, size_t len, uint64_t samples)
 	requests[nr_requests] = unpack_request(NULL, len, data);
 	ck_assert_ptr_nonnull(requests[nr_requests]);
 	lengths[nr_requests] = len;
-	counted[nr_requests++] = samples;
+	counted[nr_requests++] = ledger_counts_total(samples);
 	return 0;
 }
 
 static int encode(uint64_t *lost)
 {
-	return profile_encode(builder, START_NS, START_NS + 5 * 1000000000ULL, take, NULL, lost);
+	struct ledger_counts n;
+	int r = profile_encode(builder, START_NS, START_NS + 5 * 1000000000ULL, take, NULL, &n);
+
+	*lost = ledger_counts_total(&n);
+	return r;
 }
 
 static void encode_all(void)
@@ -420,7 +432,7 @@ START_TEST(selected_attributes_tell_samples_apart)
 {
 	const PROFILES(KeyValueAndUnit) *a;
 	const Profile *p;
-	struct profile_sample s = {.workload = web, .tid = 1, .cpu = 3, .comm = "a\xff" "b", .user = stack};
+	struct profile_sample s = {.value = 1, .workload = web, .tid = 1, .cpu = 3, .comm = "a\xff" "b", .user = stack};
 
 	make_builder(1u << SAMPLE_ATTRIBUTE_THREAD_ID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME, &(struct profile_limits){0});
 	make_stack(0x100, 1);
@@ -471,6 +483,37 @@ START_TEST(requests_keep_within_their_bound)
 	}
 	/* Not much smaller either: the sizes are known, but for room that values may need. */
 	ck_assert_uint_gt(lengths[0], max * 9 / 10 - 600);
+}
+END_TEST
+
+START_TEST(each_origin_has_a_profile_of_its_own)
+{
+	struct origins origins = origins_of_clock(50000000);
+	const Dictionary *d;
+	const PROFILES(ScopeProfiles) *scope;
+
+	origins.count = 3;
+	origins.slot[2] = (struct origin_slot){.origin = OTP_ORIGIN_PAGE_FAULTS, .sampled = true, .period = 100};
+	profile_set_origins(builder, &origins);
+	make_stack(0x100, 3);
+	ck_assert_int_eq(add_faults(web, 70), 0);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	ck_assert_int_eq(add_faults(web, 30), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	scope = requests[0]->resource_profiles[0]->scope_profiles[0];
+	ck_assert_uint_eq(requests[0]->n_resource_profiles, 1);
+	ck_assert_uint_eq(scope->n_profiles, 2);
+	ck_assert_str_eq(d->string_table[scope->profiles[0]->sample_type->type_strindex], "samples");
+	ck_assert_int_eq(scope->profiles[0]->samples[0]->values[0], 1);
+	ck_assert_str_eq(d->string_table[scope->profiles[1]->sample_type->type_strindex], "page_faults");
+	ck_assert_str_eq(d->string_table[scope->profiles[1]->period_type->type_strindex], "page_faults");
+	ck_assert_str_eq(d->string_table[scope->profiles[1]->period_type->unit_strindex], "count");
+	ck_assert_int_eq(scope->profiles[1]->period, 100);
+	ck_assert_uint_eq(scope->profiles[1]->n_samples, 1);
+	ck_assert_int_eq(scope->profiles[1]->samples[0]->values[0], 100);
+	ck_assert_uint_eq(counted[0], 3);
+	ck_assert_int_eq(scope->profiles[0]->samples[0]->stack_index, scope->profiles[1]->samples[0]->stack_index);
 }
 END_TEST
 
@@ -661,6 +704,7 @@ Suite *profile_suite(void)
 	tcase_add_test(t, executable_that_the_resource_says_is_no_attribute);
 	tcase_add_test(t, selected_attributes_tell_samples_apart);
 	tcase_add_loop_test(t, requests_keep_within_their_bound, 0, 4);
+	tcase_add_test(t, each_origin_has_a_profile_of_its_own);
 	tcase_add_test(t, sample_larger_than_a_request_is_lost_alone);
 	tcase_add_test(t, refused_request_ends_the_encoding);
 	tcase_add_test(t, sample_that_does_not_fit_is_refused_whole);

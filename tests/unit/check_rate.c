@@ -37,7 +37,7 @@ static int fake_set_rate(struct source *s, uint32_t hz)
 
 static void fake_layout(const struct source *s, struct source_layout *ret)
 {
-	*ret = (struct source_layout){.period_ns = NSEC_PER_SEC / fake.hz};
+	*ret = (struct source_layout){.origins = origins_of_clock(NSEC_PER_SEC / fake.hz)};
 }
 
 static const struct source_ops ops = {
@@ -117,7 +117,7 @@ START_TEST(change_waits_for_the_profile_to_close)
 	ck_assert_uint_eq(fake.starts, 0);
 	r = told();
 	ck_assert_uint_eq(r.pos, 8192);
-	ck_assert_uint_eq(r.period_ns, NSEC_PER_SEC / 50);
+	ck_assert_uint_eq(r.origins.slot[0].period, NSEC_PER_SEC / 50);
 	rate_run(m, clock_now_ns());
 	ck_assert_uint_eq(fake.starts, 0);
 	answer(r.id);
@@ -183,12 +183,12 @@ START_TEST(next_engine_reads_the_old_rate_to_its_end)
 	m->engine.ready = false;
 	rate_run(m, clock_now_ns());
 	ck_assert_uint_eq(fake.starts, 1);
-	ck_assert_uint_eq(rate_ring_period_ns(m), NSEC_PER_SEC / 100);
+	ck_assert_uint_eq(rate_ring_origins(m)->slot[0].period, NSEC_PER_SEC / 100);
 	ck_assert_ptr_nonnull(rate_pending(m));
 	ck_assert_uint_eq(rate_pending(m)->pos, 8192);
 	set_ring(9000, 8192);
 	ck_assert_ptr_null(rate_pending(m));
-	ck_assert_uint_eq(rate_ring_period_ns(m), NSEC_PER_SEC / 50);
+	ck_assert_uint_eq(rate_ring_origins(m)->slot[0].period, NSEC_PER_SEC / 50);
 }
 END_TEST
 

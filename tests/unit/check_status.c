@@ -11,8 +11,9 @@
 Suite *status_suite(void);
 
 static struct config *config;
-static struct otp_cpu_counters counters[3];
-static struct ledger_view view = {.counters = counters, .counters_stride = sizeof(counters[0]), .counters_nr = 3};
+static struct otp_cpu_counters counters[3 * 3];
+static struct origins origins;
+static struct ledger_view view = {.counters = counters, .counters_stride = sizeof(counters[0]), .cpus = 3, .origins = &origins};
 static struct status status;
 static struct buf text;
 
@@ -22,6 +23,7 @@ static void setup(void)
 
 	ck_assert_int_eq(config_parse("F", file, strlen(file), NULL, NULL, &config), 0);
 	memset(counters, 0, sizeof(counters));
+	origins = origins_of_clock(1000);
 	buf_init(&text, 0);
 	status = (struct status){.config = config,
 				 .pid = 42,
@@ -31,7 +33,8 @@ static void setup(void)
 				 .view = &view,
 				 .workers = {{"engine", 43, 1}, {"net", 44, 0}}};
 	status.ledger.destinations = 2;
-	status.ledger.balanced = true;
+	status.ledger.slots = 1;
+	status.ledger.all.balanced = true;
 }
 
 static void teardown(void)
@@ -89,9 +92,9 @@ END_TEST
 
 START_TEST(json_has_every_reason_and_destination)
 {
-	status.ledger.taken = 100;
-	status.ledger.dest[0].exported = 97;
-	status.ledger.dest[1].lost[OTP_LOSS_WRITE] = 3;
+	status.ledger.all.taken = 100;
+	status.ledger.all.dest[0].exported = 97;
+	status.ledger.all.dest[1].lost[OTP_LOSS_WRITE] = 3;
 	status_json(&status, &text);
 	for (uint32_t r = 0; ledger_loss_name(r); r++)
 		ck_assert(says(ledger_loss_name(r)));
@@ -99,6 +102,29 @@ START_TEST(json_has_every_reason_and_destination)
 	ck_assert(says("\"exported\":{\"sink\":97,\"disk\":0}"));
 	ck_assert(says("\"write\":3"));
 	ck_assert(says("\"workers\":{\"engine\":{\"pid\":43,\"restarts\":1},\"net\":{\"pid\":44,\"restarts\":0}}"));
+}
+END_TEST
+
+START_TEST(each_origin_has_its_own_figures)
+{
+	origins.count = 3;
+	origins.slot[2] = (struct origin_slot){.origin = OTP_ORIGIN_PAGE_FAULTS, .sampled = true, .period = 1};
+	status.ledger.slots = 3;
+	status.ledger.origin[0].taken = 5;
+	status.ledger.origin[2].taken = 7;
+	status.ledger.origin[2].value = 700;
+	status.ledger.origin[2].dest[1].exported = 6;
+	status_json(&status, &text);
+	ck_assert(is_well_formed(buf_cstr(&text)));
+	ck_assert(says("\"origins\":{\"cpu-clock\":{\"type\":\"samples\","));
+	ck_assert(says("\"page-faults\":{\"type\":\"page_faults\",\"balanced\":false,\"taken\":7,"));
+	ck_assert(says("\"value\":700"));
+	ck_assert(says("\"value\":5"));
+	buf_reset(&text);
+	status_prometheus(&status, &text);
+	ck_assert(says("otprof_samples_taken_total{origin=\"page-faults\"} 7\n"));
+	ck_assert(says("otprof_events_total{origin=\"page-faults\"} 700\n"));
+	ck_assert(says("otprof_samples_exported_total{destination=\"disk\",origin=\"page-faults\"} 6\n"));
 }
 END_TEST
 
@@ -134,9 +160,9 @@ END_TEST
 START_TEST(missed_is_what_did_not_tick)
 {
 	status.expected_ticks = 100;
-	status.ledger.ticks = 97;
+	status.ledger.origin[0].ticks = 97;
 	ck_assert_uint_eq(status_missed(&status), 3);
-	status.ledger.ticks = 101;
+	status.ledger.origin[0].ticks = 101;
 	ck_assert_uint_eq(status_missed(&status), 0);
 }
 END_TEST
@@ -145,8 +171,8 @@ END_TEST
 START_TEST(a_tick_that_idle_cpus_sleep_through_is_not_missed)
 {
 	status.expected_ticks = 1000;
-	status.ledger.ticks = 600;
-	status.ledger.skip[OTP_SKIP_IDLE] = 100;
+	status.ledger.origin[0].ticks = 600;
+	status.ledger.origin[0].skip[OTP_SKIP_IDLE] = 100;
 	status.idle_ticks = 490;
 	ck_assert_uint_eq(status_missed(&status), 10);
 	status.idle_ticks = 520;
@@ -160,7 +186,7 @@ END_TEST
 START_TEST(missed_never_falls)
 {
 	status.expected_ticks = 100;
-	status.ledger.ticks = 97;
+	status.ledger.origin[0].ticks = 97;
 	status.missed_before = 5;
 	ck_assert_uint_eq(status_missed(&status), 5);
 }
@@ -180,7 +206,7 @@ START_TEST(prometheus_has_help_and_type_before_each_family)
 			ck_assert_msg(!strncmp(line, family, strlen(family)) &&
 					      strchr(" {", line[strlen(family)]), "%.60s after %s", line, family);
 	}
-	ck_assert(says("otprof_samples_lost_total{destination=\"disk\",reason=\"write\"} 0\n"));
+	ck_assert(says("otprof_samples_lost_total{destination=\"disk\",origin=\"cpu-clock\",reason=\"write\"} 0\n"));
 	ck_assert(says("otprof_ledger_balanced 1\n"));
 	ck_assert(says("otprof_worker_restarts_total{worker=\"engine\"} 1\n"));
 }
@@ -226,6 +252,7 @@ Suite *status_suite(void)
 	tcase_add_test(t, json_is_well_formed);
 	tcase_add_test(t, json_has_every_reason_and_destination);
 	tcase_add_test(t, sampling_begins_later_than_the_daemon);
+	tcase_add_test(t, each_origin_has_its_own_figures);
 	tcase_add_test(t, cpus_that_never_ticked_are_left_out);
 	tcase_add_test(t, names_from_workers_are_escaped);
 	tcase_add_test(t, missed_is_what_did_not_tick);

@@ -13,6 +13,7 @@
  * Writers: the engine and net, each its own page, one thread. Readers: the
  * monitor, at any time. Counts are samples unless the name says otherwise and
  * grow for the life of the monitor; a restarted worker goes on from the page.
+ * Every equation holds for each origin by itself.
  */
 #ifndef OTP_BASE_LEDGER_H
 #define OTP_BASE_LEDGER_H
@@ -66,6 +67,39 @@ struct ledger_workload {
 
 _Static_assert(NAME_SOURCE_NR <= LEDGER_SOURCES_MAX, "each source has a counter");
 
+/* A number of samples, apart for each slot of the session's origins (kmod/uapi/otprof.h). */
+struct ledger_counts {
+	uint64_t of[OTP_ORIGINS_MAX];
+};
+
+static inline void ledger_counts_add(struct ledger_counts *to, const struct ledger_counts *n)
+{
+	for (int i = 0; i < OTP_ORIGINS_MAX; i++)
+		to->of[i] += n->of[i];
+}
+
+static inline void ledger_counts_subtract(struct ledger_counts *from, const struct ledger_counts *n)
+{
+	for (int i = 0; i < OTP_ORIGINS_MAX; i++)
+		from->of[i] -= n->of[i];
+}
+
+/* From one place to another. */
+static inline void ledger_counts_move(struct ledger_counts *from, struct ledger_counts *to, const struct ledger_counts *n)
+{
+	ledger_counts_subtract(from, n);
+	ledger_counts_add(to, n);
+}
+
+static inline uint64_t ledger_counts_total(const struct ledger_counts *n)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < OTP_ORIGINS_MAX; i++)
+		total += n->of[i];
+	return total;
+}
+
 /*
  * The engine. Samples below ring_pos are accounted for here and not on the
  * ring any more: after a kill between this publication and the ring's own
@@ -75,11 +109,11 @@ _Static_assert(NAME_SOURCE_NR <= LEDGER_SOURCES_MAX, "each source has a counter"
 struct ledger_engine {
 	uint64_t ring_pos;
 	uint64_t batch_end;  /* not 0: records up to here are being worked on; the next engine passes over them */
-	uint64_t read;      /* samples taken over from the ring */
-	uint64_t held;      /* parked, or in the interval's profile */
-	uint64_t handed;    /* put into requests, in order of their ids; see net.received */
 	uint64_t last_id;   /* id of the last request */
-	uint64_t lost[OTP_LOSS_MAX];
+	struct ledger_counts read;   /* samples taken over from the ring */
+	struct ledger_counts held;   /* parked, or in the interval's profile */
+	struct ledger_counts handed; /* put into requests, in order of their ids; see net.received */
+	struct ledger_counts lost[OTP_LOSS_MAX];
 	/* Quality and cost, no part of the equation. */
 	uint64_t parked, stacks, stacks_root, cut[LEDGER_ENDS_MAX];
 	uint64_t frames, frames_named, processes, cpu_ns, sideband_records, sideband_lost;
@@ -92,12 +126,12 @@ struct ledger_engine {
 
 struct ledger_destination {
 	char name[64];    /* places change hands on reload: the name says whose it is */
-	uint64_t earlier; /* samples that net had received before this destination was there */
-	uint64_t exported;
-	uint64_t unconfirmed;
-	uint64_t queued;  /* in flight: waiting, or between tries */
-	uint64_t sending; /* in flight: a try is under way, or ended unknown; unconfirmed if net dies now */
-	uint64_t lost[OTP_LOSS_MAX];
+	struct ledger_counts earlier; /* samples that net had received before this destination was there */
+	struct ledger_counts exported;
+	struct ledger_counts unconfirmed;
+	struct ledger_counts queued;  /* in flight: waiting, or between tries */
+	struct ledger_counts sending; /* in flight: a try is under way, or ended unknown; unconfirmed if net dies now */
+	struct ledger_counts lost[OTP_LOSS_MAX];
 	uint64_t requests, bytes, retries; /* requests and bytes exported */
 	char last_error[96];
 };
@@ -109,7 +143,7 @@ struct ledger_destination {
  * that it was received, and sends it again to a net that was restarted.
  */
 struct ledger_net {
-	uint64_t received;    /* samples, cumulative */
+	struct ledger_counts received; /* cumulative */
 	uint64_t received_id; /* last request taken over */
 	uint64_t cpu_ns;
 	uint32_t destinations;
@@ -137,15 +171,20 @@ LEDGER_PAGE(ledger_net);
 		__atomic_store_n(&(page)->current, _next, __ATOMIC_RELEASE);      \
 	} while (0)
 
-/* Read a whole state; again if the writer flipped twice meanwhile (checked by the caller's second look). */
+/*
+ * Reads a whole state: again while the writer publishes meanwhile, with an end
+ * even if it never rests (a worker may be in hostile hands).
+ */
+#define LEDGER_READS_MAX 50
 #define ledger_read(page, copy)                                                              \
 	do {                                                                                 \
-		uint32_t _now;                                                               \
-		do {                                                                         \
-			_now = __atomic_load_n(&(page)->current, __ATOMIC_ACQUIRE);          \
+		for (int _i = 0; _i < LEDGER_READS_MAX; _i++) {                              \
+			uint32_t _now = __atomic_load_n(&(page)->current, __ATOMIC_ACQUIRE); \
 			memcpy((copy), &(page)->slot[_now & 1], sizeof((page)->slot[0]));    \
 			__atomic_thread_fence(__ATOMIC_ACQUIRE);                             \
-		} while (_now != __atomic_load_n(&(page)->current, __ATOMIC_RELAXED));       \
+			if (_now == __atomic_load_n(&(page)->current, __ATOMIC_RELAXED))     \
+				break;                                                       \
+		}                                                                            \
 	} while (0)
 
 #endif

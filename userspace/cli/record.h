@@ -16,6 +16,8 @@ struct record_options {
 	const char *output, *title;
 	uint64_t duration_ns; /* 0: no end of its own */
 	bool inverted, quiet;
+	char events[1024];    /* of all -e, as a list; "": none */
+	uint64_t count;       /* -c, 0: none */
 	char *const *command; /* NULL: none */
 };
 

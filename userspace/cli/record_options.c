@@ -25,6 +25,13 @@ static const char help[] =
 	"                           (default: when COMMAND ends, or on Ctrl-C)\n"
 	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97, which\n"
 	"                           keeps out of step with programs' own timers)\n"
+	"  -e, --event=EVENT,...  sample events instead of the CPU's clock: page-faults,\n"
+	"                           context-switches, cycles, ... by perf's names; cpu-clock\n"
+	"                           for the clock beside them; EVENT/period=N/ or\n"
+	"                           EVENT/freq=HZ/ gives one a rate of its own;\n"
+	"                           -e help lists the events\n"
+	"  -c, --count=N          a sample every N events (default: as many samples a\n"
+	"                           second as -F says)\n"
 	"\n"
 	"What to profile, instead of the whole host; options add up and may be repeated:\n"
 	"  -p, --pid=PID,...      these processes and what they start\n"
@@ -61,7 +68,8 @@ static const char help[] =
 	"  otprof record -d 30                  the whole host for 30 seconds\n"
 	"  otprof record -o make.svg -- make    a command, from start to end\n"
 	"  otprof record -p 1234 -o app.pb.gz   one process, until Ctrl-C\n"
-	"  otprof record -d 10 --unit nginx     a service\n";
+	"  otprof record -d 10 --unit nginx     a service\n"
+	"  otprof record -e page-faults -c 1 -- ls   each page that ls touches first\n";
 
 static int parse_pids(struct session_options *s, char *list)
 {
@@ -96,6 +104,45 @@ static int parse_frequency(struct record_options *o, const char *s)
 		return -EINVAL;
 	}
 	o->session.frequency_hz = (uint32_t)n;
+	return 0;
+}
+
+/* Given several times, the lists add up. */
+static int parse_events(struct record_options *o, const char *list)
+{
+	int n = snprintf(o->events + strlen(o->events), sizeof(o->events) - strlen(o->events), "%s%s",
+			 *o->events ? "," : "", list);
+
+	if (n >= 0 && strlen(o->events) < sizeof(o->events) - 1)
+		return 0;
+	cli_error("too many events");
+	return -EINVAL;
+}
+
+static int parse_count(struct record_options *o, const char *s)
+{
+	if (cli_parse_number(s, 1, 1ULL << 48, &o->count) == 0)
+		return 0;
+	cli_error("invalid count '%s', expected a number of events", s);
+	return -EINVAL;
+}
+
+/* The list as a whole, and the rates of those that have none of their own. */
+static int check_events(struct record_options *o)
+{
+	char why[EVENT_WHY];
+
+	if (o->count && !*o->events) {
+		cli_error("-c counts events: name them by -e");
+		return -EINVAL;
+	}
+	if (!*o->events)
+		return 0;
+	if (event_list_parse(o->events, &o->session.events, why) < 0) {
+		cli_error("-e: %s", why);
+		return -EINVAL;
+	}
+	event_list_set_rate(&o->session.events, o->count, o->session.frequency_hz);
 	return 0;
 }
 
@@ -177,6 +224,10 @@ static int parse_option(struct record_options *o, int c)
 		return parse_duration(o, optarg);
 	case 'F':
 		return parse_frequency(o, optarg);
+	case 'e':
+		return parse_events(o, optarg);
+	case 'c':
+		return parse_count(o, optarg);
 	case 'p':
 		return parse_pids(&o->session, optarg);
 	case 'o':
@@ -204,7 +255,7 @@ static int parse_option(struct record_options *o, int c)
 /* An ordinary user may have perf events of processes of their own, if the kernel is set so. */
 static int check_rights(const struct record_options *o)
 {
-	const struct source_config cfg = {.pids = o->session.pids, .nr_pids = o->session.nr_pids + (o->command != NULL)};
+	const struct source_config cfg = {.events = o->session.events, .pids = o->session.pids, .nr_pids = o->session.nr_pids + (o->command != NULL)};
 	char why[SOURCE_WHY];
 	bool single;
 	int e;
@@ -242,6 +293,13 @@ static int check(const struct record_options *o)
 	return check_rights(o);
 }
 
+static int list_events(void)
+{
+	for (uint32_t i = 0; origin_name(i); i++)
+		puts(origin_name(i));
+	return 0;
+}
+
 int record_parse(int argc, char **argv, struct record_options *ret)
 {
 	static const struct option longs[] = {
@@ -249,6 +307,7 @@ int record_parse(int argc, char **argv, struct record_options *ret)
 		{"unit", required_argument, NULL, OPTION_TARGET}, {"container", required_argument, NULL, OPTION_TARGET + 1},
 		{"cgroup", required_argument, NULL, OPTION_TARGET + 2}, {"exe", required_argument, NULL, OPTION_TARGET + 3},
 		{"user", required_argument, NULL, OPTION_TARGET + 4},
+		{"event", required_argument, NULL, 'e'},    {"count", required_argument, NULL, 'c'},
 		{"pid", required_argument, NULL, 'p'},      {"output", required_argument, NULL, 'o'},
 		{"title", required_argument, NULL, 't'},    {"inverted", no_argument, NULL, 'i'},
 		{"sampler", required_argument, NULL, 's'},
@@ -259,15 +318,17 @@ int record_parse(int argc, char **argv, struct record_options *ret)
 	int c;
 
 	/* "+": what follows COMMAND are its own options. */
-	while ((c = getopt_long(argc, argv, "+d:F:p:o:t:qv", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+d:F:e:c:p:o:t:qv", longs, NULL)) != -1) {
 		if (c == 'h')
 			return cli_help(help);
+		if (c == 'e' && !strcmp(optarg, "help"))
+			return list_events();
 		if (parse_option(&o, c) < 0)
 			return cli_try_help(CLI_RECORD_FAILED);
 	}
 	if (optind < argc)
 		o.command = argv + optind;
-	if (check(&o) < 0)
+	if (check_events(&o) < 0 || check(&o) < 0)
 		return CLI_RECORD_FAILED;
 	*ret = o;
 	return -1;

@@ -53,12 +53,14 @@ static int make_directories(struct session *s)
 static int write_config(const struct session *s, const struct session_options *o)
 {
 	_cleanup_(fclosep) FILE *f = fopen(s->config, "we");
+	_cleanup_(buf_done) struct buf events = {0};
 	uint32_t i;
 
 	if (!f)
 		return -errno;
-	fprintf(f, "[sampler]\nmode = %s\nfrequency_hz = %" PRIu32 "\n", o->sampler ? o->sampler : "auto",
-		o->frequency_hz);
+	event_list_print(&o->events, &events);
+	fprintf(f, "[sampler]\nmode = %s\nfrequency_hz = %" PRIu32 "\nevents = %s\n", o->sampler ? o->sampler : "auto",
+		o->frequency_hz, buf_cstr(&events));
 	/* Longer than a service's: nobody waits for a part of a recording, and fewer dictionaries are written. */
 	fprintf(f, "[profile]\ninterval = 10s\n");
 	if (o->nr_pids || o->nr_targets)

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "cli/recording.h"
+#include "source/event_list.h"
 
 #define SESSION_PIDS_MAX    32
 #define SESSION_TARGETS_MAX 32
@@ -24,6 +25,7 @@ struct session_target {
 };
 
 struct session_options {
+	struct event_list events; /* what is sampled */
 	uint32_t frequency_hz;
 	uint32_t pids[SESSION_PIDS_MAX];
 	uint32_t nr_pids;

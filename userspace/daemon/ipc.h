@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ledger.h"
+#include "base/origin.h"
 #include "daemon/fetch.h"
 #include "kmod/uapi/otprof.h"
 
@@ -25,7 +27,7 @@
 /* X(number, NAME, from -> to, "what") */
 #define IPC_MESSAGES(X)                                                                            \
 	X(1, CONFIG, "monitor to worker: sealed memfd of the effective configuration text")         \
-	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring, counters; consumer page, eventfd") \
+	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring; consumer page, eventfd") \
 	X(3, SIDEBAND, "monitor to engine: struct ipc_sideband; fd: one side-band buffer")          \
 	X(4, LEDGER, "monitor to worker: fd: its ledger page")                                      \
 	X(5, PEER, "monitor to engine and net: fd: their common socket, after every restart")       \
@@ -90,10 +92,10 @@ struct ipc_head {
 	uint64_t tag;  /* of ASK and ANSWER: pairs them */
 };
 
-struct ipc_ring { uint64_t ring_bytes, counters_stride, period_ns; uint32_t counters_nr, flags; };
+struct ipc_ring { uint64_t ring_bytes; struct origins origins; uint32_t flags, reserved; };
 #define IPC_RING_SCAN 1 /* nobody reports process life: /proc is to be looked through */
-/* Samples from ring position pos on have this period; those before it the one that held until now. */
-struct ipc_rate { uint64_t pos, period_ns, id; };
+/* Samples from ring position pos on have these periods; those before it the ones that held until now. */
+struct ipc_rate { uint64_t pos, id; struct origins origins; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
@@ -109,7 +111,7 @@ struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of
 enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* the second descriptor */ };
 struct ipc_reload { uint32_t metrics, reserved; };
 struct ipc_life { uint32_t pid, parent; /* 0: no fork, but an exec or an end */ };
-struct ipc_request { uint64_t id, samples, len; };
+struct ipc_request { uint64_t id, len; struct ledger_counts samples; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 
 /* Sends whole or not at all. -EAGAIN when the peer's buffer is full, -EPIPE when it is gone. fds are borrowed. */

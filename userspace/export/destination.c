@@ -18,10 +18,11 @@ static void booked(const struct destination *d)
 	d->owner->booked(d->owner->booked_ctx);
 }
 
-static void tell(const struct destination *d, enum export_event event, const char *text, uint64_t samples)
+static void tell(const struct destination *d, enum export_event event, const char *text,
+		 const struct ledger_counts *samples)
 {
 	if (d->owner->event)
-		d->owner->event(d->owner->event_ctx, d->cfg.name, event, text, samples);
+		d->owner->event(d->owner->event_ctx, d->cfg.name, event, text, samples ? ledger_counts_total(samples) : 0);
 }
 
 /*
@@ -29,7 +30,7 @@ static void tell(const struct destination *d, enum export_event event, const cha
  * delivered stays with those being sent: should net die now, it is
  * unconfirmed, too.
  */
-static uint64_t *waiting(const struct destination *d, const struct queue_entry *entry)
+static struct ledger_counts *waiting(const struct destination *d, const struct queue_entry *entry)
 {
 	return entry->maybe ? &d->ledger->sending : &d->ledger->queued;
 }
@@ -39,10 +40,7 @@ static uint64_t *waiting(const struct destination *d, const struct queue_entry *
 /* The entry's samples were taken out of queued and sending before. */
 static void book_end(struct destination *d, const struct queue_entry *entry, uint32_t reason)
 {
-	if (entry->maybe)
-		d->ledger->unconfirmed += entry->request->samples;
-	else
-		d->ledger->lost[reason] += entry->request->samples;
+	ledger_counts_add(entry->maybe ? &d->ledger->unconfirmed : &d->ledger->lost[reason], &entry->request->samples);
 }
 
 static const char *reason_text(uint32_t reason)
@@ -58,12 +56,12 @@ static const char *reason_text(uint32_t reason)
 
 static void drop(struct destination *d, struct queue_entry **link, uint32_t reason)
 {
-	uint64_t samples = (*link)->request->samples;
+	struct ledger_counts samples = (*link)->request->samples;
 
-	*waiting(d, *link) -= samples;
+	ledger_counts_subtract(waiting(d, *link), &samples);
 	book_end(d, *link, reason);
 	queue_remove(&d->queue, link);
-	tell(d, EXPORT_DROPPED, reason_text(reason), samples);
+	tell(d, EXPORT_DROPPED, reason_text(reason), &samples);
 }
 
 static void drop_all(struct destination *d, uint32_t reason)
@@ -79,19 +77,19 @@ static void recover(struct destination *d)
 	d->failures = d->stop_failures = 0;
 	d->due_ns = 0;
 	if (d->failing)
-		tell(d, EXPORT_BACK, "", 0);
+		tell(d, EXPORT_BACK, "", NULL);
 	d->failing = false;
 }
 
 static void on_delivered(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
-	d->ledger->exported += head->request->samples;
+	ledger_counts_add(&d->ledger->exported, &head->request->samples);
 	d->ledger->requests++;
 	d->ledger->bytes += request_bytes(head->request, head->gzip);
 	d->ledger->last_error[0] = '\0';
 	recover(d);
 	if (*o->text)
-		tell(d, EXPORT_REMARK, o->text, head->request->samples);
+		tell(d, EXPORT_REMARK, o->text, &head->request->samples);
 	queue_remove(&d->queue, &d->queue.head);
 }
 
@@ -106,15 +104,13 @@ static void set_error(struct destination *d, const char *text)
  */
 static void on_partial(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
-	uint64_t samples = head->request->samples;
-
 	if (o->rejected >= head->request->profiles)
 		book_end(d, head, OTP_LOSS_REJECTED);
 	else
-		d->ledger->unconfirmed += samples;
+		ledger_counts_add(&d->ledger->unconfirmed, &head->request->samples);
 	set_error(d, o->text);
 	recover(d);
-	tell(d, EXPORT_PARTIAL, o->text, samples);
+	tell(d, EXPORT_PARTIAL, o->text, &head->request->samples);
 	queue_remove(&d->queue, &d->queue.head);
 }
 
@@ -123,7 +119,7 @@ static void on_refused(struct destination *d, struct queue_entry *head, const st
 	book_end(d, head, o->reason);
 	set_error(d, o->text);
 	recover(d);
-	tell(d, EXPORT_REFUSED, o->text, head->request->samples);
+	tell(d, EXPORT_REFUSED, o->text, &head->request->samples);
 	queue_remove(&d->queue, &d->queue.head);
 }
 
@@ -151,16 +147,19 @@ static bool stop_is_over(struct destination *d)
 
 static void on_retry(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
+	struct ledger_counts in_flight;
 	uint64_t now = clock_now_ns();
 
 	head->tried = true;
 	head->maybe |= o->maybe;
-	*waiting(d, head) += head->request->samples;
+	ledger_counts_add(waiting(d, head), &head->request->samples);
 	d->failures += d->failures < UINT32_MAX;
 	set_error(d, o->text);
 	if (!d->failing) {
 		d->failing_since_ns = now;
-		tell(d, EXPORT_FAILING, o->text, d->ledger->queued + d->ledger->sending);
+		in_flight = d->ledger->queued;
+		ledger_counts_add(&in_flight, &d->ledger->sending);
+		tell(d, EXPORT_FAILING, o->text, &in_flight);
 	}
 	d->failing = true;
 	/* Without retries a failure says nothing about the next request. */
@@ -176,7 +175,7 @@ static void on_outcome(void *ctx, const struct outcome *o)
 	struct destination *d = ctx;
 	struct queue_entry *head = d->queue.head;
 
-	d->ledger->sending -= head->request->samples;
+	ledger_counts_subtract(&d->ledger->sending, &head->request->samples);
 	d->sending = false;
 	switch (o->kind) {
 	case OUTCOME_DELIVERED:
@@ -207,8 +206,7 @@ static void try_head(struct destination *d)
 	struct outcome o;
 	int rc;
 
-	*waiting(d, head) -= r->samples;
-	d->ledger->sending += r->samples;
+	ledger_counts_move(waiting(d, head), &d->ledger->sending, &r->samples);
 	d->ledger->retries += head->tried;
 	d->sending = true;
 	booked(d);
@@ -282,9 +280,9 @@ static bool make_room(struct destination *d, const struct export_request *r, boo
 	return queue_fits(&d->queue, r, gzip);
 }
 
-void destination_refuse(struct destination *d, uint64_t samples, uint32_t reason)
+void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason)
 {
-	d->ledger->lost[reason] += samples;
+	ledger_counts_add(&d->ledger->lost[reason], samples);
 	tell(d, EXPORT_DROPPED, reason_text(reason), samples);
 }
 
@@ -293,11 +291,11 @@ void destination_submit(struct destination *d, struct export_request *r, uint64_
 	bool gzip = destination_compresses(d) && r->gz;
 
 	if (d->stopped)
-		destination_refuse(d, r->samples, OTP_LOSS_SHUTDOWN);
+		destination_refuse(d, &r->samples, OTP_LOSS_SHUTDOWN);
 	else if (!make_room(d, r, gzip) || queue_push(&d->queue, r, gzip, now_ns) < 0)
-		destination_refuse(d, r->samples, OTP_LOSS_QUEUE_FULL);
+		destination_refuse(d, &r->samples, OTP_LOSS_QUEUE_FULL);
 	else
-		d->ledger->queued += r->samples;
+		ledger_counts_add(&d->ledger->queued, &r->samples);
 }
 
 /* --- life --- */
@@ -315,9 +313,9 @@ static void end_try(struct destination *d)
 
 	if (!d->sending)
 		return;
-	d->ledger->sending -= head->request->samples;
+	ledger_counts_subtract(&d->ledger->sending, &head->request->samples);
 	head->maybe |= d->ops->abort(d->transport);
-	*waiting(d, head) += head->request->samples;
+	ledger_counts_add(waiting(d, head), &head->request->samples);
 	d->sending = false;
 }
 

@@ -50,7 +50,7 @@ void destination_done(struct destination *d);
 bool destination_compresses(const struct destination *d);
 /* Books r as queued or lost; the caller says booked. */
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns);
-void destination_refuse(struct destination *d, uint64_t samples, uint32_t reason); /* books it as lost */
+void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason); /* books it as lost */
 void destination_run(struct destination *d);
 uint64_t destination_due_ns(const struct destination *d); /* UINT64_MAX: waits for nothing but its transport */
 bool destination_idle(const struct destination *d);

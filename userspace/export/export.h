@@ -70,7 +70,7 @@ struct export_request {
 	uint32_t refs;    /* users of data */
 	uint32_t gz_refs; /* users of gz */
 	uint64_t id;
-	uint64_t samples;
+	struct ledger_counts samples;
 	uint64_t profiles; /* Profile messages in it */
 	size_t len;
 	const void *data; /* mapped from the engine's memfd */
@@ -81,7 +81,7 @@ struct export_request {
  * Maps len bytes of fd (taken over; its seals are checked). -EBADMSG if it is
  * no sealed memfd of that size, -EFBIG above EXPORT_REQUEST_MAX.
  */
-int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct export_request **ret);
+int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples, size_t len, struct export_request **ret);
 struct export_request *export_request_put(struct export_request *r); /* NULL */
 
 /* -EINVAL and what is wrong with the endpoint, a header or a time; for the configuration's checks. */
@@ -123,7 +123,7 @@ int exporter_reloading(struct exporter *e); /* 1, 0 or -errno */
 /* Takes no reference of the caller's. Counts received once, and per destination queued or lost. */
 void exporter_submit(struct exporter *e, struct export_request *r);
 /* The same for one that could not be mapped: received, and lost everywhere. */
-void exporter_refuse(struct exporter *e, uint64_t id, uint64_t samples, enum otp_loss_reason reason);
+void exporter_refuse(struct exporter *e, uint64_t id, const struct ledger_counts *samples, enum otp_loss_reason reason);
 
 /* Event loop: descriptors to poll, how long to wait, and work to do. */
 struct pollfd;

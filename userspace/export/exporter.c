@@ -2,6 +2,7 @@
 #include "export/export.h"
 
 #include <curl/curl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 
@@ -141,11 +142,11 @@ static bool any_compresses(const struct exporter *e)
 }
 
 /* False: sent again by an engine that did not hear that it was received. It was counted then. */
-static bool receive(struct exporter *e, uint64_t id, uint64_t samples)
+static bool receive(struct exporter *e, uint64_t id, const struct ledger_counts *samples)
 {
 	if (id <= e->ledger->received_id)
 		return false;
-	e->ledger->received += samples;
+	ledger_counts_add(&e->ledger->received, samples);
 	e->ledger->received_id = id;
 	return true;
 }
@@ -154,7 +155,7 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 {
 	uint64_t now = clock_now_ns();
 
-	if (!receive(e, r->id, r->samples))
+	if (!receive(e, r->id, &r->samples))
 		return;
 	/* A request that cannot be compressed goes as it is. */
 	if (any_compresses(e))
@@ -164,7 +165,7 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 	e->owner.booked(e->owner.booked_ctx);
 }
 
-void exporter_refuse(struct exporter *e, uint64_t id, uint64_t samples, enum otp_loss_reason reason)
+void exporter_refuse(struct exporter *e, uint64_t id, const struct ledger_counts *samples, enum otp_loss_reason reason)
 {
 	if (!receive(e, id, samples))
 		return;
@@ -279,15 +280,15 @@ static bool is_flushed(struct exporter *e)
 static void tell_removed(const struct exporter *e, const struct destination *d)
 {
 	const struct ledger_destination *l = d->ledger;
-	unsigned long long lost = 0;
+	uint64_t exported = ledger_counts_total(&l->exported), lost = 0;
 	char text[160];
 
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
-		lost += l->lost[r];
-	snprintf(text, sizeof(text), "exported %llu, unconfirmed %llu, lost %llu", (unsigned long long)l->exported,
-		 (unsigned long long)l->unconfirmed, lost);
+		lost += ledger_counts_total(&l->lost[r]);
+	snprintf(text, sizeof(text), "exported %" PRIu64 ", unconfirmed %" PRIu64 ", lost %" PRIu64, exported,
+		 ledger_counts_total(&l->unconfirmed), lost);
 	if (e->owner.event)
-		e->owner.event(e->owner.event_ctx, d->cfg.name, EXPORT_REMOVED, text, l->exported);
+		e->owner.event(e->owner.event_ctx, d->cfg.name, EXPORT_REMOVED, text, exported);
 }
 
 static void remove_gone(struct exporter *e)

@@ -57,7 +57,7 @@ uint64_t request_count_profiles(const void *data, size_t len)
 	}
 }
 
-int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct export_request **ret)
+int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples, size_t len, struct export_request **ret)
 {
 	_cleanup_(closep) int owned = fd;
 	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
@@ -72,7 +72,7 @@ int export_request_new(int fd, uint64_t id, uint64_t samples, size_t len, struct
 		return rc;
 	r->refs = 1;
 	r->id = id;
-	r->samples = samples;
+	r->samples = *samples;
 	r->len = len;
 	r->profiles = request_count_profiles(r->data, len);
 	*ret = steal_ptr(&r);

@@ -12,27 +12,35 @@
 #define REQUEST_HEAD  32
 #define RESOURCE_HEAD 128
 #define PROFILE_HEAD  128
-#define VALUE_MAX     6
+#define VALUE_MAX     10
 /* What a location or a frame of a stack costs in a profile that was converted. */
 #define CONVERTED_LOCATION 64
 #define CONVERTED_FRAME    3
 
 int out_request_init(struct out_request *q, const struct names *n)
 {
-	int r;
-
 	*q = (struct out_request){.bytes = REQUEST_HEAD};
 	intern_init(&q->identities, INT32_MAX, SIZE_MAX);
 	q->seen = calloc(MAX(n->nr_locations, 1u), sizeof(*q->seen));
-	r = q->seen ? dictionary_init(&q->dict, n) : -ENOMEM;
+	return q->seen ? dictionary_init(&q->dict, n) : -ENOMEM;
+}
+
+/* The same strings in all profiles of an origin. */
+static int add_types(struct out_request *q, const struct origins *origins, uint32_t slot)
+{
+	const struct origin_types *from = origin_types(origins->slot[slot].origin);
+	struct out_types *to = &q->types[slot];
+	int r;
+
+	if (to->type)
+		return 0;
+	r = dictionary_text(&q->dict, from->type, &to->type);
 	if (r == 0)
-		r = dictionary_text(&q->dict, "samples", &q->count_type);
+		r = dictionary_text(&q->dict, from->unit, &to->unit);
 	if (r == 0)
-		r = dictionary_text(&q->dict, "count", &q->count_unit);
+		r = dictionary_text(&q->dict, from->period_type, &to->period_type);
 	if (r == 0)
-		r = dictionary_text(&q->dict, "cpu", &q->period_type);
-	if (r == 0)
-		r = dictionary_text(&q->dict, "nanoseconds", &q->period_unit);
+		r = dictionary_text(&q->dict, from->period_unit, &to->period_unit);
 	return r;
 }
 
@@ -66,13 +74,13 @@ static size_t sample_bytes(const struct out_sample *s)
 	return size_block(size_number(s->stack) + (attributes ? size_block(attributes) : 0) + 2 + VALUE_MAX);
 }
 
-static int begin_profile(struct out_request *q)
+static int begin_profile(struct out_request *q, uint32_t slot)
 {
 	struct out_resource *res = &q->resources[q->nr_resources - 1];
 
 	if (array_reserve(&q->profiles, q->nr_profiles, &q->cap_profiles, sizeof(*q->profiles)) < 0)
 		return -ENOMEM;
-	q->profiles[q->nr_profiles++] = (struct out_profile){.first = q->nr_samples};
+	q->profiles[q->nr_profiles++] = (struct out_profile){.slot = slot, .first = q->nr_samples};
 	res->count++;
 	q->bytes += PROFILE_HEAD;
 	q->profile_bytes = 0;
@@ -80,13 +88,13 @@ static int begin_profile(struct out_request *q)
 	return 0;
 }
 
-static int begin_resource(struct out_request *q, const struct workload *w)
+static int begin_resource(struct out_request *q, const struct workload *w, uint32_t slot)
 {
 	if (array_reserve(&q->resources, q->nr_resources, &q->cap_resources, sizeof(*q->resources)) < 0)
 		return -ENOMEM;
 	q->resources[q->nr_resources++] = (struct out_resource){.workload = w, .first = q->nr_profiles};
 	q->bytes += resource_bytes(w);
-	return begin_profile(q);
+	return begin_profile(q, slot);
 }
 
 /* What the stack adds to a profile that has its own copy of all that it uses. */
@@ -104,21 +112,24 @@ static size_t converted_bytes(struct out_request *q, const uint32_t *stack, uint
 	return bytes;
 }
 
-static int choose_profile(struct out_request *q, const struct workload *w, const uint32_t *stack, uint32_t count)
+static int choose_profile(struct out_request *q, const struct workload *w, uint32_t slot, const uint32_t *stack,
+			  uint32_t count)
 {
 	struct out_profile *p;
 
 	if (!q->nr_resources || q->resources[q->nr_resources - 1].workload != w)
-		return begin_resource(q, w);
+		return begin_resource(q, w, slot);
 	p = &q->profiles[q->nr_profiles - 1];
+	if (p->slot != slot)
+		return begin_profile(q, slot);
 	if (p->count < PROFILE_SAMPLES_MAX &&
 	    q->profile_bytes + converted_bytes(q, stack, count, false) <= PROFILE_BYTES_MAX)
 		return 0;
-	return p->count ? begin_profile(q) : 0;
+	return p->count ? begin_profile(q, slot) : 0;
 }
 
 /* Equal stacks and attributes are one sample, also where the builder told them apart. */
-static int put_sample(struct out_request *q, struct out_sample *s)
+static int put_sample(struct out_request *q, struct out_sample *s, uint64_t samples)
 {
 	struct out_profile *p = &q->profiles[q->nr_profiles - 1];
 	uint32_t number;
@@ -129,7 +140,7 @@ static int put_sample(struct out_request *q, struct out_sample *s)
 	r = intern_add(&q->identities, s, offsetof(struct out_sample, value), &number);
 	if (r < 0)
 		return r;
-	q->total += s->value;
+	q->total.of[p->slot] += samples;
 	if (r == 0) {
 		q->samples[p->first + number].value += s->value;
 		return 0;
@@ -165,6 +176,8 @@ static void go_back(struct out_request *q, const struct out_mark *to)
 	if (q->nr_resources)
 		q->resources[q->nr_resources - 1].count = to->profiles_of_last;
 	q->bytes = to->bytes;
+	/* Their strings may be gone; those that are not are found again. */
+	memset(q->types, 0, sizeof(q->types));
 }
 
 static int add(struct out_request *q, const struct profile_builder *b, uint32_t number, struct out_sample *s,
@@ -174,15 +187,17 @@ static int add(struct out_request *q, const struct profile_builder *b, uint32_t 
 	const struct workload *w = builder_workload(b, key->workload);
 	uint32_t count;
 	const uint32_t *stack = builder_stack(b, key->stack, &count);
-	int r = choose_profile(q, w, stack, count);
+	int r = choose_profile(q, w, key->slot, stack, count);
 
+	if (r == 0)
+		r = add_types(q, &b->cfg.origins, key->slot);
 	if (r == 0)
 		r = dictionary_stack(&q->dict, stack, count, scratch, &s->stack);
 	if (r == 0)
 		r = sample_attributes(&q->dict, key, w, b->cfg.attributes, &s->attributes);
 	if (r == 0)
 		q->profile_bytes += converted_bytes(q, stack, count, true);
-	s->value = b->counts[number];
+	s->value = b->counts[number].value;
 	return r;
 }
 
@@ -199,7 +214,7 @@ int out_request_add(struct out_request *q, const struct profile_builder *b, uint
 	if (r == 0 && q->bytes + sample_bytes(&s) + q->dict.bytes > max)
 		r = -EMSGSIZE;
 	if (r == 0)
-		r = put_sample(q, &s);
+		r = put_sample(q, &s, b->counts[sample].samples);
 	if (r < 0)
 		go_back(q, &before);
 	return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One request: which samples go into it, in which resources and profiles, and
- * the dictionary that they need. Knows the data model, not the encoding
+ * the dictionary that they need. A resource has a profile for each origin. Knows the data model, not the encoding
  * library. Used within profile/ only.
  *
  * Limits of a profile are what Pyroscope takes (16000 samples; 2 MiB after its
@@ -24,7 +24,13 @@ struct out_sample {
 	uint64_t value;
 };
 
+/* Strings that say what a profile counts. */
+struct out_types {
+	uint32_t type, unit, period_type, period_unit;
+};
+
 struct out_profile {
+	uint32_t slot;         /* of the origin */
 	uint32_t first, count; /* samples */
 };
 
@@ -39,8 +45,8 @@ struct out_request {
 	struct out_profile *profiles;
 	struct out_resource *resources;
 	uint32_t nr_samples, cap_samples, nr_profiles, cap_profiles, nr_resources, cap_resources;
-	uint32_t count_type, count_unit, period_type, period_unit; /* strings */
-	uint64_t total;                                            /* samples as the ledger counts them */
+	struct out_types types[OTP_ORIGINS_MAX]; /* by slot; zero: not needed yet */
+	struct ledger_counts total;              /* samples as the ledger counts them */
 	size_t bytes; /* upper bound of all but the dictionary */
 	/* Of the profile that is being filled. */
 	struct intern identities;    /* struct out_sample but its value -> sample */

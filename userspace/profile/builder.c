@@ -63,7 +63,7 @@ void builder_reset(struct profile_builder *b)
 		b->counts = NULL;
 		b->counts_cap = 0;
 	}
-	b->total = 0;
+	b->total = (struct ledger_counts){0};
 }
 
 struct profile_builder *profile_free(struct profile_builder *b)
@@ -234,7 +234,7 @@ static void sample_key_done(struct sample_key *key)
 static int reserve_count(struct profile_builder *b)
 {
 	uint32_t cap = b->counts_cap ? b->counts_cap * 2 : 256;
-	uint64_t *counts;
+	struct sample_count *counts;
 
 	if (b->samples.count < b->counts_cap)
 		return 0;
@@ -246,7 +246,7 @@ static int reserve_count(struct profile_builder *b)
 	return 0;
 }
 
-int builder_count(struct profile_builder *b, const struct sample_key *key, uint64_t count)
+int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count)
 {
 	uint32_t number;
 	int r = reserve_count(b);
@@ -258,16 +258,18 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, uint6
 	if (r > 0) {
 		str_ref(key->comm);
 		str_ref(key->exe);
-		b->counts[number] = 0;
+		b->counts[number] = (struct sample_count){0};
 	}
-	b->counts[number] += count;
-	b->total += count;
+	b->counts[number].samples += count->samples;
+	b->counts[number].value += count->value;
+	b->total.of[key->slot] += count->samples;
 	return 0;
 }
 
 int profile_add(struct profile_builder *b, const struct profile_sample *s)
 {
-	_cleanup_(sample_key_done) struct sample_key key = {0};
+	_cleanup_(sample_key_done) struct sample_key key = {.slot = s->slot};
+	const struct sample_count one = {.samples = 1, .value = s->value};
 	int r;
 
 	r = add_stack(b, s, &key.stack);
@@ -276,12 +278,12 @@ int profile_add(struct profile_builder *b, const struct profile_sample *s)
 	if (r < 0)
 		return r;
 	set_attributes(b, s, &key);
-	return builder_count(b, &key, 1);
+	return builder_count(b, &key, &one);
 }
 
 uint64_t profile_samples(const struct profile_builder *b)
 {
-	return b->total;
+	return ledger_counts_total(&b->total);
 }
 
 size_t profile_bytes(const struct profile_builder *b)
@@ -297,9 +299,9 @@ void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *
 	b->cfg.kernel = kernel;
 }
 
-void profile_set_period(struct profile_builder *b, uint64_t period_ns)
+void profile_set_origins(struct profile_builder *b, const struct origins *origins)
 {
-	b->cfg.period_ns = period_ns;
+	b->cfg.origins = *origins;
 }
 
 void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes)

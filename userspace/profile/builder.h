@@ -22,10 +22,16 @@ struct location_key {
 struct sample_key {
 	uint32_t workload;
 	uint32_t stack;
+	uint32_t slot; /* of the origin */
 	uint32_t pid, tid, cpu; /* these and the following zero unless selected */
-	uint32_t reserved;
 	struct str *comm; /* both clean; the builder holds references */
 	struct str *exe;
+};
+
+/* What was counted under one key. */
+struct sample_count {
+	uint64_t samples;
+	uint64_t value; /* how much of the origin these stand for */
 };
 
 struct profile_builder {
@@ -35,9 +41,9 @@ struct profile_builder {
 	struct intern stacks;    /* location numbers, innermost first */
 	struct intern samples;   /* struct sample_key */
 	struct intern workloads; /* struct workload *, one reference each */
-	uint64_t *counts;        /* by sample number; owned */
+	struct sample_count *counts; /* by sample number; owned */
 	uint32_t counts_cap;
-	uint64_t total; /* samples */
+	struct ledger_counts total;
 	struct profile_top top;
 	struct profile_stats stats;
 	uint32_t scratch[BUILDER_FRAMES_MAX];
@@ -59,8 +65,8 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 	return intern_key(&b->stacks, number);
 }
 
-/* Counted so often under this key; the builder takes references of its own. */
-int builder_count(struct profile_builder *b, const struct sample_key *key, uint64_t count);
+/* Adds to what is counted under this key; the builder takes references of its own. */
+int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count);
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);
 void builder_reset(struct profile_builder *b); /* a new interval */
 

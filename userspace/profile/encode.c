@@ -287,15 +287,16 @@ static void put_profile(struct buf *out, const struct out_request *q, const stru
 {
 	PROFILES(ValueType) counted = PROFILES_INIT(VALUE_TYPE), period = PROFILES_INIT(VALUE_TYPE);
 	PROFILES(Profile) head = PROFILES_INIT(PROFILE);
+	const struct out_types *types = &q->types[p->slot];
 
 	next_id(id);
-	counted.type_strindex = (int32_t)q->count_type;
-	counted.unit_strindex = (int32_t)q->count_unit;
-	period.type_strindex = (int32_t)q->period_type;
-	period.unit_strindex = (int32_t)q->period_unit;
+	counted.type_strindex = (int32_t)types->type;
+	counted.unit_strindex = (int32_t)types->unit;
+	period.type_strindex = (int32_t)types->period_type;
+	period.unit_strindex = (int32_t)types->period_unit;
 	head.sample_type = &counted;
 	head.period_type = &period;
-	head.period = (int64_t)t->period_ns;
+	head.period = (int64_t)t->origins->slot[p->slot].period;
 	head.time_unix_nano = t->start_unix_ns;
 	head.duration_nano = t->duration_ns;
 	head.profile_id = (ProtobufCBinaryData){.len = sizeof(id->bytes), .data = id->bytes};

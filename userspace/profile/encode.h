@@ -11,7 +11,7 @@
 
 struct encode_times {
 	uint64_t start_unix_ns, duration_ns;
-	uint64_t period_ns;
+	const struct origins *origins; /* borrowed */
 	const char *scope_version;
 };
 

@@ -18,7 +18,7 @@ struct interval {
 	uint32_t *order; /* sample numbers; owned */
 	profile_out_fn *fn;
 	void *ctx;
-	uint64_t handed;
+	struct ledger_counts handed;
 };
 
 static void interval_done(struct interval *v)
@@ -30,10 +30,11 @@ static void interval_done(struct interval *v)
 }
 
 /*
- * Resource by resource, and within one by stack from the root: neighbours then
- * share most of their frames, which makes requests small once compressed.
+ * Resource by resource, profile by profile, and within one by stack from the
+ * root: neighbours then share most of their frames, which makes requests small
+ * once compressed.
  */
-static int by_workload_and_stack(const void *x, const void *y, void *ctx)
+static int by_profile_and_stack(const void *x, const void *y, void *ctx)
 {
 	const struct profile_builder *b = ctx;
 	const struct sample_key *s = builder_sample(b, *(const uint32_t *)x);
@@ -43,6 +44,8 @@ static int by_workload_and_stack(const void *x, const void *y, void *ctx)
 
 	if (s->workload != t->workload)
 		return s->workload < t->workload ? -1 : 1;
+	if (s->slot != t->slot)
+		return s->slot < t->slot ? -1 : 1;
 	while (n && m && sf[n - 1] == tf[m - 1]) {
 		n--;
 		m--;
@@ -61,7 +64,7 @@ static int make_order(struct interval *v)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		v->order[i] = i;
-	qsort_r(v->order, count, sizeof(*v->order), by_workload_and_stack, v->b);
+	qsort_r(v->order, count, sizeof(*v->order), by_profile_and_stack, v->b);
 	return 0;
 }
 
@@ -74,10 +77,10 @@ static int hand_out(struct interval *v)
 		return 0;
 	r = encode_request(&v->request, &v->times, &v->out);
 	if (r == 0)
-		r = v->fn(v->ctx, v->out.data, v->out.len, v->request.total);
+		r = v->fn(v->ctx, v->out.data, v->out.len, &v->request.total);
 	if (r < 0)
 		return r;
-	v->handed += v->request.total;
+	ledger_counts_add(&v->handed, &v->request.total);
 	st->requests++;
 	st->bytes += v->out.len;
 	st->stacks += v->request.dict.stacks.count - 1;
@@ -206,17 +209,28 @@ static bool stack_has(const struct interval *v, uint32_t sample, const struct st
 	return false;
 }
 
+/* Of the first slot that has samples: the CPU clock's, where it is sampled. */
+static uint32_t top_slot(const struct interval *v)
+{
+	uint32_t slot = 0;
+
+	while (slot < OTP_ORIGINS_MAX - 1 && !v->b->total.of[slot])
+		slot++;
+	return slot;
+}
+
 static void set_top(struct interval *v)
 {
+	uint32_t slot = top_slot(v);
 	struct map self = {0};
 	struct str *best = NULL;
 	uint64_t most = 0, total = 0;
 
 	for (uint32_t i = 0; i < v->b->samples.count; i++) {
-		struct str *name = leaf_name(v, i);
+		struct str *name = builder_sample(v->b, i)->slot == slot ? leaf_name(v, i) : NULL;
 		uint64_t *known = map_find(&self, (uint64_t)(uintptr_t)name), now;
 
-		now = (known ? *known : 0) + v->b->counts[i];
+		now = (known ? *known : 0) + v->b->counts[i].value;
 		if (name && map_put(&self, (uint64_t)(uintptr_t)name, now) == 0 && now > most) {
 			most = now;
 			best = name;
@@ -224,14 +238,14 @@ static void set_top(struct interval *v)
 	}
 	map_done(&self);
 	for (uint32_t i = 0; best && i < v->b->samples.count; i++)
-		if (stack_has(v, i, best))
-			total += v->b->counts[i];
+		if (builder_sample(v->b, i)->slot == slot && stack_has(v, i, best))
+			total += v->b->counts[i].value;
 	v->b->top = (struct profile_top){.samples = most, .total = total};
 	snprintf(v->b->top.name, sizeof(v->b->top.name), "%s", str_c(best));
 }
 
 int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns, profile_out_fn *out,
-		   void *ctx, uint64_t *ret_lost)
+		   void *ctx, struct ledger_counts *ret_lost)
 {
 	_cleanup_(interval_done) struct interval v = {.b = b, .fn = out, .ctx = ctx};
 	int r;
@@ -239,7 +253,7 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 	v.times = (struct encode_times){
 		.start_unix_ns = start_unix_ns,
 		.duration_ns = end_unix_ns > start_unix_ns ? end_unix_ns - start_unix_ns : 0,
-		.period_ns = b->cfg.period_ns,
+		.origins = &b->cfg.origins,
 		.scope_version = b->cfg.scope_version,
 	};
 	r = names_make(b, &v.names);
@@ -253,7 +267,8 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 			r = put_in_several(&v);
 	}
 	b->stats.intervals++;
-	*ret_lost = b->total - v.handed;
+	*ret_lost = b->total;
+	ledger_counts_subtract(ret_lost, &v.handed);
 	builder_reset(b);
 	return r;
 }

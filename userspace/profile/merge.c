@@ -54,19 +54,18 @@ static int take_sample(struct merge *m, uint32_t number)
 
 	if (r == 0)
 		r = builder_add_workload(m->to, builder_workload(m->from, key.workload), &key.workload);
-	return r < 0 ? r : builder_count(m->to, &key, m->from->counts[number]);
+	return r < 0 ? r : builder_count(m->to, &key, &m->from->counts[number]);
 }
 
-uint64_t profile_merge(struct profile_builder *to, struct profile_builder *from)
+void profile_merge(struct profile_builder *to, struct profile_builder *from, struct ledger_counts *ret_lost)
 {
 	struct merge m = {.to = to, .from = from};
-	uint64_t lost = 0;
 
+	*ret_lost = (struct ledger_counts){0};
 	m.locations = calloc(MAX(from->locations.count, 1u), sizeof(*m.locations));
 	for (uint32_t i = 0; i < from->samples.count; i++)
 		if (!m.locations || take_sample(&m, i) < 0)
-			lost += from->counts[i];
+			ret_lost->of[builder_sample(from, i)->slot] += from->counts[i].samples;
 	free(m.locations);
 	builder_reset(from);
-	return lost;
 }

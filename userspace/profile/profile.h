@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/ledger.h"
+#include "base/origin.h"
 #include "process/workload.h"
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
@@ -54,7 +55,7 @@ struct profile_limits {
 struct profile_config {
 	struct profile_limits limits;
 	uint32_t attributes; /* bit per enum sample_attribute */
-	uint64_t period_ns;
+	struct origins origins;
 	const char *scope_version; /* static */
 	struct symbolizer *symbols;            /* borrowed */
 	const struct kernel_symbols *kernel;   /* borrowed, may be NULL */
@@ -70,6 +71,8 @@ struct profile_config {
 
 struct profile_sample {
 	struct workload *workload; /* borrowed; the builder takes a reference */
+	uint32_t slot;  /* of its origin in the session */
+	uint64_t value; /* how much of the origin it stands for */
 	uint32_t pid, tid, cpu;
 	const char *comm; /* thread name, borrowed */
 	struct str *exe;  /* borrowed */
@@ -88,13 +91,13 @@ struct profile_builder *profile_free(struct profile_builder *b); /* NULL */
 
 /* 0, -ENOSPC, -ENOMEM: then nothing was added. */
 int profile_add(struct profile_builder *b, const struct profile_sample *s);
-/* What from has counted goes to to; from is empty afterwards. How many samples did not fit: those are gone. */
-uint64_t profile_merge(struct profile_builder *to, struct profile_builder *from);
+/* Adds from's samples to to's and empties from. *ret_lost: samples that did not fit, and are gone. */
+void profile_merge(struct profile_builder *to, struct profile_builder *from, struct ledger_counts *ret_lost);
 uint64_t profile_samples(const struct profile_builder *b);
 size_t profile_bytes(const struct profile_builder *b); /* memory held */
 void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel); /* reloaded; borrowed */
-/* The period of the samples from now on; only between encode and the next add. */
-void profile_set_period(struct profile_builder *b, uint64_t period_ns);
+/* The origins of the samples from now on, with their periods; only between encode and the next add. */
+void profile_set_origins(struct profile_builder *b, const struct origins *origins);
 /* Likewise which attributes tell samples apart, and how large a request may be. */
 void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes);
 
@@ -105,9 +108,9 @@ void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t re
  * out returns 0 or negative errno, which ends the encoding and is returned;
  * what had not been handed out by then is gone (*ret_lost samples).
  */
-typedef int profile_out_fn(void *ctx, const void *request, size_t len, uint64_t samples);
+typedef int profile_out_fn(void *ctx, const void *request, size_t len, const struct ledger_counts *samples);
 int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns,
-		   profile_out_fn *out, void *ctx, uint64_t *ret_lost);
+		   profile_out_fn *out, void *ctx, struct ledger_counts *ret_lost);
 
 /* What the progress line shows: the function with most samples by self, of the last encoded interval. */
 struct profile_top {

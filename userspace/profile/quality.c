@@ -20,7 +20,7 @@ static int end_of_marker(const struct location_key *key)
 static void count_sample(const struct profile_builder *b, const struct names *n, uint32_t sample,
 			 struct ledger_quality *q)
 {
-	uint64_t weight = b->counts[sample];
+	uint64_t weight = b->counts[sample].samples;
 	bool user = false;
 	uint32_t count;
 	const uint32_t *stack = builder_stack(b, builder_sample(b, sample)->stack, &count);
@@ -56,7 +56,7 @@ void quality_tell(const struct profile_builder *b, const struct names *n, const 
 		const struct sample_key *next = i + 1 < b->samples.count ? builder_sample(b, order[i + 1]) : NULL;
 
 		count_sample(b, n, order[i], &q);
-		samples += b->counts[order[i]];
+		samples += b->counts[order[i]].samples;
 		if (next && next->workload == key->workload && next->exe == key->exe)
 			continue;
 		b->cfg.quality(b->cfg.ctx, builder_workload(b, key->workload), key->exe, samples, &q);

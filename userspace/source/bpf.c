@@ -14,8 +14,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "source/bpf_probe.h"
-#include "source/events.h"
 #include "source/size.h"
+#include "source/slots.h"
 #include "source/source.h"
 
 #include "sampler.skel.h"
@@ -26,11 +26,11 @@
 struct source_bpf {
 	struct source source;
 	struct sampler *skel; /* owned */
-	struct events events;
+	struct slots slots;
 	struct otp_defaults defaults;
 	uint32_t ring_bytes;
 	uint32_t possible;
-	uint64_t period_ns;
+	bool started;
 	uint32_t plans;
 	uint64_t swept_ns; /* when plans of the dead were looked for */
 };
@@ -66,7 +66,7 @@ static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 /* What 5.10 charges: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
 static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
 {
-	uint64_t per_cpu = OTP_SCRATCH + sizeof(struct otp_cpu_counters) + 192;
+	uint64_t per_cpu = OTP_SCRATCH + b->slots.origins.count * sizeof(struct otp_cpu_counters) + 512;
 
 	return (uint64_t)b->ring_bytes + b->possible * per_cpu + (uint64_t)plans * (sizeof(struct otp_plan) + 96) +
 	       (4096ULL + 1024) * 96 + (1u << 20);
@@ -75,7 +75,7 @@ static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
 static int maps_size(struct source_bpf *b, uint32_t plans)
 {
 	struct sampler *s = b->skel;
-	int err = bpf_map__set_max_entries(s->maps.counters, b->possible);
+	int err = bpf_map__set_max_entries(s->maps.counters, b->possible * b->slots.origins.count);
 
 	err = err ? err : bpf_map__set_max_entries(s->maps.cpus, b->possible);
 	err = err ? err : bpf_map__set_max_entries(s->maps.scratch, b->possible);
@@ -88,11 +88,51 @@ static int defaults_write(struct source_bpf *b, const struct otp_defaults *d)
 	struct otp_defaults now = *d;
 	uint32_t zero = 0;
 
-	now.running = b->events.started;
+	now.running = b->started;
 	if (bpf_map_update_elem(bpf_map__fd(b->skel->maps.defaults), &zero, &now, BPF_ANY) < 0)
 		return -errno;
 	b->defaults = *d;
 	return 0;
+}
+
+/* By slot; the clock's is on_tick. */
+static struct bpf_program *slot_program(const struct source_bpf *b, uint32_t slot)
+{
+	struct bpf_program *const programs[OTP_ORIGINS_MAX] = {
+		b->skel->progs.on_tick,	   b->skel->progs.on_event_1, b->skel->progs.on_event_2, b->skel->progs.on_event_3,
+		b->skel->progs.on_event_4, b->skel->progs.on_event_5, b->skel->progs.on_event_6, b->skel->progs.on_event_7,
+	};
+
+	return programs[slot];
+}
+
+/* What is not sampled is not loaded: each program takes the verifier some time, and the kernel some memory. */
+static int programs_choose(struct source_bpf *b)
+{
+	int err = bpf_program__set_autoload(b->skel->progs.on_event, b->slots.list.count);
+
+	for (uint32_t slot = 0; !err && slot < OTP_ORIGINS_MAX; slot++)
+		err = bpf_program__set_autoload(slot_program(b, slot),
+						slot < b->slots.origins.count && b->slots.origins.slot[slot].sampled);
+	return err;
+}
+
+static void constants_set(struct source_bpf *b)
+{
+	b->skel->rodata->cpus_nr = b->possible;
+	for (uint32_t slot = 0; slot < b->slots.origins.count; slot++)
+		b->skel->rodata->slot_origin[slot] = b->slots.origins.slot[slot].origin;
+}
+
+/* The programs of the slots go on to the one that samples. */
+static int programs_connect(struct source_bpf *b)
+{
+	int fd = bpf_program__fd(b->skel->progs.on_event);
+	uint32_t zero = 0;
+
+	if (!b->slots.list.count)
+		return 0;
+	return bpf_map_update_elem(bpf_map__fd(b->skel->maps.event_programs), &zero, &fd, BPF_ANY) < 0 ? -errno : 0;
 }
 
 static int load(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
@@ -109,39 +149,32 @@ static int load(struct source_bpf *b, const struct source_config *cfg, char why[
 	b->skel = sampler__open();
 	err = b->skel ? maps_size(b, b->plans) : -errno;
 	if (err == 0)
+		err = programs_choose(b);
+	if (err == 0) {
+		constants_set(b);
 		err = sampler__load(b->skel);
+	}
+	if (err == 0)
+		err = programs_connect(b);
 	if (err == 0)
 		err = defaults_write(b, &cfg->defaults);
 	libbpf_set_print(print);
 	return err < 0 ? load_failed(err, why) : 0;
 }
 
-static int events_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
-{
-	if (err == -ENODEV && cfg->cpus)
-		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
-	else if ((err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV) && cfg->hardware)
-		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware = false");
-	else if (err == -EACCES || err == -EPERM)
-		snprintf(why, SOURCE_WHY,
-			 "the kernel refuses perf events: CAP_PERFMON is needed, CAP_SYS_ADMIN where "
-			 "kernel.perf_event_paranoid is above 2");
-	else
-		snprintf(why, SOURCE_WHY, "perf events: %s", strerror(-err));
-	return err;
-}
-
-static int tick_open(void *ctx, uint32_t cpu)
+static int slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 {
 	const struct source_bpf *b = ctx;
 	struct perf_event_attr attr = {0};
+	struct event_setup setup;
 	_cleanup_(closep) int fd = -1;
 
-	event_tick_attr(&attr, b->events.period_ns, b->events.hardware);
+	slots_setup(&b->slots, slot, &setup);
+	event_setup_attr(&attr, &setup);
 	fd = event_open(&attr, cpu);
 	if (fd < 0)
 		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(b->skel->progs.on_tick)) < 0)
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(slot_program(b, slot))) < 0)
 		return -errno;
 	return steal_fd(&fd);
 }
@@ -150,7 +183,7 @@ static void bpf_close(struct source *s)
 {
 	struct source_bpf *b = self(s);
 
-	events_done(&b->events);
+	slots_done(&b->slots);
 	sampler__destroy(b->skel);
 }
 
@@ -158,18 +191,19 @@ static int bpf_open(struct source *s, const struct source_config *cfg, char why[
 {
 	struct source_bpf *b = self(s);
 	int err = cpus_possible(&b->possible);
+	uint32_t slot = 0;
 
 	if (err < 0)
 		return snprintf(why, SOURCE_WHY, "/sys/devices/system/cpu/possible: %s", strerror(-err)), err;
-	b->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
 	b->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(b->possible, cfg->frequency_hz);
+	err = slots_init(&b->slots, b->possible, cfg);
+	if (err < 0)
+		return snprintf(why, SOURCE_WHY, "no memory"), err;
 	err = load(b, cfg, why);
 	if (err < 0)
 		return err;
-	err = events_init(&b->events, b->possible, cfg->cpus, b->period_ns, cfg->hardware);
-	if (err == 0)
-		err = events_open(&b->events, tick_open, b);
-	return err < 0 ? events_failed(err, cfg, why) : 0;
+	err = slots_open(&b->slots, slot_open, b, &slot);
+	return err < 0 ? slots_explain(&b->slots, slot, err, cfg, why) : 0;
 }
 
 static void bpf_layout(const struct source *s, struct source_layout *ret)
@@ -180,10 +214,10 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 		.ring_fd = bpf_map__fd(b->skel->maps.ring),
 		.ring_bytes = b->ring_bytes,
 		.counters_fd = bpf_map__fd(b->skel->maps.counters),
-		.counters_nr = b->possible,
+		.cpus = b->possible,
 		.counters_stride = sizeof(struct otp_cpu_counters),
 		.defaults_fd = bpf_map__fd(b->skel->maps.defaults),
-		.period_ns = b->period_ns,
+		.origins = b->slots.origins,
 		.consumer_fd = -1,
 		.wake_fd = -1,
 	};
@@ -191,15 +225,7 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 
 static int bpf_set_rate(struct source *s, uint32_t frequency_hz)
 {
-	struct source_bpf *b = self(s);
-	int err;
-
-	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
-		return -ERANGE;
-	err = events_set_period(&b->events, NSEC_PER_SEC / frequency_hz);
-	if (err == 0)
-		b->period_ns = NSEC_PER_SEC / frequency_hz;
-	return err;
+	return slots_set_rate(&self(s)->slots, frequency_hz);
 }
 
 static int bpf_set_defaults(struct source *s, const struct otp_defaults *d)
@@ -213,16 +239,17 @@ static int bpf_start(struct source *s)
 	int err;
 
 	/* Samples may be taken from the first event on, so the word comes before the events. */
-	b->events.started = true;
+	b->started = true;
 	err = defaults_write(b, &b->defaults);
-	return err < 0 ? err : events_start(&b->events);
+	return err < 0 ? err : slots_start(&b->slots);
 }
 
 static int bpf_stop(struct source *s)
 {
 	struct source_bpf *b = self(s);
-	int err = events_stop(&b->events);
+	int err = slots_stop(&b->slots);
 
+	b->started = false;
 	return err < 0 ? err : defaults_write(b, &b->defaults);
 }
 
@@ -288,30 +315,38 @@ static int bpf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp
 
 static int bpf_follow_cpus(struct source *s, int *ret_changed)
 {
-	return events_follow(&self(s)->events, ret_changed);
+	return slots_follow(&self(s)->slots, ret_changed);
 }
 
 static uint64_t bpf_expected_ticks(struct source *s)
 {
-	return events_expected(&self(s)->events);
+	return events_expected(&self(s)->slots.events[0]);
 }
 
 static uint64_t bpf_idle_ticks(struct source *s)
 {
-	return events_idle(&self(s)->events);
+	return events_idle(&self(s)->slots.events[0]);
 }
 
-static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
+static void program_run_time(const struct bpf_program *program, uint64_t *ns, uint64_t *runs)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
-	int fd = bpf_program__fd(self(s)->skel->progs.on_tick);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len) < 0)
+		return;
+	*ns += info.run_time_ns;
+	*runs += info.run_cnt;
+}
+
+/* A program that goes on to another is measured to that one's end. */
+static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
+{
+	const struct source_bpf *b = self(s);
 
 	*ret_ns = *ret_runs = 0;
-	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
-		return;
-	*ret_ns = info.run_time_ns;
-	*ret_runs = info.run_cnt;
+	for_each_slot(&b->slots, slot)
+		program_run_time(slot_program(b, slot), ret_ns, ret_runs);
 }
 
 const struct source_ops source_bpf = {

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/origin.h"
 #include "source/idle.h"
 
 struct event_times {
@@ -36,17 +37,45 @@ int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
 	return open_event(attr, (pid_t)pid, cpu);
 }
 
-void event_tick_attr(struct perf_event_attr *attr, uint64_t period_ns, bool hardware)
+struct event_setup event_of_clock(uint64_t period_ns, bool hardware)
 {
-	attr->type = hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
-	attr->config = hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK;
+	if (!hardware)
+		return (struct event_setup){
+			.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .period = period_ns};
+	return (struct event_setup){.type = PERF_TYPE_HARDWARE,
+				    .config = PERF_COUNT_HW_CPU_CYCLES,
+				    .by_frequency = true,
+				    .period = NSEC_PER_SEC / period_ns};
+}
+
+struct event_setup event_of_origin(uint8_t origin, uint64_t period, uint32_t frequency_hz)
+{
+	static const struct { uint32_t type; uint64_t config; } perf[] = {
+#define X(NAME, alias, kind, PERF, ...) [OTP_ORIGIN_##NAME] = {PERF_TYPE_##kind, PERF_COUNT_##PERF},
+		ORIGINS(X)
+#undef X
+	};
+
+	return (struct event_setup){.type = perf[origin].type,
+				    .config = perf[origin].config,
+				    .by_frequency = !period,
+				    .period = period ? period : frequency_hz};
+}
+
+void event_setup_attr(struct perf_event_attr *attr, const struct event_setup *setup)
+{
+	attr->type = setup->type;
+	attr->config = setup->config;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	attr->disabled = 1;
-	attr->freq = hardware;
-	if (hardware)
-		attr->sample_freq = NSEC_PER_SEC / period_ns;
-	else
-		attr->sample_period = period_ns;
+	attr->freq = setup->by_frequency;
+	attr->sample_period = setup->period; /* a union with sample_freq */
+}
+
+/* A timer: ticks are due by time, and CPUs take turns. */
+static bool event_is_timer(const struct event_setup *setup)
+{
+	return setup->type == PERF_TYPE_SOFTWARE && setup->config == PERF_COUNT_SW_CPU_CLOCK && !setup->by_frequency;
 }
 
 void event_life_attr(struct perf_event_attr *attr)
@@ -77,11 +106,11 @@ bool event_dead(int fd)
 	return first.enabled == second.enabled;
 }
 
-int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period_ns, bool hardware)
+int events_init(struct events *e, uint32_t nr, const char *list, const struct event_setup *setup)
 {
 	int err;
 
-	*e = (struct events){.nr = nr, .period_ns = period_ns, .hardware = hardware};
+	*e = (struct events){.nr = nr, .setup = *setup};
 	memset(&e->wanted, 0xff, sizeof(e->wanted));
 	if (list && (err = cpus_parse(list, &e->wanted)) < 0)
 		return err;
@@ -108,7 +137,7 @@ static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 {
 	uint64_t enabled = event_enabled_ns(e->fds[cpu]), from = e->enabled_from_ns[cpu];
 
-	return enabled > from ? (enabled - from) / e->period_ns : 0;
+	return event_is_timer(&e->setup) && enabled > from ? (enabled - from) / e->setup.period : 0;
 }
 
 /* Idle time of all CPUs, owned; NULL where it is not known. */
@@ -125,9 +154,9 @@ static uint64_t *idle_now(const struct events *e)
 
 static uint64_t idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
 {
-	if (!now || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
+	if (!now || !event_is_timer(&e->setup) || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
 		return 0;
-	return (now[cpu] - e->idle_from_ns[cpu]) / e->period_ns;
+	return (now[cpu] - e->idle_from_ns[cpu]) / e->setup.period;
 }
 
 static void tick_close(struct events *e, uint32_t cpu)
@@ -235,7 +264,8 @@ int events_start(struct events *e)
 		if (e->fds[cpu] < 0)
 			continue;
 		ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
-		sleep_ns(e->period_ns / open);
+		if (event_is_timer(&e->setup))
+			sleep_ns(e->setup.period / open);
 	}
 	e->started = true;
 	return events_follow(e, &changed);
@@ -252,16 +282,14 @@ int events_stop(struct events *e)
 }
 
 /* Of an event by frequency the kernel takes the frequency in the period's place. */
-static int set_period(struct events *e, uint32_t cpu, uint64_t period_ns)
+static int event_set_period(int fd, uint64_t period)
 {
-	uint64_t value = e->hardware ? NSEC_PER_SEC / period_ns : period_ns;
-
-	return ioctl(e->fds[cpu], PERF_EVENT_IOC_PERIOD, &value) < 0 ? -errno : 0;
+	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
 }
 
-int events_set_period(struct events *e, uint64_t period_ns)
+int events_set_period(struct events *e, uint64_t period)
 {
-	uint64_t before = e->period_ns;
+	uint64_t before = e->setup.period;
 	int err = 0;
 
 	e->closed_idle = events_idle(e);
@@ -270,16 +298,16 @@ int events_set_period(struct events *e, uint64_t period_ns)
 	e->closed_ticks = events_expected(e);
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
 		e->enabled_from_ns[cpu] = event_enabled_ns(e->fds[cpu]);
-	e->period_ns = period_ns;
+	e->setup.period = period;
 	for (uint32_t cpu = 0; !err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
-			err = set_period(e, cpu, period_ns);
+			err = event_set_period(e->fds[cpu], period);
 	/* All or none: two rates at once would be no rate. */
 	for (uint32_t cpu = 0; err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
-			set_period(e, cpu, before);
+			event_set_period(e->fds[cpu], before);
 	if (err)
-		e->period_ns = before;
+		e->setup.period = before;
 	return err;
 }
 
@@ -324,13 +352,10 @@ int events_follow(struct events *e, int *ret_changed)
 	return err;
 }
 
-/* Cycles stop while a CPU is idle: of them nothing can be expected. */
 uint64_t events_expected(const struct events *e)
 {
 	uint64_t ticks = e->closed_ticks;
 
-	if (e->hardware)
-		return 0;
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
 		ticks += event_ticks(e, cpu);
 	return ticks;
@@ -341,7 +366,7 @@ uint64_t events_idle(const struct events *e)
 	_cleanup_(freep) uint64_t *now = NULL;
 	uint64_t ticks = e->closed_idle;
 
-	if (!e->started || e->hardware)
+	if (!e->started || !event_is_timer(&e->setup))
 		return ticks;
 	now = idle_now(e);
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One timer event per CPU, kept alive while CPUs come and go. What hangs on
- * it (a BPF program, a buffer) is the business of whoever opens it.
+ * One perf event per CPU, kept alive while CPUs come and go: the CPU clock, or
+ * another event that samples stand for. What hangs on it (a BPF program, a
+ * buffer) is the business of whoever opens it.
  *
  * Called by the BPF and perf sources, one thread.
  * An event dies when its CPU goes offline: it stays open, reads and enables
@@ -19,6 +20,19 @@
 
 struct perf_event_attr;
 
+/* What is counted, and how often it fires. */
+struct event_setup {
+	uint32_t type;	 /* perf_event_attr's type and config */
+	uint64_t config;
+	bool by_frequency;
+	uint64_t period; /* of the CPU clock in nanoseconds, else in events; by_frequency: firings a second */
+};
+
+/* The CPU clock: as a timer, or, with hardware, as cycles at this rate. */
+struct event_setup event_of_clock(uint64_t period_ns, bool hardware);
+/* Another origin: every period events, or, with period 0, so many times a second. */
+struct event_setup event_of_origin(uint8_t origin, uint64_t period, uint32_t frequency_hz);
+
 /* One CPU's event: disabled, readable as value, time enabled, time running. Owned, or negative errno. */
 typedef int events_open_fn(void *ctx, uint32_t cpu);
 
@@ -28,17 +42,16 @@ struct events {
 	struct cpus wanted;
 	events_open_fn *open;
 	void *ctx; /* of open */
-	uint64_t period_ns;
+	struct event_setup setup;
 	uint64_t *idle_from_ns; /* by CPU, its idle time when its event began; owned */
 	uint64_t *enabled_from_ns; /* by CPU, its time enabled when the period last changed; owned */
 	uint64_t closed_ticks; /* expected of events that were closed */
 	uint64_t closed_idle;
-	bool hardware;
 	bool started;
 };
 
 /* list NULL: all CPUs. */
-int events_init(struct events *e, uint32_t nr, const char *list, uint64_t period_ns, bool hardware);
+int events_init(struct events *e, uint32_t nr, const char *list, const struct event_setup *setup);
 void events_done(struct events *e);
 /* Opens, disabled, on every wanted CPU that is online; -ENODEV where none is. */
 int events_open(struct events *e, events_open_fn *open, void *ctx);
@@ -47,8 +60,9 @@ int events_reopen(struct events *e);
 int events_start(struct events *e);
 int events_stop(struct events *e);
 int events_follow(struct events *e, int *ret_changed);
-/* From the next tick on, running or not. What was due until now was due by the old period. */
-int events_set_period(struct events *e, uint64_t period_ns);
+/* setup.period from the next firing on, running or not. What was due until now was due by the old one. */
+int events_set_period(struct events *e, uint64_t period);
+/* Ticks due by the time that the events were enabled; 0: not known, of all but the CPU clock as a timer. */
 uint64_t events_expected(const struct events *e);
 /* Of these, what was due while its CPU was idle. */
 uint64_t events_idle(const struct events *e);
@@ -57,8 +71,7 @@ uint64_t events_idle(const struct events *e);
 int event_open(struct perf_event_attr *attr, uint32_t cpu);
 /* For one task and what it starts, on that CPU; pid 0: ourselves. */
 int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu);
-/* What makes an event tick: cycles, or the CPU's clock. */
-void event_tick_attr(struct perf_event_attr *attr, uint64_t period_ns, bool hardware);
+void event_setup_attr(struct perf_event_attr *attr, const struct event_setup *setup);
 /* An event that counts nothing and reports process life, with the tail that proc_event_decode reads. */
 void event_life_attr(struct perf_event_attr *attr);
 /* An enabled event whose time stands still will never fire again. */

@@ -29,7 +29,7 @@ struct source_kmod {
 	struct otprof_info info;
 	uint32_t ring_bytes;
 	uint64_t period_ns;
-	bool events; /* the ring tells of process life */
+	bool life; /* the ring reports process life */
 };
 
 static struct source_kmod *self(const struct source *s)
@@ -130,6 +130,9 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	struct otprof_info info;
 	int err;
 
+	if (cfg->events.count || cfg->events.no_clock)
+		return snprintf(why, SOURCE_WHY, "the module samples the CPU clock only: events need mode = bpf or perf"),
+		       -EOPNOTSUPP;
 	if (!initial_pid_namespace())
 		return snprintf(why, SOURCE_WHY, "this is not the initial pid namespace: run with the host's (hostPID: true)"),
 		       -EPERM;
@@ -208,8 +211,8 @@ static int kmod_open(struct source *s, const struct source_config *cfg, char why
 	c->ring_bytes = k->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(k->info.cpus_nr, cfg->frequency_hz);
 	k->period_ns = c->period_ns;
 	/* Not every kernel lets the module see it. Where it does not, layout says so. */
-	k->events = cfg->events && k->info.features & OTPROF_FEATURE_EVENTS;
-	c->flags |= k->events ? OTPROF_CONFIG_EVENTS : 0;
+	k->life = cfg->life && k->info.features & OTPROF_FEATURE_LIFE;
+	c->flags |= k->life ? OTPROF_CONFIG_LIFE : 0;
 	err = call(k->dev_fd, OTPROF_IOC_CONFIG, c);
 	if (err == 0)
 		err = view_open(k->dev_fd, OTPROF_VIEW_RING, &k->ring_fd);
@@ -227,13 +230,13 @@ static void kmod_layout(const struct source *s, struct source_layout *ret)
 		.ring_fd = k->ring_fd,
 		.ring_bytes = k->ring_bytes,
 		.counters_fd = k->counters_fd,
-		.counters_nr = k->info.cpus_nr,
+		.cpus = k->info.cpus_nr,
 		.counters_stride = k->info.counters_stride,
 		.defaults_fd = -1,
-		.period_ns = k->period_ns,
+		.origins = origins_of_clock(k->period_ns),
 		.consumer_fd = -1,
 		.wake_fd = -1,
-		.events = k->events,
+		.life = k->life,
 	};
 }
 

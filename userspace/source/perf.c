@@ -23,21 +23,40 @@
 #define PUMP_SLOW_NS   (250 * NSEC_PER_MSEC)
 #define RESIZE_NS      NSEC_PER_SEC
 #define SHRINK_NS      (60 * NSEC_PER_SEC)
-#define TICKS_LEAST    (32u << 10)
-#define TICKS_MOST     (4u << 20)
+#define SAMPLES_LEAST  (32u << 10)
+#define SAMPLES_MOST   (4u << 20)
 #define LIFE_LEAST     (16u << 10)
 #define LIFE_MOST      (128u << 10)
 #define SINGLE_DUMP    16384 /* events of single processes cannot be made anew: deep enough from the start */
 
 /* --- sizes --- */
 
-/* Half a second of samples; an ordinary user has less locked memory: a quarter. */
-static size_t ticks_wanted(const struct source_perf *p, uint32_t hz)
+/* The clock's period: events have rates of their own, which are not known where they go by period. */
+static uint64_t period_ns(const struct source_perf *p)
 {
-	uint64_t enough = (uint64_t)hz * (p->dump_start + PERF_SAMPLE_REST) / (p->single ? 4 : 2);
-	size_t size = 4 * TICKS_LEAST;
+	return p->slots.origins.slot[0].period;
+}
 
-	while (size < enough && size < TICKS_MOST)
+static bool samples_by_period(const struct source_perf *p)
+{
+	for (uint32_t i = 0; i < p->slots.list.count; i++)
+		if (p->slots.list.event[i].period)
+			return true;
+	return false;
+}
+
+/* Half a second of samples; an ordinary user has less locked memory: a quarter. */
+static size_t samples_wanted(const struct source_perf *p)
+{
+	uint64_t hz = NSEC_PER_SEC / period_ns(p), enough;
+	size_t size = 4 * SAMPLES_LEAST;
+
+	for (uint32_t i = 0; i < p->slots.list.count; i++)
+		hz = MAX(hz, (uint64_t)p->slots.list.event[i].frequency_hz);
+	enough = hz * (p->dump_start + PERF_SAMPLE_REST) / (p->single ? 4 : 2);
+	if (samples_by_period(p))
+		enough = SAMPLES_MOST;
+	while (size < enough && size < SAMPLES_MOST)
 		size *= 2;
 	return size;
 }
@@ -45,7 +64,7 @@ static size_t ticks_wanted(const struct source_perf *p, uint32_t hz)
 /* The largest copy of which the buffers hold a tenth of a second. */
 static uint32_t dump_bound(const struct source_perf *p, uint32_t most)
 {
-	uint64_t each = p->ticks_bytes * 10 * p->period_ns / NSEC_PER_SEC;
+	uint64_t each = p->samples_bytes * 10 * period_ns(p) / NSEC_PER_SEC;
 	uint32_t dump = most;
 
 	while (dump > 1024 && dump + PERF_SAMPLE_REST > each)
@@ -56,9 +75,11 @@ static uint32_t dump_bound(const struct source_perf *p, uint32_t most)
 /* A quarter of the buffer at full rate. */
 static uint64_t pump_every(const struct source_perf *p)
 {
-	uint64_t samples = p->ticks_bytes / 4 / (p->dump_bytes + PERF_SAMPLE_REST);
+	uint64_t samples = p->samples_bytes / 4 / (p->dump_bytes + PERF_SAMPLE_REST);
 
-	return MAX(MIN(samples * p->period_ns, PUMP_SLOW_NS), PUMP_FAST_NS);
+	if (samples_by_period(p))
+		return PUMP_FAST_NS;
+	return MAX(MIN(samples * period_ns(p), PUMP_SLOW_NS), PUMP_FAST_NS);
 }
 
 /* --- open and close --- */
@@ -67,7 +88,7 @@ static void perf_close(struct source *s)
 {
 	struct source_perf *p = perf_self(s);
 
-	events_done(&p->events);
+	slots_done(&p->slots);
 	perf_attach_close(p);
 	perf_buffers_close(p);
 	free(p->cpus);
@@ -88,7 +109,8 @@ static int counters_open(struct source_perf *p)
 	char path[40];
 	void *map;
 
-	p->counters_bytes = ALIGN_UP(p->nr * sizeof(*p->counters), (size_t)sysconf(_SC_PAGESIZE));
+	p->counters_bytes = ALIGN_UP((size_t)p->nr * p->slots.origins.count * sizeof(*p->counters),
+				     (size_t)sysconf(_SC_PAGESIZE));
 	if (fd < 0 || ftruncate(fd, (off_t)p->counters_bytes) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
@@ -105,10 +127,8 @@ static int counters_open(struct source_perf *p)
 
 static int memory_open(struct source_perf *p, const struct source_config *cfg)
 {
-	int err = cpus_possible(&p->nr);
+	int err = 0;
 
-	if (err < 0)
-		return err;
 	p->cpus = calloc(p->nr, sizeof(*p->cpus));
 	if (!p->cpus)
 		return -ENOMEM;
@@ -128,9 +148,9 @@ static int buffers_fit(struct source_perf *p, uint32_t cpu)
 {
 	int err;
 
-	while ((err = perf_buffers_open(p, cpu)) == -EPERM && p->ticks_bytes > TICKS_LEAST) {
+	while ((err = perf_buffers_open(p, cpu)) == -EPERM && p->samples_bytes > SAMPLES_LEAST) {
 		perf_buffers_close(p);
-		p->ticks_bytes /= 2;
+		p->samples_bytes /= 2;
 		p->life_bytes = MAX(p->life_bytes / 2, (size_t)LIFE_LEAST);
 	}
 	return err;
@@ -145,25 +165,22 @@ static int buffers_open(struct source_perf *p, const struct source_config *cfg)
 
 	p->dump_start = MIN(ALIGN_UP(cfg->defaults.stack_bytes, 8u), OTP_HEAD_STACK);
 	p->dump_start = MAX(p->dump_start, p->single ? SINGLE_DUMP : 512u);
-	p->ticks_bytes = ticks_wanted(p, cfg->frequency_hz);
+	p->samples_bytes = samples_wanted(p);
 	p->life_bytes = LIFE_MOST;
 	do {
-		size = p->ticks_bytes;
+		size = p->samples_bytes;
 		for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++)
-			if (cpus_has(&online, cpu) && cpus_has(&p->events.wanted, cpu))
+			if (cpus_has(&online, cpu) && cpus_has(&p->wanted, cpu))
 				err = buffers_fit(p, cpu);
-	} while (!err && size != p->ticks_bytes);
+	} while (!err && size != p->samples_bytes);
 	p->dump_max = dump_bound(p, OTP_HEAD_STACK);
 	p->dump_bytes = MIN(p->dump_start, p->dump_max);
 	return err;
 }
 
-static int tick_open(void *ctx, uint32_t cpu)
+static int slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 {
-	struct source_perf *p = ctx;
-
-	p->period_ns = p->events.period_ns;
-	return perf_tick_open(p, PERF_EVERYBODY, cpu);
+	return perf_event_open_slot(ctx, slot, PERF_EVERYBODY, cpu);
 }
 
 /* Process life of each CPU that is there; one whose event died with it gets another. */
@@ -185,41 +202,51 @@ static int life_follow(struct source_perf *p)
 	return err;
 }
 
-/* Life before ticks: what is forked in between is known. */
-static int events_all(struct source_perf *p, const struct source_config *cfg)
+/* Life before samples: what is forked in between is known. */
+static int events_all(struct source_perf *p, const struct source_config *cfg, uint32_t *ret_slot)
 {
 	int err;
 
 	if (p->single)
-		return perf_attach(p, cfg->pids, cfg->nr_pids);
+		return perf_attach(p, cfg->pids, cfg->nr_pids, ret_slot);
 	err = life_follow(p);
-	return err < 0 ? err : events_open(&p->events, tick_open, p);
+	return err < 0 ? err : slots_open(&p->slots, slot_open, p, ret_slot);
+}
+
+/* Which CPUs, which origins. */
+static int session_init(struct source_perf *p, const struct source_config *cfg)
+{
+	int err = cpus_possible(&p->nr);
+
+	memset(&p->wanted, 0xff, sizeof(p->wanted));
+	if (!err && cfg->cpus)
+		err = cpus_parse(cfg->cpus, &p->wanted);
+	return err ? err : slots_init(&p->slots, p->nr, cfg);
 }
 
 static int perf_open(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	struct source_perf *p = perf_self(s);
+	uint32_t slot = 0;
 	int err;
 
 	p->counters_fd = p->wake_fd = p->choice.cgroups.mount_fd = -1;
 	err = perf_probe(cfg, &p->single, why);
 	if (err < 0)
 		return err;
-	p->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
-	p->hardware = cfg->hardware;
 	p->dump_bytes = MIN(cfg->defaults.stack_bytes, OTP_HEAD_STACK);
 	perf_choice_init(&p->choice, &cfg->defaults, cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT);
-	err = memory_open(p, cfg);
+	err = session_init(p, cfg);
 	if (!err)
-		err = events_init(&p->events, p->nr, cfg->cpus, p->period_ns, cfg->hardware);
+		err = memory_open(p, cfg);
 	if (!err)
-		err = perf_probe_attr(p, p->single ? 0 : PERF_EVERYBODY);
+		err = perf_probe_attr(p, p->single ? 0 : PERF_EVERYBODY, &slot);
 	p->tasks.read_cgroups = !p->format.cgroup;
 	if (!err)
 		err = buffers_open(p, cfg);
 	if (!err)
-		err = events_all(p, cfg);
-	return err < 0 ? perf_explain(err, cfg, why) : 0;
+		err = events_all(p, cfg, &slot);
+	return err < 0 ? perf_explain(&p->slots, slot, err, cfg, why) : 0;
 }
 
 static int perf_probe_op(const struct source_config *cfg, char why[SOURCE_WHY])
@@ -239,13 +266,13 @@ static void perf_layout(const struct source *s, struct source_layout *ret)
 		.ring_fd = p->ring.ring_fd,
 		.ring_bytes = p->ring.size,
 		.counters_fd = p->counters_fd,
-		.counters_nr = p->nr,
+		.cpus = p->nr,
 		.counters_stride = sizeof(*p->counters),
 		.defaults_fd = -1,
-		.period_ns = p->period_ns,
+		.origins = p->slots.origins,
 		.consumer_fd = p->ring.consumer_fd,
 		.wake_fd = p->wake_fd,
-		.events = p->single,
+		.life = p->single,
 	};
 }
 
@@ -256,7 +283,7 @@ static int perf_start(struct source *s)
 	p->started = true;
 	p->next_pump_ns = 0;
 	if (!p->single)
-		return events_start(&p->events);
+		return slots_start(&p->slots);
 	perf_attach_enable(p, true);
 	return 0;
 }
@@ -269,7 +296,7 @@ static int perf_stop(struct source *s)
 	if (p->single)
 		perf_attach_enable(p, false);
 	else
-		err = events_stop(&p->events);
+		err = slots_stop(&p->slots);
 	perf_pump_until(p, UINT64_MAX);
 	p->started = false;
 	return err;
@@ -281,15 +308,12 @@ static int perf_set_rate(struct source *s, uint32_t frequency_hz)
 	struct source_perf *p = perf_self(s);
 	int err;
 
-	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
-		return -ERANGE;
 	if (p->single)
 		return -EOPNOTSUPP;
 	perf_pump_until(p, clock_now_ns());
-	err = events_set_period(&p->events, NSEC_PER_SEC / frequency_hz);
+	err = slots_set_rate(&p->slots, frequency_hz);
 	if (err < 0)
 		return err;
-	p->period_ns = NSEC_PER_SEC / frequency_hz;
 	p->dump_max = dump_bound(p, OTP_HEAD_STACK);
 	p->deepest_changed = true;
 	return 0;
@@ -334,7 +358,7 @@ static int perf_follow_cpus(struct source *s, int *ret_changed)
 	if (p->single)
 		return 0;
 	err = life_follow(p);
-	return err < 0 ? err : events_follow(&p->events, ret_changed);
+	return err < 0 ? err : slots_follow(&p->slots, ret_changed);
 }
 
 /* Of user code alone it is not known how many ticks there should be. */
@@ -342,16 +366,16 @@ static uint64_t perf_expected_ticks(struct source *s)
 {
 	const struct source_perf *p = perf_self(s);
 
-	if (p->user_only || p->hardware)
+	if (p->user_only || p->slots.hardware || p->slots.list.no_clock)
 		return 0;
-	return p->single ? perf_attach_running_ns(p) / p->period_ns : events_expected(&p->events);
+	return p->single ? perf_attach_running_ns(p) / period_ns(p) : events_expected(&p->slots.events[0]);
 }
 
 static uint64_t perf_idle_ticks(struct source *s)
 {
 	const struct source_perf *p = perf_self(s);
 
-	return p->single ? 0 : events_idle(&p->events);
+	return p->single ? 0 : events_idle(&p->slots.events[0]);
 }
 
 /* Up to the next size of two at once, down only after a while in which nobody wanted more. */
@@ -370,7 +394,7 @@ static void resize(struct source_perf *p, uint64_t now_ns)
 	if (want == p->dump_bytes)
 		return;
 	p->dump_bytes = want;
-	events_reopen(&p->events);
+	slots_reopen(&p->slots);
 }
 
 static uint64_t perf_pump(struct source *s, uint64_t now_ns)

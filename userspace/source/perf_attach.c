@@ -18,7 +18,8 @@
 
 struct attached {
 	uint32_t tid;
-	int tick_fd, life_fd;
+	int life_fd;
+	int fds[OTP_ORIGINS_MAX]; /* by slot; -1: not sampled */
 };
 
 static const struct attached *attached(const struct source_perf *p, size_t *ret_nr)
@@ -38,36 +39,48 @@ static bool is_attached(const struct source_perf *p, uint32_t tid)
 	return false;
 }
 
-/* Life first: no sample without what is known of its process. */
-static int attach_cpu(struct source_perf *p, uint32_t tid, uint32_t cpu)
+static void attached_close(const struct attached *a)
 {
-	_cleanup_(closep) int life_fd = perf_life_open(p, tid, cpu);
-	_cleanup_(closep) int tick_fd = life_fd < 0 ? -1 : perf_tick_open(p, tid, cpu);
-	struct attached *to;
-
-	if (life_fd < 0 || tick_fd < 0)
-		return life_fd < 0 ? life_fd : tick_fd;
-	to = buf_reserve(&p->attached, sizeof(*to));
-	if (!to)
-		return -ENOMEM;
-	*to = (struct attached){.tid = tid, .tick_fd = steal_fd(&tick_fd), .life_fd = steal_fd(&life_fd)};
-	buf_commit(&p->attached, sizeof(*to));
-	return 0;
+	for (uint32_t slot = 0; slot < OTP_ORIGINS_MAX; slot++)
+		closep(&a->fds[slot]);
+	closep(&a->life_fd);
 }
 
-static int attach_thread(struct source_perf *p, uint32_t tid)
+/* Life first: no sample without what is known of its process. */
+static int attach_cpu(struct source_perf *p, uint32_t tid, uint32_t cpu, uint32_t *ret_slot)
+{
+	struct attached a = {.tid = tid, .life_fd = perf_life_open(p, tid, cpu)};
+	int err = MIN(a.life_fd, 0);
+
+	memset(a.fds, 0xff, sizeof(a.fds));
+	for_each_slot(&p->slots, slot) {
+		if (err < 0)
+			break;
+		*ret_slot = slot;
+		a.fds[slot] = err = perf_event_open_slot(p, slot, tid, cpu);
+	}
+	if (err >= 0) {
+		buf_add(&p->attached, &a, sizeof(a));
+		err = p->attached.failed ? -ENOMEM : 0;
+	}
+	if (err < 0)
+		attached_close(&a);
+	return err;
+}
+
+static int attach_thread(struct source_perf *p, uint32_t tid, uint32_t *ret_slot)
 {
 	struct cpus online;
 	int err = cpus_online(&online);
 
 	for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++)
-		if (cpus_has(&online, cpu) && cpus_has(&p->events.wanted, cpu))
-			err = attach_cpu(p, tid, cpu);
+		if (cpus_has(&online, cpu) && cpus_has(&p->wanted, cpu))
+			err = attach_cpu(p, tid, cpu, ret_slot);
 	return err == -ESRCH ? 0 : err; /* it has ended meanwhile */
 }
 
 /* Returns how many threads were new. */
-static int attach_threads(struct source_perf *p, uint32_t pid)
+static int attach_threads(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	_cleanup_(closedirp) DIR *dir = NULL;
 	const struct dirent *entry;
@@ -83,18 +96,18 @@ static int attach_threads(struct source_perf *p, uint32_t pid)
 			continue;
 		if (++found > THREADS_MAX)
 			return -E2BIG;
-		err = attach_thread(p, tid);
+		err = attach_thread(p, tid, ret_slot);
 	}
 	return err < 0 ? err : found;
 }
 
-int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr)
+int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr, uint32_t *ret_slot)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		int found = 1;
 
 		for (int round = 0; round < ROUNDS && found > 0; round++)
-			found = attach_threads(p, pids[i]);
+			found = attach_threads(p, pids[i], ret_slot);
 		if (found < 0)
 			return found;
 	}
@@ -107,7 +120,8 @@ void perf_attach_enable(struct source_perf *p, bool on)
 	const struct attached *a = attached(p, &nr);
 
 	for (size_t i = 0; i < nr; i++)
-		ioctl(a[i].tick_fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+		for_each_slot(&p->slots, slot)
+			ioctl(a[i].fds[slot], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 uint64_t perf_attach_running_ns(const struct source_perf *p)
@@ -118,7 +132,7 @@ uint64_t perf_attach_running_ns(const struct source_perf *p)
 	const struct attached *a = attached(p, &nr);
 
 	for (size_t i = 0; i < nr; i++)
-		if (read(a[i].tick_fd, &t, sizeof(t)) == sizeof(t))
+		if (read(a[i].fds[0], &t, sizeof(t)) == sizeof(t))
 			sum += t.running;
 	return sum;
 }
@@ -128,9 +142,7 @@ void perf_attach_close(struct source_perf *p)
 	size_t nr;
 	const struct attached *a = attached(p, &nr);
 
-	for (size_t i = 0; i < nr; i++) {
-		close(a[i].tick_fd);
-		close(a[i].life_fd);
-	}
+	for (size_t i = 0; i < nr; i++)
+		attached_close(&a[i]);
 	buf_done(&p->attached);
 }

@@ -119,7 +119,6 @@ static const struct otp_plan *plan_of(const struct perf_choice *c, const struct 
 static void take_plan(struct perf_subject *who, const struct otp_plan *p)
 {
 	who->plan_gen = p->generation;
-	who->capture = p->capture;
 	who->stack_bytes = p->stack_bytes;
 }
 

@@ -6,9 +6,9 @@
  * parts have headers of their own: perf_sample.h, perf_choice.h, perf_tasks.h.
  *
  * How samples come: the kernel copies registers, kernel stack and a fixed
- * number of stack bytes into one perf buffer per CPU; records of process life
- * come into a second, smaller one, so that large samples never displace them
- * and what is lost of the first is samples only. The monitor's loop calls the
+ * number of stack bytes into one perf buffer per CPU and slot; records of
+ * process life come into another, smaller one, so that large samples never
+ * displace them and what is lost of the first is samples of one origin only. The monitor's loop calls the
  * pump every 50 to 250 ms; it merges all buffers by time and writes the
  * contract's records. A loop's call and no thread, because plans, rules and
  * counters then need no locks, and a monitor that is late costs samples that
@@ -29,7 +29,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "ring/writer.h"
-#include "source/events.h"
+#include "source/slots.h"
 #include "source/perf_choice.h"
 #include "source/sideband_buffer.h"
 #include "source/source.h"
@@ -37,13 +37,22 @@
 /* What perf writes of a sample beside the stack: kernel stack, registers and the rest. */
 #define PERF_SAMPLE_REST 1200
 
+/* Samples that were lost, until a record reports them. */
+struct perf_loss {
+	uint64_t samples, first_seq;
+};
+
 struct perf_cpu {
-	/* Each owned by a silent event, so that those that write may come and go. page NULL: CPU never seen. */
-	struct sideband_buffer ticks, life;
+	/*
+	 * Each owned by a silent event, so that those that write may come and go.
+	 * One for each slot: an origin that overflows costs the others nothing, and
+	 * what is lost is known to be its own. page NULL: CPU never seen.
+	 */
+	struct sideband_buffer samples[OTP_ORIGINS_MAX], life;
 	int life_fd; /* whole host: its event; -1 */
 	uint64_t budget_ns;   /* when budget_left was right */
-	uint64_t budget_left; /* stack bytes above the default that may be copied now */
-	uint64_t loss_samples, loss_first_seq; /* to be told with the next record */
+	uint64_t budget_left; /* stack bytes above the floor that may be copied now */
+	struct perf_loss loss[OTP_ORIGINS_MAX];
 };
 
 struct source_perf {
@@ -51,11 +60,12 @@ struct source_perf {
 	struct ring_writer ring;
 	struct perf_choice choice;
 	struct perf_tasks tasks;
-	struct events events;	 /* whole host: one tick per CPU */
+	struct slots slots;	 /* whole host: its events; single processes: what is sampled */
 	struct buf attached;	 /* single processes: descriptors of their events */
 	struct perf_cpu *cpus;	 /* owned */
-	uint32_t nr;
-	struct otp_cpu_counters *counters; /* mapped */
+	uint32_t nr;		 /* possible CPUs */
+	struct cpus wanted;	 /* those to sample */
+	struct otp_cpu_counters *counters; /* mapped; by slot, then CPU */
 	size_t counters_bytes;
 	int counters_fd; /* owned, read-only */
 	int wake_fd;	 /* owned */
@@ -63,18 +73,21 @@ struct source_perf {
 	bool single;	  /* processes, not the whole host */
 	bool user_only;	  /* the kernel's part is not for us */
 	bool no_build_id; /* before Linux 5.12 */
-	bool hardware;
 	bool started;
 	bool woken;
 	bool deepest_changed;
 	uint32_t dump_bytes; /* stack that every sample carries */
 	uint32_t dump_start, dump_max;
-	size_t ticks_bytes, life_bytes; /* of the buffers of each CPU */
-	uint64_t period_ns;
+	size_t samples_bytes, life_bytes; /* of the buffers of each CPU */
 	uint64_t next_pump_ns, next_resize_ns, follow_ns;
 	struct buf items; /* of a pump */
 	uint8_t scratch[SIDEBAND_RECORD_MAX] __attribute__((aligned(8)));
 };
+
+static inline struct otp_cpu_counters *perf_counters(const struct source_perf *p, uint32_t slot, uint32_t cpu)
+{
+	return &p->counters[(size_t)slot * p->nr + cpu];
+}
 
 static inline struct source_perf *perf_self(const struct source *s)
 {
@@ -84,15 +97,15 @@ static inline struct source_perf *perf_self(const struct source *s)
 /* perf_open.c */
 int perf_buffers_open(struct source_perf *p, uint32_t cpu); /* 0 where it has them */
 void perf_buffers_close(struct source_perf *p);
-/* The attributes of a tick as they are now; pid as for event_open_task, UINT32_MAX: every task of the CPU. */
-int perf_tick_open(struct source_perf *p, uint32_t pid, uint32_t cpu);
+/* A slot's event as its attributes are now; pid as for event_open_task, PERF_EVERYBODY: every task of the CPU. */
+int perf_event_open_slot(struct source_perf *p, uint32_t slot, uint32_t pid, uint32_t cpu);
 int perf_life_open(struct source_perf *p, uint32_t pid, uint32_t cpu);
 #define PERF_EVERYBODY UINT32_MAX
-/* What this kernel has and this process may, tried out: format, user_only. */
-int perf_probe_attr(struct source_perf *p, uint32_t pid);
+/* What this kernel has and this process may, tried out for each slot: format, user_only. *ret_slot: the one refused. */
+int perf_probe_attr(struct source_perf *p, uint32_t pid, uint32_t *ret_slot);
 
 /* perf_attach.c */
-int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr);
+int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr, uint32_t *ret_slot);
 void perf_attach_enable(struct source_perf *p, bool on);
 uint64_t perf_attach_running_ns(const struct source_perf *p);
 void perf_attach_close(struct source_perf *p);

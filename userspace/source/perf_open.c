@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "source/perf_internal.h"
+#include "source/perf_probe.h"
 
 /* --- buffers --- */
 
@@ -64,8 +65,9 @@ int perf_buffers_open(struct source_perf *p, uint32_t cpu)
 	struct perf_cpu *c = &p->cpus[cpu];
 	int err = 0;
 
-	if (!c->ticks.page)
-		err = buffer_open(&c->ticks, p->ticks_bytes, cpu);
+	for_each_slot(&p->slots, slot)
+		if (!err && !c->samples[slot].page)
+			err = buffer_open(&c->samples[slot], p->samples_bytes, cpu);
 	if (!err && !c->life.page)
 		err = buffer_open(&c->life, p->life_bytes, cpu);
 	return err;
@@ -76,15 +78,18 @@ void perf_buffers_close(struct source_perf *p)
 	for (uint32_t cpu = 0; p->cpus && cpu < p->nr; cpu++) {
 		closep(&p->cpus[cpu].life_fd);
 		p->cpus[cpu].life_fd = -1;
-		buffer_close(&p->cpus[cpu].ticks);
+		for (uint32_t slot = 0; slot < OTP_ORIGINS_MAX; slot++)
+			buffer_close(&p->cpus[cpu].samples[slot]);
 		buffer_close(&p->cpus[cpu].life);
 	}
 }
 
 /* --- events --- */
 
-static void tick_attr(const struct source_perf *p, struct perf_event_attr *attr)
+static void slot_attr(const struct source_perf *p, uint32_t slot, struct perf_event_attr *attr)
 {
+	struct event_setup setup;
+
 	*attr = (struct perf_event_attr){
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER |
 			       PERF_SAMPLE_STACK_USER,
@@ -97,7 +102,14 @@ static void tick_attr(const struct source_perf *p, struct perf_event_attr *attr)
 		.clockid = CLOCK_BOOTTIME,
 		.inherit = p->single,
 	};
-	event_tick_attr(attr, p->period_ns, p->hardware);
+	slots_setup(&p->slots, slot, &setup);
+	event_setup_attr(attr, &setup);
+	/*
+	 * Of an event by period its samples need not say it, and must not: of a
+	 * software event the kernel would write every single one (perf_swevent_event).
+	 */
+	if (slot && setup.by_frequency)
+		attr->sample_type |= PERF_SAMPLE_PERIOD;
 	if (p->format.callchain)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (p->format.cgroup)
@@ -114,7 +126,7 @@ static int attach(int fd, const struct sideband_buffer *to)
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to->fd) < 0 ? -errno : 0;
 }
 
-int perf_tick_open(struct source_perf *p, uint32_t pid, uint32_t cpu)
+int perf_event_open_slot(struct source_perf *p, uint32_t slot, uint32_t pid, uint32_t cpu)
 {
 	struct perf_event_attr attr;
 	_cleanup_(closep) int fd = -1;
@@ -122,11 +134,11 @@ int perf_tick_open(struct source_perf *p, uint32_t pid, uint32_t cpu)
 
 	if (err < 0)
 		return err;
-	tick_attr(p, &attr);
+	slot_attr(p, slot, &attr);
 	fd = open_for(&attr, pid, cpu);
 	if (fd < 0)
 		return fd;
-	err = attach(fd, &p->cpus[cpu].ticks);
+	err = attach(fd, &p->cpus[cpu].samples[slot]);
 	return err < 0 ? err : steal_fd(&fd);
 }
 
@@ -165,14 +177,14 @@ int perf_life_open(struct source_perf *p, uint32_t pid, uint32_t cpu)
 	return err < 0 ? err : steal_fd(&fd);
 }
 
-static int try_attr(const struct source_perf *p, uint32_t pid)
+static int try_slot(const struct source_perf *p, uint32_t slot, uint32_t pid)
 {
 	_cleanup_(closep) int fd = -1;
 	struct perf_event_attr attr;
 	struct cpus online;
 	uint32_t cpu = 0;
 
-	tick_attr(p, &attr);
+	slot_attr(p, slot, &attr);
 	if (cpus_online(&online) == 0)
 		while (cpu < CPUS_MAX - 1 && !cpus_has(&online, cpu))
 			cpu++;
@@ -180,25 +192,47 @@ static int try_attr(const struct source_perf *p, uint32_t pid)
 	return fd < 0 ? fd : 0;
 }
 
-int perf_probe_attr(struct source_perf *p, uint32_t pid)
+static int try_all(const struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
+{
+	int err = 0;
+
+	for_each_slot(&p->slots, slot) {
+		if (err)
+			break;
+		*ret_slot = slot;
+		err = try_slot(p, slot, pid);
+	}
+	return err;
+}
+
+/* Before Linux 5.7 there is no cgroup in a sample. */
+static int try_formats(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	int err;
 
-	p->format = (struct perf_format){.callchain = true, .cgroup = true};
+	p->format.cgroup = true;
+	err = try_all(p, pid, ret_slot);
+	if (err != -EINVAL)
+		return err;
+	p->format.cgroup = false;
+	return try_all(p, pid, ret_slot);
+}
+
+int perf_probe_attr(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
+{
+	int err;
+
+	p->format = (struct perf_format){.callchain = true};
 	p->user_only = false;
-	err = try_attr(p, pid);
-	if (err == -EINVAL) {
-		p->format.cgroup = false; /* before Linux 5.7 */
-		err = try_attr(p, pid);
-	}
-	if ((err == -EACCES || err == -EPERM) && pid != PERF_EVERYBODY) {
-		p->user_only = true;
-		p->format.callchain = false;
-		err = try_attr(p, pid);
-		if (err == -EINVAL) {
-			p->format.cgroup = false;
-			err = try_attr(p, pid);
+	err = try_formats(p, pid, ret_slot);
+	if ((err != -EACCES && err != -EPERM) || pid == PERF_EVERYBODY)
+		return err;
+	p->user_only = true;
+	p->format.callchain = false;
+	for_each_slot(&p->slots, slot)
+		if (perf_is_of_kernel(p->slots.origins.slot[slot].origin)) {
+			*ret_slot = slot;
+			return -EACCES;
 		}
-	}
-	return err;
+	return try_formats(p, pid, ret_slot);
 }

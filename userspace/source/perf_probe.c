@@ -93,12 +93,20 @@ int perf_probe(const struct source_config *cfg, bool *ret_single, char why[SOURC
 	return err < 0 ? refused(err, cfg, why) : 0;
 }
 
-int perf_explain(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+bool perf_is_of_kernel(uint8_t origin)
 {
-	if (err == -ENODEV && cfg->cpus)
-		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
-	else if ((err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV) && cfg->hardware)
-		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware = false");
+	return origin == OTP_ORIGIN_CONTEXT_SWITCHES || origin == OTP_ORIGIN_CPU_MIGRATIONS;
+}
+
+int perf_explain(const struct slots *s, uint32_t slot, int err, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	uint8_t origin = s->origins.slot[slot].origin;
+
+	if (err == -EACCES && perf_is_of_kernel(origin))
+		snprintf(why, SOURCE_WHY,
+			 "%s happen in the kernel, which kernel.perf_event_paranoid = %d hides from ordinary users: run as root, "
+			 "or let root set it to 1",
+			 origin_name(origin), perf_paranoid());
 	else if (err == -EPERM)
 		snprintf(why, SOURCE_WHY,
 			 "no room for perf buffers: they count as locked memory of this user; raise "
@@ -109,8 +117,9 @@ int perf_explain(int err, const struct source_config *cfg, char why[SOURCE_WHY])
 		snprintf(why, SOURCE_WHY, "none of the processes lives any more");
 	else if (err == -EMFILE || err == -E2BIG)
 		snprintf(why, SOURCE_WHY,
-			 "too few file descriptors: two per thread and CPU are needed; raise LimitNOFILE (ulimit -n)");
+			 "too few file descriptors: one for each thread, CPU and event is needed, and one besides; raise "
+			 "LimitNOFILE (ulimit -n)");
 	else
-		snprintf(why, SOURCE_WHY, "perf events: %s", strerror(-err));
+		return slots_explain(s, slot, err, cfg, why);
 	return err;
 }

@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kmod/uapi/otprof_copy.h"
 #include "source/perf_internal.h"
-
-#define BUDGET_WINDOW_NS (NSEC_PER_SEC / 10)
 
 /* One record, still in its buffer. */
 struct item {
 	uint64_t time_ns, at, head;
 	uint32_t cpu;
 	uint32_t order; /* within its buffer */
-	bool is_tick;
+	uint8_t slot;	/* of a sample */
+	bool is_sample; /* else of process life */
 };
 
 static int compare(const void *a, const void *b)
@@ -26,20 +26,22 @@ static int compare(const void *a, const void *b)
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	/* At the same instant what is said of a task comes before its sample. */
-	if (x->is_tick != y->is_tick)
-		return x->is_tick ? 1 : -1;
+	if (x->is_sample != y->is_sample)
+		return x->is_sample ? 1 : -1;
 	if (x->cpu != y->cpu)
 		return x->cpu < y->cpu ? -1 : 1;
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* Records of a buffer that has been lossy or throttled carry no time: they belong to the one before. */
-static uint64_t time_of(const void *record, size_t len, bool is_tick, uint64_t before)
+static uint64_t time_of(const void *record, size_t len, bool is_sample, uint64_t before)
 {
 	const struct perf_event_header *h = record;
 	const uint64_t *words = record;
 
-	if (!is_tick)
+	if (!is_sample)
 		return len >= 24 ? words[len / 8 - 1] : before;
 	return h->type == PERF_RECORD_SAMPLE && len >= 24 ? words[2] : before;
 }
@@ -52,7 +54,7 @@ static uint64_t collect(struct source_perf *p, const struct sideband_buffer *b, 
 	int len;
 
 	while ((len = sideband_buffer_record(b, at, like.head, p->scratch, &record)) > 0) {
-		time_ns = time_of(record, (size_t)len, like.is_tick, time_ns);
+		time_ns = time_of(record, (size_t)len, like.is_sample, time_ns);
 		if (time_ns > until_ns)
 			return at;
 		like.time_ns = time_ns;
@@ -69,9 +71,9 @@ static uint64_t collect(struct source_perf *p, const struct sideband_buffer *b, 
 
 /* --- into the ring --- */
 
-static void put_loss(struct source_perf *p, uint32_t cpu, uint64_t time_ns)
+static void put_loss(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t time_ns)
 {
-	struct perf_cpu *c = &p->cpus[cpu];
+	struct perf_loss *lost = &p->cpus[cpu].loss[slot];
 	struct otp_loss *loss = ring_writer_reserve(&p->ring, sizeof(*loss));
 
 	if (!loss)
@@ -81,120 +83,129 @@ static void put_loss(struct source_perf *p, uint32_t cpu, uint64_t time_ns)
 		.time_ns = time_ns,
 		.cpu = cpu,
 		.reason = OTP_LOSS_RING_FULL,
-		.samples = c->loss_samples,
-		.first_seq = c->loss_first_seq,
+		.origin = p->slots.origins.slot[slot].origin,
+		.samples = lost->samples,
+		.first_seq = lost->first_seq,
 	};
 	ring_writer_commit(&p->ring, sizeof(*loss));
-	c->loss_samples = 0;
+	lost->samples = 0;
 }
 
-static void lose(struct source_perf *p, uint32_t cpu, uint64_t samples, enum otp_loss_reason reason)
+static void lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples, enum otp_loss_reason reason)
 {
-	struct otp_cpu_counters *n = &p->counters[cpu];
-	struct perf_cpu *c = &p->cpus[cpu];
+	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
+	struct perf_loss *lost = &p->cpus[cpu].loss[slot];
 
-	if (!c->loss_samples)
-		c->loss_first_seq = n->taken + 1;
-	c->loss_samples += samples;
+	if (!lost->samples)
+		lost->first_seq = n->taken + 1;
+	lost->samples += samples;
 	n->ticks += samples;
 	n->taken += samples;
 	n->lost[reason] += samples;
 }
 
-/* What the time since then adds to it; never more than 100 ms are worth. */
-static uint64_t budget_fill(const struct perf_cpu *c, uint64_t now_ns, uint32_t budget)
+/*
+ * What the bound on bytes per second leaves of a copy. The kernel has copied
+ * the bytes already, so only those that there are count.
+ */
+static uint32_t share_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s, uint32_t want)
 {
-	uint64_t ns = now_ns - c->budget_ns;
+	__u64 take = want, base = 0, copied = MAX(s->stack_len, (uint32_t)OTP_STACK_FLOOR);
 
-	return ns < BUDGET_WINDOW_NS ? MIN(c->budget_left + ns * budget / BUDGET_WINDOW_NS, budget) : budget;
-}
-
-/* What the bound on bytes per second leaves of a wish above the default: half of what there is, as in bpf/sample.h. */
-static uint32_t within_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s, uint32_t want)
-{
-	if (want <= OTP_STACK_DEFAULT)
+	if (!otp_budget_applies(want, base))
 		return want;
-	c->budget_left = budget_fill(c, s->time_ns, p->choice.defaults.stack_budget);
+	c->budget_left = otp_budget_fill(c->budget_left, s->time_ns - c->budget_ns, p->choice.defaults.stack_budget);
 	c->budget_ns = s->time_ns;
-	want = (uint32_t)MIN((uint64_t)want, OTP_STACK_DEFAULT + (c->budget_left / 2 & ~7ULL));
-	c->budget_left -= MIN(want, MAX(s->stack_len, (uint32_t)OTP_STACK_DEFAULT)) - OTP_STACK_DEFAULT;
-	return want;
+	otp_budget_share(c->budget_left, &take, &base);
+	c->budget_left = otp_budget_spend(c->budget_left, MIN(take, copied) - OTP_STACK_FLOOR);
+	return (uint32_t)take;
 }
 
-static void put_sample(struct source_perf *p, uint32_t cpu, const struct perf_sample *s, struct perf_subject *who)
+static void put_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const struct perf_sample *s,
+		       struct perf_subject *who)
 {
-	struct otp_cpu_counters *n = &p->counters[cpu];
+	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
 	struct perf_cpu *c = &p->cpus[cpu];
 	uint32_t len;
 	void *to;
 
-	if (c->loss_samples)
-		put_loss(p, cpu, s->time_ns);
-	to = ring_writer_reserve(&p->ring, (uint32_t)perf_sample_bound(s, who));
+	if (c->loss[slot].samples)
+		put_loss(p, cpu, slot, s->time_ns);
+	to = ring_writer_reserve(&p->ring, (uint32_t)perf_sample_bound(s));
 	if (!to) {
-		lose(p, cpu, 1, OTP_LOSS_RING_FULL);
+		lose(p, cpu, slot, 1, OTP_LOSS_RING_FULL);
 		return;
 	}
-	who->stack_take = within_budget(p, c, s, who->stack_bytes);
+	who->stack_take = share_budget(p, c, s, who->stack_bytes);
+	who->origin = p->slots.origins.slot[slot].origin;
 	len = perf_sample_write(to, s, who, n->taken + 1);
 	n->ticks++;
 	n->taken++;
 	n->put++;
+	n->value += slot ? s->value : 0;
 	n->put_bytes += len;
 	n->short_stacks += (((const struct otp_sample *)to)->mode & OTP_MODE_SHORT) != 0;
 	ring_writer_commit(&p->ring, len);
 }
 
-static void skip(struct source_perf *p, uint32_t cpu, enum otp_skip_reason reason)
+static void skip(struct source_perf *p, uint32_t cpu, uint32_t slot, enum otp_skip_reason reason)
 {
-	p->counters[cpu].ticks++;
-	p->counters[cpu].skip[reason]++;
+	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
+
+	n->ticks++;
+	n->skip[reason]++;
 }
 
-static void take_sample(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
+static void take_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
+	struct perf_format format = p->format;
 	struct perf_subject who;
+	struct event_setup setup;
 	struct perf_sample s;
 
-	if (perf_sample_decode(record, len, &p->format, &s) < 0) {
-		lose(p, cpu, 1, OTP_LOSS_BAD_RECORD);
+	slots_setup(&p->slots, slot, &setup);
+	format.period = slot && setup.by_frequency;
+	if (perf_sample_decode(record, len, &format, &s) < 0) {
+		lose(p, cpu, slot, 1, OTP_LOSS_BAD_RECORD);
 		return;
 	}
+	if (slot && !setup.by_frequency)
+		s.value = setup.period;
 	s.cpu = cpu;
 	if (!s.pid && !s.tid)
-		skip(p, cpu, OTP_SKIP_IDLE);
+		skip(p, cpu, slot, OTP_SKIP_IDLE);
 	else if (!p->started)
-		skip(p, cpu, OTP_SKIP_STOPPED);
+		skip(p, cpu, slot, OTP_SKIP_STOPPED);
 	else if (!perf_choice_make(&p->choice, &p->tasks, &s, &who))
-		skip(p, cpu, OTP_SKIP_NOT_SELECTED);
+		skip(p, cpu, slot, OTP_SKIP_NOT_SELECTED);
 	else
-		put_sample(p, cpu, &s, &who);
+		put_sample(p, cpu, slot, &s, &who);
 }
 
-static void take_tick(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
+static void take_record(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
 	const struct perf_event_header *h = record;
 	const uint64_t *words = record;
 
 	if (h->type == PERF_RECORD_SAMPLE)
-		take_sample(p, cpu, record, len);
+		take_sample(p, cpu, slot, record, len);
 	else if (h->type == PERF_RECORD_LOST && len >= 24)
-		lose(p, cpu, words[2], OTP_LOSS_RING_FULL);
+		lose(p, cpu, slot, words[2], OTP_LOSS_RING_FULL);
 	/* THROTTLE: the ticks that do not come are missed ones, by the time that the event was enabled. */
 }
 
 /* The engine's parser is the side-band's: the record goes to it as it is. */
 static void put_event(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
 {
-	struct otp_event *to = ring_writer_reserve(&p->ring, (uint32_t)(sizeof(*to) + len));
+	struct otp_life *to = ring_writer_reserve(&p->ring, (uint32_t)(sizeof(*to) + len));
 
 	if (!to) {
-		p->counters[cpu].events_lost++;
+		perf_counters(p, 0, cpu)->life_lost++;
 		return;
 	}
-	to->rec = (struct otp_rec){.type = OTP_REC_EVENT, .len = (uint32_t)(sizeof(*to) + len)};
+	to->rec = (struct otp_rec){.type = OTP_REC_LIFE, .len = (uint32_t)(sizeof(*to) + len)};
 	memcpy(to + 1, record, len);
-	p->counters[cpu].events++;
+	perf_counters(p, 0, cpu)->life++;
 	ring_writer_commit(&p->ring, to->rec.len);
 }
 
@@ -211,14 +222,15 @@ static void take_life(struct source_perf *p, uint32_t cpu, const void *record, s
 
 static void take(struct source_perf *p, const struct item *it)
 {
-	const struct sideband_buffer *b = it->is_tick ? &p->cpus[it->cpu].ticks : &p->cpus[it->cpu].life;
+	const struct perf_cpu *c = &p->cpus[it->cpu];
+	const struct sideband_buffer *b = it->is_sample ? &c->samples[it->slot] : &c->life;
 	const void *record;
 	int len = sideband_buffer_record(b, it->at, it->head, p->scratch, &record);
 
 	if (len <= 0)
 		return;
-	if (it->is_tick)
-		take_tick(p, it->cpu, record, (size_t)len);
+	if (it->is_sample)
+		take_record(p, it->cpu, it->slot, record, (size_t)len);
 	else
 		take_life(p, it->cpu, record, (size_t)len);
 }
@@ -249,24 +261,40 @@ static void wake_once(struct source_perf *p)
 	p->woken = full;
 }
 
+/* Of the buffers of a CPU: where the records end that are handled. */
 struct ends {
-	uint64_t tick, life;
+	uint64_t samples[OTP_ORIGINS_MAX], life;
 };
 
-static void look(struct source_perf *p, struct ends *ends, uint64_t until_ns)
+/* All heads before any record: what a sample needs to be known was written before them. */
+static void read_heads(const struct source_perf *p, struct ends *ends)
 {
-	for (uint32_t cpu = 0; cpu < p->nr; cpu++)
-		ends[cpu] = (struct ends){head_of(&p->cpus[cpu].ticks), head_of(&p->cpus[cpu].life)};
 	for (uint32_t cpu = 0; cpu < p->nr; cpu++) {
-		const struct perf_cpu *c = &p->cpus[cpu];
-		struct item tick = {.cpu = cpu, .head = ends[cpu].tick, .is_tick = true};
-		struct item life = {.cpu = cpu, .head = ends[cpu].life};
-
-		if (c->ticks.page)
-			ends[cpu].tick = collect(p, &c->ticks, tick, until_ns);
-		if (c->life.page)
-			ends[cpu].life = collect(p, &c->life, life, until_ns);
+		for_each_slot(&p->slots, slot)
+			ends[cpu].samples[slot] = head_of(&p->cpus[cpu].samples[slot]);
+		ends[cpu].life = head_of(&p->cpus[cpu].life);
 	}
+}
+
+static void collect_cpu(struct source_perf *p, uint32_t cpu, struct ends *ends, uint64_t until_ns)
+{
+	const struct perf_cpu *c = &p->cpus[cpu];
+	struct item like = {.cpu = cpu, .head = ends->life};
+
+	if (c->life.page)
+		ends->life = collect(p, &c->life, like, until_ns);
+	for_each_slot(&p->slots, slot) {
+		like = (struct item){.cpu = cpu, .head = ends->samples[slot], .slot = (uint8_t)slot, .is_sample = true};
+		if (c->samples[slot].page)
+			ends->samples[slot] = collect(p, &c->samples[slot], like, until_ns);
+	}
+}
+
+static void release_cpu(struct source_perf *p, uint32_t cpu, const struct ends *ends)
+{
+	for_each_slot(&p->slots, slot)
+		release(&p->cpus[cpu].samples[slot], ends->samples[slot]);
+	release(&p->cpus[cpu].life, ends->life);
 }
 
 void perf_pump_until(struct source_perf *p, uint64_t until_ns)
@@ -279,17 +307,17 @@ void perf_pump_until(struct source_perf *p, uint64_t until_ns)
 		return; /* what the buffers cannot hold meanwhile, the kernel counts */
 	buf_reset(&p->items);
 	p->items.failed = false;
-	look(p, ends, until_ns);
+	read_heads(p, ends);
+	for (uint32_t cpu = 0; cpu < p->nr; cpu++)
+		collect_cpu(p, cpu, &ends[cpu], until_ns);
 	nr = p->items.len / sizeof(*items);
 	if (nr)
 		qsort(p->items.data, nr, sizeof(*items), compare);
 	items = (const struct item *)(const void *)p->items.data;
 	for (size_t i = 0; i < nr; i++)
 		take(p, &items[i]);
-	for (uint32_t cpu = 0; cpu < p->nr; cpu++) {
-		release(&p->cpus[cpu].ticks, ends[cpu].tick);
-		release(&p->cpus[cpu].life, ends[cpu].life);
-	}
+	for (uint32_t cpu = 0; cpu < p->nr; cpu++)
+		release_cpu(p, cpu, &ends[cpu]);
 	perf_tasks_tick(&p->tasks, clock_now_ns());
 	wake_once(p);
 }

@@ -11,7 +11,6 @@
 /* Linux, arch/x86/include/uapi/asm/perf_regs.h: ax bx cx dx si di bp sp ip, then 16.. for r8 to r15. */
 #define ARCH	   OTP_ARCH_X86_64
 #define REGS	   OTP_REGS_X86_64
-#define REG_FP	   6
 #define REG_SP	   7
 #define REG_PC	   16
 #define VALID	   ((1ULL << OTP_REGS_X86_64) - 1)
@@ -23,7 +22,6 @@ static const uint8_t perf_bit[REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 2
 /* Linux, arch/arm64/include/uapi/asm/perf_regs.h: x0 to x29, lr, sp, pc. */
 #define ARCH	   OTP_ARCH_ARM64
 #define REGS	   OTP_REGS_ARM64
-#define REG_FP	   29
 #define REG_SP	   31
 #define REG_PC	   32
 #define VALID	   ((1ULL << OTP_REGS_ARM64) - 1)
@@ -34,9 +32,6 @@ static const uint8_t perf_bit[REGS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  1
 #else
 #error "no registers for this architecture"
 #endif
-
-#define FPWALK_STACK 512 /* of the stack, beside the pairs */
-#define FPWALK_PAIRS 256
 
 uint64_t perf_sample_regs(void)
 {
@@ -163,14 +158,14 @@ static bool take_all(struct fields *f, const struct perf_format *format, struct 
 	uint32_t reserved;
 
 	return take_pair(f, &s->pid, &s->tid) && take(f, &s->time_ns) && take_pair(f, &s->cpu, &reserved) &&
-	       (!format->callchain || take_callchain(f, s)) && take_regs(f, s) && take_stack(f, s) &&
-	       (!format->cgroup || take(f, &s->cgroup_id));
+	       (!format->period || take(f, &s->value)) && (!format->callchain || take_callchain(f, s)) && take_regs(f, s) &&
+	       take_stack(f, s) && (!format->cgroup || take(f, &s->cgroup_id));
 }
 
 int perf_sample_decode(const void *record, size_t len, const struct perf_format *format, struct perf_sample *ret)
 {
 	const struct perf_event_header *h = record;
-	struct perf_sample s = {0};
+	struct perf_sample s = {.value = 1};
 	struct fields f;
 
 	if (len < sizeof(*h) || len % 8 || h->size != len || h->type != PERF_RECORD_SAMPLE)
@@ -185,14 +180,11 @@ int perf_sample_decode(const void *record, size_t len, const struct perf_format 
 
 /* --- the record --- */
 
-size_t perf_sample_bound(const struct perf_sample *s, const struct perf_subject *who)
+size_t perf_sample_bound(const struct perf_sample *s)
 {
-	size_t bytes = sizeof(struct otp_sample) + 4 * sizeof(struct otp_section) + sizeof(struct otp_regs) +
-		       REGS * sizeof(uint64_t) + sizeof(struct otp_ustack);
-
-	if (who->capture == OTP_CAPTURE_FPWALK)
-		bytes += FPWALK_PAIRS * 16;
-	return bytes + s->nr_kstack * sizeof(uint64_t) + MIN(s->stack_len, OTP_HEAD_STACK);
+	return sizeof(struct otp_sample) + 4 * sizeof(struct otp_section) + sizeof(struct otp_value) +
+	       sizeof(struct otp_regs) + REGS * sizeof(uint64_t) + sizeof(struct otp_ustack) + s->nr_kstack * sizeof(uint64_t) +
+	       MIN(s->stack_len, OTP_HEAD_STACK);
 }
 
 static void *section(struct otp_sample *head, uint16_t type, uint32_t len)
@@ -213,6 +205,13 @@ static void put_regs(struct otp_sample *head, const struct perf_sample *s)
 	memcpy(to->reg, s->reg, REGS * sizeof(uint64_t));
 }
 
+static void put_value(struct otp_sample *head, const struct perf_sample *s)
+{
+	struct otp_value *to = section(head, OTP_SEC_VALUE, sizeof(*to));
+
+	to->value = s->value;
+}
+
 static void put_kstack(struct otp_sample *head, const struct perf_sample *s)
 {
 	size_t len = s->nr_kstack * sizeof(uint64_t);
@@ -222,41 +221,13 @@ static void put_kstack(struct otp_sample *head, const struct perf_sample *s)
 		memcpy(to, s->kstack, len);
 }
 
-/* Along the frame pointers as far as the copy goes. */
-static uint32_t walk(const struct perf_sample *s, uint64_t *pairs)
-{
-	uint64_t fp = s->valid >> REG_FP & 1 ? s->reg[REG_FP] : 0, frame[2];
-	uint32_t n = 0;
-
-	while (n < FPWALK_PAIRS && fp >= s->stack_addr && fp - s->stack_addr < s->stack_len &&
-	       s->stack_len - (fp - s->stack_addr) >= sizeof(frame)) {
-		memcpy(frame, s->stack + (fp - s->stack_addr), sizeof(frame));
-		pairs[2 * n] = fp;
-		pairs[2 * n + 1] = frame[1];
-		n++;
-		if (frame[0] <= fp)
-			break;
-		fp = frame[0];
-	}
-	return n;
-}
-
-static void put_fpwalk(struct otp_sample *head, const struct perf_sample *s)
-{
-	uint64_t pairs[2 * FPWALK_PAIRS];
-	uint32_t len = walk(s, pairs) * 16;
-
-	memcpy(section(head, OTP_SEC_FPWALK, len), pairs, len);
-}
-
 /*
  * SHORT says that memory ended, THROTTLE that something of ours did: the size
  * that the event copies, or the bound on bytes.
  */
 static void put_ustack(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who)
 {
-	uint32_t wish = who->capture == OTP_CAPTURE_FPWALK ? FPWALK_STACK : who->stack_bytes;
-	uint32_t want = MIN(MIN(wish, who->stack_take), OTP_HEAD_STACK), len = MIN(ALIGN_UP(want, 8u), s->stack_len);
+	uint32_t want = MIN(MIN(who->stack_bytes, who->stack_take), OTP_HEAD_STACK), len = MIN(ALIGN_UP(want, 8u), s->stack_len);
 	struct otp_ustack *to = section(head, OTP_SEC_USTACK, (uint32_t)sizeof(*to) + len);
 
 	to->addr = s->stack_addr;
@@ -264,7 +235,7 @@ static void put_ustack(struct otp_sample *head, const struct perf_sample *s, con
 		memcpy(to + 1, s->stack, len);
 	if (len < want && !s->stack_whole)
 		head->mode |= OTP_MODE_SHORT;
-	else if (len < wish)
+	else if (len < who->stack_bytes)
 		head->mode |= OTP_MODE_THROTTLE;
 }
 
@@ -285,6 +256,7 @@ static void put_head(struct otp_sample *head, const struct perf_sample *s, const
 		.stack_bytes = who->stack_bytes,
 		.ppid = who->ppid,
 		.arch = ARCH,
+		.origin = who->origin,
 	};
 	memcpy(head->comm, who->comm, sizeof(head->comm));
 }
@@ -299,10 +271,10 @@ uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct p
 		head->mode |= OTP_MODE_NO_USER;
 	if (s->valid)
 		put_regs(head, s);
+	if (who->origin != OTP_ORIGIN_CPU_CLOCK)
+		put_value(head, s);
 	if (s->kernel)
 		put_kstack(head, s);
-	if (s->valid && who->capture == OTP_CAPTURE_FPWALK)
-		put_fpwalk(head, s);
 	if (s->valid)
 		put_ustack(head, s, who);
 	return head->rec.len;

@@ -24,6 +24,7 @@
 
 /* What the event asked for beside thread, time, CPU, user registers and user stack. */
 struct perf_format {
+	bool period;    /* events since the sample before: of events by frequency */
 	bool callchain; /* of the kernel */
 	bool cgroup;
 };
@@ -42,15 +43,16 @@ struct perf_sample {
 	uint32_t stack_len;
 	bool stack_whole; /* as much as the event asks for was readable */
 	uint64_t cgroup_id;
+	uint64_t value; /* how much of its origin it stands for; 1 where the format has no period */
 };
 
 /* What the record says beside what perf knows: the source's own. */
 struct perf_subject {
 	uint64_t start_ns, exec_id, cgroup_id;
 	uint32_t ppid, plan_gen, mode; /* OTP_MODE_* known from elsewhere */
+	uint8_t origin; /* enum otp_origin */
 	uint32_t stack_bytes; /* that the plan asks for */
 	uint32_t stack_take;  /* that the bound on bytes leaves of it */
-	uint8_t capture;      /* enum otp_capture */
 	char comm[OTP_COMM_LEN];
 };
 
@@ -61,7 +63,7 @@ uint64_t perf_sample_regs(void);
 int perf_sample_decode(const void *record, size_t len, const struct perf_format *f, struct perf_sample *ret);
 
 /* The most that perf_sample_write needs for it. */
-size_t perf_sample_bound(const struct perf_sample *s, const struct perf_subject *who);
+size_t perf_sample_bound(const struct perf_sample *s);
 /* Writes one OTP_REC_SAMPLE; returns its length. to is 8-aligned. */
 uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct perf_subject *who, uint64_t seq);
 

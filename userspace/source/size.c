@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "kmod/uapi/otprof.h"
 
-#define RECORD_TYPICAL (OTP_STACK_DEFAULT + 512) /* at the default stack */
+#define RECORD_TYPICAL (OTP_STACK_FLOOR + 512) /* at the default stack */
 #define SIDEBAND_MOST  (256u << 10)
 #define SIDEBAND_LEAST (64u << 10)
 #define PAGE	       4096u

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/origin.h"
+#include "source/event_list.h"
 #include "kmod/uapi/otprof.h"
 
 #define SOURCE_WHY 512
@@ -27,10 +29,11 @@ struct source_config {
 	uint32_t ring_bytes;    /* power of two; 0: by CPUs and rate */
 	uint32_t sideband_bytes; /* per CPU, power of two; 0: 256 KiB, less above 32 CPUs */
 	uint32_t plans_max;     /* 0: default 8192 */
-	bool hardware;          /* cycles instead of cpu-clock: untested */
+	bool hardware;          /* the CPU clock by cycles: untested */
+	struct event_list events; /* what else is sampled, or instead; zero: the CPU clock alone */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
-	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_EVENT). */
-	bool events;
+	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_LIFE). */
+	bool life;
 	/* Nothing but these processes and what they start is wanted; borrowed for open. nr 0: the whole host. */
 	const uint32_t *pids;
 	uint32_t nr_pids;
@@ -40,14 +43,14 @@ struct source_config {
 struct source_layout { /* what a reader needs; descriptors borrowed from the source */
 	int ring_fd;
 	size_t ring_bytes;
-	int counters_fd; /* mmapable array of struct otp_cpu_counters, indexed by CPU */
-	uint32_t counters_nr; /* possible CPUs */
+	int counters_fd; /* mmapable array of struct otp_cpu_counters: of each possible CPU, for each slot of origins */
+	uint32_t cpus; /* possible CPUs */
 	size_t counters_stride;
 	int defaults_fd;
-	uint64_t period_ns;
+	struct origins origins; /* what is sampled, with the periods in force */
 	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
-	bool events; /* process life comes in the ring */
+	bool life; /* process life comes in the ring */
 };
 
 struct source;
@@ -65,8 +68,9 @@ struct source_ops {
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
 	/*
-	 * Another rate from the next tick on, running or not. The caller closes
-	 * the profile around it: samples before and after have different periods.
+	 * Another rate from the next tick on, running or not; events follow in
+	 * proportion. The caller closes the profile around it: samples before and
+	 * after have different periods.
 	 */
 	int (*set_rate)(struct source *s, uint32_t frequency_hz);
 	/* d->running is the source's own: start and stop set it. */

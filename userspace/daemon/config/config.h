@@ -20,6 +20,7 @@
 
 #include "export/export.h"
 #include "kmod/uapi/otprof.h"
+#include "source/event_list.h"
 
 #define CONFIG_TARGETS_MAX   64
 #define CONFIG_RESOURCES_MAX 12 /* half of what a workload holds: its own names must fit too */
@@ -67,6 +68,7 @@ struct config {
 	uint64_t stack_rate_bytes; /* all CPUs together, a second, above the default: 64 MiB */
 	bool kernel_threads;     /* true */
 	bool hardware;           /* false */
+	struct event_list events; /* the CPU clock alone */
 	char *cpus;              /* NULL: all */
 	/* [profile] */
 	uint64_t interval_ns;        /* 5 s */

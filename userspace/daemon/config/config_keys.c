@@ -37,6 +37,7 @@ const struct config_key config_keys[] = {
 	K(SAMPLER, "stack_rate", size64, stack_rate_bytes, RANGE(0, 64 * GIB)),
 	K(SAMPLER, "kernel_threads", bool, kernel_threads),
 	K(SAMPLER, "hardware_events", bool, hardware, .restart = true),
+	K(SAMPLER, "events", events, events, .restart = true),
 	K(SAMPLER, "cpus", cpus, cpus, .restart = true),
 	K(PROFILE, "interval", duration, interval_ns, RANGE(100 * NSEC_PER_MSEC, 3600 * NSEC_PER_SEC)),
 	K(PROFILE, "sample_attributes", attributes, sample_attributes),

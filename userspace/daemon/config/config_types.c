@@ -305,6 +305,20 @@ static int parse_cpus(const struct config_key *k, void *field, const char *value
 
 const struct config_type config_type_cpus = {parse_cpus, print_string};
 
+/* What is sampled: "cpu-clock, page-faults/period=100/". */
+static int parse_events(const struct config_key *k, void *field, const char *value, char *what)
+{
+	_Static_assert(EVENT_WHY <= CONFIG_WHAT_MAX, "what is wrong with a list fits an error's text");
+	return event_list_parse(value, field, what);
+}
+
+static void print_events(const struct config_key *k, const void *field, struct buf *to)
+{
+	event_list_print(field, to);
+}
+
+const struct config_type config_type_events = {parse_events, print_events};
+
 static int parse_listen(const struct config_key *k, void *field, const char *value, char *what)
 {
 	if (!value_is_loopback(value))

@@ -86,7 +86,7 @@ static const struct otp_sample *open_sample(struct batch *b, const struct otp_ch
 		return NULL;
 	*ret_item = *open;
 	s = (const void *)(uintptr_t)item_at(b, *open)->at;
-	return s->seq == c->seq ? s : NULL;
+	return s->seq == c->seq && s->origin == c->origin ? s : NULL;
 }
 
 static int add_chunk(struct batch *b, const struct otp_chunk *c)
@@ -116,7 +116,7 @@ static int add_chunk(struct batch *b, const struct otp_chunk *c)
 }
 
 /* Process life from a sampler that sees it: the side-band's record, behind a head. */
-static int add_event(struct batch *b, const struct otp_event *e)
+static int add_event(struct batch *b, const struct otp_life *e)
 {
 	if (e->rec.len < sizeof(*e) + sizeof(uint64_t))
 		return -EBADMSG;
@@ -134,7 +134,7 @@ int batch_add_ring(struct batch *b, const struct otp_rec *rec)
 		r = add_chunk(b, (const void *)rec);
 	else if (rec->type == OTP_REC_LOSS && rec->len >= sizeof(struct otp_loss))
 		close_sample(b, ((const struct otp_loss *)rec)->cpu);
-	else if (rec->type == OTP_REC_EVENT)
+	else if (rec->type == OTP_REC_LIFE)
 		r = add_event(b, (const void *)rec);
 	/* Records of other types are those of a newer sampler: passed over. */
 	if (r == -EBADMSG)
@@ -263,8 +263,9 @@ static uint32_t arch_regs(uint16_t arch)
 int batch_sample(struct batch *b, const struct batch_item *it, struct sample *ret)
 {
 	const struct otp_sample *head = (const void *)(uintptr_t)it->at;
-	struct sample s = {.head = *head, .chunk_lost = it->chunk_lost};
+	struct sample s = {.head = *head, .chunk_lost = it->chunk_lost, .value = 1};
 	const struct otp_ustack *stack, *base;
+	const struct otp_value *value;
 	const struct otp_regs *regs;
 	uint32_t len;
 
@@ -277,6 +278,9 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 		s.valid = regs->valid;
 		s.reg = (const uint64_t *)regs->reg;
 	}
+	value = sample_section(head, OTP_SEC_VALUE, &len);
+	if (value && len >= sizeof(*value))
+		s.value = value->value;
 	s.kernel = sample_section(head, OTP_SEC_KSTACK, &len);
 	s.nr_kernel = s.kernel ? MIN(len / (uint32_t)sizeof(uint64_t), (uint32_t)OTP_KSTACK_MAX) : 0;
 	base = sample_section(head, OTP_SEC_UBASE, &len);

@@ -66,6 +66,12 @@ static inline const struct batch_item *batch_item(const struct batch *b, size_t 
 	return (const struct batch_item *)b->items.data + i;
 }
 
+/* The ring's record of a sample. */
+static inline const struct otp_rec *batch_record(const struct batch_item *it)
+{
+	return (const struct otp_rec *)(uintptr_t)it->at;
+}
+
 /* -EBADMSG where the record contradicts itself. The view is valid until the next call or reset. */
 int batch_sample(struct batch *b, const struct batch_item *it, struct sample *ret);
 int batch_event(const struct batch *b, const struct batch_item *it, struct proc_event *ret);

@@ -82,10 +82,22 @@ static void put_vdso(struct capture *c)
 		PUT(c, CAPTURE_VDSO, {head, head->e_shoff + (size_t)head->e_shnum * head->e_shentsize});
 }
 
-int capture_new(int fd, uint64_t period_ns, struct capture **ret)
+/* The CPU clock's slot is what a reader assumes where nothing else is said. */
+static void put_origins(struct capture *c, const struct origins *origins)
 {
-	struct capture_head head = {.magic = CAPTURE_MAGIC, .abi = OTP_ABI_VERSION, .period_ns = period_ns,
-				    .unix_offset_ns = clock_unix_offset_ns()};
+	for (uint32_t i = 0; i < origins->count; i++) {
+		const struct origin_slot *s = &origins->slot[i];
+		struct capture_origin o = {.slot = i, .origin = s->origin, .sampled = s->sampled, .period = s->period};
+
+		if (i || !s->sampled)
+			PUT(c, CAPTURE_ORIGIN, {&o, sizeof(o)});
+	}
+}
+
+int capture_new(int fd, const struct origins *origins, struct capture **ret)
+{
+	struct capture_head head = {.magic = CAPTURE_MAGIC, .abi = OTP_ABI_VERSION,
+				    .period_ns = origins->slot[0].period, .unix_offset_ns = clock_unix_offset_ns()};
 	struct capture *c = calloc(1, sizeof(*c));
 
 	if (!c) {
@@ -95,6 +107,7 @@ int capture_new(int fd, uint64_t period_ns, struct capture **ret)
 	c->fd = fd;
 	buf_add(&c->out, &head, sizeof(head));
 	put_vdso(c);
+	put_origins(c, origins);
 	*ret = c;
 	return 0;
 }
@@ -127,11 +140,12 @@ void capture_flush(struct capture *c, uint64_t now_ns)
 	write_out(c);
 }
 
-void capture_period(struct capture *c, uint64_t period_ns)
+void capture_origins(struct capture *c, const struct origins *origins)
 {
-	struct capture_period p = {.period_ns = period_ns};
+	struct capture_period p = {.period_ns = origins->slot[0].period};
 
 	PUT(c, CAPTURE_PERIOD, {&p, sizeof(p)});
+	put_origins(c, origins);
 }
 
 void capture_event(struct capture *c, const void *record, size_t len)
@@ -234,6 +248,7 @@ static void add_stack(struct buf *b, uint16_t type, uint64_t addr, const uint8_t
 void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
 		    const struct kernel_symbols *kernel)
 {
+	bool value = s->head.origin != OTP_ORIGIN_CPU_CLOCK;
 	struct buf *b = &c->scratch;
 	struct otp_sample *head;
 
@@ -242,6 +257,10 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 	put_symbols(c, s, kernel);
 	buf_reset(b);
 	buf_add(b, &s->head, sizeof(s->head));
+	if (value) {
+		add_section(b, OTP_SEC_VALUE, sizeof(s->value));
+		buf_add(b, &s->value, sizeof(s->value));
+	}
 	if (s->reg)
 		add_regs(b, s, space);
 	if (s->nr_kernel) {
@@ -257,7 +276,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 	head = (struct otp_sample *)b->data;
 	head->rec.len = (uint32_t)b->len;
 	head->mode &= ~OTP_MODE_CHUNKED;
-	head->nr_sections = (uint16_t)(!!s->reg + !!s->nr_kernel + !!s->base + !!s->stack);
+	head->nr_sections = (uint16_t)(value + !!s->reg + !!s->nr_kernel + !!s->base + !!s->stack);
 	head->tls_base = 0;
 	PUT(c, CAPTURE_SAMPLE, {b->data, b->len});
 }

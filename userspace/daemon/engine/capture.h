@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/origin.h"
 #include "daemon/engine/sample.h"
 #include "process/host.h"
 #include "process/space.h"
@@ -45,7 +46,8 @@ enum capture_type {
 	CAPTURE_SYMBOL,    /* struct capture_symbol, name NUL module NUL */
 	CAPTURE_FLUSH,     /* struct capture_batch: an interval ended */
 	CAPTURE_VDSO,      /* the image that every process of the host has */
-	CAPTURE_PERIOD,    /* struct capture_period: of the samples from here on */
+	CAPTURE_PERIOD,    /* struct capture_period: of the CPU clock's samples from here on */
+	CAPTURE_ORIGIN,    /* struct capture_origin: from here on; of those beside the CPU clock, or of the lack of that */
 };
 
 struct capture_record {
@@ -55,6 +57,7 @@ struct capture_record {
 
 struct capture_batch { uint64_t now_ns; };
 struct capture_period { uint64_t period_ns; };
+struct capture_origin { uint32_t slot, origin, sampled, reserved; uint64_t period; };
 struct capture_answer {
 	uint32_t kind, pid;
 	uint64_t start, end;
@@ -68,13 +71,13 @@ struct capture_page { uint64_t dev, ino, offset; uint32_t len, reserved; };
 struct capture_symbol { uint64_t start, module_start; uint32_t name_len, module_len; };
 
 struct capture;
-int capture_new(int fd, uint64_t period_ns, struct capture **ret); /* takes fd, also on failure */
+int capture_new(int fd, const struct origins *origins, struct capture **ret); /* takes fd, also on failure */
 struct capture *capture_free(struct capture *c); /* writes what is buffered; NULL */
 bool capture_failed(const struct capture *c);
 
 void capture_batch(struct capture *c, uint64_t now_ns);
 void capture_flush(struct capture *c, uint64_t now_ns);
-void capture_period(struct capture *c, uint64_t period_ns); /* after a flush */
+void capture_origins(struct capture *c, const struct origins *origins); /* after a flush */
 void capture_event(struct capture *c, const void *record, size_t len);
 void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
 		    const struct kernel_symbols *kernel);

@@ -54,7 +54,7 @@ static void follow_kernel(struct engine *e, uint64_t now)
 static uint64_t slow_drain(const struct engine *e)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t fill = e->period_ns * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
+	uint64_t fill = e->origins.slot[0].period * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
 
 	return MAX(MIN(fill, e->watch ? DRAIN_WATCH_NS : DRAIN_SLOW_NS), DRAIN_FAST_NS);
 }
@@ -86,7 +86,7 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 {
 	bool late = at_once || now >= e->rate_deadline_ns;
 
-	if (!e->rate.period_ns)
+	if (!e->rate.origins.count)
 		return;
 	if (!late && ring_consumer(&e->ring) < e->rate.pos)
 		e->next_drain_ns = 0;
@@ -96,11 +96,11 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 	pipeline_end_wait(e->pipeline);
 	engine_flush(e, now);
 	e->interval_end_ns = now + e->config->interval_ns;
-	e->period_ns = e->rate.period_ns;
-	pipeline_set_period(e->pipeline, e->period_ns);
+	e->origins = e->rate.origins;
+	pipeline_set_origins(e->pipeline, &e->origins);
 	if (e->capture)
-		capture_period(e->capture, e->period_ns);
-	e->rate.period_ns = 0;
+		capture_origins(e->capture, &e->origins);
+	e->rate.origins.count = 0;
 	e->drain_slow_ns = slow_drain(e);
 	e->drain_every_ns = MIN(e->drain_every_ns, e->drain_slow_ns);
 	ipc_send(e->sock, IPC_RATE, 0, &e->rate.id, sizeof(e->rate.id), NULL, 0);
@@ -174,7 +174,7 @@ static int timeout_ms(const struct engine *e)
 {
 	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
 
-	if (e->rate.period_ns)
+	if (e->rate.origins.count)
 		next = MIN(next, now + RATE_TURN_MS * NSEC_PER_MSEC);
 	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }

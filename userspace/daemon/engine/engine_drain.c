@@ -13,14 +13,16 @@ void engine_skip_fatal_batch(struct engine *e)
 {
 	uint64_t pos = ring_consumer(&e->ring), end = e->ledger.batch_end;
 	const struct otp_rec *rec;
+	uint32_t slot;
 
 	if (end <= pos || end > ring_producer(&e->ring))
 		return;
 	while (ring_next(&e->ring, &pos, end, &rec) > 0) {
 		if (rec->type != OTP_REC_SAMPLE)
 			continue;
-		e->ledger.read++;
-		e->ledger.lost[OTP_LOSS_ENGINE_DIED]++;
+		slot = origins_slot_of(&e->origins, rec);
+		e->ledger.read.of[slot]++;
+		e->ledger.lost[OTP_LOSS_ENGINE_DIED].of[slot]++;
 	}
 	e->ledger.ring_pos = end;
 	e->ledger.batch_end = 0;
@@ -86,7 +88,7 @@ static uint64_t drain_end(const struct engine *e)
 {
 	uint64_t end = ring_producer(&e->ring);
 
-	return e->rate.period_ns ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
+	return e->rate.origins.count ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
 }
 
 /* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
@@ -108,8 +110,8 @@ void engine_drain(struct engine *e)
 	pipeline_batch(e->pipeline, &e->batch, now);
 	engine_send_lives(e);
 	/* Not before: as long as the ring holds them, they are counted there. */
-	e->ledger.read += e->bad;
-	e->ledger.lost[OTP_LOSS_BAD_RECORD] += e->bad;
+	e->ledger.read.of[0] += e->bad;
+	e->ledger.lost[OTP_LOSS_BAD_RECORD].of[0] += e->bad;
 	e->ledger.ring_pos = end;
 	e->ledger.batch_end = 0;
 	engine_publish(e);

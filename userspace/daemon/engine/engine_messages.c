@@ -14,6 +14,17 @@
 /* How long samples of the old rate may wait for their files before the new one begins. */
 #define RATE_ANSWERS_NS (500 * NSEC_PER_MSEC)
 
+/* Of the monitor, and checked all the same: the profile looks types up by them. */
+static bool origins_sound(const struct origins *o)
+{
+	if (!o->count || o->count > OTP_ORIGINS_MAX || !o->slot[0].period)
+		return false;
+	for (uint32_t i = 0; i < o->count; i++)
+		if (!origin_types(o->slot[i].origin))
+			return false;
+	return true;
+}
+
 static int take_config(struct engine *e, struct ipc_message *m)
 {
 	return e->started ? 0 : handover_begin(m, "engine", &e->config);
@@ -24,18 +35,18 @@ static int take_ring(struct engine *e, struct ipc_message *m)
 	const struct ipc_ring *info = (const void *)m->data;
 	int r;
 
-	if (m->head.len != sizeof(*info) || m->fds[0] < 0)
+	if (m->head.len != sizeof(*info) || m->fds[0] < 0 || !origins_sound(&info->origins))
 		return -EBADMSG;
-	if (ipc_nr_fds(m) == 4)
-		r = ring_map_files(&e->ring, m->fds[2], m->fds[0], info->ring_bytes);
+	if (ipc_nr_fds(m) == 3)
+		r = ring_map_files(&e->ring, m->fds[1], m->fds[0], info->ring_bytes);
 	else
 		r = ring_map(&e->ring, m->fds[0], info->ring_bytes);
 	if (r < 0)
 		return r;
 	madvise((void *)(uintptr_t)e->ring.data, e->ring.size * 2, MADV_DONTDUMP);
-	e->ring_fd = ipc_take_fd(m, ipc_nr_fds(m) == 4 ? 3 : 0);
+	e->ring_fd = ipc_take_fd(m, ipc_nr_fds(m) == 3 ? 2 : 0);
 	e->scans = info->flags & IPC_RING_SCAN;
-	e->period_ns = info->period_ns;
+	e->origins = info->origins;
 	return 0;
 }
 
@@ -69,7 +80,7 @@ static int take_rate(struct engine *e, struct ipc_message *m)
 	if (!ipc_fits(m, sizeof(rate), 0))
 		return -EBADMSG;
 	memcpy(&rate, m->data, sizeof(rate));
-	if (!rate.period_ns)
+	if (!origins_sound(&rate.origins))
 		return -EBADMSG;
 	e->rate = rate;
 	e->rate_deadline_ns = clock_now_ns() + RATE_ANSWERS_NS;
@@ -190,7 +201,7 @@ static int take_capture(struct engine *e, struct ipc_message *m)
 {
 	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
-	return capture_new(ipc_take_fd(m, 0), e->period_ns, &e->capture);
+	return capture_new(ipc_take_fd(m, 0), &e->origins, &e->capture);
 }
 
 int engine_take(struct engine *e, struct ipc_message *m)

@@ -6,7 +6,7 @@
 #include "daemon/engine/engine_state.h"
 #include "process/binary.h"
 
-static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+static int on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct engine *e = ctx;
 
@@ -68,7 +68,7 @@ int engine_make_pipeline(struct engine *e)
 {
 	struct pipeline_config cfg = {
 		.config = e->config,
-		.period_ns = e->period_ns,
+		.origins = e->origins,
 		.ledger = &e->ledger,
 		.capture = e->capture,
 		.ops = &engine_ops,

@@ -33,7 +33,7 @@ struct engine {
 	struct ring ring;
 	int ring_fd; /* wakes us: the ring itself, or an eventfd where userspace writes it */
 	bool scans;  /* nobody reports process life */
-	uint64_t period_ns;
+	struct origins origins; /* what is sampled, with the periods in force */
 	struct sideband_reader *sideband;
 	struct ledger_engine_page *page;
 	struct ledger_engine ledger;
@@ -50,7 +50,7 @@ struct engine {
 	uint64_t interval_start_ns, interval_end_ns, last_end_unix_ns;
 	uint64_t beats;
 	uint64_t bad; /* samples of the batch that break the contract */
-	struct ipc_rate rate; /* the change under way; period_ns 0: none */
+	struct ipc_rate rate; /* the change under way; no origins: none */
 	uint64_t rate_deadline_ns;
 	bool started, stopping;
 	bool watch; /* the monitor wants to hear of programs that begin */

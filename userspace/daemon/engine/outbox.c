@@ -63,13 +63,12 @@ static void make_room(struct outbox *o, size_t len)
 			slot = &e->next;
 			continue;
 		}
-		o->ledger->handed -= e->request.samples;
-		o->ledger->lost[OTP_LOSS_NO_EXPORTER] += e->request.samples;
+		ledger_counts_move(&o->ledger->handed, &o->ledger->lost[OTP_LOSS_NO_EXPORTER], &e->request.samples);
 		remove_entry(o, slot);
 	}
 }
 
-int outbox_add(struct outbox *o, const void *request, size_t len, uint64_t samples)
+int outbox_add(struct outbox *o, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct outbox_entry *e = calloc(1, sizeof(*e));
 
@@ -83,12 +82,11 @@ int outbox_add(struct outbox *o, const void *request, size_t len, uint64_t sampl
 		return r;
 	}
 	make_room(o, len);
-	e->request = (struct ipc_request){.id = ++o->ledger->last_id, .samples = samples, .len = len};
+	e->request = (struct ipc_request){.id = ++o->ledger->last_id, .samples = *samples, .len = len};
 	*o->last = e;
 	o->last = &e->next;
 	o->bytes += len;
-	o->ledger->held -= samples;
-	o->ledger->handed += samples;
+	ledger_counts_move(&o->ledger->held, &o->ledger->handed, samples);
 	o->publish(o->ctx);
 	outbox_pump(o);
 	return 0;

@@ -33,7 +33,7 @@ void outbox_done(struct outbox *o);
 /* A new net, or a new socket to the old one. Takes sock. */
 void outbox_peer(struct outbox *o, int sock);
 /* held turns into handed, published before anything is sent. -errno: nothing changed. */
-int outbox_add(struct outbox *o, const void *request, size_t len, uint64_t samples);
+int outbox_add(struct outbox *o, const void *request, size_t len, const struct ledger_counts *samples);
 /* RECEIVED: net holds everything up to id. */
 void outbox_received(struct outbox *o, uint64_t id);
 /* Sends what can be sent now. */

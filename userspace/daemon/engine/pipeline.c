@@ -62,6 +62,8 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 	const struct sample *s = a->s;
 	struct profile_sample ps = {
 		.workload = a->workload,
+		.slot = s->slot,
+		.value = s->value,
 		.pid = s->head.pid,
 		.tid = s->head.tid,
 		.cpu = s->head.cpu,
@@ -76,8 +78,8 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 	int r = profile_add(waits_for_names(p, a) ? p->late : p->profile, &ps);
 
 	if (r < 0) {
-		p->ledger->held--;
-		p->ledger->lost[OTP_LOSS_NO_MEMORY]++;
+		p->ledger->held.of[s->slot]--;
+		p->ledger->lost[OTP_LOSS_NO_MEMORY].of[s->slot]++;
 	}
 	return r;
 }
@@ -194,12 +196,12 @@ static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now
 	struct process *proc = table_find(p->table, &s->head);
 	struct attempt a = {.s = s, .proc = proc};
 
-	p->ledger->read++;
+	p->ledger->read.of[s->slot]++;
 	if (!proc) {
-		p->ledger->lost[OTP_LOSS_NO_MEMORY]++;
+		p->ledger->lost[OTP_LOSS_NO_MEMORY].of[s->slot]++;
 		return;
 	}
-	p->ledger->held++;
+	p->ledger->held.of[s->slot]++;
 	a.space = proc->space;
 	a.workload = proc->workload;
 	a.exe = proc->exe;
@@ -248,22 +250,35 @@ static void report_batch_losses(struct pipeline *p, const struct batch *b, uint6
 	table_apply(p->table, &ev);
 }
 
-void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
+/* A sample that contradicts itself, or whose origin the session does not sample, is lost. */
+static void take_record(struct pipeline *p, struct batch *b, const struct batch_item *it, uint64_t now_ns)
 {
 	struct sample s;
+	int slot = -1;
+
+	if (batch_sample(b, it, &s) == 0)
+		slot = origins_slot(&p->origins, s.head.origin);
+	if (slot >= 0) {
+		s.slot = (uint32_t)slot;
+		take_sample(p, &s, now_ns);
+		return;
+	}
+	slot = (int)origins_slot_of(&p->origins, batch_record(it));
+	p->ledger->read.of[slot]++;
+	p->ledger->lost[OTP_LOSS_BAD_RECORD].of[slot]++;
+}
+
+void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
+{
 
 	p->now_ns = now_ns;
 	for (size_t i = 0; i < batch_count(b); i++) {
 		const struct batch_item *it = batch_item(b, i);
 
-		if (it->kind == BATCH_EVENT) {
+		if (it->kind == BATCH_EVENT)
 			apply_event(p, b, it);
-		} else if (batch_sample(b, it, &s) == 0) {
-			take_sample(p, &s, now_ns);
-		} else {
-			p->ledger->read++;
-			p->ledger->lost[OTP_LOSS_BAD_RECORD]++;
-		}
+		else
+			take_record(p, b, it, now_ns);
 	}
 	report_batch_losses(p, b, now_ns);
 }
@@ -313,17 +328,11 @@ size_t pipeline_parked(const struct pipeline *p)
 	return p->park.count;
 }
 
-static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+static int on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct pipeline *p = ctx;
 
 	return p->ops->request(p->ctx, request, len, samples);
-}
-
-static void book_lost(struct pipeline *p, uint64_t lost)
-{
-	p->ledger->held -= lost;
-	p->ledger->lost[OTP_LOSS_ENCODE] += lost;
 }
 
 /*
@@ -332,21 +341,21 @@ static void book_lost(struct pipeline *p, uint64_t lost)
  */
 void pipeline_end_wait(struct pipeline *p)
 {
-	uint64_t lost = profile_merge(p->profile, p->late);
+	struct ledger_counts lost;
 
-	p->ledger->held -= lost;
-	p->ledger->lost[OTP_LOSS_NO_MEMORY] += lost;
+	profile_merge(p->profile, p->late, &lost);
+	ledger_counts_move(&p->ledger->held, &p->ledger->lost[OTP_LOSS_NO_MEMORY], &lost);
 }
 
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns)
 {
+	struct ledger_counts lost;
 	struct profile_top top;
-	uint64_t lost = 0;
 
 	if (p->ending || !symbol_waits(p->symbols, p->now_ns))
 		pipeline_end_wait(p);
 	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
-	book_lost(p, lost);
+	ledger_counts_move(&p->ledger->held, &p->ledger->lost[OTP_LOSS_ENCODE], &lost);
 	p->ledger->intervals++;
 	quality_age(p->ledger);
 	profile_top(p->profile, &top);
@@ -355,10 +364,11 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 	p->ledger->top_total = top.total;
 }
 
-void pipeline_set_period(struct pipeline *p, uint64_t period_ns)
+void pipeline_set_origins(struct pipeline *p, const struct origins *origins)
 {
-	profile_set_period(p->profile, period_ns);
-	profile_set_period(p->late, period_ns);
+	p->origins = *origins;
+	profile_set_origins(p->profile, origins);
+	profile_set_origins(p->late, origins);
 }
 
 void pipeline_turn(struct pipeline *p, uint64_t now_ns)

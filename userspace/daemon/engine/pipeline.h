@@ -17,6 +17,7 @@
 #include "daemon/config/config.h"
 #include "daemon/engine/batch.h"
 #include "process/table.h"
+#include "profile/profile.h"
 #include "symbol/symbol.h"
 
 struct pipeline;
@@ -24,7 +25,7 @@ struct capture;
 
 struct pipeline_ops {
 	/* One encoded request of so many samples; 0, or it is lost (encode). */
-	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
+	profile_out_fn *request;
 	/* How a process is to be copied has changed; whether it is selected is not said here. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
 	/* What programs of this name need; 0: nothing special. */
@@ -36,7 +37,7 @@ struct pipeline_ops {
 struct pipeline_config {
 	const struct config *config; /* borrowed */
 	struct host *host;           /* borrowed */
-	uint64_t period_ns;
+	struct origins origins;
 	struct ledger_engine *ledger; /* the working copy; borrowed */
 	struct capture *capture;      /* borrowed, NULL: none */
 	struct binary *vdso;          /* borrowed: of a capture; NULL: our own */
@@ -70,8 +71,8 @@ size_t pipeline_parked(const struct pipeline *p);
 void pipeline_end_wait(struct pipeline *p);
 /* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns);
-/* Between a flush and the next batch: the samples to come are so far apart. */
-void pipeline_set_period(struct pipeline *p, uint64_t period_ns);
+/* Between a flush and the next batch: the samples to come have these periods. */
+void pipeline_set_origins(struct pipeline *p, const struct origins *origins);
 /* What caches may hold together, and how deep stacks are copied at most; changes take effect at once. */
 void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes);
 /* What is known of a process, as JSON. */

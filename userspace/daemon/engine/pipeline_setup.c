@@ -49,12 +49,12 @@ static void on_quality(void *ctx, const struct workload *w, const struct str *ex
 	quality_add(((struct pipeline *)ctx)->ledger, w, exe, samples, q);
 }
 
-static int make_profile(struct pipeline *p, uint64_t period_ns)
+static int make_profile(struct pipeline *p)
 {
 	struct profile_config cfg = {
 		.limits.request_bytes = p->config->request_max_bytes,
 		.attributes = p->config->sample_attributes,
-		.period_ns = period_ns,
+		.origins = p->origins,
 		.scope_version = OTPROF_VERSION,
 		.symbols = p->symbols,
 		.quality = on_quality,
@@ -103,6 +103,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->ops = cfg->ops;
 	p->ctx = cfg->ctx;
 	p->ledger = cfg->ledger;
+	p->origins = cfg->origins;
 	p->capture = cfg->capture;
 	p->stack_limit = UINT32_MAX;
 	p->hints.tell = cfg->ops->hint;
@@ -116,7 +117,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	if (r == 0)
 		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
 	if (r == 0)
-		r = make_profile(p, cfg->period_ns);
+		r = make_profile(p);
 	if (r == 0)
 		r = make_table(p, cfg);
 	if (r < 0)

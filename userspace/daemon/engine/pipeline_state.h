@@ -20,6 +20,7 @@ struct pipeline {
 	const struct pipeline_ops *ops;
 	void *ctx;
 	struct ledger_engine *ledger;
+	struct origins origins;
 	struct capture *capture;
 	struct process_table *table;
 	struct unwinder *unwinder;

@@ -40,6 +40,7 @@ struct replay {
 	const struct replay_options *options;
 	struct replay_result *result;
 	struct ledger_engine ledger;
+	struct origins origins;
 	struct pace {
 		uint64_t begin_ns, interval_ns; /* of all, and of the present interval */
 		uint64_t samples;		/* that should be through by now */
@@ -257,6 +258,7 @@ static int index_capture(struct replay *r)
 		case CAPTURE_BATCH:
 		case CAPTURE_FLUSH:
 		case CAPTURE_PERIOD:
+		case CAPTURE_ORIGIN:
 			err = index_run(r, &c);
 			break;
 		default:
@@ -327,12 +329,11 @@ static const struct host_ops replay_ops = {.ask = replay_ask, .cancel = replay_c
 
 /* --- running it --- */
 
-static int on_request(void *ctx, const void *request, size_t len, uint64_t samples)
+static int on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct replay *r = ctx;
 
-	r->ledger.held -= samples;
-	r->ledger.handed += samples;
+	ledger_counts_move(&r->ledger.held, &r->ledger.handed, samples);
 	r->result->requests++;
 	r->result->bytes += len;
 	return r->options->request ? r->options->request(r->options->ctx, request, len, samples) : 0;
@@ -357,15 +358,31 @@ static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 }
 
 /* Right behind a flush, as it was written. */
-static void change_period(struct pipeline *p, const struct cursor *c)
+static void change_period(struct replay *r, struct pipeline *p, const struct cursor *c)
 {
 	struct capture_period period;
 
 	if (c->rec.len != sizeof(period))
 		return;
 	memcpy(&period, c->payload, sizeof(period));
-	if (period.period_ns)
-		pipeline_set_period(p, period.period_ns);
+	if (!period.period_ns)
+		return;
+	r->origins.slot[0].period = period.period_ns;
+	pipeline_set_origins(p, &r->origins);
+}
+
+static void change_origin(struct replay *r, struct pipeline *p, const struct cursor *c)
+{
+	struct capture_origin o;
+
+	if (c->rec.len != sizeof(o))
+		return;
+	memcpy(&o, c->payload, sizeof(o));
+	if (o.slot >= OTP_ORIGINS_MAX || !origin_types(o.origin) || !o.period || (o.slot == 0) != (o.origin == OTP_ORIGIN_CPU_CLOCK))
+		return;
+	r->origins.slot[o.slot] = (struct origin_slot){.origin = (uint8_t)o.origin, .sampled = o.sampled, .period = o.period};
+	r->origins.count = MAX(r->origins.count, o.slot + 1);
+	pipeline_set_origins(p, &r->origins);
 }
 
 /* As the engine would do it live: a drain when so many samples have come, a profile when its time is over. */
@@ -407,6 +424,7 @@ static void run_paced(struct replay *r, struct pipeline *p, struct batch *b)
 	const uint64_t *pos = (const uint64_t *)r->run.data;
 	size_t n = r->run.len / sizeof(*pos);
 
+	r->origins = origins_of_clock(r->head.period_ns);
 	r->pace.begin_ns = r->pace.interval_ns = clock_now_ns();
 	for (size_t i = 0; n && clock_now_ns() - r->pace.begin_ns < r->options->pace_ns; i = (i + 1) % n) {
 		struct cursor c = {.pos = pos[i]};
@@ -417,6 +435,8 @@ static void run_paced(struct replay *r, struct pipeline *p, struct batch *b)
 			batch_add_sideband(b, c.payload, c.rec.len);
 		else if (c.rec.type == CAPTURE_SAMPLE)
 			add_sample(r, b, &c);
+		else if (c.rec.type == CAPTURE_ORIGIN)
+			change_origin(r, p, &c);
 		if (r->pace.waiting >= drain)
 			pace_batch(r, p, b);
 		else if (i == n - 1 && !r->pace.samples)
@@ -432,7 +452,8 @@ static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 	uint64_t now = 0, start = 0;
 	struct capture_batch at;
 
-	pipeline_set_period(p, r->head.period_ns);
+	r->origins = origins_of_clock(r->head.period_ns);
+	pipeline_set_origins(p, &r->origins);
 	for (size_t i = 0; i < r->run.len / sizeof(*pos); i++) {
 		struct cursor c = {.pos = pos[i]};
 
@@ -454,7 +475,9 @@ static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 				start = now;
 			}
 		} else if (c.rec.type == CAPTURE_PERIOD) {
-			change_period(p, &c);
+			change_period(r, p, &c);
+		} else if (c.rec.type == CAPTURE_ORIGIN) {
+			change_origin(r, p, &c);
 		}
 	}
 	end_batch(p, b, now);
@@ -479,7 +502,7 @@ static int load_kernel(struct replay *r, struct pipeline *p)
 static int run(struct replay *r)
 {
 	static const struct pipeline_ops ops = {.request = on_request, .plan = on_plan, .hint = on_hint};
-	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .period_ns = r->head.period_ns,
+	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .origins = origins_of_clock(r->head.period_ns),
 				      .ledger = &r->ledger, .vdso = r->vdso, .ops = &ops, .ctx = r};
 	struct pipeline *p = NULL;
 	struct batch b = {0};
@@ -492,7 +515,7 @@ static int run(struct replay *r)
 		err = pipeline_scan(p);
 	if (err == 0 && r->options->pace_hz) {
 		run_paced(r, p, &b);
-		r->result->samples = r->ledger.read;
+		r->result->samples = ledger_counts_total(&r->ledger.read);
 		rounds = 0;
 	}
 	for (uint64_t i = 0; err == 0 && i < rounds; i++) {
@@ -501,7 +524,7 @@ static int run(struct replay *r)
 		before = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - before;
 		if (i == 0) {
 			r->result->cold_ns = before;
-			r->result->samples = r->ledger.read;
+			r->result->samples = ledger_counts_total(&r->ledger.read);
 		} else {
 			r->result->warm_ns = r->result->warm_ns ? MIN(r->result->warm_ns, before) : before;
 		}

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/ledger.h"
+#include "profile/profile.h"
 #include "daemon/config/config.h"
 
 struct replay_options {
@@ -27,7 +28,7 @@ struct replay_options {
 	uint32_t pace_hz;
 	uint64_t pace_ns;
 	/* Every request; NULL: counted only. */
-	int (*request)(void *ctx, const void *request, size_t len, uint64_t samples);
+	profile_out_fn *request;
 	void *ctx;
 };
 

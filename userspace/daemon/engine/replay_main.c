@@ -27,7 +27,7 @@ struct output {
 };
 
 /* Numbered, not dated: two replays of a capture write the same names. */
-static int write_request(void *ctx, const void *request, size_t len, uint64_t samples)
+static int write_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct output *o = ctx;
 	char path[4096];

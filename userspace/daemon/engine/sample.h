@@ -15,6 +15,8 @@
 
 struct sample {
 	struct otp_sample head;
+	uint64_t value;          /* how much of its origin it stands for */
+	uint32_t slot;           /* of its origin in the session; set by the pipeline */
 	uint64_t valid;          /* registers that are known */
 	const uint64_t *reg;     /* NULL: no user registers */
 	const uint64_t *kernel;  /* innermost first */

@@ -9,10 +9,12 @@
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 
-static void say(uint64_t samples, const char *what)
+static void books_log(const struct ledger_counts *samples, const char *what)
 {
-	if (samples)
-		log_warn("%llu samples %s", (unsigned long long)samples, what);
+	uint64_t n = ledger_counts_total(samples);
+
+	if (n)
+		log_warn("%llu samples %s", (unsigned long long)n, what);
 }
 
 /* Records that the engine counted but had not yet released stay counted once. */
@@ -32,9 +34,9 @@ void books_engine_died(struct monitor *m)
 
 	ledger_look_engine(m->engine_page, &e);
 	repair_ring(m, &e);
-	say(e.held, "were lost with the engine");
-	e.lost[OTP_LOSS_ENGINE_DIED] += e.held;
-	e.held = 0;
+	books_log(&e.held, "were lost with the engine");
+	ledger_counts_add(&e.lost[OTP_LOSS_ENGINE_DIED], &e.held);
+	e.held = (struct ledger_counts){0};
 	e.parked = 0;
 	ledger_publish(m->engine_page, &e);
 }
@@ -43,14 +45,14 @@ void books_gap(struct monitor *m, enum otp_loss_reason reason)
 {
 	struct ledger_engine e;
 	struct ledger_net n;
-	uint64_t gap;
+	struct ledger_counts gap;
 
 	ledger_look_engine(m->engine_page, &e);
 	ledger_look_net(m->net_page, &n);
-	gap = e.handed - MIN(n.received, e.handed);
-	say(gap, "were lost between engine and net");
-	e.handed -= gap;
-	e.lost[reason] += gap;
+	for (int slot = 0; slot < OTP_ORIGINS_MAX; slot++)
+		gap.of[slot] = e.handed.of[slot] - MIN(n.received.of[slot], e.handed.of[slot]);
+	books_log(&gap, "were lost between engine and net");
+	ledger_counts_move(&e.handed, &e.lost[reason], &gap);
 	ledger_publish(m->engine_page, &e);
 }
 
@@ -63,10 +65,10 @@ void books_net_died(struct monitor *m, bool stopping)
 	for (uint32_t i = 0; i < n.destinations; i++) {
 		struct ledger_destination *d = &n.dest[i];
 
-		say(d->queued, "were lost with net");
-		d->lost[reason] += d->queued;
-		d->unconfirmed += d->sending;
-		d->queued = d->sending = 0;
+		books_log(&d->queued, "were lost with net");
+		ledger_counts_add(&d->lost[reason], &d->queued);
+		ledger_counts_add(&d->unconfirmed, &d->sending);
+		d->queued = d->sending = (struct ledger_counts){0};
 	}
 	ledger_publish(m->net_page, &n);
 }
@@ -75,13 +77,13 @@ void books_net_died(struct monitor *m, bool stopping)
 void books_ring_left(struct monitor *m)
 {
 	struct ledger_engine e;
-	uint64_t left;
+	struct ledger_counts left;
 
 	ledger_look_engine(m->engine_page, &e);
-	left = ledger_count_ring(&m->ring, e.ring_pos);
-	say(left, "were still on the ring");
-	e.read += left;
-	e.lost[OTP_LOSS_ENGINE_DIED] += left;
+	ledger_count_ring(&m->ring, e.ring_pos, &m->layout.origins, &left);
+	books_log(&left, "were still on the ring");
+	ledger_counts_add(&e.read, &left);
+	ledger_counts_add(&e.lost[OTP_LOSS_ENGINE_DIED], &left);
 	e.ring_pos = ring_producer(&m->ring);
 	e.batch_end = 0;
 	ledger_publish(m->engine_page, &e);

@@ -98,7 +98,7 @@ static void kernel_time(struct monitor *m, struct status_cost *c)
 {
 	struct counters_time t = {0};
 
-	for (uint32_t i = 0; i < m->layout.counters_nr; i++)
+	for (uint32_t i = 0; i < m->layout.cpus * m->layout.origins.count; i++)
 		counters_add_time((const void *)((const char *)m->counters + (size_t)i * m->layout.counters_stride), &t);
 	c->kernel_ns = MAX(c->kernel_ns, t.ns);
 	c->kernel_runs = t.runs;

@@ -93,7 +93,7 @@ static void tell_engine(struct monitor *m)
 	if (!m->engine.ready || (l.cache_bytes == g->cache_bytes && g->engine_pid == (uint32_t)m->engine.pid))
 		return;
 	if (g->orders.stack_shift >= GUARD_STACK_NONE)
-		l.stack_max_bytes = OTP_STACK_DEFAULT;
+		l.stack_max_bytes = OTP_STACK_FLOOR;
 	if (worker_send(&m->engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
 		return; /* the next look tries again */
 	g->cache_bytes = l.cache_bytes;

@@ -233,13 +233,13 @@ static void log_ledger(struct monitor *m)
 		return;
 	status_collect(m, s);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++) {
-		const struct ledger_sum_destination *d = &s->ledger.dest[i];
+		const struct ledger_sum_destination *d = &s->ledger.all.dest[i];
 		unsigned long long lost = 0;
 
 		for (int r = 0; r < OTP_LOSS_MAX; r++)
 			lost += d->lost[r];
 		log_info("%s: taken %llu = exported %llu + unconfirmed %llu + lost %llu%s", status_destination(s, i),
-			 (unsigned long long)s->ledger.taken, (unsigned long long)d->exported,
+			 (unsigned long long)s->ledger.all.taken, (unsigned long long)d->exported,
 			 (unsigned long long)d->unconfirmed, lost, d->balanced ? "" : " (NOT BALANCED)");
 	}
 	free(s);

@@ -30,8 +30,8 @@ static bool may_set(struct monitor *m)
 
 static bool is_sound(const struct monitor *m, const struct otp_plan *p)
 {
-	return p->generation && p->stack_bytes <= m->config->stack_max_bytes && p->capture <= OTP_CAPTURE_FPWALK &&
-	       p->nr_walks <= OTP_WALKS && p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
+	return p->generation && p->stack_bytes <= m->config->stack_max_bytes &&
+	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
 }
 
 static int set_plan(struct monitor *m, uint32_t pid, struct otp_plan *p)

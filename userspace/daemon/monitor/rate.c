@@ -27,9 +27,9 @@ static bool is_open(const struct monitor *m)
 	return e.ring_pos < m->rate.last.pos;
 }
 
-uint64_t rate_ring_period_ns(const struct monitor *m)
+const struct origins *rate_ring_origins(const struct monitor *m)
 {
-	return is_open(m) ? m->rate.period_before_ns : m->layout.period_ns;
+	return is_open(m) ? &m->rate.origins_before : &m->layout.origins;
 }
 
 const struct ipc_rate *rate_pending(const struct monitor *m)
@@ -68,7 +68,7 @@ static void go_on(struct monitor *m)
 /* The sampler stands still; where the ring ends now, the old rate ends. */
 static int tell_engine(struct monitor *m, uint64_t now)
 {
-	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->ring), .period_ns = m->layout.period_ns,
+	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->ring), .origins = m->layout.origins,
 					 .id = m->rate.last.id + 1};
 	m->rate.closing = true;
 	m->rate.deadline_ns = now + ANSWER_NS;
@@ -77,7 +77,7 @@ static int tell_engine(struct monitor *m, uint64_t now)
 
 static int begin(struct monitor *m, uint64_t now)
 {
-	uint64_t before = m->layout.period_ns;
+	struct origins before = m->layout.origins;
 	uint32_t hz = m->rate.hz;
 	int err = m->source->ops->stop(m->source);
 
@@ -88,7 +88,7 @@ static int begin(struct monitor *m, uint64_t now)
 		go_on(m);
 		return err;
 	}
-	m->rate.period_before_ns = before;
+	m->rate.origins_before = before;
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_RATE}, LOG_LEVEL_INFO, "sampling at %u Hz instead of %u", m->rate.hz, hz);
 	/* An engine that cannot be told is dying: the next one is told when it starts. */
 	if (tell_engine(m, now))

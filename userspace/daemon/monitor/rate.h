@@ -26,7 +26,7 @@ struct rate {
 	bool closing;	    /* the engine is to close the old rate's profile */
 	uint64_t deadline_ns, retry_ns;
 	struct ipc_rate last; /* the last change; id 0: there was none */
-	uint64_t period_before_ns;
+	struct origins origins_before; /* with the periods of what lies below last.pos */
 	uint64_t acked; /* id of the last change that the engine answered */
 };
 
@@ -41,7 +41,7 @@ void rate_run(struct monitor *m, uint64_t now);
 void rate_acked(struct monitor *m, const struct ipc_message *msg);
 
 /* For an engine that starts: the period of what lies on the ring first, and the change behind it, if any. */
-uint64_t rate_ring_period_ns(const struct monitor *m);
+const struct origins *rate_ring_origins(const struct monitor *m);
 const struct ipc_rate *rate_pending(const struct monitor *m);
 
 #endif

@@ -45,6 +45,7 @@ static void source_config(const struct monitor *m, uint32_t pids[CONFIG_TARGETS_
 				      .ring_bytes = ring_bytes(m),
 				      .sideband_bytes = c->sideband_bytes,
 				      .hardware = c->hardware,
+				      .events = c->events,
 				      .cpus = c->cpus,
 				      .pids = pids,
 				      .nr_pids = pids_only(c, pids),
@@ -68,8 +69,8 @@ static int open_sideband(struct monitor *m, struct source_config *cfg, char why[
 {
 	int err = sideband_open(cfg, &m->sideband, why);
 
-	cfg->events = err && may_be_missing(err);
-	if (!err || cfg->events)
+	cfg->life = err && may_be_missing(err);
+	if (!err || cfg->life)
 		return 0;
 	log_error("the side-band cannot be opened: %s (%s)", why, strerror(-err));
 	return err;
@@ -114,7 +115,7 @@ static int choose(struct monitor *m, const struct source_config *cfg)
 
 static void say_without_sideband(const struct monitor *m, const char *why)
 {
-	if (m->sideband || m->layout.events)
+	if (m->sideband || m->layout.life)
 		return;
 	log_warn("%s; new processes are found by looking through /proc: those that live shorter than that takes stay unknown",
 		 why);
@@ -132,7 +133,7 @@ static int map_counters(struct monitor *m)
 {
 	void *map;
 
-	m->counters_bytes = ALIGN_UP((size_t)m->layout.counters_nr * m->layout.counters_stride,
+	m->counters_bytes = ALIGN_UP((size_t)m->layout.cpus * m->layout.origins.count * m->layout.counters_stride,
 				     (size_t)sysconf(_SC_PAGESIZE));
 	map = mmap(NULL, m->counters_bytes, PROT_READ, MAP_SHARED, m->layout.counters_fd, 0);
 	if (map == MAP_FAILED)

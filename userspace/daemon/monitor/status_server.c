@@ -29,7 +29,8 @@ static struct ledger_view view_of(const struct monitor *m)
 {
 	return (struct ledger_view){.counters = m->counters,
 				    .counters_stride = m->layout.counters_stride,
-				    .counters_nr = m->layout.counters_nr,
+				    .cpus = m->layout.cpus,
+				    .origins = &m->layout.origins,
 				    .ring = &m->ring,
 				    .engine = m->engine_page,
 				    .net = m->net_page};
@@ -39,10 +40,8 @@ static uint32_t cpus_ticking(const struct ledger_view *v)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < v->counters_nr; i++)
-		n += ((const struct otp_cpu_counters *)(const void *)((const char *)v->counters +
-								       (size_t)i * v->counters_stride))
-			     ->ticks > 0;
+	for (uint32_t i = 0; i < v->cpus; i++)
+		n += ledger_view_counters(v, 0, i)->ticks > 0;
 	return n;
 }
 

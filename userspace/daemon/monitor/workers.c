@@ -153,14 +153,12 @@ static int spawn(struct worker *w)
 
 static int send_ring(struct monitor *m)
 {
+	const int fds[3] = {m->layout.ring_fd, m->layout.consumer_fd, m->layout.wake_fd};
 	const struct ipc_ring ring = {.ring_bytes = m->layout.ring_bytes,
-				      .counters_stride = m->layout.counters_stride,
-				      .period_ns = rate_ring_period_ns(m),
-				      .counters_nr = m->layout.counters_nr,
-				      .flags = m->sideband || m->layout.events ? 0 : IPC_RING_SCAN};
-	const int fds[4] = {m->layout.ring_fd, m->layout.counters_fd, m->layout.consumer_fd, m->layout.wake_fd};
+				.origins = *rate_ring_origins(m),
+				.flags = m->sideband || m->layout.life ? 0 : IPC_RING_SCAN};
 
-	return ipc_send(m->engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->layout.consumer_fd >= 0 ? 4 : 2);
+	return ipc_send(m->engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->layout.consumer_fd >= 0 ? 3 : 1);
 }
 
 static int send_sideband(struct monitor *m)

@@ -92,11 +92,11 @@ static int take_request(struct net *n, struct ipc_message *m)
 
 	if (m->head.type != IPC_REQUEST || !ipc_fits(m, sizeof(*q), 1))
 		return -EBADMSG;
-	rc = export_request_new(ipc_take_fd(m, 0), q->id, q->samples, q->len, &r);
+	rc = export_request_new(ipc_take_fd(m, 0), q->id, &q->samples, q->len, &r);
 	if (rc == -EBADMSG)
 		return rc;
 	if (rc < 0) {
-		exporter_refuse(n->exporter, q->id, q->samples,
+		exporter_refuse(n->exporter, q->id, &q->samples,
 				rc == -EFBIG ? OTP_LOSS_TOO_LARGE : OTP_LOSS_QUEUE_FULL);
 		return 0;
 	}

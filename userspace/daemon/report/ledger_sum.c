@@ -8,22 +8,11 @@
 #include "base/cleanup.h"
 #include "source/source.h"
 
-#define LOOKS_MAX 50 /* at the whole; then the last one stands */
-#define FLIPS_MAX 50 /* of one page */
-
-/* ledger_read, with an end even if the writer never rests. */
-#define LOOK(page, ret)                                                                        \
-	for (int _i = 0; _i < FLIPS_MAX; _i++) {                                               \
-		uint32_t _now = __atomic_load_n(&(page)->current, __ATOMIC_ACQUIRE);           \
-		memcpy((ret), &(page)->slot[_now & 1], sizeof(*(ret)));                        \
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);                                       \
-		if (_now == __atomic_load_n(&(page)->current, __ATOMIC_RELAXED))               \
-			break;                                                                 \
-	}
+#define READINGS_MAX 50 /* of the whole; then the last one stands */
 
 void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_engine *ret)
 {
-	LOOK(page, ret);
+	ledger_read(page, ret);
 	ret->top_name[sizeof(ret->top_name) - 1] = '\0';
 }
 
@@ -40,7 +29,7 @@ static void clean_name(char *name, size_t size)
 
 void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret)
 {
-	LOOK(page, ret);
+	ledger_read(page, ret);
 	ret->destinations = MIN(ret->destinations, LEDGER_DESTINATIONS_MAX);
 	for (int i = 0; i < LEDGER_DESTINATIONS_MAX; i++) {
 		ret->dest[i].last_error[sizeof(ret->dest[i].last_error) - 1] = '\0';
@@ -70,15 +59,11 @@ const char *ledger_skip_name(uint32_t reason)
 	return reason < ARRAY_SIZE(names) ? names[reason] : NULL;
 }
 
-static const struct otp_cpu_counters *cpu(const struct ledger_view *v, uint32_t i)
-{
-	return (const void *)((const char *)v->counters + (size_t)i * v->counters_stride);
-}
-
-static void add_cpu(struct ledger_sum *s, const struct otp_cpu_counters *c)
+static void sum_counters(struct ledger_sum_origin *s, const struct otp_cpu_counters *c)
 {
 	s->ticks += c->ticks;
 	s->taken += c->taken;
+	s->value += c->value;
 	s->put += c->put;
 	s->put_bytes += c->put_bytes;
 	s->chunks += c->chunks;
@@ -90,63 +75,87 @@ static void add_cpu(struct ledger_sum *s, const struct otp_cpu_counters *c)
 		s->sampler_lost[i] += c->lost[i];
 }
 
-/* Whether it was taken by the time that the counters were looked at. */
-static bool is_within(const struct otp_rec *rec, const uint64_t *taken, uint32_t nr)
+/* A record's slot where it is a sample that was taken before the counters were read, else -1. */
+static int counted_slot(const struct otp_rec *rec, const struct origins *origins, const uint64_t *taken, uint32_t cpus)
 {
 	const struct otp_sample *s = (const void *)rec;
+	uint32_t slot;
 
-	return !taken || rec->len < sizeof(*s) || s->cpu >= nr || s->seq <= taken[s->cpu];
+	if (rec->type != OTP_REC_SAMPLE)
+		return -1;
+	slot = origins_slot_of(origins, rec);
+	if (taken && rec->len >= sizeof(*s) && s->cpu < cpus && s->seq > taken[(size_t)slot * cpus + s->cpu])
+		return -1;
+	return (int)slot;
 }
 
-/* taken: of each CPU, the last sample that counts; NULL: all do. */
-static uint64_t count_ring(const struct ring *ring, uint64_t pos, const uint64_t *taken, uint32_t nr)
+/* taken: for each slot and CPU, the number of the last sample that counts; NULL: all count. */
+static void count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, const uint64_t *taken,
+		       uint32_t cpus, struct ledger_counts *ret)
 {
-	uint64_t end = ring_producer(ring), n = 0;
+	uint64_t end = ring_producer(ring);
 	const struct otp_rec *rec;
 
+	*ret = (struct ledger_counts){0};
 	/* Every record moves pos on; a position that the page made up ends at once. */
 	if (pos > end || end - pos > ring->size)
-		return 0;
-	while (ring_next(ring, &pos, end, &rec) > 0)
-		n += rec->type == OTP_REC_SAMPLE && is_within(rec, taken, nr);
-	return n;
+		return;
+	while (ring_next(ring, &pos, end, &rec) > 0) {
+		int slot = counted_slot(rec, origins, taken, cpus);
+
+		if (slot >= 0)
+			ret->of[slot]++;
+	}
 }
 
-uint64_t ledger_count_ring(const struct ring *ring, uint64_t pos)
+void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, struct ledger_counts *ret)
 {
-	return count_ring(ring, pos, NULL, 0);
+	count_ring(ring, pos, origins, NULL, 0, ret);
 }
 
-/*
- * The ring comes after the counters, and samples that came between the two are
- * passed over: with many CPUs a sample is always on its way, so the sampler
- * must not have to hold still.
- */
-static void look(const struct ledger_view *v, uint64_t *taken, struct ledger_sum *s)
+static void read_counters(const struct ledger_view *v, uint32_t slot, uint64_t *taken, struct ledger_sum_origin *s)
 {
 	struct otp_cpu_counters c;
 
+	for (uint32_t cpu = 0; cpu < v->cpus; cpu++) {
+		counters_read(ledger_view_counters(v, slot, cpu), &c);
+		sum_counters(s, &c);
+		if (taken)
+			taken[(size_t)slot * v->cpus + cpu] = c.taken;
+	}
+}
+
+/*
+ * The ring comes after the counters, and samples that arrived in between are
+ * left out: with many CPUs a sample is always on its way, so the sampler must
+ * not have to hold still.
+ */
+static void read_all(const struct ledger_view *v, uint64_t *taken, struct ledger_sum *s)
+{
+	struct ledger_counts on_ring;
+
 	memset(s, 0, sizeof(*s));
+	s->slots = MIN(v->origins->count, (uint32_t)OTP_ORIGINS_MAX);
 	ledger_look_engine(v->engine, &s->engine);
 	ledger_look_net(v->net, &s->net);
-	for (uint32_t i = 0; i < v->counters_nr; i++) {
-		counters_read(cpu(v, i), &c);
-		add_cpu(s, &c);
-		if (taken)
-			taken[i] = c.taken;
-	}
-	s->on_ring = count_ring(v->ring, s->engine.ring_pos, taken, v->counters_nr);
+	for (uint32_t slot = 0; slot < s->slots; slot++)
+		read_counters(v, slot, taken, &s->origin[slot]);
+	count_ring(v->ring, s->engine.ring_pos, v->origins, taken, v->cpus, &on_ring);
+	for (uint32_t slot = 0; slot < s->slots; slot++)
+		s->origin[slot].on_ring = on_ring.of[slot];
 }
+
+#define SAME(a, b) (!memcmp(&(a), &(b), sizeof(a)))
 
 static bool same_pages(const struct ledger_engine *e, const struct ledger_engine *f, const struct ledger_net *n,
 		       const struct ledger_net *o)
 {
-	return e->read == f->read && e->held == f->held && e->handed == f->handed && e->ring_pos == f->ring_pos &&
-	       !memcmp(e->lost, f->lost, sizeof(e->lost)) && n->received == o->received &&
-	       !memcmp(n->dest, o->dest, sizeof(n->dest));
+	return SAME(e->read, f->read) && SAME(e->held, f->held) && SAME(e->handed, f->handed) &&
+	       e->ring_pos == f->ring_pos && SAME(e->lost, f->lost) && SAME(n->received, o->received) &&
+	       SAME(n->dest, o->dest);
 }
 
-/* The workers moved nothing since they were looked at: the ring was still theirs to be counted. */
+/* The workers moved nothing since their pages were read: the ring was still theirs to be counted. */
 static bool pages_rest(const struct ledger_view *v, const struct ledger_sum *s)
 {
 	struct ledger_engine e;
@@ -160,7 +169,7 @@ static bool pages_rest(const struct ledger_view *v, const struct ledger_sum *s)
 /* What moves samples: nothing else needs to hold still. */
 static bool same_moment(const struct ledger_sum *a, const struct ledger_sum *b)
 {
-	return a->taken == b->taken && a->put == b->put && a->on_ring == b->on_ring &&
+	return a->all.taken == b->all.taken && a->all.put == b->all.put && a->all.on_ring == b->all.on_ring &&
 	       same_pages(&a->engine, &b->engine, &a->net, &b->net);
 }
 
@@ -173,53 +182,101 @@ static uint64_t total(const uint64_t *counts, size_t n)
 	return sum;
 }
 
-static void sum_destination(struct ledger_sum *s, uint32_t i, uint64_t common_in_flight)
+/* common: samples in flight before net. */
+static void sum_destination(const struct ledger_destination *from, uint32_t slot, uint64_t common,
+			    struct ledger_sum_origin *o, struct ledger_sum_destination *to)
 {
-	const struct ledger_destination *from = &s->net.dest[i];
-	struct ledger_sum_destination *to = &s->dest[i];
-
-	to->earlier = from->earlier;
-	to->exported = from->exported;
-	to->unconfirmed = from->unconfirmed;
-	to->in_flight = common_in_flight + from->queued + from->sending;
+	to->earlier = from->earlier.of[slot];
+	to->exported = from->exported.of[slot];
+	to->unconfirmed = from->unconfirmed.of[slot];
+	to->in_flight = common + from->queued.of[slot] + from->sending.of[slot];
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
-		to->lost[r] = s->lost[r] + from->lost[r];
-	to->balanced = s->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight + total(to->lost, OTP_LOSS_MAX);
-	s->in_flight = MAX(s->in_flight, to->in_flight);
-	s->balanced = s->balanced && to->balanced;
+		to->lost[r] = o->lost[r] + from->lost[r].of[slot];
+	to->balanced = o->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight + total(to->lost, OTP_LOSS_MAX);
+	o->in_flight = MAX(o->in_flight, to->in_flight);
+	o->balanced = o->balanced && to->balanced;
+}
+
+static void sum_origin(struct ledger_sum *s, uint32_t slot)
+{
+	struct ledger_sum_origin *o = &s->origin[slot];
+	uint64_t common;
+
+	for (int r = 0; r < OTP_LOSS_MAX; r++)
+		o->lost[r] = o->sampler_lost[r] + s->engine.lost[r].of[slot];
+	o->held = s->engine.held.of[slot];
+	o->between = s->engine.handed.of[slot] - s->net.received.of[slot];
+	common = o->on_ring + o->held + o->between;
+	o->in_flight = common;
+	o->balanced = true;
+	for (uint32_t i = 0; i < s->destinations; i++)
+		sum_destination(&s->net.dest[i], slot, common, o, &o->dest[i]);
+	if (s->destinations == 1)
+		memcpy(o->lost, o->dest[0].lost, sizeof(o->lost));
+}
+
+static void add_destination(struct ledger_sum_destination *to, const struct ledger_sum_destination *d)
+{
+	to->earlier += d->earlier;
+	to->exported += d->exported;
+	to->unconfirmed += d->unconfirmed;
+	to->in_flight += d->in_flight;
+	for (int r = 0; r < OTP_LOSS_MAX; r++)
+		to->lost[r] += d->lost[r];
+	to->balanced = to->balanced && d->balanced;
+}
+
+static void add_origin(struct ledger_sum_origin *to, const struct ledger_sum_origin *o, uint32_t destinations)
+{
+	to->ticks += o->ticks;
+	to->taken += o->taken;
+	to->put += o->put;
+	to->put_bytes += o->put_bytes;
+	to->chunks += o->chunks;
+	to->chunks_lost += o->chunks_lost;
+	to->short_stacks += o->short_stacks;
+	to->on_ring += o->on_ring;
+	to->held += o->held;
+	to->between += o->between;
+	to->in_flight += o->in_flight;
+	for (int i = 0; i < OTP_SKIP_MAX; i++)
+		to->skip[i] += o->skip[i];
+	for (int r = 0; r < OTP_LOSS_MAX; r++) {
+		to->sampler_lost[r] += o->sampler_lost[r];
+		to->lost[r] += o->lost[r];
+	}
+	to->balanced = to->balanced && o->balanced;
+	for (uint32_t i = 0; i < destinations; i++)
+		add_destination(&to->dest[i], &o->dest[i]);
 }
 
 static void add_up(struct ledger_sum *s, uint32_t destinations)
 {
-	uint64_t common;
-
 	s->destinations = s->net.destinations ? s->net.destinations : MIN(destinations, LEDGER_DESTINATIONS_MAX);
-	for (int r = 0; r < OTP_LOSS_MAX; r++)
-		s->lost[r] = s->sampler_lost[r] + s->engine.lost[r];
-	s->between = s->engine.handed - s->net.received;
-	common = s->on_ring + s->engine.held + s->between;
-	s->in_flight = common;
-	s->balanced = true;
+	s->all.balanced = true;
 	for (uint32_t i = 0; i < s->destinations; i++)
-		sum_destination(s, i, common);
-	if (s->destinations == 1)
-		memcpy(s->lost, s->dest[0].lost, sizeof(s->lost));
+		s->all.dest[i].balanced = true;
+	for (uint32_t slot = 0; slot < s->slots; slot++) {
+		sum_origin(s, slot);
+		add_origin(&s->all, &s->origin[slot], s->destinations);
+	}
 }
 
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret)
 {
 	/* Without memory the moment has to be one at which nothing moves. */
-	_cleanup_(freep) uint64_t *taken = calloc(MAX(v->counters_nr, 1u), sizeof(*taken));
-	struct ledger_sum before;
+	_cleanup_(freep) uint64_t *taken = calloc(MAX(v->cpus, 1u) * OTP_ORIGINS_MAX, sizeof(*taken));
+	_cleanup_(freep) struct ledger_sum *before = malloc(sizeof(*before));
 	bool stable = false;
 
-	look(v, taken, ret);
-	for (int i = 0; i < LOOKS_MAX && !stable; i++) {
-		before = *ret;
-		look(v, taken, ret);
+	read_all(v, taken, ret);
+	add_up(ret, destinations);
+	for (int i = 0; before && i < READINGS_MAX && !stable; i++) {
+		*before = *ret;
+		read_all(v, taken, ret);
 		add_up(ret, destinations);
-		/* A sample between counter and ring is the only one missed: then once more. */
-		stable = (ret->balanced && pages_rest(v, ret)) || same_moment(&before, ret);
+		/* A sample between counter and ring is the only one that can be missed: then once more. */
+		stable = (ret->all.balanced && pages_rest(v, ret)) || same_moment(before, ret);
 		if (!stable)
 			sched_yield();
 	}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole equation of the ledger at one moment: the sampler's counters, what
- * lies on the ring, and the pages of both workers.
+ * The whole equation of the ledger at one moment, for each origin and for all
+ * together: the sampler's counters, what lies on the ring, and the pages of
+ * both workers.
  *
  * Called by the monitor, at any time. Four sources are read one after the
- * other while samples move between them: what came since the counters were
- * read is told by its number and passed over, and a look is taken again until
- * the equation holds for it, or two of them agree that it does not. The pages
- * belong to workers that may lie, so nothing in them is trusted to be in range.
+ * other while samples move between them: samples that arrived after the
+ * counters were read are recognised by their number and left out, and the
+ * reading is repeated until the equation holds, or until two readings in a row
+ * agree that it does not. The pages belong to workers that may lie, so nothing
+ * in them is trusted to be in range.
  */
 #ifndef OTP_DAEMON_REPORT_LEDGER_SUM_H
 #define OTP_DAEMON_REPORT_LEDGER_SUM_H
@@ -17,51 +19,66 @@
 #include <stdint.h>
 
 #include "base/ledger.h"
+#include "base/origin.h"
 #include "kmod/uapi/otprof.h"
 #include "ring/ring.h"
 
 struct ledger_view { /* all borrowed */
-	const void *counters; /* counters_nr of struct otp_cpu_counters, counters_stride apart */
+	const void *counters; /* struct otp_cpu_counters, counters_stride apart: those of slot 0 by CPU, of slot 1, ... */
 	size_t counters_stride;
-	uint32_t counters_nr;
+	uint32_t cpus;
+	const struct origins *origins;
 	const struct ring *ring;
 	const struct ledger_engine_page *engine;
 	const struct ledger_net_page *net;
 };
 
+/* Of a CPU and a slot; borrowed from the view. */
+static inline const struct otp_cpu_counters *ledger_view_counters(const struct ledger_view *v, uint32_t slot, uint32_t cpu)
+{
+	return (const void *)((const char *)v->counters + ((size_t)slot * v->cpus + cpu) * v->counters_stride);
+}
+
 struct ledger_sum_destination {
-	uint64_t earlier; /* what was over before it was there */
+	uint64_t earlier; /* samples that were done with before the destination existed */
 	uint64_t exported, unconfirmed;
-	uint64_t in_flight; /* ring, engine, between, queue: all on the way to this one */
-	uint64_t lost[OTP_LOSS_MAX]; /* common ones and its own */
+	uint64_t in_flight; /* on the ring, in the engine, between the workers, queued: all on the way to this one */
+	uint64_t lost[OTP_LOSS_MAX]; /* before net, and the destination's own */
 	bool balanced;
 };
 
-struct ledger_sum {
-	bool stable;   /* a whole look, not one that samples moved under */
+/* The equation of one origin, or the sum of all. Counts are samples. */
+struct ledger_sum_origin {
 	bool balanced; /* for every destination */
 	uint64_t ticks, taken, put, chunks, chunks_lost, short_stacks, put_bytes;
+	uint64_t value; /* what the samples taken stand for; 0 for the CPU clock, of which each is one */
 	uint64_t skip[OTP_SKIP_MAX];
 	uint64_t sampler_lost[OTP_LOSS_MAX];
-	uint64_t on_ring;
-	uint64_t between;   /* handed by the engine, not taken by net */
+	uint64_t on_ring, held;
+	uint64_t between;   /* handed over by the engine, not yet received by net */
 	uint64_t in_flight; /* of the destination that has most */
-	uint64_t lost[OTP_LOSS_MAX]; /* common; with one destination, its own too */
-	struct ledger_engine engine;
-	struct ledger_net net;
+	uint64_t lost[OTP_LOSS_MAX]; /* before net; with one destination, its own too */
 	struct ledger_sum_destination dest[LEDGER_DESTINATIONS_MAX];
-	uint32_t destinations;
 };
 
-/* destinations: as configured, where no page has told them yet. */
+struct ledger_sum {
+	bool stable; /* one moment, not one during which samples moved */
+	uint32_t slots, destinations;
+	struct ledger_sum_origin all;
+	struct ledger_sum_origin origin[OTP_ORIGINS_MAX]; /* by slot */
+	struct ledger_engine engine;
+	struct ledger_net net;
+};
+
+/* destinations: as configured, for as long as net's page does not say how many it has. */
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret);
 
-/* One page's state, however its owner behaves. */
+/* One page's state, with every text ended and every number of entries in range. */
 void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_engine *ret);
 void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret);
 
 /* Samples on the ring from pos to the end. */
-uint64_t ledger_count_ring(const struct ring *ring, uint64_t pos);
+void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, struct ledger_counts *ret);
 
 const char *ledger_loss_name(uint32_t reason); /* NULL beyond the list */
 const char *ledger_skip_name(uint32_t reason);

@@ -30,77 +30,85 @@ static void seconds(struct buf *to, const char *process, uint64_t ns)
 		   (uint64_t)(ns / 1000000000), (uint64_t)(ns % 1000000000));
 }
 
-typedef uint64_t destination_fn(const struct status *s, uint32_t i);
+static const char *origin_of(const struct status *s, uint32_t slot)
+{
+	return origin_name(s->view->origins->slot[slot].origin);
+}
 
-static void destinations(const struct status *s, struct buf *to, const char *name, const char *type,
-			 const char *help, destination_fn *value)
+/* What each origin has a line of. */
+#define for_each_origin(s, slot)                                                   \
+	for (uint32_t slot = 0; slot < (s)->ledger.slots; slot++)                  \
+		if ((s)->view->origins->slot[slot].sampled)
+
+/* A count of samples, by destination and origin; at: of the field in struct ledger_sum_destination. */
+static void by_destination(const struct status *s, struct buf *to, const char *name, const char *type, const char *help,
+			   size_t at)
 {
 	family(to, name, type, help);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
-		labelled(to, name, "destination", status_destination(s, i), value(s, i));
-}
+		for_each_origin(s, slot)
+		{
+			const void *d = &s->ledger.origin[slot].dest[i];
 
-static uint64_t earlier(const struct status *s, uint32_t i)
-{
-	return s->ledger.dest[i].earlier;
-}
-
-static uint64_t exported(const struct status *s, uint32_t i)
-{
-	return s->ledger.dest[i].exported;
-}
-
-static uint64_t unconfirmed(const struct status *s, uint32_t i)
-{
-	return s->ledger.dest[i].unconfirmed;
-}
-
-static uint64_t in_flight(const struct status *s, uint32_t i)
-{
-	return s->ledger.dest[i].in_flight;
-}
-
-static uint64_t requests(const struct status *s, uint32_t i)
-{
-	return s->ledger.net.dest[i].requests;
-}
-
-static uint64_t bytes(const struct status *s, uint32_t i)
-{
-	return s->ledger.net.dest[i].bytes;
-}
-
-static uint64_t retries(const struct status *s, uint32_t i)
-{
-	return s->ledger.net.dest[i].retries;
+			buf_printf(to, "otprof_%s{destination=\"%s\",origin=\"%s\"} %" PRIu64 "\n", name, status_destination(s, i),
+				   origin_of(s, slot), *(const uint64_t *)((const char *)d + at));
+		}
 }
 
 static void lost(const struct status *s, struct buf *to)
 {
-	family(to, "samples_lost_total", "counter", "Samples lost, by destination and reason.");
+	family(to, "samples_lost_total", "counter", "Samples lost, by destination, origin and reason.");
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
-		for (uint32_t r = 0; ledger_loss_name(r); r++)
-			buf_printf(to, "otprof_samples_lost_total{destination=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-				   status_destination(s, i), ledger_loss_name(r), s->ledger.dest[i].lost[r]);
+		for_each_origin(s, slot)
+			for (uint32_t r = 0; ledger_loss_name(r); r++)
+				buf_printf(to,
+					   "otprof_samples_lost_total{destination=\"%s\",origin=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+					   status_destination(s, i), origin_of(s, slot), ledger_loss_name(r),
+					   s->ledger.origin[slot].dest[i].lost[r]);
+}
+
+static void taken(const struct status *s, struct buf *to)
+{
+	family(to, "samples_taken_total", "counter", "Samples that the sampler took, by origin.");
+	for_each_origin(s, slot)
+		labelled(to, "samples_taken_total", "origin", origin_of(s, slot), s->ledger.origin[slot].taken);
+	family(to, "events_total", "counter", "Events that the samples taken stand for, by origin.");
+	for_each_origin(s, slot)
+		if (slot)
+			labelled(to, "events_total", "origin", origin_of(s, slot), s->ledger.origin[slot].value);
+	family(to, "ticks_skipped_total", "counter", "Ticks and events that are no sample, by rule.");
+	for_each_origin(s, slot)
+		for (uint32_t r = 0; ledger_skip_name(r); r++)
+			buf_printf(to, "otprof_ticks_skipped_total{origin=\"%s\",reason=\"%s\"} %" PRIu64 "\n", origin_of(s, slot),
+				   ledger_skip_name(r), s->ledger.origin[slot].skip[r]);
+}
+
+/* What net has done for each destination; at: of the field in struct ledger_destination. */
+static void of_net(const struct status *s, struct buf *to, const char *name, const char *help, size_t at)
+{
+	family(to, name, "counter", help);
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
+		labelled(to, name, "destination", status_destination(s, i),
+			 *(const uint64_t *)((const char *)&s->ledger.net.dest[i] + at));
 }
 
 static void equation(const struct status *s, struct buf *to)
 {
-	one(to, "samples_taken_total", "counter", "Samples that the sampler took.", s->ledger.taken);
+	taken(s, to);
 	one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that never came.", status_missed(s));
-	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.balanced);
-	destinations(s, to, "samples_earlier_total", "counter",
-		     "Samples that were over before the destination was there.", earlier);
-	destinations(s, to, "samples_exported_total", "counter", "Samples that the destination took.", exported);
-	destinations(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.", unconfirmed);
-	destinations(s, to, "samples_in_flight", "gauge", "Samples on their way.", in_flight);
+	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.all.balanced);
+#define SAMPLES(field) offsetof(struct ledger_sum_destination, field)
+	by_destination(s, to, "samples_earlier_total", "counter", "Samples that were over before the destination was there.",
+		       SAMPLES(earlier));
+	by_destination(s, to, "samples_exported_total", "counter", "Samples that the destination took.", SAMPLES(exported));
+	by_destination(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.",
+		       SAMPLES(unconfirmed));
+	by_destination(s, to, "samples_in_flight", "gauge", "Samples on their way.", SAMPLES(in_flight));
+#undef SAMPLES
 	lost(s, to);
-	destinations(s, to, "requests_total", "counter", "Requests that the destination took.", requests);
-	destinations(s, to, "bytes_total", "counter", "Bytes that the destination took.", bytes);
-	destinations(s, to, "retries_total", "counter", "Tries after the first.", retries);
-	family(to, "ticks_skipped_total", "counter", "Ticks that are no sample, by rule.");
-	for (uint32_t r = 0; ledger_skip_name(r); r++)
-		labelled(to, "ticks_skipped_total", "reason", ledger_skip_name(r), s->ledger.skip[r]);
+	of_net(s, to, "requests_total", "Requests that the destination took.", offsetof(struct ledger_destination, requests));
+	of_net(s, to, "bytes_total", "Bytes that the destination took.", offsetof(struct ledger_destination, bytes));
+	of_net(s, to, "retries_total", "Tries after the first.", offsetof(struct ledger_destination, retries));
 }
 
 /* A label of a workload's: three characters are escaped, and what is no plain text is not let through. */

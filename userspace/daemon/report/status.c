@@ -12,7 +12,7 @@
 
 uint64_t status_missed(const struct status *s)
 {
-	uint64_t came = s->ledger.ticks, idle_came = s->ledger.skip[OTP_SKIP_IDLE];
+	uint64_t came = s->ledger.origin[0].ticks, idle_came = s->ledger.origin[0].skip[OTP_SKIP_IDLE];
 
 	if (s->idle_ticks > idle_came)
 		came += s->idle_ticks - idle_came;
@@ -27,6 +27,14 @@ static void losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
 	json_close(j);
 }
 
+static void skips(struct json *j, const uint64_t skip[OTP_SKIP_MAX])
+{
+	json_open(j, "skipped");
+	for (uint32_t r = 0; ledger_skip_name(r); r++)
+		json_number(j, ledger_skip_name(r), skip[r]);
+	json_close(j);
+}
+
 const char *status_destination(const struct status *s, uint32_t i)
 {
 	const char *name = s->ledger.net.dest[i].name;
@@ -36,9 +44,9 @@ const char *status_destination(const struct status *s, uint32_t i)
 	return i < s->config->nr_exporters ? s->config->exporters[i].name : "?";
 }
 
-static void destination(struct json *j, const struct status *s, uint32_t i)
+static void destination(struct json *j, const struct status *s, const struct ledger_sum_origin *l, uint32_t i)
 {
-	const struct ledger_sum_destination *d = &s->ledger.dest[i];
+	const struct ledger_sum_destination *d = &l->dest[i];
 	const struct ledger_destination *own = &s->ledger.net.dest[i];
 
 	json_open(j, status_destination(s, i));
@@ -55,33 +63,58 @@ static void destination(struct json *j, const struct status *s, uint32_t i)
 	json_close(j);
 }
 
-static void ledger(struct json *j, const struct status *s)
+/* The equation of one origin, or of all. */
+static void equation(struct json *j, const struct status *s, const struct ledger_sum_origin *l)
 {
-	const struct ledger_sum *l = &s->ledger;
-
-	json_open(j, "ledger");
 	json_bool(j, "balanced", l->balanced);
-	json_bool(j, "stable", l->stable);
 	json_number(j, "taken", l->taken);
-	json_number(j, "missed", status_missed(s));
 	json_number(j, "in_flight", l->in_flight);
 	json_open(j, "exported");
-	for (uint32_t i = 0; i < l->destinations; i++)
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		json_number(j, status_destination(s, i), l->dest[i].exported);
 	json_close(j);
 	json_open(j, "unconfirmed");
-	for (uint32_t i = 0; i < l->destinations; i++)
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		json_number(j, status_destination(s, i), l->dest[i].unconfirmed);
 	json_close(j);
 	losses(j, l->lost);
+}
+
+static void origin(struct json *j, const struct status *s, uint32_t slot)
+{
+	const struct ledger_sum_origin *l = &s->ledger.origin[slot];
+	uint8_t id = s->view->origins->slot[slot].origin;
+
+	json_open(j, origin_name(id));
+	json_text(j, "type", origin_types(id)->type);
+	equation(j, s, l);
+	json_number(j, "ticks", l->ticks);
+	json_number(j, "value", id == OTP_ORIGIN_CPU_CLOCK ? l->taken : l->value);
+	skips(j, l->skip);
+	json_close(j);
+}
+
+static void ledger(struct json *j, const struct status *s)
+{
+	const struct ledger_sum_origin *l = &s->ledger.all;
+
+	json_open(j, "ledger");
+	equation(j, s, l);
+	json_bool(j, "stable", s->ledger.stable);
+	json_number(j, "missed", status_missed(s));
 	json_open(j, "destinations");
-	for (uint32_t i = 0; i < l->destinations; i++)
-		destination(j, s, i);
+	for (uint32_t i = 0; i < s->ledger.destinations; i++)
+		destination(j, s, l, i);
 	json_close(j);
 	json_open(j, "places");
 	json_number(j, "ring", l->on_ring);
-	json_number(j, "engine", l->engine.held);
+	json_number(j, "engine", l->held);
 	json_number(j, "between", l->between);
+	json_close(j);
+	json_open(j, "origins");
+	for (uint32_t slot = 0; slot < s->ledger.slots; slot++)
+		if (s->view->origins->slot[slot].sampled)
+			origin(j, s, slot);
 	json_close(j);
 	json_close(j);
 }
@@ -102,18 +135,10 @@ static void sampler(struct json *j, const struct status *s)
 	json_number(j, "sideband_lost", s->ledger.engine.sideband_lost);
 	json_number(j, "expected_ticks", s->expected_ticks);
 	json_number(j, "idle_ticks", s->idle_ticks);
-	json_number(j, "ticks", s->ledger.ticks);
-	json_number(j, "put_bytes", s->ledger.put_bytes);
-	json_number(j, "chunks_lost", s->ledger.chunks_lost);
-	json_number(j, "short_stacks", s->ledger.short_stacks);
-	json_close(j);
-}
-
-static void skipped(struct json *j, const struct status *s)
-{
-	json_open(j, "skipped");
-	for (uint32_t r = 0; ledger_skip_name(r); r++)
-		json_number(j, ledger_skip_name(r), s->ledger.skip[r]);
+	json_number(j, "ticks", s->ledger.all.ticks);
+	json_number(j, "put_bytes", s->ledger.all.put_bytes);
+	json_number(j, "chunks_lost", s->ledger.all.chunks_lost);
+	json_number(j, "short_stacks", s->ledger.all.short_stacks);
 	json_close(j);
 }
 
@@ -288,32 +313,34 @@ static void workers(struct json *j, const struct status *s)
 	json_close(j);
 }
 
-static void one_cpu(struct json *j, uint32_t i, const struct otp_cpu_counters *c)
+/* All origins together. */
+static void one_cpu(struct json *j, const struct ledger_view *v, uint32_t cpu)
 {
-	uint64_t lost = 0;
+	uint64_t ticks = 0, taken = 0, put = 0;
 
-	for (int r = 0; r < OTP_LOSS_MAX; r++)
-		lost += c->lost[r];
+	for (uint32_t slot = 0; slot < v->origins->count; slot++) {
+		const struct otp_cpu_counters *c = ledger_view_counters(v, slot, cpu);
+
+		ticks += c->ticks;
+		taken += c->taken;
+		put += c->put;
+	}
+	if (!ticks)
+		return; /* a CPU that is possible, but was never there */
 	json_open(j, NULL);
-	json_number(j, "cpu", i);
-	json_number(j, "ticks", c->ticks);
-	json_number(j, "taken", c->taken);
-	json_number(j, "put", c->put);
-	json_number(j, "lost", lost);
+	json_number(j, "cpu", cpu);
+	json_number(j, "ticks", ticks);
+	json_number(j, "taken", taken);
+	json_number(j, "put", put);
+	json_number(j, "lost", taken - put);
 	json_close(j);
 }
 
-/* CPUs that are possible but never ticked are left out. */
 static void cpus(struct json *j, const struct status *s)
 {
 	json_open_list(j, "cpus");
-	for (uint32_t i = 0; i < s->view->counters_nr; i++) {
-		const struct otp_cpu_counters *c =
-			(const void *)((const char *)s->view->counters + (size_t)i * s->view->counters_stride);
-
-		if (c->ticks)
-			one_cpu(j, i, c);
-	}
+	for (uint32_t cpu = 0; cpu < s->view->cpus; cpu++)
+		one_cpu(j, s->view, cpu);
 	json_close_list(j);
 }
 
@@ -328,7 +355,7 @@ void status_json(const struct status *s, struct buf *to)
 	json_number(&j, "uptime_s", s->uptime_ns / NSEC_PER_SEC);
 	sampler(&j, s);
 	ledger(&j, s);
-	skipped(&j, s);
+	skips(&j, s->ledger.all.skip);
 	quality(&j, s);
 	cost(&j, s);
 	guard(&j, s);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/slots.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+/* The session's frequency now, as a share of what is configured. */
+static uint32_t slots_rate_hz(const struct slots *s)
+{
+	return (uint32_t)(NSEC_PER_SEC / s->origins.slot[0].period);
+}
+
+void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret)
+{
+	uint64_t hz = slots_rate_hz(s);
+	const struct event_spec *e;
+
+	if (!slot) {
+		*ret = event_of_clock(s->origins.slot[0].period, s->hardware);
+		return;
+	}
+	e = &s->list.event[slot - 1];
+	*ret = event_of_origin(e->origin, e->period * s->frequency_hz / hz,
+			       (uint32_t)MAX(e->frequency_hz * hz / s->frequency_hz, 1ULL));
+}
+
+static void slots_set_origins(struct slots *s, uint32_t frequency_hz)
+{
+	struct event_setup setup;
+
+	event_list_origins(&s->list, NSEC_PER_SEC / frequency_hz, &s->origins);
+	for (uint32_t slot = 1; slot < s->origins.count; slot++) {
+		slots_setup(s, slot, &setup);
+		if (!setup.by_frequency)
+			s->origins.slot[slot].period = setup.period;
+	}
+}
+
+int slots_init(struct slots *s, uint32_t nr_cpus, const struct source_config *cfg)
+{
+	struct event_setup setup;
+	int err = 0;
+
+	*s = (struct slots){.list = cfg->events, .frequency_hz = cfg->frequency_hz, .hardware = cfg->hardware};
+	event_list_set_rate(&s->list, 0, cfg->frequency_hz);
+	slots_set_origins(s, cfg->frequency_hz);
+	for_each_slot(s, slot) {
+		slots_setup(s, slot, &setup);
+		if (!err)
+			err = events_init(&s->events[slot], nr_cpus, cfg->cpus, &setup);
+	}
+	return err;
+}
+
+void slots_done(struct slots *s)
+{
+	for (uint32_t slot = 0; slot < OTP_ORIGINS_MAX; slot++)
+		events_done(&s->events[slot]);
+}
+
+static int slots_open_one(void *opener, uint32_t cpu)
+{
+	const struct slot_opener *o = opener;
+
+	return o->slots->open(o->slots->ctx, o->slot, cpu);
+}
+
+int slots_open(struct slots *s, slots_open_fn *open, void *ctx, uint32_t *ret_slot)
+{
+	int err = 0;
+
+	s->open = open;
+	s->ctx = ctx;
+	for_each_slot(s, slot) {
+		if (err)
+			break;
+		s->openers[slot] = (struct slot_opener){.slots = s, .slot = slot};
+		*ret_slot = slot;
+		err = events_open(&s->events[slot], slots_open_one, &s->openers[slot]);
+	}
+	return err;
+}
+
+/* The first error; the others are tried all the same. */
+#define SLOTS_EACH(s, call)                          \
+	({                                           \
+		int _err = 0, _each;                 \
+		for_each_slot(s, slot) {             \
+			_each = (call);              \
+			_err = _err ? _err : _each;  \
+		}                                    \
+		_err;                                \
+	})
+
+int slots_reopen(struct slots *s)
+{
+	return SLOTS_EACH(s, events_reopen(&s->events[slot]));
+}
+
+int slots_start(struct slots *s)
+{
+	return SLOTS_EACH(s, events_start(&s->events[slot]));
+}
+
+int slots_stop(struct slots *s)
+{
+	return SLOTS_EACH(s, events_stop(&s->events[slot]));
+}
+
+int slots_follow(struct slots *s, int *ret_changed)
+{
+	int changed = 0, err;
+
+	*ret_changed = 0;
+	err = SLOTS_EACH(s, ({
+				 int _r = events_follow(&s->events[slot], &changed);
+				 *ret_changed += changed;
+				 _r;
+			 }));
+	return err;
+}
+
+/* Gives every slot's events the rate that its origins say; stops at the first that refuses. */
+static int slots_apply_rate(struct slots *s)
+{
+	struct event_setup setup;
+	int err = 0;
+
+	for_each_slot(s, slot) {
+		slots_setup(s, slot, &setup);
+		if (!err)
+			err = events_set_period(&s->events[slot], setup.period);
+	}
+	return err;
+}
+
+int slots_set_rate(struct slots *s, uint32_t frequency_hz)
+{
+	uint32_t before = slots_rate_hz(s);
+	int err;
+
+	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
+		return -ERANGE;
+	slots_set_origins(s, frequency_hz);
+	err = slots_apply_rate(s);
+	if (!err)
+		return 0;
+	slots_set_origins(s, before);
+	slots_apply_rate(s);
+	return err;
+}
+
+static bool is_missing(int err)
+{
+	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV;
+}
+
+int slots_explain(const struct slots *s, uint32_t slot, int err, const struct source_config *cfg, char why[SOURCE_WHY])
+{
+	const char *name = origin_name(s->origins.slot[slot].origin);
+	struct event_setup setup;
+
+	slots_setup(s, slot, &setup);
+	if (err == -ENODEV && cfg->cpus)
+		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
+	else if (is_missing(err) && !slot)
+		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware_events = false");
+	else if (is_missing(err) && setup.type == PERF_TYPE_HARDWARE)
+		snprintf(why, SOURCE_WHY,
+			 "this machine has no hardware counter of %s: a virtual machine without one, or a processor that does not count them",
+			 name);
+	else if (is_missing(err))
+		snprintf(why, SOURCE_WHY, "this kernel has no event %s", name);
+	else if (err == -EINVAL && setup.by_frequency)
+		snprintf(why, SOURCE_WHY,
+			 "%s: %u samples a second are more than kernel.perf_event_max_sample_rate allows", name,
+			 (unsigned int)setup.period);
+	else if (err == -EACCES || err == -EPERM)
+		snprintf(why, SOURCE_WHY,
+			 "the kernel refuses perf events: CAP_PERFMON is needed, CAP_SYS_ADMIN where "
+			 "kernel.perf_event_paranoid is above 2");
+	else
+		snprintf(why, SOURCE_WHY, "perf event %s: %s", name, strerror(-err));
+	return err;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The perf events of a session: for each slot of its origins, one event on
+ * every CPU (source/events.h).
+ *
+ * Called by the BPF and perf sources, one thread. In place: its address stays
+ * while events are open.
+ */
+#ifndef OTP_SOURCE_SLOTS_H
+#define OTP_SOURCE_SLOTS_H
+
+#include "source/events.h"
+#include "source/source.h"
+
+/* A slot's event on one CPU, as events_open_fn. */
+typedef int slots_open_fn(void *ctx, uint32_t slot, uint32_t cpu);
+
+struct slots {
+	struct events events[OTP_ORIGINS_MAX]; /* by slot; nothing in those that are not sampled */
+	struct slot_opener {
+		struct slots *slots;
+		uint32_t slot;
+	} openers[OTP_ORIGINS_MAX];
+	slots_open_fn *open;
+	void *ctx;		/* of open; borrowed */
+	struct event_list list; /* rates as configured */
+	struct origins origins; /* with the periods in force */
+	uint32_t frequency_hz;	/* as configured: events keep their proportion to it */
+	bool hardware;
+};
+
+int slots_init(struct slots *s, uint32_t nr_cpus, const struct source_config *cfg);
+void slots_done(struct slots *s);
+/* Disabled events on every wanted CPU. *ret_slot: the one that failed. */
+int slots_open(struct slots *s, slots_open_fn *open, void *ctx, uint32_t *ret_slot);
+int slots_reopen(struct slots *s); /* each event anew, as open now makes it */
+int slots_start(struct slots *s);
+int slots_stop(struct slots *s);
+int slots_follow(struct slots *s, int *ret_changed);
+/* Another frequency for the CPU clock, and rates in proportion for events. -ERANGE; else all or none. */
+int slots_set_rate(struct slots *s, uint32_t frequency_hz);
+
+/* What is counted in a slot, at the rate in force. */
+void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret);
+
+#define for_each_slot(s, slot)                                          \
+	for (uint32_t slot = 0; slot < (s)->origins.count; slot++)      \
+		if ((s)->origins.slot[slot].sampled)
+
+/* Why the events of a slot cannot be had, in words; returns err. */
+int slots_explain(const struct slots *s, uint32_t slot, int err, const struct source_config *cfg, char why[SOURCE_WHY]);
+
+#endif

@@ -76,20 +76,18 @@ struct profile_sample {
 	uint32_t pid, tid, cpu;
 	const char *comm; /* thread name, borrowed */
 	struct str *exe;  /* borrowed */
-	const uint64_t *kernel; /* innermost first */
-	uint32_t nr_kernel;
-	const struct unwind_stack *user; /* NULL: kernel only */
-	/* Names of code without a file: a reference, or NULL; dump: of a jitdump. May be NULL. */
-	struct str *(*jit)(void *ctx, uint64_t pc, bool *ret_dump);
-	void *jit_ctx;
-	const char *marker; /* outermost marker frame's text in place of the stack's own, or NULL; static */
+	const struct frame *frames; /* innermost first; borrowed, as is what they refer to */
+	uint32_t nr_frames; /* at most PROFILE_FRAMES_MAX; 0: a marker stands in their place */
 };
+
+/* Kernel frames, user frames, marker. */
+#define PROFILE_FRAMES_MAX (OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + 1)
 
 struct profile_builder;
 int profile_new(const struct profile_config *cfg, struct profile_builder **ret);
 struct profile_builder *profile_free(struct profile_builder *b); /* NULL */
 
-/* 0, -ENOSPC, -ENOMEM: then nothing was added. */
+/* 0, -ENOSPC, -ENOMEM, -E2BIG (too many frames): then nothing was added. */
 int profile_add(struct profile_builder *b, const struct profile_sample *s);
 /* Adds from's samples to to's and empties from. *ret_lost: samples that did not fit, and are gone. */
 void profile_merge(struct profile_builder *to, struct profile_builder *from, struct ledger_counts *ret_lost);

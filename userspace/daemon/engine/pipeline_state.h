@@ -15,6 +15,13 @@
 #include "profile/profile.h"
 #include "unwind/unwind.h"
 
+/* All frames of a sample as they are counted: kernel, user, and a marker where the stack was cut. */
+struct whole_stack {
+	uint32_t count;
+	uint32_t named; /* of these hold references to function and file */
+	struct frame frames[PROFILE_FRAMES_MAX];
+};
+
 struct pipeline {
 	const struct config *config;
 	const struct pipeline_ops *ops;
@@ -38,7 +45,9 @@ struct pipeline {
 	struct hints hints;
 	uint32_t plan_gen;
 	bool settled; /* something that samples wait for has come */
-	struct unwind_stack stack; /* of the sample at hand; large */
+	/* Of the sample at hand; both large. */
+	struct unwind_stack stack; /* its native user stack */
+	struct whole_stack whole;  /* all of its frames */
 };
 
 /* What one attempt at a sample works with: the live process, or what a parked sample kept. */
@@ -66,5 +75,9 @@ static inline bool same_exec(const struct process *proc, const struct sample *s)
 
 /* Leaves the user stack of the sample in p->stack. 0, or -EAGAIN: it should wait for a file or for mappings. */
 int pipeline_unwind(struct pipeline *p, struct attempt *a);
+
+/* Puts the sample's frames together in p->whole, from its kernel stack and p->stack. */
+void pipeline_stack(struct pipeline *p, const struct attempt *a);
+void pipeline_stack_done(struct pipeline *p); /* drops what the frames of p->whole hold */
 
 #endif

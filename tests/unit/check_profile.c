@@ -31,6 +31,7 @@ typedef PROFILES(Profile) Profile;
 static struct symbolizer *symbols;
 static struct kernel_symbols *kernel;
 static struct profile_builder *builder;
+static struct profile_config config;
 static struct workload *web, *db;
 static struct mapped_file *file, *anon;
 static struct mapping file_map, anon_map;
@@ -86,7 +87,7 @@ static struct kernel_symbols *make_kernel(const char *text)
 
 static void make_builder(uint32_t attributes, const struct profile_limits *limits)
 {
-	struct profile_config cfg = {
+	config = (struct profile_config){
 		.limits = *limits,
 		.attributes = attributes,
 		.origins = origins_of_clock(50000000),
@@ -96,7 +97,7 @@ static void make_builder(uint32_t attributes, const struct profile_limits *limit
 	};
 
 	profile_free(builder);
-	ck_assert_int_eq(profile_new(&cfg, &builder), 0);
+	ck_assert_int_eq(profile_new(&config, &builder), 0);
 }
 
 static void set_up(void)
@@ -380,7 +381,7 @@ START_TEST(kernel_stack_without_symbols_is_one_frame)
 {
 	const uint64_t k[] = {0xffffffffc0000010, 0xffffffff81000101};
 
-	profile_set_kernel(builder, NULL);
+	config.kernel = NULL;
 	make_stack(0x100, 1);
 	ck_assert_int_eq(add(web, k, 2, NULL), 0);
 	encode_all();
@@ -504,14 +505,11 @@ static void on_quality(void *ctx, const struct workload *w, const struct str *ex
 
 START_TEST(quality_counts_guesses_and_kinds_as_samples_show_them)
 {
-	struct profile_config cfg = {.origins = origins_of_clock(50000000), .symbols = symbols, .kernel = kernel};
 	const uint64_t k = 0xffffffff81000104;
 	struct ledger_quality q = {0};
 
-	builder = profile_free(builder);
-	cfg.quality = on_quality;
-	cfg.ctx = &q;
-	ck_assert_int_eq(profile_new(&cfg, &builder), 0);
+	config.quality = on_quality;
+	config.ctx = &q;
 	make_stack(0x100, 4);
 	stack->frames[1].guess = stack->frames[2].guess = FRAME_BY_FRAME_POINTER;
 	stack->frames[3].guess = FRAME_BY_SCAN;
@@ -627,7 +625,7 @@ START_TEST(each_origin_has_a_profile_of_its_own)
 
 	origins.count = 3;
 	origins.slot[2] = (struct origin_slot){.origin = OTP_ORIGIN_PAGE_FAULTS, .sampled = true, .period = 100};
-	profile_set_origins(builder, &origins);
+	config.origins = origins;
 	make_stack(0x100, 3);
 	ck_assert_int_eq(add_faults(web, 70), 0);
 	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);

@@ -8,32 +8,23 @@
 #include "base/cleanup.h"
 #include "profile/clean.h"
 
-#define DEFAULT_STACKS  65536
-#define DEFAULT_FRAMES  1048576
-#define DEFAULT_REQUEST (4u << 20)
-#define WORKLOADS_MAX   65536
-
-static void set_defaults(struct profile_limits *l)
-{
-	l->stacks = l->stacks ? l->stacks : DEFAULT_STACKS;
-	l->frames = l->frames ? l->frames : DEFAULT_FRAMES;
-	l->request_bytes = l->request_bytes ? l->request_bytes : DEFAULT_REQUEST;
-}
+#define DEFAULT_STACKS 65536
+#define DEFAULT_FRAMES 1048576
+#define WORKLOADS_MAX  65536
 
 int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 {
+	uint32_t stacks = cfg->limits.stacks ? cfg->limits.stacks : DEFAULT_STACKS;
+	uint32_t frames = cfg->limits.frames ? cfg->limits.frames : DEFAULT_FRAMES;
 	struct profile_builder *b = calloc(1, sizeof(*b));
-	struct profile_limits *l;
 
 	if (!b)
 		return -ENOMEM;
-	b->cfg = *cfg;
-	l = &b->cfg.limits;
-	set_defaults(l);
-	intern_init(&b->stacks, l->stacks, (size_t)l->frames * sizeof(uint32_t));
+	b->cfg = cfg;
+	intern_init(&b->stacks, stacks, (size_t)frames * sizeof(uint32_t));
 	/* Stacks share most of their frames; a quarter is far more than was ever seen. */
-	intern_init(&b->locations, MAX(l->frames / 4, 1024), SIZE_MAX);
-	intern_init(&b->samples, l->stacks * 2, SIZE_MAX);
+	intern_init(&b->locations, MAX(frames / 4, 1024), SIZE_MAX);
+	intern_init(&b->samples, stacks * 2, SIZE_MAX);
 	intern_init(&b->workloads, WORKLOADS_MAX, SIZE_MAX);
 	*ret = b;
 	return 0;
@@ -117,7 +108,7 @@ static int push_kernel(struct profile_builder *b, const struct frame *f, uint32_
 {
 	struct location_key key = {.head.kind = KIND_KERNEL};
 
-	if (b->cfg.kernel)
+	if (b->cfg->kernel)
 		key.address = f->pc - (f->flags & FRAME_CALLER && f->pc ? 1 : 0);
 	return builder_add_location(b, &key, ret);
 }
@@ -159,7 +150,7 @@ static int push_frame(struct profile_builder *b, const struct frame *f, uint32_t
 /* Kernel frames that cannot be told apart are one. */
 static bool is_repeated(const struct profile_builder *b, const struct frame *f, bool first)
 {
-	return f->kind == KIND_KERNEL && !b->cfg.kernel && !first;
+	return f->kind == KIND_KERNEL && !b->cfg->kernel && !first;
 }
 
 /* A sample without any frame is dropped by receivers: it gets a marker. */
@@ -195,7 +186,7 @@ int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t
 
 static bool selected(const struct profile_builder *b, enum sample_attribute a)
 {
-	return b->cfg.attributes & 1u << a;
+	return b->cfg->attributes & 1u << a;
 }
 
 static struct str *clean_comm(const char *comm)
@@ -291,22 +282,6 @@ size_t profile_bytes(const struct profile_builder *b)
 	       intern_memory(&b->samples) + intern_memory(&b->workloads) +
 	       b->counts_cap * sizeof(*b->counts) + b->images.cap * sizeof(*b->images.list) +
 	       (b->images.by_file.cap + b->images.by_identity.cap) * sizeof(struct map_slot);
-}
-
-void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel)
-{
-	b->cfg.kernel = kernel;
-}
-
-void profile_set_origins(struct profile_builder *b, const struct origins *origins)
-{
-	b->cfg.origins = *origins;
-}
-
-void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes)
-{
-	b->cfg.attributes = attributes;
-	b->cfg.limits.request_bytes = request_bytes;
 }
 
 void profile_top(const struct profile_builder *b, struct profile_top *ret)

@@ -50,7 +50,7 @@ struct sample_count {
 };
 
 struct profile_builder {
-	struct profile_config cfg;
+	const struct profile_config *cfg; /* borrowed */
 	struct images images;
 	struct intern locations; /* struct location_key, struct code_key */
 	struct intern stacks;    /* location numbers, innermost first */

@@ -178,8 +178,8 @@ static int name_kernel(struct profile_builder *b, struct names *n, const struct 
 	struct kernel_symbol sym = {.name = "[kernel]", .module = "kernel"};
 	int r;
 
-	if (b->cfg.kernel && key->address)
-		kernel_find(b->cfg.kernel, key->address, &sym);
+	if (b->cfg->kernel && key->address)
+		kernel_find(b->cfg->kernel, key->address, &sym);
 	l->source = sym.named ? NAME_KALLSYMS : NAME_RAW;
 	l->address = sayable(sym.offset);
 	r = set_mapping(l, mapping_of_module(n, &sym));
@@ -218,7 +218,7 @@ static int name_file(struct profile_builder *b, struct names *n, const struct lo
 	int r;
 
 	res.count = 0;
-	symbol_find(b->cfg.symbols, image->binary, str_c(image->path), key->address, &res);
+	symbol_find(b->cfg->symbols, image->binary, str_c(image->path), key->address, &res);
 	l->source = source_of(&res);
 	l->address = sayable(key->address);
 	r = set_mapping(l, mapping_of_image(n, key->image, image->path, image->binary));

@@ -52,13 +52,18 @@ struct profile_limits {
 	size_t request_bytes;   /* [profile] request_max_bytes, default 4 MiB, before compression */
 };
 
+/*
+ * Several builders may share one: it is owned by whoever makes them, and what
+ * is changed in it holds for all of them. Attributes and origins describe the
+ * samples that are held, and change only while no builder holds any.
+ */
 struct profile_config {
 	struct profile_limits limits;
 	uint32_t attributes; /* bit per enum sample_attribute */
 	struct origins origins;
 	const char *scope_version; /* static */
 	struct symbolizer *symbols;            /* borrowed */
-	const struct kernel_symbols *kernel;   /* borrowed, may be NULL */
+	const struct kernel_symbols *kernel;   /* borrowed; NULL: kernel frames are one, [kernel] */
 	/*
 	 * How good the samples of an interval are, said while it is encoded: once
 	 * for samples that stand together and have one workload and executable
@@ -84,6 +89,7 @@ struct profile_sample {
 #define PROFILE_FRAMES_MAX (OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + 1)
 
 struct profile_builder;
+/* cfg: borrowed for the builder's life; its bounds on stacks and frames are those of now. */
 int profile_new(const struct profile_config *cfg, struct profile_builder **ret);
 struct profile_builder *profile_free(struct profile_builder *b); /* NULL */
 
@@ -93,11 +99,6 @@ int profile_add(struct profile_builder *b, const struct profile_sample *s);
 void profile_merge(struct profile_builder *to, struct profile_builder *from, struct ledger_counts *ret_lost);
 uint64_t profile_samples(const struct profile_builder *b);
 size_t profile_bytes(const struct profile_builder *b); /* memory held */
-void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel); /* reloaded; borrowed */
-/* The origins of the samples from now on, with their periods; only between encode and the next add. */
-void profile_set_origins(struct profile_builder *b, const struct origins *origins);
-/* Likewise which attributes tell samples apart, and how large a request may be. */
-void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes);
 
 /*
  * Encodes what was added as ExportProfilesServiceRequest messages of at most

@@ -50,7 +50,7 @@ void quality_tell(const struct profile_builder *b, const struct names *n, const 
 	struct ledger_quality q = {0};
 	uint64_t samples = 0;
 
-	for (uint32_t i = 0; b->cfg.quality && i < b->samples.count; i++) {
+	for (uint32_t i = 0; b->cfg->quality && i < b->samples.count; i++) {
 		const struct sample_key *key = builder_sample(b, order[i]);
 		const struct sample_key *next = i + 1 < b->samples.count ? builder_sample(b, order[i + 1]) : NULL;
 
@@ -58,7 +58,7 @@ void quality_tell(const struct profile_builder *b, const struct names *n, const 
 		samples += b->counts[order[i]].samples;
 		if (next && next->workload == key->workload && next->exe == key->exe)
 			continue;
-		b->cfg.quality(b->cfg.ctx, builder_workload(b, key->workload), key->exe, samples, &q);
+		b->cfg->quality(b->cfg->ctx, builder_workload(b, key->workload), key->exe, samples, &q);
 		q = (struct ledger_quality){0};
 		samples = 0;
 	}

@@ -260,13 +260,13 @@ static void take_record(struct pipeline *p, struct batch *b, const struct batch_
 	int slot = -1;
 
 	if (batch_sample(b, it, &s) == 0)
-		slot = origins_slot(&p->origins, s.head.origin);
+		slot = origins_slot(&p->counting.origins, s.head.origin);
 	if (slot >= 0) {
 		s.slot = (uint32_t)slot;
 		take_sample(p, &s, now_ns);
 		return;
 	}
-	slot = (int)origins_slot_of(&p->origins, batch_record(it));
+	slot = (int)origins_slot_of(&p->counting.origins, batch_record(it));
 	p->ledger->read.of[slot]++;
 	p->ledger->lost[OTP_LOSS_BAD_RECORD].of[slot]++;
 }
@@ -369,9 +369,7 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 
 void pipeline_set_origins(struct pipeline *p, const struct origins *origins)
 {
-	p->origins = *origins;
-	profile_set_origins(p->profile, origins);
-	profile_set_origins(p->late, origins);
+	p->counting.origins = *origins;
 }
 
 void pipeline_turn(struct pipeline *p, uint64_t now_ns)
@@ -418,8 +416,7 @@ void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
 {
 	kernel_symbols_free(p->kernel);
 	p->kernel = k;
-	profile_set_kernel(p->profile, k);
-	profile_set_kernel(p->late, k);
+	p->counting.kernel = k;
 }
 
 bool pipeline_kernel_unsure(const struct pipeline *p)

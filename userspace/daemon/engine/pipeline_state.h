@@ -27,15 +27,15 @@ struct pipeline {
 	const struct pipeline_ops *ops;
 	void *ctx;
 	struct ledger_engine *ledger;
-	struct origins origins;
 	struct capture *capture;
 	struct process_table *table;
 	struct unwinder *unwinder;
 	struct symbolizer *symbols;
 	struct kernel_symbols *kernel;
+	struct profile_config counting;  /* of both builders */
 	struct profile_builder *profile;
+	struct profile_builder *late; /* samples whose names are still to come; of this rate and these attributes */
 	struct jit jit;
-	struct profile_builder *late; /* samples whose names are still to come; of this rate */
 	bool ending;
 	uint64_t now_ns; /* of the batch or turn at hand */
 	struct resource_set resource;

@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint64_t at = TINY_CODE; at < TINY_CODE + 64; at += 16)
 		(void)cfi_row(b, OTP_REGS_X86_64, at, &row);
 	binary_put(b);
-	if (cfi_budget_take(CFI_INDEX_BUDGET) < 0)
+	if (cfi_budget_take(CFI_BUDGET) < 0)
 		abort(); /* something was kept */
-	cfi_budget_give(CFI_INDEX_BUDGET);
+	cfi_budget_give(CFI_BUDGET);
 	return 0;
 }

@@ -37,13 +37,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct symbol_stats st;
 	struct binary *b = NULL;
 
-	if (symbolizer_new(&(struct symbol_limits){.cached = 16, .index_bytes = 4096}, &s) < 0)
+	if (symbolizer_new(&(struct symbol_limits){.cached = 16, .table_bytes = 4096}, &s) < 0)
 		return 0;
 	if (binary_open_memory(data, size, "/fuzz", &b) == 0)
 		find_all(s, b);
 	symbolizer_stats(s, &st);
 	/* The file in use stays: two tables of half the bound each, and their head. */
-	if (st.index_bytes > 4096 + 512)
+	if (st.table_bytes > 4096 + 512)
 		abort();
 	binary_put(b);
 	symbolizer_free(s);

@@ -241,17 +241,17 @@ START_TEST(section_without_an_end_is_given_up)
 {
 	const struct cfi_section holes = {.start = TINY_SIZE, .end = 1ULL << 40, .by_offset = true};
 	int fd = memfd_create("holes", MFD_CLOEXEC);
-	struct cfi_index x;
+	struct fde_table x;
 	struct binary *b;
 
 	three_functions(0);
 	ck_assert_int_eq(pwrite(fd, tiny.image, sizeof(tiny.image), 0), sizeof(tiny.image));
 	ck_assert_int_eq(ftruncate(fd, 1LL << 40), 0);
 	ck_assert_int_eq(binary_open(fd, "holes", &b), 0);
-	ck_assert_int_eq(cfi_index_build(b, &holes, &x), 0);
+	ck_assert_int_eq(fde_table_build(b, &holes, &x), 0);
 	ck_assert(x.cut);
 	ck_assert_uint_eq(x.count, 0);
-	cfi_index_done(&x);
+	fde_table_done(&x);
 	binary_put(b);
 }
 END_TEST

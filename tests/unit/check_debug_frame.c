@@ -105,7 +105,7 @@ static void check_table(struct binary *b)
 	ck_assert_int_eq(cfi_read(b, true, (uint64_t)r.cfa_n, code, 3), 3);
 	ck_assert_mem_eq(code, "\x77\x18\x06", 3);
 	ck_assert_int_eq(cfi_row(b, OTP_REGS_X86_64, 0x2040, &r), -ENOENT);
-	ck_assert_uint_eq(cfi_has(b), CFI_DEBUG_FRAME | CFI_DEBUG_INDEXED);
+	ck_assert_uint_eq(cfi_has(b), CFI_DEBUG_FRAME | CFI_DEBUG_TABLE_BUILT);
 }
 
 START_TEST(plain_section_has_rows)
@@ -252,7 +252,7 @@ static struct bytes padded(size_t len)
 START_TEST(unpacked_sections_share_a_budget_and_give_it_back)
 {
 	struct bytes p = padded(MIB);
-	struct binary *b[CFI_INDEX_BUDGET / MIB + 1];
+	struct binary *b[CFI_BUDGET / MIB + 1];
 	struct row r;
 
 	for (int round = 0; round < 2; round++) {

@@ -354,7 +354,7 @@ START_TEST(too_large_table_loses_its_smallest_functions)
 		many[i] = (struct symbol_row){names[i], TEXT + (uint64_t)i * 20, i % 4 ? 4 : 16, STB_GLOBAL, STT_FUNC};
 	}
 	symbols = symbolizer_free(symbols);
-	ck_assert_int_eq(symbolizer_new(&(struct symbol_limits){.index_bytes = 2048}, &symbols), 0);
+	ck_assert_int_eq(symbolizer_new(&(struct symbol_limits){.table_bytes = 2048}, &symbols), 0);
 	make_elf(many, 200);
 	open_elf();
 	symbol_find(symbols, elf.binary, "", TEXT + 40 * 20 + 2, &r);
@@ -364,7 +364,7 @@ START_TEST(too_large_table_loses_its_smallest_functions)
 	ck_assert_str_eq(str_c(r.lines[0].name), "libmade.so+0x1336");
 	symbol_result_done(&r);
 	symbolizer_stats(symbols, &st);
-	ck_assert_uint_le(st.index_bytes, 2048);
+	ck_assert_uint_le(st.table_bytes, 2048);
 }
 END_TEST
 
@@ -375,7 +375,7 @@ START_TEST(least_recently_used_index_is_forgotten_and_made_again)
 	struct symbol_stats st;
 
 	symbols = symbolizer_free(symbols);
-	ck_assert_int_eq(symbolizer_new(&(struct symbol_limits){.index_bytes = 600, .cached = 1}, &symbols), 0);
+	ck_assert_int_eq(symbolizer_new(&(struct symbol_limits){.table_bytes = 600, .cached = 1}, &symbols), 0);
 	make_elf(rows, ARRAY_SIZE(rows));
 	open_elf();
 	elf.image.data[elf.image.len - 1] ^= 1;
@@ -386,7 +386,7 @@ START_TEST(least_recently_used_index_is_forgotten_and_made_again)
 		symbol_result_done(&r);
 	}
 	symbolizer_stats(symbols, &st);
-	ck_assert_uint_ge(st.indexes_evicted, 2);
+	ck_assert_uint_ge(st.tables_evicted, 2);
 	ck_assert_uint_eq(st.cache_hits, 0);
 	binary_put(twin);
 }

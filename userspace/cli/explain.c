@@ -130,10 +130,10 @@ static const char *unwound(const json_t *f)
 	if (strcmp(by, "eh_frame_hdr") == 0)
 		return "by .eh_frame, through its sorted table";
 	if (strcmp(by, "eh_frame") == 0)
-		return is_true(f, "unwind.index_built") ? "by .eh_frame, through an index of ours: it has no table" :
-							  "by .eh_frame, through an index that is made when needed";
+		return is_true(f, "unwind.table_built") ? "by .eh_frame, through a table of ours: the file has none" :
+							  "by .eh_frame, through a table that is built when needed";
 	if (strcmp(by, "debug_frame") == 0)
-		return "by .debug_frame, through an index of ours";
+		return "by .debug_frame, through a table of ours";
 	if (strcmp(by, "frame_pointers") == 0)
 		return "by frame pointers: it has no unwind tables";
 	return "not at all: 32-bit code";

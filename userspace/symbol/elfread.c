@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbol/elfindex.h"
+#include "symbol/elftable.h"
 
 /* Most names are short: a first read of this, one more where it was not enough. */
 #define NAME_FIRST 128

@@ -42,14 +42,14 @@ static bool covers(const struct elf_sym *s, uint64_t vaddr)
 	return s->size && vaddr - s->value < s->size;
 }
 
-static bool is_label(struct binary *b, const struct elf_index *x, const struct elf_sym *s)
+static bool is_label(struct binary *b, const struct elf_table *x, const struct elf_sym *s)
 {
 	char name[ELF_NAME_MAX];
 
 	return s->type == STT_NOTYPE && elf_name_read(b, &x->source, s->name, name) == 0 && name_is_label(name, true);
 }
 
-static void consider(struct binary *b, const struct elf_index *x, const struct elf_sym *s, struct candidate *best)
+static void consider(struct binary *b, const struct elf_table *x, const struct elf_sym *s, struct candidate *best)
 {
 	struct name_traits traits = {.local = s->bind == STB_LOCAL, .weak = s->bind == STB_WEAK,
 				     .untyped = s->type == STT_NOTYPE};
@@ -69,7 +69,7 @@ static void consider(struct binary *b, const struct elf_index *x, const struct e
 }
 
 /* Number of entries that start at or below vaddr. */
-static uint32_t entries_below(const struct elf_index *x, uint64_t vaddr)
+static uint32_t entries_below(const struct elf_table *x, uint64_t vaddr)
 {
 	uint32_t lo = 0, hi = x->count;
 
@@ -84,7 +84,7 @@ static uint32_t entries_below(const struct elf_index *x, uint64_t vaddr)
 	return lo;
 }
 
-static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, struct candidate *best)
+static void search(struct binary *b, const struct elf_table *x, uint64_t vaddr, struct candidate *best)
 {
 	uint32_t i = entries_below(x, vaddr), stop = i > WALK_MAX ? i - WALK_MAX : 0;
 	uint64_t nearest = UINT64_MAX; /* start of the first one down that is a name */
@@ -96,7 +96,7 @@ static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, 
 
 		if (best->found && best->sized && start != best->start)
 			return;
-		/* What the table says now must still be what was indexed. */
+		/* The file may have changed since the table was built. */
 		if (elf_sym_read(b, &x->source, elf_entry_number(x, i), &s) < 0 || s.value != start)
 			continue;
 		if (nearest == UINT64_MAX && !is_label(b, x, &s))
@@ -112,7 +112,7 @@ static void search(struct binary *b, const struct elf_index *x, uint64_t vaddr, 
 static int find_in(struct symbol_sources *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,
 		   struct symbol_result *ret)
 {
-	const struct elf_index *x = elf_index_get(&all->elf, b, kind);
+	const struct elf_table *x = elf_table_get(&all->elf, b, kind);
 	struct candidate best = {.found = false};
 
 	if (!x || !binary_is_code(b, vaddr))

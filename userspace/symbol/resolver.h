@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a source of names must provide, and what sources share. A new source
- * is a file that defines one struct resolver, and its line in chain.c.
+ * is a file that defines one struct resolver, and its line in symbolizer.c.
  * Used within symbol/ only.
  */
 #ifndef OTP_SYMBOL_RESOLVER_H
 #define OTP_SYMBOL_RESOLVER_H
 
 #include "symbol/debug.h"
-#include "symbol/elfindex.h"
+#include "symbol/elftable.h"
 #include "symbol/symbol.h"
 
 /* What the sources of a symbolizer share. */
 struct symbol_sources {
-	struct elf_indexes elf;
+	struct elf_tables elf;
 	struct debug_indexes debug;
 	bool show_clones;
 };

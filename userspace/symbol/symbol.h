@@ -43,7 +43,7 @@ void symbol_result_done(struct symbol_result *r);
 
 struct symbol_limits {
 	uint32_t cached;      /* results, default 32768 */
-	size_t index_bytes;   /* symbol tables in memory, default 12 MiB */
+	size_t table_bytes;   /* symbol tables in memory, default 12 MiB */
 	/*
 	 * Where the function around vaddr begins, as something else than symbols
 	 * knows it (unwind tables); 0 or negative errno. A function without a name
@@ -64,7 +64,7 @@ struct symbol_limits {
 };
 
 struct symbol_stats {
-	uint64_t lookups, cache_hits, named, unnamed, index_bytes, indexes_evicted;
+	uint64_t lookups, cache_hits, named, unnamed, table_bytes, tables_evicted;
 	uint64_t debug_asked, debug_ready; /* address indexes */
 };
 
@@ -72,7 +72,7 @@ struct symbolizer;
 int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret);
 struct symbolizer *symbolizer_free(struct symbolizer *s); /* NULL */
 /* Other bounds from now on: bytes of results, and of symbol tables. What exceeds them goes at once. */
-void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_bytes);
+void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t table_bytes);
 
 /* Who runs the file: its debug files are sought in this process' root. */
 struct symbol_asker {

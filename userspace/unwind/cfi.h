@@ -3,14 +3,14 @@
  * Call frame information of one file: from an address to its row.
  * .eh_frame is found through the sorted table of .eh_frame_hdr (Linux Standard
  * Base 5.0, section 10.6), one FDE at a time; where that table is absent or
- * lies, and for .debug_frame, through an index that is built when first needed.
+ * lies, and for .debug_frame, through a lookup table that is built when first needed.
  * A compressed .debug_frame (Go's, as its linker makes it) is unpacked for that.
  *
  * Called by rules.c on a cache miss, and by tools that print rows.
  * Lifetime: what is kept of a file hangs at its binary (BINARY_SLOT_UNWIND).
- * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_INDEX_MAX entries a file, of twice
+ * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_TABLE_MAX entries a file, of twice
  * as many looked at, CFI_UNPACKED_MAX bytes of a compressed section, and
- * CFI_INDEX_BUDGET bytes of indexes and unpacked sections over all files.
+ * CFI_BUDGET bytes of lookup tables and unpacked sections over all files.
  * Failure: -ENOENT no FDE covers the address, -EBADMSG the tables are broken.
  */
 #ifndef OTP_UNWIND_CFI_H
@@ -23,9 +23,9 @@
 #include "unwind/row.h"
 
 #define CFI_FDE_MAX (1u << 18)
-#define CFI_INDEX_MAX (1u << 18)
+#define CFI_TABLE_MAX (1u << 18)
 #define CFI_UNPACKED_MAX (4u << 20)
-#define CFI_INDEX_BUDGET (8u << 20)
+#define CFI_BUDGET (8u << 20)
 
 /* Where a table lies: by virtual address, or where it is not loaded by file offset, or from 0 on if unpacked. */
 struct cfi_section {
@@ -98,7 +98,7 @@ int fde_parse(struct binary *b, const struct cfi_section *s, uint64_t at, struct
 int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret);
 
 /* Sorted by address; offsets count from the section's start and the lowest address. */
-struct cfi_index {
+struct fde_table {
 	struct {
 		uint32_t start;
 		uint32_t fde;
@@ -108,21 +108,21 @@ struct cfi_index {
 	bool cut; /* the bound was reached */
 };
 
-int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_index *ret);
-int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
+int fde_table_build(struct binary *b, const struct cfi_section *s, struct fde_table *ret);
+int fde_table_find(const struct fde_table *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
 		   struct fde *ret);
-void cfi_index_done(struct cfi_index *x);
+void fde_table_done(struct fde_table *x);
 
-/* Of CFI_INDEX_BUDGET; -ENOSPC. One thread. */
+/* Of CFI_BUDGET; -ENOSPC. One thread. */
 int cfi_budget_take(size_t bytes);
 void cfi_budget_give(size_t bytes);
 
 /* What there is to find with, and what of it was found not to be believable. */
 enum cfi_has {
 	CFI_TABLE = 1,	     /* the linker's sorted table, in use */
-	CFI_EH_FRAME = 2,    /* without it: an index of .eh_frame */
+	CFI_EH_FRAME = 2,    /* without it: our own table of .eh_frame */
 	CFI_DEBUG_FRAME = 4, /* .debug_frame, for what neither covers */
-	CFI_EH_INDEXED = 8, CFI_DEBUG_INDEXED = 16, /* the index is built */
+	CFI_EH_TABLE_BUILT = 8, CFI_DEBUG_TABLE_BUILT = 16, /* the table is built */
 };
 unsigned cfi_has(struct binary *b);
 

@@ -22,9 +22,9 @@ struct table {
 };
 
 /* A section without a believable table. */
-struct indexed {
+struct cfi_searched {
 	struct cfi_section section;
-	struct cfi_index index;
+	struct fde_table table;
 	bool present;
 	bool built;
 };
@@ -33,8 +33,8 @@ struct indexed {
 struct cfi_file {
 	struct table table;
 	struct cfi_section loaded; /* bounds of FDEs that the table names */
-	struct indexed eh;
-	struct indexed debug;
+	struct cfi_searched eh;
+	struct cfi_searched debug;
 	const struct binary_section *packed; /* .debug_frame that is to be unpacked; borrowed from the binary */
 	uint8_t *unpacked;		     /* owned; counted in the budget */
 	size_t unpacked_len;
@@ -46,8 +46,8 @@ static void cfi_file_free(void *p)
 
 	if (!f)
 		return;
-	cfi_index_done(&f->eh.index);
-	cfi_index_done(&f->debug.index);
+	fde_table_done(&f->eh.table);
+	fde_table_done(&f->debug.table);
 	cfi_budget_give(f->unpacked_len);
 	free(f->unpacked);
 	free(f);
@@ -257,26 +257,26 @@ static int table_find(const struct cfi_file *f, struct binary *b, uint64_t vaddr
 	return ret->start == start ? -ENOENT : -EBADMSG;
 }
 
-static int indexed_find(struct indexed *x, struct binary *b, uint64_t vaddr, struct fde *ret)
+static int cfi_searched_find(struct cfi_searched *x, struct binary *b, uint64_t vaddr, struct fde *ret)
 {
 	int err;
 
 	if (!x->present)
 		return -ENOENT;
 	if (!x->built) {
-		err = cfi_index_build(b, &x->section, &x->index);
+		err = fde_table_build(b, &x->section, &x->table);
 		if (err < 0)
 			return err;
 		x->built = true;
 	}
-	return cfi_index_find(&x->index, b, &x->section, vaddr, ret);
+	return fde_table_find(&x->table, b, &x->section, vaddr, ret);
 }
 
 static int debug_find(struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
 {
 	int r = f->packed ? unpack_debug_section(b, f) : 0;
 
-	return r == -ENOMEM ? r : indexed_find(&f->debug, b, vaddr, ret);
+	return r == -ENOMEM ? r : cfi_searched_find(&f->debug, b, vaddr, ret);
 }
 
 int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
@@ -290,7 +290,7 @@ int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
 		err = table_find(f, b, vaddr, ret);
 	if (err == -EBADMSG) {
 		f->table.usable = false;
-		err = indexed_find(&f->eh, b, vaddr, ret);
+		err = cfi_searched_find(&f->eh, b, vaddr, ret);
 	}
 	return err == -ENOENT ? debug_find(f, b, vaddr, ret) : err;
 }
@@ -302,8 +302,8 @@ unsigned cfi_has(struct binary *b)
 	if (!f)
 		return 0;
 	return (f->table.usable ? CFI_TABLE : 0) | (f->eh.present ? CFI_EH_FRAME : 0) |
-	       (f->debug.present ? CFI_DEBUG_FRAME : 0) | (f->eh.built ? CFI_EH_INDEXED : 0) |
-	       (f->debug.built ? CFI_DEBUG_INDEXED : 0);
+	       (f->debug.present ? CFI_DEBUG_FRAME : 0) | (f->eh.built ? CFI_EH_TABLE_BUILT : 0) |
+	       (f->debug.built ? CFI_DEBUG_TABLE_BUILT : 0);
 }
 
 int cfi_row(struct binary *b, unsigned nr_regs, uint64_t vaddr, struct row *ret)

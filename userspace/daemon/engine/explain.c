@@ -99,7 +99,7 @@ static void unwinding(struct json *j, struct binary *b)
 	json_open(j, "unwind");
 	json_text(j, "by", b->is_64 ? unwind_name(has) : "nothing");
 	json_bool(j, "debug_frame", has & CFI_DEBUG_FRAME);
-	json_bool(j, "index_built", has & (CFI_EH_INDEXED | CFI_DEBUG_INDEXED));
+	json_bool(j, "table_built", has & (CFI_EH_TABLE_BUILT | CFI_DEBUG_TABLE_BUILT));
 	json_close(j);
 }
 

@@ -10,7 +10,7 @@
 #include "symbol/symbol.h"
 
 #define DEFAULT_CACHED      32768
-#define DEFAULT_INDEX_BYTES (12u << 20)
+#define DEFAULT_TABLE_BYTES (12u << 20)
 #define FALLBACK_MAX        512
 
 /* In order; the first answer wins. What none knows is path+0xoffset. */
@@ -42,7 +42,7 @@ int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret)
 	}
 	symbol_cache_init(&s->cache, limits->cached ? limits->cached : DEFAULT_CACHED);
 	s->function_start = limits->function_start;
-	s->sources.elf.limit = limits->index_bytes ? limits->index_bytes : DEFAULT_INDEX_BYTES;
+	s->sources.elf.limit = limits->table_bytes ? limits->table_bytes : DEFAULT_TABLE_BYTES;
 	s->sources.show_clones = limits->show_clones;
 	debug_indexes_init(&s->sources.debug, limits);
 	*ret = s;
@@ -54,17 +54,17 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
 	if (s) {
 		symbol_cache_done(&s->cache);
 		debug_indexes_done(&s->sources.debug);
-		elf_indexes_done(&s->sources.elf);
+		elf_tables_done(&s->sources.elf);
 		str_put(s->no_memory);
 		free(s);
 	}
 	return NULL;
 }
 
-void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_bytes)
+void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t table_bytes)
 {
 	symbol_cache_limit(&s->cache, cached_bytes);
-	elf_indexes_limit(&s->sources.elf, index_bytes);
+	elf_tables_limit(&s->sources.elf, table_bytes);
 }
 
 void symbol_line_copy(struct symbol_line *to, const struct symbol_line *from)
@@ -204,6 +204,6 @@ void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret)
 	*ret = s->stats;
 	ret->debug_asked = s->sources.debug.asked_ever;
 	ret->debug_ready = s->sources.debug.ready;
-	ret->index_bytes = s->sources.elf.bytes;
-	ret->indexes_evicted = s->sources.elf.evicted;
+	ret->table_bytes = s->sources.elf.bytes;
+	ret->tables_evicted = s->sources.elf.evicted;
 }

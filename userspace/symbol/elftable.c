@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbol/elfindex.h"
+#include "symbol/elftable.h"
 
 #include <elf.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 
 /* The binary's slot. */
 struct elf_symbols {
-	struct elf_indexes *all;
+	struct elf_tables *all;
 	struct elf_symbols *prev, *next;
 	struct binary *binary; /* borrowed: it outlives its slot */
 	size_t bytes;
-	struct elf_index index[ELF_TABLE_NR];
+	struct elf_table table[ELF_TABLE_NR];
 };
 
 static const uint32_t table_type[ELF_TABLE_NR] = {
@@ -47,7 +47,7 @@ static void elf_symbols_free(void *slot)
 	list_remove(e);
 	e->all->bytes -= e->bytes;
 	for (int i = 0; i < ELF_TABLE_NR; i++)
-		free(e->index[i].entries);
+		free(e->table[i].entries);
 	free(e);
 }
 
@@ -58,7 +58,7 @@ static void elf_symbols_drop(struct elf_symbols *e)
 	elf_symbols_free(e);
 }
 
-static struct elf_symbols *elf_symbols_get(struct elf_indexes *all, struct binary *b)
+static struct elf_symbols *elf_symbols_get(struct elf_tables *all, struct binary *b)
 {
 	struct elf_symbols *e = b->slot[BINARY_SLOT_SYMBOLS];
 
@@ -80,13 +80,13 @@ static struct elf_symbols *elf_symbols_get(struct elf_indexes *all, struct binar
 	return e;
 }
 
-void elf_indexes_done(struct elf_indexes *all)
+void elf_tables_done(struct elf_tables *all)
 {
 	while (all->first)
 		elf_symbols_drop(all->first);
 }
 
-static void elf_indexes_evict(struct elf_indexes *all)
+static void elf_tables_evict(struct elf_tables *all)
 {
 	while (all->bytes > all->limit && all->last != all->first) {
 		elf_symbols_drop(all->last);
@@ -94,10 +94,10 @@ static void elf_indexes_evict(struct elf_indexes *all)
 	}
 }
 
-void elf_indexes_limit(struct elf_indexes *all, size_t bytes)
+void elf_tables_limit(struct elf_tables *all, size_t bytes)
 {
 	all->limit = bytes;
-	elf_indexes_evict(all);
+	elf_tables_evict(all);
 }
 
 /* Assembly often comes without a type; what lies in code may be a function, if it is no mere number. */
@@ -127,7 +127,7 @@ static uint64_t code_base(const struct binary *b)
 
 struct elf_build {
 	struct binary *b;
-	struct elf_index *x;
+	struct elf_table *x;
 	uint64_t classes[SIZE_CLASSES]; /* functions by size */
 	unsigned smallest;              /* class that is kept */
 	uint32_t room;
@@ -142,7 +142,7 @@ static void take_count(struct elf_build *w, const struct elf_sym *s, uint64_t nu
 
 static void take_entry(struct elf_build *w, const struct elf_sym *s, uint64_t number)
 {
-	struct elf_index *x = w->x;
+	struct elf_table *x = w->x;
 
 	if (size_class(s->size) >= w->smallest && x->count < w->room)
 		x->entries[x->count++] = (s->value - x->base) << 32 | number;
@@ -150,7 +150,7 @@ static void take_entry(struct elf_build *w, const struct elf_sym *s, uint64_t nu
 
 static int each_function(struct elf_build *w, void (*take)(struct elf_build *, const struct elf_sym *, uint64_t))
 {
-	struct elf_index *x = w->x;
+	struct elf_table *x = w->x;
 	uint64_t number = 0;
 	int n;
 
@@ -185,7 +185,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int build(struct elf_indexes *all, struct binary *b, struct elf_index *x)
+static int build(struct elf_tables *all, struct binary *b, struct elf_table *x)
 {
 	_cleanup_(freep) struct elf_build *w = calloc(1, sizeof(*w));
 	int r;
@@ -209,14 +209,14 @@ static int build(struct elf_indexes *all, struct binary *b, struct elf_index *x)
 	return r;
 }
 
-const struct elf_index *elf_index_get(struct elf_indexes *all, struct binary *b, enum elf_table_kind kind)
+const struct elf_table *elf_table_get(struct elf_tables *all, struct binary *b, enum elf_table_kind kind)
 {
 	struct elf_symbols *e = elf_symbols_get(all, b);
-	struct elf_index *x;
+	struct elf_table *x;
 
 	if (!e)
 		return NULL;
-	x = &e->index[kind];
+	x = &e->table[kind];
 	if (!x->built) {
 		/* A failure is final: a file that cannot be read is not tried at each frame. */
 		x->built = true;
@@ -224,7 +224,7 @@ const struct elf_index *elf_index_get(struct elf_indexes *all, struct binary *b,
 			build(all, b, x);
 		e->bytes += x->count * sizeof(*x->entries);
 		all->bytes += x->count * sizeof(*x->entries);
-		elf_indexes_evict(all);
+		elf_tables_evict(all);
 	}
 	return x->count ? x : NULL;
 }

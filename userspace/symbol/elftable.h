@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorted indexes of ELF symbol tables: eight bytes a function, the start and
- * the number of the symbol. Sizes and names are read from the file when a
+ * Lookup tables of ELF symbols, sorted by address: eight bytes a function, its
+ * start and the number of its symbol. Sizes and names are read from the file when a
  * lookup needs them; results are cached above.
  *
- * Used within symbol/ only. An index lives in the binary's slot and dies with
- * it, or when the indexes of all files together pass the bound and it is the
+ * Used within symbol/ only. A table lives in the binary's slot and dies with
+ * it, or when the tables of all files together pass the bound and it is the
  * one that was used longest ago.
  *
  * Bounds: ELF_SYMBOLS_MAX symbols of a table are looked at. One table takes at
  * most half of the bound for all; of a larger one the smallest functions are
  * left out (they show as binary+0xoffset), never a wrong name.
  */
-#ifndef OTP_SYMBOL_ELFINDEX_H
-#define OTP_SYMBOL_ELFINDEX_H
+#ifndef OTP_SYMBOL_ELFTABLE_H
+#define OTP_SYMBOL_ELFTABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@
 
 enum elf_table_kind { ELF_SYMTAB, ELF_DYNSYM, ELF_TABLE_NR };
 
-/* All indexes of a symbolizer. */
-struct elf_indexes {
+/* All tables of a symbolizer. */
+struct elf_tables {
 	struct elf_symbols *first, *last; /* most recently used first */
 	size_t bytes, limit;
 	uint64_t evicted;
@@ -47,7 +47,7 @@ struct elf_source {
 	bool is_64;
 };
 
-struct elf_index {
+struct elf_table {
 	bool built;
 	bool thinned; /* small functions are missing */
 	uint64_t base;
@@ -56,10 +56,10 @@ struct elf_index {
 	uint32_t count;
 };
 
-/* The index, built now if it was not; borrowed until the next call. NULL: no such table, or no memory. */
-const struct elf_index *elf_index_get(struct elf_indexes *all, struct binary *b, enum elf_table_kind kind);
-void elf_indexes_done(struct elf_indexes *all);
-void elf_indexes_limit(struct elf_indexes *all, size_t bytes);
+/* The table, built now if it was not; borrowed until the next call. NULL: no such table, or no memory. */
+const struct elf_table *elf_table_get(struct elf_tables *all, struct binary *b, enum elf_table_kind kind);
+void elf_tables_done(struct elf_tables *all);
+void elf_tables_limit(struct elf_tables *all, size_t bytes);
 
 /* -ENOENT: the file has no such table. */
 int elf_source_find(const struct binary *b, uint32_t section_type, struct elf_source *ret);
@@ -70,12 +70,12 @@ int elf_sym_read(struct binary *b, const struct elf_source *src, uint64_t number
 /* NUL-terminated, at most ELF_NAME_MAX bytes with the NUL; a longer one is cut. -ENOENT: empty. */
 int elf_name_read(struct binary *b, const struct elf_source *src, uint32_t name, char to[ELF_NAME_MAX]);
 
-static inline uint64_t elf_entry_start(const struct elf_index *x, uint32_t i)
+static inline uint64_t elf_entry_start(const struct elf_table *x, uint32_t i)
 {
 	return x->base + (x->entries[i] >> 32);
 }
 
-static inline uint32_t elf_entry_number(const struct elf_index *x, uint32_t i)
+static inline uint32_t elf_entry_number(const struct elf_table *x, uint32_t i)
 {
 	return (uint32_t)x->entries[i];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A sorted index over a section of call frame information, for files whose
- * linker made none or made a wrong one. Built by one pass over the section.
+ * A lookup table of the FDEs in a section of call frame information, for files whose
+ * linker made no table or a wrong one. Built by one pass over the section.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "base/cleanup.h"
 #include "unwind/cfi.h"
 
-#define INDEX_FIRST 1024
+#define TABLE_FIRST 1024
 /* Entries that a pass looks at: a section may be a terabyte of holes, and all terminators. */
-#define ENTRIES_MAX (2 * CFI_INDEX_MAX)
+#define ENTRIES_MAX (2 * CFI_TABLE_MAX)
 
-static size_t budget_used; /* bytes of all indexes and unpacked sections; one thread */
+static size_t budget_used; /* bytes of all tables and unpacked sections; one thread */
 
 int cfi_budget_take(size_t bytes)
 {
-	if (bytes > CFI_INDEX_BUDGET - budget_used)
+	if (bytes > CFI_BUDGET - budget_used)
 		return -ENOSPC;
 	budget_used += bytes;
 	return 0;
@@ -28,7 +28,7 @@ void cfi_budget_give(size_t bytes)
 	budget_used -= bytes;
 }
 
-static uint64_t lowest_address(const struct binary *b)
+static uint64_t fde_table_base(const struct binary *b)
 {
 	uint64_t low = UINT64_MAX;
 
@@ -37,13 +37,13 @@ static uint64_t lowest_address(const struct binary *b)
 	return low == UINT64_MAX ? 0 : low;
 }
 
-static int index_grow(struct cfi_index *x, uint32_t *cap)
+static int fde_table_grow(struct fde_table *x, uint32_t *cap)
 {
-	uint32_t next = *cap ? *cap * 2 : INDEX_FIRST;
+	uint32_t next = *cap ? *cap * 2 : TABLE_FIRST;
 	size_t more = (next - *cap) * sizeof(*x->at);
 	void *at;
 
-	if (next > CFI_INDEX_MAX || cfi_budget_take(more) < 0)
+	if (next > CFI_TABLE_MAX || cfi_budget_take(more) < 0)
 		return -ENOSPC;
 	at = realloc(x->at, next * sizeof(*x->at));
 	if (!at) {
@@ -55,7 +55,7 @@ static int index_grow(struct cfi_index *x, uint32_t *cap)
 	return 0;
 }
 
-static int index_add(struct cfi_index *x, uint32_t *cap, const struct fde *f, uint64_t offset)
+static int fde_table_add(struct fde_table *x, uint32_t *cap, const struct fde *f, uint64_t offset)
 {
 	int err;
 
@@ -64,7 +64,7 @@ static int index_add(struct cfi_index *x, uint32_t *cap, const struct fde *f, ui
 	    offset > UINT32_MAX)
 		return 0;
 	if (x->count == *cap) {
-		err = index_grow(x, cap);
+		err = fde_table_grow(x, cap);
 		if (err < 0)
 			return err;
 	}
@@ -73,14 +73,14 @@ static int index_add(struct cfi_index *x, uint32_t *cap, const struct fde *f, ui
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
+static int fde_table_by_start(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void index_finish(struct cfi_index *x, uint32_t cap)
+static void fde_table_finish(struct fde_table *x, uint32_t cap)
 {
 	void *at;
 
@@ -90,16 +90,16 @@ static void index_finish(struct cfi_index *x, uint32_t cap)
 		x->at = NULL;
 		return;
 	}
-	qsort(x->at, x->count, sizeof(*x->at), by_start);
+	qsort(x->at, x->count, sizeof(*x->at), fde_table_by_start);
 	at = realloc(x->at, x->count * sizeof(*x->at));
 	if (at)
 		x->at = at;
 	cfi_budget_give((cap - x->count) * sizeof(*x->at));
 }
 
-int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_index *ret)
+int fde_table_build(struct binary *b, const struct cfi_section *s, struct fde_table *ret)
 {
-	struct cfi_index x = {.base = lowest_address(b)};
+	struct fde_table x = {.base = fde_table_base(b)};
 	struct cie_memo memo = {0};
 	uint32_t cap = 0, entries = 0;
 	struct fde f;
@@ -113,18 +113,18 @@ int cfi_index_build(struct binary *b, const struct cfi_section *s, struct cfi_in
 		next = s->end; /* an unbelievable length ends the pass */
 		if (fde_parse(b, s, at, &memo, &f, &next) < 0)
 			continue;
-		err = index_add(&x, &cap, &f, at - s->start);
+		err = fde_table_add(&x, &cap, &f, at - s->start);
 		if (err < 0) {
 			x.cut = true;
 			break;
 		}
 	}
-	index_finish(&x, cap);
+	fde_table_finish(&x, cap);
 	*ret = x;
 	return 0;
 }
 
-int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
+int fde_table_find(const struct fde_table *x, struct binary *b, const struct cfi_section *s, uint64_t vaddr,
 		   struct fde *ret)
 {
 	uint32_t low = 0, high = x->count, middle;
@@ -151,9 +151,9 @@ int cfi_index_find(const struct cfi_index *x, struct binary *b, const struct cfi
 	return 0;
 }
 
-void cfi_index_done(struct cfi_index *x)
+void fde_table_done(struct fde_table *x)
 {
 	cfi_budget_give(x->count * sizeof(*x->at));
 	free(x->at);
-	*x = (struct cfi_index){0};
+	*x = (struct fde_table){0};
 }

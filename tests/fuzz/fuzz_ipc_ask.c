@@ -54,9 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	m->config = config;
 	m->source = &source;
-	workers_init(m);
+	workers_init(&m->workers);
 	asks_init(&m->asks);
-	m->engine.sock = engine[0];
+	m->workers.engine.sock = engine[0];
 	if (size && size < 100000 && send(engine[1], data, size, MSG_DONTWAIT) > 0 && ipc_receive(engine[0], &message) == 1)
 		handle(m);
 	asks_done(&m->asks);

@@ -30,21 +30,21 @@ static void join(struct worker *w, int *ret_other)
 static void setup(void)
 {
 	m = calloc(1, sizeof(*m));
-	workers_init(m);
+	workers_init(&m->workers);
 	asks_init(&m->asks);
-	join(&m->engine, &engine);
+	join(&m->workers.engine, &engine);
 	for (int i = 0; i < OPENERS; i++)
-		join(&m->opener[i], &opener[i]);
+		join(&m->workers.opener[i], &opener[i]);
 }
 
 static void teardown(void)
 {
 	asks_done(&m->asks);
 	target_names_done(&m->targets.names);
-	close(m->engine.sock);
+	close(m->workers.engine.sock);
 	close(engine);
 	for (int i = 0; i < OPENERS; i++) {
-		closep(&m->opener[i].sock);
+		closep(&m->workers.opener[i].sock);
 		close(opener[i]);
 	}
 	free(m);
@@ -69,7 +69,7 @@ static void opener_answers(int i, uint64_t tag, int err, size_t extra)
 
 	memcpy(data, &a, sizeof(a));
 	ck_assert_int_eq(ipc_send(opener[i], IPC_ANSWER, tag, data, sizeof(a) + extra, NULL, 0), 0);
-	ck_assert_int_eq(ipc_receive(m->opener[i].sock, &message), 1);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[i].sock, &message), 1);
 	asks_answered(m, i, &message);
 	ipc_close_fds(&message);
 }
@@ -124,8 +124,8 @@ START_TEST(opener_that_is_late_is_replaced_and_its_question_answered)
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
 	asks_run(m, 1000 + 2 * NSEC_PER_SEC);
 	engine_hears(1, -ETIMEDOUT);
-	ck_assert_uint_eq(m->abandoned, 1);
-	ck_assert_int_eq(m->opener[0].sock, -1);
+	ck_assert_uint_eq(m->workers.abandoned, 1);
+	ck_assert_int_eq(m->workers.opener[0].sock, -1);
 	ck_assert_uint_eq(m->asks.timed_out, 1);
 	/* The other one was not disturbed. */
 	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
@@ -139,7 +139,7 @@ START_TEST(scan_may_take_longer)
 	ask(1, HOST_SCAN);
 	asks_run(m, 1000);
 	asks_run(m, 1000 + 5 * NSEC_PER_SEC);
-	ck_assert_uint_eq(m->abandoned, 0);
+	ck_assert_uint_eq(m->workers.abandoned, 0);
 	ck_assert_uint_gt(asks_next_ns(m), 5 * NSEC_PER_SEC);
 }
 END_TEST
@@ -160,7 +160,7 @@ START_TEST(answer_waits_for_room)
 
 	ask(1, HOST_READ_MAPS);
 	asks_run(m, 1000);
-	while (!ipc_send(m->engine.sock, IPC_ANSWER, 99, data, sizeof(data), NULL, 0))
+	while (!ipc_send(m->workers.engine.sock, IPC_ANSWER, 99, data, sizeof(data), NULL, 0))
 		;
 	opener_answers(0, 1, 0, 60000);
 	ck_assert(asks_wait_for_room(m));
@@ -271,7 +271,7 @@ START_TEST(name_of_a_container_is_asked_of_an_opener)
 
 	want_name(CONTAINER);
 	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &answer, sizeof(answer), NULL, 0), 0);
-	ck_assert_int_eq(ipc_receive(m->opener[0].sock, &message), 1);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
 	asks_answered(m, 0, &message);
 	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "web");
 	ck_assert_uint_eq(m->asks.open, 0);
@@ -281,7 +281,7 @@ END_TEST
 START_TEST(container_has_no_name_where_its_opener_hangs)
 {
 	want_name(CONTAINER);
-	m->opener[0].pid = 0;
+	m->workers.opener[0].pid = 0;
 	asks_run(m, 1000 + 3 * NSEC_PER_SEC);
 	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "");
 	ck_assert(target_names_settled(&m->targets.names));

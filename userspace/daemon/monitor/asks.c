@@ -58,9 +58,9 @@ static struct worker *asks_worker(struct monitor *m, enum asker from)
 {
 	switch (from) {
 	case ASKER_ENGINE:
-		return &m->engine;
+		return &m->workers.engine;
 	case ASKER_INDEXER:
-		return &m->indexer;
+		return &m->workers.indexer;
 	default:
 		return NULL;
 	}
@@ -75,7 +75,7 @@ static void answer_error(struct monitor *m, enum asker from, uint64_t tag, int e
 	if (!w)
 		targets_names_answered(m, NULL);
 	else if (w->sock >= 0 && worker_send(w, IPC_ANSWER, tag, &answer, sizeof(answer), -1))
-		worker_kill(m, w);
+		worker_kill(w);
 }
 
 /* HOST_OPEN_INDEX is the monitor's own to answer. */
@@ -138,7 +138,7 @@ void asks_add(struct monitor *m, enum asker from, struct ipc_message *msg)
 	a->asked++;
 	if (!is_sound_of(m, from, msg)) {
 		log_warn("%s asked what cannot be asked: it is killed", worker_name(asks_worker(m, from)));
-		worker_kill(m, asks_worker(m, from));
+		worker_kill(asks_worker(m, from));
 		return;
 	}
 	ask = a->open < ASKS_MAX ? asks_append(a, from, msg->head.tag, msg->head.len) : NULL;
@@ -213,7 +213,7 @@ void asks_answered(struct monitor *m, int opener, struct ipc_message *msg)
 	if (!s->current || msg->head.tag != s->current->tag || msg->head.len < sizeof(struct ipc_answer) ||
 	    ipc_nr_fds(msg) > 1) {
 		log_warn("opener answered what nobody asked: it is killed");
-		worker_kill(m, &m->opener[opener]);
+		worker_kill(&m->workers.opener[opener]);
 		return;
 	}
 	tag = s->current->tag;
@@ -277,9 +277,9 @@ static void hand_out(struct monitor *m, int i, uint64_t now)
 	struct opener_slot *s = &m->asks.slot[i];
 	struct ask *ask = m->asks.first;
 
-	if (!ask || s->current || s->answer || !m->opener[i].ready)
+	if (!ask || s->current || s->answer || !m->workers.opener[i].ready)
 		return;
-	if (worker_send(&m->opener[i], IPC_ASK, ask->tag, ask->data, ask->len, -1))
+	if (worker_send(&m->workers.opener[i], IPC_ASK, ask->tag, ask->data, ask->len, -1))
 		return;
 	m->asks.first = ask->next;
 	if (!m->asks.first)
@@ -295,12 +295,12 @@ static void hand_out(struct monitor *m, int i, uint64_t now)
  */
 static void abandon(struct monitor *m, int i)
 {
-	struct worker *w = &m->opener[i];
+	struct worker *w = &m->workers.opener[i];
 	static struct log_rate rate;
 
 	log_rated(&rate, LOG_LEVEL_WARN, "opener (pid %d) did not answer in time: it is killed", w->pid);
 	m->asks.timed_out++;
-	worker_kill(m, w);
+	worker_kill(w);
 	asks_opener_died(m, i, true);
 	close(w->sock);
 	w->sock = -1;
@@ -308,8 +308,8 @@ static void abandon(struct monitor *m, int i)
 	w->ready = false;
 	w->restarts++;
 	w->next_start_ns = clock_now_ns();
-	m->abandoned++;
-	if (m->abandoned == ABANDONED_MAX)
+	m->workers.abandoned++;
+	if (m->workers.abandoned == ABANDONED_MAX)
 		log_error("%u openers hang in the kernel: files and mappings of processes cannot be read until one ends",
 			  ABANDONED_MAX);
 }
@@ -347,7 +347,7 @@ void asks_run(struct monitor *m, uint64_t now)
 			abandon(m, i);
 		hand_out(m, i, now);
 	}
-	if (m->abandoned >= ABANDONED_MAX && !m->opener[0].pid && !m->opener[1].pid)
+	if (m->workers.abandoned >= ABANDONED_MAX && !m->workers.opener[0].pid && !m->workers.opener[1].pid)
 		refuse_waiting(m);
 }
 

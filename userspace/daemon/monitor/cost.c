@@ -78,11 +78,11 @@ static uint64_t sideband_bytes(const struct monitor *m)
 
 static uint64_t all_memory(const struct monitor *m)
 {
-	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid) +
-		       process_bytes(m->indexer.pid) + process_bytes(m->fetcher.pid);
+	uint64_t sum = process_bytes(getpid()) + process_bytes(m->workers.engine.pid) + process_bytes(m->workers.net.pid) +
+		       process_bytes(m->workers.indexer.pid) + process_bytes(m->workers.fetcher.pid);
 
 	for (int i = 0; i < OPENERS; i++)
-		sum += process_bytes(m->opener[i].pid);
+		sum += process_bytes(m->workers.opener[i].pid);
 	return sum + descriptors_bytes(m) + sideband_bytes(m);
 }
 
@@ -114,15 +114,15 @@ static void worker_time(const struct worker *w, uint64_t *total)
 
 void cost_cpu(struct monitor *m, struct status_cost *c)
 {
-	uint64_t openers = cpu_ns(m->indexer.pid) + cpu_ns(m->fetcher.pid);
+	uint64_t openers = cpu_ns(m->workers.indexer.pid) + cpu_ns(m->workers.fetcher.pid);
 
 	kernel_time(m, c);
 	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	worker_time(&m->engine, &c->engine_cpu_ns);
-	worker_time(&m->net, &c->net_cpu_ns);
+	worker_time(&m->workers.engine, &c->engine_cpu_ns);
+	worker_time(&m->workers.net, &c->net_cpu_ns);
 	for (int i = 0; i < OPENERS; i++)
-		openers += cpu_ns(m->opener[i].pid);
-	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + m->openers_past_ns);
+		openers += cpu_ns(m->workers.opener[i].pid);
+	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + m->workers.disposable_past_ns);
 }
 
 uint64_t cost_cpu_ns(const struct status_cost *c)

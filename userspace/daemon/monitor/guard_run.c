@@ -90,14 +90,14 @@ static void tell_engine(struct monitor *m)
 	struct guard_run *g = &m->guard;
 	struct ipc_limits l = {.cache_bytes = cache_bytes(g), .stack_max_bytes = OTP_STACK_LIMIT};
 
-	if (!m->engine.ready || (l.cache_bytes == g->cache_bytes && g->engine_pid == (uint32_t)m->engine.pid))
+	if (!m->workers.engine.ready || (l.cache_bytes == g->cache_bytes && g->engine_pid == (uint32_t)m->workers.engine.pid))
 		return;
 	if (g->orders.stack_shift >= GUARD_STACK_NONE)
 		l.stack_max_bytes = OTP_STACK_FLOOR;
-	if (worker_send(&m->engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
+	if (worker_send(&m->workers.engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
 		return; /* the next look tries again */
 	g->cache_bytes = l.cache_bytes;
-	g->engine_pid = (uint32_t)m->engine.pid;
+	g->engine_pid = (uint32_t)m->workers.engine.pid;
 }
 
 void guard_engine_ready(struct monitor *m)

@@ -73,12 +73,12 @@ static void send_new_buffers(struct monitor *m)
 {
 	uint32_t n = sideband_buffers(m->sideband);
 
-	for (; m->engine.sock >= 0 && m->sideband_sent < n; m->sideband_sent++) {
+	for (; m->workers.engine.sock >= 0 && m->sideband_sent < n; m->sideband_sent++) {
 		size_t bytes;
 		int fd = sideband_fd(m->sideband, m->sideband_sent, &bytes);
 		const struct ipc_sideband message = {.data_bytes = bytes};
 
-		if (worker_send(&m->engine, IPC_SIDEBAND, 0, &message, sizeof(message), fd))
+		if (worker_send(&m->workers.engine, IPC_SIDEBAND, 0, &message, sizeof(message), fd))
 			return; /* again at the next look */
 	}
 }

@@ -33,7 +33,7 @@ static void engine_ready(struct monitor *m)
 {
 	guard_engine_ready(m);
 	if (m->sampling) {
-		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->engine.pid);
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->workers.engine.pid);
 		return;
 	}
 	m->names_deadline_ns = clock_now_ns() + NAMES_PATIENCE_NS;
@@ -42,7 +42,7 @@ static void engine_ready(struct monitor *m)
 /* Not before it is known what is selected: the names of containers come from an opener. */
 static void begin_when_ready(struct monitor *m, uint64_t now)
 {
-	if (m->sampling || !m->names_deadline_ns || !m->engine.ready || m->phase != PHASE_RUN)
+	if (m->sampling || !m->names_deadline_ns || !m->workers.engine.ready || m->phase != PHASE_RUN)
 		return;
 	if (!target_names_settled(&m->targets.names)) {
 		if (now < m->names_deadline_ns)
@@ -74,7 +74,7 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		plans_set(m, msg);
 		break;
 	case IPC_RELOADED:
-		reload_answered(m, &m->engine);
+		reload_answered(m, &m->workers.engine);
 		break;
 	case IPC_LIFE:
 		target_processes_life(m, msg);
@@ -100,11 +100,11 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 		status_metrics(m);
 		break;
 	case IPC_RELOADED:
-		reload_answered(m, &m->net);
+		reload_answered(m, &m->workers.net);
 		break;
 	case IPC_READY:
-		if (m->net.restarts)
-			log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "net"}, LOG_LEVEL_NOTICE, "net is back (pid %d)", m->net.pid);
+		if (m->workers.net.restarts)
+			log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "net"}, LOG_LEVEL_NOTICE, "net is back (pid %d)", m->workers.net.pid);
 		break;
 	default:
 		break;
@@ -133,7 +133,7 @@ static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *ms
 	else if (w->kind == WORKER_FETCHER)
 		fetch_jobs_fetched(m, msg);
 	else if (msg->head.type == IPC_ANSWER)
-		asks_answered(m, (int)(w - m->opener), msg);
+		asks_answered(m, (int)(w - m->workers.opener), msg);
 	ipc_close_fds(msg);
 }
 
@@ -153,7 +153,7 @@ static void read_worker(struct monitor *m, struct worker *w)
 		log_warn("%s (pid %d) breaks the rules of messages (%s): it is killed", worker_name(w), w->pid,
 			 strerror(-r));
 	/* The end of the socket is the end of the worker, whether it knows or not. */
-	worker_kill(m, w);
+	worker_kill(w);
 }
 
 /* The end, in steps: sampling, engine, net. */
@@ -175,7 +175,7 @@ static void ask_to_stop(struct monitor *m, struct worker *w)
 		err = worker_send(w, IPC_STOP, 0, NULL, 0, -1);
 	w->asked = w->ready && !err;
 	if ((!w->ready && !m->sampling) || (err && err != -EAGAIN))
-		worker_kill(m, w);
+		worker_kill(w);
 }
 
 static void begin_stop(struct monitor *m)
@@ -202,14 +202,14 @@ static void run_out_of_patience(struct monitor *m, struct worker *w, uint64_t no
 	log_warn("%s (pid %d) did not stop in time: it is killed", worker_name(w), w->pid);
 	m->phase_deadline_ns = UINT64_MAX;
 	w->exited = true; /* it had its chance: none is started after it */
-	worker_kill(m, w);
+	worker_kill(w);
 }
 
 /* An engine that is dead just now is started once more: the ring is to be emptied. */
 static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (!w->pid)
-		return !worker_may_start(m, w) || now >= m->phase_deadline_ns;
+		return !workers_may_start(m, w) || now >= m->phase_deadline_ns;
 	ask_to_stop(m, w);
 	run_out_of_patience(m, w, now);
 	return false;
@@ -217,11 +217,11 @@ static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 
 static void run_stop(struct monitor *m, uint64_t now)
 {
-	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->engine, now)) {
+	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->workers.engine, now)) {
 		peer_close(m);
 		enter(m, PHASE_STOP_NET, STOP_NET_NS);
 	}
-	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->net, now))
+	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->workers.net, now))
 		m->phase = PHASE_OVER;
 }
 
@@ -259,9 +259,9 @@ static void close_books(struct monitor *m)
 static void end_openers(struct monitor *m)
 {
 	for (int i = 0; i < OPENERS; i++)
-		worker_kill(m, &m->opener[i]);
-	worker_kill(m, &m->indexer);
-	worker_kill(m, &m->fetcher);
+		worker_kill(&m->workers.opener[i]);
+	worker_kill(&m->workers.indexer);
+	worker_kill(&m->workers.fetcher);
 }
 
 /* The loop. */
@@ -313,7 +313,7 @@ static void run_watchdog(struct monitor *m, uint64_t now)
 
 static void give_up_if_hopeless(struct monitor *m)
 {
-	if (m->sampling || m->phase != PHASE_RUN || m->engine.restarts + m->net.restarts < FIRST_TRIES)
+	if (m->sampling || m->phase != PHASE_RUN || m->workers.engine.restarts + m->workers.net.restarts < FIRST_TRIES)
 		return;
 	log_error("the workers do not start: giving up");
 	m->exit_status = 1;
@@ -350,7 +350,7 @@ static void run_clock(struct monitor *m)
 
 static int timeout_ms(const struct monitor *m)
 {
-	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(m), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
+	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
 
 	next = MIN(next, m->next_pump_ns);
 	next = MIN(next, targets_next_ns(m));
@@ -370,12 +370,12 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_STATUS] = (struct pollfd){m->status_fd, POLLIN, 0};
 	p[POLL_UEVENT] = (struct pollfd){m->uevent_fd, POLLIN, 0};
 	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
-	p[POLL_ENGINE] = (struct pollfd){m->engine.sock, engine, 0};
-	p[POLL_NET] = (struct pollfd){m->net.sock, POLLIN, 0};
-	p[POLL_INDEXER] = (struct pollfd){m->indexer.sock, POLLIN, 0};
-	p[POLL_FETCHER] = (struct pollfd){m->fetcher.sock, POLLIN, 0};
+	p[POLL_ENGINE] = (struct pollfd){m->workers.engine.sock, engine, 0};
+	p[POLL_NET] = (struct pollfd){m->workers.net.sock, POLLIN, 0};
+	p[POLL_INDEXER] = (struct pollfd){m->workers.indexer.sock, POLLIN, 0};
+	p[POLL_FETCHER] = (struct pollfd){m->workers.fetcher.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
-		p[POLL_OPENER + i] = (struct pollfd){m->opener[i].sock, POLLIN, 0};
+		p[POLL_OPENER + i] = (struct pollfd){m->workers.opener[i].sock, POLLIN, 0};
 	queries_poll(m, &p[POLL_QUERY]);
 }
 
@@ -385,16 +385,16 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 	const short readable = POLLIN | POLLHUP | POLLERR;
 
 	if (p[POLL_ENGINE].revents & readable)
-		read_worker(m, &m->engine);
+		read_worker(m, &m->workers.engine);
 	if (p[POLL_NET].revents & readable)
-		read_worker(m, &m->net);
+		read_worker(m, &m->workers.net);
 	if (p[POLL_INDEXER].revents & readable)
-		read_worker(m, &m->indexer);
+		read_worker(m, &m->workers.indexer);
 	if (p[POLL_FETCHER].revents & readable)
-		read_worker(m, &m->fetcher);
+		read_worker(m, &m->workers.fetcher);
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
-			read_worker(m, &m->opener[i]);
+			read_worker(m, &m->workers.opener[i]);
 	if (p[POLL_STATUS].revents)
 		status_accept(m);
 	queries_handle(m, &p[POLL_QUERY]);
@@ -433,7 +433,7 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->started_ns = clock_now_ns();
 	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
 	m->engine_page_fd = m->net_page_fd = m->peer_fd = m->targets.rules.inotify_fd = -1;
-	workers_init(m);
+	workers_init(&m->workers);
 	asks_init(&m->asks);
 	m->exit_status = monitor_start(m) ? 1 : 0;
 	if (!m->exit_status) {

@@ -23,34 +23,15 @@
 #include "daemon/monitor/rate.h"
 #include "daemon/monitor/reload.h"
 #include "daemon/monitor/targets.h"
+#include "daemon/monitor/workers.h"
 #include "daemon/report/ledger_sum.h"
 #include "daemon/report/status.h"
 #include "daemon/roles.h"
 #include "ring/ring.h"
 #include "source/source.h"
 
-#define OPENERS		2
 #define ASKS_MAX	64
-#define ABANDONED_MAX	8
 #define MONITOR_TICK_NS NSEC_PER_SEC
-
-enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER };
-
-struct worker {
-	enum worker_kind kind;
-	pid_t pid; /* 0: not running */
-	int sock;  /* -1: not running */
-	bool ready;
-	bool asked;            /* to stop */
-	bool exited;           /* ended when it was asked to */
-	uint32_t last_starts;  /* since the stop began */
-	uint64_t started_ns;
-	uint64_t heard_ns;     /* its last sign of life */
-	uint64_t next_start_ns;
-	uint64_t back_off_ns; /* the last pause; 0: none yet */
-	uint32_t restarts;
-	uint64_t past_cpu_ns; /* of its predecessors */
-};
 
 /* Who asks openers: two workers, and the monitor itself for the names of containers. */
 enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_TARGETS };
@@ -111,7 +92,7 @@ struct monitor {
 	struct ledger_net_page *net_page;
 	int engine_page_fd, net_page_fd;
 
-	struct worker engine, net, opener[OPENERS], indexer, fetcher;
+	struct workers workers;
 	struct queries *queries; /* of query.sock; NULL: not open */
 	struct index_jobs *index; /* NULL: no indexes are made */
 	struct fetch_jobs *fetch; /* NULL: nor is there a place for debug files */
@@ -119,7 +100,6 @@ struct monitor {
 	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
 	bool gap_pending; /* the engine died; what net took of it is known at the last DRAINED */
 	uint64_t gap_deadline_ns;
-	uint32_t abandoned; /* openers that no signal ends */
 
 	struct asks asks;
 	struct targets targets;
@@ -130,7 +110,7 @@ struct monitor {
 	uint64_t next_tick_ns, next_hotplug_ns, next_slow_ns, next_watchdog_ns;
 	struct status_cost cost;
 	uint64_t missed; /* ticks; as it was last said */
-	uint64_t memory_ns, openers_past_ns; /* when memory was looked at; CPU of openers that ended */
+	uint64_t memory_ns; /* when memory was looked at */
 	char *metrics_text; /* last answer to STATUS_WANTED */
 	size_t metrics_len;
 	uint64_t metrics_ns;
@@ -148,16 +128,6 @@ void monitor_notify_status(const struct monitor *m); /* what we do has changed *
 
 /* sampler.c: side-band, source and what maps of them; logged likewise. */
 int sampler_open(struct monitor *m);
-
-/* workers.c */
-void workers_init(struct monitor *m);
-void workers_run(struct monitor *m, uint64_t now); /* starts what is due, ends what hangs */
-void workers_reap(struct monitor *m);
-void worker_kill(struct monitor *m, struct worker *w);
-bool worker_may_start(const struct monitor *m, const struct worker *w); /* now or when its pause is over */
-int worker_send(struct worker *w, uint32_t type, uint64_t tag, const void *data, size_t len, int fd); /* fd -1: none */
-const char *worker_name(const struct worker *w);
-uint64_t workers_next_ns(const struct monitor *m);
 
 /* peers.c: the socket between engine and net, and the gap after a death. */
 void peer_net_started(struct monitor *m);

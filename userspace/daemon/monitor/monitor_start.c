@@ -293,7 +293,7 @@ int monitor_begin_sampling(struct monitor *m)
 		return failed("sampling cannot begin", err);
 	m->sampling = true;
 	monitor_notify_ready(m);
-	log_info("sampling (engine pid %d, net pid %d)", m->engine.pid, m->net.pid);
+	log_info("sampling (engine pid %d, net pid %d)", m->workers.engine.pid, m->workers.net.pid);
 	return 0;
 }
 

@@ -28,14 +28,14 @@ static void make_pair(struct monitor *m)
 
 	drop_peer(m);
 	if (!err) {
-		err = worker_send(&m->net, IPC_PEER, 0, NULL, 0, pair[1]);
+		err = worker_send(&m->workers.net, IPC_PEER, 0, NULL, 0, pair[1]);
 		close(pair[1]);
 		if (err)
 			close(pair[0]);
 	}
 	if (err) {
 		log_warn("net cannot be joined to the engine: %s", strerror(-err));
-		worker_kill(m, &m->net);
+		worker_kill(&m->workers.net);
 		return;
 	}
 	m->peer_fd = pair[0];
@@ -44,10 +44,10 @@ static void make_pair(struct monitor *m)
 
 static void give_to_engine(struct monitor *m)
 {
-	if (m->peer_fd < 0 || m->engine.sock < 0)
+	if (m->peer_fd < 0 || m->workers.engine.sock < 0)
 		return;
-	if (worker_send(&m->engine, IPC_PEER, 0, NULL, 0, m->peer_fd))
-		worker_kill(m, &m->engine);
+	if (worker_send(&m->workers.engine, IPC_PEER, 0, NULL, 0, m->peer_fd))
+		worker_kill(&m->workers.engine);
 	drop_peer(m);
 }
 
@@ -73,7 +73,7 @@ static void settle_gap(struct monitor *m)
 void peer_engine_died(struct monitor *m)
 {
 	m->gap_pending = true;
-	if (m->net.pid) {
+	if (m->workers.net.pid) {
 		make_pair(m);
 		m->gap_deadline_ns = clock_now_ns() + DRAIN_NS;
 	} else {
@@ -104,11 +104,11 @@ bool peer_allows_engine(const struct monitor *m)
 
 void peer_run(struct monitor *m, uint64_t now)
 {
-	if (!m->gap_pending || !m->net.pid || now < m->gap_deadline_ns)
+	if (!m->gap_pending || !m->workers.net.pid || now < m->gap_deadline_ns)
 		return;
-	log_warn("net (pid %d) did not read its socket to the end: it is killed", m->net.pid);
+	log_warn("net (pid %d) did not read its socket to the end: it is killed", m->workers.net.pid);
 	m->gap_deadline_ns = UINT64_MAX;
-	worker_kill(m, &m->net);
+	worker_kill(&m->workers.net);
 }
 
 void peer_close(struct monitor *m)

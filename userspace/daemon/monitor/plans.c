@@ -56,7 +56,7 @@ void plans_set(struct monitor *m, const struct ipc_message *msg)
 
 	if ((msg->head.len != sizeof(*head) + sizeof(plan) && !(remove && msg->head.len == sizeof(*head))) || !head->pid) {
 		log_warn("engine sent a plan of the wrong size: it is killed");
-		worker_kill(m, &m->engine);
+		worker_kill(&m->workers.engine);
 		return;
 	}
 	if (!may_set(m)) {
@@ -82,7 +82,7 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > OTP_STACK_LIMIT ||
 	    hint->hint.base_bytes > OTP_BASE_LIMIT) {
 		log_warn("engine sent a hint that breaks the rules: it is killed");
-		worker_kill(m, &m->engine);
+		worker_kill(&m->workers.engine);
 		return;
 	}
 	/* It may not have heard yet that the bound came down. */

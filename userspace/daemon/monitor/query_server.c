@@ -161,8 +161,8 @@ static void ask(struct monitor *m, struct client *c)
 
 	c->state = ASKED;
 	c->tag = ++m->queries->tags;
-	if (m->engine.sock >= 0 && m->engine.ready)
-		err = worker_send(&m->engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
+	if (m->workers.engine.sock >= 0 && m->workers.engine.ready)
+		err = worker_send(&m->workers.engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
 	if (err)
 		refuse(c, "the engine is busy or just starting: ask again");
 }

@@ -72,7 +72,7 @@ static int tell_engine(struct monitor *m, uint64_t now)
 					 .id = m->rate.last.id + 1};
 	m->rate.closing = true;
 	m->rate.deadline_ns = now + ANSWER_NS;
-	return worker_send(&m->engine, IPC_RATE, 0, &m->rate.last, sizeof(m->rate.last), -1);
+	return worker_send(&m->workers.engine, IPC_RATE, 0, &m->rate.last, sizeof(m->rate.last), -1);
 }
 
 static int begin(struct monitor *m, uint64_t now)
@@ -100,15 +100,15 @@ void rate_run(struct monitor *m, uint64_t now)
 {
 	struct rate *r = &m->rate;
 
-	if (r->closing && (now >= r->deadline_ns || !m->engine.pid)) {
-		if (m->engine.pid)
+	if (r->closing && (now >= r->deadline_ns || !m->workers.engine.pid)) {
+		if (m->workers.engine.pid)
 			log_warn("the engine did not close its profile in time: sampling goes on at %u Hz", r->hz);
 		go_on(m);
 	}
 	if (r->closing || !m->sampling || !m->source->ops->set_rate || m->phase != PHASE_RUN || target(r) == r->hz || now < r->retry_ns)
 		return;
 	/* One change at a time: what lies on the ring has one period before it and one behind. */
-	if (!m->engine.ready || is_open(m))
+	if (!m->workers.engine.ready || is_open(m))
 		return;
 	r->retry_ns = now + RETRY_NS;
 	if (begin(m, now))

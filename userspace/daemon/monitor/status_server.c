@@ -63,7 +63,7 @@ void status_collect(struct monitor *m, struct status *ret)
 		.expected_ticks = m->source->ops->expected_ticks ? m->source->ops->expected_ticks(m->source) : 0,
 		.idle_ticks = m->source->ops->idle_ticks ? m->source->ops->idle_ticks(m->source) : 0,
 		.missed_before = m->missed,
-		.workers = {{"engine", m->engine.pid, m->engine.restarts}, {"net", m->net.pid, m->net.restarts}},
+		.workers = {{"engine", m->workers.engine.pid, m->workers.engine.restarts}, {"net", m->workers.net.pid, m->workers.net.restarts}},
 		.asks = m->asks.asked,
 		.asks_refused = m->asks.refused,
 		.asks_timed_out = m->asks.timed_out,
@@ -168,7 +168,7 @@ void status_metrics(struct monitor *m)
 	status_renew_metrics(m, clock_now_ns());
 	fd = ipc_memfd("metrics", m->metrics_text ? m->metrics_text : "", m->metrics_len);
 	if (fd >= 0)
-		worker_send(&m->net, IPC_STATUS, 0, NULL, 0, fd);
+		worker_send(&m->workers.net, IPC_STATUS, 0, NULL, 0, fd);
 }
 
 /* What the ledger said at the end, for whoever comes later. */

@@ -318,7 +318,7 @@ int targets_tell_engine(struct monitor *m)
 {
 	const uint32_t on = m->targets.processes.wanted;
 
-	return worker_send(&m->engine, IPC_WATCH, 0, &on, sizeof(on), -1);
+	return worker_send(&m->workers.engine, IPC_WATCH, 0, &on, sizeof(on), -1);
 }
 
 int targets_poll_fd(const struct monitor *m)

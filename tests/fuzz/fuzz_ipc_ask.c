@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	m->config = config;
-	m->source = &source;
+	m->sampler.source = &source;
 	workers_init(&m->workers);
 	asks_init(&m->asks);
 	m->workers.engine.sock = engine[0];

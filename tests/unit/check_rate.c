@@ -69,15 +69,15 @@ static void setup(void)
 	m = calloc(1, sizeof(*m));
 	ck_assert_ptr_nonnull(m);
 	ck_assert_int_eq(ipc_pair(pair), 0);
-	m->source = &fake.source;
+	m->sampler.source = &fake.source;
 	m->config = &config;
 	m->workers.engine = (struct worker){.kind = WORKER_ENGINE, .pid = 1, .sock = pair[0], .ready = true};
 	engine = pair[1];
 	m->engine_page = &page;
-	m->ring = (struct ring){.consumer = ring_page[0], .producer = ring_page[1]};
-	m->sampling = true;
+	m->sampler.ring = (struct ring){.consumer = ring_page[0], .producer = ring_page[1]};
+	m->sampler.sampling = true;
 	m->rate.hz = m->rate.wanted_hz = 100;
-	fake_layout(NULL, &m->layout);
+	fake_layout(NULL, &m->sampler.layout);
 	set_ring(4096, 4096);
 }
 

@@ -20,12 +20,12 @@ static void books_log(const struct ledger_counts *samples, const char *what)
 /* Records that the engine counted but had not yet released stay counted once. */
 static void repair_ring(struct monitor *m, struct ledger_engine *e)
 {
-	uint64_t consumer = ring_consumer(&m->ring), producer = ring_producer(&m->ring);
+	uint64_t consumer = ring_consumer(&m->sampler.ring), producer = ring_producer(&m->sampler.ring);
 
 	if (e->ring_pos < consumer || e->ring_pos > producer)
 		e->ring_pos = consumer; /* no engine of ours publishes that */
 	else
-		ring_release(&m->ring, e->ring_pos);
+		ring_release(&m->sampler.ring, e->ring_pos);
 }
 
 void books_engine_died(struct monitor *m)
@@ -80,11 +80,11 @@ void books_ring_left(struct monitor *m)
 	struct ledger_counts left;
 
 	ledger_look_engine(m->engine_page, &e);
-	ledger_count_ring(&m->ring, e.ring_pos, &m->layout.origins, &left);
+	ledger_count_ring(&m->sampler.ring, e.ring_pos, &m->sampler.layout.origins, &left);
 	books_log(&left, "were still on the ring");
 	ledger_counts_add(&e.read, &left);
 	ledger_counts_add(&e.lost[OTP_LOSS_ENGINE_DIED], &left);
-	e.ring_pos = ring_producer(&m->ring);
+	e.ring_pos = ring_producer(&m->sampler.ring);
 	e.batch_end = 0;
 	ledger_publish(m->engine_page, &e);
 }

@@ -59,7 +59,7 @@ static uint64_t descriptors_bytes(const struct monitor *m)
 	uint64_t sum = 0;
 
 	while (dir && (entry = readdir(dir)))
-		if (atoi(entry->d_name) != m->layout.ring_fd)
+		if (atoi(entry->d_name) != m->sampler.layout.ring_fd)
 			sum += descriptor_bytes(entry->d_name);
 	return sum;
 }
@@ -70,8 +70,8 @@ static uint64_t sideband_bytes(const struct monitor *m)
 	uint64_t sum = 0;
 	size_t bytes;
 
-	for (uint32_t i = 0; i < sideband_buffers(m->sideband); i++)
-		if (sideband_fd(m->sideband, i, &bytes) >= 0)
+	for (uint32_t i = 0; i < sideband_buffers(m->sampler.sideband); i++)
+		if (sideband_fd(m->sampler.sideband, i, &bytes) >= 0)
 			sum += bytes + (uint64_t)sysconf(_SC_PAGESIZE);
 	return sum;
 }
@@ -98,13 +98,13 @@ static void kernel_time(struct monitor *m, struct status_cost *c)
 {
 	struct counters_time t = {0};
 
-	for (uint32_t i = 0; i < m->layout.cpus * m->layout.origins.count; i++)
-		counters_add_time((const void *)((const char *)m->counters + (size_t)i * m->layout.counters_stride), &t);
+	for (uint32_t i = 0; i < m->sampler.layout.cpus * m->sampler.layout.origins.count; i++)
+		counters_add_time((const void *)((const char *)m->sampler.counters + (size_t)i * m->sampler.layout.counters_stride), &t);
 	c->kernel_ns = MAX(c->kernel_ns, t.ns);
 	c->kernel_runs = t.runs;
 	c->kernel_longest_ns = t.longest_ns;
-	if (m->source->ops->run_time)
-		m->source->ops->run_time(m->source, &c->stats_ns, &c->stats_runs);
+	if (m->sampler.source->ops->run_time)
+		m->sampler.source->ops->run_time(m->sampler.source, &c->stats_ns, &c->stats_runs);
 }
 
 static void worker_time(const struct worker *w, uint64_t *total)

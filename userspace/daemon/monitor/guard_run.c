@@ -35,9 +35,9 @@ void guard_run_config(struct monitor *m)
 	m->rate.limit_hz = m->guard.orders.hz;
 }
 
-uint64_t guard_memory_limit(const struct monitor *m)
+uint64_t guard_memory_limit(const struct config *c)
 {
-	uint64_t own = m->config->memory_limit_bytes;
+	uint64_t own = c->memory_limit_bytes;
 	struct cgmem group;
 
 	if (!cgmem_read("", &group) || !group.limit)
@@ -68,11 +68,11 @@ static void look_at_memory(struct monitor *m)
 
 int guard_set_defaults(struct monitor *m)
 {
-	struct otp_defaults d = m->defaults;
+	struct otp_defaults d = m->sampler.defaults;
 	uint32_t shift = m->guard.orders.stack_shift;
 
 	d.stack_budget = shift >= GUARD_STACK_NONE ? 0 : d.stack_budget >> shift;
-	return m->source->ops->set_defaults(m->source, &d);
+	return m->sampler.source->ops->set_defaults(m->sampler.source, &d);
 }
 
 static uint64_t cache_bytes(const struct guard_run *g)
@@ -143,7 +143,7 @@ static void carry_out(struct monitor *m, const struct guard_change *c)
 			log_warn("overload guard: the sampler does not take other stack sizes");
 	}
 	if (before.hz != m->guard.orders.hz && rate_limit(m, m->guard.orders.hz))
-		log_warn("overload guard: sampler %s cannot change its rate", m->source->ops->name);
+		log_warn("overload guard: sampler %s cannot change its rate", m->sampler.source->ops->name);
 }
 
 void guard_run(struct monitor *m, uint64_t now)
@@ -151,7 +151,7 @@ void guard_run(struct monitor *m, uint64_t now)
 	struct guard_look look = {.now_ns = now};
 	struct guard_change change;
 
-	if (!m->sampling || m->phase != PHASE_RUN)
+	if (!m->sampler.sampling || m->phase != PHASE_RUN)
 		return;
 	cost_cpu(m, &m->cost);
 	look_at_memory(m);

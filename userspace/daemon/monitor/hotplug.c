@@ -71,11 +71,11 @@ static bool list_changed(struct monitor *m)
 /* Buffers of CPUs that were never there before; those that came back kept theirs. */
 static void send_new_buffers(struct monitor *m)
 {
-	uint32_t n = sideband_buffers(m->sideband);
+	uint32_t n = sideband_buffers(m->sampler.sideband);
 
-	for (; m->workers.engine.sock >= 0 && m->sideband_sent < n; m->sideband_sent++) {
+	for (; m->workers.engine.sock >= 0 && m->sampler.sideband_sent < n; m->sampler.sideband_sent++) {
 		size_t bytes;
-		int fd = sideband_fd(m->sideband, m->sideband_sent, &bytes);
+		int fd = sideband_fd(m->sampler.sideband, m->sampler.sideband_sent, &bytes);
 		const struct ipc_sideband message = {.data_bytes = bytes};
 
 		if (worker_send(&m->workers.engine, IPC_SIDEBAND, 0, &message, sizeof(message), fd))
@@ -88,11 +88,11 @@ void hotplug_run(struct monitor *m, uint64_t now)
 	int changed = 0, sideband_changed = 0;
 	bool listed = list_changed(m);
 
-	if (!m->sampling || (!listed && now < m->next_hotplug_ns))
+	if (!m->sampler.sampling || (!listed && now < m->next_hotplug_ns))
 		return;
 	m->next_hotplug_ns = now + ANYWAY_NS;
 	/* The side-band first, as at start: no sample without its mappings. */
-	if (sideband_follow_cpus(m->sideband, &sideband_changed) || m->source->ops->follow_cpus(m->source, &changed))
+	if (sideband_follow_cpus(m->sampler.sideband, &sideband_changed) || m->sampler.source->ops->follow_cpus(m->sampler.source, &changed))
 		log_warn("CPUs changed and could not all be followed: some are not sampled");
 	else if (changed || sideband_changed)
 		log_info("CPUs changed: online are %.*s", (int)strcspn(m->online, "\n"), m->online);

@@ -32,7 +32,7 @@
 static void engine_ready(struct monitor *m)
 {
 	guard_engine_ready(m);
-	if (m->sampling) {
+	if (m->sampler.sampling) {
 		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->workers.engine.pid);
 		return;
 	}
@@ -42,7 +42,7 @@ static void engine_ready(struct monitor *m)
 /* Not before it is known what is selected: the names of containers come from an opener. */
 static void begin_when_ready(struct monitor *m, uint64_t now)
 {
-	if (m->sampling || !m->names_deadline_ns || !m->workers.engine.ready || m->phase != PHASE_RUN)
+	if (m->sampler.sampling || !m->names_deadline_ns || !m->workers.engine.ready || m->phase != PHASE_RUN)
 		return;
 	if (!target_names_settled(&m->targets.names)) {
 		if (now < m->names_deadline_ns)
@@ -174,7 +174,7 @@ static void ask_to_stop(struct monitor *m, struct worker *w)
 	if (w->ready)
 		err = worker_send(w, IPC_STOP, 0, NULL, 0, -1);
 	w->asked = w->ready && !err;
-	if ((!w->ready && !m->sampling) || (err && err != -EAGAIN))
+	if ((!w->ready && !m->sampler.sampling) || (err && err != -EAGAIN))
 		worker_kill(w);
 }
 
@@ -189,8 +189,8 @@ static void begin_stop(struct monitor *m)
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_STOP}, LOG_LEVEL_INFO, "stopping");
 	m->stop_ns = clock_now_ns();
 	notify_stopping();
-	m->defaults.running = 0;
-	if (m->sampling && (guard_set_defaults(m) || m->source->ops->stop(m->source)))
+	m->sampler.defaults.running = 0;
+	if (m->sampler.sampling && (guard_set_defaults(m) || m->sampler.source->ops->stop(m->sampler.source)))
 		log_warn("the sampler did not stop at once");
 	enter(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
 }
@@ -313,24 +313,18 @@ static void run_watchdog(struct monitor *m, uint64_t now)
 
 static void give_up_if_hopeless(struct monitor *m)
 {
-	if (m->sampling || m->phase != PHASE_RUN || m->workers.engine.restarts + m->workers.net.restarts < FIRST_TRIES)
+	if (m->sampler.sampling || m->phase != PHASE_RUN || m->workers.engine.restarts + m->workers.net.restarts < FIRST_TRIES)
 		return;
 	log_error("the workers do not start: giving up");
 	m->exit_status = 1;
 	m->phase = PHASE_OVER;
 }
 
-/* On time before anything else: what the kernel's buffers cannot hold is lost. */
-static void run_pump(struct monitor *m, uint64_t now)
-{
-	m->next_pump_ns = m->source->ops->pump ? m->source->ops->pump(m->source, now) : UINT64_MAX;
-}
-
 static void run_clock(struct monitor *m)
 {
 	uint64_t now = clock_now_ns();
 
-	run_pump(m, now);
+	sampler_pump(&m->sampler, now);
 	workers_run(m, now);
 	peer_run(m, now);
 	rate_run(m, now);
@@ -352,7 +346,7 @@ static int timeout_ms(const struct monitor *m)
 {
 	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
 
-	next = MIN(next, m->next_pump_ns);
+	next = MIN(next, m->sampler.next_pump_ns);
 	next = MIN(next, targets_next_ns(m));
 	next = MIN(next, queries_next_ns(m));
 	if (m->phase != PHASE_RUN)

@@ -22,13 +22,12 @@
 #include "daemon/monitor/query.h"
 #include "daemon/monitor/rate.h"
 #include "daemon/monitor/reload.h"
+#include "daemon/monitor/sampler.h"
 #include "daemon/monitor/targets.h"
 #include "daemon/monitor/workers.h"
 #include "daemon/report/ledger_sum.h"
 #include "daemon/report/status.h"
 #include "daemon/roles.h"
-#include "ring/ring.h"
-#include "source/source.h"
 
 #define ASKS_MAX	64
 #define MONITOR_TICK_NS NSEC_PER_SEC
@@ -72,17 +71,7 @@ struct monitor {
 
 	int lock_fd, signal_fd, config_fd, public_config_fd, uevent_fd, status_fd, capture_fd;
 
-	struct source *source;
-	char source_why[3 * SOURCE_WHY];
-	struct source_layout layout;
-	struct sideband *sideband;
-	uint32_t sideband_sent; /* buffers that the engine has */
-	uint64_t next_pump_ns;	/* of a source that userspace writes the ring for */
-	struct ring ring;
-	void *counters; /* mapped read-only */
-	size_t counters_bytes;
-	struct otp_defaults defaults;
-	bool sampling;
+	struct sampler sampler;
 	uint64_t names_deadline_ns; /* an engine that is ready waits so long for the names of containers */
 	struct rate rate;
 	struct reload reload;
@@ -125,9 +114,6 @@ int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
 int monitor_open_config(struct monitor *m); /* what workers are given: with secrets for net, without for the others */
 void monitor_notify_ready(const struct monitor *m);
 void monitor_notify_status(const struct monitor *m); /* what we do has changed */
-
-/* sampler.c: side-band, source and what maps of them; logged likewise. */
-int sampler_open(struct monitor *m);
 
 /* peers.c: the socket between engine and net, and the gap after a death. */
 void peer_net_started(struct monitor *m);

@@ -214,7 +214,7 @@ static int prepare_workers(struct monitor *m)
 static void announce(const struct monitor *m)
 {
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
-		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->source->ops->name, m->source_why, m->config->frequency_hz, m->layout.ring_bytes / 1024,
+		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->sampler.source->ops->name, m->sampler.why, m->config->frequency_hz, m->sampler.layout.ring_bytes / 1024,
 		   (unsigned long long)(m->config->interval_ns / NSEC_PER_MSEC));
 	for (uint32_t i = 0; i < m->config->nr_exporters; i++)
 		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
@@ -239,11 +239,13 @@ int monitor_start(struct monitor *m)
 		return failed(m->config->runtime_dir, err);
 	err = take_lock(m);
 	if (!err)
-		err = sampler_open(m);
+		err = sampler_open(&m->sampler, m->config, guard_memory_limit(m->config));
 	if (!err)
 		err = prepare_workers(m);
 	if (err)
 		return err;
+	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
+	guard_run_config(m);
 	hotplug_open(m);
 	targets_open(m);
 	err = status_listen(m);
@@ -257,7 +259,7 @@ int monitor_start(struct monitor *m)
 static void status_text(const struct monitor *m, char to[256])
 {
 	const struct guard_orders *o = &m->guard.orders;
-	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->source->ops->name,
+	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->sampler.source->ops->name,
 			 m->config->nr_exporters, m->config->nr_exporters == 1 ? "" : "s");
 
 	if (o->stack_shift || o->cache_shift || m->rate.hz != m->config->frequency_hz)
@@ -285,13 +287,13 @@ int monitor_begin_sampling(struct monitor *m)
 {
 	int err;
 
-	m->defaults.running = 1;
+	m->sampler.defaults.running = 1;
 	err = guard_set_defaults(m);
 	if (!err)
-		err = m->source->ops->start(m->source);
+		err = m->sampler.source->ops->start(m->sampler.source);
 	if (err)
 		return failed("sampling cannot begin", err);
-	m->sampling = true;
+	m->sampler.sampling = true;
 	monitor_notify_ready(m);
 	log_info("sampling (engine pid %d, net pid %d)", m->workers.engine.pid, m->workers.net.pid);
 	return 0;
@@ -329,13 +331,9 @@ void monitor_close(struct monitor *m)
 	targets_close(m, m->config);
 	target_names_done(&m->targets.names);
 	reload_done(&m->reload);
-	unmap(m->counters, m->counters_bytes);
 	unmap(m->engine_page, sizeof(*m->engine_page));
 	unmap(m->net_page, sizeof(*m->net_page));
-	if (m->ring.data)
-		ring_unmap(&m->ring);
-	source_close(m->source);
-	sideband_close(m->sideband);
+	sampler_close(&m->sampler);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);
 	free(m->metrics_text);

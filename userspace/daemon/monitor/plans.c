@@ -37,14 +37,14 @@ static bool is_sound(const struct monitor *m, const struct otp_plan *p)
 static int set_plan(struct monitor *m, uint32_t pid, struct otp_plan *p)
 {
 	targets_select(m, pid, p);
-	return m->source->ops->set_plan(m->source, pid, p);
+	return m->sampler.source->ops->set_plan(m->sampler.source, pid, p);
 }
 
 static int remove_plan(struct monitor *m, uint32_t pid)
 {
 	struct otp_plan p;
 
-	return m->source->ops->set_plan(m->source, pid, targets_plan(m, pid, &p) ? &p : NULL);
+	return m->sampler.source->ops->set_plan(m->sampler.source, pid, targets_plan(m, pid, &p) ? &p : NULL);
 }
 
 void plans_set(struct monitor *m, const struct ipc_message *msg)
@@ -86,7 +86,7 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 		return;
 	}
 	/* It may not have heard yet that the bound came down. */
-	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !may_set(m) || !m->source->ops->set_hint ||
-	    m->source->ops->set_hint(m->source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
+	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !may_set(m) || !m->sampler.source->ops->set_hint ||
+	    m->sampler.source->ops->set_hint(m->sampler.source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
 		m->plans_refused++;
 }

@@ -139,22 +139,22 @@ static int load(struct monitor *m, struct config **ret, struct found *found)
 /* Nothing is selected while rules and plans change: what is excluded now or then is not sampled by accident. */
 static void change_targets(struct monitor *m, const struct config *before)
 {
-	struct otp_defaults now = m->defaults;
+	struct otp_defaults now = m->sampler.defaults;
 
-	m->defaults.select = m->defaults.kthreads = OTP_SELECT_NO;
+	m->sampler.defaults.select = m->sampler.defaults.kthreads = OTP_SELECT_NO;
 	guard_set_defaults(m);
 	targets_close(m, before);
 	targets_open(m);
-	m->defaults = now;
+	m->sampler.defaults = now;
 }
 
 static void change_defaults(struct monitor *m)
 {
-	struct otp_defaults before = m->defaults;
+	struct otp_defaults before = m->sampler.defaults;
 
-	targets_defaults(m->config, &m->defaults);
-	m->defaults.running = before.running;
-	m->defaults.wake_bytes = before.wake_bytes;
+	targets_defaults(m->config, &m->sampler.defaults);
+	m->sampler.defaults.running = before.running;
+	m->sampler.defaults.wake_bytes = before.wake_bytes;
 }
 
 static void change_sampler(struct monitor *m, const struct config *before, const struct found *found)
@@ -169,7 +169,7 @@ static void change_sampler(struct monitor *m, const struct config *before, const
 		log_error("reload: the sampler does not take its new settings");
 	err = rate_change(m, m->config->frequency_hz);
 	if (err == -EOPNOTSUPP)
-		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->source->ops->name);
+		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->sampler.source->ops->name);
 	else if (err)
 		log_error("reload: the rate stays: %s", strerror(-err));
 }
@@ -342,7 +342,7 @@ void reload_run(struct monitor *m, uint64_t now)
 		worker_kill(r->engine ? &m->workers.engine : &m->workers.net);
 		r->deadline_ns = now + ANSWERS_NS;
 	}
-	if (m->phase != PHASE_RUN || !m->sampling)
+	if (m->phase != PHASE_RUN || !m->sampler.sampling)
 		return;
 	if (r->wanted && !r->next && !r->engine && !r->net)
 		reload_begin(m);

@@ -27,11 +27,11 @@
 
 static struct ledger_view view_of(const struct monitor *m)
 {
-	return (struct ledger_view){.counters = m->counters,
-				    .counters_stride = m->layout.counters_stride,
-				    .cpus = m->layout.cpus,
-				    .origins = &m->layout.origins,
-				    .ring = &m->ring,
+	return (struct ledger_view){.counters = m->sampler.counters,
+				    .counters_stride = m->sampler.layout.counters_stride,
+				    .cpus = m->sampler.layout.cpus,
+				    .origins = &m->sampler.layout.origins,
+				    .ring = &m->sampler.ring,
 				    .engine = m->engine_page,
 				    .net = m->net_page};
 }
@@ -54,14 +54,14 @@ void status_collect(struct monitor *m, struct status *ret)
 		.config = m->config,
 		.pid = getpid(),
 		.uptime_ns = clock_now_ns() - m->started_ns,
-		.mode = m->source->ops->name,
-		.why = m->source_why,
-		.sampling = m->sampling,
+		.mode = m->sampler.source->ops->name,
+		.why = m->sampler.why,
+		.sampling = m->sampler.sampling,
 		.cpus_sampled = cpus_ticking(&view),
-		.ring_bytes = m->layout.ring_bytes,
-		.ring_used = ring_producer(&m->ring) - ring_consumer(&m->ring),
-		.expected_ticks = m->source->ops->expected_ticks ? m->source->ops->expected_ticks(m->source) : 0,
-		.idle_ticks = m->source->ops->idle_ticks ? m->source->ops->idle_ticks(m->source) : 0,
+		.ring_bytes = m->sampler.layout.ring_bytes,
+		.ring_used = ring_producer(&m->sampler.ring) - ring_consumer(&m->sampler.ring),
+		.expected_ticks = m->sampler.source->ops->expected_ticks ? m->sampler.source->ops->expected_ticks(m->sampler.source) : 0,
+		.idle_ticks = m->sampler.source->ops->idle_ticks ? m->sampler.source->ops->idle_ticks(m->sampler.source) : 0,
 		.missed_before = m->missed,
 		.workers = {{"engine", m->workers.engine.pid, m->workers.engine.restarts}, {"net", m->workers.net.pid, m->workers.net.restarts}},
 		.asks = m->asks.asked,

@@ -153,14 +153,14 @@ static void set_pid(struct monitor *m, uint32_t i)
 	}
 	if (!targets_plan(m, t->pid, &plan))
 		return;
-	err = m->source->ops->set_plan(m->source, t->pid, &plan);
+	err = m->sampler.source->ops->set_plan(m->sampler.source, t->pid, &plan);
 	if (err)
 		log_error("targets: pid %u: the plan cannot be set: %s", t->pid, strerror(-err));
 }
 
 static void drop_pid(struct monitor *m, const struct config *c, uint32_t i)
 {
-	m->source->ops->set_plan(m->source, c->targets[i].pid, NULL);
+	m->sampler.source->ops->set_plan(m->sampler.source, c->targets[i].pid, NULL);
 	close(m->targets.pidfd[i]);
 	m->targets.pidfd[i] = -1;
 }

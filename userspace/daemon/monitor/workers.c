@@ -30,27 +30,27 @@ void workers_init(struct workers *w)
 
 static int workers_send_ring(struct monitor *m)
 {
-	const int fds[3] = {m->layout.ring_fd, m->layout.consumer_fd, m->layout.wake_fd};
-	const struct ipc_ring ring = {.ring_bytes = m->layout.ring_bytes,
+	const int fds[3] = {m->sampler.layout.ring_fd, m->sampler.layout.consumer_fd, m->sampler.layout.wake_fd};
+	const struct ipc_ring ring = {.ring_bytes = m->sampler.layout.ring_bytes,
 				.origins = *rate_ring_origins(m),
-				.flags = m->sideband || m->layout.life ? 0 : IPC_RING_SCAN};
+				.flags = m->sampler.sideband || m->sampler.layout.life ? 0 : IPC_RING_SCAN};
 
-	return ipc_send(m->workers.engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->layout.consumer_fd >= 0 ? 3 : 1);
+	return ipc_send(m->workers.engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->sampler.layout.consumer_fd >= 0 ? 3 : 1);
 }
 
 static int workers_send_sideband(struct monitor *m)
 {
-	uint32_t n = sideband_buffers(m->sideband);
+	uint32_t n = sideband_buffers(m->sampler.sideband);
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
 		size_t bytes;
-		int fd = sideband_fd(m->sideband, i, &bytes);
+		int fd = sideband_fd(m->sampler.sideband, i, &bytes);
 		const struct ipc_sideband message = {.data_bytes = bytes};
 
 		err = worker_send_patiently(&m->workers.engine, IPC_SIDEBAND, &message, sizeof(message), fd);
 	}
-	m->sideband_sent = n;
+	m->sampler.sideband_sent = n;
 	return err;
 }
 
@@ -161,7 +161,7 @@ bool workers_may_start(const struct monitor *m, const struct worker *w)
 		return m->phase == PHASE_RUN && fetch_jobs_wait(m);
 	if (m->phase == PHASE_RUN)
 		return true;
-	return m->phase == PHASE_STOP_ENGINE && m->sampling && w->last_starts < LAST_STARTS;
+	return m->phase == PHASE_STOP_ENGINE && m->sampler.sampling && w->last_starts < LAST_STARTS;
 }
 
 static bool workers_is_due(const struct monitor *m, const struct worker *w, uint64_t now)

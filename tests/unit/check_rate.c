@@ -73,7 +73,7 @@ static void setup(void)
 	m->config = &config;
 	m->workers.engine = (struct worker){.kind = WORKER_ENGINE, .pid = 1, .sock = pair[0], .ready = true};
 	engine = pair[1];
-	m->engine_page = &page;
+	m->books.engine = &page;
 	m->sampler.ring = (struct ring){.consumer = ring_page[0], .producer = ring_page[1]};
 	m->sampler.sampling = true;
 	m->rate.hz = m->rate.wanted_hz = 100;

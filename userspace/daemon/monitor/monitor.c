@@ -94,7 +94,7 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 {
 	switch (msg->head.type) {
 	case IPC_DRAINED:
-		peer_drained(m);
+		peers_drained(&m->peers);
 		break;
 	case IPC_STATUS_WANTED:
 		status_metrics(m);
@@ -218,7 +218,7 @@ static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 static void run_stop(struct monitor *m, uint64_t now)
 {
 	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->workers.engine, now)) {
-		peer_close(m);
+		peers_close(&m->peers);
 		enter(m, PHASE_STOP_NET, STOP_NET_NS);
 	}
 	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->workers.net, now))
@@ -248,10 +248,10 @@ static void log_ledger(struct monitor *m)
 /* No worker runs any more: what is still under way has ended here. */
 static void close_books(struct monitor *m)
 {
-	books_engine_died(m);
-	books_ring_left(m);
-	books_net_died(m, true);
-	books_gap(m, OTP_LOSS_NO_EXPORTER);
+	books_engine_died(&m->books, &m->sampler);
+	books_ring_left(&m->books, &m->sampler);
+	books_net_died(&m->books, true);
+	books_gap(&m->books, OTP_LOSS_NO_EXPORTER);
 	status_save(m);
 	log_ledger(m);
 }
@@ -326,7 +326,7 @@ static void run_clock(struct monitor *m)
 
 	sampler_pump(&m->sampler, now);
 	workers_run(m, now);
-	peer_run(m, now);
+	peers_run(&m->peers, now);
 	rate_run(m, now);
 	target_rules_run(m, now);
 	targets_ask_names(m);
@@ -426,8 +426,10 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->options = options;
 	m->started_ns = clock_now_ns();
 	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
-	m->engine_page_fd = m->net_page_fd = m->peer_fd = m->targets.rules.inotify_fd = -1;
+	m->targets.rules.inotify_fd = -1;
 	workers_init(&m->workers);
+	books_init(&m->books);
+	peers_init(&m->peers, &m->workers, &m->books);
 	asks_init(&m->asks);
 	m->exit_status = monitor_start(m) ? 1 : 0;
 	if (!m->exit_status) {

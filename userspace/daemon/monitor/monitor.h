@@ -19,6 +19,7 @@
 #include "daemon/config/config.h"
 #include "daemon/ipc.h"
 #include "daemon/monitor/guard_run.h"
+#include "daemon/monitor/peers.h"
 #include "daemon/monitor/query.h"
 #include "daemon/monitor/rate.h"
 #include "daemon/monitor/reload.h"
@@ -77,18 +78,12 @@ struct monitor {
 	struct reload reload;
 	struct guard_run guard;
 
-	struct ledger_engine_page *engine_page;
-	struct ledger_net_page *net_page;
-	int engine_page_fd, net_page_fd;
-
+	struct books books;
 	struct workers workers;
 	struct queries *queries; /* of query.sock; NULL: not open */
 	struct index_jobs *index; /* NULL: no indexes are made */
 	struct fetch_jobs *fetch; /* NULL: nor is there a place for debug files */
-	int peer_fd;      /* the engine's end of the pair that net already has; -1 */
-	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
-	bool gap_pending; /* the engine died; what net took of it is known at the last DRAINED */
-	uint64_t gap_deadline_ns;
+	struct peers peers;
 
 	struct asks asks;
 	struct targets targets;
@@ -114,22 +109,6 @@ int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
 int monitor_open_config(struct monitor *m); /* what workers are given: with secrets for net, without for the others */
 void monitor_notify_ready(const struct monitor *m);
 void monitor_notify_status(const struct monitor *m); /* what we do has changed */
-
-/* peers.c: the socket between engine and net, and the gap after a death. */
-void peer_net_started(struct monitor *m);
-void peer_engine_started(struct monitor *m);
-void peer_engine_died(struct monitor *m);
-void peer_net_died(struct monitor *m);
-void peer_drained(struct monitor *m);
-bool peer_allows_engine(const struct monitor *m);
-void peer_run(struct monitor *m, uint64_t now); /* a net that does not drain is killed */
-void peer_close(struct monitor *m);	      /* the engine is over: net may see the end */
-
-/* books.c: what a dead worker held goes where the ledger says. */
-void books_engine_died(struct monitor *m);
-void books_gap(struct monitor *m, enum otp_loss_reason reason);
-void books_net_died(struct monitor *m, bool stopping);
-void books_ring_left(struct monitor *m);
 
 /* asks.c */
 void asks_init(struct asks *a);

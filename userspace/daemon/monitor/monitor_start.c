@@ -106,40 +106,6 @@ static int open_signals(struct monitor *m)
 
 /* What workers are given. */
 
-static int open_page(const char *name, size_t size, void **ret_page, int *ret_fd)
-{
-	_cleanup_(closep) int fd = ipc_memfd_new(name);
-	void *page;
-
-	if (fd < 0)
-		return fd;
-	/* A worker that cut it would end us with SIGBUS. */
-	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return -errno;
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		return -errno;
-	*ret_page = page;
-	*ret_fd = steal_fd(&fd);
-	return 0;
-}
-
-static int open_pages(struct monitor *m)
-{
-	void *engine, *net;
-	int err = open_page("engine-ledger", sizeof(*m->engine_page), &engine, &m->engine_page_fd);
-
-	if (err)
-		return failed("engine's ledger", err);
-	m->engine_page = engine;
-	err = open_page("net-ledger", sizeof(*m->net_page), &net, &m->net_page_fd);
-	if (err)
-		return failed("net's ledger", err);
-	m->net_page = net;
-	m->engine_page->magic = m->net_page->magic = LEDGER_MAGIC;
-	return 0;
-}
-
 static int open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to), int *ret_fd)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -199,7 +165,7 @@ static int prepare_workers(struct monitor *m)
 	int err = sandbox_ordinary() ? 0 : prepare_roots(m);
 
 	if (!err)
-		err = open_pages(m);
+		err = books_open(&m->books);
 	if (!err && resource_add_host_id(m->config) < 0)
 		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
 	if (!err)
@@ -299,12 +265,6 @@ int monitor_begin_sampling(struct monitor *m)
 	return 0;
 }
 
-static void unmap(void *p, size_t len)
-{
-	if (p)
-		munmap(p, len);
-}
-
 static void remove_socket(const struct monitor *m, const char *name)
 {
 	char path[1100];
@@ -315,8 +275,8 @@ static void remove_socket(const struct monitor *m, const char *name)
 
 void monitor_close(struct monitor *m)
 {
-	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->uevent_fd,	&m->capture_fd,
-			    &m->peer_fd,   &m->engine_page_fd, &m->net_page_fd};
+	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->uevent_fd, &m->capture_fd};
+
 
 	if (m->status_fd >= 0) {
 		remove_socket(m, "status.sock");
@@ -331,8 +291,8 @@ void monitor_close(struct monitor *m)
 	targets_close(m, m->config);
 	target_names_done(&m->targets.names);
 	reload_done(&m->reload);
-	unmap(m->engine_page, sizeof(*m->engine_page));
-	unmap(m->net_page, sizeof(*m->net_page));
+	peers_close(&m->peers);
+	books_close(&m->books);
 	sampler_close(&m->sampler);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);

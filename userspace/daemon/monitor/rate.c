@@ -23,7 +23,7 @@ static bool is_open(const struct monitor *m)
 
 	if (m->rate.acked == m->rate.last.id)
 		return false;
-	ledger_look_engine(m->engine_page, &e);
+	ledger_look_engine(m->books.engine, &e);
 	return e.ring_pos < m->rate.last.pos;
 }
 

@@ -32,8 +32,8 @@ static struct ledger_view view_of(const struct monitor *m)
 				    .cpus = m->sampler.layout.cpus,
 				    .origins = &m->sampler.layout.origins,
 				    .ring = &m->sampler.ring,
-				    .engine = m->engine_page,
-				    .net = m->net_page};
+				    .engine = m->books.engine,
+				    .net = m->books.net};
 }
 
 static uint32_t cpus_ticking(const struct ledger_view *v)

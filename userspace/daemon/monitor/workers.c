@@ -89,7 +89,7 @@ static int workers_hand_over_engine(struct monitor *m)
 	if (!err)
 		err = workers_send_sideband(m);
 	if (!err)
-		err = worker_send_patiently(w, IPC_LEDGER, NULL, 0, m->engine_page_fd);
+		err = worker_send_patiently(w, IPC_LEDGER, NULL, 0, m->books.engine_fd);
 	if (!err)
 		err = workers_send_rate(m);
 	if (!err)
@@ -99,7 +99,7 @@ static int workers_hand_over_engine(struct monitor *m)
 	if (!err)
 		err = targets_tell_engine(m);
 	if (!err)
-		peer_engine_started(m);
+		peers_engine_started(&m->peers);
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
@@ -109,9 +109,9 @@ static int workers_hand_over_net(struct monitor *m)
 	int err = worker_send_patiently(w, IPC_CONFIG, NULL, 0, m->config_fd);
 
 	if (!err)
-		err = worker_send_patiently(w, IPC_LEDGER, NULL, 0, m->net_page_fd);
+		err = worker_send_patiently(w, IPC_LEDGER, NULL, 0, m->books.net_fd);
 	if (!err)
-		peer_net_started(m);
+		peers_net_started(&m->peers);
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
@@ -170,7 +170,7 @@ static bool workers_is_due(const struct monitor *m, const struct worker *w, uint
 
 	if (!workers_may_start(m, w) || (!last && now < w->next_start_ns))
 		return false;
-	return w->kind != WORKER_ENGINE || peer_allows_engine(m);
+	return w->kind != WORKER_ENGINE || peers_allow_engine(&m->peers);
 }
 
 static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
@@ -214,16 +214,16 @@ static void workers_on_engine_end(struct monitor *m)
 	index_jobs_engine_died(m);
 	queries_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->workers.engine.exited) {
-		books_engine_died(m);
+		books_engine_died(&m->books, &m->sampler);
 		if (m->phase <= PHASE_STOP_ENGINE)
-			peer_engine_died(m);
+			peers_engine_died(&m->peers);
 	}
 }
 
 static void workers_on_net_end(struct monitor *m)
 {
-	books_net_died(m, m->phase == PHASE_STOP_NET);
-	peer_net_died(m);
+	books_net_died(&m->books, m->phase == PHASE_STOP_NET);
+	peers_net_died(&m->peers);
 }
 
 /* One file, one indexer or fetcher: its end is no accident, and the next one need not wait. */

@@ -259,10 +259,13 @@ static bool left_the_host(const struct index_task *t)
 }
 
 /* Where it looks for debug files is not for the indexer to say. */
-void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask)
+void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 {
 	const struct index_task *t = m->index ? m->index->first : NULL;
+	struct ipc_ask *ask = (void *)msg->data;
 
+	if (msg->head.len < sizeof(*ask))
+		return;
 	ask->pid = ask->len || !t || left_the_host(t) ? 1 : t->pid;
 	ask->alternate_pid = 0;
 	ask->len = 0;

@@ -65,7 +65,7 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
 			index_jobs_ask(m, msg);
 		else
-			asks_add(m, ASKER_ENGINE, msg);
+			asks_add(&m->asks, ASKER_ENGINE, msg);
 		break;
 	case IPC_HINT:
 		hints_set(m, msg);
@@ -113,10 +113,12 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 
 static void from_indexer(struct monitor *m, struct ipc_message *msg)
 {
-	if (msg->head.type == IPC_ASK && !fetch_jobs_asked(m, msg))
-		asks_add(m, ASKER_INDEXER, msg);
-	else if (msg->head.type == IPC_INDEXED)
+	if (msg->head.type == IPC_INDEXED)
 		index_jobs_indexed(m, msg);
+	if (msg->head.type != IPC_ASK || fetch_jobs_asked(m, msg))
+		return;
+	index_jobs_set_root(m, msg);
+	asks_add(&m->asks, ASKER_INDEXER, msg);
 }
 
 static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
@@ -133,7 +135,7 @@ static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *ms
 	else if (w->kind == WORKER_FETCHER)
 		fetch_jobs_fetched(m, msg);
 	else if (msg->head.type == IPC_ANSWER)
-		asks_answered(m, (int)(w - m->workers.opener), msg);
+		asks_answered(&m->asks, (int)(w - m->workers.opener), msg);
 	ipc_close_fds(msg);
 }
 
@@ -330,7 +332,7 @@ static void run_clock(struct monitor *m)
 	rate_run(m, now);
 	target_rules_run(m, now);
 	targets_ask_names(m);
-	asks_run(m, now);
+	asks_run(&m->asks, now);
 	index_jobs_run(m, now);
 	fetch_jobs_run(m, now);
 	queries_run(m, now);
@@ -344,7 +346,7 @@ static void run_clock(struct monitor *m)
 
 static int timeout_ms(const struct monitor *m)
 {
-	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
+	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(&m->asks), index_jobs_next_ns(m))));
 
 	next = MIN(next, m->sampler.next_pump_ns);
 	next = MIN(next, targets_next_ns(m));
@@ -358,7 +360,7 @@ enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NE
 
 static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
-	const short engine = asks_wait_for_room(m) ? POLLIN | POLLOUT : POLLIN;
+	const short engine = asks_wait_for_room(&m->asks) ? POLLIN | POLLOUT : POLLIN;
 
 	p[POLL_SIGNAL] = (struct pollfd){m->signal_fd, POLLIN, 0};
 	p[POLL_STATUS] = (struct pollfd){m->status_fd, POLLIN, 0};
@@ -430,7 +432,7 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	workers_init(&m->workers);
 	books_init(&m->books);
 	peers_init(&m->peers, &m->workers, &m->books);
-	asks_init(&m->asks);
+	asks_init(&m->asks, &m->workers, targets_names_answered, m);
 	m->exit_status = monitor_start(m) ? 1 : 0;
 	if (!m->exit_status) {
 		loop(m);

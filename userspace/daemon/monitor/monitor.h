@@ -18,6 +18,7 @@
 #include "base/ledger.h"
 #include "daemon/config/config.h"
 #include "daemon/ipc.h"
+#include "daemon/monitor/asks.h"
 #include "daemon/monitor/guard_run.h"
 #include "daemon/monitor/peers.h"
 #include "daemon/monitor/query.h"
@@ -30,35 +31,7 @@
 #include "daemon/report/status.h"
 #include "daemon/roles.h"
 
-#define ASKS_MAX	64
 #define MONITOR_TICK_NS NSEC_PER_SEC
-
-/* Who asks openers: two workers, and the monitor itself for the names of containers. */
-enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_TARGETS };
-
-/* A question on its way: waits, is with an opener, or its answer waits for room in the engine's socket. */
-struct ask {
-	struct ask *next;
-	enum asker from;
-	uint64_t tag;
-	uint32_t len;
-	uint8_t data[] __attribute__((aligned(8))); /* struct ipc_ask and path */
-};
-
-struct opener_slot {
-	struct ask *current;   /* NULL: idle */
-	bool orphan;	       /* the engine that asked is dead */
-	uint64_t deadline_ns;
-	struct ipc_message *answer; /* not yet accepted by who asked */
-	enum asker answer_to;
-};
-
-struct asks {
-	struct ask *first, **last;
-	uint32_t open; /* waiting or with an opener */
-	struct opener_slot slot[OPENERS];
-	uint64_t asked, refused, timed_out;
-};
 
 enum monitor_phase { PHASE_RUN, PHASE_STOP_ENGINE, PHASE_STOP_NET, PHASE_OVER };
 
@@ -110,25 +83,12 @@ int monitor_open_config(struct monitor *m); /* what workers are given: with secr
 void monitor_notify_ready(const struct monitor *m);
 void monitor_notify_status(const struct monitor *m); /* what we do has changed */
 
-/* asks.c */
-void asks_init(struct asks *a);
-void asks_done(struct asks *a);
-void asks_add(struct monitor *m, enum asker from, struct ipc_message *msg);
-/* A question of the monitor's own: targets_names_answered will be called. -ENOMEM. */
-int asks_add_own(struct monitor *m, const struct ipc_ask *ask, const char *path);
-void asks_answered(struct monitor *m, int opener, struct ipc_message *msg);
-void asks_opener_died(struct monitor *m, int opener, bool timed_out);
-void asks_asker_died(struct monitor *m, enum asker from);
-void asks_run(struct monitor *m, uint64_t now); /* hands out, times out, sends on */
-uint64_t asks_next_ns(const struct monitor *m);
-bool asks_wait_for_room(const struct monitor *m); /* poll the engine's socket for output */
-
 /* index_jobs.c: address indexes of files, cached on disk, made by an indexer, one at a time. */
 int index_jobs_open(struct monitor *m); /* 0 also where the cache cannot be had, after it was logged; -ENOMEM */
 void index_jobs_close(struct monitor *m);
 void index_jobs_ask(struct monitor *m, struct ipc_message *msg); /* of the engine; takes its descriptor */
 void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg);
-void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask);
+void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg); /* of the indexer's question */
 bool index_jobs_wait(const struct monitor *m); /* an indexer is needed */
 int index_jobs_hand_over(struct monitor *m);
 void index_jobs_indexer_ended(struct monitor *m);

@@ -291,13 +291,14 @@ void targets_ask_names(struct monitor *m)
 	if (!target_names_question(&m->targets.names, path))
 		return;
 	ask.path_len = (uint32_t)strlen(path);
-	if (asks_add_own(m, &ask, path))
+	if (asks_add_own(&m->asks, &ask, path))
 		targets_names_answered(m, NULL);
 }
 
 /* The text is passed on as it came: inline, or as a file where it is long. */
-void targets_names_answered(struct monitor *m, const struct ipc_message *answer)
+void targets_names_answered(void *monitor, const struct ipc_message *answer)
 {
+	struct monitor *m = monitor;
 	const struct ipc_answer *head = answer ? (const void *)answer->data : NULL;
 	_cleanup_(freep) char *text = NULL;
 	const char *data = head ? (const char *)(head + 1) : NULL;

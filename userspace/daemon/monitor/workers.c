@@ -210,7 +210,7 @@ uint64_t workers_next_ns(const struct workers *w)
 
 static void workers_on_engine_end(struct monitor *m)
 {
-	asks_asker_died(m, ASKER_ENGINE);
+	asks_asker_died(&m->asks, ASKER_ENGINE);
 	index_jobs_engine_died(m);
 	queries_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->workers.engine.exited) {
@@ -241,7 +241,7 @@ static void workers_on_job_end(struct monitor *m, struct worker *w, int status)
 		fetch_jobs_fetcher_ended(m);
 		return;
 	}
-	asks_asker_died(m, ASKER_INDEXER);
+	asks_asker_died(&m->asks, ASKER_INDEXER);
 	index_jobs_indexer_ended(m);
 }
 
@@ -268,7 +268,7 @@ static void workers_on_service_end(struct monitor *m, struct worker *w, int stat
 	else if (w->kind == WORKER_NET)
 		workers_on_net_end(m);
 	else
-		asks_opener_died(m, (int)(w - m->workers.opener), false);
+		asks_opener_died(&m->asks, (int)(w - m->workers.opener), false);
 }
 
 static struct worker *workers_find(struct workers *w, pid_t pid)

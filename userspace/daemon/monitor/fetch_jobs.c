@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/cache/disk_cache.h"
-#include "daemon/monitor/fetch_jobs.h"
+#include "daemon/monitor/fetch_jobs_internal.h"
 
 #define TRIES_MAX	4 /* of what goes wrong with one file */
 #define TRIES_SERVER	10

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/cache/disk_cache.h"
-#include "daemon/monitor/fetch_jobs.h"
+#include "daemon/monitor/fetch_jobs_internal.h"
 #include "process/host.h"
 #include "symbol/index_build.h"
 

@@ -54,8 +54,8 @@ static void look_at_memory(struct monitor *m)
 
 	g->memory_limit = own;
 	if (own)
-		cost_memory(m, &m->cost, m->cost.memory_bytes > own / 100 * TIGHT_PERCENT);
-	g->memory_bytes = own ? m->cost.memory_bytes : 0;
+		cost_memory(&m->cost, &m->workers, &m->sampler, m->cost.figures.memory_bytes > own / 100 * TIGHT_PERCENT);
+	g->memory_bytes = own ? m->cost.figures.memory_bytes : 0;
 	if (!cgmem_read("", &group) || !group.limit)
 		return;
 	if (own && (double)g->memory_bytes / (double)own >= (double)group.used / (double)group.limit)
@@ -153,7 +153,7 @@ void guard_run(struct monitor *m, uint64_t now)
 
 	if (!m->sampler.sampling || m->phase != PHASE_RUN)
 		return;
-	cost_cpu(m, &m->cost);
+	cost_cpu(&m->cost, &m->workers, &m->sampler);
 	look_at_memory(m);
 	look.cpu_ns = cost_cpu_ns(&m->cost);
 	look.memory_bytes = m->guard.memory_bytes;

@@ -97,7 +97,7 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 		peers_drained(&m->peers);
 		break;
 	case IPC_STATUS_WANTED:
-		status_metrics(m);
+		status_server_metrics(m);
 		break;
 	case IPC_RELOADED:
 		reload_answered(m, &m->workers.net);
@@ -233,7 +233,7 @@ static void log_ledger(struct monitor *m)
 
 	if (!s)
 		return;
-	status_collect(m, s);
+	status_server_collect(m, s);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++) {
 		const struct ledger_sum_destination *d = &s->ledger.all.dest[i];
 		unsigned long long lost = 0;
@@ -254,7 +254,7 @@ static void close_books(struct monitor *m)
 	books_ring_left(&m->books, &m->sampler);
 	books_net_died(&m->books, true);
 	books_gap(&m->books, OTP_LOSS_NO_EXPORTER);
-	status_save(m);
+	status_server_save(m);
 	log_ledger(m);
 }
 
@@ -296,7 +296,7 @@ static void run_tick(struct monitor *m, uint64_t now)
 	m->next_tick_ns = now + MONITOR_TICK_NS;
 	notify_run();
 	if (m->phase == PHASE_RUN) {
-		hotplug_run(m, now);
+		hotplug_run(&m->hotplug, &m->sampler, &m->workers.engine, now);
 		targets_run(m, now);
 		guard_run(m, now);
 	}
@@ -363,8 +363,8 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	const short engine = asks_wait_for_room(&m->asks) ? POLLIN | POLLOUT : POLLIN;
 
 	p[POLL_SIGNAL] = (struct pollfd){m->signal_fd, POLLIN, 0};
-	p[POLL_STATUS] = (struct pollfd){m->status_fd, POLLIN, 0};
-	p[POLL_UEVENT] = (struct pollfd){m->uevent_fd, POLLIN, 0};
+	p[POLL_STATUS] = (struct pollfd){m->status.fd, POLLIN, 0};
+	p[POLL_UEVENT] = (struct pollfd){m->hotplug.fd, POLLIN, 0};
 	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
 	p[POLL_ENGINE] = (struct pollfd){m->workers.engine.sock, engine, 0};
 	p[POLL_NET] = (struct pollfd){m->workers.net.sock, POLLIN, 0};
@@ -392,12 +392,12 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 		if (p[POLL_OPENER + i].revents & readable)
 			read_worker(m, &m->workers.opener[i]);
 	if (p[POLL_STATUS].revents)
-		status_accept(m);
+		status_server_accept(m);
 	queries_handle(m, &p[POLL_QUERY]);
 	if (p[POLL_TARGETS].revents)
 		targets_read(m);
 	if (p[POLL_UEVENT].revents)
-		hotplug_read(m);
+		hotplug_read(&m->hotplug);
 	if (p[POLL_SIGNAL].revents)
 		read_signals(m);
 }
@@ -427,7 +427,7 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->config = c;
 	m->options = options;
 	m->started_ns = clock_now_ns();
-	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
+	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->hotplug.fd = m->status.fd = m->capture_fd = -1;
 	m->targets.rules.inotify_fd = -1;
 	workers_init(&m->workers);
 	books_init(&m->books);

@@ -212,9 +212,11 @@ int monitor_start(struct monitor *m)
 		return err;
 	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
 	guard_run_config(m);
-	hotplug_open(m);
+	hotplug_open(&m->hotplug);
 	targets_open(m);
-	err = status_listen(m);
+	err = status_server_open(m);
+	if (!err)
+		err = queries_open(m);
 	if (err)
 		return failed("status socket", err);
 	announce(m);
@@ -265,29 +267,17 @@ int monitor_begin_sampling(struct monitor *m)
 	return 0;
 }
 
-static void remove_socket(const struct monitor *m, const char *name)
-{
-	char path[1100];
-
-	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
-	unlink(path);
-}
-
 void monitor_close(struct monitor *m)
 {
-	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->uevent_fd, &m->capture_fd};
+	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->capture_fd};
 
 
-	if (m->status_fd >= 0) {
-		remove_socket(m, "status.sock");
-		close(m->status_fd);
-	}
-	if (m->queries)
-		remove_socket(m, "query.sock");
+	status_server_close(m);
 	queries_close(m);
 	asks_done(&m->asks);
 	fetch_jobs_close(m);
 	index_jobs_close(m);
+	hotplug_close(&m->hotplug);
 	targets_close(m, m->config);
 	target_names_done(&m->targets.names);
 	reload_done(&m->reload);
@@ -296,7 +286,6 @@ void monitor_close(struct monitor *m)
 	sampler_close(&m->sampler);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);
-	free(m->metrics_text);
 	/* Last: it says that nobody is here. */
 	closep(&m->lock_fd);
 	config_free(m->config);

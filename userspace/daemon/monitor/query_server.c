@@ -43,7 +43,7 @@ int queries_open(struct monitor *m)
 
 	if (!q)
 		return -ENOMEM;
-	q->fd = status_socket(m, "query.sock");
+	q->fd = status_socket(m->config->runtime_dir, "query.sock");
 	if (q->fd < 0) {
 		int err = q->fd;
 
@@ -70,6 +70,7 @@ void queries_close(struct monitor *m)
 	for (int i = 0; i < QUERY_CLIENTS; i++)
 		if (q->client[i].state != FREE)
 			end(&q->client[i]);
+	status_socket_remove(m->config->runtime_dir, "query.sock");
 	close(q->fd);
 	free(q);
 	m->queries = NULL;

@@ -91,7 +91,6 @@ ssize_t binary_read_vaddr(struct binary *b, uint64_t vaddr, void *to, size_t len
 const struct binary_section *binary_section(const struct binary *b, const char *name); /* NULL if absent */
 /* false where no segment covers it. */
 bool binary_offset_to_vaddr(const struct binary *b, uint64_t offset, uint64_t *ret_vaddr);
-bool binary_vaddr_to_offset(const struct binary *b, uint64_t vaddr, uint64_t *ret_offset);
 bool binary_is_code(const struct binary *b, uint64_t vaddr); /* within an executable segment */
 
 /* Bound of the page cache over all files, bytes; default 4 MiB. */
@@ -99,7 +98,7 @@ void binary_cache_limit(size_t bytes);
 size_t binary_cache_used(void);
 
 /*
- * Capture and replay (D11). A capture wants every page that the cache read;
+ * Capture and replay. A capture wants every page that the cache read;
  * a replay gives pages instead of a file. hook may be NULL.
  */
 typedef void binary_page_hook_fn(void *ctx, const struct binary *b, uint64_t offset, const void *data, size_t len);

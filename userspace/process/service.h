@@ -38,7 +38,5 @@ void service_names(const struct service_input *in, struct service_names *ret);
  * ours too. Returns its new length.
  */
 size_t service_strip(const struct service_input *in, char *cmdline);
-/* Does an interpreter of scripts go by this name? */
-int service_is_interpreter(const char *name, size_t len);
 
 #endif

@@ -128,7 +128,6 @@ START_TEST(headers_are_read)
 	ck_assert_int_eq(b->nr_segments, 2);
 	ck_assert_int_eq(b->nr_sections, 4);
 	ck_assert_uint_eq(b->eh_frame_hdr, 0x1020);
-	ck_assert_uint_eq(b->dynamic_size, 8);
 	ck_assert_int_eq(b->build_id_len, 20);
 	ck_assert_int_eq(b->build_id[19], 20);
 	ck_assert_ptr_nonnull(binary_section(b, ".text"));

@@ -58,7 +58,6 @@ struct binary {
 	struct binary_segment *segments; /* owned */
 	struct binary_section *sections; /* owned */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size; /* PT_GNU_EH_FRAME: vaddr, memsz; 0: none */
-	uint64_t dynamic, dynamic_size;           /* PT_DYNAMIC: vaddr */
 	void *slot[BINARY_SLOT_NR];
 	void (*slot_free[BINARY_SLOT_NR])(void *);
 };

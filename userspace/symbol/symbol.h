@@ -62,8 +62,7 @@ struct symbol_limits {
 };
 
 struct symbol_stats {
-	uint64_t lookups, cache_hits, named, unnamed, index_bytes, indexes_evicted;
-	uint64_t debug_asked, debug_ready; /* address indexes */
+	uint64_t cache_hits, index_bytes, indexes_evicted;
 };
 
 struct symbolizer;

@@ -54,7 +54,6 @@ static void enter(struct cursor *c, const struct record *r)
 	c->exact = false;
 	c->by_fp = true;
 	c->by_scan = false;
-	c->stats->fp_steps++;
 }
 
 /* A chain that was followed so far and ends in zero has ended as it should. */

@@ -30,7 +30,6 @@ static void enter(struct cursor *c, uint64_t at, uint64_t pc)
 	c->exact = false;
 	c->by_fp = false;
 	c->by_scan = true;
-	c->stats->steps++;
 }
 
 int step_scan(struct cursor *c)

@@ -29,7 +29,6 @@ static int enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
 	c->by_fp = false;
 	c->by_scan = false;
 	cursor_set(c, c->arch->pc, pc);
-	c->stats->steps++;
 	return 1;
 }
 
@@ -224,7 +223,6 @@ static int enter_interrupted(struct cursor *c, uint64_t pc)
 	c->exact = true;
 	c->by_fp = false;
 	c->by_scan = false;
-	c->stats->steps++;
 	return 1;
 }
 

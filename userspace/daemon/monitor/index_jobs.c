@@ -27,7 +27,6 @@
 
 #define JOBS_MAX     64
 #define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
-#define PATIENCE_MS  1000
 #define NO_DISK_NS   (60 * NSEC_PER_SEC)
 #define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a disk that is nearly full small files are made, and large ones not */
 

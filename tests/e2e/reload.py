@@ -136,6 +136,7 @@ write(d, sampler={"frequency_hz": 199, "stack_bytes": "2K", "stack_max_bytes": "
       metrics={"listen": "127.0.0.1:%d" % port}, limits={"cpu_percent": 0},
       daemon={"processes_max": 1000, "log_level": "debug"})
 text = in_force(d)
+changed_ns = time.time_ns()
 lib.ok("needs a restart: sampler.ring_size, daemon.processes_max" in text,
        "what needs a restart is named")
 lib.ok("reload: changed: sampler.frequency_hz, sampler.stack_bytes" in text and "exporter web" in text and "exporter gone" in text and "exporter new" in text,
@@ -155,7 +156,9 @@ mark = len(one.requests())
 lib.wait_for(lambda: len(one.requests()) > mark + 1, 10)
 last = lib.Request(one.requests()[-1])
 lib.ok(all(r.get("team") == "reload" for r, _ in last.profiles()), "every workload has the new resource")
-lib.ok(all("process.pid" in s.attributes for s in last.samples()), "every sample has the new attribute")
+pids = [s.attributes.get("process.pid", 0) for r in one.requests() for s in lib.Request(r).samples()
+        if s.profile.time_unix_nano >= changed_ns]
+lib.ok(len(pids) > 100 and all(pids), "every sample has the new attribute, from the next interval on (%d samples)" % len(pids))
 lib.ok(all(abs(p.period - 1e9 / 199) < 2 and p.duration_nano < 9e8 for p in lib.profiles(one.requests()[-1])),
        "period and interval are the new ones")
 # Profiles of samples that waited for a name may begin earlier than the last one ended.

@@ -19,8 +19,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	mine = dup(fd);
 	if (jit_map_new(fd, data[0] & 1 ? JIT_DUMP : JIT_PERF_MAP, &m) == 0) {
-		for (uint64_t pc = 0; pc < 65536; pc += 257)
-			str_put(jit_map_find(m, pc));
+		for (uint64_t pc = 0; pc < 65536; pc += 257) {
+			struct symbol_line l;
+
+			if (jit_map_find(m, pc, &l) == 0)
+				symbol_line_done(&l);
+		}
 		if (write(mine, data + 1, size - 1) > 0)
 			jit_map_refresh(m);
 		jit_map_free(m);

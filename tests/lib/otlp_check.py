@@ -24,7 +24,8 @@ import time
 
 KERNEL_HALF = 0xffff800000000000
 FRAME_TYPES = {"beam", "cpython", "dotnet", "go", "jvm", "kernel", "luajit", "native",
-               "perl", "php", "ruby", "rust", "v8js"}
+               "perl", "php", "ruby", "rust", "v8js"}  # of the semantic conventions
+OUR_FRAME_TYPES = {"jit"}
 YEAR_NS = 365 * 86400 * 10**9
 
 
@@ -428,7 +429,10 @@ class Checker:
                 self.breach("%s has no line", what)
             names = [self.function(x.function, what) for x in l.lines]
             kind = self.table_attributes(l.attributes, what).get("profile.frame.type")
-            if kind not in FRAME_TYPES:
+            # A marker is no frame, and has no type.
+            if kind is None and not l.address and not l.mapping and names and names[0].startswith("["):
+                kind = "marker"
+            elif kind not in FRAME_TYPES | OUR_FRAME_TYPES:
                 self.breach("%s (%s): profile.frame.type is %r", what, ";".join(names), kind)
             self.kinds[i] = kind
         self.location_names[i] = names

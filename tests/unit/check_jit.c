@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/ledger.h"
 #include "daemon/engine/jit.h"
 
 Suite *jit_suite(void);
@@ -23,13 +24,26 @@ static int text_file(const char *text)
 
 static void expect(struct jit_map *m, uint64_t pc, const char *name)
 {
-	struct str *s = jit_map_find(m, pc);
+	struct symbol_line l = {0};
 
-	if (!name)
-		ck_assert_ptr_null(s);
-	else
-		ck_assert_str_eq(str_c(s), name);
-	str_put(s);
+	if (!name) {
+		ck_assert_int_eq(jit_map_find(m, pc, &l), -ENOENT);
+		return;
+	}
+	ck_assert_int_eq(jit_map_find(m, pc, &l), 0);
+	ck_assert_str_eq(str_c(l.name), name);
+	symbol_line_done(&l);
+}
+
+static void expect_place(struct jit_map *m, uint64_t pc, const char *file, uint32_t line, uint32_t column)
+{
+	struct symbol_line l = {0};
+
+	ck_assert_int_eq(jit_map_find(m, pc, &l), 0);
+	ck_assert_str_eq(l.file ? str_c(l.file) : "none", file);
+	ck_assert_uint_eq(l.line, line);
+	ck_assert_uint_eq(l.column, column);
+	symbol_line_done(&l);
 }
 
 START_TEST(perf_map_names_addresses)
@@ -172,6 +186,87 @@ START_TEST(jitdump_names_addresses)
 }
 END_TEST
 
+struct dump_debug {
+	uint32_t id, total_size;
+	uint64_t time, addr, entries;
+};
+
+static void put_entry(int fd, uint64_t addr, uint32_t line, uint32_t discriminator, const char *file)
+{
+	struct {
+		uint64_t addr;
+		uint32_t line, discriminator;
+	} e = {addr, line, discriminator};
+
+	ck_assert_int_eq(write(fd, &e, sizeof(e)), sizeof(e));
+	ck_assert_int_eq(write(fd, file, strlen(file) + 1), (ssize_t)strlen(file) + 1);
+}
+
+/* A function of 256 bytes at 0x7000 with three entries, whose addresses are shifted. */
+static int dump_with_debug(uint64_t shift, uint64_t of, const char *second)
+{
+	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
+	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 256, .name = "compiled"};
+	struct dump_debug debug = {.id = 2, .addr = of, .entries = 3};
+	int fd = memfd_create("check", MFD_CLOEXEC);
+
+	debug.total_size = (uint32_t)(sizeof(debug) + 3 * 16 + 8 + strlen(second) + 1 + 2);
+	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
+	put_entry(fd, 0x7000 + shift, 10, 1, "/app.js");
+	put_entry(fd, 0x7020 + shift, 20, 2, second);
+	put_entry(fd, 0x7080 + shift, 11, 3, "\xff");
+	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
+	return fd;
+}
+
+START_TEST(jitdump_says_file_and_line)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(dump_with_debug(0, 0x7000, "/inlined.js"), JIT_DUMP, &m), 0);
+	expect(m, 0x7000, "compiled");
+	for (int twice = 0; twice < 2; twice++) {
+		expect_place(m, 0x701f, "/app.js", 10, 0);
+		expect_place(m, 0x7020, "/inlined.js", 20, 0);
+		expect_place(m, 0x70ff, "/inlined.js", 11, 0);
+	}
+	jit_map_free(m);
+}
+END_TEST
+
+/* As V8 counts: from where perf inject would place the code, and with a column. */
+START_TEST(jitdump_of_v8_says_column)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(dump_with_debug(64, 0x7000, "/inlined.js"), JIT_DUMP, &m), 0);
+	expect_place(m, 0x701f, "/app.js", 10, 1);
+	expect_place(m, 0x7020, "/inlined.js", 20, 2);
+	expect_place(m, 0x70ff, "/inlined.js", 11, 3);
+	jit_map_free(m);
+}
+END_TEST
+
+/* Seen of V8 12: entries of baseline code whose file names are no text, so that all that follow are shifted. */
+START_TEST(jitdump_debug_that_makes_no_sense_is_left_out)
+{
+	static const struct {
+		uint64_t shift, of;
+		const char *file;
+	} bad[] = {{0, 0x7000, "\x85\xe2\x01"}, {0, 0x7000, ""}, {0, 0x7100, "/inlined.js"}, {0x1000, 0x7000, "/inlined.js"},
+		   {-0x10ULL, 0x7000, "/inlined.js"}};
+	struct jit_map *m;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		ck_assert_int_eq(jit_map_new(dump_with_debug(bad[i].shift, bad[i].of, bad[i].file), JIT_DUMP, &m), 0);
+		expect(m, 0x7030, "compiled");
+		expect_place(m, 0x7030, "none", 0, 0);
+		jit_map_free(m);
+	}
+}
+END_TEST
+
 static const uint32_t wrong_sizes[] = {0, 1, 15, 16, 71, 72, 73, 0xffffffff};
 
 START_TEST(jitdump_record_of_wrong_size_names_nothing)
@@ -210,12 +305,17 @@ static void cancel_nothing(struct host *h, void *ctx)
 
 static void expect_of_process(struct jit *j, const struct process *p, uint64_t now, const char *name)
 {
-	struct str *s;
-	bool dump, wait;
+	struct frame f = {.kind = KIND_NATIVE, .flags = FRAME_CALLER, .guess = FRAME_BY_FRAME_POINTER, .pc = 0x1005};
+	bool wait;
 
-	s = jit_name(jit_get(j, p, now, &wait), 0x1004, &dump);
-	ck_assert_str_eq(str_c(s), name);
-	str_put(s);
+	ck_assert(jit_name_frame(jit_get(j, p, now, &wait), 0x1004, &f));
+	ck_assert_str_eq(str_c(f.function), name);
+	ck_assert_uint_eq(f.kind, KIND_JIT);
+	ck_assert_uint_eq(f.flags, FRAME_CALLER | FRAME_NAMED);
+	ck_assert_uint_eq(f.guess, FRAME_BY_FRAME_POINTER);
+	ck_assert_uint_eq(f.named_by, NAME_PERF_MAP);
+	str_put(f.function);
+	str_put(f.file);
 }
 
 START_TEST(address_of_another_function_has_its_name_soon)
@@ -247,6 +347,9 @@ Suite *jit_suite(void)
 	tcase_add_loop_test(tc, nonsense_names_nothing, 0, (int)ARRAY_SIZE(nonsense));
 	tcase_add_test(tc, endless_line_is_skipped);
 	tcase_add_test(tc, jitdump_names_addresses);
+	tcase_add_test(tc, jitdump_says_file_and_line);
+	tcase_add_test(tc, jitdump_of_v8_says_column);
+	tcase_add_test(tc, jitdump_debug_that_makes_no_sense_is_left_out);
 	tcase_add_loop_test(tc, jitdump_record_of_wrong_size_names_nothing, 0, (int)ARRAY_SIZE(wrong_sizes));
 	tcase_add_test(tc, what_is_no_jitdump_is_refused);
 	tcase_add_test(tc, address_of_another_function_has_its_name_soon);

@@ -31,10 +31,14 @@ typedef PROFILES(Profile) Profile;
 static struct symbolizer *symbols;
 static struct kernel_symbols *kernel;
 static struct profile_builder *builder;
+static struct profile_config config;
 static struct workload *web, *db;
 static struct mapped_file *file, *anon;
 static struct mapping file_map, anon_map;
-static struct unwind_stack *stack;
+static struct {
+	uint32_t count;
+	struct frame frames[PROFILE_FRAMES_MAX];
+} *stack;
 
 /* What the encoding handed out. */
 static Request *requests[REQUESTS_MAX];
@@ -83,7 +87,7 @@ static struct kernel_symbols *make_kernel(const char *text)
 
 static void make_builder(uint32_t attributes, const struct profile_limits *limits)
 {
-	struct profile_config cfg = {
+	config = (struct profile_config){
 		.limits = *limits,
 		.attributes = attributes,
 		.origins = origins_of_clock(50000000),
@@ -93,7 +97,7 @@ static void make_builder(uint32_t attributes, const struct profile_limits *limit
 	};
 
 	profile_free(builder);
-	ck_assert_int_eq(profile_new(&cfg, &builder), 0);
+	ck_assert_int_eq(profile_new(&config, &builder), 0);
 }
 
 static void set_up(void)
@@ -135,14 +139,27 @@ static void tear_down(void)
 
 static void push(const struct mapping *map, uint64_t offset, uint8_t flags)
 {
-	stack->frames[stack->count++] = (struct frame){.pc = (map ? map->start : 0) + offset, .map = map, .flags = flags};
+	stack->frames[stack->count++] = (struct frame){.kind = KIND_NATIVE, .pc = (map ? map->start : 0) + offset, .map = map,
+						       .flags = flags};
+}
+
+static void push_marker(enum unwind_end end)
+{
+	stack->frames[stack->count++] = (struct frame){.kind = KIND_MARKER, .marker = end};
+}
+
+/* Code that names itself; the caller's strings. */
+static void push_code(enum frame_kind kind, struct str *function, struct str *source, uint32_t line)
+{
+	stack->frames[stack->count++] = (struct frame){.kind = (uint8_t)kind, .flags = FRAME_NAMED, .named_by = NAME_PERF_MAP,
+						       .function = function, .file = source, .line = line, .column = 7,
+						       .start_line = 3};
 }
 
 /* A stack of n frames in the file, leaf first, told apart by leaf. */
 static void make_stack(uint64_t leaf, uint32_t n)
 {
 	stack->count = 0;
-	stack->end = UNWIND_ROOT;
 	push(&file_map, leaf, 0);
 	for (uint32_t i = 1; i < n; i++)
 		push(&file_map, 0x8000 + 0x10 * i, FRAME_CALLER);
@@ -151,16 +168,21 @@ static void make_stack(uint64_t leaf, uint32_t n)
 /* Of the page faults' slot, worth so much. */
 static int add_faults(struct workload *w, uint64_t value)
 {
-	struct profile_sample s = {.workload = w, .slot = 2, .value = value, .user = stack};
+	struct profile_sample s = {.workload = w, .slot = 2, .value = value, .frames = stack->frames,
+				   .nr_frames = stack->count};
 
 	return profile_add(builder, &s);
 }
 
 static int add(struct workload *w, const uint64_t *k, uint32_t nr_kernel, struct str *exe)
 {
+	static struct frame all[PROFILE_FRAMES_MAX];
 	struct profile_sample s = {.workload = w, .value = 1, .pid = 10, .tid = 11, .cpu = 2, .comm = "worker", .exe = exe,
-				   .kernel = k, .nr_kernel = nr_kernel, .user = stack};
+				   .frames = all, .nr_frames = nr_kernel + stack->count};
 
+	for (uint32_t i = 0; i < nr_kernel; i++)
+		all[i] = (struct frame){.kind = KIND_KERNEL, .pc = k[i], .flags = i ? FRAME_CALLER : 0};
+	memcpy(&all[nr_kernel], stack->frames, stack->count * sizeof(all[0]));
 	return profile_add(builder, &s);
 }
 
@@ -359,7 +381,7 @@ START_TEST(kernel_stack_without_symbols_is_one_frame)
 {
 	const uint64_t k[] = {0xffffffffc0000010, 0xffffffff81000101};
 
-	profile_set_kernel(builder, NULL);
+	config.kernel = NULL;
 	make_stack(0x100, 1);
 	ck_assert_int_eq(add(web, k, 2, NULL), 0);
 	encode_all();
@@ -370,7 +392,7 @@ END_TEST
 START_TEST(cut_stack_ends_in_its_marker)
 {
 	make_stack(0x100, 1);
-	stack->end = UNWIND_SHORT;
+	push_marker(UNWIND_SHORT);
 	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
 	encode_all();
 	ck_assert_str_eq(stack_text(requests[0]->dictionary, profile_at(0, 0)->samples[0]),
@@ -381,7 +403,6 @@ END_TEST
 START_TEST(sample_without_frames_still_has_a_stack)
 {
 	stack->count = 0;
-	stack->end = UNWIND_ROOT;
 	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
 	encode_all();
 	ck_assert_str_eq(stack_text(requests[0]->dictionary, profile_at(0, 0)->samples[0]), "[no stack]");
@@ -405,6 +426,115 @@ START_TEST(generated_and_unmapped_code_keep_one_name_each)
 	ck_assert_uint_eq(location_of(d, "[anon]", 1)->address, 0x7e000000008f);
 	for (size_t i = 0; i < d->n_location_table; i++)
 		ck_assert_uint_lt(d->location_table[i]->address, HALF);
+}
+END_TEST
+
+static const char *type_of(const Dictionary *d, const PROFILES(Location) *l)
+{
+	return attribute_of(d, l->attribute_indices, l->n_attribute_indices, "profile.frame.type");
+}
+
+/* Each kind of frame says its own type; a marker is none, and has none. */
+START_TEST(frames_of_every_kind_have_its_type)
+{
+	const uint64_t k = 0xffffffff81000104;
+	struct str *name = str_get_c("a named function");
+	const PROFILES(Location) *l;
+	const Dictionary *d;
+
+	stack->count = 0;
+	push_code((enum frame_kind)_i, name, NULL, 0);
+	push(&file_map, 0x100, FRAME_CALLER);
+	push_marker(UNWIND_SHORT);
+	ck_assert_int_eq(add(web, &k, 1, NULL), 0);
+	str_put(name);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_str_eq(type_of(d, location_of(d, "a named function", 0)), frame_kind_type((enum frame_kind)_i));
+	ck_assert_str_eq(type_of(d, location_of(d, "schedule", 0)), "kernel");
+	ck_assert_str_eq(type_of(d, location_of(d, "libfoo.so+0x10ff", 0)), "native");
+	l = location_of(d, "[cut: stack deeper than its copy]", 0);
+	ck_assert_uint_eq(l->n_attribute_indices, 0);
+	ck_assert_int_eq(l->mapping_index, 0);
+}
+END_TEST
+
+/* Function, file, line and column are what tells code apart that names itself; also after a merge. */
+START_TEST(code_that_names_itself_keeps_its_place)
+{
+	struct str *f = str_get_c("handler"), *g = str_get_c("/app/web.py"), *other = str_get_c("/app/db.py");
+	struct profile_builder *to;
+	struct ledger_counts lost;
+	const PROFILES(Location) *l;
+	const Dictionary *d;
+
+	stack->count = 0;
+	push_code(KIND_CPYTHON, f, g, 10);
+	push_code(KIND_CPYTHON, f, g, 10);
+	push_code(KIND_CPYTHON, f, g, 11);
+	push_code(KIND_CPYTHON, f, other, 10);
+	push_code(KIND_CPYTHON, f, NULL, 10);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	str_put(f);
+	str_put(g);
+	str_put(other);
+	to = builder;
+	builder = NULL;
+	make_builder(0, &(struct profile_limits){0});
+	profile_merge(builder, to, &lost);
+	profile_free(to);
+	ck_assert_uint_eq(ledger_counts_total(&lost), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_str_eq(stack_text(d, profile_at(0, 0)->samples[0]), "handler;handler;handler;handler;handler");
+	ck_assert_uint_eq(d->n_location_table, 1 + 4);
+	l = d->location_table[d->stack_table[profile_at(0, 0)->samples[0]->stack_index]->location_indices[2]];
+	ck_assert_int_eq(l->lines[0]->line, 11);
+	ck_assert_int_eq(l->lines[0]->column, 7);
+	ck_assert_int_eq(d->function_table[l->lines[0]->function_index]->start_line, 3);
+	ck_assert_str_eq(d->string_table[d->function_table[l->lines[0]->function_index]->filename_strindex], "/app/web.py");
+	ck_assert_uint_eq(l->address, 0);
+}
+END_TEST
+
+static void on_quality(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
+		       const struct ledger_quality *q)
+{
+	*(struct ledger_quality *)ctx = *q;
+}
+
+START_TEST(quality_counts_guesses_and_kinds_as_samples_show_them)
+{
+	const uint64_t k = 0xffffffff81000104;
+	struct ledger_quality q = {0};
+
+	config.quality = on_quality;
+	config.ctx = &q;
+	make_stack(0x100, 4);
+	stack->frames[1].guess = stack->frames[2].guess = FRAME_BY_FRAME_POINTER;
+	stack->frames[3].guess = FRAME_BY_SCAN;
+	push_marker(UNWIND_NO_RULE);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(add(web, &k, 1, NULL), 0);
+	encode_all();
+	ck_assert_uint_eq(q.frames, 15);
+	ck_assert_uint_eq(q.kinds[KIND_NATIVE], 12);
+	ck_assert_uint_eq(q.kinds[KIND_KERNEL], 3);
+	ck_assert_uint_eq(q.kinds[KIND_MARKER], 0);
+	ck_assert_uint_eq(q.guessed[FRAME_BY_FRAME_POINTER], 6);
+	ck_assert_uint_eq(q.guessed[FRAME_BY_SCAN], 3);
+	ck_assert_uint_eq(q.guessed[FRAME_BY_EPILOGUE], 0);
+	ck_assert_uint_eq(q.stacks, 3);
+	ck_assert_uint_eq(q.cut[UNWIND_NO_RULE], 3);
+}
+END_TEST
+
+START_TEST(too_many_frames_are_refused)
+{
+	struct profile_sample s = {.workload = web, .value = 1, .frames = stack->frames, .nr_frames = PROFILE_FRAMES_MAX + 1};
+
+	ck_assert_int_eq(profile_add(builder, &s), -E2BIG);
+	ck_assert_uint_eq(profile_samples(builder), 0);
 }
 END_TEST
 
@@ -432,7 +562,8 @@ START_TEST(selected_attributes_tell_samples_apart)
 {
 	const PROFILES(KeyValueAndUnit) *a;
 	const Profile *p;
-	struct profile_sample s = {.value = 1, .workload = web, .tid = 1, .cpu = 3, .comm = "a\xff" "b", .user = stack};
+	struct profile_sample s = {.value = 1, .workload = web, .tid = 1, .cpu = 3, .comm = "a\xff" "b",
+				   .frames = stack->frames, .nr_frames = 1};
 
 	make_builder(1u << SAMPLE_ATTRIBUTE_THREAD_ID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME, &(struct profile_limits){0});
 	make_stack(0x100, 1);
@@ -494,7 +625,7 @@ START_TEST(each_origin_has_a_profile_of_its_own)
 
 	origins.count = 3;
 	origins.slot[2] = (struct origin_slot){.origin = OTP_ORIGIN_PAGE_FAULTS, .sampled = true, .period = 100};
-	profile_set_origins(builder, &origins);
+	config.origins = origins;
 	make_stack(0x100, 3);
 	ck_assert_int_eq(add_faults(web, 70), 0);
 	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
@@ -699,6 +830,10 @@ Suite *profile_suite(void)
 	tcase_add_test(t, kernel_addresses_are_relative_to_their_module);
 	tcase_add_test(t, kernel_stack_without_symbols_is_one_frame);
 	tcase_add_test(t, cut_stack_ends_in_its_marker);
+	tcase_add_loop_test(t, frames_of_every_kind_have_its_type, KIND_KERNEL, KIND_NR);
+	tcase_add_test(t, code_that_names_itself_keeps_its_place);
+	tcase_add_test(t, quality_counts_guesses_and_kinds_as_samples_show_them);
+	tcase_add_test(t, too_many_frames_are_refused);
 	tcase_add_test(t, sample_without_frames_still_has_a_stack);
 	tcase_add_test(t, generated_and_unmapped_code_keep_one_name_each);
 	tcase_add_test(t, executable_that_the_resource_says_is_no_attribute);

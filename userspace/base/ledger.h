@@ -51,11 +51,16 @@ enum name_source {
 
 #define LEDGER_ENDS_MAX	     24
 #define LEDGER_SOURCES_MAX   16
+#define LEDGER_KINDS_MAX     24
+#define LEDGER_GUESSES_MAX   4
 #define LEDGER_WORKLOADS_MAX 32
 
 struct ledger_quality {
 	uint64_t stacks, stacks_root, cut[LEDGER_ENDS_MAX]; /* by how they end */
-	uint64_t frames, by[LEDGER_SOURCES_MAX];	     /* by enum name_source */
+	uint64_t frames;
+	uint64_t by[LEDGER_SOURCES_MAX];      /* frames by enum name_source */
+	uint64_t kinds[LEDGER_KINDS_MAX];     /* frames by enum frame_kind */
+	uint64_t guessed[LEDGER_GUESSES_MAX]; /* frames by enum frame_guess */
 };
 
 /* One of those that take most; grows for as long as it is one of them. */
@@ -121,6 +126,7 @@ struct ledger_engine {
 	char top_name[128];
 	uint64_t top_samples, top_total;
 	uint64_t named_by[LEDGER_SOURCES_MAX];
+	uint64_t kinds[LEDGER_KINDS_MAX], guessed[LEDGER_GUESSES_MAX]; /* frames, as in struct ledger_quality */
 	struct ledger_workload workloads[LEDGER_WORKLOADS_MAX]; /* in no order */
 };
 

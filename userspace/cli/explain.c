@@ -83,6 +83,7 @@ static void print_stacks(struct buf *b, const json_t *p)
 	line(b, 0, "Stacks", "%s since its program began, %.2f %% whole", format_count(text, sizeof(text), stacks),
 	     format_percent(client_number(p, "stacks.complete"), stacks));
 	shares(b, client_at(p, "stacks.cut"), stacks, "cut: ");
+	shares(b, client_at(p, "stacks.guessed"), client_number(p, "stacks.frames"), "of its frames guessed: ");
 }
 
 static void print_names(struct buf *b, const json_t *p)

@@ -148,25 +148,16 @@ static void print_ledger(struct buf *b, const json_t *s)
 	count_row(b, "idle", client_number(s, "skipped.idle"), "ticks of an idle CPU");
 }
 
-static void print_cuts(struct buf *b, const json_t *cut, uint64_t stacks)
+static void print_shares(struct buf *b, const json_t *parts, uint64_t whole, const char *what)
 {
-	const char *end;
+	const char *name;
 	json_t *n;
 
-	json_object_foreach((json_t *)cut, end, n)
+	json_object_foreach((json_t *)parts, name, n)
 		if (client_number(n, ""))
-			row(b, "", "%8.2f %%  cut: %s", format_percent(client_number(n, ""), stacks), end);
+			row(b, "", "%8.2f %%  %s%s", format_percent(client_number(n, ""), whole), what, name);
 }
 
-static void print_sources(struct buf *b, const json_t *by, uint64_t frames)
-{
-	const char *source;
-	json_t *n;
-
-	json_object_foreach((json_t *)by, source, n)
-		if (client_number(n, ""))
-			row(b, "", "%8.2f %%  by %s", format_percent(client_number(n, ""), frames), source);
-}
 
 /* Who is worth a look: the busiest, with what is missing of each. */
 static void print_workloads(struct buf *b, const json_t *all)
@@ -201,10 +192,12 @@ static void print_quality(struct buf *b, const json_t *s)
 
 	row(b, "stacks", "%15s", format_count(text, sizeof(text), stacks));
 	row(b, "whole stacks", "%8.2f %%", format_percent(client_number(s, "quality.complete"), stacks));
-	print_cuts(b, client_at(s, "quality.cut"), stacks);
+	print_shares(b, client_at(s, "quality.cut"), stacks, "cut: ");
 	row(b, "frames", "%15s", format_count(text, sizeof(text), frames));
 	row(b, "named frames", "%8.2f %%", format_percent(client_number(s, "quality.frames_named"), frames));
-	print_sources(b, client_at(s, "quality.named_by"), frames);
+	print_shares(b, client_at(s, "quality.named_by"), frames, "by ");
+	print_shares(b, client_at(s, "quality.kinds"), frames, "of kind ");
+	print_shares(b, client_at(s, "quality.guessed"), frames, "guessed: ");
 	row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
 	print_workloads(b, client_at(s, "quality.workloads"));
 }

@@ -27,6 +27,7 @@
 
 #include "kmod/uapi/otprof.h"
 #include "process/events.h"
+#include "process/frame.h"
 #include "process/host.h"
 #include "process/space.h"
 #include "process/workload.h"
@@ -43,6 +44,7 @@ struct process_limits {
 
 struct process_stacks {
 	uint32_t by_end[PROCESS_ENDS_MAX]; /* how its stacks ended, by enum unwind_end */
+	uint32_t guessed[FRAME_GUESS_NR];  /* its frames, by how they were found */
 };
 
 struct process {

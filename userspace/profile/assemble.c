@@ -190,11 +190,11 @@ static int add(struct out_request *q, const struct profile_builder *b, uint32_t 
 	int r = choose_profile(q, w, key->slot, stack, count);
 
 	if (r == 0)
-		r = add_types(q, &b->cfg.origins, key->slot);
+		r = add_types(q, &b->cfg->origins, key->slot);
 	if (r == 0)
 		r = dictionary_stack(&q->dict, stack, count, scratch, &s->stack);
 	if (r == 0)
-		r = sample_attributes(&q->dict, key, w, b->cfg.attributes, &s->attributes);
+		r = sample_attributes(&q->dict, key, w, b->cfg->attributes, &s->attributes);
 	if (r == 0)
 		q->profile_bytes += converted_bytes(q, stack, count, true);
 	s->value = b->counts[number].value;

@@ -8,35 +8,34 @@
 #include "base/cleanup.h"
 #include "profile/clean.h"
 
-#define DEFAULT_STACKS  65536
-#define DEFAULT_FRAMES  1048576
-#define DEFAULT_REQUEST (4u << 20)
-#define WORKLOADS_MAX   65536
-
-static void set_defaults(struct profile_limits *l)
-{
-	l->stacks = l->stacks ? l->stacks : DEFAULT_STACKS;
-	l->frames = l->frames ? l->frames : DEFAULT_FRAMES;
-	l->request_bytes = l->request_bytes ? l->request_bytes : DEFAULT_REQUEST;
-}
+#define DEFAULT_STACKS 65536
+#define DEFAULT_FRAMES 1048576
+#define WORKLOADS_MAX  65536
 
 int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 {
+	uint32_t stacks = cfg->limits.stacks ? cfg->limits.stacks : DEFAULT_STACKS;
+	uint32_t frames = cfg->limits.frames ? cfg->limits.frames : DEFAULT_FRAMES;
 	struct profile_builder *b = calloc(1, sizeof(*b));
-	struct profile_limits *l;
 
 	if (!b)
 		return -ENOMEM;
-	b->cfg = *cfg;
-	l = &b->cfg.limits;
-	set_defaults(l);
-	intern_init(&b->stacks, l->stacks, (size_t)l->frames * sizeof(uint32_t));
+	b->cfg = cfg;
+	intern_init(&b->stacks, stacks, (size_t)frames * sizeof(uint32_t));
 	/* Stacks share most of their frames; a quarter is far more than was ever seen. */
-	intern_init(&b->locations, MAX(l->frames / 4, 1024), SIZE_MAX);
-	intern_init(&b->samples, l->stacks * 2, SIZE_MAX);
+	intern_init(&b->locations, MAX(frames / 4, 1024), SIZE_MAX);
+	intern_init(&b->samples, stacks * 2, SIZE_MAX);
 	intern_init(&b->workloads, WORKLOADS_MAX, SIZE_MAX);
 	*ret = b;
 	return 0;
+}
+
+static void put_code(struct profile_builder *b, uint32_t location)
+{
+	if (builder_location_head(b, location)->is_code) {
+		str_put(builder_code(b, location)->function);
+		str_put(builder_code(b, location)->file);
+	}
 }
 
 void builder_reset(struct profile_builder *b)
@@ -47,12 +46,8 @@ void builder_reset(struct profile_builder *b)
 	}
 	for (uint32_t i = 0; i < b->workloads.count; i++)
 		workload_put(builder_workload(b, i));
-	for (uint32_t i = 0; i < b->locations.count; i++) {
-		const struct location_key *key = intern_key(&b->locations, i);
-
-		if (image_is_jit(key->image))
-			str_put((struct str *)(uintptr_t)key->address);
-	}
+	for (uint32_t i = 0; i < b->locations.count; i++)
+		put_code(b, i);
 	images_reset(&b->images);
 	intern_reset(&b->locations);
 	intern_reset(&b->stacks);
@@ -80,111 +75,104 @@ struct profile_builder *profile_free(struct profile_builder *b)
 	return NULL;
 }
 
-static int push(struct profile_builder *b, uint32_t *n, uint64_t image, uint64_t address)
+int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret)
 {
-	struct location_key key = {.address = address, .image = image};
-	int r = intern_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
-
-	if (r < 0)
-		return r;
-	*n += 1;
-	return 0;
+	return intern_number(&b->locations, key, sizeof(*key), ret);
 }
 
-/* The innermost address was interrupted, all others are return addresses. */
-static int push_kernel(struct profile_builder *b, const struct profile_sample *s, uint32_t *n)
+int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t *ret)
 {
-	uint32_t count = MIN(s->nr_kernel, (uint32_t)OTP_KSTACK_MAX);
-	int r = 0;
+	int r = intern_add(&b->locations, key, sizeof(*key), ret);
 
-	/* Without symbols an address cannot be made relative, and must not leave. */
-	if (!b->cfg.kernel)
-		return count ? push(b, n, IMAGE_KERNEL, 0) : 0;
-	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = push(b, n, IMAGE_KERNEL, s->kernel[i] - (i && s->kernel[i] ? 1 : 0));
-	return r;
+	if (r > 0) {
+		str_ref(key->function);
+		str_ref(key->file);
+	}
+	return MIN(r, 0);
 }
 
-/* Code that the program made, where somebody knows its name. 0: nobody does. */
-static int push_jit(struct profile_builder *b, const struct profile_sample *s, uint64_t pc, uint32_t *n)
+static int push_code(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	bool dump = false;
-	struct str *name = s->jit ? s->jit(s->jit_ctx, pc, &dump) : NULL;
-	struct location_key key = {.image = dump ? IMAGE_JITDUMP : IMAGE_JIT};
-	int r;
+	const struct code_key key = {.head = {.kind = f->kind, .is_code = 1, .named_by = f->named_by},
+				     .line = f->line,
+				     .column = f->column,
+				     .start_line = f->start_line,
+				     .function = f->function,
+				     .file = f->file};
 
-	if (!name)
-		return 0;
-	key.address = (uint64_t)(uintptr_t)name;
-	r = intern_add(&b->locations, &key, sizeof(key), &b->scratch[*n]);
-	/* The first location of this name keeps the reference. */
-	if (r <= 0)
-		str_put(name);
-	if (r < 0)
-		return r;
-	*n += 1;
-	return 1;
+	return builder_add_code(b, &key, ret);
 }
 
-static int push_user_frame(struct profile_builder *b, const struct profile_sample *s, const struct frame *f,
-			   uint32_t *n)
+/* Without symbols an address cannot be made relative, and must not leave. */
+static int push_kernel(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	uint64_t address = f->pc;
-	int image = f->map ? IMAGE_ANON : IMAGE_NONE;
+	struct location_key key = {.head.kind = KIND_KERNEL};
+
+	if (b->cfg->kernel)
+		key.address = f->pc - (f->flags & FRAME_CALLER && f->pc ? 1 : 0);
+	return builder_add_location(b, &key, ret);
+}
+
+static int push_native(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+{
+	struct location_key key = {.head.kind = KIND_NATIVE, .image = f->map ? IMAGE_ANON : IMAGE_NONE, .address = f->pc};
 
 	if (f->map && f->map->file->kind != MAPPED_ANON) {
-		address = mapping_address(f->map, f->pc);
-		image = images_find(&b->images, f->map->file);
+		int image = images_find(&b->images, f->map->file);
+
 		if (image < 0)
 			return image;
-	}
-	if (image == IMAGE_ANON) {
-		int r = push_jit(b, s, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), n);
-
-		if (r)
-			return MIN(r, 0);
+		key.image = (uint32_t)image;
+		key.address = mapping_address(f->map, f->pc);
 	}
 	/* A call cannot end where its mapping begins: such an address is garbage, and stays in it. */
-	if ((f->flags & FRAME_CALLER) && address && (!f->map || f->pc > f->map->start))
-		address--;
-	return push(b, n, (uint64_t)image, address);
+	if (f->flags & FRAME_CALLER && key.address && (!f->map || f->pc > f->map->start))
+		key.address--;
+	return builder_add_location(b, &key, ret);
 }
 
-static int push_user(struct profile_builder *b, const struct profile_sample *s, uint32_t *n)
+static int push_marker(struct profile_builder *b, uint32_t marker, uint32_t *ret)
 {
-	int r = 0;
+	const struct location_key key = {.head.kind = KIND_MARKER, .address = marker};
 
-	if (!s->user)
-		return 0;
-	for (uint32_t i = 0; r == 0 && i < MIN(s->user->count, (uint32_t)UNWIND_FRAMES_MAX); i++)
-		r = push_user_frame(b, s, &s->user->frames[i], n);
-	return r;
+	return builder_add_location(b, &key, ret);
 }
 
-static int push_marker(struct profile_builder *b, const struct profile_sample *s, uint32_t *n)
+static int push_frame(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	const char *marker = s->marker;
-
-	if (!marker && s->user)
-		marker = unwind_end_marker(s->user->end);
-	/* A sample without any frame is dropped by receivers. */
-	if (!marker && !*n)
-		marker = "[no stack]";
-	return marker ? push(b, n, IMAGE_MARKER, (uint64_t)(uintptr_t)marker) : 0;
+	if (f->flags & FRAME_NAMED)
+		return push_code(b, f, ret);
+	if (f->kind == KIND_MARKER)
+		return push_marker(b, f->marker, ret);
+	return f->kind == KIND_KERNEL ? push_kernel(b, f, ret) : push_native(b, f, ret);
 }
 
-static int add_stack(struct profile_builder *b, const struct profile_sample *s, uint32_t *ret)
+/* Kernel frames that cannot be told apart are one. */
+static bool is_repeated(const struct profile_builder *b, const struct frame *f, bool first)
+{
+	return f->kind == KIND_KERNEL && !b->cfg->kernel && !first;
+}
+
+/* A sample without any frame is dropped by receivers: it gets a marker. */
+static int add_stack(struct profile_builder *b, const struct profile_sample *s, uint32_t *ret,
+		     struct sample_count *count)
 {
 	uint32_t n = 0;
-	int r = push_kernel(b, s, &n);
+	int r = 0;
 
-	if (r == 0)
-		r = push_user(b, s, &n);
-	if (r == 0)
-		r = push_marker(b, s, &n);
-	if (r == 0)
-		r = intern_add(&b->stacks, b->scratch, n * sizeof(uint32_t), ret);
-	return MIN(r, 0);
+	if (s->nr_frames > ARRAY_SIZE(b->scratch))
+		return -E2BIG;
+	for (uint32_t i = 0; r == 0 && i < s->nr_frames; i++) {
+		const struct frame *f = &s->frames[i];
+
+		if (is_repeated(b, f, n == 0))
+			continue;
+		r = push_frame(b, f, &b->scratch[n++]);
+		count->guessed[f->guess]++;
+	}
+	if (r == 0 && !n)
+		r = push_marker(b, FRAME_MARKER_EMPTY, &b->scratch[n++]);
+	return r < 0 ? r : intern_number(&b->stacks, b->scratch, n * sizeof(uint32_t), ret);
 }
 
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret)
@@ -198,7 +186,7 @@ int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t
 
 static bool selected(const struct profile_builder *b, enum sample_attribute a)
 {
-	return b->cfg.attributes & 1u << a;
+	return b->cfg->attributes & 1u << a;
 }
 
 static struct str *clean_comm(const char *comm)
@@ -262,6 +250,8 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, const
 	}
 	b->counts[number].samples += count->samples;
 	b->counts[number].value += count->value;
+	for (int i = 0; i < FRAME_GUESS_NR; i++)
+		b->counts[number].guessed[i] += count->guessed[i];
 	b->total.of[key->slot] += count->samples;
 	return 0;
 }
@@ -269,10 +259,10 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, const
 int profile_add(struct profile_builder *b, const struct profile_sample *s)
 {
 	_cleanup_(sample_key_done) struct sample_key key = {.slot = s->slot};
-	const struct sample_count one = {.samples = 1, .value = s->value};
+	struct sample_count one = {.samples = 1, .value = s->value};
 	int r;
 
-	r = add_stack(b, s, &key.stack);
+	r = add_stack(b, s, &key.stack, &one);
 	if (r == 0)
 		r = builder_add_workload(b, s->workload, &key.workload);
 	if (r < 0)
@@ -292,22 +282,6 @@ size_t profile_bytes(const struct profile_builder *b)
 	       intern_memory(&b->samples) + intern_memory(&b->workloads) +
 	       b->counts_cap * sizeof(*b->counts) + b->images.cap * sizeof(*b->images.list) +
 	       (b->images.by_file.cap + b->images.by_identity.cap) * sizeof(struct map_slot);
-}
-
-void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel)
-{
-	b->cfg.kernel = kernel;
-}
-
-void profile_set_origins(struct profile_builder *b, const struct origins *origins)
-{
-	b->cfg.origins = *origins;
-}
-
-void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes)
-{
-	b->cfg.attributes = attributes;
-	b->cfg.limits.request_bytes = request_bytes;
 }
 
 void profile_top(const struct profile_builder *b, struct profile_top *ret)

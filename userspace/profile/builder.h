@@ -10,13 +10,27 @@
 #include "profile/images.h"
 #include "profile/profile.h"
 
-/* Kernel frames, user frames, marker. */
-#define BUILDER_FRAMES_MAX (OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + 1)
+/*
+ * Keys of the sets. Numbers refer to the other sets; text is by shared string.
+ * A location is known by an address, or it is code that names itself: both
+ * forms of the key begin with the head, and differ in it.
+ */
+struct location_head {
+	uint8_t kind;     /* enum frame_kind */
+	uint8_t is_code;  /* struct code_key */
+	uint16_t named_by; /* of code: enum name_source; else 0 */
+};
 
-/* Keys of the sets. Numbers refer to the other sets; text is by shared string. */
 struct location_key {
-	uint64_t address; /* see enum image_kind; of a caller: inside its call */
-	uint64_t image;
+	struct location_head head;
+	uint32_t image;   /* of native code: its number in images; else 0 */
+	uint64_t address; /* of a file, the kernel or the process; of a caller: inside its call. Of a marker: its number */
+};
+
+struct code_key {
+	struct location_head head;
+	uint32_t line, column, start_line;
+	struct str *function, *file; /* the builder holds references; file may be NULL */
 };
 
 struct sample_key {
@@ -32,12 +46,13 @@ struct sample_key {
 struct sample_count {
 	uint64_t samples;
 	uint64_t value; /* how much of the origin these stand for */
+	uint64_t guessed[FRAME_GUESS_NR]; /* frames of all these samples, by how they were found */
 };
 
 struct profile_builder {
-	struct profile_config cfg;
+	const struct profile_config *cfg; /* borrowed */
 	struct images images;
-	struct intern locations; /* struct location_key */
+	struct intern locations; /* struct location_key, struct code_key */
 	struct intern stacks;    /* location numbers, innermost first */
 	struct intern samples;   /* struct sample_key */
 	struct intern workloads; /* struct workload *, one reference each */
@@ -46,12 +61,28 @@ struct profile_builder {
 	struct ledger_counts total;
 	struct profile_top top;
 	struct profile_stats stats;
-	uint32_t scratch[BUILDER_FRAMES_MAX];
+	uint32_t scratch[PROFILE_FRAMES_MAX];
 };
 
 static inline const struct sample_key *builder_sample(const struct profile_builder *b, uint32_t number)
 {
 	return intern_key(&b->samples, number);
+}
+
+/* Of both forms; code has builder_code besides, all else builder_location. */
+static inline const struct location_head *builder_location_head(const struct profile_builder *b, uint32_t number)
+{
+	return intern_key(&b->locations, number);
+}
+
+static inline const struct location_key *builder_location(const struct profile_builder *b, uint32_t number)
+{
+	return intern_key(&b->locations, number);
+}
+
+static inline const struct code_key *builder_code(const struct profile_builder *b, uint32_t number)
+{
+	return intern_key(&b->locations, number);
 }
 
 static inline struct workload *builder_workload(const struct profile_builder *b, uint32_t number)
@@ -67,6 +98,9 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 
 /* Adds to what is counted under this key; the builder takes references of its own. */
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count);
+/* The numbers of a location and of code, new or known: 0 or negative errno. The builder takes references of its own. */
+int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret);
+int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t *ret);
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);
 void builder_reset(struct profile_builder *b); /* a new interval */
 

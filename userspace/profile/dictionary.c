@@ -121,7 +121,9 @@ static int add_lines(struct dictionary *d, const struct named_location *l, struc
 		if (r < 0)
 			return r;
 		e->lines[i].line = line->line;
-		*wire_len += size_block(size_number(e->lines[i].function) + size_number(line->line));
+		e->lines[i].column = line->column;
+		*wire_len += size_block(size_number(e->lines[i].function) + size_number(line->line) +
+					size_number(line->column));
 	}
 	return 0;
 }
@@ -137,14 +139,16 @@ static int find_mapping(struct dictionary *d, uint32_t mapping, uint32_t *ret)
 	return r;
 }
 
-static int frame_type(struct dictionary *d, bool kernel, uint32_t *ret)
+/* A marker is no frame: it has no type. */
+static int frame_type(struct dictionary *d, enum frame_kind kind, uint32_t *ret)
 {
-	uint32_t *known = &d->of_type[kernel];
+	const char *type = frame_kind_type(kind);
+	uint32_t *known = &d->of_type[kind];
 	struct str *s;
 	int r = 0;
 
-	if (!*known) {
-		s = dictionary_keep(d, kernel ? "kernel" : "native");
+	if (type && !*known) {
+		s = dictionary_keep(d, type);
 		r = s ? optional_attribute(d, FRAME_TYPE_KEY, s, known) : -ENOMEM;
 	}
 	*ret = *known;
@@ -163,12 +167,12 @@ static int add_location(struct dictionary *d, const struct named_location *l, ui
 	if (l->mapping)
 		r = find_mapping(d, l->mapping - 1, &u.e.mapping);
 	if (r == 0)
-		r = frame_type(d, l->kernel, &u.e.attribute);
+		r = frame_type(d, (enum frame_kind)l->kind, &u.e.attribute);
 	if (r == 0)
 		r = add_lines(d, l, &u.e, &len);
 	if (r < 0)
 		return r;
-	len += size_number(u.e.mapping) + size_block(size_varint(u.e.attribute));
+	len += size_number(u.e.mapping) + (u.e.attribute ? size_block(size_varint(u.e.attribute)) : 0);
 	return add(d, &d->locations, &u, sizeof(u.e) + l->count * sizeof(u.e.lines[0]), len, ret);
 }
 

@@ -21,13 +21,13 @@ struct dict_mapping {
 };
 
 struct dict_line {
-	uint32_t function, line;
+	uint32_t function, line, column;
 };
 
 struct dict_location {
 	uint64_t address;
 	uint32_t mapping;
-	uint32_t attribute; /* profile.frame.type */
+	uint32_t attribute; /* profile.frame.type; 0: none */
 	struct dict_line lines[];
 };
 
@@ -43,7 +43,7 @@ struct dict_attribute {
 	uint64_t value; /* struct str *, or the number */
 };
 
-#define DICTIONARY_TEXTS_MAX 32
+#define DICTIONARY_TEXTS_MAX 64
 
 struct dictionary {
 	struct intern strings; /* struct str * */
@@ -57,7 +57,7 @@ struct dictionary {
 	/* Numbers of what was looked up before, 0: not there yet. */
 	uint32_t *of_location; /* by the names' location; owned */
 	uint32_t *of_mapping;  /* by the names' mapping; owned */
-	uint32_t of_type[2];   /* profile.frame.type: native, kernel */
+	uint32_t of_type[KIND_NR]; /* profile.frame.type, by enum frame_kind */
 	struct str *keep[DICTIONARY_TEXTS_MAX]; /* constant text; owned */
 	uint32_t nr_keep;
 };

@@ -102,6 +102,7 @@ static void put_location(struct buf *out, const struct dict_location *e, size_t 
 		lines[i] = (PROFILES(Line))PROFILES_INIT(LINE);
 		lines[i].function_index = (int32_t)e->lines[i].function;
 		lines[i].line = e->lines[i].line;
+		lines[i].column = e->lines[i].column;
 		line_list[i] = &lines[i];
 	}
 	l.mapping_index = (int32_t)e->mapping;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the frames of an interval lie in: files, and a few things that are
- * none. Holds references, because the mappings that frames point to are valid
+ * What the native frames of an interval lie in: files, and a few things that
+ * are none. Holds references, because the mappings that frames point to are valid
  * only while a sample is added. Used within profile/ only.
  */
 #ifndef OTP_PROFILE_IMAGES_H
@@ -12,19 +12,11 @@
 
 /* Those that are no file come first, at fixed places. */
 enum image_kind {
-	IMAGE_NONE,   /* no mapping covers it; address: the pc */
-	IMAGE_KERNEL, /* address: of the kernel, until it is encoded */
-	IMAGE_MARKER, /* address: of a static text */
-	IMAGE_ANON,   /* no file behind it; address: the pc */
-	IMAGE_JIT,    /* the same, with a name; address: of its struct str, to which the builder holds a reference */
-	IMAGE_JITDUMP, /* likewise, as a jitdump names it */
-	IMAGE_FILE,   /* this and all that follow; address: of the file */
+	IMAGE_NONE, /* no mapping covers it; address: the pc */
+	IMAGE_ANON, /* no file behind it; address: the pc */
+	IMAGE_JIT,  /* the same, where its maker names it: no address */
+	IMAGE_FILE, /* this and all that follow; address: of the file */
 };
-
-static inline bool image_is_jit(uint64_t image)
-{
-	return image == IMAGE_JIT || image == IMAGE_JITDUMP;
-}
 
 struct image {
 	struct binary *binary; /* owned; NULL: not to be had */

@@ -9,6 +9,8 @@
 #include "profile/names.h"
 #include "profile/quality.h"
 
+#define DEFAULT_REQUEST (4u << 20)
+
 struct interval {
 	struct profile_builder *b;
 	struct names names;
@@ -88,6 +90,11 @@ static int hand_out(struct interval *v)
 	return 0;
 }
 
+static size_t request_max(const struct profile_builder *b)
+{
+	return b->cfg->limits.request_bytes ? b->cfg->limits.request_bytes : DEFAULT_REQUEST;
+}
+
 static int begin_request(struct interval *v)
 {
 	out_request_done(&v->request);
@@ -97,7 +104,7 @@ static int begin_request(struct interval *v)
 /* A sample that fills a request alone and does not fit is left out, and lost. */
 static int put_sample(struct interval *v, uint32_t sample)
 {
-	size_t max = v->b->cfg.limits.request_bytes;
+	size_t max = request_max(v->b);
 	int r = out_request_add(&v->request, v->b, sample, max, v->b->scratch);
 
 	if (r != -EMSGSIZE || !v->request.nr_samples)
@@ -155,7 +162,7 @@ static int put_locations_by_address(struct interval *v)
 	qsort_r(list, count, sizeof(*list), by_address, &v->names);
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
 		r = dictionary_location(&v->request.dict, list[i], &number);
-		if (r == 0 && v->request.dict.bytes > v->b->cfg.limits.request_bytes)
+		if (r == 0 && v->request.dict.bytes > request_max(v->b))
 			r = -EMSGSIZE;
 	}
 	return r;
@@ -172,7 +179,7 @@ static int put_in_one(struct interval *v)
 	if (r == 0)
 		r = put_locations_by_address(v);
 	for (uint32_t i = 0; r == 0 && i < v->b->samples.count; i++)
-		r = out_request_add(&v->request, v->b, v->order[i], v->b->cfg.limits.request_bytes, v->b->scratch);
+		r = out_request_add(&v->request, v->b, v->order[i], request_max(v->b), v->b->scratch);
 	return r == 0 ? hand_out(v) : r;
 }
 
@@ -253,8 +260,8 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 	v.times = (struct encode_times){
 		.start_unix_ns = start_unix_ns,
 		.duration_ns = end_unix_ns > start_unix_ns ? end_unix_ns - start_unix_ns : 0,
-		.origins = &b->cfg.origins,
-		.scope_version = b->cfg.scope_version,
+		.origins = &b->cfg->origins,
+		.scope_version = b->cfg->scope_version,
 	};
 	r = names_make(b, &v.names);
 	if (r == 0)

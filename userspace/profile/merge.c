@@ -11,27 +11,36 @@ struct merge {
 	uint32_t *locations; /* number in to + 1, 0: not there yet; owned */
 };
 
+/* Of the number that an image has in the other. */
+static int take_address(struct merge *m, uint32_t number, uint32_t *ret)
+{
+	struct location_key key = *builder_location(m->from, number);
+	int image;
+
+	if (key.image >= IMAGE_FILE) {
+		image = images_take(&m->to->images, &m->from->images.list[key.image]);
+		if (image < 0)
+			return image;
+		key.image = (uint32_t)image;
+	}
+	return builder_add_location(m->to, &key, ret);
+}
+
 static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
 {
-	struct location_key key = *(const struct location_key *)intern_key(&m->from->locations, number);
 	int r;
 
 	if (m->locations[number]) {
 		*ret = m->locations[number] - 1;
 		return 0;
 	}
-	if (key.image >= IMAGE_FILE) {
-		r = images_take(&m->to->images, &m->from->images.list[key.image]);
-		if (r < 0)
-			return r;
-		key.image = (uint64_t)r;
-	}
-	r = intern_add(&m->to->locations, &key, sizeof(key), ret);
-	if (r > 0 && image_is_jit(key.image))
-		str_ref((struct str *)(uintptr_t)key.address);
-	if (r >= 0)
+	if (builder_location_head(m->from, number)->is_code)
+		r = builder_add_code(m->to, builder_code(m->from, number), ret);
+	else
+		r = take_address(m, number, ret);
+	if (r == 0)
 		m->locations[number] = *ret + 1;
-	return MIN(r, 0);
+	return r;
 }
 
 static int take_stack(struct merge *m, uint32_t number, uint32_t *ret)

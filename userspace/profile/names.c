@@ -54,7 +54,7 @@ static int add_line(struct names *n, const struct symbol_line *l)
 	if (array_reserve(&n->lines, n->nr_lines, &n->cap_lines, sizeof(*n->lines)) < 0)
 		return -ENOMEM;
 	to = &n->lines[n->nr_lines];
-	*to = (struct named_line){.line = l->line, .start_line = l->start_line};
+	*to = (struct named_line){.line = l->line, .column = l->column, .start_line = l->start_line};
 	to->name = take_name(n, l->name);
 	if (!to->name)
 		return -ENOMEM;
@@ -178,9 +178,8 @@ static int name_kernel(struct profile_builder *b, struct names *n, const struct 
 	struct kernel_symbol sym = {.name = "[kernel]", .module = "kernel"};
 	int r;
 
-	if (b->cfg.kernel && key->address)
-		kernel_find(b->cfg.kernel, key->address, &sym);
-	l->kernel = true;
+	if (b->cfg->kernel && key->address)
+		kernel_find(b->cfg->kernel, key->address, &sym);
 	l->source = sym.named ? NAME_KALLSYMS : NAME_RAW;
 	l->address = sayable(sym.offset);
 	r = set_mapping(l, mapping_of_module(n, &sym));
@@ -219,7 +218,7 @@ static int name_file(struct profile_builder *b, struct names *n, const struct lo
 	int r;
 
 	res.count = 0;
-	symbol_find(b->cfg.symbols, image->binary, str_c(image->path), key->address, &res);
+	symbol_find(b->cfg->symbols, image->binary, str_c(image->path), key->address, &res);
 	l->source = source_of(&res);
 	l->address = sayable(key->address);
 	r = set_mapping(l, mapping_of_image(n, key->image, image->path, image->binary));
@@ -238,39 +237,48 @@ static int name_anon(struct names *n, const struct location_key *key, struct nam
 	return r < 0 ? r : add_text_line(n, "[anon]");
 }
 
-static int name_jit(struct names *n, const struct location_key *key, struct named_location *l)
+/* Where it lies today says nothing. */
+static int name_code(struct names *n, const struct code_key *key, struct named_location *l)
 {
-	struct symbol_line line = {.name = (struct str *)(uintptr_t)key->address};
-	struct str *filename = str_get_c("[jit]");
+	const struct symbol_line line = {.name = key->function, .file = key->file, .line = key->line,
+					 .column = key->column, .start_line = key->start_line};
+	struct str *filename;
 	int r;
 
-	/* Where it lies today says nothing. */
-	l->source = key->image == IMAGE_JITDUMP ? NAME_JITDUMP : NAME_PERF_MAP;
-	r = set_mapping(l, mapping_of_image(n, key->image, filename, NULL));
-	str_put(filename);
-	return r < 0 ? r : add_line(n, &line);
+	l->source = (uint8_t)key->head.named_by;
+	if (key->head.kind == KIND_JIT) {
+		filename = str_get_c("[jit]");
+		r = set_mapping(l, mapping_of_image(n, IMAGE_JIT, filename, NULL));
+		str_put(filename);
+		if (r < 0)
+			return r;
+	}
+	return add_line(n, &line);
 }
 
-static int name_location(struct profile_builder *b, struct names *n, const struct location_key *key,
-			 struct named_location *l)
+static int name_native(struct profile_builder *b, struct names *n, const struct location_key *key,
+		       struct named_location *l)
 {
-	switch (key->image) {
-	case IMAGE_NONE:
-		l->address = sayable(key->address);
-		return add_text_line(n, "[unknown]");
-	case IMAGE_KERNEL:
-		return name_kernel(b, n, key, l);
-	case IMAGE_MARKER:
-		l->marker = true;
-		return add_text_line(n, (const char *)(uintptr_t)key->address);
-	case IMAGE_ANON:
-		return name_anon(n, key, l);
-	case IMAGE_JIT:
-	case IMAGE_JITDUMP:
-		return name_jit(n, key, l);
-	default:
+	if (key->image >= IMAGE_FILE)
 		return name_file(b, n, key, l);
-	}
+	if (key->image == IMAGE_ANON)
+		return name_anon(n, key, l);
+	l->address = sayable(key->address);
+	return add_text_line(n, "[unknown]");
+}
+
+static int name_location(struct profile_builder *b, struct names *n, uint32_t number, struct named_location *l)
+{
+	const struct location_head *head = builder_location_head(b, number);
+	const struct location_key *key = builder_location(b, number);
+
+	l->kind = head->kind;
+	l->source = NAME_RAW;
+	if (head->is_code)
+		return name_code(n, builder_code(b, number), l);
+	if (head->kind == KIND_MARKER)
+		return add_text_line(n, unwind_marker((uint32_t)key->address));
+	return head->kind == KIND_KERNEL ? name_kernel(b, n, key, l) : name_native(b, n, key, l);
 }
 
 int names_make(struct profile_builder *b, struct names *ret)
@@ -286,8 +294,7 @@ int names_make(struct profile_builder *b, struct names *ret)
 		uint32_t first = n.nr_lines;
 		int r;
 
-		l->source = NAME_RAW;
-		r = name_location(b, &n, intern_key(&b->locations, n.nr_locations), l);
+		r = name_location(b, &n, n.nr_locations, l);
 		if (r < 0)
 			return r;
 		l->first = first;

@@ -28,7 +28,7 @@
 struct named_line {
 	struct str *name; /* owned, clean, never blank */
 	struct str *file; /* owned, clean, or NULL */
-	uint32_t line, start_line;
+	uint32_t line, column, start_line;
 };
 
 struct named_mapping {
@@ -43,9 +43,8 @@ struct named_location {
 	uint32_t first;   /* of its lines */
 	uint32_t text_bytes; /* of its names */
 	uint16_t count;      /* at least 1 */
-	bool kernel;
+	uint8_t kind;   /* enum frame_kind */
 	uint8_t source; /* enum name_source */
-	bool marker; /* no frame at all */
 };
 
 struct names {

@@ -52,13 +52,18 @@ struct profile_limits {
 	size_t request_bytes;   /* [profile] request_max_bytes, default 4 MiB, before compression */
 };
 
+/*
+ * Several builders may share one: it is owned by whoever makes them, and what
+ * is changed in it holds for all of them. Attributes and origins describe the
+ * samples that are held, and change only while no builder holds any.
+ */
 struct profile_config {
 	struct profile_limits limits;
 	uint32_t attributes; /* bit per enum sample_attribute */
 	struct origins origins;
 	const char *scope_version; /* static */
 	struct symbolizer *symbols;            /* borrowed */
-	const struct kernel_symbols *kernel;   /* borrowed, may be NULL */
+	const struct kernel_symbols *kernel;   /* borrowed; NULL: kernel frames are one, [kernel] */
 	/*
 	 * How good the samples of an interval are, said while it is encoded: once
 	 * for samples that stand together and have one workload and executable
@@ -76,30 +81,24 @@ struct profile_sample {
 	uint32_t pid, tid, cpu;
 	const char *comm; /* thread name, borrowed */
 	struct str *exe;  /* borrowed */
-	const uint64_t *kernel; /* innermost first */
-	uint32_t nr_kernel;
-	const struct unwind_stack *user; /* NULL: kernel only */
-	/* Names of code without a file: a reference, or NULL; dump: of a jitdump. May be NULL. */
-	struct str *(*jit)(void *ctx, uint64_t pc, bool *ret_dump);
-	void *jit_ctx;
-	const char *marker; /* outermost marker frame's text in place of the stack's own, or NULL; static */
+	const struct frame *frames; /* innermost first; borrowed, as is what they refer to */
+	uint32_t nr_frames; /* at most PROFILE_FRAMES_MAX; 0: a marker stands in their place */
 };
 
+/* Kernel frames, user frames, marker. */
+#define PROFILE_FRAMES_MAX (OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + 1)
+
 struct profile_builder;
+/* cfg: borrowed for the builder's life; its bounds on stacks and frames are those of now. */
 int profile_new(const struct profile_config *cfg, struct profile_builder **ret);
 struct profile_builder *profile_free(struct profile_builder *b); /* NULL */
 
-/* 0, -ENOSPC, -ENOMEM: then nothing was added. */
+/* 0, -ENOSPC, -ENOMEM, -E2BIG (too many frames): then nothing was added. */
 int profile_add(struct profile_builder *b, const struct profile_sample *s);
 /* Adds from's samples to to's and empties from. *ret_lost: samples that did not fit, and are gone. */
 void profile_merge(struct profile_builder *to, struct profile_builder *from, struct ledger_counts *ret_lost);
 uint64_t profile_samples(const struct profile_builder *b);
 size_t profile_bytes(const struct profile_builder *b); /* memory held */
-void profile_set_kernel(struct profile_builder *b, const struct kernel_symbols *kernel); /* reloaded; borrowed */
-/* The origins of the samples from now on, with their periods; only between encode and the next add. */
-void profile_set_origins(struct profile_builder *b, const struct origins *origins);
-/* Likewise which attributes tell samples apart, and how large a request may be. */
-void profile_set_shape(struct profile_builder *b, uint32_t attributes, size_t request_bytes);
 
 /*
  * Encodes what was added as ExportProfilesServiceRequest messages of at most

@@ -4,46 +4,45 @@
 #include "base/cleanup.h"
 
 _Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a counter");
+_Static_assert(KIND_NR <= LEDGER_KINDS_MAX, "every kind of frame has a counter");
+_Static_assert(FRAME_GUESS_NR <= LEDGER_GUESSES_MAX, "every guess has a counter");
 
-/* A marker is known by its text's place; -1: one that says nothing of a stack's end. */
-static int end_of_marker(const struct location_key *key)
+/* A frame that is no marker. */
+static void count_frame(const struct named_location *l, uint64_t weight, struct ledger_quality *q)
 {
-	for (int end = 0; end < UNWIND_END_NR; end++) {
-		const char *marker = unwind_end_marker((enum unwind_end)end);
-
-		if (marker && (uintptr_t)marker == key->address)
-			return end;
-	}
-	return -1;
+	q->frames += weight;
+	q->by[l->source] += weight;
+	q->kinds[l->kind] += weight;
 }
 
 static void count_sample(const struct profile_builder *b, const struct names *n, uint32_t sample,
 			 struct ledger_quality *q)
 {
-	uint64_t weight = b->counts[sample].samples;
+	const struct sample_count *c = &b->counts[sample];
+	uint64_t end = UNWIND_END_NR;
 	bool user = false;
 	uint32_t count;
 	const uint32_t *stack = builder_stack(b, builder_sample(b, sample)->stack, &count);
-	int end = -1;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct named_location *l = &n->locations[stack[i]];
 
-		if (l->marker) {
-			end = end_of_marker(intern_key(&b->locations, stack[i]));
+		if (l->kind == KIND_MARKER) {
+			end = builder_location(b, stack[i])->address;
 			continue;
 		}
-		user |= !l->kernel;
-		q->frames += weight;
-		q->by[l->source] += weight;
+		user |= l->kind != KIND_KERNEL;
+		count_frame(l, c->samples, q);
 	}
-	if (!user && end < 0)
+	for (int i = 0; i < FRAME_GUESS_NR; i++)
+		q->guessed[i] += c->guessed[i];
+	if (!user && end >= UNWIND_END_NR)
 		return;
-	q->stacks += weight;
-	if (end < 0)
-		q->stacks_root += weight;
+	q->stacks += c->samples;
+	if (end >= UNWIND_END_NR)
+		q->stacks_root += c->samples;
 	else
-		q->cut[end] += weight;
+		q->cut[end] += c->samples;
 }
 
 void quality_tell(const struct profile_builder *b, const struct names *n, const uint32_t *order)
@@ -51,7 +50,7 @@ void quality_tell(const struct profile_builder *b, const struct names *n, const 
 	struct ledger_quality q = {0};
 	uint64_t samples = 0;
 
-	for (uint32_t i = 0; b->cfg.quality && i < b->samples.count; i++) {
+	for (uint32_t i = 0; b->cfg->quality && i < b->samples.count; i++) {
 		const struct sample_key *key = builder_sample(b, order[i]);
 		const struct sample_key *next = i + 1 < b->samples.count ? builder_sample(b, order[i + 1]) : NULL;
 
@@ -59,7 +58,7 @@ void quality_tell(const struct profile_builder *b, const struct names *n, const 
 		samples += b->counts[order[i]].samples;
 		if (next && next->workload == key->workload && next->exe == key->exe)
 			continue;
-		b->cfg.quality(b->cfg.ctx, builder_workload(b, key->workload), key->exe, samples, &q);
+		b->cfg->quality(b->cfg->ctx, builder_workload(b, key->workload), key->exe, samples, &q);
 		q = (struct ledger_quality){0};
 		samples = 0;
 	}

@@ -25,20 +25,6 @@ static uint64_t cache_key(uint32_t binary, uint64_t vaddr)
 	return hash_u64(vaddr ^ (uint64_t)binary << 40 ^ binary);
 }
 
-static void line_ref(struct symbol_line *l)
-{
-	str_ref(l->name);
-	str_ref(l->system_name);
-	str_ref(l->file);
-}
-
-static void line_put(struct symbol_line *l)
-{
-	str_put(l->name);
-	str_put(l->system_name);
-	str_put(l->file);
-}
-
 static void list_remove(struct symbol_cache *c, struct cache_entry *e)
 {
 	*(e->prev ? &e->prev->next : &c->first) = e->next;
@@ -59,7 +45,7 @@ static void entry_free(struct symbol_cache *c, struct cache_entry *e)
 	map_remove(&c->map, e->key);
 	c->bytes -= e->bytes;
 	for (uint32_t i = 0; i < e->count; i++)
-		line_put(&e->lines[i]);
+		symbol_line_done(&e->lines[i]);
 	free(e);
 }
 
@@ -85,10 +71,8 @@ bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, 
 	ret->count = e->count;
 	ret->resolver = e->resolver;
 	ret->function_start = e->function_start;
-	for (uint32_t i = 0; i < e->count; i++) {
-		ret->lines[i] = e->lines[i];
-		line_ref(&ret->lines[i]);
-	}
+	for (uint32_t i = 0; i < e->count; i++)
+		symbol_line_copy(&ret->lines[i], &e->lines[i]);
 	return true;
 }
 
@@ -99,8 +83,7 @@ static size_t entry_bytes(const struct symbol_result *r)
 	for (uint32_t i = 0; i < r->count; i++) {
 		const struct symbol_line *l = &r->lines[i];
 
-		bytes += (l->name ? l->name->len : 0) + (l->system_name ? l->system_name->len : 0) +
-			 (l->file ? l->file->len : 0);
+		bytes += (l->name ? l->name->len : 0) + (l->file ? l->file->len : 0);
 	}
 	return bytes;
 }
@@ -149,10 +132,8 @@ void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, c
 	*e = (struct cache_entry){.key = key, .vaddr = vaddr, .binary = binary, .count = (uint16_t)r->count,
 				  .bytes = bytes, .resolver = r->resolver,
 				  .function_start = r->function_start};
-	for (uint32_t i = 0; i < r->count; i++) {
-		e->lines[i] = r->lines[i];
-		line_ref(&e->lines[i]);
-	}
+	for (uint32_t i = 0; i < r->count; i++)
+		symbol_line_copy(&e->lines[i], &r->lines[i]);
 	c->bytes += bytes;
 	list_add_first(c, e);
 }

@@ -67,31 +67,42 @@ void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t index_by
 	elf_indexes_limit(&s->sources.elf, index_bytes);
 }
 
+void symbol_line_copy(struct symbol_line *to, const struct symbol_line *from)
+{
+	*to = *from;
+	str_ref(to->name);
+	str_ref(to->file);
+}
+
+void symbol_line_done(struct symbol_line *l)
+{
+	str_put(l->name);
+	str_put(l->file);
+	*l = (struct symbol_line){0};
+}
+
 void symbol_result_done(struct symbol_result *r)
 {
-	for (uint32_t i = 0; i < r->count; i++) {
-		str_put(r->lines[i].name);
-		str_put(r->lines[i].system_name);
-		str_put(r->lines[i].file);
-	}
+	for (uint32_t i = 0; i < r->count; i++)
+		symbol_line_done(&r->lines[i]);
 	r->count = 0;
 }
 
-static void set_one_line(struct symbol_result *ret, struct str *name, struct str *system_name)
+static void set_one_line(struct symbol_result *ret, struct str *name)
 {
 	ret->count = 1;
-	ret->lines[0] = (struct symbol_line){.name = name, .system_name = system_name};
+	ret->lines[0] = (struct symbol_line){.name = name};
 }
 
 int symbol_result_set(const struct symbol_sources *all, struct symbol_result *ret, const char *linker_name,
 		      const char *suffix)
 {
-	struct symbol_line line = {0};
-	int r = name_set(&line, linker_name, suffix, all->show_clones);
+	struct str *name;
+	int r = name_make(linker_name, suffix, all->show_clones, &name);
 
 	if (r < 0)
 		return r;
-	set_one_line(ret, line.name, line.system_name);
+	set_one_line(ret, name);
 	return 0;
 }
 
@@ -120,7 +131,7 @@ static void set_fallback(struct symbolizer *s, struct binary *b, const char *pat
 	snprintf(text, sizeof(text), "%.400s+0x%llx", *path ? base_name(path) : "[unknown]",
 		 (unsigned long long)at);
 	name = str_get_c(text);
-	set_one_line(ret, name ? name : str_ref(s->no_memory), NULL);
+	set_one_line(ret, name ? name : str_ref(s->no_memory));
 	ret->resolver = NULL;
 }
 

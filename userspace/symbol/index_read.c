@@ -276,7 +276,7 @@ static int add_line(struct lookup *l, uint32_t number, struct place p, struct sy
 	*to = (struct symbol_line){0};
 	if (read_string(l->x, name_of(l, number), l->text) < 0)
 		return -ENOENT;
-	r = name_set(to, l->text, "", l->o->show_clones);
+	r = name_make(l->text, "", l->o->show_clones, &to->name);
 	if (r < 0)
 		return r;
 	to->start_line = l->o->lines && l->nodes ? l->chain[number].start_line : 0;

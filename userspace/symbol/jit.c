@@ -6,7 +6,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "symbol/symbol.h"
+#include "base/hash.h"
+#include "symbol/jitdebug.h"
 
 #define NAME_MAX_   1024
 #define LINE_MAX_   (NAME_MAX_ + 64)
@@ -14,10 +15,12 @@
 #define LOOK_BACK   16 /* functions that may begin in front of the address and end before it */
 #define LEAD_MAX    64 /* of a line, in front of the name */
 #define TAIL_BYTES  64
+#define CACHE_SIZE  256 /* addresses, a power of two */
 
 #define DUMP_MAGIC	 0x4A695444u
 #define DUMP_HEAD_MIN	 40
 #define DUMP_CODE_LOAD	 0
+#define DUMP_DEBUG_INFO	 2
 #define DUMP_CODE_CLOSE	 3
 #define DUMP_RECORD_MAX	 (64u << 20)
 
@@ -26,8 +29,16 @@ struct jit_function {
 	uint32_t size;
 	uint32_t name; /* in the file */
 	uint32_t order;
+	uint32_t debug; /* its JIT_CODE_DEBUG_INFO in the file; 0: none */
 	uint16_t name_len;
 	uint8_t lead; /* bytes of its line in front of the name */
+};
+
+/* What was said of an address; a name of NULL: nothing. */
+struct cached {
+	uint64_t pc;
+	struct symbol_line line;
+	bool known;
 };
 
 struct jit_map {
@@ -39,6 +50,10 @@ struct jit_map {
 	struct jit_function *functions; /* by start; owned */
 	uint8_t tail[TAIL_BYTES];	/* of what was read: where it is another, the file was written anew */
 	uint8_t tail_len;
+	/* The debug information of a function comes before its code. */
+	uint64_t debug_start;
+	uint32_t debug; /* 0: none */
+	struct cached *cache; /* owned; of what was read so far */
 };
 
 static int head_check(struct jit_map *m)
@@ -76,9 +91,19 @@ int jit_map_new(int fd, enum jit_kind kind, struct jit_map **ret)
 	return 0;
 }
 
+static void cache_clear(struct jit_map *m)
+{
+	for (size_t i = 0; m->cache && i < CACHE_SIZE; i++) {
+		symbol_line_done(&m->cache[i].line);
+		m->cache[i].known = false;
+	}
+}
+
 struct jit_map *jit_map_free(struct jit_map *m)
 {
 	if (m) {
+		cache_clear(m);
+		free(m->cache);
 		close(m->fd);
 		free(m->functions);
 		free(m);
@@ -103,6 +128,7 @@ static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name,
 							 .size = (uint32_t)size,
 							 .name = (uint32_t)name,
 							 .order = m->order++,
+							 .debug = m->debug_start == start ? m->debug : 0,
 							 .lead = (uint8_t)lead,
 							 .name_len = (uint16_t)MIN(name_len, (size_t)NAME_MAX_)};
 }
@@ -193,6 +219,20 @@ struct dump_load {
 	uint64_t vma, code_addr, code_size, code_index;
 };
 
+struct dump_debug {
+	uint64_t code_addr, nr_entries;
+};
+
+static void take_debug(struct jit_map *m)
+{
+	struct dump_debug debug;
+
+	if (pread(m->fd, &debug, sizeof(debug), (off_t)(m->read + sizeof(struct dump_record))) != sizeof(debug))
+		return;
+	m->debug_start = debug.code_addr;
+	m->debug = (uint32_t)m->read;
+}
+
 /* The name ends with a NUL, before the code. */
 static void take_load(struct jit_map *m, uint32_t total)
 {
@@ -207,6 +247,7 @@ static void take_load(struct jit_map *m, uint32_t total)
 	n = pread(m->fd, name, MIN(sizeof(name), m->read + total - name_at), (off_t)name_at);
 	if (n > 0)
 		add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n), 0);
+	m->debug = 0;
 }
 
 static bool jit_read_record(struct jit_map *m, uint64_t size)
@@ -220,6 +261,8 @@ static bool jit_read_record(struct jit_map *m, uint64_t size)
 		return false;
 	if (r.id == DUMP_CODE_LOAD)
 		take_load(m, r.total_size);
+	if (r.id == DUMP_DEBUG_INFO)
+		take_debug(m);
 	m->read += r.total_size;
 	return r.id != DUMP_CODE_CLOSE;
 }
@@ -271,6 +314,8 @@ static bool begin_anew(struct jit_map *m)
 	m->read = 0;
 	m->count = 0;
 	m->tail_len = 0;
+	m->debug = 0;
+	cache_clear(m);
 	return m->kind == JIT_PERF_MAP || head_check(m) == 0;
 }
 
@@ -293,6 +338,7 @@ bool jit_map_refresh(struct jit_map *m)
 			break;
 	keep_tail(m);
 	settle(m);
+	cache_clear(m);
 	return true;
 }
 
@@ -323,7 +369,7 @@ static struct str *read_name(struct jit_map *m, const struct jit_function *f)
 	return n ? str_get(name, (size_t)n) : NULL;
 }
 
-struct str *jit_map_find(struct jit_map *m, uint64_t pc)
+static const struct jit_function *find_function(const struct jit_map *m, uint64_t pc)
 {
 	uint32_t i = functions_below(m, pc), stop = i > LOOK_BACK ? i - LOOK_BACK : 0;
 	const struct jit_function *best = NULL;
@@ -334,5 +380,67 @@ struct str *jit_map_find(struct jit_map *m, uint64_t pc)
 		if (pc - f->start < f->size && (!best || f->order > best->order))
 			best = f;
 	}
-	return best ? read_name(m, best) : NULL;
+	return best;
+}
+
+/* The record of a function's debug information, in block: bytes read, 0: it is not there, or not any more. */
+static size_t read_debug(const struct jit_map *m, const struct jit_function *f, uint8_t *block,
+			 struct dump_debug *ret)
+{
+	ssize_t n = pread(m->fd, block, JIT_DEBUG_MAX, (off_t)f->debug);
+	struct dump_record r;
+
+	if (n < (ssize_t)(sizeof(r) + sizeof(*ret)))
+		return 0;
+	memcpy(&r, block, sizeof(r));
+	memcpy(ret, block + sizeof(r), sizeof(*ret));
+	if (r.id != DUMP_DEBUG_INFO || r.total_size < sizeof(r) + sizeof(*ret) || ret->code_addr != f->start)
+		return 0;
+	return MIN((size_t)n, (size_t)r.total_size);
+}
+
+static void read_place(const struct jit_map *m, const struct jit_function *f, uint64_t pc, struct symbol_line *to)
+{
+	const size_t head = sizeof(struct dump_record) + sizeof(struct dump_debug);
+	const struct jit_code code = {.start = f->start, .size = f->size};
+	_cleanup_(freep) uint8_t *block = f->debug ? malloc(JIT_DEBUG_MAX) : NULL;
+	struct dump_debug debug;
+	struct jit_place place;
+	size_t len = block ? read_debug(m, f, block, &debug) : 0;
+
+	if (!len || jit_place_find(block + head, len - head, debug.nr_entries, &code, pc, &place) < 0)
+		return;
+	to->file = str_get(place.file, place.file_len);
+	to->line = place.line;
+	to->column = place.column;
+}
+
+static void look_up(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
+{
+	const struct jit_function *f = find_function(m, pc);
+
+	*ret = (struct symbol_line){.name = f ? read_name(m, f) : NULL};
+	if (ret->name)
+		read_place(m, f, pc, ret);
+}
+
+int jit_map_find(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
+{
+	struct cached *c;
+
+	if (!m->cache)
+		m->cache = calloc(CACHE_SIZE, sizeof(*m->cache));
+	if (!m->cache)
+		return -ENOMEM;
+	c = &m->cache[hash_u64(pc) & (CACHE_SIZE - 1)];
+	if (!c->known || c->pc != pc) {
+		symbol_line_done(&c->line);
+		look_up(m, pc, &c->line);
+		c->pc = pc;
+		c->known = true;
+	}
+	if (!c->line.name)
+		return -ENOENT;
+	symbol_line_copy(ret, &c->line);
+	return 0;
 }

@@ -6,8 +6,9 @@
  * name that program's own code only.
  *
  * Called by the engine, one thread. Memory holds where functions and their
- * names lie (24 bytes each, JIT_FUNCTIONS_MAX in all); names are read from the
- * file when they are asked for. What was said last of an address counts.
+ * names lie (32 bytes each, JIT_FUNCTIONS_MAX in all); names, files and lines are read
+ * from the file when an address is looked up, and kept for the addresses met
+ * last. Of two functions at one address the later one counts.
  * Formats: Linux, tools/perf/Documentation/jit-interface.txt and
  * jitdump-specification.txt.
  */
@@ -17,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strpool.h"
+#include "symbol/symbol.h"
 
 #define JIT_FUNCTIONS_MAX  131072 /* of one file */
 #define JIT_FILE_MAX	   (256u << 20)
@@ -32,8 +33,8 @@ struct jit_map *jit_map_free(struct jit_map *m); /* NULL */
 
 /* Reads what was added since. True: there was something. */
 bool jit_map_refresh(struct jit_map *m);
-/* A new reference, or NULL: nothing is said of this address. */
-struct str *jit_map_find(struct jit_map *m, uint64_t pc);
+/* Function, file and line of an address (ret: owned by the caller). -ENOENT: none is known, -ENOMEM. */
+int jit_map_find(struct jit_map *m, uint64_t pc, struct symbol_line *ret);
 uint32_t jit_map_functions(const struct jit_map *m);
 
 #endif

@@ -85,7 +85,7 @@ static struct str *text_with(const char *name, const char *clone, const char *su
 	return str_get_c(text);
 }
 
-int name_set(struct symbol_line *l, const char *linker_name, const char *suffix, bool show_clones)
+int name_make(const char *linker_name, const char *suffix, bool show_clones, struct str **ret)
 {
 	_cleanup_(freep) char *bare = NULL, *clone = NULL, *readable = NULL;
 	size_t len;
@@ -101,11 +101,8 @@ int name_set(struct symbol_line *l, const char *linker_name, const char *suffix,
 		return -ENOMEM;
 	bare[len] = '\0';
 	readable = symbol_demangle(bare);
-	l->name = text_with(readable ? readable : bare, show_clones ? clone : "", suffix);
-	if (!l->name)
-		return -ENOMEM;
-	l->system_name = readable ? str_get_c(bare) : NULL;
-	return 0;
+	*ret = text_with(readable ? readable : bare, show_clones ? clone : "", suffix);
+	return *ret ? 0 : -ENOMEM;
 }
 
 uint32_t name_rank(const struct name_traits *t, const char *name)

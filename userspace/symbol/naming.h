@@ -9,11 +9,11 @@
 #include "symbol/symbol.h"
 
 /*
- * Sets name and system_name: version cut ("memcpy@@GLIBC_2.14"), the
+ * The readable name (a new reference): version cut ("memcpy@@GLIBC_2.14"), the
  * compiler's mark of a clone (".cold", ".isra.0") cut or kept, demangled, then
  * suffix. -ENOENT for an empty name, -ENOMEM.
  */
-int name_set(struct symbol_line *l, const char *linker_name, const char *suffix, bool show_clones);
+int name_make(const char *linker_name, const char *suffix, bool show_clones, struct str **ret);
 
 /* Length of the name without the marks of clones. */
 size_t name_without_clones(const char *name);

@@ -23,12 +23,14 @@
 
 /* One line of a location: the innermost inlined function first. */
 struct symbol_line {
-	struct str *name;        /* readable; owned by the result's holder */
-	struct str *system_name; /* as the linker knows it, NULL: same as name */
-	struct str *file;        /* source, NULL: unknown */
-	uint32_t line;           /* 0: unknown */
-	uint32_t start_line;
+	struct str *name;      /* readable; owned by the line's holder, as is file */
+	struct str *file;      /* source, NULL: unknown */
+	uint32_t line, column; /* 0: unknown */
+	uint32_t start_line;   /* of the function, likewise */
 };
+
+void symbol_line_copy(struct symbol_line *to, const struct symbol_line *from); /* with references of its own */
+void symbol_line_done(struct symbol_line *l);
 
 struct symbol_result {
 	uint32_t count; /* at least 1 */

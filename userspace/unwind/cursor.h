@@ -35,8 +35,7 @@ struct cursor {
 	const struct mapped_file *file;
 	const struct mapping *wait; /* -EAGAIN: what a frame pointer's step needs open; NULL */
 	bool exact;   /* the registers are this frame's own, the pc was not returned to */
-	bool by_fp;   /* this frame was found by a frame pointer */
-	bool by_scan; /* this frame is a guess */
+	enum frame_guess guess; /* how this frame was found */
 	bool final;
 	uint8_t signals; /* trampolines passed */
 	enum unwind_end fault; /* why the last load failed */

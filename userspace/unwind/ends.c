@@ -16,7 +16,9 @@ const char *unwind_end_name(enum unwind_end end)
 	return (size_t)end < ARRAY_SIZE(ends) ? ends[end].name : "unknown";
 }
 
-const char *unwind_end_marker(enum unwind_end end)
+const char *unwind_marker(uint32_t marker)
 {
-	return (size_t)end < ARRAY_SIZE(ends) ? ends[end].marker : "[cut]";
+	if (marker == FRAME_MARKER_EMPTY)
+		return "[no stack]";
+	return marker < ARRAY_SIZE(ends) ? ends[marker].marker : "[cut]";
 }

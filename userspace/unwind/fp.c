@@ -52,14 +52,13 @@ static void enter(struct cursor *c, const struct record *r)
 		cursor_set(c, c->arch->ra, r->pc);
 	c->low = top - c->arch->leaf_slack;
 	c->exact = false;
-	c->by_fp = true;
-	c->by_scan = false;
+	c->guess = FRAME_BY_FRAME_POINTER;
 }
 
 /* A chain that was followed so far and ends in zero has ended as it should. */
 static bool chain_ended(const struct cursor *c)
 {
-	return c->by_fp && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
+	return c->guess == FRAME_BY_FRAME_POINTER && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
 /* Written by a running program, whether into memory or into a file that it maps. */
@@ -75,7 +74,7 @@ static bool is_generated(const struct mapped_file *f)
  */
 static bool record_cut(const struct cursor *c, int err)
 {
-	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->by_fp || is_generated(c->file));
+	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->guess == FRAME_BY_FRAME_POINTER || is_generated(c->file));
 }
 
 /*
@@ -91,7 +90,7 @@ static int entered_from(struct cursor *c, uint64_t pc)
 	struct fde f;
 	uint64_t at;
 
-	if (!m || m->file->kind == MAPPED_ANON || (!c->by_fp && !is_generated(c->file)))
+	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !is_generated(c->file)))
 		return -ENOENT;
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;
@@ -115,7 +114,7 @@ int step_fp(struct cursor *c)
 	err = record_read(c, &r);
 	if (record_cut(c, err))
 		return cursor_cut(c, c->fault);
-	if (err == 0 && !r.pc && c->by_fp)
+	if (err == 0 && !r.pc && c->guess == FRAME_BY_FRAME_POINTER)
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	if (err < 0 || !is_user_code(c, r.pc)) {
 		c->reach = reach; /* a stray register must not make the copy grow */

@@ -28,8 +28,7 @@ static void enter(struct cursor *c, uint64_t at, uint64_t pc)
 	cursor_set(c, c->arch->sp, at + 8);
 	c->low = at + 8 - c->arch->leaf_slack;
 	c->exact = false;
-	c->by_fp = false;
-	c->by_scan = true;
+	c->guess = FRAME_BY_SCAN;
 }
 
 int step_scan(struct cursor *c)

@@ -26,8 +26,7 @@ static int enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	c->low = cfa;
 	c->exact = false;
-	c->by_fp = false;
-	c->by_scan = false;
+	c->guess = FRAME_SURE;
 	cursor_set(c, c->arch->pc, pc);
 	return 1;
 }
@@ -221,8 +220,7 @@ static int enter_interrupted(struct cursor *c, uint64_t pc)
 	cursor_set(c, c->arch->pc, address_of(c, pc));
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
 	c->exact = true;
-	c->by_fp = false;
-	c->by_scan = false;
+	c->guess = FRAME_SURE;
 	return 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
@@ -43,10 +44,12 @@ void unwinder_stats(const struct unwinder *u, struct unwind_stats *ret)
 
 static void add_frame(struct cursor *c, uint64_t pc, const struct mapping *map)
 {
-	uint8_t flags = c->exact ? 0 : FRAME_CALLER;
-
-	flags |= (uint8_t)((c->by_fp ? FRAME_FP : 0) | (c->by_scan ? FRAME_SCAN : 0));
-	c->out->frames[c->out->count++] = (struct frame){.pc = pc, .map = map, .flags = flags};
+	c->out->frames[c->out->count++] = (struct frame){.kind = KIND_NATIVE,
+							 .flags = c->exact ? 0 : FRAME_CALLER,
+							 .guess = (uint8_t)c->guess,
+							 .pc = pc,
+							 .map = map};
+	c->out->guessed[c->guess]++;
 }
 
 /* The last frame added turned out to be a trampoline: it is looked up as it is. */
@@ -147,7 +150,7 @@ static int by_guess(struct cursor *c, const struct found *f)
 	if (err == -EAGAIN)
 		return err;
 	if (err == 0) {
-		c->by_scan = true;
+		c->guess = FRAME_BY_EPILOGUE;
 		return step;
 	}
 	/* A copy that is too small is no reason to think otherwise. */
@@ -188,7 +191,7 @@ static int by_row(struct cursor *c, struct binary *b, const struct found *f)
 		mark_signal(c);
 	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
 	/* After a frame pointer's step only the frame pointer is sure, and it leads on. */
-	if (!step && c->out->end == UNWIND_REGISTER && c->by_fp)
+	if (!step && c->out->end == UNWIND_REGISTER && c->guess == FRAME_BY_FRAME_POINTER)
 		return by_fp_or(c, UNWIND_REGISTER);
 	return step;
 }
@@ -266,8 +269,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->file = NULL;
 	c->wait = NULL;
 	c->exact = true;
-	c->by_fp = false;
-	c->by_scan = false;
+	c->guess = FRAME_SURE;
 	c->final = final;
 	c->signals = 0;
 	c->fault = UNWIND_UNREADABLE;
@@ -279,6 +281,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	out->count = 0;
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
+	memset(out->guessed, 0, sizeof(out->guessed));
 	out->end = UNWIND_NO_RULE;
 }
 

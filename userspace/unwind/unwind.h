@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "kmod/uapi/otprof.h"
+#include "process/frame.h"
 #include "process/space.h"
 
 #define UNWIND_FRAMES_MAX 4096
@@ -49,25 +50,16 @@ enum unwind_end {
 	UNWIND_END_NR
 };
 
+/* A marker frame states how the stack ended, or that the sample has no frame: receivers drop those without any. */
+#define FRAME_MARKER_EMPTY UNWIND_END_NR
+
 const char *unwind_end_name(enum unwind_end end);
-const char *unwind_end_marker(enum unwind_end end); /* NULL for a true root */
+/* The text of a marker frame, an end or FRAME_MARKER_EMPTY; NULL for a true root. */
+const char *unwind_marker(uint32_t marker);
 static inline bool unwind_end_is_root(enum unwind_end end)
 {
 	return end <= UNWIND_NO_USER;
 }
-
-enum frame_flags {
-	FRAME_CALLER = 1, /* pc is a return address: look up pc - 1 */
-	FRAME_SIGNAL = 2, /* a signal trampoline */
-	FRAME_FP = 4,     /* found by a frame pointer step */
-	FRAME_SCAN = 8,   /* found by scanning the stack: a guess */
-};
-
-struct frame {
-	uint64_t pc;              /* in the process */
-	const struct mapping *map; /* borrowed from the space; NULL: uncovered */
-	uint8_t flags;
-};
 
 struct unwind_input {
 	uint16_t arch; /* enum otp_arch */
@@ -93,7 +85,8 @@ struct unwind_stack {
 	uint32_t base_used;    /* bytes below the end of the base that were read */
 	uint64_t fail_pc;      /* where it was cut */
 	uint64_t fail_addr;    /* cut for want of stack bytes: those at this address; else 0 */
-	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first */
+	uint32_t guessed[FRAME_GUESS_NR]; /* frames by how they were guessed */
+	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first, KIND_NATIVE */
 };
 
 struct unwind_limits {

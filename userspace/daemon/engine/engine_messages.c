@@ -132,13 +132,18 @@ static int answer_explain(struct engine *e, const struct ipc_message *m)
 	return 0;
 }
 
-/* The interval ends, so that a profile is of one configuration. */
+/*
+ * The interval ends, so that a profile is of one configuration. Samples that
+ * wait for names have the attributes of before: they go with it.
+ */
 static int put_in_force(struct engine *e, struct config *c)
 {
 	struct config *before = e->config;
 	uint64_t now = clock_now_ns();
 	int r = 0;
 
+	if (e->pipeline && c->sample_attributes != before->sample_attributes)
+		pipeline_end_wait(e->pipeline);
 	if (e->started)
 		engine_flush(e, now);
 	e->config = c;

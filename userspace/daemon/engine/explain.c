@@ -170,6 +170,20 @@ static void files(struct json *j, const struct explain *x)
 	json_number(j, "more_mappings", l ? l->more : s->count);
 }
 
+static void guesses(struct json *j, const struct process_stacks *s)
+{
+	uint64_t frames = 0;
+
+	json_open(j, "guessed");
+	for (uint32_t i = 0; s && i < FRAME_GUESS_NR; i++) {
+		frames += s->guessed[i];
+		if (i != FRAME_SURE)
+			json_number(j, frame_guess_name(i), s->guessed[i]);
+	}
+	json_close(j);
+	json_number(j, "frames", frames);
+}
+
 static void stacks(struct json *j, const struct process *p)
 {
 	uint64_t all = 0, complete = 0;
@@ -188,6 +202,7 @@ static void stacks(struct json *j, const struct process *p)
 	json_close(j);
 	json_number(j, "stacks", all);
 	json_number(j, "complete", complete);
+	guesses(j, p->stacks);
 	json_close(j);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/ledger.h"
 
 #define RETRY_FIRST_NS	 (2 * NSEC_PER_SEC)
 #define RETRY_LONGEST_NS (60 * NSEC_PER_SEC)
@@ -184,18 +185,6 @@ bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2])
 	return false;
 }
 
-static struct str *find_name(struct jit_process *e, uint64_t pc, bool *ret_dump)
-{
-	struct str *name = NULL;
-
-	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0 && !name;)
-		if (e->sources[i].map) {
-			name = jit_map_find(e->sources[i].map, pc);
-			*ret_dump = e->sources[i].kind == JIT_DUMP;
-		}
-	return name;
-}
-
 /* Also what has a name: its address may be another function's by now. */
 static void refresh(struct jit_process *e)
 {
@@ -207,10 +196,35 @@ static void refresh(struct jit_process *e)
 			jit_map_refresh(e->sources[i].map);
 }
 
-struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump)
+static const enum name_source named_by[] = {[JIT_PERF_MAP] = NAME_PERF_MAP, [JIT_DUMP] = NAME_JITDUMP};
+
+/* A jitdump knows more than a perf map. */
+static bool find_line(struct jit_process *e, uint64_t pc, struct symbol_line *ret, enum name_source *ret_source)
 {
-	struct jit_process *e = jit_process;
+	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0;)
+		if (e->sources[i].map && jit_map_find(e->sources[i].map, pc, ret) == 0) {
+			*ret_source = named_by[e->sources[i].kind];
+			return true;
+		}
+	return false;
+}
+
+bool jit_name_frame(struct jit_process *e, uint64_t pc, struct frame *f)
+{
+	enum name_source source;
+	struct symbol_line line;
 
 	refresh(e);
-	return find_name(e, pc, ret_dump);
+	if (!find_line(e, pc, &line, &source))
+		return false;
+	*f = (struct frame){.kind = KIND_JIT,
+			    .flags = f->flags | FRAME_NAMED,
+			    .guess = f->guess,
+			    .named_by = (uint8_t)source,
+			    .line = line.line,
+			    .column = line.column,
+			    .start_line = line.start_line,
+			    .function = line.name,
+			    .file = line.file};
+	return true;
 }

@@ -9,6 +9,7 @@
 #ifndef OTP_DAEMON_ENGINE_JIT_H
 #define OTP_DAEMON_ENGINE_JIT_H
 
+#include "process/frame.h"
 #include "process/host.h"
 #include "process/table.h"
 #include "symbol/jit.h"
@@ -30,7 +31,10 @@ void jit_done(struct jit *j);
 struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now_ns, bool *ret_wait);
 /* What this process says of its code: functions, by enum jit_kind; false: it was never met. */
 bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2]);
-/* A new reference; NULL where nothing is said. */
-struct str *jit_name(void *jit_process, uint64_t pc, bool *ret_dump);
+/*
+ * Turns a native frame into one that names itself, with references of its own
+ * to function and file. False: nobody named the code at pc; the frame is as it was.
+ */
+bool jit_name_frame(struct jit_process *e, uint64_t pc, struct frame *f);
 
 #endif

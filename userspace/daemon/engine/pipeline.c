@@ -19,12 +19,15 @@ _Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a cou
 _Static_assert(UNWIND_END_NR <= PROCESS_ENDS_MAX, "also in a process");
 
 /* Without memory its own figures are absent, no more. */
-static void count_of_process(struct process *proc, enum unwind_end end)
+static void count_of_process(struct process *proc, const struct unwind_stack *stack)
 {
 	if (!proc->stacks)
 		proc->stacks = calloc(1, sizeof(*proc->stacks));
-	if (proc->stacks)
-		proc->stacks->by_end[end]++;
+	if (!proc->stacks)
+		return;
+	proc->stacks->by_end[stack->end]++;
+	for (int i = 0; i < FRAME_GUESS_NR; i++)
+		proc->stacks->guessed[i] += stack->guessed[i];
 }
 
 static void count_stack(struct pipeline *p, const struct attempt *a)
@@ -35,7 +38,7 @@ static void count_stack(struct pipeline *p, const struct attempt *a)
 		return;
 	l->stacks++;
 	if (a->proc && same_exec(a->proc, a->s))
-		count_of_process(a->proc, p->stack.end);
+		count_of_process(a->proc, &p->stack);
 	if (unwind_end_is_root(p->stack.end))
 		l->stacks_root++;
 	else
@@ -69,14 +72,14 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 		.cpu = s->head.cpu,
 		.comm = s->head.comm,
 		.exe = a->exe,
-		.kernel = s->kernel,
-		.nr_kernel = s->nr_kernel,
-		.jit = a->jit ? jit_name : NULL,
-		.jit_ctx = a->jit,
-		.user = has_user_side(s) || s->head.mode & OTP_MODE_COMPAT ? &p->stack : NULL,
+		.frames = p->whole.frames,
 	};
-	int r = profile_add(waits_for_names(p, a) ? p->late : p->profile, &ps);
+	int r;
 
+	pipeline_stack(p, a);
+	ps.nr_frames = p->whole.count;
+	r = profile_add(waits_for_names(p, a) ? p->late : p->profile, &ps);
+	pipeline_stack_done(p);
 	if (r < 0) {
 		p->ledger->held.of[s->slot]--;
 		p->ledger->lost[OTP_LOSS_NO_MEMORY].of[s->slot]++;
@@ -257,13 +260,13 @@ static void take_record(struct pipeline *p, struct batch *b, const struct batch_
 	int slot = -1;
 
 	if (batch_sample(b, it, &s) == 0)
-		slot = origins_slot(&p->origins, s.head.origin);
+		slot = origins_slot(&p->counting.origins, s.head.origin);
 	if (slot >= 0) {
 		s.slot = (uint32_t)slot;
 		take_sample(p, &s, now_ns);
 		return;
 	}
-	slot = (int)origins_slot_of(&p->origins, batch_record(it));
+	slot = (int)origins_slot_of(&p->counting.origins, batch_record(it));
 	p->ledger->read.of[slot]++;
 	p->ledger->lost[OTP_LOSS_BAD_RECORD].of[slot]++;
 }
@@ -366,9 +369,7 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 
 void pipeline_set_origins(struct pipeline *p, const struct origins *origins)
 {
-	p->origins = *origins;
-	profile_set_origins(p->profile, origins);
-	profile_set_origins(p->late, origins);
+	p->counting.origins = *origins;
 }
 
 void pipeline_turn(struct pipeline *p, uint64_t now_ns)
@@ -415,8 +416,7 @@ void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k)
 {
 	kernel_symbols_free(p->kernel);
 	p->kernel = k;
-	profile_set_kernel(p->profile, k);
-	profile_set_kernel(p->late, k);
+	p->counting.kernel = k;
 }
 
 bool pipeline_kernel_unsure(const struct pipeline *p)

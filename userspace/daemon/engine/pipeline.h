@@ -48,7 +48,11 @@ struct pipeline_config {
 int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret);
 struct pipeline *pipeline_free(struct pipeline *p); /* NULL */
 
-/* Another configuration, which must live on; only between two intervals. -ENOMEM: the old one is gone all the same. */
+/*
+ * Another configuration, which must live on; only between two intervals, and
+ * where sample_attributes differ, after pipeline_end_wait and the flush.
+ * -ENOMEM: the old one is gone all the same.
+ */
 int pipeline_reload(struct pipeline *p, const struct config *config);
 
 /* Looks at all processes that exist; once, after the side-band has begun. */
@@ -67,7 +71,7 @@ void pipeline_turn(struct pipeline *p, uint64_t now_ns);
 /* Tries parked samples again; those past their deadline, or all, go on as they are. */
 void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
 size_t pipeline_parked(const struct pipeline *p);
-/* What waits for names waits no longer; before the flush that ends a rate. */
+/* What waits for names waits no longer; before the flush that ends a rate, or a set of attributes. */
 void pipeline_end_wait(struct pipeline *p);
 /* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns);

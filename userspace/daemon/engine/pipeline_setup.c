@@ -49,21 +49,24 @@ static void on_quality(void *ctx, const struct workload *w, const struct str *ex
 	quality_add(((struct pipeline *)ctx)->ledger, w, exe, samples, q);
 }
 
+/* What the configuration says of profiles. */
+static void set_shape(struct pipeline *p)
+{
+	p->counting.attributes = p->config->sample_attributes;
+	p->counting.limits.request_bytes = p->config->request_max_bytes;
+}
+
 static int make_profile(struct pipeline *p)
 {
-	struct profile_config cfg = {
-		.limits.request_bytes = p->config->request_max_bytes,
-		.attributes = p->config->sample_attributes,
-		.origins = p->origins,
-		.scope_version = OTPROF_VERSION,
-		.symbols = p->symbols,
-		.quality = on_quality,
-		.ctx = p,
-	};
+	int r;
 
-	int r = profile_new(&cfg, &p->profile);
-
-	return r < 0 ? r : profile_new(&cfg, &p->late);
+	p->counting.scope_version = OTPROF_VERSION;
+	p->counting.symbols = p->symbols;
+	p->counting.quality = on_quality;
+	p->counting.ctx = p;
+	set_shape(p);
+	r = profile_new(&p->counting, &p->profile);
+	return r < 0 ? r : profile_new(&p->counting, &p->late);
 }
 
 static int make_table(struct pipeline *p, const struct pipeline_config *from)
@@ -103,7 +106,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->ops = cfg->ops;
 	p->ctx = cfg->ctx;
 	p->ledger = cfg->ledger;
-	p->origins = cfg->origins;
+	p->counting.origins = cfg->origins;
 	p->capture = cfg->capture;
 	p->stack_limit = UINT32_MAX;
 	p->hints.tell = cfg->ops->hint;
@@ -160,7 +163,7 @@ int pipeline_reload(struct pipeline *p, const struct config *config)
 	p->config = config;
 	set_copies(p);
 	lower_hints(p);
-	profile_set_shape(p->profile, config->sample_attributes, config->request_max_bytes);
+	set_shape(p);
 	return renew_resource(p);
 }
 

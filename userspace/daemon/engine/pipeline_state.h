@@ -15,20 +15,27 @@
 #include "profile/profile.h"
 #include "unwind/unwind.h"
 
+/* All frames of a sample as they are counted: kernel, user, and a marker where the stack was cut. */
+struct whole_stack {
+	uint32_t count;
+	uint32_t named; /* of these hold references to function and file */
+	struct frame frames[PROFILE_FRAMES_MAX];
+};
+
 struct pipeline {
 	const struct config *config;
 	const struct pipeline_ops *ops;
 	void *ctx;
 	struct ledger_engine *ledger;
-	struct origins origins;
 	struct capture *capture;
 	struct process_table *table;
 	struct unwinder *unwinder;
 	struct symbolizer *symbols;
 	struct kernel_symbols *kernel;
+	struct profile_config counting;  /* of both builders */
 	struct profile_builder *profile;
+	struct profile_builder *late; /* samples whose names are still to come; of this rate and these attributes */
 	struct jit jit;
-	struct profile_builder *late; /* samples whose names are still to come; of this rate */
 	bool ending;
 	uint64_t now_ns; /* of the batch or turn at hand */
 	struct resource_set resource;
@@ -38,7 +45,9 @@ struct pipeline {
 	struct hints hints;
 	uint32_t plan_gen;
 	bool settled; /* something that samples wait for has come */
-	struct unwind_stack stack; /* of the sample at hand; large */
+	/* Of the sample at hand; both large. */
+	struct unwind_stack stack; /* its native user stack */
+	struct whole_stack whole;  /* all of its frames */
 };
 
 /* What one attempt at a sample works with: the live process, or what a parked sample kept. */
@@ -66,5 +75,9 @@ static inline bool same_exec(const struct process *proc, const struct sample *s)
 
 /* Leaves the user stack of the sample in p->stack. 0, or -EAGAIN: it should wait for a file or for mappings. */
 int pipeline_unwind(struct pipeline *p, struct attempt *a);
+
+/* Puts the sample's frames together in p->whole, from its kernel stack and p->stack. */
+void pipeline_stack(struct pipeline *p, const struct attempt *a);
+void pipeline_stack_done(struct pipeline *p); /* drops what the frames of p->whole hold */
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The user stack of one sample: what the unwinder is given, what it waits for, and where there is no stack. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "daemon/engine/pipeline_state.h"
@@ -14,6 +15,7 @@ static void empty_stack(struct unwind_stack *out, enum unwind_end end)
 {
 	out->count = 0;
 	out->end = end;
+	memset(out->guessed, 0, sizeof(out->guessed));
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
 }
@@ -103,7 +105,7 @@ static int compat_leaf(struct pipeline *p, struct attempt *a)
 		return 0;
 	if (!a->final && want_file(p, a, m) == WAIT)
 		return -EAGAIN;
-	p->stack.frames[p->stack.count++] = (struct frame){.pc = a->s->reg[pc], .map = m};
+	p->stack.frames[p->stack.count++] = (struct frame){.kind = KIND_NATIVE, .pc = a->s->reg[pc], .map = m};
 	return 0;
 }
 

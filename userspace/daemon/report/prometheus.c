@@ -159,6 +159,14 @@ static void workloads(const struct status *s, struct buf *to)
 			if (w->quality.by[k])
 				of_workload(to, "workload_frames_total", w, "source", name_source_name(k), w->quality.by[k]);
 	}
+	family(to, "workload_frames_guessed_total", "counter", "Guessed frames of the busiest workloads.");
+	for (uint32_t i = 0; i < n; i++) {
+		const struct ledger_workload *w = &e->workloads[order[i]];
+
+		for (uint32_t k = FRAME_SURE + 1; k < FRAME_GUESS_NR; k++)
+			if (w->quality.guessed[k])
+				of_workload(to, "workload_frames_guessed_total", w, "guess", frame_guess_name(k), w->quality.guessed[k]);
+	}
 }
 
 static void quality(const struct status *s, struct buf *to)
@@ -176,6 +184,13 @@ static void quality(const struct status *s, struct buf *to)
 	family(to, "frames_by_source_total", "counter", "Frames, by where their names come from.");
 	for (uint32_t i = 0; name_source_name(i); i++)
 		labelled(to, "frames_by_source_total", "source", name_source_name(i), e->named_by[i]);
+	family(to, "frames_by_kind_total", "counter", "Frames, by profile.frame.type.");
+	for (uint32_t i = 0; i < KIND_NR; i++)
+		if (frame_kind_type(i))
+			labelled(to, "frames_by_kind_total", "kind", frame_kind_type(i), e->kinds[i]);
+	family(to, "frames_guessed_total", "counter", "Frames that no unwind table gave, by what was tried.");
+	for (uint32_t i = FRAME_SURE + 1; i < FRAME_GUESS_NR; i++)
+		labelled(to, "frames_guessed_total", "guess", frame_guess_name(i), e->guessed[i]);
 	workloads(s, to);
 	one(to, "processes", "gauge", "Processes in the table.", e->processes);
 }

@@ -69,6 +69,15 @@ static struct ledger_workload *find_or_replace(struct ledger_engine *l, const st
 	return least;
 }
 
+static void add_frames(uint64_t kinds[LEDGER_KINDS_MAX], uint64_t guessed[LEDGER_GUESSES_MAX],
+		       const struct ledger_quality *q)
+{
+	for (int i = 0; i < LEDGER_KINDS_MAX; i++)
+		kinds[i] += q->kinds[i];
+	for (int i = 0; i < LEDGER_GUESSES_MAX; i++)
+		guessed[i] += q->guessed[i];
+}
+
 static void add(struct ledger_quality *to, const struct ledger_quality *q)
 {
 	to->stacks += q->stacks;
@@ -78,6 +87,7 @@ static void add(struct ledger_quality *to, const struct ledger_quality *q)
 		to->cut[i] += q->cut[i];
 	for (int i = 0; i < LEDGER_SOURCES_MAX; i++)
 		to->by[i] += q->by[i];
+	add_frames(to->kinds, to->guessed, q);
 }
 
 void quality_add(struct ledger_engine *l, const struct workload *w, const struct str *exe, uint64_t samples,
@@ -90,6 +100,7 @@ void quality_add(struct ledger_engine *l, const struct workload *w, const struct
 		l->named_by[i] += q->by[i];
 		l->frames_named += sources[i].named ? q->by[i] : 0;
 	}
+	add_frames(l->kinds, l->guessed, q);
 	if (!row)
 		return;
 	row->recent += samples;

@@ -159,6 +159,24 @@ static void named_by(struct json *j, const uint64_t by[LEDGER_SOURCES_MAX])
 	json_close(j);
 }
 
+/* Frames of code: a marker is none. */
+static void kinds(struct json *j, const uint64_t by[LEDGER_KINDS_MAX])
+{
+	json_open(j, "kinds");
+	for (uint32_t i = 0; i < KIND_NR; i++)
+		if (by[i] && frame_kind_type(i))
+			json_number(j, frame_kind_type(i), by[i]);
+	json_close(j);
+}
+
+static void guessed(struct json *j, const uint64_t by[LEDGER_GUESSES_MAX])
+{
+	json_open(j, "guessed");
+	for (uint32_t i = FRAME_SURE + 1; i < FRAME_GUESS_NR; i++)
+		json_number(j, frame_guess_name(i), by[i]);
+	json_close(j);
+}
+
 void status_quality(struct json *j, const struct ledger_workload *w)
 {
 	uint64_t named = 0;
@@ -174,6 +192,8 @@ void status_quality(struct json *j, const struct ledger_workload *w)
 	json_number(j, "frames", w->quality.frames);
 	json_number(j, "frames_named", named);
 	named_by(j, w->quality.by);
+	kinds(j, w->quality.kinds);
+	guessed(j, w->quality.guessed);
 	json_close(j);
 }
 
@@ -217,6 +237,8 @@ static void quality(struct json *j, const struct status *s)
 	json_number(j, "frames", e->frames);
 	json_number(j, "frames_named", e->frames_named);
 	named_by(j, e->named_by);
+	kinds(j, e->kinds);
+	guessed(j, e->guessed);
 	json_number(j, "parked", e->parked);
 	workloads(j, e);
 	json_close(j);

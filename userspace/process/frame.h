@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One frame of a stack, whatever it runs: native and kernel code, known by an
+ * address that is named later, or code that names itself (interpreted, or made
+ * at run time), known by function, file and line.
+ *
+ * Made by the unwinder and by those who know a runtime, put together by the
+ * engine, counted by profile/. Plain data, one thread.
+ * Ownership: what a frame points to is borrowed, from the space of its process
+ * or from whoever named it, until the sample is counted.
+ */
+#ifndef OTP_PROCESS_FRAME_H
+#define OTP_PROCESS_FRAME_H
+
+#include <stdint.h>
+
+#include "base/frame_kind.h"
+#include "base/strpool.h"
+
+struct mapping;
+
+enum frame_flags {
+	FRAME_CALLER = 1, /* pc is a return address: the call lies before it */
+	FRAME_SIGNAL = 2, /* a signal trampoline */
+	FRAME_NAMED = 4,  /* function and file are known, in place of an address */
+};
+
+/*
+ * How a frame was found where no table says it: a guess, and counted as such.
+ *   X(NAME, "name")
+ */
+#define FRAME_GUESSES(X)                                                                        \
+	X(FRAME_POINTER, "frame_pointer") /* the saved frame pointer, where there is no table */ \
+	X(EPILOGUE, "epilogue")           /* the callee's code, read on to its return */         \
+	X(SCAN, "scan")                   /* a known root's frame, sought on the stack */
+
+enum frame_guess {
+	FRAME_SURE,
+#define X(NAME, name) FRAME_BY_##NAME,
+	FRAME_GUESSES(X)
+#undef X
+	FRAME_GUESS_NR
+};
+
+const char *frame_guess_name(uint32_t guess); /* NULL: FRAME_SURE, and past the end */
+
+struct frame {
+	uint8_t kind;     /* enum frame_kind */
+	uint8_t flags;    /* enum frame_flags */
+	uint8_t guess;    /* enum frame_guess */
+	uint8_t named_by; /* FRAME_NAMED: enum name_source */
+	uint32_t line, column; /* FRAME_NAMED: where execution is; 0: unknown */
+	uint32_t start_line;   /* FRAME_NAMED: of the function; 0: unknown */
+	union {
+		struct { /* FRAME_NAMED */
+			struct str *function; /* never NULL */
+			struct str *file;     /* NULL: unknown */
+		};
+		struct { /* any other but a marker: KIND_KERNEL, KIND_NATIVE */
+			uint64_t pc;
+			const struct mapping *map; /* NULL: the kernel's, or no mapping covers it */
+		};
+		uint32_t marker; /* KIND_MARKER: why the stack ends here, enum unwind_end of unwind/unwind.h or FRAME_MARKER_EMPTY */
+	};
+};
+
+#endif

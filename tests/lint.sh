@@ -48,9 +48,9 @@ headers_alone() {
 # daemon's knows another's insides, and all that passes between them is ipc.h.
 LAYERS="base
 ring process
-source unwind symbol runtime
+source unwind symbol
 profile
-export hub
+export
 daemon/config cli
 daemon
 daemon/limits daemon/cache daemon/sandbox
@@ -78,6 +78,26 @@ for path in sys.stdin.read().split():
 ')
 	[ -z "$out" ]
 	fact $? "includes point down the layers only"
+	out=$(for folder in $LAYERS; do [ -d "userspace/$folder" ] || echo "there is no userspace/$folder"; done)
+	[ -z "$out" ]
+	fact $? "every layer is a folder"
+}
+
+# ARCHITECTURE.md in backquotes: what looks like a path is one, from the root, below userspace/ or userspace/daemon/,
+# or the name of a file somewhere; "*" may stand in it. Folders of build/ are made by make.
+paths_exist() {
+	out=$(python3 -c '
+import glob, re
+text = open("ARCHITECTURE.md").read()
+for path in sorted(set(re.findall(r"`([A-Za-z_][\w.*/-]*)`", text))):
+    if path.startswith("build/") or not re.search(r"/|\.[ch]$|\.(md|sh|py|mk)$", path):
+        continue
+    below = ["", "userspace/", "userspace/daemon/"] + ([] if "/" in path else ["**/"])
+    if not any(glob.glob(b + p, recursive=True) for b in below for p in (path, path + ".[ch]")):
+        print("ARCHITECTURE.md names", path, "which is not there")
+')
+	[ -z "$out" ]
+	fact $? "every path that ARCHITECTURE names exists"
 }
 
 spdx_of() {
@@ -158,6 +178,7 @@ module_sparse() {
 }
 
 include_direction
+paths_exist
 spdx
 traces
 shell

@@ -33,13 +33,20 @@ static int setup(void)
 	return config || !config_parse("fuzz", "", 0, NULL, NULL, &config) ? 0 : -1;
 }
 
+static void ask(struct monitor *m, enum asker from)
+{
+	if (from == ASKER_INDEXER)
+		index_jobs_set_root(m, &message);
+	asks_add(&m->asks, from, &message);
+}
+
 static void handle(struct monitor *m)
 {
 	if (message.head.type == IPC_PLAN)
 		plans_set(m, &message);
 	else
-		asks_add(m, message.head.tag & 1 ? ASKER_INDEXER : ASKER_ENGINE, &message);
-	asks_run(m, 1);
+		ask(m, message.head.tag & 1 ? ASKER_INDEXER : ASKER_ENGINE);
+	asks_run(&m->asks, 1);
 	ipc_close_fds(&message);
 }
 
@@ -53,10 +60,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	m->config = config;
-	m->source = &source;
-	workers_init(m);
-	asks_init(&m->asks);
-	m->engine.sock = engine[0];
+	m->sampler.source = &source;
+	workers_init(&m->workers);
+	asks_init(&m->asks, &m->workers, targets_names_answered, m);
+	m->workers.engine.sock = engine[0];
 	if (size && size < 100000 && send(engine[1], data, size, MSG_DONTWAIT) > 0 && ipc_receive(engine[0], &message) == 1)
 		handle(m);
 	asks_done(&m->asks);

@@ -30,21 +30,21 @@ static void join(struct worker *w, int *ret_other)
 static void setup(void)
 {
 	m = calloc(1, sizeof(*m));
-	workers_init(m);
-	asks_init(&m->asks);
-	join(&m->engine, &engine);
+	workers_init(&m->workers);
+	asks_init(&m->asks, &m->workers, targets_names_answered, m);
+	join(&m->workers.engine, &engine);
 	for (int i = 0; i < OPENERS; i++)
-		join(&m->opener[i], &opener[i]);
+		join(&m->workers.opener[i], &opener[i]);
 }
 
 static void teardown(void)
 {
 	asks_done(&m->asks);
 	target_names_done(&m->targets.names);
-	close(m->engine.sock);
+	close(m->workers.engine.sock);
 	close(engine);
 	for (int i = 0; i < OPENERS; i++) {
-		closep(&m->opener[i].sock);
+		closep(&m->workers.opener[i].sock);
 		close(opener[i]);
 	}
 	free(m);
@@ -59,7 +59,7 @@ static void ask(uint64_t tag, uint32_t kind)
 		message.fds[i] = -1;
 	*a = (struct ipc_ask){.kind = kind, .pid = 1};
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = sizeof(*a), .tag = tag};
-	asks_add(m, ASKER_ENGINE, &message);
+	asks_add(&m->asks, ASKER_ENGINE, &message);
 }
 
 static void opener_answers(int i, uint64_t tag, int err, size_t extra)
@@ -69,8 +69,8 @@ static void opener_answers(int i, uint64_t tag, int err, size_t extra)
 
 	memcpy(data, &a, sizeof(a));
 	ck_assert_int_eq(ipc_send(opener[i], IPC_ANSWER, tag, data, sizeof(a) + extra, NULL, 0), 0);
-	ck_assert_int_eq(ipc_receive(m->opener[i].sock, &message), 1);
-	asks_answered(m, i, &message);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[i].sock, &message), 1);
+	asks_answered(&m->asks, i, &message);
 	ipc_close_fds(&message);
 }
 
@@ -87,14 +87,14 @@ START_TEST(questions_go_to_free_openers_and_answers_come_back)
 	ask(1, HOST_READ_MAPS);
 	ask(2, HOST_READ_MAPS);
 	ask(3, HOST_READ_MAPS);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 1);
 	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 2);
 	opener_answers(1, 2, -ENOENT, 0);
 	engine_hears(2, -ENOENT);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 3);
 	ck_assert_uint_eq(m->asks.open, 2);
@@ -117,15 +117,15 @@ START_TEST(opener_that_is_late_is_replaced_and_its_question_answered)
 	ask(1, HOST_OPEN_MAPPED);
 	ask(2, HOST_OPEN_MAPPED);
 	ask(3, HOST_OPEN_MAPPED);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	opener_answers(1, 2, 0, 0);
 	engine_hears(2, 0);
-	asks_run(m, 1000 + 1999 * NSEC_PER_MSEC);
+	asks_run(&m->asks, 1000 + 1999 * NSEC_PER_MSEC);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
-	asks_run(m, 1000 + 2 * NSEC_PER_SEC);
+	asks_run(&m->asks, 1000 + 2 * NSEC_PER_SEC);
 	engine_hears(1, -ETIMEDOUT);
-	ck_assert_uint_eq(m->abandoned, 1);
-	ck_assert_int_eq(m->opener[0].sock, -1);
+	ck_assert_uint_eq(m->workers.abandoned, 1);
+	ck_assert_int_eq(m->workers.opener[0].sock, -1);
 	ck_assert_uint_eq(m->asks.timed_out, 1);
 	/* The other one was not disturbed. */
 	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
@@ -137,18 +137,18 @@ END_TEST
 START_TEST(scan_may_take_longer)
 {
 	ask(1, HOST_SCAN);
-	asks_run(m, 1000);
-	asks_run(m, 1000 + 5 * NSEC_PER_SEC);
-	ck_assert_uint_eq(m->abandoned, 0);
-	ck_assert_uint_gt(asks_next_ns(m), 5 * NSEC_PER_SEC);
+	asks_run(&m->asks, 1000);
+	asks_run(&m->asks, 1000 + 5 * NSEC_PER_SEC);
+	ck_assert_uint_eq(m->workers.abandoned, 0);
+	ck_assert_uint_gt(asks_next_ns(&m->asks), 5 * NSEC_PER_SEC);
 }
 END_TEST
 
 START_TEST(dead_opener_takes_one_question_with_it)
 {
 	ask(1, HOST_READ_IDENTITY);
-	asks_run(m, 1000);
-	asks_opener_died(m, 0, false);
+	asks_run(&m->asks, 1000);
+	asks_opener_died(&m->asks, 0, false);
 	engine_hears(1, -EIO);
 	ck_assert_uint_eq(m->asks.open, 0);
 }
@@ -159,17 +159,17 @@ START_TEST(answer_waits_for_room)
 	static uint8_t data[IPC_DATA_MAX];
 
 	ask(1, HOST_READ_MAPS);
-	asks_run(m, 1000);
-	while (!ipc_send(m->engine.sock, IPC_ANSWER, 99, data, sizeof(data), NULL, 0))
+	asks_run(&m->asks, 1000);
+	while (!ipc_send(m->workers.engine.sock, IPC_ANSWER, 99, data, sizeof(data), NULL, 0))
 		;
 	opener_answers(0, 1, 0, 60000);
-	ck_assert(asks_wait_for_room(m));
+	ck_assert(asks_wait_for_room(&m->asks));
 	while (ipc_receive(engine, &message) == 1)
 		;
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	engine_hears(1, 0);
 	ck_assert_uint_eq(message.head.len, sizeof(struct ipc_answer) + 60000);
-	ck_assert(!asks_wait_for_room(m));
+	ck_assert(!asks_wait_for_room(&m->asks));
 }
 END_TEST
 
@@ -178,14 +178,14 @@ START_TEST(answer_for_a_dead_engine_is_not_for_the_next)
 	ask(1, HOST_READ_MAPS);
 	ask(2, HOST_READ_MAPS);
 	ask(3, HOST_READ_MAPS);
-	asks_run(m, 1000);
-	asks_asker_died(m, ASKER_ENGINE);
+	asks_run(&m->asks, 1000);
+	asks_asker_died(&m->asks, ASKER_ENGINE);
 	ck_assert_uint_eq(m->asks.open, 2);
 	/* The next engine counts its questions from 1 too. */
 	ask(1, HOST_READ_IDENTITY);
 	opener_answers(0, 1, 0, 0);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	opener_answers(0, 1, -ESRCH, 0);
 	engine_hears(1, -ESRCH);
 	ck_assert_uint_eq(m->asks.open, 1);
@@ -215,7 +215,7 @@ START_TEST(question_that_breaks_the_rules_is_not_asked)
 		message.fds[i] = -1;
 	*a = (struct ipc_ask){.kind = malformed[_i].kind, .path_len = malformed[_i].path_len, .len = malformed[_i].len};
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = (uint32_t)(sizeof(*a) + malformed[_i].data)};
-	asks_add(m, ASKER_ENGINE, &message);
+	asks_add(&m->asks, ASKER_ENGINE, &message);
 	ck_assert_uint_eq(m->asks.open, 0);
 	ck_assert_ptr_null(m->asks.first);
 }
@@ -227,12 +227,13 @@ START_TEST(indexer_asks_for_files_of_the_host)
 
 	for (int i = 0; i < IPC_FDS_MAX; i++)
 		message.fds[i] = -1;
-	*a = (struct ipc_ask){.kind = HOST_OPEN_DEBUG, .path_len = 2, .len = INDEX_ROOT_HOST};
+	*a = (struct ipc_ask){.kind = HOST_OPEN_DEBUG, .pid = 7, .path_len = 2, .len = INDEX_ROOT_HOST};
 	memcpy(a + 1, "/a", 2);
 	message.head = (struct ipc_head){.type = IPC_ASK, .len = sizeof(*a) + 2, .tag = 1};
-	asks_add(m, ASKER_INDEXER, &message);
+	index_jobs_set_root(m, &message);
+	asks_add(&m->asks, ASKER_INDEXER, &message);
 	ck_assert_uint_eq(m->asks.open, 1);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_uint_eq(a->pid, 1);
 	ck_assert_uint_eq(a->len, 0);
@@ -242,7 +243,7 @@ END_TEST
 START_TEST(answer_to_another_question_is_not_passed_on)
 {
 	ask(5, HOST_READ_MAPS);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	opener_answers(0, 6, 0, 0);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
 	ck_assert_uint_eq(m->asks.open, 1);
@@ -253,7 +254,7 @@ static void want_name(const char *id)
 {
 	ck_assert_ptr_null(target_names_find(&m->targets.names, id));
 	targets_ask_names(m);
-	asks_run(m, 1000);
+	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_uint_eq(((struct ipc_ask *)(void *)message.data)->kind, HOST_READ_CONTAINERS);
 	ck_assert_uint_eq(message.head.len, sizeof(struct ipc_ask) + strlen(id));
@@ -271,8 +272,8 @@ START_TEST(name_of_a_container_is_asked_of_an_opener)
 
 	want_name(CONTAINER);
 	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &answer, sizeof(answer), NULL, 0), 0);
-	ck_assert_int_eq(ipc_receive(m->opener[0].sock, &message), 1);
-	asks_answered(m, 0, &message);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
+	asks_answered(&m->asks, 0, &message);
 	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "web");
 	ck_assert_uint_eq(m->asks.open, 0);
 }
@@ -281,8 +282,8 @@ END_TEST
 START_TEST(container_has_no_name_where_its_opener_hangs)
 {
 	want_name(CONTAINER);
-	m->opener[0].pid = 0;
-	asks_run(m, 1000 + 3 * NSEC_PER_SEC);
+	m->workers.opener[0].pid = 0;
+	asks_run(&m->asks, 1000 + 3 * NSEC_PER_SEC);
 	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "");
 	ck_assert(target_names_settled(&m->targets.names));
 }

@@ -56,10 +56,10 @@ static void set_up(void)
 	m = calloc(1, sizeof(*m));
 	m->config = config_of("http://one http://two");
 	m->public_config_fd = -1;
-	workers_init(m);
-	join(&m->engine, &engine);
-	join(&m->indexer, &indexer);
-	join(&m->fetcher, &fetcher);
+	workers_init(&m->workers);
+	join(&m->workers.engine, &engine);
+	join(&m->workers.indexer, &indexer);
+	join(&m->workers.fetcher, &fetcher);
 	ck_assert_int_eq(index_jobs_open(m), 0);
 	ck_assert_int_eq(fetch_jobs_open(m), 0);
 	now = clock_now_ns();
@@ -74,9 +74,9 @@ static void tear_down(void)
 
 	fetch_jobs_close(m);
 	index_jobs_close(m);
-	close(m->engine.sock);
-	close(m->indexer.sock);
-	close(m->fetcher.sock);
+	close(m->workers.engine.sock);
+	close(m->workers.indexer.sock);
+	close(m->workers.fetcher.sock);
 	close(engine);
 	close(indexer);
 	close(fetcher);
@@ -97,7 +97,7 @@ static int look_for(const char *id)
 
 	memcpy(q.path, id, strlen(id));
 	ck_assert_int_eq(ipc_send(indexer, IPC_ASK, 5, &q, sizeof(q.head) + strlen(id), NULL, 0), 0);
-	ck_assert_int_eq(ipc_receive(m->indexer.sock, &message), 1);
+	ck_assert_int_eq(ipc_receive(m->workers.indexer.sock, &message), 1);
 	ck_assert(fetch_jobs_asked(m, &message));
 	ck_assert_int_eq(ipc_receive(indexer, &message), 1);
 	ck_assert_uint_eq(message.head.tag, 5);
@@ -133,7 +133,7 @@ static void fetcher_does(const char *id, const char *writes, size_t len, enum fe
 	struct ipc_fetched said = {.state = says, .requests = 1, .text = "in words\n"};
 	int fd;
 
-	m->fetcher.pid = 0;
+	m->workers.fetcher.pid = 0;
 	ck_assert(fetch_jobs_wait(m));
 	ck_assert_int_eq(fetch_jobs_hand_over(m), 0);
 	ck_assert_int_eq(ipc_receive(fetcher, &message), 1);
@@ -149,7 +149,7 @@ static void fetcher_does(const char *id, const char *writes, size_t len, enum fe
 	ck_assert_uint_eq(message.head.type, IPC_START);
 	if (says != FETCH_NONE) {
 		ck_assert_int_eq(ipc_send(fetcher, IPC_FETCHED, 0, &said, sizeof(said), NULL, 0), 0);
-		ck_assert_int_eq(ipc_receive(m->fetcher.sock, &message), 1);
+		ck_assert_int_eq(ipc_receive(m->workers.fetcher.sock, &message), 1);
 		fetch_jobs_fetched(m, &message);
 	}
 	fetch_jobs_fetcher_ended(m);

@@ -69,22 +69,22 @@ static void setup(void)
 	m = calloc(1, sizeof(*m));
 	ck_assert_ptr_nonnull(m);
 	ck_assert_int_eq(ipc_pair(pair), 0);
-	m->source = &fake.source;
+	m->sampler.source = &fake.source;
 	m->config = &config;
-	m->engine = (struct worker){.kind = WORKER_ENGINE, .pid = 1, .sock = pair[0], .ready = true};
+	m->workers.engine = (struct worker){.kind = WORKER_ENGINE, .pid = 1, .sock = pair[0], .ready = true};
 	engine = pair[1];
-	m->engine_page = &page;
-	m->ring = (struct ring){.consumer = ring_page[0], .producer = ring_page[1]};
-	m->sampling = true;
+	m->books.engine = &page;
+	m->sampler.ring = (struct ring){.consumer = ring_page[0], .producer = ring_page[1]};
+	m->sampler.sampling = true;
 	m->rate.hz = m->rate.wanted_hz = 100;
-	fake_layout(NULL, &m->layout);
+	fake_layout(NULL, &m->sampler.layout);
 	set_ring(4096, 4096);
 }
 
 static void teardown(void)
 {
 	close(engine);
-	close(m->engine.sock);
+	close(m->workers.engine.sock);
 	free(m);
 }
 
@@ -179,8 +179,8 @@ START_TEST(next_engine_reads_the_old_rate_to_its_end)
 {
 	set_ring(8192, 4096);
 	rate_change(m, 50);
-	m->engine.pid = 0;
-	m->engine.ready = false;
+	m->workers.engine.pid = 0;
+	m->workers.engine.ready = false;
 	rate_run(m, clock_now_ns());
 	ck_assert_uint_eq(fake.starts, 1);
 	ck_assert_uint_eq(rate_ring_origins(m)->slot[0].period, NSEC_PER_SEC / 100);

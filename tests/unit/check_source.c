@@ -11,6 +11,15 @@
 
 Suite *source_suite(void);
 
+static uint32_t cpus_count(const struct cpus *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t cpu = 0; cpu < CPUS_MAX; cpu++)
+		n += cpus_has(c, cpu);
+	return n;
+}
+
 START_TEST(cpu_list_is_read_as_the_kernel_writes_it)
 {
 	struct cpus c;

@@ -8,7 +8,7 @@
 
 struct strpool {
 	struct str **slots;
-	size_t cap, count, bytes;
+	size_t cap, count;
 };
 
 /* Shared by the whole process on purpose: interning works only with one pool. */
@@ -26,7 +26,7 @@ static struct str **pool_slot(const struct strpool *p, const char *s, size_t len
 
 static int pool_grow(void)
 {
-	struct strpool next = {.cap = pool.cap ? pool.cap * 2 : 256, .count = pool.count, .bytes = pool.bytes};
+	struct strpool next = {.cap = pool.cap ? pool.cap * 2 : 256, .count = pool.count};
 
 	next.slots = calloc(next.cap, sizeof(*next.slots));
 	if (!next.slots)
@@ -60,7 +60,6 @@ struct str *str_get(const char *s, size_t len)
 	n->s[len] = '\0';
 	*slot = n;
 	pool.count++;
-	pool.bytes += sizeof(*n) + len + 1;
 	return n;
 }
 
@@ -88,7 +87,6 @@ static void pool_remove(struct str *s)
 	}
 	pool.slots[hole] = NULL;
 	pool.count--;
-	pool.bytes -= sizeof(*s) + s->len + 1;
 }
 
 struct str *str_put(struct str *s)
@@ -103,9 +101,4 @@ struct str *str_put(struct str *s)
 size_t str_count(void)
 {
 	return pool.count;
-}
-
-size_t str_bytes(void)
-{
-	return pool.bytes;
 }

@@ -25,7 +25,6 @@ struct str *str_get_c(const char *s);
 struct str *str_ref(struct str *s);
 struct str *str_put(struct str *s); /* returns NULL */
 size_t str_count(void);             /* live strings */
-size_t str_bytes(void);
 
 static inline const char *str_c(const struct str *s)
 {

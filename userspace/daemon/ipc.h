@@ -98,7 +98,7 @@ struct ipc_ring { uint64_t ring_bytes; struct origins origins; uint32_t flags, r
 struct ipc_rate { uint64_t pos, id; struct origins origins; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
-struct ipc_ask { uint32_t kind, pid; uint64_t start, end, dev, ino; uint32_t len, alternate_pid, path_len, reserved; };
+struct ipc_ask { uint32_t kind, pid; uint64_t start, end, ino; uint32_t len, alternate_pid, path_len, reserved; };
 struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
 /* state: enum fetch_state; FETCHED: an index made anew says more. content: the file's htlhash; all: of every file. */

@@ -366,19 +366,6 @@ bool binary_offset_to_vaddr(const struct binary *b, uint64_t offset, uint64_t *r
 	return true;
 }
 
-bool binary_vaddr_to_offset(const struct binary *b, uint64_t vaddr, uint64_t *ret_offset)
-{
-	for (uint16_t i = 0; i < b->nr_segments; i++) {
-		const struct binary_segment *s = &b->segments[i];
-
-		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz) {
-			*ret_offset = s->offset + (vaddr - s->vaddr);
-			return true;
-		}
-	}
-	return false;
-}
-
 bool binary_is_code(const struct binary *b, uint64_t vaddr)
 {
 	for (uint16_t i = 0; i < b->nr_segments; i++) {

@@ -58,7 +58,6 @@ struct binary {
 	struct binary_segment *segments; /* owned */
 	struct binary_section *sections; /* owned */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size; /* PT_GNU_EH_FRAME: vaddr, memsz; 0: none */
-	uint64_t dynamic, dynamic_size;           /* PT_DYNAMIC: vaddr */
 	void *slot[BINARY_SLOT_NR];
 	void (*slot_free[BINARY_SLOT_NR])(void *);
 };
@@ -91,7 +90,6 @@ ssize_t binary_read_vaddr(struct binary *b, uint64_t vaddr, void *to, size_t len
 const struct binary_section *binary_section(const struct binary *b, const char *name); /* NULL if absent */
 /* false where no segment covers it. */
 bool binary_offset_to_vaddr(const struct binary *b, uint64_t offset, uint64_t *ret_vaddr);
-bool binary_vaddr_to_offset(const struct binary *b, uint64_t vaddr, uint64_t *ret_offset);
 bool binary_is_code(const struct binary *b, uint64_t vaddr); /* within an executable segment */
 
 /* Bound of the page cache over all files, bytes; default 4 MiB. */
@@ -99,7 +97,7 @@ void binary_cache_limit(size_t bytes);
 size_t binary_cache_used(void);
 
 /*
- * Capture and replay (D11). A capture wants every page that the cache read;
+ * Capture and replay. A capture wants every page that the cache read;
  * a replay gives pages instead of a file. hook may be NULL.
  */
 typedef void binary_page_hook_fn(void *ctx, const struct binary *b, uint64_t offset, const void *data, size_t len);

@@ -181,10 +181,6 @@ static int take_phdr(struct binary *b, const Elf64_Phdr *p)
 		b->eh_frame_hdr = p->p_vaddr;
 		b->eh_frame_hdr_size = p->p_memsz;
 		break;
-	case PT_DYNAMIC:
-		b->dynamic = p->p_vaddr;
-		b->dynamic_size = p->p_memsz;
-		break;
 	case PT_NOTE:
 		return take_notes(b, p->p_offset, p->p_filesz, p->p_align);
 	}

@@ -170,7 +170,6 @@ static int host_open(struct question *q)
 		.pid = q->pid,
 		.start = q->start,
 		.end = q->end,
-		.dev = f->dev,
 		.ino = f->ino,
 		.alternate_pid = q->alternate,
 		.path = f->path->s,

@@ -48,7 +48,6 @@ struct host_request {
 	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until it is answered; -1: in a replay */
 	uint64_t start; /* HOST_OPEN_MAPPED: mapping */
 	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
-	uint64_t dev; /* as stat says it, 0: unknown */
 	uint64_t ino; /* the file opened must have it; 0: unknown */
 	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; HOST_OPEN_DEBUG: enum index_root; else 0 */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
@@ -94,7 +93,7 @@ enum host_text {
 	HOST_TEXT_EXE,     /* readlink of /proc/PID/exe */
 	HOST_TEXT_CMDLINE, /* NUL-separated */
 	HOST_TEXT_CGROUP,  /* /proc/PID/cgroup as the host's cgroup namespace sees it */
-	HOST_TEXT_ENVIRON, /* only the variables of host_environ_wanted, NUL-separated */
+	HOST_TEXT_ENVIRON, /* only the variables that name a service (opener_text.c), NUL-separated */
 	HOST_TEXT_STATUS,  /* /proc/PID/status */
 	HOST_TEXT_CONTAINER, /* name that a runtime keeps for the container of the cgroup */
 	HOST_TEXT_NR,

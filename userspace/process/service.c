@@ -113,11 +113,6 @@ static const struct interpreter *interpreter_of(struct word name)
 	return NULL;
 }
 
-int service_is_interpreter(const char *name, size_t len)
-{
-	return interpreter_of((struct word){name, len}) != NULL;
-}
-
 static bool next_argument(struct word *rest, struct word *ret)
 {
 	size_t n;

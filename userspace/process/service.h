@@ -9,7 +9,7 @@
  * process that rewrote its arguments ("nginx: master process") is called by
  * its file. Where an interpreter runs a script, the script has its own name:
  * "app.py", the module of python -m, the jar or main class of java.
- * Pure; answers are cut and may hold any bytes (text_clean is the caller's).
+ * Pure; answers are cut and may hold any bytes (the caller cleans them).
  */
 #ifndef OTP_PROCESS_SERVICE_H
 #define OTP_PROCESS_SERVICE_H
@@ -38,7 +38,5 @@ void service_names(const struct service_input *in, struct service_names *ret);
  * ours too. Returns its new length.
  */
 size_t service_strip(const struct service_input *in, char *cmdline);
-/* Does an interpreter of scripts go by this name? */
-int service_is_interpreter(const char *name, size_t len);
 
 #endif

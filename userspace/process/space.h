@@ -47,7 +47,6 @@ struct mapped_file {
 	uint64_t container;                    /* cgroup id: paths mean nothing across containers */
 	struct binary *binary;                 /* READY; owned */
 	int error;                             /* FAILED: why */
-	void *waiters;                         /* the engine's parked samples */
 	/* The file registry's own. */
 	uint64_t ino_generation; /* 0: unknown; tells a reused inode */
 	uint64_t idle_since_ns, retry_ns, retry_wait_ns;

@@ -113,10 +113,8 @@ static struct process *find_slowly(struct process_table *t, struct entry *e, con
 		entry_drop(t, e);
 		e = NULL;
 	}
-	if (!e) {
-		t->stats.unknown_pid++;
+	if (!e)
 		e = entry_new(t, s->pid);
-	}
 	if (!e)
 		return NULL;
 	t->pinned = e;

@@ -77,7 +77,7 @@ struct process {
 };
 
 struct process_stats {
-	uint64_t processes, mappings, rescans, rescans_denied, sideband_lost, evicted, unknown_pid;
+	uint64_t processes, mappings, rescans_denied, sideband_lost, evicted;
 };
 
 struct process_table;

@@ -62,11 +62,7 @@ static struct entry *known_or_new(struct process_table *t, uint32_t pid)
 {
 	struct entry *e = entry_get(t, pid);
 
-	if (!e) {
-		t->stats.unknown_pid++;
-		e = entry_new(t, pid);
-	}
-	return e;
+	return e ? e : entry_new(t, pid);
 }
 
 static void apply_exec(struct process_table *t, const struct proc_event *ev)

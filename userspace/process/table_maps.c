@@ -221,7 +221,6 @@ bool maps_request(struct process_table *t, struct entry *e, struct rate *rate)
 		t->stats.rescans_denied++;
 		return false;
 	}
-	t->stats.rescans++;
 	return true;
 }
 

@@ -10,7 +10,6 @@
 
 /* Shared by the whole process on purpose: comparing pointers works only with one pool. */
 static struct map pool;
-static uint32_t last_id;
 
 static bool is_service(const struct str *key)
 {
@@ -82,7 +81,6 @@ static int pool_add(const struct workload *key, struct workload **ret)
 		free(w);
 		return -ENOMEM;
 	}
-	w->id = ++last_id;
 	for (uint32_t i = 0; i < w->count; i++) {
 		str_ref(w->attributes[i].key);
 		str_ref(w->attributes[i].value);

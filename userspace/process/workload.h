@@ -21,9 +21,7 @@ struct attribute {
 
 struct workload {
 	uint32_t refs;
-	uint32_t id;        /* unique for the life of the engine */
 	uint32_t count;
-	uint32_t reserved;
 	uint64_t hash;
 	struct str *service; /* value of service.name, borrowed from attributes */
 	struct attribute attributes[WORKLOAD_ATTRIBUTES_MAX]; /* sorted by key; service.name first */

@@ -97,12 +97,6 @@ void ring_writer_close(struct ring_writer *w)
 	*w = (struct ring_writer){0};
 }
 
-void ring_writer_wrap(struct ring_writer *w, const unsigned long *consumer, unsigned long *producer, void *data,
-		      size_t size)
-{
-	*w = (struct ring_writer){.consumer = consumer, .producer = producer, .data = data, .size = size};
-}
-
 /*
  * A position behind the last one or beyond our own is no reader's: it changes
  * nothing. What lies between can only cost the reader its own records. Pairs

@@ -35,9 +35,6 @@ struct ring_writer {
 /* size: a power of two of at least a page. -EINVAL, -ENOMEM or what memfds say. */
 int ring_writer_open(struct ring_writer *w, size_t size);
 void ring_writer_close(struct ring_writer *w); /* zeroed is closed */
-/* The same over memory (tests): data is 2 * size bytes, of which the second half need not mirror the first. */
-void ring_writer_wrap(struct ring_writer *w, const unsigned long *consumer, unsigned long *producer, void *data,
-		      size_t size);
 
 /* Room for a record of at most len bytes, 8-aligned and in one piece; NULL: none now. */
 void *ring_writer_reserve(struct ring_writer *w, uint32_t len);

@@ -216,7 +216,6 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 		.counters_fd = bpf_map__fd(b->skel->maps.counters),
 		.cpus = b->possible,
 		.counters_stride = sizeof(struct otp_cpu_counters),
-		.defaults_fd = bpf_map__fd(b->skel->maps.defaults),
 		.origins = b->slots.origins,
 		.consumer_fd = -1,
 		.wake_fd = -1,

@@ -90,12 +90,3 @@ int cpus_possible(uint32_t *ret_nr)
 			*ret_nr = cpu + 1;
 	return 0;
 }
-
-uint32_t cpus_count(const struct cpus *c)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(c->word); i++)
-		n += (uint32_t)__builtin_popcountll(c->word[i]);
-	return n;
-}

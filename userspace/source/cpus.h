@@ -19,7 +19,6 @@ int cpus_parse(const char *text, struct cpus *ret); /* -EINVAL, -ERANGE beyond C
 int cpus_online(struct cpus *ret);
 /* One more than the highest CPU that may ever exist: the size of what is indexed by CPU. */
 int cpus_possible(uint32_t *ret_nr);
-uint32_t cpus_count(const struct cpus *c);
 
 static inline bool cpus_has(const struct cpus *c, uint32_t cpu)
 {

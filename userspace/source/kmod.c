@@ -232,7 +232,6 @@ static void kmod_layout(const struct source *s, struct source_layout *ret)
 		.counters_fd = k->counters_fd,
 		.cpus = k->info.cpus_nr,
 		.counters_stride = k->info.counters_stride,
-		.defaults_fd = -1,
 		.origins = origins_of_clock(k->period_ns),
 		.consumer_fd = -1,
 		.wake_fd = -1,

@@ -268,7 +268,6 @@ static void perf_layout(const struct source *s, struct source_layout *ret)
 		.counters_fd = p->counters_fd,
 		.cpus = p->nr,
 		.counters_stride = sizeof(*p->counters),
-		.defaults_fd = -1,
 		.origins = p->slots.origins,
 		.consumer_fd = p->ring.consumer_fd,
 		.wake_fd = p->wake_fd,

@@ -79,7 +79,7 @@ struct source_perf {
 	uint32_t dump_bytes; /* stack that every sample carries */
 	uint32_t dump_start, dump_max;
 	size_t samples_bytes, life_bytes; /* of the buffers of each CPU */
-	uint64_t next_pump_ns, next_resize_ns, follow_ns;
+	uint64_t next_pump_ns, next_resize_ns;
 	struct buf items; /* of a pump */
 	uint8_t scratch[SIDEBAND_RECORD_MAX] __attribute__((aligned(8)));
 };

@@ -46,7 +46,6 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	int counters_fd; /* mmapable array of struct otp_cpu_counters: of each possible CPU, for each slot of origins */
 	uint32_t cpus; /* possible CPUs */
 	size_t counters_stride;
-	int defaults_fd;
 	struct origins origins; /* what is sampled, with the periods in force */
 	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;

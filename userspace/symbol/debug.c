@@ -150,7 +150,6 @@ static void on_index(void *ctx, int err, int fd, const void *data, size_t len)
 	if (err == 0) {
 		e->state = READY;
 		e->made++;
-		all->ready++;
 	} else if (!e->renews) {
 		refuse(e, err);
 	}
@@ -173,7 +172,6 @@ static void ask(struct indexed *e, uint32_t pid)
 	if (!e->renews)
 		e->state = ASKED;
 	all->asked++;
-	all->asked_ever++;
 	/* The answer may come in the call. */
 	if (host_ask(all->host, &req, on_index, e) < 0) {
 		all->asked--;

@@ -28,7 +28,6 @@ struct debug_indexes {
 	void (*settled)(void *ctx);
 	void *ctx;
 	uint32_t asked; /* questions under way */
-	uint64_t asked_ever, ready;
 	struct indexed *first; /* all that there are */
 };
 

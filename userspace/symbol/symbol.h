@@ -64,8 +64,7 @@ struct symbol_limits {
 };
 
 struct symbol_stats {
-	uint64_t lookups, cache_hits, named, unnamed, table_bytes, tables_evicted;
-	uint64_t debug_asked, debug_ready; /* address indexes */
+	uint64_t cache_hits, table_bytes, tables_evicted;
 };
 
 struct symbolizer;

@@ -183,7 +183,6 @@ void symbol_state(const struct symbolizer *s, const struct binary *b, struct sym
 void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
 		 struct symbol_result *ret)
 {
-	s->stats.lookups++;
 	ret->function_start = false;
 	if (b && symbol_cache_find(&s->cache, cache_id(b), vaddr, ret)) {
 		s->stats.cache_hits++;
@@ -193,17 +192,11 @@ void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint6
 		if (b)
 			symbol_cache_put(&s->cache, cache_id(b), vaddr, ret);
 	}
-	if (ret->resolver)
-		s->stats.named++;
-	else
-		s->stats.unnamed++;
 }
 
 void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret)
 {
 	*ret = s->stats;
-	ret->debug_asked = s->sources.debug.asked_ever;
-	ret->debug_ready = s->sources.debug.ready;
 	ret->table_bytes = s->sources.elf.bytes;
 	ret->tables_evicted = s->sources.elf.evicted;
 }

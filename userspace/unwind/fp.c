@@ -53,7 +53,6 @@ static void enter(struct cursor *c, const struct record *r)
 	c->low = top - c->arch->leaf_slack;
 	c->exact = false;
 	c->guess = FRAME_BY_FRAME_POINTER;
-	c->stats->fp_steps++;
 }
 
 /* A chain that was followed so far and ends in zero has ended as it should. */

@@ -29,7 +29,6 @@ static void enter(struct cursor *c, uint64_t at, uint64_t pc)
 	c->low = at + 8 - c->arch->leaf_slack;
 	c->exact = false;
 	c->guess = FRAME_BY_SCAN;
-	c->stats->steps++;
 }
 
 int step_scan(struct cursor *c)

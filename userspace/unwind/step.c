@@ -28,7 +28,6 @@ static int enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
 	c->exact = false;
 	c->guess = FRAME_SURE;
 	cursor_set(c, c->arch->pc, pc);
-	c->stats->steps++;
 	return 1;
 }
 
@@ -222,7 +221,6 @@ static int enter_interrupted(struct cursor *c, uint64_t pc)
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
 	c->exact = true;
 	c->guess = FRAME_SURE;
-	c->stats->steps++;
 	return 1;
 }
 

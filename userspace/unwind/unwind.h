@@ -94,7 +94,7 @@ struct unwind_limits {
 };
 
 struct unwind_stats {
-	uint64_t steps, cache_hits, cache_misses, fp_steps, ends[UNWIND_END_NR];
+	uint64_t cache_hits, cache_misses, ends[UNWIND_END_NR];
 };
 
 struct unwinder;

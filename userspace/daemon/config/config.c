@@ -39,7 +39,7 @@ struct export_config *config_exporter_add(struct config *c, const char *name)
 	return e;
 }
 
-int config_new(struct config **ret)
+static int config_new(struct config **ret)
 {
 	struct config *c = calloc(1, sizeof(*c));
 

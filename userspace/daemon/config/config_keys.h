@@ -56,9 +56,6 @@ struct config_key {
 	bool restart; /* takes effect with the next start only */
 };
 
-/* What is there before a file is read. */
-int config_new(struct config **ret);
-
 /* Error lines: a place, a text, and no more of them than help. */
 struct config_errors {
 	config_error_fn *fn; /* may be NULL */

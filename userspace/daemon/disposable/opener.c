@@ -107,10 +107,10 @@ int opener_main(int sock)
 	while ((r = ipc_wait(sock, &message)) == 1) {
 		r = message.head.type == IPC_ASK ? opener_answer(&o, sock, &message) : 0;
 		ipc_close_fds(&message);
-		if (message.head.type == IPC_STOP)
-			return 0;
-		if (r)
+		if (r || message.head.type == IPC_STOP)
 			break;
 	}
+	container_names_done(&o.names);
+	config_free(o.config);
 	return r ? 1 : 0;
 }

@@ -46,7 +46,7 @@ struct batch_item {
 void batch_init(struct batch *b); /* zeroes do, too: but then stack bytes lie where a core dump has them */
 void batch_done(struct batch *b);
 void batch_reset(struct batch *b);
-/* 0, -EBADMSG (counted in bad; was_sample says whether a sample was lost by it), -ENOMEM. */
+/* 0, -EBADMSG (counted in bad), -ENOMEM. */
 int batch_add_ring(struct batch *b, const struct otp_rec *rec);
 void batch_add_sideband(struct batch *b, const void *record, size_t len);
 /*

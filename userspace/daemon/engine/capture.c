@@ -26,11 +26,6 @@ struct capture {
 	struct map symbols; /* kernel addresses already written */
 };
 
-bool capture_failed(const struct capture *c)
-{
-	return c->failed;
-}
-
 static void write_out(struct capture *c)
 {
 	int err = c->failed ? 0 : file_write(c->fd, c->out.data, c->out.len);

@@ -73,7 +73,6 @@ struct capture_symbol { uint64_t start, module_start; uint32_t name_len, module_
 struct capture;
 int capture_new(int fd, const struct origins *origins, struct capture **ret); /* takes fd, also on failure */
 struct capture *capture_free(struct capture *c); /* writes what is buffered; NULL */
-bool capture_failed(const struct capture *c);
 
 void capture_batch(struct capture *c, uint64_t now_ns);
 void capture_flush(struct capture *c, uint64_t now_ns);

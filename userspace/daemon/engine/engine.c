@@ -15,7 +15,7 @@
 #include "daemon/roles.h"
 #include "daemon/sandbox/sandbox.h"
 
-/* The ring is looked at this often; faster while it fills, D3's range. */
+/* The ring is drained this often; faster, down to 50 ms, while it fills. */
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
 #define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for what the side-band says */
 #define BEAT_NS       NSEC_PER_SEC

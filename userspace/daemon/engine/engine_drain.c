@@ -91,7 +91,7 @@ static uint64_t drain_end(const struct engine *e)
 	return e->rate.origins.count ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
 }
 
-/* The ring first, then all of the side-band: so every sample's mappings are known (D12). */
+/* The ring first, then all of the side-band: so every sample's mappings are known. */
 void engine_drain(struct engine *e)
 {
 	uint64_t end = drain_end(e), now = clock_now_ns(), used = end - ring_consumer(&e->ring);

@@ -42,7 +42,7 @@ static int send_question(struct host_live *h, uint64_t tag, const struct questio
 	size_t path_len = strlen(q->path);
 
 	m.ask = (struct ipc_ask){.kind = q->req.kind, .pid = q->req.pid, .start = q->req.start, .end = q->req.end,
-				 .dev = q->req.dev, .ino = q->req.ino, .len = q->req.len,
+				 .ino = q->req.ino, .len = q->req.len,
 				 .alternate_pid = q->req.alternate_pid, .path_len = (uint32_t)path_len};
 	memcpy(m.path, q->path, path_len);
 	if (q->req.kind == HOST_OPEN_INDEX)

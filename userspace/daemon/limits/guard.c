@@ -96,11 +96,6 @@ void guard_limits(struct guard *g, const struct guard_limits *limits)
 		g->ladder[GUARD_CPU].level = 0;
 }
 
-void guard_restart(struct guard *g)
-{
-	g->started = false;
-}
-
 /* Moving on the ladder. */
 
 static void begin_window(struct guard *g, const struct guard_look *l, uint64_t length)

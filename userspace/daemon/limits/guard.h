@@ -70,8 +70,6 @@ void guard_limits(struct guard *g, const struct guard_limits *limits); /* also l
 /* true: orders have changed, and why. */
 bool guard_look(struct guard *g, const struct guard_look *look, struct guard_change *ret);
 void guard_orders(const struct guard *g, struct guard_orders *ret);
-/* The CPU share counts from here: after what cannot be helped (start of a worker). */
-void guard_restart(struct guard *g);
 
 const char *guard_cause_name(enum guard_cause cause);
 const char *guard_step_name(enum guard_step step);

@@ -1,13 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * What a dead worker held goes where the ledger says it went. Only called
- * while the worker whose page is changed does not run.
- */
+#include "daemon/monitor/books.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "daemon/monitor/monitor.h"
+#include "daemon/ipc.h"
+#include "daemon/report/ledger_sum.h"
+
+void books_init(struct books *b)
+{
+	*b = (struct books){.engine_fd = -1, .net_fd = -1};
+}
+
+static int books_open_page(const char *name, size_t size, void **ret_page, int *ret_fd)
+{
+	_cleanup_(closep) int fd = ipc_memfd_new(name);
+	void *page;
+
+	if (fd < 0)
+		return fd;
+	/* A worker that cut it would end us with SIGBUS. */
+	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	*ret_page = page;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+int books_open(struct books *b)
+{
+	void *engine, *net;
+	int err = books_open_page("engine-ledger", sizeof(*b->engine), &engine, &b->engine_fd);
+
+	if (!err) {
+		b->engine = engine;
+		b->engine->magic = LEDGER_MAGIC;
+		err = books_open_page("net-ledger", sizeof(*b->net), &net, &b->net_fd);
+	}
+	if (!err) {
+		b->net = net;
+		b->net->magic = LEDGER_MAGIC;
+	} else {
+		log_error("the workers' ledger: %s", strerror(-err));
+	}
+	return err;
+}
+
+void books_close(struct books *b)
+{
+	if (b->engine)
+		munmap(b->engine, sizeof(*b->engine));
+	if (b->net)
+		munmap(b->net, sizeof(*b->net));
+	closep(&b->engine_fd);
+	closep(&b->net_fd);
+	books_init(b);
+}
 
 static void books_log(const struct ledger_counts *samples, const char *what)
 {
@@ -18,50 +74,50 @@ static void books_log(const struct ledger_counts *samples, const char *what)
 }
 
 /* Records that the engine counted but had not yet released stay counted once. */
-static void repair_ring(struct monitor *m, struct ledger_engine *e)
+static void books_repair_ring(struct ring *ring, struct ledger_engine *e)
 {
-	uint64_t consumer = ring_consumer(&m->ring), producer = ring_producer(&m->ring);
+	uint64_t consumer = ring_consumer(ring), producer = ring_producer(ring);
 
 	if (e->ring_pos < consumer || e->ring_pos > producer)
 		e->ring_pos = consumer; /* no engine of ours publishes that */
 	else
-		ring_release(&m->ring, e->ring_pos);
+		ring_release(ring, e->ring_pos);
 }
 
-void books_engine_died(struct monitor *m)
+void books_engine_died(struct books *b, struct sampler *s)
 {
 	struct ledger_engine e;
 
-	ledger_look_engine(m->engine_page, &e);
-	repair_ring(m, &e);
+	ledger_look_engine(b->engine, &e);
+	books_repair_ring(&s->ring, &e);
 	books_log(&e.held, "were lost with the engine");
 	ledger_counts_add(&e.lost[OTP_LOSS_ENGINE_DIED], &e.held);
 	e.held = (struct ledger_counts){0};
 	e.parked = 0;
-	ledger_publish(m->engine_page, &e);
+	ledger_publish(b->engine, &e);
 }
 
-void books_gap(struct monitor *m, enum otp_loss_reason reason)
+void books_gap(struct books *b, enum otp_loss_reason reason)
 {
 	struct ledger_engine e;
 	struct ledger_net n;
 	struct ledger_counts gap;
 
-	ledger_look_engine(m->engine_page, &e);
-	ledger_look_net(m->net_page, &n);
+	ledger_look_engine(b->engine, &e);
+	ledger_look_net(b->net, &n);
 	for (int slot = 0; slot < OTP_ORIGINS_MAX; slot++)
 		gap.of[slot] = e.handed.of[slot] - MIN(n.received.of[slot], e.handed.of[slot]);
 	books_log(&gap, "were lost between engine and net");
 	ledger_counts_move(&e.handed, &e.lost[reason], &gap);
-	ledger_publish(m->engine_page, &e);
+	ledger_publish(b->engine, &e);
 }
 
-void books_net_died(struct monitor *m, bool stopping)
+void books_net_died(struct books *b, bool stopping)
 {
 	enum otp_loss_reason reason = stopping ? OTP_LOSS_SHUTDOWN : OTP_LOSS_NET_DIED;
 	struct ledger_net n;
 
-	ledger_look_net(m->net_page, &n);
+	ledger_look_net(b->net, &n);
 	for (uint32_t i = 0; i < n.destinations; i++) {
 		struct ledger_destination *d = &n.dest[i];
 
@@ -70,21 +126,20 @@ void books_net_died(struct monitor *m, bool stopping)
 		ledger_counts_add(&d->unconfirmed, &d->sending);
 		d->queued = d->sending = (struct ledger_counts){0};
 	}
-	ledger_publish(m->net_page, &n);
+	ledger_publish(b->net, &n);
 }
 
-/* At the very end, with no engine to read them. */
-void books_ring_left(struct monitor *m)
+void books_ring_left(struct books *b, const struct sampler *s)
 {
 	struct ledger_engine e;
 	struct ledger_counts left;
 
-	ledger_look_engine(m->engine_page, &e);
-	ledger_count_ring(&m->ring, e.ring_pos, &m->layout.origins, &left);
+	ledger_look_engine(b->engine, &e);
+	ledger_count_ring(&s->ring, e.ring_pos, &s->layout.origins, &left);
 	books_log(&left, "were still on the ring");
 	ledger_counts_add(&e.read, &left);
 	ledger_counts_add(&e.lost[OTP_LOSS_ENGINE_DIED], &left);
-	e.ring_pos = ring_producer(&m->ring);
+	e.ring_pos = ring_producer(&s->ring);
 	e.batch_end = 0;
-	ledger_publish(m->engine_page, &e);
+	ledger_publish(b->engine, &e);
 }

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/clock.h"
-#include "daemon/monitor/monitor.h"
 
 #define MEMORY_EVERY_NS (10 * NSEC_PER_SEC)
 #define MEMORY_TIGHT_NS (2 * NSEC_PER_SEC) /* near a limit */
@@ -52,38 +51,38 @@ static uint64_t descriptor_bytes(const char *name)
 }
 
 /* The ring is mapped, so the shares of the processes count it already. */
-static uint64_t descriptors_bytes(const struct monitor *m)
+static uint64_t cost_descriptors_bytes(const struct sampler *s)
 {
 	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/fdinfo");
 	const struct dirent *entry;
 	uint64_t sum = 0;
 
 	while (dir && (entry = readdir(dir)))
-		if (atoi(entry->d_name) != m->layout.ring_fd)
+		if (atoi(entry->d_name) != s->layout.ring_fd)
 			sum += descriptor_bytes(entry->d_name);
 	return sum;
 }
 
 /* Newer kernels map these without counting them to anybody. */
-static uint64_t sideband_bytes(const struct monitor *m)
+static uint64_t cost_sideband_bytes(const struct sampler *s)
 {
 	uint64_t sum = 0;
 	size_t bytes;
 
-	for (uint32_t i = 0; i < sideband_buffers(m->sideband); i++)
-		if (sideband_fd(m->sideband, i, &bytes) >= 0)
+	for (uint32_t i = 0; i < sideband_buffers(s->sideband); i++)
+		if (sideband_fd(s->sideband, i, &bytes) >= 0)
 			sum += bytes + (uint64_t)sysconf(_SC_PAGESIZE);
 	return sum;
 }
 
-static uint64_t all_memory(const struct monitor *m)
+static uint64_t cost_all_memory(const struct workers *w, const struct sampler *s)
 {
-	uint64_t sum = process_bytes(getpid()) + process_bytes(m->engine.pid) + process_bytes(m->net.pid) +
-		       process_bytes(m->indexer.pid) + process_bytes(m->fetcher.pid);
+	uint64_t sum = process_bytes(getpid()) + process_bytes(w->engine.pid) + process_bytes(w->net.pid) +
+		       process_bytes(w->indexer.pid) + process_bytes(w->fetcher.pid);
 
 	for (int i = 0; i < OPENERS; i++)
-		sum += process_bytes(m->opener[i].pid);
-	return sum + descriptors_bytes(m) + sideband_bytes(m);
+		sum += process_bytes(w->opener[i].pid);
+	return sum + cost_descriptors_bytes(s) + cost_sideband_bytes(s);
 }
 
 static uint64_t cpu_ns(pid_t pid)
@@ -94,54 +93,57 @@ static uint64_t cpu_ns(pid_t pid)
 }
 
 /* The estimate may fall a little as its share of samples changes: what was said never does. */
-static void kernel_time(struct monitor *m, struct status_cost *c)
+static void cost_kernel_time(const struct sampler *s, struct status_cost *c)
 {
 	struct counters_time t = {0};
 
-	for (uint32_t i = 0; i < m->layout.cpus * m->layout.origins.count; i++)
-		counters_add_time((const void *)((const char *)m->counters + (size_t)i * m->layout.counters_stride), &t);
+	for (uint32_t i = 0; i < s->layout.cpus * s->layout.origins.count; i++)
+		counters_add_time((const void *)((const char *)s->counters + (size_t)i * s->layout.counters_stride), &t);
 	c->kernel_ns = MAX(c->kernel_ns, t.ns);
 	c->kernel_runs = t.runs;
 	c->kernel_longest_ns = t.longest_ns;
-	if (m->source->ops->run_time)
-		m->source->ops->run_time(m->source, &c->stats_ns, &c->stats_runs);
+	if (s->source->ops->run_time)
+		s->source->ops->run_time(s->source, &c->stats_ns, &c->stats_runs);
 }
 
-static void worker_time(const struct worker *w, uint64_t *total)
+static void cost_worker_time(const struct worker *w, uint64_t *total)
 {
 	*total = MAX(*total, w->past_cpu_ns + cpu_ns(w->pid));
 }
 
-void cost_cpu(struct monitor *m, struct status_cost *c)
+void cost_cpu(struct cost *cost, const struct workers *w, const struct sampler *s)
 {
-	uint64_t openers = cpu_ns(m->indexer.pid) + cpu_ns(m->fetcher.pid);
+	uint64_t openers = cpu_ns(w->indexer.pid) + cpu_ns(w->fetcher.pid);
+	struct status_cost *c = &cost->figures;
 
-	kernel_time(m, c);
+	cost_kernel_time(s, c);
 	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	worker_time(&m->engine, &c->engine_cpu_ns);
-	worker_time(&m->net, &c->net_cpu_ns);
+	cost_worker_time(&w->engine, &c->engine_cpu_ns);
+	cost_worker_time(&w->net, &c->net_cpu_ns);
 	for (int i = 0; i < OPENERS; i++)
-		openers += cpu_ns(m->opener[i].pid);
-	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + m->openers_past_ns);
+		openers += cpu_ns(w->opener[i].pid);
+	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + w->disposable_past_ns);
 }
 
-uint64_t cost_cpu_ns(const struct status_cost *c)
+uint64_t cost_cpu_ns(const struct cost *cost)
 {
+	const struct status_cost *c = &cost->figures;
+
 	return c->kernel_ns + c->monitor_cpu_ns + c->engine_cpu_ns + c->net_cpu_ns + c->opener_cpu_ns;
 }
 
-void cost_memory(struct monitor *m, struct status_cost *c, bool tight)
+void cost_memory(struct cost *c, const struct workers *w, const struct sampler *s, bool tight)
 {
 	uint64_t now = clock_now_ns();
 
-	if (m->memory_ns && now - m->memory_ns < (tight ? MEMORY_TIGHT_NS : MEMORY_EVERY_NS))
+	if (c->memory_ns && now - c->memory_ns < (tight ? MEMORY_TIGHT_NS : MEMORY_EVERY_NS))
 		return;
-	m->memory_ns = now;
-	c->memory_bytes = all_memory(m);
+	c->memory_ns = now;
+	c->figures.memory_bytes = cost_all_memory(w, s);
 }
 
-void cost_collect(struct monitor *m, struct status_cost *c)
+void cost_collect(struct cost *c, const struct workers *w, const struct sampler *s)
 {
-	cost_cpu(m, c);
-	cost_memory(m, c, false);
+	cost_cpu(c, w, s);
+	cost_memory(c, w, s, false);
 }

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/cache/disk_cache.h"
-#include "daemon/monitor/fetch_jobs.h"
+#include "daemon/monitor/fetch_jobs_internal.h"
 
 #define TRIES_MAX	4 /* of what goes wrong with one file */
 #define TRIES_SERVER	10
@@ -52,7 +52,7 @@ static void turn_off(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
 
-	worker_kill(m, &m->fetcher);
+	worker_kill(&m->workers.fetcher);
 	drop_tasks(j);
 	free(j->urls);
 	closep(&j->dir);
@@ -68,7 +68,7 @@ static void look_again(struct monitor *m)
 	const struct ipc_debuginfod all = {.state = FETCH_FETCHED, .all = 1};
 
 	index_jobs_forget_poor(m);
-	worker_send(&m->engine, IPC_DEBUGINFOD, 0, &all, sizeof(all), -1);
+	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &all, sizeof(all), -1);
 }
 
 static int turn_on(struct monitor *m, bool other_servers)
@@ -283,10 +283,10 @@ int fetch_jobs_hand_over(struct monitor *m)
 		set_pause(j, FETCH_LOCAL);
 		return err;
 	}
-	err = worker_send(&m->fetcher, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
+	err = worker_send(&m->workers.fetcher, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
 	if (!err)
-		err = worker_send(&m->fetcher, IPC_FETCH, 0, &fetch, sizeof(fetch), j->fd);
-	return err ? err : worker_send(&m->fetcher, IPC_START, 0, NULL, 0, -1);
+		err = worker_send(&m->workers.fetcher, IPC_FETCH, 0, &fetch, sizeof(fetch), j->fd);
+	return err ? err : worker_send(&m->workers.fetcher, IPC_START, 0, NULL, 0, -1);
 }
 
 void fetch_jobs_fetcher_ended(struct monitor *m)
@@ -309,7 +309,7 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 static void settle_cached(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
-	_cleanup_(closep) int fd = j->first && !m->fetcher.pid ? fetch_cache_find(j->dir, j->first->id) : -1;
+	_cleanup_(closep) int fd = j->first && !m->workers.fetcher.pid ? fetch_cache_find(j->dir, j->first->id) : -1;
 	struct fetch_task *t;
 
 	if (fd < 0)
@@ -337,10 +337,10 @@ void fetch_jobs_run(struct monitor *m, uint64_t now)
 		refill(j, now, m->config->debuginfod.requests_per_minute);
 		settle_cached(m);
 	}
-	if (!m->fetcher.pid || j->late || now < j->deadline_ns)
+	if (!m->workers.fetcher.pid || j->late || now < j->deadline_ns)
 		return;
 	j->late = true;
-	worker_kill(m, &m->fetcher);
+	worker_kill(&m->workers.fetcher);
 }
 
 void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret)

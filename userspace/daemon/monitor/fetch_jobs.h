@@ -1,62 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of the monitor's fetching share: fetch_wishes.c, which
- * notes what the indexer looks for in vain, and fetch_jobs.c, which has it
- * fetched. Private to them.
+ * Debug files from debuginfod servers, the monitor's part: what the indexer
+ * looks for in vain is noted (fetch_wishes.c), queued, fetched by a process for
+ * one file at a time, kept, and the indexes that missed it are made anew
+ * (fetch_jobs.c).
+ *
+ * Called by the monitor where an index is made, a fetcher starts or ends, and
+ * every turn of its loop; one thread. Nobody waits for any of it. The state is
+ * m->fetch, owned; NULL where no indexes are kept. Bounds: 256 files in the
+ * queue, eight indexes that wait for one, the configured requests a minute and
+ * bytes.
  */
 #ifndef OTP_DAEMON_MONITOR_FETCH_JOBS_H
 #define OTP_DAEMON_MONITOR_FETCH_JOBS_H
 
-#include "daemon/cache/fetch_cache.h"
-#include "daemon/cache/index_cache.h"
-#include "daemon/monitor/monitor.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-#define FETCH_USERS_MAX 8
-#define FETCH_NOTES_MAX 4 /* files that one index looks for: its debug file, and what dwz took out of it */
+struct ipc_message;
+struct monitor;
+struct status_debuginfod;
 
-/* An index that would be better with the file. */
-struct fetch_user {
-	char key[INDEX_KEY_MAX];
-	uint64_t content[2];
-};
+int fetch_jobs_open(struct monitor *m); /* after index_jobs_open; -ENOMEM */
+void fetch_jobs_close(struct monitor *m);
+void fetch_jobs_reload(struct monitor *m); /* the configuration may have changed */
+void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret);
 
-struct fetch_task {
-	struct fetch_task *next;
-	char id[FETCH_ID_MAX];
-	uint32_t tries, nr_users;
-	struct fetch_user users[FETCH_USERS_MAX];
-};
+/* While an index is made: its beginning, what it asks for, whether a file of ours did harm, what it could use. */
+void fetch_jobs_index_begins(struct monitor *m);
+bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg); /* false: no question for us */
+bool fetch_jobs_blame(struct monitor *m);
+bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2]); /* something may come */
 
-/* What the index that is being made has asked for. */
-struct fetch_note {
-	char id[FETCH_ID_MAX];
-	enum fetch_state state; /* FETCHED: it was given */
-};
-
-struct fetch_jobs {
-	int dir; /* -1: off, or it cannot be had */
-	char *urls; /* in force; owned, NULL: off */
-	struct fetch_task *first, **last; /* the first one is with the fetcher, if there is one */
-	uint32_t count;
-	struct fetch_note notes[FETCH_NOTES_MAX];
-	uint32_t nr_notes;
-	uint64_t tokens_milli, tokens_ns; /* requests that may be made now, in thousandths */
-	uint64_t pause_ns, pause_until_ns;
-	int fd; /* of the fetcher's; -1 */
-	uint64_t deadline_ns;
-	struct ipc_fetched result;
-	bool has_result, late;
-	struct status_debuginfod figures;
-	char last_error[200];
-};
-
-static inline bool fetch_is_on(const struct monitor *m)
-{
-	return m->fetch && m->fetch->dir >= 0;
-}
-
-void fetch_count_failure(struct fetch_jobs *j, const char *id, enum fetch_state state, const char *text);
-/* What becomes of the files of this content. */
-void fetch_tell_engine(struct monitor *m, const uint64_t content[2], enum fetch_state state);
+/* The fetcher. */
+bool fetch_jobs_wait(const struct monitor *m); /* one is needed */
+int fetch_jobs_hand_over(struct monitor *m);
+void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg); /* FETCHED */
+void fetch_jobs_fetcher_ended(struct monitor *m);
+void fetch_jobs_run(struct monitor *m, uint64_t now);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/cache/disk_cache.h"
-#include "daemon/monitor/fetch_jobs.h"
+#include "daemon/monitor/fetch_jobs_internal.h"
 #include "process/host.h"
 #include "symbol/index_build.h"
 
@@ -67,8 +67,8 @@ bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg)
 		memcpy(id, ask + 1, ask->path_len);
 	fd = fetch_id_is_sound(id) ? look_up(m, id) : -ENOENT;
 	a.err = MIN(fd, 0);
-	if (worker_send(&m->indexer, IPC_ANSWER, msg->head.tag, &a, sizeof(a), fd))
-		worker_kill(m, &m->indexer);
+	if (worker_send(&m->workers.indexer, IPC_ANSWER, msg->head.tag, &a, sizeof(a), fd))
+		worker_kill(&m->workers.indexer);
 	return true;
 }
 
@@ -102,7 +102,7 @@ void fetch_tell_engine(struct monitor *m, const uint64_t content[2], enum fetch_
 	const struct ipc_debuginfod d = {.content = {content[0], content[1]}, .state = state};
 
 	/* One that cannot be told now learns it when it asks for the index again. */
-	worker_send(&m->engine, IPC_DEBUGINFOD, 0, &d, sizeof(d), -1);
+	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &d, sizeof(d), -1);
 }
 
 static struct fetch_task *task_of(struct fetch_jobs *j, const char *id)

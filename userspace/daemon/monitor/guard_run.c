@@ -35,9 +35,9 @@ void guard_run_config(struct monitor *m)
 	m->rate.limit_hz = m->guard.orders.hz;
 }
 
-uint64_t guard_memory_limit(const struct monitor *m)
+uint64_t guard_memory_limit(const struct config *c)
 {
-	uint64_t own = m->config->memory_limit_bytes;
+	uint64_t own = c->memory_limit_bytes;
 	struct cgmem group;
 
 	if (!cgmem_read("", &group) || !group.limit)
@@ -54,8 +54,8 @@ static void look_at_memory(struct monitor *m)
 
 	g->memory_limit = own;
 	if (own)
-		cost_memory(m, &m->cost, m->cost.memory_bytes > own / 100 * TIGHT_PERCENT);
-	g->memory_bytes = own ? m->cost.memory_bytes : 0;
+		cost_memory(&m->cost, &m->workers, &m->sampler, m->cost.figures.memory_bytes > own / 100 * TIGHT_PERCENT);
+	g->memory_bytes = own ? m->cost.figures.memory_bytes : 0;
 	if (!cgmem_read("", &group) || !group.limit)
 		return;
 	if (own && (double)g->memory_bytes / (double)own >= (double)group.used / (double)group.limit)
@@ -68,11 +68,11 @@ static void look_at_memory(struct monitor *m)
 
 int guard_set_defaults(struct monitor *m)
 {
-	struct otp_defaults d = m->defaults;
+	struct otp_defaults d = m->sampler.defaults;
 	uint32_t shift = m->guard.orders.stack_shift;
 
 	d.stack_budget = shift >= GUARD_STACK_NONE ? 0 : d.stack_budget >> shift;
-	return m->source->ops->set_defaults(m->source, &d);
+	return m->sampler.source->ops->set_defaults(m->sampler.source, &d);
 }
 
 static uint64_t cache_bytes(const struct guard_run *g)
@@ -90,14 +90,14 @@ static void tell_engine(struct monitor *m)
 	struct guard_run *g = &m->guard;
 	struct ipc_limits l = {.cache_bytes = cache_bytes(g), .stack_max_bytes = OTP_STACK_LIMIT};
 
-	if (!m->engine.ready || (l.cache_bytes == g->cache_bytes && g->engine_pid == (uint32_t)m->engine.pid))
+	if (!m->workers.engine.ready || (l.cache_bytes == g->cache_bytes && g->engine_pid == (uint32_t)m->workers.engine.pid))
 		return;
 	if (g->orders.stack_shift >= GUARD_STACK_NONE)
 		l.stack_max_bytes = OTP_STACK_FLOOR;
-	if (worker_send(&m->engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
+	if (worker_send(&m->workers.engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
 		return; /* the next look tries again */
 	g->cache_bytes = l.cache_bytes;
-	g->engine_pid = (uint32_t)m->engine.pid;
+	g->engine_pid = (uint32_t)m->workers.engine.pid;
 }
 
 void guard_engine_ready(struct monitor *m)
@@ -143,7 +143,7 @@ static void carry_out(struct monitor *m, const struct guard_change *c)
 			log_warn("overload guard: the sampler does not take other stack sizes");
 	}
 	if (before.hz != m->guard.orders.hz && rate_limit(m, m->guard.orders.hz))
-		log_warn("overload guard: sampler %s cannot change its rate", m->source->ops->name);
+		log_warn("overload guard: sampler %s cannot change its rate", m->sampler.source->ops->name);
 }
 
 void guard_run(struct monitor *m, uint64_t now)
@@ -151,9 +151,9 @@ void guard_run(struct monitor *m, uint64_t now)
 	struct guard_look look = {.now_ns = now};
 	struct guard_change change;
 
-	if (!m->sampling || m->phase != PHASE_RUN)
+	if (!m->sampler.sampling || m->phase != PHASE_RUN)
 		return;
-	cost_cpu(m, &m->cost);
+	cost_cpu(&m->cost, &m->workers, &m->sampler);
 	look_at_memory(m);
 	look.cpu_ns = cost_cpu_ns(&m->cost);
 	look.memory_bytes = m->guard.memory_bytes;

@@ -11,6 +11,7 @@
 
 #include "daemon/limits/guard.h"
 
+struct config;
 struct monitor;
 struct status_guard;
 struct otp_defaults;
@@ -26,11 +27,11 @@ struct guard_run {
 /* From the configuration: at start and after a reload. */
 void guard_run_config(struct monitor *m);
 /* The least of what the configuration and the control group allow; 0: nothing limits. */
-uint64_t guard_memory_limit(const struct monitor *m);
+uint64_t guard_memory_limit(const struct config *c);
 void guard_run(struct monitor *m, uint64_t now);
 /* A new engine knows no limits. */
 void guard_engine_ready(struct monitor *m);
-/* Writes m->defaults to the sampler, within what the guard allows. */
+/* Writes m->sampler.defaults to the sampler, within what the guard allows. */
 int guard_set_defaults(struct monitor *m);
 void guard_status(const struct monitor *m, struct status_guard *ret);
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * CPUs that come and go. The kernel says so by uevents, which reach only the
- * first network namespace; the list of CPUs that are online is looked at as
- * well, and now and then the sources look themselves.
- */
+#include "daemon/monitor/hotplug.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -15,22 +12,26 @@
 #include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/monitor/monitor.h"
 
 #define ONLINE_PATH  "/sys/devices/system/cpu/online"
 #define ANYWAY_NS    (10 * NSEC_PER_SEC)
 #define UEVENTS_TURN 64 /* read at most so many in a row */
 
-int hotplug_open(struct monitor *m)
+void hotplug_open(struct hotplug *h)
 {
 	const struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = 1};
 
-	m->uevent_fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
-	if (m->uevent_fd >= 0 && bind(m->uevent_fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
-		close(m->uevent_fd);
-		m->uevent_fd = -1;
+	h->fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	if (h->fd >= 0 && bind(h->fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		close(h->fd);
+		h->fd = -1;
 	}
-	return 0;
+}
+
+void hotplug_close(struct hotplug *h)
+{
+	closep(&h->fd);
+	h->fd = -1;
 }
 
 static bool is_cpu_event(const char *text, size_t len)
@@ -43,58 +44,58 @@ static bool is_cpu_event(const char *text, size_t len)
 	return false;
 }
 
-void hotplug_read(struct monitor *m)
+void hotplug_read(struct hotplug *h)
 {
 	char text[4096];
 	ssize_t n = 1;
 
 	for (int i = 0; i < UEVENTS_TURN && n > 0; i++) {
-		n = recv(m->uevent_fd, text, sizeof(text), MSG_DONTWAIT);
+		n = recv(h->fd, text, sizeof(text), MSG_DONTWAIT);
 		/* Overrun: something was missed, perhaps a CPU. */
 		if ((n > 0 && is_cpu_event(text, (size_t)n)) || (n < 0 && errno == ENOBUFS))
-			m->next_hotplug_ns = 0;
+			h->next_ns = 0;
 	}
 }
 
-static bool list_changed(struct monitor *m)
+static bool hotplug_list_changed(struct hotplug *h)
 {
-	char now[sizeof(m->online)] = "";
+	char now[sizeof(h->online)] = "";
 	bool changed;
 
 	if (file_read_text(ONLINE_PATH, now, sizeof(now)) <= 0)
 		return false;
-	changed = m->online[0] && strcmp(now, m->online) != 0;
-	memcpy(m->online, now, sizeof(now));
+	changed = h->online[0] && strcmp(now, h->online) != 0;
+	memcpy(h->online, now, sizeof(now));
 	return changed;
 }
 
 /* Buffers of CPUs that were never there before; those that came back kept theirs. */
-static void send_new_buffers(struct monitor *m)
+static void hotplug_send_new_buffers(struct sampler *s, struct worker *engine)
 {
-	uint32_t n = sideband_buffers(m->sideband);
+	uint32_t n = sideband_buffers(s->sideband);
 
-	for (; m->engine.sock >= 0 && m->sideband_sent < n; m->sideband_sent++) {
+	for (; engine->sock >= 0 && s->sideband_sent < n; s->sideband_sent++) {
 		size_t bytes;
-		int fd = sideband_fd(m->sideband, m->sideband_sent, &bytes);
+		int fd = sideband_fd(s->sideband, s->sideband_sent, &bytes);
 		const struct ipc_sideband message = {.data_bytes = bytes};
 
-		if (worker_send(&m->engine, IPC_SIDEBAND, 0, &message, sizeof(message), fd))
+		if (worker_send(engine, IPC_SIDEBAND, 0, &message, sizeof(message), fd))
 			return; /* again at the next look */
 	}
 }
 
-void hotplug_run(struct monitor *m, uint64_t now)
+void hotplug_run(struct hotplug *h, struct sampler *s, struct worker *engine, uint64_t now)
 {
 	int changed = 0, sideband_changed = 0;
-	bool listed = list_changed(m);
+	bool listed = hotplug_list_changed(h);
 
-	if (!m->sampling || (!listed && now < m->next_hotplug_ns))
+	if (!s->sampling || (!listed && now < h->next_ns))
 		return;
-	m->next_hotplug_ns = now + ANYWAY_NS;
+	h->next_ns = now + ANYWAY_NS;
 	/* The side-band first, as at start: no sample without its mappings. */
-	if (sideband_follow_cpus(m->sideband, &sideband_changed) || m->source->ops->follow_cpus(m->source, &changed))
+	if (sideband_follow_cpus(s->sideband, &sideband_changed) || s->source->ops->follow_cpus(s->source, &changed))
 		log_warn("CPUs changed and could not all be followed: some are not sampled");
 	else if (changed || sideband_changed)
-		log_info("CPUs changed: online are %.*s", (int)strcspn(m->online, "\n"), m->online);
-	send_new_buffers(m);
+		log_info("CPUs changed: online are %.*s", (int)strcspn(h->online, "\n"), h->online);
+	hotplug_send_new_buffers(s, engine);
 }

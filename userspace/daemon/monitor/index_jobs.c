@@ -27,7 +27,6 @@
 
 #define JOBS_MAX     64
 #define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
-#define PATIENCE_MS  1000
 #define NO_DISK_NS   (60 * NSEC_PER_SEC)
 #define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a disk that is nearly full small files are made, and large ones not */
 
@@ -134,8 +133,8 @@ static void answer(struct monitor *m, uint64_t tag, int err, int fd)
 	const struct ipc_answer a = {.err = err};
 
 	/* One that the engine has no room for is asked again later. */
-	if (m->engine.sock >= 0 && worker_send(&m->engine, IPC_ANSWER, tag, &a, sizeof(a), fd))
-		worker_kill(m, &m->engine);
+	if (m->workers.engine.sock >= 0 && worker_send(&m->workers.engine, IPC_ANSWER, tag, &a, sizeof(a), fd))
+		worker_kill(&m->workers.engine);
 }
 
 /* Cached, or known to be in vain. */
@@ -187,7 +186,7 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 
 	if (!is_sound(msg, &st)) {
 		log_warn("engine asked what cannot be asked: it is killed");
-		worker_kill(m, &m->engine);
+		worker_kill(&m->workers.engine);
 		return;
 	}
 	if (!m->index) {
@@ -230,7 +229,7 @@ static int send_job(struct monitor *m, const struct index_task *t)
 				      .symbols_only = t->symbols_only};
 	memcpy(msg.text, t->path, path_len);
 	memcpy(msg.text + path_len, dirs, dirs_len);
-	return ipc_send(m->indexer.sock, IPC_INDEX, 0, &msg, sizeof(msg.head) + path_len + dirs_len, fds, 3);
+	return ipc_send(m->workers.indexer.sock, IPC_INDEX, 0, &msg, sizeof(msg.head) + path_len + dirs_len, fds, 3);
 }
 
 int index_jobs_hand_over(struct monitor *m)
@@ -243,10 +242,10 @@ int index_jobs_hand_over(struct monitor *m)
 	j->has_result = false;
 	j->deadline_ns = clock_now_ns() + JOB_LIMIT_NS;
 	if (!err)
-		err = worker_send(&m->indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
+		err = worker_send(&m->workers.indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
 	if (!err)
 		err = send_job(m, j->first);
-	return err ? err : worker_send(&m->indexer, IPC_START, 0, NULL, 0, -1);
+	return err ? err : worker_send(&m->workers.indexer, IPC_START, 0, NULL, 0, -1);
 }
 
 /* Who ran a file of the host's own, and is gone, saw the host's files. */
@@ -259,10 +258,13 @@ static bool left_the_host(const struct index_task *t)
 }
 
 /* Where it looks for debug files is not for the indexer to say. */
-void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask)
+void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 {
 	const struct index_task *t = m->index ? m->index->first : NULL;
+	struct ipc_ask *ask = (void *)msg->data;
 
+	if (msg->head.len < sizeof(*ask))
+		return;
 	ask->pid = ask->len || !t || left_the_host(t) ? 1 : t->pid;
 	ask->alternate_pid = 0;
 	ask->len = 0;
@@ -381,16 +383,16 @@ void index_jobs_indexer_ended(struct monitor *m)
 
 void index_jobs_run(struct monitor *m, uint64_t now)
 {
-	if (!m->index || !m->indexer.pid || now < m->index->deadline_ns)
+	if (!m->index || !m->workers.indexer.pid || now < m->index->deadline_ns)
 		return;
-	log_warn("indexer (pid %d) did not finish %s in time: it is killed", m->indexer.pid, m->index->first->path);
+	log_warn("indexer (pid %d) did not finish %s in time: it is killed", m->workers.indexer.pid, m->index->first->path);
 	m->index->deadline_ns = UINT64_MAX;
-	worker_kill(m, &m->indexer);
+	worker_kill(&m->workers.indexer);
 }
 
 uint64_t index_jobs_next_ns(const struct monitor *m)
 {
-	return m->index && m->indexer.pid ? m->index->deadline_ns : UINT64_MAX;
+	return m->index && m->workers.indexer.pid ? m->index->deadline_ns : UINT64_MAX;
 }
 
 const char *index_jobs_path(const struct monitor *m)

@@ -32,8 +32,8 @@
 static void engine_ready(struct monitor *m)
 {
 	guard_engine_ready(m);
-	if (m->sampling) {
-		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->engine.pid);
+	if (m->sampler.sampling) {
+		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "engine"}, LOG_LEVEL_NOTICE, "engine is back (pid %d)", m->workers.engine.pid);
 		return;
 	}
 	m->names_deadline_ns = clock_now_ns() + NAMES_PATIENCE_NS;
@@ -42,7 +42,7 @@ static void engine_ready(struct monitor *m)
 /* Not before it is known what is selected: the names of containers come from an opener. */
 static void begin_when_ready(struct monitor *m, uint64_t now)
 {
-	if (m->sampling || !m->names_deadline_ns || !m->engine.ready || m->phase != PHASE_RUN)
+	if (m->sampler.sampling || !m->names_deadline_ns || !m->workers.engine.ready || m->phase != PHASE_RUN)
 		return;
 	if (!target_names_settled(&m->targets.names)) {
 		if (now < m->names_deadline_ns)
@@ -65,7 +65,7 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
 			index_jobs_ask(m, msg);
 		else
-			asks_add(m, ASKER_ENGINE, msg);
+			asks_add(&m->asks, ASKER_ENGINE, msg);
 		break;
 	case IPC_HINT:
 		hints_set(m, msg);
@@ -74,7 +74,7 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		plans_set(m, msg);
 		break;
 	case IPC_RELOADED:
-		reload_answered(m, &m->engine);
+		reload_answered(m, &m->workers.engine);
 		break;
 	case IPC_LIFE:
 		target_processes_life(m, msg);
@@ -94,17 +94,17 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 {
 	switch (msg->head.type) {
 	case IPC_DRAINED:
-		peer_drained(m);
+		peers_drained(&m->peers);
 		break;
 	case IPC_STATUS_WANTED:
-		status_metrics(m);
+		status_server_metrics(m);
 		break;
 	case IPC_RELOADED:
-		reload_answered(m, &m->net);
+		reload_answered(m, &m->workers.net);
 		break;
 	case IPC_READY:
-		if (m->net.restarts)
-			log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "net"}, LOG_LEVEL_NOTICE, "net is back (pid %d)", m->net.pid);
+		if (m->workers.net.restarts)
+			log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_BACK, .worker = "net"}, LOG_LEVEL_NOTICE, "net is back (pid %d)", m->workers.net.pid);
 		break;
 	default:
 		break;
@@ -113,10 +113,12 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 
 static void from_indexer(struct monitor *m, struct ipc_message *msg)
 {
-	if (msg->head.type == IPC_ASK && !fetch_jobs_asked(m, msg))
-		asks_add(m, ASKER_INDEXER, msg);
-	else if (msg->head.type == IPC_INDEXED)
+	if (msg->head.type == IPC_INDEXED)
 		index_jobs_indexed(m, msg);
+	if (msg->head.type != IPC_ASK || fetch_jobs_asked(m, msg))
+		return;
+	index_jobs_set_root(m, msg);
+	asks_add(&m->asks, ASKER_INDEXER, msg);
 }
 
 static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
@@ -133,7 +135,7 @@ static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *ms
 	else if (w->kind == WORKER_FETCHER)
 		fetch_jobs_fetched(m, msg);
 	else if (msg->head.type == IPC_ANSWER)
-		asks_answered(m, (int)(w - m->opener), msg);
+		asks_answered(&m->asks, (int)(w - m->workers.opener), msg);
 	ipc_close_fds(msg);
 }
 
@@ -153,7 +155,7 @@ static void read_worker(struct monitor *m, struct worker *w)
 		log_warn("%s (pid %d) breaks the rules of messages (%s): it is killed", worker_name(w), w->pid,
 			 strerror(-r));
 	/* The end of the socket is the end of the worker, whether it knows or not. */
-	worker_kill(m, w);
+	worker_kill(w);
 }
 
 /* The end, in steps: sampling, engine, net. */
@@ -174,8 +176,8 @@ static void ask_to_stop(struct monitor *m, struct worker *w)
 	if (w->ready)
 		err = worker_send(w, IPC_STOP, 0, NULL, 0, -1);
 	w->asked = w->ready && !err;
-	if ((!w->ready && !m->sampling) || (err && err != -EAGAIN))
-		worker_kill(m, w);
+	if ((!w->ready && !m->sampler.sampling) || (err && err != -EAGAIN))
+		worker_kill(w);
 }
 
 static void begin_stop(struct monitor *m)
@@ -189,8 +191,8 @@ static void begin_stop(struct monitor *m)
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_STOP}, LOG_LEVEL_INFO, "stopping");
 	m->stop_ns = clock_now_ns();
 	notify_stopping();
-	m->defaults.running = 0;
-	if (m->sampling && (guard_set_defaults(m) || m->source->ops->stop(m->source)))
+	m->sampler.defaults.running = 0;
+	if (m->sampler.sampling && (guard_set_defaults(m) || m->sampler.source->ops->stop(m->sampler.source)))
 		log_warn("the sampler did not stop at once");
 	enter(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
 }
@@ -202,14 +204,14 @@ static void run_out_of_patience(struct monitor *m, struct worker *w, uint64_t no
 	log_warn("%s (pid %d) did not stop in time: it is killed", worker_name(w), w->pid);
 	m->phase_deadline_ns = UINT64_MAX;
 	w->exited = true; /* it had its chance: none is started after it */
-	worker_kill(m, w);
+	worker_kill(w);
 }
 
 /* An engine that is dead just now is started once more: the ring is to be emptied. */
 static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (!w->pid)
-		return !worker_may_start(m, w) || now >= m->phase_deadline_ns;
+		return !workers_may_start(m, w) || now >= m->phase_deadline_ns;
 	ask_to_stop(m, w);
 	run_out_of_patience(m, w, now);
 	return false;
@@ -217,11 +219,11 @@ static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 
 static void run_stop(struct monitor *m, uint64_t now)
 {
-	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->engine, now)) {
-		peer_close(m);
+	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->workers.engine, now)) {
+		peers_close(&m->peers);
 		enter(m, PHASE_STOP_NET, STOP_NET_NS);
 	}
-	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->net, now))
+	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->workers.net, now))
 		m->phase = PHASE_OVER;
 }
 
@@ -231,7 +233,7 @@ static void log_ledger(struct monitor *m)
 
 	if (!s)
 		return;
-	status_collect(m, s);
+	status_server_collect(m, s);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++) {
 		const struct ledger_sum_destination *d = &s->ledger.all.dest[i];
 		unsigned long long lost = 0;
@@ -248,20 +250,20 @@ static void log_ledger(struct monitor *m)
 /* No worker runs any more: what is still under way has ended here. */
 static void close_books(struct monitor *m)
 {
-	books_engine_died(m);
-	books_ring_left(m);
-	books_net_died(m, true);
-	books_gap(m, OTP_LOSS_NO_EXPORTER);
-	status_save(m);
+	books_engine_died(&m->books, &m->sampler);
+	books_ring_left(&m->books, &m->sampler);
+	books_net_died(&m->books, true);
+	books_gap(&m->books, OTP_LOSS_NO_EXPORTER);
+	status_server_save(m);
 	log_ledger(m);
 }
 
 static void end_openers(struct monitor *m)
 {
 	for (int i = 0; i < OPENERS; i++)
-		worker_kill(m, &m->opener[i]);
-	worker_kill(m, &m->indexer);
-	worker_kill(m, &m->fetcher);
+		worker_kill(&m->workers.opener[i]);
+	worker_kill(&m->workers.indexer);
+	worker_kill(&m->workers.fetcher);
 }
 
 /* The loop. */
@@ -294,7 +296,7 @@ static void run_tick(struct monitor *m, uint64_t now)
 	m->next_tick_ns = now + MONITOR_TICK_NS;
 	notify_run();
 	if (m->phase == PHASE_RUN) {
-		hotplug_run(m, now);
+		hotplug_run(&m->hotplug, &m->sampler, &m->workers.engine, now);
 		targets_run(m, now);
 		guard_run(m, now);
 	}
@@ -313,30 +315,24 @@ static void run_watchdog(struct monitor *m, uint64_t now)
 
 static void give_up_if_hopeless(struct monitor *m)
 {
-	if (m->sampling || m->phase != PHASE_RUN || m->engine.restarts + m->net.restarts < FIRST_TRIES)
+	if (m->sampler.sampling || m->phase != PHASE_RUN || m->workers.engine.restarts + m->workers.net.restarts < FIRST_TRIES)
 		return;
 	log_error("the workers do not start: giving up");
 	m->exit_status = 1;
 	m->phase = PHASE_OVER;
 }
 
-/* On time before anything else: what the kernel's buffers cannot hold is lost. */
-static void run_pump(struct monitor *m, uint64_t now)
-{
-	m->next_pump_ns = m->source->ops->pump ? m->source->ops->pump(m->source, now) : UINT64_MAX;
-}
-
 static void run_clock(struct monitor *m)
 {
 	uint64_t now = clock_now_ns();
 
-	run_pump(m, now);
+	sampler_pump(&m->sampler, now);
 	workers_run(m, now);
-	peer_run(m, now);
+	peers_run(&m->peers, now);
 	rate_run(m, now);
 	target_rules_run(m, now);
 	targets_ask_names(m);
-	asks_run(m, now);
+	asks_run(&m->asks, now);
 	index_jobs_run(m, now);
 	fetch_jobs_run(m, now);
 	queries_run(m, now);
@@ -350,9 +346,9 @@ static void run_clock(struct monitor *m)
 
 static int timeout_ms(const struct monitor *m)
 {
-	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(m), MIN(asks_next_ns(m), index_jobs_next_ns(m))));
+	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(&m->asks), index_jobs_next_ns(m))));
 
-	next = MIN(next, m->next_pump_ns);
+	next = MIN(next, m->sampler.next_pump_ns);
 	next = MIN(next, targets_next_ns(m));
 	next = MIN(next, queries_next_ns(m));
 	if (m->phase != PHASE_RUN)
@@ -364,18 +360,18 @@ enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NE
 
 static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
-	const short engine = asks_wait_for_room(m) ? POLLIN | POLLOUT : POLLIN;
+	const short engine = asks_wait_for_room(&m->asks) ? POLLIN | POLLOUT : POLLIN;
 
 	p[POLL_SIGNAL] = (struct pollfd){m->signal_fd, POLLIN, 0};
-	p[POLL_STATUS] = (struct pollfd){m->status_fd, POLLIN, 0};
-	p[POLL_UEVENT] = (struct pollfd){m->uevent_fd, POLLIN, 0};
+	p[POLL_STATUS] = (struct pollfd){m->status.fd, POLLIN, 0};
+	p[POLL_UEVENT] = (struct pollfd){m->hotplug.fd, POLLIN, 0};
 	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
-	p[POLL_ENGINE] = (struct pollfd){m->engine.sock, engine, 0};
-	p[POLL_NET] = (struct pollfd){m->net.sock, POLLIN, 0};
-	p[POLL_INDEXER] = (struct pollfd){m->indexer.sock, POLLIN, 0};
-	p[POLL_FETCHER] = (struct pollfd){m->fetcher.sock, POLLIN, 0};
+	p[POLL_ENGINE] = (struct pollfd){m->workers.engine.sock, engine, 0};
+	p[POLL_NET] = (struct pollfd){m->workers.net.sock, POLLIN, 0};
+	p[POLL_INDEXER] = (struct pollfd){m->workers.indexer.sock, POLLIN, 0};
+	p[POLL_FETCHER] = (struct pollfd){m->workers.fetcher.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
-		p[POLL_OPENER + i] = (struct pollfd){m->opener[i].sock, POLLIN, 0};
+		p[POLL_OPENER + i] = (struct pollfd){m->workers.opener[i].sock, POLLIN, 0};
 	queries_poll(m, &p[POLL_QUERY]);
 }
 
@@ -385,23 +381,23 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 	const short readable = POLLIN | POLLHUP | POLLERR;
 
 	if (p[POLL_ENGINE].revents & readable)
-		read_worker(m, &m->engine);
+		read_worker(m, &m->workers.engine);
 	if (p[POLL_NET].revents & readable)
-		read_worker(m, &m->net);
+		read_worker(m, &m->workers.net);
 	if (p[POLL_INDEXER].revents & readable)
-		read_worker(m, &m->indexer);
+		read_worker(m, &m->workers.indexer);
 	if (p[POLL_FETCHER].revents & readable)
-		read_worker(m, &m->fetcher);
+		read_worker(m, &m->workers.fetcher);
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
-			read_worker(m, &m->opener[i]);
+			read_worker(m, &m->workers.opener[i]);
 	if (p[POLL_STATUS].revents)
-		status_accept(m);
+		status_server_accept(m);
 	queries_handle(m, &p[POLL_QUERY]);
 	if (p[POLL_TARGETS].revents)
 		targets_read(m);
 	if (p[POLL_UEVENT].revents)
-		hotplug_read(m);
+		hotplug_read(&m->hotplug);
 	if (p[POLL_SIGNAL].revents)
 		read_signals(m);
 }
@@ -431,10 +427,12 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->config = c;
 	m->options = options;
 	m->started_ns = clock_now_ns();
-	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->uevent_fd = m->status_fd = m->capture_fd = -1;
-	m->engine_page_fd = m->net_page_fd = m->peer_fd = m->targets.rules.inotify_fd = -1;
-	workers_init(m);
-	asks_init(&m->asks);
+	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->hotplug.fd = m->status.fd = m->capture_fd = -1;
+	m->targets.rules.inotify_fd = -1;
+	workers_init(&m->workers);
+	books_init(&m->books);
+	peers_init(&m->peers, &m->workers, &m->books);
+	asks_init(&m->asks, &m->workers, targets_names_answered, m);
 	m->exit_status = monitor_start(m) ? 1 : 0;
 	if (!m->exit_status) {
 		loop(m);

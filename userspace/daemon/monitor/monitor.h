@@ -1,242 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The monitor's state, shared by its files: monitor.c (loop, life and end),
- * monitor_start.c (what must be there before sampling), workers.c (processes),
- * asks.c (the engine's questions), plans.c, targets*.c, hotplug.c, books.c
- * (what a dead worker held), status_server.c.
+ * The monitor's state: what its parts share, and the parts, each with a header
+ * of its own.
  *
- * One thread; nothing in it may block: what can hang is done by an opener.
+ * Made by monitor.c (loop, life and end), filled by monitor_start.c (what must
+ * be there before sampling). One thread; nothing in it may block: what can
+ * hang is done by an opener. A part that needs few others gets these and not
+ * the whole; those that lead to many (selection, indexes, the rate) get it.
  */
 #ifndef OTP_DAEMON_MONITOR_MONITOR_H
 #define OTP_DAEMON_MONITOR_MONITOR_H
 
-#include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "base/ledger.h"
 #include "daemon/config/config.h"
 #include "daemon/ipc.h"
+#include "daemon/monitor/asks.h"
+#include "daemon/monitor/books.h"
+#include "daemon/monitor/cost.h"
+#include "daemon/monitor/fetch_jobs.h"
 #include "daemon/monitor/guard_run.h"
+#include "daemon/monitor/hotplug.h"
+#include "daemon/monitor/index_jobs.h"
+#include "daemon/monitor/peers.h"
+#include "daemon/monitor/plans.h"
 #include "daemon/monitor/query.h"
 #include "daemon/monitor/rate.h"
 #include "daemon/monitor/reload.h"
+#include "daemon/monitor/sampler.h"
+#include "daemon/monitor/status_server.h"
 #include "daemon/monitor/targets.h"
-#include "daemon/report/ledger_sum.h"
-#include "daemon/report/status.h"
+#include "daemon/monitor/workers.h"
 #include "daemon/roles.h"
-#include "ring/ring.h"
-#include "source/source.h"
 
-#define OPENERS		2
-#define ASKS_MAX	64
-#define ABANDONED_MAX	8
 #define MONITOR_TICK_NS NSEC_PER_SEC
-
-enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER };
-
-struct worker {
-	enum worker_kind kind;
-	pid_t pid; /* 0: not running */
-	int sock;  /* -1: not running */
-	bool ready;
-	bool asked;            /* to stop */
-	bool exited;           /* ended when it was asked to */
-	uint32_t last_starts;  /* since the stop began */
-	uint64_t started_ns;
-	uint64_t heard_ns;     /* its last sign of life */
-	uint64_t next_start_ns;
-	uint64_t back_off_ns; /* the last pause; 0: none yet */
-	uint32_t restarts;
-	uint64_t past_cpu_ns; /* of its predecessors */
-};
-
-/* Who asks openers: two workers, and the monitor itself for the names of containers. */
-enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_TARGETS };
-
-/* A question on its way: waits, is with an opener, or its answer waits for room in the engine's socket. */
-struct ask {
-	struct ask *next;
-	enum asker from;
-	uint64_t tag;
-	uint32_t len;
-	uint8_t data[] __attribute__((aligned(8))); /* struct ipc_ask and path */
-};
-
-struct opener_slot {
-	struct ask *current;   /* NULL: idle */
-	bool orphan;	       /* the engine that asked is dead */
-	uint64_t deadline_ns;
-	struct ipc_message *answer; /* not yet accepted by who asked */
-	enum asker answer_to;
-};
-
-struct asks {
-	struct ask *first, **last;
-	uint32_t open; /* waiting or with an opener */
-	struct opener_slot slot[OPENERS];
-	uint64_t asked, refused, timed_out;
-};
 
 enum monitor_phase { PHASE_RUN, PHASE_STOP_ENGINE, PHASE_STOP_NET, PHASE_OVER };
 
 struct monitor {
-	struct config *config;
-	const struct monitor_options *options;
+	struct config *config;			/* owned */
+	const struct monitor_options *options;	/* borrowed */
 	uint64_t started_ns;
 	enum monitor_phase phase;
 	uint64_t phase_deadline_ns, stop_ns;
 	int exit_status;
-
-	int lock_fd, signal_fd, config_fd, public_config_fd, uevent_fd, status_fd, capture_fd;
-
-	struct source *source;
-	char source_why[3 * SOURCE_WHY];
-	struct source_layout layout;
-	struct sideband *sideband;
-	uint32_t sideband_sent; /* buffers that the engine has */
-	uint64_t next_pump_ns;	/* of a source that userspace writes the ring for */
-	struct ring ring;
-	void *counters; /* mapped read-only */
-	size_t counters_bytes;
-	struct otp_defaults defaults;
-	bool sampling;
+	uint64_t next_tick_ns, next_slow_ns, next_watchdog_ns;
 	uint64_t names_deadline_ns; /* an engine that is ready waits so long for the names of containers */
+
+	int lock_fd, signal_fd;
+	int config_fd, public_config_fd, capture_fd; /* for the workers */
+
+	struct sampler sampler;
 	struct rate rate;
-	struct reload reload;
 	struct guard_run guard;
+	struct targets targets;
+	struct plans plans;
+	struct hotplug hotplug;
 
-	struct ledger_engine_page *engine_page;
-	struct ledger_net_page *net_page;
-	int engine_page_fd, net_page_fd;
-
-	struct worker engine, net, opener[OPENERS], indexer, fetcher;
-	struct queries *queries; /* of query.sock; NULL: not open */
+	struct workers workers;
+	struct books books;
+	struct peers peers;
+	struct asks asks;
 	struct index_jobs *index; /* NULL: no indexes are made */
 	struct fetch_jobs *fetch; /* NULL: nor is there a place for debug files */
-	int peer_fd;      /* the engine's end of the pair that net already has; -1 */
-	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
-	bool gap_pending; /* the engine died; what net took of it is known at the last DRAINED */
-	uint64_t gap_deadline_ns;
-	uint32_t abandoned; /* openers that no signal ends */
 
-	struct asks asks;
-	struct targets targets;
-	uint64_t plan_tokens_ns;
-	uint64_t plans_set, plans_refused;
-
-	char online[256]; /* CPUs, as the kernel lists them */
-	uint64_t next_tick_ns, next_hotplug_ns, next_slow_ns, next_watchdog_ns;
-	struct status_cost cost;
-	uint64_t missed; /* ticks; as it was last said */
-	uint64_t memory_ns, openers_past_ns; /* when memory was looked at; CPU of openers that ended */
-	char *metrics_text; /* last answer to STATUS_WANTED */
-	size_t metrics_len;
-	uint64_t metrics_ns;
+	struct reload reload;
+	struct cost cost;
+	struct status_server status;
+	struct queries *queries; /* of query.sock; NULL: not open */
 
 	struct ipc_message message; /* the one being handled */
 };
 
-/* monitor_start.c: 0, or negative after it was logged. */
+/* 0, or negative errno after it was logged. */
 int monitor_start(struct monitor *m);
-void monitor_close(struct monitor *m);
+void monitor_close(struct monitor *m); /* frees it */
 int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
-int monitor_open_config(struct monitor *m); /* what workers are given: with secrets for net, without for the others */
+/* The texts that workers are handed: with secrets for net, without for the others. */
+int monitor_open_config(struct monitor *m);
+/* To systemd. */
 void monitor_notify_ready(const struct monitor *m);
-void monitor_notify_status(const struct monitor *m); /* what we do has changed */
-
-/* sampler.c: side-band, source and what maps of them; logged likewise. */
-int sampler_open(struct monitor *m);
-
-/* workers.c */
-void workers_init(struct monitor *m);
-void workers_run(struct monitor *m, uint64_t now); /* starts what is due, ends what hangs */
-void workers_reap(struct monitor *m);
-void worker_kill(struct monitor *m, struct worker *w);
-bool worker_may_start(const struct monitor *m, const struct worker *w); /* now or when its pause is over */
-int worker_send(struct worker *w, uint32_t type, uint64_t tag, const void *data, size_t len, int fd); /* fd -1: none */
-const char *worker_name(const struct worker *w);
-uint64_t workers_next_ns(const struct monitor *m);
-
-/* peers.c: the socket between engine and net, and the gap after a death. */
-void peer_net_started(struct monitor *m);
-void peer_engine_started(struct monitor *m);
-void peer_engine_died(struct monitor *m);
-void peer_net_died(struct monitor *m);
-void peer_drained(struct monitor *m);
-bool peer_allows_engine(const struct monitor *m);
-void peer_run(struct monitor *m, uint64_t now); /* a net that does not drain is killed */
-void peer_close(struct monitor *m);	      /* the engine is over: net may see the end */
-
-/* books.c: what a dead worker held goes where the ledger says. */
-void books_engine_died(struct monitor *m);
-void books_gap(struct monitor *m, enum otp_loss_reason reason);
-void books_net_died(struct monitor *m, bool stopping);
-void books_ring_left(struct monitor *m);
-
-/* asks.c */
-void asks_init(struct asks *a);
-void asks_done(struct asks *a);
-void asks_add(struct monitor *m, enum asker from, struct ipc_message *msg);
-/* A question of the monitor's own: targets_names_answered will be called. -ENOMEM. */
-int asks_add_own(struct monitor *m, const struct ipc_ask *ask, const char *path);
-void asks_answered(struct monitor *m, int opener, struct ipc_message *msg);
-void asks_opener_died(struct monitor *m, int opener, bool timed_out);
-void asks_asker_died(struct monitor *m, enum asker from);
-void asks_run(struct monitor *m, uint64_t now); /* hands out, times out, sends on */
-uint64_t asks_next_ns(const struct monitor *m);
-bool asks_wait_for_room(const struct monitor *m); /* poll the engine's socket for output */
-
-/* index_jobs.c: address indexes of files, cached on disk, made by an indexer, one at a time. */
-int index_jobs_open(struct monitor *m); /* 0 also where the cache cannot be had, after it was logged; -ENOMEM */
-void index_jobs_close(struct monitor *m);
-void index_jobs_ask(struct monitor *m, struct ipc_message *msg); /* of the engine; takes its descriptor */
-void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg);
-void index_jobs_set_root(struct monitor *m, struct ipc_ask *ask);
-bool index_jobs_wait(const struct monitor *m); /* an indexer is needed */
-int index_jobs_hand_over(struct monitor *m);
-void index_jobs_indexer_ended(struct monitor *m);
-void index_jobs_engine_died(struct monitor *m);
-void index_jobs_run(struct monitor *m, uint64_t now);
-uint64_t index_jobs_next_ns(const struct monitor *m);
-
-void index_jobs_forget(struct monitor *m, const char *key); /* it can be made better now */
-void index_jobs_forget_poor(struct monitor *m);
-const char *index_jobs_path(const struct monitor *m); /* NULL: there is no cache */
-
-/* fetch_jobs.c, fetch_wishes.c: debug files from debuginfod servers, one at a time. */
-int fetch_jobs_open(struct monitor *m);
-void fetch_jobs_close(struct monitor *m);
-void fetch_jobs_reload(struct monitor *m); /* the configuration may have changed */
-void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret);
-/* While an index is made: its beginning, what it asks for, whether a file of ours did harm, what it could use. */
-void fetch_jobs_index_begins(struct monitor *m);
-bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg); /* false: no question for us */
-bool fetch_jobs_blame(struct monitor *m);
-bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2]); /* something may come */
-/* The fetcher. */
-bool fetch_jobs_wait(const struct monitor *m);
-int fetch_jobs_hand_over(struct monitor *m);
-void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg);
-void fetch_jobs_fetcher_ended(struct monitor *m);
-void fetch_jobs_run(struct monitor *m, uint64_t now);
-
-/* plans.c */
-void plans_set(struct monitor *m, const struct ipc_message *msg);
-void hints_set(struct monitor *m, const struct ipc_message *msg);
-
-/* hotplug.c */
-int hotplug_open(struct monitor *m);
-void hotplug_read(struct monitor *m);
-void hotplug_run(struct monitor *m, uint64_t now);
-
-/* status_server.c */
-int status_listen(struct monitor *m);
-int status_socket(const struct monitor *m, const char *name); /* a listener in the runtime directory, of our user and group */
-void status_accept(struct monitor *m);
-void status_metrics(struct monitor *m);
-void status_save(struct monitor *m);
-void status_collect(struct monitor *m, struct status *ret);
+void monitor_notify_status(const struct monitor *m); /* what is done has changed */
 
 #endif

@@ -106,40 +106,6 @@ static int open_signals(struct monitor *m)
 
 /* What workers are given. */
 
-static int open_page(const char *name, size_t size, void **ret_page, int *ret_fd)
-{
-	_cleanup_(closep) int fd = ipc_memfd_new(name);
-	void *page;
-
-	if (fd < 0)
-		return fd;
-	/* A worker that cut it would end us with SIGBUS. */
-	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return -errno;
-	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		return -errno;
-	*ret_page = page;
-	*ret_fd = steal_fd(&fd);
-	return 0;
-}
-
-static int open_pages(struct monitor *m)
-{
-	void *engine, *net;
-	int err = open_page("engine-ledger", sizeof(*m->engine_page), &engine, &m->engine_page_fd);
-
-	if (err)
-		return failed("engine's ledger", err);
-	m->engine_page = engine;
-	err = open_page("net-ledger", sizeof(*m->net_page), &net, &m->net_page_fd);
-	if (err)
-		return failed("net's ledger", err);
-	m->net_page = net;
-	m->engine_page->magic = m->net_page->magic = LEDGER_MAGIC;
-	return 0;
-}
-
 static int open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to), int *ret_fd)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -199,7 +165,7 @@ static int prepare_workers(struct monitor *m)
 	int err = sandbox_ordinary() ? 0 : prepare_roots(m);
 
 	if (!err)
-		err = open_pages(m);
+		err = books_open(&m->books);
 	if (!err && resource_add_host_id(m->config) < 0)
 		log_notice("profiles carry no host.id: there is no machine-id, or [resource] is full");
 	if (!err)
@@ -214,7 +180,7 @@ static int prepare_workers(struct monitor *m)
 static void announce(const struct monitor *m)
 {
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
-		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->source->ops->name, m->source_why, m->config->frequency_hz, m->layout.ring_bytes / 1024,
+		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->sampler.source->ops->name, m->sampler.why, m->config->frequency_hz, m->sampler.layout.ring_bytes / 1024,
 		   (unsigned long long)(m->config->interval_ns / NSEC_PER_MSEC));
 	for (uint32_t i = 0; i < m->config->nr_exporters; i++)
 		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
@@ -239,14 +205,18 @@ int monitor_start(struct monitor *m)
 		return failed(m->config->runtime_dir, err);
 	err = take_lock(m);
 	if (!err)
-		err = sampler_open(m);
+		err = sampler_open(&m->sampler, m->config, guard_memory_limit(m->config));
 	if (!err)
 		err = prepare_workers(m);
 	if (err)
 		return err;
-	hotplug_open(m);
+	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
+	guard_run_config(m);
+	hotplug_open(&m->hotplug);
 	targets_open(m);
-	err = status_listen(m);
+	err = status_server_open(m);
+	if (!err)
+		err = queries_open(m);
 	if (err)
 		return failed("status socket", err);
 	announce(m);
@@ -257,7 +227,7 @@ int monitor_start(struct monitor *m)
 static void status_text(const struct monitor *m, char to[256])
 {
 	const struct guard_orders *o = &m->guard.orders;
-	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->source->ops->name,
+	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->sampler.source->ops->name,
 			 m->config->nr_exporters, m->config->nr_exporters == 1 ? "" : "s");
 
 	if (o->stack_shift || o->cache_shift || m->rate.hz != m->config->frequency_hz)
@@ -285,60 +255,37 @@ int monitor_begin_sampling(struct monitor *m)
 {
 	int err;
 
-	m->defaults.running = 1;
+	m->sampler.defaults.running = 1;
 	err = guard_set_defaults(m);
 	if (!err)
-		err = m->source->ops->start(m->source);
+		err = m->sampler.source->ops->start(m->sampler.source);
 	if (err)
 		return failed("sampling cannot begin", err);
-	m->sampling = true;
+	m->sampler.sampling = true;
 	monitor_notify_ready(m);
-	log_info("sampling (engine pid %d, net pid %d)", m->engine.pid, m->net.pid);
+	log_info("sampling (engine pid %d, net pid %d)", m->workers.engine.pid, m->workers.net.pid);
 	return 0;
-}
-
-static void unmap(void *p, size_t len)
-{
-	if (p)
-		munmap(p, len);
-}
-
-static void remove_socket(const struct monitor *m, const char *name)
-{
-	char path[1100];
-
-	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
-	unlink(path);
 }
 
 void monitor_close(struct monitor *m)
 {
-	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->uevent_fd,	&m->capture_fd,
-			    &m->peer_fd,   &m->engine_page_fd, &m->net_page_fd};
+	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->capture_fd};
 
-	if (m->status_fd >= 0) {
-		remove_socket(m, "status.sock");
-		close(m->status_fd);
-	}
-	if (m->queries)
-		remove_socket(m, "query.sock");
+
+	status_server_close(m);
 	queries_close(m);
 	asks_done(&m->asks);
 	fetch_jobs_close(m);
 	index_jobs_close(m);
+	hotplug_close(&m->hotplug);
 	targets_close(m, m->config);
 	target_names_done(&m->targets.names);
 	reload_done(&m->reload);
-	unmap(m->counters, m->counters_bytes);
-	unmap(m->engine_page, sizeof(*m->engine_page));
-	unmap(m->net_page, sizeof(*m->net_page));
-	if (m->ring.data)
-		ring_unmap(&m->ring);
-	source_close(m->source);
-	sideband_close(m->sideband);
+	peers_close(&m->peers);
+	books_close(&m->books);
+	sampler_close(&m->sampler);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);
-	free(m->metrics_text);
 	/* Last: it says that nobody is here. */
 	closep(&m->lock_fd);
 	config_free(m->config);

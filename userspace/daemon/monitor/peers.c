@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The socket between engine and net. net always has its end first; the
- * engine's end waits here until there is an engine, and there is none before
- * net has read what a dead one had sent (ipc.h).
- */
+#include "daemon/monitor/peers.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,107 +8,111 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/monitor/monitor.h"
 
 #define DRAIN_NS (5 * NSEC_PER_SEC)
 
-static void drop_peer(struct monitor *m)
+void peers_init(struct peers *p, struct workers *workers, struct books *books)
 {
-	closep(&m->peer_fd);
-	m->peer_fd = -1;
+	*p = (struct peers){.workers = workers, .books = books, .fd = -1};
+}
+
+static void peers_drop(struct peers *p)
+{
+	closep(&p->fd);
+	p->fd = -1;
 }
 
 /* A new pair: one end to net, the other is kept for the engine. */
-static void make_pair(struct monitor *m)
+static void peers_make_pair(struct peers *p)
 {
 	int pair[2], err = ipc_pair(pair);
 
-	drop_peer(m);
+	peers_drop(p);
 	if (!err) {
-		err = worker_send(&m->net, IPC_PEER, 0, NULL, 0, pair[1]);
+		err = worker_send(&p->workers->net, IPC_PEER, 0, NULL, 0, pair[1]);
 		close(pair[1]);
 		if (err)
 			close(pair[0]);
 	}
 	if (err) {
 		log_warn("net cannot be joined to the engine: %s", strerror(-err));
-		worker_kill(m, &m->net);
+		worker_kill(&p->workers->net);
 		return;
 	}
-	m->peer_fd = pair[0];
-	m->drains++;
+	p->fd = pair[0];
+	p->drains++;
 }
 
-static void give_to_engine(struct monitor *m)
+static void peers_hand_to_engine(struct peers *p)
 {
-	if (m->peer_fd < 0 || m->engine.sock < 0)
+	if (p->fd < 0 || p->workers->engine.sock < 0)
 		return;
-	if (worker_send(&m->engine, IPC_PEER, 0, NULL, 0, m->peer_fd))
-		worker_kill(m, &m->engine);
-	drop_peer(m);
+	if (worker_send(&p->workers->engine, IPC_PEER, 0, NULL, 0, p->fd))
+		worker_kill(&p->workers->engine);
+	peers_drop(p);
 }
 
-void peer_net_started(struct monitor *m)
+void peers_net_started(struct peers *p)
 {
-	make_pair(m);
-	give_to_engine(m);
+	peers_make_pair(p);
+	peers_hand_to_engine(p);
 }
 
-void peer_engine_started(struct monitor *m)
+void peers_engine_started(struct peers *p)
 {
-	give_to_engine(m);
+	peers_hand_to_engine(p);
 }
 
-static void settle_gap(struct monitor *m)
+static void peers_settle_gap(struct peers *p)
 {
-	if (!m->gap_pending)
+	if (!p->gap_pending)
 		return;
-	m->gap_pending = false;
-	books_gap(m, OTP_LOSS_ENGINE_DIED);
+	p->gap_pending = false;
+	books_gap(p->books, OTP_LOSS_ENGINE_DIED);
 }
 
-void peer_engine_died(struct monitor *m)
+void peers_engine_died(struct peers *p)
 {
-	m->gap_pending = true;
-	if (m->net.pid) {
-		make_pair(m);
-		m->gap_deadline_ns = clock_now_ns() + DRAIN_NS;
+	p->gap_pending = true;
+	if (p->workers->net.pid) {
+		peers_make_pair(p);
+		p->gap_deadline_ns = clock_now_ns() + DRAIN_NS;
 	} else {
-		settle_gap(m);
+		peers_settle_gap(p);
 	}
 }
 
-void peer_net_died(struct monitor *m)
+void peers_net_died(struct peers *p)
 {
-	m->drains = 0;
-	drop_peer(m);
-	settle_gap(m);
+	p->drains = 0;
+	peers_drop(p);
+	peers_settle_gap(p);
 }
 
-void peer_drained(struct monitor *m)
+void peers_drained(struct peers *p)
 {
-	if (!m->drains)
+	if (!p->drains)
 		return;
-	m->drains--;
-	if (!m->drains)
-		settle_gap(m);
+	p->drains--;
+	if (!p->drains)
+		peers_settle_gap(p);
 }
 
-bool peer_allows_engine(const struct monitor *m)
+bool peers_allow_engine(const struct peers *p)
 {
-	return !m->gap_pending;
+	return !p->gap_pending;
 }
 
-void peer_run(struct monitor *m, uint64_t now)
+void peers_run(struct peers *p, uint64_t now)
 {
-	if (!m->gap_pending || !m->net.pid || now < m->gap_deadline_ns)
+	if (!p->gap_pending || !p->workers->net.pid || now < p->gap_deadline_ns)
 		return;
-	log_warn("net (pid %d) did not read its socket to the end: it is killed", m->net.pid);
-	m->gap_deadline_ns = UINT64_MAX;
-	worker_kill(m, &m->net);
+	log_warn("net (pid %d) did not read its socket to the end: it is killed", p->workers->net.pid);
+	p->gap_deadline_ns = UINT64_MAX;
+	worker_kill(&p->workers->net);
 }
 
-void peer_close(struct monitor *m)
+void peers_close(struct peers *p)
 {
-	drop_peer(m);
+	peers_drop(p);
 }

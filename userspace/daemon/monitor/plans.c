@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Plans that the engine wishes for. It parses hostile input, so it may tune
- * how a process is copied, within the configured bounds, but never which
- * processes are selected.
- */
 #include <errno.h>
 #include <string.h>
 
@@ -16,35 +11,35 @@
 #define PLANS_BURST 2048
 #define PLANS_PAUSE (NSEC_PER_SEC / 1000)
 
-static bool may_set(struct monitor *m)
+static bool plans_may_set(struct monitor *m)
 {
 	uint64_t now = clock_now_ns();
 	uint64_t oldest = now > PLANS_BURST * PLANS_PAUSE ? now - PLANS_BURST * PLANS_PAUSE : 0;
 
-	m->plan_tokens_ns = MAX(m->plan_tokens_ns, oldest);
-	if (m->plan_tokens_ns + PLANS_PAUSE > now)
+	m->plans.tokens_ns = MAX(m->plans.tokens_ns, oldest);
+	if (m->plans.tokens_ns + PLANS_PAUSE > now)
 		return false;
-	m->plan_tokens_ns += PLANS_PAUSE;
+	m->plans.tokens_ns += PLANS_PAUSE;
 	return true;
 }
 
-static bool is_sound(const struct monitor *m, const struct otp_plan *p)
+static bool plan_is_sound(const struct monitor *m, const struct otp_plan *p)
 {
 	return p->generation && p->stack_bytes <= m->config->stack_max_bytes &&
 	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
 }
 
-static int set_plan(struct monitor *m, uint32_t pid, struct otp_plan *p)
+static int plans_set_one(struct monitor *m, uint32_t pid, struct otp_plan *p)
 {
 	targets_select(m, pid, p);
-	return m->source->ops->set_plan(m->source, pid, p);
+	return m->sampler.source->ops->set_plan(m->sampler.source, pid, p);
 }
 
-static int remove_plan(struct monitor *m, uint32_t pid)
+static int plans_remove_one(struct monitor *m, uint32_t pid)
 {
 	struct otp_plan p;
 
-	return m->source->ops->set_plan(m->source, pid, targets_plan(m, pid, &p) ? &p : NULL);
+	return m->sampler.source->ops->set_plan(m->sampler.source, pid, targets_plan(m, pid, &p) ? &p : NULL);
 }
 
 void plans_set(struct monitor *m, const struct ipc_message *msg)
@@ -56,23 +51,23 @@ void plans_set(struct monitor *m, const struct ipc_message *msg)
 
 	if ((msg->head.len != sizeof(*head) + sizeof(plan) && !(remove && msg->head.len == sizeof(*head))) || !head->pid) {
 		log_warn("engine sent a plan of the wrong size: it is killed");
-		worker_kill(m, &m->engine);
+		worker_kill(&m->workers.engine);
 		return;
 	}
-	if (!may_set(m)) {
-		m->plans_refused++;
+	if (!plans_may_set(m)) {
+		m->plans.refused++;
 		return;
 	}
 	if (remove) {
-		err = remove_plan(m, head->pid);
+		err = plans_remove_one(m, head->pid);
 	} else {
 		memcpy(&plan, head + 1, sizeof(plan));
-		err = is_sound(m, &plan) ? set_plan(m, head->pid, &plan) : -EINVAL;
+		err = plan_is_sound(m, &plan) ? plans_set_one(m, head->pid, &plan) : -EINVAL;
 	}
 	if (err)
-		m->plans_refused++;
+		m->plans.refused++;
 	else
-		m->plans_set++;
+		m->plans.set++;
 }
 
 void hints_set(struct monitor *m, const struct ipc_message *msg)
@@ -82,11 +77,11 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > OTP_STACK_LIMIT ||
 	    hint->hint.base_bytes > OTP_BASE_LIMIT) {
 		log_warn("engine sent a hint that breaks the rules: it is killed");
-		worker_kill(m, &m->engine);
+		worker_kill(&m->workers.engine);
 		return;
 	}
 	/* It may not have heard yet that the bound came down. */
-	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !may_set(m) || !m->source->ops->set_hint ||
-	    m->source->ops->set_hint(m->source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
-		m->plans_refused++;
+	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !plans_may_set(m) || !m->sampler.source->ops->set_hint ||
+	    m->sampler.source->ops->set_hint(m->sampler.source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
+		m->plans.refused++;
 }

@@ -43,7 +43,7 @@ int queries_open(struct monitor *m)
 
 	if (!q)
 		return -ENOMEM;
-	q->fd = status_socket(m, "query.sock");
+	q->fd = status_socket(m->config->runtime_dir, "query.sock");
 	if (q->fd < 0) {
 		int err = q->fd;
 
@@ -70,6 +70,7 @@ void queries_close(struct monitor *m)
 	for (int i = 0; i < QUERY_CLIENTS; i++)
 		if (q->client[i].state != FREE)
 			end(&q->client[i]);
+	status_socket_remove(m->config->runtime_dir, "query.sock");
 	close(q->fd);
 	free(q);
 	m->queries = NULL;
@@ -161,8 +162,8 @@ static void ask(struct monitor *m, struct client *c)
 
 	c->state = ASKED;
 	c->tag = ++m->queries->tags;
-	if (m->engine.sock >= 0 && m->engine.ready)
-		err = worker_send(&m->engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
+	if (m->workers.engine.sock >= 0 && m->workers.engine.ready)
+		err = worker_send(&m->workers.engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
 	if (err)
 		refuse(c, "the engine is busy or just starting: ask again");
 }

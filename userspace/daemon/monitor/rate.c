@@ -23,13 +23,13 @@ static bool is_open(const struct monitor *m)
 
 	if (m->rate.acked == m->rate.last.id)
 		return false;
-	ledger_look_engine(m->engine_page, &e);
+	ledger_look_engine(m->books.engine, &e);
 	return e.ring_pos < m->rate.last.pos;
 }
 
 const struct origins *rate_ring_origins(const struct monitor *m)
 {
-	return is_open(m) ? &m->rate.origins_before : &m->layout.origins;
+	return is_open(m) ? &m->rate.origins_before : &m->sampler.layout.origins;
 }
 
 const struct ipc_rate *rate_pending(const struct monitor *m)
@@ -39,12 +39,12 @@ const struct ipc_rate *rate_pending(const struct monitor *m)
 
 static int set_rate(struct monitor *m, uint32_t hz)
 {
-	int err = m->source->ops->set_rate(m->source, hz);
+	int err = m->sampler.source->ops->set_rate(m->sampler.source, hz);
 
 	if (err)
 		return err;
 	m->rate.hz = hz;
-	m->source->ops->layout(m->source, &m->layout);
+	m->sampler.source->ops->layout(m->sampler.source, &m->sampler.layout);
 	return 0;
 }
 
@@ -55,7 +55,7 @@ static void go_on(struct monitor *m)
 	m->rate.closing = false;
 	if (m->phase != PHASE_RUN)
 		return; /* it was to end meanwhile */
-	err = m->source->ops->start(m->source);
+	err = m->sampler.source->ops->start(m->sampler.source);
 	if (!err) {
 		monitor_notify_status(m);
 		return;
@@ -68,18 +68,18 @@ static void go_on(struct monitor *m)
 /* The sampler stands still; where the ring ends now, the old rate ends. */
 static int tell_engine(struct monitor *m, uint64_t now)
 {
-	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->ring), .origins = m->layout.origins,
+	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->sampler.ring), .origins = m->sampler.layout.origins,
 					 .id = m->rate.last.id + 1};
 	m->rate.closing = true;
 	m->rate.deadline_ns = now + ANSWER_NS;
-	return worker_send(&m->engine, IPC_RATE, 0, &m->rate.last, sizeof(m->rate.last), -1);
+	return worker_send(&m->workers.engine, IPC_RATE, 0, &m->rate.last, sizeof(m->rate.last), -1);
 }
 
 static int begin(struct monitor *m, uint64_t now)
 {
-	struct origins before = m->layout.origins;
+	struct origins before = m->sampler.layout.origins;
 	uint32_t hz = m->rate.hz;
-	int err = m->source->ops->stop(m->source);
+	int err = m->sampler.source->ops->stop(m->sampler.source);
 
 	if (err)
 		return err;
@@ -100,15 +100,15 @@ void rate_run(struct monitor *m, uint64_t now)
 {
 	struct rate *r = &m->rate;
 
-	if (r->closing && (now >= r->deadline_ns || !m->engine.pid)) {
-		if (m->engine.pid)
+	if (r->closing && (now >= r->deadline_ns || !m->workers.engine.pid)) {
+		if (m->workers.engine.pid)
 			log_warn("the engine did not close its profile in time: sampling goes on at %u Hz", r->hz);
 		go_on(m);
 	}
-	if (r->closing || !m->sampling || !m->source->ops->set_rate || m->phase != PHASE_RUN || target(r) == r->hz || now < r->retry_ns)
+	if (r->closing || !m->sampler.sampling || !m->sampler.source->ops->set_rate || m->phase != PHASE_RUN || target(r) == r->hz || now < r->retry_ns)
 		return;
 	/* One change at a time: what lies on the ring has one period before it and one behind. */
-	if (!m->engine.ready || is_open(m))
+	if (!m->workers.engine.ready || is_open(m))
 		return;
 	r->retry_ns = now + RETRY_NS;
 	if (begin(m, now))
@@ -131,9 +131,9 @@ void rate_acked(struct monitor *m, const struct ipc_message *msg)
 
 static int apply(struct monitor *m)
 {
-	if (!m->source->ops->set_rate)
+	if (!m->sampler.source->ops->set_rate)
 		return target(&m->rate) == m->rate.hz ? 0 : -EOPNOTSUPP;
-	if (!m->sampling)
+	if (!m->sampler.sampling)
 		return target(&m->rate) == m->rate.hz ? 0 : set_rate(m, target(&m->rate));
 	rate_run(m, clock_now_ns());
 	return 0;

@@ -139,22 +139,22 @@ static int load(struct monitor *m, struct config **ret, struct found *found)
 /* Nothing is selected while rules and plans change: what is excluded now or then is not sampled by accident. */
 static void change_targets(struct monitor *m, const struct config *before)
 {
-	struct otp_defaults now = m->defaults;
+	struct otp_defaults now = m->sampler.defaults;
 
-	m->defaults.select = m->defaults.kthreads = OTP_SELECT_NO;
+	m->sampler.defaults.select = m->sampler.defaults.kthreads = OTP_SELECT_NO;
 	guard_set_defaults(m);
 	targets_close(m, before);
 	targets_open(m);
-	m->defaults = now;
+	m->sampler.defaults = now;
 }
 
 static void change_defaults(struct monitor *m)
 {
-	struct otp_defaults before = m->defaults;
+	struct otp_defaults before = m->sampler.defaults;
 
-	targets_defaults(m->config, &m->defaults);
-	m->defaults.running = before.running;
-	m->defaults.wake_bytes = before.wake_bytes;
+	targets_defaults(m->config, &m->sampler.defaults);
+	m->sampler.defaults.running = before.running;
+	m->sampler.defaults.wake_bytes = before.wake_bytes;
 }
 
 static void change_sampler(struct monitor *m, const struct config *before, const struct found *found)
@@ -169,7 +169,7 @@ static void change_sampler(struct monitor *m, const struct config *before, const
 		log_error("reload: the sampler does not take its new settings");
 	err = rate_change(m, m->config->frequency_hz);
 	if (err == -EOPNOTSUPP)
-		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->source->ops->name);
+		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->sampler.source->ops->name);
 	else if (err)
 		log_error("reload: the rate stays: %s", strerror(-err));
 }
@@ -198,13 +198,13 @@ static int tell_net(struct monitor *m, bool metrics)
 	_cleanup_(closep) int listener = -1;
 	int fds[2] = {m->config_fd, -1};
 
-	if (m->net.sock < 0)
+	if (m->workers.net.sock < 0)
 		return -EPIPE;
 	if (metrics ? m->config->metrics_listen && open_listener(m, &listener) == 0 : is_free_now(m, &listener)) {
 		r.metrics = IPC_METRICS_NEW;
 		fds[1] = listener;
 	}
-	return ipc_send(m->net.sock, IPC_RELOAD, 0, &r, sizeof(r), fds, r.metrics == IPC_METRICS_NEW ? 2 : 1);
+	return ipc_send(m->workers.net.sock, IPC_RELOAD, 0, &r, sizeof(r), fds, r.metrics == IPC_METRICS_NEW ? 2 : 1);
 }
 
 static int tell_engine(struct monitor *m)
@@ -212,7 +212,7 @@ static int tell_engine(struct monitor *m)
 	const struct ipc_reload r = {0};
 
 	targets_tell_engine(m);
-	return worker_send(&m->engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
+	return worker_send(&m->workers.engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
 }
 
 /* One that is away, or cannot be told, reads the new configuration when it starts. */
@@ -221,14 +221,14 @@ static void tell_workers(struct monitor *m, bool metrics)
 	struct reload *r = &m->reload;
 
 	r->deadline_ns = clock_now_ns() + ANSWERS_NS;
-	r->engine_pid = m->engine.pid;
-	r->net_pid = m->net.pid;
-	r->engine = m->engine.pid && !tell_engine(m);
-	r->net = m->net.pid && !tell_net(m, metrics);
-	if (m->engine.pid && !r->engine)
-		worker_kill(m, &m->engine);
-	if (m->net.pid && !r->net)
-		worker_kill(m, &m->net);
+	r->engine_pid = m->workers.engine.pid;
+	r->net_pid = m->workers.net.pid;
+	r->engine = m->workers.engine.pid && !tell_engine(m);
+	r->net = m->workers.net.pid && !tell_net(m, metrics);
+	if (m->workers.engine.pid && !r->engine)
+		worker_kill(&m->workers.engine);
+	if (m->workers.net.pid && !r->net)
+		worker_kill(&m->workers.net);
 }
 
 /* The whole. */
@@ -315,7 +315,7 @@ void reload_answered(struct monitor *m, const struct worker *w)
 	struct reload *r = &m->reload;
 	bool waited = r->engine || r->net;
 
-	if (w == &m->engine)
+	if (w == &m->workers.engine)
 		r->engine = false;
 	else
 		r->net = false;
@@ -326,10 +326,10 @@ void reload_answered(struct monitor *m, const struct worker *w)
 /* A worker that ended meanwhile has a successor that knows, or will. */
 static void follow_deaths(struct monitor *m)
 {
-	if (m->reload.engine && m->engine.pid != m->reload.engine_pid)
-		reload_answered(m, &m->engine);
-	if (m->reload.net && m->net.pid != m->reload.net_pid)
-		reload_answered(m, &m->net);
+	if (m->reload.engine && m->workers.engine.pid != m->reload.engine_pid)
+		reload_answered(m, &m->workers.engine);
+	if (m->reload.net && m->workers.net.pid != m->reload.net_pid)
+		reload_answered(m, &m->workers.net);
 }
 
 void reload_run(struct monitor *m, uint64_t now)
@@ -339,10 +339,10 @@ void reload_run(struct monitor *m, uint64_t now)
 	follow_deaths(m);
 	if ((r->engine || r->net) && now >= r->deadline_ns) {
 		log_warn("reload: %s has not answered: it is started again", r->engine ? "engine" : "net");
-		worker_kill(m, r->engine ? &m->engine : &m->net);
+		worker_kill(r->engine ? &m->workers.engine : &m->workers.net);
 		r->deadline_ns = now + ANSWERS_NS;
 	}
-	if (m->phase != PHASE_RUN || !m->sampling)
+	if (m->phase != PHASE_RUN || !m->sampler.sampling)
 		return;
 	if (r->wanted && !r->next && !r->engine && !r->net)
 		reload_begin(m);

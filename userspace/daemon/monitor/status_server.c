@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Status to whoever asks: clients of the socket get one text and the end;
- * nothing is read from them, and one that does not read costs nothing.
- */
+#include "daemon/monitor/status_server.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,25 +16,24 @@
 #include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/monitor/cost.h"
 #include "daemon/monitor/monitor.h"
 
 #define TEXT_MAX     (1u << 20)
 #define CLIENTS_TURN 4
 #define METRICS_NS   (500 * NSEC_PER_MSEC) /* the text is as old as that at most */
 
-static struct ledger_view view_of(const struct monitor *m)
+static struct ledger_view status_server_view(const struct monitor *m)
 {
-	return (struct ledger_view){.counters = m->counters,
-				    .counters_stride = m->layout.counters_stride,
-				    .cpus = m->layout.cpus,
-				    .origins = &m->layout.origins,
-				    .ring = &m->ring,
-				    .engine = m->engine_page,
-				    .net = m->net_page};
+	return (struct ledger_view){.counters = m->sampler.counters,
+				    .counters_stride = m->sampler.layout.counters_stride,
+				    .cpus = m->sampler.layout.cpus,
+				    .origins = &m->sampler.layout.origins,
+				    .ring = &m->sampler.ring,
+				    .engine = m->books.engine,
+				    .net = m->books.net};
 }
 
-static uint32_t cpus_ticking(const struct ledger_view *v)
+static uint32_t view_cpus_ticking(const struct ledger_view *v)
 {
 	uint32_t n = 0;
 
@@ -45,64 +42,64 @@ static uint32_t cpus_ticking(const struct ledger_view *v)
 	return n;
 }
 
-void status_collect(struct monitor *m, struct status *ret)
+void status_server_collect(struct monitor *m, struct status *ret)
 {
 	static struct ledger_view view;
 
-	view = view_of(m);
+	view = status_server_view(m);
 	*ret = (struct status){
 		.config = m->config,
 		.pid = getpid(),
 		.uptime_ns = clock_now_ns() - m->started_ns,
-		.mode = m->source->ops->name,
-		.why = m->source_why,
-		.sampling = m->sampling,
-		.cpus_sampled = cpus_ticking(&view),
-		.ring_bytes = m->layout.ring_bytes,
-		.ring_used = ring_producer(&m->ring) - ring_consumer(&m->ring),
-		.expected_ticks = m->source->ops->expected_ticks ? m->source->ops->expected_ticks(m->source) : 0,
-		.idle_ticks = m->source->ops->idle_ticks ? m->source->ops->idle_ticks(m->source) : 0,
-		.missed_before = m->missed,
-		.workers = {{"engine", m->engine.pid, m->engine.restarts}, {"net", m->net.pid, m->net.restarts}},
+		.mode = m->sampler.source->ops->name,
+		.why = m->sampler.why,
+		.sampling = m->sampler.sampling,
+		.cpus_sampled = view_cpus_ticking(&view),
+		.ring_bytes = m->sampler.layout.ring_bytes,
+		.ring_used = ring_producer(&m->sampler.ring) - ring_consumer(&m->sampler.ring),
+		.expected_ticks = m->sampler.source->ops->expected_ticks ? m->sampler.source->ops->expected_ticks(m->sampler.source) : 0,
+		.idle_ticks = m->sampler.source->ops->idle_ticks ? m->sampler.source->ops->idle_ticks(m->sampler.source) : 0,
+		.missed_before = m->status.missed,
+		.workers = {{"engine", m->workers.engine.pid, m->workers.engine.restarts}, {"net", m->workers.net.pid, m->workers.net.restarts}},
 		.asks = m->asks.asked,
 		.asks_refused = m->asks.refused,
 		.asks_timed_out = m->asks.timed_out,
-		.plans_set = m->plans_set,
-		.plans_refused = m->plans_refused,
+		.plans_set = m->plans.set,
+		.plans_refused = m->plans.refused,
 		.view = &view,
 	};
 	ledger_sum_read(&view, m->config->nr_exporters, &ret->ledger);
-	m->missed = status_missed(ret);
+	m->status.missed = status_missed(ret);
 	ret->rate_hz = m->rate.hz;
 	guard_status(m, &ret->guard);
 	fetch_jobs_status(m, &ret->debuginfod);
-	cost_collect(m, &m->cost);
-	ret->cost = m->cost;
+	cost_collect(&m->cost, &m->workers, &m->sampler);
+	ret->cost = m->cost.figures;
 }
 
 typedef void status_format_fn(const struct status *s, struct buf *to);
 
 /* -ENOMEM: there is none, rather than a part. */
-static int status_make_text(struct monitor *m, status_format_fn *format, struct buf *to)
+static int status_server_make_text(struct monitor *m, status_format_fn *format, struct buf *to)
 {
 	struct status *s = malloc(sizeof(*s));
 
 	buf_init(to, TEXT_MAX);
 	if (!s)
 		return -ENOMEM;
-	status_collect(m, s);
+	status_server_collect(m, s);
 	format(s, to);
 	free(s);
 	return to->failed ? -ENOMEM : 0;
 }
 
-int status_socket(const struct monitor *m, const char *name)
+int status_socket(const char *runtime_dir, const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	_cleanup_(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	char path[1100];
 
-	snprintf(path, sizeof(path), "%s/%s", m->config->runtime_dir, name);
+	snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
 	if (fd < 0)
 		return -errno;
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -115,19 +112,37 @@ int status_socket(const struct monitor *m, const char *name)
 	return steal_fd(&fd);
 }
 
-int status_listen(struct monitor *m)
+void status_socket_remove(const char *runtime_dir, const char *name)
 {
-	m->status_fd = status_socket(m, "status.sock");
-	return m->status_fd < 0 ? m->status_fd : queries_open(m);
+	char path[1100];
+
+	snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
+	unlink(path);
+}
+
+void status_server_close(struct monitor *m)
+{
+	free(m->status.metrics);
+	if (m->status.fd < 0)
+		return;
+	status_socket_remove(m->config->runtime_dir, "status.sock");
+	close(m->status.fd);
+	m->status = (struct status_server){.fd = -1};
+}
+
+int status_server_open(struct monitor *m)
+{
+	m->status.fd = status_socket(m->config->runtime_dir, "status.sock");
+	return MIN(m->status.fd, 0);
 }
 
 /* All that the socket takes at once; a text is far smaller than its buffer. */
-static void status_serve(struct monitor *m, int fd)
+static void status_server_serve(struct monitor *m, int fd)
 {
 	_cleanup_(buf_done) struct buf text;
 	const int room = TEXT_MAX;
 
-	if (status_make_text(m, status_json, &text)) {
+	if (status_server_make_text(m, status_json, &text)) {
 		log_warn("status: no memory for an answer");
 		return;
 	}
@@ -136,47 +151,46 @@ static void status_serve(struct monitor *m, int fd)
 		log_debug("status: a client went away: %s", strerror(errno));
 }
 
-void status_accept(struct monitor *m)
+void status_server_accept(struct monitor *m)
 {
 	for (int i = 0; i < CLIENTS_TURN; i++) {
-		_cleanup_(closep) int fd = accept4(m->status_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		_cleanup_(closep) int fd = accept4(m->status.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
-		status_serve(m, fd);
+		status_server_serve(m, fd);
 	}
 }
 
-static void status_renew_metrics(struct monitor *m, uint64_t now)
+static void status_server_renew_metrics(struct monitor *m, uint64_t now)
 {
 	struct buf text;
 
-	if (m->metrics_text && now - m->metrics_ns < METRICS_NS)
+	if (m->status.metrics && now - m->status.metrics_ns < METRICS_NS)
 		return;
-	if (status_make_text(m, status_prometheus, &text))
+	if (status_server_make_text(m, status_prometheus, &text))
 		buf_done(&text);
-	free(m->metrics_text);
-	m->metrics_text = (char *)text.data;
-	m->metrics_len = text.len;
-	m->metrics_ns = now;
+	free(m->status.metrics);
+	m->status.metrics = (char *)text.data;
+	m->status.metrics_len = text.len;
+	m->status.metrics_ns = now;
 }
 
-void status_metrics(struct monitor *m)
+void status_server_metrics(struct monitor *m)
 {
 	_cleanup_(closep) int fd = -1;
 
-	status_renew_metrics(m, clock_now_ns());
-	fd = ipc_memfd("metrics", m->metrics_text ? m->metrics_text : "", m->metrics_len);
+	status_server_renew_metrics(m, clock_now_ns());
+	fd = ipc_memfd("metrics", m->status.metrics ? m->status.metrics : "", m->status.metrics_len);
 	if (fd >= 0)
-		worker_send(&m->net, IPC_STATUS, 0, NULL, 0, fd);
+		worker_send(&m->workers.net, IPC_STATUS, 0, NULL, 0, fd);
 }
 
-/* What the ledger said at the end, for whoever comes later. */
-void status_save(struct monitor *m)
+void status_server_save(struct monitor *m)
 {
 	_cleanup_(buf_done) struct buf text;
 	char path[1100];
-	int err = status_make_text(m, status_json, &text);
+	int err = status_server_make_text(m, status_json, &text);
 
 	snprintf(path, sizeof(path), "%s/last-status.json", m->config->runtime_dir);
 	if (!err)

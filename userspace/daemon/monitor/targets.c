@@ -153,14 +153,14 @@ static void set_pid(struct monitor *m, uint32_t i)
 	}
 	if (!targets_plan(m, t->pid, &plan))
 		return;
-	err = m->source->ops->set_plan(m->source, t->pid, &plan);
+	err = m->sampler.source->ops->set_plan(m->sampler.source, t->pid, &plan);
 	if (err)
 		log_error("targets: pid %u: the plan cannot be set: %s", t->pid, strerror(-err));
 }
 
 static void drop_pid(struct monitor *m, const struct config *c, uint32_t i)
 {
-	m->source->ops->set_plan(m->source, c->targets[i].pid, NULL);
+	m->sampler.source->ops->set_plan(m->sampler.source, c->targets[i].pid, NULL);
 	close(m->targets.pidfd[i]);
 	m->targets.pidfd[i] = -1;
 }
@@ -291,13 +291,14 @@ void targets_ask_names(struct monitor *m)
 	if (!target_names_question(&m->targets.names, path))
 		return;
 	ask.path_len = (uint32_t)strlen(path);
-	if (asks_add_own(m, &ask, path))
+	if (asks_add_own(&m->asks, &ask, path))
 		targets_names_answered(m, NULL);
 }
 
 /* The text is passed on as it came: inline, or as a file where it is long. */
-void targets_names_answered(struct monitor *m, const struct ipc_message *answer)
+void targets_names_answered(void *monitor, const struct ipc_message *answer)
 {
+	struct monitor *m = monitor;
 	const struct ipc_answer *head = answer ? (const void *)answer->data : NULL;
 	_cleanup_(freep) char *text = NULL;
 	const char *data = head ? (const char *)(head + 1) : NULL;
@@ -318,7 +319,7 @@ int targets_tell_engine(struct monitor *m)
 {
 	const uint32_t on = m->targets.processes.wanted;
 
-	return worker_send(&m->engine, IPC_WATCH, 0, &on, sizeof(on), -1);
+	return worker_send(&m->workers.engine, IPC_WATCH, 0, &on, sizeof(on), -1);
 }
 
 int targets_poll_fd(const struct monitor *m)

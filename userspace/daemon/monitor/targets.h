@@ -80,7 +80,7 @@ int targets_tell_engine(struct monitor *m);
 
 /* Names of containers: asks an opener for those that are wanted, and selects anew when it has answered. */
 void targets_ask_names(struct monitor *m);
-void targets_names_answered(struct monitor *m, const struct ipc_message *answer); /* NULL: the question failed */
+void targets_names_answered(void *monitor, const struct ipc_message *answer); /* an asks_own_fn */
 /* Whether c selects containers by a name, which may have to be asked for. */
 bool targets_want_names(const struct config *c);
 

@@ -143,7 +143,7 @@ static int set_rule(struct monitor *m, uint64_t id, uint8_t select)
 {
 	const struct otp_cgroup_rule rule = {.select = select};
 
-	return m->source->ops->set_cgroup(m->source, id, select ? &rule : NULL);
+	return m->sampler.source->ops->set_cgroup(m->sampler.source, id, select ? &rule : NULL);
 }
 
 /* From what the sampler has to what it should have. */

@@ -214,7 +214,7 @@ bool target_processes_wants(struct monitor *m, uint32_t pid)
 static void set_plan(struct monitor *m, uint32_t pid)
 {
 	struct otp_plan plan;
-	int err = m->source->ops->set_plan(m->source, pid, targets_plan(m, pid, &plan) ? &plan : NULL);
+	int err = m->sampler.source->ops->set_plan(m->sampler.source, pid, targets_plan(m, pid, &plan) ? &plan : NULL);
 
 	if (err && !m->targets.processes.said_full) {
 		m->targets.processes.said_full = true;
@@ -357,7 +357,7 @@ void target_processes_close(struct monitor *m)
 	struct target_processes *t = &m->targets.processes;
 
 	map_for_each(&t->chosen, slot)
-		m->source->ops->set_plan(m->source, (uint32_t)slot->key, NULL);
+		m->sampler.source->ops->set_plan(m->sampler.source, (uint32_t)slot->key, NULL);
 	map_done(&t->chosen);
 	map_done(&t->unnamed);
 	if (t->proc)

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/monitor/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/roles.h"
+
+#define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
+#define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more than that */
+#define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after so long a death is a new story */
+#define FAIR_LIFE	4		    /* so many pauses long: the next one is shorter, not longer */
+#define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a sign of life a worker hangs */
+#define START_SILENCE_NS (60 * NSEC_PER_SEC) /* while it starts: it reads what an overloaded host gives slowly */
+#define EXEC_FAILED	126
+#define SEND_PATIENCE	1000		    /* ms: a worker that starts reads its socket soon */
+
+static const char *const worker_names[] = {
+	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
+	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher"};
+
+/* Of our environment, what a worker may see: where the log goes, and the proxies that libcurl knows. */
+static const char *const environment_kept[] = {"JOURNAL_STREAM", "http_proxy",	"https_proxy",
+					       "HTTPS_PROXY",	 "all_proxy",	"ALL_PROXY",
+					       "no_proxy",	 "NO_PROXY",	"ASAN_OPTIONS"};
+
+const char *worker_name(const struct worker *w)
+{
+	return worker_names[w->kind];
+}
+
+void worker_init(struct worker *w, enum worker_kind kind)
+{
+	*w = (struct worker){.kind = kind, .sock = -1};
+}
+
+int worker_send(struct worker *w, uint32_t type, uint64_t tag, const void *data, size_t len, int fd)
+{
+	return w->sock < 0 ? -EPIPE : ipc_send(w->sock, type, tag, data, len, &fd, fd >= 0);
+}
+
+int worker_send_patiently(struct worker *w, uint32_t type, const void *data, size_t len, int fd)
+{
+	struct pollfd p = {.fd = w->sock, .events = POLLOUT};
+	uint64_t deadline = clock_now_ns() + SEND_PATIENCE * NSEC_PER_MSEC;
+	int err;
+
+	while ((err = worker_send(w, type, 0, data, len, fd)) == -EAGAIN && clock_now_ns() < deadline)
+		poll(&p, 1, SEND_PATIENCE / 10);
+	return err;
+}
+
+/* "NAME=value" as it is, however long: of a list of hosts for no_proxy a part would be none. */
+static char *worker_variable(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char **e = environ; *e; e++)
+		if (!strncmp(*e, name, len) && (*e)[len] == '=')
+			return *e;
+	return NULL;
+}
+
+/* The child, until it is another program. */
+static void worker_child_environment(char *env[ARRAY_SIZE(environment_kept) + 1])
+{
+	int n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(environment_kept); i++)
+		if ((env[n] = worker_variable(environment_kept[i])))
+			n++;
+	env[n] = NULL;
+}
+
+/*
+ * The end is ordered by message. A terminal's interrupt and systemd's stop
+ * reach every process of the group: a worker that obeyed them would take
+ * with it what the monitor is about to collect.
+ */
+static void worker_child_signals(void)
+{
+	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+__attribute__((noreturn)) static void worker_child_run(const char *role, int sock)
+{
+	char *argv[] = {"otprofd", "--role", (char *)role, NULL};
+	char *env[ARRAY_SIZE(environment_kept) + 1];
+
+	worker_child_signals();
+	worker_child_environment(env);
+	if (sock == ROLE_SOCKET)
+		fcntl(sock, F_SETFD, 0);
+	else
+		dup2(sock, ROLE_SOCKET);
+	execve("/proc/self/exe", argv, env);
+	_exit(EXEC_FAILED);
+}
+
+int worker_start(struct worker *w)
+{
+	int pair[2], err = ipc_pair(pair);
+	pid_t pid;
+
+	if (err)
+		return err;
+	pid = fork();
+	if (pid == 0)
+		worker_child_run(worker_name(w), pair[1]);
+	err = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (err) {
+		close(pair[0]);
+		return err;
+	}
+	w->pid = pid;
+	w->sock = pair[0];
+	w->ready = w->asked = w->exited = false;
+	w->started_ns = w->heard_ns = clock_now_ns();
+	return 0;
+}
+
+static uint64_t worker_next_pause(const struct worker *w, uint64_t life)
+{
+	uint64_t pause = w->back_off_ns;
+
+	if (life > GOOD_LIFE_NS || !pause)
+		return BACK_OFF_MIN_NS;
+	pause = w->ready && life > FAIR_LIFE * pause ? pause / 2 : pause * 2;
+	return MAX(MIN(pause, BACK_OFF_MAX_NS), BACK_OFF_MIN_NS);
+}
+
+/* What dies at once waits ever longer; what is killed now and then is away for a fifth of the time at most. */
+void worker_pause(struct worker *w, uint64_t now)
+{
+	w->back_off_ns = worker_next_pause(w, now - w->started_ns);
+	w->next_start_ns = now + w->back_off_ns;
+}
+
+bool worker_is_disposable(const struct worker *w)
+{
+	return w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER || w->kind == WORKER_FETCHER;
+}
+
+/*
+ * Openers hang by nature, indexer and fetcher work: their questions and jobs have
+ * deadlines, so silence says nothing. One that was asked to stop is busy, and has the stop's deadline.
+ */
+bool worker_hangs(const struct worker *w, uint64_t now)
+{
+	uint64_t patience = w->ready ? SILENCE_NS : START_SILENCE_NS;
+	bool silent = worker_is_disposable(w);
+
+	return w->pid && !w->asked && (!silent || !w->ready) && now - w->heard_ns > patience;
+}
+
+void worker_kill(struct worker *w)
+{
+	if (w->pid)
+		kill(w->pid, SIGKILL);
+}
+
+void worker_how_ended(int status, char to[64])
+{
+	if (WIFSIGNALED(status))
+		snprintf(to, 64, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == EXEC_FAILED)
+		snprintf(to, 64, "could not be executed");
+	else
+		snprintf(to, 64, "exited with status %d", WEXITSTATUS(status));
+}

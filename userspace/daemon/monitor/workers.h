@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All workers: which there are, when each is started, what each is handed,
+ * and what follows from the end of one.
+ *
+ * Called by the monitor's loop, one thread. Nothing here waits for a worker to
+ * end: SIGCHLD leads to workers_reap.
+ */
+#ifndef OTP_DAEMON_MONITOR_WORKERS_H
+#define OTP_DAEMON_MONITOR_WORKERS_H
+
+#include "daemon/monitor/worker.h"
+
+#define OPENERS	      2
+#define ABANDONED_MAX 8
+
+struct workers {
+	struct worker engine, net, opener[OPENERS], indexer, fetcher;
+	uint32_t abandoned;	     /* openers that no signal ends */
+	uint64_t disposable_past_ns; /* CPU of openers, indexers and fetchers that ended */
+};
+
+struct monitor;
+
+void workers_init(struct workers *w);
+void workers_run(struct monitor *m, uint64_t now); /* starts what is due, ends what hangs */
+void workers_reap(struct monitor *m);
+uint64_t workers_next_ns(const struct workers *w);
+bool workers_may_start(const struct monitor *m, const struct worker *w); /* now or when its pause is over */
+
+#endif

@@ -12,16 +12,16 @@ UNIT_LIST  := $(BUILD)/gen/suites.inc
 CHECK_CPUS ?= $(shell nproc)
 
 .PHONY: check check-full check-now check-build check-runner check-unit check-ring check-cross check-golden golden-accept \
-	check-e2e check-packages check-guest check-system check-lint bench lint setup-check setup-bench programs unit sanitized
+	check-e2e check-packages check-guest check-system check-lint bench lint setup-check setup-full setup-bench programs unit sanitized
 
-check check-full: setup-check
-	@$(MAKE) --no-print-directory BUILD=$(BUILD) check-now FULL=$(if $(filter check-full,$@),1,$(FULL))
+check: $(if $(FULL),setup-full,setup-check)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) check-now FULL=$(FULL)
+check-full:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) check FULL=1
 check-now:
 	@BUILD=$(BUILD) MAKE="$(MAKE)" CHECK_PARTS="$(CHECK_PARTS)" tests/check.sh $(if $(FULL),full)
-setup-check:
-	@tests/setup.sh check
-setup-bench:
-	@tests/setup.sh bench
+setup-check setup-full setup-bench:
+	@tests/setup.sh $(@:setup-%=%)
 
 # What the parts of this run need, built once, by all CPUs: then each finds it made.
 needs = $(or $(filter $(1),$(CHECK_PARTS)),$(if $(strip $(CHECK_PARTS)),,all))

@@ -32,7 +32,7 @@ userspace() {
 	for folder in userspace/*/; do
 		[ -n "$(find "$folder" -name '*.c' -print -quit)" ] || continue
 		# shellcheck disable=SC2086
-		find "$folder" -name '*.c' -print0 | xargs -0 -n 8 -P "$(nproc)" "$CROSS" -std=gnu11 -D_GNU_SOURCE \
+		find "$folder" -name '*.c' -print0 | xargs -0 -n 8 -P "${CHECK_CPUS:-$(nproc)}" "$CROSS" -std=gnu11 -D_GNU_SOURCE \
 			-DOTPROF_VERSION='"0"' -O1 $WARN $HEADERS -fsyntax-only 2>"$out/log"
 		fact $? "arm64: $folder compiles" "$out/log"
 	done

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs the Debian packages that a target needs and that are missing:
-#   setup.sh run | check | bench
+#   setup.sh run | check | full | bench
 # Debian 12 and 13, as root, without questions. Runs before anything else is
 # there, so it needs only a base system. Services that come with a package
 # (redis, nginx) are not started: the tests start their own.
@@ -18,6 +18,7 @@ CHECK_PACKAGES="check python3 openssl curl libcap2-bin procps util-linux
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	redis-server redis-tools nginx wrk shellcheck dwz elfutils llvm sparse g++ musl-tools
 	dpkg-dev debhelper dh-dkms lintian rpm man-db zsh fish debootstrap e2fsprogs"
+FULL_PACKAGES="spin flex bison bc libssl-dev"
 BENCH_PACKAGES="linux-perf"
 
 say() { echo "setup: $*"; }
@@ -77,9 +78,10 @@ apt() {
 case ${1:-} in
 run) wanted=$BUILD_PACKAGES ;;
 check) wanted="$BUILD_PACKAGES $CHECK_PACKAGES" ;;
+full) wanted="$BUILD_PACKAGES $CHECK_PACKAGES $FULL_PACKAGES" ;;
 bench) wanted="$BUILD_PACKAGES $CHECK_PACKAGES $BENCH_PACKAGES" ;;
 *)
-	echo "usage: setup.sh run|check|bench" >&2
+	echo "usage: setup.sh run|check|full|bench" >&2
 	exit 2
 	;;
 esac
@@ -97,7 +99,7 @@ missing=$(missing_of $wanted)
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ]; then
 	say "missing: $missing"
-	say "install them, or let this do it: sudo make $1"
+	say "install them, or let this do it: sudo make $([ "$1" = full ] && echo check-full || echo "$1")"
 	exit 1
 fi
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests. check.sh runs the parts in order, counts, and prints one totals line;
-# every part is a target of its own too.
+# Tests. check.sh runs the parts and counts; every part is a target of its own,
+# check-PART, that builds what it needs. FULL=1 is a part as check-full runs it.
 #
 # Unit tests: every tests/unit/check_<module>.c provides Suite *<module>_suite(void).
 UNIT_SRCS  := $(sort $(wildcard tests/unit/check_*.c))
@@ -8,17 +8,33 @@ UNIT_OBJS  := $(UNIT_SRCS:%.c=$(BUILD)/obj/%.o) $(patsubst %.c,$(BUILD)/obj/%.o,
 UNIT_NAMES := $(UNIT_SRCS:tests/unit/check_%.c=%)
 UNIT_LIST  := $(BUILD)/gen/suites.inc
 
-.PHONY: check check-now check-unit check-ring check-cross check-golden golden-accept check-e2e check-packages check-guest bench lint \
-	setup-check setup-bench programs unit sanitized
+# How many CPUs a part may keep busy; check.sh gives one to those that it runs side by side.
+CHECK_CPUS ?= $(shell nproc)
 
-check: setup-check
-	@$(MAKE) --no-print-directory BUILD=$(BUILD) check-now
+.PHONY: check check-full check-now check-build check-runner check-unit check-ring check-cross check-golden golden-accept \
+	check-e2e check-packages check-guest check-system check-lint bench lint setup-check setup-full setup-bench programs unit sanitized
+
+check: $(if $(FULL),setup-full,setup-check)
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) check-now FULL=$(FULL)
+check-full:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) check FULL=1
 check-now:
-	@BUILD=$(BUILD) MAKE="$(MAKE)" CHECK_PARTS="$(CHECK_PARTS)" tests/check.sh
-setup-check:
-	@tests/setup.sh check
-setup-bench:
-	@tests/setup.sh bench
+	@BUILD=$(BUILD) MAKE="$(MAKE)" CHECK_PARTS="$(CHECK_PARTS)" tests/check.sh $(if $(FULL),full)
+setup-check setup-full setup-bench:
+	@tests/setup.sh $(@:setup-%=%)
+
+# What the parts of this run need, built once, by all CPUs: then each finds it made.
+needs = $(or $(filter $(1),$(CHECK_PARTS)),$(if $(strip $(CHECK_PARTS)),,all))
+check-build:
+	@$(MAKE) --no-print-directory -j$(CHECK_CPUS) BUILD=$(BUILD) all programs tools $(BUILD)/bench_replay $(BUILD)/probe \
+		$(BUILD)/kmod_stress && echo "ok - the programs build, and what tests them"
+	@$(if $(call needs,unit),$(MAKE) --no-print-directory BUILD=$(BUILD) sanitized && echo "ok - unit tests build under the sanitizers")
+	@$(if $(call needs,fuzz),$(MAKE) --no-print-directory BUILD=$(BUILD) fuzz-build && echo "ok - fuzz targets build")
+
+# The runner itself, with parts that are made up.
+check-runner:
+	@tests/runner/run.sh
+check-lint: lint
 
 # Looked at every time, rewritten only when the list of suites changes.
 .PHONY: always
@@ -36,14 +52,15 @@ unit: $(BUILD)/unit
 # Under the sanitizers, without fork: a leak or an overflow ends the run, loudly.
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 sanitized:
-	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
+	@$(MAKE) --no-print-directory -j$(CHECK_CPUS) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
 		SANITIZE="$(SAN)" unit
 check-unit: sanitized
-	CK_FORK=no ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(BUILD)/asan/unit $(SUITES)
+	@CK_FORK=no ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 tests/unit/run.sh $(BUILD)/asan/unit \
+		$(or $(SUITES),$(UNIT_NAMES))
 
-# The module's ring, built in userspace.
+# The module's ring, built in userspace; with the model checker, which takes minutes.
 check-ring:
-	@BUILD=$(BUILD) tests/kmod/run.sh
+	@BUILD=$(BUILD) tests/kmod/run.sh $(if $(FULL),model)
 
 check-cross: all
 	@BUILD=$(BUILD) CLANG=$(CLANG) tests/cross.sh
@@ -53,19 +70,14 @@ check-golden: all
 golden-accept: all
 	@BUILD=$(BUILD) python3 -B tests/golden/run.py --accept
 
+# E2E="record perf:ledger" chooses scripts, and a source for them.
 check-e2e: all programs tools $(BUILD)/bench_replay
-	@BUILD=$(BUILD) tests/e2e/run.sh $(E2E); bpf=$$?; \
-	[ -n "$(E2E)" ] || { OTPROF_SOURCE=perf E2E_BRIEF=1 BUILD=$(BUILD) \
-		tests/e2e/run.sh model shares selection errors ledger record ordinary agree; }; perf=$$?; \
-	if [ $$perf = 0 ] || [ $$perf = 77 ]; then exit $$bpf; fi; exit $$perf
+	@BUILD=$(BUILD) tests/e2e/run.sh $(or $(E2E),$(if $(FULL),full))
 
 check-packages: all
 	@BUILD=$(BUILD) tests/packages/run.sh
 
-check-guest: all $(BUILD)/programs/shares
-	@BUILD=$(BUILD) tests/guest/run.sh
 # Whole Debian systems with the packages, beside each other: a quarter of an hour, and the images once.
-.PHONY: check-system
 check-system: all $(BUILD)/programs/shares
 	@BUILD=$(BUILD) tests/guest/system.sh
 

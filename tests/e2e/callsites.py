@@ -2,7 +2,10 @@
 """Not a frame skipped: before the return address of each caller there is a call
 instruction, and where the call is direct it leads to the callee, in at least
 99.9 % of adjacent native frames. The bytes are read from the files themselves;
-nothing of our unwinder or symbolizer is used."""
+nothing of our unwinder or symbolizer is used.
+
+Here of programs that know their stacks; of real programs' profiles, which
+real.py takes, that asks check_calls."""
 import bisect
 import os
 import platform
@@ -11,9 +14,7 @@ import subprocess
 import time
 
 import lib
-import workloads
 
-lib.need(platform.machine() == "x86_64", "call sites", "written for x86-64")
 SECONDS = 5
 
 
@@ -127,14 +128,14 @@ def leaves_by_jump(elf, function):
     return False
 
 
-def check(name, begin, services):
-    d = lib.Otprofd(hz=499)
-    processes = begin(SECONDS + 2)
-    time.sleep(SECONDS)
-    last = d.stop()
-    workloads.end_all(processes)
+def is_known_here():
+    """The machine code whose calls are read."""
+    return platform.machine() == "x86_64"
+
+
+def check_calls(name, samples, services):
     elf_of, tally = files(), Tally()
-    for s in lib.samples(d.files):
+    for s in samples:
         if lib.service(s) not in services and lib.executable(s) not in services:
             continue
         # Inline frames share an address; the pairs are those of real frames.
@@ -146,17 +147,20 @@ def check(name, begin, services):
     lib.ok(tally.pairs > 1000 and tally.called >= 0.999 * tally.pairs,
            "%s: a call precedes the return address in %d of %d adjacent frames %s" % (name, tally.called, tally.pairs, worst))
     lib.ok(tally.led >= 0.999 * tally.direct, "%s: %d of %d direct calls lead to the callee" % (name, tally.led, tally.direct))
-    lib.check_ledger(last, name, stopped=True)
 
 
-def truth(seconds):
-    return [lib.program("depth", 60, seconds, stdout=subprocess.DEVNULL), lib.program("kernelio", seconds)]
+def main():
+    lib.need(is_known_here(), "call sites", "written for x86-64")
+    d = lib.Otprofd(hz=499)
+    processes = [lib.program("depth", 60, SECONDS + 2, stdout=subprocess.DEVNULL), lib.program("kernelio", SECONDS + 2)]
+    time.sleep(SECONDS)
+    last = d.stop()
+    for p in processes:
+        lib.end(p)
+    check_calls("truth programs", lib.samples(d.files), ("depth", "kernelio"))
+    lib.check_ledger(last, "truth programs", stopped=True)
+    lib.finish()
 
 
-check("truth programs", truth, ("depth", "kernelio"))
-for workload, (tools, begin, services, _) in workloads.ALL.items():
-    if workloads.have(*tools):
-        check(workload, begin, services)
-    else:
-        lib.skip(workload, "not installed")
-lib.finish()
+if __name__ == "__main__":
+    main()

@@ -132,13 +132,18 @@ def second_daemon():
 
 # What the destination does.
 
+def wait_for_destinations(d, holds):
+    """Until that holds of the ledger's destinations; what they are then."""
+    lib.wait_for(lambda: holds(d.status()["ledger"]["destinations"]), 15, 0.2)
+    return d.status()["ledger"]["destinations"]
+
+
 def unreachable():
     busy = lib.program("shares", 8, stdout=subprocess.DEVNULL)
     d = lib.Otprofd(hz=499, exporters={
         "away": {"endpoint": "http://127.0.0.1:9", "retry_initial": "100ms", "retry_max": "200ms", "retry_max_elapsed": "1s"},
         "files": {"endpoint": "file://FILES"}})
-    time.sleep(6)
-    dest = d.status()["ledger"]["destinations"]
+    dest = wait_for_destinations(d, lambda to: to["away"]["lost"].get("retry_expired") and to["files"]["exported"])
     lib.ok(dest["away"]["lost"].get("retry_expired", 0) > 0,
            "unreachable endpoint: a counted loss (%s)" % {k: v for k, v in dest["away"]["lost"].items() if v})
     lib.ok(dest["files"]["exported"] > 0, "unreachable endpoint: the other destination goes on")
@@ -164,8 +169,7 @@ def full_disk():
     d = lib.Otprofd(hz=499, interval="300ms", exporters={
         "small": {"endpoint": "file://" + small, "retry_initial": "100ms", "retry_max": "200ms",
                   "retry_max_elapsed": "1s"}, "files": {"endpoint": "file://FILES"}})
-    time.sleep(5)
-    dest = d.status()["ledger"]["destinations"]
+    dest = wait_for_destinations(d, lambda to: to["small"]["lost"].get("write") and to["files"]["exported"])
     lib.ok(dest["small"]["lost"].get("write", 0) > 0, "full disk: a counted loss (%s samples)" % dest["small"]["lost"].get("write"))
     lib.ok(dest["files"]["exported"] > 0 and not dest["files"]["lost"].get("write"), "full disk: the other destination goes on")
     last = d.stop()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real programs under load: at least 99 % of their user stacks end at a true
-root, and their functions have names where the files have any."""
+root, and their functions have names where the files have any; and, of those of
+C, a call precedes each return address."""
 import time
 
+import callsites
 import lib
 import roots
 import workloads
@@ -45,6 +47,8 @@ def check(name):
     lib.note("%s: %.1f %% of %d frames have a name (Debian's files are stripped)%s" % (
         name, 100 * known / max(frames, 1), frames,
         "".join("; %d %s, not counted" % (n, why) for why, n in apart.items())))
+    if name in workloads.ALL and callsites.is_known_here():
+        callsites.check_calls(name, lib.samples(d.files), services)
     lib.check_ledger(last, name, stopped=True)
 
 

@@ -1,51 +1,65 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [NAME...]: the end-to-end tests, or those named, one after the other on this kernel.
-# OTPROF_SOURCE=bpf|kmod|perf: the sampler, bpf by default. E2E_BRIEF=1: only what depends on it.
+# run.sh [full|[SOURCE:]NAME...]: the end-to-end tests, or those named, one after the other on this kernel.
+# SOURCE: bpf, kmod or perf, OTPROF_SOURCE by default, else bpf; with a source before its name a script
+# runs only what depends on that. full: every variant, and longer.
 #
 # They count samples on a machine that has other things to do: a test that
 # fails is run a second time, after the rest, and says so; the second result
 # counts. A fact that is wrong stays wrong.
 set -u
 cd "$(dirname "$0")" || exit 1
-tests=(model shares short code stacks storm ledger selection targets reload errors hostile sandbox record
-	status explain doctor leaks guard sizing real callsites witnesses debug_files truth hostile_debug debuginfod)
+tests=(stacks ledger real storm debuginfod guard truth callsites shares witnesses reload record errors targets explain
+	sizing hostile leaks sandbox status model debug_files hostile_debug selection code short doctor
+	perf:ledger perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:errors)
+limit=${E2E_TIMEOUT:-180}
+if [ "${1:-}" = full ]; then
+	shift
+	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500}
+	limit=${E2E_TIMEOUT:-1200}
+fi
 [ $# = 0 ] || tests=("$@")
 if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"
 	exit 77
 fi
-what=${OTPROF_SOURCE:+$OTPROF_SOURCE: }
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-# Leaves what the test said in $out; its exit code, or 1 for what said nothing of its end.
-run() {
-	local began=$SECONDS code
-	timeout -k 10 "${E2E_TIMEOUT:-180}" python3 -B "$1.py" </dev/null >"$out" 2>&1
+# Leaves the test's output in $out; fails as the test does, and where it reported nothing.
+run() { # [SOURCE:]NAME
+	local name=${1#*:} began=$SECONDS code
+	local source=${OTPROF_SOURCE:-} brief=${E2E_BRIEF:-}
+	[ "$name" = "$1" ] || { source=${1%%:*} brief=1; }
+	OTPROF_SOURCE=${source:-bpf} E2E_BRIEF=$brief timeout -k 10 "$limit" python3 -B "$name.py" </dev/null >"$out" 2>&1
 	code=$?
-	if [ $code != 0 ] && [ $code != 77 ] && ! grep -q '^not ok - ' "$out"; then
-		echo "not ok - $1 ended with $code: $(tail -n 1 "$out")" >>"$out"
+	if [ $code = 124 ]; then
+		echo "not ok - $name is over after $limit s" >>"$out"
+	elif [ $code != 0 ] && [ $code != 77 ] && ! grep -q '^not ok - ' "$out"; then
+		echo "not ok - $name ended with $code: $(tail -n 1 "$out")" >>"$out"
+	elif [ $code = 0 ] && ! grep -qE '^(ok|skip) - ' "$out"; then
+		echo "not ok - $name reported nothing" >>"$out"
+		code=1
 	fi
+	sed -i "s/^\(ok\|not ok\|skip\) - /&${source:+$source: }/" "$out"
 	echo "# $1 took $((SECONDS - began)) s" >>"$out"
-	sed -i "s/^\(ok\|not ok\|skip\) - /&$what/" "$out"
 	[ $code = 0 ] || [ $code = 77 ]
 }
 
 again=() bad=0
-for name in "${tests[@]}"; do
-	[ -e "$name.py" ] || { echo "not ok - there is no test $name"; bad=1; continue; }
-	echo "# $name"
-	if run "$name"; then
+for test in "${tests[@]}"; do
+	[ -e "${test#*:}.py" ] || { echo "not ok - there is no test $test"; bad=1; continue; }
+	echo "# $test"
+	if run "$test"; then
 		cat "$out"
 	else
 		sed 's/^\(ok\|not ok\) - /# first try: \1 - /' "$out"
-		again+=("$name")
+		again+=("$test")
 	fi
 done
-for name in "${again[@]}"; do
-	echo "# $name, second try"
-	run "$name" || bad=1
+for test in "${again[@]}"; do
+	echo "# $test, second try"
+	run "$test" || bad=1
 	cat "$out"
 done
 exit $bad

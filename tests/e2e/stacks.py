@@ -82,20 +82,42 @@ def check(mode, samples, libc="", roots=None):
         libc, mode, 100 * right / max(total, 1), "".join("; %d x %s" % (n, k) for k, n in sorted(wrong.items(), key=lambda i: -i[1])[:3])))
 
 
-def profile(argv, vforks=False, hz=HZ, sampler=None):
+def profile(commands, hz=HZ, sampler=None):
+    """{name: argv of seconds} side by side; by name the samples of each one's second run."""
     d = lib.Otprofd(hz=hz, profile={"sample_attributes": "process.pid"}, sampler=sampler or {})
-    # The first moments are for learning how deep the program's stacks are.
-    warm = lib.start(argv(0.7))
-    warm.wait(timeout=30)
-    p = lib.start(argv(SECONDS))
-    p.wait(timeout=30)
+    # The first moments are for learning how deep the programs' stacks are.
+    for p in [lib.start(argv(0.7)) for argv in commands.values()]:
+        p.wait(timeout=30)
+    pids = {name: lib.start(argv(SECONDS)) for name, argv in commands.items()}
+    for p in pids.values():
+        p.wait(timeout=30)
     d.stop()
-    return [s for s in lib.samples(d.files) if s.attributes.get("process.pid") == p.pid or vforks and lib.service(s) == "stacks"]
+    samples = lib.samples(d.files)
+    # A child of vfork has a pid of its own.
+    return {name: [s for s in samples if s.attributes.get("process.pid") == p.pid or
+                   "vfork" in name and lib.service(s) == os.path.basename(p.args[0])] for name, p in pids.items()}
+
+
+def own(program, mode):
+    """Under a name of the mode's own: what is learned of programs is learned by name."""
+    path = os.path.join(top, "%s-%s" % (os.path.basename(program), mode))
+    shutil.copy(program, path)
+    return path
+
+
+def command(program, mode, *more):
+    path = own(program, mode)
+    return lambda seconds: [path, mode, str(seconds), *more]
+
+
+def in_groups(modes, size=4):
+    return [modes[i:i + size] for i in range(0, len(modes), size)]
 
 
 def throws():
+    program = os.path.join(lib.PROGRAMS, "throws")
     total = whole = 0
-    for s in profile(lambda seconds: [os.path.join(lib.PROGRAMS, "throws"), "%d" % max(1, seconds)]):
+    for s in profile({"throws": lambda seconds: [program, "%d" % max(1, seconds)]})["throws"]:
         names, marker = lib.user_part(s)
         if names and "thrower" in " ".join(names):
             total += s.count
@@ -107,29 +129,42 @@ def with_musl():
     if not shutil.which("musl-gcc"):
         lib.skip("musl", "musl-gcc is not installed")
         return
-    top = lib.scratch()
-    for mode, (options, roots) in MUSL.items():
+    commands = {}
+    for mode, (options, _) in MUSL.items():
         if lib.SOURCE == "perf" and mode in ONE_PIECE:
             continue
-        program = os.path.join(top, "stacks" + "".join(options))
+        program = os.path.join(top, "musl" + "".join(options))
         if not os.path.exists(program):
             subprocess.run(["musl-gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer", *options, "-o", program,
                             os.path.join(lib.TOP, "tests", "programs", "stacks.c")], check=True)
-        samples = profile(lambda seconds: [program, mode, str(seconds)], mode == "vfork")
+        commands[mode] = command(program, mode)
+    for mode, samples in profile(commands).items():
+        options, roots = MUSL[mode]
         check(mode, samples, "musl%s " % " ".join(["", *options]), roots)
 
 
+def with_glibc(modes, hz=HZ, sampler=None):
+    commands = {mode: command(os.path.join(lib.PROGRAMS, "stacks"), mode, *plugins) for mode in modes}
+    for mode, samples in profile(commands, hz, sampler).items():
+        check(mode, samples)
+
+
+top = lib.scratch()
 plugins = [os.path.join(lib.PROGRAMS, "plugin-%s.so" % x) for x in "ab"]
 # What perf copies ends at the first page that is missing, and is one piece.
 ONE_PIECE = ("altstack", "threadalt", "hugeframe", "successors", "hole", "recursion")
-# Programs that are not known are given less than this one needs below its huge frame.
-SAMPLER = {"successors": {"stack_bytes": "16K"}}
+chosen = [mode for mode in CHAINS if lib.SOURCE != "perf" or mode not in ONE_PIECE]
 for mode in CHAINS:
-    if lib.SOURCE == "perf" and mode in ONE_PIECE:
+    if mode not in chosen:
         lib.skip(mode, "perf copies one piece of at most 64 KiB, up to the first page that is missing")
-        continue
-    check(mode, profile(lambda seconds: [os.path.join(lib.PROGRAMS, "stacks"), mode, str(seconds)] + plugins,
-                        mode == "vfork", DEEP_HZ if mode == "recursion" else HZ, SAMPLER.get(mode)))
+# With a rate, or a setting, of their own: programs that are not known are given less than
+# "successors" needs below its huge frame.
+ALONE = {"recursion": (DEEP_HZ, None), "successors": (HZ, {"stack_bytes": "16K"})}
+for group in in_groups([mode for mode in chosen if mode not in ALONE]):
+    with_glibc(group)
+for mode in ALONE:
+    if mode in chosen:
+        with_glibc([mode], *ALONE[mode])
 throws()
 with_musl()
 lib.finish()

@@ -5,7 +5,7 @@
 FUZZ_SRCS    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_NAMES   := $(FUZZ_SRCS:tests/fuzz/fuzz_%.c=%)
 FUZZ_SECONDS ?= 600
-SMOKE_SECONDS ?= 4
+SMOKE_SECONDS ?= $(if $(FULL),120,2)
 
 .PHONY: fuzz check-fuzz fuzz-bins fuzz-build fuzz-coverage
 
@@ -20,11 +20,11 @@ fuzz-bins: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
 
 fuzz-build:
 	@if [ "$(HAVE_LIBFUZZER)" = yes ]; then \
-		$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/fuzz CC=$(CLANG) OPT="-O1 -g" \
+		$(MAKE) --no-print-directory -j$(CHECK_CPUS) BUILD=$(BUILD)/fuzz CC=$(CLANG) OPT="-O1 -g" \
 			SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" \
 			FUZZ_LINK=-fsanitize=fuzzer fuzz-bins; \
 	else \
-		$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
+		$(MAKE) --no-print-directory -j$(CHECK_CPUS) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
 			SANITIZE="$(SAN)" FUZZ_MAIN=$(BUILD)/asan/obj/tests/fuzz/standalone.o fuzz-bins; \
 	fi
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh SECONDS NAME...: every fuzz target for so long, two at a time; one fact each.
+# run.sh SECONDS NAME...: every fuzz target for so long, as many at a time as there are CPUs; one fact each.
 # What libFuzzer finds new stays in $BUILD/fuzz/corpus/NAME, what breaks in $BUILD/fuzz/crash-NAME-*.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -29,4 +29,4 @@ one() {
 export -f one
 export BUILD seconds
 [ $# -gt 0 ] || { echo "not ok - there is no fuzz target"; exit 1; }
-printf '%s\n' "$@" | xargs -n 1 -P 2 bash -c 'one "$0"'
+printf '%s\n' "$@" | xargs -n 1 -P "${CHECK_CPUS:-$(nproc)}" bash -c 'one "$0"'

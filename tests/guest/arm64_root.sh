@@ -6,7 +6,6 @@
 # nothing is installed, only unpacked. 77 and a reason where it cannot be had.
 set -eu
 export OTPROF_GUEST_ARCH=arm64
-cache=${OTPROF_GUEST_CACHE:-$(cd "$(dirname "$0")/../.." && pwd)/build/guest}
 # shellcheck source=tests/guest/apt.sh
 . "$(dirname "$0")/apt.sh"
 suite=bookworm
@@ -14,28 +13,21 @@ suite=bookworm
 packages="libgcc-s1 busybox-static $(sed -n '/^BUILD_PACKAGES="/,/"$/p' "$(dirname "$0")/../setup.sh" |
 	tr -s '"\t ' '\n' | grep -E '^(lib|zlib).*-dev$' | tr '\n' ' ')"
 
-fetch() {
-	prepare_apt "$suite"
+uris() {
 	# shellcheck disable=SC2086
-	private_apt apt-get install -y --download-only --no-install-recommends $packages >>"$apt/update.log" 2>&1 ||
-		cannot "arm64 libraries cannot be downloaded: $(tail -n 1 "$apt/update.log")"
-	for deb in "$apt"/cache/archives/*.deb; do
-		dpkg-deb -x "$deb" "$new"
-	done
+	uris_of install $packages
+}
+
+unpack() {
+	echo "$uris" | unpack_into "$new"
 	# Links from the root of a system lead out of this one.
 	find "$new" -type l -lname '/*' | while read -r link; do
 		ln -sfn "$(echo "$link" | sed "s#^$new/##; s#[^/]*##g; s#/#../#g")$(readlink "$link" | sed 's#^/##')" "$link"
 	done
 }
 
-# What changes this script or that list, changes the tree.
-there=$cache/root-arm64-$( (cat "$0" && echo "$packages") | sha256sum | cut -c 1-12)
-if [ ! -d "$there" ]; then
-	new=$there.new.$$
-	apt=$new.apt
-	trap 'rm -rf "$new" "$apt"' EXIT
-	mkdir -p "$new" "$apt"
-	fetch
-	mv "$new" "$there"
-fi
+prepare_apt "$suite"
+uris=$(about_packages "root-$(echo "$packages" | key_of)" uris)
+# shellcheck disable=SC2086 # a list of files
+in_cache root-arm64 "$(echo "$uris" | key_of $makers)" unpack
 echo "$there"

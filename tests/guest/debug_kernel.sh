@@ -4,7 +4,7 @@
 # into the cache of guest kernels, and prints its directory. As root, the
 # packages that the build needs are installed; no other part of the host changes.
 #
-#   debug_kernel.sh kasan|kcsan
+#   debug_kernel.sh [-n] kasan|kcsan      -n: makes nothing
 #
 # kasan: bad memory accesses, lockdep, sleeping in atomic context, timers and
 # RCU heads in a wrong state, leaks, and allocations that fail on request.
@@ -12,17 +12,15 @@
 # with what it interrupted. The two exclude each other.
 # Takes 5 minutes on two cores the first time (10 of CPU), no time after that,
 # and 2 GB of the cache, OTPROF_GUEST_CACHE: outside of the clone it outlives
-# it. To make one again, remove its kernel-kasan or kernel-kcsan there; then
-# tests/guest/kmod_run.sh kasan kcsan (or make check-kmod) finds it by itself.
-# Exit code 77 and a reason where it cannot be had.
+# it. tests/guest/kmod_run.sh kasan kcsan (or make check-kmod FULL=1) finds it
+# by itself. Exit code 77 and a reason where it cannot be had.
 set -eu
-cache=${OTPROF_GUEST_CACHE:-$(cd "$(dirname "$0")/../.." && pwd)/build/guest}
 # shellcheck source=tests/guest/apt.sh
 . "$(dirname "$0")/apt.sh"
 release=6.1 suite=bookworm
-what=${1:?usage: debug_kernel.sh kasan|kcsan}
-there=$cache/kernel-$what
-source=$cache/linux-source-$release
+make=yes
+[ "${1:-}" != -n ] || { make=no && shift; }
+what=${1:?usage: debug_kernel.sh [-n] kasan|kcsan}
 
 # What a guest of these tests lives on, over an empty configuration.
 common="64BIT SMP PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BLK_DEV_INITRD RD_GZIP BINFMT_ELF BINFMT_SCRIPT
@@ -66,16 +64,14 @@ install_tools() {
 		cannot "$(tail -n 1 "$cache/tools.log")"
 }
 
-fetch_source() {
-	[ ! -d "$source" ] || return 0
-	new=$source.new.$$
-	apt=$new/apt
-	prepare_apt "$suite"
-	unpack_packages "$new/deb" "linux-source-$release"
-	mkdir -p "$new/tree"
-	tar -C "$new/tree" --strip-components=1 -xf "$new/deb/usr/src/linux-source-$release.tar.xz"
-	mv "$new/tree" "$source"
-	rm -rf "$new"
+uris() {
+	uris_of download "linux-source-$release"
+}
+
+unpack_source() {
+	echo "$uris" | unpack_into "$new/deb"
+	tar -C "$new" --strip-components=1 -xf "$new/deb/usr/src/linux-source-$release.tar.xz"
+	rm -r "$new/deb"
 }
 
 configure() {
@@ -107,14 +103,29 @@ build() {
 	cp "$1/vmlinux.symvers" "$1/Module.symvers"
 }
 
-if [ ! -e "$there/vmlinuz" ]; then
+make_kernel() {
 	mkdir -p "$there/build" "$there/root"
 	install_tools
-	fetch_source
 	configure "$there/build"
 	build "$there/build"
 	make -s -C "$source" O="$there/build" kernelrelease >"$there/version"
 	cp "$there/build/arch/x86/boot/bzImage" "$there/vmlinuz.new"
 	mv "$there/vmlinuz.new" "$there/vmlinuz"
+}
+
+prepare_apt "$suite"
+uris=$(about_packages "source-$release" uris)
+# shellcheck disable=SC2086 # a list of files
+key=$(echo "$uris" | key_of $makers)
+kernel=$cache/kernel-$what-$key
+# It names its own directory, so it is built in its place: what is whole has a vmlinuz.
+if [ $make = yes ] && [ ! -e "$kernel/vmlinuz" ]; then
+	in_cache "linux-source-$release" "$key" unpack_source
+	source=$there
+	there=$kernel
+	exec 9>"$kernel.lock"
+	flock 9
+	[ -e "$there/vmlinuz" ] || make_kernel
 fi
-echo "$there"
+[ ! -d "$kernel" ] || touch "$kernel"
+echo "$kernel"

@@ -8,12 +8,8 @@
 #   fetch.sh kasan|kcsan            what debug_kernel.sh has built before
 #   fetch.sh /DIRECTORY             any other, which holds the same three
 #
-# The host's own apt configuration stays untouched: a private apt root below
-# the cache reads one extra source list, made from the mirror that the system
-# itself uses. Exit code 77 and a reason on stderr where it cannot be had.
+# Exit code 77 and a reason on stderr where it cannot be had.
 set -eu
-
-cache=${OTPROF_GUEST_CACHE:-$(cd "$(dirname "$0")/../.." && pwd)/build/guest}
 # shellcheck source=tests/guest/apt.sh
 . "$(dirname "$0")/apt.sh"
 
@@ -27,18 +23,22 @@ packages() {
 	done
 }
 
-unpack() {
+uris() {
 	# shellcheck disable=SC2046 # names without blanks
-	unpack_packages "$new/root" $(packages "linux-image-$(flavour_of "$kernel")-$arch" | sort -u)
+	uris_of download $(packages "linux-image-$(flavour_of "$kernel")-$arch" | sort -u)
+}
+
+unpack() {
+	echo "$uris" | unpack_into "$new/root"
 	image=$(find "$new/root" -name 'vmlinuz*' -type f | head -n 1)
-	[ -n "$image" ] || cannot "no vmlinuz in the packages of $1"
+	[ -n "$image" ] || cannot "no vmlinuz in the packages of $kernel"
 	basename "$(find "$new/root" -path '*/lib/modules/*' -prune -type d | head -n 1)" >"$new/version"
 	mv "$image" "$new/vmlinuz"
 }
 
 kernel=${1:?usage: fetch.sh KERNEL}
 case $kernel in
-kasan | kcsan) made=$cache/kernel-$kernel ;;
+kasan | kcsan) made=$("$(dirname "$0")/debug_kernel.sh" -n "$kernel") ;;
 /*) made=$kernel ;;
 *) made= ;;
 esac
@@ -48,16 +48,8 @@ if [ -n "$made" ]; then
 	exit
 fi
 suite=$(suite_of "$kernel")
-named=$([ "$arch" = amd64 ] || echo "-$arch")
-there=$cache/kernel-$kernel$named
-new=$there.new.$$
-apt=$new/apt
-if [ ! -e "$there/vmlinuz" ]; then
-	mkdir -p "$new"
-	trap 'rm -rf "$new"' EXIT
-	prepare_apt "$suite"
-	unpack "$suite"
-	rm -rf "$there" "$apt"
-	mv -T "$new" "$there"
-fi
+prepare_apt "$suite"
+uris=$(about_packages "$kernel" uris)
+# shellcheck disable=SC2086 # a list of files
+in_cache "kernel-$kernel-$arch" "$(echo "$uris" | key_of $makers)" unpack
 echo "$there"

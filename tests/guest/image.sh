@@ -19,12 +19,12 @@
 #   previous newest     the versions meant by @previous and @newest
 #   debs/               what -d named
 #
-# The cache is OTPROF_GUEST_CACHE (build/guest); the mirror is the system's
-# own. 77 and a reason on stderr where it cannot be made (root, debootstrap).
+# Image, base system and downloaded packages are kept in the cache
+# (OTPROF_GUEST_CACHE); the mirror is the system's own. 77 and a reason on
+# stderr where it cannot be made (root, debootstrap).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${OTPROF_GUEST_CACHE:-$here/../../build/guest}
 # shellcheck source=tests/guest/apt.sh
 . "$here/apt.sh"
 
@@ -45,26 +45,13 @@ shift
 packages=$*
 case " $packages" in *" linux-image-"*) ;; *) packages="linux-image-@newest $packages" ;; esac
 
-# What changes this script, or the one that runs in the image, changes the image.
-# shellcheck disable=SC2086 # a list of files; of directories only the guest knows what they mean
-key=$({ cat "$here/image.sh" - && find $hook -maxdepth 0 -type f -exec cat {} +; } \
-	<<<"$suite $packages / $download / $size" | sha256sum | cut -c 1-12)
-there=$cache/image-$suite-$key
-minbase=$cache/minbase-$suite
-[ ! -e "$there/root.img" ] || { echo "$there"; exit 0; }
-
 for tool in debootstrap mke2fs unshare chroot; do
 	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null || cannot "no $tool"
 done
 [ "$(id -u)" = 0 ] || cannot "a chroot needs root"
-mkdir -p "$cache"
-cache=$(cd "$cache" && pwd)
-exec 9>"$cache/image-$suite.lock"
-flock 9
-[ ! -e "$there/root.img" ] || { echo "$there"; exit 0; }
-new=$there.new.$$
-root=$new/root
-trap 'rm -rf "$new" "$minbase.new"' EXIT
+# Of all that is installed natively, whatever the tree.
+archives=$cache/debs-$suite
+mkdir -p "$archives/partial"
 
 # The suite with its security updates, where the mirror has those beside it.
 write_sources() {
@@ -79,27 +66,27 @@ write_sources() {
 	inside "$1" apt-get update >"$log" 2>&1 || cannot "no package list of $suite: $(grep -m 1 '^E' "$log")"
 }
 
-# Commands in a tree, with the file systems that packages ask for; they vanish with the namespace.
+# Commands in a tree, with the file systems that packages ask for, and the packages that are here already; the
+# mounts vanish with the namespace.
 inside() {
 	local tree=$1
 	shift
 	# shellcheck disable=SC2016 # expanded by the inner shell
-	unshare --mount --propagation private sh -c '
-		tree=$1 && shift
+	flock "$archives.lock" unshare --mount --propagation private sh -c '
+		tree=$1 && archives=$2 && shift 2
 		mount -t proc proc "$tree/proc" && mount -t sysfs -o ro sysfs "$tree/sys" &&
+		mount --bind "$archives" "$tree/var/cache/apt/archives" &&
 		DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin exec chroot "$tree" "$@"' \
-		sh "$tree" "$@" </dev/null
+		sh "$tree" "$archives" "$@" </dev/null
 }
 
 make_minbase() {
-	[ ! -e "$minbase" ] || return 0
-	rm -rf "$minbase.new"
-	debootstrap --variant=minbase --include="${BASE// /,}" "$suite" "$minbase.new" "$(mirror)" >"$log" 2>&1 ||
+	log=$new.log
+	debootstrap --variant=minbase --cache-dir="$archives" --include="${BASE// /,}" "$suite" "$new" "$(mirror)" >"$log" 2>&1 ||
 		cannot "debootstrap: $(tail -n 1 "$log")"
-	configure "$minbase.new"
-	write_sources "$minbase.new"
-	rm -f "$minbase.new"/var/cache/apt/archives/*.deb
-	mv "$minbase.new" "$minbase"
+	configure "$new"
+	write_sources "$new"
+	rm -f "$new"/var/cache/apt/archives/*.deb "$log"
 }
 
 # No services during installation, no writing through to the disk, an initrd
@@ -210,14 +197,28 @@ make_disk() {
 	rm -rf "$root"
 }
 
-mkdir -p "$new"
-log=$new/log
-make_minbase
-cp -a "$minbase" "$root"
-newest=$(kernels "$root" | tail -n 1)
-previous=$(kernels "$root" | tail -n 2 | head -n 1)
-[ -n "$newest" ] || cannot "no cloud kernel in $suite"
-install_packages
-make_disk
-mv "$new" "$there"
+make_image() {
+	log=$new/log
+	root=$new/root
+	cp -a "$minbase" "$root"
+	newest=$(kernels "$root" | tail -n 1)
+	previous=$(kernels "$root" | tail -n 2 | head -n 1)
+	[ -n "$newest" ] || cannot "no cloud kernel in $suite"
+	install_packages
+	make_disk
+}
+
+kernel_uri() {
+	uris_of download linux-image-cloud-amd64
+}
+
+# A new kernel of the suite makes new images.
+prepare_apt "$suite"
+kernel=$(about_packages newest-kernel kernel_uri)
+in_cache "minbase-$suite" "$(key_of "$0" "$here/image_runner.sh" <<<"$BASE $kernel")" make_minbase
+minbase=$there
+# The files that the hook gets besides itself are the guest's to know: what is made of them is a cache.
+hooks=$(for file in $hook; do [ ! -f "$file" ] || echo "$file"; done)
+# shellcheck disable=SC2086 # a list of files
+in_cache "image-$suite" "$(key_of "$0" $hooks <<<"$minbase $packages / $download / $size")" make_image
 echo "$there"

@@ -42,7 +42,7 @@ if [ $code != 0 ]; then
 fi
 
 # Once for as long as no script changes.
-mark=$(cat "$here/python_root.py" "$top"/tests/e2e/*.py "$top"/tests/lib/*.py | sha256sum)
+mark=$({ $python -VV && cat "$here/python_root.py" "$top"/tests/e2e/*.py "$top"/tests/lib/*.py; } | sha256sum)
 if [ "$(cat "$root.mark" 2>/dev/null)" != "$mark" ]; then
 	rm -rf "$root"
 	$python "$here/python_root.py" "$root" "$top"/tests/e2e/*.py "$top"/tests/lib/*.py || skip "no Python for the guest"
@@ -60,7 +60,7 @@ done
 	>/dev/null 2>"$log.err"
 code=$?
 [ $code != 77 ] || skip "$(tail -n 1 "$log.err")"
-sed -nE 's/^(ok|not ok|skip) - /\1 - guest: /p' "$log"
+sed -nE 's/^((# first try: )?(ok|not ok|skip)) - /\1 - guest: /p' "$log"
 sed -n 's/^\(# .* took .*\)/\1/p' "$log"
 [ $code = 0 ] && exit 0
 grep -q '^not ok' "$log" || echo "not ok - end to end by the module: the guest ended with $code"

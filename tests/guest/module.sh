@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the module for a guest's kernel, W=1, and fails on a warning about our
 # own files.  module.sh KERNEL DIRECTORY [FLAGS]   leaves DIRECTORY/otprof.ko;
-# the compiler gets FLAGS, where it is the host's.
+# the compiler gets FLAGS, where it is the host's. A module that was made from
+# the same sources, headers and flags is kept.
 #
 # The compiler is the host's where it can do what the kernel's own could, and
 # the kernel's build tools run here. Where not, it is the one of the kernel's
@@ -11,14 +12,11 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${OTPROF_GUEST_CACHE:-$top/build/guest}
 # shellcheck source=tests/guest/apt.sh
 . "$here/apt.sh"
 kernel=${1:?usage: module.sh KERNEL DIRECTORY}
 mkdir -p "${2:?usage: module.sh KERNEL DIRECTORY}"
 dir=$(cd "$2" && pwd)
-mkdir -p "$cache"
-cache=$(cd "$cache" && pwd)
 
 # A kernel that was built here brings its tree; the others have headers. Old
 # ones do not know what today's compilers do where nobody asks them.
@@ -50,30 +48,38 @@ host_is_enough() {
 }
 
 # Everything that gcc and make need, as apt itself resolves it for an empty system.
-unpack_tools() { # ROOT GCC
-	local new=$1.new.$$ deb
-	apt=$new/apt
-	# shellcheck disable=SC2064
-	trap "rm -rf '$new'" EXIT
-	mkdir -p "$new"
-	prepare_apt "$(suite_of "$kernel")"
-	private_apt apt-get -y --no-install-recommends --download-only -o Debug::NoLocking=true install \
-		"$2" make dash bash coreutils sed grep gawk findutils perl-base diffutils libelf1 \
-		>>"$apt/update.log" 2>&1 || cannot "no compiler: $(tail -n 1 "$apt/update.log")"
-	mkdir -p "$new"/usr/{bin,sbin,lib,lib64} "$new"/{dev,tmp}
+tools_uris() { # GCC
+	uris_of install "$1" make dash bash coreutils sed grep gawk findutils perl-base diffutils libelf1
+}
+
+unpack_tools() { # GCC
+	local deb
+	mkdir -p "$new"/usr/{bin,sbin,lib,lib64} "$new"/{dev,tmp,proc}
 	for deb in bin sbin lib lib64; do ln -s "usr/$deb" "$new/$deb"; done
-	for deb in "$apt"/cache/archives/*.deb; do
+	download <<<"$uris" >"$new.files"
+	while read -r deb; do
 		dpkg-deb --fsys-tarfile "$deb" | tar -C "$new" -x --keep-directory-symlink --exclude='./usr/share/*'
-	done
-	ln -sf "$2" "$new/usr/bin/gcc"
+	done <"$new.files"
+	rm "$new.files"
+	ln -sf "$1" "$new/usr/bin/gcc"
 	[ -e "$new/usr/bin/sh" ] || ln -s dash "$new/usr/bin/sh"
 	[ -e "$new/usr/bin/awk" ] || ln -s gawk "$new/usr/bin/awk"
-	rm -rf "$apt"
-	mv -T "$new" "$1" 2>/dev/null || [ -d "$1" ] # another one may have been faster
+}
+
+# Sets $there to the root in which they are.
+find_tools() {
+	local gcc suite
+	[ "$(id -u)" = 0 ] || cannot "the compiler of $kernel needs root (a chroot)"
+	gcc=gcc-$(major_of_kernel)
+	suite=$(suite_of "$kernel")
+	prepare_apt "$suite"
+	uris=$(about_packages "tools-$gcc" tools_uris "$gcc")
+	# shellcheck disable=SC2086 # a list of files
+	in_cache "tools-$gcc" "$(echo "$uris" | key_of $makers)" unpack_tools "$gcc"
 }
 
 copy_sources() {
-	rm -rf "$dir/kmod" "$dir"/otprof* "$dir"/.[!.]*
+	rm -rf "$dir/made-from" "$dir/kmod" "$dir"/otprof* "$dir"/.[!.]*
 	cp -r "$top/Kbuild" "$top/kmod" "$dir/"
 }
 
@@ -84,10 +90,8 @@ here_make() {
 # Paths are the same inside, so that headers and messages need no translation.
 # The check of documentation comments (another language's interpreter) stays away.
 chroot_make() {
-	local root=$cache/tools-${kernel%-rt}
-	[ "$(id -u)" = 0 ] || cannot "the compiler of $kernel needs root (a chroot)"
-	[ -d "$root" ] || unpack_tools "$root" "gcc-$(major_of_kernel)"
-	mkdir -p "$root$cache" "$root$dir" "$root/proc"
+	local root=$there
+	mkdir -p "$root$cache" "$root$dir"
 	# shellcheck disable=SC2016
 	unshare -m sh -e -c '
 		mount --make-rprivate /
@@ -100,12 +104,23 @@ chroot_make() {
 	' sh "$root" "$cache" "$dir" "$headers"
 }
 
+# Of everything that the module is made from; headers and tools have theirs in their names.
+key=$(find "$top/Kbuild" "$top/kmod" "$top/tests/kmod/old_release.h" "$0" -type f -not -name '.*' | LC_ALL=C sort | xargs cat |
+	key_of <(echo "$headers $flags $(gcc --version | head -n 1)"))
+exec 9>"$dir.lock"
+flock 9
+[ "$(cat "$dir/made-from" 2>/dev/null)" != "$key" ] || exit 0
 copy_sources
-how=chroot_make
-! host_is_enough || how=here_make
+if host_is_enough; then
+	how=here_make
+else
+	how=chroot_make
+	find_tools
+fi
 if ! $how >"$dir/log" 2>&1; then
 	grep -m 5 -iE 'error|not found|cannot' "$dir/log" || tail -n 5 "$dir/log"
 	exit 1
 fi
 # Some headers warn about themselves under W=1: only what our own files are told counts.
-! grep -E '(^|/)kmod/[^:]*:[0-9]+:.*warning|WARNING: modpost|objtool' "$dir/log"
+! grep -E '(^|/)kmod/[^:]*:[0-9]+:.*warning|WARNING: modpost|objtool' "$dir/log" || exit 1
+echo "$key" >"$dir/made-from"

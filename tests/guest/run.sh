@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The sampler's own test on every kernel that otprof promises, in QEMU, and on
-# the running one where that is allowed; then the whole daemon on the kernels
-# that are furthest from the one it is made on.
+# the running one where that is allowed; and in the same boot the whole daemon
+# on the kernels that are furthest from the one it is made on.
 #
 #   run.sh [KERNEL...]      5.10 6.1 6.12 7.x; "native" for the running kernel, "arm64" for that
 #
@@ -19,52 +19,82 @@ daemon_on=" 5.10 6.1 "
 passed=0 failed=0 skipped=0 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-boot() { # KERNEL SCRIPT FILE...
-	local kernel=$1
-	shift
-	"$here/boot.sh" -k "$kernel" -t "${OTPROF_GUEST_SECONDS:-900}" "$@"
-}
-
-sampler() {
-	if [ "$1" != native ]; then
-		boot "$1" "$here/probe.sh" "$probe" "$(command -v busybox)"
-	elif [ "$(id -u)" = 0 ] && [ -r /sys/kernel/btf/vmlinux ]; then
-		"$probe"
+on_native() {
+	if [ "$(id -u)" = 0 ] && [ -r /sys/kernel/btf/vmlinux ]; then
+		echo "# piece: sampler"
+		timeout -k 10 600 "$probe"
 	else
 		echo "the running kernel: needs root and BTF"
 		return 77
 	fi
 }
 
-daemon() {
-	boot "$1" "$here/daemon.sh" "$build/otprofd" "$build/otprof" "$build/programs/shares"
+on_guest() { # KERNEL [PIECE]
+	local daemon=()
+	case $daemon_on in *" $1 "*) daemon=("$here/daemon.sh" "$build/otprofd" "$build/otprof" "$build/programs/shares") ;; esac
+	"$here/boot.sh" -k "$1" -t "${OTPROF_GUEST_SECONDS:-900}" -a "${2:+OTPROF_PIECES=$2}" "$here/bpf.sh" \
+		"$probe" "$(command -v busybox)" ${daemon[@]+"${daemon[@]}"}
 }
 
-# A guest on a busy host gets few samples to count: what fails is tried a second time, and says so.
-run() { # WHAT KERNEL
-	local code what="$1 on $2" began=$SECONDS
-	"$1" "$2" >"$log" 2>&1
+on_kernel() { # KERNEL [PIECE]
+	if [ "$1" = native ]; then on_native; else on_guest "$@"; fi
+}
+
+# Facts, with the piece that they are of, and the kernel.
+facts() { # KERNEL LOG
+	awk -v kernel="$1" '
+		sub(/^# piece: /, "") { piece = $0; next }
+		match($0, /^(# first try: )?(ok|not ok|skip) - /) {
+			print substr($0, 1, RLENGTH) piece " on " kernel ": " substr($0, RLENGTH + 1)
+		}' "$2"
+}
+
+# Pieces of which a fact does not hold.
+broken() { # LOG
+	awk 'sub(/^# piece: /, "") { piece = $0 } /^not ok - / { print piece }' "$1" | sort -u
+}
+
+# A guest on a busy host gets few samples to count: the piece that fails is tried a second time, and says so.
+try_twice() { # KERNEL; leaves all facts that count in $log
+	local code piece
+	on_kernel "$1" >"$log" 2>&1
 	code=$?
-	if [ $code = 1 ]; then
-		sed -nE "s/^(not ok) - /# first try: \\1 - $what: /p" "$log"
-		"$1" "$2" >"$log" 2>&1
-		code=$?
-	fi
-	sed -n "s/^sampler on /# $2: /p" "$log"
-	sed -nE "s/^(ok|not ok|skip) - /\\1 - $what: /p" "$log"
+	[ $code = 1 ] && [ -n "$(broken "$log")" ] || return $code
+	code=0
+	for piece in $(broken "$log"); do
+		awk -v again="$piece" '
+			/^# piece: / { piece = $3 }
+			piece == again && /^not ok - / { print "# first try: " $0; next }
+			piece == again && /^(ok|skip) - / { next }
+			{ print }' "$log" >"$log.new"
+		mv "$log.new" "$log"
+		on_kernel "$1" "$piece" >"$log.again" 2>&1 || code=$?
+		cat "$log.again" >>"$log"
+		rm "$log.again"
+	done
+	return $code
+}
+
+run() { # KERNEL
+	local code began=$SECONDS
+	try_twice "$1"
+	code=$?
+	sed -n "s/^sampler on /# $1: /p" "$log"
+	facts "$1" "$log"
 	case $code in
 	0) passed=$((passed + 1)) ;;
 	77)
 		skipped=$((skipped + 1))
-		echo "skip - $what: $(tail -n 1 "$log")"
+		echo "skip - sampler on $1: $(tail -n 1 "$log")"
 		;;
 	*)
 		failed=$((failed + 1))
-		grep -q '^not ok' "$log" || echo "not ok - $what: the guest ended with $code"
-		grep -aE '^#|complained|cut here|BUG|Oops' -A 1 "$log" | sed -E 's/^(ok|not ok|skip) - /# &/' | head -n 40
+		grep -q '^not ok' "$log" || echo "not ok - sampler on $1: the guest ended with $code"
+		grep -aE '^#|complained|cut here|BUG|Oops' -A 1 "$log" | grep -v '^# first try' |
+			sed -E 's/^(ok|not ok|skip) - /# &/' | head -n 40
 		;;
 	esac
-	echo "# $what took $((SECONDS - began)) s"
+	echo "# sampler on $1 took $((SECONDS - began)) s"
 }
 
 # Says its own facts: both samplers and what they are built from.
@@ -77,8 +107,7 @@ arm64() {
 
 for kernel; do
 	[ "$kernel" != arm64 ] || { arm64; continue; }
-	run sampler "$kernel"
-	case $daemon_on in *" $kernel "*) run daemon "$kernel" ;; esac
+	run "$kernel"
 done
 echo "kernels: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ] || exit 1

@@ -17,7 +17,7 @@ for tool in dpkg-buildpackage dh dh_dkms; do
 	command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
 done
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES DESTDIR PREFIX
-export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-parallel=$(nproc) noautodbgsym}"
+export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-parallel=${CHECK_CPUS:-$(nproc)} noautodbgsym}"
 
 is_fresh() {
 	[ -e "$build/stamp" ] && [ -z "$(find Kbuild Makefile LICENSES README.md ARCHITECTURE.md bpf dkms.conf kmod packaging proto \

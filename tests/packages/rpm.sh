@@ -13,6 +13,7 @@ root=$out/root
 bad=0
 version=$(sed -n 's/^VERSION *:= *//p' Makefile)
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES DESTDIR PREFIX
+[ -z "${CHECK_CPUS:-}" ] || export RPM_BUILD_NCPUS=$CHECK_CPUS
 
 fact() { # STATUS TEXT [FILE]
 	if [ "$1" = 0 ]; then

@@ -8,10 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/format.h"
 
 Suite *cli_suite(void);
 

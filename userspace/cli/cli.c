@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/format.h"
+#include "base/format.h"
 #include "cli/render.h"
 
 static const char *cli_name = "otprof";

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/format.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/render.h"
 
 static const char help[] =

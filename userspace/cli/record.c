@@ -10,11 +10,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/record.h"
 #include "cli/session.h"

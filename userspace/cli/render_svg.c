@@ -12,8 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/utf8.h"
-#include "cli/format.h"
+#include "cli/caption.h"
 #include "cli/palette.h"
 #include "cli/render.h"
 #include "cli/tree.h"
@@ -123,7 +124,7 @@ static void draw_open(struct drawing *d, const char *title)
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
 		   "data-period=\"%" PRId64 "\" data-unit=\"",
-		   WIDTH, height_of(d), WIDTH, height_of(d), format_is_cpu(d->rec, &d->view) ? d->view.period : 0);
+		   WIDTH, height_of(d), WIDTH, height_of(d), caption_is_cpu(d->rec, &d->view) ? d->view.period : 0);
 	escaped(d->out, d->unit);
 	buf_printf(d->out, "\" data-inverted=\"%d\">\n<title>", d->inverted);
 	escaped(d->out, title);
@@ -225,7 +226,7 @@ static void draw_subtitle(struct drawing *d, const char *extra)
 {
 	_cleanup_(buf_done) struct buf b = {0};
 
-	format_view(&b, d->rec, &d->view, extra);
+	caption_view(&b, d->rec, &d->view, extra);
 	buf_printf(d->out, "<text class=\"sub\" x=\"%d\" y=\"52\">", PAD);
 	fitted(d->out, buf_cstr(&b), 190);
 	buf_add_str(d->out, "</text>\n");
@@ -315,6 +316,6 @@ int render_svg(struct recording *r, const struct render_options *o, struct buf *
 	if (e < 0)
 		return e;
 	d.t = t;
-	d.unit = format_unit(r, &d.view);
+	d.unit = caption_unit(r, &d.view);
 	return draw(&d, o);
 }

@@ -47,7 +47,7 @@ headers_alone() {
 # layers only. Folders on one line do not see each other: so no process of the
 # daemon's knows another's insides, and all that passes between them is ipc.h.
 LAYERS="base
-ring process
+otlp ring process
 source unwind symbol runtime
 profile
 export hub

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "otlp/decode.h"
 #include "otlp_fixture.h"
 
 Suite *profile_read_suite(void);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/render.h"
+#include "otlp/decode.h"
 #include "otlp_fixture.h"
 
 Suite *render_otlp_suite(void);

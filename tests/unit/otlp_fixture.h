@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/otlp.h"
+#include "otlp/messages.h"
 #include "cli/recording.h"
 
 #define FX_P(NAME) OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__##NAME##__INIT

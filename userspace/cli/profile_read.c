@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "cli/otlp.h"
-#include "cli/otlp_value.h"
 #include "cli/recording.h"
+#include "otlp/decode.h"
+#include "otlp/messages.h"
+#include "otlp/value.h"
 
 #define ARENA_MAX    (1ULL << 30)
 #define ARENA_FACTOR 64

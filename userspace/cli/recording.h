@@ -24,16 +24,14 @@
 #define RECORDING_FRAMES_MAX  (1ULL << 28)        /* frames of all samples: the work of a renderer */
 #define RECORDING_REQUEST_MAX (64u << 20)         /* bytes of one request, OTLP's own limit */
 
-enum rec_value_type { REC_VALUE_OTHER, REC_VALUE_STRING, REC_VALUE_INT };
-
 /* Keys of the tables. No padding: they are compared as bytes. */
 struct rec_attribute {
 	uint32_t key, unit; /* strings */
 	uint32_t packed;    /* in values: the encoded AnyValue, references resolved */
 	uint32_t text;      /* string: the value as people read it */
-	uint32_t type;      /* enum rec_value_type */
+	uint32_t type;      /* enum otlp_value_type */
 	uint32_t reserved;
-	int64_t number; /* of REC_VALUE_INT */
+	int64_t number; /* of OTLP_VALUE_INT */
 };
 
 struct rec_function {

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "cli/otlp.h"
 #include "cli/render.h"
+#include "otlp/decode.h"
+#include "otlp/messages.h"
 
 #define ARENA_MAX (2ULL << 30)
 

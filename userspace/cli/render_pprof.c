@@ -9,9 +9,10 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "cli/otlp.h"
 #include "cli/render.h"
+#include "otlp/value.h"
 #include "pprof/profile.pb-c.h"
 
 #define ARENA_MAX (2ULL << 30)
@@ -170,7 +171,7 @@ static void add_attribute_label(struct writer *w, Sample *s, const struct rec_at
 	const char *key = recording_str(w->rec, a->key);
 	Label *l;
 
-	if (a->type != REC_VALUE_INT) {
+	if (a->type != OTLP_VALUE_INT) {
 		add_text_label(w, s, key, recording_str(w->rec, a->text));
 		return;
 	}

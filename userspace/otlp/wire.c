@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/wire.h"
+#include "otlp/wire.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define WIRE_NUMBER_MAX 0x1fffffffu /* field numbers have 29 bits */
 
-static int read_varint(struct wire *w, uint64_t *ret)
+static int wire_read_varint(struct wire *w, uint64_t *ret)
 {
 	uint64_t value = 0;
 
@@ -27,7 +27,7 @@ static int read_varint(struct wire *w, uint64_t *ret)
 	return -EBADMSG;
 }
 
-static int read_fixed(struct wire *w, size_t size, uint64_t *ret)
+static int wire_read_fixed(struct wire *w, size_t size, uint64_t *ret)
 {
 	uint64_t value = 0;
 
@@ -40,11 +40,11 @@ static int read_fixed(struct wire *w, size_t size, uint64_t *ret)
 	return 0;
 }
 
-static int read_bytes(struct wire *w, struct wire_field *ret)
+static int wire_read_bytes(struct wire *w, struct wire_field *ret)
 {
 	uint64_t len;
 
-	if (read_varint(w, &len) < 0 || len > (size_t)(w->end - w->at))
+	if (wire_read_varint(w, &len) < 0 || len > (size_t)(w->end - w->at))
 		return -EBADMSG;
 	ret->data = w->at;
 	ret->len = (size_t)len;
@@ -52,17 +52,17 @@ static int read_bytes(struct wire *w, struct wire_field *ret)
 	return 0;
 }
 
-static int read_value(struct wire *w, struct wire_field *ret)
+static int wire_read_value(struct wire *w, struct wire_field *ret)
 {
 	switch (ret->type) {
 	case WIRE_VARINT:
-		return read_varint(w, &ret->value);
+		return wire_read_varint(w, &ret->value);
 	case WIRE_FIXED64:
-		return read_fixed(w, 8, &ret->value);
+		return wire_read_fixed(w, 8, &ret->value);
 	case WIRE_FIXED32:
-		return read_fixed(w, 4, &ret->value);
+		return wire_read_fixed(w, 4, &ret->value);
 	case WIRE_BYTES:
-		return read_bytes(w, ret);
+		return wire_read_bytes(w, ret);
 	default: /* groups: not in proto3 */
 		return -EBADMSG;
 	}
@@ -75,11 +75,11 @@ int wire_next(struct wire *w, struct wire_field *ret)
 
 	if (w->at == w->end)
 		return 0;
-	if (read_varint(w, &key) < 0 || key >> 3 == 0 || key >> 3 > WIRE_NUMBER_MAX)
+	if (wire_read_varint(w, &key) < 0 || key >> 3 == 0 || key >> 3 > WIRE_NUMBER_MAX)
 		return -EBADMSG;
 	field.number = (uint32_t)(key >> 3);
 	field.type = key & 7;
-	if (read_value(w, &field) < 0)
+	if (wire_read_value(w, &field) < 0)
 		return -EBADMSG;
 	*ret = field;
 	return 1;

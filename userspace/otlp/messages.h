@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Short names for the generated OTLP types, and safe decoding of them.
- * Called by the reader and the OTLP renderer, one thread.
+ * Short names for the generated types of OTLP Profiles (protobuf-c).
+ * Included by whatever reads or writes a request by its messages. Plain
+ * types: a message is allocated by its decoder (decode.h) or its writer.
  */
-#ifndef OTP_CLI_OTLP_H
-#define OTP_CLI_OTLP_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#ifndef OTP_OTLP_MESSAGES_H
+#define OTP_OTLP_MESSAGES_H
 
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "opentelemetry/proto/common/v1/common.pb-c.h"
@@ -43,34 +40,5 @@ typedef OTLP_RESOURCE(Resource) OtlpResource;
 
 #define OTLP_REQUEST_DESCRIPTOR \
 	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__descriptor
-
-/* Levels of messages in messages that are followed; more is hostile. */
-#define OTLP_DEPTH_MAX 32
-
-/* Memory that goes as a whole. Zero-initialise with max; arena_done at the end. */
-struct arena_chunk;
-struct arena {
-	struct arena_chunk *chunks;
-	size_t used, max;
-};
-void *arena_alloc(struct arena *a, size_t len); /* 16-byte aligned, not zeroed; NULL at the bound */
-/* n zeroed objects; without memory *failed is set, for one check at the end. */
-void *arena_make(struct arena *a, bool *failed, size_t n, size_t size);
-/* One object, initialised. */
-#define ARENA_MAKE(arena, failed, type, ...)                               \
-	({                                                                 \
-		type *_m = arena_make((arena), (failed), 1, sizeof(type)); \
-		if (_m)                                                    \
-			*_m = (type)__VA_ARGS__;                           \
-		_m;                                                        \
-	})
-void arena_done(struct arena *a);
-
-/*
- * Decodes a message of that type into the arena, which then owns all of it.
- * -EBADMSG: no such message, or too deep; -E2BIG: the arena's bound.
- */
-int otlp_decode(const ProtobufCMessageDescriptor *type, const void *data, size_t len, struct arena *a,
-		ProtobufCMessage **ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/otlp_value.h"
+#include "otlp/value.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #define VALUE_CASE(name) OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##name
 
-static int resolve_array(OtlpArrayValue *a, otlp_string_fn *string, void *ctx)
+static int value_resolve_array(OtlpArrayValue *a, otlp_string_fn *string, void *ctx)
 {
 	size_t i;
 	int r = 0;
@@ -18,7 +18,7 @@ static int resolve_array(OtlpArrayValue *a, otlp_string_fn *string, void *ctx)
 	return r;
 }
 
-static int resolve_map(OtlpKeyValueList *list, otlp_string_fn *string, void *ctx)
+static int value_resolve_map(OtlpKeyValueList *list, otlp_string_fn *string, void *ctx)
 {
 	size_t i;
 	int r = 0;
@@ -52,9 +52,9 @@ int otlp_value_resolve(OtlpAnyValue *v, otlp_string_fn *string, void *ctx)
 		v->value_case = VALUE_CASE(STRING_VALUE);
 		return v->string_value ? 0 : -EBADMSG;
 	case VALUE_CASE(ARRAY_VALUE):
-		return resolve_array(v->array_value, string, ctx);
+		return value_resolve_array(v->array_value, string, ctx);
 	case VALUE_CASE(KVLIST_VALUE):
-		return resolve_map(v->kvlist_value, string, ctx);
+		return value_resolve_map(v->kvlist_value, string, ctx);
 	default:
 		return 0;
 	}
@@ -71,24 +71,24 @@ void otlp_value_pack(const OtlpAnyValue *v, struct buf *out)
 	buf_commit(out, len);
 }
 
-enum rec_value_type otlp_value_text(const OtlpAnyValue *v, struct buf *out, int64_t *ret_number)
+enum otlp_value_type otlp_value_text(const OtlpAnyValue *v, struct buf *out, int64_t *ret_number)
 {
 	switch (v->value_case) {
 	case VALUE_CASE(STRING_VALUE):
 		if (v->string_value)
 			buf_add_str(out, v->string_value);
-		return REC_VALUE_STRING;
+		return OTLP_VALUE_STRING;
 	case VALUE_CASE(INT_VALUE):
 		*ret_number = v->int_value;
 		buf_printf(out, "%" PRId64, v->int_value);
-		return REC_VALUE_INT;
+		return OTLP_VALUE_INT;
 	case VALUE_CASE(BOOL_VALUE):
 		buf_add_str(out, v->bool_value ? "true" : "false");
-		return REC_VALUE_OTHER;
+		return OTLP_VALUE_OTHER;
 	case VALUE_CASE(DOUBLE_VALUE):
 		buf_printf(out, "%g", v->double_value);
-		return REC_VALUE_OTHER;
+		return OTLP_VALUE_OTHER;
 	default:
-		return REC_VALUE_OTHER;
+		return OTLP_VALUE_OTHER;
 	}
 }

@@ -3,12 +3,13 @@
  * A reader of protobuf's wire format that allocates nothing: one field a
  * call, borrowed from the message.
  *
- * Called by the exporter on what a server answered, and on requests, where
- * only a count is wanted. Answers are hostile: a general decoder keeps every
- * unknown field on the heap, some thirty times the bytes that carried it.
+ * Called by the exporter on a server's answer, on requests of which it needs
+ * a count only, and by the decoder before it decodes. All of these are
+ * hostile: a general decoder keeps every unknown field on the heap, some
+ * thirty times the bytes that carried it.
  */
-#ifndef OTP_EXPORT_WIRE_H
-#define OTP_EXPORT_WIRE_H
+#ifndef OTP_OTLP_WIRE_H
+#define OTP_OTLP_WIRE_H
 
 #include <stddef.h>
 #include <stdint.h>

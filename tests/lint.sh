@@ -48,9 +48,10 @@ headers_alone() {
 # daemon's knows another's insides, and all that passes between them is ipc.h.
 LAYERS="base
 otlp ring process
-source unwind symbol runtime
-profile
-export hub
+source unwind symbol runtime recording
+profile graph
+export render
+hub
 daemon/config cli
 daemon
 daemon/limits daemon/cache daemon/sandbox

@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/render.h"
 #include "otlp_fixture.h"
+#include "render/render.h"
 
 Suite *collapsed_suite(void);
 

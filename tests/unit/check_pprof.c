@@ -3,9 +3,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cli/render.h"
 #include "otlp_fixture.h"
 #include "pprof/profile.pb-c.h"
+#include "render/render.h"
 
 Suite *pprof_suite(void);
 

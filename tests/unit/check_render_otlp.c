@@ -2,9 +2,9 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/render.h"
 #include "otlp/decode.h"
 #include "otlp_fixture.h"
+#include "render/render.h"
 
 Suite *render_otlp_suite(void);
 
@@ -156,10 +156,6 @@ START_TEST(format_follows_the_name)
 	ck_assert_ptr_null(render_format_of(".svg"));
 	ck_assert_ptr_null(render_format_of("dir/.svg"));
 	ck_assert_ptr_null(render_format_of(""));
-	ck_assert_int_eq(render_check("/nonexistent/x.svg"), -ENOENT);
-	ck_assert_int_eq(render_check("/tmp"), -EISDIR);
-	ck_assert_int_eq(render_check("/dev/null"), -EINVAL);
-	ck_assert_int_eq(render_check("/tmp/otprof-check.svg"), 0);
 }
 END_TEST
 

@@ -2,9 +2,9 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/palette.h"
-#include "cli/render.h"
 #include "otlp_fixture.h"
+#include "render/palette.h"
+#include "render/render.h"
 
 Suite *svg_suite(void);
 

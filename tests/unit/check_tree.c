@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/tree.h"
+#include "graph/tree.h"
 #include "otlp_fixture.h"
 
 Suite *tree_suite(void);

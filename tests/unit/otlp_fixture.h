@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "otlp/messages.h"
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 #define FX_P(NAME) OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__##NAME##__INIT
 #define FX_C(NAME) OPENTELEMETRY__PROTO__COMMON__V1__##NAME##__INIT

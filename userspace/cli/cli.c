@@ -10,8 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/format.h"
-#include "cli/render.h"
 
 static const char *cli_name = "otprof";
 
@@ -88,14 +86,4 @@ int cli_parse_time(const char *s, uint64_t *ret_ns)
 		return 0;
 	}
 	return -EINVAL;
-}
-
-int cli_write(const char *path, struct recording *r, const char *title, const char *subtitle, bool inverted)
-{
-	struct render_options o = {.title = title, .subtitle = subtitle, .inverted = inverted};
-	int e = render_file(path, r, &o);
-
-	if (e < 0)
-		cli_error("cannot write '%s': %s", path, recording_strerror(e));
-	return e;
 }

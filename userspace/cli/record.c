@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/record.h"
 #include "cli/session.h"
@@ -208,11 +209,13 @@ static void make_title(const struct record_options *o, struct buf *title)
 static int write_output(struct recorder *r, struct recording *rec)
 {
 	_cleanup_(buf_done) struct buf title = {0};
+	struct render_options o;
 	char rate[32], count[32], time[32];
 
 	make_title(r->o, &title);
 	snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", r->o->session.frequency_hz);
-	if (cli_write(r->o->output, rec, buf_cstr(&title), rate, r->o->inverted) < 0)
+	o = (struct render_options){.title = buf_cstr(&title), .subtitle = rate, .inverted = r->o->inverted};
+	if (output_write(r->o->output, rec, &o) < 0)
 		return -EIO;
 	if (!r->o->quiet)
 		fprintf(stderr, "otprof record: wrote %s: %s samples in %s\n", r->o->output,

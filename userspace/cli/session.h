@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 #define SESSION_PIDS_MAX    32
 #define SESSION_TARGETS_MAX 32

@@ -20,8 +20,8 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/render.h"
-#include "cli/tree.h"
+#include "cli/output.h"
+#include "graph/tree.h"
 
 #define NAME_SHOWN 48
 #define FILE_NAME  64
@@ -219,11 +219,12 @@ static int print_line(struct watcher *w, struct recording *fresh)
 static void keep_svg(struct watcher *w, struct recording *window)
 {
 	char title[64], time[32];
+	struct render_options o = {.title = title};
 
 	if (!w->o->svg)
 		return;
 	snprintf(title, sizeof(title), "Whole host, the last %s", format_duration(time, sizeof(time), w->o->window_ns));
-	cli_write(w->o->svg, window, title, NULL, false);
+	output_write(w->o->svg, window, &o);
 }
 
 static int step(struct watcher *w)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/render.h"
-#include "cli/tree.h"
+#include "graph/tree.h"
+#include "render/render.h"
 
 /* A semicolon ends a frame there: it cannot be part of a name. */
 static void add_name(struct buf *out, const char *name)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/palette.h"
+#include "render/palette.h"
 
 #include <math.h>
 

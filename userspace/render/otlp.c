@@ -10,9 +10,9 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "cli/render.h"
 #include "otlp/decode.h"
 #include "otlp/messages.h"
+#include "render/render.h"
 
 #define ARENA_MAX (2ULL << 30)
 

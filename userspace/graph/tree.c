@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/tree.h"
+#include "graph/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,13 +4,13 @@
  * tables, each thing once, so that profiles of many intervals and hosts can be
  * written as one file of any format.
  *
- * Called by the verbs, one thread. recording_read (profile_read.c) adds a
+ * Called by the verbs, one thread. recording_read (read.c) adds a
  * request; the renderers read. Numbers are indexes into the tables; number 0
  * of each table is its zero value, as in OTLP's own dictionary.
  * Bounds: RECORDING_* below; a request that would pass one is refused.
  */
-#ifndef OTP_CLI_RECORDING_H
-#define OTP_CLI_RECORDING_H
+#ifndef OTP_RECORDING_RECORDING_H
+#define OTP_RECORDING_RECORDING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,11 +6,11 @@
  * Called by verbs and renderers, one thread. Texts are borrowed from the
  * recording.
  */
-#ifndef OTP_CLI_CAPTION_H
-#define OTP_CLI_CAPTION_H
+#ifndef OTP_RENDER_CAPTION_H
+#define OTP_RENDER_CAPTION_H
 
 #include "base/buf.h"
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 /* What one value counts: "samples", or the unit, such as "nanoseconds". */
 const char *caption_unit(const struct recording *r, const struct rec_view *v);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 static int read_all(int fd, uint8_t *to, size_t len)
 {

@@ -8,13 +8,13 @@
  * Called by the verbs and renderers, one thread. Built in one go by
  * tree_build, read-only after. Names are borrowed from the recording.
  */
-#ifndef OTP_CLI_TREE_H
-#define OTP_CLI_TREE_H
+#ifndef OTP_GRAPH_TREE_H
+#define OTP_GRAPH_TREE_H
 
 #include <stdint.h>
 
 #include "base/frame_kind.h"
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 #define TREE_NODES_MAX (4u << 20)
 #define TREE_DEPTH_MAX 8192u

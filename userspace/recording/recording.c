@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>

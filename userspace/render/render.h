@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording as a file that other tools or people read. The format follows
- * the file's name; adding one is a renderer and a line in the table of
- * render.c.
+ * A recording in the formats that other tools and people read. The format
+ * follows from a file's name; a new one is a renderer and a line in the table
+ * of render.c.
  *
- * Called by the verbs, one thread. Renderers write into a buffer; the file
- * appears whole or not at all.
+ * Called by verbs, one thread. Renderers append to a buffer and touch no
+ * file. Bounds: those of the buffer and of the recording.
  */
-#ifndef OTP_CLI_RENDER_H
-#define OTP_CLI_RENDER_H
+#ifndef OTP_RENDER_RENDER_H
+#define OTP_RENDER_RENDER_H
 
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 struct render_options {
 	const char *title;    /* NULL: a default; borrowed */
@@ -38,9 +38,5 @@ struct render_format {
 const struct render_format *render_format_of(const char *path);
 /* ".svg (flame graph), ..." for messages; static. */
 const char *render_formats(void);
-/* -errno if the file could not be written there: asked before the work is done. */
-int render_check(const char *path);
-/* Renders and replaces the file in one step. */
-int render_file(const char *path, struct recording *r, const struct render_options *o);
 
 #endif

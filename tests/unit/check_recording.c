@@ -8,7 +8,7 @@
 #include "otlp/decode.h"
 #include "otlp_fixture.h"
 
-Suite *profile_read_suite(void);
+Suite *recording_suite(void);
 
 #define VALUE(name) OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##name
 
@@ -294,9 +294,9 @@ START_TEST(view_holds_cpu_samples_and_counts_the_others)
 }
 END_TEST
 
-Suite *profile_read_suite(void)
+Suite *recording_suite(void)
 {
-	Suite *s = suite_create("profile_read");
+	Suite *s = suite_create("recording");
 	TCase *t = tcase_create("read");
 
 	tcase_add_test(t, reader_counts_samples);

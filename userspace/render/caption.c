@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/caption.h"
+#include "render/caption.h"
 
 #include <string.h>
 

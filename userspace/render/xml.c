@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/xml.h"
+#include "render/xml.h"
 
 void xml_escape(struct buf *out, const char *s, size_t len)
 {

@@ -14,11 +14,11 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/utf8.h"
-#include "cli/caption.h"
-#include "cli/palette.h"
-#include "cli/render.h"
-#include "cli/tree.h"
-#include "cli/xml.h"
+#include "graph/tree.h"
+#include "render/caption.h"
+#include "render/palette.h"
+#include "render/render.h"
+#include "render/xml.h"
 
 /* The geometry that flame.js takes up where this leaves off. */
 #define WIDTH      1200
@@ -34,10 +34,10 @@
 #define LEAST      4000u  /* frames below 1/LEAST of the width are not drawn */
 
 static const char style[] =
-#include "cli/flame.css.h"
+#include "render/flame.css.h"
 	;
 static const char script[] =
-#include "cli/flame.js.h"
+#include "render/flame.js.h"
 	;
 
 struct drawing {

@@ -11,9 +11,9 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "cli/render.h"
 #include "otlp/value.h"
 #include "pprof/profile.pb-c.h"
+#include "render/render.h"
 
 #define ARENA_MAX (2ULL << 30)
 

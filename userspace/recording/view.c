@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "cli/recording.h"
+#include "recording/recording.h"
 
 static const struct rec_series *series_at(const struct recording *r, uint32_t n)
 {

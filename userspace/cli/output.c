@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/render.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,42 +9,12 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "cli/cli.h"
 
 /* A renderer's output; 1 GiB of SVG opens nowhere. */
 #define OUTPUT_MAX (1024u << 20)
 
-static const struct render_format formats[] = {
-	{".svg", "flame graph for a browser", render_svg},
-	{".pb.gz", "for pprof", render_pprof},
-	{".collapsed", "one line a stack", render_collapsed},
-	{".otlp", "OTLP profiles request", render_otlp},
-};
-
-const struct render_format *render_format_of(const char *path)
-{
-	size_t len = strlen(path), i;
-
-	for (i = 0; i < ARRAY_SIZE(formats); i++) {
-		size_t n = strlen(formats[i].suffix);
-
-		if (len > n && strcmp(path + len - n, formats[i].suffix) == 0 && path[len - n - 1] != '/')
-			return &formats[i];
-	}
-	return NULL;
-}
-
-const char *render_formats(void)
-{
-	static char text[256];
-	size_t at = 0, i;
-
-	for (i = 0; i < ARRAY_SIZE(formats); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s (%s)", i ? ", " : "", formats[i].suffix,
-				       formats[i].what);
-	return text;
-}
-
-int render_check(const char *path)
+int output_check(const char *path)
 {
 	_cleanup_(freep) char *copy = strdup(path);
 	struct stat st;
@@ -56,7 +26,7 @@ int render_check(const char *path)
 	return access(dirname(copy), W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-static int write_all(int fd, const uint8_t *data, size_t len)
+static int output_write_all(int fd, const uint8_t *data, size_t len)
 {
 	ssize_t n;
 
@@ -71,7 +41,7 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 }
 
 /* Beside its final place, so that the rename is one step on one file system. */
-static int write_file(const char *path, const struct buf *b)
+static int output_replace(const char *path, const struct buf *b)
 {
 	_cleanup_(freep) char *tmp = NULL;
 	_cleanup_(closep) int fd = -1;
@@ -84,7 +54,7 @@ static int write_file(const char *path, const struct buf *b)
 	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = write_all(fd, b->data, b->len);
+	r = output_write_all(fd, b->data, b->len);
 	if (!r && (fchmod(fd, 0666 & ~mask) < 0 || rename(tmp, path) < 0))
 		r = -errno;
 	if (r < 0)
@@ -92,7 +62,7 @@ static int write_file(const char *path, const struct buf *b)
 	return r;
 }
 
-int render_file(const char *path, struct recording *r, const struct render_options *o)
+static int output_render(const char *path, struct recording *r, const struct render_options *o)
 {
 	const struct render_format *f = render_format_of(path);
 	_cleanup_(buf_done) struct buf b = {.max = OUTPUT_MAX};
@@ -103,5 +73,14 @@ int render_file(const char *path, struct recording *r, const struct render_optio
 	e = f->render(r, o, &b);
 	if (!e && b.failed)
 		e = -E2BIG;
-	return e < 0 ? e : write_file(path, &b);
+	return e < 0 ? e : output_replace(path, &b);
+}
+
+int output_write(const char *path, struct recording *r, const struct render_options *o)
+{
+	int e = output_render(path, r, o);
+
+	if (e < 0)
+		cli_error("cannot write '%s': %s", path, recording_strerror(e));
+	return e;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text inside XML. Called by renderers; pure. */
-#ifndef OTP_CLI_XML_H
-#define OTP_CLI_XML_H
+#ifndef OTP_RENDER_XML_H
+#define OTP_RENDER_XML_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * Colours of frames: the kind gives the hue, the name shades it. The same
  * name has the same colour in every graph on every machine. Pure functions.
  */
-#ifndef OTP_CLI_PALETTE_H
-#define OTP_CLI_PALETTE_H
+#ifndef OTP_RENDER_PALETTE_H
+#define OTP_RENDER_PALETTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

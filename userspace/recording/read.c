@@ -10,10 +10,10 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "cli/recording.h"
 #include "otlp/decode.h"
 #include "otlp/messages.h"
 #include "otlp/value.h"
+#include "recording/recording.h"
 
 #define ARENA_MAX    (1ULL << 30)
 #define ARENA_FACTOR 64

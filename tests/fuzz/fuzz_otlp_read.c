@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "cli/limits.h"
 #include "render/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,7 +14,7 @@ static void again(const struct buf *otlp, uint64_t total)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
 
-	if (recording_new(&r) < 0 || recording_read(r, otlp->data, otlp->len) < 0 || r->total != total)
+	if (recording_new(&cli_recording_limits, &r) < 0 || recording_read(r, otlp->data, otlp->len) < 0 || r->total != total)
 		abort();
 }
 
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
 
-	if (recording_new(&r) == 0 && recording_read(r, data, size) == 0)
+	if (recording_new(&cli_recording_limits, &r) == 0 && recording_read(r, data, size) == 0)
 		render_all(r);
 	return 0;
 }

@@ -35,7 +35,7 @@ START_TEST(names_cannot_break_a_line_or_a_stack)
 	struct recording *r = NULL;
 	struct buf b = {0};
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(semicolons, r), 0);
 	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
 	ck_assert_ptr_nonnull(strstr(buf_cstr(&b), "app;ma:in?2;work;inlined_fn 5\n"));
@@ -49,7 +49,7 @@ START_TEST(nothing_recorded_is_no_line)
 	struct recording *r = NULL;
 	struct buf b = {0};
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
 	ck_assert_uint_eq(b.len, 0);
 	recording_free(r);

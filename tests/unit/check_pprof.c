@@ -156,7 +156,7 @@ START_TEST(other_types_have_one_value)
 	struct recording *r = NULL;
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(off_cpu, r), 0);
 	p = unpack(r);
 	ck_assert_uint_eq(p->n_sample_type, 1);
@@ -177,7 +177,7 @@ START_TEST(nanoseconds_that_overflow_stop_at_the_most)
 	struct recording *r = NULL;
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(long_period, r), 0);
 	p = unpack(r);
 	ck_assert_int_eq(p->sample[0]->value[1], INT64_MAX);
@@ -191,7 +191,7 @@ START_TEST(nothing_recorded_is_a_valid_profile)
 	struct recording *r = NULL;
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	p = unpack(r);
 	ck_assert_uint_eq(p->n_sample, 0);
 	ck_assert_uint_eq(p->n_sample_type, 1);

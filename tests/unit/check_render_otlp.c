@@ -41,7 +41,7 @@ START_TEST(what_is_written_reads_as_the_same)
 	struct buf b = {0}, first = {0}, second = {0};
 
 	ck_assert_int_eq(render_otlp(r, &plain, &b), 0);
-	ck_assert_int_eq(recording_new(&again), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &again), 0);
 	ck_assert_int_eq(recording_read(again, b.data, b.len), 0);
 	ck_assert_uint_eq(again->total, 57);
 	ck_assert_int_eq(render_collapsed(r, &plain, &first), 0);
@@ -113,7 +113,7 @@ START_TEST(strings_are_there_once_and_only_when_used)
 	uint32_t unused;
 	size_t i, k;
 
-	ck_assert_int_eq(recording_string(r, "nobody refers to this", 21, &unused), 0);
+	ck_assert_int_eq(recording_string(r, "nobody refers to this", &unused), 0);
 	d = unpack(r, &b, &a)->dictionary;
 	for (i = 0; i < d->n_string_table; i++) {
 		ck_assert_str_ne(d->string_table[i], "nobody refers to this");
@@ -136,7 +136,7 @@ START_TEST(nothing_recorded_is_a_valid_request)
 	struct buf b = {0};
 	OtlpRequest *q;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	q = unpack(r, &b, &a);
 	ck_assert_uint_eq(q->n_resource_profiles, 0);
 	ck_assert_uint_eq(q->dictionary->n_string_table, 1);

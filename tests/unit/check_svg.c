@@ -63,7 +63,7 @@ static struct recording *recording_of(void (*change)(struct fixture *f))
 {
 	struct recording *r = NULL;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(change, r), 0);
 	return r;
 }
@@ -189,7 +189,7 @@ START_TEST(nothing_recorded_is_still_a_picture)
 	struct recording *r = NULL;
 	struct buf b = {0};
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(render_svg(r, &o, &b), 0);
 	assert_well_formed(buf_cstr(&b));
 	ck_assert_uint_eq(occurrences(buf_cstr(&b), "<g class=\"f\""), 1);

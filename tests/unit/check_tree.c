@@ -143,7 +143,7 @@ END_TEST
 
 static void recursive(struct fixture *f)
 {
-	static int32_t indices[RECORDING_DEPTH_MAX];
+	static int32_t indices[FX_DEPTH];
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(indices); i++)
@@ -157,7 +157,7 @@ START_TEST(depth_is_bounded_and_no_sample_is_lost)
 	struct recording *r = NULL;
 	struct tree *t;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(recursive, r), 0);
 	t = build(r);
 	ck_assert_uint_eq(t->depth, TREE_DEPTH_MAX);
@@ -169,7 +169,7 @@ END_TEST
 
 static void too_deep(struct fixture *f)
 {
-	static int32_t indices[RECORDING_DEPTH_MAX + 1];
+	static int32_t indices[FX_DEPTH + 1];
 
 	f->stacks[1].n_location_indices = ARRAY_SIZE(indices);
 	f->stacks[1].location_indices = indices;
@@ -179,7 +179,7 @@ START_TEST(stack_over_the_limit_is_refused)
 {
 	struct recording *r = NULL;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(too_deep, r), -E2BIG);
 	recording_free(r);
 }
@@ -191,7 +191,7 @@ START_TEST(empty_recording_is_a_tree_of_one_node)
 	struct tree_top top;
 	struct tree *t;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	t = build(r);
 	ck_assert_uint_eq(t->count, 1);
 	ck_assert_uint_eq(t->nodes[0].total, 0);

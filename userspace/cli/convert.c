@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/format.h"
 #include "cli/cli.h"
+#include "cli/limits.h"
 #include "cli/output.h"
 
 static const char help[] =
@@ -62,7 +63,7 @@ static int convert(const struct options *o, char **files, int n)
 	char count[32];
 	int i;
 
-	if (recording_new(&r) < 0) {
+	if (recording_new(&cli_recording_limits, &r) < 0) {
 		cli_error("%s", strerror(ENOMEM));
 		return CLI_FAILED;
 	}

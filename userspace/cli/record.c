@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/limits.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/record.h"
@@ -233,7 +234,7 @@ static int finish(struct recorder *r)
 
 	if (e < 0)
 		say_failed_start(r, e == -ETIME ? "otprofd did not end in time" : "otprofd ended with an error");
-	e = recording_new(&rec);
+	e = recording_new(&cli_recording_limits, &rec);
 	if (!e)
 		e = session_read(&r->session, rec);
 	if (e < 0) {

@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "cli/limits.h"
 #include "cli/output.h"
 #include "graph/tree.h"
 
@@ -232,7 +233,7 @@ static int step(struct watcher *w)
 	_cleanup_(recording_freep) struct recording *fresh = NULL, *window = NULL;
 	int e;
 
-	if (recording_new(&fresh) < 0 || recording_new(&window) < 0)
+	if (recording_new(&cli_recording_limits, &fresh) < 0 || recording_new(&cli_recording_limits, &window) < 0)
 		return -ENOMEM;
 	e = scan(w, fresh, window);
 	/* The directory comes with otprofd's first profile at the latest. */

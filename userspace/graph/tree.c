@@ -12,7 +12,6 @@ struct builder {
 	struct tree *t;
 	struct recording *rec;
 	struct intern index; /* struct node_key, numbered as the nodes are */
-	uint8_t *kinds;      /* by location: enum frame_kind + 1, 0: not asked yet */
 	uint32_t *roots;     /* by series: node of its service, TREE_NONE: none yet */
 	uint64_t steps;
 };
@@ -77,30 +76,6 @@ static int node_get(struct builder *b, uint32_t parent, uint32_t name, enum fram
 	return *ret == b->t->count ? node_new(b, &key) : 0;
 }
 
-/* A place without a file whose name stands in brackets is no code but a remark. */
-static bool is_marker(const struct builder *b, const struct rec_location *l, size_t lines)
-{
-	const struct rec_function *f;
-
-	if (l->address || lines != 1)
-		return false;
-	f = intern_key(&b->rec->functions, l->lines[0].function);
-	return recording_str(b->rec, f->name)[0] == '[';
-}
-
-static enum frame_kind location_kind(struct builder *b, uint32_t location)
-{
-	const struct rec_location *l = intern_key(&b->rec->locations, location);
-	const char *type;
-
-	if (!b->kinds[location]) {
-		type = recording_text(b->rec, l->attributes, "profile.frame.type");
-		b->kinds[location] = 1 + (is_marker(b, l, recording_lines(b->rec, location)) ?
-					  KIND_MARKER : frame_kind_of_type(type));
-	}
-	return (enum frame_kind)(b->kinds[location] - 1);
-}
-
 static uint32_t location_module(const struct builder *b, const struct rec_location *l)
 {
 	const struct rec_mapping *m = intern_key(&b->rec->mappings, l->mapping);
@@ -114,7 +89,7 @@ static int add_frame(struct builder *b, uint32_t *at, uint32_t name, enum frame_
 	struct tree_node *n;
 	int r;
 
-	if (++b->steps > RECORDING_FRAMES_MAX)
+	if (++b->steps > b->rec->limits.frames)
 		return -E2BIG;
 	/* Past the bound all that is deeper counts for the last node. */
 	if (b->t->nodes[*at].depth >= TREE_DEPTH_MAX)
@@ -135,11 +110,11 @@ static int add_nameless(struct builder *b, uint32_t *at, const struct rec_locati
 	const char *file = recording_str(b->rec, location_module(b, l)), *slash = strrchr(file, '/');
 	char text[256];
 	uint32_t name;
-	int r, n;
+	int r;
 
-	n = snprintf(text, sizeof(text), "%.200s+0x%llx", *file ? (slash ? slash + 1 : file) : "unknown",
+	snprintf(text, sizeof(text), "%.200s+0x%llx", *file ? (slash ? slash + 1 : file) : "unknown",
 		     (unsigned long long)l->address);
-	r = recording_string(b->rec, text, (size_t)n, &name);
+	r = recording_string(b->rec, text, &name);
 	return r < 0 ? r : add_frame(b, at, name, kind, location_module(b, l), false);
 }
 
@@ -147,7 +122,7 @@ static int add_location(struct builder *b, uint32_t *at, uint32_t location)
 {
 	const struct rec_location *l = intern_key(&b->rec->locations, location);
 	size_t n = recording_lines(b->rec, location);
-	enum frame_kind kind = location_kind(b, location);
+	enum frame_kind kind = (enum frame_kind)l->kind;
 	int r = 0;
 
 	if (!n)
@@ -172,7 +147,7 @@ static int add_root(struct builder *b, uint32_t series, uint32_t *ret)
 	*ret = b->roots[series];
 	if (*ret != TREE_NONE)
 		return 0;
-	r = recording_string(b->rec, service, strlen(service), &name);
+	r = recording_string(b->rec, service, &name);
 	if (!r)
 		r = node_get(b, 0, name, KIND_SERVICE, ret);
 	if (!r)
@@ -253,7 +228,7 @@ static int add_samples(struct builder *b, const struct rec_view *v)
 		const struct rec_sample *s = intern_key(&rec->samples, i);
 
 		if (recording_in_view(rec, v, s->series))
-			r = add_sample(b, s, rec->counts[i]);
+			r = add_sample(b, s, rec->sums[i]);
 	}
 	return r;
 }
@@ -261,7 +236,6 @@ static int add_samples(struct builder *b, const struct rec_view *v)
 static void builder_done(struct builder *b)
 {
 	intern_done(&b->index);
-	free(b->kinds);
 	free(b->roots);
 	tree_free(b->t);
 }
@@ -273,9 +247,8 @@ int tree_build(struct recording *rec, const struct rec_view *v, struct tree **re
 
 	intern_init(&b.index, TREE_NODES_MAX, SIZE_MAX);
 	b.t = calloc(1, sizeof(*b.t));
-	b.kinds = calloc(rec->locations.count, sizeof(*b.kinds));
 	b.roots = malloc((rec->series.count + 1) * sizeof(*b.roots));
-	if (!b.t || !b.kinds || !b.roots)
+	if (!b.t || !b.roots)
 		return -ENOMEM;
 	memset(b.roots, 0xff, (rec->series.count + 1) * sizeof(*b.roots));
 	b.t->rec = rec;

@@ -20,6 +20,15 @@ static void decode_free(void *arena, void *p)
 	/* The arena is freed as a whole. */
 }
 
+/* Most messages of a request are of types that hold no others: the decoder checks those by itself. */
+static bool holds_messages(const ProtobufCMessageDescriptor *type)
+{
+	for (unsigned int i = 0; i < type->n_fields; i++)
+		if (type->fields[i].type == PROTOBUF_C_TYPE_MESSAGE)
+			return true;
+	return false;
+}
+
 static int check_depth(const ProtobufCMessageDescriptor *type, struct wire w, unsigned int depth)
 {
 	const ProtobufCFieldDescriptor *f;
@@ -32,7 +41,7 @@ static int check_depth(const ProtobufCMessageDescriptor *type, struct wire w, un
 		if (field.type != WIRE_BYTES)
 			continue;
 		f = protobuf_c_message_descriptor_get_field(type, field.number);
-		if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE)
+		if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !holds_messages(f->descriptor))
 			continue;
 		r = check_depth(f->descriptor, wire_of(field.data, field.len), depth + 1);
 		if (r < 0)

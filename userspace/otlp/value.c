@@ -60,6 +60,11 @@ int otlp_value_resolve(OtlpAnyValue *v, otlp_string_fn *string, void *ctx)
 	}
 }
 
+const char *otlp_value_string(const OtlpAnyValue *v)
+{
+	return v && v->value_case == VALUE_CASE(STRING_VALUE) ? v->string_value : NULL;
+}
+
 void otlp_value_pack(const OtlpAnyValue *v, struct buf *out)
 {
 	size_t len = protobuf_c_message_get_packed_size(&v->base);

@@ -6,7 +6,7 @@
 
 #define WIRE_NUMBER_MAX 0x1fffffffu /* field numbers have 29 bits */
 
-static int wire_read_varint(struct wire *w, uint64_t *ret)
+static int wire_read_long_varint(struct wire *w, uint64_t *ret)
 {
 	uint64_t value = 0;
 
@@ -25,6 +25,15 @@ static int wire_read_varint(struct wire *w, uint64_t *ret)
 		}
 	}
 	return -EBADMSG;
+}
+
+/* Most are of one byte: keys, and the lengths of small messages. */
+static inline int wire_read_varint(struct wire *w, uint64_t *ret)
+{
+	if (w->at == w->end || *w->at & 0x80)
+		return wire_read_long_varint(w, ret);
+	*ret = *w->at++;
+	return 0;
 }
 
 static int wire_read_fixed(struct wire *w, size_t size, uint64_t *ret)

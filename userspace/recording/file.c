@@ -39,7 +39,7 @@ int recording_read_file(struct recording *rec, int dirfd, const char *path)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
-	if ((uint64_t)st.st_size > RECORDING_REQUEST_MAX)
+	if ((uint64_t)st.st_size > rec->limits.request.request_bytes)
 		return -E2BIG;
 	data = malloc((size_t)st.st_size + 1);
 	if (!data)

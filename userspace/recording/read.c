@@ -1,120 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Reads one OTLP request into a recording. Only what samples refer to is
- * taken over; each entry of the request's dictionary is translated once and
- * remembered by its index.
- */
+/* The recording as a sink of requests: every entry is interned in its tables. */
+#include "otlp/read.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/array.h"
 #include "base/cleanup.h"
-#include "otlp/decode.h"
-#include "otlp/messages.h"
-#include "otlp/value.h"
 #include "recording/recording.h"
 
-#define ARENA_MAX    (1ULL << 30)
-#define ARENA_FACTOR 64
-
-/* Translations so far by index: number + 1, 0: not yet. */
-struct memo {
-	uint32_t *numbers;
-	size_t n;
-};
-
-struct pending {
-	struct rec_sample sample;
-	uint64_t count;
-};
-
-struct reader {
+/* One request on its way into the recording. */
+struct recorder {
 	struct recording *rec;
-	const OtlpDictionary *dict;
-	struct memo strings, attributes, functions, mappings, locations, links, stacks;
-	struct buf pending; /* struct pending[] */
+	uint32_t marks[RECORDING_TABLES]; /* entries of the tables before it */
+	uint64_t total, frames;           /* what the recording's will be */
+	uint32_t resource, scope, series; /* current */
+	struct rec_times *times;          /* owned: what the recording's will be */
+	uint32_t times_cap;
+	struct buf packed, text, location; /* scratch */
 };
 
-typedef int translate_fn(struct reader *r, size_t index, uint32_t *ret);
+static int recorder_string(void *ctx, const char *s, uint32_t *ret)
+{
+	struct recorder *r = ctx;
 
-static int lookup(struct reader *r, struct memo *m, int64_t index, translate_fn *translate, uint32_t *ret)
+	return intern_number(&r->rec->strings, s, strlen(s) + 1, ret);
+}
+
+static int recorder_value(struct recorder *r, const OtlpAnyValue *v, struct rec_attribute *a)
 {
 	int e;
 
-	/* An empty table has its zero value all the same. */
-	if (index == 0 && !m->n) {
-		*ret = 0;
-		return 0;
-	}
-	if (index < 0 || (uint64_t)index >= m->n)
-		return -EBADMSG;
-	if (!m->numbers[index]) {
-		e = translate(r, (size_t)index, ret);
-		if (e < 0)
-			return e;
-		m->numbers[index] = *ret + 1;
-	}
-	*ret = m->numbers[index] - 1;
-	return 0;
-}
-
-static int translate_string(struct reader *r, size_t i, uint32_t *ret)
-{
-	const char *s = r->dict->string_table[i];
-
-	return recording_string(r->rec, s, strlen(s), ret);
-}
-
-static int read_string(struct reader *r, int32_t index, uint32_t *ret)
-{
-	return lookup(r, &r->strings, index, translate_string, ret);
-}
-
-static int text_of(struct reader *r, const char *s, uint32_t *ret)
-{
-	return recording_string(r->rec, s ? s : "", s ? strlen(s) : 0, ret);
-}
-
-/* otlp_value_resolve's way to the string table. */
-static const char *resolve_string(void *ctx, int32_t index)
-{
-	struct reader *r = ctx;
-	uint32_t n;
-
-	return read_string(r, index, &n) < 0 ? NULL : recording_str(r->rec, n);
-}
-
-static int add_attribute(struct reader *r, uint32_t key, uint32_t unit, OtlpAnyValue *value, uint32_t *ret)
-{
-	struct rec_attribute a = {.key = key, .unit = unit};
-	_cleanup_(buf_done) struct buf packed = {0}, text = {0};
-	int e = 0;
-
-	if (value) {
-		e = otlp_value_resolve(value, resolve_string, r);
-		if (e < 0)
-			return e;
-		otlp_value_pack(value, &packed);
-		a.type = otlp_value_text(value, &text, &a.number);
-	}
-	if (packed.failed || text.failed)
+	buf_reset(&r->packed);
+	buf_reset(&r->text);
+	otlp_value_pack(v, &r->packed);
+	a->type = otlp_value_text(v, &r->text, &a->number);
+	buf_add(&r->text, "", 1);
+	if (r->packed.failed || r->text.failed)
 		return -ENOMEM;
-	e = intern_number(&r->rec->values, packed.data, packed.len, &a.packed);
-	if (!e)
-		e = recording_string(r->rec, (const char *)text.data, text.len, &a.text);
-	return e < 0 ? e : intern_number(&r->rec->attributes, &a, sizeof(a), ret);
+	e = intern_number(&r->rec->values, r->packed.data, r->packed.len, &a->packed);
+	return e < 0 ? e : intern_number(&r->rec->strings, r->text.data, r->text.len, &a->text);
 }
 
-static int translate_attribute(struct reader *r, size_t i, uint32_t *ret)
+static int recorder_attribute(void *ctx, const struct sink_attribute *from, uint32_t *ret)
 {
-	const OtlpKeyValueAndUnit *kv = r->dict->attribute_table[i];
-	uint32_t key, unit;
-	int e = read_string(r, kv->key_strindex, &key);
+	struct recorder *r = ctx;
+	struct rec_attribute a = {.key = from->key.number, .unit = from->unit.number};
+	int e = from->value ? recorder_value(r, from->value, &a) : 0;
 
-	if (!e)
-		e = read_string(r, kv->unit_strindex, &unit);
-	return e < 0 ? e : add_attribute(r, key, unit, kv->value, ret);
+	return e < 0 ? e : intern_number(&r->rec->attributes, &a, sizeof(a), ret);
 }
 
 static int by_number(const void *a, const void *b)
@@ -124,9 +59,10 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Makes the set of these numbers; they get sorted in place. */
-static int add_set(struct reader *r, uint32_t *numbers, size_t n, uint32_t *ret)
+/* Ascending and without repetition: one set, one key. */
+static int recorder_set(void *ctx, uint32_t *numbers, size_t n, uint32_t *ret)
 {
+	struct recorder *r = ctx;
 	size_t i, kept = 0;
 
 	if (n > 1)
@@ -134,336 +70,238 @@ static int add_set(struct reader *r, uint32_t *numbers, size_t n, uint32_t *ret)
 	for (i = 0; i < n; i++)
 		if (!kept || numbers[kept - 1] != numbers[i])
 			numbers[kept++] = numbers[i];
-	return intern_number(&r->rec->sets, numbers ? (void *)numbers : "", kept * sizeof(*numbers), ret);
+	return intern_number(&r->rec->sets, numbers, kept * sizeof(*numbers), ret);
 }
 
-static int read_set(struct reader *r, const int32_t *indices, size_t n, uint32_t *ret)
+static int recorder_inline_set(struct recorder *r, const struct sink_attribute *a, size_t n, uint32_t *ret)
 {
-	_cleanup_(freep) uint32_t *numbers = NULL;
+	_cleanup_(freep) uint32_t *numbers = calloc(n + 1, sizeof(*numbers));
 	size_t i;
-	int e;
+	int e = 0;
 
-	*ret = 0;
-	if (!n)
-		return 0;
-	numbers = calloc(n, sizeof(*numbers));
 	if (!numbers)
 		return -ENOMEM;
-	for (i = 0; i < n; i++) {
-		e = lookup(r, &r->attributes, indices[i], translate_attribute, &numbers[i]);
-		if (e < 0)
-			return e;
-	}
-	return add_set(r, numbers, n, ret);
+	for (i = 0; !e && i < n; i++)
+		e = recorder_attribute(r, &a[i], &numbers[i]);
+	return e < 0 ? e : recorder_set(r, numbers, n, ret);
 }
 
-static int read_key_value(struct reader *r, const OtlpKeyValue *kv, uint32_t *ret)
+static int recorder_resource(void *ctx, const struct sink_resource *from, uint32_t *ret_space)
 {
-	uint32_t key;
-	int e = kv->key_strindex ? read_string(r, kv->key_strindex, &key) : text_of(r, kv->key, &key);
+	struct recorder *r = ctx;
+	struct rec_resource key = {.schema_url = from->schema_url.number};
+	int e = recorder_inline_set(r, from->attributes, from->n, &key.attributes);
 
-	return e < 0 ? e : add_attribute(r, key, 0, kv->value, ret);
+	*ret_space = 0;
+	return e < 0 ? e : intern_number(&r->rec->resources, &key, sizeof(key), &r->resource);
 }
 
-static int read_key_values(struct reader *r, OtlpKeyValue *const *kvs, size_t n, uint32_t *ret)
+static int recorder_scope(void *ctx, const struct sink_scope *from)
 {
-	_cleanup_(freep) uint32_t *numbers = NULL;
-	size_t i;
-	int e;
+	struct recorder *r = ctx;
+	struct rec_scope key = {
+		.name = from->name.number, .version = from->version.number, .schema_url = from->schema_url.number,
+	};
+	int e = recorder_inline_set(r, from->attributes, from->n, &key.attributes);
 
-	*ret = 0;
-	if (!n)
-		return 0;
-	numbers = calloc(n, sizeof(*numbers));
-	if (!numbers)
+	return e < 0 ? e : intern_number(&r->rec->scopes, &key, sizeof(key), &r->scope);
+}
+
+static int recorder_times(struct recorder *r, uint64_t start_ns, uint64_t end_ns)
+{
+	struct rec_times *t;
+
+	if (array_reach(&r->times, r->series, &r->times_cap, sizeof(*r->times)) < 0)
 		return -ENOMEM;
-	for (i = 0; i < n; i++) {
-		e = read_key_value(r, kvs[i], &numbers[i]);
-		if (e < 0)
-			return e;
-	}
-	return add_set(r, numbers, n, ret);
-}
-
-static int translate_function(struct reader *r, size_t i, uint32_t *ret)
-{
-	const OtlpFunction *f = r->dict->function_table[i];
-	struct rec_function key = {.start_line = f->start_line};
-	int e = read_string(r, f->name_strindex, &key.name);
-
-	if (!e)
-		e = read_string(r, f->system_name_strindex, &key.system_name);
-	if (!e)
-		e = read_string(r, f->filename_strindex, &key.file);
-	return e < 0 ? e : intern_number(&r->rec->functions, &key, sizeof(key), ret);
-}
-
-static int translate_mapping(struct reader *r, size_t i, uint32_t *ret)
-{
-	const OtlpMapping *m = r->dict->mapping_table[i];
-	struct rec_mapping key = {.start = m->memory_start, .limit = m->memory_limit, .offset = m->file_offset};
-	int e = read_string(r, m->filename_strindex, &key.file);
-
-	if (!e)
-		e = read_set(r, m->attribute_indices, m->n_attribute_indices, &key.attributes);
-	return e < 0 ? e : intern_number(&r->rec->mappings, &key, sizeof(key), ret);
-}
-
-static int read_lines(struct reader *r, const OtlpLocation *l, struct rec_line *lines)
-{
-	size_t i;
-	int e;
-
-	for (i = 0; i < l->n_lines; i++) {
-		lines[i] = (struct rec_line){.line = l->lines[i]->line, .column = l->lines[i]->column};
-		e = lookup(r, &r->functions, l->lines[i]->function_index, translate_function, &lines[i].function);
-		if (e < 0)
-			return e;
-	}
+	t = &r->times[r->series];
+	if (start_ns && (!t->start_ns || start_ns < t->start_ns))
+		t->start_ns = start_ns;
+	t->end_ns = MAX(t->end_ns, end_ns);
 	return 0;
 }
 
-static int translate_location(struct reader *r, size_t i, uint32_t *ret)
+static int recorder_profile(void *ctx, const struct sink_profile *p)
 {
-	const OtlpLocation *l = r->dict->location_table[i];
-	_cleanup_(freep) struct rec_location *key = NULL;
-	size_t len = sizeof(*key) + l->n_lines * sizeof(struct rec_line);
-	int e;
+	struct recorder *r = ctx;
+	struct rec_series key = {
+		.resource = r->resource,
+		.scope = r->scope,
+		.type = p->type.number,
+		.unit = p->unit.number,
+		.period_type = p->period_type.number,
+		.period_unit = p->period_unit.number,
+		.attributes = p->attributes,
+		.period = p->period,
+	};
+	int e = intern_number(&r->rec->series, &key, sizeof(key), &r->series);
 
-	if (l->n_lines > RECORDING_DEPTH_MAX)
-		return -E2BIG;
-	key = calloc(1, len);
+	return e < 0 ? e : recorder_times(r, p->start_ns, p->end_ns);
+}
+
+static int recorder_function(void *ctx, const struct sink_function *f, uint32_t *ret)
+{
+	struct recorder *r = ctx;
+	struct rec_function key = {
+		.name = f->name.number,
+		.system_name = f->system_name.number,
+		.file = f->file.number,
+		.start_line = f->start_line,
+	};
+
+	return intern_number(&r->rec->functions, &key, sizeof(key), ret);
+}
+
+static int recorder_mapping(void *ctx, const struct sink_mapping *m, uint32_t *ret)
+{
+	struct recorder *r = ctx;
+	struct rec_mapping key = {
+		.start = m->start,
+		.limit = m->limit,
+		.offset = m->offset,
+		.file = m->file.number,
+		.attributes = m->attributes,
+	};
+
+	return intern_number(&r->rec->mappings, &key, sizeof(key), ret);
+}
+
+static int recorder_location(void *ctx, const struct sink_location *l, uint32_t *ret)
+{
+	struct recorder *r = ctx;
+	size_t len = sizeof(struct rec_location) + l->n * sizeof(struct rec_line), i;
+	struct rec_location *key;
+
+	buf_reset(&r->location);
+	key = buf_reserve(&r->location, len);
 	if (!key)
 		return -ENOMEM;
-	key->address = l->address;
-	e = lookup(r, &r->mappings, l->mapping_index, translate_mapping, &key->mapping);
-	if (!e)
-		e = read_set(r, l->attribute_indices, l->n_attribute_indices, &key->attributes);
-	if (!e)
-		e = read_lines(r, l, key->lines);
-	return e < 0 ? e : intern_number(&r->rec->locations, key, len, ret);
+	*key = (struct rec_location){
+		.address = l->address, .mapping = l->mapping, .attributes = l->attributes, .kind = l->kind,
+	};
+	for (i = 0; i < l->n; i++)
+		key->lines[i] = (struct rec_line){
+			.function = l->lines[i].function, .line = l->lines[i].line, .column = l->lines[i].column,
+		};
+	return intern_number(&r->rec->locations, key, len, ret);
 }
 
-static int translate_stack(struct reader *r, size_t i, uint32_t *ret)
+static int recorder_stack(void *ctx, const uint32_t *locations, size_t n, uint32_t *ret)
 {
-	const OtlpStack *s = r->dict->stack_table[i];
-	_cleanup_(freep) uint32_t *numbers = NULL;
-	size_t k;
-	int e;
+	struct recorder *r = ctx;
 
-	if (s->n_location_indices > RECORDING_DEPTH_MAX)
-		return -E2BIG;
-	numbers = calloc(MAX(s->n_location_indices, (size_t)1), sizeof(*numbers));
-	if (!numbers)
-		return -ENOMEM;
-	for (k = 0; k < s->n_location_indices; k++) {
-		e = lookup(r, &r->locations, s->location_indices[k], translate_location, &numbers[k]);
-		if (e < 0)
-			return e;
-	}
-	return intern_number(&r->rec->stacks, numbers, s->n_location_indices * sizeof(*numbers), ret);
+	return intern_number(&r->rec->stacks, locations, n * sizeof(*locations), ret);
 }
 
-static int translate_link(struct reader *r, size_t i, uint32_t *ret)
+static int recorder_link(void *ctx, const struct sink_link *l, uint32_t *ret)
 {
-	const OtlpLink *l = r->dict->link_table[i];
-	struct rec_link key = {0};
+	struct recorder *r = ctx;
+	struct rec_link key;
 
-	if ((l->trace_id.len && l->trace_id.len != sizeof(key.trace_id)) ||
-	    (l->span_id.len && l->span_id.len != sizeof(key.span_id)))
-		return -EBADMSG;
-	if (l->trace_id.len)
-		memcpy(key.trace_id, l->trace_id.data, sizeof(key.trace_id));
-	if (l->span_id.len)
-		memcpy(key.span_id, l->span_id.data, sizeof(key.span_id));
+	memcpy(key.trace_id, l->trace_id, sizeof(key.trace_id));
+	memcpy(key.span_id, l->span_id, sizeof(key.span_id));
 	return intern_number(&r->rec->links, &key, sizeof(key), ret);
 }
 
-/* What a sample stands for: the sum of its values, or one each where it has moments only. */
-static int sample_count(const OtlpSample *s, uint64_t *ret)
+static int recorder_sample(void *ctx, const struct sink_sample *s, uint32_t *ret)
 {
-	uint64_t sum = s->n_values ? 0 : s->n_timestamps_unix_nano;
+	struct recorder *r = ctx;
+	const struct recording_limits *limits = &r->rec->limits;
+	struct rec_sample key = {.series = r->series, .stack = s->stack, .attributes = s->attributes, .link = s->link};
+	size_t depth;
+	int e;
+
+	recording_stack(r->rec, s->stack, &depth);
+	if (s->value > limits->total - r->total || depth + 1 > limits->frames - r->frames)
+		return -E2BIG;
+	e = intern_add(&r->rec->samples, &key, sizeof(key), ret);
+	if (e < 0)
+		return e;
+	/* The work of a renderer is in samples that differ. */
+	r->frames += e ? depth + 1 : 0;
+	r->total += s->value;
+	return array_reach(&r->rec->sums, *ret, &r->rec->sums_cap, sizeof(*r->rec->sums));
+}
+
+static void recorder_add(void *ctx, uint32_t sample, uint64_t value)
+{
+	struct recorder *r = ctx;
+
+	r->rec->sums[sample] += value;
+}
+
+static const struct otlp_sink recorder_sink = {
+	.resource = recorder_resource,
+	.scope = recorder_scope,
+	.profile = recorder_profile,
+	.string = recorder_string,
+	.attribute = recorder_attribute,
+	.set = recorder_set,
+	.link = recorder_link,
+	.mapping = recorder_mapping,
+	.function = recorder_function,
+	.location = recorder_location,
+	.stack = recorder_stack,
+	.sample = recorder_sample,
+	.add = recorder_add,
+};
+
+static int recorder_init(struct recorder *r, struct recording *rec)
+{
+	struct intern *tables[RECORDING_TABLES];
 	size_t i;
 
-	for (i = 0; i < s->n_values; i++) {
-		if (s->values[i] < 0)
-			return -EBADMSG;
-		if (__builtin_add_overflow(sum, (uint64_t)s->values[i], &sum))
-			return -E2BIG;
+	*r = (struct recorder){.rec = rec, .total = rec->total, .frames = rec->frames};
+	recording_tables(rec, tables);
+	for (i = 0; i < RECORDING_TABLES; i++)
+		r->marks[i] = tables[i]->count;
+	if (rec->times_cap) {
+		r->times = calloc(rec->times_cap, sizeof(*r->times));
+		if (!r->times)
+			return -ENOMEM;
+		memcpy(r->times, rec->times, rec->times_cap * sizeof(*r->times));
+		r->times_cap = rec->times_cap;
 	}
-	*ret = sum;
 	return 0;
 }
 
-static int read_sample(struct reader *r, uint32_t series, const OtlpSample *s)
+static void recorder_commit(struct recorder *r)
 {
-	struct pending p = {.sample.series = series};
-	int e = sample_count(s, &p.count);
-
-	if (!e)
-		e = lookup(r, &r->stacks, s->stack_index, translate_stack, &p.sample.stack);
-	if (!e)
-		e = read_set(r, s->attribute_indices, s->n_attribute_indices, &p.sample.attributes);
-	if (!e)
-		e = lookup(r, &r->links, s->link_index, translate_link, &p.sample.link);
-	if (e < 0 || !p.count)
-		return e;
-	buf_add(&r->pending, &p, sizeof(p));
-	return r->pending.failed ? -ENOMEM : 0;
+	free(r->rec->times);
+	r->rec->times = steal_ptr(&r->times);
+	r->rec->times_cap = r->times_cap;
+	r->rec->total = r->total;
+	r->rec->frames = r->frames;
+	r->rec->requests++;
 }
 
-static int read_type(struct reader *r, const OtlpValueType *t, uint32_t *ret_type, uint32_t *ret_unit)
+static void recorder_revert(struct recorder *r)
 {
-	int e;
-
-	if (!t)
-		return 0;
-	e = read_string(r, t->type_strindex, ret_type);
-	return e < 0 ? e : read_string(r, t->unit_strindex, ret_unit);
-}
-
-static int add_series(struct reader *r, struct rec_series *key, const OtlpProfile *p, uint32_t *ret)
-{
-	uint64_t end;
-	int e;
-
-	key->period = p->period;
-	e = read_type(r, p->sample_type, &key->type, &key->unit);
-	if (!e)
-		e = read_type(r, p->period_type, &key->period_type, &key->period_unit);
-	if (!e)
-		e = read_set(r, p->attribute_indices, p->n_attribute_indices, &key->attributes);
-	if (!e)
-		e = intern_number(&r->rec->series, key, sizeof(*key), ret);
-	if (e < 0)
-		return e;
-	if (__builtin_add_overflow(p->time_unix_nano, p->duration_nano, &end))
-		return -EBADMSG;
-	return recording_span(r->rec, *ret, p->time_unix_nano, end);
-}
-
-static int read_profile(struct reader *r, uint32_t resource, uint32_t scope, const OtlpProfile *p)
-{
-	struct rec_series key = {.resource = resource, .scope = scope};
-	uint32_t series;
+	struct intern *tables[RECORDING_TABLES];
 	size_t i;
-	int e;
 
-	if (!p->n_samples)
-		return 0;
-	e = add_series(r, &key, p, &series);
-	for (i = 0; !e && i < p->n_samples; i++)
-		e = read_sample(r, series, p->samples[i]);
-	return e;
+	recording_tables(r->rec, tables);
+	for (i = 0; i < RECORDING_TABLES; i++)
+		intern_truncate(tables[i], r->marks[i]);
 }
 
-static int read_scope(struct reader *r, const OtlpScopeProfiles *s, uint32_t *ret)
+static void recorder_done(struct recorder *r)
 {
-	struct rec_scope key = {0};
-	int e = text_of(r, s->schema_url, &key.schema_url);
-
-	if (!e && s->scope)
-		e = text_of(r, s->scope->name, &key.name);
-	if (!e && s->scope)
-		e = text_of(r, s->scope->version, &key.version);
-	if (!e && s->scope)
-		e = read_key_values(r, s->scope->attributes, s->scope->n_attributes, &key.attributes);
-	return e < 0 ? e : intern_number(&r->rec->scopes, &key, sizeof(key), ret);
-}
-
-static int read_resource(struct reader *r, const OtlpResourceProfiles *rp, uint32_t *ret)
-{
-	struct rec_resource key = {0};
-	int e = text_of(r, rp->schema_url, &key.schema_url);
-
-	if (!e && rp->resource)
-		e = read_key_values(r, rp->resource->attributes, rp->resource->n_attributes, &key.attributes);
-	return e < 0 ? e : intern_number(&r->rec->resources, &key, sizeof(key), ret);
-}
-
-static int read_resource_profiles(struct reader *r, const OtlpResourceProfiles *rp)
-{
-	uint32_t resource, scope;
-	size_t i, k;
-	int e = read_resource(r, rp, &resource);
-
-	for (i = 0; !e && i < rp->n_scope_profiles; i++) {
-		const OtlpScopeProfiles *s = rp->scope_profiles[i];
-
-		e = read_scope(r, s, &scope);
-		for (k = 0; !e && k < s->n_profiles; k++)
-			e = read_profile(r, resource, scope, s->profiles[k]);
-	}
-	return e;
-}
-
-static int read_request(struct reader *r, const OtlpRequest *req)
-{
-	const struct pending *p;
-	size_t i, n;
-	int e = 0;
-
-	for (i = 0; !e && i < req->n_resource_profiles; i++)
-		e = read_resource_profiles(r, req->resource_profiles[i]);
-	/* All of it is good: only now it counts. */
-	p = (const struct pending *)r->pending.data;
-	n = r->pending.len / sizeof(*p);
-	for (i = 0; !e && i < n; i++)
-		e = recording_add(r->rec, &p[i].sample, p[i].count);
-	return e;
-}
-
-static int memo_new(struct memo *m, size_t n)
-{
-	m->numbers = n ? calloc(n, sizeof(*m->numbers)) : NULL;
-	m->n = n;
-	return n && !m->numbers ? -ENOMEM : 0;
-}
-
-static int reader_init(struct reader *r, const OtlpDictionary *d)
-{
-	int e = 0;
-
-	r->dict = d;
-	if (!d)
-		return 0;
-	e |= memo_new(&r->strings, d->n_string_table);
-	e |= memo_new(&r->attributes, d->n_attribute_table);
-	e |= memo_new(&r->functions, d->n_function_table);
-	e |= memo_new(&r->mappings, d->n_mapping_table);
-	e |= memo_new(&r->locations, d->n_location_table);
-	e |= memo_new(&r->links, d->n_link_table);
-	e |= memo_new(&r->stacks, d->n_stack_table);
-	return e ? -ENOMEM : 0;
-}
-
-static void reader_done(struct reader *r)
-{
-	free(r->strings.numbers);
-	free(r->attributes.numbers);
-	free(r->functions.numbers);
-	free(r->mappings.numbers);
-	free(r->locations.numbers);
-	free(r->links.numbers);
-	free(r->stacks.numbers);
-	buf_done(&r->pending);
+	free(r->times);
+	buf_done(&r->packed);
+	buf_done(&r->text);
+	buf_done(&r->location);
 }
 
 int recording_read(struct recording *rec, const void *data, size_t len)
 {
-	_cleanup_(arena_done) struct arena arena = {.max = MIN(len * ARENA_FACTOR + (1u << 20), ARENA_MAX)};
-	_cleanup_(reader_done) struct reader r = {.rec = rec};
-	ProtobufCMessage *m;
-	int e;
+	_cleanup_(recorder_done) struct recorder r;
+	int e = recorder_init(&r, rec);
 
-	if (len > RECORDING_REQUEST_MAX)
-		return -E2BIG;
-	e = otlp_decode(&OTLP_REQUEST_DESCRIPTOR, data, len, &arena, &m);
 	if (!e)
-		e = reader_init(&r, ((OtlpRequest *)m)->dictionary);
-	if (!e)
-		e = read_request(&r, (OtlpRequest *)m);
-	if (!e)
-		rec->requests++;
+		e = otlp_read(data, len, &rec->limits.request, &recorder_sink, &r);
+	if (e < 0)
+		recorder_revert(&r);
+	else
+		recorder_commit(&r);
 	return e;
 }

@@ -5,23 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
-#include "base/utf8.h"
 
-static void recording_tables(struct recording *r, struct intern *tables[13])
+void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES])
 {
-	struct intern *all[13] = {
+	struct intern *all[RECORDING_TABLES] = {
 		&r->strings, &r->values, &r->attributes, &r->sets, &r->functions, &r->mappings, &r->locations,
 		&r->links, &r->stacks, &r->resources, &r->scopes, &r->series, &r->samples,
 	};
 
-	memcpy(tables, all, sizeof(all));
+	memcpy(ret, all, sizeof(all));
 }
 
 /* Number 0 of each table is its zero value; series and samples have none. */
-static int add_zeros(struct recording *r)
+static int recording_add_zeros(struct recording *r)
 {
 	static const uint64_t zero[8];
 	uint32_t n;
@@ -41,18 +38,19 @@ static int add_zeros(struct recording *r)
 	return e ? -ENOMEM : 0;
 }
 
-int recording_new(struct recording **ret)
+int recording_new(const struct recording_limits *limits, struct recording **ret)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	struct intern *tables[13];
+	struct intern *tables[RECORDING_TABLES];
 	size_t i;
 
 	if (!r)
 		return -ENOMEM;
+	r->limits = *limits;
 	recording_tables(r, tables);
-	for (i = 0; i < ARRAY_SIZE(tables); i++)
-		intern_init(tables[i], RECORDING_TABLE_MAX, SIZE_MAX);
-	if (add_zeros(r) < 0) {
+	for (i = 0; i < RECORDING_TABLES; i++)
+		intern_init(tables[i], limits->entries, limits->bytes);
+	if (recording_add_zeros(r) < 0) {
 		recording_free(r);
 		return -ENOMEM;
 	}
@@ -62,79 +60,23 @@ int recording_new(struct recording **ret)
 
 struct recording *recording_free(struct recording *r)
 {
-	struct intern *tables[13];
+	struct intern *tables[RECORDING_TABLES];
 	size_t i;
 
 	if (!r)
 		return NULL;
 	recording_tables(r, tables);
-	for (i = 0; i < ARRAY_SIZE(tables); i++)
+	for (i = 0; i < RECORDING_TABLES; i++)
 		intern_done(tables[i]);
-	free(r->counts);
+	free(r->sums);
 	free(r->times);
 	free(r);
 	return NULL;
 }
 
-int recording_string(struct recording *r, const char *s, size_t len, uint32_t *ret)
+int recording_string(struct recording *r, const char *s, uint32_t *ret)
 {
-	_cleanup_(buf_done) struct buf b = {0};
-
-	utf8_add_clean(&b, s, len);
-	buf_add(&b, "", 1);
-	if (b.failed)
-		return -ENOMEM;
-	return intern_number(&r->strings, b.data, b.len, ret);
-}
-
-/* Makes room for element n of an array of zeroed elements. */
-static int grow(void *array, uint32_t *cap, uint32_t n, size_t size)
-{
-	void **at = array, *p;
-	uint32_t want = MAX(*cap * 2, MAX(n + 1, 64u));
-
-	if (n < *cap)
-		return 0;
-	p = reallocarray(*at, want, size);
-	if (!p)
-		return -ENOMEM;
-	memset((uint8_t *)p + *cap * size, 0, (want - *cap) * size);
-	*at = p;
-	*cap = want;
-	return 0;
-}
-
-int recording_add(struct recording *r, const struct rec_sample *s, uint64_t count)
-{
-	uint64_t total, frames = r->frames + intern_len(&r->stacks, s->stack) / sizeof(uint32_t) + 1;
-	uint32_t n;
-	int e;
-
-	if (__builtin_add_overflow(r->total, count, &total) || total > RECORDING_TOTAL_MAX ||
-	    frames > RECORDING_FRAMES_MAX)
-		return -E2BIG;
-	e = intern_number(&r->samples, s, sizeof(*s), &n);
-	if (!e)
-		e = grow(&r->counts, &r->counts_cap, n, sizeof(*r->counts));
-	if (e < 0)
-		return e;
-	r->counts[n] += count;
-	r->total = total;
-	r->frames = frames;
-	return 0;
-}
-
-int recording_span(struct recording *r, uint32_t series, uint64_t start_ns, uint64_t end_ns)
-{
-	struct rec_times *t;
-
-	if (grow(&r->times, &r->times_cap, series, sizeof(*r->times)) < 0)
-		return -ENOMEM;
-	t = &r->times[series];
-	if (start_ns && (!t->start_ns || start_ns < t->start_ns))
-		t->start_ns = start_ns;
-	t->end_ns = MAX(t->end_ns, end_ns);
-	return 0;
+	return intern_number(&r->strings, s, strlen(s) + 1, ret);
 }
 
 const struct rec_attribute *recording_find(const struct recording *r, uint32_t set, const char *key)

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was received, merged: any number of OTLP requests as one set of
- * tables, each thing once, so that profiles of many intervals and hosts can be
+ * Profiles in memory: any number of OTLP requests merged into one set of
+ * tables, each entry once, so that profiles of many intervals and hosts can be
  * written as one file of any format.
  *
- * Called by the verbs, one thread. recording_read (read.c) adds a
- * request; the renderers read. Numbers are indexes into the tables; number 0
- * of each table is its zero value, as in OTLP's own dictionary.
- * Bounds: RECORDING_* below; a request that would pass one is refused.
+ * Called by the command line tool, one thread per recording: recording_read
+ * and recording_read_file add requests, the renderers read. Numbers are
+ * indexes into the tables; number 0 of each table but series and samples is
+ * its zero value, as in OTLP's own dictionary.
+ * Ownership: the recording owns its tables; what the accessors return is
+ * borrowed until the next request, texts until recording_free.
+ * Units: a value counts what its series' type says; times are Unix
+ * nanoseconds.
+ * Bounds: recording_limits, given by the creator.
+ * Errors: negative errno; a request that is refused leaves the recording as
+ * it was.
  */
 #ifndef OTP_RECORDING_RECORDING_H
 #define OTP_RECORDING_RECORDING_H
@@ -17,12 +24,15 @@
 #include <stdint.h>
 
 #include "base/intern.h"
+#include "otlp/limits.h"
 
-#define RECORDING_TABLE_MAX   (8u << 20)          /* entries of any one table */
-#define RECORDING_DEPTH_MAX   8192u               /* locations of a stack, inlined lines of a location */
-#define RECORDING_TOTAL_MAX   ((1ULL << 53) - 1)  /* sum of all values: exact in JavaScript too */
-#define RECORDING_FRAMES_MAX  (1ULL << 28)        /* frames of all samples: the work of a renderer */
-#define RECORDING_REQUEST_MAX (64u << 20)         /* bytes of one request, OTLP's own limit */
+struct recording_limits {
+	struct otlp_limits request;
+	uint32_t entries; /* of any one table */
+	size_t bytes;     /* of the keys of any one table */
+	uint64_t total;   /* sum of all values */
+	uint64_t frames;  /* of all samples that differ: the work of a renderer */
+};
 
 /* Keys of the tables. No padding: they are compared as bytes. */
 struct rec_attribute {
@@ -56,6 +66,8 @@ struct rec_location {
 	uint64_t address;
 	uint32_t mapping;
 	uint32_t attributes; /* set */
+	uint32_t kind;       /* enum frame_kind: of its frames */
+	uint32_t reserved;
 	struct rec_line lines[]; /* innermost inlined first */
 };
 
@@ -92,7 +104,10 @@ struct rec_times {
 	uint64_t start_ns, end_ns; /* Unix; 0: unknown */
 };
 
+enum { RECORDING_TABLES = 13 };
+
 struct recording {
+	struct recording_limits limits;
 	struct intern strings;    /* NUL-terminated, valid UTF-8 */
 	struct intern values;     /* packed AnyValue */
 	struct intern attributes; /* struct rec_attribute */
@@ -100,37 +115,34 @@ struct recording {
 	struct intern functions, mappings, locations, links;
 	struct intern stacks; /* uint32_t[]: locations, innermost first */
 	struct intern resources, scopes, series, samples;
-	uint64_t *counts;        /* by sample: its value, added up */
-	uint32_t counts_cap;
-	struct rec_times *times; /* by series */
+	uint64_t *sums;          /* owned, by sample: its values, added up */
+	uint32_t sums_cap;
+	struct rec_times *times; /* owned, by series */
 	uint32_t times_cap;
 	uint64_t total, frames, requests;
 };
 
-int recording_new(struct recording **ret);
+int recording_new(const struct recording_limits *limits, struct recording **ret);
 struct recording *recording_free(struct recording *r); /* NULL */
 static inline void recording_freep(struct recording **slot)
 {
 	recording_free(*slot);
 }
 
-/*
- * Adds one ExportProfilesServiceRequest. -EBADMSG: it is none, or an index
- * is out of range; -E2BIG: a bound; -ENOMEM. A request that is refused may
- * have left entries in the tables, but no sample.
- */
+/* Adds one ExportProfilesServiceRequest. Errors: otlp/read.h; -E2BIG, -ENOSPC: a bound of the recording. */
 int recording_read(struct recording *r, const void *data, size_t len);
-/* A file, as otprofd and other OTLP file writers that write raw requests make it. -errno, or as above. */
+/* A file that holds one request, as otprofd's file destination writes it. */
 int recording_read_file(struct recording *r, int dirfd, const char *path);
 /* All *.otlp files of a directory, by name: how many, or the first error and the name of its file ("": the directory). */
 int recording_read_directory(struct recording *r, const char *path, char *ret_name, size_t size);
-/* What recording_read's error means, in words. */
+/* An error of the calls above, in words. */
 const char *recording_strerror(int err);
 
-/* Building blocks, for the reader and tests. len without NUL; bad UTF-8 becomes U+FFFD. */
-int recording_string(struct recording *r, const char *s, size_t len, uint32_t *ret);
-int recording_add(struct recording *r, const struct rec_sample *s, uint64_t count);
-int recording_span(struct recording *r, uint32_t series, uint64_t start_ns, uint64_t end_ns);
+/* The number of a clean text. */
+int recording_string(struct recording *r, const char *s, uint32_t *ret);
+
+/* All tables, for whatever treats them alike. */
+void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES]);
 
 static inline const char *recording_str(const struct recording *r, uint32_t number)
 {

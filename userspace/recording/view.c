@@ -81,8 +81,8 @@ void recording_view(const struct recording *r, struct rec_view *ret)
 		const struct rec_sample *sample = intern_key(&r->samples, i);
 
 		if (recording_in_view(r, ret, sample->series))
-			ret->samples += r->counts[i];
+			ret->samples += r->sums[i];
 		else
-			ret->other += r->counts[i];
+			ret->other += r->sums[i];
 	}
 }

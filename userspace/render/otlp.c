@@ -155,7 +155,7 @@ static OtlpProfile *profile_new_of(struct writer *w, uint32_t series, const uint
 	p->samples = make(w, n, sizeof(*p->samples));
 	for (i = 0; p->samples && i < n && !w->failed; i++)
 		p->samples[p->n_samples++] =
-			sample_new(w, intern_key(&w->rec->samples, order[i]), w->rec->counts[order[i]]);
+			sample_new(w, intern_key(&w->rec->samples, order[i]), w->rec->sums[order[i]]);
 	return p;
 }
 

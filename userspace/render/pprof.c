@@ -273,7 +273,7 @@ static void add_samples(struct writer *w)
 		const struct rec_sample *s = intern_key(&w->rec->samples, i);
 
 		if (recording_in_view(w->rec, &w->view, s->series))
-			add_sample(w, s, w->rec->counts[i]);
+			add_sample(w, s, w->rec->sums[i]);
 	}
 }
 
@@ -345,7 +345,7 @@ int render_pprof(struct recording *r, const struct render_options *o, struct buf
 {
 	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = ARENA_MAX, .profile = PPROF__PROFILE__INIT};
 
-	intern_init(&w.strings, RECORDING_TABLE_MAX, SIZE_MAX);
+	intern_init(&w.strings, r->limits.entries, r->limits.bytes);
 	recording_view(r, &w.view);
 	w.cpu = strcmp(recording_str(r, w.view.period_type), "cpu") == 0 &&
 		strcmp(recording_str(r, w.view.period_unit), "nanoseconds") == 0 && w.view.period > 0;

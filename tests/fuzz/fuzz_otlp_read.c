@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cli/limits.h"
+#include "render/caption.h"
 #include "render/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,25 +19,43 @@ static void again(const struct buf *otlp, uint64_t total)
 		abort();
 }
 
-static void render_all(struct recording *r)
+static void write_all(const struct recording *r)
 {
-	static render_fn *const renderers[] = {render_svg, render_collapsed, render_pprof, render_otlp};
-	struct render_options o = {.title = "fuzz"};
-	size_t i;
+	_cleanup_(buf_done) struct buf pprof = {.max = 64u << 20}, otlp = {.max = 64u << 20};
 
-	for (i = 0; i < ARRAY_SIZE(renderers); i++) {
-		_cleanup_(buf_done) struct buf b = {.max = 64u << 20};
+	render_pprof(r, CLI_WRITER_BYTES, &pprof);
+	if (render_otlp(r, CLI_WRITER_BYTES, &otlp) == 0)
+		again(&otlp, r->total);
+}
 
-		if (renderers[i](r, &o, &b) == 0 && renderers[i] == render_otlp)
-			again(&b, r->total);
-	}
+/* The whole of a tree is what its stacks add up to. */
+static void draw_all(const struct recording *r)
+{
+	_cleanup_(buf_done) struct buf caption = {0}, svg = {.max = 64u << 20}, collapsed = {.max = 64u << 20};
+	_cleanup_(graph_freep) struct graph *g = NULL;
+	struct picture p = {.title = "fuzz"};
+	struct rec_view v;
+
+	recording_view(r, &v);
+	if (graph_new(&cli_tree_limits, &g) < 0 || graph_add(g, r, &v) < 0 || graph_finish(g) < 0)
+		return;
+	if (g->now.total[0] != v.samples)
+		abort();
+	caption_view(&caption, r, &v, NULL);
+	p.graph = g;
+	p.caption = buf_cstr(&caption);
+	p.unit = caption_unit(r, &v);
+	render_svg(&p, &svg);
+	render_collapsed(&p, &collapsed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
 
-	if (recording_new(&cli_recording_limits, &r) == 0 && recording_read(r, data, size) == 0)
-		render_all(r);
+	if (recording_new(&cli_recording_limits, &r) < 0 || recording_read(r, data, size) < 0)
+		return 0;
+	draw_all(r);
+	write_all(r);
 	return 0;
 }

@@ -2,19 +2,16 @@
 #include <check.h>
 #include <string.h>
 
-#include "otlp_fixture.h"
-#include "render/render.h"
+#include "graph_fixture.h"
 
 Suite *collapsed_suite(void);
-
-static const struct render_options plain;
 
 START_TEST(lines_are_stacks_from_the_root_with_their_own_samples)
 {
 	struct recording *r = fixture_recording();
 	struct buf b = {0};
 
-	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_collapsed, r, (struct picture){0}, NULL, &b), 0);
 	ck_assert_str_eq(buf_cstr(&b),
 			 "app;[cut: stack deeper than its copy];main 1\n"
 			 "app;main;app+0x3039 1\n"
@@ -37,7 +34,7 @@ START_TEST(names_cannot_break_a_line_or_a_stack)
 
 	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(semicolons, r), 0);
-	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_collapsed, r, (struct picture){0}, NULL, &b), 0);
 	ck_assert_ptr_nonnull(strstr(buf_cstr(&b), "app;ma:in?2;work;inlined_fn 5\n"));
 	buf_done(&b);
 	recording_free(r);
@@ -50,7 +47,7 @@ START_TEST(nothing_recorded_is_no_line)
 	struct buf b = {0};
 
 	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
-	ck_assert_int_eq(render_collapsed(r, &plain, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_collapsed, r, (struct picture){0}, NULL, &b), 0);
 	ck_assert_uint_eq(b.len, 0);
 	recording_free(r);
 }

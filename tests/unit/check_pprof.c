@@ -3,13 +3,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "otlp_fixture.h"
+#include "graph_fixture.h"
 #include "pprof/profile.pb-c.h"
-#include "render/render.h"
 
 Suite *pprof_suite(void);
-
-static const struct render_options plain;
 
 static Pprof__Profile *unpack(struct recording *r)
 {
@@ -18,7 +15,7 @@ static Pprof__Profile *unpack(struct recording *r)
 	z_stream z = {.next_out = raw, .avail_out = sizeof(raw)};
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(render_pprof(r, &plain, &b), 0);
+	ck_assert_int_eq(render_pprof(r, FX_WRITER_BYTES, &b), 0);
 	ck_assert_uint_gt(b.len, 18);
 	ck_assert_mem_eq(b.data, "\x1f\x8b", 2);
 	z.next_in = b.data;

@@ -2,9 +2,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "otlp_fixture.h"
+#include "graph_fixture.h"
 #include "render/palette.h"
-#include "render/render.h"
 
 Suite *svg_suite(void);
 
@@ -70,12 +69,12 @@ static struct recording *recording_of(void (*change)(struct fixture *f))
 
 START_TEST(picture_has_every_frame_with_its_figures)
 {
-	struct render_options o = {.title = "a title", .subtitle = "97 Hz"};
+	struct picture p = {.title = "a title"};
 	struct recording *r = fixture_recording();
 	struct buf b = {0};
 	const char *s;
 
-	ck_assert_int_eq(render_svg(r, &o, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, "97 Hz", &b), 0);
 	s = buf_cstr(&b);
 	assert_well_formed(s);
 	ck_assert_uint_eq(occurrences(s, "<g class=\"f\""), 9);
@@ -95,12 +94,12 @@ END_TEST
 
 START_TEST(same_recording_gives_the_same_picture)
 {
-	struct render_options o = {0};
+	struct picture p = {0};
 	struct recording *r = fixture_recording(), *again = fixture_recording();
 	struct buf a = {0}, b = {0};
 
-	ck_assert_int_eq(render_svg(r, &o, &a), 0);
-	ck_assert_int_eq(render_svg(again, &o, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, NULL, &a), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, again, p, NULL, &b), 0);
 	ck_assert_str_eq(buf_cstr(&a), buf_cstr(&b));
 	buf_done(&a);
 	buf_done(&b);
@@ -111,13 +110,13 @@ END_TEST
 
 static int main_y(bool inverted)
 {
-	struct render_options o = {.inverted = inverted};
+	struct picture p = {.inverted = inverted};
 	struct recording *r = fixture_recording();
 	struct buf b = {0};
 	const char *s;
 	int y;
 
-	ck_assert_int_eq(render_svg(r, &o, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, NULL, &b), 0);
 	s = strstr(buf_cstr(&b), "<title>all\n");
 	ck_assert_ptr_nonnull(s);
 	s = strstr(s, " y=\"");
@@ -144,12 +143,12 @@ static void hostile(struct fixture *f)
 
 START_TEST(names_are_text_and_never_markup)
 {
-	struct render_options o = {.title = "<script>&\"", .subtitle = "]]><x>"};
+	struct picture p = {.title = "<script>&\""};
 	struct recording *r = recording_of(hostile);
 	struct buf b = {0};
 	const char *s;
 
-	ck_assert_int_eq(render_svg(r, &o, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, "]]><x>", &b), 0);
 	s = buf_cstr(&b);
 	assert_well_formed(s);
 	ck_assert_uint_eq(occurrences(s, "<script"), 1);
@@ -167,12 +166,12 @@ static void one_in_a_million(struct fixture *f)
 
 START_TEST(frames_too_narrow_are_left_out_and_counted)
 {
-	struct render_options o = {0};
+	struct picture p = {0};
 	struct recording *r = recording_of(one_in_a_million);
 	struct buf b = {0};
 	const char *s;
 
-	ck_assert_int_eq(render_svg(r, &o, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, NULL, &b), 0);
 	s = buf_cstr(&b);
 	assert_well_formed(s);
 	/* all, app, main, work, inlined_fn are drawn; vfs_read, the marker with its main and the nameless one are not. */
@@ -185,12 +184,12 @@ END_TEST
 
 START_TEST(nothing_recorded_is_still_a_picture)
 {
-	struct render_options o = {0};
+	struct picture p = {0};
 	struct recording *r = NULL;
 	struct buf b = {0};
 
 	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
-	ck_assert_int_eq(render_svg(r, &o, &b), 0);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, NULL, &b), 0);
 	assert_well_formed(buf_cstr(&b));
 	ck_assert_uint_eq(occurrences(buf_cstr(&b), "<g class=\"f\""), 1);
 	ck_assert_ptr_nonnull(strstr(buf_cstr(&b), ">0 samples<"));
@@ -202,11 +201,11 @@ END_TEST
 
 START_TEST(output_over_its_bound_fails)
 {
-	struct render_options o = {0};
+	struct picture p = {0};
 	struct recording *r = fixture_recording();
 	struct buf b = {.max = 4096};
 
-	ck_assert_int_eq(render_svg(r, &o, &b), -E2BIG);
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, NULL, &b), -E2BIG);
 	buf_done(&b);
 	recording_free(r);
 }

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/limits.h"
 #include "cli/output.h"
+#include "render/render.h"
 
 static const char help[] =
 	"Usage: otprof convert [OPTION]... FILE...\n"
@@ -58,7 +59,7 @@ static int read_any(struct recording *r, const char *path)
 static int convert(const struct options *o, char **files, int n)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
-	struct render_options ro = {.title = o->title, .inverted = o->inverted};
+	struct output_options out = {.title = o->title, .inverted = o->inverted};
 	struct rec_view v;
 	char count[32];
 	int i;
@@ -70,7 +71,7 @@ static int convert(const struct options *o, char **files, int n)
 	for (i = 0; i < n; i++)
 		if (read_any(r, files[i]) < 0)
 			return CLI_FAILED;
-	if (output_write(o->output, r, &ro) < 0)
+	if (output_write(o->output, r, &out) < 0)
 		return CLI_FAILED;
 	recording_view(r, &v);
 	fprintf(stderr, "otprof convert: wrote %s: %s samples\n", o->output,

@@ -12,3 +12,10 @@ const struct recording_limits cli_recording_limits = {
 	.total = (1ULL << 53) - 1, /* exact in JavaScript too */
 	.frames = 1ULL << 28,
 };
+
+const struct tree_limits cli_tree_limits = {
+	.nodes = 4u << 20,
+	.depth = 8192,
+	.names = 8u << 20,
+	.name_bytes = 2ULL << 30,
+};

@@ -5,8 +5,15 @@
 #ifndef OTP_CLI_LIMITS_H
 #define OTP_CLI_LIMITS_H
 
+#include <stddef.h>
+
+#include "graph/tree.h"
 #include "recording/recording.h"
 
+#define CLI_WRITER_BYTES (2ULL << 30)   /* messages of a file that is written */
+#define CLI_OUTPUT_BYTES (1024u << 20) /* 1 GiB of SVG opens nowhere */
+
 extern const struct recording_limits cli_recording_limits;
+extern const struct tree_limits cli_tree_limits;
 
 #endif

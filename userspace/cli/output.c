@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
-
-/* A renderer's output; 1 GiB of SVG opens nowhere. */
-#define OUTPUT_MAX (1024u << 20)
+#include "cli/limits.h"
+#include "render/caption.h"
+#include "render/render.h"
 
 int output_check(const char *path)
 {
@@ -62,21 +62,44 @@ static int output_replace(const char *path, const struct buf *b)
 	return r;
 }
 
-static int output_render(const char *path, struct recording *r, const struct render_options *o)
+static int output_graph(struct recording *r, const struct render_format *f, const struct output_options *o, struct buf *out)
+{
+	_cleanup_(graph_freep) struct graph *g = NULL;
+	_cleanup_(buf_done) struct buf caption = {0};
+	struct picture p = {.title = o->title ? o->title : "CPU flame graph", .inverted = o->inverted};
+	struct rec_view v;
+	int e = graph_new(&cli_tree_limits, &g);
+
+	recording_view(r, &v);
+	if (!e)
+		e = graph_add(g, r, &v);
+	if (!e)
+		e = graph_finish(g);
+	if (e < 0)
+		return e;
+	caption_view(&caption, r, &v, o->subtitle);
+	p.graph = g;
+	p.caption = buf_cstr(&caption);
+	p.unit = caption_unit(r, &v);
+	p.period_ns = caption_is_cpu(r, &v) ? v.period : 0;
+	return f->graph(&p, out);
+}
+
+static int output_render(const char *path, struct recording *r, const struct output_options *o)
 {
 	const struct render_format *f = render_format_of(path);
-	_cleanup_(buf_done) struct buf b = {.max = OUTPUT_MAX};
+	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES};
 	int e;
 
 	if (!f)
 		return -EINVAL;
-	e = f->render(r, o, &b);
+	e = f->graph ? output_graph(r, f, o, &b) : f->recording(r, CLI_WRITER_BYTES, &b);
 	if (!e && b.failed)
 		e = -E2BIG;
 	return e < 0 ? e : output_replace(path, &b);
 }
 
-int output_write(const char *path, struct recording *r, const struct render_options *o)
+int output_write(const char *path, struct recording *r, const struct output_options *o)
 {
 	int e = output_render(path, r, o);
 

@@ -10,10 +10,18 @@
 #ifndef OTP_CLI_OUTPUT_H
 #define OTP_CLI_OUTPUT_H
 
-#include "render/render.h"
+#include <stdbool.h>
+
+#include "recording/recording.h"
+
+struct output_options {
+	const char *title;    /* of a flame graph; NULL: a default */
+	const char *subtitle; /* before the figures; NULL: none */
+	bool inverted;        /* flame graph with the root on top */
+};
 
 /* Whether the file can be written there, to be known before the work is done. */
 int output_check(const char *path);
-int output_write(const char *path, struct recording *r, const struct render_options *o);
+int output_write(const char *path, struct recording *r, const struct output_options *o);
 
 #endif

@@ -210,12 +210,12 @@ static void make_title(const struct record_options *o, struct buf *title)
 static int write_output(struct recorder *r, struct recording *rec)
 {
 	_cleanup_(buf_done) struct buf title = {0};
-	struct render_options o;
+	struct output_options o;
 	char rate[32], count[32], time[32];
 
 	make_title(r->o, &title);
 	snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", r->o->session.frequency_hz);
-	o = (struct render_options){.title = buf_cstr(&title), .subtitle = rate, .inverted = r->o->inverted};
+	o = (struct output_options){.title = buf_cstr(&title), .subtitle = rate, .inverted = r->o->inverted};
 	if (output_write(r->o->output, rec, &o) < 0)
 		return -EIO;
 	if (!r->o->quiet)

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "render/render.h"
 #include "source/perf_probe.h"
 
 #define HZ_MAX 10000

@@ -22,7 +22,8 @@
 #include "cli/client.h"
 #include "cli/limits.h"
 #include "cli/output.h"
-#include "graph/tree.h"
+#include "graph/graph.h"
+#include "render/render.h"
 
 #define NAME_SHOWN 48
 #define FILE_NAME  64
@@ -156,20 +157,26 @@ static struct counters read_counters(const char *runtime_dir)
 	return c;
 }
 
-static void add_top(struct buf *b, struct recording *fresh, const struct rec_view *v)
+static void add_top(struct buf *b, const struct recording *fresh, const struct rec_view *v)
 {
-	_cleanup_(tree_freep) struct tree *t = NULL;
-	struct tree_top top;
-	const char *slash;
+	_cleanup_(graph_freep) struct graph *g = NULL;
+	const struct tree_function *f;
+	const char *name, *module, *slash;
+	uint32_t function;
+	uint64_t self;
 
-	if (tree_build(fresh, v, &t) < 0 || tree_find_top(t, &top) < 0 || !top.name)
+	if (graph_new(&cli_tree_limits, &g) < 0 || graph_add(g, fresh, v) < 0 || graph_finish(g) < 0 ||
+	    values_hottest(&g->now, g->tree, &function, &self) < 0 || !function)
 		return;
+	f = tree_function(g->tree, function);
+	name = tree_string(g->tree, f->name);
+	module = tree_string(g->tree, f->module);
+	slash = strrchr(module, '/');
 	buf_add_str(b, "  hottest ");
-	buf_add(b, top.name, utf8_bytes(top.name, NAME_SHOWN));
-	slash = strrchr(top.module, '/');
-	if (*top.module)
-		buf_printf(b, " (%s)", slash ? slash + 1 : top.module);
-	buf_printf(b, " %.1f %%", format_percent(top.self, v->samples));
+	buf_add(b, name, utf8_bytes(name, NAME_SHOWN));
+	if (*module)
+		buf_printf(b, " (%s)", slash ? slash + 1 : module);
+	buf_printf(b, " %.1f %%", format_percent(self, v->samples));
 }
 
 /* Since the line before; a counter that fell back belongs to another otprofd. */
@@ -220,7 +227,7 @@ static int print_line(struct watcher *w, struct recording *fresh)
 static void keep_svg(struct watcher *w, struct recording *window)
 {
 	char title[64], time[32];
-	struct render_options o = {.title = title};
+	struct output_options o = {.title = title};
 
 	if (!w->o->svg)
 		return;
@@ -323,7 +330,7 @@ static int check(const struct options *o)
 		cli_error("missing --dir");
 		return -EINVAL;
 	}
-	if (o->svg && (!f || f->render != render_svg)) {
+	if (o->svg && (!f || f->graph != render_svg)) {
 		cli_error("--svg takes a name that ends in .svg, not '%s'", o->svg);
 		return -EINVAL;
 	}

@@ -1,60 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The merged call tree of a recording: what a flame graph shows. Node 0 is
- * "all", below it one node per service, then frames from the outermost in.
- * Equal names of one kind below one parent are one node, so a name counts
- * once however often it occurs side by side.
+ * A call tree: the structure of a flame graph, without values. Node 0 is
+ * "all"; below it stands one node for each service, then frames from the
+ * outermost in. Equal names of one kind below one parent are one node.
  *
- * Called by the verbs and renderers, one thread. Built in one go by
- * tree_build, read-only after. Names are borrowed from the recording.
+ * Called by whoever merges stacks, one thread per tree. Values are arrays by
+ * node (values.h), so one tree serves any number of sample types and times.
+ * Identifiers: a node and a function keep their number for the life of the
+ * tree, and a parent's number is less than its children's: one pass backwards
+ * adds up, one pass forwards distributes.
+ * Lifetime: tree_new, tree_free. The tree owns its names; it grows only.
+ * Whoever drops stacks counts their uses (tree_hold, tree_release) and makes
+ * a smaller tree when few nodes are in use (tree_compact).
+ * Bounds: tree_limits, given by the creator. Memory: 24 bytes a node and 8 of
+ * index, 32 and the text for each name and function.
+ * Errors: -E2BIG, a bound; -ENOMEM. Nothing was added then.
  */
 #ifndef OTP_GRAPH_TREE_H
 #define OTP_GRAPH_TREE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/frame_kind.h"
-#include "recording/recording.h"
+#include "base/intern.h"
 
-#define TREE_NODES_MAX (4u << 20)
-#define TREE_DEPTH_MAX 8192u
-#define TREE_NONE      UINT32_MAX
+#define TREE_NONE UINT32_MAX
+
+struct tree_limits {
+	uint32_t nodes;
+	uint32_t depth; /* at most 65,535; what is deeper counts for the last node */
+	uint32_t names; /* strings, and functions */
+	size_t name_bytes;
+};
+
+/* What a frame executes. A key: no padding. */
+struct tree_function {
+	uint32_t name, module; /* strings; module 0: unknown */
+	uint32_t kind;         /* enum frame_kind */
+};
 
 struct tree_node {
-	uint32_t name;   /* string of the recording */
-	uint32_t module; /* string: the file that it was first seen in; 0: none */
-	uint32_t parent, first, next; /* children sorted by name; TREE_NONE ends */
-	uint16_t depth;  /* 0: all */
-	uint8_t kind;    /* enum frame_kind */
-	uint8_t inlined;
-	uint64_t self, total;
+	uint32_t function; /* its module: the one of the first stack that was added here */
+	uint32_t parent, first, next; /* the first child, the next sibling; TREE_NONE: none */
+	uint32_t uses;     /* tree_hold's, and one for each child that is in use */
+	uint16_t depth;    /* 0: all */
+	bool inlined;
 };
 
 struct tree {
-	struct tree_node *nodes; /* owned; a parent comes before its children */
-	uint32_t count, cap;
+	struct tree_limits limits;
+	struct intern strings;   /* NUL-terminated; 0: "" */
+	struct intern functions; /* struct tree_function; 0: that of "all" */
+	struct tree_node *nodes; /* owned */
+	uint32_t *slots;         /* owned hash table: node + 1, 0: free */
+	uint32_t count, cap, nr_slots;
 	uint32_t depth; /* of the deepest node */
-	const struct recording *rec; /* borrowed */
+	uint32_t used;  /* nodes with uses */
 };
 
-/* The samples of the view as a tree. Names that no dictionary has, such as a service's, join r's strings. -E2BIG, -ENOMEM. */
-int tree_build(struct recording *r, const struct rec_view *v, struct tree **ret);
+int tree_new(const struct tree_limits *limits, struct tree **ret);
 struct tree *tree_free(struct tree *t); /* NULL */
 static inline void tree_freep(struct tree **slot)
 {
 	tree_free(*slot);
 }
 
-const char *tree_name(const struct tree *t, const struct tree_node *n);
-/* Depth first, children by name: the node after i (tree_next) or after all below i (tree_after); TREE_NONE: none. */
+/* Numbers of a clean text and of a function: new ones, or those of an equal one. */
+int tree_add_string(struct tree *t, const char *s, uint32_t *ret);
+int tree_add_function(struct tree *t, const struct tree_function *f, uint32_t *ret);
+/* The child of parent for that function's name and kind. At the bound of depth: parent itself. */
+int tree_add_node(struct tree *t, uint32_t parent, uint32_t function, bool inlined, uint32_t *ret);
+/* The same by texts. */
+int tree_add_named(struct tree *t, uint32_t parent, const char *name, enum frame_kind kind, uint32_t *ret);
+
+/* A node is in use while it, or a node below it, was held more often than released. At most 2^32 uses each. */
+void tree_hold(struct tree *t, uint32_t node);
+void tree_release(struct tree *t, uint32_t node);
+/*
+ * A tree of the nodes in use, with the names that they need. ret_map, of
+ * t->count elements, is filled with each node's number in the new tree,
+ * TREE_NONE where it was dropped. t stays as it is.
+ */
+int tree_compact(const struct tree *t, struct tree **ret, uint32_t *ret_map);
+size_t tree_memory(const struct tree *t); /* bytes allocated */
+
+/* Depth first: the node after i (tree_next), or after all below i (tree_after); TREE_NONE: none. */
 uint32_t tree_next(const struct tree *t, uint32_t i);
 uint32_t tree_after(const struct tree *t, uint32_t i);
+/* Orders siblings by name, then kind. Nodes added later are not in order. */
+int tree_sort(struct tree *t);
 
-/* The function with most samples of its own, markers left out, over all places that it was called from. */
-struct tree_top {
-	const char *name, *module; /* borrowed from the recording; NULL: no samples */
-	uint64_t self;
-};
-int tree_find_top(const struct tree *t, struct tree_top *ret);
+static inline const char *tree_string(const struct tree *t, uint32_t number)
+{
+	return intern_key(&t->strings, number);
+}
+
+static inline const struct tree_function *tree_function(const struct tree *t, uint32_t number)
+{
+	return intern_key(&t->functions, number);
+}
+
+static inline const struct tree_function *tree_function_of(const struct tree *t, uint32_t node)
+{
+	return tree_function(t, t->nodes[node].function);
+}
+
+static inline enum frame_kind tree_kind(const struct tree *t, uint32_t node)
+{
+	return (enum frame_kind)tree_function_of(t, node)->kind;
+}
+
+/* Borrowed from the tree. */
+static inline const char *tree_name(const struct tree *t, uint32_t node)
+{
+	return tree_string(t, tree_function_of(t, node)->name);
+}
+
+static inline const char *tree_module(const struct tree *t, uint32_t node)
+{
+	return tree_string(t, tree_function_of(t, node)->module);
+}
 
 #endif

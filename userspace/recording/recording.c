@@ -74,11 +74,6 @@ struct recording *recording_free(struct recording *r)
 	return NULL;
 }
 
-int recording_string(struct recording *r, const char *s, uint32_t *ret)
-{
-	return intern_number(&r->strings, s, strlen(s) + 1, ret);
-}
-
 const struct rec_attribute *recording_find(const struct recording *r, uint32_t set, const char *key)
 {
 	size_t n, i;

@@ -138,9 +138,6 @@ int recording_read_directory(struct recording *r, const char *path, char *ret_na
 /* An error of the calls above, in words. */
 const char *recording_strerror(int err);
 
-/* The number of a clean text. */
-int recording_string(struct recording *r, const char *s, uint32_t *ret);
-
 /* All tables, for whatever treats them alike. */
 void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES]);
 

@@ -14,8 +14,6 @@
 #include "otlp/messages.h"
 #include "render/render.h"
 
-#define ARENA_MAX (2ULL << 30)
-
 /* A table of the request: which entries of the recording's go into it, in the order of their first use. */
 struct picked {
 	uint32_t *index; /* by number in the recording: index + 1, 0: not picked */
@@ -440,9 +438,9 @@ static void writer_done(struct writer *w)
 	arena_done(&w->arena);
 }
 
-int render_otlp(struct recording *r, const struct render_options *o, struct buf *out)
+int render_otlp(const struct recording *r, size_t memory_bytes, struct buf *out)
 {
-	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = ARENA_MAX};
+	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = memory_bytes};
 	OtlpRequest req = OPENTELEMETRY__PROTO__COLLECTOR__PROFILES__V1DEVELOPMENT__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
 	uint8_t *to;
 	size_t len;

@@ -15,8 +15,6 @@
 #include "pprof/profile.pb-c.h"
 #include "render/render.h"
 
-#define ARENA_MAX (2ULL << 30)
-
 typedef Pprof__Profile Profile;
 typedef Pprof__Sample Sample;
 typedef Pprof__Label Label;
@@ -341,9 +339,9 @@ static void writer_done(struct writer *w)
 	intern_done(&w->strings);
 }
 
-int render_pprof(struct recording *r, const struct render_options *o, struct buf *out)
+int render_pprof(const struct recording *r, size_t memory_bytes, struct buf *out)
 {
-	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = ARENA_MAX, .profile = PPROF__PROFILE__INIT};
+	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = memory_bytes, .profile = PPROF__PROFILE__INIT};
 
 	intern_init(&w.strings, r->limits.entries, r->limits.bytes);
 	recording_view(r, &w.view);

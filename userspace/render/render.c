@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 
 static const struct render_format formats[] = {
-	{".svg", "flame graph for a browser", render_svg},
-	{".pb.gz", "for pprof", render_pprof},
-	{".collapsed", "one line a stack", render_collapsed},
-	{".otlp", "OTLP profiles request", render_otlp},
+	{".svg", "flame graph for a browser", .graph = render_svg},
+	{".pb.gz", "for pprof", .recording = render_pprof},
+	{".collapsed", "one line a stack", .graph = render_collapsed},
+	{".otlp", "OTLP profiles request", .recording = render_otlp},
 };
 
 const struct render_format *render_format_of(const char *path)

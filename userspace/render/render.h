@@ -1,37 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in the formats that other tools and people read. The format
- * follows from a file's name; a new one is a renderer and a line in the table
- * of render.c.
+ * The formats that profiles are written in, by the ending of a file's name. A
+ * new one is a renderer and a line in the table of render.c.
  *
  * Called by verbs, one thread. Renderers append to a buffer and touch no
- * file. Bounds: those of the buffer and of the recording.
+ * file. A format shows one graph (picture.h), or holds a whole recording.
+ * Bounds: those of the buffer and of what is rendered; memory_bytes for the
+ * messages of a recording. Errors: -E2BIG, a bound; -ENOMEM.
  */
 #ifndef OTP_RENDER_RENDER_H
 #define OTP_RENDER_RENDER_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
-#include "base/buf.h"
-#include "recording/recording.h"
+#include "render/picture.h"
 
-struct render_options {
-	const char *title;    /* NULL: a default; borrowed */
-	const char *subtitle; /* before the figures, NULL: none; borrowed */
-	bool inverted;        /* flame graph with the root on top */
-};
+typedef int render_graph_fn(const struct picture *p, struct buf *out);
+typedef int render_recording_fn(const struct recording *r, size_t memory_bytes, struct buf *out);
 
-/* Each appends the whole output. -E2BIG, -ENOMEM; r gains strings at most. */
-typedef int render_fn(struct recording *r, const struct render_options *o, struct buf *out);
-
-int render_svg(struct recording *r, const struct render_options *o, struct buf *out);
-int render_collapsed(struct recording *r, const struct render_options *o, struct buf *out);
-int render_pprof(struct recording *r, const struct render_options *o, struct buf *out); /* gzip */
-int render_otlp(struct recording *r, const struct render_options *o, struct buf *out);
+int render_pprof(const struct recording *r, size_t memory_bytes, struct buf *out); /* gzip */
+int render_otlp(const struct recording *r, size_t memory_bytes, struct buf *out);
 
 struct render_format {
 	const char *suffix, *what;
-	render_fn *render;
+	/* One of the two. */
+	render_graph_fn *graph;
+	render_recording_fn *recording;
 };
 
 /* The format that the file's name asks for, or NULL. */

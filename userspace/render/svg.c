@@ -8,30 +8,29 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/format.h"
 #include "base/utf8.h"
-#include "graph/tree.h"
-#include "render/caption.h"
 #include "render/palette.h"
-#include "render/render.h"
+#include "render/picture.h"
 #include "render/xml.h"
 
-/* The geometry that flame.js takes up where this leaves off. */
+/* The geometry, which flame.js continues. */
 #define WIDTH      1200
 #define PAD        16
 #define TOP        92
 #define BOTTOM     40
 #define ROW        18
-#define CHAR_WIDTH 6.95 /* of 11.5 px monospace */
-#define TITLE_MAX  62   /* characters beside the tools */
-#define ROWS       60   /* deeper rows are drawn as long as they hold 1 % of all samples */
+#define GLYPH_WIDTH 6.95 /* of 11.5 px monospace */
+#define TITLE_MAX   62  /* characters beside the tools */
+#define CAPTION_MAX 190 /* characters */
+#define ROWS       60   /* deeper rows are drawn as long as they hold 1 % of all */
 
 #define DRAWN_MAX  8000u  /* frames; more make a browser slow */
 #define LEAST      4000u  /* frames below 1/LEAST of the width are not drawn */
+
+#define DOT " \xc2\xb7 "
 
 static const char style[] =
 #include "render/flame.css.h"
@@ -41,63 +40,61 @@ static const char script[] =
 	;
 
 struct drawing {
-	const struct recording *rec;
-	struct rec_view view;
-	struct tree *t;
+	const struct picture *picture;
+	const struct tree *t;
+	const uint64_t *self, *total;
 	struct buf *out;
-	uint64_t least; /* samples of the narrowest frame drawn */
-	uint32_t drawn;         /* frames */
-	uint32_t depth;         /* rows that there are of those frames */
-	uint32_t rows;          /* rows in the still picture */
-	const char *unit;
-	bool inverted;
+	uint64_t least; /* value of the narrowest frame drawn */
+	uint32_t drawn; /* frames */
+	uint32_t depth; /* rows that those frames are in */
+	uint32_t rows;  /* rows of the still picture */
 };
 
-static void escaped(struct buf *out, const char *s)
+static void draw_escaped(struct buf *out, const char *s)
 {
 	xml_escape(out, s, strlen(s));
 }
 
 /* Text of at most max characters, escaped. */
-static void fitted(struct buf *out, const char *s, size_t max)
+static void draw_fitted(struct buf *out, const char *s, size_t max)
 {
 	if (utf8_count(s) <= max) {
-		escaped(out, s);
+		draw_escaped(out, s);
 		return;
 	}
 	xml_escape(out, s, utf8_bytes(s, max - 1));
 	buf_add_str(out, "\xe2\x80\xa6");
 }
 
-static uint32_t count_drawn(const struct tree *t, uint64_t least, uint32_t *ret_depth)
+static uint32_t svg_count_drawn(const struct drawing *d, uint64_t least, uint32_t *ret_depth)
 {
 	uint32_t i, n = 0, depth = 0;
 
-	for (i = 0; i < t->count; i++) {
-		if (i && t->nodes[i].total < least)
+	for (i = 0; i < d->t->count; i++) {
+		if (i && d->total[i] < least)
 			continue;
 		n++;
-		depth = MAX(depth, t->nodes[i].depth + 1u);
+		depth = MAX(depth, d->t->nodes[i].depth + 1u);
 	}
 	*ret_depth = depth;
 	return n;
 }
 
-static void choose_least(struct drawing *d)
+static void svg_choose_least(struct drawing *d)
 {
-	d->least = MAX(d->t->nodes[0].total / LEAST, (uint64_t)1);
-	d->drawn = count_drawn(d->t, d->least, &d->depth);
+	d->least = MAX(d->total[0] / LEAST, (uint64_t)1);
+	d->drawn = svg_count_drawn(d, d->least, &d->depth);
 	while (d->drawn > DRAWN_MAX) {
 		d->least += d->least / 4 + 1;
-		d->drawn = count_drawn(d->t, d->least, &d->depth);
+		d->drawn = svg_count_drawn(d, d->least, &d->depth);
 	}
 }
 
 /*
  * A few endless stacks would make the picture so high that the rest is lost
- * in it. Frames past its rows are in the file, for who zooms in.
+ * in it. Frames beyond its rows are in the file, for whoever zooms in.
  */
-static int choose_rows(struct drawing *d)
+static int svg_choose_rows(struct drawing *d)
 {
 	_cleanup_(freep) uint64_t *sums = calloc(d->t->depth + 1, sizeof(*sums));
 	uint32_t i, last = 0;
@@ -105,93 +102,92 @@ static int choose_rows(struct drawing *d)
 	if (!sums)
 		return -ENOMEM;
 	for (i = 0; i < d->t->count; i++)
-		sums[d->t->nodes[i].depth] += d->t->nodes[i].total;
+		sums[d->t->nodes[i].depth] += d->total[i];
 	for (i = 0; i < d->depth; i++)
-		if (sums[i] >= d->t->nodes[0].total / 100)
+		if (sums[i] >= d->total[0] / 100)
 			last = i + 1;
 	d->rows = MIN(d->depth, MAX(last, (uint32_t)ROWS));
 	return 0;
 }
 
-static int height_of(const struct drawing *d)
+static int svg_height(const struct drawing *d)
 {
 	return TOP + (int)d->rows * ROW + BOTTOM;
 }
 
-static void draw_open(struct drawing *d, const char *title)
+static void draw_open(struct drawing *d)
 {
 	buf_printf(d->out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
 		   "data-period=\"%" PRId64 "\" data-unit=\"",
-		   WIDTH, height_of(d), WIDTH, height_of(d), caption_is_cpu(d->rec, &d->view) ? d->view.period : 0);
-	escaped(d->out, d->unit);
-	buf_printf(d->out, "\" data-inverted=\"%d\">\n<title>", d->inverted);
-	escaped(d->out, title);
+		   WIDTH, svg_height(d), WIDTH, svg_height(d), d->picture->period_ns);
+	draw_escaped(d->out, d->picture->unit);
+	buf_printf(d->out, "\" data-inverted=\"%d\">\n<title>", d->picture->inverted);
+	draw_escaped(d->out, d->picture->title);
 	buf_add_str(d->out, "</title>\n<style>\n");
 	buf_add_str(d->out, style);
 	buf_add_str(d->out, "</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n");
 }
 
 /* Name, where it is from, figures: the script reads the first two lines. */
-static void draw_tip(struct drawing *d, const struct tree_node *n)
+static void draw_tip(struct drawing *d, uint32_t i)
 {
-	const char *module = recording_str(d->rec, n->module), *kind = frame_kind_label(n->kind);
+	const char *module = tree_module(d->t, i), *kind = frame_kind_label(tree_kind(d->t, i));
 	char total[32], self[32];
-	uint64_t all = d->t->nodes[0].total;
 
 	buf_add_str(d->out, "<title>");
-	escaped(d->out, tree_name(d->t, n));
+	draw_escaped(d->out, tree_name(d->t, i));
 	buf_add_str(d->out, "\n");
-	escaped(d->out, *module ? module : kind);
+	draw_escaped(d->out, *module ? module : kind);
 	if (*module)
-		buf_printf(d->out, " \xc2\xb7 %s", kind);
-	if (n->inlined)
-		buf_add_str(d->out, " \xc2\xb7 inlined");
-	format_count(total, sizeof(total), n->total);
-	format_count(self, sizeof(self), n->self);
+		buf_printf(d->out, DOT "%s", kind);
+	if (d->t->nodes[i].inlined)
+		buf_add_str(d->out, DOT "inlined");
+	format_count(total, sizeof(total), d->total[i]);
+	format_count(self, sizeof(self), d->self[i]);
 	buf_printf(d->out, "\n%s ", total);
-	escaped(d->out, d->unit);
-	buf_printf(d->out, " (%.2f %%), self %s (%.2f %%)</title>", format_percent(n->total, all), self,
-		   format_percent(n->self, all));
+	draw_escaped(d->out, d->picture->unit);
+	buf_printf(d->out, " (%.2f %%), self %s (%.2f %%)</title>", format_percent(d->total[i], d->total[0]), self,
+		   format_percent(d->self[i], d->total[0]));
 }
 
 static void draw_label(struct drawing *d, const char *name, double x, double width, int y)
 {
-	double chars = (width - 7) / CHAR_WIDTH;
+	double chars = (width - 7) / GLYPH_WIDTH;
 
 	if (chars < 3)
 		return;
 	buf_printf(d->out, "<text x=\"%.2f\" y=\"%.1f\">", x + 4, y + 12.5);
-	fitted(d->out, name, (size_t)chars);
+	draw_fitted(d->out, name, (size_t)chars);
 	buf_add_str(d->out, "</text>");
 }
 
-static void draw_place(struct drawing *d, const struct tree_node *n, uint64_t offset)
+static void draw_place(struct drawing *d, uint32_t i, uint64_t offset, uint32_t color)
 {
-	const char *name = tree_name(d->t, n);
-	uint64_t all = MAX(d->t->nodes[0].total, (uint64_t)1);
-	double scale = (double)(WIDTH - 2 * PAD) / (double)all;
-	double x = PAD + (double)offset * scale, width = n->depth ? (double)n->total * scale : WIDTH - 2 * PAD;
-	int row = d->inverted ? n->depth : (int)d->rows - 1 - n->depth, y = TOP + row * ROW;
+	int depth = d->t->nodes[i].depth, row = d->picture->inverted ? depth : (int)d->rows - 1 - depth;
+	double scale = (double)(WIDTH - 2 * PAD) / (double)MAX(d->total[0], (uint64_t)1);
+	double x = PAD + (double)offset * scale, width = depth ? (double)d->total[i] * scale : WIDTH - 2 * PAD;
+	int y = TOP + row * ROW;
 
 	buf_printf(d->out, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", x, y,
-		   MAX(width > 3 ? width - 0.6 : width, 0.3), ROW - 1, palette_color(n->kind, name, n->inlined));
-	draw_label(d, name, x, width, y);
+		   MAX(width > 3 ? width - 0.6 : width, 0.3), ROW - 1, color);
+	draw_label(d, tree_name(d->t, i), x, width, y);
 }
 
-static void draw_frame(struct drawing *d, const struct tree_node *n, uint64_t offset)
+static void draw_frame(struct drawing *d, uint32_t i, uint64_t offset)
 {
+	const struct tree_node *n = &d->t->nodes[i];
+	uint32_t color = palette_color(tree_kind(d->t, i), tree_name(d->t, i), n->inlined);
 	bool deep = n->depth >= d->rows;
 
 	buf_printf(d->out, "<g class=\"f\"%s data-v=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">",
-		   deep ? " style=\"display:none\"" : "", offset, n->total, n->self, n->depth);
-	draw_tip(d, n);
+		   deep ? " style=\"display:none\"" : "", offset, d->total[i], d->self[i], n->depth);
+	draw_tip(d, i);
 	if (deep)
-		buf_printf(d->out, "<rect height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", ROW - 1,
-			   palette_color(n->kind, tree_name(d->t, n), n->inlined));
+		buf_printf(d->out, "<rect height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", ROW - 1, color);
 	else
-		draw_place(d, n, offset);
+		draw_place(d, i, offset, color);
 	buf_add_str(d->out, "</g>\n");
 }
 
@@ -210,29 +206,19 @@ static int draw_frames(struct drawing *d)
 	buf_add_str(d->out, "<g id=\"graph\">\n");
 	while (i != TREE_NONE && !d->out->failed) {
 		const struct tree_node *n = &t->nodes[i];
-		bool drawn = !i || n->total >= d->least;
+		bool drawn = !i || d->total[i] >= d->least;
 
 		if (drawn)
-			draw_frame(d, n, offsets[n->depth]);
+			draw_frame(d, i, offsets[n->depth]);
 		offsets[n->depth + 1] = offsets[n->depth];
-		offsets[n->depth] += n->total;
+		offsets[n->depth] += d->total[i];
 		i = drawn && n->first != TREE_NONE ? n->first : tree_after(t, i);
 	}
 	buf_add_str(d->out, "</g>\n");
 	return 0;
 }
 
-static void draw_subtitle(struct drawing *d, const char *extra)
-{
-	_cleanup_(buf_done) struct buf b = {0};
-
-	caption_view(&b, d->rec, &d->view, extra);
-	buf_printf(d->out, "<text class=\"sub\" x=\"%d\" y=\"52\">", PAD);
-	fitted(d->out, buf_cstr(&b), 190);
-	buf_add_str(d->out, "</text>\n");
-}
-
-/* The kinds that there are, with their share of all samples. */
+/* The kinds that there are, with their share of all. */
 static void draw_legend(struct drawing *d)
 {
 	uint64_t self[KIND_NR] = {0};
@@ -240,10 +226,10 @@ static void draw_legend(struct drawing *d)
 	uint32_t i;
 
 	for (i = 0; i < d->t->count; i++)
-		self[d->t->nodes[i].kind] += d->t->nodes[i].self;
+		self[tree_kind(d->t, i)] += d->self[i];
 	for (i = KIND_MARKER; i < KIND_NR; i++) {
 		const char *label = frame_kind_label(i);
-		double share = format_percent(self[i], d->t->nodes[0].total);
+		double share = format_percent(self[i], d->total[0]);
 
 		if (!self[i])
 			continue;
@@ -255,13 +241,14 @@ static void draw_legend(struct drawing *d)
 	}
 }
 
-static void draw_head(struct drawing *d, const char *title, const char *subtitle)
+static void draw_head(struct drawing *d)
 {
 	buf_printf(d->out, "<g id=\"head\"><rect id=\"headpaper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, TOP - 6);
 	buf_printf(d->out, "<text class=\"title\" x=\"%d\" y=\"32\">", PAD);
-	fitted(d->out, title, TITLE_MAX);
+	draw_fitted(d->out, d->picture->title, TITLE_MAX);
+	buf_printf(d->out, "</text>\n<text class=\"sub\" x=\"%d\" y=\"52\">", PAD);
+	draw_fitted(d->out, d->picture->caption, CAPTION_MAX);
 	buf_add_str(d->out, "</text>\n");
-	draw_subtitle(d, subtitle);
 	draw_legend(d);
 	buf_add_str(d->out, "</g>\n");
 }
@@ -271,51 +258,38 @@ static void draw_foot(struct drawing *d)
 	uint32_t left = d->t->count - d->drawn;
 	char count[32];
 
-	buf_printf(d->out, "<g id=\"foot\" transform=\"translate(0,%d)\"><text x=\"%d\">", height_of(d) - 14, PAD);
+	buf_printf(d->out, "<g id=\"foot\" transform=\"translate(0,%d)\"><text x=\"%d\">", svg_height(d) - 14, PAD);
 	buf_add_str(d->out, "otprof " OTPROF_VERSION);
 	if (left) {
 		format_count(count, sizeof(count), left);
-		buf_printf(d->out, " \xc2\xb7 %s frames below %.3f %% are not drawn", count,
-			   format_percent(d->least, d->t->nodes[0].total));
+		buf_printf(d->out, DOT "%s frames below %.3f %% are not drawn", count,
+			   format_percent(d->least, d->total[0]));
 	}
 	buf_add_str(d->out, "<tspan id=\"deeper\">");
 	if (d->depth > d->rows)
-		buf_printf(d->out, " \xc2\xb7 %u deeper rows hold less than 1 %% and are not shown", d->depth - d->rows);
+		buf_printf(d->out, DOT "%u deeper rows hold less than 1 %% and are not shown", d->depth - d->rows);
 	buf_add_str(d->out, "</tspan><tspan dx=\"18\" id=\"hint\"></tspan></text></g>\n");
 }
 
-static int draw(struct drawing *d, const struct render_options *o)
+int render_svg(const struct picture *p, struct buf *out)
 {
-	const char *title = o->title ? o->title : "CPU flame graph";
+	struct drawing d = {
+		.picture = p, .t = p->graph->tree, .self = p->graph->now.self, .total = p->graph->now.total, .out = out,
+	};
 	int r;
 
-	choose_least(d);
-	r = choose_rows(d);
+	svg_choose_least(&d);
+	r = svg_choose_rows(&d);
 	if (r < 0)
 		return r;
-	draw_open(d, title);
-	r = draw_frames(d);
+	draw_open(&d);
+	r = draw_frames(&d);
 	if (r < 0)
 		return r;
-	draw_head(d, title, o->subtitle);
-	draw_foot(d);
-	buf_add_str(d->out, "<script><![CDATA[\n");
-	buf_add_str(d->out, script);
-	buf_add_str(d->out, "]]></script>\n</svg>\n");
-	return d->out->failed ? -E2BIG : 0;
-}
-
-int render_svg(struct recording *r, const struct render_options *o, struct buf *out)
-{
-	_cleanup_(tree_freep) struct tree *t = NULL;
-	struct drawing d = {.rec = r, .out = out, .inverted = o->inverted};
-	int e;
-
-	recording_view(r, &d.view);
-	e = tree_build(r, &d.view, &t);
-	if (e < 0)
-		return e;
-	d.t = t;
-	d.unit = caption_unit(r, &d.view);
-	return draw(&d, o);
+	draw_head(&d);
+	draw_foot(&d);
+	buf_add_str(out, "<script><![CDATA[\n");
+	buf_add_str(out, script);
+	buf_add_str(out, "]]></script>\n</svg>\n");
+	return out->failed ? -E2BIG : 0;
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs and drawings of a test's recording. */
+#ifndef OTP_TESTS_GRAPH_FIXTURE_H
+#define OTP_TESTS_GRAPH_FIXTURE_H
+
+#include "graph/graph.h"
+#include "otlp_fixture.h"
+#include "render/caption.h"
+#include "render/render.h"
+
+#define FX_TREE_DEPTH   8192
+#define FX_WRITER_BYTES (1u << 30)
+
+static const struct tree_limits fixture_tree_limits = {
+	.nodes = 1u << 20, .depth = FX_TREE_DEPTH, .names = 1u << 20, .name_bytes = 1u << 28,
+};
+
+/* Of the recording's view. */
+static inline struct graph *fixture_graph(struct recording *r)
+{
+	struct graph *g = NULL;
+	struct rec_view v;
+
+	recording_view(r, &v);
+	if (graph_new(&fixture_tree_limits, &g) < 0 || graph_add(g, r, &v) < 0 || graph_finish(g) < 0)
+		abort();
+	return g;
+}
+
+/* p holds what the test wants of it; the rest is filled in. */
+static inline int fixture_draw(render_graph_fn *draw, struct recording *r, struct picture p, const char *subtitle,
+			       struct buf *out)
+{
+	_cleanup_(graph_freep) struct graph *g = fixture_graph(r);
+	_cleanup_(buf_done) struct buf caption = {0};
+	struct rec_view v;
+
+	recording_view(r, &v);
+	caption_view(&caption, r, &v, subtitle);
+	p.graph = g;
+	p.title = p.title ? p.title : "title";
+	p.caption = buf_cstr(&caption);
+	p.unit = caption_unit(r, &v);
+	p.period_ns = caption_is_cpu(r, &v) ? v.period : 0;
+	return draw(&p, out);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call tree with the values that are to be shown: what flame graphs and
+ * collapsed stacks are made of. It is filled from recordings: samples of one
+ * type, and for a comparison those of a second set on the same tree.
+ *
+ * Called by the verbs, one thread per graph.
+ * Use: graph_new, graph_add for each recording, graph_finish; read-only after.
+ * Ownership: the graph owns tree and values, and borrows nothing.
+ * Bounds: tree_limits, and for the frames followed that of the recording.
+ * Errors: -E2BIG, a bound; -ENOMEM.
+ */
+#ifndef OTP_GRAPH_GRAPH_H
+#define OTP_GRAPH_GRAPH_H
+
+#include "graph/tree.h"
+#include "graph/values.h"
+#include "recording/recording.h"
+
+struct graph {
+	struct tree *tree;
+	struct values now;
+};
+
+int graph_new(const struct tree_limits *limits, struct graph **ret);
+struct graph *graph_free(struct graph *g); /* NULL */
+static inline void graph_freep(struct graph **slot)
+{
+	graph_free(*slot);
+}
+
+/* The recording's samples of that view, added to g->now. */
+int graph_add(struct graph *g, const struct recording *r, const struct rec_view *v);
+int graph_finish(struct graph *g);
+
+#endif

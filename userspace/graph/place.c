@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/place.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLACE_FILE_SHOWN 200
+
+/* A place without a name is called by file and address. */
+static int add_nameless(const struct place *p, struct tree *t, uint32_t *ret)
+{
+	const char *slash = strrchr(p->file, '/'), *base = slash ? slash + 1 : p->file;
+	char text[PLACE_FILE_SHOWN + 32];
+
+	snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, PLACE_FILE_SHOWN, *base ? base : "unknown", p->address);
+	return tree_add_string(t, text, ret);
+}
+
+static int add_frame(const struct place *p, struct tree *t, const char *name, bool inlined, struct buf *out)
+{
+	struct tree_function f = {.kind = p->kind};
+	struct place_frame frame = {.inlined = inlined};
+	int r = *name ? tree_add_string(t, name, &f.name) : add_nameless(p, t, &f.name);
+
+	if (!r)
+		r = tree_add_string(t, p->file, &f.module);
+	if (!r)
+		r = tree_add_function(t, &f, &frame.function);
+	if (r < 0)
+		return r;
+	buf_add(out, &frame, sizeof(frame));
+	return out->failed ? -ENOMEM : 0;
+}
+
+int place_add_frames(const struct place *p, struct tree *t, struct buf *out)
+{
+	size_t i = p->lines;
+	int r = 0;
+
+	if (!i)
+		return add_frame(p, t, "", false, out);
+	/* The last line is the function that was compiled, those before it were inlined. */
+	while (!r && i--)
+		r = add_frame(p, t, p->name(p->ctx, i), i + 1 < p->lines, out);
+	return r;
+}
+
+int place_descend(struct tree *t, const struct place_frame *frames, size_t n, uint32_t *node)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; !r && i < n; i++)
+		r = tree_add_node(t, *node, frames[i].function, frames[i].inlined, node);
+	return r;
+}

@@ -23,7 +23,7 @@ _otprof_value() {
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	--exe | --) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
 	--sampler) mapfile -t COMPREPLY < <(compgen -W "auto bpf kmod perf" -- "$2") ;;
-	--container | -d | --duration | -F | --frequency | -t | --title | --window | --interval | --count) ;;
+	--container | --type | -d | --duration | -F | --frequency | -t | --title | --window | --interval | --count) ;;
 	*) return 1 ;;
 	esac
 }

@@ -29,24 +29,32 @@ static void write_all(const struct recording *r)
 }
 
 /* The whole of a tree is what its stacks add up to. */
-static void draw_all(const struct recording *r)
+static void draw(const struct recording *r, const struct rec_view *v)
 {
 	_cleanup_(buf_done) struct buf caption = {0}, svg = {.max = 64u << 20}, collapsed = {.max = 64u << 20};
 	_cleanup_(graph_freep) struct graph *g = NULL;
 	struct picture p = {.title = "fuzz"};
-	struct rec_view v;
 
-	recording_view(r, &v);
-	if (graph_new(&cli_tree_limits, &g) < 0 || graph_add(g, r, &v) < 0 || graph_finish(g) < 0)
+	if (graph_new(&cli_tree_limits, &g) < 0 || graph_add(g, r, v) < 0 || graph_finish(g) < 0)
 		return;
-	if (g->now.total[0] != v.samples)
+	if (g->now.total[0] != v->value)
 		abort();
-	caption_view(&caption, r, &v, NULL);
+	caption_view(&caption, r, v, NULL);
 	p.graph = g;
 	p.caption = buf_cstr(&caption);
-	p.unit = caption_unit(r, &v);
+	p.unit = rec_view_unit(r, v);
 	render_svg(&p, &svg);
 	render_collapsed(&p, &collapsed);
+}
+
+static void draw_all(const struct recording *r)
+{
+	_cleanup_(rec_views_done) struct rec_views views = {0};
+
+	if (recording_views(r, &views) < 0)
+		return;
+	for (uint32_t i = 0; i < MIN(views.count, (uint32_t)CLI_TYPES); i++)
+		draw(r, &views.list[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -164,6 +164,56 @@ START_TEST(other_types_have_one_value)
 }
 END_TEST
 
+static void page_faults(struct fixture *f)
+{
+	f->strings[20] = (char *)"page_faults";
+	f->sample_type.type_strindex = 20;
+	f->period_type.type_strindex = 20;
+	f->period_type.unit_strindex = 2;
+	f->profile.period = 1;
+	f->profile.time_unix_nano = FX_START - 1000000000ULL;
+	f->values[0] = 312;
+}
+
+START_TEST(each_type_is_a_column_with_zeros_in_the_others)
+{
+	static const char *const types[][2] = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"page_faults", "count"}};
+	struct recording *r = NULL;
+	int64_t sums[3] = {0};
+	Pprof__Profile *p;
+	size_t i, k;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(page_faults, r), 0);
+	ck_assert_int_eq(fixture_read(NULL, r), 0);
+	p = unpack(r);
+	ck_assert_uint_eq(p->n_sample_type, 3);
+	for (i = 0; i < 3; i++) {
+		ck_assert_str_eq(text(p, p->sample_type[i]->type), types[i][0]);
+		ck_assert_str_eq(text(p, p->sample_type[i]->unit), types[i][1]);
+	}
+	ck_assert_str_eq(text(p, p->default_sample_type), "cpu");
+	ck_assert_str_eq(text(p, p->period_type->type), "cpu");
+	ck_assert_int_eq(p->period, FX_PERIOD);
+	ck_assert_uint_eq(p->n_sample, 8);
+	for (i = 0; i < p->n_sample; i++) {
+		const int64_t *v = p->sample[i]->value;
+
+		ck_assert_uint_eq(p->sample[i]->n_value, 3);
+		ck_assert((v[0] > 0 && v[1] == v[0] * FX_PERIOD && v[2] == 0) || (v[0] == 0 && v[1] == 0 && v[2] > 0));
+		for (k = 0; k < 3; k++)
+			sums[k] += v[k];
+	}
+	ck_assert_int_eq(sums[0], 10);
+	ck_assert_int_eq(sums[2], 312 + 5 + 1 + 1);
+	/* All of the time that any type covers. */
+	ck_assert_int_eq(p->time_nanos, (int64_t)FX_START - 1000000000LL);
+	ck_assert_int_eq(p->duration_nanos, 6000000000LL);
+	pprof__profile__free_unpacked(p, NULL);
+	recording_free(r);
+}
+END_TEST
+
 static void long_period(struct fixture *f)
 {
 	f->profile.period = INT64_MAX;
@@ -207,6 +257,7 @@ Suite *pprof_suite(void)
 	tcase_add_test(t, mappings_say_that_names_are_known);
 	tcase_add_test(t, attributes_are_labels);
 	tcase_add_test(t, other_types_have_one_value);
+	tcase_add_test(t, each_type_is_a_column_with_zeros_in_the_others);
 	tcase_add_test(t, nanoseconds_that_overflow_stop_at_the_most);
 	tcase_add_test(t, nothing_recorded_is_a_valid_profile);
 	suite_add_tcase(s, t);

@@ -12,20 +12,13 @@ Suite *recording_suite(void);
 
 #define VALUE(name) OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##name
 
-START_TEST(reader_counts_samples)
+START_TEST(recording_adds_up_samples)
 {
 	struct recording *r = fixture_recording();
-	struct rec_view v;
 
-	recording_view(r, &v);
 	ck_assert_uint_eq(r->total, 10);
-	ck_assert_uint_eq(v.samples, 10);
-	ck_assert_uint_eq(v.other, 0);
-	ck_assert_int_eq(v.period, FX_PERIOD);
-	ck_assert_uint_eq(v.start_ns, FX_START);
-	ck_assert_uint_eq(v.end_ns, FX_START + 5000000000ULL);
-	ck_assert_uint_eq(v.services, 1);
-	ck_assert_str_eq(v.host, "box");
+	ck_assert_uint_eq(r->samples.count, 4);
+	ck_assert_uint_eq(r->requests, 1);
 	ck_assert_str_eq(recording_service(r, 0), "app");
 	recording_free(r);
 }
@@ -350,24 +343,51 @@ START_TEST(only_regular_files_are_read)
 }
 END_TEST
 
-static void another_type(struct fixture *f)
+/* Keeps samples that have the stack's number or less; folds those of the first stack into the second. */
+static int rewrite_some(void *ctx, struct rec_sample *s)
 {
-	f->sample_type.type_strindex = 20;
-	f->period_type.type_strindex = 20;
+	const uint32_t *last = ctx;
+
+	if (s->stack > *last)
+		return 0;
+	if (s->stack == 1)
+		s->stack = 2;
+	s->attributes = 0;
+	return 1;
 }
 
-START_TEST(view_holds_cpu_samples_and_counts_the_others)
+static int rewrite_until_error(void *ctx, struct rec_sample *s)
 {
-	struct recording *r = NULL;
-	struct rec_view v;
+	uint32_t *left = ctx;
 
-	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
-	ck_assert_int_eq(fixture_read(another_type, r), 0);
+	return (*left)-- ? 1 : -ENOSPC;
+}
+
+START_TEST(rewrite_drops_changes_and_merges)
+{
+	struct recording *r = fixture_recording();
+	uint32_t last = 3;
+
+	ck_assert_int_eq(recording_rewrite(r, rewrite_some, &last), 0);
+	ck_assert_uint_eq(r->total, 3 + 5 + 1);
+	ck_assert_uint_eq(r->samples.count, 2);
+	ck_assert_uint_eq(r->sums[0], 8);
+	ck_assert_uint_eq(r->frames, 2 + 1 + 2 + 1);
 	ck_assert_int_eq(fixture_read(NULL, r), 0);
-	recording_view(r, &v);
-	ck_assert_str_eq(recording_str(r, v.type), "samples");
-	ck_assert_uint_eq(v.samples, 10);
-	ck_assert_uint_eq(v.other, 10);
+	ck_assert_uint_eq(r->total, 19);
+	recording_free(r);
+}
+END_TEST
+
+START_TEST(failed_rewrite_leaves_the_recording_as_it_was)
+{
+	struct recording *r = fixture_recording();
+	struct state before = state_of(r), after;
+	uint32_t left = 2;
+
+	ck_assert_int_eq(recording_rewrite(r, rewrite_until_error, &left), -ENOSPC);
+	after = state_of(r);
+	ck_assert_mem_eq(&before, &after, sizeof(before));
 	recording_free(r);
 }
 END_TEST
@@ -377,7 +397,7 @@ Suite *recording_suite(void)
 	Suite *s = suite_create("recording");
 	TCase *t = tcase_create("read");
 
-	tcase_add_test(t, reader_counts_samples);
+	tcase_add_test(t, recording_adds_up_samples);
 	tcase_add_test(t, same_request_again_adds_up_without_new_entries);
 	tcase_add_loop_test(t, breach_is_refused_and_leaves_the_recording_as_it_was, 0, ARRAY_SIZE(breaches));
 	tcase_add_test(t, late_breach_leaves_neither_entries_nor_times);
@@ -390,8 +410,9 @@ Suite *recording_suite(void)
 	tcase_add_test(t, decoding_stops_at_its_memory_bound);
 	tcase_add_test(t, request_cut_anywhere_is_survived);
 	tcase_add_test(t, request_over_the_limit_is_not_looked_at);
+	tcase_add_test(t, rewrite_drops_changes_and_merges);
+	tcase_add_test(t, failed_rewrite_leaves_the_recording_as_it_was);
 	tcase_add_test(t, only_regular_files_are_read);
-	tcase_add_test(t, view_holds_cpu_samples_and_counts_the_others);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -159,6 +159,35 @@ START_TEST(names_are_text_and_never_markup)
 }
 END_TEST
 
+static void page_faults(struct fixture *f)
+{
+	f->strings[20] = (char *)"page_faults";
+	f->sample_type.type_strindex = 20;
+	f->period_type.type_strindex = 20;
+	f->period_type.unit_strindex = 2;
+	f->profile.period = 1;
+	f->values[0] = 312;
+}
+
+START_TEST(figures_are_in_the_unit_of_the_type)
+{
+	struct recording *r = recording_of(page_faults);
+	struct picture p = {0};
+	struct buf b = {0};
+	const char *s;
+
+	ck_assert_int_eq(fixture_draw(render_svg, r, p, NULL, &b), 0);
+	s = buf_cstr(&b);
+	ck_assert_ptr_nonnull(strstr(s, "data-period=\"0\" data-unit=\"page_faults\""));
+	ck_assert_ptr_nonnull(strstr(s, ">319 page_faults \xc2\xb7 host box"));
+	ck_assert_ptr_nonnull(strstr(s, "<title>vfs_read\n[kernel] \xc2\xb7 kernel\n312 page_faults (97.81 %), self 312 (97.81 %)"));
+	ck_assert_ptr_null(strstr(s, " samples"));
+	ck_assert_ptr_null(strstr(s, "of CPU"));
+	buf_done(&b);
+	recording_free(r);
+}
+END_TEST
+
 static void one_in_a_million(struct fixture *f)
 {
 	f->values[1] = 1000000;
@@ -235,6 +264,7 @@ Suite *svg_suite(void)
 	tcase_add_test(t, same_recording_gives_the_same_picture);
 	tcase_add_test(t, root_is_below_and_inverted_above);
 	tcase_add_test(t, names_are_text_and_never_markup);
+	tcase_add_test(t, figures_are_in_the_unit_of_the_type);
 	tcase_add_test(t, frames_too_narrow_are_left_out_and_counted);
 	tcase_add_test(t, nothing_recorded_is_still_a_picture);
 	tcase_add_test(t, output_over_its_bound_fails);

@@ -195,19 +195,19 @@ START_TEST(bounds_are_the_creators)
 {
 	struct tree_limits limits[3] = {fixture_tree_limits, fixture_tree_limits, fixture_tree_limits};
 	struct recording *r = fixture_recording();
-	struct rec_view v;
+	struct rec_views views = fixture_views(r);
 
 	limits[0].nodes = 8; /* of 9 */
 	limits[1].names = 5;
 	limits[2].name_bytes = 30;
-	recording_view(r, &v);
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct graph *g = NULL;
 
 		ck_assert_int_eq(graph_new(&limits[i], &g), 0);
-		ck_assert_int_eq(graph_add(g, r, &v), -E2BIG);
+		ck_assert_int_eq(graph_add(g, r, &views.list[0]), -E2BIG);
 		graph_free(g);
 	}
+	rec_views_done(&views);
 	recording_free(r);
 }
 END_TEST

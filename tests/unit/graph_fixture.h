@@ -15,14 +15,22 @@ static const struct tree_limits fixture_tree_limits = {
 	.nodes = 1u << 20, .depth = FX_TREE_DEPTH, .names = 1u << 20, .name_bytes = 1u << 28,
 };
 
-/* Of the recording's view. */
-static inline struct graph *fixture_graph(struct recording *r)
+static inline struct rec_views fixture_views(const struct recording *r)
 {
-	struct graph *g = NULL;
-	struct rec_view v;
+	struct rec_views views;
 
-	recording_view(r, &v);
-	if (graph_new(&fixture_tree_limits, &g) < 0 || graph_add(g, r, &v) < 0 || graph_finish(g) < 0)
+	if (recording_views(r, &views) < 0)
+		abort();
+	return views;
+}
+
+/* Of the recording's first type. */
+static inline struct graph *fixture_graph(const struct recording *r)
+{
+	_cleanup_(rec_views_done) struct rec_views views = fixture_views(r);
+	struct graph *g = NULL;
+
+	if (graph_new(&fixture_tree_limits, &g) < 0 || graph_add(g, r, &views.list[0]) < 0 || graph_finish(g) < 0)
 		abort();
 	return g;
 }
@@ -32,16 +40,16 @@ static inline int fixture_draw(render_graph_fn *draw, struct recording *r, struc
 			       struct buf *out)
 {
 	_cleanup_(graph_freep) struct graph *g = fixture_graph(r);
+	_cleanup_(rec_views_done) struct rec_views views = fixture_views(r);
+	const struct rec_view *v = &views.list[0];
 	_cleanup_(buf_done) struct buf caption = {0};
-	struct rec_view v;
 
-	recording_view(r, &v);
-	caption_view(&caption, r, &v, subtitle);
+	caption_view(&caption, r, v, subtitle);
 	p.graph = g;
 	p.title = p.title ? p.title : "title";
 	p.caption = buf_cstr(&caption);
-	p.unit = caption_unit(r, &v);
-	p.period_ns = caption_is_cpu(r, &v) ? v.period : 0;
+	p.unit = rec_view_unit(r, v);
+	p.period_ns = rec_view_is_cpu(r, v) ? v->period : 0;
 	return draw(&p, out);
 }
 

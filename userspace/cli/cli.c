@@ -18,15 +18,29 @@ void cli_set_name(const char *name)
 	cli_name = name;
 }
 
+static void print_line(const char *fmt, va_list ap)
+{
+	fprintf(stderr, "%s: ", cli_name);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
 void cli_error(const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s: ", cli_name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+}
+
+void cli_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
 }
 
 int cli_try_help(int status)

@@ -29,6 +29,7 @@ int cmd_convert(int argc, char **argv);
 
 /* A line on stderr, after the program's name. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* the same, where nothing is wrong */
 void cli_set_name(const char *name); /* borrowed: "otprof VERB" */
 /* "Try 'otprof VERB --help' for more information."; returns status. */
 int cli_try_help(int status);

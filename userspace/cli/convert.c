@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/format.h"
 #include "cli/cli.h"
 #include "cli/limits.h"
 #include "cli/output.h"
@@ -22,6 +21,10 @@ static const char help[] =
 	"  -o, --output=FILE    write to FILE (default: otprof.svg); its ending tells the\n"
 	"                         format: .svg (flame graph), .pb.gz (pprof),\n"
 	"                         .collapsed (one line a stack), .otlp (one request)\n"
+	"                         Where there are several types of samples, .svg and\n"
+	"                         .collapsed show one each: FILE.svg that of CPU samples,\n"
+	"                         FILE.TYPE.svg each other one\n"
+	"      --type=TYPE      write this type only: cpu, page_faults, ...\n"
 	"  -t, --title=TEXT     title of the flame graph\n"
 	"      --inverted       flame graph with the root on top\n"
 	"      --help           display this help and exit\n"
@@ -29,7 +32,7 @@ static const char help[] =
 	"Exit status is 0, 1 if a file could not be read or written, 2 for wrong usage.\n";
 
 struct options {
-	const char *output, *title;
+	const char *output, *title, *type;
 	bool inverted;
 };
 
@@ -59,9 +62,7 @@ static int read_any(struct recording *r, const char *path)
 static int convert(const struct options *o, char **files, int n)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
-	struct output_options out = {.title = o->title, .inverted = o->inverted};
-	struct rec_view v;
-	char count[32];
+	struct output_options out = {.path = o->output, .type = o->type, .title = o->title, .inverted = o->inverted};
 	int i;
 
 	if (recording_new(&cli_recording_limits, &r) < 0) {
@@ -71,19 +72,15 @@ static int convert(const struct options *o, char **files, int n)
 	for (i = 0; i < n; i++)
 		if (read_any(r, files[i]) < 0)
 			return CLI_FAILED;
-	if (output_write(o->output, r, &out) < 0)
-		return CLI_FAILED;
-	recording_view(r, &v);
-	fprintf(stderr, "otprof convert: wrote %s: %s samples\n", o->output,
-		format_count(count, sizeof(count), v.samples));
-	return 0;
+	return output_write(r, &out) < 0 ? CLI_FAILED : 0;
 }
 
 int cmd_convert(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, 't'},
-		{"inverted", no_argument, NULL, 'i'},     {"help", no_argument, NULL, 'h'},
+		{"inverted", no_argument, NULL, 'i'},     {"type", required_argument, NULL, 'T'},
+		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	struct options o = {.output = "otprof.svg"};
@@ -96,6 +93,8 @@ int cmd_convert(int argc, char **argv)
 			o.title = optarg;
 		else if (c == 'i')
 			o.inverted = true;
+		else if (c == 'T')
+			o.type = optarg;
 		else if (c == 'h')
 			return cli_help(help);
 		else

@@ -10,6 +10,7 @@
 #include "graph/tree.h"
 #include "recording/recording.h"
 
+#define CLI_TYPES        16             /* files that one recording becomes */
 #define CLI_WRITER_BYTES (2ULL << 30)   /* messages of a file that is written */
 #define CLI_OUTPUT_BYTES (1024u << 20) /* 1 GiB of SVG opens nowhere */
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/format.h"
 #include "cli/cli.h"
 #include "cli/limits.h"
 #include "render/caption.h"
@@ -62,48 +63,164 @@ static int output_replace(const char *path, const struct buf *b)
 	return r;
 }
 
-static int output_graph(struct recording *r, const struct render_format *f, const struct output_options *o, struct buf *out)
+/* One call of output_write. */
+struct output {
+	const struct output_options *o;
+	const struct render_format *format;
+	struct recording *rec;
+	struct rec_views views;
+};
+
+/* x.svg, or x.TYPE.svg for a type that is not the first of those written. */
+static int output_path(const struct output *out, const struct rec_view *v, bool first, char **ret)
+{
+	const char *path = out->o->path;
+	int stem = (int)(strlen(path) - strlen(out->format->suffix)), n;
+
+	n = first ? asprintf(ret, "%s", path) : asprintf(ret, "%.*s.%s%s", stem, path, v->name, out->format->suffix);
+	return n < 0 ? -ENOMEM : 0;
+}
+
+static void output_title(const struct output *out, const struct rec_view *v, bool first, struct buf *title)
+{
+	if (!out->o->title)
+		buf_printf(title, "%s flame graph", strcmp(v->name, "cpu") == 0 ? "CPU" : v->name);
+	else
+		buf_printf(title, "%s%s%s", out->o->title, first ? "" : ": ", first ? "" : v->name);
+}
+
+static int output_draw(struct output *out, const struct rec_view *v, bool first, struct buf *to)
 {
 	_cleanup_(graph_freep) struct graph *g = NULL;
-	_cleanup_(buf_done) struct buf caption = {0};
-	struct picture p = {.title = o->title ? o->title : "CPU flame graph", .inverted = o->inverted};
-	struct rec_view v;
+	_cleanup_(buf_done) struct buf caption = {0}, title = {0};
+	bool cpu = rec_view_is_cpu(out->rec, v);
+	struct picture p = {.inverted = out->o->inverted, .unit = rec_view_unit(out->rec, v)};
 	int e = graph_new(&cli_tree_limits, &g);
 
-	recording_view(r, &v);
 	if (!e)
-		e = graph_add(g, r, &v);
+		e = graph_add(g, out->rec, v);
 	if (!e)
 		e = graph_finish(g);
 	if (e < 0)
 		return e;
-	caption_view(&caption, r, &v, o->subtitle);
+	caption_view(&caption, out->rec, v, cpu ? out->o->subtitle : NULL);
+	output_title(out, v, first, &title);
 	p.graph = g;
+	p.title = buf_cstr(&title);
 	p.caption = buf_cstr(&caption);
-	p.unit = caption_unit(r, &v);
-	p.period_ns = caption_is_cpu(r, &v) ? v.period : 0;
-	return f->graph(&p, out);
+	p.period_ns = cpu && !v->period_mixed ? v->period : 0;
+	return out->format->graph(&p, to);
 }
 
-static int output_render(const char *path, struct recording *r, const struct output_options *o)
+static void output_report(const struct output *out, const char *path, const struct rec_view *list, uint32_t n)
 {
-	const struct render_format *f = render_format_of(path);
-	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES};
-	int e;
+	_cleanup_(buf_done) struct buf b = {0};
+	char text[32];
+	uint32_t i;
 
-	if (!f)
-		return -EINVAL;
-	e = f->graph ? output_graph(r, f, o, &b) : f->recording(r, CLI_WRITER_BYTES, &b);
-	if (!e && b.failed)
+	if (out->o->quiet)
+		return;
+	for (i = 0; i < n; i++)
+		buf_printf(&b, "%s%s %s", i ? ", " : "", format_count(text, sizeof(text), list[i].value),
+			   rec_view_unit(out->rec, &list[i]));
+	if (out->o->duration)
+		buf_printf(&b, " in %s", out->o->duration);
+	cli_note("wrote %s: %s", path, buf_cstr(&b));
+}
+
+static int output_finish(const struct output *out, const char *path, struct buf *b, int e, const struct rec_view *list,
+			 uint32_t n)
+{
+	if (!e && b->failed)
 		e = -E2BIG;
-	return e < 0 ? e : output_replace(path, &b);
-}
-
-int output_write(const char *path, struct recording *r, const struct output_options *o)
-{
-	int e = output_render(path, r, o);
-
+	if (!e)
+		e = output_replace(path, b);
 	if (e < 0)
 		cli_error("cannot write '%s': %s", path, recording_strerror(e));
+	else
+		output_report(out, path, list, n);
 	return e;
+}
+
+static int output_write_view(struct output *out, const struct rec_view *v, bool first)
+{
+	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES};
+	_cleanup_(freep) char *path = NULL;
+	int e = output_path(out, v, first, &path);
+
+	if (e < 0)
+		return e;
+	return output_finish(out, path, &b, output_draw(out, v, first, &b), v, 1);
+}
+
+static int output_write_views(struct output *out)
+{
+	uint32_t i;
+	int e = 0;
+
+	if (out->views.count > CLI_TYPES) {
+		cli_error("more than %d types of samples: choose one by --type", CLI_TYPES);
+		return -E2BIG;
+	}
+	for (i = 0; !e && i < out->views.count; i++)
+		e = output_write_view(out, &out->views.list[i], !i);
+	return e;
+}
+
+static int output_write_recording(struct output *out)
+{
+	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES};
+	int e = out->format->recording(out->rec, CLI_WRITER_BYTES, &b);
+
+	return output_finish(out, out->o->path, &b, e, out->views.list, MIN(out->views.count, (uint32_t)CLI_TYPES));
+}
+
+static void output_done(struct output *out)
+{
+	rec_views_done(&out->views);
+}
+
+static void output_list_types(const struct output *out, struct buf *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < MIN(out->views.count, (uint32_t)CLI_TYPES); i++)
+		buf_printf(to, "%s%s", i ? ", " : "", out->views.list[i].name);
+}
+
+/* Of all types the one that is wanted. */
+static int output_choose_type(struct output *out, const char *name)
+{
+	const struct rec_view *v = rec_views_find(&out->views, out->rec, name);
+	_cleanup_(buf_done) struct buf types = {0};
+	int e;
+
+	if (!v) {
+		output_list_types(out, &types);
+		cli_error("no samples of type '%s': there are %s", name, buf_cstr(&types));
+		return -ENOENT;
+	}
+	e = rec_view_keep(v, out->rec);
+	if (e < 0) {
+		cli_error("%s", recording_strerror(e));
+		return e;
+	}
+	rec_views_done(&out->views);
+	return recording_views(out->rec, &out->views);
+}
+
+int output_write(struct recording *r, const struct output_options *o)
+{
+	_cleanup_(output_done) struct output out = {.o = o, .rec = r, .format = render_format_of(o->path)};
+	int e = out.format ? recording_views(r, &out.views) : -EINVAL;
+
+	if (e < 0) {
+		cli_error("cannot write '%s': %s", o->path, strerror(-e));
+		return e;
+	}
+	if (o->type)
+		e = output_choose_type(&out, o->type);
+	if (e < 0)
+		return e;
+	return out.format->graph ? output_write_views(&out) : output_write_recording(&out);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording as a file.
+ * A recording as files.
  *
  * Called by the verbs that write one, one thread. The format follows from the
- * file's name (render/render.h). The file is replaced in one step: it is
- * whole, or what it was before.
+ * file's name (render/render.h). A format that shows one type of sample makes
+ * a file for each: the first type's has the name that was given, x.svg, the
+ * others have their type in it, x.page_faults.svg.
+ * A file is replaced in one step: it is whole, or what it was before.
  * Errors: negative errno; output_write prints them.
  */
 #ifndef OTP_CLI_OUTPUT_H
@@ -12,16 +14,22 @@
 
 #include <stdbool.h>
 
-#include "recording/recording.h"
+#include "recording/view.h"
 
+/* All borrowed. */
 struct output_options {
+	const char *path;
+	const char *type;     /* the one type that is wanted, NULL: all */
 	const char *title;    /* of a flame graph; NULL: a default */
-	const char *subtitle; /* before the figures; NULL: none */
+	const char *subtitle; /* before the figures of CPU samples; NULL: none */
+	const char *duration; /* of the recording, in the lines on what was written; NULL: none */
 	bool inverted;        /* flame graph with the root on top */
+	bool quiet;           /* no such lines */
 };
 
 /* Whether the file can be written there, to be known before the work is done. */
 int output_check(const char *path);
-int output_write(const char *path, struct recording *r, const struct output_options *o);
+/* Takes the samples of other types out of r where one type is wanted. */
+int output_write(struct recording *r, const struct output_options *o);
 
 #endif

@@ -157,6 +157,16 @@ static struct counters read_counters(const char *runtime_dir)
 	return c;
 }
 
+static void add_values(struct buf *b, const struct recording *fresh, const struct rec_views *views)
+{
+	char text[32];
+	uint32_t i;
+
+	for (i = 0; i < MIN(views->count, (uint32_t)CLI_TYPES); i++)
+		buf_printf(b, "  %s %s", format_count(text, sizeof(text), views->list[i].value),
+			   rec_view_unit(fresh, &views->list[i]));
+}
+
 static void add_top(struct buf *b, const struct recording *fresh, const struct rec_view *v)
 {
 	_cleanup_(graph_freep) struct graph *g = NULL;
@@ -176,7 +186,7 @@ static void add_top(struct buf *b, const struct recording *fresh, const struct r
 	buf_add(b, name, utf8_bytes(name, NAME_SHOWN));
 	if (*module)
 		buf_printf(b, " (%s)", slash ? slash + 1 : module);
-	buf_printf(b, " %.1f %%", format_percent(self, v->samples));
+	buf_printf(b, " %.1f %%", format_percent(self, v->value));
 }
 
 /* Since the line before; a counter that fell back belongs to another otprofd. */
@@ -208,17 +218,18 @@ static int print_line(struct watcher *w, struct recording *fresh)
 	struct counters now = read_counters(w->o->runtime_dir);
 	time_t t = time(NULL);
 	struct tm tm = {0};
-	struct rec_view v;
+	_cleanup_(rec_views_done) struct rec_views views = {0};
 	char text[32];
 
-	recording_view(fresh, &v);
+	if (recording_views(fresh, &views) < 0)
+		return -ENOMEM;
 	localtime_r(&t, &tm);
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	buf_printf(&b, "%s", text);
-	buf_printf(&b, "  %s samples", format_count(text, sizeof(text), v.samples));
+	add_values(&b, fresh, &views);
 	if (now.known)
 		buf_printf(&b, "  %" PRIu64 " processes", now.processes);
-	add_top(&b, fresh, &v);
+	add_top(&b, fresh, &views.list[0]);
 	add_cost(&b, &now, &w->before);
 	w->before = now;
 	return puts(buf_cstr(&b)) == EOF || fflush(stdout) == EOF ? -errno : 0;
@@ -227,12 +238,12 @@ static int print_line(struct watcher *w, struct recording *fresh)
 static void keep_svg(struct watcher *w, struct recording *window)
 {
 	char title[64], time[32];
-	struct output_options o = {.title = title};
+	struct output_options o = {.path = w->o->svg, .title = title, .quiet = true};
 
 	if (!w->o->svg)
 		return;
 	snprintf(title, sizeof(title), "Whole host, the last %s", format_duration(time, sizeof(time), w->o->window_ns));
-	output_write(w->o->svg, window, &o);
+	output_write(window, &o);
 }
 
 static int step(struct watcher *w)

@@ -123,7 +123,7 @@ int graph_add(struct graph *g, const struct recording *rec, const struct rec_vie
 	for (i = 0; !r && i < rec->samples.count; i++) {
 		const struct rec_sample *s = intern_key(&rec->samples, i);
 
-		if (!recording_in_view(rec, v, s->series))
+		if (!rec_view_has(v, rec, s->series))
 			continue;
 		r = adder_stack(&a, s, &node);
 		if (!r)

@@ -15,7 +15,7 @@
 
 #include "graph/tree.h"
 #include "graph/values.h"
-#include "recording/recording.h"
+#include "recording/view.h"
 
 struct graph {
 	struct tree *tree;

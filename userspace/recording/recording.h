@@ -138,6 +138,11 @@ int recording_read_directory(struct recording *r, const char *path, char *ret_na
 /* An error of the calls above, in words. */
 const char *recording_strerror(int err);
 
+/* Of one sample, which it may change: 1 keeps it, 0 drops it, or negative errno. */
+typedef int recording_rewrite_fn(void *ctx, struct rec_sample *s);
+/* Asks rewrite about every sample. On failure all samples stay as they were. */
+int recording_rewrite(struct recording *r, recording_rewrite_fn *rewrite, void *ctx);
+
 /* All tables, for whatever treats them alike. */
 void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES]);
 
@@ -170,23 +175,7 @@ const char *recording_text(const struct recording *r, uint32_t set, const char *
 /* Text of a resource's attribute, for one of the sample's series. */
 const char *recording_resource_text(const struct recording *r, uint32_t series, const char *key);
 
-/*
- * The series that one picture can hold: all have the same type of sample.
- * CPU samples where there are any, else the type that came first.
- */
-struct rec_view {
-	uint32_t type, unit, period_type, period_unit;
-	int64_t period; /* of the first such series; 0: unknown */
-	uint64_t start_ns, end_ns;
-	uint64_t samples;    /* sum of values */
-	uint64_t other;      /* sum of values of samples of other types */
-	uint32_t services, hosts; /* distinct */
-	const char *host; /* the host's name where there is just one, else NULL; borrowed */
-	bool period_mixed;
-};
-void recording_view(const struct recording *r, struct rec_view *ret);
-bool recording_in_view(const struct recording *r, const struct rec_view *v, uint32_t series);
-/* What a person calls the workload of a series: never empty. */
+/* The name of a series' workload, for people: never empty. */
 const char *recording_service(const struct recording *r, uint32_t series);
 
 #endif

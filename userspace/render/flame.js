@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings a flame graph to life: it was drawn as a still picture, one group a
-// frame, each with its place and samples as "offset total self row".
+// frame, each with its place and value as "offset total self row".
 (function () {
 	'use strict';
 
@@ -40,8 +40,8 @@
 		return (p >= 99.95 || p === 0 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p.toFixed(2)) + '\u2009%';
 	}
 
-	function seconds(samples) {
-		var s = samples * period / 1e9;
+	function seconds(value) {
+		var s = value * period / 1e9;
 
 		return s >= 100 ? s.toFixed(0) + ' s' : s >= 1 ? s.toFixed(2) + ' s' : (s * 1000).toFixed(0) + ' ms';
 	}
@@ -193,7 +193,7 @@
 		remember();
 	}
 
-	// Samples below any hit, each once: a hit inside a hit adds nothing.
+	// Values below any hit, each once: a hit inside a hit adds nothing.
 	function matched() {
 		var sum = 0, covered = -1;
 

@@ -31,7 +31,7 @@ struct writer {
 #define make(w, n, size)     arena_make(&(w)->arena, &(w)->failed, (n), (size))
 #define MAKE(w, type, ...)   ARENA_MAKE(&(w)->arena, &(w)->failed, type, __VA_ARGS__)
 
-static int32_t pick(struct picked *p, uint32_t number)
+static int32_t otlp_pick(struct picked *p, uint32_t number)
 {
 	if (!p->index[number]) {
 		p->order[p->n++] = number;
@@ -41,27 +41,27 @@ static int32_t pick(struct picked *p, uint32_t number)
 }
 
 /* Number 0, the zero value, is index 0 of every table. */
-static void picked_init(struct writer *w, struct picked *p, uint32_t count)
+static void otlp_picked_init(struct writer *w, struct picked *p, uint32_t count)
 {
 	p->index = make(w, count, sizeof(*p->index));
 	p->order = make(w, count, sizeof(*p->order));
 	if (!w->failed)
-		pick(p, 0);
+		otlp_pick(p, 0);
 }
 
-static int32_t *pick_set(struct writer *w, uint32_t set, size_t *ret_n)
+static int32_t *otlp_pick_set(struct writer *w, uint32_t set, size_t *ret_n)
 {
 	size_t n, i;
 	const uint32_t *numbers = recording_set(w->rec, set, &n);
 	int32_t *to = make(w, n, sizeof(*to));
 
 	for (i = 0; to && i < n; i++)
-		to[i] = pick(&w->attributes, numbers[i]);
+		to[i] = otlp_pick(&w->attributes, numbers[i]);
 	*ret_n = to ? n : 0;
 	return to;
 }
 
-static OtlpAnyValue *value_of(struct writer *w, const struct rec_attribute *a)
+static OtlpAnyValue *otlp_value_of(struct writer *w, const struct rec_attribute *a)
 {
 	const void *packed = intern_key(&w->rec->values, a->packed);
 	size_t len = intern_len(&w->rec->values, a->packed);
@@ -74,7 +74,7 @@ static OtlpAnyValue *value_of(struct writer *w, const struct rec_attribute *a)
 	return (OtlpAnyValue *)m;
 }
 
-static OtlpKeyValue **key_values(struct writer *w, uint32_t set, size_t *ret_n)
+static OtlpKeyValue **otlp_key_values(struct writer *w, uint32_t set, size_t *ret_n)
 {
 	size_t n, i;
 	const uint32_t *numbers = recording_set(w->rec, set, &n);
@@ -87,13 +87,13 @@ static OtlpKeyValue **key_values(struct writer *w, uint32_t set, size_t *ret_n)
 		if (!to[i])
 			break;
 		to[i]->key = (char *)recording_str(w->rec, a->key);
-		to[i]->value = value_of(w, a);
+		to[i]->value = otlp_value_of(w, a);
 	}
 	*ret_n = w->failed ? 0 : n;
 	return to;
 }
 
-static OtlpValueType *value_type(struct writer *w, uint32_t type, uint32_t unit)
+static OtlpValueType *otlp_value_type(struct writer *w, uint32_t type, uint32_t unit)
 {
 	OtlpValueType *t;
 
@@ -102,20 +102,20 @@ static OtlpValueType *value_type(struct writer *w, uint32_t type, uint32_t unit)
 	t = MAKE(w, OtlpValueType, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__VALUE_TYPE__INIT);
 	if (!t)
 		return NULL;
-	t->type_strindex = pick(&w->strings, type);
-	t->unit_strindex = pick(&w->strings, unit);
+	t->type_strindex = otlp_pick(&w->strings, type);
+	t->unit_strindex = otlp_pick(&w->strings, unit);
 	return t;
 }
 
-static OtlpSample *sample_new(struct writer *w, const struct rec_sample *from, uint64_t count)
+static OtlpSample *otlp_sample_new(struct writer *w, const struct rec_sample *from, uint64_t count)
 {
 	OtlpSample *s = MAKE(w, OtlpSample, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__SAMPLE__INIT);
 
 	if (!s)
 		return NULL;
-	s->stack_index = pick(&w->stacks, from->stack);
-	s->attribute_indices = pick_set(w, from->attributes, &s->n_attribute_indices);
-	s->link_index = pick(&w->links, from->link);
+	s->stack_index = otlp_pick(&w->stacks, from->stack);
+	s->attribute_indices = otlp_pick_set(w, from->attributes, &s->n_attribute_indices);
+	s->link_index = otlp_pick(&w->links, from->link);
 	s->values = make(w, 1, sizeof(*s->values));
 	if (!s->values)
 		return NULL;
@@ -124,7 +124,7 @@ static OtlpSample *sample_new(struct writer *w, const struct rec_sample *from, u
 }
 
 /* Merged anew, it is a profile of its own. */
-static ProtobufCBinaryData new_id(struct writer *w)
+static ProtobufCBinaryData otlp_new_id(struct writer *w)
 {
 	uint8_t *id = make(w, 1, 16);
 
@@ -134,7 +134,7 @@ static ProtobufCBinaryData new_id(struct writer *w)
 }
 
 /* order: the samples of this series, n of them. */
-static OtlpProfile *profile_new_of(struct writer *w, uint32_t series, const uint32_t *order, size_t n)
+static OtlpProfile *otlp_profile_new_of(struct writer *w, uint32_t series, const uint32_t *order, size_t n)
 {
 	OtlpProfile *p = MAKE(w, OtlpProfile, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__PROFILE__INIT);
 	const struct rec_series *s = intern_key(&w->rec->series, series);
@@ -143,21 +143,21 @@ static OtlpProfile *profile_new_of(struct writer *w, uint32_t series, const uint
 
 	if (!p)
 		return NULL;
-	p->sample_type = value_type(w, s->type, s->unit);
-	p->period_type = value_type(w, s->period_type, s->period_unit);
+	p->sample_type = otlp_value_type(w, s->type, s->unit);
+	p->period_type = otlp_value_type(w, s->period_type, s->period_unit);
 	p->period = s->period;
-	p->profile_id = new_id(w);
+	p->profile_id = otlp_new_id(w);
 	p->time_unix_nano = t->start_ns;
 	p->duration_nano = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
-	p->attribute_indices = pick_set(w, s->attributes, &p->n_attribute_indices);
+	p->attribute_indices = otlp_pick_set(w, s->attributes, &p->n_attribute_indices);
 	p->samples = make(w, n, sizeof(*p->samples));
 	for (i = 0; p->samples && i < n && !w->failed; i++)
 		p->samples[p->n_samples++] =
-			sample_new(w, intern_key(&w->rec->samples, order[i]), w->rec->sums[order[i]]);
+			otlp_sample_new(w, intern_key(&w->rec->samples, order[i]), w->rec->sums[order[i]]);
 	return p;
 }
 
-static OtlpScopeProfiles *scope_new(struct writer *w, uint32_t number, size_t room)
+static OtlpScopeProfiles *otlp_scope_new(struct writer *w, uint32_t number, size_t room)
 {
 	OtlpScopeProfiles *sp = MAKE(w, OtlpScopeProfiles, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__SCOPE_PROFILES__INIT);
 	const struct rec_scope *s = intern_key(&w->rec->scopes, number);
@@ -171,11 +171,11 @@ static OtlpScopeProfiles *scope_new(struct writer *w, uint32_t number, size_t ro
 	sp->schema_url = (char *)recording_str(w->rec, s->schema_url);
 	sp->scope->name = (char *)recording_str(w->rec, s->name);
 	sp->scope->version = (char *)recording_str(w->rec, s->version);
-	sp->scope->attributes = key_values(w, s->attributes, &sp->scope->n_attributes);
+	sp->scope->attributes = otlp_key_values(w, s->attributes, &sp->scope->n_attributes);
 	return sp;
 }
 
-static OtlpResourceProfiles *resource_new(struct writer *w, uint32_t number, size_t room)
+static OtlpResourceProfiles *otlp_resource_new(struct writer *w, uint32_t number, size_t room)
 {
 	OtlpResourceProfiles *rp =
 		MAKE(w, OtlpResourceProfiles, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__RESOURCE_PROFILES__INIT);
@@ -188,12 +188,12 @@ static OtlpResourceProfiles *resource_new(struct writer *w, uint32_t number, siz
 	if (!rp->resource || !rp->scope_profiles)
 		return NULL;
 	rp->schema_url = (char *)recording_str(w->rec, r->schema_url);
-	rp->resource->attributes = key_values(w, r->attributes, &rp->resource->n_attributes);
+	rp->resource->attributes = otlp_key_values(w, r->attributes, &rp->resource->n_attributes);
 	return rp;
 }
 
 /* Samples by resource, scope, series, then as they came. */
-static int by_place(const void *a, const void *b, void *recording)
+static int otlp_by_place(const void *a, const void *b, void *recording)
 {
 	const struct recording *r = recording;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -209,7 +209,7 @@ static int by_place(const void *a, const void *b, void *recording)
 	return x < y ? -1 : x > y;
 }
 
-static const struct rec_series *series_of(const struct recording *r, uint32_t sample, uint32_t *ret_number)
+static const struct rec_series *otlp_series_of(const struct recording *r, uint32_t sample, uint32_t *ret_number)
 {
 	const struct rec_sample *s = intern_key(&r->samples, sample);
 
@@ -218,14 +218,14 @@ static const struct rec_series *series_of(const struct recording *r, uint32_t sa
 }
 
 /* Series, of all n samples in order, that lie in the same scope (or resource) as the first: room for its children. */
-static size_t count_like(const struct recording *r, const uint32_t *order, size_t n, bool scope)
+static size_t otlp_count_like(const struct recording *r, const uint32_t *order, size_t n, bool scope)
 {
 	uint32_t last, number;
-	const struct rec_series *first = series_of(r, order[0], &last), *s;
+	const struct rec_series *first = otlp_series_of(r, order[0], &last), *s;
 	size_t count = 1, i;
 
 	for (i = 1; i < n; i++) {
-		s = series_of(r, order[i], &number);
+		s = otlp_series_of(r, order[i], &number);
 		if (s->resource != first->resource || (scope && s->scope != first->scope))
 			break;
 		count += number != last;
@@ -234,14 +234,14 @@ static size_t count_like(const struct recording *r, const uint32_t *order, size_
 	return count;
 }
 
-static size_t run_of_series(const struct recording *r, const uint32_t *order, size_t n)
+static size_t otlp_run_of_series(const struct recording *r, const uint32_t *order, size_t n)
 {
 	uint32_t first, number;
 	size_t i;
 
-	series_of(r, order[0], &first);
+	otlp_series_of(r, order[0], &first);
 	for (i = 1; i < n; i++) {
-		series_of(r, order[i], &number);
+		otlp_series_of(r, order[i], &number);
 		if (number != first)
 			break;
 	}
@@ -249,7 +249,7 @@ static size_t run_of_series(const struct recording *r, const uint32_t *order, si
 }
 
 /* One pass over the sorted samples opens resources, scopes and profiles as they change. */
-static void add_samples(struct writer *w, const uint32_t *order, size_t n, OtlpRequest *req)
+static void otlp_add_samples(struct writer *w, const uint32_t *order, size_t n, OtlpRequest *req)
 {
 	const struct rec_series *last = NULL, *s;
 	OtlpResourceProfiles *rp = NULL;
@@ -258,26 +258,26 @@ static void add_samples(struct writer *w, const uint32_t *order, size_t n, OtlpR
 	size_t run;
 
 	for (; n && !w->failed; order += run, n -= run, last = s) {
-		s = series_of(w->rec, order[0], &number);
-		run = run_of_series(w->rec, order, n);
+		s = otlp_series_of(w->rec, order[0], &number);
+		run = otlp_run_of_series(w->rec, order, n);
 		if (!last || s->resource != last->resource) {
-			rp = resource_new(w, s->resource, count_like(w->rec, order, n, false));
+			rp = otlp_resource_new(w, s->resource, otlp_count_like(w->rec, order, n, false));
 			if (!rp)
 				return;
 			req->resource_profiles[req->n_resource_profiles++] = rp;
 			last = NULL;
 		}
 		if (!last || s->scope != last->scope) {
-			sp = scope_new(w, s->scope, count_like(w->rec, order, n, true));
+			sp = otlp_scope_new(w, s->scope, otlp_count_like(w->rec, order, n, true));
 			if (!sp)
 				return;
 			rp->scope_profiles[rp->n_scope_profiles++] = sp;
 		}
-		sp->profiles[sp->n_profiles++] = profile_new_of(w, number, order, run);
+		sp->profiles[sp->n_profiles++] = otlp_profile_new_of(w, number, order, run);
 	}
 }
 
-static OtlpStack *stack_new(struct writer *w, uint32_t number)
+static OtlpStack *otlp_stack_new(struct writer *w, uint32_t number)
 {
 	OtlpStack *s = MAKE(w, OtlpStack, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__STACK__INIT);
 	size_t n, i;
@@ -287,23 +287,23 @@ static OtlpStack *stack_new(struct writer *w, uint32_t number)
 		return NULL;
 	s->location_indices = make(w, n, sizeof(*s->location_indices));
 	for (i = 0; s->location_indices && i < n; i++)
-		s->location_indices[s->n_location_indices++] = pick(&w->locations, locations[i]);
+		s->location_indices[s->n_location_indices++] = otlp_pick(&w->locations, locations[i]);
 	return s;
 }
 
-static OtlpLine *line_new(struct writer *w, const struct rec_line *from)
+static OtlpLine *otlp_line_new(struct writer *w, const struct rec_line *from)
 {
 	OtlpLine *l = MAKE(w, OtlpLine, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__LINE__INIT);
 
 	if (!l)
 		return NULL;
-	l->function_index = pick(&w->functions, from->function);
+	l->function_index = otlp_pick(&w->functions, from->function);
 	l->line = from->line;
 	l->column = from->column;
 	return l;
 }
 
-static OtlpLocation *location_new(struct writer *w, uint32_t number)
+static OtlpLocation *otlp_location_new(struct writer *w, uint32_t number)
 {
 	OtlpLocation *l = MAKE(w, OtlpLocation, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__LOCATION__INIT);
 	const struct rec_location *from = intern_key(&w->rec->locations, number);
@@ -311,16 +311,16 @@ static OtlpLocation *location_new(struct writer *w, uint32_t number)
 
 	if (!l)
 		return NULL;
-	l->mapping_index = pick(&w->mappings, from->mapping);
+	l->mapping_index = otlp_pick(&w->mappings, from->mapping);
 	l->address = from->address;
-	l->attribute_indices = pick_set(w, from->attributes, &l->n_attribute_indices);
+	l->attribute_indices = otlp_pick_set(w, from->attributes, &l->n_attribute_indices);
 	l->lines = make(w, n, sizeof(*l->lines));
 	for (i = 0; l->lines && i < n && !w->failed; i++)
-		l->lines[l->n_lines++] = line_new(w, &from->lines[i]);
+		l->lines[l->n_lines++] = otlp_line_new(w, &from->lines[i]);
 	return l;
 }
 
-static OtlpMapping *mapping_new(struct writer *w, uint32_t number)
+static OtlpMapping *otlp_mapping_new(struct writer *w, uint32_t number)
 {
 	OtlpMapping *m = MAKE(w, OtlpMapping, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__MAPPING__INIT);
 	const struct rec_mapping *from = intern_key(&w->rec->mappings, number);
@@ -330,26 +330,26 @@ static OtlpMapping *mapping_new(struct writer *w, uint32_t number)
 	m->memory_start = from->start;
 	m->memory_limit = from->limit;
 	m->file_offset = from->offset;
-	m->filename_strindex = pick(&w->strings, from->file);
-	m->attribute_indices = pick_set(w, from->attributes, &m->n_attribute_indices);
+	m->filename_strindex = otlp_pick(&w->strings, from->file);
+	m->attribute_indices = otlp_pick_set(w, from->attributes, &m->n_attribute_indices);
 	return m;
 }
 
-static OtlpFunction *function_new(struct writer *w, uint32_t number)
+static OtlpFunction *otlp_function_new(struct writer *w, uint32_t number)
 {
 	OtlpFunction *f = MAKE(w, OtlpFunction, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__FUNCTION__INIT);
 	const struct rec_function *from = intern_key(&w->rec->functions, number);
 
 	if (!f)
 		return NULL;
-	f->name_strindex = pick(&w->strings, from->name);
-	f->system_name_strindex = pick(&w->strings, from->system_name);
-	f->filename_strindex = pick(&w->strings, from->file);
+	f->name_strindex = otlp_pick(&w->strings, from->name);
+	f->system_name_strindex = otlp_pick(&w->strings, from->system_name);
+	f->filename_strindex = otlp_pick(&w->strings, from->file);
 	f->start_line = from->start_line;
 	return f;
 }
 
-static OtlpLink *link_new(struct writer *w, uint32_t number)
+static OtlpLink *otlp_link_new(struct writer *w, uint32_t number)
 {
 	OtlpLink *l = MAKE(w, OtlpLink, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__LINK__INIT);
 	const struct rec_link *from = intern_key(&w->rec->links, number);
@@ -361,7 +361,7 @@ static OtlpLink *link_new(struct writer *w, uint32_t number)
 	return l;
 }
 
-static OtlpKeyValueAndUnit *attribute_new(struct writer *w, uint32_t number)
+static OtlpKeyValueAndUnit *otlp_attribute_new(struct writer *w, uint32_t number)
 {
 	OtlpKeyValueAndUnit *kv =
 		MAKE(w, OtlpKeyValueAndUnit, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__KEY_VALUE_AND_UNIT__INIT);
@@ -369,9 +369,9 @@ static OtlpKeyValueAndUnit *attribute_new(struct writer *w, uint32_t number)
 
 	if (!kv)
 		return NULL;
-	kv->key_strindex = pick(&w->strings, from->key);
-	kv->unit_strindex = pick(&w->strings, from->unit);
-	kv->value = number ? value_of(w, from) : NULL;
+	kv->key_strindex = otlp_pick(&w->strings, from->key);
+	kv->unit_strindex = otlp_pick(&w->strings, from->unit);
+	kv->value = number ? otlp_value_of(w, from) : NULL;
 	return kv;
 }
 
@@ -386,36 +386,36 @@ static OtlpKeyValueAndUnit *attribute_new(struct writer *w, uint32_t number)
 		}                                                                     \
 	} while (0)
 
-static char *string_new(struct writer *w, uint32_t number)
+static char *otlp_string_new(struct writer *w, uint32_t number)
 {
 	return (char *)recording_str(w->rec, number);
 }
 
-static void add_dictionary(struct writer *w, OtlpDictionary *d)
+static void otlp_add_dictionary(struct writer *w, OtlpDictionary *d)
 {
-	ADD_TABLE(w, d, stack_table, &w->stacks, stack_new);
-	ADD_TABLE(w, d, location_table, &w->locations, location_new);
-	ADD_TABLE(w, d, mapping_table, &w->mappings, mapping_new);
-	ADD_TABLE(w, d, function_table, &w->functions, function_new);
-	ADD_TABLE(w, d, link_table, &w->links, link_new);
-	ADD_TABLE(w, d, attribute_table, &w->attributes, attribute_new);
-	ADD_TABLE(w, d, string_table, &w->strings, string_new);
+	ADD_TABLE(w, d, stack_table, &w->stacks, otlp_stack_new);
+	ADD_TABLE(w, d, location_table, &w->locations, otlp_location_new);
+	ADD_TABLE(w, d, mapping_table, &w->mappings, otlp_mapping_new);
+	ADD_TABLE(w, d, function_table, &w->functions, otlp_function_new);
+	ADD_TABLE(w, d, link_table, &w->links, otlp_link_new);
+	ADD_TABLE(w, d, attribute_table, &w->attributes, otlp_attribute_new);
+	ADD_TABLE(w, d, string_table, &w->strings, otlp_string_new);
 }
 
-static void writer_init(struct writer *w)
+static void otlp_writer_init(struct writer *w)
 {
 	const struct recording *r = w->rec;
 
-	picked_init(w, &w->strings, r->strings.count);
-	picked_init(w, &w->attributes, r->attributes.count);
-	picked_init(w, &w->functions, r->functions.count);
-	picked_init(w, &w->mappings, r->mappings.count);
-	picked_init(w, &w->locations, r->locations.count);
-	picked_init(w, &w->links, r->links.count);
-	picked_init(w, &w->stacks, r->stacks.count);
+	otlp_picked_init(w, &w->strings, r->strings.count);
+	otlp_picked_init(w, &w->attributes, r->attributes.count);
+	otlp_picked_init(w, &w->functions, r->functions.count);
+	otlp_picked_init(w, &w->mappings, r->mappings.count);
+	otlp_picked_init(w, &w->locations, r->locations.count);
+	otlp_picked_init(w, &w->links, r->links.count);
+	otlp_picked_init(w, &w->stacks, r->stacks.count);
 }
 
-static void add_all(struct writer *w, OtlpRequest *req)
+static void otlp_add_all(struct writer *w, OtlpRequest *req)
 {
 	size_t n = w->rec->samples.count, i;
 	uint32_t *order = make(w, n, sizeof(*order));
@@ -427,27 +427,27 @@ static void add_all(struct writer *w, OtlpRequest *req)
 	for (i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
 	if (n)
-		qsort_r(order, n, sizeof(*order), by_place, (void *)w->rec);
-	add_samples(w, order, n, req);
+		qsort_r(order, n, sizeof(*order), otlp_by_place, (void *)w->rec);
+	otlp_add_samples(w, order, n, req);
 	if (!w->failed)
-		add_dictionary(w, req->dictionary);
+		otlp_add_dictionary(w, req->dictionary);
 }
 
-static void writer_done(struct writer *w)
+static void otlp_writer_done(struct writer *w)
 {
 	arena_done(&w->arena);
 }
 
 int render_otlp(const struct recording *r, size_t memory_bytes, struct buf *out)
 {
-	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = memory_bytes};
+	_cleanup_(otlp_writer_done) struct writer w = {.rec = r, .arena.max = memory_bytes};
 	OtlpRequest req = OPENTELEMETRY__PROTO__COLLECTOR__PROFILES__V1DEVELOPMENT__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
 	uint8_t *to;
 	size_t len;
 
-	writer_init(&w);
+	otlp_writer_init(&w);
 	if (!w.failed)
-		add_all(&w, &req);
+		otlp_add_all(&w, &req);
 	if (w.failed)
 		return -ENOMEM;
 	len = protobuf_c_message_get_packed_size(&req.base);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pprof's profile.proto, compressed by gzip. Two values a sample where it is
- * CPU time: the count, and nanoseconds. Attributes become labels.
+ * pprof's profile.proto, compressed by gzip. Each type of sample is a column
+ * of values, CPU samples are two: the count, and nanoseconds. A sample has a
+ * value in the columns of its type and zeros elsewhere. Attributes become
+ * labels.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,8 +28,9 @@ typedef Pprof__ValueType ValueType;
 
 struct writer {
 	const struct recording *rec;
-	struct rec_view view;
-	bool cpu;
+	struct rec_views views;
+	uint32_t *columns; /* by view: its first */
+	uint32_t nr_columns;
 	bool failed; /* without memory: checked once at the end */
 	struct arena arena;
 	struct intern strings;
@@ -41,7 +44,7 @@ struct writer {
 #define make(w, n, size)     arena_make(&(w)->arena, &(w)->failed, (n), (size))
 #define MAKE(w, type, ...)   ARENA_MAKE(&(w)->arena, &(w)->failed, type, __VA_ARGS__)
 
-static int64_t add_string(struct writer *w, const char *s)
+static int64_t pprof_add_string(struct writer *w, const char *s)
 {
 	uint32_t n = 0;
 
@@ -50,12 +53,12 @@ static int64_t add_string(struct writer *w, const char *s)
 	return n;
 }
 
-static int64_t string_of(struct writer *w, uint32_t number)
+static int64_t pprof_string_of(struct writer *w, uint32_t number)
 {
-	return add_string(w, recording_str(w->rec, number));
+	return pprof_add_string(w, recording_str(w->rec, number));
 }
 
-static uint64_t add_function(struct writer *w, uint32_t number)
+static uint64_t pprof_add_function(struct writer *w, uint32_t number)
 {
 	const struct rec_function *f = intern_key(&w->rec->functions, number);
 	Function *to = w->functions[number];
@@ -66,9 +69,9 @@ static uint64_t add_function(struct writer *w, uint32_t number)
 	if (!to)
 		return 0;
 	to->id = ++w->profile.n_function;
-	to->name = string_of(w, f->name);
-	to->system_name = string_of(w, f->system_name ? f->system_name : f->name);
-	to->filename = string_of(w, f->file);
+	to->name = pprof_string_of(w, f->name);
+	to->system_name = pprof_string_of(w, f->system_name ? f->system_name : f->name);
+	to->filename = pprof_string_of(w, f->file);
 	to->start_line = f->start_line;
 	w->functions[number] = to;
 	return to->id;
@@ -78,7 +81,7 @@ static uint64_t add_function(struct writer *w, uint32_t number)
  * All names were found where the samples were taken. The flags say so, to
  * keep pprof from looking for them in files of the machine that it runs on.
  */
-static uint64_t add_mapping(struct writer *w, uint32_t number)
+static uint64_t pprof_add_mapping(struct writer *w, uint32_t number)
 {
 	const struct rec_mapping *m = intern_key(&w->rec->mappings, number);
 	const char *id = recording_text(w->rec, m->attributes, "process.executable.build_id.gnu");
@@ -93,14 +96,14 @@ static uint64_t add_mapping(struct writer *w, uint32_t number)
 	to->memory_start = m->start;
 	to->memory_limit = m->limit;
 	to->file_offset = m->offset;
-	to->filename = string_of(w, m->file);
-	to->build_id = add_string(w, id ? id : "");
+	to->filename = pprof_string_of(w, m->file);
+	to->build_id = pprof_add_string(w, id ? id : "");
 	to->has_functions = to->has_filenames = to->has_line_numbers = to->has_inline_frames = true;
 	w->mappings[number] = to;
 	return to->id;
 }
 
-static void add_lines(struct writer *w, const struct rec_location *l, size_t n, Location *to)
+static void pprof_add_lines(struct writer *w, const struct rec_location *l, size_t n, Location *to)
 {
 	size_t i;
 
@@ -110,14 +113,14 @@ static void add_lines(struct writer *w, const struct rec_location *l, size_t n, 
 
 		if (!line)
 			return;
-		line->function_id = add_function(w, l->lines[i].function);
+		line->function_id = pprof_add_function(w, l->lines[i].function);
 		line->line = l->lines[i].line;
 		line->column = l->lines[i].column;
 		to->line[to->n_line++] = line;
 	}
 }
 
-static uint64_t add_location(struct writer *w, uint32_t number)
+static uint64_t pprof_add_location(struct writer *w, uint32_t number)
 {
 	const struct rec_location *l = intern_key(&w->rec->locations, number);
 	Location *to = w->locations[number];
@@ -128,59 +131,59 @@ static uint64_t add_location(struct writer *w, uint32_t number)
 	if (!to)
 		return 0;
 	to->id = ++w->profile.n_location;
-	to->mapping_id = add_mapping(w, l->mapping);
+	to->mapping_id = pprof_add_mapping(w, l->mapping);
 	to->address = l->address;
-	add_lines(w, l, recording_lines(w->rec, number), to);
+	pprof_add_lines(w, l, recording_lines(w->rec, number), to);
 	w->locations[number] = to;
 	return to->id;
 }
 
-static Label *add_label(struct writer *w, Sample *s, const char *key)
+static Label *pprof_add_label(struct writer *w, Sample *s, const char *key)
 {
 	Label *l = MAKE(w, Label, PPROF__LABEL__INIT);
 
 	if (!l)
 		return NULL;
-	l->key = add_string(w, key);
+	l->key = pprof_add_string(w, key);
 	s->label[s->n_label++] = l;
 	return l;
 }
 
-static void add_text_label(struct writer *w, Sample *s, const char *key, const char *text)
+static void pprof_add_text_label(struct writer *w, Sample *s, const char *key, const char *text)
 {
-	Label *l = add_label(w, s, key);
+	Label *l = pprof_add_label(w, s, key);
 
 	if (l)
-		l->str = add_string(w, text);
+		l->str = pprof_add_string(w, text);
 }
 
-static void add_hex_label(struct writer *w, Sample *s, const char *key, const uint8_t *bytes, size_t n)
+static void pprof_add_hex_label(struct writer *w, Sample *s, const char *key, const uint8_t *bytes, size_t n)
 {
 	char text[33] = "";
 	size_t i;
 
 	for (i = 0; i < n && i < 16; i++)
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	add_text_label(w, s, key, text);
+	pprof_add_text_label(w, s, key, text);
 }
 
-static void add_attribute_label(struct writer *w, Sample *s, const struct rec_attribute *a)
+static void pprof_add_attribute_label(struct writer *w, Sample *s, const struct rec_attribute *a)
 {
 	const char *key = recording_str(w->rec, a->key);
 	Label *l;
 
 	if (a->type != OTLP_VALUE_INT) {
-		add_text_label(w, s, key, recording_str(w->rec, a->text));
+		pprof_add_text_label(w, s, key, recording_str(w->rec, a->text));
 		return;
 	}
-	l = add_label(w, s, key);
+	l = pprof_add_label(w, s, key);
 	if (!l)
 		return;
 	l->num = a->number;
-	l->num_unit = string_of(w, a->unit);
+	l->num_unit = pprof_string_of(w, a->unit);
 }
 
-static void add_labels(struct writer *w, const struct rec_sample *from, Sample *s)
+static void pprof_add_labels(struct writer *w, const struct rec_sample *from, Sample *s)
 {
 	const struct rec_link *link = intern_key(&w->rec->links, from->link);
 	size_t n, i;
@@ -189,32 +192,32 @@ static void add_labels(struct writer *w, const struct rec_sample *from, Sample *
 	s->label = make(w, n + 3, sizeof(*s->label));
 	if (!s->label)
 		return;
-	add_text_label(w, s, "service.name", recording_service(w->rec, from->series));
+	pprof_add_text_label(w, s, "service.name", recording_service(w->rec, from->series));
 	for (i = 0; i < n; i++)
-		add_attribute_label(w, s, intern_key(&w->rec->attributes, set[i]));
+		pprof_add_attribute_label(w, s, intern_key(&w->rec->attributes, set[i]));
 	if (!from->link)
 		return;
-	add_hex_label(w, s, "trace_id", link->trace_id, sizeof(link->trace_id));
-	add_hex_label(w, s, "span_id", link->span_id, sizeof(link->span_id));
+	pprof_add_hex_label(w, s, "trace_id", link->trace_id, sizeof(link->trace_id));
+	pprof_add_hex_label(w, s, "span_id", link->span_id, sizeof(link->span_id));
 }
 
-static void add_values(struct writer *w, const struct rec_sample *from, uint64_t count, Sample *s)
+static void pprof_add_values(struct writer *w, const struct rec_sample *from, uint64_t value, Sample *s)
 {
 	const struct rec_series *series = intern_key(&w->rec->series, from->series);
-	int64_t ns;
+	uint32_t view = w->views.by_series[from->series], column = w->columns[view];
 
-	s->value = make(w, 2, sizeof(*s->value));
+	s->value = make(w, w->nr_columns, sizeof(*s->value));
 	if (!s->value)
 		return;
-	s->value[s->n_value++] = (int64_t)count;
-	if (!w->cpu)
+	s->n_value = w->nr_columns;
+	s->value[column] = (int64_t)value;
+	if (!rec_view_is_cpu(w->rec, &w->views.list[view]))
 		return;
-	if (__builtin_mul_overflow((int64_t)count, series->period, &ns))
-		ns = INT64_MAX;
-	s->value[s->n_value++] = ns;
+	if (__builtin_mul_overflow((int64_t)value, series->period, &s->value[column + 1]))
+		s->value[column + 1] = INT64_MAX;
 }
 
-static void add_sample(struct writer *w, const struct rec_sample *from, uint64_t count)
+static void pprof_add_sample(struct writer *w, const struct rec_sample *from, uint64_t value)
 {
 	Sample *s = MAKE(w, Sample, PPROF__SAMPLE__INIT);
 	size_t n, i;
@@ -224,59 +227,93 @@ static void add_sample(struct writer *w, const struct rec_sample *from, uint64_t
 		return;
 	s->location_id = make(w, n, sizeof(*s->location_id));
 	for (i = 0; s->location_id && i < n; i++)
-		s->location_id[s->n_location_id++] = add_location(w, stack[i]);
-	add_values(w, from, count, s);
-	add_labels(w, from, s);
+		s->location_id[s->n_location_id++] = pprof_add_location(w, stack[i]);
+	pprof_add_values(w, from, value, s);
+	pprof_add_labels(w, from, s);
 	w->profile.sample[w->profile.n_sample++] = s;
 }
 
-static ValueType *value_type(struct writer *w, const char *type, const char *unit)
+static ValueType *pprof_value_type(struct writer *w, const char *type, const char *unit)
 {
 	ValueType *t = MAKE(w, ValueType, PPROF__VALUE_TYPE__INIT);
 
 	if (!t)
 		return NULL;
-	t->type = add_string(w, type);
-	t->unit = add_string(w, unit);
+	t->type = pprof_add_string(w, type);
+	t->unit = pprof_add_string(w, unit);
 	return t;
 }
 
-static void add_head(struct writer *w)
+static void pprof_add_column(struct writer *w, const char *type, const char *unit)
 {
-	const struct recording *r = w->rec;
-	const struct rec_view *v = &w->view;
 	Profile *p = &w->profile;
 
-	p->sample_type = make(w, 2, sizeof(*p->sample_type));
-	if (!p->sample_type)
-		return;
-	p->sample_type[p->n_sample_type++] =
-		value_type(w, v->type ? recording_str(r, v->type) : "samples", v->unit ? recording_str(r, v->unit) : "count");
-	if (w->cpu)
-		p->sample_type[p->n_sample_type++] = value_type(w, "cpu", "nanoseconds");
-	if (v->period_type)
-		p->period_type = value_type(w, recording_str(r, v->period_type), recording_str(r, v->period_unit));
-	p->period = v->period;
-	p->time_nanos = (int64_t)v->start_ns;
-	p->duration_nanos = v->end_ns > v->start_ns ? (int64_t)(v->end_ns - v->start_ns) : 0;
-	p->default_sample_type = w->cpu ? add_string(w, "cpu") : 0;
+	p->sample_type[p->n_sample_type++] = pprof_value_type(w, type, unit);
 }
 
-static void add_samples(struct writer *w)
+/* Two for each view at most. */
+static void pprof_add_columns(struct writer *w)
+{
+	const struct recording *r = w->rec;
+	uint32_t i;
+
+	w->columns = make(w, w->views.count, sizeof(*w->columns));
+	w->profile.sample_type = make(w, 2 * (size_t)w->views.count, sizeof(*w->profile.sample_type));
+	for (i = 0; i < w->views.count && !w->failed; i++) {
+		const struct rec_view *v = &w->views.list[i];
+
+		w->columns[i] = (uint32_t)w->profile.n_sample_type;
+		pprof_add_column(w, v->type.type ? recording_str(r, v->type.type) : "samples",
+			   v->type.unit ? recording_str(r, v->type.unit) : "count");
+		if (rec_view_is_cpu(r, v))
+			pprof_add_column(w, "cpu", "nanoseconds");
+	}
+	w->nr_columns = (uint32_t)w->profile.n_sample_type;
+}
+
+static void pprof_add_times(struct writer *w)
+{
+	uint64_t start = 0, end = 0;
+	uint32_t i;
+
+	for (i = 0; i < w->views.count; i++) {
+		const struct rec_view *v = &w->views.list[i];
+
+		if (v->start_ns && (!start || v->start_ns < start))
+			start = v->start_ns;
+		end = MAX(end, v->end_ns);
+	}
+	w->profile.time_nanos = (int64_t)start;
+	w->profile.duration_nanos = end > start ? (int64_t)(end - start) : 0;
+}
+
+/* Period and default are the first type's: CPU, where there is one. */
+static void pprof_add_head(struct writer *w)
+{
+	const struct recording *r = w->rec;
+	const struct rec_view *v = &w->views.list[0];
+	Profile *p = &w->profile;
+
+	pprof_add_columns(w);
+	pprof_add_times(w);
+	if (v->type.period_type)
+		p->period_type = pprof_value_type(w, recording_str(r, v->type.period_type), recording_str(r, v->type.period_unit));
+	p->period = v->period;
+	if (rec_view_is_cpu(r, v))
+		p->default_sample_type = pprof_add_string(w, "cpu");
+}
+
+static void pprof_add_samples(struct writer *w)
 {
 	uint32_t i;
 
 	w->profile.sample = make(w, w->rec->samples.count + 1, sizeof(*w->profile.sample));
-	for (i = 0; i < w->rec->samples.count && !w->failed; i++) {
-		const struct rec_sample *s = intern_key(&w->rec->samples, i);
-
-		if (recording_in_view(w->rec, &w->view, s->series))
-			add_sample(w, s, w->rec->sums[i]);
-	}
+	for (i = 0; i < w->rec->samples.count && !w->failed; i++)
+		pprof_add_sample(w, intern_key(&w->rec->samples, i), w->rec->sums[i]);
 }
 
 /* The tables in the order of their identifiers. */
-static void add_tables(struct writer *w)
+static void pprof_add_tables(struct writer *w)
 {
 	const struct recording *r = w->rec;
 	Profile *p = &w->profile;
@@ -302,7 +339,7 @@ static void add_tables(struct writer *w)
 	p->n_string_table = w->strings.count;
 }
 
-static int gzip(const uint8_t *data, size_t len, struct buf *out)
+static int pprof_gzip(const uint8_t *data, size_t len, struct buf *out)
 {
 	z_stream z = {.next_in = (Bytef *)data};
 	uint8_t chunk[65536];
@@ -322,7 +359,7 @@ static int gzip(const uint8_t *data, size_t len, struct buf *out)
 	return r == Z_STREAM_END && !out->failed ? 0 : -E2BIG;
 }
 
-static int pack(struct writer *w, struct buf *out)
+static int pprof_pack(struct writer *w, struct buf *out)
 {
 	size_t len = protobuf_c_message_get_packed_size(&w->profile.base);
 	_cleanup_(freep) uint8_t *raw = malloc(len + 1);
@@ -330,32 +367,32 @@ static int pack(struct writer *w, struct buf *out)
 	if (!raw)
 		return -ENOMEM;
 	protobuf_c_message_pack(&w->profile.base, raw);
-	return gzip(raw, len, out);
+	return pprof_gzip(raw, len, out);
 }
 
-static void writer_done(struct writer *w)
+static void pprof_writer_done(struct writer *w)
 {
 	arena_done(&w->arena);
 	intern_done(&w->strings);
+	rec_views_done(&w->views);
 }
 
 int render_pprof(const struct recording *r, size_t memory_bytes, struct buf *out)
 {
-	_cleanup_(writer_done) struct writer w = {.rec = r, .arena.max = memory_bytes, .profile = PPROF__PROFILE__INIT};
+	_cleanup_(pprof_writer_done) struct writer w = {.rec = r, .arena.max = memory_bytes, .profile = PPROF__PROFILE__INIT};
 
 	intern_init(&w.strings, r->limits.entries, r->limits.bytes);
-	recording_view(r, &w.view);
-	w.cpu = strcmp(recording_str(r, w.view.period_type), "cpu") == 0 &&
-		strcmp(recording_str(r, w.view.period_unit), "nanoseconds") == 0 && w.view.period > 0;
+	if (recording_views(r, &w.views) < 0)
+		return -ENOMEM;
 	w.mappings = make(&w, r->mappings.count, sizeof(*w.mappings));
 	w.locations = make(&w, r->locations.count, sizeof(*w.locations));
 	w.functions = make(&w, r->functions.count, sizeof(*w.functions));
-	add_string(&w, "");
+	pprof_add_string(&w, "");
 	if (!w.failed)
-		add_head(&w);
+		pprof_add_head(&w);
 	if (!w.failed)
-		add_samples(&w);
+		pprof_add_samples(&w);
 	if (!w.failed)
-		add_tables(&w);
-	return w.failed ? -ENOMEM : pack(&w, out);
+		pprof_add_tables(&w);
+	return w.failed ? -ENOMEM : pprof_pack(&w, out);
 }

@@ -44,7 +44,7 @@ static inline int fixture_draw(render_graph_fn *draw, struct recording *r, struc
 	const struct rec_view *v = &views.list[0];
 	_cleanup_(buf_done) struct buf caption = {0};
 
-	caption_view(&caption, r, v, subtitle);
+	caption_view(&caption, r, v, g->now.total[0], subtitle);
 	p.graph = g;
 	p.title = p.title ? p.title : "title";
 	p.caption = buf_cstr(&caption);

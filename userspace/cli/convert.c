@@ -20,7 +20,7 @@ static const char help[] =
 	"\n"
 	"  -o, --output=FILE    write to FILE (default: otprof.svg); its ending tells the\n"
 	"                         format: .svg (flame graph), .pb.gz (pprof),\n"
-	"                         .collapsed (one line a stack), .otlp (one request)\n"
+	"                         .collapsed (one line a stack), .otlp (one request).\n"
 	"                         Where there are several types of samples, .svg and\n"
 	"                         .collapsed show one each: FILE.svg that of CPU samples,\n"
 	"                         FILE.TYPE.svg each other one\n"
@@ -29,10 +29,19 @@ static const char help[] =
 	"      --inverted       flame graph with the root on top\n"
 	"      --help           display this help and exit\n"
 	"\n"
+	"What to write of the stacks; --focus and --ignore may be repeated:\n"
+	"      --focus=REGEX    only stacks with a function that matches REGEX\n"
+	"      --ignore=REGEX   no stacks with a function that matches REGEX\n"
+	"      --hide=KIND,...  leave out frames of these kinds: their value belongs to\n"
+	"                         their callers. KIND is kernel, native, jit, marker,\n"
+	"                         other, or the name of a runtime: cpython, jvm, v8js, ...\n"
+	"REGEX is a POSIX extended regular expression, such as '^(malloc|free)$'.\n"
+	"\n"
 	"Exit status is 0, 1 if a file could not be read or written, 2 for wrong usage.\n";
 
 struct options {
 	const char *output, *title, *type;
+	struct filter filter;
 	bool inverted;
 };
 
@@ -62,7 +71,13 @@ static int read_any(struct recording *r, const char *path)
 static int convert(const struct options *o, char **files, int n)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
-	struct output_options out = {.path = o->output, .type = o->type, .title = o->title, .inverted = o->inverted};
+	struct output_options out = {
+		.path = o->output,
+		.type = o->type,
+		.title = o->title,
+		.filter = filter_is_empty(&o->filter) ? NULL : &o->filter,
+		.inverted = o->inverted,
+	};
 	int i;
 
 	if (recording_new(&cli_recording_limits, &r) < 0) {
@@ -75,38 +90,91 @@ static int convert(const struct options *o, char **files, int n)
 	return output_write(r, &out) < 0 ? CLI_FAILED : 0;
 }
 
+static int parse_expression(struct filter *f, const char *option, const char *s)
+{
+	char why[FILTER_WHY];
+	int e = *option == 'f' ? filter_focus(f, s, why) : filter_ignore(f, s, why);
+
+	if (e < 0)
+		cli_error("invalid --%s '%s': %s", option, s, why);
+	return e;
+}
+
+static int parse_kinds(struct filter *f, char *list)
+{
+	char *word, *rest = list, why[FILTER_WHY];
+
+	while ((word = strsep(&rest, ",")))
+		if (filter_hide(f, word, why) < 0) {
+			cli_error("invalid --hide '%s': %s", word, why);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int parse_option(struct options *o, int c)
+{
+	switch (c) {
+	case 'o':
+		o->output = optarg;
+		return 0;
+	case 't':
+		o->title = optarg;
+		return 0;
+	case 'i':
+		o->inverted = true;
+		return 0;
+	case 'T':
+		o->type = optarg;
+		return 0;
+	case 'F':
+		return parse_expression(&o->filter, "focus", optarg);
+	case 'I':
+		return parse_expression(&o->filter, "ignore", optarg);
+	case 'H':
+		return parse_kinds(&o->filter, optarg);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int check(const struct options *o, bool has_file)
+{
+	if (!has_file) {
+		cli_error("missing FILE");
+		return -EINVAL;
+	}
+	if (!render_format_of(o->output)) {
+		cli_error("unknown format of '%s': FILE must end in %s", o->output, render_formats());
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void options_done(struct options *o)
+{
+	filter_done(&o->filter);
+}
+
 int cmd_convert(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, 't'},
 		{"inverted", no_argument, NULL, 'i'},     {"type", required_argument, NULL, 'T'},
-		{"help", no_argument, NULL, 'h'},
+		{"focus", required_argument, NULL, 'F'},  {"ignore", required_argument, NULL, 'I'},
+		{"hide", required_argument, NULL, 'H'},   {"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct options o = {.output = "otprof.svg"};
+	_cleanup_(options_done) struct options o = {.output = "otprof.svg"};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "o:t:", longs, NULL)) != -1) {
-		if (c == 'o')
-			o.output = optarg;
-		else if (c == 't')
-			o.title = optarg;
-		else if (c == 'i')
-			o.inverted = true;
-		else if (c == 'T')
-			o.type = optarg;
-		else if (c == 'h')
+		if (c == 'h')
 			return cli_help(help);
-		else
+		if (parse_option(&o, c) < 0)
 			return cli_try_help(CLI_USAGE);
 	}
-	if (optind == argc) {
-		cli_error("missing FILE");
+	if (check(&o, optind < argc) < 0)
 		return cli_try_help(CLI_USAGE);
-	}
-	if (!render_format_of(o.output)) {
-		cli_error("unknown format of '%s': FILE must end in %s", o.output, render_formats());
-		return CLI_USAGE;
-	}
 	return convert(&o, argv + optind, argc - optind);
 }

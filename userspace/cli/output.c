@@ -89,21 +89,34 @@ static void output_title(const struct output *out, const struct rec_view *v, boo
 		buf_printf(title, "%s%s%s", out->o->title, first ? "" : ": ", first ? "" : v->name);
 }
 
-static int output_draw(struct output *out, const struct rec_view *v, bool first, struct buf *to)
+static int output_graph(const struct output *out, const struct rec_view *v, struct graph **ret)
+{
+	_cleanup_(graph_freep) struct graph *g = NULL;
+	int e = graph_new(&cli_tree_limits, &g);
+
+	if (!e)
+		e = graph_add(g, out->rec, v);
+	if (!e && out->o->filter)
+		e = graph_filter(g, out->o->filter);
+	if (!e)
+		e = graph_finish(g);
+	if (!e)
+		*ret = steal_ptr(&g);
+	return e;
+}
+
+static int output_draw(struct output *out, const struct rec_view *v, bool first, struct buf *to, uint64_t *ret_shown)
 {
 	_cleanup_(graph_freep) struct graph *g = NULL;
 	_cleanup_(buf_done) struct buf caption = {0}, title = {0};
 	bool cpu = rec_view_is_cpu(out->rec, v);
 	struct picture p = {.inverted = out->o->inverted, .unit = rec_view_unit(out->rec, v)};
-	int e = graph_new(&cli_tree_limits, &g);
+	int e = output_graph(out, v, &g);
 
-	if (!e)
-		e = graph_add(g, out->rec, v);
-	if (!e)
-		e = graph_finish(g);
 	if (e < 0)
 		return e;
-	caption_view(&caption, out->rec, v, cpu ? out->o->subtitle : NULL);
+	*ret_shown = g->now.total[0];
+	caption_view(&caption, out->rec, v, *ret_shown, cpu ? out->o->subtitle : NULL);
 	output_title(out, v, first, &title);
 	p.graph = g;
 	p.title = buf_cstr(&title);
@@ -112,24 +125,14 @@ static int output_draw(struct output *out, const struct rec_view *v, bool first,
 	return out->format->graph(&p, to);
 }
 
-static void output_report(const struct output *out, const char *path, const struct rec_view *list, uint32_t n)
+static void output_report(const struct output *out, const char *path, const char *figures)
 {
-	_cleanup_(buf_done) struct buf b = {0};
-	char text[32];
-	uint32_t i;
-
-	if (out->o->quiet)
-		return;
-	for (i = 0; i < n; i++)
-		buf_printf(&b, "%s%s %s", i ? ", " : "", format_count(text, sizeof(text), list[i].value),
-			   rec_view_unit(out->rec, &list[i]));
-	if (out->o->duration)
-		buf_printf(&b, " in %s", out->o->duration);
-	cli_note("wrote %s: %s", path, buf_cstr(&b));
+	if (!out->o->quiet)
+		cli_note("wrote %s: %s%s%s", path, figures, out->o->duration ? " in " : "",
+			 out->o->duration ? out->o->duration : "");
 }
 
-static int output_finish(const struct output *out, const char *path, struct buf *b, int e, const struct rec_view *list,
-			 uint32_t n)
+static int output_finish(const struct output *out, const char *path, struct buf *b, int e, struct buf *figures)
 {
 	if (!e && b->failed)
 		e = -E2BIG;
@@ -138,19 +141,24 @@ static int output_finish(const struct output *out, const char *path, struct buf 
 	if (e < 0)
 		cli_error("cannot write '%s': %s", path, recording_strerror(e));
 	else
-		output_report(out, path, list, n);
+		output_report(out, path, buf_cstr(figures));
 	return e;
 }
 
 static int output_write_view(struct output *out, const struct rec_view *v, bool first)
 {
-	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES};
+	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES}, figures = {0};
 	_cleanup_(freep) char *path = NULL;
+	uint64_t shown = 0;
 	int e = output_path(out, v, first, &path);
 
 	if (e < 0)
 		return e;
-	return output_finish(out, path, &b, output_draw(out, v, first, &b), v, 1);
+	e = output_draw(out, v, first, &b, &shown);
+	caption_value(&figures, out->rec, v, shown);
+	if (!e && out->o->filter && !shown)
+		cli_error("warning: no stack is left for %s", path);
+	return output_finish(out, path, &b, e, &figures);
 }
 
 static int output_write_views(struct output *out)
@@ -169,10 +177,17 @@ static int output_write_views(struct output *out)
 
 static int output_write_recording(struct output *out)
 {
-	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES};
+	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES}, figures = {0};
+	uint32_t n = MIN(out->views.count, (uint32_t)CLI_TYPES), i;
 	int e = out->format->recording(out->rec, CLI_WRITER_BYTES, &b);
 
-	return output_finish(out, out->o->path, &b, e, out->views.list, MIN(out->views.count, (uint32_t)CLI_TYPES));
+	for (i = 0; i < n; i++) {
+		buf_add_str(&figures, i ? ", " : "");
+		caption_value(&figures, out->rec, &out->views.list[i], out->views.list[i].value);
+	}
+	if (!e && out->o->filter && !out->rec->total)
+		cli_error("warning: no stack is left for %s", out->o->path);
+	return output_finish(out, out->o->path, &b, e, &figures);
 }
 
 static void output_done(struct output *out)
@@ -188,6 +203,13 @@ static void output_list_types(const struct output *out, struct buf *to)
 		buf_printf(to, "%s%s", i ? ", " : "", out->views.list[i].name);
 }
 
+/* After the recording's samples have changed. */
+static int output_look(struct output *out)
+{
+	rec_views_done(&out->views);
+	return recording_views(out->rec, &out->views);
+}
+
 /* Of all types the one that is wanted. */
 static int output_choose_type(struct output *out, const char *name)
 {
@@ -201,12 +223,25 @@ static int output_choose_type(struct output *out, const char *name)
 		return -ENOENT;
 	}
 	e = rec_view_keep(v, out->rec);
-	if (e < 0) {
+	if (!e)
+		e = output_look(out);
+	if (e < 0)
 		cli_error("%s", recording_strerror(e));
-		return e;
-	}
-	rec_views_done(&out->views);
-	return recording_views(out->rec, &out->views);
+	return e;
+}
+
+/* A graph is filtered as a tree; what is written as a recording is filtered as one. */
+static int output_filter(struct output *out)
+{
+	int e = 0;
+
+	if (out->o->filter && out->format->recording)
+		e = filter_recording(out->o->filter, out->rec);
+	if (!e)
+		e = output_look(out);
+	if (e < 0)
+		cli_error("%s", recording_strerror(e));
+	return e;
 }
 
 int output_write(struct recording *r, const struct output_options *o)
@@ -214,12 +249,12 @@ int output_write(struct recording *r, const struct output_options *o)
 	_cleanup_(output_done) struct output out = {.o = o, .rec = r, .format = render_format_of(o->path)};
 	int e = out.format ? recording_views(r, &out.views) : -EINVAL;
 
-	if (e < 0) {
+	if (e < 0)
 		cli_error("cannot write '%s': %s", o->path, strerror(-e));
-		return e;
-	}
-	if (o->type)
+	if (!e && o->type)
 		e = output_choose_type(&out, o->type);
+	if (!e)
+		e = output_filter(&out);
 	if (e < 0)
 		return e;
 	return out.format->graph ? output_write_views(&out) : output_write_recording(&out);

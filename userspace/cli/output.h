@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "graph/filter.h"
 #include "recording/view.h"
 
 /* All borrowed. */
@@ -23,13 +24,14 @@ struct output_options {
 	const char *title;    /* of a flame graph; NULL: a default */
 	const char *subtitle; /* before the figures of CPU samples; NULL: none */
 	const char *duration; /* of the recording, in the lines on what was written; NULL: none */
+	const struct filter *filter; /* NULL: all is shown */
 	bool inverted;        /* flame graph with the root on top */
 	bool quiet;           /* no such lines */
 };
 
 /* Whether the file can be written there, to be known before the work is done. */
 int output_check(const char *path);
-/* Takes the samples of other types out of r where one type is wanted. */
+/* Takes out of r what is not written. */
 int output_write(struct recording *r, const struct output_options *o);
 
 #endif

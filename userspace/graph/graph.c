@@ -114,7 +114,7 @@ static void adder_done(struct adder *a)
 	buf_done(&a->frames);
 }
 
-int graph_add(struct graph *g, const struct recording *rec, const struct rec_view *v)
+static int graph_add_to(struct graph *g, struct values *to, const struct recording *rec, const struct rec_view *v)
 {
 	_cleanup_(adder_done) struct adder a;
 	uint32_t i, node;
@@ -127,16 +127,57 @@ int graph_add(struct graph *g, const struct recording *rec, const struct rec_vie
 			continue;
 		r = adder_stack(&a, s, &node);
 		if (!r)
-			r = values_add(&g->now, node, rec->sums[i]);
+			r = values_add(to, node, rec->sums[i]);
 	}
 	return r;
+}
+
+int graph_add(struct graph *g, const struct recording *rec, const struct rec_view *v)
+{
+	return graph_add_to(g, &g->now, rec, v);
+}
+
+int graph_add_before(struct graph *g, const struct recording *rec, const struct rec_view *v)
+{
+	g->compared = true;
+	return graph_add_to(g, &g->before, rec, v);
+}
+
+static int graph_map(struct values *v, const uint32_t *map, uint32_t count)
+{
+	_cleanup_(values_done) struct values mapped = {0};
+	struct values old = *v;
+	int r = values_map(v, map, count, &mapped);
+
+	if (r < 0)
+		return r;
+	*v = mapped;
+	mapped = old;
+	return 0;
+}
+
+int graph_filter(struct graph *g, const struct filter *f)
+{
+	_cleanup_(freep) uint32_t *map = calloc(g->tree->count, sizeof(*map));
+	struct tree *filtered = NULL;
+	uint32_t count = g->tree->count;
+	int r = map ? filter_tree(f, g->tree, &filtered, map) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	tree_free(g->tree);
+	g->tree = filtered;
+	r = graph_map(&g->now, map, count);
+	return r < 0 ? r : graph_map(&g->before, map, count);
 }
 
 int graph_finish(struct graph *g)
 {
 	int r = tree_sort(g->tree);
 
-	return r < 0 ? r : values_sum(&g->now, g->tree);
+	if (!r)
+		r = values_sum(&g->now, g->tree);
+	return r < 0 || !g->compared ? r : values_sum(&g->before, g->tree);
 }
 
 int graph_new(const struct tree_limits *limits, struct graph **ret)
@@ -155,6 +196,7 @@ struct graph *graph_free(struct graph *g)
 		return NULL;
 	tree_free(g->tree);
 	values_done(&g->now);
+	values_done(&g->before);
 	free(g);
 	return NULL;
 }

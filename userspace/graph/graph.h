@@ -5,7 +5,8 @@
  * type, and for a comparison those of a second set on the same tree.
  *
  * Called by the verbs, one thread per graph.
- * Use: graph_new, graph_add for each recording, graph_finish; read-only after.
+ * Use: graph_new, graph_add for each recording, graph_filter where wanted,
+ * graph_finish; read-only after.
  * Ownership: the graph owns tree and values, and borrows nothing.
  * Bounds: tree_limits, and for the frames followed that of the recording.
  * Errors: -E2BIG, a bound; -ENOMEM.
@@ -13,6 +14,7 @@
 #ifndef OTP_GRAPH_GRAPH_H
 #define OTP_GRAPH_GRAPH_H
 
+#include "graph/filter.h"
 #include "graph/tree.h"
 #include "graph/values.h"
 #include "recording/view.h"
@@ -20,6 +22,8 @@
 struct graph {
 	struct tree *tree;
 	struct values now;
+	struct values before; /* of a comparison */
+	bool compared;
 };
 
 int graph_new(const struct tree_limits *limits, struct graph **ret);
@@ -29,8 +33,10 @@ static inline void graph_freep(struct graph **slot)
 	graph_free(*slot);
 }
 
-/* The recording's samples of that view, added to g->now. */
+/* The recording's samples of that view: to g->now, or to g->before, which makes it a comparison. */
 int graph_add(struct graph *g, const struct recording *r, const struct rec_view *v);
+int graph_add_before(struct graph *g, const struct recording *r, const struct rec_view *v);
+int graph_filter(struct graph *g, const struct filter *f); /* after all was added */
 int graph_finish(struct graph *g);
 
 #endif

@@ -6,23 +6,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define PLACE_FILE_SHOWN 200
 
-/* A place without a name is called by file and address. */
-static int add_nameless(const struct place *p, struct tree *t, uint32_t *ret)
+void place_nameless(const char *file, uint64_t address, char ret[PLACE_NAMELESS])
 {
-	const char *slash = strrchr(p->file, '/'), *base = slash ? slash + 1 : p->file;
-	char text[PLACE_FILE_SHOWN + 32];
+	const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+	char shown[PLACE_FILE_SHOWN + 1];
 
-	snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, PLACE_FILE_SHOWN, *base ? base : "unknown", p->address);
-	return tree_add_string(t, text, ret);
+	shown[utf8_clean(shown, PLACE_FILE_SHOWN, base, strlen(base))] = '\0';
+	snprintf(ret, PLACE_NAMELESS, "%s+0x%" PRIx64, *shown ? shown : "unknown", address);
 }
 
-static int add_frame(const struct place *p, struct tree *t, const char *name, bool inlined, struct buf *out)
+static int place_add_name(const struct place *p, const char *name, struct tree *t, uint32_t *ret)
+{
+	char text[PLACE_NAMELESS];
+
+	if (!*name)
+		place_nameless(p->file, p->address, text);
+	return tree_add_string(t, *name ? name : text, ret);
+}
+
+static int place_add_frame(const struct place *p, struct tree *t, const char *name, bool inlined, struct buf *out)
 {
 	struct tree_function f = {.kind = p->kind};
 	struct place_frame frame = {.inlined = inlined};
-	int r = *name ? tree_add_string(t, name, &f.name) : add_nameless(p, t, &f.name);
+	int r = place_add_name(p, name, t, &f.name);
 
 	if (!r)
 		r = tree_add_string(t, p->file, &f.module);
@@ -40,10 +50,10 @@ int place_add_frames(const struct place *p, struct tree *t, struct buf *out)
 	int r = 0;
 
 	if (!i)
-		return add_frame(p, t, "", false, out);
+		return place_add_frame(p, t, "", false, out);
 	/* The last line is the function that was compiled, those before it were inlined. */
 	while (!r && i--)
-		r = add_frame(p, t, p->name(p->ctx, i), i + 1 < p->lines, out);
+		r = place_add_frame(p, t, p->name(p->ctx, i), i + 1 < p->lines, out);
 	return r;
 }
 

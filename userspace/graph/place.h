@@ -29,6 +29,10 @@ struct place_frame {
 	uint32_t inlined;
 };
 
+#define PLACE_NAMELESS 256
+
+/* The name of a place without one: file and address. */
+void place_nameless(const char *file, uint64_t address, char ret[PLACE_NAMELESS]);
 /* Appends its frames, outermost first: at least one. */
 int place_add_frames(const struct place *p, struct tree *t, struct buf *out);
 /* Descends from *node by n frames, adding nodes as needed. */

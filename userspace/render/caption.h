@@ -9,7 +9,9 @@
 #include "base/buf.h"
 #include "recording/view.h"
 
+/* Of the view's value, shown is in the picture: "5 of 12 samples". */
+void caption_value(struct buf *out, const struct recording *r, const struct rec_view *v, uint64_t shown);
 /* extra (NULL: none) is the beginning of the line. */
-void caption_view(struct buf *out, const struct recording *r, const struct rec_view *v, const char *extra);
+void caption_view(struct buf *out, const struct recording *r, const struct rec_view *v, uint64_t shown, const char *extra);
 
 #endif

@@ -14,7 +14,7 @@ _otprof_options() {
 
 _otprof_value() {
 	case $1 in
-	-o | --output | --svg | -f | --capture | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+	-o | --output | --svg | --base | -f | --capture | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	--dir | --runtime-dir | --root) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
 	--unit) mapfile -t COMPREPLY < <(compgen -W "$(systemctl list-units --plain --no-legend 2>/dev/null |

@@ -8,7 +8,7 @@
 # counts. A fact that is wrong stays wrong.
 set -u
 cd "$(dirname "$0")" || exit 1
-tests=(model shares short code stacks storm ledger selection targets reload errors hostile sandbox record
+tests=(model shares short code stacks storm ledger selection targets reload errors hostile sandbox record convert
 	status explain doctor leaks guard sizing real callsites witnesses debug_files truth hostile_debug debuginfod)
 [ $# = 0 ] || tests=("$@")
 if [ "$(id -u)" != 0 ]; then

@@ -240,6 +240,92 @@ START_TEST(output_over_its_bound_fails)
 }
 END_TEST
 
+/* Twice as many samples; vfs_read had 3 of 10 and now has 17 of 20, the marker is gone. */
+static void later(struct fixture *f)
+{
+	f->values[0] = 17;
+	f->values[1] = 2;
+	f->samples[2].stack_index = 4;
+	f->values[2] = 0;
+}
+
+START_TEST(comparison_shows_both_figures_and_the_change_of_share)
+{
+	struct recording *before = fixture_recording(), *r = recording_of(later);
+	struct graph *g = fixture_comparison(r, before);
+	struct picture p = {.graph = g, .title = "t", .caption = "c", .unit = "samples", .period_ns = 1};
+	struct buf b = {0};
+	const char *s;
+	char color[16];
+
+	ck_assert_int_eq(render_svg(&p, &b), 0);
+	s = buf_cstr(&b);
+	assert_well_formed(s);
+	ck_assert_ptr_nonnull(strstr(s, " data-before=\"10\""));
+	/* all, app, main, work, inlined_fn, vfs_read, the nameless one; not the marker and its main */
+	ck_assert_uint_eq(occurrences(s, "<g class=\"f\""), 7);
+	ck_assert_ptr_nonnull(strstr(s, " data-b=\"3 3\"><title>vfs_read\n[kernel] \xc2\xb7 kernel\n"
+					"17 samples (85.00 %), self 17 (85.00 %)\nbefore: 3 (30.00 %), self 3 (30.00 %)</title>"));
+	ck_assert_ptr_nonnull(strstr(s, "stacks with 10.00 % of the value before are gone"));
+	ck_assert_ptr_null(strstr(s, "are not drawn"));
+	/* 85 % after 30: orange; the nameless frame 5 % after 10: blue; all of all is all. */
+	snprintf(color, sizeof(color), "#%06x", palette_change((85.0 - 30) / (85 + 30)));
+	ck_assert_ptr_nonnull(strstr(strstr(s, "<title>vfs_read"), color));
+	snprintf(color, sizeof(color), "#%06x", palette_change((5.0 - 10) / (5 + 10)));
+	ck_assert_ptr_nonnull(strstr(strstr(s, "<title>app+0x3039"), color));
+	snprintf(color, sizeof(color), "#%06x", palette_change(0));
+	ck_assert_ptr_nonnull(strstr(strstr(s, "<title>all"), color));
+	ck_assert_ptr_nonnull(strstr(s, ">twice</text>"));
+	graph_free(g);
+	buf_done(&b);
+	recording_free(r);
+	recording_free(before);
+}
+END_TEST
+
+START_TEST(comparison_with_nothing_is_all_new)
+{
+	struct recording *before = NULL, *r = fixture_recording();
+	struct picture p = {.title = "t", .caption = "c", .unit = "samples"};
+	struct buf b = {0};
+	struct graph *g;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &before), 0);
+	g = fixture_comparison(r, before);
+	p.graph = g;
+	ck_assert_int_eq(render_svg(&p, &b), 0);
+	assert_well_formed(buf_cstr(&b));
+	ck_assert_ptr_null(strstr(buf_cstr(&b), "nan"));
+	ck_assert_ptr_null(strstr(buf_cstr(&b), "are gone"));
+	graph_free(g);
+	buf_done(&b);
+	recording_free(r);
+	recording_free(before);
+}
+END_TEST
+
+static int channel(uint32_t color, int shift)
+{
+	return (int)(color >> shift & 0xff);
+}
+
+START_TEST(change_is_orange_blue_or_grey)
+{
+	int i, last = 0;
+
+	ck_assert_int_eq(channel(palette_change(0), 16), channel(palette_change(0), 0));
+	for (i = 1; i <= 10; i++) {
+		uint32_t more = palette_change(i / 10.0), less = palette_change(-i / 10.0);
+		int red = channel(more, 16) - channel(more, 0), blue = channel(less, 0) - channel(less, 16);
+
+		ck_assert_int_gt(red, last);
+		ck_assert_int_gt(blue, last * 9 / 10);
+		last = red;
+	}
+	ck_assert_uint_eq(palette_change(2), palette_change(1));
+}
+END_TEST
+
 START_TEST(colours_follow_kind_and_name)
 {
 	uint32_t kernel = palette_color(KIND_KERNEL, "vfs_read", false), native = palette_color(KIND_NATIVE, "main", false);
@@ -268,6 +354,9 @@ Suite *svg_suite(void)
 	tcase_add_test(t, frames_too_narrow_are_left_out_and_counted);
 	tcase_add_test(t, nothing_recorded_is_still_a_picture);
 	tcase_add_test(t, output_over_its_bound_fails);
+	tcase_add_test(t, comparison_shows_both_figures_and_the_change_of_share);
+	tcase_add_test(t, comparison_with_nothing_is_all_new);
+	tcase_add_test(t, change_is_orange_blue_or_grey);
 	tcase_add_test(t, colours_follow_kind_and_name);
 	suite_add_tcase(s, t);
 	return s;

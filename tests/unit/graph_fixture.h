@@ -35,6 +35,18 @@ static inline struct graph *fixture_graph(const struct recording *r)
 	return g;
 }
 
+/* The same, compared with another recording. */
+static inline struct graph *fixture_comparison(const struct recording *r, const struct recording *base)
+{
+	_cleanup_(rec_views_done) struct rec_views views = fixture_views(r), before = fixture_views(base);
+	struct graph *g = NULL;
+
+	if (graph_new(&fixture_tree_limits, &g) < 0 || graph_add(g, r, &views.list[0]) < 0 ||
+	    graph_add_before(g, base, &before.list[0]) < 0 || graph_finish(g) < 0)
+		abort();
+	return g;
+}
+
 /* p holds what the test wants of it; the rest is filled in. */
 static inline int fixture_draw(render_graph_fn *draw, struct recording *r, struct picture p, const char *subtitle,
 			       struct buf *out)

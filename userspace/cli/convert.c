@@ -12,6 +12,8 @@
 #include "cli/output.h"
 #include "render/render.h"
 
+#define BASES_MAX 64
+
 static const char help[] =
 	"Usage: otprof convert [OPTION]... FILE...\n"
 	"Merge OTLP profiles and write them in another format.\n"
@@ -27,6 +29,10 @@ static const char help[] =
 	"      --type=TYPE      write this type only: cpu, page_faults, ...\n"
 	"  -t, --title=TEXT     title of the flame graph\n"
 	"      --inverted       flame graph with the root on top\n"
+	"      --base=FILE      compare with FILE, or with all files in that directory; may be\n"
+	"                         repeated. The flame graph's colours show how much larger\n"
+	"                         (orange) or smaller (blue) each share is; .collapsed has\n"
+	"                         two values, before and after\n"
 	"      --help           display this help and exit\n"
 	"\n"
 	"What to write of the stacks; --focus and --ignore may be repeated:\n"
@@ -42,6 +48,8 @@ static const char help[] =
 struct options {
 	const char *output, *title, *type;
 	struct filter filter;
+	const char *bases[BASES_MAX]; /* files and directories to compare with */
+	uint32_t nr_bases;
 	bool inverted;
 };
 
@@ -68,9 +76,24 @@ static int read_any(struct recording *r, const char *path)
 	return e;
 }
 
-static int convert(const struct options *o, char **files, int n)
+static int read_all(const char *const *files, uint32_t n, struct recording **ret)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
+	uint32_t i;
+	int e = recording_new(&cli_recording_limits, &r);
+
+	if (e < 0)
+		cli_error("%s", strerror(-e));
+	for (i = 0; !e && i < n; i++)
+		e = read_any(r, files[i]);
+	if (!e)
+		*ret = steal_ptr(&r);
+	return e;
+}
+
+static int convert(const struct options *o, const char *const *files, uint32_t n)
+{
+	_cleanup_(recording_freep) struct recording *r = NULL, *base = NULL;
 	struct output_options out = {
 		.path = o->output,
 		.type = o->type,
@@ -78,15 +101,10 @@ static int convert(const struct options *o, char **files, int n)
 		.filter = filter_is_empty(&o->filter) ? NULL : &o->filter,
 		.inverted = o->inverted,
 	};
-	int i;
 
-	if (recording_new(&cli_recording_limits, &r) < 0) {
-		cli_error("%s", strerror(ENOMEM));
+	if (read_all(files, n, &r) < 0 || (o->nr_bases && read_all(o->bases, o->nr_bases, &base) < 0))
 		return CLI_FAILED;
-	}
-	for (i = 0; i < n; i++)
-		if (read_any(r, files[i]) < 0)
-			return CLI_FAILED;
+	out.base = base;
 	return output_write(r, &out) < 0 ? CLI_FAILED : 0;
 }
 
@@ -112,6 +130,16 @@ static int parse_kinds(struct filter *f, char *list)
 	return 0;
 }
 
+static int parse_base(struct options *o, const char *path)
+{
+	if (o->nr_bases == BASES_MAX) {
+		cli_error("more than %d files to compare with", BASES_MAX);
+		return -EINVAL;
+	}
+	o->bases[o->nr_bases++] = path;
+	return 0;
+}
+
 static int parse_option(struct options *o, int c)
 {
 	switch (c) {
@@ -127,6 +155,8 @@ static int parse_option(struct options *o, int c)
 	case 'T':
 		o->type = optarg;
 		return 0;
+	case 'B':
+		return parse_base(o, optarg);
 	case 'F':
 		return parse_expression(&o->filter, "focus", optarg);
 	case 'I':
@@ -148,6 +178,10 @@ static int check(const struct options *o, bool has_file)
 		cli_error("unknown format of '%s': FILE must end in %s", o->output, render_formats());
 		return -EINVAL;
 	}
+	if (o->nr_bases && !render_format_of(o->output)->graph) {
+		cli_error("--base is for .svg and .collapsed: '%s' cannot hold a comparison", o->output);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -162,7 +196,8 @@ int cmd_convert(int argc, char **argv)
 		{"output", required_argument, NULL, 'o'}, {"title", required_argument, NULL, 't'},
 		{"inverted", no_argument, NULL, 'i'},     {"type", required_argument, NULL, 'T'},
 		{"focus", required_argument, NULL, 'F'},  {"ignore", required_argument, NULL, 'I'},
-		{"hide", required_argument, NULL, 'H'},   {"help", no_argument, NULL, 'h'},
+		{"hide", required_argument, NULL, 'H'},   {"base", required_argument, NULL, 'B'},
+		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	_cleanup_(options_done) struct options o = {.output = "otprof.svg"};
@@ -176,5 +211,5 @@ int cmd_convert(int argc, char **argv)
 	}
 	if (check(&o, optind < argc) < 0)
 		return cli_try_help(CLI_USAGE);
-	return convert(&o, argv + optind, argc - optind);
+	return convert(&o, (const char *const *)argv + optind, (uint32_t)(argc - optind));
 }

@@ -69,6 +69,7 @@ struct output {
 	const struct render_format *format;
 	struct recording *rec;
 	struct rec_views views;
+	struct rec_views base; /* of o->base, if there is one */
 };
 
 /* x.svg, or x.TYPE.svg for a type that is not the first of those written. */
@@ -84,18 +85,27 @@ static int output_path(const struct output *out, const struct rec_view *v, bool 
 static void output_title(const struct output *out, const struct rec_view *v, bool first, struct buf *title)
 {
 	if (!out->o->title)
-		buf_printf(title, "%s flame graph", strcmp(v->name, "cpu") == 0 ? "CPU" : v->name);
+		buf_printf(title, "%s flame graph%s", strcmp(v->name, "cpu") == 0 ? "CPU" : v->name,
+			   out->o->base ? ": change of share" : "");
 	else
 		buf_printf(title, "%s%s%s", out->o->title, first ? "" : ": ", first ? "" : v->name);
 }
 
-static int output_graph(const struct output *out, const struct rec_view *v, struct graph **ret)
+/* What a view is compared with; NULL: nothing. */
+static const struct rec_view *output_base_of(const struct output *out, const struct rec_view *v)
+{
+	return out->o->base ? rec_views_same(&out->base, out->o->base, v, out->rec) : NULL;
+}
+
+static int output_graph(const struct output *out, const struct rec_view *v, const struct rec_view *base, struct graph **ret)
 {
 	_cleanup_(graph_freep) struct graph *g = NULL;
 	int e = graph_new(&cli_tree_limits, &g);
 
 	if (!e)
 		e = graph_add(g, out->rec, v);
+	if (!e && base)
+		e = graph_add_before(g, out->o->base, base);
 	if (!e && out->o->filter)
 		e = graph_filter(g, out->o->filter);
 	if (!e)
@@ -111,12 +121,15 @@ static int output_draw(struct output *out, const struct rec_view *v, bool first,
 	_cleanup_(buf_done) struct buf caption = {0}, title = {0};
 	bool cpu = rec_view_is_cpu(out->rec, v);
 	struct picture p = {.inverted = out->o->inverted, .unit = rec_view_unit(out->rec, v)};
-	int e = output_graph(out, v, &g);
+	const struct rec_view *base = output_base_of(out, v);
+	int e = output_graph(out, v, base, &g);
 
 	if (e < 0)
 		return e;
 	*ret_shown = g->now.total[0];
 	caption_view(&caption, out->rec, v, *ret_shown, cpu ? out->o->subtitle : NULL);
+	if (base)
+		caption_before(&caption, out->o->base, base, g->before.total[0]);
 	output_title(out, v, first, &title);
 	p.graph = g;
 	p.title = buf_cstr(&title);
@@ -193,6 +206,7 @@ static int output_write_recording(struct output *out)
 static void output_done(struct output *out)
 {
 	rec_views_done(&out->views);
+	rec_views_done(&out->base);
 }
 
 static void output_list_types(const struct output *out, struct buf *to)
@@ -244,6 +258,22 @@ static int output_filter(struct output *out)
 	return e;
 }
 
+/* Each type that is written has one that it is compared with. */
+static int output_check_base(struct output *out)
+{
+	uint32_t i;
+	int e = recording_views(out->o->base, &out->base);
+
+	if (e < 0)
+		cli_error("%s", recording_strerror(e));
+	for (i = 0; !e && i < out->views.count; i++)
+		if (!output_base_of(out, &out->views.list[i])) {
+			cli_error("nothing to compare with: --base holds no samples of type '%s'", out->views.list[i].name);
+			e = -ENOENT;
+		}
+	return e;
+}
+
 int output_write(struct recording *r, const struct output_options *o)
 {
 	_cleanup_(output_done) struct output out = {.o = o, .rec = r, .format = render_format_of(o->path)};
@@ -255,6 +285,8 @@ int output_write(struct recording *r, const struct output_options *o)
 		e = output_choose_type(&out, o->type);
 	if (!e)
 		e = output_filter(&out);
+	if (!e && o->base)
+		e = output_check_base(&out);
 	if (e < 0)
 		return e;
 	return out.format->graph ? output_write_views(&out) : output_write_recording(&out);

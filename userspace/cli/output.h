@@ -24,6 +24,7 @@ struct output_options {
 	const char *title;    /* of a flame graph; NULL: a default */
 	const char *subtitle; /* before the figures of CPU samples; NULL: none */
 	const char *duration; /* of the recording, in the lines on what was written; NULL: none */
+	const struct recording *base; /* what a graph is compared with; NULL: nothing */
 	const struct filter *filter; /* NULL: all is shown */
 	bool inverted;        /* flame graph with the root on top */
 	bool quiet;           /* no such lines */

@@ -55,3 +55,10 @@ void caption_view(struct buf *out, const struct recording *r, const struct rec_v
 	caption_add_places(out, v);
 	caption_add_times(out, v);
 }
+
+void caption_before(struct buf *out, const struct recording *r, const struct rec_view *v, uint64_t shown)
+{
+	buf_add_str(out, DOT "compared with ");
+	caption_value(out, r, v, shown);
+	caption_add_times(out, v);
+}

@@ -11,6 +11,8 @@
 
 /* Of the view's value, shown is in the picture: "5 of 12 samples". */
 void caption_value(struct buf *out, const struct recording *r, const struct rec_view *v, uint64_t shown);
+/* What a picture is compared with: value and time of the view before. */
+void caption_before(struct buf *out, const struct recording *r, const struct rec_view *v, uint64_t shown);
 /* extra (NULL: none) is the beginning of the line. */
 void caption_view(struct buf *out, const struct recording *r, const struct rec_view *v, uint64_t shown, const char *extra);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One line a stack, outermost frame first, joined by semicolons, then its value. */
+/*
+ * One line a stack, outermost frame first, joined by semicolons, then its
+ * value; in a comparison the value before, then the value now.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,16 +40,18 @@ static void collapsed_add_stack(struct buf *out, const struct tree *t, uint32_t 
 int render_collapsed(const struct picture *p, struct buf *out)
 {
 	const struct tree *t = p->graph->tree;
-	const uint64_t *self = p->graph->now.self;
+	const uint64_t *self = p->graph->now.self, *before = p->graph->compared ? p->graph->before.self : NULL;
 	_cleanup_(freep) uint32_t *path = calloc(t->depth + 1, sizeof(*path));
 	uint32_t i;
 
 	if (!path)
 		return -ENOMEM;
 	for (i = 0; i != TREE_NONE && !out->failed; i = tree_next(t, i)) {
-		if (!self[i])
+		if (!self[i] && !(before && before[i]))
 			continue;
 		collapsed_add_stack(out, t, i, path);
+		if (before)
+			buf_printf(out, " %" PRIu64, before[i]);
 		buf_printf(out, " %" PRIu64 "\n", self[i]);
 	}
 	return out->failed ? -E2BIG : 0;

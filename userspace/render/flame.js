@@ -9,6 +9,7 @@
 	var PAD = 16, TOP = 92, BOTTOM = 40, ROW = 18, ROWS = 60;
 	var period = +svg.getAttribute('data-period'), unit = svg.getAttribute('data-unit');
 	var inverted = svg.getAttribute('data-inverted') === '1';
+	var before = +svg.getAttribute('data-before'), compared = svg.hasAttribute('data-before');
 	var frames = [], zoom = null, query = '', matcher = null, charWidth = 7;
 	var graph, head, foot, tip, input, result;
 
@@ -61,10 +62,11 @@
 		for (i = 0; i < groups.length; i++) {
 			var g = groups[i], v = g.getAttribute('data-v').split(' '), title = g.querySelector('title');
 			var lines = title.textContent.split('\n'), row = +v[3];
+			var before = (g.getAttribute('data-b') || '0 0').split(' ');
 			var f = {
 				g: g, rect: g.querySelector('rect'), text: g.querySelector('text'),
 				off: +v[0], total: +v[1], self: +v[2], row: row, end: +v[0] + +v[1],
-				name: lines[0], where: lines.length > 2 ? lines[1] : '', index: i, hit: false
+				beforeTotal: +before[0], beforeSelf: +before[1], name: lines[0], where: lines.length > 2 ? lines[1] : '', index: i, hit: false
 			};
 
 			f.parent = row ? path[row - 1] : null;
@@ -285,12 +287,20 @@
 		return text + ' \u00b7 self ' + percent(f.self, frames[0].total);
 	}
 
+	// In a comparison: of the same place in the profile that this one is compared with.
+	function figuresBefore(f) {
+		return 'before: ' + count(f.beforeTotal) + ' ' + unit + ' \u00b7 ' + percent(f.beforeTotal, before) +
+			' of all \u00b7 self ' + percent(f.beforeSelf, before);
+	}
+
 	function tipLines(f) {
 		var lines = wrap(f.name, 90, 4).map(function (l) { return ['n', l]; });
 
 		if (f.where)
 			lines.push(['w', f.where]);
 		lines.push(['v', figures(f)]);
+		if (compared)
+			lines.push(['v', figuresBefore(f)]);
 		return lines;
 	}
 

@@ -59,3 +59,11 @@ uint32_t palette_base(enum frame_kind kind)
 
 	return hsl(s->hue, s->saturation / 100.0, s->lightness / 100.0);
 }
+
+/* Most changes are small: the first steps away from grey are the largest. */
+uint32_t palette_change(double change)
+{
+	double strength = sqrt(fmin(fabs(change), 1));
+
+	return hsl(change < 0 ? 210 : 30, strength * 0.85, 0.88 - 0.24 * strength);
+}

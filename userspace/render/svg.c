@@ -12,25 +12,13 @@
 #include "base/cleanup.h"
 #include "base/format.h"
 #include "base/utf8.h"
+#include "render/drawing.h"
 #include "render/palette.h"
-#include "render/picture.h"
 #include "render/xml.h"
 
-/* The geometry, which flame.js continues. */
-#define WIDTH      1200
-#define PAD        16
-#define TOP        92
-#define BOTTOM     40
-#define ROW        18
-#define GLYPH_WIDTH 6.95 /* of 11.5 px monospace */
-#define TITLE_MAX   62  /* characters beside the tools */
-#define CAPTION_MAX 190 /* characters */
-#define ROWS       60   /* deeper rows are drawn as long as they hold 1 % of all */
-
-#define DRAWN_MAX  8000u  /* frames; more make a browser slow */
-#define LEAST      4000u  /* frames below 1/LEAST of the width are not drawn */
-
-#define DOT " \xc2\xb7 "
+#define GLYPH_WIDTH 6.95  /* of 11.5 px monospace */
+#define DRAWN_MAX   8000u /* frames; more make a browser slow */
+#define LEAST       4000u /* frames below 1/LEAST of the width are not drawn */
 
 static const char style[] =
 #include "render/flame.css.h"
@@ -39,27 +27,15 @@ static const char script[] =
 #include "render/flame.js.h"
 	;
 
-struct drawing {
-	const struct picture *picture;
-	const struct tree *t;
-	const uint64_t *self, *total;
-	struct buf *out;
-	uint64_t least; /* value of the narrowest frame drawn */
-	uint32_t drawn; /* frames */
-	uint32_t depth; /* rows that those frames are in */
-	uint32_t rows;  /* rows of the still picture */
-};
-
-static void draw_escaped(struct buf *out, const char *s)
+void svg_add_escaped(struct buf *out, const char *s)
 {
 	xml_escape(out, s, strlen(s));
 }
 
-/* Text of at most max characters, escaped. */
-static void draw_fitted(struct buf *out, const char *s, size_t max)
+void svg_add_fitted(struct buf *out, const char *s, size_t max)
 {
 	if (utf8_count(s) <= max) {
-		draw_escaped(out, s);
+		svg_add_escaped(out, s);
 		return;
 	}
 	xml_escape(out, s, utf8_bytes(s, max - 1));
@@ -82,6 +58,7 @@ static uint32_t svg_count_drawn(const struct drawing *d, uint64_t least, uint32_
 
 static void svg_choose_least(struct drawing *d)
 {
+	d->nodes = svg_count_drawn(d, 1, &d->depth);
 	d->least = MAX(d->total[0] / LEAST, (uint64_t)1);
 	d->drawn = svg_count_drawn(d, d->least, &d->depth);
 	while (d->drawn > DRAWN_MAX) {
@@ -106,13 +83,29 @@ static int svg_choose_rows(struct drawing *d)
 	for (i = 0; i < d->depth; i++)
 		if (sums[i] >= d->total[0] / 100)
 			last = i + 1;
-	d->rows = MIN(d->depth, MAX(last, (uint32_t)ROWS));
+	d->rows = MIN(d->depth, MAX(last, (uint32_t)SVG_ROWS));
 	return 0;
 }
 
-static int svg_height(const struct drawing *d)
+int svg_height(const struct drawing *d)
 {
-	return TOP + (int)d->rows * ROW + BOTTOM;
+	return SVG_TOP + (int)d->rows * SVG_ROW + SVG_BOTTOM;
+}
+
+/* How a node's share of all has changed: -1 gone, 0 as before, 1/3 twice as much, 1 new. */
+static double svg_change(const struct drawing *d, uint32_t node)
+{
+	const uint64_t *before = d->picture->graph->before.total;
+	double now = format_percent(d->total[node], d->total[0]), then = format_percent(before[node], before[0]);
+
+	return now + then > 0 ? (now - then) / (now + then) : 0;
+}
+
+static uint32_t svg_color(const struct drawing *d, uint32_t node)
+{
+	if (d->picture->graph->compared)
+		return palette_change(svg_change(d, node));
+	return palette_color(tree_kind(d->t, node), tree_name(d->t, node), d->t->nodes[node].inlined);
 }
 
 static void draw_open(struct drawing *d)
@@ -121,13 +114,28 @@ static void draw_open(struct drawing *d)
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
 		   "data-period=\"%" PRId64 "\" data-unit=\"",
-		   WIDTH, svg_height(d), WIDTH, svg_height(d), d->picture->period_ns);
-	draw_escaped(d->out, d->picture->unit);
-	buf_printf(d->out, "\" data-inverted=\"%d\">\n<title>", d->picture->inverted);
-	draw_escaped(d->out, d->picture->title);
+		   SVG_WIDTH, svg_height(d), SVG_WIDTH, svg_height(d), d->picture->period_ns);
+	svg_add_escaped(d->out, d->picture->unit);
+	buf_add_str(d->out, "\"");
+	if (d->picture->graph->compared)
+		buf_printf(d->out, " data-before=\"%" PRIu64 "\"", d->picture->graph->before.total[0]);
+	buf_printf(d->out, " data-inverted=\"%d\">\n<title>", d->picture->inverted);
+	svg_add_escaped(d->out, d->picture->title);
 	buf_add_str(d->out, "</title>\n<style>\n");
 	buf_add_str(d->out, style);
 	buf_add_str(d->out, "</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+static void draw_before(struct drawing *d, uint32_t i)
+{
+	const struct values *before = &d->picture->graph->before;
+	char total[32], self[32];
+
+	format_count(total, sizeof(total), before->total[i]);
+	format_count(self, sizeof(self), before->self[i]);
+	buf_printf(d->out, "\nbefore: %s (%.2f %%), self %s (%.2f %%)", total,
+		   format_percent(before->total[i], before->total[0]), self,
+		   format_percent(before->self[i], before->total[0]));
 }
 
 /* Name, where it is from, figures: the script reads the first two lines. */
@@ -137,19 +145,22 @@ static void draw_tip(struct drawing *d, uint32_t i)
 	char total[32], self[32];
 
 	buf_add_str(d->out, "<title>");
-	draw_escaped(d->out, tree_name(d->t, i));
+	svg_add_escaped(d->out, tree_name(d->t, i));
 	buf_add_str(d->out, "\n");
-	draw_escaped(d->out, *module ? module : kind);
+	svg_add_escaped(d->out, *module ? module : kind);
 	if (*module)
-		buf_printf(d->out, DOT "%s", kind);
+		buf_printf(d->out, SVG_DOT "%s", kind);
 	if (d->t->nodes[i].inlined)
-		buf_add_str(d->out, DOT "inlined");
+		buf_add_str(d->out, SVG_DOT "inlined");
 	format_count(total, sizeof(total), d->total[i]);
 	format_count(self, sizeof(self), d->self[i]);
 	buf_printf(d->out, "\n%s ", total);
-	draw_escaped(d->out, d->picture->unit);
-	buf_printf(d->out, " (%.2f %%), self %s (%.2f %%)</title>", format_percent(d->total[i], d->total[0]), self,
+	svg_add_escaped(d->out, d->picture->unit);
+	buf_printf(d->out, " (%.2f %%), self %s (%.2f %%)", format_percent(d->total[i], d->total[0]), self,
 		   format_percent(d->self[i], d->total[0]));
+	if (d->picture->graph->compared)
+		draw_before(d, i);
+	buf_add_str(d->out, "</title>");
 }
 
 static void draw_label(struct drawing *d, const char *name, double x, double width, int y)
@@ -159,33 +170,37 @@ static void draw_label(struct drawing *d, const char *name, double x, double wid
 	if (chars < 3)
 		return;
 	buf_printf(d->out, "<text x=\"%.2f\" y=\"%.1f\">", x + 4, y + 12.5);
-	draw_fitted(d->out, name, (size_t)chars);
+	svg_add_fitted(d->out, name, (size_t)chars);
 	buf_add_str(d->out, "</text>");
 }
 
 static void draw_place(struct drawing *d, uint32_t i, uint64_t offset, uint32_t color)
 {
 	int depth = d->t->nodes[i].depth, row = d->picture->inverted ? depth : (int)d->rows - 1 - depth;
-	double scale = (double)(WIDTH - 2 * PAD) / (double)MAX(d->total[0], (uint64_t)1);
-	double x = PAD + (double)offset * scale, width = depth ? (double)d->total[i] * scale : WIDTH - 2 * PAD;
-	int y = TOP + row * ROW;
+	double scale = (double)(SVG_WIDTH - 2 * SVG_PAD) / (double)MAX(d->total[0], (uint64_t)1);
+	double x = SVG_PAD + (double)offset * scale, width = depth ? (double)d->total[i] * scale : SVG_WIDTH - 2 * SVG_PAD;
+	int y = SVG_TOP + row * SVG_ROW;
 
 	buf_printf(d->out, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", x, y,
-		   MAX(width > 3 ? width - 0.6 : width, 0.3), ROW - 1, color);
+		   MAX(width > 3 ? width - 0.6 : width, 0.3), SVG_ROW - 1, color);
 	draw_label(d, tree_name(d->t, i), x, width, y);
 }
 
 static void draw_frame(struct drawing *d, uint32_t i, uint64_t offset)
 {
 	const struct tree_node *n = &d->t->nodes[i];
-	uint32_t color = palette_color(tree_kind(d->t, i), tree_name(d->t, i), n->inlined);
+	const struct values *before = &d->picture->graph->before;
+	uint32_t color = svg_color(d, i);
 	bool deep = n->depth >= d->rows;
 
-	buf_printf(d->out, "<g class=\"f\"%s data-v=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\">",
+	buf_printf(d->out, "<g class=\"f\"%s data-v=\"%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\"",
 		   deep ? " style=\"display:none\"" : "", offset, d->total[i], d->self[i], n->depth);
+	if (d->picture->graph->compared)
+		buf_printf(d->out, " data-b=\"%" PRIu64 " %" PRIu64 "\"", before->total[i], before->self[i]);
+	buf_add_str(d->out, ">");
 	draw_tip(d, i);
 	if (deep)
-		buf_printf(d->out, "<rect height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", ROW - 1, color);
+		buf_printf(d->out, "<rect height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", SVG_ROW - 1, color);
 	else
 		draw_place(d, i, offset, color);
 	buf_add_str(d->out, "</g>\n");
@@ -218,59 +233,6 @@ static int draw_frames(struct drawing *d)
 	return 0;
 }
 
-/* The kinds that there are, with their share of all. */
-static void draw_legend(struct drawing *d)
-{
-	uint64_t self[KIND_NR] = {0};
-	double x = PAD;
-	uint32_t i;
-
-	for (i = 0; i < d->t->count; i++)
-		self[tree_kind(d->t, i)] += d->self[i];
-	for (i = KIND_MARKER; i < KIND_NR; i++) {
-		const char *label = frame_kind_label(i);
-		double share = format_percent(self[i], d->total[0]);
-
-		if (!self[i])
-			continue;
-		buf_printf(d->out,
-			   "<rect x=\"%.1f\" y=\"64\" width=\"12\" height=\"12\" rx=\"2\" fill=\"#%06x\"/>"
-			   "<text class=\"key\" x=\"%.1f\" y=\"74\">%s %.1f %%</text>\n",
-			   x, palette_base(i), x + 17, label, share);
-		x += 17 + 7.0 * (double)(strlen(label) + 7) + 14;
-	}
-}
-
-static void draw_head(struct drawing *d)
-{
-	buf_printf(d->out, "<g id=\"head\"><rect id=\"headpaper\" width=\"%d\" height=\"%d\"/>\n", WIDTH, TOP - 6);
-	buf_printf(d->out, "<text class=\"title\" x=\"%d\" y=\"32\">", PAD);
-	draw_fitted(d->out, d->picture->title, TITLE_MAX);
-	buf_printf(d->out, "</text>\n<text class=\"sub\" x=\"%d\" y=\"52\">", PAD);
-	draw_fitted(d->out, d->picture->caption, CAPTION_MAX);
-	buf_add_str(d->out, "</text>\n");
-	draw_legend(d);
-	buf_add_str(d->out, "</g>\n");
-}
-
-static void draw_foot(struct drawing *d)
-{
-	uint32_t left = d->t->count - d->drawn;
-	char count[32];
-
-	buf_printf(d->out, "<g id=\"foot\" transform=\"translate(0,%d)\"><text x=\"%d\">", svg_height(d) - 14, PAD);
-	buf_add_str(d->out, "otprof " OTPROF_VERSION);
-	if (left) {
-		format_count(count, sizeof(count), left);
-		buf_printf(d->out, DOT "%s frames below %.3f %% are not drawn", count,
-			   format_percent(d->least, d->total[0]));
-	}
-	buf_add_str(d->out, "<tspan id=\"deeper\">");
-	if (d->depth > d->rows)
-		buf_printf(d->out, DOT "%u deeper rows hold less than 1 %% and are not shown", d->depth - d->rows);
-	buf_add_str(d->out, "</tspan><tspan dx=\"18\" id=\"hint\"></tspan></text></g>\n");
-}
-
 int render_svg(const struct picture *p, struct buf *out)
 {
 	struct drawing d = {
@@ -286,8 +248,8 @@ int render_svg(const struct picture *p, struct buf *out)
 	r = draw_frames(&d);
 	if (r < 0)
 		return r;
-	draw_head(&d);
-	draw_foot(&d);
+	svg_draw_head(&d);
+	svg_draw_foot(&d);
 	buf_add_str(out, "<script><![CDATA[\n");
 	buf_add_str(out, script);
 	buf_add_str(out, "]]></script>\n</svg>\n");

@@ -53,7 +53,7 @@ struct options {
 	bool inverted;
 };
 
-static int read_directory(struct recording *r, const char *path)
+static int convert_read_directory(struct recording *r, const char *path)
 {
 	char name[256];
 	int n = recording_read_directory(r, path, name, sizeof(name));
@@ -65,18 +65,18 @@ static int read_directory(struct recording *r, const char *path)
 	return n > 0 ? 0 : -ENOENT;
 }
 
-static int read_any(struct recording *r, const char *path)
+static int convert_read(struct recording *r, const char *path)
 {
 	int e = recording_read_file(r, AT_FDCWD, path);
 
 	if (e == -EISDIR)
-		return read_directory(r, path);
+		return convert_read_directory(r, path);
 	if (e < 0)
 		cli_error("cannot read '%s': %s", path, recording_strerror(e));
 	return e;
 }
 
-static int read_all(const char *const *files, uint32_t n, struct recording **ret)
+static int convert_read_all(const char *const *files, uint32_t n, struct recording **ret)
 {
 	_cleanup_(recording_freep) struct recording *r = NULL;
 	uint32_t i;
@@ -85,7 +85,7 @@ static int read_all(const char *const *files, uint32_t n, struct recording **ret
 	if (e < 0)
 		cli_error("%s", strerror(-e));
 	for (i = 0; !e && i < n; i++)
-		e = read_any(r, files[i]);
+		e = convert_read(r, files[i]);
 	if (!e)
 		*ret = steal_ptr(&r);
 	return e;
@@ -102,13 +102,13 @@ static int convert(const struct options *o, const char *const *files, uint32_t n
 		.inverted = o->inverted,
 	};
 
-	if (read_all(files, n, &r) < 0 || (o->nr_bases && read_all(o->bases, o->nr_bases, &base) < 0))
+	if (convert_read_all(files, n, &r) < 0 || (o->nr_bases && convert_read_all(o->bases, o->nr_bases, &base) < 0))
 		return CLI_FAILED;
 	out.base = base;
 	return output_write(r, &out) < 0 ? CLI_FAILED : 0;
 }
 
-static int parse_expression(struct filter *f, const char *option, const char *s)
+static int convert_parse_expression(struct filter *f, const char *option, const char *s)
 {
 	char why[FILTER_WHY];
 	int e = *option == 'f' ? filter_focus(f, s, why) : filter_ignore(f, s, why);
@@ -118,7 +118,7 @@ static int parse_expression(struct filter *f, const char *option, const char *s)
 	return e;
 }
 
-static int parse_kinds(struct filter *f, char *list)
+static int convert_parse_kinds(struct filter *f, char *list)
 {
 	char *word, *rest = list, why[FILTER_WHY];
 
@@ -130,7 +130,7 @@ static int parse_kinds(struct filter *f, char *list)
 	return 0;
 }
 
-static int parse_base(struct options *o, const char *path)
+static int convert_parse_base(struct options *o, const char *path)
 {
 	if (o->nr_bases == BASES_MAX) {
 		cli_error("more than %d files to compare with", BASES_MAX);
@@ -140,7 +140,7 @@ static int parse_base(struct options *o, const char *path)
 	return 0;
 }
 
-static int parse_option(struct options *o, int c)
+static int convert_parse_option(struct options *o, int c)
 {
 	switch (c) {
 	case 'o':
@@ -156,19 +156,19 @@ static int parse_option(struct options *o, int c)
 		o->type = optarg;
 		return 0;
 	case 'B':
-		return parse_base(o, optarg);
+		return convert_parse_base(o, optarg);
 	case 'F':
-		return parse_expression(&o->filter, "focus", optarg);
+		return convert_parse_expression(&o->filter, "focus", optarg);
 	case 'I':
-		return parse_expression(&o->filter, "ignore", optarg);
+		return convert_parse_expression(&o->filter, "ignore", optarg);
 	case 'H':
-		return parse_kinds(&o->filter, optarg);
+		return convert_parse_kinds(&o->filter, optarg);
 	default:
 		return -EINVAL;
 	}
 }
 
-static int check(const struct options *o, bool has_file)
+static int convert_check(const struct options *o, bool has_file)
 {
 	if (!has_file) {
 		cli_error("missing FILE");
@@ -185,7 +185,7 @@ static int check(const struct options *o, bool has_file)
 	return 0;
 }
 
-static void options_done(struct options *o)
+static void convert_options_done(struct options *o)
 {
 	filter_done(&o->filter);
 }
@@ -200,16 +200,16 @@ int cmd_convert(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	_cleanup_(options_done) struct options o = {.output = "otprof.svg"};
+	_cleanup_(convert_options_done) struct options o = {.output = "otprof.svg"};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "o:t:", longs, NULL)) != -1) {
 		if (c == 'h')
 			return cli_help(help);
-		if (parse_option(&o, c) < 0)
+		if (convert_parse_option(&o, c) < 0)
 			return cli_try_help(CLI_USAGE);
 	}
-	if (check(&o, optind < argc) < 0)
+	if (convert_check(&o, optind < argc) < 0)
 		return cli_try_help(CLI_USAGE);
 	return convert(&o, (const char *const *)argv + optind, (uint32_t)(argc - optind));
 }

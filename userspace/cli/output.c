@@ -97,7 +97,8 @@ static const struct rec_view *output_base_of(const struct output *out, const str
 	return out->o->base ? rec_views_same(&out->base, out->o->base, v, out->rec) : NULL;
 }
 
-static int output_graph(const struct output *out, const struct rec_view *v, const struct rec_view *base, struct graph **ret)
+static int output_graph(const struct output *out, const struct rec_view *v, const struct rec_view *base,
+			struct graph **ret)
 {
 	_cleanup_(graph_freep) struct graph *g = NULL;
 	int e = graph_new(&cli_tree_limits, &g);
@@ -217,7 +218,7 @@ static void output_list_types(const struct output *out, struct buf *to)
 		buf_printf(to, "%s%s", i ? ", " : "", out->views.list[i].name);
 }
 
-/* After the recording's samples have changed. */
+/* Views are made anew after a change of the samples. */
 static int output_look(struct output *out)
 {
 	rec_views_done(&out->views);
@@ -258,7 +259,7 @@ static int output_filter(struct output *out)
 	return e;
 }
 
-/* Each type that is written has one that it is compared with. */
+/* Every type that is written must exist in the base. */
 static int output_check_base(struct output *out)
 {
 	uint32_t i;
@@ -268,7 +269,8 @@ static int output_check_base(struct output *out)
 		cli_error("%s", recording_strerror(e));
 	for (i = 0; !e && i < out->views.count; i++)
 		if (!output_base_of(out, &out->views.list[i])) {
-			cli_error("nothing to compare with: --base holds no samples of type '%s'", out->views.list[i].name);
+			cli_error("nothing to compare with: --base holds no samples of type '%s'",
+				  out->views.list[i].name);
 			e = -ENOENT;
 		}
 	return e;

@@ -4,8 +4,8 @@
  *
  * Called by the verbs that write one, one thread. The format follows from the
  * file's name (render/render.h). A format that shows one type of sample makes
- * a file for each: the first type's has the name that was given, x.svg, the
- * others have their type in it, x.page_faults.svg.
+ * a file for each: x.svg for the first type, x.page_faults.svg
+ * for another one.
  * A file is replaced in one step: it is whole, or what it was before.
  * Errors: negative errno; output_write prints them.
  */

@@ -11,7 +11,7 @@
 _Static_assert(KIND_NR <= 32, "a bit for each kind");
 
 /* The larger count of "{2,5}" at s; 1 where that is no interval. */
-static uint64_t interval_count(const char *s)
+static uint64_t expression_interval(const char *s)
 {
 	char *end;
 	uint64_t low = strtoull(s + 1, &end, 10), high = low;
@@ -22,21 +22,23 @@ static uint64_t interval_count(const char *s)
 }
 
 /* How often the innermost of nested repetitions may be repeated: an upper bound, their product. */
-static bool repeats_too_often(const char *s)
+static bool expression_repeats_too_often(const char *s)
 {
 	uint64_t product = 1;
 
 	for (; *s; s++) {
 		if (*s == '\\' && s[1])
 			s++;
-		else if (*s == '{' && (__builtin_mul_overflow(product, interval_count(s), &product) || product > FILTER_REPEATS))
+		else if (*s == '{' && __builtin_mul_overflow(product, expression_interval(s), &product))
+			return true;
+		if (product > FILTER_REPEATS)
 			return true;
 	}
 	return false;
 }
 
 /* They make matching exponential. */
-static bool has_back_reference(const char *s)
+static bool expression_has_back_reference(const char *s)
 {
 	for (; *s; s++)
 		if (*s == '\\' && s[1] && *++s >= '1' && *s <= '9')
@@ -50,9 +52,9 @@ static const char *expression_refused(const struct expressions *to, const char *
 		return "too many expressions";
 	if (strlen(s) > FILTER_LENGTH)
 		return "the expression is too long";
-	if (has_back_reference(s))
+	if (expression_has_back_reference(s))
 		return "back-references are not supported";
-	if (repeats_too_often(s))
+	if (expression_repeats_too_often(s))
 		return "it repeats too often";
 	return NULL;
 }
@@ -98,7 +100,8 @@ int filter_hide(struct filter *f, const char *kind, char ret_why[FILTER_WHY])
 	}
 	at = (size_t)snprintf(ret_why, FILTER_WHY, "no such kind of frame: there are");
 	for (k = KIND_MARKER; k < KIND_NR && at < FILTER_WHY; k++)
-		at += (size_t)snprintf(ret_why + at, FILTER_WHY - at, "%s %s", k == KIND_MARKER ? "" : ",", frame_kind_name(k));
+		at += (size_t)snprintf(ret_why + at, FILTER_WHY - at, "%s %s", k == KIND_MARKER ? "" : ",",
+				       frame_kind_name(k));
 	return -EINVAL;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A filter on a call tree. A node is a stack, that of the frames above it:
- * what the expressions say of it follows from its parent's and its own name.
+ * A filter on a call tree. A node stands for one stack, the path from the
+ * root to it: it matches if its parent matches or its own name does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 /* Of a node: FILTER_FOCUSED and FILTER_IGNORED for its stack, and whether the new tree holds it or one below. */
 enum { NODE_NEEDED = 4 };
 
-static bool node_is_kept(unsigned int state)
+static bool filter_keeps(unsigned int state)
 {
 	return (state & (FILTER_FOCUSED | FILTER_IGNORED)) == FILTER_FOCUSED;
 }
 
-/* By function. What stands above the frames has no function's name. */
-static uint8_t *match_functions(const struct filter *f, const struct tree *t)
+/* By function. Services, above the frames, are no functions. */
+static uint8_t *filter_match_functions(const struct filter *f, const struct tree *t)
 {
 	uint8_t *matches = calloc(t->functions.count, 1);
 	uint32_t i;
@@ -31,9 +31,9 @@ static uint8_t *match_functions(const struct filter *f, const struct tree *t)
 }
 
 /* Forwards, what stacks inherit from their callers; backwards, which nodes lead to stacks that are kept. */
-static uint8_t *judge_nodes(const struct filter *f, const struct tree *t)
+static uint8_t *filter_judge_nodes(const struct filter *f, const struct tree *t)
 {
-	_cleanup_(freep) uint8_t *matches = match_functions(f, t);
+	_cleanup_(freep) uint8_t *matches = filter_match_functions(f, t);
 	uint8_t *states = matches ? calloc(t->count, 1) : NULL;
 	uint32_t i;
 
@@ -44,7 +44,7 @@ static uint8_t *judge_nodes(const struct filter *f, const struct tree *t)
 		states[i] = states[t->nodes[i].parent] | matches[t->nodes[i].function];
 	states[0] |= NODE_NEEDED;
 	for (i = t->count; i-- > 1;) {
-		if (node_is_kept(states[i]))
+		if (filter_keeps(states[i]))
 			states[i] |= NODE_NEEDED;
 		if (states[i] & NODE_NEEDED)
 			states[t->nodes[i].parent] |= NODE_NEEDED;
@@ -53,7 +53,7 @@ static uint8_t *judge_nodes(const struct filter *f, const struct tree *t)
 }
 
 /* images: by node, what it becomes: itself, its caller where it is hidden, or nothing. */
-static int copy_images(const struct filter *f, struct copy *c, const uint8_t *states, uint32_t *images)
+static int filter_copy_images(const struct filter *f, struct copy *c, const uint8_t *states, uint32_t *images)
 {
 	uint32_t i;
 	int r = 0;
@@ -75,7 +75,7 @@ static int copy_images(const struct filter *f, struct copy *c, const uint8_t *st
 
 int filter_tree(const struct filter *f, const struct tree *t, struct tree **ret, uint32_t *ret_map)
 {
-	_cleanup_(freep) uint8_t *states = judge_nodes(f, t);
+	_cleanup_(freep) uint8_t *states = filter_judge_nodes(f, t);
 	_cleanup_(tree_freep) struct tree *to = NULL;
 	_cleanup_(copy_done) struct copy c = {0};
 	uint32_t i;
@@ -84,11 +84,11 @@ int filter_tree(const struct filter *f, const struct tree *t, struct tree **ret,
 	if (!r)
 		r = copy_init(&c, t, to);
 	if (!r)
-		r = copy_images(f, &c, states, ret_map);
+		r = filter_copy_images(f, &c, states, ret_map);
 	if (r < 0)
 		return r;
 	for (i = 0; i < t->count; i++)
-		if (!node_is_kept(states[i]))
+		if (!filter_keeps(states[i]))
 			ret_map[i] = TREE_NONE;
 	*ret = steal_ptr(&to);
 	return 0;

@@ -29,7 +29,7 @@ struct location_ref {
 	const struct rec_location *location;
 };
 
-static const char *location_name(const void *ctx, size_t i)
+static const char *adder_name(const void *ctx, size_t i)
 {
 	const struct location_ref *ref = ctx;
 	const struct rec_function *f = intern_key(&ref->rec->functions, ref->location->lines[i].function);
@@ -47,7 +47,7 @@ static int adder_translate(struct adder *a, uint32_t location, struct run *run)
 		.address = l->address,
 		.kind = (enum frame_kind)l->kind,
 		.lines = recording_lines(a->rec, location),
-		.name = location_name,
+		.name = adder_name,
 		.ctx = &ref,
 	};
 	size_t start = a->frames.len / sizeof(struct place_frame), end;

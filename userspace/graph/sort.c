@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "graph/tree.h"
 
-static int by_name(const void *a, const void *b, void *tree)
+static int sort_by_name(const void *a, const void *b, void *tree)
 {
 	const struct tree *t = tree;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -24,7 +24,7 @@ static void sort_children(struct tree *t, struct tree_node *n, uint32_t *scratch
 		scratch[count++] = i;
 	if (count < 2)
 		return;
-	qsort_r(scratch, count, sizeof(*scratch), by_name, t);
+	qsort_r(scratch, count, sizeof(*scratch), sort_by_name, t);
 	n->first = scratch[0];
 	for (i = 0; i < count; i++)
 		t->nodes[scratch[i]].next = i + 1 < count ? scratch[i + 1] : TREE_NONE;

@@ -48,8 +48,8 @@ int values_map(const struct values *from, const uint32_t *map, uint32_t count, s
 	return r;
 }
 
-/* Out of node i and of all that end with it; the node that comes next, depth first. */
-static uint32_t leave(const struct tree *t, uint32_t i, uint32_t *on_path)
+/* Leaves node i, and each ancestor of which it is the last child; returns the next node, depth first. */
+static uint32_t values_leave(const struct tree *t, uint32_t i, uint32_t *on_path)
 {
 	for (; i != TREE_NONE; i = t->nodes[i].parent) {
 		on_path[t->nodes[i].function]--;
@@ -71,10 +71,10 @@ int values_by_function(const struct values *v, const struct tree *t, struct func
 		uint32_t f = t->nodes[i].function;
 
 		sums[f].self += v->self[i];
-		/* Below itself it is part of what the upper one counts. */
+		/* The outermost node of a function includes the stacks of all below it. */
 		if (!on_path[f]++)
 			sums[f].total += v->total[i];
-		i = t->nodes[i].first != TREE_NONE ? t->nodes[i].first : leave(t, i, on_path);
+		i = t->nodes[i].first != TREE_NONE ? t->nodes[i].first : values_leave(t, i, on_path);
 	}
 	*ret = steal_ptr(&sums);
 	return 0;

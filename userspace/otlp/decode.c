@@ -21,7 +21,7 @@ static void decode_free(void *arena, void *p)
 }
 
 /* Most messages of a request are of types that hold no others: the decoder checks those by itself. */
-static bool holds_messages(const ProtobufCMessageDescriptor *type)
+static bool decode_holds_messages(const ProtobufCMessageDescriptor *type)
 {
 	for (unsigned int i = 0; i < type->n_fields; i++)
 		if (type->fields[i].type == PROTOBUF_C_TYPE_MESSAGE)
@@ -29,7 +29,7 @@ static bool holds_messages(const ProtobufCMessageDescriptor *type)
 	return false;
 }
 
-static int check_depth(const ProtobufCMessageDescriptor *type, struct wire w, unsigned int depth)
+static int decode_check_depth(const ProtobufCMessageDescriptor *type, struct wire w, unsigned int depth)
 {
 	const ProtobufCFieldDescriptor *f;
 	struct wire_field field;
@@ -41,9 +41,9 @@ static int check_depth(const ProtobufCMessageDescriptor *type, struct wire w, un
 		if (field.type != WIRE_BYTES)
 			continue;
 		f = protobuf_c_message_descriptor_get_field(type, field.number);
-		if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !holds_messages(f->descriptor))
+		if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !decode_holds_messages(f->descriptor))
 			continue;
-		r = check_depth(f->descriptor, wire_of(field.data, field.len), depth + 1);
+		r = decode_check_depth(f->descriptor, wire_of(field.data, field.len), depth + 1);
 		if (r < 0)
 			return r;
 	}
@@ -55,7 +55,7 @@ int otlp_decode(const ProtobufCMessageDescriptor *type, const void *data, size_t
 {
 	ProtobufCAllocator allocator = {.alloc = decode_alloc, .free = decode_free, .allocator_data = a};
 	ProtobufCMessage *m;
-	int r = check_depth(type, wire_of(data, len), 0);
+	int r = decode_check_depth(type, wire_of(data, len), 0);
 
 	if (r < 0)
 		return r;

@@ -54,7 +54,7 @@ static int read_attributes(struct reader *r, OtlpKeyValue **from, size_t n, cons
 }
 
 /* One for each moment where a sample has timestamps and no values. */
-static int sample_value(const OtlpSample *s, uint64_t *ret)
+static int read_value(const OtlpSample *s, uint64_t *ret)
 {
 	uint64_t sum = s->n_values ? 0 : s->n_timestamps_unix_nano;
 	size_t i;
@@ -72,7 +72,7 @@ static int sample_value(const OtlpSample *s, uint64_t *ret)
 static int read_sample(struct reader *r, const OtlpSample *from)
 {
 	struct sink_sample s = {0};
-	int e = sample_value(from, &s.value);
+	int e = read_value(from, &s.value);
 
 	if (!e)
 		e = translator_stack(&r->translator, from->stack_index, &s.stack);
@@ -87,7 +87,7 @@ static int read_sample(struct reader *r, const OtlpSample *from)
 }
 
 /* After the profile's stacks: the sink's tables are used one after the other, which caches reward. */
-static int stage_samples(struct reader *r)
+static int read_stage_samples(struct reader *r)
 {
 	const struct sink_sample *s = (const struct sink_sample *)r->samples.data;
 	size_t n = r->samples.len / sizeof(*s), i;
@@ -115,7 +115,7 @@ static int read_type(struct reader *r, const OtlpValueType *t, struct sink_text 
 	return e < 0 ? e : translator_text(&r->translator, t->unit_strindex, ret_unit);
 }
 
-static int open_profile(struct reader *r, const OtlpProfile *from)
+static int read_profile_head(struct reader *r, const OtlpProfile *from)
 {
 	struct sink_profile p = {.period = from->period, .start_ns = from->time_unix_nano};
 	int e = read_type(r, from->sample_type, &p.type, &p.unit);
@@ -137,15 +137,15 @@ static int read_profile(struct reader *r, const OtlpProfile *from)
 	if (!from->n_samples)
 		return 0;
 	buf_reset(&r->samples);
-	e = open_profile(r, from);
+	e = read_profile_head(r, from);
 	for (i = 0; !e && i < from->n_samples; i++)
 		e = read_sample(r, from->samples[i]);
 	if (!e)
-		e = stage_samples(r);
+		e = read_stage_samples(r);
 	return e == OTLP_SKIP ? 0 : e;
 }
 
-static int open_scope(struct reader *r, const OtlpScopeProfiles *from)
+static int read_scope_head(struct reader *r, const OtlpScopeProfiles *from)
 {
 	OtlpScope *scope = from->scope;
 	struct sink_scope s = {.n = scope ? scope->n_attributes : 0};
@@ -166,14 +166,14 @@ static int open_scope(struct reader *r, const OtlpScopeProfiles *from)
 static int read_scope(struct reader *r, const OtlpScopeProfiles *from)
 {
 	size_t i;
-	int e = open_scope(r, from);
+	int e = read_scope_head(r, from);
 
 	for (i = 0; !e && i < from->n_profiles; i++)
 		e = read_profile(r, from->profiles[i]);
 	return e == OTLP_SKIP ? 0 : e;
 }
 
-static int open_resource(struct reader *r, const OtlpResourceProfiles *from)
+static int read_resource_head(struct reader *r, const OtlpResourceProfiles *from)
 {
 	OtlpResource *resource = from->resource;
 	struct sink_resource s = {.n = resource ? resource->n_attributes : 0};
@@ -187,7 +187,7 @@ static int open_resource(struct reader *r, const OtlpResourceProfiles *from)
 static int read_resource(struct reader *r, const OtlpResourceProfiles *from)
 {
 	size_t i;
-	int e = open_resource(r, from);
+	int e = read_resource_head(r, from);
 
 	for (i = 0; !e && i < from->n_scope_profiles; i++)
 		e = read_scope(r, from->scope_profiles[i]);

@@ -7,8 +7,8 @@
  * Called by whoever stores profiles, one thread per call; no state is kept
  * between calls. data is borrowed for the call.
  * Errors: -EBADMSG, not a request, or an index, a value or a time out of
- * range; -E2BIG, beyond a limit; -ENOMEM; else what the sink returned. The
- * sink then had calls, but no add.
+ * range; -E2BIG, beyond a limit; -ENOMEM; else the sink's error. After
+ * an error the sink has not been called to add anything.
  * Cost: a pass over the request, a decoded copy of up to 64 times its bytes
  * for the duration of the call, 8 bytes for each entry of its tables and 16
  * for each sample.

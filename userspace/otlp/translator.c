@@ -120,7 +120,7 @@ static int translate_set(struct translator *t, const int32_t *indices, size_t n,
 	return r < 0 ? r : t->sink->set(t->ctx, numbers, n, ret);
 }
 
-static int check_set(const struct translator *t, const int32_t *indices, size_t n)
+static int translator_check_set(const struct translator *t, const int32_t *indices, size_t n)
 {
 	size_t i;
 
@@ -136,7 +136,7 @@ int translator_set(struct translator *t, const int32_t *indices, size_t n, uint3
 	if (!n)
 		return 0;
 	if (!t->sink->set)
-		return check_set(t, indices, n);
+		return translator_check_set(t, indices, n);
 	if (n == 1)
 		return translator_lookup(t, &t->singles, indices[0], translate_single, ret);
 	return translate_set(t, indices, n, ret);
@@ -167,7 +167,7 @@ static int translate_mapping(struct translator *t, size_t i, uint32_t *ret)
 }
 
 /* t->kinds of an attribute: whether it names a kind, and which. */
-static int attribute_kind(struct translator *t, size_t i, uint8_t *ret)
+static int translator_attribute_kind(struct translator *t, size_t i, uint8_t *ret)
 {
 	OtlpKeyValueAndUnit *from = t->from->attribute_table[i];
 	const char *key = translator_resolve(t, from->key_strindex);
@@ -182,7 +182,7 @@ static int attribute_kind(struct translator *t, size_t i, uint8_t *ret)
 }
 
 /* A place without an address whose only name stands in brackets is a remark, not code. */
-static bool location_is_marker(const struct translator *t, const OtlpLocation *l)
+static bool translator_is_marker(const struct translator *t, const OtlpLocation *l)
 {
 	const OtlpFunction *f;
 
@@ -193,16 +193,16 @@ static bool location_is_marker(const struct translator *t, const OtlpLocation *l
 }
 
 /* Of a location whose attributes and lines were translated: their indices are in range. */
-static int location_kind(struct translator *t, const OtlpLocation *l, enum frame_kind *ret)
+static int translator_location_kind(struct translator *t, const OtlpLocation *l, enum frame_kind *ret)
 {
 	size_t i;
 	int r;
 
-	*ret = location_is_marker(t, l) ? KIND_MARKER : KIND_OTHER;
+	*ret = translator_is_marker(t, l) ? KIND_MARKER : KIND_OTHER;
 	for (i = 0; *ret == KIND_OTHER && i < l->n_attribute_indices; i++) {
 		uint8_t *kind = &t->kinds[l->attribute_indices[i]];
 
-		r = *kind ? 0 : attribute_kind(t, (size_t)l->attribute_indices[i], kind);
+		r = *kind ? 0 : translator_attribute_kind(t, (size_t)l->attribute_indices[i], kind);
 		if (r < 0)
 			return r;
 		if (*kind >= KIND_FIRST)
@@ -243,7 +243,7 @@ static int translate_location(struct translator *t, size_t i, uint32_t *ret)
 	if (!r)
 		r = translate_lines(t, from, lines);
 	if (!r)
-		r = location_kind(t, from, &l.kind);
+		r = translator_location_kind(t, from, &l.kind);
 	return r < 0 ? r : t->sink->location(t->ctx, &l, ret);
 }
 

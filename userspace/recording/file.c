@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "recording/recording.h"
 
-static int read_all(int fd, uint8_t *to, size_t len)
+static int file_read_all(int fd, uint8_t *to, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
@@ -44,11 +44,11 @@ int recording_read_file(struct recording *rec, int dirfd, const char *path)
 	data = malloc((size_t)st.st_size + 1);
 	if (!data)
 		return -ENOMEM;
-	e = read_all(fd, data, (size_t)st.st_size);
+	e = file_read_all(fd, data, (size_t)st.st_size);
 	return e < 0 ? e : recording_read(rec, data, (size_t)st.st_size);
 }
 
-static int is_otlp(const struct dirent *d)
+static int file_is_otlp(const struct dirent *d)
 {
 	size_t len = strlen(d->d_name);
 
@@ -59,7 +59,7 @@ int recording_read_directory(struct recording *rec, const char *path, char *ret_
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **names = NULL;
-	int n = fd < 0 ? -1 : scandir(path, &names, is_otlp, alphasort), i, e = 0;
+	int n = fd < 0 ? -1 : scandir(path, &names, file_is_otlp, alphasort), i, e = 0;
 
 	*ret_name = '\0';
 	if (n < 0)

@@ -52,7 +52,7 @@ static int recorder_attribute(void *ctx, const struct sink_attribute *from, uint
 	return e < 0 ? e : intern_number(&r->rec->attributes, &a, sizeof(a), ret);
 }
 
-static int by_number(const void *a, const void *b)
+static int recorder_by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -66,7 +66,7 @@ static int recorder_set(void *ctx, uint32_t *numbers, size_t n, uint32_t *ret)
 	size_t i, kept = 0;
 
 	if (n > 1)
-		qsort(numbers, n, sizeof(*numbers), by_number);
+		qsort(numbers, n, sizeof(*numbers), recorder_by_number);
 	for (i = 0; i < n; i++)
 		if (!kept || numbers[kept - 1] != numbers[i])
 			numbers[kept++] = numbers[i];

@@ -10,7 +10,7 @@
  * its zero value, as in OTLP's own dictionary.
  * Ownership: the recording owns its tables; what the accessors return is
  * borrowed until the next request, texts until recording_free.
- * Units: a value counts what its series' type says; times are Unix
+ * Units: the unit of a value is that of its series; times are Unix
  * nanoseconds.
  * Bounds: recording_limits, given by the creator.
  * Errors: negative errno; a request that is refused leaves the recording as
@@ -140,7 +140,7 @@ const char *recording_strerror(int err);
 
 /* Of one sample, which it may change: 1 keeps it, 0 drops it, or negative errno. */
 typedef int recording_rewrite_fn(void *ctx, struct rec_sample *s);
-/* Asks rewrite about every sample. On failure all samples stay as they were. */
+/* Calls rewrite for every sample. On failure all samples stay as they were. */
 int recording_rewrite(struct recording *r, recording_rewrite_fn *rewrite, void *ctx);
 
 /* All tables, for whatever treats them alike. */

@@ -9,25 +9,25 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-static const struct rec_series *series_at(const struct recording *r, uint32_t n)
+static const struct rec_series *view_series(const struct recording *r, uint32_t n)
 {
 	return intern_key(&r->series, n);
 }
 
-static bool text_is(const struct recording *r, uint32_t string, const char *text)
+static bool view_text_is(const struct recording *r, uint32_t string, const char *text)
 {
 	return strcmp(recording_str(r, string), text) == 0;
 }
 
 bool rec_view_counts_samples(const struct recording *r, const struct rec_view *v)
 {
-	return !v->type.type || text_is(r, v->type.type, "samples");
+	return !v->type.type || view_text_is(r, v->type.type, "samples");
 }
 
 bool rec_view_is_cpu(const struct recording *r, const struct rec_view *v)
 {
-	return text_is(r, v->type.unit, "count") && text_is(r, v->type.period_type, "cpu") &&
-	       text_is(r, v->type.period_unit, "nanoseconds") && v->period > 0;
+	return view_text_is(r, v->type.unit, "count") && view_text_is(r, v->type.period_type, "cpu") &&
+	       view_text_is(r, v->type.period_unit, "nanoseconds") && v->period > 0;
 }
 
 const char *rec_view_unit(const struct recording *r, const struct rec_view *v)
@@ -41,7 +41,7 @@ const char *rec_view_unit(const struct recording *r, const struct rec_view *v)
 
 bool rec_view_has(const struct rec_view *v, const struct recording *r, uint32_t series)
 {
-	const struct rec_series *s = series_at(r, series);
+	const struct rec_series *s = view_series(r, series);
 
 	return s->type == v->type.type && s->unit == v->type.unit && s->period_type == v->type.period_type &&
 	       s->period_unit == v->type.period_unit;
@@ -52,7 +52,7 @@ struct keep {
 	const struct recording *rec;
 };
 
-static int keep_sample(void *ctx, struct rec_sample *s)
+static int view_keep_sample(void *ctx, struct rec_sample *s)
 {
 	const struct keep *k = ctx;
 
@@ -63,17 +63,17 @@ int rec_view_keep(const struct rec_view *v, struct recording *r)
 {
 	struct keep k = {v, r};
 
-	return recording_rewrite(r, keep_sample, &k);
+	return recording_rewrite(r, view_keep_sample, &k);
 }
 
 /* Samples of CPU time, whatever their period. */
-static bool is_cpu(const struct recording *r, const struct rec_type *t)
+static bool view_type_is_cpu(const struct recording *r, const struct rec_type *t)
 {
-	return text_is(r, t->type, "samples") && text_is(r, t->period_type, "cpu");
+	return view_text_is(r, t->type, "samples") && view_text_is(r, t->period_type, "cpu");
 }
 
 /* Counts distinct texts; the map's keys are hashes of them. */
-static void count_text(struct map *seen, const char *text, uint64_t seed, uint32_t *count)
+static void view_count_text(struct map *seen, const char *text, uint64_t seed, uint32_t *count)
 {
 	uint64_t key = hash_bytes(text, strlen(text), seed);
 
@@ -81,25 +81,25 @@ static void count_text(struct map *seen, const char *text, uint64_t seed, uint32
 		++*count;
 }
 
-static void add_series(const struct recording *r, struct rec_views *views, uint32_t n, struct map *seen)
+static void view_add_series(const struct recording *r, struct rec_views *views, uint32_t n, struct map *seen)
 {
 	uint32_t index = views->by_series[n];
 	struct rec_view *v = &views->list[index];
 	const char *host = recording_resource_text(r, n, "host.name");
 	struct rec_times t = n < r->times_cap ? r->times[n] : (struct rec_times){0};
 
-	v->period_mixed |= series_at(r, n)->period != v->period;
+	v->period_mixed |= view_series(r, n)->period != v->period;
 	if (t.start_ns && (!v->start_ns || t.start_ns < v->start_ns))
 		v->start_ns = t.start_ns;
 	v->end_ns = MAX(v->end_ns, t.end_ns);
-	count_text(seen, recording_service(r, n), 2ULL * index, &v->services);
+	view_count_text(seen, recording_service(r, n), 2ULL * index, &v->services);
 	if (!host)
 		return;
-	count_text(seen, host, 2ULL * index + 1, &v->hosts);
+	view_count_text(seen, host, 2ULL * index + 1, &v->hosts);
 	v->host = v->hosts == 1 ? host : NULL;
 }
 
-static void add_values(const struct recording *r, struct rec_views *views)
+static void view_add_values(const struct recording *r, struct rec_views *views)
 {
 	uint32_t i;
 
@@ -111,7 +111,7 @@ static void add_values(const struct recording *r, struct rec_views *views)
 }
 
 /* The type's name, or for samples of something, that: samples of "cpu". */
-static void make_name(const struct recording *r, struct rec_view *v)
+static void view_make_name(const struct recording *r, struct rec_view *v)
 {
 	const char *text = recording_str(r, rec_view_counts_samples(r, v) ? v->type.period_type : v->type.type);
 	size_t i;
@@ -123,7 +123,7 @@ static void make_name(const struct recording *r, struct rec_view *v)
 }
 
 /* Types that differ in their units only, or in characters that no name has, are numbered. */
-static int make_names(const struct recording *r, struct rec_views *views)
+static int view_make_names(const struct recording *r, struct rec_views *views)
 {
 	_cleanup_(intern_done) struct intern names;
 	uint32_t i, number;
@@ -133,7 +133,7 @@ static int make_names(const struct recording *r, struct rec_views *views)
 	for (i = 0; i < views->count && e >= 0; i++) {
 		struct rec_view *v = &views->list[i];
 
-		make_name(r, v);
+		view_make_name(r, v);
 		e = intern_add(&names, v->name, strlen(v->name), &number);
 		if (e)
 			continue;
@@ -144,7 +144,7 @@ static int make_names(const struct recording *r, struct rec_views *views)
 }
 
 /* One view for each type, the one with CPU samples first. */
-static int make_list(const struct recording *r, const struct intern *types, struct rec_views *views)
+static int view_make_list(const struct recording *r, const struct intern *types, struct rec_views *views)
 {
 	uint32_t cpu = 0, i, count = MAX(types->count, 1u);
 
@@ -152,11 +152,11 @@ static int make_list(const struct recording *r, const struct intern *types, stru
 	if (!views->list)
 		return -ENOMEM;
 	views->count = count;
-	while (cpu < types->count && !is_cpu(r, intern_key(types, cpu)))
+	while (cpu < types->count && !view_type_is_cpu(r, intern_key(types, cpu)))
 		cpu++;
 	cpu = cpu < types->count ? cpu : 0;
 	for (i = 0; i < types->count; i++)
-		memcpy(&views->list[i == cpu ? 0 : i < cpu ? i + 1 : i].type, intern_key(types, i), sizeof(struct rec_type));
+		views->list[i == cpu ? 0 : i < cpu ? i + 1 : i].type = *(const struct rec_type *)intern_key(types, i);
 	for (i = 0; i < r->series.count; i++) {
 		uint32_t n = views->by_series[i];
 
@@ -164,12 +164,12 @@ static int make_list(const struct recording *r, const struct intern *types, stru
 	}
 	for (i = r->series.count; i-- > 0;)
 		if (views->by_series[i] != VIEW_NONE)
-			views->list[views->by_series[i]].period = series_at(r, i)->period;
+			views->list[views->by_series[i]].period = view_series(r, i)->period;
 	return 0;
 }
 
 /* Types that samples are of. */
-static int find_types(const struct recording *r, struct intern *types, uint32_t *by_series)
+static int view_find_types(const struct recording *r, struct intern *types, uint32_t *by_series)
 {
 	uint32_t i;
 	int e = 0;
@@ -178,7 +178,7 @@ static int find_types(const struct recording *r, struct intern *types, uint32_t 
 		by_series[i] = VIEW_NONE;
 	for (i = 0; !e && i < r->samples.count; i++) {
 		uint32_t n = ((const struct rec_sample *)intern_key(&r->samples, i))->series;
-		const struct rec_series *s = series_at(r, n);
+		const struct rec_series *s = view_series(r, n);
 		struct rec_type key = {s->type, s->unit, s->period_type, s->period_unit};
 
 		if (by_series[n] == VIEW_NONE)
@@ -199,17 +199,17 @@ int recording_views(const struct recording *r, struct rec_views *ret)
 	views.by_series = calloc(r->series.count + 1, sizeof(*views.by_series));
 	if (!views.by_series)
 		return -ENOMEM;
-	e = find_types(r, &types, views.by_series);
+	e = view_find_types(r, &types, views.by_series);
 	if (!e)
-		e = make_list(r, &types, &views);
+		e = view_make_list(r, &types, &views);
 	if (!e)
-		e = make_names(r, &views);
+		e = view_make_names(r, &views);
 	if (e < 0)
 		return e;
 	for (i = 0; i < r->series.count; i++)
 		if (views.by_series[i] != VIEW_NONE)
-			add_series(r, &views, i, &seen);
-	add_values(r, &views);
+			view_add_series(r, &views, i, &seen);
+	view_add_values(r, &views);
 	*ret = views;
 	views = (struct rec_views){0};
 	return 0;
@@ -230,7 +230,7 @@ const struct rec_view *rec_views_find(const struct rec_views *v, const struct re
 		if (strcmp(v->list[i].name, name) == 0)
 			return &v->list[i];
 	for (i = 0; i < v->count; i++)
-		if (text_is(r, v->list[i].type.type, name))
+		if (view_text_is(r, v->list[i].type.type, name))
 			return &v->list[i];
 	return NULL;
 }
@@ -244,10 +244,10 @@ const struct rec_view *rec_views_same(const struct rec_views *v, const struct re
 	for (i = 0; i < v->count; i++) {
 		const struct rec_type *t = &v->list[i].type;
 
-		if (text_is(r, t->type, recording_str(others, o->type)) &&
-		    text_is(r, t->unit, recording_str(others, o->unit)) &&
-		    text_is(r, t->period_type, recording_str(others, o->period_type)) &&
-		    text_is(r, t->period_unit, recording_str(others, o->period_unit)))
+		if (view_text_is(r, t->type, recording_str(others, o->type)) &&
+		    view_text_is(r, t->unit, recording_str(others, o->unit)) &&
+		    view_text_is(r, t->period_type, recording_str(others, o->period_type)) &&
+		    view_text_is(r, t->period_unit, recording_str(others, o->period_unit)))
 			return &v->list[i];
 	}
 	return NULL;

@@ -7,8 +7,8 @@
  * Called by whatever shows or writes a recording, one thread. Views describe
  * the recording as it was when they were made; their texts are borrowed from
  * it.
- * Units: a value counts what type and unit say ("page_faults", "count"), which
- * is a number of samples only where the type is "samples".
+ * Units: the unit of a value is type and unit of the view ("page_faults",
+ * "count"); a value is a number of samples only where the type is "samples".
  * Errors: -ENOMEM.
  */
 #ifndef OTP_RECORDING_VIEW_H
@@ -28,7 +28,7 @@ struct rec_view {
 	struct rec_type type;
 	char name[VIEW_NAME]; /* "cpu", "page_faults": of letters, digits, underscores; one view each */
 	int64_t period;       /* of the first series; 0: unknown */
-	bool period_mixed;    /* other series have another one */
+	bool period_mixed;    /* the periods of other series differ */
 	uint64_t start_ns, end_ns;
 	uint64_t value;           /* sum of all */
 	uint32_t services, hosts; /* distinct */
@@ -45,7 +45,7 @@ int recording_views(const struct recording *r, struct rec_views *ret);
 void rec_views_done(struct rec_views *v);
 /* The view of that name, or of that type of sample; NULL: none. */
 const struct rec_view *rec_views_find(const struct rec_views *v, const struct recording *r, const char *name);
-/* The view of v that has the same type, in another recording. NULL: none. */
+/* The view of v whose type equals that of a view of another recording. NULL: none. */
 const struct rec_view *rec_views_same(const struct rec_views *v, const struct recording *r, const struct rec_view *other,
 				      const struct recording *others);
 

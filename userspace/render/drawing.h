@@ -24,7 +24,7 @@ struct drawing {
 	const uint64_t *self, *total;
 	struct buf *out;
 	uint64_t least; /* value of the narrowest frame drawn */
-	uint32_t nodes; /* that have a value */
+	uint32_t nodes; /* with a value */
 	uint32_t drawn; /* of those */
 	uint32_t depth; /* rows that those frames are in */
 	uint32_t rows;  /* rows of the still picture */

@@ -3,7 +3,7 @@
  * Colours of frames: the kind gives the hue, the name shades it. The same
  * name has the same colour in every graph on every machine. In a comparison
  * the colour is that of the change: orange for more, blue for less, grey for
- * neither, which those who cannot tell red from green can tell apart.
+ * neither; people with colour vision deficiency can distinguish these.
  *
  * Called by renderers, any thread. Pure functions; colours are 0xRRGGBB.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pprof's profile.proto, compressed by gzip. Each type of sample is a column
- * of values, CPU samples are two: the count, and nanoseconds. A sample has a
- * value in the columns of its type and zeros elsewhere. Attributes become
+ * of values, CPU samples are two: the count, and nanoseconds. A sample
+ * is zero in the columns of other types. Attributes become
  * labels.
  */
 #include <errno.h>
@@ -297,7 +297,8 @@ static void pprof_add_head(struct writer *w)
 	pprof_add_columns(w);
 	pprof_add_times(w);
 	if (v->type.period_type)
-		p->period_type = pprof_value_type(w, recording_str(r, v->type.period_type), recording_str(r, v->type.period_unit));
+		p->period_type = pprof_value_type(w, recording_str(r, v->type.period_type),
+						  recording_str(r, v->type.period_unit));
 	p->period = v->period;
 	if (rec_view_is_cpu(r, v))
 		p->default_sample_type = pprof_add_string(w, "cpu");

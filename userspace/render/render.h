@@ -28,7 +28,7 @@ struct render_format {
 	render_recording_fn *recording;
 };
 
-/* The format that the file's name asks for, or NULL. */
+/* The format of a file of that name, or NULL. */
 const struct render_format *render_format_of(const char *path);
 /* ".svg (flame graph), ..." for messages; static. */
 const char *render_formats(void);

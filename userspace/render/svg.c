@@ -108,7 +108,7 @@ static uint32_t svg_color(const struct drawing *d, uint32_t node)
 	return palette_color(tree_kind(d->t, node), tree_name(d->t, node), d->t->nodes[node].inlined);
 }
 
-static void draw_open(struct drawing *d)
+static void svg_draw_open(struct drawing *d)
 {
 	buf_printf(d->out,
 		   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -126,7 +126,7 @@ static void draw_open(struct drawing *d)
 	buf_add_str(d->out, "</style>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n");
 }
 
-static void draw_before(struct drawing *d, uint32_t i)
+static void svg_draw_before(struct drawing *d, uint32_t i)
 {
 	const struct values *before = &d->picture->graph->before;
 	char total[32], self[32];
@@ -139,7 +139,7 @@ static void draw_before(struct drawing *d, uint32_t i)
 }
 
 /* Name, where it is from, figures: the script reads the first two lines. */
-static void draw_tip(struct drawing *d, uint32_t i)
+static void svg_draw_tip(struct drawing *d, uint32_t i)
 {
 	const char *module = tree_module(d->t, i), *kind = frame_kind_label(tree_kind(d->t, i));
 	char total[32], self[32];
@@ -159,11 +159,11 @@ static void draw_tip(struct drawing *d, uint32_t i)
 	buf_printf(d->out, " (%.2f %%), self %s (%.2f %%)", format_percent(d->total[i], d->total[0]), self,
 		   format_percent(d->self[i], d->total[0]));
 	if (d->picture->graph->compared)
-		draw_before(d, i);
+		svg_draw_before(d, i);
 	buf_add_str(d->out, "</title>");
 }
 
-static void draw_label(struct drawing *d, const char *name, double x, double width, int y)
+static void svg_draw_label(struct drawing *d, const char *name, double x, double width, int y)
 {
 	double chars = (width - 7) / GLYPH_WIDTH;
 
@@ -174,7 +174,7 @@ static void draw_label(struct drawing *d, const char *name, double x, double wid
 	buf_add_str(d->out, "</text>");
 }
 
-static void draw_place(struct drawing *d, uint32_t i, uint64_t offset, uint32_t color)
+static void svg_draw_place(struct drawing *d, uint32_t i, uint64_t offset, uint32_t color)
 {
 	int depth = d->t->nodes[i].depth, row = d->picture->inverted ? depth : (int)d->rows - 1 - depth;
 	double scale = (double)(SVG_WIDTH - 2 * SVG_PAD) / (double)MAX(d->total[0], (uint64_t)1);
@@ -183,10 +183,10 @@ static void draw_place(struct drawing *d, uint32_t i, uint64_t offset, uint32_t 
 
 	buf_printf(d->out, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", x, y,
 		   MAX(width > 3 ? width - 0.6 : width, 0.3), SVG_ROW - 1, color);
-	draw_label(d, tree_name(d->t, i), x, width, y);
+	svg_draw_label(d, tree_name(d->t, i), x, width, y);
 }
 
-static void draw_frame(struct drawing *d, uint32_t i, uint64_t offset)
+static void svg_draw_frame(struct drawing *d, uint32_t i, uint64_t offset)
 {
 	const struct tree_node *n = &d->t->nodes[i];
 	const struct values *before = &d->picture->graph->before;
@@ -198,11 +198,11 @@ static void draw_frame(struct drawing *d, uint32_t i, uint64_t offset)
 	if (d->picture->graph->compared)
 		buf_printf(d->out, " data-b=\"%" PRIu64 " %" PRIu64 "\"", before->total[i], before->self[i]);
 	buf_add_str(d->out, ">");
-	draw_tip(d, i);
+	svg_draw_tip(d, i);
 	if (deep)
 		buf_printf(d->out, "<rect height=\"%d\" rx=\"2\" fill=\"#%06x\"/>", SVG_ROW - 1, color);
 	else
-		draw_place(d, i, offset, color);
+		svg_draw_place(d, i, offset, color);
 	buf_add_str(d->out, "</g>\n");
 }
 
@@ -210,7 +210,7 @@ static void draw_frame(struct drawing *d, uint32_t i, uint64_t offset)
  * Depth first, parents before children, as the script expects. offsets[depth]
  * is where the next frame of that depth begins.
  */
-static int draw_frames(struct drawing *d)
+static int svg_draw_frames(struct drawing *d)
 {
 	const struct tree *t = d->t;
 	_cleanup_(freep) uint64_t *offsets = calloc(t->depth + 2, sizeof(*offsets));
@@ -224,7 +224,7 @@ static int draw_frames(struct drawing *d)
 		bool drawn = !i || d->total[i] >= d->least;
 
 		if (drawn)
-			draw_frame(d, i, offsets[n->depth]);
+			svg_draw_frame(d, i, offsets[n->depth]);
 		offsets[n->depth + 1] = offsets[n->depth];
 		offsets[n->depth] += d->total[i];
 		i = drawn && n->first != TREE_NONE ? n->first : tree_after(t, i);
@@ -244,8 +244,8 @@ int render_svg(const struct picture *p, struct buf *out)
 	r = svg_choose_rows(&d);
 	if (r < 0)
 		return r;
-	draw_open(&d);
-	r = draw_frames(&d);
+	svg_draw_open(&d);
+	r = svg_draw_frames(&d);
 	if (r < 0)
 		return r;
 	svg_draw_head(&d);

@@ -12,7 +12,7 @@
 #define KEY_WIDTH   7.0 /* of a character of the legend */
 
 /* One entry of the legend at *x, which moves on. */
-static void draw_key(struct drawing *d, uint32_t color, const char *text, double *x)
+static void svg_draw_key(struct drawing *d, uint32_t color, const char *text, double *x)
 {
 	buf_printf(d->out,
 		   "<rect x=\"%.1f\" y=\"64\" width=\"12\" height=\"12\" rx=\"2\" fill=\"#%06x\"/>"
@@ -22,7 +22,7 @@ static void draw_key(struct drawing *d, uint32_t color, const char *text, double
 }
 
 /* The kinds that there are, with their share of all. */
-static void draw_kinds(struct drawing *d)
+static void svg_draw_kinds(struct drawing *d)
 {
 	uint64_t self[KIND_NR] = {0};
 	double x = SVG_PAD;
@@ -35,11 +35,11 @@ static void draw_kinds(struct drawing *d)
 		if (!self[i])
 			continue;
 		snprintf(text, sizeof(text), "%s %.1f %%", frame_kind_label(i), format_percent(self[i], d->total[0]));
-		draw_key(d, palette_base(i), text, &x);
+		svg_draw_key(d, palette_base(i), text, &x);
 	}
 }
 
-static void draw_changes(struct drawing *d)
+static void svg_draw_changes(struct drawing *d)
 {
 	static const struct {
 		double change;
@@ -52,7 +52,7 @@ static void draw_changes(struct drawing *d)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
-		draw_key(d, palette_change(keys[i].change), keys[i].text, &x);
+		svg_draw_key(d, palette_change(keys[i].change), keys[i].text, &x);
 }
 
 void svg_draw_head(struct drawing *d)
@@ -64,14 +64,14 @@ void svg_draw_head(struct drawing *d)
 	svg_add_fitted(d->out, d->picture->caption, CAPTION_MAX);
 	buf_add_str(d->out, "</text>\n");
 	if (d->picture->graph->compared)
-		draw_changes(d);
+		svg_draw_changes(d);
 	else
-		draw_kinds(d);
+		svg_draw_kinds(d);
 	buf_add_str(d->out, "</g>\n");
 }
 
-/* Stacks that have no width: no sample is left of them. */
-static void draw_gone(struct drawing *d)
+/* Stacks without a sample now have no width: their share is reported instead. */
+static void svg_draw_gone(struct drawing *d)
 {
 	const struct values *before = &d->picture->graph->before;
 	uint64_t gone = 0;
@@ -98,7 +98,7 @@ void svg_draw_foot(struct drawing *d)
 			   format_percent(d->least, d->total[0]));
 	}
 	if (d->picture->graph->compared)
-		draw_gone(d);
+		svg_draw_gone(d);
 	buf_add_str(d->out, "<tspan id=\"deeper\">");
 	if (d->depth > d->rows)
 		buf_printf(d->out, SVG_DOT "%u deeper rows hold less than 1 %% and are not shown", d->depth - d->rows);

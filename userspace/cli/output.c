@@ -248,10 +248,11 @@ static int output_choose_type(struct output *out, const char *name)
 /* A graph is filtered as a tree; what is written as a recording is filtered as one. */
 static int output_filter(struct output *out)
 {
-	int e = 0;
+	int e;
 
-	if (out->o->filter && out->format->recording)
-		e = filter_recording(out->o->filter, out->rec);
+	if (!out->o->filter || !out->format->recording)
+		return 0;
+	e = filter_recording(out->o->filter, out->rec);
 	if (!e)
 		e = output_look(out);
 	if (e < 0)

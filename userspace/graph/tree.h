@@ -14,7 +14,7 @@
  * a smaller tree when few nodes are in use (tree_compact).
  * Bounds: tree_limits, given by the creator. Memory: 24 bytes a node and 8 of
  * index, 32 and the text for each name and function.
- * Errors: -E2BIG, a bound; -ENOMEM. Nothing was added then.
+ * Errors: -E2BIG, a bound; -ENOMEM. No node was added then, but perhaps a name.
  */
 #ifndef OTP_GRAPH_TREE_H
 #define OTP_GRAPH_TREE_H

@@ -10,7 +10,7 @@
  * range; -E2BIG, beyond a limit; -ENOMEM; else the sink's error. After
  * an error the sink has not been called to add anything.
  * Cost: a pass over the request, a decoded copy of up to 64 times its bytes
- * for the duration of the call, 8 bytes for each entry of its tables and 16
+ * for the duration of the call, 8 bytes for each entry of its tables and 40
  * for each sample.
  */
 #ifndef OTP_OTLP_READ_H

@@ -10,7 +10,8 @@
  *
  *   string                      a text, before the first view that holds it.
  *   resource, scope, profile    in the order of the request; OTLP_SKIP leaves
- *                               out everything inside, untranslated.
+ *                               out everything inside, untranslated and
+ *                               unchecked.
  *   attribute, set, mapping,    an entry before the first that refers to it,
  *   function, location, stack,  only if a sample leads to it, and once for
  *   link                        each space (below); an equal set perhaps again.

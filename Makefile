@@ -37,7 +37,7 @@ PROTOS   := $(shell find proto -name '*.proto' 2>/dev/null)
 GEN_C    := $(PROTOS:proto/%.proto=$(BUILD)/gen/%.pb-c.c)
 GEN_H    := $(GEN_C:.c=.h)
 SKEL     := $(BUILD)/gen/sampler.skel.h
-EMBED    := $(patsubst userspace/%,$(BUILD)/gen/%.h,$(wildcard userspace/cli/*.js userspace/cli/*.css))
+EMBED    := $(patsubst userspace/%,$(BUILD)/gen/%.h,$(wildcard userspace/render/*.js userspace/render/*.css))
 OBJS     := $(SRCS:%.c=$(BUILD)/obj/%.o) $(GEN_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 LIB      := $(BUILD)/libotprof.a
 

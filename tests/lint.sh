@@ -47,10 +47,10 @@ headers_alone() {
 # layers only. Folders on one line do not see each other: so no process of the
 # daemon's knows another's insides, and all that passes between them is ipc.h.
 LAYERS="base
-ring process
-source unwind symbol
-profile
-export
+otlp ring process
+source unwind symbol recording
+profile graph
+export render
 daemon/config cli
 daemon
 daemon/limits daemon/cache daemon/sandbox

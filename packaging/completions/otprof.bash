@@ -14,7 +14,7 @@ _otprof_options() {
 
 _otprof_value() {
 	case $1 in
-	-o | --output | --svg | -f | --capture | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
+	-o | --output | --svg | --base | -f | --capture | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	--dir | --runtime-dir | --root) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	-p | --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
 	-e | --event) mapfile -t COMPREPLY < <(compgen -W "$(otprof record -e help 2>/dev/null)" -- "$2") ;;
@@ -23,8 +23,9 @@ _otprof_value() {
 	--cgroup) mapfile -t COMPREPLY < <(compgen -d -- "/sys/fs/cgroup$2" | sed 's|^/sys/fs/cgroup||') ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	--exe | --) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
+	--hide) mapfile -t COMPREPLY < <(compgen -W "kernel native jit marker other go rust cpython jvm v8js dotnet php ruby perl beam luajit" -- "$2") ;;
 	--sampler) mapfile -t COMPREPLY < <(compgen -W "auto bpf kmod perf" -- "$2") ;;
-	--container | -d | --duration | -F | --frequency | -c | -t | --title | --window | --interval | --count) ;;
+	--container | --type | --focus | --ignore | -d | --duration | -F | --frequency | -c | -t | --title | --window | --interval | --count) ;;
 	*) return 1 ;;
 	esac
 }

@@ -8,10 +8,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/format.h"
+#include "cli/output.h"
 
 Suite *cli_suite(void);
 
@@ -119,6 +120,15 @@ START_TEST(command_never_started_runs_nothing)
 }
 END_TEST
 
+START_TEST(output_is_refused_where_it_cannot_be_written)
+{
+	ck_assert_int_eq(output_check("/nonexistent/x.svg"), -ENOENT);
+	ck_assert_int_eq(output_check("/tmp"), -EISDIR);
+	ck_assert_int_eq(output_check("/dev/null"), -EINVAL);
+	ck_assert_int_eq(output_check("/tmp/otprof-check.svg"), 0);
+}
+END_TEST
+
 /* A socket in a directory of its own that answers once with text. */
 static pid_t serve(const char *dir, const char *text)
 {
@@ -190,6 +200,7 @@ Suite *cli_suite(void)
 	tcase_add_loop_test(t, times_are_read, 0, ARRAY_SIZE(times));
 	tcase_add_test(t, numbers_are_whole_and_in_range);
 	tcase_add_test(t, figures_are_readable);
+	tcase_add_test(t, output_is_refused_where_it_cannot_be_written);
 	tcase_add_test(t, command_waits_to_be_started);
 	tcase_add_test(t, command_killed_has_the_status_of_a_shell);
 	tcase_add_test(t, command_that_is_not_there_is_said);

@@ -3,13 +3,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cli/render.h"
-#include "otlp_fixture.h"
+#include "graph_fixture.h"
 #include "pprof/profile.pb-c.h"
 
 Suite *pprof_suite(void);
-
-static const struct render_options plain;
 
 static Pprof__Profile *unpack(struct recording *r)
 {
@@ -18,7 +15,7 @@ static Pprof__Profile *unpack(struct recording *r)
 	z_stream z = {.next_out = raw, .avail_out = sizeof(raw)};
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(render_pprof(r, &plain, &b), 0);
+	ck_assert_int_eq(render_pprof(r, FX_WRITER_BYTES, &b), 0);
 	ck_assert_uint_gt(b.len, 18);
 	ck_assert_mem_eq(b.data, "\x1f\x8b", 2);
 	z.next_in = b.data;
@@ -156,12 +153,62 @@ START_TEST(other_types_have_one_value)
 	struct recording *r = NULL;
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(off_cpu, r), 0);
 	p = unpack(r);
 	ck_assert_uint_eq(p->n_sample_type, 1);
 	ck_assert_str_eq(text(p, p->sample_type[0]->type), "bytes");
 	ck_assert_uint_eq(p->sample[0]->n_value, 1);
+	pprof__profile__free_unpacked(p, NULL);
+	recording_free(r);
+}
+END_TEST
+
+static void page_faults(struct fixture *f)
+{
+	f->strings[20] = (char *)"page_faults";
+	f->sample_type.type_strindex = 20;
+	f->period_type.type_strindex = 20;
+	f->period_type.unit_strindex = 2;
+	f->profile.period = 1;
+	f->profile.time_unix_nano = FX_START - 1000000000ULL;
+	f->values[0] = 312;
+}
+
+START_TEST(each_type_is_a_column_with_zeros_in_the_others)
+{
+	static const char *const types[][2] = {{"samples", "count"}, {"cpu", "nanoseconds"}, {"page_faults", "count"}};
+	struct recording *r = NULL;
+	int64_t sums[3] = {0};
+	Pprof__Profile *p;
+	size_t i, k;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(page_faults, r), 0);
+	ck_assert_int_eq(fixture_read(NULL, r), 0);
+	p = unpack(r);
+	ck_assert_uint_eq(p->n_sample_type, 3);
+	for (i = 0; i < 3; i++) {
+		ck_assert_str_eq(text(p, p->sample_type[i]->type), types[i][0]);
+		ck_assert_str_eq(text(p, p->sample_type[i]->unit), types[i][1]);
+	}
+	ck_assert_str_eq(text(p, p->default_sample_type), "cpu");
+	ck_assert_str_eq(text(p, p->period_type->type), "cpu");
+	ck_assert_int_eq(p->period, FX_PERIOD);
+	ck_assert_uint_eq(p->n_sample, 8);
+	for (i = 0; i < p->n_sample; i++) {
+		const int64_t *v = p->sample[i]->value;
+
+		ck_assert_uint_eq(p->sample[i]->n_value, 3);
+		ck_assert((v[0] > 0 && v[1] == v[0] * FX_PERIOD && v[2] == 0) || (v[0] == 0 && v[1] == 0 && v[2] > 0));
+		for (k = 0; k < 3; k++)
+			sums[k] += v[k];
+	}
+	ck_assert_int_eq(sums[0], 10);
+	ck_assert_int_eq(sums[2], 312 + 5 + 1 + 1);
+	/* All of the time that any type covers. */
+	ck_assert_int_eq(p->time_nanos, (int64_t)FX_START - 1000000000LL);
+	ck_assert_int_eq(p->duration_nanos, 6000000000LL);
 	pprof__profile__free_unpacked(p, NULL);
 	recording_free(r);
 }
@@ -177,7 +224,7 @@ START_TEST(nanoseconds_that_overflow_stop_at_the_most)
 	struct recording *r = NULL;
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(long_period, r), 0);
 	p = unpack(r);
 	ck_assert_int_eq(p->sample[0]->value[1], INT64_MAX);
@@ -191,7 +238,7 @@ START_TEST(nothing_recorded_is_a_valid_profile)
 	struct recording *r = NULL;
 	Pprof__Profile *p;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	p = unpack(r);
 	ck_assert_uint_eq(p->n_sample, 0);
 	ck_assert_uint_eq(p->n_sample_type, 1);
@@ -210,6 +257,7 @@ Suite *pprof_suite(void)
 	tcase_add_test(t, mappings_say_that_names_are_known);
 	tcase_add_test(t, attributes_are_labels);
 	tcase_add_test(t, other_types_have_one_value);
+	tcase_add_test(t, each_type_is_a_column_with_zeros_in_the_others);
 	tcase_add_test(t, nanoseconds_that_overflow_stop_at_the_most);
 	tcase_add_test(t, nothing_recorded_is_a_valid_profile);
 	suite_add_tcase(s, t);

@@ -2,19 +2,17 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/render.h"
-#include "otlp_fixture.h"
+#include "graph_fixture.h"
+#include "otlp/decode.h"
 
 Suite *render_otlp_suite(void);
-
-static const struct render_options plain;
 
 static OtlpRequest *unpack(struct recording *r, struct buf *b, struct arena *a)
 {
 	ProtobufCMessage *m = NULL;
 
 	a->max = 1u << 24;
-	ck_assert_int_eq(render_otlp(r, &plain, b), 0);
+	ck_assert_int_eq(render_otlp(r, FX_WRITER_BYTES, b), 0);
 	ck_assert_int_eq(otlp_decode(&OTLP_REQUEST_DESCRIPTOR, b->data, b->len, a, &m), 0);
 	return (OtlpRequest *)m;
 }
@@ -39,12 +37,12 @@ START_TEST(what_is_written_reads_as_the_same)
 	struct recording *r = two_services(), *again = NULL;
 	struct buf b = {0}, first = {0}, second = {0};
 
-	ck_assert_int_eq(render_otlp(r, &plain, &b), 0);
-	ck_assert_int_eq(recording_new(&again), 0);
+	ck_assert_int_eq(render_otlp(r, FX_WRITER_BYTES, &b), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &again), 0);
 	ck_assert_int_eq(recording_read(again, b.data, b.len), 0);
 	ck_assert_uint_eq(again->total, 57);
-	ck_assert_int_eq(render_collapsed(r, &plain, &first), 0);
-	ck_assert_int_eq(render_collapsed(again, &plain, &second), 0);
+	ck_assert_int_eq(fixture_draw(render_collapsed, r, (struct picture){0}, NULL, &first), 0);
+	ck_assert_int_eq(fixture_draw(render_collapsed, again, (struct picture){0}, NULL, &second), 0);
 	ck_assert_str_eq(buf_cstr(&first), buf_cstr(&second));
 	buf_done(&b);
 	buf_done(&first);
@@ -112,7 +110,7 @@ START_TEST(strings_are_there_once_and_only_when_used)
 	uint32_t unused;
 	size_t i, k;
 
-	ck_assert_int_eq(recording_string(r, "nobody refers to this", 21, &unused), 0);
+	ck_assert_int_eq(intern_number(&r->strings, "nobody refers to this", 22, &unused), 0);
 	d = unpack(r, &b, &a)->dictionary;
 	for (i = 0; i < d->n_string_table; i++) {
 		ck_assert_str_ne(d->string_table[i], "nobody refers to this");
@@ -135,7 +133,7 @@ START_TEST(nothing_recorded_is_a_valid_request)
 	struct buf b = {0};
 	OtlpRequest *q;
 
-	ck_assert_int_eq(recording_new(&r), 0);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	q = unpack(r, &b, &a);
 	ck_assert_uint_eq(q->n_resource_profiles, 0);
 	ck_assert_uint_eq(q->dictionary->n_string_table, 1);
@@ -147,18 +145,14 @@ END_TEST
 
 START_TEST(format_follows_the_name)
 {
-	ck_assert_ptr_eq(render_format_of("a/b.svg")->render, render_svg);
-	ck_assert_ptr_eq(render_format_of("x.pb.gz")->render, render_pprof);
-	ck_assert_ptr_eq(render_format_of("x.y.collapsed")->render, render_collapsed);
-	ck_assert_ptr_eq(render_format_of("x.otlp")->render, render_otlp);
+	ck_assert_ptr_eq(render_format_of("a/b.svg")->graph, render_svg);
+	ck_assert_ptr_eq(render_format_of("x.pb.gz")->recording, render_pprof);
+	ck_assert_ptr_eq(render_format_of("x.y.collapsed")->graph, render_collapsed);
+	ck_assert_ptr_eq(render_format_of("x.otlp")->recording, render_otlp);
 	ck_assert_ptr_null(render_format_of("x.gz"));
 	ck_assert_ptr_null(render_format_of(".svg"));
 	ck_assert_ptr_null(render_format_of("dir/.svg"));
 	ck_assert_ptr_null(render_format_of(""));
-	ck_assert_int_eq(render_check("/nonexistent/x.svg"), -ENOENT);
-	ck_assert_int_eq(render_check("/tmp"), -EISDIR);
-	ck_assert_int_eq(render_check("/dev/null"), -EINVAL);
-	ck_assert_int_eq(render_check("/tmp/otprof-check.svg"), 0);
 }
 END_TEST
 

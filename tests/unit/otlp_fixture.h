@@ -11,13 +11,22 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/otlp.h"
-#include "cli/recording.h"
+#include "otlp/messages.h"
+#include "recording/recording.h"
 
 #define FX_P(NAME) OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__##NAME##__INIT
 #define FX_C(NAME) OPENTELEMETRY__PROTO__COMMON__V1__##NAME##__INIT
 #define FX_START   1790000000000000000ULL
 #define FX_PERIOD  10309278
+#define FX_DEPTH   8192
+
+static const struct recording_limits fixture_limits = {
+	.request = {.request_bytes = 64u << 20, .memory_bytes = 1u << 30, .depth = FX_DEPTH},
+	.entries = 1u << 20,
+	.bytes = 1u << 30,
+	.total = (1ULL << 53) - 1,
+	.frames = 1ULL << 28,
+};
 
 struct fixture {
 	OtlpRequest request;
@@ -279,7 +288,7 @@ static inline struct recording *fixture_recording(void)
 {
 	struct recording *r = NULL;
 
-	if (recording_new(&r) < 0 || fixture_read(NULL, r) < 0)
+	if (recording_new(&fixture_limits, &r) < 0 || fixture_read(NULL, r) < 0)
 		abort();
 	return r;
 }

@@ -2,6 +2,7 @@
 #include "base/frame_kind.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const struct {
 	const char *type, *label;
@@ -19,6 +20,21 @@ const char *frame_kind_type(enum frame_kind kind)
 const char *frame_kind_label(enum frame_kind kind)
 {
 	return kinds[kind].label;
+}
+
+const char *frame_kind_name(enum frame_kind kind)
+{
+	return kinds[kind].type ? kinds[kind].type : kinds[kind].label;
+}
+
+enum frame_kind frame_kind_find(const char *name)
+{
+	int kind = 0;
+
+	while (kind < KIND_NR && strcasecmp(frame_kind_name((enum frame_kind)kind), name) != 0 &&
+	       strcasecmp(kinds[kind].label, name) != 0)
+		kind++;
+	return (enum frame_kind)kind;
 }
 
 enum frame_kind frame_kind_of_type(const char *type)

@@ -47,6 +47,9 @@ enum frame_kind {
 
 const char *frame_kind_type(enum frame_kind kind); /* NULL: it has none */
 const char *frame_kind_label(enum frame_kind kind);
+const char *frame_kind_name(enum frame_kind kind); /* its type, or a label where it has none */
+/* By type or label, in any case; KIND_NR: no kind has that name. */
+enum frame_kind frame_kind_find(const char *name);
 enum frame_kind frame_kind_of_type(const char *type); /* KIND_OTHER: NULL, or no kind's type */
 
 #endif

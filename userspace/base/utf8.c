@@ -70,7 +70,9 @@ void utf8_clean_str(char *s)
 {
 	size_t len = strlen(s);
 
-	utf8_clean(s, len, s, len);
+	/* Most text is clean, and then nothing is written. */
+	if (!utf8_is_clean(s, len))
+		utf8_clean(s, len, s, len);
 }
 
 void utf8_add_clean(struct buf *out, const char *s, size_t len)

@@ -10,8 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cli/format.h"
-#include "cli/render.h"
 
 static const char *cli_name = "otprof";
 
@@ -20,15 +18,29 @@ void cli_set_name(const char *name)
 	cli_name = name;
 }
 
+static void print_line(const char *fmt, va_list ap)
+{
+	fprintf(stderr, "%s: ", cli_name);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
 void cli_error(const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s: ", cli_name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+}
+
+void cli_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
 }
 
 int cli_try_help(int status)
@@ -88,14 +100,4 @@ int cli_parse_time(const char *s, uint64_t *ret_ns)
 		return 0;
 	}
 	return -EINVAL;
-}
-
-int cli_write(const char *path, struct recording *r, const char *title, const char *subtitle, bool inverted)
-{
-	struct render_options o = {.title = title, .subtitle = subtitle, .inverted = inverted};
-	int e = render_file(path, r, &o);
-
-	if (e < 0)
-		cli_error("cannot write '%s': %s", path, recording_strerror(e));
-	return e;
 }

@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-#include "cli/recording.h"
-
 #define CLI_RUNTIME_DIR "/run/otprof"
 
 /* Exit statuses beside 0. record has those of env(1) and timeout(1): COMMAND's own, or one of the last three. */
@@ -31,6 +29,7 @@ int cmd_convert(int argc, char **argv);
 
 /* A line on stderr, after the program's name. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* the same, where nothing is wrong */
 void cli_set_name(const char *name); /* borrowed: "otprof VERB" */
 /* "Try 'otprof VERB --help' for more information."; returns status. */
 int cli_try_help(int status);
@@ -40,8 +39,5 @@ int cli_help(const char *text);
 /* Whole numbers, and times such as 90, 1.5s, 500ms, 2m, 1h. -EINVAL where they are none, -ERANGE out of range. */
 int cli_parse_number(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int cli_parse_time(const char *s, uint64_t *ret_ns);
-
-/* Renders to the file, or says why not. */
-int cli_write(const char *path, struct recording *r, const char *title, const char *subtitle, bool inverted);
 
 #endif

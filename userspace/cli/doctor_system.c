@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/format.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/doctor.h"
-#include "cli/format.h"
 #include "source/size.h"
 
 #define SECURE_BOOT "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"

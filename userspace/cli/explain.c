@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/format.h"
 
 static const char help[] =
 	"Usage: otprof explain [OPTION]... PID\n"

@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/client.h"
-#include "cli/format.h"
 
 #define SPARSE_NS (10 * NSEC_PER_SEC)
 #define NAME_MAX_SHOWN 40

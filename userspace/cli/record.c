@@ -10,11 +10,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/format.h"
+#include "cli/limits.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/record.h"
 #include "cli/session.h"
@@ -155,11 +157,26 @@ static void warn_lost(const json_t *status)
 		cli_error("warning: otprofd's count of samples does not balance");
 }
 
-/* What otprofd says that it wrote must be what was read. */
+/* Values of other types are no numbers of samples. */
+static bool count_samples(const struct recording *rec, uint64_t *ret)
+{
+	_cleanup_(rec_views_done) struct rec_views views = {0};
+	uint32_t i;
+
+	if (recording_views(rec, &views) < 0)
+		return false;
+	*ret = rec->total;
+	for (i = 0; i < views.count; i++)
+		if (!rec_view_counts_samples(rec, &views.list[i]))
+			return false;
+	return true;
+}
+
+/* As many samples were read as otprofd counts as written. */
 static void check_ledger(struct recorder *r, const struct recording *rec)
 {
 	_cleanup_(json_decrefp) json_t *status = NULL;
-	uint64_t exported;
+	uint64_t exported, samples;
 	char a[32], b[32];
 
 	if (client_last_status(r->session.runtime, &status) < 0) {
@@ -168,9 +185,9 @@ static void check_ledger(struct recorder *r, const struct recording *rec)
 	}
 	warn_lost(status);
 	exported = client_sum(status, "ledger.exported");
-	if (exported != rec->total)
+	if (count_samples(rec, &samples) && samples != exported)
 		cli_error("warning: otprofd wrote %s samples, %s were read", format_count(a, sizeof(a), exported),
-			  format_count(b, sizeof(b), rec->total));
+			  format_count(b, sizeof(b), samples));
 }
 
 static void command_text(struct buf *b, char *const *argv)
@@ -208,16 +225,17 @@ static void make_title(const struct record_options *o, struct buf *title)
 static int write_output(struct recorder *r, struct recording *rec)
 {
 	_cleanup_(buf_done) struct buf title = {0};
-	char rate[32], count[32], time[32];
+	char rate[32], time[32];
+	struct output_options o = {
+		.path = r->o->output, .subtitle = rate, .duration = time, .inverted = r->o->inverted, .quiet = r->o->quiet,
+	};
 
 	make_title(r->o, &title);
+	o.title = buf_cstr(&title);
 	snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", r->o->session.frequency_hz);
-	if (cli_write(r->o->output, rec, buf_cstr(&title), rate, r->o->inverted) < 0)
+	format_duration(time, sizeof(time), r->end_ns - r->start_ns);
+	if (output_write(rec, &o) < 0)
 		return -EIO;
-	if (!r->o->quiet)
-		fprintf(stderr, "otprof record: wrote %s: %s samples in %s\n", r->o->output,
-			format_count(count, sizeof(count), rec->total),
-			format_duration(time, sizeof(time), r->end_ns - r->start_ns));
 	if (!rec->total && !r->o->quiet)
 		cli_error("no samples: nothing that was profiled used the CPU meanwhile");
 	return 0;
@@ -230,7 +248,7 @@ static int finish(struct recorder *r)
 
 	if (e < 0)
 		say_failed_start(r, e == -ETIME ? "otprofd did not end in time" : "otprofd ended with an error");
-	e = recording_new(&rec);
+	e = recording_new(&cli_recording_limits, &rec);
 	if (!e)
 		e = session_read(&r->session, rec);
 	if (e < 0) {

@@ -10,8 +10,9 @@
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/record.h"
-#include "cli/render.h"
+#include "render/render.h"
 #include "source/perf_probe.h"
 
 #define HZ_MAX 10000
@@ -285,7 +286,7 @@ static int check(const struct record_options *o)
 		cli_error("unknown format of '%s': the name must end in %s", o->output, render_formats());
 		return -EINVAL;
 	}
-	e = render_check(o->output);
+	e = output_check(o->output);
 	if (e < 0) {
 		cli_error("cannot write '%s': %s", o->output, strerror(-e));
 		return e;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/recording.h"
+#include "recording/recording.h"
 #include "source/event_list.h"
 
 #define SESSION_PIDS_MAX    32

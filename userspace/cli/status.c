@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/format.h"
 #include "cli/screen.h"
 
 static const char help[] =

@@ -16,12 +16,14 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/client.h"
-#include "cli/format.h"
-#include "cli/render.h"
-#include "cli/tree.h"
+#include "cli/limits.h"
+#include "cli/output.h"
+#include "graph/graph.h"
+#include "render/render.h"
 
 #define NAME_SHOWN 48
 #define FILE_NAME  64
@@ -63,7 +65,7 @@ struct watcher {
 };
 
 /* otprof-<Unix ms, 13 digits>-<request, 8 digits or more>.otlp */
-static bool parse_name(const char *name, uint64_t *ret_ms)
+static bool watch_parse_name(const char *name, uint64_t *ret_ms)
 {
 	static const char prefix[] = "otprof-";
 	const char *ms = name + sizeof(prefix) - 1, *id;
@@ -77,14 +79,14 @@ static bool parse_name(const char *name, uint64_t *ret_ms)
 	return strlen(name) < FILE_NAME;
 }
 
-static int is_ours(const struct dirent *d)
+static int watch_is_ours(const struct dirent *d)
 {
 	uint64_t ms;
 
-	return parse_name(d->d_name, &ms);
+	return watch_parse_name(d->d_name, &ms);
 }
 
-static void read_one(struct watcher *w, const char *name, struct recording *r)
+static void watch_read(struct watcher *w, const char *name, struct recording *r)
 {
 	int e = recording_read_file(r, w->dir, name);
 
@@ -93,24 +95,24 @@ static void read_one(struct watcher *w, const char *name, struct recording *r)
 		cli_error("'%s/%s' is left out: %s", w->o->dir, name, recording_strerror(e));
 }
 
-static void use_file(struct watcher *w, const char *name, uint64_t oldest_ms, struct recording *fresh,
+static void watch_use_file(struct watcher *w, const char *name, uint64_t oldest_ms, struct recording *fresh,
 		     struct recording *window)
 {
 	uint64_t ms;
 
-	if (!parse_name(name, &ms))
+	if (!watch_parse_name(name, &ms))
 		return;
 	if (ms < oldest_ms) {
 		unlinkat(w->dir, name, 0);
 		return;
 	}
 	if (w->o->svg)
-		read_one(w, name, window);
+		watch_read(w, name, window);
 	if (strcmp(name, w->last) > 0)
-		read_one(w, name, fresh);
+		watch_read(w, name, fresh);
 }
 
-static int open_dir(struct watcher *w)
+static int watch_open_dir(struct watcher *w)
 {
 	if (w->dir < 0)
 		w->dir = open(w->o->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -118,16 +120,16 @@ static int open_dir(struct watcher *w)
 }
 
 /* Names sort by age: both numbers in them have fixed widths. */
-static int scan(struct watcher *w, struct recording *fresh, struct recording *window)
+static int watch_scan(struct watcher *w, struct recording *fresh, struct recording *window)
 {
 	uint64_t now_ms = clock_read_ns(CLOCK_REALTIME) / NSEC_PER_MSEC, window_ms = w->o->window_ns / NSEC_PER_MSEC;
 	struct dirent **names = NULL;
-	int n = open_dir(w) < 0 ? -1 : scandir(w->o->dir, &names, is_ours, alphasort), i;
+	int n = watch_open_dir(w) < 0 ? -1 : scandir(w->o->dir, &names, watch_is_ours, alphasort), i;
 
 	if (n < 0)
 		return -errno;
 	for (i = 0; i < n; i++)
-		use_file(w, names[i]->d_name, now_ms > window_ms ? now_ms - window_ms : 0, fresh, window);
+		watch_use_file(w, names[i]->d_name, now_ms > window_ms ? now_ms - window_ms : 0, fresh, window);
 	if (n && strcmp(names[n - 1]->d_name, w->last) > 0)
 		snprintf(w->last, sizeof(w->last), "%.63s", names[n - 1]->d_name);
 	for (i = 0; i < n; i++)
@@ -136,7 +138,7 @@ static int scan(struct watcher *w, struct recording *fresh, struct recording *wi
 	return 0;
 }
 
-static struct counters read_counters(const char *runtime_dir)
+static struct counters watch_read_counters(const char *runtime_dir)
 {
 	_cleanup_(json_decrefp) json_t *s = NULL;
 	struct counters c = {.time_ns = clock_now_ns()};
@@ -155,24 +157,40 @@ static struct counters read_counters(const char *runtime_dir)
 	return c;
 }
 
-static void add_top(struct buf *b, struct recording *fresh, const struct rec_view *v)
+static void watch_add_values(struct buf *b, const struct recording *fresh, const struct rec_views *views)
 {
-	_cleanup_(tree_freep) struct tree *t = NULL;
-	struct tree_top top;
-	const char *slash;
+	char text[32];
+	uint32_t i;
 
-	if (tree_build(fresh, v, &t) < 0 || tree_find_top(t, &top) < 0 || !top.name)
+	for (i = 0; i < MIN(views->count, (uint32_t)CLI_TYPES); i++)
+		buf_printf(b, "  %s %s", format_count(text, sizeof(text), views->list[i].value),
+			   rec_view_unit(fresh, &views->list[i]));
+}
+
+static void watch_add_top(struct buf *b, const struct recording *fresh, const struct rec_view *v)
+{
+	_cleanup_(graph_freep) struct graph *g = NULL;
+	const struct tree_function *f;
+	const char *name, *module, *slash;
+	uint32_t function;
+	uint64_t self;
+
+	if (graph_new(&cli_tree_limits, &g) < 0 || graph_add(g, fresh, v) < 0 || graph_finish(g) < 0 ||
+	    values_hottest(&g->now, g->tree, &function, &self) < 0 || !function)
 		return;
+	f = tree_function(g->tree, function);
+	name = tree_string(g->tree, f->name);
+	module = tree_string(g->tree, f->module);
+	slash = strrchr(module, '/');
 	buf_add_str(b, "  hottest ");
-	buf_add(b, top.name, utf8_bytes(top.name, NAME_SHOWN));
-	slash = strrchr(top.module, '/');
-	if (*top.module)
-		buf_printf(b, " (%s)", slash ? slash + 1 : top.module);
-	buf_printf(b, " %.1f %%", format_percent(top.self, v->samples));
+	buf_add(b, name, utf8_bytes(name, NAME_SHOWN));
+	if (*module)
+		buf_printf(b, " (%s)", slash ? slash + 1 : module);
+	buf_printf(b, " %.1f %%", format_percent(self, v->value));
 }
 
 /* Since the line before; a counter that fell back belongs to another otprofd. */
-static void add_cost(struct buf *b, const struct counters *now, const struct counters *before)
+static void watch_add_cost(struct buf *b, const struct counters *now, const struct counters *before)
 {
 	uint64_t cpu, taken, lost;
 	char text[32];
@@ -194,60 +212,62 @@ static void add_cost(struct buf *b, const struct counters *now, const struct cou
 	buf_printf(b, "  lost %s", format_count(text, sizeof(text), lost));
 }
 
-static int print_line(struct watcher *w, struct recording *fresh)
+static int watch_print_line(struct watcher *w, struct recording *fresh)
 {
 	_cleanup_(buf_done) struct buf b = {0};
-	struct counters now = read_counters(w->o->runtime_dir);
+	struct counters now = watch_read_counters(w->o->runtime_dir);
 	time_t t = time(NULL);
 	struct tm tm = {0};
-	struct rec_view v;
+	_cleanup_(rec_views_done) struct rec_views views = {0};
 	char text[32];
 
-	recording_view(fresh, &v);
+	if (recording_views(fresh, &views) < 0)
+		return -ENOMEM;
 	localtime_r(&t, &tm);
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	buf_printf(&b, "%s", text);
-	buf_printf(&b, "  %s samples", format_count(text, sizeof(text), v.samples));
+	watch_add_values(&b, fresh, &views);
 	if (now.known)
 		buf_printf(&b, "  %" PRIu64 " processes", now.processes);
-	add_top(&b, fresh, &v);
-	add_cost(&b, &now, &w->before);
+	watch_add_top(&b, fresh, &views.list[0]);
+	watch_add_cost(&b, &now, &w->before);
 	w->before = now;
 	return puts(buf_cstr(&b)) == EOF || fflush(stdout) == EOF ? -errno : 0;
 }
 
-static void keep_svg(struct watcher *w, struct recording *window)
+static void watch_keep_svg(struct watcher *w, struct recording *window)
 {
 	char title[64], time[32];
+	struct output_options o = {.path = w->o->svg, .title = title, .quiet = true};
 
 	if (!w->o->svg)
 		return;
 	snprintf(title, sizeof(title), "Whole host, the last %s", format_duration(time, sizeof(time), w->o->window_ns));
-	cli_write(w->o->svg, window, title, NULL, false);
+	output_write(window, &o);
 }
 
-static int step(struct watcher *w)
+static int watch_step(struct watcher *w)
 {
 	_cleanup_(recording_freep) struct recording *fresh = NULL, *window = NULL;
 	int e;
 
-	if (recording_new(&fresh) < 0 || recording_new(&window) < 0)
+	if (recording_new(&cli_recording_limits, &fresh) < 0 || recording_new(&cli_recording_limits, &window) < 0)
 		return -ENOMEM;
-	e = scan(w, fresh, window);
+	e = watch_scan(w, fresh, window);
 	/* The directory comes with otprofd's first profile at the latest. */
 	if (e < 0 && e != -ENOENT) {
 		cli_error("cannot read '%s': %s", w->o->dir, strerror(-e));
 		return e;
 	}
-	keep_svg(w, window);
-	e = print_line(w, fresh);
+	watch_keep_svg(w, window);
+	e = watch_print_line(w, fresh);
 	if (e < 0)
 		cli_error("write error: %s", strerror(-e));
 	return e;
 }
 
 /* True when asked to end. A deadline, not a pause: lines do not drift by what a step takes. */
-static bool wait_until(const sigset_t *ends, uint64_t deadline)
+static bool watch_wait_until(const sigset_t *ends, uint64_t deadline)
 {
 	uint64_t now = clock_now_ns(), left = deadline > now ? deadline - now : 0;
 	struct timespec ts = {.tv_sec = (time_t)(left / NSEC_PER_SEC), .tv_nsec = (long)(left % NSEC_PER_SEC)};
@@ -257,7 +277,7 @@ static bool wait_until(const sigset_t *ends, uint64_t deadline)
 
 static int watch(const struct options *o)
 {
-	struct watcher w = {.o = o, .dir = -1, .before = read_counters(o->runtime_dir)};
+	struct watcher w = {.o = o, .dir = -1, .before = watch_read_counters(o->runtime_dir)};
 	uint64_t next = clock_now_ns(), lines = 0;
 	sigset_t ends;
 	int e = 0;
@@ -269,9 +289,9 @@ static int watch(const struct options *o)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	while (!e) {
 		next = MAX(next + o->interval_ns, clock_now_ns());
-		if (wait_until(&ends, next))
+		if (watch_wait_until(&ends, next))
 			break;
-		e = step(&w);
+		e = watch_step(&w);
 		if (o->count && ++lines == o->count)
 			break;
 	}
@@ -279,7 +299,7 @@ static int watch(const struct options *o)
 	return e < 0 ? CLI_FAILED : 0;
 }
 
-static int parse_time(const char *what, const char *s, uint64_t *ret)
+static int watch_parse_time(const char *what, const char *s, uint64_t *ret)
 {
 	if (cli_parse_time(s, ret) == 0)
 		return 0;
@@ -287,7 +307,7 @@ static int parse_time(const char *what, const char *s, uint64_t *ret)
 	return -EINVAL;
 }
 
-static int parse_option(struct options *o, int c)
+static int watch_parse_option(struct options *o, int c)
 {
 	switch (c) {
 	case 'd':
@@ -300,9 +320,9 @@ static int parse_option(struct options *o, int c)
 		o->runtime_dir = optarg;
 		return 0;
 	case 'w':
-		return parse_time("window", optarg, &o->window_ns);
+		return watch_parse_time("window", optarg, &o->window_ns);
 	case 'i':
-		return parse_time("interval", optarg, &o->interval_ns);
+		return watch_parse_time("interval", optarg, &o->interval_ns);
 	case 'n':
 		if (cli_parse_number(optarg, 1, UINT32_MAX, &o->count) == 0)
 			return 0;
@@ -313,7 +333,7 @@ static int parse_option(struct options *o, int c)
 	}
 }
 
-static int check(const struct options *o)
+static int watch_check(const struct options *o)
 {
 	const struct render_format *f = o->svg ? render_format_of(o->svg) : NULL;
 
@@ -321,7 +341,7 @@ static int check(const struct options *o)
 		cli_error("missing --dir");
 		return -EINVAL;
 	}
-	if (o->svg && (!f || f->render != render_svg)) {
+	if (o->svg && (!f || f->graph != render_svg)) {
 		cli_error("--svg takes a name that ends in .svg, not '%s'", o->svg);
 		return -EINVAL;
 	}
@@ -342,12 +362,12 @@ int cmd_watch(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (c == 'h')
 			return cli_help(help);
-		if (parse_option(&o, c) < 0)
+		if (watch_parse_option(&o, c) < 0)
 			return cli_try_help(CLI_USAGE);
 	}
 	if (optind < argc) {
 		cli_error("extra operand '%s'", argv[optind]);
 		return cli_try_help(CLI_USAGE);
 	}
-	return check(&o) < 0 ? cli_try_help(CLI_USAGE) : watch(&o);
+	return watch_check(&o) < 0 ? cli_try_help(CLI_USAGE) : watch(&o);
 }

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "export/gzip.h"
-#include "export/wire.h"
+#include "otlp/wire.h"
 
 /* Without these the engine could still change, or truncate, what lies mapped here. */
 #define SEALS_WANTED (F_SEAL_WRITE | F_SEAL_SHRINK)

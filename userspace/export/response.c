@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "export/wire.h"
+#include "otlp/wire.h"
 
 enum { RESPONSE_PARTIAL_SUCCESS = 1 };                    /* ExportProfilesServiceResponse */
 enum { PARTIAL_REJECTED_PROFILES = 1, PARTIAL_MESSAGE = 2 }; /* ExportProfilesPartialSuccess */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A place in a program as frames of a call tree: one for the function that
+ * was compiled there, one for each that was inlined into it.
+ *
+ * Called by whoever adds stacks to a tree, one thread. Texts are borrowed for
+ * the call and clean (base/utf8.h).
+ * Errors: -E2BIG, a bound of the tree; -ENOMEM.
+ */
+#ifndef OTP_GRAPH_PLACE_H
+#define OTP_GRAPH_PLACE_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "graph/tree.h"
+
+struct place {
+	const char *file; /* "": unknown */
+	uint64_t address;
+	enum frame_kind kind;
+	size_t lines; /* functions here, innermost inlined first; name: that of line i, "": unknown */
+	const char *(*name)(const void *ctx, size_t i);
+	const void *ctx;
+};
+
+struct place_frame {
+	uint32_t function; /* of the tree */
+	uint32_t inlined;
+};
+
+#define PLACE_NAMELESS 256
+
+/* The name of a place without one: file and address. */
+void place_nameless(const char *file, uint64_t address, char ret[PLACE_NAMELESS]);
+/* Appends its frames, outermost first: at least one. */
+int place_add_frames(const struct place *p, struct tree *t, struct buf *out);
+/* Descends from *node by n frames, adding nodes as needed. */
+int place_descend(struct tree *t, const struct place_frame *frames, size_t n, uint32_t *node);
+
+#endif

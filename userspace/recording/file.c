@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Requests from files: one, or all of a directory. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "recording/recording.h"
+
+static int file_read_all(int fd, uint8_t *to, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = read(fd, to + done, len - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG; /* it shrank meanwhile */
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int recording_read_file(struct recording *rec, int dirfd, const char *path)
+{
+	/* A name that somebody gave is followed; one found in a directory may be a trap of its writer's. */
+	int follow = dirfd == AT_FDCWD ? 0 : O_NOFOLLOW;
+	_cleanup_(closep) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow);
+	_cleanup_(freep) uint8_t *data = NULL;
+	struct stat st;
+	int e;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
+	if ((uint64_t)st.st_size > rec->limits.request.request_bytes)
+		return -E2BIG;
+	data = malloc((size_t)st.st_size + 1);
+	if (!data)
+		return -ENOMEM;
+	e = file_read_all(fd, data, (size_t)st.st_size);
+	return e < 0 ? e : recording_read(rec, data, (size_t)st.st_size);
+}
+
+static int file_is_otlp(const struct dirent *d)
+{
+	size_t len = strlen(d->d_name);
+
+	return len > 5 && d->d_name[0] != '.' && strcmp(d->d_name + len - 5, ".otlp") == 0;
+}
+
+int recording_read_directory(struct recording *rec, const char *path, char *ret_name, size_t size)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent **names = NULL;
+	int n = fd < 0 ? -1 : scandir(path, &names, file_is_otlp, alphasort), i, e = 0;
+
+	*ret_name = '\0';
+	if (n < 0)
+		return -errno;
+	for (i = 0; i < n; i++) {
+		if (!e)
+			e = recording_read_file(rec, fd, names[i]->d_name);
+		if (e < 0 && !*ret_name)
+			snprintf(ret_name, size, "%s", names[i]->d_name);
+		free(names[i]);
+	}
+	free(names);
+	return e < 0 ? e : n;
+}

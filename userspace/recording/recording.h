@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles in memory: any number of OTLP requests merged into one set of
+ * tables, each entry once, so that profiles of many intervals and hosts can be
+ * written as one file of any format.
+ *
+ * Called by the command line tool, one thread per recording: recording_read
+ * and recording_read_file add requests, the renderers read. Numbers are
+ * indexes into the tables; number 0 of each table but series and samples is
+ * its zero value, as in OTLP's own dictionary.
+ * Ownership: the recording owns its tables; what the accessors return is
+ * borrowed until the next request, texts until recording_free.
+ * Units: the unit of a value is that of its series; times are Unix
+ * nanoseconds.
+ * Bounds: recording_limits, given by the creator.
+ * Errors: negative errno; a request that is refused leaves the recording as
+ * it was.
+ */
+#ifndef OTP_RECORDING_RECORDING_H
+#define OTP_RECORDING_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+#include "otlp/limits.h"
+
+struct recording_limits {
+	struct otlp_limits request;
+	uint32_t entries; /* of any one table */
+	size_t bytes;     /* of the keys of any one table */
+	uint64_t total;   /* sum of all values */
+	uint64_t frames;  /* of all samples that differ: the work of a renderer */
+};
+
+/* Keys of the tables. No padding: they are compared as bytes. */
+struct rec_attribute {
+	uint32_t key, unit; /* strings */
+	uint32_t packed;    /* in values: the encoded AnyValue, references resolved */
+	uint32_t text;      /* string: the value as people read it */
+	uint32_t type;      /* enum otlp_value_type */
+	uint32_t reserved;
+	int64_t number; /* of OTLP_VALUE_INT */
+};
+
+struct rec_function {
+	uint32_t name, system_name, file; /* strings */
+	uint32_t reserved;
+	int64_t start_line;
+};
+
+struct rec_mapping {
+	uint64_t start, limit, offset;
+	uint32_t file; /* string */
+	uint32_t attributes; /* set */
+};
+
+struct rec_line {
+	uint32_t function;
+	uint32_t reserved;
+	int64_t line, column;
+};
+
+struct rec_location {
+	uint64_t address;
+	uint32_t mapping;
+	uint32_t attributes; /* set */
+	uint32_t kind;       /* enum frame_kind: of its frames */
+	uint32_t reserved;
+	struct rec_line lines[]; /* innermost inlined first */
+};
+
+struct rec_link {
+	uint8_t trace_id[16], span_id[8];
+};
+
+struct rec_resource {
+	uint32_t attributes; /* set */
+	uint32_t schema_url; /* string */
+};
+
+struct rec_scope {
+	uint32_t name, version, schema_url; /* strings */
+	uint32_t attributes; /* set */
+};
+
+/* Samples of one series may be added up. */
+struct rec_series {
+	uint32_t resource, scope;
+	uint32_t type, unit, period_type, period_unit; /* strings */
+	uint32_t attributes; /* set */
+	uint32_t reserved;
+	int64_t period;
+};
+
+struct rec_sample {
+	uint32_t series, stack;
+	uint32_t attributes; /* set */
+	uint32_t link;
+};
+
+struct rec_times {
+	uint64_t start_ns, end_ns; /* Unix; 0: unknown */
+};
+
+enum { RECORDING_TABLES = 13 };
+
+struct recording {
+	struct recording_limits limits;
+	struct intern strings;    /* NUL-terminated, valid UTF-8 */
+	struct intern values;     /* packed AnyValue */
+	struct intern attributes; /* struct rec_attribute */
+	struct intern sets;       /* uint32_t[]: attributes, ascending */
+	struct intern functions, mappings, locations, links;
+	struct intern stacks; /* uint32_t[]: locations, innermost first */
+	struct intern resources, scopes, series, samples;
+	uint64_t *sums;          /* owned, by sample: its values, added up */
+	uint32_t sums_cap;
+	struct rec_times *times; /* owned, by series */
+	uint32_t times_cap;
+	uint64_t total, frames, requests;
+};
+
+int recording_new(const struct recording_limits *limits, struct recording **ret);
+struct recording *recording_free(struct recording *r); /* NULL */
+static inline void recording_freep(struct recording **slot)
+{
+	recording_free(*slot);
+}
+
+/* Adds one ExportProfilesServiceRequest. Errors: otlp/read.h; -E2BIG, -ENOSPC: a bound of the recording. */
+int recording_read(struct recording *r, const void *data, size_t len);
+/* A file that holds one request, as otprofd's file destination writes it. */
+int recording_read_file(struct recording *r, int dirfd, const char *path);
+/* All *.otlp files of a directory, by name: how many, or the first error and the name of its file ("": the directory). */
+int recording_read_directory(struct recording *r, const char *path, char *ret_name, size_t size);
+/* An error of the calls above, in words. */
+const char *recording_strerror(int err);
+
+/* Of one sample, which it may change: 1 keeps it, 0 drops it, or negative errno. */
+typedef int recording_rewrite_fn(void *ctx, struct rec_sample *s);
+/* Calls rewrite for every sample. On failure all samples stay as they were. */
+int recording_rewrite(struct recording *r, recording_rewrite_fn *rewrite, void *ctx);
+
+/* All tables, for whatever treats them alike. */
+void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES]);
+
+static inline const char *recording_str(const struct recording *r, uint32_t number)
+{
+	return intern_key(&r->strings, number);
+}
+
+static inline const uint32_t *recording_set(const struct recording *r, uint32_t set, size_t *ret_n)
+{
+	*ret_n = intern_len(&r->sets, set) / sizeof(uint32_t);
+	return intern_key(&r->sets, set);
+}
+
+static inline const uint32_t *recording_stack(const struct recording *r, uint32_t stack, size_t *ret_n)
+{
+	*ret_n = intern_len(&r->stacks, stack) / sizeof(uint32_t);
+	return intern_key(&r->stacks, stack);
+}
+
+static inline size_t recording_lines(const struct recording *r, uint32_t location)
+{
+	return (intern_len(&r->locations, location) - sizeof(struct rec_location)) / sizeof(struct rec_line);
+}
+
+/* The attribute of that key in a set, or NULL. */
+const struct rec_attribute *recording_find(const struct recording *r, uint32_t set, const char *key);
+/* Its text; NULL where there is none. */
+const char *recording_text(const struct recording *r, uint32_t set, const char *key);
+/* Text of a resource's attribute, for one of the sample's series. */
+const char *recording_resource_text(const struct recording *r, uint32_t series, const char *key);
+
+/* The name of a series' workload, for people: never empty. */
+const char *recording_service(const struct recording *r, uint32_t series);
+
+#endif

@@ -978,6 +978,19 @@ START_TEST(a_scan_tells_all_and_yields_to_what_is_newer)
 }
 END_TEST
 
+START_TEST(a_scanned_process_without_identity_and_maps_is_survived)
+{
+	struct host_scan_entry head = {.pid = 10};
+	struct buf b = {0};
+
+	ck_assert_int_eq(table_scan(table), 0);
+	buf_add(&b, &head, sizeof(head));
+	answer(0, 0, scan_file(&b), NULL, 0);
+	ck_assert(!table_peek(table, 10)->maps_known);
+	buf_done(&b);
+}
+END_TEST
+
 START_TEST(every_cut_of_a_scan_is_survived)
 {
 	struct buf b = {0};
@@ -1120,6 +1133,7 @@ Suite *table_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_scan_tells_all_and_yields_to_what_is_newer);
+	tcase_add_test(t, a_scanned_process_without_identity_and_maps_is_survived);
 	tcase_add_test(t, every_cut_of_a_scan_is_survived);
 	tcase_add_test(t, the_longest_dead_go_first_then_the_least_used);
 	tcase_add_test(t, a_storm_of_short_processes_stays_within_bounds);

@@ -89,7 +89,6 @@ static void merge(struct scan *s, const struct host_scan_entry *head)
 {
 	struct process_table *t = s->t;
 	struct entry *e = entry_get(t, head->pid);
-	const uint8_t *maps = s->data + head->identity_len;
 
 	if (!e && t->by_pid.count >= t->cfg.limits.processes)
 		return;
@@ -103,7 +102,7 @@ static void merge(struct scan *s, const struct host_scan_entry *head)
 	if (!e->p.identity_known && identity_take(t, e, s->data, head->identity_len) == -ESRCH)
 		return;
 	if (!e->p.kernel && head->maps_len)
-		maps_take(t, e, (const char *)maps, head->maps_len);
+		maps_take(t, e, (const char *)s->data + head->identity_len, head->maps_len);
 }
 
 static void scan_end(struct process_table *t)

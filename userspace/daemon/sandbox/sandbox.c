@@ -465,7 +465,6 @@ int sandbox_prepare(const struct config *c)
 	return mkdir(root, 0555) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* The first capability that start needs and this process lacks; NULL when all are there. */
 const char *sandbox_missing_capability(void)
 {
 	static const struct {

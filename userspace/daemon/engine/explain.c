@@ -239,7 +239,7 @@ static void generated(struct json *j, const struct explain *x)
 	uint32_t functions[2] = {0};
 
 	json_open(j, "generated_code");
-	json_bool(j, "met", jit_says(x->jit, x->process, functions));
+	json_bool(j, "met", jit_functions(x->jit, x->process, functions));
 	json_number(j, "perf_map_functions", functions[JIT_PERF_MAP]);
 	json_number(j, "jitdump_functions", functions[JIT_DUMP]);
 	json_close(j);

@@ -29,7 +29,7 @@ struct otp_hint hints_given(const struct hints *h, const char comm[OTP_COMM_LEN]
 {
 	const struct hint *at = look_up(h, comm);
 
-	return at && at->told ? at->now : h->start;
+	return at && at->sent ? at->now : h->start;
 }
 
 static void forget(struct hints *h, struct hint *at)
@@ -37,8 +37,8 @@ static void forget(struct hints *h, struct hint *at)
 	static const struct otp_hint none;
 
 	map_remove(&h->index, key_of(at->comm));
-	if (at->told)
-		h->tell(h->ctx, at->comm, &none);
+	if (at->sent)
+		h->send(h->ctx, at->comm, &none);
 	*at = (struct hint){0};
 }
 
@@ -52,7 +52,7 @@ static struct hint *place(struct hints *h)
 			if (!h->all[i].now.stack_bytes)
 				return &h->all[i];
 	for (int i = 1; i < HINTS_MAX; i++)
-		if (h->all[i].heard_ns < oldest->heard_ns)
+		if (h->all[i].used_ns < oldest->used_ns)
 			oldest = &h->all[i];
 	forget(h, oldest);
 	return oldest;
@@ -60,7 +60,7 @@ static struct hint *place(struct hints *h)
 
 static void begin_window(struct hint *at, uint64_t now_ns)
 {
-	at->since_ns = at->heard_ns = now_ns;
+	at->since_ns = at->used_ns = now_ns;
 	at->needed = (struct otp_hint){0};
 	at->samples = 0;
 }
@@ -89,15 +89,15 @@ static struct hint *find_or_add(struct hints *h, const char comm[OTP_COMM_LEN], 
 	if (!at)
 		return add(h, comm, now_ns);
 	/* Until it is told it has what all have, which may have changed. */
-	if (!at->told)
+	if (!at->sent)
 		at->now = h->start;
 	return at;
 }
 
-static void tell(struct hints *h, struct hint *at)
+static void hints_send(struct hints *h, struct hint *at)
 {
-	at->told = true;
-	h->tell(h->ctx, at->comm, &at->now);
+	at->sent = true;
+	h->send(h->ctx, at->comm, &at->now);
 }
 
 void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns)
@@ -109,13 +109,13 @@ void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct ot
 	at->now.stack_bytes = MAX(at->now.stack_bytes, given->stack_bytes);
 	at->now.base_bytes = MAX(at->now.base_bytes, given->base_bytes);
 	begin_window(at, now_ns);
-	tell(h, at);
+	hints_send(h, at);
 }
 
 /* The first verdict comes soon, the later ones after a window. */
 static bool is_due(const struct hint *at, uint64_t now_ns)
 {
-	if (!at->told)
+	if (!at->sent)
 		return at->samples >= HINTS_FIRST;
 	return at->samples >= ADAPT_WINDOW_SAMPLES && now_ns >= at->since_ns + ADAPT_WINDOW_NS;
 }
@@ -130,10 +130,10 @@ static void shrink(struct hints *h, struct hint *at, uint64_t now_ns)
 	bool same = now.stack_bytes == at->now.stack_bytes && now.base_bytes == at->now.base_bytes;
 
 	begin_window(at, now_ns);
-	if (same && at->told)
+	if (same && at->sent)
 		return;
 	at->now = now;
-	tell(h, at);
+	hints_send(h, at);
 }
 
 void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *used, uint64_t now_ns)
@@ -142,7 +142,7 @@ void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp
 
 	if (!at)
 		return;
-	at->heard_ns = now_ns;
+	at->used_ns = now_ns;
 	at->needed.stack_bytes = MAX(at->needed.stack_bytes, used->stack_bytes);
 	at->needed.base_bytes = MAX(at->needed.base_bytes, used->base_bytes);
 	at->samples++;

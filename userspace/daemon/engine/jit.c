@@ -173,7 +173,7 @@ struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now
 	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
 }
 
-bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2])
+bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[2])
 {
 	for (const struct jit_process *e = j->first; e; e = e->next) {
 		if (e->pid != p->pid || e->start_ns != p->start_ns)

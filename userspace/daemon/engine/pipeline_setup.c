@@ -109,7 +109,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->counting.origins = cfg->origins;
 	p->capture = cfg->capture;
 	p->stack_limit = UINT32_MAX;
-	p->hints.tell = cfg->ops->hint;
+	p->hints.send = cfg->ops->hint;
 	p->hints.ctx = cfg->ctx;
 	set_copies(p);
 	park_init(&p->park);
@@ -151,10 +151,10 @@ static void lower_hints(struct pipeline *p)
 		struct otp_hint now = {.stack_bytes = MIN(h->now.stack_bytes, p->adapt.max_bytes),
 				       .base_bytes = MIN(h->now.base_bytes, p->adapt.base_max)};
 
-		if (!h->told || memcmp(&now, &h->now, sizeof(now)) == 0)
+		if (!h->sent || memcmp(&now, &h->now, sizeof(now)) == 0)
 			continue;
 		h->now = now;
-		p->hints.tell(p->hints.ctx, h->comm, &h->now);
+		p->hints.send(p->hints.ctx, h->comm, &h->now);
 	}
 }
 

@@ -40,7 +40,7 @@ static inline const struct otp_cpu_counters *ledger_view_counters(const struct l
 }
 
 struct ledger_sum_destination {
-	uint64_t earlier; /* samples that were accounted for before the destination existed */
+	uint64_t earlier; /* samples that net had received before the destination existed */
 	uint64_t exported, unconfirmed;
 	uint64_t in_flight; /* on the ring, in the engine, between the workers, or in this queue */
 	uint64_t lost[OTP_LOSS_MAX]; /* before net, and the destination's own */

@@ -186,7 +186,7 @@ static void tell_users(struct monitor *m, const struct fetch_task *t, enum fetch
 	for (uint32_t i = 0; i < t->nr_users; i++) {
 		if (state == FETCH_FETCHED)
 			index_jobs_forget(m, t->users[i].key);
-		fetch_tell_engine(m, t->users[i].content, state);
+		fetch_send_state(m, t->users[i].content, state);
 	}
 }
 

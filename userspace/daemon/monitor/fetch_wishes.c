@@ -97,7 +97,7 @@ bool fetch_jobs_blame(struct monitor *m)
 	return any;
 }
 
-void fetch_tell_engine(struct monitor *m, const uint64_t content[2], enum fetch_state state)
+void fetch_send_state(struct monitor *m, const uint64_t content[2], enum fetch_state state)
 {
 	const struct ipc_debuginfod d = {.content = {content[0], content[1]}, .state = state};
 
@@ -156,7 +156,7 @@ bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t co
 		if (state == FETCH_WAITING && !want(j, j->notes[i].id, key, content))
 			state = FETCH_NONE;
 		comes |= state == FETCH_WAITING;
-		fetch_tell_engine(m, content, state);
+		fetch_send_state(m, content, state);
 	}
 	return comes;
 }

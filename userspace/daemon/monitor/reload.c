@@ -211,7 +211,7 @@ static int tell_engine(struct monitor *m)
 {
 	const struct ipc_reload r = {0};
 
-	targets_tell_engine(m);
+	targets_send_watch(m);
 	return worker_send(&m->workers.engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
 }
 

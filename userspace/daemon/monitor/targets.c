@@ -315,7 +315,7 @@ void targets_names_answered(void *monitor, const struct ipc_message *answer)
 	target_processes_names_known(m);
 }
 
-int targets_tell_engine(struct monitor *m)
+int targets_send_watch(struct monitor *m)
 {
 	const uint32_t on = m->targets.processes.wanted;
 

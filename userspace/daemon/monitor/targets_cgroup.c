@@ -164,8 +164,8 @@ static void apply(struct monitor *m, struct walk *w)
 	map_done(&r->set);
 	r->set = r->next;
 	r->next = (struct map){0};
-	if ((err || w->full) && !r->said_full) {
-		r->said_full = true;
+	if ((err || w->full) && !r->logged_full) {
+		r->logged_full = true;
 		log_error("targets: more cgroups are selected than the sampler takes rules for (%u): some are left out",
 			  RULES_MAX);
 	}

@@ -216,8 +216,8 @@ static void set_plan(struct monitor *m, uint32_t pid)
 	struct otp_plan plan;
 	int err = m->sampler.source->ops->set_plan(m->sampler.source, pid, targets_plan(m, pid, &plan) ? &plan : NULL);
 
-	if (err && !m->targets.processes.said_full) {
-		m->targets.processes.said_full = true;
+	if (err && !m->targets.processes.logged_full) {
+		m->targets.processes.logged_full = true;
 		log_error("targets: the sampler takes no plan for process %u: %s; some processes are left out", pid,
 			  strerror(-err));
 	}

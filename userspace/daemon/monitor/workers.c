@@ -97,7 +97,7 @@ static int workers_hand_over_engine(struct monitor *m)
 	if (!err)
 		err = workers_send_kallsyms(m);
 	if (!err)
-		err = targets_tell_engine(m);
+		err = targets_send_watch(m);
 	if (!err)
 		peers_engine_started(&m->peers);
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);

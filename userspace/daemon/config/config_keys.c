@@ -109,7 +109,7 @@ enum config_section config_section_find(const char *name, size_t len)
 }
 
 /* Levenshtein's distance over two rows; both strings are short keys. */
-static unsigned int distance(const char *a, const char *b)
+static unsigned int config_name_distance(const char *a, const char *b)
 {
 	unsigned int row[64], diagonal, above;
 	size_t n = strlen(b);
@@ -132,26 +132,26 @@ static unsigned int distance(const char *a, const char *b)
 }
 
 /* A slip of the finger, or a part of it; what is farther away was not meant. */
-static unsigned int meant_at_most(const char *name)
+static unsigned int config_name_distance_max(const char *name)
 {
 	return MAX(2, (unsigned int)(strlen(name) + 2) / 3);
 }
 
-static bool is_part(const char *name, const char *of)
+static bool config_name_is_part(const char *name, const char *of)
 {
 	return strlen(name) >= 3 && strstr(of, name);
 }
 
 const char *config_key_nearest(enum config_section section, const char *name)
 {
-	unsigned int best = meant_at_most(name) + 1, d;
+	unsigned int best = config_name_distance_max(name) + 1, d;
 	const char *nearest = NULL;
 
 	for (size_t i = 0; i < config_keys_nr; i++) {
 		if (config_keys[i].section != section)
 			continue;
-		d = distance(name, config_keys[i].name);
-		if (d >= best && (nearest || !is_part(name, config_keys[i].name)))
+		d = config_name_distance(name, config_keys[i].name);
+		if (d >= best && (nearest || !config_name_is_part(name, config_keys[i].name)))
 			continue;
 		best = MIN(best, d);
 		nearest = config_keys[i].name;
@@ -161,11 +161,11 @@ const char *config_key_nearest(enum config_section section, const char *name)
 
 const char *config_section_nearest(const char *name)
 {
-	unsigned int best = meant_at_most(name) + 1, d;
+	unsigned int best = config_name_distance_max(name) + 1, d;
 	const char *nearest = NULL;
 
 	for (int i = 0; i < SECTION_NR; i++) {
-		d = distance(name, config_section_names[i]);
+		d = config_name_distance(name, config_section_names[i]);
 		if (d >= best)
 			continue;
 		best = d;

@@ -35,7 +35,7 @@ int resource_add_host_id(struct config *c)
 	return err == -EEXIST ? 0 : err; /* the operator's own wins */
 }
 
-static int add(struct resource_set *r, const char *key, const char *value)
+static int resource_add(struct resource_set *r, const char *key, const char *value)
 {
 	struct attribute *a;
 
@@ -63,11 +63,11 @@ int resource_set_new(struct resource_set *r, const struct config *c)
 
 	*r = (struct resource_set){0};
 	for (uint32_t i = 0; i < c->nr_resources && err == 0; i++)
-		err = add(r, c->resources[i].key, c->resources[i].value);
+		err = resource_add(r, c->resources[i].key, c->resources[i].value);
 	if (err == 0)
-		err = add(r, "os.type", "linux");
+		err = resource_add(r, "os.type", "linux");
 	if (err == 0 && uname(&u) == 0)
-		err = add(r, "host.name", u.nodename);
+		err = resource_add(r, "host.name", u.nodename);
 	if (err < 0)
 		resource_set_done(r);
 	return err;

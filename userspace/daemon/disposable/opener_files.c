@@ -60,7 +60,7 @@ static const uint32_t no_programs[] = {
 
 #define OVERLAY 0x794c7630
 
-static bool is_one_of(uint32_t type, const uint32_t *list, size_t n)
+static bool opener_fs_is(uint32_t type, const uint32_t *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i] == type)
@@ -69,7 +69,7 @@ static bool is_one_of(uint32_t type, const uint32_t *list, size_t n)
 }
 
 /* An O_PATH descriptor of the mapped file: the link's text is not followed as a path. */
-static int by_mapping(const struct ipc_ask *ask)
+static int opener_open_mapping(const struct ipc_ask *ask)
 {
 	char path[96];
 	int fd;
@@ -82,7 +82,7 @@ static int by_mapping(const struct ipc_ask *ask)
 }
 
 /* The first process may be closed to us (more capabilities, another security label): its root is ours then. */
-static int root_of(uint32_t pid)
+static int opener_open_root(uint32_t pid)
 {
 	int fd = opener_proc_file(pid, "root", O_PATH | O_DIRECTORY);
 
@@ -92,7 +92,7 @@ static int root_of(uint32_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static int by_name(uint32_t pid, const char *name, uint64_t resolve)
+static int opener_open_name(uint32_t pid, const char *name, uint64_t resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | resolve};
 	_cleanup_(closep) int root = -1;
@@ -100,7 +100,7 @@ static int by_name(uint32_t pid, const char *name, uint64_t resolve)
 
 	if (!pid || name[0] != '/')
 		return -ENOENT;
-	root = root_of(pid);
+	root = opener_open_root(pid);
 	if (root < 0)
 		return root;
 	fd = (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
@@ -108,18 +108,18 @@ static int by_name(uint32_t pid, const char *name, uint64_t resolve)
 }
 
 /* Devices differ between maps and stat on overlay and btrfs, so the inode alone tells. */
-static int check(int path_fd, uint64_t ino, struct statfs *fs)
+static int opener_check_file(int path_fd, uint64_t ino, struct statfs *fs)
 {
 	struct stat st;
 
 	if (fstat(path_fd, &st) < 0 || fstatfs(path_fd, fs) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || is_one_of((uint32_t)fs->f_type, no_programs, ARRAY_SIZE(no_programs)))
+	if (!S_ISREG(st.st_mode) || opener_fs_is((uint32_t)fs->f_type, no_programs, ARRAY_SIZE(no_programs)))
 		return -EPERM;
 	return ino && st.st_ino != ino && (uint32_t)fs->f_type != OVERLAY ? -ESTALE : 0;
 }
 
-static int reopen(int path_fd)
+static int opener_reopen(int path_fd)
 {
 	char path[64];
 	int fd;
@@ -129,7 +129,7 @@ static int reopen(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool is_zero(const uint8_t *data, size_t len)
+static bool opener_block_is_zero(const uint8_t *data, size_t len)
 {
 	return !data[0] && !memcmp(data, data + 1, len - 1);
 }
@@ -147,7 +147,7 @@ static int opener_copy_blocks(struct opener *o, int from, int to, size_t size)
 			return -errno;
 		if (n == 0)
 			break; /* it shrank: the rest reads as zeros */
-		if (!is_zero(block, (size_t)n)) {
+		if (!opener_block_is_zero(block, (size_t)n)) {
 			int err = file_write_at(to, block, (size_t)n, at);
 
 			if (err)
@@ -184,7 +184,7 @@ static int opener_copy(struct opener *o, int fd, int *ret_fd)
 	return err;
 }
 
-static bool is_elf(int fd)
+static bool opener_is_elf(int fd)
 {
 	char magic[4];
 
@@ -196,16 +196,16 @@ static int opener_take(struct opener *o, int path_fd, uint64_t ino, bool named, 
 {
 	_cleanup_(closep) int fd = -1;
 	struct statfs fs;
-	int err = check(path_fd, ino, &fs);
+	int err = opener_check_file(path_fd, ino, &fs);
 
 	if (err)
 		return err;
-	fd = reopen(path_fd);
+	fd = opener_reopen(path_fd);
 	if (fd < 0)
 		return fd;
-	if (named && !is_elf(fd))
+	if (named && !opener_is_elf(fd))
 		return -EPERM;
-	if (is_one_of((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
+	if (opener_fs_is((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
 		return opener_copy(o, fd, ret_fd);
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -213,14 +213,14 @@ static int opener_take(struct opener *o, int path_fd, uint64_t ino, bool named, 
 
 static int opener_try_name(struct opener *o, uint32_t pid, const struct ipc_ask *ask, const char *path, int *ret_fd)
 {
-	_cleanup_(closep) int path_fd = by_name(pid, path, RESOLVE_NO_MAGICLINKS);
+	_cleanup_(closep) int path_fd = opener_open_name(pid, path, RESOLVE_NO_MAGICLINKS);
 
 	return path_fd < 0 ? path_fd : opener_take(o, path_fd, ask->ino, true, ret_fd);
 }
 
 int opener_file(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd)
 {
-	_cleanup_(closep) int path_fd = by_mapping(ask);
+	_cleanup_(closep) int path_fd = opener_open_mapping(ask);
 	int err = path_fd < 0 ? path_fd : opener_take(o, path_fd, ask->ino, false, ret_fd);
 
 	/* Refused for what it is: a name would lead to the same file, or to a forged one. */
@@ -245,7 +245,7 @@ int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, 
 }
 
 /* Its pid as it knows it itself, and the user that it is; -ESRCH. */
-static int who_is(uint32_t pid, uint32_t *ret_inner, uint32_t *ret_uid)
+static int opener_read_owner(uint32_t pid, uint32_t *ret_inner, uint32_t *ret_uid)
 {
 	_cleanup_(buf_done) struct buf text;
 	int fd = opener_proc_file(pid, "status", O_RDONLY), err;
@@ -278,23 +278,23 @@ int opener_perf_map(struct opener *o, uint32_t pid, int *ret_fd)
 	struct statfs fs;
 	struct stat st;
 	char path[64];
-	int err = who_is(pid, &inner, &uid);
+	int err = opener_read_owner(pid, &inner, &uid);
 
 	if (err)
 		return err;
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", inner);
-	path_fd = by_name(pid, path, RESOLVE_NO_SYMLINKS);
+	path_fd = opener_open_name(pid, path, RESOLVE_NO_SYMLINKS);
 	if (path_fd < 0)
 		return path_fd;
-	err = check(path_fd, 0, &fs);
+	err = opener_check_file(path_fd, 0, &fs);
 	if (err || fstat(path_fd, &st) < 0)
 		return err ? err : -errno;
 	if (st.st_uid != uid && st.st_uid != 0)
 		return -EPERM;
-	fd = reopen(path_fd);
+	fd = opener_reopen(path_fd);
 	if (fd < 0)
 		return fd;
-	if (is_one_of((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
+	if (opener_fs_is((uint32_t)fs.f_type, may_hang, ARRAY_SIZE(may_hang)))
 		return opener_copy(o, fd, ret_fd);
 	*ret_fd = steal_fd(&fd);
 	return 0;

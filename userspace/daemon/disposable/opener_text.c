@@ -38,7 +38,7 @@ int opener_proc_file(uint32_t pid, const char *name, int flags)
 }
 
 /* "start-end perms ...": code has the third permission. */
-static bool is_code(const char *line)
+static bool opener_maps_line_is_code(const char *line)
 {
 	const char *perms = strchr(line, ' ');
 
@@ -62,7 +62,7 @@ int opener_maps(uint32_t pid, struct buf *to)
 	}
 	while (seen < MAPS_READ && (n = getline(&line, &size, f)) > 0) {
 		seen += (size_t)n;
-		if (!is_code(line))
+		if (!opener_maps_line_is_code(line))
 			continue;
 		if (to->len - first + (size_t)n > HOST_MAPS_MAX)
 			break;
@@ -78,7 +78,7 @@ struct process_stat {
 };
 
 /* Fields 4 and 22; the name in field 2 may hold anything, so counting begins after its last bracket. */
-static int read_stat(uint32_t pid, struct process_stat *ret)
+static int opener_read_stat(uint32_t pid, struct process_stat *ret)
 {
 	_cleanup_(closep) int fd = opener_proc_file(pid, "stat", O_RDONLY);
 	uint64_t ticks;
@@ -98,7 +98,7 @@ static int read_stat(uint32_t pid, struct process_stat *ret)
 	return 0;
 }
 
-static void add_exe(uint32_t pid, struct buf *to)
+static void opener_add_exe(uint32_t pid, struct buf *to)
 {
 	char path[64], *at = buf_reserve(to, HOST_PATH_MAX);
 	ssize_t n;
@@ -109,7 +109,7 @@ static void add_exe(uint32_t pid, struct buf *to)
 		buf_commit(to, (size_t)n);
 }
 
-static void add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
+static void opener_add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
 {
 	_cleanup_(closep) int fd = opener_proc_file(pid, name, O_RDONLY);
 
@@ -118,7 +118,7 @@ static void add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
 		file_read(fd, max, to);
 }
 
-static bool is_wanted(const char *variable)
+static bool opener_environ_is_wanted(const char *variable)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(environ_wanted); i++)
 		if (!strncmp(variable, environ_wanted[i], strlen(environ_wanted[i])))
@@ -126,20 +126,20 @@ static bool is_wanted(const char *variable)
 	return false;
 }
 
-static void add_environ(uint32_t pid, struct buf *to)
+static void opener_add_environ(uint32_t pid, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all;
 	size_t first = to->len;
 	const char *at, *end;
 
 	buf_init(&all, ENVIRON_READ + 16385);
-	add_file(pid, "environ", ENVIRON_READ, &all);
+	opener_add_file(pid, "environ", ENVIRON_READ, &all);
 	at = buf_cstr(&all);
 	end = at + all.len;
 	while (at < end) {
 		size_t len = strlen(at) + 1;
 
-		if (is_wanted(at) && to->len - first + len <= ENVIRON_MAX)
+		if (opener_environ_is_wanted(at) && to->len - first + len <= ENVIRON_MAX)
 			buf_add(to, at, len);
 		at += len;
 	}
@@ -149,7 +149,7 @@ static void add_environ(uint32_t pid, struct buf *to)
 }
 
 /* Only what tells the program's name leaves this process. */
-static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
+static void opener_add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all, comm;
 	struct service_input in = {.exe = exe, .exe_len = exe_len};
@@ -157,8 +157,8 @@ static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct bu
 
 	buf_init(&all, CMDLINE_MAX + 1);
 	buf_init(&comm, 64);
-	add_file(pid, "cmdline", CMDLINE_MAX, &all);
-	add_file(pid, "comm", 32, &comm);
+	opener_add_file(pid, "cmdline", CMDLINE_MAX, &all);
+	opener_add_file(pid, "comm", 32, &comm);
 	if (!all.len)
 		return;
 	if (comm.len && comm.data[comm.len - 1] == '\n')
@@ -171,7 +171,7 @@ static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct bu
 }
 
 /* The innermost container's, where the process is in one. */
-static void add_container(struct opener *o, const char *cgroup, size_t len, struct buf *to)
+static void opener_add_container(struct opener *o, const char *cgroup, size_t len, struct buf *to)
 {
 	struct cgroup_facts facts;
 
@@ -181,8 +181,8 @@ static void add_container(struct opener *o, const char *cgroup, size_t len, stru
 }
 
 /* One that was added before; head begins at first. */
-static const char *identity_text(const struct buf *b, size_t first, const struct host_identity_text *head,
-				 enum host_text kind)
+static const char *opener_make_identity(const struct buf *b, size_t first, const struct host_identity_text *head,
+					enum host_text kind)
 {
 	size_t at = first + sizeof(*head);
 
@@ -191,27 +191,29 @@ static const char *identity_text(const struct buf *b, size_t first, const struct
 	return (const char *)b->data + at;
 }
 
-static void add_text(struct opener *o, uint32_t pid, enum host_text kind, size_t first,
-		     const struct host_identity_text *head, struct buf *to)
+static void opener_add_text(struct opener *o, uint32_t pid, enum host_text kind, size_t first,
+			    const struct host_identity_text *head, struct buf *to)
 {
 	switch (kind) {
 	case HOST_TEXT_EXE:
-		add_exe(pid, to);
+		opener_add_exe(pid, to);
 		break;
 	case HOST_TEXT_CMDLINE:
-		add_cmdline(pid, identity_text(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE], to);
+		opener_add_cmdline(pid, opener_make_identity(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE],
+				   to);
 		break;
 	case HOST_TEXT_CGROUP:
-		add_file(pid, "cgroup", CGROUP_MAX, to);
+		opener_add_file(pid, "cgroup", CGROUP_MAX, to);
 		break;
 	case HOST_TEXT_ENVIRON:
-		add_environ(pid, to);
+		opener_add_environ(pid, to);
 		break;
 	case HOST_TEXT_STATUS:
-		add_file(pid, "status", STATUS_MAX, to);
+		opener_add_file(pid, "status", STATUS_MAX, to);
 		break;
 	default:
-		add_container(o, identity_text(to, first, head, HOST_TEXT_CGROUP), head->len[HOST_TEXT_CGROUP], to);
+		opener_add_container(o, opener_make_identity(to, first, head, HOST_TEXT_CGROUP),
+				     head->len[HOST_TEXT_CGROUP], to);
 		break;
 	}
 }
@@ -221,14 +223,14 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 	struct host_identity_text head = {0};
 	size_t first = to->len, at;
 	struct process_stat st;
-	int err = read_stat(pid, &st);
+	int err = opener_read_stat(pid, &st);
 
 	if (err)
 		return err;
 	buf_add(to, &head, sizeof(head));
 	for (int text = 0; text < HOST_TEXT_NR && !to->failed; text++) {
 		at = to->len;
-		add_text(o, pid, text, first, &head, to);
+		opener_add_text(o, pid, text, first, &head, to);
 		head.len[text] = (uint32_t)(to->len - at);
 	}
 	if (to->failed)

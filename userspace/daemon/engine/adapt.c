@@ -85,8 +85,8 @@ static bool is_out_of_reach(const struct otp_hint *now, const struct adapt_limit
 	return skipped(s, out) > large && depth_of(s) > (uint64_t)l->max_bytes + l->base_max;
 }
 
-static bool grow(struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
-		 const struct unwind_stack *out)
+static bool adapt_grow_stack(struct otp_hint *now, const struct adapt_limits *l, const struct sample *s,
+			     const struct unwind_stack *out)
 {
 	uint32_t bytes = now->stack_bytes * (now->stack_bytes <= ADAPT_SMALL ? 4 : 2);
 	uint32_t used = MAX(out->stack_used, to_the_end(s, l->max_bytes));
@@ -117,7 +117,7 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const stru
 		now->base_bytes = MIN(MAX(adapt_base((uint32_t)need), 2 * now->base_bytes), l->base_max);
 		return true;
 	}
-	return is_short(s, out) && grow(now, l, s, out);
+	return is_short(s, out) && adapt_grow_stack(now, l, s, out);
 }
 
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name)
@@ -128,15 +128,15 @@ uint32_t adapt_base_given(const struct sample *s, const struct process *parent, 
 	return parent && parent->plan_gen == s->head.plan_gen ? parent->base_bytes : s->base_len;
 }
 
-static void begin_window(struct process *p, uint64_t now)
+static void adapt_begin_window(struct process *p, uint64_t now)
 {
 	p->stack_seen_ns = now;
 	p->stack_needed = p->base_needed = 0;
 	p->stack_samples = 0;
 }
 
-static bool deepen(struct process *p, const struct adapt_limits *l, const struct sample *s,
-		   const struct unwind_stack *out)
+static bool adapt_deepen_process(struct process *p, const struct adapt_limits *l, const struct sample *s,
+				 const struct unwind_stack *out)
 {
 	struct otp_hint now = {.stack_bytes = p->stack_bytes, .base_bytes = p->base_bytes};
 
@@ -147,17 +147,17 @@ static bool deepen(struct process *p, const struct adapt_limits *l, const struct
 	if (p->stack_shrunk && p->stack_backoff < ADAPT_BACKOFF_MAX)
 		p->stack_backoff++;
 	p->stack_shrunk = false;
-	begin_window(p, s->head.time_ns);
+	adapt_begin_window(p, s->head.time_ns);
 	return true;
 }
 
 /* At the end of a window: what nobody needed in it is given up. */
-static bool shrink(struct process *p, uint64_t now)
+static bool adapt_shrink(struct process *p, uint64_t now)
 {
 	uint32_t stack = MIN(p->stack_bytes, adapt_shrunk(p->stack_bytes, p->stack_needed));
 	uint32_t base = MIN(p->base_bytes, adapt_base(p->base_needed));
 
-	begin_window(p, now);
+	adapt_begin_window(p, now);
 	if (stack == p->stack_bytes && base == p->base_bytes)
 		return false;
 	p->stack_bytes = stack;
@@ -172,17 +172,17 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 	uint64_t now = s->head.time_ns;
 
 	if (!p->stack_bytes)
-		begin_window(p, now);
+		adapt_begin_window(p, now);
 	/* Without a plan of its own it follows the hint for its name. */
 	if (!p->stack_bytes || !p->plan_gen)
 		p->stack_bytes = MAX(s->head.stack_bytes, ADAPT_MIN_BYTES);
 	/* The bound may have come down since. */
 	if (p->plan_gen && p->stack_bytes > l->max_bytes) {
 		p->stack_bytes = l->max_bytes;
-		begin_window(p, now);
+		adapt_begin_window(p, now);
 		return true;
 	}
-	if (deepen(p, l, s, out))
+	if (adapt_deepen_process(p, l, s, out))
 		return true;
 	if (is_short(s, out))
 		return false;
@@ -191,5 +191,5 @@ bool adapt_observe(struct process *p, const struct adapt_limits *l, const struct
 	p->stack_samples++;
 	if (now < p->stack_seen_ns + (ADAPT_WINDOW_NS << p->stack_backoff) || p->stack_samples < ADAPT_WINDOW_SAMPLES)
 		return false;
-	return shrink(p, now);
+	return adapt_shrink(p, now);
 }

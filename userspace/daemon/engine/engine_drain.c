@@ -31,7 +31,7 @@ void engine_skip_fatal_batch(struct engine *e)
 }
 
 /* Collects records up to end; returns where the batch ends. */
-static uint64_t collect(struct engine *e, uint64_t end)
+static uint64_t drain_collect(struct engine *e, uint64_t end)
 {
 	uint64_t pos = ring_consumer(&e->ring), before = pos;
 	const struct otp_rec *rec;
@@ -49,7 +49,7 @@ static uint64_t collect(struct engine *e, uint64_t end)
 }
 
 /* A sample whose last chunks are still to come ends the batch before it, once. */
-static uint64_t settle_chunks(struct engine *e, uint64_t end)
+static uint64_t drain_settle_chunks(struct engine *e, uint64_t end)
 {
 	const struct otp_rec *head = batch_incomplete(&e->batch);
 	uint64_t start = ring_consumer(&e->ring), at;
@@ -62,10 +62,10 @@ static uint64_t settle_chunks(struct engine *e, uint64_t end)
 	at = (uint64_t)((const uint8_t *)head - e->ring.data) - OTP_RING_HDR;
 	at = start + ((at - start) & (e->ring.size - 1));
 	batch_reset(&e->batch);
-	return collect(e, at);
+	return drain_collect(e, at);
 }
 
-static void on_sideband(void *ctx, const void *record, size_t len)
+static void drain_on_sideband(void *ctx, const void *record, size_t len)
 {
 	batch_add_sideband(&((struct engine *)ctx)->batch, record, len);
 }
@@ -74,7 +74,7 @@ static void on_sideband(void *ctx, const void *record, size_t len)
  * Sooner while the ring fills, or while there is so much to learn from: a new
  * program is cut short until the first of its samples has been looked at.
  */
-static void pace(struct engine *e, uint64_t used, size_t items)
+static void drain_set_pace(struct engine *e, uint64_t used, size_t items)
 {
 	e->ledger.ring_peak_bytes = MAX(e->ledger.ring_peak_bytes, used);
 	if (used > e->ring.size / 8 || items > DRAIN_ITEMS)
@@ -97,9 +97,9 @@ void engine_drain(struct engine *e)
 	uint64_t end = drain_end(e), now = clock_now_ns(), used = end - ring_consumer(&e->ring);
 
 	batch_reset(&e->batch);
-	end = settle_chunks(e, collect(e, end));
-	sideband_reader_drain(e->sideband, on_sideband, e);
-	pace(e, used, batch_count(&e->batch));
+	end = drain_settle_chunks(e, drain_collect(e, end));
+	sideband_reader_drain(e->sideband, drain_on_sideband, e);
+	drain_set_pace(e, used, batch_count(&e->batch));
 	if (!batch_count(&e->batch) && end == ring_consumer(&e->ring))
 		return;
 	e->ledger.batch_end = end;

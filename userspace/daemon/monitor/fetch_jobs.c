@@ -25,7 +25,7 @@
 #define PAUSE_LONGEST_NS (900 * NSEC_PER_SEC)
 #define PATIENCE_NS	(10 * NSEC_PER_SEC) /* of ours, beyond what the fetcher's requests may take */
 
-static uint32_t servers(const char *urls)
+static uint32_t fetch_jobs_servers(const char *urls)
 {
 	uint32_t n = 0;
 
@@ -36,7 +36,7 @@ static uint32_t servers(const char *urls)
 
 /* --- life, and changes of the configuration --- */
 
-static void drop_tasks(struct fetch_jobs *j)
+static void fetch_jobs_drop_tasks(struct fetch_jobs *j)
 {
 	while (j->first) {
 		struct fetch_task *t = j->first;
@@ -48,12 +48,12 @@ static void drop_tasks(struct fetch_jobs *j)
 	j->count = 0;
 }
 
-static void turn_off(struct monitor *m)
+static void fetch_jobs_turn_off(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
 
 	worker_kill(&m->workers.fetcher);
-	drop_tasks(j);
+	fetch_jobs_drop_tasks(j);
 	free(j->urls);
 	closep(&j->dir);
 	closep(&j->fd);
@@ -63,7 +63,7 @@ static void turn_off(struct monitor *m)
 }
 
 /* What was made without may be better now, also in an engine that has it. */
-static void look_again(struct monitor *m)
+static void fetch_jobs_retry_poor(struct monitor *m)
 {
 	const struct ipc_debuginfod all = {.state = FETCH_FETCHED, .all = 1};
 
@@ -71,7 +71,7 @@ static void look_again(struct monitor *m)
 	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &all, sizeof(all), -1);
 }
 
-static int turn_on(struct monitor *m, bool other_servers)
+static int fetch_jobs_turn_on(struct monitor *m, bool other_servers)
 {
 	struct fetch_jobs *j = m->fetch;
 	char path[1200];
@@ -91,7 +91,7 @@ static int turn_on(struct monitor *m, bool other_servers)
 	disk_cache_trim(j->dir, m->config->debuginfod.cache_bytes);
 	j->figures.cached_bytes = disk_cache_bytes(j->dir);
 	log_info("debuginfod: build-ids of files without debug information are told to %s", j->urls);
-	look_again(m);
+	fetch_jobs_retry_poor(m);
 	return 0;
 }
 
@@ -106,14 +106,14 @@ int fetch_jobs_open(struct monitor *m)
 	j->dir = j->fd = -1;
 	j->last = &j->first;
 	m->fetch = j;
-	return m->config->debuginfod.urls ? turn_on(m, false) : 0;
+	return m->config->debuginfod.urls ? fetch_jobs_turn_on(m, false) : 0;
 }
 
 void fetch_jobs_close(struct monitor *m)
 {
 	if (!m->fetch)
 		return;
-	turn_off(m);
+	fetch_jobs_turn_off(m);
 	free(m->fetch);
 	m->fetch = NULL;
 }
@@ -131,8 +131,8 @@ void fetch_jobs_reload(struct monitor *m)
 		}
 		return;
 	}
-	turn_off(m);
-	if (c->urls && turn_on(m, was_on))
+	fetch_jobs_turn_off(m);
+	if (c->urls && fetch_jobs_turn_on(m, was_on))
 		log_error("reload: nothing is fetched by debuginfod: no memory");
 }
 
@@ -160,7 +160,7 @@ void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg)
 }
 
 /* What it says is not believed where we can look ourselves. */
-static enum fetch_state outcome(struct monitor *m)
+static enum fetch_state fetch_jobs_outcome(struct monitor *m)
 {
 	const struct config_debuginfod *c = &m->config->debuginfod;
 	struct fetch_jobs *j = m->fetch;
@@ -181,7 +181,7 @@ static enum fetch_state outcome(struct monitor *m)
 	return !err ? FETCH_FETCHED : err == -EFBIG ? FETCH_TOO_LARGE : FETCH_LOCAL;
 }
 
-static void tell_users(struct monitor *m, const struct fetch_task *t, enum fetch_state state)
+static void fetch_jobs_report(struct monitor *m, const struct fetch_task *t, enum fetch_state state)
 {
 	for (uint32_t i = 0; i < t->nr_users; i++) {
 		if (state == FETCH_FETCHED)
@@ -190,7 +190,7 @@ static void tell_users(struct monitor *m, const struct fetch_task *t, enum fetch
 	}
 }
 
-static struct fetch_task *take_first(struct fetch_jobs *j)
+static struct fetch_task *fetch_jobs_take_first(struct fetch_jobs *j)
 {
 	struct fetch_task *t = j->first;
 
@@ -201,7 +201,7 @@ static struct fetch_task *take_first(struct fetch_jobs *j)
 	return t;
 }
 
-static void put_last(struct fetch_jobs *j, struct fetch_task *t)
+static void fetch_jobs_put_last(struct fetch_jobs *j, struct fetch_task *t)
 {
 	t->next = NULL;
 	*j->last = t;
@@ -210,22 +210,22 @@ static void put_last(struct fetch_jobs *j, struct fetch_task *t)
 }
 
 /* Not one file is the matter, but a server, the way there, or our disk. */
-static bool concerns_all(enum fetch_state state)
+static bool fetch_jobs_concerns_all(enum fetch_state state)
 {
 	return state == FETCH_SERVER || state == FETCH_UNREACHABLE || state == FETCH_LOCAL;
 }
 
 /* A host without a network keeps its wishes. */
-static uint32_t tries(enum fetch_state state)
+static uint32_t fetch_jobs_tries(enum fetch_state state)
 {
 	if (state == FETCH_SERVER)
 		return TRIES_SERVER;
-	return concerns_all(state) ? UINT32_MAX : TRIES_MAX;
+	return fetch_jobs_concerns_all(state) ? UINT32_MAX : TRIES_MAX;
 }
 
-static void set_pause(struct fetch_jobs *j, enum fetch_state state)
+static void fetch_jobs_set_pause(struct fetch_jobs *j, enum fetch_state state)
 {
-	if (!concerns_all(state)) {
+	if (!fetch_jobs_concerns_all(state)) {
 		j->pause_ns = j->pause_until_ns = 0;
 		return;
 	}
@@ -235,16 +235,16 @@ static void set_pause(struct fetch_jobs *j, enum fetch_state state)
 	j->pause_until_ns = clock_now_ns() + j->pause_ns;
 }
 
-static void charge(struct fetch_jobs *j)
+static void fetch_jobs_charge(struct fetch_jobs *j)
 {
 	j->figures.requests += j->result.requests;
 	j->tokens_milli -= MIN(j->tokens_milli, 1000ull * MAX(j->result.requests, 1u));
 }
 
-static void settle_first(struct monitor *m, enum fetch_state state)
+static void fetch_jobs_settle_first(struct monitor *m, enum fetch_state state)
 {
 	struct fetch_jobs *j = m->fetch;
-	struct fetch_task *t = take_first(j);
+	struct fetch_task *t = fetch_jobs_take_first(j);
 
 	if (state == FETCH_FETCHED) {
 		j->figures.fetched++;
@@ -253,14 +253,14 @@ static void settle_first(struct monitor *m, enum fetch_state state)
 	} else {
 		fetch_count_failure(j, t->id, state, j->result.text);
 		log_debug("debuginfod: %s: %s (%s)", t->id, fetch_state_text(state), j->result.text);
-		if (fetch_state_again(state) && ++t->tries < tries(state)) {
-			tell_users(m, t, state);
-			put_last(j, t);
+		if (fetch_state_again(state) && ++t->tries < fetch_jobs_tries(state)) {
+			fetch_jobs_report(m, t, state);
+			fetch_jobs_put_last(j, t);
 			return;
 		}
 		fetch_cache_refuse(j->dir, t->id, state);
 	}
-	tell_users(m, t, state);
+	fetch_jobs_report(m, t, state);
 	free(t);
 }
 
@@ -273,14 +273,14 @@ int fetch_jobs_hand_over(struct monitor *m)
 
 	memcpy(fetch.id, j->first->id, sizeof(j->first->id));
 	j->has_result = j->late = false;
-	j->deadline_ns = clock_now_ns() + servers(j->urls) * c->timeout_ns + PATIENCE_NS;
+	j->deadline_ns = clock_now_ns() + fetch_jobs_servers(j->urls) * c->timeout_ns + PATIENCE_NS;
 	j->fd = fetch_cache_new(j->dir);
 	if (j->fd < 0) {
 		err = j->fd;
 		j->fd = -1;
 		j->result = (struct ipc_fetched){0};
-		settle_first(m, FETCH_LOCAL);
-		set_pause(j, FETCH_LOCAL);
+		fetch_jobs_settle_first(m, FETCH_LOCAL);
+		fetch_jobs_set_pause(j, FETCH_LOCAL);
 		return err;
 	}
 	err = worker_send(&m->workers.fetcher, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
@@ -297,16 +297,16 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 	/* Turned off meanwhile, and perhaps on again: what it did is nobody's. */
 	if (!fetch_is_on(m) || j->fd < 0)
 		return;
-	state = outcome(m);
-	charge(j);
-	settle_first(m, state);
-	set_pause(j, state);
+	state = fetch_jobs_outcome(m);
+	fetch_jobs_charge(j);
+	fetch_jobs_settle_first(m, state);
+	fetch_jobs_set_pause(j, state);
 	closep(&j->fd);
 	j->fd = -1;
 }
 
 /* It came while another index that wants it was made. */
-static void settle_cached(struct monitor *m)
+static void fetch_jobs_settle_cached(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
 	_cleanup_(closep) int fd = j->first && !m->workers.fetcher.pid ? fetch_cache_find(j->dir, j->first->id) : -1;
@@ -314,12 +314,12 @@ static void settle_cached(struct monitor *m)
 
 	if (fd < 0)
 		return;
-	t = take_first(j);
-	tell_users(m, t, FETCH_FETCHED);
+	t = fetch_jobs_take_first(j);
+	fetch_jobs_report(m, t, FETCH_FETCHED);
 	free(t);
 }
 
-static void refill(struct fetch_jobs *j, uint64_t now, uint64_t per_minute)
+static void fetch_jobs_refill(struct fetch_jobs *j, uint64_t now, uint64_t per_minute)
 {
 	uint64_t more = (now - j->tokens_ns) / NSEC_PER_MSEC * per_minute / 60;
 
@@ -334,8 +334,8 @@ void fetch_jobs_run(struct monitor *m, uint64_t now)
 	if (!fetch_is_on(m))
 		return;
 	if (!j->tokens_ns || now - j->tokens_ns >= NSEC_PER_SEC) {
-		refill(j, now, m->config->debuginfod.requests_per_minute);
-		settle_cached(m);
+		fetch_jobs_refill(j, now, m->config->debuginfod.requests_per_minute);
+		fetch_jobs_settle_cached(m);
 	}
 	if (!m->workers.fetcher.pid || j->late || now < j->deadline_ns)
 		return;

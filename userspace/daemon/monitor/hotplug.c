@@ -34,7 +34,7 @@ void hotplug_close(struct hotplug *h)
 	h->fd = -1;
 }
 
-static bool is_cpu_event(const char *text, size_t len)
+static bool hotplug_is_cpu_event(const char *text, size_t len)
 {
 	static const char *const starts[] = {"online@/devices/system/cpu/", "offline@/devices/system/cpu/"};
 
@@ -52,7 +52,7 @@ void hotplug_read(struct hotplug *h)
 	for (int i = 0; i < UEVENTS_TURN && n > 0; i++) {
 		n = recv(h->fd, text, sizeof(text), MSG_DONTWAIT);
 		/* Overrun: something was missed, perhaps a CPU. */
-		if ((n > 0 && is_cpu_event(text, (size_t)n)) || (n < 0 && errno == ENOBUFS))
+		if ((n > 0 && hotplug_is_cpu_event(text, (size_t)n)) || (n < 0 && errno == ENOBUFS))
 			h->next_ns = 0;
 	}
 }

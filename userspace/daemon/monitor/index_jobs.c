@@ -95,13 +95,13 @@ int index_jobs_open(struct monitor *m)
 	return 0;
 }
 
-static void task_free(struct index_task *t)
+static void index_jobs_task_free(struct index_task *t)
 {
 	close(t->fd);
 	free(t);
 }
 
-static void close_files(struct index_jobs *j)
+static void index_jobs_close_files(struct index_jobs *j)
 {
 	closep(&j->index_fd);
 	closep(&j->scratch_fd);
@@ -118,9 +118,9 @@ void index_jobs_close(struct monitor *m)
 		struct index_task *t = j->first;
 
 		j->first = t->next;
-		task_free(t);
+		index_jobs_task_free(t);
 	}
-	close_files(j);
+	index_jobs_close_files(j);
 	close(j->dir);
 	free(j);
 	m->index = NULL;
@@ -128,7 +128,7 @@ void index_jobs_close(struct monitor *m)
 
 /* --- questions and answers --- */
 
-static void answer(struct monitor *m, uint64_t tag, int err, int fd)
+static void index_jobs_answer(struct monitor *m, uint64_t tag, int err, int fd)
 {
 	const struct ipc_answer a = {.err = err};
 
@@ -138,17 +138,17 @@ static void answer(struct monitor *m, uint64_t tag, int err, int fd)
 }
 
 /* Cached, or known to be in vain. */
-static bool answer_at_once(struct monitor *m, uint64_t tag, const char *key)
+static bool index_jobs_answer_at_once(struct monitor *m, uint64_t tag, const char *key)
 {
 	_cleanup_(closep) int fd = index_cache_find(m->index->dir, key, (uint64_t)time(NULL));
 
 	if (fd == -ENOENT)
 		return false;
-	answer(m, tag, fd < 0 ? fd : 0, fd);
+	index_jobs_answer(m, tag, fd < 0 ? fd : 0, fd);
 	return true;
 }
 
-static int add_task(struct index_jobs *j, struct ipc_message *msg, const char *key)
+static int index_jobs_add_task(struct index_jobs *j, struct ipc_message *msg, const char *key)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
 	struct index_task *t;
@@ -168,7 +168,7 @@ static int add_task(struct index_jobs *j, struct ipc_message *msg, const char *k
 	return 0;
 }
 
-static bool is_sound(const struct ipc_message *msg, struct stat *st)
+static bool index_jobs_ask_is_sound(const struct ipc_message *msg, struct stat *st)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
 
@@ -184,22 +184,22 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 	struct stat st;
 	int err;
 
-	if (!is_sound(msg, &st)) {
+	if (!index_jobs_ask_is_sound(msg, &st)) {
 		log_warn("engine asked what cannot be asked: it is killed");
 		worker_kill(&m->workers.engine);
 		return;
 	}
 	if (!m->index) {
-		answer(m, msg->head.tag, -ENOSYS, -1);
+		index_jobs_answer(m, msg->head.tag, -ENOSYS, -1);
 		return;
 	}
 	index_cache_key(&st, content, m->index->settings, key);
-	if (answer_at_once(m, msg->head.tag, key))
+	if (index_jobs_answer_at_once(m, msg->head.tag, key))
 		return;
 	err = m->index->disk_err && clock_now_ns() < m->index->disk_retry_ns ? m->index->disk_err :
-									      add_task(m->index, msg, key);
+									      index_jobs_add_task(m->index, msg, key);
 	if (err)
-		answer(m, msg->head.tag, err, -1);
+		index_jobs_answer(m, msg->head.tag, err, -1);
 }
 
 void index_jobs_engine_died(struct monitor *m)
@@ -215,7 +215,7 @@ bool index_jobs_wait(const struct monitor *m)
 	return m->index && m->index->first;
 }
 
-static int send_job(struct monitor *m, const struct index_task *t)
+static int index_jobs_send_job(struct monitor *m, const struct index_task *t)
 {
 	struct {
 		struct ipc_index head;
@@ -244,12 +244,12 @@ int index_jobs_hand_over(struct monitor *m)
 	if (!err)
 		err = worker_send(&m->workers.indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
 	if (!err)
-		err = send_job(m, j->first);
+		err = index_jobs_send_job(m, j->first);
 	return err ? err : worker_send(&m->workers.indexer, IPC_START, 0, NULL, 0, -1);
 }
 
 /* Who ran a file of the host's own, and is gone, saw the host's files. */
-static bool left_the_host(const struct index_task *t)
+static bool index_jobs_left_the_host(const struct index_task *t)
 {
 	struct stat file, root;
 
@@ -265,7 +265,7 @@ void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 
 	if (msg->head.len < sizeof(*ask))
 		return;
-	ask->pid = ask->len || !t || left_the_host(t) ? 1 : t->pid;
+	ask->pid = ask->len || !t || index_jobs_left_the_host(t) ? 1 : t->pid;
 	ask->alternate_pid = 0;
 	ask->len = 0;
 }
@@ -279,7 +279,7 @@ void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg)
 }
 
 /* Those who asked for the same file meanwhile have the same answer. */
-static void answer_all(struct monitor *m, const char *key, int err)
+static void index_jobs_answer_all(struct monitor *m, const char *key, int err)
 {
 	struct index_jobs *j = m->index;
 	struct index_task **slot = &j->first, *t;
@@ -291,15 +291,15 @@ static void answer_all(struct monitor *m, const char *key, int err)
 		}
 		*slot = t->next;
 		j->count--;
-		if (t->wanted && (err || !answer_at_once(m, t->tag, key)))
-			answer(m, t->tag, err ? err : -ENOENT, -1);
-		task_free(t);
+		if (t->wanted && (err || !index_jobs_answer_at_once(m, t->tag, key)))
+			index_jobs_answer(m, t->tag, err ? err : -ENOENT, -1);
+		index_jobs_task_free(t);
 	}
 	j->last = slot;
 }
 
 /* What misses something is made again some day: it may be there then. */
-static int keep(struct monitor *m, const struct index_task *t)
+static int index_jobs_keep(struct monitor *m, const struct index_task *t)
 {
 	const struct index_jobs *j = m->index;
 	bool comes = fetch_jobs_index_made(m, t->key, t->content);
@@ -309,7 +309,7 @@ static int keep(struct monitor *m, const struct index_task *t)
 }
 
 /* What the disk does to every file alike, in one word for each; 0: it is no trouble of the disk's. */
-static int disk_trouble(const struct index_jobs *j, int err)
+static int index_jobs_disk_trouble(const struct index_jobs *j, int err)
 {
 	if (!j->new_err && err != -EDQUOT && err != -EROFS)
 		return 0;
@@ -318,7 +318,7 @@ static int disk_trouble(const struct index_jobs *j, int err)
 }
 
 /* Said when it begins and when it ends, once an hour. */
-static void note_disk(struct index_jobs *j, int err)
+static void index_jobs_note_disk(struct index_jobs *j, int err)
 {
 	uint64_t now = clock_now_ns();
 
@@ -335,14 +335,14 @@ static void note_disk(struct index_jobs *j, int err)
 	}
 }
 
-static void give_up_all(struct monitor *m, int err)
+static void index_jobs_give_up_all(struct monitor *m, int err)
 {
 	char key[INDEX_KEY_MAX];
 
 	index_cache_drop_new(m->index->dir);
 	while (m->index->first) {
 		memcpy(key, m->index->first->key, sizeof(key));
-		answer_all(m, key, err);
+		index_jobs_answer_all(m, key, err);
 	}
 }
 
@@ -355,11 +355,11 @@ void index_jobs_indexer_ended(struct monitor *m)
 
 	if (!t)
 		return;
-	close_files(j);
+	index_jobs_close_files(j);
 	err = j->has_result ? j->result.err : -EIO;
-	if (disk_trouble(j, err)) {
-		note_disk(j, disk_trouble(j, err));
-		give_up_all(m, j->disk_err);
+	if (index_jobs_disk_trouble(j, err)) {
+		index_jobs_note_disk(j, index_jobs_disk_trouble(j, err));
+		index_jobs_give_up_all(m, j->disk_err);
 		return;
 	}
 	if (err && fetch_jobs_blame(m))
@@ -370,15 +370,15 @@ void index_jobs_indexer_ended(struct monitor *m)
 		return;
 	}
 	if (!err) {
-		err = keep(m, t);
-		note_disk(j, disk_trouble(j, err));
+		err = index_jobs_keep(m, t);
+		index_jobs_note_disk(j, index_jobs_disk_trouble(j, err));
 	}
 	if (err && !j->disk_err)
 		index_cache_refuse(j->dir, t->key);
 	log_debug("%s: index of %llu bytes, %llu lines (%s)", t->path, (unsigned long long)j->result.index_bytes,
 		  (unsigned long long)j->result.lines, err ? strerror(-err) : "made");
 	memcpy(key, t->key, sizeof(key));
-	answer_all(m, key, err);
+	index_jobs_answer_all(m, key, err);
 }
 
 void index_jobs_run(struct monitor *m, uint64_t now)

@@ -23,7 +23,7 @@ static bool plans_may_set(struct monitor *m)
 	return true;
 }
 
-static bool plan_is_sound(const struct monitor *m, const struct otp_plan *p)
+static bool plans_is_sound(const struct monitor *m, const struct otp_plan *p)
 {
 	return p->generation && p->stack_bytes <= m->config->stack_max_bytes &&
 	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
@@ -62,7 +62,7 @@ void plans_set(struct monitor *m, const struct ipc_message *msg)
 		err = plans_remove_one(m, head->pid);
 	} else {
 		memcpy(&plan, head + 1, sizeof(plan));
-		err = plan_is_sound(m, &plan) ? plans_set_one(m, head->pid, &plan) : -EINVAL;
+		err = plans_is_sound(m, &plan) ? plans_set_one(m, head->pid, &plan) : -EINVAL;
 	}
 	if (err)
 		m->plans.refused++;

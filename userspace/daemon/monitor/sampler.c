@@ -59,7 +59,7 @@ static bool sampler_is_wanted(const struct config *c, const struct source_ops *o
 	return c->mode == SAMPLER_AUTO || !strcmp(ops->name, names[c->mode]);
 }
 
-static bool sideband_may_be_missing(int err)
+static bool sampler_sideband_may_be_missing(int err)
 {
 	return err == -EACCES || err == -EPERM || err == -ENOSYS || err == -ENOENT || err == -EOPNOTSUPP;
 }
@@ -69,7 +69,7 @@ static int sampler_open_sideband(struct sampler *s, struct source_config *cfg, c
 {
 	int err = sideband_open(cfg, &s->sideband, why);
 
-	cfg->life = err && sideband_may_be_missing(err);
+	cfg->life = err && sampler_sideband_may_be_missing(err);
 	if (!err || cfg->life)
 		return 0;
 	log_error("the side-band cannot be opened: %s (%s)", why, strerror(-err));

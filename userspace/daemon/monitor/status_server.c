@@ -33,7 +33,7 @@ static struct ledger_view status_server_view(const struct monitor *m)
 				    .net = m->books.net};
 }
 
-static uint32_t view_cpus_ticking(const struct ledger_view *v)
+static uint32_t status_server_cpus_ticking(const struct ledger_view *v)
 {
 	uint32_t n = 0;
 
@@ -54,7 +54,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 		.mode = m->sampler.source->ops->name,
 		.why = m->sampler.why,
 		.sampling = m->sampler.sampling,
-		.cpus_sampled = view_cpus_ticking(&view),
+		.cpus_sampled = status_server_cpus_ticking(&view),
 		.ring_bytes = m->sampler.layout.ring_bytes,
 		.ring_used = ring_producer(&m->sampler.ring) - ring_consumer(&m->sampler.ring),
 		.expected_ticks = m->sampler.source->ops->expected_ticks ? m->sampler.source->ops->expected_ticks(m->sampler.source) : 0,

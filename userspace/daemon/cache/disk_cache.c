@@ -79,7 +79,7 @@ static int disk_cache_by_use(const void *pa, const void *pb)
 	return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
 }
 
-/* An empty one takes its inode and its name. */
+/* An empty file counts as a block, for its inode and its name. */
 static uint64_t disk_cache_file_bytes(const struct stat *st)
 {
 	return MAX((uint64_t)st->st_blocks * 512, 4096u);

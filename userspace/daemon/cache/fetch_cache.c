@@ -13,7 +13,7 @@
 
 #define FETCHING ".fetching"
 #define SUFFIX	 ".debug"
-#define NONE	 ".none" /* holds the name of the reason */
+#define NONE	 ".none" /* its content is the name of the reason */
 #define NAME_MAX_ (FETCH_ID_MAX + 8)
 
 _Static_assert(NAME_MAX_ <= DISK_CACHE_NAME_MAX, "the cache sees every name");
@@ -94,7 +94,7 @@ void fetch_cache_refuse(int dir, const char *id, enum fetch_state why)
 	unlinkat(dir, name, 0);
 	fetch_cache_name(id, NONE, name);
 	fd = disk_cache_new(dir, name);
-	/* Without the reason it is still refused. */
+	/* A refusal without its reason is still one. */
 	if (fd >= 0)
 		file_write(fd, text, strlen(text));
 }

@@ -53,7 +53,10 @@ static int config_new(struct config **ret)
 		.stack_rate_bytes = 64u << 20,
 		.kernel_threads = true,
 		.interval_ns = 5 * NSEC_PER_SEC,
-		/* One series a program in stores that make labels of these; threads and pids would explode. */
+		/*
+		 * Stores that make labels of attributes then hold one series a program; one for each thread or pid
+		 * would be too many.
+		 */
 		.sample_attributes = 1u << SAMPLE_ATTRIBUTE_EXECUTABLE,
 		.request_max_bytes = 4u << 20,
 		.cpu_percent_milli = 2000,
@@ -140,7 +143,7 @@ static void config_parser_freep(struct config_parser **p)
 	config_parser_free(*p);
 }
 
-/* Also the section that is shipped, as long as its endpoint is commented out. */
+/* Also completes the section [exporter otlp] of the shipped file, whose endpoint is commented out. */
 static int config_add_default_exporter(struct config *c)
 {
 	struct export_config *e = c->nr_exporters == 1 ? config_exporter_find(c, "otlp") : NULL;
@@ -154,7 +157,7 @@ static int config_add_default_exporter(struct config *c)
 	return e->endpoint ? 0 : -ENOMEM;
 }
 
-/* What single keys cannot tell. */
+/* Checks of more than one key. */
 
 static void config_check_exporter(const struct export_config *e, struct config_errors *errors,
 				  const struct config_place *at)
@@ -172,7 +175,7 @@ static void config_check_exporter(const struct export_config *e, struct config_e
 		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
 }
 
-/* Where a key was given, or else the other one that it does not go with; else the whole. */
+/* Where a key was given, else where the other, conflicting one was; else the whole file. */
 static struct config_place config_place_of(const struct config_parser *p, enum config_section section, const char *name,
 					   const char *other, const char *whole)
 {
@@ -205,7 +208,7 @@ static int config_check_whole(struct config *c, const struct config_parser *p, s
 	return errors->count ? -EINVAL : 0;
 }
 
-/* What the exporters' keys name is there, and safe. */
+/* The files that the exporters' keys name exist, and are safe. */
 static int config_check_files(struct config *c, const struct config_parser *p, struct config_errors *errors,
 			      const char *name)
 {
@@ -221,7 +224,7 @@ static int config_check_files(struct config *c, const struct config_parser *p, s
 	return err == -ENOMEM ? err : errors->count ? -EINVAL : 0;
 }
 
-/* real: with environment and files. */
+/* real: also reads the environment and the files that keys name. */
 static int config_parse_all(const char *name, const struct config_text *texts, size_t n, bool real,
 			    struct config_errors *errors, struct config **ret)
 {

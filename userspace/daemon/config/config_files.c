@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The files that a configuration is read from, and those that it names. What
- * holds a secret must belong to root (or to who runs us) and be for its owner
- * only: else whoever could read it has it already.
+ * The files that a configuration is read from, and those that it names. A
+ * file with a secret must belong to root (or to our user) and be accessible
+ * to its owner only: otherwise the secret may already be known.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static int config_files_is_drop_in(const struct dirent *d)
 	return n > 5 && d->d_name[0] != '.' && !strcmp(d->d_name + n - 5, ".conf");
 }
 
-/* By bytes, whatever the locale says: 10- before 9-, A before a. */
+/* By bytes, in every locale: 10- before 9-, A before a. */
 static int config_files_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -131,7 +131,7 @@ void config_files_done(struct config_files *f)
 	free(f->texts);
 }
 
-/* What exporters name. */
+/* Files that exporters name. */
 
 static int config_files_unsafe(const char *title, const struct export_config *e, const char *path,
 			       struct config_errors *errors, const struct config_place *at)

@@ -76,7 +76,7 @@ const struct config_key config_keys[] = {
 	K(DEBUGINFOD, "cache_bytes", size64, debuginfod.cache_bytes, RANGE(MIB, 1024 * GIB)),
 	K(DEBUGINFOD, "retry_after", duration, debuginfod.retry_after_ns, RANGE(NSEC_PER_SEC, 720 * 3600 * NSEC_PER_SEC)),
 	K(DEBUGINFOD, "requests_per_minute", u32, debuginfod.requests_per_minute, RANGE(1, 600)),
-	/* The address of a socket in it has 107 bytes. */
+	/* The address of a socket in this directory has 107 bytes at most. */
 	K(DAEMON, "runtime_dir", path, runtime_dir, RANGE(0, 95), .restart = true),
 	K(DAEMON, "engine_user", user, engine_user, .restart = true),
 	K(DAEMON, "net_user", user, net_user, .restart = true),
@@ -131,7 +131,7 @@ static unsigned int config_name_distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* A slip of the finger, or a part of it; what is farther away was not meant. */
+/* The most edits of a misspelling; a name farther away is not suggested. */
 static unsigned int config_name_distance_max(const char *name)
 {
 	return MAX(2, (unsigned int)(strlen(name) + 2) / 3);

@@ -177,7 +177,7 @@ int value_urls(const char *s, const char **ret_what)
 	for (s += strspn(s, URLS_BETWEEN); *s; s += strspn(s, URLS_BETWEEN)) {
 		size_t len = strcspn(s, URLS_BETWEEN);
 
-		/* It would be shown wherever the URL is. */
+		/* A password would be shown wherever the URL is. */
 		if (memchr(s, '@', len)) {
 			*ret_what = "no user and password in a URL";
 			return -EINVAL;

@@ -10,7 +10,7 @@
 
 #define MACHINE_ID_DIGITS 32
 
-/* machine-id(5): lower-case hexadecimal digits and the end of the line, or text that says that there is none yet. */
+/* machine-id(5): lower-case hexadecimal digits and a newline, or "uninitialized". */
 static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
 {
 	if (file_read_text(path, id, MACHINE_ID_DIGITS + 2) < MACHINE_ID_DIGITS)
@@ -23,7 +23,7 @@ static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
 
 int resource_add_host_id(struct config *c)
 {
-	/* OpenTelemetry's semantic conventions, resource/host: where other agents of this host read it. */
+	/* By OpenTelemetry's semantic conventions (resource/host): other agents of this host use the same id. */
 	static const char *const paths[] = {"/etc/machine-id", "/var/lib/dbus/machine-id"};
 	char id[MACHINE_ID_DIGITS + 2];
 	int err = -ENOENT;
@@ -32,7 +32,7 @@ int resource_add_host_id(struct config *c)
 		err = read_machine_id(paths[i], id);
 	if (!err)
 		err = config_add_resource(c, "host.id", id);
-	return err == -EEXIST ? 0 : err; /* the operator's own wins */
+	return err == -EEXIST ? 0 : err; /* the operator's value wins */
 }
 
 static int resource_add(struct resource_set *r, const char *key, const char *value)
@@ -41,7 +41,7 @@ static int resource_add(struct resource_set *r, const char *key, const char *val
 
 	for (size_t i = 0; i < r->count; i++)
 		if (strcmp(str_c(r->attributes[i].key), key) == 0)
-			return 0; /* the configuration came first and wins */
+			return 0; /* the configuration was added first and wins */
 	if (r->count == ARRAY_SIZE(r->attributes))
 		return -E2BIG;
 	a = &r->attributes[r->count];

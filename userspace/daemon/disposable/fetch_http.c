@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One debug file over HTTP, by libcurl. What a server says is bounded in
- * bytes, in time and in where it may lead; nothing of it is interpreted but
- * the status, and the file's own claim to be what was asked for.
+ * One debug file over HTTP, by libcurl. An answer is bounded in bytes, in
+ * time and in the addresses that it may redirect to; only its status and the
+ * file's build-id are interpreted.
  */
 #include "daemon/disposable/fetch_http.h"
 
@@ -22,10 +22,10 @@
 #include "symbol/debug_verify.h"
 
 #define CONNECT_MS     10000L
-#define SLOW_BYTES     1024L /* a second, for so long: then it is given up */
+#define SLOW_BYTES     1024L /* bytes a second, for this many seconds: below that the transfer is aborted */
 #define SLOW_SECONDS   20L
 #define REDIRECTS_MAX  3
-#define CHATTER_MAX    65536u /* of an answer that is not the file */
+#define CHATTER_MAX    65536u /* of the body of an error */
 #define URL_BYTES      4096
 
 struct transfer {
@@ -34,7 +34,7 @@ struct transfer {
 	CURL *easy;
 	char error[CURL_ERROR_SIZE];
 	uint64_t written, chatter;
-	bool led_away; /* a server said where to go, and it is not its own place */
+	bool led_away; /* after a redirection to another host or port */
 	bool too_large, not_kept, not_allowed;
 };
 
@@ -67,7 +67,7 @@ static size_t fetch_http_on_write(char *data, size_t size, size_t n, void *ctx)
 	return t->chatter <= CHATTER_MAX ? size * n : 0;
 }
 
-/* Whoever runs a server must not make this host ask its own or its neighbours' services. */
+/* The operator of a server must not make this host query its own or its neighbours' services. */
 static curl_socket_t fetch_http_open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct transfer *t = ctx;
@@ -93,7 +93,7 @@ static void fetch_http_set_bounds(const struct transfer *t, uint64_t left_ns)
 static void fetch_http_set_behaviour(struct transfer *t)
 {
 	curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	/* By hand, in follow(). */
+	/* Redirections are followed in fetch_http_follow(). */
 	curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(t->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -153,7 +153,7 @@ static enum fetch_state fetch_http_judge_file(const struct transfer *t)
 	return state;
 }
 
-/* Where the answer leads: never to another protocol, or from a safe one to an open one. */
+/* The address of a redirection: never another protocol, and never http after https. */
 static bool fetch_http_follow(struct transfer *t, char url[URL_BYTES])
 {
 	char *to = NULL;
@@ -184,7 +184,7 @@ static enum fetch_state fetch_http_ask_once(struct transfer *t, const char *url,
 	t->report->requests++;
 	result = curl_easy_perform(t->easy);
 	status = fetch_http_status_of(t);
-	/* A refusal counts, however it ends. */
+	/* A refusal's status counts, also where its body is cut off. */
 	if (result != CURLE_OK && status != 404)
 		return fetch_http_judge_failure(t, result);
 	return status == 200 ? fetch_http_judge_file(t) : fetch_http_judge_status(t, status);
@@ -211,7 +211,7 @@ static enum fetch_state fetch_http_ask_server(struct transfer *t, char url[URL_B
 	return state;
 }
 
-/* Behind a proxy, addresses are the proxy's: what may be reached is for it to say. */
+/* Behind a proxy, addresses are resolved by the proxy, which decides what may be reached. */
 static bool fetch_http_has_proxy(void)
 {
 	static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
@@ -222,8 +222,8 @@ static bool fetch_http_has_proxy(void)
 	return false;
 }
 
-static enum fetch_state fetch_http_ask_servers(const struct fetch_request *r, const char *base, size_t len,
-					       struct fetch_report *ret)
+static enum fetch_state fetch_http_ask_base(const struct fetch_request *r, const char *base, size_t len,
+					    struct fetch_report *ret)
 {
 	struct transfer t = {.r = r, .report = ret, .easy = curl_easy_init()};
 	enum fetch_state state = FETCH_LOCAL;
@@ -242,7 +242,7 @@ static enum fetch_state fetch_http_ask_servers(const struct fetch_request *r, co
 	return state;
 }
 
-/* One that may have it and cannot say so now counts for more than one that has it not. */
+/* A server that may have the file but has an error now outweighs one that does not have it. */
 static enum fetch_state fetch_http_worse(enum fetch_state a, enum fetch_state b)
 {
 	if (a == FETCH_NONE || (!fetch_state_again(a) && fetch_state_again(b)))
@@ -260,7 +260,7 @@ enum fetch_state fetch_http(const struct fetch_request *r, struct fetch_report *
 		enum fetch_state state;
 
 		memcpy(before, ret->text, sizeof(before));
-		state = fetch_http_ask_servers(r, at, strcspn(at, " "), ret);
+		state = fetch_http_ask_base(r, at, strcspn(at, " "), ret);
 		if (state == FETCH_FETCHED)
 			return state;
 		if (fetch_http_worse(all, state) == all)

@@ -19,10 +19,10 @@
 #define CGROUP_MAX	8192
 #define STATUS_MAX	4096
 #define ENVIRON_MAX	8192	    /* of the wanted variables */
-#define ENVIRON_READ	(1u << 20)  /* looked through for them */
+#define ENVIRON_READ	(1u << 20)  /* searched for them */
 #define MAPS_READ	(64u << 20) /* of a maps file, code or not */
 
-/* All that may leave this process of another's environment. */
+/* The only variables of another process' environment that may leave this process. */
 static const char *const environ_wanted[] = {"OTEL_SERVICE_NAME=", "OTEL_RESOURCE_ATTRIBUTES="};
 
 int opener_proc_file(uint32_t pid, const char *name, int flags)
@@ -37,7 +37,7 @@ int opener_proc_file(uint32_t pid, const char *name, int flags)
 	return fd;
 }
 
-/* "start-end perms ...": code has the third permission. */
+/* "start-end perms ...": code has the permission x. */
 static bool opener_maps_line_is_code(const char *line)
 {
 	const char *perms = strchr(line, ' ');
@@ -68,7 +68,7 @@ int opener_maps(uint32_t pid, struct buf *to)
 			break;
 		buf_add(to, line, (size_t)n);
 	}
-	/* A process that has exited has a maps file that cannot be read any more. */
+	/* The maps file of an exited process cannot be read any more. */
 	return ferror(f) && to->len == first ? -ESRCH : 0;
 }
 
@@ -77,7 +77,7 @@ struct process_stat {
 	uint64_t start_ns;
 };
 
-/* Fields 4 and 22; the name in field 2 may hold anything, so counting begins after its last bracket. */
+/* Fields 4 and 22; the name in field 2 may hold any character, so counting begins after its last bracket. */
 static int opener_read_stat(uint32_t pid, struct process_stat *ret)
 {
 	_cleanup_(closep) int fd = opener_proc_file(pid, "stat", O_RDONLY);
@@ -113,7 +113,7 @@ static void opener_add_file(uint32_t pid, const char *name, size_t max, struct b
 {
 	_cleanup_(closep) int fd = opener_proc_file(pid, name, O_RDONLY);
 
-	/* A kernel thread has no command line, a process that exits none any more: then it is empty. */
+	/* Kernel threads and exiting processes have no command line: then the text is empty. */
 	if (fd >= 0)
 		file_read(fd, max, to);
 }
@@ -143,12 +143,12 @@ static void opener_add_environ(uint32_t pid, struct buf *to)
 			buf_add(to, at, len);
 		at += len;
 	}
-	/* The rest is other people's secrets. */
+	/* The other variables may be secrets. */
 	if (all.data)
 		explicit_bzero(all.data, all.len);
 }
 
-/* Only what tells the program's name leaves this process. */
+/* Only the arguments that name the program leave this process. */
 static void opener_add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all, comm;
@@ -170,7 +170,7 @@ static void opener_add_cmdline(uint32_t pid, const char *exe, size_t exe_len, st
 	explicit_bzero(text, all.len);
 }
 
-/* The innermost container's, where the process is in one. */
+/* The id of the innermost container, where the process is in one. */
 static void opener_add_container(struct opener *o, const char *cgroup, size_t len, struct buf *to)
 {
 	struct cgroup_facts facts;
@@ -180,7 +180,7 @@ static void opener_add_container(struct opener *o, const char *cgroup, size_t le
 		buf_add_str(to, container_names_find(&o->names, facts.container_id));
 }
 
-/* One that was added before; head begins at first. */
+/* A text that was added before; head begins at first. */
 static const char *opener_make_identity(const struct buf *b, size_t first, const struct host_identity_text *head,
 					enum host_text kind)
 {
@@ -241,7 +241,7 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 	return 0;
 }
 
-/* ids: one after the other, each of the same length. */
+/* ids: concatenated, each HOST_CONTAINER_ID long. */
 int opener_containers(struct opener *o, const char *ids, struct buf *to)
 {
 	char id[HOST_CONTAINER_ID + 1];

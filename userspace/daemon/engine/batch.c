@@ -53,7 +53,7 @@ static int batch_add_item(struct batch *b, struct batch_item item)
 	return b->items.failed ? -ENOMEM : 0;
 }
 
-/* Any later record of a CPU closes its open sample: chunks of one sample come without a gap. */
+/* Any later record of a CPU closes its open sample, since chunks of one sample are consecutive. */
 static void batch_close_sample(struct batch *b, uint32_t cpu)
 {
 	uint64_t *open = map_find(&b->open, cpu);
@@ -99,7 +99,7 @@ static int batch_add_chunk(struct batch *b, const struct otp_chunk *c)
 	if (c->rec.len < sizeof(*c) || c->len > c->rec.len - sizeof(*c))
 		return -EBADMSG;
 	if (!batch_open_sample(b, c, &item))
-		return 0; /* its head was lost, or is the batch's before: the stack was cut there */
+		return 0; /* its head was lost, or was in the last batch, which cut the stack */
 	buf_add(&b->chunks, &entry, sizeof(entry));
 	if (b->chunks.failed)
 		return -ENOMEM;
@@ -115,7 +115,7 @@ static int batch_add_chunk(struct batch *b, const struct otp_chunk *c)
 	return 0;
 }
 
-/* Process life from a sampler that sees it: the side-band's record, behind a head. */
+/* Process life that the sampler reports: a side-band record behind a head. */
 static int batch_add_event(struct batch *b, const struct otp_life *e)
 {
 	if (e->rec.len < sizeof(*e) + sizeof(uint64_t))
@@ -136,7 +136,7 @@ int batch_add_ring(struct batch *b, const struct otp_rec *rec)
 		batch_close_sample(b, ((const struct otp_loss *)rec)->cpu);
 	else if (rec->type == OTP_REC_LIFE)
 		r = batch_add_event(b, (const void *)rec);
-	/* Records of other types are those of a newer sampler: passed over. */
+	/* Records of other types are of a newer sampler, and skipped. */
 	if (r == -EBADMSG)
 		b->bad++;
 	return r;
@@ -175,7 +175,7 @@ const struct otp_rec *batch_incomplete(const struct batch *b)
 	return first ? (const struct otp_rec *)(uintptr_t)first->at : NULL;
 }
 
-/* At the same instant an event explains the sample, so it goes first. */
+/* Of the same time, an event precedes the sample, which it explains. */
 static int batch_compare_items(const void *a, const void *b)
 {
 	const struct batch_item *x = a, *y = b;
@@ -195,7 +195,7 @@ void batch_sort(struct batch *b)
 		qsort(b->items.data, batch_count(b), sizeof(struct batch_item), batch_compare_items);
 }
 
-/* Base chunks continue each other. */
+/* Each base chunk continues the last one. */
 static void batch_join_base(struct batch *b, const struct otp_chunk *c, struct sample *s)
 {
 	if (!b->base.len)
@@ -209,7 +209,7 @@ static void batch_join_base(struct batch *b, const struct otp_chunk *c, struct s
 	s->base_len = (uint32_t)b->base.len;
 }
 
-/* Chunks continue the head's bytes without a gap; the first that does not ends the stack. */
+/* Chunks continue the head's bytes without a gap; the first gap ends the stack. */
 static void batch_join_chunks(struct batch *b, const struct batch_item *it, struct sample *s)
 {
 	const struct batch_chunk *all = (const struct batch_chunk *)b->chunks.data;
@@ -269,7 +269,7 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 	const struct otp_regs *regs;
 	uint32_t len;
 
-	/* The name of a thread is text of its own choosing, maybe without an end. */
+	/* A thread chooses its name, which may lack the NUL. */
 	s.head.comm[OTP_COMM_LEN - 1] = '\0';
 	regs = sample_section(head, OTP_SEC_REGS, &len);
 	if (regs) {

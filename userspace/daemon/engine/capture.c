@@ -77,7 +77,7 @@ static void capture_put_vdso(struct capture *c)
 		PUT(c, CAPTURE_VDSO, {head, head->e_shoff + (size_t)head->e_shnum * head->e_shentsize});
 }
 
-/* The CPU clock's slot is what a reader assumes where nothing else is said. */
+/* A reader assumes the CPU clock's slot unless a record says otherwise. */
 static void capture_put_origins(struct capture *c, const struct origins *origins)
 {
 	for (uint32_t i = 0; i < origins->count; i++) {
@@ -172,7 +172,7 @@ static void capture_put_symbols(struct capture *c, const struct sample *s, const
 		if (map_find(&c->symbols, s->kernel[i]) || map_put(&c->symbols, s->kernel[i], 1) < 0)
 			continue;
 		capture_put_symbol(c, kernel, s->kernel[i]);
-		if (i) /* callers are looked up one byte before */
+		if (i) /* callers are resolved one byte before */
 			capture_put_symbol(c, kernel, s->kernel[i] - 1);
 	}
 }
@@ -183,7 +183,7 @@ static uint64_t capture_bare_address(uint64_t word, const struct sample *s)
 	return s->head.arch == OTP_ARCH_ARM64 ? word & ((1ULL << 48) - 1) : word;
 }
 
-/* Kept: what unwinding may follow. Everything else may be somebody's secret. */
+/* Keeps the words that unwinding may follow. Any other may be a secret. */
 static uint64_t capture_scrub(uint64_t word, const struct sample *s, const struct space *space)
 {
 	if (word >= s->stack_addr && word < s->stack_addr + OTP_STACK_LIMIT)
@@ -276,7 +276,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 	PUT(c, CAPTURE_SAMPLE, {b->data, b->len});
 }
 
-/* --- what the host answered --- */
+/* --- the host's answers --- */
 
 static uint32_t capture_put_file(struct capture *c, const char *path, size_t path_len, int fd)
 {
@@ -293,7 +293,7 @@ static uint32_t capture_put_file(struct capture *c, const char *path, size_t pat
 	return f.file;
 }
 
-/* The scan comes as a file: its bytes are the answer. */
+/* The answer of a scan is a file, whose bytes are recorded. */
 static void capture_read_scan(struct capture *c, int fd)
 {
 	buf_reset(&c->scratch);
@@ -309,7 +309,7 @@ void capture_host_answer(void *capture, const struct host_request *req, int err,
 				   .err = err, .path_len = (uint32_t)strlen(path)};
 
 	if (req->kind == HOST_SCAN && req->len)
-		return; /* a replay asks for all at once, at its beginning */
+		return; /* a replay scans all processes at once, at its beginning */
 	if (req->kind == HOST_SCAN && fd >= 0) {
 		capture_read_scan(c, fd);
 		data = c->scratch.data;

@@ -17,9 +17,9 @@
 
 /* The ring is drained this often; faster, down to 50 ms, while it fills. */
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
-#define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for what the side-band says */
+#define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for side-band records */
 #define BEAT_NS       NSEC_PER_SEC
-#define BEATS_SENT    2 /* every second one: each wakes the monitor */
+#define BEATS_SENT    2 /* only every second drain: each beat wakes the monitor */
 #define RATE_TURN_MS	20
 /* How long a stop waits for answers to open questions, and for net to take the last requests. */
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
@@ -34,7 +34,7 @@ void engine_publish(void *ctx)
 
 /* --- intervals --- */
 
-/* Modules and BPF programs that were loaded since have names only after another reading. */
+/* Modules and BPF programs that were loaded later have names only after another reading. */
 static void engine_follow_kernel(struct engine *e, uint64_t now)
 {
 	uint64_t since = now - e->kallsyms_ns;
@@ -44,13 +44,16 @@ static void engine_follow_kernel(struct engine *e, uint64_t now)
 		return;
 	if (kernel_symbols_load(e->kallsyms_fd, &k) == 0)
 		pipeline_kernel(e->pipeline, k);
-	/* What is met again as soon as that is, most likely, no code that a reading would name. */
+	/* An address that is unresolved again so soon is probably one that no reading resolves. */
 	e->kallsyms_wait_ns = since > 2 * e->kallsyms_wait_ns ? KERNEL_FIRST_NS :
 								MIN(2 * e->kallsyms_wait_ns, KERNEL_LONGEST_NS);
 	e->kallsyms_ns = now;
 }
 
-/* At high rates a quarter of a second holds more samples than should wait for what the first of them teach. */
+/*
+ * At high rates a quarter of a second holds too many samples to wait for the plans that follow from the first of
+ * them.
+ */
 static uint64_t engine_slow_drain(const struct engine *e)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -78,9 +81,8 @@ void engine_flush(struct engine *e, uint64_t now)
 }
 
 /*
- * A change of rate: the sampler stands still, its last samples lie below
- * rate.pos. They are named as far as their files come soon, then their
- * profile ends, and what follows has the new period.
+ * A change of rate: sampling is stopped, and its last samples lie below rate.pos. They wait a short time for their
+ * files, then their profile ends; later samples have the new period.
  */
 static void engine_change_rate(struct engine *e, uint64_t now, bool at_once)
 {
@@ -111,7 +113,7 @@ static void engine_beat(struct engine *e, uint64_t now)
 	pipeline_tick(e->pipeline, now);
 	pipeline_retry(e->pipeline, now, false);
 	if (e->scans)
-		pipeline_scan_some(e->pipeline); /* again at the next beat where it cannot be asked now */
+		pipeline_scan_some(e->pipeline); /* if the scan fails now, the next beat retries it */
 	engine_publish(e);
 	if (e->beats++ % BEATS_SENT == 0)
 		ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);
@@ -127,7 +129,7 @@ static void engine_run_timers(struct engine *e)
 		e->next_drain_ns = now + e->drain_every_ns;
 	}
 	pipeline_turn(e->pipeline, now);
-	engine_change_rate(e, clock_now_ns(), false); /* a full ring took its time */
+	engine_change_rate(e, clock_now_ns(), false); /* after a drain of a full ring, time has passed */
 	if (now >= e->interval_end_ns)
 		engine_flush(e, now);
 	if (now >= e->next_beat_ns)
@@ -164,12 +166,12 @@ static void engine_read_net(struct engine *e)
 		}
 		ipc_close_fds(&e->message);
 	}
-	/* net is gone: the monitor will give another socket. Until then nothing is sent. */
+	/* net is gone: nothing is sent until the monitor sends another socket. */
 	if (r != -EAGAIN)
 		outbox_peer(&e->outbox, -1);
 }
 
-/* The beat waits for a drain: one wake-up for both. */
+/* The beat waits for a drain, so that both take one wake-up. */
 static int engine_timeout_ms(const struct engine *e)
 {
 	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
@@ -186,7 +188,7 @@ static int engine_wait_and_read(struct engine *e, int timeout)
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == e->ring_fd)
-			e->next_drain_ns = 0; /* the sampler woke us: the ring fills */
+			e->next_drain_ns = 0; /* the sampler has woken us, because the ring fills */
 		else if (events[i].data.fd == e->outbox.sock)
 			engine_read_net(e);
 	}
@@ -198,7 +200,10 @@ static int engine_wait_and_read(struct engine *e, int timeout)
 static int engine_watch(struct engine *e)
 {
 	struct epoll_event monitor = {.events = EPOLLIN, .data.fd = e->sock};
-	/* Edge-triggered: the ring is "readable" as soon as it holds anything, but wakes only when told. */
+	/*
+	 * Edge-triggered: the ring is "readable" as soon as it holds a record, but wakes only when the sampler
+	 * requests it.
+	 */
 	struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.fd = e->ring_fd};
 
 	if (epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->sock, &monitor) < 0 ||
@@ -240,13 +245,13 @@ static void engine_begin(struct engine *e)
 		log_warn("the scan of running processes could not be asked for: they are looked up one by one");
 }
 
-/* Ring empty, every sample named or given up, the last profile with net: then the end. */
+/* Drains the ring, resolves or gives up every sample, and hands the last profile to net. */
 static void engine_finish(struct engine *e)
 {
 	uint64_t deadline = clock_now_ns() + STOP_ANSWERS_NS;
 
 	engine_drain(e);
-	engine_drain(e); /* a sample whose chunks were awaited */
+	engine_drain(e); /* a sample that waited for chunks */
 	engine_change_rate(e, clock_now_ns(), true);
 	engine_drain(e);
 	while (pipeline_parked(e->pipeline) && clock_now_ns() < deadline && engine_wait_and_read(e, 20) == 0)
@@ -292,7 +297,7 @@ static int engine_run(struct engine *e)
 	ipc_send(e->sock, IPC_READY, 0, NULL, 0, NULL, 0);
 	while (!e->stopping) {
 		if (engine_wait_and_read(e, engine_timeout_ms(e)) < 0)
-			return 1; /* the monitor is gone: so is the reason to live */
+			return 1; /* the monitor is gone: the engine exits */
 		engine_run_timers(e);
 	}
 	engine_finish(e);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the monitor hands over, at the start and later. */
+/*
+ * The monitor's messages, at the start and later.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,7 +16,7 @@
 /* How long samples of the old rate may wait for their files before the new one begins. */
 #define RATE_ANSWERS_NS (500 * NSEC_PER_MSEC)
 
-/* Of the monitor, and checked all the same: the profile looks types up by them. */
+/* Checked, although the monitor is trusted: they index the profile's table of types. */
 static bool engine_origins_are_sound(const struct origins *o)
 {
 	if (!o->count || o->count > OTP_ORIGINS_MAX || !o->slot[0].period)
@@ -111,7 +113,7 @@ static int engine_take_debuginfod(struct engine *e, const struct ipc_message *m)
 	return 0;
 }
 
-/* One that cannot be sent is asked for in vain: whoever asked gives up after a while. */
+/* If the answer cannot be sent, the client's deadline ends the question. */
 static int engine_answer_explain(struct engine *e, const struct ipc_message *m)
 {
 	_cleanup_(buf_done) struct buf text;
@@ -133,8 +135,8 @@ static int engine_answer_explain(struct engine *e, const struct ipc_message *m)
 }
 
 /*
- * The interval ends, so that a profile is of one configuration. Samples that
- * wait for names have the attributes of before: they go with it.
+ * Ends the interval, so that a profile is of one configuration. Samples that wait for names have the old attributes,
+ * so they are part of it.
  */
 static int engine_apply_config(struct engine *e, struct config *c)
 {

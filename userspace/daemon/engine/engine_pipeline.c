@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The engine's pipeline: its questions go to the monitor, its requests to net, its plans to the sampler. */
+/*
+ * The engine's pipeline: questions are sent to the monitor, requests to net,
+ * plans to the sampler.
+ */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -36,7 +39,7 @@ static void engine_on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struc
 
 void engine_send_lives(struct engine *e)
 {
-	/* Some that do not get through are met at the monitor's next look at all processes. */
+	/* Where a message is lost, the monitor's next scan of all processes finds the change. */
 	if (e->nr_lives)
 		ipc_send(e->sock, IPC_LIFE, 0, e->lives, e->nr_lives * sizeof(e->lives[0]), NULL, 0);
 	e->nr_lives = 0;

@@ -24,7 +24,7 @@ struct used {
 
 struct list {
 	struct used files[EXPLAIN_FILES_MAX];
-	uint32_t count, more; /* mappings of files that found no room */
+	uint32_t count, more; /* mappings of files beyond the bound */
 };
 
 static bool explain_is_same_file(const struct mapped_file *a, const struct mapped_file *b)
@@ -82,7 +82,7 @@ static void explain_build_id(struct json *j, const uint8_t *id, uint8_t len)
 	json_text(j, "build_id", hex);
 }
 
-/* How its code is unwound first; frame pointers are the way for what tables do not cover. */
+/* The first way to unwind its code; frame pointers are used where tables do not cover an address. */
 static const char *explain_unwind_name(unsigned has)
 {
 	if (has & CFI_TABLE)
@@ -225,7 +225,7 @@ static void explain_workload(struct json *j, const struct explain *x)
 	const struct process *p = x->process;
 	const struct ledger_workload *w = quality_find(x->ledger, p->workload, p->exe);
 
-	/* Where the executable tells samples apart only in some, it stands alone in others. */
+	/* Quality is kept for each executable of a workload, or for the workload as a whole. */
 	if (!w)
 		w = quality_find(x->ledger, p->workload, NULL);
 	json_open_list(j, "workload");

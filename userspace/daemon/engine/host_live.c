@@ -70,7 +70,7 @@ void host_live_pump(struct host_live *h)
 		    host_live_send_question(h, h->next_tag, q) < 0) {
 			map_remove(&h->sent, h->next_tag);
 			if (q->fn)
-				return; /* no room now: the next turn of the loop tries again */
+				return; /* no room now: the next turn of the loop retries */
 		} else {
 			h->next_tag++;
 		}
@@ -184,7 +184,7 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 	map_remove(&h->sent, m->head.tag);
 	err = a->err;
 	len = m->head.len - sizeof(*a);
-	/* Text too long for a message comes as a file; askers get bytes either way. */
+	/* Text too long for a message arrives as a memfd; callers receive bytes either way. */
 	if (!err && m->fds[0] >= 0 && !answer_is_file(q)) {
 		err = file_copy(m->fds[0], HOST_MAPS_MAX, &text);
 		data = text.data;

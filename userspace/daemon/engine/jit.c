@@ -62,7 +62,7 @@ static void jit_drop_last(struct jit *j)
 	j->count--;
 }
 
-/* To the front: what is not met any more falls off the end. */
+/* Moves the process to the front: the last one is the least recently used. */
 static struct jit_process *jit_find(struct jit *j, const struct process *p)
 {
 	for (struct jit_process **slot = &j->first; *slot; slot = &(*slot)->next) {
@@ -167,7 +167,10 @@ struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now
 	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++) {
 		if (jit_is_due(&e->sources[i], now))
 			jit_ask(&e->sources[i], p);
-		/* The first question is worth waiting for; a program that has no map is not asked at each sample. */
+		/*
+		 * Samples wait for the first answer only; later questions of a program without a map are rare, and
+		 * nothing waits.
+		 */
 		*ret_wait |= e->sources[i].state == ASKED && !e->sources[i].pause_ns;
 	}
 	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
@@ -185,7 +188,7 @@ bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[2]
 	return false;
 }
 
-/* Also what has a name: its address may be another function's by now. */
+/* Also for addresses that have a name: another function may be there by now. */
 static void jit_refresh(struct jit_process *e)
 {
 	if (e->now_ns - e->refreshed_ns < REFRESH_NS)
@@ -198,7 +201,7 @@ static void jit_refresh(struct jit_process *e)
 
 static const enum name_source named_by[] = {[JIT_PERF_MAP] = NAME_PERF_MAP, [JIT_DUMP] = NAME_JITDUMP};
 
-/* A jitdump knows more than a perf map. */
+/* A jitdump holds more than a perf map. */
 static bool jit_find_line(struct jit_process *e, uint64_t pc, struct symbol_line *ret, enum name_source *ret_source)
 {
 	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0;)

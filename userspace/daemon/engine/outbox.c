@@ -10,7 +10,7 @@ struct outbox_entry {
 	struct outbox_entry *next;
 	struct ipc_request request;
 	int fd;    /* sealed memfd; owned */
-	bool seen; /* sent to some net, which may hold it */
+	bool seen; /* sent to a net, which may hold it */
 	bool sent; /* on the present socket */
 };
 
@@ -51,7 +51,7 @@ void outbox_peer(struct outbox *o, int sock)
 		e->sent = false;
 }
 
-/* Only what no net can hold may be given up: the rest is net's to account for. */
+/* Only requests that no net can hold may be dropped: net accounts for the others. */
 static void outbox_make_room(struct outbox *o, size_t len)
 {
 	struct outbox_entry **slot = &o->first;

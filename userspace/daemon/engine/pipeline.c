@@ -12,13 +12,13 @@
 #include "daemon/report/quality.h"
 #include "process/binary.h"
 
-/* A file or a name that does not come within this long will not come. */
+/* The longest that a sample waits for a file or a name. */
 #define PARK_DEADLINE_NS (4 * NSEC_PER_SEC)
 
 _Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a counter");
 _Static_assert(UNWIND_END_NR <= PROCESS_ENDS_MAX, "also in a process");
 
-/* Without memory its own figures are absent, no more. */
+/* Without memory only the figures of this process are missing. */
 static void pipeline_count_of_process(struct process *proc, const struct unwind_stack *stack)
 {
 	if (!proc->stacks)
@@ -45,7 +45,7 @@ static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 		l->cut[p->stack.end]++;
 }
 
-/* Asks for what is missing of its files' names; all of them, that they come together. */
+/* Requests the symbols that its files lack; of all its files, so that they arrive together. */
 static bool pipeline_waits_for_names(struct pipeline *p, const struct attempt *a)
 {
 	const struct symbol_asker asker = {.pid = a->s->head.pid, .now_ns = p->now_ns};
@@ -87,7 +87,7 @@ static int pipeline_count_sample(struct pipeline *p, const struct attempt *a)
 	return r;
 }
 
-/* The name that hints go by: the first thread's. */
+/* The name that selects a hint: the first thread's. */
 struct name { char comm[OTP_COMM_LEN]; };
 
 static struct name pipeline_name_of(const struct attempt *a)
@@ -117,14 +117,14 @@ static void pipeline_send_plan(struct pipeline *p, const struct attempt *a)
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
 }
 
-/* The base that a sample was given without a plan of its process' own. */
+/* The base that a sample was copied with where its process has no plan. */
 static uint32_t pipeline_base_given(const struct pipeline *p, const struct attempt *a, const struct name *name)
 {
 	return adapt_base_given(a->s, table_peek(p->table, a->s->head.ppid),
 				hints_given(&p->hints, name->comm).base_bytes);
 }
 
-/* How deep this process is to be copied from now on. true: deeper, namely *ret. */
+/* Updates the sizes of this process' copies. true: they grew, to *ret. */
 static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, const struct name *name,
 				   struct otp_hint *ret)
 {
@@ -137,7 +137,7 @@ static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, 
 	return !a->proc->stack_shrunk;
 }
 
-/* It is another program by now, or gone, but the next one of its name will need as much. */
+/* The process is gone or runs another program, but the next one of its name will need as much. */
 static bool pipeline_learn_name(struct pipeline *p, const struct attempt *a, const struct name *name,
 				struct otp_hint *ret)
 {
@@ -146,7 +146,7 @@ static bool pipeline_learn_name(struct pipeline *p, const struct attempt *a, con
 	return adapt_deepen(ret, &p->adapt, a->s, &p->stack);
 }
 
-/* How deep this process, and programs of its name, are to be copied from now on. */
+/* Updates the sizes of copies of this process, and of programs of its name. */
 static void pipeline_learn(struct pipeline *p, const struct attempt *a)
 {
 	const struct otp_hint used = {.stack_bytes = p->stack.stack_used, .base_bytes = p->stack.base_used};
@@ -162,7 +162,7 @@ static void pipeline_learn(struct pipeline *p, const struct attempt *a)
 		hints_used(&p->hints, name.comm, &used, a->s->head.time_ns);
 }
 
-/* Generated code: whoever made it may say what it is. False: the answer is on its way. */
+/* Generated code: a perf map or jitdump may name it. false: the answer has not arrived. */
 static bool pipeline_find_jit(struct pipeline *p, struct attempt *a)
 {
 	bool wait = false;
@@ -179,7 +179,7 @@ static bool pipeline_find_jit(struct pipeline *p, struct attempt *a)
 	return !wait || a->final;
 }
 
-/* 0: the sample has found its place. -EAGAIN: it should wait. */
+/* 0: the sample is counted. -EAGAIN: it should wait. */
 static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 {
 	if (pipeline_unwind(p, a) < 0)
@@ -219,7 +219,7 @@ static void pipeline_take_sample(struct pipeline *p, const struct sample *s, uin
 	pipeline_attempt(p, &a);
 }
 
-/* Of processes, not of their threads. */
+/* Only of processes, not of their threads. */
 static void pipeline_report_life(struct pipeline *p, const struct proc_event *ev)
 {
 	if (!p->ops->life)
@@ -255,7 +255,7 @@ static void pipeline_report_batch_losses(struct pipeline *p, const struct batch 
 	table_apply(p->table, &ev);
 }
 
-/* A sample that contradicts itself, or whose origin the session does not sample, is lost. */
+/* A sample that is inconsistent, or whose origin the session does not sample, is lost. */
 static void pipeline_take_record(struct pipeline *p, struct batch *b, const struct batch_item *it, uint64_t now_ns)
 {
 	struct sample s;
@@ -288,17 +288,17 @@ void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
 	pipeline_report_batch_losses(p, b, now_ns);
 }
 
-/* What is known of the process by now, or what was known when the sample came. */
+/* The process' present data, or those of the time when the sample was parked. */
 static void pipeline_parked_attempt(struct pipeline *p, struct parked *e, struct attempt *a)
 {
 	struct process *proc = table_peek(p->table, e->sample.head.pid);
 
-	/* The pid's present owner may be another one, whose start no sample has told yet. */
+	/* The pid may belong to another process by now, whose start is unknown until its first sample. */
 	if (proc && proc->start_ns != e->sample.head.start_ns)
 		proc = NULL;
 	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
 			      .workload = e->workload, .exe = e->exe, .comm = e->comm, .wants_maps = e->wants_maps};
-	/* An exec since then gave it another identity and other mappings. */
+	/* An exec since then has changed its identity and its mappings. */
 	if (!proc || !same_exec(proc, &e->sample))
 		return;
 	a->workload = proc->workload;
@@ -341,8 +341,8 @@ static int pipeline_on_request(void *ctx, const void *request, size_t len, const
 }
 
 /*
- * The names that were waited for are there, or will not come: the samples go
- * with the interval that ends now, as those do whose files came late.
+ * The names have arrived, or will not: the waiting samples become part of the interval that ends now, like samples
+ * whose files were late.
  */
 void pipeline_end_wait(struct pipeline *p)
 {

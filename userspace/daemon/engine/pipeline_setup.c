@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A pipeline's parts: made, given another configuration, bounded, freed. */
+/*
+ * A pipeline's parts: creation, reconfiguration, bounds, end.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ static void pipeline_on_index_settled(void *ctx)
 	((struct pipeline *)ctx)->settled = true;
 }
 
-/* An interval of waiting and what is left of the one it begins in: two at most. */
+/* A wait lasts an interval, and the rest of the one in which it begins: two at most. */
 static int pipeline_make_symbols(struct pipeline *p, struct host *host)
 {
 	const struct config *c = p->config;
@@ -49,7 +51,7 @@ static void pipeline_on_quality(void *ctx, const struct workload *w, const struc
 	quality_add(((struct pipeline *)ctx)->ledger, w, exe, samples, q);
 }
 
-/* What the configuration says of profiles. */
+/* The configuration of profiles. */
 static void pipeline_set_shape(struct pipeline *p)
 {
 	p->counting.attributes = p->config->sample_attributes;
@@ -85,7 +87,9 @@ static int pipeline_make_table(struct pipeline *p, const struct pipeline_config 
 	return table_new(&cfg, &p->table);
 }
 
-/* The bounds on copies, and what a program gets that is not known: as the monitor tells the sampler. */
+/*
+ * The bounds on copies, and the sizes of a program without plan or hint: the same as the monitor sets in the sampler.
+ */
 static void pipeline_set_copies(struct pipeline *p)
 {
 	const struct config *c = p->config;
@@ -143,7 +147,7 @@ static int pipeline_renew_resource(struct pipeline *p)
 	return r;
 }
 
-/* Names that are not told have what all have. */
+/* Names whose hint was not sent have the default sizes. */
 static void pipeline_lower_hints(struct pipeline *p)
 {
 	for (size_t i = 0; i < HINTS_MAX; i++) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The user stack of one sample: what the unwinder is given, what it waits for, and where there is no stack. */
+/*
+ * The user stack of one sample: the unwinder's input, the reasons to wait,
+ * and samples without a stack.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "daemon/engine/pipeline_state.h"
 
-/* A pc that no mapping covers so soon after an exec is the old program's. */
+/* A pc that no mapping covers so soon after an exec belongs to the old program. */
 #define EXEC_SETTLE_NS (100 * NSEC_PER_MSEC)
-/* So far from its end no first thread's stack grows. */
+/* A first thread's stack is never larger than this. */
 #define FIRST_STACK_MAX (1ULL << 30)
 
 static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
@@ -36,7 +39,7 @@ static void pipeline_unwind_input(const struct attempt *a, struct unwind_input *
 		.base = s->base,
 		.base_len = s->base_len,
 		.chunk_lost = s->chunk_lost,
-		/* A copy that the bound on bytes cut short is not the end of memory. */
+		/* A copy that was cut by the bound on bytes does not end where memory ends. */
 		.short_read = s->head.mode & OTP_MODE_SHORT && !(s->head.mode & OTP_MODE_THROTTLE),
 		.holes = s->head.mode & OTP_MODE_HOLES,
 	};
@@ -52,8 +55,8 @@ static bool pipeline_inside_exec(const struct attempt *a)
 }
 
 /*
- * Earlier inside execve: the old program's memory is gone. Nothing of the stack
- * can be read, and the new one, if there is one yet, lies elsewhere.
+ * The tick fell earlier inside execve: the old program's memory is gone. Its stack cannot be read, and the new one,
+ * if it exists yet, is elsewhere.
  */
 static bool pipeline_stack_is_lost(const struct sample *s)
 {
@@ -65,18 +68,18 @@ static bool pipeline_stack_is_lost(const struct sample *s)
 
 enum progress { GO_ON, WAIT, GIVE_UP };
 
-/* The file behind a mapping; it may be settled at once (a replay, a file that others opened). */
+/* Requests the file behind a mapping; it may be there at once (a replay, a file that another process maps). */
 static enum progress pipeline_want_file(struct pipeline *p, struct attempt *a, const struct mapping *m)
 {
 	if (a->proc && table_want_file(p->table, a->proc, m))
 		return WAIT;
-	/* Its process is gone, but the file was asked for, perhaps by another. */
+	/* The process is gone, but the file may have been requested, perhaps for another process. */
 	if (m->file->state == MAPPED_OPENING)
 		return WAIT;
 	return m->file->state == MAPPED_READY || m->file->state == MAPPED_FAILED ? GO_ON : GIVE_UP;
 }
 
-/* A pc that no mapping covers: the process' mappings are read again, in a replay within the call. */
+/* No mapping covers the pc: requests the process' mappings again; a replay answers within the call. */
 static enum progress pipeline_want_maps(struct pipeline *p, struct attempt *a)
 {
 	if (a->wants_maps || !a->proc || !table_uncovered(p->table, a->proc, p->stack.fail_pc, a->s->head.time_ns))
@@ -88,10 +91,7 @@ static enum progress pipeline_want_maps(struct pipeline *p, struct attempt *a)
 	return GO_ON;
 }
 
-/*
- * 32-bit code is not unwound, but where it was interrupted is known. Its vDSO
- * is another than the one whose names we have.
- */
+/* 32-bit code is not unwound, but its pc is known. Its vDSO is not the one whose symbols we have. */
 static int pipeline_compat_leaf(struct pipeline *p, struct attempt *a)
 {
 	unsigned pc = a->s->head.arch == OTP_ARCH_ARM64 ? 32 : 16;
@@ -110,8 +110,8 @@ static int pipeline_compat_leaf(struct pipeline *p, struct attempt *a)
 }
 
 /*
- * The side-band says nothing of munmap and mremap: where the tables of a file
- * do not fit its code, another file may lie there by now.
+ * The side-band does not report munmap and mremap: where a file's tables do not fit the code, another file may be
+ * mapped there by now.
  */
 static bool pipeline_stack_is_doubtful(const struct unwind_stack *s)
 {

@@ -16,9 +16,9 @@
 #include "process/binary.h"
 
 #define REPLAY_FILE_MAX (4ull << 30)
-/* Positions are multiples of 8: the lowest bit says that a struct capture_file lies there. */
+/* Positions are multiples of 8: the lowest bit marks the position of a struct capture_file. */
 #define ANSWER_FILE 1ull
-/* As often as the engine looks at a ring that fills. */
+/* The engine's interval between drains while the ring fills. */
 #define PACE_DRAIN_NS (50 * NSEC_PER_MSEC)
 
 struct replay_file {
@@ -34,7 +34,7 @@ struct replay {
 	struct capture_head head;
 	struct map answers; /* hash of the question -> position of the first answer, or of its file | ANSWER_FILE */
 	struct map files;   /* hash of dev, ino -> struct replay_file */
-	struct buf run;     /* position of each record that a round sends in; all others are looked up */
+	struct buf run;     /* position of each record that a round replays; all others are looked up */
 	struct buf kallsyms;
 	struct binary *vdso; /* owned; NULL: the capture has none */
 	const struct replay_options *options;
@@ -43,7 +43,7 @@ struct replay {
 	struct origins origins;
 	struct pace {
 		uint64_t begin_ns, interval_ns; /* of all, and of the present interval */
-		uint64_t samples;		/* that should be through by now */
+		uint64_t samples;		/* that are due by now */
 		size_t waiting;			/* of these, in the batch */
 	} pace;
 };
@@ -62,7 +62,7 @@ static bool replay_next_record(const struct replay *r, struct cursor *c)
 		return false;
 	memcpy(&c->rec, r->data + c->pos, sizeof(c->rec));
 	if (c->rec.len > r->len - c->pos - sizeof(c->rec))
-		return false; /* cut here */
+		return false; /* the file is cut here */
 	c->payload = r->data + c->pos + sizeof(c->rec);
 	c->pos += sizeof(c->rec) + ALIGN_UP((uint64_t)c->rec.len, 8);
 	return true;
@@ -86,7 +86,7 @@ static int replay_load(struct replay *r, int fd)
 	return 0;
 }
 
-/* --- what the capture knows --- */
+/* --- indexing the capture --- */
 
 static uint64_t replay_file_key(uint64_t dev, uint64_t ino)
 {
@@ -109,7 +109,7 @@ static struct replay_file *replay_file_of(struct replay *r, uint64_t dev, uint64
 	return f;
 }
 
-/* Reads go page by page, as the cache that wrote the capture did. */
+/* Reads page by page, like the cache whose reads were captured. */
 static ssize_t replay_read_page(void *ctx, uint64_t offset, void *to, size_t len)
 {
 	const struct replay_file *f = ctx;
@@ -160,7 +160,7 @@ static uint64_t replay_question_key(const struct host_request *q, const char *pa
 {
 	uint64_t words[4] = {q->kind, q->pid, q->start, q->end};
 
-	/* An index is of a file, whoever runs it and under whatever name. */
+	/* An index belongs to a file, under any name and in any process. */
 	if (q->kind == HOST_OPEN_INDEX) {
 		words[1] = 0;
 		return hash_bytes(words, sizeof(words), 1);
@@ -170,13 +170,13 @@ static uint64_t replay_question_key(const struct host_request *q, const char *pa
 	return hash_bytes(path, path_len, hash_bytes(words, sizeof(words), 1));
 }
 
-/* The same file as another process would ask for it: the one who asked first need not be first again. */
+/* The same file, requested for any process: in a replay another process may be the first. */
 static uint64_t replay_path_key(const char *path, size_t path_len)
 {
 	return hash_bytes(path, path_len, hash_u64(HOST_OPEN_MAPPED));
 }
 
-/* Files are numbered in the capture; an answer's number leads to the last CAPTURE_FILE before it. */
+/* Files are numbered in the capture; an answer's number stands for the last CAPTURE_FILE before it. */
 static int replay_index_answer(struct replay *r, const struct cursor *c, uint64_t file_pos)
 {
 	struct capture_answer a;
@@ -193,7 +193,10 @@ static int replay_index_answer(struct replay *r, const struct cursor *c, uint64_
 	if (a.file && !a.err && a.kind == HOST_OPEN_MAPPED)
 		map_put(&r->answers, replay_path_key((const char *)c->payload + sizeof(a), a.path_len),
 			file_pos | ANSWER_FILE);
-	/* The first answer stands: a replay asks earlier than the engine did. But an index that came came. */
+	/*
+	 * The first answer counts, since a replay asks earlier than the engine did. But an index replaces an earlier
+	 * error.
+	 */
 	if (map_find(&r->answers, key) && !(a.kind == HOST_OPEN_INDEX && a.file))
 		return 0;
 	return map_put(&r->answers, key, a.file && !a.err ? file_pos | ANSWER_FILE : (uint64_t)(c->payload - r->data));
@@ -323,7 +326,7 @@ static int replay_ask(struct host *h, const struct host_request *req, host_answe
 
 static void replay_cancel(struct host *h, void *ctx)
 {
-	/* Every question was answered inside the call that asked it. */
+	/* Every question is answered within host_ask. */
 }
 
 static const struct host_ops replay_ops = {.ask = replay_ask, .cancel = replay_cancel};
@@ -342,7 +345,7 @@ static int replay_on_request(void *ctx, const void *request, size_t len, const s
 
 static void replay_on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 {
-	/* What was sampled was sampled. */
+	/* The capture's selection is not changed by plans. */
 }
 
 static void replay_on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
@@ -358,7 +361,7 @@ static void replay_end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 	batch_reset(b);
 }
 
-/* Right behind a flush, as it was written. */
+/* Right after a flush, where the capture has it. */
 static void replay_change_period(struct replay *r, struct pipeline *p, const struct cursor *c)
 {
 	struct capture_period period;
@@ -386,7 +389,7 @@ static void replay_change_origin(struct replay *r, struct pipeline *p, const str
 	pipeline_set_origins(p, &r->origins);
 }
 
-/* As the engine would do it live: a drain when so many samples have come, a profile when its time is over. */
+/* Like the live engine: a drain after so many samples, a profile at the end of each interval. */
 static void replay_pace_batch(struct replay *r, struct pipeline *p, struct batch *b)
 {
 	struct pace *pace = &r->pace;
@@ -441,7 +444,7 @@ static void replay_run_paced(struct replay *r, struct pipeline *p, struct batch 
 		if (r->pace.waiting >= drain)
 			replay_pace_batch(r, p, b);
 		else if (i == n - 1 && !r->pace.samples)
-			break; /* nothing in it is a sample */
+			break; /* no record is a sample */
 	}
 	replay_pace_batch(r, p, b);
 	pipeline_flush(p, r->pace.interval_ns + r->head.unix_offset_ns, clock_now_ns() + r->head.unix_offset_ns);
@@ -503,7 +506,7 @@ static int replay_load_kernel(struct replay *r, struct pipeline *p)
 static int replay_run_all(struct replay *r)
 {
 	static const struct pipeline_ops ops = {.request = replay_on_request, .plan = replay_on_plan,
-		.hint = replay_on_hint};
+						.hint = replay_on_hint};
 	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .origins = origins_of_clock(r->head.period_ns),
 				      .ledger = &r->ledger, .vdso = r->vdso, .ops = &ops, .ctx = r};
 	struct pipeline *p = NULL;

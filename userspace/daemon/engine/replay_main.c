@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprofd --replay FILE: a capture through the engine, its requests into the configured directory. */
+/*
+ * otprofd --replay FILE: replays a capture, and writes its requests into the
+ * configured directory.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,7 +29,7 @@ struct output {
 	uint64_t id;
 };
 
-/* Numbered, not dated: two replays of a capture write the same names. */
+/* Files are numbered, not dated, so that two replays of a capture write the same names. */
 static int replay_write_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct output *o = ctx;

@@ -10,7 +10,7 @@
 #include "base/file.h"
 
 #define LEVELS_MAX  16
-#define UNLIMITED   (1ULL << 60) /* version 1 says so by a number beyond all memory */
+#define UNLIMITED   (1ULL << 60) /* version 1: a number beyond all memory is no limit */
 #define PATH_SIZE   4400
 #define TEXT_SIZE   4096
 
@@ -18,7 +18,7 @@ struct names {
 	int version;
 	const char *mount;
 	const char *max, *high, *current;
-	const char *files[2]; /* of memory.stat: pages of files, used lately or not */
+	const char *files[2]; /* of memory.stat: file pages, used lately or not */
 };
 
 static const struct names versions[] = {
@@ -46,7 +46,7 @@ static uint64_t cgmem_read_number(const char *dir, const char *name)
 	return n < UNLIMITED ? n : 0;
 }
 
-/* What the kernel takes back by itself before anything has to end: what was read and written, for the most part. */
+/* The file pages, which the kernel reclaims before it kills a process. */
 static uint64_t cgmem_read_files(const char *dir, const struct names *v)
 {
 	uint64_t sum = 0, n;
@@ -115,7 +115,7 @@ static bool cgmem_look(const char *root, const char *text, const struct names *v
 	if (mount >= PATH_SIZE)
 		return false;
 	snprintf(dir + mount, sizeof(dir) - mount, "%s", path);
-	/* In a container the mount begins at our own group, whatever the path says. */
+	/* In a container the mount begins at our own group, also where the path does not. */
 	if (access(dir, F_OK) < 0)
 		dir[mount] = '\0';
 	for (int i = 0; i < LEVELS_MAX; i++) {

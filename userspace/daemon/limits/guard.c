@@ -7,14 +7,14 @@
 #include "base/clock.h"
 
 #define WINDOW_NS	(10 * NSEC_PER_SEC)
-#define FIRST_WINDOW_NS (30 * NSEC_PER_SEC) /* the start reads what later is known */
+#define FIRST_WINDOW_NS (30 * NSEC_PER_SEC) /* the start reads what is cached later */
 #define LOOK_LEAST_NS	(500 * NSEC_PER_MSEC)
 #define QUIET_NS	(20 * NSEC_PER_SEC)
 #define QUIET_MEMORY_NS (60 * NSEC_PER_SEC)
-#define RETURN_NS	(60 * NSEC_PER_SEC) /* so soon after a raise, it was too early */
+#define RETURN_NS	(60 * NSEC_PER_SEC) /* lowered so soon after a raise: the raise was too early */
 #define RETURNS_MAX	5
 #define FORGET_NS	(1800 * NSEC_PER_SEC)
-#define SETTLE_NS	(3 * NSEC_PER_SEC) /* what shrinks gives its memory back within that */
+#define SETTLE_NS	(3 * NSEC_PER_SEC) /* shrunk caches return their memory within this time */
 #define HALVINGS_MAX	14 /* from 10 kHz to 1 Hz */
 #define CPU_STACKS	2  /* levels of shorter stacks: an eighth, none */
 #define MEMORY_CACHES	3
@@ -52,7 +52,7 @@ static uint32_t guard_first_rate_level(enum guard_cause cause)
 	return cause == GUARD_CPU ? CPU_STACKS : MEMORY_CACHES + MEMORY_STACKS;
 }
 
-/* Down to 1 Hz there are so many halvings. */
+/* The level at which the rate is 1 Hz. */
 static uint32_t guard_last_level(const struct guard *g, enum guard_cause cause)
 {
 	uint32_t halvings = 0;
@@ -96,7 +96,7 @@ void guard_limits(struct guard *g, const struct guard_limits *limits)
 		g->ladder[GUARD_CPU].level = 0;
 }
 
-/* Moving on the ladder. */
+/* Changing the level. */
 
 static void guard_begin_window(struct guard *g, const struct guard_look *l, uint64_t length)
 {
@@ -136,7 +136,7 @@ static bool guard_move(struct guard *g, enum guard_cause cause, uint32_t level, 
 
 /* CPU time. */
 
-/* Halvings that bring used below the aim, if all of it follows the rate. */
+/* Halvings that bring used below the aim, if all CPU time is proportional to the rate. */
 static uint32_t guard_halvings_needed(uint64_t used, uint64_t limit)
 {
 	uint32_t n = 0;
@@ -150,13 +150,13 @@ static bool guard_lower_cpu(struct guard *g, uint64_t used, uint64_t now, struct
 {
 	uint32_t level = g->ladder[GUARD_CPU].level, need = guard_halvings_needed(used, g->limits.cpu_permyriad);
 
-	/* A little too much may be the stacks alone. */
+	/* A small excess may be due to the stacks alone. */
 	if (level < CPU_STACKS && need <= 1)
 		return guard_move(g, GUARD_CPU, level + 1, now, ret);
 	return guard_move(g, GUARD_CPU, MAX(level, (uint32_t)CPU_STACKS) + MAX(need, 1u), now, ret);
 }
 
-/* Part of the time does not follow the rate, so a raise that looks too bold is tried too, but rarely. */
+/* Part of the CPU time does not depend on the rate, so a raise beyond the estimate is tried too, but rarely. */
 static bool guard_raise_cpu(struct guard *g, uint64_t used, uint64_t now, struct guard_change *ret)
 {
 	const struct guard_ladder *l = &g->ladder[GUARD_CPU];
@@ -181,7 +181,7 @@ static bool guard_look_cpu(struct guard *g, const struct guard_look *l, struct g
 	if (!limit || elapsed < LOOK_LEAST_NS)
 		return false;
 	share = (uint64_t)((unsigned __int128)used * 10000 / elapsed);
-	/* What the whole window may use is used up: no need to wait for its end. */
+	/* The whole window's CPU time is used up: the guard does not wait for its end. */
 	over = (unsigned __int128)used * 10000 > (unsigned __int128)limit * g->window_length_ns;
 	if (!over && elapsed < g->window_length_ns)
 		return false;
@@ -220,6 +220,6 @@ bool guard_look(struct guard *g, const struct guard_look *l, struct guard_change
 		guard_begin_window(g, l, FIRST_WINDOW_NS);
 		g->started = true;
 	}
-	/* Memory first: what runs out of it ends at once. */
+	/* Memory first: a process without memory is killed at once. */
 	return guard_look_memory(g, l, ret) || guard_look_cpu(g, l, ret);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Debug files from debuginfod servers, the monitor's part: what the indexer
- * looked for in vain is queued, fetched by a process for one file at a time,
- * kept, and the indexes that missed it are made anew. Nobody waits for any of
- * it. What servers do not have is remembered for retry_after; where none can
- * be reached, all is left alone for a growing while. Bounded: files in the
- * queue, files that wait for one, requests a minute, bytes of one and of all.
+ * Debug files from debuginfod servers, the monitor's part: a file that the
+ * indexer did not find is queued, fetched by a process for one file at a
+ * time, cached, and the indexes that lacked it are made anew. Nothing waits.
+ * A file that no server has is not requested again for retry_after; where no
+ * server can be reached, all requests pause for a growing time. Bounded:
+ * files in the queue, indexes that wait for one, requests a minute, bytes of
+ * one file and of all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@
 #include "daemon/cache/disk_cache.h"
 #include "daemon/monitor/fetch_jobs_internal.h"
 
-#define TRIES_MAX	4 /* of what goes wrong with one file */
+#define TRIES_MAX	4 /* for a failure of one file */
 #define TRIES_SERVER	10
 #define PAUSE_FIRST_NS	(5 * NSEC_PER_SEC)
 #define PAUSE_LONGEST_NS (900 * NSEC_PER_SEC)
-#define PATIENCE_NS	(10 * NSEC_PER_SEC) /* of ours, beyond what the fetcher's requests may take */
+#define PATIENCE_NS	(10 * NSEC_PER_SEC) /* the monitor's, beyond the timeouts of the fetcher's requests */
 
 static uint32_t fetch_jobs_servers(const char *urls)
 {
@@ -62,7 +63,7 @@ static void fetch_jobs_turn_off(struct monitor *m)
 	j->pause_ns = j->pause_until_ns = 0;
 }
 
-/* What was made without may be better now, also in an engine that has it. */
+/* Indexes that were made without debug files may be better now, also those that the engine already has. */
 static void fetch_jobs_retry_poor(struct monitor *m)
 {
 	const struct ipc_debuginfod all = {.state = FETCH_FETCHED, .all = 1};
@@ -153,13 +154,13 @@ void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg)
 		return;
 	memcpy(&j->result, msg->data, sizeof(j->result));
 	j->result.text[sizeof(j->result.text) - 1] = '\0';
-	/* A server's words may be among them. */
+	/* The text may be the server's. */
 	for (char *c = j->result.text; *c; c++)
 		*c = *c < ' ' || *c > '~' ? '?' : *c;
 	j->has_result = j->result.state > FETCH_WAITING && j->result.state < FETCH_STATE_NR;
 }
 
-/* What it says is not believed where we can look ourselves. */
+/* The fetcher is not trusted: the monitor checks the size itself. */
 static enum fetch_state fetch_jobs_outcome(struct monitor *m)
 {
 	const struct config_debuginfod *c = &m->config->debuginfod;
@@ -209,13 +210,13 @@ static void fetch_jobs_put_last(struct fetch_jobs *j, struct fetch_task *t)
 	j->count++;
 }
 
-/* Not one file is the matter, but a server, the way there, or our disk. */
+/* The cause is not the file, but a server, the network, or our disk. */
 static bool fetch_jobs_concerns_all(enum fetch_state state)
 {
 	return state == FETCH_SERVER || state == FETCH_UNREACHABLE || state == FETCH_LOCAL;
 }
 
-/* A host without a network keeps its wishes. */
+/* Without a network the queue is kept. */
 static uint32_t fetch_jobs_tries(enum fetch_state state)
 {
 	if (state == FETCH_SERVER)
@@ -294,7 +295,7 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 	struct fetch_jobs *j = m->fetch;
 	enum fetch_state state;
 
-	/* Turned off meanwhile, and perhaps on again: what it did is nobody's. */
+	/* debuginfod was turned off meanwhile, and perhaps on again: the result is dropped. */
 	if (!fetch_is_on(m) || j->fd < 0)
 		return;
 	state = fetch_jobs_outcome(m);
@@ -305,7 +306,7 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 	j->fd = -1;
 }
 
-/* It came while another index that wants it was made. */
+/* The file arrived while another index that lacks it was made. */
 static void fetch_jobs_settle_cached(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the indexer looks for: given from the cache, or noted, and queued once
- * the index is made without it. Bounded: files in the queue, indexes that wait
- * for one.
+ * The debug files that the indexer requests: answered from the cache, or
+ * noted, and queued once the index is made without them. Bounded: files in
+ * the queue, indexes that wait for one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ void fetch_count_failure(struct fetch_jobs *j, const char *id, enum fetch_state 
 	snprintf(j->last_error, sizeof(j->last_error), "%s: %s", fetch_state_text(state), *text ? text : id);
 }
 
-/* The indexer did not survive, or could not use, what it was given: without it there is an index. */
+/* The indexer died of a cached file, or could not use it: without the file there is an index. */
 bool fetch_jobs_blame(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
@@ -101,7 +101,7 @@ void fetch_send_state(struct monitor *m, const uint64_t content[2], enum fetch_s
 {
 	const struct ipc_debuginfod d = {.content = {content[0], content[1]}, .state = state};
 
-	/* One that cannot be told now learns it when it asks for the index again. */
+	/* If this cannot be sent, the engine receives the state when it asks for the index again. */
 	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &d, sizeof(d), -1);
 }
 

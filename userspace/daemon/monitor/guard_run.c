@@ -14,11 +14,11 @@
 #include "daemon/monitor/notify.h"
 
 #define MIB	      (1024.0 * 1024.0)
-#define CACHES_BYTES  (28u << 20) /* what the engine's caches hold at most where nothing limits */
+#define CACHES_BYTES  (28u << 20) /* the most bytes of the engine's caches without a limit */
 #define CACHES_PART   4		  /* of a limit: the rest is code, ring, maps and profile */
 #define TIGHT_PERCENT 75
 
-/* Milli-percent of all CPUs together become hundredths of a percent of one. */
+/* Converts thousandths of a percent of all CPUs to hundredths of a percent of one. */
 static uint64_t guard_run_cpu_limit(const struct config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -31,7 +31,7 @@ void guard_run_config(struct monitor *m)
 	guard_limits(&m->guard.state, &(struct guard_limits){.cpu_permyriad = guard_run_cpu_limit(m->config),
 							     .hz = m->config->frequency_hz});
 	guard_orders(&m->guard.state, &m->guard.orders);
-	/* Halved so many times, another rate is another bound. */
+	/* The guard's halvings apply to the new rate. */
 	m->rate.limit_hz = m->guard.orders.hz;
 }
 
@@ -45,7 +45,10 @@ uint64_t guard_memory_limit(const struct config *c)
 	return own ? MIN(own, group.limit) : group.limit;
 }
 
-/* What is nearer to its end: all of us against the configuration, or the group against its own limit. */
+/*
+ * Takes the pair that is nearer to its limit: our processes and the configuration, or the control group and its own
+ * limit.
+ */
 static void guard_run_measure_memory(struct monitor *m)
 {
 	uint64_t own = m->config->memory_limit_bytes;
@@ -84,7 +87,7 @@ static uint64_t guard_run_cache_bytes(const struct guard_run *g)
 	return bytes >> g->orders.cache_shift;
 }
 
-/* Told when it changes, and to every engine that starts. */
+/* Sends the limits when they change, and to every new engine. */
 static void guard_run_send_limits(struct monitor *m)
 {
 	struct guard_run *g = &m->guard;
@@ -95,7 +98,7 @@ static void guard_run_send_limits(struct monitor *m)
 	if (g->orders.stack_shift >= GUARD_STACK_NONE)
 		l.stack_max_bytes = OTP_STACK_FLOOR;
 	if (worker_send(&m->workers.engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
-		return; /* the next look tries again */
+		return; /* the next run retries */
 	g->cache_bytes = l.cache_bytes;
 	g->engine_pid = (uint32_t)m->workers.engine.pid;
 }
@@ -138,7 +141,7 @@ static void guard_run_carry_out(struct monitor *m, const struct guard_change *c)
 	guard_run_log(m, c);
 	monitor_notify_status(m);
 	if (before.stack_shift != m->guard.orders.stack_shift) {
-		m->guard.cache_bytes = 0; /* told again, with the stack's size */
+		m->guard.cache_bytes = 0; /* sent again, with the stack's size */
 		if (guard_set_defaults(m))
 			log_warn("overload guard: the sampler does not take other stack sizes");
 	}

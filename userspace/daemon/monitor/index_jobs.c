@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Address indexes of files: the engine asks with the file itself; what is
- * cached is answered at once, the rest is made by an indexer, a process for
- * one file at a time. The engine never waits for it: the answer comes when it
- * comes. What an indexer does not survive is tried once more with the symbol
- * tables alone, and then not again for a day. Where the disk is full, no file
- * is to blame: nothing is remembered, and nothing tried for a minute.
+ * Address indexes of files: the engine's question passes the file; a cached
+ * index is sent at once, any other is made by an indexer, a process for one
+ * file at a time. The engine does not wait for the answer. A file that kills
+ * the indexer is tried once more with the symbol tables alone, and then not
+ * again for a day. Where the disk is full, no failure is recorded for the
+ * file, and no index is tried for a minute.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,12 +28,12 @@
 #define JOBS_MAX     64
 #define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
 #define NO_DISK_NS   (60 * NSEC_PER_SEC)
-#define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a disk that is nearly full small files are made, and large ones not */
+#define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a nearly full disk small files can be made, and large ones not */
 
 struct index_task {
 	struct index_task *next;
 	uint64_t tag;
-	bool wanted; /* the engine that asked is still there */
+	bool wanted; /* the engine that asked is alive */
 	bool symbols_only;
 	int fd; /* the ELF file */
 	uint32_t pid;
@@ -45,17 +45,17 @@ struct index_task {
 struct index_jobs {
 	int dir;
 	char path[1100];
-	char settings[1200]; /* what an index depends on besides its file */
-	struct index_task *first, **last; /* the first one is with the indexer, if there is one */
+	char settings[1200]; /* the settings that an index depends on besides its file */
+	struct index_task *first, **last; /* the indexer, if it runs, has the first */
 	uint32_t count;
 	uint64_t deadline_ns;
 	int index_fd, scratch_fd; /* of the indexer's; -1 */
 	struct ipc_indexed result;
 	bool has_result;
 	int new_err;	     /* no file could be made for the indexer */
-	int disk_err;	     /* of the last one that was made; 0: it was kept */
+	int disk_err;	     /* of the last index; 0: it was stored */
 	uint64_t disk_retry_ns, disk_said_ns;
-	bool disk_said; /* and not taken back yet */
+	bool disk_said; /* and its end is not logged yet */
 };
 
 int index_jobs_open(struct monitor *m)
@@ -69,7 +69,7 @@ int index_jobs_open(struct monitor *m)
 		return 0;
 	snprintf(path, sizeof(path), "%s", c->symbols_cache_dir);
 	dir = index_cache_open(path);
-	/* An ordinary user has no such directory, and a recording needs it no longer than it runs. */
+	/* An ordinary user has no such directory, and a recording needs it only while it runs. */
 	if (dir < 0 && sandbox_ordinary()) {
 		snprintf(path, sizeof(path), "%s/symbols", c->runtime_dir);
 		dir = index_cache_open(path);
@@ -132,12 +132,12 @@ static void index_jobs_answer(struct monitor *m, uint64_t tag, int err, int fd)
 {
 	const struct ipc_answer a = {.err = err};
 
-	/* One that the engine has no room for is asked again later. */
+	/* If the engine's socket has no room, the engine asks again later. */
 	if (m->workers.engine.sock >= 0 && worker_send(&m->workers.engine, IPC_ANSWER, tag, &a, sizeof(a), fd))
 		worker_kill(&m->workers.engine);
 }
 
-/* Cached, or known to be in vain. */
+/* The index is cached, or known to be impossible. */
 static bool index_jobs_answer_at_once(struct monitor *m, uint64_t tag, const char *key)
 {
 	_cleanup_(closep) int fd = index_cache_find(m->index->dir, key, (uint64_t)time(NULL));
@@ -248,7 +248,7 @@ int index_jobs_hand_over(struct monitor *m)
 	return err ? err : worker_send(&m->workers.indexer, IPC_START, 0, NULL, 0, -1);
 }
 
-/* Who ran a file of the host's own, and is gone, saw the host's files. */
+/* The process is gone; where it ran a file of the host's own, it saw the host's files. */
 static bool index_jobs_left_the_host(const struct index_task *t)
 {
 	struct stat file, root;
@@ -257,7 +257,7 @@ static bool index_jobs_left_the_host(const struct index_task *t)
 	       file.st_dev == root.st_dev;
 }
 
-/* Where it looks for debug files is not for the indexer to say. */
+/* The indexer may not choose the debug directories. */
 void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 {
 	const struct index_task *t = m->index ? m->index->first : NULL;
@@ -278,7 +278,7 @@ void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg)
 	m->index->has_result = true;
 }
 
-/* Those who asked for the same file meanwhile have the same answer. */
+/* Answers all questions for the same file. */
 static void index_jobs_answer_all(struct monitor *m, const char *key, int err)
 {
 	struct index_jobs *j = m->index;
@@ -298,7 +298,7 @@ static void index_jobs_answer_all(struct monitor *m, const char *key, int err)
 	j->last = slot;
 }
 
-/* What misses something is made again some day: it may be there then. */
+/* An index without debug information is made again later, when that may have been installed. */
 static int index_jobs_keep(struct monitor *m, const struct index_task *t)
 {
 	const struct index_jobs *j = m->index;
@@ -308,7 +308,7 @@ static int index_jobs_keep(struct monitor *m, const struct index_task *t)
 	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
 }
 
-/* What the disk does to every file alike, in one word for each; 0: it is no trouble of the disk's. */
+/* Errors that the disk causes for every file; 0: err is not one of these. */
 static int index_jobs_disk_trouble(const struct index_jobs *j, int err)
 {
 	if (!j->new_err && err != -EDQUOT && err != -EROFS)
@@ -317,7 +317,7 @@ static int index_jobs_disk_trouble(const struct index_jobs *j, int err)
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 
-/* Said when it begins and when it ends, once an hour. */
+/* Logs the start and the end of the trouble, at most once an hour. */
 static void index_jobs_note_disk(struct index_jobs *j, int err)
 {
 	uint64_t now = clock_now_ns();

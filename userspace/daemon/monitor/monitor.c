@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The monitor's life: a loop over signals, workers' messages, clients and the
- * clock, and the ordinary end in three steps.
+ * The monitor's loop over signals, workers' messages, clients and the clock,
+ * and the ordinary end in three steps.
  */
 #include "daemon/monitor/monitor.h"
 
@@ -25,7 +25,7 @@
 #define ASKED_AGAIN_NS NSEC_PER_SEC
 #define SLOW_NS	       (10 * NSEC_PER_SEC)
 #define NAMES_PATIENCE_NS (3 * NSEC_PER_SEC) /* longer than an opener may take */
-#define FIRST_TRIES    10 /* of an engine that never became ready */
+#define FIRST_TRIES    10 /* restarts of an engine that never became ready */
 
 /* Messages. */
 
@@ -39,7 +39,7 @@ static void monitor_engine_ready(struct monitor *m)
 	m->names_deadline_ns = clock_now_ns() + NAMES_PATIENCE_NS;
 }
 
-/* Not before it is known what is selected: the names of containers come from an opener. */
+/* Sampling waits until the selection is complete: an opener resolves the names of containers. */
 static void monitor_begin_when_ready(struct monitor *m, uint64_t now)
 {
 	if (m->sampler.sampling || !m->names_deadline_ns || !m->workers.engine.ready || m->phase != PHASE_RUN)
@@ -86,7 +86,7 @@ static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 		rate_acked(m, msg);
 		break;
 	default:
-		break; /* BEAT: that it came is all */
+		break; /* BEAT: its arrival is its content */
 	}
 }
 
@@ -154,7 +154,7 @@ static void monitor_read_worker(struct monitor *m, struct worker *w)
 	if (r < 0)
 		log_warn("%s (pid %d) breaks the rules of messages (%s): it is killed", worker_name(w), w->pid,
 			 strerror(-r));
-	/* The end of the socket is the end of the worker, whether it knows or not. */
+	/* A worker that closes its socket is killed. */
 	worker_kill(w);
 }
 
@@ -166,7 +166,7 @@ static void monitor_enter_phase(struct monitor *m, enum monitor_phase phase, uin
 	m->phase_deadline_ns = clock_now_ns() + patience;
 }
 
-/* One that starts takes over first what there is to finish, unless nothing was ever sampled. */
+/* A worker that is starting has samples to finish before it stops, unless none was ever taken. */
 static void monitor_ask_to_stop(struct monitor *m, struct worker *w)
 {
 	int err = 0;
@@ -183,7 +183,10 @@ static void monitor_ask_to_stop(struct monitor *m, struct worker *w)
 static void monitor_begin_stop(struct monitor *m)
 {
 	if (m->phase != PHASE_RUN) {
-		/* Asked again: without patience now. Signals to process and group come as two at once. */
+		/*
+		 * A second request stops at once. A signal to the process and one to its group arrive together and
+		 * count as one.
+		 */
 		if (clock_now_ns() - m->stop_ns > ASKED_AGAIN_NS)
 			m->phase_deadline_ns = 0;
 		return;
@@ -197,23 +200,23 @@ static void monitor_begin_stop(struct monitor *m)
 	monitor_enter_phase(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
 }
 
-static void monitor_stop_is_late(struct monitor *m, struct worker *w, uint64_t now)
+static void monitor_kill_late(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (now < m->phase_deadline_ns)
 		return;
 	log_warn("%s (pid %d) did not stop in time: it is killed", worker_name(w), w->pid);
 	m->phase_deadline_ns = UINT64_MAX;
-	w->exited = true; /* it had its chance: none is started after it */
+	w->exited = true; /* this worker is not started again */
 	worker_kill(w);
 }
 
-/* An engine that is dead just now is started once more: the ring is to be emptied. */
+/* If the engine is dead now, it is started once more, to drain the ring. */
 static bool monitor_has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (!w->pid)
 		return !workers_may_start(m, w) || now >= m->phase_deadline_ns;
 	monitor_ask_to_stop(m, w);
-	monitor_stop_is_late(m, w, now);
+	monitor_kill_late(m, w, now);
 	return false;
 }
 
@@ -247,7 +250,7 @@ static void monitor_log_ledger(struct monitor *m)
 	free(s);
 }
 
-/* No worker runs any more: what is still under way has ended here. */
+/* No worker runs any more: samples in flight are booked as lost. */
 static void monitor_close_books(struct monitor *m)
 {
 	books_engine_died(&m->books, &m->sampler);
@@ -375,7 +378,7 @@ static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	queries_poll(m, &p[POLL_QUERY]);
 }
 
-/* Messages before deaths: what a worker said before it died still counts. */
+/* Messages before deaths: the messages that a worker sent before it died count. */
 static void monitor_handle(struct monitor *m, const struct pollfd p[POLL_NR])
 {
 	const short readable = POLLIN | POLLHUP | POLLERR;

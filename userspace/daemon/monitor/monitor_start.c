@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Everything that must be there before a sample is taken, in the order in
- * which it must come: refusals first, then the side-band, then the sampler
- * (still silent), then what workers need, then the drop of rights.
+ * The start, up to the first sample, in the order that is required: refusals
+ * first, then the side-band, then the sampler (not sampling yet), then the
+ * workers' needs, then the drop of rights.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static int monitor_start_failed(const char *what, int err)
 	return err;
 }
 
-/* An ordinary user profiles processes of their own, and has no other users to give workers to. */
+/* An ordinary user profiles their own processes, and cannot run workers as other users. */
 static bool monitor_names_processes(const struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++)
@@ -104,7 +104,7 @@ static int monitor_open_signals(struct monitor *m)
 	return m->signal_fd < 0 ? monitor_start_failed("signals", -errno) : 0;
 }
 
-/* What workers are given. */
+/* Descriptors for the workers. */
 
 static int monitor_open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to),
 				    int *ret_fd)
@@ -200,7 +200,7 @@ int monitor_start(struct monitor *m)
 	if (err)
 		return err;
 	monitor_raise_file_limit();
-	/* Each traversable: workers pass through before they change user. */
+	/* Each directory is traversable, since workers pass through before they change user. */
 	err = file_make_dirs(m->config->runtime_dir, 0755, 0755);
 	if (err)
 		return monitor_start_failed(m->config->runtime_dir, err);
@@ -224,7 +224,7 @@ int monitor_start(struct monitor *m)
 	return sandbox_monitor(m->config);
 }
 
-/* What systemctl status shows: what is done, and what is not done that was asked for. */
+/* The text that systemctl status shows: the mode of operation, and what the configuration requests but is not done. */
 static void monitor_status_text(const struct monitor *m, char to[256])
 {
 	const struct guard_orders *o = &m->guard.orders;
@@ -287,7 +287,7 @@ void monitor_close(struct monitor *m)
 	sampler_close(&m->sampler);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);
-	/* Last: it says that nobody is here. */
+	/* Last: an unlocked file means that no monitor runs. */
 	closep(&m->lock_fd);
 	config_free(m->config);
 	free(m);

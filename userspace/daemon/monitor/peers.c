@@ -22,7 +22,7 @@ static void peers_drop(struct peers *p)
 	p->fd = -1;
 }
 
-/* A new pair: one end to net, the other is kept for the engine. */
+/* Makes a new pair: one end is sent to net, the other is kept for the engine. */
 static void peers_make_pair(struct peers *p)
 {
 	int pair[2], err = ipc_pair(pair);

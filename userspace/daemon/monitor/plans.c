@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 
-/* A bucket: so many at once, then so many a second. */
+/* A token bucket: PLANS_BURST at once, then one each PLANS_PAUSE. */
 #define PLANS_BURST 2048
 #define PLANS_PAUSE (NSEC_PER_SEC / 1000)
 
@@ -80,7 +80,7 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 		worker_kill(&m->workers.engine);
 		return;
 	}
-	/* It may not have heard yet that the bound came down. */
+	/* The engine may not have received a lower bound yet. */
 	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !plans_may_set(m) || !m->sampler.source->ops->set_hint ||
 	    m->sampler.source->ops->set_hint(m->sampler.source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
 		m->plans.refused++;

@@ -15,7 +15,7 @@
 #include "daemon/monitor/query.h"
 #include "daemon/report/json.h"
 
-#define CLIENT_NS (5 * NSEC_PER_SEC) /* from the first byte to the last */
+#define CLIENT_NS (5 * NSEC_PER_SEC) /* for one client, from accept to the last byte */
 
 enum client_state { FREE, READING, ASKED, WRITING };
 
@@ -23,7 +23,7 @@ struct client {
 	enum client_state state;
 	int fd;
 	uint64_t deadline_ns;
-	uint64_t tag; /* ASKED: of the question to the engine */
+	uint64_t tag; /* ASKED: tag of the question to the engine */
 	struct query query;
 	char line[QUERY_LINE_MAX];
 	size_t len;
@@ -111,7 +111,7 @@ static void query_refuse(struct client *c, const char *why)
 	query_answer(c);
 }
 
-/* Not one that has ended and is only not collected yet: state Z or X, behind the name (proc(5)). */
+/* false also for a zombie: state Z or X, after the name (proc(5)). */
 static bool query_is_running(uint32_t pid)
 {
 	char stat[512];
@@ -214,13 +214,13 @@ void queries_poll(const struct monitor *m, struct pollfd p[QUERY_POLLS])
 {
 	const struct queries *q = m->queries;
 
-	/* Nobody is let in whom nobody can serve: they wait in the socket's queue. */
+	/* Clients are accepted only while there is a free place; others wait in the socket's queue. */
 	p[0] = (struct pollfd){q && queries_free_client(q) ? q->fd : -1, POLLIN, 0};
 	for (int i = 0; i < QUERY_CLIENTS; i++) {
 		const struct client *c = q ? &q->client[i] : NULL;
 		bool in_use = c && c->state != FREE;
 
-		/* One that is gone is told by POLLHUP, whatever is waited for. */
+		/* POLLHUP reports a client that is gone, whatever events are requested. */
 		p[1 + i] = (struct pollfd){in_use ? c->fd : -1, 0, 0};
 		if (in_use && c->state != ASKED)
 			p[1 + i].events = c->state == READING ? POLLIN : POLLOUT;

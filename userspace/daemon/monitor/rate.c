@@ -16,7 +16,7 @@ static uint32_t rate_target(const struct rate *r)
 	return r->limit_hz && r->limit_hz < r->wanted_hz ? r->limit_hz : r->wanted_hz;
 }
 
-/* Whether an engine that starts now would read samples of the old rate first. */
+/* Whether a new engine would read samples of the old rate first. */
 static bool rate_is_open(const struct monitor *m)
 {
 	struct ledger_engine e;
@@ -54,7 +54,7 @@ static void rate_resume(struct monitor *m)
 
 	m->rate.closing = false;
 	if (m->phase != PHASE_RUN)
-		return; /* it was to end meanwhile */
+		return; /* the monitor is stopping */
 	err = m->sampler.source->ops->start(m->sampler.source);
 	if (!err) {
 		monitor_notify_status(m);
@@ -65,7 +65,7 @@ static void rate_resume(struct monitor *m)
 	m->phase = PHASE_OVER;
 }
 
-/* The sampler stands still; where the ring ends now, the old rate ends. */
+/* The sampler is stopped: the present end of the ring is the end of the old rate. */
 static int rate_send(struct monitor *m, uint64_t now)
 {
 	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->sampler.ring), .origins = m->sampler.layout.origins,
@@ -90,7 +90,7 @@ static int rate_begin(struct monitor *m, uint64_t now)
 	}
 	m->rate.origins_before = before;
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_RATE}, LOG_LEVEL_INFO, "sampling at %u Hz instead of %u", m->rate.hz, hz);
-	/* An engine that cannot be told is dying: the next one is told when it starts. */
+	/* An engine that cannot receive this is dying: the next one is sent the rate at its start. */
 	if (rate_send(m, now))
 		rate_resume(m);
 	return 0;
@@ -108,7 +108,7 @@ void rate_run(struct monitor *m, uint64_t now)
 	if (r->closing || !m->sampler.sampling || !m->sampler.source->ops->set_rate || m->phase != PHASE_RUN ||
 	    rate_target(r) == r->hz || now < r->retry_ns)
 		return;
-	/* One change at a time: what lies on the ring has one period before it and one behind. */
+	/* One change at a time: the samples on the ring have one period before its position and one after. */
 	if (!m->workers.engine.ready || rate_is_open(m))
 		return;
 	r->retry_ns = now + RETRY_NS;

@@ -15,11 +15,11 @@
 #include "daemon/report/metrics.h"
 #include "daemon/sandbox/netroot.h"
 
-#define ANSWERS_NS (20 * NSEC_PER_SEC) /* net gives what goes some seconds of it */
+#define ANSWERS_NS (20 * NSEC_PER_SEC) /* net spends some seconds of this on removed destinations */
 #define NAMES_NS   (3 * NSEC_PER_SEC)  /* longer than an opener may take */
 #define FILE_URL   "file://"
 
-/* What a comparison found: names of keys, one after the other. */
+/* The differences of two configurations: names of keys, separated by commas. */
 struct found {
 	char changed[1024], restart[512];
 	bool targets, metrics;
@@ -77,7 +77,7 @@ static bool reload_is_reachable(struct monitor *m, const struct export_config *e
 	return !dir || (before && !strcmp(before->endpoint, e->endpoint)) || netroot_sees(m->config, dir);
 }
 
-/* Its former endpoint goes on, or it does not begin. */
+/* Keeps the destination's former endpoint, or removes a new destination. */
 static int reload_without_directory(struct monitor *m, struct config *c, uint32_t i, struct found *found)
 {
 	char name[EXPORT_NAME_MAX + 80];
@@ -98,7 +98,7 @@ static int reload_without_directory(struct monitor *m, struct config *c, uint32_
 	return 0;
 }
 
-/* net's private root is built at start: there is no right to mount any more. */
+/* net's private root is built at the start: the monitor has no right to mount any more. */
 static int reload_check_directories(struct monitor *m, struct config *c, struct found *found)
 {
 	int err = 0;
@@ -136,7 +136,10 @@ static int reload_load(struct monitor *m, struct config **ret, struct found *fou
 
 /* The monitor's own part. */
 
-/* Nothing is selected while rules and plans change: what is excluded now or then is not sampled by accident. */
+/*
+ * No process is selected while rules and plans change, so that none that is excluded before or after is sampled by
+ * accident.
+ */
 static void reload_change_targets(struct monitor *m, const struct config *before)
 {
 	struct otp_defaults now = m->sampler.defaults;
@@ -186,7 +189,7 @@ static int reload_open_listener(struct monitor *m, int *ret_fd)
 	return err;
 }
 
-/* The address is free where it could not be had before; else it is net's own, or still somebody's. */
+/* Whether the address, which could not be bound before, is free now; otherwise net or another process has it. */
 static bool reload_is_free_now(const struct monitor *m, int *ret_fd)
 {
 	return m->config->metrics_listen && metrics_listen(m->config->metrics_listen, ret_fd) == 0;
@@ -216,7 +219,7 @@ static int reload_send_engine(struct monitor *m)
 	return worker_send(&m->workers.engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
 }
 
-/* One that is away, or cannot be told, reads the new configuration when it starts. */
+/* A worker that is dead, or cannot receive this, is sent the new configuration at its start. */
 static void reload_send_workers(struct monitor *m, bool metrics)
 {
 	struct reload *r = &m->reload;
@@ -266,7 +269,7 @@ static void reload_refuse(struct monitor *m)
 	monitor_notify_ready(m);
 }
 
-/* Containers that are selected by name must have theirs when the new selection comes into force, not after it. */
+/* The names of containers that are selected by name must be resolved before the new selection is in force. */
 static void reload_begin(struct monitor *m)
 {
 	struct reload_next *next = calloc(1, sizeof(*next));
@@ -324,7 +327,7 @@ void reload_answered(struct monitor *m, const struct worker *w)
 		reload_end(m);
 }
 
-/* A worker that ended meanwhile has a successor that knows, or will. */
+/* The successor of a worker that has ended is sent the new configuration at its start. */
 static void reload_follow_deaths(struct monitor *m)
 {
 	if (m->reload.engine && m->workers.engine.pid != m->reload.engine_pid)

@@ -18,7 +18,7 @@
 
 #define ANCESTORS_MAX	  64
 #define PROCESS_ANCESTORS 4
-#define TARGET_GENERATION 1 /* any but 0: it is not the engine's plan */
+#define TARGET_GENERATION 1 /* not 0, so that it is not one of the engine's plans */
 #define CGROUP_TOP	  "/sys/fs/cgroup"
 
 static bool targets_any(const struct config *c, bool exclude)
@@ -42,7 +42,7 @@ static bool targets_by_pid(const struct config_target *t)
 	return t->kind == TARGET_PID;
 }
 
-/* Stack bytes above the default that one CPU may copy in 100 ms, of the configured sum in a second. */
+/* The stack bytes above the default that one CPU may copy in 100 ms, from the configured sum a second. */
 static uint32_t targets_stack_budget(const struct config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -95,7 +95,7 @@ static uint32_t targets_parent_of(uint32_t pid)
 	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;
 }
 
-/* Children belong to the selection of their nearest ancestor that is listed. */
+/* Children have the selection of their nearest listed ancestor. */
 static const struct config_target *targets_nearest_pid(const struct config *c, uint32_t pid)
 {
 	const struct config_target *t = NULL;
@@ -110,7 +110,7 @@ static const struct config_target *targets_nearest_pid(const struct config *c, u
 	return t;
 }
 
-/* An exclude line that fits the process itself wins over a pid; any other word on it comes after one. */
+/* An exclude line that matches the process wins over a pid; a pid wins over all other lines. */
 void targets_select(struct monitor *m, uint32_t pid, struct otp_plan *p)
 {
 	const struct config_target *t = targets_nearest_pid(m->config, pid);
@@ -132,7 +132,7 @@ bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret)
 			     .base_units = (uint8_t)(config_base(m->config->stack_bytes) / OTP_BASE_UNIT)};
 
 	targets_select(m, pid, &p);
-	/* A descendant of a listed process inherits: it needs none of its own. */
+	/* A descendant of a listed process inherits the plan. */
 	if (p.select == OTP_SELECT_UNSET || (!p.any_exec && !p.same_program))
 		return false;
 	p.any_exec = true;
@@ -165,7 +165,7 @@ static void targets_drop_pid(struct monitor *m, const struct config *c, uint32_t
 	m->targets.pidfd[i] = -1;
 }
 
-/* Its pid may be another process' soon: the plan must not outlive it. */
+/* The pid may be reused soon: the plan must not outlive the process. */
 static void targets_follow_pid(struct monitor *m, uint32_t i)
 {
 	struct pollfd p = {.fd = m->targets.pidfd[i], .events = POLLIN};
@@ -174,7 +174,7 @@ static void targets_follow_pid(struct monitor *m, uint32_t i)
 		targets_drop_pid(m, m->config, i);
 }
 
-/* What is looked up once. */
+/* Lookups at the start. */
 
 static void targets_find_user(struct monitor *m, uint32_t i)
 {
@@ -194,7 +194,7 @@ static void targets_find_user(struct monitor *m, uint32_t i)
 		log_warn("targets: there is no user %s: its line selects nothing until the next reload", name);
 }
 
-/* "/sys/fs/cgroup/a", "/a" and "a" are one; in the layouts of version 1 the hierarchy's name comes before it. */
+/* "/sys/fs/cgroup/a", "/a" and "a" are the same; in layouts of version 1 the hierarchy's name precedes the path. */
 static int targets_find_pattern(struct monitor *m, uint32_t i)
 {
 	const char *path = m->config->targets[i].text, *root = m->targets.rules.root;
@@ -295,7 +295,7 @@ void targets_ask_names(struct monitor *m)
 		targets_names_answered(m, NULL);
 }
 
-/* The text is passed on as it came: inline, or as a file where it is long. */
+/* The answer is inline, or a memfd where it is long. */
 void targets_names_answered(void *monitor, const struct ipc_message *answer)
 {
 	struct monitor *m = monitor;

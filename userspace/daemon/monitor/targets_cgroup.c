@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rules of cgroups: the hierarchy of version 2 is walked at start and whenever
- * a cgroup came or went, which the kernel tells by inotify. A new cgroup has
- * its rule before a process is moved into it, most times: the rule is made
- * when the directory is.
+ * Rules of cgroups: the hierarchy of version 2 is walked at the start and
+ * whenever a cgroup was created or removed, which the kernel reports by
+ * inotify. A new cgroup usually has its rule before a process is moved into
+ * it, since the directory is created first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
 
-#define RULES_MAX   4096 /* as many as a sampler takes */
+#define RULES_MAX   4096 /* the most rules of a sampler */
 #define WATCHES_MAX 16384
 #define DEPTH_MAX   32
 #define DIRS_MAX    65536
-#define ANYWAY_NS   (10 * NSEC_PER_SEC) /* also where inotify told nothing */
-#define PAUSE_NS    (20 * NSEC_PER_MSEC) /* between two walks, at least */
-#define PAUSE_PARTS 20			 /* and so many times what the last one took */
+#define ANYWAY_NS   (10 * NSEC_PER_SEC) /* also without an inotify event */
+#define PAUSE_NS    (20 * NSEC_PER_MSEC) /* the least time between two walks */
+#define PAUSE_PARTS 20			 /* and at least so many times the length of the last one */
 
 struct walk {
 	struct monitor *m;
@@ -57,7 +57,7 @@ static bool target_rules_fits(struct walk *w, bool exclude)
 	return false;
 }
 
-/* What is excluded stays so below; what is included may hold something that is excluded. */
+/* Cgroups below an excluded one are excluded; below an included one, some may be excluded. */
 static uint8_t target_rules_decide(struct walk *w, uint8_t above)
 {
 	if (above == OTP_SELECT_NO || target_rules_fits(w, true))
@@ -98,7 +98,7 @@ static void target_rules_walk_child(struct walk *w, int parent, const char *name
 		return;
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return; /* gone again */
+		return; /* the cgroup is gone again */
 	w->path[root] = '/';
 	strcpy(w->path + root + 1, name);
 	target_rules_walk_dir(w, fd, depth, above);
@@ -107,7 +107,7 @@ static void target_rules_walk_child(struct walk *w, int parent, const char *name
 		w->path[0] = '/';
 }
 
-/* Takes fd. */
+/* Takes ownership of fd. */
 static void target_rules_walk_children(struct walk *w, int fd, int depth, uint8_t above)
 {
 	DIR *d = fdopendir(fd);
@@ -130,7 +130,7 @@ static void target_rules_walk_dir(struct walk *w, int fd, int depth, uint8_t abo
 
 	if (select != above)
 		target_rules_want(w, fd, select);
-	/* The rule holds for all below; only an exclusion could say otherwise there. */
+	/* The rule holds for all cgroups below, except for exclusions. */
 	if (depth >= DEPTH_MAX || select == OTP_SELECT_NO ||
 	    (select == OTP_SELECT_YES && !w->m->targets.rules.may_exclude)) {
 		close(fd);
@@ -146,7 +146,7 @@ static int target_rules_set(struct monitor *m, uint64_t id, uint8_t select)
 	return m->sampler.source->ops->set_cgroup(m->sampler.source, id, select ? &rule : NULL);
 }
 
-/* From what the sampler has to what it should have. */
+/* Changes the sampler's rules from set to next. */
 static void target_rules_apply(struct monitor *m, struct walk *w)
 {
 	struct target_rules *r = &m->targets.rules;
@@ -235,7 +235,7 @@ void target_rules_run(struct monitor *m, uint64_t now)
 		target_rules_walk(m, now);
 }
 
-/* At once where the last walk is long ago; else soon, for many that come together. */
+/* Walks at once where the last walk is long ago; else soon, so that one walk serves many events. */
 void targets_read(struct monitor *m)
 {
 	struct target_rules *r = &m->targets.rules;
@@ -250,7 +250,7 @@ void targets_read(struct monitor *m)
 	target_rules_run(m, clock_now_ns());
 }
 
-/* One walk more for each that met names which were not known. */
+/* One more walk after each that found unresolved names. */
 void target_rules_names_known(struct monitor *m)
 {
 	struct target_rules *r = &m->targets.rules;

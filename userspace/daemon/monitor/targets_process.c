@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Plans of processes that an executable, a user, or a cgroup of version 1
- * selects. Each is looked at when it begins a program, as the engine reads it
- * in the side-band, and all of them are looked at every few seconds: users
- * change, processes move, records are lost.
+ * selects. Each is checked when it executes a program, as the engine reads in
+ * the side-band, and all of them every few seconds: users change, processes
+ * move, records are lost.
  *
- * A plan holds until it is taken back, so a process whose pid may be another's
- * by now is known by its start.
+ * A plan holds until it is removed; since its pid may be reused, the process
+ * is identified by its start time as well.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,23 +22,23 @@
 #include "daemon/monitor/target_match.h"
 
 #define SCAN_NS	     (10 * NSEC_PER_SEC)
-#define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a process is moved into a cgroup without a word */
-#define SCAN_TURN    512		/* processes looked at in a second */
-#define CHOSEN_MAX   8192		/* plans that a sampler takes */
+#define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a move into a cgroup is not reported */
+#define SCAN_TURN    512		/* processes checked in a second */
+#define CHOSEN_MAX   8192		/* the most plans of a sampler */
 #define UNNAMED_MAX  65536
 #define LOOKS_BURST  2000
 #define LOOK_PAUSE   (NSEC_PER_SEC / 1000)
 #define TEXT_MAX     8192
 #define SELECT_BITS  2
 
-/* What is read of a process; texts are cut. */
+/* The data read of a process; texts are cut. */
 struct look {
-	uint64_t start_ticks; /* of its start; 0: it is gone */
+	uint64_t start_ticks; /* start time; 0: the process is gone */
 	char comm[32];
 	int64_t uid; /* effective; -1: not read */
 	char exe[TARGET_PATH_MAX];
 	char cgroups[TEXT_MAX];
-	bool all_rules; /* those that the sampler looks up itself, too */
+	bool all_rules; /* also check rules that the sampler looks up itself */
 };
 
 static uint64_t target_process_pack(uint64_t start_ticks, uint8_t select)
@@ -53,9 +53,9 @@ uint8_t target_processes_select(const struct monitor *m, uint32_t pid)
 	return have ? *have & ((1u << SELECT_BITS) - 1) : OTP_SELECT_UNSET;
 }
 
-/* Reading /proc: none of these files waits for the process. */
+/* Reading /proc: none of these files blocks on the process. */
 
-/* "pid (comm) state ppid ...", the start is field 22 (proc(5)); comm may hold anything. */
+/* "pid (comm) state ppid ...", the start time is field 22 (proc(5)); comm may hold any character. */
 static void target_process_read_stat(uint32_t pid, struct look *l)
 {
 	char text[1024];
@@ -125,7 +125,7 @@ static void target_process_read(struct monitor *m, uint32_t pid, struct look *l)
 
 struct match {
 	struct target_names *names;
-	bool unnamed; /* a name that was needed is not known yet */
+	bool unnamed; /* a name that is needed is not resolved yet */
 };
 
 static const char *target_process_container_name(void *ctx, const char *id)
@@ -138,8 +138,8 @@ static const char *target_process_container_name(void *ctx, const char *id)
 }
 
 /*
- * "number:controllers:path", a line a hierarchy; version 2 has neither number
- * nor controllers. Its includes are the sampler's own to look up.
+ * "number:controllers:path", one line a hierarchy; of version 2 number is 0 and controllers empty. The sampler itself
+ * looks up includes of version 2.
  */
 static bool target_process_fits_any_cgroup(struct match *match, const struct config_target *t, const char *pattern,
 					   const struct look *l)
@@ -181,7 +181,7 @@ static bool target_process_fits_any(struct monitor *m, struct match *match, bool
 	return false;
 }
 
-/* A kernel thread has neither executable nor user of its own. */
+/* A kernel thread has no executable and no user of its own. */
 static uint8_t target_process_decide(struct monitor *m, const struct look *l, bool *ret_unnamed)
 {
 	struct match match = {.names = &m->targets.names};
@@ -239,7 +239,7 @@ static void target_process_choose(struct monitor *m, uint32_t pid, uint64_t star
 	target_process_set_plan(m, pid);
 }
 
-/* Once the name of its container is known. */
+/* Checks the process again once the name of its container is resolved. */
 static void target_process_check_later(struct monitor *m, uint32_t pid)
 {
 	struct target_processes *t = &m->targets.processes;
@@ -272,7 +272,7 @@ void target_processes_names_known(struct monitor *m)
 	map_done(&waiting);
 }
 
-/* All of them, a part in each turn. */
+/* A scan of all processes, a part in each turn. */
 
 static void target_processes_begin_scan(struct monitor *m, uint64_t now)
 {
@@ -282,7 +282,7 @@ static void target_processes_begin_scan(struct monitor *m, uint64_t now)
 	t->next_scan_ns = now + (t->v1 && m->targets.rules.wanted ? SCAN_V1_NS : SCAN_NS);
 }
 
-/* What ended without a word: a pid of a chosen process that is nobody's, or another's. */
+/* Drops processes whose end was not reported: their pid is free, or reused. */
 static void target_processes_drop_ended(struct monitor *m)
 {
 	struct target_processes *t = &m->targets.processes;
@@ -321,7 +321,7 @@ static void target_processes_scan(struct monitor *m, unsigned int most)
 	}
 }
 
-/* Whether version 1 has hierarchies of its own: every process is in each of them. */
+/* Whether version 1 has hierarchies: every process is in each of them, so ours shows it. */
 static bool target_processes_has_v1(void)
 {
 	char text[TEXT_MAX];
@@ -374,12 +374,15 @@ static bool target_processes_may_check(struct target_processes *t)
 
 	t->tokens_ns = MAX(t->tokens_ns, oldest);
 	if (t->tokens_ns + LOOK_PAUSE > now)
-		return false; /* the next look at all will find it */
+		return false; /* the next scan of all will find it */
 	t->tokens_ns += LOOK_PAUSE;
 	return true;
 }
 
-/* A child that was forked inherits; only if its parent was chosen it needs a plan of its own, for when that ends. */
+/*
+ * A forked child inherits its parent's plan; if its parent was chosen, the child needs its own for the time after the
+ * parent's end.
+ */
 static bool target_process_is_worth_check(const struct target_processes *t, const struct ipc_life *l)
 {
 	return !l->parent || map_find(&t->chosen, l->parent);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * net's life: what the monitor hands over, its sandbox, and the loop that
- * takes requests from the engine and lets the exporter send them.
+ * net: its start by the monitor's messages, its sandbox, and the loop that
+ * receives requests from the engine and runs the exporter.
  */
 #include <poll.h>
 #include <string.h>
@@ -22,10 +22,10 @@
 #include "daemon/sandbox/sandbox.h"
 #include "export/export.h"
 
-/* A worker's sign of life, as often as the engine's. */
+/* Between two BEATs, as of the engine. */
 #define BEAT_NS       (2 * NSEC_PER_SEC)
-#define STOP_NS       (5 * NSEC_PER_SEC) /* what a stop gives the destinations */
-#define TURN_MESSAGES 64 /* the destinations get their turn in between */
+#define STOP_NS       (5 * NSEC_PER_SEC) /* the destinations' time to send at a stop */
+#define TURN_MESSAGES 64 /* requests read before the exporter runs again */
 
 enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
 #define POLLFDS (POLL_EXPORTER + 4)
@@ -33,14 +33,14 @@ enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
 struct net {
 	int monitor, engine; /* sockets; engine -1: none now */
 	struct config *config;
-	struct config *next; /* after a reload, until what goes has delivered; NULL */
+	struct config *next; /* after a reload, until removed destinations have finished; NULL */
 	struct ledger_net_page *page;
 	struct ledger_net ledger; /* working copy of the page */
 	struct exporter *exporter;
 	struct metrics *metrics; /* NULL: off */
 	int metrics_fd;          /* listening, until metrics takes it */
 	struct net_log log;
-	struct ipc_message from_monitor, from_engine; /* one is read while the other is handled */
+	struct ipc_message from_monitor, from_engine; /* separate: one is read while the other is handled */
 	uint64_t beats, next_beat_ns;
 	bool started, stopping, unacknowledged;
 };
@@ -73,7 +73,7 @@ static int net_take_ledger(struct net *n, struct ipc_message *m)
 
 /* --- the engine --- */
 
-/* Also the first word on every socket: it says which requests are here already. */
+/* Also the first message on every socket: it names the last request that net holds. */
 static void net_acknowledge(struct net *n)
 {
 	int r;
@@ -135,11 +135,11 @@ static int net_serve_engine(struct net *n)
 	int r = net_read_requests(n, TURN_MESSAGES);
 
 	if (r == -EPIPE) {
-		net_engine_gone(n); /* a new one comes by PEER */
+		net_engine_gone(n); /* a new one arrives with PEER */
 		return 0;
 	}
 	if (r < 0) {
-		/* Started again, we get a new socket, and the engine sends again what counts. */
+		/* After a restart of net, the engine sends its unreceived requests again on a new socket. */
 		log_error("the engine sent what is no request: %s", strerror(-r));
 		return r;
 	}
@@ -147,7 +147,7 @@ static int net_serve_engine(struct net *n)
 	return 0;
 }
 
-/* Everything the engine had sent before it died is taken over, and only then DRAINED said. */
+/* Receives everything that the engine had sent before it died, and only then answers DRAINED. */
 static int net_drain_engine(struct net *n)
 {
 	int r = 1;
@@ -214,7 +214,7 @@ static void net_change_metrics(struct net *n, uint32_t how, struct ipc_message *
 		net_start_metrics(n);
 }
 
-/* What the destinations pointed to goes with the old one. */
+/* The destinations borrow from the old configuration, which is freed after them. */
 static int net_put_in_force(struct net *n)
 {
 	config_free(n->config);
@@ -263,7 +263,7 @@ static int net_take_status(struct net *n, struct ipc_message *m)
 	return 0;
 }
 
-/* The engine has exited by now: its socket has an end. */
+/* The engine has exited by now, so its socket has an end. */
 static int net_stop(struct net *n)
 {
 	if (!n->exporter)
@@ -327,7 +327,7 @@ static int net_receive_start(struct net *n)
 	return r;
 }
 
-/* A port that is taken costs the figures, not the profiles. */
+/* Without the port there are no metrics, but profiles all the same. */
 static void net_open_metrics(struct net *n)
 {
 	const char *address = n->config->metrics_listen;
@@ -461,7 +461,7 @@ int net_serve(int sock, int (*sandbox)(const struct config *c))
 	n->engine = n->metrics_fd = -1;
 	r = net_run(n, sandbox);
 	net_done(n);
-	/* Stopped before there was anything to flush is a good end, too. */
+	/* A stop before the start is complete is a success, too. */
 	return r < 0 && r != -ECANCELED;
 }
 

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "source/source.h"
 
-#define READINGS_MAX 50 /* of the whole; then the last one stands */
+#define READINGS_MAX 50 /* of the whole; then the last result counts */
 
 void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_engine *ret)
 {
@@ -16,7 +16,7 @@ void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_eng
 	ret->top_name[sizeof(ret->top_name) - 1] = '\0';
 }
 
-/* It goes into texts that others read. */
+/* The name is printed in status and metrics. */
 static void ledger_sum_clean_name(char *name, size_t size)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -75,7 +75,7 @@ static void ledger_sum_sum_counters(struct ledger_sum_origin *s, const struct ot
 		s->sampler_lost[i] += c->lost[i];
 }
 
-/* A record's slot where it is a sample that was taken before the counters were read, else -1. */
+/* The slot of a sample that was taken before the counters were read, else -1. */
 static int ledger_sum_counted_slot(const struct otp_rec *rec, const struct origins *origins, const uint64_t *taken,
 				   uint32_t cpus)
 {
@@ -98,7 +98,7 @@ static void ledger_sum_count_ring(const struct ring *ring, uint64_t pos, const s
 	const struct otp_rec *rec;
 
 	*ret = (struct ledger_counts){0};
-	/* Every record moves pos on; a position that the page made up ends at once. */
+	/* Every record advances pos; an invalid position ends the loop. */
 	if (pos > end || end - pos > ring->size)
 		return;
 	while (ring_next(ring, &pos, end, &rec) > 0) {
@@ -128,9 +128,8 @@ static void ledger_sum_read_counters(const struct ledger_view *v, uint32_t slot,
 }
 
 /*
- * The ring comes after the counters, and samples that arrived in between are
- * left out: with many CPUs a sample is always on its way, so the sampler must
- * not have to hold still.
+ * The ring is read after the counters, and samples that arrived in between are left out: with many CPUs samples
+ * always arrive, so the reading must not depend on a pause.
  */
 static void ledger_sum_read_all(const struct ledger_view *v, uint64_t *taken, struct ledger_sum *s)
 {
@@ -157,7 +156,7 @@ static bool ledger_sum_same_pages(const struct ledger_engine *e, const struct le
 	       SAME(n->dest, o->dest);
 }
 
-/* The workers moved nothing since their pages were read: the ring was still theirs to be counted. */
+/* Whether the workers moved no sample since their pages were read, so that the count of the ring fits the pages. */
 static bool ledger_sum_pages_rest(const struct ledger_view *v, const struct ledger_sum *s)
 {
 	struct ledger_engine e;
@@ -168,7 +167,7 @@ static bool ledger_sum_pages_rest(const struct ledger_view *v, const struct ledg
 	return ledger_sum_same_pages(&e, &s->engine, &n, &s->net);
 }
 
-/* What moves samples: nothing else needs to hold still. */
+/* Compares the fields that change when samples move. */
 static bool ledger_sum_same_moment(const struct ledger_sum *a, const struct ledger_sum *b)
 {
 	return a->all.taken == b->all.taken && a->all.put == b->all.put && a->all.on_ring == b->all.on_ring &&
@@ -268,7 +267,7 @@ static void ledger_sum_add_up(struct ledger_sum *s, uint32_t destinations)
 
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret)
 {
-	/* Without memory the moment has to be one at which nothing moves. */
+	/* Without memory, only a moment at which no sample moves is exact. */
 	_cleanup_(freep) uint64_t *taken = calloc(MAX(v->cpus, 1u) * OTP_ORIGINS_MAX, sizeof(*taken));
 	_cleanup_(freep) struct ledger_sum *before = malloc(sizeof(*before));
 	bool stable = false;
@@ -279,7 +278,7 @@ void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct 
 		*before = *ret;
 		ledger_sum_read_all(v, taken, ret);
 		ledger_sum_add_up(ret, destinations);
-		/* A sample between counter and ring is the only one that can be missed: then once more. */
+		/* Only a sample between counter and ring can be missed: then the reading is repeated. */
 		stable = (ret->all.balanced && ledger_sum_pages_rest(v, ret)) || ledger_sum_same_moment(before, ret);
 		if (!stable)
 			sched_yield();

@@ -35,7 +35,7 @@ static const char *prom_origin(const struct status *s, uint32_t slot)
 	return origin_name(s->view->origins->slot[slot].origin);
 }
 
-/* What each origin has a line of. */
+/* The figures of each origin. */
 #define for_each_origin(s, slot)                                                   \
 	for (uint32_t slot = 0; slot < (s)->ledger.slots; slot++)                  \
 		if ((s)->view->origins->slot[slot].sampled)
@@ -83,7 +83,7 @@ static void prom_taken(const struct status *s, struct buf *to)
 				   prom_origin(s, slot), ledger_skip_name(r), s->ledger.origin[slot].skip[r]);
 }
 
-/* What net has done for each destination; at: of the field in struct ledger_destination. */
+/* Net's counters of each destination; at: of the field in struct ledger_destination. */
 static void prom_of_net(const struct status *s, struct buf *to, const char *name, const char *help, size_t at)
 {
 	prom_family(to, name, "counter", help);
@@ -114,7 +114,7 @@ static void prom_equation(const struct status *s, struct buf *to)
 	prom_of_net(s, to, "retries_total", "Tries after the first.", offsetof(struct ledger_destination, retries));
 }
 
-/* A label of a workload's: three characters are escaped, and what is no plain text is not let through. */
+/* A label of a workload: three characters are escaped, and any that is no plain text is replaced. */
 static void label(struct buf *to, const char *name, const char *value, size_t max)
 {
 	buf_printf(to, "%s=\"", name);
@@ -138,7 +138,7 @@ static void of_workload(struct buf *to, const char *name, const struct ledger_wo
 	buf_printf(to, "} %" PRIu64 "\n", value);
 }
 
-/* A family's lines stand together: so the workloads are gone through for each. */
+/* The lines of a family must be adjacent, so each family has its own loop over workloads. */
 static void prom_workloads(const struct status *s, struct buf *to)
 {
 	const struct ledger_engine *e = &s->ledger.engine;

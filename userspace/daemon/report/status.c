@@ -160,7 +160,7 @@ static void status_write_named_by(struct json *j, const uint64_t by[LEDGER_SOURC
 	json_close(j);
 }
 
-/* Frames of code: a marker is none. */
+/* Frames of code, without markers. */
 static void status_write_kinds(struct json *j, const uint64_t by[LEDGER_KINDS_MAX])
 {
 	json_open(j, "kinds");
@@ -198,7 +198,7 @@ void status_quality(struct json *j, const struct ledger_workload *w)
 	json_close(j);
 }
 
-/* The busiest first: numbers of those that there are. */
+/* Indexes of the used entries, the busiest first. */
 uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WORKLOADS_MAX])
 {
 	uint32_t n = 0;
@@ -349,7 +349,7 @@ static void status_write_one_cpu(struct json *j, const struct ledger_view *v, ui
 		put += c->put;
 	}
 	if (!ticks)
-		return; /* a CPU that is possible, but was never there */
+		return; /* a possible CPU that was never online */
 	json_open(j, NULL);
 	json_number(j, "cpu", cpu);
 	json_number(j, "ticks", ticks);

@@ -92,7 +92,7 @@ static int access_add_entry(acl_t *list, acl_tag_t tag, id_t id, unsigned int ac
 	return access_entry_set_bits(e, access);
 }
 
-/* --- whom a list lets write --- */
+/* --- who may write --- */
 
 static bool access_is_write(unsigned int access)
 {
@@ -137,7 +137,7 @@ bool access_lets_write(acl_t list, const struct access_ids *ids)
 
 /* --- one user more --- */
 
-/* Before the mask grows: nobody gains by it. */
+/* Applied before the mask is widened, so that nobody gains rights. */
 static int access_apply_mask(acl_t list, unsigned int mask)
 {
 	acl_entry_t e;
@@ -152,7 +152,7 @@ static int access_apply_mask(acl_t list, unsigned int mask)
 	return err;
 }
 
-/* The mask bounds everybody but the owner and others. */
+/* The mask bounds all entries but those of the owner and of others. */
 static int access_widen_mask(acl_t *list, unsigned int access)
 {
 	acl_entry_t mask, group;
@@ -186,7 +186,7 @@ static int access_grant_by_list(int fd, acl_t *list, uid_t uid, unsigned int acc
 	return err ? err : acl_set_fd(fd, *list) < 0 ? -errno : 0;
 }
 
-/* Only root's own group: nobody but root loses by it. */
+/* Only where the group is root's: nobody but root loses access. */
 static int access_grant_by_group(int fd, const struct stat *st, gid_t gid)
 {
 	if (st->st_uid || st->st_gid)
@@ -194,7 +194,7 @@ static int access_grant_by_group(int fd, const struct stat *st, gid_t gid)
 	return fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, (st->st_mode & 07777) | 0070) < 0 ? -errno : 0;
 }
 
-/* By no symbolic link: who may put one there must not choose what root opens to net. */
+/* Follows no symbolic link: its creator must not choose the directory that root opens to net. */
 static int access_open_directory(const char *dir, bool *ret_link)
 {
 	char path[4096];
@@ -202,7 +202,7 @@ static int access_open_directory(const char *dir, bool *ret_link)
 	int fd;
 
 	while (n > 1 && dir[n - 1] == '/')
-		n--; /* behind which a link would be followed */
+		n--; /* after a slash, a link would be followed */
 	if (n >= sizeof(path))
 		return -ENAMETOOLONG;
 	memcpy(path, dir, n);
@@ -234,7 +234,7 @@ int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how
 
 	if (fd < 0)
 		return fd;
-	/* Where there is no list, libacl makes one of the mode. */
+	/* Where there is no list, libacl makes one from the mode. */
 	list = fstat(fd, &st) < 0 ? NULL : acl_get_fd(fd);
 	if (!list)
 		return -errno;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The files that net sees: resolver configuration, CA bundles, and the
- * directories of file destinations; everything in it but those directories is
- * read-only. It is a small tmpfs in the monitor's own mount namespace, so it
- * is gone with us. The tmpfs itself lies beside it, where the monitor renews
- * the copies; net's root is a read-only view of it.
+ * directories of file destinations; all but those directories are read-only.
+ * They are in a small tmpfs in the monitor's own mount namespace, so they
+ * vanish with the monitor. The monitor refreshes the copies in the tmpfs
+ * itself; net's root is a read-only bind mount of it.
  */
 #include "daemon/sandbox/netroot.h"
 
@@ -27,7 +27,7 @@
 #define COPY_MAX   (4u << 20)
 #define SAFE_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-/* Where distributions keep what resolving a name and checking a certificate needs. */
+/* The files for resolving names and checking certificates, in several distributions. */
 static const char *const copied[] = {
 	"/etc/resolv.conf",
 	"/etc/hosts",
@@ -74,13 +74,15 @@ static int netroot_parent_dirs(const char *base, const char *path)
 	return netroot_make_dirs(base, dir);
 }
 
-/* A file of net's, as a copy of one of the host's. */
+/* A copy of a file of the host for net. */
 struct netroot_copy {
 	const struct stat *of;
-	const struct sandbox_user *reader; /* the only one who may read it; NULL: everybody */
+	const struct sandbox_user *reader; /* the only user who may read it; NULL: everybody */
 };
 
-/* After the drop of rights no file can be given away, but its owner may still say who else reads it. */
+/*
+ * After the drop of rights the monitor cannot change a file's owner, but as its owner it can still grant read access.
+ */
 static int netroot_set_reader(int fd, const struct sandbox_user *reader)
 {
 	if (!reader)
@@ -90,7 +92,7 @@ static int netroot_set_reader(int fd, const struct sandbox_user *reader)
 	return fchmod(fd, 0400) < 0 ? -errno : 0;
 }
 
-/* The copy carries the original's time, by which a change is seen. */
+/* The copy has the original's time, which shows a later change. */
 static int netroot_prepare_copy(void *ctx, int fd)
 {
 	const struct netroot_copy *c = ctx;
@@ -165,8 +167,8 @@ static const char *netroot_file_destination(const struct export_config *e)
 }
 
 /*
- * That the directory is configured is root's word: net's user may write there.
- * Parents do not matter, net reaches it by its own mount, or holds it.
+ * Root has configured the directory, so net's user may write there. Its parents do not matter: net reaches it by a
+ * mount of its own, or holds a descriptor.
  */
 static int netroot_let_net_write(const char *dir, const struct sandbox_user *net)
 {
@@ -181,7 +183,7 @@ static int netroot_let_net_write(const char *dir, const struct sandbox_user *net
 	return 0;
 }
 
-/* Made for net if it is not there. */
+/* Creates the directory for net if it is missing. */
 static int netroot_make_destination(const char *dir, const struct sandbox_user *net)
 {
 	struct stat st;
@@ -196,7 +198,7 @@ static int netroot_make_destination(const char *dir, const struct sandbox_user *
 	return S_ISDIR(st.st_mode) ? netroot_let_net_write(dir, net) : -ENOTDIR;
 }
 
-/* First by name on the writable side, then as a mount in the view. */
+/* First a directory in the writable tmpfs, then a mount in the view. */
 static int netroot_bind_destination(const char *files, const char *root, const char *dir)
 {
 	char to[PATH_LIMIT];
@@ -225,7 +227,10 @@ static void netroot_make_destinations(const struct config *c, const char *files,
 	}
 }
 
-/* A namespace of our own, where what the host mounts later still arrives (programs of new containers lie there). */
+/*
+ * A mount namespace of our own, into which later mounts of the host propagate (those of new containers hold their
+ * programs).
+ */
 static int netroot_own_namespace(void)
 {
 	if (unshare(CLONE_NEWNS) < 0)
@@ -255,9 +260,8 @@ static bool netroot_has_file_destination(const struct config *c)
 }
 
 /*
- * Where nothing may be mounted: a plain directory holds the copies, and is
- * net's root unless it must reach a directory outside. What then keeps it
- * from other files is that it is a user who owns none.
+ * Without mounts a plain directory holds the copies, and is net's root unless net must reach a directory outside.
+ * Then only its user, who owns no files, keeps net from other files.
  */
 static int netroot_build_without_mounts(const struct config *c, const char *root, const struct sandbox_user *net,
 					int why)
@@ -283,7 +287,7 @@ bool netroot_exists(const struct config *c)
 	return access(etc, F_OK) == 0;
 }
 
-/* Never beside a private root: a directory outside would be a way out of it. */
+/* Only without a private root: a descriptor of a directory outside would be a way out of it. */
 void netroot_hold(struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_exporters && !netroot_exists(c); i++) {

@@ -25,8 +25,8 @@
 #include "symbol/index_write.h"
 
 /*
- * What the monitor keeps, and why. Everything else leaves its bounding set
- * too, so that a worker never starts with more.
+ * The capabilities that the monitor keeps, with reasons. All others leave its bounding set too, so that no worker
+ * starts with more.
  */
 static const struct {
 	cap_value_t cap;
@@ -51,17 +51,17 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
 #define FILES_ENGINE 4096
 #define FILES_OTHER  1024
 #define THREADS_NET  64
-/* Of the indexer. What it maps is files; what it allocates stays small whatever the file says. */
+/* Limits of the indexer. It maps files; its allocations stay small for any file. */
 #define INDEXER_ADDRESSES (64ull << 30)
 #define INDEXER_MEMORY	  (40ull << 20)
 #define INDEXER_CPU_S	  120
 #define FILES_INDEXER	  64
-/* Of the fetcher: TLS and a name server's library, whatever a server says. */
+/* Limits of the fetcher: room for TLS and name resolution, for any server. */
 #define FETCHER_MEMORY (96ull << 20)
 #define FETCHER_CPU_S  120
 #define FILES_FETCHER  64
 #define THREADS_FETCHER 16
-#define INDEXER_NICE	  10 /* a tenth of the share of what runs beside it: at 19 a busy host would never see lines */
+#define INDEXER_NICE	  10 /* a tenth of the share of other processes: at 19 a busy host would never have lines */
 
 static int sandbox_failed(const char *what, int err)
 {
@@ -81,8 +81,8 @@ static bool sandbox_kernel_has(cap_value_t cap)
 }
 
 /*
- * Debian's kernels refuse perf events to CAP_PERFMON at paranoid 3, and
- * kernels before 5.9 give map_files to nobody else.
+ * Debian's kernels refuse perf events to CAP_PERFMON at paranoid 3, and kernels before 5.9 allow map_files to
+ * CAP_SYS_ADMIN only.
  */
 static bool sandbox_needs_sys_admin(void)
 {
@@ -100,7 +100,7 @@ static int sandbox_add_cap(cap_t to, cap_t have, cap_value_t cap)
 	return 0;
 }
 
-/* keep's bounding set stays; needs CAP_SETPCAP. */
+/* Drops all capabilities but keep's from the bounding set; needs CAP_SETPCAP. */
 static int sandbox_shrink_bounding(cap_t keep)
 {
 	for (cap_value_t cap = 0; sandbox_kernel_has(cap); cap++) {
@@ -137,7 +137,7 @@ static int sandbox_set_limit(int resource, rlim_t value)
 	return setrlimit(resource, &want) < 0 ? -errno : 0;
 }
 
-/* Stack bytes are secrets: no core of any process, and nobody of the same user looks in. */
+/* Stack bytes are secrets: no process dumps core, and none can be traced by the same user. */
 static int sandbox_hide_memory(void)
 {
 	int err = sandbox_set_limit(RLIMIT_CORE, 0);
@@ -148,9 +148,8 @@ static int sandbox_hide_memory(void)
 }
 
 /*
- * Death with the monitor. The kernel forgets the wish whenever the user
- * changes, so it is said again after that; the monitor's pid is that of the
- * socket's maker.
+ * Requests death with the monitor. The kernel resets this when the user changes, so it is set again after that; the
+ * monitor is the process that made the socket.
  */
 static int sandbox_die_with_parent(void)
 {
@@ -202,7 +201,7 @@ static int sandbox_become(const struct sandbox_user *u)
 		err = sandbox_change_user(u);
 	if (!err)
 		err = sandbox_set_caps(NULL, 0);
-	/* The change of user made the process dumpable by the system's rule again. */
+	/* The change of user has reset the process to the system's rule for core dumps. */
 	if (!err)
 		err = sandbox_hide_memory();
 	if (!err)
@@ -210,7 +209,7 @@ static int sandbox_become(const struct sandbox_user *u)
 	return err;
 }
 
-/* A root without anything in it, where there is one. */
+/* Enters the empty root, where there is one. */
 static int sandbox_enter_root(const char *path)
 {
 	return chroot(path) < 0 || chdir("/") < 0 ? -errno : 0;
@@ -231,7 +230,7 @@ bool sandbox_ordinary(void)
 	return geteuid() != 0 && is == CAP_CLEAR;
 }
 
-/* Memory is hidden already. One that must not make processes cannot: what the user has counts, too. */
+/* Memory is hidden already. RLIMIT_NPROC counts all processes of the user, so a limit of 0 allows none. */
 static int sandbox_close_ordinary(const char *role, rlim_t files, rlim_t processes, int (*filter)(void))
 {
 	int err = sandbox_set_limit(RLIMIT_NOFILE, files);
@@ -269,8 +268,8 @@ int sandbox_engine(const struct config *c)
 }
 
 /*
- * What glibc and OpenSSL load on first use must be there before the files
- * are out of sight. A library that this system lacks is not needed by it.
+ * Loads the libraries that glibc and OpenSSL load on first use, before their files are out of reach. This system does
+ * not need a library that it lacks.
  */
 static void sandbox_load_late_libraries(void)
 {
@@ -285,11 +284,11 @@ static int sandbox_enter_netroot(const struct config *c)
 	char root[1100];
 
 	netroot_path(c, root, sizeof(root));
-	/* Without it the monitor could not build one, and has said so. */
+	/* Without a private root the monitor could not build one, which it has logged. */
 	return netroot_exists(c) ? sandbox_enter_root(root) : 0;
 }
 
-/* The network, from inside the private root, with these limits. */
+/* Closes a process that keeps the network, from inside the private root, with these limits. */
 static int sandbox_close_networked(const char *role, const struct config *c, const struct sandbox_user *user,
 				   rlim_t files, rlim_t threads, int (*filter)(void))
 {
@@ -323,7 +322,7 @@ int sandbox_net(const struct config *c)
 	return sandbox_close_networked("net", c, &user, FILES_OTHER, THREADS_NET, seccomp_net);
 }
 
-/* Least of all: it works for long, on what others made, and nobody waits for it. */
+/* The lowest priority: it runs for long, on foreign files, and nothing waits for it. */
 static int sandbox_limit_indexer(void)
 {
 	static const struct {
@@ -345,12 +344,12 @@ int sandbox_indexer(const struct config *c)
 	char root[1100];
 	int err;
 
-	/* It gives way to all that it names. */
+	/* It yields to the processes that are profiled. */
 	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
 	if (sandbox_ordinary()) {
 		err = sandbox_limit_indexer();
-		return err ? sandbox_failed("indexer", err) : sandbox_close_ordinary("indexer", FILES_INDEXER, 0,
-										     seccomp_indexer);
+		return err ? sandbox_failed("indexer", err) :
+			     sandbox_close_ordinary("indexer", FILES_INDEXER, 0, seccomp_indexer);
 	}
 	err = sandbox_user_indexer(c, &user);
 	if (err)
@@ -378,7 +377,7 @@ static int sandbox_limit_fetcher(const struct config *c)
 	return err;
 }
 
-/* The network, as net has it, without its user: neither its key files nor its destinations are within reach. */
+/* The same network as net's, but another user: net's key files and destinations are not accessible. */
 int sandbox_fetcher(const struct config *c)
 {
 	struct sandbox_user user;
@@ -397,7 +396,7 @@ int sandbox_fetcher(const struct config *c)
 	return sandbox_close_networked("fetcher", c, &user, FILES_FETCHER, THREADS_FETCHER, seccomp_fetcher);
 }
 
-/* The opener's three rights hold without root: as root it could also write what root owns. */
+/* The opener's three capabilities do not need root: as root it could also write root's files. */
 int sandbox_opener(const struct config *c)
 {
 	struct sandbox_user user;

@@ -16,7 +16,7 @@
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3, include/uapi/linux/memfd.h */
 #endif
 
-/* Room for one descriptor more than allowed, so that too many are seen and not cut off unseen. */
+/* Room for one descriptor more than allowed, so that a message with too many is detected, not truncated. */
 #define IPC_CONTROL_FDS (IPC_FDS_MAX + 1)
 
 union ipc_control {
@@ -48,7 +48,7 @@ static int ipc_send_error(int err)
 	case ENOTCONN:
 		return -EPIPE;
 	case ENOBUFS:
-	case ETOOMANYREFS: /* descriptors under way; gone once the peer has read */
+	case ETOOMANYREFS: /* too many descriptors in flight; there is room once the peer has read */
 		return -EAGAIN;
 	default:
 		return -err;
@@ -100,7 +100,7 @@ bool ipc_fits(const struct ipc_message *m, size_t len, int nr_fds)
 	return m->head.len == len && ipc_nr_fds(m) == nr_fds;
 }
 
-/* Takes over what was passed; too many are closed and refused. */
+/* Takes the passed descriptors; if there are too many, all are closed and the message is refused. */
 static int ipc_control_take(struct msghdr *msg, struct ipc_message *m)
 {
 	int n = 0, err = 0, fd;
@@ -150,8 +150,8 @@ int ipc_receive(int sock, struct ipc_message *m)
 	for (int i = 0; i < IPC_FDS_MAX; i++)
 		m->fds[i] = -1;
 	/*
-	 * A peer that closes with unread messages of ours leaves ECONNRESET in
-	 * front of what it had sent (unix_release_sock); reading takes it away.
+	 * A peer that closes without having read all our messages leaves ECONNRESET before the messages that it had
+	 * sent (unix_release_sock); the first read clears it.
 	 */
 	do
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -159,7 +159,7 @@ int ipc_receive(int sock, struct ipc_message *m)
 	if (n < 0)
 		return -errno;
 	err = ipc_control_take(&msg, m);
-	/* An empty packet is nothing that we send; like the end of the stream it ends the peer. */
+	/* We never send an empty packet; it counts as the end of the peer. */
 	if (n == 0 && !err) {
 		ipc_close_fds(m);
 		return 0;

@@ -40,10 +40,10 @@ static void help(void)
 	       "  -h, --help             display this help and exit\n"
 	       "      --version          output version information and exit\n"
 	       "\n"
-	       "SIGHUP makes it read the configuration again, SIGTERM export what there is and\n"
-	       "end. 'otprof status' tells what it does, 'otprof doctor' what this host allows.\n"
+	       "SIGHUP makes it read the configuration again, SIGTERM export all samples and\n"
+	       "exit. 'otprof status' shows its state, 'otprof doctor' what this host allows.\n"
 	       "\n"
-	       "Exit status is 0, 1 if it cannot begin or go on or if the configuration is\n"
+	       "Exit status is 0, 1 if it cannot start or continue or if the configuration is\n"
 	       "wrong, 2 for wrong usage.\n");
 }
 

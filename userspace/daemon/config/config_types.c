@@ -337,7 +337,7 @@ static int parse_endpoint(const struct config_key *k, void *field, const char *v
 
 	/* A password would be shown wherever the endpoint is. */
 	if (strstr(value, "://") && memchr(strstr(value, "://") + 3, '@', strcspn(strstr(value, "://") + 3, "/?#")))
-		return config_expected(what, "no user and password in it; a header of headers_file says who you are");
+		return config_expected(what, "no user and password in it; authenticate by a header of headers_file");
 	if (value_endpoint(value, &text)) {
 		snprintf(what, CONFIG_WHAT_MAX, "%s", text);
 		return -EINVAL;

@@ -242,7 +242,7 @@ static void engine_begin(struct engine *e)
 	e->last_end_unix_ns = now + clock_unix_offset_ns();
 	engine_skip_fatal_batch(e);
 	if (pipeline_scan(e->pipeline) < 0)
-		log_warn("the scan of running processes could not be asked for: they are looked up one by one");
+		log_warn("the scan of running processes could not be requested: they are looked up one by one");
 }
 
 /* Drains the ring, resolves or gives up every sample, and hands the last profile to net. */

@@ -132,7 +132,7 @@ void asks_add(struct asks *a, enum asker from, struct ipc_message *msg)
 
 	a->asked++;
 	if (!asks_is_sound_of(from, msg)) {
-		log_warn("%s asked what cannot be asked: it is killed", worker_name(asks_worker(a, from)));
+		log_warn("%s sent a malformed question: it is killed", worker_name(asks_worker(a, from)));
 		worker_kill(asks_worker(a, from));
 		return;
 	}
@@ -207,7 +207,7 @@ void asks_answered(struct asks *a, int opener, struct ipc_message *msg)
 
 	if (!s->current || msg->head.tag != s->current->tag || msg->head.len < sizeof(struct ipc_answer) ||
 	    ipc_nr_fds(msg) > 1) {
-		log_warn("opener answered what nobody asked: it is killed");
+		log_warn("opener sent an answer without a question: it is killed");
 		worker_kill(&a->workers->opener[opener]);
 		return;
 	}

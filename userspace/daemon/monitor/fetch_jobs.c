@@ -91,7 +91,7 @@ static int fetch_jobs_turn_on(struct monitor *m, bool other_servers)
 		fetch_cache_forget_refusals(j->dir);
 	disk_cache_trim(j->dir, m->config->debuginfod.cache_bytes);
 	j->figures.cached_bytes = disk_cache_bytes(j->dir);
-	log_info("debuginfod: build-ids of files without debug information are told to %s", j->urls);
+	log_info("debuginfod: build-ids of files without debug information are sent to %s", j->urls);
 	fetch_jobs_retry_poor(m);
 	return 0;
 }

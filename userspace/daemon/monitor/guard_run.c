@@ -143,7 +143,7 @@ static void guard_run_carry_out(struct monitor *m, const struct guard_change *c)
 	if (before.stack_shift != m->guard.orders.stack_shift) {
 		m->guard.cache_bytes = 0; /* sent again, with the stack's size */
 		if (guard_set_defaults(m))
-			log_warn("overload guard: the sampler does not take other stack sizes");
+			log_warn("overload guard: the sampler rejects other stack sizes");
 	}
 	if (before.hz != m->guard.orders.hz && rate_limit(m, m->guard.orders.hz))
 		log_warn("overload guard: sampler %s cannot change its rate", m->sampler.source->ops->name);

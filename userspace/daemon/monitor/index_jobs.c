@@ -185,7 +185,7 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 	int err;
 
 	if (!index_jobs_ask_is_sound(msg, &st)) {
-		log_warn("engine asked what cannot be asked: it is killed");
+		log_warn("engine sent a malformed question: it is killed");
 		worker_kill(&m->workers.engine);
 		return;
 	}

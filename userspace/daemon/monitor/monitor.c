@@ -47,7 +47,7 @@ static void monitor_begin_when_ready(struct monitor *m, uint64_t now)
 	if (!target_names_settled(&m->targets.names)) {
 		if (now < m->names_deadline_ns)
 			return;
-		log_warn("targets: the names of containers cannot be had yet: sampling begins without those selected by name");
+		log_warn("targets: the names of containers cannot be resolved yet: sampling begins without those selected by name");
 	}
 	if (monitor_begin_sampling(m)) {
 		m->exit_status = 1;
@@ -152,7 +152,7 @@ static void monitor_read_worker(struct monitor *m, struct worker *w)
 	if (r == 1 || r == -EAGAIN)
 		return;
 	if (r < 0)
-		log_warn("%s (pid %d) breaks the rules of messages (%s): it is killed", worker_name(w), w->pid,
+		log_warn("%s (pid %d) sent a malformed message (%s): it is killed", worker_name(w), w->pid,
 			 strerror(-r));
 	/* A worker that closes its socket is killed. */
 	worker_kill(w);

@@ -187,7 +187,7 @@ static void monitor_announce(const struct monitor *m)
 		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
 			   "exporting to %s: %s", m->config->exporters[i].name, m->config->exporters[i].endpoint);
 	if (m->config->exporter_is_default)
-		log_warn("no exporter is configured: trying OpenTelemetry's usual place, %s",
+		log_warn("no exporter is configured: trying OpenTelemetry's default endpoint, %s",
 			 m->config->exporters[0].endpoint);
 }
 

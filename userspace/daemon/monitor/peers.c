@@ -35,7 +35,7 @@ static void peers_make_pair(struct peers *p)
 			close(pair[0]);
 	}
 	if (err) {
-		log_warn("net cannot be joined to the engine: %s", strerror(-err));
+		log_warn("net cannot be connected to the engine: %s", strerror(-err));
 		worker_kill(&p->workers->net);
 		return;
 	}

@@ -76,7 +76,7 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 
 	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > OTP_STACK_LIMIT ||
 	    hint->hint.base_bytes > OTP_BASE_LIMIT) {
-		log_warn("engine sent a hint that breaks the rules: it is killed");
+		log_warn("engine sent a malformed hint: it is killed");
 		worker_kill(&m->workers.engine);
 		return;
 	}

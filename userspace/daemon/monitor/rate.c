@@ -60,7 +60,7 @@ static void rate_resume(struct monitor *m)
 		monitor_notify_status(m);
 		return;
 	}
-	log_error("sampling cannot go on at %u Hz: %s", m->rate.hz, strerror(-err));
+	log_error("sampling cannot continue at %u Hz: %s", m->rate.hz, strerror(-err));
 	m->exit_status = 1;
 	m->phase = PHASE_OVER;
 }
@@ -102,7 +102,7 @@ void rate_run(struct monitor *m, uint64_t now)
 
 	if (r->closing && (now >= r->deadline_ns || !m->workers.engine.pid)) {
 		if (m->workers.engine.pid)
-			log_warn("the engine did not close its profile in time: sampling goes on at %u Hz", r->hz);
+			log_warn("the engine did not close its profile in time: sampling continues at %u Hz", r->hz);
 		rate_resume(m);
 	}
 	if (r->closing || !m->sampler.sampling || !m->sampler.source->ops->set_rate || m->phase != PHASE_RUN ||
@@ -113,7 +113,7 @@ void rate_run(struct monitor *m, uint64_t now)
 		return;
 	r->retry_ns = now + RETRY_NS;
 	if (rate_begin(m, now))
-		log_warn("the rate stays at %u Hz: the sampler does not take %u", r->hz, rate_target(r));
+		log_warn("the rate stays at %u Hz: the sampler rejects %u", r->hz, rate_target(r));
 }
 
 void rate_acked(struct monitor *m, const struct ipc_message *msg)

@@ -84,7 +84,7 @@ static int reload_without_directory(struct monitor *m, struct config *c, uint32_
 	const struct export_config *before = config_exporter_find(m->config, c->exporters[i].name);
 	char *endpoint;
 
-	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net has no way to yet)", c->exporters[i].name);
+	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net cannot reach yet)", c->exporters[i].name);
 	reload_add_name(found->restart, sizeof(found->restart), name);
 	if (!before) {
 		config_exporter_remove(c, i);
@@ -169,7 +169,7 @@ static void reload_change_sampler(struct monitor *m, const struct config *before
 		reload_change_targets(m, before);
 	guard_run_config(m);
 	if (guard_set_defaults(m))
-		log_error("reload: the sampler does not take its new settings");
+		log_error("reload: the sampler rejects its new settings");
 	err = rate_change(m, m->config->frequency_hz);
 	if (err == -EOPNOTSUPP)
 		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->sampler.source->ops->name);

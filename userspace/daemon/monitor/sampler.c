@@ -117,7 +117,7 @@ static void sampler_warn_without_sideband(const struct sampler *s, const char *w
 {
 	if (s->sideband || s->layout.life)
 		return;
-	log_warn("%s; new processes are found by looking through /proc: those that live shorter than that takes stay unknown",
+	log_warn("%s; new processes are found by scanning /proc: those that live shorter than a scan stay unknown",
 		 why);
 }
 

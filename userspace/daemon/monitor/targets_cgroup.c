@@ -222,7 +222,7 @@ void target_rules_open(struct monitor *m)
 		return;
 	target_rules_find_root(r);
 	if (!r->root[0])
-		log_notice("targets: there are no cgroups of version 2 here: processes are looked at one by one");
+		log_notice("targets: there are no cgroups of version 2 here: processes are checked one by one");
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
 		r->may_exclude |= m->config->targets[i].exclude && target_by_cgroup(&m->config->targets[i]);
 	r->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

@@ -219,7 +219,7 @@ static void target_process_set_plan(struct monitor *m, uint32_t pid)
 
 	if (err && !m->targets.processes.logged_full) {
 		m->targets.processes.logged_full = true;
-		log_error("targets: the sampler takes no plan for process %u: %s; some processes are left out", pid,
+		log_error("targets: the sampler rejects the plan for process %u: %s; some processes are left out", pid,
 			  strerror(-err));
 	}
 }

@@ -138,7 +138,7 @@ static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 	if (!err) {
 		err = workers_hand_over(m, w);
 		if (err) {
-			log_warn("%s (pid %d) took nothing over: %s", worker_name(w), w->pid, strerror(-err));
+			log_warn("%s (pid %d) could not be sent its start messages: %s", worker_name(w), w->pid, strerror(-err));
 			worker_kill(w);
 		}
 		return;
@@ -176,7 +176,7 @@ static bool workers_is_due(const struct monitor *m, const struct worker *w, uint
 static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (worker_hangs(w, now)) {
-		log_warn("%s (pid %d) gave no sign of life for %llu s: it is killed", worker_name(w), w->pid,
+		log_warn("%s (pid %d) sent no message for %llu s: it is killed", worker_name(w), w->pid,
 			 (unsigned long long)(now - w->heard_ns) / NSEC_PER_SEC);
 		w->heard_ns = now;
 		worker_kill(w);

@@ -140,7 +140,7 @@ static int net_serve_engine(struct net *n)
 	}
 	if (r < 0) {
 		/* After a restart of net, the engine sends its unreceived requests again on a new socket. */
-		log_error("the engine sent what is no request: %s", strerror(-r));
+		log_error("the engine sent a malformed request: %s", strerror(-r));
 		return r;
 	}
 	net_acknowledge(n);

@@ -95,23 +95,23 @@ static void prom_of_net(const struct status *s, struct buf *to, const char *name
 static void prom_equation(const struct status *s, struct buf *to)
 {
 	prom_taken(s, to);
-	prom_one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that never came.", status_missed(s));
+	prom_one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that did not happen.", status_missed(s));
 	prom_one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.all.balanced);
 #define SAMPLES(field) offsetof(struct ledger_sum_destination, field)
 	prom_by_destination(s, to, "samples_earlier_total", "counter",
-			    "Samples that were over before the destination was there.", SAMPLES(earlier));
-	prom_by_destination(s, to, "samples_exported_total", "counter", "Samples that the destination took.",
+			    "Samples that net had received before the destination existed.", SAMPLES(earlier));
+	prom_by_destination(s, to, "samples_exported_total", "counter", "Samples that the destination accepted.",
 			    SAMPLES(exported));
 	prom_by_destination(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.",
 			    SAMPLES(unconfirmed));
-	prom_by_destination(s, to, "samples_in_flight", "gauge", "Samples on their way.", SAMPLES(in_flight));
+	prom_by_destination(s, to, "samples_in_flight", "gauge", "Samples in flight.", SAMPLES(in_flight));
 #undef SAMPLES
 	prom_lost(s, to);
-	prom_of_net(s, to, "requests_total", "Requests that the destination took.",
+	prom_of_net(s, to, "requests_total", "Requests that the destination accepted.",
 		    offsetof(struct ledger_destination, requests));
-	prom_of_net(s, to, "bytes_total", "Bytes that the destination took.",
+	prom_of_net(s, to, "bytes_total", "Bytes that the destination accepted.",
 		    offsetof(struct ledger_destination, bytes));
-	prom_of_net(s, to, "retries_total", "Tries after the first.", offsetof(struct ledger_destination, retries));
+	prom_of_net(s, to, "retries_total", "Retries of requests.", offsetof(struct ledger_destination, retries));
 }
 
 /* A label of a workload: three characters are escaped, and any that is no plain text is replaced. */
@@ -155,7 +155,7 @@ static void prom_workloads(const struct status *s, struct buf *to)
 				of_workload(to, "workload_stacks_total", w, "end", unwind_end_name(end), w->quality.cut[end]);
 	}
 	prom_family(to, "workload_frames_total", "counter",
-		    "Frames of the busiest workloads, by where their names come from.");
+		    "Frames of the busiest workloads, by the source of their names.");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ledger_workload *w = &e->workloads[order[i]];
 
@@ -185,14 +185,14 @@ static void prom_quality(const struct status *s, struct buf *to)
 			prom_labelled(to, "stacks_cut_total", "reason", unwind_end_name(end), e->cut[end]);
 	prom_one(to, "frames_total", "counter", "Frames named or not.", e->frames);
 	prom_one(to, "frames_named_total", "counter", "Frames with a function's name.", e->frames_named);
-	prom_family(to, "frames_by_source_total", "counter", "Frames, by where their names come from.");
+	prom_family(to, "frames_by_source_total", "counter", "Frames, by the source of their names.");
 	for (uint32_t i = 0; name_source_name(i); i++)
 		prom_labelled(to, "frames_by_source_total", "source", name_source_name(i), e->named_by[i]);
 	prom_family(to, "frames_by_kind_total", "counter", "Frames, by profile.frame.type.");
 	for (uint32_t i = 0; i < KIND_NR; i++)
 		if (frame_kind_type(i))
 			prom_labelled(to, "frames_by_kind_total", "kind", frame_kind_type(i), e->kinds[i]);
-	prom_family(to, "frames_guessed_total", "counter", "Frames that no unwind table gave, by what was tried.");
+	prom_family(to, "frames_guessed_total", "counter", "Frames found without an unwind table, by method.");
 	for (uint32_t i = FRAME_SURE + 1; i < FRAME_GUESS_NR; i++)
 		prom_labelled(to, "frames_guessed_total", "guess", frame_guess_name(i), e->guessed[i]);
 	prom_workloads(s, to);
@@ -209,10 +209,10 @@ static void prom_cost(const struct status *s, struct buf *to)
 	prom_seconds(to, "kernel", s->cost.kernel_ns);
 	prom_one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.",
 		 s->cost.memory_bytes);
-	prom_family(to, "worker_restarts_total", "counter", "Times that a worker was started again.");
+	prom_family(to, "worker_restarts_total", "counter", "Restarts of a worker.");
 	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++)
 		prom_labelled(to, "worker_restarts_total", "worker", s->workers[i].name, s->workers[i].restarts);
-	prom_one(to, "ring_peak_bytes", "gauge", "Most of the ring that was unread.", s->ledger.engine.ring_peak_bytes);
+	prom_one(to, "ring_peak_bytes", "gauge", "Largest unread part of the ring.", s->ledger.engine.ring_peak_bytes);
 	prom_one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
 }
 
@@ -220,10 +220,10 @@ static void prom_guard(const struct status *s, struct buf *to)
 {
 	const struct guard *g = s->guard.state;
 
-	prom_one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU, as it is now.", s->rate_hz);
+	prom_one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU at present.", s->rate_hz);
 	if (!g)
 		return;
-	prom_family(to, "guard_level", "gauge", "Steps of quality that are given up, by what was short.");
+	prom_family(to, "guard_level", "gauge", "Steps of quality given up, by cause.");
 	for (int cause = 0; cause < GUARD_CAUSES; cause++)
 		prom_labelled(to, "guard_level", "cause", guard_cause_name(cause), g->ladder[cause].level);
 	prom_family(to, "guard_steps_total", "counter", "Changes by the guard against overload.");
@@ -243,14 +243,14 @@ static void prom_debuginfod(const struct status *s, struct buf *to)
 
 	if (!d->on)
 		return;
-	prom_one(to, "debuginfod_fetched_total", "counter", "Debug files that came from debuginfod servers.",
+	prom_one(to, "debuginfod_fetched_total", "counter", "Debug files fetched from debuginfod servers.",
 		 d->fetched);
-	prom_family(to, "debuginfod_failed_total", "counter", "Debug files that did not, by reason.");
+	prom_family(to, "debuginfod_failed_total", "counter", "Debug files that could not be fetched, by reason.");
 	for (uint32_t i = FETCH_FETCHED + 1; i < FETCH_STATE_NR; i++)
 		prom_labelled(to, "debuginfod_failed_total", "reason", fetch_state_name(i), d->failed[i]);
 	prom_one(to, "debuginfod_requests_total", "counter", "Requests to debuginfod servers.", d->requests);
-	prom_one(to, "debuginfod_waiting", "gauge", "Debug files that will be asked for.", d->waiting);
-	prom_one(to, "debuginfod_cached_bytes", "gauge", "Debug files kept on disk.", d->cached_bytes);
+	prom_one(to, "debuginfod_waiting", "gauge", "Debug files to be requested.", d->waiting);
+	prom_one(to, "debuginfod_cached_bytes", "gauge", "Debug files cached on disk.", d->cached_bytes);
 }
 
 void status_prometheus(const struct status *s, struct buf *to)

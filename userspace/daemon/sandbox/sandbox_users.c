@@ -43,7 +43,7 @@ static int find_user(const char *name, int spare, bool warn, struct sandbox_user
 	}
 	err = spare_user(spare, ret);
 	if (warn && !err)
-		log_warn("user %s %s: the unused id %u takes its place", name, pw ? "is root" : "does not exist",
+		log_warn("user %s %s: the unused id %u is used instead", name, pw ? "is root" : "does not exist",
 			 (unsigned int)ret->uid);
 	return err;
 }

@@ -42,7 +42,7 @@ static void hints_drop(struct hints *h, struct hint *at)
 	*at = (struct hint){0};
 }
 
-/* A free place, else that of the name heard of longest ago. */
+/* A free place, else that of the least recently used name. */
 static struct hint *hints_place(struct hints *h)
 {
 	struct hint *oldest = &h->all[0];
@@ -88,7 +88,7 @@ static struct hint *hints_find_or_add(struct hints *h, const char comm[OTP_COMM_
 
 	if (!at)
 		return hints_add(h, comm, now_ns);
-	/* Until it is told it has what all have, which may have changed. */
+	/* Until it is sent, a name has the default sizes, which may have changed. */
 	if (!at->sent)
 		at->now = h->start;
 	return at;
@@ -112,7 +112,7 @@ void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct ot
 	hints_send(h, at);
 }
 
-/* The first verdict comes soon, the later ones after a window. */
+/* The first decision is made early, later ones after a window. */
 static bool hints_is_due(const struct hint *at, uint64_t now_ns)
 {
 	if (!at->sent)
@@ -120,7 +120,7 @@ static bool hints_is_due(const struct hint *at, uint64_t now_ns)
 	return at->samples >= ADAPT_WINDOW_SAMPLES && now_ns >= at->since_ns + ADAPT_WINDOW_NS;
 }
 
-/* What nobody needed in the window is given up. */
+/* Drops the bytes that no stack needed in the window. */
 static void hints_shrink(struct hints *h, struct hint *at, uint64_t now_ns)
 {
 	struct otp_hint now = {

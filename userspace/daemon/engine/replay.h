@@ -19,7 +19,7 @@
 
 struct replay_options {
 	const struct config *config; /* borrowed */
-	uint32_t rounds;             /* how often the samples are replayed; caches are cold in the first round. 0: once */
+	uint32_t rounds;             /* how often the samples are replayed, first with cold caches. 0: once */
 	/*
 	 * Samples a second, as a live sampler would deliver them: for pace_ns, from
 	 * the beginning again as often as needed; intervals end by the clock.

@@ -28,7 +28,7 @@
 #define JOBS_MAX     64
 #define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
 #define NO_DISK_NS   (60 * NSEC_PER_SEC)
-#define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a nearly full disk small files can be made, and large ones not */
+#define DISK_LOG_NS (3600 * NSEC_PER_SEC) /* on a nearly full disk small files can be made, and large ones not */
 
 struct index_task {
 	struct index_task *next;
@@ -54,8 +54,8 @@ struct index_jobs {
 	bool has_result;
 	int new_err;	     /* no file could be made for the indexer */
 	int disk_err;	     /* of the last index; 0: it was stored */
-	uint64_t disk_retry_ns, disk_said_ns;
-	bool disk_said; /* and its end is not logged yet */
+	uint64_t disk_retry_ns, disk_logged_ns;
+	bool disk_logged; /* and its end is not logged yet */
 };
 
 int index_jobs_open(struct monitor *m)
@@ -324,14 +324,14 @@ static void index_jobs_note_disk(struct index_jobs *j, int err)
 
 	j->disk_err = err;
 	j->disk_retry_ns = now + NO_DISK_NS;
-	if (!err && j->disk_said) {
+	if (!err && j->disk_logged) {
 		log_notice("%s can be written again", j->path);
-		j->disk_said = false;
-	} else if (err && (!j->disk_said_ns || now - j->disk_said_ns > DISK_SAID_NS)) {
+		j->disk_logged = false;
+	} else if (err && (!j->disk_logged_ns || now - j->disk_logged_ns > DISK_LOG_NS)) {
 		log_warn("%s: %s: programs that are new have no inlined calls and no lines until it can be written again",
 			 j->path, strerror(-err));
-		j->disk_said = true;
-		j->disk_said_ns = now;
+		j->disk_logged = true;
+		j->disk_logged_ns = now;
 	}
 }
 

@@ -47,7 +47,8 @@ static void monitor_begin_when_ready(struct monitor *m, uint64_t now)
 	if (!target_names_settled(&m->targets.names)) {
 		if (now < m->names_deadline_ns)
 			return;
-		log_warn("targets: the names of containers cannot be resolved yet: sampling begins without those selected by name");
+		log_warn("targets: the names of containers cannot be resolved yet: sampling begins without those "
+			 "selected by name");
 	}
 	if (monitor_begin_sampling(m)) {
 		m->exit_status = 1;

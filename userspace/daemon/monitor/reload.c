@@ -84,7 +84,8 @@ static int reload_without_directory(struct monitor *m, struct config *c, uint32_
 	const struct export_config *before = config_exporter_find(m->config, c->exporters[i].name);
 	char *endpoint;
 
-	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net cannot reach yet)", c->exporters[i].name);
+	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net cannot reach yet)",
+		 c->exporters[i].name);
 	reload_add_name(found->restart, sizeof(found->restart), name);
 	if (!before) {
 		config_exporter_remove(c, i);

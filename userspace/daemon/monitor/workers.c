@@ -138,7 +138,8 @@ static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 	if (!err) {
 		err = workers_hand_over(m, w);
 		if (err) {
-			log_warn("%s (pid %d) could not be sent its start messages: %s", worker_name(w), w->pid, strerror(-err));
+			log_warn("%s (pid %d) could not be sent its start messages: %s", worker_name(w), w->pid,
+				 strerror(-err));
 			worker_kill(w);
 		}
 		return;

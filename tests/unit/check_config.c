@@ -192,7 +192,7 @@ static const struct {
 	{EXPORTER "tls_insecure = 2\n", "F:3: exporter a.tls_insecure: bad value \"2\", expected yes or no\n"},
 	{EXPORTER "endpoint = http://h\n", "F:3: exporter a.endpoint: given twice, first in line 2\n"},
 	{"[exporter a]\nendpoint = http://user:pass@h\n",
-	 "F:2: exporter a.endpoint: bad value, expected no user and password in it; a header of headers_file says who you are\n"},
+	 "F:2: exporter a.endpoint: bad value, expected no user and password in it; authenticate by a header of headers_file\n"},
 	{"[exporter a]\nendpoint = http://h\nheaders_file = token\n",
 	 "F:3: exporter a.headers_file: bad value \"token\", expected an absolute path\n"},
 	{"[limits]\ncpu_percent = 101\n",

@@ -27,7 +27,7 @@ static void setup(void)
 {
 	memset(&hints, 0, sizeof(hints));
 	hints.start = (struct otp_hint){.stack_bytes = 4096, .base_bytes = 4096};
-	hints.tell = on_tell;
+	hints.send = on_tell;
 	told = 0;
 	tells = 0;
 }

@@ -10,6 +10,7 @@
 
 #define MAP_FIRST 16
 
+/* The process' own: tables in different objects exchange hashes, so all use one seed. Constant after hash_seed_init. */
 uint64_t hash_seed = 0x9e3779b97f4a7c15ULL;
 
 void hash_seed_init(void)

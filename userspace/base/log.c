@@ -28,6 +28,10 @@ struct kind {
 	uint32_t lines, suppressed;
 };
 
+/*
+ * The log's state is the process' own: there is one standard error and one role, and any function may log. It is set
+ * at the start and when the configuration changes; the counters of formats are used by the thread that logs.
+ */
 static const char *log_role = "otprofd";
 static enum log_level log_max = LOG_LEVEL_INFO;
 static int log_fd = STDERR_FILENO;

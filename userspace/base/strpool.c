@@ -11,7 +11,7 @@ struct strpool {
 	size_t cap, count;
 };
 
-/* Shared by the whole process on purpose: interning works only with one pool. */
+/* One pool for the process: strings are compared by pointer. It holds no references, and one thread uses it. */
 static struct strpool pool;
 
 static struct str **pool_slot(const struct strpool *p, const char *s, size_t len, uint64_t hash)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration as a worker gets it from the monitor: text in a memfd.
+ * The configuration that the monitor sends to a worker: text in a memfd.
  *
  * Called by the roles, at their start and on reload. The monitor has checked
- * the text; what is wrong with it all the same is logged.
+ * the text; an error that the worker still finds is logged.
  */
 #ifndef OTP_DAEMON_HANDOVER_H
 #define OTP_DAEMON_HANDOVER_H
@@ -11,9 +11,9 @@
 struct config;
 struct ipc_message;
 
-/* The message's first descriptor, which stays the message's. *ret is the caller's. 0 or negative errno. */
+/* Parses the message's first descriptor, which the message keeps. *ret is owned by the caller. 0 or negative errno. */
 int handover_config(const struct ipc_message *m, struct config **ret);
-/* Of a CONFIG message, in place of the one before; from here on the role logs as it says. */
+/* The configuration of a CONFIG message replaces *config (owned by the caller); the role logs by it from then on. */
 int handover_begin(const struct ipc_message *m, const char *role, struct config **config);
 
 #endif

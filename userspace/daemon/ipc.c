@@ -16,7 +16,7 @@
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3, include/uapi/linux/memfd.h */
 #endif
 
-/* Room for one descriptor more than allowed, so that too many are seen and not cut off unseen. */
+/* Room for one descriptor more than allowed, so that a message with too many is detected, not truncated. */
 #define IPC_CONTROL_FDS (IPC_FDS_MAX + 1)
 
 union ipc_control {
@@ -29,7 +29,7 @@ int ipc_pair(int fds[2])
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0 ? -errno : 0;
 }
 
-static void control_put(struct msghdr *msg, union ipc_control *control, const int *fds, int nr_fds)
+static void ipc_control_put(struct msghdr *msg, union ipc_control *control, const int *fds, int nr_fds)
 {
 	struct cmsghdr *c = &control->align;
 
@@ -41,14 +41,14 @@ static void control_put(struct msghdr *msg, union ipc_control *control, const in
 	msg->msg_controllen = CMSG_SPACE(sizeof(int) * nr_fds);
 }
 
-static int send_error(int err)
+static int ipc_send_error(int err)
 {
 	switch (err) {
 	case ECONNRESET:
 	case ENOTCONN:
 		return -EPIPE;
 	case ENOBUFS:
-	case ETOOMANYREFS: /* descriptors under way; gone once the peer has read */
+	case ETOOMANYREFS: /* too many descriptors in flight; there is room once the peer has read */
 		return -EAGAIN;
 	default:
 		return -err;
@@ -66,11 +66,11 @@ int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len
 	if (len > IPC_DATA_MAX || nr_fds < 0 || nr_fds > IPC_FDS_MAX)
 		return -EINVAL;
 	if (nr_fds)
-		control_put(&msg, &control, fds, nr_fds);
+		ipc_control_put(&msg, &control, fds, nr_fds);
 	do
 		n = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? send_error(errno) : 0;
+	return n < 0 ? ipc_send_error(errno) : 0;
 }
 
 void ipc_close_fds(struct ipc_message *m)
@@ -100,8 +100,8 @@ bool ipc_fits(const struct ipc_message *m, size_t len, int nr_fds)
 	return m->head.len == len && ipc_nr_fds(m) == nr_fds;
 }
 
-/* Takes over what was passed; too many are closed and refused. */
-static int control_take(struct msghdr *msg, struct ipc_message *m)
+/* Takes the passed descriptors; if there are too many, all are closed and the message is refused. */
+static int ipc_control_take(struct msghdr *msg, struct ipc_message *m)
 {
 	int n = 0, err = 0, fd;
 
@@ -121,7 +121,7 @@ static int control_take(struct msghdr *msg, struct ipc_message *m)
 	return err;
 }
 
-static bool type_is_known(uint32_t type)
+static bool ipc_type_is_known(uint32_t type)
 {
 	switch (type) {
 #define X(number, NAME, text) case IPC_##NAME:
@@ -132,10 +132,10 @@ static bool type_is_known(uint32_t type)
 	return false;
 }
 
-static bool head_is_sound(const struct ipc_message *m, const struct msghdr *msg, size_t n)
+static bool ipc_head_is_sound(const struct ipc_message *m, const struct msghdr *msg, size_t n)
 {
 	return !(msg->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n >= sizeof(m->head) &&
-	       m->head.len == n - sizeof(m->head) && type_is_known(m->head.type);
+	       m->head.len == n - sizeof(m->head) && ipc_type_is_known(m->head.type);
 }
 
 int ipc_receive(int sock, struct ipc_message *m)
@@ -150,21 +150,21 @@ int ipc_receive(int sock, struct ipc_message *m)
 	for (int i = 0; i < IPC_FDS_MAX; i++)
 		m->fds[i] = -1;
 	/*
-	 * A peer that closes with unread messages of ours leaves ECONNRESET in
-	 * front of what it had sent (unix_release_sock); reading takes it away.
+	 * A peer that closes without having read all our messages leaves ECONNRESET before the messages that it had
+	 * sent (unix_release_sock); the first read clears it.
 	 */
 	do
 		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
 		return -errno;
-	err = control_take(&msg, m);
-	/* An empty packet is nothing that we send; like the end of the stream it ends the peer. */
+	err = ipc_control_take(&msg, m);
+	/* We never send an empty packet; it counts as the end of the peer. */
 	if (n == 0 && !err) {
 		ipc_close_fds(m);
 		return 0;
 	}
-	if (err || !head_is_sound(m, &msg, (size_t)n)) {
+	if (err || !ipc_head_is_sound(m, &msg, (size_t)n)) {
 		ipc_close_fds(m);
 		return -EBADMSG;
 	}
@@ -213,7 +213,7 @@ int ipc_memfd(const char *name, const void *data, size_t len)
 	return err ? err : steal_fd(&fd);
 }
 
-static bool is_sealed(int fd)
+static bool ipc_memfd_is_sealed(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 
@@ -223,7 +223,7 @@ static bool is_sealed(int fd)
 int ipc_memfd_read(int fd, size_t max, char **ret, size_t *ret_len)
 {
 	struct buf text = {0};
-	int err = is_sealed(fd) ? file_copy(fd, max, &text) : -EBADMSG;
+	int err = ipc_memfd_is_sealed(fd) ? file_copy(fd, max, &text) : -EBADMSG;
 
 	if (err) {
 		buf_done(&text);

@@ -4,9 +4,9 @@
  * SOCK_SEQPACKET socket pairs: one send, one message.
  *
  * Called by every process role, one thread each. A message is a fixed head
- * and up to IPC_DATA_MAX bytes; larger things travel as sealed memfds.
- * Receivers check lengths and descriptor counts; a message that breaks the
- * rules is -EBADMSG, and the peer that sent it is treated as dead.
+ * and up to IPC_DATA_MAX bytes; larger data is sent as a sealed memfd.
+ * Receivers check lengths and descriptor counts; for a message that breaks the
+ * rules they return -EBADMSG, and the peer that sent it is treated as dead.
  */
 #ifndef OTP_DAEMON_IPC_H
 #define OTP_DAEMON_IPC_H
@@ -26,38 +26,38 @@
 
 /* X(number, NAME, from -> to, "what") */
 #define IPC_MESSAGES(X)                                                                            \
-	X(1, CONFIG, "monitor to worker: sealed memfd of the effective configuration text")         \
-	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring; consumer page, eventfd") \
-	X(3, SIDEBAND, "monitor to engine: struct ipc_sideband; fd: one side-band buffer")          \
-	X(4, LEDGER, "monitor to worker: fd: its ledger page")                                      \
-	X(5, PEER, "monitor to engine and net: fd: their common socket, after every restart")       \
+	X(1, CONFIG, "monitor to worker: sealed memfd of the effective configuration text")        \
+	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring; consumer page, eventfd")        \
+	X(3, SIDEBAND, "monitor to engine: struct ipc_sideband; fd: one side-band buffer")         \
+	X(4, LEDGER, "monitor to worker: fd: its ledger page")                                     \
+	X(5, PEER, "monitor to engine and net: fd: their common socket, after every restart")      \
 	X(6, KALLSYMS, "monitor to engine: fd: /proc/kallsyms, opened with the right to addresses") \
-	X(7, CAPTURE, "monitor to engine: fd: where to write a capture")                            \
-	X(8, START, "monitor to worker: everything was sent")                                       \
-	X(9, READY, "worker to monitor: the sandbox is closed")                                     \
-	X(10, STOP, "monitor to worker: finish, flush, exit")                                       \
+	X(7, CAPTURE, "monitor to engine: fd: where to write a capture")                           \
+	X(8, START, "monitor to worker: everything was sent")                                      \
+	X(9, READY, "worker to monitor: the sandbox is closed")                                    \
+	X(10, STOP, "monitor to worker: finish, flush, exit")                                      \
 	X(11, RELOAD, "monitor to worker: struct ipc_reload; fds: configuration; to net perhaps a listener") \
-	X(14, RELOADED, "worker to monitor: the new configuration is in force")                     \
-	X(15, DEBUGINFOD, "monitor to engine: struct ipc_debuginfod: what becomes of a file's debug information") \
-	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, once the profile of the old rate is closed") \
-	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                       \
-	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                 \
-	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd")                        \
-	X(22, PLAN, "engine to monitor: struct ipc_plan")                                           \
-	X(23, HINT, "engine to monitor: struct ipc_hint")                                           \
+	X(14, RELOADED, "worker to monitor: the new configuration is in force")                    \
+	X(15, DEBUGINFOD, "monitor to engine: struct ipc_debuginfod: the state of a file's debug information") \
+	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, after the old rate's profile") \
+	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                      \
+	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                \
+	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd") \
+	X(22, PLAN, "engine to monitor: struct ipc_plan")                                          \
+	X(23, HINT, "engine to monitor: struct ipc_hint")                                          \
 	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
-	X(25, WATCH, "monitor to engine: u32: whether LIFE is wanted")                              \
+	X(25, WATCH, "monitor to engine: u32: whether to send LIFE")                               \
 	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: ELF file, index, scratch") \
-	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                    \
-	X(28, FETCH, "monitor to fetcher: struct ipc_fetch; fd: where the debug file goes")         \
-	X(29, FETCHED, "fetcher to monitor: struct ipc_fetched")                                    \
-	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")      \
-	X(31, RECEIVED, "net to engine: u64 id of the last request taken over")                     \
-	X(32, DRAINED, "net to monitor: the answer to PEER: the socket before it was read to its end") \
-	X(40, STATUS_WANTED, "net to monitor: u32 format; the metrics listener was asked")          \
-	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                             \
-	X(42, EXPLAIN, "monitor to engine: u32 pid; the tag is the question's")                      \
-	X(43, EXPLAINED, "back: fd: sealed memfd with JSON")                                        \
+	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                   \
+	X(28, FETCH, "monitor to fetcher: struct ipc_fetch; fd: the debug file to write")          \
+	X(29, FETCHED, "fetcher to monitor: struct ipc_fetched")                                   \
+	X(30, REQUEST, "engine to net: struct ipc_request; fd: sealed memfd with the message")     \
+	X(31, RECEIVED, "net to engine: u64 id of the last request received")                      \
+	X(32, DRAINED, "net to monitor: the answer to PEER: the previous socket was read to its end") \
+	X(40, STATUS_WANTED, "net to monitor: u32 format; the metrics listener has a request")     \
+	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                            \
+	X(42, EXPLAIN, "monitor to engine: u32 pid; the tag identifies the question")              \
+	X(43, EXPLAINED, "engine to monitor: the same tag; fd: sealed memfd with JSON")            \
 	X(50, BEAT, "worker to monitor: alive; u64 counter")
 
 enum ipc_type {
@@ -67,23 +67,24 @@ enum ipc_type {
 };
 
 /*
- * How a request changes hands, so that each sample is in one place whoever is
- * killed when:
+ * The hand-over of a request. Each sample is counted in one place, whichever
+ * process is killed at whatever moment:
  * - The engine publishes handed and last_id (its page) before it sends REQUEST.
  * - net publishes received and received_id (its page) before it sends RECEIVED.
  *   Its first message on every new socket is RECEIVED with the page's
- *   received_id; until it comes the engine sends nothing on that socket. Then
- *   the engine sends again what it keeps with a higher id. net drops, uncounted,
- *   a request whose id is not above received_id.
- * - Engine dead: the monitor gives net a new PEER. net reads the socket that it
- *   had to its end (nothing, if it had none), then answers DRAINED. Only then
- *   the monitor books handed - received as lost (engine_died), and held too,
- *   and starts an engine, which goes on from the page: ids from last_id + 1,
- *   ring from ring_pos.
- * - net dead: the monitor books queued as lost (net_died) and sending as
- *   unconfirmed, and gives both the new net and the engine a PEER.
- * - STOP: the engine drains the ring, hands over and exits; net is told when
- *   the engine has exited, reads its socket to the end, then flushes.
+ *   received_id; before this message arrives, the engine sends nothing on that
+ *   socket. Then the engine sends every request that it keeps with a higher id
+ *   again. net drops, uncounted, a request whose id is not above received_id.
+ * - The engine dies: the monitor sends net a new PEER. net reads its previous
+ *   socket, if any, to the end, then answers DRAINED. Only then the monitor
+ *   books handed - received, and held too, as lost (engine_died), and starts
+ *   an engine, which continues from the page: ids from last_id + 1, ring from
+ *   ring_pos.
+ * - net dies: the monitor books queued as lost (net_died) and sending as
+ *   unconfirmed, and sends a PEER to both the new net and the engine.
+ * - STOP: the engine drains the ring, hands over and exits; the monitor sends
+ *   STOP to net when the engine has exited; net reads its socket to the end,
+ *   then flushes.
  */
 
 struct ipc_head {
@@ -93,28 +94,28 @@ struct ipc_head {
 };
 
 struct ipc_ring { uint64_t ring_bytes; struct origins origins; uint32_t flags, reserved; };
-#define IPC_RING_SCAN 1 /* nobody reports process life: /proc is to be looked through */
-/* Samples from ring position pos on have these periods; those before it the ones that held until now. */
+#define IPC_RING_SCAN 1 /* nobody reports process life: the engine has to scan /proc */
+/* Samples from ring position pos on have these periods; those before pos have the previous ones. */
 struct ipc_rate { uint64_t pos, id; struct origins origins; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_ask { uint32_t kind, pid; uint64_t start, end, ino; uint32_t len, alternate_pid, path_len, reserved; };
 struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
-/* state: enum fetch_state; FETCHED: an index made anew says more. content: the file's htlhash; all: of every file. */
+/* state: enum fetch_state; FETCHED: a new index holds more. content: the file's htlhash; all: of every file. */
 struct ipc_debuginfod { uint64_t content[2]; uint32_t state, all; };
 struct ipc_fetch { char id[FETCH_ID_MAX + 7]; };
 struct ipc_fetched { uint32_t state, requests; uint64_t bytes; char text[160]; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
-struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: forget it */
+struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: remove it */
 enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* the second descriptor */ };
 struct ipc_reload { uint32_t metrics, reserved; };
-struct ipc_life { uint32_t pid, parent; /* 0: no fork, but an exec or an end */ };
+struct ipc_life { uint32_t pid, parent; /* 0: an exec or an exit, no fork */ };
 struct ipc_request { uint64_t id, len; struct ledger_counts samples; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 
-/* Sends whole or not at all. -EAGAIN when the peer's buffer is full, -EPIPE when it is gone. fds are borrowed. */
+/* Sends the whole message or nothing. -EAGAIN: the peer's buffer is full; -EPIPE: it is gone. fds are borrowed. */
 int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len, const int *fds, int nr_fds);
 
 struct ipc_message {
@@ -125,20 +126,20 @@ struct ipc_message {
 
 /* 1 and a message, 0 when the peer closed, -EAGAIN when there is none, -EBADMSG. */
 int ipc_receive(int sock, struct ipc_message *m);
-int ipc_wait(int sock, struct ipc_message *m); /* until there is something; as ipc_receive */
-void ipc_close_fds(struct ipc_message *m); /* those that nobody took */
-int ipc_take_fd(struct ipc_message *m, int i); /* the caller's from now on */
+int ipc_wait(int sock, struct ipc_message *m); /* blocks until a message arrives; returns as ipc_receive */
+void ipc_close_fds(struct ipc_message *m); /* those that were not taken */
+int ipc_take_fd(struct ipc_message *m, int i); /* owned by the caller */
 int ipc_nr_fds(const struct ipc_message *m);
-/* Exactly len bytes of data and nr_fds descriptors. */
+/* Whether m has exactly len bytes of data and nr_fds descriptors. */
 bool ipc_fits(const struct ipc_message *m, size_t len, int nr_fds);
 
-int ipc_pair(int fds[2]); /* SEQPACKET, close-on-exec, non-blocking */
+int ipc_pair(int fds[2]); /* owned by the caller; SEQPACKET, close-on-exec, non-blocking */
 /* A sealed memfd of these bytes; owned. */
 int ipc_memfd(const char *name, const void *data, size_t len);
 /* The same in steps: an empty one, written by the caller, then sealed against every change. */
 int ipc_memfd_new(const char *name);
 int ipc_memfd_seal(int fd);
-/* Whole content of a sealed memfd of at most max bytes, NUL added; -EBADMSG if unsealed, -EFBIG. */
+/* Whole content of a sealed memfd of at most max bytes, NUL added, owned by the caller. -EBADMSG: unsealed; -EFBIG. */
 int ipc_memfd_read(int fd, size_t max, char **ret, size_t *ret_len);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprofd: which role this process has, and what the command line says. */
+/*
+ * otprofd: the command line, and the choice of this process' role.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -40,10 +42,10 @@ static void help(void)
 	       "  -h, --help             display this help and exit\n"
 	       "      --version          output version information and exit\n"
 	       "\n"
-	       "SIGHUP makes it read the configuration again, SIGTERM export what there is and\n"
-	       "end. 'otprof status' tells what it does, 'otprof doctor' what this host allows.\n"
+	       "SIGHUP makes it read the configuration again, SIGTERM export all samples and\n"
+	       "exit. 'otprof status' shows its state, 'otprof doctor' what this host allows.\n"
 	       "\n"
-	       "Exit status is 0, 1 if it cannot begin or go on or if the configuration is\n"
+	       "Exit status is 0, 1 if it cannot start or continue or if the configuration is\n"
 	       "wrong, 2 for wrong usage.\n");
 }
 
@@ -52,7 +54,7 @@ static const struct option long_options[] = {
 	{"version", no_argument, NULL, OPTION_VERSION},
 	{"capture", required_argument, NULL, OPTION_CAPTURE},
 	{"replay", required_argument, NULL, OPTION_REPLAY},
-	{"role", required_argument, NULL, OPTION_ROLE}, /* for ourselves only */
+	{"role", required_argument, NULL, OPTION_ROLE}, /* used by the monitor only */
 	{NULL, 0, NULL, 0},
 };
 
@@ -122,7 +124,7 @@ static int run_role(const char *role)
 	return EXIT_USAGE;
 }
 
-/* As compilers print it; in the journal an error, or -p err would not show why there is no otprofd. */
+/* In the form of compilers; an error in the journal, so that -p err shows why otprofd does not run. */
 static void print_error(void *ctx, const char *line)
 {
 	if (log_is_journal())
@@ -131,7 +133,7 @@ static void print_error(void *ctx, const char *line)
 		fprintf(stderr, "%s\n", line);
 }
 
-/* The usual file may be missing: then its drop-ins and the defaults hold. One that was named must be there. */
+/* The default file may be missing: then its drop-ins and the defaults hold. A file that was named must exist. */
 static int load(const struct options *o, struct config **ret)
 {
 	if (o->config_path)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of otprofd. One program, told its role by argv; each role's
+ * The processes of otprofd: one program, whose role is an argument. Each role's
  * whole life is one call that returns the exit status.
  *
- * Called by main only. A worker finds its socket to the monitor as
- * ROLE_SOCKET and knows nothing else until CONFIG has come on it. Every
- * worker dies with the monitor (by signal, and by the end of its socket).
+ * Called by main only. A worker inherits its socket to the monitor as
+ * descriptor ROLE_SOCKET; the first message on it is CONFIG. Every worker dies
+ * with the monitor (by signal, and by the end of its socket).
  */
 #ifndef OTP_DAEMON_ROLES_H
 #define OTP_DAEMON_ROLES_H
@@ -18,16 +18,16 @@ struct config;
 
 struct monitor_options {
 	const char *config_path;  /* borrowed; read again on reload */
-	bool config_usual;        /* it may be missing */
+	bool config_usual;        /* the usual path: the file may be missing */
 	const char *capture_path; /* NULL: no capture; borrowed */
 };
 
-int monitor_main(struct config *c, const struct monitor_options *options); /* takes c */
-int engine_main(int sock);
+int monitor_main(struct config *c, const struct monitor_options *options); /* takes ownership of c */
+int engine_main(int sock); /* sock is borrowed, here and below */
 int net_main(int sock);
 int opener_main(int sock);
 int indexer_main(int sock);
 int fetcher_main(int sock);
-int replay_main(const struct config *c, const char *file);
+int replay_main(const struct config *c, const char *file); /* both borrowed */
 
 #endif

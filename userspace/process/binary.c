@@ -26,11 +26,15 @@ struct binary_file {
 	struct binary_file *next, **link;
 };
 
-/* All open binaries. Shared by the whole process on purpose: one object per file. */
+/*
+ * All open binaries, one object per file. The list belongs to the process: caches compare binaries by pointer and by
+ * id, so a second list would make two of one file. One thread opens and reads binaries.
+ */
 static struct map by_identity;
 static struct binary_file *all;
 static uint32_t open_count;
 static uint32_t last_id;
+/* A capture records every page that is read, whoever reads it; so there is one hook, set before the first read. */
 static binary_page_hook_fn *page_hook;
 static void *page_hook_ctx;
 

@@ -19,7 +19,7 @@ struct cached_page {
 	uint8_t data[PAGE_CACHE_PAGE];
 };
 
-/* One cache for the process, as memory is bounded for all files together. */
+/* One cache for the process: its limit bounds the memory of all files together. One thread reads files. */
 static struct map pages;
 static struct cached_page *newest, *oldest;
 static size_t limit_bytes = PAGE_CACHE_DEFAULT;

@@ -7,7 +7,10 @@
 
 #define SPACE_FIRST 16
 
-/* Over all spaces: the table bounds what hostile processes can make us keep. */
+/*
+ * Room for mappings, in entries, over all spaces of the process. It is not the table's, because parked samples keep
+ * spaces that the table has dropped, and the table's bound covers these as well. One thread.
+ */
 static size_t total;
 
 struct space *space_new(void)

@@ -8,7 +8,7 @@
 
 #define SERVICE_NAME "service.name"
 
-/* Shared by the whole process on purpose: comparing pointers works only with one pool. */
+/* One pool for the process: workloads are compared by pointer. It holds no references, and one thread uses it. */
 static struct map pool;
 
 static bool is_service(const struct str *key)

@@ -70,7 +70,7 @@ struct kept {
 	struct timespec used;
 };
 
-static int by_use(const void *pa, const void *pb)
+static int disk_cache_by_use(const void *pa, const void *pb)
 {
 	const struct kept *a = pa, *b = pb;
 
@@ -79,13 +79,13 @@ static int by_use(const void *pa, const void *pb)
 	return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
 }
 
-/* An empty one takes its inode and its name. */
-static uint64_t bytes_of(const struct stat *st)
+/* An empty file counts as a block, for its inode and its name. */
+static uint64_t disk_cache_file_bytes(const struct stat *st)
 {
 	return MAX((uint64_t)st->st_blocks * 512, 4096u);
 }
 
-static int list(int dir, struct kept **ret, uint32_t *ret_count, uint64_t *ret_bytes)
+static int disk_cache_list(int dir, struct kept **ret, uint32_t *ret_count, uint64_t *ret_bytes)
 {
 	_cleanup_(closedirp) DIR *d = NULL;
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -107,7 +107,7 @@ static int list(int dir, struct kept **ret, uint32_t *ret_count, uint64_t *ret_b
 		if (array_reserve(ret, *ret_count, &cap, sizeof(**ret)) < 0)
 			return -ENOMEM;
 		k = &(*ret)[(*ret_count)++];
-		*k = (struct kept){.bytes = bytes_of(&st), .used = st.st_atim};
+		*k = (struct kept){.bytes = disk_cache_file_bytes(&st), .used = st.st_atim};
 		strcpy(k->name, e->d_name);
 		*ret_bytes += k->bytes;
 	}
@@ -120,9 +120,9 @@ void disk_cache_trim(int dir, uint64_t max_bytes)
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 
-	if (list(dir, &all, &count, &bytes) < 0 || bytes <= max_bytes)
+	if (disk_cache_list(dir, &all, &count, &bytes) < 0 || bytes <= max_bytes)
 		return;
-	qsort(all, count, sizeof(*all), by_use);
+	qsort(all, count, sizeof(*all), disk_cache_by_use);
 	for (uint32_t i = 0; i < count && bytes > max_bytes; i++) {
 		unlinkat(dir, all[i].name, 0);
 		bytes -= all[i].bytes;
@@ -135,7 +135,7 @@ void disk_cache_drop(int dir, const char *suffix)
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 
-	list(dir, &all, &count, &bytes);
+	disk_cache_list(dir, &all, &count, &bytes);
 	for (uint32_t i = 0; i < count; i++) {
 		size_t len = strlen(all[i].name), end = strlen(suffix);
 
@@ -150,6 +150,6 @@ uint64_t disk_cache_bytes(int dir)
 	uint64_t bytes = 0;
 	uint32_t count = 0;
 
-	list(dir, &all, &count, &bytes);
+	disk_cache_list(dir, &all, &count, &bytes);
 	return bytes;
 }

@@ -13,12 +13,12 @@
 
 #define FETCHING ".fetching"
 #define SUFFIX	 ".debug"
-#define NONE	 ".none" /* holds the name of the reason */
+#define NONE	 ".none" /* its content is the name of the reason */
 #define NAME_MAX_ (FETCH_ID_MAX + 8)
 
 _Static_assert(NAME_MAX_ <= DISK_CACHE_NAME_MAX, "the cache sees every name");
 
-static void name_with(const char *id, const char *suffix, char to[NAME_MAX_])
+static void fetch_cache_name(const char *id, const char *suffix, char to[NAME_MAX_])
 {
 	snprintf(to, NAME_MAX_, "%s%s", id, suffix);
 }
@@ -37,7 +37,7 @@ int fetch_cache_find(int dir, const char *id)
 	char name[NAME_MAX_];
 	int fd;
 
-	name_with(id, SUFFIX, name);
+	fetch_cache_name(id, SUFFIX, name);
 	fd = disk_cache_find(dir, name);
 	if (fd >= 0)
 		disk_cache_touch(dir, name);
@@ -50,7 +50,7 @@ enum fetch_state fetch_cache_refused(int dir, const char *id, uint64_t now_s, ui
 	char name[NAME_MAX_], why[32];
 	enum fetch_state state;
 
-	name_with(id, NONE, name);
+	fetch_cache_name(id, NONE, name);
 	fd = disk_cache_find(dir, name);
 	if (fd < 0 || disk_cache_is_older(fd, now_s, retry_after_s))
 		return FETCH_NONE;
@@ -76,10 +76,10 @@ int fetch_cache_keep(int dir, const char *id, uint64_t max_bytes)
 		return -EFBIG;
 	}
 	disk_cache_trim(dir, max_bytes - (uint64_t)st.st_size);
-	name_with(id, SUFFIX, name);
+	fetch_cache_name(id, SUFFIX, name);
 	if (renameat(dir, FETCHING, dir, name) < 0)
 		return -errno;
-	name_with(id, NONE, name);
+	fetch_cache_name(id, NONE, name);
 	unlinkat(dir, name, 0);
 	return 0;
 }
@@ -90,11 +90,11 @@ void fetch_cache_refuse(int dir, const char *id, enum fetch_state why)
 	const char *text = fetch_state_name(why);
 	char name[NAME_MAX_];
 
-	name_with(id, SUFFIX, name);
+	fetch_cache_name(id, SUFFIX, name);
 	unlinkat(dir, name, 0);
-	name_with(id, NONE, name);
+	fetch_cache_name(id, NONE, name);
 	fd = disk_cache_new(dir, name);
-	/* Without the reason it is still refused. */
+	/* A refusal without its reason is still one. */
 	if (fd >= 0)
 		file_write(fd, text, strlen(text));
 }

@@ -20,7 +20,7 @@
 #define POOR_AGE_S 3600
 #define NONE_AGE_S 86400
 
-/* A recording has an otprofd of its own beside the service's, and both keep their indexes here. */
+/* A recording runs an otprofd of its own beside the service's, and both store their indexes here. */
 static void own_name(const char *kind, char to[INDEX_KEY_MAX + 8])
 {
 	snprintf(to, INDEX_KEY_MAX + 8, "%s-%d", kind, getpid());
@@ -109,7 +109,7 @@ int index_cache_find(int dir, const char *key, uint64_t now_s)
 		return fd;
 	}
 	poor = open_kind(dir, key, POOR);
-	/* Its age is that of its content, which the touching would hide: so it is not touched. */
+	/* Its age is the time since its inode's last change, which a touch would reset: so it is not touched. */
 	if (poor >= 0)
 		return disk_cache_is_older(poor, now_s, POOR_AGE_S) ? -ENOENT : steal_fd(&poor);
 	none = open_kind(dir, key, NONE);

@@ -53,7 +53,10 @@ static int config_new(struct config **ret)
 		.stack_rate_bytes = 64u << 20,
 		.kernel_threads = true,
 		.interval_ns = 5 * NSEC_PER_SEC,
-		/* One series a program in stores that make labels of these; threads and pids would explode. */
+		/*
+		 * Stores that make labels of attributes then hold one series a program; one for each thread or pid
+		 * would be too many.
+		 */
 		.sample_attributes = 1u << SAMPLE_ATTRIBUTE_EXECUTABLE,
 		.request_max_bytes = 4u << 20,
 		.cpu_percent_milli = 2000,
@@ -79,14 +82,14 @@ static int config_new(struct config **ret)
 	return 0;
 }
 
-static void free_secret(char *s)
+static void config_free_secret(char *s)
 {
 	if (s)
 		explicit_bzero(s, strlen(s));
 	free(s);
 }
 
-static void exporter_done(struct export_config *e)
+static void config_exporter_done(struct export_config *e)
 {
 	free(e->endpoint);
 	free(e->headers_file);
@@ -96,12 +99,12 @@ static void exporter_done(struct export_config *e)
 	if (e->file_dir > 0)
 		close(e->file_dir);
 	for (uint32_t i = 0; i < e->nr_headers; i++)
-		free_secret(e->headers[i]);
+		config_free_secret(e->headers[i]);
 }
 
 void config_exporter_remove(struct config *c, uint32_t i)
 {
-	exporter_done(&c->exporters[i]);
+	config_exporter_done(&c->exporters[i]);
 	c->nr_exporters--;
 	memmove(&c->exporters[i], &c->exporters[i + 1], (c->nr_exporters - i) * sizeof(c->exporters[0]));
 }
@@ -113,7 +116,7 @@ struct config *config_free(struct config *c)
 	for (uint32_t i = 0; i < c->nr_targets; i++)
 		free(c->targets[i].text);
 	for (uint32_t i = 0; i < c->nr_exporters; i++)
-		exporter_done(&c->exporters[i]);
+		config_exporter_done(&c->exporters[i]);
 	for (uint32_t i = 0; i < c->nr_resources; i++) {
 		free(c->resources[i].key);
 		free(c->resources[i].value);
@@ -140,8 +143,8 @@ static void config_parser_freep(struct config_parser **p)
 	config_parser_free(*p);
 }
 
-/* Also the section that is shipped, as long as its endpoint is commented out. */
-static int add_default_exporter(struct config *c)
+/* Also completes the section [exporter otlp] of the shipped file, whose endpoint is commented out. */
+static int config_add_default_exporter(struct config *c)
 {
 	struct export_config *e = c->nr_exporters == 1 ? config_exporter_find(c, "otlp") : NULL;
 
@@ -154,9 +157,10 @@ static int add_default_exporter(struct config *c)
 	return e->endpoint ? 0 : -ENOMEM;
 }
 
-/* What single keys cannot tell. */
+/* Checks of more than one key. */
 
-static void check_exporter(const struct export_config *e, struct config_errors *errors, const struct config_place *at)
+static void config_check_exporter(const struct export_config *e, struct config_errors *errors,
+				  const struct config_place *at)
 {
 	char why[EXPORT_WHY];
 
@@ -171,9 +175,9 @@ static void check_exporter(const struct export_config *e, struct config_errors *
 		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
 }
 
-/* Where a key was given, or else the other one that it does not go with; else the whole. */
-static struct config_place place_of(const struct config_parser *p, enum config_section section, const char *name,
-				    const char *other, const char *whole)
+/* Where a key was given, else where the other, conflicting one was; else the whole file. */
+static struct config_place config_place_of(const struct config_parser *p, enum config_section section, const char *name,
+					   const char *other, const char *whole)
 {
 	struct config_place at = config_parser_key(p, config_key_find(section, name));
 
@@ -182,29 +186,31 @@ static struct config_place place_of(const struct config_parser *p, enum config_s
 	return at.line ? at : (struct config_place){.name = whole};
 }
 
-static int check_whole(struct config *c, const struct config_parser *p, struct config_errors *errors, const char *name)
+static int config_check_whole(struct config *c, const struct config_parser *p, struct config_errors *errors,
+			      const char *name)
 {
 	struct config_place at;
 
 	if (c->stack_bytes > c->stack_max_bytes) {
-		at = place_of(p, SECTION_SAMPLER, "stack_bytes", "stack_max_bytes", name);
+		at = config_place_of(p, SECTION_SAMPLER, "stack_bytes", "stack_max_bytes", name);
 		config_complain(errors, &at, "sampler.stack_bytes: above stack_max_bytes, expected it at or below");
 	}
 	if (!strcmp(c->engine_user, c->net_user)) {
-		at = place_of(p, SECTION_DAEMON, "net_user", "engine_user", name);
+		at = config_place_of(p, SECTION_DAEMON, "net_user", "engine_user", name);
 		config_complain(errors, &at, "daemon.net_user: the same as engine_user, expected two users");
 	}
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
 		at = config_parser_exporter(p, &c->exporters[i]);
 		if (!at.line)
 			at.name = name;
-		check_exporter(&c->exporters[i], errors, &at);
+		config_check_exporter(&c->exporters[i], errors, &at);
 	}
 	return errors->count ? -EINVAL : 0;
 }
 
-/* What the exporters' keys name is there, and safe. */
-static int look_at_files(struct config *c, const struct config_parser *p, struct config_errors *errors, const char *name)
+/* The files that the exporters' keys name exist, and are safe. */
+static int config_check_files(struct config *c, const struct config_parser *p, struct config_errors *errors,
+			      const char *name)
 {
 	int err = 0;
 
@@ -218,9 +224,9 @@ static int look_at_files(struct config *c, const struct config_parser *p, struct
 	return err == -ENOMEM ? err : errors->count ? -EINVAL : 0;
 }
 
-/* real: with environment and files. */
-static int parse(const char *name, const struct config_text *texts, size_t n, bool real, struct config_errors *errors,
-		 struct config **ret)
+/* real: also reads the environment and the files that keys name. */
+static int config_parse_all(const char *name, const struct config_text *texts, size_t n, bool real,
+			    struct config_errors *errors, struct config **ret)
 {
 	_cleanup_(config_parser_freep) struct config_parser *p = NULL;
 	_cleanup_(config_freep) struct config *c = NULL;
@@ -237,11 +243,11 @@ static int parse(const char *name, const struct config_text *texts, size_t n, bo
 	if (!err && real)
 		err = config_from_environment(c, errors->fn, errors->ctx);
 	if (!err)
-		err = add_default_exporter(c);
+		err = config_add_default_exporter(c);
 	if (!err && real)
-		err = look_at_files(c, p, errors, name);
+		err = config_check_files(c, p, errors, name);
 	if (!err)
-		err = check_whole(c, p, errors, name);
+		err = config_check_whole(c, p, errors, name);
 	if (err)
 		return err;
 	*ret = steal_ptr(&c);
@@ -252,7 +258,7 @@ int config_parse_texts(const struct config_text *texts, size_t n, config_error_f
 {
 	struct config_errors errors = {.fn = error, .ctx = ctx};
 
-	return parse(n ? texts[0].name : "defaults", texts, n, false, &errors, ret);
+	return config_parse_all(n ? texts[0].name : "defaults", texts, n, false, &errors, ret);
 }
 
 int config_parse(const char *name, const char *text, size_t len, config_error_fn *error, void *ctx, struct config **ret)
@@ -262,21 +268,21 @@ int config_parse(const char *name, const char *text, size_t len, config_error_fn
 	return config_parse_texts(&one, 1, error, ctx, ret);
 }
 
-static int load(const char *path, bool usual, config_error_fn *error, void *ctx, struct config **ret)
+static int config_load_files(const char *path, bool usual, config_error_fn *error, void *ctx, struct config **ret)
 {
 	_cleanup_(config_files_done) struct config_files files = {0};
 	struct config_errors errors = {.fn = error, .ctx = ctx};
 	int err = path ? config_files_read(path, usual, &errors, &files) : 0;
 
-	return err ? err : parse(path ? path : "environment", files.texts, files.n, true, &errors, ret);
+	return err ? err : config_parse_all(path ? path : "environment", files.texts, files.n, true, &errors, ret);
 }
 
 int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret)
 {
-	return load(path, false, error, ctx, ret);
+	return config_load_files(path, false, error, ctx, ret);
 }
 
 int config_load_usual(const char *path, config_error_fn *error, void *ctx, struct config **ret)
 {
-	return load(path, true, error, ctx, ret);
+	return config_load_files(path, true, error, ctx, ret);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration: parsed, checked, then never changed. A reload makes a
- * new one. config_print writes the effective one as a file that parses to the
- * same, which is also how workers get theirs.
+ * new one. config_print writes the effective configuration as a file that
+ * parses to the same; workers receive theirs in this form.
  *
  * Called by main and the monitor at start and on reload, by workers once and
  * on reload. It is read from FILE, then FILE.d/NAME.conf in the order of their
- * names, then the environment: what comes later wins, lists add up.
+ * names, then the environment: a later value wins, lists add up.
  * Errors: one line each, "FILE:LINE: section.key: what is wrong, what was
- * expected", handed to the sink; nothing is half applied. Secrets are never
- * part of a line.
+ * expected", passed to the error function; no configuration with an error is
+ * applied. Secrets are never part of a line. Every string is owned by its struct.
  */
 #ifndef OTP_DAEMON_CONFIG_CONFIG_H
 #define OTP_DAEMON_CONFIG_CONFIG_H
@@ -23,7 +23,7 @@
 #include "source/event_list.h"
 
 #define CONFIG_TARGETS_MAX   64
-#define CONFIG_RESOURCES_MAX 12 /* half of what a workload holds: its own names must fit too */
+#define CONFIG_RESOURCES_MAX 12 /* half of a workload's attributes: its own must fit too */
 
 enum sampler_mode { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_KMOD, SAMPLER_PERF };
 enum target_kind { TARGET_CGROUP, TARGET_UNIT, TARGET_CONTAINER, TARGET_EXE, TARGET_USER, TARGET_PID };
@@ -40,15 +40,15 @@ struct config_resource { char *key, *value; };
 struct config_debuginfod {
 	char *urls; /* NULL: off; separated by spaces */
 	uint64_t timeout_ns;	 /* 90 s: for one file as a whole, of one server */
-	uint64_t file_bytes;	 /* 256 MiB: a larger one is not taken */
-	uint64_t cache_bytes;	 /* 1 GiB: of all that were fetched */
-	uint64_t retry_after_ns; /* 24 h: before a file that was not to be had is asked for again */
+	uint64_t file_bytes;	 /* 256 MiB: a larger file is rejected */
+	uint64_t cache_bytes;	 /* 1 GiB: of all fetched files */
+	uint64_t retry_after_ns; /* 24 h: before a file that could not be fetched is requested again */
 	uint32_t requests_per_minute; /* 30 */
 };
 
 /*
- * The outermost bytes that come with so many innermost ones, where these do not reach so far:
- * half as many again. A whole number of OTP_BASE_UNIT, 0: none.
+ * The outermost bytes to copy besides so many innermost ones, where these do not reach the end of
+ * the stack: half as many. A multiple of OTP_BASE_UNIT, 0: none.
  */
 static inline uint32_t config_base(uint32_t stack_bytes)
 {
@@ -63,7 +63,7 @@ struct config {
 	uint32_t frequency_hz;   /* 20 */
 	uint32_t ring_bytes;     /* 0: sized by CPUs and rate */
 	uint32_t sideband_bytes; /* per CPU */
-	uint32_t stack_bytes;    /* 131072: of programs that are not known yet */
+	uint32_t stack_bytes;    /* 131072: of a program without a plan or hint */
 	uint32_t stack_max_bytes; /* 524288 */
 	uint64_t stack_rate_bytes; /* all CPUs together, a second, above the default: 64 MiB */
 	bool kernel_threads;     /* true */
@@ -80,7 +80,7 @@ struct config {
 	/* [exporter NAME] */
 	struct export_config exporters[LEDGER_DESTINATIONS_MAX];
 	uint32_t nr_exporters;
-	bool exporter_is_default; /* nobody named one */
+	bool exporter_is_default; /* no configuration named one */
 	/* [resource] */
 	struct config_resource resources[CONFIG_RESOURCES_MAX];
 	uint32_t nr_resources;
@@ -88,13 +88,13 @@ struct config {
 	char *metrics_listen; /* NULL: off; host:port, loopback */
 	/* [limits] */
 	uint32_t cpu_percent_milli; /* thousandths of a percent of all CPUs together: 2000; 0: no limit */
-	uint64_t memory_limit_bytes; /* all processes together; 0: what the cgroup allows, or the budget */
+	uint64_t memory_limit_bytes; /* all processes together; 0: the cgroup's limit, or the budget */
 	/* [symbols] */
 	bool symbols_inline, symbols_lines; /* true */
 	bool symbols_show_clones;	    /* false: foo.cold is foo */
 	char *symbols_debug_dirs;	    /* separated by spaces: /usr/lib/debug */
 	char *symbols_cache_dir;	    /* /var/lib/otprof/symbols */
-	uint64_t symbols_cache_bytes;	    /* 256 MiB; 0: nothing but symbol tables names code */
+	uint64_t symbols_cache_bytes;	    /* 256 MiB; 0: only symbol tables resolve addresses */
 	struct config_debuginfod debuginfod; /* [debuginfod] */
 	/* [daemon] */
 	char *runtime_dir;    /* /run/otprof */
@@ -109,14 +109,14 @@ typedef void config_error_fn(void *ctx, const char *line);
 
 /* path NULL: defaults and environment only. -EINVAL after at least one error line; -errno if unreadable. */
 int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret);
-/* The same, but that the file itself need not be there. */
+/* The same, but the file may be missing. */
 int config_load_usual(const char *path, config_error_fn *error, void *ctx, struct config **ret);
 
-/* Texts as if they were files, later ones winning; no environment, and no file is looked at (workers; tests). */
+/* Parses texts as if they were files, a later value wins; reads no environment and no file (workers; tests). */
 struct config_text {
-	const char *name, *text;
+	const char *name, *text; /* borrowed, but in struct config_files */
 	size_t len;
-	bool open; /* others may read or write it: no place for secrets */
+	bool open; /* other users may read or write the file: secrets are refused */
 };
 int config_parse_texts(const struct config_text *texts, size_t n, config_error_fn *error, void *ctx, struct config **ret);
 int config_parse(const char *name, const char *text, size_t len, config_error_fn *error, void *ctx, struct config **ret);
@@ -126,9 +126,9 @@ int config_print(const struct config *c, FILE *to); /* with secrets */
 int config_print_shown(const struct config *c, FILE *to); /* for people, and for workers that need none */
 
 /*
- * What tells two configurations apart, each once: "section.key", or "exporter
- * NAME". Where only a restart could apply it, to keeps from's value, so that
- * to is what will be in force. -ENOMEM.
+ * Calls fn for each difference of two configurations: "section.key", or
+ * "exporter NAME". Where only a restart could apply it, to keeps from's value,
+ * so that to is the configuration that will be in force. -ENOMEM.
  */
 typedef void config_change_fn(void *ctx, const char *title, bool restart);
 int config_changes(const struct config *from, struct config *to, config_change_fn *fn, void *ctx);

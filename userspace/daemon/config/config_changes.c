@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Two configurations side by side, as they print. */
+/*
+ * The differences of two configurations, in the form in which values are
+ * printed.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +36,7 @@ static int is_same(const struct config_key *k, const void *a, const void *b)
 	return one.len == two.len && (!one.len || !memcmp(one.data, two.data, one.len));
 }
 
-/* Only strings print nothing: those without a value. */
+/* Only strings without a value print nothing. */
 static int keep_value(const struct config_key *k, const struct config *from, struct config *to)
 {
 	_cleanup_(buf_done) struct buf value;

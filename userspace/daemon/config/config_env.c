@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The OpenTelemetry environment variables. Those of the exporter set the only
- * HTTP exporter of the configuration, or the one named "otlp", which is made
- * where there is none at all or an endpoint is given. OTEL_SERVICE_NAME needs
- * nothing here: like every other process' it is read from our environment
- * when our own profile is named.
+ * HTTP exporter of the configuration, or the one named "otlp", which is added
+ * where there is none at all or an endpoint is set. OTEL_SERVICE_NAME is not
+ * read here: as of every process, it is read from our environment when our
+ * own workload is named.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static struct export_config *only_http(struct config *c)
 	return found;
 }
 
-/* Without any exporter there will be the usual one, at the usual place: it is set as well. */
+/* Without any exporter the default one will be added: the variables set it as well. */
 static struct export_config *choose_exporter(struct config *c, bool endpoint)
 {
 	struct export_config *e = only_http(c);
@@ -88,7 +88,7 @@ static struct export_config *choose_exporter(struct config *c, bool endpoint)
 	return e;
 }
 
-/* A value as the configuration file takes it, under the variable's name in errors. */
+/* Sets a key from a value in the configuration file's form; errors name the variable. */
 static void set_key(struct environment *env, const char *title, const char *key, const char *value)
 {
 	const struct config_key *k = config_key_find(SECTION_EXPORTER, key);
@@ -119,7 +119,7 @@ static void set_endpoint(struct environment *env)
 	if (!value)
 		return;
 	set_key(env, title, "endpoint", value);
-	/* The one for profiles is used as it is, the common one is a base (OTLP exporter specification). */
+	/* The endpoint for profiles is used as it is, the common one is a base (OTLP exporter specification). */
 	env->exporter->endpoint_is_full = !strncmp(title, PREFIX PROFILES, strlen(PREFIX PROFILES));
 }
 
@@ -176,12 +176,12 @@ static char *trim(char *s)
 	return s;
 }
 
-/* -ENOSPC: there are too many. */
+/* -ENOSPC: too many attributes. */
 typedef int pair_fn(struct environment *env, const char *key, const char *value);
 
 /*
- * "key=value,key=value", values percent-encoded (W3C baggage, as the specification has it).
- * Secret or not is the list's: no error shows it then.
+ * "key=value,key=value", values percent-encoded (W3C baggage, as specified). secret holds for the whole list: no
+ * error shows it then.
  */
 static void each_pair(struct environment *env, const char *title, const char *list, bool secret, const char *bound,
 		      pair_fn *fn)
@@ -223,7 +223,7 @@ static int add_header(struct environment *env, const char *key, const char *valu
 
 static int add_resource(struct environment *env, const char *key, const char *value)
 {
-	/* That would be the name of every workload, not of ours. What has no value tells nothing. */
+	/* service.name would name every workload, not ours. Attributes without a value are skipped. */
 	if (!strcmp(key, "service.name") || !*value)
 		return 0;
 	if (config_replace_resource(env->config, key, value) == 0)
@@ -253,9 +253,8 @@ static void exporter_variables(struct environment *env)
 }
 
 /*
- * The servers that debuginfod's own clients ask, only where the configuration
- * says so: what they are asked tells what runs here. Their other words
- * (ima:enforcing) are not for us.
+ * The servers of debuginfod's own clients, used only where the configuration says so, because the requests reveal
+ * which programs run here. Other words of the variable (ima:enforcing) are ignored.
  */
 static void debuginfod_servers(struct environment *env)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The files that a configuration is read from, and those that it names. What
- * holds a secret must belong to root (or to who runs us) and be for its owner
- * only: else whoever could read it has it already.
+ * The files that a configuration is read from, and those that it names. A
+ * file with a secret must belong to root (or to our user) and be accessible
+ * to its owner only: otherwise the secret may already be known.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,14 +32,14 @@ static const char *read_error_text(int err)
 	}
 }
 
-static bool is_safe(const struct stat *st)
+static bool config_file_is_safe(const struct stat *st)
 {
 	return !(st->st_mode & 077) && (!st->st_uid || st->st_uid == geteuid());
 }
 
 /* The main file and its drop-ins. */
 
-static int add_text(struct config_files *f, const char *path, struct buf *b, const struct stat *st)
+static int config_files_add_text(struct config_files *f, const char *path, struct buf *b, const struct stat *st)
 {
 	struct config_text *more = reallocarray(f->texts, f->n + 1, sizeof(*more));
 	char *name = strdup(path), *text = malloc(b->len + 1);
@@ -53,7 +53,8 @@ static int add_text(struct config_files *f, const char *path, struct buf *b, con
 	}
 	if (b->len)
 		memcpy(text, b->data, b->len);
-	f->texts[f->n++] = (struct config_text){.name = name, .text = text, .len = b->len, .open = !is_safe(st)};
+	f->texts[f->n++] = (struct config_text){.name = name, .text = text, .len = b->len,
+		.open = !config_file_is_safe(st)};
 	return 0;
 }
 
@@ -65,25 +66,25 @@ static int config_read_file(const char *path, struct config_errors *errors, stru
 	int err = file_load(path, CONFIG_FILE_MAX, &b, &st);
 
 	if (!err)
-		return add_text(f, path, &b, &st);
+		return config_files_add_text(f, path, &b, &st);
 	config_complain(errors, &at, "cannot be read: %s", read_error_text(err));
 	return err;
 }
 
-static int is_drop_in(const struct dirent *d)
+static int config_files_is_drop_in(const struct dirent *d)
 {
 	size_t n = strlen(d->d_name);
 
 	return n > 5 && d->d_name[0] != '.' && !strcmp(d->d_name + n - 5, ".conf");
 }
 
-/* By bytes, whatever the locale says: 10- before 9-, A before a. */
-static int by_name(const struct dirent **a, const struct dirent **b)
+/* By bytes, in every locale: 10- before 9-, A before a. */
+static int config_files_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int read_drop_ins(const char *path, struct config_errors *errors, struct config_files *f)
+static int config_files_read_drop_ins(const char *path, struct config_errors *errors, struct config_files *f)
 {
 	_cleanup_(freep) char *dir = NULL;
 	const struct config_place at = {.name = path};
@@ -92,7 +93,7 @@ static int read_drop_ins(const char *path, struct config_errors *errors, struct 
 
 	if (asprintf(&dir, "%s.d", path) < 0)
 		return dir = NULL, -ENOMEM;
-	n = scandir(dir, &names, is_drop_in, by_name);
+	n = scandir(dir, &names, config_files_is_drop_in, config_files_by_name);
 	if (n < 0 && errno != ENOENT) {
 		err = -errno;
 		config_complain(errors, &at, "its directory %.200s cannot be read: %s", dir, strerror(-err));
@@ -117,7 +118,7 @@ int config_files_read(const char *path, bool optional, struct config_errors *err
 {
 	int err = optional && access(path, F_OK) < 0 && errno == ENOENT ? 0 : config_read_file(path, errors, ret);
 
-	return err ? err : read_drop_ins(path, errors, ret);
+	return err ? err : config_files_read_drop_ins(path, errors, ret);
 }
 
 void config_files_done(struct config_files *f)
@@ -130,17 +131,18 @@ void config_files_done(struct config_files *f)
 	free(f->texts);
 }
 
-/* What exporters name. */
+/* Files that exporters name. */
 
-static int unsafe(const char *title, const struct export_config *e, const char *path, struct config_errors *errors,
-		  const struct config_place *at)
+static int config_files_unsafe(const char *title, const struct export_config *e, const char *path,
+			       struct config_errors *errors, const struct config_place *at)
 {
 	config_complain(errors, at, "exporter %s.%s: %.200s is open to others, expected mode 0600 and root as its owner",
 			e->name, title, path);
 	return -EPERM;
 }
 
-static int add_header_line(struct export_config *e, char *line, unsigned int number, struct config_errors *errors)
+static int config_files_add_header_line(struct export_config *e, char *line, unsigned int number,
+					struct config_errors *errors)
 {
 	const struct config_place at = {.name = e->headers_file, .line = number};
 	int err = 0;
@@ -157,18 +159,19 @@ static int add_header_line(struct export_config *e, char *line, unsigned int num
 	return err;
 }
 
-static int add_headers(struct export_config *e, char *text, struct config_errors *errors)
+static int config_files_add_headers(struct export_config *e, char *text, struct config_errors *errors)
 {
 	unsigned int number = 0;
 	char *line;
 	int err = 0;
 
 	while (!err && (line = strsep(&text, "\n")))
-		err = add_header_line(e, line, ++number, errors);
+		err = config_files_add_header_line(e, line, ++number, errors);
 	return err;
 }
 
-static int read_headers(struct export_config *e, struct config_errors *errors, const struct config_place *at)
+static int config_files_read_headers(struct export_config *e, struct config_errors *errors,
+				     const struct config_place *at)
 {
 	_cleanup_(buf_done) struct buf b = {0};
 	uint32_t own = e->nr_headers;
@@ -180,22 +183,22 @@ static int read_headers(struct export_config *e, struct config_errors *errors, c
 				err == -EFBIG ? "larger than 64 KiB" : read_error_text(err));
 		return err;
 	}
-	if (!is_safe(&st))
-		return unsafe("headers_file", e, e->headers_file, errors, at);
+	if (!config_file_is_safe(&st))
+		return config_files_unsafe("headers_file", e, e->headers_file, errors, at);
 	if (b.len && memchr(b.data, 0, b.len)) {
 		config_complain(errors, at, "exporter %s.headers_file: %.200s is no text, expected one \"Name: value\" a line",
 				e->name, e->headers_file);
 		return -EINVAL;
 	}
-	err = b.len ? add_headers(e, (char *)buf_cstr(&b), errors) : 0;
+	err = b.len ? config_files_add_headers(e, (char *)buf_cstr(&b), errors) : 0;
 	if (b.len)
 		explicit_bzero(b.data, b.len);
 	e->nr_headers_file = e->nr_headers - own;
 	return err;
 }
 
-static void look_at_file(const struct export_config *e, const char *title, const char *path, bool secret,
-			 struct config_errors *errors, const struct config_place *at)
+static void config_file_check(const struct export_config *e, const char *title, const char *path, bool secret,
+			      struct config_errors *errors, const struct config_place *at)
 {
 	struct stat st;
 	int err = path && (stat(path, &st) < 0 || access(path, R_OK) < 0) ? -errno : 0;
@@ -207,14 +210,14 @@ static void look_at_file(const struct export_config *e, const char *title, const
 	if (err)
 		config_complain(errors, at, "exporter %s.%s: %.200s cannot be read: %s", e->name, title, path,
 				read_error_text(err));
-	else if (secret && !is_safe(&st))
-		unsafe(title, e, path, errors, at);
+	else if (secret && !config_file_is_safe(&st))
+		config_files_unsafe(title, e, path, errors, at);
 }
 
 int config_files_exporter(struct export_config *e, struct config_errors *errors, const struct config_place *at)
 {
-	look_at_file(e, "tls_ca_file", e->tls_ca, false, errors, at);
-	look_at_file(e, "tls_cert_file", e->tls_cert, false, errors, at);
-	look_at_file(e, "tls_key_file", e->tls_key, true, errors, at);
-	return e->headers_file ? read_headers(e, errors, at) : 0;
+	config_file_check(e, "tls_ca_file", e->tls_ca, false, errors, at);
+	config_file_check(e, "tls_cert_file", e->tls_cert, false, errors, at);
+	config_file_check(e, "tls_key_file", e->tls_key, true, errors, at);
+	return e->headers_file ? config_files_read_headers(e, errors, at) : 0;
 }

@@ -76,7 +76,7 @@ const struct config_key config_keys[] = {
 	K(DEBUGINFOD, "cache_bytes", size64, debuginfod.cache_bytes, RANGE(MIB, 1024 * GIB)),
 	K(DEBUGINFOD, "retry_after", duration, debuginfod.retry_after_ns, RANGE(NSEC_PER_SEC, 720 * 3600 * NSEC_PER_SEC)),
 	K(DEBUGINFOD, "requests_per_minute", u32, debuginfod.requests_per_minute, RANGE(1, 600)),
-	/* The address of a socket in it has 107 bytes. */
+	/* The address of a socket in this directory has 107 bytes at most. */
 	K(DAEMON, "runtime_dir", path, runtime_dir, RANGE(0, 95), .restart = true),
 	K(DAEMON, "engine_user", user, engine_user, .restart = true),
 	K(DAEMON, "net_user", user, net_user, .restart = true),
@@ -109,7 +109,7 @@ enum config_section config_section_find(const char *name, size_t len)
 }
 
 /* Levenshtein's distance over two rows; both strings are short keys. */
-static unsigned int distance(const char *a, const char *b)
+static unsigned int config_name_distance(const char *a, const char *b)
 {
 	unsigned int row[64], diagonal, above;
 	size_t n = strlen(b);
@@ -131,27 +131,27 @@ static unsigned int distance(const char *a, const char *b)
 	return row[n];
 }
 
-/* A slip of the finger, or a part of it; what is farther away was not meant. */
-static unsigned int meant_at_most(const char *name)
+/* The most edits of a misspelling; a name farther away is not suggested. */
+static unsigned int config_name_distance_max(const char *name)
 {
 	return MAX(2, (unsigned int)(strlen(name) + 2) / 3);
 }
 
-static bool is_part(const char *name, const char *of)
+static bool config_name_is_part(const char *name, const char *of)
 {
 	return strlen(name) >= 3 && strstr(of, name);
 }
 
 const char *config_key_nearest(enum config_section section, const char *name)
 {
-	unsigned int best = meant_at_most(name) + 1, d;
+	unsigned int best = config_name_distance_max(name) + 1, d;
 	const char *nearest = NULL;
 
 	for (size_t i = 0; i < config_keys_nr; i++) {
 		if (config_keys[i].section != section)
 			continue;
-		d = distance(name, config_keys[i].name);
-		if (d >= best && (nearest || !is_part(name, config_keys[i].name)))
+		d = config_name_distance(name, config_keys[i].name);
+		if (d >= best && (nearest || !config_name_is_part(name, config_keys[i].name)))
 			continue;
 		best = MIN(best, d);
 		nearest = config_keys[i].name;
@@ -161,11 +161,11 @@ const char *config_key_nearest(enum config_section section, const char *name)
 
 const char *config_section_nearest(const char *name)
 {
-	unsigned int best = meant_at_most(name) + 1, d;
+	unsigned int best = config_name_distance_max(name) + 1, d;
 	const char *nearest = NULL;
 
 	for (int i = 0; i < SECTION_NR; i++) {
-		d = distance(name, config_section_names[i]);
+		d = config_name_distance(name, config_section_names[i]);
 		if (d >= best)
 			continue;
 		best = d;

@@ -4,7 +4,7 @@
  * texts share. A new key is a field in struct config (or export_config) and
  * one line in the table.
  *
- * Private to config*.c.
+ * Private to config*.c. Pure, but for config_files; one thread.
  */
 #ifndef OTP_DAEMON_CONFIG_CONFIG_KEYS_H
 #define OTP_DAEMON_CONFIG_CONFIG_KEYS_H
@@ -36,9 +36,9 @@ struct buf;
 struct config_key;
 
 /*
- * A type of value. parse writes the field, or says in what (of CONFIG_WHAT_MAX
- * bytes) what was expected and returns -EINVAL; -ENOMEM without memory. print
- * adds the value as parse takes it, or nothing where there is none.
+ * A type of value. parse writes the field; -EINVAL: the value is wrong, and what
+ * (CONFIG_WHAT_MAX bytes) says what was expected; -ENOMEM. print appends the
+ * value in the form that parse reads, or nothing where there is none.
  */
 struct config_type {
 	int (*parse)(const struct config_key *k, void *field, const char *value, char *what);
@@ -52,25 +52,25 @@ struct config_key {
 	size_t offset; /* in struct config, or struct export_config */
 	uint64_t min, max;
 	bool repeats; /* may be given more than once: values add up */
-	bool secret;  /* the value may be one: no error shows it */
+	bool secret;  /* the value may be a secret: no error shows it */
 	bool restart; /* takes effect with the next start only */
 };
 
-/* Error lines: a place, a text, and no more of them than help. */
+/* Error lines: a place and a text each; bounded, since after many errors more do not help. */
 struct config_errors {
 	config_error_fn *fn; /* may be NULL */
 	void *ctx;
 	unsigned int count;
 };
 struct config_place {
-	const char *name; /* borrowed: of a text that is being read */
-	unsigned int line; /* 0: the whole */
+	const char *name; /* borrowed from the text that is read */
+	unsigned int line; /* 0: the whole text */
 };
 __attribute__((format(printf, 3, 4))) void config_complain(struct config_errors *e, const struct config_place *at,
 							   const char *fmt, ...);
 bool config_errors_enough(const struct config_errors *e);
 
-/* One text after the other into one configuration. */
+/* Reads one text after the other into one configuration, which it borrows, as it borrows errors. */
 struct config_parser;
 int config_parser_new(struct config *c, struct config_errors *errors, struct config_parser **ret);
 struct config_parser *config_parser_free(struct config_parser *p); /* NULL */
@@ -86,7 +86,7 @@ struct config_files {
 };
 int config_files_read(const char *path, bool optional, struct config_errors *errors, struct config_files *ret);
 void config_files_done(struct config_files *f);
-/* headers_file and the TLS files: read or looked at. at: of the exporter's section. */
+/* Reads headers_file and checks the TLS files. at: place of the exporter's section. */
 int config_files_exporter(struct export_config *e, struct config_errors *errors, const struct config_place *at);
 
 extern const struct config_key config_keys[];
@@ -95,10 +95,10 @@ extern const char *const config_section_names[SECTION_NR];
 
 const struct config_key *config_key_find(enum config_section section, const char *name);
 bool config_value_is_secret(const struct config_key *k, const char *value); /* no error shows it */
-/* What name is probably meant to be, or NULL. */
+/* The key, or section, that name is probably a misspelling of, static; NULL: none. */
 const char *config_key_nearest(enum config_section section, const char *name);
 const char *config_section_nearest(const char *name);
-/* The section of another key of this name; SECTION_NONE. */
+/* Another section that has a key of this name, or SECTION_NONE. */
 enum config_section config_key_elsewhere(enum config_section section, const char *name);
 enum config_section config_section_find(const char *name, size_t len);
 
@@ -111,20 +111,20 @@ int value_bool(const char *s, bool *ret);
 bool value_is_text(const char *s);  /* UTF-8 without control characters */
 bool value_is_cpu_list(const char *s);
 int value_endpoint(const char *s, const char **ret_what);
-/* http:// and https:// only, separated by spaces or commas; text for what was expected instead. */
+/* http:// and https:// only, separated by spaces or commas; ret_what: what was expected, static. */
 int value_urls(const char *s, const char **ret_what);
 #define URLS_BETWEEN	      " ,\t"
 #define URLS_FROM_ENVIRONMENT "environment"
 bool value_is_loopback(const char *s); /* host:port of this host only */
 
-/* Lists: each adds to what is there. */
+/* Lists: each call adds an entry. */
 int config_add_resource(struct config *c, const char *key, const char *value); /* -EINVAL, -EEXIST, -ENOSPC, -ENOMEM */
 int config_replace_resource(struct config *c, const char *key, const char *value); /* of an existing one: -ENOENT */
 int config_add_header(struct export_config *e, const char *header);
 bool config_is_header(const char *s);
-bool config_header_is_secret(const char *header); /* by its name, or what its value looks like */
+bool config_header_is_secret(const char *header); /* by its name, or the look of its value */
 
-/* Exporters by name: an existing one, or a new one with defaults; NULL when all places are taken. */
+/* An existing exporter, or a new one with defaults; NULL: no such one, or all places are taken. Borrowed from c. */
 struct export_config *config_exporter_find(struct config *c, const char *name);
 struct export_config *config_exporter_add(struct config *c, const char *name);
 void config_exporter_remove(struct config *c, uint32_t i);

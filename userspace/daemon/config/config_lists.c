@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values that add up: targets, headers, resource attributes. */
+/*
+ * Lists, to which each value adds: targets, headers, resource attributes.
+ */
 #include "daemon/config/config_types.h"
 
 #include <errno.h>
@@ -13,7 +15,7 @@
 #define WORD_MAX 1024
 #define PID_LAST 4194304
 
-/* Targets. The field is the whole configuration; min tells include (0) from exclude (1). */
+/* Targets. The field is the whole configuration; min is 0 for include, 1 for exclude. */
 
 static bool is_cgroup_path(const char *s)
 {
@@ -71,7 +73,7 @@ static const struct {
 	[TARGET_PID] = {"pid:", is_pid, "pid:NUMBER from 1 to 4194304"},
 };
 
-/* systemctl's rule: what has no type is a service. */
+/* systemctl's rule: a name without a type is a service. */
 static char *unit_name(const char *s)
 {
 	static const char *const types[] = {".service", ".scope", ".slice", ".socket", ".mount", ".swap"};
@@ -130,7 +132,7 @@ static void print_targets(const struct config_key *k, const void *field, struct 
 
 		if (t->exclude != (k->min != 0))
 			continue;
-		/* A line has its bounds, so each stands on its own. */
+		/* One target a line, since the length of a line is bounded. */
 		buf_add_str(to, sep);
 		if (t->kind == TARGET_PID)
 			buf_printf(to, "pid:%u", t->pid);
@@ -165,7 +167,7 @@ bool config_is_header(const char *s)
 	return n && s[n] == ':' && value_is_text(s);
 }
 
-/* What tells by itself, under whatever name: a scheme of RFC 7235, a URL with a user. */
+/* Values that are secrets under any name: a scheme of RFC 7235, a URL with a user. */
 static bool is_credential(const char *value)
 {
 	value += strspn(value, ": \t");
@@ -173,7 +175,10 @@ static bool is_credential(const char *value)
 	       (strstr(value, "://") && strchr(strstr(value, "://"), '@'));
 }
 
-/* What vendors call the header that holds a key: Authorization, X-Api-Key, DD-API-KEY, x-honeycomb-team, uptrace-dsn ... */
+/*
+ * Vendors' names of the header that holds a key: Authorization, X-Api-Key, DD-API-KEY, x-honeycomb-team, uptrace-dsn
+ * ...
+ */
 bool config_header_is_secret(const char *header)
 {
 	static const char *const parts[] = {"auth",   "key",    "token",   "secret", "passw",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Lines into a configuration. inih splits them into keys and values; what it
- * would pass over in silence (long lines, binary bytes, repeated sections) is
- * seen by the reader that feeds it, which also knows the line number.
+ * Parses lines into a configuration. inih splits them into keys and values;
+ * errors that it would ignore (long lines, binary bytes, repeated sections)
+ * are found by the reader that feeds it, which also counts the lines.
  */
 #include <errno.h>
 #include <ini.h>
@@ -15,7 +15,7 @@
 #include "daemon/config/config_keys.h"
 
 #define LINE_LIMIT   4096 /* with its newline */
-#define ERRORS_LIMIT 20   /* after so many the rest is noise */
+#define ERRORS_LIMIT 20   /* later errors are mostly consequences */
 #define NAME_LIMIT   256
 
 struct config_parser {
@@ -24,8 +24,8 @@ struct config_parser {
 	bool no_memory, stopped;
 	struct config_place keys[CONFIG_KEYS_MAX]; /* by key; not those of exporters */
 	struct config_place exporters[LEDGER_DESTINATIONS_MAX];
-	const struct config_text *resources[CONFIG_RESOURCES_MAX]; /* the text that gave it */
-	/* of the text that is read */
+	const struct config_text *resources[CONFIG_RESOURCES_MAX]; /* the text that set it */
+	/* of the present text */
 	const struct config_text *text;
 	const char *pos, *end;
 	struct config_place at;
@@ -34,7 +34,7 @@ struct config_parser {
 	/* of the section */
 	enum config_section section;
 	struct export_config *exporter;
-	bool skip_section; /* unknown: said once */
+	bool skip_section; /* unknown: logged once */
 	unsigned int key_line[CONFIG_KEYS_MAX];
 };
 
@@ -71,7 +71,7 @@ static bool is_exporter_name(const char *s)
 	return n && !s[n] && n < EXPORT_NAME_MAX;
 }
 
-/* One that an earlier text has begun goes on; twice in one text is a mistake. */
+/* A section of an earlier text may continue; twice in one text is an error. */
 static void exporter_begin(struct config_parser *p, const char *name)
 {
 	struct export_config *e = config_exporter_find(p->config, name);
@@ -193,7 +193,7 @@ static bool may_hold_secrets(struct config_parser *p, const struct config_key *k
 	return false;
 }
 
-/* As other kinds of files have it; here it is a part of the value. */
+/* A comment in other formats; here it would be part of the value. */
 static bool has_comment(const char *value)
 {
 	while ((value = strpbrk(value, " \t")))
@@ -235,7 +235,7 @@ static struct config_resource *resource_find(struct config *c, const char *key)
 	return NULL;
 }
 
-/* Of an earlier text: this one wins. */
+/* Set by an earlier text: this one wins. */
 static int set_resource(struct config_parser *p, const char *key, const char *value)
 {
 	const struct config_resource *have = resource_find(p->config, key);
@@ -332,7 +332,7 @@ static bool line_is_sound(struct config_parser *p, const char *line, size_t len)
 	return true;
 }
 
-/* What a line is, before inih sees it. */
+/* The kind of a line, before inih reads it. */
 static void look_at(struct config_parser *p, const char *line)
 {
 	line += strspn(line, " \t");
@@ -350,7 +350,7 @@ static void skip_bom(struct config_parser *p)
 		p->pos += 3;
 }
 
-/* fgets over the text, for inih. A line that is refused is given as an empty one. */
+/* fgets over the text, for inih. Returns an empty line in place of a refused one. */
 static char *next_line(char *to, int size, void *stream)
 {
 	struct config_parser *p = stream;

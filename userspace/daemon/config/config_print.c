@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "daemon/config/config_keys.h"
 
-/* For people: of headers that hold a secret the name only; those of headers_file are read from there. */
+/* For people: only the names of headers that hold a secret; those of headers_file are left out. */
 static void print_headers_shown(const struct export_config *e, FILE *to)
 {
 	for (uint32_t i = 0; i + e->nr_headers_file < e->nr_headers; i++) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The types of values: each reads one, and writes it as it would be read. */
+/*
+ * The types of values: each parses a value, and prints it in the form that it
+ * parses.
+ */
 #include "daemon/config/config_types.h"
 
 #include <errno.h>
@@ -188,7 +191,7 @@ static void print_percent(const struct config_key *k, const void *field, struct 
 
 const struct config_type config_type_percent = {parse_percent, print_percent};
 
-/* A size, or what is found out when it is needed. */
+/* A size, or "auto": determined at run time. */
 
 static int parse_limit(const struct config_key *k, void *field, const char *value, char *what)
 {
@@ -241,7 +244,7 @@ static void print_string(const struct config_key *k, const void *field, struct b
 		buf_add_str(to, s);
 }
 
-/* Blank and # in a row are a comment that does not belong there. */
+/* A blank and # start a comment, which is not allowed here. */
 static int parse_path(const struct config_key *k, void *field, const char *value, char *what)
 {
 	size_t max = k->max ? k->max : PATH_LIMIT;
@@ -305,7 +308,7 @@ static int parse_cpus(const struct config_key *k, void *field, const char *value
 
 const struct config_type config_type_cpus = {parse_cpus, print_string};
 
-/* What is sampled: "cpu-clock, page-faults/period=100/". */
+/* The sampled events: "cpu-clock, page-faults/period=100/". */
 static int parse_events(const struct config_key *k, void *field, const char *value, char *what)
 {
 	_Static_assert(EVENT_WHY <= CONFIG_WHAT_MAX, "what is wrong with a list fits an error's text");
@@ -332,9 +335,9 @@ static int parse_endpoint(const struct config_key *k, void *field, const char *v
 {
 	const char *text;
 
-	/* It would be shown wherever the endpoint is. */
+	/* A password would be shown wherever the endpoint is. */
 	if (strstr(value, "://") && memchr(strstr(value, "://") + 3, '@', strcspn(strstr(value, "://") + 3, "/?#")))
-		return config_expected(what, "no user and password in it; a header of headers_file says who you are");
+		return config_expected(what, "no user and password in it; authenticate by a header of headers_file");
 	if (value_endpoint(value, &text)) {
 		snprintf(what, CONFIG_WHAT_MAX, "%s", text);
 		return -EINVAL;
@@ -402,7 +405,7 @@ static void print_mode(const struct config_key *k, const void *field, struct buf
 
 const struct config_type config_type_mode = {parse_mode, print_mode};
 
-/* The first name of a protocol is the one that is printed; others are OpenTelemetry's for the same. */
+/* The first name of a protocol is printed; others are OpenTelemetry's for the same protocol. */
 static const struct {
 	const char *name;
 	enum export_protocol protocol;

@@ -14,7 +14,7 @@
 #define CPU_MAX 8191
 
 /* Digits, then *ret_rest; strtoull would also take signs and blanks. */
-static int digits(const char *s, uint64_t *ret, const char **ret_rest)
+static int value_digits(const char *s, uint64_t *ret, const char **ret_rest)
 {
 	uint64_t n = 0;
 
@@ -33,7 +33,7 @@ int value_u64(const char *s, uint64_t *ret)
 	const char *rest;
 	uint64_t n;
 
-	if (digits(s, &n, &rest) || *rest)
+	if (value_digits(s, &n, &rest) || *rest)
 		return -EINVAL;
 	*ret = n;
 	return 0;
@@ -44,12 +44,12 @@ struct unit {
 	uint64_t factor;
 };
 
-static int with_unit(const char *s, const struct unit *units, size_t nr, uint64_t *ret)
+static int value_with_unit(const char *s, const struct unit *units, size_t nr, uint64_t *ret)
 {
 	const char *rest;
 	uint64_t n;
 
-	if (digits(s, &n, &rest))
+	if (value_digits(s, &n, &rest))
 		return -EINVAL;
 	for (size_t i = 0; i < nr; i++)
 		if (!strcmp(rest, units[i].name))
@@ -61,7 +61,7 @@ int value_size(const char *s, uint64_t *ret)
 {
 	static const struct unit units[] = {{"", 1}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}};
 
-	return with_unit(s, units, ARRAY_SIZE(units), ret);
+	return value_with_unit(s, units, ARRAY_SIZE(units), ret);
 }
 
 int value_duration(const char *s, uint64_t *ret)
@@ -71,7 +71,7 @@ int value_duration(const char *s, uint64_t *ret)
 					    {"m", 60 * NSEC_PER_SEC},
 					    {"h", 3600 * NSEC_PER_SEC}};
 
-	return with_unit(s, units, ARRAY_SIZE(units), ret);
+	return value_with_unit(s, units, ARRAY_SIZE(units), ret);
 }
 
 int value_milli(const char *s, uint64_t *ret)
@@ -79,7 +79,7 @@ int value_milli(const char *s, uint64_t *ret)
 	uint64_t n, factor = 1000;
 	const char *rest;
 
-	if (digits(s, &n, &rest) || __builtin_mul_overflow(n, factor, &n))
+	if (value_digits(s, &n, &rest) || __builtin_mul_overflow(n, factor, &n))
 		return -EINVAL;
 	if (*rest == '.' && !isdigit((unsigned char)*++rest))
 		return -EINVAL;
@@ -114,10 +114,10 @@ bool value_is_cpu_list(const char *s)
 	uint64_t first, last;
 
 	for (;; s++) {
-		if (digits(s, &first, &s))
+		if (value_digits(s, &first, &s))
 			return false;
 		last = first;
-		if (*s == '-' && digits(s + 1, &last, &s))
+		if (*s == '-' && value_digits(s + 1, &last, &s))
 			return false;
 		if (last < first || last > CPU_MAX)
 			return false;
@@ -128,7 +128,7 @@ bool value_is_cpu_list(const char *s)
 	}
 }
 
-static bool has_blank(const char *s)
+static bool value_has_blank(const char *s)
 {
 	for (; *s; s++)
 		if (isspace((unsigned char)*s))
@@ -142,7 +142,7 @@ int value_endpoint(const char *s, const char **ret_what)
 	const char *rest;
 
 	*ret_what = "expected http://HOST[:PORT][/PATH], https://... or file:///DIR";
-	if (has_blank(s) || !value_is_text(s))
+	if (value_has_blank(s) || !value_is_text(s))
 		return -EINVAL;
 	if (!strncmp(s, file, strlen(file))) {
 		rest = s + strlen(file);
@@ -160,7 +160,7 @@ int value_endpoint(const char *s, const char **ret_what)
 #define URLS_MAX       8
 #define URLS_BYTES_MAX 2000
 
-static bool is_url(const char *s, size_t len)
+static bool value_is_url(const char *s, size_t len)
 {
 	size_t scheme = len > 8 && !strncmp(s, "https://", 8) ? 8 : len > 7 && !strncmp(s, "http://", 7) ? 7 : 0;
 
@@ -177,12 +177,12 @@ int value_urls(const char *s, const char **ret_what)
 	for (s += strspn(s, URLS_BETWEEN); *s; s += strspn(s, URLS_BETWEEN)) {
 		size_t len = strcspn(s, URLS_BETWEEN);
 
-		/* It would be shown wherever the URL is. */
+		/* A password would be shown wherever the URL is. */
 		if (memchr(s, '@', len)) {
 			*ret_what = "no user and password in a URL";
 			return -EINVAL;
 		}
-		if (!is_url(s, len) || ++n > URLS_MAX)
+		if (!value_is_url(s, len) || ++n > URLS_MAX)
 			return -EINVAL;
 		s += len;
 	}

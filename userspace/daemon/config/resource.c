@@ -10,7 +10,7 @@
 
 #define MACHINE_ID_DIGITS 32
 
-/* machine-id(5): lower-case hexadecimal digits and the end of the line, or text that says that there is none yet. */
+/* machine-id(5): lower-case hexadecimal digits and a newline, or "uninitialized". */
 static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
 {
 	if (file_read_text(path, id, MACHINE_ID_DIGITS + 2) < MACHINE_ID_DIGITS)
@@ -23,7 +23,7 @@ static int read_machine_id(const char *path, char id[MACHINE_ID_DIGITS + 2])
 
 int resource_add_host_id(struct config *c)
 {
-	/* OpenTelemetry's semantic conventions, resource/host: where other agents of this host read it. */
+	/* By OpenTelemetry's semantic conventions (resource/host): other agents of this host use the same id. */
 	static const char *const paths[] = {"/etc/machine-id", "/var/lib/dbus/machine-id"};
 	char id[MACHINE_ID_DIGITS + 2];
 	int err = -ENOENT;
@@ -32,16 +32,16 @@ int resource_add_host_id(struct config *c)
 		err = read_machine_id(paths[i], id);
 	if (!err)
 		err = config_add_resource(c, "host.id", id);
-	return err == -EEXIST ? 0 : err; /* the operator's own wins */
+	return err == -EEXIST ? 0 : err; /* the operator's value wins */
 }
 
-static int add(struct resource_set *r, const char *key, const char *value)
+static int resource_add(struct resource_set *r, const char *key, const char *value)
 {
 	struct attribute *a;
 
 	for (size_t i = 0; i < r->count; i++)
 		if (strcmp(str_c(r->attributes[i].key), key) == 0)
-			return 0; /* the configuration came first and wins */
+			return 0; /* the configuration was added first and wins */
 	if (r->count == ARRAY_SIZE(r->attributes))
 		return -E2BIG;
 	a = &r->attributes[r->count];
@@ -63,11 +63,11 @@ int resource_set_new(struct resource_set *r, const struct config *c)
 
 	*r = (struct resource_set){0};
 	for (uint32_t i = 0; i < c->nr_resources && err == 0; i++)
-		err = add(r, c->resources[i].key, c->resources[i].value);
+		err = resource_add(r, c->resources[i].key, c->resources[i].value);
 	if (err == 0)
-		err = add(r, "os.type", "linux");
+		err = resource_add(r, "os.type", "linux");
 	if (err == 0 && uname(&u) == 0)
-		err = add(r, "host.name", u.nodename);
+		err = resource_add(r, "host.name", u.nodename);
 	if (err < 0)
 		resource_set_done(r);
 	return err;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attributes of the host, which every workload carries: host.name, host.id,
- * os.type, and what [resource] adds.
- * Called by the engine at start, one thread. The engine cannot read files, so
- * host.id arrives in the configuration that the monitor hands over.
+ * os.type, and those of [resource].
+ * Called by the engine at start and on reload, one thread. The engine cannot
+ * read files, so the monitor adds host.id to the configuration that it sends.
  */
 #ifndef OTP_DAEMON_CONFIG_RESOURCE_H
 #define OTP_DAEMON_CONFIG_RESOURCE_H
@@ -16,7 +16,7 @@ struct resource_set {
 	size_t count;
 };
 
-/* The monitor's part: host.id into the configuration, where it is not set. -ENOENT: the host has no id. */
+/* The monitor's part: adds host.id to the configuration, unless it is set. -ENOENT: the host has no id. */
 int resource_add_host_id(struct config *c);
 
 int resource_set_new(struct resource_set *r, const struct config *c);

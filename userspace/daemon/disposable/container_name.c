@@ -26,7 +26,7 @@
 #define PODMAN_FILE "/var/lib/containers/storage/overlay-containers/containers.json"
 
 struct container_name {
-	uint64_t until_ns; /* 0: for good */
+	uint64_t until_ns; /* 0: never */
 	char text[HOST_CONTAINER_NAME_MAX];
 };
 
@@ -47,7 +47,7 @@ static bool container_id_is_sound(const char *id)
 	return strspn(id, "0123456789abcdef") == HOST_CONTAINER_ID && !id[HOST_CONTAINER_ID];
 }
 
-/* Runtimes put a slash before the names of some. */
+/* Docker's names begin with a slash. */
 static const char *container_names_keep(struct container_names *n, const char *id, const char *text)
 {
 	uint64_t key = hash_bytes(id, HOST_CONTAINER_ID, 0);
@@ -120,7 +120,7 @@ static void container_names_add(const char *id, const char *name, struct buf *to
 	buf_add(to, name, strlen(name) + 1);
 }
 
-/* One list holds all containers: a look at it is a look at each. */
+/* One list holds all containers: reading it resolves each of them. */
 static void container_names_podman(struct container_names *n, struct buf *to)
 {
 	json_t *root = container_json(n, PODMAN_FILE, "", ""), *each;

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* RFC 6890 and what the registry has added since. */
+/* RFC 6890 and later entries of the registry. */
 static const struct {
 	uint32_t net;
 	unsigned int bits;
@@ -31,7 +31,7 @@ static uint32_t v4_at(const uint8_t *b)
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* 2000::/3 is all that is given out; in it, addresses that stand for others' (6to4), Teredo and documentation. */
+/* Only 2000::/3 is assigned; within it, 6to4, Teredo and documentation addresses are special. */
 static bool is_public_v6(const uint8_t b[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, nat64[12] = {0x00, 0x64, 0xff, 0x9b};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a server on the internet may lead us. Pure; called by fetch_http.c.
+ * Checks of the addresses that a server on the internet may redirect to. Pure;
+ * called by fetch_http.c.
  */
 #ifndef OTP_DAEMON_DISPOSABLE_FETCH_ADDRESS_H
 #define OTP_DAEMON_DISPOSABLE_FETCH_ADDRESS_H
@@ -8,9 +9,9 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* Not of this host, of a private, shared or local network, or of a group (IANA's special-purpose registries). */
+/* false: of this host, of a private, shared or local network, or multicast (IANA's special-purpose registries). */
 bool fetch_address_is_public(const struct sockaddr *a);
-/* The same scheme, host and port, as they are written. */
+/* Whether scheme, host and port are the same text. */
 bool fetch_address_is_same_place(const char *url, const char *other);
 
 #endif

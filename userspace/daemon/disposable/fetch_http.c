@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One debug file over HTTP, by libcurl. What a server says is bounded in
- * bytes, in time and in where it may lead; nothing of it is interpreted but
- * the status, and the file's own claim to be what was asked for.
+ * One debug file over HTTP, by libcurl. An answer is bounded in bytes, in
+ * time and in the addresses that it may redirect to; only its status and the
+ * file's build-id are interpreted.
  */
 #include "daemon/disposable/fetch_http.h"
 
@@ -22,10 +22,10 @@
 #include "symbol/debug_verify.h"
 
 #define CONNECT_MS     10000L
-#define SLOW_BYTES     1024L /* a second, for so long: then it is given up */
+#define SLOW_BYTES     1024L /* bytes a second, for this many seconds: below that the transfer is aborted */
 #define SLOW_SECONDS   20L
 #define REDIRECTS_MAX  3
-#define CHATTER_MAX    65536u /* of an answer that is not the file */
+#define CHATTER_MAX    65536u /* of the body of an error */
 #define URL_BYTES      4096
 
 struct transfer {
@@ -34,11 +34,11 @@ struct transfer {
 	CURL *easy;
 	char error[CURL_ERROR_SIZE];
 	uint64_t written, chatter;
-	bool led_away; /* a server said where to go, and it is not its own place */
+	bool led_away; /* after a redirection to another host or port */
 	bool too_large, not_kept, not_allowed;
 };
 
-static long status_of(const struct transfer *t)
+static long fetch_http_status_of(const struct transfer *t)
 {
 	long status = 0;
 
@@ -46,7 +46,7 @@ static long status_of(const struct transfer *t)
 	return status;
 }
 
-static bool store(struct transfer *t, const char *data, size_t len)
+static bool fetch_http_store(struct transfer *t, const char *data, size_t len)
 {
 	t->too_large = len > t->r->max_bytes - t->written;
 	if (t->too_large)
@@ -57,18 +57,18 @@ static bool store(struct transfer *t, const char *data, size_t len)
 	return !t->not_kept;
 }
 
-static size_t on_write(char *data, size_t size, size_t n, void *ctx)
+static size_t fetch_http_on_write(char *data, size_t size, size_t n, void *ctx)
 {
 	struct transfer *t = ctx;
 
-	if (status_of(t) == 200)
-		return store(t, data, size * n) ? size * n : 0;
+	if (fetch_http_status_of(t) == 200)
+		return fetch_http_store(t, data, size * n) ? size * n : 0;
 	t->chatter += size * n;
 	return t->chatter <= CHATTER_MAX ? size * n : 0;
 }
 
-/* Whoever runs a server must not make this host ask its own or its neighbours' services. */
-static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+/* The operator of a server must not make this host query its own or its neighbours' services. */
+static curl_socket_t fetch_http_open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct transfer *t = ctx;
 
@@ -79,7 +79,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
-static void set_bounds(const struct transfer *t, uint64_t left_ns)
+static void fetch_http_set_bounds(const struct transfer *t, uint64_t left_ns)
 {
 	long left_ms = (long)MAX(left_ns / NSEC_PER_MSEC, 1u);
 
@@ -90,10 +90,10 @@ static void set_bounds(const struct transfer *t, uint64_t left_ns)
 	curl_easy_setopt(t->easy, CURLOPT_LOW_SPEED_TIME, SLOW_SECONDS);
 }
 
-static void set_behaviour(struct transfer *t)
+static void fetch_http_set_behaviour(struct transfer *t)
 {
 	curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	/* By hand, in follow(). */
+	/* Redirections are followed in fetch_http_follow(). */
 	curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(t->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -101,20 +101,20 @@ static void set_behaviour(struct transfer *t)
 	curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->error);
-	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_write);
+	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, fetch_http_on_write);
 	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
-	curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, fetch_http_open_socket);
 	curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t);
 }
 
-static void say(const struct transfer *t, const char *text)
+static void fetch_http_set_text(const struct transfer *t, const char *text)
 {
 	snprintf(t->report->text, sizeof(t->report->text), "%.*s", (int)sizeof(t->report->text) - 1, text);
 }
 
-static enum fetch_state judge_failure(const struct transfer *t, CURLcode result)
+static enum fetch_state fetch_http_judge_failure(const struct transfer *t, CURLcode result)
 {
-	say(t, *t->error ? t->error : curl_easy_strerror(result));
+	fetch_http_set_text(t, *t->error ? t->error : curl_easy_strerror(result));
 	if (t->not_allowed)
 		return FETCH_REDIRECT;
 	if (t->too_large || result == CURLE_FILESIZE_EXCEEDED)
@@ -130,18 +130,18 @@ static enum fetch_state judge_failure(const struct transfer *t, CURLcode result)
 	return FETCH_UNREACHABLE;
 }
 
-static enum fetch_state judge_status(const struct transfer *t, long status)
+static enum fetch_state fetch_http_judge_status(const struct transfer *t, long status)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "HTTP %ld", status);
-	say(t, text);
+	fetch_http_set_text(t, text);
 	if (status == 404 || status == 410)
 		return FETCH_NOT_FOUND;
 	return status >= 500 || status == 429 ? FETCH_SERVER : FETCH_REFUSED;
 }
 
-static enum fetch_state judge_file(const struct transfer *t)
+static enum fetch_state fetch_http_judge_file(const struct transfer *t)
 {
 	static const enum fetch_state states[] = {
 		[DEBUG_IS_GOOD] = FETCH_FETCHED, [DEBUG_IS_NO_ELF] = FETCH_NOT_ELF, [DEBUG_IS_CUT] = FETCH_TRUNCATED,
@@ -149,12 +149,12 @@ static enum fetch_state judge_file(const struct transfer *t)
 	enum fetch_state state = states[debug_verify(t->r->fd, t->r->id)];
 
 	t->report->bytes = state == FETCH_FETCHED ? t->written : 0;
-	say(t, state == FETCH_FETCHED ? "" : fetch_state_text(state));
+	fetch_http_set_text(t, state == FETCH_FETCHED ? "" : fetch_state_text(state));
 	return state;
 }
 
-/* Where the answer leads: never to another protocol, or from a safe one to an open one. */
-static bool follow(struct transfer *t, char url[URL_BYTES])
+/* The address of a redirection: never another protocol, and never http after https. */
+static bool fetch_http_follow(struct transfer *t, char url[URL_BYTES])
 {
 	char *to = NULL;
 
@@ -167,7 +167,7 @@ static bool follow(struct transfer *t, char url[URL_BYTES])
 	return true;
 }
 
-static enum fetch_state ask_once(struct transfer *t, const char *url, uint64_t deadline_ns)
+static enum fetch_state fetch_http_ask_once(struct transfer *t, const char *url, uint64_t deadline_ns)
 {
 	uint64_t now = clock_now_ns();
 	CURLcode result;
@@ -179,40 +179,40 @@ static enum fetch_state ask_once(struct transfer *t, const char *url, uint64_t d
 		return FETCH_LOCAL;
 	t->written = t->chatter = 0;
 	t->error[0] = '\0';
-	set_bounds(t, deadline_ns - now);
+	fetch_http_set_bounds(t, deadline_ns - now);
 	curl_easy_setopt(t->easy, CURLOPT_URL, url);
 	t->report->requests++;
 	result = curl_easy_perform(t->easy);
-	status = status_of(t);
-	/* A refusal counts, however it ends. */
+	status = fetch_http_status_of(t);
+	/* A refusal's status counts, also where its body is cut off. */
 	if (result != CURLE_OK && status != 404)
-		return judge_failure(t, result);
-	return status == 200 ? judge_file(t) : judge_status(t, status);
+		return fetch_http_judge_failure(t, result);
+	return status == 200 ? fetch_http_judge_file(t) : fetch_http_judge_status(t, status);
 }
 
-static bool is_redirection(const struct transfer *t, enum fetch_state state)
+static bool fetch_http_is_redirection(const struct transfer *t, enum fetch_state state)
 {
-	long status = status_of(t);
+	long status = fetch_http_status_of(t);
 
 	return state == FETCH_REFUSED && status > 300 && status < 400 && status != 304;
 }
 
-static enum fetch_state ask_server(struct transfer *t, char url[URL_BYTES])
+static enum fetch_state fetch_http_ask_server(struct transfer *t, char url[URL_BYTES])
 {
 	uint64_t deadline = clock_now_ns() + t->r->timeout_ns;
-	enum fetch_state state = ask_once(t, url, deadline);
+	enum fetch_state state = fetch_http_ask_once(t, url, deadline);
 
 	t->led_away = false;
-	for (int i = 0; is_redirection(t, state); i++) {
-		if (i == REDIRECTS_MAX || !follow(t, url))
+	for (int i = 0; fetch_http_is_redirection(t, state); i++) {
+		if (i == REDIRECTS_MAX || !fetch_http_follow(t, url))
 			return FETCH_REDIRECT;
-		state = ask_once(t, url, deadline);
+		state = fetch_http_ask_once(t, url, deadline);
 	}
 	return state;
 }
 
-/* Behind a proxy, addresses are the proxy's: what may be reached is for it to say. */
-static bool has_proxy(void)
+/* Behind a proxy, addresses are resolved by the proxy, which decides what may be reached. */
+static bool fetch_http_has_proxy(void)
 {
 	static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
 
@@ -222,7 +222,8 @@ static bool has_proxy(void)
 	return false;
 }
 
-static enum fetch_state ask(const struct fetch_request *r, const char *base, size_t len, struct fetch_report *ret)
+static enum fetch_state fetch_http_ask_base(const struct fetch_request *r, const char *base, size_t len,
+					    struct fetch_report *ret)
 {
 	struct transfer t = {.r = r, .report = ret, .easy = curl_easy_init()};
 	enum fetch_state state = FETCH_LOCAL;
@@ -232,17 +233,17 @@ static enum fetch_state ask(const struct fetch_request *r, const char *base, siz
 		len--;
 	if (!t.easy)
 		return state;
-	set_behaviour(&t);
-	if (has_proxy())
+	fetch_http_set_behaviour(&t);
+	if (fetch_http_has_proxy())
 		curl_easy_setopt(t.easy, CURLOPT_OPENSOCKETFUNCTION, NULL);
 	if (snprintf(url, sizeof(url), "%.*s/buildid/%s/debuginfo", (int)len, base, r->id) < (int)sizeof(url))
-		state = ask_server(&t, url);
+		state = fetch_http_ask_server(&t, url);
 	curl_easy_cleanup(t.easy);
 	return state;
 }
 
-/* One that may have it and cannot say so now counts for more than one that has it not. */
-static enum fetch_state worse(enum fetch_state a, enum fetch_state b)
+/* A server that may have the file but has an error now outweighs one that does not have it. */
+static enum fetch_state fetch_http_worse(enum fetch_state a, enum fetch_state b)
 {
 	if (a == FETCH_NONE || (!fetch_state_again(a) && fetch_state_again(b)))
 		return b;
@@ -259,12 +260,12 @@ enum fetch_state fetch_http(const struct fetch_request *r, struct fetch_report *
 		enum fetch_state state;
 
 		memcpy(before, ret->text, sizeof(before));
-		state = ask(r, at, strcspn(at, " "), ret);
+		state = fetch_http_ask_base(r, at, strcspn(at, " "), ret);
 		if (state == FETCH_FETCHED)
 			return state;
-		if (worse(all, state) == all)
+		if (fetch_http_worse(all, state) == all)
 			memcpy(ret->text, before, sizeof(before));
-		all = worse(all, state);
+		all = fetch_http_worse(all, state);
 	}
 	return all == FETCH_NONE ? FETCH_NOT_FOUND : all;
 }

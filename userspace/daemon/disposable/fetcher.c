@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The fetcher: the disposable process that asks debuginfod servers for one
- * file, and ends. It has the network, a descriptor to write, and no rights.
+ * The fetcher: the disposable process that requests one file from debuginfod
+ * servers, and exits. It has the network, a descriptor to write, and no
+ * rights.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -71,21 +72,21 @@ static int begin(struct fetcher *f)
 	return sandbox_fetcher(f->config);
 }
 
-/* On disk before it has a name: after a power cut the cache holds no half of one. */
+/* On disk before the file is named: after a power failure the cache holds no partial file. */
 static int work(struct fetcher *f)
 {
 	const struct config_debuginfod *c = &f->config->debuginfod;
 	const struct fetch_request r = {.urls = c->urls, .id = f->job.id, .timeout_ns = c->timeout_ns,
 					.max_bytes = c->file_bytes, .fd = f->fd};
 	struct fetch_report report;
-	struct ipc_fetched said = {.state = fetch_http(&r, &report)};
+	struct ipc_fetched result = {.state = fetch_http(&r, &report)};
 
-	if (said.state == FETCH_FETCHED && fdatasync(f->fd) < 0)
-		said.state = FETCH_LOCAL;
-	said.requests = report.requests;
-	said.bytes = report.bytes;
-	memcpy(said.text, report.text, sizeof(said.text));
-	return ipc_send(f->sock, IPC_FETCHED, 0, &said, sizeof(said), NULL, 0);
+	if (result.state == FETCH_FETCHED && fdatasync(f->fd) < 0)
+		result.state = FETCH_LOCAL;
+	result.requests = report.requests;
+	result.bytes = report.bytes;
+	memcpy(result.text, report.text, sizeof(result.text));
+	return ipc_send(f->sock, IPC_FETCHED, 0, &result, sizeof(result), NULL, 0);
 }
 
 int fetcher_main(int sock)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The indexer: the disposable process that reads debug information, for one
- * file, and ends. It has descriptors, memory to a bound, and no rights; other
- * files it asks for by name, and gets where the monitor's opener finds them.
+ * The indexer: the disposable process that reads the debug information of one
+ * file, and exits. It has descriptors, bounded memory, and no rights; it
+ * requests other files by name, which the monitor's opener opens.
  */
 #include <errno.h>
 #include <string.h>
@@ -93,7 +93,7 @@ static int await_answer(struct indexer *x, int *ret_fd)
 		}
 		ipc_close_fds(m);
 	}
-	/* Without the monitor there is nobody to work for. */
+	/* Without the monitor nobody needs the index. */
 	_exit(1);
 }
 
@@ -115,7 +115,7 @@ static int open_debug(void *ctx, enum index_root root, const char *path, int *re
 	return await_answer(x, ret_fd);
 }
 
-/* On disk before it has a name: after a power cut the cache holds no half of one. */
+/* On disk before the index is named: after a power failure the cache holds no partial index. */
 static int work(struct indexer *x)
 {
 	struct index_report report = {0};

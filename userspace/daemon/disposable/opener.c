@@ -14,7 +14,7 @@
 
 #define ANSWER_MAX (8u << 20)
 
-/* Until START; then the sandbox. */
+/* Reads messages until START, then enters the sandbox. */
 static int opener_begin(struct opener *o, int sock, struct ipc_message *message)
 {
 	int r;
@@ -53,7 +53,7 @@ static int opener_find_answer(struct opener *o, const struct ipc_ask *ask, const
 	}
 }
 
-/* Text goes inline where it fits, else as a sealed memfd. */
+/* Text is sent inline where it fits, else as a sealed memfd. */
 static int opener_send_answer(int sock, uint64_t tag, int err, struct buf *text, int fd)
 {
 	struct {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The opener: the disposable process that touches what can hang or lie -
- * foreign paths and /proc of other users. It answers one question
- * at a time, and is killed when it takes too long.
+ * The opener: the disposable process that touches foreign paths and /proc of
+ * other users, which can hang or be forged. It answers one question at a time,
+ * and is killed at its deadline.
  *
- * Private to opener*.c. Each answer function fills err, and fd or data; all
- * text is bounded (process/host.h) and of the environment only the variables
- * that name a service leave this process.
+ * Private to opener*.c. Each answer function returns 0 or negative errno, and
+ * fills to or ret_fd, which the caller owns. All text is bounded
+ * (process/host.h); of the environment only the variables that name a service
+ * leave this process.
  */
 #ifndef OTP_DAEMON_DISPOSABLE_OPENER_H
 #define OTP_DAEMON_DISPOSABLE_OPENER_H
@@ -18,7 +19,7 @@
 #include "daemon/disposable/container_name.h"
 #include "daemon/ipc.h"
 
-/* What one opener knows, for all its questions. */
+/* One opener's state, for all its questions. */
 struct opener {
 	struct config *config; /* owned */
 	struct container_names names;
@@ -33,7 +34,7 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to);
 int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
 int opener_containers(struct opener *o, const char *ids, struct buf *to);
 
-/* A file of /proc/PID; -ESRCH when the process is gone. */
+/* Opens a file of /proc/PID; -ESRCH when the process is gone. */
 int opener_proc_file(uint32_t pid, const char *name, int flags);
 
 #endif

@@ -39,7 +39,7 @@ static int scan_list_pids(struct buf *to)
 	return 0;
 }
 
-/* A process that is gone by now is left out; so is one whose answer would not fit. */
+/* A process that has ended is left out; so is one whose entry would not fit. */
 static int scan_add_process(struct opener *o, uint32_t pid, struct buf *to)
 {
 	struct host_scan_entry entry = {.pid = pid};
@@ -52,7 +52,7 @@ static int scan_add_process(struct opener *o, uint32_t pid, struct buf *to)
 		return -ESRCH;
 	entry.identity_len = (uint32_t)(to->len - at);
 	at = to->len;
-	/* What says why it has none: kernel threads and zombies. */
+	/* The identity shows why it has none: kernel threads and zombies. */
 	if (opener_maps(pid, to))
 		to->len = at;
 	entry.maps_len = (uint32_t)(to->len - at);
@@ -63,7 +63,7 @@ static int scan_add_process(struct opener *o, uint32_t pid, struct buf *to)
 	return 0;
 }
 
-/* Of those above a pid, the first few; all where no number is given. */
+/* Keeps the first ask->len pids above ask->pid; all where len is 0. */
 static void scan_cut_pids(struct buf *pids, const struct ipc_ask *ask)
 {
 	uint32_t *pid = (uint32_t *)(void *)pids->data;

@@ -19,10 +19,10 @@
 #define CGROUP_MAX	8192
 #define STATUS_MAX	4096
 #define ENVIRON_MAX	8192	    /* of the wanted variables */
-#define ENVIRON_READ	(1u << 20)  /* looked through for them */
+#define ENVIRON_READ	(1u << 20)  /* searched for them */
 #define MAPS_READ	(64u << 20) /* of a maps file, code or not */
 
-/* All that may leave this process of another's environment. */
+/* The only variables of another process' environment that may leave this process. */
 static const char *const environ_wanted[] = {"OTEL_SERVICE_NAME=", "OTEL_RESOURCE_ATTRIBUTES="};
 
 int opener_proc_file(uint32_t pid, const char *name, int flags)
@@ -37,8 +37,8 @@ int opener_proc_file(uint32_t pid, const char *name, int flags)
 	return fd;
 }
 
-/* "start-end perms ...": code has the third permission. */
-static bool is_code(const char *line)
+/* "start-end perms ...": code has the permission x. */
+static bool opener_maps_line_is_code(const char *line)
 {
 	const char *perms = strchr(line, ' ');
 
@@ -62,13 +62,13 @@ int opener_maps(uint32_t pid, struct buf *to)
 	}
 	while (seen < MAPS_READ && (n = getline(&line, &size, f)) > 0) {
 		seen += (size_t)n;
-		if (!is_code(line))
+		if (!opener_maps_line_is_code(line))
 			continue;
 		if (to->len - first + (size_t)n > HOST_MAPS_MAX)
 			break;
 		buf_add(to, line, (size_t)n);
 	}
-	/* A process that has exited has a maps file that cannot be read any more. */
+	/* The maps file of an exited process cannot be read any more. */
 	return ferror(f) && to->len == first ? -ESRCH : 0;
 }
 
@@ -77,8 +77,8 @@ struct process_stat {
 	uint64_t start_ns;
 };
 
-/* Fields 4 and 22; the name in field 2 may hold anything, so counting begins after its last bracket. */
-static int read_stat(uint32_t pid, struct process_stat *ret)
+/* Fields 4 and 22; the name in field 2 may hold any character, so counting begins after its last bracket. */
+static int opener_read_stat(uint32_t pid, struct process_stat *ret)
 {
 	_cleanup_(closep) int fd = opener_proc_file(pid, "stat", O_RDONLY);
 	uint64_t ticks;
@@ -98,7 +98,7 @@ static int read_stat(uint32_t pid, struct process_stat *ret)
 	return 0;
 }
 
-static void add_exe(uint32_t pid, struct buf *to)
+static void opener_add_exe(uint32_t pid, struct buf *to)
 {
 	char path[64], *at = buf_reserve(to, HOST_PATH_MAX);
 	ssize_t n;
@@ -109,16 +109,16 @@ static void add_exe(uint32_t pid, struct buf *to)
 		buf_commit(to, (size_t)n);
 }
 
-static void add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
+static void opener_add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
 {
 	_cleanup_(closep) int fd = opener_proc_file(pid, name, O_RDONLY);
 
-	/* A kernel thread has no command line, a process that exits none any more: then it is empty. */
+	/* Kernel threads and exiting processes have no command line: then the text is empty. */
 	if (fd >= 0)
 		file_read(fd, max, to);
 }
 
-static bool is_wanted(const char *variable)
+static bool opener_environ_is_wanted(const char *variable)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(environ_wanted); i++)
 		if (!strncmp(variable, environ_wanted[i], strlen(environ_wanted[i])))
@@ -126,30 +126,30 @@ static bool is_wanted(const char *variable)
 	return false;
 }
 
-static void add_environ(uint32_t pid, struct buf *to)
+static void opener_add_environ(uint32_t pid, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all;
 	size_t first = to->len;
 	const char *at, *end;
 
 	buf_init(&all, ENVIRON_READ + 16385);
-	add_file(pid, "environ", ENVIRON_READ, &all);
+	opener_add_file(pid, "environ", ENVIRON_READ, &all);
 	at = buf_cstr(&all);
 	end = at + all.len;
 	while (at < end) {
 		size_t len = strlen(at) + 1;
 
-		if (is_wanted(at) && to->len - first + len <= ENVIRON_MAX)
+		if (opener_environ_is_wanted(at) && to->len - first + len <= ENVIRON_MAX)
 			buf_add(to, at, len);
 		at += len;
 	}
-	/* The rest is other people's secrets. */
+	/* The other variables may be secrets. */
 	if (all.data)
 		explicit_bzero(all.data, all.len);
 }
 
-/* Only what tells the program's name leaves this process. */
-static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
+/* Only the arguments that name the program leave this process. */
+static void opener_add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all, comm;
 	struct service_input in = {.exe = exe, .exe_len = exe_len};
@@ -157,8 +157,8 @@ static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct bu
 
 	buf_init(&all, CMDLINE_MAX + 1);
 	buf_init(&comm, 64);
-	add_file(pid, "cmdline", CMDLINE_MAX, &all);
-	add_file(pid, "comm", 32, &comm);
+	opener_add_file(pid, "cmdline", CMDLINE_MAX, &all);
+	opener_add_file(pid, "comm", 32, &comm);
 	if (!all.len)
 		return;
 	if (comm.len && comm.data[comm.len - 1] == '\n')
@@ -170,8 +170,8 @@ static void add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct bu
 	explicit_bzero(text, all.len);
 }
 
-/* The innermost container's, where the process is in one. */
-static void add_container(struct opener *o, const char *cgroup, size_t len, struct buf *to)
+/* The id of the innermost container, where the process is in one. */
+static void opener_add_container(struct opener *o, const char *cgroup, size_t len, struct buf *to)
 {
 	struct cgroup_facts facts;
 
@@ -180,9 +180,9 @@ static void add_container(struct opener *o, const char *cgroup, size_t len, stru
 		buf_add_str(to, container_names_find(&o->names, facts.container_id));
 }
 
-/* One that was added before; head begins at first. */
-static const char *identity_text(const struct buf *b, size_t first, const struct host_identity_text *head,
-				 enum host_text kind)
+/* A text that was added before; head begins at first. */
+static const char *opener_make_identity(const struct buf *b, size_t first, const struct host_identity_text *head,
+					enum host_text kind)
 {
 	size_t at = first + sizeof(*head);
 
@@ -191,27 +191,29 @@ static const char *identity_text(const struct buf *b, size_t first, const struct
 	return (const char *)b->data + at;
 }
 
-static void add_text(struct opener *o, uint32_t pid, enum host_text kind, size_t first,
-		     const struct host_identity_text *head, struct buf *to)
+static void opener_add_text(struct opener *o, uint32_t pid, enum host_text kind, size_t first,
+			    const struct host_identity_text *head, struct buf *to)
 {
 	switch (kind) {
 	case HOST_TEXT_EXE:
-		add_exe(pid, to);
+		opener_add_exe(pid, to);
 		break;
 	case HOST_TEXT_CMDLINE:
-		add_cmdline(pid, identity_text(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE], to);
+		opener_add_cmdline(pid, opener_make_identity(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE],
+				   to);
 		break;
 	case HOST_TEXT_CGROUP:
-		add_file(pid, "cgroup", CGROUP_MAX, to);
+		opener_add_file(pid, "cgroup", CGROUP_MAX, to);
 		break;
 	case HOST_TEXT_ENVIRON:
-		add_environ(pid, to);
+		opener_add_environ(pid, to);
 		break;
 	case HOST_TEXT_STATUS:
-		add_file(pid, "status", STATUS_MAX, to);
+		opener_add_file(pid, "status", STATUS_MAX, to);
 		break;
 	default:
-		add_container(o, identity_text(to, first, head, HOST_TEXT_CGROUP), head->len[HOST_TEXT_CGROUP], to);
+		opener_add_container(o, opener_make_identity(to, first, head, HOST_TEXT_CGROUP),
+				     head->len[HOST_TEXT_CGROUP], to);
 		break;
 	}
 }
@@ -221,14 +223,14 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 	struct host_identity_text head = {0};
 	size_t first = to->len, at;
 	struct process_stat st;
-	int err = read_stat(pid, &st);
+	int err = opener_read_stat(pid, &st);
 
 	if (err)
 		return err;
 	buf_add(to, &head, sizeof(head));
 	for (int text = 0; text < HOST_TEXT_NR && !to->failed; text++) {
 		at = to->len;
-		add_text(o, pid, text, first, &head, to);
+		opener_add_text(o, pid, text, first, &head, to);
 		head.len[text] = (uint32_t)(to->len - at);
 	}
 	if (to->failed)
@@ -239,7 +241,7 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 	return 0;
 }
 
-/* ids: one after the other, each of the same length. */
+/* ids: concatenated, each HOST_CONTAINER_ID long. */
 int opener_containers(struct opener *o, const char *ids, struct buf *to)
 {
 	char id[HOST_CONTAINER_ID + 1];

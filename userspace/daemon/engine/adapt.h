@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many stack bytes to copy for a process: what unwinding it has really
- * needed lately, no more. That is so many innermost bytes, and, where a frame
- * too large to copy or a switch of stacks lies between, so many outermost: its
- * base.
+ * How many stack bytes to copy for a process: as many as unwinding it has
+ * lately needed. That is a number of innermost bytes, and, where a frame too
+ * large to copy or a switch of stacks lies between, a number of outermost bytes:
+ * the base.
  *
  * Called by the engine after each unwound stack, one thread. A stack that was
  * cut for want of bytes makes the copy twice as large at once; after a window
- * in which all stacks stayed well below, it comes down again. A process that
- * grew again after it was made smaller waits ever longer before the next try,
- * so that deep stacks now and then are not cut again and again.
+ * in which all stacks stayed well below, the copy is made smaller. Each time
+ * that it grows again after that, the next window is longer, so that rare deep
+ * stacks are not cut again and again.
  * Cost: a few comparisons.
  */
 #ifndef OTP_DAEMON_ENGINE_ADAPT_H
@@ -29,25 +29,26 @@ struct adapt_limits {
 };
 
 /*
- * What bytes become after a window whose deepest stack needed so many: twice
+ * The new size after a window whose deepest stack needed this many bytes: twice
  * the need (half a microsecond of copying is cheaper than a stack cut at the
- * next deeper call), a quarter at the least (the deepest may not have been seen).
+ * next deeper call), but a quarter of bytes at least (the deepest stack may not
+ * have been sampled).
  */
 uint32_t adapt_shrunk(uint32_t bytes, uint32_t needed);
 
-/* The base that covers so many bytes of the outermost; 0: none. */
+/* The base that covers this many outermost bytes; 0: none. */
 uint32_t adapt_base(uint32_t needed);
 
-/* What a sample that was cut should have been given, *now being what it was given. true: that is more. */
+/* Raises *now, the sizes that a cut sample was copied with, to those that it needed. true: *now has changed. */
 bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *limits, const struct sample *s,
 		  const struct unwind_stack *out);
 
-/* The base that a sample was given whose process has no plan of its own: its parent's, else that of its name. */
+/* The base that a sample was copied with whose process has no plan of its own: its parent's, or its name's. */
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name);
 
 /*
  * true: p->stack_bytes or p->base_bytes changed and the plan has to be sent.
- * Without a plan of its own, p->base_bytes is what the sample was given.
+ * Where p has no plan of its own, p->base_bytes is the base of the sample's copy.
  */
 bool adapt_observe(struct process *p, const struct adapt_limits *limits, const struct sample *s,
 		   const struct unwind_stack *out);

@@ -41,43 +41,43 @@ void batch_reset(struct batch *b)
 	b->bad = 0;
 }
 
-static struct batch_item *item_at(struct batch *b, size_t i)
+static struct batch_item *batch_item_at(struct batch *b, size_t i)
 {
 	return (struct batch_item *)b->items.data + i;
 }
 
-static int add_item(struct batch *b, struct batch_item item)
+static int batch_add_item(struct batch *b, struct batch_item item)
 {
 	item.order = batch_count(b);
 	buf_add(&b->items, &item, sizeof(item));
 	return b->items.failed ? -ENOMEM : 0;
 }
 
-/* Any later record of a CPU closes its open sample: chunks of one sample come without a gap. */
-static void close_sample(struct batch *b, uint32_t cpu)
+/* Any later record of a CPU closes its open sample, since chunks of one sample are consecutive. */
+static void batch_close_sample(struct batch *b, uint32_t cpu)
 {
 	uint64_t *open = map_find(&b->open, cpu);
 
 	if (!open)
 		return;
-	item_at(b, *open)->chunk_lost = true;
+	batch_item_at(b, *open)->chunk_lost = true;
 	map_remove(&b->open, cpu);
 }
 
-static int add_sample(struct batch *b, const struct otp_sample *s)
+static int batch_add_sample(struct batch *b, const struct otp_sample *s)
 {
 	int r;
 
 	if (s->rec.len < sizeof(*s))
 		return -EBADMSG;
-	close_sample(b, s->cpu);
-	r = add_item(b, (struct batch_item){.time_ns = s->time_ns, .kind = BATCH_SAMPLE, .at = (uintptr_t)s});
+	batch_close_sample(b, s->cpu);
+	r = batch_add_item(b, (struct batch_item){.time_ns = s->time_ns, .kind = BATCH_SAMPLE, .at = (uintptr_t)s});
 	if (r == 0 && s->mode & OTP_MODE_CHUNKED)
 		r = map_put(&b->open, s->cpu, batch_count(b) - 1);
 	return r;
 }
 
-static const struct otp_sample *open_sample(struct batch *b, const struct otp_chunk *c, size_t *ret_item)
+static const struct otp_sample *batch_open_sample(struct batch *b, const struct otp_chunk *c, size_t *ret_item)
 {
 	const uint64_t *open = map_find(&b->open, c->cpu);
 	const struct otp_sample *s;
@@ -85,11 +85,11 @@ static const struct otp_sample *open_sample(struct batch *b, const struct otp_ch
 	if (!open)
 		return NULL;
 	*ret_item = *open;
-	s = (const void *)(uintptr_t)item_at(b, *open)->at;
+	s = (const void *)(uintptr_t)batch_item_at(b, *open)->at;
 	return s->seq == c->seq && s->origin == c->origin ? s : NULL;
 }
 
-static int add_chunk(struct batch *b, const struct otp_chunk *c)
+static int batch_add_chunk(struct batch *b, const struct otp_chunk *c)
 {
 	struct batch_chunk entry = {.rec = c};
 	struct batch_chunk *all;
@@ -98,13 +98,13 @@ static int add_chunk(struct batch *b, const struct otp_chunk *c)
 
 	if (c->rec.len < sizeof(*c) || c->len > c->rec.len - sizeof(*c))
 		return -EBADMSG;
-	if (!open_sample(b, c, &item))
-		return 0; /* its head was lost, or is the batch's before: the stack was cut there */
+	if (!batch_open_sample(b, c, &item))
+		return 0; /* its head was lost, or was in the last batch, which cut the stack */
 	buf_add(&b->chunks, &entry, sizeof(entry));
 	if (b->chunks.failed)
 		return -ENOMEM;
 	all = (struct batch_chunk *)b->chunks.data;
-	it = item_at(b, item);
+	it = batch_item_at(b, item);
 	if (it->chunk)
 		all[it->last_chunk - 1].next = (uint32_t)(b->chunks.len / sizeof(entry));
 	else
@@ -115,8 +115,8 @@ static int add_chunk(struct batch *b, const struct otp_chunk *c)
 	return 0;
 }
 
-/* Process life from a sampler that sees it: the side-band's record, behind a head. */
-static int add_event(struct batch *b, const struct otp_life *e)
+/* Process life that the sampler reports: a side-band record behind a head. */
+static int batch_add_event(struct batch *b, const struct otp_life *e)
 {
 	if (e->rec.len < sizeof(*e) + sizeof(uint64_t))
 		return -EBADMSG;
@@ -129,14 +129,14 @@ int batch_add_ring(struct batch *b, const struct otp_rec *rec)
 	int r = 0;
 
 	if (rec->type == OTP_REC_SAMPLE)
-		r = add_sample(b, (const void *)rec);
+		r = batch_add_sample(b, (const void *)rec);
 	else if (rec->type == OTP_REC_CHUNK)
-		r = add_chunk(b, (const void *)rec);
+		r = batch_add_chunk(b, (const void *)rec);
 	else if (rec->type == OTP_REC_LOSS && rec->len >= sizeof(struct otp_loss))
-		close_sample(b, ((const struct otp_loss *)rec)->cpu);
+		batch_close_sample(b, ((const struct otp_loss *)rec)->cpu);
 	else if (rec->type == OTP_REC_LIFE)
-		r = add_event(b, (const void *)rec);
-	/* Records of other types are those of a newer sampler: passed over. */
+		r = batch_add_event(b, (const void *)rec);
+	/* Records of other types are of a newer sampler, and skipped. */
 	if (r == -EBADMSG)
 		b->bad++;
 	return r;
@@ -155,8 +155,8 @@ void batch_add_sideband(struct batch *b, const void *record, size_t len)
 		return;
 	}
 	memcpy(to, record, len);
-	if (add_item(b, (struct batch_item){.time_ns = ev.time_ns, .kind = BATCH_EVENT,
-					    .at = b->sideband.len, .size = (uint32_t)len}) < 0)
+	if (batch_add_item(b, (struct batch_item){.time_ns = ev.time_ns, .kind = BATCH_EVENT,
+						  .at = b->sideband.len, .size = (uint32_t)len}) < 0)
 		b->sideband_lost++;
 	else
 		buf_commit(&b->sideband, room);
@@ -175,8 +175,8 @@ const struct otp_rec *batch_incomplete(const struct batch *b)
 	return first ? (const struct otp_rec *)(uintptr_t)first->at : NULL;
 }
 
-/* At the same instant an event explains the sample, so it goes first. */
-static int compare_items(const void *a, const void *b)
+/* Of the same time, an event precedes the sample, which it explains. */
+static int batch_compare_items(const void *a, const void *b)
 {
 	const struct batch_item *x = a, *y = b;
 
@@ -190,13 +190,13 @@ static int compare_items(const void *a, const void *b)
 void batch_sort(struct batch *b)
 {
 	map_for_each(&b->open, s)
-		item_at(b, s->value)->chunk_lost = true;
+		batch_item_at(b, s->value)->chunk_lost = true;
 	if (batch_count(b))
-		qsort(b->items.data, batch_count(b), sizeof(struct batch_item), compare_items);
+		qsort(b->items.data, batch_count(b), sizeof(struct batch_item), batch_compare_items);
 }
 
-/* Base chunks continue each other. */
-static void join_base(struct batch *b, const struct otp_chunk *c, struct sample *s)
+/* Each base chunk continues the last one. */
+static void batch_join_base(struct batch *b, const struct otp_chunk *c, struct sample *s)
 {
 	if (!b->base.len)
 		s->base_addr = c->addr;
@@ -209,8 +209,8 @@ static void join_base(struct batch *b, const struct otp_chunk *c, struct sample 
 	s->base_len = (uint32_t)b->base.len;
 }
 
-/* Chunks continue the head's bytes without a gap; the first that does not ends the stack. */
-static void join_chunks(struct batch *b, const struct batch_item *it, struct sample *s)
+/* Chunks continue the head's bytes without a gap; the first gap ends the stack. */
+static void batch_join_chunks(struct batch *b, const struct batch_item *it, struct sample *s)
 {
 	const struct batch_chunk *all = (const struct batch_chunk *)b->chunks.data;
 	uint32_t expected = 0;
@@ -228,7 +228,7 @@ static void join_chunks(struct batch *b, const struct batch_item *it, struct sam
 		if (c->rec.flags & OTP_CHUNK_HOLES)
 			s->head.mode |= OTP_MODE_HOLES;
 		if (c->rec.flags & OTP_CHUNK_BASE) {
-			join_base(b, c, s);
+			batch_join_base(b, c, s);
 			continue;
 		}
 		if (c->addr != s->stack_addr + b->stack.len ||
@@ -248,7 +248,7 @@ static void join_chunks(struct batch *b, const struct batch_item *it, struct sam
 	s->stack_len = (uint32_t)b->stack.len;
 }
 
-static uint32_t arch_regs(uint16_t arch)
+static uint32_t batch_arch_regs(uint16_t arch)
 {
 	switch (arch) {
 	case OTP_ARCH_X86_64:
@@ -269,11 +269,12 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 	const struct otp_regs *regs;
 	uint32_t len;
 
-	/* The name of a thread is text of its own choosing, maybe without an end. */
+	/* A thread chooses its name, which may lack the NUL. */
 	s.head.comm[OTP_COMM_LEN - 1] = '\0';
 	regs = sample_section(head, OTP_SEC_REGS, &len);
 	if (regs) {
-		if (!arch_regs(head->arch) || len < sizeof(*regs) + arch_regs(head->arch) * sizeof(uint64_t))
+		if (!batch_arch_regs(head->arch) ||
+	    len < sizeof(*regs) + batch_arch_regs(head->arch) * sizeof(uint64_t))
 			return -EBADMSG;
 		s.valid = regs->valid;
 		s.reg = (const uint64_t *)regs->reg;
@@ -297,7 +298,7 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 		s.stack = (const uint8_t *)(stack + 1);
 		s.stack_len = len - (uint32_t)sizeof(*stack);
 		if (it->chunk)
-			join_chunks(b, it, &s);
+			batch_join_chunks(b, it, &s);
 	}
 	*ret = s;
 	return 0;

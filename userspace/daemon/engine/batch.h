@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One drain of the ring and of the side-band, merged into time order: what
- * happened to a process comes before the samples that it explains.
+ * One drain of the ring and of the side-band, merged into time order: the
+ * events of a process precede the samples that they explain.
  *
  * Called by the engine and by replay, one thread. Ring records are borrowed
- * until the ring is released; side-band records are copied. Memory is kept
+ * until the ring is released; side-band records are copied. Memory is reused
  * from batch to batch.
- * Bounds: BATCH_SIDEBAND_MAX bytes of side-band a batch; what is beyond counts
- * as lost, and the process table looks again.
+ * Bounds: BATCH_SIDEBAND_MAX bytes of side-band a batch; records beyond that
+ * count as lost, and the process table scans again.
  */
 #ifndef OTP_DAEMON_ENGINE_BATCH_H
 #define OTP_DAEMON_ENGINE_BATCH_H
@@ -23,9 +23,9 @@ struct batch {
 	struct buf items;    /* struct batch_item */
 	struct buf chunks;   /* struct batch_chunk */
 	struct buf sideband; /* copied records, 8-byte aligned */
-	struct map open;     /* cpu -> item whose last chunk is to come */
-	struct buf base;  /* of the sample in hand: the bytes below its stack's end */
-	struct buf stack;    /* a chunked stack put together */
+	struct map open;     /* cpu -> item whose last chunk has not arrived */
+	struct buf base;     /* of the current sample: the outermost bytes, below the stack's end */
+	struct buf stack;    /* of the current sample: its chunks joined */
 	uint64_t sideband_lost;
 	uint64_t bad;
 };
@@ -43,7 +43,7 @@ struct batch_item {
 	uint64_t at;      /* EVENT: offset in sideband; SAMPLE: address of the record */
 };
 
-void batch_init(struct batch *b); /* zeroes do, too: but then stack bytes lie where a core dump has them */
+void batch_init(struct batch *b); /* all zeroes are valid, too, but leave stack bytes in core dumps */
 void batch_done(struct batch *b);
 void batch_reset(struct batch *b);
 /* 0, -EBADMSG (counted in bad), -ENOMEM. */
@@ -51,7 +51,7 @@ int batch_add_ring(struct batch *b, const struct otp_rec *rec);
 void batch_add_sideband(struct batch *b, const void *record, size_t len);
 /*
  * Address of the earliest record whose chunks are incomplete, NULL if there
- * is none: the batch should end before it, unless it did so once already.
+ * is none. The batch should end before it, unless the last one already did.
  */
 const struct otp_rec *batch_incomplete(const struct batch *b);
 void batch_sort(struct batch *b);
@@ -72,10 +72,10 @@ static inline const struct otp_rec *batch_record(const struct batch_item *it)
 	return (const struct otp_rec *)(uintptr_t)it->at;
 }
 
-/* -EBADMSG where the record contradicts itself. The view is valid until the next call or reset. */
+/* -EBADMSG where the record is inconsistent. The view is valid until the next call or reset. */
 int batch_sample(struct batch *b, const struct batch_item *it, struct sample *ret);
 int batch_event(const struct batch *b, const struct batch_item *it, struct proc_event *ret);
-/* The record itself. */
+/* The record's bytes, borrowed until the reset. */
 const void *batch_event_bytes(const struct batch *b, const struct batch_item *it);
 
 #endif

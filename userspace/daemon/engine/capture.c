@@ -26,7 +26,7 @@ struct capture {
 	struct map symbols; /* kernel addresses already written */
 };
 
-static void write_out(struct capture *c)
+static void capture_write_out(struct capture *c)
 {
 	int err = c->failed ? 0 : file_write(c->fd, c->out.data, c->out.len);
 
@@ -43,7 +43,7 @@ struct part {
 	size_t len;
 };
 
-static void put(struct capture *c, uint32_t type, const struct part *parts, size_t n)
+static void capture_put(struct capture *c, uint32_t type, const struct part *parts, size_t n)
 {
 	static const uint8_t zero[8];
 	struct capture_record head = {.type = type};
@@ -59,16 +59,16 @@ static void put(struct capture *c, uint32_t type, const struct part *parts, size
 		buf_add(&c->out, parts[i].data, parts[i].len);
 	buf_add(&c->out, zero, ALIGN_UP(len, 8) - len);
 	if (c->out.failed || c->out.len >= CAPTURE_BUFFER)
-		write_out(c);
+		capture_write_out(c);
 }
 
 #define PUT(c, type, ...)                                                        \
 	do {                                                                     \
 		const struct part _parts[] = {__VA_ARGS__};                      \
-		put(c, type, _parts, ARRAY_SIZE(_parts));                        \
+		capture_put(c, type, _parts, ARRAY_SIZE(_parts));                        \
 	} while (0)
 
-static void put_vdso(struct capture *c)
+static void capture_put_vdso(struct capture *c)
 {
 	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
 
@@ -77,8 +77,8 @@ static void put_vdso(struct capture *c)
 		PUT(c, CAPTURE_VDSO, {head, head->e_shoff + (size_t)head->e_shnum * head->e_shentsize});
 }
 
-/* The CPU clock's slot is what a reader assumes where nothing else is said. */
-static void put_origins(struct capture *c, const struct origins *origins)
+/* A reader assumes the CPU clock's slot unless a record says otherwise. */
+static void capture_put_origins(struct capture *c, const struct origins *origins)
 {
 	for (uint32_t i = 0; i < origins->count; i++) {
 		const struct origin_slot *s = &origins->slot[i];
@@ -101,8 +101,8 @@ int capture_new(int fd, const struct origins *origins, struct capture **ret)
 	}
 	c->fd = fd;
 	buf_add(&c->out, &head, sizeof(head));
-	put_vdso(c);
-	put_origins(c, origins);
+	capture_put_vdso(c);
+	capture_put_origins(c, origins);
 	*ret = c;
 	return 0;
 }
@@ -111,7 +111,7 @@ struct capture *capture_free(struct capture *c)
 {
 	if (!c)
 		return NULL;
-	write_out(c);
+	capture_write_out(c);
 	close(c->fd);
 	buf_done(&c->out);
 	buf_done(&c->scratch);
@@ -132,7 +132,7 @@ void capture_flush(struct capture *c, uint64_t now_ns)
 	struct capture_batch b = {.now_ns = now_ns};
 
 	PUT(c, CAPTURE_FLUSH, {&b, sizeof(b)});
-	write_out(c);
+	capture_write_out(c);
 }
 
 void capture_origins(struct capture *c, const struct origins *origins)
@@ -140,7 +140,7 @@ void capture_origins(struct capture *c, const struct origins *origins)
 	struct capture_period p = {.period_ns = origins->slot[0].period};
 
 	PUT(c, CAPTURE_PERIOD, {&p, sizeof(p)});
-	put_origins(c, origins);
+	capture_put_origins(c, origins);
 }
 
 void capture_event(struct capture *c, const void *record, size_t len)
@@ -150,7 +150,7 @@ void capture_event(struct capture *c, const void *record, size_t len)
 
 /* --- samples --- */
 
-static void put_symbol(struct capture *c, const struct kernel_symbols *kernel, uint64_t addr)
+static void capture_put_symbol(struct capture *c, const struct kernel_symbols *kernel, uint64_t addr)
 {
 	struct capture_symbol out;
 	struct kernel_symbol sym;
@@ -164,75 +164,75 @@ static void put_symbol(struct capture *c, const struct kernel_symbols *kernel, u
 	PUT(c, CAPTURE_SYMBOL, {&out, sizeof(out)}, {sym.name, out.name_len}, {sym.module, out.module_len});
 }
 
-static void put_symbols(struct capture *c, const struct sample *s, const struct kernel_symbols *kernel)
+static void capture_put_symbols(struct capture *c, const struct sample *s, const struct kernel_symbols *kernel)
 {
 	if (!kernel)
 		return;
 	for (uint32_t i = 0; i < s->nr_kernel; i++) {
 		if (map_find(&c->symbols, s->kernel[i]) || map_put(&c->symbols, s->kernel[i], 1) < 0)
 			continue;
-		put_symbol(c, kernel, s->kernel[i]);
-		if (i) /* callers are looked up one byte before */
-			put_symbol(c, kernel, s->kernel[i] - 1);
+		capture_put_symbol(c, kernel, s->kernel[i]);
+		if (i) /* callers are resolved one byte before */
+			capture_put_symbol(c, kernel, s->kernel[i] - 1);
 	}
 }
 
 /* arm64 signs return addresses in the bits above the address. */
-static uint64_t bare_address(uint64_t word, const struct sample *s)
+static uint64_t capture_bare_address(uint64_t word, const struct sample *s)
 {
 	return s->head.arch == OTP_ARCH_ARM64 ? word & ((1ULL << 48) - 1) : word;
 }
 
-/* Kept: what unwinding may follow. Everything else may be somebody's secret. */
-static uint64_t scrubbed(uint64_t word, const struct sample *s, const struct space *space)
+/* Keeps the words that unwinding may follow. Any other may be a secret. */
+static uint64_t capture_scrub(uint64_t word, const struct sample *s, const struct space *space)
 {
 	if (word >= s->stack_addr && word < s->stack_addr + OTP_STACK_LIMIT)
 		return word;
 	if (s->head.stack_end && word < s->head.stack_end && word >= s->head.stack_end - OTP_STACK_LIMIT)
 		return word;
-	return space_find(space, bare_address(word, s)) ? word : 0;
+	return space_find(space, capture_bare_address(word, s)) ? word : 0;
 }
 
-static uint32_t nr_regs(const struct sample *s)
+static uint32_t capture_nr_regs(const struct sample *s)
 {
 	if (!s->reg)
 		return 0;
 	return s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64;
 }
 
-static void add_section(struct buf *b, uint16_t type, uint32_t len)
+static void capture_add_section(struct buf *b, uint16_t type, uint32_t len)
 {
 	struct otp_section sec = {.type = type, .len = len};
 
 	buf_add(b, &sec, sizeof(sec));
 }
 
-static void add_regs(struct buf *b, const struct sample *s, const struct space *space)
+static void capture_add_regs(struct buf *b, const struct sample *s, const struct space *space)
 {
-	uint32_t n = nr_regs(s);
+	uint32_t n = capture_nr_regs(s);
 
-	add_section(b, OTP_SEC_REGS, (uint32_t)((n + 1) * sizeof(uint64_t)));
+	capture_add_section(b, OTP_SEC_REGS, (uint32_t)((n + 1) * sizeof(uint64_t)));
 	buf_add(b, &s->valid, sizeof(s->valid));
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v = scrubbed(s->reg[i], s, space);
+		uint64_t v = capture_scrub(s->reg[i], s, space);
 
 		buf_add(b, &v, sizeof(v));
 	}
 }
 
-static void add_stack(struct buf *b, uint16_t type, uint64_t addr, const uint8_t *bytes, uint32_t len,
-		      const struct sample *s, const struct space *space)
+static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const uint8_t *bytes, uint32_t len,
+			      const struct sample *s, const struct space *space)
 {
 	static const uint8_t zero[8];
 	uint32_t words = len / 8;
 
-	add_section(b, type, (uint32_t)sizeof(struct otp_ustack) + len);
+	capture_add_section(b, type, (uint32_t)sizeof(struct otp_ustack) + len);
 	buf_add(b, &addr, sizeof(addr));
 	for (uint32_t i = 0; i < words; i++) {
 		uint64_t v;
 
 		memcpy(&v, bytes + i * 8, sizeof(v));
-		v = scrubbed(v, s, space);
+		v = capture_scrub(v, s, space);
 		buf_add(b, &v, sizeof(v));
 	}
 	if (len % 8)
@@ -249,23 +249,23 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 
 	if (c->failed)
 		return;
-	put_symbols(c, s, kernel);
+	capture_put_symbols(c, s, kernel);
 	buf_reset(b);
 	buf_add(b, &s->head, sizeof(s->head));
 	if (value) {
-		add_section(b, OTP_SEC_VALUE, sizeof(s->value));
+		capture_add_section(b, OTP_SEC_VALUE, sizeof(s->value));
 		buf_add(b, &s->value, sizeof(s->value));
 	}
 	if (s->reg)
-		add_regs(b, s, space);
+		capture_add_regs(b, s, space);
 	if (s->nr_kernel) {
-		add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
+		capture_add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
 		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
 	}
 	if (s->base)
-		add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
+		capture_add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
 	if (s->stack)
-		add_stack(b, OTP_SEC_USTACK, s->stack_addr, s->stack, s->stack_len, s, space);
+		capture_add_stack(b, OTP_SEC_USTACK, s->stack_addr, s->stack, s->stack_len, s, space);
 	if (b->failed)
 		return;
 	head = (struct otp_sample *)b->data;
@@ -276,9 +276,9 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 	PUT(c, CAPTURE_SAMPLE, {b->data, b->len});
 }
 
-/* --- what the host answered --- */
+/* --- the host's answers --- */
 
-static uint32_t put_file(struct capture *c, const char *path, size_t path_len, int fd)
+static uint32_t capture_put_file(struct capture *c, const char *path, size_t path_len, int fd)
 {
 	struct capture_file f = {.file = ++c->files, .path_len = (uint32_t)path_len};
 	struct stat st;
@@ -293,8 +293,8 @@ static uint32_t put_file(struct capture *c, const char *path, size_t path_len, i
 	return f.file;
 }
 
-/* The scan comes as a file: its bytes are the answer. */
-static void read_scan(struct capture *c, int fd)
+/* The answer of a scan is a file, whose bytes are recorded. */
+static void capture_read_scan(struct capture *c, int fd)
 {
 	buf_reset(&c->scratch);
 	if (file_copy(fd, SCAN_MAX, &c->scratch))
@@ -309,13 +309,13 @@ void capture_host_answer(void *capture, const struct host_request *req, int err,
 				   .err = err, .path_len = (uint32_t)strlen(path)};
 
 	if (req->kind == HOST_SCAN && req->len)
-		return; /* a replay asks for all at once, at its beginning */
+		return; /* a replay scans all processes at once, at its beginning */
 	if (req->kind == HOST_SCAN && fd >= 0) {
-		read_scan(c, fd);
+		capture_read_scan(c, fd);
 		data = c->scratch.data;
 		len = c->scratch.len;
 	} else if (fd >= 0) {
-		a.file = put_file(c, path, a.path_len, fd);
+		a.file = capture_put_file(c, path, a.path_len, fd);
 	}
 	a.data_len = (uint32_t)len;
 	PUT(c, CAPTURE_ANSWER, {&a, sizeof(a)}, {path, a.path_len}, {data, len});

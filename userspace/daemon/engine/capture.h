@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A capture: what the engine saw, so that a replay can see it again without
- * kernel and without root. Samples, side-band records, the monitor's answers,
- * the file pages that were read, the kernel symbols that were met.
+ * A capture: the engine's input, so that a replay can run without kernel and
+ * without root. It holds samples, side-band records, the monitor's answers, the
+ * file pages that were read, and the kernel symbols of the samples.
  *
  * Written by the engine, one thread, to a descriptor that the monitor opened
  * (mode 0600). Stack words and registers that point neither into code nor into
  * the stack itself are zeroed: stacks hold secrets. A write that fails ends
- * the capture; sampling goes on.
+ * the capture; sampling continues.
  *
  * Format: struct capture_head, then struct capture_record and its payload,
  * padded to 8 bytes, until the end of the file. Little-endian. A file cut
- * anywhere is a valid, shorter capture. Readers skip types they do not know.
+ * anywhere is a valid, shorter capture. Readers skip unknown types.
  */
 #ifndef OTP_DAEMON_ENGINE_CAPTURE_H
 #define OTP_DAEMON_ENGINE_CAPTURE_H
@@ -38,16 +38,16 @@ struct capture_head {
 
 enum capture_type {
 	CAPTURE_BATCH = 1, /* struct capture_batch: a drain begins */
-	CAPTURE_SAMPLE,    /* a sample as the ring had it, chunks joined */
+	CAPTURE_SAMPLE,    /* a sample of the ring, chunks joined */
 	CAPTURE_EVENT,     /* a perf side-band record */
 	CAPTURE_ANSWER,    /* struct capture_answer, path, data */
-	CAPTURE_FILE,      /* struct capture_file, path: a file that an answer gave */
+	CAPTURE_FILE,      /* struct capture_file, path: a file of an answer */
 	CAPTURE_PAGE,      /* struct capture_page, bytes of a file */
 	CAPTURE_SYMBOL,    /* struct capture_symbol, name NUL module NUL */
 	CAPTURE_FLUSH,     /* struct capture_batch: an interval ended */
-	CAPTURE_VDSO,      /* the image that every process of the host has */
+	CAPTURE_VDSO,      /* the image of the host's processes */
 	CAPTURE_PERIOD,    /* struct capture_period: of the CPU clock's samples from here on */
-	CAPTURE_ORIGIN,    /* struct capture_origin: from here on; of those beside the CPU clock, or of the lack of that */
+	CAPTURE_ORIGIN,    /* struct capture_origin: from here on; beside the CPU clock, or that it is not sampled */
 };
 
 struct capture_record {
@@ -71,8 +71,8 @@ struct capture_page { uint64_t dev, ino, offset; uint32_t len, reserved; };
 struct capture_symbol { uint64_t start, module_start; uint32_t name_len, module_len; };
 
 struct capture;
-int capture_new(int fd, const struct origins *origins, struct capture **ret); /* takes fd, also on failure */
-struct capture *capture_free(struct capture *c); /* writes what is buffered; NULL */
+int capture_new(int fd, const struct origins *origins, struct capture **ret); /* owns fd, also on failure */
+struct capture *capture_free(struct capture *c); /* writes the buffer; NULL */
 
 void capture_batch(struct capture *c, uint64_t now_ns);
 void capture_flush(struct capture *c, uint64_t now_ns);

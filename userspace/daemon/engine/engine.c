@@ -17,9 +17,9 @@
 
 /* The ring is drained this often; faster, down to 50 ms, while it fills. */
 #define DRAIN_SLOW_NS (250 * NSEC_PER_MSEC)
-#define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for what the side-band says */
+#define DRAIN_WATCH_NS (100 * NSEC_PER_MSEC) /* where a selection waits for side-band records */
 #define BEAT_NS       NSEC_PER_SEC
-#define BEATS_SENT    2 /* every second one: each wakes the monitor */
+#define BEATS_SENT    2 /* only every second drain: each beat wakes the monitor */
 #define RATE_TURN_MS	20
 /* How long a stop waits for answers to open questions, and for net to take the last requests. */
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
@@ -34,8 +34,8 @@ void engine_publish(void *ctx)
 
 /* --- intervals --- */
 
-/* Modules and BPF programs that were loaded since have names only after another reading. */
-static void follow_kernel(struct engine *e, uint64_t now)
+/* Modules and BPF programs that were loaded later have names only after another reading. */
+static void engine_follow_kernel(struct engine *e, uint64_t now)
 {
 	uint64_t since = now - e->kallsyms_ns;
 	struct kernel_symbols *k;
@@ -44,14 +44,17 @@ static void follow_kernel(struct engine *e, uint64_t now)
 		return;
 	if (kernel_symbols_load(e->kallsyms_fd, &k) == 0)
 		pipeline_kernel(e->pipeline, k);
-	/* What is met again as soon as that is, most likely, no code that a reading would name. */
+	/* An address that is unresolved again so soon is probably one that no reading resolves. */
 	e->kallsyms_wait_ns = since > 2 * e->kallsyms_wait_ns ? KERNEL_FIRST_NS :
 								MIN(2 * e->kallsyms_wait_ns, KERNEL_LONGEST_NS);
 	e->kallsyms_ns = now;
 }
 
-/* At high rates a quarter of a second holds more samples than should wait for what the first of them teach. */
-static uint64_t slow_drain(const struct engine *e)
+/*
+ * At high rates a quarter of a second holds too many samples to wait for the plans that follow from the first of
+ * them.
+ */
+static uint64_t engine_slow_drain(const struct engine *e)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t fill = e->origins.slot[0].period * DRAIN_ITEMS / (uint64_t)MAX(cpus, 1);
@@ -65,7 +68,7 @@ void engine_flush(struct engine *e, uint64_t now)
 	uint64_t start = clock_join_ns(e->interval_start_ns + offset, e->last_end_unix_ns);
 	uint64_t end = MAX(now + offset, start + 1);
 
-	follow_kernel(e, now);
+	engine_follow_kernel(e, now);
 	pipeline_flush(e->pipeline, start, end);
 	if (e->capture)
 		capture_flush(e->capture, now);
@@ -78,11 +81,10 @@ void engine_flush(struct engine *e, uint64_t now)
 }
 
 /*
- * A change of rate: the sampler stands still, its last samples lie below
- * rate.pos. They are named as far as their files come soon, then their
- * profile ends, and what follows has the new period.
+ * A change of rate: sampling is stopped, and its last samples lie below rate.pos. They wait a short time for their
+ * files, then their profile ends; later samples have the new period.
  */
-static void change_rate(struct engine *e, uint64_t now, bool at_once)
+static void engine_change_rate(struct engine *e, uint64_t now, bool at_once)
 {
 	bool late = at_once || now >= e->rate_deadline_ns;
 
@@ -101,24 +103,24 @@ static void change_rate(struct engine *e, uint64_t now, bool at_once)
 	if (e->capture)
 		capture_origins(e->capture, &e->origins);
 	e->rate.origins.count = 0;
-	e->drain_slow_ns = slow_drain(e);
+	e->drain_slow_ns = engine_slow_drain(e);
 	e->drain_every_ns = MIN(e->drain_every_ns, e->drain_slow_ns);
 	ipc_send(e->sock, IPC_RATE, 0, &e->rate.id, sizeof(e->rate.id), NULL, 0);
 }
 
-static void beat(struct engine *e, uint64_t now)
+static void engine_beat(struct engine *e, uint64_t now)
 {
 	pipeline_tick(e->pipeline, now);
 	pipeline_retry(e->pipeline, now, false);
 	if (e->scans)
-		pipeline_scan_some(e->pipeline); /* again at the next beat where it cannot be asked now */
+		pipeline_scan_some(e->pipeline); /* if the scan fails now, the next beat retries it */
 	engine_publish(e);
 	if (e->beats++ % BEATS_SENT == 0)
 		ipc_send(e->sock, IPC_BEAT, 0, &e->beats, sizeof(e->beats), NULL, 0);
 	e->next_beat_ns = now + BEAT_NS;
 }
 
-static void run_timers(struct engine *e)
+static void engine_run_timers(struct engine *e)
 {
 	uint64_t now = clock_now_ns();
 
@@ -127,17 +129,17 @@ static void run_timers(struct engine *e)
 		e->next_drain_ns = now + e->drain_every_ns;
 	}
 	pipeline_turn(e->pipeline, now);
-	change_rate(e, clock_now_ns(), false); /* a full ring took its time */
+	engine_change_rate(e, clock_now_ns(), false); /* after a drain of a full ring, time has passed */
 	if (now >= e->interval_end_ns)
 		engine_flush(e, now);
 	if (now >= e->next_beat_ns)
-		beat(e, now);
+		engine_beat(e, now);
 	host_live_pump(e->host);
 	outbox_pump(&e->outbox);
 }
 
 /* 0, or negative when the monitor is gone or breaks the rules. */
-static int read_monitor(struct engine *e)
+static int engine_read_monitor(struct engine *e)
 {
 	int r;
 
@@ -152,7 +154,7 @@ static int read_monitor(struct engine *e)
 	return r == -EAGAIN ? 0 : r;
 }
 
-static void read_net(struct engine *e)
+static void engine_read_net(struct engine *e)
 {
 	uint64_t id;
 	int r;
@@ -164,13 +166,13 @@ static void read_net(struct engine *e)
 		}
 		ipc_close_fds(&e->message);
 	}
-	/* net is gone: the monitor will give another socket. Until then nothing is sent. */
+	/* net is gone: nothing is sent until the monitor sends another socket. */
 	if (r != -EAGAIN)
 		outbox_peer(&e->outbox, -1);
 }
 
-/* The beat waits for a drain: one wake-up for both. */
-static int timeout_ms(const struct engine *e)
+/* The beat waits for a drain, so that both take one wake-up. */
+static int engine_timeout_ms(const struct engine *e)
 {
 	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
 
@@ -179,26 +181,29 @@ static int timeout_ms(const struct engine *e)
 	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
 }
 
-static int wait_and_read(struct engine *e, int timeout)
+static int engine_wait_and_read(struct engine *e, int timeout)
 {
 	struct epoll_event events[4];
 	int n = epoll_wait(e->epoll, events, ARRAY_SIZE(events), timeout);
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == e->ring_fd)
-			e->next_drain_ns = 0; /* the sampler woke us: the ring fills */
+			e->next_drain_ns = 0; /* the sampler has woken us, because the ring fills */
 		else if (events[i].data.fd == e->outbox.sock)
-			read_net(e);
+			engine_read_net(e);
 	}
-	return read_monitor(e);
+	return engine_read_monitor(e);
 }
 
 /* --- start and end --- */
 
-static int watch(struct engine *e)
+static int engine_watch(struct engine *e)
 {
 	struct epoll_event monitor = {.events = EPOLLIN, .data.fd = e->sock};
-	/* Edge-triggered: the ring is "readable" as soon as it holds anything, but wakes only when told. */
+	/*
+	 * Edge-triggered: the ring is "readable" as soon as it holds a record, but wakes only when the sampler
+	 * requests it.
+	 */
 	struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.fd = e->ring_fd};
 
 	if (epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->sock, &monitor) < 0 ||
@@ -207,7 +212,7 @@ static int watch(struct engine *e)
 	return 0;
 }
 
-static int receive_start(struct engine *e)
+static int engine_receive_start(struct engine *e)
 {
 	struct pollfd p = {.fd = e->sock, .events = POLLIN};
 	int r;
@@ -215,7 +220,7 @@ static int receive_start(struct engine *e)
 	while (!e->started && !e->stopping) {
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
-		r = read_monitor(e);
+		r = engine_read_monitor(e);
 		if (r < 0)
 			return r;
 	}
@@ -224,11 +229,11 @@ static int receive_start(struct engine *e)
 	return e->pipeline ? 0 : engine_make_pipeline(e);
 }
 
-static void begin(struct engine *e)
+static void engine_begin(struct engine *e)
 {
 	uint64_t now = clock_now_ns();
 
-	e->drain_slow_ns = slow_drain(e);
+	e->drain_slow_ns = engine_slow_drain(e);
 	e->drain_every_ns = e->drain_slow_ns;
 	e->next_drain_ns = now + e->drain_every_ns;
 	e->next_beat_ns = now;
@@ -237,26 +242,26 @@ static void begin(struct engine *e)
 	e->last_end_unix_ns = now + clock_unix_offset_ns();
 	engine_skip_fatal_batch(e);
 	if (pipeline_scan(e->pipeline) < 0)
-		log_warn("the scan of running processes could not be asked for: they are looked up one by one");
+		log_warn("the scan of running processes could not be requested: they are looked up one by one");
 }
 
-/* Ring empty, every sample named or given up, the last profile with net: then the end. */
-static void finish(struct engine *e)
+/* Drains the ring, resolves or gives up every sample, and hands the last profile to net. */
+static void engine_finish(struct engine *e)
 {
 	uint64_t deadline = clock_now_ns() + STOP_ANSWERS_NS;
 
 	engine_drain(e);
-	engine_drain(e); /* a sample whose chunks were awaited */
-	change_rate(e, clock_now_ns(), true);
+	engine_drain(e); /* a sample that waited for chunks */
+	engine_change_rate(e, clock_now_ns(), true);
 	engine_drain(e);
-	while (pipeline_parked(e->pipeline) && clock_now_ns() < deadline && wait_and_read(e, 20) == 0)
+	while (pipeline_parked(e->pipeline) && clock_now_ns() < deadline && engine_wait_and_read(e, 20) == 0)
 		pipeline_retry(e->pipeline, clock_now_ns(), false);
 	pipeline_retry(e->pipeline, clock_now_ns(), true);
 	engine_flush(e, clock_now_ns());
 	pipeline_tick(e->pipeline, clock_now_ns());
 	engine_publish(e);
 	deadline = clock_now_ns() + STOP_NET_NS;
-	while (!outbox_empty(&e->outbox) && clock_now_ns() < deadline && wait_and_read(e, 50) == 0)
+	while (!outbox_empty(&e->outbox) && clock_now_ns() < deadline && engine_wait_and_read(e, 50) == 0)
 		outbox_pump(&e->outbox);
 }
 
@@ -278,24 +283,24 @@ static void engine_done(struct engine *e)
 
 static int engine_run(struct engine *e)
 {
-	int r = receive_start(e);
+	int r = engine_receive_start(e);
 
 	if (r == 0)
-		r = watch(e);
+		r = engine_watch(e);
 	if (r == 0)
 		r = sandbox_engine(e->config);
 	if (r < 0) {
 		log_error("the engine cannot start: %s", strerror(-r));
 		return 1;
 	}
-	begin(e);
+	engine_begin(e);
 	ipc_send(e->sock, IPC_READY, 0, NULL, 0, NULL, 0);
 	while (!e->stopping) {
-		if (wait_and_read(e, timeout_ms(e)) < 0)
-			return 1; /* the monitor is gone: so is the reason to live */
-		run_timers(e);
+		if (engine_wait_and_read(e, engine_timeout_ms(e)) < 0)
+			return 1; /* the monitor is gone: the engine exits */
+		engine_run_timers(e);
 	}
-	finish(e);
+	engine_finish(e);
 	return 0;
 }
 

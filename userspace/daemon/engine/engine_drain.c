@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Ring and side-band: what a drain takes, and what of it can be given back to the sampler. */
+/*
+ * Drains: which records of ring and side-band a drain takes, and which of
+ * them are then released.
+ */
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "daemon/engine/engine_state.h"
 
 /*
- * A predecessor died inside a batch: what it had read of it is lost, and must
- * not be tried again, or one bad sample would kill every engine after it.
+ * A predecessor died inside a batch: the records that it had read are lost. They must not be tried again, or one bad
+ * sample would kill every later engine.
  */
 void engine_skip_fatal_batch(struct engine *e)
 {
@@ -31,7 +34,7 @@ void engine_skip_fatal_batch(struct engine *e)
 }
 
 /* Collects records up to end; returns where the batch ends. */
-static uint64_t collect(struct engine *e, uint64_t end)
+static uint64_t drain_collect(struct engine *e, uint64_t end)
 {
 	uint64_t pos = ring_consumer(&e->ring), before = pos;
 	const struct otp_rec *rec;
@@ -48,8 +51,8 @@ static uint64_t collect(struct engine *e, uint64_t end)
 	return r == -EBADMSG ? end : pos;
 }
 
-/* A sample whose last chunks are still to come ends the batch before it, once. */
-static uint64_t settle_chunks(struct engine *e, uint64_t end)
+/* A sample whose last chunks have not arrived ends the batch before it, once. */
+static uint64_t drain_settle_chunks(struct engine *e, uint64_t end)
 {
 	const struct otp_rec *head = batch_incomplete(&e->batch);
 	uint64_t start = ring_consumer(&e->ring), at;
@@ -62,19 +65,19 @@ static uint64_t settle_chunks(struct engine *e, uint64_t end)
 	at = (uint64_t)((const uint8_t *)head - e->ring.data) - OTP_RING_HDR;
 	at = start + ((at - start) & (e->ring.size - 1));
 	batch_reset(&e->batch);
-	return collect(e, at);
+	return drain_collect(e, at);
 }
 
-static void on_sideband(void *ctx, const void *record, size_t len)
+static void drain_on_sideband(void *ctx, const void *record, size_t len)
 {
 	batch_add_sideband(&((struct engine *)ctx)->batch, record, len);
 }
 
 /*
- * Sooner while the ring fills, or while there is so much to learn from: a new
- * program is cut short until the first of its samples has been looked at.
+ * The next drain is earlier while the ring fills, or after many records: stacks of a new program are cut until its
+ * first sample was unwound.
  */
-static void pace(struct engine *e, uint64_t used, size_t items)
+static void drain_set_pace(struct engine *e, uint64_t used, size_t items)
 {
 	e->ledger.ring_peak_bytes = MAX(e->ledger.ring_peak_bytes, used);
 	if (used > e->ring.size / 8 || items > DRAIN_ITEMS)
@@ -83,7 +86,7 @@ static void pace(struct engine *e, uint64_t used, size_t items)
 		e->drain_every_ns = MIN(e->drain_every_ns * 2, e->drain_slow_ns);
 }
 
-/* What may be drained now: samples behind a change of rate wait until the profile before it is closed. */
+/* The end of what may be drained now: samples after a change of rate wait until the profile before it is closed. */
 static uint64_t drain_end(const struct engine *e)
 {
 	uint64_t end = ring_producer(&e->ring);
@@ -91,15 +94,15 @@ static uint64_t drain_end(const struct engine *e)
 	return e->rate.origins.count ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
 }
 
-/* The ring first, then all of the side-band: so every sample's mappings are known. */
+/* The ring first, then all of the side-band: then every sample's mappings are known. */
 void engine_drain(struct engine *e)
 {
 	uint64_t end = drain_end(e), now = clock_now_ns(), used = end - ring_consumer(&e->ring);
 
 	batch_reset(&e->batch);
-	end = settle_chunks(e, collect(e, end));
-	sideband_reader_drain(e->sideband, on_sideband, e);
-	pace(e, used, batch_count(&e->batch));
+	end = drain_settle_chunks(e, drain_collect(e, end));
+	sideband_reader_drain(e->sideband, drain_on_sideband, e);
+	drain_set_pace(e, used, batch_count(&e->batch));
 	if (!batch_count(&e->batch) && end == ring_consumer(&e->ring))
 		return;
 	e->ledger.batch_end = end;
@@ -109,7 +112,7 @@ void engine_drain(struct engine *e)
 	batch_sort(&e->batch);
 	pipeline_batch(e->pipeline, &e->batch, now);
 	engine_send_lives(e);
-	/* Not before: as long as the ring holds them, they are counted there. */
+	/* Only now: samples count as on the ring until they are released. */
 	e->ledger.read.of[0] += e->bad;
 	e->ledger.lost[OTP_LOSS_BAD_RECORD].of[0] += e->bad;
 	e->ledger.ring_pos = end;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the monitor hands over, at the start and later. */
+/*
+ * The monitor's messages, at the start and later.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,8 +16,8 @@
 /* How long samples of the old rate may wait for their files before the new one begins. */
 #define RATE_ANSWERS_NS (500 * NSEC_PER_MSEC)
 
-/* Of the monitor, and checked all the same: the profile looks types up by them. */
-static bool origins_sound(const struct origins *o)
+/* Checked, although the monitor is trusted: they index the profile's table of types. */
+static bool engine_origins_are_sound(const struct origins *o)
 {
 	if (!o->count || o->count > OTP_ORIGINS_MAX || !o->slot[0].period)
 		return false;
@@ -25,17 +27,17 @@ static bool origins_sound(const struct origins *o)
 	return true;
 }
 
-static int take_config(struct engine *e, struct ipc_message *m)
+static int engine_take_config(struct engine *e, struct ipc_message *m)
 {
 	return e->started ? 0 : handover_begin(m, "engine", &e->config);
 }
 
-static int take_ring(struct engine *e, struct ipc_message *m)
+static int engine_take_ring(struct engine *e, struct ipc_message *m)
 {
 	const struct ipc_ring *info = (const void *)m->data;
 	int r;
 
-	if (m->head.len != sizeof(*info) || m->fds[0] < 0 || !origins_sound(&info->origins))
+	if (m->head.len != sizeof(*info) || m->fds[0] < 0 || !engine_origins_are_sound(&info->origins))
 		return -EBADMSG;
 	if (ipc_nr_fds(m) == 3)
 		r = ring_map_files(&e->ring, m->fds[1], m->fds[0], info->ring_bytes);
@@ -50,7 +52,7 @@ static int take_ring(struct engine *e, struct ipc_message *m)
 	return 0;
 }
 
-static int take_sideband(struct engine *e, struct ipc_message *m)
+static int engine_take_sideband(struct engine *e, struct ipc_message *m)
 {
 	const struct ipc_sideband *info = (const void *)m->data;
 
@@ -59,7 +61,7 @@ static int take_sideband(struct engine *e, struct ipc_message *m)
 	return sideband_reader_add(e->sideband, ipc_take_fd(m, 0), info->data_bytes);
 }
 
-static int take_ledger(struct engine *e, struct ipc_message *m)
+static int engine_take_ledger(struct engine *e, struct ipc_message *m)
 {
 	void *page;
 
@@ -73,14 +75,14 @@ static int take_ledger(struct engine *e, struct ipc_message *m)
 	return 0;
 }
 
-static int take_rate(struct engine *e, struct ipc_message *m)
+static int engine_take_rate(struct engine *e, struct ipc_message *m)
 {
 	struct ipc_rate rate;
 
 	if (!ipc_fits(m, sizeof(rate), 0))
 		return -EBADMSG;
 	memcpy(&rate, m->data, sizeof(rate));
-	if (!origins_sound(&rate.origins))
+	if (!engine_origins_are_sound(&rate.origins))
 		return -EBADMSG;
 	e->rate = rate;
 	e->rate_deadline_ns = clock_now_ns() + RATE_ANSWERS_NS;
@@ -88,7 +90,7 @@ static int take_rate(struct engine *e, struct ipc_message *m)
 	return 0;
 }
 
-static int take_limits(struct engine *e, struct ipc_message *m)
+static int engine_take_limits(struct engine *e, struct ipc_message *m)
 {
 	const struct ipc_limits *l = (const void *)m->data;
 
@@ -99,7 +101,7 @@ static int take_limits(struct engine *e, struct ipc_message *m)
 	return 0;
 }
 
-static int take_debuginfod(struct engine *e, const struct ipc_message *m)
+static int engine_take_debuginfod(struct engine *e, const struct ipc_message *m)
 {
 	struct ipc_debuginfod d;
 
@@ -111,8 +113,8 @@ static int take_debuginfod(struct engine *e, const struct ipc_message *m)
 	return 0;
 }
 
-/* One that cannot be sent is asked for in vain: whoever asked gives up after a while. */
-static int answer_explain(struct engine *e, const struct ipc_message *m)
+/* If the answer cannot be sent, the client's deadline ends the question. */
+static int engine_answer_explain(struct engine *e, const struct ipc_message *m)
 {
 	_cleanup_(buf_done) struct buf text;
 	_cleanup_(closep) int fd = -1;
@@ -133,10 +135,10 @@ static int answer_explain(struct engine *e, const struct ipc_message *m)
 }
 
 /*
- * The interval ends, so that a profile is of one configuration. Samples that
- * wait for names have the attributes of before: they go with it.
+ * Ends the interval, so that a profile is of one configuration. Samples that wait for names have the old attributes,
+ * so they are part of it.
  */
-static int put_in_force(struct engine *e, struct config *c)
+static int engine_apply_config(struct engine *e, struct config *c)
 {
 	struct config *before = e->config;
 	uint64_t now = clock_now_ns();
@@ -155,7 +157,7 @@ static int put_in_force(struct engine *e, struct config *c)
 	return r;
 }
 
-static int take_reload(struct engine *e, struct ipc_message *m)
+static int engine_take_reload(struct engine *e, struct ipc_message *m)
 {
 	struct config *c;
 	int r;
@@ -164,11 +166,11 @@ static int take_reload(struct engine *e, struct ipc_message *m)
 		return -EBADMSG;
 	r = handover_config(m, &c);
 	if (r == 0)
-		r = put_in_force(e, c);
+		r = engine_apply_config(e, c);
 	return r < 0 ? r : ipc_send(e->sock, IPC_RELOADED, 0, NULL, 0, NULL, 0);
 }
 
-static int take_kallsyms(struct engine *e, struct ipc_message *m)
+static int engine_take_kallsyms(struct engine *e, struct ipc_message *m)
 {
 	struct kernel_symbols *k = NULL;
 	int r;
@@ -191,7 +193,7 @@ static int take_kallsyms(struct engine *e, struct ipc_message *m)
 	return 0;
 }
 
-static int take_watch(struct engine *e, struct ipc_message *m)
+static int engine_take_watch(struct engine *e, struct ipc_message *m)
 {
 	uint32_t on;
 
@@ -202,7 +204,7 @@ static int take_watch(struct engine *e, struct ipc_message *m)
 	return 0;
 }
 
-static int take_capture(struct engine *e, struct ipc_message *m)
+static int engine_take_capture(struct engine *e, struct ipc_message *m)
 {
 	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
@@ -213,23 +215,23 @@ int engine_take(struct engine *e, struct ipc_message *m)
 {
 	switch (m->head.type) {
 	case IPC_CONFIG:
-		return take_config(e, m);
+		return engine_take_config(e, m);
 	case IPC_RING:
-		return take_ring(e, m);
+		return engine_take_ring(e, m);
 	case IPC_SIDEBAND:
-		return take_sideband(e, m);
+		return engine_take_sideband(e, m);
 	case IPC_LEDGER:
-		return take_ledger(e, m);
+		return engine_take_ledger(e, m);
 	case IPC_CAPTURE:
-		return take_capture(e, m);
+		return engine_take_capture(e, m);
 	case IPC_RATE:
-		return take_rate(e, m);
+		return engine_take_rate(e, m);
 	case IPC_LIMITS:
-		return take_limits(e, m);
+		return engine_take_limits(e, m);
 	case IPC_KALLSYMS:
 		if (!e->pipeline && engine_make_pipeline(e) < 0)
 			return -ENOMEM;
-		return take_kallsyms(e, m);
+		return engine_take_kallsyms(e, m);
 	case IPC_PEER:
 		if (!ipc_fits(m, 0, 1))
 			return -EBADMSG;
@@ -237,16 +239,16 @@ int engine_take(struct engine *e, struct ipc_message *m)
 		return epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->outbox.sock,
 				 &(struct epoll_event){.events = EPOLLIN, .data.fd = e->outbox.sock}) < 0 ? -errno : 0;
 	case IPC_EXPLAIN:
-		return answer_explain(e, m);
+		return engine_answer_explain(e, m);
 	case IPC_DEBUGINFOD:
-		return take_debuginfod(e, m);
+		return engine_take_debuginfod(e, m);
 	case IPC_ANSWER:
 		host_live_answer(e->host, m);
 		return 0;
 	case IPC_WATCH:
-		return take_watch(e, m);
+		return engine_take_watch(e, m);
 	case IPC_RELOAD:
-		return take_reload(e, m);
+		return engine_take_reload(e, m);
 	case IPC_START:
 		e->started = true;
 		return 0;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The engine's pipeline: its questions go to the monitor, its requests to net, its plans to the sampler. */
+/*
+ * The engine's pipeline: questions are sent to the monitor, requests to net,
+ * plans to the sampler.
+ */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "daemon/engine/engine_state.h"
 #include "process/binary.h"
 
-static int on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
+static int engine_on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct engine *e = ctx;
 
 	return outbox_add(&e->outbox, request, len, samples);
 }
 
-static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
+static void engine_on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 {
 	struct engine *e = ctx;
 	struct {
@@ -25,7 +28,7 @@ static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 	ipc_send(e->sock, IPC_PLAN, 0, &m, sizeof(m), NULL, 0);
 }
 
-static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
+static void engine_on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 	struct engine *e = ctx;
 	struct ipc_hint hint = {.hint = *h};
@@ -36,13 +39,13 @@ static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_h
 
 void engine_send_lives(struct engine *e)
 {
-	/* Some that do not get through are met at the monitor's next look at all processes. */
+	/* Where a message is lost, the monitor's next scan of all processes finds the change. */
 	if (e->nr_lives)
 		ipc_send(e->sock, IPC_LIFE, 0, e->lives, e->nr_lives * sizeof(e->lives[0]), NULL, 0);
 	e->nr_lives = 0;
 }
 
-static void on_life(void *ctx, uint32_t pid, uint32_t parent)
+static void engine_on_life(void *ctx, uint32_t pid, uint32_t parent)
 {
 	struct engine *e = ctx;
 
@@ -54,9 +57,9 @@ static void on_life(void *ctx, uint32_t pid, uint32_t parent)
 }
 
 static const struct pipeline_ops engine_ops = {
-	.request = on_request, .plan = on_plan, .hint = on_hint, .life = on_life};
+	.request = engine_on_request, .plan = engine_on_plan, .hint = engine_on_hint, .life = engine_on_life};
 
-static void on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
+static void engine_on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
 {
 	struct engine *e = ctx;
 
@@ -74,7 +77,7 @@ int engine_make_pipeline(struct engine *e)
 		.ops = &engine_ops,
 		.ctx = e,
 	};
-	int r = host_live_new(e->sock, on_answer, e, &e->host);
+	int r = host_live_new(e->sock, engine_on_answer, e, &e->host);
 
 	if (r < 0)
 		return r;

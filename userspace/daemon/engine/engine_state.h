@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the engine share: its state, and what each does for the
- * others. Only engine*.c include it. One thread, the engine's.
+ * The engine's state, and the functions that its files provide for each other.
+ * Only engine*.c include it. One thread. What is mapped, open or created here is
+ * owned; engine.c frees it.
  */
 #ifndef OTP_DAEMON_ENGINE_ENGINE_STATE_H
 #define OTP_DAEMON_ENGINE_ENGINE_STATE_H
@@ -18,12 +19,12 @@
 #include "ring/ring.h"
 #include "source/source.h"
 
-/* Between two readings of the kernel's symbols: each costs some 50 ms, and may be in vain. */
+/* Between two readings of the kernel's symbols: each costs some 50 ms, and may find nothing new. */
 #define KERNEL_FIRST_NS   (30 * NSEC_PER_SEC)
 #define KERNEL_LONGEST_NS (600 * NSEC_PER_SEC)
-/* The ring is looked at so often at the most. */
+/* The least time between two drains. */
 #define DRAIN_FAST_NS (50 * NSEC_PER_MSEC)
-/* More records than this in one drain are worth an earlier look. */
+/* After more records than this, the next drain is earlier. */
 #define DRAIN_ITEMS 96
 
 struct engine {
@@ -31,9 +32,9 @@ struct engine {
 	int epoll;
 	struct config *config;
 	struct ring ring;
-	int ring_fd; /* wakes us: the ring itself, or an eventfd where userspace writes it */
-	bool scans;  /* nobody reports process life */
-	struct origins origins; /* what is sampled, with the periods in force */
+	int ring_fd; /* wakes the engine: of the ring, or an eventfd where userspace writes the ring */
+	bool scans;  /* /proc is scanned, since nobody reports process life */
+	struct origins origins; /* with the periods in force */
 	struct sideband_reader *sideband;
 	struct ledger_engine_page *page;
 	struct ledger_engine ledger;
@@ -43,34 +44,34 @@ struct engine {
 	struct capture *capture;
 	struct batch batch;
 	struct ipc_message message;
-	int kallsyms_fd; /* gives the symbols of the moment, each time it is read; -1 */
+	int kallsyms_fd; /* each reading returns the present symbols; -1 */
 	uint64_t kallsyms_ns, kallsyms_wait_ns;
 	const struct otp_rec *waited_for; /* head whose chunks were incomplete at the last drain */
 	uint64_t drain_slow_ns, drain_every_ns, next_drain_ns, next_beat_ns;
 	uint64_t interval_start_ns, interval_end_ns, last_end_unix_ns;
 	uint64_t beats;
-	uint64_t bad; /* samples of the batch that break the contract */
+	uint64_t bad; /* samples of the batch that break the ring's contract */
 	struct ipc_rate rate; /* the change under way; no origins: none */
 	uint64_t rate_deadline_ns;
 	bool started, stopping;
-	bool watch; /* the monitor wants to hear of programs that begin */
+	bool watch; /* the monitor has requested LIFE messages */
 	struct ipc_life lives[256];
 	uint32_t nr_lives;
 };
 
-/* The ledger's working copy becomes what the monitor reads. ctx: struct engine. */
+/* Copies the ledger's working copy to the page that the monitor reads. ctx: struct engine. */
 void engine_publish(void *ctx);
-/* Ends the interval: its profile goes to net. */
+/* Ends the interval: sends its profile to net. */
 void engine_flush(struct engine *e, uint64_t now);
-/* One message of the monitor. 0, or negative: it breaks the rules, or there is no memory. */
+/* Handles one message of the monitor. Negative errno: it breaks the rules, or there is no memory. */
 int engine_take(struct engine *e, struct ipc_message *m);
-/* What came through ring and side-band since the last time, in order of time, into the pipeline. */
+/* Passes new records of ring and side-band, in order of time, to the pipeline. */
 void engine_drain(struct engine *e);
-/* Once, before the first drain: a batch in which a predecessor died. */
+/* Once, before the first drain: skips the batch in which a predecessor died. */
 void engine_skip_fatal_batch(struct engine *e);
-/* With what has been handed over so far. 0 or negative errno. */
+/* From what the monitor has sent so far. 0 or negative errno. */
 int engine_make_pipeline(struct engine *e);
-/* What process life was collected goes to the monitor. */
+/* Sends the collected LIFE entries to the monitor. */
 void engine_send_lives(struct engine *e);
 
 #endif

@@ -24,19 +24,19 @@ struct used {
 
 struct list {
 	struct used files[EXPLAIN_FILES_MAX];
-	uint32_t count, more; /* mappings of files that found no room */
+	uint32_t count, more; /* mappings of files beyond the bound */
 };
 
-static bool is_same(const struct mapped_file *a, const struct mapped_file *b)
+static bool explain_is_same_file(const struct mapped_file *a, const struct mapped_file *b)
 {
 	return a == b || (a->kind == MAPPED_ANON && b->kind == MAPPED_ANON);
 }
 
-static void add_mapping(struct list *l, const struct mapping *m)
+static void explain_add_mapping(struct list *l, const struct mapping *m)
 {
 	uint32_t i = 0;
 
-	while (i < l->count && !is_same(l->files[i].file, m->file))
+	while (i < l->count && !explain_is_same_file(l->files[i].file, m->file))
 		i++;
 	if (i == EXPLAIN_FILES_MAX) {
 		l->more++;
@@ -48,7 +48,7 @@ static void add_mapping(struct list *l, const struct mapping *m)
 	l->files[i].bytes += m->end - m->start;
 }
 
-static const char *kind_name(uint8_t kind)
+static const char *explain_kind_name(uint8_t kind)
 {
 	static const char *const names[] = {[MAPPED_FILE] = "file", [MAPPED_ANON] = "generated", [MAPPED_VDSO] = "vdso",
 					    [MAPPED_MEMFD] = "memfd", [MAPPED_VSYSCALL] = "vsyscall"};
@@ -56,7 +56,7 @@ static const char *kind_name(uint8_t kind)
 	return kind < ARRAY_SIZE(names) ? names[kind] : "?";
 }
 
-static const char *state_name(uint8_t state)
+static const char *explain_state_name(uint8_t state)
 {
 	static const char *const names[] = {[MAPPED_NEW] = "not met", [MAPPED_OPENING] = "being opened",
 					    [MAPPED_READY] = "open", [MAPPED_FAILED] = "refused"};
@@ -64,7 +64,7 @@ static const char *state_name(uint8_t state)
 	return state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
-static const char *index_name(enum symbol_index state)
+static const char *explain_index_name(enum symbol_index state)
 {
 	static const char *const names[] = {[SYMBOL_INDEX_OFF] = "off", [SYMBOL_INDEX_NEW] = "not asked",
 					    [SYMBOL_INDEX_ASKED] = "being made", [SYMBOL_INDEX_READY] = "ready",
@@ -73,7 +73,7 @@ static const char *index_name(enum symbol_index state)
 	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
-static void build_id(struct json *j, const uint8_t *id, uint8_t len)
+static void explain_build_id(struct json *j, const uint8_t *id, uint8_t len)
 {
 	char hex[2 * BINARY_BUILD_ID_MAX + 1] = "";
 
@@ -82,8 +82,8 @@ static void build_id(struct json *j, const uint8_t *id, uint8_t len)
 	json_text(j, "build_id", hex);
 }
 
-/* How its code is unwound first; frame pointers are the way for what tables do not cover. */
-static const char *unwind_name(unsigned has)
+/* The first way to unwind its code; frame pointers are used where tables do not cover an address. */
+static const char *explain_unwind_name(unsigned has)
 {
 	if (has & CFI_TABLE)
 		return "eh_frame_hdr";
@@ -92,24 +92,24 @@ static const char *unwind_name(unsigned has)
 	return has & CFI_DEBUG_FRAME ? "debug_frame" : "frame_pointers";
 }
 
-static void unwinding(struct json *j, struct binary *b)
+static void explain_unwinding(struct json *j, struct binary *b)
 {
 	unsigned has = cfi_has(b);
 
 	json_open(j, "unwind");
-	json_text(j, "by", b->is_64 ? unwind_name(has) : "nothing");
+	json_text(j, "by", b->is_64 ? explain_unwind_name(has) : "nothing");
 	json_bool(j, "debug_frame", has & CFI_DEBUG_FRAME);
 	json_bool(j, "table_built", has & (CFI_EH_TABLE_BUILT | CFI_DEBUG_TABLE_BUILT));
 	json_close(j);
 }
 
-static void names(struct json *j, const struct explain *x, const struct binary *b)
+static void explain_names(struct json *j, const struct explain *x, const struct binary *b)
 {
 	struct symbol_state s;
 
 	symbol_state(x->symbols, b, &s);
 	json_open(j, "names");
-	json_text(j, "index", index_name(s.index));
+	json_text(j, "index", explain_index_name(s.index));
 	json_text(j, "error", s.error ? strerrordesc_np(-s.error) : "");
 	json_bool(j, "dwarf", s.dwarf);
 	json_bool(j, "debug_symbols", s.debug_symbols);
@@ -124,53 +124,53 @@ static void names(struct json *j, const struct explain *x, const struct binary *
 	json_close(j);
 }
 
-static void binary(struct json *j, const struct explain *x, struct binary *b)
+static void explain_binary(struct json *j, const struct explain *x, struct binary *b)
 {
 	json_number(j, "dev", b->dev);
 	json_number(j, "ino", b->ino);
 	json_bool(j, "elf", b->is_elf);
-	build_id(j, b->build_id, b->build_id_len);
+	explain_build_id(j, b->build_id, b->build_id_len);
 	if (!b->is_elf)
 		return;
 	json_number(j, "bits", b->is_64 ? 64 : 32);
-	unwinding(j, b);
-	names(j, x, b);
+	explain_unwinding(j, b);
+	explain_names(j, x, b);
 }
 
-static void file(struct json *j, const struct explain *x, const struct used *u)
+static void explain_file(struct json *j, const struct explain *x, const struct used *u)
 {
 	const struct mapped_file *f = u->file;
 
 	json_open(j, NULL);
 	json_text(j, "path", f->kind == MAPPED_ANON ? "" : str_c(f->path));
-	json_text(j, "kind", kind_name(f->kind));
-	json_text(j, "state", state_name(f->state));
+	json_text(j, "kind", explain_kind_name(f->kind));
+	json_text(j, "state", explain_state_name(f->state));
 	json_text(j, "error", f->state == MAPPED_FAILED && f->error ? strerrordesc_np(-f->error) : "");
 	json_bool(j, "deleted", f->deleted);
 	json_number(j, "mappings", u->mappings);
 	json_number(j, "bytes", u->bytes);
 	if (f->state == MAPPED_READY && f->binary)
-		binary(j, x, f->binary);
+		explain_binary(j, x, f->binary);
 	else
-		build_id(j, f->build_id, f->build_id_len);
+		explain_build_id(j, f->build_id, f->build_id_len);
 	json_close(j);
 }
 
-static void files(struct json *j, const struct explain *x)
+static void explain_files(struct json *j, const struct explain *x)
 {
 	_cleanup_(freep) struct list *l = calloc(1, sizeof(*l));
 	const struct space *s = x->process->space;
 
 	for (uint32_t i = 0; l && i < s->count; i++)
-		add_mapping(l, &s->maps[i]);
+		explain_add_mapping(l, &s->maps[i]);
 	json_open_list(j, "files");
 	for (uint32_t i = 0; l && i < l->count; i++)
-		file(j, x, &l->files[i]);
+		explain_file(j, x, &l->files[i]);
 	json_close_list(j);
 	json_number(j, "more_mappings", l ? l->more : s->count);
 }
 
-static void guesses(struct json *j, const struct process_stacks *s)
+static void explain_guesses(struct json *j, const struct process_stacks *s)
 {
 	uint64_t frames = 0;
 
@@ -184,7 +184,7 @@ static void guesses(struct json *j, const struct process_stacks *s)
 	json_number(j, "frames", frames);
 }
 
-static void stacks(struct json *j, const struct process *p)
+static void explain_stacks(struct json *j, const struct process *p)
 {
 	uint64_t all = 0, complete = 0;
 
@@ -202,11 +202,11 @@ static void stacks(struct json *j, const struct process *p)
 	json_close(j);
 	json_number(j, "stacks", all);
 	json_number(j, "complete", complete);
-	guesses(j, p->stacks);
+	explain_guesses(j, p->stacks);
 	json_close(j);
 }
 
-static void plan(struct json *j, const struct explain *x)
+static void explain_plan(struct json *j, const struct explain *x)
 {
 	const struct process *p = x->process;
 
@@ -220,12 +220,12 @@ static void plan(struct json *j, const struct explain *x)
 	json_close(j);
 }
 
-static void workload(struct json *j, const struct explain *x)
+static void explain_workload(struct json *j, const struct explain *x)
 {
 	const struct process *p = x->process;
 	const struct ledger_workload *w = quality_find(x->ledger, p->workload, p->exe);
 
-	/* Where the executable tells samples apart only in some, it stands alone in others. */
+	/* Quality is kept for each executable of a workload, or for the workload as a whole. */
 	if (!w)
 		w = quality_find(x->ledger, p->workload, NULL);
 	json_open_list(j, "workload");
@@ -234,18 +234,18 @@ static void workload(struct json *j, const struct explain *x)
 	json_close_list(j);
 }
 
-static void generated(struct json *j, const struct explain *x)
+static void explain_generated(struct json *j, const struct explain *x)
 {
 	uint32_t functions[2] = {0};
 
 	json_open(j, "generated_code");
-	json_bool(j, "met", jit_says(x->jit, x->process, functions));
+	json_bool(j, "met", jit_functions(x->jit, x->process, functions));
 	json_number(j, "perf_map_functions", functions[JIT_PERF_MAP]);
 	json_number(j, "jitdump_functions", functions[JIT_DUMP]);
 	json_close(j);
 }
 
-static void process(struct json *j, const struct explain *x)
+static void explain_process(struct json *j, const struct explain *x)
 {
 	const struct process *p = x->process;
 
@@ -256,11 +256,11 @@ static void process(struct json *j, const struct explain *x)
 	json_bool(j, "kernel_thread", p->kernel);
 	json_bool(j, "mappings_known", p->maps_known);
 	json_number(j, "mappings", p->space->count);
-	plan(j, x);
-	stacks(j, p);
-	workload(j, x);
-	generated(j, x);
-	files(j, x);
+	explain_plan(j, x);
+	explain_stacks(j, p);
+	explain_workload(j, x);
+	explain_generated(j, x);
+	explain_files(j, x);
 }
 
 void explain_json(const struct explain *x, struct buf *to)
@@ -271,6 +271,6 @@ void explain_json(const struct explain *x, struct buf *to)
 	json_number(&j, "pid", x->pid);
 	json_bool(&j, "known", x->process);
 	if (x->process)
-		process(&j, x);
+		explain_process(&j, x);
 	json_close(&j);
 }

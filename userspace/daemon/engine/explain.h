@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine knows of one process, as JSON: its code mappings by file,
- * how each is unwound, where its names come from, the plan in force, and how
- * its stacks ended so far. For `otprof explain`.
+ * The engine's view of one process, as JSON: its code mappings by file, how
+ * each is unwound, the sources of its names, the plan in force, and how its
+ * stacks ended so far. For `otprof explain`.
  *
- * Called by the pipeline when the monitor asks; looks, and changes nothing.
- * Bounds: EXPLAIN_FILES_MAX files, what exceeds them is a number.
+ * Called by the pipeline for the monitor's EXPLAIN; read-only.
+ * Bounds: EXPLAIN_FILES_MAX files; those beyond are only counted.
  */
 #ifndef OTP_DAEMON_ENGINE_EXPLAIN_H
 #define OTP_DAEMON_ENGINE_EXPLAIN_H
@@ -24,7 +24,7 @@ struct explain { /* all borrowed */
 	const struct ledger_engine *ledger;
 	const struct symbolizer *symbols;
 	const struct jit *jit;
-	const struct process *process; /* NULL: not known */
+	const struct process *process; /* NULL: not in the table */
 	uint32_t pid;
 };
 

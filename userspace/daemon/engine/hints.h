@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs of a name (comm of the first thread) have needed of their
- * stacks: so that the tenth compiler of a build is copied deep enough from its
+ * How many stack bytes programs of a name (comm of the first thread) have
+ * needed: so that the tenth compiler of a build is copied deep enough from its
  * first sample on, though none of them lives long enough for a plan of its
- * own, and so that a name that needs little costs little. A name that is not
- * known yet gets what start says, which should do for most.
+ * own, and so that a name that needs little costs little. A new name starts
+ * with the sizes in start, which suffice for most.
  *
  * Called by the engine for every unwound stack, one thread. A hint grows with
- * the processes of its name and comes down after a window in which all of
- * them needed less. Bounded by HINTS_MAX names; the one that was heard of
- * longest ago goes first.
+ * the processes of its name and shrinks after a window in which all of them
+ * needed less. Bounded by HINTS_MAX names; the least recently used is dropped.
  * Cost: a hash lookup a stack.
  */
 #ifndef OTP_DAEMON_ENGINE_HINTS_H
@@ -22,32 +21,32 @@
 #include "kmod/uapi/otprof.h"
 
 #define HINTS_MAX 512
-#define HINTS_FIRST 64 /* samples after which a new name may be given less: the first are of its start, not of its depth */
+#define HINTS_FIRST 64 /* samples before a new name may shrink: the first ones show its start, not its depth */
 
 struct hint {
 	char comm[OTP_COMM_LEN];
 	struct otp_hint now; /* stack_bytes 0: free */
 	struct otp_hint needed; /* most in this window */
 	uint32_t samples;     /* in this window */
-	bool told;            /* the sampler knows it */
+	bool sent;            /* to the sampler */
 	uint64_t since_ns;    /* begin of the window */
-	uint64_t heard_ns;
+	uint64_t used_ns;     /* last use */
 };
 
 struct hints {
 	struct hint all[HINTS_MAX];
 	struct map index; /* hash of the name -> place */
-	struct otp_hint start; /* what a name gets that is not known yet */
-	void (*tell)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h); /* zeros: forget it */
+	struct otp_hint start; /* the sizes of a new name */
+	void (*send)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h); /* zeros: remove it */
 	void *ctx;
 };
 
 void hints_done(struct hints *h);
-/* What a process of this name is given while it has no plan. */
+/* The sizes for a process of this name without a plan. */
 struct otp_hint hints_given(const struct hints *h, const char comm[OTP_COMM_LEN]);
-/* A process of this name has just been given so much, or should have been. */
+/* A process of this name was just raised to these sizes, or would have needed them. */
 void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns);
-/* A whole stack of a process of this name used so much. */
+/* A whole stack of a process of this name used these sizes. */
 void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *used, uint64_t now_ns);
 
 #endif

@@ -28,12 +28,12 @@ struct host_live {
 	uint64_t next_tag;
 };
 
-static struct host_live *live(struct host *h)
+static struct host_live *host_live_of(struct host *h)
 {
 	return container_of(h, struct host_live, host);
 }
 
-static int send_question(struct host_live *h, uint64_t tag, const struct question *q)
+static int host_live_send_question(struct host_live *h, uint64_t tag, const struct question *q)
 {
 	struct {
 		struct ipc_ask ask;
@@ -50,7 +50,7 @@ static int send_question(struct host_live *h, uint64_t tag, const struct questio
 	return ipc_send(h->sock, IPC_ASK, tag, &m, sizeof(m.ask) + path_len, NULL, 0);
 }
 
-static void settle(struct host_live *h, struct question *q, int err, int fd, const void *data, size_t len)
+static void host_live_settle(struct host_live *h, struct question *q, int err, int fd, const void *data, size_t len)
 {
 	if (h->tap && q->fn)
 		h->tap(h->tap_ctx, &q->req, err, fd, data, len);
@@ -67,10 +67,10 @@ void host_live_pump(struct host_live *h)
 		struct question *q = h->first;
 
 		if (!q->fn || map_put_ptr(&h->sent, h->next_tag, q) < 0 ||
-		    send_question(h, h->next_tag, q) < 0) {
+		    host_live_send_question(h, h->next_tag, q) < 0) {
 			map_remove(&h->sent, h->next_tag);
 			if (q->fn)
-				return; /* no room now: the next turn of the loop tries again */
+				return; /* no room now: the next turn of the loop retries */
 		} else {
 			h->next_tag++;
 		}
@@ -83,9 +83,9 @@ void host_live_pump(struct host_live *h)
 	}
 }
 
-static int live_ask(struct host *host, const struct host_request *req, host_answer_fn *fn, void *ctx)
+static int host_live_ask(struct host *host, const struct host_request *req, host_answer_fn *fn, void *ctx)
 {
-	struct host_live *h = live(host);
+	struct host_live *h = host_live_of(host);
 	const char *path = req->path ? req->path : "";
 	size_t path_len = strnlen(path, HOST_PATH_MAX);
 	struct question *q;
@@ -109,9 +109,9 @@ static int live_ask(struct host *host, const struct host_request *req, host_answ
 	return 0;
 }
 
-static void live_cancel(struct host *host, void *ctx)
+static void host_live_cancel(struct host *host, void *ctx)
 {
-	struct host_live *h = live(host);
+	struct host_live *h = host_live_of(host);
 
 	for (struct question *q = h->first; q; q = q->next)
 		if (q->ctx == ctx)
@@ -124,7 +124,7 @@ static void live_cancel(struct host *host, void *ctx)
 	}
 }
 
-static const struct host_ops live_ops = {.ask = live_ask, .cancel = live_cancel};
+static const struct host_ops live_ops = {.ask = host_live_ask, .cancel = host_live_cancel};
 
 int host_live_new(int sock, host_tap_fn *tap, void *tap_ctx, struct host_live **ret)
 {
@@ -147,12 +147,12 @@ struct host_live *host_live_free(struct host_live *h)
 	if (!h)
 		return NULL;
 	map_for_each(&h->sent, s)
-		settle(h, (void *)(uintptr_t)s->value, -ECANCELED, -1, NULL, 0);
+		host_live_settle(h, (void *)(uintptr_t)s->value, -ECANCELED, -1, NULL, 0);
 	while (h->first) {
 		struct question *q = h->first;
 
 		h->first = q->next;
-		settle(h, q, -ECANCELED, -1, NULL, 0);
+		host_live_settle(h, q, -ECANCELED, -1, NULL, 0);
 	}
 	map_done(&h->sent);
 	free(h);
@@ -184,13 +184,13 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 	map_remove(&h->sent, m->head.tag);
 	err = a->err;
 	len = m->head.len - sizeof(*a);
-	/* Text too long for a message comes as a file; askers get bytes either way. */
+	/* Text too long for a message arrives as a memfd; callers receive bytes either way. */
 	if (!err && m->fds[0] >= 0 && !answer_is_file(q)) {
 		err = file_copy(m->fds[0], HOST_MAPS_MAX, &text);
 		data = text.data;
 		len = text.len;
 	}
-	settle(h, q, err, answer_is_file(q) ? steal_fd(&m->fds[0]) : -1, err ? NULL : data, err ? 0 : len);
+	host_live_settle(h, q, err, answer_is_file(q) ? steal_fd(&m->fds[0]) : -1, err ? NULL : data, err ? 0 : len);
 	host_live_pump(h);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's questions, asked of the monitor over its socket.
- * Called by the engine, one thread. At most HOST_LIVE_WINDOW questions are on
- * their way, HOST_LIVE_QUEUE more wait here; beyond that asking is -EBUSY.
+ * The engine's struct host: sends its questions to the monitor by socket.
+ * Called by the engine, one thread. At most HOST_LIVE_WINDOW questions are sent
+ * and unanswered, HOST_LIVE_QUEUE more wait here; beyond that host_ask is -EBUSY.
  */
 #ifndef OTP_DAEMON_ENGINE_HOST_LIVE_H
 #define OTP_DAEMON_ENGINE_HOST_LIVE_H
@@ -13,16 +13,16 @@
 #define HOST_LIVE_WINDOW 32
 #define HOST_LIVE_QUEUE  4096
 
-/* Sees every answer before its asker does (a capture). fd and data are borrowed. */
+/* Sees every answer before the caller that asked does (a capture). fd and data are borrowed. */
 typedef void host_tap_fn(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len);
 
 struct host_live;
 int host_live_new(int sock, host_tap_fn *tap, void *tap_ctx, struct host_live **ret); /* sock borrowed */
-struct host_live *host_live_free(struct host_live *h); /* answers what is open with -ECANCELED; NULL */
-struct host *host_live_host(struct host_live *h);
+struct host_live *host_live_free(struct host_live *h); /* answers open questions with -ECANCELED; NULL */
+struct host *host_live_host(struct host_live *h); /* borrowed from h */
 /* An ANSWER message: takes its descriptor. */
 void host_live_answer(struct host_live *h, struct ipc_message *m);
-/* Sends what waits; call when the socket may have room again. */
+/* Sends waiting questions; call when the socket may have room again. */
 void host_live_pump(struct host_live *h);
 size_t host_live_open(const struct host_live *h); /* questions without an answer */
 

@@ -30,7 +30,7 @@ struct jit_process {
 	struct source sources[2]; /* by enum jit_kind */
 };
 
-static void process_free(struct jit_process *e)
+static void jit_process_free(struct jit_process *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++) {
 		if (e->sources[i].state == ASKED)
@@ -46,24 +46,24 @@ void jit_done(struct jit *j)
 		struct jit_process *e = j->first;
 
 		j->first = e->next;
-		process_free(e);
+		jit_process_free(e);
 	}
 	j->count = 0;
 }
 
-static void drop_last(struct jit *j)
+static void jit_drop_last(struct jit *j)
 {
 	struct jit_process **slot = &j->first;
 
 	while ((*slot)->next)
 		slot = &(*slot)->next;
-	process_free(*slot);
+	jit_process_free(*slot);
 	*slot = NULL;
 	j->count--;
 }
 
-/* To the front: what is not met any more falls off the end. */
-static struct jit_process *find(struct jit *j, const struct process *p)
+/* Moves the process to the front: the last one is the least recently used. */
+static struct jit_process *jit_find(struct jit *j, const struct process *p)
 {
 	for (struct jit_process **slot = &j->first; *slot; slot = &(*slot)->next) {
 		struct jit_process *e = *slot;
@@ -72,7 +72,7 @@ static struct jit_process *find(struct jit *j, const struct process *p)
 			continue;
 		*slot = e->next;
 		if (e->start_ns != p->start_ns) {
-			process_free(e);
+			jit_process_free(e);
 			j->count--;
 			return NULL;
 		}
@@ -83,14 +83,14 @@ static struct jit_process *find(struct jit *j, const struct process *p)
 	return NULL;
 }
 
-static struct jit_process *add(struct jit *j, const struct process *p)
+static struct jit_process *jit_add(struct jit *j, const struct process *p)
 {
 	struct jit_process *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
 	if (j->count == JIT_PROCESSES)
-		drop_last(j);
+		jit_drop_last(j);
 	e->all = j;
 	e->pid = p->pid;
 	e->start_ns = p->start_ns;
@@ -102,7 +102,7 @@ static struct jit_process *add(struct jit *j, const struct process *p)
 	return e;
 }
 
-static void on_answer(void *ctx, int err, int fd, const void *data, size_t len)
+static void jit_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct source *s = ctx;
 	struct jit *j = s->of->all;
@@ -118,7 +118,7 @@ static void on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 		j->settled(j->ctx);
 }
 
-static bool is_dump(const struct mapping *m)
+static bool jit_is_dump(const struct mapping *m)
 {
 	const char *path = m->file->kind == MAPPED_FILE ? str_c(m->file->path) : "", *name = strrchr(path, '/');
 	size_t len = name ? strlen(name) : 0;
@@ -126,17 +126,17 @@ static bool is_dump(const struct mapping *m)
 	return len > 9 && !strncmp(name, "/jit-", 5) && !strcmp(name + len - 5, ".dump");
 }
 
-static const struct mapping *find_dump(const struct space *s)
+static const struct mapping *jit_find_dump(const struct space *s)
 {
 	for (uint32_t i = 0; s && i < s->count; i++)
-		if (is_dump(&s->maps[i]))
+		if (jit_is_dump(&s->maps[i]))
 			return &s->maps[i];
 	return NULL;
 }
 
-static void ask(struct source *s, const struct process *p)
+static void jit_ask(struct source *s, const struct process *p)
 {
-	const struct mapping *dump = s->kind == JIT_DUMP ? find_dump(p->space) : NULL;
+	const struct mapping *dump = s->kind == JIT_DUMP ? jit_find_dump(p->space) : NULL;
 	struct host_request req = {.kind = HOST_OPEN_PERF_MAP, .pid = p->pid, .path = ""};
 
 	if (s->kind == JIT_DUMP) {
@@ -146,34 +146,37 @@ static void ask(struct source *s, const struct process *p)
 					    .end = dump->end, .path = str_c(dump->file->path)};
 	}
 	s->state = ASKED;
-	if (host_ask(s->of->all->host, &req, on_answer, s) < 0)
+	if (host_ask(s->of->all->host, &req, jit_on_answer, s) < 0)
 		s->state = NEW;
 }
 
-static bool is_due(const struct source *s, uint64_t now)
+static bool jit_is_due(const struct source *s, uint64_t now)
 {
 	return s->state == NEW || (s->state == ANSWERED && !s->map && now >= s->retry_ns);
 }
 
 struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now, bool *ret_wait)
 {
-	struct jit_process *e = find(j, p);
+	struct jit_process *e = jit_find(j, p);
 	bool first = !e;
 
 	*ret_wait = false;
-	if (!e && !(e = add(j, p)))
+	if (!e && !(e = jit_add(j, p)))
 		return NULL;
 	e->now_ns = now;
 	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++) {
-		if (is_due(&e->sources[i], now))
-			ask(&e->sources[i], p);
-		/* The first question is worth waiting for; a program that has no map is not asked at each sample. */
+		if (jit_is_due(&e->sources[i], now))
+			jit_ask(&e->sources[i], p);
+		/*
+		 * Samples wait for the first answer only; later questions of a program without a map are rare, and
+		 * nothing waits.
+		 */
 		*ret_wait |= e->sources[i].state == ASKED && !e->sources[i].pause_ns;
 	}
 	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
 }
 
-bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2])
+bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[2])
 {
 	for (const struct jit_process *e = j->first; e; e = e->next) {
 		if (e->pid != p->pid || e->start_ns != p->start_ns)
@@ -185,8 +188,8 @@ bool jit_says(const struct jit *j, const struct process *p, uint32_t ret[2])
 	return false;
 }
 
-/* Also what has a name: its address may be another function's by now. */
-static void refresh(struct jit_process *e)
+/* Also for addresses that have a name: another function may be there by now. */
+static void jit_refresh(struct jit_process *e)
 {
 	if (e->now_ns - e->refreshed_ns < REFRESH_NS)
 		return;
@@ -198,8 +201,8 @@ static void refresh(struct jit_process *e)
 
 static const enum name_source named_by[] = {[JIT_PERF_MAP] = NAME_PERF_MAP, [JIT_DUMP] = NAME_JITDUMP};
 
-/* A jitdump knows more than a perf map. */
-static bool find_line(struct jit_process *e, uint64_t pc, struct symbol_line *ret, enum name_source *ret_source)
+/* A jitdump holds more than a perf map. */
+static bool jit_find_line(struct jit_process *e, uint64_t pc, struct symbol_line *ret, enum name_source *ret_source)
 {
 	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0;)
 		if (e->sources[i].map && jit_map_find(e->sources[i].map, pc, ret) == 0) {
@@ -214,8 +217,8 @@ bool jit_name_frame(struct jit_process *e, uint64_t pc, struct frame *f)
 	enum name_source source;
 	struct symbol_line line;
 
-	refresh(e);
-	if (!find_line(e, pc, &line, &source))
+	jit_refresh(e);
+	if (!jit_find_line(e, pc, &line, &source))
 		return false;
 	*f = (struct frame){.kind = KIND_JIT,
 			    .flags = f->flags | FRAME_NAMED,

@@ -10,7 +10,7 @@ struct outbox_entry {
 	struct outbox_entry *next;
 	struct ipc_request request;
 	int fd;    /* sealed memfd; owned */
-	bool seen; /* sent to some net, which may hold it */
+	bool seen; /* sent to a net, which may hold it */
 	bool sent; /* on the present socket */
 };
 
@@ -20,7 +20,7 @@ void outbox_init(struct outbox *o, struct ledger_engine *ledger, void (*publish)
 	o->last = &o->first;
 }
 
-static void remove_entry(struct outbox *o, struct outbox_entry **slot)
+static void outbox_remove_entry(struct outbox *o, struct outbox_entry **slot)
 {
 	struct outbox_entry *e = *slot;
 
@@ -35,7 +35,7 @@ static void remove_entry(struct outbox *o, struct outbox_entry **slot)
 void outbox_done(struct outbox *o)
 {
 	while (o->first)
-		remove_entry(o, &o->first);
+		outbox_remove_entry(o, &o->first);
 	if (o->sock >= 0)
 		close(o->sock);
 	o->sock = -1;
@@ -51,8 +51,8 @@ void outbox_peer(struct outbox *o, int sock)
 		e->sent = false;
 }
 
-/* Only what no net can hold may be given up: the rest is net's to account for. */
-static void make_room(struct outbox *o, size_t len)
+/* Only requests that no net can hold may be dropped: net accounts for the others. */
+static void outbox_make_room(struct outbox *o, size_t len)
 {
 	struct outbox_entry **slot = &o->first;
 
@@ -64,7 +64,7 @@ static void make_room(struct outbox *o, size_t len)
 			continue;
 		}
 		ledger_counts_move(&o->ledger->handed, &o->ledger->lost[OTP_LOSS_NO_EXPORTER], &e->request.samples);
-		remove_entry(o, slot);
+		outbox_remove_entry(o, slot);
 	}
 }
 
@@ -81,7 +81,7 @@ int outbox_add(struct outbox *o, const void *request, size_t len, const struct l
 		free(e);
 		return r;
 	}
-	make_room(o, len);
+	outbox_make_room(o, len);
 	e->request = (struct ipc_request){.id = ++o->ledger->last_id, .samples = *samples, .len = len};
 	*o->last = e;
 	o->last = &e->next;
@@ -96,7 +96,7 @@ void outbox_received(struct outbox *o, uint64_t id)
 {
 	o->open = true;
 	while (o->first && o->first->request.id <= id)
-		remove_entry(o, &o->first);
+		outbox_remove_entry(o, &o->first);
 	outbox_pump(o);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests between the engine and net: kept here until net has published that
- * it holds them (ipc.h says how a request changes hands).
+ * Requests from the engine to net, kept until net has published that it holds
+ * them (ipc.h describes the hand-over).
  *
  * Called by the engine, one thread. Bounded by OUTBOX_BYTES: while no net
- * takes requests the oldest that no net has seen are given up (no_exporter).
+ * takes requests, the oldest that no net has seen are lost (no_exporter).
  */
 #ifndef OTP_DAEMON_ENGINE_OUTBOX_H
 #define OTP_DAEMON_ENGINE_OUTBOX_H
@@ -19,10 +19,10 @@
 
 struct outbox_entry;
 struct outbox {
-	struct outbox_entry *first, **last;
+	struct outbox_entry *first, **last; /* owned */
 	size_t bytes;
 	int sock;   /* to net; owned, -1: none */
-	bool open;  /* net has said what it holds */
+	bool open;  /* the first RECEIVED of this socket has arrived */
 	struct ledger_engine *ledger; /* the engine's working copy; borrowed */
 	void (*publish)(void *ctx);
 	void *ctx;
@@ -30,13 +30,13 @@ struct outbox {
 
 void outbox_init(struct outbox *o, struct ledger_engine *ledger, void (*publish)(void *ctx), void *ctx);
 void outbox_done(struct outbox *o);
-/* A new net, or a new socket to the old one. Takes sock. */
+/* A socket to a new net, or a new one to the same net. Takes ownership of sock. */
 void outbox_peer(struct outbox *o, int sock);
-/* held turns into handed, published before anything is sent. -errno: nothing changed. */
+/* Copies request. Its samples move from held to handed, published before anything is sent. -errno: no change. */
 int outbox_add(struct outbox *o, const void *request, size_t len, const struct ledger_counts *samples);
 /* RECEIVED: net holds everything up to id. */
 void outbox_received(struct outbox *o, uint64_t id);
-/* Sends what can be sent now. */
+/* Sends as much as the socket takes. */
 void outbox_pump(struct outbox *o);
 static inline bool outbox_empty(const struct outbox *o)
 {

@@ -26,7 +26,7 @@ static uint32_t sample_regs(const struct sample *s)
 	return s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64;
 }
 
-/* Registers, kernel stack, stack bytes and base, one after the other. */
+/* Copies registers, kernel stack, stack bytes and base, one after the other. */
 static void copy_sample(struct parked *e, const struct sample *s)
 {
 	uint64_t *to = e->data;

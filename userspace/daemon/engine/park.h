@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples that wait: for a file to be opened, for mappings that are read
- * again, for the name of their process. Each is copied out of the ring and
- * stays at most until its deadline; then it goes on with what is there.
+ * Samples that wait for a file to be opened, for mappings to be read again, or
+ * for the name of their process. Each is copied out of the ring and waits at
+ * most until its deadline; then it is processed with the data at hand.
  *
  * Called by the engine, one thread. Bounded by PARK_BYTES: a sample that does
- * not fit is not parked (the caller goes on with it at once).
+ * not fit is not parked (the caller processes it at once).
  */
 #ifndef OTP_DAEMON_ENGINE_PARK_H
 #define OTP_DAEMON_ENGINE_PARK_H
@@ -20,13 +20,13 @@
 struct parked {
 	struct parked *next;
 	struct sample sample; /* points into this object */
-	struct space *space;  /* of its moment; owned */
+	struct space *space;  /* as of the sample's time; owned */
 	struct workload *workload; /* owned */
 	struct str *exe;           /* owned, may be NULL */
 	struct str *comm;          /* of the first thread; owned, may be NULL */
 	uint64_t deadline_ns;
 	size_t bytes;
-	bool wants_maps; /* waits for mappings: takes the process' new ones */
+	bool wants_maps; /* waits for mappings: the retry uses the process' new ones */
 	uint64_t data[];
 };
 

@@ -12,14 +12,14 @@
 #include "daemon/report/quality.h"
 #include "process/binary.h"
 
-/* A file or a name that does not come within this long will not come. */
+/* The longest that a sample waits for a file or a name. */
 #define PARK_DEADLINE_NS (4 * NSEC_PER_SEC)
 
 _Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a counter");
 _Static_assert(UNWIND_END_NR <= PROCESS_ENDS_MAX, "also in a process");
 
-/* Without memory its own figures are absent, no more. */
-static void count_of_process(struct process *proc, const struct unwind_stack *stack)
+/* Without memory only the figures of this process are missing. */
+static void pipeline_count_of_process(struct process *proc, const struct unwind_stack *stack)
 {
 	if (!proc->stacks)
 		proc->stacks = calloc(1, sizeof(*proc->stacks));
@@ -30,7 +30,7 @@ static void count_of_process(struct process *proc, const struct unwind_stack *st
 		proc->stacks->guessed[i] += stack->guessed[i];
 }
 
-static void count_stack(struct pipeline *p, const struct attempt *a)
+static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 {
 	struct ledger_engine *l = p->ledger;
 
@@ -38,15 +38,15 @@ static void count_stack(struct pipeline *p, const struct attempt *a)
 		return;
 	l->stacks++;
 	if (a->proc && same_exec(a->proc, a->s))
-		count_of_process(a->proc, &p->stack);
+		pipeline_count_of_process(a->proc, &p->stack);
 	if (unwind_end_is_root(p->stack.end))
 		l->stacks_root++;
 	else
 		l->cut[p->stack.end]++;
 }
 
-/* Asks for what is missing of its files' names; all of them, that they come together. */
-static bool waits_for_names(struct pipeline *p, const struct attempt *a)
+/* Requests the symbols that its files lack; of all its files, so that they arrive together. */
+static bool pipeline_waits_for_names(struct pipeline *p, const struct attempt *a)
 {
 	const struct symbol_asker asker = {.pid = a->s->head.pid, .now_ns = p->now_ns};
 	bool wait = false;
@@ -60,7 +60,7 @@ static bool waits_for_names(struct pipeline *p, const struct attempt *a)
 	return wait;
 }
 
-static int count_sample(struct pipeline *p, const struct attempt *a)
+static int pipeline_count_sample(struct pipeline *p, const struct attempt *a)
 {
 	const struct sample *s = a->s;
 	struct profile_sample ps = {
@@ -78,7 +78,7 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 
 	pipeline_stack(p, a);
 	ps.nr_frames = p->whole.count;
-	r = profile_add(waits_for_names(p, a) ? p->late : p->profile, &ps);
+	r = profile_add(pipeline_waits_for_names(p, a) ? p->late : p->profile, &ps);
 	pipeline_stack_done(p);
 	if (r < 0) {
 		p->ledger->held.of[s->slot]--;
@@ -87,10 +87,10 @@ static int count_sample(struct pipeline *p, const struct attempt *a)
 	return r;
 }
 
-/* The name that hints go by: the first thread's. */
+/* The name that selects a hint: the first thread's. */
 struct name { char comm[OTP_COMM_LEN]; };
 
-static struct name name_of(const struct attempt *a)
+static struct name pipeline_name_of(const struct attempt *a)
 {
 	struct name n = {0};
 
@@ -101,7 +101,7 @@ static struct name name_of(const struct attempt *a)
 	return n;
 }
 
-static void send_plan(struct pipeline *p, const struct attempt *a)
+static void pipeline_send_plan(struct pipeline *p, const struct attempt *a)
 {
 	struct otp_plan plan = {
 		.generation = ++p->plan_gen,
@@ -117,51 +117,53 @@ static void send_plan(struct pipeline *p, const struct attempt *a)
 	p->ops->plan(p->ctx, a->s->head.pid, &plan);
 }
 
-/* The base that a sample was given without a plan of its process' own. */
-static uint32_t base_given(const struct pipeline *p, const struct attempt *a, const struct name *name)
+/* The base that a sample was copied with where its process has no plan. */
+static uint32_t pipeline_base_given(const struct pipeline *p, const struct attempt *a, const struct name *name)
 {
 	return adapt_base_given(a->s, table_peek(p->table, a->s->head.ppid),
 				hints_given(&p->hints, name->comm).base_bytes);
 }
 
-/* How deep this process is to be copied from now on. true: deeper, namely *ret. */
-static bool learn_process(struct pipeline *p, const struct attempt *a, const struct name *name, struct otp_hint *ret)
+/* Updates the sizes of this process' copies. true: they grew, to *ret. */
+static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, const struct name *name,
+				   struct otp_hint *ret)
 {
 	if (!a->proc->plan_gen)
-		a->proc->base_bytes = base_given(p, a, name);
+		a->proc->base_bytes = pipeline_base_given(p, a, name);
 	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
 		return false;
-	send_plan(p, a);
+	pipeline_send_plan(p, a);
 	*ret = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
 	return !a->proc->stack_shrunk;
 }
 
-/* It is another program by now, or gone, but the next one of its name will need as much. */
-static bool learn_name(struct pipeline *p, const struct attempt *a, const struct name *name, struct otp_hint *ret)
+/* The process is gone or runs another program, but the next one of its name will need as much. */
+static bool pipeline_learn_name(struct pipeline *p, const struct attempt *a, const struct name *name,
+				struct otp_hint *ret)
 {
 	ret->stack_bytes = MAX(a->s->head.stack_bytes, ADAPT_MIN_BYTES);
-	ret->base_bytes = base_given(p, a, name);
+	ret->base_bytes = pipeline_base_given(p, a, name);
 	return adapt_deepen(ret, &p->adapt, a->s, &p->stack);
 }
 
-/* How deep this process, and programs of its name, are to be copied from now on. */
-static void learn(struct pipeline *p, const struct attempt *a)
+/* Updates the sizes of copies of this process, and of programs of its name. */
+static void pipeline_learn(struct pipeline *p, const struct attempt *a)
 {
 	const struct otp_hint used = {.stack_bytes = p->stack.stack_used, .base_bytes = p->stack.base_used};
 	bool lives = a->proc && same_exec(a->proc, a->s);
-	struct name name = name_of(a);
+	struct name name = pipeline_name_of(a);
 	struct otp_hint grown;
 
 	if (!has_user_side(a->s))
 		return;
-	if (lives ? learn_process(p, a, &name, &grown) : learn_name(p, a, &name, &grown))
+	if (lives ? pipeline_learn_process(p, a, &name, &grown) : pipeline_learn_name(p, a, &name, &grown))
 		hints_grown(&p->hints, name.comm, &grown, a->s->head.time_ns);
 	if (unwind_end_is_root(p->stack.end))
 		hints_used(&p->hints, name.comm, &used, a->s->head.time_ns);
 }
 
-/* Generated code: whoever made it may say what it is. False: the answer is on its way. */
-static bool find_jit(struct pipeline *p, struct attempt *a)
+/* Generated code: a perf map or jitdump may name it. false: the answer has not arrived. */
+static bool pipeline_find_jit(struct pipeline *p, struct attempt *a)
 {
 	bool wait = false;
 
@@ -177,24 +179,24 @@ static bool find_jit(struct pipeline *p, struct attempt *a)
 	return !wait || a->final;
 }
 
-/* 0: the sample has found its place. -EAGAIN: it should wait. */
-static int attempt(struct pipeline *p, struct attempt *a)
+/* 0: the sample is counted. -EAGAIN: it should wait. */
+static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 {
 	if (pipeline_unwind(p, a) < 0)
 		return -EAGAIN;
 	if (a->proc && a->proc->identity_pending && !a->final)
 		return -EAGAIN;
-	if (!find_jit(p, a))
+	if (!pipeline_find_jit(p, a))
 		return -EAGAIN;
 	if (p->capture)
 		capture_sample(p->capture, a->s, a->space, p->kernel);
-	count_stack(p, a);
-	if (count_sample(p, a) == 0)
-		learn(p, a);
+	pipeline_count_stack(p, a);
+	if (pipeline_count_sample(p, a) == 0)
+		pipeline_learn(p, a);
 	return 0;
 }
 
-static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now_ns)
+static void pipeline_take_sample(struct pipeline *p, const struct sample *s, uint64_t now_ns)
 {
 	struct process *proc = table_find(p->table, &s->head);
 	struct attempt a = {.s = s, .proc = proc};
@@ -209,16 +211,16 @@ static void take_sample(struct pipeline *p, const struct sample *s, uint64_t now
 	a.workload = proc->workload;
 	a.exe = proc->exe;
 	a.comm = proc->comm;
-	if (attempt(p, &a) == 0)
+	if (pipeline_attempt(p, &a) == 0)
 		return;
 	if (park_add(&p->park, s, proc, now_ns + PARK_DEADLINE_NS, a.wants_maps) == 0)
 		return;
 	a.final = true;
-	attempt(p, &a);
+	pipeline_attempt(p, &a);
 }
 
-/* Of processes, not of their threads. */
-static void tell_life(struct pipeline *p, const struct proc_event *ev)
+/* Only of processes, not of their threads. */
+static void pipeline_report_life(struct pipeline *p, const struct proc_event *ev)
 {
 	if (!p->ops->life)
 		return;
@@ -228,7 +230,7 @@ static void tell_life(struct pipeline *p, const struct proc_event *ev)
 		p->ops->life(p->ctx, ev->pid, ev->ppid);
 }
 
-static void apply_event(struct pipeline *p, struct batch *b, const struct batch_item *it)
+static void pipeline_apply_event(struct pipeline *p, struct batch *b, const struct batch_item *it)
 {
 	struct proc_event ev;
 
@@ -240,10 +242,10 @@ static void apply_event(struct pipeline *p, struct batch *b, const struct batch_
 	if (p->capture)
 		capture_event(p->capture, batch_event_bytes(b, it), it->size);
 	table_apply(p->table, &ev);
-	tell_life(p, &ev);
+	pipeline_report_life(p, &ev);
 }
 
-static void report_batch_losses(struct pipeline *p, const struct batch *b, uint64_t now_ns)
+static void pipeline_report_batch_losses(struct pipeline *p, const struct batch *b, uint64_t now_ns)
 {
 	struct proc_event ev = {.type = PROC_LOST, .time_ns = now_ns, .lost = b->sideband_lost};
 
@@ -253,8 +255,8 @@ static void report_batch_losses(struct pipeline *p, const struct batch *b, uint6
 	table_apply(p->table, &ev);
 }
 
-/* A sample that contradicts itself, or whose origin the session does not sample, is lost. */
-static void take_record(struct pipeline *p, struct batch *b, const struct batch_item *it, uint64_t now_ns)
+/* A sample that is inconsistent, or whose origin the session does not sample, is lost. */
+static void pipeline_take_record(struct pipeline *p, struct batch *b, const struct batch_item *it, uint64_t now_ns)
 {
 	struct sample s;
 	int slot = -1;
@@ -263,7 +265,7 @@ static void take_record(struct pipeline *p, struct batch *b, const struct batch_
 		slot = origins_slot(&p->counting.origins, s.head.origin);
 	if (slot >= 0) {
 		s.slot = (uint32_t)slot;
-		take_sample(p, &s, now_ns);
+		pipeline_take_sample(p, &s, now_ns);
 		return;
 	}
 	slot = (int)origins_slot_of(&p->counting.origins, batch_record(it));
@@ -279,24 +281,24 @@ void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns)
 		const struct batch_item *it = batch_item(b, i);
 
 		if (it->kind == BATCH_EVENT)
-			apply_event(p, b, it);
+			pipeline_apply_event(p, b, it);
 		else
-			take_record(p, b, it, now_ns);
+			pipeline_take_record(p, b, it, now_ns);
 	}
-	report_batch_losses(p, b, now_ns);
+	pipeline_report_batch_losses(p, b, now_ns);
 }
 
-/* What is known of the process by now, or what was known when the sample came. */
-static void parked_attempt(struct pipeline *p, struct parked *e, struct attempt *a)
+/* The process' present data, or those of the time when the sample was parked. */
+static void pipeline_parked_attempt(struct pipeline *p, struct parked *e, struct attempt *a)
 {
 	struct process *proc = table_peek(p->table, e->sample.head.pid);
 
-	/* The pid's present owner may be another one, whose start no sample has told yet. */
+	/* The pid may belong to another process by now, whose start is unknown until its first sample. */
 	if (proc && proc->start_ns != e->sample.head.start_ns)
 		proc = NULL;
 	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
 			      .workload = e->workload, .exe = e->exe, .comm = e->comm, .wants_maps = e->wants_maps};
-	/* An exec since then gave it another identity and other mappings. */
+	/* An exec since then has changed its identity and its mappings. */
 	if (!proc || !same_exec(proc, &e->sample))
 		return;
 	a->workload = proc->workload;
@@ -315,9 +317,9 @@ void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all)
 	p->ending = all;
 	p->settled = false;
 	while (*slot) {
-		parked_attempt(p, *slot, &a);
+		pipeline_parked_attempt(p, *slot, &a);
 		a.final = all || now_ns >= (*slot)->deadline_ns;
-		if (attempt(p, &a) == 0) {
+		if (pipeline_attempt(p, &a) == 0) {
 			park_remove(&p->park, slot);
 			continue;
 		}
@@ -331,7 +333,7 @@ size_t pipeline_parked(const struct pipeline *p)
 	return p->park.count;
 }
 
-static int on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
+static int pipeline_on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct pipeline *p = ctx;
 
@@ -339,8 +341,8 @@ static int on_request(void *ctx, const void *request, size_t len, const struct l
 }
 
 /*
- * The names that were waited for are there, or will not come: the samples go
- * with the interval that ends now, as those do whose files came late.
+ * The names have arrived, or will not: the waiting samples become part of the interval that ends now, like samples
+ * whose files were late.
  */
 void pipeline_end_wait(struct pipeline *p)
 {
@@ -357,7 +359,7 @@ void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_uni
 
 	if (p->ending || !symbol_waits(p->symbols, p->now_ns))
 		pipeline_end_wait(p);
-	profile_encode(p->profile, start_unix_ns, end_unix_ns, on_request, p, &lost);
+	profile_encode(p->profile, start_unix_ns, end_unix_ns, pipeline_on_request, p, &lost);
 	ledger_counts_move(&p->ledger->held, &p->ledger->lost[OTP_LOSS_ENCODE], &lost);
 	p->ledger->intervals++;
 	quality_age(p->ledger);

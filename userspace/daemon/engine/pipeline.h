@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sample's way through the engine: process, unwinding, counting; at the end
- * of an interval, names and OTLP. The same code serves the live engine and a
- * replay: records come in as a batch, questions go to a struct host, requests
- * go to a function.
+ * The stages of a sample in the engine: process, unwinding, counting; at the
+ * end of an interval, names and OTLP. The same code serves the live engine and
+ * a replay: records arrive as a batch, questions are sent to a struct host,
+ * requests are passed to a function.
  *
- * One thread. Time is an argument, so that a replay has the capture's.
+ * One thread. Time is an argument, so that a replay runs in the capture's time.
  * Every sample that enters is held (parked or counted into the interval's
- * profile), handed out in a request, or lost for a reason, and the ledger copy
- * says so.
+ * profile), passed on in a request, or lost for a reason, and is counted as such
+ * in the working copy of the ledger.
  */
 #ifndef OTP_DAEMON_ENGINE_PIPELINE_H
 #define OTP_DAEMON_ENGINE_PIPELINE_H
@@ -24,13 +24,13 @@ struct pipeline;
 struct capture;
 
 struct pipeline_ops {
-	/* One encoded request of so many samples; 0, or it is lost (encode). */
+	/* One encoded request. Unless this returns 0, its samples are lost (encode). */
 	profile_out_fn *request;
-	/* How a process is to be copied has changed; whether it is selected is not said here. */
+	/* The plan for copying a process has changed; its selection is not part of this. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
-	/* What programs of this name need; 0: nothing special. */
+	/* The sizes for programs of this name; zeros: remove the hint. */
 	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
-	/* A process was forked by parent, or began a program or ended (parent 0); may be NULL. */
+	/* A process was forked by parent, or has executed a program or exited (parent 0); may be NULL. */
 	void (*life)(void *ctx, uint32_t pid, uint32_t parent);
 };
 
@@ -49,41 +49,41 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret);
 struct pipeline *pipeline_free(struct pipeline *p); /* NULL */
 
 /*
- * Another configuration, which must live on; only between two intervals, and
+ * Another configuration, borrowed like the first; only between two intervals, and
  * where sample_attributes differ, after pipeline_end_wait and the flush.
- * -ENOMEM: the old one is gone all the same.
+ * -ENOMEM: the old one is not in force any more either.
  */
 int pipeline_reload(struct pipeline *p, const struct config *config);
 
-/* Looks at all processes that exist; once, after the side-band has begun. */
+/* Scans all processes; once, after the side-band has begun. */
 int pipeline_scan(struct pipeline *p);
-/* Some of them once more, once a second, where nobody reports process life. */
+/* Scans some of them again; once a second, where nobody reports process life. */
 int pipeline_scan_some(struct pipeline *p);
-/* New kernel symbols; takes them. */
+/* New kernel symbols, owned by the pipeline from then on. */
 void pipeline_kernel(struct pipeline *p, struct kernel_symbols *k);
-/* Whether kernel code was met that newer ones may name better. */
+/* Whether newer kernel symbols may resolve addresses that these did not. */
 bool pipeline_kernel_unsure(const struct pipeline *p);
 
 /* Applies a sorted batch: events and samples in time order. */
 void pipeline_batch(struct pipeline *p, struct batch *b, uint64_t now_ns);
-/* In every turn of the main loop: what waits for an answer that has come goes on. */
+/* In every turn of the main loop: retries samples whose answer has arrived. */
 void pipeline_turn(struct pipeline *p, uint64_t now_ns);
-/* Tries parked samples again; those past their deadline, or all, go on as they are. */
+/* Retries parked samples; those past their deadline, or all, do not wait any longer. */
 void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
 size_t pipeline_parked(const struct pipeline *p);
-/* What waits for names waits no longer; before the flush that ends a rate, or a set of attributes. */
+/* Ends all waiting for names; before the flush that ends a rate, or a set of attributes. */
 void pipeline_end_wait(struct pipeline *p);
-/* Ends the interval: encodes and hands out. Times are Unix nanoseconds. */
+/* Ends the interval: encodes its profiles and passes them to ops->request. Times are Unix nanoseconds. */
 void pipeline_flush(struct pipeline *p, uint64_t start_unix_ns, uint64_t end_unix_ns);
-/* Between a flush and the next batch: the samples to come have these periods. */
+/* Between a flush and the next batch: the following samples have these periods. */
 void pipeline_set_origins(struct pipeline *p, const struct origins *origins);
-/* What caches may hold together, and how deep stacks are copied at most; changes take effect at once. */
+/* The most bytes of all caches together and of one stack copy; in force at once. */
 void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes);
-/* What is known of a process, as JSON. */
+/* Appends a description of a process, as JSON. */
 void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to);
-/* News of a file's debug information, as symbol_told takes it. */
+/* The state of a file's debug information has changed; arguments as of symbol_told. */
 void pipeline_debuginfod(struct pipeline *p, const uint8_t *htlhash, uint32_t state, bool again);
-/* About once a second: housekeeping, and the ledger's figures of quality and cost. */
+/* About once a second: the ledger's figures of processes, parked samples and CPU time. */
 void pipeline_tick(struct pipeline *p, uint64_t now_ns);
 
 #endif

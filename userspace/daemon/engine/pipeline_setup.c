@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A pipeline's parts: made, given another configuration, bounded, freed. */
+/*
+ * A pipeline's parts: creation, reconfiguration, bounds, end.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -10,23 +12,23 @@
 #include "daemon/report/quality.h"
 #include "process/binary.h"
 
-static void on_file_settled(void *ctx, struct mapped_file *f)
+static void pipeline_on_file_settled(void *ctx, struct mapped_file *f)
 {
 	((struct pipeline *)ctx)->settled = true;
 }
 
-static void on_process_settled(void *ctx, struct process *proc)
+static void pipeline_on_process_settled(void *ctx, struct process *proc)
 {
 	((struct pipeline *)ctx)->settled = true;
 }
 
-static void on_index_settled(void *ctx)
+static void pipeline_on_index_settled(void *ctx)
 {
 	((struct pipeline *)ctx)->settled = true;
 }
 
-/* An interval of waiting and what is left of the one it begins in: two at most. */
-static int make_symbols(struct pipeline *p, struct host *host)
+/* A wait lasts an interval, and the rest of the one in which it begins: two at most. */
+static int pipeline_make_symbols(struct pipeline *p, struct host *host)
 {
 	const struct config *c = p->config;
 	struct symbol_limits limits = {
@@ -36,40 +38,40 @@ static int make_symbols(struct pipeline *p, struct host *host)
 		.lines = c->symbols_lines,
 		.show_clones = c->symbols_show_clones,
 		.wait_ns = c->interval_ns,
-		.index_settled = on_index_settled,
+		.index_settled = pipeline_on_index_settled,
 		.ctx = p,
 	};
 
 	return symbolizer_new(&limits, &p->symbols);
 }
 
-static void on_quality(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
-		       const struct ledger_quality *q)
+static void pipeline_on_quality(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
+				const struct ledger_quality *q)
 {
 	quality_add(((struct pipeline *)ctx)->ledger, w, exe, samples, q);
 }
 
-/* What the configuration says of profiles. */
-static void set_shape(struct pipeline *p)
+/* The configuration of profiles. */
+static void pipeline_set_shape(struct pipeline *p)
 {
 	p->counting.attributes = p->config->sample_attributes;
 	p->counting.limits.request_bytes = p->config->request_max_bytes;
 }
 
-static int make_profile(struct pipeline *p)
+static int pipeline_make_profile(struct pipeline *p)
 {
 	int r;
 
 	p->counting.scope_version = OTPROF_VERSION;
 	p->counting.symbols = p->symbols;
-	p->counting.quality = on_quality;
+	p->counting.quality = pipeline_on_quality;
 	p->counting.ctx = p;
-	set_shape(p);
+	pipeline_set_shape(p);
 	r = profile_new(&p->counting, &p->profile);
 	return r < 0 ? r : profile_new(&p->counting, &p->late);
 }
 
-static int make_table(struct pipeline *p, const struct pipeline_config *from)
+static int pipeline_make_table(struct pipeline *p, const struct pipeline_config *from)
 {
 	struct process_table_config cfg = {
 		.limits.processes = p->config->processes_max,
@@ -77,16 +79,18 @@ static int make_table(struct pipeline *p, const struct pipeline_config *from)
 		.vdso = from->vdso,
 		.resource = p->resource.attributes,
 		.nr_resource = p->resource.count,
-		.file_settled = on_file_settled,
-		.process_settled = on_process_settled,
+		.file_settled = pipeline_on_file_settled,
+		.process_settled = pipeline_on_process_settled,
 		.ctx = p,
 	};
 
 	return table_new(&cfg, &p->table);
 }
 
-/* The bounds on copies, and what a program gets that is not known: as the monitor tells the sampler. */
-static void set_copies(struct pipeline *p)
+/*
+ * The bounds on copies, and the sizes of a program without plan or hint: the same as the monitor sets in the sampler.
+ */
+static void pipeline_set_copies(struct pipeline *p)
 {
 	const struct config *c = p->config;
 
@@ -109,20 +113,20 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	p->counting.origins = cfg->origins;
 	p->capture = cfg->capture;
 	p->stack_limit = UINT32_MAX;
-	p->hints.tell = cfg->ops->hint;
+	p->hints.send = cfg->ops->hint;
 	p->hints.ctx = cfg->ctx;
-	set_copies(p);
+	pipeline_set_copies(p);
 	park_init(&p->park);
-	p->jit = (struct jit){.host = cfg->host, .settled = on_index_settled, .ctx = p};
+	p->jit = (struct jit){.host = cfg->host, .settled = pipeline_on_index_settled, .ctx = p};
 	r = resource_set_new(&p->resource, p->config);
 	if (r == 0)
-		r = make_symbols(p, cfg->host);
+		r = pipeline_make_symbols(p, cfg->host);
 	if (r == 0)
 		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
 	if (r == 0)
-		r = make_profile(p);
+		r = pipeline_make_profile(p);
 	if (r == 0)
-		r = make_table(p, cfg);
+		r = pipeline_make_table(p, cfg);
 	if (r < 0)
 		pipeline_free(p);
 	else
@@ -130,7 +134,7 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 	return r;
 }
 
-static int renew_resource(struct pipeline *p)
+static int pipeline_renew_resource(struct pipeline *p)
 {
 	struct resource_set before = p->resource, now;
 	int r = resource_set_new(&now, p->config);
@@ -143,28 +147,28 @@ static int renew_resource(struct pipeline *p)
 	return r;
 }
 
-/* Names that are not told have what all have. */
-static void lower_hints(struct pipeline *p)
+/* Names whose hint was not sent have the default sizes. */
+static void pipeline_lower_hints(struct pipeline *p)
 {
 	for (size_t i = 0; i < HINTS_MAX; i++) {
 		struct hint *h = &p->hints.all[i];
 		struct otp_hint now = {.stack_bytes = MIN(h->now.stack_bytes, p->adapt.max_bytes),
 				       .base_bytes = MIN(h->now.base_bytes, p->adapt.base_max)};
 
-		if (!h->told || memcmp(&now, &h->now, sizeof(now)) == 0)
+		if (!h->sent || memcmp(&now, &h->now, sizeof(now)) == 0)
 			continue;
 		h->now = now;
-		p->hints.tell(p->hints.ctx, h->comm, &h->now);
+		p->hints.send(p->hints.ctx, h->comm, &h->now);
 	}
 }
 
 int pipeline_reload(struct pipeline *p, const struct config *config)
 {
 	p->config = config;
-	set_copies(p);
-	lower_hints(p);
-	set_shape(p);
-	return renew_resource(p);
+	pipeline_set_copies(p);
+	pipeline_lower_hints(p);
+	pipeline_set_shape(p);
+	return pipeline_renew_resource(p);
 }
 
 /* File pages, symbol tables and names, in the proportion that they have by default: 1 to 3 to 3. */
@@ -173,7 +177,7 @@ void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_b
 	binary_cache_limit(cache_bytes / 7);
 	symbolizer_limit(p->symbols, cache_bytes / 7 * 3, cache_bytes / 7 * 3);
 	p->stack_limit = stack_max_bytes;
-	set_copies(p);
+	pipeline_set_copies(p);
 	malloc_trim(0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The whole stack of one sample: kernel frames, user frames, and a marker
- * where the stack was cut. Frames of a runtime take their place among the user
+ * where the stack was cut. Frames of a runtime will be placed among the user
  * frames here.
  */
 #include "base/cleanup.h"
@@ -20,7 +20,7 @@ static void stack_add_kernel(struct whole_stack *w, const struct sample *s)
 		stack_add(w, &(struct frame){.kind = KIND_KERNEL, .flags = i ? FRAME_CALLER : 0, .pc = s->kernel[i]});
 }
 
-/* Code that the program made at run time is named by who made it, where anybody did. */
+/* Code that was generated at run time is named by its perf map or jitdump, if there is one. */
 static void stack_name_generated(const struct attempt *a, struct frame *f)
 {
 	if (!a->jit || !f->map || f->map->file->kind != MAPPED_ANON)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the pipeline share: its state, and one attempt at a sample.
- * Only pipeline*.c include it.
+ * The pipeline's state, and one attempt at a sample. Only pipeline*.c include
+ * it; one thread.
  */
 #ifndef OTP_DAEMON_ENGINE_PIPELINE_STATE_H
 #define OTP_DAEMON_ENGINE_PIPELINE_STATE_H
@@ -15,10 +15,10 @@
 #include "profile/profile.h"
 #include "unwind/unwind.h"
 
-/* All frames of a sample as they are counted: kernel, user, and a marker where the stack was cut. */
+/* All frames of a sample in the order that is counted: kernel, user, and a marker where the stack was cut. */
 struct whole_stack {
 	uint32_t count;
-	uint32_t named; /* of these hold references to function and file */
+	uint32_t named; /* frames that hold references to function and file */
 	struct frame frames[PROFILE_FRAMES_MAX];
 };
 
@@ -34,32 +34,32 @@ struct pipeline {
 	struct kernel_symbols *kernel;
 	struct profile_config counting;  /* of both builders */
 	struct profile_builder *profile;
-	struct profile_builder *late; /* samples whose names are still to come; of this rate and these attributes */
+	struct profile_builder *late; /* samples that wait for names; of this rate and these attributes */
 	struct jit jit;
 	bool ending;
-	uint64_t now_ns; /* of the batch or turn at hand */
+	uint64_t now_ns; /* of the current batch or turn */
 	struct resource_set resource;
 	struct park park;
 	struct adapt_limits adapt;
 	uint32_t stack_limit; /* the guard's, beside the configuration's */
 	struct hints hints;
 	uint32_t plan_gen;
-	bool settled; /* something that samples wait for has come */
-	/* Of the sample at hand; both large. */
+	bool settled; /* an answer that samples wait for has arrived */
+	/* Of the current sample; both large. */
 	struct unwind_stack stack; /* its native user stack */
 	struct whole_stack whole;  /* all of its frames */
 };
 
-/* What one attempt at a sample works with: the live process, or what a parked sample kept. */
+/* The data of one attempt at a sample: of the live process, or of a parked sample. All borrowed. */
 struct attempt {
 	const struct sample *s;
-	struct process *proc; /* NULL: gone */
+	struct process *proc; /* NULL: not in the table any more */
 	struct space *space;
 	struct workload *workload;
 	struct str *exe;
 	const struct str *comm; /* of its first thread; NULL: not known */
 	bool final;
-	bool wants_maps; /* its mappings were asked for: not a second time */
+	bool wants_maps; /* its mappings were already requested once */
 	struct jit_process *jit; /* of code without a file, NULL: none */
 };
 
@@ -73,11 +73,11 @@ static inline bool same_exec(const struct process *proc, const struct sample *s)
 	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
 }
 
-/* Leaves the user stack of the sample in p->stack. 0, or -EAGAIN: it should wait for a file or for mappings. */
+/* Unwinds the sample's user stack into p->stack. -EAGAIN: it should wait for a file or for mappings. */
 int pipeline_unwind(struct pipeline *p, struct attempt *a);
 
-/* Puts the sample's frames together in p->whole, from its kernel stack and p->stack. */
+/* Joins the sample's frames in p->whole, from its kernel stack and p->stack. */
 void pipeline_stack(struct pipeline *p, const struct attempt *a);
-void pipeline_stack_done(struct pipeline *p); /* drops what the frames of p->whole hold */
+void pipeline_stack_done(struct pipeline *p); /* drops the references that p->whole holds */
 
 #endif

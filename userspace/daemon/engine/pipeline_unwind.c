@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The user stack of one sample: what the unwinder is given, what it waits for, and where there is no stack. */
+/*
+ * The user stack of one sample: the unwinder's input, the reasons to wait,
+ * and samples without a stack.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "daemon/engine/pipeline_state.h"
 
-/* A pc that no mapping covers so soon after an exec is the old program's. */
+/* A pc that no mapping covers so soon after an exec belongs to the old program. */
 #define EXEC_SETTLE_NS (100 * NSEC_PER_MSEC)
-/* So far from its end no first thread's stack grows. */
+/* A first thread's stack is never larger than this. */
 #define FIRST_STACK_MAX (1ULL << 30)
 
-static void empty_stack(struct unwind_stack *out, enum unwind_end end)
+static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
 {
 	out->count = 0;
 	out->end = end;
@@ -20,7 +23,7 @@ static void empty_stack(struct unwind_stack *out, enum unwind_end end)
 	out->fail_pc = out->fail_addr = 0;
 }
 
-static void unwind_input(const struct attempt *a, struct unwind_input *in)
+static void pipeline_unwind_input(const struct attempt *a, struct unwind_input *in)
 {
 	const struct sample *s = a->s;
 
@@ -36,14 +39,14 @@ static void unwind_input(const struct attempt *a, struct unwind_input *in)
 		.base = s->base,
 		.base_len = s->base_len,
 		.chunk_lost = s->chunk_lost,
-		/* A copy that the bound on bytes cut short is not the end of memory. */
+		/* A copy that was cut by the bound on bytes does not end where memory ends. */
 		.short_read = s->head.mode & OTP_MODE_SHORT && !(s->head.mode & OTP_MODE_THROTTLE),
 		.holes = s->head.mode & OTP_MODE_HOLES,
 	};
 }
 
 /* The tick fell inside execve: registers of the old program, mappings of the new. */
-static bool inside_exec(const struct attempt *a)
+static bool pipeline_inside_exec(const struct attempt *a)
 {
 	const struct process *p = a->proc;
 
@@ -52,10 +55,10 @@ static bool inside_exec(const struct attempt *a)
 }
 
 /*
- * Earlier inside execve: the old program's memory is gone. Nothing of the stack
- * can be read, and the new one, if there is one yet, lies elsewhere.
+ * The tick fell earlier inside execve: the old program's memory is gone. Its stack cannot be read, and the new one,
+ * if it exists yet, is elsewhere.
  */
-static bool has_lost_its_stack(const struct sample *s)
+static bool pipeline_stack_is_lost(const struct sample *s)
 {
 	uint64_t end = s->head.stack_end;
 
@@ -65,19 +68,19 @@ static bool has_lost_its_stack(const struct sample *s)
 
 enum progress { GO_ON, WAIT, GIVE_UP };
 
-/* The file behind a mapping; it may be settled at once (a replay, a file that others opened). */
-static enum progress want_file(struct pipeline *p, struct attempt *a, const struct mapping *m)
+/* Requests the file behind a mapping; it may be there at once (a replay, a file that another process maps). */
+static enum progress pipeline_want_file(struct pipeline *p, struct attempt *a, const struct mapping *m)
 {
 	if (a->proc && table_want_file(p->table, a->proc, m))
 		return WAIT;
-	/* Its process is gone, but the file was asked for, perhaps by another. */
+	/* The process is gone, but the file may have been requested, perhaps for another process. */
 	if (m->file->state == MAPPED_OPENING)
 		return WAIT;
 	return m->file->state == MAPPED_READY || m->file->state == MAPPED_FAILED ? GO_ON : GIVE_UP;
 }
 
-/* A pc that no mapping covers: the process' mappings are read again, in a replay within the call. */
-static enum progress want_maps(struct pipeline *p, struct attempt *a)
+/* No mapping covers the pc: requests the process' mappings again; a replay answers within the call. */
+static enum progress pipeline_want_maps(struct pipeline *p, struct attempt *a)
 {
 	if (a->wants_maps || !a->proc || !table_uncovered(p->table, a->proc, p->stack.fail_pc, a->s->head.time_ns))
 		return GIVE_UP;
@@ -88,32 +91,29 @@ static enum progress want_maps(struct pipeline *p, struct attempt *a)
 	return GO_ON;
 }
 
-/*
- * 32-bit code is not unwound, but where it was interrupted is known. Its vDSO
- * is another than the one whose names we have.
- */
-static int compat_leaf(struct pipeline *p, struct attempt *a)
+/* 32-bit code is not unwound, but its pc is known. Its vDSO is not the one whose symbols we have. */
+static int pipeline_compat_leaf(struct pipeline *p, struct attempt *a)
 {
 	unsigned pc = a->s->head.arch == OTP_ARCH_ARM64 ? 32 : 16;
 	const struct mapping *m;
 
-	empty_stack(&p->stack, UNWIND_COMPAT);
+	pipeline_empty_stack(&p->stack, UNWIND_COMPAT);
 	if (!a->s->reg || !(a->s->valid >> pc & 1))
 		return 0;
 	m = space_find(a->space, a->s->reg[pc]);
 	if (!m || m->file->kind == MAPPED_VDSO)
 		return 0;
-	if (!a->final && want_file(p, a, m) == WAIT)
+	if (!a->final && pipeline_want_file(p, a, m) == WAIT)
 		return -EAGAIN;
 	p->stack.frames[p->stack.count++] = (struct frame){.kind = KIND_NATIVE, .pc = a->s->reg[pc], .map = m};
 	return 0;
 }
 
 /*
- * The side-band says nothing of munmap and mremap: where the tables of a file
- * do not fit its code, another file may lie there by now.
+ * The side-band does not report munmap and mremap: where a file's tables do not fit the code, another file may be
+ * mapped there by now.
  */
-static bool is_doubtful(const struct unwind_stack *s)
+static bool pipeline_stack_is_doubtful(const struct unwind_stack *s)
 {
 	const struct mapping *m = s->count ? s->frames[s->count - 1].map : NULL;
 
@@ -121,19 +121,19 @@ static bool is_doubtful(const struct unwind_stack *s)
 	       m->file->state == MAPPED_READY;
 }
 
-static int unwind_once(struct pipeline *p, struct attempt *a)
+static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 {
 	const struct mapping *wait = NULL;
 	struct unwind_input in;
 	enum progress next;
 
-	unwind_input(a, &in);
+	pipeline_unwind_input(a, &in);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
-		if (!wait && inside_exec(a)) {
-			empty_stack(&p->stack, UNWIND_EXEC);
+		if (!wait && pipeline_inside_exec(a)) {
+			pipeline_empty_stack(&p->stack, UNWIND_EXEC);
 			return 0;
 		}
-		next = wait ? want_file(p, a, wait) : want_maps(p, a);
+		next = wait ? pipeline_want_file(p, a, wait) : pipeline_want_maps(p, a);
 		if (next == WAIT)
 			return -EAGAIN;
 		a->final |= next == GIVE_UP;
@@ -147,21 +147,21 @@ int pipeline_unwind(struct pipeline *p, struct attempt *a)
 	enum progress next;
 
 	if (a->s->head.mode & OTP_MODE_COMPAT)
-		return compat_leaf(p, a);
+		return pipeline_compat_leaf(p, a);
 	if (!has_user_side(a->s)) {
-		empty_stack(&p->stack, UNWIND_NO_USER);
+		pipeline_empty_stack(&p->stack, UNWIND_NO_USER);
 		return 0;
 	}
-	if (has_lost_its_stack(a->s)) {
-		empty_stack(&p->stack, UNWIND_EXEC);
+	if (pipeline_stack_is_lost(a->s)) {
+		pipeline_empty_stack(&p->stack, UNWIND_EXEC);
 		return 0;
 	}
-	if (unwind_once(p, a) < 0)
+	if (pipeline_unwind_once(p, a) < 0)
 		return -EAGAIN;
-	if (a->final || !is_doubtful(&p->stack))
+	if (a->final || !pipeline_stack_is_doubtful(&p->stack))
 		return 0;
-	next = want_maps(p, a);
+	next = pipeline_want_maps(p, a);
 	if (next == WAIT)
 		return -EAGAIN;
-	return next == GO_ON ? unwind_once(p, a) : 0;
+	return next == GO_ON ? pipeline_unwind_once(p, a) : 0;
 }

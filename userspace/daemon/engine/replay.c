@@ -16,9 +16,9 @@
 #include "process/binary.h"
 
 #define REPLAY_FILE_MAX (4ull << 30)
-/* Positions are multiples of 8: the lowest bit says that a struct capture_file lies there. */
+/* Positions are multiples of 8: the lowest bit marks the position of a struct capture_file. */
 #define ANSWER_FILE 1ull
-/* As often as the engine looks at a ring that fills. */
+/* The engine's interval between drains while the ring fills. */
 #define PACE_DRAIN_NS (50 * NSEC_PER_MSEC)
 
 struct replay_file {
@@ -34,7 +34,7 @@ struct replay {
 	struct capture_head head;
 	struct map answers; /* hash of the question -> position of the first answer, or of its file | ANSWER_FILE */
 	struct map files;   /* hash of dev, ino -> struct replay_file */
-	struct buf run;     /* position of each record that a round sends in; all others are looked up */
+	struct buf run;     /* position of each record that a round replays; all others are looked up */
 	struct buf kallsyms;
 	struct binary *vdso; /* owned; NULL: the capture has none */
 	const struct replay_options *options;
@@ -43,7 +43,7 @@ struct replay {
 	struct origins origins;
 	struct pace {
 		uint64_t begin_ns, interval_ns; /* of all, and of the present interval */
-		uint64_t samples;		/* that should be through by now */
+		uint64_t samples;		/* that are due by now */
 		size_t waiting;			/* of these, in the batch */
 	} pace;
 };
@@ -56,13 +56,13 @@ struct cursor {
 	const uint8_t *payload;
 };
 
-static bool next_record(const struct replay *r, struct cursor *c)
+static bool replay_next_record(const struct replay *r, struct cursor *c)
 {
 	if (c->pos > r->len || r->len - c->pos < sizeof(c->rec))
 		return false;
 	memcpy(&c->rec, r->data + c->pos, sizeof(c->rec));
 	if (c->rec.len > r->len - c->pos - sizeof(c->rec))
-		return false; /* cut here */
+		return false; /* the file is cut here */
 	c->payload = r->data + c->pos + sizeof(c->rec);
 	c->pos += sizeof(c->rec) + ALIGN_UP((uint64_t)c->rec.len, 8);
 	return true;
@@ -86,21 +86,21 @@ static int replay_load(struct replay *r, int fd)
 	return 0;
 }
 
-/* --- what the capture knows --- */
+/* --- indexing the capture --- */
 
-static uint64_t file_key(uint64_t dev, uint64_t ino)
+static uint64_t replay_file_key(uint64_t dev, uint64_t ino)
 {
 	return hash_u64(dev * 31 + ino);
 }
 
-static struct replay_file *file_of(struct replay *r, uint64_t dev, uint64_t ino)
+static struct replay_file *replay_file_of(struct replay *r, uint64_t dev, uint64_t ino)
 {
-	struct replay_file *f = map_find_ptr(&r->files, file_key(dev, ino));
+	struct replay_file *f = map_find_ptr(&r->files, replay_file_key(dev, ino));
 
 	if (f)
 		return f;
 	f = calloc(1, sizeof(*f));
-	if (!f || map_put_ptr(&r->files, file_key(dev, ino), f) < 0) {
+	if (!f || map_put_ptr(&r->files, replay_file_key(dev, ino), f) < 0) {
 		free(f);
 		return NULL;
 	}
@@ -109,8 +109,8 @@ static struct replay_file *file_of(struct replay *r, uint64_t dev, uint64_t ino)
 	return f;
 }
 
-/* Reads go page by page, as the cache that wrote the capture did. */
-static ssize_t read_page(void *ctx, uint64_t offset, void *to, size_t len)
+/* Reads page by page, like the cache whose reads were captured. */
+static ssize_t replay_read_page(void *ctx, uint64_t offset, void *to, size_t len)
 {
 	const struct replay_file *f = ctx;
 	const uint64_t *pos = map_find(&f->pages, offset);
@@ -124,7 +124,7 @@ static ssize_t read_page(void *ctx, uint64_t offset, void *to, size_t len)
 	return (ssize_t)len;
 }
 
-static int index_page(struct replay *r, const struct cursor *c)
+static int replay_index_page(struct replay *r, const struct cursor *c)
 {
 	struct capture_page p;
 	struct replay_file *f;
@@ -134,11 +134,11 @@ static int index_page(struct replay *r, const struct cursor *c)
 	memcpy(&p, c->payload, sizeof(p));
 	if (p.len > c->rec.len - sizeof(p))
 		return 0;
-	f = file_of(r, p.dev, p.ino);
+	f = replay_file_of(r, p.dev, p.ino);
 	return f ? map_put(&f->pages, p.offset, (uint64_t)(c->payload - r->data)) : -ENOMEM;
 }
 
-static int index_file(struct replay *r, const struct cursor *c)
+static int replay_index_file(struct replay *r, const struct cursor *c)
 {
 	struct capture_file cf;
 	struct replay_file *f;
@@ -146,21 +146,21 @@ static int index_file(struct replay *r, const struct cursor *c)
 	if (c->rec.len < sizeof(cf))
 		return 0;
 	memcpy(&cf, c->payload, sizeof(cf));
-	f = file_of(r, cf.dev, cf.ino);
+	f = replay_file_of(r, cf.dev, cf.ino);
 	if (!f)
 		return -ENOMEM;
 	f->as.size = cf.size;
 	f->as.ctime_ns = cf.ctime_ns;
-	f->as.read = read_page;
+	f->as.read = replay_read_page;
 	f->as.ctx = f;
 	return 0;
 }
 
-static uint64_t question_key(const struct host_request *q, const char *path, size_t path_len)
+static uint64_t replay_question_key(const struct host_request *q, const char *path, size_t path_len)
 {
 	uint64_t words[4] = {q->kind, q->pid, q->start, q->end};
 
-	/* An index is of a file, whoever runs it and under whatever name. */
+	/* An index belongs to a file, under any name and in any process. */
 	if (q->kind == HOST_OPEN_INDEX) {
 		words[1] = 0;
 		return hash_bytes(words, sizeof(words), 1);
@@ -170,14 +170,14 @@ static uint64_t question_key(const struct host_request *q, const char *path, siz
 	return hash_bytes(path, path_len, hash_bytes(words, sizeof(words), 1));
 }
 
-/* The same file as another process would ask for it: the one who asked first need not be first again. */
-static uint64_t path_key(const char *path, size_t path_len)
+/* The same file, requested for any process: in a replay another process may be the first. */
+static uint64_t replay_path_key(const char *path, size_t path_len)
 {
 	return hash_bytes(path, path_len, hash_u64(HOST_OPEN_MAPPED));
 }
 
-/* Files are numbered in the capture; an answer's number leads to the last CAPTURE_FILE before it. */
-static int index_answer(struct replay *r, const struct cursor *c, uint64_t file_pos)
+/* Files are numbered in the capture; an answer's number stands for the last CAPTURE_FILE before it. */
+static int replay_index_answer(struct replay *r, const struct cursor *c, uint64_t file_pos)
 {
 	struct capture_answer a;
 	struct host_request q;
@@ -189,16 +189,20 @@ static int index_answer(struct replay *r, const struct cursor *c, uint64_t file_
 	if (a.path_len > c->rec.len - sizeof(a) || a.data_len > c->rec.len - sizeof(a) - a.path_len)
 		return 0;
 	q = (struct host_request){.kind = a.kind, .pid = a.pid, .start = a.start, .end = a.end};
-	key = question_key(&q, (const char *)c->payload + sizeof(a), a.path_len);
+	key = replay_question_key(&q, (const char *)c->payload + sizeof(a), a.path_len);
 	if (a.file && !a.err && a.kind == HOST_OPEN_MAPPED)
-		map_put(&r->answers, path_key((const char *)c->payload + sizeof(a), a.path_len), file_pos | ANSWER_FILE);
-	/* The first answer stands: a replay asks earlier than the engine did. But an index that came came. */
+		map_put(&r->answers, replay_path_key((const char *)c->payload + sizeof(a), a.path_len),
+			file_pos | ANSWER_FILE);
+	/*
+	 * The first answer counts, since a replay asks earlier than the engine did. But an index replaces an earlier
+	 * error.
+	 */
 	if (map_find(&r->answers, key) && !(a.kind == HOST_OPEN_INDEX && a.file))
 		return 0;
 	return map_put(&r->answers, key, a.file && !a.err ? file_pos | ANSWER_FILE : (uint64_t)(c->payload - r->data));
 }
 
-static void index_symbol(struct replay *r, const struct cursor *c)
+static void replay_index_symbol(struct replay *r, const struct cursor *c)
 {
 	struct capture_symbol s;
 	const char *name, *module;
@@ -220,7 +224,7 @@ static void index_symbol(struct replay *r, const struct cursor *c)
 			   (unsigned long long)s.module_start, module, (unsigned long long)s.start, name, module);
 }
 
-static int index_run(struct replay *r, const struct cursor *c)
+static int replay_index_run(struct replay *r, const struct cursor *c)
 {
 	uint64_t pos = (uint64_t)(c->payload - r->data) - sizeof(c->rec);
 
@@ -228,26 +232,26 @@ static int index_run(struct replay *r, const struct cursor *c)
 	return r->run.failed ? -ENOMEM : 0;
 }
 
-static int index_capture(struct replay *r)
+static int replay_index_capture(struct replay *r)
 {
 	struct cursor c = {.pos = sizeof(r->head)};
 	uint64_t file_pos = 0;
 	int err = 0;
 
-	while (err == 0 && next_record(r, &c)) {
+	while (err == 0 && replay_next_record(r, &c)) {
 		switch (c.rec.type) {
 		case CAPTURE_FILE:
 			file_pos = (uint64_t)(c.payload - r->data);
-			err = index_file(r, &c);
+			err = replay_index_file(r, &c);
 			break;
 		case CAPTURE_PAGE:
-			err = index_page(r, &c);
+			err = replay_index_page(r, &c);
 			break;
 		case CAPTURE_ANSWER:
-			err = index_answer(r, &c, file_pos);
+			err = replay_index_answer(r, &c, file_pos);
 			break;
 		case CAPTURE_SYMBOL:
-			index_symbol(r, &c);
+			replay_index_symbol(r, &c);
 			break;
 		case CAPTURE_VDSO:
 			if (!r->vdso)
@@ -259,7 +263,7 @@ static int index_capture(struct replay *r)
 		case CAPTURE_FLUSH:
 		case CAPTURE_PERIOD:
 		case CAPTURE_ORIGIN:
-			err = index_run(r, &c);
+			err = replay_index_run(r, &c);
 			break;
 		default:
 			break;
@@ -270,20 +274,20 @@ static int index_capture(struct replay *r)
 
 /* --- the host of a replay --- */
 
-static void answer_file(struct replay *r, uint64_t pos, host_answer_fn *fn, void *ctx)
+static void replay_answer_file(struct replay *r, uint64_t pos, host_answer_fn *fn, void *ctx)
 {
 	struct replay_file *f;
 	struct capture_file cf;
 
 	memcpy(&cf, r->data + pos, sizeof(cf));
-	f = file_of(r, cf.dev, cf.ino);
+	f = replay_file_of(r, cf.dev, cf.ino);
 	if (f && f->as.read)
 		fn(ctx, 0, -1, &f->as, sizeof(f->as));
 	else
 		fn(ctx, -ENOENT, -1, NULL, 0);
 }
 
-static void answer_scan(const void *data, size_t len, host_answer_fn *fn, void *ctx)
+static void replay_answer_scan(const void *data, size_t len, host_answer_fn *fn, void *ctx)
 {
 	int fd = memfd_create("scan", MFD_CLOEXEC);
 
@@ -297,24 +301,24 @@ static int replay_ask(struct host *h, const struct host_request *req, host_answe
 {
 	struct replay *r = container_of(h, struct replay, host);
 	const char *path = req->path ? req->path : "";
-	const uint64_t *pos = map_find(&r->answers, question_key(req, path, strlen(path)));
+	const uint64_t *pos = map_find(&r->answers, replay_question_key(req, path, strlen(path)));
 	struct capture_answer a;
 
 	if (!pos && req->kind == HOST_OPEN_MAPPED)
-		pos = map_find(&r->answers, path_key(path, strlen(path)));
+		pos = map_find(&r->answers, replay_path_key(path, strlen(path)));
 	if (!pos) {
 		fn(ctx, -ENOENT, -1, NULL, 0);
 		return 0;
 	}
 	if (*pos & ANSWER_FILE) {
-		answer_file(r, *pos & ~ANSWER_FILE, fn, ctx);
+		replay_answer_file(r, *pos & ~ANSWER_FILE, fn, ctx);
 		return 0;
 	}
 	memcpy(&a, r->data + *pos, sizeof(a));
 	if (a.err)
 		fn(ctx, a.err, -1, NULL, 0);
 	else if (req->kind == HOST_SCAN)
-		answer_scan(r->data + *pos + sizeof(a) + a.path_len, a.data_len, fn, ctx);
+		replay_answer_scan(r->data + *pos + sizeof(a) + a.path_len, a.data_len, fn, ctx);
 	else
 		fn(ctx, 0, -1, r->data + *pos + sizeof(a) + a.path_len, a.data_len);
 	return 0;
@@ -322,14 +326,14 @@ static int replay_ask(struct host *h, const struct host_request *req, host_answe
 
 static void replay_cancel(struct host *h, void *ctx)
 {
-	/* Every question was answered inside the call that asked it. */
+	/* Every question is answered within host_ask. */
 }
 
 static const struct host_ops replay_ops = {.ask = replay_ask, .cancel = replay_cancel};
 
 /* --- running it --- */
 
-static int on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
+static int replay_on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct replay *r = ctx;
 
@@ -339,16 +343,16 @@ static int on_request(void *ctx, const void *request, size_t len, const struct l
 	return r->options->request ? r->options->request(r->options->ctx, request, len, samples) : 0;
 }
 
-static void on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
+static void replay_on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 {
-	/* What was sampled was sampled. */
+	/* The capture's selection is not changed by plans. */
 }
 
-static void on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
+static void replay_on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 }
 
-static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
+static void replay_end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 {
 	batch_sort(b);
 	pipeline_batch(p, b, now);
@@ -357,8 +361,8 @@ static void end_batch(struct pipeline *p, struct batch *b, uint64_t now)
 	batch_reset(b);
 }
 
-/* Right behind a flush, as it was written. */
-static void change_period(struct replay *r, struct pipeline *p, const struct cursor *c)
+/* Right after a flush, where the capture has it. */
+static void replay_change_period(struct replay *r, struct pipeline *p, const struct cursor *c)
 {
 	struct capture_period period;
 
@@ -371,7 +375,7 @@ static void change_period(struct replay *r, struct pipeline *p, const struct cur
 	pipeline_set_origins(p, &r->origins);
 }
 
-static void change_origin(struct replay *r, struct pipeline *p, const struct cursor *c)
+static void replay_change_origin(struct replay *r, struct pipeline *p, const struct cursor *c)
 {
 	struct capture_origin o;
 
@@ -385,8 +389,8 @@ static void change_origin(struct replay *r, struct pipeline *p, const struct cur
 	pipeline_set_origins(p, &r->origins);
 }
 
-/* As the engine would do it live: a drain when so many samples have come, a profile when its time is over. */
-static void pace_batch(struct replay *r, struct pipeline *p, struct batch *b)
+/* Like the live engine: a drain after so many samples, a profile at the end of each interval. */
+static void replay_pace_batch(struct replay *r, struct pipeline *p, struct batch *b)
 {
 	struct pace *pace = &r->pace;
 	uint64_t now = clock_now_ns(), due;
@@ -400,7 +404,7 @@ static void pace_batch(struct replay *r, struct pipeline *p, struct batch *b)
 	} else {
 		r->result->late_ns = MAX(r->result->late_ns, now - due);
 	}
-	end_batch(p, b, due);
+	replay_end_batch(p, b, due);
 	if (due - pace->interval_ns < r->options->config->interval_ns)
 		return;
 	pipeline_flush(p, pace->interval_ns + r->head.unix_offset_ns, due + r->head.unix_offset_ns);
@@ -408,7 +412,7 @@ static void pace_batch(struct replay *r, struct pipeline *p, struct batch *b)
 	pace->interval_ns = due;
 }
 
-static void add_sample(struct replay *r, struct batch *b, const struct cursor *c)
+static void replay_add_sample(struct replay *r, struct batch *b, const struct cursor *c)
 {
 	if (c->rec.len < sizeof(struct otp_sample) || ((const struct otp_rec *)c->payload)->len != c->rec.len)
 		return;
@@ -418,7 +422,7 @@ static void add_sample(struct replay *r, struct batch *b, const struct cursor *c
 	r->pace.waiting++;
 }
 
-static void run_paced(struct replay *r, struct pipeline *p, struct batch *b)
+static void replay_run_paced(struct replay *r, struct pipeline *p, struct batch *b)
 {
 	const size_t drain = (size_t)MAX(r->options->pace_hz * PACE_DRAIN_NS / NSEC_PER_SEC, 1u);
 	const uint64_t *pos = (const uint64_t *)r->run.data;
@@ -429,24 +433,24 @@ static void run_paced(struct replay *r, struct pipeline *p, struct batch *b)
 	for (size_t i = 0; n && clock_now_ns() - r->pace.begin_ns < r->options->pace_ns; i = (i + 1) % n) {
 		struct cursor c = {.pos = pos[i]};
 
-		if (!next_record(r, &c))
+		if (!replay_next_record(r, &c))
 			break;
 		if (c.rec.type == CAPTURE_EVENT)
 			batch_add_sideband(b, c.payload, c.rec.len);
 		else if (c.rec.type == CAPTURE_SAMPLE)
-			add_sample(r, b, &c);
+			replay_add_sample(r, b, &c);
 		else if (c.rec.type == CAPTURE_ORIGIN)
-			change_origin(r, p, &c);
+			replay_change_origin(r, p, &c);
 		if (r->pace.waiting >= drain)
-			pace_batch(r, p, b);
+			replay_pace_batch(r, p, b);
 		else if (i == n - 1 && !r->pace.samples)
-			break; /* nothing in it is a sample */
+			break; /* no record is a sample */
 	}
-	pace_batch(r, p, b);
+	replay_pace_batch(r, p, b);
 	pipeline_flush(p, r->pace.interval_ns + r->head.unix_offset_ns, clock_now_ns() + r->head.unix_offset_ns);
 }
 
-static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
+static void replay_run_round(struct replay *r, struct pipeline *p, struct batch *b)
 {
 	const uint64_t *pos = (const uint64_t *)r->run.data;
 	uint64_t now = 0, start = 0;
@@ -457,7 +461,7 @@ static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 	for (size_t i = 0; i < r->run.len / sizeof(*pos); i++) {
 		struct cursor c = {.pos = pos[i]};
 
-		if (!next_record(r, &c))
+		if (!replay_next_record(r, &c))
 			break;
 		if (c.rec.type == CAPTURE_EVENT) {
 			batch_add_sideband(b, c.payload, c.rec.len);
@@ -466,7 +470,7 @@ static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 				batch_add_ring(b, (const struct otp_rec *)c.payload);
 		} else if ((c.rec.type == CAPTURE_BATCH || c.rec.type == CAPTURE_FLUSH) && c.rec.len == sizeof(at)) {
 			memcpy(&at, c.payload, sizeof(at));
-			end_batch(p, b, now);
+			replay_end_batch(p, b, now);
 			now = at.now_ns;
 			start = start ? start : now;
 			if (c.rec.type == CAPTURE_FLUSH) {
@@ -475,17 +479,17 @@ static void run_round(struct replay *r, struct pipeline *p, struct batch *b)
 				start = now;
 			}
 		} else if (c.rec.type == CAPTURE_PERIOD) {
-			change_period(r, p, &c);
+			replay_change_period(r, p, &c);
 		} else if (c.rec.type == CAPTURE_ORIGIN) {
-			change_origin(r, p, &c);
+			replay_change_origin(r, p, &c);
 		}
 	}
-	end_batch(p, b, now);
+	replay_end_batch(p, b, now);
 	pipeline_flush(p, start + r->head.unix_offset_ns, MAX(now, start + 1) + r->head.unix_offset_ns);
 	pipeline_tick(p, now);
 }
 
-static int load_kernel(struct replay *r, struct pipeline *p)
+static int replay_load_kernel(struct replay *r, struct pipeline *p)
 {
 	struct kernel_symbols *k = NULL;
 	int fd = memfd_create("kallsyms", MFD_CLOEXEC), err;
@@ -499,9 +503,10 @@ static int load_kernel(struct replay *r, struct pipeline *p)
 	return err;
 }
 
-static int run(struct replay *r)
+static int replay_run_all(struct replay *r)
 {
-	static const struct pipeline_ops ops = {.request = on_request, .plan = on_plan, .hint = on_hint};
+	static const struct pipeline_ops ops = {.request = replay_on_request, .plan = replay_on_plan,
+						.hint = replay_on_hint};
 	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .origins = origins_of_clock(r->head.period_ns),
 				      .ledger = &r->ledger, .vdso = r->vdso, .ops = &ops, .ctx = r};
 	struct pipeline *p = NULL;
@@ -510,17 +515,17 @@ static int run(struct replay *r)
 	int err = pipeline_new(&cfg, &p);
 
 	if (err == 0)
-		err = load_kernel(r, p);
+		err = replay_load_kernel(r, p);
 	if (err == 0)
 		err = pipeline_scan(p);
 	if (err == 0 && r->options->pace_hz) {
-		run_paced(r, p, &b);
+		replay_run_paced(r, p, &b);
 		r->result->samples = ledger_counts_total(&r->ledger.read);
 		rounds = 0;
 	}
 	for (uint64_t i = 0; err == 0 && i < rounds; i++) {
 		before = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-		run_round(r, p, &b);
+		replay_run_round(r, p, &b);
 		before = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - before;
 		if (i == 0) {
 			r->result->cold_ns = before;
@@ -559,9 +564,9 @@ int replay_run(int fd, const struct replay_options *o, struct replay_result *ret
 	*ret = (struct replay_result){0};
 	err = replay_load(&r, fd);
 	if (err == 0)
-		err = index_capture(&r);
+		err = replay_index_capture(&r);
 	if (err == 0)
-		err = run(&r);
+		err = replay_run_all(&r);
 	replay_done(&r);
 	return err;
 }

@@ -4,8 +4,8 @@
  * process. Goldens, benchmarks, fuzzers and bug reports use it.
  *
  * Called by main for --replay and by tests, one thread. The file is read
- * twice: once to know all answers, pages and symbols, then in order. A file
- * that lies costs its own samples; memory is bounded by the file's size.
+ * twice: once to index all answers, pages and symbols, then in order. A malformed
+ * file loses its own samples; memory is bounded by the file's size.
  */
 #ifndef OTP_DAEMON_ENGINE_REPLAY_H
 #define OTP_DAEMON_ENGINE_REPLAY_H
@@ -19,26 +19,26 @@
 
 struct replay_options {
 	const struct config *config; /* borrowed */
-	uint32_t rounds;             /* how often the samples go through; the first is cold. 0: once */
+	uint32_t rounds;             /* how often the samples are replayed, first with cold caches. 0: once */
 	/*
-	 * Samples a second, as if they came now from so many CPUs: for pace_ns,
-	 * again from the beginning as often as needed; intervals end by the clock.
-	 * 0: as fast as it goes, intervals as they were.
+	 * Samples a second, as a live sampler would deliver them: for pace_ns, from
+	 * the beginning again as often as needed; intervals end by the clock.
+	 * 0: as fast as possible, intervals as captured.
 	 */
 	uint32_t pace_hz;
 	uint64_t pace_ns;
-	/* Every request; NULL: counted only. */
+	/* Called with every request; NULL: requests are only counted. */
 	profile_out_fn *request;
 	void *ctx;
 };
 
 struct replay_result {
 	uint64_t samples;     /* of one round */
-	uint64_t cold_ns;     /* CPU time of the first round, names and encoding included */
+	uint64_t cold_ns;     /* CPU time of the first round, with names and encoding */
 	uint64_t warm_ns;     /* of the last round; 0 with one round */
 	uint64_t requests, bytes;
-	uint64_t late_ns;      /* paced: the longest that a drain began after its time */
-	uint64_t record_bytes; /* paced: of all samples, as a ring holds them */
+	uint64_t late_ns;      /* paced: the longest delay of a drain */
+	uint64_t record_bytes; /* paced: of all samples, as records of a ring */
 	struct ledger_engine ledger;
 };
 

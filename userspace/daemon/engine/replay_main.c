@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprofd --replay FILE: a capture through the engine, its requests into the configured directory. */
+/*
+ * otprofd --replay FILE: replays a capture, and writes its requests into the
+ * configured directory.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +16,7 @@
 
 #define FILE_URL "file://"
 
-static const char *output_dir(const struct config *c)
+static const char *replay_output_dir(const struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++)
 		if (strncmp(c->exporters[i].endpoint, FILE_URL, strlen(FILE_URL)) == 0)
@@ -26,8 +29,8 @@ struct output {
 	uint64_t id;
 };
 
-/* Numbered, not dated: two replays of a capture write the same names. */
-static int write_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
+/* Files are numbered, not dated, so that two replays of a capture write the same names. */
+static int replay_write_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct output *o = ctx;
 	char path[4096];
@@ -44,7 +47,7 @@ static int write_request(void *ctx, const void *request, size_t len, const struc
 	return err;
 }
 
-static void print_result(const struct replay_result *r)
+static void replay_print_result(const struct replay_result *r)
 {
 	const struct ledger_engine *l = &r->ledger;
 
@@ -57,8 +60,8 @@ static void print_result(const struct replay_result *r)
 
 int replay_main(const struct config *c, const char *file)
 {
-	struct output out = {.dir = output_dir(c)};
-	struct replay_options o = {.config = c, .request = write_request, .ctx = &out};
+	struct output out = {.dir = replay_output_dir(c)};
+	struct replay_options o = {.config = c, .request = replay_write_request, .ctx = &out};
 	struct replay_result result;
 	_cleanup_(closep) int fd = open(file, O_RDONLY | O_CLOEXEC);
 	int r;
@@ -77,6 +80,6 @@ int replay_main(const struct config *c, const char *file)
 		log_error("%s: %s", file, r == -EBADMSG ? "not a capture of this version" : strerror(-r));
 		return 1;
 	}
-	print_result(&result);
+	replay_print_result(&result);
 	return 0;
 }

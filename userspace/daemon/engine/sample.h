@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sample as the engine handles it: views of the ring's bytes, or of a
- * copy where the sample has to wait.
+ * One sample in the engine: views of the ring's bytes, or of a copy where the
+ * sample has to wait.
  * Called by the engine, one thread. Pointers are borrowed from the record (until
  * the ring is released) or owned by the parked sample that holds them.
  */
@@ -15,9 +15,9 @@
 
 struct sample {
 	struct otp_sample head;
-	uint64_t value;          /* how much of its origin it stands for */
+	uint64_t value;          /* the amount of its origin's unit that it stands for */
 	uint32_t slot;           /* of its origin in the session; set by the pipeline */
-	uint64_t valid;          /* registers that are known */
+	uint64_t valid;          /* registers that reg holds, as bits */
 	const uint64_t *reg;     /* NULL: no user registers */
 	const uint64_t *kernel;  /* innermost first */
 	uint32_t nr_kernel;
@@ -27,7 +27,7 @@ struct sample {
 	uint64_t base_addr;      /* bytes below the stack's end, beyond the copy */
 	const uint8_t *base;     /* NULL: none */
 	uint32_t base_len;
-	bool chunk_lost;         /* the copy should have gone on */
+	bool chunk_lost;         /* the copy went on, but a chunk was lost */
 };
 
 /* Modes whose user side is not to be unwound. */

@@ -10,7 +10,7 @@
 #include "base/file.h"
 
 #define LEVELS_MAX  16
-#define UNLIMITED   (1ULL << 60) /* version 1 says so by a number beyond all memory */
+#define UNLIMITED   (1ULL << 60) /* version 1: a number beyond all memory is no limit */
 #define PATH_SIZE   4400
 #define TEXT_SIZE   4096
 
@@ -18,7 +18,7 @@ struct names {
 	int version;
 	const char *mount;
 	const char *max, *high, *current;
-	const char *files[2]; /* of memory.stat: pages of files, used lately or not */
+	const char *files[2]; /* of memory.stat: file pages, used lately or not */
 };
 
 static const struct names versions[] = {
@@ -36,7 +36,7 @@ static bool cgmem_read_text(const char *dir, const char *name, char text[TEXT_SI
 }
 
 /* 0: none, "max". */
-static uint64_t read_number(const char *dir, const char *name)
+static uint64_t cgmem_read_number(const char *dir, const char *name)
 {
 	char text[TEXT_SIZE];
 	uint64_t n;
@@ -46,8 +46,8 @@ static uint64_t read_number(const char *dir, const char *name)
 	return n < UNLIMITED ? n : 0;
 }
 
-/* What the kernel takes back by itself before anything has to end: what was read and written, for the most part. */
-static uint64_t read_files(const char *dir, const struct names *v)
+/* The file pages, which the kernel reclaims before it kills a process. */
+static uint64_t cgmem_read_files(const char *dir, const struct names *v)
 {
 	uint64_t sum = 0, n;
 	char text[TEXT_SIZE];
@@ -63,23 +63,23 @@ static uint64_t read_files(const char *dir, const struct names *v)
 	return sum;
 }
 
-static void look_at(const char *dir, const struct names *v, struct cgmem *ret)
+static void cgmem_look_at(const char *dir, const struct names *v, struct cgmem *ret)
 {
-	uint64_t max = read_number(dir, v->max), high = read_number(dir, v->high), used;
+	uint64_t max = cgmem_read_number(dir, v->max), high = cgmem_read_number(dir, v->high), used;
 
 	if (high && (!max || high < max))
 		max = high;
 	if (!max)
 		return;
-	used = read_number(dir, v->current);
-	used -= MIN(read_files(dir, v), used);
+	used = cgmem_read_number(dir, v->current);
+	used -= MIN(cgmem_read_files(dir, v), used);
 	if (!ret->limit || (unsigned __int128)used * ret->limit > (unsigned __int128)ret->used * max) {
 		ret->limit = max;
 		ret->used = used;
 	}
 }
 
-static bool has_memory(const char *list, size_t len)
+static bool cgmem_controller_is_here(const char *list, size_t len)
 {
 	char words[256];
 
@@ -88,14 +88,14 @@ static bool has_memory(const char *list, size_t len)
 }
 
 /* Our path in one hierarchy: of version 2 the line begins with "0::", of version 1 it names the controller. */
-static bool own_path(const char *text, int version, char path[PATH_SIZE])
+static bool cgmem_own_path(const char *text, int version, char path[PATH_SIZE])
 {
 	for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
 		const char *list = strchr(line, ':'), *at = list ? strchr(list + 1, ':') : NULL;
 
 		if (!at || memchr(line, '\n', (size_t)(at - line)))
 			continue;
-		if (version == 2 ? at != list + 1 : !has_memory(list + 1, (size_t)(at - list - 1)))
+		if (version == 2 ? at != list + 1 : !cgmem_controller_is_here(list + 1, (size_t)(at - list - 1)))
 			continue;
 		snprintf(path, PATH_SIZE, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
 		return true;
@@ -103,23 +103,23 @@ static bool own_path(const char *text, int version, char path[PATH_SIZE])
 	return false;
 }
 
-static bool look(const char *root, const char *text, const struct names *v, struct cgmem *ret)
+static bool cgmem_look(const char *root, const char *text, const struct names *v, struct cgmem *ret)
 {
 	char path[PATH_SIZE], dir[2 * PATH_SIZE];
 	struct cgmem found = {.version = v->version};
 	size_t mount;
 
-	if (!own_path(text, v->version, path))
+	if (!cgmem_own_path(text, v->version, path))
 		return false;
 	mount = (size_t)snprintf(dir, sizeof(dir), "%s%s", root, v->mount);
 	if (mount >= PATH_SIZE)
 		return false;
 	snprintf(dir + mount, sizeof(dir) - mount, "%s", path);
-	/* In a container the mount begins at our own group, whatever the path says. */
+	/* In a container the mount begins at our own group, also where the path does not. */
 	if (access(dir, F_OK) < 0)
 		dir[mount] = '\0';
 	for (int i = 0; i < LEVELS_MAX; i++) {
-		look_at(dir, v, &found);
+		cgmem_look_at(dir, v, &found);
 		if (strlen(dir) <= mount)
 			break;
 		*strrchr(dir, '/') = '\0';
@@ -141,7 +141,7 @@ bool cgmem_read(const char *root, struct cgmem *ret)
 	if (!cgmem_read_text(proc, "cgroup", text))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
-		if (look(root, text, &versions[i], ret))
+		if (cgmem_look(root, text, &versions[i], ret))
 			return true;
 	return false;
 }

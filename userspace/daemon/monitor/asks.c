@@ -11,7 +11,10 @@
 #include "process/host.h"
 
 #define DEADLINE_NS	 (2 * NSEC_PER_SEC)
-/* Of all processes; where one hangs (its arguments may lie in a page that never comes), they are asked about singly. */
+/*
+ * For a scan of all processes; where one hangs (its arguments may lie in a page that is never read in), they are
+ * asked for singly.
+ */
 #define SCAN_DEADLINE_NS (30 * NSEC_PER_SEC)
 
 void asks_init(struct asks *a, struct workers *workers, asks_own_fn *own, void *ctx)
@@ -62,7 +65,10 @@ static struct worker *asks_worker(struct asks *a, enum asker from)
 	}
 }
 
-/* An answer that nobody was needed for. One that the asker has no room for is lost: it is hostile or dying. */
+/*
+ * An answer of the monitor, without an opener. If the asker's socket has no room it is lost: such an asker is hostile
+ * or dying.
+ */
 static void asks_answer_error(struct asks *a, enum asker from, uint64_t tag, int err)
 {
 	const struct ipc_answer answer = {.err = err};
@@ -74,7 +80,7 @@ static void asks_answer_error(struct asks *a, enum asker from, uint64_t tag, int
 		worker_kill(w);
 }
 
-/* The monitor itself answers HOST_OPEN_INDEX, and asks HOST_READ_CONTAINERS. */
+/* The monitor answers HOST_OPEN_INDEX, and asks HOST_READ_CONTAINERS. */
 static bool asks_kind_is_sound(uint32_t kind)
 {
 	switch (kind) {
@@ -99,7 +105,7 @@ static bool asks_is_sound(const struct ipc_message *msg)
 	       (!ask->len || ask->kind == HOST_SCAN);
 }
 
-/* Debug files are for the indexer, and nothing else is. */
+/* The indexer may ask for debug files only, and it alone may. */
 static bool asks_is_sound_of(enum asker from, const struct ipc_message *msg)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
@@ -126,7 +132,7 @@ void asks_add(struct asks *a, enum asker from, struct ipc_message *msg)
 
 	a->asked++;
 	if (!asks_is_sound_of(from, msg)) {
-		log_warn("%s asked what cannot be asked: it is killed", worker_name(asks_worker(a, from)));
+		log_warn("%s sent a malformed question: it is killed", worker_name(asks_worker(a, from)));
 		worker_kill(asks_worker(a, from));
 		return;
 	}
@@ -155,7 +161,7 @@ static uint64_t asks_allowed_ns(const struct ask *ask)
 	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
 }
 
-/* The question is over for the monitor; its answer may still wait in the slot. False: nobody waits for it. */
+/* Ends the question; its answer may still wait in the slot. false: nobody waits for the answer. */
 static bool asks_settle(struct asks *a, struct opener_slot *s)
 {
 	bool wanted = !s->orphan;
@@ -167,7 +173,7 @@ static bool asks_settle(struct asks *a, struct opener_slot *s)
 	return wanted;
 }
 
-/* -EAGAIN: its socket has no room. */
+/* -EAGAIN: the asker's socket has no room. */
 static int asks_forward(struct asks *a, enum asker to, const struct ipc_message *answer)
 {
 	const struct worker *w = asks_worker(a, to);
@@ -201,7 +207,7 @@ void asks_answered(struct asks *a, int opener, struct ipc_message *msg)
 
 	if (!s->current || msg->head.tag != s->current->tag || msg->head.len < sizeof(struct ipc_answer) ||
 	    ipc_nr_fds(msg) > 1) {
-		log_warn("opener answered what nobody asked: it is killed");
+		log_warn("opener sent an answer without a question: it is killed");
 		worker_kill(&a->workers->opener[opener]);
 		return;
 	}
@@ -215,7 +221,7 @@ void asks_answered(struct asks *a, int opener, struct ipc_message *msg)
 		asks_answer_error(a, from, tag, -ENOMEM);
 }
 
-/* Its question goes with it, answered: another opener would hang on it too. */
+/* Its question is answered with an error, not repeated: another opener would hang on it too. */
 void asks_opener_died(struct asks *a, int opener, bool timed_out)
 {
 	struct opener_slot *s = &a->slot[opener];
@@ -246,7 +252,7 @@ static void asks_drop_waiting_of(struct asks *a, enum asker from)
 	a->last = slot;
 }
 
-/* What the dead one asked, no other waits for; openers finish what they have, unheard. */
+/* Nobody waits for a dead worker's questions; openers finish theirs, and the answers are dropped. */
 void asks_asker_died(struct asks *a, enum asker from)
 {
 	asks_drop_waiting_of(a, from);
@@ -276,9 +282,8 @@ static void asks_hand_out(struct asks *a, int i, uint64_t now)
 }
 
 /*
- * No signal ends a process that waits for a dead file server. It is left to
- * itself: the answer goes out now, another opener takes its place, and there
- * is a limit to how many we leave.
+ * No signal ends a process that waits for a dead file server. It is abandoned: its question is answered now, another
+ * opener replaces it, and the number of abandoned ones is bounded.
  */
 static void asks_abandon(struct asks *a, int i)
 {
@@ -307,7 +312,7 @@ static void asks_send_kept(struct asks *a, struct opener_slot *s)
 		asks_drop_kept(s);
 }
 
-/* Nobody is left to ask: rather an answer now than none. */
+/* No opener is left: the questions are answered with an error. */
 static void asks_refuse_waiting(struct asks *a)
 {
 	while (a->first) {

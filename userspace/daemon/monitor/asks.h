@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions to the host: the engine's, the indexer's and the monitor's own are
- * queued, given one at a time to an opener that is free, and answered in any
- * order. An opener that does not answer in time is killed, and its question
- * answered in its place.
+ * Questions to the host: those of the engine, the indexer and the monitor are
+ * queued, sent one at a time to an idle opener, and answered in any order. An
+ * opener that does not answer in time is killed, and its question is answered
+ * with an error.
  *
- * Called by the monitor's loop, one thread; nothing waits. Bounds: 64 questions
- * that are not answered; eight openers that no signal ends. A question that
- * breaks the rules is the end of the worker that sent it.
+ * Called by the monitor's loop, one thread; nothing waits. Bounds: 64 open
+ * questions; eight openers that no signal ends. A worker that sends a malformed
+ * question is killed.
  */
 #ifndef OTP_DAEMON_MONITOR_ASKS_H
 #define OTP_DAEMON_MONITOR_ASKS_H
@@ -20,13 +20,13 @@
 
 #define ASKS_MAX 64
 
-/* Who asks openers: two workers, and the monitor itself for the names of containers. */
+/* The senders of questions: two workers, and the monitor for the names of containers. */
 enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_MONITOR };
 
-/* Of the monitor's own question; NULL: there is no answer. */
+/* The answer to a question of the monitor, borrowed; NULL: there is none. */
 typedef void asks_own_fn(void *ctx, const struct ipc_message *answer);
 
-/* A question on its way: waits, is with an opener, or its answer waits for room in the asker's socket. */
+/* An open question: it waits, is with an opener, or its answer waits for room in the asker's socket. */
 struct ask {
 	struct ask *next;
 	enum asker from;
@@ -36,10 +36,10 @@ struct ask {
 };
 
 struct opener_slot {
-	struct ask *current;   /* NULL: idle */
-	bool orphan;	       /* who asked is dead */
+	struct ask *current;   /* owned; NULL: idle */
+	bool orphan;	       /* the asker is dead */
 	uint64_t deadline_ns;
-	struct ipc_message *answer; /* not yet accepted by who asked */
+	struct ipc_message *answer; /* owned; not yet accepted by the asker */
 	enum asker answer_to;
 };
 
@@ -47,7 +47,7 @@ struct asks {
 	struct workers *workers; /* borrowed */
 	asks_own_fn *own;
 	void *own_ctx;
-	struct ask *first, **last;
+	struct ask *first, **last; /* the waiting ones; owned */
 	uint32_t open; /* waiting or with an opener */
 	struct opener_slot slot[OPENERS];
 	uint64_t asked, refused, timed_out;
@@ -62,7 +62,7 @@ void asks_answered(struct asks *a, int opener, struct ipc_message *msg);
 void asks_opener_died(struct asks *a, int opener, bool timed_out);
 void asks_asker_died(struct asks *a, enum asker from);
 
-void asks_run(struct asks *a, uint64_t now); /* hands out, times out, sends on */
+void asks_run(struct asks *a, uint64_t now); /* sends questions, ends late ones, passes answers on */
 uint64_t asks_next_ns(const struct asks *a);
 bool asks_wait_for_room(const struct asks *a); /* poll the engine's socket for output */
 

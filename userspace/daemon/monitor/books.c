@@ -24,7 +24,7 @@ static int books_open_page(const char *name, size_t size, void **ret_page, int *
 
 	if (fd < 0)
 		return fd;
-	/* A worker that cut it would end us with SIGBUS. */
+	/* If a worker truncated it, we would die of SIGBUS. */
 	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -73,7 +73,7 @@ static void books_log(const struct ledger_counts *samples, const char *what)
 		log_warn("%llu samples %s", (unsigned long long)n, what);
 }
 
-/* Records that the engine counted but had not yet released stay counted once. */
+/* Records that the engine counted but had not yet released are counted once. */
 static void books_repair_ring(struct ring *ring, struct ledger_engine *e)
 {
 	uint64_t consumer = ring_consumer(ring), producer = ring_producer(ring);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workers' ledger pages, in memory that the monitor owns, and what becomes
- * of the samples that a dead worker held: they go where the ledger says.
+ * The workers' ledger pages, in memory that the monitor owns, and the booking
+ * of the samples that a dead worker held.
  *
  * Called by the monitor, one thread. A page is changed here only while the
  * worker that publishes it does not run. books_init before anything else,
@@ -25,12 +25,12 @@ void books_init(struct books *b);
 int books_open(struct books *b); /* negative errno after it was logged */
 void books_close(struct books *b);
 
-/* What the engine held is lost. */
+/* Books the samples that the engine held as lost. */
 void books_engine_died(struct books *b, struct sampler *s);
-/* What it had handed over, and net has not received. */
+/* Books the samples that it had handed over, and net has not received. */
 void books_gap(struct books *b, enum otp_loss_reason reason);
 void books_net_died(struct books *b, bool stopping);
-/* At the very end, with no engine to read it: what lies on the ring. */
+/* At the very end, without an engine: books the samples left on the ring. */
 void books_ring_left(struct books *b, const struct sampler *s);
 
 #endif

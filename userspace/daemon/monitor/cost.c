@@ -26,7 +26,7 @@ static uint64_t number_after(FILE *f, const char *name)
 	return 0;
 }
 
-/* Shared pages count by their share: the ring and the buffers that several of us map count once. */
+/* Proportional shares: the ring and the buffers that several processes map count once. */
 static uint64_t process_bytes(pid_t pid)
 {
 	_cleanup_(fclosep) FILE *f = NULL;
@@ -39,7 +39,7 @@ static uint64_t process_bytes(pid_t pid)
 	return f ? number_after(f, "Pss:") * 1024 : 0;
 }
 
-/* What the kernel holds for a descriptor of ours: BPF maps and programs say so. */
+/* The kernel's memory for a descriptor of ours, which it reports for BPF maps and programs. */
 static uint64_t descriptor_bytes(const char *name)
 {
 	_cleanup_(fclosep) FILE *f = NULL;
@@ -63,7 +63,7 @@ static uint64_t cost_descriptors_bytes(const struct sampler *s)
 	return sum;
 }
 
-/* Newer kernels map these without counting them to anybody. */
+/* Newer kernels map these without counting them for any process. */
 static uint64_t cost_sideband_bytes(const struct sampler *s)
 {
 	uint64_t sum = 0;
@@ -92,7 +92,7 @@ static uint64_t cpu_ns(pid_t pid)
 	return pid && clock_getcpuclockid(pid, &clock) == 0 ? clock_read_ns(clock) : 0;
 }
 
-/* The estimate may fall a little as its share of samples changes: what was said never does. */
+/* The estimate may fall a little as its share of samples changes: the reported figure never falls. */
 static void cost_kernel_time(const struct sampler *s, struct status_cost *c)
 {
 	struct counters_time t = {0};

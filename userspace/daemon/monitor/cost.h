@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What otprof itself costs: CPU time of its processes, and memory - the
- * proportional share of all processes, and what lies in the kernel for us.
+ * The cost of otprof itself: CPU time of its processes, and memory: the
+ * proportional share of all processes, and our buffers in the kernel.
  *
- * Called by the monitor (status, guard), one thread. Memory is looked at no
- * more often than every ten seconds, since the kernel walks all page tables
- * for it.
+ * Called by the monitor (status, guard), one thread. Memory is read at
+ * most every ten seconds, since the kernel walks all page tables for it.
  */
 #ifndef OTP_DAEMON_MONITOR_COST_H
 #define OTP_DAEMON_MONITOR_COST_H
@@ -18,14 +17,14 @@
 #include "daemon/report/status.h"
 
 struct cost {
-	struct status_cost figures; /* as they were last looked at */
-	uint64_t memory_ns;	    /* when memory was */
+	struct status_cost figures; /* as last read */
+	uint64_t memory_ns;	    /* when memory was read */
 };
 
 void cost_collect(struct cost *c, const struct workers *w, const struct sampler *s);
-/* Its parts. tight: memory is near its limit, so it is looked at every two seconds. */
+/* Its parts. tight: memory is near its limit, so it is read every two seconds. */
 void cost_cpu(struct cost *c, const struct workers *w, const struct sampler *s);
 void cost_memory(struct cost *c, const struct workers *w, const struct sampler *s, bool tight);
-uint64_t cost_cpu_ns(const struct cost *c); /* kernel and all processes */
+uint64_t cost_cpu_ns(const struct cost *c); /* of sampling in the kernel, and of all processes */
 
 #endif

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Debug files from debuginfod servers, the monitor's part: what the indexer
- * looked for in vain is queued, fetched by a process for one file at a time,
- * kept, and the indexes that missed it are made anew. Nobody waits for any of
- * it. What servers do not have is remembered for retry_after; where none can
- * be reached, all is left alone for a growing while. Bounded: files in the
- * queue, files that wait for one, requests a minute, bytes of one and of all.
+ * Debug files from debuginfod servers, the monitor's part: a file that the
+ * indexer did not find is queued, fetched by a process for one file at a
+ * time, cached, and the indexes that lacked it are made anew. Nothing waits.
+ * A file that no server has is not requested again for retry_after; where no
+ * server can be reached, all requests pause for a growing time. Bounded:
+ * files in the queue, indexes that wait for one, requests a minute, bytes of
+ * one file and of all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +20,13 @@
 #include "daemon/cache/disk_cache.h"
 #include "daemon/monitor/fetch_jobs_internal.h"
 
-#define TRIES_MAX	4 /* of what goes wrong with one file */
+#define TRIES_MAX	4 /* for a failure of one file */
 #define TRIES_SERVER	10
 #define PAUSE_FIRST_NS	(5 * NSEC_PER_SEC)
 #define PAUSE_LONGEST_NS (900 * NSEC_PER_SEC)
-#define PATIENCE_NS	(10 * NSEC_PER_SEC) /* of ours, beyond what the fetcher's requests may take */
+#define PATIENCE_NS	(10 * NSEC_PER_SEC) /* the monitor's, beyond the timeouts of the fetcher's requests */
 
-static uint32_t servers(const char *urls)
+static uint32_t fetch_jobs_servers(const char *urls)
 {
 	uint32_t n = 0;
 
@@ -36,7 +37,7 @@ static uint32_t servers(const char *urls)
 
 /* --- life, and changes of the configuration --- */
 
-static void drop_tasks(struct fetch_jobs *j)
+static void fetch_jobs_drop_tasks(struct fetch_jobs *j)
 {
 	while (j->first) {
 		struct fetch_task *t = j->first;
@@ -48,12 +49,12 @@ static void drop_tasks(struct fetch_jobs *j)
 	j->count = 0;
 }
 
-static void turn_off(struct monitor *m)
+static void fetch_jobs_turn_off(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
 
 	worker_kill(&m->workers.fetcher);
-	drop_tasks(j);
+	fetch_jobs_drop_tasks(j);
 	free(j->urls);
 	closep(&j->dir);
 	closep(&j->fd);
@@ -62,8 +63,8 @@ static void turn_off(struct monitor *m)
 	j->pause_ns = j->pause_until_ns = 0;
 }
 
-/* What was made without may be better now, also in an engine that has it. */
-static void look_again(struct monitor *m)
+/* Indexes that were made without debug files may be better now, also those that the engine already has. */
+static void fetch_jobs_retry_poor(struct monitor *m)
 {
 	const struct ipc_debuginfod all = {.state = FETCH_FETCHED, .all = 1};
 
@@ -71,7 +72,7 @@ static void look_again(struct monitor *m)
 	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &all, sizeof(all), -1);
 }
 
-static int turn_on(struct monitor *m, bool other_servers)
+static int fetch_jobs_turn_on(struct monitor *m, bool other_servers)
 {
 	struct fetch_jobs *j = m->fetch;
 	char path[1200];
@@ -90,8 +91,8 @@ static int turn_on(struct monitor *m, bool other_servers)
 		fetch_cache_forget_refusals(j->dir);
 	disk_cache_trim(j->dir, m->config->debuginfod.cache_bytes);
 	j->figures.cached_bytes = disk_cache_bytes(j->dir);
-	log_info("debuginfod: build-ids of files without debug information are told to %s", j->urls);
-	look_again(m);
+	log_info("debuginfod: build-ids of files without debug information are sent to %s", j->urls);
+	fetch_jobs_retry_poor(m);
 	return 0;
 }
 
@@ -106,14 +107,14 @@ int fetch_jobs_open(struct monitor *m)
 	j->dir = j->fd = -1;
 	j->last = &j->first;
 	m->fetch = j;
-	return m->config->debuginfod.urls ? turn_on(m, false) : 0;
+	return m->config->debuginfod.urls ? fetch_jobs_turn_on(m, false) : 0;
 }
 
 void fetch_jobs_close(struct monitor *m)
 {
 	if (!m->fetch)
 		return;
-	turn_off(m);
+	fetch_jobs_turn_off(m);
 	free(m->fetch);
 	m->fetch = NULL;
 }
@@ -131,8 +132,8 @@ void fetch_jobs_reload(struct monitor *m)
 		}
 		return;
 	}
-	turn_off(m);
-	if (c->urls && turn_on(m, was_on))
+	fetch_jobs_turn_off(m);
+	if (c->urls && fetch_jobs_turn_on(m, was_on))
 		log_error("reload: nothing is fetched by debuginfod: no memory");
 }
 
@@ -153,14 +154,14 @@ void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg)
 		return;
 	memcpy(&j->result, msg->data, sizeof(j->result));
 	j->result.text[sizeof(j->result.text) - 1] = '\0';
-	/* A server's words may be among them. */
+	/* The text may be the server's. */
 	for (char *c = j->result.text; *c; c++)
 		*c = *c < ' ' || *c > '~' ? '?' : *c;
 	j->has_result = j->result.state > FETCH_WAITING && j->result.state < FETCH_STATE_NR;
 }
 
-/* What it says is not believed where we can look ourselves. */
-static enum fetch_state outcome(struct monitor *m)
+/* The fetcher is not trusted: the monitor checks the size itself. */
+static enum fetch_state fetch_jobs_outcome(struct monitor *m)
 {
 	const struct config_debuginfod *c = &m->config->debuginfod;
 	struct fetch_jobs *j = m->fetch;
@@ -181,16 +182,16 @@ static enum fetch_state outcome(struct monitor *m)
 	return !err ? FETCH_FETCHED : err == -EFBIG ? FETCH_TOO_LARGE : FETCH_LOCAL;
 }
 
-static void tell_users(struct monitor *m, const struct fetch_task *t, enum fetch_state state)
+static void fetch_jobs_report(struct monitor *m, const struct fetch_task *t, enum fetch_state state)
 {
 	for (uint32_t i = 0; i < t->nr_users; i++) {
 		if (state == FETCH_FETCHED)
 			index_jobs_forget(m, t->users[i].key);
-		fetch_tell_engine(m, t->users[i].content, state);
+		fetch_send_state(m, t->users[i].content, state);
 	}
 }
 
-static struct fetch_task *take_first(struct fetch_jobs *j)
+static struct fetch_task *fetch_jobs_take_first(struct fetch_jobs *j)
 {
 	struct fetch_task *t = j->first;
 
@@ -201,7 +202,7 @@ static struct fetch_task *take_first(struct fetch_jobs *j)
 	return t;
 }
 
-static void put_last(struct fetch_jobs *j, struct fetch_task *t)
+static void fetch_jobs_put_last(struct fetch_jobs *j, struct fetch_task *t)
 {
 	t->next = NULL;
 	*j->last = t;
@@ -209,23 +210,23 @@ static void put_last(struct fetch_jobs *j, struct fetch_task *t)
 	j->count++;
 }
 
-/* Not one file is the matter, but a server, the way there, or our disk. */
-static bool concerns_all(enum fetch_state state)
+/* The cause is not the file, but a server, the network, or our disk. */
+static bool fetch_jobs_concerns_all(enum fetch_state state)
 {
 	return state == FETCH_SERVER || state == FETCH_UNREACHABLE || state == FETCH_LOCAL;
 }
 
-/* A host without a network keeps its wishes. */
-static uint32_t tries(enum fetch_state state)
+/* Without a network the queue is kept. */
+static uint32_t fetch_jobs_tries(enum fetch_state state)
 {
 	if (state == FETCH_SERVER)
 		return TRIES_SERVER;
-	return concerns_all(state) ? UINT32_MAX : TRIES_MAX;
+	return fetch_jobs_concerns_all(state) ? UINT32_MAX : TRIES_MAX;
 }
 
-static void set_pause(struct fetch_jobs *j, enum fetch_state state)
+static void fetch_jobs_set_pause(struct fetch_jobs *j, enum fetch_state state)
 {
-	if (!concerns_all(state)) {
+	if (!fetch_jobs_concerns_all(state)) {
 		j->pause_ns = j->pause_until_ns = 0;
 		return;
 	}
@@ -235,16 +236,16 @@ static void set_pause(struct fetch_jobs *j, enum fetch_state state)
 	j->pause_until_ns = clock_now_ns() + j->pause_ns;
 }
 
-static void charge(struct fetch_jobs *j)
+static void fetch_jobs_charge(struct fetch_jobs *j)
 {
 	j->figures.requests += j->result.requests;
 	j->tokens_milli -= MIN(j->tokens_milli, 1000ull * MAX(j->result.requests, 1u));
 }
 
-static void settle_first(struct monitor *m, enum fetch_state state)
+static void fetch_jobs_settle_first(struct monitor *m, enum fetch_state state)
 {
 	struct fetch_jobs *j = m->fetch;
-	struct fetch_task *t = take_first(j);
+	struct fetch_task *t = fetch_jobs_take_first(j);
 
 	if (state == FETCH_FETCHED) {
 		j->figures.fetched++;
@@ -253,14 +254,14 @@ static void settle_first(struct monitor *m, enum fetch_state state)
 	} else {
 		fetch_count_failure(j, t->id, state, j->result.text);
 		log_debug("debuginfod: %s: %s (%s)", t->id, fetch_state_text(state), j->result.text);
-		if (fetch_state_again(state) && ++t->tries < tries(state)) {
-			tell_users(m, t, state);
-			put_last(j, t);
+		if (fetch_state_again(state) && ++t->tries < fetch_jobs_tries(state)) {
+			fetch_jobs_report(m, t, state);
+			fetch_jobs_put_last(j, t);
 			return;
 		}
 		fetch_cache_refuse(j->dir, t->id, state);
 	}
-	tell_users(m, t, state);
+	fetch_jobs_report(m, t, state);
 	free(t);
 }
 
@@ -273,14 +274,14 @@ int fetch_jobs_hand_over(struct monitor *m)
 
 	memcpy(fetch.id, j->first->id, sizeof(j->first->id));
 	j->has_result = j->late = false;
-	j->deadline_ns = clock_now_ns() + servers(j->urls) * c->timeout_ns + PATIENCE_NS;
+	j->deadline_ns = clock_now_ns() + fetch_jobs_servers(j->urls) * c->timeout_ns + PATIENCE_NS;
 	j->fd = fetch_cache_new(j->dir);
 	if (j->fd < 0) {
 		err = j->fd;
 		j->fd = -1;
 		j->result = (struct ipc_fetched){0};
-		settle_first(m, FETCH_LOCAL);
-		set_pause(j, FETCH_LOCAL);
+		fetch_jobs_settle_first(m, FETCH_LOCAL);
+		fetch_jobs_set_pause(j, FETCH_LOCAL);
 		return err;
 	}
 	err = worker_send(&m->workers.fetcher, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
@@ -294,19 +295,19 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 	struct fetch_jobs *j = m->fetch;
 	enum fetch_state state;
 
-	/* Turned off meanwhile, and perhaps on again: what it did is nobody's. */
+	/* debuginfod was turned off meanwhile, and perhaps on again: the result is dropped. */
 	if (!fetch_is_on(m) || j->fd < 0)
 		return;
-	state = outcome(m);
-	charge(j);
-	settle_first(m, state);
-	set_pause(j, state);
+	state = fetch_jobs_outcome(m);
+	fetch_jobs_charge(j);
+	fetch_jobs_settle_first(m, state);
+	fetch_jobs_set_pause(j, state);
 	closep(&j->fd);
 	j->fd = -1;
 }
 
-/* It came while another index that wants it was made. */
-static void settle_cached(struct monitor *m)
+/* The file arrived while another index that lacks it was made. */
+static void fetch_jobs_settle_cached(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
 	_cleanup_(closep) int fd = j->first && !m->workers.fetcher.pid ? fetch_cache_find(j->dir, j->first->id) : -1;
@@ -314,12 +315,12 @@ static void settle_cached(struct monitor *m)
 
 	if (fd < 0)
 		return;
-	t = take_first(j);
-	tell_users(m, t, FETCH_FETCHED);
+	t = fetch_jobs_take_first(j);
+	fetch_jobs_report(m, t, FETCH_FETCHED);
 	free(t);
 }
 
-static void refill(struct fetch_jobs *j, uint64_t now, uint64_t per_minute)
+static void fetch_jobs_refill(struct fetch_jobs *j, uint64_t now, uint64_t per_minute)
 {
 	uint64_t more = (now - j->tokens_ns) / NSEC_PER_MSEC * per_minute / 60;
 
@@ -334,8 +335,8 @@ void fetch_jobs_run(struct monitor *m, uint64_t now)
 	if (!fetch_is_on(m))
 		return;
 	if (!j->tokens_ns || now - j->tokens_ns >= NSEC_PER_SEC) {
-		refill(j, now, m->config->debuginfod.requests_per_minute);
-		settle_cached(m);
+		fetch_jobs_refill(j, now, m->config->debuginfod.requests_per_minute);
+		fetch_jobs_settle_cached(m);
 	}
 	if (!m->workers.fetcher.pid || j->late || now < j->deadline_ns)
 		return;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files from debuginfod servers, the monitor's part: what the indexer
- * looks for in vain is noted (fetch_wishes.c), queued, fetched by a process for
- * one file at a time, kept, and the indexes that missed it are made anew
+ * Debug files from debuginfod servers, the monitor's part: a file that the
+ * indexer does not find is noted (fetch_wishes.c), queued, fetched by a process
+ * for one file at a time, cached, and the indexes that lacked it are made anew
  * (fetch_jobs.c).
  *
  * Called by the monitor where an index is made, a fetcher starts or ends, and
- * every turn of its loop; one thread. Nobody waits for any of it. The state is
+ * every turn of its loop; one thread. Nothing waits. The state is
  * m->fetch, owned; NULL where no indexes are kept. Bounds: 256 files in the
  * queue, eight indexes that wait for one, the configured requests a minute and
  * bytes.
@@ -26,14 +26,14 @@ void fetch_jobs_close(struct monitor *m);
 void fetch_jobs_reload(struct monitor *m); /* the configuration may have changed */
 void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret);
 
-/* While an index is made: its beginning, what it asks for, whether a file of ours did harm, what it could use. */
+/* While an index is made: its start, a file that it needs, whether a cached file may have done harm, its end. */
 void fetch_jobs_index_begins(struct monitor *m);
-bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg); /* false: no question for us */
+bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg); /* false: not a question for a debug file */
 bool fetch_jobs_blame(struct monitor *m);
-bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2]); /* something may come */
+bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2]); /* true: a file may arrive */
 
 /* The fetcher. */
-bool fetch_jobs_wait(const struct monitor *m); /* one is needed */
+bool fetch_jobs_wait(const struct monitor *m); /* a fetcher is needed */
 int fetch_jobs_hand_over(struct monitor *m);
 void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg); /* FETCHED */
 void fetch_jobs_fetcher_ended(struct monitor *m);

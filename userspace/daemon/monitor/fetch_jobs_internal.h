@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of the monitor's fetching share: fetch_wishes.c, which
- * notes what the indexer looks for in vain, and fetch_jobs.c, which has it
- * fetched. Private to them.
+ * The state shared by fetch_wishes.c, which notes the debug files that the
+ * indexer does not find, and fetch_jobs.c, which has them fetched. Private to
+ * them; one thread.
  */
 #ifndef OTP_DAEMON_MONITOR_FETCH_JOBS_INTERNAL_H
 #define OTP_DAEMON_MONITOR_FETCH_JOBS_INTERNAL_H
@@ -13,9 +13,9 @@
 #include "daemon/monitor/monitor.h"
 
 #define FETCH_USERS_MAX 8
-#define FETCH_NOTES_MAX 4 /* files that one index looks for: its debug file, and what dwz took out of it */
+#define FETCH_NOTES_MAX 4 /* files that one index needs: its debug file, and the files that dwz split from it */
 
-/* An index that would be better with the file. */
+/* An index that lacks the file. */
 struct fetch_user {
 	char key[INDEX_KEY_MAX];
 	uint64_t content[2];
@@ -28,22 +28,22 @@ struct fetch_task {
 	struct fetch_user users[FETCH_USERS_MAX];
 };
 
-/* What the index that is being made has asked for. */
+/* A file that the current index has requested. */
 struct fetch_note {
 	char id[FETCH_ID_MAX];
-	enum fetch_state state; /* FETCHED: it was given */
+	enum fetch_state state; /* FETCHED: from the cache */
 };
 
 struct fetch_jobs {
-	int dir; /* -1: off, or it cannot be had */
+	int dir; /* -1: off, or it cannot be opened */
 	char *urls; /* in force; owned, NULL: off */
-	struct fetch_task *first, **last; /* the first one is with the fetcher, if there is one */
+	struct fetch_task *first, **last; /* owned; the fetcher, if it runs, has the first */
 	uint32_t count;
 	struct fetch_note notes[FETCH_NOTES_MAX];
 	uint32_t nr_notes;
-	uint64_t tokens_milli, tokens_ns; /* requests that may be made now, in thousandths */
+	uint64_t tokens_milli, tokens_ns; /* requests that are allowed now, in thousandths */
 	uint64_t pause_ns, pause_until_ns;
-	int fd; /* of the fetcher's; -1 */
+	int fd; /* of the file that the fetcher writes; -1 */
 	uint64_t deadline_ns;
 	struct ipc_fetched result;
 	bool has_result, late;
@@ -57,7 +57,7 @@ static inline bool fetch_is_on(const struct monitor *m)
 }
 
 void fetch_count_failure(struct fetch_jobs *j, const char *id, enum fetch_state state, const char *text);
-/* What becomes of the files of this content. */
-void fetch_tell_engine(struct monitor *m, const uint64_t content[2], enum fetch_state state);
+/* Sends the engine the state of the debug files of this content. */
+void fetch_send_state(struct monitor *m, const uint64_t content[2], enum fetch_state state);
 
 #endif

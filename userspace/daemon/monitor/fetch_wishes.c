@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the indexer looks for: given from the cache, or noted, and queued once
- * the index is made without it. Bounded: files in the queue, indexes that wait
- * for one.
+ * The debug files that the indexer requests: answered from the cache, or
+ * noted, and queued once the index is made without them. Bounded: files in
+ * the queue, indexes that wait for one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void fetch_jobs_index_begins(struct monitor *m)
 		m->fetch->nr_notes = 0;
 }
 
-static void note(struct fetch_jobs *j, const char *id, enum fetch_state state)
+static void fetch_wishes_note(struct fetch_jobs *j, const char *id, enum fetch_state state)
 {
 	for (uint32_t i = 0; i < j->nr_notes; i++)
 		if (!strcmp(j->notes[i].id, id))
@@ -36,7 +36,7 @@ static void note(struct fetch_jobs *j, const char *id, enum fetch_state state)
 	j->notes[j->nr_notes++].state = state;
 }
 
-static int look_up(struct monitor *m, const char *id)
+static int fetch_wishes_look_up(struct monitor *m, const char *id)
 {
 	struct fetch_jobs *j = m->fetch;
 	enum fetch_state state;
@@ -46,11 +46,11 @@ static int look_up(struct monitor *m, const char *id)
 		return -ENOENT;
 	fd = fetch_cache_find(j->dir, id);
 	if (fd >= 0) {
-		note(j, id, FETCH_FETCHED);
+		fetch_wishes_note(j, id, FETCH_FETCHED);
 		return fd;
 	}
 	state = fetch_cache_refused(j->dir, id, (uint64_t)time(NULL), m->config->debuginfod.retry_after_ns / NSEC_PER_SEC);
-	note(j, id, state == FETCH_NONE ? FETCH_WAITING : state);
+	fetch_wishes_note(j, id, state == FETCH_NONE ? FETCH_WAITING : state);
 	return -ENOENT;
 }
 
@@ -65,7 +65,7 @@ bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg)
 		return false;
 	if (msg->head.len == sizeof(*ask) + ask->path_len && ask->path_len < sizeof(id))
 		memcpy(id, ask + 1, ask->path_len);
-	fd = fetch_id_is_sound(id) ? look_up(m, id) : -ENOENT;
+	fd = fetch_id_is_sound(id) ? fetch_wishes_look_up(m, id) : -ENOENT;
 	a.err = MIN(fd, 0);
 	if (worker_send(&m->workers.indexer, IPC_ANSWER, msg->head.tag, &a, sizeof(a), fd))
 		worker_kill(&m->workers.indexer);
@@ -78,7 +78,7 @@ void fetch_count_failure(struct fetch_jobs *j, const char *id, enum fetch_state 
 	snprintf(j->last_error, sizeof(j->last_error), "%s: %s", fetch_state_text(state), *text ? text : id);
 }
 
-/* The indexer did not survive, or could not use, what it was given: without it there is an index. */
+/* The indexer died of a cached file, or could not use it: without the file there is an index. */
 bool fetch_jobs_blame(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
@@ -97,15 +97,15 @@ bool fetch_jobs_blame(struct monitor *m)
 	return any;
 }
 
-void fetch_tell_engine(struct monitor *m, const uint64_t content[2], enum fetch_state state)
+void fetch_send_state(struct monitor *m, const uint64_t content[2], enum fetch_state state)
 {
 	const struct ipc_debuginfod d = {.content = {content[0], content[1]}, .state = state};
 
-	/* One that cannot be told now learns it when it asks for the index again. */
+	/* If this cannot be sent, the engine receives the state when it asks for the index again. */
 	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &d, sizeof(d), -1);
 }
 
-static struct fetch_task *task_of(struct fetch_jobs *j, const char *id)
+static struct fetch_task *fetch_wishes_task_of(struct fetch_jobs *j, const char *id)
 {
 	struct fetch_task *t = j->first;
 
@@ -123,7 +123,7 @@ static struct fetch_task *task_of(struct fetch_jobs *j, const char *id)
 	return t;
 }
 
-static void add_user(struct fetch_task *t, const char *key, const uint64_t content[2])
+static void fetch_wishes_add_user(struct fetch_task *t, const char *key, const uint64_t content[2])
 {
 	for (uint32_t i = 0; i < t->nr_users; i++)
 		if (!strcmp(t->users[i].key, key))
@@ -134,12 +134,12 @@ static void add_user(struct fetch_task *t, const char *key, const uint64_t conte
 	memcpy(t->users[t->nr_users++].content, content, sizeof(t->users[0].content));
 }
 
-static bool want(struct fetch_jobs *j, const char *id, const char *key, const uint64_t content[2])
+static bool fetch_wishes_queue(struct fetch_jobs *j, const char *id, const char *key, const uint64_t content[2])
 {
-	struct fetch_task *t = task_of(j, id);
+	struct fetch_task *t = fetch_wishes_task_of(j, id);
 
 	if (t)
-		add_user(t, key, content);
+		fetch_wishes_add_user(t, key, content);
 	else
 		j->figures.dropped++;
 	return t;
@@ -153,10 +153,10 @@ bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t co
 	for (uint32_t i = 0; fetch_is_on(m) && i < j->nr_notes; i++) {
 		enum fetch_state state = j->notes[i].state;
 
-		if (state == FETCH_WAITING && !want(j, j->notes[i].id, key, content))
+		if (state == FETCH_WAITING && !fetch_wishes_queue(j, j->notes[i].id, key, content))
 			state = FETCH_NONE;
 		comes |= state == FETCH_WAITING;
-		fetch_tell_engine(m, content, state);
+		fetch_send_state(m, content, state);
 	}
 	return comes;
 }

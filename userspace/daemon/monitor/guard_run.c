@@ -14,12 +14,12 @@
 #include "daemon/monitor/notify.h"
 
 #define MIB	      (1024.0 * 1024.0)
-#define CACHES_BYTES  (28u << 20) /* what the engine's caches hold at most where nothing limits */
+#define CACHES_BYTES  (28u << 20) /* the most bytes of the engine's caches without a limit */
 #define CACHES_PART   4		  /* of a limit: the rest is code, ring, maps and profile */
 #define TIGHT_PERCENT 75
 
-/* Milli-percent of all CPUs together become hundredths of a percent of one. */
-static uint64_t cpu_limit(const struct config *c)
+/* Converts thousandths of a percent of all CPUs to hundredths of a percent of one. */
+static uint64_t guard_run_cpu_limit(const struct config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -28,10 +28,10 @@ static uint64_t cpu_limit(const struct config *c)
 
 void guard_run_config(struct monitor *m)
 {
-	guard_limits(&m->guard.state, &(struct guard_limits){.cpu_permyriad = cpu_limit(m->config),
+	guard_limits(&m->guard.state, &(struct guard_limits){.cpu_permyriad = guard_run_cpu_limit(m->config),
 							     .hz = m->config->frequency_hz});
 	guard_orders(&m->guard.state, &m->guard.orders);
-	/* Halved so many times, another rate is another bound. */
+	/* The guard's halvings apply to the new rate. */
 	m->rate.limit_hz = m->guard.orders.hz;
 }
 
@@ -45,8 +45,11 @@ uint64_t guard_memory_limit(const struct config *c)
 	return own ? MIN(own, group.limit) : group.limit;
 }
 
-/* What is nearer to its end: all of us against the configuration, or the group against its own limit. */
-static void look_at_memory(struct monitor *m)
+/*
+ * Takes the pair that is nearer to its limit: our processes and the configuration, or the control group and its own
+ * limit.
+ */
+static void guard_run_measure_memory(struct monitor *m)
 {
 	uint64_t own = m->config->memory_limit_bytes;
 	struct guard_run *g = &m->guard;
@@ -75,7 +78,7 @@ int guard_set_defaults(struct monitor *m)
 	return m->sampler.source->ops->set_defaults(m->sampler.source, &d);
 }
 
-static uint64_t cache_bytes(const struct guard_run *g)
+static uint64_t guard_run_cache_bytes(const struct guard_run *g)
 {
 	uint64_t bytes = CACHES_BYTES;
 
@@ -84,28 +87,28 @@ static uint64_t cache_bytes(const struct guard_run *g)
 	return bytes >> g->orders.cache_shift;
 }
 
-/* Told when it changes, and to every engine that starts. */
-static void tell_engine(struct monitor *m)
+/* Sends the limits when they change, and to every new engine. */
+static void guard_run_send_limits(struct monitor *m)
 {
 	struct guard_run *g = &m->guard;
-	struct ipc_limits l = {.cache_bytes = cache_bytes(g), .stack_max_bytes = OTP_STACK_LIMIT};
+	struct ipc_limits l = {.cache_bytes = guard_run_cache_bytes(g), .stack_max_bytes = OTP_STACK_LIMIT};
 
 	if (!m->workers.engine.ready || (l.cache_bytes == g->cache_bytes && g->engine_pid == (uint32_t)m->workers.engine.pid))
 		return;
 	if (g->orders.stack_shift >= GUARD_STACK_NONE)
 		l.stack_max_bytes = OTP_STACK_FLOOR;
 	if (worker_send(&m->workers.engine, IPC_LIMITS, 0, &l, sizeof(l), -1))
-		return; /* the next look tries again */
+		return; /* the next run retries */
 	g->cache_bytes = l.cache_bytes;
 	g->engine_pid = (uint32_t)m->workers.engine.pid;
 }
 
 void guard_engine_ready(struct monitor *m)
 {
-	tell_engine(m);
+	guard_run_send_limits(m);
 }
 
-static void what_holds(const struct guard_orders *o, uint32_t wanted_hz, char *to, size_t size)
+static void guard_run_orders_text(const struct guard_orders *o, uint32_t wanted_hz, char *to, size_t size)
 {
 	int n = snprintf(to, size, "%u of %u Hz", o->hz, wanted_hz);
 
@@ -115,13 +118,13 @@ static void what_holds(const struct guard_orders *o, uint32_t wanted_hz, char *t
 		snprintf(to + n, size - (size_t)n, ", caches 1/%u", 1u << o->cache_shift);
 }
 
-static void say(const struct monitor *m, const struct guard_change *c)
+static void guard_run_log(const struct monitor *m, const struct guard_change *c)
 {
 	const struct log_tag tag = {.event = c->lowered ? LOG_EVENT_GUARD_LOWERED : LOG_EVENT_GUARD_RAISED};
 	enum log_level level = c->lowered ? LOG_LEVEL_WARN : LOG_LEVEL_NOTICE;
 	char holds[128];
 
-	what_holds(&m->guard.orders, m->config->frequency_hz, holds, sizeof(holds));
+	guard_run_orders_text(&m->guard.orders, m->config->frequency_hz, holds, sizeof(holds));
 	if (c->cause == GUARD_CPU)
 		log_tagged(&tag, level, "overload guard: %.2f %% of one CPU used, %.2f %% allowed: %s%s", (double)c->used / 100,
 			 (double)c->limit / 100, holds, c->at_end && c->lowered ? "; nothing is left to give up" : "");
@@ -130,17 +133,17 @@ static void say(const struct monitor *m, const struct guard_change *c)
 			 (double)c->limit / MIB, holds, c->at_end && c->lowered ? "; nothing is left to give up" : "");
 }
 
-static void carry_out(struct monitor *m, const struct guard_change *c)
+static void guard_run_carry_out(struct monitor *m, const struct guard_change *c)
 {
 	struct guard_orders before = m->guard.orders;
 
 	guard_orders(&m->guard.state, &m->guard.orders);
-	say(m, c);
+	guard_run_log(m, c);
 	monitor_notify_status(m);
 	if (before.stack_shift != m->guard.orders.stack_shift) {
-		m->guard.cache_bytes = 0; /* told again, with the stack's size */
+		m->guard.cache_bytes = 0; /* sent again, with the stack's size */
 		if (guard_set_defaults(m))
-			log_warn("overload guard: the sampler does not take other stack sizes");
+			log_warn("overload guard: the sampler rejects other stack sizes");
 	}
 	if (before.hz != m->guard.orders.hz && rate_limit(m, m->guard.orders.hz))
 		log_warn("overload guard: sampler %s cannot change its rate", m->sampler.source->ops->name);
@@ -154,13 +157,13 @@ void guard_run(struct monitor *m, uint64_t now)
 	if (!m->sampler.sampling || m->phase != PHASE_RUN)
 		return;
 	cost_cpu(&m->cost, &m->workers, &m->sampler);
-	look_at_memory(m);
+	guard_run_measure_memory(m);
 	look.cpu_ns = cost_cpu_ns(&m->cost);
 	look.memory_bytes = m->guard.memory_bytes;
 	look.memory_limit = m->guard.memory_limit;
 	if (guard_look(&m->guard.state, &look, &change))
-		carry_out(m, &change);
-	tell_engine(m);
+		guard_run_carry_out(m, &change);
+	guard_run_send_limits(m);
 }
 
 void guard_status(const struct monitor *m, struct status_guard *ret)

@@ -15,7 +15,7 @@
 
 #define ONLINE_PATH  "/sys/devices/system/cpu/online"
 #define ANYWAY_NS    (10 * NSEC_PER_SEC)
-#define UEVENTS_TURN 64 /* read at most so many in a row */
+#define UEVENTS_TURN 64 /* the most that are read in a row */
 
 void hotplug_open(struct hotplug *h)
 {
@@ -34,7 +34,7 @@ void hotplug_close(struct hotplug *h)
 	h->fd = -1;
 }
 
-static bool is_cpu_event(const char *text, size_t len)
+static bool hotplug_is_cpu_event(const char *text, size_t len)
 {
 	static const char *const starts[] = {"online@/devices/system/cpu/", "offline@/devices/system/cpu/"};
 
@@ -51,8 +51,8 @@ void hotplug_read(struct hotplug *h)
 
 	for (int i = 0; i < UEVENTS_TURN && n > 0; i++) {
 		n = recv(h->fd, text, sizeof(text), MSG_DONTWAIT);
-		/* Overrun: something was missed, perhaps a CPU. */
-		if ((n > 0 && is_cpu_event(text, (size_t)n)) || (n < 0 && errno == ENOBUFS))
+		/* Overrun: an event was lost, perhaps of a CPU. */
+		if ((n > 0 && hotplug_is_cpu_event(text, (size_t)n)) || (n < 0 && errno == ENOBUFS))
 			h->next_ns = 0;
 	}
 }
@@ -69,7 +69,7 @@ static bool hotplug_list_changed(struct hotplug *h)
 	return changed;
 }
 
-/* Buffers of CPUs that were never there before; those that came back kept theirs. */
+/* Buffers of CPUs that are new; those that return have kept theirs. */
 static void hotplug_send_new_buffers(struct sampler *s, struct worker *engine)
 {
 	uint32_t n = sideband_buffers(s->sideband);
@@ -80,7 +80,7 @@ static void hotplug_send_new_buffers(struct sampler *s, struct worker *engine)
 		const struct ipc_sideband message = {.data_bytes = bytes};
 
 		if (worker_send(engine, IPC_SIDEBAND, 0, &message, sizeof(message), fd))
-			return; /* again at the next look */
+			return; /* the next run retries */
 	}
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPUs that are switched on and off while we sample: source and side-band
- * follow them, and the engine gets the buffers of new ones.
+ * CPUs that go online and offline while we sample: source and side-band are
+ * adapted, and the engine is sent the buffers of new CPUs.
  *
  * Called by the monitor: where its socket is readable, and once a second; one
  * thread. The kernel reports CPUs by uevents, which reach only the first
- * network namespace; so the list of those that are online is read as well, and
- * every ten seconds the source looks by itself.
+ * network namespace; so the list of online CPUs is read as well, and every ten
+ * seconds the source checks for itself.
  */
 #ifndef OTP_DAEMON_MONITOR_HOTPLUG_H
 #define OTP_DAEMON_MONITOR_HOTPLUG_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Address indexes of files: the engine asks with the file itself; what is
- * cached is answered at once, the rest is made by an indexer, a process for
- * one file at a time. The engine never waits for it: the answer comes when it
- * comes. What an indexer does not survive is tried once more with the symbol
- * tables alone, and then not again for a day. Where the disk is full, no file
- * is to blame: nothing is remembered, and nothing tried for a minute.
+ * Address indexes of files: the engine's question passes the file; a cached
+ * index is sent at once, any other is made by an indexer, a process for one
+ * file at a time. The engine does not wait for the answer. A file that kills
+ * the indexer is tried once more with the symbol tables alone, and then not
+ * again for a day. Where the disk is full, no failure is recorded for the
+ * file, and no index is tried for a minute.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,12 +28,12 @@
 #define JOBS_MAX     64
 #define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
 #define NO_DISK_NS   (60 * NSEC_PER_SEC)
-#define DISK_SAID_NS (3600 * NSEC_PER_SEC) /* on a disk that is nearly full small files are made, and large ones not */
+#define DISK_LOG_NS (3600 * NSEC_PER_SEC) /* on a nearly full disk small files can be made, and large ones not */
 
 struct index_task {
 	struct index_task *next;
 	uint64_t tag;
-	bool wanted; /* the engine that asked is still there */
+	bool wanted; /* the engine that asked is alive */
 	bool symbols_only;
 	int fd; /* the ELF file */
 	uint32_t pid;
@@ -45,17 +45,17 @@ struct index_task {
 struct index_jobs {
 	int dir;
 	char path[1100];
-	char settings[1200]; /* what an index depends on besides its file */
-	struct index_task *first, **last; /* the first one is with the indexer, if there is one */
+	char settings[1200]; /* the settings that an index depends on besides its file */
+	struct index_task *first, **last; /* the indexer, if it runs, has the first */
 	uint32_t count;
 	uint64_t deadline_ns;
 	int index_fd, scratch_fd; /* of the indexer's; -1 */
 	struct ipc_indexed result;
 	bool has_result;
 	int new_err;	     /* no file could be made for the indexer */
-	int disk_err;	     /* of the last one that was made; 0: it was kept */
-	uint64_t disk_retry_ns, disk_said_ns;
-	bool disk_said; /* and not taken back yet */
+	int disk_err;	     /* of the last index; 0: it was stored */
+	uint64_t disk_retry_ns, disk_logged_ns;
+	bool disk_logged; /* and its end is not logged yet */
 };
 
 int index_jobs_open(struct monitor *m)
@@ -69,7 +69,7 @@ int index_jobs_open(struct monitor *m)
 		return 0;
 	snprintf(path, sizeof(path), "%s", c->symbols_cache_dir);
 	dir = index_cache_open(path);
-	/* An ordinary user has no such directory, and a recording needs it no longer than it runs. */
+	/* An ordinary user has no such directory, and a recording needs it only while it runs. */
 	if (dir < 0 && sandbox_ordinary()) {
 		snprintf(path, sizeof(path), "%s/symbols", c->runtime_dir);
 		dir = index_cache_open(path);
@@ -95,13 +95,13 @@ int index_jobs_open(struct monitor *m)
 	return 0;
 }
 
-static void task_free(struct index_task *t)
+static void index_jobs_task_free(struct index_task *t)
 {
 	close(t->fd);
 	free(t);
 }
 
-static void close_files(struct index_jobs *j)
+static void index_jobs_close_files(struct index_jobs *j)
 {
 	closep(&j->index_fd);
 	closep(&j->scratch_fd);
@@ -118,9 +118,9 @@ void index_jobs_close(struct monitor *m)
 		struct index_task *t = j->first;
 
 		j->first = t->next;
-		task_free(t);
+		index_jobs_task_free(t);
 	}
-	close_files(j);
+	index_jobs_close_files(j);
 	close(j->dir);
 	free(j);
 	m->index = NULL;
@@ -128,27 +128,27 @@ void index_jobs_close(struct monitor *m)
 
 /* --- questions and answers --- */
 
-static void answer(struct monitor *m, uint64_t tag, int err, int fd)
+static void index_jobs_answer(struct monitor *m, uint64_t tag, int err, int fd)
 {
 	const struct ipc_answer a = {.err = err};
 
-	/* One that the engine has no room for is asked again later. */
+	/* If the engine's socket has no room, the engine asks again later. */
 	if (m->workers.engine.sock >= 0 && worker_send(&m->workers.engine, IPC_ANSWER, tag, &a, sizeof(a), fd))
 		worker_kill(&m->workers.engine);
 }
 
-/* Cached, or known to be in vain. */
-static bool answer_at_once(struct monitor *m, uint64_t tag, const char *key)
+/* The index is cached, or known to be impossible. */
+static bool index_jobs_answer_at_once(struct monitor *m, uint64_t tag, const char *key)
 {
 	_cleanup_(closep) int fd = index_cache_find(m->index->dir, key, (uint64_t)time(NULL));
 
 	if (fd == -ENOENT)
 		return false;
-	answer(m, tag, fd < 0 ? fd : 0, fd);
+	index_jobs_answer(m, tag, fd < 0 ? fd : 0, fd);
 	return true;
 }
 
-static int add_task(struct index_jobs *j, struct ipc_message *msg, const char *key)
+static int index_jobs_add_task(struct index_jobs *j, struct ipc_message *msg, const char *key)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
 	struct index_task *t;
@@ -168,7 +168,7 @@ static int add_task(struct index_jobs *j, struct ipc_message *msg, const char *k
 	return 0;
 }
 
-static bool is_sound(const struct ipc_message *msg, struct stat *st)
+static bool index_jobs_ask_is_sound(const struct ipc_message *msg, struct stat *st)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
 
@@ -184,22 +184,22 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 	struct stat st;
 	int err;
 
-	if (!is_sound(msg, &st)) {
-		log_warn("engine asked what cannot be asked: it is killed");
+	if (!index_jobs_ask_is_sound(msg, &st)) {
+		log_warn("engine sent a malformed question: it is killed");
 		worker_kill(&m->workers.engine);
 		return;
 	}
 	if (!m->index) {
-		answer(m, msg->head.tag, -ENOSYS, -1);
+		index_jobs_answer(m, msg->head.tag, -ENOSYS, -1);
 		return;
 	}
 	index_cache_key(&st, content, m->index->settings, key);
-	if (answer_at_once(m, msg->head.tag, key))
+	if (index_jobs_answer_at_once(m, msg->head.tag, key))
 		return;
 	err = m->index->disk_err && clock_now_ns() < m->index->disk_retry_ns ? m->index->disk_err :
-									      add_task(m->index, msg, key);
+									      index_jobs_add_task(m->index, msg, key);
 	if (err)
-		answer(m, msg->head.tag, err, -1);
+		index_jobs_answer(m, msg->head.tag, err, -1);
 }
 
 void index_jobs_engine_died(struct monitor *m)
@@ -215,7 +215,7 @@ bool index_jobs_wait(const struct monitor *m)
 	return m->index && m->index->first;
 }
 
-static int send_job(struct monitor *m, const struct index_task *t)
+static int index_jobs_send_job(struct monitor *m, const struct index_task *t)
 {
 	struct {
 		struct ipc_index head;
@@ -244,12 +244,12 @@ int index_jobs_hand_over(struct monitor *m)
 	if (!err)
 		err = worker_send(&m->workers.indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
 	if (!err)
-		err = send_job(m, j->first);
+		err = index_jobs_send_job(m, j->first);
 	return err ? err : worker_send(&m->workers.indexer, IPC_START, 0, NULL, 0, -1);
 }
 
-/* Who ran a file of the host's own, and is gone, saw the host's files. */
-static bool left_the_host(const struct index_task *t)
+/* The process is gone; where it ran a file of the host's own, it saw the host's files. */
+static bool index_jobs_left_the_host(const struct index_task *t)
 {
 	struct stat file, root;
 
@@ -257,7 +257,7 @@ static bool left_the_host(const struct index_task *t)
 	       file.st_dev == root.st_dev;
 }
 
-/* Where it looks for debug files is not for the indexer to say. */
+/* The indexer may not choose the debug directories. */
 void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 {
 	const struct index_task *t = m->index ? m->index->first : NULL;
@@ -265,7 +265,7 @@ void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 
 	if (msg->head.len < sizeof(*ask))
 		return;
-	ask->pid = ask->len || !t || left_the_host(t) ? 1 : t->pid;
+	ask->pid = ask->len || !t || index_jobs_left_the_host(t) ? 1 : t->pid;
 	ask->alternate_pid = 0;
 	ask->len = 0;
 }
@@ -278,8 +278,8 @@ void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg)
 	m->index->has_result = true;
 }
 
-/* Those who asked for the same file meanwhile have the same answer. */
-static void answer_all(struct monitor *m, const char *key, int err)
+/* Answers all questions for the same file. */
+static void index_jobs_answer_all(struct monitor *m, const char *key, int err)
 {
 	struct index_jobs *j = m->index;
 	struct index_task **slot = &j->first, *t;
@@ -291,15 +291,15 @@ static void answer_all(struct monitor *m, const char *key, int err)
 		}
 		*slot = t->next;
 		j->count--;
-		if (t->wanted && (err || !answer_at_once(m, t->tag, key)))
-			answer(m, t->tag, err ? err : -ENOENT, -1);
-		task_free(t);
+		if (t->wanted && (err || !index_jobs_answer_at_once(m, t->tag, key)))
+			index_jobs_answer(m, t->tag, err ? err : -ENOENT, -1);
+		index_jobs_task_free(t);
 	}
 	j->last = slot;
 }
 
-/* What misses something is made again some day: it may be there then. */
-static int keep(struct monitor *m, const struct index_task *t)
+/* An index without debug information is made again later, when that may have been installed. */
+static int index_jobs_keep(struct monitor *m, const struct index_task *t)
 {
 	const struct index_jobs *j = m->index;
 	bool comes = fetch_jobs_index_made(m, t->key, t->content);
@@ -308,8 +308,8 @@ static int keep(struct monitor *m, const struct index_task *t)
 	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
 }
 
-/* What the disk does to every file alike, in one word for each; 0: it is no trouble of the disk's. */
-static int disk_trouble(const struct index_jobs *j, int err)
+/* Errors that the disk causes for every file; 0: err is not one of these. */
+static int index_jobs_disk_trouble(const struct index_jobs *j, int err)
 {
 	if (!j->new_err && err != -EDQUOT && err != -EROFS)
 		return 0;
@@ -317,32 +317,32 @@ static int disk_trouble(const struct index_jobs *j, int err)
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 
-/* Said when it begins and when it ends, once an hour. */
-static void note_disk(struct index_jobs *j, int err)
+/* Logs the start and the end of the trouble, at most once an hour. */
+static void index_jobs_note_disk(struct index_jobs *j, int err)
 {
 	uint64_t now = clock_now_ns();
 
 	j->disk_err = err;
 	j->disk_retry_ns = now + NO_DISK_NS;
-	if (!err && j->disk_said) {
+	if (!err && j->disk_logged) {
 		log_notice("%s can be written again", j->path);
-		j->disk_said = false;
-	} else if (err && (!j->disk_said_ns || now - j->disk_said_ns > DISK_SAID_NS)) {
+		j->disk_logged = false;
+	} else if (err && (!j->disk_logged_ns || now - j->disk_logged_ns > DISK_LOG_NS)) {
 		log_warn("%s: %s: programs that are new have no inlined calls and no lines until it can be written again",
 			 j->path, strerror(-err));
-		j->disk_said = true;
-		j->disk_said_ns = now;
+		j->disk_logged = true;
+		j->disk_logged_ns = now;
 	}
 }
 
-static void give_up_all(struct monitor *m, int err)
+static void index_jobs_give_up_all(struct monitor *m, int err)
 {
 	char key[INDEX_KEY_MAX];
 
 	index_cache_drop_new(m->index->dir);
 	while (m->index->first) {
 		memcpy(key, m->index->first->key, sizeof(key));
-		answer_all(m, key, err);
+		index_jobs_answer_all(m, key, err);
 	}
 }
 
@@ -355,11 +355,11 @@ void index_jobs_indexer_ended(struct monitor *m)
 
 	if (!t)
 		return;
-	close_files(j);
+	index_jobs_close_files(j);
 	err = j->has_result ? j->result.err : -EIO;
-	if (disk_trouble(j, err)) {
-		note_disk(j, disk_trouble(j, err));
-		give_up_all(m, j->disk_err);
+	if (index_jobs_disk_trouble(j, err)) {
+		index_jobs_note_disk(j, index_jobs_disk_trouble(j, err));
+		index_jobs_give_up_all(m, j->disk_err);
 		return;
 	}
 	if (err && fetch_jobs_blame(m))
@@ -370,15 +370,15 @@ void index_jobs_indexer_ended(struct monitor *m)
 		return;
 	}
 	if (!err) {
-		err = keep(m, t);
-		note_disk(j, disk_trouble(j, err));
+		err = index_jobs_keep(m, t);
+		index_jobs_note_disk(j, index_jobs_disk_trouble(j, err));
 	}
 	if (err && !j->disk_err)
 		index_cache_refuse(j->dir, t->key);
 	log_debug("%s: index of %llu bytes, %llu lines (%s)", t->path, (unsigned long long)j->result.index_bytes,
 		  (unsigned long long)j->result.lines, err ? strerror(-err) : "made");
 	memcpy(key, t->key, sizeof(key));
-	answer_all(m, key, err);
+	index_jobs_answer_all(m, key, err);
 }
 
 void index_jobs_run(struct monitor *m, uint64_t now)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The monitor's life: a loop over signals, workers' messages, clients and the
- * clock, and the ordinary end in three steps.
+ * The monitor's loop over signals, workers' messages, clients and the clock,
+ * and the ordinary end in three steps.
  */
 #include "daemon/monitor/monitor.h"
 
@@ -25,11 +25,11 @@
 #define ASKED_AGAIN_NS NSEC_PER_SEC
 #define SLOW_NS	       (10 * NSEC_PER_SEC)
 #define NAMES_PATIENCE_NS (3 * NSEC_PER_SEC) /* longer than an opener may take */
-#define FIRST_TRIES    10 /* of an engine that never became ready */
+#define FIRST_TRIES    10 /* restarts of an engine that never became ready */
 
 /* Messages. */
 
-static void engine_ready(struct monitor *m)
+static void monitor_engine_ready(struct monitor *m)
 {
 	guard_engine_ready(m);
 	if (m->sampler.sampling) {
@@ -39,15 +39,16 @@ static void engine_ready(struct monitor *m)
 	m->names_deadline_ns = clock_now_ns() + NAMES_PATIENCE_NS;
 }
 
-/* Not before it is known what is selected: the names of containers come from an opener. */
-static void begin_when_ready(struct monitor *m, uint64_t now)
+/* Sampling waits until the selection is complete: an opener resolves the names of containers. */
+static void monitor_begin_when_ready(struct monitor *m, uint64_t now)
 {
 	if (m->sampler.sampling || !m->names_deadline_ns || !m->workers.engine.ready || m->phase != PHASE_RUN)
 		return;
 	if (!target_names_settled(&m->targets.names)) {
 		if (now < m->names_deadline_ns)
 			return;
-		log_warn("targets: the names of containers cannot be had yet: sampling begins without those selected by name");
+		log_warn("targets: the names of containers cannot be resolved yet: sampling begins without those "
+			 "selected by name");
 	}
 	if (monitor_begin_sampling(m)) {
 		m->exit_status = 1;
@@ -55,11 +56,11 @@ static void begin_when_ready(struct monitor *m, uint64_t now)
 	}
 }
 
-static void from_engine(struct monitor *m, struct ipc_message *msg)
+static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 {
 	switch (msg->head.type) {
 	case IPC_READY:
-		engine_ready(m);
+		monitor_engine_ready(m);
 		break;
 	case IPC_ASK:
 		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
@@ -86,11 +87,11 @@ static void from_engine(struct monitor *m, struct ipc_message *msg)
 		rate_acked(m, msg);
 		break;
 	default:
-		break; /* BEAT: that it came is all */
+		break; /* BEAT: its arrival is its content */
 	}
 }
 
-static void from_net(struct monitor *m, struct ipc_message *msg)
+static void monitor_from_net(struct monitor *m, struct ipc_message *msg)
 {
 	switch (msg->head.type) {
 	case IPC_DRAINED:
@@ -111,7 +112,7 @@ static void from_net(struct monitor *m, struct ipc_message *msg)
 	}
 }
 
-static void from_indexer(struct monitor *m, struct ipc_message *msg)
+static void monitor_from_indexer(struct monitor *m, struct ipc_message *msg)
 {
 	if (msg->head.type == IPC_INDEXED)
 		index_jobs_indexed(m, msg);
@@ -121,17 +122,17 @@ static void from_indexer(struct monitor *m, struct ipc_message *msg)
 	asks_add(&m->asks, ASKER_INDEXER, msg);
 }
 
-static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
+static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
 {
 	w->heard_ns = clock_now_ns();
 	if (msg->head.type == IPC_READY)
 		w->ready = true;
 	if (w->kind == WORKER_ENGINE)
-		from_engine(m, msg);
+		monitor_from_engine(m, msg);
 	else if (w->kind == WORKER_NET)
-		from_net(m, msg);
+		monitor_from_net(m, msg);
 	else if (w->kind == WORKER_INDEXER)
-		from_indexer(m, msg);
+		monitor_from_indexer(m, msg);
 	else if (w->kind == WORKER_FETCHER)
 		fetch_jobs_fetched(m, msg);
 	else if (msg->head.type == IPC_ANSWER)
@@ -139,7 +140,7 @@ static void dispatch(struct monitor *m, struct worker *w, struct ipc_message *ms
 	ipc_close_fds(msg);
 }
 
-static void read_worker(struct monitor *m, struct worker *w)
+static void monitor_read_worker(struct monitor *m, struct worker *w)
 {
 	int r = 1;
 
@@ -147,27 +148,27 @@ static void read_worker(struct monitor *m, struct worker *w)
 		r = ipc_receive(w->sock, &m->message);
 		if (r != 1)
 			break;
-		dispatch(m, w, &m->message);
+		monitor_dispatch(m, w, &m->message);
 	}
 	if (r == 1 || r == -EAGAIN)
 		return;
 	if (r < 0)
-		log_warn("%s (pid %d) breaks the rules of messages (%s): it is killed", worker_name(w), w->pid,
+		log_warn("%s (pid %d) sent a malformed message (%s): it is killed", worker_name(w), w->pid,
 			 strerror(-r));
-	/* The end of the socket is the end of the worker, whether it knows or not. */
+	/* A worker that closes its socket is killed. */
 	worker_kill(w);
 }
 
 /* The end, in steps: sampling, engine, net. */
 
-static void enter(struct monitor *m, enum monitor_phase phase, uint64_t patience)
+static void monitor_enter_phase(struct monitor *m, enum monitor_phase phase, uint64_t patience)
 {
 	m->phase = phase;
 	m->phase_deadline_ns = clock_now_ns() + patience;
 }
 
-/* One that starts takes over first what there is to finish, unless nothing was ever sampled. */
-static void ask_to_stop(struct monitor *m, struct worker *w)
+/* A worker that is starting has samples to finish before it stops, unless none was ever taken. */
+static void monitor_ask_to_stop(struct monitor *m, struct worker *w)
 {
 	int err = 0;
 
@@ -180,10 +181,13 @@ static void ask_to_stop(struct monitor *m, struct worker *w)
 		worker_kill(w);
 }
 
-static void begin_stop(struct monitor *m)
+static void monitor_begin_stop(struct monitor *m)
 {
 	if (m->phase != PHASE_RUN) {
-		/* Asked again: without patience now. Signals to process and group come as two at once. */
+		/*
+		 * A second request stops at once. A signal to the process and one to its group arrive together and
+		 * count as one.
+		 */
 		if (clock_now_ns() - m->stop_ns > ASKED_AGAIN_NS)
 			m->phase_deadline_ns = 0;
 		return;
@@ -194,40 +198,40 @@ static void begin_stop(struct monitor *m)
 	m->sampler.defaults.running = 0;
 	if (m->sampler.sampling && (guard_set_defaults(m) || m->sampler.source->ops->stop(m->sampler.source)))
 		log_warn("the sampler did not stop at once");
-	enter(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
+	monitor_enter_phase(m, PHASE_STOP_ENGINE, STOP_ENGINE_NS);
 }
 
-static void run_out_of_patience(struct monitor *m, struct worker *w, uint64_t now)
+static void monitor_kill_late(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (now < m->phase_deadline_ns)
 		return;
 	log_warn("%s (pid %d) did not stop in time: it is killed", worker_name(w), w->pid);
 	m->phase_deadline_ns = UINT64_MAX;
-	w->exited = true; /* it had its chance: none is started after it */
+	w->exited = true; /* this worker is not started again */
 	worker_kill(w);
 }
 
-/* An engine that is dead just now is started once more: the ring is to be emptied. */
-static bool has_stopped(struct monitor *m, struct worker *w, uint64_t now)
+/* If the engine is dead now, it is started once more, to drain the ring. */
+static bool monitor_has_stopped(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (!w->pid)
 		return !workers_may_start(m, w) || now >= m->phase_deadline_ns;
-	ask_to_stop(m, w);
-	run_out_of_patience(m, w, now);
+	monitor_ask_to_stop(m, w);
+	monitor_kill_late(m, w, now);
 	return false;
 }
 
-static void run_stop(struct monitor *m, uint64_t now)
+static void monitor_run_stop(struct monitor *m, uint64_t now)
 {
-	if (m->phase == PHASE_STOP_ENGINE && has_stopped(m, &m->workers.engine, now)) {
+	if (m->phase == PHASE_STOP_ENGINE && monitor_has_stopped(m, &m->workers.engine, now)) {
 		peers_close(&m->peers);
-		enter(m, PHASE_STOP_NET, STOP_NET_NS);
+		monitor_enter_phase(m, PHASE_STOP_NET, STOP_NET_NS);
 	}
-	if (m->phase == PHASE_STOP_NET && has_stopped(m, &m->workers.net, now))
+	if (m->phase == PHASE_STOP_NET && monitor_has_stopped(m, &m->workers.net, now))
 		m->phase = PHASE_OVER;
 }
 
-static void log_ledger(struct monitor *m)
+static void monitor_log_ledger(struct monitor *m)
 {
 	struct status *s = malloc(sizeof(*s));
 
@@ -247,18 +251,18 @@ static void log_ledger(struct monitor *m)
 	free(s);
 }
 
-/* No worker runs any more: what is still under way has ended here. */
-static void close_books(struct monitor *m)
+/* No worker runs any more: samples in flight are booked as lost. */
+static void monitor_close_books(struct monitor *m)
 {
 	books_engine_died(&m->books, &m->sampler);
 	books_ring_left(&m->books, &m->sampler);
 	books_net_died(&m->books, true);
 	books_gap(&m->books, OTP_LOSS_NO_EXPORTER);
 	status_server_save(m);
-	log_ledger(m);
+	monitor_log_ledger(m);
 }
 
-static void end_openers(struct monitor *m)
+static void monitor_end_openers(struct monitor *m)
 {
 	for (int i = 0; i < OPENERS; i++)
 		worker_kill(&m->workers.opener[i]);
@@ -268,20 +272,20 @@ static void end_openers(struct monitor *m)
 
 /* The loop. */
 
-static void read_signals(struct monitor *m)
+static void monitor_read_signals(struct monitor *m)
 {
 	struct signalfd_siginfo info;
 
 	while (read(m->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-			begin_stop(m);
+			monitor_begin_stop(m);
 		else if (info.ssi_signo == SIGHUP)
 			reload_ask(m);
 	}
 	workers_reap(m);
 }
 
-static void run_slowly(struct monitor *m, uint64_t now)
+static void monitor_run_slowly(struct monitor *m, uint64_t now)
 {
 	if (now < m->next_slow_ns)
 		return;
@@ -289,7 +293,7 @@ static void run_slowly(struct monitor *m, uint64_t now)
 	netroot_refresh(m->config);
 }
 
-static void run_tick(struct monitor *m, uint64_t now)
+static void monitor_run_tick(struct monitor *m, uint64_t now)
 {
 	if (now < m->next_tick_ns)
 		return;
@@ -300,10 +304,10 @@ static void run_tick(struct monitor *m, uint64_t now)
 		targets_run(m, now);
 		guard_run(m, now);
 	}
-	run_slowly(m, now);
+	monitor_run_slowly(m, now);
 }
 
-static void run_watchdog(struct monitor *m, uint64_t now)
+static void monitor_run_watchdog(struct monitor *m, uint64_t now)
 {
 	uint64_t every = notify_alive_ns();
 
@@ -313,7 +317,7 @@ static void run_watchdog(struct monitor *m, uint64_t now)
 	notify_alive();
 }
 
-static void give_up_if_hopeless(struct monitor *m)
+static void monitor_give_up_if_hopeless(struct monitor *m)
 {
 	if (m->sampler.sampling || m->phase != PHASE_RUN || m->workers.engine.restarts + m->workers.net.restarts < FIRST_TRIES)
 		return;
@@ -322,7 +326,7 @@ static void give_up_if_hopeless(struct monitor *m)
 	m->phase = PHASE_OVER;
 }
 
-static void run_clock(struct monitor *m)
+static void monitor_run_clock(struct monitor *m)
 {
 	uint64_t now = clock_now_ns();
 
@@ -336,15 +340,15 @@ static void run_clock(struct monitor *m)
 	index_jobs_run(m, now);
 	fetch_jobs_run(m, now);
 	queries_run(m, now);
-	begin_when_ready(m, now);
+	monitor_begin_when_ready(m, now);
 	reload_run(m, now);
-	run_tick(m, now);
-	run_watchdog(m, now);
-	run_stop(m, now);
-	give_up_if_hopeless(m);
+	monitor_run_tick(m, now);
+	monitor_run_watchdog(m, now);
+	monitor_run_stop(m, now);
+	monitor_give_up_if_hopeless(m);
 }
 
-static int timeout_ms(const struct monitor *m)
+static int monitor_timeout_ms(const struct monitor *m)
 {
 	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(&m->asks), index_jobs_next_ns(m))));
 
@@ -358,7 +362,7 @@ static int timeout_ms(const struct monitor *m)
 
 enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_QUERY = POLL_OPENER + OPENERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
 
-static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
+static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
 	const short engine = asks_wait_for_room(&m->asks) ? POLLIN | POLLOUT : POLLIN;
 
@@ -375,22 +379,22 @@ static void fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	queries_poll(m, &p[POLL_QUERY]);
 }
 
-/* Messages before deaths: what a worker said before it died still counts. */
-static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
+/* Messages before deaths: the messages that a worker sent before it died count. */
+static void monitor_handle(struct monitor *m, const struct pollfd p[POLL_NR])
 {
 	const short readable = POLLIN | POLLHUP | POLLERR;
 
 	if (p[POLL_ENGINE].revents & readable)
-		read_worker(m, &m->workers.engine);
+		monitor_read_worker(m, &m->workers.engine);
 	if (p[POLL_NET].revents & readable)
-		read_worker(m, &m->workers.net);
+		monitor_read_worker(m, &m->workers.net);
 	if (p[POLL_INDEXER].revents & readable)
-		read_worker(m, &m->workers.indexer);
+		monitor_read_worker(m, &m->workers.indexer);
 	if (p[POLL_FETCHER].revents & readable)
-		read_worker(m, &m->workers.fetcher);
+		monitor_read_worker(m, &m->workers.fetcher);
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
-			read_worker(m, &m->workers.opener[i]);
+			monitor_read_worker(m, &m->workers.opener[i]);
 	if (p[POLL_STATUS].revents)
 		status_server_accept(m);
 	queries_handle(m, &p[POLL_QUERY]);
@@ -399,19 +403,19 @@ static void handle(struct monitor *m, const struct pollfd p[POLL_NR])
 	if (p[POLL_UEVENT].revents)
 		hotplug_read(&m->hotplug);
 	if (p[POLL_SIGNAL].revents)
-		read_signals(m);
+		monitor_read_signals(m);
 }
 
-static void loop(struct monitor *m)
+static void monitor_loop(struct monitor *m)
 {
 	struct pollfd p[POLL_NR];
 
-	run_clock(m);
+	monitor_run_clock(m);
 	while (m->phase != PHASE_OVER) {
-		fill_poll(m, p);
-		if (poll(p, POLL_NR, timeout_ms(m)) > 0)
-			handle(m, p);
-		run_clock(m);
+		monitor_fill_poll(m, p);
+		if (poll(p, POLL_NR, monitor_timeout_ms(m)) > 0)
+			monitor_handle(m, p);
+		monitor_run_clock(m);
 	}
 }
 
@@ -435,9 +439,9 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	asks_init(&m->asks, &m->workers, targets_names_answered, m);
 	m->exit_status = monitor_start(m) ? 1 : 0;
 	if (!m->exit_status) {
-		loop(m);
-		close_books(m);
-		end_openers(m);
+		monitor_loop(m);
+		monitor_close_books(m);
+		monitor_end_openers(m);
 	}
 	status = m->exit_status;
 	monitor_close(m);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The monitor's state: what its parts share, and the parts, each with a header
- * of its own.
+ * The monitor's state: the fields that its parts share, and the parts, each with
+ * a header of its own.
  *
- * Made by monitor.c (loop, life and end), filled by monitor_start.c (what must
- * be there before sampling). One thread; nothing in it may block: what can
- * hang is done by an opener. A part that needs few others gets these and not
- * the whole; those that lead to many (selection, indexes, the rate) get it.
+ * Owned by monitor.c (loop and end), filled by monitor_start.c (the start, up to
+ * sampling). One thread; nothing in it may block: an opener does all that can
+ * hang. A part that needs few others is passed these; one that needs many
+ * (selection, indexes, the rate) is passed the whole.
  */
 #ifndef OTP_DAEMON_MONITOR_MONITOR_H
 #define OTP_DAEMON_MONITOR_MONITOR_H
@@ -45,7 +45,7 @@ struct monitor {
 	uint64_t phase_deadline_ns, stop_ns;
 	int exit_status;
 	uint64_t next_tick_ns, next_slow_ns, next_watchdog_ns;
-	uint64_t names_deadline_ns; /* an engine that is ready waits so long for the names of containers */
+	uint64_t names_deadline_ns; /* sampling waits until then for the names of containers */
 
 	int lock_fd, signal_fd;
 	int config_fd, public_config_fd, capture_fd; /* for the workers */
@@ -61,25 +61,25 @@ struct monitor {
 	struct books books;
 	struct peers peers;
 	struct asks asks;
-	struct index_jobs *index; /* NULL: no indexes are made */
-	struct fetch_jobs *fetch; /* NULL: nor is there a place for debug files */
+	struct index_jobs *index; /* owned; NULL: no indexes are made */
+	struct fetch_jobs *fetch; /* owned; NULL: no debug files are fetched */
 
 	struct reload reload;
 	struct cost cost;
 	struct status_server status;
-	struct queries *queries; /* of query.sock; NULL: not open */
+	struct queries *queries; /* of query.sock; owned; NULL: not open */
 
 	struct ipc_message message; /* the one being handled */
 };
 
-/* 0, or negative errno after it was logged. */
+/* 0, or negative errno, already logged. */
 int monitor_start(struct monitor *m);
 void monitor_close(struct monitor *m); /* frees it */
-int monitor_begin_sampling(struct monitor *m); /* the engine reads now */
-/* The texts that workers are handed: with secrets for net, without for the others. */
+int monitor_begin_sampling(struct monitor *m); /* when the engine is ready */
+/* Makes the configuration texts for workers: with secrets for net, without for the others. */
 int monitor_open_config(struct monitor *m);
 /* To systemd. */
 void monitor_notify_ready(const struct monitor *m);
-void monitor_notify_status(const struct monitor *m); /* what is done has changed */
+void monitor_notify_status(const struct monitor *m); /* after a change of mode or rate */
 
 #endif

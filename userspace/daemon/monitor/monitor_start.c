@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Everything that must be there before a sample is taken, in the order in
- * which it must come: refusals first, then the side-band, then the sampler
- * (still silent), then what workers need, then the drop of rights.
+ * The start, up to the first sample, in the order that is required: refusals
+ * first, then the side-band, then the sampler (not sampling yet), then the
+ * workers' needs, then the drop of rights.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,14 +26,14 @@
 #include "daemon/sandbox/netroot.h"
 #include "daemon/sandbox/sandbox.h"
 
-static int failed(const char *what, int err)
+static int monitor_start_failed(const char *what, int err)
 {
 	log_error("%s: %s", what, strerror(-err));
 	return err;
 }
 
-/* An ordinary user profiles processes of their own, and has no other users to give workers to. */
-static bool names_processes(const struct config *c)
+/* An ordinary user profiles their own processes, and cannot run workers as other users. */
+static bool monitor_names_processes(const struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++)
 		if (c->targets[i].kind != TARGET_PID || c->targets[i].exclude)
@@ -41,18 +41,18 @@ static bool names_processes(const struct config *c)
 	return c->nr_targets;
 }
 
-static int check_rights(const struct monitor *m)
+static int monitor_check_rights(const struct monitor *m)
 {
 	const char *missing = sandbox_missing_capability();
 
-	if (!missing || (sandbox_ordinary() && names_processes(m->config)))
+	if (!missing || (sandbox_ordinary() && monitor_names_processes(m->config)))
 		return 0;
 	log_error("%s is missing: start otprofd as root, or with the capabilities that its documentation lists", missing);
 	return -EPERM;
 }
 
 /* Per CPU two events and a buffer; the rest is small. */
-static void raise_file_limit(void)
+static void monitor_raise_file_limit(void)
 {
 	struct rlimit limit;
 
@@ -62,7 +62,7 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int lock_is_held(const char *path, int fd)
+static int monitor_lock_is_held(const char *path, int fd)
 {
 	char pid[16];
 
@@ -71,7 +71,7 @@ static int lock_is_held(const char *path, int fd)
 	return -EBUSY;
 }
 
-static int take_lock(struct monitor *m)
+static int monitor_take_lock(struct monitor *m)
 {
 	char path[1100], pid[16];
 	int n;
@@ -79,16 +79,16 @@ static int take_lock(struct monitor *m)
 	snprintf(path, sizeof(path), "%s/lock", m->config->runtime_dir);
 	m->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (m->lock_fd < 0)
-		return failed(path, -errno);
+		return monitor_start_failed(path, -errno);
 	if (flock(m->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return lock_is_held(path, m->lock_fd);
+		return monitor_lock_is_held(path, m->lock_fd);
 	n = snprintf(pid, sizeof(pid), "%d\n", getpid());
 	if (ftruncate(m->lock_fd, 0) < 0 || pwrite(m->lock_fd, pid, (size_t)n, 0) != n)
-		return failed(path, -errno);
+		return monitor_start_failed(path, -errno);
 	return 0;
 }
 
-static int open_signals(struct monitor *m)
+static int monitor_open_signals(struct monitor *m)
 {
 	sigset_t set;
 
@@ -99,14 +99,15 @@ static int open_signals(struct monitor *m)
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return failed("signals", -errno);
+		return monitor_start_failed("signals", -errno);
 	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return m->signal_fd < 0 ? failed("signals", -errno) : 0;
+	return m->signal_fd < 0 ? monitor_start_failed("signals", -errno) : 0;
 }
 
-/* What workers are given. */
+/* Descriptors for the workers. */
 
-static int open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to), int *ret_fd)
+static int monitor_open_config_text(struct monitor *m, const char *name, int (*print)(const struct config *c, FILE *to),
+				    int *ret_fd)
 {
 	_cleanup_(freep) char *text = NULL;
 	size_t len = 0;
@@ -118,11 +119,11 @@ static int open_config_text(struct monitor *m, const char *name, int (*print)(co
 	err = print(m->config, f);
 	fclose(f);
 	if (err)
-		return failed("configuration", err);
+		return monitor_start_failed("configuration", err);
 	fd = ipc_memfd(name, text, len);
 	explicit_bzero(text, len);
 	if (fd < 0)
-		return failed("configuration", fd);
+		return monitor_start_failed("configuration", fd);
 	closep(ret_fd);
 	*ret_fd = fd;
 	return 0;
@@ -130,22 +131,22 @@ static int open_config_text(struct monitor *m, const char *name, int (*print)(co
 
 int monitor_open_config(struct monitor *m)
 {
-	int err = open_config_text(m, "config", config_print, &m->config_fd);
+	int err = monitor_open_config_text(m, "config", config_print, &m->config_fd);
 
-	return err ? err : open_config_text(m, "public-config", config_print_shown, &m->public_config_fd);
+	return err ? err : monitor_open_config_text(m, "public-config", config_print_shown, &m->public_config_fd);
 }
 
-static int open_capture(struct monitor *m)
+static int monitor_open_capture(struct monitor *m)
 {
 	const char *path = m->options->capture_path;
 
 	if (!path)
 		return 0;
 	m->capture_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return m->capture_fd < 0 ? failed(path, -errno) : 0;
+	return m->capture_fd < 0 ? monitor_start_failed(path, -errno) : 0;
 }
 
-static int prepare_roots(struct monitor *m)
+static int monitor_prepare_roots(struct monitor *m)
 {
 	struct sandbox_user user;
 	int err = sandbox_user_engine(m->config, true, &user);
@@ -153,16 +154,16 @@ static int prepare_roots(struct monitor *m)
 	if (!err)
 		err = sandbox_user_net(m->config, true, &user);
 	if (err)
-		return failed("no user for a worker", err);
+		return monitor_start_failed("no user for a worker", err);
 	err = sandbox_prepare(m->config);
 	if (!err)
 		err = netroot_build(m->config);
-	return err ? failed("the workers' roots cannot be made", err) : 0;
+	return err ? monitor_start_failed("the workers' roots cannot be made", err) : 0;
 }
 
-static int prepare_workers(struct monitor *m)
+static int monitor_prepare_workers(struct monitor *m)
 {
-	int err = sandbox_ordinary() ? 0 : prepare_roots(m);
+	int err = sandbox_ordinary() ? 0 : monitor_prepare_roots(m);
 
 	if (!err)
 		err = books_open(&m->books);
@@ -174,10 +175,10 @@ static int prepare_workers(struct monitor *m)
 		err = index_jobs_open(m);
 	if (!err)
 		err = fetch_jobs_open(m);
-	return err ? err : open_capture(m);
+	return err ? err : monitor_open_capture(m);
 }
 
-static void announce(const struct monitor *m)
+static void monitor_announce(const struct monitor *m)
 {
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
 		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->sampler.source->ops->name, m->sampler.why, m->config->frequency_hz, m->sampler.layout.ring_bytes / 1024,
@@ -186,28 +187,28 @@ static void announce(const struct monitor *m)
 		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
 			   "exporting to %s: %s", m->config->exporters[i].name, m->config->exporters[i].endpoint);
 	if (m->config->exporter_is_default)
-		log_warn("no exporter is configured: trying OpenTelemetry's usual place, %s",
+		log_warn("no exporter is configured: trying OpenTelemetry's default endpoint, %s",
 			 m->config->exporters[0].endpoint);
 }
 
 int monitor_start(struct monitor *m)
 {
-	int err = check_rights(m);
+	int err = monitor_check_rights(m);
 
 	if (!err)
-		err = open_signals(m);
+		err = monitor_open_signals(m);
 	if (err)
 		return err;
-	raise_file_limit();
-	/* Each traversable: workers pass through before they change user. */
+	monitor_raise_file_limit();
+	/* Each directory is traversable, since workers pass through before they change user. */
 	err = file_make_dirs(m->config->runtime_dir, 0755, 0755);
 	if (err)
-		return failed(m->config->runtime_dir, err);
-	err = take_lock(m);
+		return monitor_start_failed(m->config->runtime_dir, err);
+	err = monitor_take_lock(m);
 	if (!err)
 		err = sampler_open(&m->sampler, m->config, guard_memory_limit(m->config));
 	if (!err)
-		err = prepare_workers(m);
+		err = monitor_prepare_workers(m);
 	if (err)
 		return err;
 	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
@@ -218,13 +219,13 @@ int monitor_start(struct monitor *m)
 	if (!err)
 		err = queries_open(m);
 	if (err)
-		return failed("status socket", err);
-	announce(m);
+		return monitor_start_failed("status socket", err);
+	monitor_announce(m);
 	return sandbox_monitor(m->config);
 }
 
-/* What systemctl status shows: what is done, and what is not done that was asked for. */
-static void status_text(const struct monitor *m, char to[256])
+/* The text that systemctl status shows: the mode of operation, and what the configuration requests but is not done. */
+static void monitor_status_text(const struct monitor *m, char to[256])
 {
 	const struct guard_orders *o = &m->guard.orders;
 	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->sampler.source->ops->name,
@@ -239,7 +240,7 @@ void monitor_notify_ready(const struct monitor *m)
 {
 	char status[256];
 
-	status_text(m, status);
+	monitor_status_text(m, status);
 	notify_ready(status);
 }
 
@@ -247,7 +248,7 @@ void monitor_notify_status(const struct monitor *m)
 {
 	char status[256];
 
-	status_text(m, status);
+	monitor_status_text(m, status);
 	notify_status(status);
 }
 
@@ -260,7 +261,7 @@ int monitor_begin_sampling(struct monitor *m)
 	if (!err)
 		err = m->sampler.source->ops->start(m->sampler.source);
 	if (err)
-		return failed("sampling cannot begin", err);
+		return monitor_start_failed("sampling cannot begin", err);
 	m->sampler.sampling = true;
 	monitor_notify_ready(m);
 	log_info("sampling (engine pid %d, net pid %d)", m->workers.engine.pid, m->workers.net.pid);
@@ -286,7 +287,7 @@ void monitor_close(struct monitor *m)
 	sampler_close(&m->sampler);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		closep(fds[i]);
-	/* Last: it says that nobody is here. */
+	/* Last: an unlocked file means that no monitor runs. */
 	closep(&m->lock_fd);
 	config_free(m->config);
 	free(m);

@@ -39,8 +39,8 @@ static bool listener(struct sockaddr_un *ret, socklen_t *ret_len)
 	return true;
 }
 
-/* False: the listener has no room just now. Any other failure is the listener's. */
-static bool say(const char *text)
+/* false: the socket is full. Other failures are ignored. */
+static bool notify_send(const char *text)
 {
 	_cleanup_(closep) int fd = -1;
 	struct sockaddr_un to;
@@ -55,7 +55,7 @@ static bool say(const char *text)
 	       (errno != EAGAIN && errno != ENOBUFS);
 }
 
-static void drop_first(void)
+static void notify_drop_first(void)
 {
 	nr_waiting--;
 	memmove(waiting[0], waiting[1], nr_waiting * sizeof(waiting[0]));
@@ -63,18 +63,18 @@ static void drop_first(void)
 
 void notify_run(void)
 {
-	while (nr_waiting && say(waiting[0]))
-		drop_first();
+	while (nr_waiting && notify_send(waiting[0]))
+		notify_drop_first();
 }
 
-/* Of more than fit, the newest count: the last of them is what holds. */
-static void say_or_wait(const char *text)
+/* Beyond the bound the oldest message is dropped: the newest is in force. */
+static void notify_send_or_queue(const char *text)
 {
 	notify_run();
-	if (!nr_waiting && say(text))
+	if (!nr_waiting && notify_send(text))
 		return;
 	if (nr_waiting == WAITING_MAX)
-		drop_first();
+		notify_drop_first();
 	snprintf(waiting[nr_waiting++], TEXT_MAX, "%s", text);
 }
 
@@ -83,10 +83,10 @@ void notify_ready(const char *status)
 	char text[TEXT_MAX];
 
 	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", status);
-	say_or_wait(text);
+	notify_send_or_queue(text);
 }
 
-/* One that waits already is replaced: only the last status is of interest, and READY must not fall out for it. */
+/* Replaces a waiting status: only the last one matters, and READY must not be dropped for it. */
 void notify_status(const char *status)
 {
 	char text[TEXT_MAX];
@@ -94,33 +94,33 @@ void notify_status(const char *status)
 	snprintf(text, sizeof(text), "STATUS=%s", status);
 	if (nr_waiting && strncmp(waiting[nr_waiting - 1], "STATUS=", 7) == 0)
 		nr_waiting--;
-	say_or_wait(text);
+	notify_send_or_queue(text);
 }
 
-/* MONOTONIC_USEC: so that systemd (253) tells this reload from an earlier one, with Type=notify-reload. */
+/* MONOTONIC_USEC: by this systemd (253) distinguishes this reload from an earlier one, with Type=notify-reload. */
 void notify_reloading(void)
 {
 	char text[TEXT_MAX];
 
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reading the configuration",
 		 (unsigned long long)(clock_read_ns(CLOCK_MONOTONIC) / NSEC_PER_USEC));
-	say_or_wait(text);
+	notify_send_or_queue(text);
 }
 
 void notify_stopping(void)
 {
-	say_or_wait("STOPPING=1\nSTATUS=Exporting what is left");
+	notify_send_or_queue("STOPPING=1\nSTATUS=Exporting what is left");
 }
 
-/* A sign of life that cannot be said now is not said later: the next one is. */
+/* A watchdog message that does not fit now is dropped: the next one replaces it. */
 void notify_alive(void)
 {
 	notify_run();
 	if (!nr_waiting)
-		say("WATCHDOG=1");
+		notify_send("WATCHDOG=1");
 }
 
-/* Twice in the time that systemd waits. */
+/* Twice in systemd's timeout. */
 uint64_t notify_alive_ns(void)
 {
 	uint64_t us;

@@ -22,7 +22,7 @@ static void peers_drop(struct peers *p)
 	p->fd = -1;
 }
 
-/* A new pair: one end to net, the other is kept for the engine. */
+/* Makes a new pair: one end is sent to net, the other is kept for the engine. */
 static void peers_make_pair(struct peers *p)
 {
 	int pair[2], err = ipc_pair(pair);
@@ -35,7 +35,7 @@ static void peers_make_pair(struct peers *p)
 			close(pair[0]);
 	}
 	if (err) {
-		log_warn("net cannot be joined to the engine: %s", strerror(-err));
+		log_warn("net cannot be connected to the engine: %s", strerror(-err));
 		worker_kill(&p->workers->net);
 		return;
 	}

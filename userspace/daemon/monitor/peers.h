@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket between engine and net. net always has its end first; the
- * engine's end waits here until there is an engine, and there is none before
- * net has read what a dead one had sent (ipc.h).
+ * The socket between engine and net. net is sent its end first; the engine's
+ * end waits here until an engine runs, and none is started before net has read
+ * all that a dead engine had sent (ipc.h).
  *
  * Called by the monitor where a worker starts, ends, or answers; one thread.
  * Nothing waits: a net that does not drain its socket in time is killed.
@@ -16,9 +16,9 @@
 struct peers {
 	struct workers *workers; /* borrowed */
 	struct books *books;	 /* borrowed */
-	int fd;		  /* the engine's end of the pair that net already has; -1 */
+	int fd;		  /* the engine's end of the pair whose other end net has; -1 */
 	uint32_t drains;  /* PEERs that net has not answered by DRAINED */
-	bool gap_pending; /* the engine died; what net took of it is known at the last DRAINED */
+	bool gap_pending; /* the engine died; the last DRAINED ends what net received of it */
 	uint64_t gap_deadline_ns;
 };
 
@@ -31,7 +31,7 @@ void peers_drained(struct peers *p); /* DRAINED */
 /* Whether an engine may start. */
 bool peers_allow_engine(const struct peers *p);
 void peers_run(struct peers *p, uint64_t now);
-/* The engine is over: net may see the end of the socket. */
+/* The last engine has exited: net reads the socket to its end. */
 void peers_close(struct peers *p);
 
 #endif

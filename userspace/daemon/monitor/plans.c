@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 
-/* A bucket: so many at once, then so many a second. */
+/* A token bucket: PLANS_BURST at once, then one each PLANS_PAUSE. */
 #define PLANS_BURST 2048
 #define PLANS_PAUSE (NSEC_PER_SEC / 1000)
 
@@ -23,7 +23,7 @@ static bool plans_may_set(struct monitor *m)
 	return true;
 }
 
-static bool plan_is_sound(const struct monitor *m, const struct otp_plan *p)
+static bool plans_is_sound(const struct monitor *m, const struct otp_plan *p)
 {
 	return p->generation && p->stack_bytes <= m->config->stack_max_bytes &&
 	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT;
@@ -62,7 +62,7 @@ void plans_set(struct monitor *m, const struct ipc_message *msg)
 		err = plans_remove_one(m, head->pid);
 	} else {
 		memcpy(&plan, head + 1, sizeof(plan));
-		err = plan_is_sound(m, &plan) ? plans_set_one(m, head->pid, &plan) : -EINVAL;
+		err = plans_is_sound(m, &plan) ? plans_set_one(m, head->pid, &plan) : -EINVAL;
 	}
 	if (err)
 		m->plans.refused++;
@@ -76,11 +76,11 @@ void hints_set(struct monitor *m, const struct ipc_message *msg)
 
 	if (msg->head.len != sizeof(*hint) || hint->hint.stack_bytes > OTP_STACK_LIMIT ||
 	    hint->hint.base_bytes > OTP_BASE_LIMIT) {
-		log_warn("engine sent a hint that breaks the rules: it is killed");
+		log_warn("engine sent a malformed hint: it is killed");
 		worker_kill(&m->workers.engine);
 		return;
 	}
-	/* It may not have heard yet that the bound came down. */
+	/* The engine may not have received a lower bound yet. */
 	if (hint->hint.stack_bytes > m->config->stack_max_bytes || !plans_may_set(m) || !m->sampler.source->ops->set_hint ||
 	    m->sampler.source->ops->set_hint(m->sampler.source, hint->comm, hint->hint.stack_bytes ? &hint->hint : NULL))
 		m->plans.refused++;

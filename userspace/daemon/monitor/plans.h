@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans and hints that the engine wishes for. It parses hostile input, so it
- * may tune how a process is copied, within the configured bounds, but never
- * which processes are selected.
+ * Plans and hints that the engine requests. It parses hostile input, so it may
+ * tune how a process is copied, within the configured bounds, but never which
+ * processes are selected.
  *
- * Called by the monitor for each PLAN and HINT; one thread. A message that
- * breaks the rules is the end of the engine; a wish beyond the bounds, or
- * beyond 2048 at once and a thousand a second, is refused and counted.
+ * Called by the monitor for each PLAN and HINT; one thread. An engine that sends
+ * a malformed message is killed; a request beyond the bounds, or beyond 2048 at
+ * once and a thousand a second, is refused and counted.
  */
 #ifndef OTP_DAEMON_MONITOR_PLANS_H
 #define OTP_DAEMON_MONITOR_PLANS_H
@@ -17,7 +17,7 @@ struct ipc_message;
 struct monitor;
 
 struct plans {
-	uint64_t tokens_ns;    /* a bucket, as the time up to which it is used */
+	uint64_t tokens_ns;    /* a token bucket, as the time up to which it is used */
 	uint64_t set, refused; /* since the start */
 };
 

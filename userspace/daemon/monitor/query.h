@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Questions about one process: a client of RUNTIME_DIR/query.sock writes one
- * line, "explain PID", gets one JSON object and the end. What cannot be
- * answered is {"error": why}.
+ * line, "explain PID", reads one JSON object and the end. A
+ * question without an answer returns {"error": why}.
  *
  * query.c: the line; pure. query_server.c: the monitor's side. A few clients at
  * a time, each with a deadline; others wait in the socket's queue. The engine
- * knows the answer and gives it as a sealed memfd, which is passed on unread.
+ * answers with a sealed memfd, which is passed on unread. One thread.
  */
 #ifndef OTP_DAEMON_MONITOR_QUERY_H
 #define OTP_DAEMON_MONITOR_QUERY_H
@@ -23,8 +23,8 @@
 struct query { uint32_t pid; };
 
 /*
- * A line of so many bytes as they came. 0: ret is filled; -EAGAIN: it goes on;
- * -EMSGSIZE: too long; -EINVAL: no question; -ERANGE: no pid.
+ * Parses the first len bytes of a line. -EAGAIN: more are needed; -EMSGSIZE: too
+ * long; -EINVAL: no question; -ERANGE: no pid.
  */
 int query_parse(const char *text, size_t len, struct query *ret);
 

@@ -15,7 +15,7 @@
 #include "daemon/monitor/query.h"
 #include "daemon/report/json.h"
 
-#define CLIENT_NS (5 * NSEC_PER_SEC) /* from the first byte to the last */
+#define CLIENT_NS (5 * NSEC_PER_SEC) /* for one client, from accept to the last byte */
 
 enum client_state { FREE, READING, ASKED, WRITING };
 
@@ -23,7 +23,7 @@ struct client {
 	enum client_state state;
 	int fd;
 	uint64_t deadline_ns;
-	uint64_t tag; /* ASKED: of the question to the engine */
+	uint64_t tag; /* ASKED: tag of the question to the engine */
 	struct query query;
 	char line[QUERY_LINE_MAX];
 	size_t len;
@@ -54,7 +54,7 @@ int queries_open(struct monitor *m)
 	return 0;
 }
 
-static void end(struct client *c)
+static void query_end(struct client *c)
 {
 	close(c->fd);
 	buf_done(&c->out);
@@ -69,7 +69,7 @@ void queries_close(struct monitor *m)
 		return;
 	for (int i = 0; i < QUERY_CLIENTS; i++)
 		if (q->client[i].state != FREE)
-			end(&q->client[i]);
+			query_end(&q->client[i]);
 	status_socket_remove(m->config->runtime_dir, "query.sock");
 	close(q->fd);
 	free(q);
@@ -78,7 +78,7 @@ void queries_close(struct monitor *m)
 
 /* Writing. */
 
-static void write_some(struct client *c)
+static void query_write(struct client *c)
 {
 	ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -87,20 +87,20 @@ static void write_some(struct client *c)
 	if (n > 0)
 		c->sent += (size_t)n;
 	if (n <= 0 || c->sent == c->out.len)
-		end(c);
+		query_end(c);
 }
 
-static void answer(struct client *c)
+static void query_answer(struct client *c)
 {
 	c->state = WRITING;
 	buf_add_str(&c->out, "\n");
 	if (c->out.failed)
-		end(c);
+		query_end(c);
 	else
-		write_some(c);
+		query_write(c);
 }
 
-static void refuse(struct client *c, const char *why)
+static void query_refuse(struct client *c, const char *why)
 {
 	struct json j = {.to = &c->out};
 
@@ -108,11 +108,11 @@ static void refuse(struct client *c, const char *why)
 	json_open(&j, NULL);
 	json_text(&j, "error", why);
 	json_close(&j);
-	answer(c);
+	query_answer(c);
 }
 
-/* Not one that has ended and is only not collected yet: state Z or X, behind the name (proc(5)). */
-static bool is_running(uint32_t pid)
+/* false also for a zombie: state Z or X, after the name (proc(5)). */
+static bool query_is_running(uint32_t pid)
 {
 	char stat[512];
 	const char *name;
@@ -123,16 +123,16 @@ static bool is_running(uint32_t pid)
 	return name && name[1] == ' ' && !strchr("ZX", name[2]);
 }
 
-static void answer_explained(struct monitor *m, struct client *c, const char *text, size_t len)
+static void query_answer_explained(struct monitor *m, struct client *c, const char *text, size_t len)
 {
 	struct json j = {.to = &c->out};
 
 	json_open(&j, NULL);
 	json_text(&j, "version", OTPROF_VERSION);
-	json_bool(&j, "running", is_running(c->query.pid));
+	json_bool(&j, "running", query_is_running(c->query.pid));
 	json_bool(&j, "selected", target_processes_wants(m, c->query.pid));
 	json_close_with(&j, "process", text, len);
-	answer(c);
+	query_answer(c);
 }
 
 void queries_answered(struct monitor *m, struct ipc_message *msg)
@@ -148,15 +148,15 @@ void queries_answered(struct monitor *m, struct ipc_message *msg)
 		if (c->state != ASKED || c->tag != msg->head.tag)
 			continue;
 		if (len)
-			answer_explained(m, c, text, len);
+			query_answer_explained(m, c, text, len);
 		else
-			refuse(c, "the answer would be too large");
+			query_refuse(c, "the answer would be too large");
 	}
 }
 
 /* Reading. */
 
-static void ask(struct monitor *m, struct client *c)
+static void query_ask(struct monitor *m, struct client *c)
 {
 	int err = -EPIPE;
 
@@ -165,10 +165,10 @@ static void ask(struct monitor *m, struct client *c)
 	if (m->workers.engine.sock >= 0 && m->workers.engine.ready)
 		err = worker_send(&m->workers.engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
 	if (err)
-		refuse(c, "the engine is busy or just starting: ask again");
+		query_refuse(c, "the engine is busy or just starting: ask again");
 }
 
-static void read_some(struct monitor *m, struct client *c)
+static void query_read(struct monitor *m, struct client *c)
 {
 	ssize_t n = recv(c->fd, c->line + c->len, sizeof(c->line) - c->len, MSG_DONTWAIT);
 	int err;
@@ -176,20 +176,20 @@ static void read_some(struct monitor *m, struct client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		end(c);
+		query_end(c);
 		return;
 	}
 	c->len += (size_t)n;
 	err = query_parse(c->line, c->len, &c->query);
 	if (err == 0)
-		ask(m, c);
+		query_ask(m, c);
 	else if (err == -ERANGE)
-		refuse(c, "there can be no such pid");
+		query_refuse(c, "there can be no such pid");
 	else if (err != -EAGAIN)
-		refuse(c, "no question that is understood");
+		query_refuse(c, "no question that is understood");
 }
 
-static struct client *free_client(const struct queries *q)
+static struct client *queries_free_client(const struct queries *q)
 {
 	for (int i = 0; i < QUERY_CLIENTS; i++)
 		if (q->client[i].state == FREE)
@@ -197,9 +197,9 @@ static struct client *free_client(const struct queries *q)
 	return NULL;
 }
 
-static void accept_one(struct queries *q)
+static void queries_accept(struct queries *q)
 {
-	struct client *c = free_client(q);
+	struct client *c = queries_free_client(q);
 	int fd = c ? accept4(q->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
 
 	if (fd < 0)
@@ -214,13 +214,13 @@ void queries_poll(const struct monitor *m, struct pollfd p[QUERY_POLLS])
 {
 	const struct queries *q = m->queries;
 
-	/* Nobody is let in whom nobody can serve: they wait in the socket's queue. */
-	p[0] = (struct pollfd){q && free_client(q) ? q->fd : -1, POLLIN, 0};
+	/* Clients are accepted only while there is a free place; others wait in the socket's queue. */
+	p[0] = (struct pollfd){q && queries_free_client(q) ? q->fd : -1, POLLIN, 0};
 	for (int i = 0; i < QUERY_CLIENTS; i++) {
 		const struct client *c = q ? &q->client[i] : NULL;
 		bool in_use = c && c->state != FREE;
 
-		/* One that is gone is told by POLLHUP, whatever is waited for. */
+		/* POLLHUP reports a client that is gone, whatever events are requested. */
 		p[1 + i] = (struct pollfd){in_use ? c->fd : -1, 0, 0};
 		if (in_use && c->state != ASKED)
 			p[1 + i].events = c->state == READING ? POLLIN : POLLOUT;
@@ -237,21 +237,21 @@ void queries_handle(struct monitor *m, const struct pollfd p[QUERY_POLLS])
 		if (c->state == FREE || c->fd != p[1 + i].fd || !p[1 + i].revents)
 			continue;
 		if (c->state == READING)
-			read_some(m, c);
+			query_read(m, c);
 		else if (c->state == WRITING)
-			write_some(c);
+			query_write(c);
 		else
-			end(c);
+			query_end(c);
 	}
 	if (q && p[0].revents)
-		accept_one(q);
+		queries_accept(q);
 }
 
 void queries_engine_died(struct monitor *m)
 {
 	for (int i = 0; m->queries && i < QUERY_CLIENTS; i++)
 		if (m->queries->client[i].state == ASKED)
-			refuse(&m->queries->client[i], "the engine ended over it: ask again");
+			query_refuse(&m->queries->client[i], "the engine ended over it: ask again");
 }
 
 void queries_run(struct monitor *m, uint64_t now)
@@ -260,7 +260,7 @@ void queries_run(struct monitor *m, uint64_t now)
 		struct client *c = &m->queries->client[i];
 
 		if (c->state != FREE && now >= c->deadline_ns)
-			end(c);
+			query_end(c);
 	}
 }
 

@@ -11,13 +11,13 @@
 #define ANSWER_NS (3 * NSEC_PER_SEC)
 #define RETRY_NS  NSEC_PER_SEC
 
-static uint32_t target(const struct rate *r)
+static uint32_t rate_target(const struct rate *r)
 {
 	return r->limit_hz && r->limit_hz < r->wanted_hz ? r->limit_hz : r->wanted_hz;
 }
 
-/* Whether an engine that starts now would read samples of the old rate first. */
-static bool is_open(const struct monitor *m)
+/* Whether a new engine would read samples of the old rate first. */
+static bool rate_is_open(const struct monitor *m)
 {
 	struct ledger_engine e;
 
@@ -29,15 +29,15 @@ static bool is_open(const struct monitor *m)
 
 const struct origins *rate_ring_origins(const struct monitor *m)
 {
-	return is_open(m) ? &m->rate.origins_before : &m->sampler.layout.origins;
+	return rate_is_open(m) ? &m->rate.origins_before : &m->sampler.layout.origins;
 }
 
 const struct ipc_rate *rate_pending(const struct monitor *m)
 {
-	return is_open(m) ? &m->rate.last : NULL;
+	return rate_is_open(m) ? &m->rate.last : NULL;
 }
 
-static int set_rate(struct monitor *m, uint32_t hz)
+static int rate_set(struct monitor *m, uint32_t hz)
 {
 	int err = m->sampler.source->ops->set_rate(m->sampler.source, hz);
 
@@ -48,25 +48,25 @@ static int set_rate(struct monitor *m, uint32_t hz)
 	return 0;
 }
 
-static void go_on(struct monitor *m)
+static void rate_resume(struct monitor *m)
 {
 	int err;
 
 	m->rate.closing = false;
 	if (m->phase != PHASE_RUN)
-		return; /* it was to end meanwhile */
+		return; /* the monitor is stopping */
 	err = m->sampler.source->ops->start(m->sampler.source);
 	if (!err) {
 		monitor_notify_status(m);
 		return;
 	}
-	log_error("sampling cannot go on at %u Hz: %s", m->rate.hz, strerror(-err));
+	log_error("sampling cannot continue at %u Hz: %s", m->rate.hz, strerror(-err));
 	m->exit_status = 1;
 	m->phase = PHASE_OVER;
 }
 
-/* The sampler stands still; where the ring ends now, the old rate ends. */
-static int tell_engine(struct monitor *m, uint64_t now)
+/* The sampler is stopped: the present end of the ring is the end of the old rate. */
+static int rate_send(struct monitor *m, uint64_t now)
 {
 	m->rate.last = (struct ipc_rate){.pos = ring_producer(&m->sampler.ring), .origins = m->sampler.layout.origins,
 					 .id = m->rate.last.id + 1};
@@ -75,7 +75,7 @@ static int tell_engine(struct monitor *m, uint64_t now)
 	return worker_send(&m->workers.engine, IPC_RATE, 0, &m->rate.last, sizeof(m->rate.last), -1);
 }
 
-static int begin(struct monitor *m, uint64_t now)
+static int rate_begin(struct monitor *m, uint64_t now)
 {
 	struct origins before = m->sampler.layout.origins;
 	uint32_t hz = m->rate.hz;
@@ -83,16 +83,16 @@ static int begin(struct monitor *m, uint64_t now)
 
 	if (err)
 		return err;
-	err = set_rate(m, target(&m->rate));
+	err = rate_set(m, rate_target(&m->rate));
 	if (err) {
-		go_on(m);
+		rate_resume(m);
 		return err;
 	}
 	m->rate.origins_before = before;
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_RATE}, LOG_LEVEL_INFO, "sampling at %u Hz instead of %u", m->rate.hz, hz);
-	/* An engine that cannot be told is dying: the next one is told when it starts. */
-	if (tell_engine(m, now))
-		go_on(m);
+	/* An engine that cannot receive this is dying: the next one is sent the rate at its start. */
+	if (rate_send(m, now))
+		rate_resume(m);
 	return 0;
 }
 
@@ -102,17 +102,18 @@ void rate_run(struct monitor *m, uint64_t now)
 
 	if (r->closing && (now >= r->deadline_ns || !m->workers.engine.pid)) {
 		if (m->workers.engine.pid)
-			log_warn("the engine did not close its profile in time: sampling goes on at %u Hz", r->hz);
-		go_on(m);
+			log_warn("the engine did not close its profile in time: sampling continues at %u Hz", r->hz);
+		rate_resume(m);
 	}
-	if (r->closing || !m->sampler.sampling || !m->sampler.source->ops->set_rate || m->phase != PHASE_RUN || target(r) == r->hz || now < r->retry_ns)
+	if (r->closing || !m->sampler.sampling || !m->sampler.source->ops->set_rate || m->phase != PHASE_RUN ||
+	    rate_target(r) == r->hz || now < r->retry_ns)
 		return;
-	/* One change at a time: what lies on the ring has one period before it and one behind. */
-	if (!m->workers.engine.ready || is_open(m))
+	/* One change at a time: the samples on the ring have one period before its position and one after. */
+	if (!m->workers.engine.ready || rate_is_open(m))
 		return;
 	r->retry_ns = now + RETRY_NS;
-	if (begin(m, now))
-		log_warn("the rate stays at %u Hz: the sampler does not take %u", r->hz, target(r));
+	if (rate_begin(m, now))
+		log_warn("the rate stays at %u Hz: the sampler rejects %u", r->hz, rate_target(r));
 }
 
 void rate_acked(struct monitor *m, const struct ipc_message *msg)
@@ -126,15 +127,15 @@ void rate_acked(struct monitor *m, const struct ipc_message *msg)
 		return;
 	m->rate.acked = id;
 	if (m->rate.closing)
-		go_on(m);
+		rate_resume(m);
 }
 
-static int apply(struct monitor *m)
+static int rate_apply(struct monitor *m)
 {
 	if (!m->sampler.source->ops->set_rate)
-		return target(&m->rate) == m->rate.hz ? 0 : -EOPNOTSUPP;
+		return rate_target(&m->rate) == m->rate.hz ? 0 : -EOPNOTSUPP;
 	if (!m->sampler.sampling)
-		return target(&m->rate) == m->rate.hz ? 0 : set_rate(m, target(&m->rate));
+		return rate_target(&m->rate) == m->rate.hz ? 0 : rate_set(m, rate_target(&m->rate));
 	rate_run(m, clock_now_ns());
 	return 0;
 }
@@ -144,11 +145,11 @@ int rate_change(struct monitor *m, uint32_t hz)
 	if (hz < SOURCE_HZ_MIN || hz > SOURCE_HZ_MAX)
 		return -ERANGE;
 	m->rate.wanted_hz = hz;
-	return apply(m);
+	return rate_apply(m);
 }
 
 int rate_limit(struct monitor *m, uint32_t hz)
 {
 	m->rate.limit_hz = hz;
-	return apply(m);
+	return rate_apply(m);
 }

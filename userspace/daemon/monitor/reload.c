@@ -15,11 +15,11 @@
 #include "daemon/report/metrics.h"
 #include "daemon/sandbox/netroot.h"
 
-#define ANSWERS_NS (20 * NSEC_PER_SEC) /* net gives what goes some seconds of it */
+#define ANSWERS_NS (20 * NSEC_PER_SEC) /* net spends some seconds of this on removed destinations */
 #define NAMES_NS   (3 * NSEC_PER_SEC)  /* longer than an opener may take */
 #define FILE_URL   "file://"
 
-/* What a comparison found: names of keys, one after the other. */
+/* The differences of two configurations: names of keys, separated by commas. */
 struct found {
 	char changed[1024], restart[512];
 	bool targets, metrics;
@@ -31,32 +31,32 @@ struct reload_next {
 	uint64_t deadline_ns;
 };
 
-static void on_error(void *ctx, const char *line)
+static void reload_on_error(void *ctx, const char *line)
 {
 	log_error("%s", line);
 }
 
-static void add_name(char *list, size_t size, const char *name)
+static void reload_add_name(char *list, size_t size, const char *name)
 {
 	size_t n = strlen(list);
 
 	snprintf(list + n, size - n, "%s%s", n ? ", " : "", name);
 }
 
-static void on_change(void *ctx, const char *title, bool restart)
+static void reload_on_change(void *ctx, const char *title, bool restart)
 {
 	struct found *f = ctx;
 
 	if (restart) {
-		add_name(f->restart, sizeof(f->restart), title);
+		reload_add_name(f->restart, sizeof(f->restart), title);
 		return;
 	}
-	add_name(f->changed, sizeof(f->changed), title);
+	reload_add_name(f->changed, sizeof(f->changed), title);
 	f->targets |= !strncmp(title, "targets.", 8);
 	f->metrics |= !strcmp(title, "metrics.listen");
 }
 
-static void say_found(const struct found *f)
+static void reload_log_changes(const struct found *f)
 {
 	if (f->restart[0])
 		log_warn("reload: needs a restart: %s", f->restart);
@@ -64,28 +64,29 @@ static void say_found(const struct found *f)
 		log_info("reload: changed: %s", f->changed);
 }
 
-static const char *file_directory(const struct export_config *e)
+static const char *reload_file_directory(const struct export_config *e)
 {
 	return strncmp(e->endpoint, FILE_URL, strlen(FILE_URL)) ? NULL : e->endpoint + strlen(FILE_URL);
 }
 
-static bool is_reachable(struct monitor *m, const struct export_config *e)
+static bool reload_is_reachable(struct monitor *m, const struct export_config *e)
 {
-	const char *dir = file_directory(e);
+	const char *dir = reload_file_directory(e);
 	const struct export_config *before = config_exporter_find(m->config, e->name);
 
 	return !dir || (before && !strcmp(before->endpoint, e->endpoint)) || netroot_sees(m->config, dir);
 }
 
-/* Its former endpoint goes on, or it does not begin. */
-static int without_directory(struct monitor *m, struct config *c, uint32_t i, struct found *found)
+/* Keeps the destination's former endpoint, or removes a new destination. */
+static int reload_without_directory(struct monitor *m, struct config *c, uint32_t i, struct found *found)
 {
 	char name[EXPORT_NAME_MAX + 80];
 	const struct export_config *before = config_exporter_find(m->config, c->exporters[i].name);
 	char *endpoint;
 
-	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net has no way to yet)", c->exporters[i].name);
-	add_name(found->restart, sizeof(found->restart), name);
+	snprintf(name, sizeof(name), "exporter %s.endpoint (a directory that net cannot reach yet)",
+		 c->exporters[i].name);
+	reload_add_name(found->restart, sizeof(found->restart), name);
 	if (!before) {
 		config_exporter_remove(c, i);
 		return 0;
@@ -98,14 +99,14 @@ static int without_directory(struct monitor *m, struct config *c, uint32_t i, st
 	return 0;
 }
 
-/* net's private root is built at start: there is no right to mount any more. */
-static int check_directories(struct monitor *m, struct config *c, struct found *found)
+/* net's private root is built at the start: the monitor has no right to mount any more. */
+static int reload_check_directories(struct monitor *m, struct config *c, struct found *found)
 {
 	int err = 0;
 
 	for (uint32_t i = c->nr_exporters; i-- && !err;)
-		if (!is_reachable(m, &c->exporters[i]))
-			err = without_directory(m, c, i, found);
+		if (!reload_is_reachable(m, &c->exporters[i]))
+			err = reload_without_directory(m, c, i, found);
 	if (!err && !c->nr_exporters) {
 		log_error("reload: no exporter would be left");
 		err = -EINVAL;
@@ -113,20 +114,20 @@ static int check_directories(struct monitor *m, struct config *c, struct found *
 	return err;
 }
 
-static int load(struct monitor *m, struct config **ret, struct found *found)
+static int reload_load(struct monitor *m, struct config **ret, struct found *found)
 {
 	const struct monitor_options *o = m->options;
 	struct config *c;
-	int err = o->config_usual ? config_load_usual(o->config_path, on_error, NULL, &c) :
-				    config_load(o->config_path, on_error, NULL, &c);
+	int err = o->config_usual ? config_load_usual(o->config_path, reload_on_error, NULL, &c) :
+				    config_load(o->config_path, reload_on_error, NULL, &c);
 
 	if (err)
 		return err;
 	if (resource_add_host_id(c) < 0)
 		log_debug("profiles carry no host.id");
-	err = check_directories(m, c, found);
+	err = reload_check_directories(m, c, found);
 	if (!err)
-		err = config_changes(m->config, c, on_change, found);
+		err = config_changes(m->config, c, reload_on_change, found);
 	if (err)
 		config_free(c);
 	else
@@ -136,8 +137,11 @@ static int load(struct monitor *m, struct config **ret, struct found *found)
 
 /* The monitor's own part. */
 
-/* Nothing is selected while rules and plans change: what is excluded now or then is not sampled by accident. */
-static void change_targets(struct monitor *m, const struct config *before)
+/*
+ * No process is selected while rules and plans change, so that none that is excluded before or after is sampled by
+ * accident.
+ */
+static void reload_change_targets(struct monitor *m, const struct config *before)
 {
 	struct otp_defaults now = m->sampler.defaults;
 
@@ -148,7 +152,7 @@ static void change_targets(struct monitor *m, const struct config *before)
 	m->sampler.defaults = now;
 }
 
-static void change_defaults(struct monitor *m)
+static void reload_change_defaults(struct monitor *m)
 {
 	struct otp_defaults before = m->sampler.defaults;
 
@@ -157,16 +161,16 @@ static void change_defaults(struct monitor *m)
 	m->sampler.defaults.wake_bytes = before.wake_bytes;
 }
 
-static void change_sampler(struct monitor *m, const struct config *before, const struct found *found)
+static void reload_change_sampler(struct monitor *m, const struct config *before, const struct found *found)
 {
 	int err;
 
-	change_defaults(m);
+	reload_change_defaults(m);
 	if (found->targets)
-		change_targets(m, before);
+		reload_change_targets(m, before);
 	guard_run_config(m);
 	if (guard_set_defaults(m))
-		log_error("reload: the sampler does not take its new settings");
+		log_error("reload: the sampler rejects its new settings");
 	err = rate_change(m, m->config->frequency_hz);
 	if (err == -EOPNOTSUPP)
 		log_warn("reload: needs a restart: sampler.frequency_hz (sampler %s)", m->sampler.source->ops->name);
@@ -176,7 +180,7 @@ static void change_sampler(struct monitor *m, const struct config *before, const
 
 /* The workers' part. */
 
-static int open_listener(struct monitor *m, int *ret_fd)
+static int reload_open_listener(struct monitor *m, int *ret_fd)
 {
 	const char *address = m->config->metrics_listen;
 	int err = metrics_listen(address, ret_fd);
@@ -186,13 +190,13 @@ static int open_listener(struct monitor *m, int *ret_fd)
 	return err;
 }
 
-/* The address is free where it could not be had before; else it is net's own, or still somebody's. */
-static bool is_free_now(const struct monitor *m, int *ret_fd)
+/* Whether the address, which could not be bound before, is free now; otherwise net or another process has it. */
+static bool reload_is_free_now(const struct monitor *m, int *ret_fd)
 {
 	return m->config->metrics_listen && metrics_listen(m->config->metrics_listen, ret_fd) == 0;
 }
 
-static int tell_net(struct monitor *m, bool metrics)
+static int reload_send_net(struct monitor *m, bool metrics)
 {
 	struct ipc_reload r = {.metrics = metrics ? IPC_METRICS_END : IPC_METRICS_STAY};
 	_cleanup_(closep) int listener = -1;
@@ -200,31 +204,32 @@ static int tell_net(struct monitor *m, bool metrics)
 
 	if (m->workers.net.sock < 0)
 		return -EPIPE;
-	if (metrics ? m->config->metrics_listen && open_listener(m, &listener) == 0 : is_free_now(m, &listener)) {
+	if (metrics ? m->config->metrics_listen && reload_open_listener(m, &listener) == 0 :
+	    reload_is_free_now(m, &listener)) {
 		r.metrics = IPC_METRICS_NEW;
 		fds[1] = listener;
 	}
 	return ipc_send(m->workers.net.sock, IPC_RELOAD, 0, &r, sizeof(r), fds, r.metrics == IPC_METRICS_NEW ? 2 : 1);
 }
 
-static int tell_engine(struct monitor *m)
+static int reload_send_engine(struct monitor *m)
 {
 	const struct ipc_reload r = {0};
 
-	targets_tell_engine(m);
+	targets_send_watch(m);
 	return worker_send(&m->workers.engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
 }
 
-/* One that is away, or cannot be told, reads the new configuration when it starts. */
-static void tell_workers(struct monitor *m, bool metrics)
+/* A worker that is dead, or cannot receive this, is sent the new configuration at its start. */
+static void reload_send_workers(struct monitor *m, bool metrics)
 {
 	struct reload *r = &m->reload;
 
 	r->deadline_ns = clock_now_ns() + ANSWERS_NS;
 	r->engine_pid = m->workers.engine.pid;
 	r->net_pid = m->workers.net.pid;
-	r->engine = m->workers.engine.pid && !tell_engine(m);
-	r->net = m->workers.net.pid && !tell_net(m, metrics);
+	r->engine = m->workers.engine.pid && !reload_send_engine(m);
+	r->net = m->workers.net.pid && !reload_send_net(m, metrics);
 	if (m->workers.engine.pid && !r->engine)
 		worker_kill(&m->workers.engine);
 	if (m->workers.net.pid && !r->net)
@@ -233,7 +238,7 @@ static void tell_workers(struct monitor *m, bool metrics)
 
 /* The whole. */
 
-static void apply(struct monitor *m, struct config *c, const struct found *found)
+static void reload_apply(struct monitor *m, struct config *c, const struct found *found)
 {
 	struct config *before = m->config;
 
@@ -241,15 +246,15 @@ static void apply(struct monitor *m, struct config *c, const struct found *found
 	log_init("otprofd", c->log_level);
 	netroot_reload(c);
 	fetch_jobs_reload(m);
-	change_sampler(m, before, found);
+	reload_change_sampler(m, before, found);
 	if (monitor_open_config(m))
 		log_error("reload: the workers keep the former configuration");
 	else
-		tell_workers(m, found->metrics);
+		reload_send_workers(m, found->metrics);
 	config_free(before);
 }
 
-static void end(struct monitor *m)
+static void reload_end(struct monitor *m)
 {
 	m->reload.done++;
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD}, LOG_LEVEL_NOTICE, 
@@ -265,19 +270,19 @@ static void reload_refuse(struct monitor *m)
 	monitor_notify_ready(m);
 }
 
-/* Containers that are selected by name must have theirs when the new selection comes into force, not after it. */
+/* The names of containers that are selected by name must be resolved before the new selection is in force. */
 static void reload_begin(struct monitor *m)
 {
 	struct reload_next *next = calloc(1, sizeof(*next));
 
 	m->reload.wanted = false;
 	notify_reloading();
-	if (!next || load(m, &next->config, &next->found)) {
+	if (!next || reload_load(m, &next->config, &next->found)) {
 		free(next);
 		reload_refuse(m);
 		return;
 	}
-	say_found(&next->found);
+	reload_log_changes(&next->found);
 	if (next->found.targets && targets_want_names(next->config))
 		target_names_want_all(&m->targets.names);
 	next->deadline_ns = clock_now_ns() + NAMES_NS;
@@ -291,10 +296,10 @@ static void reload_apply_next(struct monitor *m, uint64_t now)
 	if (!target_names_settled(&m->targets.names) && now < next->deadline_ns)
 		return;
 	m->reload.next = NULL;
-	apply(m, next->config, &next->found);
+	reload_apply(m, next->config, &next->found);
 	free(next);
 	if (!m->reload.engine && !m->reload.net)
-		end(m);
+		reload_end(m);
 }
 
 void reload_done(struct reload *r)
@@ -320,11 +325,11 @@ void reload_answered(struct monitor *m, const struct worker *w)
 	else
 		r->net = false;
 	if (waited && !r->engine && !r->net)
-		end(m);
+		reload_end(m);
 }
 
-/* A worker that ended meanwhile has a successor that knows, or will. */
-static void follow_deaths(struct monitor *m)
+/* The successor of a worker that has ended is sent the new configuration at its start. */
+static void reload_follow_deaths(struct monitor *m)
 {
 	if (m->reload.engine && m->workers.engine.pid != m->reload.engine_pid)
 		reload_answered(m, &m->workers.engine);
@@ -336,7 +341,7 @@ void reload_run(struct monitor *m, uint64_t now)
 {
 	struct reload *r = &m->reload;
 
-	follow_deaths(m);
+	reload_follow_deaths(m);
 	if ((r->engine || r->net) && now >= r->deadline_ns) {
 		log_warn("reload: %s has not answered: it is started again", r->engine ? "engine" : "net");
 		worker_kill(r->engine ? &m->workers.engine : &m->workers.net);

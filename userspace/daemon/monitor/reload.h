@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGHUP: the configuration is read again. A wrong one changes nothing. A good
- * one is applied where it can be while sampling goes on; what takes a restart
- * is said, and keeps its value. The engine closes its profile and net lets
- * what is no destination any more deliver, so that every sample is accounted
- * for; until both have answered the service manager knows that we reload.
+ * SIGHUP: the configuration is read again. A faulty one changes nothing. A valid
+ * one is applied without stopping the sampler; a key that needs a restart is
+ * logged, and keeps its value. The engine closes its profile, and destinations
+ * that were removed finish their queue, so that every sample is accounted for;
+ * until both workers have answered, systemd shows the service as reloading.
  *
- * Called by the monitor. Nothing here waits. One reload at a time: a SIGHUP
- * that comes meanwhile begins another when this one is over.
+ * Called by the monitor, one thread. Nothing here waits. One reload at a time: a
+ * SIGHUP that arrives meanwhile starts another afterwards.
  */
 #ifndef OTP_DAEMON_MONITOR_RELOAD_H
 #define OTP_DAEMON_MONITOR_RELOAD_H
@@ -21,10 +21,10 @@ struct worker;
 struct reload_next;
 
 struct reload {
-	bool wanted;		/* SIGHUP came */
-	struct reload_next *next; /* read, and not in force before the names of containers are known; owned */
+	bool wanted;		/* SIGHUP has arrived */
+	struct reload_next *next; /* read, not in force until the names of containers are resolved; owned */
 	bool engine, net;	/* have not answered yet */
-	int engine_pid, net_pid; /* who was told */
+	int engine_pid, net_pid; /* to which RELOAD was sent */
 	uint64_t deadline_ns;
 	uint32_t done, refused; /* since the start */
 };

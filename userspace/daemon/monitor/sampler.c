@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which source samples here. The configured one, or the first of bpf, kmod and
- * perf that this host lets run; what was not possible is said once, with what
- * was taken. The side-band comes before the source: what maps after the scan
- * of /proc, and before the first sample, must not be missed.
+ * The choice of the source: the configured one, or the first of bpf, kmod and
+ * perf that works on this host; the sources that do not are logged once, with
+ * the one that was chosen. The side-band is opened before the source, so that
+ * no mapping between the scan of /proc and the first sample is missed.
  */
 #include "daemon/monitor/sampler.h"
 
@@ -28,7 +28,7 @@ static uint32_t sampler_ring_bytes(const struct config *c, uint64_t memory_limit
 	return size_ring_within(cpus, c->frequency_hz, memory_limit);
 }
 
-/* Selected processes, where nothing else is: what a source may have that may not have the host. */
+/* Whether only processes are selected: a source may be allowed to sample these where it may not sample the host. */
 static uint32_t sampler_pids_only(const struct config *c, uint32_t pids[CONFIG_TARGETS_MAX])
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++) {
@@ -59,17 +59,17 @@ static bool sampler_is_wanted(const struct config *c, const struct source_ops *o
 	return c->mode == SAMPLER_AUTO || !strcmp(ops->name, names[c->mode]);
 }
 
-static bool sideband_may_be_missing(int err)
+static bool sampler_sideband_may_be_missing(int err)
 {
 	return err == -EACCES || err == -EPERM || err == -ENOSYS || err == -ENOENT || err == -EOPNOTSUPP;
 }
 
-/* Without it, a source that can reports process life itself; else /proc is looked through, at a bounded rate. */
+/* Without the side-band, a source that can reports process life itself; else /proc is scanned, at a bounded rate. */
 static int sampler_open_sideband(struct sampler *s, struct source_config *cfg, char why[SOURCE_WHY])
 {
 	int err = sideband_open(cfg, &s->sideband, why);
 
-	cfg->life = err && sideband_may_be_missing(err);
+	cfg->life = err && sampler_sideband_may_be_missing(err);
 	if (!err || cfg->life)
 		return 0;
 	log_error("the side-band cannot be opened: %s (%s)", why, strerror(-err));
@@ -84,7 +84,7 @@ static int sampler_try(struct sampler *s, const struct source_ops *ops, const st
 	return err ? err : source_open(ops, cfg, &s->source, why);
 }
 
-/* Kept until it is known whether another one works: then it is said once, with it. */
+/* The reason is kept until another source works, and then logged once, with that source. */
 static void sampler_add_reason(char to[SAMPLER_WHY], const char *name, const char *why)
 {
 	size_t at = strlen(to);
@@ -117,7 +117,7 @@ static void sampler_warn_without_sideband(const struct sampler *s, const char *w
 {
 	if (s->sideband || s->layout.life)
 		return;
-	log_warn("%s; new processes are found by looking through /proc: those that live shorter than that takes stay unknown",
+	log_warn("%s; new processes are found by scanning /proc: those that live shorter than a scan stay unknown",
 		 why);
 }
 

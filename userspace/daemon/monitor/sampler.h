@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source that samples here, the side-band beside it, and what the monitor
- * has mapped of them: so that a crash of the engine loses nothing that they
- * hold.
+ * The source of samples on this host, the side-band beside it, and the monitor's
+ * mappings of both: with these, a crash of the engine loses no sample on the
+ * ring.
  *
- * Opened by the monitor at its start, silent; closed at its end. In between
- * its files (plans.c, rate.c, targets*.c, hotplug.c, guard_run.c) talk to the
- * source by its ops. One thread.
+ * Opened by the monitor at its start, without sampling yet; closed at its end.
+ * The monitor's files (plans.c, rate.c, targets*.c, hotplug.c, guard_run.c) call
+ * the source by its ops. One thread.
  */
 #ifndef OTP_DAEMON_MONITOR_SAMPLER_H
 #define OTP_DAEMON_MONITOR_SAMPLER_H
@@ -23,11 +23,11 @@
 
 struct sampler {
 	struct source *source;	   /* owned */
-	char why[SAMPLER_WHY];	   /* it was taken, and others were not */
+	char why[SAMPLER_WHY];	   /* this source was chosen, and others were not */
 	struct source_layout layout;
 	struct sideband *sideband; /* owned; NULL: there is none */
-	uint32_t sideband_sent;	   /* buffers that the engine has */
-	uint64_t next_pump_ns;	   /* of a source that userspace writes the ring for */
+	uint32_t sideband_sent;	   /* buffers sent to the engine */
+	uint64_t next_pump_ns;	   /* of a source whose ring userspace writes */
 	struct ring ring;
 	void *counters; /* mapped read-only */
 	size_t counters_bytes;
@@ -35,10 +35,10 @@ struct sampler {
 	bool sampling;
 };
 
-/* 0, or negative errno after it was logged. memory_limit: of all processes together, 0: none. */
+/* 0, or negative errno, already logged. memory_limit: of all processes together, 0: none. */
 int sampler_open(struct sampler *s, const struct config *c, uint64_t memory_limit);
 void sampler_close(struct sampler *s);
-/* On time before anything else: what the kernel's buffers cannot hold is lost. */
+/* Fills such a ring when it is due; first in each turn of the loop, since the kernel's buffers overflow. */
 void sampler_pump(struct sampler *s, uint64_t now);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define TEXT_MAX     (1u << 20)
 #define CLIENTS_TURN 4
-#define METRICS_NS   (500 * NSEC_PER_MSEC) /* the text is as old as that at most */
+#define METRICS_NS   (500 * NSEC_PER_MSEC) /* greatest age of the text */
 
 static struct ledger_view status_server_view(const struct monitor *m)
 {
@@ -33,7 +33,7 @@ static struct ledger_view status_server_view(const struct monitor *m)
 				    .net = m->books.net};
 }
 
-static uint32_t view_cpus_ticking(const struct ledger_view *v)
+static uint32_t status_server_cpus_ticking(const struct ledger_view *v)
 {
 	uint32_t n = 0;
 
@@ -54,7 +54,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 		.mode = m->sampler.source->ops->name,
 		.why = m->sampler.why,
 		.sampling = m->sampler.sampling,
-		.cpus_sampled = view_cpus_ticking(&view),
+		.cpus_sampled = status_server_cpus_ticking(&view),
 		.ring_bytes = m->sampler.layout.ring_bytes,
 		.ring_used = ring_producer(&m->sampler.ring) - ring_consumer(&m->sampler.ring),
 		.expected_ticks = m->sampler.source->ops->expected_ticks ? m->sampler.source->ops->expected_ticks(m->sampler.source) : 0,
@@ -79,7 +79,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 
 typedef void status_format_fn(const struct status *s, struct buf *to);
 
-/* -ENOMEM: there is none, rather than a part. */
+/* -ENOMEM: no text, rather than a part of it. */
 static int status_server_make_text(struct monitor *m, status_format_fn *format, struct buf *to)
 {
 	struct status *s = malloc(sizeof(*s));
@@ -105,7 +105,7 @@ int status_socket(const char *runtime_dir, const char *name)
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, strlen(path));
-	/* Left by one that was killed; the lock says that it is nobody's. */
+	/* Removes the socket of a killed monitor; the lock proves that none is using it. */
 	unlink(path);
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0660) < 0 || listen(fd, 16) < 0)
 		return -errno;
@@ -136,7 +136,7 @@ int status_server_open(struct monitor *m)
 	return MIN(m->status.fd, 0);
 }
 
-/* All that the socket takes at once; a text is far smaller than its buffer. */
+/* Writes as much as the socket takes at once; its buffer is far larger than a text. */
 static void status_server_serve(struct monitor *m, int fd)
 {
 	_cleanup_(buf_done) struct buf text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the whole, for whoever asks: clients of RUNTIME_DIR/status.sock
- * get one JSON text and the end, net gets the metrics of its listener, and the
- * last state is left in RUNTIME_DIR/last-status.json.
+ * The state of the whole: clients of RUNTIME_DIR/status.sock read one JSON text
+ * and the end, net is sent the metrics for its listener, and the last state is
+ * written to RUNTIME_DIR/last-status.json.
  *
  * Called by the monitor, one thread. Nothing is read from clients, and one
  * that does not read costs nothing. Texts are 1 MiB at most; the metrics are
@@ -19,7 +19,7 @@ struct status;
 
 struct status_server {
 	int fd;		 /* -1 */
-	uint64_t missed; /* ticks, as they were last reported: the figure never falls */
+	uint64_t missed; /* ticks, as last reported: the figure never falls */
 	char *metrics;	 /* last answer to STATUS_WANTED; owned */
 	size_t metrics_len;
 	uint64_t metrics_ns;

@@ -9,7 +9,7 @@
 #define ID_LEAST   4
 #define ID_LENGTH  64
 
-/* One star is remembered: between two slashes the last one can do all that an earlier one could. */
+/* Only the last star is remembered: between two slashes it matches all that an earlier one could. */
 bool target_glob(const char *pattern, const char *text)
 {
 	const char *star = NULL, *from = NULL;
@@ -40,7 +40,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Enough of an id to be one, and no name. */
+/* Long enough to be an id, not a name. */
 static bool is_id_part(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdef");
@@ -104,7 +104,7 @@ bool target_fits_below(const struct config_target *t, const char *pattern, const
 	return t->kind == TARGET_CGROUP && target_glob(pattern, "/");
 }
 
-/* What is running of it may be gone from its directory. */
+/* The running executable may have been removed from its directory. */
 static void without_deleted(char *path)
 {
 	static const char mark[] = " (deleted)";
@@ -114,7 +114,7 @@ static void without_deleted(char *path)
 		path[n - strlen(mark)] = '\0';
 }
 
-/* A link or a script is known by the name that it was started under: the kernel keeps that as comm. */
+/* Also matches the name under which a link or script was started, which the kernel keeps as comm. */
 static bool fits_comm(const char *wanted, const char *comm)
 {
 	if (target_glob(wanted, comm))

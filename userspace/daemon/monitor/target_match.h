@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one target of [targets] fits: texts in, yes or no out.
+ * Matches one target of [targets] against the texts that describe a process or
+ * cgroup.
  *
- * Called by the monitor (targets*.c). Pure, but for the runtime's name of a
- * container, which its caller knows. Patterns know * and ?, neither of which
- * crosses a slash; the time is that of the texts' lengths multiplied, whoever
- * made up the text.
+ * Called by the monitor (targets*.c). Pure, but for the name of a container,
+ * which the caller's function looks up. In patterns * and ? match any text
+ * without a slash; the cost is bounded by the product of both lengths, also for
+ * hostile text.
  */
 #ifndef OTP_DAEMON_MONITOR_TARGET_MATCH_H
 #define OTP_DAEMON_MONITOR_TARGET_MATCH_H
@@ -27,7 +28,7 @@ static inline bool target_by_process(const struct config_target *t)
 	return t->kind == TARGET_EXE || t->kind == TARGET_USER;
 }
 
-/* The name that a runtime gave the container with this id; NULL: none is known. Borrowed for the match. */
+/* The name of the container with this id; NULL: unknown. Borrowed for the match. */
 typedef const char *target_name_fn(void *ctx, const char *id);
 
 /* path: of one cgroup below its hierarchy's root ("/system.slice/a.service"). pattern: of TARGET_CGROUP, from its root. */
@@ -36,7 +37,7 @@ bool target_fits_cgroup(const struct config_target *t, const char *pattern, cons
 /* The same for the cgroup of a process: it, or any above it. */
 bool target_fits_below(const struct config_target *t, const char *pattern, const char *path, target_name_fn *name,
 		       void *ctx);
-/* exe: as readlink of /proc/PID/exe gives it, "" if unknown; comm: of the leader. */
+/* exe: the link /proc/PID/exe, "" if unknown; comm: of the first thread. */
 bool target_fits_exe(const struct config_target *t, const char *exe, const char *comm);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct target_name {
 	bool known;
-	bool used; /* looked up since names were dropped the last time */
+	bool used; /* looked up since the last drop of names */
 	char text[];
 };
 
@@ -29,7 +29,7 @@ static uint64_t target_names_key(const char *id)
 	return hash_bytes(id, HOST_CONTAINER_ID, 0);
 }
 
-/* What belonged to containers that are gone. */
+/* Drops the names of containers that are gone. */
 static void target_names_drop_unused(struct target_names *n)
 {
 	struct map used = {0};
@@ -127,7 +127,7 @@ static void target_names_take(struct target_names *n, const char *data, size_t l
 	}
 }
 
-/* What was asked about and not answered. */
+/* Containers of the question that the answer does not name. */
 static void target_names_settle_asked(struct target_names *n)
 {
 	for (size_t at = 0; at < n->asked; at += HOST_CONTAINER_ID) {
@@ -137,7 +137,7 @@ static void target_names_settle_asked(struct target_names *n)
 		if (!name || !name->known)
 			target_names_put(n, id, "", 0, true);
 	}
-	n->wanted.failed = false; /* there may be memory again */
+	n->wanted.failed = false; /* a later question may find memory */
 	n->wanted.len -= n->asked;
 	if (n->wanted.len)
 		memmove(n->wanted.data, n->wanted.data + n->asked, n->wanted.len);

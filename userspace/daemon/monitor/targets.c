@@ -18,10 +18,10 @@
 
 #define ANCESTORS_MAX	  64
 #define PROCESS_ANCESTORS 4
-#define TARGET_GENERATION 1 /* any but 0: it is not the engine's plan */
+#define TARGET_GENERATION 1 /* not 0, so that it is not one of the engine's plans */
 #define CGROUP_TOP	  "/sys/fs/cgroup"
 
-static bool any(const struct config *c, bool exclude)
+static bool targets_any(const struct config *c, bool exclude)
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++)
 		if (c->targets[i].exclude == exclude)
@@ -29,7 +29,7 @@ static bool any(const struct config *c, bool exclude)
 	return false;
 }
 
-static bool any_of(const struct config *c, bool (*is)(const struct config_target *t))
+static bool targets_any_of(const struct config *c, bool (*is)(const struct config_target *t))
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++)
 		if (is(&c->targets[i]))
@@ -37,13 +37,13 @@ static bool any_of(const struct config *c, bool (*is)(const struct config_target
 	return false;
 }
 
-static bool by_pid(const struct config_target *t)
+static bool targets_by_pid(const struct config_target *t)
 {
 	return t->kind == TARGET_PID;
 }
 
-/* Stack bytes above the default that one CPU may copy in 100 ms, of the configured sum in a second. */
-static uint32_t stack_budget(const struct config *c)
+/* The stack bytes above the default that one CPU may copy in 100 ms, from the configured sum a second. */
+static uint32_t targets_stack_budget(const struct config *c)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t budget = c->stack_rate_bytes / 10 / (uint64_t)MAX(cpus, 1);
@@ -51,31 +51,31 @@ static uint32_t stack_budget(const struct config *c)
 	return (uint32_t)MIN(budget, UINT32_MAX);
 }
 
-static uint8_t ancestors(const struct config *c)
+static uint8_t targets_ancestors(const struct config *c)
 {
-	if (any_of(c, by_pid))
+	if (targets_any_of(c, targets_by_pid))
 		return OTP_ANCESTORS_MAX;
-	return any_of(c, target_by_process) || any_of(c, target_by_cgroup) ? PROCESS_ANCESTORS : 1;
+	return targets_any_of(c, target_by_process) || targets_any_of(c, target_by_cgroup) ? PROCESS_ANCESTORS : 1;
 }
 
 void targets_defaults(const struct config *c, struct otp_defaults *d)
 {
-	bool chosen = any(c, false);
+	bool chosen = targets_any(c, false);
 
 	*d = (struct otp_defaults){
 		.stack_bytes = c->stack_bytes,
 		.base_bytes = config_base(c->stack_bytes),
 		.select = chosen ? OTP_SELECT_NO : OTP_SELECT_YES,
 		.kthreads = c->kernel_threads && !chosen ? OTP_SELECT_YES : OTP_SELECT_NO,
-		.have_rules = any_of(c, target_by_cgroup),
-		.ancestors = ancestors(c),
-		.stack_budget = stack_budget(c),
+		.have_rules = targets_any_of(c, target_by_cgroup),
+		.ancestors = targets_ancestors(c),
+		.stack_budget = targets_stack_budget(c),
 	};
 }
 
 /* Processes by number. */
 
-static const struct config_target *find_pid(const struct config *c, uint32_t pid)
+static const struct config_target *targets_find_pid(const struct config *c, uint32_t pid)
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++)
 		if (c->targets[i].kind == TARGET_PID && c->targets[i].pid == pid)
@@ -83,7 +83,7 @@ static const struct config_target *find_pid(const struct config *c, uint32_t pid
 	return NULL;
 }
 
-static uint32_t parent_of(uint32_t pid)
+static uint32_t targets_parent_of(uint32_t pid)
 {
 	const char *rest;
 	char text[512];
@@ -95,25 +95,25 @@ static uint32_t parent_of(uint32_t pid)
 	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;
 }
 
-/* Children belong to the selection of their nearest ancestor that is listed. */
-static const struct config_target *nearest_pid(const struct config *c, uint32_t pid)
+/* Children have the selection of their nearest listed ancestor. */
+static const struct config_target *targets_nearest_pid(const struct config *c, uint32_t pid)
 {
 	const struct config_target *t = NULL;
 
-	if (!any_of(c, by_pid))
+	if (!targets_any_of(c, targets_by_pid))
 		return NULL;
 	for (int depth = 0; depth < ANCESTORS_MAX && pid > 1 && !t; depth++) {
-		t = find_pid(c, pid);
+		t = targets_find_pid(c, pid);
 		if (!t)
-			pid = parent_of(pid);
+			pid = targets_parent_of(pid);
 	}
 	return t;
 }
 
-/* An exclude line that fits the process itself wins over a pid; any other word on it comes after one. */
+/* An exclude line that matches the process wins over a pid; a pid wins over all other lines. */
 void targets_select(struct monitor *m, uint32_t pid, struct otp_plan *p)
 {
-	const struct config_target *t = nearest_pid(m->config, pid);
+	const struct config_target *t = targets_nearest_pid(m->config, pid);
 	uint8_t by_look = target_processes_select(m, pid);
 
 	p->select = by_look;
@@ -132,7 +132,7 @@ bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret)
 			     .base_units = (uint8_t)(config_base(m->config->stack_bytes) / OTP_BASE_UNIT)};
 
 	targets_select(m, pid, &p);
-	/* A descendant of a listed process inherits: it needs none of its own. */
+	/* A descendant of a listed process inherits the plan. */
 	if (p.select == OTP_SELECT_UNSET || (!p.any_exec && !p.same_program))
 		return false;
 	p.any_exec = true;
@@ -140,7 +140,7 @@ bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret)
 	return true;
 }
 
-static void set_pid(struct monitor *m, uint32_t i)
+static void targets_set_pid(struct monitor *m, uint32_t i)
 {
 	const struct config_target *t = &m->config->targets[i];
 	struct otp_plan plan;
@@ -158,25 +158,25 @@ static void set_pid(struct monitor *m, uint32_t i)
 		log_error("targets: pid %u: the plan cannot be set: %s", t->pid, strerror(-err));
 }
 
-static void drop_pid(struct monitor *m, const struct config *c, uint32_t i)
+static void targets_drop_pid(struct monitor *m, const struct config *c, uint32_t i)
 {
 	m->sampler.source->ops->set_plan(m->sampler.source, c->targets[i].pid, NULL);
 	close(m->targets.pidfd[i]);
 	m->targets.pidfd[i] = -1;
 }
 
-/* Its pid may be another process' soon: the plan must not outlive it. */
-static void follow_pid(struct monitor *m, uint32_t i)
+/* The pid may be reused soon: the plan must not outlive the process. */
+static void targets_follow_pid(struct monitor *m, uint32_t i)
 {
 	struct pollfd p = {.fd = m->targets.pidfd[i], .events = POLLIN};
 
 	if (p.fd >= 0 && poll(&p, 1, 0) == 1)
-		drop_pid(m, m->config, i);
+		targets_drop_pid(m, m->config, i);
 }
 
-/* What is looked up once. */
+/* Lookups at the start. */
 
-static void find_user(struct monitor *m, uint32_t i)
+static void targets_find_user(struct monitor *m, uint32_t i)
 {
 	const char *name = m->config->targets[i].text;
 	const struct passwd *user;
@@ -194,8 +194,8 @@ static void find_user(struct monitor *m, uint32_t i)
 		log_warn("targets: there is no user %s: its line selects nothing until the next reload", name);
 }
 
-/* "/sys/fs/cgroup/a", "/a" and "a" are one; in the layouts of version 1 the hierarchy's name comes before it. */
-static int find_pattern(struct monitor *m, uint32_t i)
+/* "/sys/fs/cgroup/a", "/a" and "a" are the same; in layouts of version 1 the hierarchy's name precedes the path. */
+static int targets_find_pattern(struct monitor *m, uint32_t i)
 {
 	const char *path = m->config->targets[i].text, *root = m->targets.rules.root;
 	size_t n = strlen(root);
@@ -217,16 +217,16 @@ static int find_pattern(struct monitor *m, uint32_t i)
 	return 0;
 }
 
-static void prepare(struct monitor *m, uint32_t i)
+static void targets_prepare(struct monitor *m, uint32_t i)
 {
 	m->targets.pidfd[i] = -1;
 	switch (m->config->targets[i].kind) {
 	case TARGET_CGROUP:
-		if (find_pattern(m, i) < 0)
+		if (targets_find_pattern(m, i) < 0)
 			log_error("targets: out of memory: cgroup:%s is left out", m->config->targets[i].text);
 		break;
 	case TARGET_USER:
-		find_user(m, i);
+		targets_find_user(m, i);
 		break;
 	default:
 		break;
@@ -240,23 +240,23 @@ void targets_open(struct monitor *m)
 	struct targets *t = &m->targets;
 
 	*t = (struct targets){.rules.inotify_fd = -1, .names = t->names};
-	t->rules.wanted = any_of(m->config, target_by_cgroup);
-	t->processes.wanted = any_of(m->config, target_by_process);
+	t->rules.wanted = targets_any_of(m->config, target_by_cgroup);
+	t->processes.wanted = targets_any_of(m->config, target_by_process);
 	target_rules_open(m); /* finds the hierarchy */
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
-		prepare(m, i);
+		targets_prepare(m, i);
 	target_rules_run(m, clock_now_ns());
 	target_processes_open(m);
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
 		if (m->config->targets[i].kind == TARGET_PID)
-			set_pid(m, i);
+			targets_set_pid(m, i);
 }
 
 void targets_run(struct monitor *m, uint64_t now)
 {
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
 		if (m->config->targets[i].kind == TARGET_PID)
-			follow_pid(m, i);
+			targets_follow_pid(m, i);
 	target_rules_run(m, now);
 	target_processes_run(m, now);
 }
@@ -266,7 +266,7 @@ void targets_close(struct monitor *m, const struct config *c)
 	for (uint32_t i = 0; i < c->nr_targets; i++) {
 		free(m->targets.pattern[i]);
 		if (c->targets[i].kind == TARGET_PID && m->targets.pidfd[i] > 0)
-			drop_pid(m, c, i);
+			targets_drop_pid(m, c, i);
 	}
 	target_rules_close(m);
 	target_processes_close(m);
@@ -295,7 +295,7 @@ void targets_ask_names(struct monitor *m)
 		targets_names_answered(m, NULL);
 }
 
-/* The text is passed on as it came: inline, or as a file where it is long. */
+/* The answer is inline, or a memfd where it is long. */
 void targets_names_answered(void *monitor, const struct ipc_message *answer)
 {
 	struct monitor *m = monitor;
@@ -315,7 +315,7 @@ void targets_names_answered(void *monitor, const struct ipc_message *answer)
 	target_processes_names_known(m);
 }
 
-int targets_tell_engine(struct monitor *m)
+int targets_send_watch(struct monitor *m)
 {
 	const uint32_t on = m->targets.processes.wanted;
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Selection: [targets] becomes the sampler's default, rules of cgroups and
- * plans of processes, all of it before a sample is taken.
+ * plans of processes, before any sample is taken.
  *
- * A process is profiled when an include line fits it (or there is none) and no
- * exclude line does. Cgroups of version 2, and so units and containers, are
- * rules that the sampler itself looks up: they hold from a process' first
- * tick. Executables, users, and cgroups of version 1 are not seen by it: the
- * monitor looks at each process that begins a program, when the engine has
- * read of it in the side-band, and at all of them now and then.
- * A pid stands for the process and what it starts; of two that are listed the
- * nearer ancestor counts.
+ * A process is profiled when an include line matches it (or there is none) and
+ * no exclude line does. Cgroups of version 2, and so units and containers, are
+ * rules that the sampler looks up: they hold from a process' first tick. The
+ * sampler does not see executables, users, and cgroups of version 1: the monitor
+ * checks each process that executes a program, when the engine has read of it in
+ * the side-band, and all processes now and then.
+ * A pid selects the process and its descendants; where two listed pids are
+ * ancestors, the nearer one counts.
  *
- * Called by the monitor, one thread; targets.c is the whole, targets_cgroup.c
- * the rules, targets_process.c the plans.
+ * Called by the monitor, one thread; targets.c has the calls for both,
+ * targets_cgroup.c the rules, targets_process.c the plans.
  */
 #ifndef OTP_DAEMON_MONITOR_TARGETS_H
 #define OTP_DAEMON_MONITOR_TARGETS_H
@@ -33,37 +33,37 @@ struct otp_plan;
 
 struct target_rules { /* cgroups of version 2 */
 	bool wanted;
-	bool may_exclude; /* some are to be left out: what lies below an included one is looked at, too */
+	bool may_exclude; /* some are excluded: cgroups below an included one are checked, too */
 	char root[512];	  /* where the hierarchy is mounted; "": nowhere */
-	int inotify_fd;	  /* cgroups that come and go; -1 */
-	struct map set;	  /* id to enum otp_select: as the sampler has them */
-	struct map next;  /* as they should be, while the hierarchy is walked */
-	bool unnamed;	  /* the last walk met a container whose name was not known yet */
+	int inotify_fd;	  /* cgroups that are created and removed; -1 */
+	struct map set;	  /* id to enum otp_select: as set in the sampler */
+	struct map next;  /* the new rules, while the hierarchy is walked */
+	bool unnamed;	  /* the last walk found a container whose name is not resolved yet */
 	uint64_t walked_ns, took_ns, due_ns;
-	bool said_full;
+	bool logged_full;
 };
 
 struct target_processes {
 	bool wanted;
-	bool v1;	   /* there are hierarchies of version 1 */
-	struct map chosen; /* pid to start and select: as the sampler has them */
-	DIR *proc;	   /* a look at all of them is under way */
+	bool v1;	   /* hierarchies of version 1 are mounted */
+	struct map chosen; /* pid to start and select: as set in the sampler */
+	DIR *proc;	   /* a scan of all of them is in progress; owned */
 	uint64_t next_scan_ns;
-	struct map unnamed; /* pids that were looked at before the name of their container was known */
-	uint64_t tokens_ns; /* a bucket: so many looks at once, then so many a second */
-	bool said_full;
+	struct map unnamed; /* pids that were checked before the name of their container was resolved */
+	uint64_t tokens_ns; /* a token bucket of checks */
+	bool logged_full;
 };
 
 struct targets {
 	char *pattern[CONFIG_TARGETS_MAX]; /* of TARGET_CGROUP, from the hierarchy's root; owned */
-	int64_t uid[CONFIG_TARGETS_MAX];   /* of TARGET_USER; -1: there is no such user */
-	int pidfd[CONFIG_TARGETS_MAX];	   /* of TARGET_PID: the plan goes with it; -1 */
-	struct target_names names;	   /* of containers; they outlive a reload */
+	int64_t uid[CONFIG_TARGETS_MAX];   /* of TARGET_USER; -1: no such user */
+	int pidfd[CONFIG_TARGETS_MAX];	   /* of TARGET_PID: its end removes the plan; owned; -1 */
+	struct target_names names;	   /* of containers; kept across a reload */
 	struct target_rules rules;
 	struct target_processes processes;
 };
 
-/* The whole. */
+/* targets.c */
 void targets_defaults(const struct config *c, struct otp_defaults *d);
 void targets_open(struct monitor *m);	   /* before sampling; after a reload, with the new configuration */
 void targets_run(struct monitor *m, uint64_t now);
@@ -71,17 +71,17 @@ void targets_close(struct monitor *m, const struct config *c); /* with the confi
 uint64_t targets_next_ns(const struct monitor *m);
 int targets_poll_fd(const struct monitor *m); /* -1: none */
 void targets_read(struct monitor *m);
-/* Plans of a process may come from here, and from what the engine wishes: what both must say. */
+/* Writes the selection into a plan of this process, whether the engine or the monitor makes the plan. */
 void targets_select(struct monitor *m, uint32_t pid, struct otp_plan *p);
-/* A plan that stands for the selection alone; false: none is needed. */
+/* A plan for the selection alone; false: none is needed. */
 bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret);
-/* Whether the engine is to tell of programs that begin. */
-int targets_tell_engine(struct monitor *m);
+/* Sends the engine WATCH: whether to report process life. */
+int targets_send_watch(struct monitor *m);
 
-/* Names of containers: asks an opener for those that are wanted, and selects anew when it has answered. */
+/* Names of containers: asks an opener for those that are needed, and selects again after its answer. */
 void targets_ask_names(struct monitor *m);
 void targets_names_answered(void *monitor, const struct ipc_message *answer); /* an asks_own_fn */
-/* Whether c selects containers by a name, which may have to be asked for. */
+/* Whether c selects containers by name. */
 bool targets_want_names(const struct config *c);
 
 /* targets_cgroup.c */
@@ -95,11 +95,11 @@ void target_processes_open(struct monitor *m);
 void target_processes_run(struct monitor *m, uint64_t now);
 void target_processes_names_known(struct monitor *m);
 void target_processes_close(struct monitor *m);
-/* LIFE: struct ipc_life, as many as fit. */
+/* LIFE: an array of struct ipc_life. */
 void target_processes_life(struct monitor *m, const struct ipc_message *msg);
-/* enum otp_select of a process that was looked at; UNSET if it is nobody's. */
-/* Whether a process is selected, by whatever line, as the configuration has it now; false: it is gone. */
+/* Whether any line of the present configuration selects a process; false also when the process is gone. */
 bool target_processes_wants(struct monitor *m, uint32_t pid);
+/* enum otp_select of a process that was checked; UNSET: no line decides. */
 uint8_t target_processes_select(const struct monitor *m, uint32_t pid);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rules of cgroups: the hierarchy of version 2 is walked at start and whenever
- * a cgroup came or went, which the kernel tells by inotify. A new cgroup has
- * its rule before a process is moved into it, most times: the rule is made
- * when the directory is.
+ * Rules of cgroups: the hierarchy of version 2 is walked at the start and
+ * whenever a cgroup was created or removed, which the kernel reports by
+ * inotify. A new cgroup usually has its rule before a process is moved into
+ * it, since the directory is created first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
 
-#define RULES_MAX   4096 /* as many as a sampler takes */
+#define RULES_MAX   4096 /* the most rules of a sampler */
 #define WATCHES_MAX 16384
 #define DEPTH_MAX   32
 #define DIRS_MAX    65536
-#define ANYWAY_NS   (10 * NSEC_PER_SEC) /* also where inotify told nothing */
-#define PAUSE_NS    (20 * NSEC_PER_MSEC) /* between two walks, at least */
-#define PAUSE_PARTS 20			 /* and so many times what the last one took */
+#define ANYWAY_NS   (10 * NSEC_PER_SEC) /* also without an inotify event */
+#define PAUSE_NS    (20 * NSEC_PER_MSEC) /* the least time between two walks */
+#define PAUSE_PARTS 20			 /* and at least so many times the length of the last one */
 
 struct walk {
 	struct monitor *m;
@@ -33,7 +33,7 @@ struct walk {
 	bool full;
 };
 
-static const char *rules_name_of(void *ctx, const char *id)
+static const char *target_rules_name(void *ctx, const char *id)
 {
 	struct targets *t = ctx;
 	const char *name = target_names_find(&t->names, id);
@@ -42,7 +42,7 @@ static const char *rules_name_of(void *ctx, const char *id)
 	return name;
 }
 
-static bool fits(struct walk *w, bool exclude)
+static bool target_rules_fits(struct walk *w, bool exclude)
 {
 	struct monitor *m = w->m;
 
@@ -51,21 +51,21 @@ static bool fits(struct walk *w, bool exclude)
 
 		if (t->exclude != exclude || !target_by_cgroup(t) || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
 			continue;
-		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, rules_name_of, &m->targets))
+		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, target_rules_name, &m->targets))
 			return true;
 	}
 	return false;
 }
 
-/* What is excluded stays so below; what is included may hold something that is excluded. */
-static uint8_t decide(struct walk *w, uint8_t above)
+/* Cgroups below an excluded one are excluded; below an included one, some may be excluded. */
+static uint8_t target_rules_decide(struct walk *w, uint8_t above)
 {
-	if (above == OTP_SELECT_NO || fits(w, true))
+	if (above == OTP_SELECT_NO || target_rules_fits(w, true))
 		return OTP_SELECT_NO;
-	return above == OTP_SELECT_YES || fits(w, false) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	return above == OTP_SELECT_YES || target_rules_fits(w, false) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
 }
 
-static void want_rule(struct walk *w, int fd, uint8_t select)
+static void target_rules_want(struct walk *w, int fd, uint8_t select)
 {
 	struct target_rules *r = &w->m->targets.rules;
 	struct stat st;
@@ -76,7 +76,7 @@ static void want_rule(struct walk *w, int fd, uint8_t select)
 		w->full = true;
 }
 
-static void watch(struct walk *w)
+static void target_rules_watch(struct walk *w)
 {
 	struct target_rules *r = &w->m->targets.rules;
 	char full[sizeof(r->root) + TARGET_PATH_MAX];
@@ -87,9 +87,9 @@ static void watch(struct walk *w)
 	inotify_add_watch(r->inotify_fd, full, IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR | IN_DONT_FOLLOW);
 }
 
-static void walk_dir(struct walk *w, int fd, int depth, uint8_t above);
+static void target_rules_walk_dir(struct walk *w, int fd, int depth, uint8_t above);
 
-static void walk_child(struct walk *w, int parent, const char *name, int depth, uint8_t above)
+static void target_rules_walk_child(struct walk *w, int parent, const char *name, int depth, uint8_t above)
 {
 	size_t len = strlen(w->path), root = len == 1 ? 0 : len;
 	int fd;
@@ -98,17 +98,17 @@ static void walk_child(struct walk *w, int parent, const char *name, int depth, 
 		return;
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return; /* gone again */
+		return; /* the cgroup is gone again */
 	w->path[root] = '/';
 	strcpy(w->path + root + 1, name);
-	walk_dir(w, fd, depth, above);
+	target_rules_walk_dir(w, fd, depth, above);
 	w->path[len] = '\0';
 	if (len == 1)
 		w->path[0] = '/';
 }
 
-/* Takes fd. */
-static void walk_children(struct walk *w, int fd, int depth, uint8_t above)
+/* Takes ownership of fd. */
+static void target_rules_walk_children(struct walk *w, int fd, int depth, uint8_t above)
 {
 	DIR *d = fdopendir(fd);
 	const struct dirent *e;
@@ -117,62 +117,62 @@ static void walk_children(struct walk *w, int fd, int depth, uint8_t above)
 		close(fd);
 		return;
 	}
-	watch(w);
+	target_rules_watch(w);
 	while ((e = readdir(d)))
 		if (e->d_type == DT_DIR && e->d_name[0] != '.' && ++w->dirs < DIRS_MAX)
-			walk_child(w, dirfd(d), e->d_name, depth + 1, above);
+			target_rules_walk_child(w, dirfd(d), e->d_name, depth + 1, above);
 	closedir(d);
 }
 
-static void walk_dir(struct walk *w, int fd, int depth, uint8_t above)
+static void target_rules_walk_dir(struct walk *w, int fd, int depth, uint8_t above)
 {
-	uint8_t select = decide(w, above);
+	uint8_t select = target_rules_decide(w, above);
 
 	if (select != above)
-		want_rule(w, fd, select);
-	/* The rule holds for all below; only an exclusion could say otherwise there. */
+		target_rules_want(w, fd, select);
+	/* The rule holds for all cgroups below, except for exclusions. */
 	if (depth >= DEPTH_MAX || select == OTP_SELECT_NO ||
 	    (select == OTP_SELECT_YES && !w->m->targets.rules.may_exclude)) {
 		close(fd);
 		return;
 	}
-	walk_children(w, fd, depth, select);
+	target_rules_walk_children(w, fd, depth, select);
 }
 
-static int set_rule(struct monitor *m, uint64_t id, uint8_t select)
+static int target_rules_set(struct monitor *m, uint64_t id, uint8_t select)
 {
 	const struct otp_cgroup_rule rule = {.select = select};
 
 	return m->sampler.source->ops->set_cgroup(m->sampler.source, id, select ? &rule : NULL);
 }
 
-/* From what the sampler has to what it should have. */
-static void apply(struct monitor *m, struct walk *w)
+/* Changes the sampler's rules from set to next. */
+static void target_rules_apply(struct monitor *m, struct walk *w)
 {
 	struct target_rules *r = &m->targets.rules;
 	int err = 0;
 
 	map_for_each(&r->set, slot)
 		if (!map_find(&r->next, slot->key))
-			set_rule(m, slot->key, OTP_SELECT_UNSET);
+			target_rules_set(m, slot->key, OTP_SELECT_UNSET);
 	map_for_each(&r->next, slot) {
 		const uint64_t *have = map_find(&r->set, slot->key);
 
 		if (!have || *have != slot->value)
-			err = MIN(err, set_rule(m, slot->key, (uint8_t)slot->value));
+			err = MIN(err, target_rules_set(m, slot->key, (uint8_t)slot->value));
 	}
 	map_done(&r->set);
 	r->set = r->next;
 	r->next = (struct map){0};
-	if ((err || w->full) && !r->said_full) {
-		r->said_full = true;
+	if ((err || w->full) && !r->logged_full) {
+		r->logged_full = true;
 		log_error("targets: more cgroups are selected than the sampler takes rules for (%u): some are left out",
 			  RULES_MAX);
 	}
 }
 
 /* Where version 2 is mounted: alone, or beside version 1. */
-static void find_root(struct target_rules *r)
+static void target_rules_find_root(struct target_rules *r)
 {
 	FILE *f = setmntent("/proc/self/mounts", "re");
 	struct mntent entry, *e;
@@ -189,21 +189,21 @@ static void find_root(struct target_rules *r)
 		endmntent(f);
 }
 
-static void walk(struct monitor *m, uint64_t now)
+static void target_rules_walk(struct monitor *m, uint64_t now)
 {
 	struct target_rules *r = &m->targets.rules;
 	struct walk *w = calloc(1, sizeof(*w));
 	int fd;
 
 	if (!r->root[0])
-		find_root(r);
+		target_rules_find_root(r);
 	fd = r->root[0] ? open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (w && fd >= 0) {
 		w->m = m;
 		strcpy(w->path, "/");
 		r->unnamed = false;
-		walk_dir(w, fd, 0, OTP_SELECT_UNSET);
-		apply(m, w);
+		target_rules_walk_dir(w, fd, 0, OTP_SELECT_UNSET);
+		target_rules_apply(m, w);
 	} else if (fd >= 0) {
 		close(fd);
 	}
@@ -220,9 +220,9 @@ void target_rules_open(struct monitor *m)
 	r->due_ns = UINT64_MAX;
 	if (!r->wanted)
 		return;
-	find_root(r);
+	target_rules_find_root(r);
 	if (!r->root[0])
-		log_notice("targets: there are no cgroups of version 2 here: processes are looked at one by one");
+		log_notice("targets: there are no cgroups of version 2 here: processes are checked one by one");
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
 		r->may_exclude |= m->config->targets[i].exclude && target_by_cgroup(&m->config->targets[i]);
 	r->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -232,10 +232,10 @@ void target_rules_open(struct monitor *m)
 void target_rules_run(struct monitor *m, uint64_t now)
 {
 	if (m->targets.rules.wanted && now >= m->targets.rules.due_ns)
-		walk(m, now);
+		target_rules_walk(m, now);
 }
 
-/* At once where the last walk is long ago; else soon, for many that come together. */
+/* Walks at once where the last walk is long ago; else soon, so that one walk serves many events. */
 void targets_read(struct monitor *m)
 {
 	struct target_rules *r = &m->targets.rules;
@@ -250,7 +250,7 @@ void targets_read(struct monitor *m)
 	target_rules_run(m, clock_now_ns());
 }
 
-/* One walk more for each that met names which were not known. */
+/* One more walk after each that found unresolved names. */
 void target_rules_names_known(struct monitor *m)
 {
 	struct target_rules *r = &m->targets.rules;
@@ -266,7 +266,7 @@ void target_rules_close(struct monitor *m)
 	struct target_rules *r = &m->targets.rules;
 
 	map_for_each(&r->set, slot)
-		set_rule(m, slot->key, OTP_SELECT_UNSET);
+		target_rules_set(m, slot->key, OTP_SELECT_UNSET);
 	map_done(&r->set);
 	if (r->inotify_fd >= 0)
 		close(r->inotify_fd);

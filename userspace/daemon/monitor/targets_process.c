@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Plans of processes that an executable, a user, or a cgroup of version 1
- * selects. Each is looked at when it begins a program, as the engine reads it
- * in the side-band, and all of them are looked at every few seconds: users
- * change, processes move, records are lost.
+ * selects. Each is checked when it executes a program, as the engine reads in
+ * the side-band, and all of them every few seconds: users change, processes
+ * move, records are lost.
  *
- * A plan holds until it is taken back, so a process whose pid may be another's
- * by now is known by its start.
+ * A plan holds until it is removed; since its pid may be reused, the process
+ * is identified by its start time as well.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,26 +22,26 @@
 #include "daemon/monitor/target_match.h"
 
 #define SCAN_NS	     (10 * NSEC_PER_SEC)
-#define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a process is moved into a cgroup without a word */
-#define SCAN_TURN    512		/* processes looked at in a second */
-#define CHOSEN_MAX   8192		/* plans that a sampler takes */
+#define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a move into a cgroup is not reported */
+#define SCAN_TURN    512		/* processes checked in a second */
+#define CHOSEN_MAX   8192		/* the most plans of a sampler */
 #define UNNAMED_MAX  65536
 #define LOOKS_BURST  2000
 #define LOOK_PAUSE   (NSEC_PER_SEC / 1000)
 #define TEXT_MAX     8192
 #define SELECT_BITS  2
 
-/* What is read of a process; texts are cut. */
+/* The data read of a process; texts are cut. */
 struct look {
-	uint64_t start_ticks; /* of its start; 0: it is gone */
+	uint64_t start_ticks; /* start time; 0: the process is gone */
 	char comm[32];
 	int64_t uid; /* effective; -1: not read */
 	char exe[TARGET_PATH_MAX];
 	char cgroups[TEXT_MAX];
-	bool all_rules; /* those that the sampler looks up itself, too */
+	bool all_rules; /* also check rules that the sampler looks up itself */
 };
 
-static uint64_t pack(uint64_t start_ticks, uint8_t select)
+static uint64_t target_process_pack(uint64_t start_ticks, uint8_t select)
 {
 	return start_ticks << SELECT_BITS | select;
 }
@@ -53,10 +53,10 @@ uint8_t target_processes_select(const struct monitor *m, uint32_t pid)
 	return have ? *have & ((1u << SELECT_BITS) - 1) : OTP_SELECT_UNSET;
 }
 
-/* Reading /proc: none of these files waits for the process. */
+/* Reading /proc: none of these files blocks on the process. */
 
-/* "pid (comm) state ppid ...", the start is field 22 (proc(5)); comm may hold anything. */
-static void read_stat(uint32_t pid, struct look *l)
+/* "pid (comm) state ppid ...", the start time is field 22 (proc(5)); comm may hold any character. */
+static void target_process_read_stat(uint32_t pid, struct look *l)
 {
 	char text[1024];
 	const char *open, *close;
@@ -74,7 +74,7 @@ static void read_stat(uint32_t pid, struct look *l)
 	l->start_ticks = close ? strtoull(close, NULL, 10) : 0;
 }
 
-static void read_user(uint32_t pid, struct look *l)
+static void target_process_read_user(uint32_t pid, struct look *l)
 {
 	char text[TEXT_MAX];
 	const char *line;
@@ -88,7 +88,7 @@ static void read_user(uint32_t pid, struct look *l)
 		l->uid = uid;
 }
 
-static void read_exe(uint32_t pid, struct look *l)
+static void target_process_read_exe(uint32_t pid, struct look *l)
 {
 	char path[48];
 	ssize_t n;
@@ -98,7 +98,7 @@ static void read_exe(uint32_t pid, struct look *l)
 	l->exe[MAX(n, 0)] = '\0';
 }
 
-static bool wants(const struct config *c, enum target_kind kind)
+static bool target_process_line_wants(const struct config *c, enum target_kind kind)
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++)
 		if (c->targets[i].kind == kind)
@@ -106,17 +106,17 @@ static bool wants(const struct config *c, enum target_kind kind)
 	return false;
 }
 
-static void read_process(struct monitor *m, uint32_t pid, struct look *l)
+static void target_process_read(struct monitor *m, uint32_t pid, struct look *l)
 {
-	read_stat(pid, l);
+	target_process_read_stat(pid, l);
 	if (!l->start_ticks)
 		return;
 	l->uid = -1;
 	l->exe[0] = l->cgroups[0] = '\0';
-	if (wants(m->config, TARGET_USER))
-		read_user(pid, l);
-	if (wants(m->config, TARGET_EXE))
-		read_exe(pid, l);
+	if (target_process_line_wants(m->config, TARGET_USER))
+		target_process_read_user(pid, l);
+	if (target_process_line_wants(m->config, TARGET_EXE))
+		target_process_read_exe(pid, l);
 	if (m->targets.rules.wanted)
 		file_read_proc(pid, "cgroup", l->cgroups, sizeof(l->cgroups));
 }
@@ -125,10 +125,10 @@ static void read_process(struct monitor *m, uint32_t pid, struct look *l)
 
 struct match {
 	struct target_names *names;
-	bool unnamed; /* a name that was needed is not known yet */
+	bool unnamed; /* a name that is needed is not resolved yet */
 };
 
-static const char *match_name_of(void *ctx, const char *id)
+static const char *target_process_container_name(void *ctx, const char *id)
 {
 	struct match *match = ctx;
 	const char *name = target_names_find(match->names, id);
@@ -138,10 +138,11 @@ static const char *match_name_of(void *ctx, const char *id)
 }
 
 /*
- * "number:controllers:path", a line a hierarchy; version 2 has neither number
- * nor controllers. Its includes are the sampler's own to look up.
+ * "number:controllers:path", one line a hierarchy; of version 2 number is 0 and controllers empty. The sampler itself
+ * looks up includes of version 2.
  */
-static bool fits_any_cgroup(struct match *match, const struct config_target *t, const char *pattern, const struct look *l)
+static bool target_process_fits_any_cgroup(struct match *match, const struct config_target *t, const char *pattern,
+					   const struct look *l)
 {
 	char path[TARGET_PATH_MAX];
 	const char *text = l->cgroups, *end, *at;
@@ -153,13 +154,13 @@ static bool fits_any_cgroup(struct match *match, const struct config_target *t, 
 		if (!at || (!t->exclude && !l->all_rules && !strncmp(text, "0::", 3)) || end - at > (ptrdiff_t)sizeof(path))
 			continue;
 		snprintf(path, sizeof(path), "%.*s", (int)(end - at - 1), at + 1);
-		if (target_fits_below(t, pattern, path, match_name_of, match))
+		if (target_fits_below(t, pattern, path, target_process_container_name, match))
 			return true;
 	}
 	return false;
 }
 
-static bool fits(struct monitor *m, struct match *match, uint32_t i, const struct look *l)
+static bool target_process_fits(struct monitor *m, struct match *match, uint32_t i, const struct look *l)
 {
 	const struct config_target *t = &m->config->targets[i];
 
@@ -169,25 +170,25 @@ static bool fits(struct monitor *m, struct match *match, uint32_t i, const struc
 		return l->uid >= 0 && l->uid == m->targets.uid[i];
 	if (t->kind == TARGET_PID || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
 		return false;
-	return fits_any_cgroup(match, t, m->targets.pattern[i], l);
+	return target_process_fits_any_cgroup(match, t, m->targets.pattern[i], l);
 }
 
-static bool fits_any(struct monitor *m, struct match *match, bool exclude, const struct look *l)
+static bool target_process_fits_any(struct monitor *m, struct match *match, bool exclude, const struct look *l)
 {
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
-		if (m->config->targets[i].exclude == exclude && fits(m, match, i, l))
+		if (m->config->targets[i].exclude == exclude && target_process_fits(m, match, i, l))
 			return true;
 	return false;
 }
 
-/* A kernel thread has neither executable nor user of its own. */
-static uint8_t decide(struct monitor *m, const struct look *l, bool *ret_unnamed)
+/* A kernel thread has no executable and no user of its own. */
+static uint8_t target_process_decide(struct monitor *m, const struct look *l, bool *ret_unnamed)
 {
 	struct match match = {.names = &m->targets.names};
 	uint8_t select = OTP_SELECT_NO;
 
-	if (!fits_any(m, &match, true, l))
-		select = fits_any(m, &match, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	if (!target_process_fits_any(m, &match, true, l))
+		select = target_process_fits_any(m, &match, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
 	*ret_unnamed = match.unnamed;
 	return select;
 }
@@ -199,11 +200,11 @@ bool target_processes_wants(struct monitor *m, uint32_t pid)
 	bool all = true, unnamed;
 	uint8_t select;
 
-	read_process(m, pid, &l);
+	target_process_read(m, pid, &l);
 	if (!l.start_ticks)
 		return false;
 	targets_select(m, pid, &by_pid);
-	select = by_pid.select == OTP_SELECT_UNSET ? decide(m, &l, &unnamed) : by_pid.select;
+	select = by_pid.select == OTP_SELECT_UNSET ? target_process_decide(m, &l, &unnamed) : by_pid.select;
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
 		all &= m->config->targets[i].exclude;
 	return select == OTP_SELECT_UNSET ? all : select == OTP_SELECT_YES;
@@ -211,34 +212,35 @@ bool target_processes_wants(struct monitor *m, uint32_t pid)
 
 /* Acting. */
 
-static void set_plan(struct monitor *m, uint32_t pid)
+static void target_process_set_plan(struct monitor *m, uint32_t pid)
 {
 	struct otp_plan plan;
 	int err = m->sampler.source->ops->set_plan(m->sampler.source, pid, targets_plan(m, pid, &plan) ? &plan : NULL);
 
-	if (err && !m->targets.processes.said_full) {
-		m->targets.processes.said_full = true;
-		log_error("targets: the sampler takes no plan for process %u: %s; some processes are left out", pid,
+	if (err && !m->targets.processes.logged_full) {
+		m->targets.processes.logged_full = true;
+		log_error("targets: the sampler rejects the plan for process %u: %s; some processes are left out", pid,
 			  strerror(-err));
 	}
 }
 
-static void choose(struct monitor *m, uint32_t pid, uint64_t start_ticks, uint8_t select)
+static void target_process_choose(struct monitor *m, uint32_t pid, uint64_t start_ticks, uint8_t select)
 {
 	struct target_processes *t = &m->targets.processes;
 	const uint64_t *have = map_find(&t->chosen, pid);
 
-	if (have ? *have == pack(start_ticks, select) : select == OTP_SELECT_UNSET)
+	if (have ? *have == target_process_pack(start_ticks, select) : select == OTP_SELECT_UNSET)
 		return;
 	if (select == OTP_SELECT_UNSET)
 		map_remove(&t->chosen, pid);
-	else if ((!have && t->chosen.count >= CHOSEN_MAX) || map_put(&t->chosen, pid, pack(start_ticks, select)) < 0)
+	else if ((!have && t->chosen.count >= CHOSEN_MAX) ||
+		 map_put(&t->chosen, pid, target_process_pack(start_ticks, select)) < 0)
 		return;
-	set_plan(m, pid);
+	target_process_set_plan(m, pid);
 }
 
-/* Once the name of its container is known. */
-static void look_again_later(struct monitor *m, uint32_t pid)
+/* Checks the process again once the name of its container is resolved. */
+static void target_process_check_later(struct monitor *m, uint32_t pid)
 {
 	struct target_processes *t = &m->targets.processes;
 
@@ -246,18 +248,18 @@ static void look_again_later(struct monitor *m, uint32_t pid)
 		t->next_scan_ns = 0;
 }
 
-static void look_at(struct monitor *m, uint32_t pid)
+static void target_process_check(struct monitor *m, uint32_t pid)
 {
 	uint8_t select = OTP_SELECT_UNSET;
 	bool unnamed = false;
 	struct look l;
 
-	read_process(m, pid, &l);
+	target_process_read(m, pid, &l);
 	if (l.start_ticks)
-		select = decide(m, &l, &unnamed);
-	choose(m, pid, l.start_ticks, select);
+		select = target_process_decide(m, &l, &unnamed);
+	target_process_choose(m, pid, l.start_ticks, select);
 	if (unnamed)
-		look_again_later(m, pid);
+		target_process_check_later(m, pid);
 }
 
 void target_processes_names_known(struct monitor *m)
@@ -266,13 +268,13 @@ void target_processes_names_known(struct monitor *m)
 
 	m->targets.processes.unnamed = (struct map){0};
 	map_for_each(&waiting, slot)
-		look_at(m, (uint32_t)slot->key);
+		target_process_check(m, (uint32_t)slot->key);
 	map_done(&waiting);
 }
 
-/* All of them, a part in each turn. */
+/* A scan of all processes, a part in each turn. */
 
-static void begin_scan(struct monitor *m, uint64_t now)
+static void target_processes_begin_scan(struct monitor *m, uint64_t now)
 {
 	struct target_processes *t = &m->targets.processes;
 
@@ -280,30 +282,30 @@ static void begin_scan(struct monitor *m, uint64_t now)
 	t->next_scan_ns = now + (t->v1 && m->targets.rules.wanted ? SCAN_V1_NS : SCAN_NS);
 }
 
-/* What ended without a word: a pid of a chosen process that is nobody's, or another's. */
-static void forget_ended(struct monitor *m)
+/* Drops processes whose end was not reported: their pid is free, or reused. */
+static void target_processes_drop_ended(struct monitor *m)
 {
 	struct target_processes *t = &m->targets.processes;
 	uint32_t ended[64], n = 0;
 	struct look l;
 
 	map_for_each(&t->chosen, slot) {
-		read_stat((uint32_t)slot->key, &l);
+		target_process_read_stat((uint32_t)slot->key, &l);
 		if (l.start_ticks != slot->value >> SELECT_BITS && n < ARRAY_SIZE(ended))
 			ended[n++] = (uint32_t)slot->key;
 	}
 	while (n)
-		look_at(m, ended[--n]);
+		target_process_check(m, ended[--n]);
 }
 
-static void end_scan(struct monitor *m)
+static void target_processes_end_scan(struct monitor *m)
 {
 	closedir(m->targets.processes.proc);
 	m->targets.processes.proc = NULL;
-	forget_ended(m);
+	target_processes_drop_ended(m);
 }
 
-static void scan(struct monitor *m, unsigned int most)
+static void target_processes_scan(struct monitor *m, unsigned int most)
 {
 	struct target_processes *t = &m->targets.processes;
 	const struct dirent *e;
@@ -311,16 +313,16 @@ static void scan(struct monitor *m, unsigned int most)
 	while (t->proc && most) {
 		e = readdir(t->proc);
 		if (!e) {
-			end_scan(m);
+			target_processes_end_scan(m);
 		} else if (isdigit((unsigned char)e->d_name[0])) {
-			look_at(m, (uint32_t)strtoul(e->d_name, NULL, 10));
+			target_process_check(m, (uint32_t)strtoul(e->d_name, NULL, 10));
 			most--;
 		}
 	}
 }
 
-/* Whether version 1 has hierarchies of its own: every process is in each of them. */
-static bool has_v1(void)
+/* Whether version 1 has hierarchies: every process is in each of them, so ours shows it. */
+static bool target_processes_has_v1(void)
 {
 	char text[TEXT_MAX];
 
@@ -333,12 +335,12 @@ void target_processes_open(struct monitor *m)
 {
 	struct target_processes *t = &m->targets.processes;
 
-	t->v1 = has_v1();
+	t->v1 = target_processes_has_v1();
 	t->wanted = t->wanted || (t->v1 && m->targets.rules.wanted);
 	if (!t->wanted)
 		return;
-	begin_scan(m, clock_now_ns());
-	scan(m, UINT32_MAX); /* before the first sample */
+	target_processes_begin_scan(m, clock_now_ns());
+	target_processes_scan(m, UINT32_MAX); /* before the first sample */
 }
 
 void target_processes_run(struct monitor *m, uint64_t now)
@@ -348,8 +350,8 @@ void target_processes_run(struct monitor *m, uint64_t now)
 	if (!t->wanted)
 		return;
 	if (!t->proc && now >= t->next_scan_ns)
-		begin_scan(m, now);
-	scan(m, SCAN_TURN);
+		target_processes_begin_scan(m, now);
+	target_processes_scan(m, SCAN_TURN);
 }
 
 void target_processes_close(struct monitor *m)
@@ -365,20 +367,23 @@ void target_processes_close(struct monitor *m)
 	t->proc = NULL;
 }
 
-static bool may_look(struct target_processes *t)
+static bool target_processes_may_check(struct target_processes *t)
 {
 	uint64_t now = clock_now_ns();
 	uint64_t oldest = now > LOOKS_BURST * LOOK_PAUSE ? now - LOOKS_BURST * LOOK_PAUSE : 0;
 
 	t->tokens_ns = MAX(t->tokens_ns, oldest);
 	if (t->tokens_ns + LOOK_PAUSE > now)
-		return false; /* the next look at all will find it */
+		return false; /* the next scan of all will find it */
 	t->tokens_ns += LOOK_PAUSE;
 	return true;
 }
 
-/* A child that was forked inherits; only if its parent was chosen it needs a plan of its own, for when that ends. */
-static bool is_worth_a_look(const struct target_processes *t, const struct ipc_life *l)
+/*
+ * A forked child inherits its parent's plan; if its parent was chosen, the child needs its own for the time after the
+ * parent's end.
+ */
+static bool target_process_is_worth_check(const struct target_processes *t, const struct ipc_life *l)
 {
 	return !l->parent || map_find(&t->chosen, l->parent);
 }
@@ -391,6 +396,6 @@ void target_processes_life(struct monitor *m, const struct ipc_message *msg)
 	if (!t->wanted || m->phase != PHASE_RUN)
 		return;
 	for (size_t i = 0; i < msg->head.len / sizeof(*l); i++)
-		if (is_worth_a_look(t, &l[i]) && may_look(t))
-			look_at(m, l[i].pid);
+		if (target_process_is_worth_check(t, &l[i]) && target_processes_may_check(t))
+			target_process_check(m, l[i].pid);
 }

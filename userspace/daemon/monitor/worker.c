@@ -14,19 +14,19 @@
 #include "daemon/roles.h"
 
 #define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
-#define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more than that */
-#define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after so long a death is a new story */
-#define FAIR_LIFE	4		    /* so many pauses long: the next one is shorter, not longer */
-#define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a sign of life a worker hangs */
-#define START_SILENCE_NS (60 * NSEC_PER_SEC) /* while it starts: it reads what an overloaded host gives slowly */
+#define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more samples than that */
+#define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after this long a death does not count as a repeated one */
+#define FAIR_LIFE	4		    /* after a life of so many pauses the next pause is shorter, not longer */
+#define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a message for this long a worker hangs */
+#define START_SILENCE_NS (60 * NSEC_PER_SEC) /* while it starts: on an overloaded host its reads are slow */
 #define EXEC_FAILED	126
-#define SEND_PATIENCE	1000		    /* ms: a worker that starts reads its socket soon */
+#define SEND_PATIENCE	1000		    /* ms: a starting worker reads its socket soon */
 
 static const char *const worker_names[] = {
 	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
 	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher"};
 
-/* Of our environment, what a worker may see: where the log goes, and the proxies that libcurl knows. */
+/* The variables that a worker inherits: of the log, and the proxies that libcurl uses. */
 static const char *const environment_kept[] = {"JOURNAL_STREAM", "http_proxy",	"https_proxy",
 					       "HTTPS_PROXY",	 "all_proxy",	"ALL_PROXY",
 					       "no_proxy",	 "NO_PROXY",	"ASAN_OPTIONS"};
@@ -57,7 +57,7 @@ int worker_send_patiently(struct worker *w, uint32_t type, const void *data, siz
 	return err;
 }
 
-/* "NAME=value" as it is, however long: of a list of hosts for no_proxy a part would be none. */
+/* The whole "NAME=value", however long: a truncated no_proxy would name wrong hosts. */
 static char *worker_variable(const char *name)
 {
 	size_t len = strlen(name);
@@ -68,7 +68,7 @@ static char *worker_variable(const char *name)
 	return NULL;
 }
 
-/* The child, until it is another program. */
+/* The child, until it executes the program. */
 static void worker_child_environment(char *env[ARRAY_SIZE(environment_kept) + 1])
 {
 	int n = 0;
@@ -80,9 +80,8 @@ static void worker_child_environment(char *env[ARRAY_SIZE(environment_kept) + 1]
 }
 
 /*
- * The end is ordered by message. A terminal's interrupt and systemd's stop
- * reach every process of the group: a worker that obeyed them would take
- * with it what the monitor is about to collect.
+ * Workers are stopped by message. A terminal's interrupt and systemd's stop signal reach every process of the group:
+ * a worker that obeyed them would lose the samples that the monitor is about to collect.
  */
 static void worker_child_signals(void)
 {
@@ -143,7 +142,10 @@ static uint64_t worker_next_pause(const struct worker *w, uint64_t life)
 	return MAX(MIN(pause, BACK_OFF_MAX_NS), BACK_OFF_MIN_NS);
 }
 
-/* What dies at once waits ever longer; what is killed now and then is away for a fifth of the time at most. */
+/*
+ * A worker that dies early waits longer each time; one that is killed now and then is absent for a fifth of the time
+ * at most.
+ */
 void worker_pause(struct worker *w, uint64_t now)
 {
 	w->back_off_ns = worker_next_pause(w, now - w->started_ns);
@@ -156,8 +158,8 @@ bool worker_is_disposable(const struct worker *w)
 }
 
 /*
- * Openers hang by nature, indexer and fetcher work: their questions and jobs have
- * deadlines, so silence says nothing. One that was asked to stop is busy, and has the stop's deadline.
+ * Openers, indexer and fetcher may be silent, since their questions and jobs have deadlines. A worker that was asked
+ * to stop is busy, and has the stop's deadline.
  */
 bool worker_hangs(const struct worker *w, uint64_t now)
 {

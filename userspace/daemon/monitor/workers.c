@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 
-#define LAST_STARTS 2 /* of a worker that is dead while we stop */
+#define LAST_STARTS 2 /* of an unfinished worker, while we stop */
 
 void workers_init(struct workers *w)
 {
@@ -26,7 +26,7 @@ void workers_init(struct workers *w)
 		worker_init(&w->opener[i], WORKER_OPENER);
 }
 
-/* --- what each is handed --- */
+/* --- messages at the start of each --- */
 
 static int workers_send_ring(struct monitor *m)
 {
@@ -61,7 +61,7 @@ static int workers_send_rate(struct monitor *m)
 	return rate ? worker_send_patiently(&m->workers.engine, IPC_RATE, rate, sizeof(*rate), -1) : 0;
 }
 
-/* Opened for each engine anew: the kernel's symbols change, and the right to addresses is looked at here. */
+/* Opened anew for each engine: symbols change, and the kernel checks the right to addresses at open. */
 static int workers_send_kallsyms(struct monitor *m)
 {
 	_cleanup_(closep) int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -69,7 +69,7 @@ static int workers_send_kallsyms(struct monitor *m)
 	return fd < 0 ? 0 : worker_send_patiently(&m->workers.engine, IPC_KALLSYMS, NULL, 0, fd);
 }
 
-/* One engine, one capture: another's records behind a torn one would be no capture. */
+/* Only the first engine captures: records of another after a torn one would make the capture invalid. */
 static int workers_send_capture(struct monitor *m)
 {
 	int err = m->capture_fd < 0 ? 0 : worker_send_patiently(&m->workers.engine, IPC_CAPTURE, NULL, 0, m->capture_fd);
@@ -97,7 +97,7 @@ static int workers_hand_over_engine(struct monitor *m)
 	if (!err)
 		err = workers_send_kallsyms(m);
 	if (!err)
-		err = targets_tell_engine(m);
+		err = targets_send_watch(m);
 	if (!err)
 		peers_engine_started(&m->peers);
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
@@ -138,7 +138,8 @@ static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 	if (!err) {
 		err = workers_hand_over(m, w);
 		if (err) {
-			log_warn("%s (pid %d) took nothing over: %s", worker_name(w), w->pid, strerror(-err));
+			log_warn("%s (pid %d) could not be sent its start messages: %s", worker_name(w), w->pid,
+				 strerror(-err));
 			worker_kill(w);
 		}
 		return;
@@ -148,7 +149,7 @@ static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 	log_error("%s cannot be started: %s", worker_name(w), strerror(-err));
 }
 
-/* While we stop, engine and net are started only to finish what there is, and then at once. */
+/* While we stop, engine and net are started only to finish, and then at once. */
 bool workers_may_start(const struct monitor *m, const struct worker *w)
 {
 	if (w->pid || w->exited)
@@ -176,7 +177,7 @@ static bool workers_is_due(const struct monitor *m, const struct worker *w, uint
 static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (worker_hangs(w, now)) {
-		log_warn("%s (pid %d) gave no sign of life for %llu s: it is killed", worker_name(w), w->pid,
+		log_warn("%s (pid %d) sent no message for %llu s: it is killed", worker_name(w), w->pid,
 			 (unsigned long long)(now - w->heard_ns) / NSEC_PER_SEC);
 		w->heard_ns = now;
 		worker_kill(w);
@@ -201,7 +202,7 @@ uint64_t workers_next_ns(const struct workers *w)
 	const struct worker *all[] = {&w->engine, &w->net, &w->opener[0], &w->opener[1]};
 	uint64_t now = clock_now_ns(), next = UINT64_MAX;
 
-	/* One that is due and still not there waits for a message or a death, not for the clock. */
+	/* A worker that is due and was not started waits for a message or a death, not for the clock. */
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!all[i]->pid && !all[i]->exited && all[i]->next_start_ns > now)
 			next = MIN(next, all[i]->next_start_ns);
@@ -226,7 +227,7 @@ static void workers_on_net_end(struct monitor *m)
 	peers_net_died(&m->peers);
 }
 
-/* One file, one indexer or fetcher: its end is no accident, and the next one need not wait. */
+/* Indexer and fetcher are started for one file: their end is expected, and the next one starts without a pause. */
 static void workers_on_job_end(struct monitor *m, struct worker *w, int status)
 {
 	enum worker_kind kind = w->kind;

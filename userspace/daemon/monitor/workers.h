@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All workers: which there are, when each is started, what each is handed,
- * and what follows from the end of one.
+ * All workers: when each is started, what it is sent, and what follows from its
+ * end.
  *
  * Called by the monitor's loop, one thread. Nothing here waits for a worker to
  * end: SIGCHLD leads to workers_reap.
@@ -23,9 +23,9 @@ struct workers {
 struct monitor;
 
 void workers_init(struct workers *w);
-void workers_run(struct monitor *m, uint64_t now); /* starts what is due, ends what hangs */
+void workers_run(struct monitor *m, uint64_t now); /* starts those that are due, kills those that hang */
 void workers_reap(struct monitor *m);
 uint64_t workers_next_ns(const struct workers *w);
-bool workers_may_start(const struct monitor *m, const struct worker *w); /* now or when its pause is over */
+bool workers_may_start(const struct monitor *m, const struct worker *w); /* now, or after its pause */
 
 #endif

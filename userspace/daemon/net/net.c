@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * net's life: what the monitor hands over, its sandbox, and the loop that
- * takes requests from the engine and lets the exporter send them.
+ * net: its start by the monitor's messages, its sandbox, and the loop that
+ * receives requests from the engine and runs the exporter.
  */
 #include <poll.h>
 #include <string.h>
@@ -22,10 +22,10 @@
 #include "daemon/sandbox/sandbox.h"
 #include "export/export.h"
 
-/* A worker's sign of life, as often as the engine's. */
+/* Between two BEATs, as of the engine. */
 #define BEAT_NS       (2 * NSEC_PER_SEC)
-#define STOP_NS       (5 * NSEC_PER_SEC) /* what a stop gives the destinations */
-#define TURN_MESSAGES 64 /* the destinations get their turn in between */
+#define STOP_NS       (5 * NSEC_PER_SEC) /* the destinations' time to send at a stop */
+#define TURN_MESSAGES 64 /* requests read before the exporter runs again */
 
 enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
 #define POLLFDS (POLL_EXPORTER + 4)
@@ -33,21 +33,21 @@ enum { POLL_MONITOR, POLL_ENGINE, POLL_METRICS, POLL_EXPORTER };
 struct net {
 	int monitor, engine; /* sockets; engine -1: none now */
 	struct config *config;
-	struct config *next; /* after a reload, until what goes has delivered; NULL */
+	struct config *next; /* after a reload, until removed destinations have finished; NULL */
 	struct ledger_net_page *page;
 	struct ledger_net ledger; /* working copy of the page */
 	struct exporter *exporter;
 	struct metrics *metrics; /* NULL: off */
 	int metrics_fd;          /* listening, until metrics takes it */
 	struct net_log log;
-	struct ipc_message from_monitor, from_engine; /* one is read while the other is handled */
+	struct ipc_message from_monitor, from_engine; /* separate: one is read while the other is handled */
 	uint64_t beats, next_beat_ns;
 	bool started, stopping, unacknowledged;
 };
 
 /* --- the ledger page --- */
 
-static void publish(void *ctx)
+static void net_publish(void *ctx)
 {
 	struct net *n = ctx;
 
@@ -55,7 +55,7 @@ static void publish(void *ctx)
 	ledger_publish(n->page, &n->ledger);
 }
 
-static int take_ledger(struct net *n, struct ipc_message *m)
+static int net_take_ledger(struct net *n, struct ipc_message *m)
 {
 	void *page;
 
@@ -73,8 +73,8 @@ static int take_ledger(struct net *n, struct ipc_message *m)
 
 /* --- the engine --- */
 
-/* Also the first word on every socket: it says which requests are here already. */
-static void acknowledge(struct net *n)
+/* Also the first message on every socket: it names the last request that net holds. */
+static void net_acknowledge(struct net *n)
 {
 	int r;
 
@@ -84,7 +84,7 @@ static void acknowledge(struct net *n)
 	n->unacknowledged = r == -EAGAIN;
 }
 
-static int take_request(struct net *n, struct ipc_message *m)
+static int net_take_request(struct net *n, struct ipc_message *m)
 {
 	const struct ipc_request *q = (const void *)m->data;
 	struct export_request *r;
@@ -106,7 +106,7 @@ static int take_request(struct net *n, struct ipc_message *m)
 }
 
 /* 1: more may wait; 0: nothing now; -EPIPE: the engine is gone; -EBADMSG. */
-static int read_requests(struct net *n, unsigned int max)
+static int net_read_requests(struct net *n, unsigned int max)
 {
 	int r = 1;
 
@@ -114,7 +114,7 @@ static int read_requests(struct net *n, unsigned int max)
 		r = ipc_receive(n->engine, &n->from_engine);
 		if (r != 1)
 			return r == -EAGAIN ? 0 : r == 0 ? -EPIPE : r;
-		r = take_request(n, &n->from_engine);
+		r = net_take_request(n, &n->from_engine);
 		ipc_close_fds(&n->from_engine);
 		if (r < 0)
 			return r;
@@ -123,66 +123,66 @@ static int read_requests(struct net *n, unsigned int max)
 	return r;
 }
 
-static void engine_gone(struct net *n)
+static void net_engine_gone(struct net *n)
 {
 	closep(&n->engine);
 	n->engine = -1;
 	n->unacknowledged = false;
 }
 
-static int serve_engine(struct net *n)
+static int net_serve_engine(struct net *n)
 {
-	int r = read_requests(n, TURN_MESSAGES);
+	int r = net_read_requests(n, TURN_MESSAGES);
 
 	if (r == -EPIPE) {
-		engine_gone(n); /* a new one comes by PEER */
+		net_engine_gone(n); /* a new one arrives with PEER */
 		return 0;
 	}
 	if (r < 0) {
-		/* Started again, we get a new socket, and the engine sends again what counts. */
-		log_error("the engine sent what is no request: %s", strerror(-r));
+		/* After a restart of net, the engine sends its unreceived requests again on a new socket. */
+		log_error("the engine sent a malformed request: %s", strerror(-r));
 		return r;
 	}
-	acknowledge(n);
+	net_acknowledge(n);
 	return 0;
 }
 
-/* Everything the engine had sent before it died is taken over, and only then DRAINED said. */
-static int drain_engine(struct net *n)
+/* Receives everything that the engine had sent before it died, and only then answers DRAINED. */
+static int net_drain_engine(struct net *n)
 {
 	int r = 1;
 
 	while (n->engine >= 0 && r == 1)
-		r = read_requests(n, TURN_MESSAGES);
+		r = net_read_requests(n, TURN_MESSAGES);
 	if (n->engine >= 0)
-		engine_gone(n);
+		net_engine_gone(n);
 	return r == -EBADMSG ? r : 0;
 }
 
-static int take_peer(struct net *n, struct ipc_message *m)
+static int net_take_peer(struct net *n, struct ipc_message *m)
 {
 	int r;
 
 	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
-	r = drain_engine(n);
+	r = net_drain_engine(n);
 	if (r < 0)
 		return r;
 	n->engine = ipc_take_fd(m, 0);
 	if (n->started)
-		acknowledge(n);
+		net_acknowledge(n);
 	return ipc_send(n->monitor, IPC_DRAINED, 0, NULL, 0, NULL, 0);
 }
 
 /* --- the monitor --- */
 
-static int take_config(struct net *n, struct ipc_message *m)
+static int net_take_config(struct net *n, struct ipc_message *m)
 {
 	/* Destinations change only by a reload: their part of the page is tied to their place. */
 	return n->started ? 0 : handover_begin(m, "net", &n->config);
 }
 
-static void want_status(void *ctx)
+static void net_want_status(void *ctx)
 {
 	static const uint32_t format = IPC_STATUS_PROMETHEUS;
 	struct net *n = ctx;
@@ -190,20 +190,20 @@ static void want_status(void *ctx)
 	ipc_send(n->monitor, IPC_STATUS_WANTED, 0, &format, sizeof(format), NULL, 0);
 }
 
-static void start_metrics(struct net *n)
+static void net_start_metrics(struct net *n)
 {
 	int r;
 
 	if (n->metrics_fd < 0)
 		return;
-	r = metrics_new(steal_fd(&n->metrics_fd), want_status, n, &n->metrics);
+	r = metrics_new(steal_fd(&n->metrics_fd), net_want_status, n, &n->metrics);
 	if (r < 0)
 		log_error("cannot serve %s: %s; there are no metrics", n->config->metrics_listen, strerror(-r));
 }
 
 /* --- another configuration --- */
 
-static void change_metrics(struct net *n, uint32_t how, struct ipc_message *m)
+static void net_change_metrics(struct net *n, uint32_t how, struct ipc_message *m)
 {
 	if (how == IPC_METRICS_STAY)
 		return;
@@ -211,11 +211,11 @@ static void change_metrics(struct net *n, uint32_t how, struct ipc_message *m)
 	closep(&n->metrics_fd);
 	n->metrics_fd = how == IPC_METRICS_NEW ? ipc_take_fd(m, 1) : -1;
 	if (n->exporter)
-		start_metrics(n);
+		net_start_metrics(n);
 }
 
-/* What the destinations pointed to goes with the old one. */
-static int put_in_force(struct net *n)
+/* The destinations borrow from the old configuration, which is freed after them. */
+static int net_put_in_force(struct net *n)
 {
 	config_free(n->config);
 	n->config = steal_ptr(&n->next);
@@ -224,14 +224,14 @@ static int put_in_force(struct net *n)
 	return ipc_send(n->monitor, IPC_RELOADED, 0, NULL, 0, NULL, 0);
 }
 
-static int go_on_reloading(struct net *n)
+static int net_continue_reload(struct net *n)
 {
 	int r = n->next ? exporter_reloading(n->exporter) : 1;
 
-	return r == 0 ? put_in_force(n) : MIN(r, 0);
+	return r == 0 ? net_put_in_force(n) : MIN(r, 0);
 }
 
-static int take_reload(struct net *n, struct ipc_message *m)
+static int net_take_reload(struct net *n, struct ipc_message *m)
 {
 	const struct ipc_reload *how = (const void *)m->data;
 	int r;
@@ -241,14 +241,14 @@ static int take_reload(struct net *n, struct ipc_message *m)
 	r = handover_config(m, &n->next);
 	if (r < 0)
 		return r;
-	change_metrics(n, how->metrics, m);
+	net_change_metrics(n, how->metrics, m);
 	if (!n->exporter)
-		return put_in_force(n);
+		return net_put_in_force(n);
 	exporter_reload(n->exporter, n->next->exporters, n->next->nr_exporters);
 	return 0;
 }
 
-static int take_status(struct net *n, struct ipc_message *m)
+static int net_take_status(struct net *n, struct ipc_message *m)
 {
 	_cleanup_(freep) char *text = NULL;
 	size_t len;
@@ -263,46 +263,46 @@ static int take_status(struct net *n, struct ipc_message *m)
 	return 0;
 }
 
-/* The engine has exited by now: its socket has an end. */
-static int stop(struct net *n)
+/* The engine has exited by now, so its socket has an end. */
+static int net_stop(struct net *n)
 {
 	if (!n->exporter)
 		return -ECANCELED;
-	drain_engine(n);
+	net_drain_engine(n);
 	n->stopping = true;
 	exporter_stop(n->exporter, clock_now_ns() + STOP_NS);
 	return 0;
 }
 
-static int handle_message(struct net *n, struct ipc_message *m)
+static int net_handle_message(struct net *n, struct ipc_message *m)
 {
 	switch (m->head.type) {
 	case IPC_CONFIG:
-		return take_config(n, m);
+		return net_take_config(n, m);
 	case IPC_LEDGER:
-		return take_ledger(n, m);
+		return net_take_ledger(n, m);
 	case IPC_PEER:
-		return take_peer(n, m);
+		return net_take_peer(n, m);
 	case IPC_START:
 		n->started = true;
 		return 0;
 	case IPC_STOP:
-		return stop(n);
+		return net_stop(n);
 	case IPC_STATUS:
-		return take_status(n, m);
+		return net_take_status(n, m);
 	case IPC_RELOAD:
-		return take_reload(n, m);
+		return net_take_reload(n, m);
 	default:
 		return 0; /* of a newer monitor */
 	}
 }
 
-static int read_monitor(struct net *n)
+static int net_read_monitor(struct net *n)
 {
 	int r;
 
 	while ((r = ipc_receive(n->monitor, &n->from_monitor)) == 1) {
-		r = handle_message(n, &n->from_monitor);
+		r = net_handle_message(n, &n->from_monitor);
 		ipc_close_fds(&n->from_monitor);
 		if (r < 0)
 			return r;
@@ -312,7 +312,7 @@ static int read_monitor(struct net *n)
 
 /* --- start --- */
 
-static int receive_start(struct net *n)
+static int net_receive_start(struct net *n)
 {
 	struct pollfd p = {.fd = n->monitor, .events = POLLIN};
 	int r = 0;
@@ -320,15 +320,15 @@ static int receive_start(struct net *n)
 	while (!r && !n->started) {
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
-		r = read_monitor(n);
+		r = net_read_monitor(n);
 	}
 	if (!r && (!n->config || !n->page))
 		return -EBADMSG;
 	return r;
 }
 
-/* A port that is taken costs the figures, not the profiles. */
-static void open_metrics(struct net *n)
+/* Without the port there are no metrics, but profiles all the same. */
+static void net_open_metrics(struct net *n)
 {
 	const char *address = n->config->metrics_listen;
 	int r = address ? metrics_listen(address, &n->metrics_fd) : 0;
@@ -337,30 +337,30 @@ static void open_metrics(struct net *n)
 		log_error("cannot listen on %s: %s; there are no metrics", address, strerror(-r));
 }
 
-static int begin(struct net *n, int (*sandbox)(const struct config *c))
+static int net_begin(struct net *n, int (*sandbox)(const struct config *c))
 {
 	int r;
 
-	open_metrics(n);
+	net_open_metrics(n);
 	netroot_hold(n->config);
 	r = sandbox(n->config);
 	if (r < 0)
 		return r;
-	r = exporter_new(n->config->exporters, n->config->nr_exporters, &n->ledger, publish, n, &n->exporter);
+	r = exporter_new(n->config->exporters, n->config->nr_exporters, &n->ledger, net_publish, n, &n->exporter);
 	if (r < 0)
 		return r;
 	net_log_init(&n->log, n->config);
 	exporter_on_event(n->exporter, net_log_event, &n->log);
-	start_metrics(n);
-	publish(n);
+	net_start_metrics(n);
+	net_publish(n);
 	r = ipc_send(n->monitor, IPC_READY, 0, NULL, 0, NULL, 0);
-	acknowledge(n);
+	net_acknowledge(n);
 	return r;
 }
 
 /* --- the loop --- */
 
-static void beat(struct net *n)
+static void net_beat(struct net *n)
 {
 	uint64_t now = clock_now_ns();
 
@@ -368,11 +368,11 @@ static void beat(struct net *n)
 		return;
 	n->beats++;
 	n->next_beat_ns = now + BEAT_NS;
-	publish(n);
+	net_publish(n);
 	ipc_send(n->monitor, IPC_BEAT, 0, &n->beats, sizeof(n->beats), NULL, 0);
 }
 
-static int timeout_ms(const struct net *n)
+static int net_timeout_ms(const struct net *n)
 {
 	uint64_t now = clock_now_ns();
 	int ms = n->next_beat_ns <= now ? 0 : (int)((n->next_beat_ns - now) / NSEC_PER_MSEC + 1);
@@ -384,7 +384,7 @@ static int timeout_ms(const struct net *n)
 	return other >= 0 ? MIN(ms, other) : ms;
 }
 
-static int wait_for_work(struct net *n, struct pollfd fds[POLLFDS])
+static int net_wait_for_work(struct net *n, struct pollfd fds[POLLFDS])
 {
 	int more;
 
@@ -393,29 +393,29 @@ static int wait_for_work(struct net *n, struct pollfd fds[POLLFDS])
 					   .events = (short)(POLLIN | (n->unacknowledged ? POLLOUT : 0))};
 	fds[POLL_METRICS] = (struct pollfd){.fd = n->metrics ? metrics_fd(n->metrics) : -1, .events = POLLIN};
 	more = exporter_pollfds(n->exporter, fds + POLL_EXPORTER, POLLFDS - POLL_EXPORTER);
-	if (poll(fds, (nfds_t)(POLL_EXPORTER + more), timeout_ms(n)) < 0 && errno != EINTR)
+	if (poll(fds, (nfds_t)(POLL_EXPORTER + more), net_timeout_ms(n)) < 0 && errno != EINTR)
 		return -errno;
 	return 0;
 }
 
-static int turn(struct net *n)
+static int net_turn(struct net *n)
 {
 	struct pollfd fds[POLLFDS] = {0};
-	int r = wait_for_work(n, fds);
+	int r = net_wait_for_work(n, fds);
 
 	if (!r && fds[POLL_ENGINE].revents && n->engine >= 0)
-		r = serve_engine(n);
+		r = net_serve_engine(n);
 	if (!r && fds[POLL_MONITOR].revents)
-		r = read_monitor(n);
+		r = net_read_monitor(n);
 	if (r < 0)
 		return r;
 	exporter_run(n->exporter);
-	r = go_on_reloading(n);
+	r = net_continue_reload(n);
 	if (r < 0)
 		return r;
 	if (n->metrics)
 		metrics_run(n->metrics);
-	beat(n);
+	net_beat(n);
 	return 0;
 }
 
@@ -425,7 +425,7 @@ static void net_done(struct net *n)
 	closep(&n->metrics_fd);
 	exporter_free(n->exporter);
 	if (n->engine >= 0)
-		engine_gone(n);
+		net_engine_gone(n);
 	if (n->page)
 		munmap(n->page, sizeof(*n->page));
 	config_free(n->config);
@@ -435,18 +435,18 @@ static void net_done(struct net *n)
 
 static int net_run(struct net *n, int (*sandbox)(const struct config *c))
 {
-	int r = receive_start(n);
+	int r = net_receive_start(n);
 
 	if (!r)
-		r = begin(n, sandbox);
+		r = net_begin(n, sandbox);
 	if (r < 0) {
 		if (r != -EPIPE && r != -ECANCELED)
 			log_error("net cannot start: %s", strerror(-r));
 		return r;
 	}
 	while (!r && !(n->stopping && exporter_idle(n->exporter)))
-		r = turn(n);
-	publish(n);
+		r = net_turn(n);
+	net_publish(n);
 	return r;
 }
 
@@ -461,7 +461,7 @@ int net_serve(int sock, int (*sandbox)(const struct config *c))
 	n->engine = n->metrics_fd = -1;
 	r = net_run(n, sandbox);
 	net_done(n);
-	/* Stopped before there was anything to flush is a good end, too. */
+	/* A stop before the start is complete is a success, too. */
 	return r < 0 && r != -ECANCELED;
 }
 

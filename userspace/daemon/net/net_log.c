@@ -18,7 +18,7 @@ static uint32_t place_of(const struct config *c, const char *name)
 	return 0;
 }
 
-/* Of a receiver that refuses everything, or is away for days, a line with each profile tells nothing new. */
+/* For a receiver that refuses all requests, or is down for days, a line for each profile has no new information. */
 static bool goes_on(enum export_event event)
 {
 	return event == EXPORT_REFUSED || event == EXPORT_PARTIAL || event == EXPORT_REMARK || event == EXPORT_DROPPED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines for what the exporter tells: one for a destination that fails and
- * one when it is back, rate-limited, each with cause and consequence.
+ * Log lines for the exporter's events: one for a destination that fails and
+ * one when it works again, rate-limited, each with cause and consequence.
  * Called by net, one thread.
  */
 #ifndef OTP_DAEMON_NET_NET_LOG_H

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
-/* Takes value, also on failure. Names of destinations are text of others, too. */
+/* Takes value, also on failure. Names are cleaned, since destinations' names are foreign text. */
 static void json_add(struct json *j, const char *name, json_t *value)
 {
 	_cleanup_(buf_done) struct buf clean = {0};
@@ -29,7 +29,7 @@ static void json_push(struct json *j, const char *name, json_t *value)
 	if (j->depth)
 		json_add(j, name, value);
 	j->failed |= !value;
-	/* One that could not be added is gone: what would go into it is dropped. */
+	/* An object that could not be added is freed: its members are dropped. */
 	if (j->depth < JSON_DEPTH)
 		j->open[j->depth] = j->failed && j->depth ? NULL : value;
 	j->depth++;
@@ -37,7 +37,7 @@ static void json_push(struct json *j, const char *name, json_t *value)
 
 void json_open(struct json *j, const char *name)
 {
-	/* Else jansson opens /dev/urandom, which the engine may not. */
+	/* Without a seed jansson opens /dev/urandom, which the engine may not. */
 	json_object_seed((size_t)hash_seed);
 	json_push(j, name, json_object());
 }
@@ -55,7 +55,7 @@ static int json_write(const char *text, size_t len, void *ctx)
 	return to->failed ? -1 : 0;
 }
 
-/* All of it, or nothing and a mark. */
+/* Writes the whole text, or none and marks the buffer as failed. */
 static void json_finish(struct json *j)
 {
 	size_t before = j->to->len;

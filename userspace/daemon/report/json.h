@@ -4,10 +4,10 @@
  * are added, into a buffer when the outermost object is closed.
  *
  * Called by the monitor (status) and the engine (explain), one thread each.
- * Begin with {.to = buffer}, open the outermost object, close it: nothing is
- * owned afterwards. Where memory is short or the text would exceed the
- * buffer's bound, the buffer is marked as failed and holds nothing of it.
- * Text may be anything: it is cleaned (base/utf8.h), and written as ASCII.
+ * Begin with {.to = buffer}, open the outermost object, close it: then nothing
+ * is owned any more. Without memory, or beyond the buffer's bound, the buffer is
+ * marked as failed and holds no part of the text.
+ * Strings may hold any bytes: they are cleaned (base/utf8.h), and written as ASCII.
  * Numbers above 2^63 - 1, which no counter reaches, are cut to that.
  */
 #ifndef OTP_DAEMON_REPORT_JSON_H
@@ -23,8 +23,8 @@
 struct json_t;
 
 struct json {
-	struct buf *to;
-	struct json_t *open[JSON_DEPTH]; /* objects and lists that are open; the first is owned, others are its own */
+	struct buf *to; /* borrowed */
+	struct json_t *open[JSON_DEPTH]; /* open objects and lists; the first is owned, and owns the others */
 	uint32_t depth;
 	bool failed;
 };
@@ -35,8 +35,8 @@ void json_close(struct json *j);
 void json_open_list(struct json *j, const char *name);
 void json_close_list(struct json *j);
 /*
- * Closes the outermost object with one member more: JSON that another process
- * has written, passed on unread. It may be wrong; its reader sees.
+ * Closes the outermost object with one more member: JSON that another process
+ * has written, passed on unparsed and so perhaps malformed.
  */
 void json_close_with(struct json *j, const char *name, const char *text, size_t len);
 

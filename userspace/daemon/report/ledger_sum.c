@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "source/source.h"
 
-#define READINGS_MAX 50 /* of the whole; then the last one stands */
+#define READINGS_MAX 50 /* of the whole; then the last result counts */
 
 void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_engine *ret)
 {
@@ -16,8 +16,8 @@ void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_eng
 	ret->top_name[sizeof(ret->top_name) - 1] = '\0';
 }
 
-/* It goes into texts that others read. */
-static void clean_name(char *name, size_t size)
+/* The name is printed in status and metrics. */
+static void ledger_sum_clean_name(char *name, size_t size)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
@@ -33,7 +33,7 @@ void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret)
 	ret->destinations = MIN(ret->destinations, LEDGER_DESTINATIONS_MAX);
 	for (int i = 0; i < LEDGER_DESTINATIONS_MAX; i++) {
 		ret->dest[i].last_error[sizeof(ret->dest[i].last_error) - 1] = '\0';
-		clean_name(ret->dest[i].name, sizeof(ret->dest[i].name));
+		ledger_sum_clean_name(ret->dest[i].name, sizeof(ret->dest[i].name));
 	}
 }
 
@@ -59,7 +59,7 @@ const char *ledger_skip_name(uint32_t reason)
 	return reason < ARRAY_SIZE(names) ? names[reason] : NULL;
 }
 
-static void sum_counters(struct ledger_sum_origin *s, const struct otp_cpu_counters *c)
+static void ledger_sum_sum_counters(struct ledger_sum_origin *s, const struct otp_cpu_counters *c)
 {
 	s->ticks += c->ticks;
 	s->taken += c->taken;
@@ -75,8 +75,9 @@ static void sum_counters(struct ledger_sum_origin *s, const struct otp_cpu_count
 		s->sampler_lost[i] += c->lost[i];
 }
 
-/* A record's slot where it is a sample that was taken before the counters were read, else -1. */
-static int counted_slot(const struct otp_rec *rec, const struct origins *origins, const uint64_t *taken, uint32_t cpus)
+/* The slot of a sample that was taken before the counters were read, else -1. */
+static int ledger_sum_counted_slot(const struct otp_rec *rec, const struct origins *origins, const uint64_t *taken,
+				   uint32_t cpus)
 {
 	const struct otp_sample *s = (const void *)rec;
 	uint32_t slot;
@@ -90,18 +91,18 @@ static int counted_slot(const struct otp_rec *rec, const struct origins *origins
 }
 
 /* taken: for each slot and CPU, the number of the last sample that counts; NULL: all count. */
-static void count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, const uint64_t *taken,
-		       uint32_t cpus, struct ledger_counts *ret)
+static void ledger_sum_count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins,
+				  const uint64_t *taken, uint32_t cpus, struct ledger_counts *ret)
 {
 	uint64_t end = ring_producer(ring);
 	const struct otp_rec *rec;
 
 	*ret = (struct ledger_counts){0};
-	/* Every record moves pos on; a position that the page made up ends at once. */
+	/* Every record advances pos; an invalid position ends the loop. */
 	if (pos > end || end - pos > ring->size)
 		return;
 	while (ring_next(ring, &pos, end, &rec) > 0) {
-		int slot = counted_slot(rec, origins, taken, cpus);
+		int slot = ledger_sum_counted_slot(rec, origins, taken, cpus);
 
 		if (slot >= 0)
 			ret->of[slot]++;
@@ -110,27 +111,27 @@ static void count_ring(const struct ring *ring, uint64_t pos, const struct origi
 
 void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, struct ledger_counts *ret)
 {
-	count_ring(ring, pos, origins, NULL, 0, ret);
+	ledger_sum_count_ring(ring, pos, origins, NULL, 0, ret);
 }
 
-static void read_counters(const struct ledger_view *v, uint32_t slot, uint64_t *taken, struct ledger_sum_origin *s)
+static void ledger_sum_read_counters(const struct ledger_view *v, uint32_t slot, uint64_t *taken,
+				     struct ledger_sum_origin *s)
 {
 	struct otp_cpu_counters c;
 
 	for (uint32_t cpu = 0; cpu < v->cpus; cpu++) {
 		counters_read(ledger_view_counters(v, slot, cpu), &c);
-		sum_counters(s, &c);
+		ledger_sum_sum_counters(s, &c);
 		if (taken)
 			taken[(size_t)slot * v->cpus + cpu] = c.taken;
 	}
 }
 
 /*
- * The ring comes after the counters, and samples that arrived in between are
- * left out: with many CPUs a sample is always on its way, so the sampler must
- * not have to hold still.
+ * The ring is read after the counters, and samples that arrived in between are left out: with many CPUs samples
+ * always arrive, so the reading must not depend on a pause.
  */
-static void read_all(const struct ledger_view *v, uint64_t *taken, struct ledger_sum *s)
+static void ledger_sum_read_all(const struct ledger_view *v, uint64_t *taken, struct ledger_sum *s)
 {
 	struct ledger_counts on_ring;
 
@@ -139,41 +140,41 @@ static void read_all(const struct ledger_view *v, uint64_t *taken, struct ledger
 	ledger_look_engine(v->engine, &s->engine);
 	ledger_look_net(v->net, &s->net);
 	for (uint32_t slot = 0; slot < s->slots; slot++)
-		read_counters(v, slot, taken, &s->origin[slot]);
-	count_ring(v->ring, s->engine.ring_pos, v->origins, taken, v->cpus, &on_ring);
+		ledger_sum_read_counters(v, slot, taken, &s->origin[slot]);
+	ledger_sum_count_ring(v->ring, s->engine.ring_pos, v->origins, taken, v->cpus, &on_ring);
 	for (uint32_t slot = 0; slot < s->slots; slot++)
 		s->origin[slot].on_ring = on_ring.of[slot];
 }
 
 #define SAME(a, b) (!memcmp(&(a), &(b), sizeof(a)))
 
-static bool same_pages(const struct ledger_engine *e, const struct ledger_engine *f, const struct ledger_net *n,
-		       const struct ledger_net *o)
+static bool ledger_sum_same_pages(const struct ledger_engine *e, const struct ledger_engine *f,
+				  const struct ledger_net *n, const struct ledger_net *o)
 {
 	return SAME(e->read, f->read) && SAME(e->held, f->held) && SAME(e->handed, f->handed) &&
 	       e->ring_pos == f->ring_pos && SAME(e->lost, f->lost) && SAME(n->received, o->received) &&
 	       SAME(n->dest, o->dest);
 }
 
-/* The workers moved nothing since their pages were read: the ring was still theirs to be counted. */
-static bool pages_rest(const struct ledger_view *v, const struct ledger_sum *s)
+/* Whether the workers moved no sample since their pages were read, so that the count of the ring fits the pages. */
+static bool ledger_sum_pages_rest(const struct ledger_view *v, const struct ledger_sum *s)
 {
 	struct ledger_engine e;
 	struct ledger_net n;
 
 	ledger_look_engine(v->engine, &e);
 	ledger_look_net(v->net, &n);
-	return same_pages(&e, &s->engine, &n, &s->net);
+	return ledger_sum_same_pages(&e, &s->engine, &n, &s->net);
 }
 
-/* What moves samples: nothing else needs to hold still. */
-static bool same_moment(const struct ledger_sum *a, const struct ledger_sum *b)
+/* Compares the fields that change when samples move. */
+static bool ledger_sum_same_moment(const struct ledger_sum *a, const struct ledger_sum *b)
 {
 	return a->all.taken == b->all.taken && a->all.put == b->all.put && a->all.on_ring == b->all.on_ring &&
-	       same_pages(&a->engine, &b->engine, &a->net, &b->net);
+	       ledger_sum_same_pages(&a->engine, &b->engine, &a->net, &b->net);
 }
 
-static uint64_t total(const uint64_t *counts, size_t n)
+static uint64_t ledger_sum_total(const uint64_t *counts, size_t n)
 {
 	uint64_t sum = 0;
 
@@ -183,8 +184,8 @@ static uint64_t total(const uint64_t *counts, size_t n)
 }
 
 /* common: samples in flight before net. */
-static void sum_destination(const struct ledger_destination *from, uint32_t slot, uint64_t common,
-			    struct ledger_sum_origin *o, struct ledger_sum_destination *to)
+static void ledger_sum_fill_destination(const struct ledger_destination *from, uint32_t slot, uint64_t common,
+					struct ledger_sum_origin *o, struct ledger_sum_destination *to)
 {
 	to->earlier = from->earlier.of[slot];
 	to->exported = from->exported.of[slot];
@@ -192,12 +193,13 @@ static void sum_destination(const struct ledger_destination *from, uint32_t slot
 	to->in_flight = common + from->queued.of[slot] + from->sending.of[slot];
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
 		to->lost[r] = o->lost[r] + from->lost[r].of[slot];
-	to->balanced = o->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight + total(to->lost, OTP_LOSS_MAX);
+	to->balanced = o->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight +
+				   ledger_sum_total(to->lost, OTP_LOSS_MAX);
 	o->in_flight = MAX(o->in_flight, to->in_flight);
 	o->balanced = o->balanced && to->balanced;
 }
 
-static void sum_origin(struct ledger_sum *s, uint32_t slot)
+static void ledger_sum_fill_origin(struct ledger_sum *s, uint32_t slot)
 {
 	struct ledger_sum_origin *o = &s->origin[slot];
 	uint64_t common;
@@ -210,12 +212,12 @@ static void sum_origin(struct ledger_sum *s, uint32_t slot)
 	o->in_flight = common;
 	o->balanced = true;
 	for (uint32_t i = 0; i < s->destinations; i++)
-		sum_destination(&s->net.dest[i], slot, common, o, &o->dest[i]);
+		ledger_sum_fill_destination(&s->net.dest[i], slot, common, o, &o->dest[i]);
 	if (s->destinations == 1)
 		memcpy(o->lost, o->dest[0].lost, sizeof(o->lost));
 }
 
-static void add_destination(struct ledger_sum_destination *to, const struct ledger_sum_destination *d)
+static void ledger_sum_add_destination(struct ledger_sum_destination *to, const struct ledger_sum_destination *d)
 {
 	to->earlier += d->earlier;
 	to->exported += d->exported;
@@ -226,7 +228,8 @@ static void add_destination(struct ledger_sum_destination *to, const struct ledg
 	to->balanced = to->balanced && d->balanced;
 }
 
-static void add_origin(struct ledger_sum_origin *to, const struct ledger_sum_origin *o, uint32_t destinations)
+static void ledger_sum_add_origin(struct ledger_sum_origin *to, const struct ledger_sum_origin *o,
+				  uint32_t destinations)
 {
 	to->ticks += o->ticks;
 	to->taken += o->taken;
@@ -247,36 +250,36 @@ static void add_origin(struct ledger_sum_origin *to, const struct ledger_sum_ori
 	}
 	to->balanced = to->balanced && o->balanced;
 	for (uint32_t i = 0; i < destinations; i++)
-		add_destination(&to->dest[i], &o->dest[i]);
+		ledger_sum_add_destination(&to->dest[i], &o->dest[i]);
 }
 
-static void add_up(struct ledger_sum *s, uint32_t destinations)
+static void ledger_sum_add_up(struct ledger_sum *s, uint32_t destinations)
 {
 	s->destinations = s->net.destinations ? s->net.destinations : MIN(destinations, LEDGER_DESTINATIONS_MAX);
 	s->all.balanced = true;
 	for (uint32_t i = 0; i < s->destinations; i++)
 		s->all.dest[i].balanced = true;
 	for (uint32_t slot = 0; slot < s->slots; slot++) {
-		sum_origin(s, slot);
-		add_origin(&s->all, &s->origin[slot], s->destinations);
+		ledger_sum_fill_origin(s, slot);
+		ledger_sum_add_origin(&s->all, &s->origin[slot], s->destinations);
 	}
 }
 
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret)
 {
-	/* Without memory the moment has to be one at which nothing moves. */
+	/* Without memory, only a moment at which no sample moves is exact. */
 	_cleanup_(freep) uint64_t *taken = calloc(MAX(v->cpus, 1u) * OTP_ORIGINS_MAX, sizeof(*taken));
 	_cleanup_(freep) struct ledger_sum *before = malloc(sizeof(*before));
 	bool stable = false;
 
-	read_all(v, taken, ret);
-	add_up(ret, destinations);
+	ledger_sum_read_all(v, taken, ret);
+	ledger_sum_add_up(ret, destinations);
 	for (int i = 0; before && i < READINGS_MAX && !stable; i++) {
 		*before = *ret;
-		read_all(v, taken, ret);
-		add_up(ret, destinations);
-		/* A sample between counter and ring is the only one that can be missed: then once more. */
-		stable = (ret->all.balanced && pages_rest(v, ret)) || same_moment(before, ret);
+		ledger_sum_read_all(v, taken, ret);
+		ledger_sum_add_up(ret, destinations);
+		/* Only a sample between counter and ring can be missed: then the reading is repeated. */
+		stable = (ret->all.balanced && ledger_sum_pages_rest(v, ret)) || ledger_sum_same_moment(before, ret);
 		if (!stable)
 			sched_yield();
 	}

@@ -4,12 +4,12 @@
  * together: the sampler's counters, what lies on the ring, and the pages of
  * both workers.
  *
- * Called by the monitor, at any time. Four sources are read one after the
+ * Called by the monitor, at any time. The four sources are read one after the
  * other while samples move between them: samples that arrived after the
- * counters were read are recognised by their number and left out, and the
- * reading is repeated until the equation holds, or until two readings in a row
- * agree that it does not. The pages belong to workers that may lie, so nothing
- * in them is trusted to be in range.
+ * counters were read are recognised by their number and left out, and all are
+ * read again until the equation holds, or until two readings in a row agree
+ * that it does not. Workers write the pages and may be hostile, so no number in
+ * them is trusted to be in range.
  */
 #ifndef OTP_DAEMON_REPORT_LEDGER_SUM_H
 #define OTP_DAEMON_REPORT_LEDGER_SUM_H
@@ -40,9 +40,9 @@ static inline const struct otp_cpu_counters *ledger_view_counters(const struct l
 }
 
 struct ledger_sum_destination {
-	uint64_t earlier; /* samples that were done with before the destination existed */
+	uint64_t earlier; /* samples that net had received before the destination existed */
 	uint64_t exported, unconfirmed;
-	uint64_t in_flight; /* on the ring, in the engine, between the workers, queued: all on the way to this one */
+	uint64_t in_flight; /* on the ring, in the engine, between the workers, or in this queue */
 	uint64_t lost[OTP_LOSS_MAX]; /* before net, and the destination's own */
 	bool balanced;
 };
@@ -51,18 +51,18 @@ struct ledger_sum_destination {
 struct ledger_sum_origin {
 	bool balanced; /* for every destination */
 	uint64_t ticks, taken, put, chunks, chunks_lost, short_stacks, put_bytes;
-	uint64_t value; /* what the samples taken stand for; 0 for the CPU clock, of which each is one */
+	uint64_t value; /* sum of the samples' values; 0 for the CPU clock, whose samples are one each */
 	uint64_t skip[OTP_SKIP_MAX];
 	uint64_t sampler_lost[OTP_LOSS_MAX];
 	uint64_t on_ring, held;
 	uint64_t between;   /* handed over by the engine, not yet received by net */
-	uint64_t in_flight; /* of the destination that has most */
+	uint64_t in_flight; /* of the destination with the most */
 	uint64_t lost[OTP_LOSS_MAX]; /* before net; with one destination, its own too */
 	struct ledger_sum_destination dest[LEDGER_DESTINATIONS_MAX];
 };
 
 struct ledger_sum {
-	bool stable; /* one moment, not one during which samples moved */
+	bool stable; /* all figures are of one moment */
 	uint32_t slots, destinations;
 	struct ledger_sum_origin all;
 	struct ledger_sum_origin origin[OTP_ORIGINS_MAX]; /* by slot */
@@ -70,10 +70,10 @@ struct ledger_sum {
 	struct ledger_net net;
 };
 
-/* destinations: as configured, for as long as net's page does not say how many it has. */
+/* destinations: the configured number, which holds until net's page has one. */
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret);
 
-/* One page's state, with every text ended and every number of entries in range. */
+/* Copies one page's state, with every text terminated and every number of entries in range. */
 void ledger_look_engine(const struct ledger_engine_page *page, struct ledger_engine *ret);
 void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret);
 

@@ -29,8 +29,8 @@ struct metrics {
 	void (*wanted)(void *ctx);
 	void *ctx;
 	struct waiter *waiting;
-	uint64_t give_up_ns; /* UINT64_MAX: nobody waits */
-	bool closing;        /* nobody may begin to wait */
+	uint64_t give_up_ns; /* UINT64_MAX: no request waits */
+	bool closing;        /* no request may begin to wait */
 };
 
 static struct MHD_Response *text_response(const char *text, size_t len, const char *type)
@@ -63,7 +63,7 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status, con
 	return queue(c, status, r);
 }
 
-/* One question serves all that wait for its answer. */
+/* One answer serves all waiting requests. */
 static enum MHD_Result wait_for_text(struct metrics *m, struct MHD_Connection *c, void **slot)
 {
 	struct waiter *w = calloc(1, sizeof(*w));
@@ -183,7 +183,7 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* Loopback by name only: what else may be asked for the figures is not this program's to judge. */
+/* Loopback by name only: whether other addresses are safe to serve cannot be decided here. */
 static int parse_address(const char *s, union address *ret, socklen_t *ret_len)
 {
 	const char *colon = strrchr(s, ':');
@@ -221,7 +221,7 @@ int metrics_listen(const char *address, int *ret_fd)
 	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* A net that is started again must not wait for its predecessor's connections to time out. */
+	/* A restarted net must not wait for its predecessor's connections to time out. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, &a.any, len) < 0 || listen(fd, CONNECTIONS_MAX) < 0)
 		return -errno;
@@ -256,7 +256,7 @@ struct metrics *metrics_free(struct metrics *m)
 {
 	if (!m)
 		return NULL;
-	/* The library ends the process when it is stopped with a connection that waits. */
+	/* The library aborts the process if it is stopped while a connection is suspended. */
 	m->closing = true;
 	answer_all(m, MHD_HTTP_SERVICE_UNAVAILABLE, "", 0);
 	MHD_stop_daemon(m->daemon);

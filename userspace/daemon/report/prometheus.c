@@ -8,110 +8,113 @@
 #include "daemon/report/quality.h"
 #include "unwind/unwind.h"
 
-static void family(struct buf *to, const char *name, const char *type, const char *help)
+static void prom_family(struct buf *to, const char *name, const char *type, const char *help)
 {
 	buf_printf(to, "# HELP otprof_%s %s\n# TYPE otprof_%s %s\n", name, help, name, type);
 }
 
-static void one(struct buf *to, const char *name, const char *type, const char *help, uint64_t value)
+static void prom_one(struct buf *to, const char *name, const char *type, const char *help, uint64_t value)
 {
-	family(to, name, type, help);
+	prom_family(to, name, type, help);
 	buf_printf(to, "otprof_%s %" PRIu64 "\n", name, value);
 }
 
-static void labelled(struct buf *to, const char *name, const char *label, const char *is, uint64_t value)
+static void prom_labelled(struct buf *to, const char *name, const char *label, const char *is, uint64_t value)
 {
 	buf_printf(to, "otprof_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, is, value);
 }
 
-static void seconds(struct buf *to, const char *process, uint64_t ns)
+static void prom_seconds(struct buf *to, const char *process, uint64_t ns)
 {
 	buf_printf(to, "otprof_cpu_seconds_total{process=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n", process,
 		   (uint64_t)(ns / 1000000000), (uint64_t)(ns % 1000000000));
 }
 
-static const char *origin_of(const struct status *s, uint32_t slot)
+static const char *prom_origin(const struct status *s, uint32_t slot)
 {
 	return origin_name(s->view->origins->slot[slot].origin);
 }
 
-/* What each origin has a line of. */
+/* The figures of each origin. */
 #define for_each_origin(s, slot)                                                   \
 	for (uint32_t slot = 0; slot < (s)->ledger.slots; slot++)                  \
 		if ((s)->view->origins->slot[slot].sampled)
 
 /* A count of samples, by destination and origin; at: of the field in struct ledger_sum_destination. */
-static void by_destination(const struct status *s, struct buf *to, const char *name, const char *type, const char *help,
-			   size_t at)
+static void prom_by_destination(const struct status *s, struct buf *to, const char *name, const char *type,
+				const char *help, size_t at)
 {
-	family(to, name, type, help);
+	prom_family(to, name, type, help);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		for_each_origin(s, slot)
 		{
 			const void *d = &s->ledger.origin[slot].dest[i];
 
 			buf_printf(to, "otprof_%s{destination=\"%s\",origin=\"%s\"} %" PRIu64 "\n", name, status_destination(s, i),
-				   origin_of(s, slot), *(const uint64_t *)((const char *)d + at));
+				   prom_origin(s, slot), *(const uint64_t *)((const char *)d + at));
 		}
 }
 
-static void lost(const struct status *s, struct buf *to)
+static void prom_lost(const struct status *s, struct buf *to)
 {
-	family(to, "samples_lost_total", "counter", "Samples lost, by destination, origin and reason.");
+	prom_family(to, "samples_lost_total", "counter", "Samples lost, by destination, origin and reason.");
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		for_each_origin(s, slot)
 			for (uint32_t r = 0; ledger_loss_name(r); r++)
 				buf_printf(to,
 					   "otprof_samples_lost_total{destination=\"%s\",origin=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-					   status_destination(s, i), origin_of(s, slot), ledger_loss_name(r),
+					   status_destination(s, i), prom_origin(s, slot), ledger_loss_name(r),
 					   s->ledger.origin[slot].dest[i].lost[r]);
 }
 
-static void taken(const struct status *s, struct buf *to)
+static void prom_taken(const struct status *s, struct buf *to)
 {
-	family(to, "samples_taken_total", "counter", "Samples that the sampler took, by origin.");
+	prom_family(to, "samples_taken_total", "counter", "Samples that the sampler took, by origin.");
 	for_each_origin(s, slot)
-		labelled(to, "samples_taken_total", "origin", origin_of(s, slot), s->ledger.origin[slot].taken);
-	family(to, "events_total", "counter", "Events that the samples taken stand for, by origin.");
+		prom_labelled(to, "samples_taken_total", "origin", prom_origin(s, slot), s->ledger.origin[slot].taken);
+	prom_family(to, "events_total", "counter", "Events that the samples taken stand for, by origin.");
 	for_each_origin(s, slot)
 		if (slot)
-			labelled(to, "events_total", "origin", origin_of(s, slot), s->ledger.origin[slot].value);
-	family(to, "ticks_skipped_total", "counter", "Ticks and events that are no sample, by rule.");
+			prom_labelled(to, "events_total", "origin", prom_origin(s, slot), s->ledger.origin[slot].value);
+	prom_family(to, "ticks_skipped_total", "counter", "Ticks and events that are no sample, by rule.");
 	for_each_origin(s, slot)
 		for (uint32_t r = 0; ledger_skip_name(r); r++)
-			buf_printf(to, "otprof_ticks_skipped_total{origin=\"%s\",reason=\"%s\"} %" PRIu64 "\n", origin_of(s, slot),
-				   ledger_skip_name(r), s->ledger.origin[slot].skip[r]);
+			buf_printf(to, "otprof_ticks_skipped_total{origin=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+				   prom_origin(s, slot), ledger_skip_name(r), s->ledger.origin[slot].skip[r]);
 }
 
-/* What net has done for each destination; at: of the field in struct ledger_destination. */
-static void of_net(const struct status *s, struct buf *to, const char *name, const char *help, size_t at)
+/* Net's counters of each destination; at: of the field in struct ledger_destination. */
+static void prom_of_net(const struct status *s, struct buf *to, const char *name, const char *help, size_t at)
 {
-	family(to, name, "counter", help);
+	prom_family(to, name, "counter", help);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
-		labelled(to, name, "destination", status_destination(s, i),
-			 *(const uint64_t *)((const char *)&s->ledger.net.dest[i] + at));
+		prom_labelled(to, name, "destination", status_destination(s, i),
+			      *(const uint64_t *)((const char *)&s->ledger.net.dest[i] + at));
 }
 
-static void equation(const struct status *s, struct buf *to)
+static void prom_equation(const struct status *s, struct buf *to)
 {
-	taken(s, to);
-	one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that never came.", status_missed(s));
-	one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.all.balanced);
+	prom_taken(s, to);
+	prom_one(to, "ticks_missed_total", "counter", "Ticks of busy CPUs that did not happen.", status_missed(s));
+	prom_one(to, "ledger_balanced", "gauge", "1 if every sample is accounted for.", s->ledger.all.balanced);
 #define SAMPLES(field) offsetof(struct ledger_sum_destination, field)
-	by_destination(s, to, "samples_earlier_total", "counter", "Samples that were over before the destination was there.",
-		       SAMPLES(earlier));
-	by_destination(s, to, "samples_exported_total", "counter", "Samples that the destination took.", SAMPLES(exported));
-	by_destination(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.",
-		       SAMPLES(unconfirmed));
-	by_destination(s, to, "samples_in_flight", "gauge", "Samples on their way.", SAMPLES(in_flight));
+	prom_by_destination(s, to, "samples_earlier_total", "counter",
+			    "Samples that net had received before the destination existed.", SAMPLES(earlier));
+	prom_by_destination(s, to, "samples_exported_total", "counter", "Samples that the destination accepted.",
+			    SAMPLES(exported));
+	prom_by_destination(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.",
+			    SAMPLES(unconfirmed));
+	prom_by_destination(s, to, "samples_in_flight", "gauge", "Samples in flight.", SAMPLES(in_flight));
 #undef SAMPLES
-	lost(s, to);
-	of_net(s, to, "requests_total", "Requests that the destination took.", offsetof(struct ledger_destination, requests));
-	of_net(s, to, "bytes_total", "Bytes that the destination took.", offsetof(struct ledger_destination, bytes));
-	of_net(s, to, "retries_total", "Tries after the first.", offsetof(struct ledger_destination, retries));
+	prom_lost(s, to);
+	prom_of_net(s, to, "requests_total", "Requests that the destination accepted.",
+		    offsetof(struct ledger_destination, requests));
+	prom_of_net(s, to, "bytes_total", "Bytes that the destination accepted.",
+		    offsetof(struct ledger_destination, bytes));
+	prom_of_net(s, to, "retries_total", "Retries of requests.", offsetof(struct ledger_destination, retries));
 }
 
-/* A label of a workload's: three characters are escaped, and what is no plain text is not let through. */
+/* A label of a workload: three characters are escaped, and any that is no plain text is replaced. */
 static void label(struct buf *to, const char *name, const char *value, size_t max)
 {
 	buf_printf(to, "%s=\"", name);
@@ -135,14 +138,14 @@ static void of_workload(struct buf *to, const char *name, const struct ledger_wo
 	buf_printf(to, "} %" PRIu64 "\n", value);
 }
 
-/* A family's lines stand together: so the workloads are gone through for each. */
-static void workloads(const struct status *s, struct buf *to)
+/* The lines of a family must be adjacent, so each family has its own loop over workloads. */
+static void prom_workloads(const struct status *s, struct buf *to)
 {
 	const struct ledger_engine *e = &s->ledger.engine;
 	uint8_t order[LEDGER_WORKLOADS_MAX];
 	uint32_t n = status_workloads(e, order);
 
-	family(to, "workload_stacks_total", "counter", "Stacks of the busiest workloads, by how they end.");
+	prom_family(to, "workload_stacks_total", "counter", "Stacks of the busiest workloads, by how they end.");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ledger_workload *w = &e->workloads[order[i]];
 
@@ -151,7 +154,8 @@ static void workloads(const struct status *s, struct buf *to)
 			if (w->quality.cut[end])
 				of_workload(to, "workload_stacks_total", w, "end", unwind_end_name(end), w->quality.cut[end]);
 	}
-	family(to, "workload_frames_total", "counter", "Frames of the busiest workloads, by where their names come from.");
+	prom_family(to, "workload_frames_total", "counter",
+		    "Frames of the busiest workloads, by the source of their names.");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ledger_workload *w = &e->workloads[order[i]];
 
@@ -159,7 +163,7 @@ static void workloads(const struct status *s, struct buf *to)
 			if (w->quality.by[k])
 				of_workload(to, "workload_frames_total", w, "source", name_source_name(k), w->quality.by[k]);
 	}
-	family(to, "workload_frames_guessed_total", "counter", "Guessed frames of the busiest workloads.");
+	prom_family(to, "workload_frames_guessed_total", "counter", "Guessed frames of the busiest workloads.");
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ledger_workload *w = &e->workloads[order[i]];
 
@@ -169,59 +173,60 @@ static void workloads(const struct status *s, struct buf *to)
 	}
 }
 
-static void quality(const struct status *s, struct buf *to)
+static void prom_quality(const struct status *s, struct buf *to)
 {
 	const struct ledger_engine *e = &s->ledger.engine;
 
-	one(to, "stacks_total", "counter", "Stacks unwound.", e->stacks);
-	one(to, "stacks_complete_total", "counter", "Stacks that end at a true root.", e->stacks_root);
-	family(to, "stacks_cut_total", "counter", "Stacks that are cut, by reason.");
+	prom_one(to, "stacks_total", "counter", "Stacks unwound.", e->stacks);
+	prom_one(to, "stacks_complete_total", "counter", "Stacks that end at a true root.", e->stacks_root);
+	prom_family(to, "stacks_cut_total", "counter", "Stacks that are cut, by reason.");
 	for (uint32_t end = 0; end < UNWIND_END_NR && end < ARRAY_SIZE(e->cut); end++)
 		if (e->cut[end])
-			labelled(to, "stacks_cut_total", "reason", unwind_end_name(end), e->cut[end]);
-	one(to, "frames_total", "counter", "Frames named or not.", e->frames);
-	one(to, "frames_named_total", "counter", "Frames with a function's name.", e->frames_named);
-	family(to, "frames_by_source_total", "counter", "Frames, by where their names come from.");
+			prom_labelled(to, "stacks_cut_total", "reason", unwind_end_name(end), e->cut[end]);
+	prom_one(to, "frames_total", "counter", "Frames named or not.", e->frames);
+	prom_one(to, "frames_named_total", "counter", "Frames with a function's name.", e->frames_named);
+	prom_family(to, "frames_by_source_total", "counter", "Frames, by the source of their names.");
 	for (uint32_t i = 0; name_source_name(i); i++)
-		labelled(to, "frames_by_source_total", "source", name_source_name(i), e->named_by[i]);
-	family(to, "frames_by_kind_total", "counter", "Frames, by profile.frame.type.");
+		prom_labelled(to, "frames_by_source_total", "source", name_source_name(i), e->named_by[i]);
+	prom_family(to, "frames_by_kind_total", "counter", "Frames, by profile.frame.type.");
 	for (uint32_t i = 0; i < KIND_NR; i++)
 		if (frame_kind_type(i))
-			labelled(to, "frames_by_kind_total", "kind", frame_kind_type(i), e->kinds[i]);
-	family(to, "frames_guessed_total", "counter", "Frames that no unwind table gave, by what was tried.");
+			prom_labelled(to, "frames_by_kind_total", "kind", frame_kind_type(i), e->kinds[i]);
+	prom_family(to, "frames_guessed_total", "counter", "Frames found without an unwind table, by method.");
 	for (uint32_t i = FRAME_SURE + 1; i < FRAME_GUESS_NR; i++)
-		labelled(to, "frames_guessed_total", "guess", frame_guess_name(i), e->guessed[i]);
-	workloads(s, to);
-	one(to, "processes", "gauge", "Processes in the table.", e->processes);
+		prom_labelled(to, "frames_guessed_total", "guess", frame_guess_name(i), e->guessed[i]);
+	prom_workloads(s, to);
+	prom_one(to, "processes", "gauge", "Processes in the table.", e->processes);
 }
 
-static void cost(const struct status *s, struct buf *to)
+static void prom_cost(const struct status *s, struct buf *to)
 {
-	family(to, "cpu_seconds_total", "counter", "CPU time of otprof itself.");
-	seconds(to, "monitor", s->cost.monitor_cpu_ns);
-	seconds(to, "opener", s->cost.opener_cpu_ns);
-	seconds(to, "engine", s->cost.engine_cpu_ns);
-	seconds(to, "net", s->cost.net_cpu_ns);
-	seconds(to, "kernel", s->cost.kernel_ns);
-	one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.", s->cost.memory_bytes);
-	family(to, "worker_restarts_total", "counter", "Times that a worker was started again.");
+	prom_family(to, "cpu_seconds_total", "counter", "CPU time of otprof itself.");
+	prom_seconds(to, "monitor", s->cost.monitor_cpu_ns);
+	prom_seconds(to, "opener", s->cost.opener_cpu_ns);
+	prom_seconds(to, "engine", s->cost.engine_cpu_ns);
+	prom_seconds(to, "net", s->cost.net_cpu_ns);
+	prom_seconds(to, "kernel", s->cost.kernel_ns);
+	prom_one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.",
+		 s->cost.memory_bytes);
+	prom_family(to, "worker_restarts_total", "counter", "Restarts of a worker.");
 	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++)
-		labelled(to, "worker_restarts_total", "worker", s->workers[i].name, s->workers[i].restarts);
-	one(to, "ring_peak_bytes", "gauge", "Most of the ring that was unread.", s->ledger.engine.ring_peak_bytes);
-	one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
+		prom_labelled(to, "worker_restarts_total", "worker", s->workers[i].name, s->workers[i].restarts);
+	prom_one(to, "ring_peak_bytes", "gauge", "Largest unread part of the ring.", s->ledger.engine.ring_peak_bytes);
+	prom_one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
 }
 
-static void guard(const struct status *s, struct buf *to)
+static void prom_guard(const struct status *s, struct buf *to)
 {
 	const struct guard *g = s->guard.state;
 
-	one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU, as it is now.", s->rate_hz);
+	prom_one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU at present.", s->rate_hz);
 	if (!g)
 		return;
-	family(to, "guard_level", "gauge", "Steps of quality that are given up, by what was short.");
+	prom_family(to, "guard_level", "gauge", "Steps of quality given up, by cause.");
 	for (int cause = 0; cause < GUARD_CAUSES; cause++)
-		labelled(to, "guard_level", "cause", guard_cause_name(cause), g->ladder[cause].level);
-	family(to, "guard_steps_total", "counter", "Changes by the guard against overload.");
+		prom_labelled(to, "guard_level", "cause", guard_cause_name(cause), g->ladder[cause].level);
+	prom_family(to, "guard_steps_total", "counter", "Changes by the guard against overload.");
 	for (int i = 0; i < GUARD_CAUSES * GUARD_STEPS * 2; i++) {
 		const struct guard_ladder *l = &g->ladder[i / 2 / GUARD_STEPS];
 		int step = i / 2 % GUARD_STEPS;
@@ -232,26 +237,27 @@ static void guard(const struct status *s, struct buf *to)
 	}
 }
 
-static void debuginfod(const struct status *s, struct buf *to)
+static void prom_debuginfod(const struct status *s, struct buf *to)
 {
 	const struct status_debuginfod *d = &s->debuginfod;
 
 	if (!d->on)
 		return;
-	one(to, "debuginfod_fetched_total", "counter", "Debug files that came from debuginfod servers.", d->fetched);
-	family(to, "debuginfod_failed_total", "counter", "Debug files that did not, by reason.");
+	prom_one(to, "debuginfod_fetched_total", "counter", "Debug files fetched from debuginfod servers.",
+		 d->fetched);
+	prom_family(to, "debuginfod_failed_total", "counter", "Debug files that could not be fetched, by reason.");
 	for (uint32_t i = FETCH_FETCHED + 1; i < FETCH_STATE_NR; i++)
-		labelled(to, "debuginfod_failed_total", "reason", fetch_state_name(i), d->failed[i]);
-	one(to, "debuginfod_requests_total", "counter", "Requests to debuginfod servers.", d->requests);
-	one(to, "debuginfod_waiting", "gauge", "Debug files that will be asked for.", d->waiting);
-	one(to, "debuginfod_cached_bytes", "gauge", "Debug files kept on disk.", d->cached_bytes);
+		prom_labelled(to, "debuginfod_failed_total", "reason", fetch_state_name(i), d->failed[i]);
+	prom_one(to, "debuginfod_requests_total", "counter", "Requests to debuginfod servers.", d->requests);
+	prom_one(to, "debuginfod_waiting", "gauge", "Debug files to be requested.", d->waiting);
+	prom_one(to, "debuginfod_cached_bytes", "gauge", "Debug files cached on disk.", d->cached_bytes);
 }
 
 void status_prometheus(const struct status *s, struct buf *to)
 {
-	equation(s, to);
-	quality(s, to);
-	cost(s, to);
-	guard(s, to);
-	debuginfod(s, to);
+	prom_equation(s, to);
+	prom_quality(s, to);
+	prom_cost(s, to);
+	prom_guard(s, to);
+	prom_debuginfod(s, to);
 }

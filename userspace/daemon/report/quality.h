@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Quality as the ledger's page shows it: in total, and of the workloads that
- * take most. Called by the pipeline when an interval is encoded. Bounded by
- * LEDGER_WORKLOADS_MAX: who comes later and takes more than the least of them
- * takes its place, and begins at zero.
+ * Quality as the ledger's page shows it: in total, and of the workloads with
+ * the most samples. Called by the pipeline when an interval is encoded; pure, one
+ * thread. Bounded by LEDGER_WORKLOADS_MAX: a new workload with more samples than
+ * the least of them replaces that one, and begins at zero.
  */
 #ifndef OTP_DAEMON_REPORT_QUALITY_H
 #define OTP_DAEMON_REPORT_QUALITY_H
@@ -15,9 +15,9 @@
 
 void quality_add(struct ledger_engine *l, const struct workload *w, const struct str *exe, uint64_t samples,
 		 const struct ledger_quality *q);
-/* An interval is over: what was long ago counts less. */
+/* At the end of an interval: earlier samples count half as much from then on. */
 void quality_age(struct ledger_engine *l);
-/* That of a workload; NULL: it is not among those. Borrowed. */
+/* The entry of a workload, borrowed from l; NULL: it has none. */
 const struct ledger_workload *quality_find(const struct ledger_engine *l, const struct workload *w,
 					   const struct str *exe);
 const char *name_source_name(uint32_t source); /* NULL past the end */

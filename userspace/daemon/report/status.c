@@ -19,7 +19,7 @@ uint64_t status_missed(const struct status *s)
 	return MAX(s->missed_before, s->expected_ticks > came ? s->expected_ticks - came : 0);
 }
 
-static void losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
+static void status_write_losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
 {
 	json_open(j, "lost");
 	for (uint32_t r = 0; ledger_loss_name(r); r++)
@@ -27,7 +27,7 @@ static void losses(struct json *j, const uint64_t lost[OTP_LOSS_MAX])
 	json_close(j);
 }
 
-static void skips(struct json *j, const uint64_t skip[OTP_SKIP_MAX])
+static void status_write_skips(struct json *j, const uint64_t skip[OTP_SKIP_MAX])
 {
 	json_open(j, "skipped");
 	for (uint32_t r = 0; ledger_skip_name(r); r++)
@@ -44,7 +44,8 @@ const char *status_destination(const struct status *s, uint32_t i)
 	return i < s->config->nr_exporters ? s->config->exporters[i].name : "?";
 }
 
-static void destination(struct json *j, const struct status *s, const struct ledger_sum_origin *l, uint32_t i)
+static void status_write_destination(struct json *j, const struct status *s, const struct ledger_sum_origin *l,
+				     uint32_t i)
 {
 	const struct ledger_sum_destination *d = &l->dest[i];
 	const struct ledger_destination *own = &s->ledger.net.dest[i];
@@ -59,12 +60,12 @@ static void destination(struct json *j, const struct status *s, const struct led
 	json_number(j, "bytes", own->bytes);
 	json_number(j, "retries", own->retries);
 	json_text(j, "last_error", own->last_error);
-	losses(j, d->lost);
+	status_write_losses(j, d->lost);
 	json_close(j);
 }
 
 /* The equation of one origin, or of all. */
-static void equation(struct json *j, const struct status *s, const struct ledger_sum_origin *l)
+static void status_write_equation(struct json *j, const struct status *s, const struct ledger_sum_origin *l)
 {
 	json_bool(j, "balanced", l->balanced);
 	json_number(j, "taken", l->taken);
@@ -77,34 +78,34 @@ static void equation(struct json *j, const struct status *s, const struct ledger
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		json_number(j, status_destination(s, i), l->dest[i].unconfirmed);
 	json_close(j);
-	losses(j, l->lost);
+	status_write_losses(j, l->lost);
 }
 
-static void origin(struct json *j, const struct status *s, uint32_t slot)
+static void status_write_origin(struct json *j, const struct status *s, uint32_t slot)
 {
 	const struct ledger_sum_origin *l = &s->ledger.origin[slot];
 	uint8_t id = s->view->origins->slot[slot].origin;
 
 	json_open(j, origin_name(id));
 	json_text(j, "type", origin_types(id)->type);
-	equation(j, s, l);
+	status_write_equation(j, s, l);
 	json_number(j, "ticks", l->ticks);
 	json_number(j, "value", id == OTP_ORIGIN_CPU_CLOCK ? l->taken : l->value);
-	skips(j, l->skip);
+	status_write_skips(j, l->skip);
 	json_close(j);
 }
 
-static void ledger(struct json *j, const struct status *s)
+static void status_write_ledger(struct json *j, const struct status *s)
 {
 	const struct ledger_sum_origin *l = &s->ledger.all;
 
 	json_open(j, "ledger");
-	equation(j, s, l);
+	status_write_equation(j, s, l);
 	json_bool(j, "stable", s->ledger.stable);
 	json_number(j, "missed", status_missed(s));
 	json_open(j, "destinations");
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
-		destination(j, s, l, i);
+		status_write_destination(j, s, l, i);
 	json_close(j);
 	json_open(j, "places");
 	json_number(j, "ring", l->on_ring);
@@ -114,12 +115,12 @@ static void ledger(struct json *j, const struct status *s)
 	json_open(j, "origins");
 	for (uint32_t slot = 0; slot < s->ledger.slots; slot++)
 		if (s->view->origins->slot[slot].sampled)
-			origin(j, s, slot);
+			status_write_origin(j, s, slot);
 	json_close(j);
 	json_close(j);
 }
 
-static void sampler(struct json *j, const struct status *s)
+static void status_write_sampler(struct json *j, const struct status *s)
 {
 	json_open(j, "sampler");
 	json_text(j, "mode", s->mode);
@@ -142,7 +143,7 @@ static void sampler(struct json *j, const struct status *s)
 	json_close(j);
 }
 
-static void cuts(struct json *j, const uint64_t cut[LEDGER_ENDS_MAX])
+static void status_write_cuts(struct json *j, const uint64_t cut[LEDGER_ENDS_MAX])
 {
 	json_open(j, "cut");
 	for (uint32_t end = 0; end < UNWIND_END_NR; end++)
@@ -151,7 +152,7 @@ static void cuts(struct json *j, const uint64_t cut[LEDGER_ENDS_MAX])
 	json_close(j);
 }
 
-static void named_by(struct json *j, const uint64_t by[LEDGER_SOURCES_MAX])
+static void status_write_named_by(struct json *j, const uint64_t by[LEDGER_SOURCES_MAX])
 {
 	json_open(j, "named_by");
 	for (uint32_t i = 0; name_source_name(i); i++)
@@ -159,8 +160,8 @@ static void named_by(struct json *j, const uint64_t by[LEDGER_SOURCES_MAX])
 	json_close(j);
 }
 
-/* Frames of code: a marker is none. */
-static void kinds(struct json *j, const uint64_t by[LEDGER_KINDS_MAX])
+/* Frames of code, without markers. */
+static void status_write_kinds(struct json *j, const uint64_t by[LEDGER_KINDS_MAX])
 {
 	json_open(j, "kinds");
 	for (uint32_t i = 0; i < KIND_NR; i++)
@@ -169,7 +170,7 @@ static void kinds(struct json *j, const uint64_t by[LEDGER_KINDS_MAX])
 	json_close(j);
 }
 
-static void guessed(struct json *j, const uint64_t by[LEDGER_GUESSES_MAX])
+static void status_write_guessed(struct json *j, const uint64_t by[LEDGER_GUESSES_MAX])
 {
 	json_open(j, "guessed");
 	for (uint32_t i = FRAME_SURE + 1; i < FRAME_GUESS_NR; i++)
@@ -188,16 +189,16 @@ void status_quality(struct json *j, const struct ledger_workload *w)
 	json_text_max(j, "executable", w->executable, sizeof(w->executable));
 	json_number(j, "stacks", w->quality.stacks);
 	json_number(j, "complete", w->quality.stacks_root);
-	cuts(j, w->quality.cut);
+	status_write_cuts(j, w->quality.cut);
 	json_number(j, "frames", w->quality.frames);
 	json_number(j, "frames_named", named);
-	named_by(j, w->quality.by);
-	kinds(j, w->quality.kinds);
-	guessed(j, w->quality.guessed);
+	status_write_named_by(j, w->quality.by);
+	status_write_kinds(j, w->quality.kinds);
+	status_write_guessed(j, w->quality.guessed);
 	json_close(j);
 }
 
-/* The busiest first: numbers of those that there are. */
+/* Indexes of the used entries, the busiest first. */
 uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WORKLOADS_MAX])
 {
 	uint32_t n = 0;
@@ -215,7 +216,7 @@ uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WO
 	return n;
 }
 
-static void workloads(struct json *j, const struct ledger_engine *e)
+static void status_write_workloads(struct json *j, const struct ledger_engine *e)
 {
 	uint8_t order[LEDGER_WORKLOADS_MAX];
 	uint32_t n = status_workloads(e, order);
@@ -226,25 +227,25 @@ static void workloads(struct json *j, const struct ledger_engine *e)
 	json_close_list(j);
 }
 
-static void quality(struct json *j, const struct status *s)
+static void status_write_quality(struct json *j, const struct status *s)
 {
 	const struct ledger_engine *e = &s->ledger.engine;
 
 	json_open(j, "quality");
 	json_number(j, "stacks", e->stacks);
 	json_number(j, "complete", e->stacks_root);
-	cuts(j, e->cut);
+	status_write_cuts(j, e->cut);
 	json_number(j, "frames", e->frames);
 	json_number(j, "frames_named", e->frames_named);
-	named_by(j, e->named_by);
-	kinds(j, e->kinds);
-	guessed(j, e->guessed);
+	status_write_named_by(j, e->named_by);
+	status_write_kinds(j, e->kinds);
+	status_write_guessed(j, e->guessed);
 	json_number(j, "parked", e->parked);
-	workloads(j, e);
+	status_write_workloads(j, e);
 	json_close(j);
 }
 
-static void cost(struct json *j, const struct status *s)
+static void status_write_cost(struct json *j, const struct status *s)
 {
 	json_open(j, "cost");
 	json_number(j, "kernel_ns", s->cost.kernel_ns);
@@ -260,7 +261,7 @@ static void cost(struct json *j, const struct status *s)
 	json_close(j);
 }
 
-static void ladder(struct json *j, const struct guard *g, enum guard_cause cause)
+static void status_write_ladder(struct json *j, const struct guard *g, enum guard_cause cause)
 {
 	const struct guard_ladder *l = &g->ladder[cause];
 
@@ -275,7 +276,7 @@ static void ladder(struct json *j, const struct guard *g, enum guard_cause cause
 	json_close(j);
 }
 
-static void guard(struct json *j, const struct status *s)
+static void status_write_guard(struct json *j, const struct status *s)
 {
 	const struct status_guard *g = &s->guard;
 
@@ -289,11 +290,11 @@ static void guard(struct json *j, const struct status *s)
 	json_number(j, "cache_shift", g->orders.cache_shift);
 	json_number(j, "stack_shift", g->orders.stack_shift);
 	for (int cause = 0; cause < GUARD_CAUSES; cause++)
-		ladder(j, g->state, cause);
+		status_write_ladder(j, g->state, cause);
 	json_close(j);
 }
 
-static void debuginfod(struct json *j, const struct status *s)
+static void status_write_debuginfod(struct json *j, const struct status *s)
 {
 	const struct status_debuginfod *d = &s->debuginfod;
 
@@ -314,7 +315,7 @@ static void debuginfod(struct json *j, const struct status *s)
 	json_close(j);
 }
 
-static void workers(struct json *j, const struct status *s)
+static void status_write_workers(struct json *j, const struct status *s)
 {
 	json_open(j, "workers");
 	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++) {
@@ -336,7 +337,7 @@ static void workers(struct json *j, const struct status *s)
 }
 
 /* All origins together. */
-static void one_cpu(struct json *j, const struct ledger_view *v, uint32_t cpu)
+static void status_write_one_cpu(struct json *j, const struct ledger_view *v, uint32_t cpu)
 {
 	uint64_t ticks = 0, taken = 0, put = 0;
 
@@ -348,7 +349,7 @@ static void one_cpu(struct json *j, const struct ledger_view *v, uint32_t cpu)
 		put += c->put;
 	}
 	if (!ticks)
-		return; /* a CPU that is possible, but was never there */
+		return; /* a possible CPU that was never online */
 	json_open(j, NULL);
 	json_number(j, "cpu", cpu);
 	json_number(j, "ticks", ticks);
@@ -358,11 +359,11 @@ static void one_cpu(struct json *j, const struct ledger_view *v, uint32_t cpu)
 	json_close(j);
 }
 
-static void cpus(struct json *j, const struct status *s)
+static void status_write_cpus(struct json *j, const struct status *s)
 {
 	json_open_list(j, "cpus");
 	for (uint32_t cpu = 0; cpu < s->view->cpus; cpu++)
-		one_cpu(j, s->view, cpu);
+		status_write_one_cpu(j, s->view, cpu);
 	json_close_list(j);
 }
 
@@ -375,13 +376,13 @@ void status_json(const struct status *s, struct buf *to)
 	json_text(&j, "version", OTPROF_VERSION);
 	json_number(&j, "pid", (uint64_t)s->pid);
 	json_number(&j, "uptime_s", s->uptime_ns / NSEC_PER_SEC);
-	sampler(&j, s);
-	ledger(&j, s);
-	skips(&j, s->ledger.all.skip);
-	quality(&j, s);
-	cost(&j, s);
-	guard(&j, s);
-	debuginfod(&j, s);
+	status_write_sampler(&j, s);
+	status_write_ledger(&j, s);
+	status_write_skips(&j, s->ledger.all.skip);
+	status_write_quality(&j, s);
+	status_write_cost(&j, s);
+	status_write_guard(&j, s);
+	status_write_debuginfod(&j, s);
 	json_number(&j, "processes", e->processes);
 	json_number(&j, "intervals", e->intervals);
 	json_open(&j, "top");
@@ -389,8 +390,8 @@ void status_json(const struct status *s, struct buf *to)
 	json_number(&j, "self", e->top_samples);
 	json_number(&j, "total", e->top_total);
 	json_close(&j);
-	workers(&j, s);
-	cpus(&j, s);
+	status_write_workers(&j, s);
+	status_write_cpus(&j, s);
 	json_close(&j);
 	buf_add_str(to, "\n");
 }

@@ -3,9 +3,9 @@
  * The state of the whole as text: JSON for `otprof status` and for tests,
  * Prometheus' text format for the metrics listener.
  *
- * Called by the monitor with a state that it has collected; both writers only
- * format, so they are tested without processes. Strings that come from workers
- * are escaped.
+ * Called by the monitor with a state that it has collected. Both writers are
+ * pure, so they are tested without processes. Strings that workers wrote are
+ * escaped.
  */
 #ifndef OTP_DAEMON_REPORT_STATUS_H
 #define OTP_DAEMON_REPORT_STATUS_H
@@ -21,9 +21,9 @@
 #include "daemon/report/ledger_sum.h"
 
 struct status_cost {
-	uint64_t kernel_ns, kernel_runs; /* of all samples, by the sampler's own clock; 0: it has none */
-	uint64_t kernel_longest_ns;	 /* of one */
-	uint64_t stats_ns, stats_runs;	 /* the kernel's own measure, where it is turned on */
+	uint64_t kernel_ns, kernel_runs; /* of all samples, by the sampler's own clock; 0: not measured */
+	uint64_t kernel_longest_ns;	 /* of one sample */
+	uint64_t stats_ns, stats_runs;	 /* measured by the kernel, where that is enabled */
 	uint64_t monitor_cpu_ns, engine_cpu_ns, net_cpu_ns, opener_cpu_ns;
 	uint64_t memory_bytes; /* PSS of all processes, ring, maps, side-band buffers */
 };
@@ -31,12 +31,12 @@ struct status_cost {
 struct status_guard {
 	const struct guard *state; /* borrowed; NULL: none */
 	struct guard_orders orders;
-	uint64_t memory_bytes, memory_limit; /* as the guard sees them; limit 0: none */
+	uint64_t memory_bytes, memory_limit; /* the guard's figures; limit 0: none */
 };
 
 struct status_debuginfod {
 	bool on;
-	bool paused; /* no server can be reached just now */
+	bool paused; /* no server can be reached now */
 	uint64_t waiting, fetched, bytes, requests, dropped, cached_bytes;
 	uint64_t failed[FETCH_STATE_NR];
 	const char *last_error; /* borrowed */
@@ -56,8 +56,8 @@ struct status {
 	bool sampling;
 	uint32_t cpus_sampled;
 	uint64_t ring_bytes, ring_used;
-	uint64_t expected_ticks, idle_ticks; /* due, and of these while their CPU was idle */
-	uint64_t missed_before; /* said the last time: it never falls */
+	uint64_t expected_ticks, idle_ticks; /* due in all, and due while their CPU was idle */
+	uint64_t missed_before; /* as reported the last time: the figure never falls */
 	struct ledger_sum ledger;
 	struct status_cost cost;
 	struct status_worker workers[2];
@@ -68,19 +68,19 @@ struct status {
 	struct status_debuginfod debuginfod;
 };
 
-/* The name of a destination, by its place. */
+/* The name of destination i, borrowed. */
 const char *status_destination(const struct status *s, uint32_t i);
-/* The busiest workloads first, as numbers in the page; how many. */
+/* Indexes into the page's workloads, the busiest first. Returns how many. */
 uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WORKLOADS_MAX]);
-/* One of them, as an object of a list. */
+/* Writes one workload, as an object of a list. */
 void status_quality(struct json *j, const struct ledger_workload *w);
 void status_json(const struct status *s, struct buf *to);
 void status_prometheus(const struct status *s, struct buf *to);
 
 /*
- * Ticks of busy CPUs that never came: a hypervisor had taken the CPU, timers
- * came late. Ticks due while a CPU was idle are no part of it: some kernels
- * leave an idle CPU asleep. How long it was idle is the kernel's account, of
+ * Ticks of busy CPUs that did not happen: a hypervisor had taken the CPU, or
+ * timers fired late. Ticks due while a CPU was idle do not count, since some
+ * kernels leave an idle CPU asleep. The idle time is the kernel's account, of
  * which our ticks are samples: the figure is exact where no idle tick is left
  * out, else to within some per mille of the ticks due.
  */

@@ -26,7 +26,7 @@ static void access_listp(acl_t *list)
 	for (int _more = acl_get_entry(list, ACL_FIRST_ENTRY, &(e)); _more == 1; \
 	     _more = acl_get_entry(list, ACL_NEXT_ENTRY, &(e)))
 
-static acl_tag_t entry_tag(acl_entry_t e)
+static acl_tag_t access_entry_tag(acl_entry_t e)
 {
 	acl_tag_t tag = ACL_UNDEFINED_TAG;
 
@@ -35,7 +35,7 @@ static acl_tag_t entry_tag(acl_entry_t e)
 }
 
 /* Of ACL_USER or ACL_GROUP. */
-static bool entry_is_of(acl_entry_t e, id_t id)
+static bool access_entry_is_of(acl_entry_t e, id_t id)
 {
 	id_t *own = acl_get_qualifier(e);
 	bool is = own && *own == id;
@@ -44,7 +44,7 @@ static bool entry_is_of(acl_entry_t e, id_t id)
 	return is;
 }
 
-static unsigned int entry_access(acl_entry_t e)
+static unsigned int access_entry_bits(acl_entry_t e)
 {
 	unsigned int access = 0;
 	acl_permset_t set;
@@ -56,7 +56,7 @@ static unsigned int entry_access(acl_entry_t e)
 	return access;
 }
 
-static int entry_set_access(acl_entry_t e, unsigned int access)
+static int access_entry_set_bits(acl_entry_t e, unsigned int access)
 {
 	acl_permset_t set;
 
@@ -69,12 +69,12 @@ static int entry_set_access(acl_entry_t e, unsigned int access)
 }
 
 /* id: of ACL_USER only. */
-static bool find_entry(acl_t list, acl_tag_t tag, id_t id, acl_entry_t *ret)
+static bool access_find_entry(acl_t list, acl_tag_t tag, id_t id, acl_entry_t *ret)
 {
 	acl_entry_t e;
 
 	for_each_entry(list, e) {
-		if (entry_tag(e) != tag || (tag == ACL_USER && !entry_is_of(e, id)))
+		if (access_entry_tag(e) != tag || (tag == ACL_USER && !access_entry_is_of(e, id)))
 			continue;
 		*ret = e;
 		return true;
@@ -82,36 +82,37 @@ static bool find_entry(acl_t list, acl_tag_t tag, id_t id, acl_entry_t *ret)
 	return false;
 }
 
-static int add_entry(acl_t *list, acl_tag_t tag, id_t id, unsigned int access)
+static int access_add_entry(acl_t *list, acl_tag_t tag, id_t id, unsigned int access)
 {
 	acl_entry_t e;
 
 	if (acl_create_entry(list, &e) < 0 || acl_set_tag_type(e, tag) < 0 ||
 	    (tag == ACL_USER && acl_set_qualifier(e, &id) < 0))
 		return -errno;
-	return entry_set_access(e, access);
+	return access_entry_set_bits(e, access);
 }
 
-/* --- whom a list lets write --- */
+/* --- who may write --- */
 
 static bool access_is_write(unsigned int access)
 {
 	return (access & (ACCESS_WRITE | ACCESS_EXECUTE)) == (ACCESS_WRITE | ACCESS_EXECUTE);
 }
 
-static bool lets_group_write(acl_t list, const struct access_ids *ids, unsigned int mask, bool *ret_member)
+static bool access_lets_group_write(acl_t list, const struct access_ids *ids, unsigned int mask, bool *ret_member)
 {
 	bool writes = false;
 	acl_entry_t e;
 
 	*ret_member = false;
 	for_each_entry(list, e) {
-		acl_tag_t tag = entry_tag(e);
+		acl_tag_t tag = access_entry_tag(e);
 
-		if ((tag != ACL_GROUP_OBJ || ids->group != ids->gid) && (tag != ACL_GROUP || !entry_is_of(e, ids->gid)))
+		if ((tag != ACL_GROUP_OBJ || ids->group != ids->gid) &&
+		    (tag != ACL_GROUP || !access_entry_is_of(e, ids->gid)))
 			continue;
 		*ret_member = true;
-		writes = writes || access_is_write(entry_access(e) & mask);
+		writes = writes || access_is_write(access_entry_bits(e) & mask);
 	}
 	return writes;
 }
@@ -122,78 +123,78 @@ bool access_lets_write(acl_t list, const struct access_ids *ids)
 	bool member, writes;
 	acl_entry_t e;
 
-	if (find_entry(list, ACL_MASK, 0, &e))
-		mask = entry_access(e);
+	if (access_find_entry(list, ACL_MASK, 0, &e))
+		mask = access_entry_bits(e);
 	if (ids->owner == ids->uid)
-		return find_entry(list, ACL_USER_OBJ, 0, &e) && access_is_write(entry_access(e));
-	if (find_entry(list, ACL_USER, ids->uid, &e))
-		return access_is_write(entry_access(e) & mask);
-	writes = lets_group_write(list, ids, mask, &member);
+		return access_find_entry(list, ACL_USER_OBJ, 0, &e) && access_is_write(access_entry_bits(e));
+	if (access_find_entry(list, ACL_USER, ids->uid, &e))
+		return access_is_write(access_entry_bits(e) & mask);
+	writes = access_lets_group_write(list, ids, mask, &member);
 	if (member)
 		return writes;
-	return find_entry(list, ACL_OTHER, 0, &e) && access_is_write(entry_access(e));
+	return access_find_entry(list, ACL_OTHER, 0, &e) && access_is_write(access_entry_bits(e));
 }
 
 /* --- one user more --- */
 
-/* Before the mask grows: nobody gains by it. */
-static int apply_mask(acl_t list, unsigned int mask)
+/* Applied before the mask is widened, so that nobody gains rights. */
+static int access_apply_mask(acl_t list, unsigned int mask)
 {
 	acl_entry_t e;
 	int err = 0;
 
 	for_each_entry(list, e) {
-		acl_tag_t tag = entry_tag(e);
+		acl_tag_t tag = access_entry_tag(e);
 
 		if (tag == ACL_USER || tag == ACL_GROUP_OBJ || tag == ACL_GROUP)
-			err = err ? err : entry_set_access(e, entry_access(e) & mask);
+			err = err ? err : access_entry_set_bits(e, access_entry_bits(e) & mask);
 	}
 	return err;
 }
 
-/* The mask bounds everybody but the owner and others. */
-static int widen_mask(acl_t *list, unsigned int access)
+/* The mask bounds all entries but those of the owner and of others. */
+static int access_widen_mask(acl_t *list, unsigned int access)
 {
 	acl_entry_t mask, group;
 	int err;
 
-	if (!find_entry(*list, ACL_MASK, 0, &mask))
-		return find_entry(*list, ACL_GROUP_OBJ, 0, &group) ?
-			       add_entry(list, ACL_MASK, 0, entry_access(group) | access) : -EBADMSG;
-	err = apply_mask(*list, entry_access(mask));
-	return err ? err : entry_set_access(mask, entry_access(mask) | access);
+	if (!access_find_entry(*list, ACL_MASK, 0, &mask))
+		return access_find_entry(*list, ACL_GROUP_OBJ, 0, &group) ?
+			       access_add_entry(list, ACL_MASK, 0, access_entry_bits(group) | access) : -EBADMSG;
+	err = access_apply_mask(*list, access_entry_bits(mask));
+	return err ? err : access_entry_set_bits(mask, access_entry_bits(mask) | access);
 }
 
 int access_grant(acl_t *list, uid_t uid, unsigned int access)
 {
-	int err = widen_mask(list, access);
+	int err = access_widen_mask(list, access);
 	acl_entry_t named;
 
-	if (!err && find_entry(*list, ACL_USER, uid, &named))
-		err = entry_set_access(named, entry_access(named) | access);
+	if (!err && access_find_entry(*list, ACL_USER, uid, &named))
+		err = access_entry_set_bits(named, access_entry_bits(named) | access);
 	else if (!err)
-		err = add_entry(list, ACL_USER, uid, access);
+		err = access_add_entry(list, ACL_USER, uid, access);
 	return err ? err : acl_valid(*list) < 0 ? -errno : 0;
 }
 
 /* --- directories and files --- */
 
-static int grant_by_list(int fd, acl_t *list, uid_t uid, unsigned int access)
+static int access_grant_by_list(int fd, acl_t *list, uid_t uid, unsigned int access)
 {
 	int err = access_grant(list, uid, access);
 
 	return err ? err : acl_set_fd(fd, *list) < 0 ? -errno : 0;
 }
 
-/* Only root's own group: nobody but root loses by it. */
-static int grant_by_group(int fd, const struct stat *st, gid_t gid)
+/* Only where the group is root's: nobody but root loses access. */
+static int access_grant_by_group(int fd, const struct stat *st, gid_t gid)
 {
 	if (st->st_uid || st->st_gid)
 		return -EPERM;
 	return fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, (st->st_mode & 07777) | 0070) < 0 ? -errno : 0;
 }
 
-/* By no symbolic link: who may put one there must not choose what root opens to net. */
+/* Follows no symbolic link: its creator must not choose the directory that root opens to net. */
 static int access_open_directory(const char *dir, bool *ret_link)
 {
 	char path[4096];
@@ -201,7 +202,7 @@ static int access_open_directory(const char *dir, bool *ret_link)
 	int fd;
 
 	while (n > 1 && dir[n - 1] == '/')
-		n--; /* behind which a link would be followed */
+		n--; /* after a slash, a link would be followed */
 	if (n >= sizeof(path))
 		return -ENAMETOOLONG;
 	memcpy(path, dir, n);
@@ -213,15 +214,15 @@ static int access_open_directory(const char *dir, bool *ret_link)
 	return fd < 0 ? -errno : fd;
 }
 
-static int grant_write(int fd, const struct stat *st, acl_t *list, uid_t uid, gid_t gid, const char **ret_how)
+static int access_grant_write(int fd, const struct stat *st, acl_t *list, uid_t uid, gid_t gid, const char **ret_how)
 {
-	int err = grant_by_list(fd, list, uid, ACCESS_ALL);
+	int err = access_grant_by_list(fd, list, uid, ACCESS_ALL);
 
 	*ret_how = "an access list entry";
 	if (err != -EOPNOTSUPP)
 		return err;
 	*ret_how = "its group";
-	return grant_by_group(fd, st, gid);
+	return access_grant_by_group(fd, st, gid);
 }
 
 int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how)
@@ -233,19 +234,19 @@ int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how
 
 	if (fd < 0)
 		return fd;
-	/* Where there is no list, libacl makes one of the mode. */
+	/* Where there is no list, libacl makes one from the mode. */
 	list = fstat(fd, &st) < 0 ? NULL : acl_get_fd(fd);
 	if (!list)
 		return -errno;
 	*ret_how = NULL;
 	if (access_lets_write(list, &(struct access_ids){st.st_uid, st.st_gid, uid, gid}))
 		return 0;
-	return link ? -ELOOP : grant_write(fd, &st, &list, uid, gid, ret_how);
+	return link ? -ELOOP : access_grant_write(fd, &st, &list, uid, gid, ret_how);
 }
 
 int access_let_read(int fd, uid_t uid)
 {
 	_cleanup_(access_listp) acl_t list = acl_get_fd(fd);
 
-	return list ? grant_by_list(fd, &list, uid, ACCESS_READ) : -errno;
+	return list ? access_grant_by_list(fd, &list, uid, ACCESS_READ) : -errno;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access lists (POSIX ACL) of directories and files, by libacl: whom they let
- * write, and one user more. Nothing that others may do changes by it.
+ * Access lists (POSIX ACL) of directories and files, by libacl: whether a user
+ * may write, and the grant of access to one more user. The access of all others
+ * stays as it is.
  *
  * Called by the monitor: for directories of file destinations while it still
  * has its rights, for copies of keys at any time, as their owner. Lists are
- * libacl's, owned by whoever made them and freed by acl_free. Errors are
- * negative errno; -ENOMEM among them.
+ * libacl's, owned by their creator and freed by acl_free. Errors are negative
+ * errno; -ENOMEM among them.
  */
 #ifndef OTP_DAEMON_SANDBOX_ACCESS_H
 #define OTP_DAEMON_SANDBOX_ACCESS_H
@@ -17,7 +18,7 @@
 
 enum access { ACCESS_EXECUTE = 1, ACCESS_WRITE = 2, ACCESS_READ = 4, ACCESS_ALL = 7 };
 
-/* Who owns the directory, and who wants to write into it. */
+/* The owner and group of the directory, and the user and group of the writer. */
 struct access_ids {
 	uid_t owner;
 	gid_t group;
@@ -25,20 +26,20 @@ struct access_ids {
 	gid_t gid;
 };
 
-/* May uid, with gid as its only group, make files there? By the kernel's rule: the first class that fits decides. */
+/* Whether uid, with gid as its only group, may create files. As in the kernel, the first class that fits decides. */
 bool access_lets_write(acl_t list, const struct access_ids *ids);
-/* access (bits of enum access) for one user more; what the mask hid from others stays hidden. */
+/* Adds access (bits of enum access) for uid; rights that the mask hid from others stay hidden. */
 int access_grant(acl_t *list, uid_t uid, unsigned int access);
 
 /*
  * Lets net's user make files in an existing directory: by an access list, or,
  * where the file system has none and both owner and group are root, by giving
- * it the user's group. 0 and what was done in ret_how, NULL if nothing had to
- * be. -EPERM where neither is possible, -ELOOP for a symbolic link, which is
- * never followed to grant something.
+ * it the user's group. On 0, ret_how is a static text of what was done, NULL if
+ * nothing was needed. -EPERM where neither is possible, -ELOOP for a symbolic
+ * link, which is never followed to grant access.
  */
 int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how);
-/* Lets one user, beside its owner, read a file. */
+/* Lets uid, beside the owner, read a file. fd is borrowed. */
 int access_let_read(int fd, uid_t uid);
 
 #endif

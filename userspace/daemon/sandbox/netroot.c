@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The files that net sees: resolver configuration, CA bundles, and the
- * directories of file destinations; everything in it but those directories is
- * read-only. It is a small tmpfs in the monitor's own mount namespace, so it
- * is gone with us. The tmpfs itself lies beside it, where the monitor renews
- * the copies; net's root is a read-only view of it.
+ * directories of file destinations; all but those directories are read-only.
+ * They are in a small tmpfs in the monitor's own mount namespace, so they
+ * vanish with the monitor. The monitor refreshes the copies in the tmpfs
+ * itself; net's root is a read-only bind mount of it.
  */
 #include "daemon/sandbox/netroot.h"
 
@@ -27,7 +27,7 @@
 #define COPY_MAX   (4u << 20)
 #define SAFE_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-/* Where distributions keep what resolving a name and checking a certificate needs. */
+/* The files for resolving names and checking certificates, in several distributions. */
 static const char *const copied[] = {
 	"/etc/resolv.conf",
 	"/etc/hosts",
@@ -47,12 +47,12 @@ void netroot_path(const struct config *c, char *to, size_t size)
 	snprintf(to, size, "%s/netroot", c->runtime_dir);
 }
 
-static void writable_path(const struct config *c, char *to, size_t size)
+static void netroot_writable_path(const struct config *c, char *to, size_t size)
 {
 	snprintf(to, size, "%s/netroot.files", c->runtime_dir);
 }
 
-static int make_dirs(const char *base, const char *path)
+static int netroot_make_dirs(const char *base, const char *path)
 {
 	char full[PATH_LIMIT];
 
@@ -61,7 +61,7 @@ static int make_dirs(const char *base, const char *path)
 	return file_make_dirs(full, 0755, 0755);
 }
 
-static int parent_dirs(const char *base, const char *path)
+static int netroot_parent_dirs(const char *base, const char *path)
 {
 	char dir[PATH_LIMIT];
 	char *slash;
@@ -71,17 +71,19 @@ static int parent_dirs(const char *base, const char *path)
 	if (!slash || slash == dir)
 		return 0;
 	*slash = '\0';
-	return make_dirs(base, dir);
+	return netroot_make_dirs(base, dir);
 }
 
-/* A file of net's, as a copy of one of the host's. */
+/* A copy of a file of the host for net. */
 struct netroot_copy {
 	const struct stat *of;
-	const struct sandbox_user *reader; /* the only one who may read it; NULL: everybody */
+	const struct sandbox_user *reader; /* the only user who may read it; NULL: everybody */
 };
 
-/* After the drop of rights no file can be given away, but its owner may still say who else reads it. */
-static int set_reader(int fd, const struct sandbox_user *reader)
+/*
+ * After the drop of rights the monitor cannot change a file's owner, but as its owner it can still grant read access.
+ */
+static int netroot_set_reader(int fd, const struct sandbox_user *reader)
 {
 	if (!reader)
 		return fchmod(fd, 0644) < 0 ? -errno : 0;
@@ -90,17 +92,17 @@ static int set_reader(int fd, const struct sandbox_user *reader)
 	return fchmod(fd, 0400) < 0 ? -errno : 0;
 }
 
-/* The copy carries the original's time, by which a change is seen. */
-static int prepare_copy(void *ctx, int fd)
+/* The copy has the original's time, which shows a later change. */
+static int netroot_prepare_copy(void *ctx, int fd)
 {
 	const struct netroot_copy *c = ctx;
 	const struct timespec times[2] = {c->of->st_mtim, c->of->st_mtim};
-	int err = set_reader(fd, c->reader);
+	int err = netroot_set_reader(fd, c->reader);
 
 	return err ? err : futimens(fd, times) < 0 ? -errno : 0;
 }
 
-static bool is_same(const char *copy, const struct stat *st)
+static bool netroot_is_same(const char *copy, const struct stat *st)
 {
 	struct stat have;
 
@@ -109,7 +111,7 @@ static bool is_same(const char *copy, const struct stat *st)
 }
 
 /* owner: of a file that others must not read (a key), NULL for public ones. */
-static int copy_file(const char *root, const char *path, const struct sandbox_user *owner)
+static int netroot_copy_file(const char *root, const char *path, const struct sandbox_user *owner)
 {
 	_cleanup_(buf_done) struct buf b = {0};
 	struct stat st;
@@ -120,54 +122,55 @@ static int copy_file(const char *root, const char *path, const struct sandbox_us
 	snprintf(to, sizeof(to), "%s%s", root, path);
 	if (stat(path, &st) < 0)
 		return -errno;
-	if (is_same(to, &st))
+	if (netroot_is_same(to, &st))
 		return 0;
 	err = file_load(path, COPY_MAX, &b, &st);
 	if (!err)
-		err = parent_dirs(root, path);
-	return err ? err : file_replace(AT_FDCWD, to, owner ? 0600 : 0644, b.data, b.len, prepare_copy, &copy);
+		err = netroot_parent_dirs(root, path);
+	return err ? err : file_replace(AT_FDCWD, to, owner ? 0600 : 0644, b.data, b.len, netroot_prepare_copy, &copy);
 }
 
-static void copy_public(const char *root)
+static void netroot_copy_public(const char *root)
 {
 	/* A system has only some of them. */
 	for (size_t i = 0; i < ARRAY_SIZE(copied); i++) {
-		int err = copy_file(root, copied[i], NULL);
+		int err = netroot_copy_file(root, copied[i], NULL);
 
 		if (err && err != -ENOENT)
 			log_warn("%s cannot be copied for net: %s", copied[i], strerror(-err));
 	}
 }
 
-static void copy_tls_file(const char *root, const char *name, const char *path, const struct sandbox_user *owner)
+static void netroot_copy_tls_file(const char *root, const char *name, const char *path,
+				  const struct sandbox_user *owner)
 {
-	int err = path ? copy_file(root, path, owner) : 0;
+	int err = path ? netroot_copy_file(root, path, owner) : 0;
 
 	if (err)
 		log_error("exporter %s: %s cannot be read: %s; it will not connect", name, path, strerror(-err));
 }
 
-static void copy_tls(const char *root, const struct config *c, const struct sandbox_user *net)
+static void netroot_copy_tls(const char *root, const struct config *c, const struct sandbox_user *net)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
 		const struct export_config *e = &c->exporters[i];
 
-		copy_tls_file(root, e->name, e->tls_ca, NULL);
-		copy_tls_file(root, e->name, e->tls_cert, NULL);
-		copy_tls_file(root, e->name, e->tls_key, net);
+		netroot_copy_tls_file(root, e->name, e->tls_ca, NULL);
+		netroot_copy_tls_file(root, e->name, e->tls_cert, NULL);
+		netroot_copy_tls_file(root, e->name, e->tls_key, net);
 	}
 }
 
-static const char *file_destination(const struct export_config *e)
+static const char *netroot_file_destination(const struct export_config *e)
 {
 	return e->endpoint && !strncmp(e->endpoint, "file://", 7) ? e->endpoint + 7 : NULL;
 }
 
 /*
- * That the directory is configured is root's word: net's user may write there.
- * Parents do not matter, net reaches it by its own mount, or holds it.
+ * Root has configured the directory, so net's user may write there. Its parents do not matter: net reaches it by a
+ * mount of its own, or holds a descriptor.
  */
-static int let_net_write(const char *dir, const struct sandbox_user *net)
+static int netroot_let_net_write(const char *dir, const struct sandbox_user *net)
 {
 	const char *how;
 	int err = access_let_write(dir, net->uid, net->gid, &how);
@@ -180,8 +183,8 @@ static int let_net_write(const char *dir, const struct sandbox_user *net)
 	return 0;
 }
 
-/* Made for net if it is not there. */
-static int make_destination(const char *dir, const struct sandbox_user *net)
+/* Creates the directory for net if it is missing. */
+static int netroot_make_destination(const char *dir, const struct sandbox_user *net)
 {
 	struct stat st;
 	int err;
@@ -192,14 +195,14 @@ static int make_destination(const char *dir, const struct sandbox_user *net)
 			return err;
 		return chown(dir, net->uid, net->gid) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
 	}
-	return S_ISDIR(st.st_mode) ? let_net_write(dir, net) : -ENOTDIR;
+	return S_ISDIR(st.st_mode) ? netroot_let_net_write(dir, net) : -ENOTDIR;
 }
 
-/* First by name on the writable side, then as a mount in the view. */
-static int bind_destination(const char *files, const char *root, const char *dir)
+/* First a directory in the writable tmpfs, then a mount in the view. */
+static int netroot_bind_destination(const char *files, const char *root, const char *dir)
 {
 	char to[PATH_LIMIT];
-	int err = make_dirs(files, dir);
+	int err = netroot_make_dirs(files, dir);
 
 	if (err)
 		return err;
@@ -209,29 +212,33 @@ static int bind_destination(const char *files, const char *root, const char *dir
 	return mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | SAFE_FLAGS, NULL) < 0 ? -errno : 0;
 }
 
-static void destinations(const struct config *c, const char *files, const char *root, const struct sandbox_user *net)
+static void netroot_make_destinations(const struct config *c, const char *files, const char *root,
+				      const struct sandbox_user *net)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
-		const char *dir = file_destination(&c->exporters[i]);
-		int err = dir ? make_destination(dir, net) : 0;
+		const char *dir = netroot_file_destination(&c->exporters[i]);
+		int err = dir ? netroot_make_destination(dir, net) : 0;
 
 		if (dir && !err && root)
-			err = bind_destination(files, root, dir);
+			err = netroot_bind_destination(files, root, dir);
 		if (err)
 			log_error("exporter %s: directory %s cannot be used: %s; its profiles will be lost",
 				  c->exporters[i].name, dir, strerror(-err));
 	}
 }
 
-/* A namespace of our own, where what the host mounts later still arrives (programs of new containers lie there). */
-static int own_namespace(void)
+/*
+ * A mount namespace of our own, into which later mounts of the host propagate (those of new containers hold their
+ * programs).
+ */
+static int netroot_own_namespace(void)
 {
 	if (unshare(CLONE_NEWNS) < 0)
 		return -errno;
 	return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ? -errno : 0;
 }
 
-static int mount_files(const char *files, const char *root)
+static int netroot_mount_files(const char *files, const char *root)
 {
 	if (mkdir(files, 0755) < 0 && errno != EEXIST)
 		return -errno;
@@ -244,31 +251,31 @@ static int mount_files(const char *files, const char *root)
 	return mount(NULL, root, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | SAFE_FLAGS, NULL) < 0 ? -errno : 0;
 }
 
-static bool has_file_destination(const struct config *c)
+static bool netroot_has_file_destination(const struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++)
-		if (file_destination(&c->exporters[i]))
+		if (netroot_file_destination(&c->exporters[i]))
 			return true;
 	return false;
 }
 
 /*
- * Where nothing may be mounted: a plain directory holds the copies, and is
- * net's root unless it must reach a directory outside. What then keeps it
- * from other files is that it is a user who owns none.
+ * Without mounts a plain directory holds the copies, and is net's root unless net must reach a directory outside.
+ * Then only its user, who owns no files, keeps net from other files.
  */
-static int build_without_mounts(const struct config *c, const char *root, const struct sandbox_user *net, int why)
+static int netroot_build_without_mounts(const struct config *c, const char *root, const struct sandbox_user *net,
+					int why)
 {
-	if (has_file_destination(c)) {
+	if (netroot_has_file_destination(c)) {
 		log_warn("no mount is allowed here (%s): net sees all files that every user may read", strerror(-why));
-		destinations(c, NULL, NULL, net);
+		netroot_make_destinations(c, NULL, NULL, net);
 		return 0;
 	}
 	log_warn("no mount is allowed here (%s): net's private root is a plain directory", strerror(-why));
 	if (mkdir(root, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	copy_public(root);
-	copy_tls(root, c, net);
+	netroot_copy_public(root);
+	netroot_copy_tls(root, c, net);
 	return 0;
 }
 
@@ -280,11 +287,11 @@ bool netroot_exists(const struct config *c)
 	return access(etc, F_OK) == 0;
 }
 
-/* Never beside a private root: a directory outside would be a way out of it. */
+/* Only without a private root: a descriptor of a directory outside would be a way out of it. */
 void netroot_hold(struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_exporters && !netroot_exists(c); i++) {
-		const char *dir = file_destination(&c->exporters[i]);
+		const char *dir = netroot_file_destination(&c->exporters[i]);
 		int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 		if (fd > 0)
@@ -300,17 +307,17 @@ int netroot_build(const struct config *c)
 
 	if (err)
 		return err;
-	writable_path(c, files, sizeof(files));
+	netroot_writable_path(c, files, sizeof(files));
 	netroot_path(c, root, sizeof(root));
-	err = own_namespace();
+	err = netroot_own_namespace();
 	if (!err)
-		err = mount_files(files, root);
+		err = netroot_mount_files(files, root);
 	if (err)
-		return build_without_mounts(c, root, &net, err);
-	err = make_dirs(files, "/etc");
-	copy_public(files);
-	copy_tls(files, c, &net);
-	destinations(c, files, root, &net);
+		return netroot_build_without_mounts(c, root, &net, err);
+	err = netroot_make_dirs(files, "/etc");
+	netroot_copy_public(files);
+	netroot_copy_tls(files, c, &net);
+	netroot_make_destinations(c, files, root, &net);
 	return err;
 }
 
@@ -319,10 +326,10 @@ void netroot_reload(const struct config *c)
 	char files[1100], etc[1120];
 	struct sandbox_user net;
 
-	writable_path(c, files, sizeof(files));
+	netroot_writable_path(c, files, sizeof(files));
 	snprintf(etc, sizeof(etc), "%s/etc", files);
 	if (access(etc, F_OK) == 0 && sandbox_user_net(c, false, &net) == 0)
-		copy_tls(files, c, &net);
+		netroot_copy_tls(files, c, &net);
 }
 
 bool netroot_sees(const struct config *c, const char *dir)
@@ -341,8 +348,8 @@ void netroot_refresh(const struct config *c)
 {
 	char files[1100], etc[1120];
 
-	writable_path(c, files, sizeof(files));
+	netroot_writable_path(c, files, sizeof(files));
 	snprintf(etc, sizeof(etc), "%s/etc", files);
 	if (access(etc, F_OK) == 0)
-		copy_public(files);
+		netroot_copy_public(files);
 }

@@ -2,10 +2,10 @@
 /*
  * The private root of net, which the fetcher enters too: resolver files, CA
  * bundle, and the directories of file destinations. A small tmpfs in the
- * monitor's own mount namespace, or a plain directory where there can be none.
+ * monitor's own mount namespace, or a plain directory where none can be mounted.
  *
- * Called by the monitor, which builds it and keeps it new, and by sandbox.c,
- * which enters it. Negative errno, already logged. Blocks as a disk does.
+ * Called by the monitor, which builds and refreshes it, and by sandbox.c, which
+ * enters it. Errors are negative errno, already logged. Blocks as a disk does.
  */
 #ifndef OTP_DAEMON_SANDBOX_NETROOT_H
 #define OTP_DAEMON_SANDBOX_NETROOT_H
@@ -15,20 +15,20 @@
 
 #include "daemon/config/config.h"
 
-/* Makes it, before the monitor drops its rights. */
+/* Before the monitor drops its rights. */
 int netroot_build(const struct config *c);
-/* Copies anew what changed since (resolver files, CA bundle); cheap, needs no rights. */
+/* Copies resolver files and CA bundle again if they have changed; cheap, needs no rights. */
 void netroot_refresh(const struct config *c);
-/* Files of TLS that a new configuration names, or that have changed. */
+/* Copies the TLS files that a new configuration names, or that have changed. */
 void netroot_reload(const struct config *c);
-/* Whether net reaches this directory: it was a file destination's at start. */
+/* Whether net can reach this directory, because it was a file destination's at the start. */
 bool netroot_sees(const struct config *c, const char *dir);
 void netroot_path(const struct config *c, char *to, size_t size);
 bool netroot_exists(const struct config *c);
 /*
- * net, while it still has rights: where there is no private root, the
- * directories of file destinations are opened, because their parents may be
- * closed to net's user.
+ * Called by net while it still has its rights. Where there is no private root,
+ * opens the directories of file destinations, because net's user may not be
+ * allowed to enter their parents. c holds the descriptors.
  */
 void netroot_hold(struct config *c);
 

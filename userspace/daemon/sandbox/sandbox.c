@@ -25,8 +25,8 @@
 #include "symbol/index_write.h"
 
 /*
- * What the monitor keeps, and why. Everything else leaves its bounding set
- * too, so that a worker never starts with more.
+ * The capabilities that the monitor keeps, with reasons. All others leave its bounding set too, so that no worker
+ * starts with more.
  */
 static const struct {
 	cap_value_t cap;
@@ -51,19 +51,19 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
 #define FILES_ENGINE 4096
 #define FILES_OTHER  1024
 #define THREADS_NET  64
-/* Of the indexer. What it maps is files; what it allocates stays small whatever the file says. */
+/* Limits of the indexer. It maps files; its allocations stay small for any file. */
 #define INDEXER_ADDRESSES (64ull << 30)
 #define INDEXER_MEMORY	  (40ull << 20)
 #define INDEXER_CPU_S	  120
 #define FILES_INDEXER	  64
-/* Of the fetcher: TLS and a name server's library, whatever a server says. */
+/* Limits of the fetcher: room for TLS and name resolution, for any server. */
 #define FETCHER_MEMORY (96ull << 20)
 #define FETCHER_CPU_S  120
 #define FILES_FETCHER  64
 #define THREADS_FETCHER 16
-#define INDEXER_NICE	  10 /* a tenth of the share of what runs beside it: at 19 a busy host would never see lines */
+#define INDEXER_NICE	  10 /* a tenth of the share of other processes: at 19 a busy host would never have lines */
 
-static int failed(const char *what, int err)
+static int sandbox_failed(const char *what, int err)
 {
 	log_error("cannot close the sandbox: %s: %s", what, strerror(-err));
 	return err;
@@ -75,21 +75,21 @@ static void cap_freep(cap_t *c)
 		cap_free(*c);
 }
 
-static bool kernel_has(cap_value_t cap)
+static bool sandbox_kernel_has(cap_value_t cap)
 {
 	return prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0;
 }
 
 /*
- * Debian's kernels refuse perf events to CAP_PERFMON at paranoid 3, and
- * kernels before 5.9 give map_files to nobody else.
+ * Debian's kernels refuse perf events to CAP_PERFMON at paranoid 3, and kernels before 5.9 allow map_files to
+ * CAP_SYS_ADMIN only.
  */
-static bool needs_sys_admin(void)
+static bool sandbox_needs_sys_admin(void)
 {
-	return perf_paranoid() > 2 || !kernel_has(CAP_PERFMON) || !kernel_has(CAP_CHECKPOINT_RESTORE);
+	return perf_paranoid() > 2 || !sandbox_kernel_has(CAP_PERFMON) || !sandbox_kernel_has(CAP_CHECKPOINT_RESTORE);
 }
 
-static int add_cap(cap_t to, cap_t have, cap_value_t cap)
+static int sandbox_add_cap(cap_t to, cap_t have, cap_value_t cap)
 {
 	cap_flag_value_t is = CAP_CLEAR;
 
@@ -100,10 +100,10 @@ static int add_cap(cap_t to, cap_t have, cap_value_t cap)
 	return 0;
 }
 
-/* keep's bounding set stays; needs CAP_SETPCAP. */
-static int shrink_bounding(cap_t keep)
+/* Drops all capabilities but keep's from the bounding set; needs CAP_SETPCAP. */
+static int sandbox_shrink_bounding(cap_t keep)
 {
-	for (cap_value_t cap = 0; kernel_has(cap); cap++) {
+	for (cap_value_t cap = 0; sandbox_kernel_has(cap); cap++) {
 		cap_flag_value_t is = CAP_CLEAR;
 
 		if (keep)
@@ -114,19 +114,19 @@ static int shrink_bounding(cap_t keep)
 	return 0;
 }
 
-static int build_monitor_caps(cap_t to)
+static int sandbox_build_monitor_caps(cap_t to)
 {
 	_cleanup_(cap_freep) cap_t have = cap_get_proc();
 	int err = have ? 0 : -errno;
 
 	for (size_t i = 0; i < ARRAY_SIZE(monitor_caps) && !err; i++)
-		err = add_cap(to, have, monitor_caps[i].cap);
-	if (!err && needs_sys_admin())
-		err = add_cap(to, have, CAP_SYS_ADMIN);
+		err = sandbox_add_cap(to, have, monitor_caps[i].cap);
+	if (!err && sandbox_needs_sys_admin())
+		err = sandbox_add_cap(to, have, CAP_SYS_ADMIN);
 	return err;
 }
 
-static int set_limit(int resource, rlim_t value)
+static int sandbox_set_limit(int resource, rlim_t value)
 {
 	struct rlimit have, want = {value, value};
 
@@ -137,10 +137,10 @@ static int set_limit(int resource, rlim_t value)
 	return setrlimit(resource, &want) < 0 ? -errno : 0;
 }
 
-/* Stack bytes are secrets: no core of any process, and nobody of the same user looks in. */
-static int hide_memory(void)
+/* Stack bytes are secrets: no process dumps core, and none can be traced by the same user. */
+static int sandbox_hide_memory(void)
 {
-	int err = set_limit(RLIMIT_CORE, 0);
+	int err = sandbox_set_limit(RLIMIT_CORE, 0);
 
 	if (err)
 		return err;
@@ -148,11 +148,10 @@ static int hide_memory(void)
 }
 
 /*
- * Death with the monitor. The kernel forgets the wish whenever the user
- * changes, so it is said again after that; the monitor's pid is that of the
- * socket's maker.
+ * Requests death with the monitor. The kernel resets this when the user changes, so it is set again after that; the
+ * monitor is the process that made the socket.
  */
-static int die_with_parent(void)
+static int sandbox_die_with_parent(void)
 {
 	struct ucred monitor;
 	socklen_t len = sizeof(monitor);
@@ -166,24 +165,24 @@ static int die_with_parent(void)
 
 int sandbox_begin(void)
 {
-	int err = hide_memory();
+	int err = sandbox_hide_memory();
 
 	if (err)
-		return failed("no core dumps", err);
+		return sandbox_failed("no core dumps", err);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return failed("no new privileges", -errno);
-	err = die_with_parent();
-	return err ? failed("the monitor is gone", err) : 0;
+		return sandbox_failed("no new privileges", -errno);
+	err = sandbox_die_with_parent();
+	return err ? sandbox_failed("the monitor is gone", err) : 0;
 }
 
-static int change_user(const struct sandbox_user *u)
+static int sandbox_change_user(const struct sandbox_user *u)
 {
 	if (setgroups(0, NULL) < 0 || setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0)
 		return -errno;
 	return 0;
 }
 
-static int set_caps(const cap_value_t *caps, int n)
+static int sandbox_set_caps(const cap_value_t *caps, int n)
 {
 	_cleanup_(cap_freep) cap_t c = cap_init();
 
@@ -194,29 +193,29 @@ static int set_caps(const cap_value_t *caps, int n)
 	return cap_set_proc(c) < 0 ? -errno : 0;
 }
 
-static int become(const struct sandbox_user *u)
+static int sandbox_become(const struct sandbox_user *u)
 {
-	int err = shrink_bounding(NULL);
+	int err = sandbox_shrink_bounding(NULL);
 
 	if (!err)
-		err = change_user(u);
+		err = sandbox_change_user(u);
 	if (!err)
-		err = set_caps(NULL, 0);
-	/* The change of user made the process dumpable by the system's rule again. */
+		err = sandbox_set_caps(NULL, 0);
+	/* The change of user has reset the process to the system's rule for core dumps. */
 	if (!err)
-		err = hide_memory();
+		err = sandbox_hide_memory();
 	if (!err)
-		err = die_with_parent();
+		err = sandbox_die_with_parent();
 	return err;
 }
 
-/* A root without anything in it, where there is one. */
-static int enter_root(const char *path)
+/* Enters the empty root, where there is one. */
+static int sandbox_enter_root(const char *path)
 {
 	return chroot(path) < 0 || chdir("/") < 0 ? -errno : 0;
 }
 
-static void empty_root_path(const struct config *c, char *to, size_t size)
+static void sandbox_empty_root_path(const struct config *c, char *to, size_t size)
 {
 	snprintf(to, size, "%s/empty", c->runtime_dir);
 }
@@ -231,16 +230,16 @@ bool sandbox_ordinary(void)
 	return geteuid() != 0 && is == CAP_CLEAR;
 }
 
-/* Memory is hidden already. One that must not make processes cannot: what the user has counts, too. */
-static int close_ordinary(const char *role, rlim_t files, rlim_t processes, int (*filter)(void))
+/* Memory is hidden already. RLIMIT_NPROC counts all processes of the user, so a limit of 0 allows none. */
+static int sandbox_close_ordinary(const char *role, rlim_t files, rlim_t processes, int (*filter)(void))
 {
-	int err = set_limit(RLIMIT_NOFILE, files);
+	int err = sandbox_set_limit(RLIMIT_NOFILE, files);
 
 	if (!err && processes != RLIM_INFINITY)
-		err = set_limit(RLIMIT_NPROC, processes);
+		err = sandbox_set_limit(RLIMIT_NPROC, processes);
 	if (!err)
 		err = filter();
-	return err ? failed(role, err) : 0;
+	return err ? sandbox_failed(role, err) : 0;
 }
 
 int sandbox_engine(const struct config *c)
@@ -250,29 +249,29 @@ int sandbox_engine(const struct config *c)
 	int err;
 
 	if (sandbox_ordinary())
-		return close_ordinary("engine", FILES_ENGINE, 0, seccomp_engine);
+		return sandbox_close_ordinary("engine", FILES_ENGINE, 0, seccomp_engine);
 	err = sandbox_user_engine(c, false, &user);
 	if (err)
-		return failed("engine's user", err);
-	empty_root_path(c, root, sizeof(root));
-	err = set_limit(RLIMIT_NOFILE, FILES_ENGINE);
+		return sandbox_failed("engine's user", err);
+	sandbox_empty_root_path(c, root, sizeof(root));
+	err = sandbox_set_limit(RLIMIT_NOFILE, FILES_ENGINE);
 	if (!err)
-		err = enter_root(root);
+		err = sandbox_enter_root(root);
 	if (err)
-		return failed(root, err);
-	err = become(&user);
+		return sandbox_failed(root, err);
+	err = sandbox_become(&user);
 	if (!err)
-		err = set_limit(RLIMIT_NPROC, 0);
+		err = sandbox_set_limit(RLIMIT_NPROC, 0);
 	if (!err)
 		err = seccomp_engine();
-	return err ? failed("engine", err) : 0;
+	return err ? sandbox_failed("engine", err) : 0;
 }
 
 /*
- * What glibc and OpenSSL load on first use must be there before the files
- * are out of sight. A library that this system lacks is not needed by it.
+ * Loads the libraries that glibc and OpenSSL load on first use, before their files are out of reach. This system does
+ * not need a library that it lacks.
  */
-static void load_late_libraries(void)
+static void sandbox_load_late_libraries(void)
 {
 	static const char *const names[] = {"libgcc_s.so.1", "libnss_files.so.2", "libnss_dns.so.2"};
 
@@ -280,31 +279,31 @@ static void load_late_libraries(void)
 		dlopen(names[i], RTLD_NOW);
 }
 
-static int enter_netroot(const struct config *c)
+static int sandbox_enter_netroot(const struct config *c)
 {
 	char root[1100];
 
 	netroot_path(c, root, sizeof(root));
-	/* Without it the monitor could not build one, and has said so. */
-	return netroot_exists(c) ? enter_root(root) : 0;
+	/* Without a private root the monitor could not build one, which it has logged. */
+	return netroot_exists(c) ? sandbox_enter_root(root) : 0;
 }
 
-/* The network, from inside the private root, with these limits. */
-static int close_networked(const char *role, const struct config *c, const struct sandbox_user *user, rlim_t files,
-			   rlim_t threads, int (*filter)(void))
+/* Closes a process that keeps the network, from inside the private root, with these limits. */
+static int sandbox_close_networked(const char *role, const struct config *c, const struct sandbox_user *user,
+				   rlim_t files, rlim_t threads, int (*filter)(void))
 {
-	int err = set_limit(RLIMIT_NOFILE, files);
+	int err = sandbox_set_limit(RLIMIT_NOFILE, files);
 
 	if (!err)
-		err = enter_netroot(c);
+		err = sandbox_enter_netroot(c);
 	if (err)
-		return failed("private root", err);
-	err = become(user);
+		return sandbox_failed("private root", err);
+	err = sandbox_become(user);
 	if (!err)
-		err = set_limit(RLIMIT_NPROC, threads);
+		err = sandbox_set_limit(RLIMIT_NPROC, threads);
 	if (!err)
 		err = filter();
-	return err ? failed(role, err) : 0;
+	return err ? sandbox_failed(role, err) : 0;
 }
 
 int sandbox_net(const struct config *c)
@@ -313,18 +312,18 @@ int sandbox_net(const struct config *c)
 	int err;
 
 	if (sandbox_ordinary()) {
-		load_late_libraries();
-		return close_ordinary("net", FILES_OTHER, RLIM_INFINITY, seccomp_net);
+		sandbox_load_late_libraries();
+		return sandbox_close_ordinary("net", FILES_OTHER, RLIM_INFINITY, seccomp_net);
 	}
 	err = sandbox_user_net(c, false, &user);
 	if (err)
-		return failed("net's user", err);
-	load_late_libraries();
-	return close_networked("net", c, &user, FILES_OTHER, THREADS_NET, seccomp_net);
+		return sandbox_failed("net's user", err);
+	sandbox_load_late_libraries();
+	return sandbox_close_networked("net", c, &user, FILES_OTHER, THREADS_NET, seccomp_net);
 }
 
-/* Least of all: it works for long, on what others made, and nobody waits for it. */
-static int limit_indexer(void)
+/* The lowest priority: it runs for long, on foreign files, and nothing waits for it. */
+static int sandbox_limit_indexer(void)
 {
 	static const struct {
 		int resource;
@@ -335,7 +334,7 @@ static int limit_indexer(void)
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits) && !err; i++)
-		err = set_limit(limits[i].resource, limits[i].value);
+		err = sandbox_set_limit(limits[i].resource, limits[i].value);
 	return err;
 }
 
@@ -345,58 +344,59 @@ int sandbox_indexer(const struct config *c)
 	char root[1100];
 	int err;
 
-	/* It gives way to all that it names. */
+	/* It yields to the processes that are profiled. */
 	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
 	if (sandbox_ordinary()) {
-		err = limit_indexer();
-		return err ? failed("indexer", err) : close_ordinary("indexer", FILES_INDEXER, 0, seccomp_indexer);
+		err = sandbox_limit_indexer();
+		return err ? sandbox_failed("indexer", err) :
+			     sandbox_close_ordinary("indexer", FILES_INDEXER, 0, seccomp_indexer);
 	}
 	err = sandbox_user_indexer(c, &user);
 	if (err)
-		return failed("indexer's user", err);
-	empty_root_path(c, root, sizeof(root));
-	err = enter_root(root);
+		return sandbox_failed("indexer's user", err);
+	sandbox_empty_root_path(c, root, sizeof(root));
+	err = sandbox_enter_root(root);
 	if (err)
-		return failed(root, err);
-	err = become(&user);
+		return sandbox_failed(root, err);
+	err = sandbox_become(&user);
 	if (!err)
-		err = limit_indexer();
+		err = sandbox_limit_indexer();
 	if (!err)
 		err = seccomp_indexer();
-	return err ? failed("indexer", err) : 0;
+	return err ? sandbox_failed("indexer", err) : 0;
 }
 
-static int limit_fetcher(const struct config *c)
+static int sandbox_limit_fetcher(const struct config *c)
 {
-	int err = set_limit(RLIMIT_FSIZE, c->debuginfod.file_bytes);
+	int err = sandbox_set_limit(RLIMIT_FSIZE, c->debuginfod.file_bytes);
 
 	if (!err)
-		err = set_limit(RLIMIT_DATA, FETCHER_MEMORY);
+		err = sandbox_set_limit(RLIMIT_DATA, FETCHER_MEMORY);
 	if (!err)
-		err = set_limit(RLIMIT_CPU, FETCHER_CPU_S);
+		err = sandbox_set_limit(RLIMIT_CPU, FETCHER_CPU_S);
 	return err;
 }
 
-/* The network, as net has it, without its user: neither its key files nor its destinations are within reach. */
+/* The same network as net's, but another user: net's key files and destinations are not accessible. */
 int sandbox_fetcher(const struct config *c)
 {
 	struct sandbox_user user;
 	int err;
 
 	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
-	load_late_libraries();
-	err = limit_fetcher(c);
+	sandbox_load_late_libraries();
+	err = sandbox_limit_fetcher(c);
 	if (err)
-		return failed("fetcher", err);
+		return sandbox_failed("fetcher", err);
 	if (sandbox_ordinary())
-		return close_ordinary("fetcher", FILES_FETCHER, RLIM_INFINITY, seccomp_fetcher);
+		return sandbox_close_ordinary("fetcher", FILES_FETCHER, RLIM_INFINITY, seccomp_fetcher);
 	err = sandbox_user_fetcher(c, &user);
 	if (err)
-		return failed("fetcher's user", err);
-	return close_networked("fetcher", c, &user, FILES_FETCHER, THREADS_FETCHER, seccomp_fetcher);
+		return sandbox_failed("fetcher's user", err);
+	return sandbox_close_networked("fetcher", c, &user, FILES_FETCHER, THREADS_FETCHER, seccomp_fetcher);
 }
 
-/* The opener's three rights hold without root: as root it could also write what root owns. */
+/* The opener's three capabilities do not need root: as root it could also write root's files. */
 int sandbox_opener(const struct config *c)
 {
 	struct sandbox_user user;
@@ -404,40 +404,40 @@ int sandbox_opener(const struct config *c)
 	int n = 0, err;
 
 	if (sandbox_ordinary())
-		return close_ordinary("opener", FILES_OTHER, 0, seccomp_opener);
+		return sandbox_close_ordinary("opener", FILES_OTHER, 0, seccomp_opener);
 	err = sandbox_user_opener(c, &user);
 	if (err)
-		return failed("opener's user", err);
+		return sandbox_failed("opener's user", err);
 	for (size_t i = 0; i < ARRAY_SIZE(opener_caps); i++)
-		if (kernel_has(opener_caps[i]) && prctl(PR_CAPBSET_READ, opener_caps[i], 0, 0, 0) == 1)
+		if (sandbox_kernel_has(opener_caps[i]) && prctl(PR_CAPBSET_READ, opener_caps[i], 0, 0, 0) == 1)
 			caps[n++] = opener_caps[i];
-	if (!kernel_has(CAP_CHECKPOINT_RESTORE))
+	if (!sandbox_kernel_has(CAP_CHECKPOINT_RESTORE))
 		caps[n++] = CAP_SYS_ADMIN;
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
-		return failed("keep capabilities", -errno);
-	err = shrink_bounding(NULL);
+		return sandbox_failed("keep capabilities", -errno);
+	err = sandbox_shrink_bounding(NULL);
 	if (!err)
-		err = change_user(&user);
+		err = sandbox_change_user(&user);
 	if (!err)
-		err = set_caps(caps, n);
+		err = sandbox_set_caps(caps, n);
 	if (!err)
-		err = hide_memory();
+		err = sandbox_hide_memory();
 	if (!err)
-		err = die_with_parent();
+		err = sandbox_die_with_parent();
 	if (!err)
-		err = set_limit(RLIMIT_NPROC, 0);
+		err = sandbox_set_limit(RLIMIT_NPROC, 0);
 	if (!err)
 		err = seccomp_opener();
-	return err ? failed("opener", err) : 0;
+	return err ? sandbox_failed("opener", err) : 0;
 }
 
-static int close_monitor(void)
+static int sandbox_close_monitor(void)
 {
-	int err = hide_memory();
+	int err = sandbox_hide_memory();
 
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		err = -errno;
-	return err ? failed("monitor", err) : 0;
+	return err ? sandbox_failed("monitor", err) : 0;
 }
 
 int sandbox_monitor(const struct config *c)
@@ -446,14 +446,14 @@ int sandbox_monitor(const struct config *c)
 	int err;
 
 	if (sandbox_ordinary())
-		return close_monitor();
-	err = keep ? build_monitor_caps(keep) : -errno;
+		return sandbox_close_monitor();
+	err = keep ? sandbox_build_monitor_caps(keep) : -errno;
 	if (err)
-		return failed("capabilities", err);
-	err = shrink_bounding(keep);
+		return sandbox_failed("capabilities", err);
+	err = sandbox_shrink_bounding(keep);
 	if (!err && cap_set_proc(keep) < 0)
 		err = -errno;
-	return err ? failed("monitor", err) : close_monitor();
+	return err ? sandbox_failed("monitor", err) : sandbox_close_monitor();
 }
 
 /* Directory of the engine's root; made by the monitor. */
@@ -461,11 +461,10 @@ int sandbox_prepare(const struct config *c)
 {
 	char root[1100];
 
-	empty_root_path(c, root, sizeof(root));
+	sandbox_empty_root_path(c, root, sizeof(root));
 	return mkdir(root, 0555) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* The first capability that start needs and this process lacks; NULL when all are there. */
 const char *sandbox_missing_capability(void)
 {
 	static const struct {

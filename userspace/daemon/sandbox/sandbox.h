@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each process gives up before it touches anything that others control.
+ * The rights that each process drops before it touches anything that others
+ * control.
  *
- * Called once by each role: by a worker after its CONFIG has come and before
- * it says READY, by the monitor when all that needs more rights is done. There
- * is no way back. On failure (negative errno, already logged) the caller
+ * Called once by each role: by a worker between CONFIG and READY, by the
+ * monitor when all that needs more rights is done. Rights cannot be regained.
+ * On failure (negative errno, already logged) the caller
  * exits: no role runs outside its sandbox.
  *
  * After sandbox_engine the process can open no file and no socket, by any
@@ -27,28 +28,29 @@ int sandbox_indexer(const struct config *c);
 int sandbox_fetcher(const struct config *c);
 int sandbox_monitor(const struct config *c);
 
-/* First thing in every role: no core dump, no tracer, no new privileges, and death with the parent. */
+/* The first call of every role: no core dump, no tracer, no new privileges, and death with the parent. */
 int sandbox_begin(void);
 
 /* Monitor, before it drops rights: the empty directory that is the engine's root. */
 int sandbox_prepare(const struct config *c);
+/* The first capability that the start needs and this process lacks, static; NULL: none. */
 const char *sandbox_missing_capability(void);
 /*
- * An ordinary user, who records processes of their own: there is nobody else
- * to become and no root to enter. System call filter, limits and hidden
+ * Whether an ordinary user runs us, to record processes of their own: workers
+ * then cannot change user or root. System call filter, limits and hidden
  * memory remain.
  */
 bool sandbox_ordinary(void);
 
-/* The users of the workers. Missing ones become unused ids, and a log line says so once (say). */
+/* The users of the workers. A missing user is replaced by an unused id; warn: with a log line. */
 struct sandbox_user {
 	uid_t uid;
 	gid_t gid;
 };
-int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *ret);
-int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret);
-int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* always an unused id */
-int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret); /* another one */
-int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret); /* and another */
+int sandbox_user_engine(const struct config *c, bool warn, struct sandbox_user *ret);
+int sandbox_user_net(const struct config *c, bool warn, struct sandbox_user *ret);
+int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* an unused id, another for each below */
+int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret);
+int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret);
 
 #endif

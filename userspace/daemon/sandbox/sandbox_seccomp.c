@@ -24,7 +24,7 @@
 /* Level of libseccomp's interface at which the kernel can end a whole process (seccomp_api_get(3)). */
 #define API_KILL_PROCESS 3
 
-/* Every role: memory without new code, waiting, time, messages, the end. */
+/* Every role: memory without new code, waiting, time, messages, exit. */
 static const int common[] = {
 	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(preadv), SCMP_SYS(write), SCMP_SYS(writev),
 	SCMP_SYS(lseek), SCMP_SYS(fstat), SCMP_SYS(close), SCMP_SYS(dup), SCMP_SYS(fcntl), SCMP_SYS(ftruncate),
@@ -55,7 +55,7 @@ static const int net_calls[] = {
 	SCMP_SYS(dup3), SCMP_SYS(sendfile), SCMP_SYS(fadvise64),
 };
 
-/* A client: it listens to nobody, makes no file, and opens to read. */
+/* A client: it does not listen, creates no file, and opens for reading only. */
 static const int fetcher_calls[] = {
 	SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access), SCMP_SYS(faccessat),
 	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(fstatfs), SCMP_SYS(getcwd),
@@ -70,7 +70,7 @@ static const int opener_calls[] = {
 	SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fadvise64),
 };
 
-/* Nothing that we or our libraries would ever try. */
+/* Calls that neither we nor our libraries ever make. */
 static const int hostile[] = {
 	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
 	SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root),
@@ -84,7 +84,7 @@ static int allow_all(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
 	int err = 0;
 
-	/* -EDOM: this architecture does not have the call, so nobody can make it. */
+	/* -EDOM: this architecture does not have the call, so it cannot be made. */
 	for (size_t i = 0; i < n && !err; i++) {
 		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
 		if (err == -EDOM)
@@ -111,7 +111,7 @@ static int kill_hostile(scmp_filter_ctx ctx)
 	return err;
 }
 
-/* Memory that never becomes code, and signals to ourselves alone (abort). */
+/* Memory that never becomes executable, and signals to ourselves only (abort). */
 static int common_rules(scmp_filter_ctx ctx)
 {
 	int err = allow_all(ctx, common, ARRAY_SIZE(common));
@@ -182,7 +182,7 @@ static int fetcher_rules(scmp_filter_ctx ctx)
 	return err ? err : allow_reading(ctx);
 }
 
-/* Opening, for reading only. openat2's flags cannot be seen; the opener's user owns nothing. */
+/* Opens for reading only. A filter cannot read openat2's flags; the opener's user owns nothing. */
 static int opener_rules(scmp_filter_ctx ctx)
 {
 	int err = allow_all(ctx, opener_calls, ARRAY_SIZE(opener_calls));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System call filters. What is on a role's list passes; what only an intruder
- * would call ends the process; all else fails with EPERM, because libraries
- * try harmless things that they can do without.
+ * System call filters. A call on the role's list passes; a call that only an
+ * intruder would make ends the process; any other fails with EPERM, because
+ * libraries try harmless calls that they can do without.
  *
- * Private to sandbox*.c; last step of a sandbox.
+ * Private to sandbox*.c; last step of a sandbox. 0 or negative errno.
  */
 #ifndef OTP_DAEMON_SANDBOX_SANDBOX_SECCOMP_H
 #define OTP_DAEMON_SANDBOX_SANDBOX_SECCOMP_H

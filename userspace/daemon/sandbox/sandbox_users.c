@@ -7,8 +7,8 @@
 #include "daemon/sandbox/sandbox.h"
 
 /*
- * Where a worker's user does not exist: ids that nobody has, from a range
- * that distributions give to no login. No two roles ever share one.
+ * Where a worker's user does not exist: unused ids, from a range that
+ * distributions assign to no login. No two roles share one.
  */
 #define SPARE_FIRST 64741
 #define SPARE_LAST  64940
@@ -32,7 +32,7 @@ static int spare_user(int which, struct sandbox_user *ret)
 	return -ENOENT;
 }
 
-static int find_user(const char *name, int spare, bool say, struct sandbox_user *ret)
+static int find_user(const char *name, int spare, bool warn, struct sandbox_user *ret)
 {
 	const struct passwd *pw = getpwnam(name);
 	int err;
@@ -42,20 +42,20 @@ static int find_user(const char *name, int spare, bool say, struct sandbox_user 
 		return 0;
 	}
 	err = spare_user(spare, ret);
-	if (say && !err)
-		log_warn("user %s %s: the unused id %u takes its place", name, pw ? "is root" : "does not exist",
+	if (warn && !err)
+		log_warn("user %s %s: the unused id %u is used instead", name, pw ? "is root" : "does not exist",
 			 (unsigned int)ret->uid);
 	return err;
 }
 
-int sandbox_user_engine(const struct config *c, bool say, struct sandbox_user *ret)
+int sandbox_user_engine(const struct config *c, bool warn, struct sandbox_user *ret)
 {
-	return find_user(c->engine_user, SPARE_ENGINE, say, ret);
+	return find_user(c->engine_user, SPARE_ENGINE, warn, ret);
 }
 
-int sandbox_user_net(const struct config *c, bool say, struct sandbox_user *ret)
+int sandbox_user_net(const struct config *c, bool warn, struct sandbox_user *ret)
 {
-	return find_user(c->net_user, SPARE_NET, say, ret);
+	return find_user(c->net_user, SPARE_NET, warn, ret);
 }
 
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret)

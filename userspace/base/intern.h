@@ -37,7 +37,7 @@ struct intern {
 
 void intern_init(struct intern *t, uint32_t max_keys, size_t max_bytes);
 void intern_done(struct intern *t); /* frees all; the set is empty and may be used again */
-/* Empty again; memory stays while it is not far more than was in use. */
+/* Empties the set; its memory is kept unless it is far more than was in use. */
 void intern_reset(struct intern *t);
 /* 1: new, 0: known; the key's number either way. -ENOSPC, -ENOMEM: nothing was added. */
 int intern_add(struct intern *t, const void *key, size_t len, uint32_t *ret_number);

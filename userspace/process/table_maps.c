@@ -16,7 +16,7 @@ void maps_forget_newer(struct entry *e)
 }
 
 /* An answer that is under way may be older than this mapping: kept apart until then. */
-static void remember_newer(struct entry *e, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *f)
+static void maps_remember_newer(struct entry *e, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *f)
 {
 	if (!e->newer_maps)
 		e->newer_maps = space_new();
@@ -45,11 +45,11 @@ void maps_add(struct process_table *t, struct entry *e, const struct proc_event 
 	}
 	space_map(&e->p.space, ev->start, ev->end, ev->offset, f);
 	if (e->maps_question || t->scan)
-		remember_newer(e, ev->start, ev->end, ev->offset, f);
+		maps_remember_newer(e, ev->start, ev->end, ev->offset, f);
 	mapped_file_put(f);
 }
 
-static void add_line(struct process_table *t, struct entry *e, struct space **to, const struct maps_line *l)
+static void maps_add_line(struct process_table *t, struct entry *e, struct space **to, const struct maps_line *l)
 {
 	struct file_name name = {
 		.path = l->name,
@@ -70,7 +70,7 @@ static void add_line(struct process_table *t, struct entry *e, struct space **to
  * the same range and path, the file that is known already stays, or a program
  * would be opened twice.
  */
-static bool keep_known(const struct space *known, struct space **to, const struct maps_line *l)
+static bool maps_keep_known(const struct space *known, struct space **to, const struct maps_line *l)
 {
 	const struct mapping *m = space_find(known, l->start);
 	const struct mapped_file *f = m ? m->file : NULL;
@@ -91,12 +91,12 @@ static struct space *space_from_text(struct process_table *t, struct entry *e, c
 		return NULL;
 	maps_text_init(&lines, text, len);
 	while (maps_text_next(&lines, &l))
-		if (l.exec && !keep_known(e->p.space, &s, &l))
-			add_line(t, e, &s, &l);
+		if (l.exec && !maps_keep_known(e->p.space, &s, &l))
+			maps_add_line(t, e, &s, &l);
 	return s;
 }
 
-static void overlay(struct space **to, const struct space *newer)
+static void maps_overlay(struct space **to, const struct space *newer)
 {
 	for (uint32_t i = 0; newer && i < newer->count; i++) {
 		const struct mapping *m = &newer->maps[i];
@@ -132,8 +132,8 @@ bool maps_take(struct process_table *t, struct entry *e, const char *text, size_
 	}
 	/* A text that was cut tells what is there, not what is gone. */
 	if (len >= HOST_MAPS_MAX)
-		overlay(&s, e->p.space);
-	overlay(&s, e->newer_maps);
+		maps_overlay(&s, e->p.space);
+	maps_overlay(&s, e->newer_maps);
 	changed = !space_equal(s, e->p.space);
 	if (changed) {
 		s->generation = e->p.space->generation + 1;
@@ -148,7 +148,7 @@ bool maps_take(struct process_table *t, struct entry *e, const char *text, size_
 }
 
 /* A process that does not gain by looking is looked at less and less often. */
-static void back_off(struct process_table *t, struct entry *e, bool helped)
+static void maps_back_off(struct process_table *t, struct entry *e, bool helped)
 {
 	if (helped || !e->rescan_wait_ns)
 		e->rescan_wait_ns = RESCAN_FIRST_NS;
@@ -165,7 +165,7 @@ static void maps_failed(struct entry *e, int err)
 	}
 }
 
-static void on_maps(void *ctx, int err, int fd, const void *data, size_t len)
+static void maps_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct question *q = ctx;
 	struct process_table *t = q->t;
@@ -188,12 +188,12 @@ static void on_maps(void *ctx, int err, int fd, const void *data, size_t len)
 	t->pinned = NULL;
 	if (!t->scan)
 		maps_forget_newer(e);
-	back_off(t, e, changed);
+	maps_back_off(t, e, changed);
 	if (t->cfg.process_settled)
 		t->cfg.process_settled(t->cfg.ctx, &e->p);
 }
 
-static bool may_ask(struct process_table *t, struct entry *e, struct rate *rate)
+static bool maps_may_request(struct process_table *t, struct entry *e, struct rate *rate)
 {
 	if (e->maps_gone || e->p.kernel)
 		return false;
@@ -210,11 +210,11 @@ bool maps_request(struct process_table *t, struct entry *e, struct rate *rate)
 
 	if (e->maps_question)
 		return true;
-	if (!may_ask(t, e, rate) || question_new(t, e, &q) < 0)
+	if (!maps_may_request(t, e, rate) || question_new(t, e, &q) < 0)
 		return false;
 	e->maps_question = q;
 	e->p.maps_pending = true;
-	if (host_ask(t->cfg.host, &req, on_maps, q) < 0) {
+	if (host_ask(t->cfg.host, &req, maps_on_answer, q) < 0) {
 		question_free(q);
 		e->maps_question = NULL;
 		e->p.maps_pending = false;

@@ -30,7 +30,7 @@ static bool scan_read(const struct scan *s, void *to, size_t len)
 	return file_read_at(s->fd, to, len, s->at) == 0;
 }
 
-static bool reserve(struct scan *s, size_t len)
+static bool scan_reserve(struct scan *s, size_t len)
 {
 	uint8_t *data;
 
@@ -44,7 +44,7 @@ static bool reserve(struct scan *s, size_t len)
 	return true;
 }
 
-static bool read_entry(struct scan *s, struct host_scan_entry *head)
+static bool scan_read_entry(struct scan *s, struct host_scan_entry *head)
 {
 	size_t len;
 
@@ -53,14 +53,14 @@ static bool read_entry(struct scan *s, struct host_scan_entry *head)
 		return false;
 	len = (size_t)head->identity_len + head->maps_len;
 	s->at += sizeof(*head);
-	if (!reserve(s, len) || !scan_read(s, s->data, len))
+	if (!scan_reserve(s, len) || !scan_read(s, s->data, len))
 		return false;
 	s->at = ALIGN_UP(s->at + len, (uint64_t)8);
 	return true;
 }
 
 /* What comm would be: the field Name of the status text. */
-static void take_name(struct entry *e, const uint8_t *identity, size_t len)
+static void scan_set_name(struct entry *e, const uint8_t *identity, size_t len)
 {
 	static const char field[] = "Name:\t";
 	struct host_identity_text head;
@@ -85,7 +85,7 @@ static void take_name(struct entry *e, const uint8_t *identity, size_t len)
 }
 
 /* Under what the side-band has said since the question: that is newer. */
-static void merge(struct scan *s, const struct host_scan_entry *head)
+static void scan_merge(struct scan *s, const struct host_scan_entry *head)
 {
 	struct process_table *t = s->t;
 	struct entry *e = entry_get(t, head->pid);
@@ -97,7 +97,7 @@ static void merge(struct scan *s, const struct host_scan_entry *head)
 	if (!e || e->p.exec_time_ns > s->asked_ns)
 		return;
 	if (!e->p.comm)
-		take_name(e, s->data, head->identity_len);
+		scan_set_name(e, s->data, head->identity_len);
 	/* Another process by now: its maps are not this one's either. */
 	if (!e->p.identity_known && identity_take(t, e, s->data, head->identity_len) == -ESRCH)
 		return;
@@ -116,7 +116,7 @@ static void scan_end(struct process_table *t)
 	}
 }
 
-static void on_scan(void *ctx, int err, int fd, const void *data, size_t len)
+static void scan_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct question *q = ctx;
 	_cleanup_(closep) int own = fd;
@@ -126,16 +126,16 @@ static void on_scan(void *ctx, int err, int fd, const void *data, size_t len)
 	question_free(q);
 	/* Behind the last one are the first ones again. */
 	s.t->scan_from = 0;
-	for (int i = 0; err == 0 && own >= 0 && i < SCAN_ENTRIES_MAX && read_entry(&s, &head); i++) {
+	for (int i = 0; err == 0 && own >= 0 && i < SCAN_ENTRIES_MAX && scan_read_entry(&s, &head); i++) {
 		s.t->scan_from = head.pid;
 		if (head.pid)
-			merge(&s, &head);
+			scan_merge(&s, &head);
 	}
 	free(s.data);
 	scan_end(s.t);
 }
 
-static int scan(struct process_table *t, uint32_t pid, uint32_t nr)
+static int scan_request(struct process_table *t, uint32_t pid, uint32_t nr)
 {
 	struct host_request req = {.kind = HOST_SCAN, .pid = pid, .len = nr};
 	struct question *q;
@@ -147,7 +147,7 @@ static int scan(struct process_table *t, uint32_t pid, uint32_t nr)
 	if (r < 0)
 		return r;
 	t->scan = q;
-	r = host_ask(t->cfg.host, &req, on_scan, q);
+	r = host_ask(t->cfg.host, &req, scan_on_answer, q);
 	if (r < 0) {
 		question_free(q);
 		t->scan = NULL;
@@ -157,10 +157,10 @@ static int scan(struct process_table *t, uint32_t pid, uint32_t nr)
 
 int table_scan(struct process_table *t)
 {
-	return scan(t, 0, 0);
+	return scan_request(t, 0, 0);
 }
 
 int table_scan_some(struct process_table *t)
 {
-	return scan(t, t->scan_from, SCAN_SOME);
+	return scan_request(t, t->scan_from, SCAN_SOME);
 }

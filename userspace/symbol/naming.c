@@ -23,7 +23,7 @@ static const char *const clone_marks[] = {
 /* These may stand without a number behind; other words are names of Zig's and Go's functions (os.exit). */
 static const char *const lone_marks[] = {"cold", "localalias"};
 
-static bool is_one_of(const char *const *marks, size_t n, const char *s, size_t len)
+static bool name_is_one_of(const char *const *marks, size_t n, const char *s, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strlen(marks[i]) == len && !memcmp(marks[i], s, len))
@@ -31,7 +31,7 @@ static bool is_one_of(const char *const *marks, size_t n, const char *s, size_t 
 	return false;
 }
 
-static bool is_number(const char *s, size_t len)
+static bool name_is_number(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!isdigit((unsigned char)s[i]))
@@ -40,14 +40,14 @@ static bool is_number(const char *s, size_t len)
 }
 
 /* Length of the mark that s begins with, its numbers included; 0: none. */
-static size_t mark_length(const char *s)
+static size_t name_mark_length(const char *s)
 {
 	size_t len = strcspn(s, "."), number;
-	bool lone = is_one_of(lone_marks, ARRAY_SIZE(lone_marks), s, len), numbered = false;
+	bool lone = name_is_one_of(lone_marks, ARRAY_SIZE(lone_marks), s, len), numbered = false;
 
-	if (!lone && !is_one_of(clone_marks, ARRAY_SIZE(clone_marks), s, len))
+	if (!lone && !name_is_one_of(clone_marks, ARRAY_SIZE(clone_marks), s, len))
 		return 0;
-	while (s[len] == '.' && is_number(s + len + 1, number = strcspn(s + len + 1, "."))) {
+	while (s[len] == '.' && name_is_number(s + len + 1, number = strcspn(s + len + 1, "."))) {
 		len += 1 + number;
 		numbered = true;
 	}
@@ -55,10 +55,10 @@ static size_t mark_length(const char *s)
 }
 
 /* Everything from a dot on is marks, and numbers behind marks. */
-static bool is_all_marks(const char *dot)
+static bool name_is_all_marks(const char *dot)
 {
 	while (*dot == '.') {
-		size_t len = mark_length(dot + 1);
+		size_t len = name_mark_length(dot + 1);
 
 		if (!len)
 			return false;
@@ -70,12 +70,12 @@ static bool is_all_marks(const char *dot)
 size_t name_without_clones(const char *name)
 {
 	for (const char *dot = strchr(name + (*name != '\0'), '.'); dot; dot = strchr(dot + 1, '.'))
-		if (is_all_marks(dot))
+		if (name_is_all_marks(dot))
 			return (size_t)(dot - name);
 	return strlen(name);
 }
 
-static struct str *text_with(const char *name, const char *clone, const char *suffix)
+static struct str *name_join(const char *name, const char *clone, const char *suffix)
 {
 	char text[NAME_TEXT_MAX + 256];
 
@@ -101,7 +101,7 @@ int name_make(const char *linker_name, const char *suffix, bool show_clones, str
 		return -ENOMEM;
 	bare[len] = '\0';
 	readable = symbol_demangle(bare);
-	*ret = text_with(readable ? readable : bare, show_clones ? clone : "", suffix);
+	*ret = name_join(readable ? readable : bare, show_clones ? clone : "", suffix);
 	return *ret ? 0 : -ENOMEM;
 }
 

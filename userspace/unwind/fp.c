@@ -18,7 +18,7 @@ struct record {
 	bool chained; /* next leads on, or ends the chain */
 };
 
-static int record_read(struct cursor *c, struct record *ret)
+static int fp_record_read(struct cursor *c, struct record *ret)
 {
 	uint64_t fp = c->reg[c->arch->fp];
 
@@ -33,12 +33,12 @@ static int record_read(struct cursor *c, struct record *ret)
 	return 0;
 }
 
-static bool is_user_code(const struct cursor *c, uint64_t pc)
+static bool fp_is_user_code(const struct cursor *c, uint64_t pc)
 {
 	return pc >= 4096 && pc < c->arch->address_end;
 }
 
-static void enter(struct cursor *c, const struct record *r)
+static void fp_enter(struct cursor *c, const struct record *r)
 {
 	uint64_t top = r->at + 16;
 
@@ -56,13 +56,13 @@ static void enter(struct cursor *c, const struct record *r)
 }
 
 /* A chain that was followed so far and ends in zero has ended as it should. */
-static bool chain_ended(const struct cursor *c)
+static bool fp_chain_ended(const struct cursor *c)
 {
 	return c->guess == FRAME_BY_FRAME_POINTER && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
 /* Written by a running program, whether into memory or into a file that it maps. */
-static bool is_generated(const struct mapped_file *f)
+static bool fp_is_generated(const struct mapped_file *f)
 {
 	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
 }
@@ -72,9 +72,10 @@ static bool is_generated(const struct mapped_file *f)
  * far or in code that is generated, where frame pointers are the rule: the copy
  * is at fault, not the record.
  */
-static bool record_cut(const struct cursor *c, int err)
+static bool fp_record_cut(const struct cursor *c, int err)
 {
-	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->guess == FRAME_BY_FRAME_POINTER || is_generated(c->file));
+	return err == -EFAULT && c->fault != UNWIND_UNREADABLE &&
+	       (c->guess == FRAME_BY_FRAME_POINTER || fp_is_generated(c->file));
 }
 
 /*
@@ -83,14 +84,14 @@ static bool record_cut(const struct cursor *c, int err)
  * have a table, and a call before the return address. -EAGAIN: its file is not
  * open yet.
  */
-static int entered_from(struct cursor *c, uint64_t pc)
+static int fp_entered_from(struct cursor *c, uint64_t pc)
 {
 	const struct mapping *m = space_find(c->in->space, pc - 1);
 	struct code code;
 	struct fde f;
 	uint64_t at;
 
-	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !is_generated(c->file)))
+	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !fp_is_generated(c->file)))
 		return -ENOENT;
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;
@@ -109,18 +110,18 @@ int step_fp(struct cursor *c)
 	struct reach reach = c->reach;
 	int err;
 
-	if (chain_ended(c))
+	if (fp_chain_ended(c))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	err = record_read(c, &r);
-	if (record_cut(c, err))
+	err = fp_record_read(c, &r);
+	if (fp_record_cut(c, err))
 		return cursor_cut(c, c->fault);
 	if (err == 0 && !r.pc && c->guess == FRAME_BY_FRAME_POINTER)
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (err < 0 || !is_user_code(c, r.pc)) {
+	if (err < 0 || !fp_is_user_code(c, r.pc)) {
 		c->reach = reach; /* a stray register must not make the copy grow */
 		return STEP_NOTHING;
 	}
-	err = r.chained ? 0 : entered_from(c, r.pc);
+	err = r.chained ? 0 : fp_entered_from(c, r.pc);
 	if (err < 0) {
 		c->reach = reach;
 		return err == -EAGAIN ? err : STEP_NOTHING;
@@ -131,6 +132,6 @@ int step_fp(struct cursor *c)
 		c->reach = reach;
 		return c->final ? STEP_NOTHING : -EAGAIN;
 	}
-	enter(c, &r);
+	fp_enter(c, &r);
 	return 1;
 }

@@ -11,7 +11,7 @@
 
 #define SCAN_WORDS 64
 
-static bool is_root(const struct cursor *c, uint64_t pc)
+static bool scan_is_root(const struct cursor *c, uint64_t pc)
 {
 	struct code code;
 
@@ -21,7 +21,7 @@ static bool is_root(const struct cursor *c, uint64_t pc)
 	return c->arch->after_call(&code) && c->arch->thread_start(&code);
 }
 
-static void enter(struct cursor *c, uint64_t at, uint64_t pc)
+static void scan_enter(struct cursor *c, uint64_t at, uint64_t pc)
 {
 	c->valid = 0;
 	cursor_set(c, c->arch->pc, pc);
@@ -42,8 +42,8 @@ int step_scan(struct cursor *c)
 		if (cursor_load(c, at, &word) < 0)
 			break;
 		word &= c->arch->address_mask;
-		if (is_root(c, word)) {
-			enter(c, at, word);
+		if (scan_is_root(c, word)) {
+			scan_enter(c, at, word);
 			return 1;
 		}
 	}

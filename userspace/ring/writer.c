@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-static int memory_file(const char *name, size_t size)
+static int writer_memory_file(const char *name, size_t size)
 {
 	_cleanup_(closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -21,7 +21,7 @@ static int memory_file(const char *name, size_t size)
 }
 
 /* Another descriptor of the same file, which no mapping can write through. */
-static int read_only(int fd)
+static int writer_read_only(int fd)
 {
 	char path[40];
 	int again;
@@ -32,7 +32,7 @@ static int read_only(int fd)
 }
 
 /* Producer page and data, and the data once more behind them: a record never wraps. */
-static int map_data(struct ring_writer *w, int fd)
+static int writer_map_data(struct ring_writer *w, int fd)
 {
 	const int both = PROT_READ | PROT_WRITE;
 	uint8_t *base = mmap(NULL, w->page + 2 * w->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,18 +49,18 @@ static int map_data(struct ring_writer *w, int fd)
 	return 0;
 }
 
-static int open_parts(struct ring_writer *w)
+static int writer_open_parts(struct ring_writer *w)
 {
-	_cleanup_(closep) int data_fd = memory_file("otprof-ring", w->page + w->size);
+	_cleanup_(closep) int data_fd = writer_memory_file("otprof-ring", w->page + w->size);
 	void *consumer;
-	int err = data_fd < 0 ? data_fd : map_data(w, data_fd);
+	int err = data_fd < 0 ? data_fd : writer_map_data(w, data_fd);
 
 	if (err < 0)
 		return err;
-	w->ring_fd = read_only(data_fd);
+	w->ring_fd = writer_read_only(data_fd);
 	if (w->ring_fd < 0)
 		return w->ring_fd;
-	w->consumer_fd = memory_file("otprof-consumer", w->page);
+	w->consumer_fd = writer_memory_file("otprof-consumer", w->page);
 	if (w->consumer_fd < 0)
 		return w->consumer_fd;
 	consumer = mmap(NULL, w->page, PROT_READ, MAP_SHARED, w->consumer_fd, 0);
@@ -78,7 +78,7 @@ int ring_writer_open(struct ring_writer *w, size_t size)
 	if (size < page || (size & (size - 1)) || size > SIZE_MAX / 4)
 		return -EINVAL;
 	*w = (struct ring_writer){.size = size, .page = page, .consumer_fd = -1, .ring_fd = -1};
-	err = open_parts(w);
+	err = writer_open_parts(w);
 	if (err < 0)
 		ring_writer_close(w);
 	return err;
@@ -102,7 +102,7 @@ void ring_writer_close(struct ring_writer *w)
  * nothing. What lies between can only cost the reader its own records. Pairs
  * with its release: it has read what we are about to overwrite.
  */
-static void take_consumer(struct ring_writer *w)
+static void writer_read_consumer(struct ring_writer *w)
 {
 	uint64_t at = __atomic_load_n(w->consumer, __ATOMIC_ACQUIRE);
 
@@ -112,7 +112,7 @@ static void take_consumer(struct ring_writer *w)
 
 uint64_t ring_writer_unread(struct ring_writer *w)
 {
-	take_consumer(w);
+	writer_read_consumer(w);
 	return w->head - w->tail;
 }
 

@@ -18,7 +18,7 @@ struct event_times {
 	uint64_t value, enabled, running;
 };
 
-static int open_event(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
+static int event_open_pid(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
 {
 	int fd;
 
@@ -29,12 +29,12 @@ static int open_event(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
 
 int event_open(struct perf_event_attr *attr, uint32_t cpu)
 {
-	return open_event(attr, -1, cpu);
+	return event_open_pid(attr, -1, cpu);
 }
 
 int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
 {
-	return open_event(attr, (pid_t)pid, cpu);
+	return event_open_pid(attr, (pid_t)pid, cpu);
 }
 
 struct event_setup event_of_clock(uint64_t period_ns, bool hardware)
@@ -141,7 +141,7 @@ static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 }
 
 /* Idle time of all CPUs, owned; NULL where it is not known. */
-static uint64_t *idle_now(const struct events *e)
+static uint64_t *events_idle_now(const struct events *e)
 {
 	uint64_t *ns = calloc(e->nr, sizeof(*ns));
 
@@ -152,18 +152,18 @@ static uint64_t *idle_now(const struct events *e)
 	return ns;
 }
 
-static uint64_t idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
+static uint64_t events_idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
 {
 	if (!now || !event_is_timer(&e->setup) || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
 		return 0;
 	return (now[cpu] - e->idle_from_ns[cpu]) / e->setup.period;
 }
 
-static void tick_close(struct events *e, uint32_t cpu)
+static void events_close_cpu(struct events *e, uint32_t cpu)
 {
-	_cleanup_(freep) uint64_t *now = idle_now(e);
+	_cleanup_(freep) uint64_t *now = events_idle_now(e);
 
-	e->closed_idle += idle_ticks(e, cpu, now);
+	e->closed_idle += events_idle_ticks(e, cpu, now);
 	e->closed_ticks += event_ticks(e, cpu);
 	e->enabled_from_ns[cpu] = 0;
 	close(e->fds[cpu]);
@@ -182,16 +182,16 @@ void events_done(struct events *e)
 }
 
 /* From now on its idle time counts. */
-static void begin_idle(struct events *e, uint32_t cpu)
+static void events_begin_idle(struct events *e, uint32_t cpu)
 {
-	_cleanup_(freep) uint64_t *now = idle_now(e);
+	_cleanup_(freep) uint64_t *now = events_idle_now(e);
 
 	if (now)
 		e->idle_from_ns[cpu] = now[cpu];
 }
 
 /* A CPU that goes while we look at it is none: 0. */
-static int tick_add(struct events *e, uint32_t cpu)
+static int events_open_cpu(struct events *e, uint32_t cpu)
 {
 	int fd = e->open(e->ctx, cpu);
 
@@ -204,7 +204,7 @@ static int tick_add(struct events *e, uint32_t cpu)
 		return 0;
 	}
 	if (e->started)
-		begin_idle(e, cpu);
+		events_begin_idle(e, cpu);
 	e->fds[cpu] = fd;
 	return 1;
 }
@@ -220,7 +220,7 @@ int events_open(struct events *e, events_open_fn *open, void *ctx)
 	for (uint32_t cpu = 0; err >= 0 && cpu < e->nr; cpu++) {
 		if (!cpus_has(&online, cpu) || !cpus_has(&e->wanted, cpu))
 			continue;
-		err = tick_add(e, cpu);
+		err = events_open_cpu(e, cpu);
 		opened += err > 0;
 	}
 	if (err < 0)
@@ -236,8 +236,8 @@ int events_reopen(struct events *e)
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
 			continue;
-		tick_close(e, cpu);
-		each = tick_add(e, cpu);
+		events_close_cpu(e, cpu);
+		each = events_open_cpu(e, cpu);
 		if (each < 0)
 			err = each;
 	}
@@ -311,16 +311,16 @@ int events_set_period(struct events *e, uint64_t period)
 	return err;
 }
 
-static int follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
+static int events_follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
 {
 	int n = 0;
 
 	if (e->fds[cpu] >= 0 && (!online || event_dead(e->fds[cpu]))) {
-		tick_close(e, cpu);
+		events_close_cpu(e, cpu);
 		n = 1;
 	}
 	if (e->fds[cpu] < 0 && online) {
-		int err = tick_add(e, cpu);
+		int err = events_open_cpu(e, cpu);
 
 		if (err < 0)
 			return err;
@@ -344,7 +344,7 @@ int events_follow(struct events *e, int *ret_changed)
 	for (uint32_t cpu = 0; e->started && cpu < e->nr; cpu++) {
 		if (!cpus_has(&e->wanted, cpu))
 			continue;
-		each = follow_cpu(e, cpu, cpus_has(&online, cpu), &changed);
+		each = events_follow_cpu(e, cpu, cpus_has(&online, cpu), &changed);
 		if (each < 0)
 			err = each;
 	}
@@ -368,8 +368,8 @@ uint64_t events_idle(const struct events *e)
 
 	if (!e->started || !event_is_timer(&e->setup))
 		return ticks;
-	now = idle_now(e);
+	now = events_idle_now(e);
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		ticks += idle_ticks(e, cpu, now);
+		ticks += events_idle_ticks(e, cpu, now);
 	return ticks;
 }

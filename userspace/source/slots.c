@@ -154,7 +154,7 @@ int slots_set_rate(struct slots *s, uint32_t frequency_hz)
 	return err;
 }
 
-static bool is_missing(int err)
+static bool slots_is_missing(int err)
 {
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV;
 }
@@ -167,13 +167,13 @@ int slots_explain(const struct slots *s, uint32_t slot, int err, const struct so
 	slots_setup(s, slot, &setup);
 	if (err == -ENODEV && cfg->cpus)
 		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
-	else if (is_missing(err) && !slot)
+	else if (slots_is_missing(err) && !slot)
 		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware_events = false");
-	else if (is_missing(err) && setup.type == PERF_TYPE_HARDWARE)
+	else if (slots_is_missing(err) && setup.type == PERF_TYPE_HARDWARE)
 		snprintf(why, SOURCE_WHY,
 			 "this machine has no hardware counter of %s: a virtual machine without one, or a processor that does not count them",
 			 name);
-	else if (is_missing(err))
+	else if (slots_is_missing(err))
 		snprintf(why, SOURCE_WHY, "this kernel has no event %s", name);
 	else if (err == -EINVAL && setup.by_frequency)
 		snprintf(why, SOURCE_WHY,

@@ -14,7 +14,7 @@
 /* Without these the engine could still change, or truncate, what lies mapped here. */
 #define SEALS_WANTED (F_SEAL_WRITE | F_SEAL_SHRINK)
 
-static int map_sealed(int fd, size_t len, const void **ret)
+static int request_map_sealed(int fd, size_t len, const void **ret)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -67,7 +67,7 @@ int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples,
 		return -EFBIG;
 	if (!r)
 		return -ENOMEM;
-	rc = map_sealed(owned, len, &r->data);
+	rc = request_map_sealed(owned, len, &r->data);
 	if (rc < 0)
 		return rc;
 	r->refs = 1;

@@ -129,7 +129,7 @@ static uint64_t destination_wait_after(const struct destination *d, const struct
 					 hash_u64(now ^ hash_seed ^ (uintptr_t)d));
 
 	/* "At once" would be a loop, at full speed for as long as the server says so. */
-	if (o->retry_after_ns != OUTCOME_NO_WISH && o->retry_after_ns)
+	if (o->retry_after_ns != OUTCOME_NO_WAIT && o->retry_after_ns)
 		wait = o->retry_after_ns;
 	return d->stopping ? MIN(wait, STOP_WAIT_NS) : wait;
 }
@@ -319,7 +319,7 @@ static void destination_end_try(struct destination *d)
 	d->sending = false;
 }
 
-void destination_give_up(struct destination *d)
+void destination_abandon(struct destination *d)
 {
 	d->stopped = true;
 	destination_end_try(d);

@@ -64,6 +64,6 @@ bool destination_may_become(const struct destination *d, const struct export_con
  */
 int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger);
 void destination_stop(struct destination *d); /* retries at once */
-void destination_give_up(struct destination *d); /* ends the try under way and drops the queue */
+void destination_abandon(struct destination *d); /* ends the try under way and drops the queue */
 
 #endif

@@ -215,7 +215,7 @@ void exporter_run(struct exporter *e)
 		destination_run(e->dest[i]);
 	if (clock_now_ns() >= e->deadline_ns)
 		for (uint32_t i = 0; i < e->n; i++)
-			destination_give_up(e->dest[i]);
+			destination_abandon(e->dest[i]);
 	/* A try that just began is a timer of now to libcurl: let it connect at once. */
 	http_loop_run(e->owner.host);
 }
@@ -272,7 +272,7 @@ static bool exporter_is_flushed(struct exporter *e)
 		if (exporter_keeps(e, e->dest[i]))
 			continue;
 		if (late)
-			destination_give_up(e->dest[i]);
+			destination_abandon(e->dest[i]);
 		flushed = flushed && destination_idle(e->dest[i]);
 	}
 	return flushed;

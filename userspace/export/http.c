@@ -119,7 +119,7 @@ static uint64_t http_retry_after(const struct http *h)
 
 	if (curl_easy_header(h->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK ||
 	    retry_after_parse(header->value, time(NULL), &ns) < 0)
-		return OUTCOME_NO_WISH;
+		return OUTCOME_NO_WAIT;
 	return ns;
 }
 
@@ -160,7 +160,7 @@ static void http_judge(const struct http *h, CURLcode result, struct outcome *o)
 {
 	long status = 0;
 
-	*o = (struct outcome){.retry_after_ns = OUTCOME_NO_WISH};
+	*o = (struct outcome){.retry_after_ns = OUTCOME_NO_WAIT};
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 200 && status < 300)
 		http_judge_success(h, result, o);

@@ -23,14 +23,14 @@ enum outcome_kind {
 	OUTCOME_RETRY,     /* failed, may be tried again */
 };
 
-#define OUTCOME_NO_WISH UINT64_MAX
+#define OUTCOME_NO_WAIT UINT64_MAX
 
 struct outcome {
 	enum outcome_kind kind;
 	bool maybe;              /* RETRY: the whole request may have arrived */
 	uint32_t reason;         /* REFUSED: enum otp_loss_reason */
 	uint64_t rejected;       /* PARTIAL: profiles */
-	uint64_t retry_after_ns; /* RETRY: the wait that the server asked for, or OUTCOME_NO_WISH */
+	uint64_t retry_after_ns; /* RETRY: the wait that the server asked for, or OUTCOME_NO_WAIT */
 	char text[RESPONSE_TEXT];
 };
 

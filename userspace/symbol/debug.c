@@ -198,7 +198,7 @@ static void debug_index_set_fetch(struct indexed *e, uint32_t fetch, bool again)
 }
 
 /* Of all: no news of one, but what has no debug information may have some now. */
-void debug_indexes_told(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again)
+void debug_indexes_set_fetch(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again)
 {
 	for (struct indexed *e = all->first; e; e = e->next) {
 		bool poor = e->state != READY || !(e->index->head.flags & INDEX_HAS_DWARF);

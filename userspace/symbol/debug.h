@@ -38,7 +38,7 @@ bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct 
 bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now_ns);
 void debug_index_state(const struct debug_indexes *all, const struct binary *b, struct symbol_state *ret);
 uint32_t debug_index_made(const struct binary *b); /* indexes received so far; 0: none is in use */
-/* As symbol_told. */
-void debug_indexes_told(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again);
+/* As symbol_set_fetch. */
+void debug_indexes_set_fetch(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again);
 
 #endif

@@ -102,7 +102,7 @@ struct symbol_state {
 	bool packed;	    /* likewise: of .gnu_debugdata */
 	bool incomplete;    /* likewise: a bound was reached, or parts of debug information are missing */
 	bool fetched;	    /* likewise: some of it was downloaded */
-	uint32_t fetch;	    /* as symbol_told set it */
+	uint32_t fetch;	    /* as symbol_set_fetch set it */
 	bool own_dwarf, symtab, dynsym; /* sections of the file itself */
 };
 /*
@@ -111,7 +111,7 @@ struct symbol_state {
  * then one is requested when the file is used again. htlhash NULL: for all files
  * without debug information; their fetch becomes 0.
  */
-void symbol_told(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again);
+void symbol_set_fetch(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again);
 void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret);
 void symbolizer_stats(const struct symbolizer *s, struct symbol_stats *ret);
 

@@ -164,9 +164,9 @@ bool symbol_waits(const struct symbolizer *s, uint64_t now_ns)
 	return debug_indexes_wait(&s->sources.debug, now_ns);
 }
 
-void symbol_told(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again)
+void symbol_set_fetch(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again)
 {
-	debug_indexes_told(&s->sources.debug, htlhash, fetch, again);
+	debug_indexes_set_fetch(&s->sources.debug, htlhash, fetch, again);
 }
 
 void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret)

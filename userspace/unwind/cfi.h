@@ -115,7 +115,7 @@ void fde_table_done(struct fde_table *x);
 
 /* Of CFI_BUDGET; -ENOSPC. One thread. */
 int cfi_budget_take(size_t bytes);
-void cfi_budget_give(size_t bytes);
+void cfi_budget_return(size_t bytes);
 
 /* The tables that a file's FDEs are looked up in; wrong ones are left out. */
 enum cfi_has {

@@ -48,7 +48,7 @@ static void cfi_file_free(void *p)
 		return;
 	fde_table_done(&f->eh.table);
 	fde_table_done(&f->debug.table);
-	cfi_budget_give(f->unpacked_len);
+	cfi_budget_return(f->unpacked_len);
 	free(f->unpacked);
 	free(f);
 }

@@ -43,7 +43,7 @@ struct cursor {
 	bool based;   /* the frames are in the base copy now: such a jump is allowed once */
 };
 
-static inline bool cursor_knows(const struct cursor *c, unsigned reg)
+static inline bool cursor_is_valid(const struct cursor *c, unsigned reg)
 {
 	return c->valid >> reg & 1;
 }
@@ -64,7 +64,7 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret);
 bool cursor_climbs(struct cursor *c, uint64_t cfa);
 
 /* memory.c: stores in out which bytes of the copies were needed and read. */
-void cursor_tell_used(const struct cursor *c);
+void cursor_report_used(const struct cursor *c);
 
 /* step.c: to the caller by a row. */
 int step_packed(struct cursor *c, const struct packed *p);

@@ -22,7 +22,7 @@ static int fp_record_read(struct cursor *c, struct record *ret)
 {
 	uint64_t fp = c->reg[c->arch->fp];
 
-	if (!cursor_knows(c, c->arch->fp) || fp % 8 || fp < c->low)
+	if (!cursor_is_valid(c, c->arch->fp) || fp % 8 || fp < c->low)
 		return -ENOENT;
 	ret->at = fp;
 	if (cursor_load(c, fp, &ret->next) < 0 || cursor_load(c, fp + 8, &ret->pc) < 0)
@@ -58,7 +58,7 @@ static void fp_enter(struct cursor *c, const struct record *r)
 /* A chain that was followed so far and ends in zero has ended as it should. */
 static bool fp_chain_ended(const struct cursor *c)
 {
-	return c->guess == FRAME_BY_FRAME_POINTER && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
+	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
 /* Written by a running program, whether into memory or into a file that it maps. */

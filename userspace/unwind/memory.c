@@ -74,7 +74,7 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 	return load_from(c, in->stack, in->stack_addr, in->stack_len, addr, ret);
 }
 
-void cursor_tell_used(const struct cursor *c)
+void cursor_report_used(const struct cursor *c)
 {
 	uint64_t base_end = c->in->base_addr + c->in->base_len;
 

@@ -45,9 +45,9 @@ static int step_packed_cfa(struct cursor *c, const struct packed *p, uint64_t *r
 
 	if (p->cfa_kind == PACKED_CFA_PLT) {
 		*ret = c->reg[c->arch->sp] + step_plt_depth(c, p->cfa_n);
-		return cursor_knows(c, c->arch->sp) ? 0 : -ENODATA;
+		return cursor_is_valid(c, c->arch->sp) ? 0 : -ENODATA;
 	}
-	if (!cursor_knows(c, p->cfa_reg))
+	if (!cursor_is_valid(c, p->cfa_reg))
 		return -ENODATA;
 	base = c->reg[p->cfa_reg] + (uint64_t)(int64_t)p->cfa_n;
 	if (p->cfa_kind != PACKED_CFA_DEREF) {
@@ -65,7 +65,7 @@ static int step_packed_ra(struct cursor *c, const struct packed *p, uint64_t cfa
 	if (p->ra_kind == RULE_OFFSET)
 		return cursor_load(c, cfa + 8 * (uint64_t)(int64_t)p->ra_n, ret);
 	*ret = c->reg[c->arch->ra];
-	return cursor_knows(c, c->arch->ra) ? 0 : -ENODATA;
+	return cursor_is_valid(c, c->arch->ra) ? 0 : -ENODATA;
 }
 
 static int step_cut_by(struct cursor *c, int err)
@@ -147,7 +147,7 @@ static int step_row_cfa(struct cursor *c, struct binary *b, const struct row *ro
 {
 	if (row->cfa_kind == CFA_EXPR)
 		return step_evaluate(c, b, row, (uint64_t)row->cfa_n, row->cfa_len, NULL, ret);
-	if (!cursor_knows(c, row->cfa_reg))
+	if (!cursor_is_valid(c, row->cfa_reg))
 		return -ENODATA;
 	*ret = c->reg[row->cfa_reg] + (uint64_t)row->cfa_n;
 	if (row->cfa_kind == CFA_REG)
@@ -160,7 +160,7 @@ static int step_row_cfa(struct cursor *c, struct binary *b, const struct row *ro
 
 static int step_from_register(const struct cursor *c, uint64_t reg, uint64_t *ret)
 {
-	if (reg >= c->arch->nr_regs || !cursor_knows(c, (unsigned)reg))
+	if (reg >= c->arch->nr_regs || !cursor_is_valid(c, (unsigned)reg))
 		return -ENODATA;
 	*ret = c->reg[reg];
 	return 0;

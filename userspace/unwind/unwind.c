@@ -171,7 +171,7 @@ static int unwind_by_guess(struct cursor *c, const struct found *f)
 /* A thread that has not run yet, or only so far as to see that it is the new one: its stack is empty. */
 static bool unwind_has_just_begun(const struct cursor *c, const struct packed *p)
 {
-	return p->flags & ROW_CLONE && c->exact && cursor_knows(c, c->arch->result) && !c->reg[c->arch->result];
+	return p->flags & ROW_CLONE && c->exact && cursor_is_valid(c, c->arch->result) && !c->reg[c->arch->result];
 }
 
 static int unwind_by_row(struct cursor *c, struct binary *b, const struct found *f)
@@ -291,7 +291,7 @@ static int unwind_all(struct unwinder *u, struct cursor *c, const struct mapping
 
 	if (!c->arch)
 		return 0;
-	if (!cursor_knows(c, c->arch->pc) || !cursor_knows(c, c->arch->sp))
+	if (!cursor_is_valid(c, c->arch->pc) || !cursor_is_valid(c, c->arch->sp))
 		return cursor_cut(c, UNWIND_REGISTER);
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
 	do
@@ -309,7 +309,7 @@ int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final, s
 	*ret_wait = NULL;
 	cursor_init(&c, u, in, final, out);
 	err = unwind_all(u, &c, ret_wait);
-	cursor_tell_used(&c);
+	cursor_report_used(&c);
 	if (c.wait)
 		*ret_wait = c.wait;
 	if (!err)

@@ -14,7 +14,7 @@
 
 #define HTL_PART 4096u
 
-/* A binary and where its bytes come from: a file, memory, or a capture. */
+/* A binary and the source of its bytes: a file, memory, or a capture. */
 struct binary_file {
 	struct binary b;
 	int fd;
@@ -107,7 +107,7 @@ static ssize_t pread_all(int fd, uint64_t offset, void *to, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* Beneath the page cache: what a page holds comes from here, once. */
+/* Below the page cache: reads a page from the source. */
 static ssize_t binary_source_read(void *ctx, uint64_t offset, void *to, size_t len)
 {
 	struct binary_file *f = ctx;
@@ -185,7 +185,7 @@ static void hash_head_tail_length(struct binary *b)
 	memcpy(b->htlhash, digest, sizeof(b->htlhash));
 }
 
-/* The common end of all three ways to open. */
+/* The last step of all three ways to open. */
 static int file_finish(struct binary_file *f)
 {
 	int r = elf_parse(&f->b);
@@ -351,8 +351,8 @@ static const struct binary_segment *binary_segment_of_offset(const struct binary
 }
 
 /*
- * The kernel maps whole pages, so two segments may show the same bytes: code
- * is what is asked for, thus an executable segment goes first.
+ * The kernel maps whole pages, so two segments may show the same bytes: an
+ * executable segment is preferred, as code is looked up.
  */
 bool binary_offset_to_vaddr(const struct binary *b, uint64_t offset, uint64_t *ret_vaddr)
 {

@@ -9,7 +9,7 @@
 #define NOTES_MAX      64
 #define NOTE_BYTES_MAX 65536u
 
-/* What differs between the classes, widened. */
+/* The fields that differ between the classes, widened. */
 struct elf_head {
 	uint64_t phoff, shoff;
 	uint32_t phentsize, phnum, shentsize, shnum, shstrndx;
@@ -89,7 +89,7 @@ static bool elf_read_shdr(struct binary *b, const struct elf_head *h, uint32_t i
 	return true;
 }
 
-/* Counts that do not fit the header stand in the first section (System V ABI, ELF header). */
+/* Counts that do not fit the header are in the first section (System V ABI, ELF header). */
 static void elf_extend_counts(struct binary *b, struct elf_head *h)
 {
 	Elf64_Shdr first;
@@ -103,8 +103,8 @@ static void elf_extend_counts(struct binary *b, struct elf_head *h)
 }
 
 /*
- * A header is kept though its bytes lie past the end of the file (a cut file
- * still says where its code is), but not where its ranges wrap around.
+ * A range may lie past the end of the file (the headers of a truncated file
+ * still show where its code is), but must not wrap around.
  */
 static bool elf_range_is_valid(uint64_t at, uint64_t len)
 {
@@ -127,7 +127,7 @@ static void elf_add_segment(struct binary *b, const Elf64_Phdr *p)
 	};
 }
 
-/* One note at *at; the kernel's own reader of build-ids knows no other layout. */
+/* One note at *at, in the only layout that the kernel's own reader of build-ids accepts. */
 static bool elf_parse_note(struct binary *b, const uint8_t *notes, size_t len, size_t align, size_t *at)
 {
 	size_t name_at = *at + sizeof(Elf64_Nhdr), desc_at, end;
@@ -214,7 +214,7 @@ static void elf_section_name(struct binary *b, const Elf64_Shdr *strings, uint32
 	n = binary_read(b, from, name, MIN((uint64_t)23, strings->sh_size - at));
 	if (n < 0)
 		memset(name, 0, 24);
-	/* Behind the terminator follows the next name. */
+	/* The section's name is followed by that of another one. */
 	memset(name + strlen(name), 0, 24 - strlen(name));
 }
 
@@ -238,7 +238,7 @@ static int elf_parse_sections(struct binary *b, const struct elf_head *h)
 			.flags = s.sh_flags, .type = s.sh_type, .link = s.sh_link,
 		};
 		elf_section_name(b, &strings, s.sh_name, to->name);
-		/* A range that wraps is none; the entry stays, as links count entries. */
+		/* A range that wraps around is cleared; the entry stays, as links count entries. */
 		if (!elf_range_is_valid(to->addr, to->size) || !elf_range_is_valid(to->offset, to->size))
 			to->size = 0;
 	}

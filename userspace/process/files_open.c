@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How a mapped file gets open: asked of the host once for all who map it,
- * sought elsewhere where its process is gone, and checked before it is taken.
+ * Opens mapped files: requested from the host once for all processes that map
+ * the file, through another process where its own has ended, and verified
+ * before use.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #define RETRY_LONGEST_NS (64 * NSEC_PER_SEC)
 #define ATTEMPTS         3
 
-/* Worth another try later, perhaps through another process. */
+/* Worth another attempt later, perhaps through another process. */
 static bool files_is_transient(int err)
 {
 	return err != -EPERM && err != -ESTALE && err != -EIO;
@@ -36,8 +37,8 @@ static void files_settle(struct question *q, int err)
 }
 
 /*
- * Is it the file that the mapping names? Its inode the host has looked at,
- * where it was told one; the build-id only shows here.
+ * Whether it is the file that the mapping names. The host has compared the
+ * inode where the request contained one; the build-id is compared here.
  */
 static bool files_verify(const struct mapped_file *f, const struct binary *b)
 {
@@ -45,7 +46,7 @@ static bool files_verify(const struct mapped_file *f, const struct binary *b)
 	       (b->build_id_len == f->build_id_len && !memcmp(b->build_id, f->build_id, f->build_id_len));
 }
 
-/* A descriptor, or, from a replay, where the capture keeps the file's pages. */
+/* A descriptor, or, in a replay, the place of the file's pages in the capture. */
 static int files_open_answer(const struct mapped_file *f, int fd, const void *data, size_t len, struct binary **ret)
 {
 	if (fd >= 0)
@@ -69,7 +70,10 @@ static int files_take_answer(struct question *q, int fd, const void *data, size_
 	return 0;
 }
 
-/* The last resort of a process that is gone with its root: the same build, open for somebody else. */
+/*
+ * The last resort for a process that has ended with its root: a file of the
+ * same build-id, opened for another process.
+ */
 static bool files_use_twin(struct mapped_file *f)
 {
 	f->binary = binary_ref(binary_find_build_id(f->build_id, f->build_id_len));
@@ -90,7 +94,7 @@ static bool files_has_proof(const struct mapped_file *f)
 }
 
 /*
- * Whose root to look into besides the process' own: somebody of its cgroup,
+ * The process whose root to search besides the process' own: one of its cgroup,
  * then its parent, then the host's first process.
  */
 static uint32_t files_alternate_pid(const struct process_table *t, const struct question *q)
@@ -178,7 +182,7 @@ static int files_host_open(struct question *q)
 	return host_ask(q->t->cfg.host, &req, files_on_opened, q);
 }
 
-/* Afterwards q may be gone: answered, or settled. */
+/* Afterwards q may be freed: answered, or settled. */
 static void files_request(struct question *q)
 {
 	int r = q->t->files.later ? -EBUSY : files_host_open(q);
@@ -200,7 +204,7 @@ void files_pump(struct process_table *t)
 		struct question *q = files->later;
 		int r;
 
-		/* Out of the queue first: the answer may come in the call. */
+		/* Removed from the queue first: the answer may arrive during the call. */
 		files->later = q->later;
 		if (!files->later)
 			files->later_end = &files->later;

@@ -65,7 +65,7 @@ static bool identity_status_field(const struct identity_input *in, const char *f
 	return false;
 }
 
-/* No file and no arguments has a zombie too; kthreadd's children tell the kernel's own. */
+/* A zombie also has neither file nor arguments, so kernel threads are recognised by their parent, kthreadd. */
 static bool identity_input_is_kernel(const struct identity_input *in)
 {
 	char value[16];
@@ -233,7 +233,7 @@ struct identity *identity_put(struct identity *id)
 	return NULL;
 }
 
-/* Attributes on their way to a workload; keys are owned here, values borrowed. */
+/* Attributes collected for a workload; keys are owned here, values borrowed. */
 struct collected {
 	struct attribute list[COLLECTED_MAX];
 	size_t count;
@@ -308,6 +308,6 @@ int identity_workload(const struct identity *id, const struct attribute *resourc
 	str_put(kernel);
 	str_put(kernel_exe);
 	str_put(unknown);
-	/* Without memory for a key the list may lack its head. */
+	/* Without memory for a key, service.name may be missing. */
 	return r == -EINVAL ? -ENOMEM : r;
 }

@@ -17,8 +17,8 @@
 
 struct packed_section {
 	uint32_t type;
-	uint64_t offset, len; /* of what is packed */
-	uint64_t size;	      /* of what comes out */
+	uint64_t offset, len; /* of the packed bytes */
+	uint64_t size;	      /* of the unpacked bytes */
 };
 
 static int inflate_read_packed(struct binary *b, uint64_t offset, void *to, size_t len)
@@ -59,7 +59,7 @@ static int inflate_header(struct binary *b, const struct binary_section *s, stru
 	return strncmp(s->name, ".zdebug_", 8) ? -ENOENT : inflate_gnu_header(b, s, ret);
 }
 
-/* Both decoders write no byte beyond size, and need no window of their own for it. */
+/* Both decoders write no byte beyond size, and need no separate window. */
 static int inflate_unpack(const struct packed_section *p, const uint8_t *from, uint8_t *to)
 {
 	uLongf n = (uLongf)p->size;

@@ -25,7 +25,7 @@ struct interpreter {
 	bool versions;        /* "python3.11" is python, "php-fpm" is not php */
 	const char *with_arg; /* options that take the next word */
 	const char *script;   /* options whose next word is the script or module */
-	const char *code;     /* options after which code comes, no file */
+	const char *code;     /* options followed by code instead of a file */
 	const char *skip;     /* words before the script */
 };
 
@@ -138,7 +138,7 @@ static bool service_option_value(struct word w, const char *list, struct word *r
 	return true;
 }
 
-/* The script among the arguments behind argv[0]; len 0 if there is none. */
+/* The script among the arguments after argv[0]; len 0 if there is none. */
 static struct word service_find_script(const struct interpreter *p, struct word rest)
 {
 	const struct word none = {"", 0};
@@ -267,7 +267,7 @@ static void service_put(char to[SERVICE_NAME_MAX + 1], struct word w)
 	to[n] = '\0';
 }
 
-/* "busybox httpd": the applet stands where arguments begin. */
+/* "busybox httpd": the applet is the first argument. */
 static struct word service_applet_name(struct word file, struct word started, struct word *rest)
 {
 	struct word after = *rest, applet;
@@ -282,7 +282,7 @@ static struct word service_applet_name(struct word file, struct word started, st
 struct parsed {
 	const struct interpreter *p; /* NULL: none */
 	struct word exe, script;
-	struct word rest; /* arguments in which the script was looked for */
+	struct word rest; /* arguments in which the script was searched for */
 };
 
 static void service_parse(const struct service_input *in, struct parsed *ret)
@@ -301,7 +301,7 @@ static void service_parse(const struct service_input *in, struct parsed *ret)
 		ret->p = service_interpreter(file);
 	if (!ret->p)
 		return;
-	/* A script that renamed its process ("celery: worker") said what it is. */
+	/* A script that changed its title ("celery: worker") has named itself. */
 	if (!service_interpreter(started) && (service_is_title(argv0) || service_fits_comm(started, in->comm)))
 		ret->script = started;
 	else
@@ -334,7 +334,7 @@ static char *service_append(char *to, const char *s, size_t len)
 /*
  * Of the words before the script only their kind is kept: those by which it is
  * found, "+" for any other option, nothing for an option's value. Each is no
- * longer than what it stands for, so it is written where that was read.
+ * longer than the word that it replaces, so it is written in place.
  */
 static char *service_strip_until_script(const struct parsed *found, char *to)
 {

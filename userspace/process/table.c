@@ -11,9 +11,9 @@
 #define FORGET_EVERY_NS   NSEC_PER_SEC
 
 /*
- * Is it the process that started then? By what is known of the entry: the
- * exact time, the time in ticks, or that of its FORK, which comes shortly
- * after the start.
+ * Whether the entry is the process that started then, by the entry's exact
+ * start, its start in ticks, or its FORK, whose time is shortly after the
+ * start.
  */
 static bool entry_started_at(const struct entry *e, uint64_t start_ns)
 {
@@ -26,16 +26,16 @@ static bool entry_started_at(const struct entry *e, uint64_t start_ns)
 	return true;
 }
 
-/* The number may have been taken from a sample of that instant itself. */
+/* exec_id may be of a sample taken at the instant of the exec itself. */
 static bool entry_learned_within_exec(const struct entry *e)
 {
 	return e->p.exec_time_ns && e->exec_id_ns - e->p.exec_time_ns < EXEC_INSTANT_NS;
 }
 
 /*
- * The exec that a sample belongs to, against the one that the side-band told.
- * The kernel counts up shortly after it wrote the COMM record, so for an
- * instant samples of the new program still have the old number.
+ * Whether the sample belongs to the entry's program, by exec_id. The kernel
+ * counts exec_id up shortly after it writes the COMM record, so for an instant
+ * samples of the new program still have the old number.
  */
 static bool entry_same_exec(struct entry *e, const struct otp_sample *s)
 {
@@ -53,7 +53,7 @@ static bool entry_same_exec(struct entry *e, const struct otp_sample *s)
 	return true;
 }
 
-/* An EXEC that the side-band lost: another program, and nobody said what it maps. */
+/* An EXEC that the side-band lost: another program, whose mappings were not reported. */
 static void entry_missed_exec(struct process_table *t, struct entry *e, const struct otp_sample *s)
 {
 	struct space *empty = space_new();
@@ -69,7 +69,7 @@ static void entry_missed_exec(struct process_table *t, struct entry *e, const st
 
 static void entry_see_exited(struct process_table *t, struct entry *e, const struct otp_sample *s)
 {
-	/* Another thread in user code: only the leader has gone. */
+	/* Another thread in user code: only the leader has exited. */
 	if (s->tid != s->pid && !(s->mode & OTP_MODE_EXITING))
 		entry_revive(t, e);
 }
@@ -91,7 +91,7 @@ static void entry_see_sample(struct process_table *t, struct entry *e, const str
 	e->sampled = true;
 }
 
-/* What is to be asked, asked again with later samples where that fails. */
+/* Sends the requests that are due; one that fails is sent again with later samples. */
 static void table_request_pending(struct process_table *t, struct entry *e)
 {
 	if (e->todo & TODO_WORKLOAD)
@@ -148,7 +148,7 @@ static uint64_t entry_keep_ns(const struct process_table *t, const struct entry 
 {
 	uint64_t keep = t->cfg.limits.exited_keep_ms * NSEC_PER_MSEC;
 
-	/* Nobody asked for it in its life; the few samples behind an EXIT come at once. */
+	/* It was never sampled: the few samples after an EXIT arrive at once. */
 	return e->sampled ? keep : MIN(keep, UNSAMPLED_KEEP_NS);
 }
 
@@ -239,7 +239,7 @@ int table_new(const struct process_table_config *cfg, struct process_table **ret
 	t->cfg = *cfg;
 	table_limits_default(&t->cfg.limits);
 	t->rescans.per_second = t->cfg.limits.rescans_per_second;
-	/* What was never read is more urgent than what may have changed. */
+	/* Reading a process for the first time is more urgent than reading one again. */
 	t->first_reads.per_second = t->identities.per_second = 8 * t->cfg.limits.rescans_per_second;
 	r = table_init(t);
 	if (r < 0) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side-band's records, in time order. */
+/* Applies the side-band's records, in time order. */
 #include <string.h>
 
 #include "process/table_internal.h"
 
-/* No process of the opener's pid namespace (0), or one that is gone already (-1). */
+/* A process outside of the opener's pid namespace (0), or one that has ended (-1). */
 static bool table_is_no_pid(uint32_t pid)
 {
 	return pid == 0 || pid == UINT32_MAX;
@@ -39,7 +39,7 @@ static void table_apply_fork(struct process_table *t, const struct proc_event *e
 	struct entry *parent = table_is_no_pid(ev->ppid) ? NULL : entry_get(t, ev->ppid), *e;
 
 	if (ev->pid == ev->ppid) {
-		/* A new thread: the process lives, whatever its leader did. */
+		/* A new thread: the process lives, even if its leader has exited. */
 		if (parent && parent->p.exit_time_ns)
 			entry_revive(t, parent);
 		return;
@@ -75,7 +75,7 @@ static void table_apply_exec(struct process_table *t, const struct proc_event *e
 	entry_renew(t, e, empty);
 	entry_revive(t, e);
 	entry_set_comm(e, ev->name, ev->name_len);
-	/* All that the program maps from here on is reported. */
+	/* All mappings of the program are reported from here on. */
 	e->p.maps_known = true;
 	e->todo &= (uint8_t)~TODO_MAPS;
 	e->p.exec_time_ns = ev->time_ns;
@@ -118,7 +118,7 @@ static void table_apply_mmap(struct process_table *t, const struct proc_event *e
 	t->pinned = NULL;
 }
 
-/* Whom it concerns is not known: every process is looked at again, once it is sampled. */
+/* The processes concerned are unknown: each one is read again when it is sampled. */
 static void table_apply_lost(struct process_table *t, const struct proc_event *ev)
 {
 	t->stats.sideband_lost += ev->lost;

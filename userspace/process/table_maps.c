@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a process maps: told by the side-band, or read from /proc. */
+/* Mappings of a process: reported by the side-band, or read from /proc. */
 #include <string.h>
 
 #include "process/maps_text.h"
@@ -15,7 +15,7 @@ void maps_forget_newer(struct entry *e)
 	e->newer_maps = space_put(e->newer_maps);
 }
 
-/* An answer that is under way may be older than this mapping: kept apart until then. */
+/* The answer to a pending request may be older than this mapping: it is kept apart until then. */
 static void maps_remember_newer(struct entry *e, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *f)
 {
 	if (!e->newer_maps)
@@ -39,7 +39,7 @@ void maps_add(struct process_table *t, struct entry *e, const struct proc_event 
 	struct mapped_file *f = files_get(t, &name);
 
 	if (!f) {
-		/* Code that we have no room to name must not go by an older name. */
+		/* There is no memory for its name: code there must not get the name of an older mapping. */
 		space_unmap(&e->p.space, ev->start, ev->end);
 		return;
 	}
@@ -66,9 +66,9 @@ static void maps_add_line(struct process_table *t, struct entry *e, struct space
 }
 
 /*
- * The text has no build-id and the side-band no inode: where both speak of
- * the same range and path, the file that is known already stays, or a program
- * would be opened twice.
+ * The text has no build-id and the side-band no inode: where both have a
+ * mapping of the same range and path, the file that is known already stays, or
+ * a program would be opened twice.
  */
 static bool maps_keep_known(const struct space *known, struct space **to, const struct maps_line *l)
 {
@@ -125,12 +125,12 @@ bool maps_take(struct process_table *t, struct entry *e, const char *text, size_
 
 	if (!s)
 		return false;
-	/* Nothing at all is what a process shows that is just leaving its memory. */
+	/* A process that is exiting shows no mapping at all. */
 	if (!s->count && e->p.space->count) {
 		space_put(s);
 		return false;
 	}
-	/* A text that was cut tells what is there, not what is gone. */
+	/* A text that was cut shows which mappings exist, not which are gone. */
 	if (len >= HOST_MAPS_MAX)
 		maps_overlay(&s, e->p.space);
 	maps_overlay(&s, e->newer_maps);
@@ -147,7 +147,7 @@ bool maps_take(struct process_table *t, struct entry *e, const char *text, size_
 	return changed;
 }
 
-/* A process that does not gain by looking is looked at less and less often. */
+/* A process for which reading again does not help is read less and less often. */
 static void maps_back_off(struct process_table *t, struct entry *e, bool helped)
 {
 	if (helped || !e->rescan_wait_ns)
@@ -237,6 +237,6 @@ bool table_uncovered(struct process_table *t, struct process *p, uint64_t pc, ui
 		return false;
 	if (!maps_request(t, e, e->todo & TODO_MAPS ? &t->first_reads : &t->rescans))
 		return false;
-	/* A host that answers in the call: it helped, or waiting would be in vain. */
+	/* The host may have answered during the call: then the mapping exists, or waiting would not help. */
 	return e->maps_question || space_find(e->p.space, pc);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All processes at once, as the host found them in /proc. */
+/* Requests all processes of /proc from the host at once, and merges the answer. */
 #include <string.h>
 
 #include "base/file.h"
@@ -7,15 +7,15 @@
 
 #define SCAN_ENTRIES_MAX 65536
 /*
- * So many processes a second are read anew where nobody tells of them, at some
- * 150 us each: new ones come first, as pids rise, and a thousand take half a
- * minute. What is sampled before its turn is asked for by itself, an exec
- * shows in the sample's exec_id, new code by a pc that nothing covers; so
- * what lives shorter than until its first sample is read stays unnamed.
+ * Processes read per second where the kernel does not report process life, at
+ * some 150 us each: new ones come first, as pids rise, and a thousand take half
+ * a minute. A process that is sampled before its turn is requested by itself;
+ * an exec shows in the sample's exec_id, new code by a pc without a mapping. A
+ * process that ends before its first sample is handled stays unnamed.
  */
 #define SCAN_SOME 32
 
-/* The answer, read piece by piece: it is as large as the host has processes. */
+/* The answer, read entry by entry, as its size depends on the host's number of processes. */
 struct scan {
 	struct process_table *t;
 	uint64_t asked_ns;
@@ -59,7 +59,7 @@ static bool scan_read_entry(struct scan *s, struct host_scan_entry *head)
 	return true;
 }
 
-/* What comm would be: the field Name of the status text. */
+/* The field Name of the status text, which is comm. */
 static void scan_set_name(struct entry *e, const uint8_t *identity, size_t len)
 {
 	static const char field[] = "Name:\t";
@@ -84,7 +84,7 @@ static void scan_set_name(struct entry *e, const uint8_t *identity, size_t len)
 		entry_set_comm(e, name + sizeof(field) - 1, (size_t)(end - name) - (sizeof(field) - 1));
 }
 
-/* Under what the side-band has said since the question: that is newer. */
+/* Side-band records since the request are newer, and take precedence. */
 static void scan_merge(struct scan *s, const struct host_scan_entry *head)
 {
 	struct process_table *t = s->t;
@@ -98,7 +98,7 @@ static void scan_merge(struct scan *s, const struct host_scan_entry *head)
 		return;
 	if (!e->p.comm)
 		scan_set_name(e, s->data, head->identity_len);
-	/* Another process by now: its maps are not this one's either. */
+	/* Another process has this pid by now: the maps are not the entry's either. */
 	if (!e->p.identity_known && identity_take(t, e, s->data, head->identity_len) == -ESRCH)
 		return;
 	if (!e->p.kernel && head->maps_len)
@@ -124,7 +124,7 @@ static void scan_on_answer(void *ctx, int err, int fd, const void *data, size_t 
 	struct host_scan_entry head;
 
 	question_free(q);
-	/* Behind the last one are the first ones again. */
+	/* After the last process, the next scan begins with the first. */
 	s.t->scan_from = 0;
 	for (int i = 0; err == 0 && own >= 0 && i < SCAN_ENTRIES_MAX && scan_read_entry(&s, &head); i++) {
 		s.t->scan_from = head.pid;

@@ -55,7 +55,7 @@ static uint64_t attributes_hash(const struct workload *w)
 
 static bool attributes_equal(const struct workload *a, const struct workload *b)
 {
-	/* No padding in a pair of pointers, and equal strings are one object. */
+	/* A pair of pointers has no padding, and equal strings are one object. */
 	return a->count == b->count && !memcmp(a->attributes, b->attributes, a->count * sizeof(*a->attributes));
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-/* Bytes a result, names included, that the bound on bytes allows on average. */
+/* Average size of a result, names included, within the bound on bytes. */
 #define CACHE_ENTRY_BYTES 384
 
 struct cache_entry {
@@ -13,7 +13,7 @@ struct cache_entry {
 	uint64_t key, vaddr;
 	uint32_t binary;
 	uint16_t count;
-	bool hot; /* found since the end of the list was last looked at */
+	bool hot; /* found since the end of the list was last checked */
 	size_t bytes;
 	const char *resolver;
 	bool function_start;
@@ -88,7 +88,10 @@ static size_t cache_entry_bytes(const struct symbol_result *r)
 	return bytes;
 }
 
-/* Who was found since the last time stays, once: moving entries at each find would touch their neighbours too. */
+/*
+ * An entry that was found since the last check is kept, once: moving entries at
+ * each find would touch their neighbours too.
+ */
 static struct cache_entry *symbol_cache_victim(struct symbol_cache *c)
 {
 	struct cache_entry *e;
@@ -120,7 +123,7 @@ void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, c
 	size_t bytes = cache_entry_bytes(r);
 
 	if (e)
-		cache_entry_free(c, e); /* another address with this key, or a new answer */
+		cache_entry_free(c, e); /* another address with this key, or a new result */
 	if (bytes > c->max_bytes)
 		return;
 	symbol_cache_make_room(c, bytes);

@@ -21,13 +21,13 @@ struct indexed {
 	struct binary *binary; /* borrowed: it outlives its slot */
 	struct index *index;   /* owned, when READY */
 	enum state state;
-	bool again;  /* READY: a better one can be had */
-	bool renews; /* READY: a better one is asked for */
-	uint32_t made; /* indexes so far */
-	uint32_t fetch; /* what the host says of debug files from elsewhere */
+	bool again;  /* READY: a better one may be available */
+	bool renews; /* READY: a better one is requested */
+	uint32_t made; /* indexes received so far */
+	uint32_t fetch; /* the host's state of downloading debug files */
 	bool has_symtab;
 	int error; /* of the last refusal */
-	bool has_names; /* all that there will be, but for a separate file's */
+	bool has_names; /* all that exist, unless a separate file has more */
 	uint64_t first_ns, asked_ns, retry_ns, pause_ns;
 };
 
@@ -42,7 +42,7 @@ void debug_indexes_init(struct debug_indexes *all, const struct symbol_limits *l
 	};
 }
 
-/* Called with the binary's end too. */
+/* Also called when the binary is freed. */
 static void indexed_free(void *slot)
 {
 	struct indexed *e = slot;
@@ -78,7 +78,7 @@ static bool debug_has_symtab(const struct binary *b)
 	return false;
 }
 
-/* With lines and inlined calls to come, a function known by its symbol alone would be another node. */
+/* If an index may add lines and inlined calls, a function named by its symbol alone would be another node. */
 static bool debug_has_names(const struct debug_indexes *all, const struct binary *b)
 {
 	bool more = all->options.inlines || all->options.lines;
@@ -166,13 +166,13 @@ static void debug_index_request(struct indexed *e, uint32_t pid)
 
 	memcpy(&req.start, e->binary->htlhash, sizeof(req.start));
 	memcpy(&req.end, e->binary->htlhash + sizeof(req.start), sizeof(req.end));
-	/* What there is stays in use until a better one is there. */
+	/* The present index stays in use until a better one arrives. */
 	e->renews = e->state == READY;
 	e->again = false;
 	if (!e->renews)
 		e->state = ASKED;
 	all->asked++;
-	/* The answer may come in the call. */
+	/* The answer may arrive during the call. */
 	if (host_ask(all->host, &req, debug_index_on_answer, e) < 0) {
 		all->asked--;
 		e->again = e->renews;
@@ -197,7 +197,7 @@ static void debug_index_set_fetch(struct indexed *e, uint32_t fetch, bool again)
 		e->retry_ns = 0;
 }
 
-/* Of all: no news of one, but what has no debug information may have some now. */
+/* Without htlhash: no state of one file, but files without debug information may have some now. */
 void debug_indexes_set_fetch(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again)
 {
 	for (struct indexed *e = all->first; e; e = e->next) {
@@ -254,7 +254,7 @@ bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct 
 {
 	struct indexed *e;
 
-	/* What has no inode is the vDSO, or a test's: it has what names it will have. */
+	/* A file without an inode (the vDSO, or one made by a test) has no debug file: its symbols are final. */
 	if (!all->host || (!b->dev && !b->ino))
 		return false;
 	e = debug_index_get(all, b, asker->now_ns);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Symbol tables as they lie in the file: where, one symbol, one name. */
+/* Reads symbol tables from the file: the table's place, one symbol, one name. */
 #include <elf.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "symbol/elftable.h"
 
-/* Most names are short: a first read of this, one more where it was not enough. */
+/* Bytes of the first read of a name: most names are short, others take a second read. */
 #define NAME_FIRST 128
 
 static size_t elf_sym_size(bool is_64)

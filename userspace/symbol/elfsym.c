@@ -4,9 +4,9 @@
  *
  * A symbol with a size wins where it covers the address, the innermost first.
  * One without (assembly) reaches to the next symbol, within its section, unless
- * it only marks a place in a function that has a size. Of
- * several names for one function the one that people know wins: exported
- * before local, then fewer leading underscores, then strong before weak.
+ * it only marks a place in a function that has a size. Of several names for one
+ * function the preferred one wins: exported before local, then fewer leading
+ * underscores, then strong before weak.
  */
 #include <elf.h>
 #include <string.h>
@@ -88,8 +88,8 @@ static uint32_t elfsym_entries_below(const struct elf_table *x, uint64_t vaddr)
 static void elfsym_search(struct binary *b, const struct elf_table *x, uint64_t vaddr, struct candidate *best)
 {
 	uint32_t i = elfsym_entries_below(x, vaddr), stop = i > WALK_MAX ? i - WALK_MAX : 0;
-	uint64_t nearest = UINT64_MAX; /* start of the first one down that is a name */
-	bool marks = false; /* what is nearest lies in a function that has a size */
+	uint64_t nearest = UINT64_MAX; /* start of the highest symbol that is a name */
+	bool marks = false; /* it is within a function that has a size */
 	struct elf_sym s;
 
 	while (i-- > stop) {

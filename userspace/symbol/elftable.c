@@ -37,7 +37,7 @@ static void elf_list_add_first(struct elf_symbols *e)
 	e->all->first = e;
 }
 
-/* Called with the binary's end, and by eviction. */
+/* Called when the binary is freed, and by eviction. */
 static void elf_symbols_free(void *slot)
 {
 	struct elf_symbols *e = slot;
@@ -100,7 +100,7 @@ void elf_tables_limit(struct elf_tables *all, size_t bytes)
 	elf_tables_evict(all);
 }
 
-/* Assembly often comes without a type; what lies in code may be a function, if it is no mere number. */
+/* Assembly often has symbols without a type; one in code may be a function, unless it is an absolute number. */
 static bool elf_is_function(const struct binary *b, const struct elf_sym *s)
 {
 	if (s->shndx == SHN_UNDEF || !s->name || (s->shndx == SHN_ABS && s->type == STT_NOTYPE))
@@ -129,7 +129,7 @@ struct elf_build {
 	struct binary *b;
 	struct elf_table *x;
 	uint64_t classes[SIZE_CLASSES]; /* functions by size */
-	unsigned smallest;              /* class that is kept */
+	unsigned smallest;              /* smallest class that is kept */
 	uint32_t room;
 	struct elf_sym syms[CHUNK_SYMS];
 	uint8_t raw[CHUNK_SYMS * sizeof(Elf64_Sym)];
@@ -165,7 +165,7 @@ static int elf_each_function(struct elf_build *w, void (*take)(struct elf_build 
 	return 0;
 }
 
-/* The small ones go first: they are the least likely to be met. */
+/* Small functions are left out first: they are sampled least. */
 static uint32_t elf_table_choose_room(struct elf_build *w, uint64_t max)
 {
 	uint64_t total = 0;
@@ -218,7 +218,7 @@ const struct elf_table *elf_table_get(struct elf_tables *all, struct binary *b, 
 		return NULL;
 	x = &e->table[kind];
 	if (!x->built) {
-		/* A failure is final: a file that cannot be read is not tried at each frame. */
+		/* A failure is final: a file that cannot be read is not read again for each frame. */
 		x->built = true;
 		if (elf_source_find(b, table_type[kind], &x->source) == 0)
 			elf_table_build(all, b, x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Looking an address up in an index. Whatever the file holds, a lookup reads a few pages and ends. */
+/* Lookups of addresses in an index. Whatever the file contains, a lookup reads a few pages and ends. */
 #include <string.h>
 #include <zlib.h>
 
@@ -41,7 +41,7 @@ static bool index_head_is_valid(const struct index_head *h, uint64_t size)
 	return true;
 }
 
-/* Its change time may pass (a link more, a new owner); what was sampled of its bytes must not. */
+/* The change time may differ (another link, a new owner); the hashed bytes must not. */
 static bool index_is_of(const struct index_head *h, const struct binary *b)
 {
 	struct index_identity have = h->of, want;
@@ -127,7 +127,7 @@ static int index_find_block(struct index *x, const struct index_table *t, uint64
 	return index_read_block(x, t, lo - 1, ret);
 }
 
-/* The values that hold at addr; -ENOENT where nothing is known. */
+/* The values at addr; -ENOENT where there is no information. */
 static int index_find_row(struct index *x, enum index_table_kind kind, uint64_t vaddr, uint32_t ret[2])
 {
 	const struct index_table *t = &x->head.table[kind];
@@ -173,7 +173,7 @@ static int index_read_string(struct index *x, uint32_t at, char to[INDEX_STRING_
 	if (!at || at >= x->head.heap_bytes)
 		return -ENOENT;
 	want = MIN(x->head.heap_bytes - at, (uint64_t)INDEX_STRING_MAX - 1);
-	/* Most names are short: one page is touched, not two. */
+	/* Most names are short: one page is read, not two. */
 	n = binary_read(x->file, x->head.heap_offset + at, to, MIN(want, 96u));
 	if (n == 96 && !memchr(to, '\0', 96))
 		n = binary_read(x->file, x->head.heap_offset + at, to, want);
@@ -211,13 +211,13 @@ static int index_read_node(struct index *x, uint32_t at, struct node *ret)
 	return 0;
 }
 
-/* Innermost first. Of a chain that is too long the outermost function stays, and what lies in the middle goes. */
+/* Innermost first. If the chain is too long, the outermost function stays, and those in the middle are dropped. */
 static int index_read_chain(struct index *x, uint32_t at, struct node chain[SYMBOL_LINES_MAX], uint32_t *ret_count)
 {
 	uint32_t n = 0;
 
 	for (uint32_t steps = 0; at; steps++) {
-		/* It goes: where it was called from is the place of the one that may be the outermost. */
+		/* The last one is dropped: its call place becomes that of the function inside it. */
 		if (steps >= SYMBOL_LINES_MAX) {
 			chain[SYMBOL_LINES_MAX - 2].call_file = chain[SYMBOL_LINES_MAX - 1].call_file;
 			chain[SYMBOL_LINES_MAX - 2].call_line = chain[SYMBOL_LINES_MAX - 1].call_line;
@@ -258,8 +258,8 @@ static void index_set_source(struct lookup *l, struct symbol_line *to, struct pl
 }
 
 /*
- * The outermost function is what the linker knows: of its several names its
- * symbol has the one that people know (malloc, for __libc_malloc).
+ * The outermost function has a symbol, which is the preferred one of its
+ * several names (malloc, for __libc_malloc).
  */
 static uint32_t index_read_name(const struct lookup *l, uint32_t number)
 {
@@ -293,7 +293,7 @@ static int index_add_lines(struct lookup *l, struct symbol_result *ret)
 	for (uint32_t i = 0; r == 0 && i < MAX(l->nodes, 1u); i++) {
 		if (l->o->inlines || i + 1 >= l->nodes)
 			r = index_add_line(l, i, p, ret);
-		/* A function without a name is no reason to lose the ones around it. */
+		/* A function without a name must not hide those around it. */
 		if (r == -ENOENT && i + 1 < l->nodes)
 			r = 0;
 		if (i < l->nodes)

@@ -27,8 +27,8 @@ struct index_writer {
 	struct spool out;
 	struct scratch *scratch;
 	int error;
-	struct kept_string strings[STRINGS_KEPT]; /* a later one takes an earlier one's place */
-	/* The table at hand. */
+	struct kept_string strings[STRINGS_KEPT]; /* a cache: a later string replaces an earlier one */
+	/* The table being written. */
 	struct index_table *table;
 	struct spool dir; /* in the scratch file */
 	bool has_pending, has_last;
@@ -53,7 +53,7 @@ int index_writer_new(int fd, struct scratch *scratch, struct index_writer **ret)
 	w->scratch = scratch;
 	w->head.heap_offset = INDEX_HEAD_BYTES;
 	spool_init(&w->out, fd, INDEX_HEAD_BYTES, INDEX_FILE_MAX);
-	/* Nothing lies at 0: it means none. */
+	/* Offset 0 is left unused: it means none. */
 	spool_add(&w->out, "", 1);
 	*ret = w;
 	return 0;
@@ -129,7 +129,7 @@ void index_table_begin(struct index_writer *w, enum index_table_kind kind)
 	w->has_pending = w->has_last = false;
 	w->block = (struct index_block){0};
 	w->block_len = 0;
-	/* Behind what the scratch file gives out: sorters may still spill. */
+	/* Beyond the scratch file's limit: sorters may still spill below it. */
 	spool_init(&w->dir, w->scratch->fd, w->scratch->limit, w->scratch->limit + INDEX_DIR_MAX);
 }
 
@@ -234,6 +234,6 @@ int index_writer_finish(struct index_writer *w, const struct index_identity *of,
 		w->head.heap_bytes = index_heap_end(w);
 	w->head.crc = (uint32_t)crc32(0, (const Bytef *)&w->head, offsetof(struct index_head, crc));
 	memcpy(first, &w->head, sizeof(w->head));
-	/* Not -ENOSPC, which would mean that what was written before is good. */
+	/* Not -ENOSPC, which would mean that earlier records are valid. */
 	return file_write_at(w->out.fd, first, sizeof(first), 0) < 0 ? -EIO : 0;
 }

@@ -12,8 +12,8 @@
 #define NAME_MAX_   1024
 #define LINE_MAX_   (NAME_MAX_ + 64)
 #define BLOCK_BYTES 65536
-#define LOOK_BACK   16 /* functions that may begin in front of the address and end before it */
-#define LEAD_MAX    64 /* of a line, in front of the name */
+#define LOOK_BACK   16 /* functions that may begin before the address and end before it */
+#define LEAD_MAX    64 /* of a line, before the name */
 #define TAIL_BYTES  64
 #define CACHE_SIZE  256 /* addresses, a power of two */
 
@@ -29,12 +29,12 @@ struct jit_function {
 	uint32_t size;
 	uint32_t name; /* in the file */
 	uint32_t order;
-	uint32_t debug; /* its JIT_CODE_DEBUG_INFO in the file; 0: none */
+	uint32_t debug; /* its JIT_CODE_DEBUG_INFO record in the file; 0: none */
 	uint16_t name_len;
-	uint8_t lead; /* bytes of its line in front of the name */
+	uint8_t lead; /* bytes of its line before the name */
 };
 
-/* What was said of an address; a name of NULL: nothing. */
+/* The result of a lookup; name NULL: there is none. */
 struct cached {
 	uint64_t pc;
 	struct symbol_line line;
@@ -44,13 +44,13 @@ struct cached {
 struct jit_map {
 	int fd;
 	enum jit_kind kind;
-	uint64_t read; /* bytes looked at so far */
+	uint64_t read; /* bytes read so far */
 	uint32_t order;
 	uint32_t count, cap;
 	struct jit_function *functions; /* by start; owned */
-	uint8_t tail[TAIL_BYTES];	/* of what was read: where it is another, the file was written anew */
+	uint8_t tail[TAIL_BYTES];	/* the last bytes read: if they differ, the file was written anew */
 	uint8_t tail_len;
-	/* The debug information of a function comes before its code. */
+	/* A function's debug information precedes its code. */
 	uint64_t debug_start;
 	uint32_t debug; /* 0: none */
 	struct cached *cache; /* owned; of what was read so far */
@@ -177,12 +177,12 @@ static bool jit_line_is_unchanged(const struct jit_function *f, const char *line
 	const char *p = line, *end = line + f->lead;
 	uint64_t start, size;
 
-	/* Of what follows nothing is read: the lead ends where the name begins. */
+	/* The rest is not read: the lead ends where the name begins. */
 	return jit_parse_hex(&p, end, &start) && start == f->start && jit_parse_hex(&p, end, &size) &&
 	       size == f->size && p == end;
 }
 
-/* Whole lines; one that is not yet finished is read again later, one without end is skipped. */
+/* Whole lines only; an unfinished line is read again later, a line that is too long is skipped. */
 static size_t jit_parse_text(struct jit_map *m, const char *text, size_t len)
 {
 	size_t at = 0;
@@ -257,7 +257,7 @@ static bool jit_read_record(struct jit_map *m, uint64_t size)
 
 	if (size - m->read < sizeof(r) || pread(m->fd, &r, sizeof(r), (off_t)m->read) != sizeof(r))
 		return false;
-	/* A record that says nonsense ends what can be read; one that is being written comes later. */
+	/* A malformed record ends reading for good; one that is being written is read later. */
 	if (r.total_size < sizeof(r) || r.total_size > DUMP_RECORD_MAX || r.total_size > size - m->read)
 		return false;
 	if (r.id == DUMP_CODE_LOAD)
@@ -279,7 +279,7 @@ static int jit_compare_start(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Of two that begin at one address the later one counts. */
+/* Of two functions at one address the later one counts. */
 static void jit_sort(struct jit_map *m)
 {
 	uint32_t kept = 0;
@@ -309,7 +309,7 @@ static bool jit_tail_is_unchanged(const struct jit_map *m)
 	       !memcmp(now, m->tail, m->tail_len);
 }
 
-/* A file that became shorter, or has other content, was begun anew. */
+/* A file that is shorter, or has other content, was written anew. */
 static bool jit_restart(struct jit_map *m)
 {
 	m->read = 0;
@@ -384,7 +384,7 @@ static const struct jit_function *jit_find_function(const struct jit_map *m, uin
 	return best;
 }
 
-/* The record of a function's debug information, in block: bytes read, 0: it is not there, or not any more. */
+/* Reads the record of a function's debug information into block: bytes read; 0: it does not exist, or no longer. */
 static size_t jit_read_debug(const struct jit_map *m, const struct jit_function *f, uint8_t *block,
 			     struct dump_debug *ret)
 {

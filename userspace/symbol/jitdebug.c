@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 
 #define FILE_NAME_MAX 4096
-/* V8 counts from the place that perf inject gives the code in an ELF file: behind the file's head. */
+/* V8's addresses are relative to the ELF file that perf inject makes of the code: after the file's header. */
 #define V8_SHIFT 64
 
 /* struct debug_entry of the specification; the name follows. V8 writes a column where others write a discriminator. */
@@ -26,7 +26,7 @@ struct entries {
 	size_t file_len;
 };
 
-/* A name of two bytes, ff 00: as in the entry before. */
+/* A name of the two bytes ff 00 stands for the name in the entry before. */
 static int jit_parse_file(struct entries *e, struct entry *ret)
 {
 	const char *text = (const char *)e->at;
@@ -61,7 +61,7 @@ static int jit_next_entry(struct entries *e, struct entry *ret)
 	return jit_parse_file(e, ret);
 }
 
-/* In order, and in the code. */
+/* Addresses ascend, and lie in the code. */
 static bool jit_place_fits_code(struct entries *e, const struct entry *x, const struct jit_code *code)
 {
 	bool fits = x->addr >= code->start && x->addr >= e->last_addr &&

@@ -2,15 +2,15 @@
 /*
  * Kernel symbols from the text of /proc/kallsyms, kept small.
  *
- * Reading collects the code symbols as they come; finishing sorts them, keeps
- * one name per address, and folds neighbours of one module into a run, within
- * which a symbol is two 32-bit numbers. A kernel has some 150,000 code symbols:
- * 1.2 MB of those and 3 MB of names.
+ * Reading collects the code symbols in the order of the text; finishing sorts
+ * them, keeps one name per address, and merges neighbours of one module into a
+ * run, within which a symbol is two 32-bit numbers. A kernel has some 150,000
+ * code symbols: 1.2 MB of those and 3 MB of names.
  *
- * The text carries no sizes. A symbol reaches to the next one of its module;
+ * The text contains no sizes. A symbol reaches to the next one of its module;
  * the last one before a gap reaches KSYM_TAIL beyond its page at most, so that
- * code which came after the load (modules, BPF programs) is unnamed rather
- * than given a neighbour's name.
+ * code loaded since (modules, BPF programs) has no name rather than its
+ * neighbour's.
  */
 #include <string.h>
 
@@ -51,19 +51,19 @@ struct kernel_symbols {
 	uint64_t unsure;
 };
 
-/* What reading collects. */
+/* A symbol while reading. */
 struct kraw {
 	uint64_t addr;
 	uint32_t name;
 	uint16_t module;
-	uint8_t penalty; /* lower: the name that people know */
+	uint8_t penalty; /* lower: the preferred name */
 };
 
 struct kload {
 	struct kernel_symbols *k;
 	struct kraw *raw; /* owned */
 	uint32_t count, cap;
-	uint32_t module; /* of the last line: lines of a module stand together */
+	uint32_t module; /* of the last line: lines of a module are adjacent */
 	uint64_t text;   /* _text, else _stext */
 	bool any_address;
 };
@@ -175,7 +175,7 @@ static bool kallsyms_parse_address(const char **p, const char *end, uint64_t *re
 	return true;
 }
 
-/* Functions begin behind padding that has a symbol of its own and never runs. */
+/* Functions begin after padding that has a symbol of its own and is never executed. */
 static bool kallsyms_is_padding(const char *name, size_t len)
 {
 	return len > 6 && (memcmp(name, "__pfx_", 6) == 0 || memcmp(name, "__cfi_", 6) == 0);
@@ -189,7 +189,7 @@ static void kallsyms_note_text(struct kload *l, const char *name, size_t len, ui
 		l->text = addr;
 }
 
-/* "ffffffffc0001000 t name\t[module]"; what does not fit is passed over. */
+/* "ffffffffc0001000 t name\t[module]"; a line of another form is skipped. */
 static int kallsyms_parse_line(struct kload *l, const char *p, const char *end)
 {
 	const char *name, *name_end, *module = "vmlinux", *module_end;
@@ -270,7 +270,7 @@ static int kallsyms_read(struct kload *l, int fd)
 		r = kallsyms_parse_lines(l, text, have, &used);
 		if (r < 0)
 			return r;
-		/* A line that fills the whole buffer is none. */
+		/* A line that fills the whole buffer is skipped. */
 		have = have - used == KSYM_CHUNK ? 0 : have - used;
 		memmove(text, text + used, have);
 	}
@@ -444,13 +444,13 @@ uint64_t kernel_symbols_unsure(const struct kernel_symbols *k)
 	return k->unsure;
 }
 
-/* A statistic: to the caller of kernel_find, nothing has changed. */
+/* A statistic: for the caller of kernel_find, nothing changes. */
 static void kallsyms_count_unsure(const struct kernel_symbols *k)
 {
 	((struct kernel_symbols *)(uintptr_t)k)->unsure++;
 }
 
-/* The last run that begins at or below addr, if it reaches that far. */
+/* The last run that begins at or below addr, if it covers addr. */
 static const struct krun *kallsyms_run_find(const struct kernel_symbols *k, uint64_t addr)
 {
 	uint32_t lo = 0, hi = k->nr_runs;
@@ -489,7 +489,7 @@ void kernel_find(const struct kernel_symbols *k, uint64_t addr, struct kernel_sy
 
 	if (!run) {
 		kallsyms_count_unsure(k);
-		/* In no known module there is nothing to be relative to. */
+		/* Outside of all modules there is no address to be relative to. */
 		*ret = (struct kernel_symbol){.name = "[kernel]", .module = "kernel"};
 		return;
 	}

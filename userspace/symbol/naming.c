@@ -10,7 +10,7 @@
 #define NAME_TEXT_MAX	4096
 
 /*
- * Marks that compilers put behind the name of a function that they copied, cut
+ * Marks that compilers append to the name of a function that they copied, cut
  * or moved: gcc (clone_function_name and its callers), clang (ThinLTO's
  * promotion, hot-cold splitting).
  */
@@ -20,7 +20,7 @@ static const char *const clone_marks[] = {
 	"content",
 };
 
-/* These may stand without a number behind; other words are names of Zig's and Go's functions (os.exit). */
+/* Marks without a number; other words are names of Zig's and Go's functions (os.exit). */
 static const char *const lone_marks[] = {"cold", "localalias"};
 
 static bool name_is_one_of(const char *const *marks, size_t n, const char *s, size_t len)
@@ -54,7 +54,7 @@ static size_t name_mark_length(const char *s)
 	return lone || numbered ? len : 0;
 }
 
-/* Everything from a dot on is marks, and numbers behind marks. */
+/* Whether all parts from a dot on are marks, and numbers after marks. */
 static bool name_is_all_marks(const char *dot)
 {
 	while (*dot == '.') {
@@ -109,7 +109,7 @@ uint32_t name_rank(const struct name_traits *t, const char *name)
 {
 	uint32_t underscores = 0, rank = t->local ? 1u << 31 : 0;
 
-	/* A mangled name's underscore is none of its own. */
+	/* The underscore of a mangled name is not its own. */
 	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
 		underscores = (uint32_t)MIN(strspn(name, "_"), 15);
 	rank |= underscores << 24;

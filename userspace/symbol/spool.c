@@ -11,7 +11,7 @@
 #define SCRATCH_PAGE 4096
 #define MERGE_AHEAD  128 /* records read at a time of each run */
 
-/* ENOSPC is a bound of ours, behind which the rest stays good; behind a full disk nothing does. */
+/* -ENOSPC is our own bound, and records within it stay valid; after a full disk none are. */
 static int spool_write_at(int fd, const void *data, size_t len, uint64_t offset)
 {
 	int err = file_write_at(fd, data, len, offset);
@@ -71,7 +71,7 @@ int scratch_take(struct scratch *s, uint64_t bytes, uint64_t *ret_offset)
 	return 0;
 }
 
-/* A run in the scratch file, and while runs are merged what is read ahead of it. */
+/* A run in the scratch file, and while runs are merged its records that were read ahead. */
 struct run {
 	uint64_t offset;
 	uint32_t left, at, have;

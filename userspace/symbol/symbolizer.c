@@ -13,7 +13,7 @@
 #define DEFAULT_TABLE_BYTES (12u << 20)
 #define FALLBACK_MAX        512
 
-/* In order; the first answer wins. What none knows is path+0xoffset. */
+/* In order; the first result counts. An address that no resolver names is path+0xoffset. */
 static const struct resolver *const chain[] = {
 	&resolver_index,
 	&resolver_symtab,
@@ -26,7 +26,7 @@ struct symbolizer {
 	struct symbol_sources sources;
 	struct symbol_stats stats;
 	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret); /* may be NULL */
-	struct str *no_memory; /* a name that is always there */
+	struct str *no_memory; /* a name that is available without memory */
 };
 
 int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret)
@@ -146,7 +146,7 @@ static bool symbolizer_resolve(struct symbolizer *s, struct binary *b, uint64_t 
 	return false;
 }
 
-/* With its index a file has other names than without, and with a better one others again. */
+/* A file's names change with its index, and again with a better one. */
 static uint32_t symbolizer_cache_id(const struct binary *b)
 {
 	uint32_t made = debug_index_made(b);

@@ -14,14 +14,14 @@
 
 /* .eh_frame_hdr: pairs of function start and FDE address, sorted by the first. */
 struct table {
-	uint64_t base;  /* what datarel counts from: the header's own address */
+	uint64_t base;  /* of datarel addresses: the header's own address */
 	uint64_t first; /* address of the first pair */
 	uint64_t count;
 	uint8_t encoding;
 	bool usable;
 };
 
-/* A section without a believable table. */
+/* A section without a usable table. */
 struct cfi_searched {
 	struct cfi_section section;
 	struct fde_table table;
@@ -29,13 +29,13 @@ struct cfi_searched {
 	bool built;
 };
 
-/* What is kept of a file. */
+/* State kept for a file. */
 struct cfi_file {
 	struct table table;
 	struct cfi_section loaded; /* bounds of FDEs that the table names */
 	struct cfi_searched eh;
 	struct cfi_searched debug;
-	const struct binary_section *packed; /* .debug_frame that is to be unpacked; borrowed from the binary */
+	const struct binary_section *packed; /* .debug_frame to be unpacked; borrowed from the binary */
 	uint8_t *unpacked;		     /* owned; counted in the budget */
 	size_t unpacked_len;
 };
@@ -78,7 +78,7 @@ static int cfi_table_pair(const struct table *t, struct binary *b, uint64_t i, u
 	return r.error;
 }
 
-/* An unsorted table would send the search anywhere; a few probes find most of them. */
+/* The search would fail in an unsorted table; a few probes find most of them. */
 static bool cfi_table_looks_sorted(const struct table *t, struct binary *b)
 {
 	uint64_t previous = 0, start, fde;
@@ -154,7 +154,7 @@ static void cfi_find_debug_section(struct binary *b, struct cfi_file *f)
 	f->debug.present = true;
 }
 
-/* Only when an address is met that nothing else covers. What cannot be unpacked is not there. */
+/* Done for the first address that nothing else covers. If it cannot be unpacked, the section counts as absent. */
 static int cfi_unpack_debug_section(struct binary *b, struct cfi_file *f)
 {
 	const struct binary_section *s = f->packed;
@@ -238,7 +238,7 @@ static int cfi_table_search(const struct table *t, struct binary *b, uint64_t va
 	return low ? 0 : -ENOENT;
 }
 
-/* -EBADMSG: the table is not to be believed. */
+/* -EBADMSG: the table is wrong. */
 static int cfi_table_find(const struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
 {
 	uint64_t start = 0, at = 0;
@@ -253,7 +253,7 @@ static int cfi_table_find(const struct cfi_file *f, struct binary *b, uint64_t v
 		return err;
 	if (vaddr >= ret->start && vaddr < ret->end)
 		return 0;
-	/* An honest pair before a gap starts where its FDE does. */
+	/* A correct pair before a gap starts where its FDE does. */
 	return ret->start == start ? -ENOENT : -EBADMSG;
 }
 

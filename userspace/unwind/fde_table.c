@@ -10,7 +10,7 @@
 #include "unwind/cfi.h"
 
 #define TABLE_FIRST 1024
-/* Entries that a pass looks at: a section may be a terabyte of holes, and all terminators. */
+/* Entries that a pass reads: a section may be a terabyte of holes, and all terminators. */
 #define ENTRIES_MAX (2 * CFI_TABLE_MAX)
 
 static size_t budget_used; /* bytes of all tables and unpacked sections; one thread */
@@ -59,7 +59,7 @@ static int fde_table_add(struct fde_table *x, uint32_t *cap, const struct fde *f
 {
 	int err;
 
-	/* Address 0 is what is left of a function that the linker dropped. */
+	/* Address 0 belongs to a function that the linker dropped. */
 	if (!f->start || f->end == f->start || f->start < x->base || f->start - x->base > UINT32_MAX ||
 	    offset > UINT32_MAX)
 		return 0;
@@ -110,7 +110,7 @@ int fde_table_build(struct binary *b, const struct cfi_section *s, struct fde_ta
 			x.cut = true;
 			break;
 		}
-		next = s->end; /* an unbelievable length ends the pass */
+		next = s->end; /* an invalid length ends the pass */
 		if (fde_parse(b, s, at, &memo, &f, &next) < 0)
 			continue;
 		err = fde_table_add(&x, &cap, &f, at - s->start);

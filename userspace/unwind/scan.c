@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The last resort, for code without tables that does not return, such as
- * musl's start of a thread, which ends in pthread_exit: a little way up the
- * stack lies the address of a listed root in the same file. Its code is known
- * byte by byte, so it is hardly there by chance; the frame is marked as a guess
- * all the same.
+ * The last resort, for code without tables that does not return, such as musl's
+ * start of a thread, which ends in pthread_exit: searches a little way up the
+ * stack for the address of a listed root in the same file. A root's code is
+ * compared byte by byte, so an accidental match is unlikely; the frame is
+ * marked as a guess all the same.
  */
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
@@ -47,6 +47,6 @@ int step_scan(struct cursor *c)
 			return 1;
 		}
 	}
-	c->reach = reach; /* what was not found must not make the copy grow */
+	c->reach = reach; /* a failed search must not enlarge the copy */
 	return STEP_NOTHING;
 }

@@ -10,10 +10,10 @@
 #include "unwind/cursor.h"
 #include "unwind/expr.h"
 
-/* Nested signals are a handful; more is a trampoline that leads to itself. */
+/* Few signals nest; more means a trampoline that leads to itself. */
 #define SIGNALS_MAX 32
 
-/* The link register holds an address only, also where it was signed. */
+/* The address in a return address, which may be signed. */
 static uint64_t step_address(const struct cursor *c, uint64_t v)
 {
 	return v & c->arch->address_mask;
@@ -80,10 +80,7 @@ static int step_cut_by(struct cursor *c, int err)
 	}
 }
 
-/*
- * A saved register that cannot be loaded is only unknown from here on: most
- * stacks never need it.
- */
+/* A saved register that cannot be loaded only becomes unknown: most stacks never need it. */
 static void step_restore(struct cursor *c, unsigned reg, uint64_t addr)
 {
 	if (cursor_load(c, addr, &c->reg[reg]) < 0)
@@ -212,7 +209,7 @@ static void step_row_registers(struct cursor *c, struct binary *b, const struct 
 	c->valid = valid;
 }
 
-/* The interrupted code: its registers are whole, and its stack may be another one. */
+/* The interrupted code: all its registers are valid, and its stack may be another one. */
 static int step_enter_interrupted(struct cursor *c, uint64_t pc)
 {
 	if (++c->signals > SIGNALS_MAX)
@@ -232,7 +229,7 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row)
 
 	if (row->reg[row->ra].kind == RULE_UNDEFINED)
 		return cursor_cut(c, UNWIND_ROOT);
-	/* A return address that is the pc itself would return to where it is. */
+	/* A return address that is in pc itself would lead to the same frame again. */
 	if (row->ra == c->arch->pc && row->reg[row->ra].kind <= RULE_SAME)
 		return cursor_cut(c, UNWIND_BAD_CFI);
 	err = step_row_cfa(c, b, row, &cfa);

@@ -52,7 +52,7 @@ static void unwind_add_frame(struct cursor *c, uint64_t pc, const struct mapping
 	c->out->guessed[c->guess]++;
 }
 
-/* The last frame added turned out to be a trampoline: it is looked up as it is. */
+/* The last frame added is a signal trampoline: its own pc is looked up, not the call before it. */
 static void unwind_mark_signal(struct cursor *c)
 {
 	struct frame *f = &c->out->frames[c->out->count - 1];
@@ -62,15 +62,15 @@ static void unwind_mark_signal(struct cursor *c)
 
 static const struct mapping *unwind_find_mapping(const struct cursor *c, uint64_t addr)
 {
-	/* Neighbours in a stack are neighbours in a file, more often than not. */
+	/* Neighbours in a stack mostly belong to one file. */
 	if (c->map && addr >= c->map->start && addr < c->map->end)
 		return c->map;
 	return space_find(c->in->space, addr);
 }
 
 /*
- * A private calling convention, one that preserves what the ABI gives up, can
- * hold within one file only: beyond it, such registers are unknown.
+ * A private calling convention, one that preserves registers which the ABI does
+ * not, holds within one file only: in another file, such registers are unknown.
  */
 static void unwind_cross_files(struct cursor *c, const struct mapped_file *file)
 {
@@ -87,7 +87,7 @@ static int unwind_step_frameless(struct cursor *c)
 	return step_row(c, NULL, &row);
 }
 
-/* A call through a null pointer: all that has happened is the call. */
+/* A call through a null pointer: only the call has run. */
 static bool unwind_called_null(const struct cursor *c, uint64_t pc)
 {
 	return c->exact && pc < 4096;
@@ -100,7 +100,7 @@ static int unwind_uncovered(struct cursor *c, uint64_t pc)
 		return unwind_step_frameless(c);
 	}
 	if (pc < 4096 || pc >= c->arch->address_end)
-		return cursor_cut(c, UNWIND_UNMAPPED); /* no code anywhere: not shown as a frame */
+		return cursor_cut(c, UNWIND_UNMAPPED); /* not code at all: not shown as a frame */
 	if (!c->final) {
 		c->out->fail_pc = pc;
 		return -EAGAIN;
@@ -118,7 +118,7 @@ static int unwind_by_fp_or(struct cursor *c, enum unwind_end otherwise)
 	return step == STEP_NOTHING ? cursor_cut(c, otherwise) : step;
 }
 
-/* Where the guess leads to: code that is open, right behind a call. -EAGAIN: its file is not open yet. */
+/* Whether the guess leads to code of an open file, right after a call. -EAGAIN: its file is not open yet. */
 static int unwind_guess_holds(struct cursor *c)
 {
 	const struct mapping *m = space_find(c->in->space, c->reg[c->arch->pc] - 1);
@@ -127,7 +127,7 @@ static int unwind_guess_holds(struct cursor *c)
 	if (!m)
 		return -ENOENT;
 	if (m->file->kind == MAPPED_ANON)
-		return 0; /* generated code calls too; nothing of it can be read */
+		return 0; /* accepted: generated code makes calls too, but cannot be read */
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;
 		return -EAGAIN;
@@ -138,7 +138,7 @@ static int unwind_guess_holds(struct cursor *c)
 	return c->arch->after_call(&code) ? 0 : -ENOENT;
 }
 
-/* By what the code does; where that leads nowhere, by the frame pointer. */
+/* By the code's instructions; if they lead nowhere, by the frame pointer. */
 static int unwind_by_guess(struct cursor *c, const struct found *f)
 {
 	const struct cursor before = *c;
@@ -153,14 +153,14 @@ static int unwind_by_guess(struct cursor *c, const struct found *f)
 		c->guess = FRAME_BY_EPILOGUE;
 		return step;
 	}
-	/* A copy that is too small is no reason to think otherwise. */
+	/* A copy that is too short does not disprove the guess. */
 	if (!step && c->out->end == UNWIND_SHORT)
 		return 0;
 	if (!step && c->out->end == UNWIND_UNREADABLE)
 		missing = c->out->fail_addr;
 	*c = before;
 	step = unwind_by_fp_or(c, UNWIND_NO_RULE);
-	/* Bytes of another stack, most likely, that was left for this one: they can be had. */
+	/* Most likely bytes of another stack that the thread switched from: they can be copied too. */
 	if (!step && c->out->end == UNWIND_NO_RULE && missing) {
 		c->fault_addr = missing;
 		return cursor_cut(c, UNWIND_UNREADABLE);
@@ -168,7 +168,7 @@ static int unwind_by_guess(struct cursor *c, const struct found *f)
 	return step;
 }
 
-/* A thread that has not run yet, or only so far as to see that it is the new one: its stack is empty. */
+/* A thread that has not run yet, or only up to the test for being the new one: its stack is empty. */
 static bool unwind_has_just_begun(const struct cursor *c, const struct packed *p)
 {
 	return p->flags & ROW_CLONE && c->exact && cursor_is_valid(c, c->arch->result) && !c->reg[c->arch->result];
@@ -181,7 +181,7 @@ static int unwind_by_row(struct cursor *c, struct binary *b, const struct found 
 	if (unwind_has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	if (f->packed->flags & ROW_SWITCHED) {
-		c->fault_addr = 0; /* where the other stack lies is not known */
+		c->fault_addr = 0; /* the place of the other stack is unknown */
 		return cursor_cut(c, UNWIND_UNREADABLE);
 	}
 	if (f->packed->flags & ROW_GUESS)
@@ -190,7 +190,7 @@ static int unwind_by_row(struct cursor *c, struct binary *b, const struct found 
 	if (f->packed->flags & ROW_SIGNAL)
 		unwind_mark_signal(c);
 	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
-	/* After a frame pointer's step only the frame pointer is sure, and it leads on. */
+	/* After a frame pointer's step only the frame pointer is known, and it leads to the next frame. */
 	if (!step && c->out->end == UNWIND_REGISTER && c->guess == FRAME_BY_FRAME_POINTER)
 		return unwind_by_fp_or(c, UNWIND_REGISTER);
 	return step;
@@ -242,7 +242,7 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 	return unwind_by_binary(u, c, file->binary, mapping_address(c->map, addr));
 }
 
-/* The frame in hand, and the step to its caller. */
+/* The current frame, and the step to its caller. */
 static int unwind_frame(struct unwinder *u, struct cursor *c, const struct mapping **ret_wait)
 {
 	uint64_t pc = c->reg[c->arch->pc], addr = pc - !c->exact;

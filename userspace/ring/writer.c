@@ -14,13 +14,13 @@ static int writer_memory_file(const char *name, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	/* A reader that cut it would end us with SIGBUS. */
+	/* Truncation by the reader would raise SIGBUS here. */
 	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	return steal_fd(&fd);
 }
 
-/* Another descriptor of the same file, which no mapping can write through. */
+/* Another, read-only descriptor of the same file: its mappings cannot be made writable. */
 static int writer_read_only(int fd)
 {
 	char path[40];
@@ -31,7 +31,7 @@ static int writer_read_only(int fd)
 	return again < 0 ? -errno : again;
 }
 
-/* Producer page and data, and the data once more behind them: a record never wraps. */
+/* Producer page and data, and the data once more after them: a record never wraps. */
 static int writer_map_data(struct ring_writer *w, int fd)
 {
 	const int both = PROT_READ | PROT_WRITE;
@@ -44,7 +44,7 @@ static int writer_map_data(struct ring_writer *w, int fd)
 	if (mmap(base, w->page + w->size, both, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
 	    mmap(w->data + w->size, w->size, both, MAP_SHARED | MAP_FIXED, fd, (off_t)w->page) == MAP_FAILED)
 		return -errno;
-	/* Stack bytes are secrets: they do not belong into a core dump. */
+	/* Stack bytes are secrets: they are left out of core dumps. */
 	madvise(base, w->page + 2 * w->size, MADV_DONTDUMP);
 	return 0;
 }
@@ -98,9 +98,9 @@ void ring_writer_close(struct ring_writer *w)
 }
 
 /*
- * A position behind the last one or beyond our own is no reader's: it changes
- * nothing. What lies between can only cost the reader its own records. Pairs
- * with its release: it has read what we are about to overwrite.
+ * A position below the last one or above our own is invalid and ignored. Any
+ * other can only cost the reader its own records. Pairs with the reader's
+ * release: it has finished reading the bytes that we are about to overwrite.
  */
 static void writer_read_consumer(struct ring_writer *w)
 {

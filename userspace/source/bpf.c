@@ -32,7 +32,7 @@ struct source_bpf {
 	uint32_t possible;
 	bool started;
 	uint32_t plans;
-	uint64_t swept_ns; /* when plans of the dead were looked for */
+	uint64_t swept_ns; /* last time that plans of dead processes were dropped */
 };
 
 static struct source_bpf *bpf_self(const struct source *s)
@@ -40,21 +40,21 @@ static struct source_bpf *bpf_self(const struct source *s)
 	return container_of(s, struct source_bpf, source);
 }
 
-/* What libbpf says while it loads goes into why; its first complaint names the cause. */
-static char libbpf_said[SOURCE_WHY];
+/* libbpf's first warning while it loads, which names the cause; for why. */
+static char libbpf_warning[SOURCE_WHY];
 
 static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	if (level == LIBBPF_WARN && !libbpf_said[0])
-		vsnprintf(libbpf_said, sizeof(libbpf_said), fmt, ap);
+	if (level == LIBBPF_WARN && !libbpf_warning[0])
+		vsnprintf(libbpf_warning, sizeof(libbpf_warning), fmt, ap);
 	return 0;
 }
 
 static int bpf_load_failed(int err, char why[SOURCE_WHY])
 {
-	libbpf_said[strcspn(libbpf_said, "\n")] = '\0';
+	libbpf_warning[strcspn(libbpf_warning, "\n")] = '\0';
 	snprintf(why, SOURCE_WHY, "the kernel refuses the BPF sampler: %s%s%.380s", strerror(-err),
-		 libbpf_said[0] ? ": " : "", libbpf_said);
+		 libbpf_warning[0] ? ": " : "", libbpf_warning);
 	return err;
 }
 
@@ -63,7 +63,7 @@ static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return bpf_probe_host(why);
 }
 
-/* What 5.10 charges: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
+/* Memory charged by 5.10: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
 static uint64_t bpf_memory_charged(const struct source_bpf *b, uint32_t plans)
 {
 	uint64_t per_cpu = OTP_SCRATCH + b->slots.origins.count * sizeof(struct otp_cpu_counters) + 512;
@@ -106,7 +106,7 @@ static struct bpf_program *bpf_slot_program(const struct source_bpf *b, uint32_t
 	return programs[slot];
 }
 
-/* What is not sampled is not loaded: each program takes the verifier some time, and the kernel some memory. */
+/* Programs of slots that are not sampled are not loaded: each takes the verifier time, and the kernel memory. */
 static int bpf_choose_programs(struct source_bpf *b)
 {
 	int err = bpf_program__set_autoload(b->skel->progs.on_event, b->slots.list.count);
@@ -124,7 +124,7 @@ static void bpf_set_constants(struct source_bpf *b)
 		b->skel->rodata->slot_origin[slot] = b->slots.origins.slot[slot].origin;
 }
 
-/* The programs of the slots go on to the one that samples. */
+/* The programs of the slots tail-call the one that samples. */
 static int bpf_connect_programs(struct source_bpf *b)
 {
 	int fd = bpf_program__fd(b->skel->progs.on_event);
@@ -144,7 +144,7 @@ static int bpf_load(struct source_bpf *b, const struct source_config *cfg, char 
 	err = bpf_raise_memlock(bpf_memory_charged(b, b->plans), why);
 	if (err < 0)
 		return err;
-	libbpf_said[0] = '\0';
+	libbpf_warning[0] = '\0';
 	print = libbpf_set_print(libbpf_print);
 	b->skel = sampler__open();
 	err = b->skel ? bpf_size_maps(b, b->plans) : -errno;
@@ -237,7 +237,7 @@ static int bpf_start(struct source *s)
 	struct source_bpf *b = bpf_self(s);
 	int err;
 
-	/* Samples may be taken from the first event on, so the word comes before the events. */
+	/* Samples may be taken from the first event on, so started is set before the events are enabled. */
 	b->started = true;
 	err = bpf_write_defaults(b, &b->defaults);
 	return err < 0 ? err : slots_start(&b->slots);
@@ -267,8 +267,8 @@ static bool bpf_process_is_gone(uint32_t pid)
 }
 
 /*
- * Nobody says when a plan's process has ended, least of all an engine that
- * died: plans of the dead stay until their room is needed.
+ * The end of a plan's process is not reported, least of all if the engine died:
+ * plans of dead processes stay until their room is needed.
  */
 static bool bpf_sweep_plans(struct source_bpf *b)
 {
@@ -280,7 +280,7 @@ static bool bpf_sweep_plans(struct source_bpf *b)
 		return false;
 	b->swept_ns = now;
 	for (uint32_t i = 0; i <= b->plans && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
-		/* Deleted only when the next one is known: the order begins at the deleted one. */
+		/* Deleted only when the next key is known: from a deleted key, iteration would start again. */
 		if (at && bpf_process_is_gone(pid))
 			gone += bpf_map_delete_elem(fd, &pid) == 0;
 		pid = next;
@@ -338,7 +338,7 @@ static void bpf_program_run_time(const struct bpf_program *program, uint64_t *ns
 	*runs += info.run_cnt;
 }
 
-/* A program that goes on to another is measured to that one's end. */
+/* The time of a program that tail-calls another includes the other's. */
 static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	const struct source_bpf *b = bpf_self(s);

@@ -72,7 +72,7 @@ void event_setup_attr(struct perf_event_attr *attr, const struct event_setup *se
 	attr->sample_period = setup->period; /* a union with sample_freq */
 }
 
-/* A timer: ticks are due by time, and CPUs take turns. */
+/* A timer's ticks are due by time, and its CPUs are apart. */
 static bool event_is_timer(const struct event_setup *setup)
 {
 	return setup->type == PERF_TYPE_SOFTWARE && setup->config == PERF_COUNT_SW_CPU_CLOCK && !setup->by_frequency;
@@ -140,7 +140,7 @@ static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 	return event_is_timer(&e->setup) && enabled > from ? (enabled - from) / e->setup.period : 0;
 }
 
-/* Idle time of all CPUs, owned; NULL where it is not known. */
+/* Idle time of all CPUs, owned; NULL where it cannot be read. */
 static uint64_t *events_idle_now(const struct events *e)
 {
 	uint64_t *ns = calloc(e->nr, sizeof(*ns));
@@ -181,7 +181,7 @@ void events_done(struct events *e)
 	*e = (struct events){0};
 }
 
-/* From now on its idle time counts. */
+/* Counts the CPU's idle time from now on. */
 static void events_begin_idle(struct events *e, uint32_t cpu)
 {
 	_cleanup_(freep) uint64_t *now = events_idle_now(e);
@@ -190,7 +190,7 @@ static void events_begin_idle(struct events *e, uint32_t cpu)
 		e->idle_from_ns[cpu] = now[cpu];
 }
 
-/* A CPU that goes while we look at it is none: 0. */
+/* A CPU that goes offline meanwhile is skipped: 0. */
 static int events_open_cpu(struct events *e, uint32_t cpu)
 {
 	int fd = e->open(e->ctx, cpu);
@@ -228,7 +228,7 @@ int events_open(struct events *e, events_open_fn *open, void *ctx)
 	return opened ? 0 : -ENODEV;
 }
 
-/* A CPU that has none is the next look's business. */
+/* CPUs without an event are left to events_follow. */
 int events_reopen(struct events *e)
 {
 	int err = 0, each;
@@ -259,7 +259,7 @@ int events_start(struct events *e)
 	for (cpu = 0; cpu < e->nr; cpu++)
 		open += e->fds[cpu] >= 0;
 	idle_read(e->idle_from_ns, e->nr);
-	/* A timer runs from the moment it is enabled: that is what sets the CPUs apart. */
+	/* A timer runs from the moment that it is enabled: enabling one after the other sets the CPUs apart. */
 	for (cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
 			continue;
@@ -281,7 +281,7 @@ int events_stop(struct events *e)
 	return 0;
 }
 
-/* Of an event by frequency the kernel takes the frequency in the period's place. */
+/* For an event by frequency the kernel expects the frequency in place of the period. */
 static int event_set_period(int fd, uint64_t period)
 {
 	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
@@ -302,7 +302,7 @@ int events_set_period(struct events *e, uint64_t period)
 	for (uint32_t cpu = 0; !err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
 			err = event_set_period(e->fds[cpu], period);
-	/* All or none: two rates at once would be no rate. */
+	/* All or none: CPUs must not have different rates. */
 	for (uint32_t cpu = 0; err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
 			event_set_period(e->fds[cpu], before);
@@ -335,7 +335,7 @@ int events_follow(struct events *e, int *ret_changed)
 	int changed = 0, err = 0, each;
 	struct cpus online;
 
-	/* Events that are not enabled have no time to show; start looks at them. */
+	/* The time of events that are not enabled stands still anyway; events_start checks them. */
 	if (e->started) {
 		err = cpus_online(&online);
 		if (err < 0)

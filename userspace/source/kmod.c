@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The kernel module as a source: drives /dev/otprof, hands out its views.
- */
+/* The kernel module as a source: drives /dev/otprof and its descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -42,7 +40,7 @@ static int kmod_call(int fd, unsigned long request, const void *arg)
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
 }
 
-/* The module counts processes as the initial pid namespace does; the daemon has to live there. */
+/* The module reports pids of the initial pid namespace; the daemon has to run in it. */
 static bool kmod_in_initial_pid_namespace(void)
 {
 	struct stat st;
@@ -74,7 +72,7 @@ static int kmod_info_check(const struct otprof_info *info, char why[SOURCE_WHY])
 			 info->dev_version, info->abi_version, OTPROF_DEV_VERSION, OTP_ABI_VERSION);
 		return -EPROTO;
 	}
-	/* What the reader of the ring takes for granted. */
+	/* The layout that the ring's reader expects. */
 	if (info->consumer_offset != 0 || info->producer_offset != (uint64_t)sysconf(_SC_PAGESIZE) ||
 	    info->data_offset != 2 * info->producer_offset)
 		return snprintf(why, SOURCE_WHY, "the module lays out its ring in a way that is not known here"), -EPROTO;
@@ -105,7 +103,7 @@ static int kmod_hardware_failed(int err, char why[SOURCE_WHY])
 	return err;
 }
 
-/* Only an attempt tells whether there is a counter: the smallest sampler, which goes at once. */
+/* Only an attempt shows whether there is a counter: the smallest sampler, closed at once. */
 static int kmod_hardware_probe(int fd, const struct otprof_info *info, char why[SOURCE_WHY])
 {
 	_cleanup_(freep) struct otprof_config *c = calloc(1, sizeof(*c));
@@ -210,7 +208,7 @@ static int kmod_open(struct source *s, const struct source_config *cfg, char why
 		return err;
 	c->ring_bytes = k->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(k->info.cpus_nr, cfg->frequency_hz);
 	k->period_ns = c->period_ns;
-	/* Not every kernel lets the module see it. Where it does not, layout says so. */
+	/* Not on every kernel can the module report it: layout has the result. */
 	k->life = cfg->life && k->info.features & OTPROF_FEATURE_LIFE;
 	c->flags |= k->life ? OTPROF_CONFIG_LIFE : 0;
 	err = kmod_call(k->dev_fd, OTPROF_IOC_CONFIG, c);
@@ -221,7 +219,7 @@ static int kmod_open(struct source *s, const struct source_config *cfg, char why
 	return err < 0 ? kmod_config_failed(err, cfg, why) : 0;
 }
 
-/* There is no descriptor of the defaults: they are set by the device's owner only. */
+/* The defaults have no descriptor: only the device's owner sets them. */
 static void kmod_layout(const struct source *s, struct source_layout *ret)
 {
 	const struct source_kmod *k = kmod_self(s);
@@ -304,7 +302,7 @@ static int kmod_set_cgroup(struct source *s, uint64_t cgroup_id, const struct ot
 	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_RULE, &set);
 }
 
-/* The module follows CPUs by itself; here one only hears of it. */
+/* The module follows CPUs by itself; this call only reports the change. */
 static int kmod_follow_cpus(struct source *s, int *ret_changed)
 {
 	struct otprof_cpus cpus;
@@ -324,7 +322,7 @@ static uint64_t kmod_expected_ticks(struct source *s)
 	return t.expected_ticks;
 }
 
-/* The module's timer wakes an idle CPU, so its ticks come, and are counted as idle. */
+/* The module's timer wakes an idle CPU, so its ticks are taken, and counted as idle. */
 static uint64_t kmod_idle_ticks(struct source *s)
 {
 	return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Perf events as a source: where neither eBPF nor the module may be had, and
+ * Perf events as a source: where neither eBPF nor the module can be used, and
  * for an ordinary user's own processes.
  */
 #include <errno.h>
@@ -27,11 +27,11 @@
 #define SAMPLES_MOST   (4u << 20)
 #define LIFE_LEAST     (16u << 10)
 #define LIFE_MOST      (128u << 10)
-#define SINGLE_DUMP    16384 /* events of single processes cannot be made anew: deep enough from the start */
+#define SINGLE_DUMP    16384 /* events of single processes cannot be opened again: deep enough from the start */
 
 /* --- sizes --- */
 
-/* The clock's period: events have rates of their own, which are not known where they go by period. */
+/* The clock's period: the rates of events differ, and are unknown where they have a period. */
 static uint64_t perf_period_ns(const struct source_perf *p)
 {
 	return p->slots.origins.slot[0].period;
@@ -61,7 +61,7 @@ static size_t perf_samples_wanted(const struct source_perf *p)
 	return size;
 }
 
-/* The largest copy of which the buffers hold a tenth of a second. */
+/* The largest copy at which the buffers hold a tenth of a second. */
 static uint32_t perf_dump_bound(const struct source_perf *p, uint32_t most)
 {
 	uint64_t each = p->samples_bytes * 10 * perf_period_ns(p) / NSEC_PER_SEC;
@@ -102,7 +102,7 @@ static void perf_close(struct source *s)
 	buf_done(&p->items);
 }
 
-/* Ours to write, everybody else's to read. */
+/* Writable by the monitor, read-only for all others. */
 static int perf_counters_open(struct source_perf *p)
 {
 	_cleanup_(closep) int fd = memfd_create("otprof-counters", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -156,7 +156,7 @@ static int perf_buffers_fit(struct source_perf *p, uint32_t cpu)
 	return err;
 }
 
-/* All of one size. What was opened before a size did not fit is opened again by the next round. */
+/* All of one size. A buffer opened before a size did not fit is opened again in the next round. */
 static int perf_open_all_buffers(struct source_perf *p, const struct source_config *cfg)
 {
 	struct cpus online;
@@ -183,7 +183,7 @@ static int perf_slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 	return perf_event_open_slot(ctx, slot, PERF_EVERYBODY, cpu);
 }
 
-/* Process life of each CPU that is there; one whose event died with it gets another. */
+/* Process life of each online CPU; a CPU whose event died with it gets another. */
 static int perf_life_follow(struct source_perf *p)
 {
 	struct cpus online;
@@ -202,7 +202,7 @@ static int perf_life_follow(struct source_perf *p)
 	return err;
 }
 
-/* Life before samples: what is forked in between is known. */
+/* Events of process life before samples: a process forked in between is known. */
 static int perf_open_all_events(struct source_perf *p, const struct source_config *cfg, uint32_t *ret_slot)
 {
 	int err;
@@ -213,7 +213,7 @@ static int perf_open_all_events(struct source_perf *p, const struct source_confi
 	return err < 0 ? err : slots_open(&p->slots, perf_slot_open, p, ret_slot);
 }
 
-/* Which CPUs, which origins. */
+/* Finds the CPUs and the origins to sample. */
 static int perf_session_init(struct source_perf *p, const struct source_config *cfg)
 {
 	int err = cpus_possible(&p->nr);
@@ -301,7 +301,7 @@ static int perf_stop(struct source *s)
 	return err;
 }
 
-/* Inherited events have periods of their own, out of reach. */
+/* Inherited events have periods of their own, which cannot be changed. */
 static int perf_set_rate(struct source *s, uint32_t frequency_hz)
 {
 	struct source_perf *p = perf_self(s);
@@ -360,7 +360,7 @@ static int perf_follow_cpus(struct source *s, int *ret_changed)
 	return err < 0 ? err : slots_follow(&p->slots, ret_changed);
 }
 
-/* Of user code alone it is not known how many ticks there should be. */
+/* The number of ticks due in user code alone is unknown. */
 static uint64_t perf_expected_ticks(struct source *s)
 {
 	const struct source_perf *p = perf_self(s);
@@ -377,7 +377,7 @@ static uint64_t perf_idle_ticks(struct source *s)
 	return p->single ? 0 : events_idle(&p->slots.events[0]);
 }
 
-/* Up to the next size of two at once, down only after a while in which nobody wanted more. */
+/* To the next power of two at once, down only after a while in which no plan asked for more. */
 static void perf_resize(struct source_perf *p, uint64_t now_ns)
 {
 	uint32_t want = 1024, deepest;
@@ -410,7 +410,7 @@ static uint64_t perf_pump(struct source *s, uint64_t now_ns)
 	return p->next_pump_ns;
 }
 
-/* The kernel's part is perf's own and not measured; ours is the monitor's CPU time. */
+/* The kernel's part is perf's own and not measured; the rest is the monitor's CPU time. */
 static void perf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	*ret_ns = *ret_runs = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Single processes: an event for every thread that there is and every CPU,
- * inherited by all that they start. What an ordinary user may have of perf.
+ * Single processes: an event for every existing thread and every CPU, inherited
+ * by all that they start. The part of perf that an ordinary user may use.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "source/perf_internal.h"
 
-#define THREADS_MAX 1024 /* that are there already; what they start costs no descriptor */
-#define ROUNDS	    4	 /* threads that come while we look at the others */
+#define THREADS_MAX 1024 /* existing ones; threads and processes that they start need no descriptor */
+#define ROUNDS	    4	 /* to find threads that start meanwhile */
 
 struct attached {
 	uint32_t tid;
@@ -46,7 +46,7 @@ static void perf_attached_close(const struct attached *a)
 	closep(&a->life_fd);
 }
 
-/* Life first: no sample without what is known of its process. */
+/* Life first: a sample needs the records of its process. */
 static int perf_attach_cpu(struct source_perf *p, uint32_t tid, uint32_t cpu, uint32_t *ret_slot)
 {
 	struct attached a = {.tid = tid, .life_fd = perf_life_open(p, tid, cpu)};
@@ -76,10 +76,10 @@ static int perf_attach_thread(struct source_perf *p, uint32_t tid, uint32_t *ret
 	for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++)
 		if (cpus_has(&online, cpu) && cpus_has(&p->wanted, cpu))
 			err = perf_attach_cpu(p, tid, cpu, ret_slot);
-	return err == -ESRCH ? 0 : err; /* it has ended meanwhile */
+	return err == -ESRCH ? 0 : err; /* it ended meanwhile */
 }
 
-/* Returns how many threads were new. */
+/* Returns the number of new threads. */
 static int perf_attach_threads(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	_cleanup_(closedirp) DIR *dir = NULL;

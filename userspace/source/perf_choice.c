@@ -30,7 +30,7 @@ static bool choice_process_is_gone(uint32_t pid)
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Nobody says when a plan's process has ended: plans of the dead stay until their room is needed. */
+/* The end of a plan's process is not reported: plans of dead processes stay until their room is needed. */
 static void choice_sweep(struct perf_choice *c)
 {
 	struct map left = {0};
@@ -101,7 +101,7 @@ int perf_choice_set_hint(struct perf_choice *c, const char comm[OTP_COMM_LEN], u
 	return map_put(&c->hints, key, stack_bytes);
 }
 
-/* A plan from before an exec, or of a pid's former owner, is never applied. */
+/* A plan from before an exec, or of an earlier process of this pid, is never applied. */
 static bool choice_plan_holds(const struct otp_plan *p, const struct perf_process *proc)
 {
 	if (p->any_exec)
@@ -123,9 +123,9 @@ static void choice_set_plan(struct perf_subject *who, const struct otp_plan *p)
 }
 
 /*
- * A process without a plan belongs to the selection of its nearest ancestor
- * that has one. The size of the copy comes along only from a parent that runs
- * the same program: a fork, and no exec since.
+ * A process without a plan inherits the selection of its nearest ancestor with
+ * one. The size of the copy is inherited only from a parent that runs the same
+ * program: a fork, and no exec since.
  */
 static uint8_t choice_inherit(const struct perf_choice *c, struct perf_tasks *tasks, const struct perf_process *proc,
 			      struct perf_subject *who)
@@ -161,7 +161,7 @@ static bool choice_is_selected(struct perf_choice *c, uint8_t select, const stru
 	return select == OTP_SELECT_YES;
 }
 
-/* A short-lived program never has a plan of its own: then what its name has needed. */
+/* A short-lived program never gets a plan of its own: it gets the hint for its name. */
 static uint32_t choice_stack_unplanned(const struct perf_choice *c, const struct perf_subject *who, bool planned)
 {
 	const uint64_t *hint = planned ? NULL : map_find(&c->hints, choice_hint_key(who->comm));
@@ -196,7 +196,7 @@ bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const str
 		choice_set_plan(who, own);
 	else if (proc)
 		select = choice_inherit(c, tasks, proc, who);
-	/* The ancestors that were looked at may have moved it. */
+	/* Looking up ancestors may have moved it. */
 	proc = proc ? perf_tasks_find(tasks, s->pid) : NULL;
 	if (proc)
 		choice_set_process(tasks, proc, s, who);

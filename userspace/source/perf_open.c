@@ -13,7 +13,7 @@
 
 /* --- buffers --- */
 
-/* Writes nothing itself. Ours, not a CPU's: it outlives what the CPU does. */
+/* Writes nothing itself. It is an event of this process, not of a CPU, so it stays when the CPU goes offline. */
 static int perf_owner_open(uint32_t cpu)
 {
 	struct perf_event_attr attr = {
@@ -105,8 +105,9 @@ static void perf_slot_attr(const struct source_perf *p, uint32_t slot, struct pe
 	slots_setup(&p->slots, slot, &setup);
 	event_setup_attr(attr, &setup);
 	/*
-	 * Of an event by period its samples need not say it, and must not: of a
-	 * software event the kernel would write every single one (perf_swevent_event).
+	 * For an event by period its samples need not hold the period, and must
+	 * not: of a software event the kernel would then write every single one
+	 * (perf_swevent_event).
 	 */
 	if (slot && setup.by_frequency)
 		attr->sample_type |= PERF_SAMPLE_PERIOD;
@@ -143,8 +144,9 @@ int perf_event_open_slot(struct source_perf *p, uint32_t slot, uint32_t pid, uin
 }
 
 /*
- * Of the whole host the side-band tells the engine what is mapped, so here
- * only tasks and names are of interest; single processes have no other.
+ * For the whole host the side-band reports mappings to the engine, so only
+ * tasks and names are needed here; for single processes this is the only
+ * report.
  */
 static void perf_life_attr(const struct source_perf *p, struct perf_event_attr *attr)
 {
@@ -205,7 +207,7 @@ static int perf_try_all(const struct source_perf *p, uint32_t pid, uint32_t *ret
 	return err;
 }
 
-/* Before Linux 5.7 there is no cgroup in a sample. */
+/* Before Linux 5.7 samples cannot hold the cgroup. */
 static int perf_try_formats(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	int err;

@@ -23,7 +23,7 @@ int perf_paranoid(void)
 	return sscanf(text, "%d", &level) == 1 ? level : 2;
 }
 
-/* The plainest event there is: only the right to it counts. */
+/* The plainest event: it only shows the permission. */
 static int perf_try_open(bool everybody)
 {
 	struct perf_event_attr attr = {

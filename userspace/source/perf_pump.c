@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From perf's buffers into the ring, in the order of time. */
+/* Moves records from perf's buffers into the ring, in the order of time. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int pump_compare(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	/* At the same instant what is said of a task comes before its sample. */
+	/* At the same instant a record about a task precedes its sample. */
 	if (x->is_sample != y->is_sample)
 		return x->is_sample ? 1 : -1;
 	if (x->cpu != y->cpu)
@@ -35,7 +35,7 @@ static int pump_compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Records of a buffer that has been lossy or throttled carry no time: they belong to the one before. */
+/* Records of a buffer that lost or throttled some carry no time: they get that of the record before. */
 static uint64_t pump_time_of(const void *record, size_t len, bool is_sample, uint64_t before)
 {
 	const struct perf_event_header *h = record;
@@ -46,7 +46,7 @@ static uint64_t pump_time_of(const void *record, size_t len, bool is_sample, uin
 	return h->type == PERF_RECORD_SAMPLE && len >= 24 ? words[2] : before;
 }
 
-/* Adds a buffer's records that are older than until_ns, and says where they end. */
+/* Adds a buffer's records that are older than until_ns; returns where they end. */
 static uint64_t pump_collect(struct source_perf *p, const struct sideband_buffer *b, struct item like,
 			     uint64_t until_ns)
 {
@@ -63,10 +63,10 @@ static uint64_t pump_collect(struct source_perf *p, const struct sideband_buffer
 		like.order++;
 		buf_add(&p->items, &like, sizeof(like));
 		if (p->items.failed)
-			return at; /* the rest comes with the next pump */
+			return at; /* the rest is handled by the next pump */
 		at += (uint64_t)len;
 	}
-	/* What cannot be a record ends what can be read. */
+	/* A malformed record ends the readable part: the rest is skipped. */
 	return len < 0 ? like.head : at;
 }
 
@@ -106,8 +106,8 @@ static void pump_lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64
 }
 
 /*
- * What the bound on bytes per second leaves of a copy. The kernel has copied
- * the bytes already, so only those that there are count.
+ * The part of a copy that the bound on bytes per second leaves. The kernel has
+ * copied the bytes already, so only existing ones count.
  */
 static uint32_t pump_share_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s,
 				  uint32_t want)
@@ -193,10 +193,10 @@ static void pump_handle_record(struct source_perf *p, uint32_t cpu, uint32_t slo
 		pump_handle_sample(p, cpu, slot, record, len);
 	else if (h->type == PERF_RECORD_LOST && len >= 24)
 		pump_lose(p, cpu, slot, words[2], OTP_LOSS_RING_FULL);
-	/* THROTTLE: the ticks that do not come are missed ones, by the time that the event was enabled. */
+	/* THROTTLE: the ticks not taken are counted as missed, by the time that the event was enabled. */
 }
 
-/* The engine's parser is the side-band's: the record goes to it as it is. */
+/* The engine parses these records as it does the side-band's: passed on unchanged. */
 static void pump_put_event(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
 {
 	struct otp_life *to = ring_writer_reserve(&p->ring, (uint32_t)(sizeof(*to) + len));
@@ -245,7 +245,7 @@ static uint64_t pump_head_of(const struct sideband_buffer *b)
 	return b->page ? __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Pairs with the kernel's read of data_tail before it overwrites: our reads are over. */
+/* Pairs with the kernel's read of data_tail before it overwrites: our reads have finished. */
 static void pump_release(struct sideband_buffer *b, uint64_t at)
 {
 	if (b->page)
@@ -263,12 +263,12 @@ static void pump_wake_once(struct source_perf *p)
 	p->woken = full;
 }
 
-/* Of the buffers of a CPU: where the records end that are handled. */
+/* Ends of the handled records in the buffers of a CPU. */
 struct ends {
 	uint64_t samples[OTP_ORIGINS_MAX], life;
 };
 
-/* All heads before any record: what a sample needs to be known was written before them. */
+/* All heads before any record: the records that a sample depends on were written before the sample. */
 static void pump_read_heads(const struct source_perf *p, struct ends *ends)
 {
 	for (uint32_t cpu = 0; cpu < p->nr; cpu++) {
@@ -306,7 +306,7 @@ void perf_pump_until(struct source_perf *p, uint64_t until_ns)
 	size_t nr;
 
 	if (!ends)
-		return; /* what the buffers cannot hold meanwhile, the kernel counts */
+		return; /* samples that do not fit the buffers meanwhile are counted by the kernel */
 	buf_reset(&p->items);
 	p->items.failed = false;
 	pump_read_heads(p, ends);

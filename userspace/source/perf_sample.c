@@ -15,7 +15,7 @@
 #define REG_PC	   16
 #define VALID	   ((1ULL << OTP_REGS_X86_64) - 1)
 #define VALID_32   0x100ffULL
-/* rbx, rbp, r12 to r15: what a system call leaves alone. */
+/* rbx, rbp, r12 to r15: registers that a system call does not change. */
 #define UNTOUCHED  0xf048ULL
 static const uint8_t perf_bit[REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 #elif defined(__aarch64__)
@@ -42,7 +42,7 @@ uint64_t perf_sample_regs(void)
 	return mask;
 }
 
-/* Fields follow each other, all of them in words of 64 bits. */
+/* The fields of a sample, read one after the other, in words of 64 bits. */
 struct fields {
 	const uint64_t *at;
 	size_t left;
@@ -78,7 +78,7 @@ static bool sample_read_pair(struct fields *f, uint32_t *low, uint32_t *high)
 	return true;
 }
 
-/* One mark says whose addresses follow; of user code none were asked for. */
+/* A context mark precedes the kernel's addresses; user addresses were not requested. */
 static bool sample_read_callchain(struct fields *f, struct perf_sample *s)
 {
 	const uint64_t *ips;
@@ -125,7 +125,7 @@ static bool sample_read_regs(struct fields *f, struct perf_sample *s)
 	return true;
 }
 
-/* Stack addresses are multiples of 8, whatever a stack pointer says at the moment. */
+/* Stack addresses are multiples of 8, even if the stack pointer is not at the moment. */
 static void sample_place_stack(struct perf_sample *s, const uint8_t *bytes, uint64_t len)
 {
 	uint64_t sp = s->reg[REG_SP], skip = -sp & 7;
@@ -223,8 +223,8 @@ static void sample_put_kstack(struct otp_sample *head, const struct perf_sample 
 }
 
 /*
- * SHORT says that memory ended, THROTTLE that something of ours did: the size
- * that the event copies, or the bound on bytes.
+ * SHORT: memory ended; THROTTLE: a limit of ours did, the size that the event
+ * copies or the bound on bytes.
  */
 static void sample_put_ustack(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who)
 {
@@ -268,7 +268,7 @@ uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct p
 	struct otp_sample *head = to;
 
 	sample_put_head(head, s, who, seq);
-	/* The kernel gives none where a thread has no user side, for whatever reason. */
+	/* The kernel reports none where a thread has no user side, for whatever reason. */
 	if (!s->valid && !(head->mode & (OTP_MODE_KTHREAD | OTP_MODE_EXITING)))
 		head->mode |= OTP_MODE_NO_USER;
 	if (s->valid)

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "source/perf_cgroup.h"
 
-#define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples come after a process' EXIT */
+#define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples follow a process' EXIT */
 #define SWEEP_NS      NSEC_PER_SEC
 #define PF_KTHREAD    0x00200000 /* Linux, include/linux/sched.h */
 #define KTHREADD      2		 /* every kernel thread is its child */
@@ -28,7 +28,7 @@ void perf_tasks_done(struct perf_tasks *t)
 	tasks_free_all(&t->threads);
 }
 
-/* A zeroed one in the map, or NULL. Those that are found again cost a look at /proc each. */
+/* A zeroed entry in the map, or NULL. An entry that is found again after it was dropped costs a read of /proc. */
 static void *tasks_add(struct map *m, uint32_t id, size_t size)
 {
 	void *p = map_find_ptr(m, id);
@@ -106,7 +106,7 @@ static struct perf_process *tasks_first_sight(struct perf_tasks *t, uint32_t pid
 	return p;
 }
 
-/* Something was lost since: is it still the process, and the program, that it was? */
+/* Records were lost since it was read: checks whether it is still the same process and program. */
 static struct perf_process *tasks_read_again(struct perf_tasks *t, struct perf_process *p)
 {
 	struct perf_process now;
@@ -164,7 +164,7 @@ void perf_tasks_comm(struct perf_tasks *t, const struct perf_process *p, uint32_
 
 /* --- records --- */
 
-/* The child's name is its maker's. */
+/* A child's name is its parent's at first. */
 static const char *tasks_name_of(const struct perf_tasks *t, uint32_t pid, uint32_t tid)
 {
 	const struct perf_process *p = map_find_ptr(&t->processes, pid);
@@ -212,9 +212,9 @@ static void tasks_apply_exec(struct perf_tasks *t, const struct proc_event *ev)
 	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
 
 	if (!p)
-		return; /* its first sight is still to come, as the new program */
+		return; /* it is read from /proc when first sampled, as the new program */
 	p->exec_id++;
-	p->exit_ns = 0; /* another thread's exec: it is the leader from now on */
+	p->exit_ns = 0; /* another thread's exec: that thread is the leader from now on */
 	p->kthread = false;
 	if (t->read_cgroups)
 		p->cgroup_id = perf_cgroup_of(ev->pid);
@@ -267,7 +267,7 @@ void perf_tasks_apply(struct perf_tasks *t, const struct proc_event *ev)
 	}
 }
 
-/* A leader that is gone while its threads run on is looked up in /proc again when they are sampled. */
+/* A process whose leader exited while its threads run is read from /proc again when they are sampled. */
 static void tasks_sweep(struct map *m, size_t exit_at, uint64_t now_ns)
 {
 	struct map left = {0};

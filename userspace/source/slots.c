@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* The session's frequency now, as a share of what is configured. */
+/* The session's current frequency as a share of the configured one. */
 static uint32_t slots_rate_hz(const struct slots *s)
 {
 	return (uint32_t)(NSEC_PER_SEC / s->origins.slot[0].period);
@@ -85,7 +85,7 @@ int slots_open(struct slots *s, slots_open_fn *open, void *ctx, uint32_t *ret_sl
 	return err;
 }
 
-/* The first error; the others are tried all the same. */
+/* Calls all slots, returns the first error. */
 #define SLOTS_EACH(s, call)                          \
 	({                                           \
 		int _err = 0, _each;                 \
@@ -124,7 +124,7 @@ int slots_follow(struct slots *s, int *ret_changed)
 	return err;
 }
 
-/* Gives every slot's events the rate that its origins say; stops at the first that refuses. */
+/* Sets the periods of origins on every slot's events; stops at the first error. */
 static int slots_apply_rate(struct slots *s)
 {
 	struct event_setup setup;

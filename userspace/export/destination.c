@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "export/retry.h"
 
-/* While stopping: the longest wait between tries, and how many failures in a row are enough. */
+/* While stopping: the longest wait between tries, and the failures in a row that end them. */
 #define STOP_WAIT_NS  (500 * NSEC_PER_MSEC)
 #define STOP_FAILURES 3
 
@@ -26,9 +26,8 @@ static void destination_report(const struct destination *d, enum export_event ev
 }
 
 /*
- * Where the ledger counts a request that waits. One that a try may have
- * delivered stays with those being sent: should net die now, it is
- * unconfirmed, too.
+ * Where the ledger counts a waiting request. One that a try may have delivered
+ * stays with those being sent: if net dies now, it is unconfirmed, too.
  */
 static struct ledger_counts *destination_waiting_counts(const struct destination *d, const struct queue_entry *entry)
 {
@@ -37,7 +36,7 @@ static struct ledger_counts *destination_waiting_counts(const struct destination
 
 /* --- how requests end --- */
 
-/* The entry's samples were taken out of queued and sending before. */
+/* The caller has subtracted the entry's samples from queued and sending. */
 static void destination_count_end(struct destination *d, const struct queue_entry *entry, uint32_t reason)
 {
 	ledger_counts_add(entry->maybe ? &d->ledger->unconfirmed : &d->ledger->lost[reason], &entry->request->samples);
@@ -99,8 +98,8 @@ static void destination_set_error(struct destination *d, const char *text)
 }
 
 /*
- * The receiver counts profiles and does not say which. Where it took none, all
- * samples are lost; else some were kept and some not, and nobody knows which.
+ * The receiver reports the number of refused profiles, not which. If it refused
+ * all, all samples are lost; else it is unknown which were kept.
  */
 static void destination_on_partial(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
@@ -128,7 +127,7 @@ static uint64_t destination_wait_after(const struct destination *d, const struct
 	uint64_t wait = retry_backoff_ns(d->cfg.retry_initial_ns, d->cfg.retry_max_ns, d->failures,
 					 hash_u64(now ^ hash_seed ^ (uintptr_t)d));
 
-	/* "At once" would be a loop, at full speed for as long as the server says so. */
+	/* A wait of 0 would be a busy loop for as long as the server asks for it. */
 	if (o->retry_after_ns != OUTCOME_NO_WAIT && o->retry_after_ns)
 		wait = o->retry_after_ns;
 	return d->stopping ? MIN(wait, STOP_WAIT_NS) : wait;
@@ -139,7 +138,7 @@ static bool destination_entry_is_old(const struct destination *d, const struct q
 	return at - MIN(at, entry->since_ns) >= d->cfg.retry_elapsed_ns;
 }
 
-/* What the stop is not worth: a file system does not heal in seconds, a peer that restarts may. */
+/* Whether to end tries while stopping: a file system does not recover within seconds, a peer that restarts may. */
 static bool destination_stop_is_over(struct destination *d)
 {
 	return d->stopping && (!d->ops->patient || ++d->stop_failures >= STOP_FAILURES);
@@ -162,7 +161,7 @@ static void destination_on_retry(struct destination *d, struct queue_entry *head
 		destination_report(d, EXPORT_FAILING, o->text, &in_flight);
 	}
 	d->failing = true;
-	/* Without retries a failure says nothing about the next request. */
+	/* Without retries a failure does not delay the next request. */
 	d->due_ns = d->cfg.retry_elapsed_ns ? now + destination_wait_after(d, o, now) : now;
 	if (destination_stop_is_over(d))
 		destination_drop_all(d, d->ops->stopped);
@@ -196,7 +195,7 @@ static void destination_on_outcome(void *ctx, const struct outcome *o)
 
 /* --- trying --- */
 
-/* Booked as sending before the first byte leaves: a kill from now on leaves it unconfirmed. */
+/* Counted as sending before the first byte is sent: a kill from now on leaves it unconfirmed. */
 static void destination_try_head(struct destination *d)
 {
 	struct queue_entry *head = d->queue.head;
@@ -218,9 +217,9 @@ static void destination_try_head(struct destination *d)
 }
 
 /*
- * One that came while the destination failed already, and for all the time
- * that it has. One that came before may have waited for another's sake only,
- * and has a try of its own.
+ * Whether the entry waited too long. One that was queued while the destination
+ * failed has waited for the failure all the time; one that was queued before
+ * may have waited for others, and is tried once.
  */
 static bool destination_entry_expired(const struct destination *d, const struct queue_entry *entry, uint64_t now)
 {
@@ -242,7 +241,7 @@ static void destination_expire(struct destination *d, uint64_t now)
 
 void destination_run(struct destination *d)
 {
-	/* One pass a call: a transport that ends a try at once must not keep the loop from the others. */
+	/* One pass a call: a transport that ends a try at once must not block the loop for others. */
 	uint64_t now = clock_now_ns();
 
 	if (d->sending || !d->queue.head || now < d->due_ns)
@@ -306,7 +305,7 @@ void destination_stop(struct destination *d)
 	d->due_ns = 0;
 }
 
-/* A try that is under way ends; its request is the first to be tried again, or given up. */
+/* Ends a try that is under way; its request stays at the head of the queue. */
 static void destination_end_try(struct destination *d)
 {
 	struct queue_entry *head = d->queue.head;
@@ -349,7 +348,7 @@ static int destination_reopen(struct destination *d)
 	d->ops->close(d->transport);
 	d->transport = NULL;
 	d->ops = transport_find(d->cfg.endpoint);
-	/* What was wrong may be so no more: it is tried at once. */
+	/* The new configuration may work: it is tried at once. */
 	d->due_ns = 0;
 	return d->ops->open(&d->cfg, d->owner->host, destination_on_outcome, d, &d->transport);
 }
@@ -362,7 +361,7 @@ int destination_configure(struct destination *d, const struct export_config *cfg
 	d->ledger = ledger;
 	d->cfg = *cfg;
 	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
-	d->queue.max = cfg->queue_bytes; /* one that is too full is emptied by the next request */
+	d->queue.max = cfg->queue_bytes; /* a queue above it is cut by the next request */
 	return keeps ? 0 : destination_reopen(d);
 }
 

@@ -11,17 +11,17 @@
 #include "export/destination.h"
 #include "export/http_loop.h"
 
-/* What those that go get to deliver what they hold. */
+/* Time that removed destinations have to deliver their queues. */
 #define RELOAD_FLUSH_NS (5 * NSEC_PER_SEC)
 
-#define GONE " " /* no destination's name */
+#define GONE " " /* not the name of a destination */
 
 struct exporter {
 	struct destination_owner owner;
 	struct ledger_net *ledger;
 	uint64_t deadline_ns; /* of the stop; UINT64_MAX before */
 	uint32_t n;
-	struct destination *dest[LEDGER_DESTINATIONS_MAX]; /* owned; as they lie in the ledger */
+	struct destination *dest[LEDGER_DESTINATIONS_MAX]; /* owned; in the order of the ledger */
 	const struct export_config *next; /* NULL: no reload is under way */
 	uint32_t nr_next;
 	uint64_t next_deadline_ns;
@@ -29,7 +29,7 @@ struct exporter {
 
 /* --- places in the ledger --- */
 
-/* Books without a name are those of whoever has their place. */
+/* The counts of a destination by its name; counts without a name are those of the destination at place. */
 static const struct ledger_destination *exporter_find_counts(const struct ledger_net *l, const char *name,
 							     uint32_t place)
 {
@@ -39,7 +39,7 @@ static const struct ledger_destination *exporter_find_counts(const struct ledger
 	return place < l->destinations && !l->dest[place].name[0] ? &l->dest[place] : NULL;
 }
 
-/* Everyone's books in the order of the configuration; a new one begins with what is over. */
+/* Orders the counts as the configuration does; those of a new destination begin with the samples received earlier. */
 static void exporter_place_counts(struct ledger_net *l, const struct export_config *cfgs, uint32_t n)
 {
 	struct ledger_net before = *l;
@@ -142,7 +142,7 @@ static bool exporter_any_compresses(const struct exporter *e)
 	return false;
 }
 
-/* False: sent again by an engine that did not hear that it was received. It was counted then. */
+/* False: it was counted before, and is sent again by an engine that has not seen so. */
 static bool exporter_receive(struct exporter *e, uint64_t id, const struct ledger_counts *samples)
 {
 	if (id <= e->ledger->received_id)
@@ -158,7 +158,7 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 
 	if (!exporter_receive(e, r->id, &r->samples))
 		return;
-	/* A request that cannot be compressed goes as it is. */
+	/* A request that cannot be compressed is sent as it is. */
 	if (exporter_any_compresses(e))
 		request_compress(r);
 	for (uint32_t i = 0; i < e->n; i++)
@@ -216,7 +216,7 @@ void exporter_run(struct exporter *e)
 	if (clock_now_ns() >= e->deadline_ns)
 		for (uint32_t i = 0; i < e->n; i++)
 			destination_abandon(e->dest[i]);
-	/* A try that just began is a timer of now to libcurl: let it connect at once. */
+	/* libcurl has a timer that is due now for a try that just began: lets it connect at once. */
 	http_loop_run(e->owner.host);
 }
 
@@ -263,7 +263,7 @@ void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint3
 			destination_stop(e->dest[i]);
 }
 
-/* Those that go have delivered what they could. */
+/* Whether removed destinations have delivered or lost their queues. */
 static bool exporter_is_flushed(struct exporter *e)
 {
 	bool flushed = true, late = clock_now_ns() >= e->next_deadline_ns;
@@ -298,13 +298,13 @@ static void exporter_remove_absent(struct exporter *e)
 		if (exporter_keeps(e, e->dest[i]))
 			continue;
 		exporter_report_removed(e, e->dest[i]);
-		/* One of the same name that is of another kind begins new books. */
+		/* One of the same name with another kind of transport gets new counts. */
 		snprintf(e->dest[i]->ledger->name, sizeof(e->dest[i]->ledger->name), GONE);
 		e->dest[i] = exporter_remove_destination(e->dest[i]);
 	}
 }
 
-/* Nobody sees the ledger before it is published: books and destinations change places as one. */
+/* The ledger is not published in between: counts and destinations change places together. */
 static int exporter_change_places(struct exporter *e)
 {
 	struct destination *now[LEDGER_DESTINATIONS_MAX] = {0};

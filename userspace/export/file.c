@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * file:///DIR: every request becomes one file, otprof-<unix ms>-<id>.otlp,
- * written under a temporary name and renamed, so that whoever watches the
- * directory sees whole files only. Not synced: a crash of the host may lose
- * what the page cache held, a crash of the process does not. A write blocks
- * the loop for as long as the disk takes.
+ * written under a temporary name and renamed, so that readers of the directory
+ * see whole files only. Not synced: a crash of the host may lose what the page
+ * cache held, a crash of the process does not. A write blocks the loop for as
+ * long as the disk takes.
  *
- * With file_keep, what is there is held in memory, oldest first, and read from
- * the directory once, when it is opened.
+ * With file_keep, the names of existing files are held in memory, oldest first;
+ * they are read from the directory once, when it is opened.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,10 +23,10 @@
 #define FILE_NAME_MAX 64
 #define FILE_MODE     0640
 
-/* It bounds what is held for keep_files: 16 MiB. */
+/* Bounds the memory of kept names: 16 MiB. */
 #define FILE_KEEP_MAX (1u << 20)
 
-struct file_key { /* what a name says; its order is the order of age */
+struct file_key { /* the numbers in a file's name; ordered by age */
 	uint64_t ms, id;
 };
 
@@ -54,7 +54,7 @@ static void file_name_of(const struct file_key *key, char name[FILE_NAME_MAX])
 		 (unsigned long long)key->id);
 }
 
-/* Only what we would call so ourselves is ours: a name that prints back to itself. */
+/* Only names that we would make ourselves are ours: such a name is printed from its key again. */
 static bool file_is_ours(const char *name, struct file_key *ret)
 {
 	unsigned long long ms, id;
@@ -67,7 +67,7 @@ static bool file_is_ours(const char *name, struct file_key *ret)
 	return !strcmp(name, again);
 }
 
-/* The temporary name of file_replace, left by a life that ended in between. */
+/* A temporary name of file_replace, left by a process that ended in between. */
 static bool file_is_leftover(const char *name)
 {
 	size_t n = strlen(name);
@@ -84,7 +84,7 @@ static int file_compare_age(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The oldest one makes room for the newest. */
+/* Adds the newest file; the oldest is removed for it. */
 static void file_keep(struct file *f, const struct file_key *key)
 {
 	char name[FILE_NAME_MAX];
@@ -118,7 +118,7 @@ static int file_keys_add(struct file_keys *k, const struct file_key *key)
 	return 0;
 }
 
-/* What an earlier life left half written goes; what it finished is counted. */
+/* Removes files that an earlier process left half written; counts those that it finished. */
 static int file_scan(struct file *f, DIR *dir, struct file_keys *keys)
 {
 	struct dirent *entry;
@@ -155,7 +155,7 @@ static int file_scan_dir(struct file *f)
 	return rc;
 }
 
-/* The path is tried first: what lies there may have been made anew. */
+/* By the path first: the directory there may have been made anew. */
 static int file_open_path(const struct export_config *cfg)
 {
 	int fd = open(file_path_of(cfg), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -193,7 +193,7 @@ static int file_deliver(struct file *f, const struct body *body)
 	rc = file_replace(f->dir, name, FILE_MODE, body->data, body->len, NULL, NULL);
 	if (!rc)
 		file_keep(f, &key);
-	else if (rc == -ENOENT || rc == -ESTALE) /* removed and perhaps made again: look anew */
+	else if (rc == -ENOENT || rc == -ESTALE) /* removed, and perhaps made again: opened anew */
 		close(steal_fd(&f->dir));
 	return rc;
 }
@@ -214,7 +214,7 @@ static int file_send(struct transport *t, const struct body *body, struct outcom
 
 static bool file_abort(struct transport *t)
 {
-	return false; /* send is over when it returns */
+	return false; /* send has ended when it returns */
 }
 
 static void file_close(struct transport *t)
@@ -239,13 +239,13 @@ static int file_open(const struct export_config *cfg, struct transport_host *hos
 		free(f);
 		return -ENOMEM;
 	}
-	/* A directory that is not there yet is looked for again with each request. */
+	/* A directory that does not exist is tried again with each request. */
 	file_open_dir(f);
 	*ret = &f->base;
 	return 0;
 }
 
-/* The directory descriptor is only used when the path cannot be opened, and read from the configuration then. */
+/* Without file_dir: the descriptor is read from the configuration only when the path cannot be opened. */
 static bool file_same(const struct export_config *a, const struct export_config *b)
 {
 	return !strcmp(a->endpoint, b->endpoint) && a->file_keep == b->file_keep;

@@ -35,8 +35,8 @@ struct http {
 	/* of the try that is under way */
 	bool busy;
 	struct body body;
-	size_t offset;     /* handed to libcurl */
-	bool sent_before;  /* libcurl began anew after it had all of the body */
+	size_t offset;     /* passed to libcurl */
+	bool sent_before;  /* libcurl started again after it had the whole body */
 	bool too_long;
 	struct buf answer;
 };
@@ -76,8 +76,8 @@ static size_t http_on_write(char *data, size_t size, size_t n, void *ctx)
 }
 
 /*
- * What libcurl was handed counts as sent. Its own count of bytes sent begins
- * anew with every connection, also when the next one is refused.
+ * A byte passed to libcurl counts as sent. libcurl's own count of bytes sent
+ * starts again with every connection, even if the next one is refused.
  */
 static bool http_all_sent(const struct http *h)
 {
@@ -92,7 +92,7 @@ static const char *http_content_type(const struct http *h)
 	return type;
 }
 
-/* A 2xx is a success; what the body says only adds to it. */
+/* A 2xx is a success, whatever its body; the body adds a message. */
 static void http_judge_success(const struct http *h, CURLcode result, struct outcome *o)
 {
 	struct response r = {0};
@@ -226,7 +226,7 @@ static int http_add_header(struct curl_slist **list, const char *line)
 	return 0;
 }
 
-/* "Expect:" off: a second's wait for receivers that do not answer it. */
+/* No "Expect:", which costs a second for receivers that do not answer it. */
 static int http_make_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
 {
 	static const char *const fixed[] = {"Content-Type: application/x-protobuf", "Expect:"};
@@ -242,9 +242,9 @@ static int http_make_headers(const struct export_config *cfg, bool gzip, struct 
 }
 
 /*
- * By content: under the same name there may be other keys after a reload, and
- * libcurl must not take a connection of before for one of now. What cannot be
- * read is left to libcurl, which says so with every try.
+ * By content: after a reload the file may hold another key, and libcurl must
+ * not reuse an older connection for it. A file that cannot be read is left to
+ * libcurl, which then fails every try.
  */
 static void http_set_file(CURL *easy, CURLoption by_path, CURLoption by_content, const char *path)
 {
@@ -299,7 +299,7 @@ static void http_set_behaviour(CURL *easy, const struct export_config *cfg)
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	/* A resolver that hangs ends in its own thread; nobody waits for it. */
+	/* A resolver that hangs ends in its own thread; no call waits for it. */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
@@ -347,13 +347,13 @@ static bool http_same_headers(const struct export_config *a, const struct export
 	return true;
 }
 
-/* The files may hold something else under the same name. */
+/* The files' contents may have changed under the same name. */
 static bool http_reads_files(const struct export_config *cfg)
 {
 	return cfg->tls_ca || cfg->tls_cert || cfg->tls_key;
 }
 
-/* What http_init reads; whether a request is compressed is a property of its body. */
+/* Compares the fields that http_init reads; compression is a property of each request. */
 static bool http_same(const struct export_config *a, const struct export_config *b)
 {
 	return !http_reads_files(a) && !http_reads_files(b) && !strcmp(a->endpoint, b->endpoint) &&

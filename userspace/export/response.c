@@ -30,7 +30,7 @@ static int response_parse_partial(const struct wire_field *partial, struct respo
 
 	while ((rc = wire_next(&w, &f)) > 0) {
 		if (f.number == PARTIAL_REJECTED_PROFILES && f.type == WIRE_VARINT)
-			/* int64: a negative count is no count */
+			/* int64: a negative count is invalid */
 			r->rejected = (int64_t)f.value < 0 ? 0 : f.value;
 		else if (f.number == PARTIAL_MESSAGE && f.type == WIRE_BYTES)
 			response_text(f.data, f.len, r->message);

@@ -64,7 +64,7 @@ typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t
 
 struct host;
 struct host_ops {
-	/* 0, -EBUSY when too many questions are open (the caller asks again later). */
+	/* 0; -EBUSY when too many questions are pending (the caller repeats it later). */
 	int (*ask)(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx);
 	/* Drops the answers for ctx; afterwards fn is not called with it. */
 	void (*cancel)(struct host *h, void *ctx);

@@ -39,7 +39,7 @@ struct identity {
 	struct str *exe;    /* the rest may be NULL: unknown or none */
 	struct str *script;
 	struct str *container_id, *container_name, *pod_uid;
-	struct str *machine; /* the container's name where it is an LXC or nspawn machine, as its cgroup says */
+	struct str *machine; /* the container's name where it is an LXC or nspawn machine, from its cgroup */
 	struct str *unit, *unit_service;
 	struct str *cgroup;
 	struct environ_facts environ;

@@ -5,7 +5,7 @@
  *
  * The functions that make a step return one of
  *   1   the registers are now the caller's
- *   0   the stack ended: out->end says how
+ *   0   the stack ended: out->end is the reason
  *  <0   an errno that unwind_user returns (-EAGAIN)
  */
 #ifndef OTP_UNWIND_CURSOR_H

@@ -244,7 +244,7 @@ int events_reopen(struct events *e)
 	return err;
 }
 
-static void sleep_ns(uint64_t ns)
+static void events_sleep_ns(uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / NSEC_PER_SEC), .tv_nsec = (long)(ns % NSEC_PER_SEC)};
 
@@ -265,7 +265,7 @@ int events_start(struct events *e)
 			continue;
 		ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
 		if (event_is_timer(&e->setup))
-			sleep_ns(e->setup.period / open);
+			events_sleep_ns(e->setup.period / open);
 	}
 	e->started = true;
 	return events_follow(e, &changed);

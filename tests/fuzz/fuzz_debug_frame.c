@@ -28,6 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	binary_put(b);
 	if (cfi_budget_take(CFI_BUDGET) < 0)
 		abort(); /* something was kept */
-	cfi_budget_give(CFI_BUDGET);
+	cfi_budget_return(CFI_BUDGET);
 	return 0;
 }

@@ -114,7 +114,7 @@ static void tear_down(void)
 START_TEST(better_index_takes_the_place_of_the_one_in_use)
 {
 	ck_assert_uint_eq(line_here(), 0);
-	symbol_told(s, b->htlhash, 7, true);
+	symbol_set_fetch(s, b->htlhash, 7, true);
 	ck_assert_uint_eq(state().fetch, 7);
 	/* Nobody waits for it, and what there is serves on. */
 	ck_assert(!symbol_want(s, b, &asker));
@@ -133,11 +133,11 @@ END_TEST
 
 START_TEST(index_in_use_stays_where_there_is_no_better_one)
 {
-	symbol_told(s, b->htlhash, 7, true);
+	symbol_set_fetch(s, b->htlhash, 7, true);
 	symbol_want(s, b, &asker);
 	answer(-ENODATA, -1);
 	ck_assert_int_eq(state().index, SYMBOL_INDEX_READY);
-	symbol_told(s, b->htlhash, 7, true);
+	symbol_set_fetch(s, b->htlhash, 7, true);
 	symbol_want(s, b, &asker);
 	answer(0, memfd_create("empty", MFD_CLOEXEC));
 	ck_assert_int_eq(state().index, SYMBOL_INDEX_READY);
@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(binary_may_go_while_a_better_index_is_asked_for)
 {
-	symbol_told(s, b->htlhash, 7, true);
+	symbol_set_fetch(s, b->htlhash, 7, true);
 	symbol_want(s, b, &asker);
 	ck_assert_ptr_nonnull(answer_fn);
 }
@@ -159,11 +159,11 @@ START_TEST(news_of_other_files_change_nothing)
 
 	memcpy(other, b->htlhash, sizeof(other));
 	other[15] ^= 1;
-	symbol_told(s, other, 7, true);
+	symbol_set_fetch(s, other, 7, true);
 	symbol_want(s, b, &asker);
 	ck_assert_int_eq(asked, 1);
 	ck_assert_uint_eq(state().fetch, 0);
-	symbol_told(s, b->htlhash, 9, false);
+	symbol_set_fetch(s, b->htlhash, 9, false);
 	symbol_want(s, b, &asker);
 	ck_assert_int_eq(asked, 1);
 	ck_assert_uint_eq(state().fetch, 9);
@@ -172,11 +172,11 @@ END_TEST
 
 START_TEST(news_of_all_are_for_those_without_debug_information)
 {
-	symbol_told(s, NULL, 0, true);
+	symbol_set_fetch(s, NULL, 0, true);
 	symbol_want(s, b, &asker);
 	ck_assert_int_eq(asked, 2);
 	answer(0, index_with(true));
-	symbol_told(s, NULL, 0, true);
+	symbol_set_fetch(s, NULL, 0, true);
 	symbol_want(s, b, &asker);
 	ck_assert_int_eq(asked, 2);
 }

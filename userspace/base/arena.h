@@ -6,8 +6,8 @@
  * Called by decoders and writers, one thread per arena.
  * Lifetime: zero-initialise with max set; arena_done frees everything and
  * leaves an empty arena of the same bound.
- * Bound: max bytes of all allocations together; NULL beyond, and without
- * memory.
+ * Bound: max bytes of all allocations together. Beyond it, and when out of
+ * memory, a call returns NULL.
  * Cost: chunks of 256 KiB, or of one larger allocation.
  */
 #ifndef OTP_BASE_ARENA_H

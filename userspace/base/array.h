@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room for one more in an array that grows by doubling: pointer, count and
- * capacity are the caller's own fields.
- * Called by all of userspace; bounds are the caller's. -ENOMEM changes nothing.
+ * Makes room in an array that grows by doubling. Pointer, count and capacity
+ * are fields of the caller, who owns the array and bounds it.
+ * Called by all of userspace. -ENOMEM changes nothing.
  */
 #ifndef OTP_BASE_ARRAY_H
 #define OTP_BASE_ARRAY_H
@@ -14,7 +14,7 @@
 
 #define ARRAY_FIRST 32
 
-/* array: address of the pointer. */
+/* Room for one more element. array: address of the pointer. */
 static inline int array_reserve(void *array, uint32_t count, uint32_t *cap, size_t size)
 {
 	uint32_t more = *cap ? *cap * 2 : ARRAY_FIRST;

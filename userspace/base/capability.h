@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The numbers of the kernel's capabilities, whatever the age of the headers
- * that otprof is built with: CAP_PERFMON and CAP_BPF are of Linux 5.8,
- * CAP_CHECKPOINT_RESTORE of 5.9. Numbers only; whether the running kernel
- * knows a capability is asked by PR_CAPBSET_READ.
+ * that otprof is built with: CAP_PERFMON and CAP_BPF exist since Linux 5.8,
+ * CAP_CHECKPOINT_RESTORE since 5.9. Whether the running kernel has a
+ * capability is found out by PR_CAPBSET_READ.
  *
  * Included by the sandbox, the sampler's probes and doctor.
  */

@@ -32,8 +32,9 @@ static inline uint64_t clock_now_ns(void)
 
 /*
  * What to add to a boot time to get Unix time. Changes when the wall clock is
- * set. A process may lose its CPU between two clocks, for as long as the host
- * likes: one is read between two readings of the other, and the closest counts.
+ * set. The process may lose its CPU between two readings, for any time: the
+ * wall clock is read between two readings of the boot clock, and the attempt
+ * with the closest pair counts.
  */
 static inline uint64_t clock_unix_offset_ns(void)
 {
@@ -56,10 +57,10 @@ static inline uint64_t clock_unix_offset_ns(void)
 #define CLOCK_SET_NS NSEC_PER_SEC
 
 /*
- * Unix time at which an interval begins that was measured to begin at start,
- * where the one before ended at last_end: they join, as small differences are
- * the wall clock's drift against ours. Where it was set, start stands: a
- * duration is never what somebody turned the clock by.
+ * Unix time at which an interval begins: start by its own measurement, while
+ * the interval before ended at last_end. A small difference is the wall clock's
+ * drift, and the intervals join. A large one means that the clock was set:
+ * start is returned, so that no duration contains the adjustment.
  */
 static inline uint64_t clock_join_ns(uint64_t start, uint64_t last_end)
 {

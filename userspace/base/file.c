@@ -74,7 +74,7 @@ int file_read(int fd, size_t max, struct buf *to)
 	return 0;
 }
 
-/* Room for all of it at once: a file may hold secrets, and a buffer that grows leaves copies. */
+/* Room for all of the file at once: it may hold secrets, and a buffer that grows leaves copies. */
 int file_copy(int fd, size_t max, struct buf *to)
 {
 	size_t got = 0, step;
@@ -85,7 +85,7 @@ int file_copy(int fd, size_t max, struct buf *to)
 		return -errno;
 	if (st.st_size < 0 || (uint64_t)st.st_size > max)
 		return -EFBIG;
-	/* A file system may know no size before the end. */
+	/* Some file systems report no size: reading goes on to the end. */
 	for (step = (size_t)st.st_size + 1;; step = READ_STEP) {
 		void *at = buf_reserve(to, step);
 
@@ -183,7 +183,7 @@ int file_replace(int dir, const char *name, mode_t mode, const void *data, size_
 
 	if (err)
 		return err;
-	unlinkat(dir, temporary, 0); /* of a life that ended in between */
+	unlinkat(dir, temporary, 0); /* of a process that ended between write and rename */
 	err = file_write_new(dir, temporary, mode, data, len, prepare, ctx);
 	if (!err && renameat(dir, temporary, dir, name) < 0)
 		err = -errno;

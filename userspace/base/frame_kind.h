@@ -4,7 +4,7 @@
  * graph: one list that profile.frame.type, quality counters, colours, legends
  * and filters are made from. A new runtime is one line here.
  *
- * Called by whoever makes, encodes, reads or draws frames. Plain values.
+ * Called by all that make, encode, read or draw frames. Plain values.
  */
 #ifndef OTP_BASE_FRAME_KIND_H
 #define OTP_BASE_FRAME_KIND_H

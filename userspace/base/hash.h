@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hash functions and a map from 64-bit keys to pointers or numbers.
- * The map is open addressing with backward-shift deletion; it holds no keys
- * or values of its own, so what a value points to is the caller's. Growth is
- * bounded by the caller (check map_count before map_put). Hashes are seeded
- * per process: hostile input cannot aim at one slot.
+ * The map uses open addressing with backward-shift deletion. Pointers in it are
+ * borrowed: their objects stay the caller's. The caller bounds its growth
+ * (check count before map_put). Hashes are seeded per process: hostile input
+ * cannot aim at one slot.
  */
 #ifndef OTP_BASE_HASH_H
 #define OTP_BASE_HASH_H

@@ -9,7 +9,7 @@
 #define CHUNK_FIRST   1024u
 #define CHUNK_LARGEST (256u << 10)
 #define KEYS_FIRST    64u
-/* A reset keeps the memory of up to so many times what was in use. */
+/* A reset keeps at most this many times the memory that was in use. */
 #define RESET_SLACK 8
 
 struct intern_chunk {
@@ -40,7 +40,7 @@ void intern_done(struct intern *t)
 	intern_init(t, t->max_keys, t->max_bytes);
 }
 
-/* Several chunks become one, of the size that the next set will need if it is like this one. */
+/* Replaces several chunks by one, of the size that the next set needs if it is like this one. */
 static void intern_reset_chunks(struct intern *t)
 {
 	if (t->chunks && !t->chunks->next) {

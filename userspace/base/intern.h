@@ -4,7 +4,7 @@
  * arrival: equal keys have one number. The tables of a profile, of a request
  * and of a call tree are sets of this kind.
  *
- * Called by whoever builds such a table; one thread per set. Keys are copied
+ * Called by the builders of such tables; one thread per set. Keys are copied
  * and compared as bytes, so a structure used as a key has no padding that is
  * not zero.
  * Lifetime: intern_init, intern_done. A key is aligned to 8 bytes and stays at
@@ -37,7 +37,7 @@ struct intern {
 
 void intern_init(struct intern *t, uint32_t max_keys, size_t max_bytes);
 void intern_done(struct intern *t); /* frees all; the set is empty and may be used again */
-/* Empty again; memory stays while it is not far more than was in use. */
+/* Empties the set; its memory is kept unless it is far more than was in use. */
 void intern_reset(struct intern *t);
 /* 1: new, 0: known; the key's number either way. -ENOSPC, -ENOMEM: nothing was added. */
 int intern_add(struct intern *t, const void *key, size_t len, uint32_t *ret_number);
@@ -45,7 +45,7 @@ int intern_add(struct intern *t, const void *key, size_t len, uint32_t *ret_numb
 void intern_truncate(struct intern *t, uint32_t count);
 size_t intern_memory(const struct intern *t); /* bytes allocated */
 
-/* intern_add for callers that do not ask whether the key is new: 0 or negative errno. */
+/* intern_add for callers that do not need to know whether the key is new: 0 or negative errno. */
 static inline int intern_number(struct intern *t, const void *key, size_t len, uint32_t *ret_number)
 {
 	int r = intern_add(t, key, len, ret_number);

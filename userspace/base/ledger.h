@@ -6,14 +6,14 @@
  *
  * Each worker publishes its part in one page that the monitor owns (a memfd),
  * so a worker that is killed leaves its counts exact. A page holds two slots
- * and an index: the writer fills the slot that is not current, then flips the
- * index with release order, so that a reader, or the monitor after a kill,
- * always sees one whole state.
+ * and the number of the current one: the writer fills the other slot, then
+ * stores its number with release order, so that a reader, or the monitor after
+ * a kill, always sees one whole state.
  *
  * Writers: the engine and net, each its own page, one thread. Readers: the
  * monitor, at any time. Counts are samples unless the name says otherwise and
- * grow for the life of the monitor; a restarted worker goes on from the page.
- * Every equation holds for each origin by itself.
+ * grow for the life of the monitor; a restarted worker continues from the page.
+ * Every equation holds for each origin separately.
  */
 #ifndef OTP_BASE_LEDGER_H
 #define OTP_BASE_LEDGER_H
@@ -26,7 +26,7 @@
 #define LEDGER_DESTINATIONS_MAX 8
 
 /*
- * Where a frame's name comes from: in status, metrics and explain.
+ * The sources of frames' names, as status, metrics and explain list them.
  *   X(NAME, "name", named)  named: a function's name, not a place in a file
  */
 #define NAME_SOURCES(X)                                                                            \
@@ -63,16 +63,16 @@ struct ledger_quality {
 	uint64_t guessed[LEDGER_GUESSES_MAX]; /* frames by enum frame_guess */
 };
 
-/* One of those that take most; grows for as long as it is one of them. */
+/* One of the workloads with most samples; its counts begin when it becomes one of them. */
 struct ledger_workload {
-	char service[64], executable[32]; /* empty: no such place */
-	uint64_t recent;		   /* samples, halved every interval: who takes most */
+	char service[64], executable[32]; /* both empty: the entry is unused */
+	uint64_t recent;		   /* samples, halved every interval: the measure of "most" */
 	struct ledger_quality quality;
 };
 
 _Static_assert(NAME_SOURCE_NR <= LEDGER_SOURCES_MAX, "each source has a counter");
 
-/* A number of samples, apart for each slot of the session's origins (kmod/uapi/otprof.h). */
+/* Numbers of samples, one for each slot of the session's origins (kmod/uapi/otprof.h). */
 struct ledger_counts {
 	uint64_t of[OTP_ORIGINS_MAX];
 };
@@ -89,7 +89,7 @@ static inline void ledger_counts_subtract(struct ledger_counts *from, const stru
 		from->of[i] -= n->of[i];
 }
 
-/* From one place to another. */
+/* Moves n from one count to another. */
 static inline void ledger_counts_move(struct ledger_counts *from, struct ledger_counts *to, const struct ledger_counts *n)
 {
 	ledger_counts_subtract(from, n);
@@ -106,16 +106,16 @@ static inline uint64_t ledger_counts_total(const struct ledger_counts *n)
 }
 
 /*
- * The engine. Samples below ring_pos are accounted for here and not on the
- * ring any more: after a kill between this publication and the ring's own
- * consumer position, the monitor moves the consumer to ring_pos.
+ * The engine. Samples below ring_pos are counted here, no longer on the ring:
+ * if the engine is killed after this publication and before it advances the
+ * ring's consumer position, the monitor moves that position to ring_pos.
  * read == held + handed + sum(lost).
  */
 struct ledger_engine {
 	uint64_t ring_pos;
-	uint64_t batch_end;  /* not 0: records up to here are being worked on; the next engine passes over them */
+	uint64_t batch_end;  /* not 0: records up to here are being processed; a restarted engine skips them */
 	uint64_t last_id;   /* id of the last request */
-	struct ledger_counts read;   /* samples taken over from the ring */
+	struct ledger_counts read;   /* samples read from the ring */
 	struct ledger_counts held;   /* parked, or in the interval's profile */
 	struct ledger_counts handed; /* put into requests, in order of their ids; see net.received */
 	struct ledger_counts lost[OTP_LOSS_MAX];
@@ -131,12 +131,12 @@ struct ledger_engine {
 };
 
 struct ledger_destination {
-	char name[64];    /* places change hands on reload: the name says whose it is */
-	struct ledger_counts earlier; /* samples that net had received before this destination was there */
+	char name[64];    /* identifies the destination: a reload may put another one here */
+	struct ledger_counts earlier; /* samples that net had received before this destination was added */
 	struct ledger_counts exported;
 	struct ledger_counts unconfirmed;
 	struct ledger_counts queued;  /* in flight: waiting, or between tries */
-	struct ledger_counts sending; /* in flight: a try is under way, or ended unknown; unconfirmed if net dies now */
+	struct ledger_counts sending; /* in flight: a try is under way or its outcome unknown; unconfirmed if net dies now */
 	struct ledger_counts lost[OTP_LOSS_MAX];
 	uint64_t requests, bytes, retries; /* requests and bytes exported */
 	char last_error[96];
@@ -144,13 +144,13 @@ struct ledger_destination {
 
 /*
  * net. received == earlier + exported + unconfirmed + queued + sending +
- * sum(lost), for each destination. A request lies between the two workers, in flight, while
- * engine.handed > net.received; the engine keeps it until net has published
- * that it was received, and sends it again to a net that was restarted.
+ * sum(lost), for each destination. While engine.handed > net.received, a
+ * request is in flight between the two workers; the engine keeps it until net
+ * has published that it was received, and sends it again to a restarted net.
  */
 struct ledger_net {
 	struct ledger_counts received; /* cumulative */
-	uint64_t received_id; /* last request taken over */
+	uint64_t received_id; /* id of the last request received */
 	uint64_t cpu_ns;
 	uint32_t destinations;
 	uint32_t reserved;
@@ -160,7 +160,7 @@ struct ledger_net {
 #define LEDGER_PAGE(type)                                  \
 	struct type##_page {                               \
 		uint32_t magic;                            \
-		uint32_t current; /* index of the slot that holds */ \
+		uint32_t current; /* the slot to read */   \
 		struct type slot[2];                       \
 	}
 
@@ -169,7 +169,7 @@ LEDGER_PAGE(ledger_net);
 
 #define LEDGER_MAGIC 0x6f74704cu
 
-/* Publish: work on a private copy, then this. */
+/* Publishes the writer's private copy. */
 #define ledger_publish(page, copy)                                                \
 	do {                                                                      \
 		uint32_t _next = !(page)->current;                                \
@@ -178,8 +178,8 @@ LEDGER_PAGE(ledger_net);
 	} while (0)
 
 /*
- * Reads a whole state: again while the writer publishes meanwhile, with an end
- * even if it never rests (a worker may be in hostile hands).
+ * Copies one whole state. Repeats if the writer published meanwhile, at most
+ * LEDGER_READS_MAX times: a hostile worker might never stop publishing.
  */
 #define LEDGER_READS_MAX 50
 #define ledger_read(page, copy)                                                              \

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines: to the journal, with fields, where systemd started us and stderr
- * leads there; else to stderr, "<priority>role: text" under a service manager
- * that takes priorities, "role: text" on a terminal.
+ * Log lines: to the journal, with fields, if systemd started us and stderr is
+ * the journal's; else to stderr, "<priority>role: text" under a service manager
+ * that reads priorities, "role: text" on a terminal.
  *
  * Called by userspace/daemon and userspace/cli only: libraries below return
  * errors and stay silent, or call log_debug.
- * log_init opens the journal's socket, so a sandbox that comes later needs no
- * more than write. One line a call, cut at 1 KiB. Never on a hot path.
+ * log_init opens the journal's socket, so a sandbox entered later needs to allow
+ * no more than write. One line a call, cut at 1 KiB. Never on a hot path.
  * Async-signal unsafe.
  *
- * Of one kind (one format) at most LOG_KIND_LINES are written in ten seconds;
- * the next one says how many were left out.
+ * At most LOG_KIND_LINES lines of one kind (one format) are written in ten
+ * seconds; the next line of the kind reports how many were dropped.
  */
 #ifndef OTP_BASE_LOG_H
 #define OTP_BASE_LOG_H
@@ -24,8 +24,8 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARN = 4, LOG_LEVEL_NOTICE = 5, 
 #define LOG_KIND_LINES 20
 
 /*
- * What an operator may wait for, as MESSAGE_ID in the journal. Ids are never
- * given to another event.
+ * Events that an operator may watch for, as MESSAGE_ID in the journal. The id
+ * of a removed event is never reused.
  *   X(NAME, "128 bits", "what has happened")
  */
 #define LOG_EVENTS(X)                                                                       \
@@ -52,14 +52,14 @@ enum log_event {
 struct log_tag { /* fields of one line; all may be empty */
 	enum log_event event;
 	const char *destination; /* OTPROF_DESTINATION= */
-	const char *worker;	 /* OTPROF_WORKER=, where it is not the one that speaks */
+	const char *worker;	 /* OTPROF_WORKER=, where the line is about another process than the one that logs */
 };
 
 /* role: borrowed for the life of the process; "otprofd" is the monitor. */
 void log_init(const char *role, enum log_level level);
-bool log_is_journal(void);    /* stderr is its stream: what comes there without a priority is none of ours */
+bool log_is_journal(void);    /* stderr is the journal's: a line there without a priority is not from log_line */
 void log_set_fd(int fd);      /* stderr until then */
-void log_set_journal(int fd); /* a datagram socket, taken; -1: no journal */
+void log_set_journal(int fd); /* a datagram socket, owned by the log from now on; -1: no journal */
 
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_tagged(const struct log_tag *tag, enum log_level level, const char *fmt, ...)
@@ -72,9 +72,9 @@ void log_tagged(const struct log_tag *tag, enum log_level level, const char *fmt
 #define log_debug(...)  log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
 /*
- * At most one line per slot and interval; says how many were left out. Where
- * it grows, what goes on is said ever more seldom, at last every ten minutes;
- * after a silence it is news again.
+ * At most one line per struct and interval; a line reports how many were
+ * dropped before it. With grows set, the interval of a condition that persists
+ * doubles, up to ten minutes; after a pause of two intervals it is short again.
  */
 struct log_rate {
 	uint64_t last_ns, pause_ns;

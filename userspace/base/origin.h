@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of origins: what each event that samples stand for is called, how
- * perf opens it, and how its profile says what was counted. A new origin is a
- * line in OTP_ORIGINS (kmod/uapi/otprof.h) and one here.
+ * The table of origins, the events that samples stand for: the name of each,
+ * how perf opens it, and the types of its profile. A new origin is a line in
+ * OTP_ORIGINS (kmod/uapi/otprof.h) and one here.
  *
- * Called by whoever names, opens, encodes or reports an origin. Constant data.
+ * Called by all that name, open, encode or report an origin. Constant data.
  */
 #ifndef OTP_BASE_ORIGIN_H
 #define OTP_BASE_ORIGIN_H
@@ -17,11 +17,11 @@
 /*
  *   X(NAME, "alias", kind, PERF, "sample type", "unit", "period type", "period unit")
  * alias: perf's other name, or NULL. kind and PERF: PERF_TYPE_kind and
- * PERF_COUNT_PERF of linux/perf_event.h. The rest is what the profile says of
- * its values and its period (OTLP: Profile.sample_type, period_type). The CPU
- * clock's values are samples, whose period is a time: that is the pair which
- * receivers take for CPU time. Other values are the events themselves. Types
- * have no hyphen, for Pyroscope refuses one.
+ * PERF_COUNT_PERF of linux/perf_event.h. The rest are the types of the
+ * profile's values and period (OTLP: Profile.sample_type, period_type). The CPU
+ * clock's values are samples, and its period is a time: receivers recognise
+ * this pair as CPU time. Other values are numbers of events. Types contain no
+ * hyphen because Pyroscope refuses one.
  */
 #define ORIGINS(X)                                                                                                 \
 	X(CPU_CLOCK, NULL, SOFTWARE, SW_CPU_CLOCK, "samples", "count", "cpu", "nanoseconds")                       \
@@ -47,7 +47,7 @@
 	X(BUS_CYCLES, NULL, HARDWARE, HW_BUS_CYCLES, "bus_cycles", "count", "bus_cycles", "count")                 \
 	X(REF_CYCLES, NULL, HARDWARE, HW_REF_CPU_CYCLES, "ref_cycles", "count", "ref_cycles", "count")
 
-/* What a profile of this origin says of its values and its period. Static strings. */
+/* Types and units of a profile's values and of its period. Static strings. */
 struct origin_types {
 	const char *type, *unit, *period_type, *period_unit;
 };
@@ -56,13 +56,13 @@ const char *origin_name(uint32_t origin);                  /* perf's: "page-faul
 const struct origin_types *origin_types(uint32_t origin);  /* likewise */
 int origin_find(const char *name, uint8_t *ret);           /* by name or alias; -ENOENT */
 
-/* What a session samples, by slot: slot 0 is the CPU clock's, sampled or not. Plain data; zero: nothing yet. */
+/* What a session samples, by slot: slot 0 is the CPU clock's, sampled or not. Plain data; all zero: no slot yet. */
 struct origins {
 	uint32_t count; /* slots in use, up to OTP_ORIGINS_MAX */
 	struct origin_slot {
 		uint8_t origin; /* enum otp_origin */
 		bool sampled;
-		uint64_t period; /* CPU clock: nanoseconds between ticks; else events a sample stands for, 1 if it says so itself */
+		uint64_t period; /* CPU clock: ns between ticks; else events a sample stands for, 1: each sample holds its own */
 	} slot[OTP_ORIGINS_MAX];
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory for other people's secrets: stack bytes and registers. It is left out
- * of core dumps, and goes back to the kernel when it is freed, so nothing of
- * it lingers in a heap.
+ * of core dumps, and is unmapped when it is freed, so that no copy remains in
+ * a heap.
  * Called by the engine for what it copies out of the ring. Each block is whole
- * pages of its own: some microseconds, so for what is kept, not for each sample.
+ * pages of its own, and a call costs microseconds: for memory that is kept, not
+ * for each sample.
  */
 #ifndef OTP_BASE_SECRET_H
 #define OTP_BASE_SECRET_H
@@ -13,9 +14,9 @@
 
 void *secret_new(size_t size); /* zeroed; NULL without memory */
 void secret_free(void *p, size_t size); /* NULL: nothing */
-/* Another size; what was there moves along. NULL without memory, then p is as it was. */
+/* Changes the size and keeps the contents. NULL without memory: then p is unchanged. */
 void *secret_grow(void *p, size_t size, size_t new_size);
-/* This thread's stack, on which registers of others lie while they are unwound; before any sandbox. 0 or -errno. */
+/* Leaves this thread's stack, which holds others' registers during unwinding, out of core dumps. Before any sandbox. */
 int secret_hide_stack(void);
 
 #endif

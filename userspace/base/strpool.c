@@ -14,7 +14,7 @@ struct strpool {
 /* One pool for the process: strings are compared by pointer. It holds no references, and one thread uses it. */
 static struct strpool pool;
 
-static struct str **pool_slot(const struct strpool *p, const char *s, size_t len, uint64_t hash)
+static struct str **strpool_slot(const struct strpool *p, const char *s, size_t len, uint64_t hash)
 {
 	size_t i = hash & (p->cap - 1);
 
@@ -24,7 +24,7 @@ static struct str **pool_slot(const struct strpool *p, const char *s, size_t len
 	return &p->slots[i];
 }
 
-static int pool_grow(void)
+static int strpool_grow(void)
 {
 	struct strpool next = {.cap = pool.cap ? pool.cap * 2 : 256, .count = pool.count};
 
@@ -35,7 +35,7 @@ static int pool_grow(void)
 		struct str *s = pool.slots[i];
 
 		if (s)
-			*pool_slot(&next, s->s, s->len, s->hash) = s;
+			*strpool_slot(&next, s->s, s->len, s->hash) = s;
 	}
 	free(pool.slots);
 	pool = next;
@@ -47,9 +47,9 @@ struct str *str_get(const char *s, size_t len)
 	uint64_t hash = hash_bytes(s, len, 0);
 	struct str **slot, *n;
 
-	if (len > UINT32_MAX || (pool.count * 4 >= pool.cap * 3 && pool_grow() < 0))
+	if (len > UINT32_MAX || (pool.count * 4 >= pool.cap * 3 && strpool_grow() < 0))
 		return NULL;
-	slot = pool_slot(&pool, s, len, hash);
+	slot = strpool_slot(&pool, s, len, hash);
 	if (*slot)
 		return str_ref(*slot);
 	n = malloc(sizeof(*n) + len + 1);
@@ -75,9 +75,9 @@ struct str *str_ref(struct str *s)
 	return s;
 }
 
-static void pool_remove(struct str *s)
+static void strpool_remove(struct str *s)
 {
-	size_t mask = pool.cap - 1, hole = (size_t)(pool_slot(&pool, s->s, s->len, s->hash) - pool.slots), i;
+	size_t mask = pool.cap - 1, hole = (size_t)(strpool_slot(&pool, s->s, s->len, s->hash) - pool.slots), i;
 
 	for (i = (hole + 1) & mask; pool.slots[i]; i = (i + 1) & mask) {
 		if (((i - pool.slots[i]->hash) & mask) >= ((i - hole) & mask)) {
@@ -92,7 +92,7 @@ static void pool_remove(struct str *s)
 struct str *str_put(struct str *s)
 {
 	if (s && --s->refs == 0) {
-		pool_remove(s);
+		strpool_remove(s);
 		free(s);
 	}
 	return NULL;

@@ -16,7 +16,7 @@ struct str {
 	uint32_t refs;
 	uint32_t len;
 	uint64_t hash;
-	uint8_t text; /* a memo of profile/, which looks at each string's bytes once; 0: not yet */
+	uint8_t text; /* profile/'s own: the result of checking the bytes, made once; 0: not checked yet */
 	char s[];     /* NUL-terminated; may hold any other byte */
 };
 

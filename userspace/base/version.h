@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What --version prints: the version, and what this build has.
+ * What --version prints: the version, the compiler and the libraries.
  * Called by the programs' main files.
  */
 #ifndef OTP_BASE_VERSION_H

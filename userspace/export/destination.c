@@ -9,41 +9,40 @@
 #include "base/hash.h"
 #include "export/retry.h"
 
-/* While stopping: the longest wait between tries, and how many failures in a row are enough. */
+/* While stopping: the longest wait between tries, and the failures in a row that end them. */
 #define STOP_WAIT_NS  (500 * NSEC_PER_MSEC)
 #define STOP_FAILURES 3
 
-static void booked(const struct destination *d)
+static void destination_booked(const struct destination *d)
 {
 	d->owner->booked(d->owner->booked_ctx);
 }
 
-static void tell(const struct destination *d, enum export_event event, const char *text,
-		 const struct ledger_counts *samples)
+static void destination_report(const struct destination *d, enum export_event event, const char *text,
+			       const struct ledger_counts *samples)
 {
 	if (d->owner->event)
 		d->owner->event(d->owner->event_ctx, d->cfg.name, event, text, samples ? ledger_counts_total(samples) : 0);
 }
 
 /*
- * Where the ledger counts a request that waits. One that a try may have
- * delivered stays with those being sent: should net die now, it is
- * unconfirmed, too.
+ * Where the ledger counts a waiting request. One that a try may have delivered
+ * stays with those being sent: if net dies now, it is unconfirmed, too.
  */
-static struct ledger_counts *waiting(const struct destination *d, const struct queue_entry *entry)
+static struct ledger_counts *destination_waiting_counts(const struct destination *d, const struct queue_entry *entry)
 {
 	return entry->maybe ? &d->ledger->sending : &d->ledger->queued;
 }
 
 /* --- how requests end --- */
 
-/* The entry's samples were taken out of queued and sending before. */
-static void book_end(struct destination *d, const struct queue_entry *entry, uint32_t reason)
+/* The caller has subtracted the entry's samples from queued and sending. */
+static void destination_count_end(struct destination *d, const struct queue_entry *entry, uint32_t reason)
 {
 	ledger_counts_add(entry->maybe ? &d->ledger->unconfirmed : &d->ledger->lost[reason], &entry->request->samples);
 }
 
-static const char *reason_text(uint32_t reason)
+static const char *destination_reason_text(uint32_t reason)
 {
 	static const char *const texts[OTP_LOSS_MAX] = {
 #define X(number, NAME, name, place, text) [number] = text,
@@ -54,123 +53,123 @@ static const char *reason_text(uint32_t reason)
 	return reason < OTP_LOSS_MAX && texts[reason] ? texts[reason] : "";
 }
 
-static void drop(struct destination *d, struct queue_entry **link, uint32_t reason)
+static void destination_drop(struct destination *d, struct queue_entry **link, uint32_t reason)
 {
 	struct ledger_counts samples = (*link)->request->samples;
 
-	ledger_counts_subtract(waiting(d, *link), &samples);
-	book_end(d, *link, reason);
+	ledger_counts_subtract(destination_waiting_counts(d, *link), &samples);
+	destination_count_end(d, *link, reason);
 	queue_remove(&d->queue, link);
-	tell(d, EXPORT_DROPPED, reason_text(reason), &samples);
+	destination_report(d, EXPORT_DROPPED, destination_reason_text(reason), &samples);
 }
 
-static void drop_all(struct destination *d, uint32_t reason)
+static void destination_drop_all(struct destination *d, uint32_t reason)
 {
 	while (d->queue.head)
-		drop(d, &d->queue.head, reason);
+		destination_drop(d, &d->queue.head, reason);
 }
 
 /* --- the outcome of a try; the head's samples are in no field when these run --- */
 
-static void recover(struct destination *d)
+static void destination_recover(struct destination *d)
 {
 	d->failures = d->stop_failures = 0;
 	d->due_ns = 0;
 	if (d->failing)
-		tell(d, EXPORT_BACK, "", NULL);
+		destination_report(d, EXPORT_BACK, "", NULL);
 	d->failing = false;
 }
 
-static void on_delivered(struct destination *d, struct queue_entry *head, const struct outcome *o)
+static void destination_on_delivered(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
 	ledger_counts_add(&d->ledger->exported, &head->request->samples);
 	d->ledger->requests++;
 	d->ledger->bytes += request_bytes(head->request, head->gzip);
 	d->ledger->last_error[0] = '\0';
-	recover(d);
+	destination_recover(d);
 	if (*o->text)
-		tell(d, EXPORT_REMARK, o->text, &head->request->samples);
+		destination_report(d, EXPORT_REMARK, o->text, &head->request->samples);
 	queue_remove(&d->queue, &d->queue.head);
 }
 
-static void set_error(struct destination *d, const char *text)
+static void destination_set_error(struct destination *d, const char *text)
 {
 	snprintf(d->ledger->last_error, sizeof(d->ledger->last_error), "%s", text);
 }
 
 /*
- * The receiver counts profiles and does not say which. Where it took none, all
- * samples are lost; else some were kept and some not, and nobody knows which.
+ * The receiver reports the number of refused profiles, not which. If it refused
+ * all, all samples are lost; else it is unknown which were kept.
  */
-static void on_partial(struct destination *d, struct queue_entry *head, const struct outcome *o)
+static void destination_on_partial(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
 	if (o->rejected >= head->request->profiles)
-		book_end(d, head, OTP_LOSS_REJECTED);
+		destination_count_end(d, head, OTP_LOSS_REJECTED);
 	else
 		ledger_counts_add(&d->ledger->unconfirmed, &head->request->samples);
-	set_error(d, o->text);
-	recover(d);
-	tell(d, EXPORT_PARTIAL, o->text, &head->request->samples);
+	destination_set_error(d, o->text);
+	destination_recover(d);
+	destination_report(d, EXPORT_PARTIAL, o->text, &head->request->samples);
 	queue_remove(&d->queue, &d->queue.head);
 }
 
-static void on_refused(struct destination *d, struct queue_entry *head, const struct outcome *o)
+static void destination_on_refused(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
-	book_end(d, head, o->reason);
-	set_error(d, o->text);
-	recover(d);
-	tell(d, EXPORT_REFUSED, o->text, &head->request->samples);
+	destination_count_end(d, head, o->reason);
+	destination_set_error(d, o->text);
+	destination_recover(d);
+	destination_report(d, EXPORT_REFUSED, o->text, &head->request->samples);
 	queue_remove(&d->queue, &d->queue.head);
 }
 
-static uint64_t wait_after(const struct destination *d, const struct outcome *o, uint64_t now)
+static uint64_t destination_wait_after(const struct destination *d, const struct outcome *o, uint64_t now)
 {
 	uint64_t wait = retry_backoff_ns(d->cfg.retry_initial_ns, d->cfg.retry_max_ns, d->failures,
 					 hash_u64(now ^ hash_seed ^ (uintptr_t)d));
 
-	/* "At once" would be a loop, at full speed for as long as the server says so. */
-	if (o->retry_after_ns != OUTCOME_NO_WISH && o->retry_after_ns)
+	/* A wait of 0 would be a busy loop for as long as the server asks for it. */
+	if (o->retry_after_ns != OUTCOME_NO_WAIT && o->retry_after_ns)
 		wait = o->retry_after_ns;
 	return d->stopping ? MIN(wait, STOP_WAIT_NS) : wait;
 }
 
-static bool too_old(const struct destination *d, const struct queue_entry *entry, uint64_t at)
+static bool destination_entry_is_old(const struct destination *d, const struct queue_entry *entry, uint64_t at)
 {
 	return at - MIN(at, entry->since_ns) >= d->cfg.retry_elapsed_ns;
 }
 
-/* What the stop is not worth: a file system does not heal in seconds, a peer that restarts may. */
-static bool stop_is_over(struct destination *d)
+/* Whether to end tries while stopping: a file system does not recover within seconds, a peer that restarts may. */
+static bool destination_stop_is_over(struct destination *d)
 {
 	return d->stopping && (!d->ops->patient || ++d->stop_failures >= STOP_FAILURES);
 }
 
-static void on_retry(struct destination *d, struct queue_entry *head, const struct outcome *o)
+static void destination_on_retry(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
 	struct ledger_counts in_flight;
 	uint64_t now = clock_now_ns();
 
 	head->tried = true;
 	head->maybe |= o->maybe;
-	ledger_counts_add(waiting(d, head), &head->request->samples);
+	ledger_counts_add(destination_waiting_counts(d, head), &head->request->samples);
 	d->failures += d->failures < UINT32_MAX;
-	set_error(d, o->text);
+	destination_set_error(d, o->text);
 	if (!d->failing) {
 		d->failing_since_ns = now;
 		in_flight = d->ledger->queued;
 		ledger_counts_add(&in_flight, &d->ledger->sending);
-		tell(d, EXPORT_FAILING, o->text, &in_flight);
+		destination_report(d, EXPORT_FAILING, o->text, &in_flight);
 	}
 	d->failing = true;
-	/* Without retries a failure says nothing about the next request. */
-	d->due_ns = d->cfg.retry_elapsed_ns ? now + wait_after(d, o, now) : now;
-	if (stop_is_over(d))
-		drop_all(d, d->ops->stopped);
-	else if (!d->stopping && too_old(d, head, d->due_ns))
-		drop(d, &d->queue.head, d->ops->expired);
+	/* Without retries a failure does not delay the next request. */
+	d->due_ns = d->cfg.retry_elapsed_ns ? now + destination_wait_after(d, o, now) : now;
+	if (destination_stop_is_over(d))
+		destination_drop_all(d, d->ops->stopped);
+	else if (!d->stopping && destination_entry_is_old(d, head, d->due_ns))
+		destination_drop(d, &d->queue.head, d->ops->expired);
 }
 
-static void on_outcome(void *ctx, const struct outcome *o)
+static void destination_on_outcome(void *ctx, const struct outcome *o)
 {
 	struct destination *d = ctx;
 	struct queue_entry *head = d->queue.head;
@@ -179,25 +178,25 @@ static void on_outcome(void *ctx, const struct outcome *o)
 	d->sending = false;
 	switch (o->kind) {
 	case OUTCOME_DELIVERED:
-		on_delivered(d, head, o);
+		destination_on_delivered(d, head, o);
 		break;
 	case OUTCOME_PARTIAL:
-		on_partial(d, head, o);
+		destination_on_partial(d, head, o);
 		break;
 	case OUTCOME_REFUSED:
-		on_refused(d, head, o);
+		destination_on_refused(d, head, o);
 		break;
 	case OUTCOME_RETRY:
-		on_retry(d, head, o);
+		destination_on_retry(d, head, o);
 		break;
 	}
-	booked(d);
+	destination_booked(d);
 }
 
 /* --- trying --- */
 
-/* Booked as sending before the first byte leaves: a kill from now on leaves it unconfirmed. */
-static void try_head(struct destination *d)
+/* Counted as sending before the first byte is sent: a kill from now on leaves it unconfirmed. */
+static void destination_try_head(struct destination *d)
 {
 	struct queue_entry *head = d->queue.head;
 	struct export_request *r = head->request;
@@ -206,50 +205,50 @@ static void try_head(struct destination *d)
 	struct outcome o;
 	int rc;
 
-	ledger_counts_move(waiting(d, head), &d->ledger->sending, &r->samples);
+	ledger_counts_move(destination_waiting_counts(d, head), &d->ledger->sending, &r->samples);
 	d->ledger->retries += head->tried;
 	d->sending = true;
-	booked(d);
+	destination_booked(d);
 	rc = d->ops->send(d->transport, &body, &o);
 	if (rc < 0)
 		outcome_retry(&o, false, strerrordesc_np(-rc));
 	if (rc)
-		on_outcome(d, &o);
+		destination_on_outcome(d, &o);
 }
 
 /*
- * One that came while the destination failed already, and for all the time
- * that it has. One that came before may have waited for another's sake only,
- * and has a try of its own.
+ * Whether the entry waited too long. One that was queued while the destination
+ * failed has waited for the failure all the time; one that was queued before
+ * may have waited for others, and is tried once.
  */
-static bool waited_in_vain(const struct destination *d, const struct queue_entry *entry, uint64_t now)
+static bool destination_entry_expired(const struct destination *d, const struct queue_entry *entry, uint64_t now)
 {
-	return d->failing && !d->stopping && d->cfg.retry_elapsed_ns && too_old(d, entry, now) &&
+	return d->failing && !d->stopping && d->cfg.retry_elapsed_ns && destination_entry_is_old(d, entry, now) &&
 	       (entry->tried || entry->since_ns >= d->failing_since_ns);
 }
 
-static void expire(struct destination *d, uint64_t now)
+static void destination_expire(struct destination *d, uint64_t now)
 {
 	bool any = false;
 
-	while (d->queue.head && waited_in_vain(d, d->queue.head, now)) {
-		drop(d, &d->queue.head, d->ops->expired);
+	while (d->queue.head && destination_entry_expired(d, d->queue.head, now)) {
+		destination_drop(d, &d->queue.head, d->ops->expired);
 		any = true;
 	}
 	if (any)
-		booked(d);
+		destination_booked(d);
 }
 
 void destination_run(struct destination *d)
 {
-	/* One pass a call: a transport that ends a try at once must not keep the loop from the others. */
+	/* One pass a call: a transport that ends a try at once must not block the loop for others. */
 	uint64_t now = clock_now_ns();
 
 	if (d->sending || !d->queue.head || now < d->due_ns)
 		return;
-	expire(d, now);
+	destination_expire(d, now);
 	if (d->queue.head)
-		try_head(d);
+		destination_try_head(d);
 }
 
 uint64_t destination_due_ns(const struct destination *d)
@@ -269,21 +268,21 @@ bool destination_compresses(const struct destination *d)
 	return d->cfg.gzip && d->ops->compresses;
 }
 
-static bool make_room(struct destination *d, const struct export_request *r, bool gzip)
+static bool destination_make_room(struct destination *d, const struct export_request *r, bool gzip)
 {
 	struct queue_entry **oldest = d->sending ? &d->queue.head->next : &d->queue.head;
 
 	if (!queue_may_fit(&d->queue, r, gzip, d->sending))
 		return false;
 	while (!queue_fits(&d->queue, r, gzip) && *oldest)
-		drop(d, oldest, OTP_LOSS_QUEUE_FULL);
+		destination_drop(d, oldest, OTP_LOSS_QUEUE_FULL);
 	return queue_fits(&d->queue, r, gzip);
 }
 
 void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason)
 {
 	ledger_counts_add(&d->ledger->lost[reason], samples);
-	tell(d, EXPORT_DROPPED, reason_text(reason), samples);
+	destination_report(d, EXPORT_DROPPED, destination_reason_text(reason), samples);
 }
 
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns)
@@ -292,7 +291,7 @@ void destination_submit(struct destination *d, struct export_request *r, uint64_
 
 	if (d->stopped)
 		destination_refuse(d, &r->samples, OTP_LOSS_SHUTDOWN);
-	else if (!make_room(d, r, gzip) || queue_push(&d->queue, r, gzip, now_ns) < 0)
+	else if (!destination_make_room(d, r, gzip) || queue_push(&d->queue, r, gzip, now_ns) < 0)
 		destination_refuse(d, &r->samples, OTP_LOSS_QUEUE_FULL);
 	else
 		ledger_counts_add(&d->ledger->queued, &r->samples);
@@ -306,8 +305,8 @@ void destination_stop(struct destination *d)
 	d->due_ns = 0;
 }
 
-/* A try that is under way ends; its request is the first to be tried again, or given up. */
-static void end_try(struct destination *d)
+/* Ends a try that is under way; its request stays at the head of the queue. */
+static void destination_end_try(struct destination *d)
 {
 	struct queue_entry *head = d->queue.head;
 
@@ -315,18 +314,18 @@ static void end_try(struct destination *d)
 		return;
 	ledger_counts_subtract(&d->ledger->sending, &head->request->samples);
 	head->maybe |= d->ops->abort(d->transport);
-	ledger_counts_add(waiting(d, head), &head->request->samples);
+	ledger_counts_add(destination_waiting_counts(d, head), &head->request->samples);
 	d->sending = false;
 }
 
-void destination_give_up(struct destination *d)
+void destination_abandon(struct destination *d)
 {
 	d->stopped = true;
-	end_try(d);
+	destination_end_try(d);
 	if (!d->queue.head)
 		return;
-	drop_all(d, d->ops->stopped);
-	booked(d);
+	destination_drop_all(d, d->ops->stopped);
+	destination_booked(d);
 }
 
 /* --- another configuration --- */
@@ -345,13 +344,13 @@ static bool destination_keeps_transport(const struct destination *d, const struc
 
 static int destination_reopen(struct destination *d)
 {
-	end_try(d);
+	destination_end_try(d);
 	d->ops->close(d->transport);
 	d->transport = NULL;
 	d->ops = transport_find(d->cfg.endpoint);
-	/* What was wrong may be so no more: it is tried at once. */
+	/* The new configuration may work: it is tried at once. */
 	d->due_ns = 0;
-	return d->ops->open(&d->cfg, d->owner->host, on_outcome, d, &d->transport);
+	return d->ops->open(&d->cfg, d->owner->host, destination_on_outcome, d, &d->transport);
 }
 
 int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger)
@@ -362,7 +361,7 @@ int destination_configure(struct destination *d, const struct export_config *cfg
 	d->ledger = ledger;
 	d->cfg = *cfg;
 	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
-	d->queue.max = cfg->queue_bytes; /* one that is too full is emptied by the next request */
+	d->queue.max = cfg->queue_bytes; /* a queue above it is cut by the next request */
 	return keeps ? 0 : destination_reopen(d);
 }
 
@@ -374,7 +373,7 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 	d->ops = transport_find(cfg->endpoint);
 	if (!d->ops)
 		return -EINVAL;
-	return d->ops->open(&d->cfg, owner->host, on_outcome, d, &d->transport);
+	return d->ops->open(&d->cfg, owner->host, destination_on_outcome, d, &d->transport);
 }
 
 void destination_done(struct destination *d)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One destination: its queue, its transport, when to try, and how what became
- * of every request is booked.
+ * One destination: its queue, its transport, the times of its tries, and the
+ * ledger's entries for the outcome of every request.
  *
  * Called by the exporter, one thread. Invariant, whenever booked() is called:
- * the ledger's sending is the samples of the entry being sent and of those that
- * a try may have delivered, queued those of all others; and every sample that was submitted is in exactly
- * one field.
+ * the ledger's sending counts the samples of the entry being sent and of those
+ * that a try may have delivered, queued those of all others; every submitted
+ * sample is in exactly one field.
  */
 #ifndef OTP_EXPORT_DESTINATION_H
 #define OTP_EXPORT_DESTINATION_H
@@ -14,7 +14,7 @@
 #include "export/queue.h"
 #include "export/transport.h"
 
-/* What all destinations share; lives as long as they do. */
+/* Shared by all destinations; outlives them. */
 struct destination_owner {
 	struct transport_host *host;
 	void (*booked)(void *ctx); /* the ledger has changed */
@@ -24,7 +24,7 @@ struct destination_owner {
 };
 
 struct destination {
-	struct export_config cfg; /* what it points to is borrowed */
+	struct export_config cfg; /* its strings are borrowed */
 	const struct destination_owner *owner;
 	struct ledger_destination *ledger;
 	const struct transport_ops *ops;
@@ -48,21 +48,22 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 void destination_done(struct destination *d);
 
 bool destination_compresses(const struct destination *d);
-/* Books r as queued or lost; the caller says booked. */
+/* Counts r as queued or lost; the caller then calls booked(). */
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns);
-void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason); /* books it as lost */
+/* Counts samples as lost. */
+void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason);
 void destination_run(struct destination *d);
 uint64_t destination_due_ns(const struct destination *d); /* UINT64_MAX: waits for nothing but its transport */
 bool destination_idle(const struct destination *d);
-/* Whether what waits may go out by another configuration: the same kind of transport. */
+/* Whether queued requests can be sent by another configuration: its transport takes the same form of them. */
 bool destination_may_become(const struct destination *d, const struct export_config *cfg);
 /*
- * Goes on with another configuration of the same name, and with its books in
- * another place. A try that is under way begins anew where anything has
- * changed that it depends on.
+ * Changes to another configuration of the same name, and to another place in
+ * the ledger. A try that is under way is repeated if its transport has to be
+ * opened anew.
  */
 int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger);
-void destination_stop(struct destination *d); /* hurry */
-void destination_give_up(struct destination *d); /* now */
+void destination_stop(struct destination *d); /* retries at once */
+void destination_abandon(struct destination *d); /* ends the try under way and drops the queue */
 
 #endif

@@ -7,20 +7,20 @@
  * queues that hold it. Never blocks: HTTP runs on libcurl's multi interface,
  * files are written in one go.
  * Every request ends, per destination, as exported, unconfirmed or lost by a
- * reason, and the ledger says so before the next call returns:
+ * reason, and is counted so in the ledger before the next call returns:
  *
  * - The status of the answer decides: 2xx is exported, whatever its body.
  * - A body that refuses all profiles of the request makes it lost (rejected);
- *   one that refuses some makes all of it unconfirmed: it counts profiles, and
- *   does not say which, so any split into samples would be invented.
+ *   one that refuses some makes all of it unconfirmed: the body contains only
+ *   their number, so that a split into samples would be invented.
  * - 429, 502, 503, 504 and every failure of the connection are tried again;
  *   other refusals are lost (too_large for 413, else rejected).
  * - A try that failed after the last byte was sent may have been delivered.
  *   A request that had such a try, and in the end no success, is unconfirmed.
- * - Requests go out in order, one at a time. The wait between tries belongs
- *   to the destination; its requests are given up (retry_expired) by age.
- * - A full queue drops its oldest request that is not being sent: of a gap
- *   that cannot be avoided, the far end is the better one to lose.
+ * - Requests are sent in order, one at a time. The wait between tries belongs
+ *   to the destination; its requests are dropped (retry_expired) by age.
+ * - A full queue drops its oldest request that is not being sent: if data must
+ *   be lost, recent data is worth more.
  */
 #ifndef OTP_EXPORT_EXPORT_H
 #define OTP_EXPORT_EXPORT_H
@@ -55,16 +55,16 @@ struct export_config {
 	uint64_t retry_elapsed_ns; /* 300 s */
 	uint64_t queue_bytes;      /* 32 MiB: memory a destination may hold */
 	uint32_t file_keep;        /* file://: newest files kept, 0: all */
-	int file_dir; /* file://: the directory, held by a process that may not go along its path; 0: none */
+	int file_dir; /* file://: the open directory, where the process cannot open it by its path; 0: none */
 };
 
 /* OTLP: a larger request must not be sent. */
 #define EXPORT_REQUEST_MAX (64u << 20)
 
 /*
- * One encoded request, shared by the queues. It exists in up to two forms,
- * each counted by itself and gone with its last user: where every destination
- * compresses, an outage holds compressed bytes only.
+ * One encoded request, shared by the queues. It exists in up to two forms, each
+ * with its own reference count: where every destination compresses, only the
+ * compressed bytes stay in memory during an outage.
  */
 struct export_request {
 	uint32_t refs;    /* users of data */
@@ -79,60 +79,61 @@ struct export_request {
 };
 /*
  * Maps len bytes of fd (taken over; its seals are checked). -EBADMSG if it is
- * no sealed memfd of that size, -EFBIG above EXPORT_REQUEST_MAX.
+ * not a sealed memfd of that size, -EFBIG above EXPORT_REQUEST_MAX.
  */
 int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples, size_t len, struct export_request **ret);
 struct export_request *export_request_put(struct export_request *r); /* NULL */
 
-/* -EINVAL and what is wrong with the endpoint, a header or a time; for the configuration's checks. */
+/* -EINVAL: why contains what is wrong with the endpoint, a header or a time. For the configuration's checks. */
 #define EXPORT_WHY 160
 int export_config_check(const struct export_config *c, char why[EXPORT_WHY]);
 
 /*
- * What the operator should hear of. Texts are one printable line, borrowed
- * for the call. FAILING and BACK come once per change of state.
+ * Events for the operator. Texts are one printable line, borrowed for the call.
+ * FAILING and BACK are reported once per change of state.
  */
 enum export_event {
 	EXPORT_FAILING,  /* tries fail, requests wait; text: the error */
-	EXPORT_BACK,     /* delivered again */
+	EXPORT_BACK,     /* requests are delivered again */
 	EXPORT_REFUSED,  /* a request was refused for good; text: by what */
 	EXPORT_PARTIAL,  /* part of a request was refused; text: the server's message */
-	EXPORT_REMARK,   /* delivered, but the answer says more or cannot be read */
-	EXPORT_DROPPED,  /* given up: queue full, retries over or stop; text: which */
-	EXPORT_REMOVED,  /* no destination any more; text: what became of its samples */
-	EXPORT_EVENTS,   /* how many there are */
+	EXPORT_REMARK,   /* delivered, but the answer contains a message or cannot be read */
+	EXPORT_DROPPED,  /* dropped: queue full, retries over or stop; text: which */
+	EXPORT_REMOVED,  /* the destination was removed; text: what became of its samples */
+	EXPORT_EVENTS,   /* number of events */
 };
 typedef void export_event_fn(void *ctx, const char *destination, enum export_event event, const char *text,
 			     uint64_t samples);
 
 struct exporter;
-/* ledger: the net page's working copy, borrowed; changed() is called after every change to it. */
+/* ledger: the net page's private copy, borrowed; changed() is called after every change to it. */
 int exporter_new(const struct export_config *cfgs, uint32_t n, struct ledger_net *ledger,
 		 void (*changed)(void *ctx), void *ctx, struct exporter **ret);
 struct exporter *exporter_free(struct exporter *e); /* NULL */
 /*
- * Other destinations. Those that stay by their name keep what waits and their
- * books; those that go get five seconds to deliver what they hold, then it is
- * lost (shutdown). Until exporter_reloading says no, all is as it was, and
- * both cfgs and the former ones must live. A destination is known in the
- * ledger by its name, and what net had received before it came is its
- * "earlier". -errno: the exporter is to be made anew.
+ * Changes the destinations. A destination whose name stays keeps its queue and
+ * its counts; one that is removed has five seconds to deliver its queue, then
+ * the rest is lost (shutdown). Until exporter_reloading returns 0, nothing is
+ * changed, and both cfgs and the former ones must stay allocated. In the ledger
+ * a destination is identified by its name, and its "earlier" counts what net had
+ * received before it was added. -errno of exporter_reloading: free the exporter
+ * and make a new one.
  */
 void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint32_t n);
 int exporter_reloading(struct exporter *e); /* 1, 0 or -errno */
-/* Takes no reference of the caller's. Counts received once, and per destination queued or lost. */
+/* The caller keeps its reference. Counts received once, and per destination queued or lost. */
 void exporter_submit(struct exporter *e, struct export_request *r);
-/* The same for one that could not be mapped: received, and lost everywhere. */
+/* The same for a request that could not be mapped: received, and lost for every destination. */
 void exporter_refuse(struct exporter *e, uint64_t id, const struct ledger_counts *samples, enum otp_loss_reason reason);
 
-/* Event loop: descriptors to poll, how long to wait, and work to do. */
+/* Event loop: descriptors to poll, the time to wait, and the work. */
 struct pollfd;
 int exporter_pollfds(struct exporter *e, struct pollfd *fds, int max);
 int exporter_timeout_ms(const struct exporter *e); /* -1: nothing to wait for */
 void exporter_run(struct exporter *e);
 void exporter_on_event(struct exporter *e, export_event_fn *fn, void *ctx);
 bool exporter_idle(const struct exporter *e); /* nothing in flight */
-/* Stop: retries at once, and what is left at the deadline is lost (shutdown) or unconfirmed. */
+/* Retries at once; requests left at the deadline are lost (shutdown) or unconfirmed. */
 void exporter_stop(struct exporter *e, uint64_t deadline_ns);
 
 #endif

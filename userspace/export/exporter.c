@@ -11,17 +11,17 @@
 #include "export/destination.h"
 #include "export/http_loop.h"
 
-/* What those that go get to deliver what they hold. */
+/* Time that removed destinations have to deliver their queues. */
 #define RELOAD_FLUSH_NS (5 * NSEC_PER_SEC)
 
-#define GONE " " /* no destination's name */
+#define GONE " " /* not the name of a destination */
 
 struct exporter {
 	struct destination_owner owner;
 	struct ledger_net *ledger;
 	uint64_t deadline_ns; /* of the stop; UINT64_MAX before */
 	uint32_t n;
-	struct destination *dest[LEDGER_DESTINATIONS_MAX]; /* owned; as they lie in the ledger */
+	struct destination *dest[LEDGER_DESTINATIONS_MAX]; /* owned; in the order of the ledger */
 	const struct export_config *next; /* NULL: no reload is under way */
 	uint32_t nr_next;
 	uint64_t next_deadline_ns;
@@ -29,8 +29,9 @@ struct exporter {
 
 /* --- places in the ledger --- */
 
-/* Books without a name are those of whoever has their place. */
-static const struct ledger_destination *find_books(const struct ledger_net *l, const char *name, uint32_t place)
+/* The counts of a destination by its name; counts without a name are those of the destination at place. */
+static const struct ledger_destination *exporter_find_counts(const struct ledger_net *l, const char *name,
+							     uint32_t place)
 {
 	for (uint32_t i = 0; i < l->destinations; i++)
 		if (!strncmp(l->dest[i].name, name, sizeof(l->dest[i].name)))
@@ -38,14 +39,14 @@ static const struct ledger_destination *find_books(const struct ledger_net *l, c
 	return place < l->destinations && !l->dest[place].name[0] ? &l->dest[place] : NULL;
 }
 
-/* Everyone's books in the order of the configuration; a new one begins with what is over. */
-static void place_books(struct ledger_net *l, const struct export_config *cfgs, uint32_t n)
+/* Orders the counts as the configuration does; those of a new destination begin with the samples received earlier. */
+static void exporter_place_counts(struct ledger_net *l, const struct export_config *cfgs, uint32_t n)
 {
 	struct ledger_net before = *l;
 
 	memset(l->dest, 0, sizeof(l->dest));
 	for (uint32_t i = 0; i < n; i++) {
-		const struct ledger_destination *have = find_books(&before, cfgs[i].name, i);
+		const struct ledger_destination *have = exporter_find_counts(&before, cfgs[i].name, i);
 
 		if (have)
 			l->dest[i] = *have;
@@ -58,7 +59,7 @@ static void place_books(struct ledger_net *l, const struct export_config *cfgs, 
 
 /* --- life --- */
 
-static int add_destination(struct exporter *e, const struct export_config *cfg, uint32_t place)
+static int exporter_add_destination(struct exporter *e, const struct export_config *cfg, uint32_t place)
 {
 	struct destination *d = calloc(1, sizeof(*d));
 	int rc;
@@ -70,7 +71,7 @@ static int add_destination(struct exporter *e, const struct export_config *cfg, 
 	return rc;
 }
 
-static struct destination *remove_destination(struct destination *d)
+static struct destination *exporter_remove_destination(struct destination *d)
 {
 	if (d)
 		destination_done(d);
@@ -78,12 +79,12 @@ static struct destination *remove_destination(struct destination *d)
 	return NULL;
 }
 
-static int init_all(struct exporter *e, const struct export_config *cfgs, uint32_t n)
+static int exporter_init_all(struct exporter *e, const struct export_config *cfgs, uint32_t n)
 {
 	int rc = http_loop_new(&e->owner.host);
 
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		rc = add_destination(e, &cfgs[i], i);
+		rc = exporter_add_destination(e, &cfgs[i], i);
 		e->n = i + 1;
 	}
 	return rc;
@@ -106,8 +107,8 @@ int exporter_new(const struct export_config *cfgs, uint32_t n, struct ledger_net
 	e->owner.booked_ctx = ctx;
 	e->ledger = ledger;
 	e->deadline_ns = UINT64_MAX;
-	place_books(ledger, cfgs, n);
-	rc = init_all(e, cfgs, n);
+	exporter_place_counts(ledger, cfgs, n);
+	rc = exporter_init_all(e, cfgs, n);
 	if (rc < 0) {
 		exporter_free(e);
 		return rc;
@@ -121,7 +122,7 @@ struct exporter *exporter_free(struct exporter *e)
 	if (!e)
 		return NULL;
 	for (uint32_t i = 0; i < e->n; i++)
-		e->dest[i] = remove_destination(e->dest[i]);
+		e->dest[i] = exporter_remove_destination(e->dest[i]);
 	http_loop_free(e->owner.host);
 	free(e);
 	return NULL;
@@ -133,7 +134,7 @@ void exporter_on_event(struct exporter *e, export_event_fn *fn, void *ctx)
 	e->owner.event_ctx = ctx;
 }
 
-static bool any_compresses(const struct exporter *e)
+static bool exporter_any_compresses(const struct exporter *e)
 {
 	for (uint32_t i = 0; i < e->n; i++)
 		if (destination_compresses(e->dest[i]))
@@ -141,8 +142,8 @@ static bool any_compresses(const struct exporter *e)
 	return false;
 }
 
-/* False: sent again by an engine that did not hear that it was received. It was counted then. */
-static bool receive(struct exporter *e, uint64_t id, const struct ledger_counts *samples)
+/* False: it was counted before, and is sent again by an engine that has not seen so. */
+static bool exporter_receive(struct exporter *e, uint64_t id, const struct ledger_counts *samples)
 {
 	if (id <= e->ledger->received_id)
 		return false;
@@ -155,10 +156,10 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 {
 	uint64_t now = clock_now_ns();
 
-	if (!receive(e, r->id, &r->samples))
+	if (!exporter_receive(e, r->id, &r->samples))
 		return;
-	/* A request that cannot be compressed goes as it is. */
-	if (any_compresses(e))
+	/* A request that cannot be compressed is sent as it is. */
+	if (exporter_any_compresses(e))
 		request_compress(r);
 	for (uint32_t i = 0; i < e->n; i++)
 		destination_submit(e->dest[i], r, now);
@@ -167,7 +168,7 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 
 void exporter_refuse(struct exporter *e, uint64_t id, const struct ledger_counts *samples, enum otp_loss_reason reason)
 {
-	if (!receive(e, id, samples))
+	if (!exporter_receive(e, id, samples))
 		return;
 	for (uint32_t i = 0; i < e->n; i++)
 		destination_refuse(e->dest[i], samples, reason);
@@ -182,7 +183,7 @@ int exporter_pollfds(struct exporter *e, struct pollfd *fds, int max)
 	return 1;
 }
 
-static uint64_t due_ns(const struct exporter *e)
+static uint64_t exporter_due_ns(const struct exporter *e)
 {
 	uint64_t due = http_loop_due_ns(e->owner.host);
 
@@ -198,7 +199,7 @@ static uint64_t due_ns(const struct exporter *e)
 
 int exporter_timeout_ms(const struct exporter *e)
 {
-	uint64_t now, due = due_ns(e);
+	uint64_t now, due = exporter_due_ns(e);
 
 	if (due == UINT64_MAX)
 		return -1;
@@ -214,8 +215,8 @@ void exporter_run(struct exporter *e)
 		destination_run(e->dest[i]);
 	if (clock_now_ns() >= e->deadline_ns)
 		for (uint32_t i = 0; i < e->n; i++)
-			destination_give_up(e->dest[i]);
-	/* A try that just began is a timer of now to libcurl: let it connect at once. */
+			destination_abandon(e->dest[i]);
+	/* libcurl has a timer that is due now for a try that just began: lets it connect at once. */
 	http_loop_run(e->owner.host);
 }
 
@@ -236,7 +237,7 @@ void exporter_stop(struct exporter *e, uint64_t deadline_ns)
 
 /* --- reload --- */
 
-static struct destination *find_destination(struct exporter *e, const struct export_config *cfg)
+static struct destination *exporter_find_destination(struct exporter *e, const struct export_config *cfg)
 {
 	for (uint32_t i = 0; i < e->n; i++)
 		if (e->dest[i] && destination_may_become(e->dest[i], cfg))
@@ -244,7 +245,7 @@ static struct destination *find_destination(struct exporter *e, const struct exp
 	return NULL;
 }
 
-static bool stays(const struct exporter *e, const struct destination *d)
+static bool exporter_keeps(const struct exporter *e, const struct destination *d)
 {
 	for (uint32_t i = 0; i < e->nr_next; i++)
 		if (destination_may_become(d, &e->next[i]))
@@ -258,26 +259,26 @@ void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint3
 	e->nr_next = n;
 	e->next_deadline_ns = clock_now_ns() + RELOAD_FLUSH_NS;
 	for (uint32_t i = 0; i < e->n; i++)
-		if (!stays(e, e->dest[i]))
+		if (!exporter_keeps(e, e->dest[i]))
 			destination_stop(e->dest[i]);
 }
 
-/* Those that go have delivered what they could. */
-static bool is_flushed(struct exporter *e)
+/* Whether removed destinations have delivered or lost their queues. */
+static bool exporter_is_flushed(struct exporter *e)
 {
 	bool flushed = true, late = clock_now_ns() >= e->next_deadline_ns;
 
 	for (uint32_t i = 0; i < e->n; i++) {
-		if (stays(e, e->dest[i]))
+		if (exporter_keeps(e, e->dest[i]))
 			continue;
 		if (late)
-			destination_give_up(e->dest[i]);
+			destination_abandon(e->dest[i]);
 		flushed = flushed && destination_idle(e->dest[i]);
 	}
 	return flushed;
 }
 
-static void tell_removed(const struct exporter *e, const struct destination *d)
+static void exporter_report_removed(const struct exporter *e, const struct destination *d)
 {
 	const struct ledger_destination *l = d->ledger;
 	uint64_t exported = ledger_counts_total(&l->exported), lost = 0;
@@ -291,32 +292,32 @@ static void tell_removed(const struct exporter *e, const struct destination *d)
 		e->owner.event(e->owner.event_ctx, d->cfg.name, EXPORT_REMOVED, text, exported);
 }
 
-static void remove_gone(struct exporter *e)
+static void exporter_remove_absent(struct exporter *e)
 {
 	for (uint32_t i = 0; i < e->n; i++) {
-		if (stays(e, e->dest[i]))
+		if (exporter_keeps(e, e->dest[i]))
 			continue;
-		tell_removed(e, e->dest[i]);
-		/* One of the same name that is of another kind begins new books. */
+		exporter_report_removed(e, e->dest[i]);
+		/* One of the same name with another kind of transport gets new counts. */
 		snprintf(e->dest[i]->ledger->name, sizeof(e->dest[i]->ledger->name), GONE);
-		e->dest[i] = remove_destination(e->dest[i]);
+		e->dest[i] = exporter_remove_destination(e->dest[i]);
 	}
 }
 
-/* Nobody sees the ledger before it is published: books and destinations change places as one. */
-static int change_places(struct exporter *e)
+/* The ledger is not published in between: counts and destinations change places together. */
+static int exporter_change_places(struct exporter *e)
 {
 	struct destination *now[LEDGER_DESTINATIONS_MAX] = {0};
 	int rc = 0, each;
 
 	for (uint32_t i = 0; i < e->nr_next; i++)
-		now[i] = find_destination(e, &e->next[i]);
-	place_books(e->ledger, e->next, e->nr_next);
+		now[i] = exporter_find_destination(e, &e->next[i]);
+	exporter_place_counts(e->ledger, e->next, e->nr_next);
 	memcpy(e->dest, now, sizeof(e->dest));
 	e->n = e->nr_next;
 	for (uint32_t i = 0; i < e->n; i++) {
 		each = e->dest[i] ? destination_configure(e->dest[i], &e->next[i], &e->ledger->dest[i]) :
-				    add_destination(e, &e->next[i], i);
+				    exporter_add_destination(e, &e->next[i], i);
 		rc = rc ? rc : each;
 	}
 	return rc;
@@ -328,10 +329,10 @@ int exporter_reloading(struct exporter *e)
 
 	if (!e->next)
 		return 0;
-	if (!is_flushed(e))
+	if (!exporter_is_flushed(e))
 		return 1;
-	remove_gone(e);
-	rc = change_places(e);
+	exporter_remove_absent(e);
+	rc = exporter_change_places(e);
 	e->next = NULL;
 	e->owner.booked(e->owner.booked_ctx);
 	return rc;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * file:///DIR: every request becomes one file, otprof-<unix ms>-<id>.otlp,
- * written under a temporary name and renamed, so that whoever watches the
- * directory sees whole files only. Not synced: a crash of the host may lose
- * what the page cache held, a crash of the process does not. A write blocks
- * the loop for as long as the disk takes.
+ * written under a temporary name and renamed, so that readers of the directory
+ * see whole files only. Not synced: a crash of the host may lose what the page
+ * cache held, a crash of the process does not. A write blocks the loop for as
+ * long as the disk takes.
  *
- * With file_keep, what is there is held in memory, oldest first, and read from
- * the directory once, when it is opened.
+ * With file_keep, the names of existing files are held in memory, oldest first;
+ * they are read from the directory once, when it is opened.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,10 +23,10 @@
 #define FILE_NAME_MAX 64
 #define FILE_MODE     0640
 
-/* It bounds what is held for keep_files: 16 MiB. */
+/* Bounds the memory of kept names: 16 MiB. */
 #define FILE_KEEP_MAX (1u << 20)
 
-struct file_key { /* what a name says; its order is the order of age */
+struct file_key { /* the numbers in a file's name; ordered by age */
 	uint64_t ms, id;
 };
 
@@ -43,19 +43,19 @@ struct file_keys {
 	size_t n, cap;
 };
 
-static const char *path_of(const struct export_config *cfg)
+static const char *file_path_of(const struct export_config *cfg)
 {
 	return cfg->endpoint + strlen(transport_file.scheme);
 }
 
-static void name_of(const struct file_key *key, char name[FILE_NAME_MAX])
+static void file_name_of(const struct file_key *key, char name[FILE_NAME_MAX])
 {
 	snprintf(name, FILE_NAME_MAX, "otprof-%013llu-%08llu.otlp", (unsigned long long)key->ms,
 		 (unsigned long long)key->id);
 }
 
-/* Only what we would call so ourselves is ours: a name that prints back to itself. */
-static bool is_ours(const char *name, struct file_key *ret)
+/* Only names that we would make ourselves are ours: such a name is printed from its key again. */
+static bool file_is_ours(const char *name, struct file_key *ret)
 {
 	unsigned long long ms, id;
 	char again[FILE_NAME_MAX];
@@ -63,19 +63,19 @@ static bool is_ours(const char *name, struct file_key *ret)
 	if (sscanf(name, "otprof-%19llu-%19llu", &ms, &id) != 2)
 		return false;
 	*ret = (struct file_key){.ms = ms, .id = id};
-	name_of(ret, again);
+	file_name_of(ret, again);
 	return !strcmp(name, again);
 }
 
-/* The temporary name of file_replace, left by a life that ended in between. */
-static bool is_leftover(const char *name)
+/* A temporary name of file_replace, left by a process that ended in between. */
+static bool file_is_leftover(const char *name)
 {
 	size_t n = strlen(name);
 
 	return n > 12 && !strncmp(name, ".otprof-", 8) && !strcmp(name + n - 4, ".tmp");
 }
 
-static int by_age(const void *a, const void *b)
+static int file_compare_age(const void *a, const void *b)
 {
 	const struct file_key *x = a, *y = b;
 
@@ -84,15 +84,15 @@ static int by_age(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The oldest one makes room for the newest. */
-static void keep(struct file *f, const struct file_key *key)
+/* Adds the newest file; the oldest is removed for it. */
+static void file_keep(struct file *f, const struct file_key *key)
 {
 	char name[FILE_NAME_MAX];
 
 	if (!f->room)
 		return;
 	if (f->count == f->room) {
-		name_of(&f->kept[f->first], name);
+		file_name_of(&f->kept[f->first], name);
 		unlinkat(f->dir, name, 0);
 		f->first = (f->first + 1) % f->room;
 		f->count--;
@@ -100,7 +100,7 @@ static void keep(struct file *f, const struct file_key *key)
 	f->kept[(f->first + f->count++) % f->room] = *key;
 }
 
-static int keys_add(struct file_keys *k, const struct file_key *key)
+static int file_keys_add(struct file_keys *k, const struct file_key *key)
 {
 	size_t cap = k->cap ? k->cap * 2 : 256;
 	struct file_key *more;
@@ -118,23 +118,23 @@ static int keys_add(struct file_keys *k, const struct file_key *key)
 	return 0;
 }
 
-/* What an earlier life left half written goes; what it finished is counted. */
-static int scan(struct file *f, DIR *dir, struct file_keys *keys)
+/* Removes files that an earlier process left half written; counts those that it finished. */
+static int file_scan(struct file *f, DIR *dir, struct file_keys *keys)
 {
 	struct dirent *entry;
 	struct file_key key;
 	int rc = 0;
 
 	while (!rc && (entry = readdir(dir))) {
-		if (is_leftover(entry->d_name))
+		if (file_is_leftover(entry->d_name))
 			unlinkat(f->dir, entry->d_name, 0);
-		else if (f->room && is_ours(entry->d_name, &key))
-			rc = keys_add(keys, &key);
+		else if (f->room && file_is_ours(entry->d_name, &key))
+			rc = file_keys_add(keys, &key);
 	}
 	return rc;
 }
 
-static int scan_dir(struct file *f)
+static int file_scan_dir(struct file *f)
 {
 	int rc, fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -145,55 +145,55 @@ static int scan_dir(struct file *f)
 		closep(&fd);
 		return rc;
 	}
-	rc = scan(f, dir, &keys);
+	rc = file_scan(f, dir, &keys);
 	closedir(dir);
 	if (keys.n)
-		qsort(keys.keys, keys.n, sizeof(*keys.keys), by_age);
+		qsort(keys.keys, keys.n, sizeof(*keys.keys), file_compare_age);
 	for (size_t i = 0; i < keys.n; i++)
-		keep(f, &keys.keys[i]);
+		file_keep(f, &keys.keys[i]);
 	free(keys.keys);
 	return rc;
 }
 
-/* The path is tried first: what lies there may have been made anew. */
-static int open_path(const struct export_config *cfg)
+/* By the path first: the directory there may have been made anew. */
+static int file_open_path(const struct export_config *cfg)
 {
-	int fd = open(path_of(cfg), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(file_path_of(cfg), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0 && errno == EACCES && cfg->file_dir > 0)
 		fd = openat(cfg->file_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_dir(struct file *f)
+static int file_open_dir(struct file *f)
 {
 	int rc;
 
 	if (f->dir >= 0)
 		return 0;
-	f->dir = open_path(f->cfg);
+	f->dir = file_open_path(f->cfg);
 	if (f->dir < 0)
 		return f->dir;
 	f->first = f->count = 0;
-	rc = scan_dir(f);
+	rc = file_scan_dir(f);
 	if (rc < 0)
 		close(steal_fd(&f->dir));
 	return rc;
 }
 
-static int deliver(struct file *f, const struct body *body)
+static int file_deliver(struct file *f, const struct body *body)
 {
 	struct file_key key = {.ms = clock_read_ns(CLOCK_REALTIME) / NSEC_PER_MSEC, .id = body->id};
 	char name[FILE_NAME_MAX];
-	int rc = open_dir(f);
+	int rc = file_open_dir(f);
 
 	if (rc < 0)
 		return rc;
-	name_of(&key, name);
+	file_name_of(&key, name);
 	rc = file_replace(f->dir, name, FILE_MODE, body->data, body->len, NULL, NULL);
 	if (!rc)
-		keep(f, &key);
-	else if (rc == -ENOENT || rc == -ESTALE) /* removed and perhaps made again: look anew */
+		file_keep(f, &key);
+	else if (rc == -ENOENT || rc == -ESTALE) /* removed, and perhaps made again: opened anew */
 		close(steal_fd(&f->dir));
 	return rc;
 }
@@ -202,11 +202,11 @@ static int file_send(struct transport *t, const struct body *body, struct outcom
 {
 	struct file *f = container_of(t, struct file, base);
 	char text[RESPONSE_TEXT];
-	int rc = deliver(f, body);
+	int rc = file_deliver(f, body);
 
 	*ret_outcome = (struct outcome){.kind = OUTCOME_DELIVERED};
 	if (rc < 0) {
-		snprintf(text, sizeof(text), "writing to %.60s: %s", path_of(f->cfg), strerrordesc_np(-rc));
+		snprintf(text, sizeof(text), "writing to %.60s: %s", file_path_of(f->cfg), strerrordesc_np(-rc));
 		outcome_retry(ret_outcome, false, text);
 	}
 	return 1;
@@ -214,7 +214,7 @@ static int file_send(struct transport *t, const struct body *body, struct outcom
 
 static bool file_abort(struct transport *t)
 {
-	return false; /* send is over when it returns */
+	return false; /* send has ended when it returns */
 }
 
 static void file_close(struct transport *t)
@@ -239,13 +239,13 @@ static int file_open(const struct export_config *cfg, struct transport_host *hos
 		free(f);
 		return -ENOMEM;
 	}
-	/* A directory that is not there yet is looked for again with each request. */
-	open_dir(f);
+	/* A directory that does not exist is tried again with each request. */
+	file_open_dir(f);
 	*ret = &f->base;
 	return 0;
 }
 
-/* The directory descriptor is only used when the path cannot be opened, and read from the configuration then. */
+/* Without file_dir: the descriptor is read from the configuration only when the path cannot be opened. */
 static bool file_same(const struct export_config *a, const struct export_config *b)
 {
 	return !strcmp(a->endpoint, b->endpoint) && a->file_keep == b->file_keep;
@@ -253,7 +253,7 @@ static bool file_same(const struct export_config *a, const struct export_config 
 
 static int file_check(const struct export_config *cfg, char why[EXPORT_WHY])
 {
-	if (path_of(cfg)[0] != '/')
+	if (file_path_of(cfg)[0] != '/')
 		snprintf(why, EXPORT_WHY, "bad directory, expected file:///DIR with an absolute path");
 	else if (cfg->file_keep > FILE_KEEP_MAX)
 		snprintf(why, EXPORT_WHY, "keep_files is too large, expected at most %u", FILE_KEEP_MAX);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One gzip member of a request's bytes, level 6.
- * Called by the exporter, once per request. Some 270 KiB of working memory
- * while it runs, and the result.
+ * Compresses a request into one gzip member, level 6.
+ * Called by the exporter, once per request. Cost: some 270 KiB of memory while
+ * it runs, and the result.
  */
 #ifndef OTP_EXPORT_GZIP_H
 #define OTP_EXPORT_GZIP_H

@@ -35,13 +35,13 @@ struct http {
 	/* of the try that is under way */
 	bool busy;
 	struct body body;
-	size_t offset;     /* handed to libcurl */
-	bool sent_before;  /* libcurl began anew after it had all of the body */
+	size_t offset;     /* passed to libcurl */
+	bool sent_before;  /* libcurl started again after it had the whole body */
 	bool too_long;
 	struct buf answer;
 };
 
-static size_t on_read(char *to, size_t size, size_t n, void *ctx)
+static size_t http_on_read(char *to, size_t size, size_t n, void *ctx)
 {
 	struct http *h = ctx;
 	size_t take = MIN(size * n, h->body.len - h->offset);
@@ -55,7 +55,7 @@ static size_t on_read(char *to, size_t size, size_t n, void *ctx)
  * libcurl repeats a request by itself when a reused connection turns out to
  * be closed. If it had the whole body by then, the server may have, too.
  */
-static int on_seek(void *ctx, curl_off_t offset, int origin)
+static int http_on_seek(void *ctx, curl_off_t offset, int origin)
 {
 	struct http *h = ctx;
 
@@ -66,7 +66,7 @@ static int on_seek(void *ctx, curl_off_t offset, int origin)
 	return CURL_SEEKFUNC_OK;
 }
 
-static size_t on_write(char *data, size_t size, size_t n, void *ctx)
+static size_t http_on_write(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http *h = ctx;
 
@@ -76,15 +76,15 @@ static size_t on_write(char *data, size_t size, size_t n, void *ctx)
 }
 
 /*
- * What libcurl was handed counts as sent. Its own count of bytes sent begins
- * anew with every connection, also when the next one is refused.
+ * A byte passed to libcurl counts as sent. libcurl's own count of bytes sent
+ * starts again with every connection, even if the next one is refused.
  */
-static bool all_sent(const struct http *h)
+static bool http_all_sent(const struct http *h)
 {
 	return h->sent_before || h->offset == h->body.len;
 }
 
-static const char *content_type(const struct http *h)
+static const char *http_content_type(const struct http *h)
 {
 	char *type = NULL;
 
@@ -92,8 +92,8 @@ static const char *content_type(const struct http *h)
 	return type;
 }
 
-/* A 2xx is a success; what the body says only adds to it. */
-static void judge_success(const struct http *h, CURLcode result, struct outcome *o)
+/* A 2xx is a success, whatever its body; the body adds a message. */
+static void http_judge_success(const struct http *h, CURLcode result, struct outcome *o)
 {
 	struct response r = {0};
 
@@ -112,23 +112,23 @@ static void judge_success(const struct http *h, CURLcode result, struct outcome 
 	}
 }
 
-static uint64_t server_wish(const struct http *h)
+static uint64_t http_retry_after(const struct http *h)
 {
 	struct curl_header *header;
 	uint64_t ns;
 
 	if (curl_easy_header(h->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK ||
 	    retry_after_parse(header->value, time(NULL), &ns) < 0)
-		return OUTCOME_NO_WISH;
+		return OUTCOME_NO_WAIT;
 	return ns;
 }
 
-static void describe_status(const struct http *h, long status, char text[RESPONSE_TEXT])
+static void http_describe_status(const struct http *h, long status, char text[RESPONSE_TEXT])
 {
 	char said[RESPONSE_TEXT], line[2 * RESPONSE_TEXT];
 	const char *hint = "";
 
-	response_refusal(content_type(h), h->answer.data, h->answer.len, said);
+	response_refusal(http_content_type(h), h->answer.data, h->answer.len, said);
 	if (status >= 300 && status < 400)
 		hint = ": a redirection, not followed";
 	else if (status == 404)
@@ -137,40 +137,40 @@ static void describe_status(const struct http *h, long status, char text[RESPONS
 	response_text(line, strlen(line), text);
 }
 
-static void judge_refusal(const struct http *h, long status, struct outcome *o)
+static void http_judge_refusal(const struct http *h, long status, struct outcome *o)
 {
-	describe_status(h, status, o->text);
+	http_describe_status(h, status, o->text);
 	if (retry_status(status)) {
 		o->kind = OUTCOME_RETRY;
-		o->retry_after_ns = server_wish(h);
+		o->retry_after_ns = http_retry_after(h);
 		return;
 	}
 	o->kind = OUTCOME_REFUSED;
 	o->reason = status == 413 ? OTP_LOSS_TOO_LARGE : OTP_LOSS_REJECTED;
 }
 
-static void judge_failure(const struct http *h, CURLcode result, struct outcome *o)
+static void http_judge_failure(const struct http *h, CURLcode result, struct outcome *o)
 {
 	const char *why = *h->error ? h->error : curl_easy_strerror(result);
 
-	outcome_retry(o, all_sent(h), why);
+	outcome_retry(o, http_all_sent(h), why);
 }
 
-static void judge(const struct http *h, CURLcode result, struct outcome *o)
+static void http_judge(const struct http *h, CURLcode result, struct outcome *o)
 {
 	long status = 0;
 
-	*o = (struct outcome){.retry_after_ns = OUTCOME_NO_WISH};
+	*o = (struct outcome){.retry_after_ns = OUTCOME_NO_WAIT};
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 200 && status < 300)
-		judge_success(h, result, o);
+		http_judge_success(h, result, o);
 	else if (status >= 300)
-		judge_refusal(h, status, o);
+		http_judge_refusal(h, status, o);
 	else
-		judge_failure(h, result, o);
+		http_judge_failure(h, result, o);
 }
 
-static void finish(struct http *h)
+static void http_finish(struct http *h)
 {
 	curl_multi_remove_handle(http_loop_multi(h->loop), h->easy);
 	h->busy = false;
@@ -185,8 +185,8 @@ void http_finished(CURL *easy, CURLcode result)
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
 	struct http *h = (struct http *)private;
 
-	judge(h, result, &o);
-	finish(h);
+	http_judge(h, result, &o);
+	http_finish(h);
 	h->done(h->done_ctx, &o);
 }
 
@@ -209,14 +209,14 @@ static int http_send(struct transport *t, const struct body *body, struct outcom
 static bool http_abort(struct transport *t)
 {
 	struct http *h = container_of(t, struct http, base);
-	bool maybe = h->busy && all_sent(h);
+	bool maybe = h->busy && http_all_sent(h);
 
 	if (h->busy)
-		finish(h);
+		http_finish(h);
 	return maybe;
 }
 
-static int add_header(struct curl_slist **list, const char *line)
+static int http_add_header(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *longer = curl_slist_append(*list, line);
 
@@ -226,27 +226,27 @@ static int add_header(struct curl_slist **list, const char *line)
 	return 0;
 }
 
-/* "Expect:" off: a second's wait for receivers that do not answer it. */
-static int make_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
+/* No "Expect:", which costs a second for receivers that do not answer it. */
+static int http_make_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
 {
 	static const char *const fixed[] = {"Content-Type: application/x-protobuf", "Expect:"};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(fixed); i++)
-		rc = add_header(list, fixed[i]);
+		rc = http_add_header(list, fixed[i]);
 	if (!rc && gzip)
-		rc = add_header(list, "Content-Encoding: gzip");
+		rc = http_add_header(list, "Content-Encoding: gzip");
 	for (uint32_t i = 0; !rc && i < cfg->nr_headers; i++)
-		rc = add_header(list, cfg->headers[i]);
+		rc = http_add_header(list, cfg->headers[i]);
 	return rc;
 }
 
 /*
- * By content: under the same name there may be other keys after a reload, and
- * libcurl must not take a connection of before for one of now. What cannot be
- * read is left to libcurl, which says so with every try.
+ * By content: after a reload the file may hold another key, and libcurl must
+ * not reuse an older connection for it. A file that cannot be read is left to
+ * libcurl, which then fails every try.
  */
-static void set_file(CURL *easy, CURLoption by_path, CURLoption by_content, const char *path)
+static void http_set_file(CURL *easy, CURLoption by_path, CURLoption by_content, const char *path)
 {
 	_cleanup_(buf_done) struct buf b = {0};
 	struct curl_blob blob;
@@ -263,31 +263,31 @@ static void set_file(CURL *easy, CURLoption by_path, CURLoption by_content, cons
 	explicit_bzero(b.data, b.len);
 }
 
-static void set_tls(CURL *easy, const struct export_config *cfg)
+static void http_set_tls(CURL *easy, const struct export_config *cfg)
 {
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	set_file(easy, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, cfg->tls_ca);
-	set_file(easy, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, cfg->tls_cert);
-	set_file(easy, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, cfg->tls_key);
+	http_set_file(easy, CURLOPT_CAINFO, CURLOPT_CAINFO_BLOB, cfg->tls_ca);
+	http_set_file(easy, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, cfg->tls_cert);
+	http_set_file(easy, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, cfg->tls_key);
 	if (cfg->tls_insecure) {
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
 }
 
-static void set_callbacks(struct http *h)
+static void http_set_callbacks(struct http *h)
 {
-	curl_easy_setopt(h->easy, CURLOPT_READFUNCTION, on_read);
+	curl_easy_setopt(h->easy, CURLOPT_READFUNCTION, http_on_read);
 	curl_easy_setopt(h->easy, CURLOPT_READDATA, h);
-	curl_easy_setopt(h->easy, CURLOPT_SEEKFUNCTION, on_seek);
+	curl_easy_setopt(h->easy, CURLOPT_SEEKFUNCTION, http_on_seek);
 	curl_easy_setopt(h->easy, CURLOPT_SEEKDATA, h);
-	curl_easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, on_write);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, http_on_write);
 	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
 	curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, h->error);
 	curl_easy_setopt(h->easy, CURLOPT_PRIVATE, h);
 }
 
-static void set_behaviour(CURL *easy, const struct export_config *cfg)
+static void http_set_behaviour(CURL *easy, const struct export_config *cfg)
 {
 	uint64_t timeout_ms = MAX(cfg->timeout_ns / NSEC_PER_MSEC, 1);
 
@@ -299,7 +299,7 @@ static void set_behaviour(CURL *easy, const struct export_config *cfg)
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	/* A resolver that hangs ends in its own thread; nobody waits for it. */
+	/* A resolver that hangs ends in its own thread; no call waits for it. */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
@@ -326,14 +326,14 @@ static int http_init(struct http *h)
 	buf_init(&h->answer, RESPONSE_BYTES_MAX);
 	rc = http_url(h->cfg->endpoint, h->cfg->endpoint_is_full, &url);
 	if (!rc)
-		rc = make_headers(h->cfg, false, &h->headers);
+		rc = http_make_headers(h->cfg, false, &h->headers);
 	if (!rc)
-		rc = make_headers(h->cfg, true, &h->headers_gzip);
+		rc = http_make_headers(h->cfg, true, &h->headers_gzip);
 	if (rc)
 		return rc;
-	set_behaviour(h->easy, h->cfg);
-	set_callbacks(h);
-	set_tls(h->easy, h->cfg);
+	http_set_behaviour(h->easy, h->cfg);
+	http_set_callbacks(h);
+	http_set_tls(h->easy, h->cfg);
 	return curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK ? 0 : -ENOMEM;
 }
 
@@ -347,13 +347,13 @@ static bool http_same_headers(const struct export_config *a, const struct export
 	return true;
 }
 
-/* The files may hold something else under the same name. */
+/* The files' contents may have changed under the same name. */
 static bool http_reads_files(const struct export_config *cfg)
 {
 	return cfg->tls_ca || cfg->tls_cert || cfg->tls_key;
 }
 
-/* What http_init reads; whether a request is compressed is a property of its body. */
+/* Compares the fields that http_init reads; compression is a property of each request. */
 static bool http_same(const struct export_config *a, const struct export_config *b)
 {
 	return !http_reads_files(a) && !http_reads_files(b) && !strcmp(a->endpoint, b->endpoint) &&

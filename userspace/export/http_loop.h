@@ -3,8 +3,8 @@
  * The event loop that all HTTP transports share: one libcurl multi handle
  * behind one epoll descriptor.
  *
- * Called by the exporter, one thread. libcurl resolves names in threads of
- * its own; nothing else here leaves the thread.
+ * Called by the exporter, one thread. libcurl resolves names in threads of its
+ * own; all else runs in the caller's.
  */
 #ifndef OTP_EXPORT_HTTP_LOOP_H
 #define OTP_EXPORT_HTTP_LOOP_H
@@ -18,10 +18,10 @@ int http_loop_new(struct transport_host **ret);
 struct transport_host *http_loop_free(struct transport_host *l); /* NULL; after the last transport */
 int http_loop_fd(const struct transport_host *l);      /* readable when there is work */
 uint64_t http_loop_due_ns(const struct transport_host *l); /* UINT64_MAX: no timer */
-void http_loop_run(struct transport_host *l); /* calls done of every try that is over */
+void http_loop_run(struct transport_host *l); /* calls done for every try that has ended */
 
 CURLM *http_loop_multi(const struct transport_host *l);
-/* The transport's side: its handle's try is over. */
+/* Implemented by the transport: the try of this handle has ended. */
 void http_finished(CURL *easy, CURLcode result);
 
 #endif

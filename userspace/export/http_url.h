@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the configuration gives an HTTP destination: its URL and headers,
- * checked and completed. Pure; called by the HTTP transport and, through
+ * URL and headers of an HTTP destination's configuration, checked and
+ * completed. Pure; called by the HTTP transport and, through
  * export_config_check, by the configuration.
  */
 #ifndef OTP_EXPORT_HTTP_URL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for one destination, in order, bounded by the memory it holds.
- * Called by the destination, one thread. Entries own one reference of their
- * request's form and are borrowed until popped.
+ * The queue of one destination's requests, in order, bounded by the memory that
+ * it holds. Called by the destination, one thread. An entry owns a reference to
+ * one form of its request; entries are borrowed until they are removed.
  */
 #ifndef OTP_EXPORT_QUEUE_H
 #define OTP_EXPORT_QUEUE_H
@@ -27,12 +27,12 @@ struct queue {
 	uint64_t bytes, max;
 };
 
-/* Counted with every entry: pages are whole, and a flood of tiny requests is memory too. */
+/* Added to the size of every entry: pages are whole, and a flood of tiny requests uses memory too. */
 #define QUEUE_ENTRY_BYTES 4096u
 
 void queue_init(struct queue *q, uint64_t max);
 void queue_done(struct queue *q);
-/* Whether dropping all others, or all but the head, would make room. */
+/* Whether r would fit after all entries, or all but the head, were dropped. */
 bool queue_may_fit(const struct queue *q, const struct export_request *r, bool gzip, bool keep_head);
 bool queue_fits(const struct queue *q, const struct export_request *r, bool gzip);
 int queue_push(struct queue *q, struct export_request *r, bool gzip, uint64_t now_ns); /* -ENOMEM */

@@ -11,10 +11,10 @@
 #include "export/gzip.h"
 #include "otlp/wire.h"
 
-/* Without these the engine could still change, or truncate, what lies mapped here. */
+/* Without these the engine could still change or truncate the mapped request. */
 #define SEALS_WANTED (F_SEAL_WRITE | F_SEAL_SHRINK)
 
-static int map_sealed(int fd, size_t len, const void **ret)
+static int request_map_sealed(int fd, size_t len, const void **ret)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -67,7 +67,7 @@ int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples,
 		return -EFBIG;
 	if (!r)
 		return -ENOMEM;
-	rc = map_sealed(owned, len, &r->data);
+	rc = request_map_sealed(owned, len, &r->data);
 	if (rc < 0)
 		return rc;
 	r->refs = 1;
@@ -83,7 +83,7 @@ int request_compress(struct export_request *r)
 {
 	if (r->gz)
 		return 0;
-	/* What does not shrink is sent as it is. */
+	/* A request that would not shrink is sent as it is. */
 	return gzip_compress(r->data, r->len, r->len, &r->gz, &r->gz_len);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the exporter itself does with a request: compress it once, hold it in
- * one of its forms. The creator's reference is one of the plain form; the
- * compressed one may be held as long as any reference exists.
+ * A request within the exporter: compressed once, held in one of its forms. The
+ * creator's reference is to the plain form; the compressed form may be held as
+ * long as any reference exists.
  */
 #ifndef OTP_EXPORT_REQUEST_H
 #define OTP_EXPORT_REQUEST_H
@@ -20,7 +20,7 @@ static inline size_t request_bytes(const struct export_request *r, bool gzip)
 	return gzip ? r->gz_len : r->len;
 }
 
-/* Profile messages of an ExportProfilesServiceRequest, up to where it stops making sense. */
+/* Number of Profile messages in an ExportProfilesServiceRequest, up to the first malformed field. */
 uint64_t request_count_profiles(const void *data, size_t len);
 
 #endif

@@ -22,7 +22,7 @@ void response_text(const void *from, size_t len, char ret_text[RESPONSE_TEXT])
 	ret_text[i] = '\0';
 }
 
-static int parse_partial(const struct wire_field *partial, struct response *r)
+static int response_parse_partial(const struct wire_field *partial, struct response *r)
 {
 	struct wire w = wire_of(partial->data, partial->len);
 	struct wire_field f;
@@ -30,7 +30,7 @@ static int parse_partial(const struct wire_field *partial, struct response *r)
 
 	while ((rc = wire_next(&w, &f)) > 0) {
 		if (f.number == PARTIAL_REJECTED_PROFILES && f.type == WIRE_VARINT)
-			/* int64: a negative count is no count */
+			/* int64: a negative count is invalid */
 			r->rejected = (int64_t)f.value < 0 ? 0 : f.value;
 		else if (f.number == PARTIAL_MESSAGE && f.type == WIRE_BYTES)
 			response_text(f.data, f.len, r->message);
@@ -47,7 +47,7 @@ int response_parse(const void *body, size_t len, struct response *ret)
 
 	while ((rc = wire_next(&w, &f)) > 0)
 		if (f.number == RESPONSE_PARTIAL_SUCCESS &&
-		    (f.type != WIRE_BYTES || parse_partial(&f, &r) < 0))
+		    (f.type != WIRE_BYTES || response_parse_partial(&f, &r) < 0))
 			return -EBADMSG;
 	if (rc < 0)
 		return rc;
@@ -55,7 +55,7 @@ int response_parse(const void *body, size_t len, struct response *ret)
 	return 0;
 }
 
-static void status_text(const void *body, size_t len, char ret_text[RESPONSE_TEXT])
+static void response_status_text(const void *body, size_t len, char ret_text[RESPONSE_TEXT])
 {
 	struct wire w = wire_of(body, len);
 	struct wire_field f;
@@ -71,7 +71,7 @@ void response_refusal(const char *content_type, const void *body, size_t len, ch
 	if (!content_type || !len)
 		return;
 	if (!strcasecmp(content_type, "application/x-protobuf"))
-		status_text(body, len, ret_text);
+		response_status_text(body, len, ret_text);
 	else if (!strncasecmp(content_type, "text/plain", 10) ||
 		 !strncasecmp(content_type, "application/json", 16))
 		response_text(body, len, ret_text);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a receiver says in the body of its answer: the response message of a
- * success, the google.rpc.Status of a refusal. Field numbers of OTLP 1.11.
+ * The body of a receiver's answer: the response message of a success, the
+ * google.rpc.Status of a refusal. Field numbers of OTLP 1.11.
  *
- * Called by the HTTP transport. Bodies are hostile; texts come out printable.
+ * Called by the HTTP transport. Bodies are hostile; the texts returned are
+ * printable.
  */
 #ifndef OTP_EXPORT_RESPONSE_H
 #define OTP_EXPORT_RESPONSE_H
@@ -19,7 +20,7 @@ struct response {
 	char message[RESPONSE_TEXT]; /* "" where none */
 };
 
-/* ExportProfilesServiceResponse; an empty body is a whole success. -EBADMSG: not such a message. */
+/* ExportProfilesServiceResponse; an empty body is a full success. -EBADMSG: not such a message. */
 int response_parse(const void *body, size_t len, struct response *ret);
 /* The message of a Status, or the start of a body that is plain text; "" where there is neither. */
 void response_refusal(const char *content_type, const void *body, size_t len, char ret_text[RESPONSE_TEXT]);

@@ -17,7 +17,7 @@ const struct transport_ops *transport_find(const char *endpoint)
 
 void outcome_retry(struct outcome *o, bool maybe, const char *text)
 {
-	*o = (struct outcome){.kind = OUTCOME_RETRY, .maybe = maybe, .retry_after_ns = OUTCOME_NO_WISH};
+	*o = (struct outcome){.kind = OUTCOME_RETRY, .maybe = maybe, .retry_after_ns = OUTCOME_NO_WAIT};
 	response_text(text, strlen(text), o->text);
 }
 

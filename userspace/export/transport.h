@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One way to deliver a request: an ops table, one implementation a scheme of
- * endpoint. A transport delivers one request at a time and decides nothing:
- * it says what became of the try, the destination does the rest.
+ * One way to deliver a request: an ops table, implemented once for each scheme
+ * of endpoint. A transport delivers one request at a time and decides nothing:
+ * it reports the outcome of the try, the destination does the rest.
  *
  * Called by the destination, one thread. Lifetime: open, any number of send,
  * each followed by its outcome or by abort, close.
@@ -18,19 +18,19 @@
 
 enum outcome_kind {
 	OUTCOME_DELIVERED, /* text: a remark, or "" */
-	OUTCOME_PARTIAL,   /* delivered, rejected profiles were not taken */
-	OUTCOME_REFUSED,   /* final; reason says how it is counted */
+	OUTCOME_PARTIAL,   /* delivered, but some profiles were rejected */
+	OUTCOME_REFUSED,   /* final; counted as lost for reason */
 	OUTCOME_RETRY,     /* failed, may be tried again */
 };
 
-#define OUTCOME_NO_WISH UINT64_MAX
+#define OUTCOME_NO_WAIT UINT64_MAX
 
 struct outcome {
 	enum outcome_kind kind;
 	bool maybe;              /* RETRY: the whole request may have arrived */
 	uint32_t reason;         /* REFUSED: enum otp_loss_reason */
 	uint64_t rejected;       /* PARTIAL: profiles */
-	uint64_t retry_after_ns; /* RETRY: the server's wish, or OUTCOME_NO_WISH */
+	uint64_t retry_after_ns; /* RETRY: the wait that the server asked for, or OUTCOME_NO_WAIT */
 	char text[RESPONSE_TEXT];
 };
 
@@ -48,10 +48,10 @@ typedef void outcome_fn(void *ctx, const struct outcome *o);
 
 struct transport_ops {
 	const char *scheme; /* of the endpoint, with its "://" */
-	/* What a request that could not be delivered in time is lost as; stopping as well. */
+	/* enum otp_loss_reason of a request that was not delivered in time, and of one left when stopping. */
 	uint32_t expired, stopped;
 	bool compresses; /* can carry gzip */
-	bool patient;    /* when stopping, a failure may pass within seconds */
+	bool patient;    /* retries while stopping: a failure may pass within seconds */
 	int (*check)(const struct export_config *cfg, char why[EXPORT_WHY]);
 	/* cfg, and done's ctx, are borrowed for the life of the transport. */
 	int (*open)(const struct export_config *cfg, struct transport_host *host, outcome_fn *done, void *ctx,
@@ -59,7 +59,7 @@ struct transport_ops {
 	/* Whether a transport opened with a, an endpoint of this scheme, serves b as well; else it is opened anew. */
 	bool (*same)(const struct export_config *a, const struct export_config *b);
 	void (*close)(struct transport *t);
-	/* 1: over, *ret_outcome is set; 0: under way, done will be called; negative errno: not begun. */
+	/* 1: ended, *ret_outcome is set; 0: under way, done will be called; negative errno: not begun. */
 	int (*send)(struct transport *t, const struct body *body, struct outcome *ret_outcome);
 	/* Ends a try that is under way, without done; true if it may have been delivered. */
 	bool (*abort)(struct transport *t);
@@ -71,7 +71,7 @@ struct transport {
 
 extern const struct transport_ops transport_http, transport_https, transport_file;
 
-/* By the endpoint's scheme; NULL: none knows it. */
+/* By the endpoint's scheme; NULL: no transport has it. */
 const struct transport_ops *transport_find(const char *endpoint);
 
 void outcome_retry(struct outcome *o, bool maybe, const char *text);

@@ -14,7 +14,7 @@
 
 #define HTL_PART 4096u
 
-/* A binary and where its bytes come from: a file, memory, or a capture. */
+/* A binary and the source of its bytes: a file, memory, or a capture. */
 struct binary_file {
 	struct binary b;
 	int fd;
@@ -43,30 +43,30 @@ static struct binary_file *file_of(struct binary *b)
 	return container_of(b, struct binary_file, b);
 }
 
-static uint64_t identity_hash(const struct binary *b)
+static uint64_t binary_identity_hash(const struct binary *b)
 {
 	const uint64_t id[] = {b->dev, b->ino, b->size, b->ctime_ns};
 
 	return hash_bytes(id, sizeof(id), 1);
 }
 
-static bool identity_equal(const struct binary *a, const struct binary *b)
+static bool binary_identity_equal(const struct binary *a, const struct binary *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns;
 }
 
-static struct binary_file *find_same(const struct binary *b)
+static struct binary_file *binary_find_same(const struct binary *b)
 {
-	struct binary_file *f = map_find_ptr(&by_identity, identity_hash(b));
+	struct binary_file *f = map_find_ptr(&by_identity, binary_identity_hash(b));
 
-	while (f && !identity_equal(&f->b, b))
+	while (f && !binary_identity_equal(&f->b, b))
 		f = f->next_same;
 	return f;
 }
 
-static int list_add(struct binary_file *f)
+static int binary_list_add(struct binary_file *f)
 {
-	uint64_t hash = identity_hash(&f->b);
+	uint64_t hash = binary_identity_hash(&f->b);
 
 	f->next_same = map_find_ptr(&by_identity, hash);
 	if (map_put_ptr(&by_identity, hash, f) < 0)
@@ -80,9 +80,9 @@ static int list_add(struct binary_file *f)
 	return 0;
 }
 
-static void list_remove(struct binary_file *f)
+static void binary_list_remove(struct binary_file *f)
 {
-	uint64_t hash = identity_hash(&f->b);
+	uint64_t hash = binary_identity_hash(&f->b);
 	struct binary_file *at = map_find_ptr(&by_identity, hash);
 
 	if (at != f) {
@@ -111,8 +111,8 @@ static ssize_t pread_all(int fd, uint64_t offset, void *to, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* Beneath the page cache: what a page holds comes from here, once. */
-static ssize_t source_read(void *ctx, uint64_t offset, void *to, size_t len)
+/* Below the page cache: reads a page from the source. */
+static ssize_t binary_source_read(void *ctx, uint64_t offset, void *to, size_t len)
 {
 	struct binary_file *f = ctx;
 	ssize_t n;
@@ -133,7 +133,7 @@ static struct binary *file_free(struct binary_file *f)
 		if (b->slot[i] && b->slot_free[i])
 			b->slot_free[i](b->slot[i]);
 	if (f->listed)
-		list_remove(f);
+		binary_list_remove(f);
 	page_cache_drop(&f->source);
 	closep(&f->fd);
 	free(f->image);
@@ -162,11 +162,11 @@ static struct binary_file *file_new(const char *path)
 	f->b.refs = 1;
 	f->b.id = ++last_id;
 	f->b.path = str_get_c(path);
-	f->source = (struct page_source){.id = f->b.id, .read = source_read, .ctx = f};
+	f->source = (struct page_source){.id = f->b.id, .read = binary_source_read, .ctx = f};
 	return f->b.path ? f : (struct binary_file *)file_free(f);
 }
 
-static void add_part(struct binary *b, struct sha256 *h, uint64_t offset)
+static void htlhash_add_part(struct binary *b, struct sha256 *h, uint64_t offset)
 {
 	uint8_t part[HTL_PART];
 	ssize_t n = binary_read(b, offset, part, sizeof(part));
@@ -182,14 +182,14 @@ static void hash_head_tail_length(struct binary *b)
 	struct sha256 h;
 
 	sha256_init(&h);
-	add_part(b, &h, 0);
-	add_part(b, &h, b->size > HTL_PART ? b->size - HTL_PART : 0);
+	htlhash_add_part(b, &h, 0);
+	htlhash_add_part(b, &h, b->size > HTL_PART ? b->size - HTL_PART : 0);
 	sha256_add(&h, &be, sizeof(be));
 	sha256_end(&h, digest);
 	memcpy(b->htlhash, digest, sizeof(b->htlhash));
 }
 
-/* The common end of all three ways to open. */
+/* The last step of all three ways to open. */
 static int file_finish(struct binary_file *f)
 {
 	int r = elf_parse(&f->b);
@@ -200,7 +200,7 @@ static int file_finish(struct binary_file *f)
 	return 0;
 }
 
-static int take_identity(struct binary *b, int fd)
+static int binary_set_identity(struct binary *b, int fd)
 {
 	struct stat st;
 
@@ -221,10 +221,10 @@ int binary_open(int fd, const char *path, struct binary **ret)
 	struct binary_file *same;
 	int r;
 
-	r = take_identity(&id, fd);
+	r = binary_set_identity(&id, fd);
 	if (r < 0)
 		return r;
-	same = find_same(&id);
+	same = binary_find_same(&id);
 	if (same) {
 		*ret = binary_ref(&same->b);
 		return 0;
@@ -232,9 +232,9 @@ int binary_open(int fd, const char *path, struct binary **ret)
 	f = file_new(path);
 	if (!f)
 		return -ENOMEM;
-	take_identity(&f->b, fd);
+	binary_set_identity(&f->b, fd);
 	f->fd = steal_fd(&own);
-	r = list_add(f);
+	r = binary_list_add(f);
 	if (r == 0)
 		r = file_finish(f);
 	if (r < 0)
@@ -264,7 +264,7 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	_cleanup_(file_freep) struct binary_file *f = NULL;
 	struct binary id = {.dev = replay->dev, .ino = replay->ino, .size = replay->size,
 			    .ctime_ns = replay->ctime_ns};
-	struct binary_file *same = find_same(&id);
+	struct binary_file *same = binary_find_same(&id);
 	int r;
 
 	if (same) {
@@ -279,7 +279,7 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	f->b.size = id.size;
 	f->b.ctime_ns = id.ctime_ns;
 	f->replay = *replay;
-	r = list_add(f);
+	r = binary_list_add(f);
 	if (r == 0)
 		r = file_finish(f);
 	if (r < 0)
@@ -307,7 +307,7 @@ struct binary *binary_put(struct binary *b)
 	return NULL;
 }
 
-static ssize_t image_read(const struct binary_file *f, uint64_t offset, void *to, size_t len)
+static ssize_t binary_image_read(const struct binary_file *f, uint64_t offset, void *to, size_t len)
 {
 	if (offset >= f->b.size)
 		return 0;
@@ -320,7 +320,7 @@ ssize_t binary_read(struct binary *b, uint64_t offset, void *to, size_t len)
 {
 	struct binary_file *f = file_of(b);
 
-	return f->image ? image_read(f, offset, to, len) : page_cache_read(&f->source, offset, to, len);
+	return f->image ? binary_image_read(f, offset, to, len) : page_cache_read(&f->source, offset, to, len);
 }
 
 ssize_t binary_read_vaddr(struct binary *b, uint64_t vaddr, void *to, size_t len)
@@ -343,7 +343,7 @@ const struct binary_section *binary_section(const struct binary *b, const char *
 	return NULL;
 }
 
-static const struct binary_segment *segment_of_offset(const struct binary *b, uint64_t offset, uint32_t flags)
+static const struct binary_segment *binary_segment_of_offset(const struct binary *b, uint64_t offset, uint32_t flags)
 {
 	for (uint16_t i = 0; i < b->nr_segments; i++) {
 		const struct binary_segment *s = &b->segments[i];
@@ -355,15 +355,15 @@ static const struct binary_segment *segment_of_offset(const struct binary *b, ui
 }
 
 /*
- * The kernel maps whole pages, so two segments may show the same bytes: code
- * is what is asked for, thus an executable segment goes first.
+ * The kernel maps whole pages, so two segments may show the same bytes: an
+ * executable segment is preferred, as code is looked up.
  */
 bool binary_offset_to_vaddr(const struct binary *b, uint64_t offset, uint64_t *ret_vaddr)
 {
-	const struct binary_segment *s = segment_of_offset(b, offset, PF_X);
+	const struct binary_segment *s = binary_segment_of_offset(b, offset, PF_X);
 
 	if (!s)
-		s = segment_of_offset(b, offset, 0);
+		s = binary_segment_of_offset(b, offset, 0);
 	if (!s)
 		return false;
 	*ret_vaddr = s->vaddr + (offset - s->offset);

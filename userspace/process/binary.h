@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An ELF file as the profiler sees it: identity, segments, sections, and
- * bounded reads through one small page cache. All that unwind/ and symbol/
- * know of a file, they read here; everything in the file is hostile.
+ * bounded reads through one small page cache. unwind/ and symbol/ read files
+ * only through it. Everything in a file is hostile.
  *
- * Called by the engine, one thread. Never mapped, always pread: a file that
- * is cut while it is read costs a short read, not a SIGBUS.
+ * Called by the engine, one thread. Files are read by pread, never mapped: one
+ * that is truncated meanwhile causes a short read, not a SIGBUS.
  * Lifetime: reference counted. Binaries are shared by all processes and keyed
  * by the file's own identity (device, inode, size, change time), never by
  * build-id alone, which a hostile file can claim.
@@ -63,15 +63,16 @@ struct binary {
 };
 
 /*
- * Takes fd over, also on failure. A file that is no ELF gives a binary with
- * is_elf false (its frames are named by path and offset). -ENOMEM, -EIO.
- * An already known file returns another reference to the same object. What is no regular file is -EIO.
+ * Takes fd over, also on failure. A file that is not ELF becomes a binary with
+ * is_elf false (its frames are named by path and offset). A file that is open
+ * already: another reference to the same object. -ENOMEM; -EIO, also for
+ * anything but a regular file.
  */
 int binary_open(int fd, const char *path, struct binary **ret);
 /* The same from memory (the vDSO, tests): copies it. */
 int binary_open_memory(const void *image, size_t len, const char *name, struct binary **ret);
 
-/* Borrowed, for passing it on; -1: it comes from memory or a capture. */
+/* Borrowed, to be passed to another process; -1: the binary was made from memory or a capture. */
 int binary_fd(const struct binary *b);
 
 struct binary *binary_ref(struct binary *b);
@@ -97,8 +98,8 @@ void binary_cache_limit(size_t bytes);
 size_t binary_cache_used(void);
 
 /*
- * Capture and replay. A capture wants every page that the cache read;
- * a replay gives pages instead of a file. hook may be NULL.
+ * Capture and replay. The hook gets every page that the cache reads, for a
+ * capture; a replay supplies pages in place of a file. hook may be NULL.
  */
 typedef void binary_page_hook_fn(void *ctx, const struct binary *b, uint64_t offset, const void *data, size_t len);
 void binary_set_page_hook(binary_page_hook_fn *fn, void *ctx);

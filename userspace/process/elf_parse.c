@@ -9,13 +9,13 @@
 #define NOTES_MAX      64
 #define NOTE_BYTES_MAX 65536u
 
-/* What differs between the classes, widened. */
+/* The fields that differ between the classes, widened. */
 struct elf_head {
 	uint64_t phoff, shoff;
 	uint32_t phentsize, phnum, shentsize, shnum, shstrndx;
 };
 
-static bool read_exact(struct binary *b, uint64_t offset, void *to, size_t len)
+static bool elf_read_exact(struct binary *b, uint64_t offset, void *to, size_t len)
 {
 	return binary_read(b, offset, to, len) == (ssize_t)len;
 }
@@ -30,7 +30,7 @@ static bool read_exact(struct binary *b, uint64_t offset, void *to, size_t len)
 					 (e)->e_shnum,     (e)->e_shstrndx};            \
 	} while (0)
 
-static bool parse_head(struct binary *b, struct elf_head *h)
+static bool elf_parse_head(struct binary *b, struct elf_head *h)
 {
 	union {
 		unsigned char ident[EI_NIDENT];
@@ -38,13 +38,13 @@ static bool parse_head(struct binary *b, struct elf_head *h)
 		Elf64_Ehdr e64;
 	} u;
 
-	if (!read_exact(b, 0, u.ident, EI_NIDENT) || memcmp(u.ident, ELFMAG, SELFMAG) != 0 ||
+	if (!elf_read_exact(b, 0, u.ident, EI_NIDENT) || memcmp(u.ident, ELFMAG, SELFMAG) != 0 ||
 	    u.ident[EI_DATA] != ELFDATA2LSB || u.ident[EI_VERSION] != EV_CURRENT)
 		return false;
 	b->is_64 = u.ident[EI_CLASS] == ELFCLASS64;
 	if (!b->is_64 && u.ident[EI_CLASS] != ELFCLASS32)
 		return false;
-	if (!read_exact(b, 0, &u, b->is_64 ? sizeof(u.e64) : sizeof(u.e32)))
+	if (!elf_read_exact(b, 0, &u, b->is_64 ? sizeof(u.e64) : sizeof(u.e32)))
 		return false;
 	if (b->is_64)
 		TAKE_EHDR(b, h, &u.e64);
@@ -53,7 +53,7 @@ static bool parse_head(struct binary *b, struct elf_head *h)
 	return true;
 }
 
-static bool read_phdr(struct binary *b, const struct elf_head *h, uint32_t i, Elf64_Phdr *ret)
+static bool elf_read_phdr(struct binary *b, const struct elf_head *h, uint32_t i, Elf64_Phdr *ret)
 {
 	Elf32_Phdr p;
 	uint64_t at;
@@ -62,8 +62,8 @@ static bool read_phdr(struct binary *b, const struct elf_head *h, uint32_t i, El
 	    __builtin_add_overflow(h->phoff, (uint64_t)i * h->phentsize, &at))
 		return false;
 	if (b->is_64)
-		return read_exact(b, at, ret, sizeof(*ret));
-	if (!read_exact(b, at, &p, sizeof(p)))
+		return elf_read_exact(b, at, ret, sizeof(*ret));
+	if (!elf_read_exact(b, at, &p, sizeof(p)))
 		return false;
 	*ret = (Elf64_Phdr){.p_type = p.p_type, .p_flags = p.p_flags, .p_offset = p.p_offset,
 			    .p_vaddr = p.p_vaddr, .p_filesz = p.p_filesz, .p_memsz = p.p_memsz,
@@ -71,7 +71,7 @@ static bool read_phdr(struct binary *b, const struct elf_head *h, uint32_t i, El
 	return true;
 }
 
-static bool read_shdr(struct binary *b, const struct elf_head *h, uint32_t i, Elf64_Shdr *ret)
+static bool elf_read_shdr(struct binary *b, const struct elf_head *h, uint32_t i, Elf64_Shdr *ret)
 {
 	Elf32_Shdr s;
 	uint64_t at;
@@ -80,8 +80,8 @@ static bool read_shdr(struct binary *b, const struct elf_head *h, uint32_t i, El
 	    __builtin_add_overflow(h->shoff, (uint64_t)i * h->shentsize, &at))
 		return false;
 	if (b->is_64)
-		return read_exact(b, at, ret, sizeof(*ret));
-	if (!read_exact(b, at, &s, sizeof(s)))
+		return elf_read_exact(b, at, ret, sizeof(*ret));
+	if (!elf_read_exact(b, at, &s, sizeof(s)))
 		return false;
 	*ret = (Elf64_Shdr){.sh_name = s.sh_name, .sh_type = s.sh_type, .sh_flags = s.sh_flags,
 			    .sh_addr = s.sh_addr, .sh_offset = s.sh_offset, .sh_size = s.sh_size,
@@ -89,12 +89,12 @@ static bool read_shdr(struct binary *b, const struct elf_head *h, uint32_t i, El
 	return true;
 }
 
-/* Counts that do not fit the header stand in the first section (System V ABI, ELF header). */
-static void extend_counts(struct binary *b, struct elf_head *h)
+/* Counts that do not fit the header are in the first section (System V ABI, ELF header). */
+static void elf_extend_counts(struct binary *b, struct elf_head *h)
 {
 	Elf64_Shdr first;
 
-	if ((h->shnum && h->shstrndx != SHN_XINDEX) || !read_shdr(b, h, 0, &first))
+	if ((h->shnum && h->shstrndx != SHN_XINDEX) || !elf_read_shdr(b, h, 0, &first))
 		return;
 	if (!h->shnum)
 		h->shnum = (uint32_t)MIN(first.sh_size, (uint64_t)UINT32_MAX);
@@ -103,20 +103,20 @@ static void extend_counts(struct binary *b, struct elf_head *h)
 }
 
 /*
- * A header is kept though its bytes lie past the end of the file (a cut file
- * still says where its code is), but not where its ranges wrap around.
+ * A range may lie past the end of the file (the headers of a truncated file
+ * still show where its code is), but must not wrap around.
  */
-static bool range_sane(uint64_t at, uint64_t len)
+static bool elf_range_is_valid(uint64_t at, uint64_t len)
 {
 	uint64_t end;
 
 	return !__builtin_add_overflow(at, len, &end);
 }
 
-static void add_segment(struct binary *b, const Elf64_Phdr *p)
+static void elf_add_segment(struct binary *b, const Elf64_Phdr *p)
 {
-	if (b->nr_segments >= BINARY_SEGMENTS_MAX || !range_sane(p->p_vaddr, p->p_memsz) ||
-	    !range_sane(p->p_offset, p->p_filesz) || p->p_filesz > p->p_memsz)
+	if (b->nr_segments >= BINARY_SEGMENTS_MAX || !elf_range_is_valid(p->p_vaddr, p->p_memsz) ||
+	    !elf_range_is_valid(p->p_offset, p->p_filesz) || p->p_filesz > p->p_memsz)
 		return;
 	b->segments[b->nr_segments++] = (struct binary_segment){
 		.vaddr = p->p_vaddr,
@@ -127,8 +127,8 @@ static void add_segment(struct binary *b, const Elf64_Phdr *p)
 	};
 }
 
-/* One note at *at; the kernel's own reader of build-ids knows no other layout. */
-static bool take_note(struct binary *b, const uint8_t *notes, size_t len, size_t align, size_t *at)
+/* One note at *at, in the only layout that the kernel's own reader of build-ids accepts. */
+static bool elf_parse_note(struct binary *b, const uint8_t *notes, size_t len, size_t align, size_t *at)
 {
 	size_t name_at = *at + sizeof(Elf64_Nhdr), desc_at, end;
 	Elf64_Nhdr n;
@@ -153,7 +153,7 @@ static bool take_note(struct binary *b, const uint8_t *notes, size_t len, size_t
 	return true;
 }
 
-static int take_notes(struct binary *b, uint64_t offset, uint64_t size, uint64_t align)
+static int elf_parse_notes(struct binary *b, uint64_t offset, uint64_t size, uint64_t align)
 {
 	_cleanup_(freep) uint8_t *notes = NULL;
 	size_t at = 0;
@@ -166,28 +166,28 @@ static int take_notes(struct binary *b, uint64_t offset, uint64_t size, uint64_t
 		return -ENOMEM;
 	n = binary_read(b, offset, notes, MIN(size, (uint64_t)NOTE_BYTES_MAX));
 	for (int i = 0; n > 0 && i < NOTES_MAX; i++)
-		if (!take_note(b, notes, (size_t)n, align == 8 ? 8 : 4, &at))
+		if (!elf_parse_note(b, notes, (size_t)n, align == 8 ? 8 : 4, &at))
 			break;
 	return 0;
 }
 
-static int take_phdr(struct binary *b, const Elf64_Phdr *p)
+static int elf_add_phdr(struct binary *b, const Elf64_Phdr *p)
 {
 	switch (p->p_type) {
 	case PT_LOAD:
-		add_segment(b, p);
+		elf_add_segment(b, p);
 		break;
 	case PT_GNU_EH_FRAME:
 		b->eh_frame_hdr = p->p_vaddr;
 		b->eh_frame_hdr_size = p->p_memsz;
 		break;
 	case PT_NOTE:
-		return take_notes(b, p->p_offset, p->p_filesz, p->p_align);
+		return elf_parse_notes(b, p->p_offset, p->p_filesz, p->p_align);
 	}
 	return 0;
 }
 
-static int parse_segments(struct binary *b, const struct elf_head *h)
+static int elf_parse_segments(struct binary *b, const struct elf_head *h)
 {
 	uint32_t n = MIN(h->phnum, 4u * BINARY_SEGMENTS_MAX);
 	Elf64_Phdr p;
@@ -198,12 +198,12 @@ static int parse_segments(struct binary *b, const struct elf_head *h)
 	b->segments = calloc(MIN(n, (uint32_t)BINARY_SEGMENTS_MAX), sizeof(*b->segments));
 	if (!b->segments)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < n && read_phdr(b, h, i, &p); i++)
-		r = take_phdr(b, &p);
+	for (uint32_t i = 0; r == 0 && i < n && elf_read_phdr(b, h, i, &p); i++)
+		r = elf_add_phdr(b, &p);
 	return r;
 }
 
-static void section_name(struct binary *b, const Elf64_Shdr *strings, uint32_t at, char name[24])
+static void elf_section_name(struct binary *b, const Elf64_Shdr *strings, uint32_t at, char name[24])
 {
 	uint64_t from;
 	ssize_t n;
@@ -214,32 +214,32 @@ static void section_name(struct binary *b, const Elf64_Shdr *strings, uint32_t a
 	n = binary_read(b, from, name, MIN((uint64_t)23, strings->sh_size - at));
 	if (n < 0)
 		memset(name, 0, 24);
-	/* Behind the terminator follows the next name. */
+	/* The section's name is followed by that of another one. */
 	memset(name + strlen(name), 0, 24 - strlen(name));
 }
 
-static int parse_sections(struct binary *b, const struct elf_head *h)
+static int elf_parse_sections(struct binary *b, const struct elf_head *h)
 {
 	uint32_t n = MIN(h->shnum, (uint32_t)BINARY_SECTIONS_MAX);
 	Elf64_Shdr s, strings = {0};
 
 	if (!n || !h->shoff)
 		return 0;
-	if (h->shstrndx < h->shnum && !read_shdr(b, h, h->shstrndx, &strings))
+	if (h->shstrndx < h->shnum && !elf_read_shdr(b, h, h->shstrndx, &strings))
 		strings = (Elf64_Shdr){0};
 	b->sections = calloc(n, sizeof(*b->sections));
 	if (!b->sections)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n && read_shdr(b, h, i, &s); i++) {
+	for (uint32_t i = 0; i < n && elf_read_shdr(b, h, i, &s); i++) {
 		struct binary_section *to = &b->sections[b->nr_sections++];
 
 		*to = (struct binary_section){
 			.addr = s.sh_addr, .offset = s.sh_offset, .size = s.sh_size, .entsize = s.sh_entsize,
 			.flags = s.sh_flags, .type = s.sh_type, .link = s.sh_link,
 		};
-		section_name(b, &strings, s.sh_name, to->name);
-		/* A range that wraps is none; the entry stays, as links count entries. */
-		if (!range_sane(to->addr, to->size) || !range_sane(to->offset, to->size))
+		elf_section_name(b, &strings, s.sh_name, to->name);
+		/* A range that wraps around is cleared; the entry stays, as links count entries. */
+		if (!elf_range_is_valid(to->addr, to->size) || !elf_range_is_valid(to->offset, to->size))
 			to->size = 0;
 	}
 	return 0;
@@ -251,15 +251,15 @@ int elf_parse(struct binary *b)
 	struct elf_head h;
 	int r;
 
-	if (!parse_head(b, &h))
+	if (!elf_parse_head(b, &h))
 		return 0;
 	b->is_elf = true;
-	extend_counts(b, &h);
-	r = parse_segments(b, &h);
+	elf_extend_counts(b, &h);
+	r = elf_parse_segments(b, &h);
 	if (r == 0)
-		r = parse_sections(b, &h);
+		r = elf_parse_sections(b, &h);
 	if (r < 0)
 		return r;
 	note = binary_section(b, ".note.gnu.build-id");
-	return note ? take_notes(b, note->offset, note->size, 4) : 0;
+	return note ? elf_parse_notes(b, note->offset, note->size, 4) : 0;
 }

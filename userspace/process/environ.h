@@ -20,7 +20,7 @@
 #define ENVIRON_VALUE_MAX      1024u
 
 struct environ_facts {
-	struct str *service; /* owned; NULL: not said */
+	struct str *service; /* owned; NULL: not set */
 	uint32_t count;
 	struct attribute attributes[ENVIRON_ATTRIBUTES_MAX]; /* owned; without service.name */
 };

@@ -2,8 +2,9 @@
 /*
  * Process life as events: fork, comm, exec, exit and executable mappings,
  * decoded from perf side-band records (Linux, include/uapi/linux/perf_event.h)
- * or made by whatever else reports them.
- * Called by the engine, one thread. Strings are borrowed from the record.
+ * or made from another sampler's reports.
+ * Called by the engine and the perf source, one thread each. Strings are
+ * borrowed from the record.
  */
 #ifndef OTP_PROCESS_EVENTS_H
 #define OTP_PROCESS_EVENTS_H
@@ -22,7 +23,7 @@ struct proc_event {
 	uint64_t time_ns;
 	uint64_t start, end, offset; /* MMAP */
 	uint64_t dev, ino;           /* MMAP without build-id; dev as makedev() */
-	uint64_t ino_generation;     /* likewise; tells a reused inode where the file system counts */
+	uint64_t ino_generation;     /* likewise; differs for a reused inode where the file system counts */
 	uint64_t lost;               /* LOST: records */
 	const char *name;            /* COMM, EXEC: comm; MMAP: path as the target sees it */
 	size_t name_len;
@@ -32,8 +33,8 @@ struct proc_event {
 #define SIDEBAND_SAMPLE_TYPE_TAIL 16 /* pid, tid (u32 each), time (u64) */
 
 /*
- * Decodes one perf record of len bytes (header included). 0, -ENOENT for a
- * type that says nothing of process life, -EBADMSG for a malformed one.
+ * Decodes one perf record of len bytes (header included). 0; -ENOENT for a
+ * type that is not of process life; -EBADMSG for a malformed record.
  */
 int proc_event_decode(const void *record, size_t len, struct proc_event *ret);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How a mapped file gets open: asked of the host once for all who map it,
- * sought elsewhere where its process is gone, and checked before it is taken.
+ * Opens mapped files: requested from the host once for all processes that map
+ * the file, through another process where its own has ended, and verified
+ * before use.
  */
 #include <string.h>
 
@@ -12,13 +13,13 @@
 #define RETRY_LONGEST_NS (64 * NSEC_PER_SEC)
 #define ATTEMPTS         3
 
-/* Worth another try later, perhaps through another process. */
-static bool is_passing(int err)
+/* Worth another attempt later, perhaps through another process. */
+static bool files_is_transient(int err)
 {
 	return err != -EPERM && err != -ESTALE && err != -EIO;
 }
 
-static void settle(struct question *q, int err)
+static void files_settle(struct question *q, int err)
 {
 	struct process_table *t = q->t;
 	struct mapped_file *f = mapped_file_ref(q->file);
@@ -26,7 +27,7 @@ static void settle(struct question *q, int err)
 	question_free(q);
 	f->state = err < 0 ? MAPPED_FAILED : MAPPED_READY;
 	f->error = err;
-	if (err < 0 && is_passing(err)) {
+	if (err < 0 && files_is_transient(err)) {
 		f->retry_wait_ns = f->retry_wait_ns ? MIN(2 * f->retry_wait_ns, RETRY_LONGEST_NS) : RETRY_FIRST_NS;
 		f->retry_ns = t->now_ns + f->retry_wait_ns;
 	}
@@ -36,32 +37,32 @@ static void settle(struct question *q, int err)
 }
 
 /*
- * Is it the file that the mapping names? Its inode the host has looked at,
- * where it was told one; the build-id only shows here.
+ * Whether it is the file that the mapping names. The host has compared the
+ * inode where the request contained one; the build-id is compared here.
  */
-static bool verify(const struct mapped_file *f, const struct binary *b)
+static bool files_verify(const struct mapped_file *f, const struct binary *b)
 {
 	return !f->build_id_len ||
 	       (b->build_id_len == f->build_id_len && !memcmp(b->build_id, f->build_id, f->build_id_len));
 }
 
-/* A descriptor, or, from a replay, where the capture keeps the file's pages. */
-static int open_answer(const struct mapped_file *f, int fd, const void *data, size_t len, struct binary **ret)
+/* A descriptor, or, in a replay, the place of the file's pages in the capture. */
+static int files_open_answer(const struct mapped_file *f, int fd, const void *data, size_t len, struct binary **ret)
 {
 	if (fd >= 0)
 		return binary_open(fd, f->path->s, ret);
 	return data && len == sizeof(struct binary_replay) ? binary_open_replay(data, f->path->s, ret) : -EIO;
 }
 
-static int take_answer(struct question *q, int fd, const void *data, size_t len)
+static int files_take_answer(struct question *q, int fd, const void *data, size_t len)
 {
 	struct mapped_file *f = q->file;
 	struct binary *b;
-	int r = open_answer(f, fd, data, len, &b);
+	int r = files_open_answer(f, fd, data, len, &b);
 
 	if (r < 0)
 		return r;
-	if (!verify(f, b)) {
+	if (!files_verify(f, b)) {
 		binary_put(b);
 		return -ESTALE;
 	}
@@ -69,14 +70,17 @@ static int take_answer(struct question *q, int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* The last resort of a process that is gone with its root: the same build, open for somebody else. */
-static bool take_twin(struct mapped_file *f)
+/*
+ * The last resort for a process that has ended with its root: a file of the
+ * same build-id, opened for another process.
+ */
+static bool files_use_twin(struct mapped_file *f)
 {
 	f->binary = binary_ref(binary_find_build_id(f->build_id, f->build_id_len));
 	return f->binary != NULL;
 }
 
-static uint32_t cgroup_neighbour(const struct process_table *t, const struct question *q)
+static uint32_t files_cgroup_neighbour(const struct process_table *t, const struct question *q)
 {
 	const struct cgroup_note *note = cgroup_note_find(t, q->file->container);
 	const struct entry *e = note && note->pid != q->pid ? entry_get(t, note->pid) : NULL;
@@ -84,76 +88,76 @@ static uint32_t cgroup_neighbour(const struct process_table *t, const struct que
 	return e && !e->p.exit_time_ns && e->p.cgroup_id == q->file->container ? e->p.pid : 0;
 }
 
-static bool has_proof(const struct mapped_file *f)
+static bool files_has_proof(const struct mapped_file *f)
 {
 	return f->build_id_len || f->ino;
 }
 
 /*
- * Whose root to look into besides the process' own: somebody of its cgroup,
+ * The process whose root to search besides the process' own: one of its cgroup,
  * then its parent, then the host's first process.
  */
-static uint32_t alternate_for(const struct process_table *t, const struct question *q)
+static uint32_t files_alternate_pid(const struct process_table *t, const struct question *q)
 {
-	if (!has_proof(q->file))
+	if (!files_has_proof(q->file))
 		return 0;
 	switch (q->attempt) {
 	case 0:
-		return cgroup_neighbour(t, q);
+		return files_cgroup_neighbour(t, q);
 	case 1:
 		return q->ppid;
 	}
 	return 1;
 }
 
-static bool next_attempt(const struct process_table *t, struct question *q)
+static bool files_next_attempt(const struct process_table *t, struct question *q)
 {
 	uint32_t last = q->alternate;
 
-	if (!has_proof(q->file))
+	if (!files_has_proof(q->file))
 		return false;
 	while (++q->attempt < ATTEMPTS) {
-		q->alternate = alternate_for(t, q);
+		q->alternate = files_alternate_pid(t, q);
 		if (q->alternate && q->alternate != last && q->alternate != q->pid)
 			return true;
 	}
 	return false;
 }
 
-static bool is_elsewhere(int err)
+static bool files_is_elsewhere(int err)
 {
 	return err == -ESRCH || err == -ENOENT || err == -ESTALE || err == -EACCES;
 }
 
-static void ask(struct question *q);
+static void files_request(struct question *q);
 
-static void on_opened(void *ctx, int err, int fd, const void *data, size_t len)
+static void files_on_opened(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct question *q = ctx;
 	struct process_table *t = q->t;
 
 	if (err == 0)
-		err = take_answer(q, fd, data, len);
+		err = files_take_answer(q, fd, data, len);
 	else
 		closep(&fd);
-	if (err < 0 && is_elsewhere(err)) {
-		if (next_attempt(t, q)) {
-			ask(q);
+	if (err < 0 && files_is_elsewhere(err)) {
+		if (files_next_attempt(t, q)) {
+			files_request(q);
 			return;
 		}
-		if (take_twin(q->file))
+		if (files_use_twin(q->file))
 			err = 0;
 	}
-	settle(q, err);
+	files_settle(q, err);
 	files_pump(t);
 }
 
-static void put_off(struct question *q)
+static void files_defer(struct question *q)
 {
 	struct files *files = &q->t->files;
 
 	if (files->later_count >= LATER_MAX) {
-		settle(q, -EBUSY);
+		files_settle(q, -EBUSY);
 		return;
 	}
 	q->later = NULL;
@@ -162,7 +166,7 @@ static void put_off(struct question *q)
 	files->later_count++;
 }
 
-static int host_open(struct question *q)
+static int files_host_open(struct question *q)
 {
 	const struct mapped_file *f = q->file;
 	struct host_request req = {
@@ -175,18 +179,18 @@ static int host_open(struct question *q)
 		.path = f->path->s,
 	};
 
-	return host_ask(q->t->cfg.host, &req, on_opened, q);
+	return host_ask(q->t->cfg.host, &req, files_on_opened, q);
 }
 
-/* Afterwards q may be gone: answered, or settled. */
-static void ask(struct question *q)
+/* Afterwards q may be freed: answered, or settled. */
+static void files_request(struct question *q)
 {
-	int r = q->t->files.later ? -EBUSY : host_open(q);
+	int r = q->t->files.later ? -EBUSY : files_host_open(q);
 
 	if (r == -EBUSY)
-		put_off(q);
+		files_defer(q);
 	else if (r < 0)
-		settle(q, r);
+		files_settle(q, r);
 }
 
 void files_pump(struct process_table *t)
@@ -200,12 +204,12 @@ void files_pump(struct process_table *t)
 		struct question *q = files->later;
 		int r;
 
-		/* Out of the queue first: the answer may come in the call. */
+		/* Removed from the queue first: the answer may arrive during the call. */
 		files->later = q->later;
 		if (!files->later)
 			files->later_end = &files->later;
 		files->later_count--;
-		r = host_open(q);
+		r = files_host_open(q);
 		if (r == -EBUSY) {
 			q->later = files->later;
 			files->later = q;
@@ -215,12 +219,12 @@ void files_pump(struct process_table *t)
 			break;
 		}
 		if (r < 0)
-			settle(q, r);
+			files_settle(q, r);
 	}
 	files->pumping = false;
 }
 
-static bool room_for_another(struct process_table *t)
+static bool files_may_open(struct process_table *t)
 {
 	if (binary_count() < t->cfg.limits.files)
 		return true;
@@ -228,7 +232,7 @@ static bool room_for_another(struct process_table *t)
 	return binary_count() < t->cfg.limits.files;
 }
 
-static bool begin(struct process_table *t, struct process *p, const struct mapping *m)
+static bool files_begin_open(struct process_table *t, struct process *p, const struct mapping *m)
 {
 	struct mapped_file *f = m->file;
 	struct question *q;
@@ -240,12 +244,12 @@ static bool begin(struct process_table *t, struct process *p, const struct mappi
 	q->start = m->start;
 	q->end = m->end;
 	q->file = mapped_file_ref(f);
-	q->alternate = alternate_for(t, q);
+	q->alternate = files_alternate_pid(t, q);
 	f->state = MAPPED_OPENING;
-	if (room_for_another(t))
-		ask(q);
+	if (files_may_open(t))
+		files_request(q);
 	else
-		settle(q, -EMFILE);
+		files_settle(q, -EMFILE);
 	return f->state == MAPPED_OPENING;
 }
 
@@ -260,5 +264,5 @@ bool table_want_file(struct process_table *t, struct process *p, const struct ma
 	if (f->state == MAPPED_FAILED && (!f->retry_ns || t->now_ns < f->retry_ns))
 		return false;
 	f->retry_ns = 0;
-	return begin(t, p, m);
+	return files_begin_open(t, p, m);
 }

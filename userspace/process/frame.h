@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One frame of a stack, whatever it runs: native and kernel code, known by an
- * address that is named later, or code that names itself (interpreted, or made
- * at run time), known by function, file and line.
+ * One frame of a stack, of any kind: native and kernel code, identified by an
+ * address that is resolved later, or code that names itself (interpreted, or
+ * made at run time), identified by function, file and line.
  *
- * Made by the unwinder and by those who know a runtime, put together by the
- * engine, counted by profile/. Plain data, one thread.
- * Ownership: what a frame points to is borrowed, from the space of its process
- * or from whoever named it, until the sample is counted.
+ * Made by the unwinder and by sources of names for generated code, assembled
+ * by the engine, counted by profile/. Plain data, one thread.
+ * Ownership: a frame's pointers are borrowed, from the space of its process or
+ * from the source of its name, until the sample is counted.
  */
 #ifndef OTP_PROCESS_FRAME_H
 #define OTP_PROCESS_FRAME_H
@@ -26,13 +26,13 @@ enum frame_flags {
 };
 
 /*
- * How a frame was found where no table says it: a guess, and counted as such.
+ * How a frame was found where no table covers it: a guess, and counted as such.
  *   X(NAME, "name")
  */
 #define FRAME_GUESSES(X)                                                                        \
 	X(FRAME_POINTER, "frame_pointer") /* the saved frame pointer, where there is no table */ \
 	X(EPILOGUE, "epilogue")           /* the callee's code, read on to its return */         \
-	X(SCAN, "scan")                   /* a known root's frame, sought on the stack */
+	X(SCAN, "scan")                   /* a known root's frame, searched for on the stack */
 
 enum frame_guess {
 	FRAME_SURE,
@@ -56,7 +56,7 @@ struct frame {
 			struct str *function; /* never NULL */
 			struct str *file;     /* NULL: unknown */
 		};
-		struct { /* any other but a marker: KIND_KERNEL, KIND_NATIVE */
+		struct { /* an address: KIND_KERNEL, KIND_NATIVE */
 			uint64_t pc;
 			const struct mapping *map; /* NULL: the kernel's, or no mapping covers it */
 		};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine may ask about the host that it profiles. The engine opens
- * nothing itself: live, the questions go to the monitor, whose disposable
- * opener answers them; in a replay, the capture answers.
+ * Questions of the engine about the host that it profiles. The engine opens
+ * nothing itself: live, the monitor passes the questions to its disposable
+ * opener; in a replay, the capture answers them.
  *
  * Called by process/ and symbol/ in the engine, one thread. Never blocks: the
- * answer comes later, from the engine's main loop, or in the call itself (a
- * replay does that, so callers must be ready for it).
+ * answer arrives later, from the engine's main loop, or during the call (in a
+ * replay), so callers must expect both.
  * Every question is answered exactly once, at the latest after the opener's
  * deadline (-ETIMEDOUT), or when the host is freed (-ECANCELED).
  */
@@ -21,12 +21,12 @@ enum host_ask {
 	HOST_READ_MAPS,       /* /proc/PID/maps, code only -> data */
 	HOST_READ_IDENTITY,   /* struct host_identity_text -> data */
 	/* 4 was an answer of captures by older versions: it stays unused. */
-	HOST_SCAN = 5,        /* all processes, or with len the first so many above pid: struct host_scan_entry and
+	HOST_SCAN = 5,        /* all processes, or if len is set the first len above pid: struct host_scan_entry and
 			       * text each -> fd of a sealed memfd */
 	HOST_OPEN_INDEX,      /* the address index of the file elf_fd, which pid runs as path -> fd */
-	HOST_OPEN_PERF_MAP,   /* what pid says of the code that it makes: /tmp/perf-PID.map in its root -> fd */
-	HOST_OPEN_DEBUG,      /* of the indexer: the ELF file path in pid's root -> fd */
-	HOST_READ_CONTAINERS, /* of the monitor: names of containers -> data; path: their ids, one after the other,
+	HOST_OPEN_PERF_MAP,   /* names of the code that pid generates: /tmp/perf-PID.map in its root -> fd */
+	HOST_OPEN_DEBUG,      /* asked by the indexer: the ELF file path in pid's root -> fd */
+	HOST_READ_CONTAINERS, /* asked by the monitor: names of containers -> data; path: their ids, concatenated,
 			       * or "" for all that have a name */
 };
 
@@ -35,8 +35,8 @@ enum host_ask {
 #define HOST_IDENTITY_MAX 65536u
 #define HOST_PATH_MAX     4096u
 /*
- * Answer to HOST_READ_CONTAINERS: for each container with a name its id of so
- * many hex digits, then the name (printable UTF-8) and a NUL.
+ * Answer to HOST_READ_CONTAINERS: for each container with a name its id of
+ * HOST_CONTAINER_ID hex digits, then the name (printable UTF-8) and a NUL.
  */
 #define HOST_CONTAINER_ID       64u
 #define HOST_CONTAINER_NAME_MAX 256u /* with the NUL */
@@ -45,28 +45,28 @@ enum host_ask {
 struct host_request {
 	uint32_t kind; /* enum host_ask */
 	uint32_t pid;
-	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until it is answered; -1: in a replay */
+	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until the answer; -1: in a replay */
 	uint64_t start; /* HOST_OPEN_MAPPED: mapping */
 	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
-	uint64_t ino; /* the file opened must have it; 0: unknown */
+	uint64_t ino; /* required of the opened file; 0: unknown */
 	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; HOST_OPEN_DEBUG: enum index_root; else 0 */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
 	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */
 };
 
 /*
- * err: 0 or negative errno (-ESRCH gone, -ENOENT, -EPERM refused: no regular
- * file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for
- * the call. A replay answers HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a
- * struct binary_replay as data in place of the descriptor.
+ * err: 0 or negative errno (-ESRCH: the process ended, -ENOENT, -EPERM: not a
+ * regular file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data:
+ * borrowed for the call. A replay answers HOST_OPEN_MAPPED and HOST_OPEN_INDEX
+ * with a struct binary_replay as data in place of the descriptor.
  */
 typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);
 
 struct host;
 struct host_ops {
-	/* 0, -EBUSY when too many questions are open (the caller asks again later). */
+	/* 0; -EBUSY when too many questions are pending (the caller repeats it later). */
 	int (*ask)(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx);
-	/* Forget the answers meant for ctx; afterwards fn is not called with it. */
+	/* Drops the answers for ctx; afterwards fn is not called with it. */
 	void (*cancel)(struct host *h, void *ctx);
 };
 
@@ -85,9 +85,9 @@ static inline void host_cancel(struct host *h, void *ctx)
 }
 
 /*
- * Answer to HOST_READ_IDENTITY: texts one after the other, each of the length
- * given here, in the order of enum host_text. In captures of older versions the
- * last one is missing, and its length 0.
+ * Answer to HOST_READ_IDENTITY: the texts in the order of enum host_text, each
+ * of its length in len. In captures of older versions the last one is missing,
+ * and its length is 0.
  */
 enum host_text {
 	HOST_TEXT_EXE,     /* readlink of /proc/PID/exe */
@@ -100,10 +100,10 @@ enum host_text {
 };
 
 struct host_identity_text {
-	uint64_t start_ns; /* boot time, cut to clock ticks as /proc/PID/stat gives it */
+	uint64_t start_ns; /* boot time, cut to clock ticks as in /proc/PID/stat */
 	uint32_t ppid;
 	uint32_t len[HOST_TEXT_NR];
-	uint32_t reserved; /* the texts begin right behind: sizeof and offset are one */
+	uint32_t reserved; /* the texts follow without padding: sizeof and offset are equal */
 	char text[];
 };
 

@@ -23,7 +23,7 @@ struct identity_input {
 	} text[HOST_TEXT_NR];
 };
 
-static int input_split(const void *data, size_t len, struct identity_input *in)
+static int identity_input_split(const void *data, size_t len, struct identity_input *in)
 {
 	struct host_identity_text head;
 	const char *at = data;
@@ -46,7 +46,7 @@ static int input_split(const void *data, size_t len, struct identity_input *in)
 }
 
 /* Value of "\nField:\tvalue\n" in /proc/PID/status. */
-static bool status_field(const struct identity_input *in, const char *field, char *to, size_t cap)
+static bool identity_status_field(const struct identity_input *in, const char *field, char *to, size_t cap)
 {
 	const char *at = in->text[HOST_TEXT_STATUS].s, *end = at + in->text[HOST_TEXT_STATUS].len;
 	size_t n = strlen(field);
@@ -65,45 +65,45 @@ static bool status_field(const struct identity_input *in, const char *field, cha
 	return false;
 }
 
-/* No file and no arguments has a zombie too; kthreadd's children tell the kernel's own. */
-static bool input_is_kernel(const struct identity_input *in)
+/* A zombie also has neither file nor arguments, so kernel threads are recognised by their parent, kthreadd. */
+static bool identity_input_is_kernel(const struct identity_input *in)
 {
 	char value[16];
 
 	if (in->text[HOST_TEXT_EXE].len || in->text[HOST_TEXT_CMDLINE].len)
 		return false;
-	if (status_field(in, "Kthread:", value, sizeof(value)))
+	if (identity_status_field(in, "Kthread:", value, sizeof(value)))
 		return !strcmp(value, "1");
-	return in->ppid == 2 || (status_field(in, "Pid:", value, sizeof(value)) && !strcmp(value, "2"));
+	return in->ppid == 2 || (identity_status_field(in, "Pid:", value, sizeof(value)) && !strcmp(value, "2"));
 }
 
-static struct str *text_or_null(const char *s, size_t max)
+static struct str *identity_text_or_null(const char *s, size_t max)
 {
 	return s[0] ? text_str(s, strlen(s), max) : NULL;
 }
 
-static void take_cgroup(struct identity *id, const char *text, size_t len)
+static void identity_read_cgroup(struct identity *id, const char *text, size_t len)
 {
 	struct cgroup_facts f;
 
 	cgroup_parse(text, len, &f);
-	id->container_id = text_or_null(f.container_id, NAME_MAX_BYTES);
-	id->machine = text_or_null(f.container_name, NAME_MAX_BYTES);
+	id->container_id = identity_text_or_null(f.container_id, NAME_MAX_BYTES);
+	id->machine = identity_text_or_null(f.container_name, NAME_MAX_BYTES);
 	id->container_name = str_ref(id->machine);
-	id->pod_uid = text_or_null(f.pod_uid, NAME_MAX_BYTES);
-	id->unit = text_or_null(f.unit, NAME_MAX_BYTES);
-	id->unit_service = text_or_null(f.service, NAME_MAX_BYTES);
-	id->cgroup = text_or_null(f.path, NAME_MAX_BYTES);
+	id->pod_uid = identity_text_or_null(f.pod_uid, NAME_MAX_BYTES);
+	id->unit = identity_text_or_null(f.unit, NAME_MAX_BYTES);
+	id->unit_service = identity_text_or_null(f.service, NAME_MAX_BYTES);
+	id->cgroup = identity_text_or_null(f.path, NAME_MAX_BYTES);
 }
 
 /* From the runtime; the opener has cleaned it. */
-static void take_container(struct identity *id, const char *name, size_t len)
+static void identity_read_container(struct identity *id, const char *name, size_t len)
 {
 	if (len && !id->container_name)
 		id->container_name = text_str(name, len, NAME_MAX_BYTES);
 }
 
-static void take_names(struct identity *id, const struct identity_input *in, const char *comm)
+static void identity_read_names(struct identity *id, const struct identity_input *in, const char *comm)
 {
 	struct service_input from = {
 		.exe = in->text[HOST_TEXT_EXE].s,
@@ -115,8 +115,8 @@ static void take_names(struct identity *id, const struct identity_input *in, con
 	struct service_names names;
 
 	service_names(&from, &names);
-	id->exe = text_or_null(names.exe, NAME_MAX_BYTES);
-	id->script = text_or_null(names.script, NAME_MAX_BYTES);
+	id->exe = identity_text_or_null(names.exe, NAME_MAX_BYTES);
+	id->script = identity_text_or_null(names.script, NAME_MAX_BYTES);
 }
 
 static struct identity *identity_new(void)
@@ -149,20 +149,20 @@ int identity_parse(const void *data, size_t len, const char *comm, struct identi
 	_cleanup_(identity_putp) struct identity *id = NULL;
 	struct identity_input in;
 	char name[64] = "";
-	int r = input_split(data, len, &in);
+	int r = identity_input_split(data, len, &in);
 
 	if (r < 0)
 		return r;
-	if (input_is_kernel(&in))
+	if (identity_input_is_kernel(&in))
 		return identity_new_kernel(ret);
 	id = identity_new();
 	if (!id)
 		return -ENOMEM;
-	if (!comm[0] && status_field(&in, "Name:", name, sizeof(name)))
+	if (!comm[0] && identity_status_field(&in, "Name:", name, sizeof(name)))
 		comm = name;
-	take_names(id, &in, comm);
-	take_cgroup(id, in.text[HOST_TEXT_CGROUP].s, in.text[HOST_TEXT_CGROUP].len);
-	take_container(id, in.text[HOST_TEXT_CONTAINER].s, in.text[HOST_TEXT_CONTAINER].len);
+	identity_read_names(id, &in, comm);
+	identity_read_cgroup(id, in.text[HOST_TEXT_CGROUP].s, in.text[HOST_TEXT_CGROUP].len);
+	identity_read_container(id, in.text[HOST_TEXT_CONTAINER].s, in.text[HOST_TEXT_CONTAINER].len);
 	r = environ_parse(in.text[HOST_TEXT_ENVIRON].s, in.text[HOST_TEXT_ENVIRON].len, &id->environ);
 	if (r < 0)
 		return r;
@@ -170,7 +170,7 @@ int identity_parse(const void *data, size_t len, const char *comm, struct identi
 	return 0;
 }
 
-static void copy_cgroup(struct identity *to, const struct identity *from)
+static void identity_copy_cgroup(struct identity *to, const struct identity *from)
 {
 	to->container_id = str_ref(from->container_id);
 	to->container_name = str_ref(from->container_name);
@@ -181,7 +181,7 @@ static void copy_cgroup(struct identity *to, const struct identity *from)
 	to->cgroup = str_ref(from->cgroup);
 }
 
-static void copy_environ(struct environ_facts *to, const struct environ_facts *from)
+static void identity_copy_environ(struct environ_facts *to, const struct environ_facts *from)
 {
 	*to = *from;
 	str_ref(to->service);
@@ -198,12 +198,12 @@ int identity_guess(const struct identity *environ_from, const struct identity *c
 
 	if (!id)
 		return -ENOMEM;
-	id->exe = text_or_null(exe, NAME_MAX_BYTES);
-	id->script = text_or_null(script, NAME_MAX_BYTES);
+	id->exe = identity_text_or_null(exe, NAME_MAX_BYTES);
+	id->script = identity_text_or_null(script, NAME_MAX_BYTES);
 	if (cgroup_from)
-		copy_cgroup(id, cgroup_from);
+		identity_copy_cgroup(id, cgroup_from);
 	if (environ_from)
-		copy_environ(&id->environ, &environ_from->environ);
+		identity_copy_environ(&id->environ, &environ_from->environ);
 	*ret = id;
 	return 0;
 }
@@ -233,13 +233,13 @@ struct identity *identity_put(struct identity *id)
 	return NULL;
 }
 
-/* Attributes on their way to a workload; keys are owned here, values borrowed. */
+/* Attributes collected for a workload; keys are owned here, values borrowed. */
 struct collected {
 	struct attribute list[COLLECTED_MAX];
 	size_t count;
 };
 
-static void add(struct collected *c, const char *key, struct str *value)
+static void identity_add(struct collected *c, const char *key, struct str *value)
 {
 	struct str *k = value && c->count < COLLECTED_MAX ? str_get_c(key) : NULL;
 
@@ -247,7 +247,7 @@ static void add(struct collected *c, const char *key, struct str *value)
 		c->list[c->count++] = (struct attribute){.key = k, .value = value};
 }
 
-static void add_all(struct collected *c, const struct attribute *from, size_t n)
+static void identity_add_all(struct collected *c, const struct attribute *from, size_t n)
 {
 	for (size_t i = 0; i < n && c->count < COLLECTED_MAX; i++)
 		if (strcmp(from[i].key->s, "service.name") != 0)
@@ -260,7 +260,7 @@ static void collected_done(struct collected *c)
 		str_put(c->list[i].key);
 }
 
-static struct str *service_of(const struct identity *id)
+static struct str *identity_service(const struct identity *id)
 {
 	struct str *const order[] = {id->environ.service, id->unit_service, id->machine, id->script, id->exe};
 
@@ -270,21 +270,21 @@ static struct str *service_of(const struct identity *id)
 	return NULL;
 }
 
-static bool cgroup_tells(const struct identity *id)
+static bool identity_uses_cgroup(const struct identity *id)
 {
 	return id->cgroup && id->cgroup->len > 1 && !id->container_id && !id->container_name && !id->unit &&
 	       !strstr(id->cgroup->s, "user.slice");
 }
 
-static void add_found(struct collected *c, const struct identity *id)
+static void identity_add_found(struct collected *c, const struct identity *id)
 {
-	add(c, "container.id", id->container_id);
-	add(c, "container.name", id->container_name);
-	add(c, "k8s.pod.uid", id->pod_uid);
-	add(c, "process.executable.name", id->exe);
-	add(c, "otprof.systemd.unit", id->unit);
-	if (cgroup_tells(id))
-		add(c, "otprof.cgroup", id->cgroup);
+	identity_add(c, "container.id", id->container_id);
+	identity_add(c, "container.name", id->container_name);
+	identity_add(c, "k8s.pod.uid", id->pod_uid);
+	identity_add(c, "process.executable.name", id->exe);
+	identity_add(c, "otprof.systemd.unit", id->unit);
+	if (identity_uses_cgroup(id))
+		identity_add(c, "otprof.cgroup", id->cgroup);
 }
 
 int identity_workload(const struct identity *id, const struct attribute *resource, size_t nr_resource,
@@ -292,22 +292,22 @@ int identity_workload(const struct identity *id, const struct attribute *resourc
 {
 	struct str *kernel = str_get_c("kernel"), *kernel_exe = str_get_c("[kernel]"), *unknown = str_get_c("unknown");
 	_cleanup_(collected_done) struct collected c = {.count = 0};
-	struct str *service = id->kernel ? kernel : service_of(id);
+	struct str *service = id->kernel ? kernel : identity_service(id);
 	int r = -ENOMEM;
 
 	if (kernel && kernel_exe && unknown) {
-		add(&c, "service.name", service ? service : unknown);
-		add_all(&c, resource, nr_resource);
+		identity_add(&c, "service.name", service ? service : unknown);
+		identity_add_all(&c, resource, nr_resource);
 		if (id->kernel)
-			add(&c, "process.executable.name", kernel_exe);
+			identity_add(&c, "process.executable.name", kernel_exe);
 		else
-			add_found(&c, id);
-		add_all(&c, id->environ.attributes, id->environ.count);
+			identity_add_found(&c, id);
+		identity_add_all(&c, id->environ.attributes, id->environ.count);
 		r = workload_get(c.list, c.count, ret);
 	}
 	str_put(kernel);
 	str_put(kernel_exe);
 	str_put(unknown);
-	/* Without memory for a key the list may lack its head. */
+	/* Without memory for a key, service.name may be missing. */
 	return r == -EINVAL ? -ENOMEM : r;
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a process is: what its environment, cgroup, executable and arguments
- * say, and the workload that follows from it.
+ * The identity of a process, from its environment, cgroup, executable and
+ * arguments, and the workload that follows from it.
  *
- * service.name is the first of these that is known:
+ * service.name is the first of these that exists:
  *   1. OTEL_SERVICE_NAME, or service.name in OTEL_RESOURCE_ATTRIBUTES
  *   2. the systemd unit, without ".service" ("nginx"; "getty@tty1")
  *   3. the name of an LXC or nspawn container
  *   4. the script that an interpreter runs ("app.py")
  *   5. the executable, by the name it was started under
- * The cgroup of a Docker, containerd, CRI-O or Podman container has only an id.
- * The name that the runtime keeps for it is often made up by the runtime, so
- * rules 4 and 5 name the service, and id and name stand in container.id and
+ * The cgroup of a Docker, containerd, CRI-O or Podman container contains only
+ * its id. The container's name is often a random one of the runtime, so rules 4
+ * and 5 name the service, and id and name become container.id and
  * container.name.
  *
  * Other attributes: the configured resource, container.id, container.name,
  * k8s.pod.uid, process.executable.name, otprof.systemd.unit, otprof.cgroup
  * (only where there is neither container nor unit, and never for a login
  * session, whose number would split every service), and the variables' own
- * attributes. Of equal keys the configuration wins over what we found, and
- * that over what the process claims.
+ * attributes. Of equal keys the configuration's value wins, then the detected
+ * one, then the one that the process claims.
  *
  * Immutable and reference counted; the engine's one thread.
  */
@@ -39,16 +39,16 @@ struct identity {
 	struct str *exe;    /* the rest may be NULL: unknown or none */
 	struct str *script;
 	struct str *container_id, *container_name, *pod_uid;
-	struct str *machine; /* the container's name where it is an LXC or nspawn machine, as its cgroup says */
+	struct str *machine; /* the container's name where it is an LXC or nspawn machine, from its cgroup */
 	struct str *unit, *unit_service;
 	struct str *cgroup;
 	struct environ_facts environ;
 };
 
-/* From the answer to HOST_READ_IDENTITY; comm as the table knows it. -EBADMSG, -ENOMEM. */
+/* From the answer to HOST_READ_IDENTITY; comm as in the process table. -EBADMSG, -ENOMEM. */
 int identity_parse(const void *data, size_t len, const char *comm, struct identity **ret);
 /*
- * What is likely of a process that nobody has read: environment as in
+ * The likely identity of a process that was not read: environment as in
  * environ_from (a parent, itself before exec), cgroup as in cgroup_from (any
  * process of the cgroup); both may be NULL.
  */

@@ -17,21 +17,22 @@
 
 struct packed_section {
 	uint32_t type;
-	uint64_t offset, len; /* of what is packed */
-	uint64_t size;	      /* of what comes out */
+	uint64_t offset, len; /* of the packed bytes */
+	uint64_t size;	      /* of the unpacked bytes */
 };
 
-static int packed_read(struct binary *b, uint64_t offset, void *to, size_t len)
+static int inflate_read_packed(struct binary *b, uint64_t offset, void *to, size_t len)
 {
 	return binary_read(b, offset, to, len) == (ssize_t)len ? 0 : -EBADMSG;
 }
 
-static int gnu_header(struct binary *b, const struct binary_section *s, struct packed_section *ret)
+static int inflate_gnu_header(struct binary *b, const struct binary_section *s, struct packed_section *ret)
 {
 	uint8_t head[GNU_HEADER];
 	uint64_t size;
 
-	if (s->size <= sizeof(head) || packed_read(b, s->offset, head, sizeof(head)) < 0 || memcmp(head, "ZLIB", 4) != 0)
+	if (s->size <= sizeof(head) || inflate_read_packed(b, s->offset, head, sizeof(head)) < 0 ||
+	    memcmp(head, "ZLIB", 4) != 0)
 		return -EBADMSG;
 	memcpy(&size, head + 4, sizeof(size));
 	*ret = (struct packed_section){ELFCOMPRESS_ZLIB, s->offset + sizeof(head), s->size - sizeof(head),
@@ -39,27 +40,27 @@ static int gnu_header(struct binary *b, const struct binary_section *s, struct p
 	return 0;
 }
 
-static int gabi_header(struct binary *b, const struct binary_section *s, struct packed_section *ret)
+static int inflate_gabi_header(struct binary *b, const struct binary_section *s, struct packed_section *ret)
 {
 	Elf64_Chdr c;
 
-	if (!b->is_64 || s->size <= sizeof(c) || packed_read(b, s->offset, &c, sizeof(c)) < 0)
+	if (!b->is_64 || s->size <= sizeof(c) || inflate_read_packed(b, s->offset, &c, sizeof(c)) < 0)
 		return -EBADMSG;
 	*ret = (struct packed_section){c.ch_type, s->offset + sizeof(c), s->size - sizeof(c), c.ch_size};
 	return 0;
 }
 
-static int header(struct binary *b, const struct binary_section *s, struct packed_section *ret)
+static int inflate_header(struct binary *b, const struct binary_section *s, struct packed_section *ret)
 {
 	if (s->offset > b->size || s->size > b->size - s->offset)
 		return -EBADMSG;
 	if (s->flags & SHF_COMPRESSED)
-		return gabi_header(b, s, ret);
-	return strncmp(s->name, ".zdebug_", 8) ? -ENOENT : gnu_header(b, s, ret);
+		return inflate_gabi_header(b, s, ret);
+	return strncmp(s->name, ".zdebug_", 8) ? -ENOENT : inflate_gnu_header(b, s, ret);
 }
 
-/* Both decoders write no byte beyond size, and need no window of their own for it. */
-static int unpack(const struct packed_section *p, const uint8_t *from, uint8_t *to)
+/* Both decoders write no byte beyond size, and need no separate window. */
+static int inflate_unpack(const struct packed_section *p, const uint8_t *from, uint8_t *to)
 {
 	uLongf n = (uLongf)p->size;
 	int r;
@@ -79,7 +80,7 @@ int section_inflate(struct binary *b, const struct binary_section *s, size_t max
 	_cleanup_(freep) uint8_t *from = NULL;
 	_cleanup_(freep) uint8_t *to = NULL;
 	struct packed_section p;
-	int r = header(b, s, &p);
+	int r = inflate_header(b, s, &p);
 
 	if (r < 0)
 		return r;
@@ -89,9 +90,9 @@ int section_inflate(struct binary *b, const struct binary_section *s, size_t max
 	to = malloc(p.size ? p.size : 1);
 	if (!from || !to)
 		return -ENOMEM;
-	r = packed_read(b, p.offset, from, p.len);
+	r = inflate_read_packed(b, p.offset, from, p.len);
 	if (r == 0)
-		r = unpack(&p, from, to);
+		r = inflate_unpack(&p, from, to);
 	if (r < 0)
 		return r;
 	*ret = steal_ptr(&to);

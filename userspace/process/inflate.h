@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a compressed section (SHF_COMPRESSED: zlib, zstd; and .zdebug_*
- * as GNU tools had them), whole, in memory: for the few that are read here and
- * there and are small. Large ones go into files, in another process (symbol/).
+ * Unpacks a compressed section (SHF_COMPRESSED: zlib, zstd; and .zdebug_* of
+ * older GNU tools) into memory: for small sections with random access. Large
+ * ones are unpacked into files, by another process (symbol/).
  *
  * Called by unwind/, once per file. Bounds: max bytes packed and max unpacked,
- * held together while it runs; a header that promises more than its bytes can
- * hold is not believed.
+ * both in memory while it runs; a header with a larger size than its bytes can
+ * unpack to is refused.
  * Failure: -ENOENT not compressed, -EFBIG beyond max, -ENOTSUP, -EBADMSG, -ENOMEM.
  */
 #ifndef OTP_PROCESS_INFLATE_H

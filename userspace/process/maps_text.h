@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of /proc/PID/maps, line by line (Linux, Documentation/filesystems/
- * proc.rst). Names are chosen by the target: any byte may occur, newlines
- * come as \012 and are turned back, so that a name equals the side-band's.
- * Pure; the name is valid until the next call. A line that cannot be read is
- * skipped and counted.
+ * proc.rst). Names are chosen by the target: any byte may occur. The kernel
+ * writes a newline as \012; it is restored, so that a name equals the
+ * side-band's.
+ * Pure; the name is valid until the next call. A malformed line is skipped and
+ * counted.
  */
 #ifndef OTP_PROCESS_MAPS_TEXT_H
 #define OTP_PROCESS_MAPS_TEXT_H

@@ -25,7 +25,7 @@ struct interpreter {
 	bool versions;        /* "python3.11" is python, "php-fpm" is not php */
 	const char *with_arg; /* options that take the next word */
 	const char *script;   /* options whose next word is the script or module */
-	const char *code;     /* options after which code comes, no file */
+	const char *code;     /* options followed by code instead of a file */
 	const char *skip;     /* words before the script */
 };
 
@@ -72,7 +72,7 @@ static bool word_equal(struct word a, struct word b)
 	return a.len == b.len && !memcmp(a.s, b.s, a.len);
 }
 
-static bool in_list(struct word w, const char *list)
+static bool word_in_list(struct word w, const char *list)
 {
 	char padded[40];
 
@@ -84,7 +84,7 @@ static bool in_list(struct word w, const char *list)
 	return strstr(list, padded) != NULL;
 }
 
-static struct word base_of(struct word path)
+static struct word service_base_name(struct word path)
 {
 	struct word b;
 
@@ -100,7 +100,7 @@ static bool version_follows(struct word name, size_t at)
 	return true;
 }
 
-static const struct interpreter *interpreter_of(struct word name)
+static const struct interpreter *service_interpreter(struct word name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(interpreters); i++) {
 		const struct interpreter *p = &interpreters[i];
@@ -113,7 +113,7 @@ static const struct interpreter *interpreter_of(struct word name)
 	return NULL;
 }
 
-static bool next_argument(struct word *rest, struct word *ret)
+static bool service_next_argument(struct word *rest, struct word *ret)
 {
 	size_t n;
 
@@ -128,36 +128,36 @@ static bool next_argument(struct word *rest, struct word *ret)
 }
 
 /* "-jar" of "-jar", and the value of "--module=NAME" where that form is used. */
-static bool option_value(struct word w, const char *list, struct word *ret)
+static bool service_option_value(struct word w, const char *list, struct word *ret)
 {
 	const char *equals = memchr(w.s, '=', w.len);
 
-	if (!equals || !in_list((struct word){w.s, (size_t)(equals - w.s)}, list))
+	if (!equals || !word_in_list((struct word){w.s, (size_t)(equals - w.s)}, list))
 		return false;
 	*ret = (struct word){equals + 1, (size_t)(w.s + w.len - equals - 1)};
 	return true;
 }
 
-/* The script among the arguments behind argv[0]; len 0 if there is none. */
-static struct word find_script(const struct interpreter *p, struct word rest)
+/* The script among the arguments after argv[0]; len 0 if there is none. */
+static struct word service_find_script(const struct interpreter *p, struct word rest)
 {
 	const struct word none = {"", 0};
 	struct word w, value;
 
-	for (int i = 0; i < ARGUMENTS_MAX && next_argument(&rest, &w); i++) {
+	for (int i = 0; i < ARGUMENTS_MAX && service_next_argument(&rest, &w); i++) {
 		if (word_is(w, "--"))
-			return next_argument(&rest, &w) ? w : none;
-		if (word_is(w, "-") || in_list(w, p->code))
+			return service_next_argument(&rest, &w) ? w : none;
+		if (word_is(w, "-") || word_in_list(w, p->code))
 			return none;
-		if (in_list(w, p->script))
-			return next_argument(&rest, &w) ? w : none;
-		if (option_value(w, p->script, &value))
+		if (word_in_list(w, p->script))
+			return service_next_argument(&rest, &w) ? w : none;
+		if (service_option_value(w, p->script, &value))
 			return value;
-		if (in_list(w, p->with_arg)) {
-			next_argument(&rest, &w);
+		if (word_in_list(w, p->with_arg)) {
+			service_next_argument(&rest, &w);
 			continue;
 		}
-		if (!w.len || w.s[0] == '-' || w.s[0] == '+' || w.s[0] == '@' || in_list(w, p->skip))
+		if (!w.len || w.s[0] == '-' || w.s[0] == '+' || w.s[0] == '@' || word_in_list(w, p->skip))
 			continue;
 		return w;
 	}
@@ -165,17 +165,17 @@ static struct word find_script(const struct interpreter *p, struct word rest)
 }
 
 /* Java's "module/package.Main" names the module, a class path has no slash. */
-static struct word script_name(const struct interpreter *p, struct word script)
+static struct word service_script_name(const struct interpreter *p, struct word script)
 {
 	const char *slash = !strcmp(p->name, "java") ? memchr(script.s, '/', script.len) : NULL;
 	bool jar = script.len > 4 && !memcmp(script.s + script.len - 4, ".jar", 4);
 
 	if (slash && !jar)
 		return (struct word){script.s, (size_t)(slash - script.s)};
-	return base_of(script);
+	return service_base_name(script);
 }
 
-static struct word first_word(struct word w)
+static struct word service_first_word(struct word w)
 {
 	for (size_t i = 0; i < w.len; i++)
 		if (w.s[i] == ' ' || w.s[i] == '\t')
@@ -184,7 +184,7 @@ static struct word first_word(struct word w)
 }
 
 /* Comm is the name of the started path, cut to 15 bytes. */
-static bool fits_comm(struct word w, const char *comm)
+static bool service_fits_comm(struct word w, const char *comm)
 {
 	size_t n = strlen(comm);
 
@@ -192,7 +192,7 @@ static bool fits_comm(struct word w, const char *comm)
 }
 
 /* "-bash" is a login shell's, "nginx:" begins a title. */
-static struct word bare_name(struct word w)
+static struct word service_bare_name(struct word w)
 {
 	if (w.len > 1 && w.s[w.len - 1] == ':')
 		w.len--;
@@ -208,27 +208,27 @@ static struct word bare_name(struct word w)
  * ("/usr/bin/redis-server *:6379", "nginx: master process /usr/sbin/nginx"),
  * but a path may hold spaces itself ("/opt/My App/run").
  */
-static struct word started_name(struct word argv0, struct word file, const char *comm)
+static struct word service_started_name(struct word argv0, struct word file, const char *comm)
 {
-	struct word first = bare_name(base_of(first_word(argv0)));
-	struct word last = bare_name(first_word(base_of(argv0)));
+	struct word first = service_bare_name(service_base_name(service_first_word(argv0)));
+	struct word last = service_bare_name(service_first_word(service_base_name(argv0)));
 
 	if (word_is(argv0, "/proc/self/exe"))
 		return (struct word){"", 0};
-	if (fits_comm(first, comm) || word_equal(first, file))
+	if (service_fits_comm(first, comm) || word_equal(first, file))
 		return first;
-	return fits_comm(last, comm) || word_equal(last, file) ? last : first;
+	return service_fits_comm(last, comm) || word_equal(last, file) ? last : first;
 }
 
 /* "name: what it does" */
-static bool is_title(struct word argv0)
+static bool service_is_title(struct word argv0)
 {
-	struct word w = first_word(argv0);
+	struct word w = service_first_word(argv0);
 
 	return w.len > 1 && w.s[w.len - 1] == ':';
 }
 
-static bool is_multi_call(struct word name)
+static bool service_is_multi_call(struct word name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(multi_call); i++)
 		if (word_is(name, multi_call[i]))
@@ -237,7 +237,7 @@ static bool is_multi_call(struct word name)
 }
 
 /* The file's name without what the kernel adds once it is deleted. */
-static struct word file_name(const struct service_input *in)
+static struct word service_file_name(const struct service_input *in)
 {
 	static const char deleted[] = " (deleted)";
 	struct word w = {in->exe, in->exe_len};
@@ -245,21 +245,21 @@ static struct word file_name(const struct service_input *in)
 
 	if (w.len > n && !memcmp(w.s + w.len - n, deleted, n))
 		w.len -= n;
-	return base_of(w);
+	return service_base_name(w);
 }
 
-static struct word executable_name(struct word file, struct word started, const char *comm)
+static struct word service_executable_name(struct word file, struct word started, const char *comm)
 {
 	if (!file.len)
 		return started.len ? started : (struct word){comm, strlen(comm)};
 	if (!started.len || word_equal(started, file))
 		return file;
-	if (interpreter_of(file))
-		return interpreter_of(started) ? started : file;
-	return fits_comm(started, comm) || is_multi_call(file) ? started : file;
+	if (service_interpreter(file))
+		return service_interpreter(started) ? started : file;
+	return service_fits_comm(started, comm) || service_is_multi_call(file) ? started : file;
 }
 
-static void put(char to[SERVICE_NAME_MAX + 1], struct word w)
+static void service_put(char to[SERVICE_NAME_MAX + 1], struct word w)
 {
 	size_t n = MIN(w.len, (size_t)SERVICE_NAME_MAX);
 
@@ -267,12 +267,12 @@ static void put(char to[SERVICE_NAME_MAX + 1], struct word w)
 	to[n] = '\0';
 }
 
-/* "busybox httpd": the applet stands where arguments begin. */
-static struct word applet_name(struct word file, struct word started, struct word *rest)
+/* "busybox httpd": the applet is the first argument. */
+static struct word service_applet_name(struct word file, struct word started, struct word *rest)
 {
 	struct word after = *rest, applet;
 
-	if (!is_multi_call(file) || !word_equal(started, file) || !next_argument(&after, &applet) ||
+	if (!service_is_multi_call(file) || !word_equal(started, file) || !service_next_argument(&after, &applet) ||
 	    !applet.len || applet.s[0] == '-')
 		return started;
 	*rest = after;
@@ -282,30 +282,30 @@ static struct word applet_name(struct word file, struct word started, struct wor
 struct parsed {
 	const struct interpreter *p; /* NULL: none */
 	struct word exe, script;
-	struct word rest; /* arguments in which the script was looked for */
+	struct word rest; /* arguments in which the script was searched for */
 };
 
-static void parse(const struct service_input *in, struct parsed *ret)
+static void service_parse(const struct service_input *in, struct parsed *ret)
 {
 	struct word rest = {in->cmdline, in->cmdline_len}, argv0 = {"", 0};
-	struct word file = file_name(in), started;
+	struct word file = service_file_name(in), started;
 
 	*ret = (struct parsed){.script = {"", 0}};
-	next_argument(&rest, &argv0);
-	started = started_name(argv0, file, in->comm);
-	started = applet_name(file, started, &rest);
+	service_next_argument(&rest, &argv0);
+	started = service_started_name(argv0, file, in->comm);
+	started = service_applet_name(file, started, &rest);
 	ret->rest = rest;
-	ret->exe = executable_name(file, started, in->comm);
-	ret->p = interpreter_of(ret->exe);
+	ret->exe = service_executable_name(file, started, in->comm);
+	ret->p = service_interpreter(ret->exe);
 	if (!ret->p)
-		ret->p = interpreter_of(file);
+		ret->p = service_interpreter(file);
 	if (!ret->p)
 		return;
-	/* A script that renamed its process ("celery: worker") said what it is. */
-	if (!interpreter_of(started) && (is_title(argv0) || fits_comm(started, in->comm)))
+	/* A script that changed its title ("celery: worker") has named itself. */
+	if (!service_interpreter(started) && (service_is_title(argv0) || service_fits_comm(started, in->comm)))
 		ret->script = started;
 	else
-		ret->script = find_script(ret->p, rest);
+		ret->script = service_find_script(ret->p, rest);
 }
 
 void service_names(const struct service_input *in, struct service_names *ret)
@@ -313,18 +313,18 @@ void service_names(const struct service_input *in, struct service_names *ret)
 	struct parsed found;
 
 	*ret = (struct service_names){0};
-	parse(in, &found);
-	put(ret->exe, found.exe);
+	service_parse(in, &found);
+	service_put(ret->exe, found.exe);
 	if (found.script.len)
-		put(ret->script, script_name(found.p, found.script));
+		service_put(ret->script, service_script_name(found.p, found.script));
 }
 
-static bool holds(struct word w, struct word part)
+static bool word_contains(struct word w, struct word part)
 {
 	return part.len && part.s >= w.s && part.s + part.len <= w.s + w.len;
 }
 
-static char *append(char *to, const char *s, size_t len)
+static char *service_append(char *to, const char *s, size_t len)
 {
 	memmove(to, s, len);
 	to[len] = '\0';
@@ -334,26 +334,26 @@ static char *append(char *to, const char *s, size_t len)
 /*
  * Of the words before the script only their kind is kept: those by which it is
  * found, "+" for any other option, nothing for an option's value. Each is no
- * longer than what it stands for, so it is written where that was read.
+ * longer than the word that it replaces, so it is written in place.
  */
-static char *strip_until_script(const struct parsed *found, char *to)
+static char *service_strip_until_script(const struct parsed *found, char *to)
 {
 	const struct interpreter *p = found->p;
 	struct word rest = found->rest, w;
 	bool value = false;
 
-	while (next_argument(&rest, &w)) {
-		bool script = holds(w, found->script), takes = !value && in_list(w, p->with_arg);
-		bool known = takes || in_list(w, p->script) || in_list(w, p->skip) || word_is(w, "--");
+	while (service_next_argument(&rest, &w)) {
+		bool script = word_contains(w, found->script), takes = !value && word_in_list(w, p->with_arg);
+		bool known = takes || word_in_list(w, p->script) || word_in_list(w, p->skip) || word_is(w, "--");
 
 		if (script)
-			return append(to, w.s, w.len);
+			return service_append(to, w.s, w.len);
 		if (value)
-			to = append(to, "", 0);
+			to = service_append(to, "", 0);
 		else if (known)
-			to = append(to, w.s, w.len);
+			to = service_append(to, w.s, w.len);
 		else
-			to = append(to, "+", w.len ? 1 : 0);
+			to = service_append(to, "+", w.len ? 1 : 0);
 		value = takes;
 	}
 	return to;
@@ -366,10 +366,10 @@ size_t service_strip(const struct service_input *in, char *cmdline)
 	char *to;
 
 	own.cmdline = cmdline;
-	parse(&own, &found);
+	service_parse(&own, &found);
 	/* argv[0], and the applet where there is one. */
 	to = cmdline + (found.rest.s - cmdline);
-	if (holds(found.rest, found.script))
-		to = strip_until_script(&found, to);
+	if (word_contains(found.rest, found.script))
+		to = service_strip_until_script(&found, to);
 	return MIN((size_t)(to - cmdline), in->cmdline_len);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program is called, from the executable's path, its arguments and the
- * name the kernel keeps (comm).
+ * The name of a program, from the executable's path, its arguments and the name
+ * that the kernel keeps (comm).
  *
  * The executable's name is the one it was started under: argv[0] of a busybox
  * applet or of a link (redis-server is a link to redis-check-rdb on Debian),
  * as long as comm, which the kernel took from the started path, agrees. A
- * process that rewrote its arguments ("nginx: master process") is called by
- * its file. Where an interpreter runs a script, the script has its own name:
+ * process that rewrote its arguments ("nginx: master process") is named after
+ * its file. Where an interpreter runs a script, the script has a name too:
  * "app.py", the module of python -m, the jar or main class of java.
- * Pure; answers are cut and may hold any bytes (the caller cleans them).
+ * Pure; names are cut and may hold any bytes (the caller cleans them).
  */
 #ifndef OTP_PROCESS_SERVICE_H
 #define OTP_PROCESS_SERVICE_H
@@ -19,7 +19,7 @@
 #define SERVICE_NAME_MAX 255
 
 struct service_input {
-	const char *exe; /* as readlink gave it; may end in " (deleted)" */
+	const char *exe; /* as readlink returned it; may end in " (deleted)" */
 	size_t exe_len;
 	const char *cmdline; /* NUL-separated */
 	size_t cmdline_len;
@@ -33,9 +33,9 @@ struct service_names {
 
 void service_names(const struct service_input *in, struct service_names *ret);
 /*
- * Arguments hold passwords: rewrites cmdline in place so that service_names
- * says the same, and nothing else can be read from it. One byte behind it is
- * ours too. Returns its new length.
+ * Arguments hold passwords: reduces cmdline in place to what service_names
+ * needs to find the same names. The byte behind cmdline must be writable.
+ * Returns the new length.
  */
 size_t service_strip(const struct service_input *in, char *cmdline);
 

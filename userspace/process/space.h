@@ -20,10 +20,10 @@
 #define SPACE_MAPPINGS_MAX 4096
 
 enum mapped_state {
-	MAPPED_NEW,     /* nobody has asked for it yet */
-	MAPPED_OPENING, /* the host was asked */
-	MAPPED_READY,   /* binary is there */
-	MAPPED_FAILED,  /* not to be had: frames are path+offset */
+	MAPPED_NEW,     /* not requested yet */
+	MAPPED_OPENING, /* requested from the host */
+	MAPPED_READY,   /* binary is set */
+	MAPPED_FAILED,  /* could not be opened: frames are path+offset */
 };
 
 enum mapped_kind {
@@ -41,14 +41,14 @@ struct mapped_file {
 	uint8_t kind;  /* enum mapped_kind */
 	uint8_t build_id_len;
 	uint8_t deleted;
-	uint8_t build_id[BINARY_BUILD_ID_MAX]; /* as the side-band gave it */
+	uint8_t build_id[BINARY_BUILD_ID_MAX]; /* of the side-band's record */
 	struct str *path;                      /* as the target sees it; owned */
-	uint64_t dev, ino;                     /* 0 where the side-band gave a build-id instead */
+	uint64_t dev, ino;                     /* 0 where the side-band's record has a build-id instead */
 	uint64_t container;                    /* cgroup id: paths mean nothing across containers */
 	struct binary *binary;                 /* READY; owned */
 	int error;                             /* FAILED: why */
 	/* The file registry's own. */
-	uint64_t ino_generation; /* 0: unknown; tells a reused inode */
+	uint64_t ino_generation; /* differs for a reused inode; 0: unknown */
 	uint64_t idle_since_ns, retry_ns, retry_wait_ns;
 	struct mapped_file *next;
 };
@@ -72,9 +72,9 @@ struct space *space_new(void);
 struct space *space_ref(struct space *s);
 struct space *space_put(struct space *s); /* NULL */
 /*
- * Adds a mapping; what it overlaps is cut or removed. Takes a
+ * Adds a mapping; mappings that it overlaps are cut or removed. Takes a
  * reference to file. *slot may be replaced (copy on write).
- * 0, 1 if an older mapping had to go for it, -EINVAL for an empty range, -ENOMEM.
+ * 0; 1 if an older mapping was removed to make room; -EINVAL for an empty range; -ENOMEM.
  */
 int space_map(struct space **slot, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *file);
 int space_unmap(struct space **slot, uint64_t start, uint64_t end);
@@ -84,12 +84,12 @@ const struct mapping *space_find(const struct space *s, uint64_t pc); /* borrowe
 size_t space_total(void);
 
 /*
- * Address in the file's own terms: ELF vaddr; file offset where it is no ELF
+ * The address within the file: ELF vaddr; file offset where the file is not ELF
  * or not open; pc itself where there is no file (generated code, vsyscall).
  */
 uint64_t mapping_address(const struct mapping *m, uint64_t pc);
 
-/* A file that nobody has asked for, refs 1. path: borrowed, as the target sees it. NULL without memory. */
+/* A MAPPED_NEW file, refs 1. path: borrowed, as the target sees it. NULL without memory. */
 struct mapped_file *mapped_file_new(enum mapped_kind kind, const char *path, size_t path_len);
 struct mapped_file *mapped_file_ref(struct mapped_file *f);
 struct mapped_file *mapped_file_put(struct mapped_file *f); /* NULL */

@@ -11,9 +11,9 @@
 #define FORGET_EVERY_NS   NSEC_PER_SEC
 
 /*
- * Is it the process that started then? By what is known of the entry: the
- * exact time, the time in ticks, or that of its FORK, which comes shortly
- * after the start.
+ * Whether the entry is the process that started then, by the entry's exact
+ * start, its start in ticks, or its FORK, whose time is shortly after the
+ * start.
  */
 static bool entry_started_at(const struct entry *e, uint64_t start_ns)
 {
@@ -26,18 +26,18 @@ static bool entry_started_at(const struct entry *e, uint64_t start_ns)
 	return true;
 }
 
-/* The number may have been taken from a sample of that instant itself. */
-static bool learned_within_exec(const struct entry *e)
+/* exec_id may be of a sample taken at the instant of the exec itself. */
+static bool entry_learned_within_exec(const struct entry *e)
 {
 	return e->p.exec_time_ns && e->exec_id_ns - e->p.exec_time_ns < EXEC_INSTANT_NS;
 }
 
 /*
- * The exec that a sample belongs to, against the one that the side-band told.
- * The kernel counts up shortly after it wrote the COMM record, so for an
- * instant samples of the new program still have the old number.
+ * Whether the sample belongs to the entry's program, by exec_id. The kernel
+ * counts exec_id up shortly after it writes the COMM record, so for an instant
+ * samples of the new program still have the old number.
  */
-static bool same_exec(struct entry *e, const struct otp_sample *s)
+static bool entry_same_exec(struct entry *e, const struct otp_sample *s)
 {
 	uint64_t known = e->p.exec_id;
 
@@ -45,7 +45,7 @@ static bool same_exec(struct entry *e, const struct otp_sample *s)
 		return true;
 	if (e->exec_id_known && e->p.exec_time_ns && s->exec_id + 1 == known)
 		return true;
-	if (e->exec_id_known && !(s->exec_id == known + 1 && learned_within_exec(e)))
+	if (e->exec_id_known && !(s->exec_id == known + 1 && entry_learned_within_exec(e)))
 		return false;
 	e->exec_id_ns = e->exec_id_known ? 0 : s->time_ns;
 	e->exec_id_known = true;
@@ -53,8 +53,8 @@ static bool same_exec(struct entry *e, const struct otp_sample *s)
 	return true;
 }
 
-/* An EXEC that the side-band lost: another program, and nobody said what it maps. */
-static void missed_exec(struct process_table *t, struct entry *e, const struct otp_sample *s)
+/* An EXEC that the side-band lost: another program, whose mappings were not reported. */
+static void entry_missed_exec(struct process_table *t, struct entry *e, const struct otp_sample *s)
 {
 	struct space *empty = space_new();
 
@@ -67,32 +67,32 @@ static void missed_exec(struct process_table *t, struct entry *e, const struct o
 	entry_set_comm(e, s->comm, strnlen(s->comm, sizeof(s->comm)));
 }
 
-static void see_exited(struct process_table *t, struct entry *e, const struct otp_sample *s)
+static void entry_see_exited(struct process_table *t, struct entry *e, const struct otp_sample *s)
 {
-	/* Another thread in user code: only the leader has gone. */
+	/* Another thread in user code: only the leader has exited. */
 	if (s->tid != s->pid && !(s->mode & OTP_MODE_EXITING))
 		entry_revive(t, e);
 }
 
-static void see_sample(struct process_table *t, struct entry *e, const struct otp_sample *s)
+static void entry_see_sample(struct process_table *t, struct entry *e, const struct otp_sample *s)
 {
 	e->p.start_ns = s->start_ns;
 	e->p.ppid = s->ppid;
-	if (!same_exec(e, s))
-		missed_exec(t, e, s);
+	if (!entry_same_exec(e, s))
+		entry_missed_exec(t, e, s);
 	if (!e->p.comm)
 		entry_set_comm(e, s->comm, strnlen(s->comm, sizeof(s->comm)));
 	if (e->p.cgroup_id != s->cgroup_id)
 		identity_set_cgroup(t, e, s->cgroup_id);
 	if (e->todo & TODO_EXITED)
-		see_exited(t, e, s);
+		entry_see_exited(t, e, s);
 	if (s->mode & OTP_MODE_KTHREAD && !e->p.kernel)
 		identity_set_kernel(t, e);
 	e->sampled = true;
 }
 
-/* What is to be asked, asked again with later samples where that fails. */
-static void ask_open_questions(struct process_table *t, struct entry *e)
+/* Sends the requests that are due; one that fails is sent again with later samples. */
+static void table_request_pending(struct process_table *t, struct entry *e)
 {
 	if (e->todo & TODO_WORKLOAD)
 		identity_preliminary(t, e);
@@ -106,7 +106,7 @@ static void ask_open_questions(struct process_table *t, struct entry *e)
 		identity_request(t, e);
 }
 
-static struct process *find_slowly(struct process_table *t, struct entry *e, const struct otp_sample *s)
+static struct process *table_find_slowly(struct process_table *t, struct entry *e, const struct otp_sample *s)
 {
 	table_advance(t, s->time_ns);
 	if (e && !entry_started_at(e, s->start_ns)) {
@@ -118,9 +118,9 @@ static struct process *find_slowly(struct process_table *t, struct entry *e, con
 	if (!e)
 		return NULL;
 	t->pinned = e;
-	see_sample(t, e, s);
+	entry_see_sample(t, e, s);
 	entry_touch(t, e, s->time_ns);
-	ask_open_questions(t, e);
+	table_request_pending(t, e);
 	t->pinned = NULL;
 	return &e->p;
 }
@@ -134,7 +134,7 @@ struct process *table_find(struct process_table *t, const struct otp_sample *s)
 		entry_touch(t, e, s->time_ns);
 		return &e->p;
 	}
-	return find_slowly(t, e, s);
+	return table_find_slowly(t, e, s);
 }
 
 struct process *table_peek(struct process_table *t, uint32_t pid)
@@ -144,15 +144,15 @@ struct process *table_peek(struct process_table *t, uint32_t pid)
 	return e ? &e->p : NULL;
 }
 
-static uint64_t keep_ns(const struct process_table *t, const struct entry *e)
+static uint64_t entry_keep_ns(const struct process_table *t, const struct entry *e)
 {
 	uint64_t keep = t->cfg.limits.exited_keep_ms * NSEC_PER_MSEC;
 
-	/* Nobody asked for it in its life; the few samples behind an EXIT come at once. */
+	/* It was never sampled: the few samples after an EXIT arrive at once. */
 	return e->sampled ? keep : MIN(keep, UNSAMPLED_KEEP_NS);
 }
 
-static void forget_dead(struct process_table *t)
+static void table_drop_dead(struct process_table *t)
 {
 	struct entry *e = t->dead.oldest;
 
@@ -162,7 +162,7 @@ static void forget_dead(struct process_table *t)
 	while (e && t->now_ns - MIN(e->p.exit_time_ns, t->now_ns) > UNSAMPLED_KEEP_NS) {
 		struct entry *next = e->newer;
 
-		if (t->now_ns - MIN(MAX(e->last_ns, e->p.exit_time_ns), t->now_ns) > keep_ns(t, e))
+		if (t->now_ns - MIN(MAX(e->last_ns, e->p.exit_time_ns), t->now_ns) > entry_keep_ns(t, e))
 			entry_drop(t, e);
 		e = next;
 	}
@@ -172,7 +172,7 @@ void table_tick(struct process_table *t, uint64_t now_ns)
 {
 	table_advance(t, now_ns);
 	files_pump(t);
-	forget_dead(t);
+	table_drop_dead(t);
 	files_sweep(t);
 }
 
@@ -183,19 +183,19 @@ void table_stats(const struct process_table *t, struct process_stats *ret)
 	ret->mappings = space_total();
 }
 
-static void set_default(uint32_t *value, uint32_t standard)
+static void limits_set_default(uint32_t *value, uint32_t standard)
 {
 	if (!*value)
 		*value = standard;
 }
 
-static void limits_default(struct process_limits *l)
+static void table_limits_default(struct process_limits *l)
 {
-	set_default(&l->processes, 16384);
-	set_default(&l->exited_keep_ms, 10000);
-	set_default(&l->rescans_per_second, 50);
-	set_default(&l->files, 1024);
-	set_default(&l->mappings, 262144);
+	limits_set_default(&l->processes, 16384);
+	limits_set_default(&l->exited_keep_ms, 10000);
+	limits_set_default(&l->rescans_per_second, 50);
+	limits_set_default(&l->files, 1024);
+	limits_set_default(&l->mappings, 262144);
 }
 
 int table_make_workloads(struct process_table *t)
@@ -237,9 +237,9 @@ int table_new(const struct process_table_config *cfg, struct process_table **ret
 	if (!t)
 		return -ENOMEM;
 	t->cfg = *cfg;
-	limits_default(&t->cfg.limits);
+	table_limits_default(&t->cfg.limits);
 	t->rescans.per_second = t->cfg.limits.rescans_per_second;
-	/* What was never read is more urgent than what may have changed. */
+	/* Reading a process for the first time is more urgent than reading one again. */
 	t->first_reads.per_second = t->identities.per_second = 8 * t->cfg.limits.rescans_per_second;
 	r = table_init(t);
 	if (r < 0) {

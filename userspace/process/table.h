@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process table: who runs, what it maps, what it is called. Fed by the
- * perf side-band in time order and by the host's answers; asked once per
- * sample.
+ * The process table: the processes that run, their mappings and identities.
+ * Fed by the perf side-band in time order and by the host's answers; looked up
+ * once per sample.
  *
  * Called by the engine, one thread. Bounded (struct process_limits): the
  * longest-dead entries go first, then the least recently sampled.
- * Ownership: table_find's answer is borrowed until the next call that changes
+ * Ownership: table_find's result is borrowed until the next call that changes
  * the table; take references to space and workload to keep them.
- * Callbacks may come from within table_find, table_uncovered, table_want_file
- * and table_tick, where the host answers at once. A callback may call
- * table_peek and table_want_file, nothing that changes who is in the table.
+ * Callbacks may run within table_find, table_uncovered, table_want_file and
+ * table_tick, if the host answers at once. A callback may call table_peek and
+ * table_want_file, nothing that adds or removes entries.
  * Time is that of samples, records and table_tick: no clock is read here.
  * Cost: table_find is one hash lookup.
  *
- * A process that is gone before anybody could read its identity is called
- * by its executable (or script) as the side-band named it, with the cgroup
- * that another process of the same cgroup id was found in, else its parent's,
- * and with its parent's OTEL_ variables, which exec mostly hands on.
+ * A process that ended before its identity was read is named after its
+ * executable (or script) in the side-band, with the cgroup of another process
+ * of the same cgroup id, else its parent's, and with its parent's OTEL_
+ * variables, which exec mostly keeps.
  */
 #ifndef OTP_PROCESS_TABLE_H
 #define OTP_PROCESS_TABLE_H
@@ -35,7 +35,7 @@
 struct process_limits {
 	uint32_t processes;   /* default 16384 */
 	uint32_t exited_keep_ms; /* how long an entry outlives its EXIT, default 10000 */
-	uint32_t rescans_per_second; /* bound of maps looked up again, default 50 */
+	uint32_t rescans_per_second; /* bound of maps read again, default 50 */
 	uint32_t files;    /* open files, default 1024 */
 	uint32_t mappings; /* over all processes, default 262144 */
 };
@@ -49,26 +49,26 @@ struct process_stacks {
 
 struct process {
 	uint32_t pid, ppid;
-	uint64_t start_ns; /* 0 until a sample said it */
+	uint64_t start_ns; /* 0 until the first sample */
 	uint64_t exec_id;
 	uint64_t exec_time_ns; /* last EXEC seen */
 	uint64_t exit_time_ns; /* 0: lives */
 	uint64_t cgroup_id;
 	struct str *comm; /* of the leader; owned */
-	struct str *exe;  /* base name it was started under; owned, NULL: unknown */
+	struct str *exe;  /* base name that it was started under; owned, NULL: unknown */
 	struct space *space;       /* owned, never NULL */
 	struct workload *workload; /* owned, never NULL: a preliminary one until the identity is known */
 	bool maps_known;     /* side-band from birth or exec on, or /proc was read */
 	bool identity_known;
-	bool maps_pending;     /* a question is open: process_settled follows */
+	bool maps_pending;     /* requested: process_settled follows */
 	bool identity_pending; /* likewise */
 	bool kernel;           /* a kernel thread */
-	/* The engine's own, zero at birth, kept over exec only where said. */
+	/* The engine's own, zero at birth; exec keeps only stack_samples, stack_backoff and stack_shrunk. */
 	uint32_t stack_bytes;   /* of the plan in force, 0: not decided yet */
 	uint32_t stack_needed;  /* most that unwinding used in this window */
 	uint32_t stack_samples; /* stacks in this window */
 	uint32_t plan_gen;
-	uint64_t stack_seen_ns; /* begin of the window */
+	uint64_t stack_seen_ns; /* beginning of the window */
 	uint8_t stack_backoff;  /* windows are 2^n times longer */
 	bool stack_shrunk;      /* the last change made the copy smaller */
 	uint32_t base_bytes;    /* of the plan: wanted below the stack's end */
@@ -87,9 +87,9 @@ struct process_table_config {
 	struct host *host;              /* borrowed for the table's life */
 	const struct attribute *resource; /* attributes of every workload: host.name, os.type, [resource]; borrowed */
 	size_t nr_resource;
-	/* Said whenever a mapped file changed to READY or FAILED. */
+	/* Called whenever a mapped file became READY or FAILED. */
 	void (*file_settled)(void *ctx, struct mapped_file *f);
-	/* Said whenever a question about a process' maps or identity was answered, also in vain; may be NULL. */
+	/* Called whenever a request for a process' maps or identity ended, also if it failed; may be NULL. */
 	void (*process_settled)(void *ctx, struct process *p);
 	void *ctx;
 	struct binary *vdso; /* borrowed: of a capture; NULL: this process' own */
@@ -98,36 +98,36 @@ struct process_table_config {
 int table_new(const struct process_table_config *cfg, struct process_table **ret);
 struct process_table *table_free(struct process_table *t); /* NULL */
 
-/* Other attributes of every workload, borrowed like those before; every process has another workload then. */
+/* Replaces resource, borrowed likewise; every process gets another workload. */
 int table_set_resource(struct process_table *t, const struct attribute *resource, size_t nr_resource);
 
-/* Ask for a scan of /proc; the answers are merged under what the side-band has said since. */
+/* Requests a scan of /proc; side-band records since the request take precedence over its answers. */
 int table_scan(struct process_table *t);
 /*
- * The same for a few processes at a time, round and round: where nobody
- * reports process life. Call it once a second.
+ * The same for a few processes at a time, in turn, where the kernel's records
+ * of process life are not available. Call it once a second.
  */
 int table_scan_some(struct process_table *t);
 /* One side-band record, in time order with the samples. */
 void table_apply(struct process_table *t, const struct proc_event *ev);
 /*
- * The process of this sample; created if unknown, with its /proc questions
- * asked. A sample whose (start_ns, exec_id) does not fit the entry replaces it
- * (pid reuse, lost EXEC). NULL only without memory.
+ * The process of this sample; created if unknown, and its maps and identity
+ * requested. A sample whose (start_ns, exec_id) does not match the entry
+ * replaces it (pid reuse, lost EXEC). NULL only without memory.
  */
 struct process *table_find(struct process_table *t, const struct otp_sample *s);
-struct process *table_peek(struct process_table *t, uint32_t pid); /* NULL if unknown; asks nothing */
+struct process *table_peek(struct process_table *t, uint32_t pid); /* NULL if unknown; requests nothing */
 /*
- * No mapping covers pc at the time of this sample, or unwinding does not fit
+ * No mapping covers pc at the time of this sample, or the unwinder contradicts
  * the one that does: maps are read again, at most rescans_per_second and less
- * often for a process where that did not help. true: an answer is on its way,
- * the sample may wait for process_settled; or, with maps_pending false, it is
- * there already and p->space has changed.
+ * often for a process where that did not help. true: the answer is pending, and
+ * the sample may wait for process_settled; or, with maps_pending false, it has
+ * arrived and p->space has changed.
  */
 bool table_uncovered(struct process_table *t, struct process *p, uint64_t pc, uint64_t time_ns);
-/* Begin to open the file, if nobody has. false: it is settled; true: file_settled follows. */
+/* Requests the file unless that was done. false: it is READY or FAILED; true: file_settled follows. */
 bool table_want_file(struct process_table *t, struct process *p, const struct mapping *m);
-/* Housekeeping, in every turn of the main loop: asks what had to wait, forgets the dead. */
+/* Housekeeping, in every turn of the main loop: sends delayed requests, frees entries that exited. */
 void table_tick(struct process_table *t, uint64_t now_ns);
 void table_stats(const struct process_table *t, struct process_stats *ret);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The side-band's records, in time order. */
+/* Applies the side-band's records, in time order. */
 #include <string.h>
 
 #include "process/table_internal.h"
 
-/* No process of the opener's pid namespace (0), or one that is gone already (-1). */
-static bool is_nobody(uint32_t pid)
+/* A process outside of the opener's pid namespace (0), or one that has ended (-1). */
+static bool table_is_no_pid(uint32_t pid)
 {
 	return pid == 0 || pid == UINT32_MAX;
 }
 
-static void copy_maps(struct entry *child, const struct entry *parent)
+static void table_copy_maps(struct entry *child, const struct entry *parent)
 {
 	space_put(child->p.space);
 	child->p.space = space_ref(parent->p.space);
@@ -22,9 +22,9 @@ static void copy_maps(struct entry *child, const struct entry *parent)
 		child->todo &= (uint8_t)~TODO_MAPS;
 }
 
-static void copy_parent(struct process_table *t, struct entry *child, const struct entry *parent)
+static void table_copy_parent(struct process_table *t, struct entry *child, const struct entry *parent)
 {
-	copy_maps(child, parent);
+	table_copy_maps(child, parent);
 	child->p.comm = str_ref(parent->p.comm);
 	child->p.exe = str_ref(parent->p.exe);
 	child->script = str_ref(parent->script);
@@ -34,12 +34,12 @@ static void copy_parent(struct process_table *t, struct entry *child, const stru
 	identity_inherit(t, child, parent);
 }
 
-static void apply_fork(struct process_table *t, const struct proc_event *ev)
+static void table_apply_fork(struct process_table *t, const struct proc_event *ev)
 {
-	struct entry *parent = is_nobody(ev->ppid) ? NULL : entry_get(t, ev->ppid), *e;
+	struct entry *parent = table_is_no_pid(ev->ppid) ? NULL : entry_get(t, ev->ppid), *e;
 
 	if (ev->pid == ev->ppid) {
-		/* A new thread: the process lives, whatever its leader did. */
+		/* A new thread: the process lives, even if its leader has exited. */
 		if (parent && parent->p.exit_time_ns)
 			entry_revive(t, parent);
 		return;
@@ -55,19 +55,19 @@ static void apply_fork(struct process_table *t, const struct proc_event *ev)
 	e->born_ns = ev->time_ns;
 	e->p.ppid = ev->ppid;
 	if (parent)
-		copy_parent(t, e, parent);
+		table_copy_parent(t, e, parent);
 }
 
-static struct entry *known_or_new(struct process_table *t, uint32_t pid)
+static struct entry *table_get_or_new(struct process_table *t, uint32_t pid)
 {
 	struct entry *e = entry_get(t, pid);
 
 	return e ? e : entry_new(t, pid);
 }
 
-static void apply_exec(struct process_table *t, const struct proc_event *ev)
+static void table_apply_exec(struct process_table *t, const struct proc_event *ev)
 {
-	struct entry *e = known_or_new(t, ev->pid);
+	struct entry *e = table_get_or_new(t, ev->pid);
 	struct space *empty = e ? space_new() : NULL;
 
 	if (!empty)
@@ -75,7 +75,7 @@ static void apply_exec(struct process_table *t, const struct proc_event *ev)
 	entry_renew(t, e, empty);
 	entry_revive(t, e);
 	entry_set_comm(e, ev->name, ev->name_len);
-	/* All that the program maps from here on is reported. */
+	/* All mappings of the program are reported from here on. */
 	e->p.maps_known = true;
 	e->todo &= (uint8_t)~TODO_MAPS;
 	e->p.exec_time_ns = ev->time_ns;
@@ -84,7 +84,7 @@ static void apply_exec(struct process_table *t, const struct proc_event *ev)
 	e->name_pending = true;
 }
 
-static void apply_comm(struct process_table *t, const struct proc_event *ev)
+static void table_apply_comm(struct process_table *t, const struct proc_event *ev)
 {
 	struct entry *e = entry_get(t, ev->pid);
 
@@ -92,7 +92,7 @@ static void apply_comm(struct process_table *t, const struct proc_event *ev)
 		entry_set_comm(e, ev->name, ev->name_len);
 }
 
-static void apply_exit(struct process_table *t, const struct proc_event *ev)
+static void table_apply_exit(struct process_table *t, const struct proc_event *ev)
 {
 	struct entry *e = entry_get(t, ev->pid);
 
@@ -100,9 +100,9 @@ static void apply_exit(struct process_table *t, const struct proc_event *ev)
 		entry_die(t, e, ev->time_ns);
 }
 
-static void apply_mmap(struct process_table *t, const struct proc_event *ev)
+static void table_apply_mmap(struct process_table *t, const struct proc_event *ev)
 {
-	struct entry *e = known_or_new(t, ev->pid);
+	struct entry *e = table_get_or_new(t, ev->pid);
 
 	if (!e)
 		return;
@@ -118,8 +118,8 @@ static void apply_mmap(struct process_table *t, const struct proc_event *ev)
 	t->pinned = NULL;
 }
 
-/* Whom it concerns is not known: every process is looked at again, once it is sampled. */
-static void apply_lost(struct process_table *t, const struct proc_event *ev)
+/* The processes concerned are unknown: each one is read again when it is sampled. */
+static void table_apply_lost(struct process_table *t, const struct proc_event *ev)
 {
 	t->stats.sideband_lost += ev->lost;
 	t->epoch++;
@@ -131,26 +131,26 @@ void table_apply(struct process_table *t, const struct proc_event *ev)
 
 	table_advance(t, ev->time_ns);
 	if (ev->type == PROC_LOST) {
-		apply_lost(t, ev);
+		table_apply_lost(t, ev);
 		return;
 	}
-	if (is_nobody(ev->pid))
+	if (table_is_no_pid(ev->pid))
 		return;
 	switch (ev->type) {
 	case PROC_FORK:
-		apply_fork(t, ev);
+		table_apply_fork(t, ev);
 		break;
 	case PROC_EXEC:
-		apply_exec(t, ev);
+		table_apply_exec(t, ev);
 		break;
 	case PROC_COMM:
-		apply_comm(t, ev);
+		table_apply_comm(t, ev);
 		break;
 	case PROC_EXIT:
-		apply_exit(t, ev);
+		table_apply_exit(t, ev);
 		break;
 	case PROC_MMAP:
-		apply_mmap(t, ev);
+		table_apply_mmap(t, ev);
 		break;
 	}
 	e = entry_get(t, ev->pid);

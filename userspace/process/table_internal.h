@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the process table, split by meaning: table.c finds and forgets,
- * table_entry.c keeps the entries and their questions,
- * table_apply.c follows the side-band, table_identity.c asks who a process
- * is, table_maps.c what it maps, table_scan.c takes all of /proc at once,
- * files.c knows what is mapped, files_open.c opens it.
- * One rule for all: a question's answer may come before host_ask returns, so
- * nothing may be held across it that an answer could free.
+ * Inside of the process table: table.c looks up and evicts, table_entry.c holds
+ * the entries and their questions to the host, table_apply.c applies the
+ * side-band, table_identity.c requests identities, table_maps.c mappings,
+ * table_scan.c all of /proc at once, files.c holds the mapped files,
+ * files_open.c opens them.
+ * One rule for all: a question may be answered before host_ask returns, so
+ * nothing may be held across the call that an answer could free.
  */
 #ifndef OTP_PROCESS_TABLE_INTERNAL_H
 #define OTP_PROCESS_TABLE_INTERNAL_H
@@ -18,20 +18,20 @@
 #include "process/table.h"
 
 /*
- * How much later than /proc/PID/stat says, which cuts to ticks, a sample may
- * put a start. A sampler in userspace knows it from the fork's record, which
- * comes a little behind the start itself.
+ * A sample's start may be so much later than that of /proc/PID/stat, which is
+ * cut to ticks. A sampler in userspace takes it from the fork's record, whose
+ * time is a little later than the start itself.
  */
 #define START_EXACT_NS (NSEC_PER_SEC / 100 + NSEC_PER_MSEC)
 
 struct entry;
 
-/* What makes table_find leave its short way. */
+/* Work for table_find; 0: its fast path. */
 enum entry_todo {
-	TODO_WORKLOAD = 1, /* the preliminary workload is not made yet */
-	TODO_IDENTITY = 2, /* to be asked */
-	TODO_MAPS = 4,     /* to be asked: nothing is known */
-	TODO_EXITED = 8,   /* the leader is gone: does the process live on? */
+	TODO_WORKLOAD = 1, /* make the preliminary workload */
+	TODO_IDENTITY = 2, /* request it */
+	TODO_MAPS = 4,     /* request them: none are known */
+	TODO_EXITED = 8,   /* the leader exited: find out whether the process still runs */
 };
 
 struct entry {
@@ -39,20 +39,20 @@ struct entry {
 	struct entry *newer, *older; /* in one of two lists: living by use, dead by exit */
 	struct entry_list *list;
 	uint64_t born_ns;       /* FORK seen then; 0: not */
-	uint64_t start_tick_ns; /* start as /proc says it, cut to ticks; 0: unknown */
+	uint64_t start_tick_ns; /* start by /proc, cut to ticks; 0: unknown */
 	uint64_t last_ns;       /* last event or sample */
 	uint64_t used_ns;       /* when it moved to the front of its list */
 	uint32_t epoch;         /* of the losses that its maps have been read after */
 	uint8_t todo;           /* enum entry_todo */
 	bool sampled;
 	bool exec_id_known;
-	uint64_t exec_id_ns; /* of the sample that told exec_id; 0: counted up since */
-	bool maps_gone;     /* /proc has nothing on it any more */
+	uint64_t exec_id_ns; /* time of the sample that set exec_id; 0: counted up since */
+	bool maps_gone;     /* /proc no longer lists the process */
 	bool identity_own;  /* read of this process, not inherited, and of this exec */
 	bool cgroup_stale;  /* identity is from before a move to another cgroup */
 	bool name_pending;  /* the next mapped file is the program itself */
 	uint8_t identity_tries;
-	struct identity *identity; /* owned; its own, or its parent's until then; NULL: unknown */
+	struct identity *identity; /* owned; its parent's until its own is read; NULL: unknown */
 	struct str *script;        /* owned; a guess until the identity is known */
 	struct question *maps_question, *identity_question; /* borrowed */
 	struct space *newer_maps;                           /* owned; mapped since the question */
@@ -71,19 +71,19 @@ struct question {
 	struct question *later;        /* the host was busy */
 	uint64_t asked_ns;
 	uint32_t epoch;
-	struct entry *e;          /* borrowed; cancelled before the entry goes */
+	struct entry *e;          /* borrowed; the question is cancelled before the entry is freed */
 	struct mapped_file *file; /* owned */
 	uint32_t pid, ppid, alternate, attempt;
 	uint64_t start, end;
 };
 
-/* What another process of a cgroup told of it. */
+/* The identity of one process of a cgroup, for others of the same cgroup. */
 struct cgroup_note {
 	struct identity *identity; /* owned */
 	uint32_t pid;              /* seen there last */
 };
 
-/* At most so many a second, with bursts of a second's worth. */
+/* At most per_second a second, with bursts of as many. */
 struct rate {
 	uint64_t due_ns;
 	uint32_t per_second;
@@ -107,7 +107,7 @@ struct process_table {
 	struct files files;
 	struct question *questions;
 	struct question *scan;   /* NULL: no scan is under way */
-	uint32_t scan_from;      /* pid behind which the next few are looked at */
+	uint32_t scan_from;      /* the next partial scan begins above this pid */
 	struct entry *pinned;    /* in use further up: not to be evicted */
 	struct identity *kernel; /* owned */
 	struct workload *kernel_workload, *unknown_workload; /* owned */
@@ -124,7 +124,7 @@ static inline void table_advance(struct process_table *t, uint64_t now_ns)
 }
 
 /* table.c */
-int table_make_workloads(struct process_table *t); /* of the kernel, and of whom nobody knows */
+int table_make_workloads(struct process_table *t); /* of the kernel, and of unknown processes */
 
 /* table_entry.c */
 bool rate_take(struct rate *r, uint64_t now_ns);
@@ -134,7 +134,7 @@ void entry_drop(struct process_table *t, struct entry *e);
 void entry_touch(struct process_table *t, struct entry *e, uint64_t time_ns);
 void entry_revive(struct process_table *t, struct entry *e);
 void entry_die(struct process_table *t, struct entry *e, uint64_t time_ns);
-/* The program was replaced: nothing known of it holds but what exec keeps. */
+/* The program was replaced: resets all but what exec keeps. */
 void entry_renew(struct process_table *t, struct entry *e, struct space *empty);
 void entry_set_comm(struct entry *e, const char *comm, size_t len);
 void table_make_room(struct process_table *t); /* for mappings */
@@ -149,7 +149,7 @@ void identity_name_program(struct entry *e, const char *path, size_t len);
 void identity_inherit(struct process_table *t, struct entry *child, const struct entry *parent);
 void identity_set_kernel(struct process_table *t, struct entry *e);
 void identity_set_cgroup(struct process_table *t, struct entry *e, uint64_t cgroup_id);
-/* An answer of the host, also from a scan. */
+/* Applies an answer of the host, also from a scan. */
 int identity_take(struct process_table *t, struct entry *e, const void *data, size_t len);
 struct cgroup_note *cgroup_note_find(const struct process_table *t, uint64_t id);
 void cgroup_notes_clear(struct process_table *t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a process maps: told by the side-band, or read from /proc. */
+/* Mappings of a process: reported by the side-band, or read from /proc. */
 #include <string.h>
 
 #include "process/maps_text.h"
@@ -15,8 +15,8 @@ void maps_forget_newer(struct entry *e)
 	e->newer_maps = space_put(e->newer_maps);
 }
 
-/* An answer that is under way may be older than this mapping: kept apart until then. */
-static void remember_newer(struct entry *e, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *f)
+/* The answer to a pending request may be older than this mapping: it is kept apart until then. */
+static void maps_remember_newer(struct entry *e, uint64_t start, uint64_t end, uint64_t offset, struct mapped_file *f)
 {
 	if (!e->newer_maps)
 		e->newer_maps = space_new();
@@ -39,17 +39,17 @@ void maps_add(struct process_table *t, struct entry *e, const struct proc_event 
 	struct mapped_file *f = files_get(t, &name);
 
 	if (!f) {
-		/* Code that we have no room to name must not go by an older name. */
+		/* There is no memory for its name: code there must not get the name of an older mapping. */
 		space_unmap(&e->p.space, ev->start, ev->end);
 		return;
 	}
 	space_map(&e->p.space, ev->start, ev->end, ev->offset, f);
 	if (e->maps_question || t->scan)
-		remember_newer(e, ev->start, ev->end, ev->offset, f);
+		maps_remember_newer(e, ev->start, ev->end, ev->offset, f);
 	mapped_file_put(f);
 }
 
-static void add_line(struct process_table *t, struct entry *e, struct space **to, const struct maps_line *l)
+static void maps_add_line(struct process_table *t, struct entry *e, struct space **to, const struct maps_line *l)
 {
 	struct file_name name = {
 		.path = l->name,
@@ -66,11 +66,11 @@ static void add_line(struct process_table *t, struct entry *e, struct space **to
 }
 
 /*
- * The text has no build-id and the side-band no inode: where both speak of
- * the same range and path, the file that is known already stays, or a program
- * would be opened twice.
+ * The text has no build-id and the side-band no inode: where both have a
+ * mapping of the same range and path, the file that is known already stays, or
+ * a program would be opened twice.
  */
-static bool keep_known(const struct space *known, struct space **to, const struct maps_line *l)
+static bool maps_keep_known(const struct space *known, struct space **to, const struct maps_line *l)
 {
 	const struct mapping *m = space_find(known, l->start);
 	const struct mapped_file *f = m ? m->file : NULL;
@@ -91,12 +91,12 @@ static struct space *space_from_text(struct process_table *t, struct entry *e, c
 		return NULL;
 	maps_text_init(&lines, text, len);
 	while (maps_text_next(&lines, &l))
-		if (l.exec && !keep_known(e->p.space, &s, &l))
-			add_line(t, e, &s, &l);
+		if (l.exec && !maps_keep_known(e->p.space, &s, &l))
+			maps_add_line(t, e, &s, &l);
 	return s;
 }
 
-static void overlay(struct space **to, const struct space *newer)
+static void maps_overlay(struct space **to, const struct space *newer)
 {
 	for (uint32_t i = 0; newer && i < newer->count; i++) {
 		const struct mapping *m = &newer->maps[i];
@@ -125,15 +125,15 @@ bool maps_take(struct process_table *t, struct entry *e, const char *text, size_
 
 	if (!s)
 		return false;
-	/* Nothing at all is what a process shows that is just leaving its memory. */
+	/* A process that is exiting shows no mapping at all. */
 	if (!s->count && e->p.space->count) {
 		space_put(s);
 		return false;
 	}
-	/* A text that was cut tells what is there, not what is gone. */
+	/* A text that was cut shows which mappings exist, not which are gone. */
 	if (len >= HOST_MAPS_MAX)
-		overlay(&s, e->p.space);
-	overlay(&s, e->newer_maps);
+		maps_overlay(&s, e->p.space);
+	maps_overlay(&s, e->newer_maps);
 	changed = !space_equal(s, e->p.space);
 	if (changed) {
 		s->generation = e->p.space->generation + 1;
@@ -147,8 +147,8 @@ bool maps_take(struct process_table *t, struct entry *e, const char *text, size_
 	return changed;
 }
 
-/* A process that does not gain by looking is looked at less and less often. */
-static void back_off(struct process_table *t, struct entry *e, bool helped)
+/* A process for which reading again does not help is read less and less often. */
+static void maps_back_off(struct process_table *t, struct entry *e, bool helped)
 {
 	if (helped || !e->rescan_wait_ns)
 		e->rescan_wait_ns = RESCAN_FIRST_NS;
@@ -165,7 +165,7 @@ static void maps_failed(struct entry *e, int err)
 	}
 }
 
-static void on_maps(void *ctx, int err, int fd, const void *data, size_t len)
+static void maps_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct question *q = ctx;
 	struct process_table *t = q->t;
@@ -188,12 +188,12 @@ static void on_maps(void *ctx, int err, int fd, const void *data, size_t len)
 	t->pinned = NULL;
 	if (!t->scan)
 		maps_forget_newer(e);
-	back_off(t, e, changed);
+	maps_back_off(t, e, changed);
 	if (t->cfg.process_settled)
 		t->cfg.process_settled(t->cfg.ctx, &e->p);
 }
 
-static bool may_ask(struct process_table *t, struct entry *e, struct rate *rate)
+static bool maps_may_request(struct process_table *t, struct entry *e, struct rate *rate)
 {
 	if (e->maps_gone || e->p.kernel)
 		return false;
@@ -210,11 +210,11 @@ bool maps_request(struct process_table *t, struct entry *e, struct rate *rate)
 
 	if (e->maps_question)
 		return true;
-	if (!may_ask(t, e, rate) || question_new(t, e, &q) < 0)
+	if (!maps_may_request(t, e, rate) || question_new(t, e, &q) < 0)
 		return false;
 	e->maps_question = q;
 	e->p.maps_pending = true;
-	if (host_ask(t->cfg.host, &req, on_maps, q) < 0) {
+	if (host_ask(t->cfg.host, &req, maps_on_answer, q) < 0) {
 		question_free(q);
 		e->maps_question = NULL;
 		e->p.maps_pending = false;
@@ -237,6 +237,6 @@ bool table_uncovered(struct process_table *t, struct process *p, uint64_t pc, ui
 		return false;
 	if (!maps_request(t, e, e->todo & TODO_MAPS ? &t->first_reads : &t->rescans))
 		return false;
-	/* A host that answers in the call: it helped, or waiting would be in vain. */
+	/* The host may have answered during the call: then the mapping exists, or waiting would not help. */
 	return e->maps_question || space_find(e->p.space, pc);
 }

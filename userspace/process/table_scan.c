@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All processes at once, as the host found them in /proc. */
+/* Requests all processes of /proc from the host at once, and merges the answer. */
 #include <string.h>
 
 #include "base/file.h"
@@ -7,15 +7,15 @@
 
 #define SCAN_ENTRIES_MAX 65536
 /*
- * So many processes a second are read anew where nobody tells of them, at some
- * 150 us each: new ones come first, as pids rise, and a thousand take half a
- * minute. What is sampled before its turn is asked for by itself, an exec
- * shows in the sample's exec_id, new code by a pc that nothing covers; so
- * what lives shorter than until its first sample is read stays unnamed.
+ * Processes read per second where the kernel does not report process life, at
+ * some 150 us each: new ones come first, as pids rise, and a thousand take half
+ * a minute. A process that is sampled before its turn is requested by itself;
+ * an exec shows in the sample's exec_id, new code by a pc without a mapping. A
+ * process that ends before its first sample is handled stays unnamed.
  */
 #define SCAN_SOME 32
 
-/* The answer, read piece by piece: it is as large as the host has processes. */
+/* The answer, read entry by entry, as its size depends on the host's number of processes. */
 struct scan {
 	struct process_table *t;
 	uint64_t asked_ns;
@@ -30,7 +30,7 @@ static bool scan_read(const struct scan *s, void *to, size_t len)
 	return file_read_at(s->fd, to, len, s->at) == 0;
 }
 
-static bool reserve(struct scan *s, size_t len)
+static bool scan_reserve(struct scan *s, size_t len)
 {
 	uint8_t *data;
 
@@ -44,7 +44,7 @@ static bool reserve(struct scan *s, size_t len)
 	return true;
 }
 
-static bool read_entry(struct scan *s, struct host_scan_entry *head)
+static bool scan_read_entry(struct scan *s, struct host_scan_entry *head)
 {
 	size_t len;
 
@@ -53,14 +53,14 @@ static bool read_entry(struct scan *s, struct host_scan_entry *head)
 		return false;
 	len = (size_t)head->identity_len + head->maps_len;
 	s->at += sizeof(*head);
-	if (!reserve(s, len) || !scan_read(s, s->data, len))
+	if (!scan_reserve(s, len) || !scan_read(s, s->data, len))
 		return false;
 	s->at = ALIGN_UP(s->at + len, (uint64_t)8);
 	return true;
 }
 
-/* What comm would be: the field Name of the status text. */
-static void take_name(struct entry *e, const uint8_t *identity, size_t len)
+/* The field Name of the status text, which is comm. */
+static void scan_set_name(struct entry *e, const uint8_t *identity, size_t len)
 {
 	static const char field[] = "Name:\t";
 	struct host_identity_text head;
@@ -84,8 +84,8 @@ static void take_name(struct entry *e, const uint8_t *identity, size_t len)
 		entry_set_comm(e, name + sizeof(field) - 1, (size_t)(end - name) - (sizeof(field) - 1));
 }
 
-/* Under what the side-band has said since the question: that is newer. */
-static void merge(struct scan *s, const struct host_scan_entry *head)
+/* Side-band records since the request are newer, and take precedence. */
+static void scan_merge(struct scan *s, const struct host_scan_entry *head)
 {
 	struct process_table *t = s->t;
 	struct entry *e = entry_get(t, head->pid);
@@ -97,8 +97,8 @@ static void merge(struct scan *s, const struct host_scan_entry *head)
 	if (!e || e->p.exec_time_ns > s->asked_ns)
 		return;
 	if (!e->p.comm)
-		take_name(e, s->data, head->identity_len);
-	/* Another process by now: its maps are not this one's either. */
+		scan_set_name(e, s->data, head->identity_len);
+	/* Another process has this pid by now: the maps are not the entry's either. */
 	if (!e->p.identity_known && identity_take(t, e, s->data, head->identity_len) == -ESRCH)
 		return;
 	if (!e->p.kernel && head->maps_len)
@@ -116,7 +116,7 @@ static void scan_end(struct process_table *t)
 	}
 }
 
-static void on_scan(void *ctx, int err, int fd, const void *data, size_t len)
+static void scan_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct question *q = ctx;
 	_cleanup_(closep) int own = fd;
@@ -124,18 +124,18 @@ static void on_scan(void *ctx, int err, int fd, const void *data, size_t len)
 	struct host_scan_entry head;
 
 	question_free(q);
-	/* Behind the last one are the first ones again. */
+	/* After the last process, the next scan begins with the first. */
 	s.t->scan_from = 0;
-	for (int i = 0; err == 0 && own >= 0 && i < SCAN_ENTRIES_MAX && read_entry(&s, &head); i++) {
+	for (int i = 0; err == 0 && own >= 0 && i < SCAN_ENTRIES_MAX && scan_read_entry(&s, &head); i++) {
 		s.t->scan_from = head.pid;
 		if (head.pid)
-			merge(&s, &head);
+			scan_merge(&s, &head);
 	}
 	free(s.data);
 	scan_end(s.t);
 }
 
-static int scan(struct process_table *t, uint32_t pid, uint32_t nr)
+static int scan_request(struct process_table *t, uint32_t pid, uint32_t nr)
 {
 	struct host_request req = {.kind = HOST_SCAN, .pid = pid, .len = nr};
 	struct question *q;
@@ -147,7 +147,7 @@ static int scan(struct process_table *t, uint32_t pid, uint32_t nr)
 	if (r < 0)
 		return r;
 	t->scan = q;
-	r = host_ask(t->cfg.host, &req, on_scan, q);
+	r = host_ask(t->cfg.host, &req, scan_on_answer, q);
 	if (r < 0) {
 		question_free(q);
 		t->scan = NULL;
@@ -157,10 +157,10 @@ static int scan(struct process_table *t, uint32_t pid, uint32_t nr)
 
 int table_scan(struct process_table *t)
 {
-	return scan(t, 0, 0);
+	return scan_request(t, 0, 0);
 }
 
 int table_scan_some(struct process_table *t)
 {
-	return scan(t, t->scan_from, SCAN_SOME);
+	return scan_request(t, t->scan_from, SCAN_SOME);
 }

@@ -15,7 +15,7 @@
 /* Cleaned (base/utf8.h) and cut to at most max bytes, TEXT_MAX at most; owned. NULL without memory. */
 struct str *text_str(const char *from, size_t len, size_t max);
 
-/* The part behind the last slash (trailing ones left out); borrowed from path. */
+/* The part after the last slash, trailing slashes ignored; borrowed from path. */
 const char *text_basename(const char *path, size_t len, size_t *ret_len);
 
 #endif

@@ -11,24 +11,24 @@
 /* One pool for the process: workloads are compared by pointer. It holds no references, and one thread uses it. */
 static struct map pool;
 
-static bool is_service(const struct str *key)
+static bool attribute_is_service(const struct str *key)
 {
 	return !strcmp(key->s, SERVICE_NAME);
 }
 
-static int compare(const void *a, const void *b)
+static int attribute_compare(const void *a, const void *b)
 {
 	const struct attribute *x = a, *y = b;
 
 	if (x->key == y->key)
 		return 0;
-	if (is_service(x->key) || is_service(y->key))
-		return is_service(x->key) ? -1 : 1;
+	if (attribute_is_service(x->key) || attribute_is_service(y->key))
+		return attribute_is_service(x->key) ? -1 : 1;
 	return strcmp(x->key->s, y->key->s);
 }
 
 /* Keys are interned, so equal ones are the same object. */
-static bool has_key(const struct workload *w, const struct str *key)
+static bool attributes_have_key(const struct workload *w, const struct str *key)
 {
 	for (uint32_t i = 0; i < w->count; i++)
 		if (w->attributes[i].key == key)
@@ -36,12 +36,12 @@ static bool has_key(const struct workload *w, const struct str *key)
 	return false;
 }
 
-static void collect(struct workload *w, const struct attribute *attrs, size_t n)
+static void workload_collect(struct workload *w, const struct attribute *attrs, size_t n)
 {
 	for (size_t i = 0; i < n && w->count < WORKLOAD_ATTRIBUTES_MAX; i++)
-		if (!has_key(w, attrs[i].key))
+		if (!attributes_have_key(w, attrs[i].key))
 			w->attributes[w->count++] = attrs[i];
-	qsort(w->attributes, w->count, sizeof(*w->attributes), compare);
+	qsort(w->attributes, w->count, sizeof(*w->attributes), attribute_compare);
 }
 
 static uint64_t attributes_hash(const struct workload *w)
@@ -55,11 +55,11 @@ static uint64_t attributes_hash(const struct workload *w)
 
 static bool attributes_equal(const struct workload *a, const struct workload *b)
 {
-	/* No padding in a pair of pointers, and equal strings are one object. */
+	/* A pair of pointers has no padding, and equal strings are one object. */
 	return a->count == b->count && !memcmp(a->attributes, b->attributes, a->count * sizeof(*a->attributes));
 }
 
-static struct workload *pool_find(const struct workload *key)
+static struct workload *workload_pool_find(const struct workload *key)
 {
 	struct workload *w = map_find_ptr(&pool, key->hash);
 
@@ -68,7 +68,7 @@ static struct workload *pool_find(const struct workload *key)
 	return w;
 }
 
-static int pool_add(const struct workload *key, struct workload **ret)
+static int workload_pool_add(const struct workload *key, struct workload **ret)
 {
 	struct workload *w = malloc(sizeof(*w));
 
@@ -89,7 +89,7 @@ static int pool_add(const struct workload *key, struct workload **ret)
 	return 0;
 }
 
-static void pool_remove(struct workload *w)
+static void workload_pool_remove(struct workload *w)
 {
 	struct workload *at = map_find_ptr(&pool, w->hash);
 
@@ -110,14 +110,14 @@ int workload_get(const struct attribute *attrs, size_t n, struct workload **ret)
 {
 	struct workload key = {0}, *w;
 
-	collect(&key, attrs, n);
-	if (!key.count || !is_service(key.attributes[0].key))
+	workload_collect(&key, attrs, n);
+	if (!key.count || !attribute_is_service(key.attributes[0].key))
 		return -EINVAL;
 	key.service = key.attributes[0].value;
 	key.hash = attributes_hash(&key);
-	w = pool_find(&key);
+	w = workload_pool_find(&key);
 	if (!w)
-		return pool_add(&key, ret);
+		return workload_pool_add(&key, ret);
 	*ret = workload_ref(w);
 	return 0;
 }
@@ -133,7 +133,7 @@ struct workload *workload_put(struct workload *w)
 {
 	if (!w || --w->refs)
 		return NULL;
-	pool_remove(w);
+	workload_pool_remove(w);
 	for (uint32_t i = 0; i < w->count; i++) {
 		str_put(w->attributes[i].key);
 		str_put(w->attributes[i].value);

@@ -2,11 +2,11 @@
 /*
  * Reader of the shared ring (kmod/uapi/otprof.h), whichever sampler writes it.
  *
- * Called by the engine (reads) and the monitor (keeps it mapped, counts what
- * is unread, repairs the consumer position after an engine died). One reader
- * at a time. Records are borrowed in place: valid until ring_release passes
- * them. A malformed length ends reading with -EBADMSG and is skipped up to the
- * snapshot by ring_release.
+ * Called by the engine (reads) and the monitor (keeps it mapped, counts unread
+ * bytes, repairs the consumer position after an engine died). One reader at a
+ * time. Records are borrowed in place: valid until ring_release passes them. A
+ * malformed length ends reading with -EBADMSG; the caller skips the rest by
+ * ring_release.
  * Cost: no copy, no system call.
  */
 #ifndef OTP_RING_RING_H
@@ -39,14 +39,14 @@ uint64_t ring_producer(const struct ring *r); /* acquire: records below it may b
 uint64_t ring_consumer(const struct ring *r);
 
 /*
- * The record at *pos, below end; *pos moves behind it. 1 and a record, 0 at
- * end or at a record that is still busy, -EBADMSG. Discarded ones are skipped.
+ * The record at *pos, below end; advances *pos past it. 1 and a record; 0 at end
+ * or at a record that is still busy; -EBADMSG. Discarded records are skipped.
  */
 int ring_next(const struct ring *r, uint64_t *pos, uint64_t end, const struct otp_rec **ret);
 /* Everything below pos may be overwritten from now on (release). */
 void ring_release(struct ring *r, uint64_t pos);
 
-/* A sample's sections. NULL where it has none of this type or the record lies about its lengths. */
+/* A sample's section of this type; borrowed from the record. NULL: none, or the record's lengths are wrong. */
 const void *sample_section(const struct otp_sample *s, enum otp_section_type type, uint32_t *ret_len);
 
 #endif

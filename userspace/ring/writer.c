@@ -8,20 +8,20 @@
 
 #include "base/cleanup.h"
 
-static int memory_file(const char *name, size_t size)
+static int writer_memory_file(const char *name, size_t size)
 {
 	_cleanup_(closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -errno;
-	/* A reader that cut it would end us with SIGBUS. */
+	/* Truncation by the reader would raise SIGBUS here. */
 	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	return steal_fd(&fd);
 }
 
-/* Another descriptor of the same file, which no mapping can write through. */
-static int read_only(int fd)
+/* Another, read-only descriptor of the same file: its mappings cannot be made writable. */
+static int writer_read_only(int fd)
 {
 	char path[40];
 	int again;
@@ -31,8 +31,8 @@ static int read_only(int fd)
 	return again < 0 ? -errno : again;
 }
 
-/* Producer page and data, and the data once more behind them: a record never wraps. */
-static int map_data(struct ring_writer *w, int fd)
+/* Producer page and data, and the data once more after them: a record never wraps. */
+static int writer_map_data(struct ring_writer *w, int fd)
 {
 	const int both = PROT_READ | PROT_WRITE;
 	uint8_t *base = mmap(NULL, w->page + 2 * w->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -44,23 +44,23 @@ static int map_data(struct ring_writer *w, int fd)
 	if (mmap(base, w->page + w->size, both, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
 	    mmap(w->data + w->size, w->size, both, MAP_SHARED | MAP_FIXED, fd, (off_t)w->page) == MAP_FAILED)
 		return -errno;
-	/* Stack bytes are secrets: they do not belong into a core dump. */
+	/* Stack bytes are secrets: they are left out of core dumps. */
 	madvise(base, w->page + 2 * w->size, MADV_DONTDUMP);
 	return 0;
 }
 
-static int open_parts(struct ring_writer *w)
+static int writer_open_parts(struct ring_writer *w)
 {
-	_cleanup_(closep) int data_fd = memory_file("otprof-ring", w->page + w->size);
+	_cleanup_(closep) int data_fd = writer_memory_file("otprof-ring", w->page + w->size);
 	void *consumer;
-	int err = data_fd < 0 ? data_fd : map_data(w, data_fd);
+	int err = data_fd < 0 ? data_fd : writer_map_data(w, data_fd);
 
 	if (err < 0)
 		return err;
-	w->ring_fd = read_only(data_fd);
+	w->ring_fd = writer_read_only(data_fd);
 	if (w->ring_fd < 0)
 		return w->ring_fd;
-	w->consumer_fd = memory_file("otprof-consumer", w->page);
+	w->consumer_fd = writer_memory_file("otprof-consumer", w->page);
 	if (w->consumer_fd < 0)
 		return w->consumer_fd;
 	consumer = mmap(NULL, w->page, PROT_READ, MAP_SHARED, w->consumer_fd, 0);
@@ -78,7 +78,7 @@ int ring_writer_open(struct ring_writer *w, size_t size)
 	if (size < page || (size & (size - 1)) || size > SIZE_MAX / 4)
 		return -EINVAL;
 	*w = (struct ring_writer){.size = size, .page = page, .consumer_fd = -1, .ring_fd = -1};
-	err = open_parts(w);
+	err = writer_open_parts(w);
 	if (err < 0)
 		ring_writer_close(w);
 	return err;
@@ -98,11 +98,11 @@ void ring_writer_close(struct ring_writer *w)
 }
 
 /*
- * A position behind the last one or beyond our own is no reader's: it changes
- * nothing. What lies between can only cost the reader its own records. Pairs
- * with its release: it has read what we are about to overwrite.
+ * A position below the last one or above our own is invalid and ignored. Any
+ * other can only cost the reader its own records. Pairs with the reader's
+ * release: it has finished reading the bytes that we are about to overwrite.
  */
-static void take_consumer(struct ring_writer *w)
+static void writer_read_consumer(struct ring_writer *w)
 {
 	uint64_t at = __atomic_load_n(w->consumer, __ATOMIC_ACQUIRE);
 
@@ -112,7 +112,7 @@ static void take_consumer(struct ring_writer *w)
 
 uint64_t ring_writer_unread(struct ring_writer *w)
 {
-	take_consumer(w);
+	writer_read_consumer(w);
 	return w->head - w->tail;
 }
 

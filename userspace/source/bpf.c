@@ -32,29 +32,29 @@ struct source_bpf {
 	uint32_t possible;
 	bool started;
 	uint32_t plans;
-	uint64_t swept_ns; /* when plans of the dead were looked for */
+	uint64_t swept_ns; /* last time that plans of dead processes were dropped */
 };
 
-static struct source_bpf *self(const struct source *s)
+static struct source_bpf *bpf_self(const struct source *s)
 {
 	return container_of(s, struct source_bpf, source);
 }
 
-/* What libbpf says while it loads goes into why; its first complaint names the cause. */
-static char libbpf_said[SOURCE_WHY];
+/* libbpf's first warning while it loads, which names the cause; for why. */
+static char libbpf_warning[SOURCE_WHY];
 
 static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	if (level == LIBBPF_WARN && !libbpf_said[0])
-		vsnprintf(libbpf_said, sizeof(libbpf_said), fmt, ap);
+	if (level == LIBBPF_WARN && !libbpf_warning[0])
+		vsnprintf(libbpf_warning, sizeof(libbpf_warning), fmt, ap);
 	return 0;
 }
 
-static int load_failed(int err, char why[SOURCE_WHY])
+static int bpf_load_failed(int err, char why[SOURCE_WHY])
 {
-	libbpf_said[strcspn(libbpf_said, "\n")] = '\0';
+	libbpf_warning[strcspn(libbpf_warning, "\n")] = '\0';
 	snprintf(why, SOURCE_WHY, "the kernel refuses the BPF sampler: %s%s%.380s", strerror(-err),
-		 libbpf_said[0] ? ": " : "", libbpf_said);
+		 libbpf_warning[0] ? ": " : "", libbpf_warning);
 	return err;
 }
 
@@ -63,8 +63,8 @@ static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return bpf_probe_host(why);
 }
 
-/* What 5.10 charges: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
-static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
+/* Memory charged by 5.10: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
+static uint64_t bpf_memory_charged(const struct source_bpf *b, uint32_t plans)
 {
 	uint64_t per_cpu = OTP_SCRATCH + b->slots.origins.count * sizeof(struct otp_cpu_counters) + 512;
 
@@ -72,7 +72,7 @@ static uint64_t memory_charged(const struct source_bpf *b, uint32_t plans)
 	       (4096ULL + 1024) * 96 + (1u << 20);
 }
 
-static int maps_size(struct source_bpf *b, uint32_t plans)
+static int bpf_size_maps(struct source_bpf *b, uint32_t plans)
 {
 	struct sampler *s = b->skel;
 	int err = bpf_map__set_max_entries(s->maps.counters, b->possible * b->slots.origins.count);
@@ -83,7 +83,7 @@ static int maps_size(struct source_bpf *b, uint32_t plans)
 	return err ? err : bpf_map__set_max_entries(s->maps.ring, b->ring_bytes);
 }
 
-static int defaults_write(struct source_bpf *b, const struct otp_defaults *d)
+static int bpf_write_defaults(struct source_bpf *b, const struct otp_defaults *d)
 {
 	struct otp_defaults now = *d;
 	uint32_t zero = 0;
@@ -96,7 +96,7 @@ static int defaults_write(struct source_bpf *b, const struct otp_defaults *d)
 }
 
 /* By slot; the clock's is on_tick. */
-static struct bpf_program *slot_program(const struct source_bpf *b, uint32_t slot)
+static struct bpf_program *bpf_slot_program(const struct source_bpf *b, uint32_t slot)
 {
 	struct bpf_program *const programs[OTP_ORIGINS_MAX] = {
 		b->skel->progs.on_tick,	   b->skel->progs.on_event_1, b->skel->progs.on_event_2, b->skel->progs.on_event_3,
@@ -106,26 +106,26 @@ static struct bpf_program *slot_program(const struct source_bpf *b, uint32_t slo
 	return programs[slot];
 }
 
-/* What is not sampled is not loaded: each program takes the verifier some time, and the kernel some memory. */
-static int programs_choose(struct source_bpf *b)
+/* Programs of slots that are not sampled are not loaded: each takes the verifier time, and the kernel memory. */
+static int bpf_choose_programs(struct source_bpf *b)
 {
 	int err = bpf_program__set_autoload(b->skel->progs.on_event, b->slots.list.count);
 
 	for (uint32_t slot = 0; !err && slot < OTP_ORIGINS_MAX; slot++)
-		err = bpf_program__set_autoload(slot_program(b, slot),
+		err = bpf_program__set_autoload(bpf_slot_program(b, slot),
 						slot < b->slots.origins.count && b->slots.origins.slot[slot].sampled);
 	return err;
 }
 
-static void constants_set(struct source_bpf *b)
+static void bpf_set_constants(struct source_bpf *b)
 {
 	b->skel->rodata->cpus_nr = b->possible;
 	for (uint32_t slot = 0; slot < b->slots.origins.count; slot++)
 		b->skel->rodata->slot_origin[slot] = b->slots.origins.slot[slot].origin;
 }
 
-/* The programs of the slots go on to the one that samples. */
-static int programs_connect(struct source_bpf *b)
+/* The programs of the slots tail-call the one that samples. */
+static int bpf_connect_programs(struct source_bpf *b)
 {
 	int fd = bpf_program__fd(b->skel->progs.on_event);
 	uint32_t zero = 0;
@@ -135,34 +135,34 @@ static int programs_connect(struct source_bpf *b)
 	return bpf_map_update_elem(bpf_map__fd(b->skel->maps.event_programs), &zero, &fd, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static int load(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
+static int bpf_load(struct source_bpf *b, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	libbpf_print_fn_t print;
 	int err;
 
 	b->plans = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
-	err = bpf_raise_memlock(memory_charged(b, b->plans), why);
+	err = bpf_raise_memlock(bpf_memory_charged(b, b->plans), why);
 	if (err < 0)
 		return err;
-	libbpf_said[0] = '\0';
+	libbpf_warning[0] = '\0';
 	print = libbpf_set_print(libbpf_print);
 	b->skel = sampler__open();
-	err = b->skel ? maps_size(b, b->plans) : -errno;
+	err = b->skel ? bpf_size_maps(b, b->plans) : -errno;
 	if (err == 0)
-		err = programs_choose(b);
+		err = bpf_choose_programs(b);
 	if (err == 0) {
-		constants_set(b);
+		bpf_set_constants(b);
 		err = sampler__load(b->skel);
 	}
 	if (err == 0)
-		err = programs_connect(b);
+		err = bpf_connect_programs(b);
 	if (err == 0)
-		err = defaults_write(b, &cfg->defaults);
+		err = bpf_write_defaults(b, &cfg->defaults);
 	libbpf_set_print(print);
-	return err < 0 ? load_failed(err, why) : 0;
+	return err < 0 ? bpf_load_failed(err, why) : 0;
 }
 
-static int slot_open(void *ctx, uint32_t slot, uint32_t cpu)
+static int bpf_slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 {
 	const struct source_bpf *b = ctx;
 	struct perf_event_attr attr = {0};
@@ -174,14 +174,14 @@ static int slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 	fd = event_open(&attr, cpu);
 	if (fd < 0)
 		return fd;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(slot_program(b, slot))) < 0)
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(bpf_slot_program(b, slot))) < 0)
 		return -errno;
 	return steal_fd(&fd);
 }
 
 static void bpf_close(struct source *s)
 {
-	struct source_bpf *b = self(s);
+	struct source_bpf *b = bpf_self(s);
 
 	slots_done(&b->slots);
 	sampler__destroy(b->skel);
@@ -189,7 +189,7 @@ static void bpf_close(struct source *s)
 
 static int bpf_open(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY])
 {
-	struct source_bpf *b = self(s);
+	struct source_bpf *b = bpf_self(s);
 	int err = cpus_possible(&b->possible);
 	uint32_t slot = 0;
 
@@ -199,16 +199,16 @@ static int bpf_open(struct source *s, const struct source_config *cfg, char why[
 	err = slots_init(&b->slots, b->possible, cfg);
 	if (err < 0)
 		return snprintf(why, SOURCE_WHY, "no memory"), err;
-	err = load(b, cfg, why);
+	err = bpf_load(b, cfg, why);
 	if (err < 0)
 		return err;
-	err = slots_open(&b->slots, slot_open, b, &slot);
+	err = slots_open(&b->slots, bpf_slot_open, b, &slot);
 	return err < 0 ? slots_explain(&b->slots, slot, err, cfg, why) : 0;
 }
 
 static void bpf_layout(const struct source *s, struct source_layout *ret)
 {
-	const struct source_bpf *b = self(s);
+	const struct source_bpf *b = bpf_self(s);
 
 	*ret = (struct source_layout){
 		.ring_fd = bpf_map__fd(b->skel->maps.ring),
@@ -224,35 +224,35 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 
 static int bpf_set_rate(struct source *s, uint32_t frequency_hz)
 {
-	return slots_set_rate(&self(s)->slots, frequency_hz);
+	return slots_set_rate(&bpf_self(s)->slots, frequency_hz);
 }
 
 static int bpf_set_defaults(struct source *s, const struct otp_defaults *d)
 {
-	return defaults_write(self(s), d);
+	return bpf_write_defaults(bpf_self(s), d);
 }
 
 static int bpf_start(struct source *s)
 {
-	struct source_bpf *b = self(s);
+	struct source_bpf *b = bpf_self(s);
 	int err;
 
-	/* Samples may be taken from the first event on, so the word comes before the events. */
+	/* Samples may be taken from the first event on, so started is set before the events are enabled. */
 	b->started = true;
-	err = defaults_write(b, &b->defaults);
+	err = bpf_write_defaults(b, &b->defaults);
 	return err < 0 ? err : slots_start(&b->slots);
 }
 
 static int bpf_stop(struct source *s)
 {
-	struct source_bpf *b = self(s);
+	struct source_bpf *b = bpf_self(s);
 	int err = slots_stop(&b->slots);
 
 	b->started = false;
-	return err < 0 ? err : defaults_write(b, &b->defaults);
+	return err < 0 ? err : bpf_write_defaults(b, &b->defaults);
 }
 
-static int map_set(const struct bpf_map *map, const void *key, const void *value)
+static int bpf_map_set(const struct bpf_map *map, const void *key, const void *value)
 {
 	int fd = bpf_map__fd(map);
 
@@ -261,16 +261,16 @@ static int map_set(const struct bpf_map *map, const void *key, const void *value
 	return bpf_map_delete_elem(fd, key) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static bool is_gone(uint32_t pid)
+static bool bpf_process_is_gone(uint32_t pid)
 {
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
 /*
- * Nobody says when a plan's process has ended, least of all an engine that
- * died: plans of the dead stay until their room is needed.
+ * The end of a plan's process is not reported, least of all if the engine died:
+ * plans of dead processes stay until their room is needed.
  */
-static bool plans_sweep(struct source_bpf *b)
+static bool bpf_sweep_plans(struct source_bpf *b)
 {
 	int fd = bpf_map__fd(b->skel->maps.plans);
 	uint32_t pid, next, *at = NULL, gone = 0;
@@ -280,23 +280,23 @@ static bool plans_sweep(struct source_bpf *b)
 		return false;
 	b->swept_ns = now;
 	for (uint32_t i = 0; i <= b->plans && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
-		/* Deleted only when the next one is known: the order begins at the deleted one. */
-		if (at && is_gone(pid))
+		/* Deleted only when the next key is known: from a deleted key, iteration would start again. */
+		if (at && bpf_process_is_gone(pid))
 			gone += bpf_map_delete_elem(fd, &pid) == 0;
 		pid = next;
 		at = &pid;
 	}
-	if (at && is_gone(pid))
+	if (at && bpf_process_is_gone(pid))
 		gone += bpf_map_delete_elem(fd, &pid) == 0;
 	return gone;
 }
 
 static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
 {
-	struct source_bpf *b = self(s);
-	int err = map_set(b->skel->maps.plans, &pid, p);
+	struct source_bpf *b = bpf_self(s);
+	int err = bpf_map_set(b->skel->maps.plans, &pid, p);
 
-	return err == -E2BIG && plans_sweep(b) ? map_set(b->skel->maps.plans, &pid, p) : err;
+	return err == -E2BIG && bpf_sweep_plans(b) ? bpf_map_set(b->skel->maps.plans, &pid, p) : err;
 }
 
 static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
@@ -304,30 +304,30 @@ static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const s
 	char key[OTP_COMM_LEN];
 
 	memcpy(key, comm, sizeof(key));
-	return map_set(self(s)->skel->maps.hints, key, h);
+	return bpf_map_set(bpf_self(s)->skel->maps.hints, key, h);
 }
 
 static int bpf_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)
 {
-	return map_set(self(s)->skel->maps.cgroup_rules, &cgroup_id, r);
+	return bpf_map_set(bpf_self(s)->skel->maps.cgroup_rules, &cgroup_id, r);
 }
 
 static int bpf_follow_cpus(struct source *s, int *ret_changed)
 {
-	return slots_follow(&self(s)->slots, ret_changed);
+	return slots_follow(&bpf_self(s)->slots, ret_changed);
 }
 
 static uint64_t bpf_expected_ticks(struct source *s)
 {
-	return events_expected(&self(s)->slots.events[0]);
+	return events_expected(&bpf_self(s)->slots.events[0]);
 }
 
 static uint64_t bpf_idle_ticks(struct source *s)
 {
-	return events_idle(&self(s)->slots.events[0]);
+	return events_idle(&bpf_self(s)->slots.events[0]);
 }
 
-static void program_run_time(const struct bpf_program *program, uint64_t *ns, uint64_t *runs)
+static void bpf_program_run_time(const struct bpf_program *program, uint64_t *ns, uint64_t *runs)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t len = sizeof(info);
@@ -338,14 +338,14 @@ static void program_run_time(const struct bpf_program *program, uint64_t *ns, ui
 	*runs += info.run_cnt;
 }
 
-/* A program that goes on to another is measured to that one's end. */
+/* The time of a program that tail-calls another includes the other's. */
 static void bpf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
-	const struct source_bpf *b = self(s);
+	const struct source_bpf *b = bpf_self(s);
 
 	*ret_ns = *ret_runs = 0;
 	for_each_slot(&b->slots, slot)
-		program_run_time(slot_program(b, slot), ret_ns, ret_runs);
+		bpf_program_run_time(bpf_slot_program(b, slot), ret_ns, ret_runs);
 }
 
 const struct source_ops source_bpf = {

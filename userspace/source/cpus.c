@@ -10,7 +10,7 @@
 
 #define CPU_LIST "/sys/devices/system/cpu/"
 
-static int parse_number(const char **p, uint32_t *ret)
+static int cpus_parse_number(const char **p, uint32_t *ret)
 {
 	uint32_t n = 0;
 
@@ -25,17 +25,17 @@ static int parse_number(const char **p, uint32_t *ret)
 	return 0;
 }
 
-static int parse_range(const char **p, struct cpus *to)
+static int cpus_parse_range(const char **p, struct cpus *to)
 {
 	uint32_t first, last;
-	int err = parse_number(p, &first);
+	int err = cpus_parse_number(p, &first);
 
 	if (err < 0)
 		return err;
 	last = first;
 	if (**p == '-') {
 		(*p)++;
-		err = parse_number(p, &last);
+		err = cpus_parse_number(p, &last);
 		if (err < 0)
 			return err;
 	}
@@ -53,7 +53,7 @@ int cpus_parse(const char *text, struct cpus *ret)
 
 	do {
 		text += strspn(text, " \t");
-		err = parse_range(&text, &to);
+		err = cpus_parse_range(&text, &to);
 		if (err < 0)
 			return err;
 		text += strspn(text, " \t\n");

@@ -17,7 +17,7 @@ struct cpus {
 
 int cpus_parse(const char *text, struct cpus *ret); /* -EINVAL, -ERANGE beyond CPUS_MAX */
 int cpus_online(struct cpus *ret);
-/* One more than the highest CPU that may ever exist: the size of what is indexed by CPU. */
+/* One more than the highest possible CPU: the size of an array indexed by CPU. */
 int cpus_possible(uint32_t *ret_nr);
 
 static inline bool cpus_has(const struct cpus *c, uint32_t cpu)

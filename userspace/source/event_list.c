@@ -18,7 +18,7 @@ static int event_refuse(char why[EVENT_WHY], const char *what, size_t len, const
 	return -EINVAL;
 }
 
-/* Every name, for an error's text. */
+/* Lists every name in the error's text. */
 static int event_refuse_name(char why[EVENT_WHY], const char *name)
 {
 	int n = snprintf(why, EVENT_WHY, "unknown event '%.40s', expected", name);
@@ -42,7 +42,7 @@ static int event_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
 	return len && n && n <= max ? 0 : -EINVAL;
 }
 
-/* What stands between the slashes: "period=N" or "freq=N". */
+/* The text between the slashes: "period=N" or "freq=N". */
 static int event_parse_rate(const char *s, size_t len, struct event_spec *e, char why[EVENT_WHY])
 {
 	uint64_t n;

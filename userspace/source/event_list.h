@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session samples, as the configuration and `otprof record -e` write it:
+ * The events that a session samples, in the notation of the configuration and `otprof record -e`:
  * "cpu-clock, page-faults/period=100/, cycles/freq=997/". Names are perf's.
  *
  * Called by the configuration, the command line and the sources. Plain values.
@@ -30,11 +30,11 @@ struct event_list {
 
 struct buf;
 
-/* -EINVAL, and what is wrong and what was expected in why. */
+/* -EINVAL: why contains what is wrong and what was expected. */
 int event_list_parse(const char *text, struct event_list *ret, char why[EVENT_WHY]);
-/* As event_list_parse reads it. */
+/* In the notation of event_list_parse. */
 void event_list_print(const struct event_list *l, struct buf *to);
-/* Gives every event that has no rate of its own this period, or, 0, this frequency. */
+/* Sets for every event without a rate of its own this period, or, if that is 0, this frequency. */
 void event_list_set_rate(struct event_list *l, uint64_t period, uint32_t frequency_hz);
 /* The origins of the session by slot, with the clock's period; periods of events as configured. */
 void event_list_origins(const struct event_list *l, uint64_t clock_ns, struct origins *ret);

@@ -18,7 +18,7 @@ struct event_times {
 	uint64_t value, enabled, running;
 };
 
-static int open_event(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
+static int event_open_pid(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
 {
 	int fd;
 
@@ -29,12 +29,12 @@ static int open_event(struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
 
 int event_open(struct perf_event_attr *attr, uint32_t cpu)
 {
-	return open_event(attr, -1, cpu);
+	return event_open_pid(attr, -1, cpu);
 }
 
 int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
 {
-	return open_event(attr, (pid_t)pid, cpu);
+	return event_open_pid(attr, (pid_t)pid, cpu);
 }
 
 struct event_setup event_of_clock(uint64_t period_ns, bool hardware)
@@ -72,7 +72,7 @@ void event_setup_attr(struct perf_event_attr *attr, const struct event_setup *se
 	attr->sample_period = setup->period; /* a union with sample_freq */
 }
 
-/* A timer: ticks are due by time, and CPUs take turns. */
+/* A timer's ticks are due by time, and its CPUs are apart. */
 static bool event_is_timer(const struct event_setup *setup)
 {
 	return setup->type == PERF_TYPE_SOFTWARE && setup->config == PERF_COUNT_SW_CPU_CLOCK && !setup->by_frequency;
@@ -140,8 +140,8 @@ static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 	return event_is_timer(&e->setup) && enabled > from ? (enabled - from) / e->setup.period : 0;
 }
 
-/* Idle time of all CPUs, owned; NULL where it is not known. */
-static uint64_t *idle_now(const struct events *e)
+/* Idle time of all CPUs, owned; NULL where it cannot be read. */
+static uint64_t *events_idle_now(const struct events *e)
 {
 	uint64_t *ns = calloc(e->nr, sizeof(*ns));
 
@@ -152,18 +152,18 @@ static uint64_t *idle_now(const struct events *e)
 	return ns;
 }
 
-static uint64_t idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
+static uint64_t events_idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
 {
 	if (!now || !event_is_timer(&e->setup) || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
 		return 0;
 	return (now[cpu] - e->idle_from_ns[cpu]) / e->setup.period;
 }
 
-static void tick_close(struct events *e, uint32_t cpu)
+static void events_close_cpu(struct events *e, uint32_t cpu)
 {
-	_cleanup_(freep) uint64_t *now = idle_now(e);
+	_cleanup_(freep) uint64_t *now = events_idle_now(e);
 
-	e->closed_idle += idle_ticks(e, cpu, now);
+	e->closed_idle += events_idle_ticks(e, cpu, now);
 	e->closed_ticks += event_ticks(e, cpu);
 	e->enabled_from_ns[cpu] = 0;
 	close(e->fds[cpu]);
@@ -181,17 +181,17 @@ void events_done(struct events *e)
 	*e = (struct events){0};
 }
 
-/* From now on its idle time counts. */
-static void begin_idle(struct events *e, uint32_t cpu)
+/* Counts the CPU's idle time from now on. */
+static void events_begin_idle(struct events *e, uint32_t cpu)
 {
-	_cleanup_(freep) uint64_t *now = idle_now(e);
+	_cleanup_(freep) uint64_t *now = events_idle_now(e);
 
 	if (now)
 		e->idle_from_ns[cpu] = now[cpu];
 }
 
-/* A CPU that goes while we look at it is none: 0. */
-static int tick_add(struct events *e, uint32_t cpu)
+/* A CPU that goes offline meanwhile is skipped: 0. */
+static int events_open_cpu(struct events *e, uint32_t cpu)
 {
 	int fd = e->open(e->ctx, cpu);
 
@@ -204,7 +204,7 @@ static int tick_add(struct events *e, uint32_t cpu)
 		return 0;
 	}
 	if (e->started)
-		begin_idle(e, cpu);
+		events_begin_idle(e, cpu);
 	e->fds[cpu] = fd;
 	return 1;
 }
@@ -220,7 +220,7 @@ int events_open(struct events *e, events_open_fn *open, void *ctx)
 	for (uint32_t cpu = 0; err >= 0 && cpu < e->nr; cpu++) {
 		if (!cpus_has(&online, cpu) || !cpus_has(&e->wanted, cpu))
 			continue;
-		err = tick_add(e, cpu);
+		err = events_open_cpu(e, cpu);
 		opened += err > 0;
 	}
 	if (err < 0)
@@ -228,7 +228,7 @@ int events_open(struct events *e, events_open_fn *open, void *ctx)
 	return opened ? 0 : -ENODEV;
 }
 
-/* A CPU that has none is the next look's business. */
+/* CPUs without an event are left to events_follow. */
 int events_reopen(struct events *e)
 {
 	int err = 0, each;
@@ -236,15 +236,15 @@ int events_reopen(struct events *e)
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
 			continue;
-		tick_close(e, cpu);
-		each = tick_add(e, cpu);
+		events_close_cpu(e, cpu);
+		each = events_open_cpu(e, cpu);
 		if (each < 0)
 			err = each;
 	}
 	return err;
 }
 
-static void sleep_ns(uint64_t ns)
+static void events_sleep_ns(uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / NSEC_PER_SEC), .tv_nsec = (long)(ns % NSEC_PER_SEC)};
 
@@ -259,13 +259,13 @@ int events_start(struct events *e)
 	for (cpu = 0; cpu < e->nr; cpu++)
 		open += e->fds[cpu] >= 0;
 	idle_read(e->idle_from_ns, e->nr);
-	/* A timer runs from the moment it is enabled: that is what sets the CPUs apart. */
+	/* A timer runs from the moment that it is enabled: enabling one after the other sets the CPUs apart. */
 	for (cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
 			continue;
 		ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
 		if (event_is_timer(&e->setup))
-			sleep_ns(e->setup.period / open);
+			events_sleep_ns(e->setup.period / open);
 	}
 	e->started = true;
 	return events_follow(e, &changed);
@@ -281,7 +281,7 @@ int events_stop(struct events *e)
 	return 0;
 }
 
-/* Of an event by frequency the kernel takes the frequency in the period's place. */
+/* For an event by frequency the kernel expects the frequency in place of the period. */
 static int event_set_period(int fd, uint64_t period)
 {
 	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
@@ -302,7 +302,7 @@ int events_set_period(struct events *e, uint64_t period)
 	for (uint32_t cpu = 0; !err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
 			err = event_set_period(e->fds[cpu], period);
-	/* All or none: two rates at once would be no rate. */
+	/* All or none: CPUs must not have different rates. */
 	for (uint32_t cpu = 0; err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
 			event_set_period(e->fds[cpu], before);
@@ -311,16 +311,16 @@ int events_set_period(struct events *e, uint64_t period)
 	return err;
 }
 
-static int follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
+static int events_follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
 {
 	int n = 0;
 
 	if (e->fds[cpu] >= 0 && (!online || event_dead(e->fds[cpu]))) {
-		tick_close(e, cpu);
+		events_close_cpu(e, cpu);
 		n = 1;
 	}
 	if (e->fds[cpu] < 0 && online) {
-		int err = tick_add(e, cpu);
+		int err = events_open_cpu(e, cpu);
 
 		if (err < 0)
 			return err;
@@ -335,7 +335,7 @@ int events_follow(struct events *e, int *ret_changed)
 	int changed = 0, err = 0, each;
 	struct cpus online;
 
-	/* Events that are not enabled have no time to show; start looks at them. */
+	/* The time of events that are not enabled stands still anyway; events_start checks them. */
 	if (e->started) {
 		err = cpus_online(&online);
 		if (err < 0)
@@ -344,7 +344,7 @@ int events_follow(struct events *e, int *ret_changed)
 	for (uint32_t cpu = 0; e->started && cpu < e->nr; cpu++) {
 		if (!cpus_has(&e->wanted, cpu))
 			continue;
-		each = follow_cpu(e, cpu, cpus_has(&online, cpu), &changed);
+		each = events_follow_cpu(e, cpu, cpus_has(&online, cpu), &changed);
 		if (each < 0)
 			err = each;
 	}
@@ -368,8 +368,8 @@ uint64_t events_idle(const struct events *e)
 
 	if (!e->started || !event_is_timer(&e->setup))
 		return ticks;
-	now = idle_now(e);
+	now = events_idle_now(e);
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		ticks += idle_ticks(e, cpu, now);
+		ticks += events_idle_ticks(e, cpu, now);
 	return ticks;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One perf event per CPU, kept alive while CPUs come and go: the CPU clock, or
- * another event that samples stand for. What hangs on it (a BPF program, a
- * buffer) is the business of whoever opens it.
+ * One perf event per CPU, opened again as CPUs go offline and online: the CPU
+ * clock, or another event that samples stand for. What is attached to it (a BPF
+ * program, a buffer) is left to the open function of the caller.
  *
  * Called by the BPF and perf sources, one thread.
  * An event dies when its CPU goes offline: it stays open, reads and enables
- * succeed, but it never ticks again, also when the CPU is back. What shows it
- * is its time, which stands still: every look at the CPUs compares two
- * readings, so that a CPU that went and came between two looks is noticed too.
+ * succeed, but it never ticks again, even when the CPU is back online. Only its
+ * time shows this, which stands still: events_follow compares two readings, so
+ * it notices also a CPU that went offline and back between two calls.
  */
 #ifndef OTP_SOURCE_EVENTS_H
 #define OTP_SOURCE_EVENTS_H
@@ -30,7 +30,7 @@ struct event_setup {
 
 /* The CPU clock: as a timer, or, with hardware, as cycles at this rate. */
 struct event_setup event_of_clock(uint64_t period_ns, bool hardware);
-/* Another origin: every period events, or, with period 0, so many times a second. */
+/* Another origin: every period events, or, with period 0, frequency_hz times a second. */
 struct event_setup event_of_origin(uint8_t origin, uint64_t period, uint32_t frequency_hz);
 
 /* One CPU's event: disabled, readable as value, time enabled, time running. Owned, or negative errno. */
@@ -45,8 +45,8 @@ struct events {
 	struct event_setup setup;
 	uint64_t *idle_from_ns; /* by CPU, its idle time when its event began; owned */
 	uint64_t *enabled_from_ns; /* by CPU, its time enabled when the period last changed; owned */
-	uint64_t closed_ticks; /* expected of events that were closed */
-	uint64_t closed_idle;
+	uint64_t closed_ticks; /* due in the time of events that were closed */
+	uint64_t closed_idle;  /* of these, due while the CPU was idle */
 	bool started;
 };
 
@@ -55,21 +55,22 @@ int events_init(struct events *e, uint32_t nr, const char *list, const struct ev
 void events_done(struct events *e);
 /* Opens, disabled, on every wanted CPU that is online; -ENODEV where none is. */
 int events_open(struct events *e, events_open_fn *open, void *ctx);
-/* Each event anew, as open now makes them, while the others go on. */
+/* Replaces one event after the other by a new one of open, while the others run. */
 int events_reopen(struct events *e);
 int events_start(struct events *e);
 int events_stop(struct events *e);
+/* Opens the events of CPUs that are online again, closes those of CPUs that are offline. */
 int events_follow(struct events *e, int *ret_changed);
-/* setup.period from the next firing on, running or not. What was due until now was due by the old one. */
+/* Changes setup.period from the next firing on, running or not; events_expected counts each time by its own period. */
 int events_set_period(struct events *e, uint64_t period);
-/* Ticks due by the time that the events were enabled; 0: not known, of all but the CPU clock as a timer. */
+/* Ticks due by the time that the events were enabled; 0, unknown, for all but the CPU clock as a timer. */
 uint64_t events_expected(const struct events *e);
-/* Of these, what was due while its CPU was idle. */
+/* Of these, the ticks due while their CPU was idle. */
 uint64_t events_idle(const struct events *e);
 
 /* perf_event_open for all tasks of one CPU; owned, or negative errno. */
 int event_open(struct perf_event_attr *attr, uint32_t cpu);
-/* For one task and what it starts, on that CPU; pid 0: ourselves. */
+/* For one task and its later children, on that CPU; pid 0: this process. */
 int event_open_task(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu);
 void event_setup_attr(struct perf_event_attr *attr, const struct event_setup *setup);
 /* An event that counts nothing and reports process life, with the tail that proc_event_decode reads. */

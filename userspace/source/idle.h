@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long CPUs were idle, by the kernel's own account.
+ * Idle time of CPUs, by the kernel's own account.
  *
  * Called by events.c, one thread. Some kernels and hypervisors do not wake an
- * idle CPU for a tick: what was due then is no sample missed.
- * Cost: one read of /proc/stat, which is dear on large hosts: only where
- * somebody asks.
+ * idle CPU for a tick: a tick due then is not a missed sample.
+ * Cost: one read of /proc/stat, slow on large hosts: only where the figure is
+ * needed.
  */
 #ifndef OTP_SOURCE_IDLE_H
 #define OTP_SOURCE_IDLE_H

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The kernel module as a source: drives /dev/otprof, hands out its views.
- */
+/* The kernel module as a source: drives /dev/otprof and its descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -32,25 +30,25 @@ struct source_kmod {
 	bool life; /* the ring reports process life */
 };
 
-static struct source_kmod *self(const struct source *s)
+static struct source_kmod *kmod_self(const struct source *s)
 {
 	return container_of(s, struct source_kmod, source);
 }
 
-static int call(int fd, unsigned long request, const void *arg)
+static int kmod_call(int fd, unsigned long request, const void *arg)
 {
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
 }
 
-/* The module counts processes as the initial pid namespace does; the daemon has to live there. */
-static bool initial_pid_namespace(void)
+/* The module reports pids of the initial pid namespace; the daemon has to run in it. */
+static bool kmod_in_initial_pid_namespace(void)
 {
 	struct stat st;
 
 	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE;
 }
 
-static int dev_failed(int err, char why[SOURCE_WHY])
+static int kmod_dev_failed(int err, char why[SOURCE_WHY])
 {
 	if (err == -ENOENT || err == -ENXIO || err == -ENODEV)
 		snprintf(why, SOURCE_WHY,
@@ -65,7 +63,7 @@ static int dev_failed(int err, char why[SOURCE_WHY])
 	return err;
 }
 
-static int info_check(const struct otprof_info *info, char why[SOURCE_WHY])
+static int kmod_info_check(const struct otprof_info *info, char why[SOURCE_WHY])
 {
 	if (info->abi_version != OTP_ABI_VERSION || info->dev_version != OTPROF_DEV_VERSION) {
 		snprintf(why, SOURCE_WHY,
@@ -74,45 +72,45 @@ static int info_check(const struct otprof_info *info, char why[SOURCE_WHY])
 			 info->dev_version, info->abi_version, OTPROF_DEV_VERSION, OTP_ABI_VERSION);
 		return -EPROTO;
 	}
-	/* What the reader of the ring takes for granted. */
+	/* The layout that the ring's reader expects. */
 	if (info->consumer_offset != 0 || info->producer_offset != (uint64_t)sysconf(_SC_PAGESIZE) ||
 	    info->data_offset != 2 * info->producer_offset)
 		return snprintf(why, SOURCE_WHY, "the module lays out its ring in a way that is not known here"), -EPROTO;
 	return 0;
 }
 
-static int dev_open(int *ret_fd, struct otprof_info *ret, char why[SOURCE_WHY])
+static int kmod_dev_open(int *ret_fd, struct otprof_info *ret, char why[SOURCE_WHY])
 {
 	_cleanup_(closep) int fd = open(OTPROF_DEV_PATH, O_RDWR | O_CLOEXEC);
 	int err;
 
 	if (fd < 0)
-		return dev_failed(-errno, why);
-	err = call(fd, OTPROF_IOC_INFO, ret);
+		return kmod_dev_failed(-errno, why);
+	err = kmod_call(fd, OTPROF_IOC_INFO, ret);
 	if (err < 0)
-		return dev_failed(err, why);
-	err = info_check(ret, why);
+		return kmod_dev_failed(err, why);
+	err = kmod_info_check(ret, why);
 	if (err < 0)
 		return err;
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
 
-static int hardware_failed(int err, char why[SOURCE_WHY])
+static int kmod_hardware_failed(int err, char why[SOURCE_WHY])
 {
 	snprintf(why, SOURCE_WHY, "this machine has no counter of cycles that the module could use (%s): set hardware_events = false",
 		 strerror(-err));
 	return err;
 }
 
-/* Only an attempt tells whether there is a counter: the smallest sampler, which goes at once. */
-static int hardware_probe(int fd, const struct otprof_info *info, char why[SOURCE_WHY])
+/* Only an attempt shows whether there is a counter: the smallest sampler, closed at once. */
+static int kmod_hardware_probe(int fd, const struct otprof_info *info, char why[SOURCE_WHY])
 {
 	_cleanup_(freep) struct otprof_config *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!(info->features & OTPROF_FEATURE_HARDWARE))
-		return hardware_failed(-EOPNOTSUPP, why);
+		return kmod_hardware_failed(-EOPNOTSUPP, why);
 	if (!c)
 		return -ENOMEM;
 	memset(c->cpus, 0xff, sizeof(c->cpus));
@@ -120,8 +118,8 @@ static int hardware_probe(int fd, const struct otprof_info *info, char why[SOURC
 	c->ring_bytes = info->page_bytes;
 	c->defaults.select = OTP_SELECT_NO;
 	c->flags = OTPROF_CONFIG_HARDWARE;
-	err = call(fd, OTPROF_IOC_CONFIG, c);
-	return err < 0 ? hardware_failed(err, why) : 0;
+	err = kmod_call(fd, OTPROF_IOC_CONFIG, c);
+	return err < 0 ? kmod_hardware_failed(err, why) : 0;
 }
 
 static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
@@ -133,16 +131,16 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	if (cfg->events.count || cfg->events.no_clock)
 		return snprintf(why, SOURCE_WHY, "the module samples the CPU clock only: events need mode = bpf or perf"),
 		       -EOPNOTSUPP;
-	if (!initial_pid_namespace())
+	if (!kmod_in_initial_pid_namespace())
 		return snprintf(why, SOURCE_WHY, "this is not the initial pid namespace: run with the host's (hostPID: true)"),
 		       -EPERM;
-	err = dev_open(&fd, &info, why);
+	err = kmod_dev_open(&fd, &info, why);
 	if (err == 0 && cfg->hardware)
-		err = hardware_probe(fd, &info, why);
+		err = kmod_hardware_probe(fd, &info, why);
 	return err;
 }
 
-static void config_fill(const struct source_config *cfg, struct otprof_config *c)
+static void kmod_config_fill(const struct source_config *cfg, struct otprof_config *c)
 {
 	struct cpus cpus;
 
@@ -160,12 +158,12 @@ static void config_fill(const struct source_config *cfg, struct otprof_config *c
 	c->flags = cfg->hardware ? OTPROF_CONFIG_HARDWARE : 0;
 }
 
-static int config_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+static int kmod_config_failed(int err, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	if (err == -ENODEV && cfg->cpus)
 		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
 	else if (cfg->hardware && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV))
-		return hardware_failed(err, why);
+		return kmod_hardware_failed(err, why);
 	else if (err == -ENOMEM)
 		snprintf(why, SOURCE_WHY, "the kernel has no memory for a ring of %u bytes", cfg->ring_bytes);
 	else if (err == -E2BIG)
@@ -176,7 +174,7 @@ static int config_failed(int err, const struct source_config *cfg, char why[SOUR
 	return err;
 }
 
-static int view_open(int dev_fd, enum otprof_view view, int *ret_fd)
+static int kmod_view_open(int dev_fd, enum otprof_view view, int *ret_fd)
 {
 	int fd = ioctl(dev_fd, OTPROF_IOC_VIEW, (unsigned long)view);
 
@@ -188,7 +186,7 @@ static int view_open(int dev_fd, enum otprof_view view, int *ret_fd)
 
 static void kmod_close(struct source *s)
 {
-	struct source_kmod *k = self(s);
+	struct source_kmod *k = kmod_self(s);
 
 	closep(&k->dev_fd);
 	closep(&k->ring_fd);
@@ -198,33 +196,33 @@ static void kmod_close(struct source *s)
 static int kmod_open(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	_cleanup_(freep) struct otprof_config *c = calloc(1, sizeof(*c));
-	struct source_kmod *k = self(s);
+	struct source_kmod *k = kmod_self(s);
 	int err;
 
 	k->dev_fd = k->ring_fd = k->counters_fd = -1;
 	if (!c)
 		return -ENOMEM;
-	config_fill(cfg, c);
-	err = dev_open(&k->dev_fd, &k->info, why);
+	kmod_config_fill(cfg, c);
+	err = kmod_dev_open(&k->dev_fd, &k->info, why);
 	if (err < 0)
 		return err;
 	c->ring_bytes = k->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(k->info.cpus_nr, cfg->frequency_hz);
 	k->period_ns = c->period_ns;
-	/* Not every kernel lets the module see it. Where it does not, layout says so. */
+	/* Not on every kernel can the module report it: layout has the result. */
 	k->life = cfg->life && k->info.features & OTPROF_FEATURE_LIFE;
 	c->flags |= k->life ? OTPROF_CONFIG_LIFE : 0;
-	err = call(k->dev_fd, OTPROF_IOC_CONFIG, c);
+	err = kmod_call(k->dev_fd, OTPROF_IOC_CONFIG, c);
 	if (err == 0)
-		err = view_open(k->dev_fd, OTPROF_VIEW_RING, &k->ring_fd);
+		err = kmod_view_open(k->dev_fd, OTPROF_VIEW_RING, &k->ring_fd);
 	if (err == 0)
-		err = view_open(k->dev_fd, OTPROF_VIEW_COUNTERS, &k->counters_fd);
-	return err < 0 ? config_failed(err, cfg, why) : 0;
+		err = kmod_view_open(k->dev_fd, OTPROF_VIEW_COUNTERS, &k->counters_fd);
+	return err < 0 ? kmod_config_failed(err, cfg, why) : 0;
 }
 
-/* There is no descriptor of the defaults: they are set by the device's owner only. */
+/* The defaults have no descriptor: only the device's owner sets them. */
 static void kmod_layout(const struct source *s, struct source_layout *ret)
 {
-	const struct source_kmod *k = self(s);
+	const struct source_kmod *k = kmod_self(s);
 
 	*ret = (struct source_layout){
 		.ring_fd = k->ring_fd,
@@ -241,19 +239,19 @@ static void kmod_layout(const struct source *s, struct source_layout *ret)
 
 static int kmod_start(struct source *s)
 {
-	int err = call(self(s)->dev_fd, OTPROF_IOC_START, NULL);
+	int err = kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_START, NULL);
 
 	return err == -EALREADY ? 0 : err;
 }
 
 static int kmod_stop(struct source *s)
 {
-	return call(self(s)->dev_fd, OTPROF_IOC_STOP, NULL);
+	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_STOP, NULL);
 }
 
 static int kmod_set_rate(struct source *s, uint32_t frequency_hz)
 {
-	struct source_kmod *k = self(s);
+	struct source_kmod *k = kmod_self(s);
 	uint64_t period_ns;
 	int err;
 
@@ -262,7 +260,7 @@ static int kmod_set_rate(struct source *s, uint32_t frequency_hz)
 	if (!(k->info.features & OTPROF_FEATURE_PERIOD))
 		return -EOPNOTSUPP;
 	period_ns = NSEC_PER_SEC / frequency_hz;
-	err = call(k->dev_fd, OTPROF_IOC_PERIOD, &period_ns);
+	err = kmod_call(k->dev_fd, OTPROF_IOC_PERIOD, &period_ns);
 	if (err == 0)
 		k->period_ns = period_ns;
 	return err;
@@ -273,7 +271,7 @@ static int kmod_set_defaults(struct source *s, const struct otp_defaults *d)
 	struct otp_defaults now = *d;
 
 	now.running = 0;
-	return call(self(s)->dev_fd, OTPROF_IOC_DEFAULTS, &now);
+	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_DEFAULTS, &now);
 }
 
 static int kmod_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
@@ -282,7 +280,7 @@ static int kmod_set_plan(struct source *s, uint32_t pid, const struct otp_plan *
 
 	if (p)
 		set.plan = *p;
-	return call(self(s)->dev_fd, OTPROF_IOC_PLAN, &set);
+	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_PLAN, &set);
 }
 
 static int kmod_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
@@ -292,7 +290,7 @@ static int kmod_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const 
 	if (h)
 		set.hint = *h;
 	memcpy(set.comm, comm, sizeof(set.comm));
-	return call(self(s)->dev_fd, OTPROF_IOC_HINT, &set);
+	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_HINT, &set);
 }
 
 static int kmod_set_cgroup(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r)
@@ -301,14 +299,14 @@ static int kmod_set_cgroup(struct source *s, uint64_t cgroup_id, const struct ot
 
 	if (r)
 		set.rule = *r;
-	return call(self(s)->dev_fd, OTPROF_IOC_RULE, &set);
+	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_RULE, &set);
 }
 
-/* The module follows CPUs by itself; here one only hears of it. */
+/* The module follows CPUs by itself; this call only reports the change. */
 static int kmod_follow_cpus(struct source *s, int *ret_changed)
 {
 	struct otprof_cpus cpus;
-	int err = call(self(s)->dev_fd, OTPROF_IOC_CPUS, &cpus);
+	int err = kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_CPUS, &cpus);
 
 	if (err < 0)
 		return err;
@@ -320,11 +318,11 @@ static uint64_t kmod_expected_ticks(struct source *s)
 {
 	struct otprof_times t = {0};
 
-	call(self(s)->dev_fd, OTPROF_IOC_TIMES, &t);
+	kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_TIMES, &t);
 	return t.expected_ticks;
 }
 
-/* The module's timer wakes an idle CPU, so its ticks come, and are counted as idle. */
+/* The module's timer wakes an idle CPU, so its ticks are taken, and counted as idle. */
 static uint64_t kmod_idle_ticks(struct source *s)
 {
 	return 0;
@@ -334,7 +332,7 @@ static void kmod_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs
 {
 	struct otprof_times t = {0};
 
-	call(self(s)->dev_fd, OTPROF_IOC_TIMES, &t);
+	kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_TIMES, &t);
 	*ret_ns = t.run_ns;
 	*ret_runs = t.runs;
 }

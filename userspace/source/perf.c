@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Perf events as a source: where neither eBPF nor the module may be had, and
+ * Perf events as a source: where neither eBPF nor the module can be used, and
  * for an ordinary user's own processes.
  */
 #include <errno.h>
@@ -27,17 +27,17 @@
 #define SAMPLES_MOST   (4u << 20)
 #define LIFE_LEAST     (16u << 10)
 #define LIFE_MOST      (128u << 10)
-#define SINGLE_DUMP    16384 /* events of single processes cannot be made anew: deep enough from the start */
+#define SINGLE_DUMP    16384 /* events of single processes cannot be opened again: deep enough from the start */
 
 /* --- sizes --- */
 
-/* The clock's period: events have rates of their own, which are not known where they go by period. */
-static uint64_t period_ns(const struct source_perf *p)
+/* The clock's period: the rates of events differ, and are unknown where they have a period. */
+static uint64_t perf_period_ns(const struct source_perf *p)
 {
 	return p->slots.origins.slot[0].period;
 }
 
-static bool samples_by_period(const struct source_perf *p)
+static bool perf_samples_by_period(const struct source_perf *p)
 {
 	for (uint32_t i = 0; i < p->slots.list.count; i++)
 		if (p->slots.list.event[i].period)
@@ -46,25 +46,25 @@ static bool samples_by_period(const struct source_perf *p)
 }
 
 /* Half a second of samples; an ordinary user has less locked memory: a quarter. */
-static size_t samples_wanted(const struct source_perf *p)
+static size_t perf_samples_wanted(const struct source_perf *p)
 {
-	uint64_t hz = NSEC_PER_SEC / period_ns(p), enough;
+	uint64_t hz = NSEC_PER_SEC / perf_period_ns(p), enough;
 	size_t size = 4 * SAMPLES_LEAST;
 
 	for (uint32_t i = 0; i < p->slots.list.count; i++)
 		hz = MAX(hz, (uint64_t)p->slots.list.event[i].frequency_hz);
 	enough = hz * (p->dump_start + PERF_SAMPLE_REST) / (p->single ? 4 : 2);
-	if (samples_by_period(p))
+	if (perf_samples_by_period(p))
 		enough = SAMPLES_MOST;
 	while (size < enough && size < SAMPLES_MOST)
 		size *= 2;
 	return size;
 }
 
-/* The largest copy of which the buffers hold a tenth of a second. */
-static uint32_t dump_bound(const struct source_perf *p, uint32_t most)
+/* The largest copy at which the buffers hold a tenth of a second. */
+static uint32_t perf_dump_bound(const struct source_perf *p, uint32_t most)
 {
-	uint64_t each = p->samples_bytes * 10 * period_ns(p) / NSEC_PER_SEC;
+	uint64_t each = p->samples_bytes * 10 * perf_period_ns(p) / NSEC_PER_SEC;
 	uint32_t dump = most;
 
 	while (dump > 1024 && dump + PERF_SAMPLE_REST > each)
@@ -73,13 +73,13 @@ static uint32_t dump_bound(const struct source_perf *p, uint32_t most)
 }
 
 /* A quarter of the buffer at full rate. */
-static uint64_t pump_every(const struct source_perf *p)
+static uint64_t perf_pump_every(const struct source_perf *p)
 {
 	uint64_t samples = p->samples_bytes / 4 / (p->dump_bytes + PERF_SAMPLE_REST);
 
-	if (samples_by_period(p))
+	if (perf_samples_by_period(p))
 		return PUMP_FAST_NS;
-	return MAX(MIN(samples * period_ns(p), PUMP_SLOW_NS), PUMP_FAST_NS);
+	return MAX(MIN(samples * perf_period_ns(p), PUMP_SLOW_NS), PUMP_FAST_NS);
 }
 
 /* --- open and close --- */
@@ -102,8 +102,8 @@ static void perf_close(struct source *s)
 	buf_done(&p->items);
 }
 
-/* Ours to write, everybody else's to read. */
-static int counters_open(struct source_perf *p)
+/* Writable by the monitor, read-only for all others. */
+static int perf_counters_open(struct source_perf *p)
 {
 	_cleanup_(closep) int fd = memfd_create("otprof-counters", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	char path[40];
@@ -125,7 +125,7 @@ static int counters_open(struct source_perf *p)
 	return 0;
 }
 
-static int memory_open(struct source_perf *p, const struct source_config *cfg)
+static int perf_memory_open(struct source_perf *p, const struct source_config *cfg)
 {
 	int err = 0;
 
@@ -137,14 +137,14 @@ static int memory_open(struct source_perf *p, const struct source_config *cfg)
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
-	err = counters_open(p);
+	err = perf_counters_open(p);
 	if (err < 0)
 		return err;
 	return ring_writer_open(&p->ring, cfg->ring_bytes ? cfg->ring_bytes : size_ring(p->nr, cfg->frequency_hz));
 }
 
 /* Locked memory is bounded per user: halved until it fits. */
-static int buffers_fit(struct source_perf *p, uint32_t cpu)
+static int perf_buffers_fit(struct source_perf *p, uint32_t cpu)
 {
 	int err;
 
@@ -156,8 +156,8 @@ static int buffers_fit(struct source_perf *p, uint32_t cpu)
 	return err;
 }
 
-/* All of one size. What was opened before a size did not fit is opened again by the next round. */
-static int buffers_open(struct source_perf *p, const struct source_config *cfg)
+/* All of one size. A buffer opened before a size did not fit is opened again in the next round. */
+static int perf_open_all_buffers(struct source_perf *p, const struct source_config *cfg)
 {
 	struct cpus online;
 	size_t size;
@@ -165,26 +165,26 @@ static int buffers_open(struct source_perf *p, const struct source_config *cfg)
 
 	p->dump_start = MIN(ALIGN_UP(cfg->defaults.stack_bytes, 8u), OTP_HEAD_STACK);
 	p->dump_start = MAX(p->dump_start, p->single ? SINGLE_DUMP : 512u);
-	p->samples_bytes = samples_wanted(p);
+	p->samples_bytes = perf_samples_wanted(p);
 	p->life_bytes = LIFE_MOST;
 	do {
 		size = p->samples_bytes;
 		for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++)
 			if (cpus_has(&online, cpu) && cpus_has(&p->wanted, cpu))
-				err = buffers_fit(p, cpu);
+				err = perf_buffers_fit(p, cpu);
 	} while (!err && size != p->samples_bytes);
-	p->dump_max = dump_bound(p, OTP_HEAD_STACK);
+	p->dump_max = perf_dump_bound(p, OTP_HEAD_STACK);
 	p->dump_bytes = MIN(p->dump_start, p->dump_max);
 	return err;
 }
 
-static int slot_open(void *ctx, uint32_t slot, uint32_t cpu)
+static int perf_slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 {
 	return perf_event_open_slot(ctx, slot, PERF_EVERYBODY, cpu);
 }
 
-/* Process life of each CPU that is there; one whose event died with it gets another. */
-static int life_follow(struct source_perf *p)
+/* Process life of each online CPU; a CPU whose event died with it gets another. */
+static int perf_life_follow(struct source_perf *p)
 {
 	struct cpus online;
 	int err = cpus_online(&online);
@@ -202,19 +202,19 @@ static int life_follow(struct source_perf *p)
 	return err;
 }
 
-/* Life before samples: what is forked in between is known. */
-static int events_all(struct source_perf *p, const struct source_config *cfg, uint32_t *ret_slot)
+/* Events of process life before samples: a process forked in between is known. */
+static int perf_open_all_events(struct source_perf *p, const struct source_config *cfg, uint32_t *ret_slot)
 {
 	int err;
 
 	if (p->single)
 		return perf_attach(p, cfg->pids, cfg->nr_pids, ret_slot);
-	err = life_follow(p);
-	return err < 0 ? err : slots_open(&p->slots, slot_open, p, ret_slot);
+	err = perf_life_follow(p);
+	return err < 0 ? err : slots_open(&p->slots, perf_slot_open, p, ret_slot);
 }
 
-/* Which CPUs, which origins. */
-static int session_init(struct source_perf *p, const struct source_config *cfg)
+/* Finds the CPUs and the origins to sample. */
+static int perf_session_init(struct source_perf *p, const struct source_config *cfg)
 {
 	int err = cpus_possible(&p->nr);
 
@@ -236,16 +236,16 @@ static int perf_open(struct source *s, const struct source_config *cfg, char why
 		return err;
 	p->dump_bytes = MIN(cfg->defaults.stack_bytes, OTP_HEAD_STACK);
 	perf_choice_init(&p->choice, &cfg->defaults, cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT);
-	err = session_init(p, cfg);
+	err = perf_session_init(p, cfg);
 	if (!err)
-		err = memory_open(p, cfg);
+		err = perf_memory_open(p, cfg);
 	if (!err)
 		err = perf_probe_attr(p, p->single ? 0 : PERF_EVERYBODY, &slot);
 	p->tasks.read_cgroups = !p->format.cgroup;
 	if (!err)
-		err = buffers_open(p, cfg);
+		err = perf_open_all_buffers(p, cfg);
 	if (!err)
-		err = events_all(p, cfg, &slot);
+		err = perf_open_all_events(p, cfg, &slot);
 	return err < 0 ? perf_explain(&p->slots, slot, err, cfg, why) : 0;
 }
 
@@ -301,7 +301,7 @@ static int perf_stop(struct source *s)
 	return err;
 }
 
-/* Inherited events have periods of their own, out of reach. */
+/* Inherited events have periods of their own, which cannot be changed. */
 static int perf_set_rate(struct source *s, uint32_t frequency_hz)
 {
 	struct source_perf *p = perf_self(s);
@@ -313,7 +313,7 @@ static int perf_set_rate(struct source *s, uint32_t frequency_hz)
 	err = slots_set_rate(&p->slots, frequency_hz);
 	if (err < 0)
 		return err;
-	p->dump_max = dump_bound(p, OTP_HEAD_STACK);
+	p->dump_max = perf_dump_bound(p, OTP_HEAD_STACK);
 	p->deepest_changed = true;
 	return 0;
 }
@@ -356,18 +356,18 @@ static int perf_follow_cpus(struct source *s, int *ret_changed)
 	*ret_changed = 0;
 	if (p->single)
 		return 0;
-	err = life_follow(p);
+	err = perf_life_follow(p);
 	return err < 0 ? err : slots_follow(&p->slots, ret_changed);
 }
 
-/* Of user code alone it is not known how many ticks there should be. */
+/* The number of ticks due in user code alone is unknown. */
 static uint64_t perf_expected_ticks(struct source *s)
 {
 	const struct source_perf *p = perf_self(s);
 
 	if (p->user_only || p->slots.hardware || p->slots.list.no_clock)
 		return 0;
-	return p->single ? perf_attach_running_ns(p) / period_ns(p) : events_expected(&p->slots.events[0]);
+	return p->single ? perf_attach_running_ns(p) / perf_period_ns(p) : events_expected(&p->slots.events[0]);
 }
 
 static uint64_t perf_idle_ticks(struct source *s)
@@ -377,8 +377,8 @@ static uint64_t perf_idle_ticks(struct source *s)
 	return p->single ? 0 : events_idle(&p->slots.events[0]);
 }
 
-/* Up to the next size of two at once, down only after a while in which nobody wanted more. */
-static void resize(struct source_perf *p, uint64_t now_ns)
+/* To the next power of two at once, down only after a while in which no plan asked for more. */
+static void perf_resize(struct source_perf *p, uint64_t now_ns)
 {
 	uint32_t want = 1024, deepest;
 
@@ -405,12 +405,12 @@ static uint64_t perf_pump(struct source *s, uint64_t now_ns)
 	if (now_ns < p->next_pump_ns)
 		return p->next_pump_ns;
 	perf_pump_until(p, clock_now_ns());
-	resize(p, now_ns);
-	p->next_pump_ns = now_ns + pump_every(p);
+	perf_resize(p, now_ns);
+	p->next_pump_ns = now_ns + perf_pump_every(p);
 	return p->next_pump_ns;
 }
 
-/* The kernel's part is perf's own and not measured; ours is the monitor's CPU time. */
+/* The kernel's part is perf's own and not measured; the rest is the monitor's CPU time. */
 static void perf_run_time(struct source *s, uint64_t *ret_ns, uint64_t *ret_runs)
 {
 	*ret_ns = *ret_runs = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Single processes: an event for every thread that there is and every CPU,
- * inherited by all that they start. What an ordinary user may have of perf.
+ * Single processes: an event for every existing thread and every CPU, inherited
+ * by all that they start. The part of perf that an ordinary user may use.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "source/perf_internal.h"
 
-#define THREADS_MAX 1024 /* that are there already; what they start costs no descriptor */
-#define ROUNDS	    4	 /* threads that come while we look at the others */
+#define THREADS_MAX 1024 /* existing ones; threads and processes that they start need no descriptor */
+#define ROUNDS	    4	 /* to find threads that start meanwhile */
 
 struct attached {
 	uint32_t tid;
@@ -22,16 +22,16 @@ struct attached {
 	int fds[OTP_ORIGINS_MAX]; /* by slot; -1: not sampled */
 };
 
-static const struct attached *attached(const struct source_perf *p, size_t *ret_nr)
+static const struct attached *perf_attached(const struct source_perf *p, size_t *ret_nr)
 {
 	*ret_nr = p->attached.len / sizeof(struct attached);
 	return (const struct attached *)(const void *)p->attached.data;
 }
 
-static bool is_attached(const struct source_perf *p, uint32_t tid)
+static bool perf_is_attached(const struct source_perf *p, uint32_t tid)
 {
 	size_t nr;
-	const struct attached *a = attached(p, &nr);
+	const struct attached *a = perf_attached(p, &nr);
 
 	for (size_t i = 0; i < nr; i++)
 		if (a[i].tid == tid)
@@ -39,15 +39,15 @@ static bool is_attached(const struct source_perf *p, uint32_t tid)
 	return false;
 }
 
-static void attached_close(const struct attached *a)
+static void perf_attached_close(const struct attached *a)
 {
 	for (uint32_t slot = 0; slot < OTP_ORIGINS_MAX; slot++)
 		closep(&a->fds[slot]);
 	closep(&a->life_fd);
 }
 
-/* Life first: no sample without what is known of its process. */
-static int attach_cpu(struct source_perf *p, uint32_t tid, uint32_t cpu, uint32_t *ret_slot)
+/* Life first: a sample needs the records of its process. */
+static int perf_attach_cpu(struct source_perf *p, uint32_t tid, uint32_t cpu, uint32_t *ret_slot)
 {
 	struct attached a = {.tid = tid, .life_fd = perf_life_open(p, tid, cpu)};
 	int err = MIN(a.life_fd, 0);
@@ -64,23 +64,23 @@ static int attach_cpu(struct source_perf *p, uint32_t tid, uint32_t cpu, uint32_
 		err = p->attached.failed ? -ENOMEM : 0;
 	}
 	if (err < 0)
-		attached_close(&a);
+		perf_attached_close(&a);
 	return err;
 }
 
-static int attach_thread(struct source_perf *p, uint32_t tid, uint32_t *ret_slot)
+static int perf_attach_thread(struct source_perf *p, uint32_t tid, uint32_t *ret_slot)
 {
 	struct cpus online;
 	int err = cpus_online(&online);
 
 	for (uint32_t cpu = 0; !err && cpu < p->nr; cpu++)
 		if (cpus_has(&online, cpu) && cpus_has(&p->wanted, cpu))
-			err = attach_cpu(p, tid, cpu, ret_slot);
-	return err == -ESRCH ? 0 : err; /* it has ended meanwhile */
+			err = perf_attach_cpu(p, tid, cpu, ret_slot);
+	return err == -ESRCH ? 0 : err; /* it ended meanwhile */
 }
 
-/* Returns how many threads were new. */
-static int attach_threads(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
+/* Returns the number of new threads. */
+static int perf_attach_threads(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	_cleanup_(closedirp) DIR *dir = NULL;
 	const struct dirent *entry;
@@ -92,11 +92,11 @@ static int attach_threads(struct source_perf *p, uint32_t pid, uint32_t *ret_slo
 	while (dir && !err && (entry = readdir(dir))) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (!tid || is_attached(p, tid))
+		if (!tid || perf_is_attached(p, tid))
 			continue;
 		if (++found > THREADS_MAX)
 			return -E2BIG;
-		err = attach_thread(p, tid, ret_slot);
+		err = perf_attach_thread(p, tid, ret_slot);
 	}
 	return err < 0 ? err : found;
 }
@@ -107,7 +107,7 @@ int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr, uint32
 		int found = 1;
 
 		for (int round = 0; round < ROUNDS && found > 0; round++)
-			found = attach_threads(p, pids[i], ret_slot);
+			found = perf_attach_threads(p, pids[i], ret_slot);
 		if (found < 0)
 			return found;
 	}
@@ -117,7 +117,7 @@ int perf_attach(struct source_perf *p, const uint32_t *pids, uint32_t nr, uint32
 void perf_attach_enable(struct source_perf *p, bool on)
 {
 	size_t nr;
-	const struct attached *a = attached(p, &nr);
+	const struct attached *a = perf_attached(p, &nr);
 
 	for (size_t i = 0; i < nr; i++)
 		for_each_slot(&p->slots, slot)
@@ -129,7 +129,7 @@ uint64_t perf_attach_running_ns(const struct source_perf *p)
 	struct { uint64_t value, enabled, running; } t;
 	uint64_t sum = 0;
 	size_t nr;
-	const struct attached *a = attached(p, &nr);
+	const struct attached *a = perf_attached(p, &nr);
 
 	for (size_t i = 0; i < nr; i++)
 		if (read(a[i].fds[0], &t, sizeof(t)) == sizeof(t))
@@ -140,9 +140,9 @@ uint64_t perf_attach_running_ns(const struct source_perf *p)
 void perf_attach_close(struct source_perf *p)
 {
 	size_t nr;
-	const struct attached *a = attached(p, &nr);
+	const struct attached *a = perf_attached(p, &nr);
 
 	for (size_t i = 0; i < nr; i++)
-		attached_close(&a[i]);
+		perf_attached_close(&a[i]);
 	buf_done(&p->attached);
 }

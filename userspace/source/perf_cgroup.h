@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroups (version 2) by their ids: which rule holds for one, and which one a
- * process is in where perf does not say it (before Linux 5.7).
+ * cgroups (version 2) by their ids: the rule for a cgroup, and the cgroup of a
+ * process where perf does not report it (before Linux 5.7).
  *
  * Called by the perf source, one thread, and its table of tasks. Ids are never
- * used again, so an answer holds until the rules change.
+ * used again, so a verdict holds until the rules change.
  * Ancestors are found through the id as a file handle of the hierarchy, which
- * takes CAP_DAC_READ_SEARCH; without it, or after the cgroup went, only a rule
- * for the cgroup itself holds.
+ * needs CAP_DAC_READ_SEARCH; without it, or after the cgroup was removed, only a
+ * rule for the cgroup itself applies.
  */
 #ifndef OTP_SOURCE_PERF_CGROUP_H
 #define OTP_SOURCE_PERF_CGROUP_H
@@ -19,7 +19,7 @@
 struct perf_cgroups {
 	struct map rules;    /* id to enum otp_select */
 	struct map verdicts; /* likewise, of any cgroup, ancestors included */
-	int mount_fd;	     /* -1: not looked for, or none */
+	int mount_fd;	     /* -1: not opened yet, or none; owned */
 };
 
 void perf_cgroups_init(struct perf_cgroups *c);

@@ -25,13 +25,13 @@ void perf_choice_done(struct perf_choice *c)
 	perf_cgroups_done(&c->cgroups);
 }
 
-static bool is_gone(uint32_t pid)
+static bool choice_process_is_gone(uint32_t pid)
 {
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Nobody says when a plan's process has ended: plans of the dead stay until their room is needed. */
-static void sweep(struct perf_choice *c)
+/* The end of a plan's process is not reported: plans of dead processes stay until their room is needed. */
+static void choice_sweep(struct perf_choice *c)
 {
 	struct map left = {0};
 	uint64_t now = clock_now_ns();
@@ -42,20 +42,20 @@ static void sweep(struct perf_choice *c)
 	map_for_each(&c->plans, slot) {
 		void *p = (void *)(uintptr_t)slot->value;
 
-		if (is_gone((uint32_t)slot->key) || map_put_ptr(&left, slot->key, p) < 0)
+		if (choice_process_is_gone((uint32_t)slot->key) || map_put_ptr(&left, slot->key, p) < 0)
 			free(p);
 	}
 	map_done(&c->plans);
 	c->plans = left;
 }
 
-static int add_plan(struct perf_choice *c, uint32_t pid, const struct otp_plan *p)
+static int choice_add_plan(struct perf_choice *c, uint32_t pid, const struct otp_plan *p)
 {
 	struct otp_plan *mine;
 	int err;
 
 	if (c->plans.count >= c->plans_max)
-		sweep(c);
+		choice_sweep(c);
 	if (c->plans.count >= c->plans_max)
 		return -E2BIG;
 	mine = malloc(sizeof(*mine));
@@ -78,19 +78,19 @@ int perf_choice_set_plan(struct perf_choice *c, uint32_t pid, const struct otp_p
 		return 0;
 	}
 	if (!have)
-		return add_plan(c, pid, p);
+		return choice_add_plan(c, pid, p);
 	*have = *p;
 	return 0;
 }
 
-static uint64_t hint_key(const char comm[OTP_COMM_LEN])
+static uint64_t choice_hint_key(const char comm[OTP_COMM_LEN])
 {
 	return hash_bytes(comm, OTP_COMM_LEN, hash_seed);
 }
 
 int perf_choice_set_hint(struct perf_choice *c, const char comm[OTP_COMM_LEN], uint32_t stack_bytes)
 {
-	uint64_t key = hint_key(comm);
+	uint64_t key = choice_hint_key(comm);
 
 	if (!stack_bytes) {
 		map_remove(&c->hints, key);
@@ -101,46 +101,46 @@ int perf_choice_set_hint(struct perf_choice *c, const char comm[OTP_COMM_LEN], u
 	return map_put(&c->hints, key, stack_bytes);
 }
 
-/* A plan from before an exec, or of a pid's former owner, is never applied. */
-static bool plan_holds(const struct otp_plan *p, const struct perf_process *proc)
+/* A plan from before an exec, or of an earlier process of this pid, is never applied. */
+static bool choice_plan_holds(const struct otp_plan *p, const struct perf_process *proc)
 {
 	if (p->any_exec)
 		return !p->start_ns || p->start_ns == proc->start_ns;
 	return p->start_ns == proc->start_ns && p->exec_id == proc->exec_id;
 }
 
-static const struct otp_plan *plan_of(const struct perf_choice *c, const struct perf_process *proc)
+static const struct otp_plan *choice_plan_of(const struct perf_choice *c, const struct perf_process *proc)
 {
 	const struct otp_plan *p = map_find_ptr(&c->plans, proc->pid);
 
-	return p && plan_holds(p, proc) ? p : NULL;
+	return p && choice_plan_holds(p, proc) ? p : NULL;
 }
 
-static void take_plan(struct perf_subject *who, const struct otp_plan *p)
+static void choice_set_plan(struct perf_subject *who, const struct otp_plan *p)
 {
 	who->plan_gen = p->generation;
 	who->stack_bytes = p->stack_bytes;
 }
 
 /*
- * A process without a plan belongs to the selection of its nearest ancestor
- * that has one. The size of the copy comes along only from a parent that runs
- * the same program: a fork, and no exec since.
+ * A process without a plan inherits the selection of its nearest ancestor with
+ * one. The size of the copy is inherited only from a parent that runs the same
+ * program: a fork, and no exec since.
  */
-static uint8_t inherit(const struct perf_choice *c, struct perf_tasks *tasks, const struct perf_process *proc,
-		       struct perf_subject *who)
+static uint8_t choice_inherit(const struct perf_choice *c, struct perf_tasks *tasks, const struct perf_process *proc,
+			      struct perf_subject *who)
 {
 	uint32_t pid = proc->ppid;
 	uint64_t exec_id = proc->exec_id;
 
 	for (int up = 0; up < OTP_ANCESTORS_MAX && up < c->defaults.ancestors && pid; up++) {
 		const struct perf_process *at = perf_tasks_find(tasks, pid);
-		const struct otp_plan *p = at ? plan_of(c, at) : NULL;
+		const struct otp_plan *p = at ? choice_plan_of(c, at) : NULL;
 
 		if (!at)
 			break;
 		if (p && !up && exec_id == at->exec_id) {
-			take_plan(who, p);
+			choice_set_plan(who, p);
 			who->mode |= OTP_MODE_INHERITED;
 		}
 		if (p && p->select != OTP_SELECT_UNSET && (!p->same_program || proc->exec_id == at->exec_id))
@@ -150,7 +150,7 @@ static uint8_t inherit(const struct perf_choice *c, struct perf_tasks *tasks, co
 	return OTP_SELECT_UNSET;
 }
 
-static bool is_selected(struct perf_choice *c, uint8_t select, const struct perf_subject *who)
+static bool choice_is_selected(struct perf_choice *c, uint8_t select, const struct perf_subject *who)
 {
 	if (select == OTP_SELECT_UNSET && c->defaults.have_rules)
 		select = perf_cgroups_select(&c->cgroups, who->cgroup_id);
@@ -161,16 +161,16 @@ static bool is_selected(struct perf_choice *c, uint8_t select, const struct perf
 	return select == OTP_SELECT_YES;
 }
 
-/* A short-lived program never has a plan of its own: then what its name has needed. */
-static uint32_t stack_unplanned(const struct perf_choice *c, const struct perf_subject *who, bool planned)
+/* A short-lived program never gets a plan of its own: it gets the hint for its name. */
+static uint32_t choice_stack_unplanned(const struct perf_choice *c, const struct perf_subject *who, bool planned)
 {
-	const uint64_t *hint = planned ? NULL : map_find(&c->hints, hint_key(who->comm));
+	const uint64_t *hint = planned ? NULL : map_find(&c->hints, choice_hint_key(who->comm));
 
 	return hint ? (uint32_t)*hint : c->defaults.stack_bytes;
 }
 
-static void take_process(struct perf_tasks *tasks, const struct perf_process *proc, const struct perf_sample *s,
-			 struct perf_subject *who)
+static void choice_set_process(struct perf_tasks *tasks, const struct perf_process *proc, const struct perf_sample *s,
+			       struct perf_subject *who)
 {
 	who->start_ns = proc->start_ns;
 	who->exec_id = proc->exec_id;
@@ -188,22 +188,22 @@ bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const str
 		      struct perf_subject *who)
 {
 	const struct perf_process *proc = perf_tasks_find(tasks, s->pid);
-	const struct otp_plan *own = proc ? plan_of(c, proc) : NULL;
+	const struct otp_plan *own = proc ? choice_plan_of(c, proc) : NULL;
 	uint8_t select = own ? own->select : OTP_SELECT_UNSET;
 
 	*who = (struct perf_subject){.cgroup_id = s->cgroup_id};
 	if (own)
-		take_plan(who, own);
+		choice_set_plan(who, own);
 	else if (proc)
-		select = inherit(c, tasks, proc, who);
-	/* The ancestors that were looked at may have moved it. */
+		select = choice_inherit(c, tasks, proc, who);
+	/* Looking up ancestors may have moved it. */
 	proc = proc ? perf_tasks_find(tasks, s->pid) : NULL;
 	if (proc)
-		take_process(tasks, proc, s, who);
-	if (!is_selected(c, select, who))
+		choice_set_process(tasks, proc, s, who);
+	if (!choice_is_selected(c, select, who))
 		return false;
 	if (!who->stack_bytes)
-		who->stack_bytes = stack_unplanned(c, who, own);
+		who->stack_bytes = choice_stack_unplanned(c, who, own);
 	who->stack_bytes = MIN(ALIGN_UP(MIN(who->stack_bytes, OTP_STACK_LIMIT), 8u), OTP_STACK_LIMIT);
 	return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Selection and plans for a sampler that lives in userspace: the contract's
- * order plan, cgroup rule, default, over what a sampler in the kernel keeps in
- * maps. Here it comes after the copy: what is not selected cost a tick and
- * never reaches the ring.
+ * Selection and plans for the perf sampler: the contract's order plan, cgroup
+ * rule, default, over what a sampler in the kernel keeps in maps. Here selection
+ * comes after the copy: a sample that is not selected has cost a tick, but never
+ * reaches the ring.
  *
  * Called by the perf source, one thread. Bounded by plans_max and HINTS_MAX.
  */
@@ -32,13 +32,13 @@ int perf_choice_set_plan(struct perf_choice *c, uint32_t pid, const struct otp_p
 int perf_choice_set_hint(struct perf_choice *c, const char comm[OTP_COMM_LEN], uint32_t stack_bytes); /* 0 removes; -E2BIG */
 
 /*
- * Whether this sample is wanted; then who says all that the record needs, with
+ * Whether this sample is selected; if so, who is filled for its record, with
  * stack_take still to be bounded by the caller.
  */
 bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const struct perf_sample *s,
 		      struct perf_subject *who);
 
-/* The deepest copy that any plan, hint or default wants. */
+/* The deepest copy that any plan, hint or default asks for, bytes. */
 uint32_t perf_choice_deepest(const struct perf_choice *c);
 
 #endif

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the perf source, split by meaning: perf.c is the ops table and the
- * source's life, perf_open.c makes events and buffers, perf_attach.c does it
- * for single processes, perf_pump.c moves what they hold into the ring. Pure
- * parts have headers of their own: perf_sample.h, perf_choice.h, perf_tasks.h.
+ * Inside of the perf source: perf.c holds the ops table, open and close,
+ * perf_open.c opens events and buffers, perf_attach.c those of single processes,
+ * perf_pump.c moves the buffers' records into the ring. Pure parts have headers
+ * of their own: perf_sample.h, perf_choice.h, perf_tasks.h.
  *
- * How samples come: the kernel copies registers, kernel stack and a fixed
- * number of stack bytes into one perf buffer per CPU and slot; records of
- * process life come into another, smaller one, so that large samples never
- * displace them and what is lost of the first is samples of one origin only. The monitor's loop calls the
- * pump every 50 to 250 ms; it merges all buffers by time and writes the
- * contract's records. A loop's call and no thread, because plans, rules and
- * counters then need no locks, and a monitor that is late costs samples that
- * are counted, as a late engine does.
+ * The way of a sample: the kernel copies registers, kernel stack and a fixed
+ * number of stack bytes into one perf buffer per CPU and slot. Records of
+ * process life go into another, smaller buffer, so that large samples never
+ * displace them, and a loss in the first is one of samples of one origin. The
+ * monitor's loop calls the pump every 50 to 250 ms; it merges all buffers by
+ * time and writes the contract's records. It is a call in a loop and not a
+ * thread so that plans, rules and counters need no locks; a monitor that is late
+ * loses samples, and they are counted, as with a late engine.
  *
- * The pump takes the time T before it looks at any buffer, and handles only
- * what is older: what must be known of a task before its sample (fork, exec)
- * was written before the sample was taken, so it is there.
+ * The pump reads the time T before any buffer, and handles only records that
+ * are older. The records that a sample depends on (fork, exec) were written
+ * before the sample was taken, so they are handled with it or earlier.
  *
- * Bounds: the kernel copies dump_bytes for every sample, selected or not, so
- * it follows the deepest plan only as far as buffers hold a tenth of a second
- * at that size, and never beyond OTP_HEAD_STACK: there are no chunks.
+ * Bounds: the kernel copies dump_bytes for every sample, selected or not.
+ * dump_bytes therefore follows the deepest plan only as far as buffers hold a
+ * tenth of a second at that size, and never beyond OTP_HEAD_STACK, as there are
+ * no chunks.
  */
 #ifndef OTP_SOURCE_PERF_INTERNAL_H
 #define OTP_SOURCE_PERF_INTERNAL_H
@@ -34,7 +35,7 @@
 #include "source/sideband_buffer.h"
 #include "source/source.h"
 
-/* What perf writes of a sample beside the stack: kernel stack, registers and the rest. */
+/* Bytes of a sample in perf's buffer besides the stack: kernel stack, registers and the rest. */
 #define PERF_SAMPLE_REST 1200
 
 /* Samples that were lost, until a record reports them. */
@@ -44,13 +45,13 @@ struct perf_loss {
 
 struct perf_cpu {
 	/*
-	 * Each owned by a silent event, so that those that write may come and go.
-	 * One for each slot: an origin that overflows costs the others nothing, and
-	 * what is lost is known to be its own. page NULL: CPU never seen.
+	 * Each owned by a silent event, so that the events that write into it may be
+	 * replaced. One for each slot: an origin that overflows costs the others
+	 * nothing, and the loss is counted as its own. page NULL: CPU never online.
 	 */
 	struct sideband_buffer samples[OTP_ORIGINS_MAX], life;
 	int life_fd; /* whole host: its event; -1 */
-	uint64_t budget_ns;   /* when budget_left was right */
+	uint64_t budget_ns;   /* time for which budget_left holds */
 	uint64_t budget_left; /* stack bytes above the floor that may be copied now */
 	struct perf_loss loss[OTP_ORIGINS_MAX];
 };
@@ -71,12 +72,12 @@ struct source_perf {
 	int wake_fd;	 /* owned */
 	struct perf_format format;
 	bool single;	  /* processes, not the whole host */
-	bool user_only;	  /* the kernel's part is not for us */
+	bool user_only;	  /* sampling the kernel is not permitted */
 	bool no_build_id; /* before Linux 5.12 */
 	bool started;
 	bool woken;
 	bool deepest_changed;
-	uint32_t dump_bytes; /* stack that every sample carries */
+	uint32_t dump_bytes; /* stack bytes in every sample */
 	uint32_t dump_start, dump_max;
 	size_t samples_bytes, life_bytes; /* of the buffers of each CPU */
 	uint64_t next_pump_ns, next_resize_ns;
@@ -95,13 +96,13 @@ static inline struct source_perf *perf_self(const struct source *s)
 }
 
 /* perf_open.c */
-int perf_buffers_open(struct source_perf *p, uint32_t cpu); /* 0 where it has them */
+int perf_buffers_open(struct source_perf *p, uint32_t cpu); /* does nothing if they are open */
 void perf_buffers_close(struct source_perf *p);
-/* A slot's event as its attributes are now; pid as for event_open_task, PERF_EVERYBODY: every task of the CPU. */
+/* A slot's event by its current attributes; pid as for event_open_task, PERF_EVERYBODY: every task of the CPU. */
 int perf_event_open_slot(struct source_perf *p, uint32_t slot, uint32_t pid, uint32_t cpu);
 int perf_life_open(struct source_perf *p, uint32_t pid, uint32_t cpu);
 #define PERF_EVERYBODY UINT32_MAX
-/* What this kernel has and this process may, tried out for each slot: format, user_only. *ret_slot: the one refused. */
+/* Finds format and user_only by opening an event of each slot. *ret_slot: the slot that was refused. */
 int perf_probe_attr(struct source_perf *p, uint32_t pid, uint32_t *ret_slot);
 
 /* perf_attach.c */
@@ -110,7 +111,7 @@ void perf_attach_enable(struct source_perf *p, bool on);
 uint64_t perf_attach_running_ns(const struct source_perf *p);
 void perf_attach_close(struct source_perf *p);
 
-/* perf_pump.c: everything older than until_ns. */
+/* perf_pump.c: moves all records older than until_ns into the ring. */
 void perf_pump_until(struct source_perf *p, uint64_t until_ns);
 
 #endif

@@ -13,8 +13,8 @@
 
 /* --- buffers --- */
 
-/* Writes nothing itself. Ours, not a CPU's: it outlives what the CPU does. */
-static int owner_open(uint32_t cpu)
+/* Writes nothing itself. It is an event of this process, not of a CPU, so it stays when the CPU goes offline. */
+static int perf_owner_open(uint32_t cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -28,10 +28,10 @@ static int owner_open(uint32_t cpu)
 	return event_open_task(&attr, 0, cpu);
 }
 
-static int buffer_open(struct sideband_buffer *b, size_t data_bytes, uint32_t cpu)
+static int perf_buffer_open(struct sideband_buffer *b, size_t data_bytes, uint32_t cpu)
 {
 	size_t map_bytes = (size_t)sysconf(_SC_PAGESIZE) + data_bytes;
-	_cleanup_(closep) int fd = owner_open(cpu);
+	_cleanup_(closep) int fd = perf_owner_open(cpu);
 	void *base;
 
 	if (fd < 0)
@@ -51,7 +51,7 @@ static int buffer_open(struct sideband_buffer *b, size_t data_bytes, uint32_t cp
 	return 0;
 }
 
-static void buffer_close(struct sideband_buffer *b)
+static void perf_buffer_close(struct sideband_buffer *b)
 {
 	if (!b->page)
 		return;
@@ -67,9 +67,9 @@ int perf_buffers_open(struct source_perf *p, uint32_t cpu)
 
 	for_each_slot(&p->slots, slot)
 		if (!err && !c->samples[slot].page)
-			err = buffer_open(&c->samples[slot], p->samples_bytes, cpu);
+			err = perf_buffer_open(&c->samples[slot], p->samples_bytes, cpu);
 	if (!err && !c->life.page)
-		err = buffer_open(&c->life, p->life_bytes, cpu);
+		err = perf_buffer_open(&c->life, p->life_bytes, cpu);
 	return err;
 }
 
@@ -79,14 +79,14 @@ void perf_buffers_close(struct source_perf *p)
 		closep(&p->cpus[cpu].life_fd);
 		p->cpus[cpu].life_fd = -1;
 		for (uint32_t slot = 0; slot < OTP_ORIGINS_MAX; slot++)
-			buffer_close(&p->cpus[cpu].samples[slot]);
-		buffer_close(&p->cpus[cpu].life);
+			perf_buffer_close(&p->cpus[cpu].samples[slot]);
+		perf_buffer_close(&p->cpus[cpu].life);
 	}
 }
 
 /* --- events --- */
 
-static void slot_attr(const struct source_perf *p, uint32_t slot, struct perf_event_attr *attr)
+static void perf_slot_attr(const struct source_perf *p, uint32_t slot, struct perf_event_attr *attr)
 {
 	struct event_setup setup;
 
@@ -105,8 +105,9 @@ static void slot_attr(const struct source_perf *p, uint32_t slot, struct perf_ev
 	slots_setup(&p->slots, slot, &setup);
 	event_setup_attr(attr, &setup);
 	/*
-	 * Of an event by period its samples need not say it, and must not: of a
-	 * software event the kernel would write every single one (perf_swevent_event).
+	 * For an event by period its samples need not hold the period, and must
+	 * not: of a software event the kernel would then write every single one
+	 * (perf_swevent_event).
 	 */
 	if (slot && setup.by_frequency)
 		attr->sample_type |= PERF_SAMPLE_PERIOD;
@@ -116,12 +117,12 @@ static void slot_attr(const struct source_perf *p, uint32_t slot, struct perf_ev
 		attr->sample_type |= PERF_SAMPLE_CGROUP;
 }
 
-static int open_for(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
+static int perf_open_for(struct perf_event_attr *attr, uint32_t pid, uint32_t cpu)
 {
 	return pid == PERF_EVERYBODY ? event_open(attr, cpu) : event_open_task(attr, pid, cpu);
 }
 
-static int attach(int fd, const struct sideband_buffer *to)
+static int perf_buffer_attach(int fd, const struct sideband_buffer *to)
 {
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to->fd) < 0 ? -errno : 0;
 }
@@ -134,19 +135,20 @@ int perf_event_open_slot(struct source_perf *p, uint32_t slot, uint32_t pid, uin
 
 	if (err < 0)
 		return err;
-	slot_attr(p, slot, &attr);
-	fd = open_for(&attr, pid, cpu);
+	perf_slot_attr(p, slot, &attr);
+	fd = perf_open_for(&attr, pid, cpu);
 	if (fd < 0)
 		return fd;
-	err = attach(fd, &p->cpus[cpu].samples[slot]);
+	err = perf_buffer_attach(fd, &p->cpus[cpu].samples[slot]);
 	return err < 0 ? err : steal_fd(&fd);
 }
 
 /*
- * Of the whole host the side-band tells the engine what is mapped, so here
- * only tasks and names are of interest; single processes have no other.
+ * For the whole host the side-band reports mappings to the engine, so only
+ * tasks and names are needed here; for single processes this is the only
+ * report.
  */
-static void life_attr(const struct source_perf *p, struct perf_event_attr *attr)
+static void perf_life_attr(const struct source_perf *p, struct perf_event_attr *attr)
 {
 	event_life_attr(attr);
 	attr->inherit = p->single;
@@ -164,35 +166,35 @@ int perf_life_open(struct source_perf *p, uint32_t pid, uint32_t cpu)
 
 	if (err < 0)
 		return err;
-	life_attr(p, &attr);
-	fd = open_for(&attr, pid, cpu);
+	perf_life_attr(p, &attr);
+	fd = perf_open_for(&attr, pid, cpu);
 	if (fd == -EINVAL && attr.build_id) {
 		p->no_build_id = true;
-		life_attr(p, &attr);
-		fd = open_for(&attr, pid, cpu);
+		perf_life_attr(p, &attr);
+		fd = perf_open_for(&attr, pid, cpu);
 	}
 	if (fd < 0)
 		return fd;
-	err = attach(fd, &p->cpus[cpu].life);
+	err = perf_buffer_attach(fd, &p->cpus[cpu].life);
 	return err < 0 ? err : steal_fd(&fd);
 }
 
-static int try_slot(const struct source_perf *p, uint32_t slot, uint32_t pid)
+static int perf_try_slot(const struct source_perf *p, uint32_t slot, uint32_t pid)
 {
 	_cleanup_(closep) int fd = -1;
 	struct perf_event_attr attr;
 	struct cpus online;
 	uint32_t cpu = 0;
 
-	slot_attr(p, slot, &attr);
+	perf_slot_attr(p, slot, &attr);
 	if (cpus_online(&online) == 0)
 		while (cpu < CPUS_MAX - 1 && !cpus_has(&online, cpu))
 			cpu++;
-	fd = open_for(&attr, pid, cpu);
+	fd = perf_open_for(&attr, pid, cpu);
 	return fd < 0 ? fd : 0;
 }
 
-static int try_all(const struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
+static int perf_try_all(const struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	int err = 0;
 
@@ -200,22 +202,22 @@ static int try_all(const struct source_perf *p, uint32_t pid, uint32_t *ret_slot
 		if (err)
 			break;
 		*ret_slot = slot;
-		err = try_slot(p, slot, pid);
+		err = perf_try_slot(p, slot, pid);
 	}
 	return err;
 }
 
-/* Before Linux 5.7 there is no cgroup in a sample. */
-static int try_formats(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
+/* Before Linux 5.7 samples cannot hold the cgroup. */
+static int perf_try_formats(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 {
 	int err;
 
 	p->format.cgroup = true;
-	err = try_all(p, pid, ret_slot);
+	err = perf_try_all(p, pid, ret_slot);
 	if (err != -EINVAL)
 		return err;
 	p->format.cgroup = false;
-	return try_all(p, pid, ret_slot);
+	return perf_try_all(p, pid, ret_slot);
 }
 
 int perf_probe_attr(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
@@ -224,7 +226,7 @@ int perf_probe_attr(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 
 	p->format = (struct perf_format){.callchain = true};
 	p->user_only = false;
-	err = try_formats(p, pid, ret_slot);
+	err = perf_try_formats(p, pid, ret_slot);
 	if ((err != -EACCES && err != -EPERM) || pid == PERF_EVERYBODY)
 		return err;
 	p->user_only = true;
@@ -234,5 +236,5 @@ int perf_probe_attr(struct source_perf *p, uint32_t pid, uint32_t *ret_slot)
 			*ret_slot = slot;
 			return -EACCES;
 		}
-	return try_formats(p, pid, ret_slot);
+	return perf_try_formats(p, pid, ret_slot);
 }

@@ -23,8 +23,8 @@ int perf_paranoid(void)
 	return sscanf(text, "%d", &level) == 1 ? level : 2;
 }
 
-/* The plainest event there is: only the right to it counts. */
-static int try_open(bool everybody)
+/* The plainest event: it only shows the permission. */
+static int perf_try_open(bool everybody)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -47,14 +47,14 @@ static int try_open(bool everybody)
 	return 0;
 }
 
-static bool initial_pid_namespace(void)
+static bool perf_in_initial_pid_namespace(void)
 {
 	struct stat st;
 
 	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE;
 }
 
-static int refused(int err, const struct source_config *cfg, char why[SOURCE_WHY])
+static int perf_refused(int err, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	int paranoid = perf_paranoid();
 
@@ -80,17 +80,17 @@ static int refused(int err, const struct source_config *cfg, char why[SOURCE_WHY
 
 int perf_probe(const struct source_config *cfg, bool *ret_single, char why[SOURCE_WHY])
 {
-	int err = try_open(true);
+	int err = perf_try_open(true);
 
-	if (err == 0 && !initial_pid_namespace())
+	if (err == 0 && !perf_in_initial_pid_namespace())
 		return snprintf(why, SOURCE_WHY,
 				"otprofd runs in a pid namespace of its own and would name the wrong processes: start it in "
 				"the host's (hostPID: true, docker run --pid=host)"),
 		       -EINVAL;
 	*ret_single = err < 0 && cfg->nr_pids;
 	if (*ret_single)
-		err = try_open(false);
-	return err < 0 ? refused(err, cfg, why) : 0;
+		err = perf_try_open(false);
+	return err < 0 ? perf_refused(err, cfg, why) : 0;
 }
 
 bool perf_is_of_kernel(uint8_t origin)

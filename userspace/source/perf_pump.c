@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From perf's buffers into the ring, in the order of time. */
+/* Moves records from perf's buffers into the ring, in the order of time. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ struct item {
 	bool is_sample; /* else of process life */
 };
 
-static int compare(const void *a, const void *b)
+static int pump_compare(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
-	/* At the same instant what is said of a task comes before its sample. */
+	/* At the same instant a record about a task precedes its sample. */
 	if (x->is_sample != y->is_sample)
 		return x->is_sample ? 1 : -1;
 	if (x->cpu != y->cpu)
@@ -35,8 +35,8 @@ static int compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Records of a buffer that has been lossy or throttled carry no time: they belong to the one before. */
-static uint64_t time_of(const void *record, size_t len, bool is_sample, uint64_t before)
+/* Records of a buffer that lost or throttled some carry no time: they get that of the record before. */
+static uint64_t pump_time_of(const void *record, size_t len, bool is_sample, uint64_t before)
 {
 	const struct perf_event_header *h = record;
 	const uint64_t *words = record;
@@ -46,15 +46,16 @@ static uint64_t time_of(const void *record, size_t len, bool is_sample, uint64_t
 	return h->type == PERF_RECORD_SAMPLE && len >= 24 ? words[2] : before;
 }
 
-/* Adds a buffer's records that are older than until_ns, and says where they end. */
-static uint64_t collect(struct source_perf *p, const struct sideband_buffer *b, struct item like, uint64_t until_ns)
+/* Adds a buffer's records that are older than until_ns; returns where they end. */
+static uint64_t pump_collect(struct source_perf *p, const struct sideband_buffer *b, struct item like,
+			     uint64_t until_ns)
 {
 	uint64_t at = b->page->data_tail, time_ns = 0;
 	const void *record;
 	int len;
 
 	while ((len = sideband_buffer_record(b, at, like.head, p->scratch, &record)) > 0) {
-		time_ns = time_of(record, (size_t)len, like.is_sample, time_ns);
+		time_ns = pump_time_of(record, (size_t)len, like.is_sample, time_ns);
 		if (time_ns > until_ns)
 			return at;
 		like.time_ns = time_ns;
@@ -62,16 +63,16 @@ static uint64_t collect(struct source_perf *p, const struct sideband_buffer *b, 
 		like.order++;
 		buf_add(&p->items, &like, sizeof(like));
 		if (p->items.failed)
-			return at; /* the rest comes with the next pump */
+			return at; /* the rest is handled by the next pump */
 		at += (uint64_t)len;
 	}
-	/* What cannot be a record ends what can be read. */
+	/* A malformed record ends the readable part: the rest is skipped. */
 	return len < 0 ? like.head : at;
 }
 
 /* --- into the ring --- */
 
-static void put_loss(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t time_ns)
+static void pump_put_loss(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t time_ns)
 {
 	struct perf_loss *lost = &p->cpus[cpu].loss[slot];
 	struct otp_loss *loss = ring_writer_reserve(&p->ring, sizeof(*loss));
@@ -91,7 +92,7 @@ static void put_loss(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_
 	lost->samples = 0;
 }
 
-static void lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples, enum otp_loss_reason reason)
+static void pump_lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples, enum otp_loss_reason reason)
 {
 	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
 	struct perf_loss *lost = &p->cpus[cpu].loss[slot];
@@ -105,10 +106,11 @@ static void lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t sa
 }
 
 /*
- * What the bound on bytes per second leaves of a copy. The kernel has copied
- * the bytes already, so only those that there are count.
+ * The part of a copy that the bound on bytes per second leaves. The kernel has
+ * copied the bytes already, so only existing ones count.
  */
-static uint32_t share_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s, uint32_t want)
+static uint32_t pump_share_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s,
+				  uint32_t want)
 {
 	__u64 take = want, base = 0, copied = MAX(s->stack_len, (uint32_t)OTP_STACK_FLOOR);
 
@@ -121,8 +123,8 @@ static uint32_t share_budget(const struct source_perf *p, struct perf_cpu *c, co
 	return (uint32_t)take;
 }
 
-static void put_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const struct perf_sample *s,
-		       struct perf_subject *who)
+static void pump_put_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const struct perf_sample *s,
+			    struct perf_subject *who)
 {
 	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
 	struct perf_cpu *c = &p->cpus[cpu];
@@ -130,13 +132,13 @@ static void put_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const
 	void *to;
 
 	if (c->loss[slot].samples)
-		put_loss(p, cpu, slot, s->time_ns);
+		pump_put_loss(p, cpu, slot, s->time_ns);
 	to = ring_writer_reserve(&p->ring, (uint32_t)perf_sample_bound(s));
 	if (!to) {
-		lose(p, cpu, slot, 1, OTP_LOSS_RING_FULL);
+		pump_lose(p, cpu, slot, 1, OTP_LOSS_RING_FULL);
 		return;
 	}
-	who->stack_take = share_budget(p, c, s, who->stack_bytes);
+	who->stack_take = pump_share_budget(p, c, s, who->stack_bytes);
 	who->origin = p->slots.origins.slot[slot].origin;
 	len = perf_sample_write(to, s, who, n->taken + 1);
 	n->ticks++;
@@ -148,7 +150,7 @@ static void put_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const
 	ring_writer_commit(&p->ring, len);
 }
 
-static void skip(struct source_perf *p, uint32_t cpu, uint32_t slot, enum otp_skip_reason reason)
+static void pump_skip(struct source_perf *p, uint32_t cpu, uint32_t slot, enum otp_skip_reason reason)
 {
 	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
 
@@ -156,7 +158,7 @@ static void skip(struct source_perf *p, uint32_t cpu, uint32_t slot, enum otp_sk
 	n->skip[reason]++;
 }
 
-static void take_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
+static void pump_handle_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
 	struct perf_format format = p->format;
 	struct perf_subject who;
@@ -166,36 +168,36 @@ static void take_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, cons
 	slots_setup(&p->slots, slot, &setup);
 	format.period = slot && setup.by_frequency;
 	if (perf_sample_decode(record, len, &format, &s) < 0) {
-		lose(p, cpu, slot, 1, OTP_LOSS_BAD_RECORD);
+		pump_lose(p, cpu, slot, 1, OTP_LOSS_BAD_RECORD);
 		return;
 	}
 	if (slot && !setup.by_frequency)
 		s.value = setup.period;
 	s.cpu = cpu;
 	if (!s.pid && !s.tid)
-		skip(p, cpu, slot, OTP_SKIP_IDLE);
+		pump_skip(p, cpu, slot, OTP_SKIP_IDLE);
 	else if (!p->started)
-		skip(p, cpu, slot, OTP_SKIP_STOPPED);
+		pump_skip(p, cpu, slot, OTP_SKIP_STOPPED);
 	else if (!perf_choice_make(&p->choice, &p->tasks, &s, &who))
-		skip(p, cpu, slot, OTP_SKIP_NOT_SELECTED);
+		pump_skip(p, cpu, slot, OTP_SKIP_NOT_SELECTED);
 	else
-		put_sample(p, cpu, slot, &s, &who);
+		pump_put_sample(p, cpu, slot, &s, &who);
 }
 
-static void take_record(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
+static void pump_handle_record(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
 	const struct perf_event_header *h = record;
 	const uint64_t *words = record;
 
 	if (h->type == PERF_RECORD_SAMPLE)
-		take_sample(p, cpu, slot, record, len);
+		pump_handle_sample(p, cpu, slot, record, len);
 	else if (h->type == PERF_RECORD_LOST && len >= 24)
-		lose(p, cpu, slot, words[2], OTP_LOSS_RING_FULL);
-	/* THROTTLE: the ticks that do not come are missed ones, by the time that the event was enabled. */
+		pump_lose(p, cpu, slot, words[2], OTP_LOSS_RING_FULL);
+	/* THROTTLE: the ticks not taken are counted as missed, by the time that the event was enabled. */
 }
 
-/* The engine's parser is the side-band's: the record goes to it as it is. */
-static void put_event(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
+/* The engine parses these records as it does the side-band's: passed on unchanged. */
+static void pump_put_event(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
 {
 	struct otp_life *to = ring_writer_reserve(&p->ring, (uint32_t)(sizeof(*to) + len));
 
@@ -209,7 +211,7 @@ static void put_event(struct source_perf *p, uint32_t cpu, const void *record, s
 	ring_writer_commit(&p->ring, to->rec.len);
 }
 
-static void take_life(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
+static void pump_handle_life(struct source_perf *p, uint32_t cpu, const void *record, size_t len)
 {
 	struct proc_event ev;
 
@@ -217,10 +219,10 @@ static void take_life(struct source_perf *p, uint32_t cpu, const void *record, s
 		return;
 	perf_tasks_apply(&p->tasks, &ev);
 	if (p->single)
-		put_event(p, cpu, record, len);
+		pump_put_event(p, cpu, record, len);
 }
 
-static void take(struct source_perf *p, const struct item *it)
+static void pump_handle(struct source_perf *p, const struct item *it)
 {
 	const struct perf_cpu *c = &p->cpus[it->cpu];
 	const struct sideband_buffer *b = it->is_sample ? &c->samples[it->slot] : &c->life;
@@ -230,27 +232,27 @@ static void take(struct source_perf *p, const struct item *it)
 	if (len <= 0)
 		return;
 	if (it->is_sample)
-		take_record(p, it->cpu, it->slot, record, (size_t)len);
+		pump_handle_record(p, it->cpu, it->slot, record, (size_t)len);
 	else
-		take_life(p, it->cpu, record, (size_t)len);
+		pump_handle_life(p, it->cpu, record, (size_t)len);
 }
 
 /* --- all of them --- */
 
 /* Pairs with the kernel's release of data_head: the records below it are whole. */
-static uint64_t head_of(const struct sideband_buffer *b)
+static uint64_t pump_head_of(const struct sideband_buffer *b)
 {
 	return b->page ? __atomic_load_n(&b->page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Pairs with the kernel's read of data_tail before it overwrites: our reads are over. */
-static void release(struct sideband_buffer *b, uint64_t at)
+/* Pairs with the kernel's read of data_tail before it overwrites: our reads have finished. */
+static void pump_release(struct sideband_buffer *b, uint64_t at)
 {
 	if (b->page)
 		__atomic_store_n(&b->page->data_tail, at, __ATOMIC_RELEASE);
 }
 
-static void wake_once(struct source_perf *p)
+static void pump_wake_once(struct source_perf *p)
 {
 	uint32_t limit = p->choice.defaults.wake_bytes;
 	bool full = limit && ring_writer_unread(&p->ring) >= limit;
@@ -261,40 +263,40 @@ static void wake_once(struct source_perf *p)
 	p->woken = full;
 }
 
-/* Of the buffers of a CPU: where the records end that are handled. */
+/* Ends of the handled records in the buffers of a CPU. */
 struct ends {
 	uint64_t samples[OTP_ORIGINS_MAX], life;
 };
 
-/* All heads before any record: what a sample needs to be known was written before them. */
-static void read_heads(const struct source_perf *p, struct ends *ends)
+/* All heads before any record: the records that a sample depends on were written before the sample. */
+static void pump_read_heads(const struct source_perf *p, struct ends *ends)
 {
 	for (uint32_t cpu = 0; cpu < p->nr; cpu++) {
 		for_each_slot(&p->slots, slot)
-			ends[cpu].samples[slot] = head_of(&p->cpus[cpu].samples[slot]);
-		ends[cpu].life = head_of(&p->cpus[cpu].life);
+			ends[cpu].samples[slot] = pump_head_of(&p->cpus[cpu].samples[slot]);
+		ends[cpu].life = pump_head_of(&p->cpus[cpu].life);
 	}
 }
 
-static void collect_cpu(struct source_perf *p, uint32_t cpu, struct ends *ends, uint64_t until_ns)
+static void pump_collect_cpu(struct source_perf *p, uint32_t cpu, struct ends *ends, uint64_t until_ns)
 {
 	const struct perf_cpu *c = &p->cpus[cpu];
 	struct item like = {.cpu = cpu, .head = ends->life};
 
 	if (c->life.page)
-		ends->life = collect(p, &c->life, like, until_ns);
+		ends->life = pump_collect(p, &c->life, like, until_ns);
 	for_each_slot(&p->slots, slot) {
 		like = (struct item){.cpu = cpu, .head = ends->samples[slot], .slot = (uint8_t)slot, .is_sample = true};
 		if (c->samples[slot].page)
-			ends->samples[slot] = collect(p, &c->samples[slot], like, until_ns);
+			ends->samples[slot] = pump_collect(p, &c->samples[slot], like, until_ns);
 	}
 }
 
-static void release_cpu(struct source_perf *p, uint32_t cpu, const struct ends *ends)
+static void pump_release_cpu(struct source_perf *p, uint32_t cpu, const struct ends *ends)
 {
 	for_each_slot(&p->slots, slot)
-		release(&p->cpus[cpu].samples[slot], ends->samples[slot]);
-	release(&p->cpus[cpu].life, ends->life);
+		pump_release(&p->cpus[cpu].samples[slot], ends->samples[slot]);
+	pump_release(&p->cpus[cpu].life, ends->life);
 }
 
 void perf_pump_until(struct source_perf *p, uint64_t until_ns)
@@ -304,20 +306,20 @@ void perf_pump_until(struct source_perf *p, uint64_t until_ns)
 	size_t nr;
 
 	if (!ends)
-		return; /* what the buffers cannot hold meanwhile, the kernel counts */
+		return; /* samples that do not fit the buffers meanwhile are counted by the kernel */
 	buf_reset(&p->items);
 	p->items.failed = false;
-	read_heads(p, ends);
+	pump_read_heads(p, ends);
 	for (uint32_t cpu = 0; cpu < p->nr; cpu++)
-		collect_cpu(p, cpu, &ends[cpu], until_ns);
+		pump_collect_cpu(p, cpu, &ends[cpu], until_ns);
 	nr = p->items.len / sizeof(*items);
 	if (nr)
-		qsort(p->items.data, nr, sizeof(*items), compare);
+		qsort(p->items.data, nr, sizeof(*items), pump_compare);
 	items = (const struct item *)(const void *)p->items.data;
 	for (size_t i = 0; i < nr; i++)
-		take(p, &items[i]);
+		pump_handle(p, &items[i]);
 	for (uint32_t cpu = 0; cpu < p->nr; cpu++)
-		release_cpu(p, cpu, &ends[cpu]);
+		pump_release_cpu(p, cpu, &ends[cpu]);
 	perf_tasks_tick(&p->tasks, clock_now_ns());
-	wake_once(p);
+	pump_wake_once(p);
 }

@@ -15,7 +15,7 @@
 #define REG_PC	   16
 #define VALID	   ((1ULL << OTP_REGS_X86_64) - 1)
 #define VALID_32   0x100ffULL
-/* rbx, rbp, r12 to r15: what a system call leaves alone. */
+/* rbx, rbp, r12 to r15: registers that a system call does not change. */
 #define UNTOUCHED  0xf048ULL
 static const uint8_t perf_bit[REGS] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 #elif defined(__aarch64__)
@@ -42,13 +42,13 @@ uint64_t perf_sample_regs(void)
 	return mask;
 }
 
-/* Fields follow each other, all of them in words of 64 bits. */
+/* The fields of a sample, read one after the other, in words of 64 bits. */
 struct fields {
 	const uint64_t *at;
 	size_t left;
 };
 
-static bool take(struct fields *f, uint64_t *ret)
+static bool sample_read(struct fields *f, uint64_t *ret)
 {
 	if (!f->left)
 		return false;
@@ -57,7 +57,7 @@ static bool take(struct fields *f, uint64_t *ret)
 	return true;
 }
 
-static bool take_many(struct fields *f, uint64_t nr, const uint64_t **ret)
+static bool sample_read_many(struct fields *f, uint64_t nr, const uint64_t **ret)
 {
 	if (nr > f->left)
 		return false;
@@ -67,24 +67,24 @@ static bool take_many(struct fields *f, uint64_t nr, const uint64_t **ret)
 	return true;
 }
 
-static bool take_pair(struct fields *f, uint32_t *low, uint32_t *high)
+static bool sample_read_pair(struct fields *f, uint32_t *low, uint32_t *high)
 {
 	uint64_t both;
 
-	if (!take(f, &both))
+	if (!sample_read(f, &both))
 		return false;
 	*low = (uint32_t)both;
 	*high = (uint32_t)(both >> 32);
 	return true;
 }
 
-/* One mark says whose addresses follow; of user code none were asked for. */
-static bool take_callchain(struct fields *f, struct perf_sample *s)
+/* A context mark precedes the kernel's addresses; user addresses were not requested. */
+static bool sample_read_callchain(struct fields *f, struct perf_sample *s)
 {
 	const uint64_t *ips;
 	uint64_t nr, used = 0;
 
-	if (!take(f, &nr) || !take_many(f, nr, &ips))
+	if (!sample_read(f, &nr) || !sample_read_many(f, nr, &ips))
 		return false;
 	if (!nr || ips[0] != (uint64_t)PERF_CONTEXT_KERNEL)
 		return true;
@@ -95,7 +95,7 @@ static bool take_callchain(struct fields *f, struct perf_sample *s)
 	return true;
 }
 
-static void hide_unknown(struct perf_sample *s)
+static void sample_hide_unknown(struct perf_sample *s)
 {
 	for (int i = 0; i < REGS; i++) {
 		if (s->kernel && UNTOUCHED >> i & 1 && s->reg[i] == UINT64_MAX)
@@ -106,27 +106,27 @@ static void hide_unknown(struct perf_sample *s)
 }
 
 /* perf writes them in the order of its bits. */
-static bool take_regs(struct fields *f, struct perf_sample *s)
+static bool sample_read_regs(struct fields *f, struct perf_sample *s)
 {
 	uint64_t abi, mask = perf_sample_regs();
 	const uint64_t *regs;
 
-	if (!take(f, &abi))
+	if (!sample_read(f, &abi))
 		return false;
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return true;
-	if (abi > PERF_SAMPLE_REGS_ABI_64 || !take_many(f, REGS, &regs))
+	if (abi > PERF_SAMPLE_REGS_ABI_64 || !sample_read_many(f, REGS, &regs))
 		return false;
 	for (int i = 0; i < REGS; i++)
 		s->reg[i] = regs[__builtin_popcountll(mask & ((1ULL << perf_bit[i]) - 1))];
 	s->compat = abi == PERF_SAMPLE_REGS_ABI_32;
 	s->valid = s->compat ? VALID_32 : VALID;
-	hide_unknown(s);
+	sample_hide_unknown(s);
 	return true;
 }
 
-/* Stack addresses are multiples of 8, whatever a stack pointer says at the moment. */
-static void place_stack(struct perf_sample *s, const uint8_t *bytes, uint64_t len)
+/* Stack addresses are multiples of 8, even if the stack pointer is not at the moment. */
+static void sample_place_stack(struct perf_sample *s, const uint8_t *bytes, uint64_t len)
 {
 	uint64_t sp = s->reg[REG_SP], skip = -sp & 7;
 
@@ -137,29 +137,30 @@ static void place_stack(struct perf_sample *s, const uint8_t *bytes, uint64_t le
 	s->stack_len = (uint32_t)(len - skip) & ~7U;
 }
 
-static bool take_stack(struct fields *f, struct perf_sample *s)
+static bool sample_read_stack(struct fields *f, struct perf_sample *s)
 {
 	const uint64_t *bytes;
 	uint64_t size, copied = 0;
 
-	if (!take(f, &size))
+	if (!sample_read(f, &size))
 		return false;
 	if (!size)
 		return true;
-	if (size % 8 || !take_many(f, size / 8, &bytes) || !take(f, &copied) || copied > size)
+	if (size % 8 || !sample_read_many(f, size / 8, &bytes) || !sample_read(f, &copied) || copied > size)
 		return false;
 	s->stack_whole = copied == size;
-	place_stack(s, (const uint8_t *)bytes, copied);
+	sample_place_stack(s, (const uint8_t *)bytes, copied);
 	return true;
 }
 
-static bool take_all(struct fields *f, const struct perf_format *format, struct perf_sample *s)
+static bool sample_read_all(struct fields *f, const struct perf_format *format, struct perf_sample *s)
 {
 	uint32_t reserved;
 
-	return take_pair(f, &s->pid, &s->tid) && take(f, &s->time_ns) && take_pair(f, &s->cpu, &reserved) &&
-	       (!format->period || take(f, &s->value)) && (!format->callchain || take_callchain(f, s)) && take_regs(f, s) &&
-	       take_stack(f, s) && (!format->cgroup || take(f, &s->cgroup_id));
+	return sample_read_pair(f, &s->pid, &s->tid) && sample_read(f, &s->time_ns) &&
+	       sample_read_pair(f, &s->cpu, &reserved) && (!format->period || sample_read(f, &s->value)) &&
+	       (!format->callchain || sample_read_callchain(f, s)) && sample_read_regs(f, s) &&
+	       sample_read_stack(f, s) && (!format->cgroup || sample_read(f, &s->cgroup_id));
 }
 
 int perf_sample_decode(const void *record, size_t len, const struct perf_format *format, struct perf_sample *ret)
@@ -172,7 +173,7 @@ int perf_sample_decode(const void *record, size_t len, const struct perf_format 
 		return -EBADMSG;
 	s.kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER;
 	f = (struct fields){.at = (const uint64_t *)record + 1, .left = len / 8 - 1};
-	if (!take_all(&f, format, &s))
+	if (!sample_read_all(&f, format, &s))
 		return -EBADMSG;
 	*ret = s;
 	return 0;
@@ -187,7 +188,7 @@ size_t perf_sample_bound(const struct perf_sample *s)
 	       MIN(s->stack_len, OTP_HEAD_STACK);
 }
 
-static void *section(struct otp_sample *head, uint16_t type, uint32_t len)
+static void *sample_add_section(struct otp_sample *head, uint16_t type, uint32_t len)
 {
 	struct otp_section *to = (void *)((uint8_t *)head + head->rec.len);
 
@@ -197,38 +198,38 @@ static void *section(struct otp_sample *head, uint16_t type, uint32_t len)
 	return to + 1;
 }
 
-static void put_regs(struct otp_sample *head, const struct perf_sample *s)
+static void sample_put_regs(struct otp_sample *head, const struct perf_sample *s)
 {
-	struct otp_regs *to = section(head, OTP_SEC_REGS, sizeof(*to) + REGS * sizeof(uint64_t));
+	struct otp_regs *to = sample_add_section(head, OTP_SEC_REGS, sizeof(*to) + REGS * sizeof(uint64_t));
 
 	to->valid = s->valid;
 	memcpy(to->reg, s->reg, REGS * sizeof(uint64_t));
 }
 
-static void put_value(struct otp_sample *head, const struct perf_sample *s)
+static void sample_put_value(struct otp_sample *head, const struct perf_sample *s)
 {
-	struct otp_value *to = section(head, OTP_SEC_VALUE, sizeof(*to));
+	struct otp_value *to = sample_add_section(head, OTP_SEC_VALUE, sizeof(*to));
 
 	to->value = s->value;
 }
 
-static void put_kstack(struct otp_sample *head, const struct perf_sample *s)
+static void sample_put_kstack(struct otp_sample *head, const struct perf_sample *s)
 {
 	size_t len = s->nr_kstack * sizeof(uint64_t);
-	void *to = section(head, OTP_SEC_KSTACK, (uint32_t)len);
+	void *to = sample_add_section(head, OTP_SEC_KSTACK, (uint32_t)len);
 
 	if (len)
 		memcpy(to, s->kstack, len);
 }
 
 /*
- * SHORT says that memory ended, THROTTLE that something of ours did: the size
- * that the event copies, or the bound on bytes.
+ * SHORT: memory ended; THROTTLE: a limit of ours did, the size that the event
+ * copies or the bound on bytes.
  */
-static void put_ustack(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who)
+static void sample_put_ustack(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who)
 {
 	uint32_t want = MIN(MIN(who->stack_bytes, who->stack_take), OTP_HEAD_STACK), len = MIN(ALIGN_UP(want, 8u), s->stack_len);
-	struct otp_ustack *to = section(head, OTP_SEC_USTACK, (uint32_t)sizeof(*to) + len);
+	struct otp_ustack *to = sample_add_section(head, OTP_SEC_USTACK, (uint32_t)sizeof(*to) + len);
 
 	to->addr = s->stack_addr;
 	if (len)
@@ -239,7 +240,8 @@ static void put_ustack(struct otp_sample *head, const struct perf_sample *s, con
 		head->mode |= OTP_MODE_THROTTLE;
 }
 
-static void put_head(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who, uint64_t seq)
+static void sample_put_head(struct otp_sample *head, const struct perf_sample *s, const struct perf_subject *who,
+			    uint64_t seq)
 {
 	*head = (struct otp_sample){
 		.rec = {.type = OTP_REC_SAMPLE, .len = sizeof(*head)},
@@ -265,17 +267,17 @@ uint32_t perf_sample_write(void *to, const struct perf_sample *s, const struct p
 {
 	struct otp_sample *head = to;
 
-	put_head(head, s, who, seq);
-	/* The kernel gives none where a thread has no user side, for whatever reason. */
+	sample_put_head(head, s, who, seq);
+	/* The kernel reports none where a thread has no user side, for whatever reason. */
 	if (!s->valid && !(head->mode & (OTP_MODE_KTHREAD | OTP_MODE_EXITING)))
 		head->mode |= OTP_MODE_NO_USER;
 	if (s->valid)
-		put_regs(head, s);
+		sample_put_regs(head, s);
 	if (who->origin != OTP_ORIGIN_CPU_CLOCK)
-		put_value(head, s);
+		sample_put_value(head, s);
 	if (s->kernel)
-		put_kstack(head, s);
+		sample_put_kstack(head, s);
 	if (s->valid)
-		put_ustack(head, s, who);
+		sample_put_ustack(head, s, who);
 	return head->rec.len;
 }

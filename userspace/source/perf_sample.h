@@ -3,15 +3,15 @@
  * A perf sample (Linux, include/uapi/linux/perf_event.h, PERF_RECORD_SAMPLE)
  * as the contract's record.
  *
- * Called by the perf source, one thread. Pure: no system call, no state. What
- * others control in a sample is the stack, and that is copied, never looked
- * into; lengths are the kernel's and checked all the same.
+ * Called by the perf source, one thread. Pure: no system call, no state. Others
+ * control only the stack in a sample, and that is copied, never parsed; lengths
+ * are the kernel's, and checked all the same.
  *
- * Other than a sampler in the kernel, perf begins its copy at the stack
- * pointer, not below it: the red zone is missing, and otp_ustack.addr says
- * so. The base of the thread's storage is not among perf's registers
- * (tls_base is 0: unknown), and of a thread inside a system call x86 hands
- * out -1 for registers that the kernel did not look at: they are not valid.
+ * Unlike a sampler in the kernel, perf begins its copy at the stack pointer, not
+ * below it: the red zone is missing, which otp_ustack.addr shows. The base of
+ * the thread's storage is not among perf's registers (tls_base is 0: unknown).
+ * For a thread inside a system call, x86 reports -1 for registers that the
+ * kernel did not save: they are not valid.
  */
 #ifndef OTP_SOURCE_PERF_SAMPLE_H
 #define OTP_SOURCE_PERF_SAMPLE_H
@@ -22,9 +22,9 @@
 
 #include "kmod/uapi/otprof.h"
 
-/* What the event asked for beside thread, time, CPU, user registers and user stack. */
+/* The fields of a sample besides thread, time, CPU, user registers and user stack. */
 struct perf_format {
-	bool period;    /* events since the sample before: of events by frequency */
+	bool period;    /* events since the sample before; for events by frequency */
 	bool callchain; /* of the kernel */
 	bool cgroup;
 };
@@ -41,18 +41,18 @@ struct perf_sample {
 	uint64_t stack_addr;
 	const uint8_t *stack; /* likewise */
 	uint32_t stack_len;
-	bool stack_whole; /* as much as the event asks for was readable */
+	bool stack_whole; /* all that the event asks for was readable */
 	uint64_t cgroup_id;
-	uint64_t value; /* how much of its origin it stands for; 1 where the format has no period */
+	uint64_t value; /* events of its origin that it stands for; 1 where the format has no period */
 };
 
-/* What the record says beside what perf knows: the source's own. */
+/* The fields of the record that come from the source and not from perf. */
 struct perf_subject {
 	uint64_t start_ns, exec_id, cgroup_id;
-	uint32_t ppid, plan_gen, mode; /* OTP_MODE_* known from elsewhere */
+	uint32_t ppid, plan_gen, mode; /* OTP_MODE_* besides those of the sample */
 	uint8_t origin; /* enum otp_origin */
-	uint32_t stack_bytes; /* that the plan asks for */
-	uint32_t stack_take;  /* that the bound on bytes leaves of it */
+	uint32_t stack_bytes; /* asked for by the plan */
+	uint32_t stack_take;  /* of these, within the bound on bytes */
 	char comm[OTP_COMM_LEN];
 };
 

@@ -10,12 +10,12 @@
 #include "base/file.h"
 #include "source/perf_cgroup.h"
 
-#define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples come after a process' EXIT */
+#define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples follow a process' EXIT */
 #define SWEEP_NS      NSEC_PER_SEC
 #define PF_KTHREAD    0x00200000 /* Linux, include/linux/sched.h */
 #define KTHREADD      2		 /* every kernel thread is its child */
 
-static void free_all(struct map *m)
+static void tasks_free_all(struct map *m)
 {
 	map_for_each(m, slot)
 		free((void *)(uintptr_t)slot->value);
@@ -24,19 +24,19 @@ static void free_all(struct map *m)
 
 void perf_tasks_done(struct perf_tasks *t)
 {
-	free_all(&t->processes);
-	free_all(&t->threads);
+	tasks_free_all(&t->processes);
+	tasks_free_all(&t->threads);
 }
 
-/* A zeroed one in the map, or NULL. Those that are found again cost a look at /proc each. */
-static void *add(struct map *m, uint32_t id, size_t size)
+/* A zeroed entry in the map, or NULL. An entry that is found again after it was dropped costs a read of /proc. */
+static void *tasks_add(struct map *m, uint32_t id, size_t size)
 {
 	void *p = map_find_ptr(m, id);
 
 	if (p)
 		return memset(p, 0, size);
 	if (m->count >= TASKS_MAX)
-		free_all(m);
+		tasks_free_all(m);
 	p = calloc(1, size);
 	if (p && map_put_ptr(m, id, p) < 0) {
 		free(p);
@@ -45,7 +45,7 @@ static void *add(struct map *m, uint32_t id, size_t size)
 	return p;
 }
 
-static void set_comm(char to[OTP_COMM_LEN], const char *from, size_t len)
+static void tasks_set_comm(char to[OTP_COMM_LEN], const char *from, size_t len)
 {
 	memset(to, 0, OTP_COMM_LEN);
 	memcpy(to, from, MIN(len, (size_t)OTP_COMM_LEN - 1));
@@ -67,14 +67,14 @@ int perf_stat_parse(const char *text, struct perf_process *ret)
 		   &ticks) != 1 ||
 	    ticks > UINT64_MAX / NSEC_PER_SEC)
 		return -EBADMSG;
-	set_comm(p.comm, open + 1, (size_t)(close - open - 1));
+	tasks_set_comm(p.comm, open + 1, (size_t)(close - open - 1));
 	p.kthread = flags & PF_KTHREAD;
 	p.start_ns = ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 	*ret = p;
 	return 0;
 }
 
-static int read_process(struct perf_tasks *t, uint32_t pid, struct perf_process *ret)
+static int tasks_read_process(struct perf_tasks *t, uint32_t pid, struct perf_process *ret)
 {
 	char text[1024];
 	int err;
@@ -92,13 +92,13 @@ static int read_process(struct perf_tasks *t, uint32_t pid, struct perf_process 
 	return err;
 }
 
-static struct perf_process *first_sight(struct perf_tasks *t, uint32_t pid)
+static struct perf_process *tasks_first_sight(struct perf_tasks *t, uint32_t pid)
 {
 	struct perf_process now, *p;
 
-	if (pid == UINT32_MAX || read_process(t, pid, &now) < 0)
+	if (pid == UINT32_MAX || tasks_read_process(t, pid, &now) < 0)
 		return NULL;
-	p = add(&t->processes, pid, sizeof(*p));
+	p = tasks_add(&t->processes, pid, sizeof(*p));
 	if (!p)
 		return NULL;
 	*p = now;
@@ -106,12 +106,12 @@ static struct perf_process *first_sight(struct perf_tasks *t, uint32_t pid)
 	return p;
 }
 
-/* Something was lost since: is it still the process, and the program, that it was? */
-static struct perf_process *look_again(struct perf_tasks *t, struct perf_process *p)
+/* Records were lost since it was read: checks whether it is still the same process and program. */
+static struct perf_process *tasks_read_again(struct perf_tasks *t, struct perf_process *p)
 {
 	struct perf_process now;
 
-	if (read_process(t, p->pid, &now) < 0)
+	if (tasks_read_process(t, p->pid, &now) < 0)
 		return p;
 	p->epoch = t->epoch;
 	p->ppid = now.ppid;
@@ -130,11 +130,11 @@ const struct perf_process *perf_tasks_find(struct perf_tasks *t, uint32_t pid)
 	struct perf_process *p = map_find_ptr(&t->processes, pid);
 
 	if (!p)
-		return first_sight(t, pid);
-	return p->epoch == t->epoch || p->exit_ns ? p : look_again(t, p);
+		return tasks_first_sight(t, pid);
+	return p->epoch == t->epoch || p->exit_ns ? p : tasks_read_again(t, p);
 }
 
-static struct perf_thread *thread_seen(struct perf_tasks *t, uint32_t pid, uint32_t tid)
+static struct perf_thread *tasks_thread_seen(struct perf_tasks *t, uint32_t pid, uint32_t tid)
 {
 	char name[32], text[OTP_COMM_LEN + 2];
 	struct perf_thread *th;
@@ -145,9 +145,9 @@ static struct perf_thread *thread_seen(struct perf_tasks *t, uint32_t pid, uint3
 	snprintf(name, sizeof(name), "task/%" PRIu32 "/comm", tid);
 	if (file_read_proc(pid, name, text, sizeof(text)) < 0)
 		return NULL;
-	th = add(&t->threads, tid, sizeof(*th));
+	th = tasks_add(&t->threads, tid, sizeof(*th));
 	if (th)
-		set_comm(th->comm, text, strcspn(text, "\n"));
+		tasks_set_comm(th->comm, text, strcspn(text, "\n"));
 	return th;
 }
 
@@ -158,14 +158,14 @@ void perf_tasks_comm(struct perf_tasks *t, const struct perf_process *p, uint32_
 	if (tid != p->pid && !p->kthread)
 		th = map_find_ptr(&t->threads, tid);
 	if (tid != p->pid && !p->kthread && !th)
-		th = thread_seen(t, p->pid, tid);
+		th = tasks_thread_seen(t, p->pid, tid);
 	memcpy(to, th ? th->comm : p->comm, OTP_COMM_LEN);
 }
 
 /* --- records --- */
 
-/* The child's name is its maker's. */
-static const char *name_of(const struct perf_tasks *t, uint32_t pid, uint32_t tid)
+/* A child's name is its parent's at first. */
+static const char *tasks_name_of(const struct perf_tasks *t, uint32_t pid, uint32_t tid)
 {
 	const struct perf_process *p = map_find_ptr(&t->processes, pid);
 	const struct perf_thread *th = tid == pid ? NULL : map_find_ptr(&t->threads, tid);
@@ -173,25 +173,25 @@ static const char *name_of(const struct perf_tasks *t, uint32_t pid, uint32_t ti
 	return th ? th->comm : p ? p->comm : NULL;
 }
 
-static void apply_thread(struct perf_tasks *t, const struct proc_event *ev)
+static void tasks_apply_thread(struct perf_tasks *t, const struct proc_event *ev)
 {
 	char comm[OTP_COMM_LEN] = "";
-	const char *name = name_of(t, ev->ppid, ev->ptid);
+	const char *name = tasks_name_of(t, ev->ppid, ev->ptid);
 	struct perf_thread *th;
 
 	if (!name)
 		return;
 	memcpy(comm, name, sizeof(comm));
-	th = add(&t->threads, ev->tid, sizeof(*th));
+	th = tasks_add(&t->threads, ev->tid, sizeof(*th));
 	if (th)
 		memcpy(th->comm, comm, sizeof(comm));
 }
 
-static void apply_fork(struct perf_tasks *t, const struct proc_event *ev)
+static void tasks_apply_fork(struct perf_tasks *t, const struct proc_event *ev)
 {
 	const struct perf_process *parent = perf_tasks_find(t, ev->ppid);
 	struct perf_process child = {.pid = ev->pid, .ppid = ev->ppid, .start_ns = ev->time_ns, .epoch = t->epoch};
-	const char *name = name_of(t, ev->ppid, ev->ptid);
+	const char *name = tasks_name_of(t, ev->ppid, ev->ptid);
 	struct perf_process *p;
 
 	if (name)
@@ -202,37 +202,37 @@ static void apply_fork(struct perf_tasks *t, const struct proc_event *ev)
 		child.kthread = parent->kthread;
 	}
 	child.kthread = child.kthread || ev->ppid == KTHREADD;
-	p = add(&t->processes, ev->pid, sizeof(*p));
+	p = tasks_add(&t->processes, ev->pid, sizeof(*p));
 	if (p)
 		*p = child;
 }
 
-static void apply_exec(struct perf_tasks *t, const struct proc_event *ev)
+static void tasks_apply_exec(struct perf_tasks *t, const struct proc_event *ev)
 {
 	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
 
 	if (!p)
-		return; /* its first sight is still to come, as the new program */
+		return; /* it is read from /proc when first sampled, as the new program */
 	p->exec_id++;
-	p->exit_ns = 0; /* another thread's exec: it is the leader from now on */
+	p->exit_ns = 0; /* another thread's exec: that thread is the leader from now on */
 	p->kthread = false;
 	if (t->read_cgroups)
 		p->cgroup_id = perf_cgroup_of(ev->pid);
-	set_comm(p->comm, ev->name, ev->name_len);
+	tasks_set_comm(p->comm, ev->name, ev->name_len);
 }
 
-static void apply_comm(struct perf_tasks *t, const struct proc_event *ev)
+static void tasks_apply_comm(struct perf_tasks *t, const struct proc_event *ev)
 {
 	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
 	struct perf_thread *th = map_find_ptr(&t->threads, ev->tid);
 
 	if (ev->tid == ev->pid && p)
-		set_comm(p->comm, ev->name, ev->name_len);
+		tasks_set_comm(p->comm, ev->name, ev->name_len);
 	else if (ev->tid != ev->pid && th)
-		set_comm(th->comm, ev->name, ev->name_len);
+		tasks_set_comm(th->comm, ev->name, ev->name_len);
 }
 
-static void apply_exit(struct perf_tasks *t, const struct proc_event *ev)
+static void tasks_apply_exit(struct perf_tasks *t, const struct proc_event *ev)
 {
 	struct perf_process *p = map_find_ptr(&t->processes, ev->pid);
 	struct perf_thread *th = ev->tid == ev->pid ? NULL : map_find_ptr(&t->threads, ev->tid);
@@ -248,18 +248,18 @@ void perf_tasks_apply(struct perf_tasks *t, const struct proc_event *ev)
 	switch (ev->type) {
 	case PROC_FORK:
 		if (ev->pid == ev->ppid)
-			apply_thread(t, ev);
+			tasks_apply_thread(t, ev);
 		else
-			apply_fork(t, ev);
+			tasks_apply_fork(t, ev);
 		break;
 	case PROC_EXEC:
-		apply_exec(t, ev);
+		tasks_apply_exec(t, ev);
 		break;
 	case PROC_COMM:
-		apply_comm(t, ev);
+		tasks_apply_comm(t, ev);
 		break;
 	case PROC_EXIT:
-		apply_exit(t, ev);
+		tasks_apply_exit(t, ev);
 		break;
 	case PROC_LOST:
 		t->epoch++;
@@ -267,8 +267,8 @@ void perf_tasks_apply(struct perf_tasks *t, const struct proc_event *ev)
 	}
 }
 
-/* A leader that is gone while its threads run on is looked up in /proc again when they are sampled. */
-static void sweep(struct map *m, size_t exit_at, uint64_t now_ns)
+/* A process whose leader exited while its threads run is read from /proc again when they are sampled. */
+static void tasks_sweep(struct map *m, size_t exit_at, uint64_t now_ns)
 {
 	struct map left = {0};
 
@@ -289,6 +289,6 @@ void perf_tasks_tick(struct perf_tasks *t, uint64_t now_ns)
 	if (now_ns < t->swept_ns + SWEEP_NS)
 		return;
 	t->swept_ns = now_ns;
-	sweep(&t->processes, offsetof(struct perf_process, exit_ns), now_ns);
-	sweep(&t->threads, offsetof(struct perf_thread, exit_ns), now_ns);
+	tasks_sweep(&t->processes, offsetof(struct perf_process, exit_ns), now_ns);
+	tasks_sweep(&t->threads, offsetof(struct perf_thread, exit_ns), now_ns);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs: what a record says of a task and a perf sample does not. A sampler
- * in the kernel reads it from the task; here it comes from the records of
- * process life, in time order with the samples, and from /proc/PID/stat at the
- * first sight of a process that is older.
+ * The table of tasks: the fields of a record that a perf sample lacks. A sampler
+ * in the kernel reads them from the task; here they are taken from the records
+ * of process life, in time order with the samples, and from /proc/PID/stat at
+ * the first sample of a process that is older.
  *
- * Called by the perf source, one thread. Bounded: beyond TASKS_MAX everything
- * is forgotten and found again. /proc is read at most READS_MAX times between
- * two calls of perf_tasks_tick: what is not known then has start 0.
+ * Called by the perf source, one thread. Bounded: beyond TASKS_MAX the table is
+ * emptied and filled again. /proc is read at most READS_MAX times between two
+ * calls of perf_tasks_tick; a process that was not read has start 0.
  *
- * The exec identity keeps the contract's meaning with other numbers: start_ns
- * is the time of the fork as its record tells it (microseconds behind the
- * kernel's own), or the tick that /proc knows; exec_id counts the execs seen,
- * inherited by fork, so a process has another identity after each.
+ * The exec identity has the contract's meaning with other numbers: start_ns is
+ * the time in the fork's record (microseconds after the kernel's own), or the
+ * tick in /proc; exec_id counts the execs seen, inherited by fork, so that the
+ * identity changes with each.
  */
 #ifndef OTP_SOURCE_PERF_TASKS_H
 #define OTP_SOURCE_PERF_TASKS_H
@@ -29,10 +29,10 @@
 
 struct perf_process {
 	uint64_t start_ns, exec_id;
-	uint64_t cgroup_id; /* of /proc, where perf does not say it; else 0 */
+	uint64_t cgroup_id; /* from /proc, where perf does not report it; else 0 */
 	uint64_t exit_ns;   /* 0: lives */
 	uint32_t pid, ppid;
-	uint32_t epoch; /* of the losses that it was looked at after */
+	uint32_t epoch; /* the table's when the process was last read */
 	bool kthread;
 	char comm[OTP_COMM_LEN]; /* of the leader */
 };
@@ -44,21 +44,22 @@ struct perf_thread {
 
 struct perf_tasks {
 	struct map processes; /* pid to struct perf_process */
-	struct map threads;   /* tid, of those that are no leader, to struct perf_thread */
-	bool read_cgroups;    /* a sample does not carry the id */
-	uint32_t epoch, reads;
+	struct map threads;   /* tid of threads that are not leaders to struct perf_thread */
+	bool read_cgroups;    /* samples do not hold the id */
+	uint32_t epoch;       /* counts losses of records */
+	uint32_t reads;       /* of /proc, since perf_tasks_tick */
 	uint64_t swept_ns;
 };
 
 void perf_tasks_done(struct perf_tasks *t);
 
-/* One record of process life, in time order with the samples. PROC_LOST: all is looked at again. */
+/* One record of process life, in time order with the samples. PROC_LOST: all processes are read again when used. */
 void perf_tasks_apply(struct perf_tasks *t, const struct proc_event *ev);
-/* Borrowed until the next call; NULL: nothing is known of it, or no memory. */
+/* Borrowed until the next call; NULL: unknown process, or no memory. */
 const struct perf_process *perf_tasks_find(struct perf_tasks *t, uint32_t pid);
-/* Name of a thread as the kernel would say it now. */
+/* A thread's current name. */
 void perf_tasks_comm(struct perf_tasks *t, const struct perf_process *p, uint32_t tid, char to[OTP_COMM_LEN]);
-/* Between two batches: forgets the dead. */
+/* Between two batches: frees entries that exited. */
 void perf_tasks_tick(struct perf_tasks *t, uint64_t now_ns);
 
 /* Text of /proc/PID/stat; -EBADMSG. */

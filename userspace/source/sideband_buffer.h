@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One mapped perf buffer, apart from where it comes from: the side-band's
- * reader and the perf source map it, tests make it.
+ * One mapped perf buffer, independent of its origin: the side-band's reader and
+ * the perf source map it, tests make it.
  */
 #ifndef OTP_SOURCE_SIDEBAND_BUFFER_H
 #define OTP_SOURCE_SIDEBAND_BUFFER_H
@@ -24,16 +24,16 @@ struct sideband_buffer {
 };
 
 /*
- * Length of the record at position at, below head, and the record in ret: in
- * place, or put together in scratch where it wraps. 0 at head; -EBADMSG at one
- * that cannot be.
+ * Length of the record at position at, below head, and the record in ret:
+ * borrowed in place, or copied to scratch where it wraps. 0 at head; -EBADMSG at
+ * a malformed record.
  */
 int sideband_buffer_record(const struct sideband_buffer *b, uint64_t at, uint64_t head, uint8_t *scratch,
 			   const void **ret);
 
 /*
- * Hands over every record up to now and advances the tail. -EBADMSG at a
- * record that cannot be one: the rest of what is there is given up.
+ * Passes every record written so far to fn, and advances the tail. -EBADMSG at a
+ * malformed record: the rest of the buffer is skipped.
  * scratch: SIDEBAND_RECORD_MAX bytes, for records that wrap.
  */
 int sideband_buffer_drain(struct sideband_buffer *b, uint8_t *scratch, sideband_fn *fn, void *ctx);

@@ -9,10 +9,10 @@
 #define SIDEBAND_LEAST (64u << 10)
 #define PAGE	       4096u
 
-/* What does not grow with the host: code, caches at their bounds, plans, hints and rules. */
+/* Memory that does not grow with the host: code, caches at their bounds, plans, hints and rules. */
 #define PROCESSES_BYTES (28u << 20)
 #define PLANS_BYTES	(4u << 20)
-/* One drain's records, the interval's distinct stacks and what encodes them, for each sample in a second. */
+/* For each sample in a second: one drain's records, the interval's distinct stacks and the memory to encode them. */
 #define SAMPLE_BYTES 1024u
 
 uint32_t size_ring(uint32_t cpus, uint32_t frequency_hz)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host of so many CPUs needs at a rate: the ring, the side-band's
- * buffers, and the memory of the whole. The table in otprofd(8) comes from
- * here, and so do the sizes that the sources take.
+ * Sizes by number of CPUs and rate: the ring, the side-band's buffers, and the
+ * memory of the whole program. The sources and the table in otprofd(8) take
+ * their sizes from here.
  *
  * Called by sources, the side-band, the monitor and the tools. Pure.
  */
@@ -16,11 +16,11 @@
 
 /*
  * Two and a half seconds of samples at the default stack size: a reader that
- * comes four times a second is never late, and one that died is there again
- * before the ring is full.
+ * reads four times a second is never late, and one that died is restarted before
+ * the ring is full.
  */
 uint32_t size_ring(uint32_t cpus, uint32_t frequency_hz);
-/* The same where the whole may take only so much: an eighth of it at the most. 0: no limit. */
+/* The same, but at most an eighth of memory_bytes, the limit of the whole program; 0: no limit. */
 uint32_t size_ring_within(uint32_t cpus, uint32_t frequency_hz, uint64_t memory_bytes);
 
 /* Side-band buffer of each CPU, without its head. */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/* The session's frequency now, as a share of what is configured. */
+/* The session's current frequency as a share of the configured one. */
 static uint32_t slots_rate_hz(const struct slots *s)
 {
 	return (uint32_t)(NSEC_PER_SEC / s->origins.slot[0].period);
@@ -85,7 +85,7 @@ int slots_open(struct slots *s, slots_open_fn *open, void *ctx, uint32_t *ret_sl
 	return err;
 }
 
-/* The first error; the others are tried all the same. */
+/* Calls all slots, returns the first error. */
 #define SLOTS_EACH(s, call)                          \
 	({                                           \
 		int _err = 0, _each;                 \
@@ -124,7 +124,7 @@ int slots_follow(struct slots *s, int *ret_changed)
 	return err;
 }
 
-/* Gives every slot's events the rate that its origins say; stops at the first that refuses. */
+/* Sets the periods of origins on every slot's events; stops at the first error. */
 static int slots_apply_rate(struct slots *s)
 {
 	struct event_setup setup;
@@ -154,7 +154,7 @@ int slots_set_rate(struct slots *s, uint32_t frequency_hz)
 	return err;
 }
 
-static bool is_missing(int err)
+static bool slots_is_missing(int err)
 {
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV;
 }
@@ -167,13 +167,13 @@ int slots_explain(const struct slots *s, uint32_t slot, int err, const struct so
 	slots_setup(s, slot, &setup);
 	if (err == -ENODEV && cfg->cpus)
 		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
-	else if (is_missing(err) && !slot)
+	else if (slots_is_missing(err) && !slot)
 		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware_events = false");
-	else if (is_missing(err) && setup.type == PERF_TYPE_HARDWARE)
+	else if (slots_is_missing(err) && setup.type == PERF_TYPE_HARDWARE)
 		snprintf(why, SOURCE_WHY,
 			 "this machine has no hardware counter of %s: a virtual machine without one, or a processor that does not count them",
 			 name);
-	else if (is_missing(err))
+	else if (slots_is_missing(err))
 		snprintf(why, SOURCE_WHY, "this kernel has no event %s", name);
 	else if (err == -EINVAL && setup.by_frequency)
 		snprintf(why, SOURCE_WHY,

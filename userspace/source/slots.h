@@ -16,7 +16,7 @@
 typedef int slots_open_fn(void *ctx, uint32_t slot, uint32_t cpu);
 
 struct slots {
-	struct events events[OTP_ORIGINS_MAX]; /* by slot; nothing in those that are not sampled */
+	struct events events[OTP_ORIGINS_MAX]; /* by slot; empty where a slot is not sampled */
 	struct slot_opener {
 		struct slots *slots;
 		uint32_t slot;
@@ -33,7 +33,7 @@ int slots_init(struct slots *s, uint32_t nr_cpus, const struct source_config *cf
 void slots_done(struct slots *s);
 /* Disabled events on every wanted CPU. *ret_slot: the one that failed. */
 int slots_open(struct slots *s, slots_open_fn *open, void *ctx, uint32_t *ret_slot);
-int slots_reopen(struct slots *s); /* each event anew, as open now makes it */
+int slots_reopen(struct slots *s); /* as events_reopen, for every slot */
 int slots_start(struct slots *s);
 int slots_stop(struct slots *s);
 int slots_follow(struct slots *s, int *ret_changed);
@@ -47,7 +47,7 @@ void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret);
 	for (uint32_t slot = 0; slot < (s)->origins.count; slot++)      \
 		if ((s)->origins.slot[slot].sampled)
 
-/* Why the events of a slot cannot be had, in words; returns err. */
+/* A text of why the events of a slot cannot be opened; returns err. */
 int slots_explain(const struct slots *s, uint32_t slot, int err, const struct source_config *cfg, char why[SOURCE_WHY]);
 
 #endif

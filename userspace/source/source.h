@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where samples come from: one ops table for eBPF, the module and perf events.
- * Userspace cannot tell from a record who wrote it.
+ * The sources of samples: one ops table for eBPF, the module and perf events.
+ * Their records are alike: no reader depends on the source.
  *
  * Called by the monitor only, which holds the privileges; the engine gets the
  * descriptors. Nothing here reads a record.
@@ -30,11 +30,11 @@ struct source_config {
 	uint32_t sideband_bytes; /* per CPU, power of two; 0: 256 KiB, less above 32 CPUs */
 	uint32_t plans_max;     /* 0: default 8192 */
 	bool hardware;          /* the CPU clock by cycles: untested */
-	struct event_list events; /* what else is sampled, or instead; zero: the CPU clock alone */
+	struct event_list events; /* sampled besides the CPU clock, or instead; zero: the CPU clock alone */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
-	/* The side-band cannot be had: a source that can, reports process life in the ring (OTP_REC_LIFE). */
+	/* The side-band is not available: a source that can do so reports process life in the ring (OTP_REC_LIFE). */
 	bool life;
-	/* Nothing but these processes and what they start is wanted; borrowed for open. nr 0: the whole host. */
+	/* Only these processes and their children are sampled; borrowed for open. nr 0: the whole host. */
 	const uint32_t *pids;
 	uint32_t nr_pids;
 	struct otp_defaults defaults;
@@ -49,7 +49,7 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	struct origins origins; /* what is sampled, with the periods in force */
 	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
-	bool life; /* process life comes in the ring */
+	bool life; /* process life is reported in the ring */
 };
 
 struct source;
@@ -58,44 +58,44 @@ struct source_ops {
 	const char *name; /* "bpf", "kmod", "perf" */
 	/* 0 or why it cannot be used here (missing kernel feature, privilege). Changes nothing. */
 	int (*probe)(const struct source_config *cfg, char why[SOURCE_WHY]);
-	size_t size; /* of what begins with struct source */
-	/* s is zeroed but for ops, the configuration is checked. What fails half-way, close takes apart. */
+	size_t size; /* of the implementation's struct, which begins with struct source */
+	/* s is zeroed but for ops, the configuration is checked. If it fails half-way, the caller calls close. */
 	int (*open)(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY]);
 	void (*close)(struct source *s);
 	void (*layout)(const struct source *s, struct source_layout *ret);
-	/* Begin on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
+	/* Begins on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
 	/*
-	 * Another rate from the next tick on, running or not; events follow in
-	 * proportion. The caller closes the profile around it: samples before and
-	 * after have different periods.
+	 * Changes the rate from the next tick on, running or not; that of events in
+	 * proportion. The caller ends the profile first: samples before and after
+	 * have different periods.
 	 */
 	int (*set_rate)(struct source *s, uint32_t frequency_hz);
 	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
-	/* -E2BIG when there are as many plans of living processes, or rules, as fit. */
+	/* These three: -E2BIG when the table is full, and no plan of a dead process can be dropped. */
 	int (*set_plan)(struct source *s, uint32_t pid, const struct otp_plan *p); /* NULL p removes */
 	/* How to copy processes of this name that have no plan; NULL h removes. */
 	int (*set_hint)(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
 	int (*set_cgroup)(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r); /* NULL removes */
 	/*
-	 * Opens events anew for CPUs that came, or went and came since the last
-	 * call; call it every few seconds. It interrupts each CPU once or twice.
+	 * Opens the events of CPUs that came online, or went offline and back, since
+	 * the last call; call it every few seconds. It interrupts each CPU once or twice.
 	 * ret_changed: CPUs opened or closed.
 	 */
 	int (*follow_cpus)(struct source *s, int *ret_changed);
-	/* Ticks that should have come by now, by the time that events were enabled; 0: unknown (hardware). */
+	/* Ticks due by now, by the time that events were enabled; 0: unknown (hardware). */
 	uint64_t (*expected_ticks)(struct source *s);
 	/*
-	 * Of these, what was due while its CPU was idle, by the kernel's own
-	 * account: where an idle CPU is not woken for a tick, none comes.
+	 * Of these, the ticks due while their CPU was idle, by the kernel's own
+	 * account: they are missing where an idle CPU is not woken for a tick.
 	 */
 	uint64_t (*idle_ticks)(struct source *s);
 	/*
-	 * Moves into the ring what the kernel has sampled since; NULL where the
-	 * kernel writes the ring itself. Returns when it wants to be called
-	 * again. Never blocks; stop does it once more.
+	 * Moves the kernel's new samples into the ring; NULL where the kernel writes
+	 * the ring itself. Returns the time at which to call it again. Never blocks;
+	 * stop does it once more.
 	 */
 	uint64_t (*pump)(struct source *s, uint64_t now_ns);
 	/* Program run time and count where the kernel measures them (kernel.bpf_stats_enabled), else 0. */
@@ -114,16 +114,15 @@ extern const struct source_ops source_bpf, source_kmod, source_perf;
 extern const struct source_ops *const source_list[];
 
 /*
- * One CPU's counters while its sampler goes on: a copy for which the equations
- * hold. false where there never was one; then the copy is the last that was
- * looked at.
+ * A consistent copy of one CPU's counters, while its sampler runs: the equations
+ * hold for it. false: no attempt was consistent; then the copy is the last one.
  */
 bool counters_read(const volatile struct otp_cpu_counters *from, struct otp_cpu_counters *ret);
 bool counters_balanced(const struct otp_cpu_counters *c);
 
 /* What sampling has cost inside the kernel, by the samplers' own clocks. */
 struct counters_time {
-	uint64_t ns, runs;   /* of all samples, from the share of them whose time was taken; runs 0: none was */
+	uint64_t ns, runs;   /* of all samples, estimated from the share that was measured; runs 0: none was */
 	uint64_t longest_ns; /* of one */
 };
 void counters_add_time(const struct otp_cpu_counters *c, struct counters_time *to);
@@ -131,7 +130,7 @@ void counters_add_time(const struct otp_cpu_counters *c, struct counters_time *t
 /*
  * Side-band: one dummy event per online CPU with a mapped buffer each, opened
  * and kept mapped by the monitor (so that an engine that dies loses nothing),
- * read by the engine. NULL stands for none: no buffers, nothing to follow.
+ * read by the engine. NULL is a side-band without buffers.
  */
 struct sideband;
 int sideband_open(const struct source_config *cfg, struct sideband **ret, char why[SOURCE_WHY]);
@@ -147,8 +146,8 @@ int sideband_reader_new(struct sideband_reader **ret);
 void sideband_reader_free(struct sideband_reader *r);
 int sideband_reader_add(struct sideband_reader *r, int fd, size_t data_bytes); /* takes fd over */
 /*
- * Hands every record up to now to fn, buffer by buffer; records are borrowed
- * for the call. Advances the tails.
+ * Passes every record written so far to fn, buffer by buffer; records are
+ * borrowed for the call. Advances the tails.
  */
 typedef void sideband_fn(void *ctx, const void *record, size_t len);
 int sideband_reader_drain(struct sideband_reader *r, sideband_fn *fn, void *ctx);

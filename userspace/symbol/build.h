@@ -20,11 +20,11 @@ struct builder {
 	struct sorter *functions; /* key: start; v: length, node, depth, order */
 	struct sorter *symbols;	  /* key: start; v: length, rank, name, order */
 	struct sorter *lines;	  /* key: start; v: file, line, order */
-	uint32_t order;		  /* of records, as they come */
+	uint32_t order;		  /* number of the next record */
 	uint32_t flags;
 };
 
-/* What a sorter does not take is missing; the rest stays. Only memory and disk end everything. */
+/* A record beyond the sorter's bound is dropped and the index marked as cut; other errors end the build. */
 static inline int builder_put(struct builder *b, struct sorter *s, const struct sort_record *r)
 {
 	int err = sorter_add(s, r);
@@ -43,7 +43,7 @@ int build_symbols(struct builder *b, const struct image *m, uint32_t kind, bool 
 /* The debug information in m, with what dwz took out of it in alt (NULL: none). */
 int build_dwarf(struct builder *b, const struct image *m, const struct image *alt);
 
-/* Separate files. 0: ret is open and is what it claims to be; -ENOENT. */
+/* Separate files. 0: ret is open and matches by build-id or CRC; -ENOENT. */
 int debug_file_open(struct builder *b, const struct image *m, struct image *ret);
 int debug_alt_open(struct builder *b, const struct image *m, struct image *ret);
 

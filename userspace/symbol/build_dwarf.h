@@ -27,11 +27,11 @@ struct dwarf_build {
 	struct line_sections sections;
 	struct line_table lines; /* of the unit at hand */
 	bool has_lines;
-	struct known_function *known; /* a later one takes an earlier one's place */
+	struct known_function *known; /* a cache: a later function replaces an earlier one */
 	struct map tables;	      /* line tables that were read */
-	uint64_t entries;	      /* of trees, as they are met */
-	size_t input;		      /* bytes read since memory was looked at */
-	uint64_t heap;		      /* what libdw needs at least */
+	uint64_t entries;	      /* of trees, counted as they are read */
+	size_t input;		      /* bytes read since memory was trimmed */
+	uint64_t heap;		      /* least memory that libdw needs */
 	struct split *split;	      /* NULL: an ordinary unit */
 	struct split *plain;	      /* how an ordinary one lists ranges */
 	struct split_package *package;

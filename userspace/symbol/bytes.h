@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run of bytes that is taken from its front. Private to symbol/.
- * What is taken beyond the end is 0 and makes bad true, for good. Borrowed bytes.
+ * A run of bytes, read from its front. Private to symbol/.
+ * A read beyond the end returns 0 and sets bad for good. The bytes are borrowed.
  */
 #ifndef OTP_SYMBOL_BYTES_H
 #define OTP_SYMBOL_BYTES_H
@@ -14,7 +14,7 @@ struct bytes {
 	bool bad;
 };
 
-/* Of at most 64 bits; a longer one is bad. */
+/* At most 64 bits; a longer number is bad. */
 static inline uint64_t bytes_uleb(struct bytes *b)
 {
 	uint64_t v = 0;

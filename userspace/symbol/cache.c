@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-/* Bytes a result, names included, that the bound on bytes allows on average. */
+/* Average size of a result, names included, within the bound on bytes. */
 #define CACHE_ENTRY_BYTES 384
 
 struct cache_entry {
@@ -13,7 +13,7 @@ struct cache_entry {
 	uint64_t key, vaddr;
 	uint32_t binary;
 	uint16_t count;
-	bool hot; /* found since the end of the list was last looked at */
+	bool hot; /* found since the end of the list was last checked */
 	size_t bytes;
 	const char *resolver;
 	bool function_start;
@@ -25,13 +25,13 @@ static uint64_t cache_key(uint32_t binary, uint64_t vaddr)
 	return hash_u64(vaddr ^ (uint64_t)binary << 40 ^ binary);
 }
 
-static void list_remove(struct symbol_cache *c, struct cache_entry *e)
+static void cache_list_remove(struct symbol_cache *c, struct cache_entry *e)
 {
 	*(e->prev ? &e->prev->next : &c->first) = e->next;
 	*(e->next ? &e->next->prev : &c->last) = e->prev;
 }
 
-static void list_add_first(struct symbol_cache *c, struct cache_entry *e)
+static void cache_list_add_first(struct symbol_cache *c, struct cache_entry *e)
 {
 	e->prev = NULL;
 	e->next = c->first;
@@ -39,9 +39,9 @@ static void list_add_first(struct symbol_cache *c, struct cache_entry *e)
 	c->first = e;
 }
 
-static void entry_free(struct symbol_cache *c, struct cache_entry *e)
+static void cache_entry_free(struct symbol_cache *c, struct cache_entry *e)
 {
-	list_remove(c, e);
+	cache_list_remove(c, e);
 	map_remove(&c->map, e->key);
 	c->bytes -= e->bytes;
 	for (uint32_t i = 0; i < e->count; i++)
@@ -57,7 +57,7 @@ void symbol_cache_init(struct symbol_cache *c, uint32_t max)
 void symbol_cache_done(struct symbol_cache *c)
 {
 	while (c->first)
-		entry_free(c, c->first);
+		cache_entry_free(c, c->first);
 	map_done(&c->map);
 }
 
@@ -76,7 +76,7 @@ bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, 
 	return true;
 }
 
-static size_t entry_bytes(const struct symbol_result *r)
+static size_t cache_entry_bytes(const struct symbol_result *r)
 {
 	size_t bytes = sizeof(struct cache_entry) + r->count * sizeof(r->lines[0]);
 
@@ -88,42 +88,45 @@ static size_t entry_bytes(const struct symbol_result *r)
 	return bytes;
 }
 
-/* Who was found since the last time stays, once: moving entries at each find would touch their neighbours too. */
-static struct cache_entry *victim(struct symbol_cache *c)
+/*
+ * An entry that was found since the last check is kept, once: moving entries at
+ * each find would touch their neighbours too.
+ */
+static struct cache_entry *symbol_cache_victim(struct symbol_cache *c)
 {
 	struct cache_entry *e;
 
 	while ((e = c->last)->hot) {
 		e->hot = false;
-		list_remove(c, e);
-		list_add_first(c, e);
+		cache_list_remove(c, e);
+		cache_list_add_first(c, e);
 	}
 	return e;
 }
 
-static void make_room(struct symbol_cache *c, size_t bytes)
+static void symbol_cache_make_room(struct symbol_cache *c, size_t bytes)
 {
 	while (c->last && (c->map.count >= c->max || c->bytes + bytes > c->max_bytes))
-		entry_free(c, victim(c));
+		cache_entry_free(c, symbol_cache_victim(c));
 }
 
 void symbol_cache_limit(struct symbol_cache *c, size_t max_bytes)
 {
 	c->max_bytes = max_bytes;
-	make_room(c, 0);
+	symbol_cache_make_room(c, 0);
 }
 
 void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, const struct symbol_result *r)
 {
 	uint64_t key = cache_key(binary, vaddr);
 	struct cache_entry *e = map_find_ptr(&c->map, key);
-	size_t bytes = entry_bytes(r);
+	size_t bytes = cache_entry_bytes(r);
 
 	if (e)
-		entry_free(c, e); /* another address with this key, or a new answer */
+		cache_entry_free(c, e); /* another address with this key, or a new result */
 	if (bytes > c->max_bytes)
 		return;
-	make_room(c, bytes);
+	symbol_cache_make_room(c, bytes);
 	e = malloc(sizeof(*e) + r->count * sizeof(e->lines[0]));
 	if (!e || map_put_ptr(&c->map, key, e) < 0) {
 		free(e);
@@ -135,5 +138,5 @@ void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, c
 	for (uint32_t i = 0; i < r->count; i++)
 		symbol_line_copy(&e->lines[i], &r->lines[i]);
 	c->bytes += bytes;
-	list_add_first(c, e);
+	cache_list_add_first(c, e);
 }

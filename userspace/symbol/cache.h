@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results by (binary, address); those not used for long are forgotten first.
+ * Results by (binary, address); the least recently used is evicted first.
  * Bounded by number and, since a hostile file chooses the names' length, by
- * their bytes. Binary ids are never reused, so an entry of a binary that is
- * gone is only dead weight until it ages out. Used within symbol/ only.
+ * bytes. Binary ids are never reused, so an entry of a closed binary is never
+ * found again, and is evicted in time. Used within symbol/ only.
  */
 #ifndef OTP_SYMBOL_CACHE_H
 #define OTP_SYMBOL_CACHE_H
@@ -25,7 +25,7 @@ void symbol_cache_done(struct symbol_cache *c);
 void symbol_cache_limit(struct symbol_cache *c, size_t max_bytes);
 /* true: ret is filled, with references of its own. */
 bool symbol_cache_find(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, struct symbol_result *ret);
-/* Keeps a copy; without memory nothing happens. */
+/* Keeps a copy; without memory it does nothing. */
 void symbol_cache_put(struct symbol_cache *c, uint32_t binary, uint64_t vaddr, const struct symbol_result *r);
 
 #endif

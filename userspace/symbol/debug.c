@@ -21,13 +21,13 @@ struct indexed {
 	struct binary *binary; /* borrowed: it outlives its slot */
 	struct index *index;   /* owned, when READY */
 	enum state state;
-	bool again;  /* READY: a better one can be had */
-	bool renews; /* READY: a better one is asked for */
-	uint32_t made; /* indexes so far */
-	uint32_t fetch; /* what the host says of debug files from elsewhere */
+	bool again;  /* READY: a better one may be available */
+	bool renews; /* READY: a better one is requested */
+	uint32_t made; /* indexes received so far */
+	uint32_t fetch; /* the host's state of downloading debug files */
 	bool has_symtab;
 	int error; /* of the last refusal */
-	bool has_names; /* all that there will be, but for a separate file's */
+	bool has_names; /* all that exist, unless a separate file has more */
 	uint64_t first_ns, asked_ns, retry_ns, pause_ns;
 };
 
@@ -42,7 +42,7 @@ void debug_indexes_init(struct debug_indexes *all, const struct symbol_limits *l
 	};
 }
 
-/* Called with the binary's end too. */
+/* Also called when the binary is freed. */
 static void indexed_free(void *slot)
 {
 	struct indexed *e = slot;
@@ -70,7 +70,7 @@ void debug_indexes_done(struct debug_indexes *all)
 	}
 }
 
-static bool has_symtab(const struct binary *b)
+static bool debug_has_symtab(const struct binary *b)
 {
 	for (uint32_t i = 0; i < b->nr_sections; i++)
 		if (b->sections[i].type == SHT_SYMTAB)
@@ -78,15 +78,15 @@ static bool has_symtab(const struct binary *b)
 	return false;
 }
 
-/* With lines and inlined calls to come, a function known by its symbol alone would be another node. */
-static bool has_names(const struct debug_indexes *all, const struct binary *b)
+/* If an index may add lines and inlined calls, a function named by its symbol alone would be another node. */
+static bool debug_has_names(const struct debug_indexes *all, const struct binary *b)
 {
 	bool more = all->options.inlines || all->options.lines;
 
-	return has_symtab(b) && !(more && binary_section(b, ".debug_info"));
+	return debug_has_symtab(b) && !(more && binary_section(b, ".debug_info"));
 }
 
-static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t now)
+static struct indexed *debug_index_get(struct debug_indexes *all, struct binary *b, uint64_t now)
 {
 	struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
 
@@ -98,8 +98,8 @@ static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t
 	e->all = all;
 	e->binary = b;
 	e->first_ns = now;
-	e->has_symtab = has_symtab(b);
-	e->has_names = has_names(all, b);
+	e->has_symtab = debug_has_symtab(b);
+	e->has_names = debug_has_names(all, b);
 	e->next = all->first;
 	e->link = &all->first;
 	if (e->next)
@@ -110,7 +110,7 @@ static struct indexed *get(struct debug_indexes *all, struct binary *b, uint64_t
 	return e;
 }
 
-static int open_answer(struct indexed *e, int fd, const void *data, size_t len)
+static int debug_index_open_answer(struct indexed *e, int fd, const void *data, size_t len)
 {
 	struct index *before = e->index;
 	struct binary *file;
@@ -129,7 +129,7 @@ static int open_answer(struct indexed *e, int fd, const void *data, size_t len)
 	return r;
 }
 
-static void refuse(struct indexed *e, int err)
+static void debug_index_refuse(struct indexed *e, int err)
 {
 	e->state = REFUSED;
 	e->error = err;
@@ -137,28 +137,28 @@ static void refuse(struct indexed *e, int err)
 	e->retry_ns = e->asked_ns + (err == -EBUSY ? BUSY_NS : e->pause_ns);
 }
 
-static void on_index(void *ctx, int err, int fd, const void *data, size_t len)
+static void debug_index_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
 	struct indexed *e = ctx;
 	struct debug_indexes *all = e->all;
 
 	all->asked--;
 	if (err == 0)
-		err = open_answer(e, fd, data, len);
+		err = debug_index_open_answer(e, fd, data, len);
 	else
 		closep(&fd);
 	if (err == 0) {
 		e->state = READY;
 		e->made++;
 	} else if (!e->renews) {
-		refuse(e, err);
+		debug_index_refuse(e, err);
 	}
 	e->renews = false;
 	if (all->settled)
 		all->settled(all->ctx);
 }
 
-static void ask(struct indexed *e, uint32_t pid)
+static void debug_index_request(struct indexed *e, uint32_t pid)
 {
 	struct debug_indexes *all = e->all;
 	struct host_request req = {.kind = HOST_OPEN_INDEX, .pid = pid, .path = str_c(e->binary->path),
@@ -166,14 +166,14 @@ static void ask(struct indexed *e, uint32_t pid)
 
 	memcpy(&req.start, e->binary->htlhash, sizeof(req.start));
 	memcpy(&req.end, e->binary->htlhash + sizeof(req.start), sizeof(req.end));
-	/* What there is stays in use until a better one is there. */
+	/* The present index stays in use until a better one arrives. */
 	e->renews = e->state == READY;
 	e->again = false;
 	if (!e->renews)
 		e->state = ASKED;
 	all->asked++;
-	/* The answer may come in the call. */
-	if (host_ask(all->host, &req, on_index, e) < 0) {
+	/* The answer may arrive during the call. */
+	if (host_ask(all->host, &req, debug_index_on_answer, e) < 0) {
 		all->asked--;
 		e->again = e->renews;
 		if (!e->renews)
@@ -189,7 +189,7 @@ uint32_t debug_index_made(const struct binary *b)
 	return e && e->state == READY ? e->made : 0;
 }
 
-static void told(struct indexed *e, uint32_t fetch, bool again)
+static void debug_index_set_fetch(struct indexed *e, uint32_t fetch, bool again)
 {
 	e->fetch = fetch;
 	e->again |= again && e->state == READY;
@@ -197,16 +197,16 @@ static void told(struct indexed *e, uint32_t fetch, bool again)
 		e->retry_ns = 0;
 }
 
-/* Of all: no news of one, but what has no debug information may have some now. */
-void debug_indexes_told(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again)
+/* Without htlhash: no state of one file, but files without debug information may have some now. */
+void debug_indexes_set_fetch(struct debug_indexes *all, const uint8_t *htlhash, uint32_t fetch, bool again)
 {
 	for (struct indexed *e = all->first; e; e = e->next) {
 		bool poor = e->state != READY || !(e->index->head.flags & INDEX_HAS_DWARF);
 
 		if (!htlhash && poor)
-			told(e, 0, again);
+			debug_index_set_fetch(e, 0, again);
 		else if (htlhash && !memcmp(e->binary->htlhash, htlhash, sizeof(e->binary->htlhash)))
-			told(e, fetch, again);
+			debug_index_set_fetch(e, fetch, again);
 	}
 }
 
@@ -230,14 +230,14 @@ void debug_index_state(const struct debug_indexes *all, const struct binary *b, 
 	ret->incomplete = e->index->head.flags & (INDEX_CUT | INDEX_SPLIT_MISSING);
 }
 
-static bool may_ask(const struct indexed *e, uint64_t now)
+static bool debug_index_may_request(const struct indexed *e, uint64_t now)
 {
 	if (e->all->asked >= DEBUG_ASKED_MAX)
 		return false;
 	return e->state == NEW || (e->state == READY && e->again) || (e->state == REFUSED && now >= e->retry_ns);
 }
 
-static bool is_waited_for(const struct indexed *e, uint64_t now)
+static bool debug_index_is_waited_for(const struct indexed *e, uint64_t now)
 {
 	return (e->state == NEW || e->state == ASKED) && !e->has_names && now - e->first_ns < e->all->wait_ns;
 }
@@ -245,7 +245,7 @@ static bool is_waited_for(const struct indexed *e, uint64_t now)
 bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now)
 {
 	for (const struct indexed *e = all->first; e; e = e->next)
-		if (is_waited_for(e, now))
+		if (debug_index_is_waited_for(e, now))
 			return true;
 	return false;
 }
@@ -254,22 +254,22 @@ bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct 
 {
 	struct indexed *e;
 
-	/* What has no inode is the vDSO, or a test's: it has what names it will have. */
+	/* A file without an inode (the vDSO, or one made by a test) has no debug file: its symbols are final. */
 	if (!all->host || (!b->dev && !b->ino))
 		return false;
-	e = get(all, b, asker->now_ns);
+	e = debug_index_get(all, b, asker->now_ns);
 	if (!e || (e->state == READY && !e->again))
 		return false;
 	if (e->has_symtab && !all->options.inlines && !all->options.lines)
 		return false;
-	if (may_ask(e, asker->now_ns)) {
+	if (debug_index_may_request(e, asker->now_ns)) {
 		e->asked_ns = asker->now_ns;
-		ask(e, asker->pid);
+		debug_index_request(e, asker->pid);
 	}
-	return is_waited_for(e, asker->now_ns);
+	return debug_index_is_waited_for(e, asker->now_ns);
 }
 
-static int find_index(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static int debug_index_find(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	const struct indexed *e = b->slot[BINARY_SLOT_DEBUG];
 
@@ -278,4 +278,4 @@ static int find_index(struct symbol_sources *all, struct binary *b, uint64_t vad
 	return index_find(e->index, vaddr, &all->debug.options, ret);
 }
 
-const struct resolver resolver_index = {.name = "dwarf", .find = find_index};
+const struct resolver resolver_index = {.name = "dwarf", .find = debug_index_find};

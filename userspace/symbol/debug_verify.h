@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a file that came from elsewhere is what was asked for: a whole ELF
- * file of this build-id, with names or debug information in it.
+ * Checks that a downloaded file is the requested one: a whole ELF file of this
+ * build-id, with symbols or debug information.
  *
- * Called by the fetcher, before the file is kept. It catches servers that err,
- * not those that forge: who makes an index of the file trusts none of its
- * bytes either. Reads the ELF header, its tables and notes only.
+ * Called by the fetcher, before the file is kept. Detects a server's mistakes,
+ * not forgery: the indexer trusts none of the file's bytes either. Reads the
+ * ELF header, its tables and notes only.
  */
 #ifndef OTP_SYMBOL_DEBUG_VERIFY_H
 #define OTP_SYMBOL_DEBUG_VERIFY_H

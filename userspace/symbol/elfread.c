@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Symbol tables as they lie in the file: where, one symbol, one name. */
+/* Reads symbol tables from the file: the table's place, one symbol, one name. */
 #include <elf.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "symbol/elftable.h"
 
-/* Most names are short: a first read of this, one more where it was not enough. */
+/* Bytes of the first read of a name: most names are short, others take a second read. */
 #define NAME_FIRST 128
 
-static size_t sym_size(bool is_64)
+static size_t elf_sym_size(bool is_64)
 {
 	return is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 }
@@ -21,7 +21,7 @@ int elf_source_find(const struct binary *b, uint32_t section_type, struct elf_so
 	for (uint32_t i = 0; i < b->nr_sections && !sec; i++)
 		if (b->sections[i].type == section_type)
 			sec = &b->sections[i];
-	if (!sec || sec->link >= b->nr_sections || sec->entsize != sym_size(b->is_64))
+	if (!sec || sec->link >= b->nr_sections || sec->entsize != elf_sym_size(b->is_64))
 		return -ENOENT;
 	str = &b->sections[sec->link];
 	if (str->type != SHT_STRTAB || sec->offset > b->size || str->offset > b->size)
@@ -36,7 +36,7 @@ int elf_source_find(const struct binary *b, uint32_t section_type, struct elf_so
 	return 0;
 }
 
-static struct elf_sym sym_from_64(const void *p)
+static struct elf_sym elf_sym_from_64(const void *p)
 {
 	Elf64_Sym s;
 
@@ -46,7 +46,7 @@ static struct elf_sym sym_from_64(const void *p)
 				.bind = ELF64_ST_BIND(s.st_info)};
 }
 
-static struct elf_sym sym_from_32(const void *p)
+static struct elf_sym elf_sym_from_32(const void *p)
 {
 	Elf32_Sym s;
 
@@ -59,7 +59,7 @@ static struct elf_sym sym_from_32(const void *p)
 int elf_syms_read(struct binary *b, const struct elf_source *src, uint64_t first, void *scratch,
 		  size_t scratch_len, struct elf_sym *ret, uint32_t max)
 {
-	size_t size = sym_size(src->is_64);
+	size_t size = elf_sym_size(src->is_64);
 	uint64_t n = first < src->count ? MIN(src->count - first, MIN(max, scratch_len / size)) : 0;
 	ssize_t got;
 
@@ -72,7 +72,7 @@ int elf_syms_read(struct binary *b, const struct elf_source *src, uint64_t first
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t *p = (const uint8_t *)scratch + i * size;
 
-		ret[i] = src->is_64 ? sym_from_64(p) : sym_from_32(p);
+		ret[i] = src->is_64 ? elf_sym_from_64(p) : elf_sym_from_32(p);
 	}
 	return (int)n;
 }

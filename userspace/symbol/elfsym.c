@@ -4,9 +4,9 @@
  *
  * A symbol with a size wins where it covers the address, the innermost first.
  * One without (assembly) reaches to the next symbol, within its section, unless
- * it only marks a place in a function that has a size. Of
- * several names for one function the one that people know wins: exported
- * before local, then fewer leading underscores, then strong before weak.
+ * it only marks a place in a function that has a size. Of several names for one
+ * function the preferred one wins: exported before local, then fewer leading
+ * underscores, then strong before weak.
  */
 #include <elf.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct candidate {
 	char name[ELF_NAME_MAX];
 };
 
-static bool same_code_section(const struct binary *b, uint64_t a, uint64_t c)
+static bool elfsym_same_code_section(const struct binary *b, uint64_t a, uint64_t c)
 {
 	for (uint32_t i = 0; i < b->nr_sections; i++) {
 		const struct binary_section *s = &b->sections[i];
@@ -37,19 +37,20 @@ static bool same_code_section(const struct binary *b, uint64_t a, uint64_t c)
 	return false;
 }
 
-static bool covers(const struct elf_sym *s, uint64_t vaddr)
+static bool elfsym_covers(const struct elf_sym *s, uint64_t vaddr)
 {
 	return s->size && vaddr - s->value < s->size;
 }
 
-static bool is_label(struct binary *b, const struct elf_table *x, const struct elf_sym *s)
+static bool elfsym_is_label(struct binary *b, const struct elf_table *x, const struct elf_sym *s)
 {
 	char name[ELF_NAME_MAX];
 
 	return s->type == STT_NOTYPE && elf_name_read(b, &x->source, s->name, name) == 0 && name_is_label(name, true);
 }
 
-static void consider(struct binary *b, const struct elf_table *x, const struct elf_sym *s, struct candidate *best)
+static void elfsym_consider(struct binary *b, const struct elf_table *x, const struct elf_sym *s,
+			    struct candidate *best)
 {
 	struct name_traits traits = {.local = s->bind == STB_LOCAL, .weak = s->bind == STB_WEAK,
 				     .untyped = s->type == STT_NOTYPE};
@@ -69,7 +70,7 @@ static void consider(struct binary *b, const struct elf_table *x, const struct e
 }
 
 /* Number of entries that start at or below vaddr. */
-static uint32_t entries_below(const struct elf_table *x, uint64_t vaddr)
+static uint32_t elfsym_entries_below(const struct elf_table *x, uint64_t vaddr)
 {
 	uint32_t lo = 0, hi = x->count;
 
@@ -84,11 +85,11 @@ static uint32_t entries_below(const struct elf_table *x, uint64_t vaddr)
 	return lo;
 }
 
-static void search(struct binary *b, const struct elf_table *x, uint64_t vaddr, struct candidate *best)
+static void elfsym_search(struct binary *b, const struct elf_table *x, uint64_t vaddr, struct candidate *best)
 {
-	uint32_t i = entries_below(x, vaddr), stop = i > WALK_MAX ? i - WALK_MAX : 0;
-	uint64_t nearest = UINT64_MAX; /* start of the first one down that is a name */
-	bool marks = false; /* what is nearest lies in a function that has a size */
+	uint32_t i = elfsym_entries_below(x, vaddr), stop = i > WALK_MAX ? i - WALK_MAX : 0;
+	uint64_t nearest = UINT64_MAX; /* start of the highest symbol that is a name */
+	bool marks = false; /* it is within a function that has a size */
 	struct elf_sym s;
 
 	while (i-- > stop) {
@@ -99,37 +100,37 @@ static void search(struct binary *b, const struct elf_table *x, uint64_t vaddr, 
 		/* The file may have changed since the table was built. */
 		if (elf_sym_read(b, &x->source, elf_entry_number(x, i), &s) < 0 || s.value != start)
 			continue;
-		if (nearest == UINT64_MAX && !is_label(b, x, &s))
+		if (nearest == UINT64_MAX && !elfsym_is_label(b, x, &s))
 			nearest = start;
-		marks |= covers(&s, nearest);
-		if (covers(&s, vaddr) ||
-		    (!s.size && !x->thinned && start == nearest && same_code_section(b, start, vaddr)))
-			consider(b, x, &s, best);
+		marks |= elfsym_covers(&s, nearest);
+		if (elfsym_covers(&s, vaddr) ||
+		    (!s.size && !x->thinned && start == nearest && elfsym_same_code_section(b, start, vaddr)))
+			elfsym_consider(b, x, &s, best);
 	}
 	best->found &= best->sized || !marks;
 }
 
-static int find_in(struct symbol_sources *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,
-		   struct symbol_result *ret)
+static int elfsym_find_in(struct symbol_sources *all, struct binary *b, enum elf_table_kind kind, uint64_t vaddr,
+			  struct symbol_result *ret)
 {
 	const struct elf_table *x = elf_table_get(&all->elf, b, kind);
 	struct candidate best = {.found = false};
 
 	if (!x || !binary_is_code(b, vaddr))
 		return -ENOENT;
-	search(b, x, vaddr, &best);
+	elfsym_search(b, x, vaddr, &best);
 	return best.found ? symbol_result_set(all, ret, best.name, "") : -ENOENT;
 }
 
-static int find_symtab(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static int elfsym_find_symtab(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
-	return find_in(all, b, ELF_SYMTAB, vaddr, ret);
+	return elfsym_find_in(all, b, ELF_SYMTAB, vaddr, ret);
 }
 
-static int find_dynsym(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static int elfsym_find_dynsym(struct symbol_sources *all, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
-	return find_in(all, b, ELF_DYNSYM, vaddr, ret);
+	return elfsym_find_in(all, b, ELF_DYNSYM, vaddr, ret);
 }
 
-const struct resolver resolver_symtab = {.name = "symtab", .find = find_symtab};
-const struct resolver resolver_dynsym = {.name = "dynsym", .find = find_dynsym};
+const struct resolver resolver_symtab = {.name = "symtab", .find = elfsym_find_symtab};
+const struct resolver resolver_dynsym = {.name = "dynsym", .find = elfsym_find_dynsym};

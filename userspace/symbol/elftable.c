@@ -23,13 +23,13 @@ static const uint32_t table_type[ELF_TABLE_NR] = {
 	[ELF_DYNSYM] = SHT_DYNSYM,
 };
 
-static void list_remove(struct elf_symbols *e)
+static void elf_list_remove(struct elf_symbols *e)
 {
 	*(e->prev ? &e->prev->next : &e->all->first) = e->next;
 	*(e->next ? &e->next->prev : &e->all->last) = e->prev;
 }
 
-static void list_add_first(struct elf_symbols *e)
+static void elf_list_add_first(struct elf_symbols *e)
 {
 	e->prev = NULL;
 	e->next = e->all->first;
@@ -37,14 +37,14 @@ static void list_add_first(struct elf_symbols *e)
 	e->all->first = e;
 }
 
-/* Called with the binary's end, and by eviction. */
+/* Called when the binary is freed, and by eviction. */
 static void elf_symbols_free(void *slot)
 {
 	struct elf_symbols *e = slot;
 
 	if (!e)
 		return;
-	list_remove(e);
+	elf_list_remove(e);
 	e->all->bytes -= e->bytes;
 	for (int i = 0; i < ELF_TABLE_NR; i++)
 		free(e->table[i].entries);
@@ -63,8 +63,8 @@ static struct elf_symbols *elf_symbols_get(struct elf_tables *all, struct binary
 	struct elf_symbols *e = b->slot[BINARY_SLOT_SYMBOLS];
 
 	if (e) {
-		list_remove(e);
-		list_add_first(e);
+		elf_list_remove(e);
+		elf_list_add_first(e);
 		return e;
 	}
 	e = calloc(1, sizeof(*e));
@@ -74,7 +74,7 @@ static struct elf_symbols *elf_symbols_get(struct elf_tables *all, struct binary
 	e->binary = b;
 	e->bytes = sizeof(*e);
 	all->bytes += e->bytes;
-	list_add_first(e);
+	elf_list_add_first(e);
 	b->slot[BINARY_SLOT_SYMBOLS] = e;
 	b->slot_free[BINARY_SLOT_SYMBOLS] = elf_symbols_free;
 	return e;
@@ -100,8 +100,8 @@ void elf_tables_limit(struct elf_tables *all, size_t bytes)
 	elf_tables_evict(all);
 }
 
-/* Assembly often comes without a type; what lies in code may be a function, if it is no mere number. */
-static bool is_function(const struct binary *b, const struct elf_sym *s)
+/* Assembly often has symbols without a type; one in code may be a function, unless it is an absolute number. */
+static bool elf_is_function(const struct binary *b, const struct elf_sym *s)
 {
 	if (s->shndx == SHN_UNDEF || !s->name || (s->shndx == SHN_ABS && s->type == STT_NOTYPE))
 		return false;
@@ -110,12 +110,12 @@ static bool is_function(const struct binary *b, const struct elf_sym *s)
 	return binary_is_code(b, s->value);
 }
 
-static unsigned size_class(uint64_t size)
+static unsigned elf_size_class(uint64_t size)
 {
 	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
 }
 
-static uint64_t code_base(const struct binary *b)
+static uint64_t elf_code_base(const struct binary *b)
 {
 	uint64_t base = UINT64_MAX;
 
@@ -129,26 +129,26 @@ struct elf_build {
 	struct binary *b;
 	struct elf_table *x;
 	uint64_t classes[SIZE_CLASSES]; /* functions by size */
-	unsigned smallest;              /* class that is kept */
+	unsigned smallest;              /* smallest class that is kept */
 	uint32_t room;
 	struct elf_sym syms[CHUNK_SYMS];
 	uint8_t raw[CHUNK_SYMS * sizeof(Elf64_Sym)];
 };
 
-static void take_count(struct elf_build *w, const struct elf_sym *s, uint64_t number)
+static void elf_build_count(struct elf_build *w, const struct elf_sym *s, uint64_t number)
 {
-	w->classes[size_class(s->size)]++;
+	w->classes[elf_size_class(s->size)]++;
 }
 
-static void take_entry(struct elf_build *w, const struct elf_sym *s, uint64_t number)
+static void elf_build_add(struct elf_build *w, const struct elf_sym *s, uint64_t number)
 {
 	struct elf_table *x = w->x;
 
-	if (size_class(s->size) >= w->smallest && x->count < w->room)
+	if (elf_size_class(s->size) >= w->smallest && x->count < w->room)
 		x->entries[x->count++] = (s->value - x->base) << 32 | number;
 }
 
-static int each_function(struct elf_build *w, void (*take)(struct elf_build *, const struct elf_sym *, uint64_t))
+static int elf_each_function(struct elf_build *w, void (*take)(struct elf_build *, const struct elf_sym *, uint64_t))
 {
 	struct elf_table *x = w->x;
 	uint64_t number = 0;
@@ -159,14 +159,14 @@ static int each_function(struct elf_build *w, void (*take)(struct elf_build *, c
 		if (n <= 0)
 			return n;
 		for (int i = 0; i < n; i++)
-			if (is_function(w->b, &w->syms[i]) && w->syms[i].value - x->base <= UINT32_MAX)
+			if (elf_is_function(w->b, &w->syms[i]) && w->syms[i].value - x->base <= UINT32_MAX)
 				take(w, &w->syms[i], number + (uint64_t)i);
 	}
 	return 0;
 }
 
-/* The small ones go first: they are the least likely to be met. */
-static uint32_t choose_room(struct elf_build *w, uint64_t max)
+/* Small functions are left out first: they are sampled least. */
+static uint32_t elf_table_choose_room(struct elf_build *w, uint64_t max)
 {
 	uint64_t total = 0;
 
@@ -178,14 +178,14 @@ static uint32_t choose_room(struct elf_build *w, uint64_t max)
 	return (uint32_t)total;
 }
 
-static int by_number(const void *a, const void *b)
+static int elf_entry_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static int build(struct elf_tables *all, struct binary *b, struct elf_table *x)
+static int elf_table_build(struct elf_tables *all, struct binary *b, struct elf_table *x)
 {
 	_cleanup_(freep) struct elf_build *w = calloc(1, sizeof(*w));
 	int r;
@@ -194,18 +194,18 @@ static int build(struct elf_tables *all, struct binary *b, struct elf_table *x)
 		return -ENOMEM;
 	w->b = b;
 	w->x = x;
-	x->base = code_base(b);
-	r = each_function(w, take_count);
+	x->base = elf_code_base(b);
+	r = elf_each_function(w, elf_build_count);
 	if (r < 0)
 		return r;
-	w->room = choose_room(w, all->limit / 2 / sizeof(*x->entries));
+	w->room = elf_table_choose_room(w, all->limit / 2 / sizeof(*x->entries));
 	if (!w->room)
 		return 0;
 	x->entries = calloc(w->room, sizeof(*x->entries));
 	if (!x->entries)
 		return -ENOMEM;
-	r = each_function(w, take_entry);
-	qsort(x->entries, x->count, sizeof(*x->entries), by_number);
+	r = elf_each_function(w, elf_build_add);
+	qsort(x->entries, x->count, sizeof(*x->entries), elf_entry_compare);
 	return r;
 }
 
@@ -218,10 +218,10 @@ const struct elf_table *elf_table_get(struct elf_tables *all, struct binary *b, 
 		return NULL;
 	x = &e->table[kind];
 	if (!x->built) {
-		/* A failure is final: a file that cannot be read is not tried at each frame. */
+		/* A failure is final: a file that cannot be read is not read again for each frame. */
 		x->built = true;
 		if (elf_source_find(b, table_type[kind], &x->source) == 0)
-			build(all, b, x);
+			elf_table_build(all, b, x);
 		e->bytes += x->count * sizeof(*x->entries);
 		all->bytes += x->count * sizeof(*x->entries);
 		elf_tables_evict(all);

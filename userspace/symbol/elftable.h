@@ -4,11 +4,11 @@
  * start and the number of its symbol. Sizes and names are read from the file when a
  * lookup needs them; results are cached above.
  *
- * Used within symbol/ only. A table lives in the binary's slot and dies with
- * it, or when the tables of all files together pass the bound and it is the
- * one that was used longest ago.
+ * Used within symbol/ only. A table is kept in the binary's slot. It is freed
+ * with the binary, or as the least recently used one when the tables of all
+ * files together exceed the bound.
  *
- * Bounds: ELF_SYMBOLS_MAX symbols of a table are looked at. One table takes at
+ * Bounds: ELF_SYMBOLS_MAX symbols of a table are read. One table takes at
  * most half of the bound for all; of a larger one the smallest functions are
  * left out (they show as binary+0xoffset), never a wrong name.
  */
@@ -56,7 +56,7 @@ struct elf_table {
 	uint32_t count;
 };
 
-/* The table, built now if it was not; borrowed until the next call. NULL: no such table, or no memory. */
+/* The table, built at the first call; borrowed until the next call. NULL: no such table, or no memory. */
 const struct elf_table *elf_table_get(struct elf_tables *all, struct binary *b, enum elf_table_kind kind);
 void elf_tables_done(struct elf_tables *all);
 void elf_tables_limit(struct elf_tables *all, size_t bytes);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The address index of an ELF file: what its debug information says of names,
- * inlining and lines, sorted by address, in one compact file. Made once per
+ * The address index of an ELF file: the names, inlined calls and lines of its
+ * debug information, sorted by address, in one compact file. Made once per
  * file by a process of its own (index_build), kept on disk, read by the engine.
  *
  * To its reader an index is hostile input like any other: every offset is
  * checked, every loop is bounded, nothing is mapped.
  *
- * Layout: the head; the heap (strings and nodes, written as they are met);
- * three tables. A table is a directory of blocks, sorted by address, and the
- * blocks: up to INDEX_BLOCK_ROWS rows, each (address, two values), as
- * differences to the row before in LEB128. A row holds up to the next one; a
- * first value of 0 means nothing is known there.
+ * Layout: the head; the heap (strings and nodes, in order of arrival); three
+ * tables. A table is a directory of blocks, sorted by address, and the blocks:
+ * up to INDEX_BLOCK_ROWS rows, each (address, two values), as differences to
+ * the row before in LEB128. A row holds up to the next one; a first value of 0
+ * marks an address range without information.
  *   functions: node of the innermost function or inlined call (heap offset), 0
  *   symbols:   name (heap offset), 0
  *   lines:     source file (heap offset), line
  * A node is five ULEB128: distance back to the parent node (0: none), name,
  * source file of the call, line of the call, line of the function's beginning.
- * Parents come before their children, so every chain ends.
+ * Parents lie before their children, so every chain ends.
  */
 #ifndef OTP_SYMBOL_INDEX_H
 #define OTP_SYMBOL_INDEX_H
@@ -39,9 +39,9 @@ enum index_table_kind { INDEX_FUNCTIONS, INDEX_SYMBOLS, INDEX_LINES, INDEX_TABLE
 enum index_flags {
 	INDEX_HAS_DWARF = 1,   /* functions and lines come from debug information */
 	INDEX_HAS_SYMBOLS = 2, /* of a .symtab: the file's own, or of its debug file */
-	INDEX_CUT = 4,	       /* a bound was met: something is missing */
+	INDEX_CUT = 4,	       /* a bound was reached: something is missing */
 	INDEX_HAS_PACKED = 16, /* symbols of .gnu_debugdata */
-	INDEX_HAS_FETCHED = 32, /* some of it came over the network */
+	INDEX_HAS_FETCHED = 32, /* some of it was downloaded */
 	INDEX_SPLIT_MISSING = 8, /* parts of the debug information were not found */
 };
 
@@ -76,7 +76,7 @@ struct index_head {
 };
 
 #define INDEX_VERSION 1 /* of the layout */
-#define INDEX_MAKER   2 /* of what is said in it: kept indexes of an earlier one are made anew */
+#define INDEX_MAKER   2 /* of the contents: indexes kept from an earlier version are made anew */
 
 _Static_assert(sizeof(struct index_block) == 16, "directory entries");
 _Static_assert(sizeof(struct index_identity) == 72 && sizeof(struct index_head) == 240, "no padding");
@@ -99,7 +99,7 @@ struct index_options {
 	bool show_clones; /* foo.cold and the like keep their suffix */
 };
 
-/* 0: ret is filled, owned by the caller; -ENOENT: nothing known; -EBADMSG: broken there. */
+/* 0: ret is filled, owned by the caller; -ENOENT: no information; -EBADMSG: the index is broken there. */
 int index_find(struct index *x, uint64_t vaddr, const struct index_options *o, struct symbol_result *ret);
 
 #endif

@@ -27,8 +27,8 @@ struct index_writer {
 	struct spool out;
 	struct scratch *scratch;
 	int error;
-	struct kept_string strings[STRINGS_KEPT]; /* a later one takes an earlier one's place */
-	/* The table at hand. */
+	struct kept_string strings[STRINGS_KEPT]; /* a cache: a later string replaces an earlier one */
+	/* The table being written. */
 	struct index_table *table;
 	struct spool dir; /* in the scratch file */
 	bool has_pending, has_last;
@@ -38,7 +38,7 @@ struct index_writer {
 	uint8_t block_data[INDEX_BLOCK_MAX];
 };
 
-static void fail(struct index_writer *w, int err)
+static void index_writer_fail(struct index_writer *w, int err)
 {
 	if (!w->error)
 		w->error = err;
@@ -53,7 +53,7 @@ int index_writer_new(int fd, struct scratch *scratch, struct index_writer **ret)
 	w->scratch = scratch;
 	w->head.heap_offset = INDEX_HEAD_BYTES;
 	spool_init(&w->out, fd, INDEX_HEAD_BYTES, INDEX_FILE_MAX);
-	/* Nothing lies at 0: it means none. */
+	/* Offset 0 is left unused: it means none. */
 	spool_add(&w->out, "", 1);
 	*ret = w;
 	return 0;
@@ -65,7 +65,7 @@ struct index_writer *index_writer_free(struct index_writer *w)
 	return NULL;
 }
 
-static uint32_t heap_end(const struct index_writer *w)
+static uint32_t index_heap_end(const struct index_writer *w)
 {
 	return (uint32_t)(w->out.end - INDEX_HEAD_BYTES);
 }
@@ -82,13 +82,13 @@ uint32_t index_add_string(struct index_writer *w, const char *s, size_t len)
 	kept = &w->strings[hash % STRINGS_KEPT];
 	if (kept->at && kept->hash == hash)
 		return kept->at;
-	*kept = (struct kept_string){.hash = hash, .at = heap_end(w)};
+	*kept = (struct kept_string){.hash = hash, .at = index_heap_end(w)};
 	spool_add(&w->out, s, len);
 	spool_add(&w->out, "", 1);
 	return w->out.error ? 0 : kept->at;
 }
 
-static size_t put_uleb(uint8_t *to, uint64_t v)
+static size_t index_put_uleb(uint8_t *to, uint64_t v)
 {
 	size_t n = 0;
 
@@ -99,23 +99,23 @@ static size_t put_uleb(uint8_t *to, uint64_t v)
 	return n;
 }
 
-static size_t put_difference(uint8_t *to, uint32_t from, uint32_t v)
+static size_t index_put_difference(uint8_t *to, uint32_t from, uint32_t v)
 {
 	int64_t d = (int64_t)v - (int64_t)from;
 
-	return put_uleb(to, ((uint64_t)d << 1) ^ (uint64_t)(d >> 63));
+	return index_put_uleb(to, ((uint64_t)d << 1) ^ (uint64_t)(d >> 63));
 }
 
 uint32_t index_add_node(struct index_writer *w, const struct index_node *n)
 {
 	uint8_t raw[5 * LEB_MAX];
-	uint32_t at = heap_end(w);
-	size_t len = put_uleb(raw, n->parent ? at - n->parent : 0);
+	uint32_t at = index_heap_end(w);
+	size_t len = index_put_uleb(raw, n->parent ? at - n->parent : 0);
 
-	len += put_uleb(raw + len, n->name);
-	len += put_uleb(raw + len, n->call_file);
-	len += put_uleb(raw + len, n->call_line);
-	len += put_uleb(raw + len, n->start_line);
+	len += index_put_uleb(raw + len, n->name);
+	len += index_put_uleb(raw + len, n->call_file);
+	len += index_put_uleb(raw + len, n->call_line);
+	len += index_put_uleb(raw + len, n->start_line);
 	spool_add(&w->out, raw, len);
 	return w->out.error ? 0 : at;
 }
@@ -123,17 +123,17 @@ uint32_t index_add_node(struct index_writer *w, const struct index_node *n)
 void index_table_begin(struct index_writer *w, enum index_table_kind kind)
 {
 	if (!w->head.heap_bytes)
-		w->head.heap_bytes = heap_end(w);
+		w->head.heap_bytes = index_heap_end(w);
 	w->table = &w->head.table[kind];
 	w->table->data_offset = w->out.end;
 	w->has_pending = w->has_last = false;
 	w->block = (struct index_block){0};
 	w->block_len = 0;
-	/* Behind what the scratch file gives out: sorters may still spill. */
+	/* Beyond the scratch file's limit: sorters may still spill below it. */
 	spool_init(&w->dir, w->scratch->fd, w->scratch->limit, w->scratch->limit + INDEX_DIR_MAX);
 }
 
-static void end_block(struct index_writer *w)
+static void index_end_block(struct index_writer *w)
 {
 	if (!w->block.rows)
 		return;
@@ -145,23 +145,23 @@ static void end_block(struct index_writer *w)
 	w->block_len = 0;
 }
 
-static void begin_block(struct index_writer *w, const struct row *r)
+static void index_begin_block(struct index_writer *w, const struct row *r)
 {
 	w->block = (struct index_block){.addr = r->addr, .offset = (uint32_t)(w->out.end - w->table->data_offset)};
 	w->last = (struct row){.addr = r->addr};
 }
 
-static void write_row(struct index_writer *w, const struct row *r)
+static void index_write_row(struct index_writer *w, const struct row *r)
 {
 	if (w->has_last && w->last.v[0] == r->v[0] && w->last.v[1] == r->v[1])
 		return;
 	if (w->block.rows == INDEX_BLOCK_ROWS)
-		end_block(w);
+		index_end_block(w);
 	if (!w->block.rows)
-		begin_block(w, r);
-	w->block_len += put_uleb(w->block_data + w->block_len, r->addr - w->last.addr);
-	w->block_len += put_difference(w->block_data + w->block_len, w->last.v[0], r->v[0]);
-	w->block_len += put_difference(w->block_data + w->block_len, w->last.v[1], r->v[1]);
+		index_begin_block(w, r);
+	w->block_len += index_put_uleb(w->block_data + w->block_len, r->addr - w->last.addr);
+	w->block_len += index_put_difference(w->block_data + w->block_len, w->last.v[0], r->v[0]);
+	w->block_len += index_put_difference(w->block_data + w->block_len, w->last.v[1], r->v[1]);
 	w->block.rows++;
 	w->table->rows++;
 	w->last = *r;
@@ -175,12 +175,12 @@ void index_add_row(struct index_writer *w, uint64_t addr, uint32_t first, uint32
 	if (w->has_pending && w->pending.addr > addr)
 		return;
 	if (w->has_pending && w->pending.addr != addr)
-		write_row(w, &w->pending);
+		index_write_row(w, &w->pending);
 	w->pending = r;
 	w->has_pending = true;
 }
 
-static int copy_dir(struct index_writer *w)
+static int index_copy_dir(struct index_writer *w)
 {
 	struct index_block block;
 
@@ -201,13 +201,13 @@ int index_table_end(struct index_writer *w)
 	int r;
 
 	if (w->has_pending)
-		write_row(w, &w->pending);
-	end_block(w);
+		index_write_row(w, &w->pending);
+	index_end_block(w);
 	r = spool_flush(&w->dir);
 	if (r == 0)
-		r = copy_dir(w);
+		r = index_copy_dir(w);
 	if (r < 0)
-		fail(w, r);
+		index_writer_fail(w, r);
 	return w->error ? w->error : w->out.error;
 }
 
@@ -231,9 +231,9 @@ int index_writer_finish(struct index_writer *w, const struct index_identity *of,
 	w->head.of = *of;
 	w->head.file_bytes = w->out.end;
 	if (!w->head.heap_bytes)
-		w->head.heap_bytes = heap_end(w);
+		w->head.heap_bytes = index_heap_end(w);
 	w->head.crc = (uint32_t)crc32(0, (const Bytef *)&w->head, offsetof(struct index_head, crc));
 	memcpy(first, &w->head, sizeof(w->head));
-	/* Not -ENOSPC, which would mean that what was written before is good. */
+	/* Not -ENOSPC, which would mean that earlier records are valid. */
 	return file_write_at(w->out.fd, first, sizeof(first), 0) < 0 ? -EIO : 0;
 }

@@ -12,8 +12,8 @@
 #define NAME_MAX_   1024
 #define LINE_MAX_   (NAME_MAX_ + 64)
 #define BLOCK_BYTES 65536
-#define LOOK_BACK   16 /* functions that may begin in front of the address and end before it */
-#define LEAD_MAX    64 /* of a line, in front of the name */
+#define LOOK_BACK   16 /* functions that may begin before the address and end before it */
+#define LEAD_MAX    64 /* of a line, before the name */
 #define TAIL_BYTES  64
 #define CACHE_SIZE  256 /* addresses, a power of two */
 
@@ -29,12 +29,12 @@ struct jit_function {
 	uint32_t size;
 	uint32_t name; /* in the file */
 	uint32_t order;
-	uint32_t debug; /* its JIT_CODE_DEBUG_INFO in the file; 0: none */
+	uint32_t debug; /* its JIT_CODE_DEBUG_INFO record in the file; 0: none */
 	uint16_t name_len;
-	uint8_t lead; /* bytes of its line in front of the name */
+	uint8_t lead; /* bytes of its line before the name */
 };
 
-/* What was said of an address; a name of NULL: nothing. */
+/* The result of a lookup; name NULL: there is none. */
 struct cached {
 	uint64_t pc;
 	struct symbol_line line;
@@ -44,19 +44,19 @@ struct cached {
 struct jit_map {
 	int fd;
 	enum jit_kind kind;
-	uint64_t read; /* bytes looked at so far */
+	uint64_t read; /* bytes read so far */
 	uint32_t order;
 	uint32_t count, cap;
 	struct jit_function *functions; /* by start; owned */
-	uint8_t tail[TAIL_BYTES];	/* of what was read: where it is another, the file was written anew */
+	uint8_t tail[TAIL_BYTES];	/* the last bytes read: if they differ, the file was written anew */
 	uint8_t tail_len;
-	/* The debug information of a function comes before its code. */
+	/* A function's debug information precedes its code. */
 	uint64_t debug_start;
 	uint32_t debug; /* 0: none */
 	struct cached *cache; /* owned; of what was read so far */
 };
 
-static int head_check(struct jit_map *m)
+static int jit_check_head(struct jit_map *m)
 {
 	uint32_t head[3]; /* magic, version, size of the head */
 
@@ -81,7 +81,7 @@ int jit_map_new(int fd, enum jit_kind kind, struct jit_map **ret)
 		return -ENOMEM;
 	m->fd = steal_fd(&own);
 	m->kind = kind;
-	r = kind == JIT_DUMP ? head_check(m) : 0;
+	r = kind == JIT_DUMP ? jit_check_head(m) : 0;
 	if (r < 0) {
 		jit_map_free(m);
 		return r;
@@ -91,7 +91,7 @@ int jit_map_new(int fd, enum jit_kind kind, struct jit_map **ret)
 	return 0;
 }
 
-static void cache_clear(struct jit_map *m)
+static void jit_cache_clear(struct jit_map *m)
 {
 	for (size_t i = 0; m->cache && i < CACHE_SIZE; i++) {
 		symbol_line_done(&m->cache[i].line);
@@ -102,7 +102,7 @@ static void cache_clear(struct jit_map *m)
 struct jit_map *jit_map_free(struct jit_map *m)
 {
 	if (m) {
-		cache_clear(m);
+		jit_cache_clear(m);
 		free(m->cache);
 		close(m->fd);
 		free(m->functions);
@@ -116,7 +116,7 @@ uint32_t jit_map_functions(const struct jit_map *m)
 	return m->count;
 }
 
-static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name, size_t name_len, size_t lead)
+static void jit_add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name, size_t name_len, size_t lead)
 {
 	uint64_t end;
 
@@ -135,7 +135,7 @@ static void add(struct jit_map *m, uint64_t start, uint64_t size, uint64_t name,
 
 /* --- lines of text --- */
 
-static bool take_hex(const char **p, const char *end, uint64_t *ret)
+static bool jit_parse_hex(const char **p, const char *end, uint64_t *ret)
 {
 	const char *at = *p;
 	uint64_t v = 0;
@@ -163,26 +163,27 @@ static bool take_hex(const char **p, const char *end, uint64_t *ret)
 	return true;
 }
 
-static void take_line(struct jit_map *m, const char *line, size_t len, uint64_t offset)
+static void jit_parse_line(struct jit_map *m, const char *line, size_t len, uint64_t offset)
 {
 	const char *p = line, *end = line + len;
 	uint64_t start, size;
 
-	if (take_hex(&p, end, &start) && take_hex(&p, end, &size))
-		add(m, start, size, offset + (uint64_t)(p - line), (size_t)(end - p), (size_t)(p - line));
+	if (jit_parse_hex(&p, end, &start) && jit_parse_hex(&p, end, &size))
+		jit_add(m, start, size, offset + (uint64_t)(p - line), (size_t)(end - p), (size_t)(p - line));
 }
 
-static bool line_still_says(const struct jit_function *f, const char *line)
+static bool jit_line_is_unchanged(const struct jit_function *f, const char *line)
 {
 	const char *p = line, *end = line + f->lead;
 	uint64_t start, size;
 
-	/* Of what follows nothing is read: the lead ends where the name begins. */
-	return take_hex(&p, end, &start) && start == f->start && take_hex(&p, end, &size) && size == f->size && p == end;
+	/* The rest is not read: the lead ends where the name begins. */
+	return jit_parse_hex(&p, end, &start) && start == f->start && jit_parse_hex(&p, end, &size) &&
+	       size == f->size && p == end;
 }
 
-/* Whole lines; one that is not yet finished is read again later, one without end is skipped. */
-static size_t take_text(struct jit_map *m, const char *text, size_t len)
+/* Whole lines only; an unfinished line is read again later, a line that is too long is skipped. */
+static size_t jit_parse_text(struct jit_map *m, const char *text, size_t len)
 {
 	size_t at = 0;
 
@@ -192,7 +193,7 @@ static size_t take_text(struct jit_map *m, const char *text, size_t len)
 
 		if (!nl)
 			return n >= LINE_MAX_ && at == 0 ? len : at;
-		take_line(m, text + at, MIN(n, (size_t)LINE_MAX_), m->read + at);
+		jit_parse_line(m, text + at, MIN(n, (size_t)LINE_MAX_), m->read + at);
 		at += n + 1;
 	}
 	return at;
@@ -201,7 +202,7 @@ static size_t take_text(struct jit_map *m, const char *text, size_t len)
 static bool jit_read_lines(struct jit_map *m, char *block)
 {
 	ssize_t n = pread(m->fd, block, BLOCK_BYTES, (off_t)m->read);
-	size_t used = n > 0 ? take_text(m, block, (size_t)n) : 0;
+	size_t used = n > 0 ? jit_parse_text(m, block, (size_t)n) : 0;
 
 	m->read += used;
 	return used > 0;
@@ -223,7 +224,7 @@ struct dump_debug {
 	uint64_t code_addr, nr_entries;
 };
 
-static void take_debug(struct jit_map *m)
+static void jit_parse_debug(struct jit_map *m)
 {
 	struct dump_debug debug;
 
@@ -234,7 +235,7 @@ static void take_debug(struct jit_map *m)
 }
 
 /* The name ends with a NUL, before the code. */
-static void take_load(struct jit_map *m, uint32_t total)
+static void jit_parse_load(struct jit_map *m, uint32_t total)
 {
 	struct dump_load load;
 	char name[NAME_MAX_];
@@ -246,7 +247,7 @@ static void take_load(struct jit_map *m, uint32_t total)
 		return;
 	n = pread(m->fd, name, MIN(sizeof(name), m->read + total - name_at), (off_t)name_at);
 	if (n > 0)
-		add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n), 0);
+		jit_add(m, load.code_addr, load.code_size, name_at, strnlen(name, (size_t)n), 0);
 	m->debug = 0;
 }
 
@@ -256,20 +257,20 @@ static bool jit_read_record(struct jit_map *m, uint64_t size)
 
 	if (size - m->read < sizeof(r) || pread(m->fd, &r, sizeof(r), (off_t)m->read) != sizeof(r))
 		return false;
-	/* A record that says nonsense ends what can be read; one that is being written comes later. */
+	/* A malformed record ends reading for good; one that is being written is read later. */
 	if (r.total_size < sizeof(r) || r.total_size > DUMP_RECORD_MAX || r.total_size > size - m->read)
 		return false;
 	if (r.id == DUMP_CODE_LOAD)
-		take_load(m, r.total_size);
+		jit_parse_load(m, r.total_size);
 	if (r.id == DUMP_DEBUG_INFO)
-		take_debug(m);
+		jit_parse_debug(m);
 	m->read += r.total_size;
 	return r.id != DUMP_CODE_CLOSE;
 }
 
 /* --- both --- */
 
-static int by_start(const void *pa, const void *pb)
+static int jit_compare_start(const void *pa, const void *pb)
 {
 	const struct jit_function *a = pa, *b = pb;
 
@@ -278,13 +279,13 @@ static int by_start(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Of two that begin at one address the later one counts. */
-static void settle(struct jit_map *m)
+/* Of two functions at one address the later one counts. */
+static void jit_sort(struct jit_map *m)
 {
 	uint32_t kept = 0;
 
 	if (m->count)
-		qsort(m->functions, m->count, sizeof(*m->functions), by_start);
+		qsort(m->functions, m->count, sizeof(*m->functions), jit_compare_start);
 	for (uint32_t i = 0; i < m->count; i++) {
 		if (kept && m->functions[kept - 1].start == m->functions[i].start)
 			kept--;
@@ -293,14 +294,14 @@ static void settle(struct jit_map *m)
 	m->count = kept;
 }
 
-static void keep_tail(struct jit_map *m)
+static void jit_keep_tail(struct jit_map *m)
 {
 	size_t len = MIN(m->read, (uint64_t)TAIL_BYTES);
 
 	m->tail_len = pread(m->fd, m->tail, len, (off_t)(m->read - len)) == (ssize_t)len ? (uint8_t)len : 0;
 }
 
-static bool tail_holds(const struct jit_map *m)
+static bool jit_tail_is_unchanged(const struct jit_map *m)
 {
 	uint8_t now[TAIL_BYTES];
 
@@ -308,15 +309,15 @@ static bool tail_holds(const struct jit_map *m)
 	       !memcmp(now, m->tail, m->tail_len);
 }
 
-/* A file that became shorter, or has other content, was begun anew. */
-static bool begin_anew(struct jit_map *m)
+/* A file that is shorter, or has other content, was written anew. */
+static bool jit_restart(struct jit_map *m)
 {
 	m->read = 0;
 	m->count = 0;
 	m->tail_len = 0;
 	m->debug = 0;
-	cache_clear(m);
-	return m->kind == JIT_PERF_MAP || head_check(m) == 0;
+	jit_cache_clear(m);
+	return m->kind == JIT_PERF_MAP || jit_check_head(m) == 0;
 }
 
 bool jit_map_refresh(struct jit_map *m)
@@ -328,7 +329,7 @@ bool jit_map_refresh(struct jit_map *m)
 	if (fstat(m->fd, &st) < 0 || st.st_size < 0)
 		return false;
 	size = MIN((uint64_t)st.st_size, (uint64_t)JIT_FILE_MAX);
-	if ((size < m->read || !tail_holds(m)) && !begin_anew(m))
+	if ((size < m->read || !jit_tail_is_unchanged(m)) && !jit_restart(m))
 		return false;
 	end = m->read + JIT_READ_MAX;
 	if (size <= m->read || !(block = malloc(BLOCK_BYTES)))
@@ -336,13 +337,13 @@ bool jit_map_refresh(struct jit_map *m)
 	while (m->read < MIN(size, end))
 		if (!(m->kind == JIT_DUMP ? jit_read_record(m, size) : jit_read_lines(m, block)))
 			break;
-	keep_tail(m);
-	settle(m);
-	cache_clear(m);
+	jit_keep_tail(m);
+	jit_sort(m);
+	jit_cache_clear(m);
 	return true;
 }
 
-static uint32_t functions_below(const struct jit_map *m, uint64_t pc)
+static uint32_t jit_functions_below(const struct jit_map *m, uint64_t pc)
 {
 	uint32_t lo = 0, hi = m->count;
 
@@ -357,21 +358,21 @@ static uint32_t functions_below(const struct jit_map *m, uint64_t pc)
 	return lo;
 }
 
-static struct str *read_name(struct jit_map *m, const struct jit_function *f)
+static struct str *jit_read_name(struct jit_map *m, const struct jit_function *f)
 {
 	char text[LEAD_MAX + NAME_MAX_ + 1], *name = text + f->lead;
 	ssize_t n = pread(m->fd, text, f->lead + (size_t)f->name_len, (off_t)(f->name - f->lead));
 
-	if (n <= f->lead || (m->kind == JIT_PERF_MAP && !line_still_says(f, text)))
+	if (n <= f->lead || (m->kind == JIT_PERF_MAP && !jit_line_is_unchanged(f, text)))
 		return NULL;
 	text[n] = '\0';
 	n = (ssize_t)strcspn(name, "\r\n");
 	return n ? str_get(name, (size_t)n) : NULL;
 }
 
-static const struct jit_function *find_function(const struct jit_map *m, uint64_t pc)
+static const struct jit_function *jit_find_function(const struct jit_map *m, uint64_t pc)
 {
-	uint32_t i = functions_below(m, pc), stop = i > LOOK_BACK ? i - LOOK_BACK : 0;
+	uint32_t i = jit_functions_below(m, pc), stop = i > LOOK_BACK ? i - LOOK_BACK : 0;
 	const struct jit_function *best = NULL;
 
 	while (i-- > stop) {
@@ -383,9 +384,9 @@ static const struct jit_function *find_function(const struct jit_map *m, uint64_
 	return best;
 }
 
-/* The record of a function's debug information, in block: bytes read, 0: it is not there, or not any more. */
-static size_t read_debug(const struct jit_map *m, const struct jit_function *f, uint8_t *block,
-			 struct dump_debug *ret)
+/* Reads the record of a function's debug information into block: bytes read; 0: it does not exist, or no longer. */
+static size_t jit_read_debug(const struct jit_map *m, const struct jit_function *f, uint8_t *block,
+			     struct dump_debug *ret)
 {
 	ssize_t n = pread(m->fd, block, JIT_DEBUG_MAX, (off_t)f->debug);
 	struct dump_record r;
@@ -399,14 +400,14 @@ static size_t read_debug(const struct jit_map *m, const struct jit_function *f, 
 	return MIN((size_t)n, (size_t)r.total_size);
 }
 
-static void read_place(const struct jit_map *m, const struct jit_function *f, uint64_t pc, struct symbol_line *to)
+static void jit_read_place(const struct jit_map *m, const struct jit_function *f, uint64_t pc, struct symbol_line *to)
 {
 	const size_t head = sizeof(struct dump_record) + sizeof(struct dump_debug);
 	const struct jit_code code = {.start = f->start, .size = f->size};
 	_cleanup_(freep) uint8_t *block = f->debug ? malloc(JIT_DEBUG_MAX) : NULL;
 	struct dump_debug debug;
 	struct jit_place place;
-	size_t len = block ? read_debug(m, f, block, &debug) : 0;
+	size_t len = block ? jit_read_debug(m, f, block, &debug) : 0;
 
 	if (!len || jit_place_find(block + head, len - head, debug.nr_entries, &code, pc, &place) < 0)
 		return;
@@ -415,13 +416,13 @@ static void read_place(const struct jit_map *m, const struct jit_function *f, ui
 	to->column = place.column;
 }
 
-static void look_up(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
+static void jit_look_up(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
 {
-	const struct jit_function *f = find_function(m, pc);
+	const struct jit_function *f = jit_find_function(m, pc);
 
-	*ret = (struct symbol_line){.name = f ? read_name(m, f) : NULL};
+	*ret = (struct symbol_line){.name = f ? jit_read_name(m, f) : NULL};
 	if (ret->name)
-		read_place(m, f, pc, ret);
+		jit_read_place(m, f, pc, ret);
 }
 
 int jit_map_find(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
@@ -435,7 +436,7 @@ int jit_map_find(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
 	c = &m->cache[hash_u64(pc) & (CACHE_SIZE - 1)];
 	if (!c->known || c->pc != pc) {
 		symbol_line_done(&c->line);
-		look_up(m, pc, &c->line);
+		jit_look_up(m, pc, &c->line);
 		c->pc = pc;
 		c->known = true;
 	}

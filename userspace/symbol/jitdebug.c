@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 
 #define FILE_NAME_MAX 4096
-/* V8 counts from the place that perf inject gives the code in an ELF file: behind the file's head. */
+/* V8's addresses are relative to the ELF file that perf inject makes of the code: after the file's header. */
 #define V8_SHIFT 64
 
 /* struct debug_entry of the specification; the name follows. V8 writes a column where others write a discriminator. */
@@ -26,8 +26,8 @@ struct entries {
 	size_t file_len;
 };
 
-/* A name of two bytes, ff 00: as in the entry before. */
-static int take_file(struct entries *e, struct entry *ret)
+/* A name of the two bytes ff 00 stands for the name in the entry before. */
+static int jit_parse_file(struct entries *e, struct entry *ret)
 {
 	const char *text = (const char *)e->at;
 	size_t len = strnlen(text, (size_t)(e->end - e->at));
@@ -49,7 +49,7 @@ static int take_file(struct entries *e, struct entry *ret)
 	return 0;
 }
 
-static int next_entry(struct entries *e, struct entry *ret)
+static int jit_next_entry(struct entries *e, struct entry *ret)
 {
 	if (e->end - e->at < 16)
 		return -EBADMSG;
@@ -58,11 +58,11 @@ static int next_entry(struct entries *e, struct entry *ret)
 	memcpy(&ret->discriminator, e->at + 12, 4);
 	e->at += 16;
 	e->left--;
-	return take_file(e, ret);
+	return jit_parse_file(e, ret);
 }
 
-/* In order, and in the code. */
-static bool fits_code(struct entries *e, const struct entry *x, const struct jit_code *code)
+/* Addresses ascend, and lie in the code. */
+static bool jit_place_fits_code(struct entries *e, const struct entry *x, const struct jit_code *code)
 {
 	bool fits = x->addr >= code->start && x->addr >= e->last_addr &&
 		    x->addr - code->start <= code->size + V8_SHIFT && x->line <= INT32_MAX;
@@ -82,7 +82,7 @@ int jit_place_find(const uint8_t *entries, size_t len, uint64_t nr, const struct
 	while (e.left) {
 		bool first = e.left == nr;
 
-		if (next_entry(&e, &x) < 0 || !fits_code(&e, &x, code))
+		if (jit_next_entry(&e, &x) < 0 || !jit_place_fits_code(&e, &x, code))
 			return -EBADMSG;
 		if (first && x.addr - code->start >= V8_SHIFT)
 			shift = V8_SHIFT;

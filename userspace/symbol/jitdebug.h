@@ -3,8 +3,7 @@
  * Source positions in a jitdump: the entries of one JIT_CODE_DEBUG_INFO record.
  *
  * Called by symbol/jit.c, one thread. Pure: bytes in, a place out; the bytes
- * are what any program may have written. Cost: one pass over the entries,
- * JIT_DEBUG_MAX bytes at most.
+ * are hostile. Cost: one pass over the entries, JIT_DEBUG_MAX bytes at most.
  * Formats: Linux, tools/perf/Documentation/jitdump-specification.txt; V8 12,
  * src/diagnostics/perf-jit.cc (address, column).
  */
@@ -14,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JIT_DEBUG_MAX (64u << 10) /* bytes of a record's entries that are looked at */
+#define JIT_DEBUG_MAX (64u << 10) /* bytes of a record's entries that are read */
 
 struct jit_code {
 	uint64_t start, size;

@@ -2,15 +2,15 @@
 /*
  * Kernel symbols from the text of /proc/kallsyms, kept small.
  *
- * Reading collects the code symbols as they come; finishing sorts them, keeps
- * one name per address, and folds neighbours of one module into a run, within
- * which a symbol is two 32-bit numbers. A kernel has some 150,000 code symbols:
- * 1.2 MB of those and 3 MB of names.
+ * Reading collects the code symbols in the order of the text; finishing sorts
+ * them, keeps one name per address, and merges neighbours of one module into a
+ * run, within which a symbol is two 32-bit numbers. A kernel has some 150,000
+ * code symbols: 1.2 MB of those and 3 MB of names.
  *
- * The text carries no sizes. A symbol reaches to the next one of its module;
+ * The text contains no sizes. A symbol reaches to the next one of its module;
  * the last one before a gap reaches KSYM_TAIL beyond its page at most, so that
- * code which came after the load (modules, BPF programs) is unnamed rather
- * than given a neighbour's name.
+ * code loaded since (modules, BPF programs) has no name rather than its
+ * neighbour's.
  */
 #include <string.h>
 
@@ -51,19 +51,19 @@ struct kernel_symbols {
 	uint64_t unsure;
 };
 
-/* What reading collects. */
+/* A symbol while reading. */
 struct kraw {
 	uint64_t addr;
 	uint32_t name;
 	uint16_t module;
-	uint8_t penalty; /* lower: the name that people know */
+	uint8_t penalty; /* lower: the preferred name */
 };
 
 struct kload {
 	struct kernel_symbols *k;
 	struct kraw *raw; /* owned */
 	uint32_t count, cap;
-	uint32_t module; /* of the last line: lines of a module stand together */
+	uint32_t module; /* of the last line: lines of a module are adjacent */
 	uint64_t text;   /* _text, else _stext */
 	bool any_address;
 };
@@ -73,7 +73,7 @@ static void kload_done(struct kload *l)
 	free(l->raw);
 }
 
-static uint32_t names_add(struct buf *names, const char *s, size_t len)
+static uint32_t kallsyms_names_add(struct buf *names, const char *s, size_t len)
 {
 	uint32_t at = (uint32_t)names->len;
 
@@ -82,61 +82,62 @@ static uint32_t names_add(struct buf *names, const char *s, size_t len)
 	return at;
 }
 
-static const char *name_at(const struct kernel_symbols *k, uint32_t at)
+static const char *kallsyms_name_at(const struct kernel_symbols *k, uint32_t at)
 {
 	return (const char *)k->names.data + at;
 }
 
-static int module_add(struct kernel_symbols *k, const char *name, size_t len)
+static int kallsyms_module_add(struct kernel_symbols *k, const char *name, size_t len)
 {
 	if (k->nr_modules == KSYM_MODULES_MAX)
 		return -E2BIG;
 	k->modules[k->nr_modules++] =
-		(struct kmodule){.name = names_add(&k->names, name, len), .start = UINT64_MAX};
+		(struct kmodule){.name = kallsyms_names_add(&k->names, name, len), .start = UINT64_MAX};
 	return k->names.failed ? -ENOMEM : (int)k->nr_modules - 1;
 }
 
-static bool module_is(const struct kernel_symbols *k, uint32_t module, const char *name, size_t len)
+static bool kallsyms_module_is(const struct kernel_symbols *k, uint32_t module, const char *name, size_t len)
 {
-	const char *s = name_at(k, k->modules[module].name);
+	const char *s = kallsyms_name_at(k, k->modules[module].name);
 
 	return strncmp(s, name, len) == 0 && s[len] == '\0';
 }
 
-static int module_find(struct kload *l, const char *name, size_t len)
+static int kallsyms_module_find(struct kload *l, const char *name, size_t len)
 {
 	struct kernel_symbols *k = l->k;
 
-	if (module_is(k, l->module, name, len))
+	if (kallsyms_module_is(k, l->module, name, len))
 		return (int)l->module;
 	for (uint32_t i = 0; i < k->nr_modules; i++)
-		if (module_is(k, i, name, len))
+		if (kallsyms_module_is(k, i, name, len))
 			return (int)i;
-	return module_add(k, name, len);
+	return kallsyms_module_add(k, name, len);
 }
 
-static bool ends_with(const char *s, size_t len, const char *end)
+static bool kallsyms_ends_with(const char *s, size_t len, const char *end)
 {
 	size_t n = strlen(end);
 
 	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
-static uint8_t name_penalty(char type, const char *name, size_t len)
+static uint8_t kallsyms_name_penalty(char type, const char *name, size_t len)
 {
 	uint8_t penalty = 0;
 
 	while (penalty < 8 && penalty < len && name[penalty] == '_')
 		penalty++;
 	/* Marks of the linker script share an address with the first function. */
-	if (ends_with(name, len, "_start") || ends_with(name, len, "_end") || ends_with(name, len, "text"))
+	if (kallsyms_ends_with(name, len, "_start") || kallsyms_ends_with(name, len, "_end") ||
+	    kallsyms_ends_with(name, len, "text"))
 		penalty += 32;
 	if (type == 't')
 		penalty += 16;
 	return penalty + (type == 'w' || type == 'W' ? 8 : 0);
 }
 
-static int raw_add(struct kload *l, const struct kraw *raw)
+static int kallsyms_raw_add(struct kload *l, const struct kraw *raw)
 {
 	if (l->count == l->cap) {
 		uint32_t cap = l->cap ? l->cap * 2 : 4096;
@@ -151,7 +152,7 @@ static int raw_add(struct kload *l, const struct kraw *raw)
 	return 0;
 }
 
-static bool parse_address(const char **p, const char *end, uint64_t *ret)
+static bool kallsyms_parse_address(const char **p, const char *end, uint64_t *ret)
 {
 	const char *s = *p;
 	uint64_t v = 0;
@@ -174,13 +175,13 @@ static bool parse_address(const char **p, const char *end, uint64_t *ret)
 	return true;
 }
 
-/* Functions begin behind padding that has a symbol of its own and never runs. */
-static bool is_padding(const char *name, size_t len)
+/* Functions begin after padding that has a symbol of its own and is never executed. */
+static bool kallsyms_is_padding(const char *name, size_t len)
 {
 	return len > 6 && (memcmp(name, "__pfx_", 6) == 0 || memcmp(name, "__cfi_", 6) == 0);
 }
 
-static void note_text(struct kload *l, const char *name, size_t len, uint64_t addr)
+static void kallsyms_note_text(struct kload *l, const char *name, size_t len, uint64_t addr)
 {
 	if (len == 5 && memcmp(name, "_text", 5) == 0)
 		l->text = addr;
@@ -188,15 +189,15 @@ static void note_text(struct kload *l, const char *name, size_t len, uint64_t ad
 		l->text = addr;
 }
 
-/* "ffffffffc0001000 t name\t[module]"; what does not fit is passed over. */
-static int parse_line(struct kload *l, const char *p, const char *end)
+/* "ffffffffc0001000 t name\t[module]"; a line of another form is skipped. */
+static int kallsyms_parse_line(struct kload *l, const char *p, const char *end)
 {
 	const char *name, *name_end, *module = "vmlinux", *module_end;
 	struct kraw raw = {0};
 	char type;
 	int r;
 
-	if (!parse_address(&p, end, &raw.addr) || end - p < 3 || p[1] != ' ')
+	if (!kallsyms_parse_address(&p, end, &raw.addr) || end - p < 3 || p[1] != ' ')
 		return 0;
 	type = p[0];
 	name = p + 2;
@@ -212,30 +213,30 @@ static int parse_line(struct kload *l, const char *p, const char *end)
 	}
 	l->any_address |= raw.addr != 0;
 	if (!strchr("tTwW", type) || !raw.addr || name == name_end ||
-	    is_padding(name, (size_t)(name_end - name)))
+	    kallsyms_is_padding(name, (size_t)(name_end - name)))
 		return 0;
-	r = module_find(l, module, (size_t)(module_end - module));
+	r = kallsyms_module_find(l, module, (size_t)(module_end - module));
 	if (r < 0)
 		return r;
 	if (l->count == KSYM_MAX)
 		return -E2BIG;
 	l->module = raw.module = (uint16_t)r;
 	if (!r)
-		note_text(l, name, (size_t)(name_end - name), raw.addr);
-	raw.penalty = name_penalty(type, name, (size_t)(name_end - name));
-	raw.name = names_add(&l->k->names, name, (size_t)(name_end - name));
-	return l->k->names.failed ? -ENOMEM : raw_add(l, &raw);
+		kallsyms_note_text(l, name, (size_t)(name_end - name), raw.addr);
+	raw.penalty = kallsyms_name_penalty(type, name, (size_t)(name_end - name));
+	raw.name = kallsyms_names_add(&l->k->names, name, (size_t)(name_end - name));
+	return l->k->names.failed ? -ENOMEM : kallsyms_raw_add(l, &raw);
 }
 
 /* Parses whole lines, returns where the rest begins. */
-static int parse_lines(struct kload *l, const char *text, size_t len, size_t *ret_used)
+static int kallsyms_parse_lines(struct kload *l, const char *text, size_t len, size_t *ret_used)
 {
 	const char *p = text, *end = text + len, *nl;
 	int r;
 
 	while ((nl = memchr(p, '\n', (size_t)(end - p)))) {
 		if (nl - p <= KSYM_LINE_MAX) {
-			r = parse_line(l, p, nl);
+			r = kallsyms_parse_line(l, p, nl);
 			if (r < 0)
 				return r;
 		}
@@ -263,19 +264,19 @@ static int kallsyms_read(struct kload *l, int fd)
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return MIN(parse_line(l, text, text + have), 0);
+			return MIN(kallsyms_parse_line(l, text, text + have), 0);
 		at += n;
 		have += (size_t)n;
-		r = parse_lines(l, text, have, &used);
+		r = kallsyms_parse_lines(l, text, have, &used);
 		if (r < 0)
 			return r;
-		/* A line that fills the whole buffer is none. */
+		/* A line that fills the whole buffer is skipped. */
 		have = have - used == KSYM_CHUNK ? 0 : have - used;
 		memmove(text, text + used, have);
 	}
 }
 
-static int by_address(const void *a, const void *b)
+static int kallsyms_compare(const void *a, const void *b)
 {
 	const struct kraw *x = a, *y = b;
 
@@ -287,7 +288,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* One name per address; of vmlinux nothing below its text (per-CPU offsets). */
-static void keep_best(struct kload *l)
+static void kallsyms_keep_best(struct kload *l)
 {
 	uint32_t to = 0;
 
@@ -301,18 +302,18 @@ static void keep_best(struct kload *l)
 	l->count = to;
 }
 
-static bool run_takes(const struct krun *run, const struct kraw *raw)
+static bool kallsyms_run_fits(const struct krun *run, const struct kraw *raw)
 {
 	return run->module == raw->module && raw->addr - run->base <= UINT32_MAX;
 }
 
-static uint32_t count_runs(const struct kload *l)
+static uint32_t kallsyms_count_runs(const struct kload *l)
 {
 	struct krun run = {.module = UINT32_MAX};
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < l->count; i++) {
-		if (run_takes(&run, &l->raw[i]))
+		if (kallsyms_run_fits(&run, &l->raw[i]))
 			continue;
 		run = (struct krun){.base = l->raw[i].addr, .module = l->raw[i].module};
 		n++;
@@ -320,7 +321,7 @@ static uint32_t count_runs(const struct kload *l)
 	return n;
 }
 
-static uint64_t tail_end(uint64_t addr, uint64_t next)
+static uint64_t kallsyms_tail_end(uint64_t addr, uint64_t next)
 {
 	uint64_t end;
 
@@ -329,7 +330,7 @@ static uint64_t tail_end(uint64_t addr, uint64_t next)
 	return MIN(end, next);
 }
 
-static void fill_runs(struct kload *l)
+static void kallsyms_fill_runs(struct kload *l)
 {
 	struct kernel_symbols *k = l->k;
 	struct krun *run = NULL;
@@ -338,17 +339,17 @@ static void fill_runs(struct kload *l)
 		const struct kraw *raw = &l->raw[i];
 		uint64_t next = i + 1 < l->count ? raw[1].addr : UINT64_MAX;
 
-		if (!run || !run_takes(run, raw)) {
+		if (!run || !kallsyms_run_fits(run, raw)) {
 			run = run ? run + 1 : k->runs;
 			*run = (struct krun){.base = raw->addr, .first = i, .module = raw->module};
 		}
 		run->count++;
-		run->end = tail_end(raw->addr, next);
+		run->end = kallsyms_tail_end(raw->addr, next);
 		k->syms[i] = (struct ksym){.offset = (uint32_t)(raw->addr - run->base), .name = raw->name};
 	}
 }
 
-static void set_modules(struct kload *l)
+static void kallsyms_set_modules(struct kload *l)
 {
 	struct kernel_symbols *k = l->k;
 
@@ -362,7 +363,7 @@ static void set_modules(struct kload *l)
 		k->modules[0].start = MIN(k->modules[0].start, l->text);
 }
 
-static void shrink(void *slot, size_t size)
+static void kallsyms_shrink(void *slot, size_t size)
 {
 	void *less = realloc(*(void **)slot, MAX(size, 1));
 
@@ -370,24 +371,24 @@ static void shrink(void *slot, size_t size)
 		*(void **)slot = less;
 }
 
-static int finish(struct kload *l)
+static int kallsyms_finish(struct kload *l)
 {
 	struct kernel_symbols *k = l->k;
 
 	if (!l->count)
 		return l->any_address ? -ENODATA : -EPERM;
-	qsort(l->raw, l->count, sizeof(*l->raw), by_address);
-	keep_best(l);
+	qsort(l->raw, l->count, sizeof(*l->raw), kallsyms_compare);
+	kallsyms_keep_best(l);
 	k->nr_syms = l->count;
-	k->nr_runs = count_runs(l);
+	k->nr_runs = kallsyms_count_runs(l);
 	k->syms = calloc(k->nr_syms, sizeof(*k->syms));
 	k->runs = calloc(k->nr_runs, sizeof(*k->runs));
 	if (!k->syms || !k->runs)
 		return -ENOMEM;
-	fill_runs(l);
-	set_modules(l);
-	shrink(&k->modules, k->nr_modules * sizeof(*k->modules));
-	shrink(&k->names.data, k->names.len);
+	kallsyms_fill_runs(l);
+	kallsyms_set_modules(l);
+	kallsyms_shrink(&k->modules, k->nr_modules * sizeof(*k->modules));
+	kallsyms_shrink(&k->names.data, k->names.len);
 	k->names.cap = k->names.len;
 	return 0;
 }
@@ -409,11 +410,11 @@ int kernel_symbols_load(int fd, struct kernel_symbols **ret)
 	k->modules = calloc(KSYM_MODULES_MAX, sizeof(*k->modules));
 	if (!k->modules)
 		return -ENOMEM;
-	r = module_add(k, "vmlinux", strlen("vmlinux"));
+	r = kallsyms_module_add(k, "vmlinux", strlen("vmlinux"));
 	if (r >= 0)
 		r = kallsyms_read(&load, fd);
 	if (r >= 0)
-		r = finish(&load);
+		r = kallsyms_finish(&load);
 	if (r < 0)
 		return r;
 	*ret = steal_ptr(&k);
@@ -443,14 +444,14 @@ uint64_t kernel_symbols_unsure(const struct kernel_symbols *k)
 	return k->unsure;
 }
 
-/* A statistic: to the caller of kernel_find, nothing has changed. */
-static void count_unsure(const struct kernel_symbols *k)
+/* A statistic: for the caller of kernel_find, nothing changes. */
+static void kallsyms_count_unsure(const struct kernel_symbols *k)
 {
 	((struct kernel_symbols *)(uintptr_t)k)->unsure++;
 }
 
-/* The last run that begins at or below addr, if it reaches that far. */
-static const struct krun *run_find(const struct kernel_symbols *k, uint64_t addr)
+/* The last run that begins at or below addr, if it covers addr. */
+static const struct krun *kallsyms_run_find(const struct kernel_symbols *k, uint64_t addr)
 {
 	uint32_t lo = 0, hi = k->nr_runs;
 
@@ -465,7 +466,7 @@ static const struct krun *run_find(const struct kernel_symbols *k, uint64_t addr
 	return lo && addr < k->runs[lo - 1].end ? &k->runs[lo - 1] : NULL;
 }
 
-static const struct ksym *sym_find(const struct kernel_symbols *k, const struct krun *run, uint64_t offset)
+static const struct ksym *kallsyms_sym_find(const struct kernel_symbols *k, const struct krun *run, uint64_t offset)
 {
 	uint32_t lo = run->first, hi = run->first + run->count;
 
@@ -482,23 +483,23 @@ static const struct ksym *sym_find(const struct kernel_symbols *k, const struct 
 
 void kernel_find(const struct kernel_symbols *k, uint64_t addr, struct kernel_symbol *ret)
 {
-	const struct krun *run = run_find(k, addr);
+	const struct krun *run = kallsyms_run_find(k, addr);
 	const struct kmodule *m;
 	const struct ksym *sym;
 
 	if (!run) {
-		count_unsure(k);
-		/* In no known module there is nothing to be relative to. */
+		kallsyms_count_unsure(k);
+		/* Outside of all modules there is no address to be relative to. */
 		*ret = (struct kernel_symbol){.name = "[kernel]", .module = "kernel"};
 		return;
 	}
 	m = &k->modules[run->module];
-	if (!strcmp(name_at(k, m->name), "bpf"))
-		count_unsure(k);
-	sym = sym_find(k, run, addr - run->base);
+	if (!strcmp(kallsyms_name_at(k, m->name), "bpf"))
+		kallsyms_count_unsure(k);
+	sym = kallsyms_sym_find(k, run, addr - run->base);
 	*ret = (struct kernel_symbol){
-		.name = name_at(k, sym->name),
-		.module = name_at(k, m->name),
+		.name = kallsyms_name_at(k, sym->name),
+		.module = kallsyms_name_at(k, m->name),
 		.offset = addr - m->start,
 		.start = run->base + sym->offset - m->start,
 		.module_size = m->end - m->start,

@@ -4,8 +4,8 @@
  * one after the other. libdw would keep all rows of all units in memory until
  * the file is closed, some 100 bytes a row; here none is kept.
  *
- * Used by index_build. Every read is bounded by the table; a table that breaks
- * the rules ends there (-EBADMSG), and the rows before it stand.
+ * Used by index_build. Every read is bounded by the table; a malformed table
+ * ends at the error (-EBADMSG), and the rows before it count.
  */
 #ifndef OTP_SYMBOL_LINES_H
 #define OTP_SYMBOL_LINES_H
@@ -20,7 +20,7 @@ struct line_sections {
 struct line_file {
 	const char *name; /* in the image */
 	uint64_t dir;
-	uint32_t string; /* place in the heap of the whole path; UINT32_MAX: not there yet */
+	uint32_t string; /* place in the heap of the whole path; UINT32_MAX: not added yet */
 };
 
 struct line_table {
@@ -38,7 +38,7 @@ struct line_table {
 int line_table_open(const struct line_sections *from, uint64_t offset, const char *comp_dir, struct line_table *ret);
 void line_table_done(struct line_table *t);
 
-/* The whole path of a file by its number in the table, in the heap; 0: unknown. */
+/* Place in the heap of a file's whole path, by the file's number in the table; 0: unknown. */
 uint32_t line_table_file(struct line_table *t, struct index_writer *w, uint64_t number);
 
 struct line_row {

@@ -10,7 +10,7 @@
 #define NAME_TEXT_MAX	4096
 
 /*
- * Marks that compilers put behind the name of a function that they copied, cut
+ * Marks that compilers append to the name of a function that they copied, cut
  * or moved: gcc (clone_function_name and its callers), clang (ThinLTO's
  * promotion, hot-cold splitting).
  */
@@ -20,10 +20,10 @@ static const char *const clone_marks[] = {
 	"content",
 };
 
-/* These may stand without a number behind; other words are names of Zig's and Go's functions (os.exit). */
+/* Marks without a number; other words are names of Zig's and Go's functions (os.exit). */
 static const char *const lone_marks[] = {"cold", "localalias"};
 
-static bool is_one_of(const char *const *marks, size_t n, const char *s, size_t len)
+static bool name_is_one_of(const char *const *marks, size_t n, const char *s, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strlen(marks[i]) == len && !memcmp(marks[i], s, len))
@@ -31,7 +31,7 @@ static bool is_one_of(const char *const *marks, size_t n, const char *s, size_t 
 	return false;
 }
 
-static bool is_number(const char *s, size_t len)
+static bool name_is_number(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!isdigit((unsigned char)s[i]))
@@ -40,25 +40,25 @@ static bool is_number(const char *s, size_t len)
 }
 
 /* Length of the mark that s begins with, its numbers included; 0: none. */
-static size_t mark_length(const char *s)
+static size_t name_mark_length(const char *s)
 {
 	size_t len = strcspn(s, "."), number;
-	bool lone = is_one_of(lone_marks, ARRAY_SIZE(lone_marks), s, len), numbered = false;
+	bool lone = name_is_one_of(lone_marks, ARRAY_SIZE(lone_marks), s, len), numbered = false;
 
-	if (!lone && !is_one_of(clone_marks, ARRAY_SIZE(clone_marks), s, len))
+	if (!lone && !name_is_one_of(clone_marks, ARRAY_SIZE(clone_marks), s, len))
 		return 0;
-	while (s[len] == '.' && is_number(s + len + 1, number = strcspn(s + len + 1, "."))) {
+	while (s[len] == '.' && name_is_number(s + len + 1, number = strcspn(s + len + 1, "."))) {
 		len += 1 + number;
 		numbered = true;
 	}
 	return lone || numbered ? len : 0;
 }
 
-/* Everything from a dot on is marks, and numbers behind marks. */
-static bool is_all_marks(const char *dot)
+/* Whether all parts from a dot on are marks, and numbers after marks. */
+static bool name_is_all_marks(const char *dot)
 {
 	while (*dot == '.') {
-		size_t len = mark_length(dot + 1);
+		size_t len = name_mark_length(dot + 1);
 
 		if (!len)
 			return false;
@@ -70,12 +70,12 @@ static bool is_all_marks(const char *dot)
 size_t name_without_clones(const char *name)
 {
 	for (const char *dot = strchr(name + (*name != '\0'), '.'); dot; dot = strchr(dot + 1, '.'))
-		if (is_all_marks(dot))
+		if (name_is_all_marks(dot))
 			return (size_t)(dot - name);
 	return strlen(name);
 }
 
-static struct str *text_with(const char *name, const char *clone, const char *suffix)
+static struct str *name_join(const char *name, const char *clone, const char *suffix)
 {
 	char text[NAME_TEXT_MAX + 256];
 
@@ -101,7 +101,7 @@ int name_make(const char *linker_name, const char *suffix, bool show_clones, str
 		return -ENOMEM;
 	bare[len] = '\0';
 	readable = symbol_demangle(bare);
-	*ret = text_with(readable ? readable : bare, show_clones ? clone : "", suffix);
+	*ret = name_join(readable ? readable : bare, show_clones ? clone : "", suffix);
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -109,7 +109,7 @@ uint32_t name_rank(const struct name_traits *t, const char *name)
 {
 	uint32_t underscores = 0, rank = t->local ? 1u << 31 : 0;
 
-	/* A mangled name's underscore is none of its own. */
+	/* The underscore of a mangled name is not its own. */
 	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
 		underscores = (uint32_t)MIN(strspn(name, "_"), 15);
 	rank |= underscores << 24;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a linker's name to the one that is shown, and which of several names
- * of one function people know. Used within symbol/ only.
+ * From a linker's name to the one that is shown, and the choice among several
+ * names of one function. Used within symbol/ only.
  */
 #ifndef OTP_SYMBOL_NAMING_H
 #define OTP_SYMBOL_NAMING_H
@@ -9,9 +9,10 @@
 #include "symbol/symbol.h"
 
 /*
- * The readable name (a new reference): version cut ("memcpy@@GLIBC_2.14"), the
- * compiler's mark of a clone (".cold", ".isra.0") cut or kept, demangled, then
- * suffix. -ENOENT for an empty name, -ENOMEM.
+ * The readable name (a new reference): without its version
+ * ("memcpy@@GLIBC_2.14"), with or without the compiler's mark of a clone
+ * (".cold", ".isra.0"), demangled, then suffix. -ENOENT for an empty name,
+ * -ENOMEM.
  */
 int name_make(const char *linker_name, const char *suffix, bool show_clones, struct str **ret);
 
@@ -28,7 +29,7 @@ struct name_traits {
  */
 uint32_t name_rank(const struct name_traits *t, const char *name);
 
-/* Local labels, annobin's and the marks between code and data ("$x", "$d") are no functions. */
+/* Not a function: a local label, annobin's, or a mark between code and data ("$x", "$d"). */
 bool name_is_label(const char *name, bool untyped);
 
 #endif

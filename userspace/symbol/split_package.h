@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A package of split units (.dwp): many .dwo files in one, with an index that
- * says which parts of its sections belong to which unit. libdw does not know
- * the index; a section table laid over the file shows it one unit at a time.
+ * A package of split units (.dwp): many .dwo files in one, with a table of the
+ * parts of its sections that belong to each unit. libdw does not read the
+ * table; a section table laid over the file shows it one unit at a time.
  * Used by split.c only.
  */
 #ifndef OTP_SYMBOL_SPLIT_PACKAGE_H

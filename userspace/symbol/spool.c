@@ -11,7 +11,7 @@
 #define SCRATCH_PAGE 4096
 #define MERGE_AHEAD  128 /* records read at a time of each run */
 
-/* ENOSPC is a bound of ours, behind which the rest stays good; behind a full disk nothing does. */
+/* -ENOSPC is our own bound, and records within it stay valid; after a full disk none are. */
 static int spool_write_at(int fd, const void *data, size_t len, uint64_t offset)
 {
 	int err = file_write_at(fd, data, len, offset);
@@ -71,7 +71,7 @@ int scratch_take(struct scratch *s, uint64_t bytes, uint64_t *ret_offset)
 	return 0;
 }
 
-/* A run in the scratch file, and while runs are merged what is read ahead of it. */
+/* A run in the scratch file, and while runs are merged its records that were read ahead. */
 struct run {
 	uint64_t offset;
 	uint32_t left, at, have;
@@ -110,7 +110,7 @@ struct sorter *sorter_free(struct sorter *s)
 	return NULL;
 }
 
-static int spill(struct sorter *s)
+static int sorter_spill(struct sorter *s)
 {
 	size_t bytes = s->count * sizeof(*s->records);
 	struct run *runs;
@@ -137,7 +137,7 @@ static int spill(struct sorter *s)
 
 int sorter_add(struct sorter *s, const struct sort_record *r)
 {
-	int err = s->count == SORT_MEMORY ? spill(s) : 0;
+	int err = s->count == SORT_MEMORY ? sorter_spill(s) : 0;
 
 	if (err < 0)
 		return err;
@@ -145,7 +145,7 @@ int sorter_add(struct sorter *s, const struct sort_record *r)
 	return 0;
 }
 
-static int run_refill(struct sorter *s, struct run *r)
+static int sorter_run_refill(struct sorter *s, struct run *r)
 {
 	uint32_t n = MIN(r->left, (uint32_t)MERGE_AHEAD);
 	int err = file_read_at(s->scratch->fd, r->ahead, n * sizeof(*r->ahead), r->offset);
@@ -160,23 +160,23 @@ static int run_refill(struct sorter *s, struct run *r)
 }
 
 /* A heap of runs by their next record. */
-static bool run_before(const struct sorter *s, uint32_t a, uint32_t b)
+static bool sorter_run_before(const struct sorter *s, uint32_t a, uint32_t b)
 {
 	const struct run *x = &s->runs[a], *y = &s->runs[b];
 
 	return s->order(&x->ahead[x->at], &y->ahead[y->at]) < 0;
 }
 
-static void sift_down(const struct sorter *s, uint32_t *heap, uint32_t n, uint32_t i)
+static void sorter_sift_down(const struct sorter *s, uint32_t *heap, uint32_t n, uint32_t i)
 {
 	for (;;) {
 		uint32_t child = 2 * i + 1, t;
 
 		if (child >= n)
 			return;
-		if (child + 1 < n && run_before(s, heap[child + 1], heap[child]))
+		if (child + 1 < n && sorter_run_before(s, heap[child + 1], heap[child]))
 			child++;
-		if (!run_before(s, heap[child], heap[i]))
+		if (!sorter_run_before(s, heap[child], heap[i]))
 			return;
 		t = heap[i];
 		heap[i] = heap[child];
@@ -185,36 +185,36 @@ static void sift_down(const struct sorter *s, uint32_t *heap, uint32_t n, uint32
 	}
 }
 
-static int merge_begin(struct sorter *s)
+static int sorter_merge_begin(struct sorter *s)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < s->nr_runs && r == 0; i++) {
 		s->runs[i].ahead = malloc(MERGE_AHEAD * sizeof(struct sort_record));
-		r = s->runs[i].ahead ? run_refill(s, &s->runs[i]) : -ENOMEM;
+		r = s->runs[i].ahead ? sorter_run_refill(s, &s->runs[i]) : -ENOMEM;
 	}
 	return r;
 }
 
-static int merge(struct sorter *s, sort_take_fn *take, void *ctx)
+static int sorter_merge(struct sorter *s, sort_take_fn *take, void *ctx)
 {
 	_cleanup_(freep) uint32_t *heap = calloc(s->nr_runs, sizeof(*heap));
 	uint32_t n = s->nr_runs;
-	int r = heap ? merge_begin(s) : -ENOMEM;
+	int r = heap ? sorter_merge_begin(s) : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && heap; i++)
 		heap[i] = i;
 	for (uint32_t i = n / 2; r == 0 && i-- > 0;)
-		sift_down(s, heap, n, i);
+		sorter_sift_down(s, heap, n, i);
 	while (r == 0 && n) {
 		struct run *first = &s->runs[heap[0]];
 
 		r = take(ctx, &first->ahead[first->at++]);
 		if (r == 0 && first->at == first->have && first->left)
-			r = run_refill(s, first);
+			r = sorter_run_refill(s, first);
 		else if (first->at == first->have)
 			heap[0] = heap[--n];
-		sift_down(s, heap, n, 0);
+		sorter_sift_down(s, heap, n, 0);
 	}
 	return r;
 }
@@ -224,8 +224,8 @@ int sorter_finish(struct sorter *s, sort_take_fn *take, void *ctx)
 	int r = 0;
 
 	if (s->nr_runs) {
-		r = s->count ? spill(s) : 0;
-		return r < 0 ? r : merge(s, take, ctx);
+		r = s->count ? sorter_spill(s) : 0;
+		return r < 0 ? r : sorter_merge(s, take, ctx);
 	}
 	qsort(s->records, s->count, sizeof(*s->records), s->order);
 	for (uint32_t i = 0; i < s->count && r == 0; i++)

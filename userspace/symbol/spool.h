@@ -4,8 +4,8 @@
  * should hold: sorted runs go to the scratch file and are merged at the end.
  *
  * Used by index_build, one thread, in a process of its own. The first error
- * stays and is returned at the end, so that callers need not look each time.
- * A full disk is -EDQUOT, whosever share of it is used up.
+ * stays and is returned at the end, so that callers need not check each call.
+ * A full disk is -EDQUOT, as an exhausted quota is.
  */
 #ifndef OTP_SYMBOL_SPOOL_H
 #define OTP_SYMBOL_SPOOL_H
@@ -28,7 +28,7 @@ void spool_init(struct spool *s, int fd, uint64_t start, uint64_t limit);
 void spool_add(struct spool *s, const void *data, size_t len);
 int spool_flush(struct spool *s); /* 0, or the first error */
 
-/* The scratch file is given out from its beginning, in pages. */
+/* The scratch file is allocated from its beginning, in pages. */
 struct scratch {
 	int fd;	      /* borrowed */
 	uint64_t end;
@@ -43,7 +43,7 @@ struct sort_record {
 	uint32_t v[4];
 };
 
-typedef int sort_order_fn(const void *a, const void *b); /* of struct sort_record; total, or ties fall anyhow */
+typedef int sort_order_fn(const void *a, const void *b); /* of struct sort_record; equal ones come in any order */
 typedef int sort_take_fn(void *ctx, const struct sort_record *r); /* negative ends it */
 
 #define SORT_MEMORY   16384 /* records sorted at a time */
@@ -52,7 +52,7 @@ typedef int sort_take_fn(void *ctx, const struct sort_record *r); /* negative en
 struct sorter;
 int sorter_new(struct scratch *scratch, sort_order_fn *order, struct sorter **ret);
 struct sorter *sorter_free(struct sorter *s); /* NULL */
-/* -ENOSPC: too many; what came before stays good. -EDQUOT and others: none of it does. */
+/* -ENOSPC: too many; earlier records stay valid. -EDQUOT and others: none of them do. */
 int sorter_add(struct sorter *s, const struct sort_record *r);
 /* All in order; once. */
 int sorter_finish(struct sorter *s, sort_take_fn *take, void *ctx);

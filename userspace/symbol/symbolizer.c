@@ -13,7 +13,7 @@
 #define DEFAULT_TABLE_BYTES (12u << 20)
 #define FALLBACK_MAX        512
 
-/* In order; the first answer wins. What none knows is path+0xoffset. */
+/* In order; the first result counts. An address that no resolver names is path+0xoffset. */
 static const struct resolver *const chain[] = {
 	&resolver_index,
 	&resolver_symtab,
@@ -26,7 +26,7 @@ struct symbolizer {
 	struct symbol_sources sources;
 	struct symbol_stats stats;
 	int (*function_start)(struct binary *b, uint64_t vaddr, uint64_t *ret); /* may be NULL */
-	struct str *no_memory; /* a name that is always there */
+	struct str *no_memory; /* a name that is available without memory */
 };
 
 int symbolizer_new(const struct symbol_limits *limits, struct symbolizer **ret)
@@ -88,7 +88,7 @@ void symbol_result_done(struct symbol_result *r)
 	r->count = 0;
 }
 
-static void set_one_line(struct symbol_result *ret, struct str *name)
+static void symbolizer_set_one_line(struct symbol_result *ret, struct str *name)
 {
 	ret->count = 1;
 	ret->lines[0] = (struct symbol_line){.name = name};
@@ -102,18 +102,18 @@ int symbol_result_set(const struct symbol_sources *all, struct symbol_result *re
 
 	if (r < 0)
 		return r;
-	set_one_line(ret, name);
+	symbolizer_set_one_line(ret, name);
 	return 0;
 }
 
-static const char *base_name(const char *path)
+static const char *symbolizer_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static uint64_t function_start(const struct symbolizer *s, struct binary *b, uint64_t vaddr, bool *ret_known)
+static uint64_t symbolizer_function_start(const struct symbolizer *s, struct binary *b, uint64_t vaddr, bool *ret_known)
 {
 	uint64_t start;
 
@@ -121,21 +121,21 @@ static uint64_t function_start(const struct symbolizer *s, struct binary *b, uin
 	return *ret_known ? start : vaddr;
 }
 
-static void set_fallback(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
-			 struct symbol_result *ret)
+static void symbolizer_set_fallback(struct symbolizer *s, struct binary *b, const char *path, uint64_t vaddr,
+				    struct symbol_result *ret)
 {
-	uint64_t at = function_start(s, b, vaddr, &ret->function_start);
+	uint64_t at = symbolizer_function_start(s, b, vaddr, &ret->function_start);
 	char text[FALLBACK_MAX];
 	struct str *name;
 
-	snprintf(text, sizeof(text), "%.400s+0x%llx", *path ? base_name(path) : "[unknown]",
+	snprintf(text, sizeof(text), "%.400s+0x%llx", *path ? symbolizer_base_name(path) : "[unknown]",
 		 (unsigned long long)at);
 	name = str_get_c(text);
-	set_one_line(ret, name ? name : str_ref(s->no_memory));
+	symbolizer_set_one_line(ret, name ? name : str_ref(s->no_memory));
 	ret->resolver = NULL;
 }
 
-static bool ask_chain(struct symbolizer *s, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
+static bool symbolizer_resolve(struct symbolizer *s, struct binary *b, uint64_t vaddr, struct symbol_result *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(chain); i++) {
 		ret->resolver = chain[i]->name;
@@ -146,8 +146,8 @@ static bool ask_chain(struct symbolizer *s, struct binary *b, uint64_t vaddr, st
 	return false;
 }
 
-/* With its index a file has other names than without, and with a better one others again. */
-static uint32_t cache_id(const struct binary *b)
+/* A file's names change with its index, and again with a better one. */
+static uint32_t symbolizer_cache_id(const struct binary *b)
 {
 	uint32_t made = debug_index_made(b);
 
@@ -164,9 +164,9 @@ bool symbol_waits(const struct symbolizer *s, uint64_t now_ns)
 	return debug_indexes_wait(&s->sources.debug, now_ns);
 }
 
-void symbol_told(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again)
+void symbol_set_fetch(struct symbolizer *s, const uint8_t *htlhash, uint32_t fetch, bool again)
 {
-	debug_indexes_told(&s->sources.debug, htlhash, fetch, again);
+	debug_indexes_set_fetch(&s->sources.debug, htlhash, fetch, again);
 }
 
 void symbol_state(const struct symbolizer *s, const struct binary *b, struct symbol_state *ret)
@@ -184,13 +184,13 @@ void symbol_find(struct symbolizer *s, struct binary *b, const char *path, uint6
 		 struct symbol_result *ret)
 {
 	ret->function_start = false;
-	if (b && symbol_cache_find(&s->cache, cache_id(b), vaddr, ret)) {
+	if (b && symbol_cache_find(&s->cache, symbolizer_cache_id(b), vaddr, ret)) {
 		s->stats.cache_hits++;
 	} else {
-		if (!b || !b->is_elf || !ask_chain(s, b, vaddr, ret))
-			set_fallback(s, b, b ? str_c(b->path) : path ? path : "", vaddr, ret);
+		if (!b || !b->is_elf || !symbolizer_resolve(s, b, vaddr, ret))
+			symbolizer_set_fallback(s, b, b ? str_c(b->path) : path ? path : "", vaddr, ret);
 		if (b)
-			symbol_cache_put(&s->cache, cache_id(b), vaddr, ret);
+			symbol_cache_put(&s->cache, symbolizer_cache_id(b), vaddr, ret);
 	}
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What differs between processors: registers by DWARF number, which of them
- * survive a call, and code that has no tables but is known: signal
- * trampolines, procedure linkage tables, thread starts.
- * One constant object each, x86_64.c and arm64.c; adding a processor is adding
- * one and its line in arch_find.
+ * survive a call, and code without tables that is recognised by its bytes:
+ * signal trampolines, procedure linkage tables, thread starts.
+ * One constant object for each, x86_64.c and arm64.c; adding a processor is
+ * adding one and its line in arch_find.
  */
 #ifndef OTP_UNWIND_ARCH_H
 #define OTP_UNWIND_ARCH_H
@@ -41,19 +41,19 @@ struct arch {
 	bool sp_is_cfa_by_fp;  /* the frame record touches the caller's frame */
 	uint8_t leaf_slack;    /* 1: a leaf's CFA may equal its stack pointer */
 
-	/* Nothing of the function has run yet: only the call has. */
+	/* The row of a function's first instruction: only the call has run. */
 	void (*frameless)(struct row *ret);
-	/* The row of code that is known though it has no tables; false: unknown. */
+	/* The row of code without tables that is recognised by its bytes; false: it is not. */
 	bool (*known)(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret);
-	/* The row of code whose tables mislead where they exist; false: none such. */
+	/* The row of code whose tables, if any, are wrong; false: not such code. */
 	bool (*misled)(struct binary *b, uint64_t vaddr, struct row *ret);
-	/* A thread's first function, or main, returns here: nobody called its caller. */
+	/* A thread's first function, or main, returns here: its caller is a root. */
 	bool (*thread_start)(const struct code *code);
 	/* The system call that begins a thread has just returned, in the caller and in the new one alike. */
 	bool (*after_clone)(const struct code *code);
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
-	/* The row of code of which nothing is known, by what it does from vaddr on. -ENOENT. */
+	/* The row of code that is not recognised, from its instructions from vaddr on. -ENOENT. */
 	int (*returns)(struct binary *b, uint64_t vaddr, struct row *ret);
 };
 

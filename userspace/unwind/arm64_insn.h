@@ -4,7 +4,7 @@
  *
  * Called by arm64.c for epilogue.c. Encodings: Arm Architecture Reference
  * Manual for A-profile, DDI 0487, chapter C4.
- * Every word has a meaning here, if only INSN_OTHER. Cost: some ten comparisons.
+ * Never fails: an unknown word is INSN_OTHER. Cost: some ten comparisons.
  */
 #ifndef OTP_UNWIND_ARM64_INSN_H
 #define OTP_UNWIND_ARM64_INSN_H

@@ -3,11 +3,11 @@
  * Call frame information of one file: from an address to its row.
  * .eh_frame is found through the sorted table of .eh_frame_hdr (Linux Standard
  * Base 5.0, section 10.6), one FDE at a time; where that table is absent or
- * lies, and for .debug_frame, through a lookup table that is built when first needed.
- * A compressed .debug_frame (Go's, as its linker makes it) is unpacked for that.
+ * wrong, and for .debug_frame, through a lookup table that is built at first use.
+ * A compressed .debug_frame (Go's linker makes it) is unpacked for that.
  *
  * Called by rules.c on a cache miss, and by tools that print rows.
- * Lifetime: what is kept of a file hangs at its binary (BINARY_SLOT_UNWIND).
+ * Lifetime: a file's tables are kept in its binary (BINARY_SLOT_UNWIND).
  * Bounds: an FDE of CFI_FDE_MAX bytes, CFI_TABLE_MAX entries a file, of twice
  * as many looked at, CFI_UNPACKED_MAX bytes of a compressed section, and
  * CFI_BUDGET bytes of lookup tables and unpacked sections over all files.
@@ -27,11 +27,11 @@
 #define CFI_UNPACKED_MAX (4u << 20)
 #define CFI_BUDGET (8u << 20)
 
-/* Where a table lies: by virtual address, or where it is not loaded by file offset, or from 0 on if unpacked. */
+/* Place of a table: by virtual address; by file offset where it is not loaded; from 0 on if unpacked. */
 struct cfi_section {
 	uint64_t start;
 	uint64_t end;
-	bool by_offset; /* .debug_frame: other conventions for ids and encodings too */
+	bool by_offset; /* .debug_frame, which also has its own conventions for ids and encodings */
 };
 
 struct cie {
@@ -51,10 +51,10 @@ struct fde {
 	bool by_offset;
 };
 
-/* As binary_read_vaddr; by_offset: a byte of .debug_frame, of the file's or of the unpacked one. */
+/* As binary_read_vaddr; by_offset: pos is in .debug_frame, the file's or the unpacked one. */
 ssize_t cfi_read(struct binary *b, bool by_offset, uint64_t pos, void *to, size_t len);
 
-/* --- reading: a small window over the file; errors stick, reads then give 0 --- */
+/* --- reading: a small window over the file; errors stick, reads then return 0 --- */
 struct cfi_reader {
 	struct binary *binary; /* borrowed */
 	uint64_t pos, end;
@@ -72,13 +72,13 @@ int64_t reader_sleb(struct cfi_reader *r);
 void reader_skip(struct cfi_reader *r, uint64_t len);
 /*
  * A pointer as DW_EH_PE_* encodes it; data_base is what datarel counts from.
- * Indirect, text- and function-relative ones are errors: no linker makes them here.
+ * Indirect, text- and function-relative ones are errors: no linker writes them in these tables.
  */
 uint64_t reader_encoded(struct cfi_reader *r, uint8_t encoding, uint64_t data_base);
 unsigned encoded_size(uint8_t encoding); /* bytes; 0: variable or unknown */
 
 /* --- parsing --- */
-/* The last CIE read: neighbours share theirs. Zeroed at first. */
+/* The last CIE read: neighbouring FDEs share one. Zeroed at first. */
 struct cie_memo {
 	uint64_t at;
 	struct cie cie;
@@ -87,9 +87,9 @@ struct cie_memo {
 
 /*
  * The entry at address at. 0: an FDE. -ENOENT: a CIE or the terminator.
- * *ret_next is the next entry's address, also when what is inside is broken;
- * untouched where not even the length can be believed. memo and ret_next may
- * be NULL.
+ * *ret_next is the next entry's address, also when the entry's contents are
+ * broken; unchanged where even the length is invalid. memo and ret_next may be
+ * NULL.
  */
 int fde_parse(struct binary *b, const struct cfi_section *s, uint64_t at, struct cie_memo *memo, struct fde *ret,
 	      uint64_t *ret_next);
@@ -115,9 +115,9 @@ void fde_table_done(struct fde_table *x);
 
 /* Of CFI_BUDGET; -ENOSPC. One thread. */
 int cfi_budget_take(size_t bytes);
-void cfi_budget_give(size_t bytes);
+void cfi_budget_return(size_t bytes);
 
-/* What there is to find with, and what of it was found not to be believable. */
+/* The tables that a file's FDEs are looked up in; wrong ones are left out. */
 enum cfi_has {
 	CFI_TABLE = 1,	     /* the linker's sorted table, in use */
 	CFI_EH_FRAME = 2,    /* without it: our own table of .eh_frame */
@@ -129,7 +129,7 @@ unsigned cfi_has(struct binary *b);
 /* --- running --- */
 int cfi_run(struct binary *b, const struct fde *f, unsigned nr_regs, uint64_t vaddr, struct row *ret);
 
-/* What the last two do together: the row that holds at vaddr. */
+/* cfi_find, then cfi_run: the row for vaddr. */
 int cfi_row(struct binary *b, unsigned nr_regs, uint64_t vaddr, struct row *ret);
 
 #endif

@@ -14,14 +14,14 @@
 
 /* .eh_frame_hdr: pairs of function start and FDE address, sorted by the first. */
 struct table {
-	uint64_t base;  /* what datarel counts from: the header's own address */
+	uint64_t base;  /* of datarel addresses: the header's own address */
 	uint64_t first; /* address of the first pair */
 	uint64_t count;
 	uint8_t encoding;
 	bool usable;
 };
 
-/* A section without a believable table. */
+/* A section without a usable table. */
 struct cfi_searched {
 	struct cfi_section section;
 	struct fde_table table;
@@ -29,13 +29,13 @@ struct cfi_searched {
 	bool built;
 };
 
-/* What is kept of a file. */
+/* State kept for a file. */
 struct cfi_file {
 	struct table table;
 	struct cfi_section loaded; /* bounds of FDEs that the table names */
 	struct cfi_searched eh;
 	struct cfi_searched debug;
-	const struct binary_section *packed; /* .debug_frame that is to be unpacked; borrowed from the binary */
+	const struct binary_section *packed; /* .debug_frame to be unpacked; borrowed from the binary */
 	uint8_t *unpacked;		     /* owned; counted in the budget */
 	size_t unpacked_len;
 };
@@ -48,12 +48,12 @@ static void cfi_file_free(void *p)
 		return;
 	fde_table_done(&f->eh.table);
 	fde_table_done(&f->debug.table);
-	cfi_budget_give(f->unpacked_len);
+	cfi_budget_return(f->unpacked_len);
 	free(f->unpacked);
 	free(f);
 }
 
-static bool segment_bounds(const struct binary *b, uint64_t vaddr, struct cfi_section *ret)
+static bool cfi_segment_bounds(const struct binary *b, uint64_t vaddr, struct cfi_section *ret)
 {
 	for (unsigned i = 0; i < b->nr_segments; i++) {
 		const struct binary_segment *s = &b->segments[i];
@@ -66,7 +66,7 @@ static bool segment_bounds(const struct binary *b, uint64_t vaddr, struct cfi_se
 	return false;
 }
 
-static int table_pair(const struct table *t, struct binary *b, uint64_t i, uint64_t *ret_start, uint64_t *ret_fde)
+static int cfi_table_pair(const struct table *t, struct binary *b, uint64_t i, uint64_t *ret_start, uint64_t *ret_fde)
 {
 	unsigned size = 2 * encoded_size(t->encoding);
 	uint64_t at = t->first + i * size;
@@ -78,8 +78,8 @@ static int table_pair(const struct table *t, struct binary *b, uint64_t i, uint6
 	return r.error;
 }
 
-/* An unsorted table would send the search anywhere; a few probes find most of them. */
-static bool table_looks_sorted(const struct table *t, struct binary *b)
+/* The search would fail in an unsorted table; a few probes find most of them. */
+static bool cfi_table_looks_sorted(const struct table *t, struct binary *b)
 {
 	uint64_t previous = 0, start, fde;
 
@@ -88,14 +88,14 @@ static bool table_looks_sorted(const struct table *t, struct binary *b)
 
 		if (at >= t->count)
 			break;
-		if (table_pair(t, b, at, &start, &fde) < 0 || start < previous)
+		if (cfi_table_pair(t, b, at, &start, &fde) < 0 || start < previous)
 			return false;
 		previous = start;
 	}
 	return true;
 }
 
-static bool table_read(struct binary *b, struct table *t, uint64_t *ret_eh_frame)
+static bool cfi_table_read(struct binary *b, struct table *t, uint64_t *ret_eh_frame)
 {
 	uint64_t base = b->eh_frame_hdr, end, room;
 	uint8_t frame_encoding, count_encoding;
@@ -120,11 +120,11 @@ static bool table_read(struct binary *b, struct table *t, uint64_t *ret_eh_frame
 	t->base = base;
 	t->first = r.pos;
 	room = (end - r.pos) / (2 * encoded_size(t->encoding));
-	t->usable = !r.error && t->count && t->count <= room && table_looks_sorted(t, b);
+	t->usable = !r.error && t->count && t->count <= room && cfi_table_looks_sorted(t, b);
 	return true;
 }
 
-static void find_eh_section(struct binary *b, struct cfi_file *f, bool have_frame, uint64_t frame)
+static void cfi_find_eh_section(struct binary *b, struct cfi_file *f, bool have_frame, uint64_t frame)
 {
 	const struct binary_section *s = binary_section(b, ".eh_frame");
 	uint64_t end;
@@ -132,13 +132,13 @@ static void find_eh_section(struct binary *b, struct cfi_file *f, bool have_fram
 	if (s && s->addr && !__builtin_add_overflow(s->addr, s->size, &end)) {
 		f->eh.section = (struct cfi_section){.start = s->addr, .end = end};
 		f->eh.present = true;
-	} else if (have_frame && segment_bounds(b, frame, &f->eh.section)) {
+	} else if (have_frame && cfi_segment_bounds(b, frame, &f->eh.section)) {
 		f->eh.section.start = frame;
 		f->eh.present = true;
 	}
 }
 
-static void find_debug_section(struct binary *b, struct cfi_file *f)
+static void cfi_find_debug_section(struct binary *b, struct cfi_file *f)
 {
 	const struct binary_section *s = binary_section(b, ".debug_frame"), *old = binary_section(b, ".zdebug_frame");
 	uint64_t end;
@@ -154,8 +154,8 @@ static void find_debug_section(struct binary *b, struct cfi_file *f)
 	f->debug.present = true;
 }
 
-/* Only when an address is met that nothing else covers. What cannot be unpacked is not there. */
-static int unpack_debug_section(struct binary *b, struct cfi_file *f)
+/* Done for the first address that nothing else covers. If it cannot be unpacked, the section counts as absent. */
+static int cfi_unpack_debug_section(struct binary *b, struct cfi_file *f)
 {
 	const struct binary_section *s = f->packed;
 	size_t len;
@@ -205,26 +205,26 @@ static struct cfi_file *cfi_file(struct binary *b)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
-	have_frame = table_read(b, &f->table, &frame);
-	if (f->table.usable && !segment_bounds(b, frame, &f->loaded))
+	have_frame = cfi_table_read(b, &f->table, &frame);
+	if (f->table.usable && !cfi_segment_bounds(b, frame, &f->loaded))
 		f->table.usable = false;
-	find_eh_section(b, f, have_frame, frame);
-	find_debug_section(b, f);
+	cfi_find_eh_section(b, f, have_frame, frame);
+	cfi_find_debug_section(b, f);
 	b->slot[BINARY_SLOT_UNWIND] = f;
 	b->slot_free[BINARY_SLOT_UNWIND] = cfi_file_free;
 	return f;
 }
 
 /* The last pair at or below vaddr. */
-static int table_search(const struct table *t, struct binary *b, uint64_t vaddr, uint64_t *ret_start,
-			uint64_t *ret_fde)
+static int cfi_table_search(const struct table *t, struct binary *b, uint64_t vaddr, uint64_t *ret_start,
+			    uint64_t *ret_fde)
 {
 	uint64_t low = 0, high = t->count, middle, start, fde;
 	int err;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		err = table_pair(t, b, middle, &start, &fde);
+		err = cfi_table_pair(t, b, middle, &start, &fde);
 		if (err < 0)
 			return err;
 		if (start <= vaddr) {
@@ -238,11 +238,11 @@ static int table_search(const struct table *t, struct binary *b, uint64_t vaddr,
 	return low ? 0 : -ENOENT;
 }
 
-/* -EBADMSG: the table is not to be believed. */
-static int table_find(const struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
+/* -EBADMSG: the table is wrong. */
+static int cfi_table_find(const struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
 {
 	uint64_t start = 0, at = 0;
-	int err = table_search(&f->table, b, vaddr, &start, &at);
+	int err = cfi_table_search(&f->table, b, vaddr, &start, &at);
 
 	if (err < 0)
 		return err;
@@ -253,7 +253,7 @@ static int table_find(const struct cfi_file *f, struct binary *b, uint64_t vaddr
 		return err;
 	if (vaddr >= ret->start && vaddr < ret->end)
 		return 0;
-	/* An honest pair before a gap starts where its FDE does. */
+	/* A correct pair before a gap starts where its FDE does. */
 	return ret->start == start ? -ENOENT : -EBADMSG;
 }
 
@@ -272,9 +272,9 @@ static int cfi_searched_find(struct cfi_searched *x, struct binary *b, uint64_t 
 	return fde_table_find(&x->table, b, &x->section, vaddr, ret);
 }
 
-static int debug_find(struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
+static int cfi_debug_find(struct cfi_file *f, struct binary *b, uint64_t vaddr, struct fde *ret)
 {
-	int r = f->packed ? unpack_debug_section(b, f) : 0;
+	int r = f->packed ? cfi_unpack_debug_section(b, f) : 0;
 
 	return r == -ENOMEM ? r : cfi_searched_find(&f->debug, b, vaddr, ret);
 }
@@ -287,12 +287,12 @@ int cfi_find(struct binary *b, uint64_t vaddr, struct fde *ret)
 	if (!f)
 		return -ENOMEM;
 	if (f->table.usable)
-		err = table_find(f, b, vaddr, ret);
+		err = cfi_table_find(f, b, vaddr, ret);
 	if (err == -EBADMSG) {
 		f->table.usable = false;
 		err = cfi_searched_find(&f->eh, b, vaddr, ret);
 	}
-	return err == -ENOENT ? debug_find(f, b, vaddr, ret) : err;
+	return err == -ENOENT ? cfi_debug_find(f, b, vaddr, ret) : err;
 }
 
 unsigned cfi_has(struct binary *b)

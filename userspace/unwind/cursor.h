@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of one unwinding: the registers of the frame in hand, and how far
- * it got. Private to unwind/; lives on the caller's stack for one sample.
+ * The state of unwinding one stack: the registers of the current frame, and the
+ * progress. Private to unwind/; lives on the caller's stack for one sample.
  *
  * The functions that make a step return one of
  *   1   the registers are now the caller's
- *   0   the stack ended: out->end says how
- *  <0   an errno that unwind_user hands on (-EAGAIN)
+ *   0   the stack ended: out->end is the reason
+ *  <0   an errno that unwind_user returns (-EAGAIN)
  */
 #ifndef OTP_UNWIND_CURSOR_H
 #define OTP_UNWIND_CURSOR_H
@@ -15,9 +15,9 @@
 #include "unwind/rules.h"
 #include "unwind/unwind.h"
 
-/* What was asked of the copies. */
+/* Which bytes of the copies unwinding has needed. */
 struct reach {
-	uint64_t read;     /* end of the bytes above stack_addr that were there */
+	uint64_t read;     /* end of those above stack_addr that were copied */
 	uint64_t missed;   /* likewise of those that were not */
 	uint64_t base_low; /* the lowest address read of the base */
 };
@@ -29,21 +29,21 @@ struct cursor {
 	struct unwind_stats *stats;
 	uint64_t valid; /* bit per register */
 	uint64_t reg[OTP_REGS_MAX];
-	uint64_t low;  /* the next CFA lies above: stacks only shrink towards the root */
+	uint64_t low;  /* the next CFA must lie above: stacks only shrink towards the root */
 	struct reach reach;
-	const struct mapping *map; /* of the frame in hand */
+	const struct mapping *map; /* of the current frame */
 	const struct mapped_file *file;
-	const struct mapping *wait; /* -EAGAIN: what a frame pointer's step needs open; NULL */
-	bool exact;   /* the registers are this frame's own, the pc was not returned to */
+	const struct mapping *wait; /* -EAGAIN: the mapping whose file a frame pointer's step needs; NULL */
+	bool exact;   /* the registers are this frame's own: pc is not a return address */
 	enum frame_guess guess; /* how this frame was found */
 	bool final;
-	uint8_t signals; /* trampolines passed */
+	uint8_t signals; /* signal trampolines passed */
 	enum unwind_end fault; /* why the last load failed */
 	uint64_t fault_addr;
-	bool based;   /* the stack goes on in the base copy: the one jump there is */
+	bool based;   /* the frames are in the base copy now: such a jump is allowed once */
 };
 
-static inline bool cursor_knows(const struct cursor *c, unsigned reg)
+static inline bool cursor_is_valid(const struct cursor *c, unsigned reg)
 {
 	return c->valid >> reg & 1;
 }
@@ -60,19 +60,19 @@ int cursor_cut(struct cursor *c, enum unwind_end end);
 /* 8 bytes of the copied stack. 0, or -EFAULT with fault set. */
 int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret);
 
-/* Stacks only shrink towards the root, but for one jump into the base copy. */
+/* Whether cfa may be the next one: stacks only shrink towards the root, but for one jump into the base copy. */
 bool cursor_climbs(struct cursor *c, uint64_t cfa);
 
-/* memory.c: what was asked for and read, into out. */
-void cursor_tell_used(const struct cursor *c);
+/* memory.c: stores in out which bytes of the copies were needed and read. */
+void cursor_report_used(const struct cursor *c);
 
 /* step.c: to the caller by a row. */
 int step_packed(struct cursor *c, const struct packed *p);
 int step_row(struct cursor *c, struct binary *b, const struct row *row);
 
 /*
- * fp.c: to the caller by the frame pointer. 2: there is none that could be
- * believed, nothing was changed.
+ * fp.c: to the caller by the frame pointer. STEP_NOTHING: no plausible frame
+ * record; the cursor is unchanged.
  */
 #define STEP_NOTHING 2
 int step_fp(struct cursor *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of the call frame formats, as far as unwind/ reads them.
+ * Constants of the call frame formats that unwind/ reads.
  * Sources: DWARF 5, sections 7.7.1 and 7.24; Linux Standard Base 5.0, section
  * 10.5.1 (pointer encodings); ELF for the Arm 64-bit architecture's DWARF
  * supplement (AADWARF64) for the return address signing operations.

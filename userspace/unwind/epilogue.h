@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How code without tables returns: found by reading on from an address to the
- * end of its function, and noting what happens to the stack pointer and to the
- * saved registers on the way. Hand-written assembly is like that.
+ * The row of code without tables (often hand-written assembly), found by
+ * decoding from an address to the function's return, and following the stack
+ * pointer and the saved registers on the way.
  *
- * What a register is at the return is what the caller gets, so nothing need
- * be known of what came before the address. Branches are not taken, jumps are;
- * calls are taken to leave the stack as they found it.
+ * The registers at the return are the caller's, so the code before the address
+ * does not matter. Jumps are followed, branches are not; a call is assumed to
+ * restore the stack pointer.
  *
  * Called by arch->returns on a cache miss. Bounds: EPILOGUE_INSNS instructions.
- * -ENOENT: no return was found, or one that a row cannot say.
+ * -ENOENT: no return was found, or one that a row cannot express.
  */
 #ifndef OTP_UNWIND_EPILOGUE_H
 #define OTP_UNWIND_EPILOGUE_H
@@ -27,8 +27,8 @@
 struct epilogue_arch {
 	uint8_t insn_max; /* bytes */
 	uint8_t sp, fp;
-	uint8_t ra;	  /* where the return address is at the return: in this register, or */
-	bool on_stack;	  /* where the stack pointer points to */
+	uint8_t ra;	  /* register of the return address at the return, */
+	bool on_stack;	  /* or it lies at the stack pointer */
 	int (*decode)(const uint8_t *code, size_t len, struct insn *ret); /* -EBADMSG */
 };
 

@@ -4,8 +4,8 @@
  * over registers and memory (DWARF 5, section 2.5).
  * Called by rules.c and step.c. Bounds: EXPR_STACK values, EXPR_STEPS
  * operations, jumps only within the expression.
- * Failure: -EBADMSG broken or of a kind that frame rules cannot have, -ENODATA
- * a register is unknown, or what load returned.
+ * Failure: -EBADMSG: broken, or an operation not allowed in frame rules;
+ * -ENODATA: a register is unknown; the error of load.
  */
 #ifndef OTP_UNWIND_EXPR_H
 #define OTP_UNWIND_EXPR_H

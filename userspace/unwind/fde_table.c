@@ -10,7 +10,7 @@
 #include "unwind/cfi.h"
 
 #define TABLE_FIRST 1024
-/* Entries that a pass looks at: a section may be a terabyte of holes, and all terminators. */
+/* Entries that a pass reads: a section may be a terabyte of holes, and all terminators. */
 #define ENTRIES_MAX (2 * CFI_TABLE_MAX)
 
 static size_t budget_used; /* bytes of all tables and unpacked sections; one thread */
@@ -23,7 +23,7 @@ int cfi_budget_take(size_t bytes)
 	return 0;
 }
 
-void cfi_budget_give(size_t bytes)
+void cfi_budget_return(size_t bytes)
 {
 	budget_used -= bytes;
 }
@@ -47,7 +47,7 @@ static int fde_table_grow(struct fde_table *x, uint32_t *cap)
 		return -ENOSPC;
 	at = realloc(x->at, next * sizeof(*x->at));
 	if (!at) {
-		cfi_budget_give(more);
+		cfi_budget_return(more);
 		return -ENOMEM;
 	}
 	x->at = at;
@@ -59,7 +59,7 @@ static int fde_table_add(struct fde_table *x, uint32_t *cap, const struct fde *f
 {
 	int err;
 
-	/* Address 0 is what is left of a function that the linker dropped. */
+	/* Address 0 belongs to a function that the linker dropped. */
 	if (!f->start || f->end == f->start || f->start < x->base || f->start - x->base > UINT32_MAX ||
 	    offset > UINT32_MAX)
 		return 0;
@@ -85,7 +85,7 @@ static void fde_table_finish(struct fde_table *x, uint32_t cap)
 	void *at;
 
 	if (!x->count) {
-		cfi_budget_give(cap * sizeof(*x->at));
+		cfi_budget_return(cap * sizeof(*x->at));
 		free(x->at);
 		x->at = NULL;
 		return;
@@ -94,7 +94,7 @@ static void fde_table_finish(struct fde_table *x, uint32_t cap)
 	at = realloc(x->at, x->count * sizeof(*x->at));
 	if (at)
 		x->at = at;
-	cfi_budget_give((cap - x->count) * sizeof(*x->at));
+	cfi_budget_return((cap - x->count) * sizeof(*x->at));
 }
 
 int fde_table_build(struct binary *b, const struct cfi_section *s, struct fde_table *ret)
@@ -110,7 +110,7 @@ int fde_table_build(struct binary *b, const struct cfi_section *s, struct fde_ta
 			x.cut = true;
 			break;
 		}
-		next = s->end; /* an unbelievable length ends the pass */
+		next = s->end; /* an invalid length ends the pass */
 		if (fde_parse(b, s, at, &memo, &f, &next) < 0)
 			continue;
 		err = fde_table_add(&x, &cap, &f, at - s->start);
@@ -153,7 +153,7 @@ int fde_table_find(const struct fde_table *x, struct binary *b, const struct cfi
 
 void fde_table_done(struct fde_table *x)
 {
-	cfi_budget_give(x->count * sizeof(*x->at));
+	cfi_budget_return(x->count * sizeof(*x->at));
 	free(x->at);
 	*x = (struct fde_table){0};
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * To the caller by the frame pointer, for code that has no tables. The frame
- * record, the caller's frame pointer and the return address, is believed only
+ * To the caller by the frame pointer, for code without tables. The frame
+ * record, the caller's frame pointer and the return address, is accepted only
  * where everything about it fits: any code may use the register for other
- * things.
+ * values.
  */
 #include <errno.h>
 
@@ -15,34 +15,34 @@ struct record {
 	uint64_t at;
 	uint64_t next; /* the caller's frame pointer */
 	uint64_t pc;
-	bool chained; /* next leads on, or ends the chain */
+	bool chained; /* next is a valid frame pointer, or 0, the chain's end */
 };
 
-static int record_read(struct cursor *c, struct record *ret)
+static int fp_record_read(struct cursor *c, struct record *ret)
 {
 	uint64_t fp = c->reg[c->arch->fp];
 
-	if (!cursor_knows(c, c->arch->fp) || fp % 8 || fp < c->low)
+	if (!cursor_is_valid(c, c->arch->fp) || fp % 8 || fp < c->low)
 		return -ENOENT;
 	ret->at = fp;
 	if (cursor_load(c, fp, &ret->next) < 0 || cursor_load(c, fp + 8, &ret->pc) < 0)
 		return -EFAULT;
 	ret->pc &= c->arch->address_mask;
-	/* Chains climb; zero is how they end. */
+	/* Frame pointers ascend towards the root; zero ends the chain. */
 	ret->chained = !ret->next || (ret->next > fp && ret->next % 8 == 0);
 	return 0;
 }
 
-static bool is_user_code(const struct cursor *c, uint64_t pc)
+static bool fp_is_user_code(const struct cursor *c, uint64_t pc)
 {
 	return pc >= 4096 && pc < c->arch->address_end;
 }
 
-static void enter(struct cursor *c, const struct record *r)
+static void fp_enter(struct cursor *c, const struct record *r)
 {
 	uint64_t top = r->at + 16;
 
-	/* What the callee did with the other registers is not known. */
+	/* The values of the other registers are unknown: the callee may have changed them. */
 	c->valid = 0;
 	cursor_set(c, c->arch->fp, r->next);
 	cursor_set(c, c->arch->pc, r->pc);
@@ -55,42 +55,43 @@ static void enter(struct cursor *c, const struct record *r)
 	c->guess = FRAME_BY_FRAME_POINTER;
 }
 
-/* A chain that was followed so far and ends in zero has ended as it should. */
-static bool chain_ended(const struct cursor *c)
+/* A chain that was followed so far and ends in zero has ended properly. */
+static bool fp_chain_ended(const struct cursor *c)
 {
-	return c->guess == FRAME_BY_FRAME_POINTER && cursor_knows(c, c->arch->fp) && !c->reg[c->arch->fp];
+	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
-/* Written by a running program, whether into memory or into a file that it maps. */
-static bool is_generated(const struct mapped_file *f)
+/* Code written by a running program, into memory or into a file that it maps. */
+static bool fp_is_generated(const struct mapped_file *f)
 {
 	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
 }
 
 /*
  * A record that lies a little beyond the copy, in a chain that was followed so
- * far or in code that is generated, where frame pointers are the rule: the copy
- * is at fault, not the record.
+ * far or in generated code, where frame pointers are the rule: the copy is too
+ * short, the record is not wrong.
  */
-static bool record_cut(const struct cursor *c, int err)
+static bool fp_record_cut(const struct cursor *c, int err)
 {
-	return err == -EFAULT && c->fault != UNWIND_UNREADABLE && (c->guess == FRAME_BY_FRAME_POINTER || is_generated(c->file));
+	return err == -EFAULT && c->fault != UNWIND_UNREADABLE &&
+	       (c->guess == FRAME_BY_FRAME_POINTER || fp_is_generated(c->file));
 }
 
 /*
- * Generated code is entered from compiled code, to which the register is like
- * any other: what was saved need not be a frame pointer. Then the caller must
+ * Generated code is entered from compiled code, which may use the register for
+ * other values: the saved one need not be a frame pointer. Then the caller must
  * have a table, and a call before the return address. -EAGAIN: its file is not
  * open yet.
  */
-static int entered_from(struct cursor *c, uint64_t pc)
+static int fp_entered_from(struct cursor *c, uint64_t pc)
 {
 	const struct mapping *m = space_find(c->in->space, pc - 1);
 	struct code code;
 	struct fde f;
 	uint64_t at;
 
-	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !is_generated(c->file)))
+	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !fp_is_generated(c->file)))
 		return -ENOENT;
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;
@@ -109,28 +110,28 @@ int step_fp(struct cursor *c)
 	struct reach reach = c->reach;
 	int err;
 
-	if (chain_ended(c))
+	if (fp_chain_ended(c))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	err = record_read(c, &r);
-	if (record_cut(c, err))
+	err = fp_record_read(c, &r);
+	if (fp_record_cut(c, err))
 		return cursor_cut(c, c->fault);
 	if (err == 0 && !r.pc && c->guess == FRAME_BY_FRAME_POINTER)
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (err < 0 || !is_user_code(c, r.pc)) {
-		c->reach = reach; /* a stray register must not make the copy grow */
+	if (err < 0 || !fp_is_user_code(c, r.pc)) {
+		c->reach = reach; /* a stray register must not enlarge the copy */
 		return STEP_NOTHING;
 	}
-	err = r.chained ? 0 : entered_from(c, r.pc);
+	err = r.chained ? 0 : fp_entered_from(c, r.pc);
 	if (err < 0) {
 		c->reach = reach;
 		return err == -EAGAIN ? err : STEP_NOTHING;
 	}
 	if (!space_find(c->in->space, r.pc - 1)) {
-		/* Everything else fits: code that was mapped since, most likely. */
+		/* All else fits: most likely code that was mapped since. */
 		c->out->fail_pc = r.pc;
 		c->reach = reach;
 		return c->final ? STEP_NOTHING : -EAGAIN;
 	}
-	enter(c, &r);
+	fp_enter(c, &r);
 	return 1;
 }

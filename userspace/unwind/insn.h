@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an instruction does to the stack pointer, to the registers that a call
- * preserves, and to the flow of control, in words that hold for every
- * processor. All else is INSN_OTHER.
+ * preserves, and to the flow of control, in terms common to all processors. All
+ * else is INSN_OTHER.
  *
- * Made by each processor's decoder, read by epilogue.c. Registers go by their
- * DWARF numbers here; x86_insn.h keeps the processor's own.
+ * Made by each processor's decoder, read by epilogue.c. Registers have their
+ * DWARF numbers here; those of x86_insn.h are the processor's own.
  */
 #ifndef OTP_UNWIND_INSN_H
 #define OTP_UNWIND_INSN_H
@@ -22,15 +22,15 @@ enum insn_kind {
 	INSN_SP_SET,  /* it becomes reg + n */
 	INSN_SP_LOAD, /* it becomes what lies at base + n */
 	INSN_SP_COPY, /* reg becomes the stack pointer + n */
-	INSN_LOAD,    /* reg becomes what lies at base + n, 8 bytes; pair what lies behind */
+	INSN_LOAD,    /* reg becomes what lies at base + n, 8 bytes; pair the next 8 bytes */
 	INSN_STORE,   /* the other way round */
 	INSN_LEAVE,
 	INSN_CALL,
 	INSN_JUMP,    /* by n from where jumps are counted from */
 	INSN_BRANCH,  /* the same, on a condition */
 	INSN_RET,     /* arm64: to reg */
-	INSN_END,     /* control goes on nowhere that is known: a trap, an indirect jump */
-	INSN_SP_LOST, /* the stack pointer becomes something that cannot be told */
+	INSN_END,     /* control leaves for an unknown place: a trap, an indirect jump */
+	INSN_SP_LOST, /* the stack pointer becomes unknown */
 };
 
 struct insn {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The copied stack, and what it means when an address is not in it.
- */
+/* The copied stack, and the reason why an address is not in it. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
 
-/* What is missing at the end of the copy has a reason that the copy knows. */
-static enum unwind_end why_missing(const struct cursor *c, uint64_t above)
+/* The reason why bytes after the end of the copy are missing. */
+static enum unwind_end memory_why_missing(const struct cursor *c, uint64_t above)
 {
-	/* Far away lies another stack, or nonsense: no larger copy would hold it. */
+	/* So far away is another stack, or a wrong address: no larger copy would contain it. */
 	if (above > OTP_STACK_LIMIT)
 		return UNWIND_UNREADABLE;
 	if (c->in->chunk_lost)
@@ -21,8 +19,8 @@ static enum unwind_end why_missing(const struct cursor *c, uint64_t above)
 
 #define HOLE 4096ULL
 
-/* Nothing of a page that holds more than zeros is missing. */
-static bool in_hole(const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint64_t addr)
+/* A page that was not copied is all zeros: one with other bytes was copied. */
+static bool memory_in_hole(const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint64_t addr)
 {
 	uint64_t start = MAX(ALIGN_DOWN(addr, HOLE), copy_addr) - copy_addr;
 	uint64_t end = MIN(ALIGN_DOWN(addr, HOLE) + HOLE - copy_addr, (uint64_t)len);
@@ -32,25 +30,25 @@ static bool in_hole(const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint6
 	return start == end;
 }
 
-static int load_from(struct cursor *c, const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint64_t addr,
-		     uint64_t *ret)
+static int memory_load_from(struct cursor *c, const uint8_t *copy, uint64_t copy_addr, uint32_t len, uint64_t addr,
+			    uint64_t *ret)
 {
 	memcpy(ret, copy + (addr - copy_addr), 8);
-	if (likely(!c->in->holes || *ret || !in_hole(copy, copy_addr, len, addr)))
+	if (likely(!c->in->holes || *ret || !memory_in_hole(copy, copy_addr, len, addr)))
 		return 0;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = addr;
 	return -EFAULT;
 }
 
-static bool in_base(const struct unwind_input *in, uint64_t addr)
+static bool memory_in_base(const struct unwind_input *in, uint64_t addr)
 {
 	return in->base_len >= 8 && addr >= in->base_addr && addr - in->base_addr <= in->base_len - 8;
 }
 
-static int not_copied(struct cursor *c, uint64_t addr, uint64_t end)
+static int memory_not_copied(struct cursor *c, uint64_t addr, uint64_t end)
 {
-	c->fault = addr < c->in->stack_addr ? UNWIND_UNREADABLE : why_missing(c, end);
+	c->fault = addr < c->in->stack_addr ? UNWIND_UNREADABLE : memory_why_missing(c, end);
 	c->fault_addr = addr;
 	if (addr >= c->in->stack_addr && end <= OTP_STACK_LIMIT && end > c->reach.missed)
 		c->reach.missed = end;
@@ -63,18 +61,18 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 	uint64_t at = addr - in->stack_addr, end;
 
 	if (unlikely(addr < in->stack_addr || __builtin_add_overflow(at, 8, &end) || end > in->stack_len)) {
-		if (in_base(in, addr)) {
+		if (memory_in_base(in, addr)) {
 			c->reach.base_low = MIN(c->reach.base_low, addr);
-			return load_from(c, in->base, in->base_addr, in->base_len, addr, ret);
+			return memory_load_from(c, in->base, in->base_addr, in->base_len, addr, ret);
 		}
-		return not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);
+		return memory_not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);
 	}
 	if (end > c->reach.read)
 		c->reach.read = end;
-	return load_from(c, in->stack, in->stack_addr, in->stack_len, addr, ret);
+	return memory_load_from(c, in->stack, in->stack_addr, in->stack_len, addr, ret);
 }
 
-void cursor_tell_used(const struct cursor *c)
+void cursor_report_used(const struct cursor *c)
 {
 	uint64_t base_end = c->in->base_addr + c->in->base_len;
 
@@ -89,7 +87,7 @@ bool cursor_climbs(struct cursor *c, uint64_t cfa)
 	if (cfa > c->low)
 		return true;
 	/* From a stack that was switched to, at whatever address, back to the thread's own. */
-	if (c->based || !in_base(c->in, cfa - 8) || in_base(c->in, c->low))
+	if (c->based || !memory_in_base(c->in, cfa - 8) || memory_in_base(c->in, c->low))
 		return false;
 	c->based = true;
 	return true;

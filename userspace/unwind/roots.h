@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listed roots: code that nobody called though no table says so. Asked only
- * where no table covers the address, or where its answer is no caller.
+ * Listed roots: entry points without a caller that no unwind table marks as
+ * such. Checked only where no table covers the address, or where the table's
+ * row leads to no caller.
  */
 #ifndef OTP_UNWIND_ROOTS_H
 #define OTP_UNWIND_ROOTS_H

@@ -15,7 +15,7 @@
 #include "kmod/uapi/otprof.h"
 
 enum rule_kind {
-	RULE_UNSPECIFIED, /* the table is silent: the ABI decides */
+	RULE_UNSPECIFIED, /* not in the table: the ABI decides */
 	RULE_UNDEFINED,   /* lost; for the return address: no caller */
 	RULE_SAME,
 	RULE_OFFSET,     /* at CFA + n */
@@ -32,7 +32,7 @@ enum cfa_kind {
 	CFA_DEREF, /* what lies at register + n, and cfa_add */
 };
 
-/* An expression is named by its place in the file: n, and len bytes. */
+/* An expression is stored as its place in the file: n, and len bytes. */
 struct rule {
 	int64_t n;
 	uint32_t len;
@@ -43,9 +43,9 @@ enum row_flags {
 	ROW_SIGNAL = 1,    /* a signal trampoline: the caller was interrupted, not called from */
 	ROW_BY_OFFSET = 2, /* expressions lie in .debug_frame, not at addresses: cfi_read */
 	ROW_SIGNED_RA = 4, /* arm64: the return address carries a signature */
-	ROW_GUESS = 8,     /* from the code itself: believed where it leads to a place behind a call */
-	ROW_CLONE = 16,    /* behind the system call that begins a thread: the caller's, not the new thread's */
-	ROW_SWITCHED = 32, /* it has gone over to another stack: its caller lies on the one that it left */
+	ROW_GUESS = 8,     /* from the code itself: accepted if the return address follows a call */
+	ROW_CLONE = 16,    /* after the system call that begins a thread: the caller's row, not the new thread's */
+	ROW_SWITCHED = 32, /* the function switched stacks: its caller's frame is on the former one */
 };
 
 struct row {

@@ -3,11 +3,11 @@
  * Rows by (binary, address), cached. Call sites repeat, so nearly every step
  * of a profile finds its row here.
  *
- * Called by unwind.c, one thread. A packed row is one cache line; what does
- * not fit one (signal trampolines, odd expressions) lies in a small table of
- * its own. That an address has no row is remembered too.
- * Bounds: fixed at birth; a full set gives up the entry that was not used
- * since the last time around.
+ * Called by unwind.c, one thread. A packed row is one cache line; rows that do
+ * not fit one (signal trampolines, odd expressions) lie in a small table of
+ * their own. An address without a row is cached too.
+ * Bounds: fixed at creation; a full set evicts an entry that was not used since
+ * the clock's hand last passed.
  */
 #ifndef OTP_UNWIND_RULES_H
 #define OTP_UNWIND_RULES_H
@@ -24,15 +24,15 @@ enum packed_state {
 	PACKED_ROW,
 	PACKED_WIDE, /* the row is in the other table */
 	PACKED_NONE, /* no table covers it */
-	PACKED_ROOT, /* nor does one need to: nobody called it (a listed root) */
+	PACKED_ROOT, /* likewise, and it has no caller (a listed root) */
 	PACKED_BAD,  /* the table is broken */
 };
 
-/* The two expressions that linkers and compilers really use for the CFA, besides register + n. */
+/* The CFA: register + n, and the two expressions that linkers and compilers use for it. */
 enum packed_cfa {
 	PACKED_CFA_REG,   /* register + n */
 	PACKED_CFA_DEREF, /* what lies at register + n, and 8 * cfa_add: realigned stacks */
-	PACKED_CFA_PLT,   /* sp + 8, + 8 from the n-th byte of a 16-byte entry on */
+	PACKED_CFA_PLT,   /* sp + 8, and 8 more from the n-th byte of a 16-byte entry on */
 };
 
 #define PACKED_RULES 12
@@ -61,13 +61,13 @@ struct found {
 	const struct row *wide; /* PACKED_WIDE; both borrowed until the next rules_find */
 };
 
-/* What lies around vaddr; zeros where nothing can be read. */
+/* The code around vaddr; zeros where it cannot be read. */
 void code_read(struct binary *b, uint64_t vaddr, struct code *ret);
 
 struct rules;
 int rules_new(uint32_t limit, struct rules **ret);
 struct rules *rules_free(struct rules *r); /* NULL */
-/* Always finds something: see enum packed_state. *ret_hit says whether it was there already. */
+/* Always returns an entry, see enum packed_state. *ret_hit: it was cached. */
 struct found rules_find(struct rules *r, const struct arch *arch, struct binary *b, uint64_t vaddr, bool *ret_hit);
 
 #endif

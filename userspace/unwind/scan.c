@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The last resort, for code without tables that does not return, such as
- * musl's start of a thread, which ends in pthread_exit: a little way up the
- * stack lies the address of a listed root in the same file. Its code is known
- * byte by byte, so it is hardly there by chance; the frame is marked as a guess
- * all the same.
+ * The last resort, for code without tables that does not return, such as musl's
+ * start of a thread, which ends in pthread_exit: searches a little way up the
+ * stack for the address of a listed root in the same file. A root's code is
+ * compared byte by byte, so an accidental match is unlikely; the frame is
+ * marked as a guess all the same.
  */
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
 
 #define SCAN_WORDS 64
 
-static bool is_root(const struct cursor *c, uint64_t pc)
+static bool scan_is_root(const struct cursor *c, uint64_t pc)
 {
 	struct code code;
 
@@ -21,7 +21,7 @@ static bool is_root(const struct cursor *c, uint64_t pc)
 	return c->arch->after_call(&code) && c->arch->thread_start(&code);
 }
 
-static void enter(struct cursor *c, uint64_t at, uint64_t pc)
+static void scan_enter(struct cursor *c, uint64_t at, uint64_t pc)
 {
 	c->valid = 0;
 	cursor_set(c, c->arch->pc, pc);
@@ -42,11 +42,11 @@ int step_scan(struct cursor *c)
 		if (cursor_load(c, at, &word) < 0)
 			break;
 		word &= c->arch->address_mask;
-		if (is_root(c, word)) {
-			enter(c, at, word);
+		if (scan_is_root(c, word)) {
+			scan_enter(c, at, word);
 			return 1;
 		}
 	}
-	c->reach = reach; /* what was not found must not make the copy grow */
+	c->reach = reach; /* a failed search must not enlarge the copy */
 	return STEP_NOTHING;
 }

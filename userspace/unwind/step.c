@@ -10,18 +10,18 @@
 #include "unwind/cursor.h"
 #include "unwind/expr.h"
 
-/* Nested signals are a handful; more is a trampoline that leads to itself. */
+/* Few signals nest; more means a trampoline that leads to itself. */
 #define SIGNALS_MAX 32
 
-/* The link register holds an address only, also where it was signed. */
-static uint64_t address_of(const struct cursor *c, uint64_t v)
+/* The address in a return address, which may be signed. */
+static uint64_t step_address(const struct cursor *c, uint64_t v)
 {
 	return v & c->arch->address_mask;
 }
 
-static int enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
+static int step_enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
 {
-	pc = address_of(c, pc);
+	pc = step_address(c, pc);
 	if (!pc)
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	c->low = cfa;
@@ -33,21 +33,21 @@ static int enter_caller(struct cursor *c, uint64_t cfa, uint64_t pc)
 
 /* --- packed rows --- */
 
-static uint64_t plt_depth(const struct cursor *c, int32_t from)
+static uint64_t step_plt_depth(const struct cursor *c, int32_t from)
 {
 	return (int64_t)(c->reg[c->arch->pc] & 15) >= from ? 16 : 8;
 }
 
 /* 0, -ENODATA: a register is unknown, -EFAULT. */
-static int packed_cfa(struct cursor *c, const struct packed *p, uint64_t *ret)
+static int step_packed_cfa(struct cursor *c, const struct packed *p, uint64_t *ret)
 {
 	uint64_t base;
 
 	if (p->cfa_kind == PACKED_CFA_PLT) {
-		*ret = c->reg[c->arch->sp] + plt_depth(c, p->cfa_n);
-		return cursor_knows(c, c->arch->sp) ? 0 : -ENODATA;
+		*ret = c->reg[c->arch->sp] + step_plt_depth(c, p->cfa_n);
+		return cursor_is_valid(c, c->arch->sp) ? 0 : -ENODATA;
 	}
-	if (!cursor_knows(c, p->cfa_reg))
+	if (!cursor_is_valid(c, p->cfa_reg))
 		return -ENODATA;
 	base = c->reg[p->cfa_reg] + (uint64_t)(int64_t)p->cfa_n;
 	if (p->cfa_kind != PACKED_CFA_DEREF) {
@@ -60,15 +60,15 @@ static int packed_cfa(struct cursor *c, const struct packed *p, uint64_t *ret)
 	return 0;
 }
 
-static int packed_ra(struct cursor *c, const struct packed *p, uint64_t cfa, uint64_t *ret)
+static int step_packed_ra(struct cursor *c, const struct packed *p, uint64_t cfa, uint64_t *ret)
 {
 	if (p->ra_kind == RULE_OFFSET)
 		return cursor_load(c, cfa + 8 * (uint64_t)(int64_t)p->ra_n, ret);
 	*ret = c->reg[c->arch->ra];
-	return cursor_knows(c, c->arch->ra) ? 0 : -ENODATA;
+	return cursor_is_valid(c, c->arch->ra) ? 0 : -ENODATA;
 }
 
-static int cut_by(struct cursor *c, int err)
+static int step_cut_by(struct cursor *c, int err)
 {
 	switch (err) {
 	case -EFAULT:
@@ -80,11 +80,8 @@ static int cut_by(struct cursor *c, int err)
 	}
 }
 
-/*
- * A saved register that cannot be loaded is only unknown from here on: most
- * stacks never need it.
- */
-static void restore(struct cursor *c, unsigned reg, uint64_t addr)
+/* A saved register that cannot be loaded only becomes unknown: most stacks never need it. */
+static void step_restore(struct cursor *c, unsigned reg, uint64_t addr)
 {
 	if (cursor_load(c, addr, &c->reg[reg]) < 0)
 		c->valid &= ~REG(reg);
@@ -99,37 +96,37 @@ int step_packed(struct cursor *c, const struct packed *p)
 
 	if (p->ra_kind == RULE_UNDEFINED)
 		return cursor_cut(c, UNWIND_ROOT);
-	err = packed_cfa(c, p, &cfa);
+	err = step_packed_cfa(c, p, &cfa);
 	if (err < 0)
-		return cut_by(c, err);
+		return step_cut_by(c, err);
 	if (!cursor_climbs(c, cfa))
 		return cursor_cut(c, UNWIND_LOOP);
-	err = packed_ra(c, p, cfa, &pc);
+	err = step_packed_ra(c, p, cfa, &pc);
 	if (err < 0)
-		return cut_by(c, err);
+		return step_cut_by(c, err);
 	for (unsigned i = 0; i < p->nr; i++)
-		restore(c, p->reg[i], cfa + 8 * (uint64_t)(int64_t)p->n[i]);
+		step_restore(c, p->reg[i], cfa + 8 * (uint64_t)(int64_t)p->n[i]);
 	if (p->ra_kind == RULE_OFFSET && c->arch->ra != c->arch->pc)
-		cursor_set(c, c->arch->ra, address_of(c, pc));
+		cursor_set(c, c->arch->ra, step_address(c, pc));
 	cursor_set(c, c->arch->sp, cfa);
-	return enter_caller(c, cfa, pc);
+	return step_enter_caller(c, cfa, pc);
 }
 
 /* --- whole rows --- */
 
-static int load_for_expr(void *ctx, uint64_t addr, uint64_t *ret)
+static int step_load_for_expr(void *ctx, uint64_t addr, uint64_t *ret)
 {
 	return cursor_load(ctx, addr, ret);
 }
 
-static int evaluate(struct cursor *c, struct binary *b, const struct row *row, uint64_t at, uint32_t len,
-		    const uint64_t *cfa, uint64_t *ret)
+static int step_evaluate(struct cursor *c, struct binary *b, const struct row *row, uint64_t at, uint32_t len,
+			 const uint64_t *cfa, uint64_t *ret)
 {
 	struct expr_env env = {
 		.valid = c->valid,
 		.reg = c->reg,
 		.nr_regs = c->arch->nr_regs,
-		.load = load_for_expr,
+		.load = step_load_for_expr,
 		.ctx = c,
 	};
 	uint8_t code[EXPR_MAX];
@@ -143,11 +140,11 @@ static int evaluate(struct cursor *c, struct binary *b, const struct row *row, u
 	return expr_eval(code, len, &env, cfa, ret);
 }
 
-static int row_cfa(struct cursor *c, struct binary *b, const struct row *row, uint64_t *ret)
+static int step_row_cfa(struct cursor *c, struct binary *b, const struct row *row, uint64_t *ret)
 {
 	if (row->cfa_kind == CFA_EXPR)
-		return evaluate(c, b, row, (uint64_t)row->cfa_n, row->cfa_len, NULL, ret);
-	if (!cursor_knows(c, row->cfa_reg))
+		return step_evaluate(c, b, row, (uint64_t)row->cfa_n, row->cfa_len, NULL, ret);
+	if (!cursor_is_valid(c, row->cfa_reg))
 		return -ENODATA;
 	*ret = c->reg[row->cfa_reg] + (uint64_t)row->cfa_n;
 	if (row->cfa_kind == CFA_REG)
@@ -158,17 +155,17 @@ static int row_cfa(struct cursor *c, struct binary *b, const struct row *row, ui
 	return 0;
 }
 
-static int from_register(const struct cursor *c, uint64_t reg, uint64_t *ret)
+static int step_from_register(const struct cursor *c, uint64_t reg, uint64_t *ret)
 {
-	if (reg >= c->arch->nr_regs || !cursor_knows(c, (unsigned)reg))
+	if (reg >= c->arch->nr_regs || !cursor_is_valid(c, (unsigned)reg))
 		return -ENODATA;
 	*ret = c->reg[reg];
 	return 0;
 }
 
 /* The caller's value of one register, from this frame's. */
-static int row_value(struct cursor *c, struct binary *b, const struct row *row, unsigned reg, uint64_t cfa,
-		     uint64_t *ret)
+static int step_row_value(struct cursor *c, struct binary *b, const struct row *row, unsigned reg, uint64_t cfa,
+			  uint64_t *ret)
 {
 	const struct rule *rule = &row->reg[reg];
 	uint64_t addr;
@@ -177,30 +174,30 @@ static int row_value(struct cursor *c, struct binary *b, const struct row *row, 
 	switch (rule->kind) {
 	case RULE_UNSPECIFIED:
 	case RULE_SAME:
-		return from_register(c, reg, ret);
+		return step_from_register(c, reg, ret);
 	case RULE_REGISTER:
-		return from_register(c, (uint64_t)rule->n, ret);
+		return step_from_register(c, (uint64_t)rule->n, ret);
 	case RULE_OFFSET:
 		return cursor_load(c, cfa + (uint64_t)rule->n, ret);
 	case RULE_VAL_OFFSET:
 		*ret = cfa + (uint64_t)rule->n;
 		return 0;
 	case RULE_EXPR:
-		err = evaluate(c, b, row, (uint64_t)rule->n, rule->len, &cfa, &addr);
+		err = step_evaluate(c, b, row, (uint64_t)rule->n, rule->len, &cfa, &addr);
 		return err < 0 ? err : cursor_load(c, addr, ret);
 	case RULE_VAL_EXPR:
-		return evaluate(c, b, row, (uint64_t)rule->n, rule->len, &cfa, ret);
+		return step_evaluate(c, b, row, (uint64_t)rule->n, rule->len, &cfa, ret);
 	default:
 		return -ENODATA;
 	}
 }
 
-static void row_registers(struct cursor *c, struct binary *b, const struct row *row, uint64_t cfa)
+static void step_row_registers(struct cursor *c, struct binary *b, const struct row *row, uint64_t cfa)
 {
 	uint64_t next[OTP_REGS_MAX], valid = 0, sp = REG(c->arch->sp);
 
 	for (unsigned i = 0; i < c->arch->nr_regs; i++)
-		if (row_value(c, b, row, i, cfa, &next[i]) == 0)
+		if (step_row_value(c, b, row, i, cfa, &next[i]) == 0)
 			valid |= REG(i);
 		else
 			next[i] = 0;
@@ -212,12 +209,12 @@ static void row_registers(struct cursor *c, struct binary *b, const struct row *
 	c->valid = valid;
 }
 
-/* The interrupted code: its registers are whole, and its stack may be another one. */
-static int enter_interrupted(struct cursor *c, uint64_t pc)
+/* The interrupted code: all its registers are valid, and its stack may be another one. */
+static int step_enter_interrupted(struct cursor *c, uint64_t pc)
 {
 	if (++c->signals > SIGNALS_MAX)
 		return cursor_cut(c, UNWIND_LOOP);
-	cursor_set(c, c->arch->pc, address_of(c, pc));
+	cursor_set(c, c->arch->pc, step_address(c, pc));
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
 	c->exact = true;
 	c->guess = FRAME_SURE;
@@ -232,17 +229,17 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row)
 
 	if (row->reg[row->ra].kind == RULE_UNDEFINED)
 		return cursor_cut(c, UNWIND_ROOT);
-	/* A return address that is the pc itself would return to where it is. */
+	/* A return address that is in pc itself would lead to the same frame again. */
 	if (row->ra == c->arch->pc && row->reg[row->ra].kind <= RULE_SAME)
 		return cursor_cut(c, UNWIND_BAD_CFI);
-	err = row_cfa(c, b, row, &cfa);
+	err = step_row_cfa(c, b, row, &cfa);
 	if (err < 0)
-		return cut_by(c, err);
+		return step_cut_by(c, err);
 	if (!signal && !cursor_climbs(c, cfa))
 		return cursor_cut(c, UNWIND_LOOP);
-	err = row_value(c, b, row, row->ra, cfa, &pc);
+	err = step_row_value(c, b, row, row->ra, cfa, &pc);
 	if (err < 0)
-		return cut_by(c, err);
-	row_registers(c, b, row, cfa);
-	return signal ? enter_interrupted(c, pc) : enter_caller(c, cfa, pc);
+		return step_cut_by(c, err);
+	step_row_registers(c, b, row, cfa);
+	return signal ? step_enter_interrupted(c, pc) : step_enter_caller(c, cfa, pc);
 }

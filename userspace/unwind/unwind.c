@@ -42,7 +42,7 @@ void unwinder_stats(const struct unwinder *u, struct unwind_stats *ret)
 	*ret = u->stats;
 }
 
-static void add_frame(struct cursor *c, uint64_t pc, const struct mapping *map)
+static void unwind_add_frame(struct cursor *c, uint64_t pc, const struct mapping *map)
 {
 	c->out->frames[c->out->count++] = (struct frame){.kind = KIND_NATIVE,
 							 .flags = c->exact ? 0 : FRAME_CALLER,
@@ -52,34 +52,34 @@ static void add_frame(struct cursor *c, uint64_t pc, const struct mapping *map)
 	c->out->guessed[c->guess]++;
 }
 
-/* The last frame added turned out to be a trampoline: it is looked up as it is. */
-static void mark_signal(struct cursor *c)
+/* The last frame added is a signal trampoline: its own pc is looked up, not the call before it. */
+static void unwind_mark_signal(struct cursor *c)
 {
 	struct frame *f = &c->out->frames[c->out->count - 1];
 
 	f->flags = (uint8_t)((f->flags & ~FRAME_CALLER) | FRAME_SIGNAL);
 }
 
-static const struct mapping *find_mapping(const struct cursor *c, uint64_t addr)
+static const struct mapping *unwind_find_mapping(const struct cursor *c, uint64_t addr)
 {
-	/* Neighbours in a stack are neighbours in a file, more often than not. */
+	/* Neighbours in a stack mostly belong to one file. */
 	if (c->map && addr >= c->map->start && addr < c->map->end)
 		return c->map;
 	return space_find(c->in->space, addr);
 }
 
 /*
- * A private calling convention, one that preserves what the ABI gives up, can
- * hold within one file only: beyond it, such registers are unknown.
+ * A private calling convention, one that preserves registers which the ABI does
+ * not, holds within one file only: in another file, such registers are unknown.
  */
-static void cross_files(struct cursor *c, const struct mapped_file *file)
+static void unwind_cross_files(struct cursor *c, const struct mapped_file *file)
 {
 	if (!c->exact && (file != c->file || file->kind == MAPPED_ANON))
 		c->valid &= c->arch->survive;
 	c->file = file;
 }
 
-static int step_frameless(struct cursor *c)
+static int unwind_step_frameless(struct cursor *c)
 {
 	struct row row;
 
@@ -87,29 +87,29 @@ static int step_frameless(struct cursor *c)
 	return step_row(c, NULL, &row);
 }
 
-/* A call through a null pointer: all that has happened is the call. */
-static bool called_null(const struct cursor *c, uint64_t pc)
+/* A call through a null pointer: only the call has run. */
+static bool unwind_called_null(const struct cursor *c, uint64_t pc)
 {
 	return c->exact && pc < 4096;
 }
 
-static int uncovered(struct cursor *c, uint64_t pc)
+static int unwind_uncovered(struct cursor *c, uint64_t pc)
 {
-	if (called_null(c, pc)) {
-		add_frame(c, pc, NULL);
-		return step_frameless(c);
+	if (unwind_called_null(c, pc)) {
+		unwind_add_frame(c, pc, NULL);
+		return unwind_step_frameless(c);
 	}
 	if (pc < 4096 || pc >= c->arch->address_end)
-		return cursor_cut(c, UNWIND_UNMAPPED); /* no code anywhere: not shown as a frame */
+		return cursor_cut(c, UNWIND_UNMAPPED); /* not code at all: not shown as a frame */
 	if (!c->final) {
 		c->out->fail_pc = pc;
 		return -EAGAIN;
 	}
-	add_frame(c, pc, NULL);
+	unwind_add_frame(c, pc, NULL);
 	return cursor_cut(c, UNWIND_UNMAPPED);
 }
 
-static int by_fp_or(struct cursor *c, enum unwind_end otherwise)
+static int unwind_by_fp_or(struct cursor *c, enum unwind_end otherwise)
 {
 	int step = step_fp(c);
 
@@ -118,8 +118,8 @@ static int by_fp_or(struct cursor *c, enum unwind_end otherwise)
 	return step == STEP_NOTHING ? cursor_cut(c, otherwise) : step;
 }
 
-/* Where the guess leads to: code that is open, right behind a call. -EAGAIN: its file is not open yet. */
-static int guess_holds(struct cursor *c)
+/* Whether the guess leads to code of an open file, right after a call. -EAGAIN: its file is not open yet. */
+static int unwind_guess_holds(struct cursor *c)
 {
 	const struct mapping *m = space_find(c->in->space, c->reg[c->arch->pc] - 1);
 	struct code code;
@@ -127,7 +127,7 @@ static int guess_holds(struct cursor *c)
 	if (!m)
 		return -ENOENT;
 	if (m->file->kind == MAPPED_ANON)
-		return 0; /* generated code calls too; nothing of it can be read */
+		return 0; /* accepted: generated code makes calls too, but cannot be read */
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;
 		return -EAGAIN;
@@ -138,29 +138,29 @@ static int guess_holds(struct cursor *c)
 	return c->arch->after_call(&code) ? 0 : -ENOENT;
 }
 
-/* By what the code does; where that leads nowhere, by the frame pointer. */
-static int by_guess(struct cursor *c, const struct found *f)
+/* By the code's instructions; if they lead nowhere, by the frame pointer. */
+static int unwind_by_guess(struct cursor *c, const struct found *f)
 {
 	const struct cursor before = *c;
 	int step = f->wide ? step_row(c, NULL, f->wide) : step_packed(c, f->packed), err = -ENOENT;
 	uint64_t missing = 0;
 
 	if (step > 0)
-		err = guess_holds(c);
+		err = unwind_guess_holds(c);
 	if (err == -EAGAIN)
 		return err;
 	if (err == 0) {
 		c->guess = FRAME_BY_EPILOGUE;
 		return step;
 	}
-	/* A copy that is too small is no reason to think otherwise. */
+	/* A copy that is too short does not disprove the guess. */
 	if (!step && c->out->end == UNWIND_SHORT)
 		return 0;
 	if (!step && c->out->end == UNWIND_UNREADABLE)
 		missing = c->out->fail_addr;
 	*c = before;
-	step = by_fp_or(c, UNWIND_NO_RULE);
-	/* Bytes of another stack, most likely, that was left for this one: they can be had. */
+	step = unwind_by_fp_or(c, UNWIND_NO_RULE);
+	/* Most likely bytes of another stack that the thread switched from: they can be copied too. */
 	if (!step && c->out->end == UNWIND_NO_RULE && missing) {
 		c->fault_addr = missing;
 		return cursor_cut(c, UNWIND_UNREADABLE);
@@ -168,35 +168,35 @@ static int by_guess(struct cursor *c, const struct found *f)
 	return step;
 }
 
-/* A thread that has not run yet, or only so far as to see that it is the new one: its stack is empty. */
-static bool has_just_begun(const struct cursor *c, const struct packed *p)
+/* A thread that has not run yet, or only up to the test for being the new one: its stack is empty. */
+static bool unwind_has_just_begun(const struct cursor *c, const struct packed *p)
 {
-	return p->flags & ROW_CLONE && c->exact && cursor_knows(c, c->arch->result) && !c->reg[c->arch->result];
+	return p->flags & ROW_CLONE && c->exact && cursor_is_valid(c, c->arch->result) && !c->reg[c->arch->result];
 }
 
-static int by_row(struct cursor *c, struct binary *b, const struct found *f)
+static int unwind_by_row(struct cursor *c, struct binary *b, const struct found *f)
 {
 	int step;
 
-	if (has_just_begun(c, f->packed))
+	if (unwind_has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	if (f->packed->flags & ROW_SWITCHED) {
-		c->fault_addr = 0; /* where the other stack lies is not known */
+		c->fault_addr = 0; /* the place of the other stack is unknown */
 		return cursor_cut(c, UNWIND_UNREADABLE);
 	}
 	if (f->packed->flags & ROW_GUESS)
-		return by_guess(c, f);
+		return unwind_by_guess(c, f);
 
 	if (f->packed->flags & ROW_SIGNAL)
-		mark_signal(c);
+		unwind_mark_signal(c);
 	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
-	/* After a frame pointer's step only the frame pointer is sure, and it leads on. */
+	/* After a frame pointer's step only the frame pointer is known, and it leads to the next frame. */
 	if (!step && c->out->end == UNWIND_REGISTER && c->guess == FRAME_BY_FRAME_POINTER)
-		return by_fp_or(c, UNWIND_REGISTER);
+		return unwind_by_fp_or(c, UNWIND_REGISTER);
 	return step;
 }
 
-static int by_binary(struct unwinder *u, struct cursor *c, struct binary *b, uint64_t vaddr)
+static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary *b, uint64_t vaddr)
 {
 	struct found f;
 	bool hit;
@@ -209,24 +209,24 @@ static int by_binary(struct unwinder *u, struct cursor *c, struct binary *b, uin
 	switch (f.packed->state) {
 	case PACKED_ROW:
 	case PACKED_WIDE:
-		return by_row(c, b, &f);
+		return unwind_by_row(c, b, &f);
 	case PACKED_ROOT:
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	case PACKED_NONE:
-		return by_fp_or(c, UNWIND_NO_RULE);
+		return unwind_by_fp_or(c, UNWIND_NO_RULE);
 	default:
 		return cursor_cut(c, UNWIND_BAD_CFI);
 	}
 }
 
-static int by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
+static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
 {
 	struct mapped_file *file = c->map->file;
 
 	if (file->kind == MAPPED_VSYSCALL)
-		return step_frameless(c);
+		return unwind_step_frameless(c);
 	if (file->kind == MAPPED_ANON)
-		return by_fp_or(c, UNWIND_NO_RULE);
+		return unwind_by_fp_or(c, UNWIND_NO_RULE);
 	if (file->state != MAPPED_READY || !file->binary) {
 		if (c->final || file->state == MAPPED_FAILED)
 			return cursor_cut(c, UNWIND_NO_FILE);
@@ -234,27 +234,27 @@ static int by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const st
 		return -EAGAIN;
 	}
 	if (!file->binary->is_elf)
-		return by_fp_or(c, UNWIND_NO_RULE);
+		return unwind_by_fp_or(c, UNWIND_NO_RULE);
 	if (!file->binary->is_64)
 		return cursor_cut(c, UNWIND_COMPAT);
 	if (file->binary->machine != c->arch->machine)
-		return by_fp_or(c, UNWIND_NO_RULE);
-	return by_binary(u, c, file->binary, mapping_address(c->map, addr));
+		return unwind_by_fp_or(c, UNWIND_NO_RULE);
+	return unwind_by_binary(u, c, file->binary, mapping_address(c->map, addr));
 }
 
-/* The frame in hand, and the step to its caller. */
+/* The current frame, and the step to its caller. */
 static int unwind_frame(struct unwinder *u, struct cursor *c, const struct mapping **ret_wait)
 {
 	uint64_t pc = c->reg[c->arch->pc], addr = pc - !c->exact;
 
 	if (c->out->count == UNWIND_FRAMES_MAX)
 		return cursor_cut(c, UNWIND_DEPTH);
-	c->map = find_mapping(c, addr);
+	c->map = unwind_find_mapping(c, addr);
 	if (!c->map)
-		return uncovered(c, pc);
-	add_frame(c, pc, c->map);
-	cross_files(c, c->map->file);
-	return by_file(u, c, addr, ret_wait);
+		return unwind_uncovered(c, pc);
+	unwind_add_frame(c, pc, c->map);
+	unwind_cross_files(c, c->map->file);
+	return unwind_by_file(u, c, addr, ret_wait);
 }
 
 static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwind_input *in, bool final,
@@ -291,7 +291,7 @@ static int unwind_all(struct unwinder *u, struct cursor *c, const struct mapping
 
 	if (!c->arch)
 		return 0;
-	if (!cursor_knows(c, c->arch->pc) || !cursor_knows(c, c->arch->sp))
+	if (!cursor_is_valid(c, c->arch->pc) || !cursor_is_valid(c, c->arch->sp))
 		return cursor_cut(c, UNWIND_REGISTER);
 	c->low = c->reg[c->arch->sp] - c->arch->leaf_slack;
 	do
@@ -309,7 +309,7 @@ int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final, s
 	*ret_wait = NULL;
 	cursor_init(&c, u, in, final, out);
 	err = unwind_all(u, &c, ret_wait);
-	cursor_tell_used(&c);
+	cursor_report_used(&c);
 	if (c.wait)
 		*ret_wait = c.wait;
 	if (!err)

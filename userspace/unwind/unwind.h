@@ -4,8 +4,9 @@
  *
  * Called by the engine once per sample, one thread. Works on copies only:
  * registers, stack bytes and file pages; nothing here touches another process.
- * Every loop is bounded by UNWIND_FRAMES_MAX and by the bytes that are there.
- * A stack that is cut says why (enum unwind_end) and never looks complete.
+ * Every loop is bounded by UNWIND_FRAMES_MAX and by the bytes that were copied.
+ * A stack that is cut ends with the reason (enum unwind_end), so it never looks
+ * complete.
  * Rules are cached by (binary, address), bounded by struct unwind_limits.
  * Cost: a cached step is a hash lookup and a few loads, 50 ns or so.
  */
@@ -50,7 +51,7 @@ enum unwind_end {
 	UNWIND_END_NR
 };
 
-/* A marker frame states how the stack ended, or that the sample has no frame: receivers drop those without any. */
+/* A marker frame states how the stack ended, or that it is empty: receivers drop samples without a frame. */
 #define FRAME_MARKER_EMPTY UNWIND_END_NR
 
 const char *unwind_end_name(enum unwind_end end);
@@ -72,7 +73,7 @@ struct unwind_input {
 	uint64_t base_addr;  /* a second copy: the outermost bytes of the thread's own stack */
 	const uint8_t *base; /* borrowed for the call; NULL: none */
 	uint32_t base_len;
-	bool chunk_lost;     /* the copy should have gone on */
+	bool chunk_lost;     /* a chunk that continues the copy was lost */
 	bool short_read;     /* the copy ends where memory did */
 	bool holes;          /* pages of it were not there: they are zeros */
 };
@@ -80,11 +81,11 @@ struct unwind_input {
 struct unwind_stack {
 	uint32_t count;
 	enum unwind_end end;
-	uint32_t stack_used;   /* bytes above stack_addr that were asked for */
-	uint32_t stack_read;   /* of these, the deepest that were there */
+	uint32_t stack_used;   /* bytes above stack_addr that were needed */
+	uint32_t stack_read;   /* of these, up to the deepest that was copied */
 	uint32_t base_used;    /* bytes below the end of the base that were read */
 	uint64_t fail_pc;      /* where it was cut */
-	uint64_t fail_addr;    /* cut for want of stack bytes: those at this address; else 0 */
+	uint64_t fail_addr;    /* cut because the stack bytes at this address are missing; else 0 */
 	uint32_t guessed[FRAME_GUESS_NR]; /* frames by how they were guessed */
 	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first, KIND_NATIVE */
 };
@@ -102,10 +103,10 @@ int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret);
 struct unwinder *unwinder_free(struct unwinder *u); /* NULL */
 
 /*
- * 0: out is filled (also when cut). -EAGAIN: *ret_wait, a mapping of the
- * space whose file is NEW or OPENING, is needed first; or, with *ret_wait
- * NULL and out->fail_pc set, that pc is covered by no mapping. With final
- * set it never returns -EAGAIN but cuts there.
+ * 0: out is filled (also when cut). -EAGAIN: the file of *ret_wait, a mapping of
+ * the space, is NEW or OPENING and needed first; or, with *ret_wait NULL, no
+ * mapping covers out->fail_pc. With final set it never returns -EAGAIN but cuts
+ * there.
  */
 int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final,
 		struct unwind_stack *out, const struct mapping **ret_wait);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86-64 instructions, as far as unwinding needs them: how long each is, and
+ * x86-64 instructions, as far as unwinding needs them: the length of each, and
  * what it does (insn.h), with the processor's own numbers of registers.
  *
- * Called by x86_64.c for epilogue.c. Encodings: Intel 64 and IA-32 Architectures Software
- * Developer's Manual, volume 2, chapter 2 and appendix A.
+ * Called by x86_64.c for epilogue.c. Encodings: Intel 64 and IA-32
+ * Architectures Software Developer's Manual, volume 2, chapter 2 and appendix A.
  * Never reads beyond len bytes. Cost: some ten comparisons.
  */
 #ifndef OTP_UNWIND_X86_INSN_H

@@ -391,7 +391,7 @@ void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to)
 
 void pipeline_debuginfod(struct pipeline *p, const uint8_t *htlhash, uint32_t state, bool again)
 {
-	symbol_told(p->symbols, htlhash, state, again);
+	symbol_set_fetch(p->symbols, htlhash, state, again);
 }
 
 void pipeline_tick(struct pipeline *p, uint64_t now_ns)

@@ -81,7 +81,7 @@ void pipeline_set_origins(struct pipeline *p, const struct origins *origins);
 void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_bytes);
 /* Appends a description of a process, as JSON. */
 void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to);
-/* The state of a file's debug information has changed; arguments as of symbol_told. */
+/* The state of a file's debug information has changed; arguments as of symbol_set_fetch. */
 void pipeline_debuginfod(struct pipeline *p, const uint8_t *htlhash, uint32_t state, bool again);
 /* About once a second: the ledger's figures of processes, parked samples and CPU time. */
 void pipeline_tick(struct pipeline *p, uint64_t now_ns);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/clean.h"
 
@@ -219,25 +220,10 @@ static void sample_key_done(struct sample_key *key)
 	str_put(key->exe);
 }
 
-static int reserve_count(struct profile_builder *b)
-{
-	uint32_t cap = b->counts_cap ? b->counts_cap * 2 : 256;
-	struct sample_count *counts;
-
-	if (b->samples.count < b->counts_cap)
-		return 0;
-	counts = reallocarray(b->counts, cap, sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
-	b->counts = counts;
-	b->counts_cap = cap;
-	return 0;
-}
-
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count)
 {
 	uint32_t number;
-	int r = reserve_count(b);
+	int r = array_reserve(&b->counts, b->samples.count, &b->counts_cap, sizeof(*b->counts));
 
 	if (r == 0)
 		r = intern_add(&b->samples, key, sizeof(*key), &number);

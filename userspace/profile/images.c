@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/images.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define IMAGES_MAX 65536
@@ -21,20 +22,10 @@ void images_reset(struct images *m)
 
 static int reserve(struct images *m)
 {
-	uint32_t cap = m->cap ? m->cap * 2 : 64;
-	struct image *list;
-
 	m->count = MAX(m->count, (uint32_t)IMAGE_FILE);
-	if (m->count < m->cap)
-		return 0;
 	if (m->count >= IMAGES_MAX)
 		return -ENOSPC;
-	list = reallocarray(m->list, cap, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	m->list = list;
-	m->cap = cap;
-	return 0;
+	return array_reserve(&m->list, m->count, &m->cap, sizeof(*m->list));
 }
 
 /*

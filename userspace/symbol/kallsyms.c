@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbol/symbol.h"
@@ -138,15 +139,8 @@ static uint8_t name_penalty(char type, const char *name, size_t len)
 
 static int raw_add(struct kload *l, const struct kraw *raw)
 {
-	if (l->count == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : 4096;
-		struct kraw *more = reallocarray(l->raw, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		l->raw = more;
-		l->cap = cap;
-	}
+	if (array_reserve(&l->raw, l->count, &l->cap, sizeof(*l->raw)) < 0)
+		return -ENOMEM;
 	l->raw[l->count++] = *raw;
 	return 0;
 }

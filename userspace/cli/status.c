@@ -102,12 +102,13 @@ static void print_sampler(struct buf *b, const json_t *s)
 	    format_bytes(peak, sizeof(peak), client_number(s, "sampler.ring_peak")));
 }
 
-static void print_lost(struct buf *b, const json_t *lost)
+/* A row for each reason that has counted something. */
+static void print_reasons(struct buf *b, const json_t *counts)
 {
 	const char *reason;
 	json_t *n;
 
-	json_object_foreach((json_t *)lost, reason, n)
+	json_object_foreach((json_t *)counts, reason, n)
 		if (client_number(n, ""))
 			count_row(b, "", client_number(n, ""), reason);
 }
@@ -124,7 +125,7 @@ static void print_destination(struct buf *b, const char *name, const json_t *d)
 	count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
 	count_row(b, "  in flight", client_number(d, "in_flight"), "");
 	count_row(b, "  lost", lost, lost ? "of which" : "");
-	print_lost(b, client_at(d, "lost"));
+	print_reasons(b, client_at(d, "lost"));
 }
 
 static void print_ledger(struct buf *b, const json_t *s)
@@ -141,7 +142,7 @@ static void print_ledger(struct buf *b, const json_t *s)
 	if (!json_object_size(destinations)) {
 		count_row(b, "in flight", client_number(s, "ledger.in_flight"), "");
 		count_row(b, "lost", client_sum(s, "ledger.lost"), "");
-		print_lost(b, client_at(s, "ledger.lost"));
+		print_reasons(b, client_at(s, "ledger.lost"));
 	}
 	count_row(b, "missed", client_number(s, "ledger.missed"), "ticks of a busy CPU that never came");
 	count_row(b, "not wanted", client_number(s, "skipped.not_selected"), "ticks of processes that are not selected");
@@ -268,16 +269,6 @@ static void print_guard(struct buf *b, const json_t *s)
 	print_ladder(b, s, "memory");
 }
 
-static void print_failed(struct buf *b, const json_t *failed)
-{
-	const char *reason;
-	json_t *n;
-
-	json_object_foreach((json_t *)failed, reason, n)
-		if (client_number(n, ""))
-			count_row(b, "", client_number(n, ""), reason);
-}
-
 static void print_debuginfod(struct buf *b, const json_t *s)
 {
 	const json_t *d = client_at(s, "debuginfod");
@@ -289,7 +280,7 @@ static void print_debuginfod(struct buf *b, const json_t *s)
 	buf_add_str(b, "\nDebug files by debuginfod\n");
 	count_row(b, "fetched", client_number(d, "fetched"), "");
 	count_row(b, "failed", client_sum(d, "failed"), "");
-	print_failed(b, client_at(d, "failed"));
+	print_reasons(b, client_at(d, "failed"));
 	count_row(b, "waiting", client_number(d, "waiting"),
 		  json_is_true(client_at(d, "paused")) ? "no server can be reached: tried again soon" : "");
 	row(b, "kept", "%s", format_bytes(bytes, sizeof(bytes), client_number(d, "cached_bytes")));

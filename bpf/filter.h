@@ -168,11 +168,7 @@ static __always_inline void settle(struct choice *c, struct subject *s, const st
 	bpf_get_current_comm(&s->comm, sizeof(s->comm));
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);
-	if (!c->stack_bytes) {
-		c->stack_bytes = d->stack_bytes;
-		if (!c->base_bytes)
-			c->base_bytes = d->base_bytes;
-	}
+	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "kmod/compat/compat.h"
 #include "kmod/plans.h"
 #include "kmod/session.h"
+#include "kmod/uapi/otprof_copy.h"
 
 /* Zeroes behind the end: a name is also a key. */
 static void copy_comm(char to[OTP_COMM_LEN], const char *from)
@@ -176,11 +177,7 @@ static void settle(struct otprof_choice *c, const struct otprof_session *s, cons
 {
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);
-	if (!c->stack_bytes) {
-		c->stack_bytes = d->stack_bytes;
-		if (!c->base_bytes)
-			c->base_bytes = d->base_bytes;
-	}
+	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,

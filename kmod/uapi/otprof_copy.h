@@ -22,6 +22,16 @@ static __always_inline __u64 otp_copy_want(__u64 stack_bytes)
 	return (stack_bytes + 7) & ~7ULL;
 }
 
+/* Where neither plan nor hint sets a depth, the default's applies; the default's base too, if none is set. */
+static __always_inline void otp_copy_default(__u32 *stack_bytes, __u32 *base_bytes, const struct otp_defaults *d)
+{
+	if (*stack_bytes)
+		return;
+	*stack_bytes = d->stack_bytes;
+	if (!*base_bytes)
+		*base_bytes = d->base_bytes;
+}
+
 /* Nothing above the known end of the stack is copied: the bytes from addr that are left of want. 0 for end: unknown. */
 static __always_inline __u64 otp_copy_clip(__u64 addr, __u64 want, __u64 end)
 {

@@ -101,7 +101,7 @@ static struct otprof_cpu *cpu_of(const struct otprof_session *s, unsigned int cp
 	return cpu < s->cpus_nr ? s->cpus[cpu] : NULL;
 }
 
-/* The CPU that came or went, noted as changed; NULL if the session does not sample it. */
+/* Marks a CPU that went online or offline as changed, and returns it; NULL: the session does not sample it. */
 static struct otprof_cpu *cpu_changed(struct otprof_session *s, unsigned int cpu)
 {
 	struct otprof_cpu *c = cpu_of(s, cpu);

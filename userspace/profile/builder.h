@@ -24,7 +24,7 @@ struct location_head {
 struct location_key {
 	struct location_head head;
 	uint32_t image;   /* of native code: its number in images; else 0 */
-	uint64_t address; /* in the file, the kernel or the process (caller: inside its call); of a marker, its number */
+	uint64_t address; /* in the file, the kernel or the process (caller: inside its call); of a marker its number */
 };
 
 struct code_key {

@@ -10,8 +10,8 @@
  * off (hrtimer or NMI), so no structure needs more than one pass to fill.
  * Units: times are nanoseconds of CLOCK_BOOTTIME, sizes are bytes.
  * Compatibility: additions are new section types, new record types, new
- * reasons, or reserved fields, which are zero until then. Readers skip types
- * that they do not know. Anything else raises OTP_ABI_VERSION.
+ * reasons, or reserved fields, which are zero until then. Readers skip unknown
+ * types. Any other change raises OTP_ABI_VERSION.
  */
 #ifndef OTPROF_UAPI_H
 #define OTPROF_UAPI_H

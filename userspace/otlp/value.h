@@ -4,8 +4,8 @@
  * as text.
  *
  * Called by readers of requests, one thread. Nesting is bounded by
- * otlp_decode. Appends to out fail as its header says: checked once by the
- * caller.
+ * otlp_decode. A failed append is noted in out (base/buf.h), which the caller
+ * checks once.
  */
 #ifndef OTP_OTLP_VALUE_H
 #define OTP_OTLP_VALUE_H

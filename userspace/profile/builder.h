@@ -98,7 +98,7 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 
 /* Adds to the counts of this key; the builder takes references of its own. */
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count);
-/* The numbers of a location and of code, new or known: 0 or negative errno. The builder takes references of its own. */
+/* The number of a new or existing location, code or workload: 0 or negative errno. The builder takes references. */
 int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret);
 int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t *ret);
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);

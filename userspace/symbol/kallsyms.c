@@ -446,17 +446,9 @@ static void count_unsure(const struct kernel_symbols *k)
 /* The last run that begins at or below addr, if it reaches that far. */
 static const struct krun *run_find(const struct kernel_symbols *k, uint64_t addr)
 {
-	uint32_t lo = 0, hi = k->nr_runs;
+	uint32_t n = array_count_up_to(k->runs, k->nr_runs, sizeof(*k->runs), offsetof(struct krun, base), addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (k->runs[mid].base <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && addr < k->runs[lo - 1].end ? &k->runs[lo - 1] : NULL;
+	return n && addr < k->runs[n - 1].end ? &k->runs[n - 1] : NULL;
 }
 
 static const struct ksym *sym_find(const struct kernel_symbols *k, const struct krun *run, uint64_t offset)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The most frequent sample by far: of user code, with a stack copy of a usual
- * size. Its length is known beforehand, so it is written where it stays, and
- * the stack is copied once instead of twice. Whatever does not go smoothly
- * is left to the scratch area, which also accounts for it.
+ * size. Its length is known beforehand, so it is written directly into the
+ * ring, and the stack is copied once instead of twice. Every other sample, and
+ * one that fails here, is written and counted by way of the scratch area.
  */
 #ifndef OTP_BPF_DIRECT_H
 #define OTP_BPF_DIRECT_H
@@ -14,8 +14,9 @@
 #define DIRECT_STACK_AT (DIRECT_STACK + sizeof(struct otp_section) + sizeof(struct otp_ustack))
 
 /*
- * Room for a sample in the ring, with the stack in it. The verifier wants to
- * see a constant size. None exceeds OTP_STACK_FLOOR: the budget is for more.
+ * Reserves room for a sample in the ring and copies the stack into it. The
+ * verifier requires a constant size. No size exceeds OTP_STACK_FLOOR, above
+ * which the budget applies.
  */
 static __always_inline u8 *direct_copy(const u64 bytes, u64 addr)
 {
@@ -54,9 +55,9 @@ static __always_inline void direct_fill(struct bpf_perf_event_data *ctx, u8 *s, 
 }
 
 /*
- * False: nothing was put, and nothing was counted. A loss that is to be told
- * of comes before the next sample; a failed read is dear, so threads whose
- * stack ends early are not tried again at once.
+ * False: nothing was written, nothing counted. Not used while a loss is to be
+ * reported, because its record precedes the next sample; nor for threads whose
+ * stack lately ended early, because a failed read is expensive.
  */
 static __always_inline bool put_direct(struct bpf_perf_event_data *ctx, const struct subject *who,
 				       const struct choice *choice, struct cpu_state *cpu,

@@ -7,21 +7,21 @@
 #ifndef OTP_BPF_FILTER_H
 #define OTP_BPF_FILTER_H
 
-/* The task of this tick. What else is known of it is read where it is needed, and no earlier. */
+/* The task of this tick. Its other fields are read where they are needed, not before. */
 struct subject {
 	struct task_struct *task;
 	struct task_struct *parent;
 	u32 pid, tid, ppid;
-	struct comm comm; /* once it is selected */
+	struct comm comm; /* set once the task is selected */
 };
 
 struct choice {
-	u32 stack_bytes; /* 0: no plan says it */
+	u32 stack_bytes; /* 0: no plan sets it */
 	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
 	u8 select;
-	bool planned; /* has a plan of its own */
+	bool planned; /* the process has a plan of its own */
 };
 
 static __always_inline void subject_fill(struct subject *s, u64 pid_tgid)
@@ -45,8 +45,8 @@ static __always_inline u64 exec_of(struct task_struct *task)
 }
 
 /*
- * A plan from before an exec, or of a pid's former owner, is never applied. A
- * selection by pid may not know the start as exactly as the kernel does: 0.
+ * A plan from before an exec, or of a pid's former owner, is never applied. In
+ * a selection by pid the start may be unknown: 0.
  */
 static __always_inline bool plan_holds(const struct otp_plan *p, struct task_struct *task)
 {
@@ -57,7 +57,7 @@ static __always_inline bool plan_holds(const struct otp_plan *p, struct task_str
 	return p->start_ns == start_ns && p->exec_id == exec_of(task);
 }
 
-/* How to copy, and by which plan. */
+/* The sizes of the copy, and the plan that they are from. */
 static __always_inline void choice_take(struct choice *c, const struct otp_plan *p)
 {
 	c->plan_gen = p->generation;
@@ -66,9 +66,9 @@ static __always_inline void choice_take(struct choice *c, const struct otp_plan 
 }
 
 /*
- * A process without a plan belongs to the selection of its nearest ancestor
- * that has one. The size of the copy comes along only from a parent that runs
- * the same program: a fork, and no exec since.
+ * A process without a plan inherits the selection of its nearest ancestor with
+ * one. It inherits the size of the copy only from a parent that runs the same
+ * program: a fork, and no exec since.
  */
 static __always_inline void inherit(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
@@ -144,10 +144,10 @@ static __always_inline bool choose(struct choice *c, const struct subject *s, co
 }
 
 /*
- * What programs of this name have needed, if there is no plan at all: a
- * short-lived one never has a plan of its own. Threads are named as they like,
- * so it is the first one's name that counts; to its end, for before Linux 5.17
- * there lies behind it what a longer one has left.
+ * Without a plan, the sizes that programs of this name needed before: a
+ * short-lived process never gets a plan of its own. The first thread's name is
+ * used, because threads choose their names freely; it is read up to its NUL,
+ * because before Linux 5.17 the rest of a longer, earlier name follows.
  */
 static __always_inline void take_hint(struct choice *c, const struct subject *s)
 {
@@ -162,17 +162,13 @@ static __always_inline void take_hint(struct choice *c, const struct subject *s)
 	c->base_bytes = hint->base_bytes;
 }
 
-/* What is known of a subject only once it is selected. */
+/* The rest of subject and choice, needed only for a selected task. */
 static __always_inline void settle(struct choice *c, struct subject *s, const struct otp_defaults *d)
 {
 	bpf_get_current_comm(&s->comm, sizeof(s->comm));
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);
-	if (!c->stack_bytes) {
-		c->stack_bytes = d->stack_bytes;
-		if (!c->base_bytes)
-			c->base_bytes = d->base_bytes;
-	}
+	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where kernels differ, and how the verifier is kept informed. Everything is
- * decided when the program is loaded, by what the kernel has, never by its
+ * Differences between kernels, and help for the verifier. Every choice is made
+ * when the program is loaded, by the features of the kernel, never by its
  * version: distributions backport.
  */
 #ifndef OTP_BPF_FIXES_H
 #define OTP_BPF_FIXES_H
 
 /*
- * The compiler drops bound checks that it can prove, and with them what the
- * verifier needs to see: hide the value from it before each of them. Sizes are
+ * The compiler drops bound checks that it can prove, but the verifier needs
+ * them: opaque() hides the value from the compiler before each check. Sizes are
  * u64: checks on 32-bit halves lose the bound of the whole (clang 14).
  */
 #define opaque(value) asm volatile("" : "+r"(value))
 
 /*
- * Kernel memory is read by plain loads where the kernel hands out a typed
+ * Kernel memory is read by plain loads where the kernel provides a typed
  * pointer to the task (5.11): a few instructions, each covered by an exception
- * entry. Kernels before it need a helper call per field.
+ * entry. Older kernels need a helper call per field.
  */
 static __always_inline bool typed_tasks(void)
 {
@@ -31,7 +31,7 @@ static __always_inline struct task_struct *current_task(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
-/* One field of what current_task() leads to. The branch is gone once the program is loaded. */
+/* One field of a structure reached from current_task(). The branch is removed when the program is loaded. */
 #define kread(from, field)                                    \
 	({                                                    \
 		__auto_type _from = (from);                   \
@@ -48,8 +48,8 @@ static __always_inline struct task_struct *current_task(void)
 
 /*
  * The user registers that the kernel saved on entry. bpf_task_pt_regs (5.15)
- * knows where they are, also where the stack has padding at its top
- * (CONFIG_X86_FRED, 6.9). Kernels before it have none.
+ * finds them also where the stack has padding at its top (CONFIG_X86_FRED,
+ * 6.9); older kernels have no such padding.
  */
 static __always_inline const void *saved_user_regs(struct task_struct *task)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel types that the sampler reads, declared by ourselves: it
- * builds where there is no BTF, and a field that moves is found by CO-RE when
- * the program is loaded. Only fields that are read stand here. pt_regs is the
- * exception: its layout is ABI, so it takes no relocation.
+ * The few kernel types that the sampler reads, declared here so that it builds
+ * without BTF; CO-RE relocates their fields when the program is loaded. Only
+ * fields that are read are declared. pt_regs is the exception: its layout is
+ * ABI and is not relocated.
  */
 #ifndef OTP_BPF_KERNEL_TYPES_H
 #define OTP_BPF_KERNEL_TYPES_H
@@ -81,7 +81,7 @@ struct pt_regs {
 };
 #endif
 
-/* Existence says that PF_USER_WORKER has its meaning. */
+/* If the field exists, PF_USER_WORKER has its meaning. */
 struct kernel_clone_args {
 	u32 user_worker : 1;
 };
@@ -136,7 +136,7 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* Only the names matter: their existence is asked for when the program is loaded. */
+/* Only the names matter: whether they exist is checked when the program is loaded. */
 enum bpf_func_id {
 	BPF_FUNC_get_current_task_btf = 158,
 	BPF_FUNC_task_pt_regs = 175,

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The maps. The daemon sets the sizes of those that depend on the machine
- * before it loads the program; every map is allocated whole at that moment,
- * so that a tick never allocates.
+ * The maps. The loader (userspace/source) sets the sizes that depend on the
+ * machine before it loads the program; every map is allocated whole at that
+ * moment, so that a tick never allocates.
  */
 #ifndef OTP_BPF_MAPS_H
 #define OTP_BPF_MAPS_H
 
 #define SHORT_TIDS 32
 
-/* Samples that a full ring lost, until a record reports them. */
+/* Samples lost to a full ring and not yet reported by a record. */
 struct loss {
 	u64 samples;
 	u64 first_seq;
 };
 
-/* Private to the sampler: what one CPU remembers from tick to tick. */
+/* Private to the sampler: state of one CPU between ticks. */
 struct cpu_state {
-	u64 budget_ns;   /* when budget_left was right */
-	u64 budget_left; /* stack bytes above the default that may be copied now */
-	u64 time_ns; /* the sample under way: */
+	u64 budget_ns;   /* time of budget_left */
+	u64 budget_left; /* stack bytes above OTP_STACK_FLOOR that could be copied then */
+	/* Of the sample under way: */
+	u64 time_ns;
 	u64 seq;
 	u32 slot;   /* of its origin; set by the event's own program */
 	u32 origin; /* enum otp_origin */
-	u64 stack_left; /* stack bytes that are wanted beyond the head */
-	u64 stack_next; /* and where they begin */
-	u64 stack_known; /* 1: all of it lies below the stack's known end, so what is missing is a hole */
-	u64 base_left;	/* the same of the bytes below the stack's end */
+	u64 stack_left; /* stack bytes still to copy, in chunks */
+	u64 stack_next; /* from this address */
+	u64 stack_known; /* 1: the copy lies below stack_end: missing pages are holes */
+	u64 base_left;	/* as stack_left, of the base: bytes below stack_end */
 	u64 base_next;
-	u32 short_tid[SHORT_TIDS]; /* threads whose stack lately ended early, by tid modulo their number */
+	u32 short_tid[SHORT_TIDS]; /* threads whose stack lately ended early, by tid modulo SHORT_TIDS */
 	struct loss loss[OTP_ORIGINS_MAX]; /* by slot */
 };
 
@@ -37,8 +38,9 @@ struct scratch {
 };
 
 /*
- * A value per CPU in plain arrays: per-CPU maps end at 32 KiB and cannot be
- * mapped. Counters are those of slot 0 by CPU, then those of slot 1, and so on.
+ * One value per CPU, in plain arrays: values of per-CPU maps are limited to
+ * 32 KiB and cannot be mapped. Counters: slot 0 by CPU, then slot 1 by CPU, and
+ * so on.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -95,7 +97,7 @@ struct {
 	__type(value, struct otp_cgroup_rule);
 } cgroup_rules SEC(".maps");
 
-/* The program that samples an event, entered from the programs of each slot. */
+/* The program that samples an event, called by the programs of each slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records to the ring, and the account of it: whatever is not put is counted.
+ * Writes records to the ring and counts them; a record that is not written is
+ * counted as lost.
  */
 #ifndef OTP_BPF_PUT_H
 #define OTP_BPF_PUT_H
@@ -32,8 +33,9 @@ static __always_inline int put_scratch(u8 *s, u64 len, u64 flags)
 }
 
 /*
- * A full ring is the only loss that a later record of the same CPU can tell
- * of: a CPU without scratch memory never writes one. False: it could not be told.
+ * Reports samples lost to a full ring. Losses for lack of scratch memory are
+ * not reported by records: such a CPU never writes any. False: the ring had no
+ * room for the report.
  */
 static __always_inline bool put_loss(struct cpu_state *cpu, u64 slot)
 {
@@ -57,12 +59,12 @@ static __always_inline bool put_loss(struct cpu_state *cpu, u64 slot)
 	return true;
 }
 
-/* Instead of bytes: there was no room for the chunk. */
+/* Returned instead of bytes: the ring had no room for the chunk. */
 #define CHUNK_LOST (1ULL << 62)
 
 /*
- * Copies and puts one chunk of the sample under way. Returns the bytes copied.
- * Global, as those in stack.h: the verifier takes it once, not once per chunk.
+ * Copies and writes one chunk of the sample under way. Returns the bytes copied.
+ * Global, as those in stack.h: the verifier checks it once, not once per chunk.
  */
 __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 {
@@ -104,7 +106,7 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	return got;
 }
 
-/* The next chunk: of the stack, then of its base. 0: that was all. */
+/* The next chunk: of the stack, then of its base. 0: none is left. */
 static __always_inline int next_chunk(struct cpu_state *cpu, u32 index)
 {
 	u64 base = !cpu->stack_left, want = base ? cpu->base_left : cpu->stack_left, got;
@@ -129,8 +131,8 @@ static __always_inline int next_chunk(struct cpu_state *cpu, u32 index)
 }
 
 /*
- * The rest of a deep stack, then its base. The sample itself has arrived: what
- * fails here only cuts it.
+ * The rest of a deep stack, then its base. The sample itself is written: a
+ * failure here only cuts its stack.
  */
 __noinline int put_chunks(u32 nr)
 {
@@ -143,8 +145,8 @@ __noinline int put_chunks(u32 nr)
 }
 
 /*
- * The three counts of a sample change side by side, put before the record is
- * visible: a reader of the ring never knows more samples than were put.
+ * The three counts of a sample change together, before its record is visible:
+ * a reader of the ring never sees more samples than are counted in put.
  */
 static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, struct otp_cpu_counters *c,
 				       const struct otp_defaults *d, u64 slot)
@@ -155,7 +157,7 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 	c->ticks++;
 	c->taken++;
 	c->put++;
-	/* A sample never overtakes the record of a loss before it. */
+	/* The record of a loss always precedes the next sample. */
 	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d))) {
 		c->put--;
 		c->lost[OTP_LOSS_RING_FULL]++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * User registers in DWARF order, by architecture. The registers of the tick
- * itself can only be read field by field from the context, saved ones only as
- * a copy: hence macros over "something with these fields".
+ * can only be read field by field from the context, saved ones only from a
+ * copy of another type: hence macros, which take any type with these fields.
  */
 #ifndef OTP_BPF_REGS_H
 #define OTP_BPF_REGS_H
@@ -16,7 +16,7 @@
 #define REGS_VALID     ((1ULL << OTP_REGS_X86_64) - 1)
 #define REGS_VALID_32  0x100ffULL /* r8 to r15 do not exist there */
 
-/* The upper bits of the field hold other things where the CPU has FRED. */
+/* With FRED, the upper bits of the field are not part of cs. */
 #define regs_user(r)   (((r)->cs & 3) != 0)
 #define regs_compat(r) (((r)->cs & 0xffff) == 0x23)
 
@@ -41,7 +41,7 @@
 		(to)[16] = (r)->ip; \
 	} while (0)
 
-/* What REGS_VALID_32 leaves out. */
+/* Clears the registers that are not in REGS_VALID_32. */
 #define regs_forget_64(to)                                       \
 	do {                                                     \
 		_Pragma("unroll") for (int _i = 8; _i < 16; _i++) \
@@ -68,7 +68,7 @@
 		(to)[32] = (r)->pc;                   \
 	} while (0)
 
-/* What REGS_VALID_32 leaves out. */
+/* Clears the registers that are not in REGS_VALID_32. */
 #define regs_forget_64(to)                                        \
 	do {                                                      \
 		_Pragma("unroll") for (int _i = 15; _i < 32; _i++) \
@@ -79,7 +79,7 @@
 #error "no registers for this architecture"
 #endif
 
-/* Base of the thread's own storage, where every thread-local variable is found from. */
+/* Base of the thread-local storage. */
 static __always_inline u64 tls_base(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)

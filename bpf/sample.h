@@ -2,10 +2,10 @@
 /*
  * Fills one sample into this CPU's scratch area: the head, then sections.
  *
- * Every section writer has one form: it takes the offset at which it may
- * begin, appends its section and returns where the next one begins. All
- * payloads are multiples of 8, so no padding is left uninitialised. The user
- * stack comes last, as the only one without a small bound.
+ * Every section writer takes an offset, appends its section there and returns
+ * the offset of the next one. All payloads are multiples of 8, so no padding is
+ * left uninitialised. The user stack is last, as the only section without a
+ * small bound.
  */
 #ifndef OTP_BPF_SAMPLE_H
 #define OTP_BPF_SAMPLE_H
@@ -38,9 +38,9 @@ static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, struct tas
 }
 
 /*
- * Where stacks are known to end: the first thread's where the kernel put its
- * arguments, the others' below their thread's own data, which C libraries
- * place at the top of the mapping.
+ * The known end of a stack: for the first thread, where the kernel placed the
+ * program's arguments; for others, the thread's own data, which C libraries
+ * place at the top of the stack's mapping.
  */
 static __always_inline u64 stack_end(const struct subject *who, u64 tls)
 {
@@ -83,14 +83,14 @@ static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 
 	bool compat;
 
 	if (mode & OTP_MODE_KERNEL) {
-		/* In a part of the scratch area that is free: half of the program's stack would be theirs. */
+		/* In an unused part of the scratch area: they would fill half of the program's stack. */
 		bpf_user_pt_regs_t *saved = (void *)(s + STACK_AT_MAX);
 
-		/* On failure all are zero, which the check below takes for none. */
+		/* On failure all are zero, which the check below treats as none. */
 		bpf_probe_read_kernel(saved, sizeof(*saved), saved_user_regs(who->task));
 		regs_copy(to->reg, saved);
 		compat = regs_compat(saved);
-		/* Keeps the two copies apart: a pointer that is either is no context to the verifier. */
+		/* Keeps the compiler from merging the two copies: the verifier rejects a pointer to either. */
 		asm volatile("" ::: "memory");
 	} else {
 		regs_copy(to->reg, &ctx->regs);
@@ -110,7 +110,7 @@ static __always_inline u64 put_regs(struct bpf_perf_event_data *ctx, u8 *s, u64 
 	return at + sizeof(struct otp_section) + sizeof(*to) + OTP_REGS_HERE * sizeof(u64);
 }
 
-/* The event's own registers are where the kernel's unwinder begins: no frame of ours is on it. */
+/* The kernel unwinds from the event's registers, so the sampler's own frames are not included. */
 static __always_inline u64 put_kstack(struct bpf_perf_event_data *ctx, u8 *s, u64 at)
 {
 	long n = bpf_get_stack(ctx, s + at + sizeof(struct otp_section), KSTACK_BYTES, 0);
@@ -123,7 +123,7 @@ static __always_inline u64 put_kstack(struct bpf_perf_event_data *ctx, u8 *s, u6
 }
 _Static_assert(KSTACK_BYTES == 0x3f8, "the mask in put_kstack is the bound");
 
-/* What the bound on bytes per second leaves of the copy and its base. */
+/* Cuts the copy and its base to the bound on bytes per second. */
 static __always_inline void share_budget(struct otp_sample *head, struct cpu_state *cpu, u64 *want, u64 *base, u32 budget)
 {
 	if (!otp_budget_applies(*want, *base))
@@ -134,7 +134,7 @@ static __always_inline void share_budget(struct otp_sample *head, struct cpu_sta
 		head->mode |= OTP_MODE_THROTTLE;
 }
 
-/* Where to begin, how much to copy, and what chunks will continue. Returns the bytes of the whole copy. */
+/* Plans the copy and the chunks that continue it. Returns the bytes of the whole copy, without the base. */
 static __always_inline u64 plan_copy(struct otp_sample *head, const struct choice *choice, struct cpu_state *cpu, u64 addr,
 				     u32 budget)
 {
@@ -189,7 +189,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 	return bytes + got;
 }
 
-/* The events that have passed since the sample before. */
+/* The number of events since the previous sample. */
 static __always_inline u64 put_value(struct bpf_perf_event_data *ctx, u8 *s, u64 at)
 {
 	struct otp_value *to = (void *)(s + at + sizeof(struct otp_section));
@@ -209,7 +209,7 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 
 	cpu->stack_left = cpu->base_left = 0;
 	put_head(s, who, choice, cpu, mode);
-	/* Registers come first: where they lie is known then. */
+	/* Registers come first, so that their offset is a constant. */
 	if (!(mode & HAS_NO_USER))
 		at = put_regs(ctx, s, at, who, mode);
 	if (slot)

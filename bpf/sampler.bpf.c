@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The sampler: programs that run on every CPU, with interrupts off, at each
- * tick of its clock and at each event that samples stand for. They decide, copy
- * and put; they never sleep, never unwind user code, and wake the reader at
- * most once per fill of the ring.
+ * tick of its clock and at each sampled event. They select, copy and write the
+ * record; they never sleep, never unwind user code, and wake the reader at most
+ * once per fill of the ring.
  *
- * A program cannot ask which of a CPU's events runs it, so each slot of an
- * event has a program of a few instructions, which notes the slot and goes on
- * to the one that samples. Ticks have a program of their own: slot 0 is a
- * constant there, and costs nothing.
+ * A program cannot find out which of a CPU's events runs it, so each slot of an
+ * event has a program of a few instructions, which notes the slot and calls the
+ * one that samples. Ticks have a program of their own: slot 0 is a constant
+ * there, at no cost.
  */
 #include "kernel_types.h"
 
@@ -30,14 +30,14 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-static __always_inline int skip(struct otp_cpu_counters *c, enum otp_skip_reason reason)
+static __always_inline int count_skip(struct otp_cpu_counters *c, enum otp_skip_reason reason)
 {
 	c->ticks++;
 	c->skip[reason]++;
 	return 0;
 }
 
-static __always_inline int lose(struct otp_cpu_counters *c, enum otp_loss_reason reason)
+static __always_inline int count_loss(struct otp_cpu_counters *c, enum otp_loss_reason reason)
 {
 	c->ticks++;
 	c->taken++;
@@ -56,8 +56,9 @@ static __always_inline struct otp_cpu_counters *counters_of(u64 slot)
 	return bpf_map_lookup_elem(&counters, &index);
 }
 
-static __always_inline int take(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c,
-				const struct otp_defaults *d, struct subject *who, struct choice *choice, u64 slot)
+static __always_inline int take_sample(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c,
+				       const struct otp_defaults *d, struct subject *who, struct choice *choice,
+				       u64 slot)
 {
 	u32 nr = bpf_get_smp_processor_id(), mode;
 	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
@@ -65,7 +66,7 @@ static __always_inline int take(struct bpf_perf_event_data *ctx, struct otp_cpu_
 	u64 len;
 
 	if (!cpu || !s)
-		return lose(c, OTP_LOSS_SCRATCH);
+		return count_loss(c, OTP_LOSS_SCRATCH);
 	cpu->time_ns = bpf_ktime_get_boot_ns();
 	cpu->seq = c->taken + 1;
 	cpu->origin = slot ? slot_origin[slot] : OTP_ORIGIN_CPU_CLOCK;
@@ -80,7 +81,7 @@ static __always_inline int take(struct bpf_perf_event_data *ctx, struct otp_cpu_
 	return 0;
 }
 
-/* The clock is read for one sample in so many: twice 20 ns of some 1500 would show, a sixteenth of it does not. */
+/* Only one sample of OTP_TIMED_EVERY is measured: two clock reads of 20 ns are a visible part of some 1500 ns. */
 static __always_inline u64 time_begin(const struct otp_cpu_counters *c)
 {
 	return c->taken % OTP_TIMED_EVERY ? 0 : bpf_ktime_get_ns();
@@ -99,7 +100,7 @@ static __always_inline void time_end(struct otp_cpu_counters *c, u64 began)
 		c->longest_ns = ns;
 }
 
-static __always_inline int sample(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c, u64 slot)
+static __always_inline int sample_event(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c, u64 slot)
 {
 	u32 zero = 0;
 	struct otp_defaults *d = bpf_map_lookup_elem(&defaults, &zero);
@@ -111,14 +112,14 @@ static __always_inline int sample(struct bpf_perf_event_data *ctx, struct otp_cp
 	if (!c || !d)
 		return 0;
 	if (!d->running)
-		return skip(c, OTP_SKIP_STOPPED);
+		return count_skip(c, OTP_SKIP_STOPPED);
 	if (!pid_tgid)
-		return skip(c, OTP_SKIP_IDLE);
+		return count_skip(c, OTP_SKIP_IDLE);
 	began = time_begin(c);
 	subject_fill(&who, pid_tgid);
 	if (!choose(&choice, &who, d))
-		return skip(c, OTP_SKIP_NOT_SELECTED);
-	take(ctx, c, d, &who, &choice, slot);
+		return count_skip(c, OTP_SKIP_NOT_SELECTED);
+	take_sample(ctx, c, d, &who, &choice, slot);
 	time_end(c, began);
 	return 0;
 }
@@ -128,7 +129,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 {
 	u32 nr = bpf_get_smp_processor_id();
 
-	return sample(ctx, bpf_map_lookup_elem(&counters, &nr), 0);
+	return sample_event(ctx, bpf_map_lookup_elem(&counters, &nr), 0);
 }
 
 SEC("perf_event")
@@ -144,11 +145,11 @@ int on_event(struct bpf_perf_event_data *ctx)
 	opaque(slot);
 	if (!slot || slot >= OTP_ORIGINS_MAX)
 		return 0;
-	return sample(ctx, counters_of(slot), slot);
+	return sample_event(ctx, counters_of(slot), slot);
 }
 
-/* Programs of perf events do not interrupt each other on a CPU, so what is noted here holds until on_event reads it. */
-static __always_inline int event(struct bpf_perf_event_data *ctx, u32 slot)
+/* Programs of perf events do not interrupt each other on a CPU, so slot is unchanged when on_event reads it. */
+static __always_inline int enter_event(struct bpf_perf_event_data *ctx, u32 slot)
 {
 	u32 nr = bpf_get_smp_processor_id();
 	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
@@ -164,7 +165,7 @@ static __always_inline int event(struct bpf_perf_event_data *ctx, u32 slot)
 	SEC("perf_event")                                      \
 	int on_event_##slot(struct bpf_perf_event_data *ctx)   \
 	{                                                      \
-		return event(ctx, slot);                       \
+		return enter_event(ctx, slot);                 \
 	}
 
 ON_EVENT(1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copies user memory upward from an address, never sleeping, never faulting
- * in: what is not readable at this moment ends the copy.
+ * Copies user memory upward from an address; never sleeps, never faults pages
+ * in.
  */
 #ifndef OTP_BPF_STACK_H
 #define OTP_BPF_STACK_H
@@ -12,20 +12,20 @@
 /* Pages that a copy may touch: its own, and one more for an unaligned start. */
 #define PIECES (OTP_HEAD_STACK / PAGE + 1)
 
-/* Where user bytes may begin in the scratch area at most: what comes before them is small. */
+/* The highest offset of user bytes in the scratch area: the sections before them are small. */
 #define STACK_AT_MAX 8192
 _Static_assert(STACK_AT_MAX + OTP_HEAD_STACK + PAGE <= OTP_SCRATCH, "a copy fits the scratch area");
 
 /*
- * The functions with loops are global ones: the verifier takes each once, for
- * any arguments, instead of once per path that leads to a call. They may only
- * be given numbers (5.10), so they find the scratch area themselves.
+ * The functions with loops are global ones: the verifier checks each once, for
+ * any arguments, instead of once per path that leads to a call. Their arguments
+ * may only be numbers (5.10), so they look up the scratch area themselves.
  */
 
-/* What a copy returns: the bytes up to the last one that was there, and whether some before it were not. */
+/* Bit in the result of a copy, besides the bytes up to the last readable one: some before it were not readable. */
 #define COPY_HOLES (1ULL << 63)
 
-/* A page or a part of one, into this CPU's scratch area at that offset. All bits set: it was there. */
+/* Copies a page or a part of one into this CPU's scratch area at that offset. Returns all bits set on success. */
 __noinline u64 copy_page(u64 at, u64 want, u64 addr)
 {
 	u32 nr = bpf_get_smp_processor_id();
@@ -39,11 +39,10 @@ __noinline u64 copy_page(u64 at, u64 want, u64 addr)
 }
 
 /*
- * A failed read keeps nothing of its target, so after one the copy goes page
- * by page: every page that is there arrives. Big arrays leave pages between
- * frames that nobody has touched yet; a failed read leaves zeros in their place.
- * No branch depends on what was there, or the verifier would walk every way
- * in which nine pages can be there or not.
+ * A failed read leaves only zeros, so it is repeated page by page, which copies
+ * every readable page. Big arrays leave pages between frames that were never
+ * touched; they become zeros. No branch depends on the result of a read:
+ * otherwise the verifier would follow each combination of nine pages.
  */
 static __always_inline u64 copy_pages(u64 at, u64 want, u64 addr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One tick: selection, record, ring. What it writes and counts is what
- * bpf/sampler.bpf.c writes and counts, so that nobody can tell them apart.
+ * One tick: selection, record, ring. It writes and counts the same as
+ * bpf/sampler.bpf.c does, so that readers need not distinguish the samplers.
  *
  * Context: the timer's interrupt or the counter's NMI, on c's CPU. No lock, no
  * allocation, no page fault; every loop has a bound.
@@ -14,9 +14,9 @@
 struct otprof_cpu;
 struct pt_regs;
 
-/* regs: what the tick interrupted. Whether it was taken as a sample, arrived or lost. */
+/* regs: of the interrupted code. True: a sample was taken, whether it reached the ring or was lost. */
 bool otprof_capture_tick(struct otprof_cpu *c, struct pt_regs *regs);
-/* How long that took. */
+/* Counts the duration of the tick just captured. */
 void otprof_capture_timed(struct otprof_cpu *c, u64 ns);
 
 #endif

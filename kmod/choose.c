@@ -9,8 +9,9 @@
 #include "kmod/compat/compat.h"
 #include "kmod/plans.h"
 #include "kmod/session.h"
+#include "kmod/uapi/otprof_copy.h"
 
-/* Zeroes behind the end: a name is also a key. */
+/* Zeroes after the end: a name is also a key. */
 static void copy_comm(char to[OTP_COMM_LEN], const char *from)
 {
 	unsigned int i;
@@ -40,20 +41,20 @@ static u64 current_cgroup_id(void)
 }
 #endif
 
-static bool is_alive(const struct task_struct *task)
+static bool task_is_alive(const struct task_struct *task)
 {
-	return data_race(pid_alive(task)); /* whoever reaps it waits for this tick before anything of it goes */
+	return data_race(pid_alive(task)); /* what is freed when it is reaped stays until this tick has ended */
 }
 
 /*
- * The tick may have interrupted whoever changes a task, and another thread's
- * exec changes it from elsewhere: each field is read once, and what they say
- * together is checked by the process' start and exec, which plans hold for.
+ * The tick may interrupt code that changes the task, and another thread's exec
+ * may change it concurrently: each field is read once, and a plan applies only
+ * if the start and exec read here match it.
  *
- * A task that was reaped while it still runs its last instructions has left
- * its family: parent and leader may be gone. While it has a pid they are not,
- * nor are the parents of its parents: each of them would first hand its
- * children over, be reaped, and then wait for this tick's rcu_read_lock.
+ * A task may be reaped while it runs its last instructions; then its parent and
+ * leader may be freed. While it has a pid they are not, nor are the parents of
+ * its parents: before one of them is freed, its children are reparented, it is
+ * reaped, and a grace period waits for this tick's rcu_read_lock.
  */
 void otprof_choose_subject(struct otprof_subject *who)
 {
@@ -64,7 +65,7 @@ void otprof_choose_subject(struct otprof_subject *who)
 	who->exec_id = READ_ONCE(task->self_exec_id);
 	who->cgroup_id = current_cgroup_id();
 	copy_comm(who->comm, task->comm);
-	if (is_alive(task)) {
+	if (task_is_alive(task)) {
 		who->parent = rcu_dereference(task->real_parent);
 		who->ppid = READ_ONCE(who->parent->tgid);
 		who->start_ns = otprof_compat_start_ns(READ_ONCE(task->group_leader));
@@ -91,12 +92,12 @@ static void choice_take(struct otprof_choice *c, const struct otp_plan *p)
 }
 
 /*
- * A process without a plan belongs to the selection of its nearest ancestor
- * that has one. The size of the copy comes along only from a parent that runs
- * the same program: a fork, and no exec since.
+ * A process without a plan inherits the selection of its nearest ancestor with
+ * one. It inherits the size of the copy only from a parent that runs the same
+ * program: a fork, and no exec since.
  */
-static void inherit(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d,
-		    const struct otprof_subject *who)
+static void choose_inherited(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d,
+			     const struct otprof_subject *who)
 {
 	struct task_struct *at = who->parent;
 	int up;
@@ -130,7 +131,7 @@ static void choose_by_plan(struct otprof_choice *c, const struct otprof_session 
 		c->planned = true;
 		return;
 	}
-	inherit(c, s, d, who);
+	choose_inherited(c, s, d, who);
 }
 
 /* The nearest rule upward from the task's own cgroup. */
@@ -153,13 +154,13 @@ static u8 cgroup_select(const struct otprof_session *s)
 }
 
 /*
- * What programs of this name have needed, if there is no plan at all: a
- * short-lived one never has a plan of its own. Threads are named as they like,
- * so it is the first one's name that counts.
+ * Without a plan, the sizes that programs of this name needed before: a
+ * short-lived process never gets a plan of its own. The first thread's name is
+ * used, because threads choose their names freely.
  */
-static void take_hint(struct otprof_choice *c, const struct otprof_session *s)
+static void choose_hint(struct otprof_choice *c, const struct otprof_session *s)
 {
-	const struct task_struct *task = is_alive(current) ? READ_ONCE(current->group_leader) : current;
+	const struct task_struct *task = task_is_alive(current) ? READ_ONCE(current->group_leader) : current;
 	const struct otp_hint *hint;
 	char name[OTP_COMM_LEN];
 
@@ -171,16 +172,12 @@ static void take_hint(struct otprof_choice *c, const struct otprof_session *s)
 	c->base_bytes = hint->base_bytes;
 }
 
-/* What is of interest only once it is selected. */
-static void settle(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d)
+/* The rest of the choice, needed only for a selected task. */
+static void choose_copy(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d)
 {
 	if (!c->stack_bytes && !c->planned)
-		take_hint(c, s);
-	if (!c->stack_bytes) {
-		c->stack_bytes = d->stack_bytes;
-		if (!c->base_bytes)
-			c->base_bytes = d->base_bytes;
-	}
+		choose_hint(c, s);
+	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
@@ -197,7 +194,7 @@ bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d,
 		c.select = d->select;
 	if (c.select != OTP_SELECT_YES)
 		return false;
-	settle(&c, s, d);
+	choose_copy(&c, s, d);
 	*ret = c;
 	return true;
 }

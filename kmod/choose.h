@@ -2,7 +2,7 @@
 /*
  * Selection before cost: whether this tick's task is sampled, and how, in the
  * order plan, cgroup rule, default.
- * Context: the tick, inside rcu_read_lock. No loop without a bound.
+ * Context: the tick, inside rcu_read_lock. Every loop has a bound.
  */
 #ifndef OTPROF_CHOOSE_H
 #define OTPROF_CHOOSE_H
@@ -14,24 +14,26 @@
 struct otprof_session;
 struct task_struct;
 
-/* The interrupted task, as far as the selection has to know it. */
+/* The interrupted task, by the fields that the selection reads. */
 struct otprof_subject {
-	struct task_struct *parent; /* NULL where the task is no longer in its family */
+	struct task_struct *parent; /* borrowed until rcu_read_unlock; NULL: the task was reaped */
 	u64 start_ns, exec_id, cgroup_id;
 	u32 pid, tid, ppid;
 	char comm[OTP_COMM_LEN];
 };
 
 struct otprof_choice {
-	u32 stack_bytes; /* 0, until it is settled: no plan says it */
+	u32 stack_bytes; /* by plan, hint or default */
 	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
 	u8 select;
-	bool planned; /* it has a plan of its own */
+	bool planned; /* the process has a plan of its own */
 };
 
+/* Fills who from current. */
 void otprof_choose_subject(struct otprof_subject *who);
+/* True: selected, and *ret is set. */
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
 		   struct otprof_choice *ret);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Ticks from the CPU's counter of cycles, through the kernel's own perf
- * events. Its interrupt is an NMI where the CPU has one for it: it takes no
- * lock, and what it interrupts may be anything, so it sees code that runs with
- * interrupts off. UNTESTED UNTIL RUN ON HARDWARE WITH SUCH A COUNTER: what
- * virtual machines commonly lack, they refuse here.
+ * events. Its interrupt is an NMI where the CPU supports that: the handler
+ * takes no lock, may interrupt any code, and so samples code that runs with
+ * interrupts off. UNTESTED UNTIL RUN ON HARDWARE WITH SUCH A COUNTER: most
+ * virtual machines have none, and the calls below fail there.
  *
  * All calls: under the session's mutex, may sleep. When close returns, no tick
  * of the session runs or will run.
@@ -16,11 +16,11 @@
 
 struct otprof_session;
 
-/* Whether this kernel has what it takes; whether there is a counter, only try can tell. */
+/* Whether this kernel supports it. Whether the CPU has a counter, only try finds out. */
 bool otprof_counter_possible(void);
-/* -ENOENT, -EOPNOTSUPP or whatever else perf says where there is none; nothing stays. */
+/* Opens a counter and closes it again. -ENOENT, -EOPNOTSUPP or another error of perf: there is none. */
 int otprof_counter_try(u64 period_ns);
-/* A counter for each wanted CPU that is online and has none, and none for those that went. */
+/* Opens counters for wanted CPUs that came online, closes those of CPUs that went offline. */
 int otprof_counter_follow(struct otprof_session *s);
 void otprof_counter_close(struct otprof_session *s);
 

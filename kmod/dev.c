@@ -26,7 +26,7 @@ MODULE_PARM_DESC(sessions_max, "samplers at the same time (default 4)");
 module_param_named(memory_max, otprof_memory_max, uint, 0444);
 MODULE_PARM_DESC(memory_max, "MiB that ring and tables of one sampler may take (default 256)");
 
-static bool may_open(void)
+static bool dev_may_open(void)
 {
 	if (otprof_compat_may_profile())
 		return true;
@@ -38,7 +38,7 @@ static int dev_open(struct inode *inode, struct file *file)
 	struct otprof_session *s;
 	int err;
 
-	if (!may_open())
+	if (!dev_may_open())
 		return -EPERM;
 	err = otprof_session_new(&s);
 	if (err)
@@ -47,7 +47,7 @@ static int dev_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* However the owner ended, his last descriptor is closed: no tick and no event from here on. */
+/* Called when the last descriptor is closed, however its owner ended: no tick and no event afterwards. */
 static int dev_release(struct inode *inode, struct file *file)
 {
 	struct otprof_session *s = file->private_data;
@@ -59,18 +59,18 @@ static int dev_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static u64 features(void)
+static u64 dev_features(void)
 {
 	return OTPROF_FEATURE_PERIOD | (otprof_counter_possible() ? OTPROF_FEATURE_HARDWARE : 0) |
 	       (otprof_life_possible() ? OTPROF_FEATURE_LIFE : 0);
 }
 
-static long get_info(void __user *arg)
+static long dev_get_info(void __user *arg)
 {
 	struct otprof_info info = {
 		.abi_version = OTP_ABI_VERSION,
 		.dev_version = OTPROF_DEV_VERSION,
-		.features = features(),
+		.features = dev_features(),
 		.cpus_nr = nr_cpu_ids,
 		.page_bytes = PAGE_SIZE,
 		.producer_offset = PAGE_SIZE,
@@ -81,7 +81,7 @@ static long get_info(void __user *arg)
 	return copy_to_user(arg, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-static long set_config(struct otprof_session *s, const void __user *arg)
+static long dev_set_config(struct otprof_session *s, const void __user *arg)
 {
 	struct otprof_config *c = kmalloc(sizeof(*c), GFP_KERNEL);
 	long err = -EFAULT;
@@ -94,7 +94,7 @@ static long set_config(struct otprof_session *s, const void __user *arg)
 	return err;
 }
 
-static long set_defaults(struct otprof_session *s, const void __user *arg)
+static long dev_set_defaults(struct otprof_session *s, const void __user *arg)
 {
 	struct otp_defaults d;
 
@@ -115,7 +115,7 @@ static bool plan_valid(const struct otp_plan *p)
 	       !p->reserved[0] && !p->reserved[1] && !p->reserved[2] && !p->reserved[3];
 }
 
-static long set_plan(struct otprof_session *s, const void __user *arg)
+static long dev_set_plan(struct otprof_session *s, const void __user *arg)
 {
 	struct otprof_set_plan p;
 
@@ -126,7 +126,7 @@ static long set_plan(struct otprof_session *s, const void __user *arg)
 	return otprof_plans_set(&s->plans, p.pid, p.op == OTPROF_SET ? &p.plan : NULL);
 }
 
-static long set_hint(struct otprof_session *s, const void __user *arg)
+static long dev_set_hint(struct otprof_session *s, const void __user *arg)
 {
 	struct otprof_set_hint h;
 
@@ -138,7 +138,7 @@ static long set_hint(struct otprof_session *s, const void __user *arg)
 	return otprof_plans_set_hint(&s->plans, h.comm, h.op == OTPROF_SET ? &h.hint : NULL);
 }
 
-static long set_rule(struct otprof_session *s, const void __user *arg)
+static long dev_set_rule(struct otprof_session *s, const void __user *arg)
 {
 	struct otprof_set_rule r;
 
@@ -150,7 +150,7 @@ static long set_rule(struct otprof_session *s, const void __user *arg)
 	return otprof_plans_set_rule(&s->plans, r.cgroup_id, r.op == OTPROF_SET ? &r.rule : NULL);
 }
 
-static long get_times(struct otprof_session *s, void __user *arg)
+static long dev_get_times(struct otprof_session *s, void __user *arg)
 {
 	struct otprof_times times;
 
@@ -158,7 +158,7 @@ static long get_times(struct otprof_session *s, void __user *arg)
 	return copy_to_user(arg, &times, sizeof(times)) ? -EFAULT : 0;
 }
 
-static long get_cpus(struct otprof_session *s, void __user *arg)
+static long dev_get_cpus(struct otprof_session *s, void __user *arg)
 {
 	struct otprof_cpus cpus;
 
@@ -166,7 +166,7 @@ static long get_cpus(struct otprof_session *s, void __user *arg)
 	return copy_to_user(arg, &cpus, sizeof(cpus)) ? -EFAULT : 0;
 }
 
-static long set_period(struct otprof_session *s, const void __user *arg)
+static long dev_set_period(struct otprof_session *s, const void __user *arg)
 {
 	u64 period_ns;
 
@@ -175,13 +175,13 @@ static long set_period(struct otprof_session *s, const void __user *arg)
 	return otprof_session_set_period(s, period_ns);
 }
 
-static long stop(struct otprof_session *s)
+static long dev_stop(struct otprof_session *s)
 {
 	otprof_session_stop(s);
 	return 0;
 }
 
-static long configured_ioctl(struct otprof_session *s, unsigned int cmd, unsigned long arg)
+static long dev_ioctl_configured(struct otprof_session *s, unsigned int cmd, unsigned long arg)
 {
 	void __user *at = (void __user *)arg;
 
@@ -189,21 +189,21 @@ static long configured_ioctl(struct otprof_session *s, unsigned int cmd, unsigne
 	case OTPROF_IOC_START:
 		return otprof_session_start(s);
 	case OTPROF_IOC_STOP:
-		return stop(s);
+		return dev_stop(s);
 	case OTPROF_IOC_DEFAULTS:
-		return set_defaults(s, at);
+		return dev_set_defaults(s, at);
 	case OTPROF_IOC_PLAN:
-		return set_plan(s, at);
+		return dev_set_plan(s, at);
 	case OTPROF_IOC_HINT:
-		return set_hint(s, at);
+		return dev_set_hint(s, at);
 	case OTPROF_IOC_RULE:
-		return set_rule(s, at);
+		return dev_set_rule(s, at);
 	case OTPROF_IOC_TIMES:
-		return get_times(s, at);
+		return dev_get_times(s, at);
 	case OTPROF_IOC_CPUS:
-		return get_cpus(s, at);
+		return dev_get_cpus(s, at);
 	case OTPROF_IOC_PERIOD:
-		return set_period(s, at);
+		return dev_set_period(s, at);
 	case OTPROF_IOC_VIEW:
 		return otprof_view_open(s, arg);
 	default:
@@ -217,13 +217,13 @@ static long dev_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	long err;
 
 	if (cmd == OTPROF_IOC_INFO)
-		return get_info((void __user *)arg);
+		return dev_get_info((void __user *)arg);
 	if (mutex_lock_interruptible(&s->mutex))
 		return -ERESTARTSYS;
 	if (cmd == OTPROF_IOC_CONFIG)
-		err = set_config(s, (const void __user *)arg);
+		err = dev_set_config(s, (const void __user *)arg);
 	else
-		err = s->configured ? configured_ioctl(s, cmd, arg) : -ENODATA;
+		err = s->configured ? dev_ioctl_configured(s, cmd, arg) : -ENODATA;
 	mutex_unlock(&s->mutex);
 	return err;
 }
@@ -242,7 +242,7 @@ static struct miscdevice dev = {
 	.fops = &dev_fops,
 };
 
-/* A group's members pass the file's mode to be judged by open. */
+/* With a group, the file's mode admits everyone, and open checks the membership. */
 int otprof_dev_init(void)
 {
 	dev.mode = group >= 0 ? 0666 : 0600;

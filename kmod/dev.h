@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* /dev/otprof: the boundary of trust. Everything that comes from there is checked there or in session.c. */
+/* /dev/otprof: the boundary of trust. All that a caller passes is checked in dev.c or session.c. */
 #ifndef OTPROF_DEV_H
 #define OTPROF_DEV_H
 

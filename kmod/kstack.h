@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel stack of the interrupted task, from where it was interrupted:
- * neither the timer's frames nor ours are on it. Context: the tick.
+ * The kernel stack of the interrupted task, from the interrupted instruction:
+ * without the frames of the timer and of this module. Context: the tick.
  */
 #ifndef OTPROF_KSTACK_H
 #define OTPROF_KSTACK_H
@@ -10,7 +10,7 @@
 
 struct pt_regs;
 
-/* Addresses written, innermost first, at most max (not 0). */
+/* Writes at most max (not 0) addresses, innermost first; returns their number. */
 u32 otprof_kstack(u64 *to, u32 max, struct pt_regs *regs);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The functions here run in the task that they tell of, or in its parent,
- * where the kernel has its tracepoints: they may not sleep. A record is put
- * together first and then put into the ring with interrupts off, in this CPU's
- * second slot: a tick may interrupt everything else, but not another event.
+ * The tracepoints call these functions in the task that the event is about, or
+ * in its parent: they may not sleep. A record is built first and then put into
+ * the ring with interrupts off, in this CPU's second slot, so that no event
+ * interrupts another one; a tick, which may be an NMI, uses the first slot.
  */
 #include "kmod/life.h"
 
@@ -43,10 +43,10 @@ _Static_assert(sizeof(struct comm_record) == 56, "likewise");
 
 enum { ON_FORK, ON_EXEC, ON_EXIT, ON_RENAME, POINTS };
 
-/* Of the kernel itself, so they stay. NULL: this kernel has none. */
+/* Tracepoints of the kernel itself, which are never removed. NULL: this kernel has none. */
 static struct tracepoint *points[POINTS];
 
-static void put(struct otprof_session *s, const void *record, u32 len)
+static void life_put(struct otprof_session *s, const void *record, u32 len)
 {
 	struct otp_cpu_counters *n;
 	unsigned long flags;
@@ -64,7 +64,7 @@ static void put(struct otprof_session *s, const void *record, u32 len)
 	local_irq_restore(flags);
 }
 
-static void lost(struct otprof_session *s)
+static void life_count_lost(struct otprof_session *s)
 {
 	struct otp_cpu_counters *n;
 	unsigned long flags;
@@ -75,8 +75,8 @@ static void lost(struct otprof_session *s)
 	local_irq_restore(flags);
 }
 
-static void put_task(struct otprof_session *s, u32 type, const struct task_struct *task,
-		     const struct task_struct *parent)
+static void life_put_task(struct otprof_session *s, u32 type, const struct task_struct *task,
+			  const struct task_struct *parent)
 {
 	struct task_record r = {
 		.pid = task->tgid,
@@ -88,10 +88,10 @@ static void put_task(struct otprof_session *s, u32 type, const struct task_struc
 	otprof_life_head(&r.event, &r.header, sizeof(r), type, 0);
 	otprof_life_tail(&r.tail);
 	r.time_ns = r.tail.time_ns;
-	put(s, &r, sizeof(r));
+	life_put(s, &r, sizeof(r));
 }
 
-static void put_comm(struct otprof_session *s, const struct task_struct *task, const char *comm, u16 misc)
+static void life_put_comm(struct otprof_session *s, const struct task_struct *task, const char *comm, u16 misc)
 {
 	struct comm_record r = {
 		.pid = task->tgid,
@@ -103,55 +103,55 @@ static void put_comm(struct otprof_session *s, const struct task_struct *task, c
 		r.comm[i] = comm[i];
 	otprof_life_head(&r.event, &r.header, sizeof(r), PERF_RECORD_COMM, misc);
 	otprof_life_tail(&r.tail);
-	put(s, &r, sizeof(r));
+	life_put(s, &r, sizeof(r));
 }
 
-static void on_fork(void *session, struct task_struct *parent, struct task_struct *child)
+static void life_on_fork(void *session, struct task_struct *parent, struct task_struct *child)
 {
-	put_task(session, PERF_RECORD_FORK, child, parent);
+	life_put_task(session, PERF_RECORD_FORK, child, parent);
 }
 
 #ifdef OTPROF_HAVE_EXIT_GROUP_DEAD
-static void on_exit(void *session, struct task_struct *task, bool group_dead)
+static void life_on_exit(void *session, struct task_struct *task, bool group_dead)
 #else
-static void on_exit(void *session, struct task_struct *task)
+static void life_on_exit(void *session, struct task_struct *task)
 #endif
 {
 	rcu_read_lock();
-	put_task(session, PERF_RECORD_EXIT, task, rcu_dereference(task->real_parent));
+	life_put_task(session, PERF_RECORD_EXIT, task, rcu_dereference(task->real_parent));
 	rcu_read_unlock();
 }
 
-static void put_map(void *session, const void *record, u32 len)
+static void life_put_map(void *session, const void *record, u32 len)
 {
-	put(session, record, len);
+	life_put(session, record, len);
 }
 
-/* The new program is there, and has not begun. */
-static void on_exec(void *session, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+/* The new program is mapped and has not started. */
+static void life_on_exec(void *session, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
-	put_comm(session, task, task->comm, PERF_RECORD_MISC_COMM_EXEC);
-	if (otprof_life_maps(task, put_map, session))
-		lost(session);
+	life_put_comm(session, task, task->comm, PERF_RECORD_MISC_COMM_EXEC);
+	if (otprof_life_maps(task, life_put_map, session))
+		life_count_lost(session);
 }
 
-static void on_rename(void *session, struct task_struct *task, const char *comm)
+static void life_on_rename(void *session, struct task_struct *task, const char *comm)
 {
 	if (!otprof_compat_in_exec(task))
-		put_comm(session, task, comm, 0);
+		life_put_comm(session, task, comm, 0);
 }
 
 static const struct {
 	const char *name;
 	void *fn;
 } wanted[POINTS] = {
-	[ON_FORK] = { "sched_process_fork", on_fork },
-	[ON_EXEC] = { "sched_process_exec", on_exec },
-	[ON_EXIT] = { "sched_process_exit", on_exit },
-	[ON_RENAME] = { "task_rename", on_rename },
+	[ON_FORK] = { "sched_process_fork", life_on_fork },
+	[ON_EXEC] = { "sched_process_exec", life_on_exec },
+	[ON_EXIT] = { "sched_process_exit", life_on_exit },
+	[ON_RENAME] = { "task_rename", life_on_rename },
 };
 
-static void look_at(struct tracepoint *point, void *unused)
+static void life_match_point(struct tracepoint *point, void *unused)
 {
 	unsigned int i;
 
@@ -162,7 +162,7 @@ static void look_at(struct tracepoint *point, void *unused)
 
 void otprof_life_init(void)
 {
-	for_each_kernel_tracepoint(look_at, NULL);
+	for_each_kernel_tracepoint(life_match_point, NULL);
 }
 
 bool otprof_life_possible(void)
@@ -175,8 +175,8 @@ bool otprof_life_possible(void)
 	return true;
 }
 
-/* The first n of them. What is under way still needs the session: wait for it. */
-static void leave(struct otprof_session *s, unsigned int n)
+/* Unregisters the first n. Waits for calls under way, which still use the session. */
+static void life_unregister(struct otprof_session *s, unsigned int n)
 {
 	while (n--)
 		tracepoint_probe_unregister(points[n], wanted[n].fn, s);
@@ -191,7 +191,7 @@ int otprof_life_start(struct otprof_session *s)
 	for (i = 0; i < POINTS; i++) {
 		err = tracepoint_probe_register(points[i], wanted[i].fn, s);
 		if (err) {
-			leave(s, i);
+			life_unregister(s, i);
 			return err;
 		}
 	}
@@ -200,7 +200,7 @@ int otprof_life_start(struct otprof_session *s)
 
 void otprof_life_stop(struct otprof_session *s)
 {
-	leave(s, POINTS);
+	life_unregister(s, POINTS);
 }
 
 #else

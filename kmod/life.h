@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Process life into the ring, for hosts that refuse perf's side-band: fork,
- * exec with what it maps, renaming and exit, by the kernel's tracepoints, as
- * OTP_REC_LIFE. kmod/uapi/otprof_dev.h says what is not reported.
+ * Writes process life into the ring, for hosts that refuse perf's side-band:
+ * fork, exec with its mappings, renaming and exit, from the kernel's
+ * tracepoints, as OTP_REC_LIFE. kmod/uapi/otprof_dev.h lists what is not reported.
  *
  * start and stop: under the session's mutex, may sleep. When stop returns, no
  * event of the session is or will be under way.
- * An event that finds no room or memory is counted in life_lost.
+ * An event for which there is no room or memory is counted in life_lost.
  */
 #ifndef OTPROF_LIFE_H
 #define OTPROF_LIFE_H
@@ -15,8 +15,9 @@
 
 struct otprof_session;
 
-/* Looks for the tracepoints, once. */
+/* Looks up the tracepoints, when the module is loaded. */
 void otprof_life_init(void);
+/* Whether all of them were found. */
 bool otprof_life_possible(void);
 
 int otprof_life_start(struct otprof_session *s);

@@ -14,7 +14,7 @@
 
 #include "kmod/compat/compat.h"
 
-/* What a new program begins with: a dozen, of which three to five can be executed. */
+/* Mappings of a new program: a dozen, of which three to five are executable. */
 #define MAPS_MAX 128
 
 struct map_record {
@@ -49,7 +49,7 @@ void otprof_life_tail(struct otprof_life_tail *tail)
 
 #if defined(CONFIG_TRACEPOINTS) && !defined(OTPROF_RT)
 
-static void take_file(struct map_record *r, struct file *file)
+static void record_set_file(struct map_record *r, struct file *file)
 {
 	const struct inode *inode = otprof_compat_file_inode(file);
 
@@ -59,8 +59,8 @@ static void take_file(struct map_record *r, struct file *file)
 	r->ino_generation = inode->i_generation;
 }
 
-/* As perf names it: by its path below the task's own root, or by what the kernel calls it. */
-static const char *name_of(struct vm_area_struct *vma, char *buf)
+/* The name that perf uses: the path below the task's own root, or the kernel's name of the mapping. */
+static const char *mapping_name(struct vm_area_struct *vma, char *buf)
 {
 	const char *name = NULL;
 
@@ -73,7 +73,7 @@ static const char *name_of(struct vm_area_struct *vma, char *buf)
 	return name ? name : "//anon";
 }
 
-static u32 prot_of(const struct vm_area_struct *vma)
+static u32 mapping_prot(const struct vm_area_struct *vma)
 {
 	return (vma->vm_flags & VM_READ ? PROT_READ : 0) | (vma->vm_flags & VM_WRITE ? PROT_WRITE : 0) | PROT_EXEC;
 }
@@ -100,13 +100,13 @@ static u32 record_fill(struct map_record *r, const struct task_struct *task, str
 	r->len = vma->vm_end - vma->vm_start;
 	r->pgoff = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	if (vma->vm_file)
-		take_file(r, vma->vm_file);
-	r->prot = prot_of(vma);
+		record_set_file(r, vma->vm_file);
+	r->prot = mapping_prot(vma);
 	r->flags = vma->vm_flags & VM_SHARED ? MAP_SHARED : MAP_PRIVATE;
-	return record_finish(r, name_of(vma, r->name));
+	return record_finish(r, mapping_name(vma, r->name));
 }
 
-static void each_map(struct task_struct *task, struct map_record *r, otprof_life_fn *fn, void *ctx)
+static void record_each_mapping(struct task_struct *task, struct map_record *r, otprof_life_fn *fn, void *ctx)
 {
 	struct vm_area_struct *vma = find_vma(task->mm, 0);
 	unsigned int n;
@@ -131,7 +131,7 @@ int otprof_life_maps(struct task_struct *task, otprof_life_fn *fn, void *ctx)
 		kfree(r);
 		return -EAGAIN;
 	}
-	each_map(task, r, fn, ctx);
+	record_each_mapping(task, r, fn, ctx);
 	otprof_compat_mm_unlock(task->mm);
 	kfree(r);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The executable mappings of a task that has just executed a program, as
- * MMAP2 records. Called by the task itself, from its tracepoint: it may not
- * sleep, and it does not wait for whoever looks at its memory.
+ * MMAP2 records. Called in that task, from the exec tracepoint: may not sleep,
+ * and does not wait for the lock of the address space.
  */
 #ifndef OTPROF_LIFEMAPS_H
 #define OTPROF_LIFEMAPS_H
@@ -20,15 +20,15 @@ struct otprof_life_tail {
 	u64 time_ns;
 };
 
-/* Fills what all records begin and end with. */
+/* Fill the beginning and the end of a record; len: of the whole record. */
 void otprof_life_head(struct otp_life *event, struct perf_event_header *header, u32 len, u32 type, u16 misc);
 void otprof_life_tail(struct otprof_life_tail *tail);
 
 typedef void otprof_life_fn(void *ctx, const void *record, u32 len);
 
 /*
- * Records are fn's for the call. -EAGAIN or -ENOMEM where the mappings could
- * not be looked at; 0 also on a kernel where they never can.
+ * Calls fn with each record, borrowed for the call. -EAGAIN, -ENOMEM: the
+ * mappings could not be read. 0 also on kernels that do not allow reading them.
  */
 int otprof_life_maps(struct task_struct *task, otprof_life_fn *fn, void *ctx);
 

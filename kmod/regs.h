@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * User registers in DWARF order, by architecture (kmod/uapi/otprof.h says it).
+ * User registers in DWARF order, by architecture (the order: kmod/uapi/otprof.h).
  * Context: the tick.
  */
 #ifndef OTPROF_REGS_H
@@ -18,21 +18,22 @@
 #define OTPROF_REG_SP  7
 #define OTPROF_REG_PC  16
 #define OTPROF_VALID_ALL ((1ULL << OTP_REGS_X86_64) - 1)
-#define OTPROF_VALID_32 0x100ffULL /* r8 to r15 do not exist there */
-/* rbx rbp r12 to r15: what a called function leaves alone. */
+#define OTPROF_VALID_32 0x100ffULL /* 32-bit code has no r8 to r15 */
+/* rbx rbp r12 to r15: a called function preserves them. */
 #define OTPROF_CALLEE_SAVED 0xf048ULL
 
-/* The upper bits of the field hold other things where the CPU has FRED. */
+/* With FRED, the upper bits of the field are not part of cs. */
 static inline bool otprof_regs_compat(const struct pt_regs *r)
 {
 	return (r->cs & 0xffff) == __USER32_CS;
 }
 
 /*
- * Before 4.17 a fast system call saves only what a called function may change.
- * The same kernels brought the wrapper of system calls; what has it saves all.
- * orig_ax is a system call's number then, or an exception's error code: one
- * cannot tell them apart, so both lose the rest.
+ * Before 4.17 a fast system call saves only the registers that a called
+ * function may change. 4.17 also introduced the wrapper of system calls, so a
+ * kernel that has it saves all. orig_ax is the number of a system call or the
+ * error code of an exception; the two cannot be distinguished, so callee-saved
+ * registers are invalid after both.
  */
 static inline u64 otprof_regs_saved(const struct pt_regs *r)
 {
@@ -125,7 +126,7 @@ static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
 
 #endif
 
-/* saved: these are from an entry to the kernel, not from the interruption itself. */
+/* saved: r was saved on entry to the kernel, not by the tick's own interrupt. */
 static inline u64 otprof_regs_valid(const struct pt_regs *r, bool saved)
 {
 	u64 valid = saved ? otprof_regs_saved(r) : OTPROF_VALID_ALL;

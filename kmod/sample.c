@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every section writer appends its section at `at` and returns where the next
- * one begins. All payloads are multiples of 8. The user stack comes last, as
- * the only one whose length is not known before.
+ * Every section writer appends its section at `at` and returns the offset of
+ * the next one. All payloads are multiples of 8. The user stack is last, as
+ * the only section whose length is not known before it is written.
  */
 #include "kmod/sample.h"
 
@@ -23,12 +23,12 @@
 #define REGS_BYTES       ((u32)(sizeof(struct otp_regs) + OTPROF_REGS * sizeof(u64)))
 
 /*
- * Threads of the kernel have no user side, nor have those that only work for a
- * process, nor has a task whose memory is gone. While a task executes another
- * program, its registers are still the old one's and its memory may be the new
- * one's: what they would say together is true of neither.
+ * Kernel threads, worker threads of a process (io_uring, vhost) and tasks
+ * without memory have no user registers and no user stack. During an exec the
+ * registers are the old program's and the memory may be the new one's, so a
+ * sample of them would be wrong for both.
  */
-static u32 task_mode(struct pt_regs *regs)
+static u32 sample_mode(struct pt_regs *regs)
 {
 	u32 mode = user_mode(regs) ? 0 : OTP_MODE_KERNEL, flags = READ_ONCE(current->flags);
 
@@ -44,10 +44,10 @@ static u32 task_mode(struct pt_regs *regs)
 }
 
 /*
- * Registers as the tick found them, or as they were saved on entry to the
- * kernel. Between exec and its first instruction there are none: zeroes.
+ * The interrupted user registers, or those saved on entry to the kernel. Between
+ * exec and the first instruction they are all zero, which means none.
  */
-static void choose_user(struct otprof_sample *s)
+static void sample_choose_user(struct otprof_sample *s)
 {
 	bool saved = s->mode & OTP_MODE_KERNEL;
 	const struct pt_regs *from = saved ? task_pt_regs(current) : s->regs;
@@ -66,8 +66,8 @@ static void choose_user(struct otprof_sample *s)
 	s->sp = s->user_valid >> OTPROF_REG_SP & 1 ? otprof_regs_sp(from) : 0;
 }
 
-/* What the bound on bytes per second leaves of the copy and its base. */
-static void share_budget(struct otprof_sample *s, u64 *want)
+/* Cuts the copy and its base to the bound on bytes per second. */
+static void sample_share_budget(struct otprof_sample *s, u64 *want)
 {
 	struct otprof_cpu *c = s->c;
 
@@ -80,27 +80,27 @@ static void share_budget(struct otprof_sample *s, u64 *want)
 }
 
 /*
- * Where stacks are known to end: the first thread's where the kernel put its
- * arguments, the others' below their thread's own data, which C libraries
- * place at the top of the mapping.
+ * The known end of a stack: for the first thread, where the kernel placed the
+ * program's arguments; for others, the thread's own data, which C libraries
+ * place at the top of the stack's mapping.
  */
-static u64 stack_end(const struct otprof_sample *s)
+static u64 sample_stack_end(const struct otprof_sample *s)
 {
 	return s->who.tid == s->who.pid ? READ_ONCE(current->mm->start_stack) : s->tls_base;
 }
 
-/* Where to begin, how much to copy, and what chunks will continue. */
-static void measure_stack(struct otprof_sample *s)
+/* Plans the copy and the chunks that continue it. */
+static void sample_measure_stack(struct otprof_sample *s)
 {
 	u64 wish = otp_copy_want(s->choice.stack_bytes), want;
 
 	s->stack_addr = (s->sp - OTP_RED_ZONE) & ~7ULL;
-	s->stack_end = stack_end(s);
+	s->stack_end = sample_stack_end(s);
 	want = otp_copy_clip(s->stack_addr, wish, s->stack_end);
 	if (want < wish)
 		s->mode |= OTP_MODE_SHORT;
 	s->base_more = otp_copy_base(s->stack_addr, s->stack_addr + want, s->stack_end, s->choice.base_bytes);
-	share_budget(s, &want);
+	sample_share_budget(s, &want);
 	s->base_next = (s->stack_end & ~7ULL) - s->base_more;
 	if (s->base_more)
 		s->mode |= OTP_MODE_CHUNKED;
@@ -109,10 +109,10 @@ static void measure_stack(struct otprof_sample *s)
 	s->stack_more = want - s->stack_bytes;
 }
 
-static u32 measure_user(struct otprof_sample *s)
+static u32 sample_measure_user(struct otprof_sample *s)
 {
 	s->tls_base = otprof_compat_tls_base();
-	measure_stack(s);
+	sample_measure_stack(s);
 	return SECTION + REGS_BYTES + SECTION + sizeof(struct otp_ustack) + s->stack_bytes;
 }
 
@@ -120,19 +120,19 @@ u32 otprof_sample_measure(struct otprof_sample *s)
 {
 	u32 bytes = sizeof(struct otp_sample);
 
-	s->mode = task_mode(s->regs);
-	choose_user(s);
+	s->mode = sample_mode(s->regs);
+	sample_choose_user(s);
 	if (s->mode & OTP_MODE_KERNEL) {
 		s->kstack_bytes = otprof_kstack(s->c->kstack, OTP_KSTACK_MAX, s->regs) * sizeof(u64);
 		bytes += SECTION + s->kstack_bytes;
 	}
 	s->tls_base = s->stack_end = s->stack_more = s->base_more = 0;
 	if (s->user)
-		bytes += measure_user(s);
+		bytes += sample_measure_user(s);
 	return bytes;
 }
 
-static void put_head(const struct otprof_sample *s, struct otp_sample *head)
+static void sample_put_head(const struct otprof_sample *s, struct otp_sample *head)
 {
 	head->rec.type = OTP_REC_SAMPLE;
 	head->rec.flags = 0;
@@ -166,7 +166,7 @@ static void *section_begin(struct otp_sample *head, u32 at, u16 type, u32 len)
 	return section + 1;
 }
 
-static u32 put_regs(const struct otprof_sample *s, struct otp_sample *head, u32 at)
+static u32 sample_put_regs(const struct otprof_sample *s, struct otp_sample *head, u32 at)
 {
 	struct otp_regs *to = section_begin(head, at, OTP_SEC_REGS, REGS_BYTES);
 	u32 i;
@@ -180,14 +180,14 @@ static u32 put_regs(const struct otprof_sample *s, struct otp_sample *head, u32 
 	return at + SECTION + REGS_BYTES;
 }
 
-static u32 put_kstack(const struct otprof_sample *s, struct otp_sample *head, u32 at)
+static u32 sample_put_kstack(const struct otprof_sample *s, struct otp_sample *head, u32 at)
 {
 	memcpy(section_begin(head, at, OTP_SEC_KSTACK, s->kstack_bytes), s->c->kstack, s->kstack_bytes);
 	return at + SECTION + s->kstack_bytes;
 }
 
-/* Into to; what of it is the stack. Where there is more to come, missing pages at its end are a hole too. */
-static u32 copy_stack(struct otprof_sample *s, void *to)
+/* Copies to `to`; returns the bytes of stack. If chunks follow, pages missing at the end are a hole too. */
+static u32 sample_copy_stack(struct otprof_sample *s, void *to)
 {
 	bool holes = false;
 	u32 got;
@@ -205,10 +205,10 @@ static u32 copy_stack(struct otprof_sample *s, void *to)
 	return got;
 }
 
-static u32 put_ustack(struct otprof_sample *s, struct otp_sample *head, u32 at)
+static u32 sample_put_ustack(struct otprof_sample *s, struct otp_sample *head, u32 at)
 {
 	struct otp_ustack *to = section_begin(head, at, OTP_SEC_USTACK, 0);
-	u32 got = copy_stack(s, to + 1), bytes = sizeof(*to) + got;
+	u32 got = sample_copy_stack(s, to + 1), bytes = sizeof(*to) + got;
 
 	to->addr = s->stack_addr;
 	if (got < s->stack_bytes) {
@@ -229,13 +229,13 @@ u32 otprof_sample_write(struct otprof_sample *s, void *to)
 	struct otp_sample *head = to;
 	u32 at = sizeof(*head);
 
-	put_head(s, head);
+	sample_put_head(s, head);
 	if (s->user)
-		at = put_regs(s, head, at);
+		at = sample_put_regs(s, head, at);
 	if (s->mode & OTP_MODE_KERNEL)
-		at = put_kstack(s, head, at);
+		at = sample_put_kstack(s, head, at);
 	if (s->user)
-		at = put_ustack(s, head, at);
+		at = sample_put_ustack(s, head, at);
 	head->mode = s->mode | s->choice.mode;
 	head->rec.len = at;
 	return at;

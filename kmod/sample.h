@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One sample: first what belongs into it, so that its room in the ring is
- * known, then the record itself, written once, where it stays.
+ * One sample: it is measured first, so that its room in the ring can be
+ * reserved, then written once, in place.
  *
  * Context: the tick, on c's CPU. No lock, no allocation, no page fault; every
- * loop has a bound. The kernel's stack, whose length is not known before it is
- * walked, waits in c; the user's stack is copied last, straight into the record,
- * and may turn out shorter.
+ * loop has a bound. The length of the kernel stack is only known once it was
+ * walked, so its addresses are kept in c meanwhile; the user stack is copied
+ * last, directly into the record, and may be shorter than measured.
  */
 #ifndef OTPROF_SAMPLE_H
 #define OTPROF_SAMPLE_H
@@ -20,42 +20,42 @@ struct otprof_cpu;
 struct pt_regs;
 
 struct otprof_sample {
-	struct otprof_cpu *c;
+	struct otprof_cpu *c; /* borrowed for the tick, as regs, d and user */
 	struct pt_regs *regs; /* what the tick interrupted */
 	const struct otp_defaults *d;
 	struct otprof_subject who;
 	struct otprof_choice choice;
 
 	/* Measured: */
-	const struct pt_regs *user; /* NULL: there is no user side */
-	u64 user_valid; /* bits of its registers */
+	const struct pt_regs *user; /* user registers; NULL: none */
+	u64 user_valid; /* a bit per valid register */
 	u64 sp, tls_base;
 	u32 mode; /* OTP_MODE_* */
-	u32 kstack_bytes; /* waiting in c */
+	u32 kstack_bytes; /* of addresses in c->kstack */
 	u64 stack_addr;
 	u64 stack_end;   /* of the thread's own stack, 0: unknown */
-	bool stack_known; /* all that is wanted lies below that: what is missing is a hole */
-	u32 stack_bytes; /* of the user's stack, in the head record */
-	u64 stack_more;  /* and wanted beyond it */
-	u64 stack_next;  /* from here */
-	u64 base_more;   /* the same of the bytes below the stack's end */
+	bool stack_known; /* the copy lies below stack_end: missing pages are holes */
+	u32 stack_bytes; /* of user stack in the head record */
+	u64 stack_more;  /* still to copy, in chunks */
+	u64 stack_next;  /* from this address */
+	u64 base_more;   /* the same of the base: bytes below stack_end */
 	u64 base_next;
 };
 
-/* The bytes that write may need. */
+/* An upper bound of the record's bytes. */
 u32 otprof_sample_measure(struct otprof_sample *s);
-/* Into that many bytes at `to`; returns how many it used. */
+/* Writes into that many bytes at `to`; returns the record's bytes. */
 u32 otprof_sample_write(struct otprof_sample *s, void *to);
 
-/* One of the chunks that follow: first of the stack, then of its base. */
+/* One of the chunks that continue the sample: first of the stack, then of its base. */
 struct otprof_chunk {
 	u32 index, want;
 	u16 flags; /* OTP_CHUNK_* */
 };
 
-/* What the next one may hold; false: there is none. */
+/* The next chunk; false: there is none. */
 bool otprof_chunk_measure(const struct otprof_sample *s, struct otprof_chunk *ret);
-/* Returns how many bytes of stack it holds: fewer where the memory ends, which its flags say then. */
+/* Returns its bytes of stack: fewer than wanted where memory ends, which its flags record. */
 u32 otprof_chunk_write(struct otprof_sample *s, struct otprof_chunk *chunk, void *to);
 
 #endif

@@ -17,10 +17,10 @@
 unsigned int otprof_memory_max = 256;
 unsigned int otprof_sessions_max = 4;
 
-/* All whose memory is not given back yet, or views could hold any amount of it. */
+/* Counts sessions until their memory is freed: otherwise views could hold any amount of it. */
 static atomic_t sessions = ATOMIC_INIT(0);
 
-/* In interrupt context: the reader's queue has a lock that ticks stay away from. */
+/* In interrupt context, not in the tick: the reader's wait queue has a lock, which ticks must not take. */
 static void wake_readers(struct irq_work *work)
 {
 	struct otprof_session *s = container_of(work, struct otprof_session, wake);
@@ -77,7 +77,7 @@ struct otprof_session *otprof_session_get(struct otprof_session *s)
 	return s;
 }
 
-static struct otprof_cpu *cpu_new(struct otprof_session *s, unsigned int cpu)
+static struct otprof_cpu *session_new_cpu(struct otprof_session *s, unsigned int cpu)
 {
 	struct otprof_cpu *c = kzalloc_node(sizeof(*c), GFP_KERNEL_ACCOUNT, cpu_to_node(cpu));
 
@@ -90,7 +90,7 @@ static struct otprof_cpu *cpu_new(struct otprof_session *s, unsigned int cpu)
 	return c;
 }
 
-/* Gives back what config took, whole or in part. Neither ticks nor the wake-up may run any more. */
+/* Frees what config allocated, whole or in part. Neither ticks nor the wake-up may run any more. */
 static void config_undo(struct otprof_session *s)
 {
 	unsigned int cpu;
@@ -151,22 +151,22 @@ static bool config_valid(const struct otprof_config *c)
 	return !memchr_inv(c->reserved, 0, sizeof(c->reserved)) && defaults_valid(&c->defaults);
 }
 
-static int flags_check(const struct otprof_config *c)
+static int config_check_flags(const struct otprof_config *c)
 {
 	if ((c->flags & OTPROF_CONFIG_LIFE) && !otprof_life_possible())
 		return -EOPNOTSUPP;
 	return c->flags & OTPROF_CONFIG_HARDWARE ? otprof_counter_try(c->period_ns) : 0;
 }
 
-/* All that grows with what the owner asks for. */
-static int memory_check(const struct otprof_config *c)
+/* Memory that grows with the requested sizes. */
+static int config_check_memory(const struct otprof_config *c)
 {
 	u64 bytes = c->ring_bytes + otprof_plans_most(c->plans_max, c->hints_max, c->rules_max);
 
 	return bytes > (u64)otprof_memory_max << 20 ? -E2BIG : 0;
 }
 
-static int masks_init(struct otprof_session *s, const struct otprof_config *c)
+static int session_init_masks(struct otprof_session *s, const struct otprof_config *c)
 {
 	unsigned int cpu;
 
@@ -180,7 +180,7 @@ static int masks_init(struct otprof_session *s, const struct otprof_config *c)
 	return cpumask_intersects(s->wanted, cpu_online_mask) ? 0 : -ENODEV;
 }
 
-static int cpus_init(struct otprof_session *s)
+static int session_init_cpus(struct otprof_session *s)
 {
 	unsigned int cpu;
 
@@ -189,14 +189,14 @@ static int cpus_init(struct otprof_session *s)
 	if (!s->cpus)
 		return -ENOMEM;
 	for_each_cpu(cpu, s->wanted) {
-		s->cpus[cpu] = cpu_new(s, cpu);
+		s->cpus[cpu] = session_new_cpu(s, cpu);
 		if (!s->cpus[cpu])
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int ring_init(struct otprof_session *s, u32 bytes)
+static int session_init_ring(struct otprof_session *s, u32 bytes)
 {
 	u8 *at;
 	int err;
@@ -237,11 +237,11 @@ static int config_parts(struct otprof_session *s, const struct otprof_config *c)
 	unsigned long counters = PAGE_ALIGN(nr_cpu_ids * sizeof(struct otp_cpu_counters)) >> PAGE_SHIFT;
 	int err;
 
-	err = masks_init(s, c);
+	err = session_init_masks(s, c);
 	err = err ? err : otprof_area_init(&s->counters_area, counters, 0);
-	err = err ? err : ring_init(s, c->ring_bytes);
+	err = err ? err : session_init_ring(s, c->ring_bytes);
 	err = err ? err : otprof_plans_init(&s->plans, c->plans_max, c->hints_max, c->rules_max);
-	err = err ? err : cpus_init(s);
+	err = err ? err : session_init_cpus(s);
 	return err ? err : otprof_session_set_defaults(s, &c->defaults);
 }
 
@@ -253,8 +253,8 @@ int otprof_session_config(struct otprof_session *s, const struct otprof_config *
 		return -EBUSY;
 	if (!config_valid(c))
 		return -EINVAL;
-	err = memory_check(c);
-	err = err ? err : flags_check(c);
+	err = config_check_memory(c);
+	err = err ? err : config_check_flags(c);
 	if (err)
 		return err;
 	s->period_ns = c->period_ns;
@@ -266,7 +266,7 @@ int otprof_session_config(struct otprof_session *s, const struct otprof_config *
 	return err;
 }
 
-/* Process life first: a sample's task has been announced. */
+/* Process life first, so that events precede the samples of their task. */
 int otprof_session_start(struct otprof_session *s)
 {
 	bool events = s->flags & OTPROF_CONFIG_LIFE;
@@ -293,7 +293,7 @@ void otprof_session_stop(struct otprof_session *s)
 		otprof_life_stop(s);
 }
 
-/* Where the ticks do not come back, the session has stopped. */
+/* If the timers cannot be started again, the session has stopped. */
 int otprof_session_set_period(struct otprof_session *s, u64 period_ns)
 {
 	bool was = s->started;
@@ -307,7 +307,7 @@ int otprof_session_set_period(struct otprof_session *s, u64 period_ns)
 	return err;
 }
 
-static u64 memory_of(const struct otprof_session *s)
+static u64 session_memory(const struct otprof_session *s)
 {
 	return otprof_plans_bytes(&s->plans) + cpumask_weight(s->wanted) * sizeof(struct otprof_cpu);
 }
@@ -317,7 +317,7 @@ void otprof_session_times(struct otprof_session *s, struct otprof_times *ret)
 	unsigned int cpu;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->memory_bytes = memory_of(s);
+	ret->memory_bytes = session_memory(s);
 	for_each_cpu(cpu, s->wanted) {
 		const struct otprof_cpu *c = s->cpus[cpu];
 
@@ -325,7 +325,7 @@ void otprof_session_times(struct otprof_session *s, struct otprof_times *ret)
 		ret->runs += READ_ONCE(c->runs);
 		ret->longest_ns = max(ret->longest_ns, READ_ONCE(c->longest_ns));
 	}
-	/* Cycles stop while a CPU is idle: of them nothing can be expected. */
+	/* Cycles are not counted while a CPU is idle, so their ticks cannot be predicted. */
 	if (!(s->flags & OTPROF_CONFIG_HARDWARE))
 		ret->expected_ticks = otprof_timers_expected(s);
 }

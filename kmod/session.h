@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One sampler: what an open of /dev/otprof owns. Its memory goes with the last
- * descriptor, of the device or of a view; sampling ends with the device's.
+ * One sampler, owned by an open of /dev/otprof. Its memory is freed with the
+ * last descriptor, of the device or of a view; sampling ends with the device's.
  *
- * Called by the device, under mutex, where it may sleep. Ticks read what is
- * marked so, and only while timers run.
+ * Called by the device, under mutex, may sleep. Ticks read only the fields marked
+ * so, and only while timers run.
  */
 #ifndef OTPROF_SESSION_H
 #define OTPROF_SESSION_H
@@ -21,43 +21,44 @@
 #include "kmod/ring.h"
 #include "kmod/uapi/otprof_dev.h"
 
-/* In the ring's area: the reader's page, ours, then the data. */
+/* In the ring's area: the reader's page, the producer's page, then the data. */
 #define OTPROF_RING_HEAD_PAGES 2
 
-/* otp_defaults as ticks see them: replaced, never changed. */
+/* otp_defaults as ticks read them: replaced, never changed. */
 struct otprof_defaults {
 	struct otp_defaults d;
 	struct rcu_head rcu;
 };
 
-/* What one CPU remembers from tick to tick; touched by its tick alone, where nothing else is said. */
+/* State of one CPU between ticks; only its own tick uses it, unless stated otherwise. */
 struct otprof_cpu {
 	struct hrtimer timer;
-	struct perf_event *counter; /* owned: the ticks' source instead of the timer; under the mutex */
-	bool stale; /* the CPU went since that was made */
+	struct perf_event *counter; /* owned: ticks instead of the timer; under the mutex */
+	bool stale; /* the CPU went offline after counter was opened */
 	struct otprof_session *session; /* borrowed */
 	struct otp_cpu_counters *counters; /* in the counters' area */
 	unsigned int cpu;
 
-	u64 budget_ns; /* when budget_left was right */
-	u64 budget_left; /* stack bytes above the default that may be copied now */
-	u64 loss_samples; /* lost to a full ring and not yet reported by a record */
+	u64 budget_ns; /* time of budget_left */
+	u64 budget_left; /* stack bytes above OTP_STACK_FLOOR that could be copied then */
+	u64 loss_samples; /* lost to a full ring, not yet reported by a record */
 	u64 loss_first_seq;
-	u64 time_ns; /* the sample under way: */
+	/* Of the sample under way: */
+	u64 time_ns;
 	u64 seq;
 	u64 kstack[OTP_KSTACK_MAX];
 
-	u64 usual_ns; /* of a tick lately */
-	u64 run_ns, runs, longest_ns; /* others read them as they are */
-	u64 due_ns; /* the first tick since the timer was armed, by CPU hotplug; 0: it is not */
-	u64 past_ticks; /* that were due before that */
+	u64 usual_ns; /* moving average of a tick's duration */
+	u64 run_ns, runs, longest_ns; /* other CPUs read them without a lock */
+	u64 due_ns; /* first tick since the timer was armed, set by CPU hotplug; 0: not armed */
+	u64 past_ticks; /* due before that */
 };
 
 struct otprof_session {
 	struct kref kref;
 	struct mutex mutex;
 
-	/* Set by config, constant from then on. */
+	/* Set by config, constant afterwards. */
 	bool configured;
 	u64 flags; /* OTPROF_CONFIG_* */
 	u32 ring_bytes;
@@ -72,7 +73,7 @@ struct otprof_session {
 	struct otprof_plans plans;
 	struct otprof_defaults __rcu *defaults; /* owned */
 
-	/* A tick that passes the mark wakes the reader, once. */
+	/* A tick that reaches wake_bytes wakes the reader, once. */
 	struct irq_work wake;
 	wait_queue_head_t readers;
 	u32 woken;
@@ -80,20 +81,20 @@ struct otprof_session {
 	/* Ticks. */
 	struct hlist_node hotplug;
 	bool started;
-	bool quiet; /* CPUs are added or taken away by us, not by hotplug */
-	u64 period_ns; /* changes only while no tick can come */
-	u64 phase_ns; /* ticks of all CPUs keep their distance from here */
-	u32 spread; /* among so many places in a period */
-	struct cpumask *changed; /* owned: CPUs that went or came since the last look */
+	bool quiet; /* start or stop adds and removes CPUs, not hotplug */
+	u64 period_ns; /* changes only while no timer is armed */
+	u64 phase_ns; /* start of a period; ticks of all CPUs are placed relative to it */
+	u32 spread; /* number of places in a period */
+	struct cpumask *changed; /* owned: CPUs gone online or offline since the last otprof_timers_cpus */
 };
 
-/* The most that ring and tables of one session may take, in MiB. */
+/* Bound of ring and tables of one session, in MiB. */
 extern unsigned int otprof_memory_max;
 
-/* How many there may be: a session that only a view still holds is one of them. */
+/* Bound on sessions, including those that only a view still holds. */
 extern unsigned int otprof_sessions_max;
 
-/* -EBUSY: there are as many as there may be; -ENOMEM. */
+/* One reference, the caller's. -EBUSY: there are otprof_sessions_max; -ENOMEM. */
 int otprof_session_new(struct otprof_session **ret);
 struct otprof_session *otprof_session_get(struct otprof_session *s);
 void otprof_session_put(struct otprof_session *s);
@@ -102,23 +103,23 @@ void otprof_session_put(struct otprof_session *s);
 bool otprof_session_period_valid(u64 period_ns);
 int otprof_session_config(struct otprof_session *s, const struct otprof_config *c);
 int otprof_session_set_defaults(struct otprof_session *s, const struct otp_defaults *d);
-/* -EALREADY; whatever a counter or a tracepoint says. */
+/* -EALREADY, or the error of a counter or tracepoint. */
 int otprof_session_start(struct otprof_session *s);
-/* When it returns, the session has nothing more under way. */
+/* When it returns, no tick and no event of the session runs or will run. */
 void otprof_session_stop(struct otprof_session *s);
 int otprof_session_set_period(struct otprof_session *s, u64 period_ns);
 void otprof_session_times(struct otprof_session *s, struct otprof_times *ret);
 
-/* Called in a tick or with interrupts off: wakes the reader, once, when so much lies unread. 0: never. */
+/* Called in a tick or with interrupts off: wakes the reader, once, at wake_bytes unread bytes. 0: never. */
 void otprof_session_notice(struct otprof_session *s, u32 wake_bytes);
 
-/* Of any CPU, wanted or not. */
+/* cpu: any, sampled or not. */
 static inline struct otp_cpu_counters *otprof_session_counters(const struct otprof_session *s, unsigned int cpu)
 {
 	return (struct otp_cpu_counters *)s->counters_area.at + cpu;
 }
 
-/* Slots of the ring: a CPU's tick, and what is not one and can be interrupted by it. */
+/* Slots of the ring: one for each CPU's tick; with LIFE one more for its events, which a tick may interrupt. */
 static inline unsigned int otprof_session_slots(const struct otprof_session *s)
 {
 	return s->flags & OTPROF_CONFIG_LIFE ? 2 * nr_cpu_ids : nr_cpu_ids;

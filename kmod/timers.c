@@ -101,15 +101,23 @@ static struct otprof_cpu *cpu_of(const struct otprof_session *s, unsigned int cp
 	return cpu < s->cpus_nr ? s->cpus[cpu] : NULL;
 }
 
+/* Marks a CPU that went online or offline as changed, and returns it; NULL: the session does not sample it. */
+static struct otprof_cpu *cpu_changed(struct otprof_session *s, unsigned int cpu)
+{
+	struct otprof_cpu *c = cpu_of(s, cpu);
+
+	if (c && !READ_ONCE(s->quiet))
+		cpumask_set_cpu(cpu, s->changed);
+	return c;
+}
+
 static int on_online(unsigned int cpu, struct hlist_node *node)
 {
 	struct otprof_session *s = hlist_entry(node, struct otprof_session, hotplug);
-	struct otprof_cpu *c = cpu_of(s, cpu);
+	struct otprof_cpu *c = cpu_changed(s, cpu);
 
 	if (!c)
 		return 0;
-	if (!READ_ONCE(s->quiet))
-		cpumask_set_cpu(cpu, s->changed);
 	if (s->flags & OTPROF_CONFIG_HARDWARE)
 		return 0;
 	WRITE_ONCE(c->due_ns, first_tick(s, cpu));
@@ -120,12 +128,10 @@ static int on_online(unsigned int cpu, struct hlist_node *node)
 static int on_offline(unsigned int cpu, struct hlist_node *node)
 {
 	struct otprof_session *s = hlist_entry(node, struct otprof_session, hotplug);
-	struct otprof_cpu *c = cpu_of(s, cpu);
+	struct otprof_cpu *c = cpu_changed(s, cpu);
 
 	if (!c)
 		return 0;
-	if (!READ_ONCE(s->quiet))
-		cpumask_set_cpu(cpu, s->changed);
 	WRITE_ONCE(c->stale, true);
 	if (!c->due_ns)
 		return 0;

@@ -7,8 +7,8 @@
 
 #include "kmod/compat/compat.h"
 
-/* Bytes copied: up to the first that is not there. */
-static u32 copy(void *to, u32 want, u64 addr)
+/* Returns the bytes copied, up to the first unreadable one. */
+static u32 ustack_copy(void *to, u32 want, u64 addr)
 {
 	if (addr >= OTPROF_USER_END)
 		return 0;
@@ -23,26 +23,26 @@ static u32 page_left(u64 addr, u32 most)
 }
 
 /*
- * To the last byte that is there. A copy that reads ahead of what it stores
- * (arm64's, by blocks of 64 bytes) drops what it has read when the next page is
- * missing; its rest of the page alone does not end in a fault.
+ * Copies up to the last readable byte. A copy that reads ahead of its stores
+ * (arm64's, in blocks of 64 bytes) drops the bytes read when the next page
+ * faults; a second copy of the rest of the page alone does not fault.
  */
-static u32 copy_all(void *to, u32 want, u64 addr)
+static u32 ustack_copy_range(void *to, u32 want, u64 addr)
 {
-	u32 got = copy(to, want, addr);
+	u32 got = ustack_copy(to, want, addr);
 
 	if (got < want && ((addr + got) & ~PAGE_MASK))
-		got += copy(to + got, page_left(addr + got, want - got), addr + got);
+		got += ustack_copy(to + got, page_left(addr + got, want - got), addr + got);
 	return got;
 }
 
-/* One step in most cases; else two for every page at the most. */
+/* One step in most cases; at most two for each page. */
 u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes)
 {
 	u32 at = 0, end = 0;
 
 	while (at < want) {
-		u32 got = copy_all(to + at, want - at, addr + at);
+		u32 got = ustack_copy_range(to + at, want - at, addr + at);
 
 		if (got && end != at)
 			*ret_holes = true;
@@ -60,5 +60,5 @@ bool otprof_ustack_there(u64 addr)
 {
 	u64 word;
 
-	return copy(&word, sizeof(word), addr) == sizeof(word);
+	return ustack_copy(&word, sizeof(word), addr) == sizeof(word);
 }

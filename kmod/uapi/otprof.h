@@ -10,13 +10,13 @@
  * off (hrtimer or NMI), so no structure needs more than one pass to fill.
  * Units: times are nanoseconds of CLOCK_BOOTTIME, sizes are bytes.
  * Compatibility: additions are new section types, new record types, new
- * reasons, or reserved fields, which are zero until then. Readers skip types
- * that they do not know. Anything else raises OTP_ABI_VERSION.
+ * reasons, or reserved fields, which are zero until then. Readers skip unknown
+ * types. Any other change raises OTP_ABI_VERSION.
  */
 #ifndef OTPROF_UAPI_H
 #define OTPROF_UAPI_H
 
-/* The BPF side brings its own minimal types, without a kernel header. */
+/* bpf/ declares these types itself, without a kernel header. */
 #ifndef OTP_NO_LINUX_TYPES
 #include <linux/types.h>
 #endif
@@ -31,7 +31,7 @@
  * page and the data area, both read-only to userspace, the data area mapped
  * twice in a row so that a record never wraps. Cursors are free-running 64-bit
  * positions. Each record is preceded by 8 bytes: a length whose two highest
- * bits say busy and discarded, and 4 bytes that are the sampler's own. Records
+ * bits mean busy and discarded, and 4 bytes for the sampler's own use. Records
  * are aligned to 8 bytes.
  */
 #define OTP_RING_BUSY    (1U << 31)
@@ -54,13 +54,13 @@ enum otp_rec_type {
 	OTP_REC_SAMPLE = 1, /* struct otp_sample, then sections */
 	OTP_REC_CHUNK = 2,  /* struct otp_chunk, then stack bytes */
 	OTP_REC_LOSS = 3,   /* struct otp_loss: what this CPU lost since its last record */
-	OTP_REC_LIFE = 4,  /* struct otp_life: process life, from a sampler that sees it */
+	OTP_REC_LIFE = 4,   /* struct otp_life: process life, from a sampler that reports it */
 };
 
 /*
- * Origins: what a sample stands for. The names are those of perf.
+ * Origins: the kind of event that a sample stands for. The names are perf's.
  *   X(number, NAME, "name")
- * Numbers retire with their origin, they are never given to another one.
+ * The number of a retired origin is never reused.
  */
 #define OTP_ORIGINS(X)                              \
 	X(0, CPU_CLOCK, "cpu-clock")                \
@@ -88,22 +88,22 @@ enum otp_origin {
 };
 
 /*
- * A session samples up to so many origins at once, each in a slot: counters and
- * ledgers are kept by slot. Slot 0 is the CPU clock's, sampled or not.
+ * A session samples at most this many origins at once, each in a slot:
+ * counters and ledgers are kept by slot. Slot 0 is the CPU clock's, sampled or not.
  */
 #define OTP_ORIGINS_MAX 8
 
-/* otp_sample.mode: what the tick interrupted. */
-#define OTP_MODE_KERNEL   (1U << 0) /* it interrupted the kernel, else user code */
+/* otp_sample.mode: the interrupted context, and the state of the stack copy. */
+#define OTP_MODE_KERNEL   (1U << 0) /* the kernel was interrupted, else user code */
 #define OTP_MODE_COMPAT   (1U << 1) /* the user registers are those of 32-bit code */
-#define OTP_MODE_KTHREAD  (1U << 2) /* kernel thread: no user side at all */
+#define OTP_MODE_KTHREAD  (1U << 2) /* kernel thread: neither user registers nor user stack */
 #define OTP_MODE_NO_USER  (1U << 3) /* has an mm but no user registers of its own: io_uring, vhost */
 #define OTP_MODE_EXITING  (1U << 4) /* the mm is gone */
-#define OTP_MODE_SHORT    (1U << 5) /* fewer stack bytes were readable than the plan wants */
-#define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one says OTP_CHUNK_LAST */
+#define OTP_MODE_SHORT    (1U << 5) /* fewer stack bytes were readable than the plan asks for */
+#define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one has OTP_CHUNK_LAST */
 #define OTP_MODE_THROTTLE (1U << 7) /* stack bytes cut by the bound on bytes per second */
 #define OTP_MODE_INHERITED (1U << 8) /* plan_gen is that of the parent's plan */
-#define OTP_MODE_HOLES    (1U << 9) /* pages of the stack were not there (never touched, swapped out): they are zeros */
+#define OTP_MODE_HOLES    (1U << 9) /* pages of the stack were not resident (never touched, swapped out): zeros */
 
 enum otp_arch {
 	OTP_ARCH_X86_64 = 1,
@@ -111,12 +111,12 @@ enum otp_arch {
 };
 
 /*
- * Head of a sample. (cpu, origin, seq) names it; seq counts the samples of this
- * origin that this CPU has taken since the sampler started, from 1, so that a
- * gap is a loss. What the sample stands for is a section of its own where it
- * is not one tick: OTP_SEC_VALUE.
- * (start_ns, exec_id) is the exec identity: a pid that is reused has another
- * start, an exec another id.
+ * Head of a sample, identified by (cpu, origin, seq). seq counts the samples of
+ * this origin that this CPU has taken since the sampler started, from 1: a gap
+ * is a loss. A sample that stands for something other than one tick has a
+ * section OTP_SEC_VALUE.
+ * (start_ns, exec_id) is the exec identity: a reused pid has another start_ns,
+ * an exec changes exec_id.
  */
 struct otp_sample {
 	struct otp_rec rec;
@@ -137,7 +137,7 @@ struct otp_sample {
 	__u8 arch;               /* enum otp_arch */
 	__u8 origin;             /* enum otp_origin */
 	__u16 nr_sections;
-	__u64 stack_end; /* where this thread's own stack is known to end, 0: unknown */
+	__u64 stack_end; /* known end (highest address) of this thread's own stack, 0: unknown */
 };
 
 /* A typed section of a sample; the next one starts at the next multiple of 8. */
@@ -151,14 +151,14 @@ enum otp_section_type {
 	OTP_SEC_REGS = 1,   /* struct otp_regs: user registers */
 	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first */
 	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
-	/* 4 is retired; 5 and 6 are for interpreters' frames, 7 for the trace context. */
-	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: in captures, where no chunks are */
-	OTP_SEC_VALUE = 9, /* struct otp_value: how much of its origin the sample stands for; without it, one */
+	/* 4 is retired; 5 and 6 are reserved for interpreters' frames, 7 for the trace context. */
+	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: only in captures, which have no chunks */
+	OTP_SEC_VALUE = 9,  /* struct otp_value: how much of its origin the sample stands for; without it, one */
 };
 
 /*
- * In the unit of the origin: events, nanoseconds, bytes. Origins to come that
- * weigh their samples append what the event itself was.
+ * In the unit of the origin: events, nanoseconds, bytes. Later origins may
+ * append fields that describe the event.
  */
 struct otp_value {
 	__u64 value;
@@ -181,9 +181,9 @@ struct otp_regs {
 };
 
 /*
- * Stack bytes as they lie in memory from addr upward. addr is the stack pointer
- * less OTP_RED_ZONE, rounded down to 8; where the mapping begins between the
- * two, the start of the stack pointer's page.
+ * Stack bytes as in memory, from addr upward. addr is the stack pointer minus
+ * OTP_RED_ZONE, rounded down to 8; if the mapping begins between the two, the
+ * start of the stack pointer's page.
  */
 struct otp_ustack {
 	__u64 addr;
@@ -192,24 +192,24 @@ struct otp_ustack {
 #define OTP_RED_ZONE 128
 
 /*
- * The head carries up to OTP_HEAD_STACK stack bytes; deeper ones follow in
+ * The head record holds up to OTP_HEAD_STACK stack bytes; the rest follows in
  * chunks of up to OTP_CHUNK_STACK. A sampler works in one scratch area of
  * OTP_SCRATCH bytes per CPU: head, sections and a chunk never exceed it.
  */
 #define OTP_HEAD_STACK   32768
 #define OTP_CHUNK_STACK  32768
 #define OTP_SCRATCH      65536
-#define OTP_STACK_LIMIT  524288 /* most that a plan may ask for */
+#define OTP_STACK_LIMIT  524288 /* the most stack bytes that a plan may ask for */
 #define OTP_BASE_LIMIT   (2 * OTP_CHUNK_STACK)
 #define OTP_BASE_UNIT    4096
-#define OTP_STACK_FLOOR  4096 /* stack bytes that every sample may have: bounds on bytes apply above it */
+#define OTP_STACK_FLOOR  4096 /* stack bytes allowed to every sample: the bound on bytes applies above */
 #define OTP_KSTACK_MAX   127
 
 /* otp_rec.flags of a chunk */
 #define OTP_CHUNK_LAST  1
-#define OTP_CHUNK_SHORT 2 /* it ends where memory did, not where the plan does; also LAST */
+#define OTP_CHUNK_SHORT 2 /* memory ended before the bytes asked for; the last chunk of its kind (stack, base) */
 #define OTP_CHUNK_HOLES 4 /* as OTP_MODE_HOLES */
-#define OTP_CHUNK_BASE  8 /* of the bytes below stack_end; such chunks come last */
+#define OTP_CHUNK_BASE  8 /* of the bytes below stack_end; such chunks follow those of the stack */
 
 struct otp_chunk {
 	struct otp_rec rec;
@@ -223,9 +223,9 @@ struct otp_chunk {
 };
 
 /*
- * Losses of this CPU since its last record that reached the ring, written
- * before the next one of the same origin: a capture knows its losses without the
- * counters.
+ * Losses of this CPU and origin since its last record that reached the ring,
+ * written before the next sample of that origin: so a capture is complete
+ * without the counters.
  */
 struct otp_loss {
 	struct otp_rec rec;
@@ -238,22 +238,22 @@ struct otp_loss {
 };
 
 /*
- * Process life where perf's side-band cannot be had: behind this head lies one
- * perf record (struct perf_event_header: PERF_RECORD_FORK, COMM, EXIT or MMAP2
- * with the sample id that source/events.c reads), so that one parser serves
- * both. They are no samples: they have no sequence number, and one that finds no
- * room is counted in life_lost.
+ * Process life where perf's side-band is not available. One perf record follows
+ * this head (struct perf_event_header: PERF_RECORD_FORK, COMM, EXIT or MMAP2,
+ * ending in the sample id of PERF_SAMPLE_TID and PERF_SAMPLE_TIME), so that one
+ * parser reads both. Not a sample: it has no sequence number; one for which the
+ * ring has no room is counted in life_lost.
  */
 struct otp_life {
 	struct otp_rec rec;
 };
 
 /*
- * Reasons for which a sample that was taken does not arrive. The list feeds
- * samplers, ledger, metrics and documentation. Numbers retire with their
- * reason, they are never given to another one.
+ * Reasons why a sample that was taken does not arrive. Samplers, ledger, metrics
+ * and documentation use this list. The number of a retired reason is never
+ * reused.
  *   X(number, NAME, "name", PLACE, "what happened")
- * PLACE says who counts it: SAMPLER, ENGINE or DEST (a destination's own).
+ * PLACE is where it is counted: SAMPLER, ENGINE or DEST (for each destination).
  */
 #define OTP_LOSS_REASONS(X)                                                                        \
 	X(0, RING_FULL, "ring_full", SAMPLER, "the ring had no room")                              \
@@ -280,7 +280,7 @@ enum otp_loss_reason {
 };
 
 /*
- * Ticks that are no sample: by rule, not by failure.
+ * Reasons why a tick is not taken as a sample: by rule, not by failure.
  *   X(number, NAME, "name", "why")
  */
 #define OTP_SKIP_REASONS(X)                                                 \
@@ -292,14 +292,14 @@ enum otp_skip_reason {
 #define X(number, NAME, name, text) OTP_SKIP_##NAME = number,
 	OTP_SKIP_REASONS(X)
 #undef X
-	OTP_SKIP_NR, /* likewise */
+	OTP_SKIP_NR, /* one more than the last */
 	OTP_SKIP_MAX = 8,
 };
 
 /*
  * Counters of one CPU and one slot of the session's origins; the sampler is
- * the only writer, on that CPU. A session has those of slot 0 by CPU, then
- * those of slot 1, and so on. A tick is an event that reached the sampler:
+ * the only writer, on that CPU. They are an array: slot 0 by CPU, then slot 1
+ * by CPU, and so on. A tick is an event that reached the sampler:
  * ticks == taken + sum(skip); taken == put + sum(lost).
  */
 struct otp_cpu_counters {
@@ -308,23 +308,23 @@ struct otp_cpu_counters {
 	__u64 put;
 	__u64 put_bytes;
 	__u64 chunks;
-	__u64 chunks_lost; /* stacks cut for want of room: a cut stack is no lost sample */
+	__u64 chunks_lost; /* stacks cut because the ring had no room: the sample is not lost */
 	__u64 short_stacks;
 	__u64 value; /* sum of the values of samples taken; the CPU clock leaves it 0 */
 	__u64 skip[OTP_SKIP_MAX];
 	__u64 lost[OTP_LOSS_MAX];
-	__u64 timed_runs; /* samples whose time was taken: one of OTP_TIMED_EVERY, or all */
-	__u64 timed_ns;	  /* their sum, from the tick's entry into the sampler to its end */
+	__u64 timed_runs; /* samples whose duration was measured: one of OTP_TIMED_EVERY, or all */
+	__u64 timed_ns;	  /* sum of the durations, from the tick's entry into the sampler to its end */
 	__u64 longest_ns; /* the longest of them */
 	__u64 life;	  /* OTP_REC_LIFE written */
 	__u64 life_lost;
 	__u64 reserved2[11];
 };
 
-/* Taking the time costs two clock reads, so a sampler may take it of one sample in so many. */
+/* Measuring costs two clock reads, so a sampler may measure one sample of this many. */
 #define OTP_TIMED_EVERY 16
 
-/* Selection. UNSET leaves the decision to the next in the order plan, cgroup rule, default. */
+/* Selection, in the order plan, cgroup rule, default. UNSET leaves the decision to the next. */
 enum otp_select {
 	OTP_SELECT_UNSET = 0,
 	OTP_SELECT_YES = 1,
@@ -332,59 +332,59 @@ enum otp_select {
 };
 
 /*
- * A process' plan. It applies only while the process is the exec that it was
- * made for. A process without one inherits select from the nearest ancestor
- * that has one, and stack_bytes from a parent that runs the same program (a
- * fork, and no exec since).
+ * The plan of a process. It applies only to the exec identity that it was made
+ * for. A process without a plan inherits select from the nearest ancestor with
+ * one, and stack_bytes and base_units from a parent that runs the same program
+ * (a fork, and no exec since).
  */
 struct otp_plan {
 	__u32 generation; /* not 0 */
 	__u32 stack_bytes; /* 0: the default's */
-	__u64 start_ns; /* 0 together with any_exec: not known */
+	__u64 start_ns; /* 0 with any_exec: unknown, any start applies */
 	__u64 exec_id;
 	__u8 select;  /* enum otp_select */
 	__u8 any_exec; /* 1: holds across execs of the process (a selection by pid) */
-	__u8 same_program; /* 1: select is inherited by forks alone, not by programs that they begin */
+	__u8 same_program; /* 1: forks inherit select until they exec */
 	/*
-	 * Stack below the end of the thread's own, in units of OTP_BASE_UNIT, wanted
-	 * where the copy does not reach so far: the callers of code that has switched
-	 * stacks or has a frame too large to copy. 0: none.
+	 * Base: bytes below stack_end, in units of OTP_BASE_UNIT, copied where the
+	 * copy of the stack does not reach them. They hold the callers of code that
+	 * switched stacks or has a frame too large to copy. 0: none.
 	 */
 	__u8 base_units;
 	__u8 reserved[4];
 };
 
 struct otp_cgroup_rule {
-	__u8 select; /* enum otp_select; holds for the cgroup and all below it */
+	__u8 select; /* enum otp_select; applies to the cgroup and all below it */
 	__u8 reserved[7];
 };
 
 /*
  * Stack bytes that programs of this name (comm of the process' first thread)
- * have needed lately: for a process that has no plan yet. A name is no identity; a wrong hint costs
- * bytes, never a selection.
+ * needed recently: for a process that has no plan yet. A name is no identity;
+ * a wrong hint costs bytes, and never changes a selection.
  */
 struct otp_hint {
 	__u32 stack_bytes; /* 0: the default's */
 	__u32 base_bytes;
 };
 
-/* Depth to which cgroup rules are sought upward from the task's own cgroup. */
+/* Levels searched for cgroup rules, upward from the task's own cgroup. */
 #define OTP_CGROUP_DEPTH 16
-/* The most that otp_defaults.ancestors may say. */
+/* The maximum of otp_defaults.ancestors. */
 #define OTP_ANCESTORS_MAX 16
 
-/* What holds where neither plan nor rule says otherwise; changed live. */
+/* Applies where neither plan nor rule decides; may change while sampling. */
 struct otp_defaults {
 	__u32 running; /* 0: count ticks as stopped */
 	__u32 stack_bytes;
-	__u32 wake_bytes;   /* wake the reader once when so much is unread, 0: never */
+	__u32 wake_bytes;   /* wake the reader once when this many bytes are unread, 0: never */
 	__u8 select;        /* enum otp_select, never UNSET */
 	__u8 kthreads;      /* enum otp_select for kernel threads, UNSET: as select */
 	__u8 have_rules;    /* 0: skip the search for cgroup rules */
-	__u8 ancestors;     /* plans of so many ancestors are sought for a process that has none */
-	__u32 stack_budget; /* stack bytes above OTP_STACK_FLOOR, per CPU and 100 ms; 0: none */
-	__u32 base_bytes;   /* as a hint's, with stack_bytes */
+	__u8 ancestors;     /* number of ancestors whose plans are looked up for a process that has none */
+	__u32 stack_budget; /* stack bytes above OTP_STACK_FLOOR, per CPU and 100 ms; 0: none above it */
+	__u32 base_bytes;   /* as a hint's; used with stack_bytes */
 };
 
 #define OTP_CHECK(type, size) _Static_assert(sizeof(type) == (size), #type " changed its size")

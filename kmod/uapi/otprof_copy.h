@@ -3,9 +3,8 @@
  * How much of a stack a sample copies: the arithmetic that all samplers share.
  *
  * Who uses it: bpf/, kmod/ and the pump of perf events (userspace/source), each
- * in the tick or, for perf, after it. Pure functions on plain numbers: no
- * memory is read, nothing is kept, so the arithmetic is tested in userspace
- * and the verifier sees it inlined.
+ * in the tick or, for perf, after it. Pure functions on plain numbers, without
+ * state, so that unit tests cover them and the verifier checks them inlined.
  * Units: addresses and bytes. Errors: none; every result is within its bounds
  * for any input.
  */
@@ -14,7 +13,7 @@
 
 #include "kmod/uapi/otprof.h"
 
-/* Stack bytes that a plan, a hint or the default asks for, as whole words within the bound. */
+/* The stack bytes of a plan, a hint or the default, in whole words within the limit. */
 static __always_inline __u64 otp_copy_want(__u64 stack_bytes)
 {
 	if (stack_bytes > OTP_STACK_LIMIT)
@@ -22,7 +21,17 @@ static __always_inline __u64 otp_copy_want(__u64 stack_bytes)
 	return (stack_bytes + 7) & ~7ULL;
 }
 
-/* Nothing above the known end of the stack is copied: the bytes from addr that are left of want. 0 for end: unknown. */
+/* Where neither plan nor hint sets a depth, the default's applies; the default's base too, if none is set. */
+static __always_inline void otp_copy_default(__u32 *stack_bytes, __u32 *base_bytes, const struct otp_defaults *d)
+{
+	if (*stack_bytes)
+		return;
+	*stack_bytes = d->stack_bytes;
+	if (!*base_bytes)
+		*base_bytes = d->base_bytes;
+}
+
+/* Nothing above the known end of the stack is copied: returns the bytes from addr to copy. end 0: unknown. */
 static __always_inline __u64 otp_copy_clip(__u64 addr, __u64 want, __u64 end)
 {
 	if (end <= addr || end - addr >= want)
@@ -30,7 +39,7 @@ static __always_inline __u64 otp_copy_clip(__u64 addr, __u64 want, __u64 end)
 	return (end - addr + 7) & ~7ULL;
 }
 
-/* A copy that ends at `to` lies below the known end: pages that are missing in it were never touched. */
+/* Whether a copy that ends at `to` lies below the known end: then pages missing in it were never touched. */
 static __always_inline int otp_copy_below_end(__u64 to, __u64 end)
 {
 	return end && to <= end + 8;
@@ -56,10 +65,10 @@ static __always_inline __u64 otp_copy_base(__u64 addr, __u64 to, __u64 end, __u6
 	return base;
 }
 
-/* Stack bytes above OTP_STACK_FLOOR are charged to a budget per CPU: so many in this time, and never more saved up. */
+/* Stack bytes above OTP_STACK_FLOOR are charged to a budget per CPU, in bytes per this time; no more is saved up. */
 #define OTP_BUDGET_WINDOW_NS 100000000ULL
 
-/* What may be copied now: what was left some time ago, and what that time has added. */
+/* The bytes that may be copied now: those left since_ns ago, and those added since. */
 static __always_inline __u64 otp_budget_fill(__u64 left, __u64 since_ns, __u64 budget)
 {
 	if (since_ns >= OTP_BUDGET_WINDOW_NS)
@@ -80,11 +89,12 @@ static __always_inline int otp_budget_applies(__u64 want, __u64 base)
 }
 
 /*
- * What the budget leaves of a copy and its base; 1 where it took something. A
- * copy takes half of what is left above the floor, so that a deep one never
- * leaves nothing for the small ones after it, and where all are deep each gets
- * about as much. The base comes first, and whole: without it the stack is cut
- * whatever else is copied, so where it does not fit, all is left to the next.
+ * Cuts a copy and its base to the budget; returns 1 if it cut anything. A copy
+ * takes at most half of what is left, above the floor, so that a deep stack
+ * always leaves room for the small ones after it, and deep stacks get about
+ * equal shares. The base is taken first and whole: without it the stack is cut
+ * whatever else is copied, so a base that does not fit is dropped, and its
+ * sample copies the floor alone.
  */
 static __always_inline int otp_budget_share(__u64 left, __u64 *want, __u64 *base)
 {
@@ -104,11 +114,11 @@ static __always_inline int otp_budget_share(__u64 left, __u64 *want, __u64 *base
 }
 
 /*
- * The flags of a chunk that wanted some bytes and found *got of them. left is
- * what the sample still wants of its kind (stack or base), this chunk
- * included, base_left the same of the base. below_end: otp_copy_below_end of
- * all that is wanted. Where more of the same follows, pages that are missing
- * at the chunk's end, or all of a base chunk, are a hole: *got becomes want.
+ * The flags of a chunk of want bytes, of which *got could be read. left: bytes
+ * of its kind (stack or base) still to copy, this chunk included; base_left:
+ * the same of the base. below_end: otp_copy_below_end of the whole copy. Where
+ * more of the same kind follows, pages missing at the chunk's end, or a whole
+ * base chunk, are a hole: *got becomes want.
  */
 static __always_inline __u32 otp_chunk_flags(__u32 flags, __u64 *got, __u64 want, __u64 left, __u64 base_left,
 					     int below_end)

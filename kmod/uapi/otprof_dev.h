@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * /dev/otprof: how the module is driven. What it samples is in otprof.h.
+ * /dev/otprof: the control interface of the module. Its records are in otprof.h.
  *
- * Who uses it: the monitor, through userspace/source; nobody else may open it.
- * Every open is a sampler of its own: its ring, plans and counters are seen
- * through it and through views of it, and end with it. A view is a descriptor
- * that can be mapped and polled and nothing else; it is what the engine gets.
- * Order: CONFIG once, then the rest. START and STOP as often as wanted.
+ * Who uses it: the monitor, through userspace/source.
+ * Every open is a sampler of its own: its ring, plans and counters are
+ * accessible only through it and its views; sampling ends when it is closed. A
+ * view is a descriptor that can only be mapped and polled; the engine gets one.
+ * Order: CONFIG once, then the rest. START and STOP any number of times.
  * Errors: the usual ones; EINVAL also for any reserved field that is not zero;
  * E2BIG where ring and tables would exceed the module's parameter memory_max.
- * Compatibility: INFO first. version changes when a caller must change,
- * features say what this module can; new calls have new numbers.
+ * Compatibility: INFO first. dev_version changes when a caller must change;
+ * features lists what this module supports; new calls have new numbers.
  */
 #ifndef OTPROF_DEV_UAPI_H
 #define OTPROF_DEV_UAPI_H
@@ -27,38 +27,38 @@
 #define OTPROF_RING_MAX  (1U << 30)
 #define OTPROF_PLANS_MAX (1U << 20)
 
-/* otprof_info.features: what this module can on this kernel. */
+/* otprof_info.features: what this module supports on this kernel. */
 #define OTPROF_FEATURE_PERIOD   (1ULL << 0) /* OTPROF_IOC_PERIOD */
-#define OTPROF_FEATURE_HARDWARE (1ULL << 1) /* OTPROF_CONFIG_HARDWARE, where the CPU has a counter too */
-#define OTPROF_FEATURE_LIFE   (1ULL << 2) /* OTPROF_CONFIG_LIFE */
+#define OTPROF_FEATURE_HARDWARE (1ULL << 1) /* OTPROF_CONFIG_HARDWARE, if the CPU has a counter too */
+#define OTPROF_FEATURE_LIFE     (1ULL << 2) /* OTPROF_CONFIG_LIFE */
 
 /*
  * otprof_config.flags.
  *
- * HARDWARE: ticks come from the CPU's counter of cycles, at the rate that the
- * period says, instead of a timer; so code that runs with interrupts off is
- * seen, and an idle CPU is left alone. UNTESTED UNTIL RUN ON SUCH HARDWARE.
- * CONFIG fails with ENOENT or EOPNOTSUPP where no such counter is to be had.
- * A CPU that comes is taken in by the next OTPROF_IOC_CPUS.
+ * HARDWARE: the CPU's counter of cycles makes the ticks, at the rate of the
+ * period, instead of a timer: code that runs with interrupts off is sampled,
+ * and an idle CPU is not interrupted. UNTESTED UNTIL RUN ON SUCH HARDWARE.
+ * CONFIG fails with ENOENT or EOPNOTSUPP where there is no such counter. A CPU
+ * that goes online is sampled from the next OTPROF_IOC_CPUS on.
  *
- * LIFE: the ring also gets process life, as OTP_REC_LIFE: FORK, COMM and
- * EXIT as perf's side-band has them, and at an exec, behind its COMM, an MMAP2
- * for each executable mapping that the new program begins with (itself, its
- * loader, the vDSO). Mappings made later are not reported: the kernel lets no
- * module see them at a bearable cost, so whoever meets an address that nothing
- * covers reads /proc/PID/maps. The same holds for those of an exec on a
- * PREEMPT_RT kernel, where they cannot be looked at without sleeping.
+ * LIFE: process life is also written into the ring, as OTP_REC_LIFE: FORK, COMM
+ * and EXIT as in perf's side-band; at an exec, after its COMM, an MMAP2 for each
+ * executable mapping of the new program (itself, its loader, the vDSO).
+ * Mappings made later are not reported, because a module cannot observe them at
+ * an acceptable cost: the reader resolves an address that no mapping covers by
+ * /proc/PID/maps. On a PREEMPT_RT kernel the mappings of an exec are not
+ * reported either, because they cannot be read without sleeping.
  */
 #define OTPROF_CONFIG_HARDWARE (1ULL << 0)
-#define OTPROF_CONFIG_LIFE   (1ULL << 1)
+#define OTPROF_CONFIG_LIFE     (1ULL << 1)
 
 struct otprof_info {
 	__u32 abi_version; /* OTP_ABI_VERSION */
 	__u32 dev_version;
 	__u64 features;
-	__u32 cpus_nr; /* one more than the highest CPU there may be */
+	__u32 cpus_nr; /* one more than the highest possible CPU */
 	__u32 page_bytes;
-	/* Of the view of the ring, in bytes from its beginning; the data area appears twice in a row. */
+	/* Offsets in the view of the ring, in bytes; the data area is mapped twice in a row. */
 	__u64 consumer_offset;
 	__u64 producer_offset;
 	__u64 data_offset;
@@ -72,15 +72,15 @@ struct otprof_config {
 	__u32 plans_max;
 	__u32 hints_max;
 	__u32 rules_max;
-	struct otp_defaults defaults; /* running is the module's own: 0 */
+	struct otp_defaults defaults; /* running: 0, the module sets it */
 	__u64 flags; /* OTPROF_CONFIG_* */
 	__u64 reserved[3];
-	__u64 cpus[OTPROF_CPUS_MAX / 64]; /* those to sample */
+	__u64 cpus[OTPROF_CPUS_MAX / 64]; /* a bit for each CPU to sample */
 };
 
 enum otprof_op {
 	OTPROF_SET = 1,
-	OTPROF_REMOVE = 2, /* of what is not there: no error */
+	OTPROF_REMOVE = 2, /* an entry that does not exist is no error */
 };
 
 struct otprof_set_plan {
@@ -103,19 +103,19 @@ struct otprof_set_rule {
 	struct otp_cgroup_rule rule;
 };
 
-/* What the counters do not say. */
+/* Times and totals that the counters do not hold. */
 struct otprof_times {
-	__u64 expected_ticks; /* that the running time should have brought */
-	__u64 run_ns;         /* inside the sampler, timer not included, ticks that are no sample too */
+	__u64 expected_ticks; /* due in the time that sampling ran; 0 with HARDWARE */
+	__u64 run_ns;         /* inside the sampler, without the timer; includes ticks that are no sample */
 	__u64 runs;
 	__u64 longest_ns;     /* the longest of them, with interrupts off */
-	__u64 memory_bytes;   /* beside ring and counters */
+	__u64 memory_bytes;   /* besides ring and counters */
 	__u64 reserved[4];
 };
 
 struct otprof_cpus {
-	__u32 changed; /* that went or came since the last call */
-	__u32 running;
+	__u32 changed; /* gone online or offline since the last call */
+	__u32 running; /* CPUs sampled now */
 };
 
 enum otprof_view {

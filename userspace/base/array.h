@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes room in an array that grows by doubling. Pointer, count and capacity
- * are fields of the caller, who owns the array and bounds it.
+ * Arrays that grow by doubling, whose pointer, count and capacity are fields
+ * of the caller, who owns and bounds them; and the search in a sorted one.
  * Called by all of userspace. -ENOMEM changes nothing.
  */
 #ifndef OTP_BASE_ARRAY_H
 #define OTP_BASE_ARRAY_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,26 @@ static inline int array_reach(void *array, uint32_t n, uint32_t *cap, size_t siz
 	*(void **)array = p;
 	*cap = more;
 	return 0;
+}
+
+/*
+ * Binary search: the number of elements whose uint64_t at offset is at most key.
+ * array: sorted by it; elements of size bytes, aligned for it.
+ */
+static inline uint32_t array_count_up_to(const void *array, uint32_t count, size_t size, size_t offset, uint64_t key)
+{
+	const uint8_t *at = array;
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (*(const uint64_t *)(const void *)(at + mid * size + offset) <= key)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
 }
 
 #endif

@@ -18,7 +18,7 @@ void cli_set_name(const char *name)
 	cli_name = name;
 }
 
-static void print_line(const char *fmt, va_list ap)
+static void cli_print_line(const char *fmt, va_list ap)
 {
 	fprintf(stderr, "%s: ", cli_name);
 	vfprintf(stderr, fmt, ap);
@@ -30,7 +30,7 @@ void cli_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_line(fmt, ap);
+	cli_print_line(fmt, ap);
 	va_end(ap);
 }
 
@@ -39,7 +39,7 @@ void cli_note(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_line(fmt, ap);
+	cli_print_line(fmt, ap);
 	va_end(ap);
 }
 

@@ -10,7 +10,7 @@
 
 #define CLI_RUNTIME_DIR "/run/otprof"
 
-/* Exit statuses beside 0. record has those of env(1) and timeout(1): COMMAND's own, or one of the last three. */
+/* Exit statuses besides 0. record, as env(1) and timeout(1): COMMAND's own, or one of the last three. */
 enum cli_exit {
 	CLI_FAILED = 1,
 	CLI_USAGE = 2,
@@ -29,14 +29,14 @@ int cmd_convert(int argc, char **argv);
 
 /* A line on stderr, after the program's name. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* the same, where nothing is wrong */
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* the same, for what is no error */
 void cli_set_name(const char *name); /* borrowed: "otprof VERB" */
 /* "Try 'otprof VERB --help' for more information."; returns status. */
 int cli_try_help(int status);
 /* Help goes to stdout, and an error in writing it is one. Returns the exit status. */
 int cli_help(const char *text);
 
-/* Whole numbers, and times such as 90, 1.5s, 500ms, 2m, 1h. -EINVAL where they are none, -ERANGE out of range. */
+/* Whole numbers, and times such as 90, 1.5s, 500ms, 2m, 1h. -EINVAL: not one; -ERANGE: out of range. */
 int cli_parse_number(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int cli_parse_time(const char *s, uint64_t *ret_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command that is recorded: created first, so that its pid is known,
- * started later, when sampling has begun. Called by record, one thread.
+ * The recorded command: it is forked first, so that its pid is known, and
+ * executed when sampling has started. Called by record, one thread.
  */
 #ifndef OTP_CLI_COMMAND_H
 #define OTP_CLI_COMMAND_H
@@ -11,10 +11,10 @@
 
 struct command {
 	pid_t pid; /* 0: none */
-	int go;    /* pipe that it waits on; -1 once it runs */
-	int failed; /* pipe by which a failed exec tells its errno */
+	int go;    /* pipe that the child waits on; -1 once it runs */
+	int failed; /* pipe by which the child reports the errno of a failed exec */
 	bool ended;
-	int status; /* exit status as a shell would have it, when ended */
+	int status; /* exit status as in a shell; valid if ended */
 };
 
 /* Forks; the child waits. argv is borrowed. -errno. */
@@ -25,7 +25,7 @@ int command_start(struct command *c);
 bool command_poll(struct command *c);
 /* Waits for it. Returns its exit status. */
 int command_wait(struct command *c);
-/* One that was never started ends here. */
+/* Ends a child that was never started. */
 void command_done(struct command *c);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprof convert: OTLP files into any format that the renderers know. */
+/* otprof convert: writes OTLP files in any format of the renderers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -20,7 +20,7 @@ static const char help[] =
 	"A FILE is one raw ExportProfilesServiceRequest, such as a file destination of\n"
 	"otprofd writes; a directory stands for all *.otlp files in it.\n"
 	"\n"
-	"  -o, --output=FILE    write to FILE (default: otprof.svg); its ending tells the\n"
+	"  -o, --output=FILE    write to FILE (default: otprof.svg); its ending is the\n"
 	"                         format: .svg (flame graph), .pb.gz (pprof),\n"
 	"                         .collapsed (one line a stack), .otlp (one request).\n"
 	"                         Where there are several types of samples, .svg and\n"
@@ -35,7 +35,7 @@ static const char help[] =
 	"                         two values, before and after\n"
 	"      --help           display this help and exit\n"
 	"\n"
-	"What to write of the stacks; --focus and --ignore may be repeated:\n"
+	"Which stacks and frames to write; --focus and --ignore may be repeated:\n"
 	"      --focus=REGEX    only stacks with a function that matches REGEX\n"
 	"      --ignore=REGEX   no stacks with a function that matches REGEX\n"
 	"      --hide=KIND,...  leave out frames of these kinds: their value belongs to\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprof doctor: what this host can and cannot do, and what would change it. */
+/* otprof doctor: reports what this host supports, and the commands that would change it. */
 #include "cli/doctor.h"
 
 #include <getopt.h>
@@ -13,18 +13,18 @@
 
 static const char help[] =
 	"Usage: otprof doctor [OPTION]...\n"
-	"Tell what this host can and cannot do for otprof, and the command that would\n"
-	"change it. Nothing is changed.\n"
+	"Report what this host supports of otprof, and the commands that would change it.\n"
+	"Nothing is changed.\n"
 	"\n"
 	"      --json             print the findings as JSON\n"
 	"      --sizes            print what otprofd needs on hosts of other sizes instead\n"
-	"      --root=DIR         look at DIR/proc, DIR/sys and so on instead (for tests,\n"
-	"                           and for a host that is mounted in a container)\n"
+	"      --root=DIR         read DIR/proc, DIR/sys and so on instead (for tests, and\n"
+	"                           for a host that is mounted in a container)\n"
 	"      --help             display this help and exit\n"
 	"\n"
 	"A finding is ok, warn (something is missing or works in another way) or fail\n"
-	"(otprofd cannot run). What is looked at includes the rights of this process:\n"
-	"run it as root to see what otprofd sees.\n"
+	"(otprofd cannot run). Some findings depend on the rights of this process: run it\n"
+	"as root to check those of otprofd.\n"
 	"\n"
 	"Exit status is 0 if all is ok, 1 if there is a warning, 2 if otprofd cannot run\n"
 	"here, 64 for wrong usage.\n";

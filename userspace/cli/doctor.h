@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host can and cannot do for otprof: a table of checks, a function per
- * finding. Checks read files below a root, which tests put elsewhere, and
- * change nothing.
+ * What a host supports of otprof: a table of checks, one function per finding.
+ * Checks read files below a root, which tests replace, and change nothing.
  *
  * Called by otprof doctor and by unit tests, one thread. Checks run in the
- * order of the table: later ones know what earlier ones found.
+ * order of the table: later ones use the results of earlier ones.
  */
 #ifndef OTP_CLI_DOCTOR_H
 #define OTP_CLI_DOCTOR_H
@@ -22,14 +21,14 @@
 enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
 struct doctor {
-	const char *root; /* "": this host */
+	const char *root; /* borrowed; "": this host */
 	char release[128];
 	struct kernel_version kernel; /* 0.0.0: unknown */
 	uint64_t capabilities;
 	bool admin; /* CAP_SYS_ADMIN among them */
-	const char *install, *upgrade; /* the commands of who installs packages here; names go behind */
-	bool debian;		       /* whose names packages have */
-	/* Why a sampler cannot be had, as the id of the first finding that says so; NULL: it can. */
+	const char *install, *upgrade; /* static: commands of the package manager; names follow */
+	bool debian;		       /* packages have Debian's names */
+	/* The id of the first finding that excludes a sampler; NULL: it can be used. */
 	const char *no_bpf, *no_kmod, *no_perf;
 };
 
@@ -37,7 +36,7 @@ struct finding {
 	const char *id; /* static; stable, for scripts */
 	enum doctor_level level;
 	char text[DOCTOR_TEXT];
-	char fix[DOCTOR_TEXT]; /* a command, or ""; also where all is well but could be better */
+	char fix[DOCTOR_TEXT]; /* a command, or ""; DOCTOR_OK may have one too */
 };
 
 struct doctor_check {
@@ -48,21 +47,21 @@ struct doctor_check {
 extern const struct doctor_check doctor_checks[];
 extern const size_t doctor_checks_nr;
 
-/* What all checks need: kernel, capabilities. */
+/* Reads what all checks need: kernel, capabilities. root: borrowed for d's life. */
 void doctor_init(struct doctor *d, const char *root);
 void doctor_run(struct doctor *d, size_t check, struct finding *ret);
 const char *doctor_level_name(enum doctor_level level);
 
-/* For checks: what they say, and where they read. path is below the root. */
-void doctor_say(struct finding *f, enum doctor_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* For checks: set the finding's text and fix, and read files. path is below the root. */
+void doctor_set(struct finding *f, enum doctor_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void doctor_fix(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 ssize_t doctor_read(const struct doctor *d, const char *path, char *to, size_t size); /* -errno; NUL added */
 long doctor_number(const struct doctor *d, const char *path, long otherwise);
 bool doctor_exists(const struct doctor *d, const char *path);
-/* Whether a directory has an entry that begins so; "" for any. */
+/* Whether a directory has an entry whose name begins with prefix; "" for any. */
 bool doctor_has(const struct doctor *d, const char *dir, const char *prefix);
 
-/* The checks, by what they look at. */
+/* The checks, by subject: kernel (doctor_kernel.c), then system (doctor_system.c). */
 void doctor_kernel(struct doctor *d, struct finding *f);
 void doctor_freeze(struct doctor *d, struct finding *f);
 void doctor_btf(struct doctor *d, struct finding *f);

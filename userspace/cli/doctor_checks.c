@@ -43,7 +43,7 @@ const char *doctor_level_name(enum doctor_level level)
 	return names[level];
 }
 
-void doctor_say(struct finding *f, enum doctor_level level, const char *fmt, ...)
+void doctor_set(struct finding *f, enum doctor_level level, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel offers, and to whom. */
+/* Checks of the kernel: its features, and who may use them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 #define MEMLOCK_NEEDED	      (16u << 20) /* maps and ring of a host of up to 16 CPUs */
 
-static bool has(const struct doctor *d, int cap)
+static bool doctor_has_capability(const struct doctor *d, int cap)
 {
 	return d->capabilities >> cap & 1;
 }
 
-static void blocks_bpf(struct doctor *d, const struct finding *f)
+static void doctor_blocks_bpf(struct doctor *d, const struct finding *f)
 {
 	if (!d->no_bpf)
 		d->no_bpf = f->id;
@@ -28,19 +28,19 @@ void doctor_kernel(struct doctor *d, struct finding *f)
 	const struct kernel_version *v = &d->kernel;
 
 	if (!v->major) {
-		doctor_say(f, DOCTOR_FAIL, "the kernel's version cannot be read: /proc is not mounted");
+		doctor_set(f, DOCTOR_FAIL, "the kernel's version cannot be read: /proc is not mounted");
 		doctor_fix(f, "mount -t proc proc /proc");
 		d->no_bpf = d->no_kmod = d->no_perf = f->id;
 	} else if (kernel_version_below(v, 4, 4, 0)) {
-		doctor_say(f, DOCTOR_FAIL, "%s is older than 4.4, the oldest that is known to work", d->release);
+		doctor_set(f, DOCTOR_FAIL, "%s is older than 4.4, the oldest version that is supported", d->release);
 		doctor_fix(f, "boot a newer kernel");
 		d->no_bpf = d->no_kmod = d->no_perf = f->id;
 	} else if (kernel_version_below(v, 5, 8, 0)) {
-		doctor_say(f, DOCTOR_WARN, "%s has no BPF ring buffer (5.8 and later): the module samples here", d->release);
+		doctor_set(f, DOCTOR_WARN, "%s has no BPF ring buffer (5.8 and later): the module samples here", d->release);
 		doctor_fix(f, "%s otprof-dkms && modprobe otprof", d->install);
-		blocks_bpf(d, f);
+		doctor_blocks_bpf(d, f);
 	} else {
-		doctor_say(f, DOCTOR_OK, "%s (%u.%u.%u)", d->release, v->major, v->minor, v->patch);
+		doctor_set(f, DOCTOR_OK, "%s (%u.%u.%u)", d->release, v->major, v->minor, v->patch);
 	}
 }
 
@@ -49,15 +49,15 @@ void doctor_freeze(struct doctor *d, struct finding *f)
 	const struct kernel_version *v = &d->kernel;
 
 	if (!v->major || !kernel_can_freeze(v)) {
-		doctor_say(f, DOCTOR_OK, "user memory can be copied from an interrupt");
+		doctor_set(f, DOCTOR_OK, "user memory can be copied from an interrupt");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN,
-		   "%u.%u.%u can freeze when copy_from_user_nofault runs in an interrupt (5.19 to 6.3; mended in 6.1.36, "
+	doctor_set(f, DOCTOR_WARN,
+		   "%u.%u.%u can freeze when copy_from_user_nofault runs in an interrupt (5.19 to 6.3; fixed in 6.1.36, "
 		   "6.3.10, 6.4): the BPF sampler refuses it",
 		   v->major, v->minor, v->patch);
 	doctor_fix(f, "%s && reboot, or: %s otprof-dkms && modprobe otprof", d->upgrade, d->install);
-	blocks_bpf(d, f);
+	doctor_blocks_bpf(d, f);
 }
 
 void doctor_btf(struct doctor *d, struct finding *f)
@@ -66,31 +66,30 @@ void doctor_btf(struct doctor *d, struct finding *f)
 	ssize_t n = doctor_read(d, "/sys/kernel/btf/vmlinux", byte, sizeof(byte));
 
 	if (n > 0) {
-		doctor_say(f, DOCTOR_OK, "/sys/kernel/btf/vmlinux");
+		doctor_set(f, DOCTOR_OK, "/sys/kernel/btf/vmlinux");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN, "no BTF: /sys/kernel/btf/vmlinux cannot be read (%s): the BPF sampler cannot be loaded",
+	doctor_set(f, DOCTOR_WARN, "no BTF: /sys/kernel/btf/vmlinux cannot be read (%s): the BPF sampler cannot be loaded",
 		   n < 0 ? strerror((int)-n) : "it is empty");
 	if (doctor_exists(d, "/sys/kernel"))
 		doctor_fix(f, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, or: %s otprof-dkms && modprobe otprof", d->install);
 	else
 		doctor_fix(f, "mount -t sysfs sysfs /sys");
-	blocks_bpf(d, f);
+	doctor_blocks_bpf(d, f);
 }
 
-/* The list of symbols says whether it was built in; without it the version has to do. */
 void doctor_ring_buffer(struct doctor *d, struct finding *f)
 {
 	if (d->kernel.major && !kernel_version_below(&d->kernel, 5, 8, 0)) {
-		doctor_say(f, DOCTOR_OK, "BPF ring buffer, from 5.8 on");
+		doctor_set(f, DOCTOR_OK, "BPF ring buffer, from 5.8 on");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN, "no BPF ring buffer before 5.8");
+	doctor_set(f, DOCTOR_WARN, "no BPF ring buffer before 5.8");
 	doctor_fix(f, "%s otprof-dkms && modprobe otprof", d->install);
-	blocks_bpf(d, f);
+	doctor_blocks_bpf(d, f);
 }
 
-static void missing(const struct doctor *d, char to[160])
+static void doctor_missing_capabilities(const struct doctor *d, char to[160])
 {
 	static const struct {
 		int cap;
@@ -101,12 +100,12 @@ static void missing(const struct doctor *d, char to[160])
 	int n = 0;
 
 	to[0] = '\0';
-	if (!d->admin && !has(d, CAP_BPF))
+	if (!d->admin && !doctor_has_capability(d, CAP_BPF))
 		n += snprintf(to, 160, " CAP_BPF");
-	if (!d->admin && !has(d, CAP_PERFMON))
+	if (!d->admin && !doctor_has_capability(d, CAP_PERFMON))
 		n += snprintf(to + n, 160 - (size_t)n, " CAP_PERFMON");
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		if (!has(d, wanted[i].cap))
+		if (!doctor_has_capability(d, wanted[i].cap))
 			n += snprintf(to + n, 160 - (size_t)n, " CAP_%s", wanted[i].name);
 }
 
@@ -114,16 +113,16 @@ void doctor_capabilities(struct doctor *d, struct finding *f)
 {
 	char names[160];
 
-	missing(d, names);
+	doctor_missing_capabilities(d, names);
 	if (!*names) {
-		doctor_say(f, DOCTOR_OK, "all that otprofd wants");
+		doctor_set(f, DOCTOR_OK, "all that otprofd needs");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN, "missing:%s. otprofd does not start with these; 'otprof record -- COMMAND' may", names);
-	doctor_fix(f, "sudo otprof doctor, to see what otprofd has; in a container: --cap-add for each of them");
-	if (!d->admin && !(has(d, CAP_BPF) && has(d, CAP_PERFMON)))
-		blocks_bpf(d, f);
-	if (!d->admin && !has(d, CAP_PERFMON))
+	doctor_set(f, DOCTOR_WARN, "missing:%s. otprofd does not start without them; 'otprof record -- COMMAND' may", names);
+	doctor_fix(f, "sudo otprof doctor, to check otprofd's capabilities; in a container: --cap-add for each of them");
+	if (!d->admin && !(doctor_has_capability(d, CAP_BPF) && doctor_has_capability(d, CAP_PERFMON)))
+		doctor_blocks_bpf(d, f);
+	if (!d->admin && !doctor_has_capability(d, CAP_PERFMON))
 		d->no_kmod = d->no_kmod ? d->no_kmod : f->id;
 }
 
@@ -132,20 +131,20 @@ void doctor_paranoid(struct doctor *d, struct finding *f)
 	long level = doctor_number(d, "/proc/sys/kernel/perf_event_paranoid", -100);
 
 	if (level == -100) {
-		doctor_say(f, DOCTOR_WARN, "kernel.perf_event_paranoid cannot be read: the kernel may have no perf events");
+		doctor_set(f, DOCTOR_WARN, "kernel.perf_event_paranoid cannot be read: the kernel may have no perf events");
 		doctor_fix(f, "boot a kernel with CONFIG_PERF_EVENTS=y");
 		d->no_perf = d->no_perf ? d->no_perf : f->id;
-		blocks_bpf(d, f);
+		doctor_blocks_bpf(d, f);
 	} else if (level > 2 && !d->admin) {
-		doctor_say(f, DOCTOR_WARN, "kernel.perf_event_paranoid = %ld: perf events need CAP_SYS_ADMIN", level);
+		doctor_set(f, DOCTOR_WARN, "kernel.perf_event_paranoid = %ld: perf events need CAP_SYS_ADMIN", level);
 		doctor_fix(f, "sysctl -w kernel.perf_event_paranoid=2");
 		d->no_perf = d->no_perf ? d->no_perf : f->id;
-		blocks_bpf(d, f);
+		doctor_blocks_bpf(d, f);
 	} else if (level > 2) {
-		doctor_say(f, DOCTOR_OK, "kernel.perf_event_paranoid = %ld, and CAP_SYS_ADMIN is there", level);
+		doctor_set(f, DOCTOR_OK, "kernel.perf_event_paranoid = %ld, and CAP_SYS_ADMIN is held", level);
 		doctor_fix(f, "sysctl -w kernel.perf_event_paranoid=2, for 'otprof record' without root");
 	} else {
-		doctor_say(f, DOCTOR_OK, "kernel.perf_event_paranoid = %ld", level);
+		doctor_set(f, DOCTOR_OK, "kernel.perf_event_paranoid = %ld", level);
 	}
 }
 
@@ -155,13 +154,13 @@ void doctor_lockdown(struct doctor *d, struct finding *f)
 
 	doctor_read(d, "/sys/kernel/security/lockdown", text, sizeof(text));
 	if (strstr(text, "[confidentiality]")) {
-		doctor_say(f, DOCTOR_WARN, "confidentiality: BPF programs may not read memory, and modules must be signed");
+		doctor_set(f, DOCTOR_WARN, "confidentiality: BPF programs may not read memory, and modules must be signed");
 		doctor_fix(f, "boot with lockdown=integrity");
-		blocks_bpf(d, f);
+		doctor_blocks_bpf(d, f);
 	} else if (strstr(text, "[integrity]")) {
-		doctor_say(f, DOCTOR_OK, "integrity: a module must be signed, BPF is not affected");
+		doctor_set(f, DOCTOR_OK, "integrity: a module must be signed, BPF is not affected");
 	} else {
-		doctor_say(f, DOCTOR_OK, "none");
+		doctor_set(f, DOCTOR_OK, "none");
 	}
 }
 
@@ -173,24 +172,24 @@ void doctor_memlock(struct doctor *d, struct finding *f)
 	const char *line;
 
 	if (d->kernel.major && !kernel_version_below(&d->kernel, 5, 11, 0)) {
-		doctor_say(f, DOCTOR_OK, "BPF maps are not charged to it (5.11 and later)");
+		doctor_set(f, DOCTOR_OK, "BPF maps are not charged to it (5.11 and later)");
 		return;
 	}
 	line = doctor_read(d, "/proc/self/limits", text, sizeof(text)) > 0 ? strstr(text, name) : NULL;
 	if (line && !strncmp(line + strlen(name) + strspn(line + strlen(name), " "), "unlimited", 9)) {
-		doctor_say(f, DOCTOR_OK, "unlimited");
+		doctor_set(f, DOCTOR_OK, "unlimited");
 		return;
 	}
 	if (line)
 		sscanf(line + strlen(name), "%llu", &soft);
-	if (soft >= MEMLOCK_NEEDED || has(d, CAP_SYS_RESOURCE)) {
-		doctor_say(f, DOCTOR_OK, "%llu KiB%s", soft >> 10, soft >= MEMLOCK_NEEDED ? "" : ", and CAP_SYS_RESOURCE raises it");
+	if (soft >= MEMLOCK_NEEDED || doctor_has_capability(d, CAP_SYS_RESOURCE)) {
+		doctor_set(f, DOCTOR_OK, "%llu KiB%s", soft >> 10, soft >= MEMLOCK_NEEDED ? "" : ", and CAP_SYS_RESOURCE raises it");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN, "RLIMIT_MEMLOCK is %llu KiB, and this kernel charges BPF maps to it: some %u KiB are needed",
+	doctor_set(f, DOCTOR_WARN, "RLIMIT_MEMLOCK is %llu KiB, and this kernel charges BPF maps to it: some %u KiB are needed",
 		   soft >> 10, MEMLOCK_NEEDED >> 10);
 	doctor_fix(f, "LimitMEMLOCK=infinity in the unit (as shipped), or: ulimit -l %u", MEMLOCK_NEEDED >> 10);
-	blocks_bpf(d, f);
+	doctor_blocks_bpf(d, f);
 }
 
 void doctor_pid_namespace(struct doctor *d, struct finding *f)
@@ -203,16 +202,16 @@ void doctor_pid_namespace(struct doctor *d, struct finding *f)
 	if (n > 0)
 		target[n] = '\0';
 	if (n > 0 && !strcmp(target, INITIAL_PID_NAMESPACE)) {
-		doctor_say(f, DOCTOR_OK, "the host's own");
+		doctor_set(f, DOCTOR_OK, "the host's own");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN, "a pid namespace of its own: samplers see the host's pids and would name the wrong processes");
+	doctor_set(f, DOCTOR_WARN, "a pid namespace of its own: samplers see the host's pids and would name the wrong processes");
 	doctor_fix(f, "docker run --pid=host, or hostPID: true in the pod");
-	blocks_bpf(d, f);
+	doctor_blocks_bpf(d, f);
 	d->no_kmod = d->no_kmod ? d->no_kmod : f->id;
 }
 
-/* Addresses are zero for those who may not see them. */
+/* Addresses are zero for processes that may not read them. */
 static bool addresses_hidden(const char *text)
 {
 	for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -229,14 +228,14 @@ void doctor_kallsyms(struct doctor *d, struct finding *f)
 	ssize_t n = doctor_read(d, "/proc/kallsyms", text, sizeof(text));
 
 	if (n <= 0) {
-		doctor_say(f, DOCTOR_WARN, "/proc/kallsyms cannot be read (%s): kernel frames have no names",
+		doctor_set(f, DOCTOR_WARN, "/proc/kallsyms cannot be read (%s): kernel frames have no names",
 			   n < 0 ? strerror((int)-n) : "it is empty");
 		doctor_fix(f, "boot a kernel with CONFIG_KALLSYMS=y");
 	} else if (addresses_hidden(text)) {
-		doctor_say(f, DOCTOR_WARN, "/proc/kallsyms hides its addresses (kernel.kptr_restrict = %ld): kernel frames have no names",
+		doctor_set(f, DOCTOR_WARN, "/proc/kallsyms hides its addresses (kernel.kptr_restrict = %ld): kernel frames have no names",
 			   doctor_number(d, "/proc/sys/kernel/kptr_restrict", -1));
 		doctor_fix(f, "sysctl -w kernel.kptr_restrict=1, and CAP_SYSLOG for otprofd");
 	} else {
-		doctor_say(f, DOCTOR_OK, "kernel symbols with addresses");
+		doctor_set(f, DOCTOR_OK, "kernel symbols with addresses");
 	}
 }

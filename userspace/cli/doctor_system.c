@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the distribution and the administrator have made of it. */
+/* Checks of the system: what the distribution and the administrator have set up. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +13,20 @@
 
 #define SECURE_BOOT "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
-static bool secure_boot(const struct doctor *d)
+static bool secure_boot_is_on(const struct doctor *d)
 {
 	char variable[8] = {0};
 
-	/* Four bytes of attributes, then one that says it. */
+	/* Four bytes of attributes, then the value. */
 	return doctor_read(d, SECURE_BOOT, variable, sizeof(variable)) >= 5 && variable[4] == 1;
 }
 
-static bool is_loaded(const struct doctor *d)
+static bool module_is_loaded(const struct doctor *d)
 {
 	return doctor_exists(d, "/dev/otprof") || doctor_exists(d, "/sys/module/otprof");
 }
 
-static bool is_built(const struct doctor *d)
+static bool module_is_built(const struct doctor *d)
 {
 	static const char *const places[] = {"updates/dkms", "updates", "extra", "weak-updates", "kernel/drivers/misc"};
 	char dir[400];
@@ -39,8 +39,8 @@ static bool is_built(const struct doctor *d)
 	return false;
 }
 
-/* The certificate of what DKMS signs with; Ubuntu has its own place. */
-static const char *signing_key(const struct doctor *d)
+/* The certificate of the key that DKMS signs with; Ubuntu stores it elsewhere. */
+static const char *module_signing_key(const struct doctor *d)
 {
 	static const char ubuntu[] = "/var/lib/shim-signed/mok/MOK.der";
 
@@ -49,14 +49,14 @@ static const char *signing_key(const struct doctor *d)
 
 void doctor_secure_boot(struct doctor *d, struct finding *f)
 {
-	if (!secure_boot(d)) {
-		doctor_say(f, DOCTOR_OK, "%s", doctor_exists(d, "/sys/firmware/efi") ? "off" : "none: no UEFI");
-	} else if (is_loaded(d) || !d->no_bpf) {
-		doctor_say(f, DOCTOR_OK, "on: a module must be signed with a key that is enrolled");
-		doctor_fix(f, "mokutil --import %s && reboot, if the module is wanted", signing_key(d));
+	if (!secure_boot_is_on(d)) {
+		doctor_set(f, DOCTOR_OK, "%s", doctor_exists(d, "/sys/firmware/efi") ? "off" : "none: no UEFI");
+	} else if (module_is_loaded(d) || !d->no_bpf) {
+		doctor_set(f, DOCTOR_OK, "on: a module must be signed with a key that is enrolled");
+		doctor_fix(f, "mokutil --import %s && reboot, if the module is wanted", module_signing_key(d));
 	} else {
-		doctor_say(f, DOCTOR_WARN, "on: the module loads only when it is signed with a key that is enrolled");
-		doctor_fix(f, "mokutil --import %s && reboot", signing_key(d));
+		doctor_set(f, DOCTOR_WARN, "on: the module loads only when it is signed with a key that is enrolled");
+		doctor_fix(f, "mokutil --import %s && reboot", module_signing_key(d));
 	}
 }
 
@@ -66,24 +66,24 @@ void doctor_module(struct doctor *d, struct finding *f)
 	const char *why = d->no_bpf ? "" : "; not needed, BPF samples here";
 
 	if (doctor_exists(d, "/dev/otprof")) {
-		doctor_say(f, DOCTOR_OK, "loaded");
+		doctor_set(f, DOCTOR_OK, "loaded");
 		return;
 	}
-	if (is_loaded(d)) {
-		doctor_say(f, level, "loaded, but there is no /dev/otprof%s", why);
+	if (module_is_loaded(d)) {
+		doctor_set(f, level, "loaded, but there is no /dev/otprof%s", why);
 		doctor_fix(f, "modprobe -r otprof && modprobe otprof; in a container: --device /dev/otprof");
-	} else if (is_built(d)) {
-		doctor_say(f, level, "built for this kernel, not loaded%s", why);
+	} else if (module_is_built(d)) {
+		doctor_set(f, level, "built for this kernel, not loaded%s", why);
 		doctor_fix(f, "modprobe otprof");
 	} else {
-		doctor_say(f, level, "not built for this kernel%s", why);
+		doctor_set(f, level, "not built for this kernel%s", why);
 		doctor_fix(f, "%s otprof-dkms && modprobe otprof", d->install);
 	}
 	d->no_kmod = d->no_kmod ? d->no_kmod : f->id;
 }
 
 /* The newest directory entry that is a version; false: none. */
-static bool dkms_version(const struct doctor *d, char to[64])
+static bool doctor_dkms_version(const struct doctor *d, char to[64])
 {
 	const struct dirent *e;
 	char path[4200];
@@ -104,21 +104,21 @@ void doctor_dkms(struct doctor *d, struct finding *f)
 {
 	char version[64], path[400];
 
-	if (!dkms_version(d, version)) {
-		doctor_say(f, DOCTOR_OK, "no module source is registered");
+	if (!doctor_dkms_version(d, version)) {
+		doctor_set(f, DOCTOR_OK, "no module source is registered");
 		return;
 	}
 	snprintf(path, sizeof(path), "/var/lib/dkms/otprof/%s/%s", version, d->release);
 	if (doctor_exists(d, path)) {
-		doctor_say(f, DOCTOR_OK, "otprof %s, built for %s", version, d->release);
+		doctor_set(f, DOCTOR_OK, "otprof %s, built for %s", version, d->release);
 		return;
 	}
 	snprintf(path, sizeof(path), "/lib/modules/%s/build", d->release);
 	if (doctor_exists(d, path)) {
-		doctor_say(f, DOCTOR_WARN, "otprof %s is registered, not built for %s", version, d->release);
+		doctor_set(f, DOCTOR_WARN, "otprof %s is registered, not built for %s", version, d->release);
 		doctor_fix(f, "dkms install otprof/%s -k %s", version, d->release);
 	} else {
-		doctor_say(f, DOCTOR_WARN, "otprof %s is registered, but the headers of %s are missing", version, d->release);
+		doctor_set(f, DOCTOR_WARN, "otprof %s is registered, but the headers of %s are missing", version, d->release);
 		doctor_fix(f, "%s %s-%s", d->install, d->debian ? "linux-headers" : "kernel-devel", d->release);
 	}
 }
@@ -126,18 +126,18 @@ void doctor_dkms(struct doctor *d, struct finding *f)
 void doctor_cgroup(struct doctor *d, struct finding *f)
 {
 	if (doctor_exists(d, "/sys/fs/cgroup/cgroup.controllers")) {
-		doctor_say(f, DOCTOR_OK, "version 2");
+		doctor_set(f, DOCTOR_OK, "version 2");
 	} else if (doctor_exists(d, "/sys/fs/cgroup/unified") || doctor_has(d, "/sys/fs/cgroup", "")) {
-		doctor_say(f, DOCTOR_WARN, "version 1%s: profiles are whole; selecting by unit, container or cgroup goes process by process",
+		doctor_set(f, DOCTOR_WARN, "version 1%s: profiles are whole; selecting by unit, container or cgroup goes process by process",
 			   doctor_exists(d, "/sys/fs/cgroup/unified") ? " with version 2 beside it" : "");
 		doctor_fix(f, "boot with systemd.unified_cgroup_hierarchy=1");
 	} else {
-		doctor_say(f, DOCTOR_WARN, "none is mounted: workloads are named by program only");
+		doctor_set(f, DOCTOR_WARN, "none is mounted: workloads are named by program only");
 		doctor_fix(f, "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
 	}
 }
 
-static uint32_t cpus_online(const struct doctor *d)
+static uint32_t doctor_cpus_online(const struct doctor *d)
 {
 	char text[1024], *at = text;
 	uint32_t n = 0, from, to;
@@ -159,7 +159,7 @@ static uint32_t cpus_online(const struct doctor *d)
 
 void doctor_memory(struct doctor *d, struct finding *f)
 {
-	uint32_t cpus = cpus_online(d);
+	uint32_t cpus = doctor_cpus_online(d);
 	unsigned long long available = 0;
 	uint64_t need = size_memory(cpus, 20);
 	char text[4096], want[32], have[32];
@@ -172,10 +172,10 @@ void doctor_memory(struct doctor *d, struct finding *f)
 	format_bytes(want, sizeof(want), need);
 	format_bytes(have, sizeof(have), available);
 	if (!line || available > 4 * need) {
-		doctor_say(f, DOCTOR_OK, "%s wanted at 20 Hz on %u CPUs, %s available", want, cpus, line ? have : "unknown");
+		doctor_set(f, DOCTOR_OK, "%s wanted at 20 Hz on %u CPUs, %s available", want, cpus, line ? have : "unknown");
 		return;
 	}
-	doctor_say(f, DOCTOR_WARN, "%s wanted at 20 Hz on %u CPUs, only %s available", want, cpus, have);
+	doctor_set(f, DOCTOR_WARN, "%s wanted at 20 Hz on %u CPUs, only %s available", want, cpus, have);
 	doctor_fix(f, "[limits] memory in /etc/otprof.conf: caches then follow it");
 }
 
@@ -183,14 +183,14 @@ void doctor_memory(struct doctor *d, struct finding *f)
 void doctor_symbols(struct doctor *d, struct finding *f)
 {
 	if (doctor_has(d, "/usr/lib/debug/.build-id", "") || doctor_has(d, "/usr/lib/debug/.dwz", "")) {
-		doctor_say(f, DOCTOR_OK, "separate debug files are installed");
+		doctor_set(f, DOCTOR_OK, "separate debug files are installed");
 		return;
 	}
-	doctor_say(f, DOCTOR_OK, "no separate debug files: static functions of stripped programs are named binary+0xoffset");
+	doctor_set(f, DOCTOR_OK, "no separate debug files: static functions of stripped programs are named binary+0xoffset");
 	doctor_fix(f, "%s %s", d->install, d->debian ? "libc6-dbg, and PACKAGE-dbgsym for others" : "PACKAGE-debuginfo");
 }
 
-/* As the daemon itself tells it, where it runs. */
+/* From the status of otprofd, if it runs. */
 void doctor_debuginfod(struct doctor *d, struct finding *f)
 {
 	_cleanup_(json_decrefp) json_t *status = NULL;
@@ -199,19 +199,19 @@ void doctor_debuginfod(struct doctor *d, struct finding *f)
 
 	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
 	if (client_status(dir, &status) < 0) {
-		doctor_say(f, DOCTOR_OK, "off, unless [debuginfod] says otherwise: otprofd does not run, or not for this user");
+		doctor_set(f, DOCTOR_OK, "off, unless [debuginfod] sets urls: otprofd does not run, or not for this user");
 		return;
 	}
 	at = client_at(status, "debuginfod");
 	if (!json_is_true(client_at(at, "on"))) {
-		doctor_say(f, DOCTOR_OK, "off: debug files come from this host and its containers alone");
+		doctor_set(f, DOCTOR_OK, "off: debug files come from this host and its containers alone");
 		doctor_fix(f, "[debuginfod] urls in /etc/otprof.conf, if build-ids of what runs here may leave it");
 	} else if (json_is_true(client_at(at, "paused"))) {
-		doctor_say(f, DOCTOR_WARN, "on, but: %s", client_text(at, "last_error"));
+		doctor_set(f, DOCTOR_WARN, "on, but: %s", client_text(at, "last_error"));
 		doctor_fix(f, "curl -I URL, for each of [debuginfod] urls in /etc/otprof.conf");
 	} else {
 		format_bytes(kept, sizeof(kept), client_number(at, "cached_bytes"));
-		doctor_say(f, DOCTOR_OK, "on: %llu debug files fetched, %llu not to be had, %s kept",
+		doctor_set(f, DOCTOR_OK, "on: %llu debug files fetched, %llu not available, %s kept",
 			   (unsigned long long)client_number(at, "fetched"), (unsigned long long)client_sum(at, "failed"), kept);
 	}
 }
@@ -225,31 +225,31 @@ void doctor_systemd(struct doctor *d, struct finding *f)
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		unit |= doctor_exists(d, units[i]);
 	if (!doctor_exists(d, "/run/systemd/system")) {
-		doctor_say(f, DOCTOR_OK, "does not run here: start otprofd by other means");
+		doctor_set(f, DOCTOR_OK, "does not run here: start otprofd by other means");
 		doctor_fix(f, "otprofd -f /etc/otprof.conf");
 	} else if (!unit) {
-		doctor_say(f, DOCTOR_WARN, "runs, but knows no otprofd.service");
+		doctor_set(f, DOCTOR_WARN, "runs, but has no otprofd.service");
 		doctor_fix(f, "%s otprof", d->install);
 	} else if (!doctor_exists(d, "/run/otprof/status.sock")) {
-		doctor_say(f, DOCTOR_OK, "knows otprofd.service, which does not run");
+		doctor_set(f, DOCTOR_OK, "otprofd.service is installed, but does not run");
 		doctor_fix(f, "systemctl enable --now otprofd");
 	} else {
-		doctor_say(f, DOCTOR_OK, "otprofd.service is there, and otprofd runs");
+		doctor_set(f, DOCTOR_OK, "otprofd.service is installed, and otprofd runs");
 	}
 }
 
-/* The verdict: what mode = auto would come to. */
+/* The result: the sampler that mode = auto chooses. */
 void doctor_sampler(struct doctor *d, struct finding *f)
 {
 	if (!d->no_bpf) {
-		doctor_say(f, DOCTOR_OK, "bpf can be used");
+		doctor_set(f, DOCTOR_OK, "bpf can be used");
 	} else if (!d->no_kmod) {
-		doctor_say(f, DOCTOR_OK, "kmod can be used; not bpf (%s)", d->no_bpf);
+		doctor_set(f, DOCTOR_OK, "kmod can be used; not bpf (%s)", d->no_bpf);
 	} else if (!d->no_perf) {
-		doctor_say(f, DOCTOR_WARN, "only perf can be used, at a higher cost; not bpf (%s), not kmod (%s)", d->no_bpf, d->no_kmod);
+		doctor_set(f, DOCTOR_WARN, "only perf can be used, at a higher cost; not bpf (%s), not kmod (%s)", d->no_bpf, d->no_kmod);
 		doctor_fix(f, "the commands above, for %s or %s", d->no_bpf, d->no_kmod);
 	} else {
-		doctor_say(f, DOCTOR_FAIL, "none can be used: not bpf (%s), not kmod (%s), not perf (%s)", d->no_bpf, d->no_kmod,
+		doctor_set(f, DOCTOR_FAIL, "none can be used: not bpf (%s), not kmod (%s), not perf (%s)", d->no_bpf, d->no_kmod,
 			   d->no_perf);
 		doctor_fix(f, "the commands above, for one of them");
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprof explain: what the running otprofd makes of one process. */
+/* otprof explain: how the running otprofd profiles one process. */
 #include "cli/explain.h"
 
 #include <errno.h>
@@ -17,19 +17,19 @@
 
 static const char help[] =
 	"Usage: otprof explain [OPTION]... PID\n"
-	"Print what the running otprofd makes of one process: how each file that it runs\n"
-	"code of is unwound, where names come from, what is missing and how to get it,\n"
-	"how much of the stack is copied, and how its stacks ended so far.\n"
+	"Print how the running otprofd profiles one process: for each file whose code it\n"
+	"runs, how it is unwound, the source of its names, what is missing and how to\n"
+	"install that; how much of the stack is copied, and how its stacks ended so far.\n"
 	"\n"
-	"      --json             print all of it as JSON\n"
-	"      --runtime-dir=DIR  where otprofd has its socket (default: " CLI_RUNTIME_DIR ")\n"
+	"      --json             print the whole answer as JSON\n"
+	"      --runtime-dir=DIR  directory of otprofd's socket (default: " CLI_RUNTIME_DIR ")\n"
 	"      --help             display this help and exit\n"
 	"\n"
-	"What a file needs is read when a sample first meets it: of a process that has\n"
-	"used no CPU since otprofd began, little is known. Packages are looked up in what\n"
-	"dpkg keeps of the process' own root; nothing is installed.\n"
+	"A file is read when a sample first refers to it, so there is little to print of a\n"
+	"process that has used no CPU since otprofd started. Packages are looked up in\n"
+	"dpkg's lists below the process' own root; nothing is installed.\n"
 	"\n"
-	"Exit status is 0, 1 if the process is not known, is gone, or for an error, 2 for\n"
+	"Exit status is 0, 1 if the process is unknown, has ended, or for an error, 2 for\n"
 	"wrong usage, 3 if otprofd does not run.\n";
 
 #define PID_MAX (1u << 22)
@@ -40,10 +40,10 @@ struct options {
 	bool json;
 };
 
-/* A line: indentation and name (NULL: none) in so many columns, then text from elsewhere made safe. */
-static void line(struct buf *b, int indent, const char *name, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* A line: indentation and name (NULL: none) in 14 columns, then text, cleaned because it may hold anything. */
+static void explain_line(struct buf *b, int indent, const char *name, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-static void line(struct buf *b, int indent, const char *name, const char *fmt, ...)
+static void explain_line(struct buf *b, int indent, const char *name, const char *fmt, ...)
 {
 	char text[4608];
 	va_list ap;
@@ -56,37 +56,38 @@ static void line(struct buf *b, int indent, const char *name, const char *fmt, .
 	buf_add_str(b, "\n");
 }
 
-static bool is_true(const json_t *j, const char *path)
+static bool explain_is_true(const json_t *j, const char *path)
 {
 	return json_is_true(client_at(j, path));
 }
 
-static void shares(struct buf *b, const json_t *parts, uint64_t whole, const char *what)
+static void explain_shares(struct buf *b, const json_t *parts, uint64_t whole, const char *what)
 {
 	const char *name;
 	json_t *n;
 
 	json_object_foreach((json_t *)parts, name, n)
 		if (client_number(n, ""))
-			line(b, 0, "", "%8.2f %%  %s%s", format_percent(client_number(n, ""), whole), what, name);
+			explain_line(b, 0, "", "%8.2f %%  %s%s", format_percent(client_number(n, ""), whole), what,
+				     name);
 }
 
-static void print_stacks(struct buf *b, const json_t *p)
+static void explain_print_stacks(struct buf *b, const json_t *p)
 {
 	uint64_t stacks = client_number(p, "stacks.stacks");
 	char text[32];
 
 	if (!stacks) {
-		line(b, 0, "Stacks", "none yet");
+		explain_line(b, 0, "Stacks", "none yet");
 		return;
 	}
-	line(b, 0, "Stacks", "%s since its program began, %.2f %% whole", format_count(text, sizeof(text), stacks),
-	     format_percent(client_number(p, "stacks.complete"), stacks));
-	shares(b, client_at(p, "stacks.cut"), stacks, "cut: ");
-	shares(b, client_at(p, "stacks.guessed"), client_number(p, "stacks.frames"), "of its frames guessed: ");
+	explain_line(b, 0, "Stacks", "%s since its program began, %.2f %% whole",
+		     format_count(text, sizeof(text), stacks), format_percent(client_number(p, "stacks.complete"), stacks));
+	explain_shares(b, client_at(p, "stacks.cut"), stacks, "cut: ");
+	explain_shares(b, client_at(p, "stacks.guessed"), client_number(p, "stacks.frames"), "of its frames guessed: ");
 }
 
-static void print_names(struct buf *b, const json_t *p)
+static void explain_print_names(struct buf *b, const json_t *p)
 {
 	const json_t *w = json_array_get(client_at(p, "workload"), 0);
 	uint64_t frames = client_number(w, "frames");
@@ -94,134 +95,139 @@ static void print_names(struct buf *b, const json_t *p)
 
 	if (!frames)
 		return;
-	line(b, 0, "Names", "%s frames of this program in its service, %.2f %% named",
-	     format_count(text, sizeof(text), frames), format_percent(client_number(w, "frames_named"), frames));
-	shares(b, client_at(w, "named_by"), frames, "by ");
+	explain_line(b, 0, "Names", "%s frames of this program in its service, %.2f %% named",
+		     format_count(text, sizeof(text), frames),
+		     format_percent(client_number(w, "frames_named"), frames));
+	explain_shares(b, client_at(w, "named_by"), frames, "by ");
 }
 
-static const char *origin(const json_t *p)
+static const char *explain_plan_origin(const json_t *p)
 {
-	if (is_true(p, "plan.own"))
-		return "as its own stacks have needed";
+	if (explain_is_true(p, "plan.own"))
+		return "learned from its own stacks";
 	if (client_number(p, "plan.stack_bytes") != client_number(p, "plan.default_stack_bytes"))
-		return "as programs of its name have needed";
-	return "as every program begins";
+		return "learned from programs of its name";
+	return "the default of a new program";
 }
 
-static void print_plan(struct buf *b, const json_t *answer, const json_t *p)
+static void explain_print_plan(struct buf *b, const json_t *answer, const json_t *p)
 {
 	char bytes[32], base[32], most[32];
 
 	format_bytes(bytes, sizeof(bytes), client_number(p, "plan.stack_bytes"));
 	format_bytes(base, sizeof(base), client_number(p, "plan.base_bytes"));
 	format_bytes(most, sizeof(most), client_number(p, "plan.stack_max_bytes"));
-	line(b, 0, "Selected", is_true(answer, "selected") ? "yes" : "no: [targets] leaves it out, and it is not sampled");
-	line(b, 0, "Plan", "%s of stack a sample%s%s, %s; at most %s", bytes,
-	     client_number(p, "plan.base_bytes") ? " and its outermost " : "",
-	     client_number(p, "plan.base_bytes") ? base : "",
-	     origin(p), most);
+	explain_line(b, 0, "Selected", explain_is_true(answer, "selected") ? "yes" : "no: [targets] leaves it out, and it is not sampled");
+	explain_line(b, 0, "Plan", "%s of stack a sample%s%s, %s; at most %s", bytes,
+		     client_number(p, "plan.base_bytes") ? " and its outermost " : "",
+		     client_number(p, "plan.base_bytes") ? base : "",
+		     explain_plan_origin(p), most);
 }
 
-/* Unwinding in a few words; the JSON has the parts. */
-static const char *unwound(const json_t *f)
+/* A summary of the unwinding; the JSON has the details. */
+static const char *explain_unwinding(const json_t *f)
 {
 	const char *by = client_text(f, "unwind.by");
 
 	if (strcmp(by, "eh_frame_hdr") == 0)
 		return "by .eh_frame, through its sorted table";
 	if (strcmp(by, "eh_frame") == 0)
-		return is_true(f, "unwind.table_built") ? "by .eh_frame, through a table of ours: the file has none" :
-							  "by .eh_frame, through a table that is built when needed";
+		return explain_is_true(f, "unwind.table_built") ?
+			       "by .eh_frame, through a table built by otprofd: the file has none" :
+			       "by .eh_frame, through a table that is built when needed";
 	if (strcmp(by, "debug_frame") == 0)
-		return "by .debug_frame, through a table of ours";
+		return "by .debug_frame, through a table built by otprofd";
 	if (strcmp(by, "frame_pointers") == 0)
 		return "by frame pointers: it has no unwind tables";
 	return "not at all: 32-bit code";
 }
 
-static const char *named(const json_t *f)
+static const char *explain_naming(const json_t *f)
 {
-	if (is_true(f, "names.dwarf"))
-		return is_true(f, "names.fetched") ? "debug information, by debuginfod: functions, inlined calls and lines" :
-						     "debug information: functions, inlined calls and lines";
-	if (is_true(f, "names.debug_symbols"))
+	if (explain_is_true(f, "names.dwarf"))
+		return explain_is_true(f, "names.fetched") ?
+			       "debug information, by debuginfod: functions, inlined calls and lines" :
+			       "debug information: functions, inlined calls and lines";
+	if (explain_is_true(f, "names.debug_symbols"))
 		return "the whole symbol table: functions";
-	if (is_true(f, "names.gnu_debugdata"))
+	if (explain_is_true(f, "names.gnu_debugdata"))
 		return ".gnu_debugdata: functions";
-	if (is_true(f, "names.symtab"))
+	if (explain_is_true(f, "names.symtab"))
 		return ".symtab: functions";
-	return is_true(f, "names.dynsym") ? ".dynsym: what it exports" : "nothing: frames are file+0xaddress";
+	return explain_is_true(f, "names.dynsym") ? ".dynsym: exported functions" : "nothing: frames are file+0xaddress";
 }
 
-static void print_index(struct buf *b, const json_t *f)
+static void explain_print_index(struct buf *b, const json_t *f)
 {
 	const char *index = client_text(f, "names.index"), *error = client_text(f, "names.error");
 
 	if (strcmp(index, "ready") != 0 && strcmp(client_text(f, "kind"), "vdso") != 0)
-		line(b, 4, "index", "%s%s%s", index, *error ? ": " : "", error);
+		explain_line(b, 4, "index", "%s%s%s", index, *error ? ": " : "", error);
 }
 
-/* Why it is not the source of names, where it could be. */
-static void print_debuginfod(struct buf *b, const json_t *f)
+/* Why debuginfod is not the source of names. */
+static void explain_print_debuginfod(struct buf *b, const json_t *f)
 {
 	const char *says = client_text(f, "names.debuginfod_says");
 
-	if (*says && !is_true(f, "names.fetched"))
-		line(b, 4, "fetched", "not: %s", says);
+	if (*says && !explain_is_true(f, "names.fetched"))
+		explain_line(b, 4, "fetched", "not: %s", says);
 }
 
-static void print_elf(struct buf *b, const json_t *f)
+static void explain_print_elf(struct buf *b, const json_t *f)
 {
 	const char *debug_file = client_text(f, "debug_file"), *package = client_text(f, "debug_package");
 
 	if (*client_text(f, "build_id"))
-		line(b, 4, "build-id", "%s", client_text(f, "build_id"));
-	line(b, 4, "unwound", "%s", unwound(f));
-	line(b, 4, "names", "from %s", named(f));
-	print_index(b, f);
-	print_debuginfod(b, f);
+		explain_line(b, 4, "build-id", "%s", client_text(f, "build_id"));
+	explain_line(b, 4, "unwound", "%s", explain_unwinding(f));
+	explain_line(b, 4, "names", "from %s", explain_naming(f));
+	explain_print_index(b, f);
+	explain_print_debuginfod(b, f);
 	if (*debug_file)
-		line(b, 4, "debug", "%s", debug_file);
+		explain_line(b, 4, "debug", "%s", debug_file);
 	if (*client_text(f, "missing"))
-		line(b, 4, "missing", "%s%s%s%s", client_text(f, "missing"), *package ? " (" : "", package,
-		     *package ? ")" : "");
+		explain_line(b, 4, "missing", "%s%s%s%s", client_text(f, "missing"), *package ? " (" : "", package,
+			     *package ? ")" : "");
 }
 
-static void print_generated(struct buf *b, const json_t *p)
+static void explain_print_generated(struct buf *b, const json_t *p)
 {
 	uint64_t maps = client_number(p, "generated_code.perf_map_functions");
 	uint64_t dump = client_number(p, "generated_code.jitdump_functions");
 
 	if (maps || dump)
-		line(b, 4, "names", "from its %s, %" PRIu64 " functions", dump ? "jitdump" : "perf map", dump ? dump : maps);
+		explain_line(b, 4, "names", "from its %s, %" PRIu64 " functions", dump ? "jitdump" : "perf map", dump ? dump : maps);
 	else
-		line(b, 4, "missing", "names: it writes no /tmp/perf-PID.map and no jitdump%s",
-		     is_true(p, "generated_code.met") ? "" : " that was met");
-	line(b, 4, "unwound", "by frame pointers");
+		explain_line(b, 4, "missing", "names: %s",
+			     explain_is_true(p, "generated_code.met") ?
+				     "it writes no /tmp/perf-PID.map and no jitdump" :
+				     "no /tmp/perf-PID.map and no jitdump of it was found");
+	explain_line(b, 4, "unwound", "by frame pointers");
 }
 
-static void print_file(struct buf *b, const json_t *p, const json_t *f)
+static void explain_print_file(struct buf *b, const json_t *p, const json_t *f)
 {
 	const char *path = client_text(f, "path"), *kind = client_text(f, "kind"), *error = client_text(f, "error");
 	char size[32];
 
 	format_bytes(size, sizeof(size), client_number(f, "bytes"));
 	buf_add_str(b, "\n");
-	line(b, 2, NULL, "%s%s, %s of code", *path ? path : strcmp(kind, "generated") == 0 ? "code without a file" : kind,
-	     is_true(f, "deleted") ? " (deleted)" : "", size);
+	explain_line(b, 2, NULL, "%s%s, %s of code", *path ? path : strcmp(kind, "generated") == 0 ? "code without a file" : kind,
+		     explain_is_true(f, "deleted") ? " (deleted)" : "", size);
 	if (strcmp(kind, "generated") == 0)
-		print_generated(b, p);
+		explain_print_generated(b, p);
 	else if (strcmp(kind, "vsyscall") == 0)
-		line(b, 4, "file", "is none: the kernel does what it says");
+		explain_line(b, 4, "file", "none: the kernel emulates this code");
 	else if (strcmp(client_text(f, "state"), "open") != 0)
-		line(b, 4, "file", "%s%s%s", client_text(f, "state"), *error ? ": " : "", error);
-	else if (is_true(f, "elf"))
-		print_elf(b, f);
+		explain_line(b, 4, "file", "%s%s%s", client_text(f, "state"), *error ? ": " : "", error);
+	else if (explain_is_true(f, "elf"))
+		explain_print_elf(b, f);
 	else
-		line(b, 4, "file", "is no ELF file: frames are file+0xoffset");
+		explain_line(b, 4, "file", "not an ELF file: frames are file+0xoffset");
 }
 
-static void print_advice(struct buf *b, const json_t *p)
+static void explain_print_advice(struct buf *b, const json_t *p)
 {
 	const json_t *packages = client_at(p, "advice.packages");
 	const char *source = client_text(p, "advice.source");
@@ -230,39 +236,39 @@ static void print_advice(struct buf *b, const json_t *p)
 
 	if (!json_array_size(packages))
 		return;
-	buf_printf(b, "\nTo get what is missing%s:\n", is_true(p, "advice.own_root") ? "" : ", in its container or below its root");
+	buf_printf(b, "\nTo get what is missing%s:\n", explain_is_true(p, "advice.own_root") ? "" : ", in its container or below its root");
 	if (*source)
 		buf_printf(b, "  echo '%s' > /etc/apt/sources.list.d/debug.list && apt update\n", source);
 	buf_add_str(b, "  apt install");
 	json_array_foreach((json_t *)packages, i, name)
 		buf_printf(b, " %s", json_string_value(name));
-	buf_add_str(b, "\n  otprofd looks again after a minute or more: nothing needs to be restarted.\n");
+	buf_add_str(b, "\n  otprofd looks for it again after a minute or more: nothing needs to be restarted.\n");
 }
 
-static void print_process(struct buf *b, unsigned pid, const json_t *answer)
+static void explain_print_process(struct buf *b, unsigned pid, const json_t *answer)
 {
 	const json_t *p = client_at(answer, "process"), *files = client_at(p, "files");
 	const char *exe = client_text(p, "executable");
 	json_t *f;
 	size_t i;
 
-	line(b, 0, "Process", "%u, %s", pid, *exe ? exe : client_text(p, "comm"));
-	line(b, 0, "Service", "%s", client_text(p, "service"));
-	print_plan(b, answer, p);
-	print_stacks(b, p);
-	print_names(b, p);
+	explain_line(b, 0, "Process", "%u, %s", pid, *exe ? exe : client_text(p, "comm"));
+	explain_line(b, 0, "Service", "%s", client_text(p, "service"));
+	explain_print_plan(b, answer, p);
+	explain_print_stacks(b, p);
+	explain_print_names(b, p);
 	if (json_array_size(files))
-		line(b, 0, "Code", "%" PRIu64 " mappings of %zu files%s", client_number(p, "mappings"),
-		     json_array_size(files), is_true(p, "mappings_known") ? "" : "; there may be more");
+		explain_line(b, 0, "Code", "%" PRIu64 " mappings of %zu files%s", client_number(p, "mappings"),
+			     json_array_size(files), explain_is_true(p, "mappings_known") ? "" : "; there may be more");
 	else
-		line(b, 0, "Code", "not looked at yet: it has used no CPU that was sampled");
+		explain_line(b, 0, "Code", "not read yet: no sample of it was taken");
 	json_array_foreach((json_t *)files, i, f)
-		print_file(b, p, f);
-	print_advice(b, p);
+		explain_print_file(b, p, f);
+	explain_print_advice(b, p);
 }
 
 /* Why there is nothing to print; 0: there is. */
-static int refused(const struct options *o, const json_t *answer)
+static int explain_refused(const struct options *o, const json_t *answer)
 {
 	const char *error = client_text(answer, "error");
 	const json_t *p = client_at(answer, "process");
@@ -272,19 +278,19 @@ static int refused(const struct options *o, const json_t *answer)
 	utf8_clean_str(clean);
 	if (*clean)
 		cli_error("process %u: %s", o->pid, clean);
-	else if (!is_true(answer, "running"))
-		cli_error("process %u: %s", o->pid, is_true(p, "known") ? "it has ended" : "no such process");
-	else if (!is_true(p, "known"))
-		cli_error("process %u is not known to otprofd: it has used no CPU that was sampled%s", o->pid,
-			  is_true(answer, "selected") ? "" : ", and [targets] leaves it out");
-	else if (is_true(p, "kernel_thread"))
-		cli_error("process %u is a kernel thread: it runs the kernel's code alone", o->pid);
+	else if (!explain_is_true(answer, "running"))
+		cli_error("process %u: %s", o->pid, explain_is_true(p, "known") ? "it has ended" : "no such process");
+	else if (!explain_is_true(p, "known"))
+		cli_error("process %u is not known to otprofd: no sample of it was taken%s", o->pid,
+			  explain_is_true(answer, "selected") ? "" : ", and [targets] leaves it out");
+	else if (explain_is_true(p, "kernel_thread"))
+		cli_error("process %u is a kernel thread: it runs only kernel code", o->pid);
 	else
 		return 0;
 	return CLI_FAILED;
 }
 
-static int print(struct buf *b)
+static int explain_print_page(struct buf *b)
 {
 	if (fwrite(b->data, 1, b->len, stdout) != b->len || fflush(stdout) == EOF) {
 		cli_error("write error: %s", strerror(errno));
@@ -293,7 +299,7 @@ static int print(struct buf *b)
 	return 0;
 }
 
-static int print_json(const json_t *answer)
+static int explain_print_json(const json_t *answer)
 {
 	if (json_dumpf(answer, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF && fflush(stdout) != EOF)
 		return 0;
@@ -312,14 +318,14 @@ static int explain(const struct options *o)
 	r = client_ask(o->runtime_dir, question, &text, &answer);
 	if (r < 0)
 		return client_failed(o->runtime_dir, "query.sock", r);
-	r = refused(o, answer);
+	r = explain_refused(o, answer);
 	if (r)
 		return r;
 	explain_files(json_object_get(answer, "process"), o->pid);
 	if (o->json)
-		return print_json(answer);
-	print_process(&page, o->pid, answer);
-	return print(&page);
+		return explain_print_json(answer);
+	explain_print_process(&page, o->pid, answer);
+	return explain_print_page(&page);
 }
 
 int cmd_explain(int argc, char **argv)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What otprof explain makes of the daemon's answer: of each file what is
- * missing, and where it is to be had.
+ * otprof explain adds to the daemon's answer what each file lacks, and which
+ * package has it.
  *
- * Called by the verb, one thread. explain_files.c looks at the host (debug
- * files, packages), explain.c asks and prints.
+ * Called by the verb, one thread. explain_files.c reads the host (debug files,
+ * packages), explain.c queries otprofd and prints.
  */
 #ifndef OTP_CLI_EXPLAIN_H
 #define OTP_CLI_EXPLAIN_H

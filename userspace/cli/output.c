@@ -218,11 +218,16 @@ static void output_list_types(const struct output *out, struct buf *to)
 		buf_printf(to, "%s%s", i ? ", " : "", out->views.list[i].name);
 }
 
-/* Views are made anew after a change of the samples. */
-static int output_look(struct output *out)
+/* Views are made anew after a change of the samples, which returned e. */
+static int output_look_again(struct output *out, int e)
 {
-	rec_views_done(&out->views);
-	return recording_views(out->rec, &out->views);
+	if (!e) {
+		rec_views_done(&out->views);
+		e = recording_views(out->rec, &out->views);
+	}
+	if (e < 0)
+		cli_error("%s", recording_strerror(e));
+	return e;
 }
 
 /* Of all types the one that is wanted. */
@@ -230,34 +235,21 @@ static int output_choose_type(struct output *out, const char *name)
 {
 	const struct rec_view *v = rec_views_find(&out->views, out->rec, name);
 	_cleanup_(buf_done) struct buf types = {0};
-	int e;
 
 	if (!v) {
 		output_list_types(out, &types);
 		cli_error("no samples of type '%s': there are %s", name, buf_cstr(&types));
 		return -ENOENT;
 	}
-	e = rec_view_keep(v, out->rec);
-	if (!e)
-		e = output_look(out);
-	if (e < 0)
-		cli_error("%s", recording_strerror(e));
-	return e;
+	return output_look_again(out, rec_view_keep(v, out->rec));
 }
 
 /* A graph is filtered as a tree; what is written as a recording is filtered as one. */
 static int output_filter(struct output *out)
 {
-	int e;
-
 	if (!out->o->filter || !out->format->recording)
 		return 0;
-	e = filter_recording(out->o->filter, out->rec);
-	if (!e)
-		e = output_look(out);
-	if (e < 0)
-		cli_error("%s", recording_strerror(e));
-	return e;
+	return output_look_again(out, filter_recording(out->o->filter, out->rec));
 }
 
 /* Every type that is written must exist in the base. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which package would bring the debug information of a file, by what the
- * host's package manager keeps in text (dpkg), and by os-release.
+ * Which package has the debug information of a file, from dpkg's lists and
+ * os-release.
  *
  * Called by explain, once for all files. Reads files below root, runs nothing.
- * Bounds: lists of so many bytes are read; what lies behind is not found.
+ * Bounds: lists are read up to a number of bytes; entries after them are not found.
  */
 #ifndef OTP_CLI_PACKAGES_H
 #define OTP_CLI_PACKAGES_H
@@ -15,17 +15,17 @@
 
 struct package_file {
 	const char *path;		/* as the process sees it; borrowed */
-	char package[PACKAGE_NAME_MAX]; /* "" : none has it */
+	char package[PACKAGE_NAME_MAX]; /* "": none has it */
 };
 
-/* Fills package of each. -ENOENT: there is no dpkg here. */
+/* Fills package of each. -ENOENT: root has no dpkg. */
 int packages_find(const char *root, struct package_file *files, size_t n);
 /* The package with its debug information: libc6 has libc6-dbg, all others NAME-dbgsym. */
 void package_debug_name(const char *package, char to[PACKAGE_NAME_MAX]);
 
 struct distribution {
 	char id[32], codename[32];
-	char source[256]; /* a line for apt's sources that has debug packages; "": not known */
+	char source[256]; /* a line for apt's sources with the debug packages; "": unknown */
 };
 void distribution_read(const char *root, struct distribution *ret);
 

@@ -22,7 +22,7 @@ void progress_start(struct progress *p, const char *runtime_dir, bool quiet)
 	p->next_ns = p->start_ns + (p->terminal ? NSEC_PER_SEC : SPARSE_NS);
 }
 
-static void add_top(struct buf *b, const char *top)
+static void progress_add_top(struct buf *b, const char *top)
 {
 	_cleanup_(buf_done) struct buf clean = {0};
 
@@ -33,7 +33,7 @@ static void add_top(struct buf *b, const char *top)
 	buf_add(b, clean.data, utf8_bytes(buf_cstr(&clean), NAME_MAX_SHOWN));
 }
 
-static void add_status(struct buf *b, const char *runtime_dir)
+static void progress_add_status(struct buf *b, const char *runtime_dir)
 {
 	_cleanup_(json_decrefp) json_t *s = NULL;
 	uint64_t lost;
@@ -45,7 +45,7 @@ static void add_status(struct buf *b, const char *runtime_dir)
 	buf_printf(b, ", %s samples", format_count(text, sizeof(text), client_number(s, "ledger.taken")));
 	if (lost)
 		buf_printf(b, ", %s lost", format_count(text, sizeof(text), lost));
-	add_top(b, client_text(s, "top.name"));
+	progress_add_top(b, client_text(s, "top.name"));
 }
 
 void progress_tick(struct progress *p)
@@ -58,7 +58,7 @@ void progress_tick(struct progress *p)
 		return;
 	p->next_ns = now + (p->terminal ? NSEC_PER_SEC : SPARSE_NS);
 	buf_printf(&b, "recording: %s", format_duration(text, sizeof(text), (now - p->start_ns) / NSEC_PER_SEC * NSEC_PER_SEC));
-	add_status(&b, p->runtime_dir);
+	progress_add_status(&b, p->runtime_dir);
 	if (!b.failed)
 		fprintf(stderr, "%s%s%s", p->terminal ? "\r\033[K" : "otprof record: ", buf_cstr(&b), p->terminal ? "" : "\n");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is going on, on stderr: one line that changes each second on a
- * terminal, a line now and then elsewhere. Called by record, one thread.
+ * The progress of a recording, on stderr: on a terminal one line that changes
+ * each second, else a line every ten seconds. Called by record, one thread.
  */
 #ifndef OTP_CLI_PROGRESS_H
 #define OTP_CLI_PROGRESS_H
@@ -12,13 +12,13 @@
 struct progress {
 	bool terminal, quiet;
 	uint64_t start_ns, shown_ns, next_ns;
-	const char *runtime_dir; /* borrowed: whose status is shown */
+	const char *runtime_dir; /* borrowed: of the otprofd whose status is shown */
 };
 
 void progress_start(struct progress *p, const char *runtime_dir, bool quiet);
-/* Shows what is due. */
+/* Prints the line if it is due. */
 void progress_tick(struct progress *p);
-/* Before anything else is printed: takes the changing line away. */
+/* Removes the changing line: called before anything else is printed. */
 void progress_clear(struct progress *p);
 
 #endif

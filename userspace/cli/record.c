@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* otprof record: profile for a while, or a command, and write a file. */
+/* otprof record: profiles for a time, or a command, and writes a file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -34,8 +34,8 @@ struct recorder {
 	bool interrupted;
 };
 
-/* Blocks what asks us to end, and takes it by descriptor instead. */
-static int take_signals(struct recorder *r)
+/* Blocks the signals that end a program, and receives them by descriptor instead. */
+static int record_take_signals(struct recorder *r)
 {
 	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	sigset_t set;
@@ -49,14 +49,14 @@ static int take_signals(struct recorder *r)
 	return r->signals < 0 ? -errno : 0;
 }
 
-/* A terminal's Ctrl-C reached the command by itself; what another process sent to us is passed on. */
-static void pass_on(const struct recorder *r, const struct signalfd_siginfo *info)
+/* The terminal sends Ctrl-C to the command as well; a signal from another process is forwarded. */
+static void record_forward_signal(const struct recorder *r, const struct signalfd_siginfo *info)
 {
 	if (r->command.pid && !r->command.ended && info->ssi_code <= 0)
 		kill(r->command.pid, (int)info->ssi_signo);
 }
 
-static void wait_tick(struct recorder *r, int ms)
+static void record_wait_tick(struct recorder *r, int ms)
 {
 	struct pollfd p = {.fd = r->signals, .events = POLLIN};
 	struct signalfd_siginfo info;
@@ -65,36 +65,36 @@ static void wait_tick(struct recorder *r, int ms)
 	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		pass_on(r, &info);
+		record_forward_signal(r, &info);
 		r->interrupted = true;
 	}
 }
 
-static int say_failed_start(struct recorder *r, const char *what)
+static int record_report_failure(struct recorder *r, const char *what)
 {
 	progress_clear(&r->progress);
-	cli_error("%s%s", what, r->o->session.verbose ? "" : "; it said:");
+	cli_error("%s%s", what, r->o->session.verbose ? "" : "; its log:");
 	if (!r->o->session.verbose)
 		session_print_log(&r->session);
 	return -EIO;
 }
 
-static int wait_ready(struct recorder *r)
+static int record_wait_ready(struct recorder *r)
 {
 	uint64_t deadline = clock_now_ns() + READY_NS;
 	int up;
 
 	while (!(up = session_ready(&r->session))) {
 		if (clock_now_ns() > deadline)
-			return say_failed_start(r, "otprofd did not begin to sample in time");
-		wait_tick(r, 20);
+			return record_report_failure(r, "otprofd did not start to sample in time");
+		record_wait_tick(r, 20);
 		if (r->interrupted)
 			return -EINTR;
 	}
-	return up < 0 ? say_failed_start(r, "otprofd did not start") : 0;
+	return up < 0 ? record_report_failure(r, "otprofd did not start") : 0;
 }
 
-static bool targets_gone(const struct recorder *r)
+static bool record_targets_gone(const struct recorder *r)
 {
 	const struct session_options *s = &r->o->session;
 	uint32_t i;
@@ -107,14 +107,14 @@ static bool targets_gone(const struct recorder *r)
 	return true;
 }
 
-static bool is_over(struct recorder *r)
+static bool record_is_over(struct recorder *r)
 {
-	if (r->interrupted || command_poll(&r->command) || targets_gone(r))
+	if (r->interrupted || command_poll(&r->command) || record_targets_gone(r))
 		return true;
 	return r->o->duration_ns && clock_now_ns() - r->start_ns >= r->o->duration_ns;
 }
 
-static int next_tick_ms(const struct recorder *r)
+static int record_next_tick_ms(const struct recorder *r)
 {
 	uint64_t passed = clock_now_ns() - r->start_ns;
 
@@ -123,23 +123,23 @@ static int next_tick_ms(const struct recorder *r)
 	return r->o->duration_ns > passed ? (int)((r->o->duration_ns - passed) / NSEC_PER_MSEC) + 1 : 0;
 }
 
-/* From the first sample to the last. */
-static int sample(struct recorder *r)
+/* Waits until the recording is over. */
+static int record_sample(struct recorder *r)
 {
 	r->start_ns = clock_now_ns();
 	progress_start(&r->progress, r->session.runtime, r->o->quiet);
-	while (!is_over(r)) {
+	while (!record_is_over(r)) {
 		if (!session_alive(&r->session))
-			return say_failed_start(r, "otprofd ended by itself");
+			return record_report_failure(r, "otprofd ended by itself");
 		progress_tick(&r->progress);
-		wait_tick(r, next_tick_ms(r));
+		record_wait_tick(r, record_next_tick_ms(r));
 	}
 	r->end_ns = clock_now_ns();
 	progress_clear(&r->progress);
 	return 0;
 }
 
-static void warn_lost(const json_t *status)
+static void record_warn_lost(const json_t *status)
 {
 	const json_t *lost = client_at(status, "ledger.lost");
 	uint64_t unconfirmed = client_sum(status, "ledger.unconfirmed");
@@ -157,8 +157,8 @@ static void warn_lost(const json_t *status)
 		cli_error("warning: otprofd's count of samples does not balance");
 }
 
-/* What otprofd wrote of an origin, in the unit of its values. False: that cannot be said, as some was lost. */
-static bool ledger_written(const json_t *origin, uint64_t *ret)
+/* What otprofd wrote of an origin, in the unit of its values. False: unknown, as some was lost. */
+static bool record_written(const json_t *origin, uint64_t *ret)
 {
 	bool samples = strcmp(client_text(origin, "type"), "samples") == 0;
 
@@ -166,7 +166,7 @@ static bool ledger_written(const json_t *origin, uint64_t *ret)
 	return samples || client_sum(origin, "lost") + client_sum(origin, "unconfirmed") + client_number(origin, "in_flight") == 0;
 }
 
-static uint64_t recording_value(const struct recording *rec, const struct rec_views *views, const char *type)
+static uint64_t record_value(const struct recording *rec, const struct rec_views *views, const char *type)
 {
 	uint64_t value = 0;
 
@@ -176,8 +176,7 @@ static uint64_t recording_value(const struct recording *rec, const struct rec_vi
 	return value;
 }
 
-/* As much of each origin was read as otprofd counts as written. */
-static void check_origins(const json_t *status, const struct recording *rec)
+static void record_check_origins(const json_t *status, const struct recording *rec)
 {
 	_cleanup_(rec_views_done) struct rec_views views = {0};
 	const char *name;
@@ -187,25 +186,26 @@ static void check_origins(const json_t *status, const struct recording *rec)
 		return;
 	json_object_foreach((json_t *)client_at(status, "ledger.origins"), name, origin) {
 		const char *type = client_text(origin, "type");
-		uint64_t read = recording_value(rec, &views, type), written;
+		uint64_t read = record_value(rec, &views, type), written;
 		char a[32], b[32];
 
-		if (ledger_written(origin, &written) && read != written)
+		if (record_written(origin, &written) && read != written)
 			cli_error("warning: otprofd wrote %s %s, %s were read", format_count(a, sizeof(a), written), type,
 				  format_count(b, sizeof(b), read));
 	}
 }
 
-static void check_ledger(struct recorder *r, const struct recording *rec)
+/* Checks that of each origin as much was read as otprofd counts as written. */
+static void record_check_ledger(struct recorder *r, const struct recording *rec)
 {
 	_cleanup_(json_decrefp) json_t *status = NULL;
 
 	if (client_last_status(r->session.runtime, &status) < 0) {
-		cli_error("warning: otprofd left no account of its samples");
+		cli_error("warning: otprofd left no ledger of its samples");
 		return;
 	}
-	warn_lost(status);
-	check_origins(status, rec);
+	record_warn_lost(status);
+	record_check_origins(status, rec);
 }
 
 static void command_text(struct buf *b, char *const *argv)
@@ -214,7 +214,7 @@ static void command_text(struct buf *b, char *const *argv)
 		buf_printf(b, "%s%s", b->len ? " " : "", *argv);
 }
 
-static void default_title(const struct record_options *o, struct buf *b)
+static void record_default_title(const struct record_options *o, struct buf *b)
 {
 	uint32_t i;
 
@@ -232,15 +232,15 @@ static void default_title(const struct record_options *o, struct buf *b)
 }
 
 /* Titles come from arguments, which may hold anything. */
-static void make_title(const struct record_options *o, struct buf *title)
+static void record_make_title(const struct record_options *o, struct buf *title)
 {
 	_cleanup_(buf_done) struct buf raw = {0};
 
-	default_title(o, &raw);
+	record_default_title(o, &raw);
 	utf8_add_clean(title, (const char *)raw.data, raw.len);
 }
 
-static int write_output(struct recorder *r, struct recording *rec)
+static int record_write_output(struct recorder *r, struct recording *rec)
 {
 	_cleanup_(buf_done) struct buf title = {0};
 	char rate[32], time[32];
@@ -248,37 +248,37 @@ static int write_output(struct recorder *r, struct recording *rec)
 		.path = r->o->output, .subtitle = rate, .duration = time, .inverted = r->o->inverted, .quiet = r->o->quiet,
 	};
 
-	make_title(r->o, &title);
+	record_make_title(r->o, &title);
 	o.title = buf_cstr(&title);
 	snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", r->o->session.frequency_hz);
 	format_duration(time, sizeof(time), r->end_ns - r->start_ns);
 	if (output_write(rec, &o) < 0)
 		return -EIO;
 	if (!rec->total && !r->o->quiet)
-		cli_error("no samples: nothing that was profiled %s meanwhile",
+		cli_error("no samples: no selected process %s in that time",
 			  r->o->session.events.count ? "made the events" : "used the CPU");
 	return 0;
 }
 
-static int finish(struct recorder *r)
+static int record_finish(struct recorder *r)
 {
 	_cleanup_(recording_freep) struct recording *rec = NULL;
 	int e = session_stop(&r->session);
 
 	if (e < 0)
-		say_failed_start(r, e == -ETIME ? "otprofd did not end in time" : "otprofd ended with an error");
+		record_report_failure(r, e == -ETIME ? "otprofd did not end in time" : "otprofd ended with an error");
 	e = recording_new(&cli_recording_limits, &rec);
 	if (!e)
 		e = session_read(&r->session, rec);
 	if (e < 0) {
-		cli_error("cannot read what otprofd wrote: %s", recording_strerror(e));
+		cli_error("cannot read the profiles of otprofd: %s", recording_strerror(e));
 		return e;
 	}
-	check_ledger(r, rec);
-	return write_output(r, rec);
+	record_check_ledger(r, rec);
+	return record_write_output(r, rec);
 }
 
-static int start_command(struct recorder *r)
+static int record_start_command(struct recorder *r)
 {
 	int e;
 
@@ -300,22 +300,22 @@ static int record(struct recorder *r, const struct session_options *session)
 		cli_error("cannot start otprofd: %s", strerror(-e));
 		return e;
 	}
-	e = wait_ready(r);
+	e = record_wait_ready(r);
 	if (!e)
-		e = start_command(r);
+		e = record_start_command(r);
 	if (!e)
-		e = sample(r);
-	return e < 0 ? e : finish(r);
+		e = record_sample(r);
+	return e < 0 ? e : record_finish(r);
 }
 
-static void recorder_done(struct recorder *r)
+static void record_done(struct recorder *r)
 {
 	command_done(&r->command);
 	session_done(&r->session);
 	closep(&r->signals);
 }
 
-static int exit_status(struct recorder *r, int e)
+static int record_exit_status(struct recorder *r, int e)
 {
 	if (r->command.ended && (r->command.status == CLI_NOT_FOUND || r->command.status == CLI_NOT_EXECUTABLE) && e < 0)
 		return r->command.status;
@@ -323,22 +323,22 @@ static int exit_status(struct recorder *r, int e)
 		return CLI_RECORD_FAILED;
 	if (!r->command.pid)
 		return 0;
-	/* The recording is written; the command may take its time. */
+	/* The recording is written; the command may run on. */
 	session_done(&r->session);
 	while (!command_poll(&r->command)) {
 		r->interrupted = false;
-		wait_tick(r, -1);
+		record_wait_tick(r, -1);
 		if (r->interrupted)
 			return 128 + SIGINT;
 	}
 	return r->command.status;
 }
 
-static int run(const struct record_options *o)
+static int record_run(const struct record_options *o)
 {
-	_cleanup_(recorder_done) struct recorder r = {.o = o, .signals = -1};
+	_cleanup_(record_done) struct recorder r = {.o = o, .signals = -1};
 	struct session_options session = o->session;
-	int e = take_signals(&r);
+	int e = record_take_signals(&r);
 
 	/* The command exists before otprofd is configured: selection is by its pid. */
 	if (!e && o->command)
@@ -349,7 +349,7 @@ static int run(const struct record_options *o)
 	}
 	if (o->command)
 		session.pids[session.nr_pids++] = (uint32_t)r.command.pid;
-	return exit_status(&r, record(&r, &session));
+	return record_exit_status(&r, record(&r, &session));
 }
 
 int cmd_record(int argc, char **argv)
@@ -357,5 +357,5 @@ int cmd_record(int argc, char **argv)
 	struct record_options o;
 	int status = record_parse(argc, argv, &o);
 
-	return status < 0 ? run(&o) : status;
+	return status < 0 ? record_run(&o) : status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What otprof record was asked for. record_options.c reads the command line,
- * record.c does it. One thread.
+ * The options of otprof record: record_options.c parses the command line,
+ * record.c records. One thread.
  */
 #ifndef OTP_CLI_RECORD_H
 #define OTP_CLI_RECORD_H
@@ -14,14 +14,17 @@
 struct record_options {
 	struct session_options session;
 	const char *output, *title;
-	uint64_t duration_ns; /* 0: no end of its own */
+	uint64_t duration_ns; /* 0: unlimited */
 	bool inverted, quiet;
 	char events[1024];    /* of all -e, as a list; "": none */
 	uint64_t count;       /* -c, 0: none */
 	char *const *command; /* NULL: none */
 };
 
-/* -1 when there is something to record; else the exit status, all that is to be said having been said. Strings are argv's. */
+/*
+ * -1: *ret is to be recorded. Else the exit status; errors or help are printed.
+ * Strings are borrowed from argv.
+ */
 int record_parse(int argc, char **argv, struct record_options *ret);
 
 #endif

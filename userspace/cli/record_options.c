@@ -27,12 +27,12 @@ static const char help[] =
 	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97, which\n"
 	"                           keeps out of step with programs' own timers)\n"
 	"  -e, --event=EVENT,...  sample events instead of the CPU's clock: page-faults,\n"
-	"                           context-switches, cycles, ... by perf's names; cpu-clock\n"
-	"                           for the clock beside them; EVENT/period=N/ or\n"
-	"                           EVENT/freq=HZ/ gives one a rate of its own;\n"
+	"                           context-switches, cycles, ... by perf's names; add\n"
+	"                           cpu-clock to sample the clock as well; EVENT/period=N/\n"
+	"                           or EVENT/freq=HZ/ sets the rate of one event;\n"
 	"                           -e help lists the events\n"
-	"  -c, --count=N          a sample every N events (default: as many samples a\n"
-	"                           second as -F says)\n"
+	"  -c, --count=N          a sample every N events (default: samples at the\n"
+	"                           frequency of -F)\n"
 	"\n"
 	"What to profile, instead of the whole host; options add up and may be repeated:\n"
 	"  -p, --pid=PID,...      these processes and what they start\n"
@@ -41,9 +41,9 @@ static const char help[] =
 	"      --cgroup=PATH      a control group and all below it: /user.slice\n"
 	"      --exe=NAME         programs of this name, or at this absolute path\n"
 	"      --user=NAME        processes of a user, by name or number\n"
-	"In NAME and PATH, * and ? stand for what does not cross a slash.\n"
+	"In NAME and PATH, * matches any characters but a slash, and ? matches one.\n"
 	"\n"
-	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending tells\n"
+	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending is\n"
 	"                           the format:\n"
 	"                             .svg        flame graph, opens in a browser\n"
 	"                             .pb.gz      for pprof: go tool pprof FILE\n"
@@ -53,14 +53,16 @@ static const char help[] =
 	"      --inverted         flame graph with the root on top\n"
 	"      --sampler=MODE     auto, bpf, kmod or perf (default: auto)\n"
 	"  -q, --quiet            no progress and no summary\n"
-	"  -v, --verbose          show what otprofd logs\n"
+	"  -v, --verbose          show the log of otprofd\n"
 	"      --help             display this help and exit\n"
 	"\n"
-	"Root sees everything, the kernel too. An ordinary user sees the user code of\n"
-	"COMMAND, or of their own processes, where kernel.perf_event_paranoid is at most 2.\n"
+	"Root can profile everything, including the kernel. An ordinary user can profile\n"
+	"the user code of COMMAND or of their own processes, if kernel.perf_event_paranoid\n"
+	"is at most 2.\n"
 	"\n"
-	"COMMAND runs as the user that runs otprof, from its first instruction on under\n"
-	"the profiler. When -d ends before it, the file is written and COMMAND goes on.\n"
+	"COMMAND runs as the user that runs otprof, and is profiled from its first\n"
+	"instruction. When -d ends before COMMAND does, the file is written and COMMAND\n"
+	"runs on.\n"
 	"\n"
 	"Exit status is COMMAND's, or 0 without one; 125 if otprof itself fails, 126 if\n"
 	"COMMAND cannot be run, 127 if it is not found.\n"
@@ -72,7 +74,7 @@ static const char help[] =
 	"  otprof record -d 10 --unit nginx     a service\n"
 	"  otprof record -e page-faults -c 1 -- ls   each page that ls touches first\n";
 
-static int parse_pids(struct session_options *s, char *list)
+static int options_parse_pids(struct session_options *s, char *list)
 {
 	char *word, *rest = list;
 	uint64_t pid;
@@ -82,7 +84,7 @@ static int parse_pids(struct session_options *s, char *list)
 			cli_error("invalid process '%s'", word);
 			return -EINVAL;
 		}
-		/* One place is kept for the command. */
+		/* One element is reserved for the command. */
 		if (s->nr_pids == SESSION_PIDS_MAX - 1) {
 			cli_error("more than %d processes", SESSION_PIDS_MAX - 1);
 			return -EINVAL;
@@ -96,7 +98,7 @@ static int parse_pids(struct session_options *s, char *list)
 	return 0;
 }
 
-static int parse_frequency(struct record_options *o, const char *s)
+static int options_parse_frequency(struct record_options *o, const char *s)
 {
 	uint64_t n;
 
@@ -108,8 +110,8 @@ static int parse_frequency(struct record_options *o, const char *s)
 	return 0;
 }
 
-/* Given several times, the lists add up. */
-static int parse_events(struct record_options *o, const char *list)
+/* Lists of several -e are joined. */
+static int options_parse_events(struct record_options *o, const char *list)
 {
 	int n = snprintf(o->events + strlen(o->events), sizeof(o->events) - strlen(o->events), "%s%s",
 			 *o->events ? "," : "", list);
@@ -120,7 +122,7 @@ static int parse_events(struct record_options *o, const char *list)
 	return -EINVAL;
 }
 
-static int parse_count(struct record_options *o, const char *s)
+static int options_parse_count(struct record_options *o, const char *s)
 {
 	if (cli_parse_number(s, 1, 1ULL << 48, &o->count) == 0)
 		return 0;
@@ -128,8 +130,8 @@ static int parse_count(struct record_options *o, const char *s)
 	return -EINVAL;
 }
 
-/* The list as a whole, and the rates of those that have none of their own. */
-static int check_events(struct record_options *o)
+/* Parses the whole list, and sets the rate of events without one. */
+static int options_check_events(struct record_options *o)
 {
 	char why[EVENT_WHY];
 
@@ -147,7 +149,7 @@ static int check_events(struct record_options *o)
 	return 0;
 }
 
-static int parse_duration(struct record_options *o, const char *s)
+static int options_parse_duration(struct record_options *o, const char *s)
 {
 	if (cli_parse_time(s, &o->duration_ns) == 0)
 		return 0;
@@ -155,14 +157,14 @@ static int parse_duration(struct record_options *o, const char *s)
 	return -EINVAL;
 }
 
-/* Options of a kind are known by their place in this table. */
+/* The index in this table is part of the option's code. */
 static const struct {
 	const char *name, *kind;
 } target_options[] = {{"unit", "unit:"}, {"container", "container:"}, {"cgroup", "cgroup:"}, {"exe", "exe:"}, {"user", "user:"}};
 enum { OPTION_TARGET = 256, OPTION_TARGET_END = OPTION_TARGET + ARRAY_SIZE(target_options) };
 
-/* What the configuration would refuse is refused here, in the option's own words. */
-static bool is_target(const char *name, const char *value)
+/* Refuses what the configuration would refuse, so that the error names the option. */
+static bool target_is_valid(const char *name, const char *value)
 {
 	if (!*value || value[0] == '-')
 		return false;
@@ -176,22 +178,22 @@ static bool is_target(const char *name, const char *value)
 	return !strchr(value, '/');
 }
 
-static bool is_there(const char *name, const char *value)
+static bool target_exists(const char *name, const char *value)
 {
 	uint64_t uid;
 
 	return strcmp(name, "user") || !cli_parse_number(value, 0, UINT32_MAX - 1, &uid) || getpwnam(value);
 }
 
-static int parse_target(struct session_options *s, int option, const char *value)
+static int options_parse_target(struct session_options *s, int option, const char *value)
 {
 	const char *name = target_options[option - OPTION_TARGET].name;
 
-	if (!is_target(name, value)) {
+	if (!target_is_valid(name, value)) {
 		cli_error("invalid %s '%s'", name, value);
 		return -EINVAL;
 	}
-	if (!is_there(name, value)) {
+	if (!target_exists(name, value)) {
 		cli_error("no %s '%s'", name, value);
 		return -ESRCH;
 	}
@@ -203,7 +205,7 @@ static int parse_target(struct session_options *s, int option, const char *value
 	return 0;
 }
 
-static int parse_sampler(struct record_options *o, const char *s)
+static int options_parse_sampler(struct record_options *o, const char *s)
 {
 	static const char *const modes[] = {"auto", "bpf", "kmod", "perf"};
 
@@ -216,21 +218,21 @@ static int parse_sampler(struct record_options *o, const char *s)
 	return -EINVAL;
 }
 
-static int parse_option(struct record_options *o, int c)
+static int options_parse_option(struct record_options *o, int c)
 {
 	if (c >= OPTION_TARGET && c < OPTION_TARGET_END)
-		return parse_target(&o->session, c, optarg);
+		return options_parse_target(&o->session, c, optarg);
 	switch (c) {
 	case 'd':
-		return parse_duration(o, optarg);
+		return options_parse_duration(o, optarg);
 	case 'F':
-		return parse_frequency(o, optarg);
+		return options_parse_frequency(o, optarg);
 	case 'e':
-		return parse_events(o, optarg);
+		return options_parse_events(o, optarg);
 	case 'c':
-		return parse_count(o, optarg);
+		return options_parse_count(o, optarg);
 	case 'p':
-		return parse_pids(&o->session, optarg);
+		return options_parse_pids(&o->session, optarg);
 	case 'o':
 		o->output = optarg;
 		return 0;
@@ -244,7 +246,7 @@ static int parse_option(struct record_options *o, int c)
 		o->quiet = true;
 		return 0;
 	case 's':
-		return parse_sampler(o, optarg);
+		return options_parse_sampler(o, optarg);
 	case 'v':
 		o->session.verbose = true;
 		return 0;
@@ -253,8 +255,8 @@ static int parse_option(struct record_options *o, int c)
 	}
 }
 
-/* An ordinary user may have perf events of processes of their own, if the kernel is set so. */
-static int check_rights(const struct record_options *o)
+/* An ordinary user may open perf events for their own processes, if perf_event_paranoid allows it. */
+static int options_check_rights(const struct record_options *o)
 {
 	const struct source_config cfg = {.events = o->session.events, .pids = o->session.pids, .nr_pids = o->session.nr_pids + (o->command != NULL)};
 	char why[SOURCE_WHY];
@@ -277,8 +279,8 @@ static int check_rights(const struct record_options *o)
 	return e;
 }
 
-/* All that can be known to fail is said before anything is started. */
-static int check(const struct record_options *o)
+/* Reports every error that can be found before otprofd is started. */
+static int options_check(const struct record_options *o)
 {
 	int e;
 
@@ -291,10 +293,10 @@ static int check(const struct record_options *o)
 		cli_error("cannot write '%s': %s", o->output, strerror(-e));
 		return e;
 	}
-	return check_rights(o);
+	return options_check_rights(o);
 }
 
-static int list_events(void)
+static int options_list_events(void)
 {
 	for (uint32_t i = 0; origin_name(i); i++)
 		puts(origin_name(i));
@@ -318,18 +320,18 @@ int record_parse(int argc, char **argv, struct record_options *ret)
 	struct record_options o = {.output = "otprof.svg", .session.frequency_hz = 97};
 	int c;
 
-	/* "+": what follows COMMAND are its own options. */
+	/* "+": options after COMMAND are its own. */
 	while ((c = getopt_long(argc, argv, "+d:F:e:c:p:o:t:qv", longs, NULL)) != -1) {
 		if (c == 'h')
 			return cli_help(help);
 		if (c == 'e' && !strcmp(optarg, "help"))
-			return list_events();
-		if (parse_option(&o, c) < 0)
+			return options_list_events();
+		if (options_parse_option(&o, c) < 0)
 			return cli_try_help(CLI_RECORD_FAILED);
 	}
 	if (optind < argc)
 		o.command = argv + optind;
-	if (check_events(&o) < 0 || check(&o) < 0)
+	if (options_check_events(&o) < 0 || options_check(&o) < 0)
 		return CLI_RECORD_FAILED;
 	*ret = o;
 	return -1;

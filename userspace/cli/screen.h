@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A live view on a terminal: the alternate screen, repainted in place, fitted
- * to the window, left as it was found. Called by verbs that watch, one thread.
- * Where stdin or stdout is no terminal there is no screen: the caller prints
- * page after page.
+ * to the window; the terminal is restored at the end. Called by verbs that
+ * watch, one thread. If stdin or stdout is not a terminal, the caller prints
+ * page after page instead.
  */
 #ifndef OTP_CLI_SCREEN_H
 #define OTP_CLI_SCREEN_H
@@ -15,13 +15,13 @@
 #include "base/buf.h"
 
 bool screen_possible(void);
-/* Also leaves at exit and on the signals that end a program. -errno. */
+/* The screen is also left at exit and on signals that end a program. -errno. */
 int screen_enter(void);
 void screen_leave(void);
 void screen_paint(const char *page, size_t len);
 
 enum screen_event { SCREEN_TIME, SCREEN_REPAINT, SCREEN_QUIT };
-/* Until the time is over, the window has changed, or somebody wants to go (q, Ctrl-C). */
+/* Waits until the time is over, the window has changed, or the user quits (q, Ctrl-C). */
 enum screen_event screen_wait(uint64_t ns);
 
 /* The part of a page that a window of so many rows and columns shows: whole lines, cut at its edges. */

@@ -22,8 +22,8 @@
 
 extern char **environ;
 
-/* The path goes into a URL and a configuration file: only what means nothing there. */
-static const char *temporary_parent(void)
+/* The path becomes part of a URL and a configuration file: only characters without a meaning there. */
+static const char *session_temporary_parent(void)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
 	const char *dir = secure_getenv("TMPDIR");
@@ -33,9 +33,9 @@ static const char *temporary_parent(void)
 	return dir;
 }
 
-static int make_directories(struct session *s)
+static int session_make_directories(struct session *s)
 {
-	snprintf(s->dir, sizeof(s->dir), "%s/otprof-XXXXXX", temporary_parent());
+	snprintf(s->dir, sizeof(s->dir), "%s/otprof-XXXXXX", session_temporary_parent());
 	if (!mkdtemp(s->dir)) {
 		s->dir[0] = '\0';
 		return -errno;
@@ -46,11 +46,11 @@ static int make_directories(struct session *s)
 	snprintf(s->log, sizeof(s->log), "%s/log", s->dir);
 	if (mkdir(s->runtime, 0755) < 0 || mkdir(s->out, 0700) < 0)
 		return -errno;
-	/* net writes as a user that otprofd chooses; no other can pass the directory above. */
+	/* net writes as a user that otprofd chooses; the directory above is closed to others. */
 	return chmod(s->out, 0777) < 0 ? -errno : 0;
 }
 
-static int write_config(const struct session *s, const struct session_options *o)
+static int session_write_config(const struct session *s, const struct session_options *o)
 {
 	_cleanup_(fclosep) FILE *f = fopen(s->config, "we");
 	_cleanup_(buf_done) struct buf events = {0};
@@ -61,7 +61,7 @@ static int write_config(const struct session *s, const struct session_options *o
 	event_list_print(&o->events, &events);
 	fprintf(f, "[sampler]\nmode = %s\nfrequency_hz = %" PRIu32 "\nevents = %s\n", o->sampler ? o->sampler : "auto",
 		o->frequency_hz, buf_cstr(&events));
-	/* Longer than a service's: nobody waits for a part of a recording, and fewer dictionaries are written. */
+	/* Longer than a service's: no reader waits for a part of a recording, and fewer dictionaries are written. */
 	fprintf(f, "[profile]\ninterval = 10s\n");
 	if (o->nr_pids || o->nr_targets)
 		fprintf(f, "[targets]\n");
@@ -73,8 +73,8 @@ static int write_config(const struct session *s, const struct session_options *o
 	return fflush(f) == EOF ? -errno : 0;
 }
 
-/* Beside this program, as in a build tree; where a package puts it; else by PATH. */
-static void exec_otprofd(const struct session *s)
+/* Tries the directory of this program (a build tree), the packages' directory, then PATH. */
+static void session_exec_otprofd(const struct session *s)
 {
 	static const char *const places[] = {"/otprofd", "/../sbin/otprofd"};
 	char self[4000], path[4096];
@@ -93,8 +93,8 @@ static void exec_otprofd(const struct session *s)
 	execlp("otprofd", "otprofd", "-f", s->config, (char *)NULL);
 }
 
-/* Variables that configure a service must not change or send elsewhere what is recorded here. */
-static void clean_environment(void)
+/* Removes variables that configure a service: they could change the recording or send it elsewhere. */
+static void session_clean_environment(void)
 {
 	static const char *const prefixes[] = {"OTEL_", "PROFILES_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_",
 					       "JOURNAL_STREAM="};
@@ -111,12 +111,12 @@ static void clean_environment(void)
 	*to = NULL;
 }
 
-static void child_run(const struct session *s, pid_t parent, bool verbose)
+static void session_run_otprofd(const struct session *s, pid_t parent, bool verbose)
 {
 	int log = open(s->log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
-	/* Its own group: a Ctrl-C on the terminal is for us, who then stop it in order. */
+	/* Its own group: Ctrl-C on the terminal reaches only otprof, which then stops otprofd in order. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent || log < 0 || null < 0)
@@ -127,8 +127,8 @@ static void child_run(const struct session *s, pid_t parent, bool verbose)
 	dup2(null, STDOUT_FILENO);
 	if (!verbose)
 		dup2(log, STDERR_FILENO);
-	clean_environment();
-	exec_otprofd(s);
+	session_clean_environment();
+	session_exec_otprofd(s);
 	dprintf(STDERR_FILENO, "otprofd cannot be started: %s\n", strerror(errno));
 	_exit(127);
 }
@@ -139,16 +139,16 @@ int session_start(struct session *s, const struct session_options *o)
 	int r;
 
 	*s = (struct session){0};
-	r = make_directories(s);
+	r = session_make_directories(s);
 	if (!r)
-		r = write_config(s, o);
+		r = session_write_config(s, o);
 	if (r < 0)
 		return r;
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (!pid)
-		child_run(s, parent, o->verbose);
+		session_run_otprofd(s, parent, o->verbose);
 	s->pid = pid;
 	return 0;
 }
@@ -212,15 +212,15 @@ void session_print_log(const struct session *s)
 		return;
 	n = pread(fd, text, LOG_SHOWN, end > LOG_SHOWN ? end - LOG_SHOWN : 0);
 	text[n > 0 ? n : 0] = '\0';
-	/* Cut in the middle of a line: begin with the next one. */
+	/* The cut may be inside a line: begin with the next one. */
 	line = end > LOG_SHOWN ? strchr(text, '\n') : NULL;
 	for (line = strtok(line ? line : text, "\n"); line; line = strtok(NULL, "\n"))
 		fprintf(stderr, "  | %s\n", line);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int session_remove_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	remove(path); /* what stays makes its directory stay, nothing more */
+	remove(path); /* on failure, only its directory remains */
 	return 0;
 }
 
@@ -228,8 +228,8 @@ void session_done(struct session *s)
 {
 	if (s->pid)
 		session_stop(s);
-	/* FTW_PHYS, FTW_MOUNT: only what lies here, whatever a link or a mount says. */
+	/* FTW_PHYS, FTW_MOUNT: follows no link and no mount. */
 	if (s->dir[0])
-		nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+		nftw(s->dir, session_remove_file, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	s->dir[0] = '\0';
 }

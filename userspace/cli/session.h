@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A private otprofd for one recording: its own configuration, runtime
- * directory and file destination below a directory that nobody else can
- * enter, gone with the recording. It runs beside another otprofd as well as
- * alone. Called by record, one thread.
+ * A private otprofd for one recording: its configuration, runtime directory
+ * and file destination are below a directory that no other user can enter,
+ * removed with the recording. It can run beside another otprofd. Called by
+ * record, one thread.
  */
 #ifndef OTP_CLI_SESSION_H
 #define OTP_CLI_SESSION_H
@@ -18,20 +18,20 @@
 #define SESSION_PIDS_MAX    32
 #define SESSION_TARGETS_MAX 32
 
-/* What else is selected, by the configuration's name for it ("unit:"). */
+/* A selection that is not a pid. */
 struct session_target {
-	const char *kind;  /* static */
+	const char *kind;  /* static: the configuration's prefix, such as "unit:" */
 	const char *value; /* borrowed; without blanks */
 };
 
 struct session_options {
-	struct event_list events; /* what is sampled */
+	struct event_list events; /* sampled */
 	uint32_t frequency_hz;
 	uint32_t pids[SESSION_PIDS_MAX];
 	uint32_t nr_pids;
 	struct session_target targets[SESSION_TARGETS_MAX];
 	uint32_t nr_targets; /* with nr_pids 0: the whole host */
-	bool verbose;     /* otprofd's log goes to stderr */
+	bool verbose;     /* otprofd logs to stderr */
 	const char *sampler; /* NULL: auto; borrowed */
 };
 
@@ -41,19 +41,19 @@ struct session {
 	int status; /* of waitpid, once it ended */
 };
 
-/* Makes the directory and starts otprofd. -errno after session_done has nothing left to do. */
+/* Makes the directory and starts otprofd. -errno; session_done is called in any case. */
 int session_start(struct session *s, const struct session_options *o);
-/* Does it sample? 1 yes, 0 not yet, -ECHILD: it ended. */
+/* 1: it samples; 0: not yet; -ECHILD: it ended. */
 int session_ready(struct session *s);
-/* True as long as it runs. */
+/* Whether it runs. */
 bool session_alive(struct session *s);
-/* Ends it, waits for its last profiles. -ETIME: it had to be killed; -ECHILD: it failed. */
+/* Stops it and waits for its last profiles. -ETIME: it was killed; -ECHILD: it failed. */
 int session_stop(struct session *s);
-/* All profiles that it wrote. */
+/* Reads all profiles that it wrote. 0 or negative errno. */
 int session_read(struct session *s, struct recording *r);
-/* The end of its log, on stderr. */
+/* Prints the end of its log on stderr. */
 void session_print_log(const struct session *s);
-/* Ends it if it runs, removes the directory. */
+/* Stops it if it runs, removes the directory. */
 void session_done(struct session *s);
 
 #endif

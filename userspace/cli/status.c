@@ -17,18 +17,19 @@
 
 static const char help[] =
 	"Usage: otprof status [OPTION]...\n"
-	"Print what the running otprofd does: how it samples, where every sample went,\n"
-	"how whole the stacks are, and what it costs.\n"
+	"Print the status of the running otprofd: its sampler, the ledger of samples, the\n"
+	"quality of stacks and names, and its cost.\n"
 	"\n"
-	"      --json             print all of it as JSON, as otprofd gives it\n"
+	"      --json             print the whole status as JSON\n"
 	"  -w, --watch[=TIME]     show it live, renewed every TIME (default: 2s); q ends.\n"
-	"                           Where the output is no terminal, print it every TIME\n"
-	"      --runtime-dir=DIR  where otprofd has its socket (default: " CLI_RUNTIME_DIR ")\n"
+	"                           If the output is not a terminal, print it every TIME\n"
+	"      --runtime-dir=DIR  directory of otprofd's socket (default: " CLI_RUNTIME_DIR ")\n"
 	"      --help             display this help and exit\n"
 	"\n"
-	"Every sample that was taken is exported, lost for a reason that is named, or in\n"
-	"flight. 'missed' are ticks of a busy CPU that never came, as when a hypervisor\n"
-	"had taken it away; they stand beside. Only root may ask.\n"
+	"Every sample taken is exported, unconfirmed, in flight, or lost for a reason that\n"
+	"is shown. 'missed' counts ticks of a busy CPU that did not occur, for example\n"
+	"while a hypervisor ran something else; they are not part of the sum. Only root\n"
+	"may ask.\n"
 	"\n"
 	"Exit status is 0, 1 for an error, 2 for wrong usage, 3 if otprofd does not run.\n";
 
@@ -40,15 +41,15 @@ struct options {
 
 #define WORKLOADS_SHOWN 10
 
-/* What the last page said, for what has happened since. */
+/* Figures of the last page, to show the change since. Process-wide: one page is shown at a time. */
 static struct {
 	uint64_t time_ns, taken, cpu_ns;
 } last;
 
-/* A name from elsewhere, safe on a terminal. */
-static void row(struct buf *b, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Text from otprofd may hold anything: it is cleaned for the terminal. */
+static void status_row(struct buf *b, const char *name, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-static void row(struct buf *b, const char *name, const char *fmt, ...)
+static void status_row(struct buf *b, const char *name, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -61,21 +62,21 @@ static void row(struct buf *b, const char *name, const char *fmt, ...)
 	buf_add_str(b, "\n");
 }
 
-static void workload_row(struct buf *b, const char *name, const char *stacks, double whole, double named)
+static void status_workload_row(struct buf *b, const char *name, const char *stacks, double whole, double named)
 {
 	size_t wide = utf8_count(name), left_out = wide > 22 ? utf8_bytes(name, wide - 22) : 0;
 
-	/* The end of a long name says more than its beginning. */
+	/* The end of a long name distinguishes more than its beginning. */
 	buf_add_str(b, "  ");
 	utf8_add_clean(b, name + left_out, strlen(name + left_out));
 	buf_printf(b, "%*s%14s %6.2f %% %6.2f %%\n", wide < 22 ? (int)(22 - wide) : 0, "", stacks, whole, named);
 }
 
-static void count_row(struct buf *b, const char *name, uint64_t n, const char *note)
+static void status_count_row(struct buf *b, const char *name, uint64_t n, const char *note)
 {
 	char text[32];
 
-	row(b, name, "%15s%s%s", format_count(text, sizeof(text), n), *note ? "   " : "", note);
+	status_row(b, name, "%15s%s%s", format_count(text, sizeof(text), n), *note ? "   " : "", note);
 }
 
 static void print_rate(struct buf *b, const json_t *s)
@@ -84,9 +85,10 @@ static void print_rate(struct buf *b, const json_t *s)
 	uint64_t cpus = client_number(s, "sampler.cpus");
 
 	if (!hz || hz == wanted)
-		row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs", wanted, cpus);
+		status_row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs", wanted, cpus);
 	else
-		row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs; %" PRIu64 " Hz are configured", hz, cpus, wanted);
+		status_row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs; %" PRIu64 " Hz are configured", hz, cpus,
+			   wanted);
 }
 
 static void print_sampler(struct buf *b, const json_t *s)
@@ -95,21 +97,22 @@ static void print_sampler(struct buf *b, const json_t *s)
 	char ring[32], used[32], peak[32];
 
 	buf_add_str(b, "\nSampler\n");
-	row(b, "mode", "%s%s%s%s", client_text(s, "sampler.mode"), *why ? " (" : "", why, *why ? ")" : "");
+	status_row(b, "mode", "%s%s%s%s", client_text(s, "sampler.mode"), *why ? " (" : "", why, *why ? ")" : "");
 	print_rate(b, s);
-	row(b, "ring", "%s, %s unread, %s at most", format_bytes(ring, sizeof(ring), client_number(s, "sampler.ring_bytes")),
-	    format_bytes(used, sizeof(used), client_number(s, "sampler.ring_used")),
-	    format_bytes(peak, sizeof(peak), client_number(s, "sampler.ring_peak")));
+	status_row(b, "ring", "%s, %s unread, %s at most", format_bytes(ring, sizeof(ring), client_number(s, "sampler.ring_bytes")),
+		   format_bytes(used, sizeof(used), client_number(s, "sampler.ring_used")),
+		   format_bytes(peak, sizeof(peak), client_number(s, "sampler.ring_peak")));
 }
 
-static void print_lost(struct buf *b, const json_t *lost)
+/* A row for each reason with a count. */
+static void print_reasons(struct buf *b, const json_t *counts)
 {
 	const char *reason;
 	json_t *n;
 
-	json_object_foreach((json_t *)lost, reason, n)
+	json_object_foreach((json_t *)counts, reason, n)
 		if (client_number(n, ""))
-			count_row(b, "", client_number(n, ""), reason);
+			status_count_row(b, "", client_number(n, ""), reason);
 }
 
 static void print_destination(struct buf *b, const char *name, const json_t *d)
@@ -117,14 +120,14 @@ static void print_destination(struct buf *b, const char *name, const json_t *d)
 	const char *error = client_text(d, "last_error");
 	uint64_t lost = client_sum(d, "lost");
 
-	row(b, "to", "%s", name);
+	status_row(b, "to", "%s", name);
 	if (*error)
-		row(b, "  now", "%s", error);
-	count_row(b, "  exported", client_number(d, "exported"), "");
-	count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
-	count_row(b, "  in flight", client_number(d, "in_flight"), "");
-	count_row(b, "  lost", lost, lost ? "of which" : "");
-	print_lost(b, client_at(d, "lost"));
+		status_row(b, "  now", "%s", error);
+	status_count_row(b, "  exported", client_number(d, "exported"), "");
+	status_count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
+	status_count_row(b, "  in flight", client_number(d, "in_flight"), "");
+	status_count_row(b, "  lost", lost, lost ? "of which" : "");
+	print_reasons(b, client_at(d, "lost"));
 }
 
 static void origin_row(struct buf *b, const char *name, const json_t *o)
@@ -159,17 +162,18 @@ static void print_ledger(struct buf *b, const json_t *s)
 
 	buf_printf(b, "\nSamples: taken = exported + unconfirmed + in flight + lost%s\n",
 		   json_is_false(client_at(s, "ledger.balanced")) ? "   DOES NOT BALANCE" : "");
-	count_row(b, "taken", client_number(s, "ledger.taken"), "");
+	status_count_row(b, "taken", client_number(s, "ledger.taken"), "");
 	json_object_foreach((json_t *)destinations, name, d)
 		print_destination(b, name, d);
 	if (!json_object_size(destinations)) {
-		count_row(b, "in flight", client_number(s, "ledger.in_flight"), "");
-		count_row(b, "lost", client_sum(s, "ledger.lost"), "");
-		print_lost(b, client_at(s, "ledger.lost"));
+		status_count_row(b, "in flight", client_number(s, "ledger.in_flight"), "");
+		status_count_row(b, "lost", client_sum(s, "ledger.lost"), "");
+		print_reasons(b, client_at(s, "ledger.lost"));
 	}
-	count_row(b, "missed", client_number(s, "ledger.missed"), "ticks of a busy CPU that never came");
-	count_row(b, "not wanted", client_number(s, "skipped.not_selected"), "ticks of processes that are not selected");
-	count_row(b, "idle", client_number(s, "skipped.idle"), "ticks of an idle CPU");
+	status_count_row(b, "missed", client_number(s, "ledger.missed"), "ticks of a busy CPU that did not occur");
+	status_count_row(b, "not wanted", client_number(s, "skipped.not_selected"),
+			 "ticks and events of processes that are not selected");
+	status_count_row(b, "idle", client_number(s, "skipped.idle"), "ticks and events of an idle CPU");
 	print_origins(b, s);
 }
 
@@ -180,11 +184,10 @@ static void print_shares(struct buf *b, const json_t *parts, uint64_t whole, con
 
 	json_object_foreach((json_t *)parts, name, n)
 		if (client_number(n, ""))
-			row(b, "", "%8.2f %%  %s%s", format_percent(client_number(n, ""), whole), what, name);
+			status_row(b, "", "%8.2f %%  %s%s", format_percent(client_number(n, ""), whole), what, name);
 }
 
-
-/* Who is worth a look: the busiest, with what is missing of each. */
+/* The busiest workloads, with the share of whole stacks and named frames of each. */
 static void print_workloads(struct buf *b, const json_t *all)
 {
 	size_t i;
@@ -202,46 +205,45 @@ static void print_workloads(struct buf *b, const json_t *all)
 			break;
 		snprintf(name, sizeof(name), "%s%s%s", service, *exe && strcmp(service, exe) ? " " : "",
 			 strcmp(service, exe) ? exe : "");
-		workload_row(b, name, format_count(count, sizeof(count), stacks),
-			     format_percent(client_number(w, "complete"), stacks),
-			     format_percent(client_number(w, "frames_named"), frames));
+		status_workload_row(b, name, format_count(count, sizeof(count), stacks),
+				    format_percent(client_number(w, "complete"), stacks),
+				    format_percent(client_number(w, "frames_named"), frames));
 	}
 }
 
 static void print_quality(struct buf *b, const json_t *s)
 {
 	uint64_t stacks = client_number(s, "quality.stacks"), frames = client_number(s, "quality.frames");
-
-	buf_add_str(b, "\nQuality\n");
 	char text[32];
 
-	row(b, "stacks", "%15s", format_count(text, sizeof(text), stacks));
-	row(b, "whole stacks", "%8.2f %%", format_percent(client_number(s, "quality.complete"), stacks));
+	buf_add_str(b, "\nQuality\n");
+	status_row(b, "stacks", "%15s", format_count(text, sizeof(text), stacks));
+	status_row(b, "whole stacks", "%8.2f %%", format_percent(client_number(s, "quality.complete"), stacks));
 	print_shares(b, client_at(s, "quality.cut"), stacks, "cut: ");
-	row(b, "frames", "%15s", format_count(text, sizeof(text), frames));
-	row(b, "named frames", "%8.2f %%", format_percent(client_number(s, "quality.frames_named"), frames));
+	status_row(b, "frames", "%15s", format_count(text, sizeof(text), frames));
+	status_row(b, "named frames", "%8.2f %%", format_percent(client_number(s, "quality.frames_named"), frames));
 	print_shares(b, client_at(s, "quality.named_by"), frames, "by ");
 	print_shares(b, client_at(s, "quality.kinds"), frames, "of kind ");
 	print_shares(b, client_at(s, "quality.guessed"), frames, "guessed: ");
-	row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
+	status_row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
 	print_workloads(b, client_at(s, "quality.workloads"));
 }
 
-static void cost_row(struct buf *b, const json_t *s, const char *name, const char *path)
+static void status_cost_row(struct buf *b, const json_t *s, const char *name, const char *path)
 {
 	uint64_t ns = client_number(s, path), uptime = client_number(s, "uptime_s") * NSEC_PER_SEC;
 	uint64_t taken = client_number(s, "ledger.taken");
 
-	row(b, name, "%8.3f %% of one CPU, %.2f \xc2\xb5s a sample", format_percent(ns, uptime),
-	    taken ? (double)ns / 1000 / (double)taken : 0);
+	status_row(b, name, "%8.3f %% of one CPU, %.2f \xc2\xb5s a sample", format_percent(ns, uptime),
+		   taken ? (double)ns / 1000 / (double)taken : 0);
 }
 
-static void kernel_row(struct buf *b, const json_t *s)
+static void status_kernel_row(struct buf *b, const json_t *s)
 {
 	if (client_number(s, "cost.kernel_runs"))
-		cost_row(b, s, "kernel", "cost.kernel_ns");
+		status_cost_row(b, s, "kernel", "cost.kernel_ns");
 	else
-		row(b, "kernel", "not measured by this sampler");
+		status_row(b, "kernel", "not measured by this sampler");
 }
 
 static void print_cost(struct buf *b, const json_t *s)
@@ -249,12 +251,12 @@ static void print_cost(struct buf *b, const json_t *s)
 	char memory[32];
 
 	buf_add_str(b, "\nCost since the start\n");
-	kernel_row(b, s);
-	cost_row(b, s, "engine", "cost.engine_cpu_ns");
-	cost_row(b, s, "net", "cost.net_cpu_ns");
-	cost_row(b, s, "monitor", "cost.monitor_cpu_ns");
-	cost_row(b, s, "openers", "cost.opener_cpu_ns");
-	row(b, "memory", "%s", format_bytes(memory, sizeof(memory), client_number(s, "cost.memory_bytes")));
+	status_kernel_row(b, s);
+	status_cost_row(b, s, "engine", "cost.engine_cpu_ns");
+	status_cost_row(b, s, "net", "cost.net_cpu_ns");
+	status_cost_row(b, s, "monitor", "cost.monitor_cpu_ns");
+	status_cost_row(b, s, "openers", "cost.opener_cpu_ns");
+	status_row(b, "memory", "%s", format_bytes(memory, sizeof(memory), client_number(s, "cost.memory_bytes")));
 }
 
 static void print_ladder(struct buf *b, const json_t *s, const char *cause)
@@ -269,7 +271,7 @@ static void print_ladder(struct buf *b, const json_t *s, const char *cause)
 	snprintf(path, sizeof(path), "guard.%s.raised", cause);
 	raised = client_sum(s, path);
 	if (level || lowered)
-		row(b, "  given up", "%" PRIu64 " steps now; %" PRIu64 " down, %" PRIu64 " up since the start", level, lowered, raised);
+		status_row(b, "  given up", "%" PRIu64 " steps now; %" PRIu64 " down, %" PRIu64 " up since the start", level, lowered, raised);
 }
 
 static void print_guard(struct buf *b, const json_t *s)
@@ -281,26 +283,17 @@ static void print_guard(struct buf *b, const json_t *s)
 		return;
 	buf_add_str(b, "\nLimits\n");
 	if (cpu)
-		row(b, "CPU", "%8.2f %% of one CPU, of %.2f %%", (double)client_number(s, "guard.cpu_permyriad") / 100, (double)cpu / 100);
+		status_row(b, "CPU", "%8.2f %% of one CPU, of %.2f %%", (double)client_number(s, "guard.cpu_permyriad") / 100, (double)cpu / 100);
 	else
-		row(b, "CPU", "none");
+		status_row(b, "CPU", "none");
 	print_ladder(b, s, "cpu");
 	if (memory)
-		row(b, "memory", "%s, of %s", format_bytes(used, sizeof(used), client_number(s, "guard.memory_bytes")),
-		    format_bytes(limit, sizeof(limit), memory));
+		status_row(b, "memory", "%s, of %s",
+			   format_bytes(used, sizeof(used), client_number(s, "guard.memory_bytes")),
+			   format_bytes(limit, sizeof(limit), memory));
 	else
-		row(b, "memory", "none");
+		status_row(b, "memory", "none");
 	print_ladder(b, s, "memory");
-}
-
-static void print_failed(struct buf *b, const json_t *failed)
-{
-	const char *reason;
-	json_t *n;
-
-	json_object_foreach((json_t *)failed, reason, n)
-		if (client_number(n, ""))
-			count_row(b, "", client_number(n, ""), reason);
 }
 
 static void print_debuginfod(struct buf *b, const json_t *s)
@@ -312,14 +305,14 @@ static void print_debuginfod(struct buf *b, const json_t *s)
 	if (!json_is_true(client_at(d, "on")))
 		return;
 	buf_add_str(b, "\nDebug files by debuginfod\n");
-	count_row(b, "fetched", client_number(d, "fetched"), "");
-	count_row(b, "failed", client_sum(d, "failed"), "");
-	print_failed(b, client_at(d, "failed"));
-	count_row(b, "waiting", client_number(d, "waiting"),
-		  json_is_true(client_at(d, "paused")) ? "no server can be reached: tried again soon" : "");
-	row(b, "kept", "%s", format_bytes(bytes, sizeof(bytes), client_number(d, "cached_bytes")));
+	status_count_row(b, "fetched", client_number(d, "fetched"), "");
+	status_count_row(b, "failed", client_sum(d, "failed"), "");
+	print_reasons(b, client_at(d, "failed"));
+	status_count_row(b, "waiting", client_number(d, "waiting"),
+			 json_is_true(client_at(d, "paused")) ? "no server can be reached; tried again soon" : "");
+	status_row(b, "kept", "%s", format_bytes(bytes, sizeof(bytes), client_number(d, "cached_bytes")));
 	if (*error)
-		row(b, "last error", "%s", error);
+		status_row(b, "last error", "%s", error);
 }
 
 static void print_head(struct buf *b, const json_t *s)
@@ -331,21 +324,21 @@ static void print_head(struct buf *b, const json_t *s)
 		   format_duration(text, sizeof(text), client_number(s, "uptime_s") * NSEC_PER_SEC));
 }
 
-static uint64_t cpu_ns(const json_t *s)
+static uint64_t status_cpu_ns(const json_t *s)
 {
 	return client_number(s, "cost.kernel_ns") + client_number(s, "cost.monitor_cpu_ns") +
 	       client_number(s, "cost.engine_cpu_ns") + client_number(s, "cost.net_cpu_ns") +
 	       client_number(s, "cost.opener_cpu_ns") + client_number(s, "cost.indexer_cpu_ns");
 }
 
-/* Of a page that is renewed: what has happened since the one before. */
+/* On a page that is renewed: the change since the previous one. */
 static void print_since(struct buf *b, const json_t *s)
 {
-	uint64_t now = clock_now_ns(), taken = client_number(s, "ledger.taken"), cpu = cpu_ns(s), ns = now - last.time_ns;
+	uint64_t now = clock_now_ns(), taken = client_number(s, "ledger.taken"), cpu = status_cpu_ns(s), ns = now - last.time_ns;
 
 	if (last.time_ns && ns && taken >= last.taken && cpu >= last.cpu_ns) {
-		row(b, "samples", "%8.0f a second", (double)(taken - last.taken) * NSEC_PER_SEC / (double)ns);
-		row(b, "cost", "%8.3f %% of one CPU", format_percent(cpu - last.cpu_ns, ns));
+		status_row(b, "samples", "%8.0f a second", (double)(taken - last.taken) * NSEC_PER_SEC / (double)ns);
+		status_row(b, "cost", "%8.3f %% of one CPU", format_percent(cpu - last.cpu_ns, ns));
 	}
 	last.time_ns = now;
 	last.taken = taken;
@@ -358,15 +351,15 @@ static void print_rest(struct buf *b, const json_t *s)
 
 	buf_add_str(b, "\nNow\n");
 	print_since(b, s);
-	row(b, "processes", "%" PRIu64, client_number(s, "processes"));
+	status_row(b, "processes", "%" PRIu64, client_number(s, "processes"));
 	if (*top)
-		row(b, "hottest", "%s", top);
-	row(b, "restarts", "engine %" PRIu64 ", net %" PRIu64, client_number(s, "workers.engine.restarts"),
-	    client_number(s, "workers.net.restarts"));
+		status_row(b, "hottest", "%s", top);
+	status_row(b, "restarts", "engine %" PRIu64 ", net %" PRIu64, client_number(s, "workers.engine.restarts"),
+		   client_number(s, "workers.net.restarts"));
 }
 
-/* What changes most stands first: a small window shows that. */
-static void format_page(struct buf *b, const json_t *s)
+/* The figures that change most are first, where a small window shows them. */
+static void status_format_page(struct buf *b, const json_t *s)
 {
 	print_head(b, s);
 	print_rest(b, s);
@@ -378,18 +371,18 @@ static void format_page(struct buf *b, const json_t *s)
 	print_debuginfod(b, s);
 }
 
-static int page(const struct options *o, struct buf *b)
+static int status_page(const struct options *o, struct buf *b)
 {
 	_cleanup_(json_decrefp) json_t *s = NULL;
 	int r = client_status(o->runtime_dir, &s);
 
 	if (r < 0)
 		return client_failed(o->runtime_dir, "status.sock", r);
-	format_page(b, s);
+	status_format_page(b, s);
 	return 0;
 }
 
-static int raw(const struct options *o, struct buf *b)
+static int status_raw(const struct options *o, struct buf *b)
 {
 	int r = client_read(o->runtime_dir, b);
 
@@ -400,10 +393,10 @@ static int raw(const struct options *o, struct buf *b)
 	return 0;
 }
 
-static int print_once(const struct options *o)
+static int status_print_once(const struct options *o)
 {
 	_cleanup_(buf_done) struct buf b = {0};
-	int r = o->json ? raw(o, &b) : page(o, &b);
+	int r = o->json ? status_raw(o, &b) : status_page(o, &b);
 
 	if (r)
 		return r;
@@ -414,37 +407,37 @@ static int print_once(const struct options *o)
 	return 0;
 }
 
-static int print_again(const struct options *o)
+static int status_print_again(const struct options *o)
 {
 	struct timespec ts = {.tv_sec = (time_t)(o->every_ns / NSEC_PER_SEC), .tv_nsec = (long)(o->every_ns % NSEC_PER_SEC)};
 	int r;
 
-	while (!(r = print_once(o)))
+	while (!(r = status_print_once(o)))
 		nanosleep(&ts, NULL);
 	return r;
 }
 
-/* A daemon that is restarted is waited for; one that was never there is an error. */
-static void absent_page(const struct options *o, struct buf *b)
+/* While otprofd restarts, the page waits for it; if it did not answer at first, that is an error. */
+static void status_absent_page(const struct options *o, struct buf *b)
 {
 	buf_printf(b, "otprofd does not answer at %s/status.sock; waiting for it\n", o->runtime_dir);
 }
 
-static int read_page(const struct options *o, struct buf *b)
+static int status_read_page(const struct options *o, struct buf *b)
 {
 	_cleanup_(json_decrefp) json_t *s = NULL;
 	int r = client_status(o->runtime_dir, &s);
 
 	if (r == 0)
-		format_page(b, s);
+		status_format_page(b, s);
 	return r;
 }
 
-static int show_live(const struct options *o)
+static int status_show_live(const struct options *o)
 {
 	_cleanup_(buf_done) struct buf b = {0};
 	enum screen_event event = SCREEN_REPAINT;
-	int r = read_page(o, &b);
+	int r = status_read_page(o, &b);
 
 	if (r < 0)
 		return client_failed(o->runtime_dir, "status.sock", r);
@@ -454,8 +447,8 @@ static int show_live(const struct options *o)
 	while (event != SCREEN_QUIT) {
 		if (event == SCREEN_TIME) {
 			buf_reset(&b);
-			if (read_page(o, &b) < 0)
-				absent_page(o, &b);
+			if (status_read_page(o, &b) < 0)
+				status_absent_page(o, &b);
 		}
 		screen_paint(buf_cstr(&b), b.len);
 		event = screen_wait(o->every_ns);
@@ -496,6 +489,6 @@ int cmd_status(int argc, char **argv)
 		return cli_try_help(CLI_USAGE);
 	}
 	if (!o.every_ns)
-		return print_once(&o);
-	return !o.json && screen_possible() ? show_live(&o) : print_again(&o);
+		return status_print_once(&o);
+	return !o.json && screen_possible() ? status_show_live(&o) : status_print_again(&o);
 }

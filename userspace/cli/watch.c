@@ -31,19 +31,19 @@
 static const char help[] =
 	"Usage: otprof watch [OPTION]... --dir=DIR\n"
 	"Follow DIR, where an otprofd writes its profiles as files: print a line every\n"
-	"interval, and keep a flame graph of the last while.\n"
+	"interval, and keep a flame graph of the last window of time.\n"
 	"\n"
 	"      --dir=DIR          directory of a destination with endpoint = file://DIR\n"
 	"      --svg=FILE         keep a flame graph in FILE, replaced in one step\n"
-	"      --window=TIME      what the flame graph covers (default: 60s); older profiles\n"
-	"                           in DIR are removed\n"
-	"      --interval=TIME    time from line to line (default: 5s)\n"
+	"      --window=TIME      time that the flame graph covers (default: 60s); older\n"
+	"                           profiles in DIR are removed\n"
+	"      --interval=TIME    time between lines (default: 5s)\n"
 	"      --count=N          end after N lines\n"
-	"      --runtime-dir=DIR  where otprofd has its socket (default: " CLI_RUNTIME_DIR ")\n"
+	"      --runtime-dir=DIR  directory of otprofd's socket (default: " CLI_RUNTIME_DIR ")\n"
 	"      --help             display this help and exit\n"
 	"\n"
-	"A line has the samples since the one before, the processes known, the function\n"
-	"with most samples of its own, what otprofd itself cost, and what was lost.\n";
+	"A line shows the samples since the previous line, the number of processes, the\n"
+	"function with the most samples of its own, the cost of otprofd, and the losses.\n";
 
 struct options {
 	const char *dir, *svg, *runtime_dir;
@@ -51,15 +51,15 @@ struct options {
 	uint64_t count; /* 0: no end */
 };
 
-/* What otprofd's counters were at the last line. */
+/* otprofd's counters at the last line. */
 struct counters {
 	uint64_t time_ns, cpu_ns, taken, lost, missed, processes;
-	bool known, kernel; /* kernel: its own time is part of cpu_ns */
+	bool known, kernel; /* kernel: the sampler's time is part of cpu_ns */
 };
 
 struct watcher {
 	const struct options *o;
-	int dir; /* -1: not there yet */
+	int dir; /* -1: does not exist yet */
 	char last[FILE_NAME]; /* newest file that a line was printed of */
 	struct counters before;
 };
@@ -90,7 +90,7 @@ static void watch_read(struct watcher *w, const char *name, struct recording *r)
 {
 	int e = recording_read_file(r, w->dir, name);
 
-	/* A file may be gone by now: the destination has a limit of its own. */
+	/* The file may be removed already: the destination has a limit of its own. */
 	if (e < 0 && e != -ENOENT)
 		cli_error("'%s/%s' is left out: %s", w->o->dir, name, recording_strerror(e));
 }
@@ -189,7 +189,7 @@ static void watch_add_top(struct buf *b, const struct recording *fresh, const st
 	buf_printf(b, " %.1f %%", format_percent(self, v->value));
 }
 
-/* Since the line before; a counter that fell back belongs to another otprofd. */
+/* Since the previous line; a smaller counter belongs to another otprofd. */
 static void watch_add_cost(struct buf *b, const struct counters *now, const struct counters *before)
 {
 	uint64_t cpu, taken, lost;

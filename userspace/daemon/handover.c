@@ -34,3 +34,20 @@ int handover_begin(const struct ipc_message *m, const char *role, struct config 
 		log_init(role, (*config)->log_level);
 	return r;
 }
+
+int handover_receive(int sock, struct ipc_message *m, const char *role, struct config **config,
+		     handover_job_fn *job, void *ctx)
+{
+	bool started = false;
+	int r = 0;
+
+	while (r == 0 && !started) {
+		r = ipc_wait(sock, m);
+		if (r != 1)
+			return r < 0 ? r : -EPIPE;
+		started = m->head.type == IPC_START;
+		r = started ? 0 : m->head.type == IPC_CONFIG ? handover_begin(m, role, config) : job(ctx, m);
+		ipc_close_fds(m);
+	}
+	return r;
+}

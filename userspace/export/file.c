@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -40,7 +41,7 @@ struct file {
 
 struct file_keys {
 	struct file_key *keys; /* owned */
-	size_t n, cap;
+	uint32_t n, cap;
 };
 
 static const char *file_path_of(const struct export_config *cfg)
@@ -102,18 +103,10 @@ static void file_keep(struct file *f, const struct file_key *key)
 
 static int file_keys_add(struct file_keys *k, const struct file_key *key)
 {
-	size_t cap = k->cap ? k->cap * 2 : 256;
-	struct file_key *more;
-
 	if (k->n == FILE_KEEP_MAX)
 		return 0;
-	if (k->n == k->cap) {
-		more = reallocarray(k->keys, cap, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		k->keys = more;
-		k->cap = cap;
-	}
+	if (array_reserve(&k->keys, k->n, &k->cap, sizeof(*k->keys)) < 0)
+		return -ENOMEM;
 	k->keys[k->n++] = *key;
 	return 0;
 }

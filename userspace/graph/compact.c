@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A tree that holds only what is in use: how a store that drops old stacks stays bounded. */
+/* Copies the nodes in use to a smaller tree, so that a store that drops old stacks stays bounded. */
 #include "base/cleanup.h"
 #include "graph/copy.h"
 
@@ -18,7 +18,7 @@ static int compact_nodes(struct copy *c, uint32_t *ret_map)
 		r = copy_node(c, i, ret_map[n->parent], &ret_map[i]);
 		if (r < 0)
 			return r;
-		/* Children that vanish were no uses: the count holds. */
+		/* Children that are dropped were not in use, so they are not part of the count. */
 		c->to->nodes[ret_map[i]].uses = n->uses;
 	}
 	return 0;

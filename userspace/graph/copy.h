@@ -20,7 +20,7 @@ struct copy {
 
 int copy_init(struct copy *c, const struct tree *from, struct tree *to);
 void copy_done(struct copy *c);
-/* The child of parent, in the new tree, that is what node is in the old one. */
+/* The child of parent, in the new tree, that equals node of the old one; added if it is missing. */
 int copy_node(struct copy *c, uint32_t node, uint32_t parent, uint32_t *ret);
 
 #endif

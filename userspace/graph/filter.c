@@ -10,7 +10,7 @@
 
 _Static_assert(KIND_NR <= 32, "a bit for each kind");
 
-/* The larger count of "{2,5}" at s; 1 where that is no interval. */
+/* The larger count of an interval "{2,5}" at s; 1 if s is not an interval. */
 static uint64_t expression_interval(const char *s)
 {
 	char *end;
@@ -37,7 +37,7 @@ static bool expression_repeats_too_often(const char *s)
 	return false;
 }
 
-/* They make matching exponential. */
+/* Back-references make matching exponential. */
 static bool expression_has_back_reference(const char *s)
 {
 	for (; *s; s++)
@@ -88,7 +88,7 @@ int filter_ignore(struct filter *f, const char *expression, char ret_why[FILTER_
 	return expressions_add(&f->ignore, expression, ret_why);
 }
 
-/* The kinds of frames, but not of what stands above them. */
+/* Only kinds of frames can be hidden, not those of the nodes above them. */
 int filter_hide(struct filter *f, const char *kind, char ret_why[FILTER_WHY])
 {
 	enum frame_kind k = frame_kind_find(kind);

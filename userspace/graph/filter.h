@@ -5,15 +5,15 @@
  *
  * A stack is kept if any of its functions matches one of the focus
  * expressions (or there are none), and none matches an ignore expression. A
- * frame of a hidden kind is left out: what it calls, and its value, belong to
- * its caller, so totals do not change. Expressions see hidden frames too.
+ * frame of a hidden kind is left out: its callees and its value move to its
+ * caller, so totals do not change. Expressions match hidden frames too.
  *
- * Called by whoever shows graphs or writes recordings, one thread per filter.
+ * Called by verbs that show graphs or write recordings, one thread per filter.
  * Lifetime: zero-initialise (everything is shown), filter_done.
  * Expressions: POSIX extended, of at most FILTER_LENGTH bytes and
  * FILTER_EXPRESSIONS of each sort, without back-references, and repeated at
- * most FILTER_REPEATS times: so none takes much time or memory, whoever wrote
- * it. Names are matched once for each function.
+ * most FILTER_REPEATS times, which bounds the time and memory of a hostile
+ * one. Names are matched once for each function.
  * Errors: -EINVAL and a reason; -E2BIG, a bound of tree or recording; -ENOMEM.
  */
 #ifndef OTP_GRAPH_FILTER_H
@@ -47,10 +47,10 @@ bool filter_is_empty(const struct filter *f);
 
 /* The filtered tree; ret_map, of t->count elements: where a node's own value belongs, TREE_NONE: it is dropped. */
 int filter_tree(const struct filter *f, const struct tree *t, struct tree **ret, uint32_t *ret_map);
-/* The samples of a recording. On failure they stay as they were. */
+/* Filters the samples of a recording. On failure they are unchanged. */
 int filter_recording(const struct filter *f, struct recording *r);
 
-/* For the two above: what a function's name means for the stacks that it is on. */
+/* For the two above: which expressions a function's name matches, as bits. */
 enum { FILTER_FOCUSED = 1, FILTER_IGNORED = 2 };
 unsigned int filter_match(const struct filter *f, const char *name);
 

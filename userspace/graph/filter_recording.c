@@ -9,13 +9,13 @@
 #include "graph/filter.h"
 #include "graph/place.h"
 
-/* What becomes of a stack: + 2 the number of another one. */
+/* The result for a stack: one of these, or 2 plus the number of the stack that replaces it. */
 enum { STACK_UNKNOWN, STACK_DROPPED, STACK_BECOMES };
 
 struct sieve {
 	const struct filter *filter;
 	struct recording *rec;
-	uint8_t *locations;   /* owned: filter_match of its functions, + 1; 0: not looked at */
+	uint8_t *locations;   /* owned: filter_match of its functions, + 1; 0: not matched yet */
 	uint64_t *stacks;     /* owned: STACK_ */
 	struct buf shortened; /* scratch: uint32_t[], locations that are not hidden */
 };

@@ -18,7 +18,7 @@ static bool filter_keeps(unsigned int state)
 	return (state & (FILTER_FOCUSED | FILTER_IGNORED)) == FILTER_FOCUSED;
 }
 
-/* By function. Services, above the frames, are no functions. */
+/* By function. Services, the nodes above the frames, are not matched. */
 static uint8_t *filter_match_functions(const struct filter *f, const struct tree *t)
 {
 	uint8_t *matches = calloc(t->functions.count, 1);
@@ -30,7 +30,7 @@ static uint8_t *filter_match_functions(const struct filter *f, const struct tree
 	return matches;
 }
 
-/* Forwards, what stacks inherit from their callers; backwards, which nodes lead to stacks that are kept. */
+/* A pass forwards passes matches on to callees; one backwards marks the nodes that lead to kept stacks. */
 static uint8_t *filter_judge_nodes(const struct filter *f, const struct tree *t)
 {
 	_cleanup_(freep) uint8_t *matches = filter_match_functions(f, t);
@@ -52,7 +52,7 @@ static uint8_t *filter_judge_nodes(const struct filter *f, const struct tree *t)
 	return states;
 }
 
-/* images: by node, what it becomes: itself, its caller where it is hidden, or nothing. */
+/* images, by node: its copy, its caller's copy if it is hidden, or none. */
 static int filter_copy_images(const struct filter *f, struct copy *c, const uint8_t *states, uint32_t *images)
 {
 	uint32_t i;

@@ -8,12 +8,12 @@
 #include "base/cleanup.h"
 #include "graph/place.h"
 
-/* Frames of a location: a run of the adder's. */
+/* The frames of a location: a range of the adder's frames. */
 struct run {
 	uint32_t start, n; /* n 0: not translated yet */
 };
 
-/* One recording on its way into a graph. */
+/* State while one recording is added to a graph. */
 struct adder {
 	struct tree *tree;
 	const struct recording *rec;
@@ -23,7 +23,7 @@ struct adder {
 	uint64_t left;      /* frames that may still be followed */
 };
 
-/* Of a place's lines: ctx is the location, in a recording. */
+/* place.name: ctx is the location, in a recording. */
 struct location_ref {
 	const struct recording *rec;
 	const struct rec_location *location;

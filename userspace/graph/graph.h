@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call tree with the values that are to be shown: what flame graphs and
- * collapsed stacks are made of. It is filled from recordings: samples of one
- * type, and for a comparison those of a second set on the same tree.
+ * A call tree with values: the input of flame graphs and collapsed stacks. It
+ * is filled from recordings: with samples of one type, and for a comparison
+ * with a second set on the same tree.
  *
  * Called by the verbs, one thread per graph.
- * Use: graph_new, graph_add for each recording, graph_filter where wanted,
+ * Use: graph_new, graph_add for each recording, optionally graph_filter, then
  * graph_finish; read-only after.
  * Ownership: the graph owns tree and values, and borrows nothing.
  * Bounds: tree_limits, and for the frames followed that of the recording.
@@ -33,10 +33,10 @@ static inline void graph_freep(struct graph **slot)
 	graph_free(*slot);
 }
 
-/* The recording's samples of that view: to g->now, or to g->before, which makes it a comparison. */
+/* Add the recording's samples of that view to g->now, or to g->before, which makes it a comparison. */
 int graph_add(struct graph *g, const struct recording *r, const struct rec_view *v);
 int graph_add_before(struct graph *g, const struct recording *r, const struct rec_view *v);
-int graph_filter(struct graph *g, const struct filter *f); /* after all was added */
+int graph_filter(struct graph *g, const struct filter *f); /* after the last graph_add */
 int graph_finish(struct graph *g);
 
 #endif

@@ -3,7 +3,7 @@
  * A place in a program as frames of a call tree: one for the function that
  * was compiled there, one for each that was inlined into it.
  *
- * Called by whoever adds stacks to a tree, one thread. Texts are borrowed for
+ * Called by code that adds stacks to a tree, one thread. Texts are borrowed for
  * the call and clean (base/utf8.h).
  * Errors: -E2BIG, a bound of the tree; -ENOMEM.
  */
@@ -19,7 +19,7 @@ struct place {
 	const char *file; /* "": unknown */
 	uint64_t address;
 	enum frame_kind kind;
-	size_t lines; /* functions here, innermost inlined first; name: that of line i, "": unknown */
+	size_t lines; /* number of functions here; name returns that of line i, innermost inlined first, "": unknown */
 	const char *(*name)(const void *ctx, size_t i);
 	const void *ctx;
 };
@@ -31,7 +31,7 @@ struct place_frame {
 
 #define PLACE_NAMELESS 256
 
-/* The name of a place without one: file and address. */
+/* Makes a name for a place without one: file and address. */
 void place_nameless(const char *file, uint64_t address, char ret[PLACE_NAMELESS]);
 /* Appends its frames, outermost first: at least one. */
 int place_add_frames(const struct place *p, struct tree *t, struct buf *out);

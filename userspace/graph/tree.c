@@ -190,7 +190,7 @@ size_t tree_memory(const struct tree *t)
 
 void tree_hold(struct tree *t, uint32_t node)
 {
-	/* A node that comes into use is a use of its parent. */
+	/* A node's first use is a use of its parent. */
 	while (node != TREE_NONE && !t->nodes[node].uses++) {
 		t->used++;
 		node = t->nodes[node].parent;

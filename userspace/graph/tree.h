@@ -4,14 +4,14 @@
  * "all"; below it stands one node for each service, then frames from the
  * outermost in. Equal names of one kind below one parent are one node.
  *
- * Called by whoever merges stacks, one thread per tree. Values are arrays by
+ * Called by code that merges stacks, one thread per tree. Values are arrays by
  * node (values.h), so one tree serves any number of sample types and times.
  * Identifiers: a node and a function keep their number for the life of the
  * tree, and a parent's number is less than its children's: one pass backwards
  * adds up, one pass forwards distributes.
  * Lifetime: tree_new, tree_free. The tree owns its names; it grows only.
- * Whoever drops stacks counts their uses (tree_hold, tree_release) and makes
- * a smaller tree when few nodes are in use (tree_compact).
+ * A caller that drops stacks counts their uses (tree_hold, tree_release) and
+ * makes a smaller tree when few nodes are in use (tree_compact).
  * Bounds: tree_limits, given by the creator. Memory: 24 bytes a node and 8 of
  * index, 32 and the text for each name and function.
  * Errors: -E2BIG, a bound; -ENOMEM. No node was added then, but perhaps a name.
@@ -30,7 +30,7 @@
 
 struct tree_limits {
 	uint32_t nodes;
-	uint32_t depth; /* at most 65,535; what is deeper counts for the last node */
+	uint32_t depth; /* at most 65,535; deeper frames count for the last node */
 	uint32_t names; /* strings, and functions */
 	size_t name_bytes;
 };
@@ -42,9 +42,9 @@ struct tree_function {
 };
 
 struct tree_node {
-	uint32_t function; /* its module: the one of the first stack that was added here */
+	uint32_t function; /* its module is that of the first stack added here */
 	uint32_t parent, first, next; /* the first child, the next sibling; TREE_NONE: none */
-	uint32_t uses;     /* tree_hold's, and one for each child that is in use */
+	uint32_t uses;     /* number of tree_hold, plus one for each child in use */
 	uint16_t depth;    /* 0: all */
 	bool inlined;
 };
@@ -81,7 +81,7 @@ void tree_release(struct tree *t, uint32_t node);
 /*
  * A tree of the nodes in use, with the names that they need. ret_map, of
  * t->count elements, is filled with each node's number in the new tree,
- * TREE_NONE where it was dropped. t stays as it is.
+ * TREE_NONE where it was dropped. t is unchanged.
  */
 int tree_compact(const struct tree *t, struct tree **ret, uint32_t *ret_map);
 size_t tree_memory(const struct tree *t); /* bytes allocated */

@@ -4,12 +4,11 @@
  * stacks through it (total), for any set of samples: one type, one range of
  * time, one side of a comparison.
  *
- * Called by whoever draws or lists a tree, one thread per set.
+ * Called by code that draws or lists a tree, one thread per set.
  * Use: values_add for each stack, values_sum once, then read.
  * Lifetime: zero-initialise, values_done. The arrays are owned and have
  * tree->count elements after values_sum.
- * Units: those of the samples. The sum of all is the caller's bound: it fits
- * 64 bits.
+ * Units: those of the samples. The caller bounds the sum of all to 64 bits.
  * Cost: 16 bytes a node; values_sum is one pass over the nodes.
  * Errors: -ENOMEM.
  */
@@ -31,7 +30,7 @@ int values_sum(struct values *v, const struct tree *t);
 /* The same values in another tree: map holds, for each of the count nodes, its number there or TREE_NONE. */
 int values_map(const struct values *from, const uint32_t *map, uint32_t count, struct values *to);
 
-/* Of one function, over all places that it occurs in: a stack counts once, however often the function is on it. */
+/* Of one function at all its nodes: a stack counts once, however often the function is on it. */
 struct function_value {
 	uint64_t self, total;
 };

@@ -20,7 +20,7 @@ static void decode_free(void *arena, void *p)
 	/* The arena is freed as a whole. */
 }
 
-/* Most messages of a request are of types that hold no others: the decoder checks those by itself. */
+/* Messages of types that hold no others need no check of depth; most of a request are such. */
 static bool decode_holds_messages(const ProtobufCMessageDescriptor *type)
 {
 	for (unsigned int i = 0; i < type->n_fields; i++)
@@ -61,7 +61,7 @@ int otlp_decode(const ProtobufCMessageDescriptor *type, const void *data, size_t
 		return r;
 	m = protobuf_c_message_unpack(type, &allocator, len, data);
 	if (!m)
-		/* A message that is well-formed on the wire fails for want of memory, or in its types. */
+		/* A message that is well-formed on the wire fails only for lack of memory or for its types. */
 		return a->used > a->max / 2 ? -E2BIG : -EBADMSG;
 	*ret = m;
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bounds of one OTLP request, set by whoever reads requests. A request
- * beyond one of them is refused.
+ * The bounds of one OTLP request, set by the caller that reads requests. A
+ * request that exceeds one is refused.
  */
 #ifndef OTP_OTLP_LIMITS_H
 #define OTP_OTLP_LIMITS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Short names for the generated types of OTLP Profiles (protobuf-c).
- * Included by whatever reads or writes a request by its messages. Plain
+ * Included by code that reads or writes a request by its messages. Plain
  * types: a message is allocated by its decoder (decode.h) or its writer.
  */
 #ifndef OTP_OTLP_MESSAGES_H

@@ -8,7 +8,7 @@
 #include "otlp/decode.h"
 #include "otlp/translator.h"
 
-/* Decoded, a message of two bytes is a hundred: what a well-formed request needs at most, by its length. */
+/* A message of two bytes takes a hundred decoded: this bounds the memory of a well-formed request by its length. */
 #define READ_FACTOR 64
 #define READ_FLOOR  (1u << 20)
 
@@ -53,7 +53,7 @@ static int read_attributes(struct reader *r, OtlpKeyValue **from, size_t n, cons
 	return e;
 }
 
-/* One for each moment where a sample has timestamps and no values. */
+/* A sample with timestamps and no values counts one for each timestamp. */
 static int read_value(const OtlpSample *s, uint64_t *ret)
 {
 	uint64_t sum = s->n_values ? 0 : s->n_timestamps_unix_nano;
@@ -86,7 +86,7 @@ static int read_sample(struct reader *r, const OtlpSample *from)
 	return r->samples.failed ? -ENOMEM : 0;
 }
 
-/* After the profile's stacks: the sink's tables are used one after the other, which caches reward. */
+/* After all stacks of the profile: the sink then uses one table after the other, which suits CPU caches. */
 static int read_stage_samples(struct reader *r)
 {
 	const struct sink_sample *s = (const struct sink_sample *)r->samples.data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The receiving side of a reader of OTLP requests (read.h): whoever stores
+ * The receiving side of a reader of OTLP requests (read.h): code that stores
  * samples implements these calls, and the reader translates one request into
  * them. A sink numbers its own entries; the reader remembers, for each entry
  * of the request's dictionary, the number that the sink returned, and uses it
@@ -46,7 +46,7 @@ enum { OTLP_SKIP = 1 };
 
 struct sink_text {
 	const char *s;
-	uint32_t number; /* that string returned */
+	uint32_t number; /* returned by string */
 };
 
 struct sink_attribute {
@@ -108,7 +108,7 @@ struct sink_sample {
 
 struct otlp_sink {
 	int (*resource)(void *ctx, const struct sink_resource *r, uint32_t *ret_space);
-	int (*scope)(void *ctx, const struct sink_scope *s); /* NULL: not wanted */
+	int (*scope)(void *ctx, const struct sink_scope *s); /* NULL: not called */
 	int (*profile)(void *ctx, const struct sink_profile *p);
 
 	int (*string)(void *ctx, const char *s, uint32_t *ret); /* NULL: numbers of texts are 0 */

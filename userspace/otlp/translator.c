@@ -8,12 +8,12 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-/* The sink's number for an entry, valid where space is that of the current resource + 1; a string's: not 0. */
+/* The sink's number for an entry; valid if space is the current resource's + 1, for a string if it is not 0. */
 struct memo_entry {
 	uint32_t number, space;
 };
 
-/* Of an attribute: not looked at, names no kind, or names the kind value - KIND_FIRST. */
+/* Of an attribute: not checked yet, names no kind, or names the kind value - KIND_FIRST. */
 enum { KIND_UNKNOWN, KIND_NONE, KIND_FIRST };
 
 typedef int translate_fn(struct translator *t, size_t index, uint32_t *ret);
@@ -100,7 +100,7 @@ static void *scratch_get(struct buf *b, size_t n, size_t size)
 	return buf_reserve(b, MAX(n, (size_t)1) * size);
 }
 
-/* The set of one attribute: that of most locations. */
+/* The set of one attribute, which most locations have. */
 static int translate_single(struct translator *t, size_t i, uint32_t *ret)
 {
 	uint32_t number;
@@ -181,7 +181,7 @@ static int translator_attribute_kind(struct translator *t, size_t i, uint8_t *re
 	return 0;
 }
 
-/* A place without an address whose only name stands in brackets is a remark, not code. */
+/* A location without an address whose only name is in brackets is a marker, not code. */
 static bool translator_is_marker(const struct translator *t, const OtlpLocation *l)
 {
 	const OtlpFunction *f;
@@ -192,7 +192,7 @@ static bool translator_is_marker(const struct translator *t, const OtlpLocation 
 	return t->from->string_table[f->name_strindex][0] == '[';
 }
 
-/* Of a location whose attributes and lines were translated: their indices are in range. */
+/* l's attributes and lines were translated, so their indices are in range. */
 static int translator_location_kind(struct translator *t, const OtlpLocation *l, enum frame_kind *ret)
 {
 	size_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dictionary of one request as a sink sees it: an index of the request
- * becomes the sink's number, at its first use by a call to the sink, later
- * from memory.
+ * Translates the dictionary of one request for a sink: an index of the request
+ * becomes the sink's number, by a call to the sink at its first use, later
+ * from a table.
  *
  * Called by the reader (read.c), one thread. Embedded there: translator_init,
  * translator_done. The request and the sink are borrowed and outlive it.
@@ -22,7 +22,7 @@ struct memo {
 	size_t n;
 };
 
-/* What an empty table is replaced by: its zero value, which index 0 stands for. */
+/* The replacement of empty tables: one zero value each, at index 0. */
 struct translator_zero {
 	OtlpDictionary dictionary;
 	OtlpKeyValueAndUnit attribute, *attributes;
@@ -46,7 +46,7 @@ struct translator {
 	struct translator_zero zero;
 };
 
-/* t is not moved afterwards. from, which may be NULL, is changed: its strings are cleaned, its empty tables filled. */
+/* t must not move afterwards. from, which may be NULL, is changed: its strings are cleaned, its empty tables filled. */
 int translator_init(struct translator *t, OtlpDictionary *from, const struct otlp_sink *sink, void *ctx, uint32_t depth);
 void translator_done(struct translator *t);
 

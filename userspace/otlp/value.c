@@ -43,7 +43,7 @@ int otlp_value_resolve(OtlpAnyValue *v, otlp_string_fn *string, void *ctx)
 {
 	switch (v->value_case) {
 	case VALUE_CASE(STRING_VALUE):
-		/* protobuf's string is UTF-8; receivers refuse a whole request where it is not. */
+		/* A protobuf string must be UTF-8: receivers refuse the whole request otherwise. */
 		if (v->string_value)
 			utf8_clean_str(v->string_value);
 		return 0;

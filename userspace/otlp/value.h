@@ -4,8 +4,8 @@
  * as text.
  *
  * Called by readers of requests, one thread. Nesting is bounded by
- * otlp_decode. Appends to out fail as its header says: checked once by the
- * caller.
+ * otlp_decode. A failed append is noted in out (base/buf.h), which the caller
+ * checks once.
  */
 #ifndef OTP_OTLP_VALUE_H
 #define OTP_OTLP_VALUE_H
@@ -22,7 +22,7 @@ typedef const char *otlp_string_fn(void *ctx, int32_t index);
 int otlp_value_resolve(OtlpAnyValue *v, otlp_string_fn *string, void *ctx);
 const char *otlp_value_string(const OtlpAnyValue *v); /* its string, borrowed; NULL: v is NULL, or no string */
 void otlp_value_pack(const OtlpAnyValue *v, struct buf *out);
-/* The value as people read it; lists and maps have no text. *ret_number: of OTLP_VALUE_INT, else unchanged. */
+/* The value in readable form; lists and maps have no text. *ret_number: of OTLP_VALUE_INT, else unchanged. */
 enum otlp_value_type otlp_value_text(const OtlpAnyValue *v, struct buf *out, int64_t *ret_number);
 
 #endif

@@ -27,7 +27,7 @@ static int wire_read_long_varint(struct wire *w, uint64_t *ret)
 	return -EBADMSG;
 }
 
-/* Most are of one byte: keys, and the lengths of small messages. */
+/* Most varints have one byte: keys, and the lengths of small messages. */
 static inline int wire_read_varint(struct wire *w, uint64_t *ret)
 {
 	if (w->at == w->end || *w->at & 0x80)

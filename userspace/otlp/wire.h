@@ -3,10 +3,10 @@
  * A reader of protobuf's wire format that allocates nothing: one field a
  * call, borrowed from the message.
  *
- * Called by the exporter on a server's answer, on requests of which it needs
- * a count only, and by the decoder before it decodes. All of these are
- * hostile: a general decoder keeps every unknown field on the heap, some
- * thirty times the bytes that carried it.
+ * Called by the exporter, on a server's answer and on requests of which it needs
+ * only a count, and by the decoder before it decodes. The input may be hostile:
+ * a general decoder stores every unknown field on the heap, in some thirty times
+ * its encoded bytes.
  */
 #ifndef OTP_OTLP_WIRE_H
 #define OTP_OTLP_WIRE_H

@@ -200,6 +200,19 @@ static int file_finish(struct binary_file *f)
 	return 0;
 }
 
+/* A new file joins the list, where its identity finds it. On success *f is *ret's. */
+static int binary_publish(struct binary_file **f, struct binary **ret)
+{
+	int r = binary_list_add(*f);
+
+	if (r == 0)
+		r = file_finish(*f);
+	if (r < 0)
+		return r;
+	*ret = &steal_ptr(f)->b;
+	return 0;
+}
+
 static int binary_set_identity(struct binary *b, int fd)
 {
 	struct stat st;
@@ -234,13 +247,7 @@ int binary_open(int fd, const char *path, struct binary **ret)
 		return -ENOMEM;
 	binary_set_identity(&f->b, fd);
 	f->fd = steal_fd(&own);
-	r = binary_list_add(f);
-	if (r == 0)
-		r = file_finish(f);
-	if (r < 0)
-		return r;
-	*ret = &steal_ptr(&f)->b;
-	return 0;
+	return binary_publish(&f, ret);
 }
 
 int binary_open_memory(const void *image, size_t len, const char *name, struct binary **ret)
@@ -265,7 +272,6 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	struct binary id = {.dev = replay->dev, .ino = replay->ino, .size = replay->size,
 			    .ctime_ns = replay->ctime_ns};
 	struct binary_file *same = binary_find_same(&id);
-	int r;
 
 	if (same) {
 		*ret = binary_ref(&same->b);
@@ -279,13 +285,7 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	f->b.size = id.size;
 	f->b.ctime_ns = id.ctime_ns;
 	f->replay = *replay;
-	r = binary_list_add(f);
-	if (r == 0)
-		r = file_finish(f);
-	if (r < 0)
-		return r;
-	*ret = &steal_ptr(&f)->b;
-	return 0;
+	return binary_publish(&f, ret);
 }
 
 int binary_fd(const struct binary *b)

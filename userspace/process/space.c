@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define SPACE_FIRST 16
@@ -97,17 +98,7 @@ static int space_own(struct space **slot)
 /* Index of the first mapping that ends behind addr. */
 static uint32_t space_seek(const struct space *s, uint64_t addr)
 {
-	uint32_t low = 0, high = s->count;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (s->maps[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_count_up_to(s->maps, s->count, sizeof(s->maps[0]), offsetof(struct mapping, end), addr);
 }
 
 const struct mapping *space_find(const struct space *s, uint64_t pc)

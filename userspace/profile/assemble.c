@@ -13,7 +13,7 @@
 #define RESOURCE_HEAD 128
 #define PROFILE_HEAD  128
 #define VALUE_MAX     10
-/* What a location or a frame of a stack costs in a profile that was converted. */
+/* Bytes of a location, and of a frame of a stack, in a profile that Pyroscope converted. */
 #define CONVERTED_LOCATION 64
 #define CONVERTED_FRAME    3
 
@@ -25,8 +25,8 @@ int out_request_init(struct out_request *q, const struct names *n)
 	return q->seen ? dictionary_init(&q->dict, n) : -ENOMEM;
 }
 
-/* The same strings in all profiles of an origin. */
-static int add_types(struct out_request *q, const struct origins *origins, uint32_t slot)
+/* All profiles of an origin share these strings. */
+static int out_add_types(struct out_request *q, const struct origins *origins, uint32_t slot)
 {
 	const struct origin_types *from = origin_types(origins->slot[slot].origin);
 	struct out_types *to = &q->types[slot];
@@ -55,17 +55,17 @@ void out_request_done(struct out_request *q)
 	*q = (struct out_request){0};
 }
 
-static size_t resource_bytes(const struct workload *w)
+static size_t out_resource_bytes(const struct workload *w)
 {
 	size_t bytes = RESOURCE_HEAD;
 
-	/* Heads of key, value and pair: no more than 32 bytes an attribute. */
+	/* Heads of key, value and pair: at most 32 bytes an attribute. */
 	for (uint32_t i = 0; i < w->count; i++)
 		bytes += w->attributes[i].key->len + w->attributes[i].value->len + 32;
 	return bytes;
 }
 
-static size_t sample_bytes(const struct out_sample *s)
+static size_t out_sample_bytes(const struct out_sample *s)
 {
 	size_t attributes = 0;
 
@@ -74,7 +74,7 @@ static size_t sample_bytes(const struct out_sample *s)
 	return size_block(size_number(s->stack) + (attributes ? size_block(attributes) : 0) + 2 + VALUE_MAX);
 }
 
-static int begin_profile(struct out_request *q, uint32_t slot)
+static int out_begin_profile(struct out_request *q, uint32_t slot)
 {
 	struct out_resource *res = &q->resources[q->nr_resources - 1];
 
@@ -88,17 +88,17 @@ static int begin_profile(struct out_request *q, uint32_t slot)
 	return 0;
 }
 
-static int begin_resource(struct out_request *q, const struct workload *w, uint32_t slot)
+static int out_begin_resource(struct out_request *q, const struct workload *w, uint32_t slot)
 {
 	if (array_reserve(&q->resources, q->nr_resources, &q->cap_resources, sizeof(*q->resources)) < 0)
 		return -ENOMEM;
 	q->resources[q->nr_resources++] = (struct out_resource){.workload = w, .first = q->nr_profiles};
-	q->bytes += resource_bytes(w);
-	return begin_profile(q, slot);
+	q->bytes += out_resource_bytes(w);
+	return out_begin_profile(q, slot);
 }
 
-/* What the stack adds to a profile that has its own copy of all that it uses. */
-static size_t converted_bytes(struct out_request *q, const uint32_t *stack, uint32_t count, bool take)
+/* Bytes that the stack adds to a converted profile, which has its own copy of all that it uses. */
+static size_t out_converted_bytes(struct out_request *q, const uint32_t *stack, uint32_t count, bool take)
 {
 	size_t bytes = (size_t)count * CONVERTED_FRAME;
 
@@ -112,24 +112,24 @@ static size_t converted_bytes(struct out_request *q, const uint32_t *stack, uint
 	return bytes;
 }
 
-static int choose_profile(struct out_request *q, const struct workload *w, uint32_t slot, const uint32_t *stack,
-			  uint32_t count)
+static int out_choose_profile(struct out_request *q, const struct workload *w, uint32_t slot, const uint32_t *stack,
+			      uint32_t count)
 {
 	struct out_profile *p;
 
 	if (!q->nr_resources || q->resources[q->nr_resources - 1].workload != w)
-		return begin_resource(q, w, slot);
+		return out_begin_resource(q, w, slot);
 	p = &q->profiles[q->nr_profiles - 1];
 	if (p->slot != slot)
-		return begin_profile(q, slot);
+		return out_begin_profile(q, slot);
 	if (p->count < PROFILE_SAMPLES_MAX &&
-	    q->profile_bytes + converted_bytes(q, stack, count, false) <= PROFILE_BYTES_MAX)
+	    q->profile_bytes + out_converted_bytes(q, stack, count, false) <= PROFILE_BYTES_MAX)
 		return 0;
-	return p->count ? begin_profile(q, slot) : 0;
+	return p->count ? out_begin_profile(q, slot) : 0;
 }
 
-/* Equal stacks and attributes are one sample, also where the builder told them apart. */
-static int put_sample(struct out_request *q, struct out_sample *s, uint64_t samples)
+/* Samples of equal stack and attributes become one, even if the builder counted them separately. */
+static int out_put_sample(struct out_request *q, struct out_sample *s, uint64_t samples)
 {
 	struct out_profile *p = &q->profiles[q->nr_profiles - 1];
 	uint32_t number;
@@ -146,19 +146,19 @@ static int put_sample(struct out_request *q, struct out_sample *s, uint64_t samp
 		return 0;
 	}
 	q->samples[q->nr_samples++] = *s;
-	q->bytes += sample_bytes(s);
+	q->bytes += out_sample_bytes(s);
 	p->count++;
 	return 0;
 }
 
-/* What an addition that does not fit has to take back. */
+/* The state to restore after an addition that does not fit. */
 struct out_mark {
 	struct dictionary_mark dict;
 	uint32_t nr_profiles, nr_resources, profiles_of_last;
 	size_t bytes;
 };
 
-static void mark(const struct out_request *q, struct out_mark *ret)
+static void out_mark_set(const struct out_request *q, struct out_mark *ret)
 {
 	dictionary_mark(&q->dict, &ret->dict);
 	ret->nr_profiles = q->nr_profiles;
@@ -167,8 +167,8 @@ static void mark(const struct out_request *q, struct out_mark *ret)
 	ret->bytes = q->bytes;
 }
 
-/* The request is closed after this: what concerns the open profile stays behind. */
-static void go_back(struct out_request *q, const struct out_mark *to)
+/* The caller closes the request after this, so the state of the open profile is not restored. */
+static void out_mark_restore(struct out_request *q, const struct out_mark *to)
 {
 	dictionary_return(&q->dict, &to->dict);
 	q->nr_profiles = to->nr_profiles;
@@ -176,27 +176,27 @@ static void go_back(struct out_request *q, const struct out_mark *to)
 	if (q->nr_resources)
 		q->resources[q->nr_resources - 1].count = to->profiles_of_last;
 	q->bytes = to->bytes;
-	/* Their strings may be gone; those that are not are found again. */
+	/* Some of their strings may be removed; the others are found again. */
 	memset(q->types, 0, sizeof(q->types));
 }
 
-static int add(struct out_request *q, const struct profile_builder *b, uint32_t number, struct out_sample *s,
-	       uint32_t *scratch)
+static int out_translate_sample(struct out_request *q, const struct profile_builder *b, uint32_t number,
+				struct out_sample *s, uint32_t *scratch)
 {
 	const struct sample_key *key = builder_sample(b, number);
 	const struct workload *w = builder_workload(b, key->workload);
 	uint32_t count;
 	const uint32_t *stack = builder_stack(b, key->stack, &count);
-	int r = choose_profile(q, w, key->slot, stack, count);
+	int r = out_choose_profile(q, w, key->slot, stack, count);
 
 	if (r == 0)
-		r = add_types(q, &b->cfg->origins, key->slot);
+		r = out_add_types(q, &b->cfg->origins, key->slot);
 	if (r == 0)
 		r = dictionary_stack(&q->dict, stack, count, scratch, &s->stack);
 	if (r == 0)
 		r = sample_attributes(&q->dict, key, w, b->cfg->attributes, &s->attributes);
 	if (r == 0)
-		q->profile_bytes += converted_bytes(q, stack, count, true);
+		q->profile_bytes += out_converted_bytes(q, stack, count, true);
 	s->value = b->counts[number].value;
 	return r;
 }
@@ -209,13 +209,13 @@ int out_request_add(struct out_request *q, const struct profile_builder *b, uint
 	int r;
 
 	memset(&s, 0, sizeof(s)); /* compared as bytes */
-	mark(q, &before);
-	r = add(q, b, sample, &s, scratch);
-	if (r == 0 && q->bytes + sample_bytes(&s) + q->dict.bytes > max)
+	out_mark_set(q, &before);
+	r = out_translate_sample(q, b, sample, &s, scratch);
+	if (r == 0 && q->bytes + out_sample_bytes(&s) + q->dict.bytes > max)
 		r = -EMSGSIZE;
 	if (r == 0)
-		r = put_sample(q, &s, b->counts[sample].samples);
+		r = out_put_sample(q, &s, b->counts[sample].samples);
 	if (r < 0)
-		go_back(q, &before);
+		out_mark_restore(q, &before);
 	return r;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request: which samples go into it, in which resources and profiles, and
- * the dictionary that they need. A resource has a profile for each origin. Knows the data model, not the encoding
- * library. Used within profile/ only.
+ * Assembles one request: distributes samples over resources and profiles, and
+ * makes the dictionary that they need. A resource has a profile for each
+ * origin. Depends on the data model, not on the encoding library. Used within
+ * profile/ only.
  *
- * Limits of a profile are what Pyroscope takes (16000 samples; 2 MiB after its
+ * The limits of a profile are Pyroscope's (16000 samples; 2 MiB after its
  * own conversion, which copies the used part of the dictionary into each
  * profile): a larger one continues in another profile of the same resource.
  */
@@ -24,7 +25,7 @@ struct out_sample {
 	uint64_t value;
 };
 
-/* Strings that say what a profile counts. */
+/* Strings of the dictionary: the type and unit that a profile counts. */
 struct out_types {
 	uint32_t type, unit, period_type, period_unit;
 };
@@ -35,31 +36,33 @@ struct out_profile {
 };
 
 struct out_resource {
-	const struct workload *workload;
+	const struct workload *workload; /* borrowed from the builder */
 	uint32_t first, count; /* profiles */
 };
 
 struct out_request {
 	struct dictionary dict;
-	struct out_sample *samples;
-	struct out_profile *profiles;
-	struct out_resource *resources;
+	struct out_sample *samples;     /* owned */
+	struct out_profile *profiles;   /* owned */
+	struct out_resource *resources; /* owned */
 	uint32_t nr_samples, cap_samples, nr_profiles, cap_profiles, nr_resources, cap_resources;
 	struct out_types types[OTP_ORIGINS_MAX]; /* by slot; zero: not needed yet */
 	struct ledger_counts total;              /* samples as the ledger counts them */
-	size_t bytes; /* upper bound of all but the dictionary */
+	size_t bytes;                            /* upper bound, without the dictionary */
 	/* Of the profile that is being filled. */
-	struct intern identities;    /* struct out_sample but its value -> sample */
-	size_t profile_bytes;        /* as a receiver counts it, roughly */
-	uint32_t *seen;              /* by location: number of the profile that has it */
+	struct intern identities; /* struct out_sample without its value -> sample */
+	size_t profile_bytes;     /* as a receiver counts it, roughly */
+	uint32_t *seen;           /* owned; by location: number of the last profile that contains it */
 };
 
+/* n: borrowed for the request's life. */
 int out_request_init(struct out_request *q, const struct names *n);
 void out_request_done(struct out_request *q);
 
 /*
- * Adds a sample of the builder; samples of a resource come one after the
- * other. -EMSGSIZE: the request would exceed max bytes; it is as before.
+ * Adds a sample of the builder; samples of one resource are added in sequence.
+ * scratch: PROFILE_FRAMES_MAX numbers. -EMSGSIZE: the request would exceed max
+ * bytes; on any error the request is unchanged.
  */
 int out_request_add(struct out_request *q, const struct profile_builder *b, uint32_t sample, size_t max,
 		    uint32_t *scratch);

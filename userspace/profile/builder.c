@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counting: the path that every sample takes. */
+/* Counts samples: this code runs for every sample. */
 #include "profile/builder.h"
 
 #include <limits.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/clean.h"
 
@@ -22,7 +23,7 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 		return -ENOMEM;
 	b->cfg = cfg;
 	intern_init(&b->stacks, stacks, (size_t)frames * sizeof(uint32_t));
-	/* Stacks share most of their frames; a quarter is far more than was ever seen. */
+	/* Stacks share most of their frames: a quarter is far more than was ever measured. */
 	intern_init(&b->locations, MAX(frames / 4, 1024), SIZE_MAX);
 	intern_init(&b->samples, stacks * 2, SIZE_MAX);
 	intern_init(&b->workloads, WORKLOADS_MAX, SIZE_MAX);
@@ -30,7 +31,7 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 	return 0;
 }
 
-static void put_code(struct profile_builder *b, uint32_t location)
+static void builder_put_code(struct profile_builder *b, uint32_t location)
 {
 	if (builder_location_head(b, location)->is_code) {
 		str_put(builder_code(b, location)->function);
@@ -47,7 +48,7 @@ void builder_reset(struct profile_builder *b)
 	for (uint32_t i = 0; i < b->workloads.count; i++)
 		workload_put(builder_workload(b, i));
 	for (uint32_t i = 0; i < b->locations.count; i++)
-		put_code(b, i);
+		builder_put_code(b, i);
 	images_reset(&b->images);
 	intern_reset(&b->locations);
 	intern_reset(&b->stacks);
@@ -91,7 +92,7 @@ int builder_add_code(struct profile_builder *b, const struct code_key *key, uint
 	return MIN(r, 0);
 }
 
-static int push_code(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_code(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
 	const struct code_key key = {.head = {.kind = f->kind, .is_code = 1, .named_by = f->named_by},
 				     .line = f->line,
@@ -104,7 +105,7 @@ static int push_code(struct profile_builder *b, const struct frame *f, uint32_t 
 }
 
 /* Without symbols an address cannot be made relative, and must not leave. */
-static int push_kernel(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_kernel(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
 	struct location_key key = {.head.kind = KIND_KERNEL};
 
@@ -113,9 +114,11 @@ static int push_kernel(struct profile_builder *b, const struct frame *f, uint32_
 	return builder_add_location(b, &key, ret);
 }
 
-static int push_native(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_native(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	struct location_key key = {.head.kind = KIND_NATIVE, .image = f->map ? IMAGE_ANON : IMAGE_NONE, .address = f->pc};
+	struct location_key key = {.head.kind = KIND_NATIVE,
+				   .image = f->map ? IMAGE_ANON : IMAGE_NONE,
+				   .address = f->pc};
 
 	if (f->map && f->map->file->kind != MAPPED_ANON) {
 		int image = images_find(&b->images, f->map->file);
@@ -125,37 +128,37 @@ static int push_native(struct profile_builder *b, const struct frame *f, uint32_
 		key.image = (uint32_t)image;
 		key.address = mapping_address(f->map, f->pc);
 	}
-	/* A call cannot end where its mapping begins: such an address is garbage, and stays in it. */
+	/* No call ends at the start of its mapping: such an address is invalid, and is kept inside the mapping. */
 	if (f->flags & FRAME_CALLER && key.address && (!f->map || f->pc > f->map->start))
 		key.address--;
 	return builder_add_location(b, &key, ret);
 }
 
-static int push_marker(struct profile_builder *b, uint32_t marker, uint32_t *ret)
+static int builder_push_marker(struct profile_builder *b, uint32_t marker, uint32_t *ret)
 {
 	const struct location_key key = {.head.kind = KIND_MARKER, .address = marker};
 
 	return builder_add_location(b, &key, ret);
 }
 
-static int push_frame(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_frame(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
 	if (f->flags & FRAME_NAMED)
-		return push_code(b, f, ret);
+		return builder_push_code(b, f, ret);
 	if (f->kind == KIND_MARKER)
-		return push_marker(b, f->marker, ret);
-	return f->kind == KIND_KERNEL ? push_kernel(b, f, ret) : push_native(b, f, ret);
+		return builder_push_marker(b, f->marker, ret);
+	return f->kind == KIND_KERNEL ? builder_push_kernel(b, f, ret) : builder_push_native(b, f, ret);
 }
 
-/* Kernel frames that cannot be told apart are one. */
-static bool is_repeated(const struct profile_builder *b, const struct frame *f, bool first)
+/* Without symbols, all kernel frames of a stack are one. */
+static bool builder_is_repeated(const struct profile_builder *b, const struct frame *f, bool first)
 {
 	return f->kind == KIND_KERNEL && !b->cfg->kernel && !first;
 }
 
-/* A sample without any frame is dropped by receivers: it gets a marker. */
-static int add_stack(struct profile_builder *b, const struct profile_sample *s, uint32_t *ret,
-		     struct sample_count *count)
+/* A stack without frames gets a marker, because receivers drop a sample without any frame. */
+static int builder_add_stack(struct profile_builder *b, const struct profile_sample *s, uint32_t *ret,
+			     struct sample_count *count)
 {
 	uint32_t n = 0;
 	int r = 0;
@@ -165,13 +168,13 @@ static int add_stack(struct profile_builder *b, const struct profile_sample *s, 
 	for (uint32_t i = 0; r == 0 && i < s->nr_frames; i++) {
 		const struct frame *f = &s->frames[i];
 
-		if (is_repeated(b, f, n == 0))
+		if (builder_is_repeated(b, f, n == 0))
 			continue;
-		r = push_frame(b, f, &b->scratch[n++]);
+		r = builder_push_frame(b, f, &b->scratch[n++]);
 		count->guessed[f->guess]++;
 	}
 	if (r == 0 && !n)
-		r = push_marker(b, FRAME_MARKER_EMPTY, &b->scratch[n++]);
+		r = builder_push_marker(b, FRAME_MARKER_EMPTY, &b->scratch[n++]);
 	return r < 0 ? r : intern_number(&b->stacks, b->scratch, n * sizeof(uint32_t), ret);
 }
 
@@ -184,12 +187,12 @@ int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t
 	return MIN(r, 0);
 }
 
-static bool selected(const struct profile_builder *b, enum sample_attribute a)
+static bool builder_selects(const struct profile_builder *b, enum sample_attribute a)
 {
 	return b->cfg->attributes & 1u << a;
 }
 
-static struct str *clean_comm(const char *comm)
+static struct str *builder_clean_comm(const char *comm)
 {
 	struct str *raw = str_get(comm, strnlen(comm, OTP_COMM_LEN)), *clean;
 
@@ -198,19 +201,20 @@ static struct str *clean_comm(const char *comm)
 	return clean;
 }
 
-/* Text that cannot be had without memory is merely absent. */
-static void set_attributes(const struct profile_builder *b, const struct profile_sample *s, struct sample_key *key)
+/* Without memory, a text is left out. */
+static void builder_set_attributes(const struct profile_builder *b, const struct profile_sample *s,
+				   struct sample_key *key)
 {
-	if (selected(b, SAMPLE_ATTRIBUTE_PID))
+	if (builder_selects(b, SAMPLE_ATTRIBUTE_PID))
 		key->pid = s->pid;
-	if (selected(b, SAMPLE_ATTRIBUTE_THREAD_ID))
+	if (builder_selects(b, SAMPLE_ATTRIBUTE_THREAD_ID))
 		key->tid = s->tid;
-	if (selected(b, SAMPLE_ATTRIBUTE_CPU))
+	if (builder_selects(b, SAMPLE_ATTRIBUTE_CPU))
 		key->cpu = s->cpu;
-	if (selected(b, SAMPLE_ATTRIBUTE_EXECUTABLE) && s->exe)
+	if (builder_selects(b, SAMPLE_ATTRIBUTE_EXECUTABLE) && s->exe)
 		key->exe = clean_str(s->exe, NAME_MAX);
-	if (selected(b, SAMPLE_ATTRIBUTE_THREAD_NAME) && s->comm)
-		key->comm = clean_comm(s->comm);
+	if (builder_selects(b, SAMPLE_ATTRIBUTE_THREAD_NAME) && s->comm)
+		key->comm = builder_clean_comm(s->comm);
 }
 
 static void sample_key_done(struct sample_key *key)
@@ -219,25 +223,10 @@ static void sample_key_done(struct sample_key *key)
 	str_put(key->exe);
 }
 
-static int reserve_count(struct profile_builder *b)
-{
-	uint32_t cap = b->counts_cap ? b->counts_cap * 2 : 256;
-	struct sample_count *counts;
-
-	if (b->samples.count < b->counts_cap)
-		return 0;
-	counts = reallocarray(b->counts, cap, sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
-	b->counts = counts;
-	b->counts_cap = cap;
-	return 0;
-}
-
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count)
 {
 	uint32_t number;
-	int r = reserve_count(b);
+	int r = array_reserve(&b->counts, b->samples.count, &b->counts_cap, sizeof(*b->counts));
 
 	if (r == 0)
 		r = intern_add(&b->samples, key, sizeof(*key), &number);
@@ -262,12 +251,12 @@ int profile_add(struct profile_builder *b, const struct profile_sample *s)
 	struct sample_count one = {.samples = 1, .value = s->value};
 	int r;
 
-	r = add_stack(b, s, &key.stack, &one);
+	r = builder_add_stack(b, s, &key.stack, &one);
 	if (r == 0)
 		r = builder_add_workload(b, s->workload, &key.workload);
 	if (r < 0)
 		return r;
-	set_attributes(b, s, &key);
+	builder_set_attributes(b, s, &key);
 	return builder_count(b, &key, &one);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a profile_builder: what is counted between two encodings.
+ * The inside of a profile_builder: the counts between two encodings.
  * Used within profile/ only.
  */
 #ifndef OTP_PROFILE_BUILDER_H
@@ -11,9 +11,9 @@
 #include "profile/profile.h"
 
 /*
- * Keys of the sets. Numbers refer to the other sets; text is by shared string.
- * A location is known by an address, or it is code that names itself: both
- * forms of the key begin with the head, and differ in it.
+ * Keys of the sets. Numbers refer to the other sets; text is a shared string.
+ * A location is identified by an address, or is code that names itself: both
+ * forms of the key begin with the head, where is_code distinguishes them.
  */
 struct location_head {
 	uint8_t kind;     /* enum frame_kind */
@@ -24,7 +24,7 @@ struct location_head {
 struct location_key {
 	struct location_head head;
 	uint32_t image;   /* of native code: its number in images; else 0 */
-	uint64_t address; /* of a file, the kernel or the process; of a caller: inside its call. Of a marker: its number */
+	uint64_t address; /* in the file, the kernel or the process (caller: inside its call); of a marker its number */
 };
 
 struct code_key {
@@ -38,11 +38,11 @@ struct sample_key {
 	uint32_t stack;
 	uint32_t slot; /* of the origin */
 	uint32_t pid, tid, cpu; /* these and the following zero unless selected */
-	struct str *comm; /* both clean; the builder holds references */
+	struct str *comm; /* this and exe: clean; the builder holds references */
 	struct str *exe;
 };
 
-/* What was counted under one key. */
+/* The counts of one key. */
 struct sample_count {
 	uint64_t samples;
 	uint64_t value; /* how much of the origin these stand for */
@@ -69,7 +69,7 @@ static inline const struct sample_key *builder_sample(const struct profile_build
 	return intern_key(&b->samples, number);
 }
 
-/* Of both forms; code has builder_code besides, all else builder_location. */
+/* Valid for both forms of the key; then builder_code for code, else builder_location. */
 static inline const struct location_head *builder_location_head(const struct profile_builder *b, uint32_t number)
 {
 	return intern_key(&b->locations, number);
@@ -96,12 +96,12 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 	return intern_key(&b->stacks, number);
 }
 
-/* Adds to what is counted under this key; the builder takes references of its own. */
+/* Adds to the counts of this key; the builder takes references of its own. */
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count);
-/* The numbers of a location and of code, new or known: 0 or negative errno. The builder takes references of its own. */
+/* The number of a new or existing location, code or workload: 0 or negative errno. The builder takes references. */
 int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret);
 int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t *ret);
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);
-void builder_reset(struct profile_builder *b); /* a new interval */
+void builder_reset(struct profile_builder *b); /* begins a new interval; releases all references */
 
 #endif

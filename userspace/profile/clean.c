@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-static bool is_blank(const struct str *s)
+static bool clean_is_blank(const struct str *s)
 {
 	return !s || strspn(s->s, " ") == s->len;
 }
@@ -21,18 +21,18 @@ static struct str *clean_copy(const struct str *s, size_t max)
 
 enum text { TEXT_UNSEEN, TEXT_CLEAN, TEXT_BAD, TEXT_BLANK };
 
-static enum text text_of(struct str *s)
+static enum text clean_state_of(struct str *s)
 {
 	if (!s)
 		return TEXT_BLANK;
 	if (s->text == TEXT_UNSEEN)
-		s->text = is_blank(s) ? TEXT_BLANK : utf8_is_clean(s->s, s->len) ? TEXT_CLEAN : TEXT_BAD;
+		s->text = clean_is_blank(s) ? TEXT_BLANK : utf8_is_clean(s->s, s->len) ? TEXT_CLEAN : TEXT_BAD;
 	return s->text;
 }
 
 struct str *clean_str(struct str *s, size_t max)
 {
-	enum text text = text_of(s);
+	enum text text = clean_state_of(s);
 
 	if (text == TEXT_BLANK)
 		return str_get_c("[unknown]");

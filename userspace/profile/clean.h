@@ -14,7 +14,7 @@
 /*
  * A new reference: s itself where it is clean and has at most max bytes, else
  * a cleaned copy, cut between characters. Blank or NULL becomes "[unknown]".
- * NULL without memory.
+ * Returns NULL without memory.
  */
 struct str *clean_str(struct str *s, size_t max);
 

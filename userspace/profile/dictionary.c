@@ -10,8 +10,8 @@
 #define GNU_KEY        "process.executable.build_id.gnu"
 #define HTLHASH_KEY    "process.executable.build_id.htlhash"
 
-static int add(struct dictionary *d, struct intern *table, const void *entry, size_t len, size_t wire_len,
-	       uint32_t *ret)
+static int dictionary_add(struct dictionary *d, struct intern *table, const void *entry, size_t len, size_t wire_len,
+			  uint32_t *ret)
 {
 	int r = intern_add(table, entry, len, ret);
 
@@ -26,10 +26,9 @@ int dictionary_string(struct dictionary *d, struct str *s, uint32_t *ret)
 		*ret = 0;
 		return 0;
 	}
-	return add(d, &d->strings, &s, sizeof(s), s->len, ret);
+	return dictionary_add(d, &d->strings, &s, sizeof(s), s->len, ret);
 }
 
-/* Constant text: its string is kept here for as long as the tables refer to it. */
 struct str *dictionary_keep(struct dictionary *d, const char *text)
 {
 	struct str *s;
@@ -50,9 +49,9 @@ int dictionary_text(struct dictionary *d, const char *text, uint32_t *ret)
 	return s ? dictionary_string(d, s, ret) : -ENOMEM;
 }
 
-static size_t value_wire_len(const struct dict_attribute *a)
+static size_t attribute_wire_len(const struct dict_attribute *a)
 {
-	/* The value is one of several: also a zero is written. */
+	/* Member of a oneof: a zero is written too. */
 	if (a->type == DICT_INT)
 		return 1 + size_varint(a->value);
 	return size_block(((struct str *)(uintptr_t)a->value)->len);
@@ -65,10 +64,11 @@ int dictionary_attribute(struct dictionary *d, const char *key, enum dict_value 
 
 	if (r < 0)
 		return r;
-	return add(d, &d->attributes, &a, sizeof(a), size_number(a.key) + size_block(value_wire_len(&a)), ret);
+	return dictionary_add(d, &d->attributes, &a, sizeof(a),
+			      size_number(a.key) + size_block(attribute_wire_len(&a)), ret);
 }
 
-static int optional_attribute(struct dictionary *d, const char *key, struct str *value, uint32_t *ret)
+static int dictionary_optional_attribute(struct dictionary *d, const char *key, struct str *value, uint32_t *ret)
 {
 	if (!value) {
 		*ret = 0;
@@ -77,7 +77,7 @@ static int optional_attribute(struct dictionary *d, const char *key, struct str 
 	return dictionary_attribute(d, key, DICT_STRING, (uint64_t)(uintptr_t)value, ret);
 }
 
-static int add_mapping(struct dictionary *d, const struct named_mapping *m, uint32_t *ret)
+static int dictionary_add_mapping(struct dictionary *d, const struct named_mapping *m, uint32_t *ret)
 {
 	struct dict_mapping e = {.start = m->start, .limit = m->limit, .offset = m->offset};
 	size_t attributes, len;
@@ -85,19 +85,19 @@ static int add_mapping(struct dictionary *d, const struct named_mapping *m, uint
 
 	r = dictionary_string(d, m->filename, &e.filename);
 	if (r == 0)
-		r = optional_attribute(d, GNU_KEY, m->gnu, &e.attributes[0]);
+		r = dictionary_optional_attribute(d, GNU_KEY, m->gnu, &e.attributes[0]);
 	if (r == 0)
-		r = optional_attribute(d, HTLHASH_KEY, m->htlhash, &e.attributes[1]);
+		r = dictionary_optional_attribute(d, HTLHASH_KEY, m->htlhash, &e.attributes[1]);
 	if (r < 0)
 		return r;
 	attributes = (e.attributes[0] ? size_varint(e.attributes[0]) : 0) +
 		     (e.attributes[1] ? size_varint(e.attributes[1]) : 0);
 	len = size_number(e.start) + size_number(e.limit) + size_number(e.offset) + size_number(e.filename) +
 	      (attributes ? size_block(attributes) : 0);
-	return add(d, &d->mappings, &e, sizeof(e), len, ret);
+	return dictionary_add(d, &d->mappings, &e, sizeof(e), len, ret);
 }
 
-static int add_function(struct dictionary *d, const struct named_line *l, uint32_t *ret)
+static int dictionary_add_function(struct dictionary *d, const struct named_line *l, uint32_t *ret)
 {
 	struct dict_function e = {.start_line = l->start_line};
 	int r;
@@ -107,16 +107,16 @@ static int add_function(struct dictionary *d, const struct named_line *l, uint32
 		r = dictionary_string(d, l->file, &e.file);
 	if (r < 0)
 		return r;
-	return add(d, &d->functions, &e, sizeof(e),
-		   size_number(e.name) + size_number(e.file) + size_number(e.start_line), ret);
+	return dictionary_add(d, &d->functions, &e, sizeof(e),
+			      size_number(e.name) + size_number(e.file) + size_number(e.start_line), ret);
 }
 
-static int add_lines(struct dictionary *d, const struct named_location *l, struct dict_location *e,
-		     size_t *wire_len)
+static int dictionary_add_lines(struct dictionary *d, const struct named_location *l, struct dict_location *e,
+				size_t *wire_len)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct named_line *line = &d->names->lines[l->first + i];
-		int r = add_function(d, line, &e->lines[i].function);
+		int r = dictionary_add_function(d, line, &e->lines[i].function);
 
 		if (r < 0)
 			return r;
@@ -128,19 +128,19 @@ static int add_lines(struct dictionary *d, const struct named_location *l, struc
 	return 0;
 }
 
-static int find_mapping(struct dictionary *d, uint32_t mapping, uint32_t *ret)
+static int dictionary_mapping(struct dictionary *d, uint32_t mapping, uint32_t *ret)
 {
 	uint32_t *known = &d->of_mapping[mapping];
 	int r = 0;
 
 	if (!*known)
-		r = add_mapping(d, &d->names->mappings[mapping], known);
+		r = dictionary_add_mapping(d, &d->names->mappings[mapping], known);
 	*ret = *known;
 	return r;
 }
 
 /* A marker is no frame: it has no type. */
-static int frame_type(struct dictionary *d, enum frame_kind kind, uint32_t *ret)
+static int dictionary_frame_type(struct dictionary *d, enum frame_kind kind, uint32_t *ret)
 {
 	const char *type = frame_kind_type(kind);
 	uint32_t *known = &d->of_type[kind];
@@ -149,13 +149,13 @@ static int frame_type(struct dictionary *d, enum frame_kind kind, uint32_t *ret)
 
 	if (type && !*known) {
 		s = dictionary_keep(d, type);
-		r = s ? optional_attribute(d, FRAME_TYPE_KEY, s, known) : -ENOMEM;
+		r = s ? dictionary_optional_attribute(d, FRAME_TYPE_KEY, s, known) : -ENOMEM;
 	}
 	*ret = *known;
 	return r;
 }
 
-static int add_location(struct dictionary *d, const struct named_location *l, uint32_t *ret)
+static int dictionary_add_location(struct dictionary *d, const struct named_location *l, uint32_t *ret)
 {
 	union {
 		struct dict_location e;
@@ -165,15 +165,15 @@ static int add_location(struct dictionary *d, const struct named_location *l, ui
 	int r = 0;
 
 	if (l->mapping)
-		r = find_mapping(d, l->mapping - 1, &u.e.mapping);
+		r = dictionary_mapping(d, l->mapping - 1, &u.e.mapping);
 	if (r == 0)
-		r = frame_type(d, (enum frame_kind)l->kind, &u.e.attribute);
+		r = dictionary_frame_type(d, (enum frame_kind)l->kind, &u.e.attribute);
 	if (r == 0)
-		r = add_lines(d, l, &u.e, &len);
+		r = dictionary_add_lines(d, l, &u.e, &len);
 	if (r < 0)
 		return r;
 	len += size_number(u.e.mapping) + (u.e.attribute ? size_block(size_varint(u.e.attribute)) : 0);
-	return add(d, &d->locations, &u, sizeof(u.e) + l->count * sizeof(u.e.lines[0]), len, ret);
+	return dictionary_add(d, &d->locations, &u, sizeof(u.e) + l->count * sizeof(u.e.lines[0]), len, ret);
 }
 
 int dictionary_location(struct dictionary *d, uint32_t location, uint32_t *ret)
@@ -182,7 +182,7 @@ int dictionary_location(struct dictionary *d, uint32_t location, uint32_t *ret)
 	int r = 0;
 
 	if (!*known)
-		r = add_location(d, &d->names->locations[location], known);
+		r = dictionary_add_location(d, &d->names->locations[location], known);
 	*ret = *known;
 	return r;
 }
@@ -199,13 +199,13 @@ int dictionary_stack(struct dictionary *d, const uint32_t *locations, uint32_t c
 			return r;
 		len += size_varint(scratch[i]);
 	}
-	return add(d, &d->stacks, scratch, count * sizeof(*scratch), size_block(len), ret);
+	return dictionary_add(d, &d->stacks, scratch, count * sizeof(*scratch), size_block(len), ret);
 }
 
-/* Links have no table but this entry: 16 and 8 zero bytes are the zero value that strict readers take. */
+/* The only entry of the table of links: strict readers require its ids as 16 and 8 zero bytes. */
 #define ZERO_LINK_BYTES (size_block(size_block(16) + size_block(8)))
 
-static int add_zeros(struct dictionary *d)
+static int dictionary_add_zeros(struct dictionary *d)
 {
 	struct dict_mapping mapping = {0};
 	struct dict_location location = {0};
@@ -215,15 +215,15 @@ static int add_zeros(struct dictionary *d)
 	int r = dictionary_text(d, "", &zero);
 
 	if (r == 0)
-		r = add(d, &d->mappings, &mapping, sizeof(mapping), 0, &zero);
+		r = dictionary_add(d, &d->mappings, &mapping, sizeof(mapping), 0, &zero);
 	if (r == 0)
-		r = add(d, &d->locations, &location, sizeof(location), 0, &zero);
+		r = dictionary_add(d, &d->locations, &location, sizeof(location), 0, &zero);
 	if (r == 0)
-		r = add(d, &d->functions, &function, sizeof(function), 0, &zero);
+		r = dictionary_add(d, &d->functions, &function, sizeof(function), 0, &zero);
 	if (r == 0)
-		r = add(d, &d->attributes, &attribute, sizeof(attribute), 0, &zero);
+		r = dictionary_add(d, &d->attributes, &attribute, sizeof(attribute), 0, &zero);
 	if (r == 0)
-		r = add(d, &d->stacks, &zero, 0, 0, &zero);
+		r = dictionary_add(d, &d->stacks, &zero, 0, 0, &zero);
 	d->bytes += ZERO_LINK_BYTES;
 	return r;
 }
@@ -240,7 +240,7 @@ int dictionary_init(struct dictionary *d, const struct names *n)
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		intern_init(tables[i], INT32_MAX, SIZE_MAX);
-	return add_zeros(d);
+	return dictionary_add_zeros(d);
 }
 
 void dictionary_done(struct dictionary *d)
@@ -280,7 +280,7 @@ void dictionary_return(struct dictionary *d, const struct dictionary_mark *to)
 	intern_truncate(&d->attributes, to->attributes);
 	intern_truncate(&d->stacks, to->stacks);
 	d->bytes = to->bytes;
-	/* Which of these are gone is not known; finding them again costs little. */
+	/* Which of these were removed is unknown; looking them up again costs little. */
 	memset(d->of_location, 0, d->names->nr_locations * sizeof(*d->of_location));
 	memset(d->of_mapping, 0, d->names->nr_mappings * sizeof(*d->of_mapping));
 	memset(d->of_type, 0, sizeof(d->of_type));

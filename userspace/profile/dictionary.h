@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of one request, with exact sizes on the wire. Entry 0 of each is
- * the zero value; equal entries are one. Knows the data model, not the
+ * the zero value; equal entries are one. Depends on the data model, not on the
  * encoding library. Used within profile/ only.
  *
  * Text is referred to by shared string, borrowed from the names and the
@@ -53,8 +53,8 @@ struct dictionary {
 	struct intern attributes;
 	struct intern stacks; /* location numbers, leaf first */
 	size_t bytes;         /* encoded, without the dictionary's own head */
-	const struct names *names;
-	/* Numbers of what was looked up before, 0: not there yet. */
+	const struct names *names; /* borrowed */
+	/* Numbers of entries already added, 0: none yet. */
 	uint32_t *of_location; /* by the names' location; owned */
 	uint32_t *of_mapping;  /* by the names' mapping; owned */
 	uint32_t of_type[KIND_NR]; /* profile.frame.type, by enum frame_kind */
@@ -62,7 +62,7 @@ struct dictionary {
 	uint32_t nr_keep;
 };
 
-/* A state to come back to. */
+/* A state that dictionary_return restores. */
 struct dictionary_mark {
 	uint32_t strings, mappings, locations, functions, attributes, stacks;
 	size_t bytes;
@@ -73,12 +73,13 @@ void dictionary_done(struct dictionary *d);
 void dictionary_mark(const struct dictionary *d, struct dictionary_mark *ret);
 void dictionary_return(struct dictionary *d, const struct dictionary_mark *to);
 
-/* Each: 0 and the entry's number, new or known; negative errno. */
+/* Each: 0 and the number of a new or existing entry; negative errno. */
 int dictionary_string(struct dictionary *d, struct str *s, uint32_t *ret); /* NULL: 0 */
 int dictionary_text(struct dictionary *d, const char *text, uint32_t *ret);
-struct str *dictionary_keep(struct dictionary *d, const char *text); /* in no table; borrowed; NULL without memory */
+struct str *dictionary_keep(struct dictionary *d, const char *text); /* in no table; borrowed; NULL: no memory */
 int dictionary_attribute(struct dictionary *d, const char *key, enum dict_value type, uint64_t value, uint32_t *ret);
 int dictionary_location(struct dictionary *d, uint32_t location, uint32_t *ret); /* number in the names */
+/* locations: numbers in the names; scratch: count numbers. */
 int dictionary_stack(struct dictionary *d, const uint32_t *locations, uint32_t count, uint32_t *scratch,
 		     uint32_t *ret);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The end of an interval: names, order, requests, and the function on top. */
+/* Encodes an interval: resolves names, orders samples, packs requests, finds the top function. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -32,11 +32,10 @@ static void interval_done(struct interval *v)
 }
 
 /*
- * Resource by resource, profile by profile, and within one by stack from the
- * root: neighbours then share most of their frames, which makes requests small
- * once compressed.
+ * By resource, then by profile, then by stack from the root: neighbours then
+ * share most of their frames, so that requests compress well.
  */
-static int by_profile_and_stack(const void *x, const void *y, void *ctx)
+static int encode_compare_samples(const void *x, const void *y, void *ctx)
 {
 	const struct profile_builder *b = ctx;
 	const struct sample_key *s = builder_sample(b, *(const uint32_t *)x);
@@ -57,7 +56,7 @@ static int by_profile_and_stack(const void *x, const void *y, void *ctx)
 	return sf[n - 1] < tf[m - 1] ? -1 : 1;
 }
 
-static int make_order(struct interval *v)
+static int encode_order_samples(struct interval *v)
 {
 	uint32_t count = v->b->samples.count;
 
@@ -66,11 +65,11 @@ static int make_order(struct interval *v)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		v->order[i] = i;
-	qsort_r(v->order, count, sizeof(*v->order), by_profile_and_stack, v->b);
+	qsort_r(v->order, count, sizeof(*v->order), encode_compare_samples, v->b);
 	return 0;
 }
 
-static int hand_out(struct interval *v)
+static int encode_hand_out(struct interval *v)
 {
 	struct profile_stats *st = &v->b->stats;
 	int r;
@@ -90,34 +89,34 @@ static int hand_out(struct interval *v)
 	return 0;
 }
 
-static size_t request_max(const struct profile_builder *b)
+static size_t encode_request_max(const struct profile_builder *b)
 {
 	return b->cfg->limits.request_bytes ? b->cfg->limits.request_bytes : DEFAULT_REQUEST;
 }
 
-static int begin_request(struct interval *v)
+static int encode_begin_request(struct interval *v)
 {
 	out_request_done(&v->request);
 	return out_request_init(&v->request, &v->names);
 }
 
-/* A sample that fills a request alone and does not fit is left out, and lost. */
-static int put_sample(struct interval *v, uint32_t sample)
+/* A sample that does not fit into an empty request is left out, and counted as lost. */
+static int encode_add_sample(struct interval *v, uint32_t sample)
 {
-	size_t max = request_max(v->b);
+	size_t max = encode_request_max(v->b);
 	int r = out_request_add(&v->request, v->b, sample, max, v->b->scratch);
 
 	if (r != -EMSGSIZE || !v->request.nr_samples)
 		return r == -EMSGSIZE ? 0 : r;
-	r = hand_out(v);
+	r = encode_hand_out(v);
 	if (r == 0)
-		r = begin_request(v);
+		r = encode_begin_request(v);
 	if (r == 0)
 		r = out_request_add(&v->request, v->b, sample, max, v->b->scratch);
 	return r == -EMSGSIZE ? 0 : r;
 }
 
-static int by_address(const void *x, const void *y, void *ctx)
+static int encode_compare_addresses(const void *x, const void *y, void *ctx)
 {
 	const struct names *n = ctx;
 	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
@@ -130,8 +129,8 @@ static int by_address(const void *x, const void *y, void *ctx)
 	return i < k ? -1 : i > k;
 }
 
-/* A sample that was refused may have left locations that no stack has: only those that one has. Returns how many. */
-static uint32_t list_locations(const struct profile_builder *b, bool *seen, uint32_t *list)
+/* Lists the locations of all stacks; refused samples leave others. Returns their number. */
+static uint32_t encode_list_locations(const struct profile_builder *b, bool *seen, uint32_t *list)
 {
 	uint32_t n = 0;
 
@@ -148,8 +147,8 @@ static uint32_t list_locations(const struct profile_builder *b, bool *seen, uint
 	return n;
 }
 
-/* Their functions and names come in the same order. */
-static int put_locations_by_address(struct interval *v)
+/* Functions and names are numbered in the same order. */
+static int encode_add_locations(struct interval *v)
 {
 	uint32_t room = MAX(v->names.nr_locations, 1u), count, number;
 	_cleanup_(freep) uint32_t *list = calloc(room, sizeof(*list));
@@ -158,42 +157,43 @@ static int put_locations_by_address(struct interval *v)
 
 	if (!list || !seen)
 		return -ENOMEM;
-	count = list_locations(v->b, seen, list);
-	qsort_r(list, count, sizeof(*list), by_address, &v->names);
+	count = encode_list_locations(v->b, seen, list);
+	qsort_r(list, count, sizeof(*list), encode_compare_addresses, &v->names);
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
 		r = dictionary_location(&v->request.dict, list[i], &number);
-		if (r == 0 && v->request.dict.bytes > request_max(v->b))
+		if (r == 0 && v->request.dict.bytes > encode_request_max(v->b))
 			r = -EMSGSIZE;
 	}
 	return r;
 }
 
 /*
- * Neighbours in a file share most of an address and much of their names: a
- * compressed request is 4 % smaller so. -EMSGSIZE: it is more than one request.
+ * Orders locations by address: neighbours in a file share most of the address
+ * and much of their names, which makes a compressed request 4 % smaller.
+ * -EMSGSIZE: the interval needs more than one request.
  */
-static int put_in_one(struct interval *v)
+static int encode_in_one(struct interval *v)
 {
-	int r = begin_request(v);
+	int r = encode_begin_request(v);
 
 	if (r == 0)
-		r = put_locations_by_address(v);
+		r = encode_add_locations(v);
 	for (uint32_t i = 0; r == 0 && i < v->b->samples.count; i++)
-		r = out_request_add(&v->request, v->b, v->order[i], request_max(v->b), v->b->scratch);
-	return r == 0 ? hand_out(v) : r;
+		r = out_request_add(&v->request, v->b, v->order[i], encode_request_max(v->b), v->b->scratch);
+	return r == 0 ? encode_hand_out(v) : r;
 }
 
-/* Each with the locations that its samples have, in the order in which they come. */
-static int put_in_several(struct interval *v)
+/* Each request has the locations of its samples, in the order of their first use. */
+static int encode_in_several(struct interval *v)
 {
-	int r = begin_request(v);
+	int r = encode_begin_request(v);
 
 	for (uint32_t i = 0; r == 0 && i < v->b->samples.count; i++)
-		r = put_sample(v, v->order[i]);
-	return r == 0 ? hand_out(v) : r;
+		r = encode_add_sample(v, v->order[i]);
+	return r == 0 ? encode_hand_out(v) : r;
 }
 
-static struct str *leaf_name(const struct interval *v, uint32_t sample)
+static struct str *encode_leaf_name(const struct interval *v, uint32_t sample)
 {
 	uint32_t count;
 	const uint32_t *stack = builder_stack(v->b, builder_sample(v->b, sample)->stack, &count);
@@ -201,7 +201,7 @@ static struct str *leaf_name(const struct interval *v, uint32_t sample)
 	return count ? v->names.lines[v->names.locations[stack[0]].first].name : NULL;
 }
 
-static bool stack_has(const struct interval *v, uint32_t sample, const struct str *name)
+static bool encode_stack_has(const struct interval *v, uint32_t sample, const struct str *name)
 {
 	uint32_t count;
 	const uint32_t *stack = builder_stack(v->b, builder_sample(v->b, sample)->stack, &count);
@@ -216,8 +216,8 @@ static bool stack_has(const struct interval *v, uint32_t sample, const struct st
 	return false;
 }
 
-/* Of the first slot that has samples: the CPU clock's, where it is sampled. */
-static uint32_t top_slot(const struct interval *v)
+/* The first slot with samples: the CPU clock's, if it is sampled. */
+static uint32_t encode_top_slot(const struct interval *v)
 {
 	uint32_t slot = 0;
 
@@ -226,15 +226,15 @@ static uint32_t top_slot(const struct interval *v)
 	return slot;
 }
 
-static void set_top(struct interval *v)
+static void encode_set_top(struct interval *v)
 {
-	uint32_t slot = top_slot(v);
+	uint32_t slot = encode_top_slot(v);
 	struct map self = {0};
 	struct str *best = NULL;
 	uint64_t most = 0, total = 0;
 
 	for (uint32_t i = 0; i < v->b->samples.count; i++) {
-		struct str *name = builder_sample(v->b, i)->slot == slot ? leaf_name(v, i) : NULL;
+		struct str *name = builder_sample(v->b, i)->slot == slot ? encode_leaf_name(v, i) : NULL;
 		uint64_t *known = map_find(&self, (uint64_t)(uintptr_t)name), now;
 
 		now = (known ? *known : 0) + v->b->counts[i].value;
@@ -245,7 +245,7 @@ static void set_top(struct interval *v)
 	}
 	map_done(&self);
 	for (uint32_t i = 0; best && i < v->b->samples.count; i++)
-		if (builder_sample(v->b, i)->slot == slot && stack_has(v, i, best))
+		if (builder_sample(v->b, i)->slot == slot && encode_stack_has(v, i, best))
 			total += v->b->counts[i].value;
 	v->b->top = (struct profile_top){.samples = most, .total = total};
 	snprintf(v->b->top.name, sizeof(v->b->top.name), "%s", str_c(best));
@@ -265,13 +265,13 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 	};
 	r = names_make(b, &v.names);
 	if (r == 0)
-		r = make_order(&v);
+		r = encode_order_samples(&v);
 	if (r == 0) {
-		set_top(&v);
-		quality_tell(b, &v.names, v.order);
-		r = put_in_one(&v);
+		encode_set_top(&v);
+		quality_report(b, &v.names, v.order);
+		r = encode_in_one(&v);
 		if (r == -EMSGSIZE)
-			r = put_in_several(&v);
+			r = encode_in_several(&v);
 	}
 	b->stats.intervals++;
 	*ret_lost = b->total;

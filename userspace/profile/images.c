@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/images.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define IMAGES_MAX 65536
@@ -19,29 +20,19 @@ void images_reset(struct images *m)
 	*m = (struct images){0};
 }
 
-static int reserve(struct images *m)
+static int images_reserve(struct images *m)
 {
-	uint32_t cap = m->cap ? m->cap * 2 : 64;
-	struct image *list;
-
 	m->count = MAX(m->count, (uint32_t)IMAGE_FILE);
-	if (m->count < m->cap)
-		return 0;
 	if (m->count >= IMAGES_MAX)
 		return -ENOSPC;
-	list = reallocarray(m->list, cap, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	m->list = list;
-	m->cap = cap;
-	return 0;
+	return array_reserve(&m->list, m->count, &m->cap, sizeof(*m->list));
 }
 
 /*
  * Files with one binary are one image. Without a binary the path is all there
  * is; strings are shared, so its address is its identity.
  */
-static int add_identity(struct images *m, struct binary *binary, struct str *path, uint32_t *ret)
+static int images_add_identity(struct images *m, struct binary *binary, struct str *path, uint32_t *ret)
 {
 	uint64_t key = binary ? (uint64_t)(uintptr_t)binary : (uint64_t)(uintptr_t)path;
 	uint64_t *known = map_find(&m->by_identity, key);
@@ -51,7 +42,7 @@ static int add_identity(struct images *m, struct binary *binary, struct str *pat
 		*ret = (uint32_t)*known;
 		return 0;
 	}
-	r = reserve(m);
+	r = images_reserve(m);
 	if (r < 0)
 		return r;
 	if (map_put(&m->by_identity, key, m->count) < 0)
@@ -68,13 +59,13 @@ static int find_identity(struct images *m, struct mapped_file *file, uint32_t *r
 {
 	struct binary *binary = file->state == MAPPED_READY ? file->binary : NULL;
 
-	return add_identity(m, binary, binary && binary->path ? binary->path : file->path, ret);
+	return images_add_identity(m, binary, binary && binary->path ? binary->path : file->path, ret);
 }
 
 int images_take(struct images *m, const struct image *image)
 {
 	uint32_t number;
-	int r = add_identity(m, image->binary, image->path, &number);
+	int r = images_add_identity(m, image->binary, image->path, &number);
 
 	return r < 0 ? r : (int)number;
 }

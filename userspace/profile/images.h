@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the native frames of an interval lie in: files, and a few things that
- * are none. Holds references, because the mappings that frames point to are valid
- * only while a sample is added. Used within profile/ only.
+ * The images that the native frames of an interval are in: files, and kinds of
+ * memory without a file. Holds references, because the mappings that frames
+ * point to are valid only while a sample is added. Used within profile/ only.
  */
 #ifndef OTP_PROFILE_IMAGES_H
 #define OTP_PROFILE_IMAGES_H
@@ -10,16 +10,16 @@
 #include "base/hash.h"
 #include "process/space.h"
 
-/* Those that are no file come first, at fixed places. */
+/* Images without a file come first, at fixed numbers. */
 enum image_kind {
-	IMAGE_NONE, /* no mapping covers it; address: the pc */
-	IMAGE_ANON, /* no file behind it; address: the pc */
-	IMAGE_JIT,  /* the same, where its maker names it: no address */
-	IMAGE_FILE, /* this and all that follow; address: of the file */
+	IMAGE_NONE, /* no mapping covers the address, which is the pc */
+	IMAGE_ANON, /* the mapping has no file; the address is the pc */
+	IMAGE_JIT,  /* as ANON, of code that names itself: no address */
+	IMAGE_FILE, /* this and all that follow; the address is the file's */
 };
 
 struct image {
-	struct binary *binary; /* owned; NULL: not to be had */
+	struct binary *binary; /* owned; NULL: the file could not be opened */
 	struct str *path;      /* owned */
 };
 
@@ -30,10 +30,10 @@ struct images {
 	struct map by_identity; /* struct binary, or path -> number */
 };
 
-void images_reset(struct images *m); /* drops all; frees the memory too */
+void images_reset(struct images *m); /* drops all images and frees the memory */
 /* Number of the file's image, or negative errno. */
 int images_find(struct images *m, struct mapped_file *file);
-/* The same of another list's image. */
+/* The same for an image of another list. */
 int images_take(struct images *m, const struct image *image);
 
 #endif

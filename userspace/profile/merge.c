@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One profile's samples into another's: numbers differ, what they stand for does not. */
+/* Merges one profile's samples into another one, whose tables number the same entries differently. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -11,8 +11,8 @@ struct merge {
 	uint32_t *locations; /* number in to + 1, 0: not there yet; owned */
 };
 
-/* Of the number that an image has in the other. */
-static int take_address(struct merge *m, uint32_t number, uint32_t *ret)
+/* A location by address, with the number that its image has in to. */
+static int merge_address(struct merge *m, uint32_t number, uint32_t *ret)
 {
 	struct location_key key = *builder_location(m->from, number);
 	int image;
@@ -26,7 +26,7 @@ static int take_address(struct merge *m, uint32_t number, uint32_t *ret)
 	return builder_add_location(m->to, &key, ret);
 }
 
-static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
+static int merge_location(struct merge *m, uint32_t number, uint32_t *ret)
 {
 	int r;
 
@@ -37,29 +37,29 @@ static int take_location(struct merge *m, uint32_t number, uint32_t *ret)
 	if (builder_location_head(m->from, number)->is_code)
 		r = builder_add_code(m->to, builder_code(m->from, number), ret);
 	else
-		r = take_address(m, number, ret);
+		r = merge_address(m, number, ret);
 	if (r == 0)
 		m->locations[number] = *ret + 1;
 	return r;
 }
 
-static int take_stack(struct merge *m, uint32_t number, uint32_t *ret)
+static int merge_stack(struct merge *m, uint32_t number, uint32_t *ret)
 {
 	uint32_t count;
 	const uint32_t *stack = builder_stack(m->from, number, &count);
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = take_location(m, stack[i], &m->to->scratch[i]);
+		r = merge_location(m, stack[i], &m->to->scratch[i]);
 	if (r == 0)
 		r = intern_add(&m->to->stacks, m->to->scratch, count * sizeof(uint32_t), ret);
 	return MIN(r, 0);
 }
 
-static int take_sample(struct merge *m, uint32_t number)
+static int merge_sample(struct merge *m, uint32_t number)
 {
 	struct sample_key key = *builder_sample(m->from, number);
-	int r = take_stack(m, key.stack, &key.stack);
+	int r = merge_stack(m, key.stack, &key.stack);
 
 	if (r == 0)
 		r = builder_add_workload(m->to, builder_workload(m->from, key.workload), &key.workload);
@@ -73,7 +73,7 @@ void profile_merge(struct profile_builder *to, struct profile_builder *from, str
 	*ret_lost = (struct ledger_counts){0};
 	m.locations = calloc(MAX(from->locations.count, 1u), sizeof(*m.locations));
 	for (uint32_t i = 0; i < from->samples.count; i++)
-		if (!m.locations || take_sample(&m, i) < 0)
+		if (!m.locations || merge_sample(&m, i) < 0)
 			ret_lost->of[builder_sample(from, i)->slot] += from->counts[i].samples;
 	free(m.locations);
 	builder_reset(from);

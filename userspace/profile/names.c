@@ -10,7 +10,7 @@
 
 #define NAME_SHORT_MAX 64
 
-static void line_done(struct named_line *l)
+static void names_line_done(struct named_line *l)
 {
 	str_put(l->name);
 	str_put(l->file);
@@ -19,7 +19,7 @@ static void line_done(struct named_line *l)
 void names_done(struct names *n)
 {
 	for (uint32_t i = 0; i < n->nr_lines; i++)
-		line_done(&n->lines[i]);
+		names_line_done(&n->lines[i]);
 	for (uint32_t i = 0; i < n->nr_mappings; i++) {
 		str_put(n->mappings[i].filename);
 		str_put(n->mappings[i].gnu);
@@ -33,13 +33,13 @@ void names_done(struct names *n)
 	*n = (struct names){0};
 }
 
-/* A kernel address, or a hostile file's idea of one, is not said. */
-static uint64_t sayable(uint64_t address)
+/* An absolute kernel address never leaves the host, nor a number in a hostile file that looks like one. */
+static uint64_t names_public_address(uint64_t address)
 {
 	return address >> 63 ? 0 : address;
 }
 
-static struct str *take_name(struct names *n, struct str *s)
+static struct str *names_clean(struct names *n, struct str *s)
 {
 	struct str *c = clean_str(s, n->bytes < NAMES_ALL_MAX ? NAMES_ONE_MAX : NAME_SHORT_MAX);
 
@@ -47,7 +47,7 @@ static struct str *take_name(struct names *n, struct str *s)
 	return c;
 }
 
-static int add_line(struct names *n, const struct symbol_line *l)
+static int names_add_line(struct names *n, const struct symbol_line *l)
 {
 	struct named_line *to;
 
@@ -55,27 +55,27 @@ static int add_line(struct names *n, const struct symbol_line *l)
 		return -ENOMEM;
 	to = &n->lines[n->nr_lines];
 	*to = (struct named_line){.line = l->line, .column = l->column, .start_line = l->start_line};
-	to->name = take_name(n, l->name);
+	to->name = names_clean(n, l->name);
 	if (!to->name)
 		return -ENOMEM;
 	n->nr_lines++;
 	if (n->bytes >= NAMES_ALL_MAX)
 		return 0;
-	/* Without memory it is merely absent. */
-	to->file = l->file && l->file->len ? take_name(n, l->file) : NULL;
+	/* Without memory, the file is left out. */
+	to->file = l->file && l->file->len ? names_clean(n, l->file) : NULL;
 	return 0;
 }
 
-static int add_text_line(struct names *n, const char *text)
+static int names_add_text_line(struct names *n, const char *text)
 {
 	struct symbol_line line = {.name = str_get_c(text)};
-	int r = line.name ? add_line(n, &line) : -ENOMEM;
+	int r = line.name ? names_add_line(n, &line) : -ENOMEM;
 
 	str_put(line.name);
 	return r;
 }
 
-static struct str *hex(const uint8_t *bytes, size_t len)
+static struct str *names_hex(const uint8_t *bytes, size_t len)
 {
 	char text[2 * BINARY_BUILD_ID_MAX + 1];
 
@@ -84,8 +84,8 @@ static struct str *hex(const uint8_t *bytes, size_t len)
 	return str_get(text, 2 * MIN(len, (size_t)BINARY_BUILD_ID_MAX));
 }
 
-/* The range that code may lie in, as the file numbers it: the same on each host and run. */
-static void set_range(struct named_mapping *m, const struct binary *b)
+/* The range of the file's executable segments, in its own addresses: the same on each host and run. */
+static void mapping_set_range(struct named_mapping *m, const struct binary *b)
 {
 	uint64_t start = UINT64_MAX, limit = 0;
 
@@ -101,7 +101,7 @@ static void set_range(struct named_mapping *m, const struct binary *b)
 		}
 		limit = MAX(limit, end);
 	}
-	if (start >= limit || sayable(limit) == 0) {
+	if (start >= limit || names_public_address(limit) == 0) {
 		m->offset = 0;
 		return;
 	}
@@ -109,15 +109,15 @@ static void set_range(struct named_mapping *m, const struct binary *b)
 	m->limit = limit;
 }
 
-static void set_identity(struct named_mapping *m, const struct binary *b)
+static void mapping_set_identity(struct named_mapping *m, const struct binary *b)
 {
 	if (b->build_id_len)
-		m->gnu = hex(b->build_id, b->build_id_len);
-	m->htlhash = hex(b->htlhash, sizeof(b->htlhash));
+		m->gnu = names_hex(b->build_id, b->build_id_len);
+	m->htlhash = names_hex(b->htlhash, sizeof(b->htlhash));
 }
 
-/* Takes filename over. Index + 1, or negative errno. */
-static int add_mapping(struct names *n, struct str *filename, const struct binary *b, uint64_t limit)
+/* Takes ownership of filename. Index + 1, or negative errno. */
+static int names_add_mapping(struct names *n, struct str *filename, const struct binary *b, uint64_t limit)
 {
 	struct named_mapping *m;
 
@@ -128,28 +128,28 @@ static int add_mapping(struct names *n, struct str *filename, const struct binar
 	m = &n->mappings[n->nr_mappings++];
 	*m = (struct named_mapping){.filename = filename, .limit = limit};
 	if (b)
-		set_identity(m, b);
+		mapping_set_identity(m, b);
 	if (b && b->is_elf)
-		set_range(m, b);
+		mapping_set_range(m, b);
 	return (int)n->nr_mappings;
 }
 
-static int mapping_of_image(struct names *n, uint64_t image, struct str *filename, const struct binary *b)
+static int names_mapping_of_image(struct names *n, uint64_t image, struct str *filename, const struct binary *b)
 {
 	uint32_t *known = &n->of_image[image];
 	int r;
 
 	if (*known)
 		return (int)*known;
-	r = add_mapping(n, clean_str(filename, NAMES_ONE_MAX), b, 0);
+	r = names_add_mapping(n, clean_str(filename, NAMES_ONE_MAX), b, 0);
 	if (r > 0)
 		*known = (uint32_t)r;
 	return r;
 }
 
-static int mapping_of_module(struct names *n, const struct kernel_symbol *sym)
+static int names_mapping_of_module(struct names *n, const struct kernel_symbol *sym)
 {
-	/* One text for a module, as long as the symbols live: its place is its identity. */
+	/* The symbols hold each module's name once, so its address identifies the module. */
 	uint64_t key = (uint64_t)(uintptr_t)sym->module, *known = map_find(&n->of_module, key);
 	struct str *module;
 	int r;
@@ -157,14 +157,14 @@ static int mapping_of_module(struct names *n, const struct kernel_symbol *sym)
 	if (known)
 		return (int)*known;
 	module = str_get_c(sym->module);
-	r = module ? add_mapping(n, clean_str(module, NAMES_ONE_MAX), NULL, sym->module_size) : -ENOMEM;
+	r = module ? names_add_mapping(n, clean_str(module, NAMES_ONE_MAX), NULL, sym->module_size) : -ENOMEM;
 	str_put(module);
 	if (r > 0 && map_put(&n->of_module, key, (uint64_t)r) < 0)
 		return -ENOMEM;
 	return r;
 }
 
-static int set_mapping(struct named_location *l, int mapping)
+static int location_set_mapping(struct named_location *l, int mapping)
 {
 	if (mapping < 0)
 		return mapping;
@@ -181,22 +181,22 @@ static int name_kernel(struct profile_builder *b, struct names *n, const struct 
 	if (b->cfg->kernel && key->address)
 		kernel_find(b->cfg->kernel, key->address, &sym);
 	l->source = sym.named ? NAME_KALLSYMS : NAME_RAW;
-	l->address = sayable(sym.offset);
-	r = set_mapping(l, mapping_of_module(n, &sym));
-	return r < 0 ? r : add_text_line(n, sym.name);
+	l->address = names_public_address(sym.offset);
+	r = location_set_mapping(l, names_mapping_of_module(n, &sym));
+	return r < 0 ? r : names_add_text_line(n, sym.name);
 }
 
-static int add_result(struct names *n, const struct symbol_result *res)
+static int names_add_result(struct names *n, const struct symbol_result *res)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < res->count; i++)
-		r = add_line(n, &res->lines[i]);
+		r = names_add_line(n, &res->lines[i]);
 	return r;
 }
 
-/* Symbolizers are known by name, so that a new one needs no number to work. */
-static enum name_source source_of(const struct symbol_result *res)
+/* Resolvers are matched by name, so that a new one works without a number. */
+static enum name_source names_source_of(const struct symbol_result *res)
 {
 	static const char *const names[] = {
 #define X(NAME, name, named) [NAME_##NAME] = name,
@@ -219,10 +219,10 @@ static int name_file(struct profile_builder *b, struct names *n, const struct lo
 
 	res.count = 0;
 	symbol_find(b->cfg->symbols, image->binary, str_c(image->path), key->address, &res);
-	l->source = source_of(&res);
-	l->address = sayable(key->address);
-	r = set_mapping(l, mapping_of_image(n, key->image, image->path, image->binary));
-	return r < 0 ? r : add_result(n, &res);
+	l->source = names_source_of(&res);
+	l->address = names_public_address(key->address);
+	r = location_set_mapping(l, names_mapping_of_image(n, key->image, image->path, image->binary));
+	return r < 0 ? r : names_add_result(n, &res);
 }
 
 static int name_anon(struct names *n, const struct location_key *key, struct named_location *l)
@@ -230,14 +230,14 @@ static int name_anon(struct names *n, const struct location_key *key, struct nam
 	struct str *filename = str_get_c("[anon]");
 	int r;
 
-	/* One name for all: a name for each address would be a node for each. */
-	l->address = sayable(key->address);
-	r = set_mapping(l, mapping_of_image(n, key->image, filename, NULL));
+	/* One name for all addresses: a name for each would make a node for each. */
+	l->address = names_public_address(key->address);
+	r = location_set_mapping(l, names_mapping_of_image(n, key->image, filename, NULL));
 	str_put(filename);
-	return r < 0 ? r : add_text_line(n, "[anon]");
+	return r < 0 ? r : names_add_text_line(n, "[anon]");
 }
 
-/* Where it lies today says nothing. */
+/* The address of such code differs in each run, so it is left out. */
 static int name_code(struct names *n, const struct code_key *key, struct named_location *l)
 {
 	const struct symbol_line line = {.name = key->function, .file = key->file, .line = key->line,
@@ -248,12 +248,12 @@ static int name_code(struct names *n, const struct code_key *key, struct named_l
 	l->source = (uint8_t)key->head.named_by;
 	if (key->head.kind == KIND_JIT) {
 		filename = str_get_c("[jit]");
-		r = set_mapping(l, mapping_of_image(n, IMAGE_JIT, filename, NULL));
+		r = location_set_mapping(l, names_mapping_of_image(n, IMAGE_JIT, filename, NULL));
 		str_put(filename);
 		if (r < 0)
 			return r;
 	}
-	return add_line(n, &line);
+	return names_add_line(n, &line);
 }
 
 static int name_native(struct profile_builder *b, struct names *n, const struct location_key *key,
@@ -263,8 +263,8 @@ static int name_native(struct profile_builder *b, struct names *n, const struct 
 		return name_file(b, n, key, l);
 	if (key->image == IMAGE_ANON)
 		return name_anon(n, key, l);
-	l->address = sayable(key->address);
-	return add_text_line(n, "[unknown]");
+	l->address = names_public_address(key->address);
+	return names_add_text_line(n, "[unknown]");
 }
 
 static int name_location(struct profile_builder *b, struct names *n, uint32_t number, struct named_location *l)
@@ -277,7 +277,7 @@ static int name_location(struct profile_builder *b, struct names *n, uint32_t nu
 	if (head->is_code)
 		return name_code(n, builder_code(b, number), l);
 	if (head->kind == KIND_MARKER)
-		return add_text_line(n, unwind_marker((uint32_t)key->address));
+		return names_add_text_line(n, unwind_marker((uint32_t)key->address));
 	return head->kind == KIND_KERNEL ? name_kernel(b, n, key, l) : name_native(b, n, key, l);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The locations of an interval as they will leave the host: names, addresses
- * relative to their file or module, and the mappings those belong to. Made
- * once per encoding, one entry for each location of the builder.
- * Used within profile/ only.
+ * The locations of an interval as they leave the host: names, addresses
+ * relative to their file or module, and mappings. Made once per encoding, one
+ * entry for each location of the builder. Used within profile/ only.
  *
- * Addresses: of a file its own (ELF vaddr), of the kernel relative to the
+ * Addresses: in a file its own (ELF vaddr), in the kernel relative to the
  * module; of a caller inside the call instruction (return address - 1), as the
  * protocol allows for all but the leaf, so that a lookup needs no correction.
- * What has no file keeps its process address. No address above 2^63 leaves.
+ * Code without a file has its address in the process. Addresses of 2^63 and
+ * above are replaced by 0.
  *
- * The linker's own name of a function stays here: on a mixed load with C++ it
- * made a compressed request 14 % larger, and no receiver shows it.
+ * The linker's name of a function (C++: mangled) is not sent: on a mixed load
+ * with C++ it made a compressed request 14 % larger, and no receiver shows it.
  *
  * Bounds: a name has NAMES_ONE_MAX bytes at most; past NAMES_ALL_MAX for all
  * together, names are cut short and source files left out.
@@ -41,22 +41,23 @@ struct named_location {
 	uint64_t address;
 	uint32_t mapping; /* index in mappings + 1, 0: none */
 	uint32_t first;   /* of its lines */
-	uint32_t text_bytes; /* of its names */
+	uint32_t text_bytes; /* of the names of its lines */
 	uint16_t count;      /* at least 1 */
 	uint8_t kind;   /* enum frame_kind */
 	uint8_t source; /* enum name_source */
 };
 
 struct names {
-	struct named_location *locations; /* by the builder's number */
+	struct named_location *locations; /* by the builder's number; this and the next two: owned */
 	struct named_line *lines;
 	struct named_mapping *mappings;
 	uint32_t nr_locations, nr_lines, cap_lines, nr_mappings, cap_mappings;
-	uint32_t *of_image;   /* mapping by image number, 0: not there yet; owned */
-	struct map of_module; /* module's text -> mapping */
-	size_t bytes;
+	uint32_t *of_image;   /* index in mappings + 1 by image number, 0: none yet; owned */
+	struct map of_module; /* address of the module's name -> index in mappings + 1 */
+	size_t bytes;         /* of all names and files */
 };
 
+/* Resolves every location. 0, and ret is the caller's; -ENOMEM. */
 int names_make(struct profile_builder *b, struct names *ret);
 void names_done(struct names *n);
 

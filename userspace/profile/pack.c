@@ -27,7 +27,7 @@
 #define RESOURCE_INIT(NAME)   OPENTELEMETRY__PROTO__RESOURCE__V1__##NAME##__INIT
 #define ANY_VALUE_CASE(NAME)  OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##NAME
 
-/* Fields whose content is put together here rather than by the library. */
+/* Fields whose content this file assembles, not the library. */
 #define REQUEST_RESOURCE_PROFILES 1
 #define REQUEST_DICTIONARY        2
 #define RESOURCE_SCOPE_PROFILES   2
@@ -35,7 +35,7 @@
 
 #define SCOPE_NAME "otprof"
 
-static void append(struct buf *out, const ProtobufCMessage *m)
+static void pack_append(struct buf *out, const ProtobufCMessage *m)
 {
 	size_t len = protobuf_c_message_get_packed_size(m);
 	uint8_t *to = buf_reserve(out, len);
@@ -44,8 +44,8 @@ static void append(struct buf *out, const ProtobufCMessage *m)
 		buf_commit(out, protobuf_c_message_pack(m, to));
 }
 
-/* Field number with the content of inner, which is a whole message by now. */
-static void append_block(struct buf *out, uint32_t number, const struct buf *inner)
+/* The field of that number, with inner, a complete message, as its content. */
+static void pack_append_block(struct buf *out, uint32_t number, const struct buf *inner)
 {
 	uint8_t head[11] = {(uint8_t)(number << 3 | 2)};
 	size_t n = 1;
@@ -57,7 +57,7 @@ static void append_block(struct buf *out, uint32_t number, const struct buf *inn
 	out->failed |= inner->failed;
 }
 
-static void put_strings(struct buf *out, const struct dictionary *d)
+static void pack_strings(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->strings.count; i++) {
 		PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
@@ -65,11 +65,11 @@ static void put_strings(struct buf *out, const struct dictionary *d)
 
 		part.n_string_table = 1;
 		part.string_table = &s;
-		append(out, &part.base);
+		pack_append(out, &part.base);
 	}
 }
 
-static void put_mappings(struct buf *out, const struct dictionary *d)
+static void pack_mappings(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->mappings.count; i++) {
 		const struct dict_mapping *e = intern_key(&d->mappings, i);
@@ -87,11 +87,11 @@ static void put_mappings(struct buf *out, const struct dictionary *d)
 				attributes[m.n_attribute_indices++] = (int32_t)e->attributes[k];
 		part.n_mapping_table = 1;
 		part.mapping_table = &p;
-		append(out, &part.base);
+		pack_append(out, &part.base);
 	}
 }
 
-static void put_location(struct buf *out, const struct dict_location *e, size_t nr_lines)
+static void pack_location(struct buf *out, const struct dict_location *e, size_t nr_lines)
 {
 	PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
 	PROFILES(Location) l = PROFILES_INIT(LOCATION), *p = &l;
@@ -113,19 +113,19 @@ static void put_location(struct buf *out, const struct dict_location *e, size_t 
 	l.attribute_indices = &attribute;
 	part.n_location_table = 1;
 	part.location_table = &p;
-	append(out, &part.base);
+	pack_append(out, &part.base);
 }
 
-static void put_locations(struct buf *out, const struct dictionary *d)
+static void pack_locations(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->locations.count; i++) {
 		const struct dict_location *e = intern_key(&d->locations, i);
 
-		put_location(out, e, (intern_len(&d->locations, i) - sizeof(*e)) / sizeof(e->lines[0]));
+		pack_location(out, e, (intern_len(&d->locations, i) - sizeof(*e)) / sizeof(e->lines[0]));
 	}
 }
 
-static void put_functions(struct buf *out, const struct dictionary *d)
+static void pack_functions(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->functions.count; i++) {
 		const struct dict_function *e = intern_key(&d->functions, i);
@@ -137,12 +137,12 @@ static void put_functions(struct buf *out, const struct dictionary *d)
 		f.start_line = e->start_line;
 		part.n_function_table = 1;
 		part.function_table = &p;
-		append(out, &part.base);
+		pack_append(out, &part.base);
 	}
 }
 
-/* Entry 0 is the only one; strict readers want the ids at their full length. */
-static void put_links(struct buf *out)
+/* Entry 0 is the only one; strict readers require ids of full length. */
+static void pack_links(struct buf *out)
 {
 	static uint8_t zero[16];
 	PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
@@ -152,10 +152,10 @@ static void put_links(struct buf *out)
 	l.span_id = (ProtobufCBinaryData){.len = 8, .data = zero};
 	part.n_link_table = 1;
 	part.link_table = &p;
-	append(out, &part.base);
+	pack_append(out, &part.base);
 }
 
-static void put_attributes(struct buf *out, const struct dictionary *d)
+static void pack_attributes(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->attributes.count; i++) {
 		const struct dict_attribute *e = intern_key(&d->attributes, i);
@@ -174,11 +174,11 @@ static void put_attributes(struct buf *out, const struct dictionary *d)
 		a.value = e->key ? &value : NULL;
 		part.n_attribute_table = 1;
 		part.attribute_table = &p;
-		append(out, &part.base);
+		pack_append(out, &part.base);
 	}
 }
 
-static void put_stacks(struct buf *out, const struct dictionary *d)
+static void pack_stacks(struct buf *out, const struct dictionary *d)
 {
 	for (uint32_t i = 0; i < d->stacks.count; i++) {
 		PROFILES(ProfilesDictionary) part = PROFILES_INIT(PROFILES_DICTIONARY);
@@ -188,22 +188,22 @@ static void put_stacks(struct buf *out, const struct dictionary *d)
 		s.location_indices = (int32_t *)(uintptr_t)intern_key(&d->stacks, i);
 		part.n_stack_table = 1;
 		part.stack_table = &p;
-		append(out, &part.base);
+		pack_append(out, &part.base);
 	}
 }
 
-static void put_dictionary(struct buf *out, const struct dictionary *d)
+static void pack_dictionary(struct buf *out, const struct dictionary *d)
 {
-	put_mappings(out, d);
-	put_locations(out, d);
-	put_functions(out, d);
-	put_links(out);
-	put_strings(out, d);
-	put_attributes(out, d);
-	put_stacks(out, d);
+	pack_mappings(out, d);
+	pack_locations(out, d);
+	pack_functions(out, d);
+	pack_links(out);
+	pack_strings(out, d);
+	pack_attributes(out, d);
+	pack_stacks(out, d);
 }
 
-static void put_resource_attribute(struct buf *out, const struct attribute *a)
+static void pack_resource_attribute(struct buf *out, const struct attribute *a)
 {
 	RESOURCE(Resource) part = RESOURCE_INIT(RESOURCE);
 	COMMON(KeyValue) kv = COMMON_INIT(KEY_VALUE), *p = &kv;
@@ -220,22 +220,22 @@ static void put_resource_attribute(struct buf *out, const struct attribute *a)
 	kv.value = &value;
 	part.n_attributes = 1;
 	part.attributes = &p;
-	append(out, &part.base);
+	pack_append(out, &part.base);
 	str_put(text);
 }
 
-static void put_resource(struct buf *out, const struct workload *w)
+static void pack_resource(struct buf *out, const struct workload *w)
 {
 	_cleanup_(buf_done) struct buf attributes = {0};
 
 	for (uint32_t i = 0; i < w->count; i++)
-		/* A key is kept as it is or not at all: two could become equal. */
+		/* An unclean key is left out, not cleaned: two keys could become equal. */
 		if (w->attributes[i].key->len && utf8_is_clean(w->attributes[i].key->s, w->attributes[i].key->len))
-			put_resource_attribute(&attributes, &w->attributes[i]);
-	append_block(out, 1, &attributes);
+			pack_resource_attribute(&attributes, &w->attributes[i]);
+	pack_append_block(out, 1, &attributes);
 }
 
-static void put_samples(struct buf *out, const struct out_request *q, const struct out_profile *p)
+static void pack_samples(struct buf *out, const struct out_request *q, const struct out_profile *p)
 {
 	for (uint32_t i = p->first; i < p->first + p->count; i++) {
 		const struct out_sample *e = &q->samples[i];
@@ -250,47 +250,47 @@ static void put_samples(struct buf *out, const struct out_request *q, const stru
 		s.values = &value;
 		part.n_samples = 1;
 		part.samples = &list;
-		append(out, &part.base);
+		pack_append(out, &part.base);
 	}
 }
 
 #define ID_BYTES  16
 #define ID_RANDOM 12
 
-/* Random by the request, numbered within it: as unique, and all but the number compresses to nothing. */
+/* Random per request, numbered within it: as unique as random ids, and better to compress. */
 struct profile_id {
 	uint8_t bytes[ID_BYTES];
 	uint32_t count;
 };
 
-static void begin_ids(struct profile_id *id)
+static void pack_begin_ids(struct profile_id *id)
 {
 	uint64_t word[2];
 
 	*id = (struct profile_id){0};
 	if (getrandom(id->bytes, ID_RANDOM, GRND_NONBLOCK) == ID_RANDOM)
 		return;
-	/* The pool is not ready this early after boot: unique, if not random. */
+	/* The kernel's random pool is not ready early after boot: unique, if not random. */
 	word[0] = hash_u64(clock_now_ns() ^ hash_seed);
 	word[1] = hash_u64(word[0] + 1);
 	memcpy(id->bytes, word, ID_RANDOM);
 }
 
-static void next_id(struct profile_id *id)
+static void pack_next_id(struct profile_id *id)
 {
 	id->count++;
 	for (unsigned i = 0; i < ID_BYTES - ID_RANDOM; i++)
 		id->bytes[ID_RANDOM + i] = (uint8_t)(id->count >> 8 * (ID_BYTES - ID_RANDOM - 1 - i));
 }
 
-static void put_profile(struct buf *out, const struct out_request *q, const struct out_profile *p,
-			const struct pack_times *t, struct profile_id *id)
+static void pack_profile(struct buf *out, const struct out_request *q, const struct out_profile *p,
+			 const struct pack_times *t, struct profile_id *id)
 {
 	PROFILES(ValueType) counted = PROFILES_INIT(VALUE_TYPE), period = PROFILES_INIT(VALUE_TYPE);
 	PROFILES(Profile) head = PROFILES_INIT(PROFILE);
 	const struct out_types *types = &q->types[p->slot];
 
-	next_id(id);
+	pack_next_id(id);
 	counted.type_strindex = (int32_t)types->type;
 	counted.unit_strindex = (int32_t)types->unit;
 	period.type_strindex = (int32_t)types->period_type;
@@ -301,11 +301,11 @@ static void put_profile(struct buf *out, const struct out_request *q, const stru
 	head.time_unix_nano = t->start_unix_ns;
 	head.duration_nano = t->duration_ns;
 	head.profile_id = (ProtobufCBinaryData){.len = sizeof(id->bytes), .data = id->bytes};
-	append(out, &head.base);
-	put_samples(out, q, p);
+	pack_append(out, &head.base);
+	pack_samples(out, q, p);
 }
 
-static void put_scope(struct buf *out, const struct pack_times *t)
+static void pack_scope(struct buf *out, const struct pack_times *t)
 {
 	PROFILES(ScopeProfiles) head = PROFILES_INIT(SCOPE_PROFILES);
 	COMMON(InstrumentationScope) scope = COMMON_INIT(INSTRUMENTATION_SCOPE);
@@ -314,23 +314,23 @@ static void put_scope(struct buf *out, const struct pack_times *t)
 	scope.name = name;
 	scope.version = (char *)(uintptr_t)(t->scope_version ? t->scope_version : "");
 	head.scope = &scope;
-	append(out, &head.base);
+	pack_append(out, &head.base);
 }
 
-static void put_resource_profiles(struct buf *out, const struct out_request *q, const struct out_resource *r,
-				  const struct pack_times *t, struct profile_id *id)
+static void pack_resource_profiles(struct buf *out, const struct out_request *q, const struct out_resource *r,
+				   const struct pack_times *t, struct profile_id *id)
 {
 	_cleanup_(buf_done) struct buf resource = {0}, scope = {0}, profile = {0};
 
-	put_scope(&scope, t);
+	pack_scope(&scope, t);
 	for (uint32_t i = r->first; i < r->first + r->count; i++) {
 		buf_reset(&profile);
-		put_profile(&profile, q, &q->profiles[i], t, id);
-		append_block(&scope, SCOPE_PROFILES, &profile);
+		pack_profile(&profile, q, &q->profiles[i], t, id);
+		pack_append_block(&scope, SCOPE_PROFILES, &profile);
 	}
-	put_resource(&resource, r->workload);
-	append_block(&resource, RESOURCE_SCOPE_PROFILES, &scope);
-	append_block(out, REQUEST_RESOURCE_PROFILES, &resource);
+	pack_resource(&resource, r->workload);
+	pack_append_block(&resource, RESOURCE_SCOPE_PROFILES, &scope);
+	pack_append_block(out, REQUEST_RESOURCE_PROFILES, &resource);
 }
 
 int pack_request(const struct out_request *q, const struct pack_times *t, struct buf *out)
@@ -339,13 +339,13 @@ int pack_request(const struct out_request *q, const struct pack_times *t, struct
 	struct profile_id id;
 
 	buf_reset(out);
-	begin_ids(&id);
-	/* Growing piece by piece would copy all of it several times. */
+	pack_begin_ids(&id);
+	/* Growing step by step would copy the content several times. */
 	buf_reserve(out, q->bytes + q->dict.bytes);
 	buf_reserve(&dictionary, q->dict.bytes);
 	for (uint32_t i = 0; i < q->nr_resources; i++)
-		put_resource_profiles(out, q, &q->resources[i], t, &id);
-	put_dictionary(&dictionary, &q->dict);
-	append_block(out, REQUEST_DICTIONARY, &dictionary);
+		pack_resource_profiles(out, q, &q->resources[i], t, &id);
+	pack_dictionary(&dictionary, &q->dict);
+	pack_append_block(out, REQUEST_DICTIONARY, &dictionary);
 	return out->failed ? -ENOMEM : 0;
 }

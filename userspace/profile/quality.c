@@ -7,16 +7,16 @@ _Static_assert(UNWIND_END_NR <= LEDGER_ENDS_MAX, "every end of a stack has a cou
 _Static_assert(KIND_NR <= LEDGER_KINDS_MAX, "every kind of frame has a counter");
 _Static_assert(FRAME_GUESS_NR <= LEDGER_GUESSES_MAX, "every guess has a counter");
 
-/* A frame that is no marker. */
-static void count_frame(const struct named_location *l, uint64_t weight, struct ledger_quality *q)
+/* l is not a marker. */
+static void quality_count_frame(const struct named_location *l, uint64_t weight, struct ledger_quality *q)
 {
 	q->frames += weight;
 	q->by[l->source] += weight;
 	q->kinds[l->kind] += weight;
 }
 
-static void count_sample(const struct profile_builder *b, const struct names *n, uint32_t sample,
-			 struct ledger_quality *q)
+static void quality_count_sample(const struct profile_builder *b, const struct names *n, uint32_t sample,
+				 struct ledger_quality *q)
 {
 	const struct sample_count *c = &b->counts[sample];
 	uint64_t end = UNWIND_END_NR;
@@ -32,7 +32,7 @@ static void count_sample(const struct profile_builder *b, const struct names *n,
 			continue;
 		}
 		user |= l->kind != KIND_KERNEL;
-		count_frame(l, c->samples, q);
+		quality_count_frame(l, c->samples, q);
 	}
 	for (int i = 0; i < FRAME_GUESS_NR; i++)
 		q->guessed[i] += c->guessed[i];
@@ -45,7 +45,7 @@ static void count_sample(const struct profile_builder *b, const struct names *n,
 		q->cut[end] += c->samples;
 }
 
-void quality_tell(const struct profile_builder *b, const struct names *n, const uint32_t *order)
+void quality_report(const struct profile_builder *b, const struct names *n, const uint32_t *order)
 {
 	struct ledger_quality q = {0};
 	uint64_t samples = 0;
@@ -54,7 +54,7 @@ void quality_tell(const struct profile_builder *b, const struct names *n, const 
 		const struct sample_key *key = builder_sample(b, order[i]);
 		const struct sample_key *next = i + 1 < b->samples.count ? builder_sample(b, order[i + 1]) : NULL;
 
-		count_sample(b, n, order[i], &q);
+		quality_count_sample(b, n, order[i], &q);
 		samples += b->counts[order[i]].samples;
 		if (next && next->workload == key->workload && next->exe == key->exe)
 			continue;

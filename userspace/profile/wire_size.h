@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sizes of protobuf fields, for fields numbered 1 to 15 (one byte of tag).
- * What has its default value is not written at all. Used within profile/ only.
+ * A field of default value is not written at all. Used within profile/ only.
  */
 #ifndef OTP_PROFILE_WIRE_SIZE_H
 #define OTP_PROFILE_WIRE_SIZE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Requests from files: one, or all of a directory. */
+/* Reads requests from a file, or from all files of a directory. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static int file_read_all(int fd, uint8_t *to, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG; /* it shrank meanwhile */
+			return n < 0 ? -errno : -EBADMSG; /* the file shrank meanwhile */
 		done += (size_t)n;
 	}
 	return 0;
@@ -28,7 +28,7 @@ static int file_read_all(int fd, uint8_t *to, size_t len)
 
 int recording_read_file(struct recording *rec, int dirfd, const char *path)
 {
-	/* A name that somebody gave is followed; one found in a directory may be a trap of its writer's. */
+	/* A link is followed if the user named it; in a directory another writer may have placed it. */
 	int follow = dirfd == AT_FDCWD ? 0 : O_NOFOLLOW;
 	_cleanup_(closep) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow);
 	_cleanup_(freep) uint8_t *data = NULL;

@@ -10,13 +10,13 @@
 #include "base/cleanup.h"
 #include "recording/recording.h"
 
-/* One request on its way into the recording. */
+/* State while one request is added to the recording. */
 struct recorder {
 	struct recording *rec;
 	uint32_t marks[RECORDING_TABLES]; /* entries of the tables before it */
-	uint64_t total, frames;           /* what the recording's will be */
+	uint64_t total, frames;           /* the recording's after commit */
 	uint32_t resource, scope, series; /* current */
-	struct rec_times *times;          /* owned: what the recording's will be */
+	struct rec_times *times;          /* owned: the recording's after commit */
 	uint32_t times_cap;
 	struct buf packed, text, location; /* scratch */
 };
@@ -216,7 +216,7 @@ static int recorder_sample(void *ctx, const struct sink_sample *s, uint32_t *ret
 	e = intern_add(&r->rec->samples, &key, sizeof(key), ret);
 	if (e < 0)
 		return e;
-	/* The work of a renderer is in samples that differ. */
+	/* The work of a renderer grows with distinct samples. */
 	r->frames += e ? depth + 1 : 0;
 	r->total += s->value;
 	return array_reach(&r->rec->sums, *ret, &r->rec->sums_cap, sizeof(*r->rec->sums));

@@ -5,7 +5,7 @@
  * written as one file of any format.
  *
  * Called by the command line tool, one thread per recording: recording_read
- * and recording_read_file add requests, the renderers read. Numbers are
+ * and recording_read_file add requests, renderers read. Numbers are
  * indexes into the tables; number 0 of each table but series and samples is
  * its zero value, as in OTLP's own dictionary.
  * Ownership: the recording owns its tables; what the accessors return is
@@ -31,14 +31,14 @@ struct recording_limits {
 	uint32_t entries; /* of any one table */
 	size_t bytes;     /* of the keys of any one table */
 	uint64_t total;   /* sum of all values */
-	uint64_t frames;  /* of all samples that differ: the work of a renderer */
+	uint64_t frames;  /* of all distinct samples: the work of a renderer */
 };
 
 /* Keys of the tables. No padding: they are compared as bytes. */
 struct rec_attribute {
 	uint32_t key, unit; /* strings */
 	uint32_t packed;    /* in values: the encoded AnyValue, references resolved */
-	uint32_t text;      /* string: the value as people read it */
+	uint32_t text;      /* string: the value in readable form */
 	uint32_t type;      /* enum otlp_value_type */
 	uint32_t reserved;
 	int64_t number; /* of OTLP_VALUE_INT */
@@ -129,21 +129,21 @@ static inline void recording_freep(struct recording **slot)
 	recording_free(*slot);
 }
 
-/* Adds one ExportProfilesServiceRequest. Errors: otlp/read.h; -E2BIG, -ENOSPC: a bound of the recording. */
+/* Adds one ExportProfilesServiceRequest. Errors: those of otlp/read.h; -E2BIG, -ENOSPC: a bound of the recording. */
 int recording_read(struct recording *r, const void *data, size_t len);
 /* A file that holds one request, as otprofd's file destination writes it. */
 int recording_read_file(struct recording *r, int dirfd, const char *path);
-/* All *.otlp files of a directory, by name: how many, or the first error and the name of its file ("": the directory). */
+/* Reads all *.otlp files of a directory, by name. Their number, or an error and its file ("": the directory). */
 int recording_read_directory(struct recording *r, const char *path, char *ret_name, size_t size);
-/* An error of the calls above, in words. */
+/* The message for an error of the calls above; static. */
 const char *recording_strerror(int err);
 
-/* Of one sample, which it may change: 1 keeps it, 0 drops it, or negative errno. */
+/* Called with one sample, which it may change: 1 keeps it, 0 drops it, or negative errno. */
 typedef int recording_rewrite_fn(void *ctx, struct rec_sample *s);
 /* Calls rewrite for every sample. On failure all samples stay as they were. */
 int recording_rewrite(struct recording *r, recording_rewrite_fn *rewrite, void *ctx);
 
-/* All tables, for whatever treats them alike. */
+/* All tables, for code that treats them alike; borrowed. */
 void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES]);
 
 static inline const char *recording_str(const struct recording *r, uint32_t number)
@@ -172,10 +172,10 @@ static inline size_t recording_lines(const struct recording *r, uint32_t locatio
 const struct rec_attribute *recording_find(const struct recording *r, uint32_t set, const char *key);
 /* Its text; NULL where there is none. */
 const char *recording_text(const struct recording *r, uint32_t set, const char *key);
-/* Text of a resource's attribute, for one of the sample's series. */
+/* The text of an attribute of the series' resource; NULL where there is none. */
 const char *recording_resource_text(const struct recording *r, uint32_t series, const char *key);
 
-/* The name of a series' workload, for people: never empty. */
+/* The display name of a series' workload: never empty. */
 const char *recording_service(const struct recording *r, uint32_t series);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A recording of part of its samples, or of changed ones: its tables stay. */
+/* Drops or changes samples of a recording; its other tables stay. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static void rewritten_done(struct rewritten *to)
 	free(to->sums);
 }
 
-/* The recording's samples for the new ones: those are freed with it, these with to. */
+/* Exchanges the samples of the recording and of to, so that rewritten_done frees the old ones. */
 static void rewritten_swap(struct rewritten *to, struct recording *r)
 {
 	struct rewritten old = {.samples = r->samples, .sums = r->sums, .sums_cap = r->sums_cap};

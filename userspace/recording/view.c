@@ -110,7 +110,7 @@ static void view_add_values(const struct recording *r, struct rec_views *views)
 	}
 }
 
-/* The type's name, or for samples of something, that: samples of "cpu". */
+/* The type; if it is "samples", the period's type, such as "cpu". */
 static void view_make_name(const struct recording *r, struct rec_view *v)
 {
 	const char *text = recording_str(r, rec_view_counts_samples(r, v) ? v->type.period_type : v->type.type);
@@ -122,7 +122,7 @@ static void view_make_name(const struct recording *r, struct rec_view *v)
 			v->name[i] = '_';
 }
 
-/* Types that differ in their units only, or in characters that no name has, are numbered. */
+/* Types whose names would be equal (they differ in units, or in characters not used in names) are numbered. */
 static int view_make_names(const struct recording *r, struct rec_views *views)
 {
 	_cleanup_(intern_done) struct intern names;
@@ -168,7 +168,7 @@ static int view_make_list(const struct recording *r, const struct intern *types,
 	return 0;
 }
 
-/* Types that samples are of. */
+/* The types of the series that have samples. */
 static int view_find_types(const struct recording *r, struct intern *types, uint32_t *by_series)
 {
 	uint32_t i;

@@ -4,8 +4,8 @@
  * up and shown in one picture: its view. CPU samples come first, the others
  * in the order of their arrival.
  *
- * Called by whatever shows or writes a recording, one thread. Views describe
- * the recording as it was when they were made; their texts are borrowed from
+ * Called by code that shows or writes a recording, one thread. Views describe
+ * the recording at the time of recording_views; their texts are borrowed from
  * it.
  * Units: the unit of a value is type and unit of the view ("page_faults",
  * "count"); a value is a number of samples only where the type is "samples".
@@ -32,7 +32,7 @@ struct rec_view {
 	uint64_t start_ns, end_ns;
 	uint64_t value;           /* sum of all */
 	uint32_t services, hosts; /* distinct */
-	const char *host; /* the host's name where there is just one, else NULL */
+	const char *host; /* the host's name if there is only one, else NULL */
 };
 
 struct rec_views {
@@ -49,13 +49,13 @@ const struct rec_view *rec_views_find(const struct rec_views *v, const struct re
 const struct rec_view *rec_views_same(const struct rec_views *v, const struct recording *r, const struct rec_view *other,
 				      const struct recording *others);
 
-/* Drops the samples of all other views; views describe r no longer. */
+/* Drops the samples of all other views; existing views no longer describe r. */
 int rec_view_keep(const struct rec_view *v, struct recording *r);
 /* Whether a series is of the view's type. */
 bool rec_view_has(const struct rec_view *v, const struct recording *r, uint32_t series);
-/* What one value counts: "samples", or the unit, such as "nanoseconds". */
+/* The unit to show for a value: "samples", or the unit, such as "nanoseconds". */
 const char *rec_view_unit(const struct recording *r, const struct rec_view *v);
-/* Samples that stand for period nanoseconds of CPU time each. */
+/* Whether each sample stands for period nanoseconds of CPU time; whether values are numbers of samples. */
 bool rec_view_is_cpu(const struct recording *r, const struct rec_view *v);
 bool rec_view_counts_samples(const struct recording *r, const struct rec_view *v);
 

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "render/picture.h"
 
-/* A semicolon ends a frame there: it cannot be part of a name. */
+/* In this format a semicolon ends a frame, so it is replaced in names. */
 static void collapsed_add_name(struct buf *out, const char *name)
 {
 	const char *p;

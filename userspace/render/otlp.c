@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A recording as one OTLP request, whatever number of requests it came from:
- * one dictionary, each entry once, nothing in it that no sample leads to.
+ * Writes a recording as one OTLP request, with one dictionary: each entry once,
+ * and only entries that a sample leads to.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "otlp/messages.h"
 #include "render/render.h"
 
-/* A table of the request: which entries of the recording's go into it, in the order of their first use. */
+/* A table of the request: the entries picked from the recording's, in the order of their first use. */
 struct picked {
 	uint32_t *index; /* by number in the recording: index + 1, 0: not picked */
 	uint32_t *order; /* by index: the number */
@@ -123,7 +123,7 @@ static OtlpSample *otlp_sample_new(struct writer *w, const struct rec_sample *fr
 	return s;
 }
 
-/* Merged anew, it is a profile of its own. */
+/* A merged profile is a new one, so it gets a new id. */
 static ProtobufCBinaryData otlp_new_id(struct writer *w)
 {
 	uint8_t *id = make(w, 1, 16);
@@ -192,7 +192,7 @@ static OtlpResourceProfiles *otlp_resource_new(struct writer *w, uint32_t number
 	return rp;
 }
 
-/* Samples by resource, scope, series, then as they came. */
+/* Samples by resource, scope, series, then in the order of the recording. */
 static int otlp_by_place(const void *a, const void *b, void *recording)
 {
 	const struct recording *r = recording;
@@ -217,7 +217,7 @@ static const struct rec_series *otlp_series_of(const struct recording *r, uint32
 	return intern_key(&r->series, s->series);
 }
 
-/* Series, of all n samples in order, that lie in the same scope (or resource) as the first: room for its children. */
+/* The number of series, among n sorted samples, in the same scope (or resource) as the first: for allocation. */
 static size_t otlp_count_like(const struct recording *r, const uint32_t *order, size_t n, bool scope)
 {
 	uint32_t last, number;
@@ -375,7 +375,7 @@ static OtlpKeyValueAndUnit *otlp_attribute_new(struct writer *w, uint32_t number
 	return kv;
 }
 
-/* What each entry refers to is picked by making it: tables in the order of reference, strings last. */
+/* Making an entry picks the entries it refers to: so tables are made in the order of reference, strings last. */
 #define ADD_TABLE(w, d, table, picks, new)                                            \
 	do {                                                                          \
 		(d)->table = make((w), (picks)->n, sizeof(*(d)->table));              \

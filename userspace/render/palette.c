@@ -31,7 +31,7 @@ static uint32_t palette_hsl(double hue, double s, double l)
 	return palette_channel(0, hue, s, l) << 16 | palette_channel(8, hue, s, l) << 8 | palette_channel(4, hue, s, l);
 }
 
-/* FNV-1a. The tables' hash will not do: it has a seed of its own in every process. */
+/* FNV-1a: the tables' hash has another seed in every process. */
 static uint32_t palette_hash(const char *name)
 {
 	uint32_t h = 0x811c9dc5;
@@ -60,7 +60,7 @@ uint32_t palette_base(enum frame_kind kind)
 	return palette_hsl(s->hue, s->saturation / 100.0, s->lightness / 100.0);
 }
 
-/* Most changes are small: the first steps away from grey are the largest. */
+/* Most changes are small, so the colour changes most near zero. */
 uint32_t palette_change(double change)
 {
 	double strength = sqrt(fmin(fabs(change), 1));

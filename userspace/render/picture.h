@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph as it is to be drawn: its values and the texts around them.
+ * The input of a renderer that draws: a graph and the texts around it.
  *
- * Filled by whoever wants a drawing; everything is borrowed for the call of a
- * renderer. Texts are clean (base/utf8.h).
+ * Filled by verbs; everything is borrowed for the call of a renderer. Texts are
+ * clean (base/utf8.h).
  */
 #ifndef OTP_RENDER_PICTURE_H
 #define OTP_RENDER_PICTURE_H
@@ -18,7 +18,7 @@ struct picture {
 	const struct graph *graph; /* finished */
 	const char *title;
 	const char *caption; /* one line about all of it */
-	const char *unit;    /* what one value counts: "samples" */
+	const char *unit;    /* of a value: "samples" */
 	int64_t period_ns;   /* CPU time that one value stands for; 0: none */
 	bool inverted;       /* the root on top */
 };

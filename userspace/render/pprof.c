@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * pprof's profile.proto, compressed by gzip. Each type of sample is a column
- * of values, CPU samples are two: the count, and nanoseconds. A sample
- * is zero in the columns of other types. Attributes become
- * labels.
+ * of values; CPU samples have two: the count, and nanoseconds. A sample is zero
+ * in the columns of other types. Attributes become labels.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +34,7 @@ struct writer {
 	struct arena arena;
 	struct intern strings;
 	Profile profile;
-	/* By number in the recording: what was made of it, NULL: nothing yet. */
+	/* By number in the recording: the message made of it, NULL: none yet. */
 	Mapping **mappings;
 	Location **locations;
 	Function **functions;
@@ -78,8 +77,8 @@ static uint64_t pprof_add_function(struct writer *w, uint32_t number)
 }
 
 /*
- * All names were found where the samples were taken. The flags say so, to
- * keep pprof from looking for them in files of the machine that it runs on.
+ * All names were resolved where the samples were taken. With these flags, pprof
+ * does not look them up in files of the machine that it runs on.
  */
 static uint64_t pprof_add_mapping(struct writer *w, uint32_t number)
 {
@@ -287,7 +286,7 @@ static void pprof_add_times(struct writer *w)
 	w->profile.duration_nanos = end > start ? (int64_t)(end - start) : 0;
 }
 
-/* Period and default are the first type's: CPU, where there is one. */
+/* Period and default are the first type's: CPU, if it is recorded. */
 static void pprof_add_head(struct writer *w)
 {
 	const struct recording *r = w->rec;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The flame graph: one SVG file without anything outside it. It is a whole
- * picture by itself (an image in a page runs no script); opened in a browser,
+ * The flame graph: one SVG file that refers to no other. Without a script (an
+ * image in a page runs none) it is a complete picture; opened in a browser,
  * its script adds zoom, search and tips and fits it to the window.
  */
 #include <errno.h>
@@ -68,8 +68,8 @@ static void svg_choose_least(struct drawing *d)
 }
 
 /*
- * A few endless stacks would make the picture so high that the rest is lost
- * in it. Frames beyond its rows are in the file, for whoever zooms in.
+ * A few very deep stacks would make the picture so high that the rest is hard to
+ * find. Frames beyond its rows are in the file and appear on zooming in.
  */
 static int svg_choose_rows(struct drawing *d)
 {
@@ -92,7 +92,7 @@ int svg_height(const struct drawing *d)
 	return SVG_TOP + (int)d->rows * SVG_ROW + SVG_BOTTOM;
 }
 
-/* How a node's share of all has changed: -1 gone, 0 as before, 1/3 twice as much, 1 new. */
+/* The change of a node's share of all: -1 gone, 0 the same, 1/3 twice as much, 1 new. */
 static double svg_change(const struct drawing *d, uint32_t node)
 {
 	const uint64_t *before = d->picture->graph->before.total;
@@ -138,7 +138,7 @@ static void svg_draw_before(struct drawing *d, uint32_t i)
 		   format_percent(before->self[i], before->total[0]));
 }
 
-/* Name, where it is from, figures: the script reads the first two lines. */
+/* Name, module, figures: the script reads the first two lines. */
 static void svg_draw_tip(struct drawing *d, uint32_t i)
 {
 	const char *module = tree_module(d->t, i), *kind = frame_kind_label(tree_kind(d->t, i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What stands around the frames of a flame graph: title, caption, legend, foot. */
+/* Draws title, caption, legend and foot of a flame graph. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -11,7 +11,7 @@
 #define CAPTION_MAX 190 /* characters */
 #define KEY_WIDTH   7.0 /* of a character of the legend */
 
-/* One entry of the legend at *x, which moves on. */
+/* Draws one entry of the legend at *x and advances *x. */
 static void svg_draw_key(struct drawing *d, uint32_t color, const char *text, double *x)
 {
 	buf_printf(d->out,
@@ -21,7 +21,7 @@ static void svg_draw_key(struct drawing *d, uint32_t color, const char *text, do
 	*x += 17 + KEY_WIDTH * (double)strlen(text) + 14;
 }
 
-/* The kinds that there are, with their share of all. */
+/* The kinds of frames in the graph, with their share of all. */
 static void svg_draw_kinds(struct drawing *d)
 {
 	uint64_t self[KIND_NR] = {0};
@@ -70,7 +70,7 @@ void svg_draw_head(struct drawing *d)
 	buf_add_str(d->out, "</g>\n");
 }
 
-/* Stacks without a sample now have no width: their share is reported instead. */
+/* Stacks without a sample now have no width: the legend shows their share instead. */
 static void svg_draw_gone(struct drawing *d)
 {
 	const struct values *before = &d->picture->graph->before;

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Appends s, which is clean (base/utf8.h), with the characters escaped that mean something in XML. */
+/* Appends s, which is clean (base/utf8.h), with XML's special characters escaped. */
 void xml_escape(struct buf *out, const char *s, size_t len);
 
 #endif

@@ -8,11 +8,29 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "base/cleanup.h"
 
 struct bytes {
 	const uint8_t *p, *end;
 	bool bad;
 };
+
+/* The first eight of len bytes, as a little-endian number. */
+static inline uint64_t bytes_take(struct bytes *b, size_t len)
+{
+	uint64_t v = 0;
+
+	if ((size_t)(b->end - b->p) < len) {
+		b->bad = true;
+		b->p = b->end;
+		return 0;
+	}
+	memcpy(&v, b->p, MIN(len, sizeof(v)));
+	b->p += len;
+	return v;
+}
 
 /* At most 64 bits; a longer number is bad. */
 static inline uint64_t bytes_uleb(struct bytes *b)

@@ -345,17 +345,8 @@ bool jit_map_refresh(struct jit_map *m)
 
 static uint32_t jit_functions_below(const struct jit_map *m, uint64_t pc)
 {
-	uint32_t lo = 0, hi = m->count;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (m->functions[mid].start <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return array_count_up_to(m->functions, m->count, sizeof(*m->functions), offsetof(struct jit_function, start),
+				 pc);
 }
 
 static struct str *jit_read_name(struct jit_map *m, const struct jit_function *f)

@@ -14,6 +14,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbol/symbol.h"
@@ -139,15 +140,8 @@ static uint8_t kallsyms_name_penalty(char type, const char *name, size_t len)
 
 static int kallsyms_raw_add(struct kload *l, const struct kraw *raw)
 {
-	if (l->count == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : 4096;
-		struct kraw *more = reallocarray(l->raw, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		l->raw = more;
-		l->cap = cap;
-	}
+	if (array_reserve(&l->raw, l->count, &l->cap, sizeof(*l->raw)) < 0)
+		return -ENOMEM;
 	l->raw[l->count++] = *raw;
 	return 0;
 }
@@ -453,17 +447,9 @@ static void kallsyms_count_unsure(const struct kernel_symbols *k)
 /* The last run that begins at or below addr, if it covers addr. */
 static const struct krun *kallsyms_run_find(const struct kernel_symbols *k, uint64_t addr)
 {
-	uint32_t lo = 0, hi = k->nr_runs;
+	uint32_t n = array_count_up_to(k->runs, k->nr_runs, sizeof(*k->runs), offsetof(struct krun, base), addr);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (k->runs[mid].base <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && addr < k->runs[lo - 1].end ? &k->runs[lo - 1] : NULL;
+	return n && addr < k->runs[n - 1].end ? &k->runs[n - 1] : NULL;
 }
 
 static const struct ksym *kallsyms_sym_find(const struct kernel_symbols *k, const struct krun *run, uint64_t offset)

@@ -13,39 +13,8 @@
 #define FORMATS_MAX 16
 #define PATH_MAX_   4096
 
-static uint64_t take(struct bytes *b, size_t len)
-{
-	uint64_t v = 0;
-
-	if ((size_t)(b->end - b->p) < len) {
-		b->bad = true;
-		b->p = b->end;
-		return 0;
-	}
-	memcpy(&v, b->p, MIN(len, sizeof(v)));
-	b->p += len;
-	return v;
-}
-
-static uint64_t take_uleb(struct bytes *b)
-{
-	uint64_t v = 0;
-	unsigned shift = 0;
-
-	while (b->p < b->end) {
-		uint8_t byte = *b->p++;
-
-		if (shift < 64)
-			v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-		shift = MIN(shift + 7, 64u);
-	}
-	b->bad = true;
-	return 0;
-}
-
-static int64_t take_sleb(struct bytes *b)
+/* LEB128; bits beyond the 64th are dropped. */
+static uint64_t take_leb(struct bytes *b, bool is_signed)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -58,12 +27,22 @@ static int64_t take_sleb(struct bytes *b)
 		shift = MIN(shift + 7, 64u);
 		if (byte & 0x80)
 			continue;
-		if (byte & 0x40 && shift < 64)
+		if (is_signed && byte & 0x40 && shift < 64)
 			v |= ~0ULL << shift;
-		return (int64_t)v;
+		return v;
 	}
 	b->bad = true;
 	return 0;
+}
+
+static uint64_t take_uleb(struct bytes *b)
+{
+	return take_leb(b, false);
+}
+
+static int64_t take_sleb(struct bytes *b)
+{
+	return (int64_t)take_leb(b, true);
 }
 
 static const char *take_string(struct bytes *b)
@@ -142,31 +121,31 @@ static int take_field(const struct line_sections *from, struct bytes *b, const s
 		text = take_string(b);
 		break;
 	case DW_FORM_line_strp:
-		text = string_at(&from->line_str, take(b, is_64 ? 8 : 4));
+		text = string_at(&from->line_str, bytes_take(b, is_64 ? 8 : 4));
 		break;
 	case DW_FORM_strp:
-		text = string_at(&from->str, take(b, is_64 ? 8 : 4));
+		text = string_at(&from->str, bytes_take(b, is_64 ? 8 : 4));
 		break;
 	case DW_FORM_udata:
 		number = take_uleb(b);
 		break;
 	case DW_FORM_data1:
-		number = take(b, 1);
+		number = bytes_take(b, 1);
 		break;
 	case DW_FORM_data2:
-		number = take(b, 2);
+		number = bytes_take(b, 2);
 		break;
 	case DW_FORM_data4:
-		number = take(b, 4);
+		number = bytes_take(b, 4);
 		break;
 	case DW_FORM_data8:
-		number = take(b, 8);
+		number = bytes_take(b, 8);
 		break;
 	case DW_FORM_data16:
-		take(b, 16);
+		bytes_take(b, 16);
 		break;
 	case DW_FORM_block:
-		take(b, take_uleb(b));
+		bytes_take(b, take_uleb(b));
 		break;
 	default:
 		return -EBADMSG;
@@ -180,7 +159,7 @@ static int take_field(const struct line_sections *from, struct bytes *b, const s
 
 static int take_list_5(struct line_table *t, const struct line_sections *from, struct bytes *b, bool is_64, bool files)
 {
-	uint64_t formats = take(b, 1), count;
+	uint64_t formats = bytes_take(b, 1), count;
 	struct format f[FORMATS_MAX];
 	int r = 0;
 
@@ -206,36 +185,36 @@ static int take_list_5(struct line_table *t, const struct line_sections *from, s
 
 static int take_head(struct line_table *t, const struct line_sections *from, struct bytes *b)
 {
-	uint64_t length = take(b, 4), head;
+	uint64_t length = bytes_take(b, 4), head;
 	bool is_64 = length == 0xffffffff;
 
 	if (is_64)
-		length = take(b, 8);
+		length = bytes_take(b, 8);
 	if (b->bad || length > (size_t)(b->end - b->p))
 		return -EBADMSG;
 	b->end = b->p + length;
-	t->version = (uint16_t)take(b, 2);
+	t->version = (uint16_t)bytes_take(b, 2);
 	if (t->version < 2 || t->version > 5)
 		return -EBADMSG;
 	if (t->version == 5)
-		take(b, 2); /* size of addresses, of segment selectors */
-	head = take(b, is_64 ? 8 : 4);
+		bytes_take(b, 2); /* size of addresses, of segment selectors */
+	head = bytes_take(b, is_64 ? 8 : 4);
 	if (b->bad || head > (size_t)(b->end - b->p))
 		return -EBADMSG;
 	t->program = b->p + head;
 	t->end = b->end;
 	b->end = t->program;
-	t->min_inst = (uint8_t)take(b, 1);
+	t->min_inst = (uint8_t)bytes_take(b, 1);
 	if (t->version >= 4)
-		take(b, 1); /* operations of an instruction: 1 where we run */
-	take(b, 1);	    /* is_stmt at the beginning */
-	t->line_base = (int8_t)take(b, 1);
-	t->line_range = (uint8_t)take(b, 1);
-	t->opcode_base = (uint8_t)take(b, 1);
+		bytes_take(b, 1); /* operations of an instruction: 1 where we run */
+	bytes_take(b, 1);	    /* is_stmt at the beginning */
+	t->line_base = (int8_t)bytes_take(b, 1);
+	t->line_range = (uint8_t)bytes_take(b, 1);
+	t->opcode_base = (uint8_t)bytes_take(b, 1);
 	t->lengths = b->p - 1;
 	if (!t->opcode_base || !t->line_range)
 		return -EBADMSG;
-	take(b, t->opcode_base - 1u);
+	bytes_take(b, t->opcode_base - 1u);
 	if (b->bad)
 		return -EBADMSG;
 	if (t->version < 5)
@@ -332,14 +311,14 @@ static int extended(const struct line_table *t, struct machine *m, line_row_fn *
 	if (m->b.bad || !len || len > (size_t)(m->b.end - m->b.p))
 		return -EBADMSG;
 	next = m->b.p + len;
-	switch (take(&m->b, 1)) {
+	switch (bytes_take(&m->b, 1)) {
 	case DW_LNE_end_sequence:
 		m->row.end = true;
 		r = fn(ctx, &m->row);
 		reset(m);
 		break;
 	case DW_LNE_set_address:
-		m->row.addr = take(&m->b, MIN(len - 1, 8));
+		m->row.addr = bytes_take(&m->b, MIN(len - 1, 8));
 		break;
 	default:
 		break;
@@ -376,7 +355,7 @@ static int standard(const struct line_table *t, struct machine *m, uint8_t opcod
 		advance(t, m, (255u - t->opcode_base) / t->line_range);
 		return 0;
 	case DW_LNS_fixed_advance_pc:
-		m->row.addr += take(&m->b, 2);
+		m->row.addr += bytes_take(&m->b, 2);
 		return 0;
 	default:
 		for (uint8_t i = 0; i < t->lengths[opcode]; i++)

@@ -246,19 +246,6 @@ void split_done(struct dwarf_build *d)
 
 /* --- addresses and ranges --- */
 
-static uint64_t take(struct bytes *b, size_t len)
-{
-	uint64_t v = 0;
-
-	if ((size_t)(b->end - b->p) < len) {
-		b->bad = true;
-		return 0;
-	}
-	memcpy(&v, b->p, len);
-	b->p += len;
-	return v;
-}
-
 static uint64_t address(const struct split *s, uint64_t number)
 {
 	uint64_t at, v;
@@ -290,19 +277,19 @@ static bool take_address(const struct split *s, Dwarf_Attribute *a, uint64_t *re
 		*ret = address(s, bytes_uleb(&b));
 		break;
 	case DW_FORM_addrx1:
-		*ret = address(s, take(&b, 1));
+		*ret = address(s, bytes_take(&b, 1));
 		break;
 	case DW_FORM_addrx2:
-		*ret = address(s, take(&b, 2));
+		*ret = address(s, bytes_take(&b, 2));
 		break;
 	case DW_FORM_addrx3:
-		*ret = address(s, take(&b, 3));
+		*ret = address(s, bytes_take(&b, 3));
 		break;
 	case DW_FORM_addrx4:
-		*ret = address(s, take(&b, 4));
+		*ret = address(s, bytes_take(&b, 4));
 		break;
 	case DW_FORM_addr:
-		*ret = take(&b, 8);
+		*ret = bytes_take(&b, 8);
 		break;
 	default:
 		return false;
@@ -327,7 +314,7 @@ static int list_entry(const struct split *s, const struct put *p, struct bytes *
 {
 	uint64_t x, y;
 
-	switch (take(b, 1)) {
+	switch (bytes_take(b, 1)) {
 	case DW_RLE_base_addressx:
 		*base = address(s, bytes_uleb(b));
 		return b->bad ? 0 : 1;
@@ -344,14 +331,14 @@ static int list_entry(const struct split *s, const struct put *p, struct bytes *
 		y = *base + bytes_uleb(b);
 		break;
 	case DW_RLE_base_address:
-		*base = take(b, 8);
+		*base = bytes_take(b, 8);
 		return b->bad ? 0 : 1;
 	case DW_RLE_start_end:
-		x = take(b, 8);
-		y = take(b, 8);
+		x = bytes_take(b, 8);
+		y = bytes_take(b, 8);
 		break;
 	case DW_RLE_start_length:
-		x = take(b, 8);
+		x = bytes_take(b, 8);
 		y = x + bytes_uleb(b);
 		break;
 	default:
@@ -386,8 +373,8 @@ static int list_4(const struct split *s, const struct put *p, uint64_t offset)
 		return 0;
 	b = (struct bytes){s->ranges.data + offset, s->ranges.data + s->ranges.len, false};
 	for (uint32_t i = 0; r == 0 && i < RANGES_MAX; i++) {
-		x = take(&b, 8);
-		y = take(&b, 8);
+		x = bytes_take(&b, 8);
+		y = bytes_take(&b, 8);
 		if (b.bad || (!x && !y))
 			break;
 		if (x == UINT64_MAX)
@@ -422,7 +409,7 @@ static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *
 		return b.bad ? 0 : list_numbered(s, p, v);
 	case DW_FORM_sec_offset:
 	case DW_FORM_data4:
-		v = take(&b, dwarf_whatform(a) == DW_FORM_data4 ? 4 : offset_bytes(s));
+		v = bytes_take(&b, dwarf_whatform(a) == DW_FORM_data4 ? 4 : offset_bytes(s));
 		if (b.bad)
 			return 0;
 		return s->version < 5 ? list_4(s, p, s->ranges_base + v) : list_5(s, p, v);

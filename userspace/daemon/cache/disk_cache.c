@@ -129,6 +129,20 @@ void disk_cache_trim(int dir, uint64_t max_bytes)
 	}
 }
 
+int disk_cache_admit(int dir, const char *name, uint64_t max_bytes)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if ((uint64_t)st.st_size > max_bytes) {
+		unlinkat(dir, name, 0);
+		return -EFBIG;
+	}
+	disk_cache_trim(dir, max_bytes - (uint64_t)st.st_size);
+	return 0;
+}
+
 void disk_cache_drop(int dir, const char *suffix)
 {
 	_cleanup_(freep) struct kept *all = NULL;

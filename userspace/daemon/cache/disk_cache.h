@@ -26,6 +26,8 @@ bool disk_cache_is_older(int fd, uint64_t now_unix_s, uint64_t age_s);
 /* Descriptor of an empty file to write; an older file of this name is replaced. */
 int disk_cache_new(int dir, const char *name);
 void disk_cache_trim(int dir, uint64_t max_bytes);
+/* Trims for a file that is written and has no name of its own yet. -EFBIG: it alone exceeds max_bytes; it is removed. */
+int disk_cache_admit(int dir, const char *name, uint64_t max_bytes);
 void disk_cache_drop(int dir, const char *suffix); /* all files whose names end in suffix */
 uint64_t disk_cache_bytes(int dir);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -67,15 +66,10 @@ int fetch_cache_new(int dir)
 int fetch_cache_keep(int dir, const char *id, uint64_t max_bytes)
 {
 	char name[NAME_MAX_];
-	struct stat st;
+	int r = disk_cache_admit(dir, FETCHING, max_bytes);
 
-	if (fstatat(dir, FETCHING, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if ((uint64_t)st.st_size > max_bytes) {
-		unlinkat(dir, FETCHING, 0);
-		return -EFBIG;
-	}
-	disk_cache_trim(dir, max_bytes - (uint64_t)st.st_size);
+	if (r < 0)
+		return r;
 	fetch_cache_name(id, SUFFIX, name);
 	if (renameat(dir, FETCHING, dir, name) < 0)
 		return -errno;

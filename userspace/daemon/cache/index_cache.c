@@ -138,16 +138,12 @@ int index_cache_new(int dir, int *ret_index, int *ret_scratch)
 int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes)
 {
 	char name[INDEX_KEY_MAX + 8], other[INDEX_KEY_MAX + 8], made[INDEX_KEY_MAX + 8];
-	struct stat st;
+	int r;
 
 	own_name(MAKING, made);
-	if (fstatat(dir, made, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if ((uint64_t)st.st_size > max_bytes) {
-		unlinkat(dir, made, 0);
-		return -EFBIG;
-	}
-	disk_cache_trim(dir, max_bytes - (uint64_t)st.st_size);
+	r = disk_cache_admit(dir, made, max_bytes);
+	if (r < 0)
+		return r;
 	name_with(key, poor ? POOR : SUFFIX, name);
 	name_with(key, poor ? SUFFIX : POOR, other);
 	if (renameat(dir, made, dir, name) < 0)

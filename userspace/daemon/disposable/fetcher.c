@@ -23,46 +23,27 @@ struct fetcher {
 	int sock, fd;
 	struct config *config;
 	struct ipc_fetch job;
-	bool started;
 	struct ipc_message message;
 };
 
-static int take_job(struct fetcher *f)
+static int take_job(void *ctx, struct ipc_message *m)
 {
-	if (!ipc_fits(&f->message, sizeof(f->job), 1))
-		return -EBADMSG;
-	memcpy(&f->job, f->message.data, sizeof(f->job));
-	f->job.id[sizeof(f->job.id) - 1] = '\0';
-	f->fd = ipc_take_fd(&f->message, 0);
-	return fetch_id_is_sound(f->job.id) ? 0 : -EBADMSG;
-}
+	struct fetcher *f = ctx;
 
-static int handle(struct fetcher *f)
-{
-	switch (f->message.head.type) {
-	case IPC_CONFIG:
-		return handover_begin(&f->message, "fetcher", &f->config);
-	case IPC_FETCH:
-		return take_job(f);
-	case IPC_START:
-		f->started = true;
+	if (m->head.type != IPC_FETCH)
 		return 0;
-	default:
-		return 0;
-	}
+	if (!ipc_fits(m, sizeof(f->job), 1))
+		return -EBADMSG;
+	memcpy(&f->job, m->data, sizeof(f->job));
+	f->job.id[sizeof(f->job.id) - 1] = '\0';
+	f->fd = ipc_take_fd(m, 0);
+	return fetch_id_is_sound(f->job.id) ? 0 : -EBADMSG;
 }
 
 static int begin(struct fetcher *f)
 {
-	int r = 0;
+	int r = handover_receive(f->sock, &f->message, "fetcher", &f->config, take_job, f);
 
-	while (r == 0 && !f->started) {
-		r = ipc_wait(f->sock, &f->message);
-		if (r != 1)
-			return r < 0 ? r : -EPIPE;
-		r = handle(f);
-		ipc_close_fds(&f->message);
-	}
 	if (r < 0 || !f->config || f->fd < 0 || !f->config->debuginfod.urls)
 		return r < 0 ? r : -EBADMSG;
 	/* A file that grows too large ends in an error, not in a signal. */

@@ -23,17 +23,18 @@ struct indexer {
 	struct config *config;
 	struct index_job job;
 	char path[HOST_PATH_MAX], dirs[1024];
-	bool started;
 	uint64_t asked;
 	struct ipc_message message;
 };
 
-static int take_job(struct indexer *x)
+static int take_job(void *ctx, struct ipc_message *m)
 {
-	struct ipc_message *m = &x->message;
+	struct indexer *x = ctx;
 	const struct ipc_index *head = (const void *)m->data;
 	const char *text = (const char *)(head + 1);
 
+	if (m->head.type != IPC_INDEX)
+		return 0;
 	if (m->head.len < sizeof(*head) || ipc_nr_fds(m) != 3 || head->path_len >= sizeof(x->path) ||
 	    head->dirs_len >= sizeof(x->dirs) || m->head.len != sizeof(*head) + head->path_len + head->dirs_len)
 		return -EBADMSG;
@@ -45,32 +46,10 @@ static int take_job(struct indexer *x)
 	return 0;
 }
 
-static int handle(struct indexer *x)
-{
-	switch (x->message.head.type) {
-	case IPC_CONFIG:
-		return handover_begin(&x->message, "indexer", &x->config);
-	case IPC_INDEX:
-		return take_job(x);
-	case IPC_START:
-		x->started = true;
-		return 0;
-	default:
-		return 0;
-	}
-}
-
 static int begin(struct indexer *x)
 {
-	int r = 0;
+	int r = handover_receive(x->sock, &x->message, "indexer", &x->config, take_job, x);
 
-	while (r == 0 && !x->started) {
-		r = ipc_wait(x->sock, &x->message);
-		if (r != 1)
-			return r < 0 ? r : -EPIPE;
-		r = handle(x);
-		ipc_close_fds(&x->message);
-	}
 	if (r < 0 || !x->config || !x->job.path)
 		return r < 0 ? r : -EBADMSG;
 	x->job.inlines = x->config->symbols_inline;

@@ -14,18 +14,18 @@
 
 #define ANSWER_MAX (8u << 20)
 
+/* An opener gets its questions after START. */
+static int opener_skip(void *ctx, struct ipc_message *m)
+{
+	return 0;
+}
+
 /* Reads messages until START, then enters the sandbox. */
 static int opener_begin(struct opener *o, int sock, struct ipc_message *message)
 {
-	int r;
+	int r = handover_receive(sock, message, "opener", &o->config, opener_skip, NULL);
 
-	while ((r = ipc_wait(sock, message)) == 1 && message->head.type != IPC_START) {
-		r = message->head.type == IPC_CONFIG ? handover_begin(message, "opener", &o->config) : 0;
-		ipc_close_fds(message);
-		if (r)
-			return r;
-	}
-	if (r != 1 || !o->config)
+	if (r < 0 || !o->config)
 		return r < 0 ? r : -EBADMSG;
 	r = sandbox_opener(o->config);
 	return r ? r : ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);

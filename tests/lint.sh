@@ -78,26 +78,72 @@ for path in sys.stdin.read().split():
 ')
 	[ -z "$out" ]
 	fact $? "includes point down the layers only"
-	out=$(for folder in $LAYERS; do [ -d "userspace/$folder" ] || echo "there is no userspace/$folder"; done)
-	[ -z "$out" ]
-	fact $? "every layer is a folder"
-}
-
-# ARCHITECTURE.md in backquotes: what looks like a path is one, from the root, below userspace/ or userspace/daemon/,
-# or the name of a file somewhere; "*" may stand in it. Folders of build/ are made by make.
-paths_exist() {
-	out=$(python3 -c '
-import glob, re
-text = open("ARCHITECTURE.md").read()
-for path in sorted(set(re.findall(r"`([A-Za-z_][\w.*/-]*)`", text))):
-    if path.startswith("build/") or not re.search(r"/|\.[ch]$|\.(md|sh|py|mk)$", path):
-        continue
-    below = ["", "userspace/", "userspace/daemon/"] + ([] if "/" in path else ["**/"])
-    if not any(glob.glob(b + p, recursive=True) for b in below for p in (path, path + ".[ch]")):
-        print("ARCHITECTURE.md names", path, "which is not there")
+	out=$(LAYERS="$LAYERS" python3 -c '
+import os, re
+listed = [set(line.split()) for line in os.environ["LAYERS"].splitlines()]
+folders = {f for layer in listed for f in layer}
+section = open("ARCHITECTURE.md").read().split("## Who may include whom")[1].split("\n## ")[0]
+named = [p for p in section.split("\n\n") if "\u2190" in p]
+shown = [set(re.findall("`([^`]*)`", layer)) for layer in "".join(named).split("\u2190")]
+sources = {os.path.relpath(d, "userspace") for d, _, files in os.walk("userspace") if any(f[-2:] in (".c", ".h") for f in files)}
+for f in sorted(folders - sources):
+    print("there is no userspace/" + f)
+for f in sorted(sources - folders):
+    print("userspace/" + f, "is in no layer")
+for n in range(max(len(shown), len(listed))):
+    here, there = (" ".join(sorted(layers[n])) if n < len(layers) else "none" for layers in (listed, shown))
+    if here != there:
+        print("layer %d: here %s, in ARCHITECTURE.md %s" % (n + 1, here, there))
 ')
 	[ -z "$out" ]
-	fact $? "every path that ARCHITECTURE names exists"
+	fact $? "every layer is a folder, every folder has a layer, and ARCHITECTURE has the same list"
+}
+
+# Between backquotes, and in the drawing, of ARCHITECTURE.md and README.md: a word with a slash, or with the ending of a
+# source or a page, is a path from the root or from userspace/. A name alone is in the folder of the path before it, or
+# in the root; "*" and [ch] may stand in it. Folders of build/ are made by make.
+paths_exist() {
+	out=$(python3 -c '
+import glob, os, re, sys
+for page in sys.argv[1:]:
+    folder = ""
+    text = open(page).read()
+    drawings = [d for d in re.findall(r"```\n(.*?)```", text, re.S)]
+    code = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.S)) + drawings
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    for path in [w for c in code for w in c.split()] + links:
+        path = path.rstrip(",;")
+        if not re.fullmatch(r"[A-Za-z_][\w.*/\[\]-]*", path) or path.startswith("build/"):
+            continue
+        if not re.search(r"/|\.([chs15]|md|sh|py|mk|conf|proto)$", path):
+            continue
+        found = [p for below in ("", "userspace/") for p in glob.glob(below + path)]
+        if not found and "/" not in path:
+            found = glob.glob(os.path.join(folder, path))
+        if not found:
+            print(page, "names", path, "which is not there")
+        elif "/" in path:
+            folder = found[0] if os.path.isdir(found[0]) else os.path.dirname(found[0])
+' ARCHITECTURE.md README.md)
+	[ -z "$out" ]
+	fact $? "every path that ARCHITECTURE and README name exists"
+}
+
+# Likewise a word with an underscore, or in capitals, is a name that a source has.
+names_exist() {
+	out=$(sources '\.[ch]|\.py|\.sh' | python3 -c '
+import re, sys
+known = set()
+for path in sys.stdin.read().split():
+    known.update(re.findall(r"\w+", open(path, errors="replace").read()))
+for page in sys.argv[1:]:
+    text = re.sub(r"```.*?```", "", open(page).read(), flags=re.S)
+    for word in sorted(set(re.findall(r"`(\w+)`", text))):
+        if re.fullmatch(r"[A-Za-z]\w*_\w*|[A-Z][A-Z0-9]{2,}", word) and word not in known:
+            print(page, "names", word, "which no source has")
+' ARCHITECTURE.md README.md)
+	[ -z "$out" ]
+	fact $? "every name in code that ARCHITECTURE and README use exists"
 }
 
 spdx_of() {
@@ -179,6 +225,7 @@ module_sparse() {
 
 include_direction
 paths_exist
+names_exist
 spdx
 traces
 shell

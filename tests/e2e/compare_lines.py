@@ -17,7 +17,6 @@ import tempfile
 
 BUILD = os.environ.get("BUILD", "build")
 TOOL = os.path.join(BUILD, "symbol_index")
-CLONE = re.compile(r"(\.(cold|part|constprop|isra|lto_priv|llvm|clone|localalias|unlikely)(\.\d+)*)+$")
 debug_dir = "/usr/lib/debug"
 
 
@@ -51,9 +50,10 @@ def aliases(path):
                 if len(f) == 3 and f[0] and f[1] in "tTwWiVvu":
                     at[f[0]].add(bare(f[2]))
     same = {}
+    shown = readable({n for names in at.values() for n in names})
     for names in at.values():
-        whole = set(names)
-        for n in names:
+        whole = {shown.get(n, n) for n in names}
+        for n in list(whole):
             whole |= same.get(n, set())
         for n in whole:
             same[n] = whole
@@ -63,8 +63,18 @@ def aliases(path):
 def bare(name):
     """What link-time optimization calls its parts (compress.c.be532bb0) is no function's name; a
     name of more than 4 KiB is cut (INDEX_STRING_MAX)."""
-    name = CLONE.sub("", name.split("@")[0])[:4095]
-    return "??" if re.search(r"\.(c|cc|cpp)\.[0-9a-f]{8}$", name) else name
+    return "??" if re.search(r"\.(c|cc|cpp)\.[0-9a-f]{8}$", name) else name[:4095]
+
+
+def readable(names):
+    """Each of these names of the linker's: as otprof shows it. Witnesses demangle in other ways."""
+    names = [n for n in names if "\n" not in n]
+    return dict(zip(names, run([TOOL, "names"], "".join(n + "\n" for n in names)).split("\n")))
+
+
+def demangled(answers):
+    shown = readable({frame[0] for frames in answers for frame in frames})
+    return [[(shown.get(f[0], f[0]),) + f[1:] for f in frames] for frames in answers]
 
 
 def place(text):
@@ -163,8 +173,8 @@ def compare(path, args):
     with tempfile.TemporaryDirectory() as work:
         mine, report = ours(path, picks, work)
         nothing = [None] * len(picks)
-        theirs = elfutils(path, picks, work) if args.w != "llvm" else nothing
-        others = llvm(path, picks, work) if args.w != "elfutils" else nothing
+        theirs = demangled(elfutils(path, picks, work)) if args.w != "llvm" else nothing
+        others = demangled(llvm(path, picks, work)) if args.w != "elfutils" else nothing
     same = aliases(path)
     count = collections.Counter()
     shown = 0

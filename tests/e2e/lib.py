@@ -354,9 +354,9 @@ def check_ledger(status, what, stopped=False):
 class Sample:
     """One stack, leaf first: frames are (name, type, address, file); how often, and what is known about it."""
 
-    def __init__(self, frames, count, attributes, resource, profile=None):
+    def __init__(self, frames, count, attributes, resource, profile, type):
         self.frames, self.count, self.attributes, self.resource = frames, count, attributes, resource
-        self.profile = profile
+        self.profile, self.type, self.value = profile, type, count
         self.stack = [f[0] for f in frames]
         self.types = [f[1] for f in frames]
 
@@ -415,7 +415,8 @@ class Request:
     def samples(self):
         for resource, p in self.profiles():
             for s in p.samples:
-                yield Sample(self.stack(s.stack), s.values[0], self.attributes(s.attributes), resource, p)
+                yield Sample(self.stack(s.stack), s.values[0], self.attributes(s.attributes), resource, p,
+                             self.text(p.sample_type.type))
 
 
 def profiles(data):

@@ -127,7 +127,7 @@ static unsigned long long ticks_not_selected(const struct session *s)
 {
 	unsigned long long n = 0;
 
-	for (uint32_t cpu = 0; cpu < s->layout.counters_nr; cpu++)
+	for (uint32_t cpu = 0; cpu < s->layout.cpus; cpu++)
 		n += session_counters(s, cpu).skip[OTP_SKIP_NOT_SELECTED];
 	return n;
 }

@@ -26,6 +26,11 @@ KERNEL_HALF = 0xffff800000000000
 FRAME_TYPES = {"beam", "cpython", "dotnet", "go", "jvm", "kernel", "luajit", "native",
                "perl", "php", "ruby", "rust", "v8js"}  # of the semantic conventions
 OUR_FRAME_TYPES = {"jit"}
+# Values and period of each kind of profile: CPU samples, or events as perf calls them.
+CPU_TYPES = (("samples", "count"), ("cpu", "nanoseconds"))
+EVENTS = {"page_faults", "minor_faults", "major_faults", "context_switches", "cpu_migrations", "alignment_faults",
+          "emulation_faults", "cycles", "instructions", "cache_references", "cache_misses", "branches",
+          "branch_misses", "bus_cycles", "ref_cycles"}
 YEAR_NS = 365 * 86400 * 10**9
 
 
@@ -474,11 +479,13 @@ class Checker:
         self.span.add((p.time_unix_nano, p.duration_nano))
 
     def profile_head(self, p):
-        self.value_type(p.sample_type, ("samples", "count"), "sample_type")
-        self.value_type(p.period_type, ("cpu", "nanoseconds"), "period_type")
+        event = self.text(p.sample_type.type, "sample_type") if p.sample_type else ""
+        wanted = ((event, "count"),) * 2 if event in EVENTS else CPU_TYPES
+        self.value_type(p.sample_type, wanted[0], "sample_type")
+        self.value_type(p.period_type, wanted[1], "period_type")
         if p.period <= 0:
             self.breach("period is %d", p.period)
-        elif self.hz and abs(p.period - 1e9 / self.hz) > 1:
+        elif self.hz and wanted is CPU_TYPES and abs(p.period - 1e9 / self.hz) > 1:
             self.breach("period is %d, not %.0f (%g Hz)", p.period, 1e9 / self.hz, self.hz)
         if len(p.profile_id) != 16 or not any(p.profile_id):
             self.breach("profile_id is %s", p.profile_id.hex() or "empty")

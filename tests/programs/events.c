@@ -3,10 +3,11 @@
  * A program that knows how many events it makes, and where: page faults and
  * context switches, each in two functions of a known ratio.
  *
- *   events faults|switches COUNT
+ *   events faults|switches COUNT [SPIN_US]
  *
- * COUNT events in few(), three times as many in many(). Ends by printing what
- * the kernel itself counted for the two: "few N many M".
+ * COUNT events in few(), three times as many in many(), with so many
+ * microseconds of work before each. Ends by printing what the kernel itself
+ * counted for the two: "few N many M".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +20,30 @@
 #define PAGE 4096ul
 
 static volatile char sink;
+static long spin_ns;
+
+static long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+
+static void spin(void)
+{
+	if (spin_ns)
+		for (long end = now_ns() + spin_ns; now_ns() < end;)
+			;
+}
 
 /* A page that nobody has touched is one fault. */
 __attribute__((noinline)) static void touch(char *at, unsigned long pages)
 {
-	for (unsigned long i = 0; i < pages; i++)
+	for (unsigned long i = 0; i < pages; i++) {
+		spin();
 		at[i * PAGE] = 1;
+	}
 	sink = at[0];
 }
 
@@ -33,8 +52,10 @@ __attribute__((noinline)) static void wait_often(unsigned long times)
 {
 	const struct timespec t = {.tv_nsec = 1000};
 
-	for (unsigned long i = 0; i < times; i++)
+	for (unsigned long i = 0; i < times; i++) {
+		spin();
 		nanosleep(&t, NULL);
+	}
 	sink = 0;
 }
 
@@ -80,8 +101,10 @@ int main(int argc, char **argv)
 	int faults = argc > 1 && strcmp(argv[1], "faults") == 0;
 	unsigned long count = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
 	char *at = faults ? pages(4 * count) : NULL;
-	long start = counted(faults), between, end;
+	long start, between, end;
 
+	spin_ns = argc > 3 ? strtol(argv[3], NULL, 10) * 1000 : 0;
+	start = counted(faults);
 	few(at, count);
 	between = counted(faults);
 	many(at ? at + count * PAGE : NULL, count);

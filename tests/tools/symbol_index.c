@@ -4,7 +4,7 @@
  *   symbol_index make ELF INDEX [DIRS]  makes it, with the host's debug files; prints what it took
  *   symbol_index find ELF INDEX     reads addresses (hexadecimal, one a line), prints for each
  *                                   its lines: "NAME<TAB>FILE:LINE", innermost first, then an empty one
- * Names are the linker's where there is one: other tools demangle in other ways.
+ *   symbol_index names              reads names as linkers write them, prints each as otprof shows it
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "symbol/index.h"
 #include "symbol/index_build.h"
+#include "symbol/naming.h"
 
 static int open_path(void *ctx, enum index_root root, const char *path, int *ret_fd)
 {
@@ -67,14 +68,13 @@ static void print_found(const struct symbol_result *res)
 	for (uint32_t i = 0; i < res->count; i++) {
 		const struct symbol_line *l = &res->lines[i];
 
-		printf("%s\t%s:%u\n", str_c(l->system_name ? l->system_name : l->name), l->file ? str_c(l->file) : "??",
-		       l->line);
+		printf("%s\t%s:%u\n", str_c(l->name), l->file ? str_c(l->file) : "??", l->line);
 	}
 }
 
 static int find_all(struct index *x)
 {
-	struct index_options o = {.inlines = true, .lines = true, .show_clones = true};
+	struct index_options o = {.inlines = true, .lines = true, .show_clones = false};
 	struct symbol_result res;
 	char line[256];
 
@@ -108,13 +108,31 @@ static int find(const char *elf, const char *index)
 	return 0;
 }
 
+static int print_names(void)
+{
+	_cleanup_(freep) char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+
+	while ((len = getline(&line, &size, stdin)) > 0) {
+		struct str *name = NULL;
+
+		line[len - 1] = '\0';
+		puts(name_make(line, "", false, &name) < 0 ? line : str_c(name));
+		str_put(name);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	hash_seed_init();
+	if (argc == 2 && !strcmp(argv[1], "names"))
+		return print_names();
 	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "make"))
 		return make(argv[2], argv[3], argc == 5 ? argv[4] : "/usr/lib/debug");
 	if (argc == 4 && !strcmp(argv[1], "find"))
 		return find(argv[2], argv[3]);
-	fprintf(stderr, "usage: symbol_index make|find ELF INDEX\n");
+	fprintf(stderr, "usage: symbol_index make|find ELF INDEX, or names\n");
 	return 2;
 }

@@ -426,7 +426,7 @@ END_TEST
 
 START_TEST(refusals_that_pass_never_are_lost_when_retries_are_over)
 {
-	config[0].retry_elapsed_ns = 200 * NSEC_PER_MSEC;
+	config[0].retry_elapsed_ns = NSEC_PER_SEC; /* a busy machine gets its retries, too */
 	START(ANSWER("503 Unavailable", ""));
 	submit(7);
 	run();

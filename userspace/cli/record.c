@@ -157,37 +157,55 @@ static void warn_lost(const json_t *status)
 		cli_error("warning: otprofd's count of samples does not balance");
 }
 
-/* Values of other types are no numbers of samples. */
-static bool count_samples(const struct recording *rec, uint64_t *ret)
+/* What otprofd wrote of an origin, in the unit of its values. False: that cannot be said, as some was lost. */
+static bool ledger_written(const json_t *origin, uint64_t *ret)
 {
-	_cleanup_(rec_views_done) struct rec_views views = {0};
-	uint32_t i;
+	bool samples = strcmp(client_text(origin, "type"), "samples") == 0;
 
-	if (recording_views(rec, &views) < 0)
-		return false;
-	*ret = rec->total;
-	for (i = 0; i < views.count; i++)
-		if (!rec_view_counts_samples(rec, &views.list[i]))
-			return false;
-	return true;
+	*ret = samples ? client_sum(origin, "exported") : client_number(origin, "value");
+	return samples || client_sum(origin, "lost") + client_sum(origin, "unconfirmed") + client_number(origin, "in_flight") == 0;
 }
 
-/* As many samples were read as otprofd counts as written. */
+static uint64_t recording_value(const struct recording *rec, const struct rec_views *views, const char *type)
+{
+	uint64_t value = 0;
+
+	for (uint32_t i = 0; i < views->count; i++)
+		if (strcmp(recording_str(rec, views->list[i].type.type), type) == 0)
+			value += views->list[i].value;
+	return value;
+}
+
+/* As much of each origin was read as otprofd counts as written. */
+static void check_origins(const json_t *status, const struct recording *rec)
+{
+	_cleanup_(rec_views_done) struct rec_views views = {0};
+	const char *name;
+	json_t *origin;
+
+	if (recording_views(rec, &views) < 0)
+		return;
+	json_object_foreach((json_t *)client_at(status, "ledger.origins"), name, origin) {
+		const char *type = client_text(origin, "type");
+		uint64_t read = recording_value(rec, &views, type), written;
+		char a[32], b[32];
+
+		if (ledger_written(origin, &written) && read != written)
+			cli_error("warning: otprofd wrote %s %s, %s were read", format_count(a, sizeof(a), written), type,
+				  format_count(b, sizeof(b), read));
+	}
+}
+
 static void check_ledger(struct recorder *r, const struct recording *rec)
 {
 	_cleanup_(json_decrefp) json_t *status = NULL;
-	uint64_t exported, samples;
-	char a[32], b[32];
 
 	if (client_last_status(r->session.runtime, &status) < 0) {
 		cli_error("warning: otprofd left no account of its samples");
 		return;
 	}
 	warn_lost(status);
-	exported = client_sum(status, "ledger.exported");
-	if (count_samples(rec, &samples) && samples != exported)
-		cli_error("warning: otprofd wrote %s samples, %s were read", format_count(a, sizeof(a), exported),
-			  format_count(b, sizeof(b), samples));
+	check_origins(status, rec);
 }
 
 static void command_text(struct buf *b, char *const *argv)
@@ -237,7 +255,8 @@ static int write_output(struct recorder *r, struct recording *rec)
 	if (output_write(rec, &o) < 0)
 		return -EIO;
 	if (!rec->total && !r->o->quiet)
-		cli_error("no samples: nothing that was profiled used the CPU meanwhile");
+		cli_error("no samples: nothing that was profiled %s meanwhile",
+			  r->o->session.events.count ? "made the events" : "used the CPU");
 	return 0;
 }
 

@@ -127,6 +127,30 @@ static void print_destination(struct buf *b, const char *name, const json_t *d)
 	print_lost(b, client_at(d, "lost"));
 }
 
+static void origin_row(struct buf *b, const char *name, const json_t *o)
+{
+	char taken[32], lost[32], value[32];
+
+	buf_printf(b, "  %-18s %12s %12s %15s %s%s\n", name, format_count(taken, sizeof(taken), client_number(o, "taken")),
+		   format_count(lost, sizeof(lost), client_sum(o, "lost")),
+		   format_count(value, sizeof(value), client_number(o, "value")), client_text(o, "type"),
+		   json_is_false(client_at(o, "balanced")) ? "   DOES NOT BALANCE" : "");
+}
+
+/* Of the CPU clock alone it would repeat the page above it. */
+static void print_origins(struct buf *b, const json_t *s)
+{
+	const json_t *origins = client_at(s, "ledger.origins");
+	const char *name;
+	json_t *o;
+
+	if (json_object_size(origins) <= 1 && json_object_get(origins, "cpu-clock"))
+		return;
+	buf_printf(b, "\n%-20s %12s %12s %15s\n", "Origins", "taken", "lost", "stand for");
+	json_object_foreach((json_t *)origins, name, o)
+		origin_row(b, name, o);
+}
+
 static void print_ledger(struct buf *b, const json_t *s)
 {
 	const json_t *destinations = client_at(s, "ledger.destinations");
@@ -146,6 +170,7 @@ static void print_ledger(struct buf *b, const json_t *s)
 	count_row(b, "missed", client_number(s, "ledger.missed"), "ticks of a busy CPU that never came");
 	count_row(b, "not wanted", client_number(s, "skipped.not_selected"), "ticks of processes that are not selected");
 	count_row(b, "idle", client_number(s, "skipped.idle"), "ticks of an idle CPU");
+	print_origins(b, s);
 }
 
 static void print_shares(struct buf *b, const json_t *parts, uint64_t whole, const char *what)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# make lint: what can be said about the source without running it. Each line
-# is a fact; the exit status is 1 if one does not hold.
+# make lint: checks of the source that do not run it. Each line is a fact; the
+# exit status is 1 if one does not hold.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
@@ -10,7 +10,7 @@ MAKE=${MAKE:-make}
 bad=0
 mkdir -p "$BUILD/lint"
 
-fact() { # fact STATUS TEXT, with what was found in $out
+fact() { # fact STATUS TEXT, with the findings in $out
 	if [ "$1" = 0 ]; then
 		echo "ok - $2"
 	else
@@ -44,8 +44,8 @@ headers_alone() {
 }
 
 # The layers of userspace/: a file includes its own folder and folders of lower
-# layers only. Folders on one line do not see each other: so no process of the
-# daemon's knows another's insides, and all that passes between them is ipc.h.
+# layers only. Folders on one line do not include each other: processes of the
+# daemon share nothing but the layers below, and talk by the messages of ipc.h.
 LAYERS="base
 otlp ring process
 source unwind symbol recording
@@ -78,26 +78,103 @@ for path in sys.stdin.read().split():
 ')
 	[ -z "$out" ]
 	fact $? "includes point down the layers only"
-	out=$(for folder in $LAYERS; do [ -d "userspace/$folder" ] || echo "there is no userspace/$folder"; done)
-	[ -z "$out" ]
-	fact $? "every layer is a folder"
-}
-
-# ARCHITECTURE.md in backquotes: what looks like a path is one, from the root, below userspace/ or userspace/daemon/,
-# or the name of a file somewhere; "*" may stand in it. Folders of build/ are made by make.
-paths_exist() {
-	out=$(python3 -c '
-import glob, re
-text = open("ARCHITECTURE.md").read()
-for path in sorted(set(re.findall(r"`([A-Za-z_][\w.*/-]*)`", text))):
-    if path.startswith("build/") or not re.search(r"/|\.[ch]$|\.(md|sh|py|mk)$", path):
-        continue
-    below = ["", "userspace/", "userspace/daemon/"] + ([] if "/" in path else ["**/"])
-    if not any(glob.glob(b + p, recursive=True) for b in below for p in (path, path + ".[ch]")):
-        print("ARCHITECTURE.md names", path, "which is not there")
+	out=$(LAYERS="$LAYERS" python3 -c '
+import os, re
+listed = [set(line.split()) for line in os.environ["LAYERS"].splitlines()]
+folders = {f for layer in listed for f in layer}
+section = open("ARCHITECTURE.md").read().split("## Who may include whom")[1].split("\n## ")[0]
+named = [p for p in section.split("\n\n") if "\u2190" in p]
+shown = [set(re.findall("`([^`]*)`", layer)) for layer in "".join(named).split("\u2190")]
+sources = {os.path.relpath(d, "userspace") for d, _, files in os.walk("userspace") if any(f[-2:] in (".c", ".h") for f in files)}
+for f in sorted(folders - sources):
+    print("there is no userspace/" + f)
+for f in sorted(sources - folders):
+    print("userspace/" + f, "is in no layer")
+for n in range(max(len(shown), len(listed))):
+    here, there = (" ".join(sorted(layers[n])) if n < len(layers) else "none" for layers in (listed, shown))
+    if here != there:
+        print("layer %d: here %s, in ARCHITECTURE.md %s" % (n + 1, here, there))
 ')
 	[ -z "$out" ]
-	fact $? "every path that ARCHITECTURE names exists"
+	fact $? "every layer is a folder, every folder has a layer, and ARCHITECTURE has the same list"
+}
+
+# Between backquotes, and in the drawing, of ARCHITECTURE.md and README.md: a word with a slash, or with the ending of a
+# source or a page, is a path from the root or from userspace/. A name alone is in the folder of the path before it, or
+# in the root; "*" and [ch] may stand in it. Folders of build/ are made by make.
+paths_exist() {
+	out=$(python3 -c '
+import glob, os, re, sys
+for page in sys.argv[1:]:
+    folder = ""
+    text = open(page).read()
+    drawings = [d for d in re.findall(r"```\n(.*?)```", text, re.S)]
+    code = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.S)) + drawings
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    for path in [w for c in code for w in c.split()] + links:
+        path = path.rstrip(",;")
+        if not re.fullmatch(r"[A-Za-z_][\w.*/\[\]-]*", path) or path.startswith("build/"):
+            continue
+        if not re.search(r"/|\.([chs15]|md|sh|py|mk|conf|proto)$", path):
+            continue
+        found = [p for below in ("", "userspace/") for p in glob.glob(below + path)]
+        if not found and "/" not in path:
+            found = glob.glob(os.path.join(folder, path))
+        if not found:
+            print(page, "names", path, "which is not there")
+        elif "/" in path:
+            folder = found[0] if os.path.isdir(found[0]) else os.path.dirname(found[0])
+' ARCHITECTURE.md README.md)
+	[ -z "$out" ]
+	fact $? "every path that ARCHITECTURE and README name exists"
+}
+
+# Each word alone between backquotes that has an underscore, or is in capitals, is a name in some source.
+names_exist() {
+	out=$(sources '\.[ch]|\.py|\.sh' | python3 -c '
+import re, sys
+known = set()
+for path in sys.stdin.read().split():
+    known.update(re.findall(r"\w+", open(path, errors="replace").read()))
+for page in sys.argv[1:]:
+    text = re.sub(r"```.*?```", "", open(page).read(), flags=re.S)
+    for word in sorted(set(re.findall(r"`(\w+)`", text))):
+        if re.fullmatch(r"[A-Za-z]\w*_\w*|[A-Z][A-Z0-9]{2,}", word) and word not in known:
+            print(page, "names", word, "which no source has")
+' ARCHITECTURE.md README.md)
+	[ -z "$out" ]
+	fact $? "every name in code that ARCHITECTURE and README use exists"
+}
+
+# The lists that pages and completions repeat: each entry is in each of them.
+lists_are_complete() {
+	out=$(python3 -c '
+import re
+def entries(path, pattern, name=None):
+    text = open(path).read()
+    if name:
+        text = re.search(r"#define %s\(X\)(.*?[^\\])\n" % name, text, re.S)[1]
+    return set(re.findall(pattern, text))
+def check(found, least, form, *pages):
+    if len(found) < least:
+        print("only", len(found), "entries for", *pages)
+    for page in pages:
+        text = open(page).read().replace("\\-", "-")
+        for entry in sorted(found):
+            if not re.search(form % re.escape(entry), text, re.M):
+                print(page, "does not have", entry)
+sample, man, man1 = "packaging/otprof.conf", "packaging/man/otprof.conf.5", "packaging/man/otprof.1"
+keys = entries("userspace/daemon/config/config_keys.c", r"""(?:K\(\w+, |E\(|\.name = )"(\w+)\"""")
+check(keys, 40, r"^#?%s =", sample)
+check(keys, 40, r"^\.B %s$", man)
+check(entries("kmod/uapi/otprof.h", r"X\(\d+, \w+, \"([^\"]+)\"\)", "OTP_ORIGINS"), 10, r"(?<![\w-])%s(?![\w-])", man)
+check(entries("userspace/profile/profile.h", r"X\(\w+, \"([^\"]+)\"", "SAMPLE_ATTRIBUTES"), 5, r"(?<![\w.])%s(?![\w.])",
+      sample, man)
+check(entries("userspace/base/frame_kind.h", r"X\(\w+, \"(\w+)\"", "FRAME_KINDS"), 10, r"(?<!\w)%s(?!\w)", man1,
+      *("packaging/completions/" + c for c in ("otprof.bash", "otprof.fish", "_otprof")))
+' 2>&1)
+	[ -z "$out" ]
+	fact $? "pages and completions have every key, event, sample attribute and frame kind"
 }
 
 spdx_of() {
@@ -117,7 +194,7 @@ spdx() {
 	fact $? "every file names its licence"
 }
 
-# Nothing of the machine that it was written on, and no unfinished marks.
+# No path of the machine on which a file was written, and no mark of unfinished work.
 traces() {
 	out=$(sources '\.(c|h|sh|py|mk|proto|conf)|run|Makefile|Kbuild' | grep -v '^tests/lint\.sh$' |
 		xargs grep -nE '(^|[ "=:])/(home|work|root)/[a-z]|/tmp/(build|[a-z0-9-]+/)|\b(TODO|FIXME|XXX)\b' |
@@ -144,8 +221,8 @@ for path in sys.argv[1:]:
 	fact $? "Python parses"
 }
 
-# The kernel's own rules. Not asked, because they are for code inside its tree: no version checks (ours refuses
-# what is too old), no lists that a macro repeats, no prototypes in .c files (the probes are nothing else).
+# The kernel's own rules, without those that fit code inside its tree only: no version checks (the module refuses old
+# kernels), no lists that a macro repeats, no prototypes in .c files (a probe consists of one).
 module_style() {
 	local script
 	if script=$(tests/guest/checkpatch.sh 2>"$BUILD/lint/why"); then
@@ -170,7 +247,7 @@ module_sparse() {
 		rm -rf "$dir" && mkdir -p "$dir" && cp -r Kbuild kmod "$dir/"
 		out=$($MAKE -C "$headers" M="$(realpath "$dir")" ARCH="$2" CROSS_COMPILE="$3" CC="$3gcc" C=2 W=1 \
 			CONFIG_DEBUG_INFO_BTF_MODULES= modules 2>&1)
-		# The kernel's headers are not ours to mend.
+		# Findings in the kernel's own headers do not count.
 		[ $? = 0 ] && out=$(grep -E '(^|/)kmod/[^:]*:[0-9]+:' <<<"$out" | grep -E 'warning|error')
 		[ -z "$out" ]
 		fact $? "$what"
@@ -179,6 +256,8 @@ module_sparse() {
 
 include_direction
 paths_exist
+names_exist
+lists_are_complete
 spdx
 traces
 shell

@@ -13,9 +13,9 @@ import pprof
 # events they come slowly. perf's sampler copies 100 times what ours does, and from every process of the host.
 PERF = lib.SOURCE == "perf"
 COUNT, SPIN_US = (4000, 50) if PERF or lib.SLOW else (20000, 0)
-DENSE, DENSE_COUNT, DENSE_SPIN_US = (11, 2000, 250) if PERF or lib.SLOW else (1, 4000, 100)
 # Odd: every second switch is the idle task's, which an even period would hit always or never.
 PERIOD = 47
+DENSE, DENSE_COUNT, DENSE_SPIN_US = (PERIOD, 4000, 100) if PERF or lib.SLOW else (1, 4000, 100)
 work = lib.scratch()
 
 

@@ -184,7 +184,7 @@ LEDGER_PAGE(ledger_net);
 #define LEDGER_READS_MAX 50
 #define ledger_read(page, copy)                                                              \
 	do {                                                                                 \
-		for (int _i = 0; _i < LEDGER_READS_MAX; _i++) {                              \
+		for (int _read = 0; _read < LEDGER_READS_MAX; _read++) {                     \
 			uint32_t _now = __atomic_load_n(&(page)->current, __ATOMIC_ACQUIRE); \
 			memcpy((copy), &(page)->slot[_now & 1], sizeof((page)->slot[0]));    \
 			__atomic_thread_fence(__ATOMIC_ACQUIRE);                             \

@@ -32,7 +32,7 @@ static bool is_open_elf(const json_t *f)
 static void find_debug_file(json_t *f, const char *root)
 {
 	const char *id = client_text(f, "build_id");
-	char path[512], below[512];
+	char path[512], below[1024];
 
 	if (strlen(id) < 4 || strspn(id, "0123456789abcdef") != strlen(id))
 		return;

@@ -114,9 +114,9 @@ static int builder_push_kernel(struct profile_builder *b, const struct frame *f,
 	return builder_add_location(b, &key, ret);
 }
 
-static int builder_push_native(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_address(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	struct location_key key = {.head.kind = KIND_NATIVE,
+	struct location_key key = {.head.kind = f->kind,
 				   .image = f->map ? IMAGE_ANON : IMAGE_NONE,
 				   .address = f->pc};
 
@@ -147,7 +147,7 @@ static int builder_push_frame(struct profile_builder *b, const struct frame *f, 
 		return builder_push_code(b, f, ret);
 	if (f->kind == KIND_MARKER)
 		return builder_push_marker(b, f->marker, ret);
-	return f->kind == KIND_KERNEL ? builder_push_kernel(b, f, ret) : builder_push_native(b, f, ret);
+	return f->kind == KIND_KERNEL ? builder_push_kernel(b, f, ret) : builder_push_address(b, f, ret);
 }
 
 /* Without symbols, all kernel frames of a stack are one. */

@@ -305,7 +305,7 @@ static int kmod_set_cgroup(struct source *s, uint64_t cgroup_id, const struct ot
 /* The module follows CPUs by itself; this call only reports the change. */
 static int kmod_follow_cpus(struct source *s, int *ret_changed)
 {
-	struct otprof_cpus cpus;
+	struct otprof_cpus cpus = {0};
 	int err = kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_CPUS, &cpus);
 
 	if (err < 0)

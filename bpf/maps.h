@@ -15,14 +15,19 @@ struct loss {
 	u64 first_seq;
 };
 
+/* Stack bytes above OTP_STACK_FLOOR that could be copied at that time. */
+struct budget {
+	u64 time_ns;
+	u64 left;
+};
+
 /* Private to the sampler: state of one CPU between ticks. */
 struct cpu_state {
-	u64 budget_ns;   /* time of budget_left */
-	u64 budget_left; /* stack bytes above OTP_STACK_FLOOR that could be copied then */
+	struct budget ticks, events; /* apart: an event that fires often must not cut the stacks of ticks */
 	/* Of the sample under way: */
 	u64 time_ns;
 	u64 seq;
-	u32 slot;   /* of its origin; set by the event's own program */
+	u32 slot;   /* of its origin */
 	u32 origin; /* enum otp_origin */
 	u64 stack_left; /* stack bytes still to copy, in chunks */
 	u64 stack_next; /* from this address */
@@ -50,12 +55,26 @@ struct {
 	__type(value, struct otp_cpu_counters);
 } counters SEC(".maps");
 
+const volatile __u32 cpus_nr = 1; /* possible CPUs; set before the programs are loaded */
+
+static __always_inline struct otp_cpu_counters *counters_of(u64 slot)
+{
+	u32 index = slot * cpus_nr + bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&counters, &index);
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct cpu_state);
 } cpus SEC(".maps");
+
+static __always_inline struct budget *budget_of(struct cpu_state *cpu)
+{
+	return cpu->slot ? &cpu->events : &cpu->ticks;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -70,12 +70,16 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 {
 	u32 nr = bpf_get_smp_processor_id();
 	struct cpu_state *cpu = bpf_map_lookup_elem(&cpus, &nr);
-	struct otp_cpu_counters *c = bpf_map_lookup_elem(&counters, &nr);
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
+	struct otp_cpu_counters *c;
 	struct otp_chunk *chunk;
+	struct budget *budget;
 	u64 got;
 
-	if (!cpu || !c || !s)
+	if (!cpu || !s)
+		return CHUNK_LOST;
+	c = counters_of(cpu->slot);
+	if (!c)
 		return CHUNK_LOST;
 	chunk = (void *)s->byte;
 	got = copy_user(sizeof(*chunk), want, addr);
@@ -100,7 +104,8 @@ __noinline u64 put_chunk(u64 index, u64 addr, u64 want, u64 flags)
 	}
 	c->chunks++;
 	c->put_bytes += sizeof(*chunk) + got;
-	cpu->budget_left = otp_budget_spend(cpu->budget_left, got);
+	budget = budget_of(cpu);
+	budget->left = otp_budget_spend(budget->left, got);
 	if (flags & OTP_CHUNK_SHORT)
 		c->short_stacks++;
 	return got;

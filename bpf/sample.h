@@ -126,11 +126,13 @@ _Static_assert(KSTACK_BYTES == 0x3f8, "the mask in put_kstack is the bound");
 /* Cuts the copy and its base to the bound on bytes per second. */
 static __always_inline void share_budget(struct otp_sample *head, struct cpu_state *cpu, u64 *want, u64 *base, u32 budget)
 {
+	struct budget *b = budget_of(cpu);
+
 	if (!otp_budget_applies(*want, *base))
 		return;
-	cpu->budget_left = otp_budget_fill(cpu->budget_left, cpu->time_ns - cpu->budget_ns, budget);
-	cpu->budget_ns = cpu->time_ns;
-	if (otp_budget_share(cpu->budget_left, want, base))
+	b->left = otp_budget_fill(b->left, cpu->time_ns - b->time_ns, budget);
+	b->time_ns = cpu->time_ns;
+	if (otp_budget_share(b->left, want, base))
 		head->mode |= OTP_MODE_THROTTLE;
 }
 
@@ -158,6 +160,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 	struct otp_sample *head = (void *)s;
 	u64 addr = (sp - OTP_RED_ZONE) & ~7ULL, bytes = at + sizeof(struct otp_section) + sizeof(struct otp_ustack);
 	u64 want = plan_copy(head, choice, cpu, addr, budget), first, got, word;
+	struct budget *b = budget_of(cpu);
 
 	first = want > OTP_HEAD_STACK ? OTP_HEAD_STACK : want;
 	/* The mapping may begin between the red zone's end and the stack pointer. */
@@ -184,7 +187,7 @@ static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice
 		cpu->stack_next = addr + first;
 	}
 	if (got > OTP_STACK_FLOOR)
-		cpu->budget_left = otp_budget_spend(cpu->budget_left, got - OTP_STACK_FLOOR);
+		b->left = otp_budget_spend(b->left, got - OTP_STACK_FLOOR);
 	section_begin(s, at, OTP_SEC_USTACK, sizeof(struct otp_ustack) + got);
 	return bytes + got;
 }

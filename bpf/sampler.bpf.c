@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sampler: programs that run on every CPU, with interrupts off, at each
- * tick of its clock and at each sampled event. They select, copy and write the
- * record; they never sleep, never unwind user code, and wake the reader at most
- * once per fill of the ring.
+ * The sampler: programs that run on every CPU, at each tick of its clock and at
+ * each sampled event. They select, copy and write the record; they never sleep,
+ * never unwind user code, and wake the reader at most once per fill of the ring.
+ *
+ * Ticks run with interrupts off, some events (page faults) with interrupts on.
+ * State and counters of a CPU are safe all the same: the kernel runs one program
+ * of perf events at a time on a CPU, and skips one that would interrupt another
+ * (bpf_prog_active). A tick skipped so is missed, by the time that its event was
+ * enabled; a skipped event is not counted.
  *
  * A program cannot find out which of a CPU's events runs it, so each slot of an
  * event has a program of a few instructions, which notes the slot and calls the
@@ -45,16 +50,8 @@ static __always_inline int count_loss(struct otp_cpu_counters *c, enum otp_loss_
 	return 0;
 }
 
-/* Set before the programs are loaded. */
-const volatile __u32 cpus_nr = 1;			/* possible CPUs */
-const volatile __u8 slot_origin[OTP_ORIGINS_MAX]; /* enum otp_origin of each slot */
-
-static __always_inline struct otp_cpu_counters *counters_of(u64 slot)
-{
-	u32 index = slot * cpus_nr + bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&counters, &index);
-}
+/* enum otp_origin of each slot; set before the programs are loaded. */
+const volatile __u8 slot_origin[OTP_ORIGINS_MAX];
 
 static __always_inline int take_sample(struct bpf_perf_event_data *ctx, struct otp_cpu_counters *c,
 				       const struct otp_defaults *d, struct subject *who, struct choice *choice,
@@ -65,8 +62,11 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, struct o
 	struct scratch *s = bpf_map_lookup_elem(&scratch, &nr);
 	u64 len;
 
+	if (slot)
+		c->value += ctx->sample_period;
 	if (!cpu || !s)
 		return count_loss(c, OTP_LOSS_SCRATCH);
+	cpu->slot = slot;
 	cpu->time_ns = bpf_ktime_get_boot_ns();
 	cpu->seq = c->taken + 1;
 	cpu->origin = slot ? slot_origin[slot] : OTP_ORIGIN_CPU_CLOCK;
@@ -76,8 +76,6 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, struct o
 		return 0;
 	len = sample_fill(ctx, s->byte, who, choice, cpu, mode, d->stack_budget, slot);
 	put_sample(s->byte, len, cpu, c, d, slot);
-	if (slot)
-		c->value += ctx->sample_period;
 	return 0;
 }
 
@@ -148,7 +146,7 @@ int on_event(struct bpf_perf_event_data *ctx)
 	return sample_event(ctx, counters_of(slot), slot);
 }
 
-/* Programs of perf events do not interrupt each other on a CPU, so slot is unchanged when on_event reads it. */
+/* No other program of a perf event runs on this CPU meanwhile, so slot is unchanged when on_event reads it. */
 static __always_inline int enter_event(struct bpf_perf_event_data *ctx, u32 slot)
 {
 	u32 nr = bpf_get_smp_processor_id();

@@ -67,7 +67,7 @@ def main():
     is_level(found, "perf_event_paranoid", "warn", "= 3", "sysctl -w kernel.perf_event_paranoid=2")
     lib.ok(status == 1 or status == 2, "paranoid 3 without CAP_SYS_ADMIN is no small thing (%d)" % status)
     _, found = doctor(*without_paranoid(3))
-    is_level(found, "perf_event_paranoid", "ok", "= 3, and CAP_SYS_ADMIN is there")
+    is_level(found, "perf_event_paranoid", "ok", "= 3, and CAP_SYS_ADMIN is held")
 
     _, found = doctor(*caps("sys_ptrace"))
     is_level(found, "capabilities", "warn", "missing: CAP_SYS_PTRACE.", "--cap-add")

@@ -212,7 +212,7 @@ static enum verdict stretch(struct session *s, uint32_t hz)
 	uint64_t had = 0, due = 1;
 	struct source_layout l;
 
-	CHECK(s->source->ops->set_rate(s->source, hz) == 0, "%u Hz", hz);
+	CHECK(s->source->ops->set_rate(s->source, hz, hz) == 0, "%u Hz", hz);
 	s->source->ops->layout(s->source, &l);
 	CHECK(l.origins.slot[0].period == 1000000000ULL / hz, "period %lu", (unsigned long)l.origins.slot[0].period);
 	for (int i = 0; i < 8 && had < (due + 1) / 2; i++)
@@ -227,14 +227,14 @@ static enum verdict rates(struct session *s)
 	static const uint32_t hz[] = {50, 400, 100, 20};
 	uint64_t had, due;
 
-	CHECK(s->source->ops->set_rate(s->source, 0) < 0 && s->source->ops->set_rate(s->source, 20000) < 0, "no rate");
+	CHECK(s->source->ops->set_rate(s->source, 0, 199) < 0 && s->source->ops->set_rate(s->source, 20000, 199) < 0, "no rate");
 	for (size_t i = 0; i < ARRAY_SIZE(hz); i++)
 		if (stretch(s, hz[i]) != PASSED)
 			return FAILED;
 	/* Fifty changes leave nothing behind. */
 	for (uint32_t i = 0; i < 50; i++)
-		CHECK(s->source->ops->set_rate(s->source, 100 + i % 2 * 100) == 0, "change %u", i);
-	CHECK(s->source->ops->stop(s->source) == 0 && s->source->ops->set_rate(s->source, 199) == 0, "while stopped");
+		CHECK(s->source->ops->set_rate(s->source, 100 + i % 2 * 100, 200) == 0, "change %u", i);
+	CHECK(s->source->ops->stop(s->source) == 0 && s->source->ops->set_rate(s->source, 199, 199) == 0, "while stopped");
 	had = ticks(s);
 	due = s->source->ops->expected_ticks(s->source);
 	CHECK(had <= due + 2 && had >= due / 20, "%lu of %lu in all", (unsigned long)had, (unsigned long)due);

@@ -142,7 +142,7 @@ START_TEST(rates_of_events_follow_the_session_s)
 	ck_assert(e.by_frequency && e.period == 100);
 	slots_setup(&s, 2, &e);
 	ck_assert(!e.by_frequency && e.period == 30);
-	ck_assert_int_eq(slots_set_rate(&s, 25), 0);
+	ck_assert_int_eq(slots_set_rate(&s, 25, 100), 0);
 	slots_setup(&s, 1, &e);
 	ck_assert_uint_eq(e.period, 25);
 	slots_setup(&s, 2, &e);
@@ -150,9 +150,33 @@ START_TEST(rates_of_events_follow_the_session_s)
 	ck_assert_uint_eq(s.origins.slot[0].period, NSEC_PER_SEC / 25);
 	ck_assert_uint_eq(s.origins.slot[1].period, 1);
 	ck_assert_uint_eq(s.origins.slot[2].period, 120);
-	ck_assert_int_eq(slots_set_rate(&s, 0), -ERANGE);
-	ck_assert_int_eq(slots_set_rate(&s, 100), 0);
+	ck_assert_int_eq(slots_set_rate(&s, 0, 100), -ERANGE);
+	ck_assert_int_eq(slots_set_rate(&s, 100, 100), 0);
 	ck_assert_uint_eq(s.origins.slot[2].period, 30);
+	slots_done(&s);
+}
+END_TEST
+
+START_TEST(another_configured_rate_leaves_events_as_they_are_configured)
+{
+	struct source_config cfg = {.frequency_hz = 20,
+				    .events = list_of("cpu-clock, page-faults/period=1/, context-switches/freq=50/, cpu-migrations")};
+	struct event_setup e;
+	struct slots s;
+
+	ck_assert_int_eq(slots_init(&s, 2, &cfg), 0);
+	ck_assert_int_eq(slots_set_rate(&s, 40, 40), 0);
+	slots_setup(&s, 1, &e);
+	ck_assert(!e.by_frequency && e.period == 1);
+	slots_setup(&s, 2, &e);
+	ck_assert(e.by_frequency && e.period == 50);
+	slots_setup(&s, 3, &e);
+	ck_assert(e.by_frequency && e.period == 40);
+	/* The guard's limit is a share of that. */
+	ck_assert_int_eq(slots_set_rate(&s, 10, 40), 0);
+	ck_assert_uint_eq(s.origins.slot[1].period, 4);
+	slots_setup(&s, 2, &e);
+	ck_assert_uint_eq(e.period, 12);
 	slots_done(&s);
 }
 END_TEST
@@ -168,6 +192,7 @@ Suite *event_list_suite(void)
 	tcase_add_test(t, origins_have_their_slots);
 	tcase_add_test(t, every_origin_has_a_name_and_types);
 	tcase_add_test(t, rates_of_events_follow_the_session_s);
+	tcase_add_test(t, another_configured_rate_leaves_events_as_they_are_configured);
 	suite_add_tcase(s, t);
 	return s;
 }

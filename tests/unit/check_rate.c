@@ -28,7 +28,7 @@ static int fake_stop(struct source *s)
 	return 0;
 }
 
-static int fake_set_rate(struct source *s, uint32_t hz)
+static int fake_set_rate(struct source *s, uint32_t hz, uint32_t configured_hz)
 {
 	if (!fake.refuse)
 		fake.hz = hz;

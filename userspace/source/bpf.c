@@ -222,9 +222,9 @@ static void bpf_layout(const struct source *s, struct source_layout *ret)
 	};
 }
 
-static int bpf_set_rate(struct source *s, uint32_t frequency_hz)
+static int bpf_set_rate(struct source *s, uint32_t frequency_hz, uint32_t configured_hz)
 {
-	return slots_set_rate(&bpf_self(s)->slots, frequency_hz);
+	return slots_set_rate(&bpf_self(s)->slots, frequency_hz, configured_hz);
 }
 
 static int bpf_set_defaults(struct source *s, const struct otp_defaults *d)

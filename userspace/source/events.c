@@ -140,10 +140,10 @@ static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 	return event_is_timer(&e->setup) && enabled > from ? (enabled - from) / e->setup.period : 0;
 }
 
-/* Idle time of all CPUs, owned; NULL where it cannot be read. */
+/* Idle time of all CPUs, owned; NULL where it cannot be read, or is not needed: ticks of a timer only are due when idle. */
 static uint64_t *events_idle_now(const struct events *e)
 {
-	uint64_t *ns = calloc(e->nr, sizeof(*ns));
+	uint64_t *ns = event_is_timer(&e->setup) ? calloc(e->nr, sizeof(*ns)) : NULL;
 
 	if (ns && idle_read(ns, e->nr) < 0) {
 		free(ns);

@@ -249,7 +249,7 @@ static int kmod_stop(struct source *s)
 	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_STOP, NULL);
 }
 
-static int kmod_set_rate(struct source *s, uint32_t frequency_hz)
+static int kmod_set_rate(struct source *s, uint32_t frequency_hz, uint32_t configured_hz)
 {
 	struct source_kmod *k = kmod_self(s);
 	uint64_t period_ns;

@@ -25,16 +25,22 @@
 #define SHRINK_NS      (60 * NSEC_PER_SEC)
 #define SAMPLES_LEAST  (32u << 10)
 #define SAMPLES_MOST   (4u << 20)
+#define SAMPLES_ALL    (64u << 20) /* of all CPUs and slots together */
 #define LIFE_LEAST     (16u << 10)
 #define LIFE_MOST      (128u << 10)
 #define SINGLE_DUMP    16384 /* events of single processes cannot be opened again: deep enough from the start */
 
 /* --- sizes --- */
 
-/* The clock's period: the rates of events differ, and are unknown where they have a period. */
+/* The shortest time between two samples of a slot; unknown where an event has a period (perf_samples_by_period). */
 static uint64_t perf_period_ns(const struct source_perf *p)
 {
-	return p->slots.origins.slot[0].period;
+	uint64_t ns = p->slots.origins.slot[0].period;
+
+	for (uint32_t i = 0; i < p->slots.list.count; i++)
+		if (p->slots.list.event[i].frequency_hz)
+			ns = MIN(ns, NSEC_PER_SEC / p->slots.list.event[i].frequency_hz);
+	return ns;
 }
 
 static bool perf_samples_by_period(const struct source_perf *p)
@@ -49,14 +55,12 @@ static bool perf_samples_by_period(const struct source_perf *p)
 static size_t perf_samples_wanted(const struct source_perf *p)
 {
 	uint64_t hz = NSEC_PER_SEC / perf_period_ns(p), enough;
-	size_t size = 4 * SAMPLES_LEAST;
+	size_t size = 4 * SAMPLES_LEAST, most = MIN(SAMPLES_MOST, SAMPLES_ALL / (p->nr * p->slots.origins.count));
 
-	for (uint32_t i = 0; i < p->slots.list.count; i++)
-		hz = MAX(hz, (uint64_t)p->slots.list.event[i].frequency_hz);
 	enough = hz * (p->dump_start + PERF_SAMPLE_REST) / (p->single ? 4 : 2);
 	if (perf_samples_by_period(p))
-		enough = SAMPLES_MOST;
-	while (size < enough && size < SAMPLES_MOST)
+		enough = most;
+	while (size < enough && 2 * size <= most)
 		size *= 2;
 	return size;
 }
@@ -302,7 +306,7 @@ static int perf_stop(struct source *s)
 }
 
 /* Inherited events have periods of their own, which cannot be changed. */
-static int perf_set_rate(struct source *s, uint32_t frequency_hz)
+static int perf_set_rate(struct source *s, uint32_t frequency_hz, uint32_t configured_hz)
 {
 	struct source_perf *p = perf_self(s);
 	int err;
@@ -310,7 +314,7 @@ static int perf_set_rate(struct source *s, uint32_t frequency_hz)
 	if (p->single)
 		return -EOPNOTSUPP;
 	perf_pump_until(p, clock_now_ns());
-	err = slots_set_rate(&p->slots, frequency_hz);
+	err = slots_set_rate(&p->slots, frequency_hz, configured_hz);
 	if (err < 0)
 		return err;
 	p->dump_max = perf_dump_bound(p, OTP_HEAD_STACK);

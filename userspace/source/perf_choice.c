@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "kmod/uapi/otprof_copy.h"
 
 #define SWEEP_EVERY_NS NSEC_PER_SEC
 
@@ -204,7 +205,7 @@ bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const str
 		return false;
 	if (!who->stack_bytes)
 		who->stack_bytes = choice_stack_unplanned(c, who, own);
-	who->stack_bytes = MIN(ALIGN_UP(MIN(who->stack_bytes, OTP_STACK_LIMIT), 8u), OTP_STACK_LIMIT);
+	who->stack_bytes = (uint32_t)otp_copy_want(who->stack_bytes);
 	return true;
 }
 

@@ -51,8 +51,10 @@ struct perf_cpu {
 	 */
 	struct sideband_buffer samples[OTP_ORIGINS_MAX], life;
 	int life_fd; /* whole host: its event; -1 */
-	uint64_t budget_ns;   /* time for which budget_left holds */
-	uint64_t budget_left; /* stack bytes above the floor that may be copied now */
+	struct perf_budget {
+		uint64_t time_ns;
+		uint64_t left; /* stack bytes above the floor that could be copied then */
+	} ticks, events; /* apart: an event that fires often must not cut the stacks of ticks */
 	struct perf_loss loss[OTP_ORIGINS_MAX];
 };
 

@@ -92,7 +92,9 @@ static void pump_put_loss(struct source_perf *p, uint32_t cpu, uint32_t slot, ui
 	lost->samples = 0;
 }
 
-static void pump_lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples, enum otp_loss_reason reason)
+/* value: of these samples together; 0 where the kernel does not say it. */
+static void pump_lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples, uint64_t value,
+		      enum otp_loss_reason reason)
 {
 	struct otp_cpu_counters *n = perf_counters(p, slot, cpu);
 	struct perf_loss *lost = &p->cpus[cpu].loss[slot];
@@ -102,6 +104,7 @@ static void pump_lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64
 	lost->samples += samples;
 	n->ticks += samples;
 	n->taken += samples;
+	n->value += value;
 	n->lost[reason] += samples;
 }
 
@@ -109,17 +112,17 @@ static void pump_lose(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64
  * The part of a copy that the bound on bytes per second leaves. The kernel has
  * copied the bytes already, so only existing ones count.
  */
-static uint32_t pump_share_budget(const struct source_perf *p, struct perf_cpu *c, const struct perf_sample *s,
+static uint32_t pump_share_budget(const struct source_perf *p, struct perf_budget *b, const struct perf_sample *s,
 				  uint32_t want)
 {
 	__u64 take = want, base = 0, copied = MAX(s->stack_len, (uint32_t)OTP_STACK_FLOOR);
 
 	if (!otp_budget_applies(want, base))
 		return want;
-	c->budget_left = otp_budget_fill(c->budget_left, s->time_ns - c->budget_ns, p->choice.defaults.stack_budget);
-	c->budget_ns = s->time_ns;
-	otp_budget_share(c->budget_left, &take, &base);
-	c->budget_left = otp_budget_spend(c->budget_left, MIN(take, copied) - OTP_STACK_FLOOR);
+	b->left = otp_budget_fill(b->left, s->time_ns - b->time_ns, p->choice.defaults.stack_budget);
+	b->time_ns = s->time_ns;
+	otp_budget_share(b->left, &take, &base);
+	b->left = otp_budget_spend(b->left, MIN(take, copied) - OTP_STACK_FLOOR);
 	return (uint32_t)take;
 }
 
@@ -135,10 +138,10 @@ static void pump_put_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, 
 		pump_put_loss(p, cpu, slot, s->time_ns);
 	to = ring_writer_reserve(&p->ring, (uint32_t)perf_sample_bound(s));
 	if (!to) {
-		pump_lose(p, cpu, slot, 1, OTP_LOSS_RING_FULL);
+		pump_lose(p, cpu, slot, 1, slot ? s->value : 0, OTP_LOSS_RING_FULL);
 		return;
 	}
-	who->stack_take = pump_share_budget(p, c, s, who->stack_bytes);
+	who->stack_take = pump_share_budget(p, slot ? &c->events : &c->ticks, s, who->stack_bytes);
 	who->origin = p->slots.origins.slot[slot].origin;
 	len = perf_sample_write(to, s, who, n->taken + 1);
 	n->ticks++;
@@ -158,6 +161,21 @@ static void pump_skip(struct source_perf *p, uint32_t cpu, uint32_t slot, enum o
 	n->skip[reason]++;
 }
 
+/* The events for which each sample of a slot stands; 0: the clock's, and where each sample says it. */
+static uint64_t pump_period(const struct event_setup *setup, uint32_t slot)
+{
+	return slot && !setup->by_frequency ? setup->period : 0;
+}
+
+/* The kernel had no room for these. */
+static void pump_handle_lost(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples)
+{
+	struct event_setup setup;
+
+	slots_setup(&p->slots, slot, &setup);
+	pump_lose(p, cpu, slot, samples, samples * pump_period(&setup, slot), OTP_LOSS_RING_FULL);
+}
+
 static void pump_handle_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
 	struct perf_format format = p->format;
@@ -168,7 +186,7 @@ static void pump_handle_sample(struct source_perf *p, uint32_t cpu, uint32_t slo
 	slots_setup(&p->slots, slot, &setup);
 	format.period = slot && setup.by_frequency;
 	if (perf_sample_decode(record, len, &format, &s) < 0) {
-		pump_lose(p, cpu, slot, 1, OTP_LOSS_BAD_RECORD);
+		pump_lose(p, cpu, slot, 1, pump_period(&setup, slot), OTP_LOSS_BAD_RECORD);
 		return;
 	}
 	if (slot && !setup.by_frequency)
@@ -192,7 +210,7 @@ static void pump_handle_record(struct source_perf *p, uint32_t cpu, uint32_t slo
 	if (h->type == PERF_RECORD_SAMPLE)
 		pump_handle_sample(p, cpu, slot, record, len);
 	else if (h->type == PERF_RECORD_LOST && len >= 24)
-		pump_lose(p, cpu, slot, words[2], OTP_LOSS_RING_FULL);
+		pump_handle_lost(p, cpu, slot, words[2]);
 	/* THROTTLE: the ticks not taken are counted as missed, by the time that the event was enabled. */
 }
 

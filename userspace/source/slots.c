@@ -5,8 +5,20 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include <stdlib.h>
+
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
+
+/* The kernel lowers it by itself where interrupts are slow, and refuses any frequency above. */
+static uint32_t slots_frequency_max(void)
+{
+	char text[32];
+	long hz = file_read_text("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) > 0 ? atol(text) : 0;
+
+	return hz > 0 && hz < UINT32_MAX ? (uint32_t)hz : UINT32_MAX;
+}
 
 /* The session's current frequency as a share of the configured one. */
 static uint32_t slots_rate_hz(const struct slots *s)
@@ -14,9 +26,16 @@ static uint32_t slots_rate_hz(const struct slots *s)
 	return (uint32_t)(NSEC_PER_SEC / s->origins.slot[0].period);
 }
 
+static uint32_t slots_event_hz(const struct slots *s, const struct event_spec *e, uint64_t hz)
+{
+	uint64_t wanted = e->frequency_hz ? e->frequency_hz : s->configured_hz;
+
+	return (uint32_t)MIN(MAX(wanted * hz / s->configured_hz, 1ULL), (uint64_t)s->frequency_max);
+}
+
 void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret)
 {
-	uint64_t hz = slots_rate_hz(s);
+	uint64_t configured = s->configured_hz, hz = MIN(slots_rate_hz(s), configured);
 	const struct event_spec *e;
 
 	if (!slot) {
@@ -24,8 +43,7 @@ void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret)
 		return;
 	}
 	e = &s->list.event[slot - 1];
-	*ret = event_of_origin(e->origin, e->period * s->frequency_hz / hz,
-			       (uint32_t)MAX(e->frequency_hz * hz / s->frequency_hz, 1ULL));
+	*ret = event_of_origin(e->origin, e->period * configured / hz, slots_event_hz(s, e, hz));
 }
 
 static void slots_set_origins(struct slots *s, uint32_t frequency_hz)
@@ -45,8 +63,8 @@ int slots_init(struct slots *s, uint32_t nr_cpus, const struct source_config *cf
 	struct event_setup setup;
 	int err = 0;
 
-	*s = (struct slots){.list = cfg->events, .frequency_hz = cfg->frequency_hz, .hardware = cfg->hardware};
-	event_list_set_rate(&s->list, 0, cfg->frequency_hz);
+	*s = (struct slots){.list = cfg->events, .configured_hz = cfg->frequency_hz,
+			    .frequency_max = UINT32_MAX, .hardware = cfg->hardware};
 	slots_set_origins(s, cfg->frequency_hz);
 	for_each_slot(s, slot) {
 		slots_setup(s, slot, &setup);
@@ -138,17 +156,20 @@ static int slots_apply_rate(struct slots *s)
 	return err;
 }
 
-int slots_set_rate(struct slots *s, uint32_t frequency_hz)
+int slots_set_rate(struct slots *s, uint32_t frequency_hz, uint32_t configured_hz)
 {
-	uint32_t before = slots_rate_hz(s);
+	uint32_t before = slots_rate_hz(s), configured_before = s->configured_hz;
 	int err;
 
 	if (frequency_hz < SOURCE_HZ_MIN || frequency_hz > SOURCE_HZ_MAX)
 		return -ERANGE;
+	s->configured_hz = configured_hz;
+	s->frequency_max = slots_frequency_max();
 	slots_set_origins(s, frequency_hz);
 	err = slots_apply_rate(s);
 	if (!err)
 		return 0;
+	s->configured_hz = configured_before;
 	slots_set_origins(s, before);
 	slots_apply_rate(s);
 	return err;

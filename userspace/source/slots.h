@@ -25,7 +25,8 @@ struct slots {
 	void *ctx;		/* of open; borrowed */
 	struct event_list list; /* rates as configured */
 	struct origins origins; /* with the periods in force */
-	uint32_t frequency_hz;	/* as configured: events keep their proportion to it */
+	uint32_t configured_hz; /* of the CPU clock: where its rate is lower, those of events are, in proportion */
+	uint32_t frequency_max; /* the kernel's, when the rate last changed; at first none: what it refuses is an error */
 	bool hardware;
 };
 
@@ -37,8 +38,8 @@ int slots_reopen(struct slots *s); /* as events_reopen, for every slot */
 int slots_start(struct slots *s);
 int slots_stop(struct slots *s);
 int slots_follow(struct slots *s, int *ret_changed);
-/* Another frequency for the CPU clock, and rates in proportion for events. -ERANGE; else all or none. */
-int slots_set_rate(struct slots *s, uint32_t frequency_hz);
+/* As source_ops.set_rate. -ERANGE; else all or none. */
+int slots_set_rate(struct slots *s, uint32_t frequency_hz, uint32_t configured_hz);
 
 /* What is counted in a slot, at the rate in force. */
 void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret);

@@ -67,11 +67,12 @@ struct source_ops {
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
 	/*
-	 * Changes the rate from the next tick on, running or not; that of events in
-	 * proportion. The caller ends the profile first: samples before and after
-	 * have different periods.
+	 * Changes the rate from the next tick on, running or not. configured_hz is
+	 * the configuration's: a lower frequency_hz limits it, and lowers the rates of
+	 * events in proportion. The caller ends the profile first: samples before and
+	 * after have different periods.
 	 */
-	int (*set_rate)(struct source *s, uint32_t frequency_hz);
+	int (*set_rate)(struct source *s, uint32_t frequency_hz, uint32_t configured_hz);
 	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
 	/* These three: -E2BIG when the table is full, and no plan of a dead process can be dropped. */

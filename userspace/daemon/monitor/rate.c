@@ -39,7 +39,7 @@ const struct ipc_rate *rate_pending(const struct monitor *m)
 
 static int rate_set(struct monitor *m, uint32_t hz)
 {
-	int err = m->sampler.source->ops->set_rate(m->sampler.source, hz);
+	int err = m->sampler.source->ops->set_rate(m->sampler.source, hz, m->rate.wanted_hz);
 
 	if (err)
 		return err;

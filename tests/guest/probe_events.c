@@ -69,6 +69,16 @@ static void sleep_often(void)
 		sleep_ms(1);
 }
 
+/* On a stack that takes chunks. */
+static void sleep_deep(void)
+{
+	char deep[200 << 10];
+
+	memset(deep, 1, sizeof(deep));
+	sleep_often();
+	__asm__ volatile("" : : "r"(deep) : "memory");
+}
+
 /* The child runs while its records are read; false: it or the session failed. */
 static bool run(const struct source_config *cfg, void (*make)(void), struct session *s, struct tally *t)
 {
@@ -182,6 +192,34 @@ static enum verdict each_origin_has_its_own_counters(void)
 	return PASSED;
 }
 
+/* Deep copies go in chunks, which count where their sample does. */
+static enum verdict chunks_count_in_their_slot(void)
+{
+	struct source_config cfg = config_of("context-switches/period=1/");
+	struct otp_cpu_counters clock = {0};
+	uint64_t chunks = 0, bytes = 0;
+	struct tally t = {0};
+	struct session s;
+	bool ran;
+
+	cfg.defaults.stack_bytes = OTP_STACK_LIMIT;
+	ran = run(&cfg, sleep_deep, &s, &t);
+	CHECK(ran, "it did not run");
+	for (uint32_t cpu = 0; cpu < s.layout.cpus; cpu++) {
+		struct otp_cpu_counters c = session_counters(&s, cpu), event = session_counters(&s, s.layout.cpus + cpu);
+
+		clock.chunks += c.chunks + c.chunks_lost;
+		clock.put_bytes += c.put_bytes;
+		chunks += event.chunks;
+		bytes += event.put_bytes;
+	}
+	session_close(&s);
+	CHECK(!clock.chunks && !clock.put_bytes, "%lu chunks, %lu bytes of the clock", (unsigned long)clock.chunks,
+	      (unsigned long)clock.put_bytes);
+	CHECK(chunks && bytes, "no chunks");
+	return PASSED;
+}
+
 static enum verdict what_the_machine_lacks_is_named(void)
 {
 	const struct source_config cfg = config_of("cycles");
@@ -203,6 +241,7 @@ const struct probe_test event_tests[] = {
 	{"context switches are counted", switches_are_counted},
 	{"a frequency gives values that add up", frequency_gives_values_that_add_up},
 	{"each origin has its own counters", each_origin_has_its_own_counters},
+	{"chunks count in their slot", chunks_count_in_their_slot},
 	{"an event that the machine lacks is named", what_the_machine_lacks_is_named},
 	{NULL, NULL},
 };

@@ -152,7 +152,7 @@ void otprof_timers_done(void)
 }
 
 /* Adding and removing the instance calls the functions above for every CPU that is online. */
-static int begin(struct otprof_session *s)
+static int timers_begin(struct otprof_session *s)
 {
 	int err;
 
@@ -171,7 +171,7 @@ static int begin(struct otprof_session *s)
 	return err;
 }
 
-static void end(struct otprof_session *s)
+static void timers_end(struct otprof_session *s)
 {
 	WRITE_ONCE(s->quiet, true);
 	otprof_hotplug_remove(&s->hotplug);
@@ -186,7 +186,7 @@ int otprof_timers_start(struct otprof_session *s)
 	if (s->started)
 		return -EALREADY;
 	cpumask_clear(s->changed);
-	err = begin(s);
+	err = timers_begin(s);
 	s->started = !err;
 	return err;
 }
@@ -195,7 +195,7 @@ void otprof_timers_stop(struct otprof_session *s)
 {
 	if (!s->started)
 		return;
-	end(s);
+	timers_end(s);
 	cpumask_clear(s->changed);
 	s->started = false;
 }
@@ -205,10 +205,10 @@ int otprof_timers_period(struct otprof_session *s, u64 period_ns)
 	int err = 0;
 
 	if (s->started)
-		end(s);
+		timers_end(s);
 	s->period_ns = period_ns;
 	if (s->started)
-		err = begin(s);
+		err = timers_begin(s);
 	s->started = s->started && !err;
 	return err;
 }

@@ -6,12 +6,14 @@
  *
  * Who uses it: samplers write records and counters and read plans; the engine
  * reads records; the monitor writes plans and reads counters.
- * Contexts: everything here is plain data. Samplers write it with interrupts
- * off (hrtimer or NMI), so no structure needs more than one pass to fill.
+ * Contexts: everything here is plain data. Samplers write it where they cannot
+ * sleep (hrtimer, NMI, page fault), so no structure needs more than one pass to
+ * fill.
  * Units: times are nanoseconds of CLOCK_BOOTTIME, sizes are bytes.
  * Compatibility: additions are new section types, new record types, new
  * reasons, or reserved fields, which are zero until then. Readers skip unknown
- * types. Any other change raises OTP_ABI_VERSION.
+ * types. Any other change of a record or of the ring raises OTP_ABI_VERSION; of
+ * plans, rules and counters, which are kept nowhere, OTPROF_DEV_VERSION.
  */
 #ifndef OTPROF_UAPI_H
 #define OTPROF_UAPI_H

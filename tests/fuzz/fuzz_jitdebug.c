@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(head, data, sizeof(head));
 	code.size = head[0];
+	code.of_v8 = head[1] & 1;
 	nr = data[4] == 0xff ? UINT64_MAX : data[4];
 	data += 5;
 	size -= 5;

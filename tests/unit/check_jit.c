@@ -203,13 +203,14 @@ static void put_entry(int fd, uint64_t addr, uint32_t line, uint32_t discriminat
 }
 
 /* A function of 256 bytes at 0x7000 with three entries, whose addresses are shifted. */
-static int dump_with_debug(uint64_t shift, uint64_t of, const char *second)
+static int dump_of(const char *name, uint64_t shift, uint64_t of, const char *second)
 {
 	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
-	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 256, .name = "compiled"};
+	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 256};
 	struct dump_debug debug = {.id = 2, .addr = of, .entries = 3};
 	int fd = memfd_create("check", MFD_CLOEXEC);
 
+	snprintf(load.name, sizeof(load.name), "%s", name);
 	debug.total_size = (uint32_t)(sizeof(debug) + 3 * 16 + 8 + strlen(second) + 1 + 2);
 	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
 	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
@@ -218,6 +219,11 @@ static int dump_with_debug(uint64_t shift, uint64_t of, const char *second)
 	put_entry(fd, 0x7080 + shift, 11, 3, "\xff");
 	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
 	return fd;
+}
+
+static int dump_with_debug(uint64_t shift, uint64_t of, const char *second)
+{
+	return dump_of("compiled", shift, of, second);
 }
 
 START_TEST(jitdump_says_file_and_line)
@@ -240,10 +246,76 @@ START_TEST(jitdump_of_v8_says_column)
 {
 	struct jit_map *m;
 
-	ck_assert_int_eq(jit_map_new(dump_with_debug(64, 0x7000, "/inlined.js"), JIT_DUMP, &m), 0);
+	ck_assert_int_eq(jit_map_new(dump_of("JS:*compiled", 64, 0x7000, "/inlined.js"), JIT_DUMP, &m), 0);
 	expect_place(m, 0x701f, "/app.js", 10, 1);
 	expect_place(m, 0x7020, "/inlined.js", 20, 2);
 	expect_place(m, 0x70ff, "/inlined.js", 11, 3);
+	jit_map_free(m);
+}
+END_TEST
+
+/* As of Java: the first entry is a safepoint, not the start. */
+START_TEST(jitdump_of_others_is_exact_wherever_it_begins)
+{
+	struct jit_map *m;
+
+	ck_assert_int_eq(jit_map_new(dump_with_debug(64, 0x7000, "/inlined.js"), JIT_DUMP, &m), 0);
+	expect_place(m, 0x703f, "none", 0, 0);
+	expect_place(m, 0x7040, "/app.js", 10, 0);
+	expect_place(m, 0x7060, "/inlined.js", 20, 0);
+	jit_map_free(m);
+}
+END_TEST
+
+/* Entries 16 bytes apart, far more than are read: the places of the first of them are right, the others unknown. */
+START_TEST(jitdump_debug_that_is_too_long_counts_as_far_as_it_is_read)
+{
+	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
+	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 16 * 9000, .name = "long"};
+	struct dump_debug debug = {.id = 2, .addr = 0x7000, .entries = 9000, .total_size = sizeof(debug) + 9000 * 23};
+	int fd = memfd_create("check", MFD_CLOEXEC);
+	struct jit_map *m;
+
+	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
+	for (uint32_t i = 0; i < 9000; i++)
+		put_entry(fd, 0x7000 + 16ULL * i, i + 1, 0, "/a.js."); /* 16 bytes and 7 */
+	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
+	ck_assert_int_eq(jit_map_new(fd, JIT_DUMP, &m), 0);
+	expect_place(m, 0x7000 + 16 * 2000, "/a.js.", 2001, 0);
+	expect_place(m, 0x7000 + 16 * 8000, "none", 0, 0);
+	jit_map_free(m);
+}
+END_TEST
+
+/* Each lookup reads all entries: an attacker's are as many as we read, and no address comes twice. */
+START_TEST(places_are_read_within_a_bound_until_the_next_refresh)
+{
+	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
+	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 4096, .name = "busy"};
+	struct dump_debug debug = {.id = 2, .addr = 0x7000, .entries = 4000, .total_size = sizeof(debug) + 4000 * 23};
+	int fd = memfd_create("check", MFD_CLOEXEC), with = 0;
+	struct symbol_line l;
+	struct jit_map *m;
+
+	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
+	for (uint32_t i = 0; i < 4000; i++)
+		put_entry(fd, 0x7000 + i, i + 1, 0, "/a.js.");
+	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
+	ck_assert_int_eq(jit_map_new(fd, JIT_DUMP, &m), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		ck_assert_int_eq(jit_map_find(m, 0x7000 + i, &l), 0);
+		ck_assert_str_eq(str_c(l.name), "busy");
+		with += l.file != NULL;
+		symbol_line_done(&l);
+	}
+	ck_assert_int_ge(with, 4);
+	ck_assert_int_le(with, 8);
+	jit_map_refresh(m);
+	ck_assert_int_eq(jit_map_find(m, 0x7000 + 99, &l), 0);
+	ck_assert_ptr_nonnull(l.file);
+	symbol_line_done(&l);
 	jit_map_free(m);
 }
 END_TEST
@@ -349,6 +421,9 @@ Suite *jit_suite(void)
 	tcase_add_test(tc, jitdump_names_addresses);
 	tcase_add_test(tc, jitdump_says_file_and_line);
 	tcase_add_test(tc, jitdump_of_v8_says_column);
+	tcase_add_test(tc, jitdump_of_others_is_exact_wherever_it_begins);
+	tcase_add_test(tc, jitdump_debug_that_is_too_long_counts_as_far_as_it_is_read);
+	tcase_add_test(tc, places_are_read_within_a_bound_until_the_next_refresh);
 	tcase_add_test(tc, jitdump_debug_that_makes_no_sense_is_left_out);
 	tcase_add_loop_test(tc, jitdump_record_of_wrong_size_names_nothing, 0, (int)ARRAY_SIZE(wrong_sizes));
 	tcase_add_test(tc, what_is_no_jitdump_is_refused);

@@ -7,9 +7,8 @@
 #include "base/capability.h"
 #include "base/cleanup.h"
 #include "cli/doctor.h"
+#include "source/pids.h"
 
-/* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
-#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 #define MEMLOCK_NEEDED	      (16u << 20) /* maps and ring of a host of up to 16 CPUs */
 
 static bool doctor_has_capability(const struct doctor *d, int cap)
@@ -194,14 +193,15 @@ void doctor_memlock(struct doctor *d, struct finding *f)
 
 void doctor_pid_namespace(struct doctor *d, struct finding *f)
 {
-	char path[4200], target[64];
+	char path[4200], target[64], hosts[32];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", d->root);
 	n = readlink(path, target, sizeof(target) - 1);
 	if (n > 0)
 		target[n] = '\0';
-	if (n > 0 && !strcmp(target, INITIAL_PID_NAMESPACE)) {
+	snprintf(hosts, sizeof(hosts), "pid:[%u]", PIDS_HOST_NAMESPACE);
+	if (n > 0 && !strcmp(target, hosts)) {
 		doctor_set(f, DOCTOR_OK, "the host's own");
 		return;
 	}

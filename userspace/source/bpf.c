@@ -6,7 +6,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "source/bpf_probe.h"
+#include "source/pids.h"
 #include "source/size.h"
 #include "source/slots.h"
 #include "source/source.h"
@@ -261,11 +261,6 @@ static int bpf_map_set(const struct bpf_map *map, const void *key, const void *v
 	return bpf_map_delete_elem(fd, key) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static bool bpf_process_is_gone(uint32_t pid)
-{
-	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
-}
-
 /*
  * The end of a plan's process is not reported, least of all if the engine died:
  * plans of dead processes stay until their room is needed.
@@ -281,12 +276,12 @@ static bool bpf_sweep_plans(struct source_bpf *b)
 	b->swept_ns = now;
 	for (uint32_t i = 0; i <= b->plans && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
 		/* Deleted only when the next key is known: from a deleted key, iteration would start again. */
-		if (at && bpf_process_is_gone(pid))
+		if (at && pid_is_gone(pid))
 			gone += bpf_map_delete_elem(fd, &pid) == 0;
 		pid = next;
 		at = &pid;
 	}
-	if (at && bpf_process_is_gone(pid))
+	if (at && pid_is_gone(pid))
 		gone += bpf_map_delete_elem(fd, &pid) == 0;
 	return gone;
 }

@@ -16,9 +16,9 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "source/perf_probe.h"
+#include "source/pids.h"
 
 /* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
 __attribute__((format(printf, 3, 4))) static int refuse(char why[SOURCE_WHY], int err, const char *fmt, ...)
 {
@@ -114,7 +114,7 @@ static int probe_pid_namespace(char why[SOURCE_WHY])
 
 	if (stat("/proc/self/ns/pid", &st) < 0)
 		return refuse(why, -errno, "/proc/self/ns/pid: %s; otprofd needs /proc", strerror(errno));
-	if (st.st_ino == INITIAL_PID_NAMESPACE)
+	if (pids_are_the_hosts())
 		return 0;
 	return refuse(why, -EINVAL,
 		      "otprofd runs in a pid namespace of its own and would name the wrong processes: start it in the "

@@ -4,18 +4,17 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "kmod/uapi/otprof_dev.h"
 #include "source/cpus.h"
+#include "source/pids.h"
 #include "source/size.h"
 #include "source/source.h"
 
 /* Its inode is fixed (Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO). */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
 #define PLANS_DEFAULT 8192
 #define HINTS_MAX     1024
@@ -38,14 +37,6 @@ static struct source_kmod *kmod_self(const struct source *s)
 static int kmod_call(int fd, unsigned long request, const void *arg)
 {
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
-}
-
-/* The module reports pids of the initial pid namespace; the daemon has to run in it. */
-static bool kmod_in_initial_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE;
 }
 
 static int kmod_dev_failed(int err, char why[SOURCE_WHY])
@@ -131,7 +122,7 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	if (cfg->events.count || cfg->events.no_clock)
 		return snprintf(why, SOURCE_WHY, "the module samples the CPU clock only: events need mode = bpf or perf"),
 		       -EOPNOTSUPP;
-	if (!kmod_in_initial_pid_namespace())
+	if (!pids_are_the_hosts())
 		return snprintf(why, SOURCE_WHY, "this is not the initial pid namespace: run with the host's (hostPID: true)"),
 		       -EPERM;
 	err = kmod_dev_open(&fd, &info, why);

@@ -2,12 +2,12 @@
 #include "source/perf_choice.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "kmod/uapi/otprof_copy.h"
+#include "source/pids.h"
 
 #define SWEEP_EVERY_NS NSEC_PER_SEC
 
@@ -26,11 +26,6 @@ void perf_choice_done(struct perf_choice *c)
 	perf_cgroups_done(&c->cgroups);
 }
 
-static bool choice_process_is_gone(uint32_t pid)
-{
-	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
-}
-
 /* The end of a plan's process is not reported: plans of dead processes stay until their room is needed. */
 static void choice_sweep(struct perf_choice *c)
 {
@@ -43,7 +38,7 @@ static void choice_sweep(struct perf_choice *c)
 	map_for_each(&c->plans, slot) {
 		void *p = (void *)(uintptr_t)slot->value;
 
-		if (choice_process_is_gone((uint32_t)slot->key) || map_put_ptr(&left, slot->key, p) < 0)
+		if (pid_is_gone((uint32_t)slot->key) || map_put_ptr(&left, slot->key, p) < 0)
 			free(p);
 	}
 	map_done(&c->plans);

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "source/events.h"
+#include "source/pids.h"
 
 /* Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCU
 
 int perf_paranoid(void)
 {
@@ -47,13 +46,6 @@ static int perf_try_open(bool everybody)
 	return 0;
 }
 
-static bool perf_in_initial_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE;
-}
-
 static int perf_refused(int err, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	int paranoid = perf_paranoid();
@@ -82,7 +74,7 @@ int perf_probe(const struct source_config *cfg, bool *ret_single, char why[SOURC
 {
 	int err = perf_try_open(true);
 
-	if (err == 0 && !perf_in_initial_pid_namespace())
+	if (err == 0 && !pids_are_the_hosts())
 		return snprintf(why, SOURCE_WHY,
 				"otprofd runs in a pid namespace of its own and would name the wrong processes: start it in "
 				"the host's (hostPID: true, docker run --pid=host)"),

@@ -82,7 +82,7 @@ struct source_ops {
 	int (*set_cgroup)(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r); /* NULL removes */
 	/*
 	 * Opens the events of CPUs that came online, or went offline and back, since
-	 * the last call; call it every few seconds. It interrupts each CPU once or twice.
+	 * the last call; call it every few seconds. It interrupts each CPU up to twice for each origin.
 	 * ret_changed: CPUs opened or closed.
 	 */
 	int (*follow_cpus)(struct source *s, int *ret_changed);

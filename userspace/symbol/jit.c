@@ -16,6 +16,9 @@
 #define LEAD_MAX    64 /* of a line, before the name */
 #define TAIL_BYTES  64
 #define CACHE_SIZE  256 /* addresses, a power of two */
+/* Debug information that is read between two refreshes. Beyond it an address has a name and no place: a program
+ * decides how much there is, and how many addresses of it are looked up. */
+#define PLACES_BYTES (512u << 10)
 
 #define DUMP_MAGIC	 0x4A695444u
 #define DUMP_HEAD_MIN	 40
@@ -54,6 +57,7 @@ struct jit_map {
 	uint64_t debug_start;
 	uint32_t debug; /* 0: none */
 	struct cached *cache; /* owned; of what was read so far */
+	uint32_t places_left; /* of PLACES_BYTES */
 };
 
 static int jit_check_head(struct jit_map *m)
@@ -326,6 +330,7 @@ bool jit_map_refresh(struct jit_map *m)
 	uint64_t size, end;
 	struct stat st;
 
+	m->places_left = PLACES_BYTES;
 	if (fstat(m->fd, &st) < 0 || st.st_size < 0)
 		return false;
 	size = MIN((uint64_t)st.st_size, (uint64_t)JIT_FILE_MAX);
@@ -375,45 +380,62 @@ static const struct jit_function *jit_find_function(const struct jit_map *m, uin
 	return best;
 }
 
-/* Reads the record of a function's debug information into block: bytes read; 0: it does not exist, or no longer. */
-static size_t jit_read_debug(const struct jit_map *m, const struct jit_function *f, uint8_t *block,
-			     struct dump_debug *ret)
-{
-	ssize_t n = pread(m->fd, block, JIT_DEBUG_MAX, (off_t)f->debug);
+struct debug_record {
 	struct dump_record r;
+	struct dump_debug debug;
+};
 
-	if (n < (ssize_t)(sizeof(r) + sizeof(*ret)))
+/* The length of the entries in a function's record of debug information; 0: there is none, or no longer. */
+static uint32_t jit_read_debug_head(const struct jit_map *m, const struct jit_function *f, struct debug_record *ret)
+{
+	if (!f->debug || pread(m->fd, ret, sizeof(*ret), (off_t)f->debug) != sizeof(*ret) ||
+	    ret->r.id != DUMP_DEBUG_INFO || ret->r.total_size < sizeof(*ret) || ret->debug.code_addr != f->start)
 		return 0;
-	memcpy(&r, block, sizeof(r));
-	memcpy(ret, block + sizeof(r), sizeof(*ret));
-	if (r.id != DUMP_DEBUG_INFO || r.total_size < sizeof(r) + sizeof(*ret) || ret->code_addr != f->start)
-		return 0;
-	return MIN((size_t)n, (size_t)r.total_size);
+	return MIN(ret->r.total_size - (uint32_t)sizeof(*ret), JIT_DEBUG_MAX);
 }
 
-static void jit_read_place(const struct jit_map *m, const struct jit_function *f, uint64_t pc, struct symbol_line *to)
+/* V8's names of JavaScript begin with a tag: V8 12, src/logging/log.cc. */
+static bool jit_is_v8(const struct str *name)
 {
-	const size_t head = sizeof(struct dump_record) + sizeof(struct dump_debug);
-	const struct jit_code code = {.start = f->start, .size = f->size};
-	_cleanup_(freep) uint8_t *block = f->debug ? malloc(JIT_DEBUG_MAX) : NULL;
-	struct dump_debug debug;
-	struct jit_place place;
-	size_t len = block ? jit_read_debug(m, f, block, &debug) : 0;
+	static const char *const tags[] = {"JS:", "Eval:", "Script:", "Function:", "LazyCompile:"};
 
-	if (!len || jit_place_find(block + head, len - head, debug.nr_entries, &code, pc, &place) < 0)
-		return;
+	for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
+		if (!strncmp(str_c(name), tags[i], strlen(tags[i])))
+			return true;
+	return false;
+}
+
+/* False: it was not read, for too much was read lately. */
+static bool jit_read_place(struct jit_map *m, const struct jit_function *f, uint64_t pc, struct symbol_line *to)
+{
+	struct jit_code code = {.start = f->start, .size = f->size, .of_v8 = jit_is_v8(to->name)};
+	struct debug_record head;
+	struct jit_place place;
+	uint32_t len = jit_read_debug_head(m, f, &head);
+	_cleanup_(freep) uint8_t *entries = NULL;
+	ssize_t n;
+
+	if (!len)
+		return true;
+	if (len > m->places_left || !(entries = malloc(len)))
+		return false;
+	m->places_left -= len;
+	n = pread(m->fd, entries, len, (off_t)(f->debug + sizeof(head)));
+	if (n <= 0 || jit_place_find(entries, (size_t)n, head.debug.nr_entries, &code, pc, &place) < 0)
+		return true;
 	to->file = str_get(place.file, place.file_len);
 	to->line = place.line;
 	to->column = place.column;
+	return true;
 }
 
-static void jit_look_up(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
+/* False: the result lacks a place that a later lookup may find. */
+static bool jit_look_up(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
 {
 	const struct jit_function *f = jit_find_function(m, pc);
 
 	*ret = (struct symbol_line){.name = f ? jit_read_name(m, f) : NULL};
-	if (ret->name)
-		jit_read_place(m, f, pc, ret);
+	return !ret->name || jit_read_place(m, f, pc, ret);
 }
 
 int jit_map_find(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
@@ -427,9 +449,8 @@ int jit_map_find(struct jit_map *m, uint64_t pc, struct symbol_line *ret)
 	c = &m->cache[hash_u64(pc) & (CACHE_SIZE - 1)];
 	if (!c->known || c->pc != pc) {
 		symbol_line_done(&c->line);
-		jit_look_up(m, pc, &c->line);
+		c->known = jit_look_up(m, pc, &c->line);
 		c->pc = pc;
-		c->known = true;
 	}
 	if (!c->line.name)
 		return -ENOENT;

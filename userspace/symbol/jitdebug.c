@@ -32,7 +32,9 @@ static int jit_parse_file(struct entries *e, struct entry *ret)
 	const char *text = (const char *)e->at;
 	size_t len = strnlen(text, (size_t)(e->end - e->at));
 
-	if (e->at + len == e->end || !len)
+	if (e->at + len == e->end)
+		return -ENODATA;
+	if (!len)
 		return -EBADMSG;
 	e->at += len + 1;
 	if (len == 1 && text[0] == '\xff') {
@@ -52,7 +54,7 @@ static int jit_parse_file(struct entries *e, struct entry *ret)
 static int jit_next_entry(struct entries *e, struct entry *ret)
 {
 	if (e->end - e->at < 16)
-		return -EBADMSG;
+		return -ENODATA;
 	memcpy(&ret->addr, e->at, 8);
 	memcpy(&ret->line, e->at + 8, 4);
 	memcpy(&ret->discriminator, e->at + 12, 4);
@@ -75,18 +77,22 @@ int jit_place_find(const uint8_t *entries, size_t len, uint64_t nr, const struct
 		   struct jit_place *ret)
 {
 	struct entries e = {.at = entries, .end = entries + len, .left = nr};
+	bool found = false, passed = false;
 	uint64_t shift = 0;
 	struct entry x;
-	bool found = false;
 
 	while (e.left) {
 		bool first = e.left == nr;
+		int err = jit_next_entry(&e, &x);
 
-		if (jit_next_entry(&e, &x) < 0 || !jit_place_fits_code(&e, &x, code))
+		if (err == -ENODATA)
+			return found && passed ? 0 : -ENOENT;
+		if (err < 0 || !jit_place_fits_code(&e, &x, code))
 			return -EBADMSG;
-		if (first && x.addr - code->start >= V8_SHIFT)
+		if (first && code->of_v8 && x.addr - code->start >= V8_SHIFT)
 			shift = V8_SHIFT;
-		if (x.addr - shift > pc)
+		passed = x.addr - shift > pc;
+		if (passed)
 			continue;
 		*ret = (struct jit_place){.file = x.file, .file_len = x.file_len, .line = x.line,
 					  .column = shift && x.discriminator <= INT32_MAX ? x.discriminator : 0};

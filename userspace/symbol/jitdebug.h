@@ -10,13 +10,15 @@
 #ifndef OTP_SYMBOL_JITDEBUG_H
 #define OTP_SYMBOL_JITDEBUG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define JIT_DEBUG_MAX (64u << 10) /* bytes of a record's entries that are read */
+#define JIT_DEBUG_MAX (64u << 10) /* bytes of a record's entries that are read; places beyond have none */
 
 struct jit_code {
 	uint64_t start, size;
+	bool of_v8; /* its entries may be in V8's variant: shifted addresses, columns for discriminators */
 };
 
 struct jit_place {
@@ -26,8 +28,9 @@ struct jit_place {
 };
 
 /*
- * The place of pc, from nr entries. -ENOENT: none covers pc; -EBADMSG: the
- * entries contradict the code that they describe, and none of them counts.
+ * The place of pc, from nr entries. -ENOENT: none covers pc, or the entry that
+ * does may lie beyond len; -EBADMSG: the entries contradict the code that they
+ * describe, and none of them counts.
  */
 int jit_place_find(const uint8_t *entries, size_t len, uint64_t nr, const struct jit_code *code, uint64_t pc,
 		   struct jit_place *ret);

@@ -51,7 +51,7 @@ static int monitor_check_rights(const struct monitor *m)
 	return -EPERM;
 }
 
-/* Per CPU two events and a buffer; the rest is small. */
+/* Per CPU an event for each origin, in perf's sampler a buffer for each too, and the side-band's; the rest is small. */
 static void monitor_raise_file_limit(void)
 {
 	struct rlimit limit;

@@ -157,6 +157,16 @@ START_TEST(rates_of_events_follow_the_session_s)
 }
 END_TEST
 
+START_TEST(a_list_says_how_many_samples_to_make_room_for)
+{
+	struct event_list l = list_of("cpu-clock, page-faults, context-switches/freq=50/, cpu-migrations/period=3/");
+
+	ck_assert_uint_eq(event_list_rate(&l, 20), 20 + 20 + 50 + 1000);
+	l = list_of("page-faults");
+	ck_assert_uint_eq(event_list_rate(&l, 20), 20);
+}
+END_TEST
+
 START_TEST(another_configured_rate_leaves_events_as_they_are_configured)
 {
 	struct source_config cfg = {.frequency_hz = 20,
@@ -192,6 +202,7 @@ Suite *event_list_suite(void)
 	tcase_add_test(t, origins_have_their_slots);
 	tcase_add_test(t, every_origin_has_a_name_and_types);
 	tcase_add_test(t, rates_of_events_follow_the_session_s);
+	tcase_add_test(t, a_list_says_how_many_samples_to_make_room_for);
 	tcase_add_test(t, another_configured_rate_leaves_events_as_they_are_configured);
 	suite_add_tcase(s, t);
 	return s;

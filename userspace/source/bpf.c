@@ -195,7 +195,8 @@ static int bpf_open(struct source *s, const struct source_config *cfg, char why[
 
 	if (err < 0)
 		return snprintf(why, SOURCE_WHY, "/sys/devices/system/cpu/possible: %s", strerror(-err)), err;
-	b->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes : size_ring(b->possible, cfg->frequency_hz);
+	b->ring_bytes = cfg->ring_bytes ? cfg->ring_bytes :
+					  size_ring(b->possible, event_list_rate(&cfg->events, cfg->frequency_hz));
 	err = slots_init(&b->slots, b->possible, cfg);
 	if (err < 0)
 		return snprintf(why, SOURCE_WHY, "no memory"), err;

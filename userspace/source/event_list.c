@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 
 #define FREQUENCY_MAX 100000u
+#define PERIOD_RATE 1000
 #define PERIOD_MAX    (1ULL << 48)
 #define BLANK	      " \t"
 
@@ -153,6 +154,18 @@ void event_list_set_rate(struct event_list *l, uint64_t period, uint32_t frequen
 		e->period = period;
 		e->frequency_hz = period ? 0 : frequency_hz;
 	}
+}
+
+uint32_t event_list_rate(const struct event_list *l, uint32_t frequency_hz)
+{
+	uint32_t rate = l->no_clock ? 0 : frequency_hz;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct event_spec *e = &l->event[i];
+
+		rate += e->period ? PERIOD_RATE : e->frequency_hz ? e->frequency_hz : frequency_hz;
+	}
+	return rate;
 }
 
 void event_list_origins(const struct event_list *l, uint64_t clock_ns, struct origins *ret)

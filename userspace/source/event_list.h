@@ -36,6 +36,11 @@ int event_list_parse(const char *text, struct event_list *ret, char why[EVENT_WH
 void event_list_print(const struct event_list *l, struct buf *to);
 /* Sets for every event without a rate of its own this period, or, if that is 0, this frequency. */
 void event_list_set_rate(struct event_list *l, uint64_t period, uint32_t frequency_hz);
+/*
+ * Samples a second and CPU to make room for, at this frequency of the session.
+ * The rate of an event with a period is unknown: it counts as a thousand.
+ */
+uint32_t event_list_rate(const struct event_list *l, uint32_t frequency_hz);
 /* The origins of the session by slot, with the clock's period; periods of events as configured. */
 void event_list_origins(const struct event_list *l, uint64_t clock_ns, struct origins *ret);
 

@@ -144,7 +144,9 @@ static int perf_memory_open(struct source_perf *p, const struct source_config *c
 	err = perf_counters_open(p);
 	if (err < 0)
 		return err;
-	return ring_writer_open(&p->ring, cfg->ring_bytes ? cfg->ring_bytes : size_ring(p->nr, cfg->frequency_hz));
+	uint32_t rate = event_list_rate(&cfg->events, cfg->frequency_hz);
+
+	return ring_writer_open(&p->ring, cfg->ring_bytes ? cfg->ring_bytes : size_ring(p->nr, rate));
 }
 
 /* Locked memory is bounded per user: halved until it fits. */

@@ -25,7 +25,7 @@ static uint32_t sampler_ring_bytes(const struct config *c, uint64_t memory_limit
 
 	if (c->ring_bytes || cpus_possible(&cpus) < 0)
 		return c->ring_bytes;
-	return size_ring_within(cpus, c->frequency_hz, memory_limit);
+	return size_ring_within(cpus, event_list_rate(&c->events, c->frequency_hz), memory_limit);
 }
 
 /* Whether only processes are selected: a source may be allowed to sample these where it may not sample the host. */

@@ -131,6 +131,7 @@ static int perf_counters_open(struct source_perf *p)
 
 static int perf_memory_open(struct source_perf *p, const struct source_config *cfg)
 {
+	uint32_t rate = event_list_rate(&cfg->events, cfg->frequency_hz);
 	int err = 0;
 
 	p->cpus = calloc(p->nr, sizeof(*p->cpus));
@@ -144,8 +145,6 @@ static int perf_memory_open(struct source_perf *p, const struct source_config *c
 	err = perf_counters_open(p);
 	if (err < 0)
 		return err;
-	uint32_t rate = event_list_rate(&cfg->events, cfg->frequency_hz);
-
 	return ring_writer_open(&p->ring, cfg->ring_bytes ? cfg->ring_bytes : size_ring(p->nr, rate));
 }
 

@@ -14,10 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct target_names n = {0};
 	char path[HOST_PATH_MAX];
 
-	if (target_names_find(&n, id) || !target_names_question(&n, path))
+	if (target_names_find(&n, id, 1) || !target_names_question(&n, path))
 		abort();
 	target_names_answer(&n, (const char *)data, len);
-	if (!target_names_settled(&n) || !target_names_find(&n, id))
+	if (!target_names_settled(&n) || !target_names_find(&n, id, 1))
 		abort();
 	target_names_done(&n);
 	return 0;

@@ -252,7 +252,7 @@ END_TEST
 
 static void want_name(const char *id)
 {
-	ck_assert_ptr_null(target_names_find(&m->targets.names, id));
+	ck_assert_ptr_null(target_names_find(&m->targets.names, id, 1));
 	targets_ask_names(m);
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
@@ -274,7 +274,7 @@ START_TEST(name_of_a_container_is_asked_of_an_opener)
 	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &answer, sizeof(answer), NULL, 0), 0);
 	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
 	asks_answered(&m->asks, 0, &message);
-	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "web");
+	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER, 1), "web");
 	ck_assert_uint_eq(m->asks.open, 0);
 }
 END_TEST
@@ -284,7 +284,7 @@ START_TEST(container_has_no_name_where_its_opener_hangs)
 	want_name(CONTAINER);
 	m->workers.opener[0].pid = 0;
 	asks_run(&m->asks, 1000 + 3 * NSEC_PER_SEC);
-	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "");
+	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER, 1), "");
 	ck_assert(target_names_settled(&m->targets.names));
 }
 END_TEST

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/monitor/target_names.h"
 
 Suite *target_names_suite(void);
 
 static struct target_names names;
 static char path[HOST_PATH_MAX];
+static uint64_t now_ns = NSEC_PER_SEC;
 
 static const char *id_of(unsigned int n)
 {
@@ -25,6 +27,11 @@ static void add(struct buf *b, unsigned int n, const char *name)
 	buf_add(b, name, strlen(name) + 1);
 }
 
+static const char *find(unsigned int n)
+{
+	return target_names_find(&names, id_of(n), now_ns);
+}
+
 static void teardown(void)
 {
 	target_names_done(&names);
@@ -35,8 +42,8 @@ START_TEST(unknown_name_is_asked_for_once)
 	struct buf b = {0};
 
 	ck_assert(target_names_settled(&names));
-	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
-	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	ck_assert_ptr_null(find(1));
+	ck_assert_ptr_null(find(1));
 	ck_assert(!target_names_settled(&names));
 	ck_assert(target_names_question(&names, path));
 	ck_assert_str_eq(path, id_of(1));
@@ -45,7 +52,7 @@ START_TEST(unknown_name_is_asked_for_once)
 	add(&b, 1, "web");
 	target_names_answer(&names, (char *)b.data, b.len);
 	ck_assert(target_names_settled(&names));
-	ck_assert_str_eq(target_names_find(&names, id_of(1)), "web");
+	ck_assert_str_eq(find(1), "web");
 	buf_done(&b);
 }
 END_TEST
@@ -53,11 +60,11 @@ END_TEST
 /* Also where an opener hangs: it would hang again. */
 START_TEST(container_without_an_answer_has_no_name)
 {
-	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	ck_assert_ptr_null(find(1));
 	ck_assert(target_names_question(&names, path));
 	target_names_answer(&names, NULL, 0);
 	ck_assert(target_names_settled(&names));
-	ck_assert_str_eq(target_names_find(&names, id_of(1)), "");
+	ck_assert_str_eq(find(1), "");
 }
 END_TEST
 
@@ -72,15 +79,15 @@ START_TEST(names_of_all_are_known_before_they_are_looked_up)
 	add(&b, 2, "db");
 	target_names_answer(&names, (char *)b.data, b.len);
 	ck_assert(target_names_settled(&names));
-	ck_assert_str_eq(target_names_find(&names, id_of(1)), "web");
-	ck_assert_str_eq(target_names_find(&names, id_of(2)), "db");
+	ck_assert_str_eq(find(1), "web");
+	ck_assert_str_eq(find(2), "db");
 	/* A name that came later replaces the one that there was. */
 	b.len = 0;
 	add(&b, 2, "db-2");
 	target_names_want_all(&names);
 	ck_assert(target_names_question(&names, path));
 	target_names_answer(&names, (char *)b.data, b.len);
-	ck_assert_str_eq(target_names_find(&names, id_of(2)), "db-2");
+	ck_assert_str_eq(find(2), "db-2");
 	buf_done(&b);
 }
 END_TEST
@@ -90,7 +97,7 @@ START_TEST(more_than_fit_one_question_take_several)
 	unsigned int asked = 0, questions = 0;
 
 	for (unsigned int i = 0; i < 200; i++)
-		ck_assert_ptr_null(target_names_find(&names, id_of(i)));
+		ck_assert_ptr_null(find(i));
 	while (target_names_question(&names, path)) {
 		ck_assert_uint_eq(strlen(path) % HOST_CONTAINER_ID, 0);
 		ck_assert_mem_eq(path, id_of(asked), HOST_CONTAINER_ID);
@@ -112,10 +119,10 @@ static const struct {
 
 START_TEST(malformed_answer_names_nothing)
 {
-	ck_assert_ptr_null(target_names_find(&names, id_of(0)));
+	ck_assert_ptr_null(find(0));
 	ck_assert(target_names_question(&names, path));
 	target_names_answer(&names, malformed[_i].data, malformed[_i].len);
-	ck_assert_str_eq(target_names_find(&names, id_of(0)), "");
+	ck_assert_str_eq(find(0), "");
 }
 END_TEST
 
@@ -125,7 +132,7 @@ START_TEST(answer_that_nobody_asked_for_is_ignored)
 
 	add(&b, 1, "web");
 	target_names_answer(&names, (char *)b.data, b.len);
-	ck_assert_ptr_null(target_names_find(&names, id_of(1)));
+	ck_assert_ptr_null(find(1));
 	buf_done(&b);
 }
 END_TEST
@@ -136,19 +143,114 @@ static void answer_all(void)
 		target_names_answer(&names, NULL, 0);
 }
 
-/* Containers that are there are looked up at every walk; those that are gone make room. */
+#define MANY 5000 /* more than fit */
+
+static void learn(unsigned int n, const char *name)
+{
+	struct buf b = {0};
+
+	ck_assert_ptr_null(find(n));
+	ck_assert(target_names_question(&names, path));
+	add(&b, n, name);
+	target_names_answer(&names, (char *)b.data, b.len);
+	buf_done(&b);
+}
+
+/* Anyone who may make cgroups makes ids. */
+START_TEST(ids_without_a_name_displace_no_name)
+{
+	learn(9000, "web");
+	learn(9001, "db");
+	for (int round = 0; round < 5; round++) {
+		for (unsigned int i = 0; i < MANY; i++)
+			find(i);
+		answer_all();
+		ck_assert_str_eq(find(9000), "web");
+		for (unsigned int i = 0; i < MANY; i++)
+			find(10000 + i);
+		ck_assert_str_eq(find(9001), "db");
+		target_names_end_round(&names);
+	}
+	ck_assert_uint_eq(names.named, 2);
+}
+END_TEST
+
+START_TEST(full_table_is_not_asked_about_again)
+{
+	for (unsigned int i = 0; i < MANY; i++)
+		find(i);
+	answer_all();
+	for (unsigned int i = 0; i < 4096; i++)
+		ck_assert_str_eq(find(i), "");
+	ck_assert_ptr_null(find(4096)); /* not "": it may have one */
+	ck_assert(target_names_settled(&names));
+	ck_assert_uint_eq(names.known.count, 4096);
+}
+END_TEST
+
+START_TEST(name_beyond_the_bound_is_in_the_answer_about_all)
+{
+	struct buf b = {0};
+
+	for (unsigned int i = 0; i < MANY; i++)
+		find(i);
+	ck_assert(target_names_question(&names, path));
+	ck_assert_str_eq(path, "");
+	add(&b, MANY, "late");
+	target_names_answer(&names, (char *)b.data, b.len);
+	ck_assert_str_eq(find(MANY), "late");
+	answer_all();
+	ck_assert_ptr_null(find(MANY + 1));
+	ck_assert(target_names_settled(&names)); /* all were asked for a moment ago */
+	now_ns += 10 * NSEC_PER_SEC;
+	ck_assert_ptr_null(find(MANY + 1));
+	ck_assert(!target_names_settled(&names));
+	buf_done(&b);
+}
+END_TEST
+
 START_TEST(names_of_containers_that_are_gone_make_room)
 {
-	for (unsigned int i = 0; i < 4096; i++)
-		target_names_find(&names, id_of(i));
+	learn(9000, "web");
+	learn(9001, "gone");
+	for (unsigned int i = 0; i < MANY; i++)
+		find(i);
 	answer_all();
-	ck_assert_str_eq(target_names_find(&names, id_of(9000)), ""); /* full: all of them are in use */
-	for (unsigned int i = 0; i < 100; i++)
-		ck_assert_str_eq(target_names_find(&names, id_of(i)), "");
-	ck_assert_ptr_null(target_names_find(&names, id_of(9000)));
-	ck_assert_uint_eq(names.known.count, 101);
-	answer_all();
-	ck_assert_str_eq(target_names_find(&names, id_of(9000)), "");
+	for (int round = 0; round < 3; round++) {
+		ck_assert_str_eq(find(9000), "web");
+		ck_assert_str_eq(find(0), "");
+		target_names_end_round(&names);
+	}
+	ck_assert_uint_eq(names.known.count, 2);
+	ck_assert_uint_eq(names.named, 1);
+	learn(9001, "new");
+	ck_assert_str_eq(find(9001), "new");
+}
+END_TEST
+
+/* A scan may have begun in the round before. */
+START_TEST(name_is_kept_for_a_round_without_a_lookup)
+{
+	learn(1, "web");
+	target_names_end_round(&names);
+	target_names_end_round(&names);
+	ck_assert_str_eq(find(1), "web");
+}
+END_TEST
+
+START_TEST(container_that_ends_while_it_is_asked_for_is_forgotten)
+{
+	ck_assert_ptr_null(find(1));
+	ck_assert_ptr_null(find(2));
+	for (int round = 0; round < 3; round++)
+		target_names_end_round(&names);
+	ck_assert_uint_eq(names.known.count, 2); /* queued */
+	ck_assert(target_names_question(&names, path));
+	target_names_end_round(&names);
+	ck_assert_uint_eq(names.known.count, 0);
+	target_names_answer(&names, NULL, 0);
+	ck_assert(target_names_settled(&names));
+	ck_assert_uint_eq(names.known.count, 0);
 }
 END_TEST
 
@@ -164,7 +266,12 @@ Suite *target_names_suite(void)
 	tcase_add_test(t, more_than_fit_one_question_take_several);
 	tcase_add_loop_test(t, malformed_answer_names_nothing, 0, ARRAY_SIZE(malformed));
 	tcase_add_test(t, answer_that_nobody_asked_for_is_ignored);
+	tcase_add_test(t, ids_without_a_name_displace_no_name);
+	tcase_add_test(t, full_table_is_not_asked_about_again);
+	tcase_add_test(t, name_beyond_the_bound_is_in_the_answer_about_all);
 	tcase_add_test(t, names_of_containers_that_are_gone_make_room);
+	tcase_add_test(t, name_is_kept_for_a_round_without_a_lookup);
+	tcase_add_test(t, container_that_ends_while_it_is_asked_for_is_forgotten);
 	suite_add_tcase(s, t);
 	return s;
 }

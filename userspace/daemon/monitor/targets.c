@@ -283,6 +283,17 @@ bool targets_want_names(const struct config *c)
 	return false;
 }
 
+/* A round of names: one complete walk of the cgroups, and one complete scan where processes are scanned. */
+void targets_age_names(struct monitor *m)
+{
+	struct targets *t = &m->targets;
+
+	if (!t->rules.complete || (t->processes.wanted && !t->processes.complete))
+		return;
+	t->rules.complete = t->processes.complete = false;
+	target_names_end_round(&t->names);
+}
+
 void targets_ask_names(struct monitor *m)
 {
 	struct ipc_ask ask = {.kind = HOST_READ_CONTAINERS};

@@ -36,7 +36,7 @@ struct walk {
 static const char *target_rules_name(void *ctx, const char *id)
 {
 	struct targets *t = ctx;
-	const char *name = target_names_find(&t->names, id);
+	const char *name = target_names_find(&t->names, id, clock_now_ns());
 
 	t->rules.unnamed |= !name;
 	return name;
@@ -197,6 +197,7 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 
 	if (!r->root[0])
 		target_rules_find_root(r);
+	r->complete = !r->root[0]; /* else once it was walked */
 	fd = r->root[0] ? open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (w && fd >= 0) {
 		w->m = m;
@@ -204,6 +205,7 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 		r->unnamed = false;
 		target_rules_walk_dir(w, fd, 0, OTP_SELECT_UNSET);
 		target_rules_apply(m, w);
+		r->complete = w->dirs < DIRS_MAX;
 	} else if (fd >= 0) {
 		close(fd);
 	}
@@ -211,6 +213,16 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 	r->walked_ns = clock_now_ns();
 	r->took_ns = r->walked_ns - now;
 	r->due_ns = r->walked_ns + MAX(ANYWAY_NS, PAUSE_PARTS * r->took_ns);
+	targets_age_names(m);
+}
+
+/* At once where the last walk is long ago; else soon, so that one walk serves many events. */
+static void target_rules_walk_soon(struct monitor *m)
+{
+	struct target_rules *r = &m->targets.rules;
+
+	r->due_ns = MIN(r->due_ns, r->walked_ns + MAX(PAUSE_NS, PAUSE_PARTS * r->took_ns));
+	target_rules_run(m, clock_now_ns());
 }
 
 void target_rules_open(struct monitor *m)
@@ -235,7 +247,6 @@ void target_rules_run(struct monitor *m, uint64_t now)
 		target_rules_walk(m, now);
 }
 
-/* Walks at once where the last walk is long ago; else soon, so that one walk serves many events. */
 void targets_read(struct monitor *m)
 {
 	struct target_rules *r = &m->targets.rules;
@@ -244,21 +255,21 @@ void targets_read(struct monitor *m)
 
 	while (read(r->inotify_fd, events, sizeof(events)) > 0)
 		any = true;
-	if (!any)
-		return;
-	r->due_ns = MIN(r->due_ns, r->walked_ns + MAX(PAUSE_NS, PAUSE_PARTS * r->took_ns));
-	target_rules_run(m, clock_now_ns());
+	if (any)
+		target_rules_walk_soon(m);
 }
 
-/* One more walk after each that found unresolved names. */
+/*
+ * One more walk after each that found unresolved names. Before the first sample it is made at once, so that sampling
+ * begins with the whole selection.
+ */
 void target_rules_names_known(struct monitor *m)
 {
-	struct target_rules *r = &m->targets.rules;
-
-	if (!r->unnamed)
+	if (!m->targets.rules.unnamed)
 		return;
-	r->due_ns = 0;
-	target_rules_run(m, clock_now_ns());
+	if (!m->sampler.sampling)
+		m->targets.rules.due_ns = 0;
+	target_rules_walk_soon(m);
 }
 
 void target_rules_close(struct monitor *m)

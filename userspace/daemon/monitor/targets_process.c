@@ -131,7 +131,7 @@ struct match {
 static const char *target_process_container_name(void *ctx, const char *id)
 {
 	struct match *match = ctx;
-	const char *name = target_names_find(match->names, id);
+	const char *name = target_names_find(match->names, id, clock_now_ns());
 
 	match->unnamed |= !name;
 	return name;
@@ -262,13 +262,31 @@ static void target_process_check(struct monitor *m, uint32_t pid)
 		target_process_check_later(m, pid);
 }
 
+static bool target_processes_may_check(struct target_processes *t)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t oldest = now > LOOKS_BURST * LOOK_PAUSE ? now - LOOKS_BURST * LOOK_PAUSE : 0;
+
+	t->tokens_ns = MAX(t->tokens_ns, oldest);
+	if (t->tokens_ns + LOOK_PAUSE > now)
+		return false; /* the next scan of all will find it */
+	t->tokens_ns += LOOK_PAUSE;
+	return true;
+}
+
+/* Before the first sample all of them are checked; later a scan, which has its pace, takes those that are too many. */
 void target_processes_names_known(struct monitor *m)
 {
-	struct map waiting = m->targets.processes.unnamed;
+	struct target_processes *t = &m->targets.processes;
+	struct map waiting = t->unnamed;
 
-	m->targets.processes.unnamed = (struct map){0};
-	map_for_each(&waiting, slot)
-		target_process_check(m, (uint32_t)slot->key);
+	t->unnamed = (struct map){0};
+	map_for_each(&waiting, slot) {
+		if (!m->sampler.sampling || target_processes_may_check(t))
+			target_process_check(m, (uint32_t)slot->key);
+		else
+			t->next_scan_ns = 0;
+	}
 	map_done(&waiting);
 }
 
@@ -303,6 +321,8 @@ static void target_processes_end_scan(struct monitor *m)
 	closedir(m->targets.processes.proc);
 	m->targets.processes.proc = NULL;
 	target_processes_drop_ended(m);
+	m->targets.processes.complete = true;
+	targets_age_names(m);
 }
 
 static void target_processes_scan(struct monitor *m, unsigned int most)
@@ -365,18 +385,6 @@ void target_processes_close(struct monitor *m)
 	if (t->proc)
 		closedir(t->proc);
 	t->proc = NULL;
-}
-
-static bool target_processes_may_check(struct target_processes *t)
-{
-	uint64_t now = clock_now_ns();
-	uint64_t oldest = now > LOOKS_BURST * LOOK_PAUSE ? now - LOOKS_BURST * LOOK_PAUSE : 0;
-
-	t->tokens_ns = MAX(t->tokens_ns, oldest);
-	if (t->tokens_ns + LOOK_PAUSE > now)
-		return false; /* the next scan of all will find it */
-	t->tokens_ns += LOOK_PAUSE;
-	return true;
 }
 
 /*

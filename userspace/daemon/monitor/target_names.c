@@ -11,13 +11,17 @@
 #define NAMED_MAX    4096
 #define NAMELESS_MAX 4096 /* without a name, or not resolved yet */
 #define ALL_PAUSE_NS (10 * NSEC_PER_SEC)
+#define NONE_HOLD_NS (10 * NSEC_PER_SEC)
+#define RETRY_NS     (5 * NSEC_PER_SEC) /* after a failure */
+#define ASKED_MAX    ((HOST_PATH_MAX - 1) / HOST_CONTAINER_ID)
 
 struct target_name {
 	struct target_name *next; /* of the queue */
 	uint32_t round;		  /* of the last lookup */
 	bool queued;
 	bool resolved;
-	char *text; /* owned; NULL: no name, or not resolved yet */
+	uint64_t again_ns; /* a lookup from then on queues it again */
+	char *text;	   /* owned; NULL: no name, or not resolved yet */
 	char id[HOST_CONTAINER_ID];
 };
 
@@ -63,6 +67,7 @@ static void target_names_enqueue(struct target_names *n, struct target_name *nam
 	if (name->queued)
 		return;
 	name->queued = true;
+	name->again_ns = UINT64_MAX;
 	name->next = NULL;
 	if (!n->first)
 		n->last = &n->first;
@@ -95,6 +100,8 @@ const char *target_names_find(struct target_names *n, const char *id, uint64_t n
 		return NULL;
 	}
 	name->round = n->round;
+	if (now_ns >= name->again_ns)
+		target_names_enqueue(n, name);
 	if (!name->resolved)
 		return NULL;
 	return name->text ? name->text : "";
@@ -136,13 +143,13 @@ bool target_names_has_question(const struct target_names *n)
 	return !n->open && (n->all_wanted || n->first);
 }
 
-/* Moves queued ids into the question, as many as fit. */
+/* Moves queued ids into the question. */
 static void target_names_dequeue(struct target_names *n)
 {
+	size_t at = 0, most = n->most ? n->most : ASKED_MAX;
 	struct target_name *name;
-	size_t at = 0;
 
-	while ((name = n->first) && at + HOST_CONTAINER_ID < sizeof(n->asked)) {
+	while ((name = n->first) && at < most * HOST_CONTAINER_ID) {
 		memcpy(n->asked + at, name->id, HOST_CONTAINER_ID);
 		at += HOST_CONTAINER_ID;
 		n->first = name->next;
@@ -164,58 +171,66 @@ bool target_names_question(struct target_names *n, char path[HOST_PATH_MAX])
 	return true;
 }
 
-static void target_names_set(struct target_names *n, const char *id, const char *text)
+static int target_names_set(struct target_names *n, const char *id, const char *text)
 {
 	struct target_name *name = target_names_get(n, id);
 	char *copy;
 
 	if (!name && n->named >= NAMED_MAX)
-		return; /* nobody has looked it up */
+		return 0; /* nobody has looked it up */
 	copy = strdup(text);
 	if (copy && !name)
 		name = target_names_add(n, id);
 	if (!copy || !name) {
 		free(copy);
-		return;
+		return -ENOMEM;
 	}
 	n->named += !name->text;
 	free(name->text);
 	name->text = copy;
 	name->resolved = true;
+	name->again_ns = UINT64_MAX;
+	return 0;
 }
 
-static void target_names_take(struct target_names *n, const char *data, size_t len)
+static int target_names_take(struct target_names *n, const char *data, size_t len)
 {
 	const char *text, *end;
+	int err = 0;
 
-	while (len > HOST_CONTAINER_ID) {
+	while (len && !err) {
 		text = data + HOST_CONTAINER_ID;
-		end = memchr(text, '\0', len - HOST_CONTAINER_ID);
+		end = len > HOST_CONTAINER_ID ? memchr(text, '\0', len - HOST_CONTAINER_ID) : NULL;
 		if (!end || end == text)
-			return;
-		target_names_set(n, data, text);
+			return -EBADMSG;
+		err = target_names_set(n, data, text);
 		len -= (size_t)(end + 1 - data);
 		data = end + 1;
 	}
+	return err;
 }
 
 /* Containers of the question that the answer does not name; those that are gone were dropped meanwhile. */
-static void target_names_settle_asked(struct target_names *n)
+static void target_names_settle_asked(struct target_names *n, int err, uint64_t now_ns)
 {
 	for (const char *id = n->asked; *id; id += HOST_CONTAINER_ID) {
 		struct target_name *name = target_names_get(n, id);
 
-		if (name)
-			name->resolved = true;
+		if (!name || name->text || name->queued)
+			continue;
+		name->resolved |= !err;
+		name->again_ns = now_ns + (err ? RETRY_NS : NONE_HOLD_NS);
 	}
 	n->asked[0] = '\0';
 }
 
-void target_names_answer(struct target_names *n, const char *data, size_t len)
+void target_names_answer(struct target_names *n, int err, const char *data, size_t len, uint64_t now_ns)
 {
 	if (!n->open)
 		return;
 	n->open = false;
-	target_names_take(n, data, len);
-	target_names_settle_asked(n);
+	if (!err)
+		err = target_names_take(n, data, len);
+	target_names_settle_asked(n, err, now_ns);
+	n->most = err ? 1 : n->most < ASKED_MAX / 2 ? n->most * 2 : 0;
 }

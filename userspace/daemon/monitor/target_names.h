@@ -13,6 +13,12 @@
  * after two rounds without a lookup, never within a round. An id beyond the
  * bound is not cached, and stays unresolved until others are dropped; if it has
  * a name, the question for all containers finds the name.
+ *
+ * A question that fails leaves its containers unresolved; a few seconds later
+ * their next lookup queues them again. Its successors ask for fewer containers,
+ * so that one that makes a question fail does not hold up the others. A name
+ * holds for the life of its container; that a container has none holds for ten
+ * seconds.
  */
 #ifndef OTP_DAEMON_MONITOR_TARGET_NAMES_H
 #define OTP_DAEMON_MONITOR_TARGET_NAMES_H
@@ -32,6 +38,7 @@ struct target_names {
 	struct target_name *first, **last; /* the queued ones, linked; borrowed from known */
 	uint32_t round;
 	char asked[HOST_PATH_MAX]; /* the ids of the open question, concatenated */
+	uint32_t most;		   /* ids in the next question, after a failure; 0: as many as fit */
 	uint64_t all_ns;	   /* from then on a full table may ask for all containers again */
 	bool all_wanted;	   /* the next question is for all containers */
 	bool open;		   /* a question is with an opener */
@@ -51,7 +58,7 @@ bool target_names_settled(const struct target_names *n);
 bool target_names_has_question(const struct target_names *n);
 /* The path of the next HOST_READ_CONTAINERS; false: there is none, or one is open. */
 bool target_names_question(struct target_names *n, char path[HOST_PATH_MAX]);
-/* An opener's answer: malformed text is ignored. len 0, also for a failure: the containers have no name. */
-void target_names_answer(struct target_names *n, const char *data, size_t len);
+/* An opener's answer, or its failure: err is a negative errno. A container that the answer leaves out has no name. */
+void target_names_answer(struct target_names *n, int err, const char *data, size_t len, uint64_t now_ns);
 
 #endif

@@ -307,19 +307,35 @@ void targets_ask_names(struct monitor *m)
 }
 
 /* The answer is inline, or a memfd where it is long. */
+static int targets_take_names(struct monitor *m, const struct ipc_message *answer)
+{
+	const struct ipc_answer *head = (const void *)answer->data;
+	_cleanup_(freep) char *text = NULL;
+	const char *data = (const char *)(head + 1);
+	size_t len = answer->head.len - sizeof(*head);
+	int err = MIN(head->err, 0);
+
+	if (!err && answer->fds[0] >= 0) {
+		err = ipc_memfd_read(answer->fds[0], HOST_CONTAINERS_MAX, &text, &len);
+		data = text;
+	}
+	target_names_answer(&m->targets.names, err, data, len, clock_now_ns());
+	return err;
+}
+
 void targets_names_answered(void *monitor, const struct ipc_message *answer)
 {
+	static struct log_rate rate;
 	struct monitor *m = monitor;
-	const struct ipc_answer *head = answer ? (const void *)answer->data : NULL;
-	_cleanup_(freep) char *text = NULL;
-	const char *data = head ? (const char *)(head + 1) : NULL;
-	size_t len = head && !head->err ? answer->head.len - sizeof(*head) : 0;
+	int err = -EIO;
 
-	if (answer && answer->fds[0] >= 0) {
-		data = ipc_memfd_read(answer->fds[0], HOST_CONTAINERS_MAX, &text, &len) ? NULL : text;
-		len = data ? len : 0;
-	}
-	target_names_answer(&m->targets.names, data, len);
+	if (answer)
+		err = targets_take_names(m, answer);
+	else
+		target_names_answer(&m->targets.names, err, NULL, 0, clock_now_ns());
+	if (err)
+		log_rated(&rate, LOG_LEVEL_WARN, "targets: the names of containers cannot be read: %s; trying again later",
+			  strerror(-err));
 	if (!target_names_settled(&m->targets.names))
 		return;
 	target_rules_names_known(m);

@@ -38,6 +38,7 @@ struct target_rules { /* cgroups of version 2 */
 	int inotify_fd;	  /* cgroups that are created and removed; -1 */
 	struct map set;	  /* id to enum otp_select: as set in the sampler */
 	struct map next;  /* the new rules, while the hierarchy is walked */
+	struct map waiting; /* the same, of containers whose names are not resolved yet */
 	bool unnamed;	  /* the last walk found a container whose name is not resolved yet */
 	bool complete;	  /* the cgroups were walked, all of them, in this round of names */
 	uint64_t walked_ns, took_ns, due_ns;

@@ -181,13 +181,16 @@ static bool target_process_fits_any(struct monitor *m, struct match *match, bool
 	return false;
 }
 
-/* A kernel thread has no executable and no user of its own. */
+/*
+ * A kernel thread has no executable and no user of its own. While a container's name is not resolved, a line that
+ * excludes by name may concern its processes: they are excluded until then.
+ */
 static uint8_t target_process_decide(struct monitor *m, const struct look *l, bool *ret_unnamed)
 {
 	struct match match = {.names = &m->targets.names};
 	uint8_t select = OTP_SELECT_NO;
 
-	if (!target_process_fits_any(m, &match, true, l))
+	if (!target_process_fits_any(m, &match, true, l) && !match.unnamed)
 		select = target_process_fits_any(m, &match, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
 	*ret_unnamed = match.unnamed;
 	return select;

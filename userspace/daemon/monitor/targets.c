@@ -8,13 +8,13 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
 #include "process/host.h"
+#include "process/proc_stat.h"
 
 #define ANCESTORS_MAX	  64
 #define PROCESS_ANCESTORS 4
@@ -85,14 +85,9 @@ static const struct config_target *targets_find_pid(const struct config *c, uint
 
 static uint32_t targets_parent_of(uint32_t pid)
 {
-	const char *rest;
-	char text[512];
-	uint32_t ppid;
+	struct proc_stat stat;
 
-	if (file_read_proc(pid, "stat", text, sizeof(text)) < 0)
-		return 0;
-	rest = strrchr(text, ')');
-	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;
+	return proc_stat_read(pid, &stat) ? 0 : stat.ppid;
 }
 
 /* Children have the selection of their nearest listed ancestor. */

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
+#include "process/proc_stat.h"
 
 #define SCAN_NS	     (10 * NSEC_PER_SEC)
 #define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a move into a cgroup is not reported */
@@ -34,7 +35,7 @@
 /* The data read of a process; texts are cut. */
 struct look {
 	uint64_t start_ticks; /* start time; 0: the process is gone */
-	char comm[32];
+	char comm[64];
 	int64_t uid; /* effective; -1: not read */
 	char exe[TARGET_PATH_MAX];
 	char cgroups[TEXT_MAX];
@@ -55,23 +56,14 @@ uint8_t target_processes_select(const struct monitor *m, uint32_t pid)
 
 /* Reading /proc: none of these files blocks on the process. */
 
-/* "pid (comm) state ppid ...", the start time is field 22 (proc(5)); comm may hold any character. */
 static void target_process_read_stat(uint32_t pid, struct look *l)
 {
-	char text[1024];
-	const char *open, *close;
+	struct proc_stat stat = {0};
 
-	l->start_ticks = 0;
-	if (file_read_proc(pid, "stat", text, sizeof(text)) < 0)
-		return;
-	open = strchr(text, '(');
-	close = strrchr(text, ')');
-	if (!open || !close || close < open)
-		return;
-	snprintf(l->comm, sizeof(l->comm), "%.*s", (int)(close - open - 1), open + 1);
-	for (int i = 0; i < 20 && close; i++)
-		close = strchr(close + 1, ' ');
-	l->start_ticks = close ? strtoull(close, NULL, 10) : 0;
+	proc_stat_read(pid, &stat);
+	_Static_assert(sizeof(l->comm) == sizeof(stat.comm), "copied whole");
+	memcpy(l->comm, stat.comm, sizeof(l->comm));
+	l->start_ticks = stat.start_ticks;
 }
 
 static void target_process_read_user(uint32_t pid, struct look *l)

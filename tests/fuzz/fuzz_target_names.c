@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as an opener's answer about containers: what was asked is settled, whatever it says. */
+/* Any bytes as an opener's answer about containers: the question is settled, and a failure is asked again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct target_names n = {0};
 	char path[HOST_PATH_MAX];
 
-	if (target_names_find(&n, id) || !target_names_question(&n, path))
+	if (target_names_find(&n, id, 1) || !target_names_question(&n, path))
 		abort();
-	target_names_answer(&n, (const char *)data, len);
-	if (!target_names_settled(&n) || !target_names_find(&n, id))
+	target_names_answer(&n, 0, (const char *)data, len, 1);
+	if (!target_names_settled(&n))
+		abort();
+	if (!target_names_find(&n, id, UINT64_MAX - 1) && target_names_settled(&n))
 		abort();
 	target_names_done(&n);
 	return 0;

@@ -252,7 +252,7 @@ END_TEST
 
 static void want_name(const char *id)
 {
-	ck_assert_ptr_null(target_names_find(&m->targets.names, id));
+	ck_assert_ptr_null(target_names_find(&m->targets.names, id, 1));
 	targets_ask_names(m);
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
@@ -274,18 +274,44 @@ START_TEST(name_of_a_container_is_asked_of_an_opener)
 	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &answer, sizeof(answer), NULL, 0), 0);
 	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
 	asks_answered(&m->asks, 0, &message);
-	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "web");
+	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER, 1), "web");
 	ck_assert_uint_eq(m->asks.open, 0);
 }
 END_TEST
 
-START_TEST(container_has_no_name_where_its_opener_hangs)
+START_TEST(name_is_unresolved_where_its_opener_hangs)
 {
 	want_name(CONTAINER);
 	m->workers.opener[0].pid = 0;
 	asks_run(&m->asks, 1000 + 3 * NSEC_PER_SEC);
-	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER), "");
+	ck_assert_ptr_null(target_names_find(&m->targets.names, CONTAINER, 1));
 	ck_assert(target_names_settled(&m->targets.names));
+}
+END_TEST
+
+START_TEST(question_of_the_monitor_is_the_next)
+{
+	const struct ipc_ask own = {.kind = HOST_READ_CONTAINERS};
+
+	for (uint64_t i = 1; i <= 4; i++)
+		ask(i, HOST_READ_IDENTITY);
+	asks_run(&m->asks, 1000);
+	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
+	ck_assert_int_eq(asks_add_own(&m->asks, &own, ""), 0);
+	opener_answers(0, 1, 0, 0);
+	asks_run(&m->asks, 1000);
+	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
+	ck_assert_uint_eq(((struct ipc_ask *)(void *)message.data)->kind, HOST_READ_CONTAINERS);
+	/* The others keep their order, also behind one that was put first into an empty queue. */
+	opener_answers(0, 0, -EIO, 0);
+	asks_run(&m->asks, 1000);
+	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
+	ck_assert_uint_eq(message.head.tag, 3);
+	asks_done(&m->asks);
+	ck_assert_int_eq(asks_add_own(&m->asks, &own, ""), 0);
+	ask(5, HOST_READ_MAPS);
+	ck_assert_uint_eq(m->asks.first->tag, 0);
+	ck_assert_uint_eq(m->asks.first->next->tag, 5);
 }
 END_TEST
 
@@ -305,8 +331,9 @@ Suite *asks_suite(void)
 	tcase_add_loop_test(t, question_that_breaks_the_rules_is_not_asked, 0, ARRAY_SIZE(malformed));
 	tcase_add_test(t, answer_to_another_question_is_not_passed_on);
 	tcase_add_test(t, indexer_asks_for_files_of_the_host);
+	tcase_add_test(t, question_of_the_monitor_is_the_next);
 	tcase_add_test(t, name_of_a_container_is_asked_of_an_opener);
-	tcase_add_test(t, container_has_no_name_where_its_opener_hangs);
+	tcase_add_test(t, name_is_unresolved_where_its_opener_hangs);
 	suite_add_tcase(s, t);
 	return s;
 }

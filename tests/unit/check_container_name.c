@@ -148,6 +148,43 @@ START_TEST(file_of_another_owner_or_a_link_is_not_read)
 }
 END_TEST
 
+#define PODMAN_DIR "/var/lib/containers/storage/overlay-containers"
+
+static const char *id_of(unsigned int n)
+{
+	static char id[HOST_CONTAINER_ID + 1];
+
+	snprintf(id, sizeof(id), "%064x", n);
+	return id;
+}
+
+/* A question holds 63 ids and has a deadline; the list may have megabytes. */
+START_TEST(list_of_podman_is_parsed_once_for_all_ids)
+{
+	for (unsigned int i = 1; i < 5000; i++)
+		ck_assert_str_eq(container_names_find(&names, id_of(i)), "");
+	ck_assert_str_eq(container_names_find(&names, PODMAN), "pod");
+	ck_assert_uint_eq(names.parsed, 1);
+}
+END_TEST
+
+START_TEST(list_of_podman_is_parsed_again_after_a_change)
+{
+	struct buf b = {0};
+
+	ck_assert_str_eq(container_names_find(&names, PODMAN), "pod");
+	write_below(PODMAN_DIR, "containers.json", "[{\"id\":\"" NONE "\",\"names\":[\"new\"]}]");
+	ck_assert_str_eq(container_names_find(&names, NONE), "new");
+	ck_assert_uint_eq(names.parsed, 2);
+	write_below(PODMAN_DIR, "containers.json", "[{\"id\":\"" NONE "\"");
+	container_names_all(&names, &b);
+	ck_assert_uint_eq(b.len, 2 * HOST_CONTAINER_ID + sizeof("front") + sizeof("back"));
+	ck_assert_str_eq(container_names_find(&names, id_of(1)), "");
+	ck_assert_uint_eq(names.parsed, 3);
+	buf_done(&b);
+}
+END_TEST
+
 Suite *container_name_suite(void)
 {
 	Suite *s = suite_create("container_name");
@@ -161,6 +198,8 @@ Suite *container_name_suite(void)
 	tcase_add_loop_test(t, file_that_names_nothing_gives_no_name, 0, ARRAY_SIZE(useless));
 	tcase_add_test(t, name_is_cleaned_and_cut);
 	tcase_add_test(t, file_of_another_owner_or_a_link_is_not_read);
+	tcase_add_test(t, list_of_podman_is_parsed_once_for_all_ids);
+	tcase_add_test(t, list_of_podman_is_parsed_again_after_a_change);
 	suite_add_tcase(s, t);
 	return s;
 }

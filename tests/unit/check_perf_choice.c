@@ -145,35 +145,6 @@ START_TEST(thread_without_user_registers_is_exiting_or_the_kernels)
 }
 END_TEST
 
-/* comm may hold anything. */
-static const struct {
-	const char *text, *comm;
-	int err;
-	uint32_t ppid;
-	uint64_t ticks;
-	bool kthread;
-} stats[] = {
-	{"12 (cat) R 7 12 7 34816 12 4194304 95 0 0 0 0 0 0 0 20 0 1 0 55 5 6\n", "cat", 0, 7, 55, false},
-	{"12 (a) (b) 1) S 8 0 0 0 -1 2097216 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0\n", "a) (b) 1", 0, 8, 9, true},
-	{"12 (cat) R 7 12\n", NULL, -EBADMSG, 0, 0, false},
-	{"", NULL, -EBADMSG, 0, 0, false},
-	{")12(", NULL, -EBADMSG, 0, 0, false},
-	{"12 (cat) R 7 12 7 34816 12 4194304 95 0 0 0 0 0 0 0 20 0 1 0 18446744073709551615 5 6\n", NULL, -EBADMSG, 0, 0, false},
-};
-
-START_TEST(stat_text_is_read_behind_its_last_parenthesis)
-{
-	struct perf_process p = {0};
-
-	ck_assert_int_eq(perf_stat_parse(stats[_i].text, &p), stats[_i].err);
-	if (stats[_i].err)
-		return;
-	ck_assert_str_eq(p.comm, stats[_i].comm);
-	ck_assert(p.pid == 12 && p.ppid == stats[_i].ppid && p.kthread == stats[_i].kthread);
-	ck_assert_uint_eq(p.start_ns, stats[_i].ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)));
-}
-END_TEST
-
 /* --- selection --- */
 
 static struct otp_plan plan_for(uint64_t start_ns, uint64_t exec_id, uint8_t select, uint32_t stack_bytes)
@@ -304,7 +275,6 @@ Suite *perf_choice_suite(void)
 	tcase_add_test(t, older_process_is_read_from_proc);
 	tcase_add_test(t, unknown_process_is_sampled_without_an_identity);
 	tcase_add_test(t, thread_without_user_registers_is_exiting_or_the_kernels);
-	tcase_add_loop_test(t, stat_text_is_read_behind_its_last_parenthesis, 0, sizeof(stats) / sizeof(*stats));
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, plan_holds_for_its_exec_only);

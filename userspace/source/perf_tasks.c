@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "process/proc_stat.h"
 #include "source/perf_cgroup.h"
 
 #define KEEP_DEAD_NS  (2 * NSEC_PER_SEC) /* a few samples follow a process' EXIT */
@@ -53,43 +54,24 @@ static void tasks_set_comm(char to[OTP_COMM_LEN], const char *from, size_t len)
 
 /* --- /proc --- */
 
-/* "PID (comm) S ppid pgrp session tty tpgid flags ... starttime": comm may hold anything, also ") (". */
-int perf_stat_parse(const char *text, struct perf_process *ret)
-{
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	struct perf_process p = {0};
-	uint64_t ticks;
-	uint32_t flags;
-
-	if (!open || !close || close < open || sscanf(text, "%" SCNu32, &p.pid) != 1 ||
-	    sscanf(close + 1, " %*c %" SCNu32 " %*d %*d %*d %*d %" SCNu32, &p.ppid, &flags) != 2 ||
-	    sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-		   &ticks) != 1 ||
-	    ticks > UINT64_MAX / NSEC_PER_SEC)
-		return -EBADMSG;
-	tasks_set_comm(p.comm, open + 1, (size_t)(close - open - 1));
-	p.kthread = flags & PF_KTHREAD;
-	p.start_ns = ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-	*ret = p;
-	return 0;
-}
-
 static int tasks_read_process(struct perf_tasks *t, uint32_t pid, struct perf_process *ret)
 {
-	char text[1024];
+	struct proc_stat stat;
 	int err;
 
 	if (t->reads >= READS_MAX)
 		return -EAGAIN;
 	t->reads++;
-	err = (int)file_read_proc(pid, "stat", text, sizeof(text));
-	if (err >= 0)
-		err = perf_stat_parse(text, ret);
-	if (err == 0 && ret->pid != pid)
-		err = -EBADMSG; /* a /proc of another pid namespace */
-	if (err == 0 && t->read_cgroups)
-		ret->cgroup_id = perf_cgroup_of(pid);
-	return err;
+	err = proc_stat_read(pid, &stat);
+	if (err)
+		return err;
+	if (stat.pid != pid)
+		return -EBADMSG; /* a /proc of another pid namespace */
+	*ret = (struct perf_process){.pid = pid, .ppid = stat.ppid, .kthread = stat.flags & PF_KTHREAD};
+	ret->start_ns = proc_stat_start_ns(&stat);
+	tasks_set_comm(ret->comm, stat.comm, strlen(stat.comm));
+	ret->cgroup_id = t->read_cgroups ? perf_cgroup_of(pid) : 0;
+	return 0;
 }
 
 static struct perf_process *tasks_first_sight(struct perf_tasks *t, uint32_t pid)

@@ -62,7 +62,4 @@ void perf_tasks_comm(struct perf_tasks *t, const struct perf_process *p, uint32_
 /* Between two batches: frees entries that exited. */
 void perf_tasks_tick(struct perf_tasks *t, uint64_t now_ns);
 
-/* Text of /proc/PID/stat; -EBADMSG. */
-int perf_stat_parse(const char *text, struct perf_process *ret);
-
 #endif

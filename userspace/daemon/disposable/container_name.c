@@ -27,6 +27,7 @@
 
 struct container_name {
 	uint64_t until_ns; /* 0: never */
+	char id[HOST_CONTAINER_ID];
 	char text[HOST_CONTAINER_NAME_MAX];
 };
 
@@ -35,11 +36,18 @@ void container_names_init(struct container_names *n, const char *root, uid_t own
 	*n = (struct container_names){.root = root, .owner = owner};
 }
 
+static void container_names_drop(struct map *names)
+{
+	map_for_each(names, slot)
+		free((void *)(uintptr_t)slot->value);
+	map_done(names);
+}
+
 void container_names_done(struct container_names *n)
 {
-	map_for_each(&n->known, slot)
-		free((void *)(uintptr_t)slot->value);
-	map_done(&n->known);
+	container_names_drop(&n->known);
+	container_names_drop(&n->listed);
+	n->list = (struct stat){0};
 }
 
 static bool container_id_is_sound(const char *id)
@@ -48,24 +56,30 @@ static bool container_id_is_sound(const char *id)
 }
 
 /* Docker's names begin with a slash. */
-static const char *container_names_keep(struct container_names *n, const char *id, const char *text)
+static const char *container_names_put(struct map *names, const char *id, const char *text)
 {
 	uint64_t key = hash_bytes(id, HOST_CONTAINER_ID, 0);
-	struct container_name *name = map_find_ptr(&n->known, key);
+	struct container_name *name = map_find_ptr(names, key);
 
-	if (!name && n->known.count >= NAMES_MAX)
-		container_names_done(n);
 	if (!name) {
 		name = malloc(sizeof(*name));
-		if (!name || map_put_ptr(&n->known, key, name) < 0) {
+		if (!name || map_put_ptr(names, key, name) < 0) {
 			free(name);
 			return "";
 		}
 	}
+	memcpy(name->id, id, sizeof(name->id));
 	text += strspn(text, "/");
 	name->text[utf8_clean(name->text, sizeof(name->text) - 1, text, strlen(text))] = '\0';
 	name->until_ns = name->text[0] ? 0 : clock_now_ns() + NONE_HOLD_NS;
 	return name->text;
+}
+
+static const char *container_names_keep(struct container_names *n, const char *id, const char *text)
+{
+	if (n->known.count >= NAMES_MAX)
+		container_names_drop(&n->known);
+	return container_names_put(&n->known, id, text);
 }
 
 static const char *container_names_cached(const struct container_names *n, const char *id)
@@ -75,19 +89,35 @@ static const char *container_names_cached(const struct container_names *n, const
 	return name && (!name->until_ns || clock_now_ns() < name->until_ns) ? name->text : NULL;
 }
 
-static json_t *container_json(const struct container_names *n, const char *dir, const char *id, const char *file)
+/* A regular file of the owner; -1: there is none. */
+static int container_open(const struct container_names *n, const char *path, struct stat *ret_st)
+{
+	_cleanup_(closep) int fd = -1;
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s%s", n->root, path);
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode) || ret_st->st_uid != n->owner)
+		return -1;
+	return steal_fd(&fd);
+}
+
+static json_t *container_parse(int fd)
 {
 	_cleanup_(buf_done) struct buf text = {0};
+
+	return file_copy(fd, FILE_MAX, &text) ? NULL : json_loadb((const char *)text.data, text.len, 0, NULL);
+}
+
+static json_t *container_json(const struct container_names *n, const char *dir, const char *id, const char *file)
+{
 	_cleanup_(closep) int fd = -1;
 	char path[PATH_MAX];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s%s%s%s%s%s", n->root, dir, *id ? "/" : "", id, *file ? "/" : "", file);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != n->owner ||
-	    file_copy(fd, FILE_MAX, &text))
-		return NULL;
-	return json_loadb((const char *)text.data, text.len, 0, NULL);
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, id, file);
+	fd = container_open(n, path, &st);
+	return fd < 0 ? NULL : container_parse(fd);
 }
 
 static bool container_names_docker(struct container_names *n, const char *id)
@@ -114,26 +144,62 @@ static bool container_names_cri(struct container_names *n, const char *id)
 
 static void container_names_add(const char *id, const char *name, struct buf *to)
 {
-	if (!to || !name[0])
+	if (!name[0])
 		return;
 	buf_add(to, id, HOST_CONTAINER_ID);
 	buf_add(to, name, strlen(name) + 1);
 }
 
-/* One list holds all containers: reading it resolves each of them. */
-static void container_names_podman(struct container_names *n, struct buf *to)
+static bool container_list_is_same(const struct stat *a, const struct stat *b)
 {
-	json_t *root = container_json(n, PODMAN_FILE, "", ""), *each;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static void container_list_take(struct container_names *n, json_t *root)
+{
+	json_t *each;
 	size_t i;
 
+	container_names_drop(&n->listed);
 	json_array_foreach(root, i, each) {
 		const char *id = json_string_value(json_object_get(each, "id"));
 		const char *name = json_string_value(json_array_get(json_object_get(each, "names"), 0));
 
-		if (id && name && container_id_is_sound(id))
-			container_names_add(id, container_names_keep(n, id, name), to);
+		if (id && name && container_id_is_sound(id) && n->listed.count < NAMES_MAX)
+			container_names_put(&n->listed, id, name);
 	}
-	json_decref(root);
+}
+
+/* One list holds all of Podman's containers: parsing it once resolves each, until Podman replaces it. */
+static void container_list_read(struct container_names *n)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat st = {0};
+	json_t *root;
+
+	fd = container_open(n, PODMAN_FILE, &st);
+	if (fd < 0) {
+		container_names_drop(&n->listed);
+		n->list = (struct stat){0};
+	} else if (!container_list_is_same(&st, &n->list)) {
+		n->list = st;
+		n->parsed++;
+		root = container_parse(fd);
+		container_list_take(n, root);
+		json_decref(root);
+	}
+}
+
+static void container_names_podman(struct container_names *n, const char *id)
+{
+	const struct container_name *name;
+
+	container_list_read(n);
+	name = map_find_ptr(&n->listed, hash_bytes(id, HOST_CONTAINER_ID, 0));
+	if (name)
+		container_names_keep(n, id, name->text);
 }
 
 const char *container_names_find(struct container_names *n, const char *id)
@@ -143,7 +209,7 @@ const char *container_names_find(struct container_names *n, const char *id)
 	if (name)
 		return name;
 	if (!container_names_docker(n, id) && !container_names_cri(n, id))
-		container_names_podman(n, NULL);
+		container_names_podman(n, id);
 	name = container_names_cached(n, id);
 	return name ? name : container_names_keep(n, id, "");
 }
@@ -170,5 +236,10 @@ void container_names_all(struct container_names *n, struct buf *to)
 {
 	container_names_below(n, DOCKER_DIR, to);
 	container_names_below(n, CRI_DIR, to);
-	container_names_podman(n, to);
+	container_list_read(n);
+	map_for_each(&n->listed, slot) {
+		const struct container_name *name = (void *)(uintptr_t)slot->value;
+
+		container_names_add(name->id, name->text, to);
+	}
 }

@@ -8,12 +8,14 @@
  * by name and for the attribute of a workload alike. Files that root does
  * not own, or of more than 4 MiB, are not read. A name is cached for the life of
  * the process (containers hardly ever change it), a failed lookup for ten
- * seconds; 4096 ids at most. Cost of a lookup that is not cached: three files at
- * most. One thread.
+ * seconds; 4096 ids at most, and as many of Podman's list, which is parsed again
+ * only after it has changed. Cost of a lookup that is not cached: two files are
+ * looked for, and the list's status is read. One thread.
  */
 #ifndef OTP_DAEMON_DISPOSABLE_CONTAINER_NAME_H
 #define OTP_DAEMON_DISPOSABLE_CONTAINER_NAME_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -23,6 +25,9 @@ struct container_names {
 	const char *root; /* of the host's files; borrowed */
 	uid_t owner;	  /* of the files that are read */
 	struct map known; /* by hash of the id; owns its values */
+	struct map listed; /* the same, of Podman's list as it was last parsed */
+	struct stat list;  /* the status of the list then; zero: it was not parsed yet */
+	uint64_t parsed;   /* how often the list was parsed */
 };
 
 /* root "" and owner 0, except in tests. */

@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "process/cgroup.h"
 #include "process/host.h"
+#include "process/proc_stat.h"
 #include "process/service.h"
 
 #define CMDLINE_MAX	4096
@@ -70,32 +69,6 @@ int opener_maps(uint32_t pid, struct buf *to)
 	}
 	/* The maps file of an exited process cannot be read any more. */
 	return ferror(f) && to->len == first ? -ESRCH : 0;
-}
-
-struct process_stat {
-	uint32_t ppid;
-	uint64_t start_ns;
-};
-
-/* Fields 4 and 22; the name in field 2 may hold any character, so counting begins after its last bracket. */
-static int opener_read_stat(uint32_t pid, struct process_stat *ret)
-{
-	_cleanup_(closep) int fd = opener_proc_file(pid, "stat", O_RDONLY);
-	uint64_t ticks;
-	char text[1024];
-	const char *s;
-
-	if (fd < 0)
-		return fd;
-	if (file_read_text_fd(fd, text, sizeof(text)) <= 0)
-		return -ESRCH;
-	s = strrchr(text, ')');
-	if (!s || sscanf(s + 1,
-			 " %*c %" SCNu32 " %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-			 &ret->ppid, &ticks) != 2)
-		return -EBADMSG;
-	ret->start_ns = ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-	return 0;
 }
 
 static void opener_add_exe(uint32_t pid, struct buf *to)
@@ -222,8 +195,8 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 {
 	struct host_identity_text head = {0};
 	size_t first = to->len, at;
-	struct process_stat st;
-	int err = opener_read_stat(pid, &st);
+	struct proc_stat stat;
+	int err = proc_stat_read(pid, &stat);
 
 	if (err)
 		return err;
@@ -235,8 +208,8 @@ int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
 	}
 	if (to->failed)
 		return -ENOMEM;
-	head.start_ns = st.start_ns;
-	head.ppid = st.ppid;
+	head.start_ns = proc_stat_start_ns(&stat);
+	head.ppid = stat.ppid;
 	memcpy(to->data + first, &head, sizeof(head));
 	return 0;
 }

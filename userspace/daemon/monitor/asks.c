@@ -113,17 +113,34 @@ static bool asks_is_sound_of(enum asker from, const struct ipc_message *msg)
 	return asks_is_sound(msg) && (from == ASKER_INDEXER) == (ask->kind == HOST_OPEN_DEBUG);
 }
 
-static struct ask *asks_append(struct asks *a, enum asker from, uint64_t tag, uint32_t len)
+static struct ask *asks_new(struct asks *a, enum asker from, uint64_t tag, uint32_t len)
 {
 	struct ask *ask = malloc(sizeof(*ask) + len);
 
 	if (!ask)
 		return NULL;
 	*ask = (struct ask){.from = from, .tag = tag, .len = len};
-	*a->last = ask;
-	a->last = &ask->next;
 	a->open++;
 	return ask;
+}
+
+static struct ask *asks_append(struct asks *a, enum asker from, uint64_t tag, uint32_t len)
+{
+	struct ask *ask = asks_new(a, from, tag, len);
+
+	if (!ask)
+		return NULL;
+	*a->last = ask;
+	a->last = &ask->next;
+	return ask;
+}
+
+static void asks_put_first(struct asks *a, struct ask *ask)
+{
+	ask->next = a->first;
+	a->first = ask;
+	if (!ask->next)
+		a->last = &ask->next;
 }
 
 void asks_add(struct asks *a, enum asker from, struct ipc_message *msg)
@@ -147,10 +164,11 @@ void asks_add(struct asks *a, enum asker from, struct ipc_message *msg)
 
 int asks_add_own(struct asks *a, const struct ipc_ask *question, const char *path)
 {
-	struct ask *ask = asks_append(a, ASKER_MONITOR, 0, (uint32_t)(sizeof(*question) + question->path_len));
+	struct ask *ask = asks_new(a, ASKER_MONITOR, 0, (uint32_t)(sizeof(*question) + question->path_len));
 
 	if (!ask)
 		return -ENOMEM;
+	asks_put_first(a, ask);
 	memcpy(ask->data, question, sizeof(*question));
 	memcpy(ask->data + sizeof(*question), path, question->path_len);
 	return 0;

@@ -57,7 +57,11 @@ void asks_init(struct asks *a, struct workers *workers, asks_own_fn *own, void *
 void asks_done(struct asks *a);
 
 void asks_add(struct asks *a, enum asker from, struct ipc_message *msg);
-int asks_add_own(struct asks *a, const struct ipc_ask *ask, const char *path); /* -ENOMEM */
+/*
+ * A question of the monitor, first in the queue: the selection waits for its answer, and processes can make each
+ * question of the engine take as long as its deadline. -ENOMEM.
+ */
+int asks_add_own(struct asks *a, const struct ipc_ask *ask, const char *path);
 void asks_answered(struct asks *a, int opener, struct ipc_message *msg);
 void asks_opener_died(struct asks *a, int opener, bool timed_out);
 void asks_asker_died(struct asks *a, enum asker from);

@@ -48,7 +48,7 @@ static void monitor_begin_when_ready(struct monitor *m, uint64_t now)
 		if (now < m->names_deadline_ns)
 			return;
 		log_warn("targets: the names of containers cannot be resolved yet: sampling begins without those "
-			 "selected by name");
+			 "that a line may select or exclude by name");
 	}
 	if (monitor_begin_sampling(m)) {
 		m->exit_status = 1;

@@ -9,11 +9,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/clock.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/query.h"
 #include "daemon/report/json.h"
+#include "process/proc_stat.h"
 
 #define CLIENT_NS (5 * NSEC_PER_SEC) /* for one client, from accept to the last byte */
 
@@ -111,16 +111,11 @@ static void query_refuse(struct client *c, const char *why)
 	query_answer(c);
 }
 
-/* false also for a zombie: state Z or X, after the name (proc(5)). */
 static bool query_is_running(uint32_t pid)
 {
-	char stat[512];
-	const char *name;
+	struct proc_stat stat;
 
-	if (file_read_proc(pid, "stat", stat, sizeof(stat)) <= 0)
-		return false;
-	name = strrchr(stat, ')');
-	return name && name[1] == ' ' && !strchr("ZX", name[2]);
+	return !proc_stat_read(pid, &stat) && !proc_stat_is_zombie(&stat);
 }
 
 static void query_answer_explained(struct monitor *m, struct client *c, const char *text, size_t len)

@@ -6,21 +6,36 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
-#define NAMES_MAX 4096
+#define NAMED_MAX    4096
+#define NAMELESS_MAX 4096 /* without a name, or not resolved yet */
+#define ALL_PAUSE_NS (10 * NSEC_PER_SEC)
+#define NONE_HOLD_NS (10 * NSEC_PER_SEC)
+#define RETRY_NS     (5 * NSEC_PER_SEC) /* after a failure */
+#define ASKED_MAX    ((HOST_PATH_MAX - 1) / HOST_CONTAINER_ID)
 
 struct target_name {
-	bool known;
-	bool used; /* looked up since the last drop of names */
-	char text[];
+	struct target_name *next; /* of the queue */
+	uint32_t round;		  /* of the last lookup */
+	bool queued;
+	bool resolved;
+	uint64_t again_ns; /* a lookup from then on queues it again */
+	char *text;	   /* owned; NULL: no name, or not resolved yet */
+	char id[HOST_CONTAINER_ID];
 };
+
+static void target_name_free(struct target_name *name)
+{
+	free(name->text);
+	free(name);
+}
 
 void target_names_done(struct target_names *n)
 {
 	map_for_each(&n->known, slot)
-		free((void *)(uintptr_t)slot->value);
+		target_name_free((void *)(uintptr_t)slot->value);
 	map_done(&n->known);
-	buf_done(&n->wanted);
 	*n = (struct target_names){0};
 }
 
@@ -29,57 +44,88 @@ static uint64_t target_names_key(const char *id)
 	return hash_bytes(id, HOST_CONTAINER_ID, 0);
 }
 
-/* Drops the names of containers that are gone. */
-static void target_names_drop_unused(struct target_names *n)
+static struct target_name *target_names_get(const struct target_names *n, const char *id)
 {
-	struct map used = {0};
+	return map_find_ptr(&n->known, target_names_key(id));
+}
+
+static struct target_name *target_names_add(struct target_names *n, const char *id)
+{
+	struct target_name *name = calloc(1, sizeof(*name));
+
+	if (!name || map_put_ptr(&n->known, target_names_key(id), name) < 0) {
+		free(name);
+		return NULL;
+	}
+	memcpy(name->id, id, HOST_CONTAINER_ID);
+	name->round = n->round;
+	return name;
+}
+
+static void target_names_enqueue(struct target_names *n, struct target_name *name)
+{
+	if (name->queued)
+		return;
+	name->queued = true;
+	name->again_ns = UINT64_MAX;
+	name->next = NULL;
+	if (!n->first)
+		n->last = &n->first;
+	*n->last = name;
+	n->last = &name->next;
+}
+
+/* A container beyond the bound is resolved if it has a name: the answer about all of them holds it. */
+static void target_names_want_beyond(struct target_names *n, uint64_t now_ns)
+{
+	if (now_ns < n->all_ns)
+		return;
+	n->all_ns = now_ns + ALL_PAUSE_NS;
+	n->all_wanted = true;
+}
+
+const char *target_names_find(struct target_names *n, const char *id, uint64_t now_ns)
+{
+	struct target_name *name;
+
+	if (strlen(id) != HOST_CONTAINER_ID)
+		return "";
+	name = target_names_get(n, id);
+	if (!name) {
+		name = n->known.count - n->named < NAMELESS_MAX ? target_names_add(n, id) : NULL;
+		if (name)
+			target_names_enqueue(n, name);
+		else
+			target_names_want_beyond(n, now_ns);
+		return NULL;
+	}
+	name->round = n->round;
+	if (now_ns >= name->again_ns)
+		target_names_enqueue(n, name);
+	if (!name->resolved)
+		return NULL;
+	return name->text ? name->text : "";
+}
+
+/* What is queued is dropped once it was asked for. */
+static bool target_name_is_gone(const struct target_names *n, const struct target_name *name)
+{
+	return n->round - name->round > 1 && !name->queued;
+}
+
+void target_names_end_round(struct target_names *n)
+{
+	struct target_name *name;
 
 	map_for_each(&n->known, slot) {
-		struct target_name *name = (void *)(uintptr_t)slot->value;
-
-		if (!name->used || map_put_ptr(&used, slot->key, name) < 0)
-			free(name);
-		else
-			name->used = false;
+		/* Removing one may move another into its slot. */
+		while (slot->used && target_name_is_gone(n, name = (void *)(uintptr_t)slot->value)) {
+			map_remove(&n->known, slot->key);
+			n->named -= name->text != NULL;
+			target_name_free(name);
+		}
 	}
-	map_done(&n->known);
-	n->known = used;
-}
-
-static int target_names_put(struct target_names *n, const char *id, const char *text, size_t len, bool known)
-{
-	uint64_t key = target_names_key(id);
-	struct target_name *old = map_find_ptr(&n->known, key), *name;
-
-	if (!old && n->known.count >= NAMES_MAX)
-		target_names_drop_unused(n);
-	if (!old && n->known.count >= NAMES_MAX)
-		return -ENOSPC;
-	name = malloc(sizeof(*name) + len + 1);
-	if (!name || map_put_ptr(&n->known, key, name) < 0) {
-		free(name);
-		return -ENOMEM;
-	}
-	*name = (struct target_name){.known = known, .used = old ? old->used : true};
-	memcpy(name->text, text, len);
-	name->text[len] = '\0';
-	free(old);
-	return 0;
-}
-
-const char *target_names_find(struct target_names *n, const char *id)
-{
-	struct target_name *name = map_find_ptr(&n->known, target_names_key(id));
-
-	if (name) {
-		name->used = true;
-		return name->known ? name->text : NULL;
-	}
-	/* Beyond the bound, or without memory, a container has no name. */
-	if (strlen(id) != HOST_CONTAINER_ID || target_names_put(n, id, "", 0, false) < 0)
-		return "";
-	buf_add(&n->wanted, id, HOST_CONTAINER_ID);
-	return NULL;
+	n->round++;
 }
 
 void target_names_want_all(struct target_names *n)
@@ -89,66 +135,102 @@ void target_names_want_all(struct target_names *n)
 
 bool target_names_settled(const struct target_names *n)
 {
-	return !n->open && !n->all_wanted && !n->wanted.len;
+	return !n->open && !target_names_has_question(n);
 }
 
 bool target_names_has_question(const struct target_names *n)
 {
-	return !n->open && !target_names_settled(n);
+	return !n->open && (n->all_wanted || n->first);
+}
+
+/* Moves queued ids into the question. */
+static void target_names_dequeue(struct target_names *n)
+{
+	size_t at = 0, most = n->most ? n->most : ASKED_MAX;
+	struct target_name *name;
+
+	while ((name = n->first) && at < most * HOST_CONTAINER_ID) {
+		memcpy(n->asked + at, name->id, HOST_CONTAINER_ID);
+		at += HOST_CONTAINER_ID;
+		n->first = name->next;
+		name->queued = false;
+	}
+	n->asked[at] = '\0';
 }
 
 bool target_names_question(struct target_names *n, char path[HOST_PATH_MAX])
 {
-	size_t most = (HOST_PATH_MAX - 1) / HOST_CONTAINER_ID * HOST_CONTAINER_ID;
-
 	if (!target_names_has_question(n))
 		return false;
 	n->open = true;
-	n->asked = n->all_wanted ? 0 : MIN(n->wanted.len, most);
+	n->asked[0] = '\0';
+	if (!n->all_wanted)
+		target_names_dequeue(n);
 	n->all_wanted = false;
-	if (n->asked)
-		memcpy(path, n->wanted.data, n->asked);
-	path[n->asked] = '\0';
+	strcpy(path, n->asked);
 	return true;
 }
 
-static void target_names_take(struct target_names *n, const char *data, size_t len)
+static int target_names_set(struct target_names *n, const char *id, const char *text)
+{
+	struct target_name *name = target_names_get(n, id);
+	char *copy;
+
+	if (!name && n->named >= NAMED_MAX)
+		return 0; /* nobody has looked it up */
+	copy = strdup(text);
+	if (copy && !name)
+		name = target_names_add(n, id);
+	if (!copy || !name) {
+		free(copy);
+		return -ENOMEM;
+	}
+	n->named += !name->text;
+	free(name->text);
+	name->text = copy;
+	name->resolved = true;
+	name->again_ns = UINT64_MAX;
+	return 0;
+}
+
+static int target_names_take(struct target_names *n, const char *data, size_t len)
 {
 	const char *text, *end;
+	int err = 0;
 
-	while (len > HOST_CONTAINER_ID) {
+	while (len && !err) {
 		text = data + HOST_CONTAINER_ID;
-		end = memchr(text, '\0', len - HOST_CONTAINER_ID);
-		if (!end)
-			return;
-		target_names_put(n, data, text, (size_t)(end - text), true);
+		end = len > HOST_CONTAINER_ID ? memchr(text, '\0', len - HOST_CONTAINER_ID) : NULL;
+		if (!end || end == text)
+			return -EBADMSG;
+		err = target_names_set(n, data, text);
 		len -= (size_t)(end + 1 - data);
 		data = end + 1;
 	}
+	return err;
 }
 
-/* Containers of the question that the answer does not name. */
-static void target_names_settle_asked(struct target_names *n)
+/* Containers of the question that the answer does not name; those that are gone were dropped meanwhile. */
+static void target_names_settle_asked(struct target_names *n, int err, uint64_t now_ns)
 {
-	for (size_t at = 0; at < n->asked; at += HOST_CONTAINER_ID) {
-		const char *id = (const char *)n->wanted.data + at;
-		const struct target_name *name = map_find_ptr(&n->known, target_names_key(id));
+	for (const char *id = n->asked; *id; id += HOST_CONTAINER_ID) {
+		struct target_name *name = target_names_get(n, id);
 
-		if (!name || !name->known)
-			target_names_put(n, id, "", 0, true);
+		if (!name || name->text || name->queued)
+			continue;
+		name->resolved |= !err;
+		name->again_ns = now_ns + (err ? RETRY_NS : NONE_HOLD_NS);
 	}
-	n->wanted.failed = false; /* a later question may find memory */
-	n->wanted.len -= n->asked;
-	if (n->wanted.len)
-		memmove(n->wanted.data, n->wanted.data + n->asked, n->wanted.len);
-	n->asked = 0;
+	n->asked[0] = '\0';
 }
 
-void target_names_answer(struct target_names *n, const char *data, size_t len)
+void target_names_answer(struct target_names *n, int err, const char *data, size_t len, uint64_t now_ns)
 {
 	if (!n->open)
 		return;
 	n->open = false;
-	target_names_take(n, data, len);
-	target_names_settle_asked(n);
+	if (!err)
+		err = target_names_take(n, data, len);
+	target_names_settle_asked(n, err, now_ns);
+	n->most = err ? 1 : n->most < ASKED_MAX / 2 ? n->most * 2 : 0;
 }

@@ -8,13 +8,13 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
 #include "process/host.h"
+#include "process/proc_stat.h"
 
 #define ANCESTORS_MAX	  64
 #define PROCESS_ANCESTORS 4
@@ -85,14 +85,9 @@ static const struct config_target *targets_find_pid(const struct config *c, uint
 
 static uint32_t targets_parent_of(uint32_t pid)
 {
-	const char *rest;
-	char text[512];
-	uint32_t ppid;
+	struct proc_stat stat;
 
-	if (file_read_proc(pid, "stat", text, sizeof(text)) < 0)
-		return 0;
-	rest = strrchr(text, ')');
-	return rest && sscanf(rest + 1, " %*c %u", &ppid) == 1 ? ppid : 0;
+	return proc_stat_read(pid, &stat) ? 0 : stat.ppid;
 }
 
 /* Children have the selection of their nearest listed ancestor. */
@@ -283,6 +278,17 @@ bool targets_want_names(const struct config *c)
 	return false;
 }
 
+/* A round of names: one complete walk of the cgroups, and one complete scan where processes are scanned. */
+void targets_age_names(struct monitor *m)
+{
+	struct targets *t = &m->targets;
+
+	if (!t->rules.complete || (t->processes.wanted && !t->processes.complete))
+		return;
+	t->rules.complete = t->processes.complete = false;
+	target_names_end_round(&t->names);
+}
+
 void targets_ask_names(struct monitor *m)
 {
 	struct ipc_ask ask = {.kind = HOST_READ_CONTAINERS};
@@ -296,19 +302,35 @@ void targets_ask_names(struct monitor *m)
 }
 
 /* The answer is inline, or a memfd where it is long. */
+static int targets_take_names(struct monitor *m, const struct ipc_message *answer)
+{
+	const struct ipc_answer *head = (const void *)answer->data;
+	_cleanup_(freep) char *text = NULL;
+	const char *data = (const char *)(head + 1);
+	size_t len = answer->head.len - sizeof(*head);
+	int err = MIN(head->err, 0);
+
+	if (!err && answer->fds[0] >= 0) {
+		err = ipc_memfd_read(answer->fds[0], HOST_CONTAINERS_MAX, &text, &len);
+		data = text;
+	}
+	target_names_answer(&m->targets.names, err, data, len, clock_now_ns());
+	return err;
+}
+
 void targets_names_answered(void *monitor, const struct ipc_message *answer)
 {
+	static struct log_rate rate;
 	struct monitor *m = monitor;
-	const struct ipc_answer *head = answer ? (const void *)answer->data : NULL;
-	_cleanup_(freep) char *text = NULL;
-	const char *data = head ? (const char *)(head + 1) : NULL;
-	size_t len = head && !head->err ? answer->head.len - sizeof(*head) : 0;
+	int err = -EIO;
 
-	if (answer && answer->fds[0] >= 0) {
-		data = ipc_memfd_read(answer->fds[0], HOST_CONTAINERS_MAX, &text, &len) ? NULL : text;
-		len = data ? len : 0;
-	}
-	target_names_answer(&m->targets.names, data, len);
+	if (answer)
+		err = targets_take_names(m, answer);
+	else
+		target_names_answer(&m->targets.names, err, NULL, 0, clock_now_ns());
+	if (err)
+		log_rated(&rate, LOG_LEVEL_WARN, "targets: the names of containers cannot be read: %s; trying again later",
+			  strerror(-err));
 	if (!target_names_settled(&m->targets.names))
 		return;
 	target_rules_names_known(m);

@@ -38,7 +38,9 @@ struct target_rules { /* cgroups of version 2 */
 	int inotify_fd;	  /* cgroups that are created and removed; -1 */
 	struct map set;	  /* id to enum otp_select: as set in the sampler */
 	struct map next;  /* the new rules, while the hierarchy is walked */
+	struct map waiting; /* the same, of containers whose names are not resolved yet */
 	bool unnamed;	  /* the last walk found a container whose name is not resolved yet */
+	bool complete;	  /* the cgroups were walked, all of them, in this round of names */
 	uint64_t walked_ns, took_ns, due_ns;
 	bool logged_full;
 };
@@ -50,6 +52,7 @@ struct target_processes {
 	DIR *proc;	   /* a scan of all of them is in progress; owned */
 	uint64_t next_scan_ns;
 	struct map unnamed; /* pids that were checked before the name of their container was resolved */
+	bool complete;	    /* all processes were scanned in this round of names */
 	uint64_t tokens_ns; /* a token bucket of checks */
 	bool logged_full;
 };
@@ -81,6 +84,8 @@ int targets_send_watch(struct monitor *m);
 /* Names of containers: asks an opener for those that are needed, and selects again after its answer. */
 void targets_ask_names(struct monitor *m);
 void targets_names_answered(void *monitor, const struct ipc_message *answer); /* an asks_own_fn */
+/* After a complete walk or scan: forgets the names of containers that are gone. */
+void targets_age_names(struct monitor *m);
 /* Whether c selects containers by name. */
 bool targets_want_names(const struct config *c);
 

@@ -30,15 +30,16 @@ struct walk {
 	struct monitor *m;
 	char path[TARGET_PATH_MAX]; /* below the root */
 	uint32_t dirs;
+	bool unnamed; /* the name of this cgroup's container is needed, and not resolved yet */
 	bool full;
 };
 
 static const char *target_rules_name(void *ctx, const char *id)
 {
-	struct targets *t = ctx;
-	const char *name = target_names_find(&t->names, id);
+	struct walk *w = ctx;
+	const char *name = target_names_find(&w->m->targets.names, id, clock_now_ns());
 
-	t->rules.unnamed |= !name;
+	w->unnamed |= !name;
 	return name;
 }
 
@@ -51,28 +52,37 @@ static bool target_rules_fits(struct walk *w, bool exclude)
 
 		if (t->exclude != exclude || !target_by_cgroup(t) || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
 			continue;
-		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, target_rules_name, &m->targets))
+		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, target_rules_name, w))
 			return true;
 	}
 	return false;
 }
 
-/* Cgroups below an excluded one are excluded; below an included one, some may be excluded. */
+/*
+ * Cgroups below an excluded one are excluded; below an included one, some may be excluded. While a container's name is
+ * not resolved, a line that excludes by name may concern it: it is excluded until then.
+ */
 static uint8_t target_rules_decide(struct walk *w, uint8_t above)
 {
-	if (above == OTP_SELECT_NO || target_rules_fits(w, true))
+	bool yes;
+
+	w->unnamed = false;
+	if (above == OTP_SELECT_NO || target_rules_fits(w, true) || w->unnamed)
 		return OTP_SELECT_NO;
-	return above == OTP_SELECT_YES || target_rules_fits(w, false) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	yes = above == OTP_SELECT_YES || target_rules_fits(w, false);
+	return yes ? OTP_SELECT_YES : OTP_SELECT_UNSET;
 }
 
+/* Anyone may make containers without a name: rules for unresolved ones get the room that the others leave. */
 static void target_rules_want(struct walk *w, int fd, uint8_t select)
 {
 	struct target_rules *r = &w->m->targets.rules;
+	struct map *to = w->unnamed && select == OTP_SELECT_NO ? &r->waiting : &r->next;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return;
-	if (r->next.count >= RULES_MAX || map_put(&r->next, st.st_ino, select) < 0)
+	if (to->count >= RULES_MAX || map_put(to, st.st_ino, select) < 0)
 		w->full = true;
 }
 
@@ -128,6 +138,7 @@ static void target_rules_walk_dir(struct walk *w, int fd, int depth, uint8_t abo
 {
 	uint8_t select = target_rules_decide(w, above);
 
+	w->m->targets.rules.unnamed |= w->unnamed;
 	if (select != above)
 		target_rules_want(w, fd, select);
 	/* The rule holds for all cgroups below, except for exclusions. */
@@ -146,12 +157,21 @@ static int target_rules_set(struct monitor *m, uint64_t id, uint8_t select)
 	return m->sampler.source->ops->set_cgroup(m->sampler.source, id, select ? &rule : NULL);
 }
 
+static void target_rules_add_waiting(struct target_rules *r, struct walk *w)
+{
+	map_for_each(&r->waiting, slot)
+		if (r->next.count >= RULES_MAX || map_put(&r->next, slot->key, slot->value) < 0)
+			w->full = true;
+	map_done(&r->waiting);
+}
+
 /* Changes the sampler's rules from set to next. */
 static void target_rules_apply(struct monitor *m, struct walk *w)
 {
 	struct target_rules *r = &m->targets.rules;
 	int err = 0;
 
+	target_rules_add_waiting(r, w);
 	map_for_each(&r->set, slot)
 		if (!map_find(&r->next, slot->key))
 			target_rules_set(m, slot->key, OTP_SELECT_UNSET);
@@ -197,6 +217,7 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 
 	if (!r->root[0])
 		target_rules_find_root(r);
+	r->complete = !r->root[0]; /* else once it was walked */
 	fd = r->root[0] ? open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (w && fd >= 0) {
 		w->m = m;
@@ -204,6 +225,7 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 		r->unnamed = false;
 		target_rules_walk_dir(w, fd, 0, OTP_SELECT_UNSET);
 		target_rules_apply(m, w);
+		r->complete = w->dirs < DIRS_MAX;
 	} else if (fd >= 0) {
 		close(fd);
 	}
@@ -211,6 +233,16 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 	r->walked_ns = clock_now_ns();
 	r->took_ns = r->walked_ns - now;
 	r->due_ns = r->walked_ns + MAX(ANYWAY_NS, PAUSE_PARTS * r->took_ns);
+	targets_age_names(m);
+}
+
+/* At once where the last walk is long ago; else soon, so that one walk serves many events. */
+static void target_rules_walk_soon(struct monitor *m)
+{
+	struct target_rules *r = &m->targets.rules;
+
+	r->due_ns = MIN(r->due_ns, r->walked_ns + MAX(PAUSE_NS, PAUSE_PARTS * r->took_ns));
+	target_rules_run(m, clock_now_ns());
 }
 
 void target_rules_open(struct monitor *m)
@@ -235,7 +267,6 @@ void target_rules_run(struct monitor *m, uint64_t now)
 		target_rules_walk(m, now);
 }
 
-/* Walks at once where the last walk is long ago; else soon, so that one walk serves many events. */
 void targets_read(struct monitor *m)
 {
 	struct target_rules *r = &m->targets.rules;
@@ -244,21 +275,21 @@ void targets_read(struct monitor *m)
 
 	while (read(r->inotify_fd, events, sizeof(events)) > 0)
 		any = true;
-	if (!any)
-		return;
-	r->due_ns = MIN(r->due_ns, r->walked_ns + MAX(PAUSE_NS, PAUSE_PARTS * r->took_ns));
-	target_rules_run(m, clock_now_ns());
+	if (any)
+		target_rules_walk_soon(m);
 }
 
-/* One more walk after each that found unresolved names. */
+/*
+ * One more walk after each that found unresolved names. Before the first sample it is made at once, so that sampling
+ * begins with the whole selection.
+ */
 void target_rules_names_known(struct monitor *m)
 {
-	struct target_rules *r = &m->targets.rules;
-
-	if (!r->unnamed)
+	if (!m->targets.rules.unnamed)
 		return;
-	r->due_ns = 0;
-	target_rules_run(m, clock_now_ns());
+	if (!m->sampler.sampling)
+		m->targets.rules.due_ns = 0;
+	target_rules_walk_soon(m);
 }
 
 void target_rules_close(struct monitor *m)

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
+#include "process/proc_stat.h"
 
 #define SCAN_NS	     (10 * NSEC_PER_SEC)
 #define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a move into a cgroup is not reported */
@@ -34,7 +35,7 @@
 /* The data read of a process; texts are cut. */
 struct look {
 	uint64_t start_ticks; /* start time; 0: the process is gone */
-	char comm[32];
+	char comm[64];
 	int64_t uid; /* effective; -1: not read */
 	char exe[TARGET_PATH_MAX];
 	char cgroups[TEXT_MAX];
@@ -55,23 +56,14 @@ uint8_t target_processes_select(const struct monitor *m, uint32_t pid)
 
 /* Reading /proc: none of these files blocks on the process. */
 
-/* "pid (comm) state ppid ...", the start time is field 22 (proc(5)); comm may hold any character. */
 static void target_process_read_stat(uint32_t pid, struct look *l)
 {
-	char text[1024];
-	const char *open, *close;
+	struct proc_stat stat = {0};
 
-	l->start_ticks = 0;
-	if (file_read_proc(pid, "stat", text, sizeof(text)) < 0)
-		return;
-	open = strchr(text, '(');
-	close = strrchr(text, ')');
-	if (!open || !close || close < open)
-		return;
-	snprintf(l->comm, sizeof(l->comm), "%.*s", (int)(close - open - 1), open + 1);
-	for (int i = 0; i < 20 && close; i++)
-		close = strchr(close + 1, ' ');
-	l->start_ticks = close ? strtoull(close, NULL, 10) : 0;
+	proc_stat_read(pid, &stat);
+	_Static_assert(sizeof(l->comm) == sizeof(stat.comm), "copied whole");
+	memcpy(l->comm, stat.comm, sizeof(l->comm));
+	l->start_ticks = stat.start_ticks;
 }
 
 static void target_process_read_user(uint32_t pid, struct look *l)
@@ -131,7 +123,7 @@ struct match {
 static const char *target_process_container_name(void *ctx, const char *id)
 {
 	struct match *match = ctx;
-	const char *name = target_names_find(match->names, id);
+	const char *name = target_names_find(match->names, id, clock_now_ns());
 
 	match->unnamed |= !name;
 	return name;
@@ -181,13 +173,16 @@ static bool target_process_fits_any(struct monitor *m, struct match *match, bool
 	return false;
 }
 
-/* A kernel thread has no executable and no user of its own. */
+/*
+ * A kernel thread has no executable and no user of its own. While a container's name is not resolved, a line that
+ * excludes by name may concern its processes: they are excluded until then.
+ */
 static uint8_t target_process_decide(struct monitor *m, const struct look *l, bool *ret_unnamed)
 {
 	struct match match = {.names = &m->targets.names};
 	uint8_t select = OTP_SELECT_NO;
 
-	if (!target_process_fits_any(m, &match, true, l))
+	if (!target_process_fits_any(m, &match, true, l) && !match.unnamed)
 		select = target_process_fits_any(m, &match, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
 	*ret_unnamed = match.unnamed;
 	return select;
@@ -262,13 +257,31 @@ static void target_process_check(struct monitor *m, uint32_t pid)
 		target_process_check_later(m, pid);
 }
 
+static bool target_processes_may_check(struct target_processes *t)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t oldest = now > LOOKS_BURST * LOOK_PAUSE ? now - LOOKS_BURST * LOOK_PAUSE : 0;
+
+	t->tokens_ns = MAX(t->tokens_ns, oldest);
+	if (t->tokens_ns + LOOK_PAUSE > now)
+		return false; /* the next scan of all will find it */
+	t->tokens_ns += LOOK_PAUSE;
+	return true;
+}
+
+/* Before the first sample all of them are checked; later a scan, which has its pace, takes those that are too many. */
 void target_processes_names_known(struct monitor *m)
 {
-	struct map waiting = m->targets.processes.unnamed;
+	struct target_processes *t = &m->targets.processes;
+	struct map waiting = t->unnamed;
 
-	m->targets.processes.unnamed = (struct map){0};
-	map_for_each(&waiting, slot)
-		target_process_check(m, (uint32_t)slot->key);
+	t->unnamed = (struct map){0};
+	map_for_each(&waiting, slot) {
+		if (!m->sampler.sampling || target_processes_may_check(t))
+			target_process_check(m, (uint32_t)slot->key);
+		else
+			t->next_scan_ns = 0;
+	}
 	map_done(&waiting);
 }
 
@@ -303,6 +316,8 @@ static void target_processes_end_scan(struct monitor *m)
 	closedir(m->targets.processes.proc);
 	m->targets.processes.proc = NULL;
 	target_processes_drop_ended(m);
+	m->targets.processes.complete = true;
+	targets_age_names(m);
 }
 
 static void target_processes_scan(struct monitor *m, unsigned int most)
@@ -365,18 +380,6 @@ void target_processes_close(struct monitor *m)
 	if (t->proc)
 		closedir(t->proc);
 	t->proc = NULL;
-}
-
-static bool target_processes_may_check(struct target_processes *t)
-{
-	uint64_t now = clock_now_ns();
-	uint64_t oldest = now > LOOKS_BURST * LOOK_PAUSE ? now - LOOKS_BURST * LOOK_PAUSE : 0;
-
-	t->tokens_ns = MAX(t->tokens_ns, oldest);
-	if (t->tokens_ns + LOOK_PAUSE > now)
-		return false; /* the next scan of all will find it */
-	t->tokens_ns += LOOK_PAUSE;
-	return true;
 }
 
 /*

@@ -122,23 +122,36 @@ static void view_make_name(const struct recording *r, struct rec_view *v)
 			v->name[i] = '_';
 }
 
+/*
+ * Adds the name; one that is taken gets a number. A type may also be called
+ * what a number makes of another's name, so numbers are tried until one fits.
+ * None is tried twice (*next), so all views together take few tries.
+ */
+static int view_add_name(struct intern *names, struct rec_view *v, uint32_t *next)
+{
+	size_t end = MIN(strlen(v->name), sizeof(v->name) - 13);
+	uint32_t known;
+	int e = intern_add(names, v->name, strlen(v->name), &known);
+
+	while (!e) {
+		snprintf(v->name + end, sizeof(v->name) - end, "_%u", (*next)++);
+		e = intern_add(names, v->name, strlen(v->name), &known);
+	}
+	return e;
+}
+
 /* Types whose names would be equal (they differ in units, or in characters not used in names) are numbered. */
 static int view_make_names(const struct recording *r, struct rec_views *views)
 {
 	_cleanup_(intern_done) struct intern names;
-	uint32_t i, number;
+	uint32_t i, next = 0;
 	int e = 0;
 
 	intern_init(&names, UINT32_MAX, SIZE_MAX);
 	for (i = 0; i < views->count && e >= 0; i++) {
-		struct rec_view *v = &views->list[i];
-
-		view_make_name(r, v);
-		e = intern_add(&names, v->name, strlen(v->name), &number);
-		if (e)
-			continue;
-		snprintf(v->name + MIN(strlen(v->name), sizeof(v->name) - 13), 13, "_%u", i + 1);
-		e = intern_add(&names, v->name, strlen(v->name), &number);
+		next = MAX(next, i + 1);
+		view_make_name(r, &views->list[i]);
+		e = view_add_name(&names, &views->list[i], &next);
 	}
 	return e < 0 ? -ENOMEM : 0;
 }

@@ -72,10 +72,10 @@ static bool view_type_is_cpu(const struct recording *r, const struct rec_type *t
 	return view_text_is(r, t->type, "samples") && view_text_is(r, t->period_type, "cpu");
 }
 
-/* Counts distinct texts; the map's keys are hashes of them. */
-static void view_count_text(struct map *seen, const char *text, uint64_t seed, uint32_t *count)
+/* Counts distinct strings of a list: a list is what one figure of one view counts. */
+static void view_count_string(struct map *seen, uint32_t list, uint32_t string, uint32_t *count)
 {
-	uint64_t key = hash_bytes(text, strlen(text), seed);
+	uint64_t key = (uint64_t)list << 32 | string;
 
 	if (!map_find(seen, key) && map_put(seen, key, 1) == 0)
 		++*count;
@@ -85,18 +85,18 @@ static void view_add_series(const struct recording *r, struct rec_views *views, 
 {
 	uint32_t index = views->by_series[n];
 	struct rec_view *v = &views->list[index];
-	const char *host = recording_resource_text(r, n, "host.name");
+	const struct rec_workload *w = recording_workload(r, n);
 	struct rec_times t = n < r->times_cap ? r->times[n] : (struct rec_times){0};
 
 	v->period_mixed |= view_series(r, n)->period != v->period;
 	if (t.start_ns && (!v->start_ns || t.start_ns < v->start_ns))
 		v->start_ns = t.start_ns;
 	v->end_ns = MAX(v->end_ns, t.end_ns);
-	view_count_text(seen, recording_service(r, n), 2ULL * index, &v->services);
-	if (!host)
+	view_count_string(seen, 2 * index, w->service, &v->services);
+	if (!w->host)
 		return;
-	view_count_text(seen, host, 2ULL * index + 1, &v->hosts);
-	v->host = v->hosts == 1 ? host : NULL;
+	view_count_string(seen, 2 * index + 1, w->host, &v->hosts);
+	v->host = v->hosts == 1 ? recording_str(r, w->host) : NULL;
 }
 
 static void view_add_values(const struct recording *r, struct rec_views *views)

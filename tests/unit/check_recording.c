@@ -396,6 +396,28 @@ START_TEST(only_regular_files_are_read)
 }
 END_TEST
 
+START_TEST(file_over_the_limit_is_refused)
+{
+	char path[] = "/tmp/otprof-check-XXXXXX";
+	int fd = mkstemp(path);
+	struct recording_limits limits = fixture_limits;
+	struct recording *r = NULL;
+	struct buf b = {0};
+
+	fixture_encode(NULL, &b);
+	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
+	close(fd);
+	for (size_t short_of = 0; short_of < 2; short_of++) {
+		limits.request.request_bytes = b.len - short_of;
+		ck_assert_int_eq(recording_new(&limits, &r), 0);
+		ck_assert_int_eq(recording_read_file(r, AT_FDCWD, path), short_of ? -E2BIG : 0);
+		recording_free(r);
+	}
+	unlink(path);
+	buf_done(&b);
+}
+END_TEST
+
 /* Keeps samples that have the stack's number or less; folds those of the first stack into the second. */
 static int rewrite_some(void *ctx, struct rec_sample *s)
 {
@@ -467,6 +489,7 @@ Suite *recording_suite(void)
 	tcase_add_test(t, rewrite_drops_changes_and_merges);
 	tcase_add_test(t, failed_rewrite_leaves_the_recording_as_it_was);
 	tcase_add_test(t, only_regular_files_are_read);
+	tcase_add_test(t, file_over_the_limit_is_refused);
 	suite_add_tcase(s, t);
 	return s;
 }

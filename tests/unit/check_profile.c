@@ -581,6 +581,36 @@ START_TEST(selected_attributes_tell_samples_apart)
 }
 END_TEST
 
+/* Of every attribute that is text: also where a merge passes it on. */
+START_TEST(text_of_attributes_is_held_until_the_interval_ends)
+{
+	struct str *exe = str_get_c("perl");
+	size_t before = str_count();
+	struct profile_builder *from;
+	struct ledger_counts lost;
+
+	for (int i = 0; i < 2; i++) {
+		make_builder((1u << SAMPLE_ATTRIBUTE_NR) - 1, &(struct profile_limits){0});
+		make_stack(0x100, 1);
+		ck_assert_int_eq(add(web, NULL, 0, exe), 0);
+		ck_assert_int_eq(add(web, NULL, 0, exe), 0);
+		ck_assert_uint_eq(str_count(), before + 1);
+		ck_assert_uint_eq(exe->refs, 2);
+		from = builder;
+		builder = NULL;
+		make_builder((1u << SAMPLE_ATTRIBUTE_NR) - 1, &(struct profile_limits){0});
+		profile_merge(builder, from, &lost);
+		profile_free(from);
+		ck_assert_uint_eq(exe->refs, 2);
+		encode_all();
+		drop_requests();
+		ck_assert_uint_eq(str_count(), before);
+		ck_assert_uint_eq(exe->refs, 1);
+	}
+	str_put(exe);
+}
+END_TEST
+
 static uint64_t sum_of_values(void)
 {
 	uint64_t sum = 0;
@@ -838,6 +868,7 @@ Suite *profile_suite(void)
 	tcase_add_test(t, generated_and_unmapped_code_keep_one_name_each);
 	tcase_add_test(t, executable_that_the_resource_says_is_no_attribute);
 	tcase_add_test(t, selected_attributes_tell_samples_apart);
+	tcase_add_test(t, text_of_attributes_is_held_until_the_interval_ends);
 	tcase_add_loop_test(t, requests_keep_within_their_bound, 0, 4);
 	tcase_add_test(t, each_origin_has_a_profile_of_its_own);
 	tcase_add_test(t, sample_larger_than_a_request_is_lost_alone);

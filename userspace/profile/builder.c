@@ -31,6 +31,23 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 	return 0;
 }
 
+#define SAMPLE_APPLY_INT(fn, field)
+#define SAMPLE_APPLY_STRING(fn, field) fn(field);
+
+static void sample_key_ref(const struct sample_key *key)
+{
+#define X(NAME, name, type, field) SAMPLE_APPLY_##type(str_ref, key->field)
+	SAMPLE_ATTRIBUTES(X)
+#undef X
+}
+
+static void sample_key_put(const struct sample_key *key)
+{
+#define X(NAME, name, type, field) SAMPLE_APPLY_##type(str_put, key->field)
+	SAMPLE_ATTRIBUTES(X)
+#undef X
+}
+
 static void builder_put_code(struct profile_builder *b, uint32_t location)
 {
 	if (builder_location_head(b, location)->is_code) {
@@ -41,10 +58,8 @@ static void builder_put_code(struct profile_builder *b, uint32_t location)
 
 void builder_reset(struct profile_builder *b)
 {
-	for (uint32_t i = 0; i < b->samples.count; i++) {
-		str_put(builder_sample(b, i)->comm);
-		str_put(builder_sample(b, i)->exe);
-	}
+	for (uint32_t i = 0; i < b->samples.count; i++)
+		sample_key_put(builder_sample(b, i));
 	for (uint32_t i = 0; i < b->workloads.count; i++)
 		workload_put(builder_workload(b, i));
 	for (uint32_t i = 0; i < b->locations.count; i++)
@@ -217,12 +232,6 @@ static void builder_set_attributes(const struct profile_builder *b, const struct
 		key->comm = builder_clean_comm(s->comm);
 }
 
-static void sample_key_done(struct sample_key *key)
-{
-	str_put(key->comm);
-	str_put(key->exe);
-}
-
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count)
 {
 	uint32_t number;
@@ -233,8 +242,7 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, const
 	if (r < 0)
 		return r;
 	if (r > 0) {
-		str_ref(key->comm);
-		str_ref(key->exe);
+		sample_key_ref(key);
 		b->counts[number] = (struct sample_count){0};
 	}
 	b->counts[number].samples += count->samples;
@@ -247,7 +255,7 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, const
 
 int profile_add(struct profile_builder *b, const struct profile_sample *s)
 {
-	_cleanup_(sample_key_done) struct sample_key key = {.slot = s->slot};
+	_cleanup_(sample_key_put) struct sample_key key = {.slot = s->slot};
 	struct sample_count one = {.samples = 1, .value = s->value};
 	int r;
 

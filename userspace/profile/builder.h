@@ -37,10 +37,15 @@ struct sample_key {
 	uint32_t workload;
 	uint32_t stack;
 	uint32_t slot; /* of the origin */
-	uint32_t pid, tid, cpu; /* these and the following zero unless selected */
-	struct str *comm; /* this and exe: clean; the builder holds references */
-	struct str *exe;
+	/* The fields of SAMPLE_ATTRIBUTES: zero unless selected; text is clean, and the builder holds references. */
+	uint32_t pid, tid, cpu;
+	struct str *comm, *exe;
 };
+
+/* The key is compared as bytes: if an attribute leaves padding, a reserved field fills it and is added here. */
+#define X(NAME, key, type, field) + sizeof(((struct sample_key *)0)->field)
+_Static_assert(sizeof(struct sample_key) == 3 * sizeof(uint32_t) SAMPLE_ATTRIBUTES(X), "padding in struct sample_key");
+#undef X
 
 /* The counts of one key. */
 struct sample_count {

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "symbol/jitdebug.h"
 
 #define NAME_MAX_   1024
@@ -398,11 +399,12 @@ static void jit_read_place(const struct jit_map *m, const struct jit_function *f
 	_cleanup_(freep) uint8_t *block = f->debug ? malloc(JIT_DEBUG_MAX) : NULL;
 	struct dump_debug debug;
 	struct jit_place place;
+	char file[JIT_FILE_NAME_MAX];
 	size_t len = block ? jit_read_debug(m, f, block, &debug) : 0;
 
 	if (!len || jit_place_find(block + head, len - head, debug.nr_entries, &code, pc, &place) < 0)
 		return;
-	to->file = str_get(place.file, place.file_len);
+	to->file = str_get(file, utf8_clean(file, sizeof(file), place.file, place.file_len));
 	to->line = place.line;
 	to->column = place.column;
 }

@@ -241,6 +241,25 @@ START_TEST(jitdump_says_file_and_line)
 }
 END_TEST
 
+START_TEST(long_file_name_is_cut_between_characters)
+{
+	char name[JIT_FILE_NAME_MAX + 100], *end = name + JIT_FILE_NAME_MAX - 1;
+	struct symbol_line l = {0};
+	struct jit_map *m;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memcpy(end, "\xc3\xa9", 2);
+	ck_assert_int_eq(jit_map_new(dump_with_debug(0, 0x7000, name), JIT_DUMP, &m), 0);
+	ck_assert_int_eq(jit_map_find(m, 0x7020, &l), 0);
+	ck_assert_uint_eq(l.file->len, JIT_FILE_NAME_MAX - 1);
+	ck_assert_mem_eq(l.file->s, name, JIT_FILE_NAME_MAX - 1);
+	ck_assert_uint_eq(l.line, 20);
+	symbol_line_done(&l);
+	jit_map_free(m);
+}
+END_TEST
+
 /* As V8 counts: from where perf inject would place the code, and with a column. */
 START_TEST(jitdump_of_v8_says_column)
 {
@@ -420,6 +439,7 @@ Suite *jit_suite(void)
 	tcase_add_test(tc, endless_line_is_skipped);
 	tcase_add_test(tc, jitdump_names_addresses);
 	tcase_add_test(tc, jitdump_says_file_and_line);
+	tcase_add_test(tc, long_file_name_is_cut_between_characters);
 	tcase_add_test(tc, jitdump_of_v8_says_column);
 	tcase_add_test(tc, jitdump_of_others_is_exact_wherever_it_begins);
 	tcase_add_test(tc, jitdump_debug_that_is_too_long_counts_as_far_as_it_is_read);

@@ -140,6 +140,29 @@ START_TEST(attributes_are_labels)
 }
 END_TEST
 
+START_TEST(attributes_of_a_resource_are_not_searched_for_each_profile)
+{
+	struct recording *r = NULL;
+	struct rec_views views;
+	struct graph *g;
+	struct buf b = {0};
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(fixture_many, r), 0);
+	ck_assert_uint_eq(r->series.count, FX_MANY);
+	views = fixture_views(r);
+	ck_assert_uint_eq(views.list[0].services, 1);
+	ck_assert_str_eq(views.list[0].host, "box");
+	rec_views_done(&views);
+	g = fixture_graph(r);
+	ck_assert_uint_eq(g->now.total[0], 3 * FX_MANY);
+	graph_free(g);
+	ck_assert_int_eq(render_pprof(r, FX_WRITER_BYTES, &b), 0);
+	buf_done(&b);
+	recording_free(r);
+}
+END_TEST
+
 static void off_cpu(struct fixture *f)
 {
 	f->sample_type.type_strindex = 20;
@@ -256,6 +279,7 @@ Suite *pprof_suite(void)
 	tcase_add_test(t, stacks_have_the_leaf_first_and_inlined_lines);
 	tcase_add_test(t, mappings_say_that_names_are_known);
 	tcase_add_test(t, attributes_are_labels);
+	tcase_add_test(t, attributes_of_a_resource_are_not_searched_for_each_profile);
 	tcase_add_test(t, other_types_have_one_value);
 	tcase_add_test(t, each_type_is_a_column_with_zeros_in_the_others);
 	tcase_add_test(t, nanoseconds_that_overflow_stop_at_the_most);

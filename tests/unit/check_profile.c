@@ -11,6 +11,7 @@
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "profile/clean.h"
 #include "profile/profile.h"
+#include "profile/share.h"
 
 #define REQUEST(name)  Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest##name
 #define PROFILES(name) Opentelemetry__Proto__Profiles__V1development__##name
@@ -497,6 +498,110 @@ START_TEST(code_that_names_itself_keeps_its_place)
 }
 END_TEST
 
+static struct str *numbered_text(uint32_t number, size_t len)
+{
+	char text[4096];
+	int n = snprintf(text, sizeof(text), "%u_", number);
+
+	memset(text + n, 'x', len - (size_t)n);
+	return str_get(text, len);
+}
+
+/* n frames of code in stacks of 500, whose functions and files are long and differ. */
+static void add_long_code(struct workload *w, uint32_t n, size_t function_len, size_t file_len)
+{
+	for (uint32_t i = 0; i < n;) {
+		for (stack->count = 0; stack->count < 500; i++)
+			push_code(KIND_JIT, numbered_text(i, function_len), numbered_text(i, file_len), i);
+		ck_assert_int_eq(add(w, NULL, 0, NULL), 0);
+		for (uint32_t k = 0; k < stack->count; k++) {
+			str_put(stack->frames[k].function);
+			str_put(stack->frames[k].file);
+		}
+	}
+}
+
+static const char *file_of(const Dictionary *d, const PROFILES(Location) *l)
+{
+	return d->string_table[d->function_table[l->lines[0]->function_index]->filename_strindex];
+}
+
+/* Of 30 MB of names that one workload brings, the builder keeps a part; the rest are frames without a name. */
+START_TEST(names_of_one_workload_leave_room_for_those_of_others)
+{
+	struct str *function = numbered_text(1000000, 200), *source = str_get_c("/app/other.js");
+	size_t before = str_count();
+	const Dictionary *d;
+
+	make_builder(0, &(struct profile_limits){.request_bytes = 64u << 20});
+	add_long_code(web, 20000, 1000, 500);
+	ck_assert_uint_gt(profile_bytes(builder), 8u << 20);
+	ck_assert_uint_lt(profile_bytes(builder), 24u << 20);
+	stack->count = 0;
+	push_code(KIND_JIT, function, source, 1);
+	ck_assert_int_eq(add(db, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_str_eq(file_of(d, location_of(d, function->s, 0)), "/app/other.js");
+	ck_assert_str_eq(type_of(d, location_of(d, "[unknown]", 0)), frame_kind_type(KIND_JIT));
+	ck_assert_uint_eq(str_count(), before);
+	str_put(function);
+	str_put(source);
+}
+END_TEST
+
+START_TEST(name_that_many_locations_share_is_counted_once)
+{
+	struct str *shared = numbered_text(1, 4000), *function = numbered_text(2, 100), *source = str_get_c("/app/web.js");
+	const Dictionary *d;
+
+	for (uint32_t i = 0; i < 10000;) {
+		for (stack->count = 0; stack->count < 500; i++)
+			push_code(KIND_JIT, shared, shared, i);
+		ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	}
+	stack->count = 0;
+	push_code(KIND_JIT, function, source, 1);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	d = requests[0]->dictionary;
+	ck_assert_str_eq(file_of(d, location_of(d, function->s, 0)), "/app/web.js");
+	ck_assert_str_eq(file_of(d, location_of(d, shared->s, 9999)), shared->s);
+	str_put(shared);
+	str_put(function);
+	str_put(source);
+}
+END_TEST
+
+/* Names that do not fit into the builder of the interval are merged without them, by the share of their workload. */
+START_TEST(merged_names_have_the_share_of_their_workload)
+{
+	struct str *function = numbered_text(1000000, 200);
+	struct profile_builder *from;
+	struct ledger_counts lost;
+	const Dictionary *d;
+
+	make_builder(0, &(struct profile_limits){.request_bytes = 64u << 20});
+	add_long_code(web, 20000, 1000, 500);
+	stack->count = 0;
+	push_code(KIND_JIT, function, NULL, 1);
+	ck_assert_int_eq(add(db, NULL, 0, NULL), 0);
+	from = builder;
+	builder = NULL;
+	make_builder(0, &(struct profile_limits){.request_bytes = 64u << 20});
+	add_long_code(web, 20000, 900, 400);
+	profile_merge(builder, from, &lost);
+	ck_assert_uint_eq(ledger_counts_total(&lost), 0);
+	ck_assert_uint_lt(profile_bytes(builder), 24u << 20);
+	ck_assert_uint_lt(profile_bytes(from), 4u << 20);
+	profile_free(from);
+	encode_all();
+	d = requests[0]->dictionary;
+	location_of(d, function->s, 0);
+	str_put(function);
+}
+END_TEST
+
 static void on_quality(void *ctx, const struct workload *w, const struct str *exe, uint64_t samples,
 		       const struct ledger_quality *q)
 {
@@ -578,6 +683,36 @@ START_TEST(selected_attributes_tell_samples_apart)
 	ck_assert_str_eq(attribute_of(requests[0]->dictionary, p->samples[0]->attribute_indices, 1, "thread.name"), "a?b");
 	a = requests[0]->dictionary->attribute_table[p->samples[0]->attribute_indices[1]];
 	ck_assert_int_eq(a->value->int_value, 1);
+}
+END_TEST
+
+/* Of every attribute that is text: also where a merge passes it on. */
+START_TEST(text_of_attributes_is_held_until_the_interval_ends)
+{
+	struct str *exe = str_get_c("perl");
+	size_t before = str_count();
+	struct profile_builder *from;
+	struct ledger_counts lost;
+
+	for (int i = 0; i < 2; i++) {
+		make_builder((1u << SAMPLE_ATTRIBUTE_NR) - 1, &(struct profile_limits){0});
+		make_stack(0x100, 1);
+		ck_assert_int_eq(add(web, NULL, 0, exe), 0);
+		ck_assert_int_eq(add(web, NULL, 0, exe), 0);
+		ck_assert_uint_eq(str_count(), before + 1);
+		ck_assert_uint_eq(exe->refs, 2);
+		from = builder;
+		builder = NULL;
+		make_builder((1u << SAMPLE_ATTRIBUTE_NR) - 1, &(struct profile_limits){0});
+		profile_merge(builder, from, &lost);
+		profile_free(from);
+		ck_assert_uint_eq(exe->refs, 2);
+		encode_all();
+		drop_requests();
+		ck_assert_uint_eq(str_count(), before);
+		ck_assert_uint_eq(exe->refs, 1);
+	}
+	str_put(exe);
 }
 END_TEST
 
@@ -815,6 +950,39 @@ START_TEST(text_leaves_as_clean_utf8)
 }
 END_TEST
 
+static bool take_text(struct share *sh, uint32_t workload, uint32_t number, size_t len)
+{
+	struct str *s = numbered_text(number, len);
+	bool taken = share_take(sh, workload, s);
+
+	str_put(s);
+	return taken;
+}
+
+START_TEST(share_of_a_workload_is_at_most_what_is_left)
+{
+	struct share sh = {.max = 1000};
+	size_t before = str_count();
+
+	ck_assert(take_text(&sh, 0, 1, 500));
+	ck_assert(!take_text(&sh, 0, 2, 10));
+	ck_assert(!take_text(&sh, 7, 3, 251));
+	ck_assert(take_text(&sh, 7, 3, 250));
+	ck_assert(take_text(&sh, 1, 4, 100));
+	ck_assert(!take_text(&sh, 1, 5, 26));
+	/* What is counted is there for all; NULL needs no room. */
+	ck_assert(take_text(&sh, 0, 4, 100));
+	ck_assert(share_take(&sh, 0, NULL));
+	ck_assert_uint_eq(sh.used, 850);
+	ck_assert_uint_eq(str_count(), before + 3);
+	share_done(&sh);
+	ck_assert_uint_eq(str_count(), before);
+	ck_assert_uint_eq(sh.max, 1000);
+	ck_assert(take_text(&sh, 0, 1, 500));
+	share_done(&sh);
+}
+END_TEST
+
 Suite *profile_suite(void);
 Suite *profile_suite(void)
 {
@@ -832,12 +1000,16 @@ Suite *profile_suite(void)
 	tcase_add_test(t, cut_stack_ends_in_its_marker);
 	tcase_add_loop_test(t, frames_of_every_kind_have_its_type, KIND_KERNEL, KIND_NR);
 	tcase_add_test(t, code_that_names_itself_keeps_its_place);
+	tcase_add_test(t, names_of_one_workload_leave_room_for_those_of_others);
+	tcase_add_test(t, name_that_many_locations_share_is_counted_once);
+	tcase_add_test(t, merged_names_have_the_share_of_their_workload);
 	tcase_add_test(t, quality_counts_guesses_and_kinds_as_samples_show_them);
 	tcase_add_test(t, too_many_frames_are_refused);
 	tcase_add_test(t, sample_without_frames_still_has_a_stack);
 	tcase_add_test(t, generated_and_unmapped_code_keep_one_name_each);
 	tcase_add_test(t, executable_that_the_resource_says_is_no_attribute);
 	tcase_add_test(t, selected_attributes_tell_samples_apart);
+	tcase_add_test(t, text_of_attributes_is_held_until_the_interval_ends);
 	tcase_add_loop_test(t, requests_keep_within_their_bound, 0, 4);
 	tcase_add_test(t, each_origin_has_a_profile_of_its_own);
 	tcase_add_test(t, sample_larger_than_a_request_is_lost_alone);
@@ -849,6 +1021,7 @@ Suite *profile_suite(void)
 	tcase_add_test(t, empty_interval_makes_no_request);
 	tcase_add_test(t, builder_memory_does_not_grow_with_intervals);
 	suite_add_tcase(s, t);
+	tcase_add_test(k, share_of_a_workload_is_at_most_what_is_left);
 	tcase_add_loop_test(k, text_leaves_as_clean_utf8, 0, (int)ARRAY_SIZE(texts));
 	suite_add_tcase(s, k);
 	return s;

@@ -208,14 +208,67 @@ static void references(struct fixture *f)
 	f->resource_values[0].string_value_strindex = 6; /* work */
 }
 
+static uint32_t resource_attributes(const struct recording *r, uint32_t series)
+{
+	const struct rec_series *s = intern_key(&r->series, series);
+
+	return ((const struct rec_resource *)intern_key(&r->resources, s->resource))->attributes;
+}
+
 START_TEST(references_in_resources_are_resolved)
 {
+	const struct rec_attribute *found;
 	struct recording *r = NULL;
 
 	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
 	ck_assert_int_eq(fixture_read(references, r), 0);
-	ck_assert_str_eq(recording_resource_text(r, 0, "process.pid"), "work");
+	found = recording_find(r, resource_attributes(r, 0), "process.pid");
+	ck_assert_ptr_nonnull(found);
+	ck_assert_str_eq(recording_str(r, found->text), "work");
 	ck_assert_str_eq(recording_service(r, 0), "unknown service");
+	recording_free(r);
+}
+END_TEST
+
+static void no_resource(struct fixture *f)
+{
+	f->resource_profiles.resource = NULL;
+}
+
+static void no_resource_and_a_breach(struct fixture *f)
+{
+	no_resource(f);
+	bad_stack(f);
+}
+
+static void other_service(struct fixture *f)
+{
+	f->resource_values[0].string_value = (char *)"other";
+}
+
+static void other_service_and_a_breach(struct fixture *f)
+{
+	f->resource_values[0].string_value = (char *)"refused";
+	bad_stack(f);
+}
+
+/* Also where a refused request had a resource of that number. */
+START_TEST(each_resource_has_the_service_and_host_of_its_attributes)
+{
+	struct recording *r = NULL;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(no_resource_and_a_breach, r), -EBADMSG);
+	ck_assert_int_eq(fixture_read(no_resource, r), 0);
+	ck_assert_int_eq(fixture_read(NULL, r), 0);
+	ck_assert_int_eq(fixture_read(other_service_and_a_breach, r), -EBADMSG);
+	ck_assert_int_eq(fixture_read(other_service, r), 0);
+	ck_assert_uint_eq(r->series.count, 3);
+	ck_assert_str_eq(recording_service(r, 0), "unknown service");
+	ck_assert_uint_eq(recording_workload(r, 0)->host, RECORDING_NO_STRING);
+	ck_assert_str_eq(recording_service(r, 1), "app");
+	ck_assert_str_eq(recording_str(r, recording_workload(r, 1)->host), "box");
+	ck_assert_str_eq(recording_service(r, 2), "other");
 	recording_free(r);
 }
 END_TEST
@@ -343,6 +396,28 @@ START_TEST(only_regular_files_are_read)
 }
 END_TEST
 
+START_TEST(file_over_the_limit_is_refused)
+{
+	char path[] = "/tmp/otprof-check-XXXXXX";
+	int fd = mkstemp(path);
+	struct recording_limits limits = fixture_limits;
+	struct recording *r = NULL;
+	struct buf b = {0};
+
+	fixture_encode(NULL, &b);
+	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
+	close(fd);
+	for (size_t short_of = 0; short_of < 2; short_of++) {
+		limits.request.request_bytes = b.len - short_of;
+		ck_assert_int_eq(recording_new(&limits, &r), 0);
+		ck_assert_int_eq(recording_read_file(r, AT_FDCWD, path), short_of ? -E2BIG : 0);
+		recording_free(r);
+	}
+	unlink(path);
+	buf_done(&b);
+}
+END_TEST
+
 /* Keeps samples that have the stack's number or less; folds those of the first stack into the second. */
 static int rewrite_some(void *ctx, struct rec_sample *s)
 {
@@ -405,6 +480,7 @@ Suite *recording_suite(void)
 	tcase_add_test(t, sample_with_moments_only_counts_each_once);
 	tcase_add_test(t, sum_that_is_not_exact_is_refused);
 	tcase_add_test(t, references_in_resources_are_resolved);
+	tcase_add_test(t, each_resource_has_the_service_and_host_of_its_attributes);
 	tcase_add_test(t, text_that_is_no_utf8_is_made_so);
 	tcase_add_test(t, nesting_without_end_is_refused);
 	tcase_add_test(t, decoding_stops_at_its_memory_bound);
@@ -413,6 +489,7 @@ Suite *recording_suite(void)
 	tcase_add_test(t, rewrite_drops_changes_and_merges);
 	tcase_add_test(t, failed_rewrite_leaves_the_recording_as_it_was);
 	tcase_add_test(t, only_regular_files_are_read);
+	tcase_add_test(t, file_over_the_limit_is_refused);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -230,6 +230,49 @@ START_TEST(name_is_good_for_a_file)
 }
 END_TEST
 
+static void type_x(struct fixture *f)
+{
+	page_faults(f);
+	f->strings[20] = (char *)"x";
+}
+
+static void type_x_3(struct fixture *f)
+{
+	page_faults(f);
+	f->strings[20] = (char *)"x_3";
+}
+
+static void type_x_of_another_unit(struct fixture *f)
+{
+	type_x(f);
+	f->sample_type.unit_strindex = 4;
+}
+
+static void type_x_without_a_unit(struct fixture *f)
+{
+	type_x(f);
+	f->sample_type.unit_strindex = 0;
+}
+
+START_TEST(number_that_makes_a_taken_name_is_passed_over)
+{
+	void (*const types[])(struct fixture *f) = {type_x, type_x_3, type_x_of_another_unit, type_x_without_a_unit};
+	const char *const names[] = {"x", "x_3", "x_4", "x_5"};
+	struct recording *r = NULL;
+	struct rec_views views;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		ck_assert_int_eq(fixture_read(types[i], r), 0);
+	views = fixture_views(r);
+	ck_assert_uint_eq(views.count, ARRAY_SIZE(names));
+	for (uint32_t i = 0; i < views.count; i++)
+		ck_assert_str_eq(views.list[i].name, names[i]);
+	rec_views_done(&views);
+	recording_free(r);
+}
+END_TEST
+
 Suite *view_suite(void)
 {
 	Suite *s = suite_create("view");
@@ -244,6 +287,7 @@ Suite *view_suite(void)
 	tcase_add_test(t, type_without_samples_is_no_view);
 	tcase_add_test(t, empty_recording_has_one_view_of_nothing);
 	tcase_add_test(t, name_is_good_for_a_file);
+	tcase_add_test(t, number_that_makes_a_taken_name_is_passed_over);
 	suite_add_tcase(s, t);
 	return s;
 }

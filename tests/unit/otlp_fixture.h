@@ -284,6 +284,39 @@ static inline int fixture_read(void (*change)(struct fixture *f), struct recordi
 	return recording_read(r, b.data, b.len);
 }
 
+/*
+ * One resource with FX_MANY attributes, its name and host the last of them, and
+ * FX_MANY profiles that differ in period: a reader that looks through the
+ * attributes for each profile needs 10^10 steps.
+ */
+#define FX_MANY 100000
+
+static struct {
+	OtlpKeyValue attributes[FX_MANY + 2], *attributes_p[FX_MANY + 2];
+	char keys[FX_MANY][8];
+	OtlpProfile profiles[FX_MANY], *profiles_p[FX_MANY];
+} fx_many;
+
+static inline void fixture_many(struct fixture *f)
+{
+	for (int i = 0; i < FX_MANY; i++) {
+		snprintf(fx_many.keys[i], sizeof(fx_many.keys[i]), "%d", i);
+		fx_many.attributes[i] = f->resource_attributes[0];
+		fx_many.attributes[i].key = fx_many.keys[i];
+		fx_many.attributes_p[i] = &fx_many.attributes[i];
+		fx_many.profiles[i] = f->profile;
+		fx_many.profiles[i].n_samples = 1;
+		fx_many.profiles[i].period = i + 1;
+		fx_many.profiles_p[i] = &fx_many.profiles[i];
+	}
+	for (int i = 0; i < 2; i++)
+		fx_many.attributes_p[FX_MANY + i] = f->resource_attributes_p[i];
+	f->resource.n_attributes = FX_MANY + 2;
+	f->resource.attributes = fx_many.attributes_p;
+	f->scope_profiles.n_profiles = FX_MANY;
+	f->scope_profiles.profiles = fx_many.profiles_p;
+}
+
 static inline struct recording *fixture_recording(void)
 {
 	struct recording *r = NULL;

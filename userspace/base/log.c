@@ -141,7 +141,7 @@ static void to_stream(enum log_level level, const char *text)
 		return; /* nowhere left to say so */
 }
 
-static void put(const struct log_tag *tag, enum log_level level, uint32_t left_out, const char *fmt, va_list ap)
+static void log_put(const struct log_tag *tag, enum log_level level, uint32_t left_out, const char *fmt, va_list ap)
 {
 	char text[LOG_TEXT];
 	int n = vsnprintf(text, sizeof(text) - 48, fmt, ap);
@@ -184,7 +184,7 @@ static void say(const struct log_tag *tag, enum log_level level, const char *fmt
 	uint32_t left_out;
 
 	if (level <= log_max && may_say(fmt, &left_out))
-		put(tag, level, left_out, fmt, ap);
+		log_put(tag, level, left_out, fmt, ap);
 }
 
 void log_line(enum log_level level, const char *fmt, ...)
@@ -228,7 +228,7 @@ static void say_rated(struct log_rate *rate, const struct log_tag *tag, enum log
 		return;
 	rate->suppressed = 0;
 	if (level <= log_max)
-		put(tag, level, left_out, fmt, ap);
+		log_put(tag, level, left_out, fmt, ap);
 }
 
 void log_rated(struct log_rate *rate, enum log_level level, const char *fmt, ...)

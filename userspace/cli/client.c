@@ -161,6 +161,11 @@ const char *client_text(const json_t *root, const char *path)
 	return s ? s : "";
 }
 
+bool client_is_true(const json_t *root, const char *path)
+{
+	return json_is_true(client_at(root, path));
+}
+
 uint64_t client_sum(const json_t *root, const char *path)
 {
 	json_t *object = (json_t *)client_at(root, path), *value;

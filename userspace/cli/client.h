@@ -7,6 +7,7 @@
 #define OTP_CLI_CLIENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -27,10 +28,11 @@ int client_ask(const char *runtime_dir, const char *line, struct buf *ret_text, 
 /* Prints why RUNTIME_DIR/socket could not be read (err, negative) and what may help. Returns the exit status. */
 int client_failed(const char *runtime_dir, const char *socket, int err);
 
-/* Values by path, such as "ledger.taken", borrowed from root: 0, "" or NULL if missing or of another type. */
+/* Values by path, such as "ledger.taken", borrowed from root: 0, "", false or NULL if missing or of another type. */
 const json_t *client_at(const json_t *root, const char *path);
 uint64_t client_number(const json_t *root, const char *path);
 const char *client_text(const json_t *root, const char *path);
+bool client_is_true(const json_t *root, const char *path);
 /* The sum of all numbers in an object. */
 uint64_t client_sum(const json_t *root, const char *path);
 

@@ -203,10 +203,10 @@ void doctor_debuginfod(struct doctor *d, struct finding *f)
 		return;
 	}
 	at = client_at(status, "debuginfod");
-	if (!json_is_true(client_at(at, "on"))) {
+	if (!client_is_true(at, "on")) {
 		doctor_set(f, DOCTOR_OK, "off: debug files come from this host and its containers alone");
 		doctor_fix(f, "[debuginfod] urls in /etc/otprof.conf, if build-ids of what runs here may leave it");
-	} else if (json_is_true(client_at(at, "paused"))) {
+	} else if (client_is_true(at, "paused")) {
 		doctor_set(f, DOCTOR_WARN, "on, but: %s", client_text(at, "last_error"));
 		doctor_fix(f, "curl -I URL, for each of [debuginfod] urls in /etc/otprof.conf");
 	} else {

@@ -56,11 +56,6 @@ static void explain_line(struct buf *b, int indent, const char *name, const char
 	buf_add_str(b, "\n");
 }
 
-static bool explain_is_true(const json_t *j, const char *path)
-{
-	return json_is_true(client_at(j, path));
-}
-
 static void explain_shares(struct buf *b, const json_t *parts, uint64_t whole, const char *what)
 {
 	const char *name;
@@ -103,7 +98,7 @@ static void explain_print_names(struct buf *b, const json_t *p)
 
 static const char *explain_plan_origin(const json_t *p)
 {
-	if (explain_is_true(p, "plan.own"))
+	if (client_is_true(p, "plan.own"))
 		return "learned from its own stacks";
 	if (client_number(p, "plan.stack_bytes") != client_number(p, "plan.default_stack_bytes"))
 		return "learned from programs of its name";
@@ -117,7 +112,7 @@ static void explain_print_plan(struct buf *b, const json_t *answer, const json_t
 	format_bytes(bytes, sizeof(bytes), client_number(p, "plan.stack_bytes"));
 	format_bytes(base, sizeof(base), client_number(p, "plan.base_bytes"));
 	format_bytes(most, sizeof(most), client_number(p, "plan.stack_max_bytes"));
-	explain_line(b, 0, "Selected", explain_is_true(answer, "selected") ? "yes" : "no: [targets] leaves it out, and it is not sampled");
+	explain_line(b, 0, "Selected", client_is_true(answer, "selected") ? "yes" : "no: [targets] leaves it out, and it is not sampled");
 	explain_line(b, 0, "Plan", "%s of stack a sample%s%s, %s; at most %s", bytes,
 		     client_number(p, "plan.base_bytes") ? " and its outermost " : "",
 		     client_number(p, "plan.base_bytes") ? base : "",
@@ -132,7 +127,7 @@ static const char *explain_unwinding(const json_t *f)
 	if (strcmp(by, "eh_frame_hdr") == 0)
 		return "by .eh_frame, through its sorted table";
 	if (strcmp(by, "eh_frame") == 0)
-		return explain_is_true(f, "unwind.table_built") ?
+		return client_is_true(f, "unwind.table_built") ?
 			       "by .eh_frame, through a table built by otprofd: the file has none" :
 			       "by .eh_frame, through a table that is built when needed";
 	if (strcmp(by, "debug_frame") == 0)
@@ -144,17 +139,17 @@ static const char *explain_unwinding(const json_t *f)
 
 static const char *explain_naming(const json_t *f)
 {
-	if (explain_is_true(f, "names.dwarf"))
-		return explain_is_true(f, "names.fetched") ?
+	if (client_is_true(f, "names.dwarf"))
+		return client_is_true(f, "names.fetched") ?
 			       "debug information, by debuginfod: functions, inlined calls and lines" :
 			       "debug information: functions, inlined calls and lines";
-	if (explain_is_true(f, "names.debug_symbols"))
+	if (client_is_true(f, "names.debug_symbols"))
 		return "the whole symbol table: functions";
-	if (explain_is_true(f, "names.gnu_debugdata"))
+	if (client_is_true(f, "names.gnu_debugdata"))
 		return ".gnu_debugdata: functions";
-	if (explain_is_true(f, "names.symtab"))
+	if (client_is_true(f, "names.symtab"))
 		return ".symtab: functions";
-	return explain_is_true(f, "names.dynsym") ? ".dynsym: exported functions" : "nothing: frames are file+0xaddress";
+	return client_is_true(f, "names.dynsym") ? ".dynsym: exported functions" : "nothing: frames are file+0xaddress";
 }
 
 static void explain_print_index(struct buf *b, const json_t *f)
@@ -170,7 +165,7 @@ static void explain_print_debuginfod(struct buf *b, const json_t *f)
 {
 	const char *says = client_text(f, "names.debuginfod_says");
 
-	if (*says && !explain_is_true(f, "names.fetched"))
+	if (*says && !client_is_true(f, "names.fetched"))
 		explain_line(b, 4, "fetched", "not: %s", says);
 }
 
@@ -200,7 +195,7 @@ static void explain_print_generated(struct buf *b, const json_t *p)
 		explain_line(b, 4, "names", "from its %s, %" PRIu64 " functions", dump ? "jitdump" : "perf map", dump ? dump : maps);
 	else
 		explain_line(b, 4, "missing", "names: %s",
-			     explain_is_true(p, "generated_code.met") ?
+			     client_is_true(p, "generated_code.met") ?
 				     "it writes no /tmp/perf-PID.map and no jitdump" :
 				     "no /tmp/perf-PID.map and no jitdump of it was found");
 	explain_line(b, 4, "unwound", "by frame pointers");
@@ -214,14 +209,14 @@ static void explain_print_file(struct buf *b, const json_t *p, const json_t *f)
 	format_bytes(size, sizeof(size), client_number(f, "bytes"));
 	buf_add_str(b, "\n");
 	explain_line(b, 2, NULL, "%s%s, %s of code", *path ? path : strcmp(kind, "generated") == 0 ? "code without a file" : kind,
-		     explain_is_true(f, "deleted") ? " (deleted)" : "", size);
+		     client_is_true(f, "deleted") ? " (deleted)" : "", size);
 	if (strcmp(kind, "generated") == 0)
 		explain_print_generated(b, p);
 	else if (strcmp(kind, "vsyscall") == 0)
 		explain_line(b, 4, "file", "none: the kernel emulates this code");
 	else if (strcmp(client_text(f, "state"), "open") != 0)
 		explain_line(b, 4, "file", "%s%s%s", client_text(f, "state"), *error ? ": " : "", error);
-	else if (explain_is_true(f, "elf"))
+	else if (client_is_true(f, "elf"))
 		explain_print_elf(b, f);
 	else
 		explain_line(b, 4, "file", "not an ELF file: frames are file+0xoffset");
@@ -236,7 +231,7 @@ static void explain_print_advice(struct buf *b, const json_t *p)
 
 	if (!json_array_size(packages))
 		return;
-	buf_printf(b, "\nTo get what is missing%s:\n", explain_is_true(p, "advice.own_root") ? "" : ", in its container or below its root");
+	buf_printf(b, "\nTo get what is missing%s:\n", client_is_true(p, "advice.own_root") ? "" : ", in its container or below its root");
 	if (*source)
 		buf_printf(b, "  echo '%s' > /etc/apt/sources.list.d/debug.list && apt update\n", source);
 	buf_add_str(b, "  apt install");
@@ -259,7 +254,7 @@ static void explain_print_process(struct buf *b, unsigned pid, const json_t *ans
 	explain_print_names(b, p);
 	if (json_array_size(files))
 		explain_line(b, 0, "Code", "%" PRIu64 " mappings of %zu files%s", client_number(p, "mappings"),
-			     json_array_size(files), explain_is_true(p, "mappings_known") ? "" : "; there may be more");
+			     json_array_size(files), client_is_true(p, "mappings_known") ? "" : "; there may be more");
 	else
 		explain_line(b, 0, "Code", "not read yet: no sample of it was taken");
 	json_array_foreach((json_t *)files, i, f)
@@ -278,12 +273,12 @@ static int explain_refused(const struct options *o, const json_t *answer)
 	utf8_clean_str(clean);
 	if (*clean)
 		cli_error("process %u: %s", o->pid, clean);
-	else if (!explain_is_true(answer, "running"))
-		cli_error("process %u: %s", o->pid, explain_is_true(p, "known") ? "it has ended" : "no such process");
-	else if (!explain_is_true(p, "known"))
+	else if (!client_is_true(answer, "running"))
+		cli_error("process %u: %s", o->pid, client_is_true(p, "known") ? "it has ended" : "no such process");
+	else if (!client_is_true(p, "known"))
 		cli_error("process %u is not known to otprofd: no sample of it was taken%s", o->pid,
-			  explain_is_true(answer, "selected") ? "" : ", and [targets] leaves it out");
-	else if (explain_is_true(p, "kernel_thread"))
+			  client_is_true(answer, "selected") ? "" : ", and [targets] leaves it out");
+	else if (client_is_true(p, "kernel_thread"))
 		cli_error("process %u is a kernel thread: it runs only kernel code", o->pid);
 	else
 		return 0;

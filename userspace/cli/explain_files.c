@@ -13,11 +13,6 @@
 
 #define DEBUG_DIR "/usr/lib/debug/.build-id"
 
-static bool is_true(const json_t *j, const char *path)
-{
-	return json_is_true(client_at(j, path));
-}
-
 static bool is_text(const json_t *j, const char *path, const char *text)
 {
 	return strcmp(client_text(j, path), text) == 0;
@@ -25,7 +20,7 @@ static bool is_text(const json_t *j, const char *path, const char *text)
 
 static bool is_open_elf(const json_t *f)
 {
-	return is_text(f, "state", "open") && is_true(f, "elf");
+	return is_text(f, "state", "open") && client_is_true(f, "elf");
 }
 
 /* As the process' root has it, where we may look there. */
@@ -46,13 +41,14 @@ static void find_debug_file(json_t *f, const char *root)
 static bool has_lines(const json_t *f)
 {
 	if (is_text(f, "names.index", "ready"))
-		return is_true(f, "names.dwarf");
-	return is_true(f, "names.own_dwarf") || *client_text(f, "debug_file");
+		return client_is_true(f, "names.dwarf");
+	return client_is_true(f, "names.own_dwarf") || *client_text(f, "debug_file");
 }
 
 static bool has_all_names(const json_t *f)
 {
-	return is_true(f, "names.symtab") || is_true(f, "names.debug_symbols") || is_true(f, "names.gnu_debugdata");
+	return client_is_true(f, "names.symtab") || client_is_true(f, "names.debug_symbols") ||
+	       client_is_true(f, "names.gnu_debugdata");
 }
 
 static const char *missing(const json_t *f)
@@ -60,17 +56,17 @@ static const char *missing(const json_t *f)
 	if (is_text(f, "kind", "vdso") || !is_open_elf(f))
 		return "";
 	if (has_lines(f))
-		return is_true(f, "names.incomplete") ? "parts of its debug information" : "";
+		return client_is_true(f, "names.incomplete") ? "parts of its debug information" : "";
 	if (has_all_names(f))
 		return "inlined calls and lines";
-	return is_true(f, "names.dynsym") ? "names of functions that it does not export, inlined calls and lines" :
+	return client_is_true(f, "names.dynsym") ? "names of functions that it does not export, inlined calls and lines" :
 					    "names, inlined calls and lines";
 }
 
 /* What would not help: the daemon uses no debug information, or has not got to it yet. */
 static bool can_be_got(const json_t *f)
 {
-	return *client_text(f, "missing") && !*client_text(f, "debug_file") && !is_true(f, "names.own_dwarf") &&
+	return *client_text(f, "missing") && !*client_text(f, "debug_file") && !client_is_true(f, "names.own_dwarf") &&
 	       !is_text(f, "names.index", "off");
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "cli/cli.h"
 #include "cli/limits.h"
@@ -27,20 +28,6 @@ int output_check(const char *path)
 	return access(dirname(copy), W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-static int output_write_all(int fd, const uint8_t *data, size_t len)
-{
-	ssize_t n;
-
-	for (; len; data += n, len -= (size_t)n) {
-		n = write(fd, data, len);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		if (n < 0)
-			return -errno;
-	}
-	return 0;
-}
-
 /* Beside its final place, so that the rename is one step on one file system. */
 static int output_replace(const char *path, const struct buf *b)
 {
@@ -55,7 +42,7 @@ static int output_replace(const char *path, const struct buf *b)
 	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = output_write_all(fd, b->data, b->len);
+	r = file_write(fd, b->data, b->len);
 	if (!r && (fchmod(fd, 0666 & ~mask) < 0 || rename(tmp, path) < 0))
 		r = -errno;
 	if (r < 0)

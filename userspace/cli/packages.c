@@ -2,7 +2,6 @@
 #include "cli/packages.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,16 +10,11 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 
 #define INFO_DIR   "/var/lib/dpkg/info"
 #define LISTS_MAX  20000
 #define LIST_BYTES (64u << 20)
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 /* The root may be a container's, and anything may lie there: a file without an end, a pipe that nobody writes. */
 static FILE *open_text(int dir, const char *path)

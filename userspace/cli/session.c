@@ -169,7 +169,7 @@ int session_ready(struct session *s)
 
 	if (!session_alive(s))
 		return -ECHILD;
-	return client_status(s->runtime, &status) == 0 && json_is_true(client_at(status, "sampler.sampling"));
+	return client_status(s->runtime, &status) == 0 && client_is_true(status, "sampler.sampling");
 }
 
 int session_stop(struct session *s)

@@ -302,14 +302,14 @@ static void print_debuginfod(struct buf *b, const json_t *s)
 	const char *error = client_text(d, "last_error");
 	char bytes[32];
 
-	if (!json_is_true(client_at(d, "on")))
+	if (!client_is_true(d, "on"))
 		return;
 	buf_add_str(b, "\nDebug files by debuginfod\n");
 	status_count_row(b, "fetched", client_number(d, "fetched"), "");
 	status_count_row(b, "failed", client_sum(d, "failed"), "");
 	print_reasons(b, client_at(d, "failed"));
 	status_count_row(b, "waiting", client_number(d, "waiting"),
-			 json_is_true(client_at(d, "paused")) ? "no server can be reached; tried again soon" : "");
+			 client_is_true(d, "paused") ? "no server can be reached; tried again soon" : "");
 	status_row(b, "kept", "%s", format_bytes(bytes, sizeof(bytes), client_number(d, "cached_bytes")));
 	if (*error)
 		status_row(b, "last error", "%s", error);

@@ -19,7 +19,7 @@ struct adder {
 	const struct recording *rec;
 	struct run *runs;   /* owned, by location */
 	struct buf frames;  /* struct place_frame[] */
-	uint32_t *roots;    /* owned, by series: node of its service, TREE_NONE: none yet */
+	uint32_t *roots;    /* owned, by string: node of the service of that name, TREE_NONE: none yet */
 	uint64_t left;      /* frames that may still be followed */
 };
 
@@ -76,11 +76,11 @@ static int adder_descend(struct adder *a, uint32_t location, uint32_t *node)
 
 static int adder_root(struct adder *a, uint32_t series, uint32_t *ret)
 {
-	uint32_t *root = &a->roots[series];
+	uint32_t service = recording_workload(a->rec, series)->service, *root = &a->roots[service];
 	int r = 0;
 
 	if (*root == TREE_NONE)
-		r = tree_add_named(a->tree, 0, recording_service(a->rec, series), KIND_SERVICE, root);
+		r = tree_add_named(a->tree, 0, recording_str(a->rec, service), KIND_SERVICE, root);
 	*ret = *root;
 	return r;
 }
@@ -100,10 +100,10 @@ static int adder_init(struct adder *a, struct tree *t, const struct recording *r
 {
 	*a = (struct adder){.tree = t, .rec = rec, .left = rec->limits.frames};
 	a->runs = calloc(rec->locations.count, sizeof(*a->runs));
-	a->roots = malloc((rec->series.count + 1) * sizeof(*a->roots));
+	a->roots = malloc(rec->strings.count * sizeof(*a->roots));
 	if (!a->runs || !a->roots)
 		return -ENOMEM;
-	memset(a->roots, 0xff, (rec->series.count + 1) * sizeof(*a->roots));
+	memset(a->roots, 0xff, rec->strings.count * sizeof(*a->roots));
 	return 0;
 }
 

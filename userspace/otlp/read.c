@@ -27,7 +27,7 @@ struct reader {
 	struct buf staged;     /* struct staged[]: of the request */
 };
 
-static int read_attribute(struct reader *r, OtlpKeyValue *kv, struct sink_attribute *ret)
+static int otlp_read_attribute(struct reader *r, OtlpKeyValue *kv, struct sink_attribute *ret)
 {
 	int e;
 
@@ -37,7 +37,7 @@ static int read_attribute(struct reader *r, OtlpKeyValue *kv, struct sink_attrib
 	return e < 0 ? e : translator_value(&r->translator, kv->value);
 }
 
-static int read_attributes(struct reader *r, OtlpKeyValue **from, size_t n, const struct sink_attribute **ret)
+static int otlp_read_attributes(struct reader *r, OtlpKeyValue **from, size_t n, const struct sink_attribute **ret)
 {
 	struct sink_attribute *to;
 	size_t i;
@@ -48,13 +48,13 @@ static int read_attributes(struct reader *r, OtlpKeyValue **from, size_t n, cons
 	if (!to)
 		return -ENOMEM;
 	for (i = 0; !e && i < n; i++)
-		e = read_attribute(r, from[i], &to[i]);
+		e = otlp_read_attribute(r, from[i], &to[i]);
 	*ret = to;
 	return e;
 }
 
 /* A sample with timestamps and no values counts one for each timestamp. */
-static int read_value(const OtlpSample *s, uint64_t *ret)
+static int otlp_read_value(const OtlpSample *s, uint64_t *ret)
 {
 	uint64_t sum = s->n_values ? 0 : s->n_timestamps_unix_nano;
 	size_t i;
@@ -69,10 +69,10 @@ static int read_value(const OtlpSample *s, uint64_t *ret)
 	return 0;
 }
 
-static int read_sample(struct reader *r, const OtlpSample *from)
+static int otlp_read_sample(struct reader *r, const OtlpSample *from)
 {
 	struct sink_sample s = {0};
-	int e = read_value(from, &s.value);
+	int e = otlp_read_value(from, &s.value);
 
 	if (!e)
 		e = translator_stack(&r->translator, from->stack_index, &s.stack);
@@ -87,7 +87,7 @@ static int read_sample(struct reader *r, const OtlpSample *from)
 }
 
 /* After all stacks of the profile: the sink then uses one table after the other, which suits CPU caches. */
-static int read_stage_samples(struct reader *r)
+static int otlp_read_stage_samples(struct reader *r)
 {
 	const struct sink_sample *s = (const struct sink_sample *)r->samples.data;
 	size_t n = r->samples.len / sizeof(*s), i;
@@ -102,7 +102,8 @@ static int read_stage_samples(struct reader *r)
 	return e;
 }
 
-static int read_type(struct reader *r, const OtlpValueType *t, struct sink_text *ret_type, struct sink_text *ret_unit)
+static int otlp_read_type(struct reader *r, const OtlpValueType *t, struct sink_text *ret_type,
+			  struct sink_text *ret_unit)
 {
 	int e;
 
@@ -115,13 +116,13 @@ static int read_type(struct reader *r, const OtlpValueType *t, struct sink_text 
 	return e < 0 ? e : translator_text(&r->translator, t->unit_strindex, ret_unit);
 }
 
-static int read_profile_head(struct reader *r, const OtlpProfile *from)
+static int otlp_read_profile_head(struct reader *r, const OtlpProfile *from)
 {
 	struct sink_profile p = {.period = from->period, .start_ns = from->time_unix_nano};
-	int e = read_type(r, from->sample_type, &p.type, &p.unit);
+	int e = otlp_read_type(r, from->sample_type, &p.type, &p.unit);
 
 	if (!e)
-		e = read_type(r, from->period_type, &p.period_type, &p.period_unit);
+		e = otlp_read_type(r, from->period_type, &p.period_type, &p.period_unit);
 	if (!e)
 		e = translator_set(&r->translator, from->attribute_indices, from->n_attribute_indices, &p.attributes);
 	if (!e && __builtin_add_overflow(from->time_unix_nano, from->duration_nano, &p.end_ns))
@@ -129,7 +130,7 @@ static int read_profile_head(struct reader *r, const OtlpProfile *from)
 	return e < 0 ? e : r->sink->profile(r->ctx, &p);
 }
 
-static int read_profile(struct reader *r, const OtlpProfile *from)
+static int otlp_read_profile(struct reader *r, const OtlpProfile *from)
 {
 	size_t i;
 	int e;
@@ -137,15 +138,15 @@ static int read_profile(struct reader *r, const OtlpProfile *from)
 	if (!from->n_samples)
 		return 0;
 	buf_reset(&r->samples);
-	e = read_profile_head(r, from);
+	e = otlp_read_profile_head(r, from);
 	for (i = 0; !e && i < from->n_samples; i++)
-		e = read_sample(r, from->samples[i]);
+		e = otlp_read_sample(r, from->samples[i]);
 	if (!e)
-		e = read_stage_samples(r);
+		e = otlp_read_stage_samples(r);
 	return e == OTLP_SKIP ? 0 : e;
 }
 
-static int read_scope_head(struct reader *r, const OtlpScopeProfiles *from)
+static int otlp_read_scope_head(struct reader *r, const OtlpScopeProfiles *from)
 {
 	OtlpScope *scope = from->scope;
 	struct sink_scope s = {.n = scope ? scope->n_attributes : 0};
@@ -159,49 +160,49 @@ static int read_scope_head(struct reader *r, const OtlpScopeProfiles *from)
 	if (!e)
 		e = translator_inline(&r->translator, scope ? scope->version : NULL, &s.version);
 	if (!e)
-		e = read_attributes(r, scope ? scope->attributes : NULL, s.n, &s.attributes);
+		e = otlp_read_attributes(r, scope ? scope->attributes : NULL, s.n, &s.attributes);
 	return e < 0 ? e : r->sink->scope(r->ctx, &s);
 }
 
-static int read_scope(struct reader *r, const OtlpScopeProfiles *from)
+static int otlp_read_scope(struct reader *r, const OtlpScopeProfiles *from)
 {
 	size_t i;
-	int e = read_scope_head(r, from);
+	int e = otlp_read_scope_head(r, from);
 
 	for (i = 0; !e && i < from->n_profiles; i++)
-		e = read_profile(r, from->profiles[i]);
+		e = otlp_read_profile(r, from->profiles[i]);
 	return e == OTLP_SKIP ? 0 : e;
 }
 
-static int read_resource_head(struct reader *r, const OtlpResourceProfiles *from)
+static int otlp_read_resource_head(struct reader *r, const OtlpResourceProfiles *from)
 {
 	OtlpResource *resource = from->resource;
 	struct sink_resource s = {.n = resource ? resource->n_attributes : 0};
 	int e = translator_inline(&r->translator, from->schema_url, &s.schema_url);
 
 	if (!e)
-		e = read_attributes(r, resource ? resource->attributes : NULL, s.n, &s.attributes);
+		e = otlp_read_attributes(r, resource ? resource->attributes : NULL, s.n, &s.attributes);
 	return e < 0 ? e : r->sink->resource(r->ctx, &s, &r->translator.space);
 }
 
-static int read_resource(struct reader *r, const OtlpResourceProfiles *from)
+static int otlp_read_resource(struct reader *r, const OtlpResourceProfiles *from)
 {
 	size_t i;
-	int e = read_resource_head(r, from);
+	int e = otlp_read_resource_head(r, from);
 
 	for (i = 0; !e && i < from->n_scope_profiles; i++)
-		e = read_scope(r, from->scope_profiles[i]);
+		e = otlp_read_scope(r, from->scope_profiles[i]);
 	return e == OTLP_SKIP ? 0 : e;
 }
 
-static int read_request(struct reader *r, const OtlpRequest *req)
+static int otlp_read_request(struct reader *r, const OtlpRequest *req)
 {
 	const struct staged *staged;
 	size_t i, n;
 	int e = 0;
 
 	for (i = 0; !e && i < req->n_resource_profiles; i++)
-		e = read_resource(r, req->resource_profiles[i]);
+		e = otlp_read_resource(r, req->resource_profiles[i]);
 	if (e < 0)
 		return e;
 	staged = (const struct staged *)r->staged.data;
@@ -231,5 +232,5 @@ int otlp_read(const void *data, size_t len, const struct otlp_limits *limits, co
 	e = otlp_decode(&OTLP_REQUEST_DESCRIPTOR, data, len, &arena, &m);
 	if (!e)
 		e = translator_init(&r.translator, ((OtlpRequest *)m)->dictionary, sink, ctx, limits->depth);
-	return e < 0 ? e : read_request(&r, (OtlpRequest *)m);
+	return e < 0 ? e : otlp_read_request(&r, (OtlpRequest *)m);
 }

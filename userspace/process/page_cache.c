@@ -96,7 +96,7 @@ void page_cache_drop(struct page_source *src)
 }
 
 /* A short count means the end of the source, so what comes piecemeal is put together here. */
-static ssize_t fill(struct page_source *src, uint64_t offset, uint8_t *to)
+static ssize_t page_cache_fill(struct page_source *src, uint64_t offset, uint8_t *to)
 {
 	size_t have = 0;
 
@@ -119,7 +119,7 @@ static int page_load(struct page_source *src, uint64_t index, struct cached_page
 
 	if (!p)
 		return -ENOMEM;
-	n = fill(src, index * PAGE_CACHE_PAGE, p->data);
+	n = page_cache_fill(src, index * PAGE_CACHE_PAGE, p->data);
 	p->key = page_key(src, index);
 	p->index = index;
 	p->len = n > 0 ? (uint32_t)n : 0;

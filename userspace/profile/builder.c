@@ -22,6 +22,7 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 	if (!b)
 		return -ENOMEM;
 	b->cfg = cfg;
+	b->text.max = BUILDER_TEXT_MAX;
 	intern_init(&b->stacks, stacks, (size_t)frames * sizeof(uint32_t));
 	/* Stacks share most of their frames: a quarter is far more than was ever measured. */
 	intern_init(&b->locations, MAX(frames / 4, 1024), SIZE_MAX);
@@ -31,24 +32,30 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 	return 0;
 }
 
-static void builder_put_code(struct profile_builder *b, uint32_t location)
+#define SAMPLE_APPLY_INT(fn, field)
+#define SAMPLE_APPLY_STRING(fn, field) fn(field);
+
+static void sample_key_ref(const struct sample_key *key)
 {
-	if (builder_location_head(b, location)->is_code) {
-		str_put(builder_code(b, location)->function);
-		str_put(builder_code(b, location)->file);
-	}
+#define X(NAME, name, type, field) SAMPLE_APPLY_##type(str_ref, key->field)
+	SAMPLE_ATTRIBUTES(X)
+#undef X
+}
+
+static void sample_key_put(const struct sample_key *key)
+{
+#define X(NAME, name, type, field) SAMPLE_APPLY_##type(str_put, key->field)
+	SAMPLE_ATTRIBUTES(X)
+#undef X
 }
 
 void builder_reset(struct profile_builder *b)
 {
-	for (uint32_t i = 0; i < b->samples.count; i++) {
-		str_put(builder_sample(b, i)->comm);
-		str_put(builder_sample(b, i)->exe);
-	}
+	for (uint32_t i = 0; i < b->samples.count; i++)
+		sample_key_put(builder_sample(b, i));
 	for (uint32_t i = 0; i < b->workloads.count; i++)
 		workload_put(builder_workload(b, i));
-	for (uint32_t i = 0; i < b->locations.count; i++)
-		builder_put_code(b, i);
+	share_done(&b->text);
 	images_reset(&b->images);
 	intern_reset(&b->locations);
 	intern_reset(&b->stacks);
@@ -81,18 +88,32 @@ int builder_add_location(struct profile_builder *b, const struct location_key *k
 	return intern_number(&b->locations, key, sizeof(*key), ret);
 }
 
-int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t *ret)
+/* Whether all of its text is counted; what is not leaves the key. Nameless code of a kind is one location. */
+static bool code_key_take_text(struct code_key *key, struct share *text, uint32_t workload)
 {
-	int r = intern_add(&b->locations, key, sizeof(*key), ret);
-
-	if (r > 0) {
-		str_ref(key->function);
-		str_ref(key->file);
+	if (!share_take(text, workload, key->function)) {
+		*key = (struct code_key){.head = {.kind = key->head.kind, .is_code = 1, .named_by = NAME_RAW}};
+		return false;
 	}
-	return MIN(r, 0);
+	if (share_take(text, workload, key->file))
+		return true;
+	key->file = NULL;
+	return false;
 }
 
-static int builder_push_code(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+/* The whole key comes first: text that another sample brought is there to use. */
+int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t workload, uint32_t *ret)
+{
+	struct code_key bounded = *key;
+	int r = intern_add(&b->locations, key, sizeof(*key), ret);
+
+	if (r <= 0 || code_key_take_text(&bounded, &b->text, workload))
+		return MIN(r, 0);
+	intern_truncate(&b->locations, *ret);
+	return intern_number(&b->locations, &bounded, sizeof(bounded), ret);
+}
+
+static int builder_push_code(struct profile_builder *b, const struct frame *f, uint32_t workload, uint32_t *ret)
 {
 	const struct code_key key = {.head = {.kind = f->kind, .is_code = 1, .named_by = f->named_by},
 				     .line = f->line,
@@ -101,7 +122,7 @@ static int builder_push_code(struct profile_builder *b, const struct frame *f, u
 				     .function = f->function,
 				     .file = f->file};
 
-	return builder_add_code(b, &key, ret);
+	return builder_add_code(b, &key, workload, ret);
 }
 
 /* Without symbols an address cannot be made relative, and must not leave. */
@@ -141,10 +162,10 @@ static int builder_push_marker(struct profile_builder *b, uint32_t marker, uint3
 	return builder_add_location(b, &key, ret);
 }
 
-static int builder_push_frame(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_frame(struct profile_builder *b, const struct frame *f, uint32_t workload, uint32_t *ret)
 {
 	if (f->flags & FRAME_NAMED)
-		return builder_push_code(b, f, ret);
+		return builder_push_code(b, f, workload, ret);
 	if (f->kind == KIND_MARKER)
 		return builder_push_marker(b, f->marker, ret);
 	return f->kind == KIND_KERNEL ? builder_push_kernel(b, f, ret) : builder_push_address(b, f, ret);
@@ -157,7 +178,7 @@ static bool builder_is_repeated(const struct profile_builder *b, const struct fr
 }
 
 /* A stack without frames gets a marker, because receivers drop a sample without any frame. */
-static int builder_add_stack(struct profile_builder *b, const struct profile_sample *s, uint32_t *ret,
+static int builder_add_stack(struct profile_builder *b, const struct profile_sample *s, struct sample_key *key,
 			     struct sample_count *count)
 {
 	uint32_t n = 0;
@@ -170,12 +191,12 @@ static int builder_add_stack(struct profile_builder *b, const struct profile_sam
 
 		if (builder_is_repeated(b, f, n == 0))
 			continue;
-		r = builder_push_frame(b, f, &b->scratch[n++]);
+		r = builder_push_frame(b, f, key->workload, &b->scratch[n++]);
 		count->guessed[f->guess]++;
 	}
 	if (r == 0 && !n)
 		r = builder_push_marker(b, FRAME_MARKER_EMPTY, &b->scratch[n++]);
-	return r < 0 ? r : intern_number(&b->stacks, b->scratch, n * sizeof(uint32_t), ret);
+	return r < 0 ? r : intern_number(&b->stacks, b->scratch, n * sizeof(uint32_t), &key->stack);
 }
 
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret)
@@ -217,12 +238,6 @@ static void builder_set_attributes(const struct profile_builder *b, const struct
 		key->comm = builder_clean_comm(s->comm);
 }
 
-static void sample_key_done(struct sample_key *key)
-{
-	str_put(key->comm);
-	str_put(key->exe);
-}
-
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count)
 {
 	uint32_t number;
@@ -233,8 +248,7 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, const
 	if (r < 0)
 		return r;
 	if (r > 0) {
-		str_ref(key->comm);
-		str_ref(key->exe);
+		sample_key_ref(key);
 		b->counts[number] = (struct sample_count){0};
 	}
 	b->counts[number].samples += count->samples;
@@ -247,13 +261,13 @@ int builder_count(struct profile_builder *b, const struct sample_key *key, const
 
 int profile_add(struct profile_builder *b, const struct profile_sample *s)
 {
-	_cleanup_(sample_key_done) struct sample_key key = {.slot = s->slot};
+	_cleanup_(sample_key_put) struct sample_key key = {.slot = s->slot};
 	struct sample_count one = {.samples = 1, .value = s->value};
 	int r;
 
-	r = builder_add_stack(b, s, &key.stack, &one);
+	r = builder_add_workload(b, s->workload, &key.workload);
 	if (r == 0)
-		r = builder_add_workload(b, s->workload, &key.workload);
+		r = builder_add_stack(b, s, &key, &one);
 	if (r < 0)
 		return r;
 	builder_set_attributes(b, s, &key);
@@ -268,7 +282,7 @@ uint64_t profile_samples(const struct profile_builder *b)
 size_t profile_bytes(const struct profile_builder *b)
 {
 	return sizeof(*b) + intern_memory(&b->locations) + intern_memory(&b->stacks) +
-	       intern_memory(&b->samples) + intern_memory(&b->workloads) +
+	       intern_memory(&b->samples) + intern_memory(&b->workloads) + share_memory(&b->text) +
 	       b->counts_cap * sizeof(*b->counts) + b->images.cap * sizeof(*b->images.list) +
 	       (b->images.by_file.cap + b->images.by_identity.cap) * sizeof(struct map_slot);
 }

@@ -9,6 +9,10 @@
 #include "base/intern.h"
 #include "profile/images.h"
 #include "profile/profile.h"
+#include "profile/share.h"
+
+/* Bytes of the functions and files of code that names itself, of all workloads together (profile/share.h). */
+#define BUILDER_TEXT_MAX (16u << 20)
 
 /*
  * Keys of the sets. Numbers refer to the other sets; text is a shared string.
@@ -30,17 +34,22 @@ struct location_key {
 struct code_key {
 	struct location_head head;
 	uint32_t line, column, start_line;
-	struct str *function, *file; /* the builder holds references; file may be NULL */
+	struct str *function, *file; /* held by the builder's text; NULL: unknown */
 };
 
 struct sample_key {
 	uint32_t workload;
 	uint32_t stack;
 	uint32_t slot; /* of the origin */
-	uint32_t pid, tid, cpu; /* these and the following zero unless selected */
-	struct str *comm; /* this and exe: clean; the builder holds references */
-	struct str *exe;
+	/* The fields of SAMPLE_ATTRIBUTES: zero unless selected; text is clean, and the builder holds references. */
+	uint32_t pid, tid, cpu;
+	struct str *comm, *exe;
 };
+
+/* The key is compared as bytes: if an attribute leaves padding, a reserved field fills it and is added here. */
+#define X(NAME, key, type, field) + sizeof(((struct sample_key *)0)->field)
+_Static_assert(sizeof(struct sample_key) == 3 * sizeof(uint32_t) SAMPLE_ATTRIBUTES(X), "padding in struct sample_key");
+#undef X
 
 /* The counts of one key. */
 struct sample_count {
@@ -56,6 +65,7 @@ struct profile_builder {
 	struct intern stacks;    /* location numbers, innermost first */
 	struct intern samples;   /* struct sample_key */
 	struct intern workloads; /* struct workload *, one reference each */
+	struct share text;       /* functions and files of struct code_key */
 	struct sample_count *counts; /* by sample number; owned */
 	uint32_t counts_cap;
 	struct ledger_counts total;
@@ -100,7 +110,8 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count);
 /* The number of a new or existing location, code or workload: 0 or negative errno. The builder takes references. */
 int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret);
-int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t *ret);
+/* Past the share of the workload (its number) in BUILDER_TEXT_MAX, new code has no file, or no name either. */
+int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t workload, uint32_t *ret);
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);
 void builder_reset(struct profile_builder *b); /* begins a new interval; releases all references */
 

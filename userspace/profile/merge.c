@@ -8,7 +8,8 @@
 struct merge {
 	struct profile_builder *to;
 	const struct profile_builder *from;
-	uint32_t *locations; /* number in to + 1, 0: not there yet; owned */
+	uint32_t *locations; /* by address: number in to + 1, 0: not there yet; owned */
+	uint32_t workload;   /* of the current sample: its number in to */
 };
 
 /* A location by address, with the number that its image has in to. */
@@ -30,14 +31,14 @@ static int merge_location(struct merge *m, uint32_t number, uint32_t *ret)
 {
 	int r;
 
+	/* Which of its text code keeps depends on the workload. */
+	if (builder_location_head(m->from, number)->is_code)
+		return builder_add_code(m->to, builder_code(m->from, number), m->workload, ret);
 	if (m->locations[number]) {
 		*ret = m->locations[number] - 1;
 		return 0;
 	}
-	if (builder_location_head(m->from, number)->is_code)
-		r = builder_add_code(m->to, builder_code(m->from, number), ret);
-	else
-		r = merge_address(m, number, ret);
+	r = merge_address(m, number, ret);
 	if (r == 0)
 		m->locations[number] = *ret + 1;
 	return r;
@@ -59,10 +60,11 @@ static int merge_stack(struct merge *m, uint32_t number, uint32_t *ret)
 static int merge_sample(struct merge *m, uint32_t number)
 {
 	struct sample_key key = *builder_sample(m->from, number);
-	int r = merge_stack(m, key.stack, &key.stack);
+	int r = builder_add_workload(m->to, builder_workload(m->from, key.workload), &m->workload);
 
+	key.workload = m->workload;
 	if (r == 0)
-		r = builder_add_workload(m->to, builder_workload(m->from, key.workload), &key.workload);
+		r = merge_stack(m, key.stack, &key.stack);
 	return r < 0 ? r : builder_count(m->to, &key, &m->from->counts[number]);
 }
 

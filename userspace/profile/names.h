@@ -13,8 +13,9 @@
  * The linker's name of a function (C++: mangled) is not sent: on a mixed load
  * with C++ it made a compressed request 14 % larger, and no receiver shows it.
  *
- * Bounds: a name has NAMES_ONE_MAX bytes at most; past NAMES_ALL_MAX for all
- * together, names are cut short and source files left out.
+ * Bounds: a name has NAMES_ONE_MAX bytes at most. Past the share in
+ * NAMES_ALL_MAX of the workload that first used a location (profile/share.h),
+ * its names are cut short and source files left out.
  */
 #ifndef OTP_PROFILE_NAMES_H
 #define OTP_PROFILE_NAMES_H
@@ -54,7 +55,9 @@ struct names {
 	uint32_t nr_locations, nr_lines, cap_lines, nr_mappings, cap_mappings;
 	uint32_t *of_image;   /* index in mappings + 1 by image number, 0: none yet; owned */
 	struct map of_module; /* address of the module's name -> index in mappings + 1 */
-	size_t bytes;         /* of all names and files */
+	struct share text;    /* of all names and files */
+	uint32_t *users;      /* by location: the number of the workload whose sample has it first; owned */
+	uint32_t user;        /* of the location that is being named */
 };
 
 /* Resolves every location. 0, and ret is the caller's; -ENOMEM. */

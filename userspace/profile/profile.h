@@ -21,13 +21,18 @@
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
 
-/* The attributes that [profile] sample_attributes selects from. Each: one line here, its value in attributes.c. */
+/*
+ * The attributes that [profile] sample_attributes selects from.
+ *   X(NAME, "key", type, field): field is struct sample_key's. INT: uint32_t;
+ *   STRING: struct str *, of which the builder holds references.
+ * The type also decides what is encoded, and what is referred to and released.
+ */
 #define SAMPLE_ATTRIBUTES(X)                                        \
-	X(PID, "process.pid", INT)                                  \
-	X(EXECUTABLE, "process.executable.name", STRING)            \
-	X(THREAD_NAME, "thread.name", STRING)                       \
-	X(THREAD_ID, "thread.id", INT)                              \
-	X(CPU, "cpu.logical_number", INT)
+	X(PID, "process.pid", INT, pid)                             \
+	X(EXECUTABLE, "process.executable.name", STRING, exe)       \
+	X(THREAD_NAME, "thread.name", STRING, comm)                 \
+	X(THREAD_ID, "thread.id", INT, tid)                         \
+	X(CPU, "cpu.logical_number", INT, cpu)
 
 /*
  * Each value of a sample attribute becomes a series of its own in Pyroscope
@@ -40,7 +45,7 @@
 #define PROFILE_ATTRIBUTES_DEFAULT (1u << SAMPLE_ATTRIBUTE_EXECUTABLE)
 
 enum sample_attribute {
-#define X(NAME, name, type) SAMPLE_ATTRIBUTE_##NAME,
+#define X(NAME, key, type, field) SAMPLE_ATTRIBUTE_##NAME,
 	SAMPLE_ATTRIBUTES(X)
 #undef X
 	SAMPLE_ATTRIBUTE_NR

@@ -8,30 +8,15 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "recording/recording.h"
-
-static int file_read_all(int fd, uint8_t *to, size_t len)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len) {
-		n = read(fd, to + done, len - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EBADMSG; /* the file shrank meanwhile */
-		done += (size_t)n;
-	}
-	return 0;
-}
 
 int recording_read_file(struct recording *rec, int dirfd, const char *path)
 {
 	/* A link is followed if the user named it; in a directory another writer may have placed it. */
 	int follow = dirfd == AT_FDCWD ? 0 : O_NOFOLLOW;
 	_cleanup_(closep) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow);
-	_cleanup_(freep) uint8_t *data = NULL;
+	_cleanup_(buf_done) struct buf data = {0};
 	struct stat st;
 	int e;
 
@@ -39,13 +24,10 @@ int recording_read_file(struct recording *rec, int dirfd, const char *path)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
-	if ((uint64_t)st.st_size > rec->limits.request.request_bytes)
-		return -E2BIG;
-	data = malloc((size_t)st.st_size + 1);
-	if (!data)
-		return -ENOMEM;
-	e = file_read_all(fd, data, (size_t)st.st_size);
-	return e < 0 ? e : recording_read(rec, data, (size_t)st.st_size);
+	e = file_copy(fd, rec->limits.request.request_bytes, &data);
+	if (e < 0)
+		return e == -EFBIG ? -E2BIG : e;
+	return recording_read(rec, data.data, data.len);
 }
 
 static int file_is_otlp(const struct dirent *d)

@@ -86,6 +86,35 @@ static int recorder_inline_set(struct recorder *r, const struct sink_attribute *
 	return e < 0 ? e : recorder_set(r, numbers, n, ret);
 }
 
+/* The first of these attributes that has a text. */
+static uint32_t recorder_service(const struct recording *rec, uint32_t set)
+{
+	static const char *const keys[] = {"service.name", "process.executable.name", "container.id"};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		const struct rec_attribute *a = recording_find(rec, set, keys[i]);
+
+		if (a && *recording_str(rec, a->text))
+			return a->text;
+	}
+	return RECORDING_UNKNOWN_SERVICE;
+}
+
+/* Now, once: a resource may have a million attributes, and a million series or samples that show its service. */
+static int recorder_workload(struct recording *rec, uint32_t resource, uint32_t set)
+{
+	const struct rec_attribute *host = recording_find(rec, set, "host.name");
+
+	if (array_reach(&rec->workloads, resource, &rec->workloads_cap, sizeof(*rec->workloads)) < 0)
+		return -ENOMEM;
+	rec->workloads[resource] = (struct rec_workload){
+		.service = recorder_service(rec, set),
+		.host = host ? host->text : RECORDING_NO_STRING,
+	};
+	return 0;
+}
+
 static int recorder_resource(void *ctx, const struct sink_resource *from, uint32_t *ret_space)
 {
 	struct recorder *r = ctx;
@@ -93,7 +122,9 @@ static int recorder_resource(void *ctx, const struct sink_resource *from, uint32
 	int e = recorder_inline_set(r, from->attributes, from->n, &key.attributes);
 
 	*ret_space = 0;
-	return e < 0 ? e : intern_number(&r->rec->resources, &key, sizeof(key), &r->resource);
+	if (!e)
+		e = intern_add(&r->rec->resources, &key, sizeof(key), &r->resource);
+	return e > 0 ? recorder_workload(r->rec, r->resource, key.attributes) : e;
 }
 
 static int recorder_scope(void *ctx, const struct sink_scope *from)

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+
+#define UNKNOWN_SERVICE "unknown service"
 
 void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES])
 {
@@ -25,6 +28,7 @@ static int recording_add_zeros(struct recording *r)
 	int e = 0;
 
 	e |= intern_number(&r->strings, "", 1, &n);
+	e |= intern_number(&r->strings, UNKNOWN_SERVICE, sizeof(UNKNOWN_SERVICE), &n);
 	e |= intern_number(&r->values, "", 0, &n);
 	e |= intern_number(&r->attributes, zero, sizeof(struct rec_attribute), &n);
 	e |= intern_number(&r->sets, "", 0, &n);
@@ -35,7 +39,10 @@ static int recording_add_zeros(struct recording *r)
 	e |= intern_number(&r->stacks, "", 0, &n);
 	e |= intern_number(&r->resources, zero, sizeof(struct rec_resource), &n);
 	e |= intern_number(&r->scopes, zero, sizeof(struct rec_scope), &n);
-	return e ? -ENOMEM : 0;
+	if (e || array_reach(&r->workloads, 0, &r->workloads_cap, sizeof(*r->workloads)) < 0)
+		return -ENOMEM;
+	r->workloads[0].service = RECORDING_UNKNOWN_SERVICE;
+	return 0;
 }
 
 int recording_new(const struct recording_limits *limits, struct recording **ret)
@@ -70,6 +77,7 @@ struct recording *recording_free(struct recording *r)
 		intern_done(tables[i]);
 	free(r->sums);
 	free(r->times);
+	free(r->workloads);
 	free(r);
 	return NULL;
 }
@@ -86,35 +94,6 @@ const struct rec_attribute *recording_find(const struct recording *r, uint32_t s
 			return a;
 	}
 	return NULL;
-}
-
-const char *recording_text(const struct recording *r, uint32_t set, const char *key)
-{
-	const struct rec_attribute *a = recording_find(r, set, key);
-
-	return a ? recording_str(r, a->text) : NULL;
-}
-
-const char *recording_resource_text(const struct recording *r, uint32_t series, const char *key)
-{
-	const struct rec_series *s = intern_key(&r->series, series);
-	const struct rec_resource *res = intern_key(&r->resources, s->resource);
-
-	return recording_text(r, res->attributes, key);
-}
-
-const char *recording_service(const struct recording *r, uint32_t series)
-{
-	static const char *const keys[] = {"service.name", "process.executable.name", "container.id"};
-	const char *text;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(keys); i++) {
-		text = recording_resource_text(r, series, keys[i]);
-		if (text && *text)
-			return text;
-	}
-	return "unknown service";
 }
 
 const char *recording_strerror(int err)

@@ -85,6 +85,12 @@ struct rec_scope {
 	uint32_t attributes; /* set */
 };
 
+/* Whose samples a resource has: strings, taken from its attributes when it is read. */
+struct rec_workload {
+	uint32_t service; /* the display name, never empty */
+	uint32_t host;    /* 0: unknown */
+};
+
 /* Samples of one series may be added up. */
 struct rec_series {
 	uint32_t resource, scope;
@@ -105,6 +111,8 @@ struct rec_times {
 };
 
 enum { RECORDING_TABLES = 13 };
+/* Strings of every recording. */
+enum { RECORDING_NO_STRING, RECORDING_UNKNOWN_SERVICE };
 
 struct recording {
 	struct recording_limits limits;
@@ -119,6 +127,8 @@ struct recording {
 	uint32_t sums_cap;
 	struct rec_times *times; /* owned, by series */
 	uint32_t times_cap;
+	struct rec_workload *workloads; /* owned, by resource */
+	uint32_t workloads_cap;
 	uint64_t total, frames, requests;
 };
 
@@ -168,14 +178,24 @@ static inline size_t recording_lines(const struct recording *r, uint32_t locatio
 	return (intern_len(&r->locations, location) - sizeof(struct rec_location)) / sizeof(struct rec_line);
 }
 
-/* The attribute of that key in a set, or NULL. */
+/*
+ * The attribute of that key in a set, or NULL. Compares the key with every one
+ * of the set, which is as long as its writer wanted: called once for each entry
+ * of a table, never for each sample or series.
+ */
 const struct rec_attribute *recording_find(const struct recording *r, uint32_t set, const char *key);
-/* Its text; NULL where there is none. */
-const char *recording_text(const struct recording *r, uint32_t set, const char *key);
-/* The text of an attribute of the series' resource; NULL where there is none. */
-const char *recording_resource_text(const struct recording *r, uint32_t series, const char *key);
+
+static inline const struct rec_workload *recording_workload(const struct recording *r, uint32_t series)
+{
+	const struct rec_series *s = intern_key(&r->series, series);
+
+	return &r->workloads[s->resource];
+}
 
 /* The display name of a series' workload: never empty. */
-const char *recording_service(const struct recording *r, uint32_t series);
+static inline const char *recording_service(const struct recording *r, uint32_t series)
+{
+	return recording_str(r, recording_workload(r, series)->service);
+}
 
 #endif

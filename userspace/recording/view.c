@@ -72,10 +72,10 @@ static bool view_type_is_cpu(const struct recording *r, const struct rec_type *t
 	return view_text_is(r, t->type, "samples") && view_text_is(r, t->period_type, "cpu");
 }
 
-/* Counts distinct texts; the map's keys are hashes of them. */
-static void view_count_text(struct map *seen, const char *text, uint64_t seed, uint32_t *count)
+/* Counts distinct strings of a list: a list is what one figure of one view counts. */
+static void view_count_string(struct map *seen, uint32_t list, uint32_t string, uint32_t *count)
 {
-	uint64_t key = hash_bytes(text, strlen(text), seed);
+	uint64_t key = (uint64_t)list << 32 | string;
 
 	if (!map_find(seen, key) && map_put(seen, key, 1) == 0)
 		++*count;
@@ -85,18 +85,18 @@ static void view_add_series(const struct recording *r, struct rec_views *views, 
 {
 	uint32_t index = views->by_series[n];
 	struct rec_view *v = &views->list[index];
-	const char *host = recording_resource_text(r, n, "host.name");
+	const struct rec_workload *w = recording_workload(r, n);
 	struct rec_times t = n < r->times_cap ? r->times[n] : (struct rec_times){0};
 
 	v->period_mixed |= view_series(r, n)->period != v->period;
 	if (t.start_ns && (!v->start_ns || t.start_ns < v->start_ns))
 		v->start_ns = t.start_ns;
 	v->end_ns = MAX(v->end_ns, t.end_ns);
-	view_count_text(seen, recording_service(r, n), 2ULL * index, &v->services);
-	if (!host)
+	view_count_string(seen, 2 * index, w->service, &v->services);
+	if (!w->host)
 		return;
-	view_count_text(seen, host, 2ULL * index + 1, &v->hosts);
-	v->host = v->hosts == 1 ? host : NULL;
+	view_count_string(seen, 2 * index + 1, w->host, &v->hosts);
+	v->host = v->hosts == 1 ? recording_str(r, w->host) : NULL;
 }
 
 static void view_add_values(const struct recording *r, struct rec_views *views)
@@ -122,23 +122,36 @@ static void view_make_name(const struct recording *r, struct rec_view *v)
 			v->name[i] = '_';
 }
 
+/*
+ * Adds the name; one that is taken gets a number. A type may also be called
+ * what a number makes of another's name, so numbers are tried until one fits.
+ * None is tried twice (*next), so all views together take few tries.
+ */
+static int view_add_name(struct intern *names, struct rec_view *v, uint32_t *next)
+{
+	size_t end = MIN(strlen(v->name), sizeof(v->name) - 13);
+	uint32_t known;
+	int e = intern_add(names, v->name, strlen(v->name), &known);
+
+	while (!e) {
+		snprintf(v->name + end, sizeof(v->name) - end, "_%u", (*next)++);
+		e = intern_add(names, v->name, strlen(v->name), &known);
+	}
+	return e;
+}
+
 /* Types whose names would be equal (they differ in units, or in characters not used in names) are numbered. */
 static int view_make_names(const struct recording *r, struct rec_views *views)
 {
 	_cleanup_(intern_done) struct intern names;
-	uint32_t i, number;
+	uint32_t i, next = 0;
 	int e = 0;
 
 	intern_init(&names, UINT32_MAX, SIZE_MAX);
 	for (i = 0; i < views->count && e >= 0; i++) {
-		struct rec_view *v = &views->list[i];
-
-		view_make_name(r, v);
-		e = intern_add(&names, v->name, strlen(v->name), &number);
-		if (e)
-			continue;
-		snprintf(v->name + MIN(strlen(v->name), sizeof(v->name) - 13), 13, "_%u", i + 1);
-		e = intern_add(&names, v->name, strlen(v->name), &number);
+		next = MAX(next, i + 1);
+		view_make_name(r, &views->list[i]);
+		e = view_add_name(&names, &views->list[i], &next);
 	}
 	return e < 0 ? -ENOMEM : 0;
 }

@@ -34,6 +34,7 @@ struct writer {
 	struct arena arena;
 	struct intern strings;
 	Profile profile;
+	int64_t *of_string; /* by number in the recording: its number here, 0: none yet */
 	/* By number in the recording: the message made of it, NULL: none yet. */
 	Mapping **mappings;
 	Location **locations;
@@ -52,9 +53,14 @@ static int64_t pprof_add_string(struct writer *w, const char *s)
 	return n;
 }
 
+/* Each string is hashed once, however many entries, samples and labels refer to it. */
 static int64_t pprof_string_of(struct writer *w, uint32_t number)
 {
-	return pprof_add_string(w, recording_str(w->rec, number));
+	int64_t *known = &w->of_string[number];
+
+	if (!*known)
+		*known = pprof_add_string(w, recording_str(w->rec, number));
+	return *known;
 }
 
 static uint64_t pprof_add_function(struct writer *w, uint32_t number)
@@ -83,7 +89,7 @@ static uint64_t pprof_add_function(struct writer *w, uint32_t number)
 static uint64_t pprof_add_mapping(struct writer *w, uint32_t number)
 {
 	const struct rec_mapping *m = intern_key(&w->rec->mappings, number);
-	const char *id = recording_text(w->rec, m->attributes, "process.executable.build_id.gnu");
+	const struct rec_attribute *id;
 	Mapping *to = w->mappings[number];
 
 	if (!number || to)
@@ -96,7 +102,8 @@ static uint64_t pprof_add_mapping(struct writer *w, uint32_t number)
 	to->memory_limit = m->limit;
 	to->file_offset = m->offset;
 	to->filename = pprof_string_of(w, m->file);
-	to->build_id = pprof_add_string(w, id ? id : "");
+	id = recording_find(w->rec, m->attributes, "process.executable.build_id.gnu");
+	to->build_id = id ? pprof_string_of(w, id->text) : 0;
 	to->has_functions = to->has_filenames = to->has_line_numbers = to->has_inline_frames = true;
 	w->mappings[number] = to;
 	return to->id;
@@ -137,42 +144,42 @@ static uint64_t pprof_add_location(struct writer *w, uint32_t number)
 	return to->id;
 }
 
-static Label *pprof_add_label(struct writer *w, Sample *s, const char *key)
+static Label *pprof_add_label(struct writer *w, Sample *s, int64_t key)
 {
 	Label *l = MAKE(w, Label, PPROF__LABEL__INIT);
 
 	if (!l)
 		return NULL;
-	l->key = pprof_add_string(w, key);
+	l->key = key;
 	s->label[s->n_label++] = l;
 	return l;
 }
 
-static void pprof_add_text_label(struct writer *w, Sample *s, const char *key, const char *text)
+static void pprof_add_text_label(struct writer *w, Sample *s, int64_t key, int64_t text)
 {
 	Label *l = pprof_add_label(w, s, key);
 
 	if (l)
-		l->str = pprof_add_string(w, text);
+		l->str = text;
 }
 
-static void pprof_add_hex_label(struct writer *w, Sample *s, const char *key, const uint8_t *bytes, size_t n)
+static void pprof_add_hex_label(struct writer *w, Sample *s, int64_t key, const uint8_t *bytes, size_t n)
 {
 	char text[33] = "";
 	size_t i;
 
 	for (i = 0; i < n && i < 16; i++)
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	pprof_add_text_label(w, s, key, text);
+	pprof_add_text_label(w, s, key, pprof_add_string(w, text));
 }
 
 static void pprof_add_attribute_label(struct writer *w, Sample *s, const struct rec_attribute *a)
 {
-	const char *key = recording_str(w->rec, a->key);
+	int64_t key = pprof_string_of(w, a->key);
 	Label *l;
 
 	if (a->type != OTLP_VALUE_INT) {
-		pprof_add_text_label(w, s, key, recording_str(w->rec, a->text));
+		pprof_add_text_label(w, s, key, pprof_string_of(w, a->text));
 		return;
 	}
 	l = pprof_add_label(w, s, key);
@@ -187,17 +194,18 @@ static void pprof_add_labels(struct writer *w, const struct rec_sample *from, Sa
 	const struct rec_link *link = intern_key(&w->rec->links, from->link);
 	size_t n, i;
 	const uint32_t *set = recording_set(w->rec, from->attributes, &n);
+	int64_t service = pprof_add_string(w, "service.name");
 
 	s->label = make(w, n + 3, sizeof(*s->label));
 	if (!s->label)
 		return;
-	pprof_add_text_label(w, s, "service.name", recording_service(w->rec, from->series));
+	pprof_add_text_label(w, s, service, pprof_string_of(w, recording_workload(w->rec, from->series)->service));
 	for (i = 0; i < n; i++)
 		pprof_add_attribute_label(w, s, intern_key(&w->rec->attributes, set[i]));
 	if (!from->link)
 		return;
-	pprof_add_hex_label(w, s, "trace_id", link->trace_id, sizeof(link->trace_id));
-	pprof_add_hex_label(w, s, "span_id", link->span_id, sizeof(link->span_id));
+	pprof_add_hex_label(w, s, pprof_add_string(w, "trace_id"), link->trace_id, sizeof(link->trace_id));
+	pprof_add_hex_label(w, s, pprof_add_string(w, "span_id"), link->span_id, sizeof(link->span_id));
 }
 
 static void pprof_add_values(struct writer *w, const struct rec_sample *from, uint64_t value, Sample *s)
@@ -384,6 +392,7 @@ int render_pprof(const struct recording *r, size_t memory_bytes, struct buf *out
 	intern_init(&w.strings, r->limits.entries, r->limits.bytes);
 	if (recording_views(r, &w.views) < 0)
 		return -ENOMEM;
+	w.of_string = make(&w, r->strings.count, sizeof(*w.of_string));
 	w.mappings = make(&w, r->mappings.count, sizeof(*w.mappings));
 	w.locations = make(&w, r->locations.count, sizeof(*w.locations));
 	w.functions = make(&w, r->functions.count, sizeof(*w.functions));

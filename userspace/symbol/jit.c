@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "symbol/jitdebug.h"
 
 #define NAME_MAX_   1024
@@ -411,6 +412,7 @@ static bool jit_read_place(struct jit_map *m, const struct jit_function *f, uint
 	struct jit_code code = {.start = f->start, .size = f->size, .of_v8 = jit_is_v8(to->name)};
 	struct debug_record head;
 	struct jit_place place;
+	char file[JIT_FILE_NAME_MAX];
 	uint32_t len = jit_read_debug_head(m, f, &head);
 	_cleanup_(freep) uint8_t *entries = NULL;
 	ssize_t n;
@@ -423,7 +425,7 @@ static bool jit_read_place(struct jit_map *m, const struct jit_function *f, uint
 	n = pread(m->fd, entries, len, (off_t)(f->debug + sizeof(head)));
 	if (n <= 0 || jit_place_find(entries, (size_t)n, head.debug.nr_entries, &code, pc, &place) < 0)
 		return true;
-	to->file = str_get(place.file, place.file_len);
+	to->file = str_get(file, utf8_clean(file, sizeof(file), place.file, place.file_len));
 	to->line = place.line;
 	to->column = place.column;
 	return true;

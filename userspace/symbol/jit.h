@@ -23,6 +23,7 @@
 #define JIT_FUNCTIONS_MAX  131072 /* of one file */
 #define JIT_FILE_MAX	   (256u << 20)
 #define JIT_READ_MAX	   (8u << 20) /* bytes read by one jit_map_refresh */
+#define JIT_FILE_NAME_MAX  512 /* bytes of a file's name, which is cut there */
 
 enum jit_kind { JIT_PERF_MAP, JIT_DUMP };
 

@@ -297,20 +297,20 @@ static bool take_address(const struct split *s, Dwarf_Attribute *a, uint64_t *re
 	return !b.bad;
 }
 
-struct put {
+struct split_put {
 	struct dwarf_build *d;
 	uint32_t node;
 	unsigned depth;
 	split_range_fn *fn;
 };
 
-static int put(const struct put *p, uint64_t start, uint64_t end)
+static int split_put_range(const struct split_put *p, uint64_t start, uint64_t end)
 {
 	return p->fn(p->d, start, end, p->node, p->depth);
 }
 
 /* One entry of version 5; 1: the list goes on. */
-static int list_entry(const struct split *s, const struct put *p, struct bytes *b, uint64_t *base)
+static int list_entry(const struct split *s, const struct split_put *p, struct bytes *b, uint64_t *base)
 {
 	uint64_t x, y;
 
@@ -346,10 +346,10 @@ static int list_entry(const struct split *s, const struct put *p, struct bytes *
 	}
 	if (b->bad)
 		return 0;
-	return put(p, x, y) < 0 ? -ENOMEM : 1;
+	return split_put_range(p, x, y) < 0 ? -ENOMEM : 1;
 }
 
-static int list_5(const struct split *s, const struct put *p, uint64_t offset)
+static int list_5(const struct split *s, const struct split_put *p, uint64_t offset)
 {
 	uint64_t base = s->low_pc;
 	struct bytes b;
@@ -363,7 +363,7 @@ static int list_5(const struct split *s, const struct put *p, uint64_t offset)
 	return MIN(r, 0);
 }
 
-static int list_4(const struct split *s, const struct put *p, uint64_t offset)
+static int list_4(const struct split *s, const struct split_put *p, uint64_t offset)
 {
 	uint64_t base = s->low_pc, x, y;
 	struct bytes b;
@@ -380,13 +380,13 @@ static int list_4(const struct split *s, const struct put *p, uint64_t offset)
 		if (x == UINT64_MAX)
 			base = y;
 		else
-			r = put(p, base + x, base + y);
+			r = split_put_range(p, base + x, base + y);
 	}
 	return r;
 }
 
 /* The number-th offset in front of the lists, which counts from there too. */
-static int list_numbered(const struct split *s, const struct put *p, uint64_t number)
+static int list_numbered(const struct split *s, const struct split_put *p, uint64_t number)
 {
 	uint64_t size = offset_bytes(s), offset = 0;
 
@@ -396,7 +396,7 @@ static int list_numbered(const struct split *s, const struct put *p, uint64_t nu
 	return offset < s->lists.len ? list_5(s, p, s->lists_base + offset) : 0;
 }
 
-static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *a)
+static int by_list(const struct split *s, const struct split_put *p, Dwarf_Attribute *a)
 {
 	struct bytes b = bytes_of(s, a);
 	uint64_t v;
@@ -420,7 +420,7 @@ static int by_list(const struct split *s, const struct put *p, Dwarf_Attribute *
 
 int split_ranges(struct dwarf_build *d, Dwarf_Die *die, uint32_t node, unsigned depth, split_range_fn *fn)
 {
-	const struct put p = {d, node, depth, fn};
+	const struct split_put p = {d, node, depth, fn};
 	const struct split *s = d->split ? d->split : d->plain;
 	uint64_t start, end;
 	Dwarf_Attribute a;
@@ -432,6 +432,6 @@ int split_ranges(struct dwarf_build *d, Dwarf_Die *die, uint32_t node, unsigned 
 	    !dwarf_attr(die, DW_AT_high_pc, &a))
 		return 0;
 	if (take_address(s, &a, &end))
-		return put(&p, start, end);
-	return dwarf_formudata(&a, &len) == 0 ? put(&p, start, start + len) : 0;
+		return split_put_range(&p, start, end);
+	return dwarf_formudata(&a, &len) == 0 ? split_put_range(&p, start, start + len) : 0;
 }

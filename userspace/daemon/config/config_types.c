@@ -498,7 +498,7 @@ int config_each_word(const struct config_key *k, void *field, const char *value,
 }
 
 static const char *const attribute_names[] = {
-#define X(NAME, name, type) [SAMPLE_ATTRIBUTE_##NAME] = name,
+#define X(NAME, key, type, field) [SAMPLE_ATTRIBUTE_##NAME] = key,
 	SAMPLE_ATTRIBUTES(X)
 #undef X
 };

@@ -180,6 +180,19 @@ START_TEST(status_is_read_by_path)
 }
 END_TEST
 
+START_TEST(samples_lost_are_those_of_the_destination_that_lost_most)
+{
+	json_t *s = NULL;
+
+	ck_assert_int_eq(ask("{\"ledger\":{\"lost\":{\"a\":2},\"destinations\":{\"x\":{\"lost\":{\"a\":2,\"b\":3}},"
+			     "\"y\":{\"lost\":{\"a\":2,\"b\":1}}}},\"none\":{\"lost\":{\"a\":2},\"destinations\":{}}}", &s), 0);
+	ck_assert_uint_eq(client_lost(s, "ledger"), 5);
+	ck_assert_uint_eq(client_lost(s, "none"), 2);
+	ck_assert_uint_eq(client_lost(s, "nothing"), 0);
+	json_decref(s);
+}
+END_TEST
+
 START_TEST(status_that_is_no_object_is_refused)
 {
 	json_t *s = NULL;
@@ -206,6 +219,7 @@ Suite *cli_suite(void)
 	tcase_add_test(t, command_that_is_not_there_is_said);
 	tcase_add_test(t, command_never_started_runs_nothing);
 	tcase_add_test(t, status_is_read_by_path);
+	tcase_add_test(t, samples_lost_are_those_of_the_destination_that_lost_most);
 	tcase_add_test(t, status_that_is_no_object_is_refused);
 	suite_add_tcase(s, t);
 	return s;

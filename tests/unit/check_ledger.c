@@ -236,6 +236,26 @@ START_TEST(each_destination_has_its_own_equation)
 }
 END_TEST
 
+/* One origin waits for the first destination, the other for the second: none has both in its queue. */
+START_TEST(in_flight_is_that_of_one_destination)
+{
+	fill();
+	fill_faults();
+	net.destinations = 2;
+	net.dest[0].exported.of[0] += net.dest[0].queued.of[0] + net.dest[0].sending.of[0];
+	net.dest[0].queued.of[0] = net.dest[0].sending.of[0] = 0;
+	net.dest[0].exported.of[1] = 4;
+	net.dest[0].queued.of[1] = 6;
+	net.dest[1].exported.of[0] = 59;
+	net.dest[1].queued.of[0] = 11;
+	net.dest[1].exported.of[1] = 10;
+	read_sum(2);
+	ck_assert_uint_eq(sum.all.dest[0].in_flight, 22 + 9 + 6);
+	ck_assert_uint_eq(sum.all.dest[1].in_flight, 22 + 9 + 11);
+	ck_assert_uint_eq(sum.all.in_flight, sum.all.dest[1].in_flight);
+}
+END_TEST
+
 START_TEST(destination_that_net_has_not_published_is_in_flight)
 {
 	counters[0].taken = counters[0].put = 5;
@@ -350,6 +370,7 @@ Suite *ledger_suite(void)
 	tcase_add_test(t, a_record_of_no_origin_of_the_session_counts_in_the_first_slot);
 	tcase_add_test(t, samples_that_come_meanwhile_are_of_the_next_moment);
 	tcase_add_test(t, each_destination_has_its_own_equation);
+	tcase_add_test(t, in_flight_is_that_of_one_destination);
 	tcase_add_test(t, destination_that_net_has_not_published_is_in_flight);
 	tcase_add_test(t, busy_record_ends_the_walk);
 	tcase_add_test(t, made_up_position_ends_at_once);

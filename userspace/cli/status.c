@@ -135,7 +135,7 @@ static void origin_row(struct buf *b, const char *name, const json_t *o)
 	char taken[32], lost[32], value[32];
 
 	buf_printf(b, "  %-18s %12s %12s %15s %s%s\n", name, format_count(taken, sizeof(taken), client_number(o, "taken")),
-		   format_count(lost, sizeof(lost), client_sum(o, "lost")),
+		   format_count(lost, sizeof(lost), client_lost(o, "")),
 		   format_count(value, sizeof(value), client_number(o, "value")), client_text(o, "type"),
 		   json_is_false(client_at(o, "balanced")) ? "   DOES NOT BALANCE" : "");
 }

@@ -151,7 +151,7 @@ static struct counters watch_read_counters(const char *runtime_dir)
 		   client_number(s, "cost.opener_cpu_ns");
 	c.kernel = client_number(s, "cost.kernel_runs") > 0;
 	c.taken = client_number(s, "ledger.taken");
-	c.lost = client_sum(s, "ledger.lost");
+	c.lost = client_lost(s, "ledger");
 	c.missed = client_number(s, "ledger.missed");
 	c.processes = client_number(s, "processes");
 	return c;

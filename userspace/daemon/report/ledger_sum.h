@@ -56,7 +56,7 @@ struct ledger_sum_origin {
 	uint64_t sampler_lost[OTP_LOSS_MAX];
 	uint64_t on_ring, held;
 	uint64_t between;   /* handed over by the engine, not yet received by net */
-	uint64_t in_flight; /* of the destination with the most */
+	uint64_t in_flight; /* at the destination with the most */
 	uint64_t lost[OTP_LOSS_MAX]; /* before net; with one destination, its own too */
 	struct ledger_sum_destination dest[LEDGER_DESTINATIONS_MAX];
 };

@@ -176,6 +176,17 @@ START_TEST(each_origin_has_its_own_equation)
 }
 END_TEST
 
+START_TEST(cpus_are_counted_by_the_ticks_of_any_origin)
+{
+	origins.count = 2;
+	ck_assert_uint_eq(ledger_count_cpus(&view), 0);
+	counters[CPUS + 1].ticks = 3; /* events only */
+	ck_assert_uint_eq(ledger_count_cpus(&view), 1);
+	counters[0].ticks = counters[1].ticks = 5;
+	ck_assert_uint_eq(ledger_count_cpus(&view), 2);
+}
+END_TEST
+
 START_TEST(one_origin_does_not_make_up_for_another)
 {
 	fill();
@@ -366,6 +377,7 @@ Suite *ledger_suite(void)
 	tcase_add_test(t, every_sample_is_in_one_place);
 	tcase_add_test(t, one_sample_too_few_is_seen);
 	tcase_add_test(t, each_origin_has_its_own_equation);
+	tcase_add_test(t, cpus_are_counted_by_the_ticks_of_any_origin);
 	tcase_add_test(t, one_origin_does_not_make_up_for_another);
 	tcase_add_test(t, a_record_of_no_origin_of_the_session_counts_in_the_first_slot);
 	tcase_add_test(t, samples_that_come_meanwhile_are_of_the_next_moment);

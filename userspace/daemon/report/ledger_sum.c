@@ -114,6 +114,23 @@ void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origi
 	ledger_sum_count_ring(ring, pos, origins, NULL, 0, ret);
 }
 
+static bool ledger_sum_cpu_ticks(const struct ledger_view *v, uint32_t cpu)
+{
+	for (uint32_t slot = 0; slot < v->origins->count; slot++)
+		if (ledger_view_counters(v, slot, cpu)->ticks)
+			return true;
+	return false;
+}
+
+uint32_t ledger_count_cpus(const struct ledger_view *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t cpu = 0; cpu < v->cpus; cpu++)
+		n += ledger_sum_cpu_ticks(v, cpu);
+	return n;
+}
+
 static void ledger_sum_read_counters(const struct ledger_view *v, uint32_t slot, uint64_t *taken,
 				     struct ledger_sum_origin *s)
 {

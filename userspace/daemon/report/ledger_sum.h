@@ -80,6 +80,9 @@ void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret)
 /* Samples on the ring from pos to the end. */
 void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, struct ledger_counts *ret);
 
+/* CPUs with ticks or events of any origin. */
+uint32_t ledger_count_cpus(const struct ledger_view *v);
+
 const char *ledger_loss_name(uint32_t reason); /* NULL beyond the list */
 const char *ledger_skip_name(uint32_t reason);
 

@@ -85,7 +85,7 @@ static int output_path(const struct output *out, const struct rec_view *v, bool 
 static void output_title(const struct output *out, const struct rec_view *v, bool first, struct buf *title)
 {
 	if (!out->o->title)
-		buf_printf(title, "%s flame graph%s", strcmp(v->name, "cpu") == 0 ? "CPU" : v->name,
+		buf_printf(title, "%s flame graph%s", rec_view_is_cpu(out->rec, v) ? "CPU" : v->name,
 			   out->o->base ? ": change of share" : "");
 	else
 		buf_printf(title, "%s%s%s", out->o->title, first ? "" : ": ", first ? "" : v->name);

@@ -38,7 +38,7 @@ struct sample_key {
 	uint32_t stack;
 	uint32_t slot; /* of the origin */
 	uint32_t pid, tid, cpu; /* these and the following zero unless selected */
-	struct str *comm; /* this and exe: clean; the builder holds references */
+	struct str *comm; /* clean (profile/clean.h), as is exe; the builder holds a reference to each */
 	struct str *exe;
 };
 

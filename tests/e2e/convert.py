@@ -91,8 +91,10 @@ def filters(whole):
     two = collapsed("t.collapsed", "--focus", "^work_half$", "--focus", "^work_third$", "--ignore", "^work_third$", cpu)
     lib.ok(two and all(";work_half" in s for s in two), "several are any of them")
     hidden = collapsed("h.collapsed", "--hide", "native,marker", cpu)
-    lib.ok(len(whole) > 1 and list(hidden) == ["shares"] and total(hidden) == total(whole),
+    lib.ok(len(whole) > 1 and list(hidden) == ["shares;[hidden]"] and total(hidden) == total(whole),
            "--hide leaves frames out and totals as they are: %s" % hidden)
+    convert("--hide", "native,marker", "-o", path("h.otlp"), cpu)
+    lib.ok(collapsed("i.collapsed", path("h.otlp")) == hidden, "so does a request, whose samples all have a frame")
     p = convert("--focus", "^work_", "-o", path("f.otlp"), cpu)
     again = collapsed("g.collapsed", path("f.otlp"))
     lib.ok(again == focus, "a filtered request has the same stacks: %s" % p.stderr.strip())

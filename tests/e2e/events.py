@@ -102,10 +102,10 @@ def separate(d):
     lib.ok(not bad, "requests of three origins keep the data model%s" % (": %s" % bad[:2] if bad else ""))
 
 
-def refused(event, wanted):
+def refused(event, wanted, *args):
     p = subprocess.run([lib.OTPROF, "record", "-q", "--sampler", lib.SOURCE, "-e", event, "-d", "100ms", "-o",
-                        os.path.join(work, "no.svg")], capture_output=True, text=True, timeout=60)
-    lib.ok(p.returncode != 0 and wanted in p.stderr, "-e %s is refused in words: %s" % (event, p.stderr.strip()[:200]))
+                        os.path.join(work, "no.svg"), *args], capture_output=True, text=True, timeout=60)
+    lib.ok(p.returncode != 0 and wanted in p.stderr, "-e %s is refused in words: %s" % (" ".join((event,) + args), p.stderr.strip()[:200]))
 
 
 def has_hardware_events():
@@ -119,6 +119,8 @@ for event, name, what in (("page-faults", "page_faults", "faults"), ("context-sw
 formats()
 separate(lib.Otprofd(hz=lib.rate(199), sampler={"events": "cpu-clock, page-faults/period=%d/, context-switches/period=7/" % PERIOD}))
 refused("no-such-event", "no-such-event")
+refused("cpu-clock", "-F", "-c", "1000")
+refused("page-faults/period=5/", "rate of its own", "-c", "1000")
 if has_hardware_events():
     lib.skip("hardware events are refused where the machine has none", "this machine has them")
 else:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <check.h>
 #include <errno.h>
+#include <getopt.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,8 +14,18 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/record.h"
+#include "otlp_fixture.h"
 
 Suite *cli_suite(void);
+
+static void page_faults(struct fixture *f)
+{
+	f->strings[20] = (char *)"page_faults";
+	f->sample_type.type_strindex = 20;
+	f->period_type.type_strindex = 20;
+	f->period_type.unit_strindex = 2;
+}
 
 static const struct { const char *in; int err; uint64_t ns; } times[] = {
 	{"30", 0, 30 * NSEC_PER_SEC}, {"1.5s", 0, 1500 * NSEC_PER_MSEC}, {"500ms", 0, 500 * NSEC_PER_MSEC},
@@ -129,6 +140,89 @@ START_TEST(output_is_refused_where_it_cannot_be_written)
 }
 END_TEST
 
+static int page_faults_only(struct recording *r)
+{
+	return fixture_read(page_faults, r);
+}
+
+static int both_types(struct recording *r)
+{
+	int e = fixture_read(page_faults, r);
+
+	return e < 0 ? e : fixture_read(NULL, r);
+}
+
+static int no_samples(struct recording *r)
+{
+	(void)r;
+	return 0;
+}
+
+/* Writes a recording as x.collapsed in dir; whether that file and x.TYPE.collapsed exist then, which are removed. */
+static void write_types(const char *dir, int (*fill)(struct recording *r), const char *other, const char *plain,
+			bool *ret_plain, bool *ret_other)
+{
+	struct recording *r = NULL;
+	char path[64], named[128];
+	struct output_options o = {.path = path, .plain = plain, .quiet = true};
+
+	snprintf(path, sizeof(path), "%s/x.collapsed", dir);
+	snprintf(named, sizeof(named), "%s/x.%s.collapsed", dir, other);
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fill(r), 0);
+	ck_assert_int_eq(output_write(r, &o), 0);
+	*ret_plain = unlink(path) == 0;
+	*ret_other = unlink(named) == 0;
+	recording_free(r);
+}
+
+static const struct {
+	int (*fill)(struct recording *r);
+	const char *other, *type; /* type: the plain one */
+	bool plain, named;        /* the files that are written */
+} written[] = {
+	{both_types, "page_faults", NULL, true, true},
+	{both_types, "page_faults", "cpu", true, true},
+	{both_types, "cpu", "page_faults", true, true},
+	{page_faults_only, "page_faults", NULL, true, false},
+	{page_faults_only, "page_faults", "cpu", false, true},
+	{page_faults_only, "cpu", "page_faults", true, false},
+	{no_samples, "samples", "cpu", true, false},
+};
+
+START_TEST(plain_file_has_the_type_that_was_chosen)
+{
+	char dir[] = "/tmp/otprof-check-XXXXXX";
+	bool plain, other;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	write_types(dir, written[_i].fill, written[_i].other, written[_i].type, &plain, &other);
+	ck_assert_int_eq(plain, written[_i].plain);
+	ck_assert_int_eq(other, written[_i].named);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+static int options_of(const char *events, const char *count, struct record_options *ret)
+{
+	const char *argv[] = {"otprof record", "-o", "/tmp/otprof-check.svg", "-e", events, "-c", count, NULL};
+
+	optind = 0;
+	return record_parse(ARRAY_SIZE(argv) - 1, (char **)argv, ret);
+}
+
+START_TEST(count_that_no_event_takes_is_refused)
+{
+	struct record_options o;
+
+	ck_assert_int_eq(options_of("cpu-clock", "1000", &o), CLI_RECORD_FAILED);
+	ck_assert_int_eq(options_of("page-faults/period=5/", "1000", &o), CLI_RECORD_FAILED);
+	ck_assert_int_eq(options_of("cpu-clock, cs/freq=9/", "1000", &o), CLI_RECORD_FAILED);
+	ck_assert_int_eq(geteuid() ? -1 : options_of("page-faults/period=5/, cs", "1000", &o), -1);
+	ck_assert(geteuid() || (o.session.events.event[0].period == 5 && o.session.events.event[1].period == 1000));
+}
+END_TEST
+
 /* A socket in a directory of its own that answers once with text. */
 static pid_t serve(const char *dir, const char *text)
 {
@@ -180,6 +274,19 @@ START_TEST(status_is_read_by_path)
 }
 END_TEST
 
+START_TEST(samples_lost_are_those_of_the_destination_that_lost_most)
+{
+	json_t *s = NULL;
+
+	ck_assert_int_eq(ask("{\"ledger\":{\"lost\":{\"a\":2},\"destinations\":{\"x\":{\"lost\":{\"a\":2,\"b\":3}},"
+			     "\"y\":{\"lost\":{\"a\":2,\"b\":1}}}},\"none\":{\"lost\":{\"a\":2},\"destinations\":{}}}", &s), 0);
+	ck_assert_uint_eq(client_lost(s, "ledger"), 5);
+	ck_assert_uint_eq(client_lost(s, "none"), 2);
+	ck_assert_uint_eq(client_lost(s, "nothing"), 0);
+	json_decref(s);
+}
+END_TEST
+
 START_TEST(status_that_is_no_object_is_refused)
 {
 	json_t *s = NULL;
@@ -201,11 +308,14 @@ Suite *cli_suite(void)
 	tcase_add_test(t, numbers_are_whole_and_in_range);
 	tcase_add_test(t, figures_are_readable);
 	tcase_add_test(t, output_is_refused_where_it_cannot_be_written);
+	tcase_add_loop_test(t, plain_file_has_the_type_that_was_chosen, 0, ARRAY_SIZE(written));
+	tcase_add_test(t, count_that_no_event_takes_is_refused);
 	tcase_add_test(t, command_waits_to_be_started);
 	tcase_add_test(t, command_killed_has_the_status_of_a_shell);
 	tcase_add_test(t, command_that_is_not_there_is_said);
 	tcase_add_test(t, command_never_started_runs_nothing);
 	tcase_add_test(t, status_is_read_by_path);
+	tcase_add_test(t, samples_lost_are_those_of_the_destination_that_lost_most);
 	tcase_add_test(t, status_that_is_no_object_is_refused);
 	suite_add_tcase(s, t);
 	return s;

@@ -11,6 +11,7 @@
 #include "export/http_url.h"
 #include "export/request.h"
 #include "export/response.h"
+#include "export/transport.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "tests/lib/counts.h"
 
@@ -782,6 +783,25 @@ START_TEST(a_configuration_that_cannot_work_is_refused_with_a_reason)
 }
 END_TEST
 
+START_TEST(transport_is_found_by_scheme_and_protocol)
+{
+	char why[EXPORT_WHY];
+
+	snprintf(endpoint, sizeof(endpoint), "https://h");
+	ck_assert_ptr_eq(transport_find(&config[0]), &transport_https);
+	ck_assert_ptr_null(export_directory(&config[0]));
+	config[0].protocol = (enum export_protocol)(EXPORT_PROTOCOL_HTTP + 1);
+	ck_assert_ptr_null(transport_find(&config[0]));
+	ck_assert_int_eq(export_config_check(&config[0], why), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "protocol"));
+	snprintf(endpoint, sizeof(endpoint), "file:///d");
+	ck_assert_ptr_eq(transport_find(&config[0]), &transport_file);
+	ck_assert_str_eq(export_directory(&config[0]), "/d");
+	config[0].endpoint = NULL;
+	ck_assert_ptr_null(export_directory(&config[0]));
+}
+END_TEST
+
 START_TEST(answers_are_read_or_refused)
 {
 	static const char unknown[] = "\x0a\x0d\x08\x05\x12\x02hi\x1a\x01x\x25\x01\x02\x03\x04" "\x78\x01";
@@ -904,6 +924,7 @@ Suite *export_suite(void)
 	tcase_add_loop_test(t, profiles_of_a_request_are_counted, 0, ARRAY_SIZE(counted));
 	tcase_add_loop_test(t, a_base_url_gets_the_path_of_profiles, 0, ARRAY_SIZE(urls));
 	tcase_add_test(t, a_configuration_that_cannot_work_is_refused_with_a_reason);
+	tcase_add_test(t, transport_is_found_by_scheme_and_protocol);
 	tcase_add_test(t, answers_are_read_or_refused);
 	tcase_add_test(t, the_reader_agrees_with_the_generated_code_on_answers);
 	tcase_add_test(t, the_reader_agrees_with_the_generated_code_on_profiles);

@@ -62,8 +62,8 @@ static const struct {
 			     "app;main;work;inlined_fn 8\n"},
 	{{.hide = "marker"}, "app;main 1\napp;main;app+0x3039 1\napp;main;work;inlined_fn 5\n"
 			     "app;main;work;inlined_fn;vfs_read 3\n"},
-	{{.hide = "native", .hide2 = "marker"}, "app 7\napp;vfs_read 3\n"},
-	{{.hide = "native", .hide2 = "kernel"}, "app 9\napp;[cut: stack deeper than its copy] 1\n"},
+	{{.hide = "native", .hide2 = "marker"}, "app;[hidden] 7\napp;vfs_read 3\n"},
+	{{.hide = "native", .hide2 = "kernel"}, "app;[cut: stack deeper than its copy] 1\napp;[hidden] 9\n"},
 	/* Hidden frames are matched all the same. */
 	{{.focus = "vfs", .hide = "kernel"}, "app;main;work;inlined_fn 3\n"},
 	{{.ignore = "vfs", .hide = "Kernel"}, "app;[cut: stack deeper than its copy];main 1\napp;main;app+0x3039 1\n"
@@ -100,15 +100,41 @@ START_TEST(filter_of_a_recording_does_what_that_of_a_tree_does)
 }
 END_TEST
 
+START_TEST(sample_of_hidden_frames_only_keeps_a_frame)
+{
+	struct recording *r = fixture_recording();
+	struct filter f = filter_of(&(struct rules){.hide = "native", .hide2 = "marker"});
+	uint64_t total = r->total;
+	size_t depth;
+
+	ck_assert_int_eq(filter_recording(&f, r), 0);
+	ck_assert_uint_eq(r->total, total);
+	for (uint32_t i = 0; i < r->samples.count; i++) {
+		recording_stack(r, ((const struct rec_sample *)intern_key(&r->samples, i))->stack, &depth);
+		ck_assert_uint_eq(depth, 1);
+	}
+	filter_done(&f);
+	recording_free(r);
+}
+END_TEST
+
+static const struct {
+	struct rules rules;
+	uint32_t nodes;
+} sparse[] = {
+	{{.focus = "vfs"}, 6}, /* all, app, main, work, inlined_fn, vfs_read */
+	{{.focus = "vfs", .hide = "native"}, 3}, /* all, app, vfs_read */
+};
+
 START_TEST(filtered_tree_holds_no_node_without_a_stack)
 {
 	struct recording *r = fixture_recording();
-	struct filter f = filter_of(&(struct rules){.focus = "vfs"});
+	struct filter f = filter_of(&sparse[_i].rules);
 	struct graph *g = fixture_graph(r);
 
 	ck_assert_int_eq(graph_filter(g, &f), 0);
 	ck_assert_int_eq(graph_finish(g), 0);
-	ck_assert_uint_eq(g->tree->count, 6); /* all, app, main, work, inlined_fn, vfs_read */
+	ck_assert_uint_eq(g->tree->count, sparse[_i].nodes);
 	for (uint32_t i = 0; i < g->tree->count; i++)
 		ck_assert_uint_gt(g->now.total[i], 0);
 	graph_free(g);
@@ -201,7 +227,8 @@ Suite *filter_suite(void)
 
 	tcase_add_loop_test(t, filter_keeps_matching_stacks_and_folds_hidden_frames, 0, ARRAY_SIZE(cases));
 	tcase_add_loop_test(t, filter_of_a_recording_does_what_that_of_a_tree_does, 0, ARRAY_SIZE(cases));
-	tcase_add_test(t, filtered_tree_holds_no_node_without_a_stack);
+	tcase_add_test(t, sample_of_hidden_frames_only_keeps_a_frame);
+	tcase_add_loop_test(t, filtered_tree_holds_no_node_without_a_stack, 0, ARRAY_SIZE(sparse));
 	tcase_add_loop_test(t, expression_that_may_not_be_bounded_is_refused, 0, ARRAY_SIZE(refused));
 	tcase_add_loop_test(t, ordinary_expression_is_accepted, 0, ARRAY_SIZE(accepted));
 	tcase_add_test(t, expressions_are_bounded_in_length_and_number);

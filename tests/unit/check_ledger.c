@@ -176,6 +176,17 @@ START_TEST(each_origin_has_its_own_equation)
 }
 END_TEST
 
+START_TEST(cpus_are_counted_by_the_ticks_of_any_origin)
+{
+	origins.count = 2;
+	ck_assert_uint_eq(ledger_count_cpus(&view), 0);
+	counters[CPUS + 1].ticks = 3; /* events only */
+	ck_assert_uint_eq(ledger_count_cpus(&view), 1);
+	counters[0].ticks = counters[1].ticks = 5;
+	ck_assert_uint_eq(ledger_count_cpus(&view), 2);
+}
+END_TEST
+
 START_TEST(one_origin_does_not_make_up_for_another)
 {
 	fill();
@@ -233,6 +244,26 @@ START_TEST(each_destination_has_its_own_equation)
 	net.dest[1].lost[OTP_LOSS_WRITE].of[0] = 0;
 	read_sum(2);
 	ck_assert(!sum.all.balanced && sum.all.dest[0].balanced && !sum.all.dest[1].balanced);
+}
+END_TEST
+
+/* One origin waits for the first destination, the other for the second: none has both in its queue. */
+START_TEST(in_flight_is_that_of_one_destination)
+{
+	fill();
+	fill_faults();
+	net.destinations = 2;
+	net.dest[0].exported.of[0] += net.dest[0].queued.of[0] + net.dest[0].sending.of[0];
+	net.dest[0].queued.of[0] = net.dest[0].sending.of[0] = 0;
+	net.dest[0].exported.of[1] = 4;
+	net.dest[0].queued.of[1] = 6;
+	net.dest[1].exported.of[0] = 59;
+	net.dest[1].queued.of[0] = 11;
+	net.dest[1].exported.of[1] = 10;
+	read_sum(2);
+	ck_assert_uint_eq(sum.all.dest[0].in_flight, 22 + 9 + 6);
+	ck_assert_uint_eq(sum.all.dest[1].in_flight, 22 + 9 + 11);
+	ck_assert_uint_eq(sum.all.in_flight, sum.all.dest[1].in_flight);
 }
 END_TEST
 
@@ -346,10 +377,12 @@ Suite *ledger_suite(void)
 	tcase_add_test(t, every_sample_is_in_one_place);
 	tcase_add_test(t, one_sample_too_few_is_seen);
 	tcase_add_test(t, each_origin_has_its_own_equation);
+	tcase_add_test(t, cpus_are_counted_by_the_ticks_of_any_origin);
 	tcase_add_test(t, one_origin_does_not_make_up_for_another);
 	tcase_add_test(t, a_record_of_no_origin_of_the_session_counts_in_the_first_slot);
 	tcase_add_test(t, samples_that_come_meanwhile_are_of_the_next_moment);
 	tcase_add_test(t, each_destination_has_its_own_equation);
+	tcase_add_test(t, in_flight_is_that_of_one_destination);
 	tcase_add_test(t, destination_that_net_has_not_published_is_in_flight);
 	tcase_add_test(t, busy_record_ends_the_walk);
 	tcase_add_test(t, made_up_position_ends_at_once);

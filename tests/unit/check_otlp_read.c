@@ -262,6 +262,22 @@ START_TEST(sink_without_attributes_still_gets_kinds)
 }
 END_TEST
 
+/* The marker's location gets a type: a function may be named as markers are. */
+static void typed_brackets(struct fixture *f)
+{
+	f->locations[4].n_attribute_indices = 1;
+	f->location_attributes[4] = 1;
+}
+
+START_TEST(location_with_a_type_is_code_whatever_its_name)
+{
+	struct probe p = {0};
+
+	ck_assert_int_eq(probe_read(&p, &probe_sink, typed_brackets), 0);
+	ck_assert_int_eq(p.kinds[4], KIND_KERNEL);
+}
+END_TEST
+
 static void bad_location_attribute(struct fixture *f) { f->location_attributes[3] = 5; }
 static void bad_sample_attribute(struct fixture *f) { f->sample_attribute = -1; }
 
@@ -337,6 +353,7 @@ Suite *otlp_read_suite(void)
 	tcase_add_test(t, skipped_resource_is_not_translated);
 	tcase_add_test(t, skipped_scope_and_profile_add_nothing);
 	tcase_add_test(t, sink_without_attributes_still_gets_kinds);
+	tcase_add_test(t, location_with_a_type_is_code_whatever_its_name);
 	tcase_add_test(t, indices_are_checked_for_a_sink_without_attributes_too);
 	tcase_add_test(t, index_zero_of_a_table_left_out_is_its_zero_value);
 	tcase_add_test(t, request_over_its_bounds_is_refused);

@@ -731,6 +731,24 @@ static uint64_t sum_of_values(void)
 	return sum;
 }
 
+/* Every profile of a request names what it counts, by strings of this request. */
+static void check_types(const Request *q)
+{
+	for (size_t i = 0; i < q->n_resource_profiles; i++) {
+		const PROFILES(ScopeProfiles) *sp = q->resource_profiles[i]->scope_profiles[0];
+
+		for (size_t k = 0; k < sp->n_profiles; k++) {
+			const PROFILES(ValueType) *type = sp->profiles[k]->sample_type, *period = sp->profiles[k]->period_type;
+			char *const *strings = q->dictionary->string_table;
+
+			ck_assert_str_eq(strings[type->type_strindex], "samples");
+			ck_assert_str_eq(strings[type->unit_strindex], "count");
+			ck_assert_str_eq(strings[period->type_strindex], "cpu");
+			ck_assert_str_eq(strings[period->unit_strindex], "nanoseconds");
+		}
+	}
+}
+
 START_TEST(requests_keep_within_their_bound)
 {
 	const size_t max = 2000 + (size_t)_i * 4001;
@@ -746,6 +764,7 @@ START_TEST(requests_keep_within_their_bound)
 	for (unsigned i = 0; i < nr_requests; i++) {
 		ck_assert_uint_le(lengths[i], max);
 		ck_assert_str_eq(requests[i]->dictionary->string_table[0], "");
+		check_types(requests[i]);
 	}
 	/* Not much smaller either: the sizes are known, but for room that values may need. */
 	ck_assert_uint_gt(lengths[0], max * 9 / 10 - 600);

@@ -128,6 +128,23 @@ START_TEST(each_origin_has_its_own_figures)
 }
 END_TEST
 
+START_TEST(each_origin_has_its_equation_at_each_destination)
+{
+	struct ledger_sum_origin *o = &status.ledger.origin[0];
+
+	o->taken = 9;
+	o->dest[0] = (struct ledger_sum_destination){.exported = 6, .in_flight = 3, .balanced = true};
+	o->dest[1] = (struct ledger_sum_destination){.earlier = 2, .unconfirmed = 3, .lost = {[OTP_LOSS_WRITE] = 4}};
+	status_json(&status, &text);
+	ck_assert(is_well_formed(buf_cstr(&text)));
+	ck_assert(says("\"destinations\":{\"sink\":{\"balanced\":true,\"earlier\":0,\"exported\":6,\"unconfirmed\":0,"
+		       "\"in_flight\":3,\"lost\":{"));
+	ck_assert(says("\"disk\":{\"balanced\":false,\"earlier\":2,\"exported\":0,\"unconfirmed\":3,\"in_flight\":0,"
+		       "\"lost\":{"));
+	ck_assert(says("\"write\":4"));
+}
+END_TEST
+
 START_TEST(cpus_that_never_ticked_are_left_out)
 {
 	counters[1] = (struct otp_cpu_counters){.ticks = 9, .taken = 8, .put = 7, .lost = {[0] = 1}};
@@ -253,6 +270,7 @@ Suite *status_suite(void)
 	tcase_add_test(t, json_has_every_reason_and_destination);
 	tcase_add_test(t, sampling_begins_later_than_the_daemon);
 	tcase_add_test(t, each_origin_has_its_own_figures);
+	tcase_add_test(t, each_origin_has_its_equation_at_each_destination);
 	tcase_add_test(t, cpus_that_never_ticked_are_left_out);
 	tcase_add_test(t, names_from_workers_are_escaped);
 	tcase_add_test(t, missed_is_what_did_not_tick);

@@ -173,6 +173,69 @@ START_TEST(series_of_one_type_share_a_view)
 }
 END_TEST
 
+/* As another profiler writes CPU samples: first a request without a period. */
+static void no_period(struct fixture *f)
+{
+	f->resource_values[0].string_value = (char *)"other";
+	f->profile.period = 0;
+}
+
+START_TEST(period_is_that_of_the_first_series_with_one)
+{
+	struct recording *r = NULL;
+	struct rec_views views;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(no_period, r), 0);
+	views = fixture_views(r);
+	ck_assert(rec_view_is_cpu(r, &views.list[0]));
+	ck_assert_int_eq(views.list[0].period, 0);
+	rec_views_done(&views);
+	ck_assert_int_eq(fixture_read(NULL, r), 0);
+	views = fixture_views(r);
+	ck_assert_uint_eq(views.count, 1);
+	ck_assert(rec_view_is_cpu(r, &views.list[0]));
+	ck_assert_int_eq(views.list[0].period, FX_PERIOD);
+	ck_assert(views.list[0].period_mixed);
+	rec_views_done(&views);
+	recording_free(r);
+}
+END_TEST
+
+/* CPU time itself, not samples of it. */
+static void cpu_time(struct fixture *f)
+{
+	f->sample_type.type_strindex = 3;
+	f->sample_type.unit_strindex = 4;
+}
+
+/* Counts something else at each tick of the CPU clock. */
+static void count_by_ticks(struct fixture *f)
+{
+	page_faults(f);
+	f->period_type.type_strindex = 3;
+	f->period_type.unit_strindex = 4;
+}
+
+START_TEST(view_of_another_type_is_not_cpu)
+{
+	static void (*const change[])(struct fixture *f) = {cpu_time, count_by_ticks};
+	struct recording *r = NULL;
+	struct rec_views views;
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(change[_i], r), 0);
+	ck_assert_int_eq(fixture_read(NULL, r), 0);
+	views = fixture_views(r);
+	ck_assert_uint_eq(views.count, 2);
+	ck_assert(rec_view_is_cpu(r, &views.list[0]));
+	ck_assert_str_eq(rec_view_unit(r, &views.list[0]), "samples");
+	ck_assert(!rec_view_is_cpu(r, &views.list[1]));
+	rec_views_done(&views);
+	recording_free(r);
+}
+END_TEST
+
 static void no_values(struct fixture *f)
 {
 	page_faults(f);
@@ -284,6 +347,8 @@ Suite *view_suite(void)
 	tcase_add_test(t, same_type_is_found_in_another_recording);
 	tcase_add_test(t, keeping_a_view_drops_the_other_types);
 	tcase_add_test(t, series_of_one_type_share_a_view);
+	tcase_add_test(t, period_is_that_of_the_first_series_with_one);
+	tcase_add_loop_test(t, view_of_another_type_is_not_cpu, 0, 2);
 	tcase_add_test(t, type_without_samples_is_no_view);
 	tcase_add_test(t, empty_recording_has_one_view_of_nothing);
 	tcase_add_test(t, name_is_good_for_a_file);

@@ -2,7 +2,8 @@
 /*
  * The kinds of frames that stacks consist of, from the unwinder to the flame
  * graph: one list that profile.frame.type, quality counters, colours, legends
- * and filters are made from. A new runtime is one line here.
+ * and filters are made from. A new kind is a line here, besides the code that
+ * makes its frames, and pages and tests that list the kinds.
  *
  * Called by all that make, encode, read or draw frames. Plain values.
  */

@@ -24,7 +24,9 @@ static const struct origin_types types[] = {
 	ORIGINS(X)
 #undef X
 };
-_Static_assert(ARRAY_SIZE(types) == ARRAY_SIZE(names), "each origin of the contract has its line in the table");
+
+#define COUNT(...) +1
+_Static_assert((0 ORIGINS(COUNT)) == (0 OTP_ORIGINS(COUNT)), "each origin of the contract has its line in the table");
 
 const char *origin_name(uint32_t origin)
 {

@@ -62,7 +62,11 @@ struct origins {
 	struct origin_slot {
 		uint8_t origin; /* enum otp_origin */
 		bool sampled;
-		uint64_t period; /* CPU clock: ns between ticks; else events a sample stands for, 1: each sample holds its own */
+		/*
+		 * CPU clock: ns between ticks. Else events between two samples; 1 also where the kernel varies their
+		 * number (by frequency). Either way each sample holds the number that it stands for.
+		 */
+		uint64_t period;
 	} slot[OTP_ORIGINS_MAX];
 };
 

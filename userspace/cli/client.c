@@ -176,3 +176,17 @@ uint64_t client_sum(const json_t *root, const char *path)
 		sum += client_number(value, "");
 	return sum;
 }
+
+uint64_t client_lost(const json_t *root, const char *path)
+{
+	const json_t *equation = client_at(root, path);
+	json_t *destinations = (json_t *)client_at(equation, "destinations"), *d;
+	uint64_t most = client_sum(equation, "lost"), n;
+	const char *name;
+
+	json_object_foreach(destinations, name, d) {
+		n = client_sum(d, "lost");
+		most = MAX(most, n);
+	}
+	return most;
+}

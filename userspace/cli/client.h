@@ -35,5 +35,10 @@ const char *client_text(const json_t *root, const char *path);
 bool client_is_true(const json_t *root, const char *path);
 /* The sum of all numbers in an object. */
 uint64_t client_sum(const json_t *root, const char *path);
+/*
+ * Samples lost, of an object with the ledger's equation (the ledger itself, or one of its origins): those lost at the
+ * destination that lost most, of which those lost before all destinations are a part.
+ */
+uint64_t client_lost(const json_t *root, const char *path);
 
 #endif

@@ -21,7 +21,7 @@ static const struct verb {
 
 static const char help[] =
 	"Usage: otprof VERB [OPTION]...\n"
-	"Profile the CPU time of this host, without changing the programs on it.\n"
+	"Profile the CPU time and events of this host, without changing its programs.\n"
 	"\n"
 	"Verbs:\n"
 	"  record       profile for a while, or a command, and write a file:\n"
@@ -34,9 +34,9 @@ static const char help[] =
 	"  convert      OTLP profiles into any of record's formats\n"
 	"\n"
 	"      --help     display this help and exit\n"
-	"      --version  output version information and exit\n"
+	"  -V, --version  output version information and exit\n"
 	"\n"
-	"'otprof VERB --help' tells about one verb.\n"
+	"'otprof VERB --help' describes one verb.\n"
 	"\n"
 	"Examples:\n"
 	"  otprof record -d 30                  the whole host for 30 seconds\n"

@@ -59,23 +59,23 @@ struct output {
 	struct rec_views base; /* of o->base, if there is one */
 };
 
-/* x.svg, or x.TYPE.svg for a type that is not the first of those written. */
-static int output_path(const struct output *out, const struct rec_view *v, bool first, char **ret)
+/* x.svg, or x.TYPE.svg for a type that is not the plain one. */
+static int output_path(const struct output *out, const struct rec_view *v, bool plain, char **ret)
 {
 	const char *path = out->o->path;
 	int stem = (int)(strlen(path) - strlen(out->format->suffix)), n;
 
-	n = first ? asprintf(ret, "%s", path) : asprintf(ret, "%.*s.%s%s", stem, path, v->name, out->format->suffix);
+	n = plain ? asprintf(ret, "%s", path) : asprintf(ret, "%.*s.%s%s", stem, path, v->name, out->format->suffix);
 	return n < 0 ? -ENOMEM : 0;
 }
 
-static void output_title(const struct output *out, const struct rec_view *v, bool first, struct buf *title)
+static void output_title(const struct output *out, const struct rec_view *v, bool plain, struct buf *title)
 {
 	if (!out->o->title)
-		buf_printf(title, "%s flame graph%s", strcmp(v->name, "cpu") == 0 ? "CPU" : v->name,
+		buf_printf(title, "%s flame graph%s", rec_view_is_cpu(out->rec, v) ? "CPU" : v->name,
 			   out->o->base ? ": change of share" : "");
 	else
-		buf_printf(title, "%s%s%s", out->o->title, first ? "" : ": ", first ? "" : v->name);
+		buf_printf(title, "%s%s%s", out->o->title, plain ? "" : ": ", plain ? "" : v->name);
 }
 
 /* What a view is compared with; NULL: nothing. */
@@ -103,7 +103,7 @@ static int output_graph(const struct output *out, const struct rec_view *v, cons
 	return e;
 }
 
-static int output_draw(struct output *out, const struct rec_view *v, bool first, struct buf *to, uint64_t *ret_shown)
+static int output_draw(struct output *out, const struct rec_view *v, bool plain, struct buf *to, uint64_t *ret_shown)
 {
 	_cleanup_(graph_freep) struct graph *g = NULL;
 	_cleanup_(buf_done) struct buf caption = {0}, title = {0};
@@ -118,7 +118,7 @@ static int output_draw(struct output *out, const struct rec_view *v, bool first,
 	caption_view(&caption, out->rec, v, *ret_shown, cpu ? out->o->subtitle : NULL);
 	if (base)
 		caption_before(&caption, out->o->base, base, g->before.total[0]);
-	output_title(out, v, first, &title);
+	output_title(out, v, plain, &title);
 	p.graph = g;
 	p.title = buf_cstr(&title);
 	p.caption = buf_cstr(&caption);
@@ -146,20 +146,28 @@ static int output_finish(const struct output *out, const char *path, struct buf 
 	return e;
 }
 
-static int output_write_view(struct output *out, const struct rec_view *v, bool first)
+static int output_write_view(struct output *out, const struct rec_view *v, bool plain)
 {
 	_cleanup_(buf_done) struct buf b = {.max = CLI_OUTPUT_BYTES}, figures = {0};
 	_cleanup_(freep) char *path = NULL;
 	uint64_t shown = 0;
-	int e = output_path(out, v, first, &path);
+	int e = output_path(out, v, plain, &path);
 
 	if (e < 0)
 		return e;
-	e = output_draw(out, v, first, &b, &shown);
+	e = output_draw(out, v, plain, &b, &shown);
 	caption_value(&figures, out->rec, v, shown);
 	if (!e && out->o->filter && !shown)
 		cli_error("warning: no stack is left for %s", path);
 	return output_finish(out, path, &b, e, &figures);
+}
+
+/* A recording without samples has one view, of no type. */
+static bool output_is_plain(const struct output *out, uint32_t view)
+{
+	if (!out->o->plain || !out->rec->samples.count)
+		return !view;
+	return strcmp(out->views.list[view].name, out->o->plain) == 0;
 }
 
 static int output_write_views(struct output *out)
@@ -172,7 +180,7 @@ static int output_write_views(struct output *out)
 		return -E2BIG;
 	}
 	for (i = 0; !e && i < out->views.count; i++)
-		e = output_write_view(out, &out->views.list[i], !i);
+		e = output_write_view(out, &out->views.list[i], output_is_plain(out, i));
 	return e;
 }
 

@@ -4,7 +4,7 @@
  *
  * Called by verbs, one thread. The file's name determines the format
  * (render/render.h). In a format that shows one type of sample, each type has
- * a file: x.svg for the first, x.page_faults.svg for another one.
+ * a file: x.svg for the first (or the plain one), x.page_faults.svg for another.
  * A file is replaced in one step: it is whole, or what it was before.
  * Errors: negative errno; output_write prints them.
  */
@@ -20,6 +20,7 @@
 struct output_options {
 	const char *path;
 	const char *type;     /* the only type to write, NULL: all */
+	const char *plain;    /* name of the type whose file is path itself; NULL: the first type */
 	const char *title;    /* of a flame graph; NULL: a default */
 	const char *subtitle; /* before the figures of CPU samples; NULL: none */
 	const char *duration; /* of the recording, for the line printed about each file; NULL: none */

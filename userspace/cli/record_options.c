@@ -130,6 +130,21 @@ static int options_parse_count(struct record_options *o, const char *s)
 	return -EINVAL;
 }
 
+/* The count is for events without a rate of their own, and never for the clock. */
+static int options_check_count(const struct record_options *o)
+{
+	const struct event_list *l = &o->session.events;
+	bool taken = !o->count;
+
+	for (uint32_t i = 0; i < l->count; i++)
+		taken |= !l->event[i].period && !l->event[i].frequency_hz;
+	if (taken)
+		return 0;
+	cli_error(l->count ? "-c: every event in the list has a rate of its own"
+			   : "-c counts events, and cpu-clock has a frequency: see -F");
+	return -EINVAL;
+}
+
 /* Parses the whole list, and sets the rate of events without one. */
 static int options_check_events(struct record_options *o)
 {
@@ -145,6 +160,8 @@ static int options_check_events(struct record_options *o)
 		cli_error("-e: %s", why);
 		return -EINVAL;
 	}
+	if (options_check_count(o) < 0)
+		return -EINVAL;
 	event_list_set_rate(&o->session.events, o->count, o->session.frequency_hz);
 	return 0;
 }

@@ -79,12 +79,24 @@ static void status_count_row(struct buf *b, const char *name, uint64_t n, const 
 	status_row(b, name, "%15s%s%s", format_count(text, sizeof(text), n), *note ? "   " : "", note);
 }
 
+/* The rate is the clock's; the guard lowers events in proportion to it. */
+static void print_events_rate(struct buf *b, uint64_t hz, uint64_t wanted, uint64_t cpus)
+{
+	if (!hz || hz == wanted)
+		status_row(b, "rate", "events on %" PRIu64 " CPUs", cpus);
+	else
+		status_row(b, "rate", "events on %" PRIu64 " CPUs, at %.1f %% of the configured rate", cpus,
+			   format_percent(hz, wanted));
+}
+
 static void print_rate(struct buf *b, const json_t *s)
 {
 	uint64_t wanted = client_number(s, "sampler.frequency_hz"), hz = client_number(s, "sampler.rate_hz");
 	uint64_t cpus = client_number(s, "sampler.cpus");
 
-	if (!hz || hz == wanted)
+	if (!json_object_get(client_at(s, "ledger.origins"), "cpu-clock"))
+		print_events_rate(b, hz, wanted, cpus);
+	else if (!hz || hz == wanted)
 		status_row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs", wanted, cpus);
 	else
 		status_row(b, "rate", "%" PRIu64 " Hz on %" PRIu64 " CPUs; %" PRIu64 " Hz are configured", hz, cpus,
@@ -135,7 +147,7 @@ static void origin_row(struct buf *b, const char *name, const json_t *o)
 	char taken[32], lost[32], value[32];
 
 	buf_printf(b, "  %-18s %12s %12s %15s %s%s\n", name, format_count(taken, sizeof(taken), client_number(o, "taken")),
-		   format_count(lost, sizeof(lost), client_sum(o, "lost")),
+		   format_count(lost, sizeof(lost), client_lost(o, "")),
 		   format_count(value, sizeof(value), client_number(o, "value")), client_text(o, "type"),
 		   json_is_false(client_at(o, "balanced")) ? "   DOES NOT BALANCE" : "");
 }

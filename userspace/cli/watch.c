@@ -34,7 +34,9 @@ static const char help[] =
 	"interval, and keep a flame graph of the last window of time.\n"
 	"\n"
 	"      --dir=DIR          directory of a destination with endpoint = file://DIR\n"
-	"      --svg=FILE         keep a flame graph in FILE, replaced in one step\n"
+	"      --svg=FILE         keep a flame graph in FILE, replaced in one step. FILE is of\n"
+	"                           the first type of samples seen (CPU samples, if there\n"
+	"                           are any); others are in FILE.TYPE.svg\n"
 	"      --window=TIME      time that the flame graph covers (default: 60s); older\n"
 	"                           profiles in DIR are removed\n"
 	"      --interval=TIME    time between lines (default: 5s)\n"
@@ -61,6 +63,7 @@ struct watcher {
 	const struct options *o;
 	int dir; /* -1: does not exist yet */
 	char last[FILE_NAME]; /* newest file that a line was printed of */
+	char type[VIEW_NAME]; /* of samples in the file named by --svg; "": no samples yet */
 	struct counters before;
 };
 
@@ -151,7 +154,7 @@ static struct counters watch_read_counters(const char *runtime_dir)
 		   client_number(s, "cost.opener_cpu_ns");
 	c.kernel = client_number(s, "cost.kernel_runs") > 0;
 	c.taken = client_number(s, "ledger.taken");
-	c.lost = client_sum(s, "ledger.lost");
+	c.lost = client_lost(s, "ledger");
 	c.missed = client_number(s, "ledger.missed");
 	c.processes = client_number(s, "processes");
 	return c;
@@ -235,6 +238,15 @@ static int watch_print_line(struct watcher *w, struct recording *fresh)
 	return puts(buf_cstr(&b)) == EOF || fflush(stdout) == EOF ? -errno : 0;
 }
 
+/* The type that the first window with samples has first; a later window may lack it. */
+static void watch_choose_type(struct watcher *w, const struct recording *window)
+{
+	_cleanup_(rec_views_done) struct rec_views views = {0};
+
+	if (!*w->type && window->samples.count && recording_views(window, &views) == 0)
+		memcpy(w->type, views.list[0].name, sizeof(w->type));
+}
+
 static void watch_keep_svg(struct watcher *w, struct recording *window)
 {
 	char title[64], time[32];
@@ -242,6 +254,8 @@ static void watch_keep_svg(struct watcher *w, struct recording *window)
 
 	if (!w->o->svg)
 		return;
+	watch_choose_type(w, window);
+	o.plain = *w->type ? w->type : NULL;
 	snprintf(title, sizeof(title), "Whole host, the last %s", format_duration(time, sizeof(time), w->o->window_ns));
 	output_write(window, &o);
 }

@@ -134,7 +134,7 @@ static void print_error(void *ctx, const char *line)
 }
 
 /* The default file may be missing: then its drop-ins and the defaults hold. A file that was named must exist. */
-static int load(const struct options *o, struct config **ret)
+static int main_load_config(const struct options *o, struct config **ret)
 {
 	if (o->config_path)
 		return config_load(o->config_path, print_error, NULL, ret);
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 	o.monitor.config_path = o.config_path ? o.config_path : DEFAULT_CONFIG;
 	o.monitor.config_usual = !o.config_path;
 	log_init("otprofd", LOG_LEVEL_INFO);
-	if (load(&o, &c))
+	if (main_load_config(&o, &c))
 		return EXIT_FAILURE;
 	log_init("otprofd", c->log_level);
 	if (!o.test && !o.print && !o.replay_path)

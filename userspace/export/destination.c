@@ -332,14 +332,14 @@ void destination_abandon(struct destination *d)
 
 bool destination_may_become(const struct destination *d, const struct export_config *cfg)
 {
-	const struct transport_ops *ops = transport_find(cfg->endpoint);
+	const struct transport_ops *ops = transport_find(cfg);
 
 	return !strcmp(d->cfg.name, cfg->name) && ops && ops->compresses == d->ops->compresses;
 }
 
 static bool destination_keeps_transport(const struct destination *d, const struct export_config *cfg)
 {
-	return transport_find(cfg->endpoint) == d->ops && d->ops->same(&d->cfg, cfg);
+	return transport_find(cfg) == d->ops && d->ops->same(&d->cfg, cfg);
 }
 
 static int destination_reopen(struct destination *d)
@@ -347,7 +347,7 @@ static int destination_reopen(struct destination *d)
 	destination_end_try(d);
 	d->ops->close(d->transport);
 	d->transport = NULL;
-	d->ops = transport_find(d->cfg.endpoint);
+	d->ops = transport_find(&d->cfg);
 	/* The new configuration may work: it is tried at once. */
 	d->due_ns = 0;
 	return d->ops->open(&d->cfg, d->owner->host, destination_on_outcome, d, &d->transport);
@@ -370,7 +370,7 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 {
 	*d = (struct destination){.cfg = *cfg, .owner = owner, .ledger = ledger};
 	queue_init(&d->queue, cfg->queue_bytes);
-	d->ops = transport_find(cfg->endpoint);
+	d->ops = transport_find(cfg);
 	if (!d->ops)
 		return -EINVAL;
 	return d->ops->open(&d->cfg, owner->host, destination_on_outcome, d, &d->transport);

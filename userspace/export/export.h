@@ -87,6 +87,8 @@ struct export_request *export_request_put(struct export_request *r); /* NULL */
 /* -EINVAL: why contains what is wrong with the endpoint, a header or a time. For the configuration's checks. */
 #define EXPORT_WHY 160
 int export_config_check(const struct export_config *c, char why[EXPORT_WHY]);
+/* The directory of this host that a destination writes into, borrowed from c; NULL: it is reached over the network. */
+const char *export_directory(const struct export_config *c);
 
 /*
  * Events for the operator. Texts are one printable line, borrowed for the call.

@@ -382,7 +382,8 @@ static int http_open(const struct export_config *cfg, struct transport_host *hos
 
 #define HTTP_OPS(with_scheme)                                                               \
 	{                                                                                   \
-		.scheme = with_scheme, .expired = OTP_LOSS_RETRY_EXPIRED,                   \
+		.scheme = with_scheme, .protocol = EXPORT_PROTOCOL_HTTP,                    \
+		.expired = OTP_LOSS_RETRY_EXPIRED,                                          \
 		.stopped = OTP_LOSS_SHUTDOWN, .compresses = true, .patient = true,          \
 		.check = http_check, .open = http_open, .same = http_same,                  \
 		.close = http_close, .send = http_send, .abort = http_abort,                \

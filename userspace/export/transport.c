@@ -7,12 +7,24 @@
 
 static const struct transport_ops *const transports[] = {&transport_http, &transport_https, &transport_file};
 
-const struct transport_ops *transport_find(const char *endpoint)
+static bool transport_serves(const struct transport_ops *ops, const struct export_config *c)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(transports); i++)
-		if (!strncmp(endpoint, transports[i]->scheme, strlen(transports[i]->scheme)))
+	return !strncmp(c->endpoint, ops->scheme, strlen(ops->scheme)) && (ops->local || ops->protocol == c->protocol);
+}
+
+const struct transport_ops *transport_find(const struct export_config *c)
+{
+	for (size_t i = 0; c->endpoint && i < ARRAY_SIZE(transports); i++)
+		if (transport_serves(transports[i], c))
 			return transports[i];
 	return NULL;
+}
+
+const char *export_directory(const struct export_config *c)
+{
+	const struct transport_ops *ops = transport_find(c);
+
+	return ops && ops->local ? c->endpoint + strlen(ops->scheme) : NULL;
 }
 
 void outcome_retry(struct outcome *o, bool maybe, const char *text)
@@ -23,10 +35,10 @@ void outcome_retry(struct outcome *o, bool maybe, const char *text)
 
 int export_config_check(const struct export_config *c, char why[EXPORT_WHY])
 {
-	const struct transport_ops *ops = c->endpoint ? transport_find(c->endpoint) : NULL;
+	const struct transport_ops *ops = transport_find(c);
 
 	if (!ops) {
-		snprintf(why, EXPORT_WHY, "unknown endpoint, expected http://, https:// or file:///DIR");
+		snprintf(why, EXPORT_WHY, "no transport for this endpoint and protocol, expected http://, https:// or file:///DIR");
 		return -EINVAL;
 	}
 	return ops->check(c, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One way to deliver a request: an ops table, implemented once for each scheme
- * of endpoint. A transport delivers one request at a time and decides nothing:
+ * of endpoint and protocol. A transport delivers one request at a time and decides nothing:
  * it reports the outcome of the try, the destination does the rest.
  *
  * Called by the destination, one thread. Lifetime: open, any number of send,
@@ -48,6 +48,8 @@ typedef void outcome_fn(void *ctx, const struct outcome *o);
 
 struct transport_ops {
 	const char *scheme; /* of the endpoint, with its "://" */
+	enum export_protocol protocol; /* that it speaks; where local, any is accepted */
+	bool local; /* needs no network: the rest of the endpoint is a directory of this host */
 	/* enum otp_loss_reason of a request that was not delivered in time, and of one left when stopping. */
 	uint32_t expired, stopped;
 	bool compresses; /* can carry gzip */
@@ -71,8 +73,8 @@ struct transport {
 
 extern const struct transport_ops transport_http, transport_https, transport_file;
 
-/* By the endpoint's scheme; NULL: no transport has it. */
-const struct transport_ops *transport_find(const char *endpoint);
+/* By the endpoint's scheme and the protocol; NULL: no transport has both, or there is no endpoint. */
+const struct transport_ops *transport_find(const struct export_config *c);
 
 void outcome_retry(struct outcome *o, bool maybe, const char *text);
 

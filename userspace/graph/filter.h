@@ -6,7 +6,9 @@
  * A stack is kept if any of its functions matches one of the focus
  * expressions (or there are none), and none matches an ignore expression. A
  * frame of a hidden kind is left out: its callees and its value move to its
- * caller, so totals do not change. Expressions match hidden frames too.
+ * caller, so totals do not change. A stack that would have no frame left, which
+ * receivers of profiles drop, becomes one marker, FILTER_HIDDEN, whether markers
+ * are hidden or not. Expressions match hidden frames too.
  *
  * Called by verbs that show graphs or write recordings, one thread per filter.
  * Lifetime: zero-initialise (everything is shown), filter_done.
@@ -28,6 +30,7 @@
 #define FILTER_LENGTH      256
 #define FILTER_REPEATS     1000
 #define FILTER_WHY         256
+#define FILTER_HIDDEN      "[hidden]"
 
 struct expressions {
 	regex_t list[FILTER_EXPRESSIONS];
@@ -45,8 +48,11 @@ int filter_hide(struct filter *f, const char *kind, char ret_why[FILTER_WHY]); /
 void filter_done(struct filter *f);
 bool filter_is_empty(const struct filter *f);
 
-/* The filtered tree; ret_map, of t->count elements: where a node's own value belongs, TREE_NONE: it is dropped. */
-int filter_tree(const struct filter *f, const struct tree *t, struct tree **ret, uint32_t *ret_map);
+/*
+ * The filtered tree. valued, of t->count elements: whether a node has a value of its own. ret_map, likewise: where that
+ * value belongs, TREE_NONE: it is dropped.
+ */
+int filter_tree(const struct filter *f, const struct tree *t, const bool *valued, struct tree **ret, uint32_t *ret_map);
 /* Filters the samples of a recording. On failure they are unchanged. */
 int filter_recording(const struct filter *f, struct recording *r);
 

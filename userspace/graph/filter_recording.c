@@ -2,6 +2,7 @@
 /* A filter on the samples of a recording: each stack is judged once. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/buf.h"
@@ -18,6 +19,7 @@ struct sieve {
 	uint8_t *locations;   /* owned: filter_match of its functions, + 1; 0: not matched yet */
 	uint64_t *stacks;     /* owned: STACK_ */
 	struct buf shortened; /* scratch: uint32_t[], locations that are not hidden */
+	uint32_t marker;      /* location of FILTER_HIDDEN; 0: not added yet */
 };
 
 static const char *sieve_name(const struct sieve *s, const struct rec_location *l, size_t line)
@@ -46,9 +48,34 @@ static unsigned int sieve_location(struct sieve *s, uint32_t location)
 	return match;
 }
 
+static int sieve_add_marker(struct sieve *s)
+{
+	uint8_t key[sizeof(struct rec_location) + sizeof(struct rec_line)];
+	const struct rec_location l = {.kind = KIND_MARKER};
+	struct rec_function f = {0};
+	struct rec_line line = {0};
+	int e = intern_number(&s->rec->strings, FILTER_HIDDEN, sizeof(FILTER_HIDDEN), &f.name);
+
+	if (!e)
+		e = intern_number(&s->rec->functions, &f, sizeof(f), &line.function);
+	memcpy(key, &l, sizeof(l));
+	memcpy(key + sizeof(l), &line, sizeof(line));
+	return e < 0 ? e : intern_number(&s->rec->locations, key, sizeof(key), &s->marker);
+}
+
+/* In place of frames that are all hidden: one marker. */
+static int sieve_mark(struct sieve *s)
+{
+	int e = s->marker ? 0 : sieve_add_marker(s);
+
+	buf_add(&s->shortened, &s->marker, sizeof(s->marker));
+	return e;
+}
+
 static int sieve_shorten(struct sieve *s, const uint32_t *stack, size_t n, uint32_t *ret)
 {
 	size_t i;
+	int e = 0;
 
 	buf_reset(&s->shortened);
 	for (i = 0; i < n; i++) {
@@ -57,8 +84,10 @@ static int sieve_shorten(struct sieve *s, const uint32_t *stack, size_t n, uint3
 		if (!filter_hides(s->filter, (enum frame_kind)l->kind))
 			buf_add(&s->shortened, &stack[i], sizeof(stack[i]));
 	}
-	if (s->shortened.failed)
-		return -ENOMEM;
+	if (n && !s->shortened.len)
+		e = sieve_mark(s);
+	if (e < 0 || s->shortened.failed)
+		return e < 0 ? e : -ENOMEM;
 	return intern_number(&s->rec->stacks, s->shortened.data ? (void *)s->shortened.data : "", s->shortened.len, ret);
 }
 

@@ -73,23 +73,45 @@ static int filter_copy_images(const struct filter *f, struct copy *c, const uint
 	return r;
 }
 
-int filter_tree(const struct filter *f, const struct tree *t, struct tree **ret, uint32_t *ret_map)
+/* Where the own value of a node belongs whose image is parent: in place of no frame at all, one marker. */
+static int filter_place_value(const struct filter *f, const struct copy *c, uint32_t node, uint32_t *image)
+{
+	if (!filter_hides(f, tree_kind(c->from, node)) || tree_kind(c->to, *image) >= KIND_MARKER)
+		return 0;
+	return tree_add_named(c->to, *image, FILTER_HIDDEN, KIND_MARKER, image);
+}
+
+/* map: images on entry. */
+static int filter_place_values(const struct filter *f, struct copy *c, const uint8_t *states, const bool *valued,
+			       uint32_t *map)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; !r && i < c->from->count; i++) {
+		if (!filter_keeps(states[i]))
+			map[i] = TREE_NONE;
+		else if (valued[i])
+			r = filter_place_value(f, c, i, &map[i]);
+	}
+	return r;
+}
+
+int filter_tree(const struct filter *f, const struct tree *t, const bool *valued, struct tree **ret, uint32_t *ret_map)
 {
 	_cleanup_(freep) uint8_t *states = filter_judge_nodes(f, t);
 	_cleanup_(tree_freep) struct tree *to = NULL;
 	_cleanup_(copy_done) struct copy c = {0};
-	uint32_t i;
 	int r = states ? tree_new(&t->limits, &to) : -ENOMEM;
 
 	if (!r)
 		r = copy_init(&c, t, to);
 	if (!r)
 		r = filter_copy_images(f, &c, states, ret_map);
+	if (!r)
+		r = filter_place_values(f, &c, states, valued, ret_map);
 	if (r < 0)
 		return r;
-	for (i = 0; i < t->count; i++)
-		if (!filter_keeps(states[i]))
-			ret_map[i] = TREE_NONE;
 	*ret = steal_ptr(&to);
 	return 0;
 }

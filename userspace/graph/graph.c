@@ -156,12 +156,25 @@ static int graph_map(struct values *v, const uint32_t *map, uint32_t count)
 	return 0;
 }
 
+/* By node: whether a stack ends in it, before or now. */
+static bool *graph_valued(const struct graph *g)
+{
+	const struct values *now = &g->now, *before = &g->before;
+	bool *valued = calloc(g->tree->count, sizeof(*valued));
+	uint32_t i;
+
+	for (i = 0; valued && i < g->tree->count; i++)
+		valued[i] = (i < now->self_cap && now->self[i]) || (i < before->self_cap && before->self[i]);
+	return valued;
+}
+
 int graph_filter(struct graph *g, const struct filter *f)
 {
 	_cleanup_(freep) uint32_t *map = calloc(g->tree->count, sizeof(*map));
+	_cleanup_(freep) bool *valued = graph_valued(g);
 	struct tree *filtered = NULL;
 	uint32_t count = g->tree->count;
-	int r = map ? filter_tree(f, g->tree, &filtered, map) : -ENOMEM;
+	int r = map && valued ? filter_tree(f, g->tree, valued, &filtered, map) : -ENOMEM;
 
 	if (r < 0)
 		return r;

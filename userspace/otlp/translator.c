@@ -181,7 +181,10 @@ static int translator_attribute_kind(struct translator *t, size_t i, uint8_t *re
 	return 0;
 }
 
-/* A location without an address whose only name is in brackets is a marker, not code. */
+/*
+ * A location without a type and an address whose only name is in brackets is a marker. Code of some kinds has no
+ * address either, and may have such a name, but it has a type.
+ */
 static bool translator_is_marker(const struct translator *t, const OtlpLocation *l)
 {
 	const OtlpFunction *f;
@@ -198,16 +201,18 @@ static int translator_location_kind(struct translator *t, const OtlpLocation *l,
 	size_t i;
 	int r;
 
-	*ret = translator_is_marker(t, l) ? KIND_MARKER : KIND_OTHER;
-	for (i = 0; *ret == KIND_OTHER && i < l->n_attribute_indices; i++) {
+	for (i = 0; i < l->n_attribute_indices; i++) {
 		uint8_t *kind = &t->kinds[l->attribute_indices[i]];
 
 		r = *kind ? 0 : translator_attribute_kind(t, (size_t)l->attribute_indices[i], kind);
 		if (r < 0)
 			return r;
-		if (*kind >= KIND_FIRST)
+		if (*kind >= KIND_FIRST) {
 			*ret = (enum frame_kind)(*kind - KIND_FIRST);
+			return 0;
+		}
 	}
+	*ret = translator_is_marker(t, l) ? KIND_MARKER : KIND_OTHER;
 	return 0;
 }
 

@@ -154,6 +154,7 @@ static int out_put_sample(struct out_request *q, struct out_sample *s, uint64_t 
 /* The state to restore after an addition that does not fit. */
 struct out_mark {
 	struct dictionary_mark dict;
+	struct out_types types[OTP_ORIGINS_MAX];
 	uint32_t nr_profiles, nr_resources, profiles_of_last;
 	size_t bytes;
 };
@@ -161,6 +162,7 @@ struct out_mark {
 static void out_mark_set(const struct out_request *q, struct out_mark *ret)
 {
 	dictionary_mark(&q->dict, &ret->dict);
+	memcpy(ret->types, q->types, sizeof(ret->types));
 	ret->nr_profiles = q->nr_profiles;
 	ret->nr_resources = q->nr_resources;
 	ret->profiles_of_last = q->nr_resources ? q->resources[q->nr_resources - 1].count : 0;
@@ -176,8 +178,8 @@ static void out_mark_restore(struct out_request *q, const struct out_mark *to)
 	if (q->nr_resources)
 		q->resources[q->nr_resources - 1].count = to->profiles_of_last;
 	q->bytes = to->bytes;
-	/* Some of their strings may be removed; the others are found again. */
-	memset(q->types, 0, sizeof(q->types));
+	/* Profiles that stay need their types; strings of types added since are removed. */
+	memcpy(q->types, to->types, sizeof(q->types));
 }
 
 static int out_translate_sample(struct out_request *q, const struct profile_builder *b, uint32_t number,

@@ -54,7 +54,7 @@ enum sample_attribute {
 struct profile_limits {
 	uint32_t stacks;        /* distinct stacks an interval, default 65536 */
 	uint32_t frames;        /* frames of all distinct stacks, default 1048576 */
-	size_t request_bytes;   /* [profile] request_max_bytes, default 4 MiB, before compression */
+	size_t request_bytes;   /* [profile] request_max_size, default 4 MiB, before compression */
 };
 
 /*
@@ -116,10 +116,15 @@ typedef int profile_out_fn(void *ctx, const void *request, size_t len, const str
 int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t end_unix_ns,
 		   profile_out_fn *out, void *ctx, struct ledger_counts *ret_lost);
 
-/* For the progress line: the function with the most samples by self in the last encoded interval. */
+/*
+ * For the progress line: the function with the largest value of its own in the
+ * last encoded interval, by the samples of one origin: the CPU clock, or else
+ * the first one with samples.
+ */
 struct profile_top {
 	char name[128];
-	uint64_t samples, total;
+	uint64_t samples; /* sum of the values of samples whose innermost frame it is */
+	uint64_t total;	  /* of those with it anywhere on the stack */
 };
 void profile_top(const struct profile_builder *b, struct profile_top *ret);
 

@@ -4,8 +4,9 @@
  * tables, each entry once, so that profiles of many intervals and hosts can be
  * written as one file of any format.
  *
- * Called by the command line tool, one thread per recording: recording_read
- * and recording_read_file add requests, renderers read. Numbers are
+ * Called by the command line tool, and by whatever stores profiles, one thread
+ * per recording: recording_read and recording_read_file add requests, renderers
+ * read. Numbers are
  * indexes into the tables; number 0 of each table but series and samples is
  * its zero value, as in OTLP's own dictionary.
  * Ownership: the recording owns its tables; what the accessors return is

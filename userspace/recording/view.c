@@ -24,10 +24,15 @@ bool rec_view_counts_samples(const struct recording *r, const struct rec_view *v
 	return !v->type.type || view_text_is(r, v->type.type, "samples");
 }
 
+static bool view_type_is_cpu(const struct recording *r, const struct rec_type *t)
+{
+	return view_text_is(r, t->type, "samples") && view_text_is(r, t->unit, "count") &&
+	       view_text_is(r, t->period_type, "cpu") && view_text_is(r, t->period_unit, "nanoseconds");
+}
+
 bool rec_view_is_cpu(const struct recording *r, const struct rec_view *v)
 {
-	return view_text_is(r, v->type.unit, "count") && view_text_is(r, v->type.period_type, "cpu") &&
-	       view_text_is(r, v->type.period_unit, "nanoseconds") && v->period > 0;
+	return view_type_is_cpu(r, &v->type);
 }
 
 const char *rec_view_unit(const struct recording *r, const struct rec_view *v)
@@ -64,12 +69,6 @@ int rec_view_keep(const struct rec_view *v, struct recording *r)
 	struct keep k = {v, r};
 
 	return recording_rewrite(r, view_keep_sample, &k);
-}
-
-/* Samples of CPU time, whatever their period. */
-static bool view_type_is_cpu(const struct recording *r, const struct rec_type *t)
-{
-	return view_text_is(r, t->type, "samples") && view_text_is(r, t->period_type, "cpu");
 }
 
 /* Counts distinct strings of a list: a list is what one figure of one view counts. */
@@ -176,7 +175,7 @@ static int view_make_list(const struct recording *r, const struct intern *types,
 		views->by_series[i] = n == cpu ? 0 : n < cpu ? n + 1 : n;
 	}
 	for (i = r->series.count; i-- > 0;)
-		if (views->by_series[i] != VIEW_NONE)
+		if (views->by_series[i] != VIEW_NONE && view_series(r, i)->period > 0)
 			views->list[views->by_series[i]].period = view_series(r, i)->period;
 	return 0;
 }

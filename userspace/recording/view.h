@@ -27,7 +27,7 @@ struct rec_type {
 struct rec_view {
 	struct rec_type type;
 	char name[VIEW_NAME]; /* "cpu", "page_faults": of letters, digits, underscores; one view each */
-	int64_t period;       /* of the first series; 0: unknown */
+	int64_t period;       /* of the first series with one; 0: unknown */
 	bool period_mixed;    /* the periods of other series differ */
 	uint64_t start_ns, end_ns;
 	uint64_t value;           /* sum of all */
@@ -55,7 +55,7 @@ int rec_view_keep(const struct rec_view *v, struct recording *r);
 bool rec_view_has(const struct rec_view *v, const struct recording *r, uint32_t series);
 /* The unit to show for a value: "samples", or the unit, such as "nanoseconds". */
 const char *rec_view_unit(const struct recording *r, const struct rec_view *v);
-/* Whether each sample stands for period nanoseconds of CPU time; whether values are numbers of samples. */
+/* Whether samples are of CPU time, each of its series' period in nanoseconds; whether values are numbers of samples. */
 bool rec_view_is_cpu(const struct recording *r, const struct rec_view *v);
 bool rec_view_counts_samples(const struct recording *r, const struct rec_view *v);
 

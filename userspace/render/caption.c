@@ -10,7 +10,7 @@ static void caption_add_cpu_time(struct buf *out, const struct rec_view *v, uint
 	char text[48];
 	uint64_t ns;
 
-	if (v->period_mixed || __builtin_mul_overflow(shown, (uint64_t)v->period, &ns))
+	if (v->period_mixed || v->period <= 0 || __builtin_mul_overflow(shown, (uint64_t)v->period, &ns))
 		return;
 	buf_printf(out, DOT "%s of CPU", format_duration(text, sizeof(text), ns));
 }

@@ -208,6 +208,12 @@ static void pprof_add_labels(struct writer *w, const struct rec_sample *from, Sa
 	pprof_add_hex_label(w, s, pprof_add_string(w, "span_id"), link->span_id, sizeof(link->span_id));
 }
 
+/* CPU samples of a known period have a second value: their time. */
+static bool pprof_has_time(const struct writer *w, const struct rec_view *v)
+{
+	return rec_view_is_cpu(w->rec, v) && v->period > 0;
+}
+
 static void pprof_add_values(struct writer *w, const struct rec_sample *from, uint64_t value, Sample *s)
 {
 	const struct rec_series *series = intern_key(&w->rec->series, from->series);
@@ -218,7 +224,7 @@ static void pprof_add_values(struct writer *w, const struct rec_sample *from, ui
 		return;
 	s->n_value = w->nr_columns;
 	s->value[column] = (int64_t)value;
-	if (!rec_view_is_cpu(w->rec, &w->views.list[view]))
+	if (!pprof_has_time(w, &w->views.list[view]))
 		return;
 	if (__builtin_mul_overflow((int64_t)value, series->period, &s->value[column + 1]))
 		s->value[column + 1] = INT64_MAX;
@@ -272,7 +278,7 @@ static void pprof_add_columns(struct writer *w)
 		w->columns[i] = (uint32_t)w->profile.n_sample_type;
 		pprof_add_column(w, v->type.type ? recording_str(r, v->type.type) : "samples",
 			   v->type.unit ? recording_str(r, v->type.unit) : "count");
-		if (rec_view_is_cpu(r, v))
+		if (pprof_has_time(w, v))
 			pprof_add_column(w, "cpu", "nanoseconds");
 	}
 	w->nr_columns = (uint32_t)w->profile.n_sample_type;
@@ -307,7 +313,7 @@ static void pprof_add_head(struct writer *w)
 		p->period_type = pprof_value_type(w, recording_str(r, v->type.period_type),
 						  recording_str(r, v->type.period_unit));
 	p->period = v->period;
-	if (rec_view_is_cpu(r, v))
+	if (pprof_has_time(w, v))
 		p->default_sample_type = pprof_add_string(w, "cpu");
 }
 

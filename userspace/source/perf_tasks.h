@@ -9,10 +9,11 @@
  * emptied and filled again. /proc is read at most READS_MAX times between two
  * calls of perf_tasks_tick; a process that was not read has start 0.
  *
- * The exec identity has the contract's meaning with other numbers: start_ns is
- * the time in the fork's record (microseconds after the kernel's own), or the
- * tick in /proc; exec_id counts the execs seen, inherited by fork, so that the
- * identity changes with each.
+ * start_ns and exec_id identify an exec, as in the contract, but are not the
+ * kernel's numbers: start_ns is the time in the record of the fork (microseconds
+ * after the kernel's start time), or the start time in /proc, which is in ticks;
+ * exec_id is the number of exec records of the process, and a fork inherits it.
+ * Each exec changes the identity.
  */
 #ifndef OTP_SOURCE_PERF_TASKS_H
 #define OTP_SOURCE_PERF_TASKS_H

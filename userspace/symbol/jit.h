@@ -25,7 +25,7 @@
 #define JIT_READ_MAX	   (8u << 20) /* bytes read by one jit_map_refresh */
 #define JIT_FILE_NAME_MAX  512 /* bytes of a file's name, which is cut there */
 
-enum jit_kind { JIT_PERF_MAP, JIT_DUMP };
+enum jit_kind { JIT_PERF_MAP, JIT_DUMP, JIT_KIND_NR };
 
 struct jit_map;
 /* Takes fd over, also on failure. -EIO: not a regular file; -EBADMSG: not a jitdump; -ENOMEM. */

@@ -15,10 +15,10 @@
 #include "unwind/rules.h"
 #include "unwind/unwind.h"
 
-/* Which bytes of the copies unwinding has needed. */
+/* Which bytes of the stack unwinding has needed; read and missed are counted from stack_addr up. */
 struct reach {
-	uint64_t read;     /* end of those above stack_addr that were copied */
-	uint64_t missed;   /* likewise of those that were not */
+	uint64_t read;     /* end of the highest bytes that were needed and had been copied */
+	uint64_t missed;   /* end of the highest bytes that were needed and had not been copied */
 	uint64_t base_low; /* the lowest address read of the base */
 };
 

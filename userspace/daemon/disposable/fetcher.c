@@ -26,7 +26,7 @@ struct fetcher {
 	struct ipc_message message;
 };
 
-static int take_job(void *ctx, struct ipc_message *m)
+static int fetcher_take_job(void *ctx, struct ipc_message *m)
 {
 	struct fetcher *f = ctx;
 
@@ -40,9 +40,9 @@ static int take_job(void *ctx, struct ipc_message *m)
 	return fetch_id_is_sound(f->job.id) ? 0 : -EBADMSG;
 }
 
-static int begin(struct fetcher *f)
+static int fetcher_begin(struct fetcher *f)
 {
-	int r = handover_receive(f->sock, &f->message, "fetcher", &f->config, take_job, f);
+	int r = handover_receive(f->sock, &f->message, "fetcher", &f->config, fetcher_take_job, f);
 
 	if (r < 0 || !f->config || f->fd < 0 || !f->config->debuginfod.urls)
 		return r < 0 ? r : -EBADMSG;
@@ -54,7 +54,7 @@ static int begin(struct fetcher *f)
 }
 
 /* On disk before the file is named: after a power failure the cache holds no partial file. */
-static int work(struct fetcher *f)
+static int fetcher_work(struct fetcher *f)
 {
 	const struct config_debuginfod *c = &f->config->debuginfod;
 	const struct fetch_request r = {.urls = c->urls, .id = f->job.id, .timeout_ns = c->timeout_ns,
@@ -76,8 +76,8 @@ int fetcher_main(int sock)
 
 	log_init("fetcher", LOG_LEVEL_INFO);
 	f.sock = sock;
-	if (sandbox_begin() || begin(&f) < 0)
+	if (sandbox_begin() || fetcher_begin(&f) < 0)
 		return 1;
 	ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);
-	return work(&f) ? 1 : 0;
+	return fetcher_work(&f) ? 1 : 0;
 }

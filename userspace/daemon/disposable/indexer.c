@@ -27,7 +27,7 @@ struct indexer {
 	struct ipc_message message;
 };
 
-static int take_job(void *ctx, struct ipc_message *m)
+static int indexer_take_job(void *ctx, struct ipc_message *m)
 {
 	struct indexer *x = ctx;
 	const struct ipc_index *head = (const void *)m->data;
@@ -46,9 +46,9 @@ static int take_job(void *ctx, struct ipc_message *m)
 	return 0;
 }
 
-static int begin(struct indexer *x)
+static int indexer_begin(struct indexer *x)
 {
-	int r = handover_receive(x->sock, &x->message, "indexer", &x->config, take_job, x);
+	int r = handover_receive(x->sock, &x->message, "indexer", &x->config, indexer_take_job, x);
 
 	if (r < 0 || !x->config || !x->job.path)
 		return r < 0 ? r : -EBADMSG;
@@ -57,7 +57,7 @@ static int begin(struct indexer *x)
 	return sandbox_indexer(x->config);
 }
 
-static int await_answer(struct indexer *x, int *ret_fd)
+static int indexer_await_answer(struct indexer *x, int *ret_fd)
 {
 	struct ipc_message *m = &x->message;
 	struct ipc_answer a;
@@ -76,7 +76,7 @@ static int await_answer(struct indexer *x, int *ret_fd)
 	_exit(1);
 }
 
-static int open_debug(void *ctx, enum index_root root, const char *path, int *ret_fd)
+static int indexer_open_debug(void *ctx, enum index_root root, const char *path, int *ret_fd)
 {
 	struct indexer *x = ctx;
 	struct {
@@ -91,16 +91,16 @@ static int open_debug(void *ctx, enum index_root root, const char *path, int *re
 	memcpy(ask.path, path, len);
 	if (ipc_send(x->sock, IPC_ASK, ++x->asked, &ask, sizeof(ask.head) + len, NULL, 0))
 		return -EIO;
-	return await_answer(x, ret_fd);
+	return indexer_await_answer(x, ret_fd);
 }
 
 /* On disk before the index is named: after a power failure the cache holds no partial index. */
-static int work(struct indexer *x)
+static int indexer_work(struct indexer *x)
 {
 	struct index_report report = {0};
 	struct ipc_indexed result = {0};
 
-	x->job.open = open_debug;
+	x->job.open = indexer_open_debug;
 	result.err = index_build(&x->job, &report);
 	if (!result.err && fdatasync(x->job.out_fd) < 0)
 		result.err = errno == ENOSPC ? -EDQUOT : -errno;
@@ -119,9 +119,9 @@ int indexer_main(int sock)
 	x.sock = sock;
 	if (sandbox_begin())
 		return 1;
-	r = begin(&x);
+	r = indexer_begin(&x);
 	if (r < 0)
 		return 1;
 	ipc_send(sock, IPC_READY, 0, NULL, 0, NULL, 0);
-	return work(&x) ? 1 : 0;
+	return indexer_work(&x) ? 1 : 0;
 }

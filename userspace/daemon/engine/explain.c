@@ -236,7 +236,7 @@ static void explain_workload(struct json *j, const struct explain *x)
 
 static void explain_generated(struct json *j, const struct explain *x)
 {
-	uint32_t functions[2] = {0};
+	uint32_t functions[JIT_KIND_NR] = {0};
 
 	json_open(j, "generated_code");
 	json_bool(j, "met", jit_functions(x->jit, x->process, functions));

@@ -14,7 +14,7 @@
 
 enum state { NEW, ASKED, ANSWERED };
 
-struct source {
+struct jit_source {
 	struct jit_process *of;
 	enum jit_kind kind;
 	enum state state;
@@ -27,7 +27,7 @@ struct jit_process {
 	struct jit *all;
 	uint32_t pid;
 	uint64_t start_ns, now_ns, refreshed_ns;
-	struct source sources[2]; /* by enum jit_kind */
+	struct jit_source sources[JIT_KIND_NR];
 };
 
 static void jit_process_free(struct jit_process *e)
@@ -95,7 +95,7 @@ static struct jit_process *jit_add(struct jit *j, const struct process *p)
 	e->pid = p->pid;
 	e->start_ns = p->start_ns;
 	for (int i = 0; i < (int)ARRAY_SIZE(e->sources); i++)
-		e->sources[i] = (struct source){.of = e, .kind = (enum jit_kind)i};
+		e->sources[i] = (struct jit_source){.of = e, .kind = (enum jit_kind)i};
 	e->next = j->first;
 	j->first = e;
 	j->count++;
@@ -104,7 +104,7 @@ static struct jit_process *jit_add(struct jit *j, const struct process *p)
 
 static void jit_on_answer(void *ctx, int err, int fd, const void *data, size_t len)
 {
-	struct source *s = ctx;
+	struct jit_source *s = ctx;
 	struct jit *j = s->of->all;
 
 	s->state = ANSWERED;
@@ -134,25 +134,50 @@ static const struct mapping *jit_find_dump(const struct space *s)
 	return NULL;
 }
 
-static void jit_ask(struct source *s, const struct process *p)
+/* The question for a file of this kind; false: the process has none now. */
+static bool jit_request(enum jit_kind kind, const struct process *p, struct host_request *ret)
 {
-	const struct mapping *dump = s->kind == JIT_DUMP ? jit_find_dump(p->space) : NULL;
-	struct host_request req = {.kind = HOST_OPEN_PERF_MAP, .pid = p->pid, .path = ""};
+	const struct mapping *dump;
 
-	if (s->kind == JIT_DUMP) {
+	switch (kind) {
+	case JIT_PERF_MAP:
+		*ret = (struct host_request){.kind = HOST_OPEN_PERF_MAP, .pid = p->pid, .path = ""};
+		return true;
+	case JIT_DUMP:
+		dump = jit_find_dump(p->space);
 		if (!dump)
-			return;
-		req = (struct host_request){.kind = HOST_OPEN_MAPPED, .pid = p->pid, .start = dump->start,
-					    .end = dump->end, .path = str_c(dump->file->path)};
+			return false;
+		*ret = (struct host_request){.kind = HOST_OPEN_MAPPED, .pid = p->pid, .start = dump->start,
+					     .end = dump->end, .path = str_c(dump->file->path)};
+		return true;
+	case JIT_KIND_NR:
+		break;
 	}
+	return false;
+}
+
+static void jit_ask(struct jit_source *s, const struct process *p)
+{
+	struct host_request req;
+
+	if (!jit_request(s->kind, p, &req))
+		return;
 	s->state = ASKED;
 	if (host_ask(s->of->all->host, &req, jit_on_answer, s) < 0)
 		s->state = NEW;
 }
 
-static bool jit_is_due(const struct source *s, uint64_t now)
+static bool jit_is_due(const struct jit_source *s, uint64_t now)
 {
 	return s->state == NEW || (s->state == ANSWERED && !s->map && now >= s->retry_ns);
+}
+
+static bool jit_has_map(const struct jit_process *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
+		if (e->sources[i].map)
+			return true;
+	return false;
 }
 
 struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now, bool *ret_wait)
@@ -173,10 +198,10 @@ struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now
 		 */
 		*ret_wait |= e->sources[i].state == ASKED && !e->sources[i].pause_ns;
 	}
-	return first && !*ret_wait && !e->sources[0].map && !e->sources[1].map ? NULL : e;
+	return first && !*ret_wait && !jit_has_map(e) ? NULL : e;
 }
 
-bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[2])
+bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[JIT_KIND_NR])
 {
 	for (const struct jit_process *e = j->first; e; e = e->next) {
 		if (e->pid != p->pid || e->start_ns != p->start_ns)
@@ -199,9 +224,9 @@ static void jit_refresh(struct jit_process *e)
 			jit_map_refresh(e->sources[i].map);
 }
 
-static const enum name_source named_by[] = {[JIT_PERF_MAP] = NAME_PERF_MAP, [JIT_DUMP] = NAME_JITDUMP};
+static const enum name_source named_by[JIT_KIND_NR] = {[JIT_PERF_MAP] = NAME_PERF_MAP, [JIT_DUMP] = NAME_JITDUMP};
 
-/* A jitdump holds more than a perf map. */
+/* The last kind first: a jitdump holds more than a perf map. */
 static bool jit_find_line(struct jit_process *e, uint64_t pc, struct symbol_line *ret, enum name_source *ret_source)
 {
 	for (size_t i = ARRAY_SIZE(e->sources); i-- > 0;)

@@ -30,7 +30,7 @@ void jit_done(struct jit *j);
 /* The maps of this process, requested if missing; borrowed until the next call; NULL: none. ret_wait: may arrive. */
 struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now_ns, bool *ret_wait);
 /* The number of functions in this process' maps, by enum jit_kind; false: its code was never sampled. */
-bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[2]);
+bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[JIT_KIND_NR]);
 /*
  * Turns a native frame into one that names itself, and that owns references to
  * function and file. false: no map has the code at pc; the frame is unchanged.

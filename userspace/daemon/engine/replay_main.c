@@ -14,14 +14,13 @@
 #include "daemon/engine/replay.h"
 #include "daemon/roles.h"
 
-#define FILE_URL "file://"
-
 static const char *replay_output_dir(const struct config *c)
 {
-	for (uint32_t i = 0; i < c->nr_exporters; i++)
-		if (strncmp(c->exporters[i].endpoint, FILE_URL, strlen(FILE_URL)) == 0)
-			return c->exporters[i].endpoint + strlen(FILE_URL);
-	return NULL;
+	const char *dir = NULL;
+
+	for (uint32_t i = 0; !dir && i < c->nr_exporters; i++)
+		dir = export_directory(&c->exporters[i]);
+	return dir;
 }
 
 struct output {

@@ -17,7 +17,6 @@
 
 #define ANSWERS_NS (20 * NSEC_PER_SEC) /* net spends some seconds of this on removed destinations */
 #define NAMES_NS   (3 * NSEC_PER_SEC)  /* longer than an opener may take */
-#define FILE_URL   "file://"
 
 /* The differences of two configurations: names of keys, separated by commas. */
 struct found {
@@ -64,14 +63,9 @@ static void reload_log_changes(const struct found *f)
 		log_info("reload: changed: %s", f->changed);
 }
 
-static const char *reload_file_directory(const struct export_config *e)
-{
-	return strncmp(e->endpoint, FILE_URL, strlen(FILE_URL)) ? NULL : e->endpoint + strlen(FILE_URL);
-}
-
 static bool reload_is_reachable(struct monitor *m, const struct export_config *e)
 {
-	const char *dir = reload_file_directory(e);
+	const char *dir = export_directory(e);
 	const struct export_config *before = config_exporter_find(m->config, e->name);
 
 	return !dir || (before && !strcmp(before->endpoint, e->endpoint)) || netroot_sees(m->config, dir);

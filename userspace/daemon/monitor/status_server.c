@@ -33,15 +33,6 @@ static struct ledger_view status_server_view(const struct monitor *m)
 				    .net = m->books.net};
 }
 
-static uint32_t status_server_cpus_ticking(const struct ledger_view *v)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < v->cpus; i++)
-		n += ledger_view_counters(v, 0, i)->ticks > 0;
-	return n;
-}
-
 void status_server_collect(struct monitor *m, struct status *ret)
 {
 	static struct ledger_view view;
@@ -54,7 +45,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 		.mode = m->sampler.source->ops->name,
 		.why = m->sampler.why,
 		.sampling = m->sampler.sampling,
-		.cpus_sampled = status_server_cpus_ticking(&view),
+		.cpus_sampled = ledger_count_cpus(&view),
 		.ring_bytes = m->sampler.layout.ring_bytes,
 		.ring_used = ring_producer(&m->sampler.ring) - ring_consumer(&m->sampler.ring),
 		.expected_ticks = m->sampler.source->ops->expected_ticks ? m->sampler.source->ops->expected_ticks(m->sampler.source) : 0,

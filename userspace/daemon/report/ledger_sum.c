@@ -114,6 +114,23 @@ void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origi
 	ledger_sum_count_ring(ring, pos, origins, NULL, 0, ret);
 }
 
+static bool ledger_sum_cpu_ticks(const struct ledger_view *v, uint32_t cpu)
+{
+	for (uint32_t slot = 0; slot < v->origins->count; slot++)
+		if (ledger_view_counters(v, slot, cpu)->ticks)
+			return true;
+	return false;
+}
+
+uint32_t ledger_count_cpus(const struct ledger_view *v)
+{
+	uint32_t n = 0;
+
+	for (uint32_t cpu = 0; cpu < v->cpus; cpu++)
+		n += ledger_sum_cpu_ticks(v, cpu);
+	return n;
+}
+
 static void ledger_sum_read_counters(const struct ledger_view *v, uint32_t slot, uint64_t *taken,
 				     struct ledger_sum_origin *s)
 {
@@ -195,8 +212,15 @@ static void ledger_sum_fill_destination(const struct ledger_destination *from, u
 		to->lost[r] = o->lost[r] + from->lost[r].of[slot];
 	to->balanced = o->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight +
 				   ledger_sum_total(to->lost, OTP_LOSS_MAX);
-	o->in_flight = MAX(o->in_flight, to->in_flight);
 	o->balanced = o->balanced && to->balanced;
+}
+
+/* Called for the sum of all origins after adding up: the destination with the most may be another for each origin. */
+static void ledger_sum_find_in_flight(struct ledger_sum_origin *o, uint32_t destinations)
+{
+	o->in_flight = o->on_ring + o->held + o->between;
+	for (uint32_t i = 0; i < destinations; i++)
+		o->in_flight = MAX(o->in_flight, o->dest[i].in_flight);
 }
 
 static void ledger_sum_fill_origin(struct ledger_sum *s, uint32_t slot)
@@ -209,10 +233,10 @@ static void ledger_sum_fill_origin(struct ledger_sum *s, uint32_t slot)
 	o->held = s->engine.held.of[slot];
 	o->between = s->engine.handed.of[slot] - s->net.received.of[slot];
 	common = o->on_ring + o->held + o->between;
-	o->in_flight = common;
 	o->balanced = true;
 	for (uint32_t i = 0; i < s->destinations; i++)
 		ledger_sum_fill_destination(&s->net.dest[i], slot, common, o, &o->dest[i]);
+	ledger_sum_find_in_flight(o, s->destinations);
 	if (s->destinations == 1)
 		memcpy(o->lost, o->dest[0].lost, sizeof(o->lost));
 }
@@ -241,7 +265,6 @@ static void ledger_sum_add_origin(struct ledger_sum_origin *to, const struct led
 	to->on_ring += o->on_ring;
 	to->held += o->held;
 	to->between += o->between;
-	to->in_flight += o->in_flight;
 	for (int i = 0; i < OTP_SKIP_MAX; i++)
 		to->skip[i] += o->skip[i];
 	for (int r = 0; r < OTP_LOSS_MAX; r++) {
@@ -263,6 +286,7 @@ static void ledger_sum_add_up(struct ledger_sum *s, uint32_t destinations)
 		ledger_sum_fill_origin(s, slot);
 		ledger_sum_add_origin(&s->all, &s->origin[slot], s->destinations);
 	}
+	ledger_sum_find_in_flight(&s->all, s->destinations);
 }
 
 void ledger_sum_read(const struct ledger_view *v, uint32_t destinations, struct ledger_sum *ret)

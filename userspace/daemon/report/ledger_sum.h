@@ -56,7 +56,7 @@ struct ledger_sum_origin {
 	uint64_t sampler_lost[OTP_LOSS_MAX];
 	uint64_t on_ring, held;
 	uint64_t between;   /* handed over by the engine, not yet received by net */
-	uint64_t in_flight; /* of the destination with the most */
+	uint64_t in_flight; /* at the destination with the most */
 	uint64_t lost[OTP_LOSS_MAX]; /* before net; with one destination, its own too */
 	struct ledger_sum_destination dest[LEDGER_DESTINATIONS_MAX];
 };
@@ -79,6 +79,9 @@ void ledger_look_net(const struct ledger_net_page *page, struct ledger_net *ret)
 
 /* Samples on the ring from pos to the end. */
 void ledger_count_ring(const struct ring *ring, uint64_t pos, const struct origins *origins, struct ledger_counts *ret);
+
+/* CPUs with ticks or events of any origin. */
+uint32_t ledger_count_cpus(const struct ledger_view *v);
 
 const char *ledger_loss_name(uint32_t reason); /* NULL beyond the list */
 const char *ledger_skip_name(uint32_t reason);

@@ -115,7 +115,7 @@ static void prom_equation(const struct status *s, struct buf *to)
 }
 
 /* A label of a workload: three characters are escaped, and any that is no plain text is replaced. */
-static void label(struct buf *to, const char *name, const char *value, size_t max)
+static void prom_label(struct buf *to, const char *name, const char *value, size_t max)
 {
 	buf_printf(to, "%s=\"", name);
 	for (; max && *value; value++, max--) {
@@ -126,13 +126,13 @@ static void label(struct buf *to, const char *name, const char *value, size_t ma
 	buf_add_str(to, "\"");
 }
 
-static void of_workload(struct buf *to, const char *name, const struct ledger_workload *w, const char *more,
-			const char *is, uint64_t value)
+static void prom_of_workload(struct buf *to, const char *name, const struct ledger_workload *w, const char *more,
+			     const char *is, uint64_t value)
 {
 	buf_printf(to, "otprof_%s{", name);
-	label(to, "service", w->service, sizeof(w->service));
+	prom_label(to, "service", w->service, sizeof(w->service));
 	buf_add_str(to, ",");
-	label(to, "executable", w->executable, sizeof(w->executable));
+	prom_label(to, "executable", w->executable, sizeof(w->executable));
 	if (more)
 		buf_printf(to, ",%s=\"%s\"", more, is);
 	buf_printf(to, "} %" PRIu64 "\n", value);
@@ -149,10 +149,11 @@ static void prom_workloads(const struct status *s, struct buf *to)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct ledger_workload *w = &e->workloads[order[i]];
 
-		of_workload(to, "workload_stacks_total", w, "end", "root", w->quality.stacks_root);
+		prom_of_workload(to, "workload_stacks_total", w, "end", "root", w->quality.stacks_root);
 		for (uint32_t end = 0; end < UNWIND_END_NR; end++)
 			if (w->quality.cut[end])
-				of_workload(to, "workload_stacks_total", w, "end", unwind_end_name(end), w->quality.cut[end]);
+				prom_of_workload(to, "workload_stacks_total", w, "end", unwind_end_name(end),
+						 w->quality.cut[end]);
 	}
 	prom_family(to, "workload_frames_total", "counter",
 		    "Frames of the busiest workloads, by the source of their names.");
@@ -161,7 +162,8 @@ static void prom_workloads(const struct status *s, struct buf *to)
 
 		for (uint32_t k = 0; name_source_name(k); k++)
 			if (w->quality.by[k])
-				of_workload(to, "workload_frames_total", w, "source", name_source_name(k), w->quality.by[k]);
+				prom_of_workload(to, "workload_frames_total", w, "source", name_source_name(k),
+						 w->quality.by[k]);
 	}
 	prom_family(to, "workload_frames_guessed_total", "counter", "Guessed frames of the busiest workloads.");
 	for (uint32_t i = 0; i < n; i++) {
@@ -169,7 +171,8 @@ static void prom_workloads(const struct status *s, struct buf *to)
 
 		for (uint32_t k = FRAME_SURE + 1; k < FRAME_GUESS_NR; k++)
 			if (w->quality.guessed[k])
-				of_workload(to, "workload_frames_guessed_total", w, "guess", frame_guess_name(k), w->quality.guessed[k]);
+				prom_of_workload(to, "workload_frames_guessed_total", w, "guess", frame_guess_name(k),
+						 w->quality.guessed[k]);
 	}
 }
 

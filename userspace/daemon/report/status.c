@@ -44,11 +44,11 @@ const char *status_destination(const struct status *s, uint32_t i)
 	return i < s->config->nr_exporters ? s->config->exporters[i].name : "?";
 }
 
-static void status_write_destination(struct json *j, const struct status *s, const struct ledger_sum_origin *l,
-				     uint32_t i)
+/* Opens an object, which the caller closes: the equation of a destination, for one origin or for all. */
+static void status_open_destination(struct json *j, const struct status *s, const struct ledger_sum_origin *l,
+				    uint32_t i)
 {
 	const struct ledger_sum_destination *d = &l->dest[i];
-	const struct ledger_destination *own = &s->ledger.net.dest[i];
 
 	json_open(j, status_destination(s, i));
 	json_bool(j, "balanced", d->balanced);
@@ -56,11 +56,19 @@ static void status_write_destination(struct json *j, const struct status *s, con
 	json_number(j, "exported", d->exported);
 	json_number(j, "unconfirmed", d->unconfirmed);
 	json_number(j, "in_flight", d->in_flight);
+	status_write_losses(j, d->lost);
+}
+
+static void status_write_destination(struct json *j, const struct status *s, const struct ledger_sum_origin *l,
+				     uint32_t i)
+{
+	const struct ledger_destination *own = &s->ledger.net.dest[i];
+
+	status_open_destination(j, s, l, i);
 	json_number(j, "requests", own->requests);
 	json_number(j, "bytes", own->bytes);
 	json_number(j, "retries", own->retries);
 	json_text(j, "last_error", own->last_error);
-	status_write_losses(j, d->lost);
 	json_close(j);
 }
 
@@ -91,6 +99,12 @@ static void status_write_origin(struct json *j, const struct status *s, uint32_t
 	status_write_equation(j, s, l);
 	json_number(j, "ticks", l->ticks);
 	json_number(j, "value", id == OTP_ORIGIN_CPU_CLOCK ? l->taken : l->value);
+	json_open(j, "destinations");
+	for (uint32_t i = 0; i < s->ledger.destinations; i++) {
+		status_open_destination(j, s, l, i);
+		json_close(j);
+	}
+	json_close(j);
 	status_write_skips(j, l->skip);
 	json_close(j);
 }

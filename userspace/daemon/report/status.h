@@ -54,7 +54,7 @@ struct status {
 	uint64_t uptime_ns;
 	const char *mode, *why; /* borrowed */
 	bool sampling;
-	uint32_t cpus_sampled;
+	uint32_t cpus_sampled; /* by any origin */
 	uint64_t ring_bytes, ring_used;
 	uint64_t expected_ticks, idle_ticks; /* due in all, and due while their CPU was idle */
 	uint64_t missed_before; /* as reported the last time: the figure never falls */

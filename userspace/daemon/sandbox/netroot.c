@@ -161,11 +161,6 @@ static void netroot_copy_tls(const char *root, const struct config *c, const str
 	}
 }
 
-static const char *netroot_file_destination(const struct export_config *e)
-{
-	return e->endpoint && !strncmp(e->endpoint, "file://", 7) ? e->endpoint + 7 : NULL;
-}
-
 /*
  * Root has configured the directory, so net's user may write there. Its parents do not matter: net reaches it by a
  * mount of its own, or holds a descriptor.
@@ -216,7 +211,7 @@ static void netroot_make_destinations(const struct config *c, const char *files,
 				      const struct sandbox_user *net)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
-		const char *dir = netroot_file_destination(&c->exporters[i]);
+		const char *dir = export_directory(&c->exporters[i]);
 		int err = dir ? netroot_make_destination(dir, net) : 0;
 
 		if (dir && !err && root)
@@ -254,7 +249,7 @@ static int netroot_mount_files(const char *files, const char *root)
 static bool netroot_has_file_destination(const struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++)
-		if (netroot_file_destination(&c->exporters[i]))
+		if (export_directory(&c->exporters[i]))
 			return true;
 	return false;
 }
@@ -291,7 +286,7 @@ bool netroot_exists(const struct config *c)
 void netroot_hold(struct config *c)
 {
 	for (uint32_t i = 0; i < c->nr_exporters && !netroot_exists(c); i++) {
-		const char *dir = netroot_file_destination(&c->exporters[i]);
+		const char *dir = export_directory(&c->exporters[i]);
 		int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 		if (fd > 0)

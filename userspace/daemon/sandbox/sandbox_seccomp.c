@@ -200,7 +200,7 @@ static void release(scmp_filter_ctx *ctx)
 		seccomp_release(*ctx);
 }
 
-static int load(int (*rules)(scmp_filter_ctx ctx))
+static int sandbox_load_filter(int (*rules)(scmp_filter_ctx ctx))
 {
 	_cleanup_(release) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int err = ctx ? 0 : -ENOMEM;
@@ -220,26 +220,26 @@ static int load(int (*rules)(scmp_filter_ctx ctx))
 
 int seccomp_engine(void)
 {
-	return load(engine_rules);
+	return sandbox_load_filter(engine_rules);
 }
 
 int seccomp_net(void)
 {
-	return load(net_rules);
+	return sandbox_load_filter(net_rules);
 }
 
 int seccomp_opener(void)
 {
-	return load(opener_rules);
+	return sandbox_load_filter(opener_rules);
 }
 
 /* Descriptors to read and to write, memory, and nothing else: the engine's rules. */
 int seccomp_indexer(void)
 {
-	return load(engine_rules);
+	return sandbox_load_filter(engine_rules);
 }
 
 int seccomp_fetcher(void)
 {
-	return load(fetcher_rules);
+	return sandbox_load_filter(fetcher_rules);
 }

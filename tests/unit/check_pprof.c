@@ -163,6 +163,24 @@ START_TEST(attributes_of_a_resource_are_not_searched_for_each_profile)
 }
 END_TEST
 
+/* Each stack has as many locations as a stack may have: they are 32 GB of names. */
+START_TEST(name_that_many_locations_share_is_read_once)
+{
+	struct recording *r = NULL;
+	struct graph *g;
+	struct buf b = {0};
+
+	ck_assert_int_eq(recording_new(&fixture_limits, &r), 0);
+	ck_assert_int_eq(fixture_read(fixture_long, r), 0);
+	g = fixture_graph(r);
+	ck_assert_uint_eq(g->now.total[0], 10);
+	graph_free(g);
+	ck_assert_int_eq(render_pprof(r, FX_WRITER_BYTES, &b), 0);
+	buf_done(&b);
+	recording_free(r);
+}
+END_TEST
+
 static void off_cpu(struct fixture *f)
 {
 	f->sample_type.type_strindex = 20;
@@ -280,6 +298,7 @@ Suite *pprof_suite(void)
 	tcase_add_test(t, mappings_say_that_names_are_known);
 	tcase_add_test(t, attributes_are_labels);
 	tcase_add_test(t, attributes_of_a_resource_are_not_searched_for_each_profile);
+	tcase_add_test(t, name_that_many_locations_share_is_read_once);
 	tcase_add_test(t, other_types_have_one_value);
 	tcase_add_test(t, each_type_is_a_column_with_zeros_in_the_others);
 	tcase_add_test(t, nanoseconds_that_overflow_stop_at_the_most);

@@ -44,16 +44,12 @@ struct touched {
 };
 
 /* function and mapping of this sink are strings of the tree. */
-struct lines {
-	const struct tree *tree;
-	const struct sink_location *location;
-};
-
-static const char *line_name(const void *ctx, size_t i)
+static int line_name(void *ctx, size_t i, uint32_t *ret)
 {
-	const struct lines *l = ctx;
+	const struct sink_location *l = ctx;
 
-	return tree_string(l->tree, l->location->lines[i].function);
+	*ret = l->lines[i].function;
+	return 0;
 }
 
 static int store_resource(void *ctx, const struct sink_resource *r, uint32_t *ret_space)
@@ -97,10 +93,10 @@ static int store_function(void *ctx, const struct sink_function *f, uint32_t *re
 static int store_location(void *ctx, const struct sink_location *l, uint32_t *ret)
 {
 	struct store *s = ctx;
-	struct lines lines = {s->slot->tree, l};
+	const char *file = tree_string(s->slot->tree, l->mapping);
 	struct place place = {
-		.file = tree_string(s->slot->tree, l->mapping), .address = l->address, .kind = l->kind,
-		.lines = l->n, .name = line_name, .ctx = &lines,
+		.file = file, .file_len = strlen(file), .module = l->mapping, .address = l->address, .kind = l->kind,
+		.lines = l->n, .name = line_name, .ctx = (void *)l,
 	};
 	struct run run = {.start = (uint32_t)(s->frames.len / sizeof(struct place_frame))};
 	int r = place_add_frames(&place, s->slot->tree, &s->frames);

@@ -8,6 +8,7 @@
 #define OTP_TESTS_OTLP_FIXTURE_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -315,6 +316,43 @@ static inline void fixture_many(struct fixture *f)
 	f->resource.attributes = fx_many.attributes_p;
 	f->scope_profiles.n_profiles = FX_MANY;
 	f->scope_profiles.profiles = fx_many.profiles_p;
+}
+
+/* FX_MANY locations, each with a function of its own, and all functions with one name of a megabyte. */
+static struct {
+	char name[1 << 20];
+	OtlpFunction functions[FX_MANY], *functions_p[FX_MANY];
+	OtlpLine lines[FX_MANY], *lines_p[FX_MANY];
+	OtlpLocation locations[FX_MANY], *locations_p[FX_MANY];
+	int32_t indices[FX_MANY];
+} fx_long;
+
+static inline void fixture_long(struct fixture *f)
+{
+	memset(fx_long.name, 'x', sizeof(fx_long.name) - 1);
+	f->strings[5] = fx_long.name;
+	for (int i = 0; i < FX_MANY; i++) {
+		fx_long.functions[i] = (OtlpFunction)FX_P(FUNCTION);
+		fx_long.functions[i].name_strindex = i ? 5 : 0;
+		fx_long.functions[i].start_line = i;
+		fx_long.functions_p[i] = &fx_long.functions[i];
+		fx_long.lines[i] = (OtlpLine)FX_P(LINE);
+		fx_long.lines[i].function_index = i;
+		fx_long.lines_p[i] = &fx_long.lines[i];
+		fx_long.locations[i] = (OtlpLocation)FX_P(LOCATION);
+		fx_long.locations[i].address = (uint64_t)i;
+		fx_long.locations[i].n_lines = i != 0;
+		fx_long.locations[i].lines = &fx_long.lines_p[i];
+		fx_long.locations_p[i] = &fx_long.locations[i];
+		fx_long.indices[i] = i;
+	}
+	for (int i = 1; i < 5; i++) {
+		f->stacks[i].n_location_indices = FX_DEPTH;
+		f->stacks[i].location_indices = &fx_long.indices[i * FX_DEPTH];
+	}
+	f->dictionary.n_function_table = f->dictionary.n_location_table = FX_MANY;
+	f->dictionary.function_table = fx_long.functions_p;
+	f->dictionary.location_table = fx_long.locations_p;
 }
 
 static inline struct recording *fixture_recording(void)

@@ -39,7 +39,7 @@ static unsigned int sieve_location(struct sieve *s, uint32_t location)
 
 	if (s->locations[location])
 		return s->locations[location] - 1u;
-	place_nameless(recording_str(s->rec, m->file), l->address, text);
+	place_nameless(recording_str(s->rec, m->file), intern_len(&s->rec->strings, m->file) - 1, l->address, text);
 	for (i = 0; i < n; i++)
 		match |= filter_match(s->filter, *sieve_name(s, l, i) ? sieve_name(s, l, i) : text);
 	if (!n)

@@ -19,31 +19,47 @@ struct adder {
 	const struct recording *rec;
 	struct run *runs;   /* owned, by location */
 	struct buf frames;  /* struct place_frame[] */
+	uint32_t *strings;  /* owned, by string: its number in the tree + 1, 0: none yet */
 	uint32_t *roots;    /* owned, by string: node of the service of that name, TREE_NONE: none yet */
 	uint64_t left;      /* frames that may still be followed */
 };
 
-/* place.name: ctx is the location, in a recording. */
+/* place.name: ctx is a location of the recording. */
 struct location_ref {
-	const struct recording *rec;
+	struct adder *adder;
 	const struct rec_location *location;
 };
 
-static const char *adder_name(const void *ctx, size_t i)
+/* Each string is hashed once, however many functions and locations have it. */
+static int adder_string(struct adder *a, uint32_t string, uint32_t *ret)
+{
+	uint32_t *known = &a->strings[string], number;
+	int r = *known ? 0 : tree_add_string(a->tree, recording_str(a->rec, string), &number);
+
+	if (r < 0)
+		return r;
+	if (!*known)
+		*known = number + 1;
+	*ret = *known - 1;
+	return 0;
+}
+
+static int adder_name(void *ctx, size_t i, uint32_t *ret)
 {
 	const struct location_ref *ref = ctx;
-	const struct rec_function *f = intern_key(&ref->rec->functions, ref->location->lines[i].function);
+	const struct rec_function *f = intern_key(&ref->adder->rec->functions, ref->location->lines[i].function);
 
-	return recording_str(ref->rec, f->name);
+	return adder_string(ref->adder, f->name, ret);
 }
 
 static int adder_translate(struct adder *a, uint32_t location, struct run *run)
 {
 	const struct rec_location *l = intern_key(&a->rec->locations, location);
 	const struct rec_mapping *m = intern_key(&a->rec->mappings, l->mapping);
-	struct location_ref ref = {a->rec, l};
+	struct location_ref ref = {a, l};
 	struct place place = {
 		.file = recording_str(a->rec, m->file),
+		.file_len = intern_len(&a->rec->strings, m->file) - 1,
 		.address = l->address,
 		.kind = (enum frame_kind)l->kind,
 		.lines = recording_lines(a->rec, location),
@@ -51,8 +67,10 @@ static int adder_translate(struct adder *a, uint32_t location, struct run *run)
 		.ctx = &ref,
 	};
 	size_t start = a->frames.len / sizeof(struct place_frame), end;
-	int r = place_add_frames(&place, a->tree, &a->frames);
+	int r = adder_string(a, m->file, &place.module);
 
+	if (!r)
+		r = place_add_frames(&place, a->tree, &a->frames);
 	end = a->frames.len / sizeof(struct place_frame);
 	if (!r && end > UINT32_MAX)
 		r = -E2BIG;
@@ -101,7 +119,8 @@ static int adder_init(struct adder *a, struct tree *t, const struct recording *r
 	*a = (struct adder){.tree = t, .rec = rec, .left = rec->limits.frames};
 	a->runs = calloc(rec->locations.count, sizeof(*a->runs));
 	a->roots = malloc(rec->strings.count * sizeof(*a->roots));
-	if (!a->runs || !a->roots)
+	a->strings = calloc(rec->strings.count, sizeof(*a->strings));
+	if (!a->runs || !a->roots || !a->strings)
 		return -ENOMEM;
 	memset(a->roots, 0xff, rec->strings.count * sizeof(*a->roots));
 	return 0;
@@ -111,6 +130,7 @@ static void adder_done(struct adder *a)
 {
 	free(a->runs);
 	free(a->roots);
+	free(a->strings);
 	buf_done(&a->frames);
 }
 

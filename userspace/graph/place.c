@@ -9,33 +9,35 @@
 #include "base/utf8.h"
 
 #define PLACE_FILE_SHOWN 200
+#define PLACE_FILE_READ  4096
 
-void place_nameless(const char *file, uint64_t address, char ret[PLACE_NAMELESS])
+#define PLACE_NO_NAME 0 /* the tree's first string is "" */
+
+void place_nameless(const char *file, size_t len, uint64_t address, char ret[PLACE_NAMELESS])
 {
-	const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+	const char *end = file + len, *base = len > PLACE_FILE_READ ? end - PLACE_FILE_READ : file;
+	const char *slash = memrchr(base, '/', (size_t)(end - base));
 	char shown[PLACE_FILE_SHOWN + 1];
 
-	shown[utf8_clean(shown, PLACE_FILE_SHOWN, base, strlen(base))] = '\0';
+	base = slash ? slash + 1 : base;
+	shown[utf8_clean(shown, PLACE_FILE_SHOWN, base, (size_t)(end - base))] = '\0';
 	snprintf(ret, PLACE_NAMELESS, "%s+0x%" PRIx64, *shown ? shown : "unknown", address);
 }
 
-static int place_add_name(const struct place *p, const char *name, struct tree *t, uint32_t *ret)
+static int place_add_nameless(const struct place *p, struct tree *t, uint32_t *ret)
 {
 	char text[PLACE_NAMELESS];
 
-	if (!*name)
-		place_nameless(p->file, p->address, text);
-	return tree_add_string(t, *name ? name : text, ret);
+	place_nameless(p->file, p->file_len, p->address, text);
+	return tree_add_string(t, text, ret);
 }
 
-static int place_add_frame(const struct place *p, struct tree *t, const char *name, bool inlined, struct buf *out)
+static int place_add_frame(const struct place *p, struct tree *t, uint32_t name, bool inlined, struct buf *out)
 {
-	struct tree_function f = {.kind = p->kind};
+	struct tree_function f = {.kind = p->kind, .name = name, .module = p->module};
 	struct place_frame frame = {.inlined = inlined};
-	int r = place_add_name(p, name, t, &f.name);
+	int r = name == PLACE_NO_NAME ? place_add_nameless(p, t, &f.name) : 0;
 
-	if (!r)
-		r = tree_add_string(t, p->file, &f.module);
 	if (!r)
 		r = tree_add_function(t, &f, &frame.function);
 	if (r < 0)
@@ -47,13 +49,17 @@ static int place_add_frame(const struct place *p, struct tree *t, const char *na
 int place_add_frames(const struct place *p, struct tree *t, struct buf *out)
 {
 	size_t i = p->lines;
+	uint32_t name;
 	int r = 0;
 
 	if (!i)
-		return place_add_frame(p, t, "", false, out);
+		return place_add_frame(p, t, PLACE_NO_NAME, false, out);
 	/* The last line is the function that was compiled, those before it were inlined. */
-	while (!r && i--)
-		r = place_add_frame(p, t, p->name(p->ctx, i), i + 1 < p->lines, out);
+	while (!r && i--) {
+		r = p->name(p->ctx, i, &name);
+		if (!r)
+			r = place_add_frame(p, t, name, i + 1 < p->lines, out);
+	}
 	return r;
 }
 

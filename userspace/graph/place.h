@@ -4,7 +4,8 @@
  * was compiled there, one for each that was inlined into it.
  *
  * Called by code that adds stacks to a tree, one thread. Texts are borrowed for
- * the call and clean (base/utf8.h).
+ * the call and clean (base/utf8.h). Names are strings of the tree already,
+ * because one long text may be the name of a million places.
  * Errors: -E2BIG, a bound of the tree; -ENOMEM.
  */
 #ifndef OTP_GRAPH_PLACE_H
@@ -17,11 +18,14 @@
 
 struct place {
 	const char *file; /* "": unknown */
+	size_t file_len;
+	uint32_t module; /* the file as a string of the tree */
 	uint64_t address;
 	enum frame_kind kind;
-	size_t lines; /* number of functions here; name returns that of line i, innermost inlined first, "": unknown */
-	const char *(*name)(const void *ctx, size_t i);
-	const void *ctx;
+	size_t lines; /* number of functions here */
+	/* The name of line i, innermost inlined first, as a string of the tree; that of "": unknown. 0 or an error. */
+	int (*name)(void *ctx, size_t i, uint32_t *ret);
+	void *ctx;
 };
 
 struct place_frame {
@@ -31,8 +35,8 @@ struct place_frame {
 
 #define PLACE_NAMELESS 256
 
-/* Makes a name for a place without one: file and address. */
-void place_nameless(const char *file, uint64_t address, char ret[PLACE_NAMELESS]);
+/* Makes a name for a place without one: file and address. Reads the end of the file's name only. */
+void place_nameless(const char *file, size_t len, uint64_t address, char ret[PLACE_NAMELESS]);
 /* Appends its frames, outermost first: at least one. */
 int place_add_frames(const struct place *p, struct tree *t, struct buf *out);
 /* Descends from *node by n frames, adding nodes as needed. */

@@ -128,36 +128,34 @@ static int builder_push_code(struct profile_builder *b, const struct frame *f, u
 /* Without symbols an address cannot be made relative, and must not leave. */
 static int builder_push_kernel(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	struct location_key key = {.head.kind = KIND_KERNEL};
+	uint64_t address = b->cfg->kernel ? f->pc - (f->flags & FRAME_CALLER && f->pc ? 1 : 0) : 0;
+	const struct location_key key = location_key_of(KIND_KERNEL, 0, address);
 
-	if (b->cfg->kernel)
-		key.address = f->pc - (f->flags & FRAME_CALLER && f->pc ? 1 : 0);
 	return builder_add_location(b, &key, ret);
 }
 
 static int builder_push_address(struct profile_builder *b, const struct frame *f, uint32_t *ret)
 {
-	struct location_key key = {.head.kind = f->kind,
-				   .image = f->map ? IMAGE_ANON : IMAGE_NONE,
-				   .address = f->pc};
+	int image = f->map ? IMAGE_ANON : IMAGE_NONE;
+	uint64_t address = f->pc;
+	struct location_key key;
 
 	if (f->map && f->map->file->kind != MAPPED_ANON) {
-		int image = images_find(&b->images, f->map->file);
-
+		image = images_find(&b->images, f->map->file);
 		if (image < 0)
 			return image;
-		key.image = (uint32_t)image;
-		key.address = mapping_address(f->map, f->pc);
+		address = mapping_address(f->map, f->pc);
 	}
 	/* No call ends at the start of its mapping: such an address is invalid, and is kept inside the mapping. */
-	if (f->flags & FRAME_CALLER && key.address && (!f->map || f->pc > f->map->start))
-		key.address--;
+	if (f->flags & FRAME_CALLER && address && (!f->map || f->pc > f->map->start))
+		address--;
+	key = location_key_of(f->kind, (uint32_t)image, address);
 	return builder_add_location(b, &key, ret);
 }
 
 static int builder_push_marker(struct profile_builder *b, uint32_t marker, uint32_t *ret)
 {
-	const struct location_key key = {.head.kind = KIND_MARKER, .address = marker};
+	const struct location_key key = location_key_of(KIND_MARKER, 0, marker);
 
 	return builder_add_location(b, &key, ret);
 }

@@ -26,10 +26,22 @@ struct location_head {
 };
 
 struct location_key {
-	struct location_head head;
-	uint32_t image;   /* of native code: its number in images; else 0 */
+	union {
+		struct {
+			struct location_head head;
+			uint32_t image; /* of native code: its number in images; else 0 */
+		};
+		uint64_t word;
+	};
 	uint64_t address; /* in the file, the kernel or the process (caller: inside its call); of a marker its number */
 };
+
+/* Head and image in one store: a hash that reads eight bytes waits for smaller stores to them, frame by frame. */
+static inline struct location_key location_key_of(uint8_t kind, uint32_t image, uint64_t address)
+{
+	_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "kind is the lowest byte of the word");
+	return (struct location_key){.word = kind | (uint64_t)image << 32, .address = address};
+}
 
 struct code_key {
 	struct location_head head;

@@ -40,13 +40,15 @@ static int encode_compare_samples(const void *x, const void *y, void *ctx)
 	const struct profile_builder *b = ctx;
 	const struct sample_key *s = builder_sample(b, *(const uint32_t *)x);
 	const struct sample_key *t = builder_sample(b, *(const uint32_t *)y);
+	const uint32_t *sf, *tf;
 	uint32_t n, m;
-	const uint32_t *sf = builder_stack(b, s->stack, &n), *tf = builder_stack(b, t->stack, &m);
 
 	if (s->workload != t->workload)
 		return s->workload < t->workload ? -1 : 1;
 	if (s->slot != t->slot)
 		return s->slot < t->slot ? -1 : 1;
+	sf = builder_stack(b, s->stack, &n);
+	tf = builder_stack(b, t->stack, &m);
 	while (n && m && sf[n - 1] == tf[m - 1]) {
 		n--;
 		m--;

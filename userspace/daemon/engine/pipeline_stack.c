@@ -4,6 +4,8 @@
  * where the stack was cut. Frames of a runtime will be placed among the user
  * frames here.
  */
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "daemon/engine/pipeline_state.h"
 
@@ -23,18 +25,21 @@ static void stack_add_kernel(struct whole_stack *w, const struct sample *s)
 /* Code that was generated at run time is named by its perf map or jitdump, if there is one. */
 static void stack_name_generated(const struct attempt *a, struct frame *f)
 {
-	if (!a->jit || !f->map || f->map->file->kind != MAPPED_ANON)
+	if (!f->map || f->map->file->kind != MAPPED_ANON)
 		return;
 	jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f);
 }
 
 static void stack_add_user(struct whole_stack *w, const struct attempt *a, const struct unwind_stack *user)
 {
-	for (uint32_t i = 0; i < MIN(user->count, (uint32_t)UNWIND_FRAMES_MAX); i++) {
-		struct frame f = user->frames[i];
+	uint32_t count = MIN(user->count, (uint32_t)UNWIND_FRAMES_MAX);
+	struct frame *to = &w->frames[w->count];
 
-		stack_name_generated(a, &f);
-		stack_add(w, &f);
+	memcpy(to, user->frames, count * sizeof(*to));
+	w->count += count;
+	for (uint32_t i = 0; a->jit && i < count; i++) {
+		stack_name_generated(a, &to[i]);
+		w->named += !!(to[i].flags & FRAME_NAMED);
 	}
 }
 

@@ -286,21 +286,30 @@ START_TEST(jitdump_of_others_is_exact_wherever_it_begins)
 }
 END_TEST
 
+/* A function at 0x7000 with so many entries, each step bytes of code and a line after the one before. */
+static int dump_of_many(const char *name, uint32_t entries, uint32_t step)
+{
+	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
+	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = (uint64_t)step * entries};
+	struct dump_debug debug = {.id = 2, .addr = 0x7000, .entries = entries};
+	int fd = memfd_create("check", MFD_CLOEXEC);
+
+	snprintf(load.name, sizeof(load.name), "%s", name);
+	debug.total_size = (uint32_t)sizeof(debug) + entries * 23; /* 16 bytes and the file's 7 */
+	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
+	for (uint32_t i = 0; i < entries; i++)
+		put_entry(fd, 0x7000 + (uint64_t)step * i, i + 1, 0, "/a.js.");
+	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
+	return fd;
+}
+
 /* Entries 16 bytes apart, far more than are read: the places of the first of them are right, the others unknown. */
 START_TEST(jitdump_debug_that_is_too_long_counts_as_far_as_it_is_read)
 {
-	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
-	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 16 * 9000, .name = "long"};
-	struct dump_debug debug = {.id = 2, .addr = 0x7000, .entries = 9000, .total_size = sizeof(debug) + 9000 * 23};
-	int fd = memfd_create("check", MFD_CLOEXEC);
 	struct jit_map *m;
 
-	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
-	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
-	for (uint32_t i = 0; i < 9000; i++)
-		put_entry(fd, 0x7000 + 16ULL * i, i + 1, 0, "/a.js."); /* 16 bytes and 7 */
-	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
-	ck_assert_int_eq(jit_map_new(fd, JIT_DUMP, &m), 0);
+	ck_assert_int_eq(jit_map_new(dump_of_many("long", 9000, 16), JIT_DUMP, &m), 0);
 	expect_place(m, 0x7000 + 16 * 2000, "/a.js.", 2001, 0);
 	expect_place(m, 0x7000 + 16 * 8000, "none", 0, 0);
 	jit_map_free(m);
@@ -310,19 +319,11 @@ END_TEST
 /* Each lookup reads all entries: an attacker's are as many as we read, and no address comes twice. */
 START_TEST(places_are_read_within_a_bound_until_the_next_refresh)
 {
-	struct dump_head head = {.magic = 0x4A695444, .version = 1, .total_size = sizeof(head), .elf_mach = 62};
-	struct dump_load load = {.total_size = sizeof(load), .addr = 0x7000, .size = 4096, .name = "busy"};
-	struct dump_debug debug = {.id = 2, .addr = 0x7000, .entries = 4000, .total_size = sizeof(debug) + 4000 * 23};
-	int fd = memfd_create("check", MFD_CLOEXEC), with = 0;
 	struct symbol_line l;
 	struct jit_map *m;
+	int with = 0;
 
-	ck_assert_int_eq(write(fd, &head, sizeof(head)), sizeof(head));
-	ck_assert_int_eq(write(fd, &debug, sizeof(debug)), sizeof(debug));
-	for (uint32_t i = 0; i < 4000; i++)
-		put_entry(fd, 0x7000 + i, i + 1, 0, "/a.js.");
-	ck_assert_int_eq(write(fd, &load, sizeof(load)), sizeof(load));
-	ck_assert_int_eq(jit_map_new(fd, JIT_DUMP, &m), 0);
+	ck_assert_int_eq(jit_map_new(dump_of_many("busy", 4000, 1), JIT_DUMP, &m), 0);
 	for (uint32_t i = 0; i < 100; i++) {
 		ck_assert_int_eq(jit_map_find(m, 0x7000 + i, &l), 0);
 		ck_assert_str_eq(str_c(l.name), "busy");

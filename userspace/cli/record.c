@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/record.h"
 #include "cli/session.h"
+#include "source/pids.h"
 
 #define READY_NS (30 * NSEC_PER_SEC)
 #define TICK_MS  200
@@ -102,7 +103,7 @@ static bool record_targets_gone(const struct recorder *r)
 	if (r->o->command || !s->nr_pids || s->nr_targets)
 		return false;
 	for (i = 0; i < s->nr_pids; i++)
-		if (kill((pid_t)s->pids[i], 0) == 0 || errno != ESRCH)
+		if (!pid_is_gone(s->pids[i]))
 			return false;
 	return true;
 }

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "cli/record.h"
 #include "render/render.h"
 #include "source/perf_probe.h"
+#include "source/pids.h"
 
 #define HZ_MAX 10000
 
@@ -89,7 +89,7 @@ static int options_parse_pids(struct session_options *s, char *list)
 			cli_error("more than %d processes", SESSION_PIDS_MAX - 1);
 			return -EINVAL;
 		}
-		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH) {
+		if (pid_is_gone((uint32_t)pid)) {
 			cli_error("no process %" PRIu64, pid);
 			return -ESRCH;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pids as samplers see them: those of the host's first pid namespace.
+ * Pids, which samplers report as the host's first pid namespace has them.
  *
- * Called by the sources and by otprof doctor; any thread.
+ * Called by the sources, the daemon and the command line tool; any thread.
  */
 #ifndef OTP_SOURCE_PIDS_H
 #define OTP_SOURCE_PIDS_H
@@ -15,6 +15,6 @@
 
 /* Whether this process is in that namespace; in another one it would name the wrong processes. */
 bool pids_are_the_hosts(void); /* true too where /proc is missing: errors there have names of their own */
-bool pid_is_gone(uint32_t pid);
+bool pid_is_gone(uint32_t pid); /* false for a zombie */
 
 #endif

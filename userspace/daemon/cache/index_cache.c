@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "daemon/cache/disk_cache.h"
 #include "process/sha256.h"
+#include "source/pids.h"
 
 #define MAKING	   ".making"
 #define SCRATCH	   ".scratch"
@@ -33,7 +33,7 @@ static bool is_left_over(const char *name)
 
 	if (strncmp(name, MAKING, len) != 0)
 		return !strncmp(name, SCRATCH, strlen(SCRATCH));
-	return sscanf(name + len, "-%d", &pid) != 1 || pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
+	return sscanf(name + len, "-%d", &pid) != 1 || pid == getpid() || pid_is_gone((uint32_t)pid);
 }
 
 static void remove_left_over(int dir)

@@ -8,7 +8,6 @@
  * file, and no index is tried for a minute.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +22,7 @@
 #include "daemon/monitor/monitor.h"
 #include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
+#include "source/pids.h"
 #include "symbol/index.h"
 
 #define JOBS_MAX     64
@@ -253,7 +253,7 @@ static bool index_jobs_left_the_host(const struct index_task *t)
 {
 	struct stat file, root;
 
-	return kill((pid_t)t->pid, 0) < 0 && errno == ESRCH && fstat(t->fd, &file) == 0 && stat("/", &root) == 0 &&
+	return pid_is_gone(t->pid) && fstat(t->fd, &file) == 0 && stat("/", &root) == 0 &&
 	       file.st_dev == root.st_dev;
 }
 

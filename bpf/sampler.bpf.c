@@ -125,9 +125,7 @@ static __always_inline int sample_event(struct bpf_perf_event_data *ctx, struct 
 SEC("perf_event")
 int on_tick(struct bpf_perf_event_data *ctx)
 {
-	u32 nr = bpf_get_smp_processor_id();
-
-	return sample_event(ctx, bpf_map_lookup_elem(&counters, &nr), 0);
+	return sample_event(ctx, counters_of(0), 0);
 }
 
 SEC("perf_event")

@@ -136,16 +136,16 @@ START_TEST(rates_of_events_follow_the_session_s)
 	struct slots s;
 
 	ck_assert_int_eq(slots_init(&s, 2, &cfg), 0);
-	slots_setup(&s, 0, &e);
+	e = *slots_in_force(&s, 0);
 	ck_assert(!e.by_frequency && e.period == NSEC_PER_SEC / 100);
-	slots_setup(&s, 1, &e);
+	e = *slots_in_force(&s, 1);
 	ck_assert(e.by_frequency && e.period == 100);
-	slots_setup(&s, 2, &e);
+	e = *slots_in_force(&s, 2);
 	ck_assert(!e.by_frequency && e.period == 30);
 	ck_assert_int_eq(slots_set_rate(&s, 25, 100), 0);
-	slots_setup(&s, 1, &e);
+	e = *slots_in_force(&s, 1);
 	ck_assert_uint_eq(e.period, 25);
-	slots_setup(&s, 2, &e);
+	e = *slots_in_force(&s, 2);
 	ck_assert_uint_eq(e.period, 120);
 	ck_assert_uint_eq(s.origins.slot[0].period, NSEC_PER_SEC / 25);
 	ck_assert_uint_eq(s.origins.slot[1].period, 1);
@@ -176,16 +176,16 @@ START_TEST(another_configured_rate_leaves_events_as_they_are_configured)
 
 	ck_assert_int_eq(slots_init(&s, 2, &cfg), 0);
 	ck_assert_int_eq(slots_set_rate(&s, 40, 40), 0);
-	slots_setup(&s, 1, &e);
+	e = *slots_in_force(&s, 1);
 	ck_assert(!e.by_frequency && e.period == 1);
-	slots_setup(&s, 2, &e);
+	e = *slots_in_force(&s, 2);
 	ck_assert(e.by_frequency && e.period == 50);
-	slots_setup(&s, 3, &e);
+	e = *slots_in_force(&s, 3);
 	ck_assert(e.by_frequency && e.period == 40);
 	/* The guard's limit is a share of that. */
 	ck_assert_int_eq(slots_set_rate(&s, 10, 40), 0);
 	ck_assert_uint_eq(s.origins.slot[1].period, 4);
-	slots_setup(&s, 2, &e);
+	e = *slots_in_force(&s, 2);
 	ck_assert_uint_eq(e.period, 12);
 	slots_done(&s);
 }

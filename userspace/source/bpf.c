@@ -166,11 +166,9 @@ static int bpf_slot_open(void *ctx, uint32_t slot, uint32_t cpu)
 {
 	const struct source_bpf *b = ctx;
 	struct perf_event_attr attr = {0};
-	struct event_setup setup;
 	_cleanup_(closep) int fd = -1;
 
-	slots_setup(&b->slots, slot, &setup);
-	event_setup_attr(&attr, &setup);
+	event_setup_attr(&attr, slots_in_force(&b->slots, slot));
 	fd = event_open(&attr, cpu);
 	if (fd < 0)
 		return fd;

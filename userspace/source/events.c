@@ -154,7 +154,7 @@ static uint64_t *events_idle_now(const struct events *e)
 
 static uint64_t events_idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
 {
-	if (!now || !event_is_timer(&e->setup) || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
+	if (!now || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
 		return 0;
 	return (now[cpu] - e->idle_from_ns[cpu]) / e->setup.period;
 }
@@ -188,6 +188,12 @@ static void events_begin_idle(struct events *e, uint32_t cpu)
 
 	if (now)
 		e->idle_from_ns[cpu] = now[cpu];
+}
+
+static void events_begin_idle_all(struct events *e)
+{
+	if (event_is_timer(&e->setup))
+		idle_read(e->idle_from_ns, e->nr);
 }
 
 /* A CPU that goes offline meanwhile is skipped: 0. */
@@ -258,7 +264,7 @@ int events_start(struct events *e)
 
 	for (cpu = 0; cpu < e->nr; cpu++)
 		open += e->fds[cpu] >= 0;
-	idle_read(e->idle_from_ns, e->nr);
+	events_begin_idle_all(e);
 	/* A timer runs from the moment that it is enabled: enabling one after the other sets the CPUs apart. */
 	for (cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
@@ -294,7 +300,7 @@ int events_set_period(struct events *e, uint64_t period)
 
 	e->closed_idle = events_idle(e);
 	if (e->started)
-		idle_read(e->idle_from_ns, e->nr);
+		events_begin_idle_all(e);
 	e->closed_ticks = events_expected(e);
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
 		e->enabled_from_ns[cpu] = event_enabled_ns(e->fds[cpu]);

@@ -88,7 +88,7 @@ void perf_buffers_close(struct source_perf *p)
 
 static void perf_slot_attr(const struct source_perf *p, uint32_t slot, struct perf_event_attr *attr)
 {
-	struct event_setup setup;
+	const struct event_setup *setup = slots_in_force(&p->slots, slot);
 
 	*attr = (struct perf_event_attr){
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER |
@@ -102,14 +102,13 @@ static void perf_slot_attr(const struct source_perf *p, uint32_t slot, struct pe
 		.clockid = CLOCK_BOOTTIME,
 		.inherit = p->single,
 	};
-	slots_setup(&p->slots, slot, &setup);
-	event_setup_attr(attr, &setup);
+	event_setup_attr(attr, setup);
 	/*
 	 * For an event by period its samples need not hold the period, and must
 	 * not: of a software event the kernel would then write every single one
 	 * (perf_swevent_event).
 	 */
-	if (slot && setup.by_frequency)
+	if (slot && setup->by_frequency)
 		attr->sample_type |= PERF_SAMPLE_PERIOD;
 	if (p->format.callchain)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;

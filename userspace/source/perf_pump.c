@@ -162,35 +162,32 @@ static void pump_skip(struct source_perf *p, uint32_t cpu, uint32_t slot, enum o
 }
 
 /* The events for which each sample of a slot stands; 0: the clock's, and where each sample says it. */
-static uint64_t pump_period(const struct event_setup *setup, uint32_t slot)
+static uint64_t pump_period(const struct source_perf *p, uint32_t slot)
 {
+	const struct event_setup *setup = slots_in_force(&p->slots, slot);
+
 	return slot && !setup->by_frequency ? setup->period : 0;
 }
 
 /* The kernel had no room for these. */
 static void pump_handle_lost(struct source_perf *p, uint32_t cpu, uint32_t slot, uint64_t samples)
 {
-	struct event_setup setup;
-
-	slots_setup(&p->slots, slot, &setup);
-	pump_lose(p, cpu, slot, samples, samples * pump_period(&setup, slot), OTP_LOSS_RING_FULL);
+	pump_lose(p, cpu, slot, samples, samples * pump_period(p, slot), OTP_LOSS_RING_FULL);
 }
 
 static void pump_handle_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
 	struct perf_format format = p->format;
 	struct perf_subject who;
-	struct event_setup setup;
 	struct perf_sample s;
 
-	slots_setup(&p->slots, slot, &setup);
-	format.period = slot && setup.by_frequency;
+	format.period = slot && slots_in_force(&p->slots, slot)->by_frequency;
 	if (perf_sample_decode(record, len, &format, &s) < 0) {
-		pump_lose(p, cpu, slot, 1, pump_period(&setup, slot), OTP_LOSS_BAD_RECORD);
+		pump_lose(p, cpu, slot, 1, pump_period(p, slot), OTP_LOSS_BAD_RECORD);
 		return;
 	}
-	if (slot && !setup.by_frequency)
-		s.value = setup.period;
+	if (slot && !format.period)
+		s.value = pump_period(p, slot);
 	s.cpu = cpu;
 	if (!s.pid && !s.tid)
 		pump_skip(p, cpu, slot, OTP_SKIP_IDLE);

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <string.h>
-
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -33,7 +32,8 @@ static uint32_t slots_event_hz(const struct slots *s, const struct event_spec *e
 	return (uint32_t)MIN(MAX(wanted * hz / s->configured_hz, 1ULL), (uint64_t)s->frequency_max);
 }
 
-void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret)
+/* What is to be counted in a slot, at the periods of origins. */
+static void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret)
 {
 	uint64_t configured = s->configured_hz, hz = MIN(slots_rate_hz(s), configured);
 	const struct event_spec *e;
@@ -183,23 +183,22 @@ static bool slots_is_missing(int err)
 int slots_explain(const struct slots *s, uint32_t slot, int err, const struct source_config *cfg, char why[SOURCE_WHY])
 {
 	const char *name = origin_name(s->origins.slot[slot].origin);
-	struct event_setup setup;
+	const struct event_setup *setup = slots_in_force(s, slot);
 
-	slots_setup(s, slot, &setup);
 	if (err == -ENODEV && cfg->cpus)
 		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
 	else if (slots_is_missing(err) && !slot)
 		snprintf(why, SOURCE_WHY, "this machine has no hardware cycle counter: set hardware_events = false");
-	else if (slots_is_missing(err) && setup.type == PERF_TYPE_HARDWARE)
+	else if (slots_is_missing(err) && setup->type == PERF_TYPE_HARDWARE)
 		snprintf(why, SOURCE_WHY,
 			 "this machine has no hardware counter of %s: a virtual machine without one, or a processor that does not count them",
 			 name);
 	else if (slots_is_missing(err))
 		snprintf(why, SOURCE_WHY, "this kernel has no event %s", name);
-	else if (err == -EINVAL && setup.by_frequency)
+	else if (err == -EINVAL && setup->by_frequency)
 		snprintf(why, SOURCE_WHY,
 			 "%s: %u samples a second are more than kernel.perf_event_max_sample_rate allows", name,
-			 (unsigned int)setup.period);
+			 (unsigned int)setup->period);
 	else if (err == -EACCES || err == -EPERM)
 		snprintf(why, SOURCE_WHY,
 			 "the kernel refuses perf events: CAP_PERFMON is needed, CAP_SYS_ADMIN where "

@@ -41,8 +41,11 @@ int slots_follow(struct slots *s, int *ret_changed);
 /* As source_ops.set_rate. -ERANGE; else all or none. */
 int slots_set_rate(struct slots *s, uint32_t frequency_hz, uint32_t configured_hz);
 
-/* What is counted in a slot, at the rate in force. */
-void slots_setup(const struct slots *s, uint32_t slot, struct event_setup *ret);
+/* What is counted in a slot, at the rate in force; borrowed. */
+static inline const struct event_setup *slots_in_force(const struct slots *s, uint32_t slot)
+{
+	return &s->events[slot].setup;
+}
 
 #define for_each_slot(s, slot)                                          \
 	for (uint32_t slot = 0; slot < (s)->origins.count; slot++)      \

@@ -59,7 +59,7 @@ const char *ledger_skip_name(uint32_t reason)
 	return reason < ARRAY_SIZE(names) ? names[reason] : NULL;
 }
 
-static void ledger_sum_sum_counters(struct ledger_sum_origin *s, const struct otp_cpu_counters *c)
+static void ledger_sum_add_counters(struct ledger_sum_origin *s, const struct otp_cpu_counters *c)
 {
 	s->ticks += c->ticks;
 	s->taken += c->taken;
@@ -138,7 +138,7 @@ static void ledger_sum_read_counters(const struct ledger_view *v, uint32_t slot,
 
 	for (uint32_t cpu = 0; cpu < v->cpus; cpu++) {
 		counters_read(ledger_view_counters(v, slot, cpu), &c);
-		ledger_sum_sum_counters(s, &c);
+		ledger_sum_add_counters(s, &c);
 		if (taken)
 			taken[(size_t)slot * v->cpus + cpu] = c.taken;
 	}

@@ -5,8 +5,9 @@
 #include "base/cleanup.h"
 #include "profile/assemble.h"
 #include "profile/builder.h"
-#include "profile/pack.h"
 #include "profile/names.h"
+#include "profile/order.h"
+#include "profile/pack.h"
 #include "profile/quality.h"
 
 #define DEFAULT_REQUEST (4u << 20)
@@ -29,46 +30,6 @@ static void interval_done(struct interval *v)
 	names_done(&v->names);
 	buf_done(&v->out);
 	free(v->order);
-}
-
-/*
- * By resource, then by profile, then by stack from the root: neighbours then
- * share most of their frames, so that requests compress well.
- */
-static int encode_compare_samples(const void *x, const void *y, void *ctx)
-{
-	const struct profile_builder *b = ctx;
-	const struct sample_key *s = builder_sample(b, *(const uint32_t *)x);
-	const struct sample_key *t = builder_sample(b, *(const uint32_t *)y);
-	const uint32_t *sf, *tf;
-	uint32_t n, m;
-
-	if (s->workload != t->workload)
-		return s->workload < t->workload ? -1 : 1;
-	if (s->slot != t->slot)
-		return s->slot < t->slot ? -1 : 1;
-	sf = builder_stack(b, s->stack, &n);
-	tf = builder_stack(b, t->stack, &m);
-	while (n && m && sf[n - 1] == tf[m - 1]) {
-		n--;
-		m--;
-	}
-	if (!n || !m)
-		return n ? 1 : m ? -1 : 0;
-	return sf[n - 1] < tf[m - 1] ? -1 : 1;
-}
-
-static int encode_order_samples(struct interval *v)
-{
-	uint32_t count = v->b->samples.count;
-
-	v->order = calloc(MAX(count, 1u), sizeof(*v->order));
-	if (!v->order)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		v->order[i] = i;
-	qsort_r(v->order, count, sizeof(*v->order), encode_compare_samples, v->b);
-	return 0;
 }
 
 static int encode_hand_out(struct interval *v)
@@ -267,7 +228,7 @@ int profile_encode(struct profile_builder *b, uint64_t start_unix_ns, uint64_t e
 	};
 	r = names_make(b, &v.names);
 	if (r == 0)
-		r = encode_order_samples(&v);
+		r = order_samples(b, &v.order);
 	if (r == 0) {
 		encode_set_top(&v);
 		quality_report(b, &v.names, v.order);

@@ -66,6 +66,11 @@ void builder_reset(struct profile_builder *b)
 		b->counts = NULL;
 		b->counts_cap = 0;
 	}
+	if (!b->locations.cap) {
+		free(b->users);
+		b->users = NULL;
+		b->users_cap = 0;
+	}
 	b->total = (struct ledger_counts){0};
 }
 
@@ -78,14 +83,28 @@ struct profile_builder *profile_free(struct profile_builder *b)
 		intern_done(&b->samples);
 		intern_done(&b->workloads);
 		free(b->counts);
+		free(b->users);
 		free(b);
 	}
 	return NULL;
 }
 
-int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret)
+static int builder_set_user(struct profile_builder *b, uint32_t location, uint32_t workload)
 {
-	return intern_number(&b->locations, key, sizeof(*key), ret);
+	int r = array_reach(&b->users, location, &b->users_cap, sizeof(*b->users));
+
+	if (r == 0)
+		b->users[location] = workload;
+	else
+		intern_truncate(&b->locations, location);
+	return r;
+}
+
+int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t workload, uint32_t *ret)
+{
+	int r = intern_add(&b->locations, key, sizeof(*key), ret);
+
+	return r > 0 ? builder_set_user(b, *ret, workload) : r;
 }
 
 /* Whether all of its text is counted; what is not leaves the key. Nameless code of a kind is one location. */
@@ -107,10 +126,11 @@ int builder_add_code(struct profile_builder *b, const struct code_key *key, uint
 	struct code_key bounded = *key;
 	int r = intern_add(&b->locations, key, sizeof(*key), ret);
 
-	if (r <= 0 || code_key_take_text(&bounded, &b->text, workload))
-		return MIN(r, 0);
-	intern_truncate(&b->locations, *ret);
-	return intern_number(&b->locations, &bounded, sizeof(bounded), ret);
+	if (r > 0 && !code_key_take_text(&bounded, &b->text, workload)) {
+		intern_truncate(&b->locations, *ret);
+		r = intern_add(&b->locations, &bounded, sizeof(bounded), ret);
+	}
+	return r > 0 ? builder_set_user(b, *ret, workload) : r;
 }
 
 static int builder_push_code(struct profile_builder *b, const struct frame *f, uint32_t workload, uint32_t *ret)
@@ -126,15 +146,15 @@ static int builder_push_code(struct profile_builder *b, const struct frame *f, u
 }
 
 /* Without symbols an address cannot be made relative, and must not leave. */
-static int builder_push_kernel(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_kernel(struct profile_builder *b, const struct frame *f, uint32_t workload, uint32_t *ret)
 {
 	uint64_t address = b->cfg->kernel ? f->pc - (f->flags & FRAME_CALLER && f->pc ? 1 : 0) : 0;
 	const struct location_key key = location_key_of(KIND_KERNEL, 0, address);
 
-	return builder_add_location(b, &key, ret);
+	return builder_add_location(b, &key, workload, ret);
 }
 
-static int builder_push_address(struct profile_builder *b, const struct frame *f, uint32_t *ret)
+static int builder_push_address(struct profile_builder *b, const struct frame *f, uint32_t workload, uint32_t *ret)
 {
 	int image = f->map ? IMAGE_ANON : IMAGE_NONE;
 	uint64_t address = f->pc;
@@ -150,14 +170,14 @@ static int builder_push_address(struct profile_builder *b, const struct frame *f
 	if (f->flags & FRAME_CALLER && address && (!f->map || f->pc > f->map->start))
 		address--;
 	key = location_key_of(f->kind, (uint32_t)image, address);
-	return builder_add_location(b, &key, ret);
+	return builder_add_location(b, &key, workload, ret);
 }
 
-static int builder_push_marker(struct profile_builder *b, uint32_t marker, uint32_t *ret)
+static int builder_push_marker(struct profile_builder *b, uint32_t marker, uint32_t workload, uint32_t *ret)
 {
 	const struct location_key key = location_key_of(KIND_MARKER, 0, marker);
 
-	return builder_add_location(b, &key, ret);
+	return builder_add_location(b, &key, workload, ret);
 }
 
 static int builder_push_frame(struct profile_builder *b, const struct frame *f, uint32_t workload, uint32_t *ret)
@@ -165,8 +185,10 @@ static int builder_push_frame(struct profile_builder *b, const struct frame *f, 
 	if (f->flags & FRAME_NAMED)
 		return builder_push_code(b, f, workload, ret);
 	if (f->kind == KIND_MARKER)
-		return builder_push_marker(b, f->marker, ret);
-	return f->kind == KIND_KERNEL ? builder_push_kernel(b, f, ret) : builder_push_address(b, f, ret);
+		return builder_push_marker(b, f->marker, workload, ret);
+	if (f->kind == KIND_KERNEL)
+		return builder_push_kernel(b, f, workload, ret);
+	return builder_push_address(b, f, workload, ret);
 }
 
 /* Without symbols, all kernel frames of a stack are one. */
@@ -193,7 +215,7 @@ static int builder_add_stack(struct profile_builder *b, const struct profile_sam
 		count->guessed[f->guess]++;
 	}
 	if (r == 0 && !n)
-		r = builder_push_marker(b, FRAME_MARKER_EMPTY, &b->scratch[n++]);
+		r = builder_push_marker(b, FRAME_MARKER_EMPTY, key->workload, &b->scratch[n++]);
 	return r < 0 ? r : intern_number(&b->stacks, b->scratch, n * sizeof(uint32_t), &key->stack);
 }
 
@@ -281,7 +303,7 @@ size_t profile_bytes(const struct profile_builder *b)
 {
 	return sizeof(*b) + intern_memory(&b->locations) + intern_memory(&b->stacks) +
 	       intern_memory(&b->samples) + intern_memory(&b->workloads) + share_memory(&b->text) +
-	       b->counts_cap * sizeof(*b->counts) + b->images.cap * sizeof(*b->images.list) +
+	       b->counts_cap * sizeof(*b->counts) + b->users_cap * sizeof(*b->users) + b->images.cap * sizeof(*b->images.list) +
 	       (b->images.by_file.cap + b->images.by_identity.cap) * sizeof(struct map_slot);
 }
 

@@ -77,6 +77,8 @@ struct profile_builder {
 	struct intern stacks;    /* location numbers, innermost first */
 	struct intern samples;   /* struct sample_key */
 	struct intern workloads; /* struct workload *, one reference each */
+	uint32_t *users;         /* by location number: the workload that brought it; owned */
+	uint32_t users_cap;
 	struct share text;       /* functions and files of struct code_key */
 	struct sample_count *counts; /* by sample number; owned */
 	uint32_t counts_cap;
@@ -120,9 +122,13 @@ static inline const uint32_t *builder_stack(const struct profile_builder *b, uin
 
 /* Adds to the counts of this key; the builder takes references of its own. */
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count);
-/* The number of a new or existing location, code or workload: 0 or negative errno. The builder takes references. */
-int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t *ret);
-/* Past the share of the workload (its number) in BUILDER_TEXT_MAX, new code has no file, or no name either. */
+/*
+ * The number of a new or existing location, code or workload: 0 or negative
+ * errno. The builder takes references. workload: the number of the one that a
+ * new location is counted for; past its share in BUILDER_TEXT_MAX, new code
+ * has no file, or no name either.
+ */
+int builder_add_location(struct profile_builder *b, const struct location_key *key, uint32_t workload, uint32_t *ret);
 int builder_add_code(struct profile_builder *b, const struct code_key *key, uint32_t workload, uint32_t *ret);
 int builder_add_workload(struct profile_builder *b, struct workload *w, uint32_t *ret);
 void builder_reset(struct profile_builder *b); /* begins a new interval; releases all references */

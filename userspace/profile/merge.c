@@ -24,7 +24,7 @@ static int merge_address(struct merge *m, uint32_t number, uint32_t *ret)
 			return image;
 		key.image = (uint32_t)image;
 	}
-	return builder_add_location(m->to, &key, ret);
+	return builder_add_location(m->to, &key, m->workload, ret);
 }
 
 static int merge_location(struct merge *m, uint32_t number, uint32_t *ret)

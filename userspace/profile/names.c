@@ -27,7 +27,6 @@ void names_done(struct names *n)
 	}
 	map_done(&n->of_module);
 	share_done(&n->text);
-	free(n->users);
 	free(n->of_image);
 	free(n->locations);
 	free(n->lines);
@@ -41,11 +40,17 @@ static uint64_t names_public_address(uint64_t address)
 	return address >> 63 ? 0 : address;
 }
 
+/* What is short is bounded by the number of locations, and most names are: they need not be counted. */
+static bool names_fits(struct names *n, struct str *s)
+{
+	return !s || s->len <= NAME_SHORT_MAX || share_take(&n->text, n->user, s);
+}
+
 static struct str *names_clean_function(struct names *n, struct str *s)
 {
 	struct str *c = clean_str(s, NAMES_ONE_MAX);
 
-	if (share_take(&n->text, n->user, c) || c->len <= NAME_SHORT_MAX)
+	if (names_fits(n, c))
 		return c;
 	str_put(c);
 	return clean_str(s, NAME_SHORT_MAX);
@@ -56,7 +61,7 @@ static struct str *names_clean_file(struct names *n, struct str *s)
 {
 	struct str *c = s && s->len ? clean_str(s, NAMES_ONE_MAX) : NULL;
 
-	return share_take(&n->text, n->user, c) ? c : str_put(c);
+	return names_fits(n, c) ? c : str_put(c);
 }
 
 static int names_add_line(struct names *n, const struct symbol_line *l)
@@ -290,50 +295,20 @@ static int name_location(struct profile_builder *b, struct names *n, uint32_t nu
 	return head->kind == KIND_KERNEL ? name_kernel(b, n, key, l) : name_native(b, n, key, l);
 }
 
-static void names_set_users(struct names *n, const struct profile_builder *b, const struct sample_key *sample)
-{
-	uint32_t count;
-	const uint32_t *stack = builder_stack(b, sample->stack, &count);
-
-	for (uint32_t i = 0; i < count; i++)
-		if (n->users[stack[i]] == b->workloads.count)
-			n->users[stack[i]] = sample->workload;
-}
-
-/* Each stack once. A location of no stack is left by a refused sample: all such count as one more workload's. */
-static int names_find_users(struct names *n, const struct profile_builder *b)
-{
-	_cleanup_(freep) bool *seen = calloc(MAX(b->stacks.count, 1u), sizeof(*seen));
-
-	n->users = calloc(MAX(b->locations.count, 1u), sizeof(*n->users));
-	if (!n->users || !seen)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < b->locations.count; i++)
-		n->users[i] = b->workloads.count;
-	for (uint32_t i = 0; i < b->samples.count; i++) {
-		const struct sample_key *sample = builder_sample(b, i);
-
-		if (!seen[sample->stack])
-			names_set_users(n, b, sample);
-		seen[sample->stack] = true;
-	}
-	return 0;
-}
-
 int names_make(struct profile_builder *b, struct names *ret)
 {
 	_cleanup_(names_done) struct names n = {.text.max = NAMES_ALL_MAX};
 
 	n.locations = calloc(MAX(b->locations.count, 1u), sizeof(*n.locations));
 	n.of_image = calloc(MAX(b->images.count, (uint32_t)IMAGE_FILE), sizeof(*n.of_image));
-	if (!n.locations || !n.of_image || names_find_users(&n, b) < 0)
+	if (!n.locations || !n.of_image)
 		return -ENOMEM;
 	for (; n.nr_locations < b->locations.count; n.nr_locations++) {
 		struct named_location *l = &n.locations[n.nr_locations];
 		uint32_t first = n.nr_lines;
 		int r;
 
-		n.user = n.users[n.nr_locations];
+		n.user = b->users[n.nr_locations];
 		r = name_location(b, &n, n.nr_locations, l);
 		if (r < 0)
 			return r;

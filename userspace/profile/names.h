@@ -15,7 +15,7 @@
  *
  * Bounds: a name has NAMES_ONE_MAX bytes at most. Past the share in
  * NAMES_ALL_MAX of the workload that first used a location (profile/share.h),
- * its names are cut short and source files left out.
+ * long names are cut short and long source files left out.
  */
 #ifndef OTP_PROFILE_NAMES_H
 #define OTP_PROFILE_NAMES_H
@@ -55,9 +55,8 @@ struct names {
 	uint32_t nr_locations, nr_lines, cap_lines, nr_mappings, cap_mappings;
 	uint32_t *of_image;   /* index in mappings + 1 by image number, 0: none yet; owned */
 	struct map of_module; /* address of the module's name -> index in mappings + 1 */
-	struct share text;    /* of all names and files */
-	uint32_t *users;      /* by location: the number of the workload whose sample has it first; owned */
-	uint32_t user;        /* of the location that is being named */
+	struct share text;    /* of all long names and files */
+	uint32_t user;        /* the workload that brought the location that is being named */
 };
 
 /* Resolves every location. 0, and ret is the caller's; -ENOMEM. */

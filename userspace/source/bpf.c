@@ -226,6 +226,11 @@ static int bpf_set_rate(struct source *s, uint32_t frequency_hz, uint32_t config
 	return slots_set_rate(&bpf_self(s)->slots, frequency_hz, configured_hz);
 }
 
+static uint64_t bpf_vary(struct source *s, uint64_t now_ns)
+{
+	return slots_vary(&bpf_self(s)->slots, now_ns);
+}
+
 static int bpf_set_defaults(struct source *s, const struct otp_defaults *d)
 {
 	return bpf_write_defaults(bpf_self(s), d);
@@ -352,6 +357,7 @@ const struct source_ops source_bpf = {
 	.start = bpf_start,
 	.stop = bpf_stop,
 	.set_rate = bpf_set_rate,
+	.vary = bpf_vary,
 	.set_defaults = bpf_set_defaults,
 	.set_plan = bpf_set_plan,
 	.set_hint = bpf_set_hint,

@@ -115,12 +115,12 @@ int events_init(struct events *e, uint32_t nr, const char *list, const struct ev
 	if (list && (err = cpus_parse(list, &e->wanted)) < 0)
 		return err;
 	e->fds = malloc(nr * sizeof(*e->fds));
-	e->idle_from_ns = calloc(nr, sizeof(*e->idle_from_ns));
-	e->enabled_from_ns = calloc(nr, sizeof(*e->enabled_from_ns));
-	if (!e->fds || !e->idle_from_ns || !e->enabled_from_ns) {
+	e->due = calloc(nr, sizeof(*e->due));
+	if (!e->fds || !e->due) {
 		events_done(e);
 		return -ENOMEM;
 	}
+	jitter_init(&e->jitter);
 	for (uint32_t cpu = 0; cpu < nr; cpu++)
 		e->fds[cpu] = -1;
 	return 0;
@@ -133,11 +133,24 @@ static uint64_t event_enabled_ns(int fd)
 	return fd >= 0 && read(fd, &t, sizeof(t)) == sizeof(t) ? t.enabled : 0;
 }
 
+/* Ticks due since setup.period last changed, by that time enabled. */
+static uint64_t event_due_ticks(const struct event_due *d, uint64_t enabled_ns)
+{
+	return d->ticks + (enabled_ns > d->from_ns ? (enabled_ns - d->from_ns) / d->period : 0);
+}
+
 static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 {
-	uint64_t enabled = event_enabled_ns(e->fds[cpu]), from = e->enabled_from_ns[cpu];
+	return event_is_timer(&e->setup) && e->fds[cpu] >= 0 ?
+		       event_due_ticks(&e->due[cpu], event_enabled_ns(e->fds[cpu])) : 0;
+}
 
-	return event_is_timer(&e->setup) && enabled > from ? (enabled - from) / e->setup.period : 0;
+/* From now on, at the period in force. */
+static void event_due_begin(struct event_due *d, uint64_t enabled_ns, uint64_t period)
+{
+	d->since_ns = d->from_ns = enabled_ns;
+	d->period = period;
+	d->ticks = 0;
 }
 
 /* Idle time of all CPUs, owned; NULL where it cannot be read, or is not needed: ticks of a timer only are due when idle. */
@@ -154,9 +167,9 @@ static uint64_t *events_idle_now(const struct events *e)
 
 static uint64_t events_idle_ticks(const struct events *e, uint32_t cpu, const uint64_t *now)
 {
-	if (!now || e->fds[cpu] < 0 || now[cpu] <= e->idle_from_ns[cpu])
+	if (!now || e->fds[cpu] < 0 || now[cpu] <= e->due[cpu].idle_from_ns)
 		return 0;
-	return (now[cpu] - e->idle_from_ns[cpu]) / e->setup.period;
+	return (now[cpu] - e->due[cpu].idle_from_ns) / e->setup.period;
 }
 
 static void events_close_cpu(struct events *e, uint32_t cpu)
@@ -165,7 +178,6 @@ static void events_close_cpu(struct events *e, uint32_t cpu)
 
 	e->closed_idle += events_idle_ticks(e, cpu, now);
 	e->closed_ticks += event_ticks(e, cpu);
-	e->enabled_from_ns[cpu] = 0;
 	close(e->fds[cpu]);
 	e->fds[cpu] = -1;
 }
@@ -176,8 +188,7 @@ void events_done(struct events *e)
 		if (e->fds[cpu] >= 0)
 			close(e->fds[cpu]);
 	free(e->fds);
-	free(e->idle_from_ns);
-	free(e->enabled_from_ns);
+	free(e->due);
 	*e = (struct events){0};
 }
 
@@ -187,13 +198,41 @@ static void events_begin_idle(struct events *e, uint32_t cpu)
 	_cleanup_(freep) uint64_t *now = events_idle_now(e);
 
 	if (now)
-		e->idle_from_ns[cpu] = now[cpu];
+		e->due[cpu].idle_from_ns = now[cpu];
 }
 
 static void events_begin_idle_all(struct events *e)
 {
-	if (event_is_timer(&e->setup))
-		idle_read(e->idle_from_ns, e->nr);
+	_cleanup_(freep) uint64_t *now = events_idle_now(e);
+
+	for (uint32_t cpu = 0; now && cpu < e->nr; cpu++)
+		e->due[cpu].idle_from_ns = now[cpu];
+}
+
+/* For an event by frequency the kernel expects the frequency in place of the period. */
+static int event_set_period(int fd, uint64_t period)
+{
+	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
+}
+
+/* The kernel begins a whole period anew, on a CPU that is online and on one that is not. */
+static void events_vary_cpu(struct events *e, uint32_t cpu)
+{
+	struct event_due *d = &e->due[cpu];
+	uint64_t mean = e->setup.period, enabled, ticks, period;
+
+	if (!event_is_timer(&e->setup))
+		return;
+	enabled = event_enabled_ns(e->fds[cpu]);
+	if (enabled < d->from_ns)
+		return; /* it cannot be read: events_follow finds that out */
+	ticks = event_due_ticks(d, enabled);
+	period = jitter_period(&e->jitter, mean, (int64_t)(enabled - d->since_ns - ticks * mean));
+	if (event_set_period(e->fds[cpu], period) < 0)
+		return;
+	d->ticks = ticks;
+	d->from_ns = enabled;
+	d->period = period;
 }
 
 /* A CPU that goes offline meanwhile is skipped: 0. */
@@ -212,6 +251,8 @@ static int events_open_cpu(struct events *e, uint32_t cpu)
 	if (e->started)
 		events_begin_idle(e, cpu);
 	e->fds[cpu] = fd;
+	event_due_begin(&e->due[cpu], 0, e->setup.period);
+	events_vary_cpu(e, cpu);
 	return 1;
 }
 
@@ -287,10 +328,12 @@ int events_stop(struct events *e)
 	return 0;
 }
 
-/* For an event by frequency the kernel expects the frequency in place of the period. */
-static int event_set_period(int fd, uint64_t period)
+static void events_begin_stretches(struct events *e, uint32_t cpu)
 {
-	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ? -errno : 0;
+	if (e->fds[cpu] < 0)
+		return;
+	event_due_begin(&e->due[cpu], event_enabled_ns(e->fds[cpu]), e->setup.period);
+	events_vary_cpu(e, cpu);
 }
 
 int events_set_period(struct events *e, uint64_t period)
@@ -302,8 +345,6 @@ int events_set_period(struct events *e, uint64_t period)
 	if (e->started)
 		events_begin_idle_all(e);
 	e->closed_ticks = events_expected(e);
-	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		e->enabled_from_ns[cpu] = event_enabled_ns(e->fds[cpu]);
 	e->setup.period = period;
 	for (uint32_t cpu = 0; !err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
@@ -314,7 +355,19 @@ int events_set_period(struct events *e, uint64_t period)
 			event_set_period(e->fds[cpu], before);
 	if (err)
 		e->setup.period = before;
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
+		events_begin_stretches(e, cpu);
 	return err;
+}
+
+uint64_t events_vary(struct events *e, uint64_t now_ns)
+{
+	if (!event_is_timer(&e->setup))
+		return UINT64_MAX;
+	for (uint32_t cpu = 0; e->started && cpu < e->nr; cpu++)
+		if (e->fds[cpu] >= 0)
+			events_vary_cpu(e, cpu);
+	return now_ns + jitter_stretch(&e->jitter, e->setup.period);
 }
 
 static int events_follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "source/cpus.h"
+#include "source/jitter.h"
 
 struct perf_event_attr;
 
@@ -33,6 +34,15 @@ struct event_setup event_of_clock(uint64_t period_ns, bool hardware);
 /* Another origin: every period events, or, with period 0, frequency_hz times a second. */
 struct event_setup event_of_origin(uint8_t origin, uint64_t period, uint32_t frequency_hz);
 
+/* One CPU's share of the ticks that are due. A timer's event changes its period from stretch to stretch. */
+struct event_due {
+	uint64_t idle_from_ns; /* the CPU's idle time when its event began */
+	uint64_t since_ns;     /* time enabled when setup.period last changed */
+	uint64_t from_ns;      /* time enabled when the stretch began */
+	uint64_t period;       /* of the stretch */
+	uint64_t ticks;	       /* due from since_ns to from_ns */
+};
+
 /* One CPU's event: disabled, readable as value, time enabled, time running. Owned, or negative errno. */
 typedef int events_open_fn(void *ctx, uint32_t cpu);
 
@@ -43,8 +53,8 @@ struct events {
 	events_open_fn *open;
 	void *ctx; /* of open */
 	struct event_setup setup;
-	uint64_t *idle_from_ns; /* by CPU, its idle time when its event began; owned */
-	uint64_t *enabled_from_ns; /* by CPU, its time enabled when the period last changed; owned */
+	struct event_due *due; /* by CPU; owned */
+	struct jitter jitter;
 	uint64_t closed_ticks; /* due in the time of events that were closed */
 	uint64_t closed_idle;  /* of these, due while the CPU was idle */
 	bool started;
@@ -63,6 +73,8 @@ int events_stop(struct events *e);
 int events_follow(struct events *e, int *ret_changed);
 /* Changes setup.period from the next firing on, running or not; events_expected counts each time by its own period. */
 int events_set_period(struct events *e, uint64_t period);
+/* Begins a new stretch on every CPU, with a random period; returns when to call it again. UINT64_MAX: no timer. */
+uint64_t events_vary(struct events *e, uint64_t now_ns);
 /* Ticks due by the time that the events were enabled; 0, unknown, for all but the CPU clock as a timer. */
 uint64_t events_expected(const struct events *e);
 /* Of these, the ticks due while their CPU was idle. */

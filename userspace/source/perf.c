@@ -323,6 +323,14 @@ static int perf_set_rate(struct source *s, uint32_t frequency_hz, uint32_t confi
 	return 0;
 }
 
+/* Clocks of tasks stand still while their task does: they are in step with no timer. */
+static uint64_t perf_vary(struct source *s, uint64_t now_ns)
+{
+	struct source_perf *p = perf_self(s);
+
+	return p->single ? UINT64_MAX : slots_vary(&p->slots, now_ns);
+}
+
 static int perf_set_defaults(struct source *s, const struct otp_defaults *d)
 {
 	struct source_perf *p = perf_self(s);
@@ -431,6 +439,7 @@ const struct source_ops source_perf = {
 	.start = perf_start,
 	.stop = perf_stop,
 	.set_rate = perf_set_rate,
+	.vary = perf_vary,
 	.set_defaults = perf_set_defaults,
 	.set_plan = perf_set_plan,
 	.set_hint = perf_set_hint,

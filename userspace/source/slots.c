@@ -142,6 +142,12 @@ int slots_follow(struct slots *s, int *ret_changed)
 	return err;
 }
 
+/* Events other than the clock follow the program, not time. */
+uint64_t slots_vary(struct slots *s, uint64_t now_ns)
+{
+	return s->origins.slot[0].sampled ? events_vary(&s->events[0], now_ns) : UINT64_MAX;
+}
+
 /* Sets the periods of origins on every slot's events; stops at the first error. */
 static int slots_apply_rate(struct slots *s)
 {

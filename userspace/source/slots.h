@@ -38,6 +38,7 @@ int slots_reopen(struct slots *s); /* as events_reopen, for every slot */
 int slots_start(struct slots *s);
 int slots_stop(struct slots *s);
 int slots_follow(struct slots *s, int *ret_changed);
+uint64_t slots_vary(struct slots *s, uint64_t now_ns); /* as source_ops.vary */
 /* As source_ops.set_rate. -ERANGE; else all or none. */
 int slots_set_rate(struct slots *s, uint32_t frequency_hz, uint32_t configured_hz);
 

@@ -73,6 +73,13 @@ struct source_ops {
 	 * after have different periods.
 	 */
 	int (*set_rate)(struct source *s, uint32_t frequency_hz, uint32_t configured_hz);
+	/*
+	 * Gives the CPU clock of every CPU a new random period, so that ticks are in
+	 * step with nothing; their mean rate stays. Returns the time at which to call
+	 * it again, UINT64_MAX: never. NULL where the sampler itself varies each tick.
+	 * It interrupts each CPU twice.
+	 */
+	uint64_t (*vary)(struct source *s, uint64_t now_ns);
 	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
 	/* These three: -E2BIG when the table is full, and no plan of a dead process can be dropped. */

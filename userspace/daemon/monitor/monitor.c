@@ -293,11 +293,20 @@ static void monitor_run_slowly(struct monitor *m, uint64_t now)
 	netroot_refresh(m->config);
 }
 
+/* Where ticks change their period at about that time, together with them: one wake-up less. */
+static uint64_t monitor_next_tick_ns(const struct monitor *m, uint64_t now)
+{
+	uint64_t early = now + MONITOR_TICK_NS * 3 / 4, late = now + MONITOR_TICK_NS * 5 / 4;
+
+	return m->sampler.next_vary_ns > early && m->sampler.next_vary_ns < late ? m->sampler.next_vary_ns :
+										   now + MONITOR_TICK_NS;
+}
+
 static void monitor_run_tick(struct monitor *m, uint64_t now)
 {
 	if (now < m->next_tick_ns)
 		return;
-	m->next_tick_ns = now + MONITOR_TICK_NS;
+	m->next_tick_ns = monitor_next_tick_ns(m, now);
 	notify_run();
 	if (m->phase == PHASE_RUN) {
 		hotplug_run(&m->hotplug, &m->sampler, &m->workers.engine, now);
@@ -331,6 +340,7 @@ static void monitor_run_clock(struct monitor *m)
 	uint64_t now = clock_now_ns();
 
 	sampler_pump(&m->sampler, now);
+	sampler_vary(&m->sampler, now);
 	workers_run(m, now);
 	peers_run(&m->peers, now);
 	rate_run(m, now);
@@ -353,6 +363,8 @@ static int monitor_timeout_ms(const struct monitor *m)
 	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(&m->asks), index_jobs_next_ns(m))));
 
 	next = MIN(next, m->sampler.next_pump_ns);
+	if (m->sampler.sampling)
+		next = MIN(next, m->sampler.next_vary_ns);
 	next = MIN(next, targets_next_ns(m));
 	next = MIN(next, queries_next_ns(m));
 	if (m->phase != PHASE_RUN)

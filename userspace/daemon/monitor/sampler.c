@@ -190,3 +190,9 @@ void sampler_pump(struct sampler *s, uint64_t now)
 {
 	s->next_pump_ns = s->source->ops->pump ? s->source->ops->pump(s->source, now) : UINT64_MAX;
 }
+
+void sampler_vary(struct sampler *s, uint64_t now)
+{
+	if (s->sampling && now >= s->next_vary_ns)
+		s->next_vary_ns = s->source->ops->vary ? s->source->ops->vary(s->source, now) : UINT64_MAX;
+}

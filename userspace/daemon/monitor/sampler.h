@@ -28,6 +28,7 @@ struct sampler {
 	struct sideband *sideband; /* owned; NULL: there is none */
 	uint32_t sideband_sent;	   /* buffers sent to the engine */
 	uint64_t next_pump_ns;	   /* of a source whose ring userspace writes */
+	uint64_t next_vary_ns;	   /* of the ticks' period */
 	struct ring ring;
 	void *counters; /* mapped read-only */
 	size_t counters_bytes;
@@ -40,5 +41,7 @@ int sampler_open(struct sampler *s, const struct config *c, uint64_t memory_limi
 void sampler_close(struct sampler *s);
 /* Fills such a ring when it is due; first in each turn of the loop, since the kernel's buffers overflow. */
 void sampler_pump(struct sampler *s, uint64_t now);
+/* Gives ticks another random period when it is due. */
+void sampler_vary(struct sampler *s, uint64_t now);
 
 #endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/jitter.h"
+
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+#define STRETCH_TICKS  20
+#define STRETCH_MIN_NS (100 * NSEC_PER_MSEC)
+
+/* Rates vary by a third of the mean up to 100 Hz, by less above. In units of 1 / ONE. */
+#define ONE             (1u << 20)
+#define SPREAD_MOST     (ONE / 3)
+#define SPREAD_LEAST    (ONE / 16)
+#define SPREAD_MEAN_NS  (10 * NSEC_PER_MSEC)
+
+void jitter_init(struct jitter *j)
+{
+	/* Early after boot there may be none: then the time has to do. */
+	if (getrandom(&j->state, sizeof(j->state), GRND_NONBLOCK) != sizeof(j->state))
+		j->state = clock_now_ns();
+}
+
+/* Uniform from 0 to below limit, which is small against 2^64. SplitMix64: a counter and a mixing function. */
+static uint64_t jitter_below(struct jitter *j, uint64_t limit)
+{
+	j->state += 0x9e3779b97f4a7c15ULL;
+	return hash_u64(j->state) % limit;
+}
+
+static uint64_t jitter_stretch_mean(uint64_t mean_ns)
+{
+	return MAX(STRETCH_TICKS * mean_ns, STRETCH_MIN_NS);
+}
+
+uint64_t jitter_stretch(struct jitter *j, uint64_t mean_ns)
+{
+	uint64_t mean = jitter_stretch_mean(mean_ns), spread = mean / 5;
+
+	return mean - spread + jitter_below(j, 2 * spread);
+}
+
+static uint64_t jitter_spread(uint64_t mean_ns)
+{
+	return mean_ns >= SPREAD_MEAN_NS ? SPREAD_MOST :
+					   MAX(SPREAD_MOST * mean_ns / SPREAD_MEAN_NS, (uint64_t)SPREAD_LEAST);
+}
+
+/* How many times the mean rate the next stretch needs, for the ticks that are missing and the half that it will lose. */
+static double jitter_catch_up(uint64_t mean_ns, int64_t behind_ns)
+{
+	int64_t stretch = (int64_t)jitter_stretch_mean(mean_ns);
+	int64_t behind = MIN(MAX(behind_ns, -stretch / 2), stretch / 2);
+
+	return (double)(stretch + behind + (int64_t)mean_ns / 2) / (double)stretch;
+}
+
+uint64_t jitter_period(struct jitter *j, uint64_t mean_ns, int64_t behind_ns)
+{
+	uint64_t spread = jitter_spread(mean_ns);
+	double rate = (double)(ONE - spread + jitter_below(j, 2 * spread)) / ONE;
+	double period = (double)mean_ns / (rate * jitter_catch_up(mean_ns, behind_ns));
+
+	return (uint64_t)MIN(MAX(period, (double)mean_ns / 2), (double)mean_ns * 4);
+}

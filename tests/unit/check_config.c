@@ -289,7 +289,7 @@ START_TEST(empty_file_is_the_defaults)
 	struct config *c = parse_good("");
 
 	ck_assert_int_eq(c->mode, SAMPLER_AUTO);
-	ck_assert_uint_eq(c->frequency_hz, 20);
+	ck_assert_uint_eq(c->frequency_hz, 19);
 	ck_assert_uint_eq(c->stack_bytes, 131072);
 	ck_assert_uint_eq(c->interval_ns, 5 * NSEC_PER_SEC);
 	ck_assert(c->kernel_threads);

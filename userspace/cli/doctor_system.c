@@ -10,6 +10,7 @@
 #include "cli/client.h"
 #include "cli/doctor.h"
 #include "source/size.h"
+#include "source/source.h"
 
 #define SECURE_BOOT "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
@@ -161,7 +162,7 @@ void doctor_memory(struct doctor *d, struct finding *f)
 {
 	uint32_t cpus = doctor_cpus_online(d);
 	unsigned long long available = 0;
-	uint64_t need = size_memory(cpus, 20);
+	uint64_t need = size_memory(cpus, SOURCE_HZ_DEFAULT);
 	char text[4096], want[32], have[32];
 	const char *line;
 
@@ -172,10 +173,12 @@ void doctor_memory(struct doctor *d, struct finding *f)
 	format_bytes(want, sizeof(want), need);
 	format_bytes(have, sizeof(have), available);
 	if (!line || available > 4 * need) {
-		doctor_set(f, DOCTOR_OK, "%s wanted at 20 Hz on %u CPUs, %s available", want, cpus, line ? have : "unknown");
+		doctor_set(f, DOCTOR_OK, "%s wanted at %u Hz on %u CPUs, %s available", want,
+			   SOURCE_HZ_DEFAULT, cpus, line ? have : "unknown");
 		return;
 	}
-	doctor_set(f, DOCTOR_WARN, "%s wanted at 20 Hz on %u CPUs, only %s available", want, cpus, have);
+	doctor_set(f, DOCTOR_WARN, "%s wanted at %u Hz on %u CPUs, only %s available", want, SOURCE_HZ_DEFAULT, cpus,
+		   have);
 	doctor_fix(f, "[limits] memory in /etc/otprof.conf: caches then follow it");
 }
 

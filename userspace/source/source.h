@@ -22,6 +22,8 @@
 
 #define SOURCE_WHY 512
 #define SOURCE_HZ_MIN 1
+/* No divisor of the rates that timers have. */
+#define SOURCE_HZ_DEFAULT 19
 #define SOURCE_HZ_MAX 10000
 
 struct source_config {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/config/config_keys.h"
 #include "profile/profile.h"
+#include "source/source.h"
 
 struct export_config *config_exporter_find(struct config *c, const char *name)
 {
@@ -47,7 +48,7 @@ static int config_new(struct config **ret)
 		return -ENOMEM;
 	*c = (struct config){
 		.mode = SAMPLER_AUTO,
-		.frequency_hz = 20,
+		.frequency_hz = SOURCE_HZ_DEFAULT,
 		.stack_bytes = 4 * OTP_HEAD_STACK,
 		.stack_max_bytes = OTP_STACK_LIMIT,
 		.stack_rate_bytes = 64u << 20,

@@ -60,7 +60,7 @@ static inline uint32_t config_base(uint32_t stack_bytes)
 struct config {
 	/* [sampler] */
 	enum sampler_mode mode;
-	uint32_t frequency_hz;   /* 20 */
+	uint32_t frequency_hz;   /* SOURCE_HZ_DEFAULT */
 	uint32_t ring_bytes;     /* 0: sized by CPUs and rate */
 	uint32_t sideband_bytes; /* per CPU */
 	uint32_t stack_bytes;    /* 131072: of a program without a plan or hint */

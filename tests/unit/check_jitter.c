@@ -40,8 +40,9 @@ static struct run run(struct jitter *j, uint64_t mean, uint64_t cycle_ns, bool v
 	uint64_t begin = j->state % NSEC_PER_SEC, at = begin, end = begin + RUN_NS;
 	struct run r = {0};
 
+	*j = (struct jitter){.state = j->state};
 	while (at < end) {
-		uint64_t next = vary ? MIN(at + jitter_stretch(j, mean), end) : end;
+		uint64_t next = vary ? MIN(jitter_begin(j, mean, at), end) : end;
 		int64_t behind = (int64_t)(at - begin - r.ticks * mean);
 
 		run_stretch(&r, at, next, vary ? jitter_period(j, mean, behind) : mean, cycle_ns);
@@ -106,13 +107,35 @@ START_TEST(mean_rate_is_the_nominal_one)
 	uint64_t at = 0;
 
 	for (int i = 0; i < 200; i++) {
-		uint64_t next = at + jitter_stretch(&j, mean);
+		uint64_t next = jitter_begin(&j, mean, at);
 
 		run_stretch(&r, at, next, jitter_period(&j, mean, (int64_t)(at - r.ticks * mean)), NSEC_PER_SEC);
 		at = next;
 	}
 	/* The last stretch is not yet made up for. */
 	ck_assert_double_eq_tol((double)(r.ticks * mean) / (double)at, 1.0, 0.005);
+}
+END_TEST
+
+/* Each other turn is some seconds late. */
+START_TEST(mean_rate_stays_where_turns_come_late)
+{
+	static const uint32_t all[] = {19, 97, 997};
+	uint64_t mean = NSEC_PER_SEC / all[_i];
+	struct jitter j = {.state = 11};
+	struct run r = {0};
+	uint64_t at = 1;
+
+	for (int i = 0; i < 60; i++) {
+		uint64_t next = jitter_begin(&j, mean, at) + (i % 2 ? (uint64_t)i % 7 * NSEC_PER_SEC / 2 : 0);
+
+		run_stretch(&r, at, next, jitter_period(&j, mean, (int64_t)(at - 1 - r.ticks * mean)), NSEC_PER_SEC);
+		at = next;
+		/* From the beginning on, it is never far off. */
+		if (at > 10 * NSEC_PER_SEC)
+			ck_assert_double_eq_tol((double)(r.ticks * mean) / (double)at, 1.0, 0.1);
+	}
+	ck_assert_double_eq_tol((double)(r.ticks * mean) / (double)at, 1.0, 0.03);
 }
 END_TEST
 
@@ -123,7 +146,7 @@ START_TEST(period_has_its_bounds_whatever_the_clock_says)
 
 	for (uint64_t mean = 100000; mean <= NSEC_PER_SEC; mean *= 10)
 		for (size_t i = 0; i < ARRAY_SIZE(behind); i++) {
-			uint64_t period = jitter_period(&j, mean, behind[i]), stretch = jitter_stretch(&j, mean);
+			uint64_t period = jitter_period(&j, mean, behind[i]), stretch = jitter_begin(&j, mean, 5) - 5;
 
 			ck_assert(period >= mean / 2 && period <= mean * 4);
 			ck_assert(stretch >= 16 * mean && stretch >= 80 * NSEC_PER_MSEC && stretch <= 24 * NSEC_PER_SEC);
@@ -140,6 +163,7 @@ Suite *jitter_suite(void)
 	tcase_add_loop_test(t, program_in_step_is_sampled_as_by_chance, 0, ARRAY_SIZE(rates));
 	tcase_add_test(t, without_variation_a_program_in_step_is_sampled_always_or_never);
 	tcase_add_loop_test(t, mean_rate_is_the_nominal_one, 0, 5);
+	tcase_add_loop_test(t, mean_rate_stays_where_turns_come_late, 0, 3);
 	tcase_add_test(t, period_has_its_bounds_whatever_the_clock_says);
 	suite_add_tcase(s, t);
 	return s;

@@ -306,6 +306,7 @@ int events_start(struct events *e)
 	for (cpu = 0; cpu < e->nr; cpu++)
 		open += e->fds[cpu] >= 0;
 	events_begin_idle_all(e);
+	e->jitter.began_ns = 0; /* the time stopped is no stretch */
 	/* A timer runs from the moment that it is enabled: enabling one after the other sets the CPUs apart. */
 	for (cpu = 0; cpu < e->nr; cpu++) {
 		if (e->fds[cpu] < 0)
@@ -362,12 +363,15 @@ int events_set_period(struct events *e, uint64_t period)
 
 uint64_t events_vary(struct events *e, uint64_t now_ns)
 {
+	uint64_t next;
+
 	if (!event_is_timer(&e->setup))
 		return UINT64_MAX;
+	next = jitter_begin(&e->jitter, e->setup.period, now_ns);
 	for (uint32_t cpu = 0; e->started && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
 			events_vary_cpu(e, cpu);
-	return now_ns + jitter_stretch(&e->jitter, e->setup.period);
+	return next;
 }
 
 static int events_follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)

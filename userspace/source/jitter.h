@@ -24,14 +24,18 @@
 
 struct jitter {
 	uint64_t state;
+	uint64_t began_ns;  /* the stretch */
+	uint64_t lasted_ns; /* the longest of the last stretches */
 };
 
 void jitter_init(struct jitter *j); /* from the kernel's random numbers */
-/* Nanoseconds until the period changes again: about 20 ticks, at least 100 ms; a fifth of it is random. */
-uint64_t jitter_stretch(struct jitter *j, uint64_t mean_ns);
+/* Begins a stretch; returns when to begin the next: after about 20 ticks and at least 100 ms; a fifth is random. */
+uint64_t jitter_begin(struct jitter *j, uint64_t mean_ns, uint64_t now_ns);
 /*
- * The period of the next stretch, from half of mean_ns to 4 times it.
+ * A period for the stretch that begins, from half of mean_ns to 4 times it.
  * behind_ns: the time enabled so far, less mean_ns for each tick due in it.
+ * Where stretches lately began late, as on a host that leaves the caller no
+ * CPU, rates vary less: a rate that stays for long must not be far off.
  */
 uint64_t jitter_period(struct jitter *j, uint64_t mean_ns, int64_t behind_ns);
 

@@ -116,6 +116,10 @@ struct vm_area_struct {
 void vm_flags_set(struct vm_area_struct *vma, unsigned long flags);
 void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags);
 #endif
+#ifdef FAKE_PAGE_KMEMCG
+struct page;
+int PageKmemcg(struct page *page);
+#endif
 #define PAGE_KERNEL 1
 #ifdef FAKE_VMALLOC_PLAIN
 void *__vmalloc(unsigned long bytes, gfp_t how);

@@ -14,6 +14,7 @@
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/preempt.h>
+#include <linux/security.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -114,6 +115,23 @@ static inline bool otprof_compat_may_profile(void)
 	return perfmon_capable();
 #else
 	return capable(CAP_SYS_ADMIN);
+#endif
+}
+
+/*
+ * What the kernel's lockdown answers: 0, or that it keeps its memory from
+ * everybody, root included (confidentiality). Samples hold what it keeps then:
+ * names, numbers and return addresses out of the kernel's memory. The reason
+ * that is given is perf's, which all these kernels have; BPF's was renamed
+ * (BPF_READ, BPF_READ_KERNEL). Kernels before 5.4 have no such question: what
+ * some distributions called lockdown there is not asked.
+ */
+static inline int otprof_compat_locked_down(void)
+{
+#ifdef OTPROF_HAVE_LOCKED_DOWN
+	return security_locked_down(LOCKDOWN_PERF);
+#else
+	return 0;
 #endif
 }
 

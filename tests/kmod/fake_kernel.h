@@ -156,6 +156,10 @@ bool capable(int cap);
 #ifdef FAKE_PERFMON_CAPABLE
 bool perfmon_capable(void);
 #endif
+#ifdef FAKE_LOCKED_DOWN
+enum lockdown_reason { LOCKDOWN_NONE, LOCKDOWN_PERF };
+int security_locked_down(enum lockdown_reason what);
+#endif
 #ifdef FAKE_FSBASE_READ
 unsigned long x86_fsbase_read_cpu(void);
 #endif

@@ -15,7 +15,7 @@ static struct page *page_at(const struct otprof_area *a, unsigned long twice, un
 }
 
 /* A ring may be large: where there is no memory it is refused, and nobody is killed to make room for it. */
-#define AREA_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
+#define AREA_GFP (OTPROF_GFP_MAPPED | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN)
 
 static int pages_alloc(struct otprof_area *a, unsigned long nr)
 {

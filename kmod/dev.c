@@ -33,13 +33,22 @@ static bool dev_may_open(void)
 	return group >= 0 && in_egroup_p(make_kgid(&init_user_ns, group));
 }
 
+/* A sampler that was open before a lockdown goes on, as /dev/mem, perf events and BPF programs do. */
+static int dev_check_open(void)
+{
+	if (!dev_may_open())
+		return -EPERM;
+	return otprof_compat_locked_down() ? -EOPNOTSUPP : 0;
+}
+
 static int dev_open(struct inode *inode, struct file *file)
 {
 	struct otprof_session *s;
 	int err;
 
-	if (!dev_may_open())
-		return -EPERM;
+	err = dev_check_open();
+	if (err)
+		return err;
 	err = otprof_session_new(&s);
 	if (err)
 		return err;

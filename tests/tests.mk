@@ -78,7 +78,7 @@ check-packages: all
 	@BUILD=$(BUILD) tests/packages/run.sh
 
 # Whole Debian systems with the packages, beside each other: a quarter of an hour, and the images once.
-check-system: all $(BUILD)/programs/shares
+check-system: all $(BUILD)/programs/shares $(BUILD)/programs/shares-static
 	@BUILD=$(BUILD) tests/guest/system.sh
 
 bench: setup-bench

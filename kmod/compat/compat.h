@@ -14,6 +14,7 @@
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/preempt.h>
+#include <linux/security.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -71,6 +72,20 @@ static inline void otprof_compat_hrtimer(struct hrtimer *t, enum hrtimer_restart
 #define GFP_KERNEL_ACCOUNT GFP_KERNEL
 #endif
 
+/*
+ * Pages that a process will map. They are charged like all other memory, except
+ * where the charge is written into the page's count of mappings (PageKmemcg,
+ * 4.8 to 5.10): such a page cannot be mapped. From 5.1 on vm_insert_page
+ * refuses it (mm/memory.c, page_has_type); before, the mapping damages both the
+ * count and the charge. There these pages are not charged: memory_max and
+ * sessions_max are their bound.
+ */
+#ifdef OTPROF_HAVE_PAGE_KMEMCG
+#define OTPROF_GFP_MAPPED GFP_KERNEL
+#else
+#define OTPROF_GFP_MAPPED GFP_KERNEL_ACCOUNT
+#endif
+
 /* Zeroed; the caller says what no memory means, the kernel need not warn of it. */
 static inline void *otprof_compat_vzalloc(unsigned long bytes)
 {
@@ -100,6 +115,23 @@ static inline bool otprof_compat_may_profile(void)
 	return perfmon_capable();
 #else
 	return capable(CAP_SYS_ADMIN);
+#endif
+}
+
+/*
+ * What the kernel's lockdown answers: 0, or that it keeps its memory from
+ * everybody, root included (confidentiality). Samples hold what it keeps then:
+ * names, numbers and return addresses out of the kernel's memory. The reason
+ * that is given is perf's, which all these kernels have; BPF's was renamed
+ * (BPF_READ, BPF_READ_KERNEL). Kernels before 5.4 have no such question: what
+ * some distributions called lockdown there is not asked.
+ */
+static inline int otprof_compat_locked_down(void)
+{
+#ifdef OTPROF_HAVE_LOCKED_DOWN
+	return security_locked_down(LOCKDOWN_PERF);
+#else
+	return 0;
 #endif
 }
 
@@ -242,7 +274,11 @@ static inline const struct path *otprof_compat_file_path(struct file *file)
 #endif
 }
 
-/* Flags that a kernel does not know are set on no task. */
+/*
+ * Flags that a kernel does not know are set on no task. The bits are those of
+ * the kernel's own headers: PF_IO_WORKER is another one before 5.10, where
+ * 0x10, its bit today, is PF_VCPU, and its bearers are kernel threads before 5.12.
+ */
 #ifndef PF_IO_WORKER
 #define PF_IO_WORKER 0
 #endif

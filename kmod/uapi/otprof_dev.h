@@ -9,6 +9,9 @@
  * Order: CONFIG once, then the rest. START and STOP any number of times.
  * Errors: the usual ones; EINVAL also for any reserved field that is not zero;
  * E2BIG where ring and tables would exceed the module's parameter memory_max.
+ * open: EPERM without the right to profile; EBUSY beyond sessions_max;
+ * EOPNOTSUPP where the kernel is locked down to confidentiality, which grants
+ * nobody what samples hold (Linux 5.4 and later).
  * Compatibility: INFO first. dev_version changes when a caller must change;
  * features lists what this module supports; new calls have new numbers.
  */

@@ -9,6 +9,7 @@
 # FILE is copied to /bin/ (or GUEST_PATH) with the shared libraries that it
 # needs; a directory is copied whole. ROOT is a tree that is laid under it all.
 # OTPROF_GUEST_ARCH=arm64: ROOT brings bin/busybox and every library.
+# SCRIPT runs in a memory cgroup of its own, unless OTPROF_GUEST_MEMCG=no.
 # MODULE is loaded before SCRIPT, with what it depends on. The console goes to
 # stdout (and LOG). With SHIFT, there is one CPU, on which an instruction takes
 # 2^SHIFT ns of the guest's time, and idle time passes at once: however busy the
@@ -58,6 +59,7 @@ for tool in $qemu cpio busybox; do
 	command -v $tool >/dev/null || { echo "boot.sh: no $tool" >&2; exit 77; }
 done
 image=$("$here/fetch.sh" "$kernel")
+append="$append OTPROF_MEMCG=${OTPROF_GUEST_MEMCG:-yes}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root

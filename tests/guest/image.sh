@@ -5,7 +5,7 @@
 #
 #   image.sh [-d "PACKAGE..."] [-x "SCRIPT FILE..."] [-s SIZE] SUITE [PACKAGE...]
 #
-# SUITE: bookworm or trixie. PACKAGEs are installed (no recommends), natively
+# SUITE: bullseye, bookworm or trixie. PACKAGEs are installed (no recommends), natively
 # in a chroot: under emulation that is slow. -d: packages that are only
 # downloaded, for the guest to install; what they depend on is installed.
 # -x: a script that runs in the chroot at last, with FILEs beside it; it may warm
@@ -170,9 +170,9 @@ install_packages() {
 		$([ -z "$download" ] || depends_of) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
 	mkdir -p "$new/debs" "$root/var/debs"
-	[ -n "$download" ] || return 0
 	# shellcheck disable=SC2046,SC2086
-	inside "$root" sh -c 'cd /var/debs && apt-get download -q "$@"' sh $(expand $download) >>"$log" 2>&1 ||
+	[ -z "$download" ] ||
+		inside "$root" sh -c 'cd /var/debs && apt-get download -q "$@"' sh $(expand $download) >>"$log" 2>&1 ||
 		cannot "packages: $(grep -m 3 '^E:' "$log" | tr '\n' ' ')"
 	run_hook
 	find "$root/var/debs" -name '*.deb' -exec mv -t "$new/debs" {} +

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: the sampler's own test by the module, the whole daemon where it
-# was brought along, then what shakes the module.
+# was brought along, then what shakes the module, and at last a lockdown.
 # OTPROF_LOADS and OTPROF_SHAKE_MS say how much; they come by the kernel's
 # command line. OTPROF_SHAKE_ONLY=yes leaves the first two out.
 bad=0
@@ -28,4 +28,5 @@ if command -v otprofd >/dev/null; then
 	kmod_daemon.sh || bad=1
 fi
 /bin/kmod_stress.sh || bad=1
+kmod_lockdown.sh || bad=1
 exit $bad

@@ -50,7 +50,7 @@ boot() { # KERNEL MODULE
 	*" $1 "*) ! old_module "$1" || more+=("$build/kmod-old/otprof.ko=/otprof-old.ko") ;;
 	esac
 	"$here/boot.sh" -k "$1" -m $memory -t "${OTPROF_GUEST_SECONDS:-600}" -a "loglevel=5 $(how_much "$1" | tr '\n' ' ')" \
-		"$here/kmod.sh" "${OTPROF_PROBE:-$build/probe}" "$(command -v busybox)" "$here/kmod_stress.sh" \
+		"$here/kmod.sh" "${OTPROF_PROBE:-$build/probe}" "$(command -v busybox)" "$here/kmod_stress.sh" "$here/kmod_lockdown.sh" \
 		"$build/kmod_stress" "$build/programs/shares" "$build/programs/forkstorm-static" \
 		"$build/programs/hostile-static" ${more[@]+"${more[@]}"} "$2=/otprof.ko"
 }

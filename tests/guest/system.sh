@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The packages in whole Debian systems, from apt install to purge: system_test.sh
-# in Debian 12 and 13, both at a time, each in two boots and on two kernels.
+# in Debian 12 and 13, each in two boots and on two kernels; and as a service of
+# Debian 11, on its kernel, 5.10. All at a time.
 #
-#   system.sh [12|13]...
+#   system.sh [11|12|13]...
 #
+# Debian 11's C library is older than the one that the packages are made with:
+# there the programs bring their own along, with a loader and search path of theirs.
 # Lines are facts. 1 where one does not hold, 77 where no guest could be run.
 # OTPROF_GUEST_SECONDS: for each guest (1500).
 set -uo pipefail
@@ -12,9 +15,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.." || exit 1
 build=$(realpath "${BUILD:-build}")
 packages=$build/packages
-[ $# -gt 0 ] || set -- 12 13
-declare -A suites=([12]=bookworm [13]=trixie)
+[ $# -gt 0 ] || set -- 11 12 13
+declare -A suites=([11]=bullseye [12]=bookworm [13]=trixie)
 kernel="linux-image-@newest linux-headers-@newest"
+brought=/opt/otprof # where the guest has the libraries that are brought along
 
 skip_all() {
 	echo "skip - packages in whole systems: $1"
@@ -43,16 +47,40 @@ requests() { # RELEASE
 	fi
 }
 
-guest() { # RELEASE
-	local image log=$build/guest-debian-$1.log code began=$SECONDS
+# Headers and DKMS are in Debian 11's image; in the others the guest installs them.
+image_of() { # RELEASE
+	local warm="$here/system_warm.sh $here/system_cc.sh $work/this $work/next"
+	if [ "$1" = 11 ]; then
+		# shellcheck disable=SC2086 # two names
+		"$here/image.sh" -x "$warm" "${suites[$1]}" $kernel dkms gcc make ccache python3
+		return
+	fi
 	# shellcheck disable=SC2046 # a list of names
-	image=$("$here/image.sh" -d "$kernel" -x "$here/system_warm.sh $here/system_cc.sh $work/this $work/next" \
-		"${suites[$1]}" linux-image-@previous python3 ccache \
-		$(depends "$packages"/this/otprof_*.deb) $(depends "$packages"/this/otprof-dkms_*.deb) 2>"$log") ||
-		{ echo "skip - Debian $1: $(tail -n 1 "$log")"; return 77; }
+	"$here/image.sh" -d "$kernel" -x "$warm" "${suites[$1]}" linux-image-@previous python3 ccache \
+		$(depends "$packages"/this/otprof_*.deb) $(depends "$packages"/this/otprof-dkms_*.deb)
+}
+
+# The programs with loader and libraries in $brought, all of which the guest copies there.
+bring_libraries() {
+	make -s -j"${CHECK_CPUS:-2}" BUILD="$build/brought" \
+		LDFLAGS="-Wl,--dynamic-linker=$brought/ld.so -Wl,--disable-new-dtags -Wl,-rpath,$brought" \
+		"$build/brought/otprofd" "$build/brought/otprof" >"$build/brought.log" 2>&1 || return 1
+	mkdir -p "$work/brought"
+	cp "$build/brought/otprofd" "$build/brought/otprof" "$work/brought/"
+	ldd "$build/otprofd" "$build/otprof" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | sort -u | xargs cp -L -t "$work/brought"
+	cp -L /lib64/ld-linux-x86-64.so.2 "$work/brought/ld.so"
+}
+
+guest() { # RELEASE
+	local image log=$build/guest-debian-$1.log code began=$SECONDS files=("$build/programs/shares")
+	image=$(image_of "$1" 2>"$log") || { echo "skip - Debian $1: $(tail -n 1 "$log")"; return 77; }
+	if [ "$1" = 11 ]; then
+		bring_libraries || { echo "not ok - Debian $1: programs with libraries of their own are built"; return 1; }
+		files=("$build/programs/shares-static=shares" "$work/brought=brought")
+	fi
 	# One CPU: two that share a thread of the emulator only wait for each other.
 	"$here/image_boot.sh" -t "${OTPROF_GUEST_SECONDS:-1500}" -c 1 -a mitigations=off -d "$work/disk-$1" -o "$log" \
-		"$image" "$here/system_test.sh" "$build/programs/shares" tests/lib/sink.py "$image/debs" "$image/newest" \
+		"$image" "$here/system_test.sh" "${files[@]}" tests/lib/sink.py "$image/debs" "$image/newest" \
 		"$work/this=this" "$work/next=next" >/dev/null 2>"$log.err"
 	code=$?
 	sed -nE "s/^(ok|not ok|skip) - /\\1 - Debian $1: /p" "$log"

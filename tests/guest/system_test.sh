@@ -7,6 +7,7 @@
 # The module without headers; then a second kernel with its headers, for which DKMS builds it: one
 # build, that takes minutes under emulation, says both that headers may come later and kernels, too.
 # Boot 2, that kernel: it came back, with the module; reload, restart, kills; upgrade; removal, purge.
+# Debian 11: one boot; by the module and by BPF, as a service.
 bad=0
 conf=/etc/otprof.conf
 sink=/var/lib/sink
@@ -267,7 +268,59 @@ removed() {
 	fact $? "no unit is left"
 }
 
+# Debian 11, whose libraries are too old for the packages: dpkg unpacks them, and the programs are those that bring
+# their own. All else is as installed: unit, users, configuration, DKMS.
+installed_as_service() {
+	dpkg -i --force-depends /files/this/otprof_*.deb /files/this/otprof-dkms_*.deb >/tmp/apt.log 2>&1
+	fact $? "dpkg installs otprof and otprof-dkms" /tmp/apt.log
+	module_built "$(uname -r)"
+	fact $? "DKMS builds the module for this kernel: $(dkms status otprof 2>/dev/null)" /tmp/apt.log
+	mkdir -p /opt/otprof
+	cp /files/brought/* /opt/otprof/
+	mv /opt/otprof/otprofd /usr/sbin/otprofd
+	mv /opt/otprof/otprof /usr/bin/otprof
+	sed -i -e 's/^#\(\[exporter collector\]\)/\1/' -e 's|^#* *endpoint = .*|endpoint = http://127.0.0.1:4318|' $conf
+	printf '[limits]\ncpu_percent = 100\n[profile]\ninterval = 1s\n' >/etc/otprof.conf.d/emulated.conf
+	modprobe otprof
+	fact $? "modprobe otprof"
+	clock "installed"
+}
+
+# As every service, it lies in a memory cgroup: what it maps is charged to that, or may not be.
+serves() { # SAMPLER
+	mark
+	use_sampler "$1"
+	systemctl start otprofd
+	fact $? "$1: systemctl start otprofd" /tmp/apt.log
+	until_true is_sampling "$1"
+	[ "$(cat /sys/fs/cgroup/system.slice/otprofd.service/memory.current)" -gt 0 ]
+	fact $? "$1: the service's memory is counted in its cgroup"
+	journal
+	said "sampler $1" && said 'sampling \(engine'
+	fact $? "$1: the journal says which sampler runs" /tmp/journal
+	! said 'not exist|cannot|refuse|denied|not permitted|not readable'
+	fact $? "$1: the unit's hardening is in nobody's way" /tmp/journal
+	profiles "$1: as a service"
+	systemctl stop otprofd
+	fact $? "$1: systemctl stop otprofd"
+	journal
+	said 'taken [0-9]+ = exported'
+	fact $? "$1: the journal ends with its ledger" /tmp/journal
+	clock "served by $1"
+}
+
+served_on_debian_11() {
+	installed_as_service
+	serves kmod
+	serves bpf
+	modprobe -r otprof
+	fact $? "the module unloads"
+	clock "end"
+	exit $bad
+}
+
 begin
+[ "$(sed -n 's/^VERSION_ID="*\([0-9]*\).*/\1/p' /etc/os-release)" != 11 ] || served_on_debian_11
 case $1 in
 1)
 	installed_first

@@ -116,6 +116,10 @@ struct vm_area_struct {
 void vm_flags_set(struct vm_area_struct *vma, unsigned long flags);
 void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags);
 #endif
+#ifdef FAKE_PAGE_KMEMCG
+struct page;
+int PageKmemcg(struct page *page);
+#endif
 #define PAGE_KERNEL 1
 #ifdef FAKE_VMALLOC_PLAIN
 void *__vmalloc(unsigned long bytes, gfp_t how);
@@ -151,6 +155,10 @@ extern struct task_struct *current;
 bool capable(int cap);
 #ifdef FAKE_PERFMON_CAPABLE
 bool perfmon_capable(void);
+#endif
+#ifdef FAKE_LOCKED_DOWN
+enum lockdown_reason { LOCKDOWN_NONE, LOCKDOWN_PERF };
+int security_locked_down(enum lockdown_reason what);
 #endif
 #ifdef FAKE_FSBASE_READ
 unsigned long x86_fsbase_read_cpu(void);

@@ -288,6 +288,9 @@ START_TEST(lockdown_forbids_reading_memory)
 	put("/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
 	look("lockdown");
 	ck_text(DOCTOR_WARN, "confidentiality", "lockdown=integrity");
+	put("/dev/otprof", "");
+	look("sampler");
+	ck_text(DOCTOR_WARN, "not kmod (lockdown)", "lockdown");
 	put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
 	ck_assert_int_eq(look("lockdown"), DOCTOR_OK);
 }

@@ -153,9 +153,10 @@ void doctor_lockdown(struct doctor *d, struct finding *f)
 
 	doctor_read(d, "/sys/kernel/security/lockdown", text, sizeof(text));
 	if (strstr(text, "[confidentiality]")) {
-		doctor_set(f, DOCTOR_WARN, "confidentiality: BPF programs may not read memory, and modules must be signed");
+		doctor_set(f, DOCTOR_WARN, "confidentiality: neither BPF programs nor the module may read the kernel's memory");
 		doctor_fix(f, "boot with lockdown=integrity");
 		doctor_blocks_bpf(d, f);
+		d->no_kmod = d->no_kmod ? d->no_kmod : f->id;
 	} else if (strstr(text, "[integrity]")) {
 		doctor_set(f, DOCTOR_OK, "integrity: a module must be signed, BPF is not affected");
 	} else {

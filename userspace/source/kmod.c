@@ -47,6 +47,10 @@ static int kmod_dev_failed(int err, char why[SOURCE_WHY])
 	else if (err == -EPERM || err == -EACCES)
 		snprintf(why, SOURCE_WHY, "%s refuses: CAP_PERFMON is needed, CAP_SYS_ADMIN before Linux 5.8",
 			 OTPROF_DEV_PATH);
+	else if (err == -EOPNOTSUPP)
+		snprintf(why, SOURCE_WHY,
+			 "kernel lockdown is set to confidentiality, under which the module samples nothing: boot with "
+			 "lockdown=integrity or none");
 	else if (err == -EBUSY)
 		snprintf(why, SOURCE_WHY, "%s has as many users as its parameter sessions_max allows", OTPROF_DEV_PATH);
 	else

@@ -99,7 +99,7 @@ enum otp_origin {
 #define OTP_MODE_KERNEL   (1U << 0) /* the kernel was interrupted, else user code */
 #define OTP_MODE_COMPAT   (1U << 1) /* the user registers are those of 32-bit code */
 #define OTP_MODE_KTHREAD  (1U << 2) /* kernel thread: neither user registers nor user stack */
-#define OTP_MODE_NO_USER  (1U << 3) /* has an mm but no user registers of its own: io_uring, vhost */
+#define OTP_MODE_NO_USER  (1U << 3) /* has an mm but no user registers that fit it: io_uring, vhost, inside exec */
 #define OTP_MODE_EXITING  (1U << 4) /* the mm is gone */
 #define OTP_MODE_SHORT    (1U << 5) /* fewer stack bytes were readable than the plan asks for */
 #define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one has OTP_CHUNK_LAST */

@@ -10,7 +10,7 @@
 /* The task of this tick. Its other fields are read where they are needed, not before. */
 struct subject {
 	struct task_struct *task;
-	struct task_struct *parent;
+	struct task_struct *parent; /* followed only if ppid is not 0 */
 	u32 pid, tid, ppid;
 	struct comm comm; /* set once the task is selected */
 };
@@ -30,13 +30,22 @@ static __always_inline void subject_fill(struct subject *s, u64 pid_tgid)
 	s->parent = kread(s->task, real_parent);
 	s->pid = pid_tgid >> 32;
 	s->tid = (u32)pid_tgid;
-	s->ppid = kread(s->parent, tgid);
+	s->ppid = is_alive(s->task) ? kread(s->parent, tgid) : 0;
 }
+
+struct plan_copy {
+	union {
+		struct otp_plan plan;
+		u64 word[4];
+	};
+};
+_Static_assert(sizeof(struct plan_copy) == sizeof(struct otp_plan), "plan_find copies all words");
+_Static_assert(__builtin_offsetof(struct otp_plan, select) == 24, "select and pid are in one word");
 
 /* The exec identity: start of the process, and a count of its execs. */
 static __always_inline u64 start_of(struct task_struct *task)
 {
-	return kread(kread(task, group_leader), start_boottime);
+	return is_alive(task) ? kread(kread(task, group_leader), start_boottime) : kread(task, start_boottime);
 }
 
 static __always_inline u64 exec_of(struct task_struct *task)
@@ -55,6 +64,30 @@ static __always_inline bool plan_holds(const struct otp_plan *p, struct task_str
 	if (p->any_exec)
 		return !p->start_ns || p->start_ns == start_ns;
 	return p->start_ns == start_ns && p->exec_id == exec_of(task);
+}
+
+/*
+ * Copies the plan of a process; false: there is none that holds.
+ *
+ * The map is allocated beforehand, so the kernel reuses the element of a plan
+ * that was replaced or removed at once: another CPU may write another process'
+ * plan into it while it is read here. Only the copy is used, and it is taken by
+ * whole words: what decides (select, any_exec, base_units) together with the
+ * pid, which has to be this one, then the identity. generation and stack_bytes
+ * may come from the other plan where the writer is in between: then one copy
+ * has another size, within the same bounds.
+ */
+static __always_inline bool plan_find(struct plan_copy *to, u32 pid, struct task_struct *task)
+{
+	const volatile struct plan_copy *from = bpf_map_lookup_elem(&plans, &pid);
+
+	if (!from)
+		return false;
+	to->word[3] = from->word[3];
+	to->word[0] = from->word[0];
+	to->word[1] = from->word[1];
+	to->word[2] = from->word[2];
+	return to->plan.pid == pid && plan_holds(&to->plan, task);
 }
 
 /* The sizes of the copy, and the plan that they are from. */
@@ -76,15 +109,15 @@ static __always_inline void inherit(struct choice *c, const struct subject *s, c
 	u32 pid = s->ppid;
 
 	for (int up = 0; up < OTP_ANCESTORS_MAX && up < d->ancestors && pid; up++) {
-		const struct otp_plan *p = bpf_map_lookup_elem(&plans, &pid);
+		struct plan_copy p;
 
-		if (p && plan_holds(p, at)) {
+		if (plan_find(&p, pid, at)) {
 			if (!up && exec_of(s->task) == exec_of(at)) {
-				choice_take(c, p);
+				choice_take(c, &p.plan);
 				c->mode = OTP_MODE_INHERITED;
 			}
-			if (!p->same_program || exec_of(s->task) == exec_of(at))
-				c->select = p->select;
+			if (!p.plan.same_program || exec_of(s->task) == exec_of(at))
+				c->select = p.plan.select;
 			if (c->select != OTP_SELECT_UNSET)
 				return;
 		}
@@ -95,11 +128,11 @@ static __always_inline void inherit(struct choice *c, const struct subject *s, c
 
 static __always_inline void choose_by_plan(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
-	const struct otp_plan *p = bpf_map_lookup_elem(&plans, &s->pid);
+	struct plan_copy p;
 
-	if (p && plan_holds(p, s->task)) {
-		choice_take(c, p);
-		c->select = p->select;
+	if (plan_find(&p, s->pid, s->task)) {
+		choice_take(c, &p.plan);
+		c->select = p.plan.select;
 		c->planned = true;
 		return;
 	}
@@ -123,9 +156,11 @@ static __always_inline u8 cgroup_select(struct task_struct *task)
 	u8 select = cgroup_rule(bpf_get_current_cgroup_id());
 
 	for (int up = 1; up < OTP_CGROUP_DEPTH && select == OTP_SELECT_UNSET; up++) {
-		at = kread(kread(at, self.parent), cgroup);
-		if (!at)
+		struct cgroup_subsys_state *parent = kread(at, self.parent);
+
+		if (!parent)
 			break;
+		at = kread(parent, cgroup);
 		select = cgroup_rule(kread(kread(at, kn), id));
 	}
 	return select;

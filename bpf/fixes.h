@@ -61,12 +61,46 @@ static __always_inline const void *saved_user_regs(struct task_struct *task)
 /*
  * Tasks that share an mm but never were in user mode: io_uring workers, and
  * user workers such as vhost (6.4: "fork: Add kernel_clone_args flag to ...").
+ * Workers of io_uring are such tasks since 5.12 ("kernel: provide
+ * create_io_thread() helper"), and kernel threads before. Their bit was PF_VCPU
+ * (guest time of KVM) up to 5.9 ("sched: Bring the PF_IO_WORKER and PF_WQ_WORKER
+ * bits closer together"), which kernels with a backported ring buffer may have.
  */
 static __always_inline bool is_worker(u32 flags)
 {
-	if (flags & PF_IO_WORKER)
+	if (bpf_core_field_exists(struct kernel_clone_args, io_thread) && (flags & PF_IO_WORKER))
 		return true;
 	return bpf_core_field_exists(struct kernel_clone_args, user_worker) && (flags & PF_USER_WORKER);
+}
+
+/*
+ * Between the call of execve and the new program's first instruction: from
+ * exec_mmap until start_thread the saved registers are the old program's and
+ * the memory is the new one's. in_execve exists up to 7.2 at least, where only
+ * TOMOYO reads it; without it, a new program's memory lacks the bounds of its
+ * code until load_elf_binary is almost done (Linux, fs/binfmt_elf.c).
+ */
+static __always_inline bool in_exec(struct task_struct *task)
+{
+	struct mm_struct *mm;
+
+	if (bpf_core_field_exists(task->in_execve)) {
+		if (typed_tasks())
+			return BPF_CORE_READ_BITFIELD(task, in_execve);
+		return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+	}
+	mm = kread(task, mm);
+	return mm && !kread(mm, end_code);
+}
+
+/*
+ * A task may be reaped while it runs its last instructions. Its parent and its
+ * leader may be freed by then, and newer kernels (6.3) read what these pointers
+ * lead to without an exception entry: they are not followed.
+ */
+static __always_inline bool is_alive(struct task_struct *task)
+{
+	return kread(task, thread_pid);
 }
 
 #endif

@@ -49,7 +49,7 @@ enum {
 };
 
 /* Linux, include/linux/sched.h */
-#define PF_IO_WORKER   0x00000010
+#define PF_IO_WORKER   0x00000010 /* from 5.10 on; PF_VCPU before */
 #define PF_USER_WORKER 0x00004000 /* from 6.4 on; another meaning before */
 #define PF_KTHREAD     0x00200000
 
@@ -81,8 +81,9 @@ struct pt_regs {
 };
 #endif
 
-/* If the field exists, PF_USER_WORKER has its meaning. */
+/* If io_thread exists, PF_IO_WORKER has its meaning; if user_worker exists, PF_USER_WORKER has. */
 struct kernel_clone_args {
+	u32 io_thread : 1;
 	u32 user_worker : 1;
 };
 
@@ -108,7 +109,10 @@ struct css_set {
 
 struct mm_struct {
 	unsigned long start_stack;
+	unsigned long end_code;
 };
+
+struct pid;
 
 struct thread_struct {
 #if defined(__TARGET_ARCH_x86)
@@ -129,6 +133,8 @@ struct task_struct {
 	struct task_struct *group_leader;
 	u64 start_boottime;
 	u64 self_exec_id;
+	unsigned int in_execve : 1;
+	struct pid *thread_pid;
 	struct css_set *cgroups;
 	char comm[16];
 	struct thread_struct thread;

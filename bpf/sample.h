@@ -34,17 +34,31 @@ static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, struct tas
 		return mode | OTP_MODE_NO_USER;
 	if (!kread(task, mm))
 		return mode | OTP_MODE_EXITING;
+	if (mode && in_exec(task))
+		return mode | OTP_MODE_NO_USER;
 	return mode;
 }
 
 /*
  * The known end of a stack: for the first thread, where the kernel placed the
  * program's arguments; for others, the thread's own data, which C libraries
- * place at the top of the stack's mapping.
+ * place at the top of the stack's mapping. 0: unknown, as for a process in its
+ * parent's memory (vfork, posix_spawn): the arguments are the parent's, and so
+ * may be the stack.
  */
 static __always_inline u64 stack_end(const struct subject *who, u64 tls)
 {
-	return who->tid == who->pid ? kread(kread(who->task, mm), start_stack) : tls;
+	struct mm_struct *mm;
+	u64 first = 0;
+
+	if (who->tid != who->pid) {
+		bpf_probe_read_user(&first, sizeof(first), (const void *)tls);
+		return otp_copy_thread_end(OTP_ARCH_HERE, tls, first);
+	}
+	mm = kread(who->task, mm);
+	if (!mm || (who->ppid && kread(who->parent, mm) == mm))
+		return 0;
+	return kread(mm, start_stack);
 }
 
 static __always_inline void put_head(u8 *scratch, const struct subject *who, const struct choice *choice,

@@ -121,7 +121,7 @@ static bool plan_valid(const struct otp_plan *p)
 {
 	return p->select <= OTP_SELECT_NO && p->any_exec <= 1 && p->same_program <= 1 &&
 	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT && p->stack_bytes <= OTP_STACK_LIMIT &&
-	       !p->reserved[0] && !p->reserved[1] && !p->reserved[2] && !p->reserved[3];
+	       !p->pid;
 }
 
 static long dev_set_plan(struct otprof_session *s, const void __user *arg)

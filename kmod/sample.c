@@ -79,14 +79,23 @@ static void sample_share_budget(struct otprof_sample *s, u64 *want)
 		s->mode |= OTP_MODE_THROTTLE;
 }
 
+/* vfork and posix_spawn: the parent waits, and its memory is the child's until the child's exec. */
+static bool sample_is_in_parents_memory(const struct otprof_sample *s)
+{
+	return s->who.parent && READ_ONCE(s->who.parent->mm) == current->mm;
+}
+
 /*
  * The known end of a stack: for the first thread, where the kernel placed the
  * program's arguments; for others, the thread's own data, which C libraries
- * place at the top of the stack's mapping.
+ * place at the top of the stack's mapping. 0: unknown, as for a process in its
+ * parent's memory: the arguments are the parent's, and so may be the stack.
  */
 static u64 sample_stack_end(const struct otprof_sample *s)
 {
-	return s->who.tid == s->who.pid ? READ_ONCE(current->mm->start_stack) : s->tls_base;
+	if (s->who.tid != s->who.pid)
+		return otp_copy_thread_end(OTPROF_ARCH, s->tls_base, otprof_ustack_word(s->tls_base));
+	return sample_is_in_parents_memory(s) ? 0 : READ_ONCE(current->mm->start_stack);
 }
 
 /* Plans the copy and the chunks that continue it. */

@@ -62,3 +62,10 @@ bool otprof_ustack_there(u64 addr)
 
 	return ustack_copy(&word, sizeof(word), addr) == sizeof(word);
 }
+
+u64 otprof_ustack_word(u64 addr)
+{
+	u64 word;
+
+	return ustack_copy(&word, sizeof(word), addr) == sizeof(word) ? word : 0;
+}

@@ -18,5 +18,7 @@ u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes);
 
 /* Whether the word at addr is readable. */
 bool otprof_ustack_there(u64 addr);
+/* The word there; 0 if it cannot be read. */
+u64 otprof_ustack_word(u64 addr);
 
 #endif

@@ -185,13 +185,18 @@ static inline u64 otprof_compat_cgroup_id(struct cgroup *cgroup)
 }
 #endif
 
-/* Whether the task is between the call of execve and the new program's first instruction. */
+/*
+ * Whether the task is between the call of execve and the new program's first
+ * instruction. in_execve exists up to 7.2 at least; without it, a new program's
+ * memory lacks the bounds of its code until load_elf_binary is almost done
+ * (Linux, fs/binfmt_elf.c), which is known of the current task only.
+ */
 static inline bool otprof_compat_in_exec(const struct task_struct *task)
 {
 #ifdef OTPROF_HAVE_IN_EXECVE
 	return data_race((bool)task->in_execve); /* a bit, set by the task itself */
 #else
-	return false;
+	return task == current && task->mm && !READ_ONCE(task->mm->end_code);
 #endif
 }
 

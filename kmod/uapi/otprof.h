@@ -99,7 +99,7 @@ enum otp_origin {
 #define OTP_MODE_KERNEL   (1U << 0) /* the kernel was interrupted, else user code */
 #define OTP_MODE_COMPAT   (1U << 1) /* the user registers are those of 32-bit code */
 #define OTP_MODE_KTHREAD  (1U << 2) /* kernel thread: neither user registers nor user stack */
-#define OTP_MODE_NO_USER  (1U << 3) /* has an mm but no user registers of its own: io_uring, vhost */
+#define OTP_MODE_NO_USER  (1U << 3) /* has an mm but no user registers that fit it: io_uring, vhost, inside exec */
 #define OTP_MODE_EXITING  (1U << 4) /* the mm is gone */
 #define OTP_MODE_SHORT    (1U << 5) /* fewer stack bytes were readable than the plan asks for */
 #define OTP_MODE_CHUNKED  (1U << 6) /* chunks follow: the last one has OTP_CHUNK_LAST */
@@ -131,6 +131,13 @@ struct otp_sample {
 	__u64 start_ns; /* start of the group leader */
 	__u64 exec_id;  /* task_struct.self_exec_id */
 	__u64 cgroup_id;
+	/*
+	 * Base of the thread-local storage, 0: unknown. The module reads the
+	 * processor's register. eBPF reads what the kernel holds: the value at
+	 * the thread's last switch or arch_prctl, which WRFSBASE (x86-64) or a
+	 * write of tpidr_el0 (arm64) makes stale until the next switch, and exec
+	 * until the new program sets its own. perf does not report it.
+	 */
 	__u64 tls_base;
 	char comm[OTP_COMM_LEN]; /* of the thread */
 	__u32 mode;              /* OTP_MODE_* */
@@ -139,7 +146,13 @@ struct otp_sample {
 	__u8 arch;               /* enum otp_arch */
 	__u8 origin;             /* enum otp_origin */
 	__u16 nr_sections;
-	__u64 stack_end; /* known end (highest address) of this thread's own stack, 0: unknown */
+	/*
+	 * Known end (highest address) of this thread's own stack, 0: unknown.
+	 * Unknown for the first thread of a process in its parent's memory
+	 * (vfork, posix_spawn), and on x86-64 for a thread whose storage base is
+	 * not its own first word (otp_copy_thread_end).
+	 */
+	__u64 stack_end;
 };
 
 /* A typed section of a sample; the next one starts at the next multiple of 8. */
@@ -151,12 +164,20 @@ struct otp_section {
 
 enum otp_section_type {
 	OTP_SEC_REGS = 1,   /* struct otp_regs: user registers */
-	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first */
+	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first; see below */
 	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
 	/* 4 is retired; 5 and 6 are reserved for interpreters' frames, 7 for the trace context. */
 	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: only in captures, which have no chunks */
 	OTP_SEC_VALUE = 9,  /* struct otp_value: how much of its origin the sample stands for; without it, one */
 };
+
+/*
+ * Kernel addresses are absolute. A sampler could subtract the bases of kernel
+ * and modules only if it knew all of them at each tick, also those of modules,
+ * BPF programs and trampolines loaded a moment ago; and the engine, which names
+ * the addresses, holds the kernel's symbol table with these bases anyway. They
+ * do not leave the engine.
+ */
 
 /*
  * In the unit of the origin: events, nanoseconds, bytes. Later origins may
@@ -353,7 +374,7 @@ struct otp_plan {
 	 * switched stacks or has a frame too large to copy. 0: none.
 	 */
 	__u8 base_units;
-	__u8 reserved[4];
+	__u32 pid; /* of the process, for the eBPF sampler, whose source sets it; 0 elsewhere */
 };
 
 struct otp_cgroup_rule {

@@ -31,6 +31,20 @@ static __always_inline void otp_copy_default(__u32 *stack_bytes, __u32 *base_byt
 		*base_bytes = d->base_bytes;
 }
 
+/*
+ * The end of the stack of a thread other than the first, by the base of its
+ * thread-local storage; 0: unknown. first: the word at that base, 0 if it cannot
+ * be read. On x86-64 this word is the base's own address (System V ABI, AMD64
+ * supplement: %fs:0). A base without it belongs to no C library (Go's threads
+ * have one within an object of the heap, which may lie just above a stack), or
+ * was replaced by WRFSBASE: it would cut a stack anywhere. arm64 has no such
+ * word, so every base counts there.
+ */
+static __always_inline __u64 otp_copy_thread_end(__u32 arch, __u64 base, __u64 first)
+{
+	return arch == OTP_ARCH_X86_64 && first != base ? 0 : base;
+}
+
 /* Nothing above the known end of the stack is copied: returns the bytes from addr to copy. end 0: unknown. */
 static __always_inline __u64 otp_copy_clip(__u64 addr, __u64 want, __u64 end)
 {

@@ -44,10 +44,13 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 2 && strcmp(argv[1], "--child") == 0)
 		return child_main();
+	if (argc == 2 && strcmp(argv[1], "--again") == 0)
+		return child_again();
 	uname(&uts);
 	printf("sampler on %s, %s\n", uts.release, uts.version);
 	run_tests(capture_tests, argv + 1);
 	run_tests(select_tests, argv + 1);
+	run_tests(task_tests, argv + 1);
 	run_tests(life_tests, argv + 1);
 	if (probe_ops() != &source_kmod)
 		run_tests(event_tests, argv + 1);

@@ -28,7 +28,7 @@ static void *map(size_t len, int flags)
 }
 
 /* A stack between two unreadable pages, every word known and resident. */
-static uint64_t make_stack(struct stage *stage, int flags)
+uint64_t child_make_stack(struct stage *stage, int flags)
 {
 	uint8_t *base = map(STACK_BYTES + 8192, flags);
 	uint64_t *word = (uint64_t *)(base + 4096);
@@ -102,7 +102,7 @@ _Noreturn static void play_fork(struct stage *stage)
 
 _Noreturn static void play(enum scene scene, struct stage *stage)
 {
-	uint64_t start = make_stack(stage, 0), end = stage->stack_end;
+	uint64_t start = child_make_stack(stage, 0), end = stage->stack_end;
 
 	switch (scene) {
 	case SCENE_USER:
@@ -114,7 +114,7 @@ _Noreturn static void play(enum scene scene, struct stage *stage)
 	case SCENE_BOTTOM:
 		play_user(stage, start + 64, 0);
 	case SCENE_COMPAT:
-		spin_compat(stage, make_stack);
+		spin_compat(stage, child_make_stack);
 		break;
 	case SCENE_EXEC:
 		play_exec(stage);

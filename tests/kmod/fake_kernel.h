@@ -94,6 +94,7 @@ const struct inode *file_user_inode(struct file *f);
 const struct path *file_user_path(const struct file *f);
 #endif
 struct mm_struct {
+	unsigned long end_code;
 #ifdef FAKE_MMAP_LOCK
 	struct rw_semaphore mmap_lock;
 #else
@@ -140,6 +141,7 @@ struct pt_regs {
 	unsigned long ip, cs;
 };
 struct task_struct {
+	struct mm_struct *mm;
 	unsigned int flags;
 	int pid, tgid;
 #ifdef FAKE_IN_EXECVE

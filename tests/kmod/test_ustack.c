@@ -148,6 +148,17 @@ static bool word_at_the_end_is_there(void)
 	return true;
 }
 
+static bool word_that_is_missing_is_zero(void)
+{
+	u64 word;
+
+	pages_set(1);
+	memcpy(&word, memory + 16, sizeof(word));
+	CHECK(otprof_ustack_word(BASE + 16) == word);
+	CHECK(!otprof_ustack_word(BASE + PAGE_SIZE) && !otprof_ustack_word(0) && !otprof_ustack_word(~0ULL - 7));
+	return true;
+}
+
 static const struct {
 	const char *name;
 	bool (*run)(void);
@@ -157,6 +168,7 @@ static const struct {
 	{"pages that are missing are zeroes", pages_that_are_missing_are_zeroes},
 	{"copies are bounded by the pages", copies_are_bounded_by_the_pages},
 	{"the word at the end of a page is there", word_at_the_end_is_there},
+	{"a word that is missing is zero", word_that_is_missing_is_zero},
 };
 
 int main(void)

@@ -32,6 +32,17 @@ START_TEST(a_copy_ends_at_the_known_end_of_the_stack)
 }
 END_TEST
 
+START_TEST(storage_is_an_end_where_its_first_word_is_its_address)
+{
+	ck_assert_uint_eq(otp_copy_thread_end(OTP_ARCH_X86_64, 0x1000, 0x1000), 0x1000);
+	ck_assert_uint_eq(otp_copy_thread_end(OTP_ARCH_X86_64, 0x1000, 0x1008), 0);
+	ck_assert_uint_eq(otp_copy_thread_end(OTP_ARCH_X86_64, 0x1000, 0), 0); /* or it cannot be read */
+	ck_assert_uint_eq(otp_copy_thread_end(OTP_ARCH_X86_64, 0, 0), 0);
+	ck_assert_uint_eq(otp_copy_thread_end(OTP_ARCH_ARM64, 0x1000, 0x5678), 0x1000);
+	ck_assert_uint_eq(otp_copy_thread_end(OTP_ARCH_ARM64, 0, 0), 0);
+}
+END_TEST
+
 static const struct {
 	uint64_t addr, to, end, wish, base;
 } bases[] = {
@@ -144,6 +155,7 @@ Suite *copy_suite(void)
 
 	tcase_add_test(t, a_wish_is_whole_words_within_the_limit);
 	tcase_add_test(t, a_copy_ends_at_the_known_end_of_the_stack);
+	tcase_add_test(t, storage_is_an_end_where_its_first_word_is_its_address);
 	tcase_add_loop_test(t, the_base_is_what_the_copy_does_not_reach, 0, ARRAY_SIZE(bases));
 	tcase_add_test(t, a_budget_fills_with_time_and_never_beyond_its_window);
 	tcase_add_test(t, a_copy_takes_half_of_the_budget_and_its_base_first);

@@ -293,9 +293,13 @@ static bool bpf_sweep_plans(struct source_bpf *b)
 static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
 {
 	struct source_bpf *b = bpf_self(s);
-	int err = bpf_map_set(b->skel->maps.plans, &pid, p);
+	struct otp_plan own = p ? *p : (struct otp_plan){0};
+	const struct otp_plan *value = p ? &own : NULL;
+	int err;
 
-	return err == -E2BIG && bpf_sweep_plans(b) ? bpf_map_set(b->skel->maps.plans, &pid, p) : err;
+	own.pid = pid;
+	err = bpf_map_set(b->skel->maps.plans, &pid, value);
+	return err == -E2BIG && bpf_sweep_plans(b) ? bpf_map_set(b->skel->maps.plans, &pid, value) : err;
 }
 
 static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)

@@ -79,7 +79,8 @@ struct guard_cpu {
 	struct guard_look last;
 	struct guard_sum now, window, recent[GUARD_RECENT]; /* the newest last */
 	uint32_t recent_count;
-	uint64_t window_length_ns, credit_ns;
+	uint64_t window_length_ns;
+	int64_t credit_ns; /* left for reading files; negative: a debt */
 	struct cost_line line;
 	uint64_t share, files_share; /* of one CPU, in the last window so far, like cpu_permyriad */
 };

@@ -67,15 +67,23 @@ static uint64_t guard_cpu_since(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
+/* A debt is what all costs together have exceeded the limit by; more than a window of it is forgiven. */
+static void guard_cpu_set_credit(struct guard *g, int64_t credit_ns)
+{
+	int64_t most = (int64_t)guard_cpu_allowed(g, CREDIT_NS), least = -(int64_t)guard_cpu_allowed(g, FIRST_WINDOW_NS);
+
+	g->cpu.credit_ns = MAX(MIN(credit_ns, most), least);
+}
+
 static void guard_cpu_add(struct guard *g, const struct guard_look *l)
 {
 	struct guard_cpu *c = &g->cpu;
 	uint64_t elapsed = l->now_ns - c->last.now_ns, allowed = guard_cpu_allowed(g, elapsed);
 	uint64_t cost = guard_cpu_since(l->cpu_ns, c->last.cpu_ns), samples = guard_cpu_since(l->samples, c->last.samples);
-	uint64_t paid = MIN(MIN(guard_cpu_since(l->files_ns, c->last.files_ns), cost), c->credit_ns);
+	uint64_t paid = MIN(MIN(guard_cpu_since(l->files_ns, c->last.files_ns), cost), (uint64_t)MAX(c->credit_ns, 0));
 
 	cost -= paid;
-	c->credit_ns = MIN(guard_cpu_since(c->credit_ns - paid + allowed, cost), guard_cpu_allowed(g, CREDIT_NS));
+	guard_cpu_set_credit(g, c->credit_ns + (int64_t)(allowed - cost - paid));
 	c->now = (struct guard_sum){.ns = l->now_ns, .cost_ns = c->now.cost_ns + cost,
 				    .files_ns = c->now.files_ns + paid, .samples = c->now.samples + samples};
 	c->last = *l;
@@ -89,7 +97,7 @@ static void guard_cpu_start(struct guard *g, const struct guard_look *l)
 
 	c->last = *l;
 	c->now.ns = l->now_ns;
-	c->credit_ns = guard_cpu_allowed(g, CREDIT_NS);
+	guard_cpu_set_credit(g, INT64_MAX);
 	guard_cpu_begin(c, FIRST_WINDOW_NS);
 }
 
@@ -104,7 +112,7 @@ void guard_cpu_limits(struct guard *g)
 	}
 	if (c->hz >= g->limits.hz)
 		c->hz = 0;
-	c->credit_ns = MIN(c->credit_ns, guard_cpu_allowed(g, CREDIT_NS));
+	guard_cpu_set_credit(g, c->credit_ns);
 	g->ladder[GUARD_CPU].level = (c->hz != 0) + c->stack_level;
 }
 

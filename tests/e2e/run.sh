@@ -9,9 +9,10 @@
 # counts. A fact that is wrong stays wrong.
 set -u
 cd "$(dirname "$0")" || exit 1
-tests=(stacks ledger real storm debuginfod guard truth callsites shares witnesses reload record convert errors targets
-	explain sizing hostile leaks sandbox status model debug_files hostile_debug selection code short doctor events lockstep
-	perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:errors perf:lockstep)
+tests=(stacks ledger real storm debuginfod guard guard_start truth callsites shares witnesses reload record convert errors
+	targets explain sizing hostile leaks sandbox status model debug_files hostile_debug selection code short doctor events
+	lockstep perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:errors
+	perf:lockstep)
 limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift

@@ -117,6 +117,12 @@ static const struct {
 	{EXPORTER "[exporter a]\n", "F:3: [exporter a]: this section is there twice, first in line 1\n"},
 	{"[exporter a]\nendpoint = gopher://h\n", "F:2: exporter a.endpoint: bad value \"gopher://h\", expected "
 						  "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+	{"[exporter a]\ntimeout = 5s\nendpoint = http://h:99999\n",
+	 "F:3: exporter a.endpoint: bad value \"http://h:99999\", expected "
+	 "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+	{"[exporter a]\n\nendpoint = http://[::1\n",
+	 "F:3: exporter a.endpoint: bad value \"http://[::1\", expected "
+	 "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
 	{"[exporter a]\nendpoint = file://relative\n", "F:2: exporter a.endpoint: bad value \"file://relative\", "
 						       "expected http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
 	{EXPORTER "protocol = grpc\n",

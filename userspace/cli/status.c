@@ -286,6 +286,17 @@ static void print_ladder(struct buf *b, const json_t *s, const char *cause)
 		status_row(b, "  given up", "%" PRIu64 " steps now; %" PRIu64 " down, %" PRIu64 " up since the start", level, lowered, raised);
 }
 
+/* Permyriads of one CPU. */
+static void print_cpu_limit(struct buf *b, const json_t *s, uint64_t limit)
+{
+	uint64_t files = client_number(s, "guard.files_permyriad");
+
+	status_row(b, "CPU", "%8.2f %% of one CPU, of %.2f %%", (double)client_number(s, "guard.cpu_permyriad") / 100,
+		   (double)limit / 100);
+	if (files)
+		status_row(b, "  for files", "%8.2f %% of one CPU, beside these", (double)files / 100);
+}
+
 static void print_guard(struct buf *b, const json_t *s)
 {
 	uint64_t cpu = client_number(s, "guard.cpu_limit_permyriad"), memory = client_number(s, "guard.memory_limit_bytes");
@@ -295,7 +306,7 @@ static void print_guard(struct buf *b, const json_t *s)
 		return;
 	buf_add_str(b, "\nLimits\n");
 	if (cpu)
-		status_row(b, "CPU", "%8.2f %% of one CPU, of %.2f %%", (double)client_number(s, "guard.cpu_permyriad") / 100, (double)cpu / 100);
+		print_cpu_limit(b, s, cpu);
 	else
 		status_row(b, "CPU", "none");
 	print_ladder(b, s, "cpu");

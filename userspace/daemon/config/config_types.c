@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "export/http_url.h"
 #include "profile/profile.h"
 
 #define PATH_LIMIT 1000
@@ -331,6 +332,14 @@ static int parse_listen(const struct config_key *k, void *field, const char *val
 
 const struct config_type config_type_listen = {parse_listen, print_string};
 
+/* The exporter's own parser, so that a URL that it rejects is reported at the line of its key. */
+static bool endpoint_is_url(const char *value)
+{
+	_cleanup_(freep) char *url = NULL;
+
+	return !strncmp(value, "file:", 5) || http_url(value, true, &url) == 0;
+}
+
 static int parse_endpoint(const struct config_key *k, void *field, const char *value, char *what)
 {
 	const char *text;
@@ -338,7 +347,7 @@ static int parse_endpoint(const struct config_key *k, void *field, const char *v
 	/* A password would be shown wherever the endpoint is. */
 	if (strstr(value, "://") && memchr(strstr(value, "://") + 3, '@', strcspn(strstr(value, "://") + 3, "/?#")))
 		return config_expected(what, "no user and password in it; authenticate by a header of headers_file");
-	if (value_endpoint(value, &text)) {
+	if (value_endpoint(value, &text) || !endpoint_is_url(value)) {
 		snprintf(what, CONFIG_WHAT_MAX, "%s", text);
 		return -EINVAL;
 	}

@@ -132,6 +132,38 @@ uint64_t cost_cpu_ns(const struct cost *cost)
 	return c->kernel_ns + c->monitor_cpu_ns + c->engine_cpu_ns + c->net_cpu_ns + c->opener_cpu_ns;
 }
 
+uint64_t cost_files_ns(const struct cost *cost)
+{
+	return cost->figures.opener_cpu_ns + cost->turns_for_files_ns;
+}
+
+uint64_t cost_samples(const struct sampler *s)
+{
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < s->layout.cpus * s->layout.origins.count; i++) {
+		const char *at = (const char *)s->counters + (size_t)i * s->layout.counters_stride;
+
+		taken += ((const volatile struct otp_cpu_counters *)(const void *)at)->taken;
+	}
+	return taken;
+}
+
+void cost_turn_for_files(struct cost *c)
+{
+	c->turn_for_files = true;
+}
+
+void cost_end_turn(struct cost *c)
+{
+	uint64_t now = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	if (c->turn_for_files)
+		c->turns_for_files_ns += now - c->turn_cpu_ns;
+	c->turn_cpu_ns = now;
+	c->turn_for_files = false;
+}
+
 void cost_memory(struct cost *c, const struct workers *w, const struct sampler *s, bool tight)
 {
 	uint64_t now = clock_now_ns();

@@ -31,7 +31,6 @@ void guard_run_config(struct monitor *m)
 	guard_limits(&m->guard.state, &(struct guard_limits){.cpu_permyriad = guard_run_cpu_limit(m->config),
 							     .hz = m->config->frequency_hz});
 	guard_orders(&m->guard.state, &m->guard.orders);
-	/* The guard's halvings apply to the new rate. */
 	m->rate.limit_hz = m->guard.orders.hz;
 }
 
@@ -158,7 +157,11 @@ void guard_run(struct monitor *m, uint64_t now)
 		return;
 	cost_cpu(&m->cost, &m->workers, &m->sampler);
 	guard_run_measure_memory(m);
+	/* While a change of the rate closes the profile, no rate is in force. */
+	look.hz = m->rate.closing ? 0 : m->rate.hz;
 	look.cpu_ns = cost_cpu_ns(&m->cost);
+	look.files_ns = cost_files_ns(&m->cost);
+	look.samples = cost_samples(&m->sampler);
 	look.memory_bytes = m->guard.memory_bytes;
 	look.memory_limit = m->guard.memory_limit;
 	if (guard_look(&m->guard.state, &look, &change))

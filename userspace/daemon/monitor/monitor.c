@@ -125,6 +125,8 @@ static void monitor_from_indexer(struct monitor *m, struct ipc_message *msg)
 static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
 {
 	w->heard_ns = clock_now_ns();
+	if (worker_is_disposable(w) || msg->head.type == IPC_ASK)
+		cost_turn_for_files(&m->cost);
 	if (msg->head.type == IPC_READY)
 		w->ready = true;
 	if (w->kind == WORKER_ENGINE)
@@ -428,6 +430,7 @@ static void monitor_loop(struct monitor *m)
 		if (poll(p, POLL_NR, monitor_timeout_ms(m)) > 0)
 			monitor_handle(m, p);
 		monitor_run_clock(m);
+		cost_end_turn(&m->cost);
 	}
 }
 

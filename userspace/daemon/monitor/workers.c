@@ -135,6 +135,8 @@ static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 {
 	int err = worker_start(w);
 
+	if (worker_is_disposable(w))
+		cost_turn_for_files(&m->cost);
 	if (!err) {
 		err = workers_hand_over(m, w);
 		if (err) {
@@ -303,10 +305,12 @@ void workers_reap(struct monitor *m)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		struct worker *w = workers_find(&m->workers, pid);
 
-		if (!w || worker_is_disposable(w))
+		if (!w || worker_is_disposable(w)) {
 			m->workers.disposable_past_ns += workers_cpu_ns(&used);
-		else
+			cost_turn_for_files(&m->cost);
+		} else {
 			w->past_cpu_ns += workers_cpu_ns(&used);
+		}
 		if (w == &m->workers.indexer || w == &m->workers.fetcher)
 			workers_on_job_end(m, w, status);
 		else if (w)

@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <linux/smp.h>
 
+#include "kmod/capture.h"
 #include "kmod/compat/compat.h"
 #include "kmod/session.h"
 #include "kmod/timers.h"
@@ -15,7 +16,12 @@
 
 static void on_overflow(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
 {
-	otprof_timers_tick(event->overflow_handler_context, regs);
+	struct otprof_cpu *c = event->overflow_handler_context;
+
+	if (otprof_timers_resting())
+		otprof_capture_rest(c);
+	else
+		otprof_timers_tick(c, regs);
 }
 
 static void on_nothing(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)

@@ -205,6 +205,7 @@ struct otp_ustack {
 #define OTP_BASE_LIMIT   (2 * OTP_CHUNK_STACK)
 #define OTP_BASE_UNIT    4096
 #define OTP_STACK_FLOOR  4096 /* stack bytes allowed to every sample: the bound on bytes applies above */
+#define OTP_BUDGET_LIMIT (1U << 28) /* the highest otp_defaults.stack_budget: more than a CPU copies in its share of 100 ms */
 #define OTP_KSTACK_MAX   127
 
 /* otp_rec.flags of a chunk */
@@ -285,10 +286,11 @@ enum otp_loss_reason {
  * Reasons why a tick is not taken as a sample: by rule, not by failure.
  *   X(number, NAME, "name", "why")
  */
-#define OTP_SKIP_REASONS(X)                                                 \
-	X(0, IDLE, "idle", "the CPU was idle")                              \
-	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")  \
-	X(2, STOPPED, "stopped", "the sampler was not running yet or any more")
+#define OTP_SKIP_REASONS(X)                                                     \
+	X(0, IDLE, "idle", "the CPU was idle")                                  \
+	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")      \
+	X(2, STOPPED, "stopped", "the sampler was not running yet or any more") \
+	X(3, RESTING, "resting", "another tick on this CPU has just ended")
 
 enum otp_skip_reason {
 #define X(number, NAME, name, text) OTP_SKIP_##NAME = number,

@@ -36,6 +36,7 @@ struct otprof_cpu {
 	struct hrtimer timer;
 	struct perf_event *counter; /* owned: ticks instead of the timer; under the mutex */
 	bool stale; /* the CPU went offline after counter was opened */
+	bool failed; /* the counter was taken by others when last looked at; under the mutex */
 	struct otprof_session *session; /* borrowed */
 	struct otp_cpu_counters *counters; /* in the counters' area */
 	unsigned int cpu;

@@ -282,6 +282,6 @@ void otprof_timers_cpus(struct otprof_session *s, struct otprof_cpus *ret)
 	ret->running = 0;
 	for_each_cpu(cpu, s->wanted) {
 		ret->changed += cpumask_test_and_clear_cpu(cpu, s->changed);
-		ret->running += ticking(s->cpus[cpu]) || s->cpus[cpu]->counter;
+		ret->running += ticking(s->cpus[cpu]) || otprof_counter_runs(s->cpus[cpu]);
 	}
 }

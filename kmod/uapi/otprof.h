@@ -234,7 +234,7 @@ struct otp_loss {
 	struct otp_rec rec;
 	__u64 time_ns;
 	__u32 cpu;
-	__u16 reason; /* enum otp_loss_reason */
+	__u16 reason; /* enum otp_loss_reason, of the first of them: the counters have each by its own */
 	__u16 origin;
 	__u64 samples;
 	__u64 first_seq; /* of the first of them */
@@ -272,7 +272,8 @@ struct otp_life {
 	X(10, WRITE, "write", DEST, "the file could not be written")                               \
 	X(11, TOO_LARGE, "too_large", DEST, "one profile exceeds the request limit")               \
 	X(12, SHUTDOWN, "shutdown", DEST, "still queued when the time to stop was over")           \
-	X(13, NO_EXPORTER, "no_exporter", ENGINE, "no exporter process took the profile in time")
+	X(13, NO_EXPORTER, "no_exporter", ENGINE, "no exporter process took the profile in time")  \
+	X(14, RING_BUSY, "ring_busy", SAMPLER, "the ring was locked when an NMI took the sample")
 
 enum otp_loss_reason {
 #define X(number, NAME, name, place, text) OTP_LOSS_##NAME = number,
@@ -312,7 +313,7 @@ struct otp_cpu_counters {
 	__u64 put;
 	__u64 put_bytes;
 	__u64 chunks;
-	__u64 chunks_lost; /* stacks cut because the ring had no room: the sample is not lost */
+	__u64 chunks_lost; /* stacks cut because the ring had no room or was locked: the sample is not lost */
 	__u64 short_stacks;
 	__u64 value; /* sum of the values of samples taken; the CPU clock leaves it 0 */
 	__u64 skip[OTP_SKIP_MAX];

@@ -46,6 +46,7 @@ enum {
 };
 enum {
 	BPF_RB_AVAIL_DATA = 0,
+	BPF_RB_RING_SIZE = 1,
 };
 
 /* Linux, include/linux/sched.h */

@@ -9,10 +9,11 @@
 
 #define SHORT_TIDS 32
 
-/* Samples lost to a full ring and not yet reported by a record. */
+/* Samples that the ring did not take, not yet reported by a record. */
 struct loss {
 	u64 samples;
 	u64 first_seq;
+	u64 reason; /* of the first */
 };
 
 /* Stack bytes above OTP_STACK_FLOOR that could be copied at that time. */

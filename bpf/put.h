@@ -33,9 +33,26 @@ static __always_inline int put_scratch(u8 *s, u64 len, u64 flags)
 }
 
 /*
- * Reports samples lost to a full ring. Losses for lack of scratch memory are
- * not reported by records: such a CPU never writes any. False: the ring had no
- * room for the report.
+ * Why the ring did not take a record of len bytes: it had no room, or its lock
+ * was held. The helper returns one error for both: in an NMI it only tries the
+ * lock, which the interrupted code or another CPU may hold (Linux 5.10 to 6.18,
+ * kernel/bpf/ringbuf.c, __bpf_ringbuf_reserve). unread: the ring's bytes before
+ * the attempt. Room both before and after is the lock's sign: the reader may
+ * make room meanwhile, and other CPUs may take it.
+ */
+static __always_inline u64 put_failure(u64 unread, u64 len)
+{
+	u64 now = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), need = (len + OTP_RING_HDR + 7) & ~7ULL;
+
+	if ((now > unread ? now : unread) + need >= bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE))
+		return OTP_LOSS_RING_FULL;
+	return OTP_LOSS_RING_BUSY;
+}
+
+/*
+ * Reports samples that the ring did not take. Losses for lack of scratch memory
+ * are not reported by records: such a CPU never writes any. False: the ring did
+ * not take the report either.
  */
 static __always_inline bool put_loss(struct cpu_state *cpu, u64 slot)
 {
@@ -48,7 +65,7 @@ static __always_inline bool put_loss(struct cpu_state *cpu, u64 slot)
 		.rec = {.type = OTP_REC_LOSS, .len = sizeof(loss)},
 		.time_ns = cpu->time_ns,
 		.cpu = bpf_get_smp_processor_id(),
-		.reason = OTP_LOSS_RING_FULL,
+		.reason = lost->reason,
 		.origin = cpu->origin,
 		.samples = lost->samples,
 		.first_seq = lost->first_seq,
@@ -59,7 +76,7 @@ static __always_inline bool put_loss(struct cpu_state *cpu, u64 slot)
 	return true;
 }
 
-/* Returned instead of bytes: the ring had no room for the chunk. */
+/* Returned instead of bytes: the ring did not take the chunk. */
 #define CHUNK_LOST (1ULL << 62)
 
 /*
@@ -157,6 +174,7 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 				       const struct otp_defaults *d, u64 slot)
 {
 	u32 mode = ((struct otp_sample *)s)->mode;
+	u64 unread = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), why;
 	struct loss *lost = &cpu->loss[slot];
 
 	c->ticks++;
@@ -164,10 +182,13 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 	c->put++;
 	/* The record of a loss always precedes the next sample. */
 	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d))) {
+		why = put_failure(unread, len);
 		c->put--;
-		c->lost[OTP_LOSS_RING_FULL]++;
-		if (!lost->samples)
+		c->lost[why]++;
+		if (!lost->samples) {
 			lost->first_seq = cpu->seq;
+			lost->reason = why;
+		}
 		lost->samples++;
 		return;
 	}

@@ -147,6 +147,11 @@ bool otprof_capture_tick(struct otprof_cpu *c, struct pt_regs *regs)
 	return taken;
 }
 
+void otprof_capture_rest(struct otprof_cpu *c)
+{
+	skip(c->counters, OTP_SKIP_RESTING);
+}
+
 void otprof_capture_timed(struct otprof_cpu *c, u64 ns)
 {
 	struct otp_cpu_counters *n = c->counters;

@@ -16,6 +16,8 @@ struct pt_regs;
 
 /* regs: of the interrupted code. True: a sample was taken, whether it reached the ring or was lost. */
 bool otprof_capture_tick(struct otprof_cpu *c, struct pt_regs *regs);
+/* Counts a tick that is skipped, because its CPU rests. */
+void otprof_capture_rest(struct otprof_cpu *c);
 /* Counts the duration of the tick just captured. */
 void otprof_capture_timed(struct otprof_cpu *c, u64 ns);
 

@@ -19,6 +19,7 @@
 #include "kmod/area.h"
 #include "kmod/plans.h"
 #include "kmod/ring.h"
+#include "kmod/schedule.h"
 #include "kmod/uapi/otprof_dev.h"
 
 /* In the ring's area: the reader's page, the producer's page, then the data. */
@@ -35,6 +36,7 @@ struct otprof_cpu {
 	struct hrtimer timer;
 	struct perf_event *counter; /* owned: ticks instead of the timer; under the mutex */
 	bool stale; /* the CPU went offline after counter was opened */
+	bool failed; /* the counter was taken by others when last looked at; under the mutex */
 	struct otprof_session *session; /* borrowed */
 	struct otp_cpu_counters *counters; /* in the counters' area */
 	unsigned int cpu;
@@ -50,8 +52,9 @@ struct otprof_cpu {
 
 	u64 usual_ns; /* moving average of a tick's duration */
 	u64 run_ns, runs, longest_ns; /* other CPUs read them without a lock */
-	u64 due_ns; /* first tick since the timer was armed, set by CPU hotplug; 0: not armed */
-	u64 past_ticks; /* due before that */
+	struct otprof_schedule schedule; /* of the timer's ticks, set by CPU hotplug; begin_ns 0: not armed */
+	u64 last_tick; /* its number in the schedule */
+	u64 past_ticks; /* due before schedule began */
 };
 
 struct otprof_session {
@@ -83,8 +86,7 @@ struct otprof_session {
 	bool started;
 	bool quiet; /* start or stop adds and removes CPUs, not hotplug */
 	u64 period_ns; /* changes only while no timer is armed */
-	u64 phase_ns; /* start of a period; ticks of all CPUs are placed relative to it */
-	u32 spread; /* number of places in a period */
+	u64 seed; /* of the CPUs' schedules, drawn at each start */
 	struct cpumask *changed; /* owned: CPUs gone online or offline since the last otprof_timers_cpus */
 };
 

@@ -2,7 +2,9 @@
 #include "kmod/timers.h"
 
 #include <linux/errno.h>
-#include <linux/math64.h>
+#include <linux/kernel.h>
+#include <linux/percpu.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <asm/irq_regs.h>
@@ -33,7 +35,41 @@ static void account(struct otprof_cpu *c, u64 ns)
 		WRITE_ONCE(c->longest_ns, ns);
 }
 
-u64 otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
+/*
+ * After a tick its CPU has several times as long to itself, whatever periods
+ * say and whoever's tick comes next: one clock for all sessions, or each more
+ * session would take its own share of the CPU with interrupts off. Several
+ * times, because the interrupt around a tick costs too, most of all where the
+ * kernel watches itself. Used on its own CPU, in ticks.
+ */
+#define RESTS 4
+
+static DEFINE_PER_CPU(u64, timers_rest_end_ns);
+
+static bool resting(u64 now)
+{
+	return now < this_cpu_read(timers_rest_end_ns);
+}
+
+bool otprof_timers_resting(void)
+{
+	return resting(now_ns());
+}
+
+/*
+ * What counts of a tick's duration. The host, or an NMI, may interrupt a tick
+ * for many times as long: of what no tick has needed so far only so much counts.
+ */
+#define UNUSUAL_NS (100 * NSEC_PER_USEC)
+
+static u64 counted_ns(struct otprof_cpu *c, u64 ns)
+{
+	ns = min_t(u64, ns, 4 * c->usual_ns + UNUSUAL_NS);
+	c->usual_ns = (7 * c->usual_ns + ns) / 8;
+	return ns;
+}
+
+void otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
 {
 	u64 begin = run_clock(), ns;
 	bool taken = otprof_capture_tick(c, regs);
@@ -43,35 +79,38 @@ u64 otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs)
 	account(c, ns);
 	if (taken)
 		otprof_capture_timed(c, ns);
-	return ns;
+	this_cpu_write(timers_rest_end_ns, now_ns() + RESTS * counted_ns(c, ns));
 }
 
 /*
- * What a tick usually takes. One that was interrupted by the host, or by an
- * NMI, took no longer for that: it counts for little.
+ * A tick that falls into the rest after another session's is put off to the
+ * rest's end, as are all that do so. There they fire in the order in which they
+ * arrived, because the queue of timers keeps the order of equal times (Linux,
+ * lib/timerqueue.c). The first of them begins a rest of its own, which puts off
+ * the others once more; its next tick is behind theirs by a nanosecond. So
+ * sessions take turns, however short their periods: one waits for a tick of each
+ * other at most.
  */
-static u64 usual_ns(struct otprof_cpu *c, u64 ns)
+static u64 next_tick(struct otprof_cpu *c)
 {
-	ns = min_t(u64, ns, 4 * c->usual_ns + 10 * NSEC_PER_USEC);
-	c->usual_ns = (7 * c->usual_ns + ns) / 8;
-	return c->usual_ns;
+	return otprof_schedule_next(&c->schedule, &c->last_tick, this_cpu_read(timers_rest_end_ns) + 1);
 }
 
 /*
- * After a tick its CPU has several times as long to itself, whatever the
- * period says: a machine that needs a period for a tick would come to nothing
- * else. Several times, because the interrupt around it costs too, most of all
- * where the kernel watches itself. Periods that went by unseen are no ticks:
- * the expectation counts them.
+ * Ticks whose period passed unseen are no ticks: the expectation counts them.
+ * The time is that of the timers' own clock, so that a timer which was put off
+ * to the rest's end finds it over.
  */
-#define RESTS 4
-
 static enum hrtimer_restart on_tick(struct hrtimer *timer)
 {
 	struct otprof_cpu *c = container_of(timer, struct otprof_cpu, timer);
-	u64 rest = RESTS * usual_ns(c, otprof_timers_tick(c, get_irq_regs()));
+	u64 next = this_cpu_read(timers_rest_end_ns);
 
-	hrtimer_forward(timer, ktime_add_ns(hrtimer_cb_get_time(timer), rest), ns_to_ktime(c->session->period_ns));
+	if (!resting(ktime_to_ns(hrtimer_cb_get_time(timer)))) {
+		otprof_timers_tick(c, get_irq_regs());
+		next = next_tick(c);
+	}
+	hrtimer_set_expires(timer, ns_to_ktime(next));
 	return HRTIMER_RESTART;
 }
 
@@ -80,20 +119,33 @@ void otprof_timers_init_cpu(struct otprof_cpu *c)
 	otprof_compat_hrtimer(&c->timer, on_tick);
 }
 
-/* The CPU's own place in the period: what all CPUs do at once, they do against each other. */
-static u64 first_tick(const struct otprof_session *s, unsigned int cpu)
+static bool ticking(const struct otprof_cpu *c)
 {
-	u64 place = div_u64(s->period_ns * (cpu % s->spread), s->spread);
-	u64 periods = div64_u64(now_ns() - s->phase_ns, s->period_ns) + 1;
+	return READ_ONCE(c->schedule.begin_ns);
+}
 
-	return s->phase_ns + periods * s->period_ns + place;
+/* On c's CPU, or while it is held off: the first period begins now. */
+static void begin_ticks(struct otprof_cpu *c)
+{
+	const struct otprof_session *s = c->session;
+
+	c->last_tick = 0;
+	c->schedule.period_ns = s->period_ns;
+	c->schedule.seed = s->seed + c->cpu * 0xda942042e4dd58b5ULL;
+	WRITE_ONCE(c->schedule.begin_ns, now_ns());
+	hrtimer_start(&c->timer, ns_to_ktime(otprof_schedule_at(&c->schedule, 0)), OTPROF_HRTIMER_MODE);
+}
+
+static void end_ticks(struct otprof_cpu *c)
+{
+	hrtimer_cancel(&c->timer);
+	c->past_ticks += otprof_schedule_due(&c->schedule, now_ns());
+	WRITE_ONCE(c->schedule.begin_ns, 0);
 }
 
 static u64 ticks_due(const struct otprof_cpu *c)
 {
-	u64 now = now_ns();
-
-	return c->due_ns && now >= c->due_ns ? div64_u64(now - c->due_ns, c->session->period_ns) + 1 : 0;
+	return ticking(c) ? otprof_schedule_due(&c->schedule, now_ns()) : 0;
 }
 
 static struct otprof_cpu *cpu_of(const struct otprof_session *s, unsigned int cpu)
@@ -118,10 +170,8 @@ static int on_online(unsigned int cpu, struct hlist_node *node)
 
 	if (!c)
 		return 0;
-	if (s->flags & OTPROF_CONFIG_HARDWARE)
-		return 0;
-	WRITE_ONCE(c->due_ns, first_tick(s, cpu));
-	hrtimer_start(&c->timer, ns_to_ktime(c->due_ns), OTPROF_HRTIMER_MODE);
+	if (!(s->flags & OTPROF_CONFIG_HARDWARE))
+		begin_ticks(c);
 	return 0;
 }
 
@@ -133,11 +183,8 @@ static int on_offline(unsigned int cpu, struct hlist_node *node)
 	if (!c)
 		return 0;
 	WRITE_ONCE(c->stale, true);
-	if (!c->due_ns)
-		return 0;
-	hrtimer_cancel(&c->timer);
-	c->past_ticks += ticks_due(c);
-	WRITE_ONCE(c->due_ns, 0);
+	if (ticking(c))
+		end_ticks(c);
 	return 0;
 }
 
@@ -156,8 +203,7 @@ static int timers_begin(struct otprof_session *s)
 {
 	int err;
 
-	s->phase_ns = now_ns();
-	s->spread = max(num_online_cpus(), 1U);
+	get_random_bytes(&s->seed, sizeof(s->seed));
 	WRITE_ONCE(s->quiet, true);
 	err = otprof_hotplug_add(&s->hotplug);
 	WRITE_ONCE(s->quiet, false);
@@ -236,6 +282,6 @@ void otprof_timers_cpus(struct otprof_session *s, struct otprof_cpus *ret)
 	ret->running = 0;
 	for_each_cpu(cpu, s->wanted) {
 		ret->changed += cpumask_test_and_clear_cpu(cpu, s->changed);
-		ret->running += READ_ONCE(s->cpus[cpu]->due_ns) || s->cpus[cpu]->counter;
+		ret->running += ticking(s->cpus[cpu]) || otprof_counter_runs(s->cpus[cpu]);
 	}
 }

@@ -2,7 +2,13 @@
 /*
  * The source of ticks: a timer on each online CPU of each started session,
  * pinned, expiring in hard interrupt context on -rt too, or the CPU's counter
- * of cycles instead (counter.h). Follows CPUs that go online and offline.
+ * of cycles instead (counter.h). A timer's ticks are at random places of their
+ * periods (schedule.h). Follows CPUs that go online and offline.
+ *
+ * A CPU gets no tick of any session before it had four times as long to itself
+ * as the last one took: ticks of all sessions together take at most a fifth of
+ * its time. A timer's tick that falls into this rest is put off; a counter's
+ * cannot be, and is skipped and counted.
  *
  * Start, stop, period and cpus: under the session's mutex, may sleep. When
  * stop returns, no tick of the session runs or will run.
@@ -29,7 +35,9 @@ int otprof_timers_period(struct otprof_session *s, u64 period_ns);
 u64 otprof_timers_expected(const struct otprof_session *s);
 void otprof_timers_cpus(struct otprof_session *s, struct otprof_cpus *ret);
 
-/* One tick of the timer or the counter; on c's CPU, in a hard interrupt or an NMI. Returns its duration in ns. */
-u64 otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs);
+/* Whether this CPU is to have no tick now; on that CPU, in a hard interrupt or an NMI, as is the next. */
+bool otprof_timers_resting(void);
+/* One tick of the timer or the counter, after which c's CPU rests. */
+void otprof_timers_tick(struct otprof_cpu *c, struct pt_regs *regs);
 
 #endif

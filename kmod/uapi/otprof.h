@@ -226,6 +226,7 @@ struct otp_ustack {
 #define OTP_BASE_LIMIT   (2 * OTP_CHUNK_STACK)
 #define OTP_BASE_UNIT    4096
 #define OTP_STACK_FLOOR  4096 /* stack bytes allowed to every sample: the bound on bytes applies above */
+#define OTP_BUDGET_LIMIT (1U << 28) /* the highest otp_defaults.stack_budget: more than a CPU copies in its share of 100 ms */
 #define OTP_KSTACK_MAX   127
 
 /* otp_rec.flags of a chunk */
@@ -254,7 +255,7 @@ struct otp_loss {
 	struct otp_rec rec;
 	__u64 time_ns;
 	__u32 cpu;
-	__u16 reason; /* enum otp_loss_reason */
+	__u16 reason; /* enum otp_loss_reason, of the first of them: the counters have each by its own */
 	__u16 origin;
 	__u64 samples;
 	__u64 first_seq; /* of the first of them */
@@ -292,7 +293,8 @@ struct otp_life {
 	X(10, WRITE, "write", DEST, "the file could not be written")                               \
 	X(11, TOO_LARGE, "too_large", DEST, "one profile exceeds the request limit")               \
 	X(12, SHUTDOWN, "shutdown", DEST, "still queued when the time to stop was over")           \
-	X(13, NO_EXPORTER, "no_exporter", ENGINE, "no exporter process took the profile in time")
+	X(13, NO_EXPORTER, "no_exporter", ENGINE, "no exporter process took the profile in time")  \
+	X(14, RING_BUSY, "ring_busy", SAMPLER, "the ring was locked when an NMI took the sample")
 
 enum otp_loss_reason {
 #define X(number, NAME, name, place, text) OTP_LOSS_##NAME = number,
@@ -306,10 +308,11 @@ enum otp_loss_reason {
  * Reasons why a tick is not taken as a sample: by rule, not by failure.
  *   X(number, NAME, "name", "why")
  */
-#define OTP_SKIP_REASONS(X)                                                 \
-	X(0, IDLE, "idle", "the CPU was idle")                              \
-	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")  \
-	X(2, STOPPED, "stopped", "the sampler was not running yet or any more")
+#define OTP_SKIP_REASONS(X)                                                     \
+	X(0, IDLE, "idle", "the CPU was idle")                                  \
+	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")      \
+	X(2, STOPPED, "stopped", "the sampler was not running yet or any more") \
+	X(3, RESTING, "resting", "another tick on this CPU has just ended")
 
 enum otp_skip_reason {
 #define X(number, NAME, name, text) OTP_SKIP_##NAME = number,
@@ -331,7 +334,7 @@ struct otp_cpu_counters {
 	__u64 put;
 	__u64 put_bytes;
 	__u64 chunks;
-	__u64 chunks_lost; /* stacks cut because the ring had no room: the sample is not lost */
+	__u64 chunks_lost; /* stacks cut because the ring had no room or was locked: the sample is not lost */
 	__u64 short_stacks;
 	__u64 value; /* sum of the values of samples taken; the CPU clock leaves it 0 */
 	__u64 skip[OTP_SKIP_MAX];

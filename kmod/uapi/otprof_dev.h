@@ -41,8 +41,11 @@
  * HARDWARE: the CPU's counter of cycles makes the ticks, at the rate of the
  * period, instead of a timer: code that runs with interrupts off is sampled,
  * and an idle CPU is not interrupted. UNTESTED UNTIL RUN ON SUCH HARDWARE.
- * CONFIG fails with ENOENT or EOPNOTSUPP where there is no such counter. A CPU
- * that goes online is sampled from the next OTPROF_IOC_CPUS on.
+ * CONFIG fails with ENOENT or EOPNOTSUPP where there is no such counter, with
+ * EBUSY where others hold all of them. A CPU that goes online is sampled from
+ * the next OTPROF_IOC_CPUS on. A counter that others take while it samples stops
+ * its CPU's ticks: OTPROF_IOC_CPUS reports the change, does not count the CPU as
+ * running, and tries to get the counter back.
  *
  * LIFE: process life is also written into the ring, as OTP_REC_LIFE: FORK, COMM
  * and EXIT as in perf's side-band; at an exec, after its COMM, an MMAP2 for each
@@ -117,7 +120,7 @@ struct otprof_times {
 };
 
 struct otprof_cpus {
-	__u32 changed; /* gone online or offline since the last call */
+	__u32 changed; /* gone online or offline, or their counter taken or returned, since the last call */
 	__u32 running; /* CPUs sampled now */
 };
 

@@ -189,7 +189,7 @@ def contract_number(name):
 
 
 COUNTER_FIELDS = ("ticks", "taken", "put", "put_bytes", "chunks", "chunks_lost", "short_stacks", "reserved")
-SKIP_FIELDS = ("idle", "not_selected", "stopped")
+SKIP_FIELDS = ("idle", "not_selected", "stopped", "resting")
 
 
 def sum_counters(raw):

@@ -50,7 +50,7 @@ if [ "$(cat "$root.mark" 2>/dev/null)" != "$mark" ]; then
 fi
 
 files=()
-for program in shares kernelio short short-static depth forkstorm; do
+for program in shares kernelio short short-static depth forkstorm lockstep; do
 	files+=("$build/programs/$program=/otprof/build/programs/$program")
 done
 "$here/boot.sh" -k "$kernel" -m 1536 -t "${OTPROF_GUEST_SECONDS:-1200}" -i 2 -a "loglevel=5${chosen:+ OTPROF_E2E=$chosen}" -r "$root" -o "$log" \

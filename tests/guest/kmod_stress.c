@@ -246,7 +246,8 @@ static const struct action {
 } actions[] = {
 	{"loads", stress_loads},       {"owners", stress_owners}, {"overflow", stress_overflow},
 	{"pressure", stress_pressure}, {"faults", stress_faults}, {"hotplug", stress_hotplug},
-	{"plans", stress_plans},       {"calls", fuzz_calls},	  {"maps", fuzz_maps},
+	{"plans", stress_plans},       {"rest", stress_rest},	  {"calls", fuzz_calls},
+	{"maps", fuzz_maps},
 	{NULL, NULL},
 };
 

@@ -63,6 +63,7 @@ bool stress_faults(unsigned long every);	  /* one of so many allocations fails, 
 					     the kernel can do that */
 bool stress_hotplug(unsigned long ms);
 bool stress_plans(unsigned long ms);
+bool stress_rest(unsigned long ms);	  /* samplers that together ask for all of a CPU */
 bool fuzz_calls(unsigned long ms);
 bool fuzz_maps(unsigned long ms);
 

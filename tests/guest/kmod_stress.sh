@@ -11,6 +11,10 @@ if mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null && grep -q kmemleak=on
 	leaks=/sys/kernel/debug/kmemleak
 fi
 
+insmod /otprof.ko || exit 1
+# Before there is any load: it measures how much of a CPU the module takes.
+kmod_stress rest 2000 || bad=1
+
 # The load: programs that compute, fork, execute and read, until the file is there.
 again() {
 	until [ -e /tmp/enough ]; do "$@" >/dev/null 2>&1 || usleep 100000; done
@@ -20,7 +24,6 @@ again forkstorm-static 40 5 &
 again hostile-static 5 &
 again dd if=/dev/urandom of=/dev/null bs=4096 count=2000 &
 
-insmod /otprof.ko || exit 1
 kmod_stress loads "$loads" owners "$((ms / 40))" overflow "$ms" plans "$ms" hotplug "$ms" \
 	calls "$ms" maps "$ms" pressure "$ms" || bad=1
 # With nobody else who allocates: that would be one of the allocations that fail.

@@ -71,7 +71,7 @@ static enum verdict device_wants_its_order(void)
 
 static enum verdict bad_configuration_is_refused(void)
 {
-	struct otprof_config bad[11];
+	struct otprof_config bad[12];
 
 	if (!with_module())
 		return SKIPPED;
@@ -88,6 +88,7 @@ static enum verdict bad_configuration_is_refused(void)
 	bad[8].defaults.stack_bytes = OTP_STACK_LIMIT + 8;
 	bad[9].period_ns = ~0ULL;
 	bad[10].defaults.base_bytes = OTP_BASE_LIMIT + 8;
+	bad[11].defaults.stack_budget = OTP_BUDGET_LIMIT + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_(closep) int fd = dev_new();
 

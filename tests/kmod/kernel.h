@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the module's ring needs of the kernel, for userspace: the same orders
- * of memory by the compiler's own atomics, so that the thread sanitizer
- * understands them. Included by the ring's header where there is no kernel.
+ * What the module's pure files (ring, schedule) need of the kernel, for
+ * userspace: the same orders of memory by the compiler's own atomics, so that
+ * the thread sanitizer understands them. Included by their headers where there
+ * is no kernel.
  */
 #ifndef OTP_TESTS_KMOD_KERNEL_H
 #define OTP_TESTS_KMOD_KERNEL_H
@@ -23,6 +24,13 @@ typedef uint64_t u64;
 #define smp_load_acquire(p)        __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define smp_store_release(p, v)    __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define xchg(p, v)                 __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+
+#define max(a, b) ((a) > (b) ? (a) : (b))
+
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	return a / b;
+}
 
 static inline u64 cmpxchg(u64 *at, u64 old, u64 new)
 {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The module's ring in userspace, plain and under the thread sanitizer; its copy
-# of user memory; and its compile probes against a made-up kernel.
+# of user memory; its schedule of ticks; and its compile probes against a
+# made-up kernel.
 #   run.sh [model]    with the model checker too, which takes minutes
 set -eu
 cd "$(dirname "$0")/../.."
@@ -32,6 +33,9 @@ for header in kernel mm string; do : >"$out/include/linux/$header.h"; done
 # shellcheck disable=SC2086
 ${CC:-gcc} $flags -I"$out/include" -o "$out/ustack" tests/kmod/test_ustack.c
 "$out/ustack" || bad=1
+# shellcheck disable=SC2086
+${CC:-gcc} $flags -o "$out/schedule" tests/kmod/test_schedule.c kmod/schedule.c -lm
+"$out/schedule" || bad=1
 tests/kmod/probes.sh || bad=1
 if [ "${1:-}" = model ]; then
 	tests/kmod/model.sh || [ $? = 77 ] || bad=1

@@ -157,7 +157,7 @@ static int kmod_config_failed(int err, const struct source_config *cfg, char why
 {
 	if (err == -ENODEV && cfg->cpus)
 		snprintf(why, SOURCE_WHY, "none of the CPUs %.200s is online", cfg->cpus);
-	else if (cfg->hardware && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV))
+	else if (cfg->hardware && (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -EBUSY))
 		return kmod_hardware_failed(err, why);
 	else if (err == -ENOMEM)
 		snprintf(why, SOURCE_WHY, "the kernel has no memory for a ring of %u bytes", cfg->ring_bytes);

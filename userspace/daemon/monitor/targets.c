@@ -48,7 +48,7 @@ static uint32_t targets_stack_budget(const struct config *c)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t budget = c->stack_rate_bytes / 10 / (uint64_t)MAX(cpus, 1);
 
-	return (uint32_t)MIN(budget, UINT32_MAX);
+	return (uint32_t)MIN(budget, OTP_BUDGET_LIMIT);
 }
 
 static uint8_t targets_ancestors(const struct config *c)

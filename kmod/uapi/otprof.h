@@ -27,6 +27,9 @@
 
 #define OTP_COMM_LEN 16
 
+/* comm of a sample without a process: otp_sample.pid */
+#define OTP_COMM_INTERRUPTS "idle interrupts"
+
 /*
  * Ring. Both samplers write the layout of a BPF ring buffer (Linux,
  * kernel/bpf/ringbuf.c): a consumer page that userspace may write, a producer
@@ -125,7 +128,14 @@ struct otp_sample {
 	__u64 time_ns;
 	__u64 seq;
 	__u32 cpu;
-	__u32 pid; /* thread group, in the initial pid namespace */
+	/*
+	 * Thread group, in the initial pid namespace. 0: the CPU was idle and ran an
+	 * interrupt or a softirq. Such a sample is of the kernel and of no process:
+	 * mode is KERNEL and KTHREAD, comm is OTP_COMM_INTERRUPTS, and tid, ppid,
+	 * start_ns, exec_id and cgroup_id are 0. It is selected as kernel threads
+	 * are; no plan and no rule applies to it.
+	 */
+	__u32 pid;
 	__u32 tid;
 	__u32 plan_gen; /* generation of the plan that was applied, 0: the default */
 	__u64 start_ns; /* start of the group leader */
@@ -286,7 +296,7 @@ enum otp_loss_reason {
  *   X(number, NAME, "name", "why")
  */
 #define OTP_SKIP_REASONS(X)                                                 \
-	X(0, IDLE, "idle", "the CPU was idle")                              \
+	X(0, IDLE, "idle", "the CPU was idle, and ran no interrupt")        \
 	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")  \
 	X(2, STOPPED, "stopped", "the sampler was not running yet or any more")
 

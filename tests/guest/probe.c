@@ -48,6 +48,7 @@ int main(int argc, char **argv)
 	printf("sampler on %s, %s\n", uts.release, uts.version);
 	run_tests(capture_tests, argv + 1);
 	run_tests(select_tests, argv + 1);
+	run_tests(idle_tests, argv + 1);
 	run_tests(life_tests, argv + 1);
 	if (probe_ops() != &source_kmod)
 		run_tests(event_tests, argv + 1);

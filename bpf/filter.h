@@ -131,11 +131,19 @@ static __always_inline u8 cgroup_select(struct task_struct *task)
 	return select;
 }
 
-static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
+/* Interrupts on an idle CPU are of no process: plans and rules are not for them, nor for the idle task's parent. */
+static __always_inline void choose_by_process(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
+	if (!s->pid)
+		return;
 	choose_by_plan(c, s, d);
 	if (c->select == OTP_SELECT_UNSET && d->have_rules)
 		c->select = cgroup_select(s->task);
+}
+
+static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
+{
+	choose_by_process(c, s, d);
 	if (c->select == OTP_SELECT_UNSET && (kread(s->task, flags) & PF_KTHREAD))
 		c->select = d->kthreads;
 	if (c->select == OTP_SELECT_UNSET)
@@ -165,6 +173,10 @@ static __always_inline void take_hint(struct choice *c, const struct subject *s)
 /* The rest of subject and choice, needed only for a selected task. */
 static __always_inline void settle(struct choice *c, struct subject *s, const struct otp_defaults *d)
 {
+	if (!s->pid) {
+		s->comm = (struct comm){OTP_COMM_INTERRUPTS};
+		return;
+	}
 	bpf_get_current_comm(&s->comm, sizeof(s->comm));
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);

@@ -233,7 +233,7 @@ static enum verdict idle_judge(struct idle_watch *w, const struct spent *t, uint
 	CHECK(!w->wrong, "%u of %u: %s", w->wrong, w->nobody, w->why);
 	CHECK(w->nobody >= 10, "%u without a process", w->nobody);
 	CHECK(w->not_softirq * 20 <= w->nobody, "%u of %u are in no softirq", w->not_softirq, w->nobody);
-	CHECK(w->softirq * 2 >= due && w->softirq <= due * 2, "%u samples, %lu due", w->softirq, (unsigned long)due);
+	CHECK(w->softirq * 3 >= due && w->softirq <= due * 3, "%u samples, %lu due", w->softirq, (unsigned long)due);
 	return PASSED;
 }
 

@@ -144,7 +144,7 @@ static __always_inline void choose_by_process(struct choice *c, const struct sub
 static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
 	choose_by_process(c, s, d);
-	if (c->select == OTP_SELECT_UNSET && (kread(s->task, flags) & PF_KTHREAD))
+	if (c->select == OTP_SELECT_UNSET && (!s->pid || (kread(s->task, flags) & PF_KTHREAD)))
 		c->select = d->kthreads;
 	if (c->select == OTP_SELECT_UNSET)
 		c->select = d->select;

@@ -28,7 +28,7 @@
 #define OTP_COMM_LEN 16
 
 /* comm of a sample without a process: otp_sample.pid */
-#define OTP_COMM_INTERRUPTS "idle interrupts"
+#define OTP_COMM_INTERRUPTS "interrupts"
 
 /*
  * Ring. Both samplers write the layout of a BPF ring buffer (Linux,

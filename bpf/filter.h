@@ -20,6 +20,7 @@ struct choice {
 	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
+	u32 tick_bytes; /* the most that this tick copies; 0: no bound */
 	u8 select;
 	bool planned; /* the process has a plan of its own */
 };
@@ -180,7 +181,7 @@ static __always_inline void settle(struct choice *c, struct subject *s, const st
 	bpf_get_current_comm(&s->comm, sizeof(s->comm));
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);
-	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
+	c->tick_bytes = otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 #endif

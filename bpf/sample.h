@@ -147,6 +147,10 @@ static __always_inline u64 plan_copy(struct otp_sample *head, const struct choic
 
 	if (want < wish)
 		head->mode |= OTP_MODE_SHORT;
+	if (otp_tick_share(choice->tick_bytes, &want, &base)) {
+		head->mode |= OTP_MODE_BOUNDED;
+		head->stack_bytes = want;
+	}
 	share_budget(head, cpu, &want, &base, budget);
 	if (base)
 		head->mode |= OTP_MODE_CHUNKED;

@@ -187,7 +187,7 @@ static void choose_copy(struct otprof_choice *c, const struct otprof_session *s,
 {
 	if (!c->stack_bytes && !c->planned)
 		choose_hint(c, s);
-	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
+	c->tick_bytes = otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 /* Interrupts on an idle CPU are of no process: plans and rules are not for them, nor for the idle task's parent. */

@@ -109,6 +109,7 @@ enum otp_origin {
 #define OTP_MODE_THROTTLE (1U << 7) /* stack bytes cut by the bound on bytes per second */
 #define OTP_MODE_INHERITED (1U << 8) /* plan_gen is that of the parent's plan */
 #define OTP_MODE_HOLES    (1U << 9) /* pages of the stack were not resident (never touched, swapped out): zeros */
+#define OTP_MODE_BOUNDED  (1U << 10) /* cut to otp_defaults.tick_bytes; stack_bytes is the size that was left */
 
 enum otp_arch {
 	OTP_ARCH_X86_64 = 1,
@@ -397,6 +398,13 @@ struct otp_defaults {
 	__u8 ancestors;     /* number of ancestors whose plans are looked up for a process that has none */
 	__u32 stack_budget; /* stack bytes above OTP_STACK_FLOOR, per CPU and 100 ms; 0: none above it */
 	__u32 base_bytes;   /* as a hint's; used with stack_bytes */
+	/*
+	 * The most bytes of stack and base that one tick copies of a program for
+	 * which neither a plan nor a hint sets a depth: so long a copy holds up
+	 * interrupts. At least OTP_STACK_FLOOR; 0: no bound.
+	 */
+	__u32 tick_bytes;
+	__u32 reserved;
 };
 
 #define OTP_CHECK(type, size) _Static_assert(sizeof(type) == (size), #type " changed its size")
@@ -430,6 +438,7 @@ OTP_CHECK_AT(struct otp_plan, start_ns, 8);
 OTP_CHECK_AT(struct otp_plan, select, 24);
 OTP_CHECK(struct otp_cgroup_rule, 8);
 OTP_CHECK(struct otp_hint, 8);
-OTP_CHECK(struct otp_defaults, 24);
+OTP_CHECK(struct otp_defaults, 32);
+OTP_CHECK_AT(struct otp_defaults, tick_bytes, 24);
 
 #endif /* OTPROF_UAPI_H */

@@ -122,6 +122,8 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const stru
 
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name)
 {
+	if (s->head.mode & OTP_MODE_BOUNDED)
+		return s->base_len;
 	if (!(s->head.mode & OTP_MODE_INHERITED))
 		return by_name;
 	/* The parent's plan has changed, or is the monitor's: the base is at least the sample's. */

@@ -43,7 +43,10 @@ uint32_t adapt_base(uint32_t needed);
 bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *limits, const struct sample *s,
 		  const struct unwind_stack *out);
 
-/* The base that a sample was copied with whose process has no plan of its own: its parent's, or its name's. */
+/*
+ * The base that a sample was copied with whose process has no plan of its own:
+ * its parent's, or its name's, or what the bound on a tick left of it.
+ */
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name);
 
 /*

@@ -156,8 +156,11 @@ static void pipeline_learn(struct pipeline *p, const struct attempt *a)
 
 	if (!has_user_side(a->s))
 		return;
-	if (lives ? pipeline_learn_process(p, a, &name, &grown) : pipeline_learn_name(p, a, &name, &grown))
+	if (lives ? pipeline_learn_process(p, a, &name, &grown) : pipeline_learn_name(p, a, &name, &grown)) {
+		if (a->s->head.mode & OTP_MODE_BOUNDED)
+			hints_met(&p->hints, name.comm, a->s->head.time_ns);
 		hints_grown(&p->hints, name.comm, &grown, a->s->head.time_ns);
+	}
 	if (unwind_end_is_root(p->stack.end))
 		hints_used(&p->hints, name.comm, &used, a->s->head.time_ns);
 }

@@ -234,12 +234,13 @@ static enum verdict idle_judge(struct idle_watch *w, const struct spent *t, uint
 		return PASSED;
 	}
 	/* A machine that others load, or one whose kernel counts no softirqs, shows nothing. */
-	if (due < 100 || t->idle < 20)
+	if (w->nobody < 10 && (due < 100 || t->idle < 20))
 		return SKIPPED;
 	CHECK(!w->wrong, "%u of %u: %s", w->wrong, w->nobody, w->why);
 	CHECK(w->nobody >= 10, "%u without a process", w->nobody);
 	CHECK(w->not_softirq * 20 <= w->nobody, "%u of %u are in no softirq", w->not_softirq, w->nobody);
-	CHECK(w->softirq * 3 >= due && w->softirq <= due * 3, "%u samples, %lu due", w->softirq, (unsigned long)due);
+	/* An account by the clock's interrupts misses some, but finds no more than there are. */
+	CHECK(w->softirq * 3 >= due, "%u samples, %lu due", w->softirq, (unsigned long)due);
 	return PASSED;
 }
 

@@ -130,6 +130,12 @@ uint32_t adapt_base_given(const struct sample *s, const struct process *parent, 
 	return parent && parent->plan_gen == s->head.plan_gen ? parent->base_bytes : s->base_len;
 }
 
+void adapt_at_least(struct process *p, const struct adapt_limits *l, const struct otp_hint *sizes)
+{
+	p->stack_bytes = MAX(p->stack_bytes, MIN(sizes->stack_bytes, l->max_bytes));
+	p->base_bytes = MAX(p->base_bytes, MIN(sizes->base_bytes, l->base_max));
+}
+
 static void adapt_begin_window(struct process *p, uint64_t now)
 {
 	p->stack_seen_ns = now;

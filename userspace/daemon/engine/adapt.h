@@ -50,6 +50,12 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *limits, const
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name);
 
 /*
+ * A process that grew by a sample that was cut because nobody knew it: its plan
+ * copies at least what an unknown program's copy would hold without the bound.
+ */
+void adapt_at_least(struct process *p, const struct adapt_limits *limits, const struct otp_hint *sizes);
+
+/*
  * true: p->stack_bytes or p->base_bytes changed and the plan has to be sent.
  * Where p has no plan of its own, p->base_bytes is the base of the sample's copy.
  */

@@ -20,6 +20,7 @@ struct choice {
 	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
+	u32 tick_bytes; /* the most that this tick copies; 0: no bound */
 	u8 select;
 	bool planned; /* the process has a plan of its own */
 };
@@ -166,12 +167,20 @@ static __always_inline u8 cgroup_select(struct task_struct *task)
 	return select;
 }
 
-static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
+/* Interrupts on an idle CPU are of no process: plans and rules are not for them, nor for the idle task's parent. */
+static __always_inline void choose_by_process(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
+	if (!s->pid)
+		return;
 	choose_by_plan(c, s, d);
 	if (c->select == OTP_SELECT_UNSET && d->have_rules)
 		c->select = cgroup_select(s->task);
-	if (c->select == OTP_SELECT_UNSET && (kread(s->task, flags) & PF_KTHREAD))
+}
+
+static __always_inline bool choose(struct choice *c, const struct subject *s, const struct otp_defaults *d)
+{
+	choose_by_process(c, s, d);
+	if (c->select == OTP_SELECT_UNSET && (!s->pid || (kread(s->task, flags) & PF_KTHREAD)))
 		c->select = d->kthreads;
 	if (c->select == OTP_SELECT_UNSET)
 		c->select = d->select;
@@ -200,10 +209,14 @@ static __always_inline void take_hint(struct choice *c, const struct subject *s)
 /* The rest of subject and choice, needed only for a selected task. */
 static __always_inline void settle(struct choice *c, struct subject *s, const struct otp_defaults *d)
 {
+	if (!s->pid) {
+		s->comm = (struct comm){OTP_COMM_INTERRUPTS};
+		return;
+	}
 	bpf_get_current_comm(&s->comm, sizeof(s->comm));
 	if (!c->stack_bytes && !c->planned)
 		take_hint(c, s);
-	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
+	c->tick_bytes = otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
 }
 
 #endif

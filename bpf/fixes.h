@@ -59,6 +59,39 @@ static __always_inline const void *saved_user_regs(struct task_struct *task)
 }
 
 /*
+ * Whether an idle CPU ran a softirq, or an interrupt that lets others
+ * interrupt it, rather than the idle loop.
+ *
+ * x86-64: both run on a stack of their own, on all kernels: softirqs after an
+ * interrupt stay on its stack or switch to it (irq_exit, do_softirq_own_stack;
+ * Linux, arch/x86/include/asm/irq_stack.h, before 5.12 arch/x86/entry/entry_64.S),
+ * and the idle loop runs them by do_softirq. The count of preemptions, which
+ * would say it too, is a variable per CPU whose name changed in 6.2 and 6.15,
+ * and that BTF made by pahole 1.18 to 1.21 lacks.
+ *
+ * arm64: softirqs run on the idle task's stack from 5.16 to 6.0 ("irq: remove
+ * handle_domain_{irq,nmi}()" until "arm64: run softirqs on the per-CPU IRQ stack"),
+ * but the count is a field of the task. It counts this tick as one interrupt.
+ *
+ * PREEMPT_RT: softirqs run in threads, which are no idle tasks.
+ */
+#define SOFTIRQ_SERVING  0x100U
+#define HARDIRQ_NESTED	 0xe0000U /* two or more of the four bits' 0x10000 */
+
+static __always_inline bool idle_is_interrupted(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *idle = current_task();
+#if defined(__TARGET_ARCH_x86)
+	u64 end = (u64)saved_user_regs(idle) + bpf_core_type_size(struct pt_regs), sp = ctx->regs.sp;
+
+	return sp < (u64)kread(idle, stack) || sp > end;
+#else
+	(void)ctx;
+	return kread(idle, thread_info.preempt.count) & (SOFTIRQ_SERVING | HARDIRQ_NESTED);
+#endif
+}
+
+/*
  * Tasks that share an mm but never were in user mode: io_uring workers, and
  * user workers such as vhost (6.4: "fork: Add kernel_clone_args flag to ...").
  * Workers of io_uring are such tasks since 5.12 ("kernel: provide

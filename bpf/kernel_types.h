@@ -80,6 +80,13 @@ struct bpf_perf_event_data {
 struct pt_regs {
 	u64 regs[31];
 };
+
+/* Linux, arch/arm64/include/asm/thread_info.h: the lower half of preempt_count */
+struct thread_info {
+	struct {
+		u32 count;
+	} preempt;
+};
 #endif
 
 /* If io_thread exists, PF_IO_WORKER has its meaning; if user_worker exists, PF_USER_WORKER has. */
@@ -126,6 +133,9 @@ struct thread_struct {
 };
 
 struct task_struct {
+#if defined(__TARGET_ARCH_arm64)
+	struct thread_info thread_info;
+#endif
 	void *stack;
 	unsigned int flags;
 	int tgid;

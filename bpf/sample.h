@@ -86,6 +86,8 @@ static __always_inline void put_head(u8 *scratch, const struct subject *who, con
 	s->origin = cpu->origin;
 	s->nr_sections = 0;
 	s->stack_end = mode & HAS_NO_USER ? 0 : stack_end(who, s->tls_base);
+	if (!who->pid)
+		s->ppid = s->start_ns = s->exec_id = s->cgroup_id = 0;
 }
 
 /* Registers as the tick found them, or as they were saved on entry to the kernel. */
@@ -159,6 +161,10 @@ static __always_inline u64 plan_copy(struct otp_sample *head, const struct choic
 
 	if (want < wish)
 		head->mode |= OTP_MODE_SHORT;
+	if (otp_tick_share(choice->tick_bytes, &want, &base)) {
+		head->mode |= OTP_MODE_BOUNDED;
+		head->stack_bytes = want;
+	}
 	share_budget(head, cpu, &want, &base, budget);
 	if (base)
 		head->mode |= OTP_MODE_CHUNKED;

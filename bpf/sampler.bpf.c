@@ -111,7 +111,7 @@ static __always_inline int sample_event(struct bpf_perf_event_data *ctx, struct 
 		return 0;
 	if (!d->running)
 		return count_skip(c, OTP_SKIP_STOPPED);
-	if (!pid_tgid)
+	if (!pid_tgid && !idle_is_interrupted(ctx))
 		return count_skip(c, OTP_SKIP_IDLE);
 	began = time_begin(c);
 	subject_fill(&who, pid_tgid);

@@ -7,6 +7,7 @@
  */
 #include "kmod/capture.h"
 
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
@@ -129,12 +130,22 @@ static bool take(struct otprof_sample *s)
 	return true;
 }
 
+/*
+ * Whether an idle CPU ran a softirq, or an interrupt that lets others
+ * interrupt it, rather than the idle loop. The tick itself, by a timer or an
+ * NMI, counts as one interrupt. On PREEMPT_RT softirqs run in threads.
+ */
+static bool idle_is_interrupted(void)
+{
+	return preempt_count() & SOFTIRQ_OFFSET || hardirq_count() > HARDIRQ_OFFSET;
+}
+
 bool otprof_capture_tick(struct otprof_cpu *c, struct pt_regs *regs)
 {
 	struct otprof_sample s;
 	bool taken;
 
-	if (!regs || !current->pid) {
+	if (!regs || (!current->pid && !idle_is_interrupted())) {
 		skip(c->counters, OTP_SKIP_IDLE);
 		return false;
 	}

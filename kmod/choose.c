@@ -46,6 +46,12 @@ static bool task_is_alive(const struct task_struct *task)
 	return data_race(pid_alive(task)); /* what is freed when it is reaped stays until this tick has ended */
 }
 
+/* An idle task differs from CPU to CPU, but its interrupts are nobody's on all of them. */
+static void subject_of_interrupts(struct otprof_subject *who)
+{
+	*who = (struct otprof_subject){ .comm = OTP_COMM_INTERRUPTS };
+}
+
 /*
  * The tick may interrupt code that changes the task, and another thread's exec
  * may change it concurrently: each field is read once, and a plan applies only
@@ -60,6 +66,10 @@ void otprof_choose_subject(struct otprof_subject *who)
 {
 	struct task_struct *task = current;
 
+	if (!READ_ONCE(task->pid)) {
+		subject_of_interrupts(who);
+		return;
+	}
 	who->pid = READ_ONCE(task->tgid);
 	who->tid = READ_ONCE(task->pid);
 	who->exec_id = READ_ONCE(task->self_exec_id);
@@ -177,7 +187,16 @@ static void choose_copy(struct otprof_choice *c, const struct otprof_session *s,
 {
 	if (!c->stack_bytes && !c->planned)
 		choose_hint(c, s);
-	otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
+	c->tick_bytes = otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
+}
+
+/* Interrupts on an idle CPU are of no process: plans and rules are not for them, nor for the idle task's parent. */
+static void choose_by_process(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d,
+			      const struct otprof_subject *who)
+{
+	choose_by_plan(c, s, d, who);
+	if (c->select == OTP_SELECT_UNSET && d->have_rules)
+		c->select = cgroup_select(s);
 }
 
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
@@ -185,10 +204,9 @@ bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d,
 {
 	struct otprof_choice c = { 0 };
 
-	choose_by_plan(&c, s, d, who);
-	if (c.select == OTP_SELECT_UNSET && d->have_rules)
-		c.select = cgroup_select(s);
-	if (c.select == OTP_SELECT_UNSET && (READ_ONCE(current->flags) & PF_KTHREAD))
+	if (who->pid)
+		choose_by_process(&c, s, d, who);
+	if (c.select == OTP_SELECT_UNSET && (!who->pid || (READ_ONCE(current->flags) & PF_KTHREAD)))
 		c.select = d->kthreads;
 	if (c.select == OTP_SELECT_UNSET)
 		c.select = d->select;

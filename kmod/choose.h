@@ -27,6 +27,7 @@ struct otprof_choice {
 	u32 base_bytes;
 	u32 plan_gen;
 	u32 mode; /* OTP_MODE_INHERITED */
+	u32 tick_bytes; /* the most that this tick copies; 0: no bound */
 	u8 select;
 	bool planned; /* the process has a plan of its own */
 };

@@ -109,6 +109,10 @@ static void sample_measure_stack(struct otprof_sample *s)
 	if (want < wish)
 		s->mode |= OTP_MODE_SHORT;
 	s->base_more = otp_copy_base(s->stack_addr, s->stack_addr + want, s->stack_end, s->choice.base_bytes);
+	if (otp_tick_share(s->choice.tick_bytes, &want, &s->base_more)) {
+		s->mode |= OTP_MODE_BOUNDED;
+		s->choice.stack_bytes = want;
+	}
 	sample_share_budget(s, &want);
 	s->base_next = (s->stack_end & ~7ULL) - s->base_more;
 	if (s->base_more)

@@ -131,8 +131,8 @@ static bool defaults_valid(const struct otp_defaults *d)
 {
 	return !d->running && (d->select == OTP_SELECT_YES || d->select == OTP_SELECT_NO) &&
 	       d->kthreads <= OTP_SELECT_NO && d->have_rules <= 1 && d->ancestors <= OTP_ANCESTORS_MAX &&
-	       d->stack_bytes <= OTP_STACK_LIMIT && d->base_bytes <= OTP_BASE_LIMIT &&
-	       d->stack_budget <= OTP_BUDGET_LIMIT;
+	       d->stack_bytes <= OTP_STACK_LIMIT && d->base_bytes <= OTP_BASE_LIMIT && !d->reserved &&
+	       d->stack_budget <= OTP_BUDGET_LIMIT && (!d->tick_bytes || d->tick_bytes >= OTP_STACK_FLOOR);
 }
 
 bool otprof_session_period_valid(u64 period_ns)

@@ -27,6 +27,9 @@
 
 #define OTP_COMM_LEN 16
 
+/* comm of a sample without a process: otp_sample.pid */
+#define OTP_COMM_INTERRUPTS "interrupts"
+
 /*
  * Ring. Both samplers write the layout of a BPF ring buffer (Linux,
  * kernel/bpf/ringbuf.c): a consumer page that userspace may write, a producer
@@ -106,6 +109,7 @@ enum otp_origin {
 #define OTP_MODE_THROTTLE (1U << 7) /* stack bytes cut by the bound on bytes per second */
 #define OTP_MODE_INHERITED (1U << 8) /* plan_gen is that of the parent's plan */
 #define OTP_MODE_HOLES    (1U << 9) /* pages of the stack were not resident (never touched, swapped out): zeros */
+#define OTP_MODE_BOUNDED  (1U << 10) /* cut to otp_defaults.tick_bytes; stack_bytes is the size that was left */
 
 enum otp_arch {
 	OTP_ARCH_X86_64 = 1,
@@ -125,7 +129,14 @@ struct otp_sample {
 	__u64 time_ns;
 	__u64 seq;
 	__u32 cpu;
-	__u32 pid; /* thread group, in the initial pid namespace */
+	/*
+	 * Thread group, in the initial pid namespace. 0: the CPU was idle and ran an
+	 * interrupt or a softirq. Such a sample is of the kernel and of no process:
+	 * mode is KERNEL and KTHREAD, comm is OTP_COMM_INTERRUPTS, and tid, ppid,
+	 * start_ns, exec_id and cgroup_id are 0. It is selected as kernel threads
+	 * are; no plan and no rule applies to it.
+	 */
+	__u32 pid;
 	__u32 tid;
 	__u32 plan_gen; /* generation of the plan that was applied, 0: the default */
 	__u64 start_ns; /* start of the group leader */
@@ -309,7 +320,7 @@ enum otp_loss_reason {
  *   X(number, NAME, "name", "why")
  */
 #define OTP_SKIP_REASONS(X)                                                     \
-	X(0, IDLE, "idle", "the CPU was idle")                                  \
+	X(0, IDLE, "idle", "the CPU was idle, and ran no interrupt")            \
 	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")      \
 	X(2, STOPPED, "stopped", "the sampler was not running yet or any more") \
 	X(3, RESTING, "resting", "another tick on this CPU has just ended")
@@ -411,6 +422,13 @@ struct otp_defaults {
 	__u8 ancestors;     /* number of ancestors whose plans are looked up for a process that has none */
 	__u32 stack_budget; /* stack bytes above OTP_STACK_FLOOR, per CPU and 100 ms; 0: none above it */
 	__u32 base_bytes;   /* as a hint's; used with stack_bytes */
+	/*
+	 * The most bytes of stack and base that one tick copies of a program for
+	 * which neither a plan nor a hint sets a depth: so long a copy holds up
+	 * interrupts. At least OTP_STACK_FLOOR; 0: no bound.
+	 */
+	__u32 tick_bytes;
+	__u32 reserved;
 };
 
 #define OTP_CHECK(type, size) _Static_assert(sizeof(type) == (size), #type " changed its size")
@@ -444,6 +462,7 @@ OTP_CHECK_AT(struct otp_plan, start_ns, 8);
 OTP_CHECK_AT(struct otp_plan, select, 24);
 OTP_CHECK(struct otp_cgroup_rule, 8);
 OTP_CHECK(struct otp_hint, 8);
-OTP_CHECK(struct otp_defaults, 24);
+OTP_CHECK(struct otp_defaults, 32);
+OTP_CHECK_AT(struct otp_defaults, tick_bytes, 24);
 
 #endif /* OTPROF_UAPI_H */

@@ -21,14 +21,18 @@ static __always_inline __u64 otp_copy_want(__u64 stack_bytes)
 	return (stack_bytes + 7) & ~7ULL;
 }
 
-/* Where neither plan nor hint sets a depth, the default's applies; the default's base too, if none is set. */
-static __always_inline void otp_copy_default(__u32 *stack_bytes, __u32 *base_bytes, const struct otp_defaults *d)
+/*
+ * Where neither plan nor hint sets a depth, the default's applies; the default's base too, if none is set. Returns the
+ * bound on the bytes of such a copy, for otp_tick_share; 0: none, as for a program whose depth is known.
+ */
+static __always_inline __u32 otp_copy_default(__u32 *stack_bytes, __u32 *base_bytes, const struct otp_defaults *d)
 {
 	if (*stack_bytes)
-		return;
+		return 0;
 	*stack_bytes = d->stack_bytes;
 	if (!*base_bytes)
 		*base_bytes = d->base_bytes;
+	return d->tick_bytes;
 }
 
 /*
@@ -77,6 +81,44 @@ static __always_inline __u64 otp_copy_base(__u64 addr, __u64 to, __u64 end, __u6
 	if (addr < end && to > end - base)
 		base = to < end ? end - to : 0;
 	return base;
+}
+
+/*
+ * Cuts the first copies of a program that nobody knows, so that one tick does
+ * not hold up interrupts for long; returns 1 if it cut anything. The base gets
+ * a third, as by default it is half of the copy. What is cut here is not lost
+ * for long: the engine sees that bytes are missing, and the plan that it makes
+ * is not bounded.
+ */
+static __always_inline int otp_tick_share(__u64 bound, __u64 *want, __u64 *base)
+{
+	__u64 most = bound / 3 & ~7ULL;
+
+	if (!bound || *want + *base <= bound)
+		return 0;
+	if (bound < OTP_STACK_FLOOR)
+		bound = OTP_STACK_FLOOR;
+	if (*base > most)
+		*base = most;
+	if (*want > bound - *base)
+		*want = (bound - *base) & ~7ULL;
+	return 1;
+}
+
+/*
+ * The bytes that a tick may copy in limit_ns, where copying so many bytes took
+ * so long: half of what that speed allows, because a sampler copies twice where
+ * it works in a scratch area (bpf/), and because others' stacks are not in the
+ * cache. Not below the floor, nor so many that no copy would reach it: then 0,
+ * no bound.
+ */
+static __always_inline __u32 otp_tick_bytes(__u64 bytes, __u64 ns, __u64 limit_ns)
+{
+	__u64 bound = ns ? bytes * limit_ns / ns / 2 : 0;
+
+	if (!ns || bound >= OTP_STACK_LIMIT + OTP_BASE_LIMIT)
+		return 0;
+	return bound < OTP_STACK_FLOOR ? OTP_STACK_FLOOR : (__u32)bound & ~7U;
 }
 
 /* Stack bytes above OTP_STACK_FLOOR are charged to a budget per CPU, in bytes per this time; no more is saved up. */

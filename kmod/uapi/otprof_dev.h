@@ -23,7 +23,7 @@
 #include "kmod/uapi/otprof.h"
 
 #define OTPROF_DEV_PATH    "/dev/otprof"
-#define OTPROF_DEV_VERSION 2
+#define OTPROF_DEV_VERSION 3
 #define OTPROF_CPUS_MAX    8192
 
 #define OTPROF_RATE_MAX  10000 /* Hz */
@@ -80,7 +80,7 @@ struct otprof_config {
 	__u32 rules_max;
 	struct otp_defaults defaults; /* running: 0, the module sets it */
 	__u64 flags; /* OTPROF_CONFIG_* */
-	__u64 reserved[3];
+	__u64 reserved[2];
 	__u64 cpus[OTPROF_CPUS_MAX / 64]; /* a bit for each CPU to sample */
 };
 
@@ -147,7 +147,7 @@ OTP_CHECK(struct otprof_info, 88);
 OTP_CHECK_AT(struct otprof_info, consumer_offset, 24);
 OTP_CHECK(struct otprof_config, 1104);
 OTP_CHECK_AT(struct otprof_config, defaults, 24);
-OTP_CHECK_AT(struct otprof_config, flags, 48);
+OTP_CHECK_AT(struct otprof_config, flags, 56);
 OTP_CHECK_AT(struct otprof_config, cpus, 80);
 OTP_CHECK(struct otprof_set_plan, 40);
 OTP_CHECK(struct otprof_set_hint, 32);

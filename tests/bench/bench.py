@@ -81,6 +81,8 @@ def cost():
         total = sum(us.values())
         row("all CPU per sample, %d Hz, both CPUs busy" % hz, "<= %d us" % budget, "%.1f us" % total, total <= budget)
         row("  of that: kernel, monitor, engine, net", "", " ".join("%.1f" % v for v in us.values()) + " us")
+        row("  the longest tick, interrupts off", "<= %d us" % (last["cost"]["kernel_limit_ns"] / 1000), "%.0f us" % (
+            last["cost"]["kernel_longest_ns"] / 1000))
         row("  samples, lost, missed ticks", "", "%d, %d, %d" % (
             taken, sum(last["ledger"]["lost"].values()), last["ledger"]["missed"]))
     kernel_at_4k()
@@ -109,12 +111,12 @@ def module():
         row("module: time per sample, 4 KiB of stack", "", "skipped" if p.returncode == 77 else "failed", None if p.returncode == 77 else False)
         lib.note(why[-1] if why else "module.sh said nothing")
         return
-    us = {s: min(int(ns) for source, _, ns, _ in runs if source == s) / 1000 for s in ("bpf", "kmod")}
-    longest = max(int(ns) for source, _, _, ns in runs if source == "kmod") / 1000
+    us = {s: min(int(ns) for source, _, ns, _, _ in runs if source == s) / 1000 for s in ("bpf", "kmod")}
+    longest, bound = max((int(ns), int(limit)) for source, _, _, ns, limit in runs if source == "kmod")
     row("module / eBPF, time per sample, 4 KiB, one guest", "<= 1", "%.2f (%.1f / %.1f us)" % (
         us["kmod"] / us["bpf"], us["kmod"], us["bpf"]), us["kmod"] <= us["bpf"])
-    row("  the module's longest run, interrupts off", "", "%.0f us, %d samples" % (
-        longest, sum(int(n) for source, n, _, _ in runs if source == "kmod")))
+    row("  the module's longest run, interrupts off", "<= %d us" % (bound / 1000), "%.0f us, %d samples" % (
+        longest / 1000, sum(int(n) for source, n, _, _, _ in runs if source == "kmod")), longest <= bound)
 
 
 def switches(pid):

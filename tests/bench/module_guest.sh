@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: what a sample with exactly 4 KiB of stack costs in the kernel,
 # by eBPF and by the module in turns, under one load. A line each time:
-#   cost SOURCE SAMPLES NANOSECONDS LONGEST     (of one sample, since the source began)
+#   cost SOURCE SAMPLES NANOSECONDS LONGEST LIMIT   (of one sample; the longest since the source began, and its bound)
 rt=/run/otprof
 insmod /otprof.ko || exit 1
 
@@ -45,7 +45,7 @@ CONF
 	samples=$(($(number /tmp/second taken) - $(number /tmp/first taken)))
 	ns=$(($(number /tmp/second kernel_ns) - $(number /tmp/first kernel_ns)))
 	[ $samples -gt 100 ] || { sed 's/^/# /' /tmp/log; return 1; }
-	echo "cost $1 $samples $((ns / samples)) $(number /tmp/second kernel_longest_ns)"
+	echo "cost $1 $samples $((ns / samples)) $(number /tmp/second kernel_longest_ns) $(number /tmp/second kernel_limit_ns)"
 }
 
 for _ in 1 2 3; do

@@ -51,6 +51,8 @@ int main(int argc, char **argv)
 	run_tests(capture_tests, argv + 1);
 	run_tests(select_tests, argv + 1);
 	run_tests(task_tests, argv + 1);
+	run_tests(idle_tests, argv + 1);
+	run_tests(bound_tests, argv + 1);
 	run_tests(life_tests, argv + 1);
 	if (probe_ops() != &source_kmod)
 		run_tests(event_tests, argv + 1);

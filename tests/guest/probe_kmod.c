@@ -71,7 +71,7 @@ static enum verdict device_wants_its_order(void)
 
 static enum verdict bad_configuration_is_refused(void)
 {
-	struct otprof_config bad[12];
+	struct otprof_config bad[14];
 
 	if (!with_module())
 		return SKIPPED;
@@ -81,7 +81,7 @@ static enum verdict bad_configuration_is_refused(void)
 	bad[1].ring_bytes = 65535;
 	bad[2].ring_bytes = 0;
 	bad[3].plans_max = ~0u;
-	bad[4].reserved[2] = 1;
+	bad[4].reserved[1] = 1;
 	bad[5].defaults.running = 1;
 	bad[6].defaults.select = OTP_SELECT_UNSET;
 	bad[7].defaults.ancestors = OTP_ANCESTORS_MAX + 1;
@@ -89,6 +89,8 @@ static enum verdict bad_configuration_is_refused(void)
 	bad[9].period_ns = ~0ULL;
 	bad[10].defaults.base_bytes = OTP_BASE_LIMIT + 8;
 	bad[11].defaults.stack_budget = OTP_BUDGET_LIMIT + 1;
+	bad[12].defaults.tick_bytes = OTP_STACK_FLOOR - 8;
+	bad[13].defaults.reserved = 1;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_(closep) int fd = dev_new();
 

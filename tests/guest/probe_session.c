@@ -61,7 +61,8 @@ static int session_map(struct session *s)
 	int err;
 
 	s->source->ops->layout(s->source, &s->layout);
-	err = ring_map(&s->ring, s->layout.ring_fd, s->layout.ring_bytes);
+	err = s->layout.consumer_fd >= 0 ? ring_map_files(&s->ring, s->layout.consumer_fd, s->layout.ring_fd, s->layout.ring_bytes) :
+					   ring_map(&s->ring, s->layout.ring_fd, s->layout.ring_bytes);
 	if (err < 0)
 		return err;
 	counters = mmap(NULL, counters_bytes(&s->layout), PROT_READ, MAP_SHARED, s->layout.counters_fd, 0);
@@ -98,10 +99,14 @@ void session_close(struct session *s)
 
 int session_drain(struct session *s, record_fn *fn, void *ctx)
 {
-	uint64_t end = ring_producer(&s->ring);
+	const struct source_ops *ops = s->source->ops;
 	const struct otp_rec *rec;
+	uint64_t end;
 	int n;
 
+	if (ops->pump)
+		ops->pump(s->source, clock_now_ns());
+	end = ring_producer(&s->ring);
 	while ((n = ring_next(&s->ring, &s->pos, end, &rec)) > 0)
 		fn(ctx, rec);
 	ring_release(&s->ring, s->pos);

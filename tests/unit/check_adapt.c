@@ -201,6 +201,35 @@ START_TEST(a_base_that_was_not_inherited_does_not_keep_the_copy_small)
 }
 END_TEST
 
+/* 24000 bytes and 8000 of base were left of 32768 and 16384; the stack ends 30000 bytes above the copied base. */
+START_TEST(a_copy_that_the_bound_cut_makes_a_plan_that_is_whole)
+{
+	struct sample s = {.head = {.time_ns = 1, .stack_bytes = 24000, .stack_end = 0x20000, .mode = OTP_MODE_BOUNDED},
+			   .stack_addr = 0x10000, .base_len = 8000};
+	const struct otp_hint start = {.stack_bytes = 32768, .base_bytes = 16384};
+	struct process p = {0};
+
+	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 24000, .stack_used = 24008, .fail_addr = 0x10000 + 24000};
+	p.base_bytes = adapt_base_given(&s, NULL, start.base_bytes);
+	ck_assert_uint_eq(p.base_bytes, 8000);
+	ck_assert(adapt_observe(&p, &limits, &s, &stack));
+	adapt_at_least(&p, &limits, &start);
+	ck_assert_uint_eq(p.stack_bytes, 65536); /* to the stack's end */
+	ck_assert_uint_eq(p.base_bytes, 16384);
+	stack = (struct unwind_stack){0};
+}
+END_TEST
+
+START_TEST(what_is_known_is_within_the_limits)
+{
+	struct process p = {.stack_bytes = 1024};
+
+	adapt_at_least(&p, &limits, &(struct otp_hint){.stack_bytes = 1 << 20, .base_bytes = 1 << 20});
+	ck_assert_uint_eq(p.stack_bytes, limits.max_bytes);
+	ck_assert_uint_eq(p.base_bytes, limits.base_max);
+}
+END_TEST
+
 START_TEST(the_base_of_a_sample_is_that_of_its_plan_or_its_name)
 {
 	struct sample s = {.head = {.mode = OTP_MODE_INHERITED, .plan_gen = 7}, .base_len = 2048};
@@ -314,6 +343,8 @@ Suite *adapt_suite(void)
 	tcase_add_test(t, what_a_stack_that_was_cut_should_have_had_is_known_without_its_process);
 	tcase_add_test(t, a_stack_whose_end_is_unknown_or_too_far_has_no_base);
 	tcase_add_test(t, a_base_that_was_not_inherited_does_not_keep_the_copy_small);
+	tcase_add_test(t, a_copy_that_the_bound_cut_makes_a_plan_that_is_whole);
+	tcase_add_test(t, what_is_known_is_within_the_limits);
 	tcase_add_test(t, the_base_of_a_sample_is_that_of_its_plan_or_its_name);
 	tcase_add_test(t, without_a_plan_the_size_is_that_of_the_hint);
 	tcase_add_test(t, a_process_that_needs_little_is_copied_little);

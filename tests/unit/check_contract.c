@@ -62,7 +62,7 @@ START_TEST(structures_have_no_hidden_padding)
 	ck_assert_uint_eq(sizeof(struct otp_chunk), 8 + 8 + 4 * 2 + 8 + 4 * 2);
 	ck_assert_uint_eq(sizeof(struct otp_loss), 8 + 8 + 4 * 2 + 8 * 2);
 	ck_assert_uint_eq(sizeof(struct otp_cpu_counters), 8 * (8 + OTP_SKIP_MAX + OTP_LOSS_MAX + 16));
-	ck_assert_uint_eq(sizeof(struct otp_defaults), 3 * 4 + 4 + 2 * 4);
+	ck_assert_uint_eq(sizeof(struct otp_defaults), 3 * 4 + 4 + 4 * 4);
 	ck_assert_uint_eq(sizeof(struct otp_plan), 2 * 4 + 2 * 8 + 4 + 4);
 }
 END_TEST

@@ -112,6 +112,53 @@ START_TEST(a_base_that_does_not_fit_leaves_all_to_the_next_sample)
 }
 END_TEST
 
+static const struct {
+	uint64_t bound, want, base, ret_want, ret_base;
+} ticks[] = {
+	{0, OTP_STACK_LIMIT, OTP_BASE_LIMIT, OTP_STACK_LIMIT, OTP_BASE_LIMIT}, /* no bound */
+	{30000, 20000, 10000, 20000, 10000},                                    /* it fits */
+	{30000, 131072, 0, 30000, 0},
+	{30000, 131072, 65536, 20000, 10000},
+	{30000, 29000, 4096, 25904, 4096},                                      /* a small base stays whole */
+	{30000, 8192, 65536, 8192, 10000},
+	{30001, 131072, 65536, 20000, 10000},                                   /* whole words */
+	{8, 131072, 65536, OTP_STACK_FLOOR, 0},                                 /* never below the floor */
+};
+
+START_TEST(a_tick_copies_no_more_than_its_bound)
+{
+	__u64 want = ticks[_i].want, base = ticks[_i].base;
+	int cut = otp_tick_share(ticks[_i].bound, &want, &base);
+
+	ck_assert_uint_eq(want, ticks[_i].ret_want);
+	ck_assert_uint_eq(base, ticks[_i].ret_base);
+	ck_assert_int_eq(cut, want != ticks[_i].want || base != ticks[_i].base);
+}
+END_TEST
+
+START_TEST(only_a_copy_by_default_is_bounded)
+{
+	const struct otp_defaults d = {.stack_bytes = 131072, .base_bytes = 65536, .tick_bytes = 30000};
+	__u32 stack = 0, base = 0;
+
+	ck_assert_uint_eq(otp_copy_default(&stack, &base, &d), 30000);
+	ck_assert_uint_eq(stack, 131072);
+	ck_assert_uint_eq(base, 65536);
+	ck_assert_uint_eq(otp_copy_default(&stack, &base, &d), 0); /* a plan or a hint */
+}
+END_TEST
+
+START_TEST(the_bound_of_a_tick_is_half_of_what_the_speed_allows)
+{
+	ck_assert_uint_eq(otp_tick_bytes(131072, 13107, 50000), 250000);  /* 10 GB/s */
+	ck_assert_uint_eq(otp_tick_bytes(131072, 131072, 50000), 25000);  /* 1 GB/s */
+	ck_assert_uint_eq(otp_tick_bytes(131072, 131072, 20000), 10000);
+	ck_assert_uint_eq(otp_tick_bytes(131072, 131072000, 50000), OTP_STACK_FLOOR);
+	ck_assert_uint_eq(otp_tick_bytes(131072, 1000, 50000), 0); /* no copy is so long */
+	ck_assert_uint_eq(otp_tick_bytes(131072, 0, 50000), 0);    /* not measured */
+}
+END_TEST
+
 #define B OTP_CHUNK_BASE
 #define S OTP_CHUNK_SHORT
 #define L OTP_CHUNK_LAST
@@ -160,6 +207,9 @@ Suite *copy_suite(void)
 	tcase_add_test(t, a_budget_fills_with_time_and_never_beyond_its_window);
 	tcase_add_test(t, a_copy_takes_half_of_the_budget_and_its_base_first);
 	tcase_add_test(t, a_base_that_does_not_fit_leaves_all_to_the_next_sample);
+	tcase_add_loop_test(t, a_tick_copies_no_more_than_its_bound, 0, ARRAY_SIZE(ticks));
+	tcase_add_test(t, only_a_copy_by_default_is_bounded);
+	tcase_add_test(t, the_bound_of_a_tick_is_half_of_what_the_speed_allows);
 	tcase_add_loop_test(t, chunk_says_how_it_ends, 0, ARRAY_SIZE(chunks));
 	suite_add_tcase(s, t);
 	return s;

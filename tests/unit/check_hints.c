@@ -67,6 +67,19 @@ START_TEST(what_everybody_gets_makes_none)
 }
 END_TEST
 
+START_TEST(a_name_that_was_met_has_what_everybody_gets_for_its_own)
+{
+	hints_met(&hints, name(1), 1);
+	ck_assert_int_eq(tells, 1);
+	ck_assert_uint_eq(told, 4096);
+	ck_assert_uint_eq(told_base, 4096);
+	hints_met(&hints, name(1), 2);
+	ck_assert_int_eq(tells, 1);
+	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 16384}, 3);
+	ck_assert_uint_eq(told, 16384);
+}
+END_TEST
+
 START_TEST(a_smaller_process_does_not_shrink_the_hint)
 {
 	hints_grown(&hints, name(1), &(struct otp_hint){.stack_bytes = 32768}, 1);
@@ -177,6 +190,7 @@ Suite *hints_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_grown_process_makes_a_hint);
 	tcase_add_test(t, what_everybody_gets_makes_none);
+	tcase_add_test(t, a_name_that_was_met_has_what_everybody_gets_for_its_own);
 	tcase_add_test(t, a_smaller_process_does_not_shrink_the_hint);
 	tcase_add_test(t, a_wanted_base_is_told_and_stays_while_it_is_used);
 	tcase_add_test(t, a_window_of_shallow_stacks_brings_it_down);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "source/perf_choice.h"
+#include "source/softirq_code.h"
 
 Suite *perf_choice_suite(void);
 
@@ -145,6 +146,50 @@ START_TEST(thread_without_user_registers_is_exiting_or_the_kernels)
 }
 END_TEST
 
+START_TEST(interrupts_on_an_idle_cpu_are_of_no_process)
+{
+	const struct perf_sample s = {.kernel = true};
+
+	ck_assert(perf_choice_make(&choice, &tasks, &s, &who));
+	ck_assert_uint_eq(who.mode, OTP_MODE_KTHREAD);
+	ck_assert_str_eq(who.comm, OTP_COMM_INTERRUPTS);
+	ck_assert(!who.start_ns && !who.exec_id && !who.cgroup_id && !who.ppid && !who.plan_gen);
+	ck_assert_uint_eq(tasks.reads, 0);
+	choice.defaults.kthreads = OTP_SELECT_NO;
+	ck_assert(!perf_choice_make(&choice, &tasks, &s, &who));
+}
+END_TEST
+
+static void expect_softirqs(const char *kallsyms, uint64_t ip, bool expected)
+{
+	const uint64_t ips[] = {0xffffffff81000010, ip};
+	FILE *f = fmemopen((void *)(uintptr_t)kallsyms, strlen(kallsyms), "r");
+	struct softirq_code c;
+
+	softirq_code_parse(f, &c);
+	fclose(f);
+	ck_assert_int_eq(softirq_code_has(&c, ips, 2), expected);
+	ck_assert(!softirq_code_has(&c, ips, 1));
+}
+
+START_TEST(softirqs_are_known_by_their_function)
+{
+	const char *old = "ffffffff81000000 T do_idle\nffffffff81000100 T __do_softirq_own\n"
+			  "ffffffff81000200 T __do_softirq\nffffffff81000200 T __softirqentry_text_start\n"
+			  "ffffffff81000300 T next\n";
+	const char *new = "ffffffff81000100 t handle_softirqs.constprop.0\nffffffff81000200 T next\n";
+	const char *hidden = "0000000000000000 T __do_softirq\n0000000000000000 T next\n";
+
+	expect_softirqs(old, 0xffffffff81000200, true);
+	expect_softirqs(old, 0xffffffff810002ff, true);
+	expect_softirqs(old, 0xffffffff81000300, false);
+	expect_softirqs(old, 0xffffffff81000180, false);
+	expect_softirqs(new, 0xffffffff81000180, true);
+	expect_softirqs(hidden, 0xffffffff81000200, false);
+	expect_softirqs(" ", 0xffffffff81000200, false);
+}
+END_TEST
+
 /* --- selection --- */
 
 static struct otp_plan plan_for(uint64_t start_ns, uint64_t exec_id, uint8_t select, uint32_t stack_bytes)
@@ -269,6 +314,8 @@ Suite *perf_choice_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, fork_gives_a_start_and_exec_another_identity);
+	tcase_add_test(t, interrupts_on_an_idle_cpu_are_of_no_process);
+	tcase_add_test(t, softirqs_are_known_by_their_function);
 	tcase_add_test(t, reused_pid_has_another_start);
 	tcase_add_test(t, dead_are_forgotten_after_a_while);
 	tcase_add_test(t, threads_have_names_of_their_own);

@@ -301,6 +301,19 @@ START_TEST(an_answer_about_a_reused_pid_is_refused)
 }
 END_TEST
 
+START_TEST(interrupts_on_an_idle_cpu_are_a_service_of_their_own)
+{
+	struct process *p = sampled_as(0, 0, 0, 0, OTP_MODE_KERNEL | OTP_MODE_KTHREAD);
+
+	ck_assert(p->kernel);
+	ck_assert_str_eq(p->workload->service->s, "kernel (interrupts)");
+	ck_assert_ptr_eq(sampled_as(0, 0, 0, 0, OTP_MODE_KERNEL | OTP_MODE_KTHREAD), p);
+	ck_assert_int_eq(fake.count, 0);
+	ck_assert_int_eq(table_set_resource(table, NULL, 0), 0);
+	ck_assert_str_eq(p->workload->service->s, "kernel (interrupts)");
+}
+END_TEST
+
 START_TEST(a_kernel_thread_is_asked_nothing)
 {
 	struct process *p = sampled_as(5, 1, 0, 1, OTP_MODE_KERNEL | OTP_MODE_KTHREAD);
@@ -1086,6 +1099,7 @@ Suite *table_suite(void)
 	tcase_add_test(t, an_opener_that_was_late_is_asked_again_later);
 	tcase_add_test(t, a_busy_host_is_asked_with_the_next_sample);
 	tcase_add_test(t, an_answer_about_a_reused_pid_is_refused);
+	tcase_add_test(t, interrupts_on_an_idle_cpu_are_a_service_of_their_own);
 	tcase_add_test(t, a_kernel_thread_is_asked_nothing);
 	tcase_add_test(t, a_process_that_moves_to_another_cgroup_is_asked_again);
 	tcase_add_test(t, a_neighbour_in_the_cgroup_tells_where_a_dead_process_lived);

@@ -144,6 +144,15 @@ int identity_new_kernel(struct identity **ret)
 	return 0;
 }
 
+int identity_new_interrupts(struct identity **ret)
+{
+	int r = identity_new_kernel(ret);
+
+	if (r == 0)
+		(*ret)->interrupts = true;
+	return r;
+}
+
 int identity_parse(const void *data, size_t len, const char *comm, struct identity **ret)
 {
 	_cleanup_(identity_putp) struct identity *id = NULL;
@@ -287,10 +296,12 @@ static void identity_add_found(struct collected *c, const struct identity *id)
 		identity_add(c, "otprof.cgroup", id->cgroup);
 }
 
+/* Interrupts have a service of their own: without a process, only its name says what they are. */
 int identity_workload(const struct identity *id, const struct attribute *resource, size_t nr_resource,
 		      struct workload **ret)
 {
-	struct str *kernel = str_get_c("kernel"), *kernel_exe = str_get_c("[kernel]"), *unknown = str_get_c("unknown");
+	struct str *kernel = str_get_c(id->interrupts ? "kernel (interrupts)" : "kernel");
+	struct str *kernel_exe = str_get_c(id->interrupts ? "[interrupts]" : "[kernel]"), *unknown = str_get_c("unknown");
 	_cleanup_(collected_done) struct collected c = {.count = 0};
 	struct str *service = id->kernel ? kernel : identity_service(id);
 	int r = -ENOMEM;

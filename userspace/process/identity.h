@@ -35,7 +35,8 @@
 
 struct identity {
 	uint32_t refs;
-	bool kernel;
+	bool kernel;     /* a kernel thread's, or interrupts' */
+	bool interrupts; /* on idle CPUs: work of no process */
 	struct str *exe;    /* the rest may be NULL: unknown or none */
 	struct str *script;
 	struct str *container_id, *container_name, *pod_uid;
@@ -55,6 +56,7 @@ int identity_parse(const void *data, size_t len, const char *comm, struct identi
 int identity_guess(const struct identity *environ_from, const struct identity *cgroup_from, const char *exe,
 		   const char *script, struct identity **ret);
 int identity_new_kernel(struct identity **ret);
+int identity_new_interrupts(struct identity **ret);
 
 struct identity *identity_ref(struct identity *id);
 struct identity *identity_put(struct identity *id); /* NULL */

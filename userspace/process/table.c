@@ -200,7 +200,7 @@ static void table_limits_default(struct process_limits *l)
 
 int table_make_workloads(struct process_table *t)
 {
-	struct workload *kernel = NULL, *nobody = NULL;
+	struct workload *kernel = NULL, *interrupts = NULL, *nobody = NULL;
 	struct identity *unknown = NULL;
 	int r = identity_guess(NULL, NULL, "", "", &unknown);
 
@@ -208,15 +208,20 @@ int table_make_workloads(struct process_table *t)
 		r = identity_workload(unknown, t->cfg.resource, t->cfg.nr_resource, &nobody);
 	if (r == 0)
 		r = identity_workload(t->kernel, t->cfg.resource, t->cfg.nr_resource, &kernel);
+	if (r == 0)
+		r = identity_workload(t->interrupts, t->cfg.resource, t->cfg.nr_resource, &interrupts);
 	identity_put(unknown);
 	if (r < 0) {
 		workload_put(nobody);
+		workload_put(kernel);
 		return r;
 	}
 	workload_put(t->unknown_workload);
 	workload_put(t->kernel_workload);
+	workload_put(t->interrupts_workload);
 	t->unknown_workload = nobody;
 	t->kernel_workload = kernel;
+	t->interrupts_workload = interrupts;
 	return 0;
 }
 
@@ -224,6 +229,8 @@ static int table_init(struct process_table *t)
 {
 	int r = identity_new_kernel(&t->kernel);
 
+	if (r == 0)
+		r = identity_new_interrupts(&t->interrupts);
 	if (r == 0)
 		r = table_make_workloads(t);
 	return r < 0 ? r : files_init(t);
@@ -263,7 +270,9 @@ struct process_table *table_free(struct process_table *t)
 	files_done(t);
 	cgroup_notes_clear(t);
 	identity_put(t->kernel);
+	identity_put(t->interrupts);
 	workload_put(t->kernel_workload);
+	workload_put(t->interrupts_workload);
 	workload_put(t->unknown_workload);
 	map_done(&t->by_pid);
 	free(t);

@@ -14,6 +14,9 @@
  * Time is that of samples, records and table_tick: no clock is read here.
  * Cost: table_find is one hash lookup.
  *
+ * Pid 0 stands for interrupts on idle CPUs (otp_sample.pid): nothing is
+ * requested for it.
+ *
  * A process that ended before its identity was read is named after its
  * executable (or script) in the side-band, with the cgroup of another process
  * of the same cgroup id, else its parent's, and with its parent's OTEL_

@@ -80,8 +80,8 @@ void identity_set_kernel(struct process_table *t, struct entry *e)
 	question_cancel(e->identity_question);
 	e->identity_question = NULL;
 	e->p.identity_pending = false;
-	set_identity(e, identity_ref(t->kernel));
-	set_workload(e, workload_ref(t->kernel_workload));
+	set_identity(e, identity_ref(e->p.pid ? t->kernel : t->interrupts));
+	set_workload(e, workload_ref(e->p.pid ? t->kernel_workload : t->interrupts_workload));
 	e->p.kernel = e->p.identity_known = e->p.maps_known = true;
 	e->todo &= (uint8_t)~(TODO_WORKLOAD | TODO_IDENTITY | TODO_MAPS);
 }
@@ -260,7 +260,7 @@ static int renew_workload(struct process_table *t, struct entry *e)
 	int r;
 
 	if (e->p.kernel) {
-		set_workload(e, workload_ref(t->kernel_workload));
+		set_workload(e, workload_ref(e->p.pid ? t->kernel_workload : t->interrupts_workload));
 		return 0;
 	}
 	if (!e->identity || !e->p.identity_known) {

@@ -109,8 +109,8 @@ struct process_table {
 	struct question *scan;   /* NULL: no scan is under way */
 	uint32_t scan_from;      /* the next partial scan begins above this pid */
 	struct entry *pinned;    /* in use further up: not to be evicted */
-	struct identity *kernel; /* owned */
-	struct workload *kernel_workload, *unknown_workload; /* owned */
+	struct identity *kernel, *interrupts; /* owned */
+	struct workload *kernel_workload, *interrupts_workload, *unknown_workload; /* owned */
 	uint64_t now_ns, forgot_ns;
 	uint32_t epoch; /* counts losses of the side-band */
 	struct rate rescans, first_reads, identities;

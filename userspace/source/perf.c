@@ -247,6 +247,8 @@ static int perf_open(struct source *s, const struct source_config *cfg, char why
 	if (!err)
 		err = perf_probe_attr(p, p->single ? 0 : PERF_EVERYBODY, &slot);
 	p->tasks.read_cgroups = !p->format.cgroup;
+	if (!err && !p->single && p->format.callchain)
+		softirq_code_read(&p->softirqs);
 	if (!err)
 		err = perf_open_all_buffers(p, cfg);
 	if (!err)

@@ -180,8 +180,18 @@ static void choice_set_process(struct perf_tasks *tasks, const struct perf_proce
 	perf_tasks_comm(tasks, proc, s->tid, who->comm);
 }
 
-bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const struct perf_sample *s,
-		      struct perf_subject *who)
+/* Interrupts on an idle CPU are selected as kernel threads are; plans and rules are for processes. */
+static bool choice_make_interrupts(const struct perf_choice *c, struct perf_subject *who)
+{
+	uint8_t select = c->defaults.kthreads == OTP_SELECT_UNSET ? c->defaults.select : c->defaults.kthreads;
+
+	*who = (struct perf_subject){.mode = OTP_MODE_KTHREAD, .stack_bytes = c->defaults.stack_bytes,
+				     .comm = OTP_COMM_INTERRUPTS};
+	return select == OTP_SELECT_YES;
+}
+
+static bool choice_make_process(struct perf_choice *c, struct perf_tasks *tasks, const struct perf_sample *s,
+				struct perf_subject *who)
 {
 	const struct perf_process *proc = perf_tasks_find(tasks, s->pid);
 	const struct otp_plan *own = proc ? choice_plan_of(c, proc) : NULL;
@@ -202,6 +212,12 @@ bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const str
 		who->stack_bytes = choice_stack_unplanned(c, who, own);
 	who->stack_bytes = (uint32_t)otp_copy_want(who->stack_bytes);
 	return true;
+}
+
+bool perf_choice_make(struct perf_choice *c, struct perf_tasks *tasks, const struct perf_sample *s,
+		      struct perf_subject *who)
+{
+	return s->pid ? choice_make_process(c, tasks, s, who) : choice_make_interrupts(c, who);
 }
 
 uint32_t perf_choice_deepest(const struct perf_choice *c)

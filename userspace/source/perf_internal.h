@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "ring/writer.h"
 #include "source/slots.h"
+#include "source/softirq_code.h"
 #include "source/perf_choice.h"
 #include "source/sideband_buffer.h"
 #include "source/source.h"
@@ -73,6 +74,7 @@ struct source_perf {
 	int counters_fd; /* owned, read-only */
 	int wake_fd;	 /* owned */
 	struct perf_format format;
+	struct softirq_code softirqs;
 	bool single;	  /* processes, not the whole host */
 	bool user_only;	  /* sampling the kernel is not permitted */
 	bool no_build_id; /* before Linux 5.12 */

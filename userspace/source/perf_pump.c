@@ -175,6 +175,12 @@ static void pump_handle_lost(struct source_perf *p, uint32_t cpu, uint32_t slot,
 	pump_lose(p, cpu, slot, samples, samples * pump_period(p, slot), OTP_LOSS_RING_FULL);
 }
 
+/* Softirqs on an idle CPU are of no process; the idle loop is no sample. */
+static bool pump_is_idle(const struct source_perf *p, const struct perf_sample *s)
+{
+	return !s->pid && !s->tid && !softirq_code_has(&p->softirqs, s->kstack, s->nr_kstack);
+}
+
 static void pump_handle_sample(struct source_perf *p, uint32_t cpu, uint32_t slot, const void *record, size_t len)
 {
 	struct perf_format format = p->format;
@@ -189,7 +195,9 @@ static void pump_handle_sample(struct source_perf *p, uint32_t cpu, uint32_t slo
 	if (slot && !format.period)
 		s.value = pump_period(p, slot);
 	s.cpu = cpu;
-	if (!s.pid && !s.tid)
+	if (!s.pid)
+		s.cgroup_id = 0;
+	if (pump_is_idle(p, &s))
 		pump_skip(p, cpu, slot, OTP_SKIP_IDLE);
 	else if (!p->started)
 		pump_skip(p, cpu, slot, OTP_SKIP_STOPPED);

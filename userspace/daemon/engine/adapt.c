@@ -122,10 +122,18 @@ bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *l, const stru
 
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name)
 {
+	if (s->head.mode & OTP_MODE_BOUNDED)
+		return s->base_len;
 	if (!(s->head.mode & OTP_MODE_INHERITED))
 		return by_name;
 	/* The parent's plan has changed, or is the monitor's: the base is at least the sample's. */
 	return parent && parent->plan_gen == s->head.plan_gen ? parent->base_bytes : s->base_len;
+}
+
+void adapt_at_least(struct process *p, const struct adapt_limits *l, const struct otp_hint *sizes)
+{
+	p->stack_bytes = MAX(p->stack_bytes, MIN(sizes->stack_bytes, l->max_bytes));
+	p->base_bytes = MAX(p->base_bytes, MIN(sizes->base_bytes, l->base_max));
 }
 
 static void adapt_begin_window(struct process *p, uint64_t now)

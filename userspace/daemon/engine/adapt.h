@@ -43,8 +43,17 @@ uint32_t adapt_base(uint32_t needed);
 bool adapt_deepen(struct otp_hint *now, const struct adapt_limits *limits, const struct sample *s,
 		  const struct unwind_stack *out);
 
-/* The base that a sample was copied with whose process has no plan of its own: its parent's, or its name's. */
+/*
+ * The base that a sample was copied with whose process has no plan of its own:
+ * its parent's, or its name's, or what the bound on a tick left of it.
+ */
 uint32_t adapt_base_given(const struct sample *s, const struct process *parent, uint32_t by_name);
+
+/*
+ * A process that grew by a sample that was cut because nobody knew it: its plan
+ * copies at least what an unknown program's copy would hold without the bound.
+ */
+void adapt_at_least(struct process *p, const struct adapt_limits *limits, const struct otp_hint *sizes);
 
 /*
  * true: p->stack_bytes or p->base_bytes changed and the plan has to be sent.

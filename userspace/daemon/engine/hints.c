@@ -112,6 +112,16 @@ void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct ot
 	hints_send(h, at);
 }
 
+void hints_met(struct hints *h, const char comm[OTP_COMM_LEN], uint64_t now_ns)
+{
+	struct hint *at = hints_find_or_add(h, comm, now_ns);
+
+	if (!at || at->sent)
+		return;
+	hints_begin_window(at, now_ns);
+	hints_send(h, at);
+}
+
 /* The first decision is made early, later ones after a window. */
 static bool hints_is_due(const struct hint *at, uint64_t now_ns)
 {

@@ -46,6 +46,11 @@ void hints_done(struct hints *h);
 struct otp_hint hints_given(const struct hints *h, const char comm[OTP_COMM_LEN]);
 /* A process of this name was just raised to these sizes, or would have needed them. */
 void hints_grown(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *given, uint64_t now_ns);
+/*
+ * A copy was cut because nobody knew the program (OTP_MODE_BOUNDED): from now on
+ * its name is known by the sizes of a new name, at least.
+ */
+void hints_met(struct hints *h, const char comm[OTP_COMM_LEN], uint64_t now_ns);
 /* A whole stack of a process of this name used these sizes. */
 void hints_used(struct hints *h, const char comm[OTP_COMM_LEN], const struct otp_hint *used, uint64_t now_ns);
 

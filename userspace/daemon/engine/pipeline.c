@@ -128,10 +128,14 @@ static uint32_t pipeline_base_given(const struct pipeline *p, const struct attem
 static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, const struct name *name,
 				   struct otp_hint *ret)
 {
+	const struct otp_hint given = hints_given(&p->hints, name->comm);
+
 	if (!a->proc->plan_gen)
 		a->proc->base_bytes = pipeline_base_given(p, a, name);
 	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
 		return false;
+	if (a->s->head.mode & OTP_MODE_BOUNDED && !a->proc->stack_shrunk)
+		adapt_at_least(a->proc, &p->adapt, &given);
 	pipeline_send_plan(p, a);
 	*ret = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
 	return !a->proc->stack_shrunk;
@@ -156,8 +160,11 @@ static void pipeline_learn(struct pipeline *p, const struct attempt *a)
 
 	if (!has_user_side(a->s))
 		return;
-	if (lives ? pipeline_learn_process(p, a, &name, &grown) : pipeline_learn_name(p, a, &name, &grown))
+	if (lives ? pipeline_learn_process(p, a, &name, &grown) : pipeline_learn_name(p, a, &name, &grown)) {
+		if (a->s->head.mode & OTP_MODE_BOUNDED)
+			hints_met(&p->hints, name.comm, a->s->head.time_ns);
 		hints_grown(&p->hints, name.comm, &grown, a->s->head.time_ns);
+	}
 	if (unwind_end_is_root(p->stack.end))
 		hints_used(&p->hints, name.comm, &used, a->s->head.time_ns);
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/clock.h"
+#include "source/copy_speed.h"
 
 #define MEMORY_EVERY_NS (10 * NSEC_PER_SEC)
 #define MEMORY_TIGHT_NS (2 * NSEC_PER_SEC) /* near a limit */
@@ -102,6 +103,8 @@ static void cost_kernel_time(const struct sampler *s, struct status_cost *c)
 	c->kernel_ns = MAX(c->kernel_ns, t.ns);
 	c->kernel_runs = t.runs;
 	c->kernel_longest_ns = t.longest_ns;
+	c->kernel_limit_ns = copy_speed_limit_ns();
+	c->kernel_limit_bytes = s->defaults.tick_bytes;
 	if (s->source->ops->run_time)
 		s->source->ops->run_time(s->source, &c->stats_ns, &c->stats_runs);
 }

@@ -15,6 +15,7 @@
 #include "daemon/monitor/target_match.h"
 #include "process/host.h"
 #include "process/proc_stat.h"
+#include "source/copy_speed.h"
 
 #define ANCESTORS_MAX	  64
 #define PROCESS_ANCESTORS 4
@@ -70,6 +71,7 @@ void targets_defaults(const struct config *c, struct otp_defaults *d)
 		.have_rules = targets_any_of(c, target_by_cgroup),
 		.ancestors = targets_ancestors(c),
 		.stack_budget = targets_stack_budget(c),
+		.tick_bytes = copy_speed_tick_bytes(),
 	};
 }
 

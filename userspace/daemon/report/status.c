@@ -265,6 +265,8 @@ static void status_write_cost(struct json *j, const struct status *s)
 	json_number(j, "kernel_ns", s->cost.kernel_ns);
 	json_number(j, "kernel_runs", s->cost.kernel_runs);
 	json_number(j, "kernel_longest_ns", s->cost.kernel_longest_ns);
+	json_number(j, "kernel_limit_ns", s->cost.kernel_limit_ns);
+	json_number(j, "kernel_limit_bytes", s->cost.kernel_limit_bytes);
 	json_number(j, "stats_ns", s->cost.stats_ns);
 	json_number(j, "stats_runs", s->cost.stats_runs);
 	json_number(j, "monitor_cpu_ns", s->cost.monitor_cpu_ns);

@@ -10,8 +10,8 @@
 set -u
 cd "$(dirname "$0")" || exit 1
 tests=(stacks ledger real storm debuginfod guard truth callsites shares witnesses reload record convert errors targets
-	explain sizing hostile leaks sandbox status model debug_files hostile_debug selection code short doctor events
-	perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:errors)
+	explain sizing hostile leaks sandbox views status model debug_files hostile_debug selection code short doctor events
+	perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:views perf:errors)
 limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift

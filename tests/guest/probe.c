@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 	run_tests(capture_tests, argv + 1);
 	run_tests(select_tests, argv + 1);
 	run_tests(life_tests, argv + 1);
+	run_tests(view_tests, argv + 1);
 	if (probe_ops() != &source_kmod)
 		run_tests(event_tests, argv + 1);
 	run_tests(host_tests, argv + 1);

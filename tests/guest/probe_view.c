@@ -106,8 +106,8 @@ static enum verdict what_a_view_has_read_is_freed_for_it(void)
 }
 
 const struct probe_test view_tests[] = {
-	{"view_cannot_be_made_writable", view_cannot_be_made_writable},
-	{"ring_wakes_a_reader_without_its_descriptor", ring_wakes_a_reader_without_its_descriptor},
-	{"what_a_view_has_read_is_freed_for_it", what_a_view_has_read_is_freed_for_it},
+	{"view cannot be made writable", view_cannot_be_made_writable},
+	{"ring wakes a reader without its descriptor", ring_wakes_a_reader_without_its_descriptor},
+	{"what a view has read is freed for it", what_a_view_has_read_is_freed_for_it},
 	{0},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The data area of a ring from anywhere: 8 bytes of producer position, then data. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ring/ring.h"
@@ -46,6 +47,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pos = ring_consumer(&r);
 	while (ring_next(&r, &pos, ring_producer(&r), &rec) > 0)
 		read_record(rec);
+	ring_follow(&r, pos);
+	if (consumer != pos)
+		abort(); /* what was read is freed */
+	ring_follow(&r, producer);
+	if (consumer > producer)
+		abort();
 	ring_release(&r, pos);
 	return 0;
 }

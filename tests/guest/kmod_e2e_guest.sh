@@ -4,7 +4,7 @@
 # OTPROF_E2E names tests, of the module only; it comes by the kernel's command
 # line, with points for blanks.
 export PATH=/otprof/bin:$PATH BUILD=/otprof/build E2E_BRIEF=1 E2E_SLOW=1 KILLS=2 OTPROF_AGREE="kmod bpf perf" OTPROF_AGREE_HZ=97
-chosen=$(echo "${OTPROF_E2E:-model.shares.lockstep.short.selection.ledger.errors.record.agree}" | tr . ' ')
+chosen=$(echo "${OTPROF_E2E:-model.views.shares.lockstep.short.selection.ledger.errors.record.agree}" | tr . ' ')
 bad=0
 insmod /otprof.ko || exit 1
 cd /otprof/tests/e2e || exit 1

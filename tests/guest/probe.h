@@ -76,8 +76,7 @@ struct probe_test {
 	const char *name;
 	enum verdict (*run)(void);
 };
-extern const struct probe_test capture_tests[], select_tests[], task_tests[], idle_tests[], bound_tests[], life_tests[],
-	event_tests[], host_tests[], kmod_tests[],
-	kmod_life_tests[];
+extern const struct probe_test capture_tests[], select_tests[], task_tests[], idle_tests[], bound_tests[], view_tests[],
+	life_tests[], event_tests[], host_tests[], kmod_tests[], kmod_life_tests[];
 
 #endif

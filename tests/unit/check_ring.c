@@ -149,10 +149,86 @@ START_TEST(release_moves_the_consumer)
 }
 END_TEST
 
+/* Three records of 24, 40 and 24 bytes with their headers. */
+static void put_three(uint32_t bits_of_the_second)
+{
+	put(16, 16, 0);
+	put(32, 32, bits_of_the_second);
+	put(16, 16, 0);
+}
+
+START_TEST(what_the_reader_has_read_is_freed)
+{
+	put_three(OTP_RING_DISCARD);
+	ring_follow(&ring, 24);
+	ck_assert_uint_eq(consumer, 24);
+	ring_follow(&ring, 88);
+	ck_assert_uint_eq(consumer, 88);
+}
+END_TEST
+
+/* A sampler in an old kernel would reserve over its header, and then obey what was written there. */
+START_TEST(record_that_is_being_written_is_never_freed)
+{
+	put_three(OTP_RING_BUSY);
+	ring_follow(&ring, 64);
+	ck_assert_uint_eq(consumer, 24);
+	ring_follow(&ring, 88);
+	ck_assert_uint_eq(consumer, 24);
+	write_at(24, &(struct otp_ring_hdr){.len = 32}, sizeof(struct otp_ring_hdr));
+	ring_follow(&ring, 88);
+	ck_assert_uint_eq(consumer, 88);
+}
+END_TEST
+
+static const struct {
+	uint64_t pos, freed; /* by a reader at 24, of 88 bytes */
+} forged[] = {
+	{0, 24},  {23, 24},  {25, 24}, {63, 24}, {65, 64},	 {87, 64},
+	{89, 24}, {96, 24},  {SIZE, 24}, {24 + SIZE, 24}, {1ULL << 63, 24}, {UINT64_MAX, 24}, {UINT64_MAX - 7, 24},
+};
+
+START_TEST(forged_position_frees_whole_records_or_none)
+{
+	put_three(0);
+	ring_follow(&ring, 24);
+	ring_follow(&ring, forged[_i].pos);
+	ck_assert_uint_eq(consumer, forged[_i].freed);
+}
+END_TEST
+
+/* The second header claims more than the whole ring; no sampler writes that. */
+START_TEST(length_that_lies_ends_what_is_freed)
+{
+	put_three(0);
+	write_at(24, &(struct otp_ring_hdr){.len = OTP_RING_DISCARD - 1}, sizeof(struct otp_ring_hdr));
+	ring_follow(&ring, 88);
+	ck_assert_uint_eq(consumer, 24);
+}
+END_TEST
+
+START_TEST(records_are_freed_at_every_offset)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < 4 * SIZE / 8; i++) {
+		put(16 + i % 40 * 8, 16 + i % 40 * 8, 0);
+		end += 24 + i % 40 * 8;
+		ring_follow(&ring, end);
+		ck_assert_uint_eq(consumer, end);
+	}
+	ck_assert_uint_gt(end, 10 * SIZE);
+}
+END_TEST
+
 START_TEST(sizes_that_are_no_ring_are_refused)
 {
+	unsigned long own = 0;
 	struct ring r = {0};
 
+	ck_assert_int_eq(ring_view(&r, -1, 12288, &own), -EINVAL);
+	ck_assert_int_eq(ring_view_file(&r, -1, 1024, &own), -EINVAL);
+	ck_assert_int_eq(ring_view(&r, -1, 4096, &own), -EBADF);
 	ck_assert_int_eq(ring_map(&r, -1, 0), -EINVAL);
 	ck_assert_int_eq(ring_map(&r, -1, 12288), -EINVAL);
 	ck_assert_int_eq(ring_map(&r, -1, 1024), -EINVAL);
@@ -301,6 +377,11 @@ Suite *ring_suite(void)
 	tcase_add_loop_test(t, record_that_lies_is_refused, 0, sizeof(lies) / sizeof(lies[0]));
 	tcase_add_test(t, producer_that_lies_is_refused);
 	tcase_add_test(t, release_moves_the_consumer);
+	tcase_add_test(t, what_the_reader_has_read_is_freed);
+	tcase_add_test(t, record_that_is_being_written_is_never_freed);
+	tcase_add_loop_test(t, forged_position_frees_whole_records_or_none, 0, sizeof(forged) / sizeof(forged[0]));
+	tcase_add_test(t, length_that_lies_ends_what_is_freed);
+	tcase_add_test(t, records_are_freed_at_every_offset);
 	tcase_add_test(t, sizes_that_are_no_ring_are_refused);
 	tcase_add_test(t, reader_keeps_up_with_a_producer);
 	suite_add_tcase(s, t);

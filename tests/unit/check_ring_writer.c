@@ -21,7 +21,7 @@ static struct ring ring;
 static void setup(void)
 {
 	ck_assert_int_eq(ring_writer_open(&writer, SIZE), 0);
-	ck_assert_int_eq(ring_map_files(&ring, writer.consumer_fd, writer.ring_fd, SIZE), 0);
+	ck_assert_int_eq(ring_map_file(&ring, writer.consumer_fd, writer.ring_fd, SIZE), 0);
 }
 
 static void teardown(void)
@@ -157,6 +157,45 @@ START_TEST(reader_cannot_write_what_was_written)
 }
 END_TEST
 
+/* As the engine does: its own position frees nothing until the monitor follows it. */
+START_TEST(reader_of_a_view_frees_nothing_itself)
+{
+	unsigned long own = 0;
+	const struct otp_rec *rec;
+	uint8_t in = 0, out = 0;
+	struct ring view;
+	uint64_t pos = 0;
+
+	ck_assert_int_eq(ring_view_file(&view, writer.ring_fd, SIZE, &own), 0);
+	while (put(248, in))
+		in++;
+	while (ring_next(&view, &pos, ring_producer(&view), &rec) == 1)
+		ck_assert(is_whole(rec, out++));
+	ck_assert_uint_eq(out, in);
+	ring_release(&view, pos);
+	ck_assert_uint_eq(ring_consumer(&view), SIZE);
+	ck_assert_uint_eq(ring_kept(&view), SIZE);
+	ck_assert_ptr_null(ring_writer_reserve(&writer, 8));
+	ring_follow(&ring, own);
+	ck_assert_uint_eq(ring_kept(&view), 0);
+	ck_assert(put(248, in));
+	ring_unmap(&view);
+}
+END_TEST
+
+START_TEST(view_cannot_be_made_writable)
+{
+	unsigned long own = 0;
+	struct ring view;
+
+	ck_assert_int_eq(ring_view_file(&view, writer.ring_fd, SIZE, &own), 0);
+	ck_assert_int_lt(mprotect((void *)(uintptr_t)view.freed, 2 * view.page, PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_lt(mprotect((void *)(uintptr_t)view.data, SIZE, PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_lt(mprotect((void *)(uintptr_t)(view.data + SIZE), SIZE, PROT_READ | PROT_WRITE), 0);
+	ring_unmap(&view);
+}
+END_TEST
+
 START_TEST(files_cannot_be_cut)
 {
 	ck_assert_int_lt(ftruncate(writer.consumer_fd, 0), 0);
@@ -219,6 +258,8 @@ Suite *ring_writer_suite(void)
 	tcase_add_test(t, record_larger_than_the_ring_is_refused);
 	tcase_add_loop_test(t, consumer_that_lies_frees_nothing, 0, sizeof(lies) / sizeof(*lies));
 	tcase_add_test(t, reader_cannot_write_what_was_written);
+	tcase_add_test(t, reader_of_a_view_frees_nothing_itself);
+	tcase_add_test(t, view_cannot_be_made_writable);
 	tcase_add_test(t, files_cannot_be_cut);
 	tcase_add_test(t, impossible_sizes_are_refused);
 	tcase_add_test(t, two_threads_lose_nothing);

@@ -106,9 +106,8 @@ static inline uint64_t ledger_counts_total(const struct ledger_counts *n)
 }
 
 /*
- * The engine. Samples below ring_pos are counted here, no longer on the ring:
- * if the engine is killed after this publication and before it advances the
- * ring's consumer position, the monitor moves that position to ring_pos.
+ * The engine. Samples below ring_pos are counted here, no longer on the ring;
+ * the monitor moves the ring's consumer position there (ring/ring.h).
  * read == held + handed + sum(lost).
  */
 struct ledger_engine {
@@ -192,5 +191,13 @@ LEDGER_PAGE(ledger_net);
 				break;                                                       \
 		}                                                                            \
 	} while (0)
+
+/* ring_pos alone. Pairs with ledger_publish: the engine has finished reading what lies below. */
+static inline uint64_t ledger_ring_pos(const struct ledger_engine_page *page)
+{
+	uint32_t now = __atomic_load_n(&page->current, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&page->slot[now & 1].ring_pos, __ATOMIC_ACQUIRE);
+}
 
 #endif

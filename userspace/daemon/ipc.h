@@ -27,7 +27,7 @@
 /* X(number, NAME, from -> to, "what") */
 #define IPC_MESSAGES(X)                                                                            \
 	X(1, CONFIG, "monitor to worker: sealed memfd of the effective configuration text")        \
-	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring; consumer page, eventfd")        \
+	X(2, RING, "monitor to engine: struct ipc_ring; fds: ring; with a memory file, an eventfd") \
 	X(3, SIDEBAND, "monitor to engine: struct ipc_sideband; fd: one side-band buffer")         \
 	X(4, LEDGER, "monitor to worker: fd: its ledger page")                                     \
 	X(5, PEER, "monitor to engine and net: fd: their common socket, after every restart")      \
@@ -41,6 +41,7 @@
 	X(15, DEBUGINFOD, "monitor to engine: struct ipc_debuginfod: the state of a file's debug information") \
 	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, after the old rate's profile") \
 	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                      \
+	X(16, RELEASED, "engine to monitor: it has read much of the ring, which is to be freed")   \
 	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                \
 	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd") \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                          \
@@ -93,7 +94,7 @@ struct ipc_head {
 	uint64_t tag;  /* of ASK and ANSWER: pairs them */
 };
 
-struct ipc_ring { uint64_t ring_bytes; struct origins origins; uint32_t flags, reserved; };
+struct ipc_ring { uint64_t ring_bytes, pos; struct origins origins; uint32_t flags, reserved; };
 #define IPC_RING_SCAN 1 /* nobody reports process life: the engine has to scan /proc */
 /* Samples from ring position pos on have these periods; those before pos have the previous ones. */
 struct ipc_rate { uint64_t pos, id; struct origins origins; };

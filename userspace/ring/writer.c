@@ -31,43 +31,38 @@ static int writer_read_only(int fd)
 	return again < 0 ? -errno : again;
 }
 
-/* Producer page and data, and the data once more after them: a record never wraps. */
-static int writer_map_data(struct ring_writer *w, int fd)
+/* Both pages and the data, and the data once more after them: a record never wraps. */
+static int writer_map(struct ring_writer *w, int fd)
 {
 	const int both = PROT_READ | PROT_WRITE;
-	uint8_t *base = mmap(NULL, w->page + 2 * w->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const size_t head = 2 * w->page;
+	uint8_t *base = mmap(NULL, head + 2 * w->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
-	w->producer = (unsigned long *)(void *)base;
-	w->data = base + w->page;
-	if (mmap(base, w->page + w->size, both, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    mmap(w->data + w->size, w->size, both, MAP_SHARED | MAP_FIXED, fd, (off_t)w->page) == MAP_FAILED)
+	w->consumer = (const unsigned long *)(void *)base;
+	w->producer = (unsigned long *)(void *)(base + w->page);
+	w->data = base + head;
+	if (mmap(base, head + w->size, both, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    mmap(w->data + w->size, w->size, both, MAP_SHARED | MAP_FIXED, fd, (off_t)head) == MAP_FAILED)
 		return -errno;
 	/* Stack bytes are secrets: they are left out of core dumps. */
-	madvise(base, w->page + 2 * w->size, MADV_DONTDUMP);
+	madvise(base, head + 2 * w->size, MADV_DONTDUMP);
 	return 0;
 }
 
 static int writer_open_parts(struct ring_writer *w)
 {
-	_cleanup_(closep) int data_fd = writer_memory_file("otprof-ring", w->page + w->size);
-	void *consumer;
-	int err = data_fd < 0 ? data_fd : writer_map_data(w, data_fd);
+	int err;
 
-	if (err < 0)
-		return err;
-	w->ring_fd = writer_read_only(data_fd);
-	if (w->ring_fd < 0)
-		return w->ring_fd;
-	w->consumer_fd = writer_memory_file("otprof-consumer", w->page);
+	w->consumer_fd = writer_memory_file("otprof-ring", 2 * w->page + w->size);
 	if (w->consumer_fd < 0)
 		return w->consumer_fd;
-	consumer = mmap(NULL, w->page, PROT_READ, MAP_SHARED, w->consumer_fd, 0);
-	if (consumer == MAP_FAILED)
-		return -errno;
-	w->consumer = consumer;
-	return 0;
+	err = writer_map(w, w->consumer_fd);
+	if (err < 0)
+		return err;
+	w->ring_fd = writer_read_only(w->consumer_fd);
+	return w->ring_fd < 0 ? w->ring_fd : 0;
 }
 
 int ring_writer_open(struct ring_writer *w, size_t size)
@@ -89,9 +84,7 @@ void ring_writer_close(struct ring_writer *w)
 	if (!w->page)
 		return;
 	if (w->consumer)
-		munmap((void *)(uintptr_t)w->consumer, w->page);
-	if (w->producer)
-		munmap(w->producer, w->page + 2 * w->size);
+		munmap((void *)(uintptr_t)w->consumer, 2 * (w->page + w->size));
 	closep(&w->consumer_fd);
 	closep(&w->ring_fd);
 	*w = (struct ring_writer){0};

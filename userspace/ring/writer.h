@@ -3,11 +3,10 @@
  * Writer of the shared ring (kmod/uapi/otprof.h) for a sampler that lives in
  * userspace: one producer, one thread, records whole or not at all.
  *
- * Called by the perf source in the monitor. The reader is the engine, which may
- * be hostile: only the consumer position is read from it, and accepted only
+ * Called by the perf source in the monitor. A consumer position is accepted only
  * between its last valid value and the writer's own, private head.
- * The reader gets two descriptors: one of the consumer page, which it may write,
- * and a read-only one of producer page and data.
+ * The reader, which may be hostile, gets a read-only descriptor; the monitor moves
+ * the consumer position for it (ring/ring.h).
  * Cost: no system call, no copy of its own.
  */
 #ifndef OTP_RING_WRITER_H
@@ -20,15 +19,15 @@
 #include "kmod/uapi/otprof.h"
 
 struct ring_writer {
-	const unsigned long *consumer; /* mapped; the reader's */
+	const unsigned long *consumer; /* mapped */
 	unsigned long *producer;
 	uint8_t *data; /* mapped twice in a row */
 	size_t size;
 	size_t page;
 	uint64_t head; /* private; copied to the producer page */
 	uint64_t tail; /* last valid consumer position */
-	int consumer_fd; /* owned: a page, to be mapped writable */
-	int ring_fd;	 /* owned, read-only: producer page, then data, each once */
+	int consumer_fd; /* owned: the file, writable; its first page is the consumer's */
+	int ring_fd;	 /* owned, read-only: the same file: consumer page, producer page, data, each once */
 };
 
 /* size: a power of two of at least a page. -EINVAL, -ENOMEM, or an error of memfd_create. */

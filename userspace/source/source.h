@@ -49,7 +49,7 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	uint32_t cpus; /* possible CPUs */
 	size_t counters_stride;
 	struct origins origins; /* what is sampled, with the periods in force */
-	/* Of a ring that userspace writes (ring_map_files): its consumer page, and an eventfd that wakes the reader; else -1. */
+	/* Of a ring that userspace writes (ring_map_file): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
 	bool life; /* process life is reported in the ring */
 };
@@ -150,7 +150,12 @@ int sideband_follow_cpus(struct sideband *s, int *ret_changed);
 uint32_t sideband_buffers(const struct sideband *s);
 int sideband_fd(const struct sideband *s, uint32_t i, size_t *ret_data_bytes);
 
-/* Engine side: drains mapped buffers. */
+/*
+ * Engine side: drains mapped buffers. Their first pages are writable, and a hostile
+ * engine may forge a tail: it loses records of its own by that. The kernel reads
+ * nothing else of the buffer, wraps every write by its own head and size (Linux,
+ * kernel/events/ring_buffer.c, __perf_output_begin), and never reads a record back.
+ */
 struct sideband_reader;
 int sideband_reader_new(struct sideband_reader **ret);
 void sideband_reader_free(struct sideband_reader *r);

@@ -187,8 +187,8 @@ static int engine_wait_and_read(struct engine *e, int timeout)
 	int n = epoll_wait(e->epoll, events, ARRAY_SIZE(events), timeout);
 
 	for (int i = 0; i < n; i++) {
-		if (events[i].data.fd == e->ring_fd)
-			e->next_drain_ns = 0; /* the sampler has woken us, because the ring fills */
+		if (events[i].data.fd == RING_FILLS)
+			e->next_drain_ns = 0;
 		else if (events[i].data.fd == e->outbox.sock)
 			engine_read_net(e);
 	}
@@ -200,16 +200,8 @@ static int engine_wait_and_read(struct engine *e, int timeout)
 static int engine_watch(struct engine *e)
 {
 	struct epoll_event monitor = {.events = EPOLLIN, .data.fd = e->sock};
-	/*
-	 * Edge-triggered: the ring is "readable" as soon as it holds a record, but wakes only when the sampler
-	 * requests it.
-	 */
-	struct epoll_event ring = {.events = EPOLLIN | EPOLLET, .data.fd = e->ring_fd};
 
-	if (epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->sock, &monitor) < 0 ||
-	    epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->ring_fd, &ring) < 0)
-		return -errno;
-	return 0;
+	return epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->sock, &monitor) < 0 ? -errno : 0;
 }
 
 static int engine_receive_start(struct engine *e)
@@ -224,7 +216,7 @@ static int engine_receive_start(struct engine *e)
 		if (r < 0)
 			return r;
 	}
-	if (!e->config || !e->page || e->ring_fd < 0)
+	if (!e->config || !e->page || !e->ring.data)
 		return -EBADMSG;
 	return e->pipeline ? 0 : engine_make_pipeline(e);
 }
@@ -319,7 +311,7 @@ int engine_main(int sock)
 	if (secret_hide_stack() < 0)
 		log_warn("the engine's stack would be part of a core dump");
 	e->sock = sock;
-	e->ring_fd = e->kallsyms_fd = -1;
+	e->kallsyms_fd = -1;
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
 	outbox_init(&e->outbox, &e->ledger, engine_publish, e);
 	if (e->epoll < 0 || sideband_reader_new(&e->sideband) < 0) {

@@ -29,8 +29,8 @@ void engine_skip_fatal_batch(struct engine *e)
 	}
 	e->ledger.ring_pos = end;
 	e->ledger.batch_end = 0;
-	engine_publish(e);
 	ring_release(&e->ring, end);
+	engine_publish(e);
 }
 
 /* Collects records up to end; returns where the batch ends. */
@@ -94,6 +94,16 @@ static uint64_t drain_end(const struct engine *e)
 	return e->rate.origins.count ? MIN(end, MAX(e->rate.pos, ring_consumer(&e->ring))) : end;
 }
 
+/*
+ * The monitor frees what is read in its turns, at least once a second: enough at ordinary rates. It is woken where so
+ * much waits to be freed that the sampler could run out of room.
+ */
+static void drain_wake_monitor(const struct engine *e)
+{
+	if (ring_kept(&e->ring) > e->ring.size / 8)
+		ipc_send(e->sock, IPC_RELEASED, 0, NULL, 0, NULL, 0);
+}
+
 /* The ring first, then all of the side-band: then every sample's mappings are known. */
 void engine_drain(struct engine *e)
 {
@@ -117,6 +127,7 @@ void engine_drain(struct engine *e)
 	e->ledger.lost[OTP_LOSS_BAD_RECORD].of[0] += e->bad;
 	e->ledger.ring_pos = end;
 	e->ledger.batch_end = 0;
-	engine_publish(e);
 	ring_release(&e->ring, end);
+	engine_publish(e);
+	drain_wake_monitor(e);
 }

@@ -32,21 +32,27 @@ static int engine_take_config(struct engine *e, struct ipc_message *m)
 	return e->started ? 0 : handover_begin(m, "engine", &e->config);
 }
 
+/*
+ * By the ring's descriptor its consumer page could be mapped writable. It is closed with the message, before anything
+ * hostile is read, and what it stands for stays: the mapping, and its place in epoll, which ends only when the monitor
+ * closes the ring too. Edge-triggered: the ring is "readable" as soon as it holds a record, but wakes only when the
+ * sampler requests it.
+ */
 static int engine_take_ring(struct engine *e, struct ipc_message *m)
 {
+	struct epoll_event fills = {.events = EPOLLIN | EPOLLET, .data.fd = RING_FILLS};
 	const struct ipc_ring *info = (const void *)m->data;
+	const bool file = ipc_nr_fds(m) == 2;
 	int r;
 
 	if (m->head.len != sizeof(*info) || m->fds[0] < 0 || !engine_origins_are_sound(&info->origins))
 		return -EBADMSG;
-	if (ipc_nr_fds(m) == 3)
-		r = ring_map_files(&e->ring, m->fds[1], m->fds[0], info->ring_bytes);
-	else
-		r = ring_map(&e->ring, m->fds[0], info->ring_bytes);
+	e->position = info->pos;
+	r = (file ? ring_view_file : ring_view)(&e->ring, m->fds[0], info->ring_bytes, &e->position);
 	if (r < 0)
 		return r;
-	madvise((void *)(uintptr_t)e->ring.data, e->ring.size * 2, MADV_DONTDUMP);
-	e->ring_fd = ipc_take_fd(m, ipc_nr_fds(m) == 3 ? 2 : 0);
+	if (epoll_ctl(e->epoll, EPOLL_CTL_ADD, m->fds[file ? 1 : 0], &fills) < 0)
+		return -errno;
 	e->scans = info->flags & IPC_RING_SCAN;
 	e->origins = info->origins;
 	return 0;

@@ -26,13 +26,15 @@
 #define DRAIN_FAST_NS (50 * NSEC_PER_MSEC)
 /* After more records than this, the next drain is earlier. */
 #define DRAIN_ITEMS 96
+/* Instead of a descriptor, in epoll's data: the sampler has woken us. */
+#define RING_FILLS (-2)
 
 struct engine {
 	int sock; /* to the monitor */
 	int epoll;
 	struct config *config;
-	struct ring ring;
-	int ring_fd; /* wakes the engine: of the ring, or an eventfd where userspace writes the ring */
+	struct ring ring;	/* a view: nothing of it can be written here */
+	unsigned long position; /* everything below it is read; the monitor learns it from the ledger's page */
 	bool scans;  /* /proc is scanned, since nobody reports process life */
 	struct origins origins; /* with the periods in force */
 	struct sideband_reader *sideband;

@@ -73,15 +73,16 @@ static void books_log(const struct ledger_counts *samples, const char *what)
 		log_warn("%llu samples %s", (unsigned long long)n, what);
 }
 
-/* Records that the engine counted but had not yet released are counted once. */
+void books_follow_engine(const struct books *b, struct sampler *s)
+{
+	ring_follow(&s->ring, ledger_ring_pos(b->engine));
+}
+
+/* Records that the engine counted are counted once: the next engine begins behind them. */
 static void books_repair_ring(struct ring *ring, struct ledger_engine *e)
 {
-	uint64_t consumer = ring_consumer(ring), producer = ring_producer(ring);
-
-	if (e->ring_pos < consumer || e->ring_pos > producer)
-		e->ring_pos = consumer; /* no engine of ours publishes that */
-	else
-		ring_release(ring, e->ring_pos);
+	ring_follow(ring, e->ring_pos);
+	e->ring_pos = ring_consumer(ring); /* another than before only where no engine of ours published it */
 }
 
 void books_engine_died(struct books *b, struct sampler *s)

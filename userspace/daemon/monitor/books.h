@@ -25,6 +25,8 @@ void books_init(struct books *b);
 int books_open(struct books *b); /* negative errno after it was logged */
 void books_close(struct books *b);
 
+/* In each turn: frees the part of the ring that the engine says to have read, as far as that can be true. */
+void books_follow_engine(const struct books *b, struct sampler *s);
 /* Books the samples that the engine held as lost. */
 void books_engine_died(struct books *b, struct sampler *s);
 /* Books the samples that it had handed over, and net has not received. */

@@ -87,7 +87,7 @@ static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 		rate_acked(m, msg);
 		break;
 	default:
-		break; /* BEAT: its arrival is its content */
+		break; /* BEAT, and RELEASED, on which every turn acts: their arrival is their content */
 	}
 }
 
@@ -341,6 +341,7 @@ static void monitor_run_clock(struct monitor *m)
 {
 	uint64_t now = clock_now_ns();
 
+	books_follow_engine(&m->books, &m->sampler);
 	sampler_pump(&m->sampler, now);
 	sampler_vary(&m->sampler, now);
 	workers_run(m, now);

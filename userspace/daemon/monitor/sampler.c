@@ -125,7 +125,7 @@ static int sampler_map_ring(struct sampler *s)
 {
 	const struct source_layout *l = &s->layout;
 
-	return l->consumer_fd >= 0 ? ring_map_files(&s->ring, l->consumer_fd, l->ring_fd, l->ring_bytes) :
+	return l->consumer_fd >= 0 ? ring_map_file(&s->ring, l->consumer_fd, l->ring_fd, l->ring_bytes) :
 				     ring_map(&s->ring, l->ring_fd, l->ring_bytes);
 }
 

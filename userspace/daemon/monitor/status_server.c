@@ -37,6 +37,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 {
 	static struct ledger_view view;
 
+	books_follow_engine(&m->books, &m->sampler);
 	view = status_server_view(m);
 	*ret = (struct status){
 		.config = m->config,

@@ -30,12 +30,13 @@ void workers_init(struct workers *w)
 
 static int workers_send_ring(struct monitor *m)
 {
-	const int fds[3] = {m->sampler.layout.ring_fd, m->sampler.layout.consumer_fd, m->sampler.layout.wake_fd};
+	const int fds[2] = {m->sampler.layout.ring_fd, m->sampler.layout.wake_fd};
 	const struct ipc_ring ring = {.ring_bytes = m->sampler.layout.ring_bytes,
+				.pos = ring_consumer(&m->sampler.ring),
 				.origins = *rate_ring_origins(m),
 				.flags = m->sampler.sideband || m->sampler.layout.life ? 0 : IPC_RING_SCAN};
 
-	return ipc_send(m->workers.engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, m->sampler.layout.consumer_fd >= 0 ? 3 : 1);
+	return ipc_send(m->workers.engine.sock, IPC_RING, 0, &ring, sizeof(ring), fds, fds[1] >= 0 ? 2 : 1);
 }
 
 static int workers_send_sideband(struct monitor *m)

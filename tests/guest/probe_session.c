@@ -61,7 +61,7 @@ static int session_map(struct session *s)
 	int err;
 
 	s->source->ops->layout(s->source, &s->layout);
-	err = s->layout.consumer_fd >= 0 ? ring_map_files(&s->ring, s->layout.consumer_fd, s->layout.ring_fd, s->layout.ring_bytes) :
+	err = s->layout.consumer_fd >= 0 ? ring_map_file(&s->ring, s->layout.consumer_fd, s->layout.ring_fd, s->layout.ring_bytes) :
 					   ring_map(&s->ring, s->layout.ring_fd, s->layout.ring_bytes);
 	if (err < 0)
 		return err;

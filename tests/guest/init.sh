@@ -3,8 +3,9 @@
 # The guest's first process: mounts what a system has, runs /script, shows what
 # the kernel had to say and stops the machine.
 
-# As a service manager does with a service: memory that the tests allocate and map is charged to a cgroup. Of
-# version 2 where that has the controller, else of version 1; its name is no unit's, so programs keep theirs.
+# Services run in a memory cgroup, so the tests do as well: memory that they allocate and map is charged to it. The
+# cgroup is of version 2 where the kernel has that controller, else of version 1. It is not named as a unit, so
+# otprofd finds no service in its name.
 enter_memory_cgroup() {
 	group=/sys/fs/cgroup/guest
 	if ! echo +memory >/sys/fs/cgroup/cgroup.subtree_control; then

@@ -17,10 +17,13 @@
 #define CPU	 0
 #define DEPTH	 (640u << 10)
 /*
- * The rest is four times as long as the tick: a fifth of the CPU goes to ticks. What a host took away from a guest
- * during a tick counts here as the tick's, but not in the rest: as much again is left for that.
+ * The rest is four times as long as the tick: a fifth of the CPU goes to ticks.
+ * What a host takes from a guest during a tick counts here as the tick's, but
+ * not in the rest, so there is room for that, and another try. Rests of each
+ * sampler's own would give ticks half of the CPU and more in every try.
  */
-#define SHARE_MAX 0.4
+#define SHARE_MAX 0.3
+#define TRIES	  4
 
 static void rest_pin(unsigned int cpu)
 {
@@ -85,30 +88,48 @@ static uint64_t run_for(struct owner o[SAMPLERS], unsigned long ms)
 	return now_ms() - began;
 }
 
-/* What each of them took of the time, and that none waits for the others for ever. */
-static bool greedy(struct owner o[SAMPLERS], unsigned long ms)
-{
-	struct otprof_times before[SAMPLERS], after[SAMPLERS];
-	uint64_t run_ns = 0, runs = 0, fewest = ~0ULL, elapsed_ms;
+struct window {
+	uint64_t ns, run_ns, runs, fewest; /* of its time, ticks: all, and those of the sampler that had fewest */
+};
 
-	run_for(o, ms / 4); /* until each knows how long its ticks take */
+static struct window measure(struct owner o[SAMPLERS], unsigned long ms)
+{
+	struct otprof_times before[SAMPLERS];
+	struct window w = {.fewest = ~0ULL};
+
 	for (int i = 0; i < SAMPLERS; i++)
 		before[i] = times_of(&o[i]);
-	elapsed_ms = run_for(o, ms);
+	w.ns = run_for(o, ms) * 1000000;
 	for (int i = 0; i < SAMPLERS; i++) {
-		uint64_t n;
+		struct otprof_times after = times_of(&o[i]);
+		uint64_t n = after.runs - before[i].runs;
 
-		after[i] = times_of(&o[i]);
-		n = after[i].runs - before[i].runs;
-		run_ns += after[i].run_ns - before[i].run_ns;
-		runs += n;
-		fewest = n < fewest ? n : fewest;
+		w.run_ns += after.run_ns - before[i].run_ns;
+		w.runs += n;
+		w.fewest = n < w.fewest ? n : w.fewest;
 	}
-	return (int)fact((double)run_ns < SHARE_MAX * 1e6 * (double)elapsed_ms,
-			 "%d samplers of one CPU take %.1f %% of it, in %llu ticks of %.1f us", SAMPLERS,
-			 (double)run_ns / (double)elapsed_ms / 1e4, (unsigned long long)runs,
-			 (double)run_ns / (double)(runs ? runs : 1) / 1e3) &
-	       (int)fact(fewest * SAMPLERS * 2 > runs, "each has its turn: %llu ticks at least", (unsigned long long)fewest);
+	return w;
+}
+
+static double share_of(const struct window *w)
+{
+	return (double)w->run_ns / (double)w->ns;
+}
+
+/* What they take of the time, and that none waits for the others for ever. */
+static bool greedy(struct owner o[SAMPLERS], unsigned long ms)
+{
+	struct window w;
+	bool good;
+
+	run_for(o, ms / 4); /* until each knows how long its ticks take */
+	w = measure(o, ms);
+	for (int i = 1; i < TRIES && share_of(&w) >= SHARE_MAX; i++)
+		w = measure(o, ms);
+	good = fact(share_of(&w) < SHARE_MAX, "%d samplers of one CPU take %.1f %% of it, in %llu ticks of %.1f us", SAMPLERS,
+		    100 * share_of(&w), (unsigned long long)w.runs, (double)w.run_ns / 1e3 / (double)(w.runs ? w.runs : 1));
+	return fact(w.fewest * SAMPLERS * 2 > w.runs, "each has its turn: %llu ticks at least",
+		    (unsigned long long)w.fewest) && good;
 }
 
 bool stress_rest(unsigned long ms)

@@ -7,6 +7,7 @@
 
 #include "source/bpf_probe.h"
 #include "source/cpus.h"
+#include "source/events.h"
 #include "source/idle.h"
 
 Suite *source_suite(void);
@@ -158,6 +159,41 @@ START_TEST(missing_module_is_named_with_its_package)
 }
 END_TEST
 
+/* What an event reads as: value, time enabled, time running. */
+static bool dead_by(const uint64_t *times, size_t bytes)
+{
+	int fds[2];
+	bool dead;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(write(fds[1], times, bytes), (ssize_t)bytes);
+	close(fds[1]);
+	dead = event_dead(fds[0]);
+	close(fds[0]);
+	return dead;
+}
+
+START_TEST(event_whose_time_stands_still_is_dead)
+{
+	const uint64_t goes_on[] = {5, 100, 100, 5, 101, 101}, stands[] = {5, 100, 100, 5, 100, 100};
+	const uint64_t waits[] = {5, 100, 50, 5, 101, 50};
+
+	ck_assert(!dead_by(goes_on, sizeof(goes_on)));
+	ck_assert(!dead_by(waits, sizeof(waits)));
+	ck_assert(dead_by(stands, sizeof(stands)));
+}
+END_TEST
+
+/* The kernel answers so for a pinned event that found no counter. */
+START_TEST(event_that_reads_as_nothing_is_dead)
+{
+	const uint64_t once[] = {5, 100, 100};
+
+	ck_assert(dead_by(once, 0));
+	ck_assert(dead_by(once, sizeof(once)));
+}
+END_TEST
+
 START_TEST(idle_time_is_idle_and_waiting)
 {
 	char text[] = "cpu  9 9 9 9 9 9 9 0 0 0\n"
@@ -204,6 +240,8 @@ Suite *source_suite(void)
 	tcase_add_test(t, release_without_a_version_is_refused);
 	tcase_add_test(t, counters_are_read_when_they_balance);
 	tcase_add_test(t, missing_module_is_named_with_its_package);
+	tcase_add_test(t, event_whose_time_stands_still_is_dead);
+	tcase_add_test(t, event_that_reads_as_nothing_is_dead);
 	tcase_add_test(t, idle_time_is_idle_and_waiting);
 	tcase_add_test(t, idle_time_of_this_machine_does_not_fall);
 	tcase_add_loop_test(t, wrong_configuration_is_named, 0, sizeof(wrong_configs) / sizeof(wrong_configs[0]));

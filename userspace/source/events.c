@@ -96,7 +96,12 @@ void event_life_attr(struct perf_event_attr *attr)
 	};
 }
 
-/* Both kinds of event read as value, time enabled, time running. */
+/*
+ * Both kinds of event read as value, time enabled, time running. A read of
+ * nothing is that of an event in error (Linux, kernel/events/core.c,
+ * __perf_read): a pinned one that found no counter. No event here is pinned; one
+ * that finds no counter waits for its turn, and its time enabled goes on.
+ */
 bool event_dead(int fd)
 {
 	struct event_times first, second;

@@ -27,6 +27,8 @@ struct source_kmod {
 	uint32_t ring_bytes;
 	uint64_t period_ns;
 	bool life; /* the ring reports process life */
+	bool hardware;
+	struct cpus wanted;
 };
 
 static struct source_kmod *kmod_self(const struct source *s)
@@ -135,15 +137,13 @@ static int kmod_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 	return err;
 }
 
-static void kmod_config_fill(const struct source_config *cfg, struct otprof_config *c)
+static void kmod_config_fill(const struct source_config *cfg, struct cpus *cpus, struct otprof_config *c)
 {
-	struct cpus cpus;
-
-	_Static_assert(sizeof(cpus.word) == sizeof(c->cpus), "one size of sets of CPUs");
-	memset(&cpus, 0xff, sizeof(cpus));
+	_Static_assert(sizeof(cpus->word) == sizeof(c->cpus), "one size of sets of CPUs");
+	memset(cpus, 0xff, sizeof(*cpus));
 	if (cfg->cpus)
-		cpus_parse(cfg->cpus, &cpus);
-	memcpy(c->cpus, cpus.word, sizeof(c->cpus));
+		cpus_parse(cfg->cpus, cpus);
+	memcpy(c->cpus, cpus->word, sizeof(c->cpus));
 	c->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
 	c->plans_max = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
 	c->hints_max = HINTS_MAX;
@@ -197,7 +197,8 @@ static int kmod_open(struct source *s, const struct source_config *cfg, char why
 	k->dev_fd = k->ring_fd = k->counters_fd = -1;
 	if (!c)
 		return -ENOMEM;
-	kmod_config_fill(cfg, c);
+	kmod_config_fill(cfg, &k->wanted, c);
+	k->hardware = cfg->hardware;
 	err = kmod_dev_open(&k->dev_fd, &k->info, why);
 	if (err < 0)
 		return err;
@@ -297,16 +298,32 @@ static int kmod_set_cgroup(struct source *s, uint64_t cgroup_id, const struct ot
 	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_RULE, &set);
 }
 
-/* The module follows CPUs by itself; this call only reports the change. */
+/* CPUs that are online and to be sampled. */
+static int kmod_cpus_due(const struct source_kmod *k)
+{
+	struct cpus online;
+	int n = 0, err = cpus_online(&online);
+
+	for (uint32_t cpu = 0; err >= 0 && cpu < k->info.cpus_nr; cpu++)
+		n += cpus_has(&online, cpu) && cpus_has(&k->wanted, cpu);
+	return err < 0 ? err : n;
+}
+
+/*
+ * The module follows CPUs by itself; this call only reports the change. -EBUSY:
+ * the counter of a CPU was taken by others; reported once, and the module tries
+ * to get it back.
+ */
 static int kmod_follow_cpus(struct source *s, int *ret_changed)
 {
+	const struct source_kmod *k = kmod_self(s);
 	struct otprof_cpus cpus = {0};
-	int err = kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_CPUS, &cpus);
+	int err = kmod_call(k->dev_fd, OTPROF_IOC_CPUS, &cpus);
 
 	if (err < 0)
 		return err;
 	*ret_changed = (int)cpus.changed;
-	return 0;
+	return k->hardware && cpus.changed && (int)cpus.running < kmod_cpus_due(k) ? -EBUSY : 0;
 }
 
 static uint64_t kmod_expected_ticks(struct source *s)

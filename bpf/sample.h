@@ -156,15 +156,16 @@ static __always_inline void share_budget(struct otp_sample *head, struct cpu_sta
 static __always_inline u64 plan_copy(struct otp_sample *head, const struct choice *choice, struct cpu_state *cpu, u64 addr,
 				     u32 budget)
 {
-	u64 wish = otp_copy_want(choice->stack_bytes), want = otp_copy_clip(addr, wish, head->stack_end);
+	u64 wish = otp_copy_want(choice->stack_bytes), whole = otp_copy_clip(addr, wish, head->stack_end), want = whole;
 	u64 base = otp_copy_base(addr, addr + want, head->stack_end, choice->base_bytes);
 
-	if (want < wish)
-		head->mode |= OTP_MODE_SHORT;
 	if (otp_tick_share(choice->tick_bytes, &want, &base)) {
 		head->mode |= OTP_MODE_BOUNDED;
 		head->stack_bytes = want;
 	}
+	/* A copy that the bound cut does not end where the stack does. */
+	if (whole < wish && want == whole)
+		head->mode |= OTP_MODE_SHORT;
 	share_budget(head, cpu, &want, &base, budget);
 	if (base)
 		head->mode |= OTP_MODE_CHUNKED;

@@ -101,18 +101,19 @@ static u64 sample_stack_end(const struct otprof_sample *s)
 /* Plans the copy and the chunks that continue it. */
 static void sample_measure_stack(struct otprof_sample *s)
 {
-	u64 wish = otp_copy_want(s->choice.stack_bytes), want;
+	u64 wish = otp_copy_want(s->choice.stack_bytes), whole, want;
 
 	s->stack_addr = (s->sp - OTP_RED_ZONE) & ~7ULL;
 	s->stack_end = sample_stack_end(s);
-	want = otp_copy_clip(s->stack_addr, wish, s->stack_end);
-	if (want < wish)
-		s->mode |= OTP_MODE_SHORT;
+	whole = want = otp_copy_clip(s->stack_addr, wish, s->stack_end);
 	s->base_more = otp_copy_base(s->stack_addr, s->stack_addr + want, s->stack_end, s->choice.base_bytes);
 	if (otp_tick_share(s->choice.tick_bytes, &want, &s->base_more)) {
 		s->mode |= OTP_MODE_BOUNDED;
 		s->choice.stack_bytes = want;
 	}
+	/* A copy that the bound cut does not end where the stack does. */
+	if (whole < wish && want == whole)
+		s->mode |= OTP_MODE_SHORT;
 	sample_share_budget(s, &want);
 	s->base_next = (s->stack_end & ~7ULL) - s->base_more;
 	if (s->base_more)

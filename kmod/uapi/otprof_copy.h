@@ -88,7 +88,8 @@ static __always_inline __u64 otp_copy_base(__u64 addr, __u64 to, __u64 end, __u6
  * not hold up interrupts for long; returns 1 if it cut anything. The base gets
  * a third, as by default it is half of the copy. What is cut here is not lost
  * for long: the engine sees that bytes are missing, and the plan that it makes
- * is not bounded.
+ * is not bounded. Nor is a hint: a program that lives for milliseconds is known
+ * by its name alone, and with a bound every one of its stacks would be cut.
  */
 static __always_inline int otp_tick_share(__u64 bound, __u64 *want, __u64 *base)
 {

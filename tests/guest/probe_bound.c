@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How much one tick copies of a program that nobody knows, and of one that is known. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +19,7 @@
 struct copies { /* of the child, since the last change */
 	uint32_t pid, cpu, bytes; /* of the sample at hand */
 	uint64_t seq;
-	unsigned int samples, bounded;
+	unsigned int samples, bounded, ends;
 	uint32_t most, least; /* bytes of a sample, but for the last: its chunks may not have come */
 };
 
@@ -45,6 +46,7 @@ static void copies_see(void *ctx, const struct otp_rec *rec)
 	copies_end_sample(c);
 	c->samples++;
 	c->bounded += (s->mode & OTP_MODE_BOUNDED) != 0;
+	c->ends += s->mode & OTP_MODE_BOUNDED && s->mode & OTP_MODE_SHORT;
 	c->cpu = s->cpu;
 	c->seq = s->seq;
 	if (sample_section(s, OTP_SEC_USTACK, &len))
@@ -71,6 +73,30 @@ static enum verdict bound_is_kept(struct session *s, pid_t pid)
 	CHECK(c.bounded == c.samples, "%u of %u are marked", c.bounded, c.samples);
 	CHECK(c.most <= TICK_BYTES, "%u bytes in one tick", c.most);
 	CHECK(c.least > TICK_BYTES / 2, "only %u bytes in one tick", c.least);
+	return PASSED;
+}
+
+/* 100 KiB deep on its own stack, whose end is nearer than the wanted bytes. */
+static pid_t deep_start(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		volatile char frame[100u << 10];
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (size_t i = 0;; i = (i + 64) % sizeof(frame))
+			frame[i]++;
+	}
+	return pid;
+}
+
+static enum verdict end_is_not_reached(struct session *s, pid_t pid)
+{
+	struct copies c = copies_now(s, pid);
+
+	CHECK(c.samples >= ENOUGH && c.bounded, "%u samples, %u cut", c.samples, c.bounded);
+	CHECK(!c.ends, "%u of %u cut stacks are said to end", c.ends, c.bounded);
 	return PASSED;
 }
 
@@ -126,7 +152,24 @@ static enum verdict bound_of_one_tick_holds_for_what_nobody_knows(void)
 	return v;
 }
 
+static enum verdict bound_of_one_tick_is_no_end_of_the_stack(void)
+{
+	struct source_config cfg = config_default();
+	pid_t pid = deep_start();
+	enum verdict v = FAILED;
+	struct session s;
+
+	cfg.defaults.stack_bytes = STACK_WANTED;
+	cfg.defaults.tick_bytes = TICK_BYTES;
+	if (session_open(&s, &cfg) == 0)
+		v = end_is_not_reached(&s, pid);
+	session_close(&s);
+	child_end(pid);
+	return v;
+}
+
 const struct probe_test bound_tests[] = {
+	{"bound of one tick is no end of the stack", bound_of_one_tick_is_no_end_of_the_stack},
 	{"bound of one tick holds for what nobody knows", bound_of_one_tick_holds_for_what_nobody_knows},
 	{NULL, NULL},
 };

@@ -29,8 +29,12 @@
 /* A return that doubles the rate needs looks of two seconds, a smaller one of four: costs of one second vary by a fifth. */
 #define LOOKS_FEW  2
 #define LOOKS_MANY (GUARD_RECENT - 1)
-/* The line may be wrong by this much: the rate is within this factor of the one in proportion to the whole cost. */
-#define LINE_TRUST 4
+/*
+ * Costs also change for other reasons than the rate, and the line is wrong then: a rate is at most so many times lower
+ * or higher than the one in proportion to the whole cost. Too low costs a second step, too high an excess.
+ */
+#define LINE_TRUST_DOWN 2
+#define LINE_TRUST_UP	1.25
 
 /* Per second and CPU, like cpu_permyriad. */
 static uint64_t guard_cpu_share(uint64_t ns, uint64_t elapsed)
@@ -131,7 +135,7 @@ static uint32_t guard_cpu_fit(const struct guard *g, const struct guard_sum *fro
 	part = hz * limit / cost;
 	fixed = cost_line_fixed(&c->line, cost);
 	fit = fixed < cost ? hz * (limit - fixed) / (cost - fixed) : part;
-	fit = MAX(part / LINE_TRUST, MIN(fit, part * LINE_TRUST));
+	fit = MAX(part / LINE_TRUST_DOWN, MIN(fit, part * LINE_TRUST_UP));
 	return (uint32_t)MAX(MIN(fit, (double)g->limits.hz), (double)RATE_LEAST);
 }
 

@@ -2,6 +2,7 @@
 """otprof record, beside a running daemon and without one, into each format."""
 import gzip
 import os
+import shutil
 import subprocess
 import time
 import xml.etree.ElementTree
@@ -82,6 +83,18 @@ def failing(where):
     p = subprocess.run([lib.OTPROF, "record", "-d", "100ms", "--user", "nobody-of-that-name"], capture_output=True, text=True)
     lib.ok(p.returncode == 125 and "no user" in p.stderr, "%s: a user who is not there is refused: %s" % (
         where, p.stderr.splitlines()[:1]))
+    for kind, value, what in (("unit", "no-unit-of-that-name", "unit"), ("exe", "no-program-of-that-name", "program"),
+                              ("exe", "/no/program", "program"), ("user", "3999999999", "user")):
+        p, data = record("none.collapsed", "--%s" % kind, value)
+        lib.ok(p.returncode == 125 and "no %s '%s'" % (what, value) in p.stderr and not data,
+               "%s: a %s that does not exist is refused at once: %s" % (where, what, p.stderr.splitlines()[:1]))
+    idle = os.path.join(work, "shares-not-running")
+    shutil.copy(SHARES, idle)
+    p, data = record("idle.collapsed", "-d", "100ms", "--exe", idle)
+    lib.ok(p.returncode == 0 and "waiting for one" in p.stderr and data is not None,
+           "%s: a program that exists and does not run is waited for: %s" % (where, p.stderr.splitlines()[:1]))
+    p, data = record("later.collapsed", "--exe", "no-program-of-that-name", command=[SHARES, "0.5"])
+    lib.ok(p.returncode == 0 and b"work_half" in (data or b""), "%s: a command may start what does not exist yet" % where)
     p, _ = record("exit.collapsed", command=["sh", "-c", "exit 7"])
     lib.ok(p.returncode in (0, 7), "%s: a command that fails is recorded all the same (%d)" % (where, p.returncode))
 

@@ -2,6 +2,8 @@
 #include <check.h>
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/target_check.h"
 #include "otlp_fixture.h"
 
 Suite *cli_suite(void);
@@ -128,6 +131,39 @@ START_TEST(command_never_started_runs_nothing)
 	command_done(&c);
 	ck_assert(c.ended);
 	ck_assert_int_eq(c.status, CLI_RECORD_FAILED);
+}
+END_TEST
+
+START_TEST(target_that_does_not_exist_is_absent)
+{
+	ck_assert_int_eq(target_check("exe", "no-program-of-that-name"), TARGET_ABSENT);
+	ck_assert_int_eq(target_check("exe", "no-program-of-*-name"), TARGET_ABSENT);
+	ck_assert_int_eq(target_check("exe", "/no/program"), TARGET_ABSENT);
+	ck_assert_int_eq(target_check("exe", "[a-z]*"), TARGET_ABSENT); /* no class of characters */
+	ck_assert_int_eq(target_check("unit", "no-unit-of-that-name"), TARGET_ABSENT);
+	ck_assert_int_eq(target_check("user", "3999999999"), TARGET_ABSENT);
+	ck_assert_int_eq(target_check("user", "no-user-of-that-name"), TARGET_ABSENT);
+}
+END_TEST
+
+START_TEST(program_that_does_not_run_is_idle_until_it_does)
+{
+	char *const argv[] = {(char *)"sleep", (char *)"60", NULL};
+	struct command c = {0};
+	char path[] = "/tmp/otprof-check-XXXXXX";
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(target_check("exe", path), TARGET_IDLE);
+	unlink(path);
+	ck_assert_int_eq(target_check("exe", path), TARGET_ABSENT);
+	ck_assert_int_eq(command_create(&c, argv), 0);
+	ck_assert_int_eq(command_start(&c), 0);
+	ck_assert_int_eq(target_check("exe", "slee?"), TARGET_RUNS);
+	kill(c.pid, SIGKILL);
+	command_wait(&c);
+	command_done(&c);
 }
 END_TEST
 
@@ -307,6 +343,8 @@ Suite *cli_suite(void)
 	tcase_add_loop_test(t, times_are_read, 0, ARRAY_SIZE(times));
 	tcase_add_test(t, numbers_are_whole_and_in_range);
 	tcase_add_test(t, figures_are_readable);
+	tcase_add_test(t, target_that_does_not_exist_is_absent);
+	tcase_add_test(t, program_that_does_not_run_is_idle_until_it_does);
 	tcase_add_test(t, output_is_refused_where_it_cannot_be_written);
 	tcase_add_loop_test(t, plain_file_has_the_type_that_was_chosen, 0, ARRAY_SIZE(written));
 	tcase_add_test(t, count_that_no_event_takes_is_refused);

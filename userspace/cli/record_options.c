@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/target_check.h"
 #include "render/render.h"
 #include "source/perf_probe.h"
 #include "source/pids.h"
@@ -42,6 +42,8 @@ static const char help[] =
 	"      --exe=NAME         programs of this name, or at this absolute path\n"
 	"      --user=NAME        processes of a user, by name or number\n"
 	"In NAME and PATH, * matches any characters but a slash, and ? matches one.\n"
+	"A unit, container, program or user that does not exist is an error, unless\n"
+	"COMMAND may start it; one that exists and does not run is waited for.\n"
 	"\n"
 	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending is\n"
 	"                           the format:\n"
@@ -195,13 +197,6 @@ static bool target_is_valid(const char *name, const char *value)
 	return !strchr(value, '/');
 }
 
-static bool target_exists(const char *name, const char *value)
-{
-	uint64_t uid;
-
-	return strcmp(name, "user") || !cli_parse_number(value, 0, UINT32_MAX - 1, &uid) || getpwnam(value);
-}
-
 static int options_parse_target(struct session_options *s, int option, const char *value)
 {
 	const char *name = target_options[option - OPTION_TARGET].name;
@@ -209,10 +204,6 @@ static int options_parse_target(struct session_options *s, int option, const cha
 	if (!target_is_valid(name, value)) {
 		cli_error("invalid %s '%s'", name, value);
 		return -EINVAL;
-	}
-	if (!target_exists(name, value)) {
-		cli_error("no %s '%s'", name, value);
-		return -ESRCH;
 	}
 	if (s->nr_targets == SESSION_TARGETS_MAX) {
 		cli_error("more than %d units, containers, cgroups, programs and users", SESSION_TARGETS_MAX);
@@ -296,6 +287,38 @@ static int options_check_rights(const struct record_options *o)
 	return e;
 }
 
+/* COMMAND may start what does not exist yet. */
+static int options_check_target(const struct record_options *o, const struct session_target *t)
+{
+	char kind[16];
+	const char *what;
+
+	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(t->kind, ":"), t->kind);
+	what = strcmp(kind, "exe") ? kind : "program";
+	switch (target_check(kind, t->value)) {
+	case TARGET_RUNS:
+		return 0;
+	case TARGET_IDLE:
+		if (!o->quiet)
+			cli_note("no process of %s '%s' runs now: waiting for one", what, t->value);
+		return 0;
+	default:
+		if (o->command)
+			return 0;
+		cli_error("no %s '%s'", what, t->value);
+		return -ESRCH;
+	}
+}
+
+static int options_check_targets(const struct record_options *o)
+{
+	int e = 0;
+
+	for (uint32_t i = 0; !e && i < o->session.nr_targets; i++)
+		e = options_check_target(o, &o->session.targets[i]);
+	return e;
+}
+
 /* Reports every error that can be found before otprofd is started. */
 static int options_check(const struct record_options *o)
 {
@@ -310,7 +333,8 @@ static int options_check(const struct record_options *o)
 		cli_error("cannot write '%s': %s", o->output, strerror(-e));
 		return e;
 	}
-	return options_check_rights(o);
+	e = options_check_rights(o);
+	return e < 0 ? e : options_check_targets(o);
 }
 
 static int options_list_events(void)

@@ -45,7 +45,7 @@ struct guard_look { /* sums since the start, except hz and memory */
 	uint64_t cpu_ns;
 	uint64_t files_ns; /* the part of cpu_ns that read files; never falls, like cpu_ns */
 	uint64_t samples;  /* of all origins */
-	uint32_t hz;	   /* in force: an order takes effect seconds later */
+	uint32_t hz;	   /* in force: an order takes effect seconds later; 0: none, the rate is being changed */
 	uint64_t memory_bytes, memory_limit; /* limit 0: none */
 };
 

@@ -19,6 +19,7 @@
 #define HOLD_NS		(2 * NSEC_PER_SEC)   /* after a cut; doubled by each return that had to be undone */
 #define RETURNS_MAX	2		     /* 8 s: what was given up is back within 10 s of room */
 #define RETURN_NS	(20 * NSEC_PER_SEC)
+#define PENDING_NS	(15 * NSEC_PER_SEC) /* a sampler that takes longer to change its rate may have rejected it */
 #define RATE_LEAST	1u
 #define STACK_LEVELS	2u
 #define SAMPLE_DEEP_NS	(100 * NSEC_PER_USEC) /* the most that a shorter copy saves per sample */
@@ -28,8 +29,12 @@
 /* A return that doubles the rate needs looks of two seconds, a smaller one of four: costs of one second vary by a fifth. */
 #define LOOKS_FEW  2
 #define LOOKS_MANY (GUARD_RECENT - 1)
-/* The line may be wrong by this much: the rate is within this factor of the one in proportion to the whole cost. */
-#define LINE_TRUST 4
+/*
+ * Costs also change for other reasons than the rate, and the line is wrong then: a rate is at most so many times lower
+ * or higher than the one in proportion to the whole cost. Too low costs a second step, too high an excess.
+ */
+#define LINE_TRUST_DOWN 2
+#define LINE_TRUST_UP	1.25
 
 /* Per second and CPU, like cpu_permyriad. */
 static uint64_t guard_cpu_share(uint64_t ns, uint64_t elapsed)
@@ -130,7 +135,7 @@ static uint32_t guard_cpu_fit(const struct guard *g, const struct guard_sum *fro
 	part = hz * limit / cost;
 	fixed = cost_line_fixed(&c->line, cost);
 	fit = fixed < cost ? hz * (limit - fixed) / (cost - fixed) : part;
-	fit = MAX(part / LINE_TRUST, MIN(fit, part * LINE_TRUST));
+	fit = MAX(part / LINE_TRUST_DOWN, MIN(fit, part * LINE_TRUST_UP));
 	return (uint32_t)MAX(MIN(fit, (double)g->limits.hz), (double)RATE_LEAST);
 }
 
@@ -201,7 +206,8 @@ static uint32_t guard_cpu_gain(const struct guard *g, uint32_t looks, uint32_t l
 static bool guard_cpu_raise_rate(struct guard *g, struct guard_change *ret)
 {
 	struct guard_cpu *c = &g->cpu;
-	uint32_t fit = guard_cpu_gain(g, LOOKS_FEW, 2 * c->hz);
+	bool steady = !g->ladder[GUARD_CPU].returns; /* else two seconds have misled before */
+	uint32_t fit = steady ? guard_cpu_gain(g, LOOKS_FEW, 2 * c->hz) : 0;
 
 	if (!fit)
 		fit = guard_cpu_gain(g, LOOKS_MANY, MIN(c->hz + MAX(c->hz / 4, 1u), g->limits.hz));
@@ -257,9 +263,10 @@ bool guard_cpu_look(struct guard *g, const struct guard_look *l, struct guard_ch
 		return false;
 	guard_cpu_add(g, l);
 	guard_orders(g, &orders);
-	if (l->hz == orders.hz)
-		return guard_cpu_decide(g, ret);
 	/* A change of the rate is under way: what was measured holds for neither rate. */
-	guard_cpu_begin(c, WINDOW_NS);
-	return false;
+	if (!l->hz || (l->hz != orders.hz && l->now_ns - g->ladder[GUARD_CPU].changed_ns < PENDING_NS)) {
+		guard_cpu_begin(c, WINDOW_NS);
+		return false;
+	}
+	return guard_cpu_decide(g, ret);
 }

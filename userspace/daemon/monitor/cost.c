@@ -126,6 +126,7 @@ void cost_cpu(struct cost *cost, const struct workers *w, const struct sampler *
 	for (int i = 0; i < OPENERS; i++)
 		openers += cpu_ns(w->opener[i].pid);
 	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + w->disposable_past_ns);
+	c->files_cpu_ns = c->opener_cpu_ns + cost->turns_for_files_ns;
 }
 
 uint64_t cost_cpu_ns(const struct cost *cost)
@@ -137,7 +138,7 @@ uint64_t cost_cpu_ns(const struct cost *cost)
 
 uint64_t cost_files_ns(const struct cost *cost)
 {
-	return cost->figures.opener_cpu_ns + cost->turns_for_files_ns;
+	return cost->figures.files_cpu_ns;
 }
 
 uint64_t cost_samples(const struct sampler *s)

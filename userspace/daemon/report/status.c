@@ -271,6 +271,7 @@ static void status_write_cost(struct json *j, const struct status *s)
 	json_number(j, "stats_runs", s->cost.stats_runs);
 	json_number(j, "monitor_cpu_ns", s->cost.monitor_cpu_ns);
 	json_number(j, "opener_cpu_ns", s->cost.opener_cpu_ns);
+	json_number(j, "files_cpu_ns", s->cost.files_cpu_ns);
 	json_number(j, "engine_cpu_ns", s->cost.engine_cpu_ns);
 	json_number(j, "net_cpu_ns", s->cost.net_cpu_ns);
 	json_number(j, "memory_bytes", s->cost.memory_bytes);

@@ -27,6 +27,7 @@ struct status_cost {
 	uint64_t kernel_limit_bytes;	 /* the bytes that this machine copies in it; 0: more than any copy has */
 	uint64_t stats_ns, stats_runs;	 /* measured by the kernel, where that is enabled */
 	uint64_t monitor_cpu_ns, engine_cpu_ns, net_cpu_ns, opener_cpu_ns;
+	uint64_t files_cpu_ns; /* the part of these that reads files */
 	uint64_t memory_bytes; /* PSS of all processes, ring, maps, side-band buffers */
 };
 

@@ -86,6 +86,8 @@ def busy(rounds):
 d = lib.Otprofd(hz=lib.rate(499), sampler={"ring_size": "1M" if lib.SLOW else "8M"})
 first = engine()
 holdings(first, "the engine")
+net = d.worker("net")
+lib.ok(not descriptors(net) and not mappings(net), "net has nothing of it: %s" % descriptors(net))
 s = busy(3)
 lib.ok(s["sampler"]["put_bytes"] > 3 * s["sampler"]["ring_bytes"], "the ring was written several times over")
 freed_in_time(s)

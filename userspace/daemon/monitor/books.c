@@ -82,7 +82,7 @@ void books_follow_engine(const struct books *b, struct sampler *s)
 static void books_repair_ring(struct ring *ring, struct ledger_engine *e)
 {
 	ring_follow(ring, e->ring_pos);
-	e->ring_pos = ring_consumer(ring); /* another than before only where no engine of ours published it */
+	e->ring_pos = ring_consumer(ring); /* changed only where no engine of ours published it */
 }
 
 void books_engine_died(struct books *b, struct sampler *s)

@@ -177,7 +177,8 @@ START_TEST(softirqs_are_known_by_their_function)
 	const char *old = "ffffffff81000000 T do_idle\nffffffff81000100 T __do_softirq_own\n"
 			  "ffffffff81000200 T __do_softirq\nffffffff81000200 T __softirqentry_text_start\n"
 			  "ffffffff81000300 T next\n";
-	const char *new = "ffffffff81000100 t handle_softirqs.constprop.0\nffffffff81000200 T next\n";
+	const char *new = "ffffffff81000020 t handle_softirqs.cold\nffffffff81000040 t other\n"
+			  "ffffffff81000100 t handle_softirqs.constprop.0\nffffffff81000200 T next\n";
 	const char *hidden = "0000000000000000 T __do_softirq\n0000000000000000 T next\n";
 
 	expect_softirqs(old, 0xffffffff81000200, true);

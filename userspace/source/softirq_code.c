@@ -8,12 +8,15 @@
 
 static const char *const names[SOFTIRQ_FUNCTIONS] = {"__do_softirq", "handle_softirqs"};
 
-/* A compiler adds a suffix to its own version of a function ("handle_softirqs.constprop.0"). */
+/*
+ * A compiler adds a suffix to its own version of a function ("handle_softirqs.constprop.0"). The unlikely part
+ * (".cold") is another piece of code, and on some kernels comes first.
+ */
 static bool softirq_is_named(const char *name, const char *function)
 {
 	size_t len = strlen(function);
 
-	return strncmp(name, function, len) == 0 && (!name[len] || name[len] == '.');
+	return strncmp(name, function, len) == 0 && (!name[len] || (name[len] == '.' && !strstr(name + len, ".cold")));
 }
 
 /* Symbols are in the order of their addresses; a function ends where a later one begins. */

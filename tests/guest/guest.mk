@@ -25,6 +25,9 @@ check-kmod: all programs $(BUILD)/probe $(BUILD)/kmod_stress
 		[ -z "$(FULL)" ] || BUILD=$(BUILD) tests/guest/old_kernel.sh; old=$$?; \
 		[ $$old = 0 ] || [ $$old = 77 ] || code=$$old; exit $$code
 
-# The end-to-end suite in a guest, by the module and by eBPF.
+# The end-to-end suite in a guest, by the module and by eBPF; FULL=1: programs in step with the clock on all kernels.
 check-kmod-e2e: all programs
-	@BUILD=$(BUILD) tests/guest/kmod_e2e.sh
+	@BUILD=$(BUILD) tests/guest/kmod_e2e.sh; code=$$?; \
+		for kernel in $(if $(FULL),5.10 6.1 6.12 7.x); do \
+			BUILD=$(BUILD) tests/guest/kmod_e2e.sh $$kernel lockstep bpf:lockstep || code=$$?; \
+		done; exit $$code

@@ -6,7 +6,7 @@
 # so that rates and shares hold however slow the emulation is; some 300 s of its
 # time are 4 minutes of a host's CPU.
 #
-#   kmod_e2e.sh [KERNEL [TEST...]]      5.10 6.1 6.12 7.x; 6.1 and all by default
+#   kmod_e2e.sh [KERNEL [[SOURCE:]TEST...]]      5.10 6.1 6.12 7.x; 6.1 and all by default
 #
 # 77 and a reason where the guest, its kernel or the module cannot be had.
 set -uo pipefail

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: the end-to-end tests by the module, then beside eBPF and perf.
-# OTPROF_E2E names tests, of the module only; it comes by the kernel's command
-# line, with points for blanks.
+# OTPROF_E2E names tests, of the module or, after its name and a colon, of
+# another source; it comes by the kernel's command line, with points for blanks.
 export PATH=/otprof/bin:$PATH BUILD=/otprof/build E2E_BRIEF=1 E2E_SLOW=1 KILLS=2 OTPROF_AGREE="kmod bpf perf" OTPROF_AGREE_HZ=97
 chosen=$(echo "${OTPROF_E2E:-model.views.shares.lockstep.short.selection.ledger.errors.record.agree}" | tr . ' ')
 bad=0
@@ -28,7 +28,10 @@ run() { # SOURCE TEST
 }
 
 for test in $chosen; do
-	run kmod "$test"
+	case $test in
+	*:*) run "${test%%:*}" "${test#*:}" ;;
+	*) run kmod "$test" ;;
+	esac
 done
 if [ -z "${OTPROF_E2E:-}" ]; then
 	run bpf shares

@@ -168,8 +168,11 @@ static void target_template(const char *unit, char to[PATTERN_BYTES])
 static bool target_has_unit_file(const struct target *t)
 {
 	static const char *const folders[] = {
-		"/etc/systemd/system", "/run/systemd/system",	 "/run/systemd/transient", "/run/systemd/generator",
-		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"};
+		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient",
+		"/run/systemd/generator.early", "/etc/systemd/system", "/etc/systemd/system.attached",
+		"/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator",
+		"/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+		"/run/systemd/generator.late"}; /* systemd.unit(5) */
 	char made_from[PATTERN_BYTES];
 
 	target_template(t->unit, made_from);

@@ -18,10 +18,15 @@
 
 uint64_t copy_speed_limit_ns(void)
 {
-	_cleanup_(closep) int fd = open("/sys/kernel/realtime", O_RDONLY | O_CLOEXEC);
+	static uint64_t limit_ns; /* constant while the kernel runs */
+	_cleanup_(closep) int fd = -1;
 	char flag = '0';
 
-	return fd >= 0 && read(fd, &flag, 1) == 1 && flag == '1' ? LIMIT_RT_NS : LIMIT_NS;
+	if (limit_ns)
+		return limit_ns;
+	fd = open("/sys/kernel/realtime", O_RDONLY | O_CLOEXEC);
+	limit_ns = fd >= 0 && read(fd, &flag, 1) == 1 && flag == '1' ? LIMIT_RT_NS : LIMIT_NS;
+	return limit_ns;
 }
 
 static int copy_speed_compare(const void *a, const void *b)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -296,30 +295,15 @@ int events_reopen(struct events *e)
 	return err;
 }
 
-static void events_sleep_ns(uint64_t ns)
-{
-	struct timespec t = {.tv_sec = (time_t)(ns / NSEC_PER_SEC), .tv_nsec = (long)(ns % NSEC_PER_SEC)};
-
-	nanosleep(&t, NULL);
-}
-
 int events_start(struct events *e)
 {
-	uint32_t open = 0, cpu;
 	int changed;
 
-	for (cpu = 0; cpu < e->nr; cpu++)
-		open += e->fds[cpu] >= 0;
 	events_begin_idle_all(e);
 	e->jitter.began_ns = 0; /* the time stopped is no stretch */
-	/* A timer runs from the moment that it is enabled: enabling one after the other sets the CPUs apart. */
-	for (cpu = 0; cpu < e->nr; cpu++) {
-		if (e->fds[cpu] < 0)
-			continue;
-		ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
-		if (event_is_timer(&e->setup))
-			events_sleep_ns(e->setup.period / open);
-	}
+	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
+		if (e->fds[cpu] >= 0)
+			ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
 	e->started = true;
 	return events_follow(e, &changed);
 }
@@ -352,6 +336,7 @@ int events_set_period(struct events *e, uint64_t period)
 		events_begin_idle_all(e);
 	e->closed_ticks = events_expected(e);
 	e->setup.period = period;
+	e->jitter.lasted_ns = 0;
 	for (uint32_t cpu = 0; !err && cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0)
 			err = event_set_period(e->fds[cpu], period);

@@ -9,6 +9,7 @@
 
 #define STRETCH_TICKS  20
 #define STRETCH_MIN_NS (100 * NSEC_PER_MSEC)
+#define STRETCH_LATE   64 /* times a stretch: later was a suspended host, not a busy one */
 
 /* Rates vary by a third of the mean up to 100 Hz, by less above. In units of 1 / ONE. */
 #define ONE             (1u << 20)
@@ -46,7 +47,7 @@ uint64_t jitter_begin(struct jitter *j, uint64_t mean_ns, uint64_t now_ns)
 {
 	uint64_t planned = jitter_planned(mean_ns), spread = planned / 5;
 
-	if (j->began_ns)
+	if (j->began_ns && now_ns - j->began_ns < STRETCH_LATE * planned)
 		j->lasted_ns = MAX(now_ns - j->began_ns, j->lasted_ns - j->lasted_ns / 5);
 	j->began_ns = now_ns;
 	return now_ns + planned - spread + jitter_below(j, 2 * spread);

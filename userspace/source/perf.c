@@ -279,6 +279,7 @@ static void perf_layout(const struct source *s, struct source_layout *ret)
 		.consumer_fd = p->ring.consumer_fd,
 		.wake_fd = p->wake_fd,
 		.life = p->single,
+		.fixed_rate = p->single,
 	};
 }
 

@@ -52,6 +52,7 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	/* Of a ring that userspace writes (ring_map_file): its consumer page, and an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
 	bool life; /* process life is reported in the ring */
+	bool fixed_rate; /* set_rate fails */
 };
 
 struct source;
@@ -65,7 +66,7 @@ struct source_ops {
 	int (*open)(struct source *s, const struct source_config *cfg, char why[SOURCE_WHY]);
 	void (*close)(struct source *s);
 	void (*layout)(const struct source *s, struct source_layout *ret);
-	/* Begins on all CPUs, not in lockstep: CPU i starts i/n of a period later. */
+	/* Begins on all CPUs, each at a random period of its own, so that they tick apart. */
 	int (*start)(struct source *s);
 	int (*stop)(struct source *s);
 	/*

@@ -27,9 +27,10 @@ void engine_skip_fatal_batch(struct engine *e)
 		e->ledger.read.of[slot]++;
 		e->ledger.lost[OTP_LOSS_ENGINE_DIED].of[slot]++;
 	}
-	e->ledger.ring_pos = end;
+	/* Not its word but the end of a record: it may have been taken over before it died. */
+	e->ledger.ring_pos = pos;
 	e->ledger.batch_end = 0;
-	ring_release(&e->ring, end);
+	ring_release(&e->ring, pos);
 	engine_publish(e);
 }
 

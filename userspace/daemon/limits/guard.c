@@ -37,7 +37,7 @@ static uint32_t guard_halvings_max(const struct guard *g)
 {
 	uint32_t halvings = 0;
 
-	while (halvings < HALVINGS_MAX && g->limits.hz >> (halvings + 1))
+	while (!g->limits.fixed_rate && halvings < HALVINGS_MAX && g->limits.hz >> (halvings + 1))
 		halvings++;
 	return halvings;
 }

@@ -38,6 +38,7 @@ enum guard_step { GUARD_CACHES, GUARD_RATE, GUARD_STACKS, GUARD_STEPS };
 struct guard_limits {
 	uint64_t cpu_permyriad; /* of one CPU, hundredths of a percent, all CPUs' shares added; 0: no limit */
 	uint32_t hz;		/* as configured */
+	bool fixed_rate;	/* the sampler cannot change it: stacks are all that is left to give up */
 };
 
 struct guard_look { /* sums since the start, except hz and memory */

@@ -164,9 +164,10 @@ static bool guard_cpu_depth_helps(const struct guard *g)
 static bool guard_cpu_lower(struct guard *g, struct guard_change *ret)
 {
 	struct guard_cpu *c = &g->cpu;
+	uint32_t most = c->hz ? MIN(c->hz, c->last.hz) : c->last.hz;
 
-	if (c->last.hz > RATE_LEAST) {
-		c->hz = MIN(guard_cpu_fit(g, &c->window), c->last.hz - 1);
+	if (!g->limits.fixed_rate && most > RATE_LEAST) {
+		c->hz = MIN(guard_cpu_fit(g, &c->window), most - 1);
 		guard_cpu_changed(g, ret, true, GUARD_RATE);
 		return true;
 	}
@@ -252,6 +253,7 @@ bool guard_cpu_look(struct guard *g, const struct guard_look *l, struct guard_ch
 {
 	struct guard_cpu *c = &g->cpu;
 	struct guard_orders orders;
+	bool changed;
 
 	if (!g->limits.cpu_permyriad)
 		return false;
@@ -261,10 +263,11 @@ bool guard_cpu_look(struct guard *g, const struct guard_look *l, struct guard_ch
 	}
 	if (l->now_ns - c->last.now_ns < LOOK_LEAST_NS)
 		return false;
+	changed = l->hz != c->last.hz;
 	guard_cpu_add(g, l);
 	guard_orders(g, &orders);
-	/* A change of the rate is under way: what was measured holds for neither rate. */
-	if (!l->hz || (l->hz != orders.hz && l->now_ns - g->ladder[GUARD_CPU].changed_ns < PENDING_NS)) {
+	/* A change of the rate is under way, or was: what was measured holds for neither rate. */
+	if (!l->hz || changed || (l->hz != orders.hz && l->now_ns - g->ladder[GUARD_CPU].changed_ns < PENDING_NS)) {
 		guard_cpu_begin(c, WINDOW_NS);
 		return false;
 	}

@@ -29,7 +29,8 @@ static uint64_t guard_run_cpu_limit(const struct config *c)
 void guard_run_config(struct monitor *m)
 {
 	guard_limits(&m->guard.state, &(struct guard_limits){.cpu_permyriad = guard_run_cpu_limit(m->config),
-							     .hz = m->config->frequency_hz});
+							     .hz = m->config->frequency_hz,
+							     .fixed_rate = m->sampler.layout.fixed_rate});
 	guard_orders(&m->guard.state, &m->guard.orders);
 	m->rate.limit_hz = m->guard.orders.hz;
 }

@@ -343,7 +343,6 @@ static void monitor_run_clock(struct monitor *m)
 
 	books_follow_engine(&m->books, &m->sampler);
 	sampler_pump(&m->sampler, now);
-	sampler_vary(&m->sampler, now);
 	workers_run(m, now);
 	peers_run(&m->peers, now);
 	rate_run(m, now);
@@ -359,6 +358,8 @@ static void monitor_run_clock(struct monitor *m)
 	monitor_run_watchdog(m, now);
 	monitor_run_stop(m, now);
 	monitor_give_up_if_hopeless(m);
+	/* No tick comes for a while after it: it is the end of the turn, or the turn itself would never be sampled. */
+	sampler_vary(&m->sampler, clock_now_ns());
 }
 
 static int monitor_timeout_ms(const struct monitor *m)

@@ -56,6 +56,7 @@ static void rate_resume(struct monitor *m)
 	if (m->phase != PHASE_RUN)
 		return; /* the monitor is stopping */
 	err = m->sampler.source->ops->start(m->sampler.source);
+	m->sampler.next_vary_ns = 0; /* a stretch is as many ticks at any rate */
 	if (!err) {
 		monitor_notify_status(m);
 		return;

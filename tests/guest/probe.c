@@ -50,7 +50,9 @@ int main(int argc, char **argv)
 	printf("sampler on %s, %s\n", uts.release, uts.version);
 	run_tests(capture_tests, argv + 1);
 	run_tests(select_tests, argv + 1);
+	run_tests(exec_tests, argv + 1);
 	run_tests(task_tests, argv + 1);
+	run_tests(storage_tests, argv + 1);
 	run_tests(idle_tests, argv + 1);
 	run_tests(bound_tests, argv + 1);
 	run_tests(life_tests, argv + 1);

@@ -35,7 +35,8 @@ struct stage { /* shared with the child */
 
 pid_t child_start(enum scene scene, struct stage *stage, int cpu); /* cpu -1: any */
 void child_end(pid_t pid);
-uint64_t child_make_stack(struct stage *stage, int flags); /* known words, between unreadable pages; returns its start */
+/* Known words, between unreadable pages; returns its start. */
+uint64_t child_make_stack(struct stage *stage, int flags);
 uint64_t child_cpu_ns(pid_t pid);
 int child_main(void); /* the program that SCENE_EXEC executes */
 int child_again(void); /* executes itself over and over */
@@ -76,7 +77,7 @@ struct probe_test {
 	const char *name;
 	enum verdict (*run)(void);
 };
-extern const struct probe_test capture_tests[], select_tests[], task_tests[], idle_tests[], bound_tests[], view_tests[],
-	life_tests[], event_tests[], host_tests[], kmod_tests[], kmod_life_tests[];
+extern const struct probe_test capture_tests[], select_tests[], exec_tests[], task_tests[], storage_tests[],
+	idle_tests[], bound_tests[], view_tests[], life_tests[], event_tests[], host_tests[], kmod_tests[], kmod_life_tests[];
 
 #endif

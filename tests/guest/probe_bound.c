@@ -112,7 +112,8 @@ static enum verdict copy_is_whole(struct session *s, pid_t pid)
 
 static enum verdict bound_and_plans(struct session *s, pid_t pid)
 {
-	const struct otp_plan plan = {.generation = 1, .stack_bytes = STACK_WANTED, .select = OTP_SELECT_YES, .any_exec = 1};
+	const struct otp_plan plan = {
+		.generation = 1, .stack_bytes = STACK_WANTED, .select = OTP_SELECT_YES, .any_exec = 1};
 	const struct otp_plan no_depth = {.generation = 1, .select = OTP_SELECT_YES, .any_exec = 1};
 	const struct otp_hint hint = {.stack_bytes = STACK_WANTED};
 	const struct source_ops *ops = s->source->ops;

@@ -148,14 +148,14 @@ static struct spent spent_by(uint32_t cpu)
 {
 	_cleanup_(fclosep) FILE *f = fopen("/proc/stat", "re");
 	struct spent s = {0};
-	uint64_t t[8];
+	unsigned long t[8];
 	char line[512];
 	uint32_t nr;
 
 	/* "cpu1 user nice system idle iowait irq softirq steal ..." */
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "cpu%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-			   " %" SCNu64, &nr, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) == 9 && nr == cpu)
+		if (sscanf(line, "cpu%u %lu %lu %lu %lu %lu %lu %lu %lu", &nr, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+			   &t[6], &t[7]) == 9 && nr == cpu)
 			s = (struct spent){.idle = t[3] + t[4], .softirq = t[6],
 					   .all = t[0] + t[1] + t[2] + t[3] + t[4] + t[5] + t[6] + t[7]};
 	return s;
@@ -207,7 +207,8 @@ static void idle_see(void *ctx, const struct otp_rec *rec)
 		snprintf(w->why, sizeof(w->why), "%s", why);
 }
 
-static int idle_run(const struct source_config *cfg, const struct otp_plan *of_init, struct idle_watch *w, struct spent *ret)
+static int idle_run(const struct source_config *cfg, const struct otp_plan *of_init, struct idle_watch *w,
+		    struct spent *ret)
 {
 	struct spent before = spent_by(RECEIVER), after;
 	struct session s;

@@ -61,8 +61,10 @@ static int session_map(struct session *s)
 	int err;
 
 	s->source->ops->layout(s->source, &s->layout);
-	err = s->layout.consumer_fd >= 0 ? ring_map_file(&s->ring, s->layout.consumer_fd, s->layout.ring_fd, s->layout.ring_bytes) :
-					   ring_map(&s->ring, s->layout.ring_fd, s->layout.ring_bytes);
+	if (s->layout.consumer_fd >= 0)
+		err = ring_map_file(&s->ring, s->layout.consumer_fd, s->layout.ring_fd, s->layout.ring_bytes);
+	else
+		err = ring_map(&s->ring, s->layout.ring_fd, s->layout.ring_bytes);
 	if (err < 0)
 		return err;
 	counters = mmap(NULL, counters_bytes(&s->layout), PROT_READ, MAP_SHARED, s->layout.counters_fd, 0);

@@ -64,6 +64,10 @@ void sleep_ms(unsigned int ms);
 int get_sysctl(const char *path, char ret[16]);
 int set_sysctl(const char *path, const char *value);
 
+/* The kernel's functions by name, for the whole run; false: addresses are hidden. */
+bool kernel_names_load(void);
+const char *kernel_name(uint64_t addr); /* of the function around addr; after a load */
+
 /* Verdicts. A test returns after its first failed check. */
 enum verdict { PASSED, FAILED, SKIPPED };
 enum verdict verdict_fail(const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -78,6 +82,7 @@ struct probe_test {
 	enum verdict (*run)(void);
 };
 extern const struct probe_test capture_tests[], select_tests[], exec_tests[], task_tests[], storage_tests[],
-	idle_tests[], bound_tests[], view_tests[], life_tests[], event_tests[], host_tests[], kmod_tests[], kmod_life_tests[];
+	idle_tests[], bound_tests[], view_tests[], life_tests[], event_tests[], host_tests[], kmod_tests[],
+	kmod_life_tests[];
 
 #endif

@@ -358,42 +358,9 @@ static enum verdict deepest_stack_ends_with_its_mapping(void)
 
 /* Kernel frames. */
 struct kernel_watch {
-	char (*names)[64];
-	uint64_t *addresses;
-	size_t nr;
 	unsigned int stacks, ours;
 	char ours_name[64];
 };
-
-static int load_kallsyms(struct kernel_watch *k)
-{
-	FILE *f = fopen("/proc/kallsyms", "r");
-	char line[512];
-	size_t room = 0;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (k->nr == room) {
-			room = room ? room * 2 : 65536;
-			k->names = reallocarray(k->names, room, sizeof(*k->names));
-			k->addresses = reallocarray(k->addresses, room, sizeof(*k->addresses));
-		}
-		if (sscanf(line, "%lx %*c %63s", &k->addresses[k->nr], k->names[k->nr]) == 2)
-			k->nr++;
-	}
-	if (f)
-		fclose(f);
-	return k->nr && k->addresses[k->nr / 2] ? 0 : -1;
-}
-
-static const char *kernel_name(const struct kernel_watch *k, uint64_t addr)
-{
-	size_t best = k->nr;
-
-	for (size_t i = 0; i < k->nr; i++)
-		if (k->addresses[i] <= addr && (best == k->nr || k->addresses[i] > k->addresses[best]))
-			best = i;
-	return best < k->nr ? k->names[best] : "";
-}
 
 static bool name_is_ours(const char *name)
 {
@@ -416,7 +383,7 @@ static void see_kernel_frames(void *ctx, const struct otp_rec *rec)
 	take_apart((const void *)rec, &v);
 	k->stacks += v.nr_kstack > 0;
 	for (uint32_t i = 0; i < v.nr_kstack && i < 4; i++) {
-		const char *name = kernel_name(k, v.kstack[i]);
+		const char *name = kernel_name(v.kstack[i]);
 
 		if (name_is_ours(name)) {
 			k->ours++;
@@ -434,9 +401,12 @@ static enum verdict kernel_stack_holds_no_frame_of_the_sampler(void)
 	int err;
 	pid_t pid;
 
-	if (load_kallsyms(&k) < 0)
-		return SKIPPED;
 	err = session_open(&s, &cfg);
+	/* With the sampler's own programs. */
+	if (err == 0 && !kernel_names_load()) {
+		session_close(&s);
+		return SKIPPED;
+	}
 	pid = child_start(SCENE_KERNEL, stage, 0);
 	if (err == 0)
 		err = session_run(&s, RUN_MS, see_kernel_frames, &k);

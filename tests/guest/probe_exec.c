@@ -4,38 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "probe_act.h"
 
 #define EXEC_MS 6000 /* of which a small part is spent between two programs */
-
-struct range {
-	uint64_t start, end;
-};
-
-static struct range in_exec[2]; /* code of the kernel that runs only between two programs */
-
-/* The range of a function of the kernel. */
-static bool find_function(const char *name, struct range *ret)
-{
-	FILE *f = fopen("/proc/kallsyms", "r");
-	unsigned long addr, start = 0, end = 0;
-	char line[512], symbol[64];
-
-	for (int pass = 0; f && pass < 2; pass++, rewind(f))
-		while (fgets(line, sizeof(line), f)) {
-			if (sscanf(line, "%lx %*c %63s", &addr, symbol) != 2)
-				continue;
-			if (!pass && strcmp(symbol, name) == 0)
-				start = addr;
-			if (pass && addr > start && (!end || addr < end))
-				end = addr;
-		}
-	if (f)
-		fclose(f);
-	*ret = (struct range){start, end};
-	return start && end;
-}
 
 static void play_exec_storm(struct act *act)
 {
@@ -54,12 +25,15 @@ struct exec_tally {
 	unsigned int kernel, inside, mixed, with_user;
 };
 
+/* The kernel runs these between two programs only: after the new file was opened, before its first instruction. */
 static bool is_inside_exec(const uint64_t *kstack, uint32_t nr)
 {
-	for (uint32_t i = 0; i < nr; i++)
-		for (size_t r = 0; r < ARRAY_SIZE(in_exec); r++)
-			if (kstack[i] >= in_exec[r].start && kstack[i] < in_exec[r].end)
-				return true;
+	for (uint32_t i = 0; i < nr; i++) {
+		const char *name = kernel_name(kstack[i]);
+
+		if (strcmp(name, "load_elf_binary") == 0 || strcmp(name, "begin_new_exec") == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -91,7 +65,7 @@ static enum verdict sample_inside_exec_has_its_kernel_stack_only(void)
 	bool ran;
 	int err;
 
-	if (!find_function("load_elf_binary", &in_exec[0]) || !find_function("begin_new_exec", &in_exec[1]))
+	if (!kernel_names_load())
 		return SKIPPED;
 	cfg.frequency_hz = 997;
 	err = act_watch(play_exec_storm, &cfg, EXEC_MS, see_exec, &t, &ran);

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "probe.h"
+#include "source/softirq_code.h"
 
 #define SENDER	 0
 #define RECEIVER 1
@@ -28,12 +29,8 @@
 #define BURST	 32 /* packets, then a pause: one that never ends makes the kernel receive in a thread instead */
 #define PAUSE_US 50
 
-struct softirqs { /* what the kernel calls the function that runs them: since 6.9 it is another one */
-	uint64_t start[2], end[2];
-};
-
 struct idle_watch {
-	struct softirqs code;
+	struct softirq_code code;
 	unsigned int softirq, nobody, not_softirq, wrong; /* samples of RECEIVER: in softirqs; without a process */
 	char why[64];
 };
@@ -76,7 +73,8 @@ static void send_for_ever(int fd, const struct sockaddr_in *to)
 
 static void flood(int ready)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	cpu_set_t set;
 	int in, out;
 
@@ -118,27 +116,6 @@ static pid_t flood_start(void)
 
 /* --- the kernel's own account --- */
 
-static int find_softirqs(struct softirqs *ret)
-{
-	static const char *const names[] = {"__do_softirq", "handle_softirqs"};
-	_cleanup_(fclosep) FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512], name[64];
-	uint64_t at;
-
-	*ret = (struct softirqs){0};
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%" SCNx64 " %*c %63s", &at, name) != 2)
-			continue;
-		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-			if (ret->start[i] && !ret->end[i] && at > ret->start[i])
-				ret->end[i] = at;
-			if (strcmp(name, names[i]) == 0)
-				ret->start[i] = at;
-		}
-	}
-	return ret->end[0] || ret->end[1] ? 0 : -1;
-}
-
 struct spent { /* in ticks of USER_HZ */
 	uint64_t idle, softirq, all;
 	uint64_t samplers; /* ticks of the sampler meanwhile */
@@ -166,13 +143,9 @@ static struct spent spent_by(uint32_t cpu)
 static bool runs_softirqs(const struct idle_watch *w, const struct otp_sample *s)
 {
 	uint32_t len = 0;
-	const uint64_t *ip = sample_section(s, OTP_SEC_KSTACK, &len);
+	const uint64_t *ips = sample_section(s, OTP_SEC_KSTACK, &len);
 
-	for (uint32_t i = 0; ip && i < len / 8; i++)
-		for (int n = 0; n < 2; n++)
-			if (ip[i] >= w->code.start[n] && ip[i] < w->code.end[n])
-				return true;
-	return false;
+	return ips && softirq_code_has(&w->code, ips, len / 8);
 }
 
 static const char *wrong_of_nobody(const struct otp_sample *s)
@@ -256,9 +229,11 @@ static enum verdict softirq_on_an_idle_cpu_is_kernel_work_of_no_process(void)
 	struct source_config cfg = config_default();
 	struct idle_watch w = {0};
 	struct spent t = {0};
-	pid_t pid = find_softirqs(&w.code) < 0 ? -1 : flood_start();
+	pid_t pid;
 	int err;
 
+	softirq_code_read(&w.code);
+	pid = w.code.end[0] || w.code.end[1] ? flood_start() : -1;
 	if (pid < 0)
 		return SKIPPED;
 	cfg.frequency_hz = 499;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine's state, and the functions that its files provide for each other.
- * Only engine*.c include it. One thread. What is mapped, open or created here is
+ * Only engine*.c and their unit test include it. One thread. What is mapped, open or created here is
  * owned; engine.c frees it.
  */
 #ifndef OTP_DAEMON_ENGINE_ENGINE_STATE_H

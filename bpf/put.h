@@ -33,20 +33,14 @@ static __always_inline int put_scratch(u8 *s, u64 len, u64 flags)
 }
 
 /*
- * Why the ring did not take a record of len bytes: it had no room, or its lock
- * was held. The helper returns one error for both: in an NMI it only tries the
- * lock, which the interrupted code or another CPU may hold (Linux 5.10 to 6.18,
- * kernel/bpf/ringbuf.c, __bpf_ringbuf_reserve). unread: the ring's bytes before
- * the attempt. Room both before and after is the lock's sign: the reader may
- * make room meanwhile, and other CPUs may take it.
+ * Why the ring did not take a record of len bytes; unread: its bytes before the
+ * attempt. In an NMI the helper only tries the ring's lock, which the
+ * interrupted code or another CPU may hold.
  */
 static __always_inline u64 put_failure(u64 unread, u64 len)
 {
-	u64 now = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), need = (len + OTP_RING_HDR + 7) & ~7ULL;
-
-	if ((now > unread ? now : unread) + need >= bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE))
-		return OTP_LOSS_RING_FULL;
-	return OTP_LOSS_RING_BUSY;
+	return otp_ring_refusal(unread, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA),
+				bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE), len);
 }
 
 /*

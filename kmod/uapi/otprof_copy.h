@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * How much of a stack a sample copies: the arithmetic that all samplers share.
+ * The arithmetic that samplers share: how much of a stack a sample copies, and
+ * why a ring refused a record.
  *
  * Who uses it: bpf/, kmod/ and the pump of perf events (userspace/source), each
  * in the tick or, for perf, after it. Pure functions on plain numbers, without
@@ -190,6 +191,21 @@ static __always_inline __u32 otp_chunk_flags(__u32 flags, __u64 *got, __u64 want
 		return flags;
 	flags |= OTP_CHUNK_SHORT;
 	return is_base || !base_left ? flags | OTP_CHUNK_LAST : flags;
+}
+
+/*
+ * Why a BPF ring of size bytes did not take a record of len bytes: it had no
+ * room, or its lock was held, for which the kernel returns the same error (Linux
+ * 5.10 to 6.18, kernel/bpf/ringbuf.c, __bpf_ringbuf_reserve). before, after:
+ * unread bytes before and after the attempt. Room at both times is the lock's
+ * sign: the reader may make room meanwhile, and other CPUs may take it. A ring
+ * is never filled to its last byte.
+ */
+static __always_inline __u64 otp_ring_refusal(__u64 before, __u64 after, __u64 size, __u64 len)
+{
+	__u64 need = (len + OTP_RING_HDR + 7) & ~7ULL;
+
+	return (after > before ? after : before) + need >= size ? OTP_LOSS_RING_FULL : OTP_LOSS_RING_BUSY;
 }
 
 #endif /* OTPROF_COPY_UAPI_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The arithmetic of stack copies, which all samplers share. */
+/* The arithmetic that samplers share: of stack copies, and of records that the ring refused. */
 #include <check.h>
 
 #include "base/cleanup.h"
@@ -195,6 +195,30 @@ START_TEST(chunk_says_how_it_ends)
 }
 END_TEST
 
+/* A record of 1000 bytes takes 1008 of a ring of 4096, whose last byte is never used. */
+static const struct {
+	const char *what;
+	uint64_t before, after, len;
+	uint32_t reason;
+} refusals[] = {
+	{"no room at all", 4000, 4000, 1000, OTP_LOSS_RING_FULL},
+	{"no room after: other CPUs took it", 0, 4000, 1000, OTP_LOSS_RING_FULL},
+	{"no room before: the reader moved since", 4000, 0, 1000, OTP_LOSS_RING_FULL},
+	{"room in both", 0, 0, 1000, OTP_LOSS_RING_BUSY},
+	{"just room in both", 3080, 3080, 1000, OTP_LOSS_RING_BUSY},
+	{"the last byte is missing", 3088, 3088, 1000, OTP_LOSS_RING_FULL},
+	{"the header and padding count", 3080, 3080, 1001, OTP_LOSS_RING_FULL},
+	{"a record as large as the ring", 0, 0, 4096, OTP_LOSS_RING_FULL},
+};
+
+START_TEST(ring_that_refuses_with_room_is_busy)
+{
+	uint64_t reason = otp_ring_refusal(refusals[_i].before, refusals[_i].after, 4096, refusals[_i].len);
+
+	ck_assert_msg(reason == refusals[_i].reason, "%s: %llu", refusals[_i].what, (unsigned long long)reason);
+}
+END_TEST
+
 Suite *copy_suite(void)
 {
 	Suite *s = suite_create("copy");
@@ -211,6 +235,7 @@ Suite *copy_suite(void)
 	tcase_add_test(t, only_a_copy_by_default_is_bounded);
 	tcase_add_test(t, the_bound_of_a_tick_is_half_of_what_the_speed_allows);
 	tcase_add_loop_test(t, chunk_says_how_it_ends, 0, ARRAY_SIZE(chunks));
+	tcase_add_loop_test(t, ring_that_refuses_with_room_is_busy, 0, ARRAY_SIZE(refusals));
 	suite_add_tcase(s, t);
 	return s;
 }

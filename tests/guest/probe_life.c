@@ -143,6 +143,11 @@ static enum verdict overflow(struct session *s, struct account *a)
 	return PASSED;
 }
 
+/*
+ * The other loss, OTP_LOSS_RING_BUSY, has no such test: it takes an NMI while a writer holds the ring's lock, and the
+ * clock that the sampler runs by here is no NMI. Both reasons are counted by the same lines, and a unit test covers
+ * how they are told apart (otp_ring_refusal).
+ */
 static enum verdict full_ring_is_counted_and_reported(void)
 {
 	struct source_config cfg = config_default();

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The module's ring in userspace, plain and under the thread sanitizer; its copy
-# of user memory; its schedule of ticks; and its compile probes against a
-# made-up kernel.
+# of user memory; its counts of ticks; its schedule of ticks; and its compile
+# probes against a made-up kernel.
 #   run.sh [model]    with the model checker too, which takes minutes
 set -eu
 cd "$(dirname "$0")/../.."
@@ -29,10 +29,13 @@ else
 fi
 # Of the kernel's headers there is nothing here; the test has what the file needs of them.
 mkdir -p "$out/include/linux"
-for header in kernel mm string; do : >"$out/include/linux/$header.h"; done
+for header in kernel mm preempt rcupdate sched string; do : >"$out/include/linux/$header.h"; done
 # shellcheck disable=SC2086
 ${CC:-gcc} $flags -I"$out/include" -o "$out/ustack" tests/kmod/test_ustack.c
 "$out/ustack" || bad=1
+# shellcheck disable=SC2086
+${CC:-gcc} $flags -I"$out/include" -o "$out/capture" tests/kmod/test_capture.c kmod/ring.c userspace/source/counters.c
+"$out/capture" || bad=1
 # shellcheck disable=SC2086
 ${CC:-gcc} $flags -o "$out/schedule" tests/kmod/test_schedule.c kmod/schedule.c -lm
 "$out/schedule" || bad=1

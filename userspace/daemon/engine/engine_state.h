@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine's state, and the functions that its files provide for each other.
- * Only engine*.c and their unit test include it. One thread. What is mapped, open or created here is
- * owned; engine.c frees it.
+ * Only engine*.c and their unit test include it. One thread. What is mapped, open
+ * or created here is owned; engine.c frees it.
  */
 #ifndef OTP_DAEMON_ENGINE_ENGINE_STATE_H
 #define OTP_DAEMON_ENGINE_ENGINE_STATE_H

@@ -71,12 +71,12 @@ static __always_inline const void *saved_user_regs(struct task_struct *task)
  *
  * arm64: softirqs run on the idle task's stack from 5.16 to 6.0 ("irq: remove
  * handle_domain_{irq,nmi}()" until "arm64: run softirqs on the per-CPU IRQ stack"),
- * but the count is a field of the task. It counts this tick as one interrupt.
+ * but the count of preemptions is a field of the task. Interrupts do not nest
+ * there.
  *
  * PREEMPT_RT: softirqs run in threads, which are no idle tasks.
  */
-#define SOFTIRQ_SERVING  0x100U
-#define HARDIRQ_NESTED	 0xe0000U /* two or more of the four bits' 0x10000 */
+#define SOFTIRQ_SERVING 0x100U /* of the count, on all kernels */
 
 static __always_inline bool idle_is_interrupted(struct bpf_perf_event_data *ctx)
 {
@@ -87,7 +87,7 @@ static __always_inline bool idle_is_interrupted(struct bpf_perf_event_data *ctx)
 	return sp < (u64)kread(idle, stack) || sp > end;
 #else
 	(void)ctx;
-	return kread(idle, thread_info.preempt.count) & (SOFTIRQ_SERVING | HARDIRQ_NESTED);
+	return kread(idle, thread_info.preempt.count) & SOFTIRQ_SERVING;
 #endif
 }
 

@@ -156,23 +156,19 @@ static __always_inline void share_budget(struct otp_sample *head, struct cpu_sta
 static __always_inline u64 plan_copy(struct otp_sample *head, const struct choice *choice, struct cpu_state *cpu, u64 addr,
 				     u32 budget)
 {
-	u64 wish = otp_copy_want(choice->stack_bytes), whole = otp_copy_clip(addr, wish, head->stack_end), want = whole;
-	u64 base = otp_copy_base(addr, addr + want, head->stack_end, choice->base_bytes);
+	struct otp_copy copy;
 
-	if (otp_tick_share(choice->tick_bytes, &want, &base)) {
-		head->mode |= OTP_MODE_BOUNDED;
-		head->stack_bytes = want;
-	}
-	/* A copy that the bound cut does not end where the stack does. */
-	if (whole < wish && want == whole)
-		head->mode |= OTP_MODE_SHORT;
-	share_budget(head, cpu, &want, &base, budget);
-	if (base)
+	otp_copy_plan(&copy, addr, head->stack_end, choice->stack_bytes, choice->base_bytes, choice->tick_bytes);
+	head->mode |= copy.mode;
+	if (copy.mode & OTP_MODE_BOUNDED)
+		head->stack_bytes = copy.want;
+	share_budget(head, cpu, &copy.want, &copy.base, budget);
+	if (copy.base)
 		head->mode |= OTP_MODE_CHUNKED;
-	cpu->base_left = base;
-	cpu->base_next = (head->stack_end & ~7ULL) - base;
-	cpu->stack_known = otp_copy_below_end(addr + want, head->stack_end);
-	return want;
+	cpu->base_left = copy.base;
+	cpu->base_next = (head->stack_end & ~7ULL) - copy.base;
+	cpu->stack_known = otp_copy_below_end(addr + copy.want, head->stack_end);
+	return copy.want;
 }
 
 static __always_inline u64 put_ustack(u8 *s, u64 at, const struct choice *choice, struct cpu_state *cpu, u64 sp,

@@ -212,7 +212,8 @@ bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d,
 		c.select = d->select;
 	if (c.select != OTP_SELECT_YES)
 		return false;
-	choose_copy(&c, s, d);
+	if (who->pid)
+		choose_copy(&c, s, d);
 	*ret = c;
 	return true;
 }

@@ -101,19 +101,18 @@ static u64 sample_stack_end(const struct otprof_sample *s)
 /* Plans the copy and the chunks that continue it. */
 static void sample_measure_stack(struct otprof_sample *s)
 {
-	u64 wish = otp_copy_want(s->choice.stack_bytes), whole, want;
+	struct otprof_choice *choice = &s->choice;
+	struct otp_copy copy;
+	u64 want;
 
 	s->stack_addr = (s->sp - OTP_RED_ZONE) & ~7ULL;
 	s->stack_end = sample_stack_end(s);
-	whole = want = otp_copy_clip(s->stack_addr, wish, s->stack_end);
-	s->base_more = otp_copy_base(s->stack_addr, s->stack_addr + want, s->stack_end, s->choice.base_bytes);
-	if (otp_tick_share(s->choice.tick_bytes, &want, &s->base_more)) {
-		s->mode |= OTP_MODE_BOUNDED;
-		s->choice.stack_bytes = want;
-	}
-	/* A copy that the bound cut does not end where the stack does. */
-	if (whole < wish && want == whole)
-		s->mode |= OTP_MODE_SHORT;
+	otp_copy_plan(&copy, s->stack_addr, s->stack_end, choice->stack_bytes, choice->base_bytes, choice->tick_bytes);
+	want = copy.want;
+	s->base_more = copy.base;
+	s->mode |= copy.mode;
+	if (copy.mode & OTP_MODE_BOUNDED)
+		choice->stack_bytes = want;
 	sample_share_budget(s, &want);
 	s->base_next = (s->stack_end & ~7ULL) - s->base_more;
 	if (s->base_more)

@@ -133,7 +133,7 @@ struct otp_sample {
 	 * Thread group, in the initial pid namespace. 0: the CPU was idle and ran an
 	 * interrupt or a softirq. Such a sample is of the kernel and of no process:
 	 * mode is KERNEL and KTHREAD, comm is OTP_COMM_INTERRUPTS, and tid, ppid,
-	 * start_ns, exec_id and cgroup_id are 0. It is selected as kernel threads
+	 * start_ns, exec_id, cgroup_id and stack_bytes are 0. It is selected as kernel threads
 	 * are; no plan and no rule applies to it.
 	 */
 	__u32 pid;
@@ -320,7 +320,7 @@ enum otp_loss_reason {
  *   X(number, NAME, "name", "why")
  */
 #define OTP_SKIP_REASONS(X)                                                     \
-	X(0, IDLE, "idle", "the CPU was idle, and ran no interrupt")            \
+	X(0, IDLE, "idle", "the CPU was idle, and ran no softirq")              \
 	X(1, NOT_SELECTED, "not_selected", "plan, cgroup rule or default")      \
 	X(2, STOPPED, "stopped", "the sampler was not running yet or any more") \
 	X(3, RESTING, "resting", "another tick on this CPU has just ended")

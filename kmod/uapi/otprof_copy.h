@@ -24,7 +24,7 @@ static __always_inline __u64 otp_copy_want(__u64 stack_bytes)
 
 /*
  * Where neither plan nor hint sets a depth, the default's applies; the default's base too, if none is set. Returns the
- * bound on the bytes of such a copy, for otp_tick_share; 0: none, as for a program whose depth is known.
+ * bound on the bytes of such a copy, for otp_copy_plan; 0: none, as for a program whose depth is known.
  */
 static __always_inline __u32 otp_copy_default(__u32 *stack_bytes, __u32 *base_bytes, const struct otp_defaults *d)
 {
@@ -84,27 +84,58 @@ static __always_inline __u64 otp_copy_base(__u64 addr, __u64 to, __u64 end, __u6
 	return base;
 }
 
+/* The copy of one sample: want bytes from its lowest address on, and base bytes below the known end of the stack. */
+struct otp_copy {
+	__u64 want, base;
+	__u32 mode; /* OTP_MODE_SHORT, OTP_MODE_BOUNDED */
+};
+
 /*
  * Cuts the first copies of a program that nobody knows, so that one tick does
- * not hold up interrupts for long; returns 1 if it cut anything. The base gets
- * a third, as by default it is half of the copy. What is cut here is not lost
- * for long: the engine sees that bytes are missing, and the plan that it makes
- * is not bounded. Nor is a hint: a program that lives for milliseconds is known
- * by its name alone, and with a bound every one of its stacks would be cut.
+ * not hold up interrupts for long. The base gets a third, as by default it is
+ * half of the copy, and more than where the whole copy reached the end. What is
+ * cut here is not lost for long: the engine sees that bytes are missing, and the
+ * plan that it makes is not bounded. Nor is a hint: a program that lives for
+ * milliseconds is known by its name alone, and with a bound every one of its
+ * stacks would be cut. The bound is of bytes; a page that is missing costs a
+ * fault beside it.
  */
-static __always_inline int otp_tick_share(__u64 bound, __u64 *want, __u64 *base)
+static __always_inline void otp_copy_bound(struct otp_copy *c, __u64 addr, __u64 end, __u64 base_bytes, __u64 bound)
 {
-	__u64 most = bound / 3 & ~7ULL;
+	__u64 third;
 
-	if (!bound || *want + *base <= bound)
-		return 0;
+	if (!bound || c->want + c->base <= bound)
+		return;
 	if (bound < OTP_STACK_FLOOR)
 		bound = OTP_STACK_FLOOR;
-	if (*base > most)
-		*base = most;
-	if (*want > bound - *base)
-		*want = (bound - *base) & ~7ULL;
-	return 1;
+	third = bound / 3 & ~7ULL;
+	if (base_bytes > third)
+		base_bytes = third;
+	if (!end)
+		base_bytes = 0;
+	if (c->want > bound - base_bytes)
+		c->want = (bound - base_bytes) & ~7ULL;
+	c->base = otp_copy_base(addr, addr + c->want, end, base_bytes);
+	c->mode |= OTP_MODE_BOUNDED;
+}
+
+/*
+ * The copy of a stack whose lowest address is addr, by the sizes of a plan, a
+ * hint or the default; end: the stack's known end, 0: unknown; bound: of one
+ * tick, 0: none. The budget is applied after it.
+ */
+static __always_inline void otp_copy_plan(struct otp_copy *c, __u64 addr, __u64 end, __u64 stack_bytes, __u64 base_bytes,
+					  __u64 bound)
+{
+	__u64 wish = otp_copy_want(stack_bytes), whole = otp_copy_clip(addr, wish, end);
+
+	c->mode = 0;
+	c->want = whole;
+	c->base = otp_copy_base(addr, addr + whole, end, base_bytes);
+	otp_copy_bound(c, addr, end, base_bytes, bound);
+	/* A copy that the bound cut does not end where the stack does. */
+	if (whole < wish && c->want == whole)
+		c->mode |= OTP_MODE_SHORT;
 }
 
 /*

@@ -112,27 +112,37 @@ START_TEST(a_base_that_does_not_fit_leaves_all_to_the_next_sample)
 }
 END_TEST
 
+#define LOW 0x10000000ULL /* the lowest address */
+
 static const struct {
-	uint64_t bound, want, base, ret_want, ret_base;
-} ticks[] = {
-	{0, OTP_STACK_LIMIT, OTP_BASE_LIMIT, OTP_STACK_LIMIT, OTP_BASE_LIMIT}, /* no bound */
-	{30000, 20000, 10000, 20000, 10000},                                    /* it fits */
-	{30000, 131072, 0, 30000, 0},
-	{30000, 131072, 65536, 20000, 10000},
-	{30000, 29000, 4096, 25904, 4096},                                      /* a small base stays whole */
-	{30000, 8192, 65536, 8192, 10000},
-	{30001, 131072, 65536, 20000, 10000},                                   /* whole words */
-	{8, 131072, 65536, OTP_STACK_FLOOR, 0},                                 /* never below the floor */
+	uint64_t bound, depth, stack_bytes, base_bytes, want, base;
+	uint32_t mode;
+} plans[] = {
+	/* depth 0: the stack's end is unknown */
+	{0, 0, OTP_STACK_LIMIT, OTP_BASE_LIMIT, OTP_STACK_LIMIT, 0, 0},
+	{0, 4096, 131072, 65536, 4096, 0, OTP_MODE_SHORT},
+	{0, 1 << 20, 131072, 65536, 131072, 65536, 0},
+	{30000, 1 << 20, 16384, 8192, 16384, 8192, 0},                            /* it fits */
+	{30000, 0, 131072, 65536, 30000, 0, OTP_MODE_BOUNDED},
+	{30000, 1 << 20, 131072, 65536, 20000, 10000, OTP_MODE_BOUNDED},
+	{30000, 1 << 20, 29000, 4096, 25904, 4096, OTP_MODE_BOUNDED},             /* a small base stays whole */
+	{30001, 1 << 20, 131072, 65536, 20000, 10000, OTP_MODE_BOUNDED},          /* whole words */
+	{102400, 122880, 131072, 65536, 68272, 34128, OTP_MODE_BOUNDED},          /* whole, it would reach the end */
+	{102400, 100000, 131072, 65536, 100000, 0, OTP_MODE_SHORT},
+	{8, 1 << 20, 131072, 65536, 2736, 1360, OTP_MODE_BOUNDED},                /* never below the floor */
 };
 
 START_TEST(a_tick_copies_no_more_than_its_bound)
 {
-	__u64 want = ticks[_i].want, base = ticks[_i].base;
-	int cut = otp_tick_share(ticks[_i].bound, &want, &base);
+	struct otp_copy c;
 
-	ck_assert_uint_eq(want, ticks[_i].ret_want);
-	ck_assert_uint_eq(base, ticks[_i].ret_base);
-	ck_assert_int_eq(cut, want != ticks[_i].want || base != ticks[_i].base);
+	otp_copy_plan(&c, LOW, plans[_i].depth ? LOW + plans[_i].depth : 0, plans[_i].stack_bytes, plans[_i].base_bytes,
+		      plans[_i].bound);
+	ck_assert_uint_eq(c.want, plans[_i].want);
+	ck_assert_uint_eq(c.base, plans[_i].base);
+	ck_assert_uint_eq(c.mode, plans[_i].mode);
+	if (plans[_i].bound)
+		ck_assert_uint_le(c.want + c.base, MAX(plans[_i].bound, (uint64_t)OTP_STACK_FLOOR));
 }
 END_TEST
 
@@ -231,7 +241,7 @@ Suite *copy_suite(void)
 	tcase_add_test(t, a_budget_fills_with_time_and_never_beyond_its_window);
 	tcase_add_test(t, a_copy_takes_half_of_the_budget_and_its_base_first);
 	tcase_add_test(t, a_base_that_does_not_fit_leaves_all_to_the_next_sample);
-	tcase_add_loop_test(t, a_tick_copies_no_more_than_its_bound, 0, ARRAY_SIZE(ticks));
+	tcase_add_loop_test(t, a_tick_copies_no_more_than_its_bound, 0, ARRAY_SIZE(plans));
 	tcase_add_test(t, only_a_copy_by_default_is_bounded);
 	tcase_add_test(t, the_bound_of_a_tick_is_half_of_what_the_speed_allows);
 	tcase_add_loop_test(t, chunk_says_how_it_ends, 0, ARRAY_SIZE(chunks));

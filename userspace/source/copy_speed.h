@@ -12,8 +12,10 @@
 #ifndef OTP_SOURCE_COPY_SPEED_H
 #define OTP_SOURCE_COPY_SPEED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+bool kernel_is_rt(void); /* PREEMPT_RT */
 /* The time that such a copy may take: less where the kernel is a PREEMPT_RT one. */
 uint64_t copy_speed_limit_ns(void);
 /* otp_defaults.tick_bytes. */

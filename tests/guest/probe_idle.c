@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "probe.h"
+#include "source/copy_speed.h"
 #include "source/softirq_code.h"
 
 #define SENDER	 0
@@ -203,13 +204,12 @@ static int idle_run(const struct source_config *cfg, const struct otp_plan *of_i
 static enum verdict idle_judge(struct idle_watch *w, const struct spent *t)
 {
 	uint64_t due = t->softirq * t->samplers / t->all;
-	char rt[16];
 
 	printf("# %u samples in softirqs, %u without a process; by the kernel's account %" PRIu64
 	       " were due, and %" PRIu64 " ticks were idle\n",
 	       w->softirq, w->nobody, due, t->idle);
 	/* There softirqs run in threads. */
-	if (get_sysctl("/sys/kernel/realtime", rt) == 0 && rt[0] == '1') {
+	if (kernel_is_rt()) {
 		CHECK(!w->nobody, "%u without a process", w->nobody);
 		return PASSED;
 	}

@@ -14,6 +14,7 @@
 #include "kmod/uapi/otprof_dev.h"
 #include "probe.h"
 #include "process/events.h"
+#include "source/copy_speed.h"
 
 static bool with_module(void)
 {
@@ -121,8 +122,8 @@ static enum verdict life_is_told(struct session *s)
 	CHECK(l.forks == 1 && l.parent && l.execs == 1 && l.comm && l.exits == 1, "%u forks, %u execs, %u exits", l.forks,
 	      l.execs, l.exits);
 	/* A real-time kernel lets nobody read mappings at a tracepoint. */
-	CHECK(access("/sys/kernel/realtime", F_OK) == 0 || (l.program && l.maps >= 1),
-	      "%u mappings, the program %d, vDSO %d", l.maps, l.program, l.vdso);
+	CHECK(kernel_is_rt() || (l.program && l.maps >= 1), "%u mappings, the program %d, vDSO %d", l.maps, l.program,
+	      l.vdso);
 	CHECK(!l.wrong && !l.disorder, "%u wrong, %u in disorder", l.wrong, l.disorder);
 	CHECK(told >= 3 + l.maps, "%lu counted", (unsigned long)told);
 	return PASSED;

@@ -74,9 +74,11 @@ static __always_inline bool plan_holds(const struct otp_plan *p, struct task_str
  * that was replaced or removed at once: another CPU may write another process'
  * plan into it while it is read here. Only the copy is used, and it is taken by
  * whole words: what decides (select, any_exec, base_units) together with the
- * pid, which has to be this one, then the identity. generation and stack_bytes
- * may come from the other plan where the writer is in between: then one copy
- * has another size, within the same bounds.
+ * pid, which has to be this one, then the identity. Where the writer is in
+ * between, some words are the other plan's. If these are pid, start or exec,
+ * this plan does not hold for one sample, which is treated as a process without
+ * a plan would be. If they are generation and stack_bytes, one copy has another
+ * size, within the same bounds.
  */
 static __always_inline bool plan_find(struct plan_copy *to, u32 pid, struct task_struct *task)
 {

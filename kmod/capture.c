@@ -27,7 +27,10 @@ static void skip(struct otp_cpu_counters *n, enum otp_skip_reason reason)
 	count(n->skip[reason], 1);
 }
 
-/* What was lost is told before the next sample, or that one is lost too: readers go by the order. */
+/*
+ * The loss record is written before the next sample; if it does not fit, that
+ * sample is lost as well. Readers rely on this order.
+ */
 static bool put_loss(struct otprof_cpu *c)
 {
 	struct otp_loss loss = {

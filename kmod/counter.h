@@ -27,7 +27,10 @@ struct otprof_session;
 
 /* Whether this kernel supports it. Whether the CPU has a counter, only try finds out. */
 bool otprof_counter_possible(void);
-/* Opens a counter and closes it again. -EBUSY: others hold all; -ENOENT, -EOPNOTSUPP or another error of perf: there is none. */
+/*
+ * Opens a counter and closes it again. -EBUSY: others hold all; -ENOENT,
+ * -EOPNOTSUPP or another error of perf: there is none.
+ */
 int otprof_counter_try(u64 period_ns);
 /* Whether the CPU has a counter that counts: one that others took is open but counts nothing. */
 bool otprof_counter_runs(const struct otprof_cpu *c);

@@ -5,10 +5,11 @@
  * of cycles instead (counter.h). A timer's ticks are at random places of their
  * periods (schedule.h). Follows CPUs that go online and offline.
  *
- * A CPU gets no tick of any session before it had four times as long to itself
- * as the last one took: ticks of all sessions together take at most a fifth of
- * its time. A timer's tick that falls into this rest is put off; a counter's
- * cannot be, and is skipped and counted.
+ * After a tick, no session interrupts that CPU for about four times the tick's
+ * length: ticks of all sessions together take about a fifth of its time at
+ * most. Of a tick that took longer than usual, four times the usual length and
+ * 100 us count. A timer's tick that falls into this rest is put off; a
+ * counter's cannot be, and is skipped and counted.
  *
  * Start, stop, period and cpus: under the session's mutex, may sleep. When
  * stop returns, no tick of the session runs or will run.

@@ -194,6 +194,20 @@ spdx() {
 	fact $? "every file names its licence"
 }
 
+# What is in the root, committed or about to be: files of editors and debuggers were committed there.
+TOP=".ci .gitignore ARCHITECTURE.md Kbuild LICENSES Makefile README.md bpf dkms.conf kmod packaging proto tests userspace"
+
+top_level() {
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		out=$(git ls-files --cached --others --exclude-standard | cut -d / -f 1 | sort -u |
+			grep -vxF "$(tr ' ' '\n' <<<"$TOP")")
+		[ -z "$out" ]
+		fact $? "the root holds no file or folder but the known ones"
+	else
+		echo "skip - the root holds no file or folder but the known ones: no git tree"
+	fi
+}
+
 # No path of the machine on which a file was written, and no mark of unfinished work.
 traces() {
 	out=$(sources '\.(c|h|sh|py|mk|proto|conf)|run|Makefile|Kbuild' | grep -v '^tests/lint\.sh$' |
@@ -259,6 +273,7 @@ paths_exist
 names_exist
 lists_are_complete
 spdx
+top_level
 traces
 shell
 python

@@ -93,6 +93,9 @@ def failing(where):
     p, data = record("idle.collapsed", "-d", "100ms", "--exe", idle)
     lib.ok(p.returncode == 0 and "waiting for one" in p.stderr and data is not None,
            "%s: a program that exists and does not run is waited for: %s" % (where, p.stderr.splitlines()[:1]))
+    p, data = record("beside.collapsed", "--exe", idle, command=[SHARES, "0.5"])
+    lib.ok(p.returncode == 0 and "waiting for one" not in p.stderr,
+           "%s: and is not waited for longer than a command runs: %s" % (where, p.stderr.splitlines()[:1]))
     p, data = record("later.collapsed", "--exe", "no-program-of-that-name", command=[SHARES, "0.5"])
     lib.ok(p.returncode == 0 and b"work_half" in (data or b""), "%s: a command may start what does not exist yet" % where)
     p, _ = record("exit.collapsed", command=["sh", "-c", "exit 7"])

@@ -80,6 +80,12 @@ def page(d):
         lib.ok("\n" + section in p.stdout, "it has a section %s" % section)
     lib.ok(re.search(r"^  kernel +[0-9.]+ % of one CPU, [0-9.]+ µs a sample$", p.stdout, re.M),
            "kernel time is known without bpf_stats_enabled")
+    for row in (r"  all for files +[0-9.]+ % of one CPU", r"  +credit +[0-9.]+.* of CPU time left", r"  resting +[0-9]"):
+        lib.ok(re.search("^" + row, p.stdout, re.M), "it has a row like %s" % row)
+    # perf's ticks have no bound.
+    bounded = re.search(r"^    first copy +.*\b[0-9]+ µs$", p.stdout, re.M)
+    lib.ok(bool(bounded) == (lib.SOURCE in ("bpf", "kmod")), "the bound of a first copy is shown where there is one: %s" % (
+        bounded and bounded[0]))
 
 
 def live(d):
@@ -120,7 +126,7 @@ def absent():
 
 def main():
     busy = lib.program("shares", stdout=subprocess.DEVNULL) if os.path.exists(os.path.join(lib.PROGRAMS, "shares")) else None
-    d = lib.Otprofd(hz=97)
+    d = lib.Otprofd(hz=97, limits={"cpu_percent": 50})  # one that is not reached
     time.sleep(1.5)
     page(d)
     live(d)

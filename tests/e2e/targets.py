@@ -226,6 +226,10 @@ lib.ok("free" not in services, "record: what was not chosen is not")
 for argv, said in ((["--unit", "a b"], "invalid"), (["--user", "-x"], "invalid"), (["--exe", "a/b"], "invalid")):
     p = subprocess.run([lib.OTPROF, "record", "-o", out] + argv, capture_output=True, text=True)
     lib.ok(p.returncode == 125 and said in p.stderr, "record refuses %s" % " ".join(argv))
+p = subprocess.run([lib.OTPROF, "record", "-d", "100ms", "-o", out, "--container", "name-of-a-runtime"],
+                   capture_output=True, text=True, timeout=60)
+lib.ok(p.returncode == 0 and "cannot be checked" in p.stderr and "no process of" not in p.stderr,
+       "record does not know whether a container of a name runs where containers run: %s" % p.stderr.splitlines()[:1])
 for p in keep:
     lib.end(p)
 lib.finish()

@@ -171,7 +171,7 @@ static bool programs_in_step_are_counted_as_due(void)
 	return true;
 }
 
-/* Of one that runs 300 ms of every second at 100 Hz: less than of as many ticks by chance, for most fall well inside. */
+/* Of one that runs 300 ms of each second at 100 Hz: less than of as many ticks by chance, for most fall well inside. */
 static bool counts_vary_less_than_by_chance(void)
 {
 	const struct program p = {1000 * MSEC, 300 * MSEC};

@@ -209,7 +209,8 @@ START_TEST(a_copy_that_the_bound_cut_makes_a_plan_that_is_whole)
 	const struct otp_hint start = {.stack_bytes = 32768, .base_bytes = 16384};
 	struct process p = {0};
 
-	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 24000, .stack_used = 24008, .fail_addr = 0x10000 + 24000};
+	stack = (struct unwind_stack){.end = UNWIND_SHORT, .stack_read = 24000, .stack_used = 24008,
+				      .fail_addr = 0x10000 + 24000};
 	p.base_bytes = adapt_base_given(&s, NULL, start.base_bytes);
 	ck_assert_uint_eq(p.base_bytes, 8000);
 	ck_assert(adapt_observe(&p, &limits, &s, &stack));

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "daemon/monitor/books.h"
 
 Suite *books_suite(void);
@@ -97,8 +98,8 @@ Suite *books_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, ring_is_freed_as_far_as_the_engine_has_read);
-	tcase_add_loop_test(t, engine_that_lies_frees_no_record_that_is_being_written, 0, sizeof(engines) / sizeof(engines[0]));
-	tcase_add_loop_test(t, next_engine_begins_where_the_last_can_be_believed, 0, sizeof(engines) / sizeof(engines[0]));
+	tcase_add_loop_test(t, engine_that_lies_frees_no_record_that_is_being_written, 0, ARRAY_SIZE(engines));
+	tcase_add_loop_test(t, next_engine_begins_where_the_last_can_be_believed, 0, ARRAY_SIZE(engines));
 	suite_add_tcase(s, t);
 	return s;
 }

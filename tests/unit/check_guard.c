@@ -46,7 +46,7 @@ static void second_of(uint64_t fixed_us, uint64_t sample_us, uint64_t files_us, 
 	lowest = MIN(lowest, orders.hz);
 }
 
-/* One second of life: fixed_us of CPU time, files_us for reading files, and sample_us for each sample of each of 2 CPUs. */
+/* One second of life: fixed_us of CPU time, files_us for reading files, sample_us for each sample of each of 2 CPUs. */
 static void second_with_files(uint64_t fixed_us, uint64_t sample_us, uint64_t files_us)
 {
 	guard_orders(&g, &orders);
@@ -257,6 +257,22 @@ START_TEST(stacks_are_given_up_last_and_return_first)
 }
 END_TEST
 
+/* perf as an ordinary user: the sampler cannot change its rate. */
+START_TEST(fixed_rate_stays_while_stacks_are_given_up_and_return)
+{
+	guard_limits(&g, &(struct guard_limits){.cpu_permyriad = 400, .hz = 997, .fixed_rate = true});
+	seconds(120, 2000, 60);
+	ck_assert_uint_eq(orders.stack_shift, GUARD_STACK_NONE);
+	ck_assert_uint_eq(lowest, 997);
+	ck_assert_uint_eq(g.ladder[GUARD_CPU].lowered[GUARD_STACKS], 2);
+	seconds(10, 2000, 5);
+	ck_assert_uint_eq(orders.stack_shift, 0);
+	ck_assert_uint_eq(orders.hz, 997);
+	ck_assert_uint_eq(g.ladder[GUARD_CPU].level, 0);
+	ck_assert_uint_eq(g.ladder[GUARD_CPU].lowered[GUARD_RATE] + g.ladder[GUARD_CPU].raises[GUARD_RATE], 0);
+}
+END_TEST
+
 START_TEST(start_may_cost_more)
 {
 	limit(400, 20);
@@ -440,6 +456,7 @@ Suite *guard_suite(void)
 	tcase_add_test(t, load_that_comes_and_goes_is_followed_with_whole_stacks);
 	tcase_add_test(t, rate_ends_at_one_hertz_with_whole_stacks);
 	tcase_add_test(t, stacks_are_given_up_last_and_return_first);
+	tcase_add_test(t, fixed_rate_stays_while_stacks_are_given_up_and_return);
 	tcase_add_test(t, start_may_cost_more);
 	tcase_add_test(t, files_read_at_the_start_cost_no_quality);
 	tcase_add_test(t, files_read_for_ever_are_a_cost);

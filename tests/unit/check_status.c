@@ -237,6 +237,51 @@ START_TEST(seconds_have_nine_decimals)
 }
 END_TEST
 
+START_TEST(guard_and_tick_have_their_figures)
+{
+	static struct guard guard;
+
+	guard = (struct guard){.limits.cpu_permyriad = 400,
+			       .cpu = {.share = 123, .files_share = 5, .credit_ns = 2500 * NSEC_PER_MSEC}};
+	status.guard.state = &guard;
+	status.cost.kernel_limit_ns = 50000;
+	status.cost.kernel_limit_bytes = 24000;
+	status.cost.files_cpu_ns = 7 * NSEC_PER_SEC;
+	status_json(&status, &text);
+	ck_assert(says("\"kernel_limit_ns\":50000,\"kernel_limit_bytes\":24000,"));
+	ck_assert(says("\"files_cpu_ns\":7000000000,"));
+	ck_assert(says("\"cpu_permyriad\":123,\"files_permyriad\":5,\"credit_ns\":2500000000,"));
+	buf_reset(&text);
+	status_prometheus(&status, &text);
+	ck_assert(says("otprof_tick_copy_limit_seconds 0.000050000\n"));
+	ck_assert(says("otprof_tick_copy_limit_bytes 24000\n"));
+	ck_assert(says("otprof_files_cpu_seconds_total 7.000000000\n"));
+	ck_assert(says("otprof_guard_cpu_limit_ratio 0.0400\n"));
+	ck_assert(says("otprof_guard_cpu_ratio 0.0123\n"));
+	ck_assert(says("otprof_guard_files_ratio 0.0005\n"));
+	ck_assert(says("otprof_guard_credit_seconds 2.500000000\n"));
+}
+END_TEST
+
+START_TEST(debt_is_no_credit_and_no_limit_is_no_figure)
+{
+	static struct guard guard;
+
+	guard = (struct guard){.limits.cpu_permyriad = 400, .cpu.credit_ns = -1};
+	status.guard.state = &guard;
+	status_json(&status, &text);
+	ck_assert(says("\"credit_ns\":0,"));
+	buf_reset(&text);
+	status_prometheus(&status, &text);
+	ck_assert(says("otprof_guard_credit_seconds 0.000000000\n"));
+	buf_reset(&text);
+	guard.limits.cpu_permyriad = 0;
+	status_prometheus(&status, &text);
+	ck_assert(!says("otprof_guard_c"));
+	ck_assert(says("otprof_guard_level{cause=\"cpu\"} 0\n"));
+}
+END_TEST
+
 START_TEST(workloads_stand_in_order_with_their_sources_and_are_escaped)
 {
 	struct ledger_workload *w = status.ledger.engine.workloads;
@@ -279,6 +324,8 @@ Suite *status_suite(void)
 	tcase_add_test(t, prometheus_has_help_and_type_before_each_family);
 	tcase_add_test(t, workloads_stand_in_order_with_their_sources_and_are_escaped);
 	tcase_add_test(t, seconds_have_nine_decimals);
+	tcase_add_test(t, guard_and_tick_have_their_figures);
+	tcase_add_test(t, debt_is_no_credit_and_no_limit_is_no_figure);
 	suite_add_tcase(s, t);
 	return s;
 }

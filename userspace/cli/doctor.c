@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "source/size.h"
+#include "source/source.h"
 
 static const char help[] =
 	"Usage: otprof doctor [OPTION]...\n"
@@ -106,7 +107,7 @@ static int doctor(const char *root, bool json)
 /* The table of otprofd(8). */
 static int print_sizes(void)
 {
-	static const uint32_t cpus[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, rates[] = {20, 97};
+	static const uint32_t cpus[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, rates[] = {SOURCE_HZ_DEFAULT, 97};
 
 	printf("CPUs  Hz  Samples/s  Ring MiB  Side-band KiB/CPU  Memory MiB\n");
 	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++)

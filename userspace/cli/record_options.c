@@ -24,8 +24,8 @@ static const char help[] =
 	"\n"
 	"  -d, --duration=TIME    end after TIME: seconds, or such as 500ms, 2m, 1h\n"
 	"                           (default: when COMMAND ends, or on Ctrl-C)\n"
-	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97), at\n"
-	"                           random distances, in step with no program\n"
+	"  -F, --frequency=HZ     samples a second on every busy CPU (default: 97), on\n"
+	"                           average: as root, their distances vary at random\n"
 	"  -e, --event=EVENT,...  sample events instead of the CPU's clock: page-faults,\n"
 	"                           context-switches, cycles, ... by perf's names; add\n"
 	"                           cpu-clock to sample the clock as well; EVENT/period=N/\n"
@@ -42,8 +42,9 @@ static const char help[] =
 	"      --exe=NAME         programs of this name, or at this absolute path\n"
 	"      --user=NAME        processes of a user, by name or number\n"
 	"In NAME and PATH, * matches any characters but a slash, and ? matches one.\n"
-	"A unit, container, program or user that does not exist is an error, unless\n"
-	"COMMAND may start it; one that exists and does not run is waited for.\n"
+	"A unit, program or user that does not exist is an error, and so is a container\n"
+	"where none runs at all; one that exists and does not run is waited for. With\n"
+	"COMMAND, which may start it, nothing of this is checked.\n"
 	"\n"
 	"  -o, --output=FILE      write to FILE (default: otprof.svg); its ending is\n"
 	"                           the format:\n"
@@ -287,7 +288,6 @@ static int options_check_rights(const struct record_options *o)
 	return e;
 }
 
-/* COMMAND may start what does not exist yet. */
 static int options_check_target(const struct record_options *o, const struct session_target *t)
 {
 	char kind[16];
@@ -302,19 +302,22 @@ static int options_check_target(const struct record_options *o, const struct ses
 		if (!o->quiet)
 			cli_note("no process of %s '%s' runs now: waiting for one", what, t->value);
 		return 0;
+	case TARGET_UNKNOWN:
+		if (!o->quiet)
+			cli_note("%s '%s' cannot be checked here: only otprofd reads the names that runtimes give", what, t->value);
+		return 0;
 	default:
-		if (o->command)
-			return 0;
 		cli_error("no %s '%s'", what, t->value);
 		return -ESRCH;
 	}
 }
 
+/* COMMAND may start what does not exist yet, and nothing is waited for longer than COMMAND runs: nothing to check. */
 static int options_check_targets(const struct record_options *o)
 {
 	int e = 0;
 
-	for (uint32_t i = 0; !e && i < o->session.nr_targets; i++)
+	for (uint32_t i = 0; !o->command && !e && i < o->session.nr_targets; i++)
 		e = options_check_target(o, &o->session.targets[i]);
 	return e;
 }

@@ -185,7 +185,9 @@ static void print_ledger(struct buf *b, const json_t *s)
 	status_count_row(b, "missed", client_number(s, "ledger.missed"), "ticks of a busy CPU that did not occur");
 	status_count_row(b, "not wanted", client_number(s, "skipped.not_selected"),
 			 "ticks and events of processes that are not selected");
-	status_count_row(b, "idle", client_number(s, "skipped.idle"), "ticks and events of an idle CPU");
+	status_count_row(b, "idle", client_number(s, "skipped.idle"),
+			 "ticks and events of an idle CPU that ran no softirq");
+	status_count_row(b, "resting", client_number(s, "skipped.resting"), "ticks too soon after another on their CPU");
 	print_origins(b, s);
 }
 
@@ -258,16 +260,34 @@ static void status_kernel_row(struct buf *b, const json_t *s)
 		status_row(b, "kernel", "not measured by this sampler");
 }
 
+/* Of the samplers that measure themselves: perf's ticks have no such bound. */
+static void print_tick_limit(struct buf *b, const json_t *s)
+{
+	uint64_t us = client_number(s, "cost.kernel_limit_ns") / NSEC_PER_USEC;
+	uint64_t bytes = client_number(s, "cost.kernel_limit_bytes");
+	char most[32];
+
+	if (!client_number(s, "cost.kernel_runs"))
+		return;
+	if (bytes)
+		status_row(b, "  first copy", "%s at most of an unknown program's stack, for %" PRIu64 " \xc2\xb5s",
+			   format_bytes(most, sizeof(most), bytes), us);
+	else
+		status_row(b, "  first copy", "no bound: any stack is copied within %" PRIu64 " \xc2\xb5s", us);
+}
+
 static void print_cost(struct buf *b, const json_t *s)
 {
 	char memory[32];
 
 	buf_add_str(b, "\nCost since the start\n");
 	status_kernel_row(b, s);
+	print_tick_limit(b, s);
 	status_cost_row(b, s, "engine", "cost.engine_cpu_ns");
 	status_cost_row(b, s, "net", "cost.net_cpu_ns");
 	status_cost_row(b, s, "monitor", "cost.monitor_cpu_ns");
 	status_cost_row(b, s, "openers", "cost.opener_cpu_ns");
+	status_cost_row(b, s, "all for files", "cost.files_cpu_ns");
 	status_row(b, "memory", "%s", format_bytes(memory, sizeof(memory), client_number(s, "cost.memory_bytes")));
 }
 
@@ -290,11 +310,14 @@ static void print_ladder(struct buf *b, const json_t *s, const char *cause)
 static void print_cpu_limit(struct buf *b, const json_t *s, uint64_t limit)
 {
 	uint64_t files = client_number(s, "guard.files_permyriad");
+	char credit[48];
 
 	status_row(b, "CPU", "%8.2f %% of one CPU, of %.2f %%", (double)client_number(s, "guard.cpu_permyriad") / 100,
 		   (double)limit / 100);
 	if (files)
-		status_row(b, "  for files", "%8.2f %% of one CPU, beside these", (double)files / 100);
+		status_row(b, "  for files", "%8.2f %% of one CPU, paid from the credit for reading files", (double)files / 100);
+	status_row(b, "  credit", "%s of CPU time left for reading files",
+		   format_duration(credit, sizeof(credit), client_number(s, "guard.credit_ns")));
 }
 
 static void print_guard(struct buf *b, const json_t *s)

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fnmatch.h>
 #include <glob.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -17,31 +16,16 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "process/cgroup.h"
+#include "process/target.h"
 
-#define PATH_BYTES 4096
-#define COMM_CUT   15 /* longer names are cut by the kernel */
 #define PATTERN_BYTES 4096
-#define ID_LEAST   4  /* digits of a container's id */
 
 struct target {
 	const char *kind, *value;
-	char pattern[PATTERN_BYTES]; /* the value for fnmatch, to which [ and \ mean more than to [targets] */
-	char unit[PATTERN_BYTES];    /* the pattern, with .service where it has no type */
-	int64_t uid;	   /* of a user; -1: not one */
-	bool containers;   /* a process in a container was seen: its name may be known to its runtime only */
+	char unit[PATTERN_BYTES]; /* the value, with .service where it has no type */
+	int64_t uid;		  /* of a user; -1: not one */
+	bool containers;	  /* a process in a container was seen: its name may be known to its runtime only */
 };
-
-static bool target_fits(const char *pattern, const char *text)
-{
-	return fnmatch(pattern, text, FNM_PATHNAME) == 0;
-}
-
-static const char *target_last(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* The first bytes of /proc/PID/name, as text. */
 static bool target_read(const char *pid, const char *name, char *to, size_t size)
@@ -57,30 +41,17 @@ static bool target_read(const char *pid, const char *name, char *to, size_t size
 
 /* Processes. */
 
-static bool target_is_comm(const struct target *t, const char *pid)
-{
-	char comm[64];
-
-	if (!target_read(pid, "comm", comm, sizeof(comm)))
-		return false;
-	comm[strcspn(comm, "\n")] = '\0';
-	return target_fits(t->pattern, comm) || (strlen(comm) == COMM_CUT && !strncmp(t->value, comm, COMM_CUT));
-}
-
 static bool target_is_exe(const struct target *t, const char *pid)
 {
-	static const char deleted[] = " (deleted)";
-	char path[300], exe[PATH_BYTES];
+	char path[300], exe[TARGET_PATH_MAX], comm[64];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%s/exe", pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[MAX(n, 0)] = '\0';
-	if (n > (ssize_t)strlen(deleted) && !strcmp(exe + n - strlen(deleted), deleted))
-		exe[n - (ssize_t)strlen(deleted)] = '\0';
-	if (t->value[0] == '/')
-		return target_fits(t->pattern, exe);
-	return target_fits(t->pattern, target_last(exe)) || target_is_comm(t, pid);
+	target_read(pid, "comm", comm, sizeof(comm));
+	comm[strcspn(comm, "\n")] = '\0';
+	return target_is_program(t->value, exe, comm);
 }
 
 /* The effective user counts, as for [targets]. */
@@ -101,26 +72,23 @@ static bool target_is_unit(const struct target *t, char *cgroups)
 	char *word, *rest = cgroups;
 
 	while ((word = strsep(&rest, "/\n")))
-		if (target_fits(t->unit, word))
+		if (target_glob(t->unit, word))
 			return true;
 	return false;
 }
 
-static bool target_is_container(struct target *t, const char *cgroups)
+static bool target_is_in_container(struct target *t, const char *cgroups)
 {
 	struct cgroup_facts facts;
-	size_t n = strlen(t->value);
 
 	cgroup_parse(cgroups, strlen(cgroups), &facts);
 	t->containers |= facts.container_id[0] || facts.container_name[0];
-	if (facts.container_name[0] && target_fits(t->pattern, facts.container_name))
-		return true;
-	return n >= ID_LEAST && !strncmp(facts.container_id, t->value, n);
+	return target_is_container(t->value, &facts);
 }
 
 static bool target_is_process(struct target *t, const char *pid)
 {
-	char cgroups[2 * PATH_BYTES];
+	char cgroups[2 * TARGET_PATH_MAX];
 
 	if (!strcmp(t->kind, "exe"))
 		return target_is_exe(t, pid);
@@ -128,7 +96,7 @@ static bool target_is_process(struct target *t, const char *pid)
 		return target_is_user(t, pid);
 	if (!target_read(pid, "cgroup", cgroups, sizeof(cgroups)))
 		return false;
-	return strcmp(t->kind, "unit") ? target_is_container(t, cgroups) : target_is_unit(t, cgroups);
+	return strcmp(t->kind, "unit") ? target_is_in_container(t, cgroups) : target_is_unit(t, cgroups);
 }
 
 /* Our own process does not count: it would match --exe=otprof, and ends with the recording. */
@@ -152,7 +120,7 @@ static bool target_is_in(const char *directory, const char *pattern)
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && target_fits(pattern, entry->d_name))
+		if (entry->d_name[0] != '.' && target_glob(pattern, entry->d_name))
 			return true;
 	return false;
 }
@@ -182,36 +150,60 @@ static bool target_has_unit_file(const struct target *t)
 	return false;
 }
 
+/* For glob(3), to which [ and \ mean more than to [targets]. */
+static void target_escape(const char *value, char to[PATTERN_BYTES])
+{
+	size_t n = 0;
+
+	for (; *value && n < PATTERN_BYTES - 2; value++) {
+		if (*value == '[' || *value == '\\')
+			to[n++] = '\\';
+		to[n++] = *value;
+	}
+	to[n] = '\0';
+}
+
+static bool target_has_file(const char *value)
+{
+	char pattern[PATTERN_BYTES];
+	glob_t found = {0};
+	bool any;
+
+	target_escape(value, pattern);
+	any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+	globfree(&found);
+	return any;
+}
+
 static bool target_has_program(const struct target *t)
 {
 	_cleanup_(freep) char *path = NULL;
 	const char *variable = getenv("PATH");
 	char *folder, *rest;
-	glob_t found = {0};
-	bool any;
 
-	if (t->value[0] == '/') {
-		any = glob(t->pattern, GLOB_NOSORT, NULL, &found) == 0;
-		globfree(&found);
-		return any;
-	}
+	if (t->value[0] == '/')
+		return target_has_file(t->value);
 	rest = path = strdup(variable ? variable : "/usr/sbin:/usr/bin:/sbin:/bin");
 	while (path && (folder = strsep(&rest, ":")))
-		if (*folder && target_is_in(folder, t->pattern))
+		if (*folder && target_is_in(folder, t->value))
 			return true;
 	return false;
 }
 
-static bool target_may_run(const struct target *t)
+static enum target_state target_may_run(const struct target *t)
 {
-	if (!strcmp(t->kind, "exe"))
-		return target_has_program(t);
-	if (!strcmp(t->kind, "unit"))
-		return target_has_unit_file(t);
-	if (!strcmp(t->kind, "user"))
-		return t->uid >= 0 && getpwuid((uid_t)t->uid);
+	bool known;
+
 	/* The names that runtimes give are known to otprofd, which reads their files. */
-	return t->containers;
+	if (!strcmp(t->kind, "container"))
+		return t->containers ? TARGET_UNKNOWN : TARGET_ABSENT;
+	if (!strcmp(t->kind, "exe"))
+		known = target_has_program(t);
+	else if (!strcmp(t->kind, "unit"))
+		known = target_has_unit_file(t);
+	else
+		known = t->uid >= 0 && getpwuid((uid_t)t->uid);
+	return known ? TARGET_IDLE : TARGET_ABSENT;
 }
 
 static int64_t target_uid(const char *value)
@@ -225,30 +217,6 @@ static int64_t target_uid(const char *value)
 	return user ? (int64_t)user->pw_uid : -1;
 }
 
-static void target_escape(const char *value, char to[PATTERN_BYTES])
-{
-	size_t n = 0;
-
-	for (; *value && n < PATTERN_BYTES - 2; value++) {
-		if (*value == '[' || *value == '\\')
-			to[n++] = '\\';
-		to[n++] = *value;
-	}
-	to[n] = '\0';
-}
-
-/* systemctl's rule, as in [targets]: a name without a type is a service. */
-static void target_name_unit(struct target *t)
-{
-	static const char *const types[] = {".service", ".scope", ".slice", ".socket", ".mount", ".swap"};
-	const char *dot = strrchr(t->pattern, '.');
-	bool typed = false;
-
-	for (size_t i = 0; dot && i < ARRAY_SIZE(types); i++)
-		typed |= !strcmp(dot, types[i]);
-	snprintf(t->unit, sizeof(t->unit), "%.*s%s", PATTERN_BYTES - 16, t->pattern, typed ? "" : ".service");
-}
-
 enum target_state target_check(const char *kind, const char *value)
 {
 	struct target t = {.kind = kind, .value = value, .uid = -1};
@@ -257,9 +225,6 @@ enum target_state target_check(const char *kind, const char *value)
 		return TARGET_RUNS;
 	if (!strcmp(kind, "user"))
 		t.uid = target_uid(value);
-	target_escape(value, t.pattern);
-	target_name_unit(&t);
-	if (target_runs(&t))
-		return TARGET_RUNS;
-	return target_may_run(&t) ? TARGET_IDLE : TARGET_ABSENT;
+	snprintf(t.unit, sizeof(t.unit), "%s%s", value, target_unit_suffix(value));
+	return target_runs(&t) ? TARGET_RUNS : target_may_run(&t);
 }

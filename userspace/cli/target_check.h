@@ -6,15 +6,16 @@
  *
  * Called by record's command line, one thread. Reads /proc, and the folders of
  * systemd's unit files and of PATH where no process matches. Patterns are those
- * of [targets]. Errors: what cannot be read counts as absent. Costs a few file
+ * of [targets] (process/target.h). Errors: what cannot be read counts as absent. Costs a few file
  * reads for each process of the host.
  */
 #ifndef OTP_CLI_TARGET_CHECK_H
 #define OTP_CLI_TARGET_CHECK_H
 
 enum target_state {
-	TARGET_ABSENT, /* nothing by this name is known */
-	TARGET_IDLE,   /* no process matches now, and one may later */
+	TARGET_ABSENT,	/* nothing by this name is known */
+	TARGET_IDLE,	/* no process matches now, and one may later */
+	TARGET_UNKNOWN, /* containers run, and this may be the name of one: only otprofd reads the names that runtimes give */
 	TARGET_RUNS,
 };
 

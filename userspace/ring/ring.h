@@ -29,7 +29,7 @@
 
 struct ring {
 	unsigned long *consumer;       /* the reader's position: mapped and writable, in a view the caller's own */
-	const unsigned long *freed;    /* mapped: the position that the sampler obeys; consumer itself where this is no view */
+	const unsigned long *freed;    /* mapped: the position that the sampler obeys; consumer itself if no view */
 	const unsigned long *producer; /* mapped, read-only */
 	const uint8_t *data;           /* mapped twice in a row, read-only */
 	size_t size;                   /* of the data area, a power of two */
@@ -68,7 +68,8 @@ void ring_release(struct ring *r, uint64_t pos);
  * further than the first record that is still being written, and never back.
  */
 void ring_follow(struct ring *r, uint64_t pos);
-uint64_t ring_kept(const struct ring *r); /* of a view: bytes that were read, and that the sampler may not overwrite yet */
+/* Of a view: bytes that were read, and that the sampler may not overwrite yet. */
+uint64_t ring_kept(const struct ring *r);
 
 /* A sample's section of this type; borrowed from the record. NULL: none, or the record's lengths are wrong. */
 const void *sample_section(const struct otp_sample *s, enum otp_section_type type, uint32_t *ret_len);

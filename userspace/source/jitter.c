@@ -25,7 +25,7 @@ void jitter_init(struct jitter *j)
 		j->state = clock_now_ns();
 }
 
-/* Uniform from 0 to below limit, which is small against 2^64. SplitMix64: a counter and a mixing function. */
+/* Uniform from 0 to below limit, which is small against 2^64. A counter, mixed by MurmurHash3's last step. */
 static uint64_t jitter_below(struct jitter *j, uint64_t limit)
 {
 	j->state += 0x9e3779b97f4a7c15ULL;
@@ -55,14 +55,13 @@ uint64_t jitter_begin(struct jitter *j, uint64_t mean_ns, uint64_t now_ns)
 
 static uint64_t jitter_spread(const struct jitter *j, uint64_t mean_ns)
 {
-	uint64_t spread = mean_ns >= SPREAD_MEAN_NS ? SPREAD_MOST :
-						      MAX(SPREAD_MOST * mean_ns / SPREAD_MEAN_NS, (uint64_t)SPREAD_LEAST);
+	uint64_t spread = MAX(SPREAD_MOST * MIN(mean_ns, SPREAD_MEAN_NS) / SPREAD_MEAN_NS, (uint64_t)SPREAD_LEAST);
 	double late = (double)jitter_lasts(j, mean_ns) / (double)jitter_planned(mean_ns);
 
 	return MAX((uint64_t)((double)spread / late), (uint64_t)SPREAD_LATE);
 }
 
-/* How many times the mean rate the next stretch needs, for the ticks that are missing and the half that it will lose. */
+/* How many times the mean rate the next stretch needs, for ticks that are missing and the half that it will lose. */
 static double jitter_catch_up(const struct jitter *j, uint64_t mean_ns, int64_t behind_ns)
 {
 	int64_t lasts = (int64_t)jitter_lasts(j, mean_ns);

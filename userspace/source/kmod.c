@@ -95,8 +95,13 @@ static int kmod_dev_open(int *ret_fd, struct otprof_info *ret, char why[SOURCE_W
 
 static int kmod_hardware_failed(int err, char why[SOURCE_WHY])
 {
-	snprintf(why, SOURCE_WHY, "this machine has no counter of cycles that the module could use (%s): set hardware_events = false",
-		 strerror(-err));
+	if (err == -EBUSY)
+		snprintf(why, SOURCE_WHY,
+			 "others, such as perf stat, hold every hardware counter of a CPU: end them, or set hardware_events = false");
+	else
+		snprintf(why, SOURCE_WHY,
+			 "this machine has no counter of cycles that the module could use (%s): set hardware_events = false",
+			 strerror(-err));
 	return err;
 }
 

@@ -326,7 +326,7 @@ static int perf_set_rate(struct source *s, uint32_t frequency_hz, uint32_t confi
 	return 0;
 }
 
-/* Clocks of tasks stand still while their task does: they are in step with no timer. */
+/* Clocks of tasks stand still while their task does: no wall-clock timer is in step with them. */
 static uint64_t perf_vary(struct source *s, uint64_t now_ns)
 {
 	struct source_perf *p = perf_self(s);

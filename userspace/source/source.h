@@ -49,7 +49,7 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 	uint32_t cpus; /* possible CPUs */
 	size_t counters_stride;
 	struct origins origins; /* what is sampled, with the periods in force */
-	/* Of a ring that userspace writes (ring_map_file): its consumer page, and an eventfd that wakes the reader; else -1. */
+	/* Of a ring that userspace writes (ring_map_file): its consumer page, an eventfd that wakes the reader; else -1. */
 	int consumer_fd, wake_fd;
 	bool life; /* process life is reported in the ring */
 	bool fixed_rate; /* set_rate fails */

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "process/target.h"
 
 #define WORD_MAX 1024
 #define PID_LAST 4194304
@@ -73,16 +74,11 @@ static const struct {
 	[TARGET_PID] = {"pid:", is_pid, "pid:NUMBER from 1 to 4194304"},
 };
 
-/* systemctl's rule: a name without a type is a service. */
 static char *unit_name(const char *s)
 {
-	static const char *const types[] = {".service", ".scope", ".slice", ".socket", ".mount", ".swap"};
 	char *name;
 
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (strlen(s) > strlen(types[i]) && !strcmp(s + strlen(s) - strlen(types[i]), types[i]))
-			return strdup(s);
-	return asprintf(&name, "%s.service", s) < 0 ? NULL : name;
+	return asprintf(&name, "%s%s", s, target_unit_suffix(s)) < 0 ? NULL : name;
 }
 
 static int add_target(struct config *c, enum target_kind kind, bool exclude, const char *text, char *what)

@@ -14,11 +14,12 @@
  * CPU time (guard_cpu.c): a window of ten seconds that costs more than its
  * limit lowers the rate to the one that fits, by the measured fixed cost and
  * cost per sample. Only where one sample a second and CPU does not fit, and
- * samples cause the excess, stacks become shorter. Both return as soon as two
- * to four seconds show room for more. Work that reads files (indexes, symbols, mappings
- * of new processes) is paid from a credit first, since it ends by itself, and a
- * lower rate does not end it sooner. The credit is five minutes of the limit,
- * and is refilled only by what the limit leaves unused.
+ * samples cause the excess, stacks become shorter. Both return once two to four
+ * seconds show room, at the earliest 2 to 8 seconds after a cut. A sampler whose
+ * rate is fixed gives up stacks alone. Work that reads files (indexes, symbols,
+ * mappings of new processes) is paid from a credit first, since it ends by
+ * itself, and a lower rate does not end it sooner. The credit is five minutes of
+ * the limit, and is refilled only by what the limit leaves unused.
  *
  * Memory (guard.c): half the caches, a quarter, an eighth, then the rate by
  * halves, then shorter stacks. A step is taken back after a quiet minute, which

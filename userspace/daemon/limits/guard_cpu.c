@@ -2,9 +2,9 @@
 /*
  * The guard's part for CPU time: window, credit, and the rate that fits.
  *
- * Why it does not oscillate: cuts and returns aim at 85 % of the limit, and a
- * return is made only where it gains a quarter, or all that was given up. So a
- * load that stays between 68 % and 100 % of the limit changes nothing.
+ * Why it does not oscillate: a cut leaves 15 % of the limit free, and a return
+ * has to gain a quarter of the rate, or all that was given up: so a load near
+ * the limit changes nothing.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@
 /* Parts of the limit, in percent. */
 #define AIM   85
 #define ROOMY 70 /* depth returns below this */
-/* A return that doubles the rate needs looks of two seconds, a smaller one of four: costs of one second vary by a fifth. */
+/* A return that doubles the rate needs looks of two seconds, a smaller one of four: a second's costs vary by a fifth. */
 #define LOOKS_FEW  2
 #define LOOKS_MANY (GUARD_RECENT - 1)
 /*
@@ -75,7 +75,8 @@ static uint64_t guard_cpu_since(uint64_t now, uint64_t before)
 /* A debt is what all costs together have exceeded the limit by; more than a window of it is forgiven. */
 static void guard_cpu_set_credit(struct guard *g, int64_t credit_ns)
 {
-	int64_t most = (int64_t)guard_cpu_allowed(g, CREDIT_NS), least = -(int64_t)guard_cpu_allowed(g, FIRST_WINDOW_NS);
+	int64_t most = (int64_t)guard_cpu_allowed(g, CREDIT_NS);
+	int64_t least = -(int64_t)guard_cpu_allowed(g, FIRST_WINDOW_NS);
 
 	g->cpu.credit_ns = MAX(MIN(credit_ns, most), least);
 }
@@ -84,7 +85,8 @@ static void guard_cpu_add(struct guard *g, const struct guard_look *l)
 {
 	struct guard_cpu *c = &g->cpu;
 	uint64_t elapsed = l->now_ns - c->last.now_ns, allowed = guard_cpu_allowed(g, elapsed);
-	uint64_t cost = guard_cpu_since(l->cpu_ns, c->last.cpu_ns), samples = guard_cpu_since(l->samples, c->last.samples);
+	uint64_t cost = guard_cpu_since(l->cpu_ns, c->last.cpu_ns);
+	uint64_t samples = guard_cpu_since(l->samples, c->last.samples);
 	uint64_t paid = MIN(MIN(guard_cpu_since(l->files_ns, c->last.files_ns), cost), (uint64_t)MAX(c->credit_ns, 0));
 
 	cost -= paid;
@@ -152,11 +154,12 @@ static void guard_cpu_changed(struct guard *g, struct guard_change *ret, bool lo
 	guard_cpu_begin(c, WINDOW_NS);
 }
 
-/* Whether shorter copies of the window's samples could save a quarter of the excess: else stacks are cut for nothing. */
+/* Whether shorter copies of the window's samples could save a quarter of the excess: else cutting stacks is useless. */
 static bool guard_cpu_depth_helps(const struct guard *g)
 {
 	const struct guard_cpu *c = &g->cpu;
-	uint64_t excess = guard_cpu_since(c->now.cost_ns - c->window.cost_ns, guard_cpu_allowed(g, c->now.ns - c->window.ns));
+	uint64_t allowed = guard_cpu_allowed(g, c->now.ns - c->window.ns);
+	uint64_t excess = guard_cpu_since(c->now.cost_ns - c->window.cost_ns, allowed);
 
 	return (c->now.samples - c->window.samples) * SAMPLE_DEEP_NS >= excess / 4;
 }

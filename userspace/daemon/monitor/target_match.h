@@ -4,9 +4,8 @@
  * cgroup.
  *
  * Called by the monitor (targets*.c). Pure, but for the name of a container,
- * which the caller's function looks up. In patterns * and ? match any text
- * without a slash; the cost is bounded by the product of both lengths, also for
- * hostile text.
+ * which the caller's function looks up. The rules and their cost are those of
+ * process/target.h.
  */
 #ifndef OTP_DAEMON_MONITOR_TARGET_MATCH_H
 #define OTP_DAEMON_MONITOR_TARGET_MATCH_H
@@ -15,10 +14,8 @@
 #include <stddef.h>
 
 #include "daemon/config/config.h"
+#include "process/target.h"
 
-#define TARGET_PATH_MAX 4096
-
-bool target_glob(const char *pattern, const char *text);
 static inline bool target_by_cgroup(const struct config_target *t)
 {
 	return t->kind == TARGET_CGROUP || t->kind == TARGET_UNIT || t->kind == TARGET_CONTAINER;
@@ -31,7 +28,10 @@ static inline bool target_by_process(const struct config_target *t)
 /* The name of the container with this id; NULL: unknown. Borrowed for the match. */
 typedef const char *target_name_fn(void *ctx, const char *id);
 
-/* path: of one cgroup below its hierarchy's root ("/system.slice/a.service"). pattern: of TARGET_CGROUP, from its root. */
+/*
+ * path: of one cgroup below its hierarchy's root ("/system.slice/a.service").
+ * pattern: of TARGET_CGROUP, from its root.
+ */
 bool target_fits_cgroup(const struct config_target *t, const char *pattern, const char *path, target_name_fn *name,
 			void *ctx);
 /* The same for the cgroup of a process: it, or any above it. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/report/quality.h"
 #include "unwind/unwind.h"
 
@@ -24,10 +25,30 @@ static void prom_labelled(struct buf *to, const char *name, const char *label, c
 	buf_printf(to, "otprof_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, is, value);
 }
 
+/* Metrics are in seconds and in parts of one; figures here are in whole numbers of a smaller unit. */
+static void prom_decimal(struct buf *to, uint64_t n, uint64_t unit, int digits)
+{
+	buf_printf(to, "%" PRIu64 ".%0*" PRIu64 "\n", n / unit, digits, n % unit);
+}
+
 static void prom_seconds(struct buf *to, const char *process, uint64_t ns)
 {
-	buf_printf(to, "otprof_cpu_seconds_total{process=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n", process,
-		   (uint64_t)(ns / 1000000000), (uint64_t)(ns % 1000000000));
+	buf_printf(to, "otprof_cpu_seconds_total{process=\"%s\"} ", process);
+	prom_decimal(to, ns, NSEC_PER_SEC, 9);
+}
+
+static void prom_one_seconds(struct buf *to, const char *name, const char *type, const char *help, uint64_t ns)
+{
+	prom_family(to, name, type, help);
+	buf_printf(to, "otprof_%s ", name);
+	prom_decimal(to, ns, NSEC_PER_SEC, 9);
+}
+
+static void prom_one_ratio(struct buf *to, const char *name, const char *help, uint64_t permyriad)
+{
+	prom_family(to, name, "gauge", help);
+	buf_printf(to, "otprof_%s ", name);
+	prom_decimal(to, permyriad, 10000, 4);
 }
 
 static const char *prom_origin(const struct status *s, uint32_t slot)
@@ -210,6 +231,13 @@ static void prom_cost(const struct status *s, struct buf *to)
 	prom_seconds(to, "engine", s->cost.engine_cpu_ns);
 	prom_seconds(to, "net", s->cost.net_cpu_ns);
 	prom_seconds(to, "kernel", s->cost.kernel_ns);
+	prom_one_seconds(to, "files_cpu_seconds_total", "counter",
+			 "The part of otprof_cpu_seconds_total that reads programs and their debug files.", s->cost.files_cpu_ns);
+	prom_one_seconds(to, "tick_copy_limit_seconds", "gauge",
+			 "The time that a tick may take to copy an unknown program's stack.", s->cost.kernel_limit_ns);
+	prom_one(to, "tick_copy_limit_bytes", "gauge",
+		 "The most bytes that a tick copies of an unknown program's stack; 0: no bound.",
+		 s->cost.kernel_limit_bytes);
 	prom_one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.",
 		 s->cost.memory_bytes);
 	prom_family(to, "worker_restarts_total", "counter", "Restarts of a worker.");
@@ -219,6 +247,19 @@ static void prom_cost(const struct status *s, struct buf *to)
 	prom_one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);
 }
 
+/* Of one CPU; without a limit there is nothing to compare them with. */
+static void prom_guard_cpu(const struct guard *g, struct buf *to)
+{
+	if (!g->limits.cpu_permyriad)
+		return;
+	prom_one_ratio(to, "guard_cpu_limit_ratio", "The limit of CPU time, in CPUs.", g->limits.cpu_permyriad);
+	prom_one_ratio(to, "guard_cpu_ratio", "CPU time that counts against the limit, in CPUs.", g->cpu.share);
+	prom_one_ratio(to, "guard_files_ratio", "CPU time paid from the credit for reading files, in CPUs.",
+		       g->cpu.files_share);
+	prom_one_seconds(to, "guard_credit_seconds", "gauge", "CPU time left in the credit for reading files.",
+			 (uint64_t)MAX(g->cpu.credit_ns, 0));
+}
+
 static void prom_guard(const struct status *s, struct buf *to)
 {
 	const struct guard *g = s->guard.state;
@@ -226,6 +267,7 @@ static void prom_guard(const struct status *s, struct buf *to)
 	prom_one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU at present.", s->rate_hz);
 	if (!g)
 		return;
+	prom_guard_cpu(g, to);
 	prom_family(to, "guard_level", "gauge", "Steps of quality given up, by cause.");
 	for (int cause = 0; cause < GUARD_CAUSES; cause++)
 		prom_labelled(to, "guard_level", "cause", guard_cause_name(cause), g->ladder[cause].level);

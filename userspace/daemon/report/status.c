@@ -303,6 +303,7 @@ static void status_write_guard(struct json *j, const struct status *s)
 	json_number(j, "cpu_limit_permyriad", g->state->limits.cpu_permyriad);
 	json_number(j, "cpu_permyriad", g->state->cpu.share);
 	json_number(j, "files_permyriad", g->state->cpu.files_share);
+	json_number(j, "credit_ns", (uint64_t)MAX(g->state->cpu.credit_ns, 0));
 	json_number(j, "memory_limit_bytes", g->memory_limit);
 	json_number(j, "memory_bytes", g->memory_bytes);
 	json_number(j, "cache_shift", g->orders.cache_shift);

@@ -24,7 +24,7 @@ struct status_cost {
 	uint64_t kernel_ns, kernel_runs; /* of all samples, by the sampler's own clock; 0: not measured */
 	uint64_t kernel_longest_ns;	 /* of one sample */
 	uint64_t kernel_limit_ns;	 /* the bound of one tick's copy of an unknown program's stack */
-	uint64_t kernel_limit_bytes;	 /* the bytes that this machine copies in it; 0: more than any copy has */
+	uint64_t kernel_limit_bytes;	 /* otp_defaults.tick_bytes; 0: no bound */
 	uint64_t stats_ns, stats_runs;	 /* measured by the kernel, where that is enabled */
 	uint64_t monitor_cpu_ns, engine_cpu_ns, net_cpu_ns, opener_cpu_ns;
 	uint64_t files_cpu_ns; /* the part of these that reads files */

@@ -108,6 +108,12 @@ static void guard_cpu_start(struct guard *g, const struct guard_look *l)
 	guard_cpu_begin(c, FIRST_WINDOW_NS);
 }
 
+/* 1: the rate; 2 and 3: stacks, with the rate or, where that is fixed, alone. */
+static uint32_t guard_cpu_level(const struct guard_cpu *c)
+{
+	return c->stack_level ? 1 + c->stack_level : c->hz != 0;
+}
+
 void guard_cpu_limits(struct guard *g)
 {
 	struct guard_cpu *c = &g->cpu;
@@ -120,7 +126,7 @@ void guard_cpu_limits(struct guard *g)
 	if (c->hz >= g->limits.hz)
 		c->hz = 0;
 	guard_cpu_set_credit(g, c->credit_ns);
-	g->ladder[GUARD_CPU].level = (c->hz != 0) + c->stack_level;
+	g->ladder[GUARD_CPU].level = guard_cpu_level(c);
 }
 
 /* Deciding. */
@@ -147,9 +153,10 @@ static void guard_cpu_changed(struct guard *g, struct guard_change *ret, bool lo
 	struct guard_ladder *l = &g->ladder[GUARD_CPU];
 
 	*ret = (struct guard_change){.cause = GUARD_CPU, .step = step, .lowered = lowered,
-				     .at_end = c->hz == RATE_LEAST && c->stack_level == STACK_LEVELS,
+				     .at_end = (c->hz == RATE_LEAST || g->limits.fixed_rate) &&
+					       c->stack_level == STACK_LEVELS,
 				     .used = c->share, .limit = g->limits.cpu_permyriad};
-	guard_book(l, (c->hz != 0) + c->stack_level, lowered, step, c->now.ns, RETURN_NS);
+	guard_book(l, guard_cpu_level(c), lowered, step, c->now.ns, RETURN_NS);
 	l->returns = MIN(l->returns, (uint32_t)RETURNS_MAX);
 	guard_cpu_begin(c, WINDOW_NS);
 }

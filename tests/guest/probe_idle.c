@@ -99,6 +99,9 @@ static pid_t flood_start(void)
 	char byte;
 	pid_t pid;
 
+	/* There softirqs run in threads; an interrupt that raises one, as RPS does, makes 6.1-rt warn. */
+	if (kernel_is_rt())
+		return -1;
 	if (sysconf(_SC_NPROCESSORS_ONLN) <= RECEIVER || pipe2(ready, O_CLOEXEC) < 0)
 		return -1;
 	pid = fork();
@@ -208,11 +211,6 @@ static enum verdict idle_judge(struct idle_watch *w, const struct spent *t)
 	printf("# %u samples in softirqs, %u without a process; by the kernel's account %" PRIu64
 	       " were due, and %" PRIu64 " ticks were idle\n",
 	       w->softirq, w->nobody, due, t->idle);
-	/* There softirqs run in threads. */
-	if (kernel_is_rt()) {
-		CHECK(!w->nobody, "%u without a process", w->nobody);
-		return PASSED;
-	}
 	/* A machine that others load, or one whose kernel counts no softirqs, shows nothing. */
 	if (w->nobody < 10 && (due < 100 || t->idle < 20))
 		return SKIPPED;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -143,15 +144,49 @@ static uint64_t event_due_ticks(const struct event_due *d, uint64_t enabled_ns)
 	return d->ticks + (enabled_ns > d->from_ns ? (enabled_ns - d->from_ns) / d->period : 0);
 }
 
+/* Stretches may have been counted of a CPU that was offline: then its time enabled says how many ticks were due. */
 static uint64_t event_ticks(const struct events *e, uint32_t cpu)
 {
-	return event_is_timer(&e->setup) && e->fds[cpu] >= 0 ?
-		       event_due_ticks(&e->due[cpu], event_enabled_ns(e->fds[cpu])) : 0;
+	const struct event_due *d = &e->due[cpu];
+	uint64_t enabled;
+
+	if (!event_is_timer(&e->setup) || e->fds[cpu] < 0)
+		return 0;
+	enabled = event_enabled_ns(e->fds[cpu]);
+	if (enabled + d->period >= d->from_ns)
+		return event_due_ticks(d, enabled);
+	return enabled > d->since_ns ? MIN(d->ticks, (enabled - d->since_ns) / e->setup.period) : 0;
+}
+
+static uint64_t events_clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t); /* the timers' own */
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static void event_due_read(struct event_due *d, int fd)
+{
+	uint64_t enabled = event_enabled_ns(fd);
+
+	if (enabled < d->read_ns)
+		return; /* it cannot be read: events_follow finds that out */
+	d->read_ns = enabled;
+	d->read_at_ns = events_clock_ns();
+}
+
+/* The time enabled, without interrupting the CPU; a CPU that went offline since the last reading is not noticed. */
+static uint64_t event_due_now(const struct events *e, const struct event_due *d)
+{
+	return d->read_ns + (e->started ? events_clock_ns() - d->read_at_ns : 0);
 }
 
 /* From now on, at the period in force. */
 static void event_due_begin(struct event_due *d, uint64_t enabled_ns, uint64_t period)
 {
+	d->read_ns = enabled_ns;
+	d->read_at_ns = events_clock_ns();
 	d->since_ns = d->from_ns = enabled_ns;
 	d->period = period;
 	d->ticks = 0;
@@ -227,9 +262,7 @@ static void events_vary_cpu(struct events *e, uint32_t cpu)
 
 	if (!event_is_timer(&e->setup))
 		return;
-	enabled = event_enabled_ns(e->fds[cpu]);
-	if (enabled < d->from_ns)
-		return; /* it cannot be read: events_follow finds that out */
+	enabled = MAX(event_due_now(e, d), d->from_ns);
 	ticks = event_due_ticks(d, enabled);
 	period = jitter_period(&e->jitter, mean, (int64_t)(enabled - d->since_ns - ticks * mean));
 	if (event_set_period(e->fds[cpu], period) < 0)
@@ -302,8 +335,10 @@ int events_start(struct events *e)
 	events_begin_idle_all(e);
 	e->jitter.began_ns = 0; /* the time stopped is no stretch */
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		if (e->fds[cpu] >= 0)
+		if (e->fds[cpu] >= 0) {
+			event_due_read(&e->due[cpu], e->fds[cpu]);
 			ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
+		}
 	e->started = true;
 	return events_follow(e, &changed);
 }
@@ -371,6 +406,8 @@ static int events_follow_cpu(struct events *e, uint32_t cpu, bool online, int *c
 	if (e->fds[cpu] >= 0 && (!online || event_dead(e->fds[cpu]))) {
 		events_close_cpu(e, cpu);
 		n = 1;
+	} else if (e->fds[cpu] >= 0) {
+		event_due_read(&e->due[cpu], e->fds[cpu]);
 	}
 	if (e->fds[cpu] < 0 && online) {
 		int err = events_open_cpu(e, cpu);

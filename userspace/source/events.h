@@ -37,6 +37,8 @@ struct event_setup event_of_origin(uint8_t origin, uint64_t period, uint32_t fre
 /* One CPU's share of the ticks that are due. A timer's event changes its period from stretch to stretch. */
 struct event_due {
 	uint64_t idle_from_ns; /* the CPU's idle time when its event began */
+	uint64_t read_ns;      /* time enabled when it was last read, which interrupts the CPU */
+	uint64_t read_at_ns;   /* and when that was */
 	uint64_t since_ns;     /* time enabled when setup.period last changed */
 	uint64_t from_ns;      /* time enabled when the stretch began */
 	uint64_t period;       /* of the stretch */

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 
 #define STRETCH_TICKS  20
-#define STRETCH_MIN_NS (100 * NSEC_PER_MSEC)
+#define STRETCH_MIN_NS (400 * NSEC_PER_MSEC)
 #define STRETCH_LATE   64 /* times a stretch: later was a suspended host, not a busy one */
 
 /* Rates vary by a third of the mean up to 100 Hz, by less above. In units of 1 / ONE. */

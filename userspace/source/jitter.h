@@ -29,7 +29,7 @@ struct jitter {
 };
 
 void jitter_init(struct jitter *j); /* from the kernel's random numbers */
-/* Begins a stretch; returns when to begin the next: after about 20 ticks and at least 100 ms; a fifth is random. */
+/* Begins a stretch; returns when to begin the next: after about 20 ticks and at least 0.4 s; a fifth is random. */
 uint64_t jitter_begin(struct jitter *j, uint64_t mean_ns, uint64_t now_ns);
 /*
  * A period for the stretch that begins, from half of mean_ns to 4 times it.

@@ -80,7 +80,7 @@ struct source_ops {
 	 * Gives the CPU clock of every CPU a new random period, so that ticks are in
 	 * step with nothing; their mean rate stays. Returns the time at which to call
 	 * it again, UINT64_MAX: never. NULL where the sampler itself varies each tick.
-	 * It interrupts each CPU twice.
+	 * It interrupts each CPU once.
 	 */
 	uint64_t (*vary)(struct source *s, uint64_t now_ns);
 	/* d->running is the source's own: start and stop set it. */

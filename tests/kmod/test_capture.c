@@ -6,10 +6,10 @@
  * lack (ticks of a timer are put off instead). Here the capture runs with a
  * made-up kernel, and samples of one size.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/kmod/kernel.h"
+#include "tests/kmod/test.h"
 
 /* In place of the kernel's headers, of kmod/compat/compat.h and of kmod/session.h. */
 #define OTPROF_COMPAT_H
@@ -73,14 +73,6 @@ static void otprof_session_notice(struct otprof_session *s, u32 wake_bytes)
 #define RING  4096
 #define BYTES 500
 #define STEPS 100000
-
-#define CHECK(cond)                                                             \
-	do {                                                                    \
-		if (!(cond)) {                                                  \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			return false;                                           \
-		}                                                               \
-	} while (0)
 
 /* --- samples of one size, with chunks or without --- */
 
@@ -193,24 +185,12 @@ static bool every_tick_is_a_sample_or_a_skip(void)
 	return true;
 }
 
-static const struct {
-	const char *name;
-	bool (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	{"each kind of tick has its count", each_kind_of_tick_has_its_count},
 	{"every tick is a sample or a skip", every_tick_is_a_sample_or_a_skip},
 };
 
 int main(void)
 {
-	int failed = 0;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		bool ok = tests[i].run();
-
-		failed += !ok;
-		printf("%s - module's capture: %s\n", ok ? "ok" : "not ok", tests[i].name);
-	}
-	return failed != 0;
+	return test_run("capture", tests, sizeof(tests) / sizeof(*tests)) != 0;
 }

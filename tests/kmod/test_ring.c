@@ -13,17 +13,10 @@
 
 #include "kmod/ring.h"
 #include "ring/ring.h"
+#include "tests/kmod/test.h"
 
 #define WRITERS 4
 #define ROUNDS  20000
-
-#define CHECK(cond)                                                             \
-	do {                                                                    \
-		if (!(cond)) {                                                  \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			return false;                                           \
-		}                                                               \
-	} while (0)
 
 struct record {
 	struct otp_rec rec;
@@ -405,9 +398,7 @@ static bool liar_beside_threads_spoils_no_open_reservation(void)
 	while (!__atomic_load_n(&c.done, __ATOMIC_ACQUIRE)) {
 		u64 seen = __atomic_load_n(c.w.producer, __ATOMIC_ACQUIRE);
 
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
+		test_random(&x);
 		__atomic_store_n(c.w.consumer, x % 4 ? seen + x % 9000 - 4500 : x % 8 ? seen : x, __ATOMIC_RELEASE);
 		sched_yield();
 	}
@@ -421,10 +412,7 @@ static bool liar_beside_threads_spoils_no_open_reservation(void)
 	return true;
 }
 
-static const struct {
-	const char *name;
-	bool (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	{"record survives a wrap at every offset", record_survives_a_wrap_at_every_offset},
 	{"room left over is passed at every offset", room_left_over_is_passed_at_every_offset},
 	{"bytes of any length arrive, padded with zeroes", bytes_of_any_length_arrive_padded_with_zeroes},
@@ -440,15 +428,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	const char *suffix = argc > 1 ? argv[1] : "";
-	int failed = 0;
+	char what[64];
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		bool ok = tests[i].run();
-
-		failed += !ok;
-		printf("%s - module's ring%s: %s\n", ok ? "ok" : "not ok", suffix, tests[i].name);
-	}
-	return failed != 0;
+	snprintf(what, sizeof(what), "ring%s", argc > 1 ? argv[1] : "");
+	return test_run(what, tests, sizeof(tests) / sizeof(*tests)) != 0;
 }

@@ -5,9 +5,9 @@
  * Seeds are constants: each run computes the same.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "kmod/schedule.h"
+#include "tests/kmod/test.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof(*(a)))
 #define NSEC_PER_SEC  1000000000ull
@@ -15,23 +15,7 @@
 #define MSEC	      1000000ull
 #define SEEDS	      200
 
-#define CHECK(cond)                                                             \
-	do {                                                                    \
-		if (!(cond)) {                                                  \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			return false;                                           \
-		}                                                               \
-	} while (0)
-
 static const u64 rates[] = {1, 19, 20, 49, 97, 100, 997, 10000};
-
-static u64 some(u64 *x)
-{
-	*x ^= *x << 13;
-	*x ^= *x >> 7;
-	*x ^= *x << 17;
-	return *x;
-}
 
 static struct otprof_schedule schedule(u64 hz, u64 seed)
 {
@@ -75,7 +59,7 @@ static bool no_tick_comes_early_or_twice(void)
 		u64 x = 88172645463325252ull, n = 0, at = otprof_schedule_at(&s, 0), ticks;
 
 		for (ticks = 1; ticks < 10000; ticks++) {
-			u64 before = n, earliest = at + some(&x) % (some(&x) % 8 ? s.period_ns : 3 * s.period_ns);
+			u64 before = n, earliest = at + test_random(&x) % (test_random(&x) % 8 ? s.period_ns : 3 * s.period_ns);
 
 			at = otprof_schedule_next(&s, &n, earliest);
 			CHECK(n > before && at >= earliest && at >= otprof_schedule_at(&s, n));
@@ -201,10 +185,7 @@ static bool neighbours_are_independent(void)
 	return true;
 }
 
-static const struct {
-	const char *name;
-	bool (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	{"each period has one tick", each_period_has_one_tick},
 	{"ticks that are due are those whose time has come", ticks_that_are_due_are_those_whose_time_has_come},
 	{"no tick comes early or twice", no_tick_comes_early_or_twice},
@@ -217,14 +198,5 @@ static const struct {
 
 int main(void)
 {
-	int failed = 0;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
-		bool ok = tests[i].run();
-
-		failed += !ok;
-		printf("%s - module's schedule: %s\n", ok ? "ok" : "not ok", tests[i].name);
-	}
-	return failed != 0;
+	return test_run("schedule", tests, sizeof(tests) / sizeof(*tests)) != 0;
 }

@@ -6,10 +6,10 @@
  * arch/arm64/lib/copy_template.S: blocks of 64 bytes, three quarters of the
  * last one unstored).
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/kmod/kernel.h"
+#include "tests/kmod/test.h"
 
 /* In place of kmod/compat/compat.h, and of the kernel's own headers. */
 #define OTPROF_COMPAT_H
@@ -24,14 +24,6 @@ static unsigned long otprof_compat_copy_user(void *to, const void *from, unsigne
 #define PAGES 8
 #define BYTES (PAGES * PAGE_SIZE)
 #define BLOCK 64
-
-#define CHECK(cond)                                                             \
-	do {                                                                    \
-		if (!(cond)) {                                                  \
-			printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);     \
-			return false;                                           \
-		}                                                               \
-	} while (0)
 
 /* The user's memory, at an address that need not exist. */
 #define BASE 0x7ff000000000ul
@@ -159,10 +151,7 @@ static bool word_that_is_missing_is_zero(void)
 	return true;
 }
 
-static const struct {
-	const char *name;
-	bool (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
 	{"all that is there arrives", all_that_is_there_arrives},
 	{"short copy ends with the last byte that is there", short_copy_ends_with_the_last_byte},
 	{"pages that are missing are zeroes", pages_that_are_missing_are_zeroes},
@@ -175,16 +164,9 @@ int main(void)
 {
 	int failed = 0;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (int ahead = 0; ahead < 2; ahead++)
-		for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-			bool ok;
-
-			reads_ahead = ahead;
-			ok = tests[i].run();
-			failed += !ok;
-			printf("%s - module's copy%s: %s\n", ok ? "ok" : "not ok", ahead ? " where it reads ahead" : "",
-			       tests[i].name);
-		}
+	for (int ahead = 0; ahead < 2; ahead++) {
+		reads_ahead = ahead;
+		failed += test_run(ahead ? "copy where it reads ahead" : "copy", tests, sizeof(tests) / sizeof(*tests));
+	}
 	return failed != 0;
 }

@@ -11,9 +11,10 @@
 /* One wake-up since the reader last caught up. Two CPUs may both send it: harmless. */
 volatile __u32 woken;
 
-static __always_inline u64 wake_flags(const struct otp_defaults *d)
+/* Unread: the bytes in the ring before the record. */
+static __always_inline u64 wake_flags(const struct otp_defaults *d, u64 unread)
 {
-	if (!d->wake_bytes || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < d->wake_bytes) {
+	if (!d->wake_bytes || unread < d->wake_bytes) {
 		if (woken)
 			woken = 0;
 		return BPF_RB_NO_WAKEUP;
@@ -175,7 +176,7 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 	c->taken++;
 	c->put++;
 	/* The record of a loss always precedes the next sample. */
-	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d))) {
+	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d, unread))) {
 		why = put_failure(unread, len);
 		c->put--;
 		c->lost[why]++;

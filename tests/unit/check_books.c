@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <check.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "daemon/monitor/books.h"
+#include "tests/unit/ring_fixture.h"
 
 Suite *books_suite(void);
 
-#define SIZE 4096
-
-static unsigned long consumer, producer;
-static uint8_t data[2 * SIZE] __attribute__((aligned(8)));
+static struct ring_fixture ring;
 static struct sampler sampler;
 static struct books books;
 
 static void setup(void)
 {
-	consumer = producer = 0;
-	memset(data, 0, sizeof(data));
-	ring_wrap(&sampler.ring, &consumer, &producer, data, SIZE);
+	ring_fixture_open(&ring, &sampler.ring);
 	books_init(&books);
 	ck_assert_int_eq(books_open(&books), 0);
 }
@@ -28,12 +23,9 @@ static void teardown(void)
 	books_close(&books);
 }
 
-/* 24 bytes of the ring. */
 static void put(uint32_t bits)
 {
-	*(struct otp_ring_hdr *)(void *)(data + producer) = (struct otp_ring_hdr){.len = 16 | bits};
-	*(struct otp_rec *)(void *)(data + producer + OTP_RING_HDR) = (struct otp_rec){.type = OTP_REC_LOSS, .len = 16};
-	producer += 24;
+	ring_fixture_put(&ring, OTP_REC_LOSS, bits);
 }
 
 static void engine_says(uint64_t pos)
@@ -56,10 +48,10 @@ START_TEST(ring_is_freed_as_far_as_the_engine_has_read)
 	put(0);
 	put(0);
 	books_follow_engine(&books, &sampler);
-	ck_assert_uint_eq(consumer, 0);
+	ck_assert_uint_eq(ring.consumer, 0);
 	engine_says(24);
 	books_follow_engine(&books, &sampler);
-	ck_assert_uint_eq(consumer, 24);
+	ck_assert_uint_eq(ring.consumer, 24);
 }
 END_TEST
 
@@ -74,7 +66,7 @@ START_TEST(engine_that_lies_frees_no_record_that_is_being_written)
 	put(0);
 	engine_says(engines[_i].says);
 	books_follow_engine(&books, &sampler);
-	ck_assert_uint_eq(consumer, engines[_i].believed);
+	ck_assert_uint_eq(ring.consumer, engines[_i].believed);
 }
 END_TEST
 
@@ -86,7 +78,7 @@ START_TEST(next_engine_begins_where_the_last_can_be_believed)
 	put(0);
 	engine_says(engines[_i].says);
 	books_engine_died(&books, &sampler);
-	ck_assert_uint_eq(consumer, engines[_i].believed);
+	ck_assert_uint_eq(ring.consumer, engines[_i].believed);
 	ck_assert_uint_eq(engine_begins_at(), engines[_i].believed);
 }
 END_TEST

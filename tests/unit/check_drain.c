@@ -4,33 +4,26 @@
 #include <string.h>
 
 #include "daemon/engine/engine_state.h"
+#include "tests/unit/ring_fixture.h"
 
 Suite *drain_suite(void);
 
-#define SIZE 4096
-
-static unsigned long consumer, producer;
-static uint8_t data[2 * SIZE] __attribute__((aligned(8)));
+static struct ring_fixture ring;
 static struct ledger_engine_page page;
 static struct engine engine;
 
 static void setup(void)
 {
-	consumer = producer = 0;
-	memset(data, 0, sizeof(data));
 	memset(&page, 0, sizeof(page));
 	memset(&engine, 0, sizeof(engine));
-	ring_wrap(&engine.ring, &consumer, &producer, data, SIZE);
+	ring_fixture_open(&ring, &engine.ring);
 	engine.page = &page;
 	engine.origins = origins_of_clock(1000000);
 }
 
-/* 24 bytes of the ring. */
 static void put(enum otp_rec_type type, uint32_t bits)
 {
-	*(struct otp_ring_hdr *)(void *)(data + producer) = (struct otp_ring_hdr){.len = 16 | bits};
-	*(struct otp_rec *)(void *)(data + producer + OTP_RING_HDR) = (struct otp_rec){.type = type, .len = 16};
-	producer += 24;
+	ring_fixture_put(&ring, type, bits);
 }
 
 static const struct {
@@ -64,7 +57,7 @@ START_TEST(engine_goes_on_behind_the_last_whole_record_of_a_fatal_batch)
 	ledger_publish(&page, &engine.ledger);
 	engine_skip_fatal_batch(&engine);
 	ledger_read(&page, &told);
-	ck_assert_msg(consumer == batches[_i].pos, "%s: at %lu", batches[_i].what, consumer);
+	ck_assert_msg(ring.consumer == batches[_i].pos, "%s: at %lu", batches[_i].what, ring.consumer);
 	ck_assert_uint_eq(told.ring_pos, batches[_i].pos);
 	ck_assert_uint_eq(told.read.of[0], batches[_i].lost);
 	ck_assert_uint_eq(told.lost[OTP_LOSS_ENGINE_DIED].of[0], batches[_i].lost);

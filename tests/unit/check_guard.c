@@ -54,6 +54,12 @@ static void second_with_files(uint64_t fixed_us, uint64_t sample_us, uint64_t fi
 	second_of(fixed_us, sample_us, files_us, 2 * orders.hz);
 }
 
+static void seconds_with_files(uint32_t n, uint64_t fixed_us, uint64_t sample_us, uint64_t files_us)
+{
+	while (n--)
+		second_with_files(fixed_us, sample_us, files_us);
+}
+
 static void second(uint64_t fixed_us, uint64_t sample_us)
 {
 	second_with_files(fixed_us, sample_us, 0);
@@ -61,8 +67,7 @@ static void second(uint64_t fixed_us, uint64_t sample_us)
 
 static void seconds(uint32_t n, uint64_t fixed_us, uint64_t sample_us)
 {
-	while (n--)
-		second(fixed_us, sample_us);
+	seconds_with_files(n, fixed_us, sample_us, 0);
 }
 
 /* us, more or less by as much as a fifth. */
@@ -285,8 +290,7 @@ END_TEST
 START_TEST(files_read_at_the_start_cost_no_quality)
 {
 	limit(400, 997);
-	for (int i = 0; i < 60; i++)
-		second_with_files(2000, 15, 150000);
+	seconds_with_files(60, 2000, 15, 150000);
 	ck_assert_uint_eq(changes, 0);
 }
 END_TEST
@@ -296,13 +300,11 @@ START_TEST(files_read_for_ever_are_a_cost)
 	uint64_t before;
 
 	limit(400, 997);
-	for (int i = 0; i < 1800; i++)
-		second_with_files(2000, 15, 20000);
+	seconds_with_files(1800, 2000, 15, 20000);
 	ck_assert_uint_gt(changes, 0);
 	ck_assert_uint_eq(deepest, 0);
 	before = now.cpu_ns;
-	for (int i = 0; i < 600; i++)
-		second_with_files(2000, 15, 20000);
+	seconds_with_files(600, 2000, 15, 20000);
 	ck_assert_uint_le(now.cpu_ns - before, 600 * 41 * NSEC_PER_MSEC);
 	ck_assert_uint_gt(lowest, 100);
 }
@@ -312,13 +314,11 @@ END_TEST
 START_TEST(files_are_paid_again_after_a_quiet_time)
 {
 	limit(400, 997);
-	for (int i = 0; i < 100; i++)
-		second_with_files(2000, 5, 200000);
+	seconds_with_files(100, 2000, 5, 200000);
 	ck_assert_uint_gt(changes, 0);
 	seconds(600, 2000, 5);
 	changes = 0;
-	for (int i = 0; i < 50; i++)
-		second_with_files(2000, 5, 200000);
+	seconds_with_files(50, 2000, 5, 200000);
 	ck_assert_uint_eq(changes, 0);
 }
 END_TEST

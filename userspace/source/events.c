@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -96,19 +95,35 @@ void event_life_attr(struct perf_event_attr *attr)
 	};
 }
 
+/* Both kinds of event read as value, time enabled, time running. */
+static bool event_read_enabled(int fd, uint64_t *ret_ns)
+{
+	struct event_times t;
+
+	if (read(fd, &t, sizeof(t)) != sizeof(t))
+		return false;
+	*ret_ns = t.enabled;
+	return true;
+}
+
 /*
- * Both kinds of event read as value, time enabled, time running. A read of
- * nothing is that of an event in error (Linux, kernel/events/core.c,
- * __perf_read): a pinned one that found no counter. No event here is pinned; one
- * that finds no counter waits for its turn, and its time enabled goes on.
+ * Reads the time enabled of an event, unless it is dead. A read of nothing is
+ * that of an event in error (Linux, kernel/events/core.c, __perf_read): a pinned
+ * one that found no counter. No event here is pinned; one that finds no counter
+ * waits for its turn, and its time enabled goes on.
  */
+static bool event_read_alive(int fd, uint64_t *ret_ns)
+{
+	uint64_t first;
+
+	return event_read_enabled(fd, &first) && event_read_enabled(fd, ret_ns) && *ret_ns != first;
+}
+
 bool event_dead(int fd)
 {
-	struct event_times first, second;
+	uint64_t enabled;
 
-	if (read(fd, &first, sizeof(first)) != sizeof(first) || read(fd, &second, sizeof(second)) != sizeof(second))
-		return true;
-	return first.enabled == second.enabled;
+	return !event_read_alive(fd, &enabled);
 }
 
 int events_init(struct events *e, uint32_t nr, const char *list, const struct event_setup *setup)
@@ -133,63 +148,22 @@ int events_init(struct events *e, uint32_t nr, const char *list, const struct ev
 
 static uint64_t event_enabled_ns(int fd)
 {
-	struct event_times t;
-
-	return fd >= 0 && read(fd, &t, sizeof(t)) == sizeof(t) ? t.enabled : 0;
-}
-
-/* Ticks due since setup.period last changed, by that time enabled. */
-static uint64_t event_due_ticks(const struct event_due *d, uint64_t enabled_ns)
-{
-	return d->ticks + (enabled_ns > d->from_ns ? (enabled_ns - d->from_ns) / d->period : 0);
-}
-
-/* Stretches may have been counted of a CPU that was offline: then its time enabled says how many ticks were due. */
-static uint64_t event_ticks(const struct events *e, uint32_t cpu)
-{
-	const struct event_due *d = &e->due[cpu];
 	uint64_t enabled;
 
+	return event_read_enabled(fd, &enabled) ? enabled : 0;
+}
+
+static uint64_t events_ticks_of(const struct events *e, uint32_t cpu)
+{
 	if (!event_is_timer(&e->setup) || e->fds[cpu] < 0)
 		return 0;
-	enabled = event_enabled_ns(e->fds[cpu]);
-	if (enabled + d->period >= d->from_ns)
-		return event_due_ticks(d, enabled);
-	return enabled > d->since_ns ? MIN(d->ticks, (enabled - d->since_ns) / e->setup.period) : 0;
+	return due_ticks_read(&e->due[cpu], event_enabled_ns(e->fds[cpu]), e->setup.period);
 }
 
-static uint64_t events_clock_ns(void)
+/* Without interrupting the CPU; that it went offline since the last reading is not noticed. */
+static uint64_t events_enabled_now(const struct events *e, const struct due *d)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t); /* the timers' own */
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
-static void event_due_read(struct event_due *d, int fd)
-{
-	uint64_t enabled = event_enabled_ns(fd);
-
-	if (enabled < d->read_ns)
-		return; /* it cannot be read: events_follow finds that out */
-	d->read_ns = enabled;
-	d->read_at_ns = events_clock_ns();
-}
-
-/* The time enabled, without interrupting the CPU; a CPU that went offline since the last reading is not noticed. */
-static uint64_t event_due_now(const struct events *e, const struct event_due *d)
-{
-	return d->read_ns + (e->started ? events_clock_ns() - d->read_at_ns : 0);
-}
-
-/* From now on, at the period in force. */
-static void event_due_begin(struct event_due *d, uint64_t enabled_ns, uint64_t period)
-{
-	d->read_ns = enabled_ns;
-	d->read_at_ns = events_clock_ns();
-	d->since_ns = d->from_ns = enabled_ns;
-	d->period = period;
-	d->ticks = 0;
+	return MAX(e->started ? due_enabled_now(d) : d->read_ns, d->from_ns);
 }
 
 /* Idle time of all CPUs, owned; NULL where it cannot be read, or is not needed: ticks of a timer only are due when idle. */
@@ -216,7 +190,7 @@ static void events_close_cpu(struct events *e, uint32_t cpu)
 	_cleanup_(freep) uint64_t *now = events_idle_now(e);
 
 	e->closed_idle += events_idle_ticks(e, cpu, now);
-	e->closed_ticks += event_ticks(e, cpu);
+	e->closed_ticks += events_ticks_of(e, cpu);
 	close(e->fds[cpu]);
 	e->fds[cpu] = -1;
 }
@@ -257,19 +231,23 @@ static int event_set_period(int fd, uint64_t period)
 /* The kernel begins a whole period anew, on a CPU that is online and on one that is not. */
 static void events_vary_cpu(struct events *e, uint32_t cpu)
 {
-	struct event_due *d = &e->due[cpu];
+	struct due *d = &e->due[cpu];
 	uint64_t mean = e->setup.period, enabled, ticks, period;
 
 	if (!event_is_timer(&e->setup))
 		return;
-	enabled = MAX(event_due_now(e, d), d->from_ns);
-	ticks = event_due_ticks(d, enabled);
+	enabled = events_enabled_now(e, d);
+	ticks = due_ticks(d, enabled);
 	period = jitter_period(&e->jitter, mean, (int64_t)(enabled - d->since_ns - ticks * mean));
-	if (event_set_period(e->fds[cpu], period) < 0)
-		return;
-	d->ticks = ticks;
-	d->from_ns = enabled;
-	d->period = period;
+	if (event_set_period(e->fds[cpu], period) == 0)
+		due_stretch(d, enabled, ticks, period);
+}
+
+/* Counts the CPU's ticks from enabled_ns on, at the period in force, in stretches. */
+static void events_begin_cpu(struct events *e, uint32_t cpu, uint64_t enabled_ns)
+{
+	due_begin(&e->due[cpu], enabled_ns, e->setup.period);
+	events_vary_cpu(e, cpu);
 }
 
 /* A CPU that goes offline meanwhile is skipped: 0. */
@@ -288,8 +266,7 @@ static int events_open_cpu(struct events *e, uint32_t cpu)
 	if (e->started)
 		events_begin_idle(e, cpu);
 	e->fds[cpu] = fd;
-	event_due_begin(&e->due[cpu], 0, e->setup.period);
-	events_vary_cpu(e, cpu);
+	events_begin_cpu(e, cpu, 0);
 	return 1;
 }
 
@@ -336,7 +313,7 @@ int events_start(struct events *e)
 	e->jitter.began_ns = 0; /* the time stopped is no stretch */
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
 		if (e->fds[cpu] >= 0) {
-			event_due_read(&e->due[cpu], e->fds[cpu]);
+			due_read(&e->due[cpu], event_enabled_ns(e->fds[cpu]));
 			ioctl(e->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
 		}
 	e->started = true;
@@ -351,14 +328,6 @@ int events_stop(struct events *e)
 		if (e->fds[cpu] >= 0)
 			ioctl(e->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
 	return 0;
-}
-
-static void events_begin_stretches(struct events *e, uint32_t cpu)
-{
-	if (e->fds[cpu] < 0)
-		return;
-	event_due_begin(&e->due[cpu], event_enabled_ns(e->fds[cpu]), e->setup.period);
-	events_vary_cpu(e, cpu);
 }
 
 int events_set_period(struct events *e, uint64_t period)
@@ -382,7 +351,8 @@ int events_set_period(struct events *e, uint64_t period)
 	if (err)
 		e->setup.period = before;
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		events_begin_stretches(e, cpu);
+		if (e->fds[cpu] >= 0)
+			events_begin_cpu(e, cpu, event_enabled_ns(e->fds[cpu]));
 	return err;
 }
 
@@ -401,15 +371,18 @@ uint64_t events_vary(struct events *e, uint64_t now_ns)
 
 static int events_follow_cpu(struct events *e, uint32_t cpu, bool online, int *changed)
 {
+	uint64_t enabled;
 	int n = 0;
 
-	if (e->fds[cpu] >= 0 && (!online || event_dead(e->fds[cpu]))) {
+	if (e->fds[cpu] >= 0 && online && event_read_alive(e->fds[cpu], &enabled)) {
+		due_read(&e->due[cpu], enabled);
+		return 0;
+	}
+	if (e->fds[cpu] >= 0) {
 		events_close_cpu(e, cpu);
 		n = 1;
-	} else if (e->fds[cpu] >= 0) {
-		event_due_read(&e->due[cpu], e->fds[cpu]);
 	}
-	if (e->fds[cpu] < 0 && online) {
+	if (online) {
 		int err = events_open_cpu(e, cpu);
 
 		if (err < 0)
@@ -447,7 +420,7 @@ uint64_t events_expected(const struct events *e)
 	uint64_t ticks = e->closed_ticks;
 
 	for (uint32_t cpu = 0; cpu < e->nr; cpu++)
-		ticks += event_ticks(e, cpu);
+		ticks += events_ticks_of(e, cpu);
 	return ticks;
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "source/cpus.h"
+#include "source/due.h"
 #include "source/jitter.h"
 
 struct perf_event_attr;
@@ -34,17 +35,6 @@ struct event_setup event_of_clock(uint64_t period_ns, bool hardware);
 /* Another origin: every period events, or, with period 0, frequency_hz times a second. */
 struct event_setup event_of_origin(uint8_t origin, uint64_t period, uint32_t frequency_hz);
 
-/* One CPU's share of the ticks that are due. A timer's event changes its period from stretch to stretch. */
-struct event_due {
-	uint64_t idle_from_ns; /* the CPU's idle time when its event began */
-	uint64_t read_ns;      /* time enabled when it was last read, which interrupts the CPU */
-	uint64_t read_at_ns;   /* and when that was */
-	uint64_t since_ns;     /* time enabled when setup.period last changed */
-	uint64_t from_ns;      /* time enabled when the stretch began */
-	uint64_t period;       /* of the stretch */
-	uint64_t ticks;	       /* due from since_ns to from_ns */
-};
-
 /* One CPU's event: disabled, readable as value, time enabled, time running. Owned, or negative errno. */
 typedef int events_open_fn(void *ctx, uint32_t cpu);
 
@@ -55,7 +45,7 @@ struct events {
 	events_open_fn *open;
 	void *ctx; /* of open */
 	struct event_setup setup;
-	struct event_due *due; /* by CPU; owned */
+	struct due *due; /* by CPU; owned */
 	struct jitter jitter;
 	uint64_t closed_ticks; /* due in the time of events that were closed */
 	uint64_t closed_idle;  /* of these, due while the CPU was idle */

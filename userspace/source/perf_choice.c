@@ -185,8 +185,7 @@ static bool choice_make_interrupts(const struct perf_choice *c, struct perf_subj
 {
 	uint8_t select = c->defaults.kthreads == OTP_SELECT_UNSET ? c->defaults.select : c->defaults.kthreads;
 
-	*who = (struct perf_subject){.mode = OTP_MODE_KTHREAD,
-				     .comm = OTP_COMM_INTERRUPTS};
+	*who = (struct perf_subject){.mode = OTP_MODE_KTHREAD, .comm = OTP_COMM_INTERRUPTS};
 	return select == OTP_SELECT_YES;
 }
 

@@ -227,6 +227,24 @@ START_TEST(register_that_was_overwritten_cannot_lead_out)
 }
 END_TEST
 
+/* A jump from address 4 to -4. The number of bytes read lies before the bytes; decoded, it would be a ret. */
+START_TEST(jump_below_address_zero_has_no_row)
+{
+	static struct tiny tiny;
+	Elf64_Phdr *code = (void *)(tiny.image + sizeof(Elf64_Ehdr));
+	struct binary *b;
+
+	tiny_init(&tiny, EM_X86_64, TINY_NO_HDR);
+	code->p_offset = TINY_CODE;
+	code->p_filesz = code->p_memsz = 4 + 0xc3; /* 0xc3 bytes are read from address 4 on */
+	memcpy(tiny.image + TINY_CODE + 4, "\xeb\xf6", 2);
+	b = tiny_open(&tiny);
+	ck_assert_ptr_nonnull(b);
+	ck_assert_int_eq(epilogue_find(&epilogue_x86_64, b, 4, &row), -ENOENT);
+	binary_put(b);
+}
+END_TEST
+
 Suite *epilogue_suite(void)
 {
 	Suite *s = suite_create("epilogue");
@@ -248,6 +266,7 @@ Suite *epilogue_suite(void)
 	tcase_add_test(t, tail_call_is_followed);
 	tcase_add_test(t, code_without_an_end_has_no_row);
 	tcase_add_test(t, register_that_was_overwritten_cannot_lead_out);
+	tcase_add_test(t, jump_below_address_zero_has_no_row);
 	suite_add_tcase(s, t);
 	return s;
 }

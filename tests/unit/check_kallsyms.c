@@ -140,6 +140,24 @@ START_TEST(malformed_line_is_passed_over)
 }
 END_TEST
 
+/* Names are kept as strings, which end at a NUL. */
+START_TEST(line_with_a_nul_is_passed_over)
+{
+	static const char text[] = "ffffffff81000000 T na\0me\nffffffff81000100 T name\t[vmlinux\0]\n"
+				   "ffffffff82000000 T good\n";
+	struct kernel_symbol s;
+
+	ck_assert_int_eq(load(text, sizeof(text) - 1), 0);
+	kernel_find(k, 0xffffffff81000000, &s);
+	ck_assert(!s.named);
+	kernel_find(k, 0xffffffff81000100, &s);
+	ck_assert(!s.named);
+	kernel_find(k, 0xffffffff82000000, &s);
+	ck_assert_str_eq(s.name, "good");
+	k = kernel_symbols_free(k);
+}
+END_TEST
+
 START_TEST(last_line_needs_no_end)
 {
 	static const char text[] = "ffffffff81000000 T only";
@@ -197,6 +215,7 @@ Suite *kallsyms_suite(void)
 	tcase_add_test(l, hidden_addresses_are_a_permission_error);
 	tcase_add_test(l, text_without_code_is_no_data);
 	tcase_add_loop_test(l, malformed_line_is_passed_over, 0, (int)ARRAY_SIZE(bad));
+	tcase_add_test(l, line_with_a_nul_is_passed_over);
 	tcase_add_test(l, last_line_needs_no_end);
 	tcase_add_test(l, hundred_thousand_symbols_stay_small);
 	tcase_add_test(l, unreadable_descriptor_is_an_error);

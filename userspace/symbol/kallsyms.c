@@ -101,7 +101,7 @@ static bool kallsyms_module_is(const struct kernel_symbols *k, uint32_t module, 
 {
 	const char *s = kallsyms_name_at(k, k->modules[module].name);
 
-	return strncmp(s, name, len) == 0 && s[len] == '\0';
+	return strlen(s) == len && memcmp(s, name, len) == 0;
 }
 
 static int kallsyms_module_find(struct kload *l, const char *name, size_t len)
@@ -183,7 +183,10 @@ static void kallsyms_note_text(struct kload *l, const char *name, size_t len, ui
 		l->text = addr;
 }
 
-/* "ffffffffc0001000 t name\t[module]"; a line of another form is skipped. */
+/*
+ * "ffffffffc0001000 t name\t[module]"; a line of another form is skipped, also
+ * one with a NUL, as names are kept as strings.
+ */
 static int kallsyms_parse_line(struct kload *l, const char *p, const char *end)
 {
 	const char *name, *name_end, *module = "vmlinux", *module_end;
@@ -191,7 +194,8 @@ static int kallsyms_parse_line(struct kload *l, const char *p, const char *end)
 	char type;
 	int r;
 
-	if (!kallsyms_parse_address(&p, end, &raw.addr) || end - p < 3 || p[1] != ' ')
+	if (!kallsyms_parse_address(&p, end, &raw.addr) || end - p < 3 || p[1] != ' ' ||
+	    memchr(p, '\0', (size_t)(end - p)))
 		return 0;
 	type = p[0];
 	name = p + 2;

@@ -48,12 +48,18 @@ struct walk {
 	uint8_t window[256];
 };
 
+/* Whether the window holds all bytes of an instruction at in; a jump may lead to any address. */
+static bool window_covers(const struct walk *w, uint64_t in)
+{
+	return in < w->window_len && w->window_len - in >= w->arch->insn_max;
+}
+
 static int fetch(struct walk *w, struct insn *ret)
 {
 	uint64_t in = w->now.at - w->window_at;
 	ssize_t n;
 
-	if (w->now.at < w->window_at || in + w->arch->insn_max > w->window_len) {
+	if (!window_covers(w, in)) {
 		n = binary_read_vaddr(w->binary, w->now.at, w->window, sizeof(w->window));
 		if (n <= 0)
 			return -ENOENT;

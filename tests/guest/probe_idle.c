@@ -211,14 +211,13 @@ static enum verdict idle_judge(struct idle_watch *w, const struct spent *t)
 	printf("# %u samples in softirqs, %u without a process; by the kernel's account %" PRIu64
 	       " were due, and %" PRIu64 " ticks were idle\n",
 	       w->softirq, w->nobody, due, t->idle);
-	/* A machine that others load, or one whose kernel counts no softirqs, shows nothing. */
-	if (w->nobody < 10 && (due < 100 || t->idle < 20))
+	/* An account by the clock's interrupts misses some, but finds no more than there are. */
+	CHECK(due < 100 || w->softirq * 3 >= due, "%u samples, %lu due", w->softirq, (unsigned long)due);
+	/* Nothing is missing, but it ran in processes: others load the machine, or its kernel leaves it to ksoftirqd. */
+	if (w->nobody < 10)
 		return SKIPPED;
 	CHECK(!w->wrong, "%u of %u: %s", w->wrong, w->nobody, w->why);
-	CHECK(w->nobody >= 10, "%u without a process", w->nobody);
-	CHECK(w->not_softirq * 20 <= w->nobody, "%u of %u are in no softirq", w->not_softirq, w->nobody);
-	/* An account by the clock's interrupts misses some, but finds no more than there are. */
-	CHECK(w->softirq * 3 >= due, "%u samples, %lu due", w->softirq, (unsigned long)due);
+	CHECK(w->not_softirq * 20 <= MAX(w->nobody, 40), "%u of %u are in no softirq", w->not_softirq, w->nobody);
 	return PASSED;
 }
 

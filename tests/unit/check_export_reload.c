@@ -144,6 +144,46 @@ START_TEST(what_waits_goes_to_the_new_address)
 }
 END_TEST
 
+/* A try that is cut short may have been delivered: then the receiver would have its request twice. */
+START_TEST(try_under_way_ends_before_its_transport_does)
+{
+	static const struct step late = {
+		.kind = STEP_ANSWER, .text = OTLP_HEAD("200 OK"), .body = "", .late_ms = 300};
+	struct export_config before = cfg("a", good), after = before;
+
+	server.steps = &late;
+	after.timeout_ns = 3 * NSEC_PER_SEC;
+	begin(&before, 1);
+	submit(5);
+	RUN_UNTIL(receiver_count(&server) == 1);
+	ck_assert_uint_eq(ledger.dest[0].sending.of[0], 5);
+	submit(6);
+	reload(&after, 1);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 11);
+	ck_assert_uint_eq(receiver_count(&server), 2);
+	ck_assert_uint_eq(ledger.dest[0].retries, 0);
+}
+END_TEST
+
+START_TEST(try_that_hangs_does_not_hold_a_reload_for_ever)
+{
+	static const struct step hangs[] = {{.kind = STEP_HANG}, ANSWER_OK};
+	struct export_config before = cfg("a", good), after;
+
+	server.steps = hangs;
+	server.nr_steps = ARRAY_SIZE(hangs);
+	before.timeout_ns = 60 * NSEC_PER_SEC;
+	after = before;
+	after.timeout_ns = NSEC_PER_SEC;
+	begin(&before, 1);
+	submit(5);
+	RUN_UNTIL(receiver_count(&server) == 1);
+	reload(&after, 1);
+	RUN_UNTIL(ledger.dest[0].exported.of[0] == 5);
+	ck_assert_uint_eq(receiver_count(&server), 2);
+}
+END_TEST
+
 START_TEST(books_follow_their_name)
 {
 	struct export_config before[2] = {cfg("a", file_url), cfg("b", NOBODY)}, after[2] = {before[1], before[0]};
@@ -319,6 +359,8 @@ Suite *export_reload_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, what_waits_goes_to_the_new_address);
+	tcase_add_test(t, try_under_way_ends_before_its_transport_does);
+	tcase_add_test(t, try_that_hangs_does_not_hold_a_reload_for_ever);
 	tcase_add_test(t, books_follow_their_name);
 	tcase_add_test(t, one_that_goes_counts_and_one_that_comes_begins);
 	tcase_add_test(t, one_that_goes_delivers_first);

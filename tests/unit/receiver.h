@@ -35,6 +35,7 @@ struct step {
 	const void *body; /* NULL: none, and no headers are added */
 	size_t body_len;
 	bool close; /* after the answer */
+	unsigned int late_ms; /* between the request and the answer */
 };
 
 #define RECEIVED_MAX 64
@@ -160,6 +161,7 @@ static bool receiver_step(struct receiver *r, int fd)
 	if (to == &spare)
 		free(spare.body);
 	__atomic_store_n(&r->n, i + 1, __ATOMIC_RELEASE);
+	usleep(s->late_ms * 1000);
 	switch (s->kind) {
 	case STEP_ANSWER:
 		return receiver_answer(fd, s);

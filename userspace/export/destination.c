@@ -244,7 +244,7 @@ void destination_run(struct destination *d)
 	/* One pass a call: a transport that ends a try at once must not block the loop for others. */
 	uint64_t now = clock_now_ns();
 
-	if (d->sending || !d->queue.head || now < d->due_ns)
+	if (d->sending || d->paused || !d->queue.head || now < d->due_ns)
 		return;
 	destination_expire(d, now);
 	if (d->queue.head)
@@ -253,7 +253,7 @@ void destination_run(struct destination *d)
 
 uint64_t destination_due_ns(const struct destination *d)
 {
-	return d->sending || !d->queue.head ? UINT64_MAX : d->due_ns;
+	return d->sending || d->paused || !d->queue.head ? UINT64_MAX : d->due_ns;
 }
 
 bool destination_idle(const struct destination *d)
@@ -342,6 +342,12 @@ static bool destination_keeps_transport(const struct destination *d, const struc
 	return transport_find(cfg) == d->ops && d->ops->same(&d->cfg, cfg);
 }
 
+bool destination_may_change(struct destination *d, const struct export_config *cfg)
+{
+	d->paused = d->paused || !destination_keeps_transport(d, cfg);
+	return !d->paused || !d->sending;
+}
+
 static int destination_reopen(struct destination *d)
 {
 	destination_end_try(d);
@@ -360,6 +366,7 @@ int destination_configure(struct destination *d, const struct export_config *cfg
 
 	d->ledger = ledger;
 	d->cfg = *cfg;
+	d->paused = false;
 	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
 	d->queue.max = cfg->queue_bytes; /* a queue above it is cut by the next request */
 	return keeps ? 0 : destination_reopen(d);

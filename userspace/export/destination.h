@@ -36,6 +36,7 @@ struct destination {
 	uint32_t failures; /* in a row */
 	uint64_t due_ns;   /* no try before */
 	bool stopping, stopped;
+	bool paused; /* until it is configured, no try begins */
 	uint32_t stop_failures;
 };
 
@@ -57,6 +58,12 @@ uint64_t destination_due_ns(const struct destination *d); /* UINT64_MAX: waits f
 bool destination_idle(const struct destination *d);
 /* Whether queued requests can be sent by another configuration: its transport takes the same form of them. */
 bool destination_may_become(const struct destination *d, const struct export_config *cfg);
+/*
+ * Whether it can change to cfg now without cutting a try short, whose request
+ * the receiver might then get twice. False: no try begins any more; ask again
+ * when the one under way has ended.
+ */
+bool destination_may_change(struct destination *d, const struct export_config *cfg);
 /*
  * Changes to another configuration of the same name, and to another place in
  * the ledger. A try that is under way is repeated if its transport has to be

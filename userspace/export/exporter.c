@@ -245,12 +245,13 @@ static struct destination *exporter_find_destination(struct exporter *e, const s
 	return NULL;
 }
 
-static bool exporter_keeps(const struct exporter *e, const struct destination *d)
+/* What a destination becomes; NULL: it is removed. */
+static const struct export_config *exporter_next_of(const struct exporter *e, const struct destination *d)
 {
 	for (uint32_t i = 0; i < e->nr_next; i++)
 		if (destination_may_become(d, &e->next[i]))
-			return true;
-	return false;
+			return &e->next[i];
+	return NULL;
 }
 
 void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint32_t n)
@@ -259,23 +260,35 @@ void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint3
 	e->nr_next = n;
 	e->next_deadline_ns = clock_now_ns() + RELOAD_FLUSH_NS;
 	for (uint32_t i = 0; i < e->n; i++)
-		if (!exporter_keeps(e, e->dest[i]))
+		if (!exporter_next_of(e, e->dest[i]))
 			destination_stop(e->dest[i]);
 }
 
 /* Whether removed destinations have delivered or lost their queues. */
-static bool exporter_is_flushed(struct exporter *e)
+static bool exporter_is_flushed(struct exporter *e, bool late)
 {
-	bool flushed = true, late = clock_now_ns() >= e->next_deadline_ns;
+	bool flushed = true;
 
 	for (uint32_t i = 0; i < e->n; i++) {
-		if (exporter_keeps(e, e->dest[i]))
+		if (exporter_next_of(e, e->dest[i]))
 			continue;
 		if (late)
 			destination_abandon(e->dest[i]);
 		flushed = flushed && destination_idle(e->dest[i]);
 	}
 	return flushed;
+}
+
+static bool exporter_may_change(struct exporter *e)
+{
+	const struct export_config *next;
+	bool may = true;
+
+	for (uint32_t i = 0; i < e->n; i++) {
+		next = exporter_next_of(e, e->dest[i]);
+		may = (!next || destination_may_change(e->dest[i], next)) && may;
+	}
+	return may;
 }
 
 static void exporter_report_removed(const struct exporter *e, const struct destination *d)
@@ -295,7 +308,7 @@ static void exporter_report_removed(const struct exporter *e, const struct desti
 static void exporter_remove_absent(struct exporter *e)
 {
 	for (uint32_t i = 0; i < e->n; i++) {
-		if (exporter_keeps(e, e->dest[i]))
+		if (exporter_next_of(e, e->dest[i]))
 			continue;
 		exporter_report_removed(e, e->dest[i]);
 		/* One of the same name with another kind of transport gets new counts. */
@@ -325,11 +338,12 @@ static int exporter_change_places(struct exporter *e)
 
 int exporter_reloading(struct exporter *e)
 {
+	bool late = clock_now_ns() >= e->next_deadline_ns;
 	int rc;
 
 	if (!e->next)
 		return 0;
-	if (!exporter_is_flushed(e))
+	if (!exporter_is_flushed(e, late) || (!exporter_may_change(e) && !late))
 		return 1;
 	exporter_remove_absent(e);
 	rc = exporter_change_places(e);

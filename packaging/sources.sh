@@ -7,5 +7,5 @@ to=${1:?usage: sources.sh DIRECTORY}
 cd "$(dirname "$0")/.."
 mkdir -p "$to"
 tar -c --owner=0 --group=0 --exclude=__pycache__ --exclude='*.o' --exclude='*.ko' --exclude='*.cmd' --exclude='*.mod*' \
-	ARCHITECTURE.md Kbuild LICENSES Makefile README.md bpf dkms.conf kmod packaging proto tests userspace |
+	ARCHITECTURE.md Kbuild LICENSES Makefile README.md SECURITY.md bpf dkms.conf kmod packaging proto tests userspace |
 	tar -x -C "$to" --no-same-owner

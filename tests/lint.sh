@@ -99,9 +99,9 @@ for n in range(max(len(shown), len(listed))):
 	fact $? "every layer is a folder, every folder has a layer, and ARCHITECTURE has the same list"
 }
 
-# Between backquotes, and in the drawing, of ARCHITECTURE.md and README.md: a word with a slash, or with the ending of a
-# source or a page, is a path from the root or from userspace/. A name alone is in the folder of the path before it, or
-# in the root; "*" and [ch] may stand in it. Folders of build/ are made by make.
+# Between backquotes, and in the drawing, of ARCHITECTURE.md, README.md and SECURITY.md: a word with a slash, or with the
+# ending of a source or a page, is a path from the root or from userspace/. A name alone is in the folder of the path
+# before it, or in the root; "*" and [ch] may stand in it. Folders of build/ are made by make.
 paths_exist() {
 	out=$(python3 -c '
 import glob, os, re, sys
@@ -124,9 +124,9 @@ for page in sys.argv[1:]:
             print(page, "names", path, "which is not there")
         elif "/" in path:
             folder = found[0] if os.path.isdir(found[0]) else os.path.dirname(found[0])
-' ARCHITECTURE.md README.md)
+' ARCHITECTURE.md README.md SECURITY.md)
 	[ -z "$out" ]
-	fact $? "every path that ARCHITECTURE and README name exists"
+	fact $? "every path that ARCHITECTURE, README and SECURITY name exists"
 }
 
 # Each word alone between backquotes that has an underscore, or is in capitals, is a name in some source.
@@ -141,15 +141,15 @@ for page in sys.argv[1:]:
     for word in sorted(set(re.findall(r"`(\w+)`", text))):
         if re.fullmatch(r"[A-Za-z]\w*_\w*|[A-Z][A-Z0-9]{2,}", word) and word not in known:
             print(page, "names", word, "which no source has")
-' ARCHITECTURE.md README.md)
+' ARCHITECTURE.md README.md SECURITY.md)
 	[ -z "$out" ]
-	fact $? "every name in code that ARCHITECTURE and README use exists"
+	fact $? "every name in code that ARCHITECTURE, README and SECURITY use exists"
 }
 
 # The lists that pages and completions repeat: each entry is in each of them.
 lists_are_complete() {
 	out=$(python3 -c '
-import re
+import glob, os, re
 def entries(path, pattern, name=None):
     text = open(path).read()
     if name:
@@ -172,9 +172,10 @@ check(entries("userspace/profile/profile.h", r"X\(\w+, \"([^\"]+)\"", "SAMPLE_AT
       sample, man)
 check(entries("userspace/base/frame_kind.h", r"X\(\w+, \"(\w+)\"", "FRAME_KINDS"), 10, r"(?<!\w)%s(?!\w)", man1,
       *("packaging/completions/" + c for c in ("otprof.bash", "otprof.fish", "_otprof")))
+check({os.path.basename(p) for p in glob.glob("tests/fuzz/fuzz_*.c")}, 30, r"\b%s\b", "SECURITY.md")
 ' 2>&1)
 	[ -z "$out" ]
-	fact $? "pages and completions have every key, event, sample attribute and frame kind"
+	fact $? "pages and completions have every key, event, sample attribute and frame kind, SECURITY every fuzz target"
 }
 
 spdx_of() {
@@ -195,7 +196,7 @@ spdx() {
 }
 
 # What is in the root, committed or about to be: files of editors and debuggers were committed there.
-TOP=".ci .gitignore ARCHITECTURE.md Kbuild LICENSES Makefile README.md bpf dkms.conf kmod packaging proto tests userspace"
+TOP=".ci .gitignore ARCHITECTURE.md Kbuild LICENSES Makefile README.md SECURITY.md bpf dkms.conf kmod packaging proto tests userspace"
 
 top_level() {
 	if git rev-parse --git-dir >/dev/null 2>&1; then

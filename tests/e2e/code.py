@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that is not the usual: written by the program itself, and 32 bits wide."""
+"""Code that is not the usual: written by the program itself, and 32 bits wide. Names
+of the former may come from a perf map, the process' own user's alone."""
 import os
 import platform
+import shutil
 import subprocess
 import time
 
@@ -31,12 +33,46 @@ def check_caller(samples, caller):
     lib.ok(count and whole >= 0.99 * count, "%s: %d of %d end at _start" % (caller, whole, count))
 
 
+# As nobody, at addresses that do not change: a map of all mapped memory, and the program by another name.
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "-Urm", "setarch", "-R", "sh", "-ec"]
+OWN = "cat {map} >/tmp/perf-$$.map; exec {program} 1"
+BOUND = ": >/tmp/perf-$$.map; mount --bind {map} /tmp/perf-$$.map; exec {program} 1"
+
+
+def run_with_map(work, name, script):
+    """A process of nobody whose perf map is its own file, or root's mounted over it."""
+    program, names = os.path.join(work, name), os.path.join(work, name + ".map")
+    shutil.copy(os.path.join(lib.PROGRAMS, "generated"), program)
+    with open(names, "w") as f:
+        f.write("7fff00000000 ffffffff named_by_%s\n" % name)
+    os.chmod(names, 0o644)
+    p = lib.start(NOBODY + [script.format(map=names, program=program)])
+    path = "/tmp/perf-%d.map" % p.pid
+    p.wait(60)
+    if os.path.exists(path):
+        os.unlink(path)
+
+
+def check_named(samples, name, wanted):
+    mine = [(lib.user_part(s)[0], s.count) for s in samples if lib.service(s) == name]
+    count = sum(n for _, n in mine)
+    named = sum(n for names, n in mine if "named_by_" + name in names)
+    lib.ok(count > 100 and (named > 0.3 * count if wanted else named == 0), "%s: %d of %d samples are named by the perf map" % (
+        name, named, count))
+
+
 compat = build_compat(lib.scratch())
+work = lib.scratch()
+os.chmod(work, 0o755)
+spaces = subprocess.run(NOBODY + ["mount --bind /etc/passwd /etc/group"], capture_output=True).returncode == 0
 d = lib.Otprofd(hz=HZ)
 time.sleep(1)
 subprocess.run([os.path.join(lib.PROGRAMS, "generated"), "3"], check=True)
 if compat:
     subprocess.run([compat], check=True)
+if spaces:
+    run_with_map(work, "own", OWN)
+    run_with_map(work, "bound", BOUND)
 time.sleep(1.5)
 last = d.stop()
 samples = lib.samples(d.files)
@@ -50,5 +86,10 @@ if compat:
         known, count))
 else:
     lib.skip("32-bit code", "gcc -m32 does not work here")
+if spaces:
+    check_named(samples, "own", True)
+    check_named(samples, "bound", False)
+else:
+    lib.skip("perf maps of others", "nobody may have no user namespace here")
 lib.check_ledger(last, "code", stopped=True)
 lib.finish()

@@ -129,6 +129,35 @@ def bad_clients(d, pid):
         s.close()
 
 
+def root_that_is_silent(d):
+    """A container whose debug directory never answers: the rest is told all the same, and soon."""
+    root = lib.scratch()
+    usr = os.path.join(root, "usr/lib")
+    os.makedirs(usr)
+    os.symlink("fuse", usr + "/debug") # where the file system is mounted
+    shutil.copy(os.path.join(lib.PROGRAMS, "shares-static"), root + "/shares")
+    server = lib.start([os.path.join(lib.PROGRAMS, "hang"), "host", "fuse", "none", "1", "all", usr, root + "/shares",
+                        "/dev/fuse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if server.stdout.readline().strip() != "ready":
+        lib.skip("a root that never answers", server.stderr.read().strip())
+        return
+    lib.at_end(subprocess.run, ["umount", "-l", usr + "/fuse"])
+    p = lib.start(["chroot", root, "/shares", "60"], stdout=subprocess.DEVNULL)
+    lib.wait_for(lambda: told(d, p.pid).get("process", {}).get("stacks", {}).get("stacks", 0) > 20, 20, 0.3)
+    server.stdin.write("go\n")
+    server.stdin.flush()
+    lib.ok(server.stdout.readline().strip() == "silent", "the file system is silent")
+    before = time.monotonic()
+    try:
+        code, out, err = explain(d, p.pid)
+    except subprocess.TimeoutExpired:
+        code, out, err = -1, "", "no answer"
+    lib.ok(code == 0 and "Stacks" in out and "its root cannot be read" in err and time.monotonic() - before < 15,
+           "a root that never answers is given up (%.1f s, %d: %s)" % (time.monotonic() - before, code, err.strip()))
+    lib.end(server)
+    lib.end(p)
+
+
 def not_selected(busy):
     d = lib.Otprofd(hz=97, targets={"include": "exe:no-such-program"})
     time.sleep(1)
@@ -190,6 +219,7 @@ def main():
     packaged(d, [p.pid for p in distributed])
     refusals(d, gone.pid)
     bad_clients(d, busy.pid)
+    root_that_is_silent(d)
     lib.end(stripped)
     for p in distributed:
         lib.end(p)

@@ -87,17 +87,18 @@ def go(p):
 
 
 def silent_file(d, work):
-    mount = os.path.join(work, "fuse")
-    os.mkdir(mount)
-    server = lib.start([os.path.join(lib.PROGRAMS, "fusefile"), mount, os.path.join(work, "code")],
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if server.stdout.readline().strip() != "mounted":
+    mounts = os.path.join(work, "mounts")
+    os.mkdir(mounts)
+    server = lib.start([os.path.join(lib.PROGRAMS, "hang"), "host", "fuse", "none", "1", "all", mounts,
+                        os.path.join(work, "code"), "/dev/fuse"],
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if server.stdout.readline().strip() != "ready":
         lib.skip("a file that never answers", server.stderr.read().strip())
         return
-    lib.at_end(subprocess.run, ["umount", "-l", mount])
-    p = hostile("map", mount + "/file")
-    server.send_signal(signal.SIGUSR1)
-    time.sleep(0.2)
+    lib.at_end(subprocess.run, ["umount", "-l", mounts + "/fuse"])
+    p = hostile("map", mounts + "/fuse/file0")
+    go(server)
+    lib.ok(server.stdout.readline().strip() == "silent", "the file system is silent")
     go(p)
     responsive(d, "a FUSE file that never answers")
     lib.end(p)

@@ -292,10 +292,10 @@ class Otprofd:
         s = self.status()
         return s and s["sampler"]["sampling"] and s["workers"]["engine"]["pid"] and s["workers"]["net"]["pid"] and s
 
-    def status(self):
+    def status(self, timeout=10):
         """What status.sock says, or None."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-            sock.settimeout(10)
+            sock.settimeout(timeout)
             try:
                 sock.connect(os.path.join(self.runtime, "status.sock"))
                 text = b""
@@ -352,7 +352,7 @@ def check_ledger(status, what, stopped=False):
 # Profiles, by the reader that is not our encoder.
 
 class Sample:
-    """One stack, leaf first: frames are (name, type, address, file); how often, and what is known about it."""
+    """One stack, leaf first: frames are (name, type, address, file, line); how often, and what is known about it."""
 
     def __init__(self, frames, count, attributes, resource, profile, type):
         self.frames, self.count, self.attributes, self.resource = frames, count, attributes, resource
@@ -398,7 +398,7 @@ class Request:
             at = self.d.locations[i]
             kind = self.attributes(at.attributes).get("profile.frame.type", "")
             where = self.text(self.d.mappings[at.mapping].filename)
-            self.frames_of[i] = [(self.text(self.d.functions[x.function].name), kind, at.address, where)
+            self.frames_of[i] = [(self.text(self.d.functions[x.function].name), kind, at.address, where, x.line)
                                  for x in at.lines]
         return self.frames_of[i]
 

@@ -3,6 +3,7 @@
 their name by ptrace, before and after a restart. A call that is answered by an
 error, or that ends the worker, counts as refused."""
 import ctypes
+import errno
 import os
 import platform
 import signal
@@ -25,7 +26,7 @@ class Regs(ctypes.Structure):
 
 
 READ, OPEN, SOCKET, CONNECT, FORK, EXECVE, KILL, PTRACE, OPENAT, MEMFD, BPF = 0, 2, 41, 42, 57, 59, 62, 101, 257, 319, 321
-MKDIR, PROCESS_VM_READV, PERF_EVENT_OPEN, MOUNT, SETUID, IO_URING = 83, 310, 298, 165, 105, 425
+IOCTL, MKDIR, PROCESS_VM_READV, PERF_EVENT_OPEN, MOUNT, SETUID, IO_URING = 16, 83, 310, 298, 165, 105, 425
 AT_FDCWD = 2**64 - 100
 
 
@@ -110,10 +111,35 @@ def field(pid, key):
         return ""
 
 
+def openers():
+    with open("/proc/%d/task/%d/children" % (d.pid, d.pid)) as f:
+        children = [int(c) for c in f.read().split()]
+    return [c for c in children if field(c, "Name") == "otprof-opener"]
+
+
 def refused(role, what, number, *args):
     result = call(worker(role), number, *args)
     text = result if not isinstance(result, int) else "ok" if result >= 0 else os.strerror(-result)
     lib.ok(result == "killed" or isinstance(result, int) and result < 0, "%s cannot %s (%s)" % (role, what, text))
+
+
+def filtered(role, what, number, *args):
+    """By the filter: not by what the kernel says of this descriptor or protocol."""
+    result = call(worker(role), number, *args)
+    lib.ok(result in ("killed", -errno.EPERM), "%s may not %s (%s)" % (role, what, result))
+
+
+def limits(role):
+    """Bytes of RLIMIT_DATA and RLIMIT_FSIZE; unlimited is much."""
+    with open("/proc/%d/limits" % worker(role)) as f:
+        rows = {line[:25].strip(): line[25:].split()[0] for line in f}
+    return {short: int(rows[name].replace("unlimited", str(1 << 62)))
+            for short, name in (("data", "Max data size"), ("file", "Max file size"))}
+
+
+def environment(pid):
+    with open("/proc/%d/environ" % pid, "rb") as f:
+        return dict(v.split("=", 1) for v in f.read().decode().split("\0") if v)
 
 
 def standing(role, generation):
@@ -133,7 +159,20 @@ def engine():
         refused("engine", "make " + name, SOCKET, family, 1, 0)
 
 
+    lib.ok(limits("engine")["data"] <= 1 << 30 and limits("engine")["file"] <= 1 << 30,
+           "the engine's memory and files are bounded: %s" % limits("engine"))
+
+
 def net():
+    # Of netlink only routes, of terminals and raw sockets nothing.
+    for name, args in (("a socket of the audit", (16, 3, 9)), ("a socket of netfilter", (16, 3, 12)),
+                       ("an SCTP socket", (2, 1, 132))):
+        filtered("net", "make " + name, SOCKET, *args)
+    for name, request in (("type into a terminal", 0x5412), ("paste into it", 0x541c), ("ask for its state", 0x5401)):
+        filtered("net", name, IOCTL, 2, request, "x")
+    lib.ok(call(worker("net"), IOCTL, 0, 0x541b, b"\0" * 8) != -1, "net can ask how much a socket holds")
+    lib.ok(limits("net")["data"] <= 2 << 30 and limits("net")["file"] <= 1 << 30,
+           "net's memory and files are bounded: %s" % limits("net"))
     for path in ("/etc/shadow", "/etc/passwd", "/proc/1/status", "/proc/self/mem", "/home", "/root", "/usr/bin",
                  "/../etc/shadow", "/dev/mem", lib.HERE):
         refused("net", "open " + path, OPENAT, AT_FDCWD, path, 0)
@@ -164,10 +203,14 @@ os.environ.update(no_proxy="h.example," * 300, OTPROF_TEST_SECRET="x")
 d = lib.Otprofd(hz=97, exporters={"away": {"endpoint": "http://127.0.0.1:9"}, "files": {"endpoint": "file://FILES"}})
 uids = {field(standing(role, ""), "Uid") for role in ("engine", "net")}
 lib.ok(len(uids) == 2, "engine and net have different users")
-with open("/proc/%d/environ" % worker("net"), "rb") as f:
-    given = dict(v.split("=", 1) for v in f.read().decode().split("\0") if v)
+given = environment(worker("net"))
 lib.ok(given.get("no_proxy") == os.environ["no_proxy"] and "OTPROF_TEST_SECRET" not in given,
        "net knows the proxies' variables and no others: %s" % sorted(given))
+others = [pid for pid in lib.wait_for(lambda: openers(), 10) or [] if lib.alive(pid)] + [worker("engine")]
+lib.ok(len(others) > 1 and not any("_proxy" in name.lower() for pid in others for name in environment(pid)),
+       "engine and openers know no proxy, whose URL may hold a password (%d processes)" % len(others))
+lib.ok(all(not 61184 <= int(field(pid, "Uid").split()[0]) <= 65519 for pid in others + [worker("net")] if field(pid, "Uid")),
+       "no worker has an id of those that systemd gives to services")
 if os.path.exists("/proc/%d/root" % worker("engine")):
     lib.ok(not os.listdir("/proc/%d/root" % worker("engine")), "the engine's root is empty")
 for role, attempts in (("engine", engine), ("net", net)):

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Any bytes as what a debuginfod server sent: a debug file, its build-id, a URL that it leads to. */
+/* Any bytes as what a debuginfod server sent: a debug file, its build-id, a URL that it leads to, and its proxy. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "daemon/disposable/fetch_address.h"
+#include "daemon/disposable/fetch_proxy.h"
 #include "daemon/fetch.h"
 #include "process/binary.h"
 #include "symbol/debug_verify.h"
@@ -37,6 +38,9 @@ static void read_text(const uint8_t *data, size_t len)
 	fetch_state_find(text);
 	fetch_address_is_same_place("https://example.org/buildid/" ID "/debuginfo", text);
 	fetch_address_is_same_place(text, text);
+	fetch_proxy_of(text);
+	fetch_proxy_is_excepted(text, "example.org");
+	fetch_proxy_is_excepted("10.0.0.0/8, [fd00::]/8, .example.org", text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -84,6 +84,14 @@ begin() {
 	echo "# kernel $(uname -r), perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
 }
 
+sampled_without_complaint() { # SAMPLER PREFIX: since the last mark
+	journal
+	said "sampler $1" && said 'sampling \(engine'
+	fact $? "$2the journal says which sampler runs" /tmp/journal
+	! said 'not exist|cannot|refuse|denied|not permitted|not readable'
+	fact $? "$2the unit's hardening is in nobody's way" /tmp/journal
+}
+
 installed_first() {
 	mark
 	install /files/this/otprof_*.deb
@@ -105,11 +113,7 @@ installed_first() {
 	until_true is_sampling bpf
 	systemctl show -p StatusText --value otprofd | tee /tmp/status | grep -q 'Hz'
 	fact $? "systemctl status says what it does: $(cat /tmp/status)"
-	journal
-	said 'sampler bpf' && said 'sampling'
-	fact $? "the journal says which sampler runs" /tmp/journal
-	! said 'not exist|cannot|refuse|denied|not permitted|not readable'
-	fact $? "the unit's hardening is in nobody's way" /tmp/journal
+	sampled_without_complaint bpf ""
 	profiles "after the installation"
 	clock "first profiles"
 }
@@ -295,11 +299,7 @@ serves() { # SAMPLER
 	until_true is_sampling "$1"
 	[ "$(cat /sys/fs/cgroup/system.slice/otprofd.service/memory.current)" -gt 0 ]
 	fact $? "$1: the service's memory is counted in its cgroup"
-	journal
-	said "sampler $1" && said 'sampling \(engine'
-	fact $? "$1: the journal says which sampler runs" /tmp/journal
-	! said 'not exist|cannot|refuse|denied|not permitted|not readable'
-	fact $? "$1: the unit's hardening is in nobody's way" /tmp/journal
+	sampled_without_complaint "$1" "$1: "
 	profiles "$1: as a service"
 	systemctl stop otprofd
 	fact $? "$1: systemctl stop otprofd"

@@ -20,7 +20,7 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES DESTDIR PREFIX
 export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-parallel=${CHECK_CPUS:-$(nproc)} noautodbgsym}"
 
 is_fresh() {
-	[ -e "$build/stamp" ] && [ -z "$(find Kbuild Makefile LICENSES README.md ARCHITECTURE.md bpf dkms.conf kmod packaging proto \
+	[ -e "$build/stamp" ] && [ -z "$(find Kbuild Makefile LICENSES README.md ARCHITECTURE.md SECURITY.md bpf dkms.conf kmod packaging proto \
 		userspace -newer "$build/stamp" -type f -not -name '*.pyc' -print -quit)" ]
 }
 

@@ -51,7 +51,8 @@ deb() {
 	(cd "$work/root/usr/src/otprof-"*/ && grep -q "PACKAGE_VERSION=\"$(sed 's/-.*//' "$log")\"" dkms.conf && ls Kbuild kmod/uapi/otprof.h) >>"$log" 2>&1
 	fact $? "the module's source says the same version, and holds the contract"
 	for path in etc/otprof.conf etc/otprof.conf.d usr/lib/sysusers.d/otprof.conf usr/lib/tmpfiles.d/otprof.conf \
-		usr/share/doc/otprof/examples/memory-max.conf usr/share/doc/otprof/examples/cpu-quota.conf; do
+		usr/share/doc/otprof/examples/memory-max.conf usr/share/doc/otprof/examples/cpu-quota.conf \
+		usr/share/doc/otprof/README.md.gz usr/share/doc/otprof/SECURITY.md.gz; do
 		[ -e "$work/root/$path" ]
 		fact $? "the package holds /$path"
 	done
@@ -78,8 +79,8 @@ unit() {
 	if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
 		score=$(systemd-analyze security --offline=yes "$work/otprofd.service" 2>"$log" |
 			sed -n 's/.*exposure level for otprofd.service: \([0-9.]*\).*/\1/p')
-		[ -n "$score" ] && [ "$(echo "$score" | tr -d .)" -le 50 ]
-		fact $? "systemd-analyze security: exposure ${score:-unknown}, 5.0 at most"
+		[ -n "$score" ] && [ "$(echo "$score" | tr -d .)" -le 43 ]
+		fact $? "systemd-analyze security: exposure ${score:-unknown}, 4.3 at most"
 	fi
 	newer_than_247
 }
@@ -108,6 +109,17 @@ container() {
 	done >"$log"
 	[ ! -s "$log" ]
 	fact $? "the container's line grants the capabilities of the unit"
+	for cap in $(sed -n 's/^CapabilityBoundingSet=//p' packaging/systemd/otprofd.service.in | sed 's/CAP_//g' | tr '[:upper:]' '[:lower:]'); do
+		grep -q "^  capability $cap,$" packaging/container/apparmor || echo "$cap"
+	done >"$log"
+	[ ! -s "$log" ]
+	fact $? "the AppArmor profile grants the capabilities of the unit"
+	if command -v apparmor_parser >/dev/null; then
+		apparmor_parser -Q -K packaging/container/apparmor >"$log" 2>&1
+		fact $? "apparmor_parser reads the container's profile"
+	else
+		skip "the container's AppArmor profile: apparmor_parser is not installed"
+	fi
 	if command -v docker >/dev/null && docker buildx version >/dev/null 2>&1; then
 		docker buildx build --check -f packaging/container/Dockerfile . >"$log" 2>&1
 		fact $? "docker finds nothing in the Dockerfile"

@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that know the truth about themselves; plain optimised builds, since
 # what they are compiled with is part of what is tested.
+# otprofd with one worker that was taken over: its sandbox' function is the attack.
+TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer)
+TAKEOVER_OBJS := $(BUILD)/obj/userspace/daemon/main.o $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o)
 PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/shares-stripped $(BUILD)/programs/shares-static-pie \
 		$(BUILD)/programs/shares-static $(BUILD)/programs/short-static \
-		$(BUILD)/programs/forkstorm-static $(BUILD)/programs/hostile-static \
-		$(BUILD)/programs/plugin-a.so $(BUILD)/programs/plugin-b.so $(BUILD)/programs/throws
+		$(BUILD)/programs/forkstorm-static $(BUILD)/programs/hostile-static $(BUILD)/programs/hang \
+		$(BUILD)/programs/plugin-a.so $(BUILD)/programs/plugin-b.so $(BUILD)/programs/throws \
+		$(BUILD)/programs/takeover-held $(TAKEOVERS)
 PROGRAM_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -Wextra -Wno-unused-parameter
 
 programs: $(PROGRAMS)
 
+$(TAKEOVERS): $(BUILD)/programs/takeover-%: $(BUILD)/obj/tests/programs/takeover/%.o $(TAKEOVER_OBJS) $(LIB)
+	@mkdir -p $(@D)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -Wl,--wrap=sandbox_$* -o $@ $^ $(LIBS)
+$(BUILD)/programs/takeover-held: tests/programs/takeover/held.c
+	@mkdir -p $(@D)
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -Iuserspace -I. -o $@ $<
 $(BUILD)/programs/plugin-%.so: tests/programs/plugins/plugin.c
 	@mkdir -p $(@D)
 	$(call say,CC )
@@ -19,6 +31,10 @@ $(BUILD)/programs/%: tests/programs/%.cc
 	@mkdir -p $(@D)
 	$(call say,CXX)
 	$(Q)g++ -O2 -g -fomit-frame-pointer -Wall -Wextra -o $@ $<
+$(BUILD)/programs/hang: $(wildcard tests/programs/hang/*.c) tests/programs/hang/hang.h
+	@mkdir -p $(@D)
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -static -o $@ $(filter %.c,$^)
 $(BUILD)/programs/%-static: tests/programs/%.c
 	@mkdir -p $(@D)
 	$(call say,CC )

@@ -22,7 +22,7 @@
 
 static int open_path(void *ctx, enum index_root root, const char *path, int *ret_fd)
 {
-	int fd = root == INDEX_ROOT_TARGET ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = root == INDEX_ROOT_HOST ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
 	if (fd < 0)
 		return -ENOENT;

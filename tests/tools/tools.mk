@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tools that hold the unwinder against other witnesses: gdb (compare_gdb.sh),
 # readelf (compare_readelf.py), and, where capstone is installed, a disassembler;
-# and the address index against elfutils and LLVM (compare_lines.py).
+# and the address index against elfutils and LLVM (compare_lines.py); and what
+# runs a program under the container's seccomp profile.
 HAVE_CAPSTONE := $(wildcard /usr/include/capstone/capstone.h)
 STOPS_OBJS    := $(addprefix $(BUILD)/obj/tests/tools/,unwind_stops.o space_file.o $(if $(HAVE_CAPSTONE),callsites.o))
 STOPS_LIBS    := $(if $(HAVE_CAPSTONE),-lcapstone)
 
 .PHONY: tools
-tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows $(BUILD)/symbol_index
+tools: $(BUILD)/unwind_stops $(BUILD)/unwind_rows $(BUILD)/symbol_index $(BUILD)/seccomp_run
 $(BUILD)/unwind_stops: $(STOPS_OBJS) $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(STOPS_LIBS) $(LIBS)
@@ -15,5 +16,8 @@ $(BUILD)/unwind_rows: $(BUILD)/obj/tests/tools/unwind_rows.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/symbol_index: $(BUILD)/obj/tests/tools/symbol_index.o $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+$(BUILD)/seccomp_run: $(BUILD)/obj/tests/tools/seccomp_run.o
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)

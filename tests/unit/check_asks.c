@@ -62,16 +62,27 @@ static void ask(uint64_t tag, uint32_t kind)
 	asks_add(&m->asks, ASKER_ENGINE, &message);
 }
 
-static void opener_answers(int i, uint64_t tag, int err, size_t extra)
+/* The opener has read its question; the answer goes to the socket that came with it. */
+static void opener_says(int i, uint32_t type, uint64_t tag)
 {
-	static uint8_t data[IPC_DATA_MAX];
-	const struct ipc_answer a = {.err = err};
-
-	memcpy(data, &a, sizeof(a));
-	ck_assert_int_eq(ipc_send(opener[i], IPC_ANSWER, tag, data, sizeof(a) + extra, NULL, 0), 0);
+	ck_assert_int_eq(ipc_send(opener[i], type, tag, NULL, 0, NULL, 0), 0);
 	ck_assert_int_eq(ipc_receive(m->workers.opener[i].sock, &message), 1);
-	asks_answered(&m->asks, i, &message);
+	asks_from_opener(&m->asks, i, &message);
 	ipc_close_fds(&message);
+}
+
+static void opener_answers(int i, uint64_t tag, int err)
+{
+	const struct ipc_answer a = {.err = err};
+	int asker;
+
+	ck_assert_int_eq(ipc_receive(opener[i], &message), 1);
+	ck_assert_uint_eq(message.head.tag, tag);
+	asker = ipc_take_fd(&message, 0);
+	ck_assert_int_ge(asker, 0);
+	ipc_send(asker, IPC_ANSWER, tag, &a, sizeof(a), NULL, 0);
+	close(asker);
+	opener_says(i, IPC_ANSWERED, tag);
 }
 
 static void engine_hears(uint64_t tag, int err)
@@ -82,7 +93,7 @@ static void engine_hears(uint64_t tag, int err)
 	ck_assert_int_eq(((struct ipc_answer *)(void *)message.data)->err, err);
 }
 
-START_TEST(questions_go_to_free_openers_and_answers_come_back)
+START_TEST(questions_go_to_free_openers_and_answers_to_the_asker)
 {
 	ask(1, HOST_READ_MAPS);
 	ask(2, HOST_READ_MAPS);
@@ -90,13 +101,13 @@ START_TEST(questions_go_to_free_openers_and_answers_come_back)
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 1);
-	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
-	ck_assert_uint_eq(message.head.tag, 2);
-	opener_answers(1, 2, -ENOENT, 0);
+	ipc_close_fds(&message);
+	opener_answers(1, 2, -ENOENT);
 	engine_hears(2, -ENOENT);
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 3);
+	ipc_close_fds(&message);
 	ck_assert_uint_eq(m->asks.open, 2);
 }
 END_TEST
@@ -118,7 +129,7 @@ START_TEST(opener_that_is_late_is_replaced_and_its_question_answered)
 	ask(2, HOST_OPEN_MAPPED);
 	ask(3, HOST_OPEN_MAPPED);
 	asks_run(&m->asks, 1000);
-	opener_answers(1, 2, 0, 0);
+	opener_answers(1, 2, 0);
 	engine_hears(2, 0);
 	asks_run(&m->asks, 1000 + 1999 * NSEC_PER_MSEC);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
@@ -128,7 +139,6 @@ START_TEST(opener_that_is_late_is_replaced_and_its_question_answered)
 	ck_assert_int_eq(m->workers.opener[0].sock, -1);
 	ck_assert_uint_eq(m->asks.timed_out, 1);
 	/* The other one was not disturbed. */
-	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
 	ck_assert_int_eq(ipc_receive(opener[1], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 3);
 }
@@ -154,22 +164,17 @@ START_TEST(dead_opener_takes_one_question_with_it)
 }
 END_TEST
 
-START_TEST(answer_waits_for_room)
+START_TEST(answer_that_waits_for_room_is_not_late)
 {
-	static uint8_t data[IPC_DATA_MAX];
-
 	ask(1, HOST_READ_MAPS);
 	asks_run(&m->asks, 1000);
-	while (!ipc_send(m->workers.engine.sock, IPC_ANSWER, 99, data, sizeof(data), NULL, 0))
-		;
-	opener_answers(0, 1, 0, 60000);
-	ck_assert(asks_wait_for_room(&m->asks));
-	while (ipc_receive(engine, &message) == 1)
-		;
-	asks_run(&m->asks, 1000);
+	opener_says(0, IPC_FOUND, 1);
+	asks_run(&m->asks, 1000 + 60 * NSEC_PER_SEC);
+	ck_assert_uint_eq(m->workers.abandoned, 0);
+	ck_assert_uint_eq(m->asks.open, 1);
+	opener_answers(0, 1, 0);
 	engine_hears(1, 0);
-	ck_assert_uint_eq(message.head.len, sizeof(struct ipc_answer) + 60000);
-	ck_assert(!asks_wait_for_room(&m->asks));
+	ck_assert_uint_eq(m->asks.open, 0);
 }
 END_TEST
 
@@ -179,14 +184,17 @@ START_TEST(answer_for_a_dead_engine_is_not_for_the_next)
 	ask(2, HOST_READ_MAPS);
 	ask(3, HOST_READ_MAPS);
 	asks_run(&m->asks, 1000);
+	close(engine);
+	close(m->workers.engine.sock);
 	asks_asker_died(&m->asks, ASKER_ENGINE);
 	ck_assert_uint_eq(m->asks.open, 2);
 	/* The next engine counts its questions from 1 too. */
+	join(&m->workers.engine, &engine);
 	ask(1, HOST_READ_IDENTITY);
-	opener_answers(0, 1, 0, 0);
+	opener_answers(0, 1, 0);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
 	asks_run(&m->asks, 1000);
-	opener_answers(0, 1, -ESRCH, 0);
+	opener_answers(0, 1, -ESRCH);
 	engine_hears(1, -ESRCH);
 	ck_assert_uint_eq(m->asks.open, 1);
 }
@@ -240,11 +248,24 @@ START_TEST(indexer_asks_for_files_of_the_host)
 }
 END_TEST
 
-START_TEST(answer_to_another_question_is_not_passed_on)
+static const struct {
+	uint32_t type;
+	uint64_t tag;
+	size_t len;
+} out_of_turn[] = {
+	{IPC_ANSWERED, 6, 0}, {IPC_FOUND, 6, 0}, {IPC_ANSWERED, 5, 8}, {IPC_ANSWER, 5, sizeof(struct ipc_answer)},
+	{IPC_ASK, 5, sizeof(struct ipc_ask)},
+};
+
+START_TEST(opener_that_breaks_the_rules_settles_no_question)
 {
+	static const uint8_t zeros[IPC_DATA_MAX];
+
 	ask(5, HOST_READ_MAPS);
 	asks_run(&m->asks, 1000);
-	opener_answers(0, 6, 0, 0);
+	ipc_send(opener[0], out_of_turn[_i].type, out_of_turn[_i].tag, zeros, out_of_turn[_i].len, NULL, 0);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
+	asks_from_opener(&m->asks, 0, &message);
 	ck_assert_int_eq(ipc_receive(engine, &message), -EAGAIN);
 	ck_assert_uint_eq(m->asks.open, 1);
 }
@@ -273,7 +294,7 @@ START_TEST(name_of_a_container_is_asked_of_an_opener)
 	want_name(CONTAINER);
 	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &answer, sizeof(answer), NULL, 0), 0);
 	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
-	asks_answered(&m->asks, 0, &message);
+	asks_from_opener(&m->asks, 0, &message);
 	ck_assert_str_eq(target_names_find(&m->targets.names, CONTAINER, 1), "web");
 	ck_assert_uint_eq(m->asks.open, 0);
 }
@@ -298,12 +319,16 @@ START_TEST(question_of_the_monitor_is_the_next)
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_int_eq(asks_add_own(&m->asks, &own, ""), 0);
-	opener_answers(0, 1, 0, 0);
+	opener_says(0, IPC_ANSWERED, 1);
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_uint_eq(((struct ipc_ask *)(void *)message.data)->kind, HOST_READ_CONTAINERS);
+	ck_assert_int_eq(ipc_nr_fds(&message), 0);
 	/* The others keep their order, also behind one that was put first into an empty queue. */
-	opener_answers(0, 0, -EIO, 0);
+	ck_assert_int_eq(ipc_send(opener[0], IPC_ANSWER, 0, &(struct ipc_answer){.err = -EIO}, sizeof(struct ipc_answer),
+				  NULL, 0), 0);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[0].sock, &message), 1);
+	asks_from_opener(&m->asks, 0, &message);
 	asks_run(&m->asks, 1000);
 	ck_assert_int_eq(ipc_receive(opener[0], &message), 1);
 	ck_assert_uint_eq(message.head.tag, 3);
@@ -315,25 +340,98 @@ START_TEST(question_of_the_monitor_is_the_next)
 }
 END_TEST
 
+static void opener_touches(int i, uint32_t uid, uint64_t dev)
+{
+	const struct blame b = {.uid = uid, .dev = dev};
+
+	ck_assert_int_eq(ipc_send(opener[i], IPC_BLAME, 0, &b, sizeof(b), NULL, 0), 0);
+	ck_assert_int_eq(ipc_receive(m->workers.opener[i].sock, &message), 1);
+	asks_from_opener(&m->asks, i, &message);
+}
+
+/* The other opener hears of it, and every later one. */
+static void opener_hears_bans(int i, uint32_t count)
+{
+	do
+		ck_assert_int_eq(ipc_receive(opener[i], &message), 1);
+	while (message.head.type != IPC_BANS);
+	ck_assert_uint_eq(((struct ipc_bans *)(void *)message.data)->count, count);
+}
+
+#define LATE (1000 + 2 * NSEC_PER_SEC)
+
+static void opener_hangs(uint32_t uid, uint64_t dev)
+{
+	m->workers.opener[0].pid = 1 << 30; /* there is no such process */
+	ask(1, HOST_OPEN_MAPPED);
+	asks_run(&m->asks, 1000);
+	opener_touches(0, uid, dev);
+	asks_run(&m->asks, LATE);
+	engine_hears(1, -ETIMEDOUT);
+}
+
+START_TEST(what_no_signal_ends_is_banned)
+{
+	opener_hangs(0, 77);
+	ck_assert_uint_eq(m->asks.bans.count, 0);
+	asks_run(&m->asks, LATE + NSEC_PER_SEC);
+	opener_hears_bans(1, 1);
+	ck_assert_uint_eq(m->asks.bans.ban[0].dev, 77);
+	/* Hours later it hangs still. */
+	asks_run(&m->asks, LATE + 9000 * NSEC_PER_SEC);
+	asks_run(&m->asks, LATE + 9500 * NSEC_PER_SEC);
+	ck_assert_uint_eq(m->asks.bans.count, 1);
+	asks_abandoned_ended(&m->asks, 1 << 30);
+	asks_run(&m->asks, LATE + 9600 * NSEC_PER_SEC);
+	ck_assert_uint_eq(m->asks.bans.count, 1);
+	asks_run(&m->asks, LATE + 10101 * NSEC_PER_SEC);
+	opener_hears_bans(1, 0);
+}
+END_TEST
+
+START_TEST(slow_file_is_banned_for_a_user_and_not_for_root)
+{
+	opener_hangs(_i ? 1000 : 0, 77);
+	asks_abandoned_ended(&m->asks, 1 << 30);
+	asks_run(&m->asks, LATE + NSEC_PER_SEC);
+	ck_assert_uint_eq(m->asks.bans.count, (unsigned)_i);
+	asks_run(&m->asks, LATE + 61 * NSEC_PER_SEC);
+	ck_assert_uint_eq(m->asks.bans.count, 0);
+}
+END_TEST
+
+START_TEST(next_opener_hears_the_bans_at_its_start)
+{
+	opener_hangs(1000, 77);
+	asks_abandoned_ended(&m->asks, 1 << 30);
+	join(&m->workers.opener[0], &opener[0]);
+	ck_assert_int_eq(asks_opener_started(&m->asks, 0), 0);
+	opener_hears_bans(0, 1);
+}
+END_TEST
+
 Suite *asks_suite(void)
 {
 	Suite *s = suite_create("asks");
 	TCase *t = tcase_create("questions");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, questions_go_to_free_openers_and_answers_come_back);
+	tcase_add_test(t, questions_go_to_free_openers_and_answers_to_the_asker);
 	tcase_add_test(t, too_many_questions_are_busy);
 	tcase_add_test(t, opener_that_is_late_is_replaced_and_its_question_answered);
 	tcase_add_test(t, scan_may_take_longer);
 	tcase_add_test(t, dead_opener_takes_one_question_with_it);
-	tcase_add_test(t, answer_waits_for_room);
+	tcase_add_test(t, answer_that_waits_for_room_is_not_late);
 	tcase_add_test(t, answer_for_a_dead_engine_is_not_for_the_next);
 	tcase_add_loop_test(t, question_that_breaks_the_rules_is_not_asked, 0, ARRAY_SIZE(malformed));
-	tcase_add_test(t, answer_to_another_question_is_not_passed_on);
+	tcase_add_loop_test(t, opener_that_breaks_the_rules_settles_no_question, 0, ARRAY_SIZE(out_of_turn));
 	tcase_add_test(t, indexer_asks_for_files_of_the_host);
 	tcase_add_test(t, question_of_the_monitor_is_the_next);
 	tcase_add_test(t, name_of_a_container_is_asked_of_an_opener);
 	tcase_add_test(t, name_is_unresolved_where_its_opener_hangs);
+	tcase_add_test(t, what_no_signal_ends_is_banned);
+	tcase_add_loop_test(t, slow_file_is_banned_for_a_user_and_not_for_root, 0, 2);
+	tcase_add_test(t, next_opener_hears_the_bans_at_its_start);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -47,6 +47,24 @@ START_TEST(times_are_read)
 }
 END_TEST
 
+/* A message may name a file or process of somebody else. */
+START_TEST(messages_hold_nothing_that_a_terminal_obeys)
+{
+	int ends[2], err = dup(STDERR_FILENO);
+	char text[128] = "";
+
+	ck_assert_int_eq(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	cli_error("%s: no such file", "a\033[2J\xc2\x9b" "b");
+	dup2(err, STDERR_FILENO);
+	close(ends[1]);
+	ck_assert_int_gt(read(ends[0], text, sizeof(text) - 1), 0);
+	ck_assert_ptr_nonnull(strstr(text, ": a?[2J??b: no such file\n"));
+	close(ends[0]);
+	close(err);
+}
+END_TEST
+
 START_TEST(numbers_are_whole_and_in_range)
 {
 	uint64_t n = 7;
@@ -341,6 +359,7 @@ Suite *cli_suite(void)
 	TCase *t = tcase_create("cli");
 
 	tcase_add_loop_test(t, times_are_read, 0, ARRAY_SIZE(times));
+	tcase_add_test(t, messages_hold_nothing_that_a_terminal_obeys);
 	tcase_add_test(t, numbers_are_whole_and_in_range);
 	tcase_add_test(t, figures_are_readable);
 	tcase_add_test(t, target_that_does_not_exist_is_absent);

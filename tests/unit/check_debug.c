@@ -22,6 +22,8 @@ static int asked;
 static int on_ask(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
 {
 	ck_assert_uint_eq(req->kind, HOST_OPEN_INDEX);
+	ck_assert_uint_eq(req->pid_start_ns, 5);
+	ck_assert_uint_eq(req->group, 9);
 	asked++;
 	answer_fn = fn;
 	answer_ctx = ctx;
@@ -37,7 +39,7 @@ static const struct host_ops ops = {.ask = on_ask, .cancel = on_cancel};
 static struct host host = {.ops = &ops};
 static struct symbolizer *s;
 static struct binary *b;
-static const struct symbol_asker asker = {.pid = 1, .now_ns = NSEC_PER_SEC};
+static const struct symbol_asker asker = {.pid = 1, .pid_start_ns = 5, .cgroup_id = 9, .now_ns = NSEC_PER_SEC};
 
 static int no_file(void *ctx, enum index_root root, const char *path, int *ret_fd)
 {
@@ -91,7 +93,7 @@ static struct symbol_state state(void)
 	return st;
 }
 
-static void set_up(void)
+static void ask_first(void)
 {
 	const struct symbol_limits limits = {.host = &host, .inlines = true, .lines = true, .wait_ns = NSEC_PER_SEC};
 
@@ -99,6 +101,11 @@ static void set_up(void)
 	ck_assert_int_eq(symbolizer_new(&limits, &s), 0);
 	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/check", &b), 0);
 	ck_assert(symbol_want(s, b, &asker));
+}
+
+static void set_up(void)
+{
+	ask_first();
 	answer(0, index_with(false));
 	ck_assert(!symbol_want(s, b, &asker));
 	ck_assert_int_eq(asked, 1);
@@ -182,6 +189,26 @@ START_TEST(news_of_all_are_for_those_without_debug_information)
 }
 END_TEST
 
+/* As where other files of its owner fill the owner's part of the host's queue. */
+START_TEST(names_wait_for_an_index_that_the_host_has_no_room_for)
+{
+	struct symbol_asker later = asker;
+
+	answer(-EBUSY, -1);
+	later.now_ns += NSEC_PER_SEC / 2;
+	ck_assert(symbol_want(s, b, &later));
+	ck_assert(symbol_waits(s, later.now_ns));
+	later.now_ns += NSEC_PER_SEC;
+	ck_assert(!symbol_want(s, b, &later));
+	ck_assert_int_eq(asked, 1);
+	later.now_ns += 5 * NSEC_PER_SEC;
+	ck_assert(!symbol_want(s, b, &later));
+	ck_assert_int_eq(asked, 2);
+	answer(-ENODATA, -1);
+	ck_assert(!symbol_waits(s, asker.now_ns));
+}
+END_TEST
+
 Suite *debug_suite(void)
 {
 	Suite *suite = suite_create("debug");
@@ -194,6 +221,10 @@ Suite *debug_suite(void)
 	tcase_add_test(t, binary_may_go_while_a_better_index_is_asked_for);
 	tcase_add_test(t, news_of_other_files_change_nothing);
 	tcase_add_test(t, news_of_all_are_for_those_without_debug_information);
+	suite_add_tcase(suite, t);
+	t = tcase_create("first");
+	tcase_add_checked_fixture(t, ask_first, tear_down);
+	tcase_add_test(t, names_wait_for_an_index_that_the_host_has_no_room_for);
 	suite_add_tcase(suite, t);
 	return suite;
 }

@@ -2,6 +2,7 @@
 /* A question, and what is made of the answer: pure parts of both ends. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,7 @@ END_TEST
 /* The tool's side. */
 
 static char root[64];
+static int root_fd;
 
 static void put(const char *path, const char *content)
 {
@@ -164,11 +166,14 @@ static void make_root(void)
 {
 	snprintf(root, sizeof(root), "/tmp/otprof-check-explain-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(root));
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void remove_root(void)
 {
 	char command[128];
+
+	close(root_fd);
 
 	snprintf(command, sizeof(command), "rm -rf '%s'", root);
 	ck_assert_int_eq(system(command), 0);
@@ -182,7 +187,7 @@ START_TEST(package_is_found_whichever_name_a_merged_usr_has)
 	put("/var/lib/dpkg/info/libc6:amd64.list", "/.\n/lib/x86_64-linux-gnu/libc.so.6\n");
 	put("/var/lib/dpkg/info/redis-server.list", "/usr/bin/redis-server\n");
 	put("/var/lib/dpkg/info/other.md5sums", "/usr/local/bin/own\n");
-	ck_assert_int_eq(packages_find(root, files, ARRAY_SIZE(files)), 0);
+	ck_assert_int_eq(packages_find(root_fd, files, ARRAY_SIZE(files)), 0);
 	ck_assert_str_eq(files[0].package, "libc6");
 	ck_assert_str_eq(files[1].package, "redis-server");
 	ck_assert_str_eq(files[2].package, "");
@@ -198,9 +203,40 @@ START_TEST(hostile_root_neither_blocks_nor_names_what_it_likes)
 	put("/var/lib/dpkg/info/a;reboot.list", "/usr/bin/x\n");
 	snprintf(path, sizeof(path), "%s/var/lib/dpkg/info/pipe.list", root);
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	ck_assert_int_eq(packages_find(root, &f, 1), 0);
+	ck_assert_int_eq(packages_find(root_fd, &f, 1), 0);
 	ck_assert_str_eq(f.package, "");
-	ck_assert_int_eq(packages_find("/nonexistent", &f, 1), -ENOENT);
+}
+END_TEST
+
+/* Absolute links are the container's own: they lead to its files, never to ours. */
+START_TEST(no_link_leads_out_of_the_root)
+{
+	struct package_file f = {.path = "/usr/bin/x"};
+	struct distribution d;
+	char from[128], to[128];
+
+	put("/outside", "ID=debian\nVERSION_CODENAME=ours\n");
+	put("/inside/etc/x", "");
+	put("/inside/usr/release", "ID=alpine\n");
+	put("/info/a.list", "/usr/bin/x\n");
+	close(root_fd);
+	snprintf(from, sizeof(from), "%s/inside", root);
+	root_fd = open(from, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(from, sizeof(from), "%s/inside/etc/os-release", root);
+	snprintf(to, sizeof(to), "%s/outside", root);
+	ck_assert_int_eq(symlink(to, from), 0);
+	distribution_read(root_fd, &d);
+	ck_assert_str_eq(d.id, "");
+	ck_assert_int_eq(unlink(from), 0);
+	ck_assert_int_eq(symlink("/usr/release", from), 0);
+	distribution_read(root_fd, &d);
+	ck_assert_str_eq(d.id, "alpine");
+	put("/inside/var/lib/dpkg/x", "");
+	snprintf(from, sizeof(from), "%s/inside/var/lib/dpkg/info", root);
+	snprintf(to, sizeof(to), "%s/info", root);
+	ck_assert_int_eq(symlink(to, from), 0);
+	ck_assert_int_eq(packages_find(root_fd, &f, 1), -ENOENT);
+	ck_assert_str_eq(f.package, "");
 }
 END_TEST
 
@@ -210,11 +246,11 @@ START_TEST(source_of_debug_packages_follows_the_distribution)
 	char name[PACKAGE_NAME_MAX];
 
 	put("/etc/os-release", "PRETTY_NAME=\"Debian\"\nID_LIKE=x\nVERSION_CODENAME=\"trixie; rm\"\nID=debian\n");
-	distribution_read(root, &d);
+	distribution_read(root_fd, &d);
 	ck_assert_str_eq(d.id, "debian");
 	ck_assert_str_eq(d.source, "deb http://deb.debian.org/debian-debug trixierm-debug main");
 	put("/etc/os-release", "ID=alpine\n");
-	distribution_read(root, &d);
+	distribution_read(root_fd, &d);
 	ck_assert_str_eq(d.source, "");
 	package_debug_name("libc6", name);
 	ck_assert_str_eq(name, "libc6-dbg");
@@ -266,6 +302,7 @@ Suite *explain_suite(void)
 	tcase_add_checked_fixture(tool, make_root, remove_root);
 	tcase_add_test(tool, package_is_found_whichever_name_a_merged_usr_has);
 	tcase_add_test(tool, hostile_root_neither_blocks_nor_names_what_it_likes);
+	tcase_add_test(tool, no_link_leads_out_of_the_root);
 	tcase_add_test(tool, source_of_debug_packages_follows_the_distribution);
 	tcase_add_test(tool, what_is_missing_follows_from_what_there_is);
 	suite_add_tcase(s, question);

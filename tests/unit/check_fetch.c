@@ -15,6 +15,7 @@
 #include "daemon/cache/fetch_cache.h"
 #include "daemon/disposable/fetch_address.h"
 #include "daemon/disposable/fetch_http.h"
+#include "daemon/disposable/fetch_proxy.h"
 #include "symbol/debug_verify.h"
 #include "tests/unit/receiver.h"
 
@@ -171,7 +172,8 @@ END_TEST
 /* --- the cache --- */
 
 static char top[64];
-static int dir;
+static char why[SAFE_PATH_WHY];
+static struct disk_cache cache;
 
 static void remove_all(void)
 {
@@ -186,41 +188,41 @@ static void cache_up(void)
 	make_file();
 	snprintf(top, sizeof(top), "/tmp/otprof-fetch-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(top));
-	dir = fetch_cache_open(top);
-	ck_assert_int_ge(dir, 0);
+	ck_assert_int_eq(fetch_cache_open(top, why, &cache), 0);
+	fetch_cache_limit(&cache, 1 << 20, 60);
 }
 
 static void cache_down(void)
 {
-	closep(&dir);
+	disk_cache_close(&cache);
 	remove_all();
 }
 
-static void keep(const char *id, size_t bytes, uint64_t max, int expected)
+static void keep(const char *id, size_t bytes, int expected)
 {
-	_cleanup_(closep) int fd = fetch_cache_new(dir);
+	_cleanup_(closep) int fd = fetch_cache_new(&cache);
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(posix_fallocate(fd, 0, (off_t)bytes), 0);
-	ck_assert_int_eq(fetch_cache_keep(dir, id, max), expected);
+	ck_assert_int_eq(fetch_cache_keep(&cache, id), expected);
 }
 
 static bool has(const char *id)
 {
-	_cleanup_(closep) int fd = fetch_cache_find(dir, id);
+	_cleanup_(closep) int fd = fetch_cache_find(&cache, id);
 
 	return fd >= 0;
 }
 
 START_TEST(file_is_there_once_it_is_whole)
 {
-	_cleanup_(closep) int fd = fetch_cache_new(dir);
+	_cleanup_(closep) int fd = fetch_cache_new(&cache);
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert(!has(ID));
-	ck_assert_int_eq(fetch_cache_keep(dir, ID, 1 << 20), 0);
+	ck_assert_int_eq(fetch_cache_keep(&cache, ID), 0);
 	ck_assert(has(ID) && !has(OTHER));
-	ck_assert_int_eq(fetch_cache_keep(dir, OTHER, 1 << 20), -ENOENT);
+	ck_assert_int_eq(fetch_cache_keep(&cache, OTHER), -ENOENT);
 }
 END_TEST
 
@@ -229,15 +231,17 @@ START_TEST(used_longest_ago_goes_first)
 	const struct timespec day_ago[2] = {{.tv_sec = time(NULL) - 86400}, {.tv_nsec = UTIME_OMIT}};
 	const struct timespec before[2] = {{.tv_sec = time(NULL) - 172800}, {.tv_nsec = UTIME_OMIT}};
 
-	keep("aaaa", 65536, 1 << 20, 0);
-	keep("bbbb", 65536, 1 << 20, 0);
-	ck_assert_int_eq(utimensat(dir, "aaaa.debug", before, 0), 0);
-	ck_assert_int_eq(utimensat(dir, "bbbb.debug", day_ago, 0), 0);
+	keep("aaaa", 65536, 0);
+	keep("bbbb", 65536, 0);
+	ck_assert_int_eq(utimensat(cache.dir, "aaaa.debug", before, 0), 0);
+	ck_assert_int_eq(utimensat(cache.dir, "bbbb.debug", day_ago, 0), 0);
 	ck_assert(has("aaaa")); /* used: now */
-	keep("cccc", 65536, 150000, 0);
+	disk_cache_limit(&cache, 150000);
+	keep("cccc", 65536, 0);
 	ck_assert(has("aaaa") && !has("bbbb") && has("cccc"));
-	ck_assert_uint_ge(disk_cache_bytes(dir), 131072);
-	keep("dddd", 65536, 60000, -EFBIG);
+	ck_assert_uint_ge(cache.bytes, 131072);
+	disk_cache_limit(&cache, 60000);
+	keep("dddd", 65536, -EFBIG);
 	ck_assert(!has("dddd"));
 }
 END_TEST
@@ -246,25 +250,25 @@ START_TEST(refusal_is_remembered_with_its_reason_for_a_while)
 {
 	uint64_t now = (uint64_t)time(NULL);
 
-	ck_assert_int_eq(fetch_cache_refused(dir, ID, now, 60), FETCH_NONE);
-	fetch_cache_refuse(dir, ID, FETCH_WRONG_ID);
-	ck_assert_int_eq(fetch_cache_refused(dir, ID, now, 60), FETCH_WRONG_ID);
-	ck_assert_int_eq(fetch_cache_refused(dir, ID, now + 100, 60), FETCH_NONE);
-	keep(ID, 10, 1 << 20, 0);
-	ck_assert_int_eq(fetch_cache_refused(dir, ID, now, 60), FETCH_NONE);
-	fetch_cache_refuse(dir, ID, FETCH_UNREADABLE);
+	ck_assert_int_eq(fetch_cache_refused(&cache, ID, now), FETCH_NONE);
+	fetch_cache_refuse(&cache, ID, FETCH_WRONG_ID);
+	ck_assert_int_eq(fetch_cache_refused(&cache, ID, now), FETCH_WRONG_ID);
+	ck_assert_int_eq(fetch_cache_refused(&cache, ID, now + 100), FETCH_NONE);
+	keep(ID, 10, 0);
+	ck_assert_int_eq(fetch_cache_refused(&cache, ID, now), FETCH_NONE);
+	fetch_cache_refuse(&cache, ID, FETCH_UNREADABLE);
 	ck_assert(!has(ID));
-	fetch_cache_forget_refusals(dir);
-	ck_assert_int_eq(fetch_cache_refused(dir, ID, now, 60), FETCH_NONE);
+	fetch_cache_forget_refusals(&cache);
+	ck_assert_int_eq(fetch_cache_refused(&cache, ID, now), FETCH_NONE);
 }
 END_TEST
 
 START_TEST(reason_that_is_nonsense_is_a_refusal_still)
 {
-	_cleanup_(closep) int fd = disk_cache_new(dir, ID ".none");
+	_cleanup_(closep) int fd = disk_cache_new(&cache, ID ".none");
 
 	ck_assert_int_eq(write(fd, "\377\0fetched and a long, long, long tail", 36), 36);
-	ck_assert_int_eq(fetch_cache_refused(dir, ID, (uint64_t)time(NULL), 60), FETCH_NOT_FOUND);
+	ck_assert_int_eq(fetch_cache_refused(&cache, ID, (uint64_t)time(NULL)), FETCH_NOT_FOUND);
 }
 END_TEST
 
@@ -382,9 +386,89 @@ START_TEST(next_server_is_asked_and_the_worst_answer_counts)
 }
 END_TEST
 
+/* A proxy for https is none for this: where http leads is still checked. */
+START_TEST(proxy_of_another_url_turns_no_check_off)
+{
+	static const struct step away[] = {LEAD("http://127.0.0.1:9/")};
+	struct fetch_report report;
+
+	setenv("https_proxy", "http://127.0.0.1:9", 1);
+	ck_assert_int_eq(fetch(away, 1, "", 1 << 20, &report), FETCH_REDIRECT);
+	receiver_stop(&server);
+	setenv("all_proxy", "http://127.0.0.1:9", 1);
+	setenv("no_proxy", "localhost, 127.0.0.0/8", 1);
+	ck_assert_int_eq(fetch(away, 1, "", 1 << 20, &report), FETCH_REDIRECT);
+	receiver_stop(&server);
+}
+END_TEST
+
+START_TEST(proxy_is_asked_for_what_it_is_there_for)
+{
+	static const struct step steps[] = {WHOLE};
+	struct fetch_report report;
+	struct fetch_request r = {.id = ID, .timeout_ns = NSEC_PER_SEC, .max_bytes = 1 << 20,
+				  .urls = "http://debuginfod.example"};
+	char proxy[64];
+
+	make_file();
+	receiver_start(&server, steps, 1);
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%u", server.port);
+	setenv("http_proxy", proxy, 1);
+	setenv("no_proxy", "example.org", 1);
+	r.fd = memfd_create("check", MFD_CLOEXEC);
+	ck_assert_int_eq(fetch_http(&r, &report), FETCH_FETCHED);
+	ck_assert_ptr_nonnull(strstr(server.got[0].head, "GET http://debuginfod.example/buildid/" ID "/debuginfo HTTP/1.1\r\n"));
+	receiver_stop(&server);
+	close(r.fd);
+}
+END_TEST
+
+static const struct {
+	const char *url, *proxy; /* one of the variables' values below */
+} proxied[] = {
+	{"http://h/", "http"}, {"HTTP://h/", "http"}, {"https://h/", "https"}, {"https://[2001:db8::1]:8/", "https"},
+	{"https://in.example.org/", NULL}, {"nonsense://", NULL}, {"", NULL},
+};
+
+START_TEST(proxy_is_that_of_the_scheme)
+{
+	const char *have;
+
+	setenv("http_proxy", "http", 1);
+	setenv("HTTPS_PROXY", "https", 1);
+	setenv("no_proxy", "example.org", 1);
+	have = fetch_proxy_of(proxied[_i].url);
+	ck_assert_msg(have ? proxied[_i].proxy && !strcmp(have, proxied[_i].proxy) : !proxied[_i].proxy, "%s", proxied[_i].url);
+	unsetenv("http_proxy");
+	setenv("HTTP_PROXY", "of a client", 1);
+	ck_assert_ptr_null(fetch_proxy_of("http://h/"));
+	unsetenv("HTTP_PROXY");
+}
+END_TEST
+
+static const struct {
+	const char *list, *host;
+	bool excepted;
+} exceptions[] = {
+	{"*", "h", true}, {"", "h", false}, {" , ", "h", false}, {"a,h b", "h", true}, {"h", "H.", true},
+	{"example.org", "a.example.org", true}, {".example.org", "example.org", true}, {"example.org", "notexample.org", false},
+	{"a.example.org", "example.org", false}, {".", "h", false}, {"10.0.0.1", "10.0.0.1", true}, {"10.0.0.1", "10.0.0.10", false},
+	{"10.0.0.0/8", "10.200.3.4", true}, {"10.0.0.0/9", "10.200.3.4", false}, {"10.0.0.0/33", "10.0.0.0", false},
+	{"10.0.0.0/", "10.0.0.0", false}, {"10.0.0.0/8x", "10.0.0.0", false}, {"0.0.0.0/0", "1.2.3.4", true},
+	{"[fd00::1]", "fd00::1", true}, {"fd00::/8", "fdab::1", true}, {"fd00::/8", "10.0.0.1", false}, {"[]", "h", false},
+};
+
+START_TEST(exceptions_are_names_addresses_and_networks)
+{
+	ck_assert_msg(fetch_proxy_is_excepted(exceptions[_i].list, exceptions[_i].host) == exceptions[_i].excepted, "%s: %s",
+		      exceptions[_i].list, exceptions[_i].host);
+}
+END_TEST
+
 static void no_proxy(void)
 {
-	static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+	static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+					    "no_proxy", "NO_PROXY"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		unsetenv(names[i]);
@@ -409,10 +493,14 @@ Suite *fetch_suite(void)
 	tcase_add_test(c, reason_that_is_nonsense_is_a_refusal_still);
 	suite_add_tcase(s, c);
 	tcase_set_timeout(w, 30);
-	tcase_add_checked_fixture(w, no_proxy, NULL);
+	tcase_add_checked_fixture(w, no_proxy, no_proxy);
 	tcase_add_loop_test(w, answer_is_judged, 0, ARRAY_SIZE(answers));
 	tcase_add_test(w, request_is_the_protocols);
 	tcase_add_test(w, next_server_is_asked_and_the_worst_answer_counts);
+	tcase_add_test(w, proxy_of_another_url_turns_no_check_off);
+	tcase_add_test(w, proxy_is_asked_for_what_it_is_there_for);
+	tcase_add_loop_test(w, proxy_is_that_of_the_scheme, 0, ARRAY_SIZE(proxied));
+	tcase_add_loop_test(w, exceptions_are_names_addresses_and_networks, 0, ARRAY_SIZE(exceptions));
 	suite_add_tcase(s, w);
 	return s;
 }

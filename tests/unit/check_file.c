@@ -233,6 +233,26 @@ START_TEST(missing_directories_are_made)
 }
 END_TEST
 
+START_TEST(modes_do_not_depend_on_the_umask)
+{
+	mode_t before = umask(0077);
+	struct stat st;
+	char deep[96];
+
+	snprintf(deep, sizeof(deep), "%s/a/b", directory);
+	ck_assert_int_eq(file_make_dirs(deep, 0755, 0711), 0);
+	ck_assert_int_eq(stat(deep, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0711);
+	deep[strlen(deep) - 2] = '\0';
+	ck_assert_int_eq(stat(deep, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0755);
+	ck_assert_int_eq(file_replace(AT_FDCWD, path, 0644, "x", 1, NULL, NULL), 0);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0644);
+	umask(before);
+}
+END_TEST
+
 Suite *file_suite(void)
 {
 	Suite *s = suite_create("file");
@@ -251,6 +271,7 @@ Suite *file_suite(void)
 	tcase_add_test(t, replacement_that_fails_leaves_the_old);
 	tcase_add_test(t, replacement_follows_no_planted_link);
 	tcase_add_test(t, missing_directories_are_made);
+	tcase_add_test(t, modes_do_not_depend_on_the_umask);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -197,6 +197,24 @@ START_TEST(too_many_descriptors_are_refused_and_closed)
 }
 END_TEST
 
+/* None of them is opened here: this process would have to close it, which may take for ever. */
+START_TEST(descriptors_for_one_who_takes_none_are_refused_unopened)
+{
+	int pipes[2];
+	char end;
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	ck_assert_int_eq(ipc_send(pair[0], IPC_BEAT, 0, NULL, 0, &pipes[1], 1), 0);
+	close(pipes[1]);
+	ck_assert_int_eq(ipc_receive_plain(pair[1], &message), -EBADMSG);
+	ck_assert_int_eq(ipc_nr_fds(&message), 0);
+	ck_assert_int_eq(read(pipes[0], &end, 1), 0); /* its last writer is gone */
+	ck_assert_int_eq(ipc_send(pair[0], IPC_BEAT, 0, NULL, 0, NULL, 0), 0);
+	ck_assert_int_eq(ipc_receive_plain(pair[1], &message), 1);
+	close(pipes[0]);
+}
+END_TEST
+
 START_TEST(memfd_is_sealed_and_reads_back)
 {
 	_cleanup_(closep) int fd = ipc_memfd("test", "some text", 9);
@@ -243,6 +261,7 @@ Suite *ipc_suite(void)
 	tcase_add_loop_test(t, malformed_message_is_refused, 0, ARRAY_SIZE(malformed));
 	tcase_add_test(t, short_and_oversized_packets_are_refused);
 	tcase_add_test(t, too_many_descriptors_are_refused_and_closed);
+	tcase_add_test(t, descriptors_for_one_who_takes_none_are_refused_unopened);
 	tcase_add_test(t, memfd_is_sealed_and_reads_back);
 	tcase_add_test(t, memfd_that_may_change_is_refused);
 	suite_add_tcase(s, t);

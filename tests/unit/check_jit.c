@@ -383,10 +383,14 @@ END_TEST
 
 /* --- as the engine asks --- */
 
+#define CGROUP 9
+
 static int map_fd;
 
 static int answer_map(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
 {
+	ck_assert_uint_eq(req->pid_start_ns, 1);
+	ck_assert_uint_eq(req->group, CGROUP);
 	fn(ctx, 0, dup(map_fd), NULL, 0);
 	return 0;
 }
@@ -415,13 +419,31 @@ START_TEST(address_of_another_function_has_its_name_soon)
 	static const struct host_ops ops = {.ask = answer_map, .cancel = cancel_nothing};
 	struct host host = {.ops = &ops};
 	struct jit j = {.host = &host};
-	struct process p = {.pid = 7, .start_ns = 1};
+	struct process p = {.pid = 7, .start_ns = 1, .cgroup_id = CGROUP};
 
 	map_fd = text_file("1000 10 before\n");
 	expect_of_process(&j, &p, NSEC_PER_SEC, "before");
 	ck_assert_int_eq(write(map_fd, "1000 10 after\n", 14), 14);
 	expect_of_process(&j, &p, NSEC_PER_SEC + 1, "before");
 	expect_of_process(&j, &p, 2 * NSEC_PER_SEC, "after");
+	jit_done(&j);
+	close(map_fd);
+}
+END_TEST
+
+START_TEST(names_of_a_program_end_with_its_exec)
+{
+	static const struct host_ops ops = {.ask = answer_map, .cancel = cancel_nothing};
+	struct host host = {.ops = &ops};
+	struct jit j = {.host = &host};
+	struct process p = {.pid = 7, .start_ns = 1, .exec_id = 3, .cgroup_id = CGROUP};
+
+	map_fd = text_file("1000 10 before\n");
+	expect_of_process(&j, &p, NSEC_PER_SEC, "before");
+	close(map_fd);
+	map_fd = text_file("1000 10 after\n");
+	p.exec_id++;
+	expect_of_process(&j, &p, NSEC_PER_SEC + 1, "after");
 	jit_done(&j);
 	close(map_fd);
 }
@@ -449,6 +471,7 @@ Suite *jit_suite(void)
 	tcase_add_loop_test(tc, jitdump_record_of_wrong_size_names_nothing, 0, (int)ARRAY_SIZE(wrong_sizes));
 	tcase_add_test(tc, what_is_no_jitdump_is_refused);
 	tcase_add_test(tc, address_of_another_function_has_its_name_soon);
+	tcase_add_test(tc, names_of_a_program_end_with_its_exec);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -79,6 +79,16 @@ START_TEST(line_is_one_line_whatever_it_holds)
 }
 END_TEST
 
+START_TEST(line_holds_nothing_that_a_terminal_obeys)
+{
+	log_warn("a name \033[2J\033]0;owned\a of a file\r\xc2\x9b" "2J \x80 or \xc3\xa4");
+	ck_assert_ptr_nonnull(strstr(entry(), "MESSAGE=a name ?[2J?]0;owned? of a file???2J ? or \xc3\xa4\n"));
+	log_set_journal(-1);
+	log_warn("\033c");
+	ck_assert_str_eq(written(), "otprofd: ?c\n");
+}
+END_TEST
+
 START_TEST(long_line_is_cut)
 {
 	char *longer = calloc(1, 4096);
@@ -191,6 +201,7 @@ Suite *log_suite(void)
 	tcase_add_test(t, journal_gets_fields);
 	tcase_add_test(t, worker_is_named);
 	tcase_add_test(t, line_is_one_line_whatever_it_holds);
+	tcase_add_test(t, line_holds_nothing_that_a_terminal_obeys);
 	tcase_add_test(t, long_line_is_cut);
 	tcase_add_test(t, without_journal_the_stream_gets_it);
 	tcase_add_test(t, journal_that_is_gone_is_no_loss);

@@ -412,6 +412,33 @@ START_TEST(an_asker_that_leaves_early_costs_nothing)
 }
 END_TEST
 
+/* As many as there may be, silent or trickling: the next one that asks is served, and theirs are closed. */
+START_TEST(askers_that_do_not_ask_keep_nobody_out)
+{
+	uint64_t begin = clock_now_ns();
+	int silent[12], text;
+	char c;
+
+	choose_metrics_port();
+	START(ANSWER_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		silent[i] = ask(i % 2 ? "" : "GET /metrics HTTP/1.1\r\nHost: loc");
+	for (int i = 0; i < 3; i++) {
+		int asker = ask(GET);
+
+		ck_assert(expect(monitor, IPC_STATUS_WANTED));
+		text = ipc_memfd("status", "otprof_up 1\n", 12);
+		send_fd(monitor, IPC_STATUS, text);
+		close(text);
+		ck_assert_ptr_nonnull(strstr(answer(asker), "\r\n\r\notprof_up 1\n"));
+	}
+	ck_assert_int_eq(recv(silent[0], &c, 1, 0), 0);
+	ck_assert_uint_lt(clock_now_ns() - begin, 8 * NSEC_PER_SEC); /* before an idle one would be closed anyway */
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+		close(silent[i]);
+}
+END_TEST
+
 static const struct {
 	const char *request, *status;
 } odd[] = {
@@ -480,6 +507,7 @@ Suite *net_suite(void)
 	tcase_add_test(t, metrics_are_asked_of_the_monitor_once_for_all_who_wait);
 	tcase_add_test(t, a_monitor_that_does_not_answer_is_a_503);
 	tcase_add_test(t, an_asker_that_leaves_early_costs_nothing);
+	tcase_add_test(t, askers_that_do_not_ask_keep_nobody_out);
 	tcase_add_loop_test(t, only_get_of_metrics_is_answered, 0, ARRAY_SIZE(odd));
 	tcase_add_test(t, a_port_that_is_taken_costs_the_metrics_only);
 	tcase_add_loop_test(t, metrics_listen_on_loopback_only, 0, ARRAY_SIZE(addresses));

@@ -21,6 +21,7 @@
 	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__free_unpacked
 
 #define PID   77
+#define CGROUP 9
 #define BASE  0x7f0000000000ULL
 #define ANON  0x7e0000000000ULL
 #define STACK 0x7fff00000000ULL
@@ -33,7 +34,14 @@ static struct pipeline *pipeline;
 static struct batch batch;
 static REQUEST() *request; /* the last one */
 
-/* --- the host: identity unknown, mappings and files at once, an index never --- */
+#define ANON_LINE "7e0000000000-7e0000001000 r-xp 00000000 00:00 0 \n"
+#define FILE_LINE "7f0000000000-7f0000003000 r-xp 00000000 00:00 0 /bin/tiny\n"
+
+static const char *maps;
+static bool maps_are_late;
+static struct late_answer { host_answer_fn *fn; void *ctx; } late; /* the one that a test gives */
+
+/* --- the host: identity unknown, mappings (unless a test says so) and files at once, an index never --- */
 
 static int file_fd(void)
 {
@@ -48,11 +56,11 @@ static int file_fd(void)
 
 static int answer(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
 {
-	static const char maps[] = "7e0000000000-7e0000001000 r-xp 00000000 00:00 0 \n"
-				   "7f0000000000-7f0000003000 r-xp 00000000 00:00 0 /bin/tiny\n";
-
-	if (req->kind == HOST_READ_MAPS)
-		fn(ctx, 0, -1, maps, sizeof(maps) - 1);
+	ck_assert_uint_eq(req->group, req->kind == HOST_SCAN ? 0 : CGROUP);
+	if (req->kind == HOST_READ_MAPS && maps_are_late)
+		late = (struct late_answer){fn, ctx};
+	else if (req->kind == HOST_READ_MAPS)
+		fn(ctx, 0, -1, maps, strlen(maps));
 	else if (req->kind == HOST_OPEN_MAPPED)
 		fn(ctx, 0, file_fd(), NULL, 0);
 	else if (req->kind != HOST_OPEN_INDEX)
@@ -105,6 +113,8 @@ static void set_up(void)
 	ledger = calloc(1, sizeof(*ledger));
 	cfg.config = config;
 	cfg.ledger = ledger;
+	maps = ANON_LINE FILE_LINE;
+	maps_are_late = false;
 	ck_assert_int_eq(pipeline_new(&cfg, &pipeline), 0);
 	batch_init(&batch);
 }
@@ -137,7 +147,7 @@ static void take(uint64_t pc, uint32_t tid, uint64_t now_ns)
 {
 	struct test_sample s = {
 		.head = {.rec = {.type = OTP_REC_SAMPLE, .len = sizeof(s)}, .time_ns = now_ns, .seq = tid, .pid = PID,
-			 .tid = tid, .start_ns = 5, .arch = OTP_ARCH_X86_64, .nr_sections = 3, .comm = "tiny"},
+			 .tid = tid, .start_ns = 5, .cgroup_id = CGROUP, .arch = OTP_ARCH_X86_64, .nr_sections = 3, .comm = "tiny"},
 		.regs_sec = {.type = OTP_SEC_REGS, .len = 8 + sizeof(s.reg)},
 		.valid = 0x1ffff,
 		.stack_sec = {.type = OTP_SEC_USTACK, .len = 8 + sizeof(s.stack)},
@@ -222,6 +232,70 @@ START_TEST(stack_is_kernel_then_user_then_marker)
 }
 END_TEST
 
+/* Parked samples are tried again at any answer, such as another process' mappings. */
+START_TEST(sample_waits_for_its_own_process_mappings)
+{
+	maps_are_late = true;
+	take(ANON + 0x10, 1, NSEC_PER_SEC);
+	ck_assert_uint_eq(pipeline_parked(pipeline), 1);
+	pipeline_retry(pipeline, NSEC_PER_SEC, false);
+	ck_assert_uint_eq(pipeline_parked(pipeline), 1);
+	late.fn(late.ctx, 0, -1, maps, strlen(maps));
+	pipeline_retry(pipeline, NSEC_PER_SEC, false);
+	ck_assert_uint_eq(pipeline_parked(pipeline), 0);
+	flush();
+	ck_assert_ptr_nonnull(strstr(stack_text(), "[kernel];[anon];[cut: "));
+}
+END_TEST
+
+#define UNCOVERED    (BASE + 0x10000)
+#define AGAIN_NS     (NSEC_PER_SEC + 200 * NSEC_PER_MSEC) /* mappings may be read again */
+#define OTHER_LINE   "7d0000000000-7d0000001000 r-xp 00000000 00:00 0 /bin/other\n"
+#define COVERED_LINE "7f0000010000-7f0000013000 r-xp 00000000 00:00 0 /bin/later\n"
+
+static const struct { const char *maps; uint64_t pc; uint8_t end; } moments[] = {
+	{OTHER_LINE, UNCOVERED, UNWIND_UNMAPPED},
+	{OTHER_LINE, BASE + TINY_CODE, UNWIND_NO_RULE}, /* no table has this code: perhaps another file is mapped there now */
+};
+
+/* The answer arrives while the sample is unwound, and replaces the mappings of its process. */
+START_TEST(sample_keeps_the_mappings_that_it_is_unwound_by)
+{
+	take(moments[_i].pc, 1, NSEC_PER_SEC);
+	ck_assert_uint_eq(ledger->cut[moments[_i].end], 1);
+	maps = moments[_i].maps;
+	take(moments[_i].pc, 1, AGAIN_NS);
+	ck_assert_uint_eq(ledger->cut[moments[_i].end], 2);
+	pipeline_end_wait(pipeline);
+	flush();
+	ck_assert_uint_eq(request->resource_profiles[0]->scope_profiles[0]->profiles[0]->n_samples, 1); /* twice the same */
+}
+END_TEST
+
+START_TEST(sample_is_unwound_by_mappings_that_answer_at_once)
+{
+	take(UNCOVERED, 1, NSEC_PER_SEC);
+	maps = ANON_LINE FILE_LINE COVERED_LINE;
+	take(UNCOVERED, 1, AGAIN_NS);
+	ck_assert_uint_eq(ledger->cut[UNWIND_UNMAPPED], 1);
+	ck_assert_uint_eq(ledger->cut[UNWIND_NO_RULE], 1);
+}
+END_TEST
+
+START_TEST(sample_that_waits_is_unwound_by_the_mappings_that_it_waited_for)
+{
+	take(UNCOVERED, 1, NSEC_PER_SEC);
+	maps_are_late = true;
+	take(UNCOVERED, 1, AGAIN_NS);
+	ck_assert_uint_eq(pipeline_parked(pipeline), 1);
+	late.fn(late.ctx, 0, -1, COVERED_LINE, strlen(COVERED_LINE));
+	pipeline_turn(pipeline, AGAIN_NS + 1);
+	ck_assert_uint_eq(pipeline_parked(pipeline), 0);
+	ck_assert_uint_eq(ledger->cut[UNWIND_UNMAPPED], 1);
+	ck_assert_uint_eq(ledger->cut[UNWIND_NO_RULE], 1);
+}
+END_TEST
+
 START_TEST(attributes_of_a_new_configuration_are_those_of_samples_that_wait_too)
 {
 	struct config *now = parse("[profile]\nsample_attributes = thread.id\n");
@@ -248,6 +322,10 @@ Suite *pipeline_suite(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, sample_waits_for_names_of_its_file);
 	tcase_add_test(t, stack_is_kernel_then_user_then_marker);
+	tcase_add_test(t, sample_waits_for_its_own_process_mappings);
+	tcase_add_loop_test(t, sample_keeps_the_mappings_that_it_is_unwound_by, 0, (int)ARRAY_SIZE(moments));
+	tcase_add_test(t, sample_is_unwound_by_mappings_that_answer_at_once);
+	tcase_add_test(t, sample_that_waits_is_unwound_by_the_mappings_that_it_waited_for);
 	tcase_add_test(t, attributes_of_a_new_configuration_are_those_of_samples_that_wait_too);
 	suite_add_tcase(s, t);
 	return s;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -28,6 +29,7 @@ struct fake {
 	struct asked asked[ASKED_MAX];
 	int count;
 	int busy;      /* refuse so many */
+	uint64_t busy_group; /* refuse this one's */
 	bool at_once;  /* answer -ESRCH within the call */
 };
 
@@ -46,6 +48,8 @@ static int fake_ask(struct host *h, const struct host_request *req, host_answer_
 		f->busy--;
 		return -EBUSY;
 	}
+	if (f->busy_group && req->group == f->busy_group)
+		return -EBUSY;
 	ck_assert_int_lt(f->count, ASKED_MAX);
 	f->count++;
 	*a = (struct asked){.req = *req, .fn = fn, .ctx = ctx};
@@ -254,6 +258,9 @@ START_TEST(a_process_that_is_gone_is_not_asked_about_again)
 {
 	struct process *p = sampled(10);
 
+	/* Another process with its pid is not asked either. */
+	ck_assert_uint_eq(fake.asked[open_question(HOST_READ_MAPS, 10)].req.pid_start_ns, 50 * NSEC_PER_SEC);
+	ck_assert_uint_eq(fake.asked[open_question(HOST_READ_IDENTITY, 10)].req.pid_start_ns, 50 * NSEC_PER_SEC);
 	answer(open_question(HOST_READ_MAPS, 10), -ESRCH, -1, NULL, 0);
 	answer(open_question(HOST_READ_IDENTITY, 10), -ESRCH, -1, NULL, 0);
 	now += 10 * NSEC_PER_SEC;
@@ -711,6 +718,15 @@ static int elf_file(uint8_t build_id)
 	return fd;
 }
 
+/* The host has no file of this path. */
+static void answer_file(int i, int fd)
+{
+	answer(i, 0, fd, NULL, 0);
+	i = open_question(HOST_OPEN_MAPPED, 1);
+	if (i >= 0)
+		answer(i, -ENOENT, -1, NULL, 0);
+}
+
 static const struct mapping *mapping_of(uint32_t pid, uint64_t pc)
 {
 	return space_find(table_peek(table, pid)->space, pc);
@@ -735,7 +751,8 @@ START_TEST(a_file_is_opened_once_for_all_who_map_it)
 	ck_assert(table_want_file(table, q, mapping_of(11, 0x10000)));
 	ck_assert_int_eq(asked_of(HOST_OPEN_MAPPED), 1);
 	ck_assert_str_eq(fake.asked[fake.count - 1].path, "/bin/prog");
-	answer(open_question(HOST_OPEN_MAPPED, 10), 0, elf_file(9), NULL, 0);
+	ck_assert_uint_eq(fake.asked[fake.count - 1].req.pid_start_ns, p->start_ns);
+	answer_file(open_question(HOST_OPEN_MAPPED, 10), elf_file(9));
 	ck_assert_int_eq(m->file->state, MAPPED_READY);
 	ck_assert_ptr_nonnull(m->file->binary);
 	ck_assert_int_eq(settled_files, 1);
@@ -789,7 +806,7 @@ START_TEST(a_file_of_the_dead_is_sought_with_neighbour_parent_and_host)
 	answer(i, -ESRCH, -1, NULL, 0);
 	i = open_question(HOST_OPEN_MAPPED, 10);
 	ck_assert_uint_eq(fake.asked[i].req.alternate_pid, 1);
-	answer(i, 0, elf_file(9), NULL, 0);
+	answer_file(i, elf_file(9));
 	ck_assert_int_eq(m->file->state, MAPPED_READY);
 }
 END_TEST
@@ -809,18 +826,155 @@ START_TEST(a_neighbour_is_named_with_the_first_question)
 }
 END_TEST
 
-START_TEST(the_same_build_open_elsewhere_serves_the_dead)
+static int only_root_writes(int fd)
 {
-	struct process *p = one_program(10, 7), *q;
+	ck_assert_int_eq(fchmod(fd, 0755), 0);
+	return fd;
+}
+
+/* Its process and all its neighbours are gone. */
+static const struct mapped_file *dead_file(uint32_t pid, uint64_t cgroup, const char *path)
+{
+	struct process *p;
+
+	forked(pid, 2000);
+	execed(pid, "prog");
+	sampled_as(pid, born, 1, cgroup, 0);
+	mapped(pid, 0x10000, 0x20000, path, 9);
+	p = table_peek(table, pid);
+	table_want_file(table, p, mapping_of(pid, 0x10000));
+	while (open_question(HOST_OPEN_MAPPED, pid) >= 0)
+		answer(open_question(HOST_OPEN_MAPPED, pid), -ESRCH, -1, NULL, 0);
+	return mapping_of(pid, 0x10000)->file;
+}
+
+START_TEST(same_build_in_its_container_serves_the_dead)
+{
+	struct process *p = one_program(10, 7);
+
+	if (geteuid()) {
+		fputs("skip - a file that only root may write needs root\n", stderr);
+		return;
+	}
+	table_want_file(table, p, mapping_of(10, 0x10000));
+	answer(open_question(HOST_OPEN_MAPPED, 10), 0, only_root_writes(elf_file(9)), NULL, 0);
+	ck_assert_ptr_eq(dead_file(11, 7, "/bin/twin")->binary, mapping_of(10, 0x10000)->file->binary);
+	ck_assert_int_eq(dead_file(12, 8, "/bin/twin")->state, MAPPED_FAILED);
+}
+END_TEST
+
+START_TEST(same_build_of_a_user_serves_nobody_else)
+{
+	struct process *p = one_program(10, 7);
 
 	table_want_file(table, p, mapping_of(10, 0x10000));
+	answer_file(open_question(HOST_OPEN_MAPPED, 10), elf_file(9));
+	ck_assert_int_eq(dead_file(11, 7, "/bin/twin")->state, MAPPED_FAILED);
+}
+END_TEST
+
+static uint64_t inode_of(int fd, uint64_t *ret_dev)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	*ret_dev = st.st_dev;
+	return st.st_ino;
+}
+
+static const struct mapped_file *wanted_program(void)
+{
+	struct process *p = one_program(10, 7);
+
+	ck_assert(table_want_file(table, p, mapping_of(10, 0x10000)));
+	return mapping_of(10, 0x10000)->file;
+}
+
+START_TEST(users_file_gives_way_to_the_hosts_of_the_same_build)
+{
+	const struct mapped_file *f = wanted_program();
+	int hosts = elf_file(9), i;
+	uint64_t dev, ino = inode_of(hosts, &dev);
+
 	answer(open_question(HOST_OPEN_MAPPED, 10), 0, elf_file(9), NULL, 0);
-	q = one_program(11, 8);
-	table_want_file(table, q, mapping_of(11, 0x10000));
-	while (open_question(HOST_OPEN_MAPPED, 11) >= 0)
-		answer(open_question(HOST_OPEN_MAPPED, 11), -ESRCH, -1, NULL, 0);
-	ck_assert_int_eq(mapping_of(11, 0x10000)->file->state, MAPPED_READY);
-	ck_assert_ptr_eq(mapping_of(11, 0x10000)->file->binary, mapping_of(10, 0x10000)->file->binary);
+	i = open_question(HOST_OPEN_MAPPED, 1);
+	ck_assert_int_eq(f->state, MAPPED_OPENING);
+	ck_assert(fake.asked[i].req.start == fake.asked[i].req.end && !fake.asked[i].req.alternate_pid);
+	ck_assert_uint_eq(fake.asked[i].req.pid_start_ns, 0); /* the other process' start is not the host's */
+	ck_assert_str_eq(fake.asked[i].path, "/bin/prog");
+	answer(i, 0, hosts, NULL, 0);
+	ck_assert_int_eq(f->state, MAPPED_READY);
+	ck_assert_uint_eq(f->binary->ino, ino);
+	ck_assert_int_eq(settled_files, 1);
+}
+END_TEST
+
+START_TEST(users_file_stays_where_the_host_has_another_build)
+{
+	const struct mapped_file *f = wanted_program();
+	int users = elf_file(9);
+	uint64_t dev, ino = inode_of(users, &dev);
+
+	answer(open_question(HOST_OPEN_MAPPED, 10), 0, users, NULL, 0);
+	answer(open_question(HOST_OPEN_MAPPED, 1), 0, elf_file(8), NULL, 0);
+	ck_assert_int_eq(f->state, MAPPED_READY);
+	ck_assert_uint_eq(f->binary->ino, ino);
+}
+END_TEST
+
+START_TEST(file_that_only_root_may_write_is_taken_at_once)
+{
+	const struct mapped_file *f;
+
+	if (geteuid()) {
+		fputs("skip - a file that only root may write needs root\n", stderr);
+		return;
+	}
+	f = wanted_program();
+	answer(open_question(HOST_OPEN_MAPPED, 10), 0, only_root_writes(elf_file(9)), NULL, 0);
+	ck_assert_int_eq(f->state, MAPPED_READY);
+	ck_assert_int_eq(open_question(HOST_OPEN_MAPPED, 1), -1);
+}
+END_TEST
+
+/* The kernel reported the inode of fd. */
+static const struct mapped_file *wanted_inode(int fd)
+{
+	struct proc_event ev = {.type = PROC_MMAP, .pid = 10, .tid = 10, .start = 0x30000, .end = 0x40000, .name = "/bin/it",
+				.name_len = 7};
+	struct process *p = one_program(10, 7);
+
+	ev.time_ns = tick();
+	ev.ino = inode_of(fd, &ev.dev);
+	table_apply(table, &ev);
+	ck_assert(table_want_file(table, p, mapping_of(10, 0x30000)));
+	return mapping_of(10, 0x30000)->file;
+}
+
+START_TEST(inode_that_the_kernel_reported_is_beyond_doubt)
+{
+	int fd = elf_file(9);
+	const struct mapped_file *f = wanted_inode(fd);
+
+	answer(open_question(HOST_OPEN_MAPPED, 10), 0, fd, NULL, 0);
+	ck_assert_int_eq(f->state, MAPPED_READY);
+	ck_assert_int_eq(open_question(HOST_OPEN_MAPPED, 1), -1);
+}
+END_TEST
+
+/* As of a mapping that was swapped before it was opened; on some file systems the numbers differ without that. */
+START_TEST(another_inode_gives_way_to_the_hosts_if_that_is_the_one)
+{
+	int fd = elf_file(9), other = only_root_writes(elf_file(9));
+	uint64_t dev, ino = inode_of(_i ? fd : other, &dev);
+	const struct mapped_file *f = wanted_inode(fd);
+
+	answer(open_question(HOST_OPEN_MAPPED, 10), 0, other, NULL, 0);
+	answer(open_question(HOST_OPEN_MAPPED, 1), 0, _i ? fd : elf_file(9), NULL, 0);
+	ck_assert_int_eq(f->state, MAPPED_READY);
+	ck_assert_uint_eq(f->binary->ino, ino);
+	if (!_i)
+		close(fd);
 }
 END_TEST
 
@@ -836,8 +990,48 @@ START_TEST(what_the_host_has_no_time_for_is_asked_later)
 	ck_assert_int_eq(asked_of(HOST_OPEN_MAPPED), 0);
 	table_tick(table, tick());
 	ck_assert_int_eq(asked_of(HOST_OPEN_MAPPED), 1);
-	answer(open_question(HOST_OPEN_MAPPED, 10), 0, elf_file(9), NULL, 0);
+	answer_file(open_question(HOST_OPEN_MAPPED, 10), elf_file(9));
 	ck_assert_int_eq(m->file->state, MAPPED_READY);
+}
+END_TEST
+
+/* As where one user's questions fill the user's part of the queue. */
+START_TEST(group_that_the_host_refuses_delays_nobody_else)
+{
+	struct process *p = one_program(10, 7), *q = one_program(11, 8), *r = one_program(12, 9);
+
+	fake.busy_group = 7;
+	ck_assert(table_want_file(table, p, mapping_of(10, 0x10000)));
+	ck_assert(table_want_file(table, q, mapping_of(11, 0x10000)));
+	ck_assert_int_ge(open_question(HOST_OPEN_MAPPED, 11), 0);
+	fake.busy = 1;
+	ck_assert(table_want_file(table, r, mapping_of(12, 0x10000)));
+	table_tick(table, tick());
+	ck_assert_int_ge(open_question(HOST_OPEN_MAPPED, 12), 0);
+	ck_assert_int_eq(open_question(HOST_OPEN_MAPPED, 10), -1);
+	fake.busy_group = 0;
+	table_tick(table, tick());
+	ck_assert_int_ge(open_question(HOST_OPEN_MAPPED, 10), 0);
+	ck_assert_int_eq(asked_of(HOST_OPEN_MAPPED), 3);
+}
+END_TEST
+
+static uint64_t group_of(uint32_t kind, uint32_t pid)
+{
+	return fake.asked[open_question(kind, pid)].req.group;
+}
+
+START_TEST(questions_are_of_the_group_of_their_process)
+{
+	struct process *p = sampled_as(10, 50 * NSEC_PER_SEC, 3, 77, 0);
+
+	ck_assert_uint_eq(group_of(HOST_READ_MAPS, 10), 77);
+	ck_assert_uint_eq(group_of(HOST_READ_IDENTITY, 10), 77);
+	p = one_program(11, 78);
+	ck_assert(table_want_file(table, p, mapping_of(11, 0x10000)));
+	ck_assert_uint_eq(group_of(HOST_OPEN_MAPPED, 11), 78);
+	answer(open_question(HOST_OPEN_MAPPED, 11), 0, elf_file(9), NULL, 0);
+	ck_assert_uint_eq(group_of(HOST_OPEN_MAPPED, 1), 78); /* the host's file of that path */
 }
 END_TEST
 
@@ -867,7 +1061,7 @@ START_TEST(a_failure_that_may_pass_is_tried_again)
 	now += 2 * NSEC_PER_SEC;
 	table_tick(table, now);
 	ck_assert(table_want_file(table, p, m));
-	answer(open_question(HOST_OPEN_MAPPED, 10), 0, elf_file(9), NULL, 0);
+	answer_file(open_question(HOST_OPEN_MAPPED, 10), elf_file(9));
 	ck_assert_int_eq(m->file->state, MAPPED_READY);
 }
 END_TEST
@@ -922,7 +1116,7 @@ START_TEST(idle_files_are_closed_after_a_while)
 	struct process *p = one_program(10, 7);
 
 	table_want_file(table, p, mapping_of(10, 0x10000));
-	answer(open_question(HOST_OPEN_MAPPED, 10), 0, elf_file(9), NULL, 0);
+	answer_file(open_question(HOST_OPEN_MAPPED, 10), elf_file(9));
 	exited(10, 10);
 	for (int i = 0; i < 40; i++)
 		table_tick(table, now += NSEC_PER_SEC);
@@ -1136,8 +1330,16 @@ Suite *table_suite(void)
 	tcase_add_test(t, a_file_with_another_build_id_is_not_taken);
 	tcase_add_test(t, a_file_of_the_dead_is_sought_with_neighbour_parent_and_host);
 	tcase_add_test(t, a_neighbour_is_named_with_the_first_question);
-	tcase_add_test(t, the_same_build_open_elsewhere_serves_the_dead);
+	tcase_add_test(t, same_build_in_its_container_serves_the_dead);
+	tcase_add_test(t, same_build_of_a_user_serves_nobody_else);
+	tcase_add_test(t, users_file_gives_way_to_the_hosts_of_the_same_build);
+	tcase_add_test(t, users_file_stays_where_the_host_has_another_build);
+	tcase_add_test(t, file_that_only_root_may_write_is_taken_at_once);
+	tcase_add_test(t, inode_that_the_kernel_reported_is_beyond_doubt);
+	tcase_add_loop_test(t, another_inode_gives_way_to_the_hosts_if_that_is_the_one, 0, 2);
 	tcase_add_test(t, what_the_host_has_no_time_for_is_asked_later);
+	tcase_add_test(t, group_that_the_host_refuses_delays_nobody_else);
+	tcase_add_test(t, questions_are_of_the_group_of_their_process);
 	tcase_add_test(t, a_host_that_answers_at_once_is_understood);
 	tcase_add_test(t, a_failure_that_may_pass_is_tried_again);
 	tcase_add_loop_test(t, a_name_tells_its_kind, 0, ARRAY_SIZE(kinds));

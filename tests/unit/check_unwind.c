@@ -281,6 +281,25 @@ START_TEST(generated_code_is_left_by_its_frame_pointer)
 }
 END_TEST
 
+START_TEST(code_of_a_file_that_is_no_program_is_left_like_generated_code)
+{
+	struct mapped_file *f = space_find(space, JIT)->file;
+
+	f->kind = MAPPED_MEMFD;
+	f->state = MAPPED_FAILED;
+	f->error = -ENOEXEC;
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = STACK + 16;
+	word(2, STACK + 160);
+	word(3, JIT + 0x20);
+	word(20, 0);
+	word(21, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, JIT + 0x20, BASE + 0x2310);
+	f->error = -EPERM;
+	EXPECT(UNWIND_NO_FILE, JIT + 0x10);
+}
+END_TEST
+
 START_TEST(generated_code_is_left_into_code_without_frame_pointers)
 {
 	reg[RIP] = JIT + 0x10;
@@ -607,6 +626,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, trampoline_that_leads_to_itself_ends);
 	tcase_add_test(t, private_convention_holds_within_one_file_only);
 	tcase_add_test(t, generated_code_is_left_by_its_frame_pointer);
+	tcase_add_test(t, code_of_a_file_that_is_no_program_is_left_like_generated_code);
 	tcase_add_test(t, generated_code_is_left_into_code_without_frame_pointers);
 	tcase_add_test(t, implausible_frame_pointer_is_not_followed);
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);

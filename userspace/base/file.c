@@ -167,7 +167,7 @@ static int file_write_new(int dir, const char *name, mode_t mode, const void *da
 
 	if (fd < 0)
 		return -errno;
-	err = file_write(fd, data, len);
+	err = fchmod(fd, mode) < 0 ? -errno : file_write(fd, data, len);
 	if (!err && prepare)
 		err = prepare(ctx, fd);
 	/* Some file systems report a full disk or quota only now. */
@@ -192,10 +192,18 @@ int file_replace(int dir, const char *name, mode_t mode, const void *data, size_
 	return err;
 }
 
+static int file_make_dir(const char *path, mode_t mode)
+{
+	if (mkdir(path, mode) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return chmod(path, mode) < 0 ? -errno : 0;
+}
+
 int file_make_dirs(const char *path, mode_t parents, mode_t mode)
 {
 	size_t len = strlen(path);
 	char part[PATH_MAX];
+	int err;
 
 	if (len >= sizeof(part))
 		return -ENAMETOOLONG;
@@ -204,8 +212,9 @@ int file_make_dirs(const char *path, mode_t parents, mode_t mode)
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
-		if (mkdir(part, i == len ? mode : parents) < 0 && errno != EEXIST)
-			return -errno;
+		err = file_make_dir(part, i == len ? mode : parents);
+		if (err)
+			return err;
 	}
 	return 0;
 }

@@ -9,6 +9,9 @@
  * Errors are negative errno. Reads are bounded by the caller: by the size of
  * an array, or by max bytes.
  *
+ * A mode is the new file's or directory's mode, whatever the umask is: it is
+ * chosen where it is needed, not by who starts the program.
+ *
  * Not for: pages of a binary, where a short read is the end of the file
  * (process/binary.c), files that grow while they are read (symbol/jit.c), and
  * /proc files of any length that are looked through line by line.

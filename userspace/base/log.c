@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #define LOG_RATE_NS  (10ULL * NSEC_PER_SEC)
 #define LOG_RATE_LONGEST_NS (600ULL * NSEC_PER_SEC)
@@ -149,10 +150,11 @@ static void log_put(const struct log_tag *tag, enum log_level level, uint32_t le
 	n = MAX(MIN(n, (int)sizeof(text) - 49), 0);
 	if (left_out)
 		snprintf(text + n, sizeof(text) - (size_t)n, " (%u like this left out)", left_out);
-	/* A line is a line, whatever a name in it holds. */
+	/* A line is a line, and holds nothing that a terminal obeys, whatever a name in it holds. */
 	for (char *s = text; *s; s++)
-		if (*s == '\n')
+		if (*s == '\n' || *s == '\t')
 			*s = ' ';
+	utf8_clean_str(text);
 	if (!to_journal(tag, level, text))
 		to_stream(level, text);
 }

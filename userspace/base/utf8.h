@@ -3,6 +3,9 @@
  * UTF-8: the one decoder, and the one rule for text that others wrote (names
  * from files, processes, requests and configuration).
  *
+ * Log lines are cleaned as a whole (base/log.c), JSON and the pages of otprof
+ * where they are written.
+ *
  * The rule: text holds printable characters only. Every byte that belongs to
  * none becomes '?': malformed sequences, control characters of C0 and C1, and
  * U+FFFE and U+FFFF, which XML excludes. So cleaned text is as long as before,

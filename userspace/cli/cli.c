@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 
 static const char *cli_name = "otprof";
 
@@ -18,11 +19,17 @@ void cli_set_name(const char *name)
 	cli_name = name;
 }
 
+/* Cleaned: it may name a file or a process of somebody who wants the terminal to obey. */
 static void cli_print_line(const char *fmt, va_list ap)
 {
-	fprintf(stderr, "%s: ", cli_name);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	_cleanup_(freep) char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0) {
+		text = NULL; /* undefined after a failure */
+		return;
+	}
+	utf8_clean_str(text);
+	fprintf(stderr, "%s: %s\n", cli_name, text);
 }
 
 void cli_error(const char *fmt, ...)

@@ -44,7 +44,7 @@ static int read_some(int fd, struct buf *b)
 	return n > 0;
 }
 
-static int read_until_end(int fd, struct buf *b)
+int client_read_to_end(int fd, struct buf *b)
 {
 	uint64_t deadline = clock_now_ns() + STATUS_WAIT_NS, now;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -66,7 +66,7 @@ int client_read(const char *runtime_dir, struct buf *ret_text)
 	if (fd < 0)
 		return fd;
 	ret_text->max = STATUS_MAX;
-	return read_until_end(fd, ret_text);
+	return client_read_to_end(fd, ret_text);
 }
 
 static int parse(const struct buf *text, json_t **ret)
@@ -102,7 +102,7 @@ int client_ask(const char *runtime_dir, const char *line, struct buf *ret_text, 
 	if (n != (ssize_t)len)
 		return n < 0 ? -errno : -EIO;
 	ret_text->max = STATUS_MAX;
-	r = read_until_end(fd, ret_text);
+	r = client_read_to_end(fd, ret_text);
 	return r < 0 ? r : parse(ret_text, ret);
 }
 
@@ -118,7 +118,7 @@ int client_last_status(const char *runtime_dir, json_t **ret)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
-	r = read_until_end(fd, &text);
+	r = client_read_to_end(fd, &text);
 	return r < 0 ? r : parse(&text, ret);
 }
 

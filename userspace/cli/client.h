@@ -25,6 +25,9 @@ int client_last_status(const char *runtime_dir, json_t **ret); /* RUNTIME_DIR/la
  */
 int client_ask(const char *runtime_dir, const char *line, struct buf *ret_text, json_t **ret);
 
+/* Appends what fd still has to say, until its end. -ETIMEDOUT after 5 s, -E2BIG where b is full. */
+int client_read_to_end(int fd, struct buf *b);
+
 /* Prints why RUNTIME_DIR/socket could not be read (err, negative) and what may help. Returns the exit status. */
 int client_failed(const char *runtime_dir, const char *socket, int err);
 

@@ -296,7 +296,7 @@ static int explain_print_page(struct buf *b)
 
 static int explain_print_json(const json_t *answer)
 {
-	if (json_dumpf(answer, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF && fflush(stdout) != EOF)
+	if (json_dumpf(answer, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 && putchar('\n') != EOF && fflush(stdout) != EOF)
 		return 0;
 	cli_error("write error: %s", strerror(errno));
 	return CLI_FAILED;
@@ -316,7 +316,10 @@ static int explain(const struct options *o)
 	r = explain_refused(o, answer);
 	if (r)
 		return r;
-	explain_files(json_object_get(answer, "process"), o->pid);
+	r = explain_files(json_object_get(answer, "process"), o->pid);
+	if (r < 0)
+		cli_error("process %u: its root cannot be read (%s): no debug files and no packages are looked for", o->pid,
+			  strerror(-r));
 	if (o->json)
 		return explain_print_json(answer);
 	explain_print_process(&page, o->pid, answer);

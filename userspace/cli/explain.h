@@ -15,7 +15,10 @@
  * Adds to each file of the process: missing (text, "" for nothing),
  * debug_file, package, debug_package; to the process: advice (source line,
  * packages, own_root: whether they are to be installed in this root).
+ * Everything below the process' root is read by a process of its own, which is
+ * abandoned after 5 s. -ETIMEDOUT, or another error: only missing is added, by
+ * the daemon's answer alone, and advice is empty.
  */
-void explain_files(json_t *process, unsigned pid);
+int explain_files(json_t *process, unsigned pid);
 
 #endif

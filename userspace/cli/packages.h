@@ -3,8 +3,10 @@
  * Which package has the debug information of a file, from dpkg's lists and
  * os-release.
  *
- * Called by explain, once for all files. Reads files below root, runs nothing.
- * Bounds: lists are read up to a number of bytes; entries after them are not found.
+ * Called by explain, once for all files, in a process of its own: the root may
+ * be a container's, whose file systems may never answer. root is a borrowed
+ * descriptor of it; no link leads out of it. Reads files, runs nothing. Bounds:
+ * lists are read up to a number of bytes; entries after them are not found.
  */
 #ifndef OTP_CLI_PACKAGES_H
 #define OTP_CLI_PACKAGES_H
@@ -18,8 +20,13 @@ struct package_file {
 	char package[PACKAGE_NAME_MAX]; /* "": none has it */
 };
 
+/*
+ * Opens what path is for a process with this root, absolute links included. -ENOSYS: a kernel before 5.6, and the
+ * root is not our own.
+ */
+int packages_open(int root, const char *path, int flags);
 /* Fills package of each. -ENOENT: root has no dpkg. */
-int packages_find(const char *root, struct package_file *files, size_t n);
+int packages_find(int root, struct package_file *files, size_t n);
 /* The package with its debug information: libc6 has libc6-dbg, all others NAME-dbgsym. */
 void package_debug_name(const char *package, char to[PACKAGE_NAME_MAX]);
 
@@ -27,6 +34,6 @@ struct distribution {
 	char id[32], codename[32];
 	char source[256]; /* a line for apt's sources with the debug packages; "": unknown */
 };
-void distribution_read(const char *root, struct distribution *ret);
+void distribution_read(int root, struct distribution *ret);
 
 #endif

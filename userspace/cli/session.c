@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/client.h"
 
 #define STOP_NS   (20 * NSEC_PER_SEC)
@@ -26,7 +27,8 @@ extern char **environ;
 static const char *session_temporary_parent(void)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
-	const char *dir = secure_getenv("TMPDIR");
+	/* Root's may be the one of the user who called sudo, who could exchange what root makes there. */
+	const char *dir = geteuid() ? secure_getenv("TMPDIR") : NULL;
 
 	if (!dir || *dir != '/' || strlen(dir) > 40 || dir[strspn(dir, plain)])
 		return "/tmp";
@@ -214,8 +216,10 @@ void session_print_log(const struct session *s)
 	text[n > 0 ? n : 0] = '\0';
 	/* The cut may be inside a line: begin with the next one. */
 	line = end > LOG_SHOWN ? strchr(text, '\n') : NULL;
-	for (line = strtok(line ? line : text, "\n"); line; line = strtok(NULL, "\n"))
+	for (line = strtok(line ? line : text, "\n"); line; line = strtok(NULL, "\n")) {
+		utf8_clean_str(line);
 		fprintf(stderr, "  | %s\n", line);
+	}
 }
 
 static int session_remove_file(const char *path, const struct stat *st, int type, struct FTW *ftw)

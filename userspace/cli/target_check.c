@@ -27,41 +27,29 @@ struct target {
 	bool containers;	  /* a process in a container was seen: its name may be known to its runtime only */
 };
 
-/* The first bytes of /proc/PID/name, as text. */
-static bool target_read(const char *pid, const char *name, char *to, size_t size)
-{
-	_cleanup_(fclosep) FILE *f = NULL;
-	char path[300];
-
-	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
-	f = fopen(path, "re");
-	to[f ? fread(to, 1, size - 1, f) : 0] = '\0';
-	return to[0];
-}
-
 /* Processes. */
 
-static bool target_is_exe(const struct target *t, const char *pid)
+static bool target_is_exe(const struct target *t, uint32_t pid)
 {
-	char path[300], exe[TARGET_PATH_MAX], comm[64];
+	char path[64], exe[TARGET_PATH_MAX], comm[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%s/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[MAX(n, 0)] = '\0';
-	target_read(pid, "comm", comm, sizeof(comm));
+	file_read_proc(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
 	return target_is_program(t->value, exe, comm);
 }
 
 /* The effective user counts, as for [targets]. */
-static bool target_is_user(const struct target *t, const char *pid)
+static bool target_is_user(const struct target *t, uint32_t pid)
 {
 	char text[2048];
 	const char *line;
 	unsigned int uid;
 
-	if (!target_read(pid, "status", text, sizeof(text)))
+	if (file_read_proc(pid, "status", text, sizeof(text)) <= 0)
 		return false;
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %*u %u", &uid) == 1 && uid == t->uid;
@@ -86,7 +74,7 @@ static bool target_is_in_container(struct target *t, const char *cgroups)
 	return target_is_container(t->value, &facts);
 }
 
-static bool target_is_process(struct target *t, const char *pid)
+static bool target_is_process(struct target *t, uint32_t pid)
 {
 	char cgroups[2 * TARGET_PATH_MAX];
 
@@ -94,7 +82,7 @@ static bool target_is_process(struct target *t, const char *pid)
 		return target_is_exe(t, pid);
 	if (!strcmp(t->kind, "user"))
 		return target_is_user(t, pid);
-	if (!target_read(pid, "cgroup", cgroups, sizeof(cgroups)))
+	if (file_read_proc(pid, "cgroup", cgroups, sizeof(cgroups)) <= 0)
 		return false;
 	return strcmp(t->kind, "unit") ? target_is_in_container(t, cgroups) : target_is_unit(t, cgroups);
 }
@@ -105,10 +93,12 @@ static bool target_runs(struct target *t)
 	_cleanup_(closedirp) DIR *dir = opendir("/proc");
 	const struct dirent *entry;
 
-	while (dir && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid() &&
-		    target_is_process(t, entry->d_name))
+	while (dir && (entry = readdir(dir))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid > 0 && pid != getpid() && target_is_process(t, (uint32_t)pid))
 			return true;
+	}
 	return false;
 }
 

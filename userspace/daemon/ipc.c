@@ -138,12 +138,11 @@ static bool ipc_head_is_sound(const struct ipc_message *m, const struct msghdr *
 	       m->head.len == n - sizeof(m->head) && ipc_type_is_known(m->head.type);
 }
 
-int ipc_receive(int sock, struct ipc_message *m)
+static int ipc_receive_with(int sock, struct ipc_message *m, union ipc_control *control)
 {
 	struct iovec iov[2] = {{&m->head, sizeof(m->head)}, {m->data, sizeof(m->data)}};
-	union ipc_control control = {0};
-	struct msghdr msg = {
-		.msg_iov = iov, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = control,
+			     .msg_controllen = control ? sizeof(*control) : 0};
 	ssize_t n;
 	int err;
 
@@ -169,6 +168,19 @@ int ipc_receive(int sock, struct ipc_message *m)
 		return -EBADMSG;
 	}
 	return 1;
+}
+
+int ipc_receive(int sock, struct ipc_message *m)
+{
+	union ipc_control control = {0};
+
+	return ipc_receive_with(sock, m, &control);
+}
+
+/* Without room for them, the kernel drops the descriptors and marks the message (net/core/scm.c). */
+int ipc_receive_plain(int sock, struct ipc_message *m)
+{
+	return ipc_receive_with(sock, m, NULL);
 }
 
 int ipc_wait(int sock, struct ipc_message *m)

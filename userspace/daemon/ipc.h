@@ -17,7 +17,9 @@
 
 #include "base/ledger.h"
 #include "base/origin.h"
+#include "daemon/blame.h"
 #include "daemon/fetch.h"
+#include "daemon/ticket.h"
 #include "kmod/uapi/otprof.h"
 
 #define IPC_DATA_MAX	  65536u
@@ -42,13 +44,20 @@
 	X(12, RATE, "monitor to engine: struct ipc_rate; back: its id, after the old rate's profile") \
 	X(13, LIMITS, "monitor to engine: struct ipc_limits")                                      \
 	X(16, RELEASED, "engine to monitor: it has read much of the ring, which is to be freed")   \
-	X(20, ASK, "engine to monitor, monitor to opener: struct ipc_ask and path")                \
-	X(21, ANSWER, "back: struct ipc_answer and data; fd: file or memfd") \
+	X(35, BLAME, "opener to monitor: struct blame: whose file or memory it touches next")       \
+	X(36, BANS, "monitor to opener: struct ipc_bans: what it must not touch")                  \
+	X(19, KEY, "monitor to opener: what it signs tickets with (daemon/ticket.h)")              \
+	X(20, ASK, "engine or indexer to monitor; monitor to opener, fd: the asker's socket: struct ipc_ask and path") \
+	X(21, ANSWER, "to the asker, by the opener or the monitor: struct ipc_answer and data; fd: file or memfd") \
+	X(17, FOUND, "opener to monitor: an answer waits for room in the asker's socket")          \
+	X(18, ANSWERED, "opener to monitor: the asker was answered")                               \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                          \
 	X(23, HINT, "engine to monitor: struct ipc_hint")                                          \
 	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
 	X(25, WATCH, "monitor to engine: u32: whether to send LIFE")                               \
-	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: ELF file, index, scratch") \
+	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: index, scratch, a socket for FILE") \
+	X(33, FILE_WANTED, "monitor to engine: the tag of its question for an index; fd: where to send FILE") \
+	X(34, FILE, "engine to indexer: fd: the ELF file")                                         \
 	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                   \
 	X(28, FETCH, "monitor to fetcher: struct ipc_fetch; fd: the debug file to write")          \
 	X(29, FETCHED, "fetcher to monitor: struct ipc_fetched")                                   \
@@ -57,8 +66,8 @@
 	X(32, DRAINED, "net to monitor: the answer to PEER: the previous socket was read to its end") \
 	X(40, STATUS_WANTED, "net to monitor: u32 format; the metrics listener has a request")     \
 	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                            \
-	X(42, EXPLAIN, "monitor to engine: u32 pid; the tag identifies the question")              \
-	X(43, EXPLAINED, "engine to monitor: the same tag; fd: sealed memfd with JSON")            \
+	X(42, EXPLAIN, "monitor to engine: u32 pid; fd: the monitor's memfd, for JSON; the tag identifies the question") \
+	X(43, EXPLAINED, "engine to monitor: the same tag; the memfd is written")                  \
 	X(50, BEAT, "worker to monitor: alive; u64 counter")
 
 enum ipc_type {
@@ -100,14 +109,23 @@ struct ipc_ring { uint64_t ring_bytes, pos; struct origins origins; uint32_t fla
 struct ipc_rate { uint64_t pos, id; struct origins origins; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
-struct ipc_ask { uint32_t kind, pid; uint64_t start, end, ino; uint32_t len, alternate_pid, path_len, reserved; };
-struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; };
+struct ipc_program { uint64_t dev, ino; uint32_t uid, gid, mode, reserved; };
+/* HOST_OPEN_DEBUG: the monitor adds the program that the debug file is for; its path follows path and a NUL. */
+struct ipc_ask {
+	uint32_t kind, pid;
+	uint64_t pid_start_ns, start, end, ino;
+	uint32_t len, alternate_pid, path_len, reserved;
+	struct ipc_program program;
+};
+struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; struct ticket_file file; /* to expect */ };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
 /* state: enum fetch_state; FETCHED: a new index holds more. content: the file's htlhash; all: of every file. */
 struct ipc_debuginfod { uint64_t content[2]; uint32_t state, all; };
 struct ipc_fetch { char id[FETCH_ID_MAX + 7]; };
 struct ipc_fetched { uint32_t state, requests; uint64_t bytes; char text[160]; };
 struct ipc_answer { int32_t err; uint32_t reserved; };
+/* copy_overlays: any overlay's files are passed as copies, because engine or indexer hung. */
+struct ipc_bans { uint32_t count, copy_overlays; struct blame ban[BLAME_MAX]; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
 struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: remove it */
 enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* the second descriptor */ };
@@ -127,6 +145,11 @@ struct ipc_message {
 
 /* 1 and a message, 0 when the peer closed, -EAGAIN when there is none, -EBADMSG. */
 int ipc_receive(int sock, struct ipc_message *m);
+/*
+ * The same of a peer that has no descriptors to pass: -EBADMSG if it passes any.
+ * None of them becomes one of this process, which could wait for ever to close it.
+ */
+int ipc_receive_plain(int sock, struct ipc_message *m);
 int ipc_wait(int sock, struct ipc_message *m); /* blocks until a message arrives; returns as ipc_receive */
 void ipc_close_fds(struct ipc_message *m); /* those that were not taken */
 int ipc_take_fd(struct ipc_message *m, int i); /* owned by the caller */

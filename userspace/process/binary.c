@@ -23,15 +23,13 @@ struct binary_file {
 	struct page_source source;
 	bool listed;
 	struct binary_file *next_same; /* same hash of identity */
-	struct binary_file *next, **link;
 };
 
 /*
- * All open binaries, one object per file. The list belongs to the process: caches compare binaries by pointer and by
- * id, so a second list would make two of one file. One thread opens and reads binaries.
+ * All open binaries, one object per file. The map belongs to the process: caches compare binaries by pointer and by
+ * id, so a second map would make two of one file. One thread opens and reads binaries.
  */
 static struct map by_identity;
-static struct binary_file *all;
 static uint32_t open_count;
 static uint32_t last_id;
 /* A capture records every page that is read, whoever reads it; so there is one hook, set before the first read. */
@@ -45,14 +43,15 @@ static struct binary_file *file_of(struct binary *b)
 
 static uint64_t binary_identity_hash(const struct binary *b)
 {
-	const uint64_t id[] = {b->dev, b->ino, b->size, b->ctime_ns};
+	const uint64_t id[] = {b->dev, b->ino, b->size, b->ctime_ns, (uintptr_t)b->path};
 
 	return hash_bytes(id, sizeof(id), 1);
 }
 
 static bool binary_identity_equal(const struct binary *a, const struct binary *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns;
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->ctime_ns == b->ctime_ns &&
+	       a->path == b->path;
 }
 
 static struct binary_file *binary_find_same(const struct binary *b)
@@ -64,6 +63,19 @@ static struct binary_file *binary_find_same(const struct binary *b)
 	return f;
 }
 
+/* true: another reference to the object that has this identity and path. */
+static bool binary_get_open(struct binary *id, const char *path, struct binary **ret)
+{
+	struct binary_file *same;
+
+	id->path = str_get_c(path);
+	same = binary_find_same(id);
+	id->path = str_put(id->path);
+	if (same)
+		*ret = binary_ref(&same->b);
+	return same;
+}
+
 static int binary_list_add(struct binary_file *f)
 {
 	uint64_t hash = binary_identity_hash(&f->b);
@@ -71,11 +83,6 @@ static int binary_list_add(struct binary_file *f)
 	f->next_same = map_find_ptr(&by_identity, hash);
 	if (map_put_ptr(&by_identity, hash, f) < 0)
 		return -ENOMEM;
-	f->next = all;
-	f->link = &all;
-	if (all)
-		all->link = &f->next;
-	all = f;
 	f->listed = true;
 	return 0;
 }
@@ -94,9 +101,6 @@ static void binary_list_remove(struct binary_file *f)
 	} else {
 		map_remove(&by_identity, hash);
 	}
-	*f->link = f->next;
-	if (f->next)
-		f->next->link = f->link;
 	if (!by_identity.count)
 		map_done(&by_identity);
 }
@@ -222,6 +226,7 @@ static int binary_set_identity(struct binary *b, int fd)
 	b->dev = st.st_dev;
 	b->ino = st.st_ino;
 	b->size = (uint64_t)st.st_size;
+	b->root_only = !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
 	b->ctime_ns = (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_ctim.tv_nsec;
 	return 0;
 }
@@ -231,17 +236,13 @@ int binary_open(int fd, const char *path, struct binary **ret)
 	_cleanup_(closep) int own = fd;
 	_cleanup_(file_freep) struct binary_file *f = NULL;
 	struct binary id = {0};
-	struct binary_file *same;
 	int r;
 
 	r = binary_set_identity(&id, fd);
 	if (r < 0)
 		return r;
-	same = binary_find_same(&id);
-	if (same) {
-		*ret = binary_ref(&same->b);
+	if (binary_get_open(&id, path, ret))
 		return 0;
-	}
 	f = file_new(path);
 	if (!f)
 		return -ENOMEM;
@@ -271,12 +272,9 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	_cleanup_(file_freep) struct binary_file *f = NULL;
 	struct binary id = {.dev = replay->dev, .ino = replay->ino, .size = replay->size,
 			    .ctime_ns = replay->ctime_ns};
-	struct binary_file *same = binary_find_same(&id);
 
-	if (same) {
-		*ret = binary_ref(&same->b);
+	if (binary_get_open(&id, path, ret))
 		return 0;
-	}
 	f = file_new(path);
 	if (!f)
 		return -ENOMEM;
@@ -284,6 +282,7 @@ int binary_open_replay(const struct binary_replay *replay, const char *path, str
 	f->b.ino = id.ino;
 	f->b.size = id.size;
 	f->b.ctime_ns = id.ctime_ns;
+	f->b.root_only = true;
 	f->replay = *replay;
 	return binary_publish(&f, ret);
 }
@@ -379,14 +378,6 @@ bool binary_is_code(const struct binary *b, uint64_t vaddr)
 			return true;
 	}
 	return false;
-}
-
-struct binary *binary_find_build_id(const uint8_t *id, uint8_t len)
-{
-	for (struct binary_file *f = all; f && len; f = f->next)
-		if (f->b.build_id_len == len && !memcmp(f->b.build_id, id, len))
-			return &f->b;
-	return NULL;
 }
 
 uint32_t binary_count(void)

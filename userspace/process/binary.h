@@ -7,8 +7,10 @@
  * Called by the engine, one thread. Files are read by pread, never mapped: one
  * that is truncated meanwhile causes a short read, not a SIGBUS.
  * Lifetime: reference counted. Binaries are shared by all processes and keyed
- * by the file's own identity (device, inode, size, change time), never by
- * build-id alone, which a hostile file can claim.
+ * by the file's own identity (device, inode, size, change time) and its path,
+ * never by build-id alone, which a hostile file can claim. The path names frames
+ * without symbols, and a mount can put any file below any path: so the first to
+ * map a file does not choose its path for others.
  * Cost: opening reads the ELF header, the tables and the notes, a few pages
  * however large the file is. A cached read is a memcpy.
  */
@@ -21,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/strpool.h"
+#include "process/host.h"
 
 #define BINARY_BUILD_ID_MAX 20
 #define BINARY_SEGMENTS_MAX 64
@@ -43,11 +46,13 @@ enum binary_slot { BINARY_SLOT_UNWIND, BINARY_SLOT_SYMBOLS, BINARY_SLOT_DEBUG, B
 struct binary {
 	uint32_t refs;
 	uint32_t id; /* small, unique for the life of the engine, from 1 */
-	struct str *path; /* as first seen; owned */
+	struct str *path; /* as its processes see it; owned */
+	struct host_ticket ticket; /* for questions about it to the host; zero where the host gave none */
 	uint64_t dev, ino, size, ctime_ns;
 	uint8_t build_id[BINARY_BUILD_ID_MAX];
 	uint8_t build_id_len; /* 0: none */
 	uint8_t htlhash[16];  /* first 16 bytes of SHA-256(head 4096, tail 4096, length as big-endian u64) */
+	bool root_only; /* nobody but root may write it; in a replay, always */
 	bool is_elf;
 	bool is_64;
 	uint16_t machine; /* EM_* */
@@ -65,7 +70,7 @@ struct binary {
 /*
  * Takes fd over, also on failure. A file that is not ELF becomes a binary with
  * is_elf false (its frames are named by path and offset). A file that is open
- * already: another reference to the same object. -ENOMEM; -EIO, also for
+ * already below this path: another reference to the same object. -ENOMEM; -EIO, also for
  * anything but a regular file.
  */
 int binary_open(int fd, const char *path, struct binary **ret);
@@ -78,8 +83,6 @@ int binary_fd(const struct binary *b);
 struct binary *binary_ref(struct binary *b);
 struct binary *binary_put(struct binary *b); /* NULL; the last one closes the file */
 
-/* An open file that claims this build-id; borrowed, NULL if none. A last resort: build-ids can be claimed. */
-struct binary *binary_find_build_id(const uint8_t *id, uint8_t len);
 /* Open binaries: each file holds one descriptor. */
 uint32_t binary_count(void);
 

@@ -233,6 +233,25 @@ struct mapped_file *files_get(struct process_table *t, const struct file_name *n
 	return mapped_file_ref(f);
 }
 
+static bool is_twin(const struct mapped_file *f, const struct mapped_file *of)
+{
+	const struct binary *b = f->state == MAPPED_READY ? f->binary : NULL;
+
+	return b && b->root_only && f->container == of->container && b->build_id_len == of->build_id_len &&
+	       !memcmp(b->build_id, of->build_id, of->build_id_len);
+}
+
+struct binary *files_find_twin(const struct process_table *t, const struct mapped_file *of)
+{
+	if (!of->build_id_len)
+		return NULL;
+	map_for_each(&t->files.by_key, slot)
+		for (struct mapped_file *f = (struct mapped_file *)(uintptr_t)slot->value; f; f = f->next)
+			if (is_twin(f, of))
+				return f->binary;
+	return NULL;
+}
+
 /* Our own vDSO: the kernel gives every process the same one. */
 static int open_own_vdso(struct binary **ret)
 {

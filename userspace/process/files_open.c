@@ -3,6 +3,12 @@
  * Opens mapped files: requested from the host once for all processes that map
  * the file, through another process where its own has ended, and verified
  * before use.
+ *
+ * One process' answer serves all, and a process can lie: below a path of the
+ * host its mount namespace may hold a file of the user's own that claims the
+ * same build-id, and what is mapped may change before it is opened. So where
+ * the answer may be such a file, the host's root is searched for that path, and
+ * the host's file is preferred if it is a proven one.
  */
 #include <string.h>
 
@@ -12,18 +18,24 @@
 #define RETRY_FIRST_NS   NSEC_PER_SEC
 #define RETRY_LONGEST_NS (64 * NSEC_PER_SEC)
 #define ATTEMPTS         3
+#define HOST_PID         1
 
 /* Worth another attempt later, perhaps through another process. */
 static bool files_is_transient(int err)
 {
-	return err != -EPERM && err != -ESTALE && err != -EIO;
+	return err != -EPERM && err != -ENOEXEC && err != -ESTALE && err != -EIO;
 }
+
+static bool files_request(struct question *q);
 
 static void files_settle(struct question *q, int err)
 {
 	struct process_table *t = q->t;
 	struct mapped_file *f = mapped_file_ref(q->file);
 
+	f->binary = steal_ptr(&q->found);
+	if (f->binary)
+		err = 0;
 	question_free(q);
 	f->state = err < 0 ? MAPPED_FAILED : MAPPED_READY;
 	f->error = err;
@@ -66,18 +78,61 @@ static int files_take_answer(struct question *q, int fd, const void *data, size_
 		binary_put(b);
 		return -ESTALE;
 	}
-	f->binary = b;
+	if (fd >= 0 && len == sizeof(b->ticket))
+		memcpy(&b->ticket, data, sizeof(b->ticket));
+	binary_put(q->found);
+	q->found = b;
 	return 0;
 }
 
 /*
  * The last resort for a process that has ended with its root: a file of the
- * same build-id, opened for another process.
+ * same build-id, opened for another process of its container. Any container
+ * can claim a build-id.
  */
-static bool files_use_twin(struct mapped_file *f)
+static void files_use_twin(struct question *q)
 {
-	f->binary = binary_ref(binary_find_build_id(f->build_id, f->build_id_len));
-	return f->binary != NULL;
+	q->found = binary_ref(files_find_twin(q->t, q->file));
+}
+
+/* --- the host's own file --- */
+
+/* Beyond doubt: the kernel reported this inode. */
+static bool files_is_mapped_inode(const struct mapped_file *f, const struct binary *b)
+{
+	return f->ino && b->dev == f->dev && b->ino == f->ino;
+}
+
+/* Where the kernel reported a build-id only, whoever is root in a container may replace its files anyway. */
+static bool files_is_doubtful(const struct question *q)
+{
+	const struct mapped_file *f = q->file;
+
+	return f->ino ? !files_is_mapped_inode(f, q->found) : !q->found->root_only;
+}
+
+static void files_ask_host(struct question *q)
+{
+	q->of_host = true;
+	q->pid = HOST_PID;
+	q->pid_start_ns = 0;
+	q->alternate = 0;
+	q->start = q->end = 0;
+	files_request(q);
+}
+
+static int files_take_hosts(struct question *q, int fd, const void *data, size_t len)
+{
+	struct binary *found = steal_ptr(&q->found);
+	int r = files_take_answer(q, fd, data, len);
+
+	if (r == 0 && q->file->ino && !files_is_mapped_inode(q->file, q->found))
+		q->found = binary_put(q->found);
+	if (q->found)
+		binary_put(found);
+	else
+		q->found = found;
+	return r;
 }
 
 static uint32_t files_cgroup_neighbour(const struct process_table *t, const struct question *q)
@@ -107,7 +162,7 @@ static uint32_t files_alternate_pid(const struct process_table *t, const struct 
 	case 1:
 		return q->ppid;
 	}
-	return 1;
+	return HOST_PID;
 }
 
 static bool files_next_attempt(const struct process_table *t, struct question *q)
@@ -129,7 +184,24 @@ static bool files_is_elsewhere(int err)
 	return err == -ESRCH || err == -ENOENT || err == -ESTALE || err == -EACCES;
 }
 
-static void files_request(struct question *q);
+/* false: the question is to be settled. */
+static bool files_ask_again(struct question *q, int err)
+{
+	if (q->of_host)
+		return false;
+	if (err < 0 && files_is_elsewhere(err)) {
+		if (files_next_attempt(q->t, q)) {
+			files_request(q);
+			return true;
+		}
+		files_use_twin(q);
+		return false;
+	}
+	if (err < 0 || !files_is_doubtful(q))
+		return false;
+	files_ask_host(q);
+	return true;
+}
 
 static void files_on_opened(void *ctx, int err, int fd, const void *data, size_t len)
 {
@@ -137,17 +209,11 @@ static void files_on_opened(void *ctx, int err, int fd, const void *data, size_t
 	struct process_table *t = q->t;
 
 	if (err == 0)
-		err = files_take_answer(q, fd, data, len);
+		err = q->of_host ? files_take_hosts(q, fd, data, len) : files_take_answer(q, fd, data, len);
 	else
 		closep(&fd);
-	if (err < 0 && files_is_elsewhere(err)) {
-		if (files_next_attempt(t, q)) {
-			files_request(q);
-			return;
-		}
-		if (files_use_twin(q->file))
-			err = 0;
-	}
+	if (files_ask_again(q, err))
+		return;
 	files_settle(q, err);
 	files_pump(t);
 }
@@ -172,9 +238,11 @@ static int files_host_open(struct question *q)
 	struct host_request req = {
 		.kind = HOST_OPEN_MAPPED,
 		.pid = q->pid,
+		.pid_start_ns = q->pid_start_ns,
 		.start = q->start,
 		.end = q->end,
 		.ino = f->ino,
+		.group = q->group,
 		.alternate_pid = q->alternate,
 		.path = f->path->s,
 	};
@@ -182,45 +250,54 @@ static int files_host_open(struct question *q)
 	return host_ask(q->t->cfg.host, &req, files_on_opened, q);
 }
 
-/* Afterwards q may be freed: answered, or settled. */
-static void files_request(struct question *q)
+/* Afterwards q may be freed: answered, or settled. false: the host has no room for this group, q is deferred. */
+static bool files_request(struct question *q)
 {
-	int r = q->t->files.later ? -EBUSY : files_host_open(q);
+	int r = files_host_open(q);
 
 	if (r == -EBUSY)
 		files_defer(q);
 	else if (r < 0)
 		files_settle(q, r);
+	return r != -EBUSY;
+}
+
+/* The list is taken over: an answer may arrive during a call, and lead to another question that is deferred. */
+static struct question *files_take_deferred(struct files *files)
+{
+	struct question *first = files->later;
+
+	files->later = NULL;
+	files->later_end = &files->later;
+	files->later_count = 0;
+	return first;
+}
+
+/* In order, but a group for which the host has no room does not delay others. */
+static void files_request_all(struct question *q)
+{
+	uint64_t refused = 0;
+	bool room = true;
+
+	for (struct question *next; q; q = next) {
+		next = q->later;
+		if (!room && q->group == refused) {
+			files_defer(q);
+			continue;
+		}
+		refused = q->group;
+		room = files_request(q);
+	}
 }
 
 void files_pump(struct process_table *t)
 {
 	struct files *files = &t->files;
 
-	if (files->pumping)
+	if (files->pumping || !files->later)
 		return;
 	files->pumping = true;
-	while (files->later) {
-		struct question *q = files->later;
-		int r;
-
-		/* Removed from the queue first: the answer may arrive during the call. */
-		files->later = q->later;
-		if (!files->later)
-			files->later_end = &files->later;
-		files->later_count--;
-		r = files_host_open(q);
-		if (r == -EBUSY) {
-			q->later = files->later;
-			files->later = q;
-			if (!q->later)
-				files->later_end = &q->later;
-			files->later_count++;
-			break;
-		}
-		if (r < 0)
-			files_settle(q, r);
-	}
+	files_request_all(files_take_deferred(files));
 	files->pumping = false;
 }
 
@@ -240,7 +317,9 @@ static bool files_begin_open(struct process_table *t, struct process *p, const s
 	if (question_new(t, NULL, &q) < 0)
 		return false;
 	q->pid = p->pid;
+	q->pid_start_ns = entry_start(container_of(p, struct entry, p));
 	q->ppid = p->ppid;
+	q->group = p->cgroup_id;
 	q->start = m->start;
 	q->end = m->end;
 	q->file = mapped_file_ref(f);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum host_ask {
-	HOST_OPEN_MAPPED = 1, /* the file mapped at [start, end) of pid -> fd */
+	HOST_OPEN_MAPPED = 1, /* the program or jitdump mapped executable at [start, end) of pid -> fd */
 	HOST_READ_MAPS,       /* /proc/PID/maps, code only -> data */
 	HOST_READ_IDENTITY,   /* struct host_identity_text -> data */
 	/* 4 was an answer of captures by older versions: it stays unused. */
@@ -42,23 +42,34 @@ enum host_ask {
 #define HOST_CONTAINER_NAME_MAX 256u /* with the NUL */
 #define HOST_CONTAINERS_MAX     (4u << 20)
 
+/* What recognises a file that the host opened in later questions about it; opaque. */
+struct host_ticket {
+	uint64_t opaque[18];
+};
+
 struct host_request {
 	uint32_t kind; /* enum host_ask */
 	uint32_t pid;
+	uint64_t pid_start_ns; /* when pid started, boot time: -ESRCH where another process has it; 0: unknown */
 	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until the answer; -1: in a replay */
+	const struct host_ticket *ticket; /* HOST_OPEN_INDEX: of elf_fd; borrowed for the call */
 	uint64_t start; /* HOST_OPEN_MAPPED: mapping */
 	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
 	uint64_t ino; /* required of the opened file; 0: unknown */
 	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; HOST_OPEN_DEBUG: enum index_root; else 0 */
+	uint64_t group; /* whose questions share a turn, as a process' cgroup; 0: nobody's */
 	uint32_t alternate_pid; /* living process of the same container, 0: none */
 	const char *path;       /* HOST_OPEN_MAPPED: as the target sees it; borrowed for the call */
 };
 
 /*
  * err: 0 or negative errno (-ESRCH: the process ended, -ENOENT, -EPERM: not a
- * regular file, -ETIMEDOUT). fd: owned by the callee, -1 if none. data:
- * borrowed for the call. A replay answers HOST_OPEN_MAPPED and HOST_OPEN_INDEX
- * with a struct binary_replay as data in place of the descriptor.
+ * regular file, or none that may leave the opener, -ENOEXEC: mapped as code, but
+ * no program, -EACCES: a file found by its name that the process may not run,
+ * -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for the call;
+ * with a descriptor, the file's struct host_ticket. A replay answers
+ * HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a struct binary_replay as data in
+ * place of the descriptor.
  */
 typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);
 

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#define START_LATE_NS (NSEC_PER_SEC / 50)
+
 /* Numbers of fields. */
 enum { STAT_PPID = 4, STAT_FLAGS = 9, STAT_START = 22 };
 
@@ -78,4 +80,11 @@ int proc_stat_read(uint32_t pid, struct proc_stat *ret)
 uint64_t proc_stat_start_ns(const struct proc_stat *s)
 {
 	return s->start_ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+bool proc_stat_started_at(const struct proc_stat *s, uint64_t start_ns)
+{
+	uint64_t known = proc_stat_start_ns(s);
+
+	return !start_ns || (start_ns >= known && start_ns - known < START_LATE_NS);
 }

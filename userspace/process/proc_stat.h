@@ -28,6 +28,11 @@ int proc_stat_read(uint32_t pid, struct proc_stat *ret);
 
 /* Since boot; as precise as a tick. */
 uint64_t proc_stat_start_ns(const struct proc_stat *s);
+/*
+ * Whether this is the process that started then, as samplers report it; 0: any is. Stat's start is cut to ticks, and
+ * samplers in userspace know the time of the fork's record, which is a little later.
+ */
+bool proc_stat_started_at(const struct proc_stat *s, uint64_t start_ns);
 /* It has ended, and its parent has not read its exit status yet. */
 static inline bool proc_stat_is_zombie(const struct proc_stat *s)
 {

@@ -268,6 +268,14 @@ struct mapped_file *mapped_file_new(enum mapped_kind kind, const char *path, siz
 	return f->path ? f : mapped_file_put(f);
 }
 
+/* -ENOEXEC: the host has seen that it is mapped as code, and is no program. */
+bool mapped_file_is_generated(const struct mapped_file *f)
+{
+	if (f->state == MAPPED_FAILED && f->error == -ENOEXEC)
+		return true;
+	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
+}
+
 struct mapped_file *mapped_file_ref(struct mapped_file *f)
 {
 	if (f)

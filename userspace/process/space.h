@@ -91,6 +91,11 @@ uint64_t mapping_address(const struct mapping *m, uint64_t pc);
 
 /* A MAPPED_NEW file, refs 1. path: borrowed, as the target sees it. NULL without memory. */
 struct mapped_file *mapped_file_new(enum mapped_kind kind, const char *path, size_t path_len);
+/*
+ * Whether its code was written by a running program, into memory or into a file that it maps: it has no tables, and
+ * mostly cannot be read.
+ */
+bool mapped_file_is_generated(const struct mapped_file *f);
 struct mapped_file *mapped_file_ref(struct mapped_file *f);
 struct mapped_file *mapped_file_put(struct mapped_file *f); /* NULL */
 

@@ -125,7 +125,8 @@ struct process *table_peek(struct process_table *t, uint32_t pid); /* NULL if un
  * the one that does: maps are read again, at most rescans_per_second and less
  * often for a process where that did not help. true: the answer is pending, and
  * the sample may wait for process_settled; or, with maps_pending false, it has
- * arrived and p->space has changed.
+ * arrived and p->space has changed. false: it may have changed as well. Before
+ * the call, take a reference to a space that is in use.
  */
 bool table_uncovered(struct process_table *t, struct process *p, uint64_t pc, uint64_t time_ns);
 /* Requests the file unless that was done. false: it is READY or FAILED; true: file_settled follows. */

@@ -66,6 +66,7 @@ struct question *question_free(struct question *q)
 	if (q->next)
 		q->next->link = q->link;
 	mapped_file_put(q->file);
+	binary_put(q->found);
 	free(q);
 	return NULL;
 }

@@ -75,13 +75,19 @@ static void set_workload(struct entry *e, struct workload *w)
 	e->p.workload = w;
 }
 
+/* Pid 0 stands for interrupts that an idle CPU served. */
+static struct workload *kernel_workload_of(const struct process_table *t, const struct entry *e)
+{
+	return e->p.pid ? t->kernel_workload : t->interrupts_workload;
+}
+
 void identity_set_kernel(struct process_table *t, struct entry *e)
 {
 	question_cancel(e->identity_question);
 	e->identity_question = NULL;
 	e->p.identity_pending = false;
 	set_identity(e, identity_ref(e->p.pid ? t->kernel : t->interrupts));
-	set_workload(e, workload_ref(e->p.pid ? t->kernel_workload : t->interrupts_workload));
+	set_workload(e, workload_ref(kernel_workload_of(t, e)));
 	e->p.kernel = e->p.identity_known = e->p.maps_known = true;
 	e->todo &= (uint8_t)~(TODO_WORKLOAD | TODO_IDENTITY | TODO_MAPS);
 }
@@ -235,7 +241,8 @@ static void on_identity(void *ctx, int err, int fd, const void *data, size_t len
 /* Asked once, and again with the next sample where the host or the rate says no. */
 void identity_request(struct process_table *t, struct entry *e)
 {
-	struct host_request req = {.kind = HOST_READ_IDENTITY, .pid = e->p.pid};
+	struct host_request req = {.kind = HOST_READ_IDENTITY, .pid = e->p.pid, .pid_start_ns = entry_start(e),
+				   .group = e->p.cgroup_id};
 	struct question *q;
 
 	if (e->identity_question || t->now_ns < e->identity_after_ns || !rate_take(&t->identities, t->now_ns))
@@ -260,7 +267,7 @@ static int renew_workload(struct process_table *t, struct entry *e)
 	int r;
 
 	if (e->p.kernel) {
-		set_workload(e, workload_ref(e->p.pid ? t->kernel_workload : t->interrupts_workload));
+		set_workload(e, workload_ref(kernel_workload_of(t, e)));
 		return 0;
 	}
 	if (!e->identity || !e->p.identity_known) {

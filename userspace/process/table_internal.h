@@ -73,8 +73,11 @@ struct question {
 	uint32_t epoch;
 	struct entry *e;          /* borrowed; the question is cancelled before the entry is freed */
 	struct mapped_file *file; /* owned */
+	struct binary *found;     /* owned: the file's, unless the host holds a better one; NULL: not opened yet */
 	uint32_t pid, ppid, alternate, attempt;
-	uint64_t start, end;
+	bool of_host; /* whether the host's root has found's better */
+	uint64_t pid_start_ns, start, end;
+	uint64_t group; /* the cgroup of the process for which it is asked, also where another root is searched */
 };
 
 /* The identity of one process of a cgroup, for others of the same cgroup. */
@@ -121,6 +124,12 @@ static inline void table_advance(struct process_table *t, uint64_t now_ns)
 {
 	if (now_ns > t->now_ns)
 		t->now_ns = now_ns;
+}
+
+/* When the process started, to tell it from another one with its pid; 0: unknown. */
+static inline uint64_t entry_start(const struct entry *e)
+{
+	return e->p.start_ns ? e->p.start_ns : e->start_tick_ns;
 }
 
 /* table.c */
@@ -175,6 +184,8 @@ void files_done(struct process_table *t);
 struct mapped_file *files_get(struct process_table *t, const struct file_name *name);
 void files_sweep(struct process_table *t);
 void files_drop_idle(struct process_table *t, uint64_t keep_ns); /* at once with 0 */
+/* A binary of the same build-id in the same container, which only root may write; borrowed, NULL: none. */
+struct binary *files_find_twin(const struct process_table *t, const struct mapped_file *of);
 
 /* files_open.c */
 void files_pump(struct process_table *t);

@@ -205,7 +205,8 @@ static bool maps_may_request(struct process_table *t, struct entry *e, struct ra
 
 bool maps_request(struct process_table *t, struct entry *e, struct rate *rate)
 {
-	struct host_request req = {.kind = HOST_READ_MAPS, .pid = e->p.pid};
+	struct host_request req = {.kind = HOST_READ_MAPS, .pid = e->p.pid, .pid_start_ns = entry_start(e),
+				   .group = e->p.cgroup_id};
 	struct question *q;
 
 	if (e->maps_question)

@@ -46,5 +46,7 @@ int build_dwarf(struct builder *b, const struct image *m, const struct image *al
 /* Separate files. 0: ret is open and matches by build-id or CRC; -ENOENT. */
 int debug_file_open(struct builder *b, const struct image *m, struct image *ret);
 int debug_alt_open(struct builder *b, const struct image *m, struct image *ret);
+/* A file by its path alone, in the host's root or in the target's. */
+int debug_open_any(const struct index_job *job, const char *path, int *ret_fd);
 
 #endif

@@ -158,11 +158,13 @@ static void debug_index_on_answer(void *ctx, int err, int fd, const void *data, 
 		all->settled(all->ctx);
 }
 
-static void debug_index_request(struct indexed *e, uint32_t pid)
+static void debug_index_request(struct indexed *e, const struct symbol_asker *asker)
 {
 	struct debug_indexes *all = e->all;
-	struct host_request req = {.kind = HOST_OPEN_INDEX, .pid = pid, .path = str_c(e->binary->path),
-				   .elf_fd = binary_fd(e->binary)};
+	struct host_request req = {.kind = HOST_OPEN_INDEX, .pid = asker->pid,
+				   .pid_start_ns = asker->pid_start_ns, .group = asker->cgroup_id,
+				   .path = str_c(e->binary->path), .elf_fd = binary_fd(e->binary),
+				   .ticket = &e->binary->ticket};
 
 	memcpy(&req.start, e->binary->htlhash, sizeof(req.start));
 	memcpy(&req.end, e->binary->htlhash + sizeof(req.start), sizeof(req.end));
@@ -239,7 +241,10 @@ static bool debug_index_may_request(const struct indexed *e, uint64_t now)
 
 static bool debug_index_is_waited_for(const struct indexed *e, uint64_t now)
 {
-	return (e->state == NEW || e->state == ASKED) && !e->has_names && now - e->first_ns < e->all->wait_ns;
+	/* Refused for want of room: it is requested again soon. */
+	bool busy = e->state == REFUSED && e->error == -EBUSY;
+
+	return (e->state == NEW || e->state == ASKED || busy) && !e->has_names && now - e->first_ns < e->all->wait_ns;
 }
 
 bool debug_indexes_wait(const struct debug_indexes *all, uint64_t now)
@@ -264,7 +269,7 @@ bool debug_index_want(struct debug_indexes *all, struct binary *b, const struct 
 		return false;
 	if (debug_index_may_request(e, asker->now_ns)) {
 		e->asked_ns = asker->now_ns;
-		debug_index_request(e, asker->pid);
+		debug_index_request(e, asker);
 	}
 	return debug_index_is_waited_for(e, asker->now_ns);
 }

@@ -6,7 +6,8 @@
  *
  * At most DEBUG_ASKED_MAX requests are under way; another one is made when its
  * file is used again. A refused request is repeated at growing intervals (debug
- * packages get installed).
+ * packages get installed), one that the host had no room for after seconds: names
+ * wait for that one too.
  */
 #ifndef OTP_SYMBOL_DEBUG_H
 #define OTP_SYMBOL_DEBUG_H
@@ -17,7 +18,8 @@
 #include "symbol/index.h"
 #include "symbol/symbol.h"
 
-#define DEBUG_ASKED_MAX 8
+/* More than the host queues: the host decides who waits, because it knows the owners of files. */
+#define DEBUG_ASKED_MAX 128
 
 struct indexed;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Separate debug files: by build-id and by debuglink, in the target's root
- * first, then in the host's, then by build-id over the network, and what dwz shares between several of them.
+ * Separate debug files: by build-id and by debuglink, in the host's root first,
+ * then in the target's, then by build-id over the network, and what dwz shares
+ * between several of them.
  * Layouts: GDB manual, "Debugging Information in Separate Files"; dwz(1).
  */
 #include <string.h>
@@ -20,6 +21,15 @@ struct wanted {
 	uint32_t crc;
 	const char *section; /* that it must have, or be in vain */
 };
+
+int debug_open_any(const struct index_job *job, const char *path, int *ret_fd)
+{
+	int r = -ENOENT;
+
+	for (int root = INDEX_ROOT_HOST; job->open && r < 0 && root <= INDEX_ROOT_TARGET; root++)
+		r = job->open(job->ctx, (enum index_root)root, path, ret_fd);
+	return r;
+}
 
 static int open_image(struct builder *b, enum index_root root, const char *path, struct image *ret, int *ret_fd)
 {
@@ -206,7 +216,7 @@ int debug_file_open(struct builder *b, const struct image *m, struct image *ret)
 	w.by_crc = read_link(m, &name, &w.crc);
 	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(sections); i++) {
 		w.section = sections[i];
-		for (int root = INDEX_ROOT_TARGET; r < 0 && root <= INDEX_ROOT_HOST; root++) {
+		for (int root = INDEX_ROOT_HOST; r < 0 && root <= INDEX_ROOT_TARGET; root++) {
 			r = try_build_id(b, &w, (enum index_root)root, ret);
 			if (r < 0 && name)
 				r = try_link(b, &w, (enum index_root)root, name, ret);
@@ -232,7 +242,7 @@ int debug_alt_open(struct builder *b, const struct image *m, struct image *ret)
 		return -ENOENT;
 	w.id_len = p.len - len - 1;
 	memcpy(w.id, p.data + len + 1, w.id_len);
-	for (int root = INDEX_ROOT_TARGET; r < 0 && root <= INDEX_ROOT_HOST; root++) {
+	for (int root = INDEX_ROOT_HOST; r < 0 && root <= INDEX_ROOT_TARGET; root++) {
 		const char *name = (const char *)p.data;
 
 		/* "../../.dwz/x86_64-linux-gnu/a.debug": relative to .build-id/xx/ below a debug directory. */

@@ -76,7 +76,7 @@ struct index_head {
 };
 
 #define INDEX_VERSION 1 /* of the layout */
-#define INDEX_MAKER   2 /* of the contents: indexes kept from an earlier version are made anew */
+#define INDEX_MAKER   3 /* of the contents: indexes kept from an earlier version are made anew */
 
 _Static_assert(sizeof(struct index_block) == 16, "directory entries");
 _Static_assert(sizeof(struct index_identity) == 72 && sizeof(struct index_head) == 240, "no padding");

@@ -17,8 +17,8 @@
 
 #define INDEX_SCRATCH_MAX (3ull << 29) /* bytes of the scratch file; directories follow */
 
-/* FETCHED: downloaded files instead of a root; the path is a build-id in hexadecimal. */
-enum index_root { INDEX_ROOT_TARGET, INDEX_ROOT_HOST, INDEX_ROOT_FETCHED };
+/* As they are searched. FETCHED: downloaded files instead of a root; the path is a build-id in hexadecimal. */
+enum index_root { INDEX_ROOT_HOST, INDEX_ROOT_TARGET, INDEX_ROOT_FETCHED };
 
 struct index_job {
 	int elf_fd, out_fd, scratch_fd; /* borrowed; the last two empty, readable and writable */
@@ -26,7 +26,10 @@ struct index_job {
 	const char *debug_dirs;	 /* separated by spaces */
 	bool symbols_only;	 /* skip the debug information, which a first attempt did not survive */
 	bool inlines, lines;
-	/* Another ELF file by its path in one of the roots; 0 and a descriptor that is the caller's, or -errno. */
+	/*
+	 * Another ELF file by its path in one of the roots; 0 and a descriptor that is the caller's, or -errno. It
+	 * serves every process that runs the file: the callee opens none whose writers could not write the file.
+	 */
 	int (*open)(void *ctx, enum index_root root, const char *path, int *ret_fd);
 	void *ctx;
 };

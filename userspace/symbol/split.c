@@ -105,10 +105,9 @@ static const char *text_of(Dwarf_Die *die, unsigned int name, unsigned int older
 
 static int open_path(struct dwarf_build *d, const char *path, struct image *ret)
 {
-	const struct index_job *job = d->b->job;
 	_cleanup_(closep) int fd = -1;
 	struct stat st;
-	int r = job->open ? job->open(job->ctx, INDEX_ROOT_TARGET, path, &fd) : -ENOENT;
+	int r = debug_open_any(d->b->job, path, &fd);
 
 	if (r < 0)
 		return r;

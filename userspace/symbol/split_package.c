@@ -105,7 +105,7 @@ static int open_package(struct dwarf_build *d, struct split_package *p)
 	int r;
 
 	snprintf(path, sizeof(path), "%.4090s.dwp", job->path);
-	r = job->open ? job->open(job->ctx, INDEX_ROOT_TARGET, path, &fd) : -ENOENT;
+	r = debug_open_any(job, path, &fd);
 	if (r == 0 && fstat(fd, &st) < 0)
 		r = -errno;
 	if (r == 0)

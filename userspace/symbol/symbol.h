@@ -77,6 +77,8 @@ void symbolizer_limit(struct symbolizer *s, size_t cached_bytes, size_t table_by
 /* The process that runs the file: debug files are searched for in its root. */
 struct symbol_asker {
 	uint32_t pid;
+	uint64_t pid_start_ns; /* 0: unknown */
+	uint64_t cgroup_id; /* whose turn the question takes */
 	uint64_t now_ns;
 };
 

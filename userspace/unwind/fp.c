@@ -61,12 +61,6 @@ static bool fp_chain_ended(const struct cursor *c)
 	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
-/* Code written by a running program, into memory or into a file that it maps. */
-static bool fp_is_generated(const struct mapped_file *f)
-{
-	return f->kind == MAPPED_ANON || (f->binary && !f->binary->is_elf);
-}
-
 /*
  * A record that lies a little beyond the copy, in a chain that was followed so
  * far or in generated code, where frame pointers are the rule: the copy is too
@@ -75,7 +69,7 @@ static bool fp_is_generated(const struct mapped_file *f)
 static bool fp_record_cut(const struct cursor *c, int err)
 {
 	return err == -EFAULT && c->fault != UNWIND_UNREADABLE &&
-	       (c->guess == FRAME_BY_FRAME_POINTER || fp_is_generated(c->file));
+	       (c->guess == FRAME_BY_FRAME_POINTER || mapped_file_is_generated(c->file));
 }
 
 /*
@@ -91,7 +85,7 @@ static int fp_entered_from(struct cursor *c, uint64_t pc)
 	struct fde f;
 	uint64_t at;
 
-	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !fp_is_generated(c->file)))
+	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !mapped_file_is_generated(c->file)))
 		return -ENOENT;
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;

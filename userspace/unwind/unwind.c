@@ -126,7 +126,7 @@ static int unwind_guess_holds(struct cursor *c)
 
 	if (!m)
 		return -ENOENT;
-	if (m->file->kind == MAPPED_ANON)
+	if (mapped_file_is_generated(m->file) && !m->file->binary)
 		return 0; /* accepted: generated code makes calls too, but cannot be read */
 	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
 		c->wait = m;
@@ -225,7 +225,7 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 
 	if (file->kind == MAPPED_VSYSCALL)
 		return unwind_step_frameless(c);
-	if (file->kind == MAPPED_ANON)
+	if (mapped_file_is_generated(file))
 		return unwind_by_fp_or(c, UNWIND_NO_RULE);
 	if (file->state != MAPPED_READY || !file->binary) {
 		if (c->final || file->state == MAPPED_FAILED)
@@ -233,8 +233,6 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 		*ret_wait = c->map;
 		return -EAGAIN;
 	}
-	if (!file->binary->is_elf)
-		return unwind_by_fp_or(c, UNWIND_NO_RULE);
 	if (!file->binary->is_64)
 		return cursor_cut(c, UNWIND_COMPAT);
 	if (file->binary->machine != c->arch->machine)

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "daemon/cache/disk_cache.h"
 
 #define FETCHING ".fetching"
 #define SUFFIX	 ".debug"
@@ -22,78 +21,85 @@ static void fetch_cache_name(const char *id, const char *suffix, char to[NAME_MA
 	snprintf(to, NAME_MAX_, "%s%s", id, suffix);
 }
 
-int fetch_cache_open(const char *path)
+int fetch_cache_open(const char *path, char why[SAFE_PATH_WHY], struct disk_cache *ret)
 {
-	int dir = disk_cache_open(path);
+	int err = disk_cache_open(path, why, ret);
 
-	if (dir >= 0)
-		unlinkat(dir, FETCHING, 0);
-	return dir;
+	if (err)
+		return err;
+	unlinkat(ret->dir, FETCHING, 0);
+	ret->refusals = NONE;
+	return 0;
 }
 
-int fetch_cache_find(int dir, const char *id)
+void fetch_cache_limit(struct disk_cache *c, uint64_t max_bytes, uint64_t retry_after_s)
+{
+	c->refusal_age_s = retry_after_s;
+	disk_cache_limit(c, max_bytes);
+}
+
+int fetch_cache_find(const struct disk_cache *c, const char *id)
 {
 	char name[NAME_MAX_];
 	int fd;
 
 	fetch_cache_name(id, SUFFIX, name);
-	fd = disk_cache_find(dir, name);
+	fd = disk_cache_find(c, name);
 	if (fd >= 0)
-		disk_cache_touch(dir, name);
+		disk_cache_touch(c, name);
 	return fd;
 }
 
-enum fetch_state fetch_cache_refused(int dir, const char *id, uint64_t now_s, uint64_t retry_after_s)
+enum fetch_state fetch_cache_refused(const struct disk_cache *c, const char *id, uint64_t now_s)
 {
 	_cleanup_(closep) int fd = -1;
 	char name[NAME_MAX_], why[32];
 	enum fetch_state state;
 
 	fetch_cache_name(id, NONE, name);
-	fd = disk_cache_find(dir, name);
-	if (fd < 0 || disk_cache_is_older(fd, now_s, retry_after_s))
+	fd = disk_cache_find(c, name);
+	if (fd < 0 || disk_cache_is_older(fd, now_s, c->refusal_age_s))
 		return FETCH_NONE;
 	file_read_text_fd(fd, why, sizeof(why));
 	state = fetch_state_find(why);
 	return state > FETCH_FETCHED ? state : FETCH_NOT_FOUND;
 }
 
-int fetch_cache_new(int dir)
+int fetch_cache_new(const struct disk_cache *c)
 {
-	return disk_cache_new(dir, FETCHING);
+	return disk_cache_new(c, FETCHING);
 }
 
-int fetch_cache_keep(int dir, const char *id, uint64_t max_bytes)
+int fetch_cache_keep(struct disk_cache *c, const char *id)
 {
 	char name[NAME_MAX_];
-	int r = disk_cache_admit(dir, FETCHING, max_bytes);
+	int r;
 
+	fetch_cache_name(id, SUFFIX, name);
+	r = disk_cache_keep(c, FETCHING, name);
 	if (r < 0)
 		return r;
-	fetch_cache_name(id, SUFFIX, name);
-	if (renameat(dir, FETCHING, dir, name) < 0)
-		return -errno;
 	fetch_cache_name(id, NONE, name);
-	unlinkat(dir, name, 0);
+	disk_cache_remove(c, name);
 	return 0;
 }
 
-void fetch_cache_refuse(int dir, const char *id, enum fetch_state why)
+void fetch_cache_refuse(struct disk_cache *c, const char *id, enum fetch_state why)
 {
 	_cleanup_(closep) int fd = -1;
 	const char *text = fetch_state_name(why);
 	char name[NAME_MAX_];
 
 	fetch_cache_name(id, SUFFIX, name);
-	unlinkat(dir, name, 0);
+	disk_cache_remove(c, name);
 	fetch_cache_name(id, NONE, name);
-	fd = disk_cache_new(dir, name);
+	fd = disk_cache_put(c, name);
 	/* A refusal without its reason is still one. */
 	if (fd >= 0)
 		file_write(fd, text, strlen(text));
 }
 
-void fetch_cache_forget_refusals(int dir)
+void fetch_cache_forget_refusals(struct disk_cache *c)
 {
-	disk_cache_drop(dir, NONE);
+	disk_cache_drop(c, NONE);
 }

@@ -52,21 +52,23 @@ static void remove_left_over(int dir)
 	closedir(d);
 }
 
-int index_cache_open(const char *path)
+int index_cache_open(const char *path, char why[SAFE_PATH_WHY], struct disk_cache *ret)
 {
-	int dir = disk_cache_open(path);
+	int err = disk_cache_open(path, why, ret);
 
-	if (dir >= 0)
-		remove_left_over(dir);
-	return dir;
+	if (err)
+		return err;
+	remove_left_over(ret->dir);
+	ret->refusals = NONE;
+	ret->refusal_age_s = NONE_AGE_S;
+	return 0;
 }
 
-void index_cache_key(const struct stat *st, const uint64_t content[2], const char *settings, char to[INDEX_KEY_MAX])
+void index_cache_key(const struct ticket_file *file, const uint64_t content[2], const char *settings, char to[INDEX_KEY_MAX])
 {
-	const uint64_t id[] = {(uint64_t)st->st_size,	     (uint64_t)st->st_mtim.tv_sec,
-			       (uint64_t)st->st_mtim.tv_nsec, st->st_dev,
-			       st->st_ino,		     content[0],
-			       content[1]};
+	const uint64_t id[] = {file->size, (uint64_t)file->mtime_s, (uint64_t)file->mtime_ns, file->dev,
+			       file->ino,  content[0],		     content[1],		     file->uid,
+			       file->gid,  file->mode & (S_IWGRP | S_IWOTH)};
 	uint8_t digest[SHA256_LEN];
 	struct sha256 h;
 
@@ -83,51 +85,64 @@ static void name_with(const char *key, const char *suffix, char to[INDEX_KEY_MAX
 	snprintf(to, INDEX_KEY_MAX + 8, "%s%s", key, suffix);
 }
 
-static int open_kind(int dir, const char *key, const char *suffix)
+static int open_kind(const struct disk_cache *c, const char *key, const char *suffix)
 {
 	char name[INDEX_KEY_MAX + 8];
 
 	name_with(key, suffix, name);
-	return disk_cache_find(dir, name);
+	return disk_cache_find(c, name);
 }
 
-static void touch(int dir, const char *key, const char *suffix)
+static void touch(const struct disk_cache *c, const char *key, const char *suffix)
 {
 	char name[INDEX_KEY_MAX + 8];
 
 	name_with(key, suffix, name);
-	disk_cache_touch(dir, name);
+	disk_cache_touch(c, name);
 }
 
-int index_cache_find(int dir, const char *key, uint64_t now_s)
+static void remove_kind(struct disk_cache *c, const char *key, const char *suffix)
+{
+	char name[INDEX_KEY_MAX + 8];
+
+	name_with(key, suffix, name);
+	disk_cache_remove(c, name);
+}
+
+int index_cache_find(struct disk_cache *c, const char *key, uint64_t now_s)
 {
 	_cleanup_(closep) int poor = -1, none = -1;
-	int fd = open_kind(dir, key, SUFFIX);
+	int fd = open_kind(c, key, SUFFIX);
 
 	if (fd >= 0) {
-		touch(dir, key, SUFFIX);
+		touch(c, key, SUFFIX);
 		return fd;
 	}
-	poor = open_kind(dir, key, POOR);
+	poor = open_kind(c, key, POOR);
 	/* Its age is the time since its inode's last change, which a touch would reset: so it is not touched. */
 	if (poor >= 0)
 		return disk_cache_is_older(poor, now_s, POOR_AGE_S) ? -ENOENT : steal_fd(&poor);
-	none = open_kind(dir, key, NONE);
-	return none >= 0 && !disk_cache_is_older(none, now_s, NONE_AGE_S) ? -ENODATA : -ENOENT;
+	none = open_kind(c, key, NONE);
+	if (none < 0)
+		return -ENOENT;
+	if (!disk_cache_is_older(none, now_s, NONE_AGE_S))
+		return -ENODATA;
+	remove_kind(c, key, NONE);
+	return -ENOENT;
 }
 
-int index_cache_new(int dir, int *ret_index, int *ret_scratch)
+int index_cache_new(const struct disk_cache *c, int *ret_index, int *ret_scratch)
 {
 	_cleanup_(closep) int index = -1, scratch = -1;
 	char name[INDEX_KEY_MAX + 8];
 
 	own_name(SCRATCH, name);
-	scratch = disk_cache_new(dir, name);
+	scratch = disk_cache_new(c, name);
 	if (scratch < 0)
 		return scratch;
-	unlinkat(dir, name, 0);
+	unlinkat(c->dir, name, 0);
 	own_name(MAKING, name);
-	index = disk_cache_new(dir, name);
+	index = disk_cache_new(c, name);
 	if (index < 0)
 		return index;
 	*ret_index = steal_fd(&index);
@@ -135,52 +150,46 @@ int index_cache_new(int dir, int *ret_index, int *ret_scratch)
 	return 0;
 }
 
-int index_cache_keep(int dir, const char *key, bool poor, uint64_t max_bytes)
+int index_cache_keep(struct disk_cache *c, const char *key, bool poor)
 {
-	char name[INDEX_KEY_MAX + 8], other[INDEX_KEY_MAX + 8], made[INDEX_KEY_MAX + 8];
+	char name[INDEX_KEY_MAX + 8], made[INDEX_KEY_MAX + 8];
 	int r;
 
 	own_name(MAKING, made);
-	r = disk_cache_admit(dir, made, max_bytes);
-	if (r < 0)
-		return r;
 	name_with(key, poor ? POOR : SUFFIX, name);
-	name_with(key, poor ? SUFFIX : POOR, other);
-	if (renameat(dir, made, dir, name) < 0)
-		return errno == ENOSPC ? -EDQUOT : -errno;
-	unlinkat(dir, other, 0);
+	r = disk_cache_keep(c, made, name);
+	if (r < 0)
+		return r == -ENOSPC ? -EDQUOT : r;
+	remove_kind(c, key, poor ? SUFFIX : POOR);
 	return 0;
 }
 
-void index_cache_drop_new(int dir)
+void index_cache_drop_new(const struct disk_cache *c)
 {
 	char name[INDEX_KEY_MAX + 8];
 
 	own_name(MAKING, name);
-	unlinkat(dir, name, 0);
+	unlinkat(c->dir, name, 0);
 }
 
-void index_cache_refuse(int dir, const char *key)
+void index_cache_refuse(struct disk_cache *c, const char *key)
 {
 	_cleanup_(closep) int fd = -1;
 	char name[INDEX_KEY_MAX + 8];
 
 	name_with(key, NONE, name);
-	fd = disk_cache_new(dir, name);
+	fd = disk_cache_put(c, name);
 }
 
-void index_cache_forget(int dir, const char *key)
+void index_cache_forget(struct disk_cache *c, const char *key)
 {
 	static const char *const suffixes[] = {SUFFIX, POOR, NONE};
-	char name[INDEX_KEY_MAX + 8];
 
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		name_with(key, suffixes[i], name);
-		unlinkat(dir, name, 0);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		remove_kind(c, key, suffixes[i]);
 }
 
-void index_cache_forget_poor(int dir)
+void index_cache_forget_poor(struct disk_cache *c)
 {
-	disk_cache_drop(dir, POOR);
+	disk_cache_drop(c, POOR);
 }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "daemon/disposable/fetch_address.h"
+#include "daemon/disposable/fetch_proxy.h"
 #include "symbol/debug_verify.h"
 
 #define CONNECT_MS     10000L
@@ -35,6 +36,7 @@ struct transfer {
 	char error[CURL_ERROR_SIZE];
 	uint64_t written, chatter;
 	bool led_away; /* after a redirection to another host or port */
+	bool proxied;  /* the connection is the proxy's, which decides itself what it reaches */
 	bool too_large, not_kept, not_allowed;
 };
 
@@ -72,7 +74,7 @@ static curl_socket_t fetch_http_open_socket(void *ctx, curlsocktype purpose, str
 {
 	struct transfer *t = ctx;
 
-	if (t->led_away && !fetch_address_is_public(&a->addr)) {
+	if (t->led_away && !t->proxied && !fetch_address_is_public(&a->addr)) {
 		t->not_allowed = true;
 		return CURL_SOCKET_BAD;
 	}
@@ -167,6 +169,17 @@ static bool fetch_http_follow(struct transfer *t, char url[URL_BYTES])
 	return true;
 }
 
+/* Each URL may have another proxy, or none. The choice is ours alone: "" keeps libcurl from making one. */
+static void fetch_http_set_url(struct transfer *t, const char *url)
+{
+	const char *proxy = fetch_proxy_of(url);
+
+	t->proxied = proxy;
+	curl_easy_setopt(t->easy, CURLOPT_URL, url);
+	curl_easy_setopt(t->easy, CURLOPT_PROXY, proxy ? proxy : "");
+	curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "");
+}
+
 static enum fetch_state fetch_http_ask_once(struct transfer *t, const char *url, uint64_t deadline_ns)
 {
 	uint64_t now = clock_now_ns();
@@ -180,7 +193,7 @@ static enum fetch_state fetch_http_ask_once(struct transfer *t, const char *url,
 	t->written = t->chatter = 0;
 	t->error[0] = '\0';
 	fetch_http_set_bounds(t, deadline_ns - now);
-	curl_easy_setopt(t->easy, CURLOPT_URL, url);
+	fetch_http_set_url(t, url);
 	t->report->requests++;
 	result = curl_easy_perform(t->easy);
 	status = fetch_http_status_of(t);
@@ -211,17 +224,6 @@ static enum fetch_state fetch_http_ask_server(struct transfer *t, char url[URL_B
 	return state;
 }
 
-/* Behind a proxy, addresses are resolved by the proxy, which decides what may be reached. */
-static bool fetch_http_has_proxy(void)
-{
-	static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (getenv(names[i]) && *getenv(names[i]))
-			return true;
-	return false;
-}
-
 static enum fetch_state fetch_http_ask_base(const struct fetch_request *r, const char *base, size_t len,
 					    struct fetch_report *ret)
 {
@@ -234,8 +236,6 @@ static enum fetch_state fetch_http_ask_base(const struct fetch_request *r, const
 	if (!t.easy)
 		return state;
 	fetch_http_set_behaviour(&t);
-	if (fetch_http_has_proxy())
-		curl_easy_setopt(t.easy, CURLOPT_OPENSOCKETFUNCTION, NULL);
 	if (snprintf(url, sizeof(url), "%.*s/buildid/%s/debuginfo", (int)len, base, r->id) < (int)sizeof(url))
 		state = fetch_http_ask_server(&t, url);
 	curl_easy_cleanup(t.easy);

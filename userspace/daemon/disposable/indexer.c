@@ -5,6 +5,7 @@
  * requests other files by name, which the monitor's opener opens.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,11 +19,15 @@
 #include "process/host.h"
 #include "symbol/index_build.h"
 
+#define FILE_PATIENCE 5000 /* ms until the engine has sent the file */
+
 struct indexer {
 	int sock;
 	struct config *config;
 	struct index_job job;
 	char path[HOST_PATH_MAX], dirs[1024];
+	struct ticket_file file;
+	int file_sock; /* the engine's end sends the file */
 	uint64_t asked;
 	struct ipc_message message;
 };
@@ -41,9 +46,29 @@ static int indexer_take_job(void *ctx, struct ipc_message *m)
 	memcpy(x->path, text, head->path_len);
 	memcpy(x->dirs, text + head->path_len, head->dirs_len);
 	x->job = (struct index_job){.path = x->path, .debug_dirs = x->dirs, .symbols_only = head->symbols_only,
-				    .elf_fd = ipc_take_fd(m, 0), .out_fd = ipc_take_fd(m, 1),
-				    .scratch_fd = ipc_take_fd(m, 2), .ctx = x};
+				    .elf_fd = -1, .out_fd = ipc_take_fd(m, 0), .scratch_fd = ipc_take_fd(m, 1),
+				    .ctx = x};
+	x->file = head->file;
+	x->file_sock = ipc_take_fd(m, 2);
 	return 0;
+}
+
+/*
+ * The engine may be taken over: it must not have another file indexed in the name of the one that its ticket is for.
+ * -EAGAIN: it has no use for the index any more.
+ */
+static int indexer_receive_file(struct indexer *x)
+{
+	struct pollfd p = {.fd = x->file_sock, .events = POLLIN};
+	int err;
+
+	if (poll(&p, 1, FILE_PATIENCE) != 1 || ipc_receive(x->file_sock, &x->message) != 1 ||
+	    x->message.head.type != IPC_FILE || !ipc_fits(&x->message, 0, 1))
+		return -EAGAIN;
+	err = ticket_file_check(&x->file, x->message.fds[0]);
+	if (!err)
+		x->job.elf_fd = ipc_take_fd(&x->message, 0);
+	return err;
 }
 
 static int indexer_begin(struct indexer *x)
@@ -101,7 +126,9 @@ static int indexer_work(struct indexer *x)
 	struct ipc_indexed result = {0};
 
 	x->job.open = indexer_open_debug;
-	result.err = index_build(&x->job, &report);
+	result.err = indexer_receive_file(x);
+	if (!result.err)
+		result.err = index_build(&x->job, &report);
 	if (!result.err && fdatasync(x->job.out_fd) < 0)
 		result.err = errno == ENOSPC ? -EDQUOT : -errno;
 	result.flags = report.flags;

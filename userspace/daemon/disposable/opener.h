@@ -12,29 +12,90 @@
 #ifndef OTP_DAEMON_DISPOSABLE_OPENER_H
 #define OTP_DAEMON_DISPOSABLE_OPENER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "daemon/disposable/container_name.h"
 #include "daemon/ipc.h"
+#include "daemon/ticket.h"
+#include "process/proc_stat.h"
+#include "process/proc_status.h"
 
 /* One opener's state, for all its questions. */
 struct opener {
 	struct config *config; /* owned */
+	int monitor;	       /* borrowed */
+	const struct ipc_ask *ask; /* the question under way; borrowed */
+	struct ipc_bans bans;
+	struct blame touched; /* what the monitor was told last */
 	struct container_names names;
 	uint64_t copied_bytes; /* of files that may hang */
+	uint8_t key[TICKET_KEY];
+	struct ticket file; /* the file that opener_pass passed last */
 };
 
 int opener_file(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd);
-int opener_perf_map(struct opener *o, uint32_t pid, int *ret_fd);
-int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, int *ret_fd);
-int opener_maps(uint32_t pid, struct buf *to);
-int opener_identity(struct opener *o, uint32_t pid, struct buf *to);
+int opener_perf_map(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
+/* program: the path of the program that the debug file is for. */
+int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, const char *program, int *ret_fd);
+int opener_maps(const struct ipc_ask *ask, struct buf *to);
+int opener_identity(struct opener *o, const struct ipc_ask *ask, struct buf *to);
 int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
 int opener_containers(struct opener *o, const char *ids, struct buf *to);
 
-/* Opens a file of /proc/PID; -ESRCH when the process is gone. */
-int opener_proc_file(uint32_t pid, const char *name, int flags);
+/*
+ * Before memory of pid, or a file of this file system (dev) for it, is touched.
+ * -EACCES: it is banned, because an opener hung on it.
+ */
+int opener_touch(struct opener *o, uint32_t pid, uint64_t dev);
+/* The same of a file that is open as a path. Does not hang itself. */
+int opener_touch_file(struct opener *o, uint32_t pid, int path_fd);
+
+struct statfs;
+bool opener_may_hang(const struct statfs *fs); /* a server answers for this file system */
+/*
+ * Passes an open file of this file system on, as it is or as a copy; takes *fd
+ * only in the first case. Fills o->file, unsigned.
+ */
+int opener_pass(struct opener *o, const struct statfs *fs, int *fd, int *ret_fd);
+
+/* opener_process.c */
+struct opener_process {
+	int dir; /* /proc/PID, owned */
+	struct proc_stat stat;
+};
+
+/* -ESRCH: it is gone, or another process has its pid; start_ns 0: any process that has it. */
+int opener_process_open(uint32_t pid, uint64_t start_ns, struct opener_process *ret);
+void opener_process_close(const struct opener_process *p);
+/* Opens a file below it; -ESRCH when the process has ended. */
+int opener_process_file(const struct opener_process *p, const char *name, int flags);
+/* Whose it is; text holds what ret borrows. */
+int opener_process_status(const struct opener_process *p, struct buf *text, struct proc_status *ret);
+int opener_process_maps(const struct opener_process *p, struct buf *to);
+int opener_process_identity(struct opener *o, const struct opener_process *p, struct buf *to);
+
+/* opener_files.c */
+int opener_open_root(const struct opener_process *p); /* by O_PATH */
+/* The file of this absolute path in a root, by O_PATH; resolve: RESOLVE_ flags besides IN_ROOT. */
+int opener_open_in(int root, const char *name, uint64_t resolve);
+enum opener_way { WAY_MAPPED, WAY_NAMED }; /* how a file was found; anybody may have chosen a name */
+/* Opens what an O_PATH descriptor leads to, for p. ino: required of it, 0: any. */
+int opener_take(struct opener *o, enum opener_way way, const struct opener_process *p, int path_fd, uint64_t ino,
+		int *ret_fd);
+
+/* opener_check.c: what a file must be, before it is opened for reading, and then by its content. */
+struct stat;
+/* A regular file whose content the kernel does not generate; else -EPERM. */
+int opener_check_kind(int path_fd, struct stat *st, struct statfs *fs);
+/* Whether a file that was found by its name only may be read for this user's process. */
+bool opener_may_run(const struct proc_status *user, const struct stat *st);
+/* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */
+int opener_check_content(int fd, const struct stat *st, const struct proc_status *jitdump_of);
+
+/* opener_mapping.c: an O_PATH descriptor of the file that is mapped executable at [start, end); -ENOENT: none is. */
+int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end);
 
 #endif

@@ -42,18 +42,21 @@ static int scan_list_pids(struct buf *to)
 /* A process that has ended is left out; so is one whose entry would not fit. */
 static int scan_add_process(struct opener *o, uint32_t pid, struct buf *to)
 {
+	_cleanup_(opener_process_close) struct opener_process p = {.dir = -1};
 	struct host_scan_entry entry = {.pid = pid};
 	size_t at;
 
 	buf_reset(to);
+	if (opener_process_open(pid, 0, &p))
+		return -ESRCH;
 	buf_add(to, &entry, sizeof(entry));
 	at = to->len;
-	if (opener_identity(o, pid, to))
+	if (opener_process_identity(o, &p, to))
 		return -ESRCH;
 	entry.identity_len = (uint32_t)(to->len - at);
 	at = to->len;
 	/* The identity shows why it has none: kernel threads and zombies. */
-	if (opener_maps(pid, to))
+	if (opener_process_maps(&p, to))
 		to->len = at;
 	entry.maps_len = (uint32_t)(to->len - at);
 	buf_add(to, (const char[8]){0}, (8 - to->len % 8) % 8);

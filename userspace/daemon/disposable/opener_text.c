@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "process/cgroup.h"
 #include "process/host.h"
-#include "process/proc_stat.h"
 #include "process/service.h"
 
 #define CMDLINE_MAX	4096
@@ -24,18 +23,6 @@
 /* The only variables of another process' environment that may leave this process. */
 static const char *const environ_wanted[] = {"OTEL_SERVICE_NAME=", "OTEL_RESOURCE_ATTRIBUTES="};
 
-int opener_proc_file(uint32_t pid, const char *name, int flags)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	fd = open(path, flags | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	return fd;
-}
-
 /* "start-end perms ...": code has the permission x. */
 static bool opener_maps_line_is_code(const char *line)
 {
@@ -44,12 +31,12 @@ static bool opener_maps_line_is_code(const char *line)
 	return perms && strlen(perms) > 4 && perms[3] == 'x';
 }
 
-int opener_maps(uint32_t pid, struct buf *to)
+int opener_process_maps(const struct opener_process *p, struct buf *to)
 {
 	_cleanup_(fclosep) FILE *f = NULL;
 	_cleanup_(freep) char *line = NULL;
 	size_t size = 0, seen = 0, first = to->len;
-	int fd = opener_proc_file(pid, "maps", O_RDONLY);
+	int fd = opener_process_file(p, "maps", O_RDONLY);
 	ssize_t n;
 
 	if (fd < 0)
@@ -71,20 +58,18 @@ int opener_maps(uint32_t pid, struct buf *to)
 	return ferror(f) && to->len == first ? -ESRCH : 0;
 }
 
-static void opener_add_exe(uint32_t pid, struct buf *to)
+static void opener_add_exe(const struct opener_process *p, struct buf *to)
 {
-	char path[64], *at = buf_reserve(to, HOST_PATH_MAX);
-	ssize_t n;
+	char *at = buf_reserve(to, HOST_PATH_MAX);
+	ssize_t n = at ? readlinkat(p->dir, "exe", at, HOST_PATH_MAX) : -1;
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	n = at ? readlink(path, at, HOST_PATH_MAX) : -1;
 	if (n > 0)
 		buf_commit(to, (size_t)n);
 }
 
-static void opener_add_file(uint32_t pid, const char *name, size_t max, struct buf *to)
+static void opener_add_file(const struct opener_process *p, const char *name, size_t max, struct buf *to)
 {
-	_cleanup_(closep) int fd = opener_proc_file(pid, name, O_RDONLY);
+	_cleanup_(closep) int fd = opener_process_file(p, name, O_RDONLY);
 
 	/* Kernel threads and exiting processes have no command line: then the text is empty. */
 	if (fd >= 0)
@@ -99,14 +84,14 @@ static bool opener_environ_is_wanted(const char *variable)
 	return false;
 }
 
-static void opener_add_environ(uint32_t pid, struct buf *to)
+static void opener_add_environ(const struct opener_process *p, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all;
 	size_t first = to->len;
 	const char *at, *end;
 
 	buf_init(&all, ENVIRON_READ + 16385);
-	opener_add_file(pid, "environ", ENVIRON_READ, &all);
+	opener_add_file(p, "environ", ENVIRON_READ, &all);
 	at = buf_cstr(&all);
 	end = at + all.len;
 	while (at < end) {
@@ -122,7 +107,7 @@ static void opener_add_environ(uint32_t pid, struct buf *to)
 }
 
 /* Only the arguments that name the program leave this process. */
-static void opener_add_cmdline(uint32_t pid, const char *exe, size_t exe_len, struct buf *to)
+static void opener_add_cmdline(const struct opener_process *p, const char *exe, size_t exe_len, struct buf *to)
 {
 	_cleanup_(buf_done) struct buf all, comm;
 	struct service_input in = {.exe = exe, .exe_len = exe_len};
@@ -130,8 +115,8 @@ static void opener_add_cmdline(uint32_t pid, const char *exe, size_t exe_len, st
 
 	buf_init(&all, CMDLINE_MAX + 1);
 	buf_init(&comm, 64);
-	opener_add_file(pid, "cmdline", CMDLINE_MAX, &all);
-	opener_add_file(pid, "comm", 32, &comm);
+	opener_add_file(p, "cmdline", CMDLINE_MAX, &all);
+	opener_add_file(p, "comm", 32, &comm);
 	if (!all.len)
 		return;
 	if (comm.len && comm.data[comm.len - 1] == '\n')
@@ -164,25 +149,27 @@ static const char *opener_make_identity(const struct buf *b, size_t first, const
 	return (const char *)b->data + at;
 }
 
-static void opener_add_text(struct opener *o, uint32_t pid, enum host_text kind, size_t first,
+static void opener_add_text(struct opener *o, const struct opener_process *p, enum host_text kind, size_t first,
 			    const struct host_identity_text *head, struct buf *to)
 {
 	switch (kind) {
 	case HOST_TEXT_EXE:
-		opener_add_exe(pid, to);
+		opener_add_exe(p, to);
 		break;
 	case HOST_TEXT_CMDLINE:
-		opener_add_cmdline(pid, opener_make_identity(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE],
+		if (!opener_touch(o, p->stat.pid, 0))
+			opener_add_cmdline(p, opener_make_identity(to, first, head, HOST_TEXT_EXE), head->len[HOST_TEXT_EXE],
 				   to);
 		break;
 	case HOST_TEXT_CGROUP:
-		opener_add_file(pid, "cgroup", CGROUP_MAX, to);
+		opener_add_file(p, "cgroup", CGROUP_MAX, to);
 		break;
 	case HOST_TEXT_ENVIRON:
-		opener_add_environ(pid, to);
+		if (!opener_touch(o, p->stat.pid, 0))
+			opener_add_environ(p, to);
 		break;
 	case HOST_TEXT_STATUS:
-		opener_add_file(pid, "status", STATUS_MAX, to);
+		opener_add_file(p, "status", STATUS_MAX, to);
 		break;
 	default:
 		opener_add_container(o, opener_make_identity(to, first, head, HOST_TEXT_CGROUP),
@@ -191,27 +178,37 @@ static void opener_add_text(struct opener *o, uint32_t pid, enum host_text kind,
 	}
 }
 
-int opener_identity(struct opener *o, uint32_t pid, struct buf *to)
+int opener_process_identity(struct opener *o, const struct opener_process *p, struct buf *to)
 {
-	struct host_identity_text head = {0};
+	struct host_identity_text head = {.start_ns = proc_stat_start_ns(&p->stat), .ppid = p->stat.ppid};
 	size_t first = to->len, at;
-	struct proc_stat stat;
-	int err = proc_stat_read(pid, &stat);
 
-	if (err)
-		return err;
 	buf_add(to, &head, sizeof(head));
 	for (int text = 0; text < HOST_TEXT_NR && !to->failed; text++) {
 		at = to->len;
-		opener_add_text(o, pid, text, first, &head, to);
+		opener_add_text(o, p, text, first, &head, to);
 		head.len[text] = (uint32_t)(to->len - at);
 	}
 	if (to->failed)
 		return -ENOMEM;
-	head.start_ns = proc_stat_start_ns(&stat);
-	head.ppid = stat.ppid;
 	memcpy(to->data + first, &head, sizeof(head));
 	return 0;
+}
+
+int opener_maps(const struct ipc_ask *ask, struct buf *to)
+{
+	_cleanup_(opener_process_close) struct opener_process p = {.dir = -1};
+	int err = opener_process_open(ask->pid, ask->pid_start_ns, &p);
+
+	return err ? err : opener_process_maps(&p, to);
+}
+
+int opener_identity(struct opener *o, const struct ipc_ask *ask, struct buf *to)
+{
+	_cleanup_(opener_process_close) struct opener_process p = {.dir = -1};
+	int err = opener_process_open(ask->pid, ask->pid_start_ns, &p);
+
+	return err ? err : opener_process_identity(o, &p, to);
 }
 
 /* ids: concatenated, each HOST_CONTAINER_ID long. */

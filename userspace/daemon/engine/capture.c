@@ -316,6 +316,7 @@ void capture_host_answer(void *capture, const struct host_request *req, int err,
 		len = c->scratch.len;
 	} else if (fd >= 0) {
 		a.file = capture_put_file(c, path, a.path_len, fd);
+		len = 0; /* a ticket is of no use later */
 	}
 	a.data_len = (uint32_t)len;
 	PUT(c, CAPTURE_ANSWER, {&a, sizeof(a)}, {path, a.path_len}, {data, len});

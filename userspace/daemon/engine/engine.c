@@ -280,7 +280,7 @@ static int engine_run(struct engine *e)
 	if (r == 0)
 		r = engine_watch(e);
 	if (r == 0)
-		r = sandbox_engine(e->config);
+		r = sandbox_engine(e->config, e->capture);
 	if (r < 0) {
 		log_error("the engine cannot start: %s", strerror(-r));
 		return 1;

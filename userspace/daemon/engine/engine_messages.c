@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/engine/engine_state.h"
 #include "daemon/engine/explain.h"
@@ -123,10 +124,9 @@ static int engine_take_debuginfod(struct engine *e, const struct ipc_message *m)
 static int engine_answer_explain(struct engine *e, const struct ipc_message *m)
 {
 	_cleanup_(buf_done) struct buf text;
-	_cleanup_(closep) int fd = -1;
 	uint32_t pid;
 
-	if (!ipc_fits(m, sizeof(pid), 0))
+	if (!ipc_fits(m, sizeof(pid), 1))
 		return -EBADMSG;
 	memcpy(&pid, m->data, sizeof(pid));
 	buf_init(&text, IPC_EXPLAINED_MAX);
@@ -134,9 +134,8 @@ static int engine_answer_explain(struct engine *e, const struct ipc_message *m)
 		pipeline_explain(e->pipeline, pid, &text);
 	if (text.failed)
 		buf_reset(&text);
-	fd = ipc_memfd("explain", text.data, text.len);
-	if (fd >= 0)
-		ipc_send(e->sock, IPC_EXPLAINED, m->head.tag, NULL, 0, &fd, 1);
+	if (file_write(m->fds[0], text.data, text.len) == 0)
+		ipc_send(e->sock, IPC_EXPLAINED, m->head.tag, NULL, 0, NULL, 0);
 	return 0;
 }
 
@@ -250,6 +249,9 @@ int engine_take(struct engine *e, struct ipc_message *m)
 		return engine_take_debuginfod(e, m);
 	case IPC_ANSWER:
 		host_live_answer(e->host, m);
+		return 0;
+	case IPC_FILE_WANTED:
+		host_live_send_file(e->host, m);
 		return 0;
 	case IPC_WATCH:
 		return engine_take_watch(e, m);

@@ -9,9 +9,19 @@
 #include "base/file.h"
 #include "base/hash.h"
 
+/* The questions of one group. */
+struct lane {
+	struct lane *next; /* of those whose questions wait, in turn */
+	uint64_t group;
+	struct question *first, **last; /* that wait to be sent */
+	uint32_t waiting, sent;
+};
+
 struct question {
 	struct question *next; /* while it waits to be sent */
-	struct host_request req; /* path is the copy below */
+	struct lane *lane;
+	struct host_request req; /* path and ticket are the copies below */
+	struct host_ticket ticket;
 	host_answer_fn *fn; /* NULL: cancelled */
 	void *ctx;
 	char path[];
@@ -23,8 +33,10 @@ struct host_live {
 	host_tap_fn *tap;
 	void *tap_ctx;
 	struct map sent; /* tag -> question */
-	struct question *first, **last;
-	size_t waiting;
+	struct map lanes; /* group -> lane, owned: it has questions */
+	struct lane *turn, **last_turn;
+	struct lane indexes; /* an indexer serves these, no opener: they take nobody's turn */
+	size_t waiting; /* in all lanes */
 	uint64_t next_tag;
 };
 
@@ -33,21 +45,22 @@ static struct host_live *host_live_of(struct host *h)
 	return container_of(h, struct host_live, host);
 }
 
+/* ipc_ask, for HOST_OPEN_INDEX the file's ticket, the path. */
 static int host_live_send_question(struct host_live *h, uint64_t tag, const struct question *q)
 {
-	struct {
-		struct ipc_ask ask;
-		char path[HOST_PATH_MAX];
-	} m;
-	size_t path_len = strlen(q->path);
+	uint8_t m[sizeof(struct ipc_ask) + sizeof(q->ticket) + HOST_PATH_MAX];
+	size_t path_len = strlen(q->path), len = sizeof(struct ipc_ask);
+	const struct ipc_ask ask = {.kind = q->req.kind, .pid = q->req.pid, .pid_start_ns = q->req.pid_start_ns, .start = q->req.start, .end = q->req.end,
+				    .ino = q->req.ino, .len = q->req.len, .alternate_pid = q->req.alternate_pid,
+				    .path_len = (uint32_t)path_len};
 
-	m.ask = (struct ipc_ask){.kind = q->req.kind, .pid = q->req.pid, .start = q->req.start, .end = q->req.end,
-				 .ino = q->req.ino, .len = q->req.len,
-				 .alternate_pid = q->req.alternate_pid, .path_len = (uint32_t)path_len};
-	memcpy(m.path, q->path, path_len);
-	if (q->req.kind == HOST_OPEN_INDEX)
-		return ipc_send(h->sock, IPC_ASK, tag, &m, sizeof(m.ask) + path_len, &q->req.elf_fd, 1);
-	return ipc_send(h->sock, IPC_ASK, tag, &m, sizeof(m.ask) + path_len, NULL, 0);
+	memcpy(m, &ask, sizeof(ask));
+	if (q->req.kind == HOST_OPEN_INDEX) {
+		memcpy(m + len, &q->ticket, sizeof(q->ticket));
+		len += sizeof(q->ticket);
+	}
+	memcpy(m + len, q->path, path_len);
+	return ipc_send(h->sock, IPC_ASK, tag, m, len + path_len, NULL, 0);
 }
 
 static void host_live_settle(struct host_live *h, struct question *q, int err, int fd, const void *data, size_t len)
@@ -61,26 +74,167 @@ static void host_live_settle(struct host_live *h, struct question *q, int err, i
 	free(q);
 }
 
+/* --- lanes --- */
+
+static void lane_init(struct lane *l, uint64_t group)
+{
+	*l = (struct lane){.group = group, .last = &l->first};
+}
+
+/* NULL: no memory. */
+static struct lane *host_live_lane(struct host_live *h, const struct host_request *req)
+{
+	struct lane *l = req->kind == HOST_OPEN_INDEX ? &h->indexes : map_find_ptr(&h->lanes, req->group);
+
+	if (l)
+		return l;
+	l = malloc(sizeof(*l));
+	if (!l || map_put_ptr(&h->lanes, req->group, l) < 0) {
+		free(l);
+		return NULL;
+	}
+	lane_init(l, req->group);
+	return l;
+}
+
+static void host_live_drop_idle(struct host_live *h, struct lane *l)
+{
+	if (l == &h->indexes || l->waiting || l->sent)
+		return;
+	map_remove(&h->lanes, l->group);
+	free(l);
+}
+
+static void host_live_take_turn(struct host_live *h, struct lane *l)
+{
+	l->next = NULL;
+	*h->last_turn = l;
+	h->last_turn = &l->next;
+}
+
+static void host_live_leave_turn(struct host_live *h, struct lane **at)
+{
+	struct lane *l = *at;
+
+	*at = l->next;
+	if (h->last_turn == &l->next)
+		h->last_turn = at;
+}
+
+static void host_live_put(struct host_live *h, struct lane *l, struct question *q)
+{
+	q->lane = l;
+	*l->last = q;
+	l->last = &q->next;
+	h->waiting++;
+	if (!l->waiting++ && l != &h->indexes)
+		host_live_take_turn(h, l);
+}
+
+static struct question *host_live_take(struct host_live *h, struct lane *l)
+{
+	struct question *q = l->first;
+
+	l->first = q->next;
+	if (!l->first)
+		l->last = &l->first;
+	l->waiting--;
+	h->waiting--;
+	return q;
+}
+
+/* --- sending --- */
+
+/* Nobody's questions are not bounded. */
+static uint32_t lane_sent(const struct lane *l)
+{
+	return l->group ? l->sent : 0;
+}
+
+/* Where the lane that is next is linked: the first of those that have the fewest sent. NULL: none may send. */
+static struct lane **host_live_next(struct host_live *h)
+{
+	uint32_t fewest = HOST_LIVE_GROUP;
+	struct lane **best = NULL;
+
+	for (struct lane **at = &h->turn; *at && fewest; at = &(*at)->next) {
+		if (lane_sent(*at) < fewest) {
+			fewest = lane_sent(*at);
+			best = at;
+		}
+	}
+	return best;
+}
+
+/* False: the socket has no room. The lane's first question was cancelled, or is sent. */
+static bool host_live_send_first(struct host_live *h, struct lane *l)
+{
+	struct question *q = l->first;
+
+	if (!q->fn) {
+		free(host_live_take(h, l));
+		return true;
+	}
+	if (map_put_ptr(&h->sent, h->next_tag, q) < 0 || host_live_send_question(h, h->next_tag, q) < 0) {
+		map_remove(&h->sent, h->next_tag);
+		return false;
+	}
+	h->next_tag++;
+	host_live_take(h, l)->lane->sent++;
+	return true;
+}
+
+static bool host_live_send_turn(struct host_live *h, struct lane **at)
+{
+	struct lane *l = *at;
+
+	if (!host_live_send_first(h, l))
+		return false;
+	host_live_leave_turn(h, at);
+	if (l->waiting)
+		host_live_take_turn(h, l);
+	else
+		host_live_drop_idle(h, l);
+	return true;
+}
+
+static bool host_live_has_room(const struct host_live *h)
+{
+	return h->sent.count - h->indexes.sent < HOST_LIVE_WINDOW;
+}
+
+/* What finds no room in the socket is sent in the next turn of the loop. */
 void host_live_pump(struct host_live *h)
 {
-	while (h->first && h->sent.count < HOST_LIVE_WINDOW) {
-		struct question *q = h->first;
+	struct lane **next;
 
-		if (!q->fn || map_put_ptr(&h->sent, h->next_tag, q) < 0 ||
-		    host_live_send_question(h, h->next_tag, q) < 0) {
-			map_remove(&h->sent, h->next_tag);
-			if (q->fn)
-				return; /* no room now: the next turn of the loop retries */
-		} else {
-			h->next_tag++;
-		}
-		h->first = q->next;
-		if (!h->first)
-			h->last = &h->first;
-		h->waiting--;
-		if (!q->fn)
-			free(q);
+	while (h->indexes.first)
+		if (!host_live_send_first(h, &h->indexes))
+			return;
+	while (host_live_has_room(h) && (next = host_live_next(h)))
+		if (!host_live_send_turn(h, next))
+			return;
+}
+
+/* One group leaves half of the queue to others. */
+static bool host_live_is_full(const struct host_live *h, const struct lane *l)
+{
+	return h->waiting >= HOST_LIVE_QUEUE || (l->group && l->waiting >= HOST_LIVE_QUEUE / 2);
+}
+
+static int host_live_add(struct host_live *h, struct question *q)
+{
+	struct lane *l = host_live_lane(h, &q->req);
+
+	if (!l)
+		return -ENOMEM;
+	if (host_live_is_full(h, l)) {
+		host_live_drop_idle(h, l);
+		return -EBUSY;
 	}
+	host_live_put(h, l, q);
+	host_live_pump(h);
+	return 0;
 }
 
 static int host_live_ask(struct host *host, const struct host_request *req, host_answer_fn *fn, void *ctx)
@@ -89,11 +243,10 @@ static int host_live_ask(struct host *host, const struct host_request *req, host
 	const char *path = req->path ? req->path : "";
 	size_t path_len = strnlen(path, HOST_PATH_MAX);
 	struct question *q;
+	int err;
 
 	if (path_len == HOST_PATH_MAX)
 		return -ENAMETOOLONG;
-	if (h->waiting >= HOST_LIVE_QUEUE)
-		return -EBUSY;
 	q = calloc(1, sizeof(*q) + path_len + 1);
 	if (!q)
 		return -ENOMEM;
@@ -102,20 +255,29 @@ static int host_live_ask(struct host *host, const struct host_request *req, host
 	q->ctx = ctx;
 	memcpy(q->path, path, path_len);
 	q->req.path = q->path;
-	*h->last = q;
-	h->last = &q->next;
-	h->waiting++;
-	host_live_pump(h);
-	return 0;
+	if (req->ticket)
+		q->ticket = *req->ticket;
+	q->req.ticket = &q->ticket;
+	err = host_live_add(h, q);
+	if (err)
+		free(q);
+	return err;
+}
+
+static void lane_cancel(struct lane *l, const void *ctx)
+{
+	for (struct question *q = l->first; q; q = q->next)
+		if (q->ctx == ctx)
+			q->fn = NULL;
 }
 
 static void host_live_cancel(struct host *host, void *ctx)
 {
 	struct host_live *h = host_live_of(host);
 
-	for (struct question *q = h->first; q; q = q->next)
-		if (q->ctx == ctx)
-			q->fn = NULL;
+	lane_cancel(&h->indexes, ctx);
+	for (struct lane *l = h->turn; l; l = l->next)
+		lane_cancel(l, ctx);
 	map_for_each(&h->sent, s) {
 		struct question *q = (void *)(uintptr_t)s->value;
 
@@ -136,10 +298,17 @@ int host_live_new(int sock, host_tap_fn *tap, void *tap_ctx, struct host_live **
 	h->sock = sock;
 	h->tap = tap;
 	h->tap_ctx = tap_ctx;
-	h->last = &h->first;
+	h->last_turn = &h->turn;
+	lane_init(&h->indexes, 0);
 	h->next_tag = 1;
 	*ret = h;
 	return 0;
+}
+
+static void host_live_end_lane(struct host_live *h, struct lane *l)
+{
+	while (l->first)
+		host_live_settle(h, host_live_take(h, l), -ECANCELED, -1, NULL, 0);
 }
 
 struct host_live *host_live_free(struct host_live *h)
@@ -148,12 +317,14 @@ struct host_live *host_live_free(struct host_live *h)
 		return NULL;
 	map_for_each(&h->sent, s)
 		host_live_settle(h, (void *)(uintptr_t)s->value, -ECANCELED, -1, NULL, 0);
-	while (h->first) {
-		struct question *q = h->first;
+	host_live_end_lane(h, &h->indexes);
+	map_for_each(&h->lanes, s) {
+		struct lane *l = (void *)(uintptr_t)s->value;
 
-		h->first = q->next;
-		host_live_settle(h, q, -ECANCELED, -1, NULL, 0);
+		host_live_end_lane(h, l);
+		free(l);
 	}
+	map_done(&h->lanes);
 	map_done(&h->sent);
 	free(h);
 	return NULL;
@@ -182,6 +353,8 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 	if (!q || m->head.len < sizeof(*a))
 		return;
 	map_remove(&h->sent, m->head.tag);
+	q->lane->sent--;
+	host_live_drop_idle(h, q->lane);
 	err = a->err;
 	len = m->head.len - sizeof(*a);
 	/* Text too long for a message arrives as a memfd; callers receive bytes either way. */
@@ -192,6 +365,15 @@ void host_live_answer(struct host_live *h, struct ipc_message *m)
 	}
 	host_live_settle(h, q, err, answer_is_file(q) ? steal_fd(&m->fds[0]) : -1, err ? NULL : data, err ? 0 : len);
 	host_live_pump(h);
+}
+
+/* The index that was asked for is to be made now. One who has no use for it any more has closed the file. */
+void host_live_send_file(struct host_live *h, struct ipc_message *m)
+{
+	const struct question *q = map_find_ptr(&h->sent, m->head.tag);
+
+	if (q && q->fn && q->req.kind == HOST_OPEN_INDEX && ipc_fits(m, 0, 1))
+		ipc_send(m->fds[0], IPC_FILE, m->head.tag, NULL, 0, &q->req.elf_fd, 1);
 }
 
 size_t host_live_open(const struct host_live *h)

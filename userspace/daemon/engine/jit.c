@@ -26,7 +26,8 @@ struct jit_process {
 	struct jit_process *next;
 	struct jit *all;
 	uint32_t pid;
-	uint64_t start_ns, now_ns, refreshed_ns;
+	uint64_t start_ns, exec_id; /* a program that follows by exec may be another user's: its names are others */
+	uint64_t now_ns, refreshed_ns;
 	struct jit_source sources[JIT_KIND_NR];
 };
 
@@ -62,6 +63,11 @@ static void jit_drop_last(struct jit *j)
 	j->count--;
 }
 
+static bool jit_is_of(const struct jit_process *e, const struct process *p)
+{
+	return e->pid == p->pid && e->start_ns == p->start_ns && e->exec_id == p->exec_id;
+}
+
 /* Moves the process to the front: the last one is the least recently used. */
 static struct jit_process *jit_find(struct jit *j, const struct process *p)
 {
@@ -71,7 +77,7 @@ static struct jit_process *jit_find(struct jit *j, const struct process *p)
 		if (e->pid != p->pid)
 			continue;
 		*slot = e->next;
-		if (e->start_ns != p->start_ns) {
+		if (!jit_is_of(e, p)) {
 			jit_process_free(e);
 			j->count--;
 			return NULL;
@@ -94,6 +100,7 @@ static struct jit_process *jit_add(struct jit *j, const struct process *p)
 	e->all = j;
 	e->pid = p->pid;
 	e->start_ns = p->start_ns;
+	e->exec_id = p->exec_id;
 	for (int i = 0; i < (int)ARRAY_SIZE(e->sources); i++)
 		e->sources[i] = (struct jit_source){.of = e, .kind = (enum jit_kind)i};
 	e->next = j->first;
@@ -141,14 +148,16 @@ static bool jit_request(enum jit_kind kind, const struct process *p, struct host
 
 	switch (kind) {
 	case JIT_PERF_MAP:
-		*ret = (struct host_request){.kind = HOST_OPEN_PERF_MAP, .pid = p->pid, .path = ""};
+		*ret = (struct host_request){.kind = HOST_OPEN_PERF_MAP, .pid = p->pid, .pid_start_ns = p->start_ns,
+					     .group = p->cgroup_id, .path = ""};
 		return true;
 	case JIT_DUMP:
 		dump = jit_find_dump(p->space);
 		if (!dump)
 			return false;
-		*ret = (struct host_request){.kind = HOST_OPEN_MAPPED, .pid = p->pid, .start = dump->start,
-					     .end = dump->end, .path = str_c(dump->file->path)};
+		*ret = (struct host_request){.kind = HOST_OPEN_MAPPED, .pid = p->pid, .pid_start_ns = p->start_ns,
+					     .group = p->cgroup_id, .start = dump->start, .end = dump->end,
+					     .path = str_c(dump->file->path)};
 		return true;
 	case JIT_KIND_NR:
 		break;
@@ -204,7 +213,7 @@ struct jit_process *jit_get(struct jit *j, const struct process *p, uint64_t now
 bool jit_functions(const struct jit *j, const struct process *p, uint32_t ret[JIT_KIND_NR])
 {
 	for (const struct jit_process *e = j->first; e; e = e->next) {
-		if (e->pid != p->pid || e->start_ns != p->start_ns)
+		if (!jit_is_of(e, p))
 			continue;
 		for (size_t i = 0; i < ARRAY_SIZE(e->sources); i++)
 			ret[i] = e->sources[i].map ? jit_map_functions(e->sources[i].map) : 0;

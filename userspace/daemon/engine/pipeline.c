@@ -48,7 +48,8 @@ static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 /* Requests the symbols that its files lack; of all its files, so that they arrive together. */
 static bool pipeline_waits_for_names(struct pipeline *p, const struct attempt *a)
 {
-	const struct symbol_asker asker = {.pid = a->s->head.pid, .now_ns = p->now_ns};
+	const struct symbol_asker asker = {.pid = a->s->head.pid, .pid_start_ns = a->s->head.start_ns,
+					   .cgroup_id = a->s->head.cgroup_id, .now_ns = p->now_ns};
 	bool wait = false;
 
 	for (uint32_t i = 0; i < p->stack.count; i++) {
@@ -206,7 +207,7 @@ static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 static void pipeline_take_sample(struct pipeline *p, const struct sample *s, uint64_t now_ns)
 {
 	struct process *proc = table_find(p->table, &s->head);
-	struct attempt a = {.s = s, .proc = proc};
+	_cleanup_(attempt_done) struct attempt a = {.s = s, .proc = proc};
 
 	p->ledger->read.of[s->slot]++;
 	if (!proc) {
@@ -214,7 +215,7 @@ static void pipeline_take_sample(struct pipeline *p, const struct sample *s, uin
 		return;
 	}
 	p->ledger->held.of[s->slot]++;
-	a.space = proc->space;
+	attempt_set_space(&a, proc->space);
 	a.workload = proc->workload;
 	a.exe = proc->exe;
 	a.comm = proc->comm;
@@ -303,7 +304,7 @@ static void pipeline_parked_attempt(struct pipeline *p, struct parked *e, struct
 	/* The pid may belong to another process by now, whose start is unknown until its first sample. */
 	if (proc && proc->start_ns != e->sample.head.start_ns)
 		proc = NULL;
-	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = e->space,
+	*a = (struct attempt){.s = &e->sample, .proc = proc, .space = space_ref(e->space),
 			      .workload = e->workload, .exe = e->exe, .comm = e->comm, .wants_maps = e->wants_maps};
 	/* An exec since then has changed its identity and its mappings. */
 	if (!proc || !same_exec(proc, &e->sample))
@@ -312,26 +313,34 @@ static void pipeline_parked_attempt(struct pipeline *p, struct parked *e, struct
 	a->exe = proc->exe;
 	a->comm = proc->comm;
 	if (e->wants_maps)
-		a->space = proc->space;
+		attempt_set_space(a, proc->space);
+}
+
+/* 0: the sample is counted. -EAGAIN: it waits on. */
+static int pipeline_retry_one(struct pipeline *p, struct parked *e, bool final)
+{
+	_cleanup_(attempt_done) struct attempt a = {0};
+	int r;
+
+	pipeline_parked_attempt(p, e, &a);
+	a.final = final;
+	r = pipeline_attempt(p, &a);
+	e->wants_maps = a.wants_maps;
+	return r;
 }
 
 void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all)
 {
 	struct parked **slot = &p->park.first;
-	struct attempt a;
 
 	p->now_ns = now_ns;
 	p->ending = all;
 	p->settled = false;
 	while (*slot) {
-		pipeline_parked_attempt(p, *slot, &a);
-		a.final = all || now_ns >= (*slot)->deadline_ns;
-		if (pipeline_attempt(p, &a) == 0) {
+		if (pipeline_retry_one(p, *slot, all || now_ns >= (*slot)->deadline_ns) == 0)
 			park_remove(&p->park, slot);
-			continue;
-		}
-		(*slot)->wants_maps = a.wants_maps;
-		slot = &(*slot)->next;
+		else
+			slot = &(*slot)->next;
 	}
 }
 

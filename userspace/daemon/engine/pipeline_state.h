@@ -50,11 +50,17 @@ struct pipeline {
 	struct whole_stack whole;  /* all of its frames */
 };
 
-/* The data of one attempt at a sample: of the live process, or of a parked sample. All borrowed. */
+/*
+ * The data of one attempt at a sample: of the live process, or of a parked
+ * sample. Borrowed, except the space: mappings that are read again within the
+ * attempt replace the process' own, and the frames of pipeline.stack point into
+ * those that it was unwound by. The identity is requested by table_find, before
+ * the attempt.
+ */
 struct attempt {
 	const struct sample *s;
 	struct process *proc; /* NULL: not in the table any more */
-	struct space *space;
+	struct space *space;  /* owned */
 	struct workload *workload;
 	struct str *exe;
 	const struct str *comm; /* of its first thread; NULL: not known */
@@ -62,6 +68,18 @@ struct attempt {
 	bool wants_maps; /* its mappings were already requested once */
 	struct jit_process *jit; /* of code without a file, NULL: none */
 };
+
+static inline void attempt_set_space(struct attempt *a, struct space *s)
+{
+	space_ref(s);
+	space_put(a->space);
+	a->space = s;
+}
+
+static inline void attempt_done(struct attempt *a)
+{
+	a->space = space_put(a->space);
+}
 
 static inline bool has_user_side(const struct sample *s)
 {

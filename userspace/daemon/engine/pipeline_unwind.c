@@ -79,15 +79,20 @@ static enum progress pipeline_want_file(struct pipeline *p, struct attempt *a, c
 	return m->file->state == MAPPED_READY || m->file->state == MAPPED_FAILED ? GO_ON : GIVE_UP;
 }
 
-/* No mapping covers the pc: requests the process' mappings again; a replay answers within the call. */
+/*
+ * No mapping covers the pc: requests the process' mappings again; a replay answers within the call. Parked samples are
+ * tried again whenever something was answered, which need not be this request.
+ */
 static enum progress pipeline_want_maps(struct pipeline *p, struct attempt *a)
 {
+	if (a->wants_maps && a->proc && a->proc->maps_pending)
+		return WAIT;
 	if (a->wants_maps || !a->proc || !table_uncovered(p->table, a->proc, p->stack.fail_pc, a->s->head.time_ns))
 		return GIVE_UP;
 	a->wants_maps = true;
 	if (a->proc->maps_pending)
 		return WAIT;
-	a->space = a->proc->space;
+	attempt_set_space(a, a->proc->space);
 	return GO_ON;
 }
 

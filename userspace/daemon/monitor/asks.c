@@ -16,6 +16,9 @@
  * asked for singly.
  */
 #define SCAN_DEADLINE_NS (30 * NSEC_PER_SEC)
+#define DEATH_NS	 NSEC_PER_SEC /* a process that a signal can end has ended by then */
+#define BAN_NS		 (600 * NSEC_PER_SEC)
+#define BAN_SHORT_NS	 (60 * NSEC_PER_SEC)
 
 void asks_init(struct asks *a, struct workers *workers, asks_own_fn *own, void *ctx)
 {
@@ -34,21 +37,11 @@ static void asks_drop_waiting(struct asks *a)
 	a->last = &a->first;
 }
 
-static void asks_drop_kept(struct opener_slot *s)
-{
-	if (s->answer)
-		ipc_close_fds(s->answer);
-	free(s->answer);
-	s->answer = NULL;
-}
-
 void asks_done(struct asks *a)
 {
 	asks_drop_waiting(a);
-	for (int i = 0; i < OPENERS; i++) {
+	for (int i = 0; i < OPENERS; i++)
 		free(a->slot[i].current);
-		asks_drop_kept(&a->slot[i]);
-	}
 	asks_init(a, a->workers, a->own, a->own_ctx);
 }
 
@@ -80,7 +73,7 @@ static void asks_answer_error(struct asks *a, enum asker from, uint64_t tag, int
 		worker_kill(w);
 }
 
-/* The monitor answers HOST_OPEN_INDEX, and asks HOST_READ_CONTAINERS. */
+/* The monitor answers HOST_OPEN_INDEX itself, and asks HOST_READ_CONTAINERS. */
 static bool asks_kind_is_sound(uint32_t kind)
 {
 	switch (kind) {
@@ -179,7 +172,7 @@ static uint64_t asks_allowed_ns(const struct ask *ask)
 	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
 }
 
-/* Ends the question; its answer may still wait in the slot. false: nobody waits for the answer. */
+/* Ends the question. false: nobody waits for the answer. */
 static bool asks_settle(struct asks *a, struct opener_slot *s)
 {
 	bool wanted = !s->orphan;
@@ -191,52 +184,30 @@ static bool asks_settle(struct asks *a, struct opener_slot *s)
 	return wanted;
 }
 
-/* -EAGAIN: the asker's socket has no room. */
-static int asks_forward(struct asks *a, enum asker to, const struct ipc_message *answer)
+/* What an opener sends for the question it has; a question of the monitor is answered to the monitor. */
+static bool asks_fits(const struct opener_slot *s, const struct ipc_message *msg)
 {
-	const struct worker *w = asks_worker(a, to);
-
-	if (!w) {
-		a->own(a->own_ctx, answer);
-		return 0;
-	}
-	return w->sock < 0 ? -EPIPE : ipc_send(w->sock, IPC_ANSWER, answer->head.tag, answer->data, answer->head.len, answer->fds,
-			ipc_nr_fds(answer));
+	if (!s->current || msg->head.tag != s->current->tag)
+		return false;
+	if (msg->head.type == IPC_ANSWER)
+		return s->current->from == ASKER_MONITOR && msg->head.len >= sizeof(struct ipc_answer);
+	return ipc_fits(msg, 0, 0);
 }
 
-static struct ipc_message *asks_keep(struct ipc_message *answer)
-{
-	struct ipc_message *copy = malloc(sizeof(*copy));
-
-	if (!copy)
-		return NULL;
-	*copy = *answer;
-	for (int i = 0; i < IPC_FDS_MAX; i++)
-		answer->fds[i] = -1;
-	return copy;
-}
-
-void asks_answered(struct asks *a, int opener, struct ipc_message *msg)
+void asks_from_opener(struct asks *a, int opener, struct ipc_message *msg)
 {
 	struct opener_slot *s = &a->slot[opener];
-	enum asker from;
-	uint64_t tag;
-	int err;
 
-	if (!s->current || msg->head.tag != s->current->tag || msg->head.len < sizeof(struct ipc_answer) ||
-	    ipc_nr_fds(msg) > 1) {
+	if (msg->head.type == IPC_BLAME && ipc_fits(msg, sizeof(s->touches), 0)) {
+		memcpy(&s->touches, msg->data, sizeof(s->touches));
+	} else if (!asks_fits(s, msg)) {
 		log_warn("opener sent an answer without a question: it is killed");
 		worker_kill(&a->workers->opener[opener]);
-		return;
+	} else if (msg->head.type == IPC_FOUND) {
+		s->deadline_ns = UINT64_MAX;
+	} else if (asks_settle(a, s) && msg->head.type == IPC_ANSWER) {
+		a->own(a->own_ctx, msg);
 	}
-	tag = s->current->tag;
-	from = s->current->from;
-	if (!asks_settle(a, s))
-		return;
-	err = asks_forward(a, from, msg);
-	s->answer_to = from;
-	if (err == -EAGAIN && !(s->answer = asks_keep(msg)))
-		asks_answer_error(a, from, tag, -ENOMEM);
 }
 
 /* Its question is answered with an error, not repeated: another opener would hang on it too. */
@@ -277,9 +248,74 @@ void asks_asker_died(struct asks *a, enum asker from)
 	for (int i = 0; i < OPENERS; i++) {
 		struct opener_slot *s = &a->slot[i];
 
-		if (s->answer && s->answer_to == from)
-			asks_drop_kept(s);
 		s->orphan |= s->current && s->current->from == from;
+	}
+}
+
+int asks_opener_started(struct asks *a, int opener)
+{
+	struct ipc_bans bans = {.count = a->bans.count, .copy_overlays = a->copy_overlays};
+
+	memcpy(bans.ban, a->bans.ban, sizeof(bans.ban));
+	return worker_send_patiently(&a->workers->opener[opener], IPC_BANS, &bans, sizeof(bans), -1);
+}
+
+static void asks_tell_openers(struct asks *a)
+{
+	for (int i = 0; i < OPENERS; i++)
+		if (a->workers->opener[i].ready && asks_opener_started(a, i))
+			worker_kill(&a->workers->opener[i]);
+}
+
+void asks_copy_overlays(struct asks *a)
+{
+	a->copy_overlays = true;
+	asks_tell_openers(a);
+}
+
+static void asks_ban(struct asks *a, const struct blame *who, uint64_t until)
+{
+	bans_add(&a->bans, who, until);
+	asks_tell_openers(a);
+}
+
+/*
+ * A user's is banned at once: the next opener would hang on it, too. Root's only when no signal ends the opener: the
+ * time may have been that of a busy disk.
+ */
+static void asks_suspect(struct asks *a, pid_t pid, const struct blame *touches, uint64_t now)
+{
+	if (!touches->uid && !touches->pid && !touches->dev)
+		return;
+	if (touches->uid)
+		asks_ban(a, touches, now + BAN_SHORT_NS);
+	for (int i = 0; i < ABANDONED_MAX; i++)
+		if (!a->suspect[i].pid) {
+			a->suspect[i] = (struct suspect){pid, *touches, now, touches->uid};
+			return;
+		}
+}
+
+void asks_abandoned_ended(struct asks *a, pid_t pid)
+{
+	for (int i = 0; i < ABANDONED_MAX; i++)
+		if (a->suspect[i].pid == pid)
+			a->suspect[i].pid = 0;
+}
+
+/* Those that no signal ended: each is an opener lost, so no other one may touch what it hangs on. */
+static void asks_ban_suspects(struct asks *a, uint64_t now)
+{
+	for (int i = 0; i < ABANDONED_MAX; i++) {
+		struct suspect *s = &a->suspect[i];
+
+		if (!s->pid || now < s->since_ns + DEATH_NS)
+			continue;
+		if (s->banned)
+			bans_extend(&a->bans, &s->touches, now + BAN_NS);
+		else
+			asks_ban(a, &s->touches, now + BAN_NS);
+		s->banned = true;
 	}
 }
 
@@ -287,15 +323,18 @@ static void asks_hand_out(struct asks *a, int i, uint64_t now)
 {
 	struct opener_slot *s = &a->slot[i];
 	struct ask *ask = a->first;
+	const struct worker *asker;
 
-	if (!ask || s->current || s->answer || !a->workers->opener[i].ready)
+	if (!ask || s->current || !a->workers->opener[i].ready)
 		return;
-	if (worker_send(&a->workers->opener[i], IPC_ASK, ask->tag, ask->data, ask->len, -1))
+	asker = asks_worker(a, ask->from);
+	if (worker_send(&a->workers->opener[i], IPC_ASK, ask->tag, ask->data, ask->len, asker ? asker->sock : -1))
 		return;
 	a->first = ask->next;
 	if (!a->first)
 		a->last = &a->first;
 	s->current = ask;
+	s->touches = (struct blame){0};
 	s->deadline_ns = now + asks_allowed_ns(ask);
 }
 
@@ -303,31 +342,18 @@ static void asks_hand_out(struct asks *a, int i, uint64_t now)
  * No signal ends a process that waits for a dead file server. It is abandoned: its question is answered now, another
  * opener replaces it, and the number of abandoned ones is bounded.
  */
-static void asks_abandon(struct asks *a, int i)
+static void asks_abandon(struct asks *a, int i, uint64_t now)
 {
+	const struct blame touches = a->slot[i].touches;
 	struct worker *w = &a->workers->opener[i];
 	static struct log_rate rate;
 
-	log_rated(&rate, LOG_LEVEL_WARN, "opener (pid %d) did not answer in time: it is killed", w->pid);
+	log_rated(&rate, LOG_LEVEL_WARN, "opener (pid %d) did not answer in time, for a process of user %u: it is killed",
+		  w->pid, touches.uid);
 	a->timed_out++;
-	worker_kill(w);
+	asks_suspect(a, w->pid, &touches, now);
 	asks_opener_died(a, i, true);
-	close(w->sock);
-	w->sock = -1;
-	w->pid = 0;
-	w->ready = false;
-	w->restarts++;
-	w->next_start_ns = clock_now_ns();
-	a->workers->abandoned++;
-	if (a->workers->abandoned == ABANDONED_MAX)
-		log_error("%u openers hang in the kernel: files and mappings of processes cannot be read until one ends",
-			  ABANDONED_MAX);
-}
-
-static void asks_send_kept(struct asks *a, struct opener_slot *s)
-{
-	if (s->answer && asks_forward(a, s->answer_to, s->answer) != -EAGAIN)
-		asks_drop_kept(s);
+	workers_abandon(a->workers, w);
 }
 
 /* No opener is left: the questions are answered with an error. */
@@ -347,12 +373,14 @@ static void asks_refuse_waiting(struct asks *a)
 
 void asks_run(struct asks *a, uint64_t now)
 {
+	asks_ban_suspects(a, now);
+	if (bans_expire(&a->bans, now))
+		asks_tell_openers(a);
 	for (int i = 0; i < OPENERS; i++) {
 		struct opener_slot *s = &a->slot[i];
 
-		asks_send_kept(a, s);
 		if (s->current && now >= s->deadline_ns)
-			asks_abandon(a, i);
+			asks_abandon(a, i, now);
 		asks_hand_out(a, i, now);
 	}
 	if (a->workers->abandoned >= ABANDONED_MAX && !a->workers->opener[0].pid && !a->workers->opener[1].pid)
@@ -367,12 +395,4 @@ uint64_t asks_next_ns(const struct asks *a)
 		if (a->slot[i].current)
 			next = MIN(next, a->slot[i].deadline_ns);
 	return next;
-}
-
-bool asks_wait_for_room(const struct asks *a)
-{
-	for (int i = 0; i < OPENERS; i++)
-		if (a->slot[i].answer)
-			return true;
-	return false;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Questions to the host: those of the engine, the indexer and the monitor are
- * queued, sent one at a time to an idle opener, and answered in any order. An
- * opener that does not answer in time is killed, and its question is answered
- * with an error.
+ * queued, sent one at a time to an idle opener, and answered in any order. The
+ * opener gets the asker's socket with the question and answers there, so that no
+ * file of others passes through the monitor, which could wait for ever to close
+ * it. An opener that does not answer in time is killed, and its question is
+ * answered with an error. What it touched is banned for a minute if it is a user's,
+ * and, where no signal ends the opener, until that ends and for ten minutes more.
  *
  * Called by the monitor's loop, one thread; nothing waits. Bounds: 64 open
- * questions; eight openers that no signal ends. A worker that sends a malformed
+ * questions; ABANDONED_MAX processes that no signal ends. A worker that sends a malformed
  * question is killed.
  */
 #ifndef OTP_DAEMON_MONITOR_ASKS_H
@@ -26,7 +29,7 @@ enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_MONITOR };
 /* The answer to a question of the monitor, borrowed; NULL: there is none. */
 typedef void asks_own_fn(void *ctx, const struct ipc_message *answer);
 
-/* An open question: it waits, is with an opener, or its answer waits for room in the asker's socket. */
+/* An open question: it waits, or is with an opener. */
 struct ask {
 	struct ask *next;
 	enum asker from;
@@ -37,10 +40,17 @@ struct ask {
 
 struct opener_slot {
 	struct ask *current;   /* owned; NULL: idle */
-	bool orphan;	       /* the asker is dead */
-	uint64_t deadline_ns;
-	struct ipc_message *answer; /* owned; not yet accepted by the asker */
-	enum asker answer_to;
+	bool orphan;	     /* the asker is dead */
+	struct blame touches; /* what it said last that it touches; uid 0, pid 0, dev 0: nothing yet */
+	uint64_t deadline_ns; /* UINT64_MAX: the answer is found, and waits for room in the asker's socket */
+};
+
+/* What an opener touched that was killed over it. */
+struct suspect {
+	pid_t pid; /* 0: none */
+	struct blame touches;
+	uint64_t since_ns;
+	bool banned; /* while the process lives, the ban stays */
 };
 
 struct asks {
@@ -50,6 +60,9 @@ struct asks {
 	struct ask *first, **last; /* the waiting ones; owned */
 	uint32_t open; /* waiting or with an opener */
 	struct opener_slot slot[OPENERS];
+	struct bans bans;
+	struct suspect suspect[ABANDONED_MAX];
+	bool copy_overlays; /* engine or indexer hung on one */
 	uint64_t asked, refused, timed_out;
 };
 
@@ -62,12 +75,14 @@ void asks_add(struct asks *a, enum asker from, struct ipc_message *msg);
  * question of the engine take as long as its deadline. -ENOMEM.
  */
 int asks_add_own(struct asks *a, const struct ipc_ask *ask, const char *path);
-void asks_answered(struct asks *a, int opener, struct ipc_message *msg);
+void asks_from_opener(struct asks *a, int opener, struct ipc_message *msg);
 void asks_opener_died(struct asks *a, int opener, bool timed_out);
 void asks_asker_died(struct asks *a, enum asker from);
+void asks_abandoned_ended(struct asks *a, pid_t pid);
+int asks_opener_started(struct asks *a, int opener); /* sends it the bans */
+void asks_copy_overlays(struct asks *a); /* from now on */
 
-void asks_run(struct asks *a, uint64_t now); /* sends questions, ends late ones, passes answers on */
+void asks_run(struct asks *a, uint64_t now); /* sends questions, ends late ones */
 uint64_t asks_next_ns(const struct asks *a);
-bool asks_wait_for_room(const struct asks *a); /* poll the engine's socket for output */
 
 #endif

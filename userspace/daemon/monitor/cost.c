@@ -93,13 +93,24 @@ static uint64_t cpu_ns(pid_t pid)
 	return pid && clock_getcpuclockid(pid, &clock) == 0 ? clock_read_ns(clock) : 0;
 }
 
+/* Of one CPU, for one origin. */
+static const struct otp_cpu_counters *cost_counters(const struct sampler *s, uint32_t i)
+{
+	return (const void *)((const char *)s->counters + (size_t)i * s->layout.counters_stride);
+}
+
+static uint32_t cost_nr_counters(const struct sampler *s)
+{
+	return s->layout.cpus * s->layout.origins.count;
+}
+
 /* The estimate may fall a little as its share of samples changes: the reported figure never falls. */
 static void cost_kernel_time(const struct sampler *s, struct status_cost *c)
 {
 	struct counters_time t = {0};
 
-	for (uint32_t i = 0; i < s->layout.cpus * s->layout.origins.count; i++)
-		counters_add_time((const void *)((const char *)s->counters + (size_t)i * s->layout.counters_stride), &t);
+	for (uint32_t i = 0; i < cost_nr_counters(s); i++)
+		counters_add_time(cost_counters(s, i), &t);
 	c->kernel_ns = MAX(c->kernel_ns, t.ns);
 	c->kernel_runs = t.runs;
 	c->kernel_longest_ns = t.longest_ns;
@@ -145,11 +156,8 @@ uint64_t cost_samples(const struct sampler *s)
 {
 	uint64_t taken = 0;
 
-	for (uint32_t i = 0; i < s->layout.cpus * s->layout.origins.count; i++) {
-		const char *at = (const char *)s->counters + (size_t)i * s->layout.counters_stride;
-
-		taken += ((const volatile struct otp_cpu_counters *)(const void *)at)->taken;
-	}
+	for (uint32_t i = 0; i < cost_nr_counters(s); i++)
+		taken += cost_counters(s, i)->taken;
 	return taken;
 }
 

@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/cache/disk_cache.h"
+#include "base/utf8.h"
 #include "daemon/monitor/fetch_jobs_internal.h"
 
 #define TRIES_MAX	4 /* for a failure of one file */
@@ -56,9 +56,9 @@ static void fetch_jobs_turn_off(struct monitor *m)
 	worker_kill(&m->workers.fetcher);
 	fetch_jobs_drop_tasks(j);
 	free(j->urls);
-	closep(&j->dir);
+	disk_cache_close(&j->cache);
 	closep(&j->fd);
-	j->dir = j->fd = -1;
+	j->fd = -1;
 	j->urls = NULL;
 	j->pause_ns = j->pause_until_ns = 0;
 }
@@ -72,25 +72,29 @@ static void fetch_jobs_retry_poor(struct monitor *m)
 	worker_send(&m->workers.engine, IPC_DEBUGINFOD, 0, &all, sizeof(all), -1);
 }
 
+static void fetch_jobs_set_limits(struct monitor *m)
+{
+	const struct config_debuginfod *c = &m->config->debuginfod;
+
+	fetch_cache_limit(&m->fetch->cache, c->cache_bytes, c->retry_after_ns / NSEC_PER_SEC);
+}
+
 static int fetch_jobs_turn_on(struct monitor *m, bool other_servers)
 {
 	struct fetch_jobs *j = m->fetch;
-	char path[1200];
+	char path[1200], why[SAFE_PATH_WHY];
 
 	snprintf(path, sizeof(path), "%s/debuginfod", index_jobs_path(m));
 	j->urls = strdup(m->config->debuginfod.urls);
 	if (!j->urls)
 		return -ENOMEM;
-	j->dir = fetch_cache_open(path);
-	if (j->dir < 0) {
-		log_warn("%s cannot be used (%s): nothing is fetched by debuginfod", path, strerror(-j->dir));
-		j->dir = -1;
+	if (fetch_cache_open(path, why, &j->cache)) {
+		log_warn("%s cannot be used (%s): nothing is fetched by debuginfod", path, why);
 		return 0;
 	}
 	if (other_servers)
-		fetch_cache_forget_refusals(j->dir);
-	disk_cache_trim(j->dir, m->config->debuginfod.cache_bytes);
-	j->figures.cached_bytes = disk_cache_bytes(j->dir);
+		fetch_cache_forget_refusals(&j->cache);
+	fetch_jobs_set_limits(m);
 	log_info("debuginfod: build-ids of files without debug information are sent to %s", j->urls);
 	fetch_jobs_retry_poor(m);
 	return 0;
@@ -104,7 +108,7 @@ int fetch_jobs_open(struct monitor *m)
 		log_warn("debuginfod: nothing is fetched, because no indexes are kept ([symbols] cache_dir, cache_bytes)");
 	if (!j)
 		return m->index ? -ENOMEM : 0;
-	j->dir = j->fd = -1;
+	j->cache.dir = j->fd = -1;
 	j->last = &j->first;
 	m->fetch = j;
 	return m->config->debuginfod.urls ? fetch_jobs_turn_on(m, false) : 0;
@@ -126,10 +130,8 @@ void fetch_jobs_reload(struct monitor *m)
 	bool was_on = j && j->urls;
 
 	if (!j || (was_on && c->urls && !strcmp(j->urls, c->urls))) {
-		if (fetch_is_on(m)) {
-			disk_cache_trim(j->dir, c->cache_bytes);
-			j->figures.cached_bytes = disk_cache_bytes(j->dir);
-		}
+		if (fetch_is_on(m))
+			fetch_jobs_set_limits(m);
 		return;
 	}
 	fetch_jobs_turn_off(m);
@@ -155,8 +157,7 @@ void fetch_jobs_fetched(struct monitor *m, const struct ipc_message *msg)
 	memcpy(&j->result, msg->data, sizeof(j->result));
 	j->result.text[sizeof(j->result.text) - 1] = '\0';
 	/* The text may be the server's. */
-	for (char *c = j->result.text; *c; c++)
-		*c = *c < ' ' || *c > '~' ? '?' : *c;
+	utf8_clean_str(j->result.text);
 	j->has_result = j->result.state > FETCH_WAITING && j->result.state < FETCH_STATE_NR;
 }
 
@@ -176,9 +177,8 @@ static enum fetch_state fetch_jobs_outcome(struct monitor *m)
 		return j->result.state;
 	if (fstat(j->fd, &st) < 0 || (uint64_t)st.st_size > c->file_bytes)
 		return FETCH_TOO_LARGE;
-	err = fetch_cache_keep(j->dir, j->first->id, c->cache_bytes);
+	err = fetch_cache_keep(&j->cache, j->first->id);
 	j->result.bytes = (uint64_t)st.st_size;
-	j->figures.cached_bytes = disk_cache_bytes(j->dir);
 	return !err ? FETCH_FETCHED : err == -EFBIG ? FETCH_TOO_LARGE : FETCH_LOCAL;
 }
 
@@ -259,7 +259,7 @@ static void fetch_jobs_settle_first(struct monitor *m, enum fetch_state state)
 			fetch_jobs_put_last(j, t);
 			return;
 		}
-		fetch_cache_refuse(j->dir, t->id, state);
+		fetch_cache_refuse(&j->cache, t->id, state);
 	}
 	fetch_jobs_report(m, t, state);
 	free(t);
@@ -275,7 +275,7 @@ int fetch_jobs_hand_over(struct monitor *m)
 	memcpy(fetch.id, j->first->id, sizeof(j->first->id));
 	j->has_result = j->late = false;
 	j->deadline_ns = clock_now_ns() + fetch_jobs_servers(j->urls) * c->timeout_ns + PATIENCE_NS;
-	j->fd = fetch_cache_new(j->dir);
+	j->fd = fetch_cache_new(&j->cache);
 	if (j->fd < 0) {
 		err = j->fd;
 		j->fd = -1;
@@ -310,7 +310,7 @@ void fetch_jobs_fetcher_ended(struct monitor *m)
 static void fetch_jobs_settle_cached(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
-	_cleanup_(closep) int fd = j->first && !m->workers.fetcher.pid ? fetch_cache_find(j->dir, j->first->id) : -1;
+	_cleanup_(closep) int fd = j->first && !m->workers.fetcher.pid ? fetch_cache_find(&j->cache, j->first->id) : -1;
 	struct fetch_task *t;
 
 	if (fd < 0)
@@ -355,5 +355,6 @@ void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret)
 	ret->on = fetch_is_on(m);
 	ret->paused = j->pause_until_ns > clock_now_ns();
 	ret->waiting = j->count;
+	ret->cached_bytes = j->cache.bytes;
 	ret->last_error = j->last_error;
 }

@@ -8,8 +8,8 @@
  * Called by the monitor where an index is made, a fetcher starts or ends, and
  * every turn of its loop; one thread. Nothing waits. The state is
  * m->fetch, owned; NULL where no indexes are kept. Bounds: 256 files in the
- * queue, eight indexes that wait for one, the configured requests a minute and
- * bytes.
+ * queue, eight indexes that wait for one, 256 that a file is not used for, the
+ * configured requests a minute and bytes.
  */
 #ifndef OTP_DAEMON_MONITOR_FETCH_JOBS_H
 #define OTP_DAEMON_MONITOR_FETCH_JOBS_H
@@ -26,8 +26,12 @@ void fetch_jobs_close(struct monitor *m);
 void fetch_jobs_reload(struct monitor *m); /* the configuration may have changed */
 void fetch_jobs_status(const struct monitor *m, struct status_debuginfod *ret);
 
-/* While an index is made: its start, a file that it needs, whether a cached file may have done harm, its end. */
-void fetch_jobs_index_begins(struct monitor *m);
+/*
+ * While an index is made: its start, a file that it needs, whether a cached file may have done harm, its end. Blamed,
+ * a file is not used for this index again, and is for all others: which of the two is the bad one cannot be known, and
+ * a program that claims another's build-id must not take the debug file from it.
+ */
+void fetch_jobs_index_begins(struct monitor *m, const char *key);
 bool fetch_jobs_asked(struct monitor *m, const struct ipc_message *msg); /* false: not a question for a debug file */
 bool fetch_jobs_blame(struct monitor *m);
 bool fetch_jobs_index_made(struct monitor *m, const char *key, const uint64_t content[2]); /* true: a file may arrive */

@@ -14,6 +14,7 @@
 
 #define FETCH_USERS_MAX 8
 #define FETCH_NOTES_MAX 4 /* files that one index needs: its debug file, and the files that dwz split from it */
+#define FETCH_PAIRS_MAX 256
 
 /* An index that lacks the file. */
 struct fetch_user {
@@ -34,13 +35,22 @@ struct fetch_note {
 	enum fetch_state state; /* FETCHED: from the cache */
 };
 
+/* An index that could not be made with this file. */
+struct fetch_pair {
+	char key[INDEX_KEY_MAX];
+	char id[FETCH_ID_MAX];
+};
+
 struct fetch_jobs {
-	int dir; /* -1: off, or it cannot be opened */
+	struct disk_cache cache; /* closed: off, or it cannot be opened */
 	char *urls; /* in force; owned, NULL: off */
 	struct fetch_task *first, **last; /* owned; the fetcher, if it runs, has the first */
 	uint32_t count;
 	struct fetch_note notes[FETCH_NOTES_MAX];
 	uint32_t nr_notes;
+	char key[INDEX_KEY_MAX]; /* of the index that is being made */
+	struct fetch_pair pairs[FETCH_PAIRS_MAX]; /* a ring: the oldest is overwritten */
+	uint32_t next_pair;
 	uint64_t tokens_milli, tokens_ns; /* requests that are allowed now, in thousandths */
 	uint64_t pause_ns, pause_until_ns;
 	int fd; /* of the file that the fetcher writes; -1 */
@@ -53,7 +63,7 @@ struct fetch_jobs {
 
 static inline bool fetch_is_on(const struct monitor *m)
 {
-	return m->fetch && m->fetch->dir >= 0;
+	return m->fetch && m->fetch->cache.dir >= 0;
 }
 
 void fetch_count_failure(struct fetch_jobs *j, const char *id, enum fetch_state state, const char *text);

@@ -12,17 +12,34 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/cache/disk_cache.h"
 #include "daemon/monitor/fetch_jobs_internal.h"
 #include "process/host.h"
 #include "symbol/index_build.h"
 
 #define TASKS_MAX 256
 
-void fetch_jobs_index_begins(struct monitor *m)
+void fetch_jobs_index_begins(struct monitor *m, const char *key)
 {
-	if (m->fetch)
-		m->fetch->nr_notes = 0;
+	if (!m->fetch)
+		return;
+	m->fetch->nr_notes = 0;
+	snprintf(m->fetch->key, sizeof(m->fetch->key), "%s", key);
+}
+
+static bool fetch_wishes_is_blamed(const struct fetch_jobs *j, const char *id)
+{
+	for (uint32_t i = 0; i < FETCH_PAIRS_MAX; i++)
+		if (!strcmp(j->pairs[i].key, j->key) && !strcmp(j->pairs[i].id, id))
+			return true;
+	return false;
+}
+
+static void fetch_wishes_blame(struct fetch_jobs *j, const char *id)
+{
+	struct fetch_pair *p = &j->pairs[j->next_pair++ % FETCH_PAIRS_MAX];
+
+	memcpy(p->key, j->key, sizeof(p->key));
+	memcpy(p->id, id, sizeof(p->id));
 }
 
 static void fetch_wishes_note(struct fetch_jobs *j, const char *id, enum fetch_state state)
@@ -44,12 +61,16 @@ static int fetch_wishes_look_up(struct monitor *m, const char *id)
 
 	if (!fetch_is_on(m))
 		return -ENOENT;
-	fd = fetch_cache_find(j->dir, id);
+	if (fetch_wishes_is_blamed(j, id)) {
+		fetch_wishes_note(j, id, FETCH_UNREADABLE);
+		return -ENOENT;
+	}
+	fd = fetch_cache_find(&j->cache, id);
 	if (fd >= 0) {
 		fetch_wishes_note(j, id, FETCH_FETCHED);
 		return fd;
 	}
-	state = fetch_cache_refused(j->dir, id, (uint64_t)time(NULL), m->config->debuginfod.retry_after_ns / NSEC_PER_SEC);
+	state = fetch_cache_refused(&j->cache, id, (uint64_t)time(NULL));
 	fetch_wishes_note(j, id, state == FETCH_NONE ? FETCH_WAITING : state);
 	return -ENOENT;
 }
@@ -78,7 +99,7 @@ void fetch_count_failure(struct fetch_jobs *j, const char *id, enum fetch_state 
 	snprintf(j->last_error, sizeof(j->last_error), "%s: %s", fetch_state_text(state), *text ? text : id);
 }
 
-/* The indexer died of a cached file, or could not use it: without the file there is an index. */
+/* The indexer died of a cached file or of the file that asked for it, or could not use them: it is tried without. */
 bool fetch_jobs_blame(struct monitor *m)
 {
 	struct fetch_jobs *j = m->fetch;
@@ -88,12 +109,10 @@ bool fetch_jobs_blame(struct monitor *m)
 		if (j->notes[i].state != FETCH_FETCHED)
 			continue;
 		any = true;
-		log_notice("debuginfod: %s cannot be read, and is not used", j->notes[i].id);
-		fetch_cache_refuse(j->dir, j->notes[i].id, FETCH_UNREADABLE);
+		log_notice("debuginfod: %s cannot be read, and is not used for the file that asked for it", j->notes[i].id);
+		fetch_wishes_blame(j, j->notes[i].id);
 		fetch_count_failure(j, j->notes[i].id, FETCH_UNREADABLE, "");
 	}
-	if (any)
-		j->figures.cached_bytes = disk_cache_bytes(j->dir);
 	return any;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Address indexes of files: the engine's question passes the file; a cached
- * index is sent at once, any other is made by an indexer, a process for one
- * file at a time. The engine does not wait for the answer. A file that kills
- * the indexer is tried once more with the symbol tables alone, and then not
- * again for a day. Where the disk is full, no failure is recorded for the
- * file, and no index is tried for a minute.
+ * Address indexes of files: the engine's question passes the file's ticket; a
+ * cached index is sent at once, any other is made by an indexer, a process for
+ * one file at a time, to which the engine then sends the file itself. The engine
+ * does not wait for the answer. Owners of files take turns (index_turns.h). A
+ * file that kills the indexer, or takes too long, is tried once more with the
+ * symbol tables alone, and if that fails not again for a day. Where the disk is
+ * full, no failure is recorded for the file, and no index is tried for a minute.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,15 +20,14 @@
 #include "base/log.h"
 #include "daemon/cache/disk_cache.h"
 #include "daemon/cache/index_cache.h"
+#include "daemon/monitor/index_turns.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/sandbox/sandbox.h"
 #include "process/host.h"
-#include "source/pids.h"
 #include "symbol/index.h"
+#include "symbol/index_build.h"
 
-#define JOBS_MAX     64
-#define JOB_LIMIT_NS (600 * NSEC_PER_SEC)
-#define NO_DISK_NS   (60 * NSEC_PER_SEC)
+#define NO_DISK_NS  (60 * NSEC_PER_SEC)
 #define DISK_LOG_NS (3600 * NSEC_PER_SEC) /* on a nearly full disk small files can be made, and large ones not */
 
 struct index_task {
@@ -35,20 +35,25 @@ struct index_task {
 	uint64_t tag;
 	bool wanted; /* the engine that asked is alive */
 	bool symbols_only;
-	int fd; /* the ELF file */
+	uint64_t owner; /* as index_turns_owner says */
+	struct ticket file;
 	uint32_t pid;
+	uint64_t pid_start_ns; /* 0: unknown */
 	uint64_t content[2];
+	struct ipc_program program;
 	char key[INDEX_KEY_MAX];
 	char path[];
 };
 
 struct index_jobs {
-	int dir;
+	struct disk_cache cache;
 	char path[1100];
 	char settings[1200]; /* the settings that an index depends on besides its file */
 	struct index_task *first, **last; /* the indexer, if it runs, has the first */
-	uint32_t count;
-	uint64_t deadline_ns;
+	struct index_turns turns;
+	uint64_t host_devices[INDEX_HOST_DEVICES]; /* 0: unknown */
+	uint64_t started_ns;
+	bool late; /* the indexer was killed */
 	int index_fd, scratch_fd; /* of the indexer's; -1 */
 	struct ipc_indexed result;
 	bool has_result;
@@ -58,47 +63,52 @@ struct index_jobs {
 	bool disk_logged; /* and its end is not logged yet */
 };
 
+/* Where otprofd runs in a container, the host's root is that of the first process; an ordinary user may not see it. */
+static uint64_t index_jobs_device(const char *path, const char *otherwise)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 && stat(otherwise, &st) < 0 ? 0 : st.st_dev;
+}
+
 int index_jobs_open(struct monitor *m)
 {
 	const struct config *c = m->config;
 	struct index_jobs *j;
-	char path[1100];
-	int dir;
+	char path[1100], why[SAFE_PATH_WHY];
+	struct disk_cache cache;
+	int err;
 
 	if (!c->symbols_cache_bytes)
 		return 0;
 	snprintf(path, sizeof(path), "%s", c->symbols_cache_dir);
-	dir = index_cache_open(path);
+	err = index_cache_open(path, why, &cache);
 	/* An ordinary user has no such directory, and a recording needs it only while it runs. */
-	if (dir < 0 && sandbox_ordinary()) {
+	if (err && sandbox_ordinary()) {
 		snprintf(path, sizeof(path), "%s/symbols", c->runtime_dir);
-		dir = index_cache_open(path);
+		err = index_cache_open(path, why, &cache);
 	}
-	if (dir < 0) {
+	if (err) {
 		log_warn("%s cannot be used (%s): no inlined calls and no lines, names from symbol tables only",
-			 c->symbols_cache_dir, strerror(-dir));
+			 c->symbols_cache_dir, why);
 		return 0;
 	}
 	j = calloc(1, sizeof(*j));
 	if (!j) {
-		close(dir);
+		disk_cache_close(&cache);
 		return -ENOMEM;
 	}
-	j->dir = dir;
+	j->cache = cache;
 	memcpy(j->path, path, sizeof(j->path));
 	j->last = &j->first;
+	j->host_devices[0] = index_jobs_device("/proc/1/root/", "/");
+	j->host_devices[1] = index_jobs_device("/proc/1/root/usr/", "/usr/");
 	j->index_fd = j->scratch_fd = -1;
 	snprintf(j->settings, sizeof(j->settings), "%d.%d %d %d %s", INDEX_VERSION, INDEX_MAKER, c->symbols_inline,
 		 c->symbols_lines, c->symbols_debug_dirs);
-	disk_cache_trim(dir, c->symbols_cache_bytes);
+	disk_cache_limit(&j->cache, c->symbols_cache_bytes);
 	m->index = j;
 	return 0;
-}
-
-static void index_jobs_task_free(struct index_task *t)
-{
-	close(t->fd);
-	free(t);
 }
 
 static void index_jobs_close_files(struct index_jobs *j)
@@ -118,12 +128,20 @@ void index_jobs_close(struct monitor *m)
 		struct index_task *t = j->first;
 
 		j->first = t->next;
-		index_jobs_task_free(t);
+		free(t);
 	}
 	index_jobs_close_files(j);
-	close(j->dir);
+	disk_cache_close(&j->cache);
 	free(j);
 	m->index = NULL;
+}
+
+void index_jobs_reload(struct monitor *m)
+{
+	struct index_jobs *j = m->index;
+
+	if (j && j->cache.max_bytes != m->config->symbols_cache_bytes)
+		disk_cache_limit(&j->cache, m->config->symbols_cache_bytes);
 }
 
 /* --- questions and answers --- */
@@ -140,7 +158,7 @@ static void index_jobs_answer(struct monitor *m, uint64_t tag, int err, int fd)
 /* The index is cached, or known to be impossible. */
 static bool index_jobs_answer_at_once(struct monitor *m, uint64_t tag, const char *key)
 {
-	_cleanup_(closep) int fd = index_cache_find(m->index->dir, key, (uint64_t)time(NULL));
+	_cleanup_(closep) int fd = index_cache_find(&m->index->cache, key, (uint64_t)time(NULL));
 
 	if (fd == -ENOENT)
 		return false;
@@ -148,32 +166,57 @@ static bool index_jobs_answer_at_once(struct monitor *m, uint64_t tag, const cha
 	return true;
 }
 
+/* Behind the question. */
+static const struct ticket *index_jobs_ticket(const struct ipc_message *msg)
+{
+	return (const void *)(msg->data + sizeof(struct ipc_ask));
+}
+
+static struct ipc_program index_jobs_program(const struct ticket_file *f)
+{
+	return (struct ipc_program){.dev = f->dev, .ino = f->ino, .uid = f->uid, .gid = f->gid, .mode = f->mode};
+}
+
+/* The owners of all tasks, in order. */
+static size_t index_jobs_queue(const struct index_jobs *j, uint64_t ret[INDEX_QUEUE])
+{
+	size_t n = 0;
+
+	for (const struct index_task *t = j->first; t && n < INDEX_QUEUE; t = t->next)
+		ret[n++] = t->owner;
+	return n;
+}
+
 static int index_jobs_add_task(struct index_jobs *j, struct ipc_message *msg, const char *key)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
+	const struct ticket *file = index_jobs_ticket(msg);
+	uint64_t owner = index_turns_owner(file->file.uid, file->file.dev, j->host_devices), queue[INDEX_QUEUE];
 	struct index_task *t;
 
-	if (j->count == JOBS_MAX)
+	if (!index_turns_admit(queue, index_jobs_queue(j, queue), owner))
 		return -EBUSY;
 	t = calloc(1, sizeof(*t) + ask->path_len + 1);
 	if (!t)
 		return -EBUSY;
-	*t = (struct index_task){.tag = msg->head.tag, .wanted = true, .fd = ipc_take_fd(msg, 0), .pid = ask->pid,
-				 .content = {ask->start, ask->end}};
+	*t = (struct index_task){.tag = msg->head.tag, .wanted = true, .owner = owner, .file = *file, .pid = ask->pid,
+				 .pid_start_ns = ask->pid_start_ns, .content = {ask->start, ask->end},
+				 .program = index_jobs_program(&file->file)};
 	memcpy(t->key, key, sizeof(t->key));
-	memcpy(t->path, ask + 1, ask->path_len);
+	memcpy(t->path, file + 1, ask->path_len);
 	*j->last = t;
 	j->last = &t->next;
-	j->count++;
 	return 0;
 }
 
-static bool index_jobs_ask_is_sound(const struct ipc_message *msg, struct stat *st)
+static bool index_jobs_ask_is_sound(const struct monitor *m, const struct ipc_message *msg)
 {
 	const struct ipc_ask *ask = (const void *)msg->data;
+	const struct ticket *file = index_jobs_ticket(msg);
+	const size_t fixed = sizeof(*ask) + sizeof(*file);
 
-	return msg->head.len >= sizeof(*ask) && ipc_nr_fds(msg) == 1 && ask->path_len < HOST_PATH_MAX &&
-	       msg->head.len == sizeof(*ask) + ask->path_len && fstat(msg->fds[0], st) == 0 && S_ISREG(st->st_mode);
+	return msg->head.len >= fixed && ask->path_len < HOST_PATH_MAX && msg->head.len == fixed + ask->path_len &&
+	       ticket_is_good(file, m->ticket_key);
 }
 
 void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
@@ -181,10 +224,9 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 	const struct ipc_ask *ask = (const void *)msg->data;
 	const uint64_t content[2] = {ask->start, ask->end};
 	char key[INDEX_KEY_MAX];
-	struct stat st;
 	int err;
 
-	if (!index_jobs_ask_is_sound(msg, &st)) {
+	if (!index_jobs_ask_is_sound(m, msg)) {
 		log_warn("engine sent a malformed question: it is killed");
 		worker_kill(&m->workers.engine);
 		return;
@@ -193,7 +235,7 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 		index_jobs_answer(m, msg->head.tag, -ENOSYS, -1);
 		return;
 	}
-	index_cache_key(&st, content, m->index->settings, key);
+	index_cache_key(&index_jobs_ticket(msg)->file, content, m->index->settings, key);
 	if (index_jobs_answer_at_once(m, msg->head.tag, key))
 		return;
 	err = m->index->disk_err && clock_now_ns() < m->index->disk_retry_ns ? m->index->disk_err :
@@ -202,10 +244,23 @@ void index_jobs_ask(struct monitor *m, struct ipc_message *msg)
 		index_jobs_answer(m, msg->head.tag, err, -1);
 }
 
+/* Without their engine nobody has the files. The indexer that runs may have its own already. */
 void index_jobs_engine_died(struct monitor *m)
 {
-	for (struct index_task *t = m->index ? m->index->first : NULL; t; t = t->next)
-		t->wanted = false;
+	struct index_jobs *j = m->index;
+	struct index_task **slot = j ? &j->first : NULL, *t;
+
+	if (!j)
+		return;
+	if (j->first && m->workers.indexer.pid) {
+		j->first->wanted = false;
+		slot = &j->first->next;
+	}
+	while ((t = *slot)) {
+		*slot = t->next;
+		free(t);
+	}
+	j->last = slot;
 }
 
 /* --- the indexer --- */
@@ -215,7 +270,7 @@ bool index_jobs_wait(const struct monitor *m)
 	return m->index && m->index->first;
 }
 
-static int index_jobs_send_job(struct monitor *m, const struct index_task *t)
+static int index_jobs_send_job(struct monitor *m, const struct index_task *t, int from_engine)
 {
 	struct {
 		struct ipc_index head;
@@ -223,41 +278,84 @@ static int index_jobs_send_job(struct monitor *m, const struct index_task *t)
 	} msg;
 	const char *dirs = m->config->symbols_debug_dirs;
 	size_t path_len = strlen(t->path), dirs_len = strlen(dirs);
-	const int fds[3] = {t->fd, m->index->index_fd, m->index->scratch_fd};
+	const int fds[3] = {m->index->index_fd, m->index->scratch_fd, from_engine};
 
 	msg.head = (struct ipc_index){.path_len = (uint32_t)path_len, .dirs_len = (uint32_t)dirs_len,
-				      .symbols_only = t->symbols_only};
+				      .symbols_only = t->symbols_only, .file = t->file.shown};
 	memcpy(msg.text, t->path, path_len);
 	memcpy(msg.text + path_len, dirs, dirs_len);
 	return ipc_send(m->workers.indexer.sock, IPC_INDEX, 0, &msg, sizeof(msg.head) + path_len + dirs_len, fds, 3);
 }
 
+/* The engine sends the file to the indexer, by a socket of their own. */
+static int index_jobs_connect(struct monitor *m, const struct index_task *t)
+{
+	int pair[2], err = ipc_pair(pair);
+
+	if (err)
+		return err;
+	err = index_jobs_send_job(m, t, pair[0]);
+	if (!err && worker_send(&m->workers.engine, IPC_FILE_WANTED, t->tag, NULL, 0, pair[1]))
+		log_debug("%s: the engine is not there to send it", t->path);
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+/* The task whose turn it is becomes the first. */
+static void index_jobs_choose(struct index_jobs *j, uint64_t now)
+{
+	struct index_task **slot = &j->first, *t;
+	uint64_t queue[INDEX_QUEUE];
+
+	for (size_t i = index_turns_next(&j->turns, queue, index_jobs_queue(j, queue), now); i; i--)
+		slot = &(*slot)->next;
+	t = *slot;
+	*slot = t->next;
+	if (j->last == &t->next)
+		j->last = slot;
+	t->next = j->first;
+	j->first = t;
+	if (!t->next)
+		j->last = &t->next;
+}
+
 int index_jobs_hand_over(struct monitor *m)
 {
 	struct index_jobs *j = m->index;
-	int err = index_cache_new(j->dir, &j->index_fd, &j->scratch_fd);
+	int err = index_cache_new(&j->cache, &j->index_fd, &j->scratch_fd);
+	uint64_t now = clock_now_ns();
 
-	fetch_jobs_index_begins(m);
+	index_jobs_choose(j, now);
+
+	fetch_jobs_index_begins(m, j->first->key);
 	j->new_err = err;
-	j->has_result = false;
-	j->deadline_ns = clock_now_ns() + JOB_LIMIT_NS;
+	j->has_result = j->late = false;
+	j->started_ns = now;
 	if (!err)
 		err = worker_send(&m->workers.indexer, IPC_CONFIG, 0, NULL, 0, m->public_config_fd);
 	if (!err)
-		err = index_jobs_send_job(m, j->first);
+		err = index_jobs_connect(m, j->first);
 	return err ? err : worker_send(&m->workers.indexer, IPC_START, 0, NULL, 0, -1);
 }
 
-/* The process is gone; where it ran a file of the host's own, it saw the host's files. */
-static bool index_jobs_left_the_host(const struct index_task *t)
+/* Behind the path and a NUL; where both are too long, the question is for no file. */
+static void index_jobs_add_path(struct ipc_message *msg, const char *program)
 {
-	struct stat file, root;
+	struct ipc_ask *ask = (void *)msg->data;
+	char *path = (char *)(ask + 1);
+	size_t len = strnlen(path, ask->path_len), more = strlen(program) + 1;
 
-	return pid_is_gone(t->pid) && fstat(t->fd, &file) == 0 && stat("/", &root) == 0 &&
-	       file.st_dev == root.st_dev;
+	ask->path_len = 0;
+	if (len + more < HOST_PATH_MAX) {
+		path[len] = '\0';
+		memcpy(path + len + 1, program, more - 1);
+		ask->path_len = (uint32_t)(len + more);
+	}
+	msg->head.len = (uint32_t)sizeof(*ask) + ask->path_len;
 }
 
-/* The indexer may not choose the debug directories. */
+/* The indexer may choose neither the process nor the program: it names a root and a path. */
 void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 {
 	const struct index_task *t = m->index ? m->index->first : NULL;
@@ -265,9 +363,13 @@ void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 
 	if (msg->head.len < sizeof(*ask))
 		return;
-	ask->pid = ask->len || !t || index_jobs_left_the_host(t) ? 1 : t->pid;
+	ask->pid = ask->len == INDEX_ROOT_TARGET && t ? t->pid : 1;
+	ask->pid_start_ns = t && ask->pid == t->pid ? t->pid_start_ns : 0;
 	ask->alternate_pid = 0;
 	ask->len = 0;
+	ask->program = t ? t->program : (struct ipc_program){0};
+	if (t && msg->head.len == sizeof(*ask) + ask->path_len && ask->path_len < HOST_PATH_MAX)
+		index_jobs_add_path(msg, t->path);
 }
 
 void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg)
@@ -290,10 +392,9 @@ static void index_jobs_answer_all(struct monitor *m, const char *key, int err)
 			continue;
 		}
 		*slot = t->next;
-		j->count--;
 		if (t->wanted && (err || !index_jobs_answer_at_once(m, t->tag, key)))
 			index_jobs_answer(m, t->tag, err ? err : -ENOENT, -1);
-		index_jobs_task_free(t);
+		free(t);
 	}
 	j->last = slot;
 }
@@ -301,11 +402,11 @@ static void index_jobs_answer_all(struct monitor *m, const char *key, int err)
 /* An index without debug information is made again later, when that may have been installed. */
 static int index_jobs_keep(struct monitor *m, const struct index_task *t)
 {
-	const struct index_jobs *j = m->index;
+	struct index_jobs *j = m->index;
 	bool comes = fetch_jobs_index_made(m, t->key, t->content);
 	bool whole = (j->result.flags & (INDEX_HAS_DWARF | INDEX_SPLIT_MISSING)) == INDEX_HAS_DWARF && !comes;
 
-	return index_cache_keep(j->dir, t->key, !whole, m->config->symbols_cache_bytes);
+	return index_cache_keep(&j->cache, t->key, !whole);
 }
 
 /* Errors that the disk causes for every file; 0: err is not one of these. */
@@ -339,7 +440,7 @@ static void index_jobs_give_up_all(struct monitor *m, int err)
 {
 	char key[INDEX_KEY_MAX];
 
-	index_cache_drop_new(m->index->dir);
+	index_cache_drop_new(&m->index->cache);
 	while (m->index->first) {
 		memcpy(key, m->index->first->key, sizeof(key));
 		index_jobs_answer_all(m, key, err);
@@ -350,16 +451,23 @@ void index_jobs_indexer_ended(struct monitor *m)
 {
 	struct index_jobs *j = m->index;
 	struct index_task *t = j ? j->first : NULL;
+	uint64_t now = clock_now_ns();
 	char key[INDEX_KEY_MAX];
 	int err;
 
 	if (!t)
 		return;
+	index_turns_charge(&j->turns, t->owner, now - j->started_ns, now);
 	index_jobs_close_files(j);
 	err = j->has_result ? j->result.err : -EIO;
 	if (index_jobs_disk_trouble(j, err)) {
 		index_jobs_note_disk(j, index_jobs_disk_trouble(j, err));
 		index_jobs_give_up_all(m, j->disk_err);
+		return;
+	}
+	if (err == -EAGAIN || err == -ESTALE) { /* the engine did not send that file */
+		memcpy(key, t->key, sizeof(key));
+		index_jobs_answer_all(m, key, -EBUSY);
 		return;
 	}
 	if (err && fetch_jobs_blame(m))
@@ -374,25 +482,35 @@ void index_jobs_indexer_ended(struct monitor *m)
 		index_jobs_note_disk(j, index_jobs_disk_trouble(j, err));
 	}
 	if (err && !j->disk_err)
-		index_cache_refuse(j->dir, t->key);
+		index_cache_refuse(&j->cache, t->key);
 	log_debug("%s: index of %llu bytes, %llu lines (%s)", t->path, (unsigned long long)j->result.index_bytes,
 		  (unsigned long long)j->result.lines, err ? strerror(-err) : "made");
 	memcpy(key, t->key, sizeof(key));
 	index_jobs_answer_all(m, key, err);
 }
 
+/* Earlier as soon as a task of another owner waits. */
+static uint64_t index_jobs_deadline(const struct index_jobs *j)
+{
+	uint64_t queue[INDEX_QUEUE];
+
+	return j->late ? UINT64_MAX : j->started_ns + index_turns_limit_ns(queue, index_jobs_queue(j, queue));
+}
+
 void index_jobs_run(struct monitor *m, uint64_t now)
 {
-	if (!m->index || !m->workers.indexer.pid || now < m->index->deadline_ns)
+	struct index_jobs *j = m->index;
+
+	if (!j || !m->workers.indexer.pid || now < index_jobs_deadline(j))
 		return;
-	log_warn("indexer (pid %d) did not finish %s in time: it is killed", m->workers.indexer.pid, m->index->first->path);
-	m->index->deadline_ns = UINT64_MAX;
+	log_warn("indexer (pid %d) did not finish %s in time: it is killed", m->workers.indexer.pid, j->first->path);
+	j->late = true;
 	worker_kill(&m->workers.indexer);
 }
 
 uint64_t index_jobs_next_ns(const struct monitor *m)
 {
-	return m->index && m->workers.indexer.pid ? m->index->deadline_ns : UINT64_MAX;
+	return m->index && m->workers.indexer.pid ? index_jobs_deadline(m->index) : UINT64_MAX;
 }
 
 const char *index_jobs_path(const struct monitor *m)
@@ -403,11 +521,11 @@ const char *index_jobs_path(const struct monitor *m)
 void index_jobs_forget(struct monitor *m, const char *key)
 {
 	if (m->index)
-		index_cache_forget(m->index->dir, key);
+		index_cache_forget(&m->index->cache, key);
 }
 
 void index_jobs_forget_poor(struct monitor *m)
 {
 	if (m->index)
-		index_cache_forget_poor(m->index->dir);
+		index_cache_forget_poor(&m->index->cache);
 }

@@ -5,8 +5,9 @@
  * Called by the monitor where the engine asks for an index, an indexer starts
  * or ends, and every turn of its loop; one thread. The engine never waits: its
  * answer is sent when the index is made. The state is m->index, owned; NULL
- * where no indexes are kept. Bounds: 64 files in the queue, ten minutes for
- * one, the configured bytes of all.
+ * where no indexes are kept. Bounds: 64 files in the queue, a part of them for
+ * each owner; ten minutes for one, one minute if another owner's file waits
+ * (index_turns.h); the configured bytes of all.
  */
 #ifndef OTP_DAEMON_MONITOR_INDEX_JOBS_H
 #define OTP_DAEMON_MONITOR_INDEX_JOBS_H
@@ -19,14 +20,15 @@ struct monitor;
 
 int index_jobs_open(struct monitor *m); /* 0 also where the cache cannot be opened, which is logged; -ENOMEM */
 void index_jobs_close(struct monitor *m);
+void index_jobs_reload(struct monitor *m); /* the configuration may have changed */
 
-void index_jobs_ask(struct monitor *m, struct ipc_message *msg); /* an ASK of the engine; takes its descriptor */
+void index_jobs_ask(struct monitor *m, struct ipc_message *msg); /* an ASK of the engine */
 void index_jobs_engine_died(struct monitor *m);
 
 /* The indexer. */
 bool index_jobs_wait(const struct monitor *m); /* an indexer is needed */
 int index_jobs_hand_over(struct monitor *m);
-/* Sets the debug directories in an indexer's question: the indexer may not choose them. */
+/* Adds the process and the program to an indexer's question for a debug file: the indexer may not choose them. */
 void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg);
 void index_jobs_indexed(struct monitor *m, const struct ipc_message *msg); /* INDEXED */
 void index_jobs_indexer_ended(struct monitor *m);

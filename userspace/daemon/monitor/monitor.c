@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -122,6 +123,12 @@ static void monitor_from_indexer(struct monitor *m, struct ipc_message *msg)
 	asks_add(&m->asks, ASKER_INDEXER, msg);
 }
 
+/* A worker begins once: to repeat READY would fill the log, and delay the start of sampling. */
+static bool monitor_is_repeated(const struct worker *w, const struct ipc_message *msg)
+{
+	return msg->head.type == IPC_READY && w->ready;
+}
+
 static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_message *msg)
 {
 	w->heard_ns = clock_now_ns();
@@ -137,8 +144,8 @@ static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_mes
 		monitor_from_indexer(m, msg);
 	else if (w->kind == WORKER_FETCHER)
 		fetch_jobs_fetched(m, msg);
-	else if (msg->head.type == IPC_ANSWER)
-		asks_answered(&m->asks, (int)(w - m->workers.opener), msg);
+	else if (msg->head.type != IPC_READY)
+		asks_from_opener(&m->asks, (int)(w - m->workers.opener), msg);
 	ipc_close_fds(msg);
 }
 
@@ -147,10 +154,15 @@ static void monitor_read_worker(struct monitor *m, struct worker *w)
 	int r = 1;
 
 	for (int i = 0; i < MESSAGES_TURN && w->sock >= 0; i++) {
-		r = ipc_receive(w->sock, &m->message);
+		/* An opener answers questions of the monitor itself by a memfd, the others have none to pass. */
+		r = w->kind == WORKER_OPENER ? ipc_receive(w->sock, &m->message) :
+					       ipc_receive_plain(w->sock, &m->message);
 		if (r != 1)
 			break;
-		monitor_dispatch(m, w, &m->message);
+		if (monitor_is_repeated(w, &m->message))
+			ipc_close_fds(&m->message);
+		else
+			monitor_dispatch(m, w, &m->message);
 	}
 	if (r == 1 || r == -EAGAIN)
 		return;
@@ -380,13 +392,11 @@ enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NE
 
 static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
-	const short engine = asks_wait_for_room(&m->asks) ? POLLIN | POLLOUT : POLLIN;
-
 	p[POLL_SIGNAL] = (struct pollfd){m->signal_fd, POLLIN, 0};
 	p[POLL_STATUS] = (struct pollfd){m->status.fd, POLLIN, 0};
 	p[POLL_UEVENT] = (struct pollfd){m->hotplug.fd, POLLIN, 0};
 	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
-	p[POLL_ENGINE] = (struct pollfd){m->workers.engine.sock, engine, 0};
+	p[POLL_ENGINE] = (struct pollfd){m->workers.engine.sock, POLLIN, 0};
 	p[POLL_NET] = (struct pollfd){m->workers.net.sock, POLLIN, 0};
 	p[POLL_INDEXER] = (struct pollfd){m->workers.indexer.sock, POLLIN, 0};
 	p[POLL_FETCHER] = (struct pollfd){m->workers.fetcher.sock, POLLIN, 0};
@@ -450,6 +460,12 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 	m->started_ns = clock_now_ns();
 	m->lock_fd = m->signal_fd = m->config_fd = m->public_config_fd = m->hotplug.fd = m->status.fd = m->capture_fd = -1;
 	m->targets.rules.inotify_fd = -1;
+	if (getrandom(m->ticket_key, sizeof(m->ticket_key), 0) != sizeof(m->ticket_key)) {
+		log_error("there are no random numbers: %s", strerror(errno));
+		config_free(c);
+		free(m);
+		return 1;
+	}
 	workers_init(&m->workers);
 	books_init(&m->books);
 	peers_init(&m->peers, &m->workers, &m->books);

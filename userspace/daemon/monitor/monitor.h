@@ -32,6 +32,7 @@
 #include "daemon/monitor/targets.h"
 #include "daemon/monitor/workers.h"
 #include "daemon/roles.h"
+#include "daemon/ticket.h"
 
 #define MONITOR_TICK_NS NSEC_PER_SEC
 
@@ -57,6 +58,7 @@ struct monitor {
 	struct plans plans;
 	struct hotplug hotplug;
 
+	uint8_t ticket_key[TICKET_KEY];
 	struct workers workers;
 	struct books books;
 	struct peers peers;

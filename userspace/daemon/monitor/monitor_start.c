@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/safe_path.h"
 #include "daemon/config/resource.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/notify.h"
@@ -62,6 +63,20 @@ static void monitor_raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/*
+ * What lies in this directory is later opened, made and mounted by path, so nobody else may make a file there or
+ * exchange a directory on the way. Each directory is traversable, since workers pass through before they change user.
+ */
+static int monitor_make_runtime_dir(const struct monitor *m)
+{
+	char why[SAFE_PATH_WHY];
+	_cleanup_(closep) int fd = safe_path_make(m->config->runtime_dir, SAFE_PATH_OURS, 0755, why);
+
+	if (fd < 0)
+		log_error("runtime_dir %s cannot be used: %s", m->config->runtime_dir, why);
+	return MIN(fd, 0);
+}
+
 static int monitor_lock_is_held(const char *path, int fd)
 {
 	char pid[16];
@@ -77,8 +92,9 @@ static int monitor_take_lock(struct monitor *m)
 	int n;
 
 	snprintf(path, sizeof(path), "%s/lock", m->config->runtime_dir);
-	m->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (m->lock_fd < 0)
+	m->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Closed to others also where an earlier version made it: who can open it can lock it. */
+	if (m->lock_fd < 0 || fchmod(m->lock_fd, 0600) < 0)
 		return monitor_start_failed(path, -errno);
 	if (flock(m->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return monitor_lock_is_held(path, m->lock_fd);
@@ -139,11 +155,14 @@ int monitor_open_config(struct monitor *m)
 static int monitor_open_capture(struct monitor *m)
 {
 	const char *path = m->options->capture_path;
+	char why[SAFE_PATH_WHY];
 
 	if (!path)
 		return 0;
-	m->capture_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return m->capture_fd < 0 ? monitor_start_failed(path, -errno) : 0;
+	m->capture_fd = safe_path_create(path, 0600, why);
+	if (m->capture_fd < 0)
+		log_error("%s: %s", path, why);
+	return MIN(m->capture_fd, 0);
 }
 
 static int monitor_prepare_roots(struct monitor *m)
@@ -200,11 +219,9 @@ int monitor_start(struct monitor *m)
 	if (err)
 		return err;
 	monitor_raise_file_limit();
-	/* Each directory is traversable, since workers pass through before they change user. */
-	err = file_make_dirs(m->config->runtime_dir, 0755, 0755);
-	if (err)
-		return monitor_start_failed(m->config->runtime_dir, err);
-	err = monitor_take_lock(m);
+	err = monitor_make_runtime_dir(m);
+	if (!err)
+		err = monitor_take_lock(m);
 	if (!err)
 		err = sampler_open(&m->sampler, m->config, guard_memory_limit(m->config));
 	if (!err)

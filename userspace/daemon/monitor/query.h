@@ -6,7 +6,8 @@
  *
  * query.c: the line; pure. query_server.c: the monitor's side. A few clients at
  * a time, each with a deadline; others wait in the socket's queue. The engine
- * answers with a sealed memfd, which is passed on unread. One thread.
+ * writes its answer into the monitor's memfd, which is passed on unread. One
+ * thread.
  */
 #ifndef OTP_DAEMON_MONITOR_QUERY_H
 #define OTP_DAEMON_MONITOR_QUERY_H

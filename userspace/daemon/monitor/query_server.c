@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/query.h"
 #include "daemon/report/json.h"
@@ -24,6 +25,7 @@ struct client {
 	int fd;
 	uint64_t deadline_ns;
 	uint64_t tag; /* ASKED: tag of the question to the engine */
+	int answer_fd; /* ASKED: the memfd that the engine writes; else -1 */
 	struct query query;
 	char line[QUERY_LINE_MAX];
 	size_t len;
@@ -57,6 +59,7 @@ int queries_open(struct monitor *m)
 static void query_end(struct client *c)
 {
 	close(c->fd);
+	closep(&c->answer_fd);
 	buf_done(&c->out);
 	*c = (struct client){0};
 }
@@ -130,22 +133,26 @@ static void query_answer_explained(struct monitor *m, struct client *c, const ch
 	query_answer(c);
 }
 
+/* What the engine wrote, copied: it may go on writing. */
+static void query_take_answer(struct monitor *m, struct client *c)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, IPC_EXPLAINED_MAX);
+	if (file_copy(c->answer_fd, IPC_EXPLAINED_MAX, &text) || !text.len)
+		query_refuse(c, "the answer would be too large");
+	else
+		query_answer_explained(m, c, (const char *)text.data, text.len);
+}
+
 void queries_answered(struct monitor *m, struct ipc_message *msg)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t len;
-
-	if (!ipc_fits(msg, 0, 1) || ipc_memfd_read(msg->fds[0], IPC_EXPLAINED_MAX, &text, &len) < 0)
-		len = 0;
 	for (int i = 0; i < QUERY_CLIENTS; i++) {
 		struct client *c = &m->queries->client[i];
 
 		if (c->state != ASKED || c->tag != msg->head.tag)
 			continue;
-		if (len)
-			query_answer_explained(m, c, text, len);
-		else
-			query_refuse(c, "the answer would be too large");
+		query_take_answer(m, c);
 	}
 }
 
@@ -157,8 +164,10 @@ static void query_ask(struct monitor *m, struct client *c)
 
 	c->state = ASKED;
 	c->tag = ++m->queries->tags;
-	if (m->workers.engine.sock >= 0 && m->workers.engine.ready)
-		err = worker_send(&m->workers.engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid), -1);
+	c->answer_fd = ipc_memfd_new("explain");
+	if (c->answer_fd >= 0 && m->workers.engine.sock >= 0 && m->workers.engine.ready)
+		err = worker_send(&m->workers.engine, IPC_EXPLAIN, c->tag, &c->query.pid, sizeof(c->query.pid),
+				  c->answer_fd);
 	if (err)
 		query_refuse(c, "the engine is busy or just starting: ask again");
 }
@@ -199,7 +208,7 @@ static void queries_accept(struct queries *q)
 
 	if (fd < 0)
 		return;
-	*c = (struct client){.state = READING, .fd = fd, .deadline_ns = clock_now_ns() + CLIENT_NS};
+	*c = (struct client){.state = READING, .fd = fd, .answer_fd = -1, .deadline_ns = clock_now_ns() + CLIENT_NS};
 	buf_init(&c->out, IPC_EXPLAINED_MAX + 1024);
 }
 

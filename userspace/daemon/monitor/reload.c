@@ -239,6 +239,7 @@ static void reload_apply(struct monitor *m, struct config *c, const struct found
 	m->config = c;
 	log_init("otprofd", c->log_level);
 	netroot_reload(c);
+	index_jobs_reload(m);
 	fetch_jobs_reload(m);
 	reload_change_sampler(m, before, found);
 	if (monitor_open_config(m))

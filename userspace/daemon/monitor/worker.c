@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "daemon/roles.h"
+#include "process/proc_stat.h"
 
 #define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more samples than that */
@@ -19,6 +22,10 @@
 #define FAIR_LIFE	4		    /* after a life of so many pauses the next pause is shorter, not longer */
 #define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a message for this long a worker hangs */
 #define START_SILENCE_NS (60 * NSEC_PER_SEC) /* while it starts: on an overloaded host its reads are slow */
+#define ENGINE_STUCK_NS	(2500 * NSEC_PER_MSEC) /* it beats every two seconds */
+#define INDEXER_STUCK_NS (10 * NSEC_PER_SEC)
+#define LOOK_NS		(500 * NSEC_PER_MSEC)
+#define DEATH_NS	(500 * NSEC_PER_MSEC)
 #define EXEC_FAILED	126
 #define SEND_PATIENCE	1000		    /* ms: a starting worker reads its socket soon */
 
@@ -26,10 +33,15 @@ static const char *const worker_names[] = {
 	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
 	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher"};
 
-/* The variables that a worker inherits: of the log, and the proxies that libcurl uses. */
-static const char *const environment_kept[] = {"JOURNAL_STREAM", "http_proxy",	"https_proxy",
-					       "HTTPS_PROXY",	 "all_proxy",	"ALL_PROXY",
-					       "no_proxy",	 "NO_PROXY",	"ASAN_OPTIONS"};
+/* The variables that a worker inherits. A proxy's URL may hold a password: only those with a network get it. */
+static const struct {
+	const char *name;
+	bool networked;
+} environment_kept[] = {
+	{"JOURNAL_STREAM", false}, {"ASAN_OPTIONS", false}, {"http_proxy", true}, {"https_proxy", true},
+	{"HTTPS_PROXY", true},	   {"all_proxy", true},	    {"ALL_PROXY", true},  {"no_proxy", true},
+	{"NO_PROXY", true},
+};
 
 const char *worker_name(const struct worker *w)
 {
@@ -69,23 +81,25 @@ static char *worker_variable(const char *name)
 }
 
 /* The child, until it executes the program. */
-static void worker_child_environment(char *env[ARRAY_SIZE(environment_kept) + 1])
+static void worker_child_environment(enum worker_kind kind, char *env[ARRAY_SIZE(environment_kept) + 1])
 {
+	bool networked = kind == WORKER_NET || kind == WORKER_FETCHER;
 	int n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(environment_kept); i++)
-		if ((env[n] = worker_variable(environment_kept[i])))
+		if ((networked || !environment_kept[i].networked) && (env[n] = worker_variable(environment_kept[i].name)))
 			n++;
 	env[n] = NULL;
 }
 
 /*
  * Workers are stopped by message. A terminal's interrupt and systemd's stop signal reach every process of the group:
- * a worker that obeyed them would lose the samples that the monitor is about to collect.
+ * a worker that obeyed them would lose the samples that the monitor is about to collect. A file above RLIMIT_FSIZE is
+ * an error, not a signal.
  */
 static void worker_child_signals(void)
 {
-	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
+	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ};
 	sigset_t none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
@@ -94,13 +108,13 @@ static void worker_child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-__attribute__((noreturn)) static void worker_child_run(const char *role, int sock)
+__attribute__((noreturn)) static void worker_child_run(enum worker_kind kind, int sock)
 {
-	char *argv[] = {"otprofd", "--role", (char *)role, NULL};
+	char *argv[] = {"otprofd", "--role", (char *)worker_names[kind], NULL};
 	char *env[ARRAY_SIZE(environment_kept) + 1];
 
 	worker_child_signals();
-	worker_child_environment(env);
+	worker_child_environment(kind, env);
 	if (sock == ROLE_SOCKET)
 		fcntl(sock, F_SETFD, 0);
 	else
@@ -118,7 +132,7 @@ int worker_start(struct worker *w)
 		return err;
 	pid = fork();
 	if (pid == 0)
-		worker_child_run(worker_name(w), pair[1]);
+		worker_child_run(w->kind, pair[1]);
 	err = pid < 0 ? -errno : 0;
 	close(pair[1]);
 	if (err) {
@@ -128,6 +142,7 @@ int worker_start(struct worker *w)
 	w->pid = pid;
 	w->sock = pair[0];
 	w->ready = w->asked = w->exited = false;
+	w->killed_ns = w->looked_ran_ns = 0;
 	w->started_ns = w->heard_ns = clock_now_ns();
 	return 0;
 }
@@ -169,10 +184,63 @@ bool worker_hangs(const struct worker *w, uint64_t now)
 	return w->pid && !w->asked && (!silent || !w->ready) && now - w->heard_ns > patience;
 }
 
+/*
+ * CPU time so far, where the process waits now; else 0. One that waits for FUSE looks as if a signal could end it
+ * (Linux, fs/fuse/dev.c, request_wait_answer). Of schedstat: Linux, Documentation/scheduler/sched-stats.rst.
+ */
+static uint64_t worker_waits_at(pid_t pid)
+{
+	struct proc_stat stat;
+	char text[64];
+
+	if (proc_stat_read((uint32_t)pid, &stat) || (stat.state != 'D' && stat.state != 'S') ||
+	    file_read_proc((uint32_t)pid, "schedstat", text, sizeof(text)) <= 0)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+/* Each engine that was stuck leaves its successors more: a host that swaps is slow, and a new engine makes it slower. */
+static uint64_t worker_stuck_patience(const struct worker *w)
+{
+	return w->kind == WORKER_ENGINE ? MIN((uint64_t)ENGINE_STUCK_NS << MIN(w->stuck, 2u), SILENCE_NS) : INDEXER_STUCK_NS;
+}
+
+bool worker_is_stuck(struct worker *w, uint64_t now)
+{
+	uint64_t patience = worker_stuck_patience(w), ran;
+
+	if (!w->pid || (w->kind != WORKER_ENGINE && w->kind != WORKER_INDEXER) || now - w->heard_ns < patience ||
+	    now - w->looked_ns < LOOK_NS)
+		return false;
+	ran = worker_waits_at(w->pid);
+	if (ran && ran == w->looked_ran_ns) {
+		w->stuck++;
+		return true;
+	}
+	w->looked_ns = now;
+	w->looked_ran_ns = ran;
+	return false;
+}
+
+bool worker_outlives(const struct worker *w, uint64_t now)
+{
+	return w->pid && w->killed_ns && now - w->killed_ns > DEATH_NS;
+}
+
+uint64_t worker_look_ns(const struct worker *w, uint64_t now)
+{
+	if (w->pid && w->killed_ns)
+		return w->killed_ns + DEATH_NS + 1;
+	return w->kind == WORKER_ENGINE && w->pid && now - w->heard_ns > ENGINE_STUCK_NS ? now + LOOK_NS : UINT64_MAX;
+}
+
 void worker_kill(struct worker *w)
 {
-	if (w->pid)
-		kill(w->pid, SIGKILL);
+	if (!w->pid)
+		return;
+	kill(w->pid, SIGKILL);
+	if (!w->killed_ns)
+		w->killed_ns = clock_now_ns();
 }
 
 void worker_how_ended(int status, char to[64])

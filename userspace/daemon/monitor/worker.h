@@ -32,6 +32,9 @@ struct worker {
 	uint64_t started_ns;
 	uint64_t heard_ns;     /* its last sign of life */
 	uint64_t next_start_ns;
+	uint64_t killed_ns;    /* 0: not killed */
+	uint64_t looked_ns, looked_ran_ns; /* worker_is_stuck's last look */
+	uint32_t stuck;	       /* how often it or a predecessor was found so */
 	uint64_t back_off_ns;  /* the last pause; 0: none yet */
 	uint32_t restarts;
 	uint64_t past_cpu_ns;  /* of its predecessors in this struct */
@@ -46,6 +49,16 @@ int worker_start(struct worker *w); /* makes process and socket; sends nothing y
 void worker_kill(struct worker *w); /* workers_reap handles its end */
 /* Whether it was silent for longer than it may be. */
 bool worker_hangs(const struct worker *w, uint64_t now);
+/*
+ * Whether it waits for something that does not come, as for a file server that
+ * does not answer: it is silent, though it should beat or has a file to index,
+ * and used no CPU time between two looks. Looks twice a second at most.
+ */
+bool worker_is_stuck(struct worker *w, uint64_t now);
+/* Whether it was killed some time ago, and has not ended. */
+bool worker_outlives(const struct worker *w, uint64_t now);
+/* When to ask these two again; UINT64_MAX: there is no hurry. */
+uint64_t worker_look_ns(const struct worker *w, uint64_t now);
 /* The status of wait4, in words. */
 void worker_how_ended(int status, char to[64]);
 /* Sets the next start: after each early death the pause is longer. */

@@ -129,6 +129,10 @@ static int workers_hand_over(struct monitor *m, struct worker *w)
 	if (w->kind == WORKER_FETCHER)
 		return fetch_jobs_hand_over(m);
 	err = worker_send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
+	if (!err)
+		err = worker_send_patiently(w, IPC_KEY, m->ticket_key, sizeof(m->ticket_key), -1);
+	if (!err)
+		err = asks_opener_started(&m->asks, (int)(w - m->workers.opener));
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
@@ -175,41 +179,6 @@ static bool workers_is_due(const struct monitor *m, const struct worker *w, uint
 	if (!workers_may_start(m, w) || (!last && now < w->next_start_ns))
 		return false;
 	return w->kind != WORKER_ENGINE || peers_allow_engine(&m->peers);
-}
-
-static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
-{
-	if (worker_hangs(w, now)) {
-		log_warn("%s (pid %d) sent no message for %llu s: it is killed", worker_name(w), w->pid,
-			 (unsigned long long)(now - w->heard_ns) / NSEC_PER_SEC);
-		w->heard_ns = now;
-		worker_kill(w);
-	} else if (workers_is_due(m, w, now)) {
-		w->last_starts += m->phase != PHASE_RUN;
-		workers_start_one(m, w, now);
-	}
-}
-
-void workers_run(struct monitor *m, uint64_t now)
-{
-	for (int i = 0; i < OPENERS; i++)
-		workers_run_one(m, &m->workers.opener[i], now);
-	workers_run_one(m, &m->workers.net, now);
-	workers_run_one(m, &m->workers.engine, now);
-	workers_run_one(m, &m->workers.indexer, now);
-	workers_run_one(m, &m->workers.fetcher, now);
-}
-
-uint64_t workers_next_ns(const struct workers *w)
-{
-	const struct worker *all[] = {&w->engine, &w->net, &w->opener[0], &w->opener[1]};
-	uint64_t now = clock_now_ns(), next = UINT64_MAX;
-
-	/* A worker that is due and was not started waits for a message or a death, not for the clock. */
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (!all[i]->pid && !all[i]->exited && all[i]->next_start_ns > now)
-			next = MIN(next, all[i]->next_start_ns);
-	return next;
 }
 
 static void workers_on_engine_end(struct monitor *m)
@@ -275,6 +244,79 @@ static void workers_on_service_end(struct monitor *m, struct worker *w, int stat
 		asks_opener_died(&m->asks, (int)(w - m->workers.opener), false);
 }
 
+static void workers_on_end(struct monitor *m, struct worker *w, int status)
+{
+	if (w->kind == WORKER_INDEXER || w->kind == WORKER_FETCHER)
+		workers_on_job_end(m, w, status);
+	else
+		workers_on_service_end(m, w, status);
+}
+
+/* No signal ends it. Whatever it waits for, it never runs again: its work goes to another one now. */
+static void workers_give_up(struct monitor *m, struct worker *w)
+{
+	log_warn("%s (pid %d) hangs in the kernel: it is left there", worker_name(w), w->pid);
+	m->workers.abandoned++;
+	asks_copy_overlays(&m->asks);
+	workers_on_end(m, w, SIGKILL);
+}
+
+static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
+{
+	if ((w->kind == WORKER_ENGINE || w->kind == WORKER_INDEXER) && worker_outlives(w, now) &&
+	    m->workers.abandoned < ABANDONED_MAX) {
+		workers_give_up(m, w);
+	} else if (worker_is_stuck(w, now)) {
+		log_warn("%s (pid %d) waits for a file that cannot be read: it is killed", worker_name(w), w->pid);
+		worker_kill(w);
+	} else if (worker_hangs(w, now)) {
+		log_warn("%s (pid %d) sent no message for %llu s: it is killed", worker_name(w), w->pid,
+			 (unsigned long long)(now - w->heard_ns) / NSEC_PER_SEC);
+		w->heard_ns = now;
+		worker_kill(w);
+	} else if (workers_is_due(m, w, now)) {
+		w->last_starts += m->phase != PHASE_RUN;
+		workers_start_one(m, w, now);
+	}
+}
+
+void workers_run(struct monitor *m, uint64_t now)
+{
+	for (int i = 0; i < OPENERS; i++)
+		workers_run_one(m, &m->workers.opener[i], now);
+	workers_run_one(m, &m->workers.net, now);
+	workers_run_one(m, &m->workers.engine, now);
+	workers_run_one(m, &m->workers.indexer, now);
+	workers_run_one(m, &m->workers.fetcher, now);
+}
+
+uint64_t workers_next_ns(const struct workers *w)
+{
+	const struct worker *all[] = {&w->engine, &w->net, &w->opener[0], &w->opener[1]};
+	uint64_t now = clock_now_ns(), next = UINT64_MAX;
+
+	/* A worker that is due and was not started waits for a message or a death, not for the clock. */
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (!all[i]->pid && !all[i]->exited && all[i]->next_start_ns > now)
+			next = MIN(next, all[i]->next_start_ns);
+	return MIN(next, MIN(worker_look_ns(&w->engine, now), worker_look_ns(&w->indexer, now)));
+}
+
+void workers_abandon(struct workers *all, struct worker *w)
+{
+	worker_kill(w);
+	close(w->sock);
+	w->sock = -1;
+	w->pid = 0;
+	w->ready = false;
+	w->restarts++;
+	w->next_start_ns = clock_now_ns();
+	all->abandoned++;
+	if (all->abandoned == ABANDONED_MAX)
+		log_error("%u processes hang in the kernel: files and mappings of processes cannot be read until one ends",
+			  ABANDONED_MAX);
+}
+
 static struct worker *workers_find(struct workers *w, pid_t pid)
 {
 	if (w->engine.pid == pid)
@@ -289,6 +331,13 @@ static struct worker *workers_find(struct workers *w, pid_t pid)
 		if (w->opener[i].pid == pid)
 			return &w->opener[i];
 	return NULL;
+}
+
+static void workers_abandoned_ended(struct monitor *m, pid_t pid)
+{
+	asks_abandoned_ended(&m->asks, pid);
+	if (m->workers.abandoned)
+		m->workers.abandoned--;
 }
 
 static uint64_t workers_cpu_ns(const struct rusage *used)
@@ -312,11 +361,9 @@ void workers_reap(struct monitor *m)
 		} else {
 			w->past_cpu_ns += workers_cpu_ns(&used);
 		}
-		if (w == &m->workers.indexer || w == &m->workers.fetcher)
-			workers_on_job_end(m, w, status);
-		else if (w)
-			workers_on_service_end(m, w, status);
-		else if (m->workers.abandoned)
-			m->workers.abandoned--;
+		if (w)
+			workers_on_end(m, w, status);
+		else
+			workers_abandoned_ended(m, pid);
 	}
 }

@@ -12,11 +12,11 @@
 #include "daemon/monitor/worker.h"
 
 #define OPENERS	      2
-#define ABANDONED_MAX 8
+#define ABANDONED_MAX 32
 
 struct workers {
 	struct worker engine, net, opener[OPENERS], indexer, fetcher;
-	uint32_t abandoned;	     /* openers that no signal ends */
+	uint32_t abandoned;	     /* killed, but no signal ends them: they wait for a file server */
 	uint64_t disposable_past_ns; /* CPU of openers, indexers and fetchers that ended */
 };
 
@@ -25,6 +25,8 @@ struct monitor;
 void workers_init(struct workers *w);
 void workers_run(struct monitor *m, uint64_t now); /* starts those that are due, kills those that hang */
 void workers_reap(struct monitor *m);
+/* Kills it, and does not wait for its end: another one may be started now. Its socket is closed. */
+void workers_abandon(struct workers *all, struct worker *w);
 uint64_t workers_next_ns(const struct workers *w);
 bool workers_may_start(const struct monitor *m, const struct worker *w); /* now, or after its pause */
 

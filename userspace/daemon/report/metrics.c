@@ -9,9 +9,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/report/metrics_clients.h"
 
 #define CONNECTIONS_MAX   8
+#define CONNECTIONS_OVER  4 /* accepted beyond, while those that make room for them are closed */
+#define BACKLOG           64
 #define IDLE_SECONDS      10
+#define REQUEST_NS        (15 * NSEC_PER_SEC) /* for a request as a whole, however its bytes arrive */
 #define REQUEST_BYTES_MAX 16384
 #define WAIT_NS           (2 * NSEC_PER_SEC)
 #define CONTENT_TYPE      "text/plain; version=0.0.4; charset=utf-8"
@@ -28,6 +32,7 @@ struct metrics {
 	struct MHD_Daemon *daemon;
 	void (*wanted)(void *ctx);
 	void *ctx;
+	struct metrics_clients clients;
 	struct waiter *waiting;
 	uint64_t give_up_ns; /* UINT64_MAX: no request waits */
 	bool closing;        /* no request may begin to wait */
@@ -63,6 +68,39 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned int status, con
 	return queue(c, status, r);
 }
 
+/* --- connections --- */
+
+static struct metrics_client *client_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void set_waiting(struct MHD_Connection *c, bool waits)
+{
+	struct metrics_client *client = client_of(c);
+
+	if (!client)
+		return;
+	client->waits = waits;
+	if (!waits)
+		client->since_ns = clock_now_ns();
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *c, void **slot, enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct metrics *m = ctx;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED && info)
+		*slot = metrics_client_begin(&m->clients, info->connect_fd, CONNECTIONS_MAX, clock_now_ns());
+	else if (what == MHD_CONNECTION_NOTIFY_CLOSED && *slot)
+		metrics_client_end(&m->clients, *slot);
+}
+
+/* --- requests --- */
+
 /* One answer serves all waiting requests. */
 static enum MHD_Result wait_for_text(struct metrics *m, struct MHD_Connection *c, void **slot)
 {
@@ -75,6 +113,7 @@ static enum MHD_Result wait_for_text(struct metrics *m, struct MHD_Connection *c
 	w->next = m->waiting;
 	m->waiting = w;
 	*slot = w;
+	set_waiting(c, true);
 	MHD_suspend_connection(c);
 	if (first) {
 		m->give_up_ns = clock_now_ns() + WAIT_NS;
@@ -103,6 +142,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **slot, enum 
 	struct metrics *m = ctx;
 	struct waiter *w = *slot;
 
+	set_waiting(c, false);
 	if (!w)
 		return;
 	for (struct waiter **link = &m->waiting; *link; link = &(*link)->next)
@@ -139,6 +179,7 @@ void metrics_run(struct metrics *m)
 {
 	static const char late[] = "the monitor did not answer\n";
 
+	metrics_clients_expire(&m->clients, clock_now_ns(), REQUEST_NS);
 	MHD_run(m->daemon);
 	if (clock_now_ns() >= m->give_up_ns)
 		answer_all(m, MHD_HTTP_SERVICE_UNAVAILABLE, late, strlen(late));
@@ -223,7 +264,7 @@ int metrics_listen(const char *address, int *ret_fd)
 		return -errno;
 	/* A restarted net must not wait for its predecessor's connections to time out. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, &a.any, len) < 0 || listen(fd, CONNECTIONS_MAX) < 0)
+	if (bind(fd, &a.any, len) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -239,10 +280,11 @@ int metrics_new(int fd, void (*wanted)(void *ctx), void *ctx, struct metrics **r
 	}
 	*m = (struct metrics){.wanted = wanted, .ctx = ctx, .give_up_ns = UINT64_MAX};
 	m->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, m,
-				     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+				     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX + CONNECTIONS_OVER,
 				     MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
 				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES_MAX,
-				     MHD_OPTION_NOTIFY_COMPLETED, on_completed, m, MHD_OPTION_END);
+				     MHD_OPTION_NOTIFY_COMPLETED, on_completed, m,
+				     MHD_OPTION_NOTIFY_CONNECTION, on_connection, m, MHD_OPTION_END);
 	if (!m->daemon) {
 		close(fd);
 		free(m);

@@ -4,7 +4,8 @@
  * from the monitor: a request waits for it, for at most two seconds.
  *
  * Called by net, one thread; no threads of its own. Bounded: a few
- * connections, small requests, idle ones closed.
+ * connections, of which the idlest makes room for a new one; small requests,
+ * each within a time.
  */
 #ifndef OTP_DAEMON_REPORT_METRICS_H
 #define OTP_DAEMON_REPORT_METRICS_H

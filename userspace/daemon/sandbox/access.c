@@ -3,8 +3,6 @@
 
 #include <acl/libacl.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -194,26 +192,6 @@ static int access_grant_by_group(int fd, const struct stat *st, gid_t gid)
 	return fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, (st->st_mode & 07777) | 0070) < 0 ? -errno : 0;
 }
 
-/* Follows no symbolic link: its creator must not choose the directory that root opens to net. */
-static int access_open_directory(const char *dir, bool *ret_link)
-{
-	char path[4096];
-	size_t n = strlen(dir);
-	int fd;
-
-	while (n > 1 && dir[n - 1] == '/')
-		n--; /* after a slash, a link would be followed */
-	if (n >= sizeof(path))
-		return -ENAMETOOLONG;
-	memcpy(path, dir, n);
-	path[n] = '\0';
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	*ret_link = fd < 0 && (errno == ENOTDIR || errno == ELOOP);
-	if (*ret_link)
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int access_grant_write(int fd, const struct stat *st, acl_t *list, uid_t uid, gid_t gid, const char **ret_how)
 {
 	int err = access_grant_by_list(fd, list, uid, ACCESS_ALL);
@@ -225,15 +203,11 @@ static int access_grant_write(int fd, const struct stat *st, acl_t *list, uid_t 
 	return access_grant_by_group(fd, st, gid);
 }
 
-int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how)
+int access_let_write(int fd, uid_t uid, gid_t gid, const char **ret_how)
 {
 	_cleanup_(access_listp) acl_t list = NULL;
 	struct stat st;
-	bool link;
-	_cleanup_(closep) int fd = access_open_directory(dir, &link);
 
-	if (fd < 0)
-		return fd;
 	/* Where there is no list, libacl makes one from the mode. */
 	list = fstat(fd, &st) < 0 ? NULL : acl_get_fd(fd);
 	if (!list)
@@ -241,7 +215,7 @@ int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how
 	*ret_how = NULL;
 	if (access_lets_write(list, &(struct access_ids){st.st_uid, st.st_gid, uid, gid}))
 		return 0;
-	return link ? -ELOOP : access_grant_write(fd, &st, &list, uid, gid, ret_how);
+	return access_grant_write(fd, &st, &list, uid, gid, ret_how);
 }
 
 int access_let_read(int fd, uid_t uid)

@@ -35,10 +35,10 @@ int access_grant(acl_t *list, uid_t uid, unsigned int access);
  * Lets net's user make files in an existing directory: by an access list, or,
  * where the file system has none and both owner and group are root, by giving
  * it the user's group. On 0, ret_how is a static text of what was done, NULL if
- * nothing was needed. -EPERM where neither is possible, -ELOOP for a symbolic
- * link, which is never followed to grant access.
+ * nothing was needed. -EPERM where neither is possible. fd, of the directory,
+ * is borrowed: by a path, others might choose the directory.
  */
-int access_let_write(const char *dir, uid_t uid, gid_t gid, const char **ret_how);
+int access_let_write(int fd, uid_t uid, gid_t gid, const char **ret_how);
 /* Lets uid, beside the owner, read a file. fd is borrowed. */
 int access_let_read(int fd, uid_t uid);
 

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/safe_path.h"
 #include "daemon/sandbox/access.h"
 #include "daemon/sandbox/sandbox.h"
 
@@ -165,46 +166,67 @@ static void netroot_copy_tls(const char *root, const struct config *c, const str
  * Root has configured the directory, so net's user may write there. Its parents do not matter: net reaches it by a
  * mount of its own, or holds a descriptor.
  */
-static int netroot_let_net_write(const char *dir, const struct sandbox_user *net)
+static void netroot_let_net_write(const char *dir, int fd, const struct sandbox_user *net)
 {
 	const char *how;
-	int err = access_let_write(dir, net->uid, net->gid, &how);
+	int err = access_let_write(fd, net->uid, net->gid, &how);
 
 	if (err)
 		log_warn("%s cannot be opened to net (user %u): %s; if net may not write there, its profiles are lost",
-			 dir, (unsigned int)net->uid, err == -ELOOP ? "it is a symbolic link" : strerror(-err));
+			 dir, (unsigned int)net->uid, strerror(-err));
 	else if (how)
 		log_notice("%s is open to net (user %u) from now on, by %s", dir, (unsigned int)net->uid, how);
-	return 0;
 }
 
-/* Creates the directory for net if it is missing. */
-static int netroot_make_destination(const char *dir, const struct sandbox_user *net)
+/* Makes the missing directory for net. */
+static int netroot_new_destination(const char *dir, const struct sandbox_user *net, char why[SAFE_PATH_WHY])
 {
-	struct stat st;
-	int err;
+	_cleanup_(closep) int fd = safe_path_make(dir, SAFE_PATH_OURS, 0755, why);
 
-	if (stat(dir, &st) < 0) {
-		err = file_make_dirs(dir, 0755, 0755);
-		if (err)
-			return err;
-		return chown(dir, net->uid, net->gid) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
+	if (fd < 0)
+		return fd;
+	if (fchown(fd, net->uid, net->gid) < 0 || fchmod(fd, 0755) < 0) {
+		snprintf(why, SAFE_PATH_WHY, "%s", strerror(errno));
+		return -EPERM;
 	}
-	return S_ISDIR(st.st_mode) ? netroot_let_net_write(dir, net) : -ENOTDIR;
+	return steal_fd(&fd);
 }
 
-/* First a directory in the writable tmpfs, then a mount in the view. */
-static int netroot_bind_destination(const char *files, const char *root, const char *dir)
+/* A descriptor of the directory, which net may write to. Others must not choose which directory that is. */
+static int netroot_open_destination(const char *dir, const struct sandbox_user *net, char why[SAFE_PATH_WHY])
 {
-	char to[PATH_LIMIT];
+	int fd = safe_path_open(dir, SAFE_PATH_ANYONES, why);
+
+	if (fd >= 0)
+		netroot_let_net_write(dir, fd, net);
+	return fd == -ENOENT ? netroot_new_destination(dir, net, why) : fd;
+}
+
+/* First a directory in the writable tmpfs, then a mount of what fd has open in the view. */
+static int netroot_bind_destination(const char *files, const char *root, const char *dir, int fd)
+{
+	char from[64], to[PATH_LIMIT];
 	int err = netroot_make_dirs(files, dir);
 
 	if (err)
 		return err;
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
 	snprintf(to, sizeof(to), "%s%s", root, dir);
-	if (mount(dir, to, NULL, MS_BIND, NULL) < 0)
+	if (mount(from, to, NULL, MS_BIND, NULL) < 0)
 		return -errno;
 	return mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | SAFE_FLAGS, NULL) < 0 ? -errno : 0;
+}
+
+static void netroot_make_destination(const struct export_config *e, const char *dir, const char *files,
+				     const char *root, const struct sandbox_user *net)
+{
+	char why[SAFE_PATH_WHY];
+	_cleanup_(closep) int fd = netroot_open_destination(dir, net, why);
+	int err = fd >= 0 && root ? netroot_bind_destination(files, root, dir, fd) : 0;
+
+	if (fd < 0 || err)
+		log_error("exporter %s: directory %s cannot be used: %s; its profiles will be lost", e->name, dir,
+			  err ? strerror(-err) : why);
 }
 
 static void netroot_make_destinations(const struct config *c, const char *files, const char *root,
@@ -212,13 +234,9 @@ static void netroot_make_destinations(const struct config *c, const char *files,
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
 		const char *dir = export_directory(&c->exporters[i]);
-		int err = dir ? netroot_make_destination(dir, net) : 0;
 
-		if (dir && !err && root)
-			err = netroot_bind_destination(files, root, dir);
-		if (err)
-			log_error("exporter %s: directory %s cannot be used: %s; its profiles will be lost",
-				  c->exporters[i].name, dir, strerror(-err));
+		if (dir)
+			netroot_make_destination(&c->exporters[i], dir, files, root, net);
 	}
 }
 
@@ -235,10 +253,12 @@ static int netroot_own_namespace(void)
 
 static int netroot_mount_files(const char *files, const char *root)
 {
-	if (mkdir(files, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	if (mkdir(root, 0755) < 0 && errno != EEXIST)
-		return -errno;
+	int err = file_make_dirs(files, 0755, 0755);
+
+	if (!err)
+		err = file_make_dirs(root, 0755, 0755);
+	if (err)
+		return err;
 	if (mount("otprof-net", files, "tmpfs", SAFE_FLAGS, "size=16m,mode=0755") < 0)
 		return -errno;
 	if (mount(files, root, NULL, MS_BIND, NULL) < 0)
@@ -267,8 +287,9 @@ static int netroot_build_without_mounts(const struct config *c, const char *root
 		return 0;
 	}
 	log_warn("no mount is allowed here (%s): net's private root is a plain directory", strerror(-why));
-	if (mkdir(root, 0755) < 0 && errno != EEXIST)
-		return -errno;
+	why = file_make_dirs(root, 0755, 0755);
+	if (why)
+		return why;
 	netroot_copy_public(root);
 	netroot_copy_tls(root, c, net);
 	return 0;
@@ -285,9 +306,11 @@ bool netroot_exists(const struct config *c)
 /* Only without a private root: a descriptor of a directory outside would be a way out of it. */
 void netroot_hold(struct config *c)
 {
+	char why[SAFE_PATH_WHY]; /* the monitor has logged it */
+
 	for (uint32_t i = 0; i < c->nr_exporters && !netroot_exists(c); i++) {
 		const char *dir = export_directory(&c->exporters[i]);
-		int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+		int fd = dir ? safe_path_open(dir, SAFE_PATH_ANYONES, why) : -1;
 
 		if (fd > 0)
 			c->exporters[i].file_dir = fd;
@@ -329,10 +352,11 @@ void netroot_reload(const struct config *c)
 
 bool netroot_sees(const struct config *c, const char *dir)
 {
-	char inside[PATH_LIMIT];
+	char inside[PATH_LIMIT], why[SAFE_PATH_WHY];
+	_cleanup_(closep) int fd = safe_path_open(dir, SAFE_PATH_ANYONES, why);
 	struct stat a, b;
 
-	if (stat(dir, &a) < 0 || !S_ISDIR(a.st_mode) || !netroot_exists(c))
+	if (fd < 0 || fstat(fd, &a) < 0 || !netroot_exists(c))
 		return false;
 	netroot_path(c, inside, sizeof(inside));
 	strncat(inside, dir, sizeof(inside) - strlen(inside) - 1);

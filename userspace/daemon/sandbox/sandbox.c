@@ -16,6 +16,7 @@
 
 #include "base/capability.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox/netroot.h"
@@ -51,6 +52,14 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
 #define FILES_ENGINE 4096
 #define FILES_OTHER  1024
 #define THREADS_NET  64
+/*
+ * Bounds far above what a sound worker takes, so that one that was taken over fills neither memory nor disk. By
+ * RLIMIT_DATA, since RLIMIT_AS would count the ring and the buffers of all CPUs too, which are mapped, not allocated.
+ */
+#define ENGINE_MEMORY (1ull << 30)
+#define NET_MEMORY    (1ull << 30) /* and the queues, whose bounds the configuration has */
+#define OPENER_MEMORY (256ull << 20)
+#define FILE_BYTES    (1ull << 30) /* a memfd, a request in a file; also a log that standard error is redirected to */
 /* Limits of the indexer. It maps files; its allocations stay small for any file. */
 #define INDEXER_ADDRESSES (64ull << 30)
 #define INDEXER_MEMORY	  (40ull << 20)
@@ -209,6 +218,18 @@ static int sandbox_become(const struct sandbox_user *u)
 	return err;
 }
 
+/* file_bytes: of the largest file that it may write; RLIM_INFINITY where that has no bound. */
+static int sandbox_limit_memory(rlim_t memory_bytes, rlim_t file_bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+	int err = 0; /* the sanitizer's shadow memory would count, all of it */
+#else
+	int err = sandbox_set_limit(RLIMIT_DATA, memory_bytes);
+#endif
+
+	return err || file_bytes == RLIM_INFINITY ? err : sandbox_set_limit(RLIMIT_FSIZE, file_bytes);
+}
+
 /* Enters the empty root, where there is one. */
 static int sandbox_enter_root(const char *path)
 {
@@ -242,12 +263,14 @@ static int sandbox_close_ordinary(const char *role, rlim_t files, rlim_t process
 	return err ? sandbox_failed(role, err) : 0;
 }
 
-int sandbox_engine(const struct config *c)
+int sandbox_engine(const struct config *c, bool captures)
 {
 	struct sandbox_user user;
 	char root[1100];
-	int err;
+	int err = sandbox_limit_memory(MAX(ENGINE_MEMORY, c->memory_limit_bytes), captures ? RLIM_INFINITY : FILE_BYTES);
 
+	if (err)
+		return sandbox_failed("engine's limits", err);
 	if (sandbox_ordinary())
 		return sandbox_close_ordinary("engine", FILES_ENGINE, 0, seccomp_engine);
 	err = sandbox_user_engine(c, false, &user);
@@ -306,11 +329,22 @@ static int sandbox_close_networked(const char *role, const struct config *c, con
 	return err ? sandbox_failed(role, err) : 0;
 }
 
+static rlim_t sandbox_net_memory(const struct config *c)
+{
+	rlim_t bytes = NET_MEMORY;
+
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		bytes += c->exporters[i].queue_bytes;
+	return bytes;
+}
+
 int sandbox_net(const struct config *c)
 {
 	struct sandbox_user user;
-	int err;
+	int err = sandbox_limit_memory(sandbox_net_memory(c), FILE_BYTES);
 
+	if (err)
+		return sandbox_failed("net's limits", err);
 	if (sandbox_ordinary()) {
 		sandbox_load_late_libraries();
 		return sandbox_close_ordinary("net", FILES_OTHER, RLIM_INFINITY, seccomp_net);
@@ -401,8 +435,10 @@ int sandbox_opener(const struct config *c)
 {
 	struct sandbox_user user;
 	cap_value_t caps[ARRAY_SIZE(opener_caps) + 1];
-	int n = 0, err;
+	int n = 0, err = sandbox_limit_memory(OPENER_MEMORY, FILE_BYTES);
 
+	if (err)
+		return sandbox_failed("opener's limits", err);
 	if (sandbox_ordinary())
 		return sandbox_close_ordinary("opener", FILES_OTHER, 0, seccomp_opener);
 	err = sandbox_user_opener(c, &user);
@@ -462,7 +498,7 @@ int sandbox_prepare(const struct config *c)
 	char root[1100];
 
 	sandbox_empty_root_path(c, root, sizeof(root));
-	return mkdir(root, 0555) < 0 && errno != EEXIST ? -errno : 0;
+	return file_make_dirs(root, 0755, 0555);
 }
 
 const char *sandbox_missing_capability(void)

@@ -21,7 +21,7 @@
 
 #include "daemon/config/config.h"
 
-int sandbox_engine(const struct config *c);
+int sandbox_engine(const struct config *c, bool captures); /* captures: it has a file to write without a bound */
 int sandbox_net(const struct config *c);
 int sandbox_opener(const struct config *c);
 int sandbox_indexer(const struct config *c);

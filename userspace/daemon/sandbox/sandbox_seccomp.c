@@ -3,8 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/nsfs.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -50,9 +55,9 @@ static const int net_calls[] = {
 	SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(unlink), SCMP_SYS(unlinkat),
 	SCMP_SYS(fchmod), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(getcwd), SCMP_SYS(connect), SCMP_SYS(bind),
 	SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
-	SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(sendmmsg), SCMP_SYS(recvmmsg), SCMP_SYS(ioctl),
-	SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(set_tid_address),
-	SCMP_SYS(dup3), SCMP_SYS(sendfile), SCMP_SYS(fadvise64),
+	SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(sendmmsg), SCMP_SYS(recvmmsg), SCMP_SYS(pipe),
+	SCMP_SYS(pipe2), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(set_tid_address), SCMP_SYS(dup3),
+	SCMP_SYS(sendfile), SCMP_SYS(fadvise64),
 };
 
 /* A client: it does not listen, creates no file, and opens for reading only. */
@@ -61,7 +66,7 @@ static const int fetcher_calls[] = {
 	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(fstatfs), SCMP_SYS(getcwd),
 	SCMP_SYS(fdatasync), SCMP_SYS(pwrite64), SCMP_SYS(fadvise64), SCMP_SYS(connect), SCMP_SYS(bind),
 	SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(sendmmsg),
-	SCMP_SYS(recvmmsg), SCMP_SYS(ioctl), SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(select), SCMP_SYS(pselect6),
+	SCMP_SYS(recvmmsg), SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(select), SCMP_SYS(pselect6),
 	SCMP_SYS(set_tid_address), SCMP_SYS(dup3),
 };
 
@@ -136,23 +141,52 @@ static int engine_rules(scmp_filter_ctx ctx)
 	return err == -EDOM ? 0 : err;
 }
 
-static int allow_socket(scmp_filter_ctx ctx, int family)
+/* TCP and UDP; the resolver's netlink, which tells our addresses. Other protocols are code that nobody here needs. */
+static const struct {
+	int family, type, protocol;
+} sockets[] = {
+	{AF_INET, SOCK_STREAM, 0},   {AF_INET, SOCK_STREAM, IPPROTO_TCP},   {AF_INET, SOCK_DGRAM, 0},
+	{AF_INET, SOCK_DGRAM, IPPROTO_UDP},  {AF_INET6, SOCK_STREAM, 0},    {AF_INET6, SOCK_STREAM, IPPROTO_TCP},
+	{AF_INET6, SOCK_DGRAM, 0},   {AF_INET6, SOCK_DGRAM, IPPROTO_UDP},   {AF_NETLINK, SOCK_RAW, NETLINK_ROUTE},
+};
+
+#define SOCKET_TYPE 0xf /* without SOCK_CLOEXEC and SOCK_NONBLOCK */
+
+static int allow_sockets(scmp_filter_ctx ctx)
 {
-	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)family, 0));
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sockets) && !err; i++)
+		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3,
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)sockets[i].family, 0),
+				       SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE, (scmp_datum_t)sockets[i].type),
+				       SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)sockets[i].protocol, 0));
+	return err;
+}
+
+/* What resolver, curl and the metrics' server ask of a socket; nothing of a terminal (TIOCSTI types into it). */
+static int allow_ioctls(scmp_filter_ctx ctx)
+{
+	static const unsigned long requests[] = {FIONREAD, FIONBIO, SIOCGIFINDEX, SIOCGIFNAME};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests) && !err; i++)
+		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, requests[i], 0));
+	return err;
 }
 
 /*
- * Sockets of the internet, of the resolver (netlink: which addresses we have)
- * and pairs for waking threads. Threads, but no processes; clone3's flags
- * cannot be seen here, so the C library is sent back to clone.
+ * Sockets, and pairs for waking threads. Threads, but no processes; clone3's
+ * flags cannot be seen here, so the C library is sent back to clone.
  */
 static int network_rules(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
-	static const int families[] = {AF_INET, AF_INET6, AF_NETLINK};
 	int err = allow_all(ctx, calls, n);
 
-	for (size_t i = 0; i < ARRAY_SIZE(families) && !err; i++)
-		err = allow_socket(ctx, families[i]);
+	if (!err)
+		err = allow_sockets(ctx);
+	if (!err)
+		err = allow_ioctls(ctx);
 	if (!err)
 		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 	if (!err)
@@ -185,12 +219,16 @@ static int fetcher_rules(scmp_filter_ctx ctx)
 /* Opens for reading only. A filter cannot read openat2's flags; the opener's user owns nothing. */
 static int opener_rules(scmp_filter_ctx ctx)
 {
+	static const unsigned int namespaces[] = {NS_GET_USERNS, NS_GET_PARENT, NS_GET_OWNER_UID};
 	int err = allow_all(ctx, opener_calls, ARRAY_SIZE(opener_calls));
 
 	if (!err)
 		err = allow_reading(ctx);
 	if (!err)
 		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, __SNR_openat2, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces) && !err; i++)
+		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+				       SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)namespaces[i], 0));
 	return err;
 }
 

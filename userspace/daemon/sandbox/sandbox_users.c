@@ -7,11 +7,14 @@
 #include "daemon/sandbox/sandbox.h"
 
 /*
- * Where a worker's user does not exist: unused ids, from a range that
- * distributions assign to no login. No two roles share one.
+ * Where a worker's user does not exist: unused ids, from a range that nobody
+ * assigns. systemd gives 61184 to 65519 to services with DynamicUser=, which
+ * would then own our workers' files and processes, and 524288 and above to
+ * containers; useradd gives 100000 and above to user namespaces; Debian's
+ * policy keeps 60000 to 65535 for packages. No two roles share one.
  */
-#define SPARE_FIRST 64741
-#define SPARE_LAST  64940
+#define SPARE_FIRST 72741
+#define SPARE_LAST  72940
 #define SPARE_STEP  5
 
 enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER, SPARE_FETCHER };

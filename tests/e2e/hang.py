@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs run from a file system that stops answering: an attack by a user in
+namespaces of its own, or an administrator's dead file server. Whoever waits for
+it cannot be killed. Status answers, everyone else's profile is complete, named
+and on time, and the daemon stops, all of it while the file system is silent.
+
+HANG=all, or words of a mode's name, chooses modes ("user flush"); by default three."""
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+import lib
+
+# Where an engine hangs, what is sampled until the next one runs must fit what may wait for names.
+RATES = {"user": lib.rate(499), "host": lib.rate(97)}
+NOBODY, SOMEBODY = 65534, 65533 # the attacker, and who must not suffer from it
+STATUS_S, NAMED_S, STOP_S, WATCH_S = 2, 5, 10, 6
+GAP_S = 2.5 # between requests of an interval of 1 s, on a machine that is busy
+# On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long.
+ABANDONED_S = 5
+# Monitor, engine, net, indexer, fetcher, two openers; and eight of each kind that may be abandoned.
+PROCESSES_MAX = 7 + 3 * 8
+INNER = ["descend"] * 20 + ["timed", "run_rounds", "main"]
+PARTS = ("work_half", "work_third", "work_fifth")
+
+# Where, style, how, so many programs, the request that is never answered: see tests/programs/hang/hang.c.
+# "lines" are reads of debug information, which the indexer maps.
+MODES = [("user", "overlay", "run", 1, silent) for silent in
+         ("flush", "read", "lines", "getattr", "open", "release", "statfs", "lookup", "all")]
+MODES += [("user", "overlay", "pass", 1, silent) for silent in ("flush", "read", "lines", "all")]
+MODES += [("user", "overlay", how, 1, "all") for how in ("arguments", "environment")]
+MODES += [("user", "overlay", "run", 24, silent) for silent in ("open", "flush")]
+MODES += [("user", "overlay", "pass", 24, "all")]
+MODES += [("user", "fuse", "run", 1, "all"), ("user", "fuse", "pass", 1, "all")]
+MODES += [("host", "overlay", "run", 1, silent) for silent in ("flush", "read", "lines", "open", "all")]
+MODES += [("host", "fuse", "run", 1, "all"), ("host", "overlay", "run", 24, "all")]
+BRIEF = [("user", "overlay", "run", 1, "flush"), ("host", "overlay", "run", 1, "read"),
+         ("user", "overlay", "run", 24, "open")]
+
+
+# The debug information of everything else on this machine would be read before theirs.
+ONLY = {"include": "exe:early exe:late exe:file*"}
+
+
+def title(mode):
+    return "%s %s %s %d %s" % mode
+
+
+def chosen():
+    words = os.environ.get("HANG", "").split()
+    if words == ["all"]:
+        return MODES
+    return [m for m in MODES if set(words) <= set(title(m).split())] if words else BRIEF
+
+
+def middle_of(program, section):
+    """Its place in the file."""
+    text = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True).stdout
+    words = next(line.split("]")[1].split() for line in text.splitlines() if section + " " in line)
+    return int(words[3], 16) + int(words[4], 16) // 2
+
+
+class Attack:
+    """The programs wait, idle, until go(). However this test ends, the end of the pipe ends them."""
+
+    def __init__(self, where, style, how, count, silent):
+        self.dir = os.path.join(lib.scratch(), "mounts")
+        os.mkdir(self.dir)
+        if where == "user":
+            os.chown(self.dir, NOBODY, NOBODY)
+        program = os.path.join(work, "hang")
+        request = "read@%d" % middle_of(program, ".debug_info") if silent == "lines" else silent
+        argv = [program, where, style, how, str(count), request, self.dir, program, os.path.join(work, "fuse")]
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if where == "user" else {}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **user)
+        lib.at_end(self.end)
+        self.ready = self.said() == "ready"
+
+    def said(self):
+        """Its next line; empty when it ended, or after 15 s."""
+        return self.process.stdout.readline().strip() if select.select([self.process.stdout], [], [], 15)[0] else ""
+
+    def go(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        return self.said() == "silent"
+
+    def why_not(self):
+        self.end()
+        return self.process.stderr.read().strip()
+
+    def end(self):
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        if lib.wait_for(lambda: self.process.poll() is not None, 5) is False:
+            self.process.kill() # the server dies with it
+            self.process.wait()
+        for name in ("merged", "fuse"): # where root mounted and was killed
+            path = os.path.join(self.dir, name)
+            while os.path.isdir(self.dir) and path in mounted():
+                subprocess.run(["umount", "-l", path])
+
+
+def mounted():
+    with open("/proc/self/mounts") as f:
+        return [line.split()[1] for line in f]
+
+
+def bystander(name, program):
+    """Of another user, from a file of its own, with stacks that are known."""
+    path = os.path.join(work, name)
+    shutil.copy(os.path.join(lib.PROGRAMS, program), path)
+    p = lib.start([path, "60"], stdout=subprocess.DEVNULL, user=SOMEBODY, group=SOMEBODY, extra_groups=[])
+    p.name, p.began = name, time.time()
+    return p
+
+
+def cpu_seconds(p):
+    with open("/proc/%d/schedstat" % p.pid) as f:
+        return int(f.read().split()[0]) / 1e9
+
+
+def has_lines(sample):
+    return next(f[4] for f in sample.frames if f[0] in PARTS) > 0
+
+
+def is_of(p, sample):
+    return lib.service(sample) == p.name and sample.attributes.get("process.pid") == p.pid
+
+
+def is_right(sample):
+    names, marker = lib.user_part(sample)
+    return not marker and names[:1] and names[0] in PARTS and names[1:1 + len(INNER)] == INNER and names[-1] == "_start"
+
+
+def is_attacker(sample):
+    return lib.executable(sample) == "hang" or lib.executable(sample).startswith("file")
+
+
+def requests(sink):
+    """(when it arrived, its samples), in order."""
+    stored = [(r["time"], r["stored"]) for r in sink.log() if r["stored"]]
+    return [(at, lib.samples_of(lib.read(os.path.join(sink.sink.directory, name)))) for at, name in stored]
+
+
+def named_at(sink, p, lines):
+    """When its first stack with all names arrived, and with lines."""
+    return next((at for at, samples in requests(sink) if any(
+        is_of(p, s) and is_right(s) and (not lines or has_lines(s)) for s in samples)), None)
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            return [int(c) for c in f.read().split()]
+    except OSError:
+        return []
+
+
+class Watch:
+    """What is seen of the daemon while the file system is silent."""
+
+    def __init__(self, d, seconds):
+        self.slowest, self.wrong, self.most, self.pids = 0, "", 0, {d.pid}
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.slowest <= STATUS_S:
+            began = time.monotonic()
+            status = d.status(timeout=2 * STATUS_S)
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.wrong = self.wrong or (lib.imbalance(status) if status else "no status")
+            now = children(d.pid)
+            self.most = max(self.most, len(now) + 1)
+            self.pids.update(now)
+            time.sleep(max(0, min(0.25, end - time.monotonic())))
+        time.sleep(max(0, end - time.monotonic()))
+
+
+def is_on_time(what, sink, since, until, most):
+    times = [since] + [r["time"] for r in sink.log() if since < r["time"] < until] + [until]
+    gap = max(b - a for a, b in zip(times, times[1:]))
+    lib.ok(gap <= most, "%s: requests arrive at most %.1f s apart (%d in %.1f s, %.1f s apart)" % (
+        what, most, len(times) - 2, until - since, gap))
+
+
+def uncounted(last):
+    """Samples that the ledger says were not taken, or were lost, whoever's they were."""
+    return last["ledger"]["missed"] + sum(sum(d["lost"].values()) for d in last["ledger"]["destinations"].values())
+
+
+def is_complete(what, sink, p, ticks, missed):
+    mine = [s for _, samples in requests(sink) for s in samples if is_of(p, s)]
+    count = sum(s.count for s in mine)
+    right = sum(s.count for s in mine if is_right(s))
+    lib.ok(count >= 0.95 * ticks - 20 - missed, "%s: %d samples of %s, whose CPU time is worth %.0f" % (
+        what, count, p.name, ticks))
+    lib.ok(count and right >= 0.98 * count - 2, "%s: %d of %d stacks of %s are whole and named" % (
+        what, right, count, p.name))
+
+
+def stops(what, d):
+    """While the file system is still silent."""
+    began = time.monotonic()
+    d.process.send_signal(signal.SIGTERM)
+    lib.wait_for(lambda: d.process.poll() is not None, STOP_S)
+    return lib.ok(d.process.poll() == 0, "%s: the daemon stops within %d s (%.1f s, %s)" % (
+        what, STOP_S, time.monotonic() - began, d.process.poll()))
+
+
+def left(pids):
+    """Those that are still processes of the daemon's."""
+    def is_ours(pid):
+        try:
+            return os.readlink("/proc/%d/exe" % pid).startswith(lib.OTPROFD) and lib.alive(pid)
+        except OSError:
+            return False
+    return [pid for pid in pids if is_ours(pid)]
+
+
+def check(mode):
+    what = title(mode)
+    attack = Attack(*mode)
+    if not attack.ready:
+        why = attack.why_not()
+        if attack.process.returncode == lib.SKIP:
+            lib.skip(what, why)
+        else:
+            lib.ok(False, "%s: its programs are ready: %s" % (what, why))
+        return
+    sink = lib.Sink()
+    lines = mode[4] == "lines"
+    hz = RATES[mode[0]]
+    cache = os.path.join(lib.scratch(), "symbols")
+    d = lib.Otprofd(hz=hz, exporters={"sink": {"endpoint": sink.url}}, profile={"sample_attributes": "process.pid"},
+                    symbols={"cache_dir": cache}, targets=ONLY if lines else {})
+    lib.at_end(attack.end) # before the daemon's own end, which would wait for it
+    early = bystander("early", "shares")
+    lib.ok(lib.wait_for(lambda: named_at(sink, early, lines), 15, 0.3), "%s: the bystander is named before" % what)
+    lib.ok(attack.go(), "%s: the file system is silent" % what)
+    began = time.time()
+    time.sleep(1)
+    late = bystander("late", "shares-static-pie") # nothing is known of it yet
+    patience = ABANDONED_S if mode[0] == "host" else 0
+    watch = Watch(d, WATCH_S + patience)
+    seconds, until = {p: cpu_seconds(p) for p in (early, late)}, time.time()
+    stopped = stops(what, d)
+    attack.end()
+    is_on_time(what, sink, began, until, GAP_S + patience)
+    is_named(what, sink, late, NAMED_S + patience, lines)
+    last = d.last_status() if stopped else None
+    for p in (early, late):
+        is_complete(what, sink, p, seconds[p] * hz, uncounted(last) if last else 0)
+        lib.end(p)
+    if last:
+        lib.check_ledger(last, what, stopped=True)
+    is_bounded(what, d, sink, watch)
+    sink.sink.stop()
+
+
+def is_named(what, sink, p, within, lines):
+    named = named_at(sink, p, lines)
+    after = named and named - p.began
+    lib.ok(after and after <= within, "%s: who starts meanwhile is named%s within %d s (%s)" % (
+        what, ", with lines," if lines else "", within, after and "%.1f s" % after))
+
+
+def is_bounded(what, d, sink, watch):
+    lib.ok(watch.slowest <= STATUS_S, "%s: status answers within %d s (%.2f s)" % (what, STATUS_S, watch.slowest))
+    lib.ok(not watch.wrong, "%s: the ledger balances %s" % (what, watch.wrong))
+    lib.ok(watch.most <= PROCESSES_MAX, "%s: hung processes are bounded (%d processes)" % (what, watch.most))
+    taken = sum(s.count for _, samples in requests(sink) for s in samples if is_attacker(s))
+    lib.ok(taken > 0, "%s: its programs are sampled too (%d)" % (what, taken))
+    lib.wait_for(lambda: not left(watch.pids), 5)
+    lib.ok(not left(watch.pids), "%s: no process is left when the file system is gone %s" % (
+        what, left(watch.pids) or ""))
+    lib.end(d.process)
+
+
+work = lib.scratch()
+shutil.copy(os.path.join(lib.PROGRAMS, "hang"), work)
+try:
+    # /dev/fuse may be for root only.
+    info = os.stat("/dev/fuse")
+    os.mknod(os.path.join(work, "fuse"), info.st_mode, info.st_rdev)
+    os.chmod(os.path.join(work, "fuse"), 0o666)
+except OSError as e:
+    lib.need(False, "a file system that stops answering", "no device of FUSE: %s" % e)
+for mode in chosen():
+    check(mode)
+lib.finish()

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An engine that was taken over right after it closed its sandbox: it has the
+ * descriptors and mappings that an engine has, and asks for what it must not
+ * have. First what costs it nothing; then, one a life, messages for which the
+ * monitor must kill it; at last it lies in its ledger.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/ledger.h"
+#include "daemon/config/config.h"
+#include "daemon/roles.h"
+#include "daemon/sandbox/sandbox.h"
+#include "process/host.h"
+#include "takeover.h"
+
+#define SOCK	    ROLE_SOCKET
+#define PLANS	    300
+#define QUESTIONS   200 /* at once: more than the monitor keeps */
+#define RARE_LIFE_NS (450 * NSEC_PER_MSEC) /* one that ends sooner makes the pause before the next one longer */
+
+int __real_sandbox_engine(const struct config *c);
+int __wrap_sandbox_engine(const struct config *c);
+
+static struct ledger_engine_page *page;
+static uint64_t began_ns;
+static uint32_t held[2]; /* pids: root's, nobody's */
+static char directory[HOST_PATH_MAX];
+
+/* --- before the sandbox --- */
+
+/* The engine has mapped its ledger; where, only /proc knows. Its figure top_total counts the lives. */
+static void find_ledger(void)
+{
+	_cleanup_(fclosep) FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned long at;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, "engine-ledger") && sscanf(line, "%lx", &at) == 1)
+			page = (void *)at;
+}
+
+/* --- the processes that hold something --- */
+
+static void take_entry(const struct host_scan_entry *e, const char *text)
+{
+	const struct host_identity_text *id = (const void *)text;
+	const char *at = id->text;
+	size_t len = 0;
+
+	for (int i = 0; i < HOST_TEXT_STATUS; i++)
+		at += id->len[i];
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "Name:\t" OTHER_COMM "\n" : "Name:\t" HELD_COMM "\n";
+
+		len = strlen(name);
+		if (id->len[HOST_TEXT_STATUS] < len || memcmp(at, name, len) != 0)
+			continue;
+		held[i] = e->pid;
+		len = MIN(id->len[HOST_TEXT_EXE], sizeof(directory) - 1);
+		memcpy(directory, id->text, len);
+		directory[len] = '\0';
+		*strrchr(directory, '/') = '\0';
+	}
+}
+
+static void find_processes(void)
+{
+	const struct ipc_ask q = {.kind = HOST_SCAN};
+	const struct host_scan_entry *e;
+	struct stat st;
+	char *all;
+	size_t at = 0;
+
+	if (takeover_ask(&q, "") || fstat(takeover_answer.fds[0], &st)) {
+		takeover_ok(false, "the processes are listed");
+		_exit(1);
+	}
+	all = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, takeover_answer.fds[0], 0);
+	while (at + sizeof(*e) < (size_t)st.st_size) {
+		e = (const void *)(all + at);
+		take_entry(e, all + at + sizeof(*e));
+		at += (sizeof(*e) + e->identity_len + e->maps_len + 7) & ~7ull;
+	}
+	takeover_ok(!memmem(all, (size_t)st.st_size, HELD_SECRET, strlen(HELD_SECRET)),
+		    "identities of all processes hold no secret");
+	ipc_close_fds(&takeover_answer);
+	takeover_ok(held[0] && held[1], "both processes that hold a secret are known");
+	if (!held[0] || !held[1])
+		_exit(1);
+}
+
+/* --- mapped files --- */
+
+static const struct {
+	const char *name;
+	int protection;
+} mapped[] = {
+#define X(name, protection) {name, protection},
+	HELD_FILES(X)
+#undef X
+};
+
+static void try_mapping(uint32_t pid, size_t i, const char *path)
+{
+	uint64_t at = HELD_FIRST + i * HELD_STEP;
+	const uint64_t ranges[][2] = {{at, at + HELD_BYTES}, {at + 4096, at + 8192}, {at + 1, at + 2}, {at, UINT64_MAX},
+				      {at + HELD_BYTES, at}, {at - HELD_STEP / 2, at + 1}};
+	const uint64_t inodes[] = {0, 1, UINT64_MAX};
+	uint32_t got = 0;
+
+	for (size_t r = 0; r < ARRAY_SIZE(ranges); r++)
+		for (size_t n = 0; n < ARRAY_SIZE(inodes); n++) {
+			const struct ipc_ask q = {.kind = HOST_OPEN_MAPPED, .pid = pid, .start = ranges[r][0],
+						  .end = ranges[r][1], .ino = inodes[n], .alternate_pid = n == 1};
+
+			/* A range without end also covers code that may be read. */
+			got += takeover_try(&q, path) && r != 3;
+		}
+	takeover_ok(!i == (got > 0), "%s mapped with protection %d %s (pid %u: %u)", mapped[i].name, mapped[i].protection,
+		    i ? "does not arrive" : "arrives", pid, got);
+}
+
+static void try_mappings(void)
+{
+	char path[HOST_PATH_MAX + 64];
+
+	for (int p = 0; p < 2; p++)
+		for (size_t i = 0; i < ARRAY_SIZE(mapped); i++) {
+			snprintf(path, sizeof(path), "%s/%s", directory, mapped[i].name);
+			try_mapping(held[p], i, mapped[i].name[0] == '/' ? mapped[i].name : i ? "" : path);
+		}
+}
+
+/* --- names --- */
+
+/* In the root of any process, or of its neighbour. */
+static uint32_t try_name(const char *path)
+{
+	const uint32_t pids[] = {held[0], held[1], 1, (uint32_t)getppid(), (uint32_t)getpid(), 0, 2, UINT32_MAX};
+	uint32_t got = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		const struct ipc_ask own = {.kind = HOST_OPEN_MAPPED, .pid = pids[i]};
+		const struct ipc_ask neighbour = {.kind = HOST_OPEN_MAPPED, .pid = UINT32_MAX, .alternate_pid = pids[i]};
+
+		got += takeover_try(&own, path);
+		got += takeover_try(&neighbour, path);
+	}
+	return got;
+}
+
+/* --- all other questions --- */
+
+static void try_memory_and_texts(void)
+{
+	static const uint32_t kinds[] = {HOST_OPEN_MAPPED, HOST_READ_MAPS, HOST_READ_IDENTITY, HOST_SCAN, HOST_OPEN_PERF_MAP};
+	const uint32_t pids[] = {held[0], held[1], 0, 1, 2, (uint32_t)getppid(), (uint32_t)getpid(), UINT32_MAX};
+	uint32_t files = 0;
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+		for (size_t p = 0; p < ARRAY_SIZE(pids); p++) {
+			struct ipc_ask q = {.kind = kinds[k], .pid = pids[p], .start = HELD_MEMORY,
+					    .end = HELD_MEMORY + HELD_BYTES, .len = kinds[k] == HOST_SCAN};
+
+			files += takeover_try(&q, "") && kinds[k] == HOST_OPEN_PERF_MAP;
+			q.pid_start_ns = 1;
+			q.ino = UINT64_MAX;
+			files += takeover_try(&q, "") && kinds[k] == HOST_OPEN_PERF_MAP;
+		}
+	takeover_ok(!files, "no perf map of another user, and none by a link (%u)", files);
+}
+
+static void try_too_many(void)
+{
+	const struct ipc_ask q = {.kind = HOST_READ_IDENTITY, .pid = 1};
+	uint64_t first = takeover_asked + 1, deadline = clock_now_ns() + 10 * NSEC_PER_SEC;
+	uint32_t answers = 0;
+
+	for (int i = 0; i < QUESTIONS; i++)
+		takeover_send(SOCK, IPC_ASK, ++takeover_asked, &q, sizeof(q), sizeof(q), NULL, 0);
+	while (answers < QUESTIONS && clock_now_ns() < deadline) {
+		if (takeover_receive(SOCK, &takeover_answer, 500) != 1)
+			continue;
+		answers += takeover_answer.head.type == IPC_ANSWER && takeover_answer.head.tag >= first;
+		ipc_close_fds(&takeover_answer);
+	}
+	takeover_ok(answers == QUESTIONS, "each of %d questions at once has one answer (%u)", QUESTIONS, answers);
+}
+
+/* --- messages --- */
+
+/* Of these, some lengths are deadly; they are tried later. */
+static bool is_strict(uint32_t type)
+{
+	return type == IPC_ASK || type == IPC_PLAN || type == IPC_HINT;
+}
+
+/* Every type with every length to the monitor, or, also with one and four descriptors, to net. */
+static void flood(int sock, const char *what)
+{
+	static const uint8_t patterns[3] = {0, 0xff, 0x41};
+	static uint8_t data[IPC_DATA_MAX];
+	const int fds[4] = {sock, STDERR_FILENO, sock, sock};
+	const int nr_fds[3] = {0, 1, 4};
+	uint32_t type, len, sent = 0;
+	int err = 0;
+
+	for (int t = 0; takeover_type(&t, &type);)
+		for (int l = 0; takeover_length(&l, &len) && !err;) {
+			if (sock == SOCK && is_strict(type))
+				continue;
+			memset(data, patterns[l % 3], sizeof(data));
+			err = takeover_send(sock, type, l, data, len, len, fds, sock == SOCK ? 0 : nr_fds[(l + t) % 3]);
+			sent += !err;
+		}
+	/* net may take an engine that sends nonsense for dead, and close. */
+	takeover_ok(sock != SOCK || !err, "%s: %u messages of all types and lengths (%s)", what, sent, strerror(-err));
+}
+
+static void try_plans(void)
+{
+	struct {
+		struct ipc_plan head;
+		struct otp_plan plan;
+	} m;
+	struct ipc_hint hint;
+	uint64_t state = 88172645463325252u;
+	int err = 0;
+
+	for (int i = 0; i < PLANS && !err; i++) {
+		for (size_t b = 0; b < sizeof(m); b++) {
+			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+			((uint8_t *)&m)[b] = i % 3 ? (uint8_t)state : i & 1 ? 0xff : 0;
+		}
+		m.head.pid = held[i & 1];
+		m.head.remove = i % 5 == 0;
+		memset(&hint, i % 3 ? 0 : 0x41, sizeof(hint));
+		memset(hint.comm, (int)(state & 0xff), sizeof(hint.comm));
+		err = takeover_send(SOCK, IPC_PLAN, 0, &m, sizeof(m), sizeof(m), NULL, 0);
+		hint.hint.stack_bytes = 4096;
+		hint.hint.base_bytes = 0;
+		if (!err)
+			err = takeover_send(SOCK, IPC_HINT, 0, &hint, sizeof(hint), sizeof(hint), NULL, 0);
+	}
+	takeover_ok(!err, "plans and hints of any content");
+}
+
+/* --- what it holds --- */
+
+static void check_held(void)
+{
+	int sockets = 0, writable = 0, others = 0;
+	struct stat st;
+
+	for (int fd = 0; fd < 4096; fd++) {
+		if (fstat(fd, &st))
+			continue;
+		sockets += S_ISSOCK(st.st_mode);
+		others += S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode);
+		writable += fd > STDERR_FILENO && S_ISREG(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+	}
+	takeover_ok(sockets <= 2 && !writable && !others,
+		    "an engine holds two sockets, no file to write, no directory (%d, %d, %d)", sockets, writable, others);
+}
+
+static int find_peer(void)
+{
+	struct stat st;
+
+	for (int fd = SOCK + 1; fd < 4096; fd++)
+		if (!fstat(fd, &st) && S_ISSOCK(st.st_mode))
+			return fd;
+	return -1;
+}
+
+static void attack_quietly(void)
+{
+	struct ipc_ask program = {.kind = HOST_OPEN_MAPPED, .start = HELD_FIRST, .end = HELD_FIRST + HELD_BYTES};
+
+	check_held();
+	find_processes();
+	program.pid = held[0];
+	try_mappings();
+	takeover_try_names(directory, try_name);
+	try_memory_and_texts();
+	try_too_many();
+	try_plans();
+	flood(SOCK, "the monitor");
+	if (find_peer() >= 0)
+		flood(find_peer(), "net");
+	takeover_ok(takeover_try(&program, ""), "after all of that, a program that may be opened still is (%llu questions)",
+		    (unsigned long long)takeover_asked);
+}
+
+/* --- messages that end it --- */
+
+struct deadly {
+	const char *what;
+	uint32_t type, len, claimed;
+	struct ipc_ask ask;
+	int nr_fds, fd;
+};
+
+static const struct deadly deadly[] = {
+	{"kind 0", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = 0}, 0, 0},
+	{"a process' memory, as it was once", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = 4, .pid = 1}, 0, 0},
+	{"the indexer's question", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_DEBUG, .pid = 1}, 0, 0},
+	{"the monitor's question", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_READ_CONTAINERS}, 0, 0},
+	{"a kind that does not exist", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = UINT32_MAX}, 0, 0},
+	{"a question that is short", IPC_ASK, sizeof(struct ipc_ask) - 1, 0, {.kind = HOST_READ_MAPS}, 0, 0},
+	{"a question of nothing", IPC_ASK, 0, 0, {0}, 0, 0},
+	{"a path that is not there", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_MAPPED, .path_len = 1}, 0, 0},
+	{"a path of 4 GB", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_MAPPED, .path_len = UINT32_MAX}, 0, 0},
+	{"a question with a descriptor", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_READ_MAPS}, 1, SOCK},
+	{"a number of processes for a file", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_MAPPED, .len = 1}, 0, 0},
+	{"an index without a ticket", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 0, 0},
+	{"an index of a socket", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 1, SOCK},
+	{"an index of two files", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 2, STDERR_FILENO},
+	{"a plan of the wrong size", IPC_PLAN, 9, 0, {0}, 0, 0},
+	{"a hint of the wrong size", IPC_HINT, 1, 0, {0}, 0, 0},
+	{"a type that does not exist", 99, 0, 0, {0}, 0, 0},
+	{"a length that is not true", IPC_BEAT, 8, 9, {0}, 0, 0},
+	{"a descriptor", IPC_BEAT, 0, 0, {0}, 1, SOCK},
+	{"five descriptors", IPC_BEAT, 0, 0, {0}, 5, SOCK},
+	{"sixteen descriptors", IPC_BEAT, 0, 0, {0}, 16, SOCK},
+};
+
+static void live_long_enough(void)
+{
+	uint64_t now = clock_now_ns(), end = began_ns + RARE_LIFE_NS;
+	struct timespec ts = {.tv_nsec = (long)(end > now ? end - now : 0)};
+
+	nanosleep(&ts, NULL);
+}
+
+static void attack_once(const struct deadly *d)
+{
+	int fds[16];
+	uint32_t claimed = d->claimed ? d->claimed : d->len;
+
+	for (int i = 0; i < 16; i++)
+		fds[i] = d->fd;
+	live_long_enough();
+	takeover_send(SOCK, d->type, 1, &d->ask, d->len, claimed, fds, d->nr_fds);
+	takeover_expect_death(SOCK, d->what);
+}
+
+/* --- the ledger --- */
+
+static void lie_in_ledger(void)
+{
+	static const uint8_t patterns[] = {0xff, 0x00, 0x80, 0x41};
+	uint64_t beat = 0;
+
+	for (int i = 0; i < 20; i++) {
+		memset(page, patterns[i % 4], sizeof(*page));
+		page->slot[0].top_total = page->slot[1].top_total = ARRAY_SIZE(deadly) + 1;
+		ipc_send(SOCK, IPC_RELEASED, 0, NULL, 0, NULL, 0);
+		ipc_send(SOCK, IPC_BEAT, 0, &beat, sizeof(beat), NULL, 0);
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	}
+}
+
+int __wrap_sandbox_engine(const struct config *c)
+{
+	uint64_t life;
+	int err;
+
+	began_ns = clock_now_ns();
+	find_ledger();
+	err = __real_sandbox_engine(c);
+	if (err || !page)
+		return err ? err : -ENOENT;
+	ipc_send(SOCK, IPC_READY, 0, NULL, 0, NULL, 0);
+	life = page->slot[0].top_total;
+	page->slot[0].top_total = page->slot[1].top_total = life + 1;
+	if (life == 0)
+		attack_quietly();
+	if (life < ARRAY_SIZE(deadly))
+		attack_once(&deadly[life]);
+	if (life == ARRAY_SIZE(deadly)) {
+		takeover_ok(true, "each of %zu malformed messages ended an engine", ARRAY_SIZE(deadly));
+		lie_in_ledger();
+	}
+	takeover_done();
+	takeover_stay(SOCK);
+}

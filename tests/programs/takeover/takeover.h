@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stand-ins for workers that were taken over. Each is otprofd itself, with one
+ * role's main replaced: the monitor and the other workers are the real ones,
+ * and the stand-in has closed the real sandbox around itself before it
+ * attacks. It reports to stderr in lines of the tests ("ok - ", "not ok - "),
+ * and ends with "takeover: done".
+ *
+ * The process that holds what must not be reached has these files in its
+ * directory, mapped at addresses that both know.
+ */
+#ifndef OTP_TESTS_TAKEOVER_H
+#define OTP_TESTS_TAKEOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "daemon/ipc.h"
+
+#define HELD_COMM   "takeover-held"	/* of root */
+#define OTHER_COMM  "takeover-other"	/* of nobody, with the same mappings */
+#define HELD_SECRET "takeover-secret-" /* in all that must not arrive */
+#define HELD_BYTES  8192u
+#define HELD_FIRST  0x100000000000ULL
+#define HELD_STEP   0x100000ULL
+/* The secret in the memory of both. */
+#define HELD_MEMORY (HELD_FIRST + 32 * HELD_STEP)
+
+/* X(name in the directory, protection) */
+#define HELD_FILES(X)                                              \
+	X("program", PROT_READ | PROT_EXEC) /* may be opened */    \
+	X("text", PROT_READ)                                       \
+	X("text", PROT_READ | PROT_EXEC)                           \
+	X("core", PROT_READ)                                       \
+	X("core", PROT_READ | PROT_EXEC)                           \
+	X("private", PROT_READ)                                    \
+	X("private", PROT_NONE)                                    \
+	X("jitdump", PROT_READ)                                    \
+	X("/etc/shadow", PROT_READ)                                \
+	X("/etc/shadow", PROT_READ | PROT_EXEC)                    \
+	X("/dev/zero", PROT_READ | PROT_EXEC)
+
+/* Lines of a report. */
+void takeover_ok(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void takeover_done(void);
+
+/* Whether a descriptor holds the secret, in as much as it lets be read. */
+bool takeover_holds_secret(int fd);
+
+/* Lengths around every structure and bound; *i counts up, false at the end. */
+bool takeover_length(int *i, uint32_t *ret);
+bool takeover_type(int *i, uint32_t *ret); /* every type that ipc.h has */
+
+/* As ipc_send, without its checks: claimed is the length that the head states. */
+int takeover_send(int sock, uint32_t type, uint64_t tag, const void *data, uint32_t len, uint32_t claimed,
+		  const int *fds, int nr_fds);
+/* Waits up to ms; as ipc_receive, -ETIMEDOUT. */
+int takeover_receive(int sock, struct ipc_message *m, int ms);
+/* ask.c: one question to the monitor, and its answer, whose descriptors are in takeover_answer; its error or 0. */
+int takeover_ask(const struct ipc_ask *q, const char *path);
+/* The same: reports an answer that may not be, and closes its descriptors. Whether a descriptor arrived. */
+bool takeover_try(const struct ipc_ask *q, const char *path);
+/* Names that lead to no program, in directory and elsewhere, and one that does; try_name counts what arrived. */
+void takeover_try_names(const char *directory, uint32_t (*try_name)(const char *path));
+extern struct ipc_message takeover_answer;
+extern uint64_t takeover_asked; /* the last tag */
+
+/* Waits for the monitor to end this process; what it does not is reported. */
+__attribute__((noreturn)) void takeover_expect_death(int sock, const char *why);
+/* Alive until the monitor says STOP, with a beat each second. */
+__attribute__((noreturn)) void takeover_stay(int sock);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of one process, as a decoder reads it: hostile, changing, and
+ * perhaps never answering.
+ *
+ * Called by the decoders of runtimes, in a decoder process, in a replay, and in
+ * tests; one thread. Plain and synchronous: what can hang for ever is read in a
+ * process that may be killed.
+ * Bounds: every read counts against a budget of bytes and of reads for one
+ * question, so that no list in that memory keeps a decoder busy.
+ */
+#ifndef OTP_RUNTIME_MEMORY_H
+#define OTP_RUNTIME_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMORY_READS_MAX 16384	     /* of one question */
+#define MEMORY_BYTES_MAX (4u << 20)
+
+struct memory {
+	/* len bytes or none: 0, -EFAULT. */
+	int (*read)(struct memory *m, uint64_t addr, void *to, size_t len);
+	uint32_t reads; /* since memory_question */
+	size_t bytes;
+};
+
+void memory_question(struct memory *m); /* a new budget */
+int memory_read(struct memory *m, uint64_t addr, void *to, size_t len); /* 0, -EFAULT, -E2BIG: over the budget */
+int memory_u64(struct memory *m, uint64_t addr, uint64_t *ret);
+int memory_u32(struct memory *m, uint64_t addr, uint32_t *ret);
+int memory_u8(struct memory *m, uint64_t addr, uint8_t *ret);
+/* A string of at most size - 1 bytes, its NUL added; longer ones are cut. Reads to the end of a page at a time. */
+int memory_string(struct memory *m, uint64_t addr, char *to, size_t size);
+
+/* Of another process, by a descriptor of its /proc/PID/mem, borrowed. */
+struct memory_fd {
+	struct memory memory; /* first */
+	int fd;
+};
+void memory_fd_init(struct memory_fd *m, int fd);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runtimes whose frames lie on the heap: one ops table for each, in a file of
+ * its own. Three moments:
+ *   - The engine meets a file that defines one of a runtime's markers
+ *     (runtime_of_file), and asks for a decoder of the process that maps it.
+ *   - In the decoder, attach finds version and root in file and memory, and makes
+ *     the plan by which the sampler copies frames (kmod/uapi/otprof_walk.h);
+ *     decode turns keys of frames into functions, later.
+ *   - In the engine, frame says what the copied words of one frame mean.
+ * A new version of a runtime is a row of its tables, with the source of its
+ * numbers; a new runtime is a file and a line in runtime_list.
+ *
+ * Called by the engine and by decoders, one thread each; also by replay, and
+ * by tests and tools that walk with process_vm_readv. attach and decode read
+ * hostile memory: they are bounded by their struct memory, and what they return
+ * by the sizes here. frame is pure.
+ * Units: addresses are those of the process; texts are UTF-8 or anything else,
+ * and are cleaned where they become strings of the engine.
+ */
+#ifndef OTP_RUNTIME_RUNTIME_H
+#define OTP_RUNTIME_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/frame_kind.h"
+#include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
+#include "process/binary.h"
+#include "runtime/memory.h"
+
+#define RUNTIME_VERSION_MAX 32
+#define RUNTIME_PARAMS	    32
+#define RUNTIME_LOOPS	    8
+#define RUNTIME_COOKIES	    3
+#define RUNTIME_NAME_MAX    512
+#define RUNTIME_PATH_MAX    1024
+#define RUNTIME_LINES_MAX   4096 /* rows of one function's line table: more are cut */
+#define RUNTIME_WHY_MAX	    128
+
+/* A runtime's file in a process. */
+struct runtime_file {
+	struct binary *binary; /* borrowed */
+	uint64_t bias;	       /* address in the process less vaddr in the file */
+};
+
+/*
+ * What attach found. Plain data without pointers: it passes from the decoder,
+ * which hostile memory may have taken over, to the engine, which checks it
+ * (runtime_attached_sound).
+ */
+struct runtime_attached {
+	uint32_t runtime; /* index in runtime_list */
+	char version[RUNTIME_VERSION_MAX]; /* "3.11.2" */
+	struct otp_walk walk;
+	uint64_t param[RUNTIME_PARAMS]; /* the runtime's own, between its attach, decode and frame */
+	/* A pc in each of the functions that run interpreted code: native frames in them stand for interpreted ones. */
+	uint64_t loop[RUNTIME_LOOPS];
+	uint32_t nr_loops;
+	uint32_t reserved;
+};
+
+/* The words of one walked frame, as the plan keeps them. Borrowed. */
+struct runtime_words {
+	uint64_t address;
+	uint32_t missing; /* bit i: sub i */
+	uint32_t count;
+	const uint64_t *word; /* kept words of the frame, then of sub 0, and so on */
+	const uint64_t *root; /* kept words of the root */
+	uint32_t nr_root;
+	uint32_t index; /* 0: the innermost frame */
+	const struct otp_regs *regs; /* of the sample; NULL: none */
+	uint32_t arch;
+};
+
+enum runtime_frame_flags {
+	RUNTIME_ENTRY = 1,  /* the loop was entered, from native code, with this frame: its callers belong to another loop */
+	RUNTIME_HIDDEN = 2, /* a frame of the runtime's own bookkeeping; ENTRY counts all the same */
+	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
+	RUNTIME_LINE = 8,   /* position is the line itself */
+};
+
+/* What a frame means: a function by key and cookies, and a place in it. */
+struct runtime_frame {
+	uint64_t key; /* 0: no function, as for a HIDDEN frame */
+	uint64_t cookie[RUNTIME_COOKIES];
+	uint32_t position; /* looked up in the function's lines, or the line (RUNTIME_LINE); 0 there: unknown */
+	uint32_t flags;	   /* enum runtime_frame_flags */
+};
+
+struct runtime_line {
+	uint32_t position; /* the first one of this line; rows are sorted by it */
+	uint32_t line;	   /* 0: none */
+};
+
+/* A function, as decode found it. */
+struct runtime_function {
+	char name[RUNTIME_NAME_MAX];
+	char file[RUNTIME_PATH_MAX]; /* "": unknown */
+	uint32_t start_line;	     /* 0: unknown */
+	uint32_t nr_lines;
+	struct runtime_line lines[RUNTIME_LINES_MAX];
+};
+
+struct runtime_ops {
+	const char *name; /* "cpython", as the frame kind's type */
+	const char *label; /* "Python" */
+	enum frame_kind kind;
+	/* Dynamic or static symbols: a file that defines any of these may hold the runtime. NULL-terminated. */
+	const char *const *markers;
+	/*
+	 * Decoder. 0; -EAGAIN: the runtime has not started yet, ask again later; -ENOTSUP: a version or build that is not
+	 * known, why says which; -ENOENT: the file does not hold it; others: memory could not be read.
+	 */
+	int (*attach)(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+		      char why[RUNTIME_WHY_MAX]);
+	/* Decoder. key and cookie as frame gave them. 0; -ESTALE: another object is there now; -EFAULT, -E2BIG, -EBADMSG. */
+	int (*decode)(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+		      struct runtime_function *ret);
+	/* Engine. 0; -EBADMSG: the words are not those of a frame, and the walk ends before it. */
+	int (*frame)(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
+};
+
+extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl;
+extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
+#define RUNTIMES_MAX 16
+
+/* The index in runtime_list whose markers the file defines; -ENOENT. Cost: a few reads of its hash table. */
+int runtime_of_file(struct binary *b);
+/* Whether the words of a hostile decoder are within every bound. */
+bool runtime_attached_sound(const struct runtime_attached *a);
+
+/* A symbol of the file, by its dynamic table, else its static one. -ENOENT. */
+struct runtime_symbol {
+	uint64_t value, size; /* as in the file; an offset in the thread-local block for STT_TLS */
+	uint8_t type;	      /* STT_* */
+};
+int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *ret);
+
+#endif

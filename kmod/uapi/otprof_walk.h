@@ -91,7 +91,7 @@ struct otp_walk {
 	__s32 outer;
 	struct otp_walk_edge first, last; /* ARRAY: the first frame, and the last */
 	struct otp_walk_sub sub[OTP_WALK_SUBS];
-	__u64 reserved2;
+	__u32 reserved2[3];
 };
 
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
@@ -159,11 +159,11 @@ struct otp_walker {
 
 OTP_CHECK(struct otp_walk_sub, 8);
 OTP_CHECK(struct otp_walk_edge, 12);
-OTP_CHECK(struct otp_walk, 136);
+OTP_CHECK(struct otp_walk, 128);
 OTP_CHECK_AT(struct otp_walk, base, 8);
-OTP_CHECK_AT(struct otp_walk, first, 64);
-OTP_CHECK_AT(struct otp_walk, sub, 88);
-OTP_CHECK(struct otp_walks, 296);
+OTP_CHECK_AT(struct otp_walk, first, 60);
+OTP_CHECK_AT(struct otp_walk, sub, 84);
+OTP_CHECK(struct otp_walks, 280);
 OTP_CHECK(struct otp_walked, 16);
 
 #ifdef OTP_WALK_READ

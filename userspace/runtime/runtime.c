@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+const struct runtime_ops *const runtime_list[] = {&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, NULL};
+
+static bool runtime_index_is_known(uint32_t index)
+{
+	for (uint32_t i = 0; runtime_list[i]; i++)
+		if (i == index)
+			return true;
+	return false;
+}
+
+bool runtime_attached_sound(const struct runtime_attached *a)
+{
+	return runtime_index_is_known(a->runtime) && memchr(a->version, '\0', sizeof(a->version)) &&
+	       a->nr_loops <= RUNTIME_LOOPS;
+}

@@ -148,31 +148,30 @@ static const struct cpython_layout *layout_row(uint32_t minor)
 	return NULL;
 }
 
-/* A string of the version's form, 3.MINOR.x, between two NULs. Its length, or 0. */
-static size_t version_length(const char *at, const char *end, uint32_t minor)
+/* The length of a version at the end of a string, as 3.10.13; 0: there is none. */
+static size_t version_length(const char *at, const char *end, size_t prefix)
 {
-	char prefix[16];
-	size_t n = (size_t)snprintf(prefix, sizeof(prefix), "3.%u.", minor), len;
+	size_t len = strnlen(at, (size_t)(end - at));
 
-	if ((size_t)(end - at) < n || memcmp(at, prefix, n) != 0)
-		return 0;
-	len = strnlen(at, (size_t)(end - at));
-	if (len == (size_t)(end - at) || len >= RUNTIME_VERSION_MAX || at[n] < '0' || at[n] > '9')
+	if (len == (size_t)(end - at) || len >= RUNTIME_VERSION_MAX || at[prefix] < '0' || at[prefix] > '9')
 		return 0;
 	return strspn(at, "0123456789.abrc+") == len ? len : 0;
 }
 
+/* true: found as a string of its own. Linkers merge strings, so one that only ends with a version may be it too. */
 static bool version_in(const char *data, size_t len, uint32_t minor, char ret[RUNTIME_VERSION_MAX])
 {
-	const char *end = data + len;
+	char prefix[16];
+	size_t n = (size_t)snprintf(prefix, sizeof(prefix), "3.%u.", minor), length;
+	const char *end = data + len, *at = data;
 
-	for (const char *at = data; at && at + 1 < end; at = memchr(at + 1, '\0', (size_t)(end - at - 1))) {
-		size_t n = version_length(at + 1, end, minor);
-
-		if (n) {
-			memcpy(ret, at + 1, n + 1);
+	while ((at = memmem(at + 1, (size_t)(end - at) - 1, prefix, n))) {
+		length = version_length(at, end, n);
+		if (!length || (at[-1] && strchr("0123456789.", at[-1])))
+			continue;
+		memcpy(ret, at, length + 1);
+		if (at[-1] == '\0')
 			return true;
-		}
 	}
 	return false;
 }

@@ -97,6 +97,9 @@ int decode_attach(const struct runtime_file *file, struct memory *m, struct runt
 		  char why[RUNTIME_WHY_MAX]);
 int decode_frame(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		 struct runtime_function *ret);
+/* Other runtimes than runtime_of_file's and runtime_list, for tests; NULL: those. */
+typedef int decode_find_fn(struct binary *b);
+void decode_set_runtimes(decode_find_fn *find, const struct runtime_ops *const *list);
 /* The bias of a file that has this mapping; -EFAULT: no segment of it covers the mapping's beginning. */
 int decode_bias(const struct binary *b, const struct decode_mapping *at, uint64_t *ret);
 

@@ -110,6 +110,7 @@ static void pipeline_send_plan(struct pipeline *p, const struct attempt *a)
 		.base_units = (uint8_t)(a->proc->base_bytes / OTP_BASE_UNIT),
 		.start_ns = a->s->head.start_ns,
 		.exec_id = a->s->head.exec_id,
+		.flags = a->proc->walks ? OTP_PLAN_WALK : 0,
 	};
 
 	if (!plan.generation)

@@ -28,6 +28,8 @@ struct pipeline_ops {
 	profile_out_fn *request;
 	/* The plan for copying a process has changed; its selection is not part of this. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
+	/* How to copy the interpreters' frames of a process; NULL w removes. NULL: nobody copies them. */
+	void (*walk)(void *ctx, uint32_t pid, const struct otp_walks *w);
 	/* The sizes for programs of this name; zeros: remove the hint. */
 	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
 	/* A process was forked by parent, or has executed a program or exited (parent 0); may be NULL. */

@@ -190,14 +190,9 @@ static void print_walk(const struct otp_regs *regs)
 
 static void walk(uint64_t tls)
 {
-	uint32_t words = otp_walk_frame_words(&attached.walk);
-
 	walker.plan = attached.walk;
-	walker.used = 0;
-	if (otp_walk_begin(&walker, tls))
-		return;
-	while (!otp_walk_frame(&walker, words))
-		;
+	walker.taken = 0;
+	otp_walk_run(&walker, tls, 1, 0);
 }
 
 #ifdef __x86_64__

@@ -21,6 +21,7 @@
 #include "daemon/fetch.h"
 #include "daemon/ticket.h"
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
 
 #define IPC_DATA_MAX	  65536u
 #define IPC_FDS_MAX	  4
@@ -53,6 +54,7 @@
 	X(18, ANSWERED, "opener to monitor: the asker was answered")                               \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                          \
 	X(23, HINT, "engine to monitor: struct ipc_hint")                                          \
+	X(37, WALK, "engine to monitor: struct ipc_walk")                                          \
 	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
 	X(25, WATCH, "monitor to engine: u32: whether to send LIFE")                               \
 	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: index, scratch, a socket for FILE") \
@@ -138,6 +140,7 @@ struct ipc_answer { int32_t err; uint32_t reserved; };
 /* copy_overlays: any overlay's files are passed as copies, because engine or indexer hung. */
 struct ipc_bans { uint32_t count, copy_overlays; struct blame ban[BLAME_MAX]; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
+struct ipc_walk { uint32_t pid, remove; /* struct otp_walks follows, unless remove */ };
 struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: remove it */
 enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* the second descriptor */ };
 struct ipc_reload { uint32_t metrics, reserved; };

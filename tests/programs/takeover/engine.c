@@ -203,7 +203,7 @@ static void try_too_many(void)
 /* Of these, some lengths are deadly; they are tried later. */
 static bool is_strict(uint32_t type)
 {
-	return type == IPC_ASK || type == IPC_PLAN || type == IPC_HINT;
+	return type == IPC_ASK || type == IPC_PLAN || type == IPC_HINT || type == IPC_WALK;
 }
 
 /* Every type with every length to the monitor, or, also with one and four descriptors, to net. */
@@ -328,6 +328,7 @@ static const struct deadly deadly[] = {
 	{"an index of a socket", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 1, SOCK},
 	{"an index of two files", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 2, STDERR_FILENO},
 	{"a plan of the wrong size", IPC_PLAN, 9, 0, {0}, 0, 0},
+	{"walks of the wrong size", IPC_WALK, sizeof(struct ipc_walk) + 8, 0, {0}, 0, 0},
 	{"a hint of the wrong size", IPC_HINT, 1, 0, {0}, 0, 0},
 	{"a type that does not exist", 99, 0, 0, {0}, 0, 0},
 	{"a length that is not true", IPC_BEAT, 8, 9, {0}, 0, 0},

@@ -198,10 +198,8 @@ static int decode_function(const struct ruby *r, const struct decode_iseq *i, ui
 
 	if (err == 0)
 		err = decode_file(r, i->word[RUBY_BODY_PATH / 8], ret->file, sizeof(ret->file));
-	if (err == 0)
-		err = ruby_lines(r, i->word, ret);
 	ret->start_line = decode_first_line(r, i);
-	return err;
+	return err == 0 ? ruby_lines(r, i->word, ret) : err;
 }
 
 /* Checked again when all was read: nothing in between belonged to another function. */

@@ -51,6 +51,10 @@ static int lines_add(struct lines *l, uint32_t position)
 		return err;
 	line = l->chunk[(l->row - l->first) * (l->ruby->layout->insn / 4u)];
 	l->row++;
+	/* Instructions that the compiler added have no line: they are told with those before, or the function's first. */
+	if (!line && to->nr_lines)
+		return 0;
+	line = line ? line : to->start_line;
 	if (to->nr_lines && to->lines[to->nr_lines - 1].line == line)
 		return 0;
 	to->lines[to->nr_lines++] = (struct runtime_line){.position = position, .line = line};

@@ -180,8 +180,9 @@ static void print_walk(const struct otp_regs *regs)
 	for (uint32_t i = walker.frames; i-- > 0;) {
 		const uint64_t *at = (const void *)&walker.out[2 + root + i * words];
 		struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56),
-					  .count = words - 1, .word = at + 1, .root = (const void *)&walker.out[2], .nr_root = root,
-					  .index = i, .regs = regs, .arch = OTP_ARCH_X86_64};
+					  .count = words - 1, .word = at + 1, .root = (const void *)&walker.out[2],
+					  .nr_root = root, .index = i, .nr_outer = walker.frames - 1 - i, .regs = regs,
+					  .arch = OTP_ARCH_X86_64};
 
 		print_frame(&w);
 	}

@@ -71,6 +71,7 @@ struct runtime_words {
 	const uint64_t *root; /* kept words of the root */
 	uint32_t nr_root;
 	uint32_t index; /* 0: the innermost frame */
+	uint32_t nr_outer; /* frames further out, their words at word + (count + 1) * i, each behind its address */
 	bool last;	/* the outermost frame of a whole walk */
 	const struct otp_regs *regs; /* of the sample; NULL: none */
 	uint32_t arch;

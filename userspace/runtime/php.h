@@ -56,6 +56,7 @@ enum php_function_type { PHP_INTERNAL = 1, PHP_USER = 2, PHP_EVAL = 4 };
 /* The key of a function: its address, and in the low bits what only the frame knows. */
 #define PHP_KEY_INCLUDED 1u /* a file's code, run by include, require or eval rather than as the main script */
 #define PHP_KEY_ADDRESS	 (~(uint64_t)7)
+#define PHP_KEY_DELEGATE 2u /* no function: see php_frame_without_function */
 
 const struct php_layout *php_layout_of_api(uint32_t api);   /* NULL: not known */
 const struct php_layout *php_layout_at(uint64_t index);	    /* NULL: no such row */

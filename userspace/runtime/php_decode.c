@@ -191,6 +191,12 @@ static int lines_read(struct memory *m, const struct php_function *f, struct run
 	return r;
 }
 
+static int decode_delegate(struct runtime_function *ret)
+{
+	snprintf(ret->name, sizeof(ret->name), "{yield from}");
+	return 0;
+}
+
 int php_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *want,
 	       struct runtime_function *ret)
 {
@@ -201,6 +207,8 @@ int php_decode(const struct runtime_attached *a, struct memory *m, const struct 
 		return -EBADMSG;
 	ret->name[0] = ret->file[0] = '\0';
 	ret->start_line = ret->nr_lines = 0;
+	if (want->key == PHP_KEY_DELEGATE)
+		return decode_delegate(ret);
 	r = function_check(m, want, &f);
 	if (r == 0)
 		r = name_read(m, &f, want, ret);

@@ -9,6 +9,8 @@
 #define CALL_CODE (1u << 16) /* of This.u1.type_info: a file's or eval's code, no function */
 #define CALL_TOP  (1u << 17) /* execute_ex was called with it */
 
+#define TYPE_OBJECT 8 /* of This: a generator */
+
 #define USER_MAX    (1ULL << 56)
 #define STACK_BYTES (256u << 10) /* of a page of frames */
 
@@ -115,6 +117,18 @@ static void php_frame_native(const uint64_t *word, struct runtime_frame *ret)
 	ret->key = 0;
 }
 
+/*
+ * Calls from outside of any function have a frame without one: there is nothing
+ * to show. So have generators that run another one by "yield from": the frame
+ * stands for all of theirs, which lie elsewhere. The list leads past them.
+ */
+static void php_frame_without_function(const uint64_t *word, struct runtime_frame *ret)
+{
+	*ret = (struct runtime_frame){.flags = RUNTIME_HIDDEN};
+	if ((word[PHP_CALL_INFO] & 0xff) == TYPE_OBJECT)
+		*ret = (struct runtime_frame){.key = PHP_KEY_DELEGATE, .flags = RUNTIME_NATIVE};
+}
+
 int php_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
 {
 	const struct php_layout *l = php_layout_at(a->param[PHP_LAYOUT]);
@@ -122,10 +136,10 @@ int php_frame(const struct runtime_attached *a, const struct runtime_words *w, s
 
 	if (!l || w->count != PHP_WORDS || !php_is_address(word[PHP_FUNC]))
 		return -EBADMSG;
-	*ret = (struct runtime_frame){.flags = RUNTIME_HIDDEN};
-	/* Calls from outside of any function, and generators that others delegate to, have a frame without a function. */
-	if (!word[PHP_FUNC])
+	if (!word[PHP_FUNC]) {
+		php_frame_without_function(word, ret);
 		return 0;
+	}
 	if (!php_type_is_known(php_function_type(word)))
 		return -EBADMSG;
 	*ret = (struct runtime_frame){.key = php_key(word)};

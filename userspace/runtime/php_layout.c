@@ -25,9 +25,14 @@ enum { SUB_FUNCTION, SUB_LINES, SUB_FILE, SUB_CLASS, SUBS };
 
 static const struct php_layout php_layouts[] = {
 	{20190902, "7.4", 488, 880, 60, 64, 136, 440},
+	/* 8.0 from its sources' structs, which are 7.4's with attributes; it has not been run here. */
+	{20200930, "8.0", 488, 880, 68, 72, 144, 448},
+	{20210902, "8.1", 488, 880, 68, 72, 144, 480},
 	{20220829, "8.2", 488, 880, 80, 88, 152, 488},
+	{20230831, "8.3", 488, 880, 76, 80, 144, 496},
 	{20240924, "8.4", 488, 952, 96, 104, 168, 512},
 	{20250925, "8.5", 512, 976, 96, 104, 168, 512},
+	{20260924, "8.6", 512, 1016, 96, 104, 168, 520}, /* 8.6.0RC3 */
 };
 
 const struct php_layout *php_layout_of_api(uint32_t api)

@@ -90,6 +90,9 @@ int opener_take(struct opener *o, enum opener_way way, const struct opener_proce
 struct stat;
 /* A regular file whose content the kernel does not generate; else -EPERM. */
 int opener_check_kind(int path_fd, struct stat *st, struct statfs *fs);
+bool opener_is_overlay(const struct statfs *fs);
+/* Whether it can be the file that maps show with this inode. */
+bool opener_is_inode(const struct stat *st, const struct statfs *fs, uint64_t ino);
 /* Whether a file that was found by its name only may be read for this user's process. */
 bool opener_may_run(const struct proc_status *user, const struct stat *st);
 /* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */

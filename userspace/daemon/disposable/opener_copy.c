@@ -110,8 +110,6 @@ static int opener_note(int fd, struct ticket_file *ret)
 	return 0;
 }
 
-#define OVERLAY 0x794c7630
-
 /* An overlay hangs where a layer of it does, and users make overlays over their own FUSE in their own namespaces. */
 static bool opener_overlay_may_hang(const struct opener *o, int fd)
 {
@@ -123,7 +121,7 @@ static bool opener_overlay_may_hang(const struct opener *o, int fd)
 
 static bool opener_wants_copy(const struct opener *o, const struct statfs *fs, int fd)
 {
-	return opener_may_hang(fs) || ((uint32_t)fs->f_type == OVERLAY && opener_overlay_may_hang(o, fd));
+	return opener_may_hang(fs) || (opener_is_overlay(fs) && opener_overlay_may_hang(o, fd));
 }
 
 int opener_touch(struct opener *o, uint32_t pid, uint64_t dev)

@@ -21,7 +21,6 @@
 #include "base/cleanup.h"
 #include "process/host.h"
 
-#define OVERLAY	    0x794c7630
 #define STATUS_TEXT 65536
 
 /*
@@ -66,7 +65,6 @@ static int opener_reopen(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Devices differ between maps and stat on overlay and btrfs, so only the inode is compared. */
 static int opener_check_found(enum opener_way way, int path_fd, uint64_t ino, const struct proc_status *user,
 			      struct stat *st, struct statfs *fs)
 {
@@ -74,7 +72,7 @@ static int opener_check_found(enum opener_way way, int path_fd, uint64_t ino, co
 
 	if (err)
 		return err;
-	if (ino && st->st_ino != ino && (uint32_t)fs->f_type != OVERLAY)
+	if (ino && !opener_is_inode(st, fs, ino))
 		return -ESTALE;
 	return way == WAY_MAPPED || opener_may_run(user, st) ? 0 : -EACCES;
 }

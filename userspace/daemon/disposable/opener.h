@@ -82,7 +82,7 @@ int opener_open_root(const struct opener_process *p); /* by O_PATH */
 /* The file of this absolute path in a root, by O_PATH; resolve: RESOLVE_ flags besides IN_ROOT. */
 int opener_open_in(int root, const char *name, uint64_t resolve);
 enum opener_way { WAY_MAPPED, WAY_NAMED }; /* how a file was found; anybody may have chosen a name */
-/* Opens what an O_PATH descriptor leads to, for p. ino: required of it, 0: any. */
+/* Opens what an O_PATH descriptor that was touched leads to, for p. ino: required of it, 0: any. */
 int opener_take(struct opener *o, enum opener_way way, const struct opener_process *p, int path_fd, uint64_t ino,
 		int *ret_fd);
 
@@ -98,7 +98,7 @@ bool opener_may_run(const struct proc_status *user, const struct stat *st);
 /* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */
 int opener_check_content(int fd, const struct stat *st, const struct proc_status *jitdump_of);
 
-/* opener_mapping.c: an O_PATH descriptor of the file that is mapped executable at [start, end); -ENOENT: none is. */
+/* opener_mapping.c: touches the file that is mapped executable at [start, end); its O_PATH descriptor, or -ENOENT. */
 int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end);
 
 #endif

@@ -90,8 +90,6 @@ int opener_take(struct opener *o, enum opener_way way, const struct opener_proce
 	buf_init(&text, STATUS_TEXT);
 	err = opener_process_status(p, &text, &user);
 	if (!err)
-		err = opener_touch_file(o, p->stat.pid, path_fd);
-	if (!err)
 		err = opener_check_found(way, path_fd, ino, &user, &st, &fs);
 	if (err)
 		return err;
@@ -108,8 +106,9 @@ static int opener_try_name(struct opener *o, const struct opener_process *p, uin
 			   int *ret_fd)
 {
 	_cleanup_(closep) int path_fd = opener_open_name(p, path, RESOLVE_NO_MAGICLINKS);
+	int err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
 
-	return path_fd < 0 ? path_fd : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
+	return err ? err : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
 }
 
 static int opener_try_mapping(struct opener *o, const struct opener_process *p, const struct ipc_ask *ask,

@@ -46,13 +46,14 @@ int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
 int opener_containers(struct opener *o, const char *ids, struct buf *to);
 
 /*
- * Before memory of pid, or a file of this file system (dev) for it, is touched.
- * -EACCES: it is banned, because an opener hung on it.
+ * opener_touch.c: before memory of pid, or a file of this file system (dev) for
+ * it, is touched. -EACCES: it is banned, because an opener hung on it.
  */
 int opener_touch(struct opener *o, uint32_t pid, uint64_t dev);
 /* The same of a file that is open as a path. Does not hang itself. */
 int opener_touch_file(struct opener *o, uint32_t pid, int path_fd);
 
+/* opener_copy.c */
 struct statfs;
 bool opener_may_hang(const struct statfs *fs); /* a server answers for this file system */
 /*

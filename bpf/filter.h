@@ -119,7 +119,7 @@ static __always_inline void inherit(struct choice *c, const struct subject *s, c
 				choice_take(c, &p.plan);
 				c->mode = OTP_MODE_INHERITED;
 			}
-			if (!p.plan.same_program || exec_of(s->task) == exec_of(at))
+			if (!(p.plan.flags & OTP_PLAN_SAME_PROGRAM) || exec_of(s->task) == exec_of(at))
 				c->select = p.plan.select;
 			if (c->select != OTP_SELECT_UNSET)
 				return;

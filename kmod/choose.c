@@ -121,7 +121,7 @@ static void choose_inherited(struct otprof_choice *c, const struct otprof_sessio
 				choice_take(c, p);
 				c->mode = OTP_MODE_INHERITED;
 			}
-			if (!p->same_program || who->exec_id == exec_id)
+			if (!(p->flags & OTP_PLAN_SAME_PROGRAM) || who->exec_id == exec_id)
 				c->select = p->select;
 			if (c->select != OTP_SELECT_UNSET)
 				return;

@@ -119,7 +119,7 @@ static bool op_valid(u32 op)
 
 static bool plan_valid(const struct otp_plan *p)
 {
-	return p->select <= OTP_SELECT_NO && p->any_exec <= 1 && p->same_program <= 1 &&
+	return p->select <= OTP_SELECT_NO && p->any_exec <= 1 && !(p->flags & ~OTP_PLAN_FLAGS) &&
 	       p->base_units <= OTP_BASE_LIMIT / OTP_BASE_UNIT && p->stack_bytes <= OTP_STACK_LIMIT &&
 	       !p->pid;
 }

@@ -48,7 +48,7 @@ headers_alone() {
 # daemon share nothing but the layers below, and talk by the messages of ipc.h.
 LAYERS="base
 otlp ring process
-source unwind symbol recording
+source unwind symbol runtime recording
 profile graph
 export render
 daemon/config cli

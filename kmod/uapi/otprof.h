@@ -177,7 +177,8 @@ enum otp_section_type {
 	OTP_SEC_REGS = 1,   /* struct otp_regs: user registers */
 	OTP_SEC_KSTACK = 2, /* __u64 kernel addresses, innermost first; see below */
 	OTP_SEC_USTACK = 3, /* struct otp_ustack, then stack bytes */
-	/* 4 is retired; 5 and 6 are reserved for interpreters' frames, 7 for the trace context. */
+	/* 4 is retired; 6 is reserved for interpreters' frames, 7 for the trace context. */
+	OTP_SEC_WALK = 5,   /* struct otp_walked, then words: interpreters' frames, a section for each plan (otprof_walk.h) */
 	OTP_SEC_UBASE = 8,  /* as USTACK, of the bytes below stack_end: only in captures, which have no chunks */
 	OTP_SEC_VALUE = 9,  /* struct otp_value: how much of its origin the sample stands for; without it, one */
 };
@@ -368,11 +369,16 @@ enum otp_select {
 	OTP_SELECT_NO = 2,
 };
 
+/* otp_plan.flags */
+#define OTP_PLAN_SAME_PROGRAM 1 /* forks inherit select until they exec */
+#define OTP_PLAN_WALK	      2 /* the process may have walks (struct otp_walks): without it none are looked up */
+#define OTP_PLAN_FLAGS	      3 /* all of them */
+
 /*
  * The plan of a process. It applies only to the exec identity that it was made
  * for. A process without a plan inherits select from the nearest ancestor with
  * one, and stack_bytes and base_units from a parent that runs the same program
- * (a fork, and no exec since).
+ * (a fork, and no exec since); from such a parent it also inherits the walks.
  */
 struct otp_plan {
 	__u32 generation; /* not 0 */
@@ -381,7 +387,7 @@ struct otp_plan {
 	__u64 exec_id;
 	__u8 select;  /* enum otp_select */
 	__u8 any_exec; /* 1: holds across execs of the process (a selection by pid) */
-	__u8 same_program; /* 1: forks inherit select until they exec */
+	__u8 flags;    /* OTP_PLAN_* */
 	/*
 	 * Base: bytes below stack_end, in units of OTP_BASE_UNIT, copied where the
 	 * copy of the stack does not reach them. They hold the callers of code that

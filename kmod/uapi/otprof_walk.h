@@ -8,13 +8,14 @@
  *
  * Who uses it: bpf/ and kmod/ walk by it, each with a reader of its own, as do
  * tests in userspace; the engine makes plans and reads what was copied.
- * Contexts: the tick. Bounds: OTP_WALK_FRAMES frames and OTP_WALK_BYTES of a
- * sample, whatever a plan or a process' memory says.
+ * Contexts: the tick. Bounds: OTP_WALK_FRAMES frames of a walk, OTP_WALK_BYTES
+ * and OTP_WALK_READS of a sample, whatever a plan or a process' memory says.
  *
- * The includer defines, before it includes this:
+ * Who walks defines, before it includes this:
  *   OTP_WALK_READ(to, len, from)   reads user memory; 0, or anything else; len
  *                                  is a multiple of 8 and at most 128
- *   OTP_WALK_OPAQUE(x)             keeps the compiler from dropping the mask that
+ *   OTP_WALK_OPAQUE(x)             hides the value of a 64-bit variable from the
+ *                                  compiler, so that it keeps the bound that
  *                                  follows (bpf/), or nothing
  */
 #ifndef OTPROF_WALK_UAPI_H
@@ -28,6 +29,8 @@
 #define OTP_WALK_WORDS	16  /* of 8 bytes, that one read copies; a mask has a bit for each */
 #define OTP_WALK_FRAMES 512 /* of one plan */
 #define OTP_WALK_BYTES	16384 /* of all sections of one sample, heads included */
+#define OTP_WALK_READS	2048 /* of one sample: so long a walk holds up interrupts */
+#define OTP_WALK_FAULT	64   /* reads that one counts as which fails: a fault takes that much longer */
 
 /* Where the chain of pointers to the list begins. */
 enum otp_walk_start {
@@ -97,7 +100,7 @@ struct otp_walk {
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
 struct otp_walks {
 	__u32 generation; /* not 0 */
-	__u32 reserved;
+	__u32 reserved; /* for the eBPF sampler, whose source sets it; 0 elsewhere, as reserved2 of each plan */
 	__u64 start_ns;
 	__u64 exec_id;
 	struct otp_walk plan[OTP_WALK_PLANS];
@@ -112,7 +115,8 @@ struct otp_walks {
 	X(1, NO_ROOT, "no_root", "a pointer that leads to the list was 0")            \
 	X(2, UNREADABLE, "unreadable", "memory could not be read")                    \
 	X(3, FRAMES, "frames", "the list has more frames than one walk may copy")     \
-	X(4, BYTES, "bytes", "the list has more bytes than one sample may hold")
+	X(4, BYTES, "bytes", "the list has more bytes than one sample may hold")      \
+	X(5, READS, "reads", "the walk needs more reads than one tick may make")
 
 enum otp_walk_end {
 #define X(number, NAME, name, text) OTP_WALK_END_##NAME = number,
@@ -130,7 +134,7 @@ enum otp_walk_end {
 struct otp_walked {
 	__u32 generation; /* of struct otp_walks */
 	__u16 frames;
-	__u16 root_words;
+	__u16 root_words;  /* 0 where the walk ended before the root was read */
 	__u16 frame_words; /* of each frame, its address included */
 	__u8 plan;	   /* index */
 	__u8 end;	   /* enum otp_walk_end */
@@ -140,22 +144,32 @@ struct otp_walked {
 #define OTP_WALK_MISSING(sub) (1ULL << (56 + (sub)))
 #define OTP_WALK_ADDRESS      ((1ULL << 56) - 1)
 
+#define OTP_WALK_ROWS	     (OTP_WALK_SUBS + 1)
+#define OTP_WALK_RAW	     128 /* words of all rows, rounded up to a power of two */
+#define OTP_WALK_FRAME_WORDS (1 + OTP_WALK_ROWS * OTP_WALK_WORDS) /* the most of one frame */
+#define OTP_WALK_OUT	     (OTP_WALK_BYTES / 8)
+#define OTP_WALK_HEAD	     2 /* words of struct otp_walked */
+
 /*
- * The state of a walk between frames, too large for a stack; raw[0] holds the
- * frame, raw[1] on the subs. The plan is a copy: the original may change.
+ * The state of a walk between frames, too large for a stack. raw: words as read,
+ * a row for the frame, then one for each sub. The plan is a copy: the original
+ * may change. rows, words and pick follow from the plan, once for a walk.
  */
 struct otp_walker {
 	struct otp_walk plan;
 	__u64 at, last, node;
-	__u32 used; /* words in out, of all plans so far */
+	__u32 used; /* words in out */
+	__u32 taken; /* words of the sample's sections before this one; 0 at a sample's first plan */
+	__u32 reads; /* of the sample */
 	__u32 frames;
 	__u32 end; /* enum otp_walk_end */
-	__u32 reserved;
-	__u64 raw[OTP_WALK_SUBS + 1][OTP_WALK_WORDS];
-	__u64 out[OTP_WALK_BYTES / 8 + OTP_WALK_WORDS];
+	__u32 root_words;
+	__u32 words; /* of each frame */
+	__u32 bytes[OTP_WALK_ROWS]; /* to read of each row */
+	__u8 pick[OTP_WALK_RAW]; /* the words that are kept, as indexes of raw */
+	__u64 raw[OTP_WALK_RAW];
+	__u64 out[OTP_WALK_OUT];
 };
-
-#define OTP_WALK_OUT (OTP_WALK_BYTES / 8)
 
 OTP_CHECK(struct otp_walk_sub, 8);
 OTP_CHECK(struct otp_walk_edge, 12);
@@ -166,104 +180,207 @@ OTP_CHECK_AT(struct otp_walk, sub, 84);
 OTP_CHECK(struct otp_walks, 280);
 OTP_CHECK(struct otp_walked, 16);
 
+/* --- plans of others --- */
+
+static __always_inline int otp_walk_sub_sound(const struct otp_walk_sub *s, __u32 i)
+{
+	return s->from <= i && s->at < OTP_WALK_WORDS && !s->reserved;
+}
+
+/* Whether every field is within its bounds. What a plan leads to is the walker's concern: it trusts no address. */
+static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
+{
+	__u32 i;
+
+	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_ARRAY || p->nr_chain > OTP_WALK_CHAIN ||
+	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->reserved)
+		return 0;
+	if (p->reserved2[0] || p->reserved2[1] || p->reserved2[2])
+		return 0;
+	if (p->start != OTP_WALK_NONE && (!p->frames_max || p->frames_max > OTP_WALK_FRAMES))
+		return 0;
+	if (p->start != OTP_WALK_NONE && p->step == OTP_WALK_ARRAY && !p->stride)
+		return 0;
+	for (i = 0; i < p->nr_subs; i++)
+		if (!otp_walk_sub_sound(&p->sub[i], i))
+			return 0;
+	return 1;
+}
+
+/* For whoever gets walks from someone that is not trusted. At least one of the plans is one. */
+static __always_inline int otp_walk_sound(const struct otp_walks *w)
+{
+	__u32 plans = 0, i;
+
+	if (!w->generation || w->reserved)
+		return 0;
+	for (i = 0; i < OTP_WALK_PLANS; i++) {
+		if (!otp_walk_plan_sound(&w->plan[i]))
+			return 0;
+		plans += w->plan[i].start != OTP_WALK_NONE;
+	}
+	return plans > 0;
+}
+
 #ifdef OTP_WALK_READ
 
-/* Appends a word. No branch: beyond the room the last ones are written over, and otp_walk_full says so. */
-static __always_inline void otp_walk_put(struct otp_walker *w, __u64 word)
-{
-	__u32 at = w->used;
+/* The rest of out that a plan leaves to the next: a section's head, and its root. The last word is never used. */
+#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 1)
 
-	OTP_WALK_OPAQUE(at);
-	w->out[at & (OTP_WALK_OUT - 1)] = word;
-	w->used = at + 1;
-}
-
-/* Appends the words of raw[i] that the mask keeps: each is written, and the next one goes over it if it is not kept. */
-static __always_inline void otp_walk_keep(struct otp_walker *w, __u32 i, __u16 keep)
-{
-	__u32 at = w->used;
-
-	for (int word = 0; word < OTP_WALK_WORDS; word++) {
-		OTP_WALK_OPAQUE(at);
-		w->out[at & (OTP_WALK_OUT - 1)] = w->raw[i][word];
-		at += (keep >> word) & 1;
-	}
-	w->used = at;
-}
+/* --- what follows from a plan --- */
 
 static __always_inline __u32 otp_walk_count(__u16 keep)
 {
-	__u32 n = 0;
+	__u32 n = 0, word;
 
-	for (int word = 0; word < OTP_WALK_WORDS; word++)
+	for (word = 0; word < OTP_WALK_WORDS; word++)
 		n += (keep >> word) & 1;
 	return n;
 }
 
-/* Reads the words up to the last one that the mask keeps, or that holds a pointer, into raw[i]. */
-static __always_inline int otp_walk_read(struct otp_walker *w, __u32 i, __u32 mask, __u64 from)
+/* Words of one frame in the section. */
+static __always_inline __u32 otp_walk_frame_words(const struct otp_walk *p)
 {
-	__u32 bytes = 0;
+	__u32 n = 1 + otp_walk_count(p->keep), i;
 
-	for (__u32 words = 1; words <= OTP_WALK_WORDS; words++)
-		if ((mask >> (words - 1)) & 1)
-			bytes = words * 8;
-	OTP_WALK_OPAQUE(bytes);
-	if (!bytes || bytes > OTP_WALK_WORDS * 8)
-		return 0;
-	return OTP_WALK_READ(w->raw[i], bytes, from);
+	for (i = 0; i < OTP_WALK_SUBS; i++)
+		if (i < p->nr_subs)
+			n += otp_walk_count(p->sub[i].keep);
+	return n;
 }
 
-static __always_inline int otp_walk_pointer(__u64 *to, __u64 from)
+/* The words of a row that hold pointers. */
+static __always_inline __u32 otp_walk_pointers(const struct otp_walk *p, __u32 row)
 {
-	return OTP_WALK_READ(to, 8, from);
-}
+	__u32 mask = 0, i;
 
-/* The words of the frame that must be read: kept, or pointers. */
-static __always_inline __u32 otp_walk_needs(const struct otp_walk *p, __u8 from)
-{
-	__u32 mask = 0;
-
-	if (!from && p->step == OTP_WALK_LINK)
+	if (!row && p->step == OTP_WALK_LINK)
 		mask |= 1U << (p->link & (OTP_WALK_WORDS - 1));
-	for (int i = 0; i < OTP_WALK_SUBS; i++)
-		if (i < p->nr_subs && p->sub[i].from == from)
+	for (i = 0; i < OTP_WALK_SUBS; i++)
+		if (i < p->nr_subs && p->sub[i].from == row)
 			mask |= 1U << (p->sub[i].at & (OTP_WALK_WORDS - 1));
 	return mask;
 }
 
-/* A sub that is missing is zeros. */
+/* The bytes up to the last word of the mask. */
+static __always_inline __u32 otp_walk_span(__u32 mask)
+{
+	__u32 bytes = 0, word;
+
+	for (word = 0; word < OTP_WALK_WORDS; word++)
+		if ((mask >> word) & 1)
+			bytes = (word + 1) * 8;
+	return bytes;
+}
+
+/* Notes which words of a row are kept: each is written down, and the next one goes over it if it is not kept. */
+static __always_inline void otp_walk_choose(struct otp_walker *w, __u32 row, __u16 keep)
+{
+	__u64 to = w->words;
+	__u32 word;
+
+	for (word = 0; word < OTP_WALK_WORDS; word++) {
+		OTP_WALK_OPAQUE(to);
+		w->pick[to & (OTP_WALK_RAW - 1)] = (__u8)(row * OTP_WALK_WORDS + word);
+		to += (keep >> word) & 1;
+	}
+	w->words = (__u32)to;
+}
+
+/* Fills rows, words and pick. */
+static __always_inline void otp_walk_prepare(struct otp_walker *w)
+{
+	const struct otp_walk *p = &w->plan;
+	__u32 i;
+
+	w->words = 0;
+	w->bytes[0] = otp_walk_span(p->keep | otp_walk_pointers(p, 0));
+	otp_walk_choose(w, 0, p->keep);
+	for (i = 0; i < OTP_WALK_SUBS; i++) {
+		if (i >= p->nr_subs)
+			break;
+		w->bytes[i + 1] = otp_walk_span(p->sub[i].keep | otp_walk_pointers(p, i + 1));
+		otp_walk_choose(w, i + 1, p->sub[i].keep);
+	}
+	w->words++; /* the address */
+}
+
+/* --- reading --- */
+
+/* Reads a row. A row of which nothing is kept or followed needs no memory. */
+static __always_inline int otp_walk_read(struct otp_walker *w, __u32 row, __u64 bytes, __u64 from)
+{
+	OTP_WALK_OPAQUE(bytes);
+	if (!bytes || bytes > OTP_WALK_WORDS * 8)
+		return 0;
+	w->reads++;
+	if (!OTP_WALK_READ(&w->raw[row * OTP_WALK_WORDS], bytes, from))
+		return 0;
+	w->reads += OTP_WALK_FAULT;
+	return -1;
+}
+
+static __always_inline int otp_walk_pointer(struct otp_walker *w, __u64 *to, __u64 from)
+{
+	w->reads++;
+	if (!OTP_WALK_READ(to, 8, from))
+		return 0;
+	w->reads += OTP_WALK_FAULT;
+	return -1;
+}
+
+/* Appends a word. Room was made sure of before: the mask is for the verifier. */
+static __always_inline void otp_walk_put(struct otp_walker *w, __u64 word)
+{
+	__u64 at = w->used;
+
+	OTP_WALK_OPAQUE(at);
+	w->out[at & (OTP_WALK_OUT - 1)] = word;
+	w->used++;
+}
+
+/* A sub that is missing is zeros. Returns its bit then, else 0. */
 static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 {
 	const struct otp_walk_sub *s = &w->plan.sub[i];
-	__u32 from = s->from, at = s->at;
-	__u64 pointer;
+	__u64 from = s->from, at = s->at, pointer;
+	__u32 word;
 
 	OTP_WALK_OPAQUE(from);
-	OTP_WALK_OPAQUE(at);
 	if (from > i)
 		from = 0;
-	pointer = w->raw[from][at & (OTP_WALK_WORDS - 1)] & ~(__u64)s->tag;
-	for (int word = 0; word < OTP_WALK_WORDS; word++)
-		w->raw[i + 1][word] = 0;
-	if (!pointer || otp_walk_read(w, i + 1, s->keep | otp_walk_needs(&w->plan, i + 1), pointer + s->off))
-		return OTP_WALK_MISSING(i);
-	return 0;
+	OTP_WALK_OPAQUE(at);
+	at &= OTP_WALK_WORDS - 1;
+	pointer = w->raw[from * OTP_WALK_WORDS + at] & ~(__u64)s->tag;
+	if (pointer && !otp_walk_read(w, i + 1, w->bytes[i + 1], pointer + s->off))
+		return 0;
+	for (word = 0; word < OTP_WALK_WORDS; word++)
+		w->raw[(i + 1) * OTP_WALK_WORDS + word] = 0;
+	return OTP_WALK_MISSING(i);
 }
 
-static __always_inline int otp_walk_edge(__u64 *to, __u64 node, const struct otp_walk_edge *e)
-{
-	__u64 base, count;
+/* --- the list --- */
 
-	if (otp_walk_pointer(&base, node + e->at))
+static __always_inline int otp_walk_edge(struct otp_walker *w, __u64 *to, const struct otp_walk_edge *e)
+{
+	__u64 base = 0, count = 0;
+
+	if (otp_walk_pointer(w, &base, w->node + e->at))
 		return -1;
 	if (e->scale) {
-		if (otp_walk_pointer(&count, node + e->count_at))
+		if (otp_walk_pointer(w, &count, w->node + e->count_at))
 			return -1;
-		base += (__s64)(__s32)count * e->scale;
+		base += (__u64)((__s64)(__s32)count * e->scale);
 	}
 	*to = base + e->bias;
 	return 0;
+}
+
+/* The walk is over. */
+static __always_inline int otp_walk_over(struct otp_walker *w, __u32 end)
+{
+	w->end = end;
+	return 1;
 }
 
 /* To the first frame below the node; 0, or 1: the walk is over. */
@@ -271,18 +388,24 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 {
 	const struct otp_walk *p = &w->plan;
 
-	if (!w->node) {
-		w->end = OTP_WALK_END_DONE;
-		return 1;
-	}
+	if (!w->node)
+		return otp_walk_over(w, OTP_WALK_END_DONE);
 	w->at = w->node;
 	if (p->step != OTP_WALK_ARRAY)
 		return 0;
-	if (otp_walk_edge(&w->at, w->node, &p->first) || otp_walk_edge(&w->last, w->node, &p->last)) {
-		w->end = OTP_WALK_END_UNREADABLE;
-		return 1;
-	}
+	if (otp_walk_edge(w, &w->at, &p->first) || otp_walk_edge(w, &w->last, &p->last))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	return 0;
+}
+
+/* To the next node, if the array is over. */
+static __always_inline int otp_walk_leave(struct otp_walker *w)
+{
+	if (w->plan.step != OTP_WALK_ARRAY || !w->plan.outer)
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	if (otp_walk_pointer(w, &w->node, w->node + w->plan.outer))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	return otp_walk_enter(w);
 }
 
 /* Whether there is no frame at w->at: an empty array, or past its last one. */
@@ -293,112 +416,169 @@ static __always_inline int otp_walk_passed(const struct otp_walker *w)
 	return w->plan.stride < 0 ? w->at < w->last : w->at > w->last;
 }
 
-/*
- * Begins the walk of w->plan: its chain, its root. Appends the head's two words,
- * which otp_walk_end fills in. 0, or 1: it is over already.
- */
-static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
-{
-	const struct otp_walk *p = &w->plan;
-	__u64 at = p->start == OTP_WALK_TLS ? tls + p->base : p->base, root = at;
-
-	w->frames = 0;
-	otp_walk_put(w, 0);
-	otp_walk_put(w, 0);
-	w->end = OTP_WALK_END_NO_ROOT;
-	if (p->start == OTP_WALK_TLS && !tls)
-		return 1;
-	for (__u32 i = 0; i < OTP_WALK_CHAIN; i++) {
-		if (i >= p->nr_chain)
-			break;
-		if (otp_walk_pointer(&at, at + p->chain[i])) {
-			w->end = OTP_WALK_END_UNREADABLE;
-			return 1;
-		}
-		if (!at)
-			return 1;
-		if (i + 1 == p->root_at)
-			root = at;
-	}
-	if (p->root_keep && otp_walk_read(w, 0, p->root_keep, root + p->root_off)) {
-		w->end = OTP_WALK_END_UNREADABLE;
-		return 1;
-	}
-	otp_walk_keep(w, 0, p->root_keep);
-	w->node = at & ~(__u64)p->tag;
-	return otp_walk_enter(w);
-}
-
-/* To the next node, if the array is over. */
-static __always_inline int otp_walk_leave(struct otp_walker *w)
-{
-	if (w->plan.step != OTP_WALK_ARRAY || !w->plan.outer) {
-		w->end = OTP_WALK_END_DONE;
-		return 1;
-	}
-	if (otp_walk_pointer(&w->node, w->node + w->plan.outer)) {
-		w->end = OTP_WALK_END_UNREADABLE;
-		return 1;
-	}
-	return otp_walk_enter(w);
-}
-
 static __always_inline void otp_walk_next(struct otp_walker *w)
 {
-	__u32 link = w->plan.link;
+	__u64 link = w->plan.link;
 
 	OTP_WALK_OPAQUE(link);
 	if (w->plan.step == OTP_WALK_ARRAY)
 		w->at += w->plan.stride;
 	else
-		w->at = w->raw[0][link & (OTP_WALK_WORDS - 1)] & ~(__u64)w->plan.tag;
+		w->at = w->raw[link & (OTP_WALK_WORDS - 1)] & ~(__u64)w->plan.tag;
 }
 
-/* Copies the frame at w->at, and goes on to the next. 0, or 1: the walk is over, for w->end. */
-static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
+/* --- a walk --- */
+
+/* Follows the chain; 0, or 1: the walk is over. *root: where root_at is. */
+static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u64 *root)
 {
 	const struct otp_walk *p = &w->plan;
-	__u32 head = w->used;
-	__u64 address = w->at & OTP_WALK_ADDRESS;
+	__u64 at = p->base;
+	__u32 i;
 
-	if (otp_walk_passed(w))
-		return otp_walk_leave(w);
-	if (w->frames >= p->frames_max || w->frames >= OTP_WALK_FRAMES) {
-		w->end = OTP_WALK_END_FRAMES;
-		return 1;
+	if (p->start == OTP_WALK_TLS) {
+		if (!tls)
+			return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+		at += tls;
 	}
-	if (w->used + words > OTP_WALK_OUT) {
-		w->end = OTP_WALK_END_BYTES;
-		return 1;
-	}
-	if (otp_walk_read(w, 0, p->keep | otp_walk_needs(p, 0), w->at + p->copy_off)) {
-		w->end = OTP_WALK_END_UNREADABLE;
-		return 1;
-	}
-	otp_walk_put(w, address);
-	otp_walk_keep(w, 0, p->keep);
-	for (__u32 i = 0; i < OTP_WALK_SUBS; i++) {
-		if (i >= p->nr_subs)
+	*root = at;
+	for (i = 0; i < OTP_WALK_CHAIN; i++) {
+		if (i >= p->nr_chain)
 			break;
-		address |= otp_walk_sub(w, i);
-		otp_walk_keep(w, i + 1, p->sub[i].keep);
+		if (otp_walk_pointer(w, &w->node, at + p->chain[i]))
+			return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+		at = w->node;
+		if (!at)
+			return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
+		if (i + 1 == p->root_at)
+			*root = at;
 	}
-	OTP_WALK_OPAQUE(head);
-	w->out[head & (OTP_WALK_OUT - 1)] = address;
+	w->node = at & ~(__u64)p->tag;
+	return 0;
+}
+
+static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
+{
+	__u16 keep = w->plan.root_keep;
+	__u32 word;
+
+	if (otp_walk_read(w, 0, otp_walk_span(keep), root + w->plan.root_off))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	for (word = 0; word < OTP_WALK_WORDS; word++)
+		if ((keep >> word) & 1)
+			otp_walk_put(w, w->raw[word]);
+	w->root_words = w->used - OTP_WALK_HEAD;
+	return 0;
+}
+
+/*
+ * Begins the walk of w->plan: its chain, its root. out begins with room for
+ * struct otp_walked, which otp_walk_finish fills in. 0, or 1: it is over already.
+ */
+static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
+{
+	__u64 root = 0;
+
+	if (!w->taken)
+		w->reads = 0;
+	w->frames = w->root_words = 0;
+	w->used = OTP_WALK_HEAD;
+	otp_walk_prepare(w);
+	if (otp_walk_follow(w, tls, &root) || otp_walk_root(w, root))
+		return 1;
+	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
+	return otp_walk_enter(w);
+}
+
+/* Copies what is kept of the frame: its words, and those of its subs. */
+static __always_inline void otp_walk_copy(struct otp_walker *w, __u64 address, __u32 words)
+{
+	__u64 to = w->used, from;
+	__u32 i;
+
+	otp_walk_put(w, address);
+	for (i = 0; i < OTP_WALK_ROWS * OTP_WALK_WORDS && i + 1 < words; i++) {
+		from = w->pick[i];
+		to++;
+		OTP_WALK_OPAQUE(from);
+		OTP_WALK_OPAQUE(to);
+		w->out[to & (OTP_WALK_OUT - 1)] = w->raw[from & (OTP_WALK_RAW - 1)];
+	}
+	w->used = (__u32)to + 1;
+}
+
+/* Why the frame at w->at is not copied; 0: it is. DONE is never a reason. */
+static __always_inline __u32 otp_walk_refusal(const struct otp_walker *w, __u32 words)
+{
+	if (w->frames >= w->plan.frames_max || w->frames >= OTP_WALK_FRAMES)
+		return OTP_WALK_END_FRAMES;
+	if (w->taken + 1 + w->used + words > OTP_WALK_OUT - OTP_WALK_SPARE)
+		return OTP_WALK_END_BYTES;
+	return w->reads >= OTP_WALK_READS ? OTP_WALK_END_READS : 0;
+}
+
+/*
+ * One step: copies the frame at w->at, and goes on to the next one. 0, or 1: the
+ * walk is over, for w->end. words: w->words. A list of n frames takes n + 1 steps;
+ * an empty array takes one too.
+ */
+static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
+{
+	__u64 missing = 0;
+	__u32 refusal;
+	__u32 i;
+
+	if (otp_walk_passed(w)) {
+		if (otp_walk_leave(w))
+			return 1;
+		if (otp_walk_passed(w))
+			return 0;
+	}
+	refusal = otp_walk_refusal(w, words);
+	if (refusal)
+		return otp_walk_over(w, refusal);
+	if (otp_walk_read(w, 0, w->bytes[0], w->at + w->plan.copy_off))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	for (i = 0; i < OTP_WALK_SUBS; i++) {
+		if (i >= w->plan.nr_subs)
+			break;
+		missing |= otp_walk_sub(w, i);
+	}
+	otp_walk_copy(w, (w->at & OTP_WALK_ADDRESS) | missing, words);
 	w->frames++;
 	otp_walk_next(w);
 	return 0;
 }
 
-/* Words of one frame in the section. */
-static __always_inline __u32 otp_walk_frame_words(const struct otp_walk *p)
+/* Fills in the section's head. Returns the bytes of its payload, which are at w->out. */
+static __always_inline __u32 otp_walk_finish(struct otp_walker *w, __u32 generation, __u32 plan)
 {
-	__u32 n = 1 + otp_walk_count(p->keep);
+	struct otp_walked head = {
+		.generation = generation,
+		.frames = (__u16)w->frames,
+		.root_words = (__u16)w->root_words,
+		.frame_words = (__u16)w->words,
+		.plan = (__u8)plan,
+		.end = (__u8)w->end,
+	};
 
-	for (int i = 0; i < OTP_WALK_SUBS; i++)
-		if (i < p->nr_subs)
-			n += otp_walk_count(p->sub[i].keep);
-	return n;
+	__builtin_memcpy(w->out, &head, sizeof(head));
+	w->taken += 1 + w->used;
+	return w->used * 8;
+}
+
+/* The steps of the longest walk. */
+#define OTP_WALK_STEPS (OTP_WALK_FRAMES + 1)
+
+/* A whole walk, where no verifier has to follow it. */
+static inline __u32 otp_walk_run(struct otp_walker *w, __u64 tls, __u32 generation, __u32 plan)
+{
+	int over = otp_walk_begin(w, tls);
+	__u32 i;
+
+	for (i = 0; !over && i < OTP_WALK_STEPS; i++)
+		over = otp_walk_frame(w, w->words);
+	return otp_walk_finish(w, generation, plan);
 }
 
 #endif /* OTP_WALK_READ */

@@ -21,8 +21,9 @@ STATUS_S, NAMED_S, STOP_S, WATCH_S = 2, 5, 10, 6
 GAP_S = 2.5 # between requests of an interval of 1 s, on a machine that is busy
 # On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long.
 ABANDONED_S = 5
-# Monitor, engine, net, indexer, fetcher, two openers; and eight of each kind that may be abandoned.
-PROCESSES_MAX = 7 + 3 * 8
+# Monitor, engine, net, indexer, fetcher, two openers; and those that hang. The daemon leaves 32 of them behind at most
+# (ABANDONED_MAX); no mode may need as many.
+PROCESSES_MAX = 7 + 24
 INNER = ["descend"] * 20 + ["timed", "run_rounds", "main"]
 PARTS = ("work_half", "work_third", "work_fifth")
 

@@ -32,6 +32,9 @@ static void read_item(struct batch *b, const struct batch_item *it)
 	} else if (batch_sample(b, it, &s) == 0) {
 		touch(s.stack, s.stack_len);
 		touch(s.kernel, s.nr_kernel * sizeof(*s.kernel));
+		for (int i = 0; i < OTP_WALK_PLANS; i++)
+			if (s.walks[i])
+				touch(s.walks[i], sample_walk_bytes(s.walks[i]));
 	}
 }
 

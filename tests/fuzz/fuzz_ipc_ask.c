@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a broken engine may send to the monitor: raw packets, questions and plans. */
+/* What a broken engine may send to the monitor: raw packets, questions, plans and walks. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,14 @@ static int set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
 	return 0;
 }
 
-static const struct source_ops ops = {.name = "fuzz", .set_plan = set_plan};
+static int set_walk(struct source *s, uint32_t pid, const struct otp_walks *w)
+{
+	if (!pid || (w && !otp_walk_sound(w)))
+		abort();
+	return 0;
+}
+
+static const struct source_ops ops = {.name = "fuzz", .set_plan = set_plan, .set_walk = set_walk};
 static struct source source = {.ops = &ops};
 
 static int setup(void)
@@ -44,6 +51,8 @@ static void handle(struct monitor *m)
 {
 	if (message.head.type == IPC_PLAN)
 		plans_set(m, &message);
+	else if (message.head.type == IPC_WALK)
+		walks_set(m, &message);
 	else
 		ask(m, message.head.tag & 1 ? ASKER_INDEXER : ASKER_ENGINE);
 	asks_run(&m->asks, 1);

@@ -180,8 +180,9 @@ static void print_walk(const struct otp_regs *regs)
 	for (uint32_t i = walker.frames; i-- > 0;) {
 		const uint64_t *at = (const void *)&walker.out[2 + root + i * words];
 		struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56),
-					  .count = words - 1, .word = at + 1, .root = (const void *)&walker.out[2], .nr_root = root,
-					  .index = i, .regs = regs, .arch = OTP_ARCH_X86_64};
+					  .count = words - 1, .word = at + 1, .root = (const void *)&walker.out[2],
+					  .nr_root = root, .index = i, .nr_outer = walker.frames - 1 - i, .regs = regs,
+					  .arch = OTP_ARCH_X86_64};
 
 		print_frame(&w);
 	}
@@ -190,14 +191,9 @@ static void print_walk(const struct otp_regs *regs)
 
 static void walk(uint64_t tls)
 {
-	uint32_t words = otp_walk_frame_words(&attached.walk);
-
 	walker.plan = attached.walk;
-	walker.used = 0;
-	if (otp_walk_begin(&walker, tls))
-		return;
-	while (!otp_walk_frame(&walker, words))
-		;
+	walker.taken = 0;
+	otp_walk_run(&walker, tls, 1, 0);
 }
 
 #ifdef __x86_64__

@@ -400,6 +400,21 @@ START_TEST(slow_file_is_banned_for_a_user_and_not_for_root)
 }
 END_TEST
 
+START_TEST(a_turn_is_taken_when_a_ban_ends)
+{
+	const uint64_t end = LATE + 60 * NSEC_PER_SEC;
+
+	opener_hangs(1000, 77);
+	asks_abandoned_ended(&m->asks, 1 << 30);
+	ck_assert_uint_eq(asks_next_ns(&m->asks), end);
+	asks_run(&m->asks, end - 1);
+	ck_assert_uint_eq(m->asks.bans.count, 1);
+	asks_run(&m->asks, end);
+	ck_assert_uint_eq(m->asks.bans.count, 0);
+	ck_assert_uint_eq(asks_next_ns(&m->asks), UINT64_MAX);
+}
+END_TEST
+
 START_TEST(next_opener_hears_the_bans_at_its_start)
 {
 	opener_hangs(1000, 77);
@@ -431,6 +446,7 @@ Suite *asks_suite(void)
 	tcase_add_test(t, name_is_unresolved_where_its_opener_hangs);
 	tcase_add_test(t, what_no_signal_ends_is_banned);
 	tcase_add_loop_test(t, slow_file_is_banned_for_a_user_and_not_for_root, 0, 2);
+	tcase_add_test(t, a_turn_is_taken_when_a_ban_ends);
 	tcase_add_test(t, next_opener_hears_the_bans_at_its_start);
 	suite_add_tcase(s, t);
 	return s;

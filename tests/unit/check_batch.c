@@ -329,6 +329,89 @@ START_TEST(malformed_process_life_is_passed_over)
 }
 END_TEST
 
+/* Two walks of two frames of three words, the first with a word of the root. */
+struct walked_sample {
+	struct test_sample base;
+	struct otp_section sec0;
+	struct otp_walked walk0;
+	uint64_t word0[7];
+	struct otp_section sec1;
+	struct otp_walked walk1;
+	uint64_t word1[6];
+};
+
+static struct walked_sample make_walked(void)
+{
+	struct walked_sample s = {
+		.base = make_sample(0, 1, 1, 0),
+		.sec0 = {.type = OTP_SEC_WALK, .len = sizeof(s.walk0) + sizeof(s.word0)},
+		.walk0 = {.generation = 7, .frames = 2, .root_words = 1, .frame_words = 3, .plan = 1, .end = OTP_WALK_END_FRAMES},
+		.word0 = {0x100, 0x200, 0x201, 0x202, 0x210, 0x211, 0x212},
+		.sec1 = {.type = OTP_SEC_WALK, .len = sizeof(s.walk1) + sizeof(s.word1)},
+		.walk1 = {.generation = 7, .frames = 2, .frame_words = 3, .plan = 0},
+		.word1 = {0x300},
+	};
+
+	s.base.head.rec.len = sizeof(s);
+	s.base.head.nr_sections += 2;
+	return s;
+}
+
+static int read_walked(struct walked_sample *w, struct sample *ret)
+{
+	struct batch batch = {0};
+	int err;
+
+	batch_add_ring(&batch, &w->base.head.rec);
+	batch_sort(&batch);
+	err = batch_sample(&batch, batch_item(&batch, 0), ret);
+	batch_done(&batch);
+	return err;
+}
+
+START_TEST(walks_are_found_by_plan)
+{
+	struct walked_sample w = make_walked();
+	struct sample s;
+
+	ck_assert_int_eq(read_walked(&w, &s), 0);
+	ck_assert_ptr_eq(s.walks[0], &w.walk1);
+	ck_assert_ptr_eq(s.walks[1], &w.walk0);
+	ck_assert_ptr_eq(sample_walk_words(s.walks[1]), w.word0);
+	ck_assert_uint_eq(sample_walk_bytes(s.walks[1]), w.sec0.len);
+}
+END_TEST
+
+/* What makes a section one that no sampler writes. */
+static void break_walk(struct walked_sample *w, int how)
+{
+	switch (how) {
+	case 0: w->walk1.frames = 3; break;
+	case 1: w->walk1.frames = 1; break;
+	case 2: w->walk1.root_words = 1; break;
+	case 3: w->walk1.frame_words = 0; break;
+	case 4: w->walk1.plan = OTP_WALK_PLANS; break;
+	case 5: w->walk1.plan = 1; break; /* twice */
+	case 6: w->walk1.end = OTP_WALK_END_NR; break;
+	case 7: w->walk1.generation = 0; break;
+	case 8: w->sec1.len = 15; break;
+	case 9: w->sec1.len -= 8; break;
+	case 10: w->walk1.frames = OTP_WALK_FRAMES + 1; break;
+	case 11: w->walk1.frame_words = OTP_WALK_FRAME_WORDS + 1; break;
+	case 12: w->walk1.root_words = OTP_WALK_WORDS + 1; break;
+	}
+}
+
+START_TEST(a_walk_that_is_not_whole_is_refused)
+{
+	struct walked_sample w = make_walked();
+	struct sample s;
+
+	break_walk(&w, _i);
+	ck_assert_int_eq(read_walked(&w, &s), -EBADMSG);
+}
+END_TEST
+
 Suite *batch_suite(void)
 {
 	Suite *s = suite_create("batch");
@@ -348,6 +431,8 @@ Suite *batch_suite(void)
 	tcase_add_test(t, an_event_goes_before_a_sample_of_the_same_instant);
 	tcase_add_test(t, process_life_may_come_in_the_ring);
 	tcase_add_test(t, malformed_process_life_is_passed_over);
+	tcase_add_test(t, walks_are_found_by_plan);
+	tcase_add_loop_test(t, a_walk_that_is_not_whole_is_refused, 0, 13);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -169,6 +169,19 @@ START_TEST(debug_directories_of_the_host_hold_whatever_it_likes)
 }
 END_TEST
 
+START_TEST(file_on_a_banned_file_system_is_not_opened)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(at("/usr/bin/program.debug"), &st), 0);
+	o.bans = (struct ipc_bans){.count = 1, .ban = {{.dev = st.st_dev}}}; /* root's: it is asked for the host */
+	ck_assert_int_eq(opens_on_host("/usr/bin/program.debug"), -EACCES);
+	ck_assert_int_eq(opens_on_host("/usr/lib/debug/some.debug"), -EACCES);
+	o.bans.count = 0;
+	ck_assert_int_eq(opens_on_host("/usr/bin/program.debug"), 0);
+}
+END_TEST
+
 START_TEST(file_that_others_may_write_is_not_opened)
 {
 	put("/usr/bin/program.debug", getuid(), 0646);
@@ -247,6 +260,7 @@ Suite *opener_debug_suite(void)
 	tcase_add_test(t, file_beside_the_program_is_opened);
 	tcase_add_test(t, path_that_leads_to_another_program_opens_nothing);
 	tcase_add_test(t, debug_directories_of_the_host_hold_whatever_it_likes);
+	tcase_add_test(t, file_on_a_banned_file_system_is_not_opened);
 	tcase_add_test(t, file_that_others_may_write_is_not_opened);
 	tcase_add_test(t, owner_is_the_programs_or_root);
 	tcase_add_test(t, process_has_debug_files_for_programs_of_its_own_root);

@@ -323,6 +323,34 @@ START_TEST(a_perf_map_with_another_name_is_not_opened)
 }
 END_TEST
 
+/* --- bans --- */
+
+START_TEST(files_for_a_banned_user_are_not_touched)
+{
+	struct ipc_ask by_mapping, by_name;
+	int map, name, perf;
+	pid_t of;
+	void *at;
+
+	write_file(file, ET_DYN, 0755);
+	at = map_file(file, PROT_READ | PROT_EXEC);
+	of = process_of(NOBODY);
+	by_mapping = about(of, at);
+	by_name = (struct ipc_ask){.kind = HOST_OPEN_MAPPED, .pid = (uint32_t)of};
+	o.bans = (struct ipc_bans){.count = (uint32_t)_i, .ban = {{.uid = NOBODY}}};
+	map = opened(&by_mapping, "");
+	name = opened(&by_name, file);
+	write_perf_map(of, NOBODY);
+	perf = opened_perf_map(of, 0);
+	unlink(perf_map);
+	o.bans.count = 0;
+	end_process(of);
+	ck_assert_int_eq(map, _i ? -ENOENT : 0); /* it has no name */
+	ck_assert_int_eq(name, _i ? -EACCES : 0);
+	ck_assert_int_eq(perf, _i ? -EACCES : 0);
+}
+END_TEST
+
 /* --- which process is meant --- */
 
 START_TEST(a_pid_that_another_process_has_answers_nothing)
@@ -385,6 +413,7 @@ Suite *opener_files_suite(void)
 	tcase_add_test(t, the_neighbour_of_a_process_that_is_gone_opens_by_the_same_rule);
 	tcase_add_loop_test(t, a_perf_map_belongs_to_the_user_of_its_process, 0, ARRAY_SIZE(owners));
 	tcase_add_test(t, a_perf_map_with_another_name_is_not_opened);
+	tcase_add_loop_test(t, files_for_a_banned_user_are_not_touched, 0, 2);
 	tcase_add_test(t, a_pid_that_another_process_has_answers_nothing);
 	tcase_add_test(t, a_process_that_ended_keeps_its_pid_for_the_question);
 	return s;

@@ -18,6 +18,7 @@ START_TEST(the_effective_user_and_the_innermost_pid_count)
 
 	ck_assert_int_eq(proc_status_parse(usual, &s), 0);
 	ck_assert_uint_eq(s.uid, 1001);
+	ck_assert_uint_eq(s.real_uid, 1000);
 	ck_assert_uint_eq(s.gid, 101);
 	ck_assert_uint_eq(s.inner_pid, 7);
 }

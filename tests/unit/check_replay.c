@@ -99,6 +99,33 @@ static bool holds(int fd, uint64_t word)
 	return found;
 }
 
+/* The words of interpreters' frames are kept, wherever they point. */
+START_TEST(a_capture_keeps_walks)
+{
+	struct { struct otp_walked head; uint64_t word[4]; } walk = {
+		.head = {.generation = 3, .frames = 2, .frame_words = 2, .plan = 1}, .word = {STACK, 0x1234567890, 5, SECRET}};
+	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64},
+			   .walks = {NULL, &walk.head}};
+	_cleanup_(closep) int fd = memfd_create("capture", MFD_CLOEXEC);
+	const struct origins origins = origins_of_clock(1000000);
+	struct space *space = one_mapping();
+	struct replay_result r = {0};
+	struct capture *c;
+
+	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
+	capture_batch(c, 2000);
+	capture_sample(c, &s, space, NULL);
+	capture_flush(c, 5000);
+	capture_free(c);
+	space_put(space);
+	ck_assert(holds(fd, 0x1234567890));
+	ck_assert(holds(fd, SECRET));
+	ck_assert_int_eq(replay(fd, &r), 0);
+	ck_assert_uint_eq(r.samples, 1);
+	ck_assert_uint_eq(ledger_counts_total(&r.ledger.lost[OTP_LOSS_BAD_RECORD]), 0);
+}
+END_TEST
+
 START_TEST(a_capture_keeps_addresses_and_drops_secrets)
 {
 	_cleanup_(closep) int fd = make_capture(1);
@@ -195,6 +222,7 @@ Suite *replay_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_capture_keeps_addresses_and_drops_secrets);
+	tcase_add_test(t, a_capture_keeps_walks);
 	tcase_add_test(t, a_capture_keeps_signed_return_addresses_of_arm64);
 	tcase_add_test(t, a_replay_sees_every_sample);
 	tcase_add_test(t, a_capture_cut_anywhere_is_a_shorter_capture);

@@ -341,6 +341,7 @@ START_TEST(missing_section_is_none)
 
 	sample_make();
 	ck_assert_ptr_null(sample_section(&sample.s, OTP_SEC_KSTACK, &len));
+	ck_assert_ptr_null(sample_section_nth(&sample.s, OTP_SEC_REGS, 1, &len));
 	ck_assert_uint_eq(len, 7);
 }
 END_TEST

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
 
 #define LEDGER_DESTINATIONS_MAX 8
 
@@ -38,6 +39,7 @@
 	X(PLT, "plt", 1)                                                                           \
 	X(PERF_MAP, "perf_map", 1)                                                                 \
 	X(JITDUMP, "jitdump", 1)                                                                   \
+	X(RUNTIME, "runtime", 1) /* an interpreter's own metadata */                               \
 	X(KALLSYMS, "kallsyms", 1)                                                                 \
 	X(UNWIND_START, "unwind_start", 0) /* binary+0x<where the function begins> */               \
 	X(RAW, "raw", 0)                   /* binary+0xoffset, or nothing at all */
@@ -122,6 +124,11 @@ struct ledger_engine {
 	uint64_t parked, stacks, stacks_root, cut[LEDGER_ENDS_MAX];
 	uint64_t frames, frames_named, processes, cpu_ns, sideband_records, sideband_lost;
 	uint64_t intervals, ring_peak_bytes, memory_bytes;
+	/* Interpreted code: runtimes of processes; samples that were walked, by how that ended; their frames. */
+	uint64_t runtimes_attached, runtimes_refused;
+	uint64_t walked[OTP_WALK_END_NR], walks_misfit;
+	uint64_t walk_frames, walk_frames_unknown;
+	uint64_t loop_leaves; /* stacks whose innermost native frame is a loop: the runtime's own time */
 	char top_name[128];
 	uint64_t top_samples, top_total;
 	uint64_t named_by[LEDGER_SOURCES_MAX];

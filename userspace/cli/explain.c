@@ -201,6 +201,23 @@ static void explain_print_generated(struct buf *b, const json_t *p)
 	explain_line(b, 4, "unwound", "by frame pointers");
 }
 
+/* How interpreted code of the process is walked and named. */
+static void explain_print_runtime(struct buf *b, const json_t *r)
+{
+	uint64_t frames = client_number(r, "frames"), unknown = client_number(r, "frames_unknown");
+	const char *version = client_text(r, "version"), *state = client_text(r, "state");
+
+	buf_add_str(b, "\n");
+	explain_line(b, 2, NULL, "%s%s%s", client_text(r, "runtime"), *version ? " " : "", version);
+	if (client_is_true(r, "walked"))
+		explain_line(b, 4, "walked", "frames are copied in the tick, by a plan for this process");
+	else
+		explain_line(b, 4, "missing", "interpreted frames: %s", state);
+	if (frames)
+		explain_line(b, 4, "names", "%" PRIu64 " of %" PRIu64 " frames, of %" PRIu64 " functions", frames - unknown,
+			     frames, client_number(r, "functions"));
+}
+
 static void explain_print_file(struct buf *b, const json_t *p, const json_t *f)
 {
 	const char *path = client_text(f, "path"), *kind = client_text(f, "kind"), *error = client_text(f, "error");
@@ -257,6 +274,8 @@ static void explain_print_process(struct buf *b, unsigned pid, const json_t *ans
 			     json_array_size(files), client_is_true(p, "mappings_known") ? "" : "; there may be more");
 	else
 		explain_line(b, 0, "Code", "not read yet: no sample of it was taken");
+	json_array_foreach((json_t *)client_at(p, "runtimes"), i, f)
+		explain_print_runtime(b, f);
 	json_array_foreach((json_t *)files, i, f)
 		explain_print_file(b, p, f);
 	explain_print_advice(b, p);

@@ -110,12 +110,12 @@ static void find_packages(const json_t *files, int root, json_t *ret_names)
 			add_package(f, wanted[i].package, ret_names);
 }
 
+/* Also where its root cannot be seen. */
 static bool is_own_root(int root)
 {
-	struct stat theirs, ours;
+	struct stat st;
 
-	return fstat(root, &theirs) < 0 ||
-	       (stat("/", &ours) == 0 && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino);
+	return fstat(root, &st) < 0 || packages_is_our_root(root);
 }
 
 static void set_missing(json_t *files)

@@ -24,7 +24,7 @@
 #define SYS_openat2 437 /* Linux 5.6, the same number everywhere */
 #endif
 
-static bool is_our_root(int root)
+bool packages_is_our_root(int root)
 {
 	struct stat theirs, ours;
 
@@ -37,7 +37,7 @@ int packages_open(int root, const char *path, int flags)
 	struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 
-	if (fd < 0 && errno == ENOSYS && is_our_root(root))
+	if (fd < 0 && errno == ENOSYS && packages_is_our_root(root))
 		fd = open(path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -11,6 +11,7 @@
 #ifndef OTP_CLI_PACKAGES_H
 #define OTP_CLI_PACKAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PACKAGE_NAME_MAX 128
@@ -20,6 +21,7 @@ struct package_file {
 	char package[PACKAGE_NAME_MAX]; /* "": none has it */
 };
 
+bool packages_is_our_root(int root); /* false also where it cannot be seen */
 /*
  * Opens what path is for a process with this root, absolute links included. -ENOSYS: a kernel before 5.6, and the
  * root is not our own.

@@ -239,6 +239,12 @@ static void print_quality(struct buf *b, const json_t *s)
 	print_shares(b, client_at(s, "quality.named_by"), frames, "by ");
 	print_shares(b, client_at(s, "quality.kinds"), frames, "of kind ");
 	print_shares(b, client_at(s, "quality.guessed"), frames, "guessed: ");
+	if (client_number(s, "quality.interpreted.frames"))
+		status_row(b, "interpreted", "%8.2f %% of frames named, %" PRIu64 " runtimes",
+			   format_percent(client_number(s, "quality.interpreted.frames") -
+						  client_number(s, "quality.interpreted.frames_unknown"),
+					  client_number(s, "quality.interpreted.frames")),
+			   client_number(s, "quality.interpreted.runtimes"));
 	status_row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
 	print_workloads(b, client_at(s, "quality.workloads"));
 }

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "process/cgroup.h"
+#include "process/proc_status.h"
 #include "process/target.h"
 
 #define PATTERN_BYTES 4096
@@ -45,14 +46,11 @@ static bool target_is_exe(const struct target *t, uint32_t pid)
 /* The effective user counts, as for [targets]. */
 static bool target_is_user(const struct target *t, uint32_t pid)
 {
+	struct proc_status status;
 	char text[2048];
-	const char *line;
-	unsigned int uid;
 
-	if (file_read_proc(pid, "status", text, sizeof(text)) <= 0)
-		return false;
-	line = strstr(text, "\nUid:");
-	return line && sscanf(line, "\nUid: %*u %u", &uid) == 1 && uid == t->uid;
+	return file_read_proc(pid, "status", text, sizeof(text)) > 0 && !proc_status_parse(text, &status) &&
+	       status.uid == t->uid;
 }
 
 static bool target_is_unit(const struct target *t, char *cgroups)

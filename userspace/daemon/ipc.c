@@ -73,6 +73,25 @@ int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len
 	return n < 0 ? ipc_send_error(errno) : 0;
 }
 
+int ipc_send_bytes(int sock, uint32_t type, uint64_t tag, const void *data, size_t len)
+{
+	struct {
+		struct ipc_head head;
+		uint8_t data[IPC_DATA_MAX];
+	} m;
+	ssize_t n;
+
+	if (len > sizeof(m.data))
+		return -EINVAL;
+	m.head = (struct ipc_head){.type = type, .len = (uint32_t)len, .tag = tag};
+	if (len)
+		memcpy(m.data, data, len);
+	do
+		n = send(sock, &m, sizeof(m.head) + len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? ipc_send_error(errno) : 0;
+}
+
 void ipc_close_fds(struct ipc_message *m)
 {
 	for (int i = 0; i < IPC_FDS_MAX; i++) {

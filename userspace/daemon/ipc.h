@@ -21,6 +21,7 @@
 #include "daemon/fetch.h"
 #include "daemon/ticket.h"
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
 
 #define IPC_DATA_MAX	  65536u
 #define IPC_FDS_MAX	  4
@@ -53,11 +54,19 @@
 	X(18, ANSWERED, "opener to monitor: the asker was answered")                               \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                          \
 	X(23, HINT, "engine to monitor: struct ipc_hint")                                          \
+	X(37, WALK, "engine to monitor: struct ipc_walk")                                          \
 	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
 	X(25, WATCH, "monitor to engine: u32: whether to send LIFE")                               \
 	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: index, scratch, a socket for FILE") \
 	X(33, FILE_WANTED, "monitor to engine: the tag of its question for an index; fd: where to send FILE") \
 	X(34, FILE, "engine to indexer: fd: the ELF file")                                         \
+	X(37, DECODER, "monitor to decoder: struct ipc_decoder; fd: its socket to the engine")     \
+	X(38, DECODER_END, "engine to monitor: u64 id of a decoder that it has no use for")        \
+	X(44, ATTACH, "engine to decoder: struct decode_attach; fd: the ELF file; see daemon/decode.h") \
+	X(45, ATTACHED, "decoder to engine: struct decode_attached")                               \
+	X(46, DECODE, "engine to decoder: struct decode_batch and frames")                         \
+	X(47, FUNCTION, "decoder to engine: struct decode_function, lines and texts")              \
+	X(48, READ, "decoder to engine: struct decode_read and bytes")                             \
 	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                   \
 	X(28, FETCH, "monitor to fetcher: struct ipc_fetch; fd: the debug file to write")          \
 	X(29, FETCHED, "fetcher to monitor: struct ipc_fetched")                                   \
@@ -110,7 +119,10 @@ struct ipc_rate { uint64_t pos, id; struct origins origins; };
 struct ipc_limits { uint64_t cache_bytes; uint32_t stack_max_bytes, reserved; };
 struct ipc_sideband { uint64_t data_bytes; };
 struct ipc_program { uint64_t dev, ino; uint32_t uid, gid, mode, reserved; };
-/* HOST_OPEN_DEBUG: the monitor adds the program that the debug file is for; its path follows path and a NUL. */
+/*
+ * HOST_OPEN_DEBUG: the monitor adds the program that the debug file is for; its path follows path and a NUL.
+ * HOST_OPEN_DECODER: the engine adds the file's ticket; the monitor sends an opener the file as program.
+ */
 struct ipc_ask {
 	uint32_t kind, pid;
 	uint64_t pid_start_ns, start, end, ino;
@@ -118,6 +130,7 @@ struct ipc_ask {
 	struct ipc_program program;
 };
 struct ipc_index { uint32_t path_len, dirs_len, symbols_only, reserved; struct ticket_file file; /* to expect */ };
+struct ipc_decoder { struct ticket_file file; /* to expect */ };
 struct ipc_indexed { int32_t err; uint32_t flags; uint64_t index_bytes, lines; };
 /* state: enum fetch_state; FETCHED: a new index holds more. content: the file's htlhash; all: of every file. */
 struct ipc_debuginfod { uint64_t content[2]; uint32_t state, all; };
@@ -127,6 +140,7 @@ struct ipc_answer { int32_t err; uint32_t reserved; };
 /* copy_overlays: any overlay's files are passed as copies, because engine or indexer hung. */
 struct ipc_bans { uint32_t count, copy_overlays; struct blame ban[BLAME_MAX]; };
 struct ipc_plan { uint32_t pid, remove; /* struct otp_plan follows */ };
+struct ipc_walk { uint32_t pid, remove; /* struct otp_walks follows, unless remove */ };
 struct ipc_hint { char comm[OTP_COMM_LEN]; struct otp_hint hint; }; /* a hint of zeros: remove it */
 enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* the second descriptor */ };
 struct ipc_reload { uint32_t metrics, reserved; };
@@ -136,6 +150,9 @@ enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 
 /* Sends the whole message or nothing. -EAGAIN: the peer's buffer is full; -EPIPE: it is gone. fds are borrowed. */
 int ipc_send(int sock, uint32_t type, uint64_t tag, const void *data, size_t len, const int *fds, int nr_fds);
+
+/* The same without descriptors, by a system call that can pass none (for who must not). Copies the data. */
+int ipc_send_bytes(int sock, uint32_t type, uint64_t tag, const void *data, size_t len);
 
 struct ipc_message {
 	struct ipc_head head;

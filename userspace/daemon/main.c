@@ -112,7 +112,8 @@ static int run_role(const char *role)
 		     {"net", "otprof-net", net_main},
 		     {"opener", "otprof-opener", opener_main},
 		     {"indexer", "otprof-indexer", indexer_main},
-		     {"fetcher", "otprof-fetcher", fetcher_main}};
+		     {"fetcher", "otprof-fetcher", fetcher_main},
+		     {"decoder", "otprof-decoder", decoder_main}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
 		if (strcmp(role, roles[i].role))

@@ -28,6 +28,7 @@ int net_main(int sock);
 int opener_main(int sock);
 int indexer_main(int sock);
 int fetcher_main(int sock);
+int decoder_main(int sock);
 int replay_main(const struct config *c, const char *file); /* both borrowed */
 
 #endif

@@ -58,6 +58,7 @@ struct binary {
 	uint16_t machine; /* EM_* */
 	uint16_t type;    /* ET_* */
 	uint64_t entry;
+	int8_t runtime;   /* the engine's own: 0 until it looked for one, 1 none, else index in runtime_list + 2 */
 	uint16_t nr_segments;
 	uint16_t nr_sections;
 	struct binary_segment *segments; /* owned */

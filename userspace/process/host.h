@@ -28,6 +28,8 @@ enum host_ask {
 	HOST_OPEN_DEBUG,      /* asked by the indexer: the ELF file path in pid's root -> fd */
 	HOST_READ_CONTAINERS, /* asked by the monitor: names of containers -> data; path: their ids, concatenated,
 			       * or "" for all that have a name */
+	HOST_OPEN_DECODER,    /* a decoder of pid, which has the ticket's file mapped executable at [start, end) -> fd
+			       * of a socket, struct decode_opened (daemon/decode.h) */
 };
 
 /* Bounds of an answer: longer text is cut, and the cut is visible by its length. */
@@ -52,8 +54,8 @@ struct host_request {
 	uint32_t pid;
 	uint64_t pid_start_ns; /* when pid started, boot time: -ESRCH where another process has it; 0: unknown */
 	int elf_fd;     /* HOST_OPEN_INDEX: borrowed until the answer; -1: in a replay */
-	const struct host_ticket *ticket; /* HOST_OPEN_INDEX: of elf_fd; borrowed for the call */
-	uint64_t start; /* HOST_OPEN_MAPPED: mapping */
+	const struct host_ticket *ticket; /* HOST_OPEN_INDEX: of elf_fd; HOST_OPEN_DECODER; borrowed for the call */
+	uint64_t start; /* HOST_OPEN_MAPPED, HOST_OPEN_DECODER: mapping */
 	uint64_t end;   /* HOST_OPEN_INDEX: both together are the file's htlhash */
 	uint64_t ino; /* required of the opened file; 0: unknown */
 	uint32_t len;           /* HOST_SCAN: number of processes, 0: all; HOST_OPEN_DEBUG: enum index_root; else 0 */
@@ -69,7 +71,7 @@ struct host_request {
  * -ETIMEDOUT). fd: owned by the callee, -1 if none. data: borrowed for the call;
  * with a descriptor, the file's struct host_ticket. A replay answers
  * HOST_OPEN_MAPPED and HOST_OPEN_INDEX with a struct binary_replay as data in
- * place of the descriptor.
+ * place of the descriptor, and HOST_OPEN_DECODER with a struct decoders_replay.
  */
 typedef void host_answer_fn(void *ctx, int err, int fd, const void *data, size_t len);
 

@@ -38,20 +38,19 @@ static bool proc_status_number(const char **at, uint32_t *ret)
 }
 
 /* The real one is first, the effective one second. */
-static bool proc_status_effective(const char *line, uint32_t *ret)
+static bool proc_status_ids(const char *line, uint32_t *ret_real, uint32_t *ret_effective)
 {
-	uint32_t real;
-
-	return line && proc_status_number(&line, &real) && proc_status_number(&line, ret);
+	return line && proc_status_number(&line, ret_real) && proc_status_number(&line, ret_effective);
 }
 
 int proc_status_parse(const char *text, struct proc_status *ret)
 {
 	const char *pids = proc_status_line(text, "NSpid:"), *groups = proc_status_line(text, "Groups:");
 	struct proc_status s = {.groups = groups ? groups : ""};
+	uint32_t real_gid;
 
-	if (!proc_status_effective(proc_status_line(text, "Uid:"), &s.uid) ||
-	    !proc_status_effective(proc_status_line(text, "Gid:"), &s.gid))
+	if (!proc_status_ids(proc_status_line(text, "Uid:"), &s.real_uid, &s.uid) ||
+	    !proc_status_ids(proc_status_line(text, "Gid:"), &real_gid, &s.gid))
 		return -EBADMSG;
 	/* The innermost namespace is last. */
 	while (pids && proc_status_number(&pids, &s.inner_pid))

@@ -74,6 +74,7 @@ struct process {
 	uint64_t stack_seen_ns; /* beginning of the window */
 	uint8_t stack_backoff;  /* windows are 2^n times longer */
 	bool stack_shrunk;      /* the last change made the copy smaller */
+	uint32_t walks;         /* generation of the walks that its plans go with, 0: none */
 	uint32_t base_bytes;    /* of the plan: wanted below the stack's end */
 	uint32_t base_needed;   /* most of it that unwinding used in this window */
 	struct process_stacks *stacks; /* of this exec; owned (malloc), NULL: none yet */

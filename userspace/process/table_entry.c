@@ -218,7 +218,7 @@ void entry_renew(struct process_table *t, struct entry *e, struct space *empty)
 	e->p.exe = str_put(e->p.exe);
 	e->script = str_put(e->script);
 	e->p.identity_known = e->p.kernel = e->maps_gone = e->identity_own = false;
-	e->p.stack_bytes = e->p.stack_needed = e->p.plan_gen = 0;
+	e->p.stack_bytes = e->p.stack_needed = e->p.plan_gen = e->p.walks = 0;
 	e->p.base_bytes = e->p.base_needed = 0;
 	e->p.stack_seen_ns = 0;
 	free(e->p.stacks);

@@ -91,7 +91,9 @@ struct profile_sample {
 };
 
 /* Kernel frames, user frames, one marker. */
-#define PROFILE_FRAMES_MAX (OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + 1)
+/* Kernel, native, interpreted; markers of a cut and of halves that do not fit. */
+#define PROFILE_FRAMES_MAX \
+	(OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + OTP_WALK_PLANS * OTP_WALK_FRAMES + 1 + OTP_WALK_PLANS)
 
 struct profile_builder;
 /* cfg: borrowed for the builder's life; its bounds on stacks and frames are read now, not later. */

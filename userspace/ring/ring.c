@@ -219,7 +219,7 @@ uint64_t ring_kept(const struct ring *r)
 	return *r->consumer - __atomic_load_n(r->freed, __ATOMIC_ACQUIRE);
 }
 
-const void *sample_section(const struct otp_sample *s, enum otp_section_type type, uint32_t *ret_len)
+const void *sample_section_nth(const struct otp_sample *s, enum otp_section_type type, uint32_t nth, uint32_t *ret_len)
 {
 	uint64_t at = sizeof(*s);
 
@@ -228,11 +228,16 @@ const void *sample_section(const struct otp_sample *s, enum otp_section_type typ
 
 		if (at + sizeof(*section) > s->rec.len || section->len > s->rec.len - at - sizeof(*section))
 			return NULL;
-		if (section->type == type) {
+		if (section->type == type && !nth--) {
 			*ret_len = section->len;
 			return section + 1;
 		}
 		at += sizeof(*section) + ALIGN_UP((uint64_t)section->len, 8);
 	}
 	return NULL;
+}
+
+const void *sample_section(const struct otp_sample *s, enum otp_section_type type, uint32_t *ret_len)
+{
+	return sample_section_nth(s, type, 0, ret_len);
 }

@@ -73,5 +73,7 @@ uint64_t ring_kept(const struct ring *r);
 
 /* A sample's section of this type; borrowed from the record. NULL: none, or the record's lengths are wrong. */
 const void *sample_section(const struct otp_sample *s, enum otp_section_type type, uint32_t *ret_len);
+/* The same where there may be more than one: the nth, from 0. */
+const void *sample_section_nth(const struct otp_sample *s, enum otp_section_type type, uint32_t nth, uint32_t *ret_len);
 
 #endif

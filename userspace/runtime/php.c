@@ -1,25 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * PHP's table of operations, and what attach finds: the version, from the
+ * modules that the process has registered, and executor_globals, which lies in
+ * the file's data, or in a thread-safe build in the storage of each thread.
+ */
+#include "runtime/php.h"
+
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "runtime/runtime.h"
+/* Thread-safe builds define the second one. */
+static const char *const php_markers[] = {"executor_globals", "executor_globals_offset", NULL};
 
-static const char *const php_markers[] = {NULL};
+/* Hash tables, buckets and module entries have kept their layout from 7.3 on. */
+#define HASH_DATA	16
+#define HASH_USED	24
+#define BUCKET_BYTES	32
+#define MODULES_MAX	128
+#define MODULE_BYTES	168 /* zend_module_entry.size */
+#define MODULE_API	4
+#define MODULE_DEBUG	8
+#define MODULE_THREADS	9
+#define MODULE_NAME	32
+#define MODULE_VERSION	88
 
-static int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
-			  char why[RUNTIME_WHY_MAX])
+struct php_module {
+	uint8_t head[16]; /* size, API number, debug, thread-safe */
+	char name[16];
+	char version[RUNTIME_VERSION_MAX];
+};
+
+static uint32_t module_api(const struct php_module *module)
 {
+	uint32_t api;
+
+	memcpy(&api, module->head + MODULE_API, sizeof(api));
+	return api;
+}
+
+/* While the dynamic linker works, pointers are not yet those of the process. */
+static int module_read(struct memory *m, uint64_t at, struct php_module *ret)
+{
+	uint64_t name, version;
+	uint16_t size;
+
+	if (memory_read(m, at, ret->head, sizeof(ret->head)) < 0 || memory_u64(m, at + MODULE_NAME, &name) < 0 ||
+	    memory_u64(m, at + MODULE_VERSION, &version) < 0)
+		return -EFAULT;
+	memcpy(&size, ret->head, sizeof(size));
+	if (size != MODULE_BYTES)
+		return -EBADMSG;
+	ret->version[0] = '\0';
+	if (version && memory_string(m, version, ret->version, sizeof(ret->version)) < 0)
+		return -EFAULT;
+	return memory_string(m, name, ret->name, sizeof(ret->name));
+}
+
+/* The module "standard", which every PHP registers at its start, has PHP's version. */
+static int module_find(struct memory *m, uint64_t registry, struct php_module *ret)
+{
+	uint64_t data, at;
+	uint32_t used;
+
+	if (memory_u64(m, registry + HASH_DATA, &data) < 0 || memory_u32(m, registry + HASH_USED, &used) < 0)
+		return -EFAULT;
+	for (uint32_t i = 0; i < used && i < MODULES_MAX; i++) {
+		int r = memory_u64(m, data + (uint64_t)i * BUCKET_BYTES, &at);
+
+		if (r == 0)
+			r = module_read(m, at, ret);
+		if (r < 0)
+			return r;
+		if (strcmp(ret->name, "standard") == 0)
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+static int php_version(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+		       const struct php_layout **ret_layout, char why[RUNTIME_WHY_MAX])
+{
+	struct runtime_symbol registry;
+	struct php_module module;
+	int r = runtime_symbol(file->binary, "module_registry", &registry);
+
+	if (r == 0)
+		r = module_find(m, file->bias + registry.value, &module);
+	if (r < 0)
+		return r;
+	snprintf(ret->version, sizeof(ret->version), "%s", module.version);
+	*ret_layout = php_layout_of_api(module_api(&module));
+	if (*ret_layout)
+		return 0;
+	snprintf(why, RUNTIME_WHY_MAX, "PHP %s (API %u) is not known", ret->version, module_api(&module));
 	return -ENOTSUP;
 }
 
-static int php_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
-			  struct runtime_function *ret)
+/* execute_ex runs all interpreted code; the compiled code of opcache's JIT is entered from it too. */
+static void php_loops(const struct runtime_file *file, struct runtime_attached *ret)
 {
-	return -ENOTSUP;
+	struct runtime_symbol loop;
+
+	if (runtime_symbol(file->binary, "execute_ex", &loop) == 0)
+		ret->loop[ret->nr_loops++] = file->bias + loop.value;
 }
 
-static int php_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
+static int php_root(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
+		    char why[RUNTIME_WHY_MAX])
 {
-	return -EBADMSG;
+	struct runtime_symbol globals;
+
+	if (runtime_symbol(file->binary, "executor_globals", &globals) < 0)
+		return php_plan_threads(file, m, l, w, why);
+	w->start = OTP_WALK_AT;
+	w->base = file->bias + globals.value;
+	w->nr_chain = 1;
+	w->chain[0] = l->current;
+	w->root_off = l->before_throw;
+	return 0;
+}
+
+int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+	       char why[RUNTIME_WHY_MAX])
+{
+	const struct php_layout *l;
+	int r = php_version(file, m, ret, &l, why);
+
+	if (r < 0)
+		return r;
+	php_plan(l, &ret->walk);
+	r = php_root(file, m, l, &ret->walk, why);
+	if (r < 0)
+		return r;
+	php_loops(file, ret);
+	ret->param[PHP_LAYOUT] = php_layout_index(l);
+	return 0;
 }
 
 const struct runtime_ops runtime_php = {

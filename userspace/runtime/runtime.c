@@ -3,7 +3,20 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
+
 const struct runtime_ops *const runtime_list[] = {&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, NULL};
+
+const char *runtime_walk_end_name(uint32_t end)
+{
+	static const char *const names[] = {
+#define X(number, NAME, name, text) [number] = name,
+		OTP_WALK_ENDS(X)
+#undef X
+	};
+
+	return end < ARRAY_SIZE(names) ? names[end] : NULL;
+}
 
 static bool runtime_index_is_known(uint32_t index)
 {

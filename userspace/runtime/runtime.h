@@ -71,6 +71,8 @@ struct runtime_words {
 	const uint64_t *root; /* kept words of the root */
 	uint32_t nr_root;
 	uint32_t index; /* 0: the innermost frame */
+	uint32_t nr_outer; /* frames further out, their words at word + (count + 1) * i, each behind its address */
+	bool last;	/* the outermost frame of a whole walk */
 	const struct otp_regs *regs; /* of the sample; NULL: none */
 	uint32_t arch;
 };
@@ -80,6 +82,7 @@ enum runtime_frame_flags {
 	RUNTIME_HIDDEN = 2, /* a frame of the runtime's own bookkeeping; ENTRY counts all the same */
 	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
 	RUNTIME_LINE = 8,   /* position is the line itself */
+	RUNTIME_CALLER_LINE = 16, /* position is the line in the next outer frame; its own came with the one before */
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */
@@ -127,6 +130,7 @@ extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runt
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 
+const char *runtime_walk_end_name(uint32_t end); /* of enum otp_walk_end; NULL past the end */
 /* The index in runtime_list whose markers the file defines; -ENOENT. Cost: a few reads of its hash table. */
 int runtime_of_file(struct binary *b);
 /* Whether the words of a hostile decoder are within every bound. */

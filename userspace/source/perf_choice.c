@@ -139,7 +139,7 @@ static uint8_t choice_inherit(const struct perf_choice *c, struct perf_tasks *ta
 			choice_set_plan(who, p);
 			who->mode |= OTP_MODE_INHERITED;
 		}
-		if (p && p->select != OTP_SELECT_UNSET && (!p->same_program || proc->exec_id == at->exec_id))
+		if (p && p->select != OTP_SELECT_UNSET && (!(p->flags & OTP_PLAN_SAME_PROGRAM) || proc->exec_id == at->exec_id))
 			return p->select;
 		pid = at->ppid;
 	}

@@ -19,6 +19,7 @@
 #include "base/origin.h"
 #include "source/event_list.h"
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
 
 #define SOURCE_WHY 512
 #define SOURCE_HZ_MIN 1
@@ -31,6 +32,7 @@ struct source_config {
 	uint32_t ring_bytes;    /* power of two; 0: by CPUs and rate */
 	uint32_t sideband_bytes; /* per CPU, power of two; 0: 256 KiB, less above 32 CPUs */
 	uint32_t plans_max;     /* 0: default 8192 */
+	uint32_t walks_max;     /* 0: default 1024 */
 	bool hardware;          /* the CPU clock by cycles: untested */
 	struct event_list events; /* sampled besides the CPU clock, or instead; zero: the CPU clock alone */
 	const char *cpus;       /* "0-3,8", NULL: all; borrowed for open */
@@ -85,8 +87,13 @@ struct source_ops {
 	uint64_t (*vary)(struct source *s, uint64_t now_ns);
 	/* d->running is the source's own: start and stop set it. */
 	int (*set_defaults)(struct source *s, const struct otp_defaults *d);
-	/* These three: -E2BIG when the table is full, and no plan of a dead process can be dropped. */
+	/* These four: -E2BIG when the table is full, and no entry of a dead process can be dropped. */
 	int (*set_plan)(struct source *s, uint32_t pid, const struct otp_plan *p); /* NULL p removes */
+	/*
+	 * How to copy the frames of the interpreters in a process; otp_walk_sound holds for w. Applied where the process'
+	 * plan has OTP_PLAN_WALK. NULL w removes. NULL where this source does not walk: such frames are not copied.
+	 */
+	int (*set_walk)(struct source *s, uint32_t pid, const struct otp_walks *w);
 	/* How to copy processes of this name that have no plan; NULL h removes. */
 	int (*set_hint)(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
 	int (*set_cgroup)(struct source *s, uint64_t cgroup_id, const struct otp_cgroup_rule *r); /* NULL removes */

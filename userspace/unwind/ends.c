@@ -20,5 +20,7 @@ const char *unwind_marker(uint32_t marker)
 {
 	if (marker == FRAME_MARKER_EMPTY)
 		return "[no stack]";
+	if (marker == FRAME_MARKER_MISFIT)
+		return "[native and interpreted frames do not fit]";
 	return marker < ARRAY_SIZE(ends) ? ends[marker].marker : "[cut]";
 }

@@ -53,9 +53,11 @@ enum unwind_end {
 
 /* A marker frame states how the stack ended, or that it is empty: receivers drop samples without a frame. */
 #define FRAME_MARKER_EMPTY UNWIND_END_NR
+/* Interpreted frames follow whose place in the native stack is not known. */
+#define FRAME_MARKER_MISFIT (UNWIND_END_NR + 1)
 
 const char *unwind_end_name(enum unwind_end end);
-/* The text of a marker frame, an end or FRAME_MARKER_EMPTY; NULL for a true root. */
+/* The text of a marker frame, an end or a FRAME_MARKER_; NULL for a true root. */
 const char *unwind_marker(uint32_t marker);
 static inline bool unwind_end_is_root(enum unwind_end end)
 {

@@ -102,15 +102,6 @@ static void find_processes(void)
 
 /* --- mapped files --- */
 
-static const struct {
-	const char *name;
-	int protection;
-} mapped[] = {
-#define X(name, protection) {name, protection},
-	HELD_FILES(X)
-#undef X
-};
-
 static void try_mapping(uint32_t pid, size_t i, const char *path)
 {
 	uint64_t at = HELD_FIRST + i * HELD_STEP;
@@ -127,8 +118,8 @@ static void try_mapping(uint32_t pid, size_t i, const char *path)
 			/* A range without end also covers code that may be read. */
 			got += takeover_try(&q, path) && r != 3;
 		}
-	takeover_ok(!i == (got > 0), "%s mapped with protection %d %s (pid %u: %u)", mapped[i].name, mapped[i].protection,
-		    i ? "does not arrive" : "arrives", pid, got);
+	takeover_ok(!i == (got > 0), "%s mapped with protection %d %s (pid %u: %u)", held_files[i].name,
+		    held_files[i].protection, i ? "does not arrive" : "arrives", pid, got);
 }
 
 static void try_mappings(void)
@@ -136,9 +127,9 @@ static void try_mappings(void)
 	char path[HOST_PATH_MAX + 64];
 
 	for (int p = 0; p < 2; p++)
-		for (size_t i = 0; i < ARRAY_SIZE(mapped); i++) {
-			snprintf(path, sizeof(path), "%s/%s", directory, mapped[i].name);
-			try_mapping(held[p], i, mapped[i].name[0] == '/' ? mapped[i].name : i ? "" : path);
+		for (size_t i = 0; i < ARRAY_SIZE(held_files); i++) {
+			snprintf(path, sizeof(path), "%s/%s", directory, held_files[i].name);
+			try_mapping(held[p], i, held_files[i].name[0] == '/' ? held_files[i].name : i ? "" : path);
 		}
 }
 
@@ -203,27 +194,15 @@ static void try_too_many(void)
 /* Of these, some lengths are deadly; they are tried later. */
 static bool is_strict(uint32_t type)
 {
-	return type == IPC_ASK || type == IPC_PLAN || type == IPC_HINT;
+	return type == IPC_ASK || type == IPC_PLAN || type == IPC_HINT || type == IPC_WALK;
 }
 
-/* Every type with every length to the monitor, or, also with one and four descriptors, to net. */
 static void flood(int sock, const char *what)
 {
-	static const uint8_t patterns[3] = {0, 0xff, 0x41};
-	static uint8_t data[IPC_DATA_MAX];
-	const int fds[4] = {sock, STDERR_FILENO, sock, sock};
-	const int nr_fds[3] = {0, 1, 4};
-	uint32_t type, len, sent = 0;
-	int err = 0;
+	const struct takeover_flood f = {.leaves_out = sock == SOCK ? is_strict : NULL};
+	uint32_t sent;
+	int err = takeover_flood(sock, &f, &sent);
 
-	for (int t = 0; takeover_type(&t, &type);)
-		for (int l = 0; takeover_length(&l, &len) && !err;) {
-			if (sock == SOCK && is_strict(type))
-				continue;
-			memset(data, patterns[l % 3], sizeof(data));
-			err = takeover_send(sock, type, l, data, len, len, fds, sock == SOCK ? 0 : nr_fds[(l + t) % 3]);
-			sent += !err;
-		}
 	/* net may take an engine that sends nonsense for dead, and close. */
 	takeover_ok(sock != SOCK || !err, "%s: %u messages of all types and lengths (%s)", what, sent, strerror(-err));
 }
@@ -274,16 +253,6 @@ static void check_held(void)
 		    "an engine holds two sockets, no file to write, no directory (%d, %d, %d)", sockets, writable, others);
 }
 
-static int find_peer(void)
-{
-	struct stat st;
-
-	for (int fd = SOCK + 1; fd < 4096; fd++)
-		if (!fstat(fd, &st) && S_ISSOCK(st.st_mode))
-			return fd;
-	return -1;
-}
-
 static void attack_quietly(void)
 {
 	struct ipc_ask program = {.kind = HOST_OPEN_MAPPED, .start = HELD_FIRST, .end = HELD_FIRST + HELD_BYTES};
@@ -297,8 +266,8 @@ static void attack_quietly(void)
 	try_too_many();
 	try_plans();
 	flood(SOCK, "the monitor");
-	if (find_peer() >= 0)
-		flood(find_peer(), "net");
+	if (takeover_peer() >= 0)
+		flood(takeover_peer(), "net");
 	takeover_ok(takeover_try(&program, ""), "after all of that, a program that may be opened still is (%llu questions)",
 		    (unsigned long long)takeover_asked);
 }
@@ -328,6 +297,7 @@ static const struct deadly deadly[] = {
 	{"an index of a socket", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 1, SOCK},
 	{"an index of two files", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 2, STDERR_FILENO},
 	{"a plan of the wrong size", IPC_PLAN, 9, 0, {0}, 0, 0},
+	{"walks of the wrong size", IPC_WALK, sizeof(struct ipc_walk) + 8, 0, {0}, 0, 0},
 	{"a hint of the wrong size", IPC_HINT, 1, 0, {0}, 0, 0},
 	{"a type that does not exist", 99, 0, 0, {0}, 0, 0},
 	{"a length that is not true", IPC_BEAT, 8, 9, {0}, 0, 0},

@@ -13,26 +13,17 @@
 
 #include "takeover.h"
 
-static const struct {
-	const char *name;
-	int protection;
-} files[] = {
-#define X(name, protection) {name, protection},
-	HELD_FILES(X)
-#undef X
-};
-
 static int held_map(const char *directory, size_t i)
 {
-	int absolute = files[i].name[0] == '/', fd;
+	int absolute = held_files[i].name[0] == '/', fd;
 	char path[4096];
 	void *at;
 
-	snprintf(path, sizeof(path), "%s%s%s", absolute ? "" : directory, absolute ? "" : "/", files[i].name);
+	snprintf(path, sizeof(path), "%s%s%s", absolute ? "" : directory, absolute ? "" : "/", held_files[i].name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	at = mmap((void *)(HELD_FIRST + i * HELD_STEP), HELD_BYTES, files[i].protection,
+	at = mmap((void *)(HELD_FIRST + i * HELD_STEP), HELD_BYTES, held_files[i].protection,
 		  MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
 	close(fd);
 	return at == MAP_FAILED ? -errno : 0;
@@ -54,7 +45,7 @@ int main(int argc, char **argv)
 	uid_t user = argc > 2 ? (uid_t)atoi(argv[2]) : 0;
 	int err = argc > 1 ? held_hide() : -EINVAL;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !err; i++)
+	for (size_t i = 0; i < sizeof(held_files) / sizeof(held_files[0]) && !err; i++)
 		err = held_map(argv[1], i);
 	if (!err && user && (setresgid(user, user, user) || setresuid(user, user, user)))
 		err = -errno;

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -71,48 +70,32 @@ static void ask_as_others(void)
 	takeover_ok(!answers, "net asks %u questions, and none is answered (%u)", sent, answers);
 }
 
-/* Of all types and lengths, with no, one and four descriptors but to the monitor; returns how many were sent. */
-static uint32_t flood(int sock)
+static void read_pending(void)
 {
-	static const uint8_t patterns[3] = {0, 0xff, 0x41};
-	static uint8_t data[IPC_DATA_MAX];
-	const int fds[4] = {sock, STDERR_FILENO, sock, sock};
-	const int nr_fds[3] = {0, 1, 4};
-	uint32_t type, len, n = 0;
-	int err = 0;
-
-	for (int t = 0; takeover_type(&t, &type);)
-		for (int l = 0; takeover_length(&l, &len) && !err;) {
-			memset(data, patterns[l % 3], sizeof(data));
-			err = takeover_send(sock, type, l, data, len, len, fds, sock == SOCK ? 0 : nr_fds[(l + t) % 3]);
-			n += !err;
-			read_all(0);
-		}
-	return n;
+	read_all(0);
 }
 
-/* Where net keeps it does not matter here: any socket but the monitor's. */
-static int find_engine(void)
+/* Returns how many messages were sent. */
+static uint32_t flood(int sock)
 {
-	struct stat st;
+	const struct takeover_flood f = {.after_each = read_pending};
+	uint32_t n;
 
-	for (int fd = SOCK + 1; fd < 1024; fd++)
-		if (!fstat(fd, &st) && S_ISSOCK(st.st_mode))
-			return fd;
-	return -1;
+	takeover_flood(sock, &f, &n);
+	return n;
 }
 
 static int await_engine(void)
 {
 	uint64_t deadline = clock_now_ns() + (uint64_t)ENGINE_MS * NSEC_PER_MSEC;
 
-	while (find_engine() < 0 && clock_now_ns() < deadline)
+	while (takeover_peer() < 0 && clock_now_ns() < deadline)
 		if (takeover_receive(SOCK, &message, 100) == 1) {
 			if (message.head.type == IPC_PEER)
 				return ipc_take_fd(&message, 0);
 			check_message();
 		}
-	return find_engine();
+	return takeover_peer();
 }
 
 int __wrap_sandbox_net(const struct config *c)

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/roles.h"
 
 #define READ_MAX (4u << 20)
 
@@ -106,6 +108,45 @@ int takeover_send(int sock, uint32_t type, uint64_t tag, const void *data, uint3
 		poll(&p, 1, 50);
 	}
 	return 0;
+}
+
+static int takeover_send_any(int sock, int t, uint32_t type, int l, uint32_t len)
+{
+	static const uint8_t patterns[3] = {0, 0xff, 0x41};
+	static uint8_t data[IPC_DATA_MAX];
+	const int fds[4] = {sock, STDERR_FILENO, sock, sock};
+	const int nr_fds[3] = {0, 1, 4};
+
+	memset(data, patterns[l % 3], sizeof(data));
+	return takeover_send(sock, type, (uint64_t)l, data, len, len, fds, sock == ROLE_SOCKET ? 0 : nr_fds[(l + t) % 3]);
+}
+
+int takeover_flood(int sock, const struct takeover_flood *f, uint32_t *ret_sent)
+{
+	uint32_t type, len, sent = 0;
+	int err = 0;
+
+	for (int t = 0; takeover_type(&t, &type);)
+		for (int l = 0; takeover_length(&l, &len) && !err;) {
+			if (f->leaves_out && f->leaves_out(type))
+				continue;
+			err = takeover_send_any(sock, t, type, l, len);
+			sent += !err;
+			if (f->after_each)
+				f->after_each();
+		}
+	*ret_sent = sent;
+	return err;
+}
+
+int takeover_peer(void)
+{
+	struct stat st;
+
+	for (int fd = ROLE_SOCKET + 1; fd < 4096; fd++)
+		if (!fstat(fd, &st) && S_ISSOCK(st.st_mode))
+			return fd;
+	return -1;
 }
 
 int takeover_receive(int sock, struct ipc_message *m, int ms)

@@ -27,19 +27,23 @@
 /* The secret in the memory of both. */
 #define HELD_MEMORY (HELD_FIRST + 32 * HELD_STEP)
 
-/* X(name in the directory, protection) */
-#define HELD_FILES(X)                                              \
-	X("program", PROT_READ | PROT_EXEC) /* may be opened */    \
-	X("text", PROT_READ)                                       \
-	X("text", PROT_READ | PROT_EXEC)                           \
-	X("core", PROT_READ)                                       \
-	X("core", PROT_READ | PROT_EXEC)                           \
-	X("private", PROT_READ)                                    \
-	X("private", PROT_NONE)                                    \
-	X("jitdump", PROT_READ)                                    \
-	X("/etc/shadow", PROT_READ)                                \
-	X("/etc/shadow", PROT_READ | PROT_EXEC)                    \
-	X("/dev/zero", PROT_READ | PROT_EXEC)
+/* Names in the directory, or absolute ones; mapped in this order. Unused in some of the programs. */
+__attribute__((unused)) static const struct {
+	const char *name;
+	int protection;
+} held_files[] = {
+	{"program", PROT_READ | PROT_EXEC}, /* may be opened */
+	{"text", PROT_READ},
+	{"text", PROT_READ | PROT_EXEC},
+	{"core", PROT_READ},
+	{"core", PROT_READ | PROT_EXEC},
+	{"private", PROT_READ},
+	{"private", PROT_NONE},
+	{"jitdump", PROT_READ},
+	{"/etc/shadow", PROT_READ},
+	{"/etc/shadow", PROT_READ | PROT_EXEC},
+	{"/dev/zero", PROT_READ | PROT_EXEC},
+};
 
 /* Lines of a report. */
 void takeover_ok(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -55,6 +59,18 @@ bool takeover_type(int *i, uint32_t *ret); /* every type that ipc.h has */
 /* As ipc_send, without its checks: claimed is the length that the head states. */
 int takeover_send(int sock, uint32_t type, uint64_t tag, const void *data, uint32_t len, uint32_t claimed,
 		  const int *fds, int nr_fds);
+/* Each may be NULL. */
+struct takeover_flood {
+	bool (*leaves_out)(uint32_t type);
+	void (*after_each)(void);
+};
+/*
+ * Every type with every length; to others than the monitor with no, one and four descriptors. 0, or the error that
+ * ended it.
+ */
+int takeover_flood(int sock, const struct takeover_flood *f, uint32_t *ret_sent);
+/* Engine's socket to net, and net's to the engine, wherever they are kept: any but the monitor's. -1: none. */
+int takeover_peer(void);
 /* Waits up to ms; as ipc_receive, -ETIMEDOUT. */
 int takeover_receive(int sock, struct ipc_message *m, int ms);
 /* ask.c: one question to the monitor, and its answer, whose descriptors are in takeover_answer; its error or 0. */

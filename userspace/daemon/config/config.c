@@ -65,6 +65,7 @@ static int config_new(struct config **ret)
 		.log_level = LOG_LEVEL_INFO,
 		.symbols_inline = true,
 		.symbols_lines = true,
+		.runtimes_walk = true,
 		.symbols_debug_dirs = strdup("/usr/lib/debug"),
 		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
 		.symbols_cache_bytes = 256u << 20,

@@ -11,7 +11,8 @@
 const char *const config_section_names[SECTION_NR] = {
 	[SECTION_SAMPLER] = "sampler",   [SECTION_PROFILE] = "profile", [SECTION_TARGETS] = "targets",
 	[SECTION_EXPORTER] = "exporter", [SECTION_RESOURCE] = "resource", [SECTION_METRICS] = "metrics",
-	[SECTION_LIMITS] = "limits",   [SECTION_SYMBOLS] = "symbols", [SECTION_DEBUGINFOD] = "debuginfod",
+	[SECTION_LIMITS] = "limits",   [SECTION_SYMBOLS] = "symbols", [SECTION_RUNTIMES] = "runtimes",
+	[SECTION_DEBUGINFOD] = "debuginfod",
 	[SECTION_DAEMON] = "daemon",
 };
 
@@ -70,6 +71,8 @@ const struct config_key config_keys[] = {
 	K(SYMBOLS, "debug_dirs", dirs, symbols_debug_dirs, .restart = true),
 	K(SYMBOLS, "cache_dir", path, symbols_cache_dir, .restart = true),
 	K(SYMBOLS, "cache_bytes", size64, symbols_cache_bytes, RANGE(0, 64 * GIB)),
+	K(RUNTIMES, "walk", bool, runtimes_walk, .restart = true),
+	K(RUNTIMES, "loops", bool, runtimes_loops),
 	K(DEBUGINFOD, "urls", urls, debuginfod.urls),
 	K(DEBUGINFOD, "timeout", duration, debuginfod.timeout_ns, RANGE(NSEC_PER_SEC, 3600 * NSEC_PER_SEC)),
 	K(DEBUGINFOD, "max_file_bytes", size64, debuginfod.file_bytes, RANGE(64 * KIB, 4 * GIB)),

@@ -46,13 +46,14 @@ int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
 int opener_containers(struct opener *o, const char *ids, struct buf *to);
 
 /*
- * Before memory of pid, or a file of this file system (dev) for it, is touched.
- * -EACCES: it is banned, because an opener hung on it.
+ * opener_touch.c: before memory of pid, or a file of this file system (dev) for
+ * it, is touched. -EACCES: it is banned, because an opener hung on it.
  */
 int opener_touch(struct opener *o, uint32_t pid, uint64_t dev);
 /* The same of a file that is open as a path. Does not hang itself. */
 int opener_touch_file(struct opener *o, uint32_t pid, int path_fd);
 
+/* opener_copy.c */
 struct statfs;
 bool opener_may_hang(const struct statfs *fs); /* a server answers for this file system */
 /*
@@ -82,7 +83,7 @@ int opener_open_root(const struct opener_process *p); /* by O_PATH */
 /* The file of this absolute path in a root, by O_PATH; resolve: RESOLVE_ flags besides IN_ROOT. */
 int opener_open_in(int root, const char *name, uint64_t resolve);
 enum opener_way { WAY_MAPPED, WAY_NAMED }; /* how a file was found; anybody may have chosen a name */
-/* Opens what an O_PATH descriptor leads to, for p. ino: required of it, 0: any. */
+/* Opens what an O_PATH descriptor that was touched leads to, for p. ino: required of it, 0: any. */
 int opener_take(struct opener *o, enum opener_way way, const struct opener_process *p, int path_fd, uint64_t ino,
 		int *ret_fd);
 
@@ -90,12 +91,15 @@ int opener_take(struct opener *o, enum opener_way way, const struct opener_proce
 struct stat;
 /* A regular file whose content the kernel does not generate; else -EPERM. */
 int opener_check_kind(int path_fd, struct stat *st, struct statfs *fs);
+bool opener_is_overlay(const struct statfs *fs);
+/* Whether it can be the file that maps show with this inode. */
+bool opener_is_inode(const struct stat *st, const struct statfs *fs, uint64_t ino);
 /* Whether a file that was found by its name only may be read for this user's process. */
 bool opener_may_run(const struct proc_status *user, const struct stat *st);
 /* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */
 int opener_check_content(int fd, const struct stat *st, const struct proc_status *jitdump_of);
 
-/* opener_mapping.c: an O_PATH descriptor of the file that is mapped executable at [start, end); -ENOENT: none is. */
+/* opener_mapping.c: touches the file that is mapped executable at [start, end); its O_PATH descriptor, or -ENOENT. */
 int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end);
 
 #endif

@@ -4,10 +4,8 @@
  * system may never answer, as a copy that is made here, under the deadline.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -110,8 +108,6 @@ static int opener_note(int fd, struct ticket_file *ret)
 	return 0;
 }
 
-#define OVERLAY 0x794c7630
-
 /* An overlay hangs where a layer of it does, and users make overlays over their own FUSE in their own namespaces. */
 static bool opener_overlay_may_hang(const struct opener *o, int fd)
 {
@@ -123,32 +119,7 @@ static bool opener_overlay_may_hang(const struct opener *o, int fd)
 
 static bool opener_wants_copy(const struct opener *o, const struct statfs *fs, int fd)
 {
-	return opener_may_hang(fs) || ((uint32_t)fs->f_type == OVERLAY && opener_overlay_may_hang(o, fd));
-}
-
-int opener_touch(struct opener *o, uint32_t pid, uint64_t dev)
-{
-	struct blame who = {.pid = dev ? 0 : pid, .dev = dev};
-	int err = owner_of(pid, &who.uid);
-
-	/* One that is gone has no user; its files are found for a neighbour, or not. */
-	if (err && !dev)
-		return err;
-	if (memcmp(&who, &o->touched, sizeof(who)) != 0)
-		ipc_send(o->monitor, IPC_BLAME, 0, &who, sizeof(who), NULL, 0);
-	o->touched = who;
-	return blame_is_banned(o->bans.ban, o->bans.count, &who) ? -EACCES : 0;
-}
-
-#define NOT_ASKED (AT_EMPTY_PATH | AT_STATX_DONT_SYNC) /* a file server */
-
-int opener_touch_file(struct opener *o, uint32_t pid, int path_fd)
-{
-	struct statx st;
-
-	if (statx(path_fd, "", NOT_ASKED, STATX_INO, &st) < 0)
-		return errno == ENOSYS ? opener_touch(o, pid, 0) : -errno; /* before Linux 4.11 */
-	return opener_touch(o, pid, makedev(st.stx_dev_major, st.stx_dev_minor));
+	return opener_may_hang(fs) || (opener_is_overlay(fs) && opener_overlay_may_hang(o, fd));
 }
 
 int opener_pass(struct opener *o, const struct statfs *fs, int *fd, int *ret_fd)

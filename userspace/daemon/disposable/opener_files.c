@@ -21,7 +21,6 @@
 #include "base/cleanup.h"
 #include "process/host.h"
 
-#define OVERLAY	    0x794c7630
 #define STATUS_TEXT 65536
 
 /*
@@ -66,7 +65,6 @@ static int opener_reopen(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Devices differ between maps and stat on overlay and btrfs, so only the inode is compared. */
 static int opener_check_found(enum opener_way way, int path_fd, uint64_t ino, const struct proc_status *user,
 			      struct stat *st, struct statfs *fs)
 {
@@ -74,7 +72,7 @@ static int opener_check_found(enum opener_way way, int path_fd, uint64_t ino, co
 
 	if (err)
 		return err;
-	if (ino && st->st_ino != ino && (uint32_t)fs->f_type != OVERLAY)
+	if (ino && !opener_is_inode(st, fs, ino))
 		return -ESTALE;
 	return way == WAY_MAPPED || opener_may_run(user, st) ? 0 : -EACCES;
 }
@@ -92,8 +90,6 @@ int opener_take(struct opener *o, enum opener_way way, const struct opener_proce
 	buf_init(&text, STATUS_TEXT);
 	err = opener_process_status(p, &text, &user);
 	if (!err)
-		err = opener_touch_file(o, p->stat.pid, path_fd);
-	if (!err)
 		err = opener_check_found(way, path_fd, ino, &user, &st, &fs);
 	if (err)
 		return err;
@@ -110,8 +106,9 @@ static int opener_try_name(struct opener *o, const struct opener_process *p, uin
 			   int *ret_fd)
 {
 	_cleanup_(closep) int path_fd = opener_open_name(p, path, RESOLVE_NO_MAGICLINKS);
+	int err = path_fd < 0 ? path_fd : opener_touch_file(o, p->stat.pid, path_fd);
 
-	return path_fd < 0 ? path_fd : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
+	return err ? err : opener_take(o, WAY_NAMED, p, path_fd, ino, ret_fd);
 }
 
 static int opener_try_mapping(struct opener *o, const struct opener_process *p, const struct ipc_ask *ask,

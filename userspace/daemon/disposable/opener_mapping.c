@@ -15,7 +15,6 @@
 #include "process/maps_text.h"
 
 #define MAPS_READ (64u << 20)
-#define OVERLAY	  0x794c7630
 
 static bool opener_mapping_is_code(const char *text, size_t len, uint64_t start, uint64_t end, struct maps_line *ret)
 {
@@ -43,15 +42,13 @@ static int opener_mapping_find(FILE *maps, uint64_t start, uint64_t end, struct 
 	return -ENOENT;
 }
 
-/* The mappings may have changed in between: it is the same file still. Overlays show another inode there. */
+/* The mappings may have changed in between: it is the same file still. */
 static bool opener_mapping_is(int path_fd, uint64_t ino)
 {
 	struct statfs fs;
 	struct stat st;
 
-	if (fstat(path_fd, &st) < 0 || fstatfs(path_fd, &fs) < 0)
-		return false;
-	return st.st_ino == ino || (uint32_t)fs.f_type == OVERLAY;
+	return fstat(path_fd, &st) == 0 && fstatfs(path_fd, &fs) == 0 && opener_is_inode(&st, &fs, ino);
 }
 
 int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end)

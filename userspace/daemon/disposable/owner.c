@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "process/proc_status.h"
 
 #define DEPTH_MAX 33 /* user namespaces in each other: Linux, kernel/user_namespace.c, create_user_ns */
 
@@ -43,13 +44,13 @@ static ino_t owner_our_namespace(void)
 
 static int owner_real_user(uint32_t pid, uint32_t *ret_uid)
 {
+	struct proc_status status;
 	char text[4096];
-	const char *line;
 
-	if (file_read_proc(pid, "status", text, sizeof(text)) <= 0)
+	if (file_read_proc(pid, "status", text, sizeof(text)) <= 0 || proc_status_parse(text, &status))
 		return -ESRCH;
-	line = strstr(text, "\nUid:");
-	return line && sscanf(line, "\nUid: %u", ret_uid) == 1 ? 0 : -ESRCH;
+	*ret_uid = status.real_uid;
+	return 0;
 }
 
 /* Takes fd, a user namespace below ours. */

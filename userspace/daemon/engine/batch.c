@@ -260,6 +260,28 @@ static uint32_t batch_arch_regs(uint16_t arch)
 	}
 }
 
+/* Whether all of the section is there, and no more than a sampler writes. */
+static bool batch_walk_is_whole(const struct otp_walked *w, uint32_t len)
+{
+	return len >= sizeof(*w) && w->generation && w->plan < OTP_WALK_PLANS && w->end < OTP_WALK_END_NR &&
+	       w->frames <= OTP_WALK_FRAMES && w->root_words <= OTP_WALK_WORDS && w->frame_words &&
+	       w->frame_words <= OTP_WALK_FRAME_WORDS && len == sample_walk_bytes(w);
+}
+
+static int batch_find_walks(const struct otp_sample *head, struct sample *s)
+{
+	const struct otp_walked *w;
+	uint32_t len, bytes = 0;
+
+	for (uint32_t i = 0; (w = sample_section_nth(head, OTP_SEC_WALK, i, &len)); i++) {
+		bytes += (uint32_t)sizeof(struct otp_section) + len;
+		if (i >= OTP_WALK_PLANS || !batch_walk_is_whole(w, len) || s->walks[w->plan] || bytes > OTP_WALK_BYTES)
+			return -EBADMSG;
+		s->walks[w->plan] = w;
+	}
+	return 0;
+}
+
 int batch_sample(struct batch *b, const struct batch_item *it, struct sample *ret)
 {
 	const struct otp_sample *head = (const void *)(uintptr_t)it->at;
@@ -290,6 +312,8 @@ int batch_sample(struct batch *b, const struct batch_item *it, struct sample *re
 		s.base = (const uint8_t *)(base + 1);
 		s.base_len = len - (uint32_t)sizeof(*base);
 	}
+	if (batch_find_walks(head, &s) < 0)
+		return -EBADMSG;
 	stack = sample_section(head, OTP_SEC_USTACK, &len);
 	if (stack) {
 		if (len < sizeof(*stack))

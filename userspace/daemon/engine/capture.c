@@ -239,6 +239,24 @@ static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const
 		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
 }
 
+/*
+ * As they are. Words of a walk are those that its plan names: frames, code objects, counts and flags of the interpreter,
+ * by which names are found. No value of the program is among them, but for pointers to such values.
+ */
+static uint16_t capture_add_walks(struct buf *b, const struct sample *s)
+{
+	uint16_t n = 0;
+
+	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++) {
+		if (!s->walks[i])
+			continue;
+		capture_add_section(b, OTP_SEC_WALK, sample_walk_bytes(s->walks[i]));
+		buf_add(b, s->walks[i], sample_walk_bytes(s->walks[i]));
+		n++;
+	}
+	return n;
+}
+
 /* A section length that the reader checks against 32 bits stays far below: the stack is at most 512 KiB. */
 void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
 		    const struct kernel_symbols *kernel)
@@ -246,6 +264,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 	bool value = s->head.origin != OTP_ORIGIN_CPU_CLOCK;
 	struct buf *b = &c->scratch;
 	struct otp_sample *head;
+	uint16_t walks;
 
 	if (c->failed)
 		return;
@@ -262,6 +281,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 		capture_add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
 		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
 	}
+	walks = capture_add_walks(b, s);
 	if (s->base)
 		capture_add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
 	if (s->stack)
@@ -271,7 +291,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 	head = (struct otp_sample *)b->data;
 	head->rec.len = (uint32_t)b->len;
 	head->mode &= ~OTP_MODE_CHUNKED;
-	head->nr_sections = (uint16_t)(value + !!s->reg + !!s->nr_kernel + !!s->base + !!s->stack);
+	head->nr_sections = (uint16_t)(value + !!s->reg + !!s->nr_kernel + walks + !!s->base + !!s->stack);
 	head->tls_base = 0;
 	PUT(c, CAPTURE_SAMPLE, {b->data, b->len});
 }

@@ -28,6 +28,19 @@ static void engine_on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)
 	ipc_send(e->sock, IPC_PLAN, 0, &m, sizeof(m), NULL, 0);
 }
 
+static void engine_on_walk(void *ctx, uint32_t pid, const struct otp_walks *w)
+{
+	struct engine *e = ctx;
+	struct {
+		struct ipc_walk head;
+		struct otp_walks walks;
+	} m = {.head = {.pid = pid, .remove = !w}};
+
+	if (w)
+		m.walks = *w;
+	ipc_send(e->sock, IPC_WALK, 0, &m, w ? sizeof(m) : sizeof(m.head), NULL, 0);
+}
+
 static void engine_on_hint(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 	struct engine *e = ctx;
@@ -57,7 +70,9 @@ static void engine_on_life(void *ctx, uint32_t pid, uint32_t parent)
 }
 
 static const struct pipeline_ops engine_ops = {
-	.request = engine_on_request, .plan = engine_on_plan, .hint = engine_on_hint, .life = engine_on_life};
+	.request = engine_on_request, .plan = engine_on_plan, .walk = engine_on_walk,
+	.hint = engine_on_hint, .life = engine_on_life,
+};
 
 static void engine_on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)
 {

@@ -245,6 +245,25 @@ static void explain_generated(struct json *j, const struct explain *x)
 	json_close(j);
 }
 
+static void explain_runtimes(struct json *j, const struct explain *x)
+{
+	struct runtimes_state s;
+
+	json_open_list(j, "runtimes");
+	for (uint32_t i = 0; runtimes_state(x->runtimes, x->process, i, &s); i++) {
+		json_open(j, NULL);
+		json_text(j, "runtime", s.label);
+		json_text(j, "version", s.version);
+		json_bool(j, "walked", s.walked);
+		json_text(j, "state", s.state);
+		json_number(j, "functions", s.functions);
+		json_number(j, "frames", s.frames);
+		json_number(j, "frames_unknown", s.frames_unknown);
+		json_close(j);
+	}
+	json_close_list(j);
+}
+
 static void explain_process(struct json *j, const struct explain *x)
 {
 	const struct process *p = x->process;
@@ -260,6 +279,7 @@ static void explain_process(struct json *j, const struct explain *x)
 	explain_stacks(j, p);
 	explain_workload(j, x);
 	explain_generated(j, x);
+	explain_runtimes(j, x);
 	explain_files(j, x);
 }
 

@@ -14,6 +14,7 @@
 #include "base/ledger.h"
 #include "daemon/config/config.h"
 #include "daemon/engine/jit.h"
+#include "daemon/engine/runtimes.h"
 #include "process/table.h"
 #include "symbol/symbol.h"
 
@@ -24,6 +25,7 @@ struct explain { /* all borrowed */
 	const struct ledger_engine *ledger;
 	const struct symbolizer *symbols;
 	const struct jit *jit;
+	const struct runtimes *runtimes;
 	const struct process *process; /* NULL: not in the table */
 	uint32_t pid;
 };

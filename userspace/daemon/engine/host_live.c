@@ -50,9 +50,9 @@ static int host_live_send_question(struct host_live *h, uint64_t tag, const stru
 {
 	uint8_t m[sizeof(struct ipc_ask) + sizeof(q->ticket) + HOST_PATH_MAX];
 	size_t path_len = strlen(q->path), len = sizeof(struct ipc_ask);
-	const struct ipc_ask ask = {.kind = q->req.kind, .pid = q->req.pid, .pid_start_ns = q->req.pid_start_ns, .start = q->req.start, .end = q->req.end,
-				    .ino = q->req.ino, .len = q->req.len, .alternate_pid = q->req.alternate_pid,
-				    .path_len = (uint32_t)path_len};
+	const struct ipc_ask ask = {.kind = q->req.kind, .pid = q->req.pid, .pid_start_ns = q->req.pid_start_ns,
+				    .start = q->req.start, .end = q->req.end, .ino = q->req.ino, .len = q->req.len,
+				    .alternate_pid = q->req.alternate_pid, .path_len = (uint32_t)path_len};
 
 	memcpy(m, &ask, sizeof(ask));
 	if (q->req.kind == HOST_OPEN_INDEX) {

@@ -26,7 +26,30 @@ static uint32_t sample_regs(const struct sample *s)
 	return s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64;
 }
 
-/* Copies registers, kernel stack, stack bytes and base, one after the other. */
+static size_t park_walks_bytes(const struct sample *s)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++)
+		bytes += s->walks[i] ? sample_walk_bytes(s->walks[i]) : 0;
+	return bytes;
+}
+
+static uint64_t *park_copy_walks(struct sample *to, uint64_t *at)
+{
+	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++) {
+		const struct otp_walked *from = to->walks[i];
+
+		if (!from)
+			continue;
+		memcpy(at, from, sample_walk_bytes(from));
+		to->walks[i] = (const struct otp_walked *)at;
+		at += sample_walk_bytes(from) / sizeof(*at);
+	}
+	return at;
+}
+
+/* Copies registers, kernel stack, walks, stack bytes and base, one after the other. */
 static void copy_sample(struct parked *e, const struct sample *s)
 {
 	uint64_t *to = e->data;
@@ -42,6 +65,7 @@ static void copy_sample(struct parked *e, const struct sample *s)
 		e->sample.kernel = to;
 		to += s->nr_kernel;
 	}
+	to = park_copy_walks(&e->sample, to);
 	if (s->stack_len) {
 		memcpy(to, s->stack, s->stack_len);
 		e->sample.stack = (const uint8_t *)to;
@@ -54,7 +78,8 @@ static void copy_sample(struct parked *e, const struct sample *s)
 
 int park_add(struct park *p, const struct sample *s, const struct process *proc, uint64_t deadline_ns, bool wants_maps)
 {
-	size_t bytes = sizeof(struct parked) + (sample_regs(s) + s->nr_kernel) * sizeof(uint64_t) + s->stack_len + s->base_len;
+	size_t bytes = sizeof(struct parked) + (sample_regs(s) + s->nr_kernel) * sizeof(uint64_t) + park_walks_bytes(s) +
+		       s->stack_len + s->base_len;
 	struct parked *e;
 
 	if (p->bytes + bytes > PARK_BYTES)

@@ -39,6 +39,9 @@ static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 	l->stacks++;
 	if (a->proc && same_exec(a->proc, a->s))
 		pipeline_count_of_process(a->proc, &p->stack);
+	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++)
+		if (a->s->walks[i] && a->s->walks[i]->end < OTP_WALK_END_NR)
+			l->walked[a->s->walks[i]->end]++;
 	if (unwind_end_is_root(p->stack.end))
 		l->stacks_root++;
 	else
@@ -102,6 +105,18 @@ static struct name pipeline_name_of(const struct attempt *a)
 	return n;
 }
 
+/* Walks that became known since the last plan, which has to say that there are any. */
+static bool pipeline_learn_walks(struct pipeline *p, const struct attempt *a)
+{
+	struct otp_walks walks;
+
+	if (!p->ops->walk || !runtimes_walks(p->runtimes, a->proc, &walks))
+		return false;
+	a->proc->walks = walks.generation;
+	p->ops->walk(p->ctx, a->s->head.pid, &walks);
+	return true;
+}
+
 static void pipeline_send_plan(struct pipeline *p, const struct attempt *a)
 {
 	struct otp_plan plan = {
@@ -110,6 +125,7 @@ static void pipeline_send_plan(struct pipeline *p, const struct attempt *a)
 		.base_units = (uint8_t)(a->proc->base_bytes / OTP_BASE_UNIT),
 		.start_ns = a->s->head.start_ns,
 		.exec_id = a->s->head.exec_id,
+		.flags = a->proc->walks ? OTP_PLAN_WALK : 0,
 	};
 
 	if (!plan.generation)
@@ -130,11 +146,16 @@ static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, 
 				   struct otp_hint *ret)
 {
 	const struct otp_hint given = hints_given(&p->hints, name->comm);
+	bool walks;
 
 	if (!a->proc->plan_gen)
 		a->proc->base_bytes = pipeline_base_given(p, a, name);
-	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack))
+	walks = pipeline_learn_walks(p, a);
+	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack)) {
+		if (walks)
+			pipeline_send_plan(p, a);
 		return false;
+	}
 	if (a->s->head.mode & OTP_MODE_BOUNDED && !a->proc->stack_shrunk)
 		adapt_at_least(a->proc, &p->adapt, &given);
 	pipeline_send_plan(p, a);
@@ -187,6 +208,16 @@ static bool pipeline_find_jit(struct pipeline *p, struct attempt *a)
 	return !wait || a->final;
 }
 
+/* Frames of interpreters, and whose process runs one. -EAGAIN: their functions are being decoded. */
+static int pipeline_find_interpreted(struct pipeline *p, const struct attempt *a)
+{
+	const struct process *proc = a->proc && same_exec(a->proc, a->s) ? a->proc : NULL;
+
+	if (proc && has_user_side(a->s))
+		runtimes_meet(p->runtimes, proc, &p->stack, p->now_ns);
+	return runtimes_frames(p->runtimes, proc, a->s, a->final, &p->interpreted);
+}
+
 /* 0: the sample is counted. -EAGAIN: it should wait. */
 static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 {
@@ -195,6 +226,8 @@ static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 	if (a->proc && a->proc->identity_pending && !a->final)
 		return -EAGAIN;
 	if (!pipeline_find_jit(p, a))
+		return -EAGAIN;
+	if (pipeline_find_interpreted(p, a) < 0)
 		return -EAGAIN;
 	if (p->capture)
 		capture_sample(p->capture, a->s, a->space, p->kernel);
@@ -399,7 +432,7 @@ void pipeline_turn(struct pipeline *p, uint64_t now_ns)
 
 void pipeline_explain(struct pipeline *p, uint32_t pid, struct buf *to)
 {
-	struct explain x = {.config = p->config, .ledger = p->ledger, .symbols = p->symbols, .jit = &p->jit,
+	struct explain x = {.config = p->config, .ledger = p->ledger, .symbols = p->symbols, .jit = &p->jit, .runtimes = p->runtimes,
 			    .process = table_peek(p->table, pid), .pid = pid};
 
 	explain_json(&x, to);

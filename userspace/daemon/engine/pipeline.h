@@ -16,6 +16,7 @@
 #include "base/ledger.h"
 #include "daemon/config/config.h"
 #include "daemon/engine/batch.h"
+#include "daemon/engine/decoders.h"
 #include "process/table.h"
 #include "profile/profile.h"
 #include "symbol/symbol.h"
@@ -28,8 +29,12 @@ struct pipeline_ops {
 	profile_out_fn *request;
 	/* The plan for copying a process has changed; its selection is not part of this. */
 	void (*plan)(void *ctx, uint32_t pid, const struct otp_plan *plan);
+	/* How to copy the interpreters' frames of a process; NULL w removes. NULL: nobody copies them. */
+	void (*walk)(void *ctx, uint32_t pid, const struct otp_walks *w);
 	/* The sizes for programs of this name; zeros: remove the hint. */
 	void (*hint)(void *ctx, const char comm[OTP_COMM_LEN], const struct otp_hint *h);
+	/* A process runs a runtime that is not known, and stays native; may be NULL. */
+	void (*unknown_runtime)(void *ctx, uint32_t pid, const char *runtime, const char *why);
 	/* A process was forked by parent, or has executed a program or exited (parent 0); may be NULL. */
 	void (*life)(void *ctx, uint32_t pid, uint32_t parent);
 };
@@ -41,6 +46,7 @@ struct pipeline_config {
 	struct ledger_engine *ledger; /* the working copy; borrowed */
 	struct capture *capture;      /* borrowed, NULL: none */
 	struct binary *vdso;          /* borrowed: of a capture; NULL: our own */
+	struct decoders *decoders;    /* borrowed, NULL: interpreters are not decoded */
 	const struct pipeline_ops *ops;
 	void *ctx;
 };

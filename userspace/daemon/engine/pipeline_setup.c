@@ -12,6 +12,9 @@
 #include "daemon/report/quality.h"
 #include "process/binary.h"
 
+/* Functions of interpreted code: lines and names, a part of what the caches may hold. */
+#define RUNTIMES_BYTES (8u << 20)
+
 static void pipeline_on_file_settled(void *ctx, struct mapped_file *f)
 {
 	((struct pipeline *)ctx)->settled = true;
@@ -99,6 +102,28 @@ static void pipeline_set_copies(struct pipeline *p)
 	p->hints.start = (struct otp_hint){.stack_bytes = c->stack_bytes, .base_bytes = config_base(c->stack_bytes)};
 }
 
+static void pipeline_on_runtime_unknown(void *ctx, uint32_t pid, const char *runtime, const char *why)
+{
+	struct pipeline *p = ctx;
+
+	if (p->ops->unknown_runtime)
+		p->ops->unknown_runtime(p->ctx, pid, runtime, why);
+}
+
+static int pipeline_make_runtimes(struct pipeline *p, const struct pipeline_config *from)
+{
+	struct runtimes_config cfg = {
+		.decoders = p->config->runtimes_walk ? from->decoders : NULL,
+		.ledger = p->ledger,
+		.bytes_max = RUNTIMES_BYTES,
+		.unknown = pipeline_on_runtime_unknown,
+		.settled = pipeline_on_index_settled,
+		.ctx = p,
+	};
+
+	return runtimes_new(&cfg, &p->runtimes);
+}
+
 int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
@@ -123,6 +148,8 @@ int pipeline_new(const struct pipeline_config *cfg, struct pipeline **ret)
 		r = pipeline_make_symbols(p, cfg->host);
 	if (r == 0)
 		r = unwinder_new(&(struct unwind_limits){0}, &p->unwinder);
+	if (r == 0)
+		r = pipeline_make_runtimes(p, cfg);
 	if (r == 0)
 		r = pipeline_make_profile(p);
 	if (r == 0)
@@ -176,6 +203,7 @@ void pipeline_limit(struct pipeline *p, size_t cache_bytes, uint32_t stack_max_b
 {
 	binary_cache_limit(cache_bytes / 7);
 	symbolizer_limit(p->symbols, cache_bytes / 7 * 3, cache_bytes / 7 * 3);
+	runtimes_limit(p->runtimes, MIN(cache_bytes / 3, (size_t)RUNTIMES_BYTES));
 	p->stack_limit = stack_max_bytes;
 	pipeline_set_copies(p);
 	malloc_trim(0);
@@ -187,6 +215,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		return NULL;
 	park_done(&p->park);
 	jit_done(&p->jit);
+	runtimes_free(p->runtimes);
 	hints_done(&p->hints);
 	profile_free(p->profile);
 	profile_free(p->late);

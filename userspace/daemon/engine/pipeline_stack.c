@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The whole stack of one sample: kernel frames, user frames, and a marker
- * where the stack was cut. Frames of a runtime will be placed among the user
- * frames here.
+ * where the stack was cut. Interpreted frames stand in place of the native ones
+ * of their runtime's loop (merge.h).
  */
 #include <string.h>
 
@@ -30,17 +30,77 @@ static void stack_name_generated(const struct attempt *a, struct frame *f)
 	jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f);
 }
 
+/* A frame of the native user stack, with references of its own if generated code is named. */
+static void stack_add_native(struct whole_stack *w, const struct attempt *a, const struct frame *f)
+{
+	struct frame *to = &w->frames[w->count++];
+
+	*to = *f;
+	if (a->jit)
+		stack_name_generated(a, to);
+	w->named += !!(to->flags & FRAME_NAMED);
+}
+
+static void stack_add_marker(struct whole_stack *w, uint32_t marker)
+{
+	stack_add(w, &(struct frame){.kind = KIND_MARKER, .marker = marker});
+}
+
 static void stack_add_user(struct whole_stack *w, const struct attempt *a, const struct unwind_stack *user)
 {
 	uint32_t count = MIN(user->count, (uint32_t)UNWIND_FRAMES_MAX);
-	struct frame *to = &w->frames[w->count];
 
-	memcpy(to, user->frames, count * sizeof(*to));
-	w->count += count;
-	for (uint32_t i = 0; a->jit && i < count; i++) {
-		stack_name_generated(a, &to[i]);
-		w->named += !!(to[i].flags & FRAME_NAMED);
+	for (uint32_t i = 0; i < count; i++)
+		stack_add_native(w, a, &user->frames[i]);
+	if (!unwind_end_is_root(user->end))
+		stack_add_marker(w, user->end);
+}
+
+static void stack_add_interpreted(struct whole_stack *w, const struct frame *f)
+{
+	stack_add(w, f);
+	str_ref(f->function);
+	if (f->file)
+		str_ref(f->file);
+}
+
+static void stack_add_merged(struct pipeline *p, const struct attempt *a, const struct merge_frame *f)
+{
+	struct whole_stack *w = &p->whole;
+
+	switch (f->kind) {
+	case MERGE_NATIVE:
+		stack_add_native(w, a, &p->stack.frames[f->index]);
+		break;
+	case MERGE_CUT:
+		stack_add_marker(w, p->stack.end);
+		break;
+	case MERGE_MISFIT:
+		stack_add_marker(w, FRAME_MARKER_MISFIT);
+		break;
+	default:
+		stack_add_interpreted(w, &p->interpreted.half[f->kind - MERGE_RUNTIME].frames[f->index]);
 	}
+}
+
+static void stack_merge(struct pipeline *p, const struct attempt *a)
+{
+	const struct runtimes_stack *runtimes = &p->interpreted;
+	struct merge_in in = {.native = p->loops, .nr_native = MIN(p->stack.count, (uint32_t)UNWIND_FRAMES_MAX),
+			      .native_whole = unwind_end_is_root(p->stack.end), .nr_runtimes = runtimes->nr,
+			      .keep_loops = p->config->runtimes_loops};
+	bool misfit;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < runtimes->nr; i++)
+		in.runtime[i] = (struct merge_runtime){.flags = runtimes->half[i].flags, .nr = runtimes->half[i].nr,
+						       .whole = runtimes->half[i].whole};
+	runtimes_loops(p->runtimes, a->proc, &p->stack, p->loops);
+	p->ledger->loop_leaves += in.nr_native && p->loops[0].runtime;
+	n = merge(&in, p->merged, &misfit);
+	p->ledger->walks_misfit += misfit;
+	for (uint32_t i = 0; i < n; i++)
+		stack_add_merged(p, a, &p->merged[i]);
 }
 
 void pipeline_stack(struct pipeline *p, const struct attempt *a)
@@ -49,9 +109,10 @@ void pipeline_stack(struct pipeline *p, const struct attempt *a)
 
 	w->count = w->named = 0;
 	stack_add_kernel(w, a->s);
-	stack_add_user(w, a, &p->stack);
-	if (!unwind_end_is_root(p->stack.end))
-		stack_add(w, &(struct frame){.kind = KIND_MARKER, .marker = p->stack.end});
+	if (p->interpreted.nr)
+		stack_merge(p, a);
+	else
+		stack_add_user(w, a, &p->stack);
 }
 
 void pipeline_stack_done(struct pipeline *p)

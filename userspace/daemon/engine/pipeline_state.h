@@ -12,6 +12,7 @@
 #include "daemon/engine/jit.h"
 #include "daemon/engine/park.h"
 #include "daemon/engine/pipeline.h"
+#include "daemon/engine/runtimes.h"
 #include "profile/profile.h"
 #include "unwind/unwind.h"
 
@@ -36,6 +37,7 @@ struct pipeline {
 	struct profile_builder *profile;
 	struct profile_builder *late; /* samples that wait for names; of this rate and these attributes */
 	struct jit jit;
+	struct runtimes *runtimes;
 	bool ending;
 	uint64_t now_ns; /* of the current batch or turn */
 	struct resource_set resource;
@@ -48,6 +50,9 @@ struct pipeline {
 	/* Of the current sample; both large. */
 	struct unwind_stack stack; /* its native user stack */
 	struct whole_stack whole;  /* all of its frames */
+	struct runtimes_stack interpreted;
+	struct merge_native loops[UNWIND_FRAMES_MAX];
+	struct merge_frame merged[MERGE_MAX(UNWIND_FRAMES_MAX, OTP_WALK_PLANS * OTP_WALK_FRAMES)];
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
 
 struct sample {
 	struct otp_sample head;
@@ -28,7 +29,20 @@ struct sample {
 	const uint8_t *base;     /* NULL: none */
 	uint32_t base_len;
 	bool chunk_lost;         /* the copy went on, but a chunk was lost */
+	/* Interpreters' frames, by plan; NULL: none. Its words follow the head, as many as it says (sample_walk_words). */
+	const struct otp_walked *walks[OTP_WALK_PLANS];
 };
+
+/* The words of a walk: the root's, then those of each frame. */
+static inline const uint64_t *sample_walk_words(const struct otp_walked *w)
+{
+	return (const uint64_t *)(w + 1);
+}
+
+static inline uint32_t sample_walk_bytes(const struct otp_walked *w)
+{
+	return (uint32_t)(sizeof(*w) + (w->root_words + (uint32_t)w->frames * w->frame_words) * sizeof(uint64_t));
+}
 
 /* Modes whose user side is not to be unwound. */
 #define SAMPLE_NO_USER_SIDE (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING | OTP_MODE_COMPAT)

@@ -389,7 +389,7 @@ void asks_run(struct asks *a, uint64_t now)
 
 uint64_t asks_next_ns(const struct asks *a)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = bans_next_ns(&a->bans);
 
 	for (int i = 0; i < OPENERS; i++)
 		if (a->slot[i].current)

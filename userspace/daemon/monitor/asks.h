@@ -82,7 +82,7 @@ void asks_abandoned_ended(struct asks *a, pid_t pid);
 int asks_opener_started(struct asks *a, int opener); /* sends it the bans */
 void asks_copy_overlays(struct asks *a); /* from now on */
 
-void asks_run(struct asks *a, uint64_t now); /* sends questions, ends late ones */
-uint64_t asks_next_ns(const struct asks *a);
+void asks_run(struct asks *a, uint64_t now); /* sends questions, ends late ones, and bans */
+uint64_t asks_next_ns(const struct asks *a); /* a question is late then, or a ban ends; UINT64_MAX: neither */
 
 #endif

@@ -40,7 +40,6 @@ struct index_task {
 	uint32_t pid;
 	uint64_t pid_start_ns; /* 0: unknown */
 	uint64_t content[2];
-	struct ipc_program program;
 	char key[INDEX_KEY_MAX];
 	char path[];
 };
@@ -172,11 +171,6 @@ static const struct ticket *index_jobs_ticket(const struct ipc_message *msg)
 	return (const void *)(msg->data + sizeof(struct ipc_ask));
 }
 
-static struct ipc_program index_jobs_program(const struct ticket_file *f)
-{
-	return (struct ipc_program){.dev = f->dev, .ino = f->ino, .uid = f->uid, .gid = f->gid, .mode = f->mode};
-}
-
 /* The owners of all tasks, in order. */
 static size_t index_jobs_queue(const struct index_jobs *j, uint64_t ret[INDEX_QUEUE])
 {
@@ -200,8 +194,7 @@ static int index_jobs_add_task(struct index_jobs *j, struct ipc_message *msg, co
 	if (!t)
 		return -EBUSY;
 	*t = (struct index_task){.tag = msg->head.tag, .wanted = true, .owner = owner, .file = *file, .pid = ask->pid,
-				 .pid_start_ns = ask->pid_start_ns, .content = {ask->start, ask->end},
-				 .program = index_jobs_program(&file->file)};
+				 .pid_start_ns = ask->pid_start_ns, .content = {ask->start, ask->end}};
 	memcpy(t->key, key, sizeof(t->key));
 	memcpy(t->path, file + 1, ask->path_len);
 	*j->last = t;
@@ -355,6 +348,11 @@ static void index_jobs_add_path(struct ipc_message *msg, const char *program)
 	msg->head.len = (uint32_t)sizeof(*ask) + ask->path_len;
 }
 
+static struct ipc_program index_jobs_program(const struct ticket_file *f)
+{
+	return (struct ipc_program){.dev = f->dev, .ino = f->ino, .uid = f->uid, .gid = f->gid, .mode = f->mode};
+}
+
 /* The indexer may choose neither the process nor the program: it names a root and a path. */
 void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 {
@@ -367,7 +365,7 @@ void index_jobs_set_root(const struct monitor *m, struct ipc_message *msg)
 	ask->pid_start_ns = t && ask->pid == t->pid ? t->pid_start_ns : 0;
 	ask->alternate_pid = 0;
 	ask->len = 0;
-	ask->program = t ? t->program : (struct ipc_program){0};
+	ask->program = t ? index_jobs_program(&t->file.file) : (struct ipc_program){0};
 	if (t && msg->head.len == sizeof(*ask) + ask->path_len && ask->path_len < HOST_PATH_MAX)
 		index_jobs_add_path(msg, t->path);
 }

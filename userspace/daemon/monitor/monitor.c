@@ -75,6 +75,9 @@ static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 	case IPC_PLAN:
 		plans_set(m, msg);
 		break;
+	case IPC_WALK:
+		walks_set(m, msg);
+		break;
 	case IPC_RELOADED:
 		reload_answered(m, &m->workers.engine);
 		break;

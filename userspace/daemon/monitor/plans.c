@@ -70,6 +70,42 @@ void plans_set(struct monitor *m, const struct ipc_message *msg)
 		m->plans.set++;
 }
 
+/* Words for the operator, once: the engine keeps asking, process by process. */
+static int walks_unsupported(struct monitor *m)
+{
+	if (!m->plans.logged_no_walks)
+		log_notice("mode %s does not copy the frames of interpreters: their stacks show the interpreter's own functions",
+			   m->sampler.source->ops->name);
+	m->plans.logged_no_walks = true;
+	return -EOPNOTSUPP;
+}
+
+static int walks_set_one(struct monitor *m, uint32_t pid, const struct otp_walks *w)
+{
+	if (!m->sampler.source->ops->set_walk)
+		return walks_unsupported(m);
+	return w && !otp_walk_sound(w) ? -EINVAL : m->sampler.source->ops->set_walk(m->sampler.source, pid, w);
+}
+
+void walks_set(struct monitor *m, const struct ipc_message *msg)
+{
+	const struct ipc_walk *head = (const void *)msg->data;
+	bool remove = msg->head.len == sizeof(*head) && head->remove;
+	struct otp_walks walks;
+
+	if ((!remove && (msg->head.len != sizeof(*head) + sizeof(walks) || head->remove)) || !head->pid) {
+		log_warn("engine sent walks of the wrong size: it is killed");
+		worker_kill(&m->workers.engine);
+		return;
+	}
+	if (!remove)
+		memcpy(&walks, head + 1, sizeof(walks));
+	if (!plans_may_set(m) || walks_set_one(m, head->pid, remove ? NULL : &walks))
+		m->plans.refused++;
+	else
+		m->plans.set++;
+}
+
 void hints_set(struct monitor *m, const struct ipc_message *msg)
 {
 	const struct ipc_hint *hint = (const void *)msg->data;

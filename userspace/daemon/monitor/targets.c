@@ -114,23 +114,26 @@ void targets_select(struct monitor *m, uint32_t pid, struct otp_plan *p)
 	uint8_t by_look = target_processes_select(m, pid);
 
 	p->select = by_look;
-	p->same_program = by_look != OTP_SELECT_UNSET;
+	p->flags &= OTP_PLAN_WALK;
+	if (by_look != OTP_SELECT_UNSET)
+		p->flags |= OTP_PLAN_SAME_PROGRAM;
 	p->any_exec = false;
 	if (!t || by_look == OTP_SELECT_NO)
 		return;
 	p->select = t->exclude ? OTP_SELECT_NO : OTP_SELECT_YES;
-	p->same_program = false;
+	p->flags &= ~OTP_PLAN_SAME_PROGRAM;
 	p->any_exec = t->pid == pid;
 }
 
+/* Whether the process has walks is not known here, so they are looked up. */
 bool targets_plan(struct monitor *m, uint32_t pid, struct otp_plan *ret)
 {
-	struct otp_plan p = {.generation = TARGET_GENERATION, .stack_bytes = m->config->stack_bytes,
+	struct otp_plan p = {.generation = TARGET_GENERATION, .stack_bytes = m->config->stack_bytes, .flags = OTP_PLAN_WALK,
 			     .base_units = (uint8_t)(config_base(m->config->stack_bytes) / OTP_BASE_UNIT)};
 
 	targets_select(m, pid, &p);
 	/* A descendant of a listed process inherits the plan. */
-	if (p.select == OTP_SELECT_UNSET || (!p.any_exec && !p.same_program))
+	if (p.select == OTP_SELECT_UNSET || (!p.any_exec && !(p.flags & OTP_PLAN_SAME_PROGRAM)))
 		return false;
 	p.any_exec = true;
 	*ret = p;

@@ -21,6 +21,7 @@
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/target_match.h"
 #include "process/proc_stat.h"
+#include "process/proc_status.h"
 
 #define SCAN_NS	     (10 * NSEC_PER_SEC)
 #define SCAN_V1_NS   (2 * NSEC_PER_SEC) /* a move into a cgroup is not reported */
@@ -68,16 +69,12 @@ static void target_process_read_stat(uint32_t pid, struct look *l)
 
 static void target_process_read_user(uint32_t pid, struct look *l)
 {
+	struct proc_status status;
 	char text[TEXT_MAX];
-	const char *line;
-	unsigned int uid;
 
 	l->uid = -1;
-	if (file_read_proc(pid, "status", text, sizeof(text)) < 0)
-		return;
-	line = strstr(text, "\nUid:");
-	if (line && sscanf(line + 5, " %*u %u", &uid) == 1)
-		l->uid = uid;
+	if (file_read_proc(pid, "status", text, sizeof(text)) > 0 && !proc_status_parse(text, &status))
+		l->uid = status.uid;
 }
 
 static void target_process_read_exe(uint32_t pid, struct look *l)

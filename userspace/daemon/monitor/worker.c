@@ -25,6 +25,10 @@
 #define ENGINE_STUCK_NS	(2500 * NSEC_PER_MSEC) /* it beats every two seconds */
 #define INDEXER_STUCK_NS (10 * NSEC_PER_SEC)
 #define LOOK_NS		(500 * NSEC_PER_MSEC)
+/*
+ * After SIGKILL: an engine or an indexer that has not ended by then hangs in the kernel. An opener has longer: it is
+ * replaced as soon as it is killed, these when they have ended or are left behind.
+ */
 #define DEATH_NS	(500 * NSEC_PER_MSEC)
 #define EXEC_FAILED	126
 #define SEND_PATIENCE	1000		    /* ms: a starting worker reads its socket soon */

@@ -252,11 +252,19 @@ static void workers_on_end(struct monitor *m, struct worker *w, int status)
 		workers_on_service_end(m, w, status);
 }
 
+static void workers_count_abandoned(struct workers *w)
+{
+	w->abandoned++;
+	if (w->abandoned == ABANDONED_MAX)
+		log_error("%u processes hang in the kernel: files and mappings of processes cannot be read until one ends",
+			  ABANDONED_MAX);
+}
+
 /* No signal ends it. Whatever it waits for, it never runs again: its work goes to another one now. */
 static void workers_give_up(struct monitor *m, struct worker *w)
 {
 	log_warn("%s (pid %d) hangs in the kernel: it is left there", worker_name(w), w->pid);
-	m->workers.abandoned++;
+	workers_count_abandoned(&m->workers);
 	asks_copy_overlays(&m->asks);
 	workers_on_end(m, w, SIGKILL);
 }
@@ -311,10 +319,7 @@ void workers_abandon(struct workers *all, struct worker *w)
 	w->ready = false;
 	w->restarts++;
 	w->next_start_ns = clock_now_ns();
-	all->abandoned++;
-	if (all->abandoned == ABANDONED_MAX)
-		log_error("%u processes hang in the kernel: files and mappings of processes cannot be read until one ends",
-			  ABANDONED_MAX);
+	workers_count_abandoned(all);
 }
 
 static struct worker *workers_find(struct workers *w, pid_t pid)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "daemon/report/quality.h"
 #include "unwind/unwind.h"
+#include "runtime/runtime.h"
 
 static void prom_family(struct buf *to, const char *name, const char *type, const char *help)
 {
@@ -197,6 +198,21 @@ static void prom_workloads(const struct status *s, struct buf *to)
 	}
 }
 
+static void prom_interpreted(const struct ledger_engine *e, struct buf *to)
+{
+	prom_one(to, "runtimes_total", "counter", "Runtimes of processes whose frames are walked.", e->runtimes_attached);
+	prom_one(to, "runtimes_refused_total", "counter", "Runtimes of processes that stay native: unknown versions, or unreadable.",
+		 e->runtimes_refused);
+	prom_family(to, "walks_total", "counter", "Stacks with interpreters' frames, by how their walk ended.");
+	for (uint32_t i = 0; i < OTP_WALK_END_NR; i++)
+		prom_labelled(to, "walks_total", "end", runtime_walk_end_name(i), e->walked[i]);
+	prom_one(to, "walks_misfit_total", "counter", "Stacks whose native and interpreted frames do not fit.", e->walks_misfit);
+	prom_one(to, "walk_frames_total", "counter", "Frames of interpreters.", e->walk_frames);
+	prom_one(to, "walk_frames_unknown_total", "counter", "Those whose function could not be read.", e->walk_frames_unknown);
+	prom_one(to, "walk_loop_leaves_total", "counter", "Stacks whose innermost native frame is an interpreter's loop.",
+		 e->loop_leaves);
+}
+
 static void prom_quality(const struct status *s, struct buf *to)
 {
 	const struct ledger_engine *e = &s->ledger.engine;
@@ -219,6 +235,7 @@ static void prom_quality(const struct status *s, struct buf *to)
 	prom_family(to, "frames_guessed_total", "counter", "Frames found without an unwind table, by method.");
 	for (uint32_t i = FRAME_SURE + 1; i < FRAME_GUESS_NR; i++)
 		prom_labelled(to, "frames_guessed_total", "guess", frame_guess_name(i), e->guessed[i]);
+	prom_interpreted(e, to);
 	prom_workloads(s, to);
 	prom_one(to, "processes", "gauge", "Processes in the table.", e->processes);
 }

@@ -9,6 +9,7 @@
 #include "daemon/report/json.h"
 #include "daemon/report/quality.h"
 #include "unwind/unwind.h"
+#include "runtime/runtime.h"
 
 uint64_t status_missed(const struct status *s)
 {
@@ -241,6 +242,22 @@ static void status_write_workloads(struct json *j, const struct ledger_engine *e
 	json_close_list(j);
 }
 
+static void status_write_interpreted(struct json *j, const struct ledger_engine *e)
+{
+	json_open(j, "interpreted");
+	json_number(j, "runtimes", e->runtimes_attached);
+	json_number(j, "runtimes_refused", e->runtimes_refused);
+	json_open(j, "walks");
+	for (uint32_t i = 0; i < OTP_WALK_END_NR; i++)
+		json_number(j, runtime_walk_end_name(i), e->walked[i]);
+	json_close(j);
+	json_number(j, "misfits", e->walks_misfit);
+	json_number(j, "frames", e->walk_frames);
+	json_number(j, "frames_unknown", e->walk_frames_unknown);
+	json_number(j, "loop_leaves", e->loop_leaves);
+	json_close(j);
+}
+
 static void status_write_quality(struct json *j, const struct status *s)
 {
 	const struct ledger_engine *e = &s->ledger.engine;
@@ -254,6 +271,7 @@ static void status_write_quality(struct json *j, const struct status *s)
 	status_write_named_by(j, e->named_by);
 	status_write_kinds(j, e->kinds);
 	status_write_guessed(j, e->guessed);
+	status_write_interpreted(j, e);
 	json_number(j, "parked", e->parked);
 	status_write_workloads(j, e);
 	json_close(j);

@@ -70,6 +70,10 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
 #define FETCHER_CPU_S  120
 #define FILES_FETCHER  64
 #define THREADS_FETCHER 16
+/* Limits of the decoder, of which our program's own mappings are some 25 MB. */
+#define DECODER_ADDRESSES (64ull << 20)
+#define DECODER_CPU_S	  10
+#define FILES_DECODER	  16
 #define INDEXER_NICE	  10 /* a tenth of the share of other processes: at 19 a busy host would never have lines */
 
 static int sandbox_failed(const char *what, int err)
@@ -372,13 +376,30 @@ static int sandbox_limit_indexer(void)
 	return err;
 }
 
-int sandbox_indexer(const struct config *c)
+/* Closes a process that has descriptors and no rights, which yields to the processes that are profiled. */
+static int sandbox_close_rightless(const char *role, const struct config *c, const struct sandbox_user *user,
+				   int (*limit)(void), int (*filter)(void))
 {
-	struct sandbox_user user;
 	char root[1100];
 	int err;
 
-	/* It yields to the processes that are profiled. */
+	sandbox_empty_root_path(c, root, sizeof(root));
+	err = sandbox_enter_root(root);
+	if (err)
+		return sandbox_failed(root, err);
+	err = sandbox_become(user);
+	if (!err)
+		err = limit();
+	if (!err)
+		err = filter();
+	return err ? sandbox_failed(role, err) : 0;
+}
+
+int sandbox_indexer(const struct config *c)
+{
+	struct sandbox_user user;
+	int err;
+
 	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
 	if (sandbox_ordinary()) {
 		err = sandbox_limit_indexer();
@@ -386,18 +407,39 @@ int sandbox_indexer(const struct config *c)
 			     sandbox_close_ordinary("indexer", FILES_INDEXER, 0, seccomp_indexer);
 	}
 	err = sandbox_user_indexer(c, &user);
-	if (err)
-		return sandbox_failed("indexer's user", err);
-	sandbox_empty_root_path(c, root, sizeof(root));
-	err = sandbox_enter_root(root);
-	if (err)
-		return sandbox_failed(root, err);
-	err = sandbox_become(&user);
+	return err ? sandbox_failed("indexer's user", err) :
+		     sandbox_close_rightless("indexer", c, &user, sandbox_limit_indexer, seccomp_indexer);
+}
+
+static int sandbox_limit_decoder(void)
+{
+	int err = sandbox_set_limit(RLIMIT_NOFILE, FILES_DECODER);
+
+#ifndef __SANITIZE_ADDRESS__
 	if (!err)
-		err = sandbox_limit_indexer();
+		err = sandbox_set_limit(RLIMIT_AS, DECODER_ADDRESSES);
+#endif
 	if (!err)
-		err = seccomp_indexer();
-	return err ? sandbox_failed("indexer", err) : 0;
+		err = sandbox_set_limit(RLIMIT_FSIZE, FILE_BYTES);
+	if (!err)
+		err = sandbox_set_limit(RLIMIT_CPU, DECODER_CPU_S);
+	return err ? err : sandbox_set_limit(RLIMIT_NPROC, 0);
+}
+
+int sandbox_decoder(const struct config *c)
+{
+	struct sandbox_user user;
+	int err;
+
+	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
+	if (sandbox_ordinary()) {
+		err = sandbox_limit_decoder();
+		return err ? sandbox_failed("decoder", err) :
+			     sandbox_close_ordinary("decoder", FILES_DECODER, 0, seccomp_decoder);
+	}
+	err = sandbox_user_decoder(c, &user);
+	return err ? sandbox_failed("decoder's user", err) :
+		     sandbox_close_rightless("decoder", c, &user, sandbox_limit_decoder, seccomp_decoder);
 }
 
 static int sandbox_limit_fetcher(const struct config *c)

@@ -26,6 +26,7 @@ int sandbox_net(const struct config *c);
 int sandbox_opener(const struct config *c);
 int sandbox_indexer(const struct config *c);
 int sandbox_fetcher(const struct config *c);
+int sandbox_decoder(const struct config *c);
 int sandbox_monitor(const struct config *c);
 
 /* The first call of every role: no core dump, no tracer, no new privileges, and death with the parent. */
@@ -52,5 +53,6 @@ int sandbox_user_net(const struct config *c, bool warn, struct sandbox_user *ret
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* an unused id, another for each below */
 int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret);
 int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret);
+int sandbox_user_decoder(const struct config *c, struct sandbox_user *ret);
 
 #endif

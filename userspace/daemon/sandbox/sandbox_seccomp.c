@@ -75,6 +75,18 @@ static const int opener_calls[] = {
 	SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fadvise64),
 };
 
+/*
+ * The whole list of the decoder, which has the memory of a process: sendto passes no descriptors, as sendmsg does, and
+ * nothing duplicates or makes one.
+ */
+static const int decoder_calls[] = {
+	SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(recvmsg), SCMP_SYS(sendto), SCMP_SYS(poll),
+	SCMP_SYS(ppoll), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
+	SCMP_SYS(brk), SCMP_SYS(futex), SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(getpid),
+	SCMP_SYS(gettid), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
+};
+
 /* Calls that neither we nor our libraries ever make. */
 static const int hostile[] = {
 	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
@@ -117,12 +129,10 @@ static int kill_hostile(scmp_filter_ctx ctx)
 }
 
 /* Memory that never becomes executable, and signals to ourselves only (abort). */
-static int common_rules(scmp_filter_ctx ctx)
+static int memory_rules(scmp_filter_ctx ctx)
 {
-	int err = allow_all(ctx, common, ARRAY_SIZE(common));
+	int err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 
-	if (!err)
-		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	if (!err)
 		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
@@ -131,14 +141,37 @@ static int common_rules(scmp_filter_ctx ctx)
 	return err;
 }
 
+static int common_rules(scmp_filter_ctx ctx)
+{
+	int err = allow_all(ctx, common, ARRAY_SIZE(common));
+
+	return err ? err : memory_rules(ctx);
+}
+
 /* fstat, as newer C libraries spell it. */
+static int allow_fstat(scmp_filter_ctx ctx)
+{
+	int err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
+
+	return err == -EDOM ? 0 : err;
+}
+
 static int engine_rules(scmp_filter_ctx ctx)
 {
-	int err = allow_all(ctx, engine_calls, ARRAY_SIZE(engine_calls));
+	int err = common_rules(ctx);
 
 	if (!err)
-		err = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
-	return err == -EDOM ? 0 : err;
+		err = allow_all(ctx, engine_calls, ARRAY_SIZE(engine_calls));
+	return err ? err : allow_fstat(ctx);
+}
+
+static int decoder_rules(scmp_filter_ctx ctx)
+{
+	int err = allow_all(ctx, decoder_calls, ARRAY_SIZE(decoder_calls));
+
+	if (!err)
+		err = memory_rules(ctx);
+	return err ? err : allow_fstat(ctx);
 }
 
 /* TCP and UDP; the resolver's netlink, which tells our addresses. Other protocols are code that nobody here needs. */
@@ -181,8 +214,10 @@ static int allow_ioctls(scmp_filter_ctx ctx)
  */
 static int network_rules(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
-	int err = allow_all(ctx, calls, n);
+	int err = common_rules(ctx);
 
+	if (!err)
+		err = allow_all(ctx, calls, n);
 	if (!err)
 		err = allow_sockets(ctx);
 	if (!err)
@@ -220,8 +255,10 @@ static int fetcher_rules(scmp_filter_ctx ctx)
 static int opener_rules(scmp_filter_ctx ctx)
 {
 	static const unsigned int namespaces[] = {NS_GET_USERNS, NS_GET_PARENT, NS_GET_OWNER_UID};
-	int err = allow_all(ctx, opener_calls, ARRAY_SIZE(opener_calls));
+	int err = common_rules(ctx);
 
+	if (!err)
+		err = allow_all(ctx, opener_calls, ARRAY_SIZE(opener_calls));
 	if (!err)
 		err = allow_reading(ctx);
 	if (!err)
@@ -247,8 +284,6 @@ static int sandbox_load_filter(int (*rules)(scmp_filter_ctx ctx))
 		err = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, kill_action());
 	if (!err)
 		err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (!err)
-		err = common_rules(ctx);
 	if (!err)
 		err = rules(ctx);
 	if (!err)
@@ -280,4 +315,9 @@ int seccomp_indexer(void)
 int seccomp_fetcher(void)
 {
 	return sandbox_load_filter(fetcher_rules);
+}
+
+int seccomp_decoder(void)
+{
+	return sandbox_load_filter(decoder_rules);
 }

@@ -14,5 +14,6 @@ int seccomp_net(void);
 int seccomp_opener(void);
 int seccomp_indexer(void);
 int seccomp_fetcher(void);
+int seccomp_decoder(void);
 
 #endif

@@ -15,9 +15,9 @@
  */
 #define SPARE_FIRST 72741
 #define SPARE_LAST  72940
-#define SPARE_STEP  5
+#define SPARE_STEP  6
 
-enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER, SPARE_FETCHER };
+enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER, SPARE_FETCHER, SPARE_DECODER };
 
 static bool is_unused(uid_t id)
 {
@@ -74,4 +74,9 @@ int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret)
 int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret)
 {
 	return spare_user(SPARE_FETCHER, ret);
+}
+
+int sandbox_user_decoder(const struct config *c, struct sandbox_user *ret)
+{
+	return spare_user(SPARE_DECODER, ret);
 }

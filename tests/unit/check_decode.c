@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/disposable/decode_serve.h"
+#include "fake_runtime.h"
+
+Suite *decode_suite(void);
+
+static struct ipc_message message;
+static struct runtime_function function, got;
+
+/* --- messages --- */
+
+static void message_of(uint32_t type, size_t len)
+{
+	message.head = (struct ipc_head){.type = type, .len = (uint32_t)len};
+	for (int i = 0; i < IPC_FDS_MAX; i++)
+		message.fds[i] = -1;
+}
+
+static void make_function(uint32_t rows)
+{
+	memset(&function, 0, sizeof(function));
+	strcpy(function.name, "Class.method");
+	strcpy(function.file, "/srv/app.py");
+	function.start_line = 7;
+	function.nr_lines = rows;
+	for (uint32_t i = 0; i < MIN(rows, (uint32_t)RUNTIME_LINES_MAX); i++)
+		function.lines[i] = (struct runtime_line){i, 7 + i};
+}
+
+static int unpack(uint32_t index, int *err)
+{
+	return decode_function_unpack(&message, index, err, &got);
+}
+
+START_TEST(a_function_arrives_whole)
+{
+	int err = 1;
+
+	make_function(100);
+	message_of(IPC_FUNCTION, decode_function_pack(0, 3, &function, message.data));
+	ck_assert_int_eq(unpack(3, &err), 0);
+	ck_assert_int_eq(err, 0);
+	ck_assert_str_eq(got.name, "Class.method");
+	ck_assert_str_eq(got.file, "/srv/app.py");
+	ck_assert_uint_eq(got.start_line, 7);
+	ck_assert_uint_eq(got.nr_lines, 100);
+	ck_assert_int_eq(memcmp(got.lines, function.lines, 100 * sizeof(got.lines[0])), 0);
+}
+END_TEST
+
+START_TEST(the_largest_function_fits_and_a_larger_one_is_cut)
+{
+	int err;
+
+	make_function(RUNTIME_LINES_MAX + 1);
+	memset(function.name, 'n', sizeof(function.name));
+	memset(function.file, 'f', sizeof(function.file));
+	message_of(IPC_FUNCTION, decode_function_pack(0, 0, &function, message.data));
+	ck_assert_uint_le(message.head.len, IPC_DATA_MAX);
+	ck_assert_int_eq(unpack(0, &err), 0);
+	ck_assert_uint_eq(got.nr_lines, RUNTIME_LINES_MAX);
+	ck_assert_uint_eq(strlen(got.name), RUNTIME_NAME_MAX - 1);
+	ck_assert_uint_eq(strlen(got.file), RUNTIME_PATH_MAX - 1);
+}
+END_TEST
+
+START_TEST(a_function_that_could_not_be_decoded_is_its_error)
+{
+	int err;
+
+	message_of(IPC_FUNCTION, decode_function_pack(-ESTALE, 5, NULL, message.data));
+	ck_assert_int_eq(unpack(5, &err), 0);
+	ck_assert_int_eq(err, -ESTALE);
+}
+END_TEST
+
+START_TEST(lines_out_of_order_are_left_out)
+{
+	int err;
+
+	make_function(4);
+	function.lines[2].position = 0;
+	message_of(IPC_FUNCTION, decode_function_pack(0, 0, &function, message.data));
+	ck_assert_int_eq(unpack(0, &err), 0);
+	ck_assert_uint_eq(got.nr_lines, 3);
+	ck_assert_uint_eq(got.lines[2].position, 3);
+}
+END_TEST
+
+START_TEST(a_function_of_any_wrong_length_is_refused)
+{
+	size_t len;
+	int err;
+
+	make_function(2);
+	len = decode_function_pack(0, 0, &function, message.data);
+	for (size_t n = 0; n <= len + 8; n++) {
+		message_of(IPC_FUNCTION, n);
+		ck_assert_int_eq(unpack(0, &err), n == len ? 0 : -EBADMSG);
+	}
+}
+END_TEST
+
+/* What a decoder that was taken over may claim. */
+static void lie(int which, struct decode_function *f)
+{
+	struct runtime_line *lines = (void *)(f + 1);
+
+	switch (which) {
+	case 0: f->index = 1; break;
+	case 1: f->err = 1; break;
+	case 2: f->err = INT32_MIN; break;
+	case 3: f->nr_lines = UINT32_MAX; break;
+	case 4: f->nr_lines = 0x20000000u; break; /* times 8 is 0 */
+	case 5: f->name_len = UINT32_MAX; break;
+	case 6: f->file_len = RUNTIME_PATH_MAX; break;
+	case 7: f->err = -EFAULT; break; /* and yet a function */
+	case 8: lines[0].position = 9; break;
+	}
+}
+
+START_TEST(a_function_that_lies_is_refused)
+{
+	int err = 77;
+
+	make_function(2);
+	message_of(IPC_FUNCTION, decode_function_pack(0, 0, &function, message.data));
+	lie(_i, (void *)message.data);
+	ck_assert_int_eq(unpack(0, &err), -EBADMSG);
+	ck_assert_int_eq(err, 77);
+}
+END_TEST
+
+START_TEST(what_attach_found_is_checked)
+{
+	struct runtime_attached a = {.version = "3.11"};
+	struct decode_attached ret;
+
+	message_of(IPC_ATTACHED, decode_attached_pack(0, 4096, &a, "", message.data));
+	ck_assert_int_eq(decode_attached_unpack(&message, &ret), 0);
+	ck_assert_uint_eq(ret.bias, 4096);
+	ck_assert_str_eq(ret.attached.version, "3.11");
+	((struct decode_attached *)(void *)message.data)->attached.nr_loops = RUNTIME_LOOPS + 1;
+	ck_assert_int_eq(decode_attached_unpack(&message, &ret), -EBADMSG);
+	message.head.len--;
+	ck_assert_int_eq(decode_attached_unpack(&message, &ret), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_reason_always_ends)
+{
+	struct decode_attached ret;
+
+	message_of(IPC_ATTACHED, decode_attached_pack(-ENOTSUP, 0, NULL, "version 99", message.data));
+	memset(((struct decode_attached *)(void *)message.data)->why, 'x', RUNTIME_WHY_MAX);
+	ck_assert_int_eq(decode_attached_unpack(&message, &ret), 0);
+	ck_assert_int_eq(ret.err, -ENOTSUP);
+	ck_assert_uint_eq(strlen(ret.why), RUNTIME_WHY_MAX - 1);
+}
+END_TEST
+
+START_TEST(a_batch_has_as_many_frames_as_it_says)
+{
+	const struct runtime_frame frames[2] = {{.key = 1}, {.key = 2}}, *ret;
+	size_t len = decode_batch_pack(frames, 2, message.data);
+	struct decode_batch *b = (void *)message.data;
+	uint32_t count;
+
+	message_of(IPC_DECODE, len);
+	ck_assert_int_eq(decode_batch_unpack(&message, &ret, &count), 0);
+	ck_assert_uint_eq(count, 2);
+	ck_assert_uint_eq(ret[1].key, 2);
+	for (size_t n = 0; n < len; n++) {
+		message_of(IPC_DECODE, n);
+		ck_assert_int_eq(decode_batch_unpack(&message, &ret, &count), -EBADMSG);
+	}
+	b->count = DECODE_FRAMES + 1;
+	message_of(IPC_DECODE, sizeof(*b) + b->count * sizeof(frames[0]));
+	ck_assert_int_eq(decode_batch_unpack(&message, &ret, &count), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_read_has_the_bytes_that_it_says)
+{
+	struct decode_read r;
+	const uint8_t *bytes;
+	size_t len = decode_read_pack(DECODE_MEMORY, 64, "bytes", 5, message.data);
+
+	message_of(IPC_READ, len);
+	ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), 0);
+	ck_assert_uint_eq(r.addr, 64);
+	ck_assert_int_eq(memcmp(bytes, "bytes", 5), 0);
+	for (size_t n = 0; n < len; n++) {
+		message_of(IPC_READ, n);
+		ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), -EBADMSG);
+	}
+	message_of(IPC_READ, len);
+	((struct decode_read *)(void *)message.data)->source = 2;
+	ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), -EBADMSG);
+}
+END_TEST
+
+/* --- a decoder, of this process --- */
+
+static struct decode_serve *serve;
+static int engine = -1;
+static struct fake_code codes[3] = {{"one", 10, 2}, {"two", 20, 0}, {"three", 30, 4}};
+static struct decode_mapping at;
+extern const char __executable_start; /* the linker's: where the first segment is */
+
+/* Of the code that runs here. */
+static void find_mapping(void)
+{
+	_cleanup_(fclosep) FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t here = (uint64_t)(uintptr_t)decode_suite, start, end, offset;
+	char line[4096];
+
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && here >= start && here < end)
+			at = (struct decode_mapping){start, offset};
+}
+
+static void setup(void)
+{
+	int pair[2];
+
+	fake_begin();
+	find_mapping();
+	ck_assert_int_eq(ipc_pair(pair), 0);
+	engine = pair[0];
+	serve = calloc(1, sizeof(*serve));
+	decode_serve_init(serve, pair[1]);
+	serve->memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "", &serve->file.binary), 0);
+}
+
+static void teardown(void)
+{
+	binary_set_page_hook(NULL, NULL);
+	binary_put(serve->file.binary);
+	close(serve->memory_fd);
+	close(serve->sock);
+	close(engine);
+	free(serve);
+	decode_set_runtimes(NULL, NULL);
+}
+
+static int receive(uint32_t type)
+{
+	int r = ipc_receive_plain(engine, &message);
+
+	if (r == 1)
+		ck_assert_uint_eq(message.head.type, type);
+	return r;
+}
+
+static int attach(int err)
+{
+	struct decode_attached a;
+
+	ck_assert_int_eq(decode_serve_attach(serve, err, &at, false), 0);
+	ck_assert_int_eq(receive(IPC_ATTACHED), 1);
+	ck_assert_int_eq(decode_attached_unpack(&message, &a), 0);
+	if (!a.err)
+		ck_assert_uint_eq(a.attached.param[0], a.bias);
+	return a.err;
+}
+
+static int decode(const struct runtime_frame *frames, uint32_t n)
+{
+	message_of(IPC_DECODE, decode_batch_pack(frames, n, message.data));
+	return decode_serve_take(serve, &message);
+}
+
+static int answer(uint32_t index)
+{
+	int err;
+
+	ck_assert_int_eq(receive(IPC_FUNCTION), 1);
+	ck_assert_int_eq(unpack(index, &err), 0);
+	return err;
+}
+
+START_TEST(a_batch_is_answered_in_order)
+{
+	const struct runtime_frame frames[3] = {fake_frame(&codes[0]), {.key = 8}, fake_frame(&codes[2])};
+
+	ck_assert_int_eq(attach(0), 0);
+	ck_assert_int_eq(decode(frames, 3), 0);
+	ck_assert_int_eq(answer(0), 0);
+	ck_assert_str_eq(got.name, "one");
+	ck_assert_int_eq(answer(1), -EFAULT);
+	ck_assert_int_eq(answer(2), 0);
+	ck_assert_str_eq(got.file, "/srv/three.fake");
+	ck_assert_uint_eq(got.lines[3].line, 33);
+}
+END_TEST
+
+START_TEST(the_bias_is_that_of_the_mapping)
+{
+	uint64_t bias;
+
+	ck_assert_int_eq(decode_bias(serve->file.binary, &at, &bias), 0);
+	ck_assert_uint_eq(bias, (uint64_t)(uintptr_t)&__executable_start - serve->file.binary->segments[0].vaddr);
+	at.offset = UINT64_MAX / 2;
+	ck_assert_int_eq(decode_bias(serve->file.binary, &at, &bias), -EFAULT);
+}
+END_TEST
+
+START_TEST(an_attach_that_failed_says_why)
+{
+	fake_attach_err = -ENOTSUP;
+	ck_assert_int_eq(attach(0), -ENOTSUP);
+	ck_assert_str_eq(((struct decode_attached *)(void *)message.data)->why, "a version of tomorrow");
+	ck_assert_int_eq(decode(&(struct runtime_frame){0}, 1), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_runtime_that_has_not_started_is_asked_again)
+{
+	fake_state = 0;
+	ck_assert_int_eq(attach(0), -EAGAIN);
+}
+END_TEST
+
+START_TEST(without_memory_or_file_nothing_is_read)
+{
+	ck_assert_int_eq(attach(-ESRCH), -ESRCH);
+	ck_assert_uint_eq(serve->memory.reads, 0);
+	ck_assert_int_eq(decode(&(struct runtime_frame){0}, 1), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_question_before_attach_breaks_the_rules)
+{
+	ck_assert_int_eq(decode(&(struct runtime_frame){0}, 1), -EBADMSG);
+}
+END_TEST
+
+START_TEST(what_was_read_for_an_answer_precedes_it)
+{
+	const struct runtime_frame frame = fake_frame(&codes[1]);
+	struct decode_read r;
+	const uint8_t *bytes;
+
+	ck_assert_int_eq(decode_serve_attach(serve, 0, &at, true), 0);
+	ck_assert_int_eq(receive(IPC_READ), 1);
+	ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), 0);
+	ck_assert_uint_eq(r.addr, (uint64_t)(uintptr_t)&fake_state);
+	ck_assert_int_eq(receive(IPC_ATTACHED), 1);
+	ck_assert_int_eq(decode(&frame, 1), 0);
+	ck_assert_int_eq(receive(IPC_READ), 1);
+	ck_assert_int_eq(decode_read_unpack(&message, &r, &bytes), 0);
+	ck_assert_uint_eq(r.len, sizeof(codes[1]));
+	ck_assert_int_eq(memcmp(bytes, &codes[1], sizeof(codes[1])), 0);
+	ck_assert_int_eq(answer(0), 0);
+}
+END_TEST
+
+START_TEST(an_engine_that_is_gone_ends_the_decoder)
+{
+	const struct runtime_frame frame = fake_frame(&codes[0]);
+
+	ck_assert_int_eq(attach(0), 0);
+	close(engine);
+	engine = -1;
+	ck_assert_int_eq(decode(&frame, 1), -EPIPE);
+}
+END_TEST
+
+Suite *decode_suite(void)
+{
+	Suite *s = suite_create("decode");
+	TCase *messages = tcase_create("messages"), *decoder = tcase_create("decoder");
+
+	tcase_add_test(messages, a_function_arrives_whole);
+	tcase_add_test(messages, the_largest_function_fits_and_a_larger_one_is_cut);
+	tcase_add_test(messages, a_function_that_could_not_be_decoded_is_its_error);
+	tcase_add_test(messages, lines_out_of_order_are_left_out);
+	tcase_add_test(messages, a_function_of_any_wrong_length_is_refused);
+	tcase_add_loop_test(messages, a_function_that_lies_is_refused, 0, 9);
+	tcase_add_test(messages, what_attach_found_is_checked);
+	tcase_add_test(messages, a_reason_always_ends);
+	tcase_add_test(messages, a_batch_has_as_many_frames_as_it_says);
+	tcase_add_test(messages, a_read_has_the_bytes_that_it_says);
+	suite_add_tcase(s, messages);
+	tcase_add_checked_fixture(decoder, setup, teardown);
+	tcase_add_test(decoder, a_batch_is_answered_in_order);
+	tcase_add_test(decoder, the_bias_is_that_of_the_mapping);
+	tcase_add_test(decoder, an_attach_that_failed_says_why);
+	tcase_add_test(decoder, a_runtime_that_has_not_started_is_asked_again);
+	tcase_add_test(decoder, without_memory_or_file_nothing_is_read);
+	tcase_add_test(decoder, a_question_before_attach_breaks_the_rules);
+	tcase_add_test(decoder, what_was_read_for_an_answer_precedes_it);
+	tcase_add_test(decoder, an_engine_that_is_gone_ends_the_decoder);
+	suite_add_tcase(s, decoder);
+	return s;
+}

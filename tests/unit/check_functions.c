@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Functions of interpreted code, by key and cookies, and shared by content. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/functions.h"
+
+Suite *functions_suite(void);
+
+static struct functions one, two;
+static struct runtime_function fn;
+
+static const struct runtime_frame *frame(uint64_t key, uint64_t cookie)
+{
+	static struct runtime_frame f;
+
+	f = (struct runtime_frame){.key = key, .cookie = {cookie}};
+	return &f;
+}
+
+static const struct runtime_function *named(const char *name)
+{
+	fn = (struct runtime_function){.start_line = 10, .nr_lines = 3, .lines = {{0, 11}, {4, 12}, {10, 0}}};
+	snprintf(fn.name, sizeof(fn.name), "%s", name);
+	snprintf(fn.file, sizeof(fn.file), "/app.py");
+	return &fn;
+}
+
+static void teardown(void)
+{
+	functions_done(&one);
+	functions_done(&two);
+	ck_assert_uint_eq(functions_bytes(), 0);
+}
+
+START_TEST(function_is_found_by_key_and_cookies)
+{
+	functions_settle(functions_add(&one, frame(1, 7)), 0, named("f"));
+	ck_assert_str_eq(functions_find(&one, frame(1, 7))->function->name->s, "f");
+	ck_assert_ptr_null(functions_find(&one, frame(1, 8)));
+	ck_assert_ptr_null(functions_find(&one, frame(2, 7)));
+}
+END_TEST
+
+START_TEST(question_is_pending_until_it_is_settled)
+{
+	struct function_entry *e = functions_add(&one, frame(1, 0));
+
+	ck_assert_uint_eq(e->state, FUNCTION_ASKED);
+	functions_settle(e, -ESTALE, NULL);
+	ck_assert_uint_eq(e->state, FUNCTION_UNKNOWN);
+	ck_assert_int_eq(e->err, -ESTALE);
+}
+END_TEST
+
+START_TEST(equal_functions_share_one_object)
+{
+	functions_settle(functions_add(&one, frame(1, 0)), 0, named("f"));
+	functions_settle(functions_add(&two, frame(9, 9)), 0, named("f"));
+	functions_settle(functions_add(&two, frame(8, 9)), 0, named("g"));
+	ck_assert_ptr_eq(functions_find(&one, frame(1, 0))->function, functions_find(&two, frame(9, 9))->function);
+	ck_assert_ptr_ne(functions_find(&one, frame(1, 0))->function, functions_find(&two, frame(8, 9))->function);
+	functions_done(&one);
+	ck_assert_str_eq(functions_find(&two, frame(9, 9))->function->name->s, "f");
+}
+END_TEST
+
+static const struct { uint32_t position, line; } places[] = {{0, 11}, {3, 11}, {4, 12}, {9, 12}, {10, 0}, {99, 0}};
+
+START_TEST(line_is_that_of_the_row_before)
+{
+	functions_settle(functions_add(&one, frame(1, 0)), 0, named("f"));
+	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, places[_i].position), places[_i].line);
+}
+END_TEST
+
+START_TEST(function_without_lines_has_none)
+{
+	struct runtime_function *f = (struct runtime_function *)named("f");
+
+	f->nr_lines = 0;
+	f->file[0] = '\0';
+	functions_settle(functions_add(&one, frame(1, 0)), 0, f);
+	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, 5), 0);
+	ck_assert_ptr_null(functions_find(&one, frame(1, 0))->function->file);
+}
+END_TEST
+
+START_TEST(table_of_a_process_is_bounded)
+{
+	for (uint32_t i = 0; i < FUNCTIONS_MAX; i++)
+		ck_assert_ptr_nonnull(functions_add(&one, frame(i + 1, i)));
+	ck_assert_ptr_null(functions_add(&one, frame(FUNCTIONS_MAX + 1, 0)));
+}
+END_TEST
+
+Suite *functions_suite(void)
+{
+	Suite *s = suite_create("functions");
+	TCase *t = tcase_create("functions");
+
+	tcase_add_checked_fixture(t, NULL, teardown);
+	tcase_add_test(t, function_is_found_by_key_and_cookies);
+	tcase_add_test(t, question_is_pending_until_it_is_settled);
+	tcase_add_test(t, equal_functions_share_one_object);
+	tcase_add_loop_test(t, line_is_that_of_the_row_before, 0, ARRAY_SIZE(places));
+	tcase_add_test(t, function_without_lines_has_none);
+	tcase_add_test(t, table_of_a_process_is_bounded);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Native and interpreted frames become one stack. Native frames are letters: L
+ * and M two functions of the first runtime's loop, P the second's, others no
+ * loop. Interpreted frames are digits, with ^ behind an entry, - before a hidden
+ * one. | is the cut, ! a misfit.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/merge.h"
+#include "runtime/runtime.h"
+
+Suite *merge_suite(void);
+
+static char result[256];
+static bool misfit;
+
+static uint32_t natives(const char *text, struct merge_native *to)
+{
+	uint32_t n = 0;
+
+	for (; *text; text++)
+		to[n++] = (struct merge_native){.runtime = *text == 'P' ? 2 : *text == 'L' || *text == 'M',
+						.function = *text == 'M'};
+	return n;
+}
+
+static uint32_t flags_of(const char *text, uint8_t *to, char *names)
+{
+	uint32_t n = 0;
+	uint8_t hidden = 0;
+
+	for (; *text; text++) {
+		if (*text == '-') {
+			hidden = RUNTIME_HIDDEN;
+		} else if (*text == '^') {
+			to[n - 1] |= RUNTIME_ENTRY;
+		} else {
+			names[n] = *text;
+			to[n++] = hidden;
+			hidden = 0;
+		}
+	}
+	return n;
+}
+
+static const char *merged(const char *native, bool native_whole, const char *first, const char *second, bool whole,
+			  bool keep)
+{
+	static struct merge_native frames[64];
+	static struct merge_frame to[MERGE_MAX(64, 128)];
+	static uint8_t flags[2][64];
+	char names[2][64];
+	struct merge_in in = {.native = frames, .native_whole = native_whole, .keep_loops = keep};
+	uint32_t n;
+
+	in.nr_native = natives(native, frames);
+	in.runtime[0] = (struct merge_runtime){flags[0], flags_of(first, flags[0], names[0]), whole};
+	in.runtime[1] = (struct merge_runtime){flags[1], flags_of(second, flags[1], names[1]), whole};
+	in.nr_runtimes = 2;
+	n = merge(&in, to, &misfit);
+	for (uint32_t i = 0; i < n; i++)
+		result[i] = to[i].kind == MERGE_NATIVE	 ? native[to[i].index]
+			    : to[i].kind == MERGE_CUT	 ? '|'
+			    : to[i].kind == MERGE_MISFIT ? '!'
+							 : names[to[i].kind - MERGE_RUNTIME][to[i].index];
+	result[n] = '\0';
+	return result;
+}
+
+static const struct {
+	const char *native, *first, *second, *expected;
+	bool native_whole, whole, keep, misfit;
+} cases[] = {
+	/* One loop, one segment; the loop itself is the leaf, or has called. */
+	{"Lm", "123^", "", "123m", true, true, false, false},
+	{"abLm", "123^", "", "ab123m", true, true, false, false},
+	/* A callback through native code. */
+	{"aLbcLm", "1^23^", "", "a1bc23m", true, true, false, false},
+	/* What wraps the loop is folded with it; the same function twice is two entries. */
+	{"LMaLMm", "1^2^", "", "1a2m", true, true, false, false},
+	{"LLm", "1^2^", "", "12m", true, true, false, false},
+	/* Loops stay where that is asked for. */
+	{"LMaLm", "1^2^", "", "1LMa2Lm", true, true, true, false},
+	/* Bookkeeping frames are not shown, but end their segment. */
+	{"LaLm", "1-2^3^", "", "1a3m", true, true, false, false},
+	/* The innermost loop was just entered, or is not entered yet. */
+	{"LaLm", "1^", "", "La1m", true, true, false, false},
+	{"xLm", "1^2^", "", "x12m", true, true, false, false},
+	/* The native stack was cut: what is left of the walk follows. */
+	{"aLb", "1^23^", "", "a1b|23", false, true, false, false},
+	{"ab", "12^", "", "ab|12", false, true, false, false},
+	/* The walk was cut: loops beyond it stay. */
+	{"aLbLm", "1^", "", "a1bLm", true, false, false, false},
+	/* A last segment without its entry. */
+	{"aLbLm", "1^2", "", "a1b2m", true, true, false, false},
+	/* Two runtimes in one process. */
+	{"aLbPcLm", "1^2^", "8^", "a1b8c2m", true, true, false, false},
+	/* Halves that do not fit are both kept. */
+	{"am", "1^2^3^", "", "am!123", true, true, false, true},
+	{"LaLbLm", "1^", "", "LaLb1m!", true, true, false, true},
+	{"", "1^", "", "!1", true, true, false, true},
+	{"", "", "", "", true, true, false, false},
+};
+
+START_TEST(halves_become_one_stack)
+{
+	ck_assert_str_eq(merged(cases[_i].native, cases[_i].native_whole, cases[_i].first, cases[_i].second, cases[_i].whole,
+				cases[_i].keep),
+			 cases[_i].expected);
+	ck_assert_int_eq(misfit, cases[_i].misfit);
+}
+END_TEST
+
+/* Whatever the flags: each frame that is not hidden comes once, and nothing more than the room. */
+START_TEST(nothing_is_lost_or_doubled)
+{
+	static uint8_t flags[2][40];
+	static struct merge_native native[40];
+	static struct merge_frame to[MERGE_MAX(40, 80)];
+	uint64_t x = 88172645463325252ULL;
+
+	for (int round = 0; round < 20000; round++) {
+		struct merge_in in = {.native = native, .nr_runtimes = 2};
+		uint32_t shown = 0, seen = 0, n;
+
+		for (int i = 0; i < 40; i++) {
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			native[i] = (struct merge_native){.runtime = x % 3, .function = x / 4 % 2};
+			flags[0][i] = x >> 20 & 3;
+			flags[1][i] = x >> 30 & 3;
+		}
+		in.nr_native = x % 40;
+		in.native_whole = x & 64;
+		in.runtime[0] = (struct merge_runtime){flags[0], x >> 40 & 31, x & 128};
+		in.runtime[1] = (struct merge_runtime){flags[1], x >> 45 & 31, x & 256};
+		for (uint32_t r = 0; r < 2; r++)
+			for (uint32_t i = 0; i < in.runtime[r].nr; i++)
+				shown += !(in.runtime[r].flags[i] & RUNTIME_HIDDEN);
+		n = merge(&in, to, &misfit);
+		ck_assert_uint_le(n, ARRAY_SIZE(to));
+		for (uint32_t i = 0; i < n; i++)
+			seen += to[i].kind >= MERGE_RUNTIME;
+		ck_assert_uint_eq(seen, shown);
+	}
+}
+END_TEST
+
+Suite *merge_suite(void)
+{
+	Suite *s = suite_create("merge");
+	TCase *t = tcase_create("merge");
+
+	tcase_add_loop_test(t, halves_become_one_stack, 0, ARRAY_SIZE(cases));
+	tcase_add_test(t, nothing_is_lost_or_doubled);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/decode.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define ERRNO_MAX 4095 /* Linux, include/linux/err.h */
+
+static bool decode_err_is_sound(int err)
+{
+	return err <= 0 && err >= -ERRNO_MAX;
+}
+
+/* --- attached --- */
+
+size_t decode_attached_pack(int err, uint64_t bias, const struct runtime_attached *a, const char *why,
+			    uint8_t to[IPC_DATA_MAX])
+{
+	struct decode_attached *m = (void *)to;
+
+	memset(m, 0, sizeof(*m));
+	m->err = err;
+	m->bias = bias;
+	if (err)
+		memcpy(m->why, why, strnlen(why, sizeof(m->why) - 1));
+	else
+		m->attached = *a;
+	return sizeof(*m);
+}
+
+int decode_attached_unpack(const struct ipc_message *m, struct decode_attached *ret)
+{
+	const struct decode_attached *a = (const void *)m->data;
+
+	if (m->head.len != sizeof(*a) || !decode_err_is_sound(a->err) || (!a->err && !runtime_attached_sound(&a->attached)))
+		return -EBADMSG;
+	memcpy(ret, a, sizeof(*a));
+	ret->why[sizeof(ret->why) - 1] = '\0';
+	return 0;
+}
+
+/* --- batches --- */
+
+size_t decode_batch_pack(const struct runtime_frame *frames, uint32_t count, uint8_t to[IPC_DATA_MAX])
+{
+	const struct decode_batch head = {.count = count};
+
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), frames, count * sizeof(*frames));
+	return sizeof(head) + count * sizeof(*frames);
+}
+
+int decode_batch_unpack(const struct ipc_message *m, const struct runtime_frame **ret, uint32_t *ret_count)
+{
+	const struct decode_batch *b = (const void *)m->data;
+
+	if (m->head.len < sizeof(*b) || !b->count || b->count > DECODE_FRAMES ||
+	    m->head.len != sizeof(*b) + b->count * sizeof(**ret))
+		return -EBADMSG;
+	*ret = (const void *)(b + 1);
+	*ret_count = b->count;
+	return 0;
+}
+
+/* --- functions --- */
+
+/* Rows out of order are left out: the other side looks them up by halving. */
+static uint32_t decode_pack_lines(const struct runtime_function *f, struct runtime_line *to)
+{
+	uint32_t kept = 0, count = MIN(f->nr_lines, (uint32_t)RUNTIME_LINES_MAX);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!kept || f->lines[i].position >= to[kept - 1].position)
+			to[kept++] = f->lines[i];
+	return kept;
+}
+
+size_t decode_function_pack(int err, uint32_t index, const struct runtime_function *f, uint8_t to[IPC_DATA_MAX])
+{
+	struct decode_function *head = (void *)to;
+	uint8_t *text;
+
+	*head = (struct decode_function){.err = err, .index = index};
+	if (err)
+		return sizeof(*head);
+	head->start_line = f->start_line;
+	head->nr_lines = decode_pack_lines(f, (void *)(head + 1));
+	head->name_len = (uint32_t)strnlen(f->name, sizeof(f->name) - 1);
+	head->file_len = (uint32_t)strnlen(f->file, sizeof(f->file) - 1);
+	text = (uint8_t *)(head + 1) + head->nr_lines * sizeof(struct runtime_line);
+	memcpy(text, f->name, head->name_len);
+	memcpy(text + head->name_len, f->file, head->file_len);
+	return sizeof(*head) + head->nr_lines * sizeof(struct runtime_line) + head->name_len + head->file_len;
+}
+
+static bool decode_function_fits(const struct ipc_message *m, uint32_t index)
+{
+	const struct decode_function *f = (const void *)m->data;
+
+	if (m->head.len < sizeof(*f) || f->index != index || !decode_err_is_sound(f->err))
+		return false;
+	if (f->err)
+		return m->head.len == sizeof(*f);
+	return f->nr_lines <= RUNTIME_LINES_MAX && f->name_len < RUNTIME_NAME_MAX && f->file_len < RUNTIME_PATH_MAX &&
+	       m->head.len == sizeof(*f) + f->nr_lines * sizeof(struct runtime_line) + f->name_len + f->file_len;
+}
+
+static bool decode_lines_are_sorted(const struct runtime_line *lines, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (lines[i].position < lines[i - 1].position)
+			return false;
+	return true;
+}
+
+int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret_err, struct runtime_function *ret)
+{
+	const struct decode_function *f = (const void *)m->data;
+	const struct runtime_line *lines = (const void *)(f + 1);
+	const char *text;
+
+	if (!decode_function_fits(m, index) || (!f->err && !decode_lines_are_sorted(lines, f->nr_lines)))
+		return -EBADMSG;
+	*ret_err = f->err;
+	if (f->err)
+		return 0;
+	text = (const char *)(lines + f->nr_lines);
+	memcpy(ret->name, text, f->name_len);
+	ret->name[f->name_len] = '\0';
+	memcpy(ret->file, text + f->name_len, f->file_len);
+	ret->file[f->file_len] = '\0';
+	ret->start_line = f->start_line;
+	ret->nr_lines = f->nr_lines;
+	memcpy(ret->lines, lines, f->nr_lines * sizeof(*lines));
+	return 0;
+}
+
+/* --- reads --- */
+
+size_t decode_read_pack(enum decode_source source, uint64_t addr, const void *bytes, uint32_t len,
+			uint8_t to[IPC_DATA_MAX])
+{
+	const struct decode_read head = {.addr = addr, .len = len, .source = source};
+
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), bytes, len);
+	return sizeof(head) + len;
+}
+
+int decode_read_unpack(const struct ipc_message *m, struct decode_read *ret, const uint8_t **ret_bytes)
+{
+	const struct decode_read *r = (const void *)m->data;
+
+	if (m->head.len < sizeof(*r) || !r->len || r->len > DECODE_BYTES || r->source > DECODE_FILE ||
+	    m->head.len != sizeof(*r) + r->len)
+		return -EBADMSG;
+	*ret = *r;
+	*ret_bytes = (const uint8_t *)(r + 1);
+	return 0;
+}
+
+/* --- decoding --- */
+
+static decode_find_fn *decode_find = runtime_of_file;
+static const struct runtime_ops *const *decode_list = runtime_list;
+
+void decode_set_runtimes(decode_find_fn *find, const struct runtime_ops *const *list)
+{
+	decode_find = find ? find : runtime_of_file;
+	decode_list = list ? list : runtime_list;
+}
+
+/* A mapping begins at a page, which may lie before the segment's first byte. */
+static bool decode_segment_covers(const struct binary_segment *s, uint64_t offset)
+{
+	uint64_t first = ALIGN_DOWN(s->offset, (uint64_t)sysconf(_SC_PAGESIZE));
+
+	return (s->flags & PF_X) && offset >= first && offset < s->offset + s->filesz;
+}
+
+int decode_bias(const struct binary *b, const struct decode_mapping *at, uint64_t *ret)
+{
+	for (uint16_t i = 0; i < b->nr_segments; i++) {
+		const struct binary_segment *s = &b->segments[i];
+
+		if (decode_segment_covers(s, at->offset)) {
+			*ret = at->start - at->offset + s->offset - s->vaddr;
+			return 0;
+		}
+	}
+	return -EFAULT;
+}
+
+int decode_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+		  char why[RUNTIME_WHY_MAX])
+{
+	int runtime = decode_find(file->binary), err;
+
+	memset(ret, 0, sizeof(*ret));
+	memset(why, 0, RUNTIME_WHY_MAX);
+	if (runtime < 0)
+		return runtime;
+	memory_question(m);
+	err = decode_list[runtime]->attach(file, m, ret, why);
+	ret->runtime = (uint32_t)runtime;
+	if (!err && !runtime_attached_sound(ret))
+		err = -EBADMSG;
+	return err > 0 ? -EBADMSG : err;
+}
+
+int decode_frame(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+		 struct runtime_function *ret)
+{
+	int err;
+
+	ret->name[0] = ret->file[0] = '\0';
+	ret->start_line = ret->nr_lines = 0;
+	memory_question(m);
+	err = decode_list[a->runtime]->decode(a, m, f, ret);
+	return err > 0 ? -EBADMSG : err;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/disposable/decode_serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static int decode_serve_send(struct decode_serve *s, uint32_t type, uint64_t tag, size_t len)
+{
+	struct pollfd p = {.fd = s->sock, .events = POLLOUT};
+	int err;
+
+	while ((err = ipc_send_bytes(s->sock, type, tag, s->out, len)) == -EAGAIN)
+		if (poll(&p, 1, DECODE_PATIENCE) != 1)
+			return -EPIPE;
+	return err;
+}
+
+static void decode_serve_report(struct decode_serve *s, enum decode_source source, uint64_t addr, const void *bytes,
+				size_t len)
+{
+	const uint8_t *from = bytes;
+
+	if (!s->reports)
+		return;
+	for (size_t at = 0; at < len && !s->failed; at += DECODE_BYTES) {
+		uint32_t n = (uint32_t)MIN(len - at, (size_t)DECODE_BYTES);
+
+		s->failed = decode_serve_send(s, IPC_READ, 0, decode_read_pack(source, addr + at, from + at, n, s->out));
+	}
+}
+
+static int decode_serve_read(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	struct decode_serve *s = container_of(m, struct decode_serve, memory);
+
+	if (addr > INT64_MAX || pread(s->memory_fd, to, len, (off_t)addr) != (ssize_t)len)
+		return -EFAULT;
+	decode_serve_report(s, DECODE_MEMORY, addr, to, len);
+	return 0;
+}
+
+static void decode_serve_page(void *ctx, const struct binary *b, uint64_t offset, const void *data, size_t len)
+{
+	decode_serve_report(ctx, DECODE_FILE, offset, data, len);
+}
+
+void decode_serve_init(struct decode_serve *s, int sock)
+{
+	s->sock = sock;
+	s->memory_fd = -1;
+	s->memory.read = decode_serve_read;
+}
+
+int decode_serve_attach(struct decode_serve *s, int err, const struct decode_mapping *at, bool reports)
+{
+	char why[RUNTIME_WHY_MAX] = "";
+
+	s->reports = reports;
+	if (reports)
+		binary_set_page_hook(decode_serve_page, s);
+	if (!err)
+		err = decode_bias(s->file.binary, at, &s->file.bias);
+	if (!err)
+		err = decode_attach(&s->file, &s->memory, &s->as, why);
+	s->attached = !err;
+	if (s->failed)
+		return -EPIPE;
+	return decode_serve_send(s, IPC_ATTACHED, 0, decode_attached_pack(err, s->file.bias, &s->as, why, s->out));
+}
+
+static int decode_serve_frame(struct decode_serve *s, uint64_t tag, uint32_t i, const struct runtime_frame *f)
+{
+	int err = decode_frame(&s->as, &s->memory, f, &s->function);
+
+	if (s->failed)
+		return -EPIPE;
+	return decode_serve_send(s, IPC_FUNCTION, tag, decode_function_pack(err, i, &s->function, s->out));
+}
+
+int decode_serve_take(struct decode_serve *s, const struct ipc_message *m)
+{
+	const struct runtime_frame *frames;
+	uint32_t count;
+	int err = 0;
+
+	if (m->head.type != IPC_DECODE || !s->attached || ipc_nr_fds(m) || decode_batch_unpack(m, &frames, &count))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = decode_serve_frame(s, m->head.tag, i, &frames[i]);
+	return err;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static struct map shared; /* functions by the hash of their content; of two with one hash the second is not shared */
+static size_t bytes;
+
+/* --- shared functions --- */
+
+static size_t function_size(uint32_t nr_lines)
+{
+	return sizeof(struct function) + nr_lines * sizeof(struct runtime_line);
+}
+
+static uint64_t function_hash(const struct runtime_function *fn)
+{
+	uint64_t h = hash_bytes(fn->name, strlen(fn->name), hash_seed + fn->start_line);
+
+	h = hash_bytes(fn->file, strlen(fn->file), h);
+	return hash_bytes(fn->lines, fn->nr_lines * sizeof(*fn->lines), h);
+}
+
+static bool function_is(const struct function *have, const struct runtime_function *fn)
+{
+	return !strcmp(have->name->s, fn->name) && !strcmp(str_c(have->file), fn->file) &&
+	       have->start_line == fn->start_line && have->nr_lines == fn->nr_lines &&
+	       !memcmp(have->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
+}
+
+static struct function *function_put(struct function *f)
+{
+	if (!f || --f->refs)
+		return NULL;
+	if (map_find_ptr(&shared, f->hash) == f)
+		map_remove(&shared, f->hash);
+	bytes -= function_size(f->nr_lines);
+	str_put(f->name);
+	str_put(f->file);
+	free(f);
+	return NULL;
+}
+
+static struct function *function_make(const struct runtime_function *fn, uint64_t hash)
+{
+	struct function *f = calloc(1, function_size(fn->nr_lines));
+
+	if (!f)
+		return NULL;
+	*f = (struct function){.refs = 1, .start_line = fn->start_line, .hash = hash, .nr_lines = fn->nr_lines};
+	bytes += function_size(fn->nr_lines);
+	memcpy(f->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
+	f->name = str_get_c(fn->name);
+	f->file = fn->file[0] ? str_get_c(fn->file) : NULL;
+	if (!f->name)
+		return function_put(f);
+	if (!map_find(&shared, hash))
+		map_put_ptr(&shared, hash, f);
+	return f;
+}
+
+static struct function *function_get(const struct runtime_function *fn)
+{
+	uint64_t hash = function_hash(fn);
+	struct function *have = map_find_ptr(&shared, hash);
+
+	if (!have || !function_is(have, fn))
+		return function_make(fn, hash);
+	have->refs++;
+	return have;
+}
+
+uint32_t function_line(const struct function *fn, uint32_t position)
+{
+	uint32_t low = 0, high = fn->nr_lines;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (fn->lines[middle].position <= position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? fn->lines[low - 1].line : 0;
+}
+
+/* --- a process' table --- */
+
+static uint64_t entry_hash(const struct runtime_frame *f)
+{
+	return hash_bytes(f->cookie, sizeof(f->cookie), hash_seed ^ f->key);
+}
+
+struct function_entry *functions_find(const struct functions *t, const struct runtime_frame *f)
+{
+	struct function_entry *e = map_find_ptr(&t->by_hash, entry_hash(f));
+
+	while (e && (e->key != f->key || memcmp(e->cookie, f->cookie, sizeof(e->cookie)) != 0))
+		e = e->next;
+	return e;
+}
+
+struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f)
+{
+	struct function_entry *e = t->count < FUNCTIONS_MAX ? calloc(1, sizeof(*e)) : NULL;
+
+	if (!e)
+		return NULL;
+	e->key = f->key;
+	memcpy(e->cookie, f->cookie, sizeof(e->cookie));
+	e->next = map_find_ptr(&t->by_hash, entry_hash(f));
+	if (map_put_ptr(&t->by_hash, entry_hash(f), e) < 0) {
+		free(e);
+		return NULL;
+	}
+	t->count++;
+	bytes += sizeof(*e) + sizeof(struct map_slot);
+	return e;
+}
+
+void functions_settle(struct function_entry *e, int err, const struct runtime_function *fn)
+{
+	e->function = function_put(e->function);
+	e->err = err;
+	if (!err)
+		e->function = function_get(fn);
+	if (!err && !e->function)
+		e->err = -ENOMEM;
+	e->state = e->function ? FUNCTION_KNOWN : FUNCTION_UNKNOWN;
+}
+
+static void functions_free_chain(struct function_entry *e)
+{
+	while (e) {
+		struct function_entry *next = e->next;
+
+		function_put(e->function);
+		bytes -= sizeof(*e) + sizeof(struct map_slot);
+		free(e);
+		e = next;
+	}
+}
+
+void functions_done(struct functions *t)
+{
+	map_for_each(&t->by_hash, slot)
+		functions_free_chain((void *)(uintptr_t)slot->value);
+	map_done(&t->by_hash);
+	t->count = 0;
+	if (!shared.count)
+		map_done(&shared);
+}
+
+size_t functions_bytes(void)
+{
+	return bytes;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of interpreted code: what decoders answered, kept for each process by
+ * key and cookies. Equal functions share one object, as workers that were forked
+ * from one program have all theirs in common.
+ *
+ * Called by runtimes.c, one thread. Bounds: FUNCTIONS_MAX of a process, and the
+ * bytes of all (functions_bytes), which the caller keeps below its bound by
+ * emptying tables.
+ * Cost: one hash lookup for each frame.
+ */
+#ifndef OTP_DAEMON_ENGINE_FUNCTIONS_H
+#define OTP_DAEMON_ENGINE_FUNCTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/strpool.h"
+#include "runtime/runtime.h"
+
+#define FUNCTIONS_MAX 65536
+
+struct function { /* shared, reference counted */
+	uint32_t refs;
+	uint32_t start_line;
+	uint64_t hash;
+	struct str *name; /* owned, never NULL */
+	struct str *file; /* owned, NULL: unknown */
+	uint32_t nr_lines;
+	struct runtime_line lines[];
+};
+
+enum function_state {
+	FUNCTION_ASKED, /* the answer is pending */
+	FUNCTION_KNOWN,
+	FUNCTION_UNKNOWN, /* refused, or gone before it was read */
+};
+
+/* What a process' key and cookies mean. */
+struct function_entry {
+	struct function_entry *next; /* of the same hash */
+	uint64_t key, cookie[RUNTIME_COOKIES];
+	uint32_t state; /* enum function_state */
+	int err;	/* UNKNOWN: why */
+	struct function *function; /* KNOWN; owned reference */
+};
+
+struct functions {
+	struct map by_hash; /* of struct function_entry, owned */
+	uint32_t count;
+};
+
+void functions_done(struct functions *t);
+/* NULL: never met. Borrowed until functions_done. */
+struct function_entry *functions_find(const struct functions *t, const struct runtime_frame *f);
+struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f); /* ASKED; NULL: too many, no memory */
+/* The answer. fn is borrowed for the call; NULL where err is not 0. */
+void functions_settle(struct function_entry *e, int err, const struct runtime_function *fn);
+/* The line of a place in it, 0: unknown. */
+uint32_t function_line(const struct function *fn, uint32_t position);
+size_t functions_bytes(void); /* of all tables and functions */
+
+#endif

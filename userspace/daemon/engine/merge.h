@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merging of native and interpreted frames into one stack, for any runtime.
+ *
+ * An interpreter's loop is a native function. Each time that it was entered from
+ * native code it runs a segment of interpreted frames, whose outermost one is
+ * marked (RUNTIME_ENTRY). So the n-th entry of the loop on the native stack stands
+ * for the n-th segment, and native frames between two entries are what a function
+ * of the one called, and what called the other.
+ *
+ * Called by the pipeline for each sample with interpreted frames; pure.
+ * Where the two halves do not fit, both are kept, and a marker says so. One entry
+ * or one segment too many fits: the innermost may be on its way in or out.
+ * Cost: one pass over both, and one to count.
+ */
+#ifndef OTP_DAEMON_ENGINE_MERGE_H
+#define OTP_DAEMON_ENGINE_MERGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmod/uapi/otprof_walk.h"
+
+/* A native frame: in no loop, or in the function fn of the runtime's loop. */
+struct merge_native {
+	uint8_t runtime; /* index of a merge_runtime + 1; 0: no loop */
+	uint8_t function;
+};
+
+struct merge_runtime {
+	const uint8_t *flags; /* enum runtime_frame_flags of each frame, innermost first */
+	uint32_t nr;
+	bool whole; /* the walk reached its end */
+};
+
+struct merge_in {
+	const struct merge_native *native; /* innermost first */
+	uint32_t nr_native;
+	bool native_whole; /* it ends at a root */
+	bool keep_loops;   /* loops stay, beneath their segment */
+	struct merge_runtime runtime[OTP_WALK_PLANS];
+	uint32_t nr_runtimes;
+};
+
+enum merge_kind {
+	MERGE_NATIVE,
+	MERGE_CUT,    /* the native stack ends here, but not at a root */
+	MERGE_MISFIT, /* what follows has no place in the native stack */
+	MERGE_RUNTIME /* + index of the runtime */
+};
+
+struct merge_frame {
+	uint32_t kind;
+	uint32_t index; /* of the frame in its array; CUT, MISFIT: 0 */
+};
+
+/* Room for every frame, and the markers. */
+#define MERGE_MAX(nr_native, nr_runtime) ((nr_native) + (nr_runtime) + OTP_WALK_PLANS + 1)
+
+/* Returns the number of frames in to, innermost first; ret_misfit: whether one of the runtimes did not fit. */
+uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misfit);
+
+#endif

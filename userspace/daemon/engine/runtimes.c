@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/runtimes_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "unwind/cfi.h"
+
+/* --- processes --- */
+
+static struct attachment *attachment_put(struct attachment *a)
+{
+	if (a && !--a->refs)
+		free(a);
+	return NULL;
+}
+
+static void runtime_slot_done(struct runtime_slot *s)
+{
+	if (s->decoder)
+		decoders_drop(s->decoder);
+	functions_done(&s->functions);
+	attachment_put(s->found);
+	binary_put(s->binary);
+}
+
+static void runtime_process_unlink(struct runtime_process *p)
+{
+	struct runtimes *r = p->all;
+
+	*(p->prev ? &p->prev->next : &r->first) = p->next;
+	*(p->next ? &p->next->prev : &r->last) = p->prev;
+}
+
+static void runtime_process_link(struct runtime_process *p)
+{
+	struct runtimes *r = p->all;
+
+	p->prev = NULL;
+	p->next = r->first;
+	*(r->first ? &r->first->prev : &r->last) = p;
+	r->first = p;
+}
+
+static void runtime_process_free(struct runtime_process *p)
+{
+	struct runtimes *r = p->all;
+
+	runtime_process_unlink(p);
+	if (map_find_ptr(&r->by_pid, p->pid) == p)
+		map_remove(&r->by_pid, p->pid);
+	if (map_find_ptr(&r->by_generation, p->generation) == p)
+		map_remove(&r->by_generation, p->generation);
+	for (uint32_t i = 0; i < p->nr; i++)
+		runtime_slot_done(&p->slot[i]);
+	free(p);
+}
+
+static bool runtime_process_is(const struct runtime_process *have, const struct process *p)
+{
+	return have->start_ns == p->start_ns && have->exec_id == p->exec_id;
+}
+
+static struct runtime_process *runtime_process_peek(const struct runtimes *r, const struct process *p)
+{
+	struct runtime_process *have = map_find_ptr(&r->by_pid, p->pid);
+
+	return have && runtime_process_is(have, p) ? have : NULL;
+}
+
+struct runtime_process *runtimes_find(struct runtimes *r, const struct process *p)
+{
+	struct runtime_process *have = map_find_ptr(&r->by_pid, p->pid);
+
+	if (!have)
+		return NULL;
+	if (!runtime_process_is(have, p)) {
+		runtime_process_free(have);
+		return NULL;
+	}
+	runtime_process_unlink(have);
+	runtime_process_link(have);
+	return have;
+}
+
+static struct runtime_process *runtime_process_add(struct runtimes *r, const struct process *p)
+{
+	struct runtime_process *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	if (r->by_pid.count >= RUNTIME_PROCESSES_MAX && r->last)
+		runtime_process_free(r->last);
+	*n = (struct runtime_process){.all = r, .pid = p->pid, .start_ns = p->start_ns, .exec_id = p->exec_id,
+				      .group = p->cgroup_id};
+	if (map_put_ptr(&r->by_pid, p->pid, n) < 0) {
+		free(n);
+		return NULL;
+	}
+	runtime_process_link(n);
+	return n;
+}
+
+/* The walks have changed: a new generation. */
+static void runtime_process_renew(struct runtime_process *p)
+{
+	struct runtimes *r = p->all;
+
+	if (map_find_ptr(&r->by_generation, p->generation) == p)
+		map_remove(&r->by_generation, p->generation);
+	if (!++r->generation)
+		r->generation = 1;
+	p->generation = r->generation;
+	map_put_ptr(&r->by_generation, p->generation, p);
+}
+
+/* --- loops --- */
+
+/* The function around an address of the process, by unwind tables. */
+static bool runtimes_extent(const struct space *space, uint64_t pc, struct loop_range *ret)
+{
+	const struct mapping *m = space_find(space, pc);
+	uint64_t vaddr;
+	struct fde f;
+
+	if (!m || m->file->state != MAPPED_READY || !m->file->binary)
+		return false;
+	vaddr = mapping_address(m, pc);
+	if (cfi_find(m->file->binary, vaddr, &f) < 0)
+		return false;
+	*ret = (struct loop_range){pc - (vaddr - f.start), pc + (f.end - vaddr)};
+	return true;
+}
+
+static void runtimes_find_loops(struct attachment *a, const struct space *space)
+{
+	a->loops_sought = true;
+	for (uint32_t i = 0; i < a->found.nr_loops; i++)
+		if (runtimes_extent(space, a->found.loop[i], &a->loops[a->nr_loops]))
+			a->nr_loops++;
+}
+
+static bool runtimes_in_loop(const struct attachment *a, uint64_t pc, uint8_t *ret_function)
+{
+	for (uint32_t i = 0; i < a->nr_loops; i++)
+		if (pc >= a->loops[i].start && pc < a->loops[i].end) {
+			*ret_function = (uint8_t)i;
+			return true;
+		}
+	return false;
+}
+
+static struct merge_native runtimes_native(const struct runtime_process *p, const struct frame *f)
+{
+	uint64_t pc = f->pc - (f->flags & FRAME_CALLER ? 1 : 0);
+	struct merge_native n = {0};
+
+	for (uint32_t i = 0; i < p->nr; i++)
+		if (p->slot[i].found && runtimes_in_loop(p->slot[i].found, pc, &n.function)) {
+			n.runtime = (uint8_t)(i + 1);
+			break;
+		}
+	return n;
+}
+
+void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
+		    struct merge_native *to)
+{
+	const struct runtime_process *have = p ? runtime_process_peek(r, p) : NULL;
+
+	for (uint32_t i = 0; have && i < have->nr; i++)
+		if (have->slot[i].found && !have->slot[i].found->loops_sought)
+			runtimes_find_loops(have->slot[i].found, p->space);
+	for (uint32_t i = 0; i < stack->count; i++)
+		to[i] = have ? runtimes_native(have, &stack->frames[i]) : (struct merge_native){0};
+}
+
+/* --- attaching --- */
+
+static void runtimes_settled(struct runtimes *r)
+{
+	if (r->cfg.settled)
+		r->cfg.settled(r->cfg.ctx);
+}
+
+static void runtimes_refuse(struct runtime_slot *s, int err, const char *why)
+{
+	struct runtimes *r = s->of->all;
+
+	s->state = SLOT_REFUSED;
+	snprintf(s->why, sizeof(s->why), "%s", why && *why ? why : strerrordesc_np(-err));
+	r->cfg.ledger->runtimes_refused++;
+	if (err == -ENOTSUP && r->cfg.unknown)
+		r->cfg.unknown(r->cfg.ctx, s->of->pid, s->ops->label, s->why);
+}
+
+static void runtimes_accept(struct runtime_slot *s, const struct runtime_attached *a)
+{
+	s->found = calloc(1, sizeof(*s->found));
+	if (!s->found) {
+		runtimes_refuse(s, -ENOMEM, "");
+		return;
+	}
+	s->found->refs = 1;
+	s->found->found = *a;
+	s->state = SLOT_READY;
+	s->of->all->cfg.ledger->runtimes_attached++;
+	runtime_process_renew(s->of);
+}
+
+/* A fork's decoder attaches as well, to what its parent's has found already. */
+static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const struct runtime_attached *a, const char *why)
+{
+	struct runtime_slot *s = decoder_owner(d);
+
+	if (err) {
+		s->decoder = decoders_drop(d);
+		if (s->state == SLOT_ASKED)
+			runtimes_refuse(s, err, why);
+	} else if (s->state == SLOT_ASKED) {
+		runtimes_accept(s, a);
+	}
+	runtimes_settled(s->of->all);
+}
+
+static void runtimes_on_function(void *ctx, struct decoder *d, const struct runtime_frame *f, int err,
+				 const struct runtime_function *fn)
+{
+	struct runtime_slot *s = decoder_owner(d);
+	struct function_entry *e = functions_find(&s->functions, f);
+
+	if (e && e->state == FUNCTION_ASKED)
+		functions_settle(e, err, fn);
+	runtimes_settled(s->of->all);
+}
+
+static const struct decoders_ops runtimes_decoders_ops = {
+	.attached = runtimes_on_attached,
+	.function = runtimes_on_function,
+};
+
+static struct decoder *runtimes_ask(struct runtime_slot *s)
+{
+	const struct decoders_target t = {.pid = s->of->pid, .start_ns = s->of->start_ns, .exec_id = s->of->exec_id,
+					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end};
+
+	return decoders_attach(s->of->all->cfg.decoders, &t, s);
+}
+
+static bool runtime_process_has(const struct runtime_process *p, const struct runtime_ops *ops)
+{
+	for (uint32_t i = 0; i < p->nr; i++)
+		if (p->slot[i].ops == ops)
+			return true;
+	return false;
+}
+
+static void runtimes_add_slot(struct runtime_process *p, const struct runtime_ops *ops, const struct mapping *m)
+{
+	struct runtime_slot *s = &p->slot[p->nr];
+	struct decoder *d;
+
+	if (p->nr == OTP_WALK_PLANS || runtime_process_has(p, ops))
+		return;
+	*s = (struct runtime_slot){.of = p, .ops = ops, .binary = binary_ref(m->file->binary), .start = m->start,
+				   .end = m->end};
+	p->nr++;
+	/* In a replay the answer arrives during the call. */
+	d = runtimes_ask(s);
+	if (s->state == SLOT_ASKED || (d && s->state == SLOT_READY))
+		s->decoder = d;
+	if (!d && s->state == SLOT_ASKED)
+		runtimes_refuse(s, -EBUSY, "too many processes are being decoded");
+}
+
+/* The runtime of a file, kept with it: its index in runtime_list, or -1. */
+static int runtimes_of(struct binary *b)
+{
+	if (!b->runtime)
+		b->runtime = (int8_t)(MAX(runtime_of_file(b), -1) + 2);
+	return b->runtime - 2;
+}
+
+static void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
+{
+	int index = m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
+	struct runtime_process *have;
+
+	if (index < 0)
+		return;
+	have = runtimes_find(r, p);
+	if (!have)
+		have = runtime_process_add(r, p);
+	if (!have || runtime_process_has(have, runtime_list[index]))
+		return;
+	runtimes_add_slot(have, runtime_list[index], m);
+}
+
+void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)
+{
+	const struct mapping *before = NULL;
+
+	r->now_ns = now_ns;
+	for (uint32_t i = 0; r->cfg.decoders && i < stack->count; i++) {
+		const struct mapping *m = stack->frames[i].map;
+
+		if (m && m != before)
+			runtimes_meet_mapping(r, p, m);
+		before = m;
+	}
+}
+
+struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, const struct runtime_process *parent)
+{
+	struct runtime_process *n = runtime_process_add(r, p);
+
+	if (!n)
+		return NULL;
+	for (uint32_t i = 0; i < parent->nr; i++) {
+		const struct runtime_slot *from = &parent->slot[i];
+
+		n->slot[i] = (struct runtime_slot){.of = n, .ops = from->ops, .binary = binary_ref(from->binary),
+						   .start = from->start, .end = from->end, .state = from->state,
+						   .found = from->found};
+		if (from->found)
+			from->found->refs++;
+		if (from->state == SLOT_ASKED)
+			n->slot[i].state = SLOT_REFUSED;
+	}
+	n->nr = parent->nr;
+	runtime_process_renew(n);
+	return n;
+}
+
+struct decoder *runtimes_decoder(struct runtime_slot *s)
+{
+	struct runtimes *r = s->of->all;
+
+	if (!s->decoder && r->cfg.decoders && r->now_ns >= s->of->retry_ns) {
+		s->of->retry_ns = r->now_ns + RETRY_NS;
+		s->decoder = runtimes_ask(s);
+	}
+	return s->decoder;
+}
+
+bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walks *ret)
+{
+	const struct runtime_process *have = runtime_process_peek(r, p);
+
+	if (!have || !have->generation || have->generation == p->walks)
+		return false;
+	*ret = (struct otp_walks){.generation = have->generation, .start_ns = have->start_ns, .exec_id = have->exec_id};
+	for (uint32_t i = 0; i < have->nr; i++)
+		if (have->slot[i].state == SLOT_READY)
+			ret->plan[i] = have->slot[i].found->found.walk;
+	return true;
+}
+
+/* --- the whole --- */
+
+void runtimes_trim(struct runtimes *r, const struct runtime_process *keep)
+{
+	for (struct runtime_process *p = r->last; p && functions_bytes() > r->cfg.bytes_max; p = p->prev)
+		for (uint32_t i = 0; p != keep && i < p->nr; i++)
+			functions_done(&p->slot[i].functions);
+}
+
+int runtimes_new(const struct runtimes_config *cfg, struct runtimes **ret)
+{
+	struct runtimes *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->cfg = *cfg;
+	if (cfg->decoders)
+		decoders_listen(cfg->decoders, &runtimes_decoders_ops, r);
+	*ret = r;
+	return 0;
+}
+
+struct runtimes *runtimes_free(struct runtimes *r)
+{
+	if (!r)
+		return NULL;
+	while (r->first)
+		runtime_process_free(r->first);
+	map_done(&r->by_pid);
+	map_done(&r->by_generation);
+	for (size_t i = 0; i < ARRAY_SIZE(r->unknown); i++)
+		str_put(r->unknown[i]);
+	free(r);
+	return NULL;
+}
+
+void runtimes_limit(struct runtimes *r, size_t bytes_max)
+{
+	r->cfg.bytes_max = bytes_max;
+	runtimes_trim(r, NULL);
+}
+
+bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t i, struct runtimes_state *ret)
+{
+	const struct runtime_process *have = runtime_process_peek(r, p);
+	const struct runtime_slot *s;
+
+	if (!have || i >= have->nr)
+		return false;
+	s = &have->slot[i];
+	*ret = (struct runtimes_state){.label = s->ops->label, .version = s->found ? s->found->found.version : "",
+				       .walked = s->state == SLOT_READY,
+				       .state = s->state == SLOT_ASKED ? "being attached" : s->why, .functions = s->functions.count,
+				       .frames = s->frames, .frames_unknown = s->frames_unknown};
+	return true;
+}

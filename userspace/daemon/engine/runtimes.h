@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interpreted code of processes, in the engine: which process runs a runtime,
+ * the walks by which its frames are copied, and what the copied frames mean.
+ *
+ * Called by the pipeline, one thread. Nothing blocks: a decoder (decoders.h)
+ * answers later, and samples wait for it as they wait for files.
+ * Bounds: RUNTIME_PROCESSES_MAX processes, the least recently sampled go first; the bytes
+ * of all functions.
+ * A forked process has its parent's walks and runtime until it executes another
+ * program; its functions are its own, as memory that is freed and used again
+ * after the fork differs.
+ */
+#ifndef OTP_DAEMON_ENGINE_RUNTIMES_H
+#define OTP_DAEMON_ENGINE_RUNTIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ledger.h"
+#include "daemon/engine/decoders.h"
+#include "daemon/engine/merge.h"
+#include "daemon/engine/sample.h"
+#include "process/frame.h"
+#include "process/table.h"
+#include "unwind/unwind.h"
+
+#define RUNTIME_PROCESSES_MAX 1024
+
+struct runtimes;
+
+struct runtimes_config {
+	struct decoders *decoders;    /* borrowed; NULL: nothing is walked or decoded */
+	struct ledger_engine *ledger; /* borrowed */
+	size_t bytes_max;	      /* of functions */
+	/* A runtime that is not known was met: once for each process. */
+	void (*unknown)(void *ctx, uint32_t pid, const char *runtime, const char *why);
+	void (*settled)(void *ctx); /* answers have arrived that samples wait for */
+	void *ctx;
+};
+
+int runtimes_new(const struct runtimes_config *cfg, struct runtimes **ret);
+struct runtimes *runtimes_free(struct runtimes *r); /* NULL */
+void runtimes_limit(struct runtimes *r, size_t bytes_max);
+
+/* The process' stack has frames in these mappings: asks for a decoder where a file of them holds a runtime. */
+void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns);
+/* The walks of this process, if they are known and p->walks is another generation; false: nothing to send. */
+bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walks *ret);
+
+/* The interpreted frames of one sample, one half for each runtime. Borrowed until the next call. */
+struct runtimes_half {
+	struct frame *frames; /* FRAME_NAMED, innermost first; their strings are borrowed */
+	uint8_t *flags;	      /* enum runtime_frame_flags */
+	uint32_t nr;
+	bool whole;
+};
+struct runtimes_stack {
+	struct runtimes_half half[OTP_WALK_PLANS];
+	uint32_t nr;
+};
+/*
+ * -EAGAIN: functions are being decoded, and the sample should wait; not with
+ * final. A sample without walks has no halves.
+ */
+int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s, bool final,
+		    struct runtimes_stack *ret);
+/* Which native frames are in loops of the process' runtimes; to has room for stack->count. */
+void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
+		    struct merge_native *to);
+
+/* For explain: the i-th runtime of the process; false: it has no more. */
+struct runtimes_state {
+	const char *label;
+	const char *version; /* "": not known yet */
+	bool walked;
+	const char *state;   /* where it is not walked: why */
+	uint32_t functions;
+	uint64_t frames, frames_unknown;
+};
+bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t i, struct runtimes_state *ret);
+
+#endif

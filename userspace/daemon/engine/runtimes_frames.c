@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The interpreted frames of one sample: what the copied words mean, by the
+ * runtime; the functions, by its decoder.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/runtimes_state.h"
+
+/* Whose frames a sample holds: by generation, as plans change, and a fork begins with its parent's. */
+static struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation)
+{
+	struct runtime_process *own = runtimes_find(r, p), *made = map_find_ptr(&r->by_generation, generation);
+
+	if (own)
+		return own;
+	return made && made->exec_id == p->exec_id ? runtimes_inherit(r, p, made) : NULL;
+}
+
+static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtime_ops *ops)
+{
+	char text[64];
+
+	if (!r->unknown[ops->kind]) {
+		snprintf(text, sizeof(text), "[%s function]", ops->label);
+		r->unknown[ops->kind] = str_get_c(text);
+	}
+	return r->unknown[ops->kind];
+}
+
+static void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
+			  const struct runtime_frame *f, struct frame *to)
+{
+	const struct function *fn = e && e->state == FUNCTION_KNOWN ? e->function : NULL;
+
+	*to = (struct frame){.kind = (uint8_t)s->ops->kind, .flags = FRAME_NAMED,
+			     .named_by = fn ? NAME_RUNTIME : NAME_RAW};
+	to->function = fn ? fn->name : runtimes_unknown_name(r, s->ops);
+	to->file = fn ? fn->file : NULL;
+	to->start_line = fn ? fn->start_line : 0;
+	if (f->flags & RUNTIME_LINE)
+		to->line = f->position;
+	else if (fn)
+		to->line = function_line(fn, f->position);
+	s->frames++;
+	r->cfg.ledger->walk_frames++;
+	r->cfg.ledger->walk_frames_unknown += !fn;
+	s->frames_unknown += !fn;
+}
+
+/* What the decoder's queue has no room for is asked with a later sample. */
+static void runtimes_forget(struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		struct function_entry *e = functions_find(&s->functions, &f[i]);
+
+		if (e && e->state == FUNCTION_ASKED)
+			functions_settle(e, -EBUSY, NULL);
+	}
+}
+
+/* Functions that were never met, all of a stack together. In a replay the answers arrive during the call. */
+static void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
+{
+	uint32_t taken;
+
+	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
+		return;
+	r->nr_wanted = 0;
+	for (uint32_t i = 0; i < nr; i++)
+		if (f[i].key && !functions_find(&s->functions, &f[i]) && functions_add(&s->functions, &f[i]))
+			r->wanted[r->nr_wanted++] = f[i];
+	taken = (uint32_t)decoders_decode(s->decoder, r->wanted, r->nr_wanted);
+	runtimes_forget(s, &r->wanted[taken], r->nr_wanted - taken);
+}
+
+static void runtimes_words(const struct otp_walked *w, uint32_t i, struct runtime_words *ret)
+{
+	const uint64_t *root = sample_walk_words(w), *at = &root[w->root_words + (size_t)i * w->frame_words];
+
+	ret->address = *at & OTP_WALK_ADDRESS;
+	ret->missing = (uint32_t)(*at >> 56);
+	ret->count = w->frame_words - 1u;
+	ret->word = at + 1;
+	ret->root = root;
+	ret->nr_root = w->root_words;
+	ret->index = i;
+	ret->nr_outer = w->frames - 1u - i;
+	ret->last = i + 1u == w->frames && w->end == OTP_WALK_END_DONE;
+}
+
+/* Reads the words of each frame; returns how many mean one. */
+static uint32_t runtimes_read(const struct runtime_slot *s, const struct otp_walked *w, struct runtime_words *with,
+			      struct runtime_frame *to)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < MIN((uint32_t)w->frames, (uint32_t)OTP_WALK_FRAMES); i++, n++) {
+		runtimes_words(w, i, with);
+		to[n] = (struct runtime_frame){0};
+		if (s->ops->frame(&s->found->found, with, &to[n]) < 0)
+			break;
+	}
+	return n;
+}
+
+/* The line of a call is with the function that was called, for runtimes that keep it there. */
+static void runtimes_shift_lines(struct runtime_frame *f, uint32_t nr)
+{
+	uint32_t line = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t own = line;
+
+		line = f[i].flags & RUNTIME_CALLER_LINE ? f[i].position : 0;
+		if (!(f[i].flags & RUNTIME_CALLER_LINE))
+			continue;
+		f[i].position = own;
+		f[i].flags |= RUNTIME_LINE;
+	}
+}
+
+/* Whether functions of these frames may still be named. */
+static bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct function_entry *e = f[i].key ? functions_find(&s->functions, &f[i]) : NULL;
+
+		if (e ? e->state == FUNCTION_ASKED : f[i].key && s->decoder && !decoder_is_attached(s->decoder))
+			return true;
+	}
+	return false;
+}
+
+static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t index, const struct otp_walked *w,
+			 struct runtime_words *with, bool final, struct runtimes_half *ret)
+{
+	uint32_t nr = runtimes_read(s, w, with, r->read);
+
+	runtimes_shift_lines(r->read, nr);
+	runtimes_want(r, s, r->read, nr);
+	if (!final && runtimes_is_pending(s, r->read, nr))
+		return -EAGAIN;
+	*ret = (struct runtimes_half){.frames = r->frames[index], .flags = r->flags[index], .nr = nr,
+				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames};
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct runtime_frame *f = &r->read[i];
+
+		ret->flags[i] = (uint8_t)(f->flags | (f->key ? 0 : RUNTIME_HIDDEN));
+		if (f->key)
+			runtimes_name(r, s, functions_find(&s->functions, f), f, &ret->frames[i]);
+	}
+	return 0;
+}
+
+static void runtimes_registers(const struct sample *s, struct runtime_words *ret)
+{
+	static struct {
+		struct otp_regs head;
+		uint64_t reg[OTP_REGS_MAX];
+	} regs;
+
+	ret->arch = s->head.arch;
+	if (!s->reg)
+		return;
+	regs.head.valid = s->valid;
+	memcpy(regs.reg, s->reg, (s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64) * sizeof(uint64_t));
+	ret->regs = &regs.head;
+}
+
+/* The slot whose frames these are; NULL: of walks that nobody knows any more. */
+static struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w,
+					  uint32_t plan)
+{
+	struct runtime_process *of = runtimes_of_walk(r, p, w->generation);
+
+	return of && plan < of->nr && of->slot[plan].state == SLOT_READY ? &of->slot[plan] : NULL;
+}
+
+int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s, bool final,
+		    struct runtimes_stack *ret)
+{
+	struct runtime_words with = {0};
+	int err = 0;
+
+	ret->nr = 0;
+	runtimes_registers(s, &with);
+	for (uint32_t plan = 0; plan < OTP_WALK_PLANS && p && !err; plan++) {
+		const struct otp_walked *w = s->walks[plan];
+		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
+
+		ret->half[plan] = (struct runtimes_half){.whole = true};
+		if (!slot)
+			continue;
+		err = runtimes_half(r, slot, plan, w, &with, final, &ret->half[plan]);
+		ret->nr = plan + 1;
+		runtimes_trim(r, slot->of);
+	}
+	return err;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the words of a context mean, next to the contexts around it: those within
+ * hold the line, those without tell in which loop an eval runs.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/perl.h"
+
+#define TYPE_MASK 0x0f
+enum perl_context_type {
+	CX_NULL = 0, /* the block of a sort */
+	CX_BLOCK = 2,
+	CX_SUB = 9,
+	CX_FORMAT = 10,
+	CX_EVAL = 11,
+	CX_DEFER = 13,
+};
+#define SUB_FAKE   0x80 /* code in a regular expression: the sub around it, once more */
+#define EVAL_REAL  0x20 /* of a string */
+#define EVAL_BLOCK 0x40
+
+#define OP_TYPE_MASK 0x1ff
+#define ADDRESS_BITS 47
+
+/* A word of any frame of the walk. Its address is before its first word. */
+static uint64_t perl_word(const struct runtime_words *w, int64_t index, enum perl_word word)
+{
+	return w->word[(index - (int64_t)w->index) * (int64_t)(w->count + 1) + word];
+}
+
+static uint64_t perl_address(const struct runtime_words *w, int64_t index)
+{
+	return w->word[(index - (int64_t)w->index) * (int64_t)(w->count + 1) - 1] & OTP_WALK_ADDRESS;
+}
+
+static uint32_t perl_type(const struct runtime_words *w, int64_t index)
+{
+	return perl_word(w, index, PERL_TYPE) & TYPE_MASK;
+}
+
+static bool perl_has(const struct runtime_words *w, int64_t index, uint64_t flag)
+{
+	return perl_word(w, index, PERL_TYPE) & flag;
+}
+
+static bool perl_is_sub(const struct runtime_words *w, int64_t index)
+{
+	uint32_t type = perl_type(w, index);
+
+	return (type == CX_SUB && !perl_has(w, index, SUB_FAKE)) || type == CX_FORMAT;
+}
+
+/* The file that perl was started with runs in the outermost context, which its first op enters. */
+static bool perl_is_main(const struct runtime_words *w)
+{
+	return w->last && perl_type(w, w->index) == CX_BLOCK;
+}
+
+static int64_t perl_frames(const struct runtime_words *w)
+{
+	return (int64_t)w->index + 1 + w->nr_outer;
+}
+
+/* A context whose code has a name and lines of its own; a block's, or an eval {}'s, are those of the code around it. */
+static bool perl_is_function(const struct runtime_words *w, int64_t index)
+{
+	if (perl_type(w, index) == CX_EVAL)
+		return !perl_has(w, index, EVAL_BLOCK);
+	return perl_is_sub(w, index);
+}
+
+/* --- a context that is being filled, or left --- */
+
+static bool perl_calls_itself(const struct runtime_words *w)
+{
+	for (int64_t i = 1; i < perl_frames(w); i++)
+		if (perl_is_function(w, i))
+			return perl_is_sub(w, i) && perl_word(w, i, PERL_CV) == perl_word(w, 0, PERL_CV);
+	return false;
+}
+
+/*
+ * The topmost context counts before it is filled, and after its sub has returned.
+ * In both cases the interpreter is at the COP of the call, as it is in a sub that
+ * has not run its first statement; a sub that calls itself may be at it as well.
+ * Of what is there before that, the sub that the context last stood for, the CV
+ * says that it does not run.
+ */
+static bool perl_is_unfinished(const struct runtime_words *w, int64_t index)
+{
+	if (index || !perl_is_sub(w, 0))
+		return false;
+	if (!(perl_word(w, 0, PERL_DEPTH) >> 32) && perl_type(w, 0) == CX_SUB)
+		return true;
+	return perl_word(w, 0, PERL_OLDCOP) == w->root[0] && !perl_calls_itself(w);
+}
+
+/* --- which loop runs it --- */
+
+/* A sort's block is entered without a sub, and the sub that it calls last returns to its end. */
+static bool perl_is_in_sort(const struct runtime_words *w, int64_t index)
+{
+	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == CX_NULL &&
+	       perl_address(w, index) > perl_address(w, index + 1) &&
+	       perl_address(w, index) - perl_address(w, index + 1) <= 128;
+}
+
+/* Called from C: there is no op to return to. */
+static bool perl_is_called(const struct runtime_words *w, int64_t index)
+{
+	return (perl_type(w, index) == CX_SUB || perl_type(w, index) == CX_FORMAT) &&
+	       !perl_word(w, index, PERL_RETOP) && !perl_is_in_sort(w, index);
+}
+
+/* call_sv(G_EVAL): an eval without an op to return to, around the sub. */
+static bool perl_is_caught(const struct runtime_words *w, int64_t index)
+{
+	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == CX_EVAL && !perl_word(w, index + 1, PERL_RETOP);
+}
+
+/*
+ * An eval runs in the loop that entered it, unless that loop was called from C
+ * without a place to die to: then eval makes one, and a loop on top of it.
+ */
+static bool perl_eval_has_loop(const struct runtime_words *w, int64_t index)
+{
+	for (int64_t i = index + 1; i < perl_frames(w); i++) {
+		uint32_t type = perl_type(w, i);
+
+		if (type == CX_EVAL)
+			return false;
+		if (type == CX_NULL || type == CX_DEFER)
+			return true;
+		if (perl_is_called(w, i))
+			return !perl_is_caught(w, i);
+	}
+	return false;
+}
+
+static bool perl_is_entry(const struct runtime_words *w)
+{
+	switch (perl_type(w, w->index)) {
+	case CX_NULL:
+	case CX_DEFER:
+		return true;
+	case CX_EVAL:
+		if (!perl_word(w, w->index, PERL_RETOP))
+			return !perl_has(w, w->index, EVAL_BLOCK);
+		return perl_eval_has_loop(w, w->index);
+	default:
+		return perl_is_main(w) || perl_is_called(w, w->index);
+	}
+}
+
+/* --- functions --- */
+
+/* The context by which the function of this one called another: the next inner one of a function. -1: it calls none. */
+static int64_t perl_callee(const struct runtime_words *w)
+{
+	int64_t i = (int64_t)w->index - 1;
+
+	while (i >= 0 && (!perl_is_function(w, i) || perl_is_unfinished(w, i)))
+		i--;
+	return i;
+}
+
+/* The COP of the call, in a file's own code: it says which file. One of type 0 is the compiler's, which changes. */
+static void perl_require(const struct runtime_words *w, int64_t callee, struct runtime_frame *ret)
+{
+	ret->key = PERL_REQUIRE;
+	if (callee < 0 || !(perl_word(w, callee, PERL_LINE) & OP_TYPE_MASK)) {
+		ret->flags &= ~(uint32_t)RUNTIME_LINE;
+		ret->position = 0;
+		return;
+	}
+	ret->key |= perl_word(w, callee, PERL_OLDCOP);
+	ret->cookie[0] = perl_word(w, callee, PERL_LINE);
+	ret->cookie[1] = perl_word(w, callee, PERL_SEQ);
+}
+
+static void perl_sub(const struct runtime_words *w, struct runtime_frame *ret)
+{
+	ret->key = PERL_FUNCTION | perl_word(w, w->index, PERL_CV);
+	ret->cookie[0] = perl_word(w, w->index, PERL_START);
+	ret->cookie[1] = perl_word(w, w->index, PERL_GV);
+	if (perl_word(w, w->index, PERL_DEPTH) & PERL_CVF_NAMED)
+		ret->cookie[2] |= PERL_COOKIE_NAMED;
+}
+
+static void perl_function(const struct runtime_words *w, struct runtime_frame *ret)
+{
+	int64_t callee = perl_callee(w);
+
+	if (callee >= 0) {
+		ret->position = (uint32_t)(perl_word(w, callee, PERL_LINE) >> 32);
+		ret->flags |= RUNTIME_LINE;
+	} else {
+		ret->cookie[2] = PERL_ADDRESS(w->root[0]);
+	}
+	if (perl_is_sub(w, w->index))
+		perl_sub(w, ret);
+	else if (perl_is_main(w))
+		ret->key = PERL_MAIN;
+	else if (perl_has(w, w->index, EVAL_REAL))
+		ret->key = PERL_EVAL;
+	else
+		perl_require(w, callee, ret);
+}
+
+static bool perl_is_pointer(uint64_t word)
+{
+	return word && !(word & 7) && !(word >> ADDRESS_BITS);
+}
+
+static bool perl_is_sound(const struct runtime_words *w)
+{
+	if (!perl_is_sub(w, w->index))
+		return true;
+	return perl_is_pointer(perl_word(w, w->index, PERL_CV)) && !(w->missing & 1 << PERL_SUB_BODY);
+}
+
+int perl_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
+{
+	bool unfinished;
+
+	if (w->count != PERL_WORDS || w->nr_root != 1)
+		return -EBADMSG;
+	unfinished = perl_is_unfinished(w, w->index);
+	if (!unfinished && !perl_is_sound(w))
+		return w->index ? -EBADMSG : (ret->flags = RUNTIME_HIDDEN, 0);
+	if (unfinished || !(perl_is_function(w, w->index) || perl_is_main(w)))
+		ret->flags |= RUNTIME_HIDDEN;
+	else
+		perl_function(w, ret);
+	if (!unfinished && perl_is_entry(w))
+		ret->flags |= RUNTIME_ENTRY;
+	return 0;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the copied words of a PHP frame mean: its function, its place there, and whether the loop began with it. */
+#include "runtime/php.h"
+
+#include <errno.h>
+
+#include "base/hash.h"
+
+#define CALL_CODE (1u << 16) /* of This.u1.type_info: a file's or eval's code, no function */
+#define CALL_TOP  (1u << 17) /* execute_ex was called with it */
+
+#define TYPE_OBJECT 8 /* of This: a generator */
+
+#define USER_MAX    (1ULL << 56)
+#define STACK_BYTES (256u << 10) /* of a page of frames */
+
+/* Registers in which execute_ex and compiled code hold frame and opline: r14, r15; x27, x28. */
+static const struct php_registers { uint32_t frame, opline; } php_registers[] = {
+	[OTP_ARCH_X86_64] = {14, 15},
+	[OTP_ARCH_ARM64] = {27, 28},
+};
+
+enum php_function_type php_function_type(const uint64_t word[PHP_WORDS])
+{
+	return (enum php_function_type)(word[PHP_TYPE] & 0xff);
+}
+
+uint32_t php_function_last(const struct php_layout *l, const uint64_t word[PHP_WORDS])
+{
+	return (uint32_t)(word[PHP_LAST] >> (l->last % 8 * 8));
+}
+
+static uint64_t php_mix(uint64_t a, uint64_t b)
+{
+	return hash_u64(a * 31 + b);
+}
+
+/* fn_flags change in a function's life; opcodes and lines of a native function are what follows it in memory. */
+void php_function_cookies(const struct php_layout *l, const uint64_t word[PHP_WORDS], uint64_t ret[RUNTIME_COOKIES])
+{
+	bool native = php_function_type(word) == PHP_INTERNAL;
+
+	ret[0] = native ? 0 : word[PHP_FILE_HASH];
+	ret[1] = php_mix(native ? 0 : word[PHP_LINES], php_mix(word[PHP_CLASS_LINES], php_function_type(word)));
+	ret[2] = php_mix(word[PHP_NAME], word[PHP_SCOPE]);
+	if (!native)
+		ret[2] = php_mix(ret[2], php_mix(word[PHP_OPCODES], php_function_last(l, word)));
+}
+
+/* --- where in the function --- */
+
+/* One more than the opcode's index; 0: the pointer is to no opcode of the function. */
+static uint32_t php_position(const struct php_layout *l, const uint64_t *word, uint64_t opline)
+{
+	uint64_t at = opline - word[PHP_OPCODES];
+
+	if (opline < word[PHP_OPCODES] || at % PHP_OP_BYTES || at / PHP_OP_BYTES >= php_function_last(l, word))
+		return 0;
+	return (uint32_t)(at / PHP_OP_BYTES) + 1;
+}
+
+/*
+ * execute_ex keeps the opline in a register and writes it to the frame only
+ * before what may throw. A native function that it calls may use the registers;
+ * while a callee is torn down they are still the callee's, whose frame lies above.
+ */
+static uint32_t php_register_position(const struct php_layout *l, const struct runtime_words *w)
+{
+	uint64_t opline, above;
+
+	if (w->index || !w->regs || w->arch >= sizeof(php_registers) / sizeof(php_registers[0]) ||
+	    !php_registers[w->arch].opline || !(w->regs->valid >> php_registers[w->arch].opline & 1))
+		return 0;
+	opline = w->regs->reg[php_registers[w->arch].opline];
+	above = w->regs->reg[php_registers[w->arch].frame] - w->address;
+	return above && above < STACK_BYTES ? 0 : php_position(l, w->word, opline);
+}
+
+/* While an exception is on its way, the frame's opline is one of executor_globals, which keep the real one. */
+static uint32_t php_frame_position(const struct php_layout *l, const struct runtime_words *w)
+{
+	uint32_t position = php_register_position(l, w);
+
+	if (!position)
+		position = php_position(l, w->word, w->word[PHP_OPLINE]);
+	if (!position && w->nr_root)
+		position = php_position(l, w->word, w->root[0]);
+	return position;
+}
+
+/* --- frames --- */
+
+static bool php_is_address(uint64_t word)
+{
+	return word < USER_MAX && word % 8 == 0;
+}
+
+static bool php_type_is_known(enum php_function_type type)
+{
+	return type == PHP_INTERNAL || type == PHP_USER || type == PHP_EVAL;
+}
+
+static uint64_t php_key(const uint64_t *word)
+{
+	uint32_t info = (uint32_t)word[PHP_CALL_INFO];
+
+	return word[PHP_FUNC] | ((info & CALL_CODE) && !(info & CALL_TOP) ? PHP_KEY_INCLUDED : 0);
+}
+
+/* A native function without a name is the root of a fiber. */
+static void php_frame_native(const uint64_t *word, struct runtime_frame *ret)
+{
+	ret->flags = RUNTIME_NATIVE;
+	if (word[PHP_NAME])
+		return;
+	ret->flags |= RUNTIME_HIDDEN;
+	ret->key = 0;
+}
+
+/*
+ * Calls from outside of any function have a frame without one: there is nothing
+ * to show. So have generators that run another one by "yield from": the frame
+ * stands for all of theirs, which lie elsewhere. The list leads past them.
+ */
+static void php_frame_without_function(const uint64_t *word, struct runtime_frame *ret)
+{
+	*ret = (struct runtime_frame){.flags = RUNTIME_HIDDEN};
+	if ((word[PHP_CALL_INFO] & 0xff) == TYPE_OBJECT)
+		*ret = (struct runtime_frame){.key = PHP_KEY_DELEGATE, .flags = RUNTIME_NATIVE};
+}
+
+int php_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
+{
+	const struct php_layout *l = php_layout_at(a->param[PHP_LAYOUT]);
+	const uint64_t *word = w->word;
+
+	if (!l || w->count != PHP_WORDS || !php_is_address(word[PHP_FUNC]))
+		return -EBADMSG;
+	if (!word[PHP_FUNC]) {
+		php_frame_without_function(word, ret);
+		return 0;
+	}
+	if (!php_type_is_known(php_function_type(word)))
+		return -EBADMSG;
+	*ret = (struct runtime_frame){.key = php_key(word)};
+	php_function_cookies(l, word, ret->cookie);
+	if (php_function_type(word) == PHP_INTERNAL) {
+		php_frame_native(word, ret);
+		return 0;
+	}
+	ret->position = php_frame_position(l, w);
+	if (word[PHP_CALL_INFO] & CALL_TOP)
+		ret->flags = RUNTIME_ENTRY;
+	return 0;
+}

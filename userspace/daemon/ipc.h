@@ -54,7 +54,7 @@
 	X(18, ANSWERED, "opener to monitor: the asker was answered")                               \
 	X(22, PLAN, "engine to monitor: struct ipc_plan")                                          \
 	X(23, HINT, "engine to monitor: struct ipc_hint")                                          \
-	X(37, WALK, "engine to monitor: struct ipc_walk")                                          \
+	X(39, WALK, "engine to monitor: struct ipc_walk")                                          \
 	X(24, LIFE, "engine to monitor: struct ipc_life of each process that began a program or ended") \
 	X(25, WATCH, "monitor to engine: u32: whether to send LIFE")                               \
 	X(26, INDEX, "monitor to indexer: struct ipc_index, path, debug directories; fds: index, scratch, a socket for FILE") \

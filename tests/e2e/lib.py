@@ -352,7 +352,7 @@ def check_ledger(status, what, stopped=False):
 # Profiles, by the reader that is not our encoder.
 
 class Sample:
-    """One stack, leaf first: frames are (name, type, address, file, line); how often, and what is known about it."""
+    """One stack, leaf first: frames are (name, type, address, file, line, source); how often, and what is known about it."""
 
     def __init__(self, frames, count, attributes, resource, profile, type):
         self.frames, self.count, self.attributes, self.resource = frames, count, attributes, resource
@@ -398,8 +398,9 @@ class Request:
             at = self.d.locations[i]
             kind = self.attributes(at.attributes).get("profile.frame.type", "")
             where = self.text(self.d.mappings[at.mapping].filename)
-            self.frames_of[i] = [(self.text(self.d.functions[x.function].name), kind, at.address, where, x.line)
-                                 for x in at.lines]
+            functions = [self.d.functions[x.function] for x in at.lines]
+            self.frames_of[i] = [(self.text(f.name), kind, at.address, where, x.line, self.text(f.filename))
+                                 for f, x in zip(functions, at.lines)]
         return self.frames_of[i]
 
     def stack(self, i):

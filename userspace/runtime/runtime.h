@@ -82,7 +82,6 @@ enum runtime_frame_flags {
 	RUNTIME_HIDDEN = 2, /* a frame of the runtime's own bookkeeping; ENTRY counts all the same */
 	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
 	RUNTIME_LINE = 8,   /* position is the line itself */
-	RUNTIME_CALLER_LINE = 16, /* position is the line in the next outer frame; its own came with the one before */
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */

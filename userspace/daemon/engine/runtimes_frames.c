@@ -88,6 +88,7 @@ static void runtimes_words(const struct otp_walked *w, uint32_t i, struct runtim
 	ret->root = root;
 	ret->nr_root = w->root_words;
 	ret->index = i;
+	ret->nr_outer = w->frames - i - 1u;
 	ret->nr_outer = w->frames - 1u - i;
 	ret->last = i + 1u == w->frames && w->end == OTP_WALK_END_DONE;
 }
@@ -107,22 +108,6 @@ static uint32_t runtimes_read(const struct runtime_slot *s, const struct otp_wal
 	return n;
 }
 
-/* The line of a call is with the function that was called, for runtimes that keep it there. */
-static void runtimes_shift_lines(struct runtime_frame *f, uint32_t nr)
-{
-	uint32_t line = 0;
-
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t own = line;
-
-		line = f[i].flags & RUNTIME_CALLER_LINE ? f[i].position : 0;
-		if (!(f[i].flags & RUNTIME_CALLER_LINE))
-			continue;
-		f[i].position = own;
-		f[i].flags |= RUNTIME_LINE;
-	}
-}
-
 /* Whether functions of these frames may still be named. */
 static bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
 {
@@ -140,7 +125,6 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 {
 	uint32_t nr = runtimes_read(s, w, with, r->read);
 
-	runtimes_shift_lines(r->read, nr);
 	runtimes_want(r, s, r->read, nr);
 	if (!final && runtimes_is_pending(s, r->read, nr))
 		return -EAGAIN;

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of interpreters that know their own calls, lines and shares: what otprof says of each must be legal in
+every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every interpreter that is here."""
+import collections
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import lib
+
+HZ = lib.rate(199)
+SECONDS = 8
+WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
+CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
+# language: frame type, file, loops that are to be folded away
+LANGUAGES = {
+    "python": ("cpython", "python.py", r"_PyEval_EvalFrameDefault.*"),
+    "ruby": ("ruby", "ruby.rb", r"(vm_exec_core|rb_vm_exec|vm_exec).*"),
+    "php": ("php", "php.php", r"execute_ex.*"),
+    "perl": ("perl", "perl.pl", r"Perl_runops_(standard|debug).*"),
+}
+
+
+def versions():
+    """(language, label, argv) of each interpreter to be tried."""
+    found = [(name, name, [os.path.realpath(path)]) for name, path in (
+        ("python", "/usr/bin/python3"), ("ruby", "/usr/bin/ruby"), ("php", "/usr/bin/php"), ("perl", "/usr/bin/perl"))
+        if os.path.exists(path)]
+    if os.environ.get("INTERPRETED") != "all":
+        return found
+    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
+        found.append(("python", "python " + path.split("/")[-3], [path]))
+    for root in sorted(glob.glob(os.environ.get("CHROOTS", "/var/lib/otprof-tests/chroots") + "/*/")):
+        for name, inner in (("python", "usr/bin/python3"), ("ruby", "usr/bin/ruby"), ("php", "usr/bin/php"), ("perl", "usr/bin/perl")):
+            if os.path.exists(os.path.join(root, os.path.relpath(os.path.realpath(os.path.join(root, inner)), root))):
+                found.append((name, name + " in " + os.path.basename(root.rstrip("/")), ["chroot", root, "/" + inner]))
+    return found
+
+
+def start(language, argv):
+    folder = lib.scratch()
+    script = LANGUAGES[language][1]
+    where = folder
+    if argv[0] == "chroot":
+        where = os.path.join(argv[1], "tmp", os.path.basename(folder))
+        shutil.copytree(WHERE, where)
+        lib.at_end(shutil.rmtree, where, True)
+        script = os.path.join("/tmp", os.path.basename(folder), script)
+    else:
+        shutil.copytree(WHERE, where, dirs_exist_ok=True)
+        script = os.path.join(where, script)
+    return lib.start(argv + [script, str(SECONDS)], stdout=subprocess.DEVNULL)
+
+
+def interpreted(sample, kind):
+    """The frames of the runtime from the outermost, as the checker reads them."""
+    frames = []
+    for name, type_, _, _, line, source in sample.frames:
+        if type_ == kind:
+            frames.append("%s %s:%d;" % (name, os.path.basename(source), line))
+    return "".join(reversed(frames))
+
+
+def judge(label, language, samples, began_ns):
+    """Writes the stacks for the checker; the rest is about mixed stacks."""
+    kind, _, loop = LANGUAGES[language]
+    lines, loops, bare, early, misfit, all_ = [], 0, 0, 0, 0, 0
+    for s in samples:
+        all_ += s.count
+        text = interpreted(s, kind)
+        if not text:
+            bare += s.count
+            continue
+        loops += s.count * any(re.fullmatch(loop, n) for n in s.stack)
+        misfit += s.count * any("do not fit" in n for n in s.stack)
+        lines += [text + " done 0"] * s.count
+    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, language + ".truth")], input="\n".join(lines) + "\n",
+                       capture_output=True, text=True)
+    for line in r.stdout.splitlines():
+        lib.note("%s: %s" % (label, line))
+    lib.ok(r.returncode == 0 and lines, "%s: %d stacks are legal, and leaves have their shares%s" % (
+        label, len(lines), "" if r.returncode == 0 else ": " + r.stderr[-200:]))
+    lib.ok(bare <= 0.08 * all_, "%s: %d of %d samples have no interpreted frame" % (label, bare, all_))
+    lib.ok(loops <= 0.01 * all_, "%s: %d of %d stacks still have the loop" % (label, loops, all_))
+    lib.ok(misfit <= 0.01 * all_, "%s: %d of %d stacks do not fit" % (label, misfit, all_))
+    want = SECONDS * HZ
+    lib.ok(all_ > 0.25 * want, "%s: %d samples" % (label, all_))
+
+
+def try_one(d, language, label, argv):
+    began = time.time_ns()
+    p = start(language, argv)
+    p.wait(SECONDS * 4)
+    lib.ok(p.returncode == 0, "%s: the program ends well (%s)" % (label, p.returncode))
+    return p.pid, began
+
+
+def main():
+    found = versions()
+    for language in sorted(LANGUAGES.keys() - {l for l, _, _ in found}):
+        lib.skip(language + ": its frames are named", "there is no interpreter")
+    lib.need(found, "interpreted code", "no interpreter")
+    if lib.SOURCE == "perf":
+        lib.skip("interpreted code by perf", "perf does not walk interpreters")
+        return
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    ran = [(language, label) + try_one(d, language, label, argv) for language, label, argv in found]
+    last = d.stop()
+    by_pid = collections.defaultdict(list)
+    for s in lib.samples(d.files):
+        by_pid[s.attributes.get("process.pid")].append(s)
+    for language, label, pid, began in ran:
+        judge(label, language, by_pid[pid], began)
+    lib.check_ledger(last, "the ledger balances", stopped=True)
+    text = last["quality"]["interpreted"]
+    lib.note(str(text))
+    lib.ok(text["frames_unknown"] <= 0.01 * text["frames"], "%(frames_unknown)d of %(frames)d frames have no name" % text)
+
+
+main()
+lib.finish()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make bench: every budget beside what is measured here, in one run.
-    bench.py [PART...]     parts: cost module idle wire replay roots memory
+    bench.py [PART...]     parts: cost runtimes module idle wire replay roots memory
 SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
 import gzip
 import os
@@ -100,6 +100,45 @@ def kernel_at_4k():
     workloads.end_all(load)
     us = difference(first, second, "cost", "kernel_ns") / max(difference(first, second, "ledger", "taken"), 1) / 1000
     row("kernel time per sample, exactly 4 KiB of stack", "<= 2 us", "%.2f us" % us, us <= 2)
+
+
+# A chain of calls of that depth, then loops for ever: in each language about as much work a call.
+DEEP = {
+    "python3": ["-c", "import sys; sys.setrecursionlimit(9999)\n"
+                "def f(n):\n  if n: return f(n - 1)\n  while 1:\n    for i in range(9999): n += i\nf(int(sys.argv[1]))"],
+    "ruby": ["-e", "def f(n)\n return f(n - 1) if n > 0\n while true\n  n += 1\n end\nend\nf(ARGV[0].to_i)"],
+    "php": ["-r", "function f($n) { if ($n) return f($n - 1); while (1) $n++; } f((int)$argv[1]);"],
+    "perl": ["-e", "no warnings; sub f { my $n = shift; return f($n - 1) if $n; while (1) { $n++ } } f($ARGV[0])"],
+}
+
+
+def interpreter_cost(argv, walk):
+    """Kernel time per sample, and what the engine and its decoders took for each, of one busy interpreter."""
+    d = lib.Otprofd(hz=497, interval="1s", runtimes={"walk": walk})
+    load = [lib.start(argv, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())]
+    time.sleep(4)
+    first = d.status()
+    time.sleep(min(SECONDS, 6))
+    second = d.status()
+    d.stop()
+    workloads.end_all(load)
+    taken = max(difference(first, second, "ledger", "taken"), 1)
+    frames = difference(first, second, "quality", "interpreted", "frames") / taken
+    return [difference(first, second, "cost", k) / taken / 1000 for k in ("kernel_ns", "engine_cpu_ns")] + [frames]
+
+
+def runtimes():
+    """Bounds: 1.5 times 3 us with some 20 frames, 20 us with 220 (the trial's figures)."""
+    for name, argv in DEEP.items():
+        path = "/usr/bin/" + name
+        if not os.path.exists(path):
+            row("%s: walking" % name, "", "skipped: no %s" % path)
+            continue
+        for depth, budget in ((20, 1.5 * (8 if name == "ruby" else 4)), (200, 1.5 * 20)):
+            off, on = (interpreter_cost([path] + argv + [str(depth)], walk) for walk in ("no", "yes"))
+            row("%s, %d calls deep: kernel time per sample" % (name, depth), "<= %.0f us" % budget,
+                "%.1f us, without %.1f (%.2f)" % (on[0], off[0], on[0] / max(off[0], 0.01)), on[0] <= budget)
+            row("  engine; frames a sample", "", "%.1f us, without %.1f; %.0f" % (on[1], off[1], on[2]))
 
 
 def module():
@@ -250,7 +289,7 @@ lib.at_end(bpf_stats, bpf_stats("1"))
 print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
 print("  %-52s %-18s %s" % ("what", "budget", "measured"))
 for part in parts:
-    {"cost": cost, "module": module, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory}[part]()
+    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory}[part]()
 missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
 print("otprof bench: %d budgets hold, %d missed%s" % (
     sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

@@ -284,7 +284,7 @@ def memory():
 if os.geteuid() != 0:
     print("bench: the sampler needs root")
     sys.exit(1)
-parts = sys.argv[1:] or ["cost", "module", "idle", "wire", "replay", "roots", "memory"]
+parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "replay", "roots", "memory"]
 lib.at_end(bpf_stats, bpf_stats("1"))
 print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
 print("  %-52s %-18s %s" % ("what", "budget", "measured"))

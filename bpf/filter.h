@@ -15,6 +15,9 @@ struct subject {
 	struct comm comm; /* set once the task is selected */
 };
 
+/* Whose walks apply. */
+enum walk_of { WALK_OF_NOBODY, WALK_OF_PROCESS, WALK_OF_PARENT };
+
 struct choice {
 	u32 stack_bytes; /* 0: no plan sets it */
 	u32 base_bytes;
@@ -22,6 +25,7 @@ struct choice {
 	u32 mode; /* OTP_MODE_INHERITED */
 	u32 tick_bytes; /* the most that this tick copies; 0: no bound */
 	u8 select;
+	u8 walk; /* enum walk_of */
 	bool planned; /* the process has a plan of its own */
 };
 
@@ -94,17 +98,28 @@ static __always_inline bool plan_find(struct plan_copy *to, u32 pid, struct task
 }
 
 /* The sizes of the copy, and the plan that they are from. */
-static __always_inline void choice_take(struct choice *c, const struct otp_plan *p)
+static __always_inline void choice_take(struct choice *c, const struct otp_plan *p, enum walk_of walk)
 {
+	c->walk = p->flags & OTP_PLAN_WALK ? walk : WALK_OF_NOBODY;
 	c->plan_gen = p->generation;
 	c->stack_bytes = p->stack_bytes;
 	c->base_bytes = p->base_units * OTP_BASE_UNIT;
 }
 
 /*
+ * Whether the process has run no program of its own since it was forked: its
+ * first thread, which a thread that executes one becomes. The count of execs
+ * cannot say it: parent and child may each have executed a program since.
+ */
+static __always_inline bool is_fork(struct task_struct *task)
+{
+	return is_alive(task) && (kread(kread(task, group_leader), flags) & PF_FORKNOEXEC);
+}
+
+/*
  * A process without a plan inherits the selection of its nearest ancestor with
- * one. It inherits the size of the copy only from a parent that runs the same
- * program: a fork, and no exec since.
+ * one. It inherits the size of the copy, and the walks, only from a parent that
+ * runs the same program: a fork, and no exec since.
  */
 static __always_inline void inherit(struct choice *c, const struct subject *s, const struct otp_defaults *d)
 {
@@ -116,7 +131,7 @@ static __always_inline void inherit(struct choice *c, const struct subject *s, c
 
 		if (plan_find(&p, pid, at)) {
 			if (!up && exec_of(s->task) == exec_of(at)) {
-				choice_take(c, &p.plan);
+				choice_take(c, &p.plan, is_fork(s->task) ? WALK_OF_PARENT : WALK_OF_NOBODY);
 				c->mode = OTP_MODE_INHERITED;
 			}
 			if (!(p.plan.flags & OTP_PLAN_SAME_PROGRAM) || exec_of(s->task) == exec_of(at))
@@ -134,7 +149,7 @@ static __always_inline void choose_by_plan(struct choice *c, const struct subjec
 	struct plan_copy p;
 
 	if (plan_find(&p, s->pid, s->task)) {
-		choice_take(c, &p.plan);
+		choice_take(c, &p.plan, WALK_OF_PROCESS);
 		c->select = p.plan.select;
 		c->planned = true;
 		return;

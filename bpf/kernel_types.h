@@ -52,6 +52,7 @@ enum {
 /* Linux, include/linux/sched.h */
 #define PF_IO_WORKER   0x00000010 /* from 5.10 on; PF_VCPU before */
 #define PF_USER_WORKER 0x00004000 /* from 6.4 on; another meaning before */
+#define PF_FORKNOEXEC  0x00000040
 #define PF_KTHREAD     0x00200000
 
 #if defined(__TARGET_ARCH_x86)

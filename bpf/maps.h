@@ -99,6 +99,21 @@ struct {
 	__type(value, struct otp_plan);
 } plans SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32); /* thread group, initial pid namespace */
+	__type(value, struct otp_walks_ready);
+} walks SEC(".maps");
+
+/* Between the steps of a walk; by CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct otp_walker);
+} walkers SEC(".maps");
+
 struct comm {
 	char name[OTP_COMM_LEN];
 };

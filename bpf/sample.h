@@ -14,16 +14,6 @@
 
 #define HAS_NO_USER (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING)
 
-static __always_inline void section_begin(u8 *s, u64 at, u16 type, u32 len)
-{
-	struct otp_section *section = (void *)(s + at);
-
-	section->type = type;
-	section->flags = 0;
-	section->len = len;
-	((struct otp_sample *)s)->nr_sections++;
-}
-
 static __always_inline u32 task_mode(struct bpf_perf_event_data *ctx, struct task_struct *task)
 {
 	u32 mode = regs_user(&ctx->regs) ? 0 : OTP_MODE_KERNEL, flags = kread(task, flags);
@@ -236,6 +226,8 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 		at = put_value(ctx, s, at);
 	if (mode & OTP_MODE_KERNEL)
 		at = put_kstack(ctx, s, at);
+	if (choice->walk && !(head->mode & (HAS_NO_USER | OTP_MODE_COMPAT)))
+		at = put_walks(head, who, choice, at);
 	if (!(head->mode & HAS_NO_USER))
 		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
 	head->rec.len = at;

@@ -26,9 +26,17 @@
 
 #include "fixes.h"
 #include "regs.h"
+
+/* The walker that the module shares. */
+#define OTP_WALK_READ(to, len, from) bpf_probe_read_user(to, len, (const void *)(from))
+#define OTP_WALK_OPAQUE(value)	     opaque(value)
+#include "kmod/uapi/otprof_walk.h"
+
 #include "maps.h"
 #include "filter.h"
 #include "stack.h"
+#include "section.h"
+#include "walk.h"
 #include "sample.h"
 #include "put.h"
 #include "direct.h"
@@ -72,7 +80,7 @@ static __always_inline int take_sample(struct bpf_perf_event_data *ctx, struct o
 	cpu->origin = slot ? slot_origin[slot] : OTP_ORIGIN_CPU_CLOCK;
 	settle(choice, who, d);
 	mode = task_mode(ctx, who->task);
-	if (!slot && !mode && put_direct(ctx, who, choice, cpu, c, d))
+	if (!slot && !mode && !choice->walk && put_direct(ctx, who, choice, cpu, c, d))
 		return 0;
 	len = sample_fill(ctx, s->byte, who, choice, cpu, mode, d->stack_budget, slot);
 	put_sample(s->byte, len, cpu, c, d, slot);

@@ -12,8 +12,8 @@
 /* Pages that a copy may touch: its own, and one more for an unaligned start. */
 #define PIECES (OTP_HEAD_STACK / PAGE + 1)
 
-/* The highest offset of user bytes in the scratch area: the sections before them are small. */
-#define STACK_AT_MAX 8192
+/* The highest offset of stack bytes in the scratch area: the sections before them are small, but for those of walks. */
+#define STACK_AT_MAX (8192 + OTP_WALK_BYTES)
 _Static_assert(STACK_AT_MAX + OTP_HEAD_STACK + PAGE <= OTP_SCRATCH, "a copy fits the scratch area");
 
 /*

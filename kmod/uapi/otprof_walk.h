@@ -100,7 +100,7 @@ struct otp_walk {
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
 struct otp_walks {
 	__u32 generation; /* not 0 */
-	__u32 reserved; /* for the eBPF sampler, whose source sets it; 0 elsewhere, as reserved2 of each plan */
+	__u32 reserved;
 	__u64 start_ns;
 	__u64 exec_id;
 	struct otp_walk plan[OTP_WALK_PLANS];
@@ -151,12 +151,33 @@ struct otp_walked {
 #define OTP_WALK_HEAD	     2 /* words of struct otp_walked */
 
 /*
- * The state of a walk between frames, too large for a stack. raw: words as read,
- * a row for the frame, then one for each sub. The plan is a copy: the original
- * may change. rows, words and pick follow from the plan, once for a walk.
+ * A plan with what follows from it, worked out once by whoever hands it to the
+ * walker (otp_walk_prepare), not in each tick. Words are read into rows: one for
+ * the frame, then one for each sub.
+ */
+struct otp_walk_ready {
+	struct otp_walk plan;
+	__u32 words; /* of each frame in the section, its address included */
+	__u32 bytes[OTP_WALK_ROWS]; /* to read of each row */
+	__u8 pick[OTP_WALK_ROWS * OTP_WALK_WORDS]; /* the words that are kept, as indexes of the rows' words */
+	__u32 mark[2]; /* for the eBPF sampler: pid and generation */
+};
+
+/* struct otp_walks as samplers keep it. */
+struct otp_walks_ready {
+	__u32 generation;
+	__u32 pid;
+	__u64 start_ns;
+	__u64 exec_id;
+	struct otp_walk_ready plan[OTP_WALK_PLANS];
+};
+
+/*
+ * The state of a walk between frames, too large for a stack. The plan is a copy:
+ * the original may change.
  */
 struct otp_walker {
-	struct otp_walk plan;
+	struct otp_walk_ready ready;
 	__u64 at, last, node;
 	__u32 used; /* words in out */
 	__u32 taken; /* words of the sample's sections before this one; 0 at a sample's first plan */
@@ -164,10 +185,7 @@ struct otp_walker {
 	__u32 frames;
 	__u32 end; /* enum otp_walk_end */
 	__u32 root_words;
-	__u32 words; /* of each frame */
-	__u32 bytes[OTP_WALK_ROWS]; /* to read of each row */
-	__u8 pick[OTP_WALK_RAW]; /* the words that are kept, as indexes of raw */
-	__u64 raw[OTP_WALK_RAW];
+	__u64 raw[OTP_WALK_RAW]; /* the rows */
 	__u64 out[OTP_WALK_OUT];
 };
 
@@ -179,6 +197,8 @@ OTP_CHECK_AT(struct otp_walk, first, 60);
 OTP_CHECK_AT(struct otp_walk, sub, 84);
 OTP_CHECK(struct otp_walks, 280);
 OTP_CHECK(struct otp_walked, 16);
+OTP_CHECK(struct otp_walk_ready, 240);
+OTP_CHECK(struct otp_walks_ready, 504);
 
 /* --- plans of others --- */
 
@@ -221,11 +241,6 @@ static __always_inline int otp_walk_sound(const struct otp_walks *w)
 	}
 	return plans > 0;
 }
-
-#ifdef OTP_WALK_READ
-
-/* The rest of out that a plan leaves to the next: a section's head, and its root. The last word is never used. */
-#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 1)
 
 /* --- what follows from a plan --- */
 
@@ -273,37 +288,51 @@ static __always_inline __u32 otp_walk_span(__u32 mask)
 	return bytes;
 }
 
-/* Notes which words of a row are kept: each is written down, and the next one goes over it if it is not kept. */
-static __always_inline void otp_walk_choose(struct otp_walker *w, __u32 row, __u16 keep)
+/* Notes which words of a row are kept. */
+static inline void otp_walk_choose(struct otp_walk_ready *r, __u32 row, __u16 keep)
 {
-	__u64 to = w->words;
 	__u32 word;
 
-	for (word = 0; word < OTP_WALK_WORDS; word++) {
-		OTP_WALK_OPAQUE(to);
-		w->pick[to & (OTP_WALK_RAW - 1)] = (__u8)(row * OTP_WALK_WORDS + word);
-		to += (keep >> word) & 1;
-	}
-	w->words = (__u32)to;
+	for (word = 0; word < OTP_WALK_WORDS; word++)
+		if ((keep >> word) & 1)
+			r->pick[r->words++] = (__u8)(row * OTP_WALK_WORDS + word);
 }
 
-/* Fills rows, words and pick. */
-static __always_inline void otp_walk_prepare(struct otp_walker *w)
+static inline void otp_walk_prepare(struct otp_walk_ready *r, const struct otp_walk *p)
 {
-	const struct otp_walk *p = &w->plan;
 	__u32 i;
 
-	w->words = 0;
-	w->bytes[0] = otp_walk_span(p->keep | otp_walk_pointers(p, 0));
-	otp_walk_choose(w, 0, p->keep);
-	for (i = 0; i < OTP_WALK_SUBS; i++) {
-		if (i >= p->nr_subs)
-			break;
-		w->bytes[i + 1] = otp_walk_span(p->sub[i].keep | otp_walk_pointers(p, i + 1));
-		otp_walk_choose(w, i + 1, p->sub[i].keep);
+	__builtin_memset(r, 0, sizeof(*r));
+	r->plan = *p;
+	r->bytes[0] = otp_walk_span(p->keep | otp_walk_pointers(p, 0));
+	otp_walk_choose(r, 0, p->keep);
+	for (i = 0; i < OTP_WALK_SUBS && i < p->nr_subs; i++) {
+		r->bytes[i + 1] = otp_walk_span(p->sub[i].keep | otp_walk_pointers(p, i + 1));
+		otp_walk_choose(r, i + 1, p->sub[i].keep);
 	}
-	w->words++; /* the address */
+	r->words++; /* the address */
 }
+
+/* Of walks that are sound. */
+static inline void otp_walks_prepare(struct otp_walks_ready *r, const struct otp_walks *w, __u32 pid)
+{
+	__u32 i;
+
+	r->generation = w->generation;
+	r->pid = pid;
+	r->start_ns = w->start_ns;
+	r->exec_id = w->exec_id;
+	for (i = 0; i < OTP_WALK_PLANS; i++) {
+		otp_walk_prepare(&r->plan[i], &w->plan[i]);
+		r->plan[i].mark[0] = pid;
+		r->plan[i].mark[1] = w->generation;
+	}
+}
+
+#ifdef OTP_WALK_READ
+
+/* The rest of out that a plan leaves to the next: a section's head, and its root. The last word is never used. */
+#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 1)
 
 /* --- reading --- */
 
@@ -342,7 +371,7 @@ static __always_inline void otp_walk_put(struct otp_walker *w, __u64 word)
 /* A sub that is missing is zeros. Returns its bit then, else 0. */
 static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 {
-	const struct otp_walk_sub *s = &w->plan.sub[i];
+	const struct otp_walk_sub *s = &w->ready.plan.sub[i];
 	__u64 from = s->from, at = s->at, pointer;
 	__u32 word;
 
@@ -352,7 +381,7 @@ static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 	OTP_WALK_OPAQUE(at);
 	at &= OTP_WALK_WORDS - 1;
 	pointer = w->raw[from * OTP_WALK_WORDS + at] & ~(__u64)s->tag;
-	if (pointer && !otp_walk_read(w, i + 1, w->bytes[i + 1], pointer + s->off))
+	if (pointer && !otp_walk_read(w, i + 1, w->ready.bytes[i + 1], pointer + s->off))
 		return 0;
 	for (word = 0; word < OTP_WALK_WORDS; word++)
 		w->raw[(i + 1) * OTP_WALK_WORDS + word] = 0;
@@ -386,7 +415,7 @@ static __always_inline int otp_walk_over(struct otp_walker *w, __u32 end)
 /* To the first frame below the node; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter(struct otp_walker *w)
 {
-	const struct otp_walk *p = &w->plan;
+	const struct otp_walk *p = &w->ready.plan;
 
 	if (!w->node)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
@@ -401,9 +430,9 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 /* To the next node, if the array is over. */
 static __always_inline int otp_walk_leave(struct otp_walker *w)
 {
-	if (w->plan.step != OTP_WALK_ARRAY || !w->plan.outer)
+	if (w->ready.plan.step != OTP_WALK_ARRAY || !w->ready.plan.outer)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
-	if (otp_walk_pointer(w, &w->node, w->node + w->plan.outer))
+	if (otp_walk_pointer(w, &w->node, w->node + w->ready.plan.outer))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	return otp_walk_enter(w);
 }
@@ -411,20 +440,20 @@ static __always_inline int otp_walk_leave(struct otp_walker *w)
 /* Whether there is no frame at w->at: an empty array, or past its last one. */
 static __always_inline int otp_walk_passed(const struct otp_walker *w)
 {
-	if (w->plan.step != OTP_WALK_ARRAY)
+	if (w->ready.plan.step != OTP_WALK_ARRAY)
 		return !w->at;
-	return w->plan.stride < 0 ? w->at < w->last : w->at > w->last;
+	return w->ready.plan.stride < 0 ? w->at < w->last : w->at > w->last;
 }
 
 static __always_inline void otp_walk_next(struct otp_walker *w)
 {
-	__u64 link = w->plan.link;
+	__u64 link = w->ready.plan.link;
 
 	OTP_WALK_OPAQUE(link);
-	if (w->plan.step == OTP_WALK_ARRAY)
-		w->at += w->plan.stride;
+	if (w->ready.plan.step == OTP_WALK_ARRAY)
+		w->at += w->ready.plan.stride;
 	else
-		w->at = w->raw[link & (OTP_WALK_WORDS - 1)] & ~(__u64)w->plan.tag;
+		w->at = w->raw[link & (OTP_WALK_WORDS - 1)] & ~(__u64)w->ready.plan.tag;
 }
 
 /* --- a walk --- */
@@ -432,7 +461,7 @@ static __always_inline void otp_walk_next(struct otp_walker *w)
 /* Follows the chain; 0, or 1: the walk is over. *root: where root_at is. */
 static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u64 *root)
 {
-	const struct otp_walk *p = &w->plan;
+	const struct otp_walk *p = &w->ready.plan;
 	__u64 at = p->base;
 	__u32 i;
 
@@ -459,10 +488,10 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 
 static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
 {
-	__u16 keep = w->plan.root_keep;
+	__u16 keep = w->ready.plan.root_keep;
 	__u32 word;
 
-	if (otp_walk_read(w, 0, otp_walk_span(keep), root + w->plan.root_off))
+	if (otp_walk_read(w, 0, otp_walk_span(keep), root + w->ready.plan.root_off))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	for (word = 0; word < OTP_WALK_WORDS; word++)
 		if ((keep >> word) & 1)
@@ -472,7 +501,7 @@ static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
 }
 
 /*
- * Begins the walk of w->plan: its chain, its root. out begins with room for
+ * Begins the walk of w->ready: its chain, its root. out begins with room for
  * struct otp_walked, which otp_walk_finish fills in. 0, or 1: it is over already.
  */
 static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
@@ -483,7 +512,6 @@ static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
 		w->reads = 0;
 	w->frames = w->root_words = 0;
 	w->used = OTP_WALK_HEAD;
-	otp_walk_prepare(w);
 	if (otp_walk_follow(w, tls, &root) || otp_walk_root(w, root))
 		return 1;
 	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
@@ -498,7 +526,7 @@ static __always_inline void otp_walk_copy(struct otp_walker *w, __u64 address, _
 
 	otp_walk_put(w, address);
 	for (i = 0; i < OTP_WALK_ROWS * OTP_WALK_WORDS && i + 1 < words; i++) {
-		from = w->pick[i];
+		from = w->ready.pick[i];
 		to++;
 		OTP_WALK_OPAQUE(from);
 		OTP_WALK_OPAQUE(to);
@@ -510,7 +538,7 @@ static __always_inline void otp_walk_copy(struct otp_walker *w, __u64 address, _
 /* Why the frame at w->at is not copied; 0: it is. DONE is never a reason. */
 static __always_inline __u32 otp_walk_refusal(const struct otp_walker *w, __u32 words)
 {
-	if (w->frames >= w->plan.frames_max || w->frames >= OTP_WALK_FRAMES)
+	if (w->frames >= w->ready.plan.frames_max || w->frames >= OTP_WALK_FRAMES)
 		return OTP_WALK_END_FRAMES;
 	if (w->taken + 1 + w->used + words > OTP_WALK_OUT - OTP_WALK_SPARE)
 		return OTP_WALK_END_BYTES;
@@ -519,7 +547,7 @@ static __always_inline __u32 otp_walk_refusal(const struct otp_walker *w, __u32 
 
 /*
  * One step: copies the frame at w->at, and goes on to the next one. 0, or 1: the
- * walk is over, for w->end. words: w->words. A list of n frames takes n + 1 steps;
+ * walk is over, for w->end. words: w->ready.words. A list of n frames takes n + 1 steps;
  * an empty array takes one too.
  */
 static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
@@ -537,10 +565,10 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 	refusal = otp_walk_refusal(w, words);
 	if (refusal)
 		return otp_walk_over(w, refusal);
-	if (otp_walk_read(w, 0, w->bytes[0], w->at + w->plan.copy_off))
+	if (otp_walk_read(w, 0, w->ready.bytes[0], w->at + w->ready.plan.copy_off))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	for (i = 0; i < OTP_WALK_SUBS; i++) {
-		if (i >= w->plan.nr_subs)
+		if (i >= w->ready.plan.nr_subs)
 			break;
 		missing |= otp_walk_sub(w, i);
 	}
@@ -557,7 +585,7 @@ static __always_inline __u32 otp_walk_finish(struct otp_walker *w, __u32 generat
 		.generation = generation,
 		.frames = (__u16)w->frames,
 		.root_words = (__u16)w->root_words,
-		.frame_words = (__u16)w->words,
+		.frame_words = (__u16)w->ready.words,
 		.plan = (__u8)plan,
 		.end = (__u8)w->end,
 	};
@@ -570,14 +598,14 @@ static __always_inline __u32 otp_walk_finish(struct otp_walker *w, __u32 generat
 /* The steps of the longest walk. */
 #define OTP_WALK_STEPS (OTP_WALK_FRAMES + 1)
 
-/* A whole walk, where no verifier has to follow it. */
+/* A whole walk by w->ready, where no verifier has to follow it. Returns as otp_walk_finish. */
 static inline __u32 otp_walk_run(struct otp_walker *w, __u64 tls, __u32 generation, __u32 plan)
 {
 	int over = otp_walk_begin(w, tls);
 	__u32 i;
 
 	for (i = 0; !over && i < OTP_WALK_STEPS; i++)
-		over = otp_walk_frame(w, w->words);
+		over = otp_walk_frame(w, w->ready.words);
 	return otp_walk_finish(w, generation, plan);
 }
 

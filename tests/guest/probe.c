@@ -56,6 +56,7 @@ int main(int argc, char **argv)
 	run_tests(idle_tests, argv + 1);
 	run_tests(bound_tests, argv + 1);
 	run_tests(life_tests, argv + 1);
+	run_tests(walk_tests, argv + 1);
 	run_tests(view_tests, argv + 1);
 	if (probe_ops() != &source_kmod)
 		run_tests(event_tests, argv + 1);

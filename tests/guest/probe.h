@@ -82,7 +82,7 @@ struct probe_test {
 	enum verdict (*run)(void);
 };
 extern const struct probe_test capture_tests[], select_tests[], exec_tests[], task_tests[], storage_tests[],
-	idle_tests[], bound_tests[], view_tests[], life_tests[], event_tests[], host_tests[], kmod_tests[],
-	kmod_life_tests[];
+	idle_tests[], bound_tests[], view_tests[], life_tests[], event_tests[], host_tests[], walk_tests[],
+	kmod_tests[], kmod_life_tests[];
 
 #endif

@@ -191,7 +191,7 @@ static void print_walk(const struct otp_regs *regs)
 
 static void walk(uint64_t tls)
 {
-	walker.plan = attached.walk;
+	otp_walk_prepare(&walker.ready, &attached.walk);
 	walker.taken = 0;
 	otp_walk_run(&walker, tls, 1, 0);
 }

@@ -21,7 +21,14 @@
 #include "sampler.skel.h"
 
 #define PLANS_DEFAULT 8192
+#define WALKS_DEFAULT 1024
 #define SWEEP_EVERY_NS NSEC_PER_SEC
+
+/* A map by process. */
+struct bpf_by_pid {
+	uint32_t max;
+	uint64_t swept_ns; /* last time that entries of dead processes were dropped */
+};
 
 struct source_bpf {
 	struct source source;
@@ -31,8 +38,7 @@ struct source_bpf {
 	uint32_t ring_bytes;
 	uint32_t possible;
 	bool started;
-	uint32_t plans;
-	uint64_t swept_ns; /* last time that plans of dead processes were dropped */
+	struct bpf_by_pid plans, walks;
 };
 
 static struct source_bpf *bpf_self(const struct source *s)
@@ -64,22 +70,25 @@ static int bpf_probe(const struct source_config *cfg, char why[SOURCE_WHY])
 }
 
 /* Memory charged by 5.10: values, hash elements with their heads, pages of the ring, and room for libbpf's own. */
-static uint64_t bpf_memory_charged(const struct source_bpf *b, uint32_t plans)
+static uint64_t bpf_memory_charged(const struct source_bpf *b)
 {
-	uint64_t per_cpu = OTP_SCRATCH + b->slots.origins.count * sizeof(struct otp_cpu_counters) + 512;
+	uint64_t per_cpu = OTP_SCRATCH + sizeof(struct otp_walker) +
+			   b->slots.origins.count * sizeof(struct otp_cpu_counters) + 512;
 
-	return (uint64_t)b->ring_bytes + b->possible * per_cpu + (uint64_t)plans * (sizeof(struct otp_plan) + 96) +
-	       (4096ULL + 1024) * 96 + (1u << 20);
+	return (uint64_t)b->ring_bytes + b->possible * per_cpu + (uint64_t)b->plans.max * (sizeof(struct otp_plan) + 96) +
+	       (uint64_t)b->walks.max * (sizeof(struct otp_walks_ready) + 96) + (4096ULL + 1024) * 96 + (1u << 20);
 }
 
-static int bpf_size_maps(struct source_bpf *b, uint32_t plans)
+static int bpf_size_maps(struct source_bpf *b)
 {
 	struct sampler *s = b->skel;
 	int err = bpf_map__set_max_entries(s->maps.counters, b->possible * b->slots.origins.count);
 
 	err = err ? err : bpf_map__set_max_entries(s->maps.cpus, b->possible);
 	err = err ? err : bpf_map__set_max_entries(s->maps.scratch, b->possible);
-	err = err ? err : bpf_map__set_max_entries(s->maps.plans, plans);
+	err = err ? err : bpf_map__set_max_entries(s->maps.walkers, b->possible);
+	err = err ? err : bpf_map__set_max_entries(s->maps.plans, b->plans.max);
+	err = err ? err : bpf_map__set_max_entries(s->maps.walks, b->walks.max);
 	return err ? err : bpf_map__set_max_entries(s->maps.ring, b->ring_bytes);
 }
 
@@ -140,14 +149,15 @@ static int bpf_load(struct source_bpf *b, const struct source_config *cfg, char 
 	libbpf_print_fn_t print;
 	int err;
 
-	b->plans = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
-	err = bpf_raise_memlock(bpf_memory_charged(b, b->plans), why);
+	b->plans.max = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
+	b->walks.max = cfg->walks_max ? cfg->walks_max : WALKS_DEFAULT;
+	err = bpf_raise_memlock(bpf_memory_charged(b), why);
 	if (err < 0)
 		return err;
 	libbpf_warning[0] = '\0';
 	print = libbpf_set_print(libbpf_print);
 	b->skel = sampler__open();
-	err = b->skel ? bpf_size_maps(b, b->plans) : -errno;
+	err = b->skel ? bpf_size_maps(b) : -errno;
 	if (err == 0)
 		err = bpf_choose_programs(b);
 	if (err == 0) {
@@ -266,19 +276,19 @@ static int bpf_map_set(const struct bpf_map *map, const void *key, const void *v
 }
 
 /*
- * The end of a plan's process is not reported, least of all if the engine died:
- * plans of dead processes stay until their room is needed.
+ * The end of a process is not reported, least of all if the engine died: entries
+ * of dead processes stay until their room is needed.
  */
-static bool bpf_sweep_plans(struct source_bpf *b)
+static bool bpf_sweep(const struct bpf_map *map, struct bpf_by_pid *p)
 {
-	int fd = bpf_map__fd(b->skel->maps.plans);
+	int fd = bpf_map__fd(map);
 	uint32_t pid, next, *at = NULL, gone = 0;
 	uint64_t now = clock_now_ns();
 
-	if (now - b->swept_ns < SWEEP_EVERY_NS)
+	if (now - p->swept_ns < SWEEP_EVERY_NS)
 		return false;
-	b->swept_ns = now;
-	for (uint32_t i = 0; i <= b->plans && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
+	p->swept_ns = now;
+	for (uint32_t i = 0; i <= p->max && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
 		/* Deleted only when the next key is known: from a deleted key, iteration would start again. */
 		if (at && pid_is_gone(pid))
 			gone += bpf_map_delete_elem(fd, &pid) == 0;
@@ -290,16 +300,30 @@ static bool bpf_sweep_plans(struct source_bpf *b)
 	return gone;
 }
 
+static int bpf_set_of_process(const struct bpf_map *map, struct bpf_by_pid *p, uint32_t pid, const void *value)
+{
+	int err = bpf_map_set(map, &pid, value);
+
+	return err == -E2BIG && bpf_sweep(map, p) ? bpf_map_set(map, &pid, value) : err;
+}
+
 static int bpf_set_plan(struct source *s, uint32_t pid, const struct otp_plan *p)
 {
 	struct source_bpf *b = bpf_self(s);
 	struct otp_plan own = p ? *p : (struct otp_plan){0};
-	const struct otp_plan *value = p ? &own : NULL;
-	int err;
 
 	own.pid = pid;
-	err = bpf_map_set(b->skel->maps.plans, &pid, value);
-	return err == -E2BIG && bpf_sweep_plans(b) ? bpf_map_set(b->skel->maps.plans, &pid, value) : err;
+	return bpf_set_of_process(b->skel->maps.plans, &b->plans, pid, p ? &own : NULL);
+}
+
+static int bpf_set_walk(struct source *s, uint32_t pid, const struct otp_walks *w)
+{
+	struct source_bpf *b = bpf_self(s);
+	struct otp_walks_ready ready;
+
+	if (w)
+		otp_walks_prepare(&ready, w, pid);
+	return bpf_set_of_process(b->skel->maps.walks, &b->walks, pid, w ? &ready : NULL);
 }
 
 static int bpf_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
@@ -364,6 +388,7 @@ const struct source_ops source_bpf = {
 	.vary = bpf_vary,
 	.set_defaults = bpf_set_defaults,
 	.set_plan = bpf_set_plan,
+	.set_walk = bpf_set_walk,
 	.set_hint = bpf_set_hint,
 	.set_cgroup = bpf_set_cgroup,
 	.follow_cpus = bpf_follow_cpus,

@@ -22,6 +22,7 @@
 
 struct pipeline;
 struct capture;
+struct decoders;
 
 struct pipeline_ops {
 	/* One encoded request. Unless this returns 0, its samples are lost (encode). */
@@ -37,6 +38,7 @@ struct pipeline_ops {
 struct pipeline_config {
 	const struct config *config; /* borrowed */
 	struct host *host;           /* borrowed */
+	struct decoders *decoders;   /* borrowed */
 	struct origins origins;
 	struct ledger_engine *ledger; /* the working copy; borrowed */
 	struct capture *capture;      /* borrowed, NULL: none */

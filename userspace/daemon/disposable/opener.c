@@ -79,6 +79,8 @@ static int opener_find_answer(struct opener *o, const struct ipc_ask *ask, const
 		return opener_debug(o, ask, path, opener_second_path(ask, path), ret_fd);
 	case HOST_OPEN_PERF_MAP:
 		return opener_perf_map(o, ask, ret_fd);
+	case HOST_OPEN_DECODER:
+		return opener_memory(o, ask, text, ret_fd);
 	case HOST_READ_MAPS:
 		return opener_maps(ask, text);
 	case HOST_READ_IDENTITY:

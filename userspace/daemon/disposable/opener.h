@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "daemon/decode.h"
 #include "daemon/disposable/container_name.h"
 #include "daemon/ipc.h"
 #include "daemon/ticket.h"
@@ -40,6 +41,8 @@ int opener_file(struct opener *o, const struct ipc_ask *ask, const char *path, i
 int opener_perf_map(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
 /* program: the path of the program that the debug file is for. */
 int opener_debug(struct opener *o, const struct ipc_ask *ask, const char *path, const char *program, int *ret_fd);
+/* to: struct decode_mapping. -EPERM: no file is mapped executable at [start, end); -ESTALE: another one is. */
+int opener_memory(struct opener *o, const struct ipc_ask *ask, struct buf *to, int *ret_fd);
 int opener_maps(const struct ipc_ask *ask, struct buf *to);
 int opener_identity(struct opener *o, const struct ipc_ask *ask, struct buf *to);
 int opener_scan(struct opener *o, const struct ipc_ask *ask, int *ret_fd);
@@ -99,7 +102,11 @@ bool opener_may_run(const struct proc_status *user, const struct stat *st);
 /* 0: a program, a library or an object file, or a jitdump where its user is given; else -ENOEXEC. */
 int opener_check_content(int fd, const struct stat *st, const struct proc_status *jitdump_of);
 
-/* opener_mapping.c: touches the file that is mapped executable at [start, end); its O_PATH descriptor, or -ENOENT. */
-int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end);
+/*
+ * opener_mapping.c: touches the file, and returns an O_PATH descriptor of that that is mapped executable at [start, end), and where it is;
+ * -ENOENT: none is.
+ */
+int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end,
+			struct decode_mapping *ret_at);
 
 #endif

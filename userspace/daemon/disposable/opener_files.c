@@ -114,7 +114,8 @@ static int opener_try_name(struct opener *o, const struct opener_process *p, uin
 static int opener_try_mapping(struct opener *o, const struct opener_process *p, const struct ipc_ask *ask,
 			      const char *path, int *ret_fd)
 {
-	_cleanup_(closep) int path_fd = opener_mapping_open(o, p, ask->start, ask->end);
+	struct decode_mapping at;
+	_cleanup_(closep) int path_fd = opener_mapping_open(o, p, ask->start, ask->end, &at);
 	int err = path_fd < 0 ? path_fd : opener_take(o, WAY_MAPPED, p, path_fd, ask->ino, ret_fd);
 
 	/* The mapped file itself was refused: the name leads to the same file, or to a forged one. */

@@ -51,7 +51,8 @@ static bool opener_mapping_is(int path_fd, uint64_t ino)
 	return fstat(path_fd, &st) == 0 && fstatfs(path_fd, &fs) == 0 && opener_is_inode(&st, &fs, ino);
 }
 
-int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end)
+int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64_t start, uint64_t end,
+			struct decode_mapping *ret_at)
 {
 	int maps_fd = start < end ? opener_process_file(p, "maps", O_RDONLY) : -ENOENT;
 	_cleanup_(fclosep) FILE *maps = maps_fd < 0 ? NULL : fdopen(maps_fd, "r");
@@ -73,5 +74,8 @@ int opener_mapping_open(struct opener *o, const struct opener_process *p, uint64
 	err = opener_touch_file(o, p->stat.pid, fd);
 	if (err)
 		return err;
-	return opener_mapping_is(fd, line.ino) ? steal_fd(&fd) : -ENOENT;
+	if (!opener_mapping_is(fd, line.ino))
+		return -ENOENT;
+	*ret_at = (struct decode_mapping){.start = line.start, .offset = line.offset};
+	return steal_fd(&fd);
 }

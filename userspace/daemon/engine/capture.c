@@ -330,6 +330,8 @@ void capture_host_answer(void *capture, const struct host_request *req, int err,
 
 	if (req->kind == HOST_SCAN && req->len)
 		return; /* a replay scans all processes at once, at its beginning */
+	if (req->kind == HOST_OPEN_DECODER)
+		return; /* what decoders read is written by itself */
 	if (req->kind == HOST_SCAN && fd >= 0) {
 		capture_read_scan(c, fd);
 		data = c->scratch.data;
@@ -347,4 +349,26 @@ void capture_file_page(void *capture, const struct binary *b, uint64_t offset, c
 	struct capture_page p = {.dev = b->dev, .ino = b->ino, .offset = offset, .len = (uint32_t)len};
 
 	PUT((struct capture *)capture, CAPTURE_PAGE, {&p, sizeof(p)}, {data, len});
+}
+
+void capture_add_read(struct buf *to, uint64_t addr, const void *bytes, uint32_t len)
+{
+	static const uint8_t zero[8];
+	const struct capture_read r = {.addr = addr, .len = len};
+
+	buf_add(to, &r, sizeof(r));
+	buf_add(to, bytes, len);
+	buf_add(to, zero, ALIGN_UP(len, 8u) - len);
+}
+
+void capture_decoded(struct capture *c, const struct decoders_target *t, const struct runtime_frame *frame, int err,
+		     uint64_t bias, const void *reads, size_t len)
+{
+	struct capture_decoded d = {.pid = t->pid, .err = err, .start_ns = t->start_ns, .exec_id = t->exec_id,
+				    .dev = t->binary->dev, .ino = t->binary->ino, .bias = bias, .attach = !frame,
+				    .reads_len = (uint32_t)len};
+
+	if (frame)
+		d.frame = *frame;
+	PUT(c, CAPTURE_DECODED, {&d, sizeof(d)}, {reads, len});
 }

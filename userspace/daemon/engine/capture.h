@@ -2,7 +2,8 @@
 /*
  * A capture: the engine's input, so that a replay can run without kernel and
  * without root. It holds samples, side-band records, the monitor's answers, the
- * file pages that were read, and the kernel symbols of the samples.
+ * file pages that were read, the kernel symbols of the samples, and what decoders
+ * read of the memory of interpreters, which is not scrubbed: names and line tables.
  *
  * Written by the engine, one thread, to a descriptor that the monitor opened
  * (mode 0600). Stack words and registers that point neither into code nor into
@@ -19,7 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/origin.h"
+#include "daemon/engine/decoders.h"
 #include "daemon/engine/sample.h"
 #include "process/host.h"
 #include "process/space.h"
@@ -48,6 +51,7 @@ enum capture_type {
 	CAPTURE_VDSO,      /* the image of the host's processes */
 	CAPTURE_PERIOD,    /* struct capture_period: of the CPU clock's samples from here on */
 	CAPTURE_ORIGIN,    /* struct capture_origin: from here on; beside the CPU clock, or that it is not sampled */
+	CAPTURE_DECODED,   /* struct capture_decoded; struct capture_read and bytes, padded to 8, each */
 };
 
 struct capture_record {
@@ -68,6 +72,18 @@ struct capture_answer {
 };
 struct capture_file { uint32_t file, path_len; uint64_t dev, ino, size, ctime_ns; };
 struct capture_page { uint64_t dev, ino, offset; uint32_t len, reserved; };
+/* A question to a decoder, its error, and what was read for it. */
+struct capture_decoded {
+	uint32_t pid;
+	int32_t err;
+	uint64_t start_ns, exec_id;
+	uint64_t dev, ino; /* of the runtime's file */
+	uint64_t bias;	   /* of the file; attach only */
+	uint32_t attach;   /* 1: no frame */
+	uint32_t reads_len;
+	struct runtime_frame frame;
+};
+struct capture_read { uint64_t addr; uint32_t len, reserved; };
 struct capture_symbol { uint64_t start, module_start; uint32_t name_len, module_len; };
 
 struct capture;
@@ -82,6 +98,11 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 		    const struct kernel_symbols *kernel);
 /* A host_tap_fn. */
 void capture_host_answer(void *capture, const struct host_request *req, int err, int fd, const void *data, size_t len);
+/* Collects what a decoder has read, for capture_decoded. */
+void capture_add_read(struct buf *to, uint64_t addr, const void *bytes, uint32_t len);
+/* frame NULL: ATTACH. */
+void capture_decoded(struct capture *c, const struct decoders_target *t, const struct runtime_frame *frame, int err,
+		     uint64_t bias, const void *reads, size_t len);
 /* A binary_page_hook_fn. */
 void capture_file_page(void *capture, const struct binary *b, uint64_t offset, const void *data, size_t len);
 

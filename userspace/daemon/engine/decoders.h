@@ -10,8 +10,9 @@
  * Answers are calls of struct decoders_ops, in decoders_read or decoders_run,
  * or, in a replay, during decoders_attach and decoders_decode. In such a call
  * decoders may be asked for more frames, and be dropped, the one at hand too.
- * Bounds: DECODERS_MAX objects; DECODERS_LIVE processes, of one group half of
- * them, and groups take turns; DECODER_QUEUE frames wait in one object.
+ * Bounds: DECODERS_MAX objects, of one group half of them; DECODERS_LIVE
+ * processes, of one group half of them, or all but one while no other group
+ * waits; DECODER_QUEUE frames wait in one object.
  * A decoder that does not answer in time, or dies, loses the first frame that
  * it has not answered (-ETIMEDOUT, -EIO); the others are asked of its successor.
  */
@@ -64,14 +65,15 @@ void decoders_listen(struct decoders *ds, const struct decoders_ops *ops, void *
 struct decoders_target {
 	uint32_t pid;
 	uint64_t start_ns, exec_id; /* of the process */
-	uint64_t group;		    /* whose decoders share their turns, as its cgroup; 0: nobody's */
+	uint64_t group;		    /* whose decoders share their turns, as its cgroup */
 	struct binary *binary;	    /* the runtime's file; the decoder takes a reference of its own */
 	uint64_t start, end;	    /* of an executable mapping of it */
 };
 
 /*
- * owner: what the caller keeps with it. NULL: there are too many, or there is no
- * memory. In a replay ops->attached is called before this returns.
+ * owner: what the caller keeps with it. NULL: there are too many, there is no
+ * memory, or a call has dropped it: in a replay ops->attached is called before
+ * this returns.
  */
 struct decoder *decoders_attach(struct decoders *ds, const struct decoders_target *t, void *owner);
 struct decoder *decoders_drop(struct decoder *d); /* no more calls for it; NULL */

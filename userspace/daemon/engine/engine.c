@@ -134,6 +134,7 @@ static void engine_run_timers(struct engine *e)
 		engine_flush(e, now);
 	if (now >= e->next_beat_ns)
 		engine_beat(e, now);
+	decoders_run(e->decoders, clock_now_ns());
 	host_live_pump(e->host);
 	outbox_pump(&e->outbox);
 }
@@ -176,6 +177,7 @@ static int engine_timeout_ms(const struct engine *e)
 {
 	uint64_t now = clock_now_ns(), next = MIN(e->next_drain_ns, e->interval_end_ns);
 
+	next = MIN(next, decoders_next_ns(e->decoders));
 	if (e->rate.origins.count)
 		next = MIN(next, now + RATE_TURN_MS * NSEC_PER_MSEC);
 	return next <= now ? 0 : (int)((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC);
@@ -183,15 +185,20 @@ static int engine_timeout_ms(const struct engine *e)
 
 static int engine_wait_and_read(struct engine *e, int timeout)
 {
-	struct epoll_event events[4];
+	struct epoll_event events[4 + DECODERS_LIVE];
 	int n = epoll_wait(e->epoll, events, ARRAY_SIZE(events), timeout);
+	bool decoders = false;
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == RING_FILLS)
 			e->next_drain_ns = 0;
 		else if (events[i].data.fd == e->outbox.sock)
 			engine_read_net(e);
+		else
+			decoders |= events[i].data.fd != e->sock;
 	}
+	if (decoders)
+		decoders_read(e->decoders);
 	return engine_read_monitor(e);
 }
 
@@ -260,6 +267,7 @@ static void engine_finish(struct engine *e)
 static void engine_done(struct engine *e)
 {
 	pipeline_free(e->pipeline);
+	decoders_free(e->decoders);
 	host_live_free(e->host);
 	binary_set_page_hook(NULL, NULL);
 	capture_free(e->capture);

@@ -82,6 +82,22 @@ static void engine_on_answer(void *ctx, const struct host_request *req, int err,
 		capture_host_answer(e->capture, req, err, fd, data, len);
 }
 
+/* Where it gets lost, the monitor ends the decoder at its deadline. */
+static void engine_end_decoder(void *ctx, uint64_t id)
+{
+	struct engine *e = ctx;
+
+	ipc_send(e->sock, IPC_DECODER_END, 0, &id, sizeof(id), NULL, 0);
+}
+
+static int engine_make_decoders(struct engine *e)
+{
+	const struct decoders_config cfg = {.host = host_live_host(e->host), .capture = e->capture, .epoll = e->epoll,
+					    .end = engine_end_decoder, .ctx = e};
+
+	return decoders_new(&cfg, &e->decoders);
+}
+
 int engine_make_pipeline(struct engine *e)
 {
 	struct pipeline_config cfg = {
@@ -94,10 +110,13 @@ int engine_make_pipeline(struct engine *e)
 	};
 	int r = host_live_new(e->sock, engine_on_answer, e, &e->host);
 
+	if (r == 0)
+		r = engine_make_decoders(e);
 	if (r < 0)
 		return r;
 	if (e->capture)
 		binary_set_page_hook(capture_file_page, e->capture);
 	cfg.host = host_live_host(e->host);
+	cfg.decoders = e->decoders;
 	return pipeline_new(&cfg, &e->pipeline);
 }

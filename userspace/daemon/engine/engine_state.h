@@ -12,6 +12,7 @@
 #include "daemon/config/config.h"
 #include "daemon/engine/batch.h"
 #include "daemon/engine/capture.h"
+#include "daemon/engine/decoders.h"
 #include "daemon/engine/host_live.h"
 #include "daemon/engine/outbox.h"
 #include "daemon/engine/pipeline.h"
@@ -42,6 +43,7 @@ struct engine {
 	struct ledger_engine ledger;
 	struct outbox outbox;
 	struct host_live *host;
+	struct decoders *decoders;
 	struct pipeline *pipeline;
 	struct capture *capture;
 	struct batch batch;

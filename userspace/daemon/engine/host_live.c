@@ -35,7 +35,7 @@ struct host_live {
 	struct map sent; /* tag -> question */
 	struct map lanes; /* group -> lane, owned: it has questions */
 	struct lane *turn, **last_turn;
-	struct lane indexes; /* an indexer serves these, no opener: they take nobody's turn */
+	struct lane jobs; /* no opener serves these: they take nobody's turn */
 	size_t waiting; /* in all lanes */
 	uint64_t next_tag;
 };
@@ -45,7 +45,13 @@ static struct host_live *host_live_of(struct host *h)
 	return container_of(h, struct host_live, host);
 }
 
-/* ipc_ask, for HOST_OPEN_INDEX the file's ticket, the path. */
+/* Questions that a process of their own serves, not an opener; they are about a file, which is known by its ticket. */
+static bool host_live_is_job(const struct host_request *req)
+{
+	return req->kind == HOST_OPEN_INDEX || req->kind == HOST_OPEN_DECODER;
+}
+
+/* ipc_ask, for jobs the file's ticket, the path. */
 static int host_live_send_question(struct host_live *h, uint64_t tag, const struct question *q)
 {
 	uint8_t m[sizeof(struct ipc_ask) + sizeof(q->ticket) + HOST_PATH_MAX];
@@ -55,7 +61,7 @@ static int host_live_send_question(struct host_live *h, uint64_t tag, const stru
 				    .alternate_pid = q->req.alternate_pid, .path_len = (uint32_t)path_len};
 
 	memcpy(m, &ask, sizeof(ask));
-	if (q->req.kind == HOST_OPEN_INDEX) {
+	if (host_live_is_job(&q->req)) {
 		memcpy(m + len, &q->ticket, sizeof(q->ticket));
 		len += sizeof(q->ticket);
 	}
@@ -84,7 +90,7 @@ static void lane_init(struct lane *l, uint64_t group)
 /* NULL: no memory. */
 static struct lane *host_live_lane(struct host_live *h, const struct host_request *req)
 {
-	struct lane *l = req->kind == HOST_OPEN_INDEX ? &h->indexes : map_find_ptr(&h->lanes, req->group);
+	struct lane *l = host_live_is_job(req) ? &h->jobs : map_find_ptr(&h->lanes, req->group);
 
 	if (l)
 		return l;
@@ -99,7 +105,7 @@ static struct lane *host_live_lane(struct host_live *h, const struct host_reques
 
 static void host_live_drop_idle(struct host_live *h, struct lane *l)
 {
-	if (l == &h->indexes || l->waiting || l->sent)
+	if (l == &h->jobs || l->waiting || l->sent)
 		return;
 	map_remove(&h->lanes, l->group);
 	free(l);
@@ -127,7 +133,7 @@ static void host_live_put(struct host_live *h, struct lane *l, struct question *
 	*l->last = q;
 	l->last = &q->next;
 	h->waiting++;
-	if (!l->waiting++ && l != &h->indexes)
+	if (!l->waiting++ && l != &h->jobs)
 		host_live_take_turn(h, l);
 }
 
@@ -200,7 +206,7 @@ static bool host_live_send_turn(struct host_live *h, struct lane **at)
 
 static bool host_live_has_room(const struct host_live *h)
 {
-	return h->sent.count - h->indexes.sent < HOST_LIVE_WINDOW;
+	return h->sent.count - h->jobs.sent < HOST_LIVE_WINDOW;
 }
 
 /* What finds no room in the socket is sent in the next turn of the loop. */
@@ -208,8 +214,8 @@ void host_live_pump(struct host_live *h)
 {
 	struct lane **next;
 
-	while (h->indexes.first)
-		if (!host_live_send_first(h, &h->indexes))
+	while (h->jobs.first)
+		if (!host_live_send_first(h, &h->jobs))
 			return;
 	while (host_live_has_room(h) && (next = host_live_next(h)))
 		if (!host_live_send_turn(h, next))
@@ -275,7 +281,7 @@ static void host_live_cancel(struct host *host, void *ctx)
 {
 	struct host_live *h = host_live_of(host);
 
-	lane_cancel(&h->indexes, ctx);
+	lane_cancel(&h->jobs, ctx);
 	for (struct lane *l = h->turn; l; l = l->next)
 		lane_cancel(l, ctx);
 	map_for_each(&h->sent, s) {
@@ -299,7 +305,7 @@ int host_live_new(int sock, host_tap_fn *tap, void *tap_ctx, struct host_live **
 	h->tap = tap;
 	h->tap_ctx = tap_ctx;
 	h->last_turn = &h->turn;
-	lane_init(&h->indexes, 0);
+	lane_init(&h->jobs, 0);
 	h->next_tag = 1;
 	*ret = h;
 	return 0;
@@ -317,7 +323,7 @@ struct host_live *host_live_free(struct host_live *h)
 		return NULL;
 	map_for_each(&h->sent, s)
 		host_live_settle(h, (void *)(uintptr_t)s->value, -ECANCELED, -1, NULL, 0);
-	host_live_end_lane(h, &h->indexes);
+	host_live_end_lane(h, &h->jobs);
 	map_for_each(&h->lanes, s) {
 		struct lane *l = (void *)(uintptr_t)s->value;
 
@@ -337,7 +343,7 @@ struct host *host_live_host(struct host_live *h)
 
 static bool answer_is_file(const struct question *q)
 {
-	return q->req.kind == HOST_OPEN_MAPPED || q->req.kind == HOST_OPEN_INDEX ||
+	return q->req.kind == HOST_OPEN_MAPPED || host_live_is_job(&q->req) ||
 	       q->req.kind == HOST_OPEN_PERF_MAP || q->req.kind == HOST_SCAN;
 }
 

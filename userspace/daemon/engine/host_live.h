@@ -5,8 +5,9 @@
  * and unanswered, HOST_LIVE_QUEUE more wait here; beyond that host_ask is -EBUSY.
  * Groups take turns: the one with the fewest questions sent is next; one group has
  * at most HOST_LIVE_GROUP of those that are sent, and half of those that wait.
- * Questions for indexes, which may take minutes, are sent besides and at once:
- * their number is bounded by the caller (DEBUG_ASKED_MAX).
+ * Questions for indexes, which may take minutes, and for decoders are sent
+ * besides and at once: their number is bounded by the callers (DEBUG_ASKED_MAX,
+ * DECODERS_LIVE).
  * Cost: a question takes the same time however many others wait.
  */
 #ifndef OTP_DAEMON_ENGINE_HOST_LIVE_H

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "daemon/engine/capture.h"
 #include "daemon/engine/pipeline.h"
+#include "daemon/engine/replay_decoded.h"
 #include "process/binary.h"
 
 #define REPLAY_FILE_MAX (4ull << 30)
@@ -34,6 +35,7 @@ struct replay {
 	struct capture_head head;
 	struct map answers; /* hash of the question -> position of the first answer, or of its file | ANSWER_FILE */
 	struct map files;   /* hash of dev, ino -> struct replay_file */
+	struct replay_decoded decoded;
 	struct buf run;     /* position of each record that a round replays; all others are looked up */
 	struct buf kallsyms;
 	struct binary *vdso; /* owned; NULL: the capture has none */
@@ -253,6 +255,9 @@ static int replay_index_capture(struct replay *r)
 		case CAPTURE_SYMBOL:
 			replay_index_symbol(r, &c);
 			break;
+		case CAPTURE_DECODED:
+			err = replay_decoded_add(&r->decoded, c.payload, c.rec.len);
+			break;
 		case CAPTURE_VDSO:
 			if (!r->vdso)
 				binary_open_memory(c.payload, c.rec.len, "[vdso]", &r->vdso);
@@ -304,6 +309,10 @@ static int replay_ask(struct host *h, const struct host_request *req, host_answe
 	const uint64_t *pos = map_find(&r->answers, replay_question_key(req, path, strlen(path)));
 	struct capture_answer a;
 
+	if (req->kind == HOST_OPEN_DECODER) {
+		fn(ctx, 0, -1, &r->decoded.as, sizeof(r->decoded.as));
+		return 0;
+	}
 	if (!pos && req->kind == HOST_OPEN_MAPPED)
 		pos = map_find(&r->answers, replay_path_key(path, strlen(path)));
 	if (!pos) {
@@ -509,11 +518,14 @@ static int replay_run_all(struct replay *r)
 						.hint = replay_on_hint};
 	struct pipeline_config cfg = {.config = r->options->config, .host = &r->host, .origins = origins_of_clock(r->head.period_ns),
 				      .ledger = &r->ledger, .vdso = r->vdso, .ops = &ops, .ctx = r};
+	const struct decoders_config decoding = {.host = &r->host, .epoll = -1};
 	struct pipeline *p = NULL;
 	struct batch b = {0};
 	uint64_t before, rounds = MAX(r->options->rounds, 1u);
-	int err = pipeline_new(&cfg, &p);
+	int err = decoders_new(&decoding, &cfg.decoders);
 
+	if (err == 0)
+		err = pipeline_new(&cfg, &p);
 	if (err == 0)
 		err = replay_load_kernel(r, p);
 	if (err == 0)
@@ -536,6 +548,7 @@ static int replay_run_all(struct replay *r)
 	}
 	batch_done(&b);
 	pipeline_free(p);
+	decoders_free(cfg.decoders);
 	r->result->ledger = r->ledger;
 	return err;
 }
@@ -550,6 +563,7 @@ static void replay_done(struct replay *r)
 	}
 	map_done(&r->files);
 	map_done(&r->answers);
+	replay_decoded_done(&r->decoded);
 	buf_done(&r->run);
 	buf_done(&r->kallsyms);
 	binary_put(r->vdso);
@@ -562,6 +576,7 @@ int replay_run(int fd, const struct replay_options *o, struct replay_result *ret
 	int err;
 
 	*ret = (struct replay_result){0};
+	replay_decoded_init(&r.decoded);
 	err = replay_load(&r, fd);
 	if (err == 0)
 		err = replay_index_capture(&r);

@@ -48,6 +48,8 @@ void asks_done(struct asks *a)
 /* NULL: the monitor itself. */
 static struct worker *asks_worker(struct asks *a, enum asker from)
 {
+	if (from >= ASKER_DECODER)
+		return &a->workers->decoder[from - ASKER_DECODER];
 	switch (from) {
 	case ASKER_ENGINE:
 		return &a->workers->engine;
@@ -73,7 +75,7 @@ static void asks_answer_error(struct asks *a, enum asker from, uint64_t tag, int
 		worker_kill(w);
 }
 
-/* The monitor answers HOST_OPEN_INDEX itself, and asks HOST_READ_CONTAINERS. */
+/* The monitor answers HOST_OPEN_INDEX and HOST_OPEN_DECODER itself, and asks HOST_READ_CONTAINERS. */
 static bool asks_kind_is_sound(uint32_t kind)
 {
 	switch (kind) {
@@ -167,6 +169,19 @@ int asks_add_own(struct asks *a, const struct ipc_ask *question, const char *pat
 	return 0;
 }
 
+int asks_add_decoder(struct asks *a, int decoder, const struct ipc_ask *question)
+{
+	struct ask *ask = asks_new(a, ASKER_DECODER + decoder, 0, sizeof(*question));
+
+	a->decoder_touches[decoder] = (struct blame){0};
+	if (!ask)
+		return -ENOMEM;
+	a->asked++;
+	asks_put_first(a, ask);
+	memcpy(ask->data, question, sizeof(*question));
+	return 0;
+}
+
 static uint64_t asks_allowed_ns(const struct ask *ask)
 {
 	return ((const struct ipc_ask *)ask->data)->kind == HOST_SCAN ? SCAN_DEADLINE_NS : DEADLINE_NS;
@@ -177,6 +192,8 @@ static bool asks_settle(struct asks *a, struct opener_slot *s)
 {
 	bool wanted = !s->orphan;
 
+	if (wanted && s->current->from >= ASKER_DECODER)
+		a->decoder_touches[s->current->from - ASKER_DECODER] = s->touches;
 	free(s->current);
 	s->current = NULL;
 	s->orphan = false;
@@ -294,6 +311,11 @@ static void asks_suspect(struct asks *a, pid_t pid, const struct blame *touches,
 			a->suspect[i] = (struct suspect){pid, *touches, now, touches->uid};
 			return;
 		}
+}
+
+void asks_decoder_hangs(struct asks *a, int decoder, pid_t pid, uint64_t now)
+{
+	asks_suspect(a, pid, &a->decoder_touches[decoder], now);
 }
 
 void asks_abandoned_ended(struct asks *a, pid_t pid)

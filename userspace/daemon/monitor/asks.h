@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions to the host: those of the engine, the indexer and the monitor are
- * queued, sent one at a time to an idle opener, and answered in any order. The
+ * Questions to the host: those of the engine, the indexer, the monitor, and of
+ * the monitor for decoders are queued, sent one at a time to an idle opener, and answered in any order. The
  * opener gets the asker's socket with the question and answers there, so that no
  * file of others passes through the monitor, which could wait for ever to close
  * it. An opener that does not answer in time is killed, and its question is
@@ -23,8 +23,11 @@
 
 #define ASKS_MAX 64
 
-/* The senders of questions: two workers, and the monitor for the names of containers. */
-enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_MONITOR };
+/*
+ * The senders of questions: two workers, the monitor for the names of containers, and the monitor for each decoder, to
+ * which the answer goes.
+ */
+enum asker { ASKER_ENGINE, ASKER_INDEXER, ASKER_MONITOR, ASKER_DECODER /* and those behind it */ };
 
 /* The answer to a question of the monitor, borrowed; NULL: there is none. */
 typedef void asks_own_fn(void *ctx, const struct ipc_message *answer);
@@ -63,6 +66,7 @@ struct asks {
 	struct bans bans;
 	struct suspect suspect[ABANDONED_MAX];
 	bool copy_overlays; /* engine or indexer hung on one */
+	struct blame decoder_touches[DECODERS]; /* whose memory each got; zero: none yet */
 	uint64_t asked, refused, timed_out;
 };
 
@@ -75,6 +79,13 @@ void asks_add(struct asks *a, enum asker from, struct ipc_message *msg);
  * question of the engine take as long as its deadline. -ENOMEM.
  */
 int asks_add_own(struct asks *a, const struct ipc_ask *ask, const char *path);
+/*
+ * HOST_OPEN_DECODER on behalf of a decoder, which gets the answer: whose memory to open, before others' questions, since
+ * decoders are few. -ENOMEM.
+ */
+int asks_add_decoder(struct asks *a, int decoder, const struct ipc_ask *ask);
+/* No signal ends this decoder: the memory that it got is banned as what an opener hangs on. */
+void asks_decoder_hangs(struct asks *a, int decoder, pid_t pid, uint64_t now);
 void asks_from_opener(struct asks *a, int opener, struct ipc_message *msg);
 void asks_opener_died(struct asks *a, int opener, bool timed_out);
 void asks_asker_died(struct asks *a, enum asker from);

@@ -83,6 +83,8 @@ static uint64_t cost_all_memory(const struct workers *w, const struct sampler *s
 
 	for (int i = 0; i < OPENERS; i++)
 		sum += process_bytes(w->opener[i].pid);
+	for (int i = 0; i < DECODERS; i++)
+		sum += process_bytes(w->decoder[i].pid);
 	return sum + cost_descriptors_bytes(s) + cost_sideband_bytes(s);
 }
 
@@ -136,6 +138,8 @@ void cost_cpu(struct cost *cost, const struct workers *w, const struct sampler *
 	cost_worker_time(&w->net, &c->net_cpu_ns);
 	for (int i = 0; i < OPENERS; i++)
 		openers += cpu_ns(w->opener[i].pid);
+	for (int i = 0; i < DECODERS; i++)
+		openers += cpu_ns(w->decoder[i].pid);
 	c->opener_cpu_ns = MAX(c->opener_cpu_ns, openers + w->disposable_past_ns);
 	c->files_cpu_ns = c->opener_cpu_ns + cost->turns_for_files_ns;
 }

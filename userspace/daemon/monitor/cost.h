@@ -2,8 +2,8 @@
 /*
  * The cost of otprof itself: CPU time of its processes, and memory: the
  * proportional share of all processes, and our buffers in the kernel. Of the
- * CPU time, the part that reads files is known: openers, indexer and fetcher,
- * and those turns of the monitor's loop that start or serve them.
+ * CPU time, the part that reads files is known: openers, indexer, fetcher and
+ * decoders, and those turns of the monitor's loop that start or serve them.
  *
  * Called by the monitor (status, guard), one thread. Memory is read at
  * most every ten seconds, since the kernel walks all page tables for it.

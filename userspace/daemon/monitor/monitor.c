@@ -57,6 +57,19 @@ static void monitor_begin_when_ready(struct monitor *m, uint64_t now)
 	}
 }
 
+static void monitor_take_question(struct monitor *m, struct ipc_message *msg)
+{
+	const struct ipc_ask *ask = (const void *)msg->data;
+	uint32_t kind = msg->head.len >= sizeof(*ask) ? ask->kind : 0;
+
+	if (kind == HOST_OPEN_INDEX)
+		index_jobs_ask(m, msg);
+	else if (kind == HOST_OPEN_DECODER)
+		decoder_jobs_ask(m, msg);
+	else
+		asks_add(&m->asks, ASKER_ENGINE, msg);
+}
+
 static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 {
 	switch (msg->head.type) {
@@ -64,10 +77,10 @@ static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 		monitor_engine_ready(m);
 		break;
 	case IPC_ASK:
-		if (((const struct ipc_ask *)(const void *)msg->data)->kind == HOST_OPEN_INDEX)
-			index_jobs_ask(m, msg);
-		else
-			asks_add(&m->asks, ASKER_ENGINE, msg);
+		monitor_take_question(m, msg);
+		break;
+	case IPC_DECODER_END:
+		decoder_jobs_end(m, msg);
 		break;
 	case IPC_HINT:
 		hints_set(m, msg);
@@ -147,6 +160,8 @@ static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_mes
 		monitor_from_indexer(m, msg);
 	else if (w->kind == WORKER_FETCHER)
 		fetch_jobs_fetched(m, msg);
+	else if (w->kind == WORKER_DECODER)
+		decoder_jobs_from(m, (int)(w - m->workers.decoder), msg);
 	else if (msg->head.type != IPC_READY)
 		asks_from_opener(&m->asks, (int)(w - m->workers.opener), msg);
 	ipc_close_fds(msg);
@@ -285,6 +300,8 @@ static void monitor_end_openers(struct monitor *m)
 		worker_kill(&m->workers.opener[i]);
 	worker_kill(&m->workers.indexer);
 	worker_kill(&m->workers.fetcher);
+	for (int i = 0; i < DECODERS; i++)
+		worker_kill(&m->workers.decoder[i]);
 }
 
 /* The loop. */
@@ -365,6 +382,7 @@ static void monitor_run_clock(struct monitor *m)
 	targets_ask_names(m);
 	asks_run(&m->asks, now);
 	index_jobs_run(m, now);
+	decoder_jobs_run(m, now);
 	fetch_jobs_run(m, now);
 	queries_run(m, now);
 	monitor_begin_when_ready(m, now);
@@ -381,7 +399,7 @@ static int monitor_timeout_ms(const struct monitor *m)
 {
 	uint64_t now = clock_now_ns(), next = MIN(m->next_tick_ns, MIN(workers_next_ns(&m->workers), MIN(asks_next_ns(&m->asks), index_jobs_next_ns(m))));
 
-	next = MIN(next, m->sampler.next_pump_ns);
+	next = MIN(next, MIN(m->sampler.next_pump_ns, decoder_jobs_next_ns(m)));
 	if (m->sampler.sampling)
 		next = MIN(next, m->sampler.next_vary_ns);
 	next = MIN(next, targets_next_ns(m));
@@ -391,7 +409,7 @@ static int monitor_timeout_ms(const struct monitor *m)
 	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
 }
 
-enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_QUERY = POLL_OPENER + OPENERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_DECODER = POLL_OPENER + OPENERS, POLL_QUERY = POLL_DECODER + DECODERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
 
 static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
@@ -405,6 +423,8 @@ static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_FETCHER] = (struct pollfd){m->workers.fetcher.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
 		p[POLL_OPENER + i] = (struct pollfd){m->workers.opener[i].sock, POLLIN, 0};
+	for (int i = 0; i < DECODERS; i++)
+		p[POLL_DECODER + i] = (struct pollfd){m->workers.decoder[i].sock, POLLIN, 0};
 	queries_poll(m, &p[POLL_QUERY]);
 }
 
@@ -424,6 +444,9 @@ static void monitor_handle(struct monitor *m, const struct pollfd p[POLL_NR])
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
 			monitor_read_worker(m, &m->workers.opener[i]);
+	for (int i = 0; i < DECODERS; i++)
+		if (p[POLL_DECODER + i].revents & readable)
+			monitor_read_worker(m, &m->workers.decoder[i]);
 	if (p[POLL_STATUS].revents)
 		status_server_accept(m);
 	queries_handle(m, &p[POLL_QUERY]);

@@ -18,6 +18,7 @@
 #include "daemon/monitor/asks.h"
 #include "daemon/monitor/books.h"
 #include "daemon/monitor/cost.h"
+#include "daemon/monitor/decoder_jobs.h"
 #include "daemon/monitor/fetch_jobs.h"
 #include "daemon/monitor/guard_run.h"
 #include "daemon/monitor/hotplug.h"
@@ -63,6 +64,7 @@ struct monitor {
 	struct books books;
 	struct peers peers;
 	struct asks asks;
+	struct decoder_jobs decoders;
 	struct index_jobs *index; /* owned; NULL: no indexes are made */
 	struct fetch_jobs *fetch; /* owned; NULL: no debug files are fetched */
 

@@ -35,7 +35,7 @@
 
 static const char *const worker_names[] = {
 	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
-	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher"};
+	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher", [WORKER_DECODER] = "decoder"};
 
 /* The variables that a worker inherits. A proxy's URL may hold a password: only those with a network get it. */
 static const struct {
@@ -173,11 +173,11 @@ void worker_pause(struct worker *w, uint64_t now)
 
 bool worker_is_disposable(const struct worker *w)
 {
-	return w->kind == WORKER_OPENER || w->kind == WORKER_INDEXER || w->kind == WORKER_FETCHER;
+	return w->kind != WORKER_ENGINE && w->kind != WORKER_NET;
 }
 
 /*
- * Openers, indexer and fetcher may be silent, since their questions and jobs have deadlines. A worker that was asked
+ * Disposable workers may be silent, since their questions and jobs have deadlines. A worker that was asked
  * to stop is busy, and has the stop's deadline.
  */
 bool worker_hangs(const struct worker *w, uint64_t now)

@@ -19,7 +19,7 @@
 
 #include "daemon/ipc.h"
 
-enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER };
+enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER, WORKER_DECODER };
 
 struct worker {
 	enum worker_kind kind;
@@ -42,7 +42,7 @@ struct worker {
 
 void worker_init(struct worker *w, enum worker_kind kind);
 const char *worker_name(const struct worker *w);
-/* Started for one question or one file: its end is expected. */
+/* Started for one question, file or process: its end is expected. */
 bool worker_is_disposable(const struct worker *w);
 
 int worker_start(struct worker *w); /* makes process and socket; sends nothing yet */

@@ -24,6 +24,8 @@ void workers_init(struct workers *w)
 	worker_init(&w->fetcher, WORKER_FETCHER);
 	for (int i = 0; i < OPENERS; i++)
 		worker_init(&w->opener[i], WORKER_OPENER);
+	for (int i = 0; i < DECODERS; i++)
+		worker_init(&w->decoder[i], WORKER_DECODER);
 }
 
 /* --- messages at the start of each --- */
@@ -128,6 +130,8 @@ static int workers_hand_over(struct monitor *m, struct worker *w)
 		return index_jobs_hand_over(m);
 	if (w->kind == WORKER_FETCHER)
 		return fetch_jobs_hand_over(m);
+	if (w->kind == WORKER_DECODER)
+		return decoder_jobs_hand_over(m, (int)(w - m->workers.decoder));
 	err = worker_send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
 	if (!err)
 		err = worker_send_patiently(w, IPC_KEY, m->ticket_key, sizeof(m->ticket_key), -1);
@@ -153,6 +157,8 @@ static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 	}
 	w->started_ns = now;
 	worker_pause(w, now);
+	if (w->kind == WORKER_DECODER)
+		decoder_jobs_cannot_start(m);
 	log_error("%s cannot be started: %s", worker_name(w), strerror(-err));
 }
 
@@ -167,6 +173,8 @@ bool workers_may_start(const struct monitor *m, const struct worker *w)
 		return m->phase == PHASE_RUN && index_jobs_wait(m);
 	if (w->kind == WORKER_FETCHER)
 		return m->phase == PHASE_RUN && fetch_jobs_wait(m);
+	if (w->kind == WORKER_DECODER)
+		return m->phase == PHASE_RUN && decoder_jobs_wait(m) && m->workers.abandoned < ABANDONED_MAX;
 	if (m->phase == PHASE_RUN)
 		return true;
 	return m->phase == PHASE_STOP_ENGINE && m->sampler.sampling && w->last_starts < LAST_STARTS;
@@ -185,6 +193,7 @@ static void workers_on_engine_end(struct monitor *m)
 {
 	asks_asker_died(&m->asks, ASKER_ENGINE);
 	index_jobs_engine_died(m);
+	decoder_jobs_engine_died(m);
 	queries_engine_died(m);
 	if (m->phase == PHASE_RUN || !m->workers.engine.exited) {
 		books_engine_died(&m->books, &m->sampler);
@@ -199,19 +208,28 @@ static void workers_on_net_end(struct monitor *m)
 	peers_net_died(&m->peers);
 }
 
-/* Indexer and fetcher are started for one file: their end is expected, and the next one starts without a pause. */
+static bool workers_is_job(const struct worker *w)
+{
+	return w->kind == WORKER_INDEXER || w->kind == WORKER_FETCHER || w->kind == WORKER_DECODER;
+}
+
+/* These are started for one file or process: their end is expected, and the next one starts without a pause. */
 static void workers_on_job_end(struct monitor *m, struct worker *w, int status)
 {
 	enum worker_kind kind = w->kind;
 	char how[64];
 
 	worker_how_ended(status, how);
-	if (status)
+	if (status && !(kind == WORKER_DECODER && w->killed_ns))
 		log_info("%s (pid %d) %s", worker_name(w), w->pid, how);
 	close(w->sock);
 	*w = (struct worker){.kind = kind, .sock = -1, .next_start_ns = clock_now_ns()};
 	if (kind == WORKER_FETCHER) {
 		fetch_jobs_fetcher_ended(m);
+		return;
+	}
+	if (kind == WORKER_DECODER) {
+		decoder_jobs_ended(m, (int)(w - m->workers.decoder));
 		return;
 	}
 	asks_asker_died(&m->asks, ASKER_INDEXER);
@@ -246,7 +264,7 @@ static void workers_on_service_end(struct monitor *m, struct worker *w, int stat
 
 static void workers_on_end(struct monitor *m, struct worker *w, int status)
 {
-	if (w->kind == WORKER_INDEXER || w->kind == WORKER_FETCHER)
+	if (workers_is_job(w))
 		workers_on_job_end(m, w, status);
 	else
 		workers_on_service_end(m, w, status);
@@ -265,14 +283,23 @@ static void workers_give_up(struct monitor *m, struct worker *w)
 {
 	log_warn("%s (pid %d) hangs in the kernel: it is left there", worker_name(w), w->pid);
 	workers_count_abandoned(&m->workers);
-	asks_copy_overlays(&m->asks);
+	if (w->kind == WORKER_DECODER)
+		decoder_jobs_hangs(m, (int)(w - m->workers.decoder), clock_now_ns());
+	else
+		asks_copy_overlays(&m->asks);
 	workers_on_end(m, w, SIGKILL);
+}
+
+/* Those that wait for others' files or memory, and are replaced at once. Openers have their own way (asks.c). */
+static bool workers_may_give_up(const struct monitor *m, const struct worker *w, uint64_t now)
+{
+	return (w->kind == WORKER_ENGINE || w->kind == WORKER_INDEXER || w->kind == WORKER_DECODER) &&
+	       worker_outlives(w, now) && m->workers.abandoned < ABANDONED_MAX;
 }
 
 static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
 {
-	if ((w->kind == WORKER_ENGINE || w->kind == WORKER_INDEXER) && worker_outlives(w, now) &&
-	    m->workers.abandoned < ABANDONED_MAX) {
+	if (workers_may_give_up(m, w, now)) {
 		workers_give_up(m, w);
 	} else if (worker_is_stuck(w, now)) {
 		log_warn("%s (pid %d) waits for a file that cannot be read: it is killed", worker_name(w), w->pid);
@@ -296,6 +323,8 @@ void workers_run(struct monitor *m, uint64_t now)
 	workers_run_one(m, &m->workers.engine, now);
 	workers_run_one(m, &m->workers.indexer, now);
 	workers_run_one(m, &m->workers.fetcher, now);
+	for (int i = 0; i < DECODERS; i++)
+		workers_run_one(m, &m->workers.decoder[i], now);
 }
 
 uint64_t workers_next_ns(const struct workers *w)
@@ -307,6 +336,8 @@ uint64_t workers_next_ns(const struct workers *w)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!all[i]->pid && !all[i]->exited && all[i]->next_start_ns > now)
 			next = MIN(next, all[i]->next_start_ns);
+	for (int i = 0; i < DECODERS; i++)
+		next = MIN(next, worker_look_ns(&w->decoder[i], now));
 	return MIN(next, MIN(worker_look_ns(&w->engine, now), worker_look_ns(&w->indexer, now)));
 }
 
@@ -335,6 +366,9 @@ static struct worker *workers_find(struct workers *w, pid_t pid)
 	for (int i = 0; i < OPENERS; i++)
 		if (w->opener[i].pid == pid)
 			return &w->opener[i];
+	for (int i = 0; i < DECODERS; i++)
+		if (w->decoder[i].pid == pid)
+			return &w->decoder[i];
 	return NULL;
 }
 

@@ -12,12 +12,13 @@
 #include "daemon/monitor/worker.h"
 
 #define OPENERS	      2
+#define DECODERS      4
 #define ABANDONED_MAX 32
 
 struct workers {
-	struct worker engine, net, opener[OPENERS], indexer, fetcher;
+	struct worker engine, net, opener[OPENERS], indexer, fetcher, decoder[DECODERS];
 	uint32_t abandoned;	     /* killed, but no signal ends them: they wait for a file server */
-	uint64_t disposable_past_ns; /* CPU of openers, indexers and fetchers that ended */
+	uint64_t disposable_past_ns; /* CPU of disposable ones that ended */
 };
 
 struct monitor;

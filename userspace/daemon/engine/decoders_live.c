@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The messages between the engine and its decoder processes. A decoder may be
+ * taken over by the memory that it reads: what it sends is checked, and a
+ * descriptor is not accepted.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/engine/capture.h"
+#include "daemon/engine/decoders_state.h"
+
+#define ATTACH_NS     (5 * NSEC_PER_SEC) /* its start, and an opener, included */
+#define FUNCTION_NS   (2 * NSEC_PER_SEC)
+#define MESSAGES_TURN 256
+
+/* --- processes --- */
+
+static void decoder_take_place(struct decoder *d)
+{
+	struct decoders *ds = d->ds;
+
+	for (int i = 0; i < DECODERS_LIVE; i++)
+		if (!ds->process[i]) {
+			ds->process[i] = d;
+			ds->live++;
+			return;
+		}
+}
+
+static void decoder_leave_place(struct decoder *d)
+{
+	struct decoders *ds = d->ds;
+
+	for (int i = 0; i < DECODERS_LIVE; i++)
+		if (ds->process[i] == d) {
+			ds->process[i] = NULL;
+			ds->live--;
+		}
+}
+
+void decoder_close(struct decoder *d)
+{
+	struct decoders *ds = d->ds;
+
+	if (d->state == DECODER_AWAY)
+		return;
+	decoder_leave_place(d);
+	closep(&d->sock);
+	d->sock = -1;
+	if (d->id && ds->cfg.end)
+		ds->cfg.end(ds->cfg.ctx, d->id);
+	d->id = 0;
+	d->sent = 0;
+	d->state = DECODER_AWAY;
+	d->left_ns = clock_now_ns();
+	buf_reset(&d->reads);
+	ds->next_ns = 0;
+}
+
+static int decoder_send_attach(struct decoder *d)
+{
+	const struct decode_attach a = {.reads = d->ds->cfg.capture != NULL};
+	int fd = binary_fd(d->target.binary);
+
+	return fd < 0 ? -ENOEXEC : ipc_send(d->sock, IPC_ATTACH, 0, &a, sizeof(a), &fd, 1);
+}
+
+static int decoder_watch(struct decoder *d)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.fd = d->sock};
+
+	return epoll_ctl(d->ds->cfg.epoll, EPOLL_CTL_ADD, d->sock, &e) < 0 ? -errno : 0;
+}
+
+static int decoder_begin(struct decoder *d, int fd, const void *data, size_t len)
+{
+	struct decode_opened opened;
+	int err;
+
+	if (fd < 0 || len != sizeof(opened)) {
+		closep(&fd);
+		return -EBADMSG;
+	}
+	memcpy(&opened, data, sizeof(opened));
+	d->sock = fd;
+	d->id = opened.id;
+	d->ds->figures.started++;
+	err = decoder_watch(d);
+	return err ? err : decoder_send_attach(d);
+}
+
+static void decoder_on_opened(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	struct decoder *d = ctx;
+	uint64_t now = clock_now_ns();
+
+	if (!err && d->ds->cfg.epoll < 0) {
+		decoder_replay_attach(d, data);
+		return;
+	}
+	if (!err)
+		err = decoder_begin(d, fd, data, len);
+	else
+		closep(&fd);
+	if (err) {
+		decoder_failed(d, err, "", now);
+		return;
+	}
+	d->state = DECODER_ATTACHING;
+	d->deadline_ns = now + ATTACH_NS;
+	d->ds->next_ns = 0;
+}
+
+void decoder_open(struct decoder *d, uint64_t now)
+{
+	const struct decoders_target *t = &d->target;
+	const struct host_request req = {.kind = HOST_OPEN_DECODER, .pid = t->pid, .pid_start_ns = t->start_ns,
+					 .elf_fd = binary_fd(t->binary), .ticket = &t->binary->ticket,
+					 .start = t->start, .end = t->end, .group = t->group};
+	int err;
+
+	d->state = DECODER_OPENING;
+	decoder_take_place(d);
+	err = host_ask(d->ds->cfg.host, &req, decoder_on_opened, d);
+	if (err)
+		decoder_failed(d, err, "", now);
+}
+
+/* --- questions --- */
+
+void decoder_send_batch(struct decoder *d, uint64_t now)
+{
+	uint32_t n = MIN(d->count - d->first, (uint32_t)DECODE_FRAMES);
+	size_t len = decode_batch_pack(d->frames + d->first, n, d->ds->out);
+	int err = ipc_send(d->sock, IPC_DECODE, ++d->batches, d->ds->out, len, NULL, 0);
+
+	d->state = DECODER_ASKED;
+	d->sent = n;
+	d->answered = 0;
+	d->deadline_ns = now + FUNCTION_NS;
+	d->ds->next_ns = 0;
+	if (err) {
+		/* It has ended between two questions: no frame is to blame. */
+		decoder_failed(d, err, "", now);
+	}
+}
+
+/* --- answers: false: the decoder was dropped, or has no process any more --- */
+
+static void decoder_keep_reads(struct decoder *d, const struct runtime_frame *frame, int err, uint64_t bias)
+{
+	if (d->ds->cfg.capture && !d->reads.failed)
+		capture_decoded(d->ds->cfg.capture, &d->target, frame, err, bias, d->reads.data, d->reads.len);
+	buf_reset(&d->reads);
+}
+
+static bool decoder_take_attached(struct decoder *d, uint64_t now)
+{
+	struct decode_attached a;
+
+	if (d->state != DECODER_ATTACHING || decode_attached_unpack(&d->ds->message, &a)) {
+		decoder_broke(d, -EBADMSG, now);
+		return false;
+	}
+	decoder_keep_reads(d, NULL, a.err, a.bias);
+	if (a.err) {
+		decoder_failed(d, a.err, a.why, now);
+		return false;
+	}
+	d->state = DECODER_READY;
+	d->used_ns = now;
+	d->failures = 0;
+	d->ds->next_ns = 0;
+	if (!d->reported && !decoder_report(d, 0, &a.attached, ""))
+		return false;
+	if (d->state == DECODER_READY && d->count)
+		decoder_send_batch(d, now);
+	return d->state != DECODER_AWAY;
+}
+
+static bool decoder_take_function(struct decoder *d, uint64_t now)
+{
+	const struct ipc_message *m = &d->ds->message;
+	int err;
+
+	if (d->state != DECODER_ASKED || m->head.tag != d->batches ||
+	    decode_function_unpack(m, d->answered, &err, &d->ds->function)) {
+		decoder_broke(d, -EBADMSG, now);
+		return false;
+	}
+	decoder_keep_reads(d, &d->frames[d->first], err, 0);
+	d->answered++;
+	d->used_ns = now;
+	d->deadline_ns = now + FUNCTION_NS;
+	d->pause_ns = 0;
+	d->failures = 0;
+	if (d->sent == 1) {
+		d->state = DECODER_READY;
+		d->ds->next_ns = 0;
+	}
+	if (!decoder_answer(d, err, &d->ds->function))
+		return false;
+	if (d->state == DECODER_READY && d->count)
+		decoder_send_batch(d, now);
+	return d->state != DECODER_AWAY;
+}
+
+/* Bounded: what exceeds the room makes the question's reads incomplete, and they are left out of the capture. */
+static bool decoder_take_read(struct decoder *d, uint64_t now)
+{
+	const uint8_t *bytes;
+	struct decode_read r;
+
+	if (!d->ds->cfg.capture || (d->state != DECODER_ATTACHING && d->state != DECODER_ASKED) ||
+	    decode_read_unpack(&d->ds->message, &r, &bytes)) {
+		decoder_broke(d, -EBADMSG, now);
+		return false;
+	}
+	if (r.source == DECODE_FILE)
+		capture_file_page(d->ds->cfg.capture, d->target.binary, r.addr, bytes, r.len);
+	else
+		capture_add_read(&d->reads, r.addr, bytes, r.len);
+	return true;
+}
+
+static bool decoder_take(struct decoder *d, uint64_t now)
+{
+	switch (d->ds->message.head.type) {
+	case IPC_ATTACHED:
+		return decoder_take_attached(d, now);
+	case IPC_FUNCTION:
+		return decoder_take_function(d, now);
+	case IPC_READ:
+		return decoder_take_read(d, now);
+	default:
+		decoder_broke(d, -EBADMSG, now);
+		return false;
+	}
+}
+
+/* The end of one that was asked nothing is no failure: its time was over. */
+static void decoder_ended(struct decoder *d, int err, uint64_t now)
+{
+	if (d->state == DECODER_READY)
+		decoder_close(d);
+	else
+		decoder_broke(d, err, now);
+}
+
+static void decoder_read(struct decoder *d, uint64_t now)
+{
+	struct decoders *ds = d->ds;
+	int r = 1;
+
+	for (int i = 0; i < MESSAGES_TURN && d->sock >= 0; i++) {
+		r = ipc_receive_plain(d->sock, &ds->message);
+		if (r != 1)
+			break;
+		if (!decoder_take(d, now))
+			return;
+	}
+	if (r != 1 && r != -EAGAIN)
+		decoder_ended(d, r < 0 ? r : -EIO, now);
+}
+
+/* By place: a call may drop any decoder. */
+void decoders_read(struct decoders *ds)
+{
+	uint64_t now = clock_now_ns();
+
+	for (int i = 0; i < DECODERS_LIVE; i++)
+		if (ds->process[i] && ds->process[i]->sock >= 0)
+			decoder_read(ds->process[i], now);
+}

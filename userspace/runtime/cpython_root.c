@@ -117,7 +117,7 @@ static int musl_slot_find(struct memory *m, uint16_t machine, uint64_t self, uin
 	if (r == 0)
 		r = memory_read(m, tsd, slot, sizeof(slot));
 	if (r < 0)
-		return r;
+		return -ENOENT;
 	for (int i = 0; i < MUSL_SLOTS; i++)
 		if (slot[i] == state) {
 			slot_chain(walk, at - (machine == EM_AARCH64 ? MUSL_ARM64_SIZE : 0), i * 8);

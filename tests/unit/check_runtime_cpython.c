@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pythons of memory alone: a file with the symbols that attach looks for, and the structures of a process that runs two frames. */
+/*
+ * Pythons of memory alone: a file with the symbols that attach looks for, and the
+ * structures of a process that runs two frames.
+ */
 #include <check.h>
 #include <elf.h>
 #include <errno.h>

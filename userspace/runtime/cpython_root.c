@@ -55,7 +55,7 @@ static int slot_in_block(const uint64_t block[GLIBC_BLOCK], uint64_t state)
 	return -1;
 }
 
-/* The table of blocks lies after the first block, and its first entry points there. The block's index in words, or -1. */
+/* The table of blocks lies after the first block, and its first entry points there. Its index in words, or -1. */
 static int glibc_table_find(const uint64_t *word, uint64_t self)
 {
 	for (int i = GLIBC_BLOCK; i < GLIBC_WORDS; i++)

@@ -39,7 +39,8 @@ static void plan_frame(struct cpython_layout *l, struct otp_walk *walk)
 	walk->frames_max = OTP_WALK_FRAMES;
 	l->word_code = plan_place(keep, plan_word(l, l->frame_code));
 	l->word_instr = plan_place(keep, plan_word(l, l->frame_instr));
-	l->word_owner = plan_place(keep, plan_word(l, l->frame_owner));
+	if (l->entry != CPYTHON_ENTRY_EVERY)
+		l->word_owner = plan_place(keep, plan_word(l, l->frame_owner));
 }
 
 /* And of its code, which makes an object the one that it was: its first line, its name, its table of lines. */

@@ -240,8 +240,10 @@ static int layout_by_version(const struct runtime_file *file, struct memory *m, 
 
 	if (hex)
 		version_text(hex, version);
-	else
+	else if (minor)
 		version_read(file->binary, minor, version);
+	else
+		snprintf(version, RUNTIME_VERSION_MAX, "before 3.6");
 	if (row && (!hex || (hex & 0xff) >= RELEASE_CANDIDATE)) {
 		*ret = *row;
 		return 0;
@@ -327,6 +329,7 @@ int cpython_layout_find(const struct runtime_file *file, struct memory *m, struc
 	struct runtime_symbol s;
 	int r = layout_by_version(file, m, &l, version, why);
 
+	/* The window of words that a walk copies begins with the first of these. */
 	l.frame_copy = MIN(l.frame_code, l.frame_back);
 	if (r == 0 && !layout_is_sound(&l))
 		r = -EBADMSG;

@@ -55,7 +55,7 @@ static int slot_in_block(const uint64_t block[GLIBC_BLOCK], uint64_t state)
 	return -1;
 }
 
-/* The table of blocks lies after the first block, and its first entry points there. The block's index in words, or -1. */
+/* The table of blocks lies after the first block, and its first entry points there. Its index in words, or -1. */
 static int glibc_table_find(const uint64_t *word, uint64_t self)
 {
 	for (int i = GLIBC_BLOCK; i < GLIBC_WORDS; i++)
@@ -117,7 +117,7 @@ static int musl_slot_find(struct memory *m, uint16_t machine, uint64_t self, uin
 	if (r == 0)
 		r = memory_read(m, tsd, slot, sizeof(slot));
 	if (r < 0)
-		return r;
+		return -ENOENT;
 	for (int i = 0; i < MUSL_SLOTS; i++)
 		if (slot[i] == state) {
 			slot_chain(walk, at - (machine == EM_AARCH64 ? MUSL_ARM64_SIZE : 0), i * 8);

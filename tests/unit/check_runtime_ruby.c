@@ -28,7 +28,7 @@ static int world_read(void *to, size_t len, uint64_t from)
 #define OTP_WALK_OPAQUE(x)
 #include "kmod/uapi/otprof_walk.h"
 
-#include "runtime/ruby/ruby.h"
+#include "tests/lib/ruby_file.h"
 
 Suite *runtime_ruby_suite(void);
 
@@ -65,84 +65,9 @@ static uint64_t take(size_t bytes)
 	return at;
 }
 
-/* --- a file: its data lies at WORLD, which is its bias --- */
-
-#define DATA	0x1000 /* .data: the table of symbols is at 0x20 of it */
-#define BSS	0x1100
-#define VERSION 0x1200
-#define MODULE	0x1300 /* where the relocation points */
-#define CODE	0x1400
-#define SYMBOLS 6
-
-enum section { SECTION_NONE, SECTION_SYMTAB, SECTION_STRTAB, SECTION_DATA, SECTION_BSS, SECTION_TBSS, SECTION_RELA, SECTIONS };
-
-static struct file {
-	Elf64_Ehdr head;
-	Elf64_Phdr segment;
-	Elf64_Shdr section[SECTIONS];
-	Elf64_Sym symbol[SYMBOLS];
-	Elf64_Rela rela;
-	char text[256];
-	uint32_t used, nr;
-} file;
-
-static uint32_t file_text(const char *text)
-{
-	uint32_t at = file.used;
-
-	strcpy(file.text + at, text);
-	file.used += (uint32_t)strlen(text) + 1;
-	return at;
-}
-
-static void file_section(enum section i, const char *name, uint32_t type, uint64_t addr, uint64_t offset, uint64_t size)
-{
-	file.section[i] = (Elf64_Shdr){.sh_name = file_text(name), .sh_type = type, .sh_addr = addr, .sh_offset = offset,
-				       .sh_size = size, .sh_link = SECTION_STRTAB,
-				       .sh_entsize = i == SECTION_SYMTAB ? sizeof(Elf64_Sym) : 0};
-}
-
-/* The first is ruby_version, the second ruby_current_vm_ptr. */
-static void file_symbol(const char *name, uint64_t value, uint8_t type)
-{
-	file.symbol[file.nr++] = (Elf64_Sym){.st_name = file_text(name), .st_info = ELF64_ST_INFO(STB_GLOBAL, type),
-					     .st_shndx = 1, .st_value = value, .st_size = 8};
-}
-
-static void file_init(void)
-{
-	file = (struct file){.used = 1};
-	file.head = (Elf64_Ehdr){.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-				 .e_ehsize = sizeof(file.head), .e_phoff = offsetof(struct file, segment),
-				 .e_phentsize = sizeof(file.segment), .e_phnum = 1, .e_shoff = offsetof(struct file, section),
-				 .e_shentsize = sizeof(file.section[0]), .e_shnum = SECTIONS, .e_shstrndx = SECTION_STRTAB,
-				 .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}};
-	file.segment = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2000, .p_memsz = 0x2000};
-	file_section(SECTION_SYMTAB, ".symtab", SHT_SYMTAB, 0, offsetof(struct file, symbol), sizeof(file.symbol));
-	file_section(SECTION_STRTAB, ".strtab", SHT_STRTAB, 0, offsetof(struct file, text), sizeof(file.text));
-	file_section(SECTION_DATA, ".data", SHT_PROGBITS, DATA, DATA, 0x80);
-	file_section(SECTION_BSS, ".bss", SHT_NOBITS, BSS, 0, 0x80);
-	file_section(SECTION_TBSS, ".tbss", SHT_NOBITS, 0, 0, 0x18);
-	file_section(SECTION_RELA, ".rela.dyn", SHT_RELA, 0, offsetof(struct file, rela), sizeof(file.rela));
-	file.rela = (Elf64_Rela){.r_offset = MODULE, .r_info = ELF64_R_INFO(0, R_X86_64_DTPMOD64)};
-	file_symbol("ruby_version", VERSION, STT_OBJECT);
-}
-
-static struct runtime_file opened;
-
-static const struct runtime_file *file_open(void)
-{
-	static uint8_t image[0x2000];
-
-	memcpy(image, &file, sizeof(file));
-	opened.bias = WORLD;
-	ck_assert_int_eq(binary_open_memory(image, sizeof(image), "/usr/lib/libruby.so", &opened.binary), 0);
-	return &opened;
-}
-
 /* --- a ruby --- */
 
-#define POINTER	    (WORLD + 0x8000) /* thread pointer, pthread_t */
+#define POINTER	    (WORLD + 0x1800) /* thread pointer, pthread_t */
 #define STACK_WORDS 256
 #define ID_CLASSPATH 0x9990
 #define ID_ATTACHED  0x9980
@@ -354,7 +279,7 @@ static void ruby_init(uint32_t version)
 
 	layout = ruby_layout_find(version);
 	memset(world, 0, sizeof(world));
-	free_at = WORLD + 0x10000;
+	free_at = WORLD + 0x2000;
 	nr_shapes = 0;
 	file_init();
 	snprintf(text, sizeof(text), "%u.%u.5", version / 100, version % 100);
@@ -389,7 +314,7 @@ static int attach(void)
 	attached = (struct runtime_attached){0};
 	why[0] = '\0';
 	memory_question(&memory);
-	err = runtime_ruby.attach(file_open(), &memory, &attached, why);
+	err = runtime_ruby.attach(file_open(WORLD), &memory, &attached, why);
 	binary_put(opened.binary);
 	return err;
 }
@@ -583,13 +508,16 @@ END_TEST
 
 START_TEST(rescue_is_named_as_backtraces_of_the_version_do)
 {
+	struct runtime_frame f;
 	uint64_t ep;
 
 	ruby_init(versions[_i]);
 	ep = call_add();
 	push(iseq(RUBY_ISEQ_RESCUE, "rescue in add", add), 0, ep | 1, 0x78880001);
 	attach_and_walk();
-	expect(0, layout->labels_by_owner ? "Shop::Cart#add" : "rescue in Shop::Cart#add", 0);
+	expect(0, layout->version >= 304 ? "Shop::Cart#add" : "rescue in Shop::Cart#add", 0);
+	ck_assert_int_eq(frame(1, &f), 0);
+	ck_assert_uint_eq(f.flags, layout->version >= 304 ? RUNTIME_HIDDEN : 0);
 }
 END_TEST
 

@@ -54,7 +54,7 @@ static int attach_layout(const struct runtime_file *file, struct memory *m, stru
 /* --- plan --- */
 
 /* Frames, their environments' three words (before ep), their iseqs' bodies, their method entries. */
-static void attach_plan(const struct ruby_layout *l, struct otp_walk *ret)
+void ruby_plan(const struct ruby_layout *l, struct otp_walk *ret)
 {
 	ret->step = OTP_WALK_ARRAY;
 	ret->frames_max = OTP_WALK_FRAMES;
@@ -191,7 +191,7 @@ int ruby_attach(const struct runtime_file *file, struct memory *m, struct runtim
 		snprintf(why, RUNTIME_WHY_MAX, "the threads of this build of Ruby %s cannot be found", ret->version);
 	if (err < 0)
 		return err;
-	attach_plan(r.layout, &ret->walk);
+	ruby_plan(r.layout, &ret->walk);
 	attach_names(&r, file, t.vm, ret);
 	return 0;
 }

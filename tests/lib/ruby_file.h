@@ -18,14 +18,16 @@
 #define BSS	0x1100
 #define VERSION 0x1200
 #define MODULE	0x1300 /* where the relocation points */
-#define CODE	0x1400
+#define CODE	0x1400 /* a function with a handler at its begin; one that calls it follows at CODE + 64, at CALL */
+#define CALL	(CODE + 72)
+#define TABLE	0x1500 /* .eh_frame_hdr */
 #define SYMBOLS 6
 
 enum section { SECTION_NONE, SECTION_SYMTAB, SECTION_STRTAB, SECTION_DATA, SECTION_BSS, SECTION_TBSS, SECTION_RELA, SECTIONS };
 
 static struct file {
 	Elf64_Ehdr head;
-	Elf64_Phdr segment;
+	Elf64_Phdr segment[2];
 	Elf64_Shdr section[SECTIONS];
 	Elf64_Sym symbol[SYMBOLS];
 	Elf64_Rela rela;
@@ -61,10 +63,12 @@ static inline void file_init(void)
 	file = (struct file){.used = 1};
 	file.head = (Elf64_Ehdr){.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
 				 .e_ehsize = sizeof(file.head), .e_phoff = offsetof(struct file, segment),
-				 .e_phentsize = sizeof(file.segment), .e_phnum = 1, .e_shoff = offsetof(struct file, section),
+				 .e_phentsize = sizeof(file.segment[0]), .e_phnum = 2, .e_shoff = offsetof(struct file, section),
 				 .e_shentsize = sizeof(file.section[0]), .e_shnum = SECTIONS, .e_shstrndx = SECTION_STRTAB,
 				 .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}};
-	file.segment = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2000, .p_memsz = 0x2000};
+	file.segment[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2000, .p_memsz = 0x2000};
+	file.segment[1] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME, .p_offset = TABLE, .p_vaddr = TABLE, .p_filesz = 28,
+				       .p_memsz = 28};
 	file_section(SECTION_SYMTAB, ".symtab", SHT_SYMTAB, 0, offsetof(struct file, symbol), sizeof(file.symbol));
 	file_section(SECTION_STRTAB, ".strtab", SHT_STRTAB, 0, offsetof(struct file, text), sizeof(file.text));
 	file_section(SECTION_DATA, ".data", SHT_PROGBITS, DATA, DATA, 0x80);
@@ -77,12 +81,22 @@ static inline void file_init(void)
 
 static struct runtime_file opened;
 
+static inline void file_code(uint8_t *image)
+{
+	const int32_t table[] = {0x3b031b01, 0, 2, CODE - TABLE, 0, CODE + 64 - TABLE, 0}, rel = CODE - (CALL + 5);
+
+	memcpy(image + TABLE, table, sizeof(table));
+	image[CALL] = 0xe8;
+	memcpy(image + CALL + 1, &rel, sizeof(rel));
+}
+
 /* binary_put it, when it was used. */
 static inline const struct runtime_file *file_open(uint64_t bias)
 {
 	static uint8_t image[0x2000];
 
 	memcpy(image, &file, sizeof(file));
+	file_code(image);
 	opened.bias = bias;
 	return binary_open_memory(image, sizeof(image), "/usr/lib/libruby.so", &opened.binary) == 0 ? &opened : NULL;
 }

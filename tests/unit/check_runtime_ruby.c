@@ -380,9 +380,17 @@ START_TEST(each_version_is_attached_by_its_threads)
 	expect(0, "<main>", RUNTIME_ENTRY);
 	ck_assert_str_eq(function.file, "cart.rb");
 	ck_assert_uint_eq(function.start_line, 7);
-	ck_assert_uint_eq(attached.nr_loops, 1);
-	ck_assert_uint_eq(attached.loop[0], WORLD + CODE);
 	ck_assert_uint_eq(attached.param[RUBY_PARAM_SYMBOLS], WORLD + DATA + 0x20);
+}
+END_TEST
+
+START_TEST(loops_are_the_function_with_a_handler_and_its_caller)
+{
+	ruby_init(versions[_i]);
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_uint_eq(attached.nr_loops, 2);
+	ck_assert_uint_eq(attached.loop[0], WORLD + CODE);
+	ck_assert_uint_eq(attached.loop[1], WORLD + CALL);
 }
 END_TEST
 
@@ -782,6 +790,7 @@ static void add_attach(Suite *s)
 	TCase *t = tcase_create("attach");
 
 	tcase_add_loop_test(t, each_version_is_attached_by_its_threads, 0, ARRAY_SIZE(versions));
+	tcase_add_loop_test(t, loops_are_the_function_with_a_handler_and_its_caller, 0, ARRAY_SIZE(versions));
 	tcase_add_loop_test(t, stripped_build_is_attached_by_what_its_data_points_to, 0, ARRAY_SIZE(versions));
 	tcase_add_test(t, symbol_of_the_ec_says_where_in_the_block_it_is);
 	tcase_add_test(t, block_is_sought_among_all_where_no_relocation_names_it);

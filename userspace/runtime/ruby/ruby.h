@@ -171,5 +171,7 @@ struct ruby_thread {
 int ruby_main_thread(const struct ruby *r, const struct runtime_file *file, struct ruby_thread *ret);
 /* Fills in the plan's start and chain, which lead to the EC. -EAGAIN, -ENOTSUP. */
 int ruby_root(const struct ruby *r, const struct runtime_file *file, const struct ruby_thread *t, struct otp_walk *ret);
+/* Functions that run bytecode. -EAGAIN: none runs in this EC yet. */
+int ruby_loops(const struct ruby *r, const struct runtime_file *file, uint64_t ec, struct runtime_attached *ret);
 
 #endif

@@ -85,6 +85,8 @@ static int attach_file(const char *path, uint64_t start, uint64_t end, uint64_t 
 		attached.runtime = (uint32_t)runtime_of_file(file.binary);
 		printf("# %s in %s at bias %llx: %s %s %s\n", ops->name, path, (unsigned long long)file.bias,
 		       r ? strerror(-r) : "version", attached.version, why);
+		for (uint32_t i = 0; i < attached.nr_loops; i++)
+			printf("# loop at %llx\n", (unsigned long long)(attached.loop[i] - file.bias));
 	}
 	binary_put(file.binary);
 	return r;

@@ -11,8 +11,6 @@
 #include "base/cleanup.h"
 #include "runtime/ruby/ruby.h"
 
-#define ATTACH_FRAMES_MAX 64 /* in which one that runs bytecode is sought */
-
 static int attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
 {
 	struct runtime_symbol symbol;
@@ -54,7 +52,7 @@ static int attach_layout(const struct runtime_file *file, struct memory *m, stru
 /* --- plan --- */
 
 /* Frames, their environments' three words (before ep), their iseqs' bodies, their method entries. */
-static void attach_plan(const struct ruby_layout *l, struct otp_walk *ret)
+void ruby_plan(const struct ruby_layout *l, struct otp_walk *ret)
 {
 	ret->step = OTP_WALK_ARRAY;
 	ret->frames_max = OTP_WALK_FRAMES;
@@ -119,62 +117,6 @@ static void attach_names(const struct ruby *r, const struct runtime_file *file, 
 		attach_class_ids(r, object, ret);
 }
 
-/* --- loops --- */
-
-static void attach_add_loop(struct runtime_attached *a, uint64_t pc)
-{
-	if (a->nr_loops < RUNTIME_LOOPS)
-		a->loop[a->nr_loops++] = pc;
-}
-
-/* The first instruction of an iseq is the address of its handler, a label in vm_exec_core. */
-static int attach_handler(const struct ruby *r, const struct runtime_file *file, uint64_t iseq, uint64_t *ret)
-{
-	uint64_t head[3], body[2];
-	int err = ruby_words(r, iseq, head, 3);
-
-	if (err == 0 && !ruby_is_imemo(head[0], RUBY_IMEMO_ISEQ))
-		err = -ENOENT;
-	if (err == 0)
-		err = ruby_words(r, head[2], body, 2);
-	if (err == 0)
-		err = memory_u64(r->memory, body[RUBY_BODY_ENCODED / 8], ret);
-	return err == 0 && !binary_is_code(file->binary, *ret - file->bias) ? -ENOENT : err;
-}
-
-static int attach_interpreter(const struct ruby *r, const struct runtime_file *file, uint64_t ec,
-			      struct runtime_attached *ret)
-{
-	uint64_t words[3], frame[3], pc;
-
-	if (ruby_words(r, ec, words, 3) < 0)
-		return -EAGAIN;
-	for (int i = 0; i < ATTACH_FRAMES_MAX; i++) {
-		uint64_t at = words[2] + (uint64_t)i * r->layout->frame;
-
-		if (at >= words[0] + words[1] * 8 || ruby_words(r, at, frame, 3) < 0)
-			break;
-		if (!frame[0] || !frame[2] || attach_handler(r, file, frame[2], &pc) < 0)
-			continue;
-		attach_add_loop(ret, pc);
-		return 0;
-	}
-	return -EAGAIN;
-}
-
-/* Those around it, where they can be known. */
-static int attach_loops(const struct ruby *r, const struct runtime_file *file, uint64_t ec, struct runtime_attached *ret)
-{
-	static const char *const around[] = {"rb_vm_exec", "vm_exec", "vm_exec_core", "vm_exec_core.cold"};
-	struct runtime_symbol symbol;
-	int err = attach_interpreter(r, file, ec, ret);
-
-	for (size_t i = 0; err == 0 && i < ARRAY_SIZE(around); i++)
-		if (runtime_symbol(file->binary, around[i], &symbol) == 0)
-			attach_add_loop(ret, file->bias + symbol.value);
-	return err;
-}
-
 int ruby_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
 {
 	struct ruby r = {.attached = ret, .memory = m};
@@ -186,12 +128,12 @@ int ruby_attach(const struct runtime_file *file, struct memory *m, struct runtim
 	if (err == 0)
 		err = ruby_root(&r, file, &t, &ret->walk);
 	if (err == 0)
-		err = attach_loops(&r, file, t.ec, ret);
+		err = ruby_loops(&r, file, t.ec, ret);
 	if (err == -ENOTSUP && !why[0])
 		snprintf(why, RUNTIME_WHY_MAX, "the threads of this build of Ruby %s cannot be found", ret->version);
 	if (err < 0)
 		return err;
-	attach_plan(r.layout, &ret->walk);
+	ruby_plan(r.layout, &ret->walk);
 	attach_names(&r, file, t.vm, ret);
 	return 0;
 }

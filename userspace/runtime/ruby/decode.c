@@ -121,7 +121,9 @@ static int decode_owner(const struct ruby *r, const struct decode_iseq *i, const
 static int decode_labelled(const struct ruby *r, const struct decode_iseq *from, struct decode_iseq *ret)
 {
 	*ret = *from;
-	for (int n = 0; r->layout->labels_by_owner && n < DECODE_PARENTS_MAX; n++) {
+	if (r->layout->version < RUBY_LABELS_BY_OWNER)
+		return 0;
+	for (int n = 0; n < DECODE_PARENTS_MAX; n++) {
 		uint32_t type = decode_type(ret);
 		int err;
 
@@ -131,7 +133,7 @@ static int decode_labelled(const struct ruby *r, const struct decode_iseq *from,
 		if (err < 0)
 			return err;
 	}
-	return r->layout->labels_by_owner ? -EBADMSG : 0;
+	return -EBADMSG;
 }
 
 /* The method's name, with which the labels of its blocks end; -ENOENT: it is no method's. */

@@ -107,6 +107,16 @@ static int frame_iseq(const struct runtime_words *w, struct runtime_frame *ret)
 	return 0;
 }
 
+/*
+ * Rescue and ensure have a frame of their own, which stands on that of their
+ * method. From 3.4 on both have the method's name, and backtraces show the first.
+ */
+static bool frame_is_shown_by_its_rescue(const struct runtime_attached *a, const struct runtime_words *w)
+{
+	return a->param[RUBY_PARAM_VERSION] >= RUBY_LABELS_BY_OWNER && w->index &&
+	       ((w->word - w->count - 1)[RUBY_WORD_FLAGS] & RUBY_FRAME_MAGIC) == RUBY_FRAME_RESCUE;
+}
+
 int ruby_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
 {
 	uint64_t flags;
@@ -120,7 +130,8 @@ int ruby_frame(const struct runtime_attached *a, const struct runtime_words *w, 
 	if ((flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_CFUNC)
 		return frame_native(w, ret);
 	/* Blocks that are C functions, the frame at the end of each stack, and what backtraces leave out likewise. */
-	if (!w->word[RUBY_WORD_PC] || !w->word[RUBY_WORD_ISEQ] || (flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_DUMMY) {
+	if (!w->word[RUBY_WORD_PC] || !w->word[RUBY_WORD_ISEQ] || (flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_DUMMY ||
+	    frame_is_shown_by_its_rescue(a, w)) {
 		ret->flags |= RUNTIME_HIDDEN;
 		return 0;
 	}

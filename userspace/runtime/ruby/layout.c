@@ -34,7 +34,7 @@ static const struct ruby_layout layouts[] = {
 	{.version = 304, .frame = 56, .ec_thread = 48, .thread_vm = 32, .thread_ec = 48, .thread_native = 40,
 	 .thread_id = 16, .vm_main_thread = 40, .insns_info = 112, .parent_iseq = 160, .local_iseq = 168, .insn = 12,
 	 .text = 24, .embedded_mask = 0x7f, .last_op = 170, .singleton = 13, .class_ext = 32, .class_path = 120,
-	 .class_attached = 96, .labels_by_owner = true},
+	 .class_attached = 96},
 };
 
 const struct ruby_layout *ruby_layout_find(uint32_t version)

@@ -33,8 +33,10 @@ struct ruby_layout {
 	uint8_t class_ext;     /* where a class's rb_classext_t, or the pointer to it, lies */
 	uint8_t class_path, class_attached; /* in rb_classext_t; 0: instance variables of the class */
 	uint16_t vm_shapes;    /* shape_list: instance variables of classes go by shapes; 0: an st_table */
-	bool labels_by_owner;  /* backtraces name the method's class, and not rescue and ensure */
 };
+
+/* The version from which on backtraces name the method's class, and rescue and ensure by their method. */
+#define RUBY_LABELS_BY_OWNER 304
 
 /* NULL: a version that is not known. version as in the row. */
 const struct ruby_layout *ruby_layout_find(uint32_t version);
@@ -74,6 +76,7 @@ enum ruby_values {
 enum ruby_frame_flags {
 	RUBY_FRAME_MAGIC = 0x7fff0001,
 	RUBY_FRAME_CFUNC = 0x55550001,
+	RUBY_FRAME_RESCUE = 0x78880001,
 	RUBY_FRAME_DUMMY = 0x79990001,
 	RUBY_FRAME_FINISH = 0x20, /* vm_exec returns to native code behind it */
 	RUBY_FRAME_NATIVE = 0x80, /* CFRAME */
@@ -155,6 +158,7 @@ int ruby_lines(const struct ruby *r, const uint64_t *body, struct runtime_functi
 /* attach.c, decode.c, frame.c, root.c */
 int ruby_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		char why[RUNTIME_WHY_MAX]);
+void ruby_plan(const struct ruby_layout *l, struct otp_walk *ret); /* all but the way to the EC */
 int ruby_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		struct runtime_function *ret);
 int ruby_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
@@ -167,5 +171,7 @@ struct ruby_thread {
 int ruby_main_thread(const struct ruby *r, const struct runtime_file *file, struct ruby_thread *ret);
 /* Fills in the plan's start and chain, which lead to the EC. -EAGAIN, -ENOTSUP. */
 int ruby_root(const struct ruby *r, const struct runtime_file *file, const struct ruby_thread *t, struct otp_walk *ret);
+/* Functions that run bytecode. -EAGAIN: none runs in this EC yet. */
+int ruby_loops(const struct ruby *r, const struct runtime_file *file, uint64_t ec, struct runtime_attached *ret);
 
 #endif

@@ -184,6 +184,7 @@ static void print_walk(const struct otp_regs *regs)
 		struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56),
 					  .count = words - 1, .word = at + 1, .root = (const void *)&walker.out[2],
 					  .nr_root = root, .index = i, .nr_outer = walker.frames - 1 - i, .regs = regs,
+					  .last = i + 1 == walker.frames && walker.end == OTP_WALK_END_DONE,
 					  .arch = OTP_ARCH_X86_64};
 
 		print_frame(&w);

@@ -17,12 +17,14 @@ enum perl_context_type {
 	CX_EVAL = 11,
 	CX_DEFER = 13,
 };
-#define SUB_FAKE   0x80 /* code in a regular expression: the sub around it, once more */
-#define EVAL_REAL  0x20 /* of a string */
-#define EVAL_BLOCK 0x40
+#define SUB_PATTERN 0x40 /* code in a regular expression */
+#define SUB_FAKE    0x80 /* and it belongs to the sub around it, which stands here once more */
+#define EVAL_REAL   0x20 /* of a string */
+#define EVAL_BLOCK  0x40
 
 #define OP_TYPE_MASK 0x1ff
 #define ADDRESS_BITS 47
+#define CONTEXT_MAX  128 /* no context is larger: its neighbour of the same array is nearer */
 
 /* A word of any frame of the walk. Its address is before its first word. */
 static uint64_t perl_word(const struct runtime_words *w, int64_t index, enum perl_word word)
@@ -99,25 +101,44 @@ static bool perl_is_unfinished(const struct runtime_words *w, int64_t index)
 
 /* --- which loop runs it --- */
 
-/* A sort's block is entered without a sub, and the sub that it calls last returns to its end. */
-static bool perl_is_in_sort(const struct runtime_words *w, int64_t index)
+/* Whether the next outer context is of the same array. */
+static bool perl_is_stacked(const struct runtime_words *w, int64_t index)
 {
-	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == CX_NULL &&
-	       perl_address(w, index) > perl_address(w, index + 1) &&
-	       perl_address(w, index) - perl_address(w, index + 1) <= 128;
+	return index + 1 < perl_frames(w) && perl_address(w, index) - perl_address(w, index + 1) <= CONTEXT_MAX;
+}
+
+/* A sort has an array of its own; elsewhere, 0 is a context that was never used and is about to be. */
+static bool perl_is_sort(const struct runtime_words *w, int64_t index)
+{
+	return perl_type(w, index) == CX_NULL && !perl_is_stacked(w, index);
+}
+
+/* Code that a loop runs without a sub: the block of a sort, of defer, code in a regular expression. */
+static bool perl_is_bare(const struct runtime_words *w, int64_t index)
+{
+	uint32_t type = perl_type(w, index);
+
+	return perl_is_sort(w, index) || type == CX_DEFER || (type == CX_SUB && perl_has(w, index, SUB_PATTERN));
+}
+
+/* What such code enters last has no op to return to either. */
+static bool perl_is_in_bare(const struct runtime_words *w, int64_t index)
+{
+	return perl_is_stacked(w, index) && perl_is_bare(w, index + 1);
 }
 
 /* Called from C: there is no op to return to. */
 static bool perl_is_called(const struct runtime_words *w, int64_t index)
 {
 	return (perl_type(w, index) == CX_SUB || perl_type(w, index) == CX_FORMAT) &&
-	       !perl_word(w, index, PERL_RETOP) && !perl_is_in_sort(w, index);
+	       !perl_word(w, index, PERL_RETOP) && !perl_is_in_bare(w, index);
 }
 
 /* call_sv(G_EVAL): an eval without an op to return to, around the sub. */
 static bool perl_is_caught(const struct runtime_words *w, int64_t index)
 {
-	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == CX_EVAL && !perl_word(w, index + 1, PERL_RETOP);
+	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == CX_EVAL &&
+	       !perl_word(w, index + 1, PERL_RETOP) && !perl_is_in_bare(w, index + 1);
 }
 
 /*
@@ -131,7 +152,7 @@ static bool perl_eval_has_loop(const struct runtime_words *w, int64_t index)
 
 		if (type == CX_EVAL)
 			return false;
-		if (type == CX_NULL || type == CX_DEFER)
+		if (perl_is_sort(w, i) || type == CX_DEFER)
 			return true;
 		if (perl_is_called(w, i))
 			return !perl_is_caught(w, i);
@@ -143,10 +164,11 @@ static bool perl_is_entry(const struct runtime_words *w)
 {
 	switch (perl_type(w, w->index)) {
 	case CX_NULL:
+		return perl_is_sort(w, w->index);
 	case CX_DEFER:
 		return true;
 	case CX_EVAL:
-		if (!perl_word(w, w->index, PERL_RETOP))
+		if (!perl_word(w, w->index, PERL_RETOP) && !perl_is_in_bare(w, w->index))
 			return !perl_has(w, w->index, EVAL_BLOCK);
 		return perl_eval_has_loop(w, w->index);
 	default:

@@ -37,7 +37,7 @@ static struct config *parse_good(const char *text)
 	return c;
 }
 
-#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols, debuginfod or daemon"
+#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols, runtimes, debuginfod or daemon"
 #define TEN	"0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define URLS "off, environment, or up to 8 URLs http://HOST[:PORT][/PATH] or https://..., separated by spaces"

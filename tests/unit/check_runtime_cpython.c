@@ -301,16 +301,11 @@ static struct otp_walker walker;
 
 static uint32_t walk(const struct runtime_attached *a)
 {
-	uint32_t words = otp_walk_frame_words(&a->walk);
-
 	memory_question(&fake.memory);
 	walked = &fake.memory;
-	walker.plan = a->walk;
-	walker.used = 0;
-	if (otp_walk_begin(&walker, HEAP + AT_PTHREAD))
-		return 0;
-	while (!otp_walk_frame(&walker, words))
-		;
+	otp_walk_prepare(&walker.ready, &a->walk);
+	walker.taken = 0;
+	otp_walk_run(&walker, HEAP + AT_PTHREAD, 1, 0);
 	return walker.frames;
 }
 

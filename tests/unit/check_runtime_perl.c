@@ -271,14 +271,9 @@ static int attach(uint16_t machine, const char *needed, char why[RUNTIME_WHY_MAX
 
 static void walk(void)
 {
-	uint32_t words = otp_walk_frame_words(&attached.walk);
-
-	walker.plan = attached.walk;
-	walker.used = 0;
-	if (otp_walk_begin(&walker, at(THREAD)))
-		return;
-	while (!otp_walk_frame(&walker, words))
-		;
+	otp_walk_prepare(&walker.ready, &attached.walk);
+	walker.taken = 0;
+	otp_walk_run(&walker, at(THREAD), 1, 0);
 }
 
 static void attach_and_walk(void)

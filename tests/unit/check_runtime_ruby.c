@@ -321,13 +321,9 @@ static int attach(void)
 
 static void walk(void)
 {
-	uint32_t words = otp_walk_frame_words(&attached.walk);
-
-	walker.plan = attached.walk;
-	walker.used = 0;
-	ck_assert_int_eq(otp_walk_begin(&walker, POINTER), 0);
-	while (!otp_walk_frame(&walker, words))
-		;
+	otp_walk_prepare(&walker.ready, &attached.walk);
+	walker.taken = 0;
+	otp_walk_run(&walker, POINTER, 1, 0);
 }
 
 static int frame(uint32_t i, struct runtime_frame *ret)

@@ -402,7 +402,7 @@ void runtimes_limit(struct runtimes *r, size_t bytes_max)
 
 bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t i, struct runtimes_state *ret)
 {
-	const struct runtime_process *have = runtime_process_peek(r, p);
+	const struct runtime_process *have = r ? runtime_process_peek(r, p) : NULL;
 	const struct runtime_slot *s;
 
 	if (!have || i >= have->nr)

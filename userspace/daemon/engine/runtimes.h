@@ -69,7 +69,7 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);
 
-/* For explain: the i-th runtime of the process; false: it has no more. */
+/* For explain: the i-th runtime of the process; false: it has no more. r may be NULL. */
 struct runtimes_state {
 	const char *label;
 	const char *version; /* "": not known yet */

@@ -108,11 +108,13 @@ root, other = hold(work), hold(work, str(NOBODY))
 for path in forge_perf_maps(root, other):
     lib.at_end(os.unlink, path)
 
-# The monitor kills an engine for each of the 21 malformed messages. net ends once, by what the engine sends it.
+# The monitor kills an engine for each of the 23 malformed messages. net ends once, by what the engine sends it.
 again = attack("engine")
-lib.ok(again.get("engine") == 21 and again.get("net", 2) <= 1, "engine: nobody else is ended by it %s" % again)
+lib.ok(again.get("engine") == 23 and again.get("net", 2) <= 1, "engine: nobody else is ended by it %s" % again)
 again = attack("net")
 lib.ok(again.get("engine") == 0 and again.get("net") == 0, "net: neither the engine nor net is ended by it %s" % again)
+again = attack("decoder")
+lib.ok(again.get("engine") == 0 and again.get("net") == 0, "decoder: neither the engine nor net is ended by it %s" % again)
 again = attack("opener", seconds=8, reports=False)
 lib.ok(again.get("engine") == 0 and again.get("net") == 0, "opener: neither the engine nor net is ended by it %s" % again)
 cache = os.path.join(work, "symbols")

@@ -2,8 +2,9 @@
 # Programs that know the truth about themselves; plain optimised builds, since
 # what they are compiled with is part of what is tested.
 # otprofd with one worker that was taken over: its sandbox' function is the attack.
-TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer)
-TAKEOVER_OBJS := $(BUILD)/obj/userspace/daemon/main.o $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o)
+comma := ,
+TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer decoder)
+TAKEOVER_OBJS := $(BUILD)/obj/userspace/daemon/main.o $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o find.o)
 PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/shares-stripped $(BUILD)/programs/shares-static-pie \
@@ -18,7 +19,7 @@ programs: $(PROGRAMS)
 $(TAKEOVERS): $(BUILD)/programs/takeover-%: $(BUILD)/obj/tests/programs/takeover/%.o $(TAKEOVER_OBJS) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD )
-	$(Q)$(CC) $(LDFLAGS_) -Wl,--wrap=sandbox_$* -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_) -Wl,--wrap=sandbox_$* $(if $(filter decoder,$*),-Wl$(comma)--wrap=sandbox_engine) -o $@ $^ $(LIBS)
 $(BUILD)/programs/takeover-held: tests/programs/takeover/held.c
 	@mkdir -p $(@D)
 	$(call say,CC )

@@ -57,6 +57,20 @@ int takeover_ask(const struct ipc_ask *q, const char *path)
 	return a ? a->err : -ETIMEDOUT;
 }
 
+int takeover_ask_file(const struct ipc_ask *q, const struct ticket *file)
+{
+	struct {
+		struct ipc_ask head;
+		struct ticket file;
+	} m = {*q, *file};
+	const struct ipc_answer *a;
+
+	if (takeover_send(ROLE_SOCKET, IPC_ASK, ++takeover_asked, &m, sizeof(m), sizeof(m), NULL, 0))
+		return -EPIPE;
+	a = await_answer(takeover_asked);
+	return a ? a->err : -ETIMEDOUT;
+}
+
 static bool is_for_reading(int fd)
 {
 	struct stat st;

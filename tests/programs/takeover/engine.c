@@ -28,13 +28,11 @@
 #define QUESTIONS   200 /* at once: more than the monitor keeps */
 #define RARE_LIFE_NS (450 * NSEC_PER_MSEC) /* one that ends sooner makes the pause before the next one longer */
 
-int __real_sandbox_engine(const struct config *c);
-int __wrap_sandbox_engine(const struct config *c);
+int __real_sandbox_engine(const struct config *c, bool captures);
+int __wrap_sandbox_engine(const struct config *c, bool captures);
 
 static struct ledger_engine_page *page;
 static uint64_t began_ns;
-static uint32_t held[2]; /* pids: root's, nobody's */
-static char directory[HOST_PATH_MAX];
 
 /* --- before the sandbox --- */
 
@@ -48,56 +46,6 @@ static void find_ledger(void)
 	while (maps && fgets(line, sizeof(line), maps))
 		if (strstr(line, "engine-ledger") && sscanf(line, "%lx", &at) == 1)
 			page = (void *)at;
-}
-
-/* --- the processes that hold something --- */
-
-static void take_entry(const struct host_scan_entry *e, const char *text)
-{
-	const struct host_identity_text *id = (const void *)text;
-	const char *at = id->text;
-	size_t len = 0;
-
-	for (int i = 0; i < HOST_TEXT_STATUS; i++)
-		at += id->len[i];
-	for (int i = 0; i < 2; i++) {
-		const char *name = i ? "Name:\t" OTHER_COMM "\n" : "Name:\t" HELD_COMM "\n";
-
-		len = strlen(name);
-		if (id->len[HOST_TEXT_STATUS] < len || memcmp(at, name, len) != 0)
-			continue;
-		held[i] = e->pid;
-		len = MIN(id->len[HOST_TEXT_EXE], sizeof(directory) - 1);
-		memcpy(directory, id->text, len);
-		directory[len] = '\0';
-		*strrchr(directory, '/') = '\0';
-	}
-}
-
-static void find_processes(void)
-{
-	const struct ipc_ask q = {.kind = HOST_SCAN};
-	const struct host_scan_entry *e;
-	struct stat st;
-	char *all;
-	size_t at = 0;
-
-	if (takeover_ask(&q, "") || fstat(takeover_answer.fds[0], &st)) {
-		takeover_ok(false, "the processes are listed");
-		_exit(1);
-	}
-	all = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, takeover_answer.fds[0], 0);
-	while (at + sizeof(*e) < (size_t)st.st_size) {
-		e = (const void *)(all + at);
-		take_entry(e, all + at + sizeof(*e));
-		at += (sizeof(*e) + e->identity_len + e->maps_len + 7) & ~7ull;
-	}
-	takeover_ok(!memmem(all, (size_t)st.st_size, HELD_SECRET, strlen(HELD_SECRET)),
-		    "identities of all processes hold no secret");
-	ipc_close_fds(&takeover_answer);
-	takeover_ok(held[0] && held[1], "both processes that hold a secret are known");
-	if (!held[0] || !held[1])
-		_exit(1);
 }
 
 /* --- mapped files --- */
@@ -128,8 +76,8 @@ static void try_mappings(void)
 
 	for (int p = 0; p < 2; p++)
 		for (size_t i = 0; i < ARRAY_SIZE(held_files); i++) {
-			snprintf(path, sizeof(path), "%s/%s", directory, held_files[i].name);
-			try_mapping(held[p], i, held_files[i].name[0] == '/' ? held_files[i].name : i ? "" : path);
+			snprintf(path, sizeof(path), "%s/%s", takeover_directory, held_files[i].name);
+			try_mapping(takeover_held[p].pid, i, held_files[i].name[0] == '/' ? held_files[i].name : i ? "" : path);
 		}
 }
 
@@ -138,7 +86,7 @@ static void try_mappings(void)
 /* In the root of any process, or of its neighbour. */
 static uint32_t try_name(const char *path)
 {
-	const uint32_t pids[] = {held[0], held[1], 1, (uint32_t)getppid(), (uint32_t)getpid(), 0, 2, UINT32_MAX};
+	const uint32_t pids[] = {takeover_held[0].pid, takeover_held[1].pid, 1, (uint32_t)getppid(), (uint32_t)getpid(), 0, 2, UINT32_MAX};
 	uint32_t got = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
@@ -156,7 +104,7 @@ static uint32_t try_name(const char *path)
 static void try_memory_and_texts(void)
 {
 	static const uint32_t kinds[] = {HOST_OPEN_MAPPED, HOST_READ_MAPS, HOST_READ_IDENTITY, HOST_SCAN, HOST_OPEN_PERF_MAP};
-	const uint32_t pids[] = {held[0], held[1], 0, 1, 2, (uint32_t)getppid(), (uint32_t)getpid(), UINT32_MAX};
+	const uint32_t pids[] = {takeover_held[0].pid, takeover_held[1].pid, 0, 1, 2, (uint32_t)getppid(), (uint32_t)getpid(), UINT32_MAX};
 	uint32_t files = 0;
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
@@ -170,6 +118,46 @@ static void try_memory_and_texts(void)
 			files += takeover_try(&q, "") && kinds[k] == HOST_OPEN_PERF_MAP;
 		}
 	takeover_ok(!files, "no perf map of another user, and none by a link (%u)", files);
+}
+
+/* --- decoders --- */
+
+/* Of a process that runs no interpreter: there is nothing to be read. */
+static void try_decoder(const char *what, const struct ipc_ask *q, const struct ticket *file, int fd)
+{
+	int err = takeover_decoder(q, file, fd);
+
+	takeover_ok(err < 0, "a decoder for %s finds nothing (%s)", what, strerror(-err));
+}
+
+static void try_decoders(void)
+{
+	const struct takeover_process *root = &takeover_held[0], *other = &takeover_held[1];
+	const struct ipc_ask program = {.kind = HOST_OPEN_DECODER, .pid = root->pid, .pid_start_ns = root->start_ns,
+					.start = HELD_FIRST, .end = HELD_FIRST + HELD_BYTES};
+	struct ipc_ask q = program;
+	struct ticket file;
+	_cleanup_(closep) int fd = takeover_program(&file);
+
+	try_decoder("a program that is no runtime", &q, &file, fd);
+	q.pid_start_ns += NSEC_PER_SEC;
+	try_decoder("another start of it", &q, &file, fd);
+	q = program;
+	q.pid = other->pid;
+	try_decoder("another process' start", &q, &file, fd);
+	q = program;
+	q.pid = (uint32_t)getppid();
+	try_decoder("the monitor", &q, &file, fd);
+	q.pid = 1;
+	try_decoder("the first process", &q, &file, fd);
+	q = program;
+	q.start = HELD_MEMORY, q.end = HELD_MEMORY + HELD_BYTES;
+	try_decoder("memory without a file", &q, &file, fd);
+	q.start = HELD_FIRST + 2 * HELD_STEP, q.end = q.start + HELD_BYTES;
+	try_decoder("another file that is mapped executable", &q, &file, fd);
+	q.start = 0, q.end = UINT64_MAX;
+	try_decoder("all of its mappings", &q, &file, fd);
+	try_decoder("a file that is not the ticket's", &program, &file, SOCK);
 }
 
 static void try_too_many(void)
@@ -222,7 +210,7 @@ static void try_plans(void)
 			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
 			((uint8_t *)&m)[b] = i % 3 ? (uint8_t)state : i & 1 ? 0xff : 0;
 		}
-		m.head.pid = held[i & 1];
+		m.head.pid = takeover_held[i & 1].pid;
 		m.head.remove = i % 5 == 0;
 		memset(&hint, i % 3 ? 0 : 0x41, sizeof(hint));
 		memset(hint.comm, (int)(state & 0xff), sizeof(hint.comm));
@@ -258,11 +246,12 @@ static void attack_quietly(void)
 	struct ipc_ask program = {.kind = HOST_OPEN_MAPPED, .start = HELD_FIRST, .end = HELD_FIRST + HELD_BYTES};
 
 	check_held();
-	find_processes();
-	program.pid = held[0];
+	takeover_find();
+	program.pid = takeover_held[0].pid;
 	try_mappings();
-	takeover_try_names(directory, try_name);
+	takeover_try_names(takeover_directory, try_name);
 	try_memory_and_texts();
+	try_decoders();
 	try_too_many();
 	try_plans();
 	flood(SOCK, "the monitor");
@@ -294,6 +283,10 @@ static const struct deadly deadly[] = {
 	{"a question with a descriptor", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_READ_MAPS}, 1, SOCK},
 	{"a number of processes for a file", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_MAPPED, .len = 1}, 0, 0},
 	{"an index without a ticket", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 0, 0},
+	{"a decoder without a ticket", IPC_ASK, sizeof(struct ipc_ask), 0,
+	 {.kind = HOST_OPEN_DECODER, .pid = 1, .pid_start_ns = 1, .end = 1}, 0, 0},
+	{"a decoder with a forged ticket", IPC_ASK, sizeof(struct ipc_ask) + sizeof(struct ticket), 0,
+	 {.kind = HOST_OPEN_DECODER, .pid = 1, .pid_start_ns = 1, .end = 1}, 0, 0},
 	{"an index of a socket", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 1, SOCK},
 	{"an index of two files", IPC_ASK, sizeof(struct ipc_ask), 0, {.kind = HOST_OPEN_INDEX}, 2, STDERR_FILENO},
 	{"a plan of the wrong size", IPC_PLAN, 9, 0, {0}, 0, 0},
@@ -316,13 +309,15 @@ static void live_long_enough(void)
 
 static void attack_once(const struct deadly *d)
 {
+	uint8_t data[sizeof(d->ask) + sizeof(struct ticket)] = {0};
 	int fds[16];
 	uint32_t claimed = d->claimed ? d->claimed : d->len;
 
 	for (int i = 0; i < 16; i++)
 		fds[i] = d->fd;
 	live_long_enough();
-	takeover_send(SOCK, d->type, 1, &d->ask, d->len, claimed, fds, d->nr_fds);
+	memcpy(data, &d->ask, sizeof(d->ask));
+	takeover_send(SOCK, d->type, 1, data, d->len, claimed, fds, d->nr_fds);
 	takeover_expect_death(SOCK, d->what);
 }
 
@@ -342,14 +337,14 @@ static void lie_in_ledger(void)
 	}
 }
 
-int __wrap_sandbox_engine(const struct config *c)
+int __wrap_sandbox_engine(const struct config *c, bool captures)
 {
 	uint64_t life;
 	int err;
 
 	began_ns = clock_now_ns();
 	find_ledger();
-	err = __real_sandbox_engine(c);
+	err = __real_sandbox_engine(c, captures);
 	if (err || !page)
 		return err ? err : -ENOENT;
 	ipc_send(SOCK, IPC_READY, 0, NULL, 0, NULL, 0);

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "daemon/ipc.h"
+#include "daemon/ticket.h"
 
 #define HELD_COMM   "takeover-held"	/* of root */
 #define OTHER_COMM  "takeover-other"	/* of nobody, with the same mappings */
@@ -79,8 +80,26 @@ int takeover_ask(const struct ipc_ask *q, const char *path);
 bool takeover_try(const struct ipc_ask *q, const char *path);
 /* Names that lead to no program, in directory and elsewhere, and one that does; try_name counts what arrived. */
 void takeover_try_names(const char *directory, uint32_t (*try_name)(const char *path));
+/* The same question about a file, by its ticket. */
+int takeover_ask_file(const struct ipc_ask *q, const struct ticket *file);
 extern struct ipc_message takeover_answer;
 extern uint64_t takeover_asked; /* the last tag */
+
+/* find.c: root's process that holds something, and nobody's; their directory. Exits where they are not found. */
+struct takeover_process {
+	uint32_t pid;
+	uint64_t start_ns;
+};
+extern struct takeover_process takeover_held[2];
+extern char takeover_directory[4096];
+void takeover_find(void);
+/* find.c: the program that root's process has mapped, opened; the caller's. */
+int takeover_program(struct ticket *ret_file);
+/*
+ * find.c: asks for a decoder, passes it fd as the file, and reads what it sends: reports a descriptor, memory, or the
+ * secret. The error of ATTACHED, or of an earlier step; 0: it is attached.
+ */
+int takeover_decoder(const struct ipc_ask *q, const struct ticket *file, int fd);
 
 /* Waits for the monitor to end this process; what it does not is reported. */
 __attribute__((noreturn)) void takeover_expect_death(int sock, const char *why);

@@ -63,7 +63,7 @@ int decode_serve_attach(struct decode_serve *s, int err, const struct decode_map
 	if (reports)
 		binary_set_page_hook(decode_serve_page, s);
 	if (!err)
-		err = decode_bias(s->file.binary, at, &s->file.bias);
+		err = decode_bias(s->file.binary, at, &s->file.bias) ? -ENOEXEC : 0;
 	if (!err)
 		err = decode_attach(&s->file, &s->memory, &s->as, why);
 	s->attached = !err;

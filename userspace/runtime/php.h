@@ -53,10 +53,19 @@ enum php_word {
 
 enum php_function_type { PHP_INTERNAL = 1, PHP_USER = 2, PHP_EVAL = 4 };
 
-/* The key of a function: its address, and in the low bits what only the frame knows. */
-#define PHP_KEY_INCLUDED 1u /* a file's code, run by include, require or eval rather than as the main script */
-#define PHP_KEY_ADDRESS	 (~(uint64_t)7)
-#define PHP_KEY_DELEGATE 2u /* no function: see php_frame_without_function */
+/* What a frame's pointers lead to, in the order of the plan. */
+enum php_sub { PHP_SUB_FUNCTION, PHP_SUB_LINES, PHP_SUB_FILE, PHP_SUB_CLASS, PHP_SUBS };
+
+/*
+ * The key of a function: its address, and in other bits what only the frame
+ * knows. Pages that the process has not touched for long may be out of a
+ * sampler's reach: what a sub should have copied from there is no part of the
+ * cookies.
+ */
+#define PHP_KEY_INCLUDED     1u /* a file's code, run by include, require or eval rather than as the main script */
+#define PHP_KEY_DELEGATE     2u /* no function: see php_frame_without_function */
+#define PHP_KEY_MISSING(key) ((uint32_t)((key) >> 56)) /* bits of enum php_sub */
+#define PHP_KEY_ADDRESS	     (OTP_WALK_ADDRESS & ~(uint64_t)7)
 
 const struct php_layout *php_layout_of_api(uint32_t api);   /* NULL: not known */
 const struct php_layout *php_layout_at(uint64_t index);	    /* NULL: no such row */
@@ -67,9 +76,11 @@ void php_plan(const struct php_layout *l, struct otp_walk *ret); /* all but its 
 int php_plan_threads(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
 		     char why[RUNTIME_WHY_MAX]);
 
-enum php_function_type php_function_type(const uint64_t word[PHP_WORDS]);
-uint32_t php_function_last(const struct php_layout *l, const uint64_t word[PHP_WORDS]);
-void php_function_cookies(const struct php_layout *l, const uint64_t word[PHP_WORDS], uint64_t ret[RUNTIME_COOKIES]);
+/* word: PHP_WORDS of them */
+enum php_function_type php_function_type(const uint64_t *word);
+uint32_t php_function_last(const struct php_layout *l, const uint64_t *word);
+void php_function_cookies(const struct php_layout *l, const uint64_t *word, uint32_t missing,
+			  uint64_t ret[RUNTIME_COOKIES]);
 
 int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	       char why[RUNTIME_WHY_MAX]);

@@ -68,7 +68,7 @@ static int function_check(struct memory *m, const struct runtime_frame *want, st
 
 	if (r < 0)
 		return r;
-	php_function_cookies(f->layout, f->word, cookie);
+	php_function_cookies(f->layout, f->word, PHP_KEY_MISSING(want->key), cookie);
 	return memcmp(cookie, want->cookie, sizeof(cookie)) == 0 ? 0 : -ESTALE;
 }
 

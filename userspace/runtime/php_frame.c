@@ -11,7 +11,6 @@
 
 #define TYPE_OBJECT 8 /* of This: a generator */
 
-#define USER_MAX    (1ULL << 56)
 #define STACK_BYTES (256u << 10) /* of a page of frames */
 
 /* Registers in which execute_ex and compiled code hold frame and opline: r14, r15; x27, x28. */
@@ -20,12 +19,12 @@ static const struct php_registers { uint32_t frame, opline; } php_registers[] = 
 	[OTP_ARCH_ARM64] = {27, 28},
 };
 
-enum php_function_type php_function_type(const uint64_t word[PHP_WORDS])
+enum php_function_type php_function_type(const uint64_t *word)
 {
 	return (enum php_function_type)(word[PHP_TYPE] & 0xff);
 }
 
-uint32_t php_function_last(const struct php_layout *l, const uint64_t word[PHP_WORDS])
+uint32_t php_function_last(const struct php_layout *l, const uint64_t *word)
 {
 	return (uint32_t)(word[PHP_LAST] >> (l->last % 8 * 8));
 }
@@ -35,13 +34,16 @@ static uint64_t php_mix(uint64_t a, uint64_t b)
 	return hash_u64(a * 31 + b);
 }
 
-/* fn_flags change in a function's life; opcodes and lines of a native function are what follows it in memory. */
-void php_function_cookies(const struct php_layout *l, const uint64_t word[PHP_WORDS], uint64_t ret[RUNTIME_COOKIES])
+/* What a native function lacks is what follows it in memory; fn_flags change in a function's life. */
+void php_function_cookies(const struct php_layout *l, const uint64_t *word, uint32_t missing,
+			  uint64_t ret[RUNTIME_COOKIES])
 {
+	uint64_t lines = missing >> PHP_SUB_LINES & 1 ? 0 : word[PHP_LINES];
+	uint64_t class = missing >> PHP_SUB_CLASS & 1 ? 0 : word[PHP_CLASS_LINES];
 	bool native = php_function_type(word) == PHP_INTERNAL;
 
-	ret[0] = native ? 0 : word[PHP_FILE_HASH];
-	ret[1] = php_mix(native ? 0 : word[PHP_LINES], php_mix(word[PHP_CLASS_LINES], php_function_type(word)));
+	ret[0] = native || missing >> PHP_SUB_FILE & 1 ? 0 : word[PHP_FILE_HASH];
+	ret[1] = php_mix(native ? 0 : lines, php_mix(class, php_function_type(word)));
 	ret[2] = php_mix(word[PHP_NAME], word[PHP_SCOPE]);
 	if (!native)
 		ret[2] = php_mix(ret[2], php_mix(word[PHP_OPCODES], php_function_last(l, word)));
@@ -92,7 +94,7 @@ static uint32_t php_frame_position(const struct php_layout *l, const struct runt
 
 static bool php_is_address(uint64_t word)
 {
-	return word < USER_MAX && word % 8 == 0;
+	return word <= OTP_WALK_ADDRESS && word % 8 == 0;
 }
 
 static bool php_type_is_known(enum php_function_type type)
@@ -100,11 +102,26 @@ static bool php_type_is_known(enum php_function_type type)
 	return type == PHP_INTERNAL || type == PHP_USER || type == PHP_EVAL;
 }
 
-static uint64_t php_key(const uint64_t *word)
+/* What is missing although it should be there: a function without a class lacks nothing. */
+static uint32_t php_missing(const struct runtime_words *w)
 {
-	uint32_t info = (uint32_t)word[PHP_CALL_INFO];
+	uint32_t missing = w->missing & ((1u << PHP_SUBS) - 1);
 
-	return word[PHP_FUNC] | ((info & CALL_CODE) && !(info & CALL_TOP) ? PHP_KEY_INCLUDED : 0);
+	if (!w->word[PHP_SCOPE])
+		missing &= ~(1u << PHP_SUB_CLASS);
+	if (php_function_type(w->word) == PHP_INTERNAL)
+		missing &= 1u << PHP_SUB_CLASS;
+	return missing;
+}
+
+static void php_identify(const struct php_layout *l, const struct runtime_words *w, struct runtime_frame *ret)
+{
+	uint32_t info = (uint32_t)w->word[PHP_CALL_INFO], missing = php_missing(w);
+
+	*ret = (struct runtime_frame){.key = w->word[PHP_FUNC] | (uint64_t)missing << 56};
+	if ((info & CALL_CODE) && !(info & CALL_TOP))
+		ret->key |= PHP_KEY_INCLUDED;
+	php_function_cookies(l, w->word, missing, ret->cookie);
 }
 
 /* A native function without a name is the root of a fiber. */
@@ -142,8 +159,7 @@ int php_frame(const struct runtime_attached *a, const struct runtime_words *w, s
 	}
 	if (!php_type_is_known(php_function_type(word)))
 		return -EBADMSG;
-	*ret = (struct runtime_frame){.key = php_key(word)};
-	php_function_cookies(l, word, ret->cookie);
+	php_identify(l, w, ret);
 	if (php_function_type(word) == PHP_INTERNAL) {
 		php_frame_native(word, ret);
 		return 0;

@@ -21,8 +21,6 @@
 #define FUNC_SCOPE  16
 #define STRING_HASH 8  /* zend_string */
 
-enum { SUB_FUNCTION, SUB_LINES, SUB_FILE, SUB_CLASS, SUBS };
-
 static const struct php_layout php_layouts[] = {
 	{20190902, "7.4", 488, 880, 60, 64, 136, 440},
 	/* 8.0 from its sources' structs, which are 7.4's with attributes; it has not been run here. */
@@ -55,15 +53,15 @@ uint64_t php_layout_index(const struct php_layout *l)
 
 static void plan_subs(const struct php_layout *l, struct otp_walk_sub sub[OTP_WALK_SUBS])
 {
-	sub[SUB_FUNCTION] = (struct otp_walk_sub){
+	sub[PHP_SUB_FUNCTION] = (struct otp_walk_sub){
 		.at = DATA_FUNC / 8,
 		.keep = KEEP(FUNC_TYPE) | KEEP(FUNC_NAME) | KEEP(FUNC_SCOPE) | KEEP(l->last) | KEEP(l->opcodes),
 	};
 	/* Beyond the end of a function that is native: its words are not looked at. */
-	sub[SUB_LINES] = (struct otp_walk_sub){.at = DATA_FUNC / 8, .off = (int16_t)l->filename, .keep = KEEP(8)};
-	sub[SUB_FILE] = (struct otp_walk_sub){.from = 1 + SUB_LINES, .off = STRING_HASH, .keep = KEEP(0)};
-	sub[SUB_CLASS] = (struct otp_walk_sub){
-		.from = 1 + SUB_FUNCTION, .at = FUNC_SCOPE / 8, .off = (int16_t)l->class_lines, .keep = KEEP(0)};
+	sub[PHP_SUB_LINES] = (struct otp_walk_sub){.at = DATA_FUNC / 8, .off = (int16_t)l->filename, .keep = KEEP(8)};
+	sub[PHP_SUB_FILE] = (struct otp_walk_sub){.from = 1 + PHP_SUB_LINES, .off = STRING_HASH, .keep = KEEP(0)};
+	sub[PHP_SUB_CLASS] = (struct otp_walk_sub){
+		.from = 1 + PHP_SUB_FUNCTION, .at = FUNC_SCOPE / 8, .off = (int16_t)l->class_lines, .keep = KEEP(0)};
 }
 
 void php_plan(const struct php_layout *l, struct otp_walk *ret)
@@ -74,7 +72,7 @@ void php_plan(const struct php_layout *l, struct otp_walk *ret)
 		.root_keep = KEEP(0),
 		.frames_max = OTP_WALK_FRAMES,
 		.keep = KEEP(DATA_OPLINE) | KEEP(DATA_FUNC) | KEEP(DATA_INFO),
-		.nr_subs = SUBS,
+		.nr_subs = PHP_SUBS,
 	};
 	plan_subs(l, ret->sub);
 }

@@ -1,0 +1,725 @@
+// SPDX-License-Identifier: Apache-2.0
+/* PHP's runtime over a made-up memory, in the layout of each version. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* --- a memory --- */
+
+#define WORLD	    0x7f0000000000ULL
+#define WORLD_BYTES (4u << 20)
+
+static uint8_t world[WORLD_BYTES];
+
+static int world_read(void *to, size_t len, uint64_t from)
+{
+	if (from < WORLD || from - WORLD > WORLD_BYTES || len > WORLD_BYTES - (from - WORLD))
+		return -EFAULT;
+	memcpy(to, world + (from - WORLD), len);
+	return 0;
+}
+
+static uint64_t absent; /* 256 bytes that the tick cannot read; 0: none */
+
+static int tick_read(void *to, size_t len, uint64_t from)
+{
+	return absent && from >= absent && from < absent + 256 ? -EFAULT : world_read(to, len, from);
+}
+
+#include <linux/types.h>
+#define OTP_WALK_READ(to, len, from) tick_read(to, len, from)
+#define OTP_WALK_OPAQUE(x)
+#include "kmod/uapi/otprof_walk.h"
+
+#include "runtime/php.h"
+#include "tests/lib/symbols_elf.h"
+
+Suite *runtime_php_suite(void);
+
+static int memory_of_world(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	(void)m;
+	return world_read(to, len, addr);
+}
+
+static struct memory memory = {.read = memory_of_world};
+
+static void put(uint64_t at, const void *from, size_t len)
+{
+	memcpy(world + (at - WORLD), from, len);
+}
+
+static void put64(uint64_t at, uint64_t v)
+{
+	put(at, &v, sizeof(v));
+}
+
+static void put32(uint64_t at, uint32_t v)
+{
+	put(at, &v, sizeof(v));
+}
+
+static uint64_t get64(uint64_t at)
+{
+	uint64_t v = 0;
+
+	world_read(&v, sizeof(v), at);
+	return v;
+}
+
+/* A zend_string. */
+static uint64_t put_bytes(uint64_t at, const char *text, size_t len)
+{
+	uint64_t hash = 5381;
+
+	for (size_t i = 0; i < len; i++)
+		hash = hash * 33 + (uint8_t)text[i];
+	put64(at + 8, hash | 1ULL << 63);
+	put64(at + 16, len);
+	put(at + 24, text, len);
+	return at;
+}
+
+static uint64_t put_string(uint64_t at, const char *text)
+{
+	return put_bytes(at, text, strlen(text));
+}
+
+/* --- what lies in it --- */
+
+enum {
+	GLOBALS = 0x1000, REGISTRY = 0x2000, BUCKETS = 0x2100, MODULE = 0x3000, STANDARD = 0x3100, NAMES = 0x3200,
+	DATA = 0x5000,	 /* frames, 0x100 each, the innermost first */
+	FUNC = 0x6000,	 /* functions, 0x200 each */
+	CLASS = 0x8000,
+	STRING = 0x9000, /* 0x100 each */
+	OPS = 0x10000,	 /* 0x1000 for each function */
+	STORAGE = 0x1f0000, OFFSET = 0x1e0000, KEY = 0x1e0010,
+};
+
+static const struct php_layout *layout;
+static struct runtime_attached attached;
+static struct otp_walker walker;
+static struct runtime_function function;
+
+static uint64_t at(uint32_t offset)
+{
+	return WORLD + offset;
+}
+
+static uint64_t frame_at(uint32_t i)
+{
+	return at(DATA + i * 0x100);
+}
+
+static uint64_t func_at(uint32_t i)
+{
+	return at(FUNC + i * 0x200);
+}
+
+static uint64_t ops_at(uint32_t i)
+{
+	return at(OPS + i * 0x1000);
+}
+
+static uint64_t string_at(uint32_t i, const char *text)
+{
+	return put_string(at(STRING + i * 0x100), text);
+}
+
+/* A function with 8 opcodes, the one of index k on line start + k / 2. */
+static void put_function(uint32_t i, uint32_t type, uint64_t name, uint64_t class, uint64_t file, uint32_t start)
+{
+	uint64_t f = func_at(i);
+
+	put32(f, type);
+	put64(f + 8, name);
+	put64(f + 16, class);
+	put32(f + layout->last, 8);
+	put64(f + layout->opcodes, ops_at(i));
+	put64(f + layout->filename, file);
+	put32(f + layout->filename + 8u, start);
+	put32(f + layout->filename + 12u, start + 9);
+	for (uint32_t k = 0; k < 8; k++)
+		put32(ops_at(i) + k * 32 + 24, start + k / 2);
+}
+
+static void put_frame(uint32_t i, uint64_t func, uint64_t opline, uint32_t info)
+{
+	put64(frame_at(i), opline);
+	put64(frame_at(i) + 24, func);
+	put32(frame_at(i) + 40, info);
+	put64(frame_at(i) + 48, 0);
+	if (i)
+		put64(frame_at(i - 1) + 48, frame_at(i));
+}
+
+#define TOP 0x20000u
+#define CODE 0x10000u
+
+/* {main} calls array_map, which calls A::{closure}, which calls spin. */
+static void put_program(void)
+{
+	uint64_t file = string_at(0, "/srv/app/main.php"), class = at(CLASS);
+
+	put64(class + 8, string_at(1, "A"));
+	put32(class + layout->class_lines, 3);
+	put32(class + layout->class_lines + 4u, 30);
+	put_function(0, PHP_USER, string_at(2, "spin"), 0, file, 40);
+	put_function(1, PHP_USER, string_at(3, "{closure}"), class, file, 5);
+	put32(func_at(2), PHP_INTERNAL);
+	put64(func_at(2) + 8, string_at(4, "array_map"));
+	put_function(3, PHP_USER, 0, 0, file, 1);
+	put_frame(0, func_at(0), ops_at(0) + 3 * 32, 0);
+	put_frame(1, func_at(1), ops_at(1) + 5 * 32, TOP);
+	put_frame(2, func_at(2), 0, 0);
+	put_frame(3, func_at(3), ops_at(3) + 7 * 32, TOP | CODE);
+	put64(at(GLOBALS) + layout->current, frame_at(0));
+}
+
+static void put_module(uint32_t i, uint32_t where, const char *name, const char *version)
+{
+	uint64_t names = at(NAMES + i * 0x100);
+
+	put64(at(BUCKETS + i * 32), at(where));
+	put32(at(where), 168);
+	put32(at(where) + 4, layout->api);
+	put64(at(where) + 32, names);
+	put64(at(where) + 88, names + 64);
+	put(names, name, strlen(name) + 1);
+	put(names + 64, version, strlen(version) + 1);
+}
+
+static void put_modules(void)
+{
+	put64(at(REGISTRY) + 16, at(BUCKETS));
+	put32(at(REGISTRY) + 24, 2);
+	put_module(0, MODULE, "Core", "4.0.0");
+	put_module(1, STANDARD, "standard", "8.9.1");
+}
+
+static void world_begin(int version)
+{
+	layout = php_layout_at((uint64_t)version);
+	memset(world, 0, sizeof(world));
+	memory_question(&memory);
+	put_modules();
+	put_program();
+}
+
+static int attach_elf(const struct symbols_elf *e, char why[RUNTIME_WHY_MAX])
+{
+	struct runtime_file file = {.binary = symbols_elf_open(e), .bias = WORLD};
+	int r;
+
+	ck_assert_ptr_nonnull(file.binary);
+	attached = (struct runtime_attached){0};
+	memory_question(&memory);
+	r = runtime_php.attach(&file, &memory, &attached, why);
+	binary_put(file.binary);
+	return r;
+}
+
+static int attach_why(char why[RUNTIME_WHY_MAX])
+{
+	static struct symbols_elf e;
+
+	symbols_elf_init(&e, EM_X86_64);
+	symbols_elf_add(&e, "executor_globals", GLOBALS);
+	symbols_elf_add(&e, "module_registry", REGISTRY);
+	symbols_elf_add(&e, "execute_ex", 0x800);
+	return attach_elf(&e, why);
+}
+
+static int attach(void)
+{
+	char why[RUNTIME_WHY_MAX] = "";
+
+	return attach_why(why);
+}
+
+/* --- a sample --- */
+
+static struct runtime_frame frames[OTP_WALK_FRAMES];
+static struct { struct otp_regs head; uint64_t reg[OTP_REGS_X86_64]; } regs;
+
+static int frame_of(uint32_t i)
+{
+	uint32_t words = otp_walk_frame_words(&attached.walk), root = otp_walk_count(attached.walk.root_keep);
+	const uint64_t *from = (const void *)&walker.out[2 + root + i * words];
+	struct runtime_words w = {.address = *from & OTP_WALK_ADDRESS, .missing = (uint32_t)(*from >> 56), .count = words - 1,
+				  .word = from + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i,
+				  .regs = &regs.head, .arch = OTP_ARCH_X86_64};
+
+	return runtime_php.frame(&attached, &w, &frames[i]);
+}
+
+static uint32_t sample_tls(uint64_t tls)
+{
+	uint32_t words = otp_walk_frame_words(&attached.walk);
+
+	walker.plan = attached.walk;
+	walker.used = 0;
+	if (!otp_walk_begin(&walker, tls))
+		while (!otp_walk_frame(&walker, words))
+			;
+	return walker.frames;
+}
+
+static uint32_t sample(void)
+{
+	return sample_tls(0);
+}
+
+static int decode(uint32_t i)
+{
+	memory_question(&memory);
+	return runtime_php.decode(&attached, &memory, &frames[i], &function);
+}
+
+static uint32_t line_of(uint32_t i)
+{
+	uint32_t line = 0;
+
+	for (uint32_t k = 0; k < function.nr_lines && function.lines[k].position <= frames[i].position; k++)
+		line = function.lines[k].line;
+	return line;
+}
+
+static void expect(uint32_t i, const char *name, uint32_t line, uint32_t flags)
+{
+	ck_assert_int_eq(frame_of(i), 0);
+	ck_assert_int_eq(decode(i), 0);
+	ck_assert_str_eq(function.name, name);
+	ck_assert_uint_eq(line_of(i), line);
+	ck_assert_uint_eq(frames[i].flags, flags);
+}
+
+static void sample_begin(int version)
+{
+	world_begin(version);
+	memset(&regs, 0, sizeof(regs));
+	ck_assert_int_eq(attach(), 0);
+}
+
+/* --- attach --- */
+
+#define VERSIONS 8
+
+START_TEST(version_is_found_by_its_modules)
+{
+	world_begin(_i);
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_str_eq(attached.version, "8.9.1");
+	ck_assert_uint_eq(attached.walk.base, at(GLOBALS));
+	ck_assert_uint_eq(attached.nr_loops, 1);
+	ck_assert_uint_eq(attached.loop[0], at(0x800));
+}
+END_TEST
+
+START_TEST(unknown_version_is_refused_with_its_name)
+{
+	char why[RUNTIME_WHY_MAX] = "";
+
+	world_begin(0);
+	put32(at(STANDARD) + 4, 20991231);
+	ck_assert_int_eq(attach_why(why), -ENOTSUP);
+	ck_assert_str_eq(why, "PHP 8.9.1 (API 20991231) is not known");
+}
+END_TEST
+
+START_TEST(program_that_has_not_started_is_asked_again)
+{
+	world_begin(0);
+	put32(at(REGISTRY) + 24, 0);
+	ck_assert_int_eq(attach(), -EAGAIN);
+	put32(at(REGISTRY) + 24, 1);
+	ck_assert_int_eq(attach(), -EAGAIN);
+}
+END_TEST
+
+START_TEST(modules_that_are_none_are_refused)
+{
+	world_begin(0);
+	put32(at(STANDARD), 7);
+	ck_assert_int_eq(attach(), -EBADMSG);
+	put64(at(BUCKETS + 32), 0x1234);
+	ck_assert_int_eq(attach(), -EFAULT);
+	put_module(1, STANDARD, "none", "1");
+	put32(at(STANDARD), 168);
+	put32(at(REGISTRY) + 24, UINT32_MAX);
+	ck_assert_int_eq(attach(), -EFAULT);
+}
+END_TEST
+
+/* endbr64; mov KEY(%rip),%edi; jmp */
+static void put_key_code(struct symbols_elf *e, uint32_t key)
+{
+	static const uint8_t code[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x8b, 0x3d, 0, 0, 0, 0, 0xe9};
+	int32_t offset = KEY - (SYMBOLS_ELF_CODE + 10);
+
+	memcpy(e->code, code, sizeof(code));
+	memcpy(e->code + 6, &offset, sizeof(offset));
+	put32(at(KEY), key);
+}
+
+static int attach_threads(uint32_t key, const char *library)
+{
+	static struct symbols_elf e;
+	char why[RUNTIME_WHY_MAX] = "";
+
+	symbols_elf_init(&e, EM_X86_64);
+	symbols_elf_add(&e, "executor_globals_offset", OFFSET);
+	symbols_elf_add(&e, "module_registry", REGISTRY);
+	symbols_elf_add(&e, "tsrm_get_ls_cache", SYMBOLS_ELF_CODE);
+	symbols_elf_need(&e, library);
+	put_key_code(&e, key);
+	return attach_elf(&e, why);
+}
+
+static const struct { uint32_t key; const char *library; uint32_t chain[2]; } keys[] = {
+	{0, "libc.so.6", {0x318, 0}},
+	{3, "libc.so.6", {0x348, 0}},
+	{70, "libc.so.6", {0x520, 16 * 6 + 8}},
+	{3, "libc.musl-x86_64.so.1", {0x80, 24}},
+};
+
+/* executor_globals lie 0x2000 into the thread's storage, which its slot points to. */
+START_TEST(threads_have_globals_of_their_own)
+{
+	uint64_t slot = at(STORAGE);
+
+	world_begin(4);
+	put64(at(OFFSET), 0x2000);
+	ck_assert_int_eq(attach_threads(keys[_i].key, keys[_i].library), 0);
+	ck_assert_uint_eq(attached.walk.start, OTP_WALK_TLS);
+	put64(slot + keys[_i].chain[0], at(STORAGE + 0x1000));
+	if (keys[_i].chain[1])
+		put64(at(STORAGE + 0x1000) + keys[_i].chain[1], at(STORAGE + 0x1000));
+	put64(at(STORAGE + 0x3000) + layout->current, frame_at(0));
+	ck_assert_uint_eq(sample_tls(slot), 4);
+	expect(0, "spin", 41, 0);
+}
+END_TEST
+
+START_TEST(threads_that_have_not_started_are_asked_again)
+{
+	world_begin(4);
+	ck_assert_int_eq(attach_threads(3, "libc.so.6"), -EAGAIN);
+}
+END_TEST
+
+START_TEST(storage_of_unknown_libraries_is_refused)
+{
+	world_begin(4);
+	put64(at(OFFSET), 0x2000);
+	ck_assert_int_eq(attach_threads(3, "libc.so.7"), -ENOTSUP);
+	ck_assert_int_eq(attach_threads(1024, "libc.so.6"), -ENOTSUP);
+	ck_assert_int_eq(attach_threads(128, "libc.so"), -ENOTSUP);
+	put64(at(OFFSET), 1ULL << 40);
+	ck_assert_int_eq(attach_threads(3, "libc.so.6"), -ENOTSUP);
+}
+END_TEST
+
+/* --- frames --- */
+
+START_TEST(frames_have_names_lines_and_flags)
+{
+	sample_begin(_i);
+	ck_assert_uint_eq(sample(), 4);
+	ck_assert_uint_eq(walker.end, OTP_WALK_END_DONE);
+	expect(0, "spin", 41, 0);
+	ck_assert_str_eq(function.file, "/srv/app/main.php");
+	ck_assert_uint_eq(function.start_line, 40);
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+	expect(2, "array_map", 0, RUNTIME_NATIVE);
+	expect(3, "{main}", 4, RUNTIME_ENTRY);
+}
+END_TEST
+
+START_TEST(code_of_files_is_named_by_how_it_runs)
+{
+	sample_begin(4);
+	put_frame(3, func_at(3), ops_at(3), CODE);
+	sample();
+	expect(3, "include main.php", 1, 0);
+	put32(func_at(3), PHP_EVAL);
+	sample();
+	expect(3, "{eval}", 1, 0);
+}
+END_TEST
+
+START_TEST(innermost_line_is_the_registers)
+{
+	sample_begin(4);
+	sample();
+	regs.head.valid = 1 << 15;
+	regs.reg[15] = ops_at(0) + 6 * 32;
+	regs.reg[14] = frame_at(0);
+	expect(0, "spin", 43, 0);
+	regs.reg[15] = ops_at(1) + 2 * 32;
+	expect(0, "spin", 41, 0);
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+}
+END_TEST
+
+START_TEST(registers_of_a_callee_that_ends_are_not_the_frames)
+{
+	sample_begin(4);
+	sample();
+	regs.head.valid = 1 << 15;
+	regs.reg[15] = ops_at(0) + 6 * 32;
+	regs.reg[14] = frame_at(0) + 0x100;
+	expect(0, "spin", 41, 0);
+}
+END_TEST
+
+START_TEST(opline_outside_of_the_function_is_its_first_line)
+{
+	static const int64_t wrong[] = {-32, 8 * 32, 33, -0x7000};
+
+	sample_begin(4);
+	put_frame(0, func_at(0), ops_at(0) + (uint64_t)wrong[_i], 0);
+	put64(frame_at(0) + 48, frame_at(1));
+	sample();
+	expect(0, "spin", 40, 0);
+}
+END_TEST
+
+START_TEST(line_of_an_exception_is_where_it_was_thrown)
+{
+	sample_begin(4);
+	put_frame(0, func_at(0), at(GLOBALS), 0);
+	put64(frame_at(0) + 48, frame_at(1));
+	put64(at(GLOBALS) + layout->before_throw, ops_at(0) + 4 * 32);
+	sample();
+	expect(0, "spin", 42, 0);
+}
+END_TEST
+
+START_TEST(frames_without_function_are_hidden_or_delegate)
+{
+	sample_begin(4);
+	put_frame(2, 0, 0, 0);
+	put_frame(3, 0, 0, 8 | 0x300);
+	sample();
+	ck_assert_int_eq(frame_of(2), 0);
+	ck_assert_uint_eq(frames[2].key, 0);
+	ck_assert_uint_eq(frames[2].flags, RUNTIME_HIDDEN);
+	expect(3, "{yield from}", 0, RUNTIME_NATIVE);
+}
+END_TEST
+
+START_TEST(root_of_a_fiber_is_hidden)
+{
+	sample_begin(4);
+	put64(func_at(2) + 8, 0);
+	sample();
+	ck_assert_int_eq(frame_of(2), 0);
+	ck_assert_uint_eq(frames[2].key, 0);
+	ck_assert_uint_eq(frames[2].flags, RUNTIME_NATIVE | RUNTIME_HIDDEN);
+}
+END_TEST
+
+START_TEST(words_that_are_no_frame_end_the_walk)
+{
+	struct runtime_words w = {0};
+
+	sample_begin(4);
+	ck_assert_int_eq(runtime_php.frame(&attached, &w, &frames[0]), -EBADMSG);
+	put32(func_at(0), 3);
+	put_frame(1, func_at(1) + 4, 0, 0);
+	put_frame(2, 1ULL << 60, 0, 0);
+	sample();
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert_int_eq(frame_of(i), -EBADMSG);
+	attached.param[PHP_LAYOUT] = VERSIONS;
+	ck_assert_int_eq(frame_of(3), -EBADMSG);
+	ck_assert_int_eq(runtime_php.decode(&attached, &memory, &frames[3], &function), -EBADMSG);
+}
+END_TEST
+
+/* --- functions --- */
+
+START_TEST(anonymous_class_is_named_without_its_place)
+{
+	static const char name[] = "class@anonymous\0/srv/app/main.php:3$0";
+
+	sample_begin(4);
+	put_bytes(at(STRING + 0x100), name, sizeof(name) - 1);
+	sample();
+	expect(1, "class@anonymous::{closure}", 7, RUNTIME_ENTRY);
+}
+END_TEST
+
+/* The sample saw A::{closure}; then memory changes. */
+static void expect_stale(uint64_t where, uint64_t word)
+{
+	uint64_t before = get64(where);
+
+	put64(where, word);
+	ck_assert_int_eq(decode(1), -ESTALE);
+	put64(where, before);
+	ck_assert_int_eq(decode(1), 0);
+}
+
+START_TEST(function_that_was_replaced_is_stale)
+{
+	sample_begin(_i);
+	sample();
+	ck_assert_int_eq(frame_of(1), 0);
+	expect_stale(func_at(1), PHP_EVAL);
+	expect_stale(func_at(1) + 8, at(STRING + 0x200));
+	expect_stale(func_at(1) + 16, 0);
+	expect_stale(func_at(1) + layout->opcodes, ops_at(2));
+	expect_stale(func_at(1) + layout->filename + 8u, 6);
+	expect_stale(func_at(1) + layout->filename, at(STRING + 0x100));
+	expect_stale(at(CLASS) + layout->class_lines, 4);
+	expect_stale(at(STRING) + 8, 1);
+}
+END_TEST
+
+static const struct { uint32_t offset; uint64_t missing; } absent_parts[] = {
+	{CLASS + 480, 1 << PHP_SUB_CLASS},
+	{STRING, 1 << PHP_SUB_FILE},
+	{FUNC + 0x200 + 128, 1 << PHP_SUB_LINES | 1 << PHP_SUB_FILE},
+};
+
+/* The sampler cannot read what is not in memory at that moment. */
+START_TEST(what_the_sampler_could_not_copy_is_not_compared)
+{
+	sample_begin(4);
+	absent = at(absent_parts[_i].offset);
+	sample();
+	absent = 0;
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+	ck_assert_uint_eq(frames[1].key >> 56, absent_parts[_i].missing);
+	put64(func_at(1) + 8, at(STRING + 0x200));
+	ck_assert_int_eq(decode(1), -ESTALE);
+}
+END_TEST
+
+START_TEST(flags_of_a_function_may_change)
+{
+	sample_begin(4);
+	sample();
+	ck_assert_int_eq(frame_of(1), 0);
+	put32(func_at(1) + 4, 0x400000);
+	ck_assert_int_eq(decode(1), 0);
+}
+END_TEST
+
+START_TEST(name_that_was_overwritten_is_stale)
+{
+	sample_begin(4);
+	sample();
+	ck_assert_int_eq(frame_of(1), 0);
+	put(at(STRING + 0x300) + 24, "{clOsure}", 9);
+	ck_assert_int_eq(decode(1), -ESTALE);
+}
+END_TEST
+
+START_TEST(endless_name_is_cut)
+{
+	sample_begin(4);
+	put64(at(STRING + 0x300) + 16, UINT64_MAX);
+	put64(at(STRING + 0x100) + 16, UINT64_MAX);
+	sample();
+	ck_assert_int_eq(frame_of(1), 0);
+	ck_assert_int_eq(decode(1), 0);
+	ck_assert_uint_lt(strlen(function.name), RUNTIME_NAME_MAX);
+}
+END_TEST
+
+START_TEST(lines_beyond_the_table_are_unknown)
+{
+	uint32_t nr = RUNTIME_LINES_MAX + 100;
+
+	sample_begin(4);
+	put32(func_at(3) + layout->last, nr);
+	for (uint32_t k = 0; k < nr; k++)
+		put32(ops_at(3) + k * 32 + 24, 10 + k);
+	put_frame(3, func_at(3), ops_at(3) + (nr - 1) * 32, TOP | CODE);
+	sample();
+	expect(3, "{main}", 0, RUNTIME_ENTRY);
+	frames[3].position = 1000;
+	ck_assert_uint_eq(line_of(3), 1009);
+	ck_assert_uint_eq(function.nr_lines, RUNTIME_LINES_MAX);
+}
+END_TEST
+
+START_TEST(opcodes_without_end_are_bounded)
+{
+	sample_begin(4);
+	put32(func_at(3) + layout->last, UINT32_MAX);
+	sample();
+	ck_assert_int_eq(frame_of(3), 0);
+	ck_assert_int_eq(decode(3), 0);
+	ck_assert_uint_lt(memory.bytes, MEMORY_BYTES_MAX);
+	frames[3].position = PHP_OPCODES_MAX + 1;
+	ck_assert_uint_eq(line_of(3), 0);
+}
+END_TEST
+
+START_TEST(function_that_cannot_be_read_is_told)
+{
+	sample_begin(4);
+	sample();
+	ck_assert_int_eq(frame_of(1), 0);
+	frames[1].key = 8;
+	ck_assert_int_eq(decode(1), -EFAULT);
+}
+END_TEST
+
+static void add_frames(Suite *s)
+{
+	TCase *t = tcase_create("frames");
+
+	tcase_add_loop_test(t, frames_have_names_lines_and_flags, 0, VERSIONS);
+	tcase_add_test(t, code_of_files_is_named_by_how_it_runs);
+	tcase_add_test(t, innermost_line_is_the_registers);
+	tcase_add_test(t, registers_of_a_callee_that_ends_are_not_the_frames);
+	tcase_add_loop_test(t, opline_outside_of_the_function_is_its_first_line, 0, 4);
+	tcase_add_test(t, line_of_an_exception_is_where_it_was_thrown);
+	tcase_add_test(t, frames_without_function_are_hidden_or_delegate);
+	tcase_add_test(t, root_of_a_fiber_is_hidden);
+	tcase_add_test(t, words_that_are_no_frame_end_the_walk);
+	suite_add_tcase(s, t);
+}
+
+static void add_functions(Suite *s)
+{
+	TCase *t = tcase_create("functions");
+
+	tcase_add_test(t, anonymous_class_is_named_without_its_place);
+	tcase_add_loop_test(t, function_that_was_replaced_is_stale, 0, VERSIONS);
+	tcase_add_loop_test(t, what_the_sampler_could_not_copy_is_not_compared, 0, ARRAY_SIZE(absent_parts));
+	tcase_add_test(t, flags_of_a_function_may_change);
+	tcase_add_test(t, name_that_was_overwritten_is_stale);
+	tcase_add_test(t, endless_name_is_cut);
+	tcase_add_test(t, lines_beyond_the_table_are_unknown);
+	tcase_add_test(t, opcodes_without_end_are_bounded);
+	tcase_add_test(t, function_that_cannot_be_read_is_told);
+	suite_add_tcase(s, t);
+}
+
+Suite *runtime_php_suite(void)
+{
+	Suite *s = suite_create("runtime_php");
+	TCase *t = tcase_create("attach");
+
+	tcase_add_loop_test(t, version_is_found_by_its_modules, 0, VERSIONS);
+	tcase_add_test(t, unknown_version_is_refused_with_its_name);
+	tcase_add_test(t, program_that_has_not_started_is_asked_again);
+	tcase_add_test(t, modules_that_are_none_are_refused);
+	tcase_add_loop_test(t, threads_have_globals_of_their_own, 0, ARRAY_SIZE(keys));
+	tcase_add_test(t, threads_that_have_not_started_are_asked_again);
+	tcase_add_test(t, storage_of_unknown_libraries_is_refused);
+	suite_add_tcase(s, t);
+	add_frames(s);
+	add_functions(s);
+	return s;
+}

@@ -125,13 +125,15 @@ int ruby_frame(const struct runtime_attached *a, const struct runtime_words *w, 
 		return -EBADMSG;
 	flags = w->word[RUBY_WORD_FLAGS];
 	*ret = (struct runtime_frame){0};
-	if ((flags & (RUBY_FRAME_FINISH | RUBY_FRAME_NATIVE)) == RUBY_FRAME_FINISH)
-		ret->flags = RUNTIME_ENTRY;
 	if ((flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_CFUNC)
 		return frame_native(w, ret);
 	/* Blocks that are C functions, the frame at the end of each stack, and what backtraces leave out likewise. */
-	if (!w->word[RUBY_WORD_PC] || !w->word[RUBY_WORD_ISEQ] || (flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_DUMMY ||
-	    frame_is_shown_by_its_rescue(a, w)) {
+	if (!w->word[RUBY_WORD_PC] || !w->word[RUBY_WORD_ISEQ] || (flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_DUMMY) {
+		ret->flags = RUNTIME_HIDDEN;
+		return 0;
+	}
+	ret->flags = flags & RUBY_FRAME_FINISH ? RUNTIME_ENTRY : 0;
+	if (frame_is_shown_by_its_rescue(a, w)) {
 		ret->flags |= RUNTIME_HIDDEN;
 		return 0;
 	}

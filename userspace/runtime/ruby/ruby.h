@@ -79,7 +79,6 @@ enum ruby_frame_flags {
 	RUBY_FRAME_RESCUE = 0x78880001,
 	RUBY_FRAME_DUMMY = 0x79990001,
 	RUBY_FRAME_FINISH = 0x20, /* vm_exec returns to native code behind it */
-	RUBY_FRAME_NATIVE = 0x80, /* CFRAME */
 	RUBY_ENV_LOCAL = 0x02,
 };
 

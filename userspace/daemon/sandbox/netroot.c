@@ -81,16 +81,10 @@ struct netroot_copy {
 	const struct sandbox_user *reader; /* the only user who may read it; NULL: everybody */
 };
 
-/*
- * After the drop of rights the monitor cannot change a file's owner, but as its owner it can still grant read access.
- */
+/* The monitor owns the copy and cannot change that, but as its owner it can grant read access. */
 static int netroot_set_reader(int fd, const struct sandbox_user *reader)
 {
-	if (!reader)
-		return fchmod(fd, 0644) < 0 ? -errno : 0;
-	if (fchown(fd, reader->uid, reader->gid) < 0)
-		return errno == EPERM ? access_let_read(fd, reader->uid) : -errno;
-	return fchmod(fd, 0400) < 0 ? -errno : 0;
+	return reader ? access_let_read(fd, reader->uid, reader->gid) : fchmod(fd, 0644) < 0 ? -errno : 0;
 }
 
 /* The copy has the original's time, which shows a later change. */
@@ -178,28 +172,19 @@ static void netroot_let_net_write(const char *dir, int fd, const struct sandbox_
 		log_notice("%s is open to net (user %u) from now on, by %s", dir, (unsigned int)net->uid, how);
 }
 
-/* Makes the missing directory for net. */
-static int netroot_new_destination(const char *dir, const struct sandbox_user *net, char why[SAFE_PATH_WHY])
-{
-	_cleanup_(closep) int fd = safe_path_make(dir, SAFE_PATH_OURS, 0755, why);
-
-	if (fd < 0)
-		return fd;
-	if (fchown(fd, net->uid, net->gid) < 0 || fchmod(fd, 0755) < 0) {
-		snprintf(why, SAFE_PATH_WHY, "%s", strerror(errno));
-		return -EPERM;
-	}
-	return steal_fd(&fd);
-}
-
-/* A descriptor of the directory, which net may write to. Others must not choose which directory that is. */
+/*
+ * A descriptor of the directory, which is made if it is missing, and which net may write to. Others must not choose
+ * which directory that is.
+ */
 static int netroot_open_destination(const char *dir, const struct sandbox_user *net, char why[SAFE_PATH_WHY])
 {
 	int fd = safe_path_open(dir, SAFE_PATH_ANYONES, why);
 
+	if (fd == -ENOENT)
+		fd = safe_path_make(dir, SAFE_PATH_OURS, 0755, why);
 	if (fd >= 0)
 		netroot_let_net_write(dir, fd, net);
-	return fd == -ENOENT ? netroot_new_destination(dir, net, why) : fd;
+	return fd;
 }
 
 /* First a directory in the writable tmpfs, then a mount of what fd has open in the view. */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/kallsyms_open.h"
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 
@@ -62,10 +63,9 @@ static int workers_send_rate(struct monitor *m)
 	return rate ? worker_send_patiently(&m->workers.engine, IPC_RATE, rate, sizeof(*rate), -1) : 0;
 }
 
-/* Opened anew for each engine: symbols change, and the kernel checks the right to addresses at open. */
 static int workers_send_kallsyms(struct monitor *m)
 {
-	_cleanup_(closep) int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	_cleanup_(closep) int fd = kallsyms_open();
 
 	return fd < 0 ? 0 : worker_send_patiently(&m->workers.engine, IPC_KALLSYMS, NULL, 0, fd);
 }

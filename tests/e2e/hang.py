@@ -4,7 +4,7 @@ namespaces of its own, or an administrator's dead file server. Whoever waits for
 it cannot be killed. Status answers, everyone else's profile is complete, named
 and on time, and the daemon stops, all of it while the file system is silent.
 
-HANG=all, or words of a mode's name, chooses modes ("user flush"); by default three."""
+HANG=all, or words of a mode's name, chooses modes ("user flush"); by default four."""
 import os
 import select
 import shutil
@@ -25,7 +25,8 @@ ABANDONED_S = 5
 PROCESSES_MAX = 7 + 3 * 8
 
 # Where, style, how, so many programs, the request that is never answered: see tests/programs/hang/hang.c.
-# "lines" are reads of debug information, which the indexer maps.
+# "lines" are reads of debug information, which the indexer maps. "shared" are reads of pages that others already read:
+# who waits for those can be killed, and the next one waits for them again.
 MODES = [("user", "overlay", "run", 1, silent) for silent in
          ("flush", "read", "lines", "getattr", "open", "release", "statfs", "lookup", "all")]
 MODES += [("user", "overlay", "pass", 1, silent) for silent in ("flush", "read", "lines", "all")]
@@ -33,14 +34,34 @@ MODES += [("user", "overlay", how, 1, "all") for how in ("arguments", "environme
 MODES += [("user", "overlay", "run", 24, silent) for silent in ("open", "flush")]
 MODES += [("user", "overlay", "pass", 24, "all")]
 MODES += [("user", "fuse", "run", 1, "all"), ("user", "fuse", "pass", 1, "all")]
-MODES += [("host", "overlay", "run", 1, silent) for silent in ("flush", "read", "lines", "open", "all")]
+MODES += [("host", "overlay", "run", 1, silent) for silent in ("flush", "read", "shared", "lines", "open", "all")]
 MODES += [("host", "fuse", "run", 1, "all"), ("host", "overlay", "run", 24, "all")]
-BRIEF = [("user", "overlay", "run", 1, "flush"), ("host", "overlay", "run", 1, "read"),
+BRIEF = [("user", "overlay", "run", 1, "flush"), ("host", "overlay", "run", 1, "read"), ("host", "overlay", "run", 1, "shared"),
          ("user", "overlay", "run", 24, "open")]
 
 
 # The debug information of everything else on this machine would be read before theirs.
 ONLY = {"include": "exe:early exe:late exe:file*"}
+
+
+# Reads every page of a file, each in a thread, when it is told to.
+READERS = """
+import os, sys, threading
+fd = os.open(sys.argv[1], os.O_RDONLY)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+threading.stack_size(65536)
+go = threading.Event()
+def read(at):
+    go.wait()
+    os.pread(fd, 1, at)
+for at in range(0, os.fstat(fd).st_size, 4096):
+    threading.Thread(target=read, args=(at,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+go.set()
+sys.stdin.readline()
+os._exit(0)
+"""
 
 
 def title(mode):
@@ -70,13 +91,21 @@ class Attack:
         if where == "user":
             os.chown(self.dir, NOBODY, NOBODY)
         program = os.path.join(work, "hang")
-        request = "read@%d" % middle_of(program, ".debug_info") if silent == "lines" else silent
+        request = {"lines": "read@%d" % middle_of(program, ".debug_info"), "shared": "read"}.get(silent, silent)
         argv = [program, where, style, how, str(count), request, self.dir, program, os.path.join(work, "fuse")]
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if where == "user" else {}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **user)
         lib.at_end(self.end)
         self.ready = self.said() == "ready"
+        self.readers = self.ready and silent == "shared" and self.start_readers()
+
+    def start_readers(self):
+        pipe = subprocess.PIPE
+        p = lib.start(["python3", "-c", READERS, os.path.join(self.dir, "merged", "file0")], stdin=pipe, stdout=pipe,
+                      stderr=subprocess.DEVNULL, text=True)
+        p.stdout.readline()
+        return p
 
     def said(self):
         """Its next line; empty when it ended, or after 15 s."""
@@ -85,7 +114,11 @@ class Attack:
     def go(self):
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        return self.said() == "silent"
+        silent = self.said() == "silent"
+        if self.readers:
+            self.readers.stdin.write("go\n")
+            self.readers.stdin.flush()
+        return silent
 
     def why_not(self):
         self.end()

@@ -97,11 +97,12 @@ static int netroot_prepare_copy(void *ctx, int fd)
 	return err ? err : futimens(fd, times) < 0 ? -errno : 0;
 }
 
-static bool netroot_is_same(const char *copy, const struct stat *st)
+/* A key whose copy everybody may read is copied anew: it was a certificate's, too, before. */
+static bool netroot_is_same(const char *copy, const struct stat *st, bool is_key)
 {
 	struct stat have;
 
-	return !stat(copy, &have) && have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	return !stat(copy, &have) && !(is_key && have.st_mode & S_IROTH) && have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
 	       have.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
 }
 
@@ -117,7 +118,7 @@ static int netroot_copy_file(const char *root, const char *path, const struct sa
 	snprintf(to, sizeof(to), "%s%s", root, path);
 	if (stat(path, &st) < 0)
 		return -errno;
-	if (netroot_is_same(to, &st))
+	if (netroot_is_same(to, &st, owner))
 		return 0;
 	err = file_load(path, COPY_MAX, &b, &st);
 	if (!err)
@@ -147,12 +148,14 @@ static void netroot_copy_tls_file(const char *root, const char *name, const char
 
 static void netroot_copy_tls(const char *root, const struct config *c, const struct sandbox_user *net)
 {
+	/* Keys first: a file that holds key and certificate is copied once, for net alone. */
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		netroot_copy_tls_file(root, c->exporters[i].name, c->exporters[i].tls_key, net);
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
 		const struct export_config *e = &c->exporters[i];
 
 		netroot_copy_tls_file(root, e->name, e->tls_ca, NULL);
 		netroot_copy_tls_file(root, e->name, e->tls_cert, NULL);
-		netroot_copy_tls_file(root, e->name, e->tls_key, net);
 	}
 }
 

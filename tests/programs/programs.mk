@@ -2,7 +2,7 @@
 # Programs that know the truth about themselves; plain optimised builds, since
 # what they are compiled with is part of what is tested.
 # otprofd with one worker that was taken over: its sandbox' function is the attack.
-TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer)
+TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer fetcher)
 TAKEOVER_OBJS := $(BUILD)/obj/userspace/daemon/main.o $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o)
 PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \

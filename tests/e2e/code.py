@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 
+import bystander
 import lib
 
 lib.need(platform.machine() == "x86_64", "unusual code", "written for x86-64")
@@ -61,6 +62,43 @@ def check_named(samples, name, wanted):
         name, named, count))
 
 
+FORGE = """
+printf '0 7fffffffffff forged\n' >{work}/all.map
+rm -f /tmp/perf-{pid}.map
+{how} {work}/all.map /tmp/perf-{pid}.map
+"""
+
+
+def forge_map(work, pid, how):
+    """A perf map of nobody's for another's process."""
+    script = FORGE.format(work=work, pid=pid, how=how)
+    subprocess.run(NOBODY[:4] + ["sh", "-ec", script], check=True)
+    lib.at_end(os.unlink, "/tmp/perf-%d.map" % pid)
+
+
+def others_go_on():
+    """Maps for their processes, as a file and as a link; root's file mounted over the map of the attacker's own process."""
+    work = lib.scratch()
+    os.chmod(work, 0o777)
+    sink = lib.Sink()
+    d = lib.Otprofd(hz=199, exporters={"sink": {"endpoint": sink.url}}, profile=bystander.PROFILE)
+    others = bystander.Bystanders("perf maps", d, sink, 199)
+    forge_map(work, others.early.pid, "cp")
+    names = os.path.join(work, "root.map")
+    with open(names, "w") as f:
+        f.write("7fff00000000 ffffffff forged\n")
+    attacker = lib.start(NOBODY + [BOUND.format(map=names, program=os.path.join(lib.PROGRAMS, "generated")) + "0"])
+    others.attack_began()
+    forge_map(work, others.late.pid, "ln -s")
+    others.judge(8)
+    samples = [s for _, some in bystander.requests(sink) for s in some]
+    lib.ok(any(lib.service(s) == "generated" for s in samples), "perf maps: the attacker's program runs too")
+    lib.ok(not any("forged" in s.stack for s in samples), "perf maps: no name of a forged one is anywhere")
+    lib.end(attacker)
+    if os.path.exists("/tmp/perf-%d.map" % attacker.pid):
+        os.unlink("/tmp/perf-%d.map" % attacker.pid)
+
+
 compat = build_compat(lib.scratch())
 work = lib.scratch()
 os.chmod(work, 0o755)
@@ -89,6 +127,7 @@ else:
 if spaces:
     check_named(samples, "own", True)
     check_named(samples, "bound", False)
+    others_go_on()
 else:
     lib.skip("perf maps of others", "nobody may have no user namespace here")
 lib.check_ledger(last, "code", stopped=True)

@@ -6,11 +6,14 @@ process is gone. The host's debug files, and those of a container for its own
 programs, are used on."""
 import json
 import os
+import re
 import subprocess
 import time
 
+import bystander
 import lib
 
+HZ = 199
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 APART = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
 SOURCE = """
@@ -29,9 +32,9 @@ def run(*argv, **kw):
 class Program:
     """Stripped, of a build-id of its own; debug files that name its one function as they like."""
 
-    def __init__(self, work, name):
+    def __init__(self, work, name, build_id=None):
         self.name = name
-        self.id = os.urandom(20).hex()
+        self.id = build_id or os.urandom(20).hex()
         self.dir = os.path.join(work, name)
         os.mkdir(self.dir)
         self.path = os.path.join(self.dir, name)
@@ -72,8 +75,9 @@ def settle(d, process, path):
     time.sleep(2.5)
 
 
-def daemon(work):
-    return lib.Otprofd(hz=199, profile={"sample_attributes": "process.pid"},
+def daemon(work, **exporter):
+    exporters = {"files": {"endpoint": "file://FILES"}}
+    return lib.Otprofd(hz=HZ, exporters=dict(exporters, sink=exporter) if exporter else exporters, profile=bystander.PROFILE,
                        symbols={"cache_dir": os.path.join(work, "cache"), "debug_dirs": os.path.join(work, "debug")})
 
 
@@ -151,6 +155,40 @@ def containers_debug_file(work):
     lib.end(inside)
 
 
+def build_id(name):
+    notes = run("readelf", "-n", os.path.join(lib.PROGRAMS, name))
+    return re.search("Build ID: ([0-9a-f]{40})", notes).group(1)
+
+
+def forge_all(work, others, name, program):
+    """A program and a debug file that claim another's build-id, where the other's program and debug files are."""
+    p = Program(work, name, build_id(program))
+    p.build("forged", os.path.join(work, "forged-" + name))
+    p.debug_file("forged", os.path.join(work, "forgery-of-" + name))
+    return lib.start(NOBODY + APART + [hide(work, "%s/forgery-of-%s" % (work, name), "sh -ec '%s'" % (
+        "mount -t tmpfs none {0} && cp {1} {0}/{2} && exec {0}/{2} 60".format(others, work + "/forged-" + name, name)))])
+
+
+def runs_forgery(d, attacker):
+    return any(s.attributes.get("process.pid") == attacker.pid and lib.service(s) in ("early", "late") for s in lib.samples(d.files))
+
+
+def others_go_on(work):
+    """What others run is forged in all ways at a time, for one of them before it has ever run."""
+    sink = lib.Sink()
+    d = daemon(work, endpoint=sink.url)
+    others = bystander.Bystanders("forged names", d, sink, HZ)
+    attackers = [forge_all(work, others.work, name, program) for name, program in (
+        ("early", "shares"), ("late", "shares-static-pie"))]
+    lib.wait_for(lambda: all(runs_forgery(d, a) for a in attackers), 10)
+    others.attack_began()
+    others.judge(8)
+    lib.ok(all(runs_forgery(d, a) for a in attackers), "forged names: the forger's programs run all the time")
+    lib.ok(not any("forged" in names(d, p) for p in (others.early, others.late)), "forged names: none is a bystander's")
+    for a in attackers:
+        lib.end(a)
+
+
 work = lib.scratch()
 os.mkdir(os.path.join(work, "debug"))
 probe = subprocess.run(NOBODY + APART + ["mount -t tmpfs none %s/debug" % work], capture_output=True, text=True)
@@ -159,4 +197,5 @@ forged_debug_directory(work)
 hosts_debug_file(work)
 forged_program(work)
 containers_debug_file(work)
+others_go_on(work)
 lib.finish()

@@ -4,7 +4,7 @@ namespaces of its own, or an administrator's dead file server. Whoever waits for
 it cannot be killed. Status answers, everyone else's profile is complete, named
 and on time, and the daemon stops, all of it while the file system is silent.
 
-HANG=all, or words of a mode's name, chooses modes ("user flush"); by default three."""
+HANG=all, or words of a mode's name, chooses modes ("user flush"); by default four."""
 import os
 import select
 import shutil
@@ -12,23 +12,29 @@ import signal
 import subprocess
 import time
 
+import bystander
 import lib
 
 # Where an engine hangs, what is sampled until the next one runs must fit what may wait for names.
 RATES = {"user": lib.rate(499), "host": lib.rate(97)}
-NOBODY, SOMEBODY = 65534, 65533 # the attacker, and who must not suffer from it
-STATUS_S, NAMED_S, STOP_S, WATCH_S = 2, 5, 10, 6
-GAP_S = 2.5 # between requests of an interval of 1 s, on a machine that is busy
+NOBODY = 65534 # the attacker
+STATUS_S, STOP_S, WATCH_S = 2, 10, 6
 # On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long.
 ABANDONED_S = 5
+<<<<<<< HEAD
 # Monitor, engine, net, indexer, fetcher, two openers; and those that hang. The daemon leaves 32 of them behind at most
 # (ABANDONED_MAX); no mode may need as many.
 PROCESSES_MAX = 7 + 24
 INNER = ["descend"] * 20 + ["timed", "run_rounds", "main"]
 PARTS = ("work_half", "work_third", "work_fifth")
+=======
+# Monitor, engine, net, indexer, fetcher, two openers; and eight of each kind that may be abandoned.
+PROCESSES_MAX = 7 + 3 * 8
+>>>>>>> b13
 
 # Where, style, how, so many programs, the request that is never answered: see tests/programs/hang/hang.c.
-# "lines" are reads of debug information, which the indexer maps.
+# "lines" are reads of debug information, which the indexer maps. "shared" are reads of pages that others already read:
+# who waits for those can be killed, and the next one waits for them again.
 MODES = [("user", "overlay", "run", 1, silent) for silent in
          ("flush", "read", "lines", "getattr", "open", "release", "statfs", "lookup", "all")]
 MODES += [("user", "overlay", "pass", 1, silent) for silent in ("flush", "read", "lines", "all")]
@@ -36,14 +42,34 @@ MODES += [("user", "overlay", how, 1, "all") for how in ("arguments", "environme
 MODES += [("user", "overlay", "run", 24, silent) for silent in ("open", "flush")]
 MODES += [("user", "overlay", "pass", 24, "all")]
 MODES += [("user", "fuse", "run", 1, "all"), ("user", "fuse", "pass", 1, "all")]
-MODES += [("host", "overlay", "run", 1, silent) for silent in ("flush", "read", "lines", "open", "all")]
+MODES += [("host", "overlay", "run", 1, silent) for silent in ("flush", "read", "shared", "lines", "open", "all")]
 MODES += [("host", "fuse", "run", 1, "all"), ("host", "overlay", "run", 24, "all")]
-BRIEF = [("user", "overlay", "run", 1, "flush"), ("host", "overlay", "run", 1, "read"),
+BRIEF = [("user", "overlay", "run", 1, "flush"), ("host", "overlay", "run", 1, "read"), ("host", "overlay", "run", 1, "shared"),
          ("user", "overlay", "run", 24, "open")]
 
 
 # The debug information of everything else on this machine would be read before theirs.
 ONLY = {"include": "exe:early exe:late exe:file*"}
+
+
+# Reads every page of a file, each in a thread, when it is told to.
+READERS = """
+import os, sys, threading
+fd = os.open(sys.argv[1], os.O_RDONLY)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+threading.stack_size(65536)
+go = threading.Event()
+def read(at):
+    go.wait()
+    os.pread(fd, 1, at)
+for at in range(0, os.fstat(fd).st_size, 4096):
+    threading.Thread(target=read, args=(at,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+go.set()
+sys.stdin.readline()
+os._exit(0)
+"""
 
 
 def title(mode):
@@ -73,13 +99,21 @@ class Attack:
         if where == "user":
             os.chown(self.dir, NOBODY, NOBODY)
         program = os.path.join(work, "hang")
-        request = "read@%d" % middle_of(program, ".debug_info") if silent == "lines" else silent
+        request = {"lines": "read@%d" % middle_of(program, ".debug_info"), "shared": "read"}.get(silent, silent)
         argv = [program, where, style, how, str(count), request, self.dir, program, os.path.join(work, "fuse")]
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if where == "user" else {}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **user)
         lib.at_end(self.end)
         self.ready = self.said() == "ready"
+        self.readers = self.ready and silent == "shared" and self.start_readers()
+
+    def start_readers(self):
+        pipe = subprocess.PIPE
+        p = lib.start(["python3", "-c", READERS, os.path.join(self.dir, "merged", "file0")], stdin=pipe, stdout=pipe,
+                      stderr=subprocess.DEVNULL, text=True)
+        p.stdout.readline()
+        return p
 
     def said(self):
         """Its next line; empty when it ended, or after 15 s."""
@@ -88,7 +122,11 @@ class Attack:
     def go(self):
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        return self.said() == "silent"
+        silent = self.said() == "silent"
+        if self.readers:
+            self.readers.stdin.write("go\n")
+            self.readers.stdin.flush()
+        return silent
 
     def why_not(self):
         self.end()
@@ -111,47 +149,8 @@ def mounted():
         return [line.split()[1] for line in f]
 
 
-def bystander(name, program):
-    """Of another user, from a file of its own, with stacks that are known."""
-    path = os.path.join(work, name)
-    shutil.copy(os.path.join(lib.PROGRAMS, program), path)
-    p = lib.start([path, "60"], stdout=subprocess.DEVNULL, user=SOMEBODY, group=SOMEBODY, extra_groups=[])
-    p.name, p.began = name, time.time()
-    return p
-
-
-def cpu_seconds(p):
-    with open("/proc/%d/schedstat" % p.pid) as f:
-        return int(f.read().split()[0]) / 1e9
-
-
-def has_lines(sample):
-    return next(f[4] for f in sample.frames if f[0] in PARTS) > 0
-
-
-def is_of(p, sample):
-    return lib.service(sample) == p.name and sample.attributes.get("process.pid") == p.pid
-
-
-def is_right(sample):
-    names, marker = lib.user_part(sample)
-    return not marker and names[:1] and names[0] in PARTS and names[1:1 + len(INNER)] == INNER and names[-1] == "_start"
-
-
 def is_attacker(sample):
     return lib.executable(sample) == "hang" or lib.executable(sample).startswith("file")
-
-
-def requests(sink):
-    """(when it arrived, its samples), in order."""
-    stored = [(r["time"], r["stored"]) for r in sink.log() if r["stored"]]
-    return [(at, lib.samples_of(lib.read(os.path.join(sink.sink.directory, name)))) for at, name in stored]
-
-
-def named_at(sink, p, lines):
-    """When its first stack with all names arrived, and with lines."""
-    return next((at for at, samples in requests(sink) if any(
-        is_of(p, s) and is_right(s) and (not lines or has_lines(s)) for s in samples)), None)
 
 
 def children(pid):
@@ -178,28 +177,6 @@ class Watch:
             self.pids.update(now)
             time.sleep(max(0, min(0.25, end - time.monotonic())))
         time.sleep(max(0, end - time.monotonic()))
-
-
-def is_on_time(what, sink, since, until, most):
-    times = [since] + [r["time"] for r in sink.log() if since < r["time"] < until] + [until]
-    gap = max(b - a for a, b in zip(times, times[1:]))
-    lib.ok(gap <= most, "%s: requests arrive at most %.1f s apart (%d in %.1f s, %.1f s apart)" % (
-        what, most, len(times) - 2, until - since, gap))
-
-
-def uncounted(last):
-    """Samples that the ledger says were not taken, or were lost, whoever's they were."""
-    return last["ledger"]["missed"] + sum(sum(d["lost"].values()) for d in last["ledger"]["destinations"].values())
-
-
-def is_complete(what, sink, p, ticks, missed):
-    mine = [s for _, samples in requests(sink) for s in samples if is_of(p, s)]
-    count = sum(s.count for s in mine)
-    right = sum(s.count for s in mine if is_right(s))
-    lib.ok(count >= 0.95 * ticks - 20 - missed, "%s: %d samples of %s, whose CPU time is worth %.0f" % (
-        what, count, p.name, ticks))
-    lib.ok(count and right >= 0.98 * count - 2, "%s: %d of %d stacks of %s are whole and named" % (
-        what, right, count, p.name))
 
 
 def stops(what, d):
@@ -235,25 +212,25 @@ def check(mode):
     lines = mode[4] == "lines"
     hz = RATES[mode[0]]
     cache = os.path.join(lib.scratch(), "symbols")
-    d = lib.Otprofd(hz=hz, exporters={"sink": {"endpoint": sink.url}}, profile={"sample_attributes": "process.pid"},
+    d = lib.Otprofd(hz=hz, exporters={"sink": {"endpoint": sink.url}}, profile=bystander.PROFILE,
                     symbols={"cache_dir": cache}, targets=ONLY if lines else {})
     lib.at_end(attack.end) # before the daemon's own end, which would wait for it
-    early = bystander("early", "shares")
-    lib.ok(lib.wait_for(lambda: named_at(sink, early, lines), 15, 0.3), "%s: the bystander is named before" % what)
+    early = bystander.start(work, "early", "shares")
+    lib.ok(lib.wait_for(lambda: bystander.named_at(sink, early, lines), 15, 0.3), "%s: the bystander is named before" % what)
     lib.ok(attack.go(), "%s: the file system is silent" % what)
     began = time.time()
     time.sleep(1)
-    late = bystander("late", "shares-static-pie") # nothing is known of it yet
+    late = bystander.start(work, "late", "shares-static-pie") # nothing is known of it yet
     patience = ABANDONED_S if mode[0] == "host" else 0
     watch = Watch(d, WATCH_S + patience)
-    seconds, until = {p: cpu_seconds(p) for p in (early, late)}, time.time()
+    seconds, until = {p: bystander.cpu_seconds(p) for p in (early, late)}, time.time()
     stopped = stops(what, d)
     attack.end()
-    is_on_time(what, sink, began, until, GAP_S + patience)
-    is_named(what, sink, late, NAMED_S + patience, lines)
+    bystander.is_on_time(what, sink, began, until, bystander.GAP_S + patience)
+    bystander.is_named(what, sink, late, bystander.NAMED_S + patience, lines)
     last = d.last_status() if stopped else None
     for p in (early, late):
-        is_complete(what, sink, p, seconds[p] * hz, uncounted(last) if last else 0)
+        bystander.is_complete(what, sink, p, seconds[p] * hz, bystander.uncounted(last) if last else 0)
         lib.end(p)
     if last:
         lib.check_ledger(last, what, stopped=True)
@@ -261,18 +238,11 @@ def check(mode):
     sink.sink.stop()
 
 
-def is_named(what, sink, p, within, lines):
-    named = named_at(sink, p, lines)
-    after = named and named - p.began
-    lib.ok(after and after <= within, "%s: who starts meanwhile is named%s within %d s (%s)" % (
-        what, ", with lines," if lines else "", within, after and "%.1f s" % after))
-
-
 def is_bounded(what, d, sink, watch):
     lib.ok(watch.slowest <= STATUS_S, "%s: status answers within %d s (%.2f s)" % (what, STATUS_S, watch.slowest))
     lib.ok(not watch.wrong, "%s: the ledger balances %s" % (what, watch.wrong))
     lib.ok(watch.most <= PROCESSES_MAX, "%s: hung processes are bounded (%d processes)" % (what, watch.most))
-    taken = sum(s.count for _, samples in requests(sink) for s in samples if is_attacker(s))
+    taken = sum(s.count for _, samples in bystander.requests(sink) for s in samples if is_attacker(s))
     lib.ok(taken > 0, "%s: its programs are sampled too (%d)" % (what, taken))
     lib.wait_for(lambda: not left(watch.pids), 5)
     lib.ok(not left(watch.pids), "%s: no process is left when the file system is gone %s" % (

@@ -120,4 +120,14 @@ lib.ok(again.get("engine") == 0 and again.get("net") == 0, "opener: neither the 
 cache = os.path.join(work, "symbols")
 again = attack("indexer", seconds=5, symbols={"cache_dir": cache, "debug_dirs": work})
 lib.ok(not any(again.values()), "indexer: no worker is ended by it %s" % again)
+# A program that wants its debug file; nothing listens at the address that is said to have it.
+lib.program("shares-stripped", 120, stdout=subprocess.DEVNULL)
+put(os.path.join(work, "key"), SECRET * 10, 0o600)
+put(os.path.join(work, "headers"), b"authorization: " + SECRET + b"\n", 0o600)
+secrets = {"endpoint": "https://127.0.0.1:9", "headers_file": os.path.join(work, "headers"),
+           # One file for both, as PEM files are.
+           "tls_cert_file": os.path.join(work, "key"), "tls_key_file": os.path.join(work, "key")}
+again = attack("fetcher", exporters={"away": secrets}, debuginfod={"urls": "http://127.0.0.1:9"},
+               symbols={"cache_dir": os.path.join(lib.scratch(), "symbols")})
+lib.ok(not any(again.values()), "fetcher: no worker is ended by it %s" % again)
 lib.finish()

@@ -79,15 +79,15 @@ unit() {
 	if systemd-analyze security --help 2>/dev/null | grep -q -- --offline; then
 		score=$(systemd-analyze security --offline=yes "$work/otprofd.service" 2>"$log" |
 			sed -n 's/.*exposure level for otprofd.service: \([0-9.]*\).*/\1/p')
-		[ -n "$score" ] && [ "$(echo "$score" | tr -d .)" -le 43 ]
-		fact $? "systemd-analyze security: exposure ${score:-unknown}, 4.3 at most"
+		[ -n "$score" ] && [ "$(echo "$score" | tr -d .)" -le 35 ]
+		fact $? "systemd-analyze security: exposure ${score:-unknown}, 3.5 at most"
 	fi
 	newer_than_247
 }
 
 # Directives that systemd 247 (bullseye) does not know would do nothing there, silently.
 newer_than_247() {
-	grep -nE '^(ProcSubset|RestrictFileSystems|PrivateIPC|NoExecPaths|ExecPaths|ExitType|OpenFile|RestartSteps|RestartMaxDelaySec|ImportCredential|PrivatePIDs|ProtectProc|StartupAllowedCPUs|ManagedOOM|MemoryKSM|ReloadSignal|ExtensionImages|LogFilterPatterns)=|Type=notify-reload|^ExecCondition' \
+	grep -nE '^(ProcSubset|RestrictFileSystems|PrivateIPC|NoExecPaths|ExecPaths|ExitType|OpenFile|RestartSteps|RestartMaxDelaySec|ImportCredential|PrivatePIDs|StartupAllowedCPUs|ManagedOOM|MemoryKSM|ReloadSignal|ExtensionImages|LogFilterPatterns)=|Type=notify-reload|^ExecCondition' \
 		packaging/systemd/otprofd.service.in >"$log"
 	[ ! -s "$log" ]
 	fact $? "the unit has no directive that systemd 247 lacks"

@@ -3,7 +3,7 @@
 # what they are compiled with is part of what is tested.
 # otprofd with one worker that was taken over: its sandbox' function is the attack.
 comma := ,
-TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer decoder)
+TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer fetcher decoder)
 TAKEOVER_OBJS := $(BUILD)/obj/userspace/daemon/main.o $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o find.o)
 PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \

@@ -3,9 +3,15 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/capability.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,6 +20,7 @@
 Suite *access_suite(void);
 
 #define NET 64742u
+#define CANNOT 99
 
 static acl_t list;
 
@@ -143,7 +150,7 @@ START_TEST(a_file_is_read_by_one_user_more)
 	int fd = mkstemp(file), err;
 
 	ck_assert_int_ge(fd, 0);
-	err = access_let_read(fd, NET);
+	err = access_let_read(fd, NET, NET);
 	list = acl_get_fd(fd);
 	if (err)
 		ck_assert_int_eq(err, -EOPNOTSUPP);
@@ -151,7 +158,72 @@ START_TEST(a_file_is_read_by_one_user_more)
 		is_now("u::rw-,u:64742:r--,g::---,m::r--,o::---");
 	close(fd);
 	unlink(file);
-	ck_assert_int_eq(access_let_read(-1, NET), -EBADF);
+	ck_assert_int_eq(access_let_read(-1, NET, NET), -EBADF);
+}
+END_TEST
+
+/* ramfs has no access lists. */
+static bool enter_file_system_without_lists(const char *dir)
+{
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("ramfs", dir, "ramfs", 0, "mode=0755") == 0 && chdir(dir) == 0;
+}
+
+static bool drop_chown(void)
+{
+	const cap_value_t cap = CAP_CHOWN;
+	cap_t caps = cap_get_proc();
+	bool dropped = cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_CLEAR) == 0 && cap_set_proc(caps) == 0;
+
+	cap_free(caps);
+	return dropped && chown(".", NET, (gid_t)-1) < 0;
+}
+
+static bool has(int fd, gid_t group, mode_t mode)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == 0 && st.st_gid == group && (st.st_mode & 07777) == mode;
+}
+
+/* Numbers tell which fact does not hold. */
+static int without_lists(const char *dir)
+{
+	gid_t groups[2] = {1, 7};
+	const char *how = NULL;
+	int file, sub;
+
+	if (setgroups(2, groups) < 0 || !enter_file_system_without_lists(dir) || !drop_chown())
+		return CANNOT;
+	file = open("key", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	mkdir("sub", 0755);
+	sub = open("sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (access_let_read(file, NET, NET) || !has(file, NET, 0640))
+		return 1;
+	if (access_let_write(sub, NET, NET, &how) || !how || !has(sub, NET, 0775))
+		return 2;
+	/* The group of others stays. */
+	if (access_let_read(file, NET + 1, NET + 1) != -EPERM || !has(file, NET, 0640))
+		return 3;
+	return getgroups(2, groups) == 2 && groups[0] == 1 && groups[1] == 7 ? 0 : 4;
+}
+
+START_TEST(without_lists_the_group_is_enough_and_no_right_to_change_owners)
+{
+	char dir[] = "/tmp/otprof-acl-XXXXXX";
+	int status;
+	pid_t pid;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	pid = fork();
+	if (pid == 0)
+		_exit(without_lists(dir));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	rmdir(dir);
+	if (WEXITSTATUS(status) == CANNOT)
+		puts("skip - a file system without access lists: mounting one needs root");
+	else
+		ck_assert_int_eq(status, 0);
 }
 END_TEST
 
@@ -166,6 +238,7 @@ Suite *access_suite(void)
 	tcase_add_test(t, list_that_is_not_whole_takes_nobody);
 	tcase_add_test(t, a_directory_is_opened_to_one_user);
 	tcase_add_test(t, a_file_is_read_by_one_user_more);
+	tcase_add_test(t, without_lists_the_group_is_enough_and_no_right_to_change_owners);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/kallsyms_open.h"
 
 static const char *const names[SOFTIRQ_FUNCTIONS] = {"__do_softirq", "handle_softirqs"};
 
@@ -40,10 +41,13 @@ void softirq_code_parse(FILE *kallsyms, struct softirq_code *ret)
 
 void softirq_code_read(struct softirq_code *ret)
 {
-	_cleanup_(fclosep) FILE *f = fopen("/proc/kallsyms", "re");
+	int fd = kallsyms_open();
+	_cleanup_(fclosep) FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	*ret = (struct softirq_code){0};
-	if (f)
+	if (!f)
+		closep(&fd);
+	else if (fseek(f, 0, SEEK_SET) == 0)
 		softirq_code_parse(f, ret);
 }
 

@@ -6,7 +6,8 @@
  * ran a softirq or the idle loop.
  *
  * Called by the perf source, one thread. Where kernel addresses are hidden no
- * stack is recognised. Cost: reading takes some 100 ms, once; a stack one
+ * stack is recognised. Read before the engine starts, which may share the
+ * position of the kernel's symbols (base/kallsyms_open.h). Cost: reading takes some 100 ms, once; a stack one
  * comparison for each frame.
  */
 #ifndef OTP_SOURCE_SOFTIRQ_CODE_H

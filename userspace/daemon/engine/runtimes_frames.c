@@ -89,7 +89,6 @@ static void runtimes_words(const struct otp_walked *w, uint32_t i, struct runtim
 	ret->nr_root = w->root_words;
 	ret->index = i;
 	ret->nr_outer = w->frames - i - 1u;
-	ret->nr_outer = w->frames - 1u - i;
 	ret->last = i + 1u == w->frames && w->end == OTP_WALK_END_DONE;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -112,6 +113,14 @@ static void worker_child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Not the monitor's: it may be a terminal, or kernel addresses, which only the engine gets. */
+static bool worker_child_input(void)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	return null >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO && (null == STDIN_FILENO || close(null) == 0);
+}
+
 __attribute__((noreturn)) static void worker_child_run(enum worker_kind kind, int sock)
 {
 	char *argv[] = {"otprofd", "--role", (char *)worker_names[kind], NULL};
@@ -119,6 +128,8 @@ __attribute__((noreturn)) static void worker_child_run(enum worker_kind kind, in
 
 	worker_child_signals();
 	worker_child_environment(kind, env);
+	if (!worker_child_input())
+		_exit(EXEC_FAILED);
 	if (sock == ROLE_SOCKET)
 		fcntl(sock, F_SETFD, 0);
 	else

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/kallsyms_open.h"
 #include "base/log.h"
 #include "daemon/monitor/monitor.h"
 
@@ -64,10 +65,9 @@ static int workers_send_rate(struct monitor *m)
 	return rate ? worker_send_patiently(&m->workers.engine, IPC_RATE, rate, sizeof(*rate), -1) : 0;
 }
 
-/* Opened anew for each engine: symbols change, and the kernel checks the right to addresses at open. */
 static int workers_send_kallsyms(struct monitor *m)
 {
-	_cleanup_(closep) int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	_cleanup_(closep) int fd = kallsyms_open();
 
 	return fd < 0 ? 0 : worker_send_patiently(&m->workers.engine, IPC_KALLSYMS, NULL, 0, fd);
 }
@@ -285,8 +285,6 @@ static void workers_give_up(struct monitor *m, struct worker *w)
 	workers_count_abandoned(&m->workers);
 	if (w->kind == WORKER_DECODER)
 		decoder_jobs_hangs(m, (int)(w - m->workers.decoder), clock_now_ns());
-	else
-		asks_copy_overlays(&m->asks);
 	workers_on_end(m, w, SIGKILL);
 }
 
@@ -297,13 +295,23 @@ static bool workers_may_give_up(const struct monitor *m, const struct worker *w,
 	       worker_outlives(w, now) && m->workers.abandoned < ABANDONED_MAX;
 }
 
+/*
+ * It may die of the signal, as where another process already reads the page that it waits for: the next one would wait
+ * for the same file again, so from now on it gets a copy.
+ */
+static void workers_kill_stuck(struct monitor *m, struct worker *w)
+{
+	log_warn("%s (pid %d) waits for a file that cannot be read: it is killed", worker_name(w), w->pid);
+	asks_copy_overlays(&m->asks);
+	worker_kill(w);
+}
+
 static void workers_run_one(struct monitor *m, struct worker *w, uint64_t now)
 {
 	if (workers_may_give_up(m, w, now)) {
 		workers_give_up(m, w);
 	} else if (worker_is_stuck(w, now)) {
-		log_warn("%s (pid %d) waits for a file that cannot be read: it is killed", worker_name(w), w->pid);
-		worker_kill(w);
+		workers_kill_stuck(m, w);
 	} else if (worker_hangs(w, now)) {
 		log_warn("%s (pid %d) sent no message for %llu s: it is killed", worker_name(w), w->pid,
 			 (unsigned long long)(now - w->heard_ns) / NSEC_PER_SEC);

@@ -3,9 +3,13 @@
 
 #include <acl/libacl.h>
 #include <errno.h>
+#include <grp.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define GROUPS_MAX 1024 /* of the monitor itself */
 
 static const struct {
 	acl_perm_t perm;
@@ -184,12 +188,24 @@ static int access_grant_by_list(int fd, acl_t *list, uid_t uid, unsigned int acc
 	return err ? err : acl_set_fd(fd, *list) < 0 ? -errno : 0;
 }
 
-/* Only where the group is root's: nobody but root loses access. */
-static int access_grant_by_group(int fd, const struct stat *st, gid_t gid)
+/* An owner may give a file to a group that it is in: CAP_SETGID, which the monitor keeps, is enough for that. */
+static int access_change_group(int fd, gid_t gid)
 {
-	if (st->st_uid || st->st_gid)
-		return -EPERM;
-	return fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, (st->st_mode & 07777) | 0070) < 0 ? -errno : 0;
+	gid_t own[GROUPS_MAX];
+	int n = getgroups(GROUPS_MAX, own), err;
+
+	if (n < 0 || setgroups(1, &gid) < 0)
+		return -errno;
+	err = fchown(fd, (uid_t)-1, gid) < 0 ? -errno : 0;
+	return setgroups((size_t)n, own) < 0 ? -errno : err;
+}
+
+/* Only where the group is root's: nobody but root loses access. */
+static int access_grant_by_group(int fd, const struct stat *st, gid_t gid, mode_t mode)
+{
+	int err = st->st_uid || st->st_gid ? -EPERM : access_change_group(fd, gid);
+
+	return err ? err : fchmod(fd, (st->st_mode & 07777) | mode) < 0 ? -errno : 0;
 }
 
 static int access_grant_write(int fd, const struct stat *st, acl_t *list, uid_t uid, gid_t gid, const char **ret_how)
@@ -200,7 +216,15 @@ static int access_grant_write(int fd, const struct stat *st, acl_t *list, uid_t 
 	if (err != -EOPNOTSUPP)
 		return err;
 	*ret_how = "its group";
-	return access_grant_by_group(fd, st, gid);
+	return access_grant_by_group(fd, st, gid, S_IRWXG);
+}
+
+/* Where there is no list, libacl makes one from the mode; but not where the file system has none. */
+static acl_t access_list_of(int fd, const struct stat *st)
+{
+	acl_t list = acl_get_fd(fd);
+
+	return list || errno != EOPNOTSUPP ? list : acl_from_mode(st->st_mode);
 }
 
 int access_let_write(int fd, uid_t uid, gid_t gid, const char **ret_how)
@@ -208,8 +232,7 @@ int access_let_write(int fd, uid_t uid, gid_t gid, const char **ret_how)
 	_cleanup_(access_listp) acl_t list = NULL;
 	struct stat st;
 
-	/* Where there is no list, libacl makes one from the mode. */
-	list = fstat(fd, &st) < 0 ? NULL : acl_get_fd(fd);
+	list = fstat(fd, &st) < 0 ? NULL : access_list_of(fd, &st);
 	if (!list)
 		return -errno;
 	*ret_how = NULL;
@@ -218,9 +241,15 @@ int access_let_write(int fd, uid_t uid, gid_t gid, const char **ret_how)
 	return access_grant_write(fd, &st, &list, uid, gid, ret_how);
 }
 
-int access_let_read(int fd, uid_t uid)
+int access_let_read(int fd, uid_t uid, gid_t gid)
 {
-	_cleanup_(access_listp) acl_t list = acl_get_fd(fd);
+	_cleanup_(access_listp) acl_t list = NULL;
+	struct stat st;
+	int err;
 
-	return list ? access_grant_by_list(fd, &list, uid, ACCESS_READ) : -errno;
+	list = fstat(fd, &st) < 0 ? NULL : access_list_of(fd, &st);
+	if (!list)
+		return -errno;
+	err = access_grant_by_list(fd, &list, uid, ACCESS_READ);
+	return err == -EOPNOTSUPP ? access_grant_by_group(fd, &st, gid, S_IRGRP) : err;
 }

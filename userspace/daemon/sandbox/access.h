@@ -4,10 +4,10 @@
  * may write, and the grant of access to one more user. The access of all others
  * stays as it is.
  *
- * Called by the monitor: for directories of file destinations while it still
- * has its rights, for copies of keys at any time, as their owner. Lists are
- * libacl's, owned by their creator and freed by acl_free. Errors are negative
- * errno; -ENOMEM among them.
+ * Called by the monitor, one thread: for directories of file destinations while
+ * it still has its rights, for copies of keys at any time, as their owner.
+ * CAP_CHOWN is not needed. Lists are libacl's, owned by their creator and freed
+ * by acl_free. Errors are negative errno; -ENOMEM among them.
  */
 #ifndef OTP_DAEMON_SANDBOX_ACCESS_H
 #define OTP_DAEMON_SANDBOX_ACCESS_H
@@ -39,7 +39,7 @@ int access_grant(acl_t *list, uid_t uid, unsigned int access);
  * is borrowed: by a path, others might choose the directory.
  */
 int access_let_write(int fd, uid_t uid, gid_t gid, const char **ret_how);
-/* Lets uid, beside the owner, read a file. fd is borrowed. */
-int access_let_read(int fd, uid_t uid);
+/* Lets uid, beside the owner, read a file; where there are no lists, its group gid. fd is borrowed. */
+int access_let_read(int fd, uid_t uid, gid_t gid);
 
 #endif

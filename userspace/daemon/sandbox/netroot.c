@@ -81,16 +81,10 @@ struct netroot_copy {
 	const struct sandbox_user *reader; /* the only user who may read it; NULL: everybody */
 };
 
-/*
- * After the drop of rights the monitor cannot change a file's owner, but as its owner it can still grant read access.
- */
+/* The monitor owns the copy and cannot change that, but as its owner it can grant read access. */
 static int netroot_set_reader(int fd, const struct sandbox_user *reader)
 {
-	if (!reader)
-		return fchmod(fd, 0644) < 0 ? -errno : 0;
-	if (fchown(fd, reader->uid, reader->gid) < 0)
-		return errno == EPERM ? access_let_read(fd, reader->uid) : -errno;
-	return fchmod(fd, 0400) < 0 ? -errno : 0;
+	return reader ? access_let_read(fd, reader->uid, reader->gid) : fchmod(fd, 0644) < 0 ? -errno : 0;
 }
 
 /* The copy has the original's time, which shows a later change. */
@@ -103,11 +97,12 @@ static int netroot_prepare_copy(void *ctx, int fd)
 	return err ? err : futimens(fd, times) < 0 ? -errno : 0;
 }
 
-static bool netroot_is_same(const char *copy, const struct stat *st)
+/* A key whose copy everybody may read is copied anew: it was a certificate's, too, before. */
+static bool netroot_is_same(const char *copy, const struct stat *st, bool is_key)
 {
 	struct stat have;
 
-	return !stat(copy, &have) && have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	return !stat(copy, &have) && !(is_key && have.st_mode & S_IROTH) && have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
 	       have.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
 }
 
@@ -123,7 +118,7 @@ static int netroot_copy_file(const char *root, const char *path, const struct sa
 	snprintf(to, sizeof(to), "%s%s", root, path);
 	if (stat(path, &st) < 0)
 		return -errno;
-	if (netroot_is_same(to, &st))
+	if (netroot_is_same(to, &st, owner))
 		return 0;
 	err = file_load(path, COPY_MAX, &b, &st);
 	if (!err)
@@ -153,12 +148,14 @@ static void netroot_copy_tls_file(const char *root, const char *name, const char
 
 static void netroot_copy_tls(const char *root, const struct config *c, const struct sandbox_user *net)
 {
+	/* Keys first: a file that holds key and certificate is copied once, for net alone. */
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		netroot_copy_tls_file(root, c->exporters[i].name, c->exporters[i].tls_key, net);
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
 		const struct export_config *e = &c->exporters[i];
 
 		netroot_copy_tls_file(root, e->name, e->tls_ca, NULL);
 		netroot_copy_tls_file(root, e->name, e->tls_cert, NULL);
-		netroot_copy_tls_file(root, e->name, e->tls_key, net);
 	}
 }
 
@@ -178,28 +175,19 @@ static void netroot_let_net_write(const char *dir, int fd, const struct sandbox_
 		log_notice("%s is open to net (user %u) from now on, by %s", dir, (unsigned int)net->uid, how);
 }
 
-/* Makes the missing directory for net. */
-static int netroot_new_destination(const char *dir, const struct sandbox_user *net, char why[SAFE_PATH_WHY])
-{
-	_cleanup_(closep) int fd = safe_path_make(dir, SAFE_PATH_OURS, 0755, why);
-
-	if (fd < 0)
-		return fd;
-	if (fchown(fd, net->uid, net->gid) < 0 || fchmod(fd, 0755) < 0) {
-		snprintf(why, SAFE_PATH_WHY, "%s", strerror(errno));
-		return -EPERM;
-	}
-	return steal_fd(&fd);
-}
-
-/* A descriptor of the directory, which net may write to. Others must not choose which directory that is. */
+/*
+ * A descriptor of the directory, which is made if it is missing, and which net may write to. Others must not choose
+ * which directory that is.
+ */
 static int netroot_open_destination(const char *dir, const struct sandbox_user *net, char why[SAFE_PATH_WHY])
 {
 	int fd = safe_path_open(dir, SAFE_PATH_ANYONES, why);
 
+	if (fd == -ENOENT)
+		fd = safe_path_make(dir, SAFE_PATH_OURS, 0755, why);
 	if (fd >= 0)
 		netroot_let_net_write(dir, fd, net);
-	return fd == -ENOENT ? netroot_new_destination(dir, net, why) : fd;
+	return fd;
 }
 
 /* First a directory in the writable tmpfs, then a mount of what fd has open in the view. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define DATA	0x1000 /* .data: the table of symbols is at 0x20 of it */
 #define BSS	0x1100

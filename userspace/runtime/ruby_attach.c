@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 static int attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define LOOPS_FRAMES_MAX 64 /* in which one that runs bytecode is sought */
 #define LOOPS_CODE_MAX	 (64u << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 /* Defined by libruby and by programs that link it statically, which export it to their extensions. */
 static const char *const ruby_markers[] = {"ruby_run_node", NULL};

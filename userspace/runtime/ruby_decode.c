@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define DECODE_BODY	 24 /* words of an iseq's body that are read */
 #define DECODE_PARENTS_MAX 64

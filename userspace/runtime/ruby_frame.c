@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define FRAME_OUTER_MAX 128 /* frames that one block's search looks at */
 #define FRAME_CODE_MAX	(1u << 24)

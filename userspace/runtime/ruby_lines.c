@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define LINES_HEAD	54
 #define LINES_HEAD_PART 9

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define CLASS_TYPE_IVAR 1 /* SHAPE_IVAR */
 #define CLASS_SHAPE	4 /* words of a shape: edges, name, next index and capacity, type and parent */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define ID_SCOPE_SHIFT 4
 #define IDS_PER_UNIT   512 /* ID_ENTRY_UNIT */

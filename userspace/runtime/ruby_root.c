@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 #define ROOT_CHUNK	 512	  /* words */
 #define ROOT_DATA_MAX	 (1u << 20)

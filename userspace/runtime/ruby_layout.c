@@ -6,7 +6,7 @@
  * x86-64; the same for aarch64, whose types have the same sizes.
  */
 #include "base/cleanup.h"
-#include "runtime/ruby/ruby.h"
+#include "runtime/ruby.h"
 
 static const struct ruby_layout layouts[] = {
 	/* 2.7.0, 2.7.4 */

@@ -770,6 +770,21 @@ START_TEST(lines_beyond_the_last_row_are_unknown)
 }
 END_TEST
 
+START_TEST(a_function_that_was_just_entered_is_at_its_first_line)
+{
+	static const uint8_t locations[] = {0x80 | 15 << 3, 0x80 | 11 << 3, 0, 0, 0x80 | 15 << 3};
+	static const uint8_t linetable[] = {2, 128, 2, 1, 2, 128};
+
+	for (int i = 0; i < 2; i++) {
+		cpython_lines_decode(i ? CPYTHON_LOCATIONS : CPYTHON_LINETABLE, i ? locations : linetable,
+				     i ? sizeof(locations) : sizeof(linetable), 7, &function);
+		ck_assert_uint_eq(line_at(&function, 0), 7);
+		ck_assert_uint_eq(line_at(&function, 2), 8);
+		ck_assert_uint_eq(line_at(&function, 4), 0);
+	}
+}
+END_TEST
+
 Suite *runtime_cpython_suite(void)
 {
 	Suite *s = suite_create("runtime_cpython");
@@ -797,6 +812,7 @@ Suite *runtime_cpython_suite(void)
 	tcase_add_test(t, params_out_of_bounds_are_refused);
 	tcase_add_loop_test(t, lines_are_those_of_the_release, 0, (int)ARRAY_SIZE(tables));
 	tcase_add_test(t, lines_beyond_the_last_row_are_unknown);
+	tcase_add_test(t, a_function_that_was_just_entered_is_at_its_first_line);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -259,13 +259,9 @@ static int frame_of(uint32_t i)
 
 static uint32_t sample_tls(uint64_t tls)
 {
-	uint32_t words = otp_walk_frame_words(&attached.walk);
-
-	walker.plan = attached.walk;
-	walker.used = 0;
-	if (!otp_walk_begin(&walker, tls))
-		while (!otp_walk_frame(&walker, words))
-			;
+	otp_walk_prepare(&walker.ready, &attached.walk);
+	walker.taken = 0;
+	otp_walk_run(&walker, tls, 1, 0);
 	return walker.frames;
 }
 

@@ -174,6 +174,19 @@ void decode_set_runtimes(decode_find_fn *find, const struct runtime_ops *const *
 	decode_list = list ? list : runtime_list;
 }
 
+int decode_runtime_of_file(struct binary *b)
+{
+	return decode_find(b);
+}
+
+const struct runtime_ops *decode_runtime(uint32_t index)
+{
+	for (uint32_t i = 0; decode_list[i]; i++)
+		if (i == index)
+			return decode_list[i];
+	return NULL;
+}
+
 /* A mapping begins at a page, which may lie before the segment's first byte. */
 static bool decode_segment_covers(const struct binary_segment *s, uint64_t offset)
 {

@@ -97,6 +97,9 @@ int decode_attach(const struct runtime_file *file, struct memory *m, struct runt
 		  char why[RUNTIME_WHY_MAX]);
 int decode_frame(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		 struct runtime_function *ret);
+/* runtime_of_file and runtime_list, or what a test has put in their place. */
+int decode_runtime_of_file(struct binary *b);
+const struct runtime_ops *decode_runtime(uint32_t index); /* NULL: none */
 /* Other runtimes than runtime_of_file's and runtime_list, for tests; NULL: those. */
 typedef int decode_find_fn(struct binary *b);
 void decode_set_runtimes(decode_find_fn *find, const struct runtime_ops *const *list);

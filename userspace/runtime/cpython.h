@@ -77,7 +77,7 @@ int cpython_slot_find(struct memory *m, uint16_t machine, uint64_t self, uint64_
 /* Pcs of the function that runs bytecode, its part of rare code included. */
 void cpython_loops_find(const struct runtime_file *file, struct runtime_attached *ret);
 
-/* Rows of the function's lines, from its table. Pure. */
+/* The function's first line, and the rows of its lines, from its table. Pure. */
 void cpython_lines_decode(enum cpython_lines kind, const uint8_t *table, size_t len, uint32_t first_line,
 			  struct runtime_function *ret);
 

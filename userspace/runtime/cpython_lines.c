@@ -24,6 +24,9 @@ static bool lines_add(struct runtime_function *fn, uint64_t position, int64_t li
 		return false;
 	if (n > 0 && fn->lines[n - 1].position == position)
 		n--;
+	/* What a function does before its first statement (cells, RESUME, GEN_START) has no line: it was just entered. */
+	if (n == 0 && !number)
+		number = fn->start_line;
 	if (n == RUNTIME_LINES_MAX - 1)
 		number = 0;
 	if (n > 0 && fn->lines[n - 1].line == number) {
@@ -106,6 +109,7 @@ void cpython_lines_decode(enum cpython_lines kind, const uint8_t *table, size_t 
 			  struct runtime_function *ret)
 {
 	ret->nr_lines = 0;
+	ret->start_line = first_line;
 	if (kind == CPYTHON_LNOTAB)
 		lines_lnotab(table, len, first_line, ret);
 	else if (kind == CPYTHON_LINETABLE)

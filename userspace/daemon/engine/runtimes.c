@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "daemon/decode.h"
 #include "daemon/engine/runtimes_state.h"
 
 #include <errno.h>
@@ -279,7 +280,7 @@ static void runtimes_add_slot(struct runtime_process *p, const struct runtime_op
 static int runtimes_of(struct binary *b)
 {
 	if (!b->runtime)
-		b->runtime = (int8_t)(MAX(runtime_of_file(b), -1) + 2);
+		b->runtime = (int8_t)(MAX(decode_runtime_of_file(b), -1) + 2);
 	return b->runtime - 2;
 }
 
@@ -293,9 +294,9 @@ static void runtimes_meet_mapping(struct runtimes *r, const struct process *p, c
 	have = runtimes_find(r, p);
 	if (!have)
 		have = runtime_process_add(r, p);
-	if (!have || runtime_process_has(have, runtime_list[index]))
+	if (!have || runtime_process_has(have, decode_runtime((uint32_t)index)))
 		return;
-	runtimes_add_slot(have, runtime_list[index], m);
+	runtimes_add_slot(have, decode_runtime((uint32_t)index), m);
 }
 
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)

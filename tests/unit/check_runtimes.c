@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which process runs a runtime, its walks, and the names of its frames; decoders answer during the call, as in a replay. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/engine/runtimes.h"
+#include "fake_runtime.h"
+
+Suite *runtimes_suite(void);
+
+/* --- a runtime: a frame's word is the key, its line is at the key --- */
+
+static int fake_frame_of(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
+{
+	const struct fake_code *code = (const void *)(uintptr_t)w->word[0];
+
+	if (w->word[0] == 1)
+		return -EBADMSG;
+	if (!w->word[0]) {
+		ret->flags = RUNTIME_HIDDEN;
+		return 0;
+	}
+	*ret = (struct runtime_frame){.key = w->word[0], .cookie[0] = w->word[1], .position = 3,
+				      .flags = w->last ? RUNTIME_ENTRY : 0};
+	(void)code;
+	return 0;
+}
+
+static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach,
+				       .decode = fake_decode, .frame = fake_frame_of};
+static const struct runtime_ops *const list[] = {&ops, NULL};
+
+/* --- decoders that answer at once, of this process' memory --- */
+
+static int memory_of_self(struct memory *m, uint64_t addr, void *to, size_t len)
+{
+	memcpy(to, (const void *)(uintptr_t)addr, len);
+	return 0;
+}
+
+static struct memory memory = {.read = memory_of_self};
+static uint32_t questions;
+
+static int replay_reads(void *ctx, const struct decoders_target *t, const struct runtime_frame *frame, struct memory **m,
+			uint64_t *ret_bias)
+{
+	questions += frame != NULL;
+	memory_question(&memory);
+	*m = &memory;
+	if (ret_bias)
+		*ret_bias = 0;
+	return 0;
+}
+
+static const struct decoders_replay replay = {.reads = replay_reads};
+
+static int host_on_ask(struct host *h, const struct host_request *req, host_answer_fn *fn, void *ctx)
+{
+	fn(ctx, 0, -1, &replay, sizeof(replay));
+	return 0;
+}
+
+static void host_on_cancel(struct host *h, void *ctx)
+{
+}
+
+static const struct host_ops host_ops = {.ask = host_on_ask, .cancel = host_on_cancel};
+static struct host host = {.ops = &host_ops};
+
+/* --- the engine's side --- */
+
+static struct decoders *ds;
+static struct runtimes *runtimes;
+static struct ledger_engine ledger;
+static struct mapped_file *file;
+static struct mapping map;
+static struct space *space;
+static struct process process;
+static struct unwind_stack stack;
+static struct runtimes_stack out;
+static struct fake_code codes[3] = {{"one", 10, 2}, {"two", 20, 0}, {"three", 30, 4}};
+static char unknown[64];
+
+static void on_unknown(void *ctx, uint32_t pid, const char *runtime, const char *why)
+{
+	snprintf(unknown, sizeof(unknown), "%u %s %s", pid, runtime, why);
+}
+
+static void make_process(void)
+{
+	file = mapped_file_new(MAPPED_FILE, "/usr/bin/fake", 13);
+	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "fake", &file->binary), 0);
+	file->state = MAPPED_READY;
+	space = space_new();
+	ck_assert_int_eq(space_map(&space, 0x1000, 0x9000, 0, file), 0);
+	map = *space_find(space, 0x1000);
+	process = (struct process){.pid = 42, .start_ns = 1, .exec_id = 7, .cgroup_id = 5, .space = space};
+	stack = (struct unwind_stack){.count = 1};
+	stack.frames[0] = (struct frame){.kind = KIND_NATIVE, .pc = 0x1100, .map = &map};
+}
+
+static void setup(void)
+{
+	const struct decoders_config cfg = {.host = &host, .epoll = -1};
+	const struct runtimes_config own = {.ledger = &ledger, .bytes_max = 1 << 20, .unknown = on_unknown};
+	struct runtimes_config with = own;
+
+	fake_begin();
+	decode_set_runtimes(fake_of_file, list);
+	unknown[0] = '\0';
+	questions = 0;
+	ledger = (struct ledger_engine){0};
+	make_process();
+	ck_assert_int_eq(decoders_new(&cfg, &ds), 0);
+	with.decoders = ds;
+	ck_assert_int_eq(runtimes_new(&with, &runtimes), 0);
+}
+
+static void teardown(void)
+{
+	runtimes = runtimes_free(runtimes);
+	ds = decoders_free(ds);
+	space_put(space);
+	mapped_file_put(file);
+	decode_set_runtimes(NULL, NULL);
+}
+
+static void meet(void)
+{
+	runtimes_meet(runtimes, &process, &stack, NSEC_PER_SEC);
+}
+
+/* A sample with a walk of these words, two for each frame. */
+static struct sample sample_of(uint32_t generation, uint32_t frames, const uint64_t (*words)[2])
+{
+	static struct {
+		struct otp_walked head;
+		uint64_t word[3 * 16];
+	} walk;
+	struct sample s = {.head = {.pid = 42, .arch = OTP_ARCH_X86_64}};
+
+	walk.head = (struct otp_walked){.generation = generation, .frames = (uint16_t)frames, .frame_words = 3};
+	for (uint32_t i = 0; i < frames; i++) {
+		walk.word[3 * i] = 0x5000 + i;
+		walk.word[3 * i + 1] = words[i][0];
+		walk.word[3 * i + 2] = words[i][1];
+	}
+	s.walks[0] = &walk.head;
+	return s;
+}
+
+static uint64_t key(int i)
+{
+	return (uint64_t)(uintptr_t)&codes[i];
+}
+
+static uint32_t generation_of(const struct process *p)
+{
+	struct otp_walks walks;
+
+	ck_assert(runtimes_walks(runtimes, p, &walks));
+	return walks.generation;
+}
+
+/* --- facts --- */
+
+START_TEST(file_of_a_runtime_leads_to_walks)
+{
+	struct otp_walks walks;
+
+	ck_assert(!runtimes_walks(runtimes, &process, &walks));
+	meet();
+	ck_assert(runtimes_walks(runtimes, &process, &walks));
+	ck_assert_uint_eq(walks.start_ns, 1);
+	ck_assert_uint_eq(walks.exec_id, 7);
+	ck_assert_uint_eq(walks.plan[0].base, 4096);
+	ck_assert_uint_eq(walks.plan[1].start, OTP_WALK_NONE);
+	process.walks = walks.generation;
+	ck_assert(!runtimes_walks(runtimes, &process, &walks));
+	ck_assert_uint_eq(ledger.runtimes_attached, 1);
+}
+END_TEST
+
+START_TEST(unknown_version_is_reported_once)
+{
+	struct runtimes_state s;
+	struct otp_walks walks;
+
+	fake_attach_err = -ENOTSUP;
+	meet();
+	ck_assert_str_eq(unknown, "42 Fake a version of tomorrow");
+	unknown[0] = '\0';
+	meet();
+	ck_assert_str_eq(unknown, "");
+	ck_assert(!runtimes_walks(runtimes, &process, &walks));
+	ck_assert(runtimes_state(runtimes, &process, 0, &s));
+	ck_assert(!s.walked);
+	ck_assert_str_eq(s.state, "a version of tomorrow");
+	ck_assert_uint_eq(ledger.runtimes_refused, 1);
+}
+END_TEST
+
+START_TEST(frames_have_names_lines_and_files)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 3, (const uint64_t[][2]){{key(0), 10}, {0, 0}, {key(2), 30}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_uint_eq(out.nr, 1);
+	ck_assert_uint_eq(out.half[0].nr, 3);
+	ck_assert(out.half[0].whole);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
+	ck_assert_str_eq(out.half[0].frames[0].file->s, "/srv/one.fake");
+	ck_assert_uint_eq(out.half[0].frames[0].line, 11);
+	ck_assert_uint_eq(out.half[0].frames[0].kind, KIND_LUAJIT);
+	ck_assert_uint_eq(out.half[0].frames[0].named_by, NAME_RUNTIME);
+	ck_assert(out.half[0].flags[1] & RUNTIME_HIDDEN);
+	ck_assert(out.half[0].flags[2] & RUNTIME_ENTRY);
+}
+END_TEST
+
+START_TEST(function_is_asked_for_once)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 2, (const uint64_t[][2]){{key(0), 10}, {key(0), 10}});
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_uint_eq(questions, 1);
+}
+END_TEST
+
+START_TEST(object_that_is_another_by_now_has_no_name)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 99}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "[Fake function]");
+	ck_assert_uint_eq(out.half[0].frames[0].named_by, NAME_RAW);
+	ck_assert_uint_eq(ledger.walk_frames_unknown, 1);
+}
+END_TEST
+
+START_TEST(walk_ends_before_words_that_are_no_frame)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 3, (const uint64_t[][2]){{key(0), 10}, {1, 0}, {key(2), 30}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_uint_eq(out.half[0].nr, 1);
+	ck_assert(!out.half[0].whole);
+}
+END_TEST
+
+START_TEST(fork_has_its_parents_runtime)
+{
+	struct process child = process;
+	struct otp_walks walks;
+	uint32_t generation;
+	struct sample s;
+
+	meet();
+	generation = generation_of(&process);
+	child.pid = 43;
+	child.start_ns = 2;
+	s = sample_of(generation, 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_uint_eq(out.nr, 1);
+	ck_assert(runtimes_walks(runtimes, &child, &walks));
+	ck_assert_uint_ne(walks.generation, generation);
+	ck_assert_uint_eq(walks.start_ns, 2);
+}
+END_TEST
+
+START_TEST(program_after_an_exec_has_none)
+{
+	struct process next = process;
+	struct otp_walks walks;
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	next.exec_id = 8;
+	ck_assert_int_eq(runtimes_frames(runtimes, &next, &s, true, &out), 0);
+	ck_assert_uint_eq(out.nr, 0);
+	ck_assert(!runtimes_walks(runtimes, &next, &walks));
+}
+END_TEST
+
+START_TEST(walks_that_nobody_knows_are_left_out)
+{
+	struct sample s = sample_of(77, 1, (const uint64_t[][2]){{key(0), 10}});
+
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_uint_eq(out.nr, 0);
+}
+END_TEST
+
+START_TEST(processes_are_bounded)
+{
+	struct process p = process;
+	struct otp_walks walks;
+
+	for (uint32_t i = 0; i < RUNTIME_PROCESSES_MAX + 10; i++) {
+		p.pid = 100 + i;
+		runtimes_meet(runtimes, &p, &stack, NSEC_PER_SEC);
+	}
+	p.pid = 100;
+	ck_assert(!runtimes_walks(runtimes, &p, &walks));
+}
+END_TEST
+
+Suite *runtimes_suite(void)
+{
+	Suite *s = suite_create("runtimes");
+	TCase *t = tcase_create("runtimes");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, file_of_a_runtime_leads_to_walks);
+	tcase_add_test(t, unknown_version_is_reported_once);
+	tcase_add_test(t, frames_have_names_lines_and_files);
+	tcase_add_test(t, function_is_asked_for_once);
+	tcase_add_test(t, object_that_is_another_by_now_has_no_name);
+	tcase_add_test(t, walk_ends_before_words_that_are_no_frame);
+	tcase_add_test(t, fork_has_its_parents_runtime);
+	tcase_add_test(t, program_after_an_exec_has_none);
+	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
+	tcase_add_test(t, processes_are_bounded);
+	suite_add_tcase(s, t);
+	return s;
+}

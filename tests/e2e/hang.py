@@ -21,16 +21,9 @@ NOBODY = 65534 # the attacker
 STATUS_S, STOP_S, WATCH_S = 2, 10, 6
 # On root's mounts a worker may hang, with the samples that it has; what follows goes on after so long.
 ABANDONED_S = 5
-<<<<<<< HEAD
 # Monitor, engine, net, indexer, fetcher, two openers; and those that hang. The daemon leaves 32 of them behind at most
 # (ABANDONED_MAX); no mode may need as many.
 PROCESSES_MAX = 7 + 24
-INNER = ["descend"] * 20 + ["timed", "run_rounds", "main"]
-PARTS = ("work_half", "work_third", "work_fifth")
-=======
-# Monitor, engine, net, indexer, fetcher, two openers; and eight of each kind that may be abandoned.
-PROCESSES_MAX = 7 + 3 * 8
->>>>>>> b13
 
 # Where, style, how, so many programs, the request that is never answered: see tests/programs/hang/hang.c.
 # "lines" are reads of debug information, which the indexer maps. "shared" are reads of pages that others already read:

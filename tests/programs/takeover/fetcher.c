@@ -46,7 +46,8 @@ static void read_files(const struct config *c)
 		for (uint32_t h = 0; h < c->exporters[i].nr_headers; h++)
 			bad += strstr(c->exporters[i].headers[h], HELD_SECRET) != NULL;
 	}
-	takeover_ok(keys && !read_some, "fetcher opens no file of the host, and no key of an exporter (%u, %u keys)", read_some, keys);
+	takeover_ok(keys && !read_some, "fetcher opens no file of the host, and no key of an exporter (%u, %u keys)",
+		    read_some, keys);
 	takeover_ok(!bad, "fetcher's configuration has no exporter's secret");
 }
 
@@ -75,7 +76,8 @@ static void look_at_descriptors(void)
 		writable += S_ISREG(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
 		secrets += S_ISREG(st.st_mode) && takeover_holds_secret(fd);
 	}
-	takeover_ok(writable == 1 && !secrets, "fetcher has one file to write (%u), and descriptors without secrets", writable);
+	takeover_ok(writable == 1 && !secrets, "fetcher has one file to write (%u), and descriptors without secrets",
+		    writable);
 }
 
 static void open_sockets(void)

@@ -102,7 +102,9 @@ static bool netroot_is_same(const char *copy, const struct stat *st, bool is_key
 {
 	struct stat have;
 
-	return !stat(copy, &have) && !(is_key && have.st_mode & S_IROTH) && have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	if (stat(copy, &have) < 0 || (is_key && have.st_mode & S_IROTH))
+		return false;
+	return have.st_size == st->st_size && have.st_mtim.tv_sec == st->st_mtim.tv_sec &&
 	       have.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
 }
 

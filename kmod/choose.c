@@ -94,17 +94,28 @@ static bool plan_holds(const struct otp_plan *p, u64 start_ns, u64 exec_id)
 	return p->start_ns == start_ns && p->exec_id == exec_id;
 }
 
-static void choice_take(struct otprof_choice *c, const struct otp_plan *p)
+static void choice_take(struct otprof_choice *c, const struct otp_plan *p, enum otprof_walk_of walk)
 {
+	c->walk = p->flags & OTP_PLAN_WALK ? walk : OTPROF_WALK_OF_NOBODY;
 	c->plan_gen = p->generation;
 	c->stack_bytes = p->stack_bytes;
 	c->base_bytes = p->base_units * OTP_BASE_UNIT;
 }
 
 /*
+ * Whether the process has run no program of its own since it was forked: its
+ * first thread, which a thread that executes one becomes. The count of execs
+ * cannot say it: parent and child may each have executed a program since.
+ */
+static bool is_fork(void)
+{
+	return task_is_alive(current) && READ_ONCE(READ_ONCE(current->group_leader)->flags) & PF_FORKNOEXEC;
+}
+
+/*
  * A process without a plan inherits the selection of its nearest ancestor with
- * one. It inherits the size of the copy only from a parent that runs the same
- * program: a fork, and no exec since.
+ * one. It inherits the size of the copy, and the walks, only from a parent that
+ * runs the same program: a fork, and no exec since.
  */
 static void choose_inherited(struct otprof_choice *c, const struct otprof_session *s, const struct otp_defaults *d,
 			     const struct otprof_subject *who)
@@ -118,7 +129,7 @@ static void choose_inherited(struct otprof_choice *c, const struct otprof_sessio
 
 		if (p && plan_holds(p, otprof_compat_start_ns(READ_ONCE(at->group_leader)), exec_id)) {
 			if (!up && who->exec_id == exec_id) {
-				choice_take(c, p);
+				choice_take(c, p, is_fork() ? OTPROF_WALK_OF_PARENT : OTPROF_WALK_OF_NOBODY);
 				c->mode = OTP_MODE_INHERITED;
 			}
 			if (!(p->flags & OTP_PLAN_SAME_PROGRAM) || who->exec_id == exec_id)
@@ -136,7 +147,7 @@ static void choose_by_plan(struct otprof_choice *c, const struct otprof_session 
 	const struct otp_plan *p = otprof_plans_find(&s->plans, who->pid);
 
 	if (p && plan_holds(p, who->start_ns, who->exec_id)) {
-		choice_take(c, p);
+		choice_take(c, p, OTPROF_WALK_OF_PROCESS);
 		c->select = p->select;
 		c->planned = true;
 		return;
@@ -188,6 +199,25 @@ static void choose_copy(struct otprof_choice *c, const struct otprof_session *s,
 	if (!c->stack_bytes && !c->planned)
 		choose_hint(c, s);
 	c->tick_bytes = otp_copy_default(&c->stack_bytes, &c->base_bytes, d);
+}
+
+/* Of the exec that they were made for, whatever the plan holds for. */
+const struct otp_walks_ready *otprof_choose_walks(const struct otprof_session *s, const struct otprof_subject *who,
+						  const struct otprof_choice *choice)
+{
+	const struct otp_walks_ready *w;
+	u64 start_ns = who->start_ns;
+	u32 pid = who->pid;
+
+	if (!choice->walk)
+		return NULL;
+	if (choice->walk == OTPROF_WALK_OF_PARENT) {
+		pid = who->ppid;
+		start_ns = otprof_compat_start_ns(READ_ONCE(who->parent->group_leader));
+	}
+	w = otprof_plans_find_walks(&s->plans, pid);
+	/* A child that has not executed anything has its parent's count of execs. */
+	return w && w->start_ns == start_ns && w->exec_id == who->exec_id ? w : NULL;
 }
 
 /* Interrupts on an idle CPU are of no process: plans and rules are not for them, nor for the idle task's parent. */

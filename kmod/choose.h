@@ -11,6 +11,7 @@
 
 #include "kmod/uapi/otprof.h"
 
+struct otp_walks_ready;
 struct otprof_session;
 struct task_struct;
 
@@ -22,6 +23,9 @@ struct otprof_subject {
 	char comm[OTP_COMM_LEN];
 };
 
+/* Whose walks apply. */
+enum otprof_walk_of { OTPROF_WALK_OF_NOBODY, OTPROF_WALK_OF_PROCESS, OTPROF_WALK_OF_PARENT };
+
 struct otprof_choice {
 	u32 stack_bytes; /* by plan, hint or default */
 	u32 base_bytes;
@@ -29,6 +33,7 @@ struct otprof_choice {
 	u32 mode; /* OTP_MODE_INHERITED */
 	u32 tick_bytes; /* the most that this tick copies; 0: no bound */
 	u8 select;
+	u8 walk; /* enum otprof_walk_of */
 	bool planned; /* the process has a plan of its own */
 };
 
@@ -37,5 +42,8 @@ void otprof_choose_subject(struct otprof_subject *who);
 /* True: selected, and *ret is set. */
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
 		   struct otprof_choice *ret);
+/* The walks that apply to a task that was chosen; borrowed until rcu_read_unlock. NULL: none. */
+const struct otp_walks_ready *otprof_choose_walks(const struct otprof_session *s, const struct otprof_subject *who,
+						  const struct otprof_choice *choice);
 
 #endif

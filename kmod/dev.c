@@ -135,6 +135,17 @@ static long dev_set_plan(struct otprof_session *s, const void __user *arg)
 	return otprof_plans_set(&s->plans, p.pid, p.op == OTPROF_SET ? &p.plan : NULL);
 }
 
+static long dev_set_walks(struct otprof_session *s, const void __user *arg)
+{
+	struct otprof_set_walks w;
+
+	if (copy_from_user(&w, arg, sizeof(w)))
+		return -EFAULT;
+	if (!op_valid(w.op) || (w.op == OTPROF_SET && !otp_walk_sound(&w.walks)))
+		return -EINVAL;
+	return otprof_plans_set_walks(&s->plans, w.pid, w.op == OTPROF_SET ? &w.walks : NULL);
+}
+
 static long dev_set_hint(struct otprof_session *s, const void __user *arg)
 {
 	struct otprof_set_hint h;
@@ -203,6 +214,8 @@ static long dev_ioctl_configured(struct otprof_session *s, unsigned int cmd, uns
 		return dev_set_defaults(s, at);
 	case OTPROF_IOC_PLAN:
 		return dev_set_plan(s, at);
+	case OTPROF_IOC_WALKS:
+		return dev_set_walks(s, at);
 	case OTPROF_IOC_HINT:
 		return dev_set_hint(s, at);
 	case OTPROF_IOC_RULE:

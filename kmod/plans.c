@@ -36,6 +36,7 @@ static int table_init(struct otprof_table *t, u32 max, u32 key_len, u32 value_le
 	get_random_bytes(&t->seed, sizeof(t->seed));
 	t->max = max;
 	t->nr = 0;
+	t->swept = jiffies - HZ;
 	t->key_len = key_len;
 	t->value_len = value_len;
 	return t->buckets ? 0 : -ENOMEM;
@@ -134,17 +135,16 @@ static bool is_gone(u32 pid)
 	return gone;
 }
 
-/* Whether there is room now. Not more often than once a second: it looks at every plan. */
-static bool plans_sweep(struct otprof_plans *p)
+/* Of a table by process: whether there is room now. Not more often than once a second: it looks at every entry. */
+static bool table_sweep(struct otprof_table *t)
 {
-	struct otprof_table *t = &p->plans;
 	struct hlist_node *next;
 	struct entry *e;
 	u32 i;
 
-	if (time_before(jiffies, p->swept + HZ))
+	if (time_before(jiffies, t->swept + HZ))
 		return false;
-	p->swept = jiffies;
+	t->swept = jiffies;
 	for (i = 0; i < 1U << t->bits; i++)
 		hlist_for_each_entry_safe(e, next, &t->buckets[i], node)
 			if (is_gone(*(const u32 *)e->key))
@@ -152,17 +152,26 @@ static bool plans_sweep(struct otprof_plans *p)
 	return t->nr < t->max;
 }
 
-int otprof_plans_init(struct otprof_plans *p, u32 plans_max, u32 hints_max, u32 rules_max)
+/* Of a table by process; NULL removes. */
+static int table_set_of_process(struct otprof_table *t, u32 pid, const void *value)
+{
+	int err = table_set(t, &pid, value);
+
+	return err == -E2BIG && table_sweep(t) ? table_set(t, &pid, value) : err;
+}
+
+int otprof_plans_init(struct otprof_plans *p, const struct otprof_plans_sizes *max)
 {
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	p->swept = jiffies - HZ;
-	err = table_init(&p->plans, plans_max, sizeof(u32), sizeof(struct otp_plan));
+	err = table_init(&p->plans, max->plans, sizeof(u32), sizeof(struct otp_plan));
 	if (!err)
-		err = table_init(&p->hints, hints_max, OTP_COMM_LEN, sizeof(struct otp_hint));
+		err = table_init(&p->walks, max->walks, sizeof(u32), sizeof(struct otp_walks_ready));
 	if (!err)
-		err = table_init(&p->rules, rules_max, sizeof(u64), sizeof(struct otp_cgroup_rule));
+		err = table_init(&p->hints, max->hints, OTP_COMM_LEN, sizeof(struct otp_hint));
+	if (!err)
+		err = table_init(&p->rules, max->rules, sizeof(u64), sizeof(struct otp_cgroup_rule));
 	if (err)
 		otprof_plans_done(p);
 	return err;
@@ -171,13 +180,14 @@ int otprof_plans_init(struct otprof_plans *p, u32 plans_max, u32 hints_max, u32 
 void otprof_plans_done(struct otprof_plans *p)
 {
 	table_done(&p->plans);
+	table_done(&p->walks);
 	table_done(&p->hints);
 	table_done(&p->rules);
 }
 
 u64 otprof_plans_bytes(const struct otprof_plans *p)
 {
-	return table_bytes(&p->plans) + table_bytes(&p->hints) + table_bytes(&p->rules);
+	return table_bytes(&p->plans) + table_bytes(&p->walks) + table_bytes(&p->hints) + table_bytes(&p->rules);
 }
 
 static u64 table_most(u32 max, u32 value_len)
@@ -185,17 +195,31 @@ static u64 table_most(u32 max, u32 value_len)
 	return (sizeof(struct hlist_head) << table_bits(max)) + max * (u64)(sizeof(struct entry) + value_len);
 }
 
-u64 otprof_plans_most(u32 plans_max, u32 hints_max, u32 rules_max)
+u64 otprof_plans_most(const struct otprof_plans_sizes *max)
 {
-	return table_most(plans_max, sizeof(struct otp_plan)) + table_most(hints_max, sizeof(struct otp_hint)) +
-	       table_most(rules_max, sizeof(struct otp_cgroup_rule));
+	return table_most(max->plans, sizeof(struct otp_plan)) + table_most(max->walks, sizeof(struct otp_walks_ready)) +
+	       table_most(max->hints, sizeof(struct otp_hint)) + table_most(max->rules, sizeof(struct otp_cgroup_rule));
 }
 
 int otprof_plans_set(struct otprof_plans *p, u32 pid, const struct otp_plan *plan)
 {
-	int err = table_set(&p->plans, &pid, plan);
+	return table_set_of_process(&p->plans, pid, plan);
+}
 
-	return err == -E2BIG && plans_sweep(p) ? table_set(&p->plans, &pid, plan) : err;
+int otprof_plans_set_walks(struct otprof_plans *p, u32 pid, const struct otp_walks *walks)
+{
+	struct otp_walks_ready *ready;
+	int err;
+
+	if (!walks)
+		return table_set_of_process(&p->walks, pid, NULL);
+	ready = kmalloc(sizeof(*ready), GFP_KERNEL);
+	if (!ready)
+		return -ENOMEM;
+	otp_walks_prepare(ready, walks, pid);
+	err = table_set_of_process(&p->walks, pid, ready);
+	kfree(ready);
+	return err;
 }
 
 int otprof_plans_set_hint(struct otprof_plans *p, const char comm[OTP_COMM_LEN], const struct otp_hint *hint)
@@ -211,6 +235,11 @@ int otprof_plans_set_rule(struct otprof_plans *p, u64 cgroup_id, const struct ot
 const struct otp_plan *otprof_plans_find(const struct otprof_plans *p, u32 pid)
 {
 	return table_find(&p->plans, &pid);
+}
+
+const struct otp_walks_ready *otprof_plans_find_walks(const struct otprof_plans *p, u32 pid)
+{
+	return table_find(&p->walks, &pid);
 }
 
 const struct otp_hint *otprof_plans_find_hint(const struct otprof_plans *p, const char comm[OTP_COMM_LEN])

@@ -17,6 +17,7 @@
 #include "kmod/session.h"
 #include "kmod/uapi/otprof_copy.h"
 #include "kmod/ustack.h"
+#include "kmod/walk.h"
 
 #define HAS_NO_USER      (OTP_MODE_KTHREAD | OTP_MODE_NO_USER | OTP_MODE_EXITING)
 #define SECTION          ((u32)sizeof(struct otp_section))
@@ -122,11 +123,26 @@ static void sample_measure_stack(struct otprof_sample *s)
 	s->stack_more = want - s->stack_bytes;
 }
 
+static void sample_walk(struct otprof_sample *s)
+{
+	struct otprof_walking *w = s->c->walking;
+	const struct otp_walks_ready *walks;
+
+	if (!w || s->mode & OTP_MODE_COMPAT)
+		return;
+	walks = otprof_choose_walks(s->c->session, &s->who, &s->choice);
+	if (!walks)
+		return;
+	otprof_walk(w, walks, s->tls_base);
+	s->walk_bytes = w->bytes;
+}
+
 static u32 sample_measure_user(struct otprof_sample *s)
 {
 	s->tls_base = otprof_compat_tls_base();
 	sample_measure_stack(s);
-	return SECTION + REGS_BYTES + SECTION + sizeof(struct otp_ustack) + s->stack_bytes;
+	sample_walk(s);
+	return s->walk_bytes + SECTION + REGS_BYTES + SECTION + sizeof(struct otp_ustack) + s->stack_bytes;
 }
 
 u32 otprof_sample_measure(struct otprof_sample *s)
@@ -140,6 +156,7 @@ u32 otprof_sample_measure(struct otprof_sample *s)
 		bytes += SECTION + s->kstack_bytes;
 	}
 	s->tls_base = s->stack_end = s->stack_more = s->base_more = 0;
+	s->walk_bytes = 0;
 	if (s->user)
 		bytes += sample_measure_user(s);
 	return bytes;
@@ -199,6 +216,13 @@ static u32 sample_put_kstack(const struct otprof_sample *s, struct otp_sample *h
 	return at + SECTION + s->kstack_bytes;
 }
 
+static u32 sample_put_walks(const struct otprof_sample *s, struct otp_sample *head, u32 at)
+{
+	memcpy((u8 *)head + at, s->c->walking->sections, s->walk_bytes);
+	head->nr_sections += s->c->walking->nr;
+	return at + s->walk_bytes;
+}
+
 /* Copies to `to`; returns the bytes of stack. If chunks follow, pages missing at the end are a hole too. */
 static u32 sample_copy_stack(struct otprof_sample *s, void *to)
 {
@@ -247,6 +271,8 @@ u32 otprof_sample_write(struct otprof_sample *s, void *to)
 		at = sample_put_regs(s, head, at);
 	if (s->mode & OTP_MODE_KERNEL)
 		at = sample_put_kstack(s, head, at);
+	if (s->walk_bytes)
+		at = sample_put_walks(s, head, at);
 	if (s->user)
 		at = sample_put_ustack(s, head, at);
 	head->mode = s->mode | s->choice.mode;

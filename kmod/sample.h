@@ -32,6 +32,7 @@ struct otprof_sample {
 	u64 sp, tls_base;
 	u32 mode; /* OTP_MODE_* */
 	u32 kstack_bytes; /* of addresses in c->kstack */
+	u32 walk_bytes; /* of sections in c->walking */
 	u64 stack_addr;
 	u64 stack_end;   /* of the thread's own stack, 0: unknown */
 	bool stack_known; /* the copy lies below stack_end: missing pages are holes */

@@ -13,6 +13,7 @@
 #include "kmod/counter.h"
 #include "kmod/life.h"
 #include "kmod/timers.h"
+#include "kmod/walk.h"
 
 unsigned int otprof_memory_max = 256;
 unsigned int otprof_sessions_max = 4;
@@ -86,8 +87,22 @@ static struct otprof_cpu *session_new_cpu(struct otprof_session *s, unsigned int
 	c->session = s;
 	c->cpu = cpu;
 	c->counters = otprof_session_counters(s, cpu);
+	if (s->walks_max) {
+		c->walking = otprof_compat_vzalloc(sizeof(*c->walking));
+		if (!c->walking) {
+			kfree(c);
+			return NULL;
+		}
+	}
 	otprof_timers_init_cpu(c);
 	return c;
+}
+
+static void session_free_cpu(struct otprof_cpu *c)
+{
+	if (c)
+		vfree(c->walking);
+	kfree(c);
 }
 
 /* Frees what config allocated, whole or in part. Neither ticks nor the wake-up may run any more. */
@@ -96,7 +111,7 @@ static void config_undo(struct otprof_session *s)
 	unsigned int cpu;
 
 	for (cpu = 0; s->cpus && cpu < s->cpus_nr; cpu++)
-		kfree(s->cpus[cpu]);
+		session_free_cpu(s->cpus[cpu]);
 	vfree(s->cpus);
 	vfree(s->pending);
 	kfree(rcu_dereference_protected(s->defaults, true));
@@ -147,6 +162,8 @@ static bool config_valid(const struct otprof_config *c)
 		return false;
 	if (!is_power_of_2(c->ring_bytes) || c->ring_bytes < PAGE_SIZE || c->ring_bytes > OTPROF_RING_MAX)
 		return false;
+	if (c->walks_max > OTPROF_PLANS_MAX)
+		return false;
 	if (c->plans_max > OTPROF_PLANS_MAX || c->hints_max > OTPROF_PLANS_MAX || c->rules_max > OTPROF_PLANS_MAX)
 		return false;
 	return !memchr_inv(c->reserved, 0, sizeof(c->reserved)) && defaults_valid(&c->defaults);
@@ -159,10 +176,18 @@ static int config_check_flags(const struct otprof_config *c)
 	return c->flags & OTPROF_CONFIG_HARDWARE ? otprof_counter_try(c->period_ns) : 0;
 }
 
+static struct otprof_plans_sizes config_sizes(const struct otprof_config *c)
+{
+	return (struct otprof_plans_sizes){
+		.plans = c->plans_max, .walks = c->walks_max, .hints = c->hints_max, .rules = c->rules_max,
+	};
+}
+
 /* Memory that grows with the requested sizes. */
 static int config_check_memory(const struct otprof_config *c)
 {
-	u64 bytes = c->ring_bytes + otprof_plans_most(c->plans_max, c->hints_max, c->rules_max);
+	const struct otprof_plans_sizes max = config_sizes(c);
+	u64 bytes = c->ring_bytes + otprof_plans_most(&max);
 
 	return bytes > (u64)otprof_memory_max << 20 ? -E2BIG : 0;
 }
@@ -235,13 +260,14 @@ int otprof_session_set_defaults(struct otprof_session *s, const struct otp_defau
 
 static int config_parts(struct otprof_session *s, const struct otprof_config *c)
 {
+	const struct otprof_plans_sizes max = config_sizes(c);
 	unsigned long counters = PAGE_ALIGN(nr_cpu_ids * sizeof(struct otp_cpu_counters)) >> PAGE_SHIFT;
 	int err;
 
 	err = session_init_masks(s, c);
 	err = err ? err : otprof_area_init(&s->counters_area, counters, 0);
 	err = err ? err : session_init_ring(s, c->ring_bytes);
-	err = err ? err : otprof_plans_init(&s->plans, c->plans_max, c->hints_max, c->rules_max);
+	err = err ? err : otprof_plans_init(&s->plans, &max);
 	err = err ? err : session_init_cpus(s);
 	return err ? err : otprof_session_set_defaults(s, &c->defaults);
 }
@@ -260,6 +286,7 @@ int otprof_session_config(struct otprof_session *s, const struct otprof_config *
 		return err;
 	s->period_ns = c->period_ns;
 	s->flags = c->flags;
+	s->walks_max = c->walks_max;
 	err = config_parts(s, c);
 	if (err)
 		config_undo(s);
@@ -310,7 +337,9 @@ int otprof_session_set_period(struct otprof_session *s, u64 period_ns)
 
 static u64 session_memory(const struct otprof_session *s)
 {
-	return otprof_plans_bytes(&s->plans) + cpumask_weight(s->wanted) * sizeof(struct otprof_cpu);
+	u64 per_cpu = sizeof(struct otprof_cpu) + (s->walks_max ? sizeof(struct otprof_walking) : 0);
+
+	return otprof_plans_bytes(&s->plans) + cpumask_weight(s->wanted) * per_cpu;
 }
 
 void otprof_session_times(struct otprof_session *s, struct otprof_times *ret)

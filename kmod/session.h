@@ -49,6 +49,7 @@ struct otprof_cpu {
 	u64 time_ns;
 	u64 seq;
 	u64 kstack[OTP_KSTACK_MAX];
+	struct otprof_walking *walking; /* owned; NULL: the session has no room for walks */
 
 	u64 usual_ns; /* moving average of a tick's duration */
 	u64 run_ns, runs, longest_ns; /* other CPUs read them without a lock */
@@ -65,6 +66,7 @@ struct otprof_session {
 	bool configured;
 	u64 flags; /* OTPROF_CONFIG_* */
 	u32 ring_bytes;
+	u32 walks_max;
 	struct cpumask *wanted; /* owned */
 	struct otprof_cpu **cpus; /* owned, by CPU number; NULL for those not wanted */
 	unsigned int cpus_nr;

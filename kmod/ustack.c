@@ -56,16 +56,21 @@ u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes)
 	return end;
 }
 
+bool otprof_ustack_read(void *to, u32 len, u64 addr)
+{
+	return ustack_copy(to, len, addr) == len;
+}
+
 bool otprof_ustack_there(u64 addr)
 {
 	u64 word;
 
-	return ustack_copy(&word, sizeof(word), addr) == sizeof(word);
+	return otprof_ustack_read(&word, sizeof(word), addr);
 }
 
 u64 otprof_ustack_word(u64 addr)
 {
 	u64 word;
 
-	return ustack_copy(&word, sizeof(word), addr) == sizeof(word) ? word : 0;
+	return otprof_ustack_read(&word, sizeof(word), addr) ? word : 0;
 }

@@ -16,6 +16,8 @@
  */
 u32 otprof_ustack_copy(void *to, u32 want, u64 addr, bool *ret_holes);
 
+/* Copies all len bytes, a multiple of 8, or returns false: then `to` may hold some of them. */
+bool otprof_ustack_read(void *to, u32 len, u64 addr);
 /* Whether the word at addr is readable. */
 bool otprof_ustack_there(u64 addr);
 /* The word there; 0 if it cannot be read. */

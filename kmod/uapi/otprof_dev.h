@@ -21,9 +21,10 @@
 #include <linux/ioctl.h>
 
 #include "kmod/uapi/otprof.h"
+#include "kmod/uapi/otprof_walk.h"
 
 #define OTPROF_DEV_PATH    "/dev/otprof"
-#define OTPROF_DEV_VERSION 3
+#define OTPROF_DEV_VERSION 4
 #define OTPROF_CPUS_MAX    8192
 
 #define OTPROF_RATE_MAX  10000 /* Hz */
@@ -80,7 +81,8 @@ struct otprof_config {
 	__u32 rules_max;
 	struct otp_defaults defaults; /* running: 0, the module sets it */
 	__u64 flags; /* OTPROF_CONFIG_* */
-	__u64 reserved[2];
+	__u32 walks_max;
+	__u32 reserved[3];
 	__u64 cpus[OTPROF_CPUS_MAX / 64]; /* a bit for each CPU to sample */
 };
 
@@ -93,6 +95,12 @@ struct otprof_set_plan {
 	__u32 op; /* enum otprof_op */
 	__u32 pid;
 	struct otp_plan plan;
+};
+
+struct otprof_set_walks {
+	__u32 op;
+	__u32 pid;
+	struct otp_walks walks;
 };
 
 struct otprof_set_hint {
@@ -142,6 +150,7 @@ enum otprof_view {
 #define OTPROF_IOC_VIEW     _IO(OTPROF_IOC_MAGIC, 10) /* argument: enum otprof_view; returns a descriptor */
 #define OTPROF_IOC_CPUS     _IOR(OTPROF_IOC_MAGIC, 11, struct otprof_cpus)
 #define OTPROF_IOC_PERIOD   _IOW(OTPROF_IOC_MAGIC, 12, __u64) /* another period_ns, running or not */
+#define OTPROF_IOC_WALKS    _IOW(OTPROF_IOC_MAGIC, 13, struct otprof_set_walks)
 
 OTP_CHECK(struct otprof_info, 88);
 OTP_CHECK_AT(struct otprof_info, consumer_offset, 24);
@@ -150,6 +159,7 @@ OTP_CHECK_AT(struct otprof_config, defaults, 24);
 OTP_CHECK_AT(struct otprof_config, flags, 56);
 OTP_CHECK_AT(struct otprof_config, cpus, 80);
 OTP_CHECK(struct otprof_set_plan, 40);
+OTP_CHECK(struct otprof_set_walks, 288);
 OTP_CHECK(struct otprof_set_hint, 32);
 OTP_CHECK(struct otprof_set_rule, 24);
 OTP_CHECK(struct otprof_times, 72);

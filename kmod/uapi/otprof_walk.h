@@ -372,15 +372,11 @@ static __always_inline void otp_walk_put(struct otp_walker *w, __u64 word)
 static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 {
 	const struct otp_walk_sub *s = &w->ready.plan.sub[i];
-	__u64 from = s->from, at = s->at, pointer;
+	__u64 at = s->from * OTP_WALK_WORDS + s->at, pointer;
 	__u32 word;
 
-	OTP_WALK_OPAQUE(from);
-	if (from > i)
-		from = 0;
 	OTP_WALK_OPAQUE(at);
-	at &= OTP_WALK_WORDS - 1;
-	pointer = w->raw[from * OTP_WALK_WORDS + at] & ~(__u64)s->tag;
+	pointer = w->raw[at & (OTP_WALK_RAW - 1)] & ~(__u64)s->tag;
 	if (pointer && !otp_walk_read(w, i + 1, w->ready.bytes[i + 1], pointer + s->off))
 		return 0;
 	for (word = 0; word < OTP_WALK_WORDS; word++)
@@ -542,7 +538,7 @@ static __always_inline __u32 otp_walk_refusal(const struct otp_walker *w, __u32 
 		return OTP_WALK_END_FRAMES;
 	if (w->taken + 1 + w->used + words > OTP_WALK_OUT - OTP_WALK_SPARE)
 		return OTP_WALK_END_BYTES;
-	return w->reads >= OTP_WALK_READS ? OTP_WALK_END_READS : 0;
+	return 0;
 }
 
 /*
@@ -556,6 +552,9 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 	__u32 refusal;
 	__u32 i;
 
+	/* First of all: a step through empty arrays copies nothing, but reads. */
+	if (w->reads >= OTP_WALK_READS)
+		return otp_walk_over(w, OTP_WALK_END_READS);
 	if (otp_walk_passed(w)) {
 		if (otp_walk_leave(w))
 			return 1;

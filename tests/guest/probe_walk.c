@@ -530,7 +530,7 @@ static enum verdict watch_family(struct session *s, pid_t parent, pid_t child, c
 /* A signal makes the parent spin for a while, so that it is sampled. */
 static void spin_for_a_while(int sig)
 {
-	for (volatile int i = 0; i < 300000000; i++)
+	for (volatile int i = 0; i < 30000000; i++)
 		;
 }
 

@@ -17,6 +17,7 @@
 /* Its inode is fixed (Linux, include/linux/proc_ns.h: PROC_PID_INIT_INO). */
 
 #define PLANS_DEFAULT 8192
+#define WALKS_DEFAULT 1024
 #define HINTS_MAX     1024
 #define RULES_MAX     4096
 
@@ -151,6 +152,7 @@ static void kmod_config_fill(const struct source_config *cfg, struct cpus *cpus,
 	memcpy(c->cpus, cpus->word, sizeof(c->cpus));
 	c->period_ns = NSEC_PER_SEC / cfg->frequency_hz;
 	c->plans_max = cfg->plans_max ? cfg->plans_max : PLANS_DEFAULT;
+	c->walks_max = cfg->walks_max ? cfg->walks_max : WALKS_DEFAULT;
 	c->hints_max = HINTS_MAX;
 	c->rules_max = RULES_MAX;
 	c->defaults = cfg->defaults;
@@ -284,6 +286,15 @@ static int kmod_set_plan(struct source *s, uint32_t pid, const struct otp_plan *
 	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_PLAN, &set);
 }
 
+static int kmod_set_walk(struct source *s, uint32_t pid, const struct otp_walks *w)
+{
+	struct otprof_set_walks set = {.op = w ? OTPROF_SET : OTPROF_REMOVE, .pid = pid};
+
+	if (w)
+		set.walks = *w;
+	return kmod_call(kmod_self(s)->dev_fd, OTPROF_IOC_WALKS, &set);
+}
+
 static int kmod_set_hint(struct source *s, const char comm[OTP_COMM_LEN], const struct otp_hint *h)
 {
 	struct otprof_set_hint set = {.op = h ? OTPROF_SET : OTPROF_REMOVE};
@@ -366,6 +377,7 @@ const struct source_ops source_kmod = {
 	.set_rate = kmod_set_rate,
 	.set_defaults = kmod_set_defaults,
 	.set_plan = kmod_set_plan,
+	.set_walk = kmod_set_walk,
 	.set_hint = kmod_set_hint,
 	.set_cgroup = kmod_set_cgroup,
 	.follow_cpus = kmod_follow_cpus,

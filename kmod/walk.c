@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "kmod/walk.h"
+
+#include <linux/string.h>
+
+static void walk_plan(struct otprof_walking *w, const struct otp_walks_ready *walks, u32 index, u64 tls_base)
+{
+	struct otp_section head = { .type = OTP_SEC_WALK };
+	u8 *to = (u8 *)w->sections + w->bytes;
+
+	w->walker.ready = walks->plan[index];
+	head.len = otp_walk_run(&w->walker, tls_base, walks->generation, index);
+	if (w->bytes + sizeof(head) + head.len > sizeof(w->sections))
+		return;
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), w->walker.out, head.len);
+	w->bytes += sizeof(head) + head.len;
+	w->nr++;
+}
+
+void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base)
+{
+	u32 i;
+
+	w->bytes = w->nr = 0;
+	w->walker.taken = 0;
+	for (i = 0; i < OTP_WALK_PLANS; i++)
+		if (walks->plan[i].plan.start != OTP_WALK_NONE)
+			walk_plan(w, walks, i, tls_base);
+}

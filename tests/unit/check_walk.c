@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The walker that samplers share, over memory of the test's own. */
+#include <check.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define MEMORY 65536u
+#define AT     0x10000ull /* the address of the first byte */
+
+static union {
+	uint8_t byte[MEMORY];
+	uint64_t word[MEMORY / 8];
+} memory;
+
+static int read_memory(void *to, uint64_t len, uint64_t from)
+{
+	ck_assert(len && len <= 128 && len % 8 == 0);
+	if (from < AT || from - AT > MEMORY - len)
+		return -1;
+	memcpy(to, memory.byte + (from - AT), len);
+	return 0;
+}
+
+#define OTP_WALK_READ(to, len, from) read_memory(to, len, from)
+#define OTP_WALK_OPAQUE(x)
+#include "kmod/uapi/otprof_walk.h"
+
+Suite *walk_suite(void);
+
+static struct otp_walker w;
+static struct otp_walked head;
+
+static void poke(uint64_t addr, uint64_t value)
+{
+	memcpy(memory.byte + (addr - AT), &value, sizeof(value));
+}
+
+static uint64_t word(uint32_t i)
+{
+	return w.out[OTP_WALK_HEAD + i];
+}
+
+static uint32_t run(const struct otp_walk *p, uint64_t tls)
+{
+	uint32_t bytes;
+
+	otp_walk_prepare(&w.ready, p);
+	bytes = otp_walk_run(&w, tls, 9, 1);
+	memcpy(&head, w.out, sizeof(head));
+	ck_assert_uint_eq(bytes, sizeof(head) + 8 * (head.root_words + (uint32_t)head.frames * head.frame_words));
+	ck_assert_uint_eq(head.generation, 9);
+	ck_assert_uint_eq(head.plan, 1);
+	ck_assert_uint_lt(head.end, OTP_WALK_END_NR);
+	ck_assert_uint_le(w.taken * 8, OTP_WALK_BYTES);
+	return bytes;
+}
+
+static void setup(void)
+{
+	memset(&memory, 0, sizeof(memory));
+	memset(&w, 0, sizeof(w));
+}
+
+#define FRAME(i) (AT + 0x1000 + 64ull * (i))
+#define CODE(i)	 (AT + 0x8000 + 32ull * (i))
+
+/* n frames: an id, a pointer to code, the next; of code, a line and a pointer to a word. */
+static void make_list(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		poke(FRAME(i), 0x100 + i);
+		poke(FRAME(i) + 8, CODE(i) | 1);
+		poke(FRAME(i) + 16, i + 1 < n ? FRAME(i + 1) | 2 : 0);
+		poke(CODE(i), 0x200 + i);
+		poke(CODE(i) + 8, CODE(i) + 16);
+		poke(CODE(i) + 16, 0x300 + i);
+	}
+	poke(AT + 0x40, AT + 0x80); /* a slot of thread storage: the state */
+	poke(AT + 0x80, 0x51);
+	poke(AT + 0x88, FRAME(0) | 1);
+}
+
+static struct otp_walk list(void)
+{
+	return (struct otp_walk){
+		.start = OTP_WALK_TLS, .nr_chain = 2, .chain = {0x40, 8}, .root_at = 1, .root_keep = 1, .nr_subs = 2, .link = 2,
+		.tag = 3, .keep = 1, .frames_max = 100,
+		.sub = {{.from = 0, .at = 1, .tag = 7, .keep = 1}, {.from = 1, .at = 1, .keep = 1}}};
+}
+
+START_TEST(a_list_is_copied_with_its_root_and_subs_of_subs)
+{
+	struct otp_walk p = list();
+
+	make_list(3);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 3);
+	ck_assert_uint_eq(head.frame_words, 4);
+	ck_assert_uint_eq(head.root_words, 1);
+	ck_assert_uint_eq(word(0), 0x51);
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(word(1 + 4 * i), FRAME(i));
+		ck_assert_uint_eq(word(2 + 4 * i), 0x100 + i);
+		ck_assert_uint_eq(word(3 + 4 * i), 0x200 + i);
+		ck_assert_uint_eq(word(4 + 4 * i), 0x300 + i);
+	}
+}
+END_TEST
+
+START_TEST(a_missing_sub_is_zeros_with_a_bit)
+{
+	struct otp_walk p = list();
+
+	make_list(3);
+	poke(FRAME(0) + 8, 1); /* only its tag */
+	poke(FRAME(1) + 8, 0x20);
+	poke(CODE(2) + 8, 0);
+	run(&p, AT);
+	ck_assert_uint_eq(head.frames, 3);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(word(1 + 4 * i), FRAME(i) | OTP_WALK_MISSING(0) | OTP_WALK_MISSING(1));
+		ck_assert_uint_eq(word(3 + 4 * i), 0);
+		ck_assert_uint_eq(word(4 + 4 * i), 0);
+	}
+	ck_assert_uint_eq(word(9), FRAME(2) | OTP_WALK_MISSING(1));
+	ck_assert_uint_eq(word(11), 0x202);
+}
+END_TEST
+
+START_TEST(an_unreadable_frame_ends_the_walk)
+{
+	struct otp_walk p = list();
+
+	make_list(3);
+	poke(FRAME(1) + 16, 0x4000);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	ck_assert_uint_eq(head.frames, 2);
+}
+END_TEST
+
+START_TEST(a_chain_that_ends_early_says_why)
+{
+	struct otp_walk p = list();
+
+	make_list(1);
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	run(&p, AT + MEMORY);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_UNREADABLE);
+	ck_assert_uint_eq(head.root_words, 0);
+	poke(AT + 0x88, 0);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	ck_assert_uint_eq(head.frames, 0);
+}
+END_TEST
+
+START_TEST(a_list_that_loops_ends_at_the_bound_of_frames)
+{
+	struct otp_walk p = list();
+
+	make_list(2);
+	poke(FRAME(1) + 16, FRAME(0));
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_FRAMES);
+	ck_assert_uint_eq(head.frames, 100);
+	make_list(100);
+	w.taken = 0;
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE); /* as many as are allowed */
+}
+END_TEST
+
+START_TEST(large_frames_end_at_the_bound_of_bytes_and_leave_room_for_the_next_plan)
+{
+	struct otp_walk p = list(), q = list();
+
+	make_list(2);
+	poke(FRAME(1) + 16, FRAME(0));
+	p.keep = 0xffff;
+	p.sub[0].keep = 0xffff;
+	p.frames_max = OTP_WALK_FRAMES;
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_BYTES);
+	ck_assert_uint_eq(head.frames, (OTP_WALK_OUT - 20 - 3 - 1) / 34);
+	q.root_keep = 0xffff;
+	run(&q, AT);
+	ck_assert_uint_eq(head.root_words, 16);
+	ck_assert_uint_eq(word(0), 0x51);
+}
+END_TEST
+
+START_TEST(pointers_that_fault_end_the_walk_after_a_few)
+{
+	struct otp_walk p = list();
+
+	make_list(2);
+	poke(FRAME(1) + 16, FRAME(0));
+	poke(FRAME(0) + 8, 0x20);
+	poke(FRAME(1) + 8, 0x20);
+	p.frames_max = OTP_WALK_FRAMES;
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_READS);
+	ck_assert_uint_le(head.frames, OTP_WALK_READS / OTP_WALK_FAULT);
+}
+END_TEST
+
+#define NODE(i) (AT + 0x100 + 32ull * (i))
+
+/* Arrays of 4, 0 and 2 frames, whose last is the innermost. */
+static struct otp_walk arrays(void)
+{
+	static const int32_t top[3] = {3, -1, 1};
+
+	for (uint32_t i = 0; i < 6; i++)
+		poke(FRAME(i), 0x100 + i);
+	for (uint32_t i = 0; i < 3; i++) {
+		poke(NODE(i), FRAME(i ? 4 : 0));
+		poke(NODE(i) + 8, (uint32_t)top[i]);
+		poke(NODE(i) + 16, i < 2 ? NODE(i + 1) : 0);
+	}
+	return (struct otp_walk){.start = OTP_WALK_AT, .base = NODE(0), .step = OTP_WALK_ARRAY, .keep = 1, .frames_max = 100,
+				 .stride = -64, .outer = 16, .first = {.count_at = 8, .scale = 64}};
+}
+
+START_TEST(arrays_go_on_with_the_next_outer_one)
+{
+	static const uint32_t order[] = {3, 2, 1, 0, 5, 4};
+	struct otp_walk p = arrays();
+
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, ARRAY_SIZE(order));
+	for (uint32_t i = 0; i < ARRAY_SIZE(order); i++) {
+		ck_assert_uint_eq(word(2 * i), FRAME(order[i]));
+		ck_assert_uint_eq(word(2 * i + 1), 0x100 + order[i]);
+	}
+}
+END_TEST
+
+START_TEST(an_array_may_go_upward_to_a_limit_of_its_own)
+{
+	struct otp_walk p = arrays();
+
+	p.stride = 64;
+	p.outer = 0;
+	p.last = (struct otp_walk_edge){.count_at = 8, .scale = 64, .bias = -64};
+	p.first.scale = 0;
+	run(&p, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, 3);
+	ck_assert_uint_eq(word(4), FRAME(2));
+}
+END_TEST
+
+START_TEST(empty_arrays_that_loop_end)
+{
+	struct otp_walk p = arrays();
+
+	poke(NODE(0) + 8, (uint32_t)-1);
+	poke(NODE(0) + 16, NODE(0));
+	run(&p, 0);
+	ck_assert_uint_eq(head.frames, 0);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_READS);
+	ck_assert_uint_le(w.reads, OTP_WALK_READS + 8);
+}
+END_TEST
+
+static uint64_t random_next(void)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+/* Any bits. */
+static struct otp_walk random_plan(int round)
+{
+	struct otp_walk p;
+	uint8_t *byte = (uint8_t *)&p;
+
+	for (size_t i = 0; i < sizeof(p); i++)
+		byte[i] = round % 7 ? (uint8_t)random_next() : round & 1 ? 0xff : 0;
+	return p;
+}
+
+/* Brings into bounds what a validator bounds. */
+static void bound_plan(struct otp_walk *p)
+{
+	p->start = (uint8_t)(1 + random_next() % 2);
+	p->step %= 2;
+	p->nr_chain %= OTP_WALK_CHAIN + 1;
+	p->nr_subs %= OTP_WALK_SUBS + 1;
+	p->root_at = (uint8_t)(p->root_at % (p->nr_chain + 1));
+	p->link %= OTP_WALK_WORDS;
+	p->frames_max = (uint16_t)(1 + random_next() % OTP_WALK_FRAMES);
+	p->reserved = 0;
+	memset(p->reserved2, 0, sizeof(p->reserved2));
+	for (uint32_t i = 0; i < OTP_WALK_SUBS; i++) {
+		p->sub[i].from = (uint8_t)(p->sub[i].from % (i + 1));
+		p->sub[i].at %= OTP_WALK_WORDS;
+		p->sub[i].reserved = 0;
+	}
+	p->base = AT + random_next() % 1024;
+	for (uint32_t i = 0; i < OTP_WALK_CHAIN; i++)
+		p->chain[i] = (int32_t)(random_next() % 512);
+}
+
+/* Plans of any bits, with bounds as a validator leaves them, over memory that leads to itself. */
+START_TEST(hostile_plans_and_memory_stay_within_bounds)
+{
+	unsigned int sound = 0;
+
+	for (int round = 0; round < 20000; round++) {
+		struct otp_walks walks = {.generation = 1, .plan = {random_plan(round)}};
+
+		if (round % 5)
+			bound_plan(&walks.plan[0]);
+		if (!otp_walk_sound(&walks))
+			continue;
+		sound++;
+		for (uint32_t i = 0; i < 512; i++)
+			memory.word[random_next() % (MEMORY / 8)] = random_next() % 4 ? AT + random_next() % MEMORY : random_next();
+		w.taken = 0;
+		run(&walks.plan[0], AT);
+		run(&walks.plan[0], AT + 8);
+	}
+	ck_assert_uint_ge(sound, 10000);
+}
+END_TEST
+
+static void break_plan(struct otp_walks *s, int how)
+{
+	struct otp_walk *p = &s->plan[0];
+
+	switch (how) {
+	case 0: s->generation = 0; break;
+	case 1: s->reserved = 1; break;
+	case 2: p->start = 3; break;
+	case 3: p->start = OTP_WALK_NONE; break; /* of both */
+	case 4: p->step = 2; break;
+	case 5: p->nr_chain = OTP_WALK_CHAIN + 1; break;
+	case 6: p->nr_subs = OTP_WALK_SUBS + 1; break;
+	case 7: p->root_at = 3; break;
+	case 8: p->link = OTP_WALK_WORDS; break;
+	case 9: p->reserved = 1; break;
+	case 10: p->reserved2[2] = 1; break;
+	case 11: p->frames_max = 0; break;
+	case 12: p->frames_max = OTP_WALK_FRAMES + 1; break;
+	case 13: p->step = OTP_WALK_ARRAY; break; /* of no stride */
+	case 14: p->sub[0].from = 1; break;
+	case 15: p->sub[1].from = 2; break;
+	case 16: p->sub[1].at = OTP_WALK_WORDS; break;
+	case 17: p->sub[1].reserved = 1; break;
+	case 18: s->plan[1].nr_subs = 255; break;
+	}
+}
+
+START_TEST(walks_out_of_bounds_are_not_sound)
+{
+	struct otp_walks walks = {.generation = 1, .plan = {list()}};
+
+	ck_assert(otp_walk_sound(&walks));
+	break_plan(&walks, _i);
+	ck_assert(!otp_walk_sound(&walks));
+}
+END_TEST
+
+Suite *walk_suite(void)
+{
+	Suite *s = suite_create("walk");
+	TCase *t = tcase_create("walk");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, a_list_is_copied_with_its_root_and_subs_of_subs);
+	tcase_add_test(t, a_missing_sub_is_zeros_with_a_bit);
+	tcase_add_test(t, an_unreadable_frame_ends_the_walk);
+	tcase_add_test(t, a_chain_that_ends_early_says_why);
+	tcase_add_test(t, a_list_that_loops_ends_at_the_bound_of_frames);
+	tcase_add_test(t, large_frames_end_at_the_bound_of_bytes_and_leave_room_for_the_next_plan);
+	tcase_add_test(t, pointers_that_fault_end_the_walk_after_a_few);
+	tcase_add_test(t, arrays_go_on_with_the_next_outer_one);
+	tcase_add_test(t, an_array_may_go_upward_to_a_limit_of_its_own);
+	tcase_add_test(t, empty_arrays_that_loop_end);
+	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 19);
+	suite_add_tcase(s, t);
+	return s;
+}

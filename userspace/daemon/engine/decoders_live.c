@@ -14,7 +14,7 @@
 #include "daemon/engine/capture.h"
 #include "daemon/engine/decoders_state.h"
 
-#define ATTACH_NS     (5 * NSEC_PER_SEC) /* its start, and an opener, included */
+#define ATTACH_NS     (10 * NSEC_PER_SEC) /* its start, and an opener, included; it yields to a busy host */
 #define FUNCTION_NS   (2 * NSEC_PER_SEC)
 #define MESSAGES_TURN 256
 

@@ -51,7 +51,7 @@ static void decode_serve_page(void *ctx, const struct binary *b, uint64_t offset
 void decode_serve_init(struct decode_serve *s, int sock)
 {
 	s->sock = sock;
-	s->memory_fd = -1;
+	s->memory_fd = s->monitor = -1;
 	s->memory.read = decode_serve_read;
 }
 
@@ -67,6 +67,9 @@ int decode_serve_attach(struct decode_serve *s, int err, const struct decode_map
 	if (!err)
 		err = decode_attach(&s->file, &s->memory, &s->as, why);
 	s->attached = !err;
+	if (s->attached && s->monitor >= 0 &&
+	    ipc_send_bytes(s->monitor, IPC_WALKABLE, 0, &s->as.walk, sizeof(s->as.walk)))
+		return -EPIPE;
 	if (s->failed)
 		return -EPIPE;
 	return decode_serve_send(s, IPC_ATTACHED, 0, decode_attached_pack(err, s->file.bias, &s->as, why, s->out));

@@ -19,6 +19,7 @@
 struct decode_serve {
 	int sock;	/* to the engine; borrowed */
 	int memory_fd;	/* borrowed */
+	int monitor;	/* socket that hears of the plan, before the engine does; borrowed, -1: none */
 	struct memory memory; /* reads memory_fd, and reports what it has read */
 	struct runtime_file file; /* binary: borrowed */
 	bool reports;	/* the engine wants READs */

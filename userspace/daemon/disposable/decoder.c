@@ -95,6 +95,7 @@ static int decoder_begin(struct decoder *d)
 	if (r < 0 || !d->config || d->engine < 0)
 		return r < 0 ? r : -EBADMSG;
 	decode_serve_init(&d->serve, d->engine);
+	d->serve.monitor = d->monitor;
 	binary_cache_limit(CACHE_BYTES);
 	r = sandbox_decoder(d->config);
 	return r ? r : ipc_send_bytes(d->monitor, IPC_READY, 0, NULL, 0);

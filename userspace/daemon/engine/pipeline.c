@@ -148,6 +148,8 @@ static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, 
 	const struct otp_hint given = hints_given(&p->hints, name->comm);
 	bool walks;
 
+	if (a->s->head.mode & OTP_MODE_INHERITED && runtimes_wait(p->runtimes, a->proc))
+		return false;
 	if (!a->proc->plan_gen)
 		a->proc->base_bytes = pipeline_base_given(p, a, name);
 	walks = pipeline_learn_walks(p, a);

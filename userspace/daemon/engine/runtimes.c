@@ -207,11 +207,18 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->found->refs = 1;
 	s->found->found = *a;
 	s->state = SLOT_READY;
+	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
 	runtime_process_renew(s->of);
 }
 
-/* A fork's decoder attaches as well, to what its parent's has found already. */
+/* A fork's decoder attaches as well, to what its parent's has found already; from then on it has walks of its own. */
+static void runtimes_vouch(struct runtime_slot *s)
+{
+	s->vouched = true;
+	runtime_process_renew(s->of);
+}
+
 static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const struct runtime_attached *a, const char *why)
 {
 	struct runtime_slot *s = decoder_owner(d);
@@ -222,6 +229,8 @@ static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const st
 			runtimes_refuse(s, err, why);
 	} else if (s->state == SLOT_ASKED) {
 		runtimes_accept(s, a);
+	} else if (!s->vouched && !memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk))) {
+		runtimes_vouch(s);
 	}
 	runtimes_settled(s->of->all);
 }
@@ -313,6 +322,17 @@ void runtimes_meet(struct runtimes *r, const struct process *p, const struct unw
 	}
 }
 
+struct decoder *runtimes_decoder(struct runtime_slot *s)
+{
+	struct runtimes *r = s->of->all;
+
+	if (!s->decoder && r->cfg.decoders && r->now_ns >= s->of->retry_ns) {
+		s->of->retry_ns = r->now_ns + RETRY_NS;
+		s->decoder = runtimes_ask(s);
+	}
+	return s->decoder;
+}
+
 struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, const struct runtime_process *parent)
 {
 	struct runtime_process *n = runtime_process_add(r, p);
@@ -331,19 +351,19 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 			n->slot[i].state = SLOT_REFUSED;
 	}
 	n->nr = parent->nr;
-	runtime_process_renew(n);
+	for (uint32_t i = 0; i < n->nr; i++)
+		runtimes_decoder(&n->slot[i]);
 	return n;
 }
 
-struct decoder *runtimes_decoder(struct runtime_slot *s)
+bool runtimes_wait(const struct runtimes *r, const struct process *p)
 {
-	struct runtimes *r = s->of->all;
+	const struct runtime_process *have = runtime_process_peek(r, p);
 
-	if (!s->decoder && r->cfg.decoders && r->now_ns >= s->of->retry_ns) {
-		s->of->retry_ns = r->now_ns + RETRY_NS;
-		s->decoder = runtimes_ask(s);
-	}
-	return s->decoder;
+	for (uint32_t i = 0; have && i < have->nr; i++)
+		if (have->slot[i].decoder && !decoder_is_attached(have->slot[i].decoder))
+			return true;
+	return false;
 }
 
 bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walks *ret)
@@ -354,7 +374,7 @@ bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walk
 		return false;
 	*ret = (struct otp_walks){.generation = have->generation, .start_ns = have->start_ns, .exec_id = have->exec_id};
 	for (uint32_t i = 0; i < have->nr; i++)
-		if (have->slot[i].state == SLOT_READY)
+		if (have->slot[i].vouched)
 			ret->plan[i] = have->slot[i].found->found.walk;
 	return true;
 }

@@ -45,6 +45,11 @@ void runtimes_limit(struct runtimes *r, size_t bytes_max);
 
 /* The process' stack has frames in these mappings: asks for a decoder where a file of them holds a runtime. */
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns);
+/*
+ * Whether a decoder of the process is still to attach. A fork keeps its parent's
+ * walks until then, if it gets no plan of its own.
+ */
+bool runtimes_wait(const struct runtimes *r, const struct process *p);
 /* The walks of this process, if they are known and p->walks is another generation; false: nothing to send. */
 bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walks *ret);
 

@@ -31,6 +31,7 @@ struct runtime_slot { /* one runtime of one process */
 	struct binary *binary; /* owned */
 	uint64_t start, end;   /* of the mapping by which it was found */
 	enum slot_state state;
+	bool vouched; /* a decoder of this very process made the plan: the monitor sets no other */
 	char why[RUNTIME_WHY_MAX];
 	struct attachment *found; /* READY; owned reference */
 	struct decoder *decoder;  /* owned; NULL: none now */

@@ -134,7 +134,26 @@ int decoder_jobs_hand_over(struct monitor *m, int i)
 	return err ? err : decoder_jobs_connect(m, s, w);
 }
 
-/* It has closed its sandbox: the memory may come. */
+/* It may have been taken over by the memory that it reads: the walk is for that process alone. */
+static void decoder_jobs_vouch(struct monitor *m, int i, const struct ipc_message *msg)
+{
+	const struct decoder_job *job = &m->decoders.slot[i].job;
+	struct otp_walk plan;
+
+	if (!ipc_fits(msg, sizeof(plan), 0) || !m->decoders.slot[i].id) {
+		worker_kill(&m->workers.decoder[i]);
+		return;
+	}
+	memcpy(&plan, msg->data, sizeof(plan));
+	vouched_add(&m->decoders.vouched, job->pid, job->pid_start_ns, &plan, clock_now_ns());
+}
+
+void decoder_jobs_close(struct monitor *m)
+{
+	vouched_done(&m->decoders.vouched);
+}
+
+/* READY: it has closed its sandbox, and the memory may come. */
 void decoder_jobs_from(struct monitor *m, int i, const struct ipc_message *msg)
 {
 	const struct decoder_job *job = &m->decoders.slot[i].job;
@@ -142,6 +161,8 @@ void decoder_jobs_from(struct monitor *m, int i, const struct ipc_message *msg)
 				    .start = job->start, .end = job->end,
 				    .program = {.dev = job->file.file.dev, .ino = job->file.file.ino}};
 
+	if (msg->head.type == IPC_WALKABLE)
+		decoder_jobs_vouch(m, i, msg);
 	if (msg->head.type == IPC_READY && asks_add_decoder(&m->asks, i, &ask))
 		worker_kill(&m->workers.decoder[i]);
 }

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "daemon/monitor/vouched.h"
 #include "daemon/monitor/workers.h"
 #include "daemon/ticket.h"
 
@@ -48,6 +49,7 @@ struct decoder_jobs {
 	uint32_t waiting;
 	struct decoder_slot slot[DECODERS];
 	uint64_t last_id;
+	struct vouched vouched; /* walks that decoders made */
 	uint64_t started, refused, overdue, abandoned; /* for status */
 };
 
@@ -57,6 +59,7 @@ void decoder_jobs_engine_died(struct monitor *m);
 
 bool decoder_jobs_wait(const struct monitor *m); /* a decoder is needed */
 void decoder_jobs_cannot_start(struct monitor *m); /* no process can be made: the first question is not repeated */
+void decoder_jobs_close(struct monitor *m);
 int decoder_jobs_hand_over(struct monitor *m, int i);
 void decoder_jobs_from(struct monitor *m, int i, const struct ipc_message *msg);
 void decoder_jobs_hangs(struct monitor *m, int i, uint64_t now); /* before it is given up */

@@ -295,6 +295,7 @@ void monitor_close(struct monitor *m)
 	asks_done(&m->asks);
 	fetch_jobs_close(m);
 	index_jobs_close(m);
+	decoder_jobs_close(m);
 	hotplug_close(&m->hotplug);
 	targets_close(m, m->config);
 	target_names_done(&m->targets.names);

@@ -84,7 +84,9 @@ static int walks_set_one(struct monitor *m, uint32_t pid, const struct otp_walks
 {
 	if (!m->sampler.source->ops->set_walk)
 		return walks_unsupported(m);
-	return w && !otp_walk_sound(w) ? -EINVAL : m->sampler.source->ops->set_walk(m->sampler.source, pid, w);
+	if (w && (!otp_walk_sound(w) || !vouched_allows(&m->decoders.vouched, pid, w, clock_now_ns())))
+		return -EPERM;
+	return m->sampler.source->ops->set_walk(m->sampler.source, pid, w);
 }
 
 void walks_set(struct monitor *m, const struct ipc_message *msg)

@@ -61,7 +61,7 @@
 	X(33, FILE_WANTED, "monitor to engine: the tag of its question for an index; fd: where to send FILE") \
 	X(34, FILE, "engine to indexer: fd: the ELF file")                                         \
 	X(37, DECODER, "monitor to decoder: struct ipc_decoder; fd: its socket to the engine")     \
-	X(46, WALKABLE, "decoder to monitor: struct otp_walk: how the process that it reads may be walked") \
+	X(49, WALKABLE, "decoder to monitor: struct otp_walk: how the process that it reads may be walked") \
 	X(38, DECODER_END, "engine to monitor: u64 id of a decoder that it has no use for")        \
 	X(44, ATTACH, "engine to decoder: struct decode_attach; fd: the ELF file; see daemon/decode.h") \
 	X(45, ATTACHED, "decoder to engine: struct decode_attached")                               \

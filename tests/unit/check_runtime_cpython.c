@@ -174,6 +174,7 @@ static uint64_t fake_code(const struct world *w, uint32_t i, const char *name, u
 {
 	uint64_t at = HEAP + AT_CODE + i * 0x400;
 
+	put64(at, 3);
 	put64(at + 8, BIAS + FILE_CODE_TYPE);
 	put(at + w->first_line, line, 4);
 	put64(at + w->file, fake_ascii(w, 2 * i, "/srv/app.py"));
@@ -620,6 +621,24 @@ START_TEST(another_object_at_the_address_is_stale)
 }
 END_TEST
 
+static const struct { uint64_t first_word; int err; } counts[] = {
+	{1, 0}, {999999999, 0}, {UINT32_MAX, 0}, {5ULL << 48 | 3ULL << 30, 0}, /* 3.11, 3.12, 3.14: of objects that stay */
+	{0, -ESTALE}, {HEAP + AT_CODE, -ESTALE}, {0x560000001230ULL, -ESTALE},
+};
+
+/* But for its first word, the block of a freed object is as it was. */
+START_TEST(an_object_that_was_freed_is_stale)
+{
+	struct runtime_attached a;
+	struct runtime_frame f;
+
+	attach_and_walk(&worlds[1], &a, &f);
+	put64(f.key, counts[_i].first_word);
+	ck_assert_int_eq(function_at(&a, &f, &function), counts[_i].err);
+	fake_done();
+}
+END_TEST
+
 START_TEST(an_object_that_changes_while_it_is_read_is_stale)
 {
 	struct runtime_attached a;
@@ -805,6 +824,7 @@ Suite *runtime_cpython_suite(void)
 	tcase_add_test(t, slots_of_musl_are_found);
 	tcase_add_test(t, rare_code_of_the_loop_is_found_by_its_jumps);
 	tcase_add_loop_test(t, another_object_at_the_address_is_stale, 0, nr);
+	tcase_add_loop_test(t, an_object_that_was_freed_is_stale, 0, (int)ARRAY_SIZE(counts));
 	tcase_add_test(t, an_object_that_changes_while_it_is_read_is_stale);
 	tcase_add_loop_test(t, text_of_each_width_becomes_utf8, 0, (int)ARRAY_SIZE(texts));
 	tcase_add_test(t, a_long_name_is_cut_at_a_character);

@@ -382,6 +382,17 @@ START_TEST(a_sub_that_has_not_begun_is_left_out)
 }
 END_TEST
 
+/* The interpreter is still at the last COP of the sub. */
+START_TEST(the_line_of_a_call_outlives_the_sub)
+{
+	program(36, true);
+	put32(cv_at(1) + 0x40 + PERL_CV_FLAGS + 4, 0);
+	attach_and_walk();
+	ck_assert_uint_eq(flags_of(0), RUNTIME_HIDDEN);
+	expect(2, "Foo::one", "/srv/app.pl", 12);
+}
+END_TEST
+
 START_TEST(a_sub_that_calls_itself_is_kept)
 {
 	program(36, true);
@@ -670,6 +681,7 @@ Suite *runtime_perl_suite(void)
 	tcase_add_test(tc, a_walk_that_was_cut_has_no_main_program);
 	tcase_add_test(tc, a_lexical_sub_has_no_package);
 	tcase_add_test(tc, a_sub_that_has_not_begun_is_left_out);
+	tcase_add_test(tc, the_line_of_a_call_outlives_the_sub);
 	tcase_add_test(tc, a_sub_that_calls_itself_is_kept);
 	tcase_add_test(tc, the_innermost_line_is_of_the_functions_own_file);
 	tcase_add_test(tc, evals_and_files_are_frames);

@@ -91,6 +91,13 @@ static void on_unknown(void *ctx, uint32_t pid, const char *runtime, const char 
 	snprintf(unknown, sizeof(unknown), "%u %s %s", pid, runtime, why);
 }
 
+static uint32_t walks_known; /* of which process */
+
+static void on_walks(void *ctx, uint32_t pid)
+{
+	walks_known = pid;
+}
+
 static void make_process(void)
 {
 	file = mapped_file_new(MAPPED_FILE, "/usr/bin/fake", 13);
@@ -107,12 +114,14 @@ static void make_process(void)
 static void setup(void)
 {
 	const struct decoders_config cfg = {.host = &host, .epoll = -1};
-	const struct runtimes_config own = {.ledger = &ledger, .bytes_max = 1 << 20, .unknown = on_unknown};
+	const struct runtimes_config own = {.ledger = &ledger, .bytes_max = 1 << 20, .unknown = on_unknown,
+					    .walks = on_walks};
 	struct runtimes_config with = own;
 
 	fake_begin();
 	decode_set_runtimes(fake_of_file, list);
 	unknown[0] = '\0';
+	walks_known = 0;
 	questions = 0;
 	ledger = (struct ledger_engine){0};
 	make_process();
@@ -175,6 +184,7 @@ START_TEST(file_of_a_runtime_leads_to_walks)
 
 	ck_assert(!runtimes_walks(runtimes, &process, &walks));
 	meet();
+	ck_assert_uint_eq(walks_known, 42);
 	ck_assert(runtimes_walks(runtimes, &process, &walks));
 	ck_assert_uint_eq(walks.start_ns, 1);
 	ck_assert_uint_eq(walks.exec_id, 7);

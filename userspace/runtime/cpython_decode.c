@@ -36,6 +36,17 @@ static uint32_t code_u32(const struct code *c, uint16_t at)
 	return v;
 }
 
+/*
+ * Whether the object lives: a freed block keeps all but its first word, which is then the address of the next free one,
+ * or 0. The count of references is there, above which 3.14 has 16 bits of flags.
+ */
+static bool code_is_live(const struct code *c)
+{
+	uint64_t references = code_u64(c, 0) & ~(0xffffULL << 48);
+
+	return references && references <= UINT32_MAX;
+}
+
 /* Of the object that the frame meant: its type and what was copied with the frame are the same. */
 static int code_read(const struct cpython_layout *l, struct memory *m, const struct runtime_frame *f, struct code *ret)
 {
@@ -43,8 +54,9 @@ static int code_read(const struct cpython_layout *l, struct memory *m, const str
 
 	if (r < 0)
 		return r;
-	if (code_u64(ret, l->ob_type) != l->code_type || code_u64(ret, l->code_first_line & ~7u) != f->cookie[0] ||
-	    code_u64(ret, l->code_name) != f->cookie[1] || code_u64(ret, l->code_table) != f->cookie[2])
+	if (!code_is_live(ret) || code_u64(ret, l->ob_type) != l->code_type ||
+	    code_u64(ret, l->code_first_line & ~7u) != f->cookie[0] || code_u64(ret, l->code_name) != f->cookie[1] ||
+	    code_u64(ret, l->code_table) != f->cookie[2])
 		return -ESTALE;
 	return 0;
 }

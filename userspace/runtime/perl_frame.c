@@ -178,12 +178,21 @@ static bool perl_is_entry(const struct runtime_words *w)
 
 /* --- functions --- */
 
+/*
+ * A sub that returns gives up its depth, then its CV, and only then is the interpreter at the COP of the call again:
+ * until then that COP is in the context alone. A context that is being filled has no CV before it has its COP.
+ */
+static bool perl_has_call(const struct runtime_words *w, int64_t index)
+{
+	return perl_is_function(w, index) && (!perl_is_unfinished(w, index) || perl_word(w, index, PERL_CV));
+}
+
 /* The context by which the function of this one called another: the next inner one of a function. -1: it calls none. */
 static int64_t perl_callee(const struct runtime_words *w)
 {
 	int64_t i = (int64_t)w->index - 1;
 
-	while (i >= 0 && (!perl_is_function(w, i) || perl_is_unfinished(w, i)))
+	while (i >= 0 && !perl_has_call(w, i))
 		i--;
 	return i;
 }

@@ -152,9 +152,9 @@ def comprehensions(x):
     sum(two(x) for i in range(2))
 
 
-def strings(x):
+def strings(x, code=compile("def inner(y):\n    return two(y)\n\ninner(x)\n", "string", "exec")):
     scope = {"two": two, "x": x}
-    exec(compile("def inner(y):\n    return two(y)\n\ninner(x)\n", "string", "exec"), scope)
+    exec(code, scope)
 
 
 def classes(x):

@@ -106,32 +106,41 @@ static struct name pipeline_name_of(const struct attempt *a)
 }
 
 /* Walks that became known since the last plan, which has to say that there are any. */
-static bool pipeline_learn_walks(struct pipeline *p, const struct attempt *a)
+static bool pipeline_learn_walks(struct pipeline *p, struct process *proc)
 {
 	struct otp_walks walks;
 
-	if (!p->ops->walk || !runtimes_walks(p->runtimes, a->proc, &walks))
+	if (!p->ops->walk || !runtimes_walks(p->runtimes, proc, &walks))
 		return false;
-	a->proc->walks = walks.generation;
-	p->ops->walk(p->ctx, a->s->head.pid, &walks);
+	proc->walks = walks.generation;
+	p->ops->walk(p->ctx, proc->pid, &walks);
 	return true;
 }
 
-static void pipeline_send_plan(struct pipeline *p, const struct attempt *a)
+static void pipeline_send_plan(struct pipeline *p, struct process *proc)
 {
 	struct otp_plan plan = {
 		.generation = ++p->plan_gen,
-		.stack_bytes = a->proc->stack_bytes,
-		.base_units = (uint8_t)(a->proc->base_bytes / OTP_BASE_UNIT),
-		.start_ns = a->s->head.start_ns,
-		.exec_id = a->s->head.exec_id,
-		.flags = a->proc->walks ? OTP_PLAN_WALK : 0,
+		.stack_bytes = proc->stack_bytes,
+		.base_units = (uint8_t)(proc->base_bytes / OTP_BASE_UNIT),
+		.start_ns = proc->start_ns,
+		.exec_id = proc->exec_id,
+		.flags = proc->walks ? OTP_PLAN_WALK : 0,
 	};
 
 	if (!plan.generation)
 		plan.generation = p->plan_gen = 1;
-	a->proc->plan_gen = plan.generation;
-	p->ops->plan(p->ctx, a->s->head.pid, &plan);
+	proc->plan_gen = plan.generation;
+	p->ops->plan(p->ctx, proc->pid, &plan);
+}
+
+/* Until its first sample is counted there are no sizes for a plan: that sample sends it. */
+void pipeline_send_walks(struct pipeline *p, uint32_t pid)
+{
+	struct process *proc = table_peek(p->table, pid);
+
+	if (proc && proc->stack_bytes && pipeline_learn_walks(p, proc))
+		pipeline_send_plan(p, proc);
 }
 
 /* The base that a sample was copied with where its process has no plan. */
@@ -152,15 +161,15 @@ static bool pipeline_learn_process(struct pipeline *p, const struct attempt *a, 
 		return false;
 	if (!a->proc->plan_gen)
 		a->proc->base_bytes = pipeline_base_given(p, a, name);
-	walks = pipeline_learn_walks(p, a);
+	walks = pipeline_learn_walks(p, a->proc);
 	if (!adapt_observe(a->proc, &p->adapt, a->s, &p->stack)) {
 		if (walks)
-			pipeline_send_plan(p, a);
+			pipeline_send_plan(p, a->proc);
 		return false;
 	}
 	if (a->s->head.mode & OTP_MODE_BOUNDED && !a->proc->stack_shrunk)
 		adapt_at_least(a->proc, &p->adapt, &given);
-	pipeline_send_plan(p, a);
+	pipeline_send_plan(p, a->proc);
 	*ret = (struct otp_hint){.stack_bytes = a->proc->stack_bytes, .base_bytes = a->proc->base_bytes};
 	return !a->proc->stack_shrunk;
 }

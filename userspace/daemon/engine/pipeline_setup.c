@@ -110,6 +110,11 @@ static void pipeline_on_runtime_unknown(void *ctx, uint32_t pid, const char *run
 		p->ops->unknown_runtime(p->ctx, pid, runtime, why);
 }
 
+static void pipeline_on_walks(void *ctx, uint32_t pid)
+{
+	pipeline_send_walks(ctx, pid);
+}
+
 static int pipeline_make_runtimes(struct pipeline *p, const struct pipeline_config *from)
 {
 	struct runtimes_config cfg = {
@@ -117,6 +122,7 @@ static int pipeline_make_runtimes(struct pipeline *p, const struct pipeline_conf
 		.ledger = p->ledger,
 		.bytes_max = RUNTIMES_BYTES,
 		.unknown = pipeline_on_runtime_unknown,
+		.walks = pipeline_on_walks,
 		.settled = pipeline_on_index_settled,
 		.ctx = p,
 	};

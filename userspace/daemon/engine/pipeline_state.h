@@ -96,6 +96,9 @@ static inline bool same_exec(const struct process *proc, const struct sample *s)
 	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
 }
 
+/* The walks of a process became known: it is walked from now on, not only from its next sample on. */
+void pipeline_send_walks(struct pipeline *p, uint32_t pid);
+
 /* Unwinds the sample's user stack into p->stack. -EAGAIN: it should wait for a file or for mappings. */
 int pipeline_unwind(struct pipeline *p, struct attempt *a);
 

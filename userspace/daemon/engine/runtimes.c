@@ -210,6 +210,8 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
 	runtime_process_renew(s->of);
+	if (s->of->all->cfg.walks)
+		s->of->all->cfg.walks(s->of->all->cfg.ctx, s->of->pid);
 }
 
 /* A fork's decoder attaches as well, to what its parent's has found already; from then on it has walks of its own. */

@@ -35,6 +35,7 @@ struct runtimes_config {
 	size_t bytes_max;	      /* of functions */
 	/* A runtime that is not known was met: once for each process. */
 	void (*unknown)(void *ctx, uint32_t pid, const char *runtime, const char *why);
+	void (*walks)(void *ctx, uint32_t pid); /* of this process there are walks now, or others; may be NULL */
 	void (*settled)(void *ctx); /* answers have arrived that samples wait for */
 	void *ctx;
 };

@@ -34,7 +34,8 @@ struct php_layout {
 	uint16_t filename;     /* line_start and line_end follow it */
 };
 
-enum php_param { PHP_LAYOUT, PHP_PARAMS };
+/* executor_globals; 0: each thread has its own */
+enum php_param { PHP_LAYOUT, PHP_GLOBALS, PHP_PARAMS };
 
 /* Words of a walked frame, in the order of the plan. */
 enum php_word {
@@ -72,6 +73,7 @@ enum php_sub { PHP_SUB_FUNCTION, PHP_SUB_LINES, PHP_SUB_FILE, PHP_SUB_NAME, PHP_
 
 enum php_cookie {
 	PHP_COOKIE_NAME,     /* a zend_string, or 0 */
+	PHP_COOKIE_CALLER = PHP_COOKIE_NAME, /* of eval's code: the caller's opline; then FILENAME is the caller's */
 	PHP_COOKIE_SCOPE,    /* a class, or 0 */
 	PHP_COOKIE_FILENAME, /* a zend_string, or see PHP_FILENAME_MISSED */
 	PHP_COOKIE_PLACE,    /* php_place */
@@ -93,6 +95,18 @@ uint32_t php_function_last(const struct php_layout *l, const uint64_t *word);
 uint64_t php_check(uint64_t file_hash, uint64_t name_hash);
 /* The first line (32 bits), how many opcodes, how many lines more (16 bits each, at most). lines: first and last. */
 uint64_t php_place(uint64_t lines, uint32_t opcodes);
+
+/* A function as decode looks for it. */
+struct php_function {
+	const struct php_layout *layout;
+	const struct runtime_frame *want;
+	uint64_t globals; /* PHP_GLOBALS */
+	uint64_t opcodes; /* or the native function */
+	uint64_t filename;
+	uint64_t place;
+};
+/* Sets ret's name and file. 0; -ESTALE: memory holds other names than those that the sampler saw. */
+int php_names_read(struct memory *m, const struct php_function *f, struct runtime_function *ret);
 
 int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	       char why[RUNTIME_WHY_MAX]);

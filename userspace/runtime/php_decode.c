@@ -11,28 +11,9 @@
 
 #include "base/cleanup.h"
 
-#define CLASS_NAME   8 /* zend_class_entry; it begins with a byte, its type */
-#define CLASS_TYPES  2
-#define STRING_TYPE  6 /* in the low bits of zend_string.gc.u.type_info */
-#define STRING_HASH  8
-#define STRING_BYTES 24
-#define HASHED	     (1ULL << 63) /* a hash of 0 means that it is not computed yet */
-#define BATCH	     128u /* opcodes of one read */
-
-struct php_function {
-	const struct php_layout *layout;
-	const struct runtime_frame *want;
-	uint64_t opcodes; /* or the native function */
-	uint64_t filename;
-	uint64_t place;
-};
+#define BATCH 128u /* opcodes of one read */
 
 /* --- the function --- */
-
-static bool function_is_native(const struct php_function *f)
-{
-	return f->want->key & PHP_KEY_NATIVE;
-}
 
 /* Where the sampler could not read the whole function, it has to be there still. */
 static int function_find_file(struct memory *m, struct php_function *f)
@@ -48,125 +29,12 @@ static int function_find_file(struct memory *m, struct php_function *f)
 		r = memory_read(m, address + f->layout->filename, file, sizeof(file));
 	if (r < 0)
 		return r;
-	if (at[1] != cookie[PHP_COOKIE_NAME] || at[2] != cookie[PHP_COOKIE_SCOPE] || at[f->layout->opcodes / 8] != f->opcodes)
+	if (at[1] != cookie[PHP_COOKIE_NAME] || at[2] != cookie[PHP_COOKIE_SCOPE] ||
+	    at[f->layout->opcodes / 8] != f->opcodes)
 		return -ESTALE;
 	f->filename = file[0];
 	f->place = php_place(file[1], (uint32_t)(f->place >> 32));
 	return 0;
-}
-
-/* --- names --- */
-
-static uint64_t string_hash(const char *s, uint64_t len)
-{
-	uint64_t hash = 5381;
-
-	for (uint64_t i = 0; i < len; i++)
-		hash = hash * 33 + (uint8_t)s[i];
-	return hash | HASHED;
-}
-
-static int string_check(const uint64_t head[3], const char *text, uint64_t len, uint64_t *ret_hash)
-{
-	uint64_t hash = head[STRING_HASH / 8];
-
-	if ((head[0] >> 32 & 15) != STRING_TYPE || (hash && !(hash & HASHED)))
-		return -ESTALE;
-	if (len == head[2]) {
-		*ret_hash = string_hash(text, len);
-		return hash && hash != *ret_hash ? -ESTALE : 0;
-	}
-	*ret_hash = hash;
-	return hash ? 0 : -ESTALE;
-}
-
-/*
- * A string, cut to size; one with a NUL ends there (the name of an anonymous
- * class goes on with its place). A whole one has to agree with its hash.
- */
-static int string_read(struct memory *m, uint64_t at, char *to, size_t size, uint64_t *ret_hash)
-{
-	uint64_t head[STRING_BYTES / 8], len;
-	int r;
-
-	r = memory_read(m, at, head, sizeof(head));
-	if (r < 0)
-		return r;
-	len = MIN(head[2], (uint64_t)size - 1);
-	r = memory_read(m, at + STRING_BYTES, to, len);
-	if (r < 0)
-		return r;
-	to[len] = '\0';
-	return string_check(head, to, len, ret_hash);
-}
-
-static void name_code(const struct php_function *f, struct runtime_function *ret)
-{
-	const char *slash = strrchr(ret->file, '/');
-
-	if (f->want->key & PHP_KEY_EVAL)
-		snprintf(ret->name, sizeof(ret->name), "{eval}");
-	else if (f->want->key & PHP_KEY_INCLUDED)
-		snprintf(ret->name, sizeof(ret->name), "include %.*s", RUNTIME_NAME_MAX / 2, slash ? slash + 1 : ret->file);
-	else
-		snprintf(ret->name, sizeof(ret->name), "{main}");
-}
-
-/* "Class::" */
-static int name_class(struct memory *m, uint64_t class, char *to, size_t size)
-{
-	uint64_t at[2], hash;
-	uint8_t type;
-	int r;
-
-	if (!class)
-		return 0;
-	r = memory_read(m, class, at, sizeof(at));
-	if (r < 0)
-		return r;
-	type = (uint8_t)at[0];
-	if (!type || type > CLASS_TYPES)
-		return -ESTALE;
-	r = string_read(m, at[CLASS_NAME / 8], to, size - 2, &hash);
-	if (r < 0)
-		return r;
-	memcpy(to + strlen(to), "::", 3);
-	return (int)strlen(to);
-}
-
-static int name_function(struct memory *m, const struct php_function *f, struct runtime_function *ret, uint64_t *ret_hash)
-{
-	int used = name_class(m, f->want->cookie[PHP_COOKIE_SCOPE], ret->name, sizeof(ret->name) / 2);
-
-	if (used < 0)
-		return used;
-	return string_read(m, f->want->cookie[PHP_COOKIE_NAME], ret->name + used, sizeof(ret->name) - (size_t)used, ret_hash);
-}
-
-/* A hash that the sampler could not see is no part of the check. */
-static int names_check(uint64_t check, uint64_t file, uint64_t name)
-{
-	if (check == php_check(file, name) || check == php_check(0, name) || check == php_check(file, 0) ||
-	    check == php_check(0, 0))
-		return 0;
-	return -ESTALE;
-}
-
-/* Fails unless the strings are those that the sampler saw. */
-static int names_read(struct memory *m, const struct php_function *f, struct runtime_function *ret)
-{
-	uint64_t file = 0, name = 0;
-	int r = 0;
-
-	if (f->filename)
-		r = string_read(m, f->filename, ret->file, sizeof(ret->file), &file);
-	if (r < 0)
-		return r;
-	if (f->want->cookie[PHP_COOKIE_NAME])
-		r = name_function(m, f, ret, &name);
-	else
-		name_code(f, ret);
-	return r < 0 ? r : names_check(f->want->cookie[PHP_COOKIE_CHECK], file, name);
 }
 
 /* --- lines --- */
@@ -245,8 +113,8 @@ int php_decode(const struct runtime_attached *a, struct memory *m, const struct 
 	       struct runtime_function *ret)
 {
 	struct php_function f = {.layout = php_layout_at(a->param[PHP_LAYOUT]), .want = want,
-				 .opcodes = want->key & PHP_KEY_ADDRESS, .filename = want->cookie[PHP_COOKIE_FILENAME],
-				 .place = want->cookie[PHP_COOKIE_PLACE]};
+				 .globals = a->param[PHP_GLOBALS], .opcodes = want->key & PHP_KEY_ADDRESS,
+				 .filename = want->cookie[PHP_COOKIE_FILENAME], .place = want->cookie[PHP_COOKIE_PLACE]};
 	int r;
 
 	if (!f.layout)
@@ -257,9 +125,9 @@ int php_decode(const struct runtime_attached *a, struct memory *m, const struct 
 		return decode_delegate(ret);
 	r = function_find_file(m, &f);
 	if (r == 0)
-		r = names_read(m, &f, ret);
-	if (r < 0 || function_is_native(&f))
+		r = php_names_read(m, &f, ret);
+	if (r < 0 || want->key & PHP_KEY_NATIVE)
 		return r;
 	lines_read(m, &f, ret);
-	return names_read(m, &f, ret); /* they may have been replaced meanwhile */
+	return php_names_read(m, &f, ret); /* they may have been replaced meanwhile */
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 
 #define CALL_CODE (1u << 16) /* of This.u1.type_info: a file's or eval's code, no function */
 #define CALL_TOP  (1u << 17) /* execute_ex was called with it */
@@ -28,11 +27,6 @@ enum php_function_type php_function_type(const uint64_t *word)
 uint32_t php_function_last(const struct php_layout *l, const uint64_t *word)
 {
 	return (uint32_t)(word[PHP_LAST] >> (l->last % 8 * 8));
-}
-
-uint64_t php_check(uint64_t file_hash, uint64_t name_hash)
-{
-	return hash_u64(file_hash * 31 + name_hash);
 }
 
 uint64_t php_place(uint64_t lines, uint32_t opcodes)
@@ -101,6 +95,20 @@ static void php_identify_native(const uint64_t *word, struct runtime_frame *ret)
 	ret->cookie[PHP_COOKIE_CHECK] = php_check(0, word[PHP_NAME_HASH]);
 }
 
+/*
+ * The name of eval's file is freed when eval returns. It is made of the caller's
+ * place, which lives longer.
+ */
+static void php_identify_caller(const struct runtime_words *w, struct runtime_frame *ret)
+{
+	const uint64_t *caller = w->word + w->count + 1;
+
+	if (!w->nr_outer || php_function_type(caller) == PHP_INTERNAL || !caller[PHP_FUNC] || !caller[PHP_FILENAME])
+		return;
+	ret->cookie[PHP_COOKIE_FILENAME] = caller[PHP_FILENAME];
+	ret->cookie[PHP_COOKIE_CALLER] = caller[PHP_OPLINE];
+}
+
 /* What the sampler could not copy is 0. */
 static void php_identify_user(const struct php_layout *l, const struct runtime_words *w, struct runtime_frame *ret)
 {
@@ -110,13 +118,15 @@ static void php_identify_user(const struct php_layout *l, const struct runtime_w
 	ret->key = word[PHP_OPCODES];
 	if ((info & CALL_CODE) && !(info & CALL_TOP))
 		ret->key |= PHP_KEY_INCLUDED;
-	if (php_function_type(word) == PHP_EVAL)
-		ret->key |= PHP_KEY_EVAL;
 	ret->cookie[PHP_COOKIE_FILENAME] = word[PHP_FILENAME];
 	if (w->missing >> PHP_SUB_LINES & 1)
 		ret->cookie[PHP_COOKIE_FILENAME] = word[PHP_FUNC] | PHP_FILENAME_MISSED;
 	ret->cookie[PHP_COOKIE_PLACE] = php_place(word[PHP_LINES], php_function_last(l, word));
 	ret->cookie[PHP_COOKIE_CHECK] = php_check(word[PHP_FILE_HASH], word[PHP_NAME_HASH]);
+	if (php_function_type(word) != PHP_EVAL)
+		return;
+	ret->key |= PHP_KEY_EVAL;
+	php_identify_caller(w, ret);
 }
 
 /* The flags of a function may change in its life: they are no part of it. */

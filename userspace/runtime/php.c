@@ -135,6 +135,7 @@ int php_attach(const struct runtime_file *file, struct memory *m, struct runtime
 		return r;
 	php_loops(file, ret);
 	ret->param[PHP_LAYOUT] = php_layout_index(l);
+	ret->param[PHP_GLOBALS] = ret->walk.start == OTP_WALK_AT ? ret->walk.base : 0;
 	return 0;
 }
 

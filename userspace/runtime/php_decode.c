@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a function of PHP is called and which lines its opcodes have, read after the fact. */
+/*
+ * What a function of PHP is called and which lines its opcodes have, read after
+ * the fact, when the function itself may be gone: see php.h.
+ */
 #include "runtime/php.h"
 
 #include <errno.h>
@@ -8,143 +11,29 @@
 
 #include "base/cleanup.h"
 
-#define CLASS_NAME   8 /* zend_class_entry */
-#define STRING_HASH  8 /* zend_string; then its length and its bytes */
-#define STRING_BYTES 24
-#define HASHED	     (1ULL << 63) /* a hash of 0 means that it is not computed yet */
-#define BATCH	     128u /* opcodes of one read */
-
-struct php_function {
-	const struct php_layout *layout;
-	uint64_t address;
-	uint64_t word[PHP_WORDS];
-	uint64_t filename;
-};
+#define BATCH 128u /* opcodes of one read */
 
 /* --- the function --- */
 
-static int function_read_class(struct memory *m, struct php_function *f)
+/* Where the sampler could not read the whole function, it has to be there still. */
+static int function_find_file(struct memory *m, struct php_function *f)
 {
-	if (!f->word[PHP_SCOPE])
-		return 0;
-	return memory_u64(m, f->word[PHP_SCOPE] + f->layout->class_lines, &f->word[PHP_CLASS_LINES]);
-}
-
-static int function_read_file(struct memory *m, struct php_function *f)
-{
-	uint64_t at[2];
-	int r = memory_read(m, f->address + f->layout->filename, at, sizeof(at));
-
-	if (r < 0)
-		return r;
-	f->filename = at[0];
-	f->word[PHP_LINES] = at[1];
-	return at[0] ? memory_u64(m, at[0] + STRING_HASH, &f->word[PHP_FILE_HASH]) : 0;
-}
-
-/* The words as the sampler's plan copies them. */
-static int function_read(struct memory *m, struct php_function *f)
-{
-	uint64_t at[16];
-	int r = memory_read(m, f->address, at, f->layout->opcodes + 8u);
-
-	if (r < 0)
-		return r;
-	memset(f->word, 0, sizeof(f->word));
-	f->word[PHP_TYPE] = at[0];
-	f->word[PHP_NAME] = at[1];
-	f->word[PHP_SCOPE] = at[2];
-	f->word[PHP_LAST] = at[f->layout->last / 8];
-	f->word[PHP_OPCODES] = at[f->layout->opcodes / 8];
-	r = function_read_class(m, f);
-	return r < 0 || php_function_type(f->word) == PHP_INTERNAL ? r : function_read_file(m, f);
-}
-
-/* Whether the function is still the one that the sample saw. */
-static int function_check(struct memory *m, const struct runtime_frame *want, struct php_function *f)
-{
-	uint64_t cookie[RUNTIME_COOKIES];
-	int r = function_read(m, f);
-
-	if (r < 0)
-		return r;
-	php_function_cookies(f->layout, f->word, PHP_KEY_MISSING(want->key), cookie);
-	return memcmp(cookie, want->cookie, sizeof(cookie)) == 0 ? 0 : -ESTALE;
-}
-
-/* --- names --- */
-
-static uint64_t string_hash(const char *s, uint64_t len)
-{
-	uint64_t hash = 5381;
-
-	for (uint64_t i = 0; i < len; i++)
-		hash = hash * 33 + (uint8_t)s[i];
-	return hash | HASHED;
-}
-
-/*
- * A string, cut to size; one with a NUL ends there (the name of an anonymous
- * class goes on with its place). A whole one has to agree with its hash.
- */
-static int string_read(struct memory *m, uint64_t at, char *to, size_t size)
-{
-	uint64_t head[2], len;
+	uint64_t address = f->filename & ~(uint64_t)PHP_FILENAME_MISSED, at[16], file[2];
+	const uint64_t *cookie = f->want->cookie;
 	int r;
 
-	r = memory_read(m, at + STRING_HASH, head, sizeof(head));
+	if (!(f->filename & PHP_FILENAME_MISSED))
+		return 0;
+	r = memory_read(m, address, at, f->layout->opcodes + 8u);
+	if (r == 0)
+		r = memory_read(m, address + f->layout->filename, file, sizeof(file));
 	if (r < 0)
 		return r;
-	len = MIN(head[1], (uint64_t)size - 1);
-	r = memory_read(m, at + STRING_BYTES, to, len);
-	if (r < 0)
-		return r;
-	to[len] = '\0';
-	if (len == head[1] && head[0] && string_hash(to, len) != head[0])
+	if (at[1] != cookie[PHP_COOKIE_NAME] || at[2] != cookie[PHP_COOKIE_SCOPE] ||
+	    at[f->layout->opcodes / 8] != f->opcodes)
 		return -ESTALE;
-	return 0;
-}
-
-static void name_code(const struct php_function *f, const struct runtime_frame *want, struct runtime_function *ret)
-{
-	const char *slash = strrchr(ret->file, '/');
-
-	if (php_function_type(f->word) == PHP_EVAL)
-		snprintf(ret->name, sizeof(ret->name), "{eval}");
-	else if (want->key & PHP_KEY_INCLUDED)
-		snprintf(ret->name, sizeof(ret->name), "include %.*s", RUNTIME_NAME_MAX / 2, slash ? slash + 1 : ret->file);
-	else
-		snprintf(ret->name, sizeof(ret->name), "{main}");
-}
-
-static int name_function(struct memory *m, const struct php_function *f, struct runtime_function *ret)
-{
-	size_t used = 0;
-	uint64_t class;
-	int r = 0;
-
-	if (f->word[PHP_SCOPE]) {
-		r = memory_u64(m, f->word[PHP_SCOPE] + CLASS_NAME, &class);
-		if (r == 0)
-			r = string_read(m, class, ret->name, sizeof(ret->name) / 2);
-		if (r < 0)
-			return r;
-		used = strlen(ret->name);
-		used += (size_t)snprintf(ret->name + used, sizeof(ret->name) - used, "::");
-	}
-	return string_read(m, f->word[PHP_NAME], ret->name + used, sizeof(ret->name) - used);
-}
-
-static int name_read(struct memory *m, const struct php_function *f, const struct runtime_frame *want,
-		     struct runtime_function *ret)
-{
-	int r = f->filename ? string_read(m, f->filename, ret->file, sizeof(ret->file)) : 0;
-
-	if (r < 0)
-		return r;
-	if (f->word[PHP_NAME])
-		return name_function(m, f, ret);
-	name_code(f, want, ret);
+	f->filename = file[0];
+	f->place = php_place(file[1], (uint32_t)(f->place >> 32));
 	return 0;
 }
 
@@ -160,35 +49,58 @@ static void line_add(struct runtime_function *ret, uint32_t position, uint32_t l
 	ret->lines[ret->nr_lines++] = (struct runtime_line){position, line};
 }
 
-static int lines_read_batch(struct memory *m, uint64_t opcodes, uint32_t from, uint32_t nr, struct runtime_function *ret)
+/* Of operands: nothing, or one bit. */
+static bool op_type_is_sound(uint8_t type)
 {
-	uint8_t ops[BATCH * PHP_OP_BYTES];
-	int r = memory_read(m, opcodes + (uint64_t)from * PHP_OP_BYTES, ops, (size_t)nr * PHP_OP_BYTES);
-
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t line;
-
-		memcpy(&line, ops + (size_t)i * PHP_OP_BYTES + PHP_OP_LINE, sizeof(line));
-		line_add(ret, from + i + 1, line);
-	}
-	return 0;
+	return type <= 16 && !(type & (type - 1u));
 }
 
-/* Position 0 is a frame whose place is not known: the function's first line. */
-static int lines_read(struct memory *m, const struct php_function *f, struct runtime_function *ret)
+/* 0: the line is not one of the function's. */
+static uint32_t op_line(const struct php_function *f, const uint8_t *op)
 {
-	uint32_t last = php_function_last(f->layout, f->word), nr = MIN(last, PHP_OPCODES_MAX);
+	uint32_t first = (uint32_t)f->place, more = (uint32_t)(f->place >> 48), line;
+
+	memcpy(&line, op + PHP_OP_LINE, sizeof(line));
+	return line < first || (more < UINT16_MAX && line - first > more) ? 0 : line;
+}
+
+/* Opcodes of code that ended, as eval's does, may be overwritten. */
+static bool op_is_sound(const uint8_t *op)
+{
+	return op_type_is_sound(op[PHP_OP_TYPES]) && op_type_is_sound(op[PHP_OP_TYPES + 1]);
+}
+
+static int lines_read_batch(struct memory *m, const struct php_function *f, uint32_t from, uint32_t nr,
+			    struct runtime_function *ret)
+{
+	uint8_t ops[BATCH * PHP_OP_BYTES];
+	int r = memory_read(m, f->opcodes + (uint64_t)from * PHP_OP_BYTES, ops, (size_t)nr * PHP_OP_BYTES);
+
+	for (uint32_t i = 0; i < nr && r == 0; i++) {
+		const uint8_t *op = ops + (size_t)i * PHP_OP_BYTES;
+
+		if (!op_is_sound(op))
+			return -ESTALE;
+		line_add(ret, from + i + 1, op_line(f, op));
+	}
+	return r;
+}
+
+/* Position 0 is a frame whose place is not known: the function's first line. Lines that cannot be read are unknown. */
+static void lines_read(struct memory *m, const struct php_function *f, struct runtime_function *ret)
+{
+	uint32_t nr = (uint32_t)(f->place >> 32) & UINT16_MAX;
 	int r = 0;
 
-	ret->start_line = (uint32_t)f->word[PHP_LINES];
+	ret->nr_lines = 0;
+	ret->start_line = (uint32_t)f->place;
 	line_add(ret, 0, ret->start_line);
 	for (uint32_t i = 0; i < nr && r == 0 && ret->nr_lines < RUNTIME_LINES_MAX; i += BATCH)
-		r = lines_read_batch(m, f->word[PHP_OPCODES], i, MIN(BATCH, nr - i), ret);
-	if (nr < last)
-		line_add(ret, nr + 1, 0);
-	return r;
+		r = lines_read_batch(m, f, i, MIN(BATCH, nr - i), ret);
+	if (r < 0)
+		ret->nr_lines = 1;
+	if (r < 0 || nr == PHP_OPCODES_MAX)
+		line_add(ret, r < 0 ? 1 : nr + 1, 0);
 }
 
 static int decode_delegate(struct runtime_function *ret)
@@ -200,7 +112,9 @@ static int decode_delegate(struct runtime_function *ret)
 int php_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *want,
 	       struct runtime_function *ret)
 {
-	struct php_function f = {.layout = php_layout_at(a->param[PHP_LAYOUT]), .address = want->key & PHP_KEY_ADDRESS};
+	struct php_function f = {.layout = php_layout_at(a->param[PHP_LAYOUT]), .want = want,
+				 .globals = a->param[PHP_GLOBALS], .opcodes = want->key & PHP_KEY_ADDRESS,
+				 .filename = want->cookie[PHP_COOKIE_FILENAME], .place = want->cookie[PHP_COOKIE_PLACE]};
 	int r;
 
 	if (!f.layout)
@@ -209,10 +123,11 @@ int php_decode(const struct runtime_attached *a, struct memory *m, const struct 
 	ret->start_line = ret->nr_lines = 0;
 	if (want->key == PHP_KEY_DELEGATE)
 		return decode_delegate(ret);
-	r = function_check(m, want, &f);
+	r = function_find_file(m, &f);
 	if (r == 0)
-		r = name_read(m, &f, want, ret);
-	if (r == 0 && php_function_type(f.word) != PHP_INTERNAL)
-		r = lines_read(m, &f, ret);
-	return r < 0 ? r : function_check(m, want, &f); /* it may have been replaced meanwhile */
+		r = php_names_read(m, &f, ret);
+	if (r < 0 || want->key & PHP_KEY_NATIVE)
+		return r;
+	lines_read(m, &f, ret);
+	return php_names_read(m, &f, ret); /* they may have been replaced meanwhile */
 }

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "base/hash.h"
+#include "base/cleanup.h"
 
 #define CALL_CODE (1u << 16) /* of This.u1.type_info: a file's or eval's code, no function */
 #define CALL_TOP  (1u << 17) /* execute_ex was called with it */
@@ -29,24 +29,11 @@ uint32_t php_function_last(const struct php_layout *l, const uint64_t *word)
 	return (uint32_t)(word[PHP_LAST] >> (l->last % 8 * 8));
 }
 
-static uint64_t php_mix(uint64_t a, uint64_t b)
+uint64_t php_place(uint64_t lines, uint32_t opcodes)
 {
-	return hash_u64(a * 31 + b);
-}
+	uint32_t first = (uint32_t)lines, end = (uint32_t)(lines >> 32), more = end > first ? end - first : 0;
 
-/* What a native function lacks is what follows it in memory; fn_flags change in a function's life. */
-void php_function_cookies(const struct php_layout *l, const uint64_t *word, uint32_t missing,
-			  uint64_t ret[RUNTIME_COOKIES])
-{
-	uint64_t lines = missing >> PHP_SUB_LINES & 1 ? 0 : word[PHP_LINES];
-	uint64_t class = missing >> PHP_SUB_CLASS & 1 ? 0 : word[PHP_CLASS_LINES];
-	bool native = php_function_type(word) == PHP_INTERNAL;
-
-	ret[0] = native || missing >> PHP_SUB_FILE & 1 ? 0 : word[PHP_FILE_HASH];
-	ret[1] = php_mix(native ? 0 : lines, php_mix(class, php_function_type(word)));
-	ret[2] = php_mix(word[PHP_NAME], word[PHP_SCOPE]);
-	if (!native)
-		ret[2] = php_mix(ret[2], php_mix(word[PHP_OPCODES], php_function_last(l, word)));
+	return first | (uint64_t)MIN(opcodes, (uint32_t)UINT16_MAX) << 32 | (uint64_t)MIN(more, (uint32_t)UINT16_MAX) << 48;
 }
 
 /* --- where in the function --- */
@@ -102,26 +89,55 @@ static bool php_type_is_known(enum php_function_type type)
 	return type == PHP_INTERNAL || type == PHP_USER || type == PHP_EVAL;
 }
 
-/* What is missing although it should be there: a function without a class lacks nothing. */
-static uint32_t php_missing(const struct runtime_words *w)
+static void php_identify_native(const uint64_t *word, struct runtime_frame *ret)
 {
-	uint32_t missing = w->missing & ((1u << PHP_SUBS) - 1);
-
-	if (!w->word[PHP_SCOPE])
-		missing &= ~(1u << PHP_SUB_CLASS);
-	if (php_function_type(w->word) == PHP_INTERNAL)
-		missing &= 1u << PHP_SUB_CLASS;
-	return missing;
+	ret->key = word[PHP_FUNC] | PHP_KEY_NATIVE;
+	ret->cookie[PHP_COOKIE_CHECK] = php_check(0, word[PHP_NAME_HASH]);
 }
 
-static void php_identify(const struct php_layout *l, const struct runtime_words *w, struct runtime_frame *ret)
+/*
+ * The name of eval's file is freed when eval returns. It is made of the caller's
+ * place, which lives longer.
+ */
+static void php_identify_caller(const struct runtime_words *w, struct runtime_frame *ret)
 {
-	uint32_t info = (uint32_t)w->word[PHP_CALL_INFO], missing = php_missing(w);
+	const uint64_t *caller = w->word + w->count + 1;
 
-	*ret = (struct runtime_frame){.key = w->word[PHP_FUNC] | (uint64_t)missing << 56};
+	if (!w->nr_outer || php_function_type(caller) == PHP_INTERNAL || !caller[PHP_FUNC] || !caller[PHP_FILENAME])
+		return;
+	ret->cookie[PHP_COOKIE_FILENAME] = caller[PHP_FILENAME];
+	ret->cookie[PHP_COOKIE_CALLER] = caller[PHP_OPLINE];
+}
+
+/* What the sampler could not copy is 0. */
+static void php_identify_user(const struct php_layout *l, const struct runtime_words *w, struct runtime_frame *ret)
+{
+	const uint64_t *word = w->word;
+	uint32_t info = (uint32_t)word[PHP_CALL_INFO];
+
+	ret->key = word[PHP_OPCODES];
 	if ((info & CALL_CODE) && !(info & CALL_TOP))
 		ret->key |= PHP_KEY_INCLUDED;
-	php_function_cookies(l, w->word, missing, ret->cookie);
+	ret->cookie[PHP_COOKIE_FILENAME] = word[PHP_FILENAME];
+	if (w->missing >> PHP_SUB_LINES & 1)
+		ret->cookie[PHP_COOKIE_FILENAME] = word[PHP_FUNC] | PHP_FILENAME_MISSED;
+	ret->cookie[PHP_COOKIE_PLACE] = php_place(word[PHP_LINES], php_function_last(l, word));
+	ret->cookie[PHP_COOKIE_CHECK] = php_check(word[PHP_FILE_HASH], word[PHP_NAME_HASH]);
+	if (php_function_type(word) != PHP_EVAL)
+		return;
+	ret->key |= PHP_KEY_EVAL;
+	php_identify_caller(w, ret);
+}
+
+/* The flags of a function may change in its life: they are no part of it. */
+static void php_identify(const struct php_layout *l, const struct runtime_words *w, struct runtime_frame *ret)
+{
+	*ret = (struct runtime_frame){.cookie = {[PHP_COOKIE_NAME] = w->word[PHP_NAME],
+						 [PHP_COOKIE_SCOPE] = w->word[PHP_SCOPE]}};
+	if (php_function_type(w->word) == PHP_INTERNAL)
+		php_identify_native(w->word, ret);
+	else
+		php_identify_user(l, w, ret);
 }
 
 /* A native function without a name is the root of a fiber. */
@@ -158,6 +174,8 @@ int php_frame(const struct runtime_attached *a, const struct runtime_words *w, s
 		return 0;
 	}
 	if (!php_type_is_known(php_function_type(word)))
+		return -EBADMSG;
+	if (php_function_type(word) != PHP_INTERNAL && !php_is_address(word[PHP_OPCODES]))
 		return -EBADMSG;
 	php_identify(l, w, ret);
 	if (php_function_type(word) == PHP_INTERNAL) {

@@ -22,15 +22,15 @@
 #define STRING_HASH 8  /* zend_string */
 
 static const struct php_layout php_layouts[] = {
-	{20190902, "7.4", 488, 880, 60, 64, 136, 440},
+	{20190902, "7.4", 488, 880, 60, 64, 136},
 	/* 8.0 from its sources' structs, which are 7.4's with attributes; it has not been run here. */
-	{20200930, "8.0", 488, 880, 68, 72, 144, 448},
-	{20210902, "8.1", 488, 880, 68, 72, 144, 480},
-	{20220829, "8.2", 488, 880, 80, 88, 152, 488},
-	{20230831, "8.3", 488, 880, 76, 80, 144, 496},
-	{20240924, "8.4", 488, 952, 96, 104, 168, 512},
-	{20250925, "8.5", 512, 976, 96, 104, 168, 512},
-	{20260924, "8.6", 512, 1016, 96, 104, 168, 520}, /* 8.6.0RC3 */
+	{20200930, "8.0", 488, 880, 68, 72, 144},
+	{20210902, "8.1", 488, 880, 68, 72, 144},
+	{20220829, "8.2", 488, 880, 80, 88, 152},
+	{20230831, "8.3", 488, 880, 76, 80, 144},
+	{20240924, "8.4", 488, 952, 96, 104, 168},
+	{20250925, "8.5", 512, 976, 96, 104, 168},
+	{20260924, "8.6", 512, 1016, 96, 104, 168}, /* 8.6.0RC3 */
 };
 
 const struct php_layout *php_layout_of_api(uint32_t api)
@@ -58,10 +58,11 @@ static void plan_subs(const struct php_layout *l, struct otp_walk_sub sub[OTP_WA
 		.keep = KEEP(FUNC_TYPE) | KEEP(FUNC_NAME) | KEEP(FUNC_SCOPE) | KEEP(l->last) | KEEP(l->opcodes),
 	};
 	/* Beyond the end of a function that is native: its words are not looked at. */
-	sub[PHP_SUB_LINES] = (struct otp_walk_sub){.at = DATA_FUNC / 8, .off = (int16_t)l->filename, .keep = KEEP(8)};
+	sub[PHP_SUB_LINES] = (struct otp_walk_sub){
+		.at = DATA_FUNC / 8, .off = (int16_t)l->filename, .keep = KEEP(0) | KEEP(8)};
 	sub[PHP_SUB_FILE] = (struct otp_walk_sub){.from = 1 + PHP_SUB_LINES, .off = STRING_HASH, .keep = KEEP(0)};
-	sub[PHP_SUB_CLASS] = (struct otp_walk_sub){
-		.from = 1 + PHP_SUB_FUNCTION, .at = FUNC_SCOPE / 8, .off = (int16_t)l->class_lines, .keep = KEEP(0)};
+	sub[PHP_SUB_NAME] = (struct otp_walk_sub){
+		.from = 1 + PHP_SUB_FUNCTION, .at = FUNC_NAME / 8, .off = STRING_HASH, .keep = KEEP(0)};
 }
 
 void php_plan(const struct php_layout *l, struct otp_walk *ret)

@@ -34,7 +34,7 @@
 #define RUNTIME_VERSION_MAX 32
 #define RUNTIME_PARAMS	    32
 #define RUNTIME_LOOPS	    8
-#define RUNTIME_COOKIES	    3
+#define RUNTIME_COOKIES	    5
 #define RUNTIME_NAME_MAX    512
 #define RUNTIME_PATH_MAX    1024
 #define RUNTIME_LINES_MAX   4096 /* rows of one function's line table: more are cut */

@@ -194,7 +194,7 @@ static uint64_t context_at(uint32_t node, uint32_t i)
 
 static void put_context(uint32_t node, uint32_t i, uint32_t type, uint64_t oldcop, uint64_t retop, uint64_t cv)
 {
-	uint64_t cx = context_at(node, i);
+	uint64_t cx = context_at(node, i); /* the topmost one from now on */
 
 	put32(cx + PERL_CX_TYPE, type);
 	put64(cx + PERL_CX_OLDCOP, oldcop);
@@ -292,7 +292,7 @@ static void start(uint32_t version, bool with_threads)
 
 static int frame(uint32_t i, struct runtime_frame *ret)
 {
-	uint32_t words = otp_walk_frame_words(&attached.walk);
+	uint32_t words = walker.ready.words;
 	const uint64_t *word = (const void *)&walker.out[3 + i * words];
 	struct runtime_words w = {.address = *word & OTP_WALK_ADDRESS, .missing = (uint32_t)(*word >> 56),
 				  .count = words - 1, .word = word + 1, .root = (const void *)&walker.out[2], .nr_root = 1,
@@ -418,6 +418,7 @@ START_TEST(evals_and_files_are_frames)
 {
 	start(38, true);
 	put_context(0, 1, CX_EVAL | 0x20, cop_at(3), RETOP, 0);
+	put_context(0, 3, CX_SUB, cop_at(12), RETOP, cv_at(1));
 	walk();
 	expect(2, "(eval)", "(eval)", 12);
 	put_context(0, 1, CX_EVAL, cop_at(3), RETOP, 0);
@@ -646,6 +647,9 @@ START_TEST(names_of_any_length_are_cut)
 	put32(hek + PERL_HEK_LEN, UINT32_MAX);
 	ck_assert_int_eq(decode(&f), -EBADMSG);
 	put32(hek + PERL_HEK_LEN, 0);
+	ck_assert_int_eq(decode(&f), -EBADMSG);
+	put32(hek + PERL_HEK_LEN, 3);
+	put_text(hek + PERL_HEK_TEXT, "");
 	ck_assert_int_eq(decode(&f), -EBADMSG);
 }
 END_TEST

@@ -42,9 +42,10 @@ static int perl_hek(struct memory *m, uint64_t hek, uint32_t skip, char *to, siz
 		return -EBADMSG;
 	take = MIN(len - skip, (uint32_t)size - 1);
 	r = memory_read(m, hek + PERL_HEK_TEXT + skip, to, take);
-	if (r == 0)
-		to[take] = '\0';
-	return r;
+	if (r < 0)
+		return r;
+	to[take] = '\0';
+	return to[0] ? 0 : -EBADMSG;
 }
 
 /* Type of the object, or negative errno; its body. */

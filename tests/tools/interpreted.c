@@ -202,7 +202,7 @@ static void walk(uint64_t tls)
 #ifdef __x86_64__
 static void sample(pid_t tid)
 {
-	struct { struct otp_regs head; uint64_t reg[OTP_REGS_X86_64]; } to = {.head.valid = (1 << OTP_REGS_X86_64) - 1};
+	uint64_t to[1 + OTP_REGS_X86_64] = {(1 << OTP_REGS_X86_64) - 1}; /* struct otp_regs */
 	struct user_regs_struct u;
 	struct iovec io = {&u, sizeof(u)};
 	int status;
@@ -213,9 +213,9 @@ static void sample(pid_t tid)
 		const uint64_t regs[OTP_REGS_X86_64] = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
 							u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip};
 
-		memcpy(to.reg, regs, sizeof(regs));
+		memcpy(to + 1, regs, sizeof(regs));
 		walk(u.fs_base);
-		print_walk(&to.head);
+		print_walk((const void *)to);
 	}
 	/* A stop by a signal: pass it on. */
 	ptrace(PTRACE_CONT, tid, NULL,

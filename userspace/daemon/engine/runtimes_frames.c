@@ -141,17 +141,15 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 
 static void runtimes_registers(const struct sample *s, struct runtime_words *ret)
 {
-	static struct {
-		struct otp_regs head;
-		uint64_t reg[OTP_REGS_MAX];
-	} regs;
+	static uint64_t words[1 + OTP_REGS_MAX]; /* struct otp_regs */
+	struct otp_regs *regs = (void *)words;
 
 	ret->arch = s->head.arch;
 	if (!s->reg)
 		return;
-	regs.head.valid = s->valid;
-	memcpy(regs.reg, s->reg, (s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64) * sizeof(uint64_t));
-	ret->regs = &regs.head;
+	regs->valid = s->valid;
+	memcpy(words + 1, s->reg, (s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64) * sizeof(uint64_t));
+	ret->regs = regs;
 }
 
 /* The slot whose frames these are; NULL: of walks that nobody knows any more. */

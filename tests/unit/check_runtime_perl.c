@@ -418,6 +418,7 @@ START_TEST(evals_and_files_are_frames)
 {
 	start(38, true);
 	put_context(0, 1, CX_EVAL | 0x20, cop_at(3), RETOP, 0);
+	put_context(0, 3, CX_SUB, cop_at(12), RETOP, cv_at(1));
 	walk();
 	expect(2, "(eval)", "(eval)", 12);
 	put_context(0, 1, CX_EVAL, cop_at(3), RETOP, 0);

@@ -98,7 +98,11 @@ static const struct {
 	{"aLbLm", "1^2", "", "a1b2m", true, true, false, false},
 	/* Two runtimes in one process. */
 	{"aLbPcLm", "1^2^", "8^", "a1b8c2m", true, true, false, false},
+	/* A thread that is not in its loop yet, or any more. */
+	{"am", "-1^", "", "am", true, true, false, false},
+	{"am", "-1-2^", "", "am", true, true, false, false},
 	/* Halves that do not fit are both kept. */
+	{"am", "1-2^", "", "am!1", true, true, false, true},
 	{"am", "1^2^3^", "", "am!123", true, true, false, true},
 	{"LaLbLm", "1^", "", "LaLb1m!", true, true, false, true},
 	{"", "1^", "", "!1", true, true, false, true},

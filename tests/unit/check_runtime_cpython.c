@@ -639,6 +639,25 @@ START_TEST(an_object_that_was_freed_is_stale)
 }
 END_TEST
 
+START_TEST(the_code_of_a_module_that_was_freed_has_a_name)
+{
+	struct runtime_attached a;
+	struct runtime_frame f;
+
+	attach_and_walk(&worlds[_i], &a, &f);
+	put64(f.key, 0);
+	f.cookie[1] = fake_ascii(&worlds[_i], 6, "<module>");
+	ck_assert_int_eq(function_at(&a, &f, &function), 0);
+	ck_assert_str_eq(function.name, "<module>");
+	ck_assert_str_eq(function.file, "");
+	ck_assert_uint_eq(function.start_line, 0);
+	ck_assert_uint_eq(function.nr_lines, 0);
+	f.cookie[1] = fake_ascii(&worlds[_i], 7, "<modules>");
+	ck_assert_int_eq(function_at(&a, &f, &function), -ESTALE);
+	fake_done();
+}
+END_TEST
+
 START_TEST(an_object_that_changes_while_it_is_read_is_stale)
 {
 	struct runtime_attached a;
@@ -825,6 +844,7 @@ Suite *runtime_cpython_suite(void)
 	tcase_add_test(t, rare_code_of_the_loop_is_found_by_its_jumps);
 	tcase_add_loop_test(t, another_object_at_the_address_is_stale, 0, nr);
 	tcase_add_loop_test(t, an_object_that_was_freed_is_stale, 0, (int)ARRAY_SIZE(counts));
+	tcase_add_loop_test(t, the_code_of_a_module_that_was_freed_has_a_name, 0, nr);
 	tcase_add_test(t, an_object_that_changes_while_it_is_read_is_stale);
 	tcase_add_loop_test(t, text_of_each_width_becomes_utf8, 0, (int)ARRAY_SIZE(texts));
 	tcase_add_test(t, a_long_name_is_cut_at_a_character);

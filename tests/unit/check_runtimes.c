@@ -26,7 +26,7 @@ static int fake_frame_of(const struct runtime_attached *a, const struct runtime_
 		return 0;
 	}
 	*ret = (struct runtime_frame){.key = w->word[0], .cookie[0] = w->word[1], .position = 3,
-				      .flags = w->last ? RUNTIME_ENTRY : 0};
+				      .flags = (w->last ? RUNTIME_ENTRY : 0) | (w->word[1] >> 32 ? RUNTIME_LINE : 0)};
 	(void)code;
 	return 0;
 }
@@ -256,7 +256,20 @@ START_TEST(object_that_is_another_by_now_has_no_name)
 	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
 	ck_assert_str_eq(out.half[0].frames[0].function->s, "[Fake function]");
 	ck_assert_uint_eq(out.half[0].frames[0].named_by, NAME_RAW);
+	ck_assert_uint_eq(out.half[0].frames[0].line, 0);
 	ck_assert_uint_eq(ledger.walk_frames_unknown, 1);
+}
+END_TEST
+
+START_TEST(a_line_of_no_file_is_left_out)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 1ULL << 32 | 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "[Fake function]");
+	ck_assert_uint_eq(out.half[0].frames[0].line, 0);
 }
 END_TEST
 
@@ -341,6 +354,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, frames_have_names_lines_and_files);
 	tcase_add_test(t, function_is_asked_for_once);
 	tcase_add_test(t, object_that_is_another_by_now_has_no_name);
+	tcase_add_test(t, a_line_of_no_file_is_left_out);
 	tcase_add_test(t, walk_ends_before_words_that_are_no_frame);
 	tcase_add_test(t, fork_has_its_parents_runtime);
 	tcase_add_test(t, program_after_an_exec_has_none);

@@ -147,6 +147,20 @@ static int code_lines(const struct cpython_layout *l, struct memory *m, uint64_t
 	return r;
 }
 
+/*
+ * A module's code is freed once it has run, long before the program ends. Its name is one string for all modules, which
+ * stays; that of another function could be a different function's by now.
+ */
+static int code_freed(const struct cpython_layout *l, struct memory *m, const struct runtime_frame *f,
+		      struct runtime_function *ret)
+{
+	ret->file[0] = '\0';
+	ret->start_line = ret->nr_lines = 0;
+	if (text_read(l, m, f->cookie[1], ret->name, sizeof(ret->name)) < 0)
+		return -ESTALE;
+	return strcmp(ret->name, "<module>") == 0 ? 0 : -ESTALE;
+}
+
 int cpython_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		   struct runtime_function *ret)
 {
@@ -160,12 +174,12 @@ int cpython_decode(const struct runtime_attached *a, struct memory *m, const str
 	ret->nr_lines = 0;
 	r = code_read(&l, m, f, &c);
 	if (r < 0)
-		return r;
+		return code_freed(&l, m, f, ret);
 	ret->start_line = code_u32(&c, l.code_first_line);
 	r = text_read(&l, m, code_u64(&c, l.code_name), ret->name, sizeof(ret->name));
 	if (r == 0)
 		r = text_read(&l, m, code_u64(&c, l.code_file), ret->file, sizeof(ret->file));
 	if (r == 0)
 		r = code_lines(&l, m, code_u64(&c, l.code_table), ret);
-	return code_read(&l, m, f, &again) < 0 ? -ESTALE : r;
+	return code_read(&l, m, f, &again) < 0 ? code_freed(&l, m, f, ret) : r;
 }

@@ -110,12 +110,23 @@ static void merge_add_wrapper(struct merging *m, uint32_t i)
 		merge_add(m, MERGE_NATIVE, i);
 }
 
-/* Segments for which the native stack has no loop: it was cut, or the halves do not fit. */
+static bool merge_is_bookkeeping(const struct half *h)
+{
+	for (uint32_t i = h->next; i < h->of->nr; i++)
+		if (!(h->of->flags[i] & RUNTIME_HIDDEN))
+			return false;
+	return true;
+}
+
+/*
+ * Segments for which the native stack has no loop: it was cut, or the halves do not fit. One of hidden frames alone is
+ * what the runtime keeps for a thread that has not begun, or has ended.
+ */
 static void merge_add_rest(struct merging *m, uint32_t runtime)
 {
 	struct half *h = &m->half[runtime];
 
-	if (h->next == h->of->nr && !h->misfit)
+	if (!h->misfit && merge_is_bookkeeping(h))
 		return;
 	if (m->in->native_whole)
 		h->misfit = true;

@@ -41,8 +41,9 @@ static void runtimes_name(struct runtimes *r, struct runtime_slot *s, const stru
 	to->function = fn ? fn->name : runtimes_unknown_name(r, s->ops);
 	to->file = fn ? fn->file : NULL;
 	to->start_line = fn ? fn->start_line : 0;
+	/* A line of no file says nothing. */
 	if (f->flags & RUNTIME_LINE)
-		to->line = f->position;
+		to->line = to->file ? f->position : 0;
 	else if (fn)
 		to->line = function_line(fn, f->position);
 	s->frames++;
@@ -88,7 +89,6 @@ static void runtimes_words(const struct otp_walked *w, uint32_t i, struct runtim
 	ret->root = root;
 	ret->nr_root = w->root_words;
 	ret->index = i;
-	ret->nr_outer = w->frames - i - 1u;
 	ret->last = i + 1u == w->frames && w->end == OTP_WALK_END_DONE;
 }
 

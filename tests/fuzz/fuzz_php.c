@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 static const uint8_t *image;
 static size_t image_len;
 
@@ -20,8 +22,6 @@ static int image_read(void *to, size_t len, uint64_t from)
 	}
 	return 0;
 }
-
-#include "base/cleanup.h"
 
 #include <linux/types.h>
 #define OTP_WALK_READ(to, len, from) image_read(to, len, from)
@@ -73,7 +73,8 @@ static void name(const struct runtime_attached *a, uint32_t i)
 	uint32_t words = otp_walk_frame_words(&a->walk), root = otp_walk_count(a->walk.root_keep);
 	const uint64_t *at = (const void *)&walker.out[2 + root + i * words];
 	struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56), .count = words - 1,
-				  .word = at + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i};
+				  .word = at + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i,
+				  .nr_outer = walker.frames - 1 - i};
 	struct runtime_frame f;
 
 	if (runtime_php.frame(a, &w, &f) < 0)
@@ -85,14 +86,9 @@ static void name(const struct runtime_attached *a, uint32_t i)
 
 static void walk(const struct runtime_attached *a)
 {
-	uint32_t words = otp_walk_frame_words(&a->walk);
-
-	walker.plan = a->walk;
-	walker.used = 0;
-	if (otp_walk_begin(&walker, 4096))
-		return;
-	while (!otp_walk_frame(&walker, words))
-		;
+	otp_walk_prepare(&walker.ready, &a->walk);
+	walker.taken = 0;
+	otp_walk_run(&walker, 4096, 1, 0);
 	for (uint32_t i = 0; i < walker.frames && i < 16; i++)
 		name(a, i);
 }
@@ -113,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		a.walk.nr_chain = 1;
 		a.walk.chain[0] = l->current;
 		a.param[PHP_LAYOUT] = php_layout_index(l);
+		a.param[PHP_GLOBALS] = 4096;
 	}
 	walk(&a);
 	return 0;

@@ -77,6 +77,7 @@ static uint64_t put_bytes(uint64_t at, const char *text, size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		hash = hash * 33 + (uint8_t)text[i];
+	put32(at + 4, 6);
 	put64(at + 8, hash | 1ULL << 63);
 	put64(at + 16, len);
 	put(at + 24, text, len);
@@ -97,7 +98,7 @@ enum {
 	CLASS = 0x8000,
 	STRING = 0x9000, /* 0x100 each */
 	OPS = 0x10000,	 /* 0x1000 for each function */
-	STORAGE = 0x1f0000, OFFSET = 0x1e0000, KEY = 0x1e0010,
+	INCLUDED = 0x1d0000, STORAGE = 0x1f0000, OFFSET = 0x1e0000, KEY = 0x1e0010,
 };
 
 static const struct php_layout *layout;
@@ -165,9 +166,8 @@ static void put_program(void)
 {
 	uint64_t file = string_at(0, "/srv/app/main.php"), class = at(CLASS);
 
+	put64(class, 2);
 	put64(class + 8, string_at(1, "A"));
-	put32(class + layout->class_lines, 3);
-	put32(class + layout->class_lines + 4u, 30);
 	put_function(0, PHP_USER, string_at(2, "spin"), 0, file, 40);
 	put_function(1, PHP_USER, string_at(3, "{closure}"), class, file, 5);
 	put32(func_at(2), PHP_INTERNAL);
@@ -252,7 +252,7 @@ static int frame_of(uint32_t i)
 	const uint64_t *from = (const void *)&walker.out[2 + root + i * words];
 	struct runtime_words w = {.address = *from & OTP_WALK_ADDRESS, .missing = (uint32_t)(*from >> 56), .count = words - 1,
 				  .word = from + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i,
-				  .regs = &regs.head, .arch = OTP_ARCH_X86_64};
+				  .nr_outer = walker.frames - 1 - i, .regs = &regs.head, .arch = OTP_ARCH_X86_64};
 
 	return runtime_php.frame(&attached, &w, &frames[i]);
 }
@@ -445,6 +445,7 @@ START_TEST(code_of_files_is_named_by_how_it_runs)
 	put32(func_at(3), PHP_EVAL);
 	sample();
 	expect(3, "{eval}", 1, 0);
+	ck_assert_str_eq(function.file, "/srv/app/main.php");
 }
 END_TEST
 
@@ -562,39 +563,187 @@ static void expect_stale(uint64_t where, uint64_t word)
 	ck_assert_int_eq(decode(1), 0);
 }
 
-START_TEST(function_that_was_replaced_is_stale)
+static void forget_function(uint32_t i)
+{
+	static const uint8_t free_memory[0x200];
+
+	put(func_at(i), free_memory, sizeof(free_memory));
+}
+
+START_TEST(closure_that_was_freed_is_named)
+{
+	sample_begin(_i);
+	sample();
+	forget_function(1);
+	ck_assert_int_eq(frame_of(1), 0);
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+	ck_assert_str_eq(function.file, "/srv/app/main.php");
+	ck_assert_uint_eq(function.start_line, 5);
+}
+END_TEST
+
+START_TEST(copies_of_a_closure_are_one_function)
+{
+	sample_begin(4);
+	put_function(0, PHP_USER, at(STRING + 0x300), at(CLASS), at(STRING), 5);
+	put64(func_at(0) + layout->opcodes, ops_at(1));
+	sample();
+	ck_assert_int_eq(frame_of(0), 0);
+	ck_assert_int_eq(frame_of(1), 0);
+	ck_assert_uint_eq(frames[0].key, frames[1].key);
+	ck_assert_mem_eq(frames[0].cookie, frames[1].cookie, sizeof(frames[0].cookie));
+}
+END_TEST
+
+START_TEST(memory_of_names_that_is_used_again_is_stale)
 {
 	sample_begin(_i);
 	sample();
 	ck_assert_int_eq(frame_of(1), 0);
-	expect_stale(func_at(1), PHP_EVAL);
-	expect_stale(func_at(1) + 8, at(STRING + 0x200));
-	expect_stale(func_at(1) + 16, 0);
-	expect_stale(func_at(1) + layout->opcodes, ops_at(2));
-	expect_stale(func_at(1) + layout->filename + 8u, 6);
-	expect_stale(func_at(1) + layout->filename, at(STRING + 0x100));
-	expect_stale(at(CLASS) + layout->class_lines, 4);
+	expect_stale(at(STRING + 0x300), 0);	  /* no string */
+	expect_stale(at(STRING + 0x300) + 8, 1);  /* no hash */
+	expect_stale(at(STRING), 0);
 	expect_stale(at(STRING) + 8, 1);
+	expect_stale(at(STRING + 0x100) + 24, 'B');
+	expect_stale(at(CLASS), 0);
+	string_at(3, "another");
+	ck_assert_int_eq(decode(1), -ESTALE);
+	string_at(3, "{closure}");
+	string_at(0, "/srv/app/another.php");
+	ck_assert_int_eq(decode(1), -ESTALE);
 }
 END_TEST
 
-static const struct { uint32_t offset; uint64_t missing; } absent_parts[] = {
-	{CLASS + 480, 1 << PHP_SUB_CLASS},
-	{STRING, 1 << PHP_SUB_FILE},
-	{FUNC + 0x200 + 128, 1 << PHP_SUB_LINES | 1 << PHP_SUB_FILE},
-};
+/* The list of included files, an array with one element. */
+static void put_included(uint64_t name)
+{
+	uint64_t buckets = at(INCLUDED + 0x100);
 
-/* The sampler cannot read what is not in memory at that moment. */
-START_TEST(what_the_sampler_could_not_copy_is_not_compared)
+	put32(at(GLOBALS) + 360 + 12, UINT32_MAX - 1);
+	put64(at(GLOBALS) + 360 + 16, buckets);
+	put32(buckets - 4, 0);
+	put32(buckets - 8, 0);
+	put32(buckets + 12, UINT32_MAX);
+	put64(buckets + 16, get64(name + 8));
+	put64(buckets + 24, name);
+}
+
+START_TEST(name_of_a_file_that_was_freed_is_that_of_an_included_one)
 {
 	sample_begin(4);
-	absent = at(absent_parts[_i].offset);
+	put_frame(3, func_at(3), ops_at(3), CODE);
+	sample();
+	string_at(0, "something else");
+	ck_assert_int_eq(frame_of(3), 0);
+	ck_assert_int_eq(decode(3), -ESTALE);
+	put_included(string_at(5, "/srv/app/main.php"));
+	expect(3, "include main.php", 1, 0);
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+	ck_assert_str_eq(function.file, "/srv/app/main.php");
+	put_included(string_at(5, "/srv/app/other.php"));
+	ck_assert_int_eq(decode(3), -ESTALE);
+}
+END_TEST
+
+START_TEST(list_of_included_files_is_bounded)
+{
+	uint64_t name = at(STRING + 0x500), buckets = at(INCLUDED + 0x100);
+
+	sample_begin(4);
+	sample();
+	string_at(0, "something else");
+	ck_assert_int_eq(frame_of(1), 0);
+	string_at(5, "no name");
+	put_included(name);
+	put32(buckets + 12, 0);
+	ck_assert_int_eq(decode(1), -ESTALE);
+	ck_assert_uint_lt(memory.reads, 200);
+	put64(at(GLOBALS) + 360 + 16, 8);
+	ck_assert_int_eq(decode(1), -ESTALE);
+}
+END_TEST
+
+/* spin, on line 41, runs eval's code; both its function and its file's name are freed at once. */
+static void sample_eval(const char *file)
+{
+	sample_begin(4);
+	put_function(1, PHP_EVAL, 0, 0, string_at(6, file), 1);
+	put_frame(1, func_at(1), ops_at(1) + 2 * 32, CODE);
+	put_frame(2, func_at(0), ops_at(0) + 3 * 32, 0);
+	put_frame(0, func_at(3), ops_at(3), 0);
+	put64(frame_at(0) + 48, frame_at(1));
+	sample();
+	forget_function(1);
+	string_at(6, "something else");
+}
+
+START_TEST(file_of_eval_is_made_of_its_caller)
+{
+	sample_eval("/srv/app/main.php(41) : eval()'d code");
+	expect(1, "{eval}", 2, 0);
+	ck_assert_str_eq(function.file, "/srv/app/main.php(41) : eval()'d code");
+}
+END_TEST
+
+START_TEST(eval_of_an_unknown_file_is_named)
+{
+	sample_eval("/srv/app/main.php(40) : eval()'d code");
+	expect(1, "{eval}", 2, 0);
+	ck_assert_str_eq(function.file, "");
+}
+END_TEST
+
+START_TEST(main_program_of_an_unknown_file_is_named)
+{
+	sample_begin(4);
+	sample();
+	string_at(0, "something else");
+	expect(3, "{main}", 4, RUNTIME_ENTRY);
+	ck_assert_str_eq(function.file, "");
+}
+END_TEST
+
+START_TEST(opcodes_that_were_overwritten_have_no_lines)
+{
+	sample_begin(4);
+	sample();
+	put32(ops_at(1) + 2 * 32 + 28, 0x6b6b6b6b);
+	expect(1, "A::{closure}", 0, RUNTIME_ENTRY);
+	put32(ops_at(1) + 2 * 32 + 28, 0);
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+	put32(ops_at(1) + 5 * 32 + 24, 15);
+	expect(1, "A::{closure}", 0, RUNTIME_ENTRY);
+	put32(ops_at(1) + 5 * 32 + 24, 4);
+	expect(1, "A::{closure}", 0, RUNTIME_ENTRY);
+}
+END_TEST
+
+/* The sampler cannot read what is not in memory at that moment: the hash of a name, or the function's end. */
+START_TEST(hash_that_the_sampler_could_not_copy_is_not_compared)
+{
+	static const uint32_t absent_parts[] = {STRING, STRING + 0x300};
+
+	sample_begin(4);
+	absent = at(absent_parts[_i]);
 	sample();
 	absent = 0;
 	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
-	ck_assert_uint_eq(frames[1].key >> 56, absent_parts[_i].missing);
-	put64(func_at(1) + 8, at(STRING + 0x200));
+	string_at(_i ? 0 : 3, "something else");
 	ck_assert_int_eq(decode(1), -ESTALE);
+}
+END_TEST
+
+START_TEST(place_that_the_sampler_could_not_copy_is_read_while_the_function_lives)
+{
+	sample_begin(4);
+	absent = func_at(1) + 128;
+	sample();
+	absent = 0;
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+	ck_assert_str_eq(function.file, "/srv/app/main.php");
+	expect_stale(func_at(1) + 8, at(STRING + 0x200));
+	expect_stale(func_at(1) + 16, 0);
+	expect_stale(func_at(1) + layout->opcodes, ops_at(2));
 }
 END_TEST
 
@@ -636,6 +785,7 @@ START_TEST(lines_beyond_the_table_are_unknown)
 
 	sample_begin(4);
 	put32(func_at(3) + layout->last, nr);
+	put32(func_at(3) + layout->filename + 12u, nr + 10);
 	for (uint32_t k = 0; k < nr; k++)
 		put32(ops_at(3) + k * 32 + 24, 10 + k);
 	put_frame(3, func_at(3), ops_at(3) + (nr - 1) * 32, TOP | CODE);
@@ -660,13 +810,26 @@ START_TEST(opcodes_without_end_are_bounded)
 }
 END_TEST
 
-START_TEST(function_that_cannot_be_read_is_told)
+START_TEST(name_that_cannot_be_read_is_an_error)
+{
+	sample_begin(4);
+	sample();
+	ck_assert_int_eq(frame_of(1), 0);
+	frames[1].cookie[PHP_COOKIE_NAME] = 8;
+	ck_assert_int_eq(decode(1), -EFAULT);
+}
+END_TEST
+
+START_TEST(function_whose_opcodes_cannot_be_read_is_named)
 {
 	sample_begin(4);
 	sample();
 	ck_assert_int_eq(frame_of(1), 0);
 	frames[1].key = 8;
-	ck_assert_int_eq(decode(1), -EFAULT);
+	ck_assert_int_eq(decode(1), 0);
+	ck_assert_str_eq(function.name, "A::{closure}");
+	ck_assert_uint_eq(function.start_line, 5);
+	ck_assert_uint_eq(line_of(1), 0);
 }
 END_TEST
 
@@ -691,14 +854,31 @@ static void add_functions(Suite *s)
 	TCase *t = tcase_create("functions");
 
 	tcase_add_test(t, anonymous_class_is_named_without_its_place);
-	tcase_add_loop_test(t, function_that_was_replaced_is_stale, 0, VERSIONS);
-	tcase_add_loop_test(t, what_the_sampler_could_not_copy_is_not_compared, 0, ARRAY_SIZE(absent_parts));
+	tcase_add_loop_test(t, closure_that_was_freed_is_named, 0, VERSIONS);
+	tcase_add_test(t, copies_of_a_closure_are_one_function);
+	tcase_add_loop_test(t, memory_of_names_that_is_used_again_is_stale, 0, VERSIONS);
+	tcase_add_loop_test(t, hash_that_the_sampler_could_not_copy_is_not_compared, 0, 2);
+	tcase_add_test(t, place_that_the_sampler_could_not_copy_is_read_while_the_function_lives);
+	tcase_add_test(t, opcodes_that_were_overwritten_have_no_lines);
 	tcase_add_test(t, flags_of_a_function_may_change);
 	tcase_add_test(t, name_that_was_overwritten_is_stale);
 	tcase_add_test(t, endless_name_is_cut);
 	tcase_add_test(t, lines_beyond_the_table_are_unknown);
 	tcase_add_test(t, opcodes_without_end_are_bounded);
-	tcase_add_test(t, function_that_cannot_be_read_is_told);
+	tcase_add_test(t, name_that_cannot_be_read_is_an_error);
+	tcase_add_test(t, function_whose_opcodes_cannot_be_read_is_named);
+	suite_add_tcase(s, t);
+}
+
+static void add_freed(Suite *s)
+{
+	TCase *t = tcase_create("freed");
+
+	tcase_add_test(t, name_of_a_file_that_was_freed_is_that_of_an_included_one);
+	tcase_add_test(t, list_of_included_files_is_bounded);
+	tcase_add_test(t, file_of_eval_is_made_of_its_caller);
+	tcase_add_test(t, eval_of_an_unknown_file_is_named);
+	tcase_add_test(t, main_program_of_an_unknown_file_is_named);
 	suite_add_tcase(s, t);
 }
 
@@ -717,5 +897,6 @@ Suite *runtime_php_suite(void)
 	suite_add_tcase(s, t);
 	add_frames(s);
 	add_functions(s);
+	add_freed(s);
 	return s;
 }

@@ -95,7 +95,7 @@ static void on_function(void *ctx, struct decoder *d, const struct runtime_frame
 	ck_assert_int_lt(i, 8);
 	heard.err[i] = err;
 	if (!err)
-		snprintf(heard.name[i], sizeof(heard.name[i]), "%s", fn->name);
+		snprintf(heard.name[i], sizeof(heard.name[i]), "%.31s", fn->name);
 	heard.again = 0;
 	if (again)
 		ck_assert_uint_eq(decoders_decode(d, more, again), again);

@@ -244,7 +244,7 @@ static int attach(void)
 /* --- a sample --- */
 
 static struct runtime_frame frames[OTP_WALK_FRAMES];
-static struct { struct otp_regs head; uint64_t reg[OTP_REGS_X86_64]; } regs;
+static struct { uint64_t valid, reg[OTP_REGS_X86_64]; } regs; /* struct otp_regs */
 
 static int frame_of(uint32_t i)
 {
@@ -252,7 +252,7 @@ static int frame_of(uint32_t i)
 	const uint64_t *from = (const void *)&walker.out[2 + root + i * words];
 	struct runtime_words w = {.address = *from & OTP_WALK_ADDRESS, .missing = (uint32_t)(*from >> 56), .count = words - 1,
 				  .word = from + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i,
-				  .nr_outer = walker.frames - 1 - i, .regs = &regs.head, .arch = OTP_ARCH_X86_64};
+				  .nr_outer = walker.frames - 1 - i, .regs = (const void *)&regs, .arch = OTP_ARCH_X86_64};
 
 	return runtime_php.frame(&attached, &w, &frames[i]);
 }
@@ -453,7 +453,7 @@ START_TEST(innermost_line_is_the_registers)
 {
 	sample_begin(4);
 	sample();
-	regs.head.valid = 1 << 15;
+	regs.valid = 1 << 15;
 	regs.reg[15] = ops_at(0) + 6 * 32;
 	regs.reg[14] = frame_at(0);
 	expect(0, "spin", 43, 0);
@@ -467,7 +467,7 @@ START_TEST(registers_of_a_callee_that_ends_are_not_the_frames)
 {
 	sample_begin(4);
 	sample();
-	regs.head.valid = 1 << 15;
+	regs.valid = 1 << 15;
 	regs.reg[15] = ops_at(0) + 6 * 32;
 	regs.reg[14] = frame_at(0) + 0x100;
 	expect(0, "spin", 41, 0);

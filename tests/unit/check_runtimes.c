@@ -15,10 +15,13 @@ Suite *runtimes_suite(void);
 
 /* --- a runtime: a frame's word is the key, its line is at the key --- */
 
+static uint32_t outer[16]; /* how many frames each one was shown further out */
+
 static int fake_frame_of(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
 {
 	const struct fake_code *code = (const void *)(uintptr_t)w->word[0];
 
+	outer[w->index] = w->nr_outer;
 	if (w->word[0] == 1)
 		return -EBADMSG;
 	if (!w->word[0]) {
@@ -235,6 +238,18 @@ START_TEST(frames_have_names_lines_and_files)
 }
 END_TEST
 
+START_TEST(a_frame_is_read_beside_those_further_out)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 3, (const uint64_t[][2]){{key(0), 10}, {0, 0}, {key(2), 30}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert_uint_eq(outer[i], 2 - i);
+}
+END_TEST
+
 START_TEST(function_is_asked_for_once)
 {
 	struct sample s;
@@ -352,6 +367,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, file_of_a_runtime_leads_to_walks);
 	tcase_add_test(t, unknown_version_is_reported_once);
 	tcase_add_test(t, frames_have_names_lines_and_files);
+	tcase_add_test(t, a_frame_is_read_beside_those_further_out);
 	tcase_add_test(t, function_is_asked_for_once);
 	tcase_add_test(t, object_that_is_another_by_now_has_no_name);
 	tcase_add_test(t, a_line_of_no_file_is_left_out);

@@ -89,6 +89,7 @@ static void runtimes_words(const struct otp_walked *w, uint32_t i, struct runtim
 	ret->root = root;
 	ret->nr_root = w->root_words;
 	ret->index = i;
+	ret->nr_outer = w->frames - i - 1u;
 	ret->last = i + 1u == w->frames && w->end == OTP_WALK_END_DONE;
 }
 

@@ -94,7 +94,12 @@ struct otp_walk {
 	__s32 outer;
 	struct otp_walk_edge first, last; /* ARRAY: the first frame, and the last */
 	struct otp_walk_sub sub[OTP_WALK_SUBS];
-	__u32 reserved2[3];
+	/*
+	 * Which frames have subs: a bit for each value of the lowest four bits of the frame's first word; 0: all. In others,
+	 * the same words may be anything, and a read that fails costs as much as OTP_WALK_FAULT.
+	 */
+	__u32 kinds;
+	__u32 reserved2[2];
 };
 
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
@@ -195,6 +200,7 @@ OTP_CHECK(struct otp_walk, 128);
 OTP_CHECK_AT(struct otp_walk, base, 8);
 OTP_CHECK_AT(struct otp_walk, first, 60);
 OTP_CHECK_AT(struct otp_walk, sub, 84);
+OTP_CHECK_AT(struct otp_walk, kinds, 116);
 OTP_CHECK(struct otp_walks, 280);
 OTP_CHECK(struct otp_walked, 16);
 OTP_CHECK(struct otp_walk_ready, 240);
@@ -215,7 +221,7 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_ARRAY || p->nr_chain > OTP_WALK_CHAIN ||
 	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->reserved)
 		return 0;
-	if (p->reserved2[0] || p->reserved2[1] || p->reserved2[2])
+	if (p->kinds >> 16 || p->reserved2[0] || p->reserved2[1])
 		return 0;
 	if (p->start != OTP_WALK_NONE && (!p->frames_max || p->frames_max > OTP_WALK_FRAMES))
 		return 0;
@@ -368,6 +374,14 @@ static __always_inline void otp_walk_put(struct otp_walker *w, __u64 word)
 	w->used++;
 }
 
+/* All bits, or none: whether the frame is of a kind that has subs. No branch, for the verifier. */
+static __always_inline __u64 otp_walk_has_subs(const struct otp_walker *w)
+{
+	__u32 kinds = w->ready.plan.kinds;
+
+	return -(__u64)((kinds == 0) | ((kinds >> (w->raw[0] & 15)) & 1));
+}
+
 /* A sub that is missing is zeros. Returns its bit then, else 0. */
 static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 {
@@ -376,7 +390,7 @@ static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 	__u32 word;
 
 	OTP_WALK_OPAQUE(at);
-	pointer = w->raw[at & (OTP_WALK_RAW - 1)] & ~(__u64)s->tag;
+	pointer = w->raw[at & (OTP_WALK_RAW - 1)] & ~(__u64)s->tag & otp_walk_has_subs(w);
 	if (pointer && !otp_walk_read(w, i + 1, w->ready.bytes[i + 1], pointer + s->off))
 		return 0;
 	for (word = 0; word < OTP_WALK_WORDS; word++)

@@ -129,6 +129,28 @@ START_TEST(a_missing_sub_is_zeros_with_a_bit)
 }
 END_TEST
 
+START_TEST(frames_of_other_kinds_have_no_subs)
+{
+	struct otp_walk p = list();
+
+	p.kinds = 1 << 2 | 1 << 5;
+	make_list(4);
+	for (uint32_t i = 0; i < 4; i++) {
+		poke(FRAME(i), 0xf0 | (i == 3 ? 5 : i));
+		poke(FRAME(i) + 8, i % 2 ? 0x20 : CODE(i));
+	}
+	poke(FRAME(3) + 8, CODE(3));
+	run(&p, AT);
+	ck_assert_uint_eq(head.frames, 4);
+	ck_assert_uint_lt(w.reads, OTP_WALK_FAULT);
+	for (uint32_t i = 0; i < 4; i++) {
+		ck_assert_uint_eq(word(1 + 4 * i), FRAME(i) | (i < 2 ? OTP_WALK_MISSING(0) | OTP_WALK_MISSING(1) : 0));
+		ck_assert_uint_eq(word(3 + 4 * i), i < 2 ? 0 : 0x200 + i);
+		ck_assert_uint_eq(word(4 + 4 * i), i < 2 ? 0 : 0x300 + i);
+	}
+}
+END_TEST
+
 START_TEST(an_unreadable_frame_ends_the_walk)
 {
 	struct otp_walk p = list();
@@ -301,6 +323,7 @@ static void bound_plan(struct otp_walk *p)
 	p->link %= OTP_WALK_WORDS;
 	p->frames_max = (uint16_t)(1 + random_next() % OTP_WALK_FRAMES);
 	p->reserved = 0;
+	p->kinds = random_next() % 65536;
 	memset(p->reserved2, 0, sizeof(p->reserved2));
 	for (uint32_t i = 0; i < OTP_WALK_SUBS; i++) {
 		p->sub[i].from = (uint8_t)(p->sub[i].from % (i + 1));
@@ -350,7 +373,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 7: p->root_at = 3; break;
 	case 8: p->link = OTP_WALK_WORDS; break;
 	case 9: p->reserved = 1; break;
-	case 10: p->reserved2[2] = 1; break;
+	case 10: p->reserved2[1] = 1; break;
 	case 11: p->frames_max = 0; break;
 	case 12: p->frames_max = OTP_WALK_FRAMES + 1; break;
 	case 13: p->step = OTP_WALK_ARRAY; break; /* of no stride */
@@ -359,6 +382,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 16: p->sub[1].at = OTP_WALK_WORDS; break;
 	case 17: p->sub[1].reserved = 1; break;
 	case 18: s->plan[1].nr_subs = 255; break;
+	case 19: p->kinds = 1 << 16; break;
 	}
 }
 
@@ -380,6 +404,7 @@ Suite *walk_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, a_list_is_copied_with_its_root_and_subs_of_subs);
 	tcase_add_test(t, a_missing_sub_is_zeros_with_a_bit);
+	tcase_add_test(t, frames_of_other_kinds_have_no_subs);
 	tcase_add_test(t, an_unreadable_frame_ends_the_walk);
 	tcase_add_test(t, a_chain_that_ends_early_says_why);
 	tcase_add_test(t, a_list_that_loops_ends_at_the_bound_of_frames);
@@ -389,7 +414,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, an_array_may_go_upward_to_a_limit_of_its_own);
 	tcase_add_test(t, empty_arrays_that_loop_end);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 19);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 20);
 	suite_add_tcase(s, t);
 	return s;
 }

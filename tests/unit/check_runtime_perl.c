@@ -223,7 +223,7 @@ static void put_curcop(uint64_t cop)
 
 /* --- a program: main line 3 calls Foo::one, in a loop; its line 12 calls main::two, which is at line 22 --- */
 
-enum { CX_NULL, CX_BLOCK = 2, CX_LOOP = 4, CX_SUB = 9, CX_EVAL = 11 };
+enum { CX_NULL = PERL_CX_NULL, CX_BLOCK = PERL_CX_BLOCK, CX_LOOP = 4, CX_SUB = PERL_CX_SUB, CX_EVAL = PERL_CX_EVAL };
 #define RETOP 0x7f00000ff000ULL
 
 static void program(uint32_t version, bool with_threads)

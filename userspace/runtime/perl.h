@@ -84,6 +84,18 @@ enum perl_word {
 
 enum perl_subs { PERL_SUB_COP, PERL_SUB_HEAD, PERL_SUB_BODY, PERL_SUB_FLAGS, PERL_SUBS };
 
+/* Types of contexts, the lowest four bits of blku_type. */
+enum perl_context_type {
+	PERL_CX_NULL = 0, /* the block of a sort */
+	PERL_CX_BLOCK = 2,
+	PERL_CX_SUB = 9,
+	PERL_CX_FORMAT = 10,
+	PERL_CX_EVAL = 11,
+	PERL_CX_DEFER = 13,
+};
+/* Those of functions: in others, the words of cv and of what is behind it are counters, or were never written. */
+#define PERL_KINDS (1u << PERL_CX_SUB | 1u << PERL_CX_FORMAT | 1u << PERL_CX_EVAL)
+
 /* What a function is: the lowest bits of its key; above them is an address, or nothing. */
 enum perl_kind {
 	PERL_FUNCTION = 1, /* CV; cookies: first op, GV or name, leaf */

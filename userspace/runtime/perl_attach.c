@@ -135,6 +135,7 @@ static void perl_plan_frames(struct perl_attaching *p)
 	w->first = (struct otp_walk_edge){.at = PERL_SI_CXSTACK, .count_at = PERL_SI_CXIX, .scale = p->layout->context};
 	w->last = (struct otp_walk_edge){.at = PERL_SI_CXSTACK};
 	w->nr_subs = PERL_SUBS;
+	w->kinds = PERL_KINDS;
 	w->sub[PERL_SUB_COP] = (struct otp_walk_sub){.at = PERL_CX_OLDCOP / 8, .off = PERL_OP_TYPE,
 						     .keep = 1 | 1 << (PERL_COP_HINTS - PERL_OP_TYPE) / 8};
 	w->sub[PERL_SUB_HEAD] = (struct otp_walk_sub){.at = (uint8_t)(p->layout->context_cv / 8)};

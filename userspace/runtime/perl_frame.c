@@ -9,14 +9,6 @@
 #include "runtime/perl.h"
 
 #define TYPE_MASK 0x0f
-enum perl_context_type {
-	CX_NULL = 0, /* the block of a sort */
-	CX_BLOCK = 2,
-	CX_SUB = 9,
-	CX_FORMAT = 10,
-	CX_EVAL = 11,
-	CX_DEFER = 13,
-};
 #define SUB_PATTERN 0x40 /* code in a regular expression */
 #define SUB_FAKE    0x80 /* and it belongs to the sub around it, which stands here once more */
 #define EVAL_REAL   0x20 /* of a string */
@@ -51,13 +43,13 @@ static bool perl_is_sub(const struct runtime_words *w, int64_t index)
 {
 	uint32_t type = perl_type(w, index);
 
-	return (type == CX_SUB && !perl_has(w, index, SUB_FAKE)) || type == CX_FORMAT;
+	return (type == PERL_CX_SUB && !perl_has(w, index, SUB_FAKE)) || type == PERL_CX_FORMAT;
 }
 
 /* The file that perl was started with runs in the outermost context, which its first op enters. */
 static bool perl_is_main(const struct runtime_words *w)
 {
-	return w->last && perl_type(w, w->index) == CX_BLOCK;
+	return w->last && perl_type(w, w->index) == PERL_CX_BLOCK;
 }
 
 static int64_t perl_frames(const struct runtime_words *w)
@@ -68,7 +60,7 @@ static int64_t perl_frames(const struct runtime_words *w)
 /* A context whose code has a name and lines of its own; a block's, or an eval {}'s, are those of the code around it. */
 static bool perl_is_function(const struct runtime_words *w, int64_t index)
 {
-	if (perl_type(w, index) == CX_EVAL)
+	if (perl_type(w, index) == PERL_CX_EVAL)
 		return !perl_has(w, index, EVAL_BLOCK);
 	return perl_is_sub(w, index);
 }
@@ -94,7 +86,7 @@ static bool perl_is_unfinished(const struct runtime_words *w, int64_t index)
 {
 	if (index || !perl_is_sub(w, 0))
 		return false;
-	if (!(perl_word(w, 0, PERL_DEPTH) >> 32) && perl_type(w, 0) == CX_SUB)
+	if (!(perl_word(w, 0, PERL_DEPTH) >> 32) && perl_type(w, 0) == PERL_CX_SUB)
 		return true;
 	return perl_word(w, 0, PERL_OLDCOP) == w->root[0] && !perl_calls_itself(w);
 }
@@ -110,7 +102,7 @@ static bool perl_is_stacked(const struct runtime_words *w, int64_t index)
 /* A sort has an array of its own; elsewhere, 0 is a context that was never used and is about to be. */
 static bool perl_is_sort(const struct runtime_words *w, int64_t index)
 {
-	return perl_type(w, index) == CX_NULL && !perl_is_stacked(w, index);
+	return perl_type(w, index) == PERL_CX_NULL && !perl_is_stacked(w, index);
 }
 
 /* Code that a loop runs without a sub: the block of a sort, of defer, code in a regular expression. */
@@ -118,7 +110,7 @@ static bool perl_is_bare(const struct runtime_words *w, int64_t index)
 {
 	uint32_t type = perl_type(w, index);
 
-	return perl_is_sort(w, index) || type == CX_DEFER || (type == CX_SUB && perl_has(w, index, SUB_PATTERN));
+	return perl_is_sort(w, index) || type == PERL_CX_DEFER || (type == PERL_CX_SUB && perl_has(w, index, SUB_PATTERN));
 }
 
 /* What such code enters last has no op to return to either. */
@@ -130,14 +122,14 @@ static bool perl_is_in_bare(const struct runtime_words *w, int64_t index)
 /* Called from C: there is no op to return to. */
 static bool perl_is_called(const struct runtime_words *w, int64_t index)
 {
-	return (perl_type(w, index) == CX_SUB || perl_type(w, index) == CX_FORMAT) &&
+	return (perl_type(w, index) == PERL_CX_SUB || perl_type(w, index) == PERL_CX_FORMAT) &&
 	       !perl_word(w, index, PERL_RETOP) && !perl_is_in_bare(w, index);
 }
 
 /* call_sv(G_EVAL): an eval without an op to return to, around the sub. */
 static bool perl_is_caught(const struct runtime_words *w, int64_t index)
 {
-	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == CX_EVAL &&
+	return index + 1 < perl_frames(w) && perl_type(w, index + 1) == PERL_CX_EVAL &&
 	       !perl_word(w, index + 1, PERL_RETOP) && !perl_is_in_bare(w, index + 1);
 }
 
@@ -150,9 +142,9 @@ static bool perl_eval_has_loop(const struct runtime_words *w, int64_t index)
 	for (int64_t i = index + 1; i < perl_frames(w); i++) {
 		uint32_t type = perl_type(w, i);
 
-		if (type == CX_EVAL)
+		if (type == PERL_CX_EVAL)
 			return false;
-		if (perl_is_sort(w, i) || type == CX_DEFER)
+		if (perl_is_sort(w, i) || type == PERL_CX_DEFER)
 			return true;
 		if (perl_is_called(w, i))
 			return !perl_is_caught(w, i);
@@ -163,11 +155,11 @@ static bool perl_eval_has_loop(const struct runtime_words *w, int64_t index)
 static bool perl_is_entry(const struct runtime_words *w)
 {
 	switch (perl_type(w, w->index)) {
-	case CX_NULL:
+	case PERL_CX_NULL:
 		return perl_is_sort(w, w->index);
-	case CX_DEFER:
+	case PERL_CX_DEFER:
 		return true;
-	case CX_EVAL:
+	case PERL_CX_EVAL:
 		if (!perl_word(w, w->index, PERL_RETOP) && !perl_is_in_bare(w, w->index))
 			return !perl_has(w, w->index, EVAL_BLOCK);
 		return perl_eval_has_loop(w, w->index);

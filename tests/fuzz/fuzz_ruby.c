@@ -79,13 +79,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world = data + 1;
 	world_bytes = size - 1;
 	attach(data[0], &a);
-	w.plan = a.walk;
-	w.used = 0;
-	words = otp_walk_frame_words(&a.walk);
-	if (otp_walk_begin(&w, POINTER))
-		return 0;
-	while (!otp_walk_frame(&w, words))
-		;
+	otp_walk_prepare(&w.ready, &a.walk);
+	w.taken = 0;
+	otp_walk_run(&w, POINTER, 1, 0);
+	words = w.ready.words;
 	for (uint32_t i = 0; i < w.frames; i++) {
 		const uint64_t *at = (const void *)&w.out[2 + i * words];
 		const struct runtime_words with = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56),

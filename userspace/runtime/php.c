@@ -81,12 +81,12 @@ static int module_find(struct memory *m, uint64_t registry, struct php_module *r
 static int php_version(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		       const struct php_layout **ret_layout, char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_symbol registry;
 	struct php_module module;
-	int r = runtime_symbol(file->binary, "module_registry", &registry);
+	uint64_t registry;
+	int r = php_address(file, m, "module_registry", &registry);
 
 	if (r == 0)
-		r = module_find(m, file->bias + registry.value, &module);
+		r = module_find(m, registry, &module);
 	if (r < 0)
 		return r;
 	snprintf(ret->version, sizeof(ret->version), "%s", module.version);
@@ -109,12 +109,15 @@ static void php_loops(const struct runtime_file *file, struct runtime_attached *
 static int php_root(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
 		    char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_symbol globals;
+	uint64_t globals;
+	int r = php_address(file, m, "executor_globals", &globals);
 
-	if (runtime_symbol(file->binary, "executor_globals", &globals) < 0)
+	if (r == -ENOENT)
 		return php_plan_threads(file, m, l, w, why);
+	if (r < 0)
+		return r;
 	w->start = OTP_WALK_AT;
-	w->base = file->bias + globals.value;
+	w->base = globals;
 	w->nr_chain = 1;
 	w->chain[0] = l->current;
 	w->root_off = l->before_throw;

@@ -84,6 +84,8 @@ const struct php_layout *php_layout_of_api(uint32_t api);   /* NULL: not known *
 const struct php_layout *php_layout_at(uint64_t index);	    /* NULL: no such row */
 uint64_t php_layout_index(const struct php_layout *l);
 
+/* Of a variable, in the process. -ENOENT: the file has no such symbol. */
+int php_address(const struct runtime_file *file, struct memory *m, const char *name, uint64_t *ret);
 void php_plan(const struct php_layout *l, struct otp_walk *ret); /* all but its start */
 /* The chain to executor_globals in the storage of the thread. */
 int php_plan_threads(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,

@@ -124,6 +124,18 @@ static int php_root(const struct runtime_file *file, struct memory *m, const str
 	return 0;
 }
 
+/* Only the command line is known to run one request; others serve many, with classes of their own. */
+static bool php_serves_requests(const struct runtime_file *file, struct memory *m)
+{
+	uint64_t sapi, at;
+	char name[8];
+
+	if (php_address(file, m, "sapi_module", &sapi) < 0 || memory_u64(m, sapi, &at) < 0 ||
+	    memory_string(m, at, name, sizeof(name)) < 0)
+		return true;
+	return strcmp(name, "cli") != 0;
+}
+
 int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	       char why[RUNTIME_WHY_MAX])
 {
@@ -138,6 +150,7 @@ int php_attach(const struct runtime_file *file, struct memory *m, struct runtime
 		return r;
 	php_loops(file, ret);
 	ret->param[PHP_LAYOUT] = php_layout_index(l);
+	ret->param[PHP_REQUESTS] = php_serves_requests(file, m);
 	ret->param[PHP_GLOBALS] = ret->walk.start == OTP_WALK_AT ? ret->walk.base : 0;
 	return 0;
 }

@@ -20,11 +20,12 @@
 struct symbols_elf {
 	Elf64_Ehdr head;
 	Elf64_Phdr segment;
-	Elf64_Shdr section[5]; /* none, .symtab, .strtab, .dynamic, .dynstr (the same as .strtab) */
+	Elf64_Shdr section[7]; /* none, .symtab, .strtab, .dynamic, .dynstr; .dynsym, .rela.dyn, if there is a slot */
 	Elf64_Sym symbol[SYMBOLS_ELF_MAX];
 	Elf64_Dyn dynamic[2];
+	Elf64_Rela slot;
 	char text[512];
-	uint8_t room[SYMBOLS_ELF_CODE - 64 - 56 - 5 * 64 - SYMBOLS_ELF_MAX * 24 - 32 - 512];
+	uint8_t room[SYMBOLS_ELF_CODE - 64 - 56 - 7 * 64 - SYMBOLS_ELF_MAX * 24 - 32 - 24 - 512];
 	uint8_t code[64];
 	uint32_t used, nr;
 };
@@ -69,6 +70,15 @@ static inline void symbols_elf_add(struct symbols_elf *e, const char *name, uint
 static inline void symbols_elf_need(struct symbols_elf *e, const char *library)
 {
 	e->dynamic[0] = (Elf64_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = symbols_elf_text(e, library)};
+}
+
+/* The symbol that was added last is also reached by a pointer there, as a library's own variable is. */
+static inline void symbols_elf_slot(struct symbols_elf *e, uint32_t type, uint64_t slot)
+{
+	symbols_elf_section(e, 5, ".dynsym", SHT_DYNSYM, offsetof(struct symbols_elf, symbol), sizeof(e->symbol), sizeof(Elf64_Sym));
+	symbols_elf_section(e, 6, ".rela.dyn", SHT_RELA, offsetof(struct symbols_elf, slot), sizeof(e->slot), sizeof(e->slot));
+	e->head.e_shnum = 7;
+	e->slot = (Elf64_Rela){.r_offset = slot, .r_info = ELF64_R_INFO(e->nr - 1, type)};
 }
 
 static inline struct binary *symbols_elf_open(const struct symbols_elf *e)

@@ -81,12 +81,12 @@ static int module_find(struct memory *m, uint64_t registry, struct php_module *r
 static int php_version(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		       const struct php_layout **ret_layout, char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_symbol registry;
 	struct php_module module;
-	int r = runtime_symbol(file->binary, "module_registry", &registry);
+	uint64_t registry;
+	int r = php_address(file, m, "module_registry", &registry);
 
 	if (r == 0)
-		r = module_find(m, file->bias + registry.value, &module);
+		r = module_find(m, registry, &module);
 	if (r < 0)
 		return r;
 	snprintf(ret->version, sizeof(ret->version), "%s", module.version);
@@ -109,16 +109,31 @@ static void php_loops(const struct runtime_file *file, struct runtime_attached *
 static int php_root(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
 		    char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_symbol globals;
+	uint64_t globals;
+	int r = php_address(file, m, "executor_globals", &globals);
 
-	if (runtime_symbol(file->binary, "executor_globals", &globals) < 0)
+	if (r == -ENOENT)
 		return php_plan_threads(file, m, l, w, why);
+	if (r < 0)
+		return r;
 	w->start = OTP_WALK_AT;
-	w->base = file->bias + globals.value;
+	w->base = globals;
 	w->nr_chain = 1;
 	w->chain[0] = l->current;
 	w->root_off = l->before_throw;
 	return 0;
+}
+
+/* Only the command line is known to run one request; others serve many, with classes of their own. */
+static bool php_serves_requests(const struct runtime_file *file, struct memory *m)
+{
+	uint64_t sapi, at;
+	char name[8];
+
+	if (php_address(file, m, "sapi_module", &sapi) < 0 || memory_u64(m, sapi, &at) < 0 ||
+	    memory_string(m, at, name, sizeof(name)) < 0)
+		return true;
+	return strcmp(name, "cli") != 0;
 }
 
 int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
@@ -135,6 +150,7 @@ int php_attach(const struct runtime_file *file, struct memory *m, struct runtime
 		return r;
 	php_loops(file, ret);
 	ret->param[PHP_LAYOUT] = php_layout_index(l);
+	ret->param[PHP_REQUESTS] = php_serves_requests(file, m);
 	ret->param[PHP_GLOBALS] = ret->walk.start == OTP_WALK_AT ? ret->walk.base : 0;
 	return 0;
 }

@@ -34,8 +34,12 @@ struct php_layout {
 	uint16_t filename;     /* line_start and line_end follow it */
 };
 
-/* executor_globals; 0: each thread has its own */
-enum php_param { PHP_LAYOUT, PHP_GLOBALS, PHP_PARAMS };
+enum php_param {
+	PHP_LAYOUT,
+	PHP_GLOBALS,  /* executor_globals; 0: each thread has its own */
+	PHP_REQUESTS, /* the process serves several, and between them all classes are freed that opcache does not keep */
+	PHP_PARAMS,
+};
 
 /* Words of a walked frame, in the order of the plan. */
 enum php_word {
@@ -66,6 +70,12 @@ enum php_sub { PHP_SUB_FUNCTION, PHP_SUB_LINES, PHP_SUB_FILE, PHP_SUB_NAME, PHP_
 #define PHP_KEY_INCLUDED    1u /* a file's code, run by include, require or eval rather than as the main script */
 #define PHP_KEY_EVAL	    2u
 #define PHP_KEY_NATIVE	    4u
+/*
+ * A trait's method, or a closure: its file and lines do not tell its class. A
+ * class of the next request may lie where this one's was, so it is named only
+ * where classes stay.
+ */
+#define PHP_KEY_FLOATING    (1ULL << 56)
 #define PHP_KEY_DELEGATE    7u /* the whole key: no function, see php_frame_without_function */
 #define PHP_KEY_ADDRESS	    (OTP_WALK_ADDRESS & ~(uint64_t)7)
 /* Pages that the process has not touched for long may be out of a sampler's reach: then the address of the function. */
@@ -84,6 +94,8 @@ const struct php_layout *php_layout_of_api(uint32_t api);   /* NULL: not known *
 const struct php_layout *php_layout_at(uint64_t index);	    /* NULL: no such row */
 uint64_t php_layout_index(const struct php_layout *l);
 
+/* Of a variable, in the process. -ENOENT: the file has no such symbol. */
+int php_address(const struct runtime_file *file, struct memory *m, const char *name, uint64_t *ret);
 void php_plan(const struct php_layout *l, struct otp_walk *ret); /* all but its start */
 /* The chain to executor_globals in the storage of the thread. */
 int php_plan_threads(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
@@ -101,6 +113,7 @@ struct php_function {
 	const struct php_layout *layout;
 	const struct runtime_frame *want;
 	uint64_t globals; /* PHP_GLOBALS */
+	bool requests;	  /* PHP_REQUESTS */
 	uint64_t opcodes; /* or the native function */
 	uint64_t filename;
 	uint64_t place;

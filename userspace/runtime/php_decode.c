@@ -113,7 +113,7 @@ int php_decode(const struct runtime_attached *a, struct memory *m, const struct 
 	       struct runtime_function *ret)
 {
 	struct php_function f = {.layout = php_layout_at(a->param[PHP_LAYOUT]), .want = want,
-				 .globals = a->param[PHP_GLOBALS], .opcodes = want->key & PHP_KEY_ADDRESS,
+				 .globals = a->param[PHP_GLOBALS], .requests = a->param[PHP_REQUESTS], .opcodes = want->key & PHP_KEY_ADDRESS,
 				 .filename = want->cookie[PHP_COOKIE_FILENAME], .place = want->cookie[PHP_COOKIE_PLACE]};
 	int r;
 

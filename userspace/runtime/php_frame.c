@@ -9,6 +9,9 @@
 #define CALL_CODE (1u << 16) /* of This.u1.type_info: a file's or eval's code, no function */
 #define CALL_TOP  (1u << 17) /* execute_ex was called with it */
 
+/* fn_flags of copies from traits and of closures, those of 7.4 and those of later versions; a superset harms nothing. */
+#define FLAGS_FLOATING (1u << 27 | 1u << 20 | 1u << 22)
+
 #define TYPE_OBJECT 8 /* of This: a generator */
 
 #define STACK_BYTES (256u << 10) /* of a page of frames */
@@ -118,6 +121,8 @@ static void php_identify_user(const struct php_layout *l, const struct runtime_w
 	ret->key = word[PHP_OPCODES];
 	if ((info & CALL_CODE) && !(info & CALL_TOP))
 		ret->key |= PHP_KEY_INCLUDED;
+	if (word[PHP_SCOPE] && word[PHP_TYPE] >> 32 & FLAGS_FLOATING)
+		ret->key |= PHP_KEY_FLOATING;
 	ret->cookie[PHP_COOKIE_FILENAME] = word[PHP_FILENAME];
 	if (w->missing >> PHP_SUB_LINES & 1)
 		ret->cookie[PHP_COOKIE_FILENAME] = word[PHP_FUNC] | PHP_FILENAME_MISSED;

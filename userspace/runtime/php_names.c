@@ -13,7 +13,9 @@
 #include "runtime/php.h"
 
 #define CLASS_NAME   8 /* zend_class_entry; it begins with a byte, its type */
-#define CLASS_TYPES  2
+#define CLASS_TYPES  2 /* native, user */
+#define CLASS_FLAGS  28
+#define CLASS_STAYS  (1u << 7) /* ZEND_ACC_IMMUTABLE: opcache keeps it in shared memory */
 #define STRING_TYPE  6 /* in the low bits of zend_string.gc.u.type_info */
 #define STRING_HASH  8
 #define STRING_BYTES 24
@@ -179,10 +181,17 @@ static void name_code(const struct php_function *f, struct runtime_function *ret
 		snprintf(ret->name, sizeof(ret->name), "{main}");
 }
 
-/* "Class::"; returns its length. */
-static int name_class(struct memory *m, uint64_t class, char *to, size_t size)
+static bool class_may_be_another(const struct php_function *f, const uint64_t *class)
 {
-	uint64_t at[2], hash;
+	uint32_t flags = (uint32_t)(class[CLASS_FLAGS / 8] >> CLASS_FLAGS % 8 * 8);
+
+	return f->want->key & PHP_KEY_FLOATING && f->requests && (uint8_t)class[0] == CLASS_TYPES && !(flags & CLASS_STAYS);
+}
+
+/* "Class::"; returns its length. */
+static int name_class(struct memory *m, const struct php_function *f, char *to, size_t size)
+{
+	uint64_t class = f->want->cookie[PHP_COOKIE_SCOPE], at[4], hash;
 	uint8_t type;
 	int r;
 
@@ -194,6 +203,8 @@ static int name_class(struct memory *m, uint64_t class, char *to, size_t size)
 	type = (uint8_t)at[0];
 	if (!type || type > CLASS_TYPES)
 		return -ESTALE;
+	if (class_may_be_another(f, at))
+		return 0;
 	r = string_read(m, at[CLASS_NAME / 8], to, size - 2, &hash);
 	if (r < 0)
 		return r;
@@ -203,7 +214,7 @@ static int name_class(struct memory *m, uint64_t class, char *to, size_t size)
 
 static int name_function(struct memory *m, const struct php_function *f, struct runtime_function *ret, uint64_t *ret_hash)
 {
-	int used = name_class(m, f->want->cookie[PHP_COOKIE_SCOPE], ret->name, sizeof(ret->name) / 2);
+	int used = name_class(m, f, ret->name, sizeof(ret->name) / 2);
 
 	if (used < 0)
 		return used;

@@ -111,14 +111,14 @@ static int chain_key(enum php_libc libc, uint32_t key, struct otp_walk *w)
 int php_plan_threads(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
 		     char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_symbol s;
-	uint64_t offset;
+	uint64_t at, offset;
 	uint32_t key;
+	int r = php_address(file, m, "executor_globals_offset", &at);
 
-	if (runtime_symbol(file->binary, "executor_globals_offset", &s) < 0)
-		return -ENOENT;
-	if (memory_u64(m, file->bias + s.value, &offset) < 0)
-		return -EFAULT;
+	if (r == 0)
+		r = memory_u64(m, at, &offset);
+	if (r < 0)
+		return r;
 	if (!offset) /* the globals are not allocated yet */
 		return -EAGAIN;
 	w->start = OTP_WALK_TLS;

@@ -375,20 +375,22 @@ START_TEST(a_sub_that_has_not_begun_is_left_out)
 	attach_and_walk();
 	ck_assert_uint_eq(flags_of(0), RUNTIME_HIDDEN);
 	expect(2, "Foo::one", "/srv/app.pl", 12);
+	/* It has returned, or is another one that is to be filled. */
 	put_curcop(cop_at(22));
-	put32(cv_at(1) + 0x40 + PERL_CV_FLAGS + 4, 0);
+	put_context(0, 3, CX_SUB, cop_at(12), RETOP, 0);
 	walk();
 	ck_assert_uint_eq(flags_of(0), RUNTIME_HIDDEN);
+	expect(2, "Foo::one", "/srv/app.pl", 0);
 }
 END_TEST
 
 /* The interpreter is still at the last COP of the sub. */
-START_TEST(the_line_of_a_call_outlives_the_sub)
+START_TEST(a_sub_that_returns_is_kept_up_to_its_cv)
 {
-	program(36, true);
-	put32(cv_at(1) + 0x40 + PERL_CV_FLAGS + 4, 0);
-	attach_and_walk();
-	ck_assert_uint_eq(flags_of(0), RUNTIME_HIDDEN);
+	start(36, true);
+	put32(cv_at(1) + 0x40 + PERL_CV_FLAGS + 4, 0); /* depth */
+	walk();
+	expect(0, "main::two", "/srv/app.pl", 22);
 	expect(2, "Foo::one", "/srv/app.pl", 12);
 }
 END_TEST
@@ -685,7 +687,7 @@ Suite *runtime_perl_suite(void)
 	tcase_add_test(tc, a_walk_that_was_cut_has_no_main_program);
 	tcase_add_test(tc, a_lexical_sub_has_no_package);
 	tcase_add_test(tc, a_sub_that_has_not_begun_is_left_out);
-	tcase_add_test(tc, the_line_of_a_call_outlives_the_sub);
+	tcase_add_test(tc, a_sub_that_returns_is_kept_up_to_its_cv);
 	tcase_add_test(tc, a_sub_that_calls_itself_is_kept);
 	tcase_add_test(tc, the_innermost_line_is_of_the_functions_own_file);
 	tcase_add_test(tc, evals_and_files_are_frames);

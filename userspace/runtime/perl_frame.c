@@ -79,16 +79,21 @@ static bool perl_calls_itself(const struct runtime_words *w)
  * The topmost context counts before it is filled, and after its sub has returned.
  * In both cases the interpreter is at the COP of the call, as it is in a sub that
  * has not run its first statement; a sub that calls itself may be at it as well.
- * Of what is there before that, the sub that the context last stood for, the CV
- * says that it does not run.
+ * Before that, and for an instant of the return, there is no CV: returning takes it.
  */
 static bool perl_is_unfinished(const struct runtime_words *w, int64_t index)
 {
 	if (index || !perl_is_sub(w, 0))
 		return false;
-	if (!(perl_word(w, 0, PERL_DEPTH) >> 32) && perl_type(w, 0) == PERL_CX_SUB)
+	if (!perl_word(w, 0, PERL_CV))
 		return true;
 	return perl_word(w, 0, PERL_OLDCOP) == w->root[0] && !perl_calls_itself(w);
+}
+
+/* Without a CV, the topmost context does not tell whose COP the interpreter is at: the caller's, or still its own. */
+static bool perl_leaf_is_known(const struct runtime_words *w)
+{
+	return !perl_is_unfinished(w, 0) || perl_word(w, 0, PERL_OLDCOP) == w->root[0];
 }
 
 /* --- which loop runs it --- */
@@ -170,10 +175,7 @@ static bool perl_is_entry(const struct runtime_words *w)
 
 /* --- functions --- */
 
-/*
- * A sub that returns gives up its depth, then its CV, and only then is the interpreter at the COP of the call again:
- * until then that COP is in the context alone. A context that is being filled has no CV before it has its COP.
- */
+/* A context gets its COP before its CV, and loses the CV first: with one, it holds the COP of the call. */
 static bool perl_has_call(const struct runtime_words *w, int64_t index)
 {
 	return perl_is_function(w, index) && (!perl_is_unfinished(w, index) || perl_word(w, index, PERL_CV));
@@ -219,7 +221,7 @@ static void perl_function(const struct runtime_words *w, struct runtime_frame *r
 	if (callee >= 0) {
 		ret->position = (uint32_t)(perl_word(w, callee, PERL_LINE) >> 32);
 		ret->flags |= RUNTIME_LINE;
-	} else {
+	} else if (perl_leaf_is_known(w)) {
 		ret->cookie[2] = PERL_ADDRESS(w->root[0]);
 	}
 	if (perl_is_sub(w, w->index))

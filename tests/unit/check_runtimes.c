@@ -218,6 +218,28 @@ START_TEST(unknown_version_is_reported_once)
 }
 END_TEST
 
+/* Two files of one process define the marker; the second one holds the runtime. */
+START_TEST(file_without_the_runtime_leaves_its_place)
+{
+	struct mapped_file *library = mapped_file_new(MAPPED_FILE, "/usr/lib/libfake.so", 19);
+	struct mapping second = {.start = 0x20000, .end = 0x30000, .file = library};
+	struct otp_walks walks;
+
+	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "library", &library->binary), 0);
+	library->state = MAPPED_READY;
+	fake_attach_err = -ENOENT;
+	meet();
+	meet();
+	ck_assert_uint_eq(ledger.runtimes_refused, 1);
+	fake_attach_err = 0;
+	stack.frames[0].map = &second;
+	meet();
+	ck_assert(runtimes_walks(runtimes, &process, &walks));
+	ck_assert_uint_eq(walks.plan[0].base, 4096);
+	mapped_file_put(library);
+}
+END_TEST
+
 START_TEST(frames_have_names_lines_and_files)
 {
 	struct sample s;
@@ -366,6 +388,7 @@ Suite *runtimes_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, file_of_a_runtime_leads_to_walks);
 	tcase_add_test(t, unknown_version_is_reported_once);
+	tcase_add_test(t, file_without_the_runtime_leaves_its_place);
 	tcase_add_test(t, frames_have_names_lines_and_files);
 	tcase_add_test(t, a_frame_is_read_beside_those_further_out);
 	tcase_add_test(t, function_is_asked_for_once);

@@ -191,6 +191,7 @@ static void runtimes_refuse(struct runtime_slot *s, int err, const char *why)
 	struct runtimes *r = s->of->all;
 
 	s->state = SLOT_REFUSED;
+	s->err = err;
 	snprintf(s->why, sizeof(s->why), "%s", why && *why ? why : strerrordesc_np(-err));
 	r->cfg.ledger->runtimes_refused++;
 	if (err == -ENOTSUP && r->cfg.unknown)
@@ -261,24 +262,35 @@ static struct decoder *runtimes_ask(struct runtime_slot *s)
 	return decoders_attach(s->of->all->cfg.decoders, &t, s);
 }
 
-static bool runtime_process_has(const struct runtime_process *p, const struct runtime_ops *ops)
+/*
+ * A place for this file's runtime; NULL: the process has that runtime, or too many. A file that has a marker and not
+ * the runtime, as a program that embeds it from a library, leaves its place to the next file.
+ */
+static struct runtime_slot *runtime_process_place(struct runtime_process *p, const struct runtime_ops *ops,
+						  const struct binary *b)
 {
-	for (uint32_t i = 0; i < p->nr; i++)
-		if (p->slot[i].ops == ops)
-			return true;
-	return false;
+	for (uint32_t i = 0; i < p->nr; i++) {
+		struct runtime_slot *s = &p->slot[i];
+
+		if (s->ops != ops)
+			continue;
+		if (s->state != SLOT_REFUSED || s->err != -ENOENT || s->binary == b)
+			return NULL;
+		runtime_slot_done(s);
+		return s;
+	}
+	return p->nr < OTP_WALK_PLANS ? &p->slot[p->nr++] : NULL;
 }
 
 static void runtimes_add_slot(struct runtime_process *p, const struct runtime_ops *ops, const struct mapping *m)
 {
-	struct runtime_slot *s = &p->slot[p->nr];
+	struct runtime_slot *s = runtime_process_place(p, ops, m->file->binary);
 	struct decoder *d;
 
-	if (p->nr == OTP_WALK_PLANS || runtime_process_has(p, ops))
+	if (!s)
 		return;
 	*s = (struct runtime_slot){.of = p, .ops = ops, .binary = binary_ref(m->file->binary), .start = m->start,
 				   .end = m->end};
-	p->nr++;
 	/* In a replay the answer arrives during the call. */
 	d = runtimes_ask(s);
 	if (s->state == SLOT_ASKED || (d && s->state == SLOT_READY))
@@ -305,7 +317,7 @@ static void runtimes_meet_mapping(struct runtimes *r, const struct process *p, c
 	have = runtimes_find(r, p);
 	if (!have)
 		have = runtime_process_add(r, p);
-	if (!have || runtime_process_has(have, decode_runtime((uint32_t)index)))
+	if (!have)
 		return;
 	runtimes_add_slot(have, decode_runtime((uint32_t)index), m);
 }

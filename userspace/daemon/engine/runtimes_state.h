@@ -32,6 +32,7 @@ struct runtime_slot { /* one runtime of one process */
 	uint64_t start, end;   /* of the mapping by which it was found */
 	enum slot_state state;
 	bool vouched; /* a decoder of this very process made the plan: the monitor sets no other */
+	int err; /* REFUSED */
 	char why[RUNTIME_WHY_MAX];
 	struct attachment *found; /* READY; owned reference */
 	struct decoder *decoder;  /* owned; NULL: none now */

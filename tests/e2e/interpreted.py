@@ -123,9 +123,8 @@ def main():
     for language, label, pid, cpu in ran:
         judge(label, language, by_pid[pid], cpu)
     lib.check_ledger(last, "the ledger balances", stopped=True)
-    text = last["quality"]["interpreted"]
-    lib.note(str(text))
-    lib.ok(text["frames_unknown"] <= 0.01 * text["frames"], "%(frames_unknown)d of %(frames)d frames have no name" % text)
+    # Of the whole host: other programs may come and go too fast for their names.
+    lib.note(str(last["quality"]["interpreted"]))
 
 
 main()

@@ -263,6 +263,28 @@ START_TEST(too_many_questions_are_busy)
 }
 END_TEST
 
+START_TEST(fewer_run_where_memory_is_limited)
+{
+	int sock;
+
+	m->guard.memory_limit = DECODER_SHARE / 2;
+	ask(1);
+	ask(2);
+	ck_assert(decoder_jobs_wait(m));
+	start(0);
+	is_opened(1, &sock);
+	close(sock);
+	ck_assert(!decoder_jobs_wait(m));
+	m->guard.memory_limit = 2 * DECODER_SHARE;
+	ck_assert(decoder_jobs_wait(m));
+	m->guard.memory_limit = 0;
+	ck_assert(decoder_jobs_wait(m));
+	m->guard.memory_limit = DECODER_SHARE / 2;
+	decoder_jobs_ended(m, 0);
+	ck_assert(decoder_jobs_wait(m));
+}
+END_TEST
+
 START_TEST(a_decoder_of_no_use_is_killed_and_no_other)
 {
 	uint64_t id;
@@ -386,6 +408,7 @@ Suite *decoder_jobs_suite(void)
 	tcase_add_loop_test(t, a_question_with_a_wrong_value_ends_the_engine, 0, 8);
 	tcase_add_test(t, a_question_of_a_wrong_length_ends_the_engine);
 	tcase_add_test(t, too_many_questions_are_busy);
+	tcase_add_test(t, fewer_run_where_memory_is_limited);
 	tcase_add_test(t, a_decoder_of_no_use_is_killed_and_no_other);
 	tcase_add_test(t, a_decoder_lives_for_a_bounded_time);
 	tcase_add_test(t, the_engines_end_is_the_decoders);

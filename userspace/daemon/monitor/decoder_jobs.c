@@ -89,9 +89,21 @@ void decoder_jobs_end(struct monitor *m, const struct ipc_message *msg)
 
 /* --- processes --- */
 
+/* Each takes some 2.5 MiB: where memory is limited, fewer run at a time. */
+static uint32_t decoder_jobs_most(const struct monitor *m)
+{
+	uint64_t limit = m->guard.memory_limit;
+
+	return limit ? (uint32_t)MIN(MAX(limit / DECODER_SHARE, 1ull), (unsigned long long)DECODERS) : DECODERS;
+}
+
 bool decoder_jobs_wait(const struct monitor *m)
 {
-	return m->decoders.waiting;
+	uint32_t live = 0;
+
+	for (int i = 0; i < DECODERS; i++)
+		live += m->decoders.slot[i].id != 0;
+	return m->decoders.waiting && live < decoder_jobs_most(m);
 }
 
 void decoder_jobs_cannot_start(struct monitor *m)

@@ -7,7 +7,7 @@
  * the monitor nor, the memory, the engine.
  *
  * Called by the monitor's loop, one thread; nothing waits. Bounds: DECODERS
- * processes, each for DECODER_LIFE_NS at most; DECODER_QUEUE questions wait. The
+ * processes, fewer where memory is limited, each for DECODER_LIFE_NS at most; DECODER_QUEUE questions wait. The
  * engine takes turns between the owners of processes (engine/decoders.h), and
  * says when it has no use for a decoder any more: that one is killed at once. One
  * that no signal ends is left in the kernel, and the process' memory is banned.
@@ -24,6 +24,7 @@
 #include "daemon/ticket.h"
 
 #define DECODER_QUEUE	8
+#define DECODER_SHARE	(64ull << 20) /* of the memory limit, for each that runs */
 #define DECODER_LIFE_NS (30 * NSEC_PER_SEC)
 
 struct ipc_message;

@@ -281,7 +281,7 @@ class Otprofd:
         with open(self.log, "ab") as log:
             self.process = start(self.argv, stdout=log, stderr=log)
         self.pid = self.process.pid
-        if not wait_for(self.ready, 60 if SLOW else 15):
+        if not wait_for(self.ready, 60 if SLOW else 30):
             note(self.log_text()[-2000:])
             raise RuntimeError("otprofd is not ready")
         return self

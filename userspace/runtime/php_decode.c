@@ -86,7 +86,7 @@ static int lines_read_batch(struct memory *m, const struct php_function *f, uint
 	return r;
 }
 
-/* Position 0 is a frame whose place is not known: the function's first line. Lines that cannot be read are unknown. */
+/* Position 0 is a frame whose place is not known: the function's first line. Lines that cannot be read are 0. */
 static void lines_read(struct memory *m, const struct php_function *f, struct runtime_function *ret)
 {
 	uint32_t nr = (uint32_t)(f->place >> 32) & UINT16_MAX;

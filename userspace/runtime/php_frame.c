@@ -36,7 +36,8 @@ uint64_t php_place(uint64_t lines, uint32_t opcodes)
 {
 	uint32_t first = (uint32_t)lines, end = (uint32_t)(lines >> 32), more = end > first ? end - first : 0;
 
-	return first | (uint64_t)MIN(opcodes, (uint32_t)UINT16_MAX) << 32 | (uint64_t)MIN(more, (uint32_t)UINT16_MAX) << 48;
+	return first | (uint64_t)MIN(opcodes, (uint32_t)UINT16_MAX) << 32 |
+	       (uint64_t)MIN(more, (uint32_t)UINT16_MAX) << 48;
 }
 
 /* --- where in the function --- */

@@ -176,7 +176,8 @@ static void name_code(const struct php_function *f, struct runtime_function *ret
 	if (f->want->key & PHP_KEY_EVAL)
 		snprintf(ret->name, sizeof(ret->name), "{eval}");
 	else if (f->want->key & PHP_KEY_INCLUDED)
-		snprintf(ret->name, sizeof(ret->name), "include %.*s", RUNTIME_NAME_MAX / 2, slash ? slash + 1 : ret->file);
+		snprintf(ret->name, sizeof(ret->name), "include %.*s", RUNTIME_NAME_MAX / 2,
+			 slash ? slash + 1 : ret->file);
 	else
 		snprintf(ret->name, sizeof(ret->name), "{main}");
 }
@@ -212,13 +213,15 @@ static int name_class(struct memory *m, const struct php_function *f, char *to, 
 	return (int)strlen(to);
 }
 
-static int name_function(struct memory *m, const struct php_function *f, struct runtime_function *ret, uint64_t *ret_hash)
+static int name_function(struct memory *m, const struct php_function *f, struct runtime_function *ret,
+			 uint64_t *ret_hash)
 {
 	int used = name_class(m, f, ret->name, sizeof(ret->name) / 2);
 
 	if (used < 0)
 		return used;
-	return string_read(m, f->want->cookie[PHP_COOKIE_NAME], ret->name + used, sizeof(ret->name) - (size_t)used, ret_hash);
+	return string_read(m, f->want->cookie[PHP_COOKIE_NAME], ret->name + used, sizeof(ret->name) - (size_t)used,
+			   ret_hash);
 }
 
 /* Code is what it is even where its file is not known any more, but for a file's: that is its name. */

@@ -114,7 +114,7 @@ def main():
     if lib.SOURCE == "perf":
         lib.skip("interpreted code by perf", "perf does not walk interpreters")
         return
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, runtimes={"walk": "yes"})
     ran = [(language, label) + try_one(language, label, argv) for language, label, argv in found]
     last = d.stop()
     by_pid = collections.defaultdict(list)

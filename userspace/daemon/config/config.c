@@ -65,7 +65,7 @@ static int config_new(struct config **ret)
 		.log_level = LOG_LEVEL_INFO,
 		.symbols_inline = true,
 		.symbols_lines = true,
-		.runtimes_walk = true,
+		.runtimes_walk = false, /* until the cost of many short-lived interpreters is bounded by the guard */
 		.symbols_debug_dirs = strdup("/usr/lib/debug"),
 		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
 		.symbols_cache_bytes = 256u << 20,

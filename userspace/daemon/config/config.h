@@ -90,7 +90,7 @@ struct config {
 	uint32_t cpu_percent_milli; /* thousandths of a percent of all CPUs together: 2000; 0: no limit */
 	uint64_t memory_limit_bytes; /* all processes together; 0: the cgroup's limit, or the budget */
 	/* [symbols] */
-	bool runtimes_walk;  /* true: frames of interpreters are copied and named */
+	bool runtimes_walk;  /* false; true: frames of interpreters are copied and named */
 	bool runtimes_loops; /* false: native frames of their loops are left out */
 	bool symbols_inline, symbols_lines; /* true */
 	bool symbols_show_clones;	    /* false: foo.cold is foo */

@@ -38,6 +38,8 @@ GEN_C    := $(PROTOS:proto/%.proto=$(BUILD)/gen/%.pb-c.c)
 GEN_H    := $(GEN_C:.c=.h)
 SKEL     := $(BUILD)/gen/sampler.skel.h
 EMBED    := $(patsubst userspace/%,$(BUILD)/gen/%.h,$(wildcard userspace/render/*.js userspace/render/*.css))
+PAGE     := $(shell find userspace/hub/page -type f 2>/dev/null)
+PAGE_INC := $(BUILD)/gen/hub/page_files.inc
 OBJS     := $(SRCS:%.c=$(BUILD)/obj/%.o) $(GEN_C:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 LIB      := $(BUILD)/libotprof.a
 
@@ -50,7 +52,7 @@ help:
 	@echo 'sudo make check   install what is needed, build, run what every change has to pass (20 minutes at most)'
 	@echo 'sudo make check-full  all tests: also other kernels, arm64, whole Debian systems, long fuzzing (some hours)'
 	@echo '                  both end with a table of parts, and the totals; CHECK_PARTS="unit e2e" chooses parts'
-	@echo 'make check-unit | check-ring | check-cross | check-fuzz | check-golden | check-e2e | check-packages'
+	@echo 'make check-unit | check-page | check-ring | check-cross | check-fuzz | check-golden | check-e2e | check-packages'
 	@echo '                  | check-guest | check-kmod | check-kmod-e2e | check-system   one part; FULL=1 as in check-full'
 	@echo '                  SUITES="base net" and E2E="record perf:ledger" choose within unit and e2e'
 	@echo 'make lint         gcc and clang with -Werror, headers alone, include direction, SPDX, shellcheck,'
@@ -75,7 +77,7 @@ $(LIB): $(OBJS)
 	$(call say,AR )
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c | $(SKEL) $(GEN_H) $(EMBED)
+$(BUILD)/obj/%.o: %.c | $(SKEL) $(GEN_H) $(EMBED) $(PAGE_INC)
 	@mkdir -p $(@D)
 	$(call say,CC )
 	$(Q)$(CC) $(CFLAGS_) -MMD -MP -c -o $@ $<
@@ -90,6 +92,12 @@ $(BUILD)/gen/%.h: userspace/%
 	@mkdir -p $(@D)
 	$(call say,GEN)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@.tmp && mv $@.tmp $@
+
+# The hub's page, each file with a hash of its content.
+$(PAGE_INC): userspace/hub/page_files.sh $(PAGE)
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)$< userspace/hub/page > $@.tmp && mv $@.tmp $@
 
 .SECONDARY: $(GEN_C) $(GEN_H) $(EMBED)
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: proto/%.proto

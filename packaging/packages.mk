@@ -17,6 +17,7 @@ MAN_PAGES  := $(sort $(wildcard packaging/man/*.[1-8]))
 INSTALLED   = $(SBINDIR)/otprofd $(BINDIR)/otprof $(UNITDIR)/otprofd.service $(SYSUSERSDIR)/otprof.conf \
 	$(TMPFILESDIR)/otprof.conf $(BASHDIR)/otprof $(BASHDIR)/otprofd $(ZSHDIR)/_otprof $(FISHDIR)/otprof.fish \
 	$(FISHDIR)/otprofd.fish $(EXAMPLEDIR)/cpu-quota.conf $(EXAMPLEDIR)/memory-max.conf \
+	$(EXAMPLEDIR)/otel-collector.yaml $(EXAMPLEDIR)/pyroscope.yaml \
 	$(foreach p,$(MAN_PAGES),$(MANDIR)/man$(subst .,,$(suffix $(p)))/$(notdir $(p)))
 
 .PHONY: install-programs install-config install-man install-completions install-examples install-service uninstall-files deb rpm
@@ -43,7 +44,7 @@ install-completions:
 	install -D -m 644 -t $(DESTDIR)$(FISHDIR) packaging/completions/otprof.fish packaging/completions/otprofd.fish
 
 install-examples:
-	install -D -m 644 -t $(DESTDIR)$(EXAMPLEDIR) packaging/examples/*.conf
+	install -D -m 644 -t $(DESTDIR)$(EXAMPLEDIR) packaging/examples/*.conf packaging/examples/*.yaml
 
 # The unit as a file of its own: debhelper wants to place it itself.
 $(BUILD)/otprofd.service: packaging/systemd/otprofd.service.in

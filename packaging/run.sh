@@ -18,6 +18,8 @@ frequency_hz = $hz
 [exporter files]
 endpoint = file://$run/profiles
 keep_files = 24
+[hub]
+listen = 127.0.0.1:${RUN_HUB_PORT:-4380}
 [daemon]
 runtime_dir = $run/rt
 CONF
@@ -49,6 +51,7 @@ if ! [ -S "$run/rt/status.sock" ] || ! kill -0 $daemon 2>/dev/null; then
 fi
 
 echo "run: $hz samples a second on every busy CPU, profiles in $run/profiles"
+echo "run: every workload live in a browser: $("$build/otprof" ui --print --runtime-dir "$run/rt")"
 echo "run: flame graph of the last minute: $run/latest.svg (open it in a browser, reload to follow)"
 watch=("$build/otprof" watch --dir "$run/profiles" --runtime-dir "$run/rt" --svg "$run/latest.svg")
 if [ -n "${RUN_SECONDS:-}" ]; then

@@ -34,6 +34,7 @@ e2e      one   40
 golden   one    5
 runner   one    5
 unit     one   10
+page     one    5
 cross    one    5
 kmod-e2e one   25
 guest    one   20
@@ -49,6 +50,7 @@ e2e      one   90
 golden   one    5
 runner   one    5
 unit     one   10
+page     one    5
 cross    one    5
 ring     one   40
 kmod-e2e one   40

@@ -51,11 +51,12 @@ otlp ring process
 source unwind symbol runtime recording
 profile graph
 export render
+hub
 daemon/config cli
 daemon
 daemon/limits daemon/cache daemon/sandbox
 daemon/report
-daemon/engine daemon/net daemon/disposable daemon/monitor"
+daemon/engine daemon/net daemon/hub daemon/disposable daemon/monitor"
 
 include_direction() {
 	out=$(sources '\.[ch]' | grep '^userspace/' | LAYERS="$LAYERS" python3 -c '
@@ -131,7 +132,7 @@ for page in sys.argv[1:]:
 
 # Each word alone between backquotes that has an underscore, or is in capitals, is a name in some source.
 names_exist() {
-	out=$(sources '\.[ch]|\.py|\.sh' | python3 -c '
+	out=$(sources '\.[ch]|\.py|\.sh|\.js' | python3 -c '
 import re, sys
 known = set()
 for path in sys.stdin.read().split():
@@ -188,7 +189,7 @@ spdx_of() {
 
 spdx() {
 	local f
-	out=$(for f in $(sources '\.(c|h|sh|py|mk|proto)|run|Makefile|Kbuild'); do
+	out=$(for f in $(sources '\.(c|h|sh|py|mk|proto|js|mjs|html)|run|Makefile|Kbuild'); do
 		head -n 3 "$f" | grep -qF "SPDX-License-Identifier: $(spdx_of "$f")" || echo "$f: not $(spdx_of "$f")"
 	done)
 	[ -z "$out" ]
@@ -236,6 +237,20 @@ for path in sys.argv[1:]:
 	fact $? "Python parses"
 }
 
+# The types that the page's comments state, by TypeScript; and its policy: nothing inline.
+page() {
+	out=$(tests/page/run.sh types 2>&1)
+	case $? in
+	77) echo "skip - the page's types agree: ${out#skip - }" ;;
+	*) [ -z "$out" ]; fact $? "the page's types agree" ;;
+	esac
+	out=$(grep -nE '<style|<script>| style="| on[a-z]+="' userspace/hub/page/*.html
+		grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function\(|cssText|setAttribute\(.style' \
+			userspace/hub/page/*.js)
+	[ -z "$out" ]
+	fact $? "the page has no inline script or style, and makes no element from text"
+}
+
 # The kernel's own rules, without those that fit code inside its tree only: no version checks (the module refuses old
 # kernels), no lists that a macro repeats, no prototypes in .c files (a probe consists of one).
 module_style() {
@@ -278,6 +293,7 @@ top_level
 traces
 shell
 python
+page
 module_style
 module_sparse amd64 x86 ''
 module_sparse arm64 arm64 aarch64-linux-gnu-

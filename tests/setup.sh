@@ -13,11 +13,11 @@ BUILD_PACKAGES="gcc libc6-dev clang make pkg-config bpftool libbpf-dev libelf-de
 	libiberty-dev protobuf-c-compiler libprotobuf-c-dev protobuf-compiler
 	libcurl4-openssl-dev libmicrohttpd-dev libinih-dev libsystemd-dev libcap-dev
 	libacl1-dev libseccomp-dev libjansson-dev zlib1g-dev ca-certificates"
-CHECK_PACKAGES="check python3 openssl curl libcap2-bin procps util-linux
+CHECK_PACKAGES="check libnghttp2-dev python3 python3-grpcio python3-yaml python3-jsonschema openssl curl libcap2-bin procps util-linux
 	qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd binutils gdb
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	redis-server redis-tools nginx wrk ruby php-cli perl shellcheck dwz elfutils llvm sparse g++ musl-tools
-	dpkg-dev debhelper dh-dkms lintian rpm man-db zsh fish debootstrap e2fsprogs"
+	golang-go dpkg-dev debhelper dh-dkms lintian rpm man-db zsh fish debootstrap e2fsprogs chromium"
 FULL_PACKAGES="spin flex bison bc libssl-dev"
 BENCH_PACKAGES="linux-perf"
 
@@ -41,6 +41,11 @@ have_clang_runtime() {
 clang_runtime() {
 	version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9][0-9]*\)$/\1/p' | head -n 1)
 	[ -z "$version" ] || echo "libclang-rt-$version-dev"
+}
+
+# The page's tests: any node will do, also one that is no package.
+have_node() {
+	command -v node >/dev/null && command -v npm >/dev/null
 }
 
 # apt's own progress, as one line that moves on a terminal and as a few lines in a log.
@@ -96,6 +101,7 @@ fi
 # shellcheck disable=SC2086
 missing=$(missing_of $wanted)
 [ "$1" = run ] || have_clang_runtime || missing="$missing clang-runtime"
+[ "$1" = run ] || have_node || missing="$missing nodejs npm"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ]; then
 	say "missing: $missing"

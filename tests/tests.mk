@@ -11,7 +11,7 @@ UNIT_LIST  := $(BUILD)/gen/suites.inc
 # How many CPUs a part may keep busy; check.sh gives one to those that it runs side by side.
 CHECK_CPUS ?= $(shell nproc)
 
-.PHONY: check check-full check-now check-build check-runner check-unit check-ring check-cross check-golden golden-accept \
+.PHONY: check check-full check-now check-build check-runner check-page check-unit check-ring check-cross check-golden golden-accept \
 	check-e2e check-packages check-guest check-system check-lint bench lint setup-check setup-full setup-bench programs unit sanitized
 
 check: $(if $(FULL),setup-full,setup-check)
@@ -36,6 +36,10 @@ check-runner:
 	@tests/runner/run.sh
 check-lint: lint
 
+# The page: its pure parts. In a browser it is tested end to end, by tests/e2e/hub_page.py.
+check-page:
+	@BUILD=$(BUILD) tests/page/run.sh
+
 # Looked at every time, rewritten only when the list of suites changes.
 .PHONY: always
 $(UNIT_LIST): always
@@ -46,7 +50,7 @@ $(BUILD)/obj/tests/unit/main.o: $(UNIT_LIST)
 
 $(BUILD)/unit: $(BUILD)/obj/tests/unit/main.o $(UNIT_OBJS) $(LIB)
 	$(call say,LD )
-	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(shell pkg-config --libs check) $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(shell pkg-config --libs check libnghttp2) $(LIBS)
 unit: $(BUILD)/unit
 
 # Under the sanitizers, without fork: a leak or an overflow ends the run, loudly.
@@ -82,8 +86,11 @@ check-system: all $(BUILD)/programs/shares $(BUILD)/programs/shares-static
 	@BUILD=$(BUILD) tests/guest/system.sh
 
 bench: setup-bench
-	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay $(BUILD)/bench_hub
 	@BUILD=$(BUILD) python3 -B tests/bench/bench.py $(BENCH)
+$(BUILD)/bench_hub: $(BUILD)/obj/tests/bench/hub.o $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/bench_replay: $(BUILD)/obj/tests/bench/replay.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)

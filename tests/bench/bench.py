@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """make bench: every budget beside what is measured here, in one run.
-    bench.py [PART...]     parts: cost runtimes module idle wire replay roots memory
+    bench.py [PART...]     parts: cost runtimes module idle wire replay roots memory hub
 SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
 import gzip
+import http.client
 import os
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -57,19 +59,29 @@ def difference(first, second, *path):
     return second - first
 
 
-def cost_at(hz):
-    """Kernel and process time per sample under the mixed load, after a warm-up."""
-    d = lib.Otprofd(hz=hz, interval="5s")
-    load = mixed_load(SECONDS + 10)
-    time.sleep(6)
+def measure(begin, warm_up, seconds, **config):
+    """Runs a load under a daemon. Status after the warm-up, status at the end, and what the stop said."""
+    d = lib.Otprofd(**config)
+    load = begin()
+    time.sleep(warm_up)
     first = d.status()
-    time.sleep(SECONDS)
+    time.sleep(seconds)
     second = d.status()
     last = d.stop()
     workloads.end_all(load)
+    return first, second, last
+
+
+def per_sample(first, second, *parts):
+    """Microseconds of those parts of the cost for each sample; and the samples."""
     taken = max(difference(first, second, "ledger", "taken"), 1)
-    parts = {k: difference(first, second, "cost", k) / taken / 1000
-             for k in ("kernel_ns", "monitor_cpu_ns", "engine_cpu_ns", "net_cpu_ns")}
+    return {k: difference(first, second, "cost", k) / taken / 1000 for k in parts}, taken
+
+
+def cost_at(hz):
+    """Kernel and process time per sample under the mixed load, after a warm-up."""
+    first, second, last = measure(lambda: mixed_load(SECONDS + 10), 6, SECONDS, hz=hz, interval="5s")
+    parts, taken = per_sample(first, second, "kernel_ns", "monitor_cpu_ns", "engine_cpu_ns", "net_cpu_ns")
     return taken, parts, last
 
 
@@ -90,15 +102,10 @@ def cost():
 
 def kernel_at_4k():
     """Stacks deep enough that the whole 4 KiB are always copied, and no more."""
-    d = lib.Otprofd(hz=997, sampler={"stack_bytes": "4K", "stack_max_bytes": "4K"})
-    load = [lib.program("depth", 100, SECONDS, 200, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())]
-    time.sleep(2)
-    first = d.status()
-    time.sleep(min(SECONDS, 8))
-    second = d.status()
-    d.stop()
-    workloads.end_all(load)
-    us = difference(first, second, "cost", "kernel_ns") / max(difference(first, second, "ledger", "taken"), 1) / 1000
+    first, second, _ = measure(
+        lambda: [lib.program("depth", 100, SECONDS, 200, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())],
+        2, min(SECONDS, 8), hz=997, sampler={"stack_bytes": "4K", "stack_max_bytes": "4K"})
+    us = per_sample(first, second, "kernel_ns")[0]["kernel_ns"]
     row("kernel time per sample, exactly 4 KiB of stack", "<= 2 us", "%.2f us" % us, us <= 2)
 
 
@@ -113,18 +120,12 @@ DEEP = {
 
 
 def interpreter_cost(argv, walk):
-    """Kernel time per sample, and what the engine and its decoders took for each, of one busy interpreter."""
-    d = lib.Otprofd(hz=497, interval="1s", runtimes={"walk": walk})
-    load = [lib.start(argv, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())]
-    time.sleep(4)
-    first = d.status()
-    time.sleep(min(SECONDS, 6))
-    second = d.status()
-    d.stop()
-    workloads.end_all(load)
-    taken = max(difference(first, second, "ledger", "taken"), 1)
-    frames = difference(first, second, "quality", "interpreted", "frames") / taken
-    return [difference(first, second, "cost", k) / taken / 1000 for k in ("kernel_ns", "engine_cpu_ns")] + [frames]
+    """Kernel time and the engine's for each sample of one busy interpreter on each CPU, and its interpreted frames."""
+    first, second, _ = measure(
+        lambda: [lib.start(argv, stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())], 4, min(SECONDS, 6),
+        hz=497, interval="1s", runtimes={"walk": walk}, targets={"include": ["exe:" + os.path.realpath(argv[0])]})
+    us, taken = per_sample(first, second, "kernel_ns", "engine_cpu_ns")
+    return [us["kernel_ns"], us["engine_cpu_ns"], difference(first, second, "quality", "interpreted", "frames") / taken]
 
 
 def runtimes():
@@ -281,15 +282,56 @@ def memory():
     workloads.end_all(load + sleepers)
 
 
+def viewers(d, n, seconds):
+    """CPU time of the hub, of one CPU, and of the engine, while n readers follow a workload."""
+    connections, stop = [], time.monotonic() + seconds + 1
+    with open(os.path.join(d.runtime, "hub.token")) as f:
+        address = f.read().split()[0]
+
+    def ask(method, path):
+        c = http.client.HTTPConnection(address, timeout=20)
+        c.request(method, "/api/v1" + path)
+        return c, c.getresponse()
+
+    w = max(lib.json.loads(ask("GET", "/workloads")[1].read())["workloads"], key=lambda w: w["cpus"] or 0)["id"]
+    ask("PUT", "/workloads/%s/slot" % w)[1].read()
+    for _ in range(n):
+        connections.append(ask("GET", "/events?workload=" + w))
+        threading.Thread(target=lambda r: [None for _ in iter(r.readline, b"")], args=(connections[-1][1],), daemon=True).start()
+    before = d.status()["cost"]
+    time.sleep(max(0, stop - time.monotonic()))
+    hub, engine = (difference(before, d.status()["cost"], role + "_cpu_ns") / 1e9 / seconds for role in ("hub", "engine"))
+    return hub, engine
+
+
+def hub():
+    """Requests of the mixed load, kept by the hub for twelve hours; and what ten viewers cost."""
+    d = lib.Otprofd(hz=20, interval="5s", hub={"listen": "127.0.0.1:4399", "token": "no"})
+    load = mixed_load(4 * SECONDS)
+    time.sleep(2 * SECONDS)
+    alone = viewers(d, 0, SECONDS)
+    ten = viewers(d, 10, SECONDS)
+    workloads.end_all(load)
+    d.stop()
+    p = subprocess.run([os.path.join(lib.BUILD, "bench_hub"), d.files, "12"], capture_output=True, text=True)
+    r = lib.json.loads(p.stdout)
+    ratio = r["request_bytes"] / r["slot_bytes"]
+    row("hub: 12 h of %d slots beside their requests" % r["slots"], ">= 20 x", "%.0f x (%.1f MiB)" % (
+        ratio, r["slot_bytes"] / 2**20), ratio >= 20)
+    row("hub: a tree of %d samples, %d nodes" % (r["samples"], r["nodes"]), "<= 50 ms", "%.1f ms" % (r["answer_us"] / 1e3),
+        r["answer_us"] <= 50000)
+    row("hub: ten viewers, of one CPU", "<= 2 %", "%.2f %% (none: %.2f)" % (100 * ten[0], 100 * alone[0]), ten[0] <= 0.02)
+
+
 if os.geteuid() != 0:
     print("bench: the sampler needs root")
     sys.exit(1)
-parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "replay", "roots", "memory"]
+parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "replay", "roots", "memory", "hub"]
 lib.at_end(bpf_stats, bpf_stats("1"))
 print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
 print("  %-52s %-18s %s" % ("what", "budget", "measured"))
 for part in parts:
-    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory}[part]()
+    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory, "hub": hub}[part]()
 missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
 print("otprof bench: %d budgets hold, %d missed%s" % (
     sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

@@ -49,6 +49,38 @@ def caps(*dropped):
     return ["setpriv", "--bounding-set", names, "--inh-caps", names]
 
 
+def view(d):
+    """A root in which the daemon's own directory is the service's."""
+    root = lib.scratch()
+    os.mkdir(os.path.join(root, "run"))
+    os.symlink(d.runtime, os.path.join(root, "run", "otprof"))
+    return root
+
+
+def have_answers(d):
+    status = d.status() # None on a machine that has no time for it
+    return status and all(e["requests"] or e["last_error"] for e in status["ledger"]["destinations"].values())
+
+
+def exporters():
+    """What a receiver answers, and which key to change."""
+    cases = (({"endpoint": "http://127.0.0.1:9"}, "onnect", "[exporter bad] in /etc/otprof.conf: start the receiver"),
+             ({"endpoint": lib.Sink(status=404).url}, "HTTP 404", "--feature-gates=service.profilesSupport"),
+             ({"endpoint": lib.Sink(status=401).url}, "HTTP 401", "headers_file"),
+             ({"endpoint": lib.Sink().url, "protocol": "grpc"}, "1 of 2 deliver; bad: ", "a receiver of OTLP profiles"))
+    busy = lib.program("shares", 600, stdout=subprocess.DEVNULL)
+    for keys, text, fix in cases:
+        d = lib.Otprofd(hz=97, interval="300ms", exporters={"good": {"endpoint": "file://FILES"}, "bad": keys})
+        lib.wait_for(lambda: have_answers(d), 20)
+        is_level(doctor(root=view(d))[1], "exporters", "warn", text, fix)
+        d.stop()
+    d = lib.Otprofd(hz=97, interval="300ms")
+    lib.wait_for(lambda: have_answers(d), 20)
+    is_level(doctor(root=view(d))[1], "exporters", "ok", "1 of 1 deliver")
+    d.stop()
+    lib.end(busy)
+
+
 def main():
     lib.need(shutil.which("unshare") and shutil.which("setpriv"), "doctor", "unshare and setpriv are needed")
     status, whole = doctor()
@@ -85,6 +117,8 @@ def main():
     if not os.path.exists("/dev/otprof"):
         _, found = doctor(*hidden("/sys/kernel/btf", "dir"))
         is_level(found, "module", "warn", "not", "otprof")
+
+    exporters()
 
     status, found = doctor(root="/nonexistent")
     lib.ok(status == 2, "where nothing can be read, otprofd cannot run (%d)" % status)

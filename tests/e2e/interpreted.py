@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of interpreters that know their own calls, lines and shares: what otprof says of each must be legal in
-every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every interpreter that is here."""
+every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every interpreter that is here; another
+value: those of them that match it, as "sid$"."""
 import collections
 import glob
 import os
@@ -27,10 +28,11 @@ LANGUAGES = {
 
 def versions():
     """(language, label, argv) of each interpreter to be tried."""
+    wanted = os.environ.get("INTERPRETED")
     found = [(name, name, [os.path.realpath(path)]) for name, path in (
         ("python", "/usr/bin/python3"), ("ruby", "/usr/bin/ruby"), ("php", "/usr/bin/php"), ("perl", "/usr/bin/perl"))
         if os.path.exists(path)]
-    if os.environ.get("INTERPRETED") != "all":
+    if not wanted:
         return found
     for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
         found.append(("python", "python " + path.split("/")[-3], [path]))
@@ -38,12 +40,12 @@ def versions():
         for name, inner in (("python", "usr/bin/python3"), ("ruby", "usr/bin/ruby"), ("php", "usr/bin/php"), ("perl", "usr/bin/perl")):
             if os.path.exists(os.path.join(root, os.path.relpath(os.path.realpath(os.path.join(root, inner)), root))):
                 found.append((name, name + " in " + os.path.basename(root.rstrip("/")), ["chroot", root, "/" + inner]))
-    return found
+    return [f for f in found if wanted == "all" or re.search(wanted, f[1])]
 
 
-def start(language, argv):
+def start(language, argv, script=None):
     folder = lib.scratch()
-    script = LANGUAGES[language][1]
+    script = script or LANGUAGES[language][1]
     where = folder
     if argv[0] == "chroot":
         where = os.path.join(argv[1], "tmp", os.path.basename(folder))
@@ -92,15 +94,35 @@ def judge(label, language, samples, cpu):
         label, all_, cpu, want))
 
 
+def has_subinterpreters(language, argv):
+    """Up to 3.11 a thread's slot keeps the state that it began with: only the frames outside are found, and a marker."""
+    return language == "python" and subprocess.run(argv + ["-c", "import sys; sys.exit(sys.version_info < (3, 12))"]).returncode == 0
+
+
+def judge_subinterpreter(label, samples):
+    """Its own frames, where they ran: the frames that called it are in no list that a walk of it reaches."""
+    own = [s for s in samples if "inner" in s.stack]
+    wrong = 0
+    for s in own:
+        frames = [(name, type_) for name, type_, *_ in reversed(s.frames)]
+        names = [name for name, type_ in frames if type_ == "cpython"]
+        outside = frames[:s.types[::-1].index("cpython")]
+        runs = any(re.search("interp_run_string|interpreters", name) for name, _ in outside)
+        wrong += s.count * (names[:3] != ["<module>", "outer", "inner"] or any(t != "native" for _, t in outside) or not runs)
+    count = sum(s.count for s in own)
+    lib.ok(count >= HZ and wrong <= 0.01 * count, "%s: %d stacks in another interpreter begin with its own frames, %d do not" % (
+        label, count, wrong))
+
+
 def cpu_of_children():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def try_one(language, label, argv):
+def try_one(language, label, argv, script=None):
     """Its pid, and the CPU time that it took."""
     before = cpu_of_children()
-    p = start(language, argv)
+    p = start(language, argv, script)
     p.wait(SECONDS * 4)
     lib.ok(p.returncode == 0, "%s: the program ends well (%s)" % (label, p.returncode))
     return p.pid, cpu_of_children() - before
@@ -114,15 +136,24 @@ def main():
     if lib.SOURCE == "perf":
         lib.skip("interpreted code by perf", "perf does not walk interpreters")
         return
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, runtimes={"walk": "yes"})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
     ran = [(language, label) + try_one(language, label, argv) for language, label, argv in found]
+    inner = [(label, try_one(language, label + ", two interpreters", argv, "subinterpreter.py")[0])
+             for language, label, argv in found if has_subinterpreters(language, argv)]
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):
         by_pid[s.attributes.get("process.pid")].append(s)
     for language, label, pid, cpu in ran:
         judge(label, language, by_pid[pid], cpu)
+    if not inner:
+        lib.skip("frames of another interpreter in one process", "no Python of 3.12 or later among these")
+    for label, pid in inner:
+        judge_subinterpreter(label, by_pid[pid])
     lib.check_ledger(last, "the ledger balances", stopped=True)
+    decoders = last["quality"]["interpreted"]["decoders"]
+    lib.ok(decoders["started"] >= len(ran) and not decoders["died"] and decoders["functions"] > 0,
+           "decoders read what they are asked for: %s" % decoders)
     # Of the whole host: other programs may come and go too fast for their names.
     lib.note(str(last["quality"]["interpreted"]))
 

@@ -7,6 +7,7 @@ import errno
 import os
 import platform
 import signal
+import socket
 import time
 
 import lib
@@ -25,6 +26,7 @@ class Regs(ctypes.Structure):
     _fields_ = [(n, ctypes.c_ulonglong) for n in NAMES]
 
 
+SENDMSG, SENDMMSG, PIDFD_GETFD = 46, 307, 438
 READ, OPEN, SOCKET, CONNECT, FORK, EXECVE, KILL, PTRACE, OPENAT, MEMFD, BPF = 0, 2, 41, 42, 57, 59, 62, 101, 257, 319, 321
 IOCTL, MKDIR, PROCESS_VM_READV, PERF_EVENT_OPEN, MOUNT, SETUID, IO_URING = 16, 83, 310, 298, 165, 105, 425
 AT_FDCWD = 2**64 - 100
@@ -98,7 +100,7 @@ def worker(role):
     """The pid of a worker that is up and whose sandbox is closed."""
     def up():
         s = d.status()
-        pid = s and s["workers"][role]["pid"]
+        pid = decoder() if role == "decoder" else s and s["workers"][role]["pid"]
         return pid if pid and lib.alive(pid) and field(pid, "Seccomp") == "2" else 0
     return lib.wait_for(up, 40, 0.1)
 
@@ -111,10 +113,19 @@ def field(pid, key):
         return ""
 
 
-def openers():
+def children(name):
     with open("/proc/%d/task/%d/children" % (d.pid, d.pid)) as f:
-        children = [int(c) for c in f.read().split()]
-    return [c for c in children if field(c, "Name") == "otprof-opener"]
+        return [c for c in map(int, f.read().split()) if field(c, "Name") == name]
+
+
+def openers():
+    return children("otprof-opener")
+
+
+def decoder():
+    """The newest, which holds the memory of a process: it ends soon, so each call is made in another one."""
+    ready = [c for c in children("otprof-decoder") if field(c, "Seccomp") == "2" and lib.alive(c)]
+    return ready[-1] if ready else 0
 
 
 def refused(role, what, number, *args):
@@ -179,6 +190,34 @@ def net():
     refused("net", "kill the monitor", KILL, d.pid, 9)
 
 
+def hub():
+    """It accepts connections to its listener, and opens nothing."""
+    for name, family in (("a TCP socket", 2), ("a Unix socket", 1), ("a netlink socket", 16)):
+        filtered("hub", "make " + name, SOCKET, family, 1, 0)
+    for path in ("/etc/passwd", "/proc/self/mem", "/"):
+        filtered("hub", "open " + path, OPENAT, AT_FDCWD, path, 0)
+    filtered("hub", "connect", CONNECT, 0, b"\x02\x00\x00\x50\x7f\x00\x00\x01" + b"\0" * 8, 16)
+    filtered("hub", "ask for a terminal's state", IOCTL, 2, 0x5401, "x")
+    filtered("hub", "kill the monitor", KILL, d.pid, 9)
+    lib.ok(limits("hub")["data"] <= 4 << 30 and limits("hub")["file"] <= 1 << 30,
+           "the hub's memory and files are bounded: %s" % limits("hub"))
+    if os.path.exists("/proc/%d/root" % worker("hub")):
+        lib.ok(not os.listdir("/proc/%d/root" % worker("hub")), "the hub's root is empty")
+
+
+def decoders():
+    """It has been given the memory of others' processes: nothing may leave it but by its two sockets."""
+    for name, args in (("open /etc/passwd", (OPENAT, AT_FDCWD, "/etc/passwd", 0)), ("make a TCP socket", (SOCKET, 2, 1, 0)),
+                       ("make a Unix socket", (SOCKET, 1, 1, 0)), ("make a file in memory", (MEMFD, "x", 0)),
+                       ("read another process' memory", (PROCESS_VM_READV, d.pid, 0, 0, 0, 0, 0)),
+                       ("pass a descriptor", (SENDMSG, 0, 0, 0)), ("pass several", (SENDMMSG, 0, 0, 1, 0)),
+                       ("take a descriptor of another", (PIDFD_GETFD, 0, 0, 0)), ("start a process", (FORK,)),
+                       ("run a program", (EXECVE, "/bin/true", 0, 0)), ("kill the monitor", (KILL, d.pid, 9)),
+                       ("trace the engine", (PTRACE, ATTACH, worker("engine"), 0, 0)), ("become root", (SETUID, 0)),
+                       ("load a BPF program", (BPF, 5, 0, 0)), ("set up an io_uring", (IO_URING, 8, 0))):
+        filtered("decoder", name, *args)
+
+
 # Each of these may end the worker, which then comes back after a pause that grows: once is enough.
 DEADLY = (
     ("engine", "run a program", EXECVE, "/bin/true", 0, 0),
@@ -190,6 +229,8 @@ DEADLY = (
     ("net", "load a BPF program", BPF, 5, 0, 0),
     ("engine", "open a perf event", PERF_EVENT_OPEN, 0, 0, -1, -1, 0),
     ("engine", "become root", SETUID, 0),
+    ("hub", "run a program", EXECVE, "/bin/true", 0, 0),
+    ("hub", "trace the engine", PTRACE, ATTACH, "engine", 0, 0),
     ("engine", "set up an io_uring", IO_URING, 8, 0),
 )
 
@@ -200,20 +241,24 @@ def deadly(role, what, number, *args):
 
 # Of the environment what is theirs to know, however long it is; of the rest nothing.
 os.environ.update(no_proxy="h.example," * 300, OTPROF_TEST_SECRET="x")
-d = lib.Otprofd(hz=97, exporters={"away": {"endpoint": "http://127.0.0.1:9"}, "files": {"endpoint": "file://FILES"}})
-uids = {field(standing(role, ""), "Uid") for role in ("engine", "net")}
-lib.ok(len(uids) == 2, "engine and net have different users")
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+d = lib.Otprofd(hz=97, exporters={"away": {"endpoint": "http://127.0.0.1:9"}, "files": {"endpoint": "file://FILES"}},
+                hub={"listen": "127.0.0.1:%d" % port}, runtimes={"walk": "yes"})
+uids = {field(standing(role, ""), "Uid") for role in ("engine", "net", "hub")}
+lib.ok(len(uids) == 3, "engine, net and hub have different users")
 given = environment(worker("net"))
 lib.ok(given.get("no_proxy") == os.environ["no_proxy"] and "OTPROF_TEST_SECRET" not in given,
        "net knows the proxies' variables and no others: %s" % sorted(given))
-others = [pid for pid in lib.wait_for(lambda: openers(), 10) or [] if lib.alive(pid)] + [worker("engine")]
+others = [pid for pid in lib.wait_for(lambda: openers(), 10) or [] if lib.alive(pid)] + [worker("engine"), worker("hub")]
 lib.ok(len(others) > 1 and not any("_proxy" in name.lower() for pid in others for name in environment(pid)),
        "engine and openers know no proxy, whose URL may hold a password (%d processes)" % len(others))
 lib.ok(all(not 61184 <= int(field(pid, "Uid").split()[0]) <= 65519 for pid in others + [worker("net")] if field(pid, "Uid")),
        "no worker has an id of those that systemd gives to services")
 if os.path.exists("/proc/%d/root" % worker("engine")):
     lib.ok(not os.listdir("/proc/%d/root" % worker("engine")), "the engine's root is empty")
-for role, attempts in (("engine", engine), ("net", net)):
+for role, attempts in (("engine", engine), ("net", net), ("hub", hub)):
     attempts()
     pid = worker(role)
     if pid and lib.alive(pid):
@@ -223,5 +268,14 @@ for role, attempts in (("engine", engine), ("net", net)):
     attempts()
 for attempt in DEADLY:
     deadly(*attempt)
+# New functions all the time: there is always a decoder that reads them.
+source = "n = 0\nwhile True:\n n += 1\n exec('def f%d(x):\\n return sum(i * x for i in range(20000))\\nf%d(3)' % (n, n))"
+interpreter = lib.start(["/usr/bin/python3", "-c", source]) if os.path.exists("/usr/bin/python3") else None
+if interpreter and lib.SOURCE != "perf":
+    standing("decoder", "")
+    decoders()
+    lib.end(interpreter)
+else:
+    lib.skip("what a decoder cannot do", "no python3, or a source that does not walk")
 lib.check_ledger(d.stop(), "sandbox", stopped=True)
 lib.finish()

@@ -35,12 +35,13 @@ struct pool { /* descriptors that everybody uses, and somebody closes */
 static const unsigned long known[] = {
 	OTPROF_IOC_INFO, OTPROF_IOC_CONFIG, OTPROF_IOC_START, OTPROF_IOC_STOP, OTPROF_IOC_DEFAULTS, OTPROF_IOC_PLAN,
 	OTPROF_IOC_HINT, OTPROF_IOC_RULE,   OTPROF_IOC_TIMES, OTPROF_IOC_VIEW, OTPROF_IOC_CPUS,
-	OTPROF_IOC_PERIOD,
+	OTPROF_IOC_PERIOD, OTPROF_IOC_WALKS,
 };
 
 union argument {
 	struct otprof_config config;
 	struct otprof_set_plan plan;
+	struct otprof_set_walks walks;
 	struct otprof_set_hint hint;
 	struct otprof_set_rule rule;
 	struct otp_defaults defaults;
@@ -68,11 +69,18 @@ static void make_argument(union argument *a, unsigned long request, struct rng *
 		a->defaults = config_good(1, 4096).defaults;
 	else
 		a->word[0] = 1 + rng_next(r) % 2;
-	if (request == OTPROF_IOC_CONFIG)
+	if (request == OTPROF_IOC_CONFIG) {
 		a->config.flags = rng_next(r) % 8 ? 0 : rng_next(r) % 4; /* tracepoints take their time */
+		a->config.walks_max = rng_next(r) % 2 * 64;
+	}
 	if (request == OTPROF_IOC_PLAN) {
 		a->plan.pid = rng_next(r) % 2 ? (uint32_t)getpid() : (uint32_t)rng_next(r) % 1000;
-		a->plan.plan = (struct otp_plan){.generation = 1, .any_exec = 1, .stack_bytes = (uint32_t)edge(r)};
+		a->plan.plan = (struct otp_plan){.generation = 1, .any_exec = 1, .stack_bytes = (uint32_t)edge(r),
+						 .flags = rng_next(r) % 2 ? OTP_PLAN_WALK : 0};
+	}
+	if (request == OTPROF_IOC_WALKS) {
+		a->walks.pid = rng_next(r) % 2 ? (uint32_t)getpid() : (uint32_t)rng_next(r) % 1000;
+		a->walks.walks = walks_any(r, edge(r));
 	}
 	for (unsigned int n = rng_next(r) % 3 ? 0 : 1 + rng_next(r) % 4; n; n--)
 		a->word[rng_next(r) % (sizeof(struct otprof_config) / 8)] = edge(r);

@@ -247,7 +247,7 @@ static const struct action {
 	{"loads", stress_loads},       {"owners", stress_owners}, {"overflow", stress_overflow},
 	{"pressure", stress_pressure}, {"faults", stress_faults}, {"hotplug", stress_hotplug},
 	{"plans", stress_plans},       {"rest", stress_rest},	  {"calls", fuzz_calls},
-	{"maps", fuzz_maps},
+	{"maps", fuzz_maps},	       {"walks", stress_walks},
 	{NULL, NULL},
 };
 

@@ -31,6 +31,9 @@ int dev_new(void); /* descriptor, or negative errno */
 int call(int fd, unsigned long request, const void *arg); /* of an ioctl: >= 0 or negative errno */
 struct otprof_config config_good(uint64_t hz, uint32_t ring_bytes);
 
+/* Sound ones, but their addresses and offsets may be anything. */
+struct otp_walks walks_any(struct rng *r, uint64_t base);
+
 /* A sampler that runs, with everything mapped. */
 struct owner {
 	int dev, ring, counters; /* -1: not there */
@@ -63,6 +66,7 @@ bool stress_faults(unsigned long every);	  /* one of so many allocations fails, 
 					     the kernel can do that */
 bool stress_hotplug(unsigned long ms);
 bool stress_plans(unsigned long ms);
+bool stress_walks(unsigned long ms);
 bool stress_rest(unsigned long ms);	  /* samplers that together ask for all of a CPU */
 bool fuzz_calls(unsigned long ms);
 bool fuzz_maps(unsigned long ms);

@@ -24,7 +24,7 @@ again forkstorm-static 40 5 &
 again hostile-static 5 &
 again dd if=/dev/urandom of=/dev/null bs=4096 count=2000 &
 
-kmod_stress loads "$loads" owners "$((ms / 40))" overflow "$ms" plans "$ms" hotplug "$ms" \
+kmod_stress loads "$loads" owners "$((ms / 40))" overflow "$ms" plans "$ms" walks "$ms" hotplug "$ms" \
 	calls "$ms" maps "$ms" pressure "$ms" || bad=1
 # With nobody else who allocates: that would be one of the allocations that fail.
 kmod_stress faults "$((ms < 1000 ? 7 : 1))" || bad=1

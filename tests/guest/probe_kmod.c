@@ -216,7 +216,7 @@ static enum verdict random_calls_break_nothing(void)
 			static const unsigned long known[] = {
 				OTPROF_IOC_INFO, OTPROF_IOC_CONFIG, OTPROF_IOC_START, OTPROF_IOC_STOP,
 				OTPROF_IOC_DEFAULTS, OTPROF_IOC_PLAN, OTPROF_IOC_HINT, OTPROF_IOC_RULE,
-				OTPROF_IOC_TIMES, OTPROF_IOC_CPUS};
+				OTPROF_IOC_TIMES, OTPROF_IOC_CPUS, OTPROF_IOC_WALKS};
 			unsigned long request = nr < ARRAY_SIZE(known) ? known[nr] : _IOC(3, OTPROF_IOC_MAGIC, nr, size);
 
 			for (size_t w = 0; w < ARRAY_SIZE(arg); w++)

@@ -14,6 +14,7 @@
 
 #define WATCH_MS   400
 #define STEPS_MAX  25 /* a busy machine gives few samples */
+#define GRACE_MS   50 /* a tick under way may still see what was there before a change */
 #define ENOUGH	   30
 #define LIST_MAX   600
 #define GENERATION 77u
@@ -229,8 +230,10 @@ static void see_nothing(void *ctx, const struct otp_rec *rec)
 
 static int watch_more(struct session *s, struct walk_watch *t)
 {
-	int err = session_drain(s, see_nothing, NULL);
+	int err;
 
+	sleep_ms(GRACE_MS);
+	err = session_drain(s, see_nothing, NULL);
 	t->samples = t->wrong = 0;
 	t->error = NULL;
 	for (int i = 0; i < STEPS_MAX && err == 0 && t->samples < ENOUGH; i++)
@@ -402,16 +405,24 @@ static enum verdict two_plans_have_a_section_each(void)
 	return play_plans(&first, &second, &expected[0], &expected[1]);
 }
 
+/* A list of 40 frames, which is expected as a whole; the plan that walks it. */
+static struct otp_walk expect_whole_list(void)
+{
+	struct otp_walk p = tls_plan();
+
+	make_list(40);
+	expected[0] = (struct expected){0};
+	expect_list(&expected[0], &p, 40);
+	return p;
+}
+
 static enum verdict missing_subs_are_zeros_and_an_unreadable_frame_ends_it(void)
 {
 	struct otp_walk p;
 
 	if (!walks_here())
 		return SKIPPED;
-	make_list(40);
-	p = tls_plan();
-	expected[0] = (struct expected){0};
-	expect_list(&expected[0], &p, 40);
+	p = expect_whole_list();
 	frames[5].code = NULL;
 	frames[7].code = (void *)(uintptr_t)0x1000;
 	frames[9].next = (void *)(uintptr_t)0x2000;
@@ -489,16 +500,12 @@ static enum verdict walks_of_another_exec_or_without_the_flag_are_not_used(void)
 	struct source_config cfg = config_default();
 	struct act *act = act_new();
 	enum verdict v = FAILED;
-	struct otp_walk p;
 	struct session s;
 	pid_t pid;
 
 	if (!walks_here())
 		return SKIPPED;
-	make_list(40);
-	p = tls_plan();
-	expected[0] = (struct expected){0};
-	expect_list(&expected[0], &p, 40);
+	expect_whole_list();
 	pid = act_begin(act, play_spin);
 	CHECK(pid > 0, "no child");
 	if (session_open(&s, &cfg) == 0)
@@ -555,14 +562,9 @@ static enum verdict play_family(play_fn *play, const struct expected *e)
 
 static enum verdict forked_child_has_the_walks_of_its_parent(void)
 {
-	struct otp_walk p;
-
 	if (!walks_here())
 		return SKIPPED;
-	make_list(40);
-	p = tls_plan();
-	expected[0] = (struct expected){0};
-	expect_list(&expected[0], &p, 40);
+	expect_whole_list();
 	return play_family(play_fork, &expected[0]);
 }
 

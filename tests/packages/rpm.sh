@@ -83,6 +83,7 @@ done <<-FILES
 	/usr/share/zsh/site-functions/_otprof 644
 	/usr/share/fish/vendor_completions.d/otprof.fish 644
 	/usr/share/doc/otprof/examples/memory-max.conf 644
+	/usr/share/doc/otprof/examples/otel-collector.yaml 644
 	/usr/src/otprof-$version/dkms.conf 644
 	/usr/src/otprof-$version/Kbuild 644
 	/usr/src/otprof-$version/kmod/main.c 644

@@ -52,6 +52,7 @@ deb() {
 	fact $? "the module's source says the same version, and holds the contract"
 	for path in etc/otprof.conf etc/otprof.conf.d usr/lib/sysusers.d/otprof.conf usr/lib/tmpfiles.d/otprof.conf \
 		usr/share/doc/otprof/examples/memory-max.conf usr/share/doc/otprof/examples/cpu-quota.conf \
+		usr/share/doc/otprof/examples/otel-collector.yaml usr/share/doc/otprof/examples/pyroscope.yaml \
 		usr/share/doc/otprof/README.md.gz usr/share/doc/otprof/SECURITY.md.gz; do
 		[ -e "$work/root/$path" ]
 		fact $? "the package holds /$path"

@@ -37,7 +37,7 @@ static struct config *parse_good(const char *text)
 	return c;
 }
 
-#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, limits, symbols, runtimes, debuginfod or daemon"
+#define SECTIONS "sampler, profile, targets, exporter NAME, resource, metrics, hub, limits, symbols, runtimes, debuginfod or daemon"
 #define TEN	"0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define URLS "off, environment, or up to 8 URLs http://HOST[:PORT][/PATH] or https://..., separated by spaces"
@@ -116,18 +116,20 @@ static const struct {
 	{"\n[exporter a]\n", "F:2: exporter a.endpoint: missing, expected http://HOST:PORT or file:///DIR\n"},
 	{EXPORTER "[exporter a]\n", "F:3: [exporter a]: this section is there twice, first in line 1\n"},
 	{"[exporter a]\nendpoint = gopher://h\n", "F:2: exporter a.endpoint: bad value \"gopher://h\", expected "
-						  "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+						  "http://HOST[:PORT][/PATH], https://..., HOST:PORT for gRPC, or file:///DIR\n"},
 	{"[exporter a]\ntimeout = 5s\nendpoint = http://h:99999\n",
 	 "F:3: exporter a.endpoint: bad value \"http://h:99999\", expected "
-	 "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+	 "http://HOST[:PORT][/PATH], https://..., HOST:PORT for gRPC, or file:///DIR\n"},
 	{"[exporter a]\n\nendpoint = http://[::1\n",
 	 "F:3: exporter a.endpoint: bad value \"http://[::1\", expected "
-	 "http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
+	 "http://HOST[:PORT][/PATH], https://..., HOST:PORT for gRPC, or file:///DIR\n"},
 	{"[exporter a]\nendpoint = file://relative\n", "F:2: exporter a.endpoint: bad value \"file://relative\", "
-						       "expected http://HOST[:PORT][/PATH], https://... or file:///DIR\n"},
-	{EXPORTER "protocol = grpc\n",
-	 "F:3: exporter a.protocol: bad value \"grpc\", expected http: this version does not send OTLP over gRPC\n"},
-	{EXPORTER "protocol = udp\n", "F:3: exporter a.protocol: bad value \"udp\", expected http\n"},
+						       "expected http://HOST[:PORT][/PATH], https://..., HOST:PORT for gRPC, or file:///DIR\n"},
+	{EXPORTER "protocol = udp\n", "F:3: exporter a.protocol: bad value \"udp\", expected http or grpc\n"},
+	{"[exporter a]\nprotocol = grpc\nendpoint = http://h/v1development/profiles\n",
+	 "F:1: exporter a: bad URL for gRPC, expected http://HOST[:PORT] or https://..., without a path\n"},
+	{"[exporter a]\nendpoint = h:4317\n", "F:1: exporter a: no transport for this endpoint and protocol, expected "
+					       "http://, https:// or file:///DIR\n"},
 	{EXPORTER "compression = zstd\n", "F:3: exporter a.compression: bad value \"zstd\", expected gzip or none\n"},
 	{EXPORTER "headers = no colon\n", "F:3: exporter a.headers: bad value, expected one \"Name: value\"; "
 					  "give the key again for the next\n"},
@@ -303,6 +305,8 @@ START_TEST(empty_file_is_the_defaults)
 	ck_assert(c->exporter_is_default);
 	ck_assert_str_eq(c->exporters[0].endpoint, "http://127.0.0.1:4318");
 	ck_assert_ptr_null(c->debuginfod.urls);
+	ck_assert_ptr_null(c->hub_listen);
+	ck_assert(c->hub_token && !c->hub_receive);
 	ck_assert_str_eq(c->runtime_dir, "/run/otprof");
 	config_free(c);
 }
@@ -324,12 +328,15 @@ static const char all_keys[] = "[sampler]\n"
 			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
 			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\n"
 			       "[exporter two]\nendpoint = file:///d\nkeep_files = 12\n"
+			       "[exporter three]\nendpoint = collector:4317\nprotocol = grpc\n"
 			       "[resource]\ndeployment.environment.name = a test\n"
 			       "[metrics]\nlisten = 127.0.0.1:9464\n"
+			       "[hub]\nlisten = localhost:4380\ntoken = no\nreceive = yes\nreceive_max_size = 1M\nmax_slots = 3\n"
+			       "slot_ttl_seconds = 60\nslot_max_bytes = 1M\ncleanup_interval_seconds = 2\n"
 			       "[limits]\ncpu_percent = 0.25\nmemory = 64M\n"
 			       "[debuginfod]\nurls = https://one, http://two:8002/x\ntimeout = 30s\nmax_file_bytes = 1M\n"
 			       "cache_bytes = 2M\nretry_after = 1h\nrequests_per_minute = 7\n"
-			       "[daemon]\nruntime_dir = /r\nengine_user = e\nnet_user = n\nprocesses_max = 1000\n"
+			       "[daemon]\nruntime_dir = /r\nengine_user = e\nnet_user = n\nhub_user = h\nprocesses_max = 1000\n"
 			       "log_level = debug\n";
 
 START_TEST(every_key_arrives)
@@ -358,8 +365,10 @@ START_TEST(every_key_arrives)
 	ck_assert_str_eq(c->targets[7].text, "www-data");
 	ck_assert_str_eq(c->targets[8].text, "a@*.service");
 	ck_assert(c->targets[3].exclude);
-	ck_assert_uint_eq(c->nr_exporters, 2);
+	ck_assert_uint_eq(c->nr_exporters, 3);
 	ck_assert_int_eq(e->protocol, EXPORT_PROTOCOL_HTTP);
+	ck_assert_int_eq(c->exporters[2].protocol, EXPORT_PROTOCOL_GRPC);
+	ck_assert_str_eq(c->exporters[2].endpoint, "https://collector:4317");
 	ck_assert(!e->gzip && e->tls_insecure);
 	ck_assert_uint_eq(e->nr_headers, 2);
 	ck_assert_str_eq(e->headers[0], "Authorization: Basic x;y # z");
@@ -367,6 +376,14 @@ START_TEST(every_key_arrives)
 	ck_assert_uint_eq(c->exporters[1].file_keep, 12);
 	ck_assert_str_eq(c->resources[0].value, "a test");
 	ck_assert_str_eq(c->metrics_listen, "127.0.0.1:9464");
+	ck_assert_str_eq(c->hub_listen, "localhost:4380");
+	ck_assert(!c->hub_token && c->hub_receive);
+	ck_assert_uint_eq(c->hub_receive_bytes, 1 << 20);
+	ck_assert_uint_eq(c->hub.max_slots, 3);
+	ck_assert_uint_eq(c->hub.slot_ttl_seconds, 60);
+	ck_assert_uint_eq(c->hub.slot_max_bytes, 1 << 20);
+	ck_assert_uint_eq(c->hub.cleanup_interval_seconds, 2);
+	ck_assert_str_eq(c->hub_user, "h");
 	ck_assert_uint_eq(c->cpu_percent_milli, 250);
 	ck_assert_uint_eq(c->memory_limit_bytes, 64 << 20);
 	ck_assert_str_eq(c->debuginfod.urls, "https://one http://two:8002/x");

@@ -508,12 +508,14 @@ static void uncomment(char *text)
 	char *to = text, *line, *rest = text;
 
 	while ((line = strsep(&rest, "\n"))) {
-		size_t key = line[0] == '#' ? 1 + strspn(line + 1, "abcdefghijklmnopqrstuvwxyz_.") : 0;
+		size_t key = line[0] == '#' ? 1 + strspn(line + 1, "abcdefghijklmnopqrstuvwxyz_.") : 0, len;
 		bool is_key = key > 1 && !strncmp(line + key, " = ", 3);
 		bool is_section = line[0] == '#' && line[1] == '[';
 
 		line += is_key || is_section;
-		to = stpcpy(to, line);
+		len = strlen(line);
+		memmove(to, line, len); /* by a few bytes: they overlap */
+		to += len;
 		*to++ = '\n';
 	}
 	*to = '\0';
@@ -542,7 +544,8 @@ END_TEST
 
 static void clear_environment(void)
 {
-	static const char *const names[] = {"ENDPOINT", "HEADERS", "TIMEOUT", "COMPRESSION", "PROTOCOL", "CERTIFICATE"};
+	static const char *const names[] = {"ENDPOINT", "HEADERS", "TIMEOUT", "COMPRESSION", "PROTOCOL", "CERTIFICATE",
+					    "INSECURE"};
 	char name[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -585,6 +588,33 @@ START_TEST(variable_for_profiles_wins_and_is_a_whole_url)
 	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
 	ck_assert_str_eq(c->exporters[0].endpoint, "http://profiles/path");
 	ck_assert(c->exporters[0].endpoint_is_full);
+	config_free(c);
+}
+END_TEST
+
+static const struct {
+	const char *endpoint, *insecure, *url;
+} grpc_endpoints[] = {
+	{"collector:4317", NULL, "https://collector:4317"},
+	{"collector:4317", "false", "https://collector:4317"},
+	{"collector:4317", "TRUE", "http://collector:4317"},
+	{"http://collector:4317", "false", "http://collector:4317"},
+	{"https://collector:4317", "true", "https://collector:4317"},
+	{NULL, NULL, "http://127.0.0.1:4317"},
+};
+
+START_TEST(endpoint_of_grpc_has_a_scheme_or_is_secure)
+{
+	struct config *c = NULL;
+
+	setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+	if (grpc_endpoints[_i].endpoint)
+		setenv("OTEL_EXPORTER_OTLP_ENDPOINT", grpc_endpoints[_i].endpoint, 1);
+	if (grpc_endpoints[_i].insecure)
+		setenv("OTEL_EXPORTER_OTLP_INSECURE", grpc_endpoints[_i].insecure, 1);
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
+	ck_assert_int_eq(c->exporters[0].protocol, EXPORT_PROTOCOL_GRPC);
+	ck_assert_str_eq(c->exporters[0].endpoint, grpc_endpoints[_i].url);
 	config_free(c);
 }
 END_TEST
@@ -677,6 +707,51 @@ START_TEST(every_variable_for_profiles_wins)
 }
 END_TEST
 
+START_TEST(header_of_a_variable_replaces_those_of_its_name)
+{
+	static const char headers[] = "x-scope: of the headers file\nX-More: 3\n";
+	const char *named = write_file("secret", headers, strlen(headers), 0600);
+	struct config *c = NULL;
+	char text[512];
+
+	snprintf(text, sizeof(text), "[exporter a]\nendpoint = http://h\nheaders = X-Scope: of the file\nheaders = X-B: 1\n"
+		 "headers = X-SCOPE: again\nheaders_file = %s\n", named);
+	put("otprof.conf", text);
+	setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-scope=one,x-c=2,X-Scope=two", 1);
+	ck_assert_msg(load(&c) == 0, "%s", said());
+	unsetenv("OTEL_EXPORTER_OTLP_HEADERS");
+	ck_assert_uint_eq(c->exporters[0].nr_headers, 4);
+	ck_assert_str_eq(c->exporters[0].headers[0], "X-B: 1");
+	ck_assert_str_eq(c->exporters[0].headers[1], "x-c: 2");
+	ck_assert_str_eq(c->exporters[0].headers[2], "X-Scope: two");
+	ck_assert_str_eq(c->exporters[0].headers[3], "X-More: 3");
+	ck_assert_uint_eq(c->exporters[0].nr_headers_file, 1);
+	config_free(c);
+}
+END_TEST
+
+START_TEST(query_of_an_endpoint_is_sent_and_not_shown)
+{
+	struct config *c = parse_good("[exporter a]\nendpoint = https://h/intake?token=" SECRET "\n"), *again;
+	char *shown = print(c, config_print_shown), *whole = print(c, config_print);
+
+	ck_assert_ptr_null(strstr(shown, SECRET));
+	ck_assert_ptr_nonnull(strstr(shown, "endpoint = https://h/intake?not-shown\n"));
+	ck_assert_ptr_nonnull(strstr(whole, "endpoint = https://h/intake?token=" SECRET "\n"));
+	again = parse_good(shown);
+	config_free(again);
+	ck_assert_int_eq(config_endpoint_shown("file:///what?"), (int)strlen("file:///what?"));
+	config_free(c);
+	errors[0] = '\0';
+	ck_assert_int_eq(config_parse("F", "[exporter a]\nendpoint = https://h:99999/?t=" SECRET "\n",
+				      strlen("[exporter a]\nendpoint = https://h:99999/?t=" SECRET "\n"), on_error, NULL, &c),
+			 -EINVAL);
+	ck_assert_ptr_null(strstr(errors, SECRET));
+	free(shown);
+	free(whole);
+}
+END_TEST
+
 START_TEST(variable_with_a_secret_is_not_shown)
 {
 	struct config *c = NULL;
@@ -740,6 +815,7 @@ Suite *config_files_suite(void)
 	tcase_add_test(f, secret_in_an_open_file_is_refused_and_not_shown);
 	tcase_add_loop_test(f, header_with_a_secret_is_known, 0, ARRAY_SIZE(headers_of_vendors));
 	tcase_add_test(f, secret_in_a_closed_file_is_taken_and_not_printed);
+	tcase_add_test(f, header_of_a_variable_replaces_those_of_its_name);
 	tcase_add_test(f, headers_come_from_their_file);
 	tcase_add_loop_test(f, wrong_secret_is_refused, 0, ARRAY_SIZE(wrong_secrets));
 	tcase_add_test(f, key_that_others_may_read_is_refused);
@@ -757,8 +833,10 @@ Suite *config_files_suite(void)
 	tcase_add_test(e, variables_without_an_endpoint_set_the_usual_exporter);
 	tcase_add_test(e, variable_with_too_much_says_how_much_may_be);
 	tcase_add_test(e, variable_for_profiles_wins_and_is_a_whole_url);
+	tcase_add_loop_test(e, endpoint_of_grpc_has_a_scheme_or_is_secure, 0, ARRAY_SIZE(grpc_endpoints));
 	tcase_add_test(e, wrong_variable_is_refused_by_name);
 	tcase_add_test(e, every_variable_for_profiles_wins);
+	tcase_add_test(e, query_of_an_endpoint_is_sent_and_not_shown);
 	tcase_add_test(e, variable_with_a_secret_is_not_shown);
 	tcase_add_test(e, servers_of_the_environment_are_taken_only_where_asked_for);
 	suite_add_tcase(s, e);

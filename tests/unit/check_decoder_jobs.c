@@ -397,6 +397,53 @@ START_TEST(memory_in_which_a_decoder_hangs_is_banned)
 }
 END_TEST
 
+static uint32_t walks_of; /* the process that got walks */
+
+static int on_walk(struct source *source, uint32_t pid, const struct otp_walks *walks)
+{
+	walks_of = pid;
+	return 0;
+}
+
+static void send_walk(const struct otp_walk *plan)
+{
+	const struct {
+		struct ipc_walk head;
+		struct otp_walks walks;
+	} walk = {.head = {.pid = 42}, .walks = {.generation = 1, .start_ns = 5, .exec_id = 7, .plan = {*plan}}};
+
+	ck_assert_int_eq(ipc_send(engine, IPC_WALK, 0, &walk, sizeof(walk), NULL, 0), 0);
+}
+
+/* The decoder told both, the monitor first; the engine's answer to that is read first. */
+START_TEST(a_walk_is_vouched_for_before_it_is_set)
+{
+	static const struct source_ops ops = {.name = "test", .set_walk = on_walk};
+	static struct source source = {.ops = &ops};
+	const struct otp_walk plan = {.start = OTP_WALK_AT, .step = OTP_WALK_LINK, .nr_chain = 1, .base = 4096,
+				      .frames_max = 64, .keep = 1};
+	uint64_t id;
+	int sock;
+
+	walks_of = 0;
+	m->sampler.source = &source;
+	ask(1);
+	start(0);
+	id = is_opened(1, &sock);
+	close(sock);
+	send_walk(&plan);
+	monitor_hear(m, &m->workers.engine);
+	ck_assert_uint_eq(walks_of, 0);
+	ck_assert_int_eq(ipc_send(decoder[0], IPC_WALKABLE, 0, &plan, sizeof(plan), NULL, 0), 0);
+	if (_i) /* the engine may have no use for it any more */
+		ck_assert_int_eq(ipc_send(engine, IPC_DECODER_END, 0, &id, sizeof(id), NULL, 0), 0);
+	send_walk(&plan);
+	monitor_hear(m, &m->workers.engine);
+	ck_assert_uint_eq(walks_of, 42);
+	decoder_jobs_close(m);
+}
+END_TEST
+
 Suite *decoder_jobs_suite(void)
 {
 	Suite *s = suite_create("decoder_jobs");
@@ -415,6 +462,7 @@ Suite *decoder_jobs_suite(void)
 	tcase_add_test(t, a_decoder_that_cannot_be_started_is_an_error);
 	tcase_add_test(t, a_decoder_that_died_is_not_answered);
 	tcase_add_test(t, memory_in_which_a_decoder_hangs_is_banned);
+	tcase_add_loop_test(t, a_walk_is_vouched_for_before_it_is_set, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

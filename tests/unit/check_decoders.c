@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -44,7 +45,7 @@ static int host_on_ask(struct host *h, const struct host_request *req, host_answ
 	if (ask_err)
 		return ask_err;
 	ck_assert_int_lt(asked, PLAYED);
-	ck_assert_uint_eq(req->kind, HOST_OPEN_DECODER);
+	ck_assert(req->kind == HOST_OPEN_DECODER || req->kind == HOST_OPEN_MAPPED);
 	played[asked++] = (struct played){.fn = fn, .ctx = ctx, .req = *req};
 	return 0;
 }
@@ -333,6 +334,90 @@ START_TEST(an_unknown_version_is_reported_once_with_its_reason)
 }
 END_TEST
 
+/* A copy of this program: another file, the same build. */
+static int copy_of_program(void)
+{
+	char path[] = "/tmp/otprof-decoders-XXXXXX";
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkostemp(path, O_CLOEXEC);
+
+	unlink(path);
+	while (copy_file_range(from, NULL, to, NULL, 1u << 30, 0) > 0)
+		;
+	close(from);
+	return to;
+}
+
+/* The process maps another file than the one that the decoder shows. */
+static void meet_another_file(void)
+{
+	decoders_attach(ds, &target, &heard);
+	open_decoder(0);
+	let_attach(0, -ESTALE);
+	ck_assert_uint_eq(ended, 1);
+	ck_assert_int_eq(asked, 2);
+	ck_assert_uint_eq(played[1].req.kind, HOST_OPEN_MAPPED);
+	ck_assert_uint_eq(played[1].req.pid, 42);
+	ck_assert_uint_eq(played[1].req.pid_start_ns, 1);
+	ck_assert_uint_eq(played[1].req.start, 0x1000);
+	ck_assert_uint_eq(played[1].req.end, 0x2000);
+	ck_assert_int_eq(heard.attached, 0);
+}
+
+START_TEST(a_process_with_another_file_of_the_same_build_has_that_opened)
+{
+	const struct host_ticket ticket = {.opaque = {5}};
+	struct stat own, shown;
+	int fd = copy_of_program();
+
+	meet_another_file();
+	ck_assert_int_eq(fstat(fd, &own), 0);
+	played[1].fn(played[1].ctx, 0, fd, &ticket, sizeof(ticket));
+	run_after(0);
+	ck_assert_int_eq(asked, 3);
+	ck_assert_uint_eq(played[2].req.kind, HOST_OPEN_DECODER);
+	ck_assert_int_eq(fstat(played[2].req.elf_fd, &shown), 0);
+	ck_assert_uint_eq(shown.st_ino, own.st_ino);
+	ck_assert_uint_eq(played[2].req.ticket->opaque[0], 5);
+	attach_decoder(2);
+	ck_assert_int_eq(heard.attached, 1);
+	ck_assert_int_eq(heard.attach_err, 0);
+}
+END_TEST
+
+START_TEST(a_file_that_changes_again_is_not_opened_again)
+{
+	meet_another_file();
+	played[1].fn(played[1].ctx, 0, copy_of_program(), NULL, 0);
+	run_after(0);
+	open_decoder(2);
+	let_attach(2, -ESTALE);
+	run_after(3600 * S);
+	ck_assert_int_eq(asked, 3);
+	ck_assert_int_eq(heard.attach_err, -ESTALE);
+}
+END_TEST
+
+START_TEST(a_file_of_another_build_is_refused)
+{
+	meet_another_file();
+	played[1].fn(played[1].ctx, 0, open("/bin/true", O_RDONLY | O_CLOEXEC), NULL, 0);
+	ck_assert_int_eq(heard.attached, 1);
+	ck_assert_int_eq(heard.attach_err, -ESTALE);
+}
+END_TEST
+
+/* -ENOENT of attach says that the file holds no runtime, which is not known. */
+START_TEST(a_file_that_cannot_be_had_is_refused_or_tried_again)
+{
+	meet_another_file();
+	played[1].fn(played[1].ctx, _i ? -ETIMEDOUT : -ENOENT, -1, NULL, 0);
+	ck_assert_int_eq(heard.attached, !_i);
+	ck_assert_int_eq(heard.attach_err, _i ? 0 : -ESTALE);
+	run_after(S);
+	ck_assert_int_eq(asked, _i ? 3 : 2);
+}
+END_TEST
+
 START_TEST(a_decoder_that_does_not_answer_loses_one_frame)
 {
 	const struct runtime_frame frames[2] = {fake_frame(&codes[0]), fake_frame(&codes[1])};
@@ -585,6 +670,10 @@ Suite *decoders_suite(void)
 	tcase_add_test(live, an_idle_decoder_ends_and_another_is_started_for_the_next_frame);
 	tcase_add_test(live, a_runtime_that_has_not_started_is_asked_again_after_pauses_that_double);
 	tcase_add_test(live, an_unknown_version_is_reported_once_with_its_reason);
+	tcase_add_test(live, a_process_with_another_file_of_the_same_build_has_that_opened);
+	tcase_add_test(live, a_file_that_changes_again_is_not_opened_again);
+	tcase_add_test(live, a_file_of_another_build_is_refused);
+	tcase_add_loop_test(live, a_file_that_cannot_be_had_is_refused_or_tried_again, 0, 2);
 	tcase_add_test(live, a_decoder_that_does_not_answer_loses_one_frame);
 	tcase_add_test(live, one_that_never_attaches_is_given_up);
 	tcase_add_loop_test(live, a_message_that_breaks_the_rules_ends_the_decoder, 0, 4);

@@ -279,6 +279,7 @@ static const char *missing(const char *names)
 START_TEST(what_is_missing_follows_from_what_there_is)
 {
 	ck_assert_str_eq(missing("\"index\":\"ready\",\"dwarf\":true"), "");
+	ck_assert_str_eq(missing("\"index\":\"ready\",\"gopclntab\":true"), "");
 	ck_assert_str_eq(missing("\"index\":\"ready\",\"dwarf\":true,\"incomplete\":true"), "parts of its debug information");
 	ck_assert_str_eq(missing("\"index\":\"ready\",\"debug_symbols\":true"), "inlined calls and lines");
 	ck_assert_str_eq(missing("\"index\":\"not asked\",\"own_dwarf\":true"), "");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/receiver.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <zlib.h>
 
 #include "base/cleanup.h"
@@ -13,60 +11,11 @@
 #include "export/response.h"
 #include "export/transport.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
-#include "tests/lib/counts.h"
+#include "tests/unit/export_fixture.h"
 
 Suite *export_suite(void);
 
-/* Two profiles: resource_profiles { scope_profiles { profiles {} profiles {} } } */
-#define TWO_PROFILES "\x0a\x06\x12\x04\x12\x00\x12\x00"
-
 static struct receiver server;
-static struct export_config config[2];
-static char endpoint[128];
-static struct ledger_net ledger;
-static struct exporter *exporter;
-static unsigned int events[EXPORT_EVENTS];
-static char last_text[RESPONSE_TEXT];
-static uint64_t next_id;
-
-/* The equation of every destination, at every state that anyone can see. */
-static void on_changed(void *ctx)
-{
-	for (uint32_t i = 0; i < ledger.destinations; i++) {
-		const struct ledger_destination *d = &ledger.dest[i];
-		uint64_t sum = d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0];
-
-		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
-			sum += d->lost[reason].of[0];
-		ck_assert_uint_eq(sum, ledger.received.of[0]);
-	}
-}
-
-static void on_event(void *ctx, const char *name, enum export_event event, const char *text, uint64_t samples)
-{
-	events[event]++;
-	snprintf(last_text, sizeof(last_text), "%s", text);
-}
-
-static struct export_config http_config(void)
-{
-	return (struct export_config){
-		.name = "sink",
-		.endpoint = endpoint,
-		.gzip = true,
-		.timeout_ns = 2 * NSEC_PER_SEC,
-		.retry_initial_ns = 20 * NSEC_PER_MSEC,
-		.retry_max_ns = 50 * NSEC_PER_MSEC,
-		.retry_elapsed_ns = 10 * NSEC_PER_SEC,
-		.queue_bytes = 1 << 20,
-	};
-}
-
-static void start_exporter(uint32_t n)
-{
-	ck_assert_int_eq(exporter_new(config, n, &ledger, on_changed, NULL, &exporter), 0);
-	exporter_on_event(exporter, on_event, NULL);
-}
 
 static void start(const struct step *steps, size_t n)
 {
@@ -80,13 +29,8 @@ static void start(const struct step *steps, size_t n)
 
 static void setup(void)
 {
-	memset(&ledger, 0, sizeof(ledger));
-	memset(events, 0, sizeof(events));
-	last_text[0] = '\0';
+	fixture_setup();
 	server.listener = -1;
-	exporter = NULL;
-	next_id = 1;
-	config[0] = config[1] = http_config();
 }
 
 static void teardown(void)
@@ -95,58 +39,6 @@ static void teardown(void)
 	if (server.listener >= 0)
 		receiver_stop(&server);
 	server.listener = -1;
-}
-
-static int sealed(const void *data, size_t len, int seals)
-{
-	int fd = memfd_create("request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	ck_assert_int_eq(write(fd, data, len), (ssize_t)len);
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
-	return fd;
-}
-
-#define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
-static void submit_as(uint64_t id, const void *data, size_t len, uint64_t samples)
-{
-	struct export_request *r;
-
-	ck_assert_int_eq(export_request_new(sealed(data, len, SEALS), id, COUNTS(samples), len, &r), 0);
-	exporter_submit(exporter, r);
-	export_request_put(r);
-}
-
-static void submit(uint64_t samples)
-{
-	submit_as(next_id++, TWO_PROFILES, sizeof(TWO_PROFILES) - 1, samples);
-}
-
-static void turn(int max_ms)
-{
-	struct pollfd fds[4];
-	int n = exporter_pollfds(exporter, fds, 4), ms = exporter_timeout_ms(exporter);
-
-	poll(fds, (nfds_t)n, ms < 0 ? max_ms : MIN(ms, max_ms));
-	exporter_run(exporter);
-}
-
-#define RUN_UNTIL(condition)                                                   \
-	do {                                                                   \
-		uint64_t _end = clock_now_ns() + 20 * NSEC_PER_SEC;            \
-		while (!(condition) && clock_now_ns() < _end)                  \
-			turn(20);                                              \
-		ck_assert_msg(condition, "%s does not come true", #condition); \
-	} while (0)
-
-static void run(void)
-{
-	RUN_UNTIL(exporter_idle(exporter));
-}
-
-static const struct ledger_destination *dest(void)
-{
-	return &ledger.dest[0];
 }
 
 /* --- success --- */
@@ -790,7 +682,9 @@ START_TEST(transport_is_found_by_scheme_and_protocol)
 	snprintf(endpoint, sizeof(endpoint), "https://h");
 	ck_assert_ptr_eq(transport_find(&config[0]), &transport_https);
 	ck_assert_ptr_null(export_directory(&config[0]));
-	config[0].protocol = (enum export_protocol)(EXPORT_PROTOCOL_HTTP + 1);
+	config[0].protocol = EXPORT_PROTOCOL_GRPC;
+	ck_assert_ptr_eq(transport_find(&config[0]), &transport_grpcs);
+	config[0].protocol = (enum export_protocol)(EXPORT_PROTOCOL_GRPC + 1);
 	ck_assert_ptr_null(transport_find(&config[0]));
 	ck_assert_int_eq(export_config_check(&config[0], why), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "protocol"));

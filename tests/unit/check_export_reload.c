@@ -288,6 +288,7 @@ enum { KEEPS = true, REOPENS = false };
 	X(headers, {"A: one"}, {"A: another"}, REOPENS, KEEPS)       \
 	X(nr_headers, 1, 2, REOPENS, KEEPS)                          \
 	X(nr_headers_file, 0, 1, KEEPS, KEEPS)                       \
+	X(nr_headers_env, 0, 1, KEEPS, KEEPS)                        \
 	X(headers_file, NULL, "/headers", KEEPS, KEEPS)              \
 	X(tls_ca, NULL, "/ca", REOPENS, KEEPS)                       \
 	X(tls_cert, NULL, "/cert", REOPENS, KEEPS)                   \
@@ -325,7 +326,8 @@ static void change_field(struct export_config *c, const struct config_field *f)
 START_TEST(every_field_of_a_configuration_keeps_or_reopens_a_transport)
 {
 	const struct config_field *f = &config_fields[_i];
-	const struct transport_ops *const ops[] = {&transport_http, &transport_https, &transport_file};
+	const struct transport_ops *const ops[] = {&transport_http, &transport_https, &transport_grpc, &transport_grpcs,
+						    &transport_file};
 
 	ck_assert_msg(memcmp((const char *)&config_one + f->offset, (const char *)&config_another + f->offset, f->size),
 		      "%s is the same in both configurations", f->name);

@@ -56,6 +56,19 @@ START_TEST(question_is_pending_until_it_is_settled)
 }
 END_TEST
 
+START_TEST(question_that_had_no_room_is_asked_again)
+{
+	ck_assert(functions_want(&one, frame(1, 0)));
+	ck_assert(!functions_want(&one, frame(1, 0)));
+	functions_settle(functions_find(&one, frame(1, 0)), -EBUSY, NULL);
+	ck_assert(functions_want(&one, frame(1, 0)));
+	ck_assert_uint_eq(functions_find(&one, frame(1, 0))->state, FUNCTION_ASKED);
+	functions_settle(functions_find(&one, frame(1, 0)), -ETIMEDOUT, NULL);
+	ck_assert(!functions_want(&one, frame(1, 0)));
+	ck_assert_uint_eq(one.count, 1);
+}
+END_TEST
+
 START_TEST(equal_functions_share_one_object)
 {
 	functions_settle(functions_add(&one, frame(1, 0)), 0, named("f"));
@@ -105,6 +118,7 @@ Suite *functions_suite(void)
 	tcase_add_checked_fixture(t, NULL, teardown);
 	tcase_add_test(t, function_is_found_by_key_and_cookies);
 	tcase_add_test(t, question_is_pending_until_it_is_settled);
+	tcase_add_test(t, question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, equal_functions_share_one_object);
 	tcase_add_loop_test(t, line_is_that_of_the_row_before, 0, ARRAY_SIZE(places));
 	tcase_add_test(t, function_without_lines_has_none);

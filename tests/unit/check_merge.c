@@ -3,7 +3,7 @@
  * Native and interpreted frames become one stack. Native frames are letters: L
  * and M two functions of the first runtime's loop, P the second's, others no
  * loop. Interpreted frames are digits, with ^ behind an entry, - before a hidden
- * one. | is the cut, ! a misfit.
+ * one. | is the cut, ! a misfit, ~ frames that are missing.
  */
 #include <check.h>
 #include <string.h>
@@ -65,6 +65,7 @@ static const char *merged(const char *native, bool native_whole, const char *fir
 		result[i] = to[i].kind == MERGE_NATIVE	 ? native[to[i].index]
 			    : to[i].kind == MERGE_CUT	 ? '|'
 			    : to[i].kind == MERGE_MISFIT ? '!'
+			    : to[i].kind == MERGE_SHORT	 ? '~'
 							 : names[to[i].kind - MERGE_RUNTIME][to[i].index];
 	result[n] = '\0';
 	return result;
@@ -94,6 +95,13 @@ static const struct {
 	{"ab", "12^", "", "ab|12", false, true, false, false},
 	/* The walk was cut: loops beyond it stay. */
 	{"aLbLm", "1^", "", "a1bLm", true, false, false, false},
+	/* It was cut amid a segment, which has callers that nobody knows. */
+	{"aLm", "12", "", "a12~m", true, false, false, false},
+	{"aLbLm", "1^2", "", "a1b2~m", true, false, false, false},
+	{"aLb", "12", "", "a12~b|", false, false, false, false},
+	{"ab", "12", "", "ab|12~", false, false, false, false},
+	{"LaLm", "", "", "LaLm", true, false, false, false},
+	{"aLbPm", "12", "89", "a12~b89~m", true, false, false, false},
 	/* A last segment without its entry. */
 	{"aLbLm", "1^2", "", "a1b2m", true, true, false, false},
 	/* Two runtimes in one process. */

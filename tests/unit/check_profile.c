@@ -634,6 +634,24 @@ START_TEST(quality_counts_guesses_and_kinds_as_samples_show_them)
 }
 END_TEST
 
+/* Of interpreted frames that were not copied, the native stack's end says nothing. */
+START_TEST(quality_knows_a_cut_whatever_other_markers_follow)
+{
+	struct ledger_quality q = {0};
+
+	config.quality = on_quality;
+	config.ctx = &q;
+	make_stack(0x100, 4);
+	push_marker(UNWIND_SHORT);
+	stack->frames[stack->count++] = (struct frame){.kind = KIND_MARKER, .marker = FRAME_MARKER_SHORT};
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	ck_assert_uint_eq(q.stacks, 1);
+	ck_assert_uint_eq(q.cut[UNWIND_SHORT], 1);
+	ck_assert_uint_eq(q.stacks_root, 0);
+}
+END_TEST
+
 START_TEST(too_many_frames_are_refused)
 {
 	struct profile_sample s = {.workload = web, .value = 1, .frames = stack->frames, .nr_frames = PROFILE_FRAMES_MAX + 1};
@@ -1023,6 +1041,7 @@ Suite *profile_suite(void)
 	tcase_add_test(t, name_that_many_locations_share_is_counted_once);
 	tcase_add_test(t, merged_names_have_the_share_of_their_workload);
 	tcase_add_test(t, quality_counts_guesses_and_kinds_as_samples_show_them);
+	tcase_add_test(t, quality_knows_a_cut_whatever_other_markers_follow);
 	tcase_add_test(t, too_many_frames_are_refused);
 	tcase_add_test(t, sample_without_frames_still_has_a_stack);
 	tcase_add_test(t, generated_and_unmapped_code_keep_one_name_each);

@@ -29,7 +29,7 @@ Suite *runtime_cpython_suite(void);
 #define BIAS	   0x400000ULL /* of the file */
 #define HEAP	   0x7f0000000000ULL
 #define IMAGE_SIZE 0x4000
-#define HEAP_SIZE  0x9000
+#define HEAP_SIZE  0xa000
 
 /* In the file; addresses are offsets. */
 enum { FILE_SECTIONS = 0x100, FILE_SYMBOLS = 0x400, FILE_STRINGS = 0x800, FILE_RODATA = 0xa00, FILE_HEX = 0xb00,
@@ -37,7 +37,7 @@ enum { FILE_SECTIONS = 0x100, FILE_SYMBOLS = 0x400, FILE_STRINGS = 0x800, FILE_R
        FILE_LOOP = 0x2000, FILE_COLD = 0x3000 };
 /* In the heap. */
 enum { AT_INTERP = 0x0, AT_STATE = 0x1000, AT_CFRAME = 0x1200, AT_FRAME = 0x2000, AT_CODE = 0x3000, AT_TEXT = 0x4000,
-       AT_TABLE = 0x6000, AT_PTHREAD = 0x7000, AT_BLOCK = 0x8000, AT_DTV = 0x8800 };
+       AT_TABLE = 0x6000, AT_PTHREAD = 0x7000, AT_BLOCK = 0x8000, AT_DTV = 0x8800, AT_OTHER_INTERP = 0x9000 };
 enum { FRAME_STEP = 0x100, SLOT_KEY = 3, SLOTS = 0x310, LOOP_SIZE = 0x200 };
 
 /* --- the file and the memory --- */
@@ -313,9 +313,10 @@ static uint32_t walk(const struct runtime_attached *a)
 static int frame_at(const struct runtime_attached *a, uint32_t i, struct runtime_frame *ret)
 {
 	uint32_t words = otp_walk_frame_words(&a->walk);
-	const uint64_t *at = (const void *)&walker.out[2 + i * words];
+	const uint64_t *at = (const void *)&walker.out[2 + walker.root_words + i * words];
 	struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56), .count = words - 1,
-				  .word = at + 1, .index = i};
+				  .word = at + 1, .root = (const void *)&walker.out[2], .nr_root = walker.root_words, .index = i,
+				  .last = i + 1 == walker.frames && walker.end == OTP_WALK_END_DONE};
 
 	return runtime_cpython.frame(a, &w, ret);
 }
@@ -347,6 +348,52 @@ static void attach_and_walk(const struct world *w, struct runtime_attached *a, s
 	ck_assert_uint_ge(walk(a), 2);
 	ck_assert_int_eq(frame_at(a, 0, inner), 0);
 }
+
+/* Its own frames begin where the interpreter that made it called; those are in the list of another state. */
+START_TEST(outermost_frame_of_a_sub_interpreter_says_so)
+{
+	struct runtime_attached a;
+	struct runtime_frame f;
+	uint32_t last;
+
+	attach_and_walk(&worlds[_i], &a, &f);
+	last = walker.frames - 1;
+	ck_assert_int_eq(frame_at(&a, last, &f), 0);
+	ck_assert_uint_eq(f.flags & (RUNTIME_INNER | RUNTIME_ENTRY), RUNTIME_ENTRY);
+	put64(HEAP + AT_STATE + (uint16_t)a.walk.root_off, HEAP + AT_OTHER_INTERP);
+	ck_assert_uint_eq(walk(&a), last + 1);
+	ck_assert_int_eq(frame_at(&a, last, &f), 0);
+	ck_assert_uint_eq(f.flags & (RUNTIME_INNER | RUNTIME_ENTRY), RUNTIME_INNER | RUNTIME_ENTRY);
+	ck_assert_int_eq(frame_at(&a, 0, &f), 0);
+	ck_assert(!(f.flags & RUNTIME_INNER));
+	fake_done();
+}
+END_TEST
+
+/* New interpreters stand before older ones. */
+START_TEST(main_interpreter_is_the_last_of_the_list)
+{
+	const struct world *w = &worlds[1];
+	struct cpython_layout l;
+	struct runtime_attached a;
+	char why[RUNTIME_WHY_MAX];
+
+	fake_python(w, EM_X86_64);
+	ck_assert_int_eq(fake_attach(&a, why), 0);
+	ck_assert(cpython_layout_of(&a, &l));
+	ck_assert_uint_eq(l.interp_main, HEAP + AT_INTERP);
+	put64(FILE_RUNTIME + w->runtime_head, HEAP + AT_OTHER_INTERP);
+	put64(HEAP + AT_OTHER_INTERP + l.interp_next, HEAP + AT_INTERP);
+	ck_assert_int_eq(fake_attach(&a, why), 0);
+	ck_assert(cpython_layout_of(&a, &l));
+	ck_assert_uint_eq(l.interp_main, HEAP + AT_INTERP);
+	put64(HEAP + AT_INTERP + l.interp_next, HEAP + AT_OTHER_INTERP); /* a circle */
+	ck_assert_int_eq(fake_attach(&a, why), 0);
+	ck_assert(cpython_layout_of(&a, &l));
+	ck_assert_uint_eq(l.interp_main, 0);
+	fake_done();
+}
+END_TEST
 
 START_TEST(frames_of_each_layout_are_named)
 {
@@ -401,10 +448,10 @@ START_TEST(a_helper_of_the_program_itself_is_hidden)
 	attach_and_walk(&worlds[2], &a, &f);
 	ck_assert(cpython_layout_of(&a, &l));
 	/* _Py_InitCleanup: no first line, in the file. Another code without a line is a function. */
-	walker.out[2 + 1 + l.word_first] &= UINT32_MAX;
+	walker.out[2 + walker.root_words + 1 + l.word_first] &= UINT32_MAX;
 	ck_assert_int_eq(frame_at(&a, 0, &f), 0);
 	ck_assert_uint_eq(f.flags, 0);
-	walker.out[2 + 1 + l.word_code] = BIAS + FILE_CODE_TYPE;
+	walker.out[2 + walker.root_words + 1 + l.word_code] = BIAS + FILE_CODE_TYPE;
 	ck_assert_int_eq(frame_at(&a, 0, &f), 0);
 	ck_assert_uint_eq(f.flags, RUNTIME_HIDDEN);
 	fake_done();
@@ -417,7 +464,7 @@ START_TEST(a_frame_without_its_code_ends_the_walk)
 	struct runtime_frame f;
 
 	attach_and_walk(&worlds[_i], &a, &f);
-	walker.out[2] |= OTP_WALK_MISSING(0);
+	walker.out[2 + walker.root_words] |= OTP_WALK_MISSING(0);
 	ck_assert_int_eq(frame_at(&a, 0, &f), -EBADMSG);
 	fake_done();
 }
@@ -592,7 +639,7 @@ START_TEST(rare_code_of_the_loop_is_found_by_its_jumps)
 	fake.strings = 0x100;
 	fake_close(EM_X86_64);
 	f.binary = fake.binary;
-	cpython_loops_find(&f, &a);
+	runtime_add_loop(&f, "_PyEval_EvalFrameDefault", &a);
 	ck_assert_uint_eq(a.nr_loops, 2);
 	ck_assert_uint_eq(a.loop[0], BIAS + FILE_LOOP);
 	ck_assert_uint_ge(a.loop[1], BIAS + FILE_COLD);
@@ -830,6 +877,8 @@ Suite *runtime_cpython_suite(void)
 	const int nr = (int)ARRAY_SIZE(worlds);
 
 	tcase_add_loop_test(t, frames_of_each_layout_are_named, 0, nr);
+	tcase_add_loop_test(t, outermost_frame_of_a_sub_interpreter_says_so, 0, nr);
+	tcase_add_test(t, main_interpreter_is_the_last_of_the_list);
 	tcase_add_loop_test(t, entries_are_where_the_loop_began, 0, nr);
 	tcase_add_test(t, a_helper_of_the_program_itself_is_hidden);
 	tcase_add_loop_test(t, a_frame_without_its_code_ends_the_walk, 0, nr);

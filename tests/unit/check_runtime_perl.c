@@ -6,53 +6,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-/* --- a memory --- */
-
-#define WORLD	    0x7f0000000000ULL
-#define WORLD_BYTES (1u << 20)
-
-static uint8_t world[WORLD_BYTES];
-
-static int world_read(void *to, size_t len, uint64_t from)
-{
-	if (from < WORLD || from - WORLD > WORLD_BYTES || len > WORLD_BYTES - (from - WORLD))
-		return -EFAULT;
-	memcpy(to, world + (from - WORLD), len);
-	return 0;
-}
-
-#include <linux/types.h>
-#define OTP_WALK_READ(to, len, from) world_read(to, len, from)
-#define OTP_WALK_OPAQUE(x)
-#include "kmod/uapi/otprof_walk.h"
+#include "tests/lib/world.h"
 
 #include "runtime/perl.h"
 #include "tests/lib/perl_file.h"
 
 Suite *runtime_perl_suite(void);
 
-static int memory_of_world(struct memory *m, uint64_t addr, void *to, size_t len)
-{
-	(void)m;
-	return world_read(to, len, addr);
-}
-
-static struct memory memory = {.read = memory_of_world};
-
-static void put64(uint64_t at, uint64_t v)
-{
-	memcpy(world + (at - WORLD), &v, sizeof(v));
-}
-
-static void put32(uint64_t at, uint32_t v)
-{
-	memcpy(world + (at - WORLD), &v, sizeof(v));
-}
-
 static void put_text(uint64_t at, const char *text)
 {
-	memcpy(world + (at - WORLD), text, strlen(text) + 1);
+	put(at, text, strlen(text) + 1);
 }
 
 /* --- what lies in it --- */

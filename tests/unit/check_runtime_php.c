@@ -7,59 +7,20 @@
 
 #include "base/cleanup.h"
 
-/* --- a memory --- */
-
-#define WORLD	    0x7f0000000000ULL
-#define WORLD_BYTES (4u << 20)
-
-static uint8_t world[WORLD_BYTES];
-
-static int world_read(void *to, size_t len, uint64_t from)
-{
-	if (from < WORLD || from - WORLD > WORLD_BYTES || len > WORLD_BYTES - (from - WORLD))
-		return -EFAULT;
-	memcpy(to, world + (from - WORLD), len);
-	return 0;
-}
-
-static uint64_t absent; /* 256 bytes that the tick cannot read; 0: none */
-
-static int tick_read(void *to, size_t len, uint64_t from)
-{
-	return absent && from >= absent && from < absent + 256 ? -EFAULT : world_read(to, len, from);
-}
-
-#include <linux/types.h>
-#define OTP_WALK_READ(to, len, from) tick_read(to, len, from)
-#define OTP_WALK_OPAQUE(x)
-#include "kmod/uapi/otprof_walk.h"
+#define WORLD_BYTES	(4u << 20)
+#define WORLD_TICK_READ tick_read
+#include "tests/lib/world.h"
 
 #include "runtime/php.h"
 #include "tests/lib/symbols_elf.h"
 
 Suite *runtime_php_suite(void);
 
-static int memory_of_world(struct memory *m, uint64_t addr, void *to, size_t len)
-{
-	(void)m;
-	return world_read(to, len, addr);
-}
+static uint64_t absent; /* 256 bytes that the tick cannot read; 0: none */
 
-static struct memory memory = {.read = memory_of_world};
-
-static void put(uint64_t at, const void *from, size_t len)
+static int tick_read(void *to, size_t len, uint64_t from)
 {
-	memcpy(world + (at - WORLD), from, len);
-}
-
-static void put64(uint64_t at, uint64_t v)
-{
-	put(at, &v, sizeof(v));
-}
-
-static void put32(uint64_t at, uint32_t v)
-{
-	put(at, &v, sizeof(v));
+	return absent && from >= absent && from < absent + 256 ? -EFAULT : world_read(to, len, from);
 }
 
 static uint64_t get64(uint64_t at)

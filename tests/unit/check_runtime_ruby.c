@@ -7,54 +7,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-/* --- a memory --- */
-
-#define WORLD	    0x7f0000000000ULL
-#define WORLD_BYTES (1u << 20)
-
-static uint8_t world[WORLD_BYTES];
-
-static int world_read(void *to, size_t len, uint64_t from)
-{
-	if (from < WORLD || from - WORLD > WORLD_BYTES || len > WORLD_BYTES - (from - WORLD))
-		return -EFAULT;
-	memcpy(to, world + (from - WORLD), len);
-	return 0;
-}
-
-#include <linux/types.h>
-#define OTP_WALK_READ(to, len, from) world_read(to, len, from)
-#define OTP_WALK_OPAQUE(x)
-#include "kmod/uapi/otprof_walk.h"
+#include "tests/lib/world.h"
 
 #include "tests/lib/ruby_file.h"
 
 Suite *runtime_ruby_suite(void);
 
-static int memory_of_world(struct memory *m, uint64_t addr, void *to, size_t len)
-{
-	(void)m;
-	return world_read(to, len, addr);
-}
-
-static struct memory memory = {.read = memory_of_world};
 static uint64_t free_at; /* what lies behind is free */
-
-static void put(uint64_t at, const void *from, size_t len)
-{
-	memcpy(world + (at - WORLD), from, len);
-}
-
-static void put64(uint64_t at, uint64_t v)
-{
-	put(at, &v, sizeof(v));
-}
-
-static void put32(uint64_t at, uint32_t v)
-{
-	put(at, &v, sizeof(v));
-}
 
 static uint64_t take(size_t bytes)
 {

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/engine/functions.h"
 #include "daemon/engine/runtimes.h"
 #include "fake_runtime.h"
 
@@ -29,7 +30,8 @@ static int fake_frame_of(const struct runtime_attached *a, const struct runtime_
 		return 0;
 	}
 	*ret = (struct runtime_frame){.key = w->word[0], .cookie[0] = w->word[1], .position = 3,
-				      .flags = (w->last ? RUNTIME_ENTRY : 0) | (w->word[1] >> 32 ? RUNTIME_LINE : 0)};
+				      .flags = (w->last ? RUNTIME_ENTRY : 0) | (w->word[1] >> 32 & 1 ? RUNTIME_LINE : 0) |
+					       (w->word[1] >> 33 ? RUNTIME_INNER : 0)};
 	(void)code;
 	return 0;
 }
@@ -310,6 +312,18 @@ START_TEST(a_line_of_no_file_is_left_out)
 }
 END_TEST
 
+START_TEST(walk_that_begins_amid_a_thread_is_not_whole)
+{
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 2, (const uint64_t[][2]){{key(0), 10}, {key(2), 2ULL << 32 | 30}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_uint_eq(out.half[0].nr, 2);
+	ck_assert(!out.half[0].whole);
+}
+END_TEST
+
 START_TEST(walk_ends_before_words_that_are_no_frame)
 {
 	struct sample s;
@@ -339,6 +353,47 @@ START_TEST(fork_has_its_parents_runtime)
 	ck_assert(runtimes_walks(runtimes, &child, &walks));
 	ck_assert_uint_ne(walks.generation, generation);
 	ck_assert_uint_eq(walks.start_ns, 2);
+}
+END_TEST
+
+START_TEST(process_that_is_young_or_has_ended_gets_no_decoder)
+{
+	struct decoders_figures figures;
+
+	process.exec_time_ns = NSEC_PER_SEC - RUNTIME_YOUNG_NS + 1;
+	meet();
+	process.exec_time_ns = 1;
+	process.exit_time_ns = NSEC_PER_SEC;
+	meet();
+	decoders_count(ds, &figures);
+	ck_assert_uint_eq(figures.decoders, 0);
+	process.exit_time_ns = 0;
+	meet();
+	decoders_count(ds, &figures);
+	ck_assert_uint_eq(figures.decoders, 1);
+}
+END_TEST
+
+START_TEST(fork_gets_a_decoder_when_it_is_older)
+{
+	struct process child = process;
+	struct decoders_figures figures;
+	struct otp_walks walks;
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	child.pid = 43;
+	child.start_ns = NSEC_PER_SEC - 1;
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	decoders_count(ds, &figures);
+	ck_assert_uint_eq(figures.decoders, 1);
+	ck_assert(runtimes_wait(runtimes, &child));
+	ck_assert(!runtimes_walks(runtimes, &child, &walks));
+	runtimes_meet(runtimes, &process, &stack, NSEC_PER_SEC + RUNTIME_YOUNG_NS);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert(runtimes_walks(runtimes, &child, &walks));
+	ck_assert(!runtimes_wait(runtimes, &child));
 }
 END_TEST
 
@@ -380,6 +435,43 @@ START_TEST(processes_are_bounded)
 }
 END_TEST
 
+/* More than a group may have decoders: those that were sampled longest ago give theirs away. */
+START_TEST(processes_of_one_group_come_and_go)
+{
+	struct process p = process;
+	struct runtimes_state state;
+	struct sample s;
+
+	for (uint32_t i = 0; i < RUNTIME_PROCESSES_MAX; i++) {
+		p.pid = 100 + i;
+		runtimes_meet(runtimes, &p, &stack, NSEC_PER_SEC);
+		ck_assert(runtimes_state(runtimes, &p, 0, &state));
+		ck_assert_msg(state.walked, "process %u: %s", i, state.state);
+	}
+	/* One of them runs again, and gets another decoder. */
+	p.pid = 100;
+	runtimes_meet(runtimes, &p, &stack, 100 * NSEC_PER_SEC);
+	s = sample_of(generation_of(&p), 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &p, &s, false, &out), 0);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
+}
+END_TEST
+
+START_TEST(a_full_table_of_functions_begins_anew)
+{
+	struct sample s;
+
+	meet();
+	for (uint64_t i = 0; i < FUNCTIONS_MAX + 2; i++) {
+		s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 11 + i}});
+		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	}
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
+}
+END_TEST
+
 Suite *runtimes_suite(void)
 {
 	Suite *s = suite_create("runtimes");
@@ -394,11 +486,16 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, function_is_asked_for_once);
 	tcase_add_test(t, object_that_is_another_by_now_has_no_name);
 	tcase_add_test(t, a_line_of_no_file_is_left_out);
+	tcase_add_test(t, walk_that_begins_amid_a_thread_is_not_whole);
 	tcase_add_test(t, walk_ends_before_words_that_are_no_frame);
 	tcase_add_test(t, fork_has_its_parents_runtime);
+	tcase_add_test(t, process_that_is_young_or_has_ended_gets_no_decoder);
+	tcase_add_test(t, fork_gets_a_decoder_when_it_is_older);
 	tcase_add_test(t, program_after_an_exec_has_none);
 	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
 	tcase_add_test(t, processes_are_bounded);
+	tcase_add_test(t, processes_of_one_group_come_and_go);
+	tcase_add_test(t, a_full_table_of_functions_begins_anew);
 	suite_add_tcase(s, t);
 	return s;
 }

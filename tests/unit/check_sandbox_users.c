@@ -14,8 +14,9 @@ static bool is_free(uid_t id)
 
 START_TEST(workers_without_users_have_ids_that_nobody_assigns)
 {
-	const struct config c = {.engine_user = (char *)"otprof-check-none", .net_user = (char *)"otprof-check-none"};
-	struct sandbox_user users[6];
+	const struct config c = {.engine_user = (char *)"otprof-check-none", .net_user = (char *)"otprof-check-none",
+				  .hub_user = (char *)"otprof-check-none"};
+	struct sandbox_user users[7];
 
 	ck_assert_int_eq(sandbox_user_engine(&c, false, &users[0]), 0);
 	ck_assert_int_eq(sandbox_user_net(&c, false, &users[1]), 0);
@@ -23,6 +24,7 @@ START_TEST(workers_without_users_have_ids_that_nobody_assigns)
 	ck_assert_int_eq(sandbox_user_indexer(&c, &users[3]), 0);
 	ck_assert_int_eq(sandbox_user_fetcher(&c, &users[4]), 0);
 	ck_assert_int_eq(sandbox_user_decoder(&c, &users[5]), 0);
+	ck_assert_int_eq(sandbox_user_hub(&c, false, &users[6]), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
 		ck_assert_msg(is_free(users[i].uid) && users[i].uid == users[i].gid, "%u", users[i].uid);
 		for (size_t j = 0; j < i; j++)

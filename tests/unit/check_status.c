@@ -263,6 +263,26 @@ START_TEST(guard_and_tick_have_their_figures)
 }
 END_TEST
 
+START_TEST(decoders_have_their_figures)
+{
+	status.ledger.engine = (struct ledger_engine){.decoders_live = 2, .decoders_waiting = 3, .decoders_started = 40,
+					     .decoders_late = 5, .decoders_died = 6, .functions_decoded = 70,
+					     .functions_failed = 8};
+	status_json(&status, &text);
+	ck_assert(says("\"decoders\":{\"live\":2,\"waiting\":3,\"started\":40,\"late\":5,\"died\":6,\"functions\":70,"
+		       "\"functions_failed\":8}"));
+	buf_reset(&text);
+	status_prometheus(&status, &text);
+	ck_assert(says("otprof_decoders 2\n"));
+	ck_assert(says("otprof_decoders_waiting 3\n"));
+	ck_assert(says("otprof_decoders_started_total 40\n"));
+	ck_assert(says("otprof_decoders_late_total 5\n"));
+	ck_assert(says("otprof_decoders_died_total 6\n"));
+	ck_assert(says("otprof_functions_decoded_total 70\n"));
+	ck_assert(says("otprof_functions_failed_total 8\n"));
+}
+END_TEST
+
 START_TEST(debt_is_no_credit_and_no_limit_is_no_figure)
 {
 	static struct guard guard;
@@ -325,6 +345,7 @@ Suite *status_suite(void)
 	tcase_add_test(t, workloads_stand_in_order_with_their_sources_and_are_escaped);
 	tcase_add_test(t, seconds_have_nine_decimals);
 	tcase_add_test(t, guard_and_tick_have_their_figures);
+	tcase_add_test(t, decoders_have_their_figures);
 	tcase_add_test(t, debt_is_no_credit_and_no_limit_is_no_figure);
 	suite_add_tcase(s, t);
 	return s;

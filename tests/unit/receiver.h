@@ -217,7 +217,7 @@ static void receiver_stop(struct receiver *r)
 		free(r->got[i].body);
 }
 
-static size_t receiver_count(struct receiver *r)
+static inline size_t receiver_count(struct receiver *r)
 {
 	return __atomic_load_n(&r->n, __ATOMIC_ACQUIRE);
 }

@@ -32,6 +32,7 @@
  */
 #define NAME_SOURCES(X)                                                                            \
 	X(DWARF, "dwarf", 1)		     /* debug information: inlined calls, lines */          \
+	X(GOPCLNTAB, "gopclntab", 1)	     /* Go's own table: inlined calls, lines */                  \
 	X(DEBUG_SYMBOLS, "debug_symbols", 1) /* the whole symbol table, of the debug file where the file has none */ \
 	X(DEBUGDATA, "gnu_debugdata", 1)     /* symbols that a stripped file keeps packed */        \
 	X(SYMTAB, "symtab", 1)                                                                     \
@@ -128,6 +129,9 @@ struct ledger_engine {
 	uint64_t runtimes_attached, runtimes_refused;
 	uint64_t walked[OTP_WALK_END_NR], walks_misfit;
 	uint64_t walk_frames, walk_frames_unknown;
+	/* Decoder processes: that run now, and processes that wait for one; started, too late, broken; their answers. */
+	uint64_t decoders_live, decoders_waiting, decoders_started, decoders_late, decoders_died;
+	uint64_t functions_decoded, functions_failed;
 	uint64_t loop_leaves; /* stacks whose innermost native frame is a loop: the runtime's own time */
 	char top_name[128];
 	uint64_t top_samples, top_total;

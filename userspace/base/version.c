@@ -41,7 +41,7 @@ void version_print(const char *program)
 	printf("  built by:  %s, for %s\n", COMPILER, MACHINE);
 	printf("  hardening: %s\n", hardening());
 	printf("  samplers:  bpf kmod perf (contract %d, device %d)\n", OTP_ABI_VERSION, OTPROF_DEV_VERSION);
-	printf("  exporters: otlp over http, file\n");
+	printf("  exporters: otlp over http, otlp over grpc, file\n");
 	printf("  libraries: libbpf %d.%d, libcurl %s, libmicrohttpd %x.%x.%x, protobuf-c %s\n", LIBBPF_MAJOR_VERSION,
 	       LIBBPF_MINOR_VERSION, LIBCURL_VERSION, MHD_VERSION >> 24 & 0xff, MHD_VERSION >> 16 & 0xff,
 	       MHD_VERSION >> 8 & 0xff, PROTOBUF_C_VERSION);

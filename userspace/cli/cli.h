@@ -26,6 +26,11 @@ int cmd_doctor(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_workloads(int argc, char **argv);
+int cmd_top(int argc, char **argv);
+int cmd_enable(int argc, char **argv);
+int cmd_disable(int argc, char **argv);
+int cmd_ui(int argc, char **argv);
 
 /* A line on stderr, after the program's name. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -61,7 +61,7 @@ bool doctor_exists(const struct doctor *d, const char *path);
 /* Whether a directory has an entry whose name begins with prefix; "" for any. */
 bool doctor_has(const struct doctor *d, const char *dir, const char *prefix);
 
-/* The checks, by subject: kernel (doctor_kernel.c), then system (doctor_system.c). */
+/* The checks, by subject: kernel (doctor_kernel.c), system (doctor_system.c), destinations (doctor_exporters.c). */
 void doctor_kernel(struct doctor *d, struct finding *f);
 void doctor_freeze(struct doctor *d, struct finding *f);
 void doctor_btf(struct doctor *d, struct finding *f);
@@ -82,5 +82,7 @@ void doctor_symbols(struct doctor *d, struct finding *f);
 void doctor_debuginfod(struct doctor *d, struct finding *f);
 void doctor_systemd(struct doctor *d, struct finding *f);
 void doctor_sampler(struct doctor *d, struct finding *f);
+
+void doctor_exporters(struct doctor *d, struct finding *f);
 
 #endif

@@ -32,6 +32,7 @@ const struct doctor_check doctor_checks[] = {
 	{"debug_symbols", doctor_symbols},
 	{"debuginfod", doctor_debuginfod},
 	{"systemd", doctor_systemd},
+	{"exporters", doctor_exporters},
 	{"sampler", doctor_sampler},
 };
 const size_t doctor_checks_nr = ARRAY_SIZE(doctor_checks);

@@ -130,6 +130,8 @@ static const char *explain_unwinding(const json_t *f)
 		return client_is_true(f, "unwind.table_built") ?
 			       "by .eh_frame, through a table built by otprofd: the file has none" :
 			       "by .eh_frame, through a table that is built when needed";
+	if (strcmp(by, "gopclntab") == 0)
+		return "by the table that Go's linker made, C code by .eh_frame";
 	if (strcmp(by, "debug_frame") == 0)
 		return "by .debug_frame, through a table built by otprofd";
 	if (strcmp(by, "frame_pointers") == 0)
@@ -143,6 +145,8 @@ static const char *explain_naming(const json_t *f)
 		return client_is_true(f, "names.fetched") ?
 			       "debug information, by debuginfod: functions, inlined calls and lines" :
 			       "debug information: functions, inlined calls and lines";
+	if (client_is_true(f, "names.gopclntab"))
+		return "the table that Go's linker made: functions, inlined calls and lines";
 	if (client_is_true(f, "names.debug_symbols"))
 		return "the whole symbol table: functions";
 	if (client_is_true(f, "names.gnu_debugdata"))

@@ -47,7 +47,7 @@ static void find_debug_file(json_t *f, int root)
 static bool has_lines(const json_t *f)
 {
 	if (is_text(f, "names.index", "ready"))
-		return client_is_true(f, "names.dwarf");
+		return client_is_true(f, "names.dwarf") || client_is_true(f, "names.gopclntab");
 	return client_is_true(f, "names.own_dwarf") || *client_text(f, "debug_file");
 }
 

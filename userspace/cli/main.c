@@ -17,6 +17,11 @@ static const struct verb {
 	{"doctor", "otprof doctor", cmd_doctor},
 	{"watch", "otprof watch", cmd_watch},
 	{"convert", "otprof convert", cmd_convert},
+	{"workloads", "otprof workloads", cmd_workloads},
+	{"top", "otprof top", cmd_top},
+	{"enable", "otprof enable", cmd_enable},
+	{"disable", "otprof disable", cmd_disable},
+	{"ui", "otprof ui", cmd_ui},
 };
 
 static const char help[] =
@@ -32,6 +37,11 @@ static const char help[] =
 	"  doctor       what this host can and cannot do for otprof, and how to change it\n"
 	"  watch        follow a directory of profiles that otprofd writes\n"
 	"  convert      OTLP profiles into any of record's formats\n"
+	"  workloads    what the hub of otprofd has seen: units, containers, programs\n"
+	"  top          the functions of a workload, live on the terminal\n"
+	"  enable       let the hub keep the samples of a workload\n"
+	"  disable      let it forget them\n"
+	"  ui           the address of the hub's page\n"
 	"\n"
 	"      --help     display this help and exit\n"
 	"  -V, --version  output version information and exit\n"

@@ -225,6 +225,18 @@ static void print_workloads(struct buf *b, const json_t *all)
 	}
 }
 
+/* Processes that read interpreters' memory: only where there is something to say. */
+static void print_decoders(struct buf *b, const json_t *s)
+{
+	uint64_t late = client_number(s, "quality.interpreted.decoders.late");
+	uint64_t died = client_number(s, "quality.interpreted.decoders.died");
+	uint64_t waiting = client_number(s, "quality.interpreted.decoders.waiting");
+
+	if (late || died || waiting)
+		status_row(b, "decoders", "%15" PRIu64 "   too late, %" PRIu64 " ended in a question, %" PRIu64 " interpreters wait",
+			   late, died, waiting);
+}
+
 static void print_quality(struct buf *b, const json_t *s)
 {
 	uint64_t stacks = client_number(s, "quality.stacks"), frames = client_number(s, "quality.frames");
@@ -245,6 +257,7 @@ static void print_quality(struct buf *b, const json_t *s)
 						  client_number(s, "quality.interpreted.frames_unknown"),
 					  client_number(s, "quality.interpreted.frames")),
 			   client_number(s, "quality.interpreted.runtimes"));
+	print_decoders(b, s);
 	status_row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
 	print_workloads(b, client_at(s, "quality.workloads"));
 }
@@ -291,6 +304,8 @@ static void print_cost(struct buf *b, const json_t *s)
 	print_tick_limit(b, s);
 	status_cost_row(b, s, "engine", "cost.engine_cpu_ns");
 	status_cost_row(b, s, "net", "cost.net_cpu_ns");
+	if (client_number(s, "cost.hub_cpu_ns"))
+		status_cost_row(b, s, "hub", "cost.hub_cpu_ns");
 	status_cost_row(b, s, "monitor", "cost.monitor_cpu_ns");
 	status_cost_row(b, s, "openers", "cost.opener_cpu_ns");
 	status_cost_row(b, s, "all for files", "cost.files_cpu_ns");
@@ -380,7 +395,7 @@ static uint64_t status_cpu_ns(const json_t *s)
 {
 	return client_number(s, "cost.kernel_ns") + client_number(s, "cost.monitor_cpu_ns") +
 	       client_number(s, "cost.engine_cpu_ns") + client_number(s, "cost.net_cpu_ns") +
-	       client_number(s, "cost.opener_cpu_ns") + client_number(s, "cost.indexer_cpu_ns");
+	       client_number(s, "cost.hub_cpu_ns") + client_number(s, "cost.opener_cpu_ns") + client_number(s, "cost.indexer_cpu_ns");
 }
 
 /* On a page that is renewed: the change since the previous one. */

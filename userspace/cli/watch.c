@@ -151,6 +151,7 @@ static struct counters watch_read_counters(const char *runtime_dir)
 	c.known = true;
 	c.cpu_ns = client_number(s, "cost.kernel_ns") + client_number(s, "cost.monitor_cpu_ns") +
 		   client_number(s, "cost.engine_cpu_ns") + client_number(s, "cost.net_cpu_ns") +
+		   client_number(s, "cost.hub_cpu_ns") +
 		   client_number(s, "cost.opener_cpu_ns");
 	c.kernel = client_number(s, "cost.kernel_runs") > 0;
 	c.taken = client_number(s, "ledger.taken");

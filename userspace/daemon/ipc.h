@@ -78,6 +78,9 @@
 	X(41, STATUS, "monitor to net: fd: sealed memfd with the text")                            \
 	X(42, EXPLAIN, "monitor to engine: u32 pid; fd: the monitor's memfd, for JSON; the tag identifies the question") \
 	X(43, EXPLAINED, "engine to monitor: the same tag; the memfd is written")                  \
+	X(51, TOKEN, "monitor to hub: what a request needs, as text; empty: nothing")              \
+	X(52, HUB, "monitor to engine: fd: where to send PROFILES")                                \
+	X(53, PROFILES, "engine to hub: u64 length; fd: sealed memfd with a request, which net has too") \
 	X(50, BEAT, "worker to monitor: alive; u64 counter")
 
 enum ipc_type {

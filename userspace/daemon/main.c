@@ -110,6 +110,7 @@ static int run_role(const char *role)
 		int (*main)(int sock);
 	} roles[] = {{"engine", "otprof-engine", engine_main},
 		     {"net", "otprof-net", net_main},
+		     {"hub", "otprof-hub", hub_main},
 		     {"opener", "otprof-opener", opener_main},
 		     {"indexer", "otprof-indexer", indexer_main},
 		     {"fetcher", "otprof-fetcher", fetcher_main},

@@ -25,6 +25,7 @@ struct monitor_options {
 int monitor_main(struct config *c, const struct monitor_options *options); /* takes ownership of c */
 int engine_main(int sock); /* sock is borrowed, here and below */
 int net_main(int sock);
+int hub_main(int sock);
 int opener_main(int sock);
 int indexer_main(int sock);
 int fetcher_main(int sock);

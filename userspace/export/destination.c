@@ -115,6 +115,7 @@ static void destination_on_partial(struct destination *d, struct queue_entry *he
 
 static void destination_on_refused(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
+	head->maybe |= o->maybe;
 	destination_count_end(d, head, o->reason);
 	destination_set_error(d, o->text);
 	destination_recover(d);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Destinations: queues of encoded requests, sent by HTTP or written as files.
+ * Destinations: queues of encoded requests, sent by HTTP or gRPC, or written as
+ * files.
  *
  * Called by the net process, one thread, from its event loop. Each
  * destination has its own bounded queue; a request's bytes are shared by all
- * queues that hold it. Never blocks: HTTP runs on libcurl's multi interface,
+ * queues that hold it. Never blocks: HTTP and gRPC run on libcurl's multi interface,
  * files are written in one go.
  * Every request ends, per destination, as exported, unconfirmed or lost by a
  * reason, and is counted so in the ledger before the next call returns:
  *
- * - The status of the answer decides: 2xx is exported, whatever its body.
+ * - The status of the answer decides: 2xx, or OK of gRPC, is exported, whatever its body.
  * - A body that refuses all profiles of the request makes it lost (rejected);
  *   one that refuses some makes all of it unconfirmed: the body contains only
  *   their number, so that a split into samples would be invented.
- * - 429, 502, 503, 504 and every failure of the connection are tried again;
- *   other refusals are lost (too_large for 413, else rejected).
- * - A try that failed after the last byte was sent may have been delivered.
- *   A request that had such a try, and in the end no success, is unconfirmed.
+ * - 429, 502, 503, 504, the codes of gRPC that OTLP lists (grpc.h) and every
+ *   failure of the connection are tried again; other refusals are lost
+ *   (too_large for 413, else rejected).
+ * - A try that failed after the last byte was sent may have been delivered, and
+ *   so may one that gRPC ended as DEADLINE_EXCEEDED or CANCELLED, or without a
+ *   status. A request that had such a try, and in the end no success, is
+ *   unconfirmed.
  * - Requests are sent in order, one at a time. The wait between tries belongs
  *   to the destination; its requests are dropped (retry_expired) by age.
  * - A full queue drops its oldest request that is not being sent: if data must
@@ -35,17 +39,19 @@
 #define EXPORT_HEADERS_MAX 16
 
 /* How requests travel to an http:// or https:// endpoint; a file:// endpoint has no protocol. */
-enum export_protocol { EXPORT_PROTOCOL_HTTP };
+enum export_protocol { EXPORT_PROTOCOL_HTTP, EXPORT_PROTOCOL_GRPC };
 
 struct export_config {
 	char name[EXPORT_NAME_MAX];
-	char *endpoint; /* http://, https:// (path v1development/profiles is appended to a base URL) or file:///DIR */
+	/* http://, https:// (HTTP: path v1development/profiles is appended to a base URL; gRPC: no path) or file:///DIR */
+	char *endpoint;
 	enum export_protocol protocol;
 	bool gzip;      /* default true */
-	bool endpoint_is_full; /* use the URL as it is */
+	bool endpoint_is_full; /* HTTP: use the URL as it is */
 	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */
 	uint32_t nr_headers;
 	uint32_t nr_headers_file; /* the last of them: from headers_file */
+	uint32_t nr_headers_env;  /* those before them: from the environment */
 	char *headers_file;
 	char *tls_ca, *tls_cert, *tls_key; /* paths, NULL: system's */
 	bool tls_insecure;

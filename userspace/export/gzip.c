@@ -13,6 +13,7 @@
 /* Short blocks, so that numbers and text have codes of their own: 7 % smaller than with zlib's default of 8. */
 #define GZIP_MEMORY 4
 #define GZIP_STEP   65536u
+#define INFLATE_STEP 4096u /* answers are short */
 
 static void deflate_done(z_stream *z)
 {
@@ -71,4 +72,43 @@ int gzip_compress(const void *data, size_t len, size_t max, void **ret_data, siz
 	*ret_len = out.len;
 	out.data = NULL;
 	return 0;
+}
+
+static void inflate_done(z_stream *z)
+{
+	inflateEnd(z);
+}
+
+/* 1: the end; 0: more. */
+static int inflate_step(z_stream *z, struct buf *to)
+{
+	uint8_t room[INFLATE_STEP];
+	int rc;
+
+	z->next_out = room;
+	z->avail_out = sizeof(room);
+	rc = inflate(z, Z_NO_FLUSH);
+	buf_add(to, room, sizeof(room) - z->avail_out);
+	if (to->failed)
+		return to->max ? -EFBIG : -ENOMEM;
+	if (rc == Z_STREAM_END)
+		return z->avail_in ? -EBADMSG : 1;
+	return rc == Z_OK && (z->avail_in || !z->avail_out) ? 0 : -EBADMSG;
+}
+
+int gzip_expand(const void *data, size_t len, struct buf *to)
+{
+	_cleanup_(inflate_done) z_stream z = {0};
+	int rc;
+
+	if (len > UINT_MAX)
+		return -EFBIG;
+	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+		return -ENOMEM;
+	z.next_in = (void *)(uintptr_t)data;
+	z.avail_in = (uInt)len;
+	do {
+		rc = inflate_step(&z, to);
+	} while (!rc);
+	return rc < 0 ? rc : 0;
 }

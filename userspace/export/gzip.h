@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compresses a request into one gzip member, level 6.
+ * Compresses a request into one gzip member, level 6, and expands an answer.
  * Called by the exporter, once per request. Cost: some 270 KiB of memory while
  * it runs, and the result.
  */
@@ -12,5 +12,9 @@
 
 /* ret_data: owned, at its exact size. -ENOMEM; -EFBIG where the result would exceed max. */
 int gzip_compress(const void *data, size_t len, size_t max, void **ret_data, size_t *ret_len);
+
+/* Appends what one gzip member holds, up to the bound of to. -EBADMSG: it is cut or none; -EFBIG, -ENOMEM. */
+struct buf;
+int gzip_expand(const void *data, size_t len, struct buf *to);
 
 #endif

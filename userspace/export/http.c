@@ -1,67 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * OTLP over HTTP: POST of one protobuf message, by libcurl. HTTP/1.1, because
- * one request at a time gains nothing from more. Proxies come from the
- * environment, as libcurl reads it (http_proxy, HTTPS_PROXY, NO_PROXY).
- */
+#include "export/http.h"
 
-#include <curl/curl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "export/http_loop.h"
-#include "export/http_url.h"
 #include "export/response.h"
 #include "export/retry.h"
 
 #define TLS_FILE_MAX (4u << 20)
 
-struct http {
-	struct transport base;
-	const struct export_config *cfg;
-	struct transport_host *loop;
-	outcome_fn *done;
-	void *done_ctx;
-	CURL *easy;
-	struct curl_slist *headers, *headers_gzip;
-	char error[CURL_ERROR_SIZE];
-	/* of the try that is under way */
-	bool busy;
-	struct body body;
-	size_t offset;     /* passed to libcurl */
-	bool sent_before;  /* libcurl started again after it had the whole body */
-	bool too_long;
-	struct buf answer;
-};
-
-static size_t http_on_read(char *to, size_t size, size_t n, void *ctx)
+/* The next bytes of the prefix, or where it is over, of the body. */
+static size_t http_copy(struct http *h, char *to, size_t room)
 {
-	struct http *h = ctx;
-	size_t take = MIN(size * n, h->body.len - h->offset);
+	bool begins = h->offset < h->prefix_len;
+	const char *from = begins ? (const char *)h->prefix + h->offset :
+				    (const char *)h->body.data + (h->offset - h->prefix_len);
+	size_t take = MIN(room, (begins ? h->prefix_len : h->len) - h->offset);
 
-	memcpy(to, (const char *)h->body.data + h->offset, take);
+	memcpy(to, from, take);
 	h->offset += take;
 	return take;
 }
 
+static size_t http_on_read(char *to, size_t size, size_t n, void *ctx)
+{
+	size_t take = http_copy(ctx, to, size * n);
+
+	return take + http_copy(ctx, to + take, size * n - take);
+}
+
 /*
  * libcurl repeats a request by itself when a reused connection turns out to
- * be closed. If it had the whole body by then, the server may have, too.
+ * be closed. If it had the whole request by then, the server may have, too.
  */
 static int http_on_seek(void *ctx, curl_off_t offset, int origin)
 {
 	struct http *h = ctx;
 
-	if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > h->body.len)
+	if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > h->len)
 		return CURL_SEEKFUNC_FAIL;
-	h->sent_before |= h->offset == h->body.len;
+	h->sent_before |= h->offset == h->len;
 	h->offset = (size_t)offset;
 	return CURL_SEEKFUNC_OK;
 }
@@ -81,7 +64,7 @@ static size_t http_on_write(char *data, size_t size, size_t n, void *ctx)
  */
 static bool http_all_sent(const struct http *h)
 {
-	return h->sent_before || h->offset == h->body.len;
+	return h->sent_before || h->offset == h->len;
 }
 
 static const char *http_content_type(const struct http *h)
@@ -92,35 +75,37 @@ static const char *http_content_type(const struct http *h)
 	return type;
 }
 
-/* A 2xx is a success, whatever its body; the body adds a message. */
-static void http_judge_success(const struct http *h, CURLcode result, struct outcome *o)
+long http_status(const struct http *h)
 {
-	struct response r = {0};
+	long status = 0;
 
-	o->kind = OUTCOME_DELIVERED;
-	if (h->too_long) {
-		snprintf(o->text, sizeof(o->text), "the answer is longer than %u bytes", RESPONSE_BYTES_MAX);
-	} else if (result != CURLE_OK) {
-		snprintf(o->text, sizeof(o->text), "the answer is cut off");
-	} else if (response_parse(h->answer.data, h->answer.len, &r) < 0) {
-		snprintf(o->text, sizeof(o->text), "the answer is no OTLP message: is this an OTLP receiver?");
-	} else {
-		memcpy(o->text, r.message, sizeof(o->text));
-		o->rejected = r.rejected;
-		if (r.rejected)
-			o->kind = OUTCOME_PARTIAL;
-	}
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
+
+static const char *http_find_header(const struct http *h, const char *name, unsigned int origin)
+{
+	struct curl_header *header;
+
+	return curl_easy_header(h->easy, name, 0, origin, -1, &header) == CURLHE_OK ? header->value : NULL;
+}
+
+const char *http_header(const struct http *h, const char *name)
+{
+	return http_find_header(h, name, CURLH_HEADER);
+}
+
+const char *http_trailer(const struct http *h, const char *name)
+{
+	return http_find_header(h, name, CURLH_TRAILER);
 }
 
 static uint64_t http_retry_after(const struct http *h)
 {
-	struct curl_header *header;
+	const char *value = http_header(h, "Retry-After");
 	uint64_t ns;
 
-	if (curl_easy_header(h->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK ||
-	    retry_after_parse(header->value, time(NULL), &ns) < 0)
-		return OUTCOME_NO_WAIT;
-	return ns;
+	return value && retry_after_parse(value, time(NULL), &ns) == 0 ? ns : OUTCOME_NO_WAIT;
 }
 
 static void http_describe_status(const struct http *h, long status, char text[RESPONSE_TEXT])
@@ -132,12 +117,12 @@ static void http_describe_status(const struct http *h, long status, char text[RE
 	if (status >= 300 && status < 400)
 		hint = ": a redirection, not followed";
 	else if (status == 404)
-		hint = ": is the path of the endpoint right?";
+		hint = h->protocol->not_found;
 	snprintf(line, sizeof(line), "HTTP %ld%s%s%s", status, hint, *said ? ": " : "", said);
 	response_text(line, strlen(line), text);
 }
 
-static void http_judge_refusal(const struct http *h, long status, struct outcome *o)
+void http_judge_status(const struct http *h, long status, struct outcome *o)
 {
 	http_describe_status(h, status, o->text);
 	if (retry_status(status)) {
@@ -149,64 +134,53 @@ static void http_judge_refusal(const struct http *h, long status, struct outcome
 	o->reason = status == 413 ? OTP_LOSS_TOO_LARGE : OTP_LOSS_REJECTED;
 }
 
-static void http_judge_failure(const struct http *h, CURLcode result, struct outcome *o)
+void http_judge_failure(const struct http *h, CURLcode result, struct outcome *o)
 {
 	const char *why = *h->error ? h->error : curl_easy_strerror(result);
 
 	outcome_retry(o, http_all_sent(h), why);
 }
 
-static void http_judge(const struct http *h, CURLcode result, struct outcome *o)
-{
-	long status = 0;
-
-	*o = (struct outcome){.retry_after_ns = OUTCOME_NO_WAIT};
-	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (status >= 200 && status < 300)
-		http_judge_success(h, result, o);
-	else if (status >= 300)
-		http_judge_refusal(h, status, o);
-	else
-		http_judge_failure(h, result, o);
-}
-
 static void http_finish(struct http *h)
 {
-	curl_multi_remove_handle(http_loop_multi(h->loop), h->easy);
+	curl_multi_remove_handle(http_loop_multi(h->loop, h->protocol->http2), h->easy);
 	h->busy = false;
 	buf_done(&h->answer);
 }
 
 void http_finished(CURL *easy, CURLcode result)
 {
-	struct outcome o;
+	struct outcome o = {.retry_after_ns = OUTCOME_NO_WAIT};
 	char *private;
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
 	struct http *h = (struct http *)private;
 
-	http_judge(h, result, &o);
+	h->answered |= http_status(h) != 0;
+	h->protocol->judge(h, result, &o);
 	http_finish(h);
 	h->done(h->done_ctx, &o);
 }
 
-static int http_send(struct transport *t, const struct body *body, struct outcome *ret_outcome)
+int http_send(struct transport *t, const struct body *body, struct outcome *ret_outcome)
 {
 	struct http *h = container_of(t, struct http, base);
 
 	h->body = *body;
+	h->prefix_len = h->protocol->prefix ? h->protocol->prefix(body, h->prefix) : 0;
+	h->len = h->prefix_len + body->len;
 	h->offset = 0;
 	h->sent_before = h->too_long = false;
 	h->error[0] = '\0';
-	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)h->len);
 	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, body->gzip ? h->headers_gzip : h->headers);
-	if (curl_multi_add_handle(http_loop_multi(h->loop), h->easy) != CURLM_OK)
+	if (curl_multi_add_handle(http_loop_multi(h->loop, h->protocol->http2), h->easy) != CURLM_OK)
 		return -ENOMEM;
 	h->busy = true;
 	return 0;
 }
 
-static bool http_abort(struct transport *t)
+bool http_abort(struct transport *t)
 {
 	struct http *h = container_of(t, struct http, base);
 	bool maybe = h->busy && http_all_sent(h);
@@ -216,7 +190,7 @@ static bool http_abort(struct transport *t)
 	return maybe;
 }
 
-static int http_add_header(struct curl_slist **list, const char *line)
+int http_add_header(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *longer = curl_slist_append(*list, line);
 
@@ -227,17 +201,14 @@ static int http_add_header(struct curl_slist **list, const char *line)
 }
 
 /* No "Expect:", which costs a second for receivers that do not answer it. */
-static int http_make_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
+static int http_make_headers(const struct http *h, bool gzip, struct curl_slist **list)
 {
-	static const char *const fixed[] = {"Content-Type: application/x-protobuf", "Expect:"};
-	int rc = 0;
+	int rc = http_add_header(list, "Expect:");
 
-	for (size_t i = 0; !rc && i < ARRAY_SIZE(fixed); i++)
-		rc = http_add_header(list, fixed[i]);
-	if (!rc && gzip)
-		rc = http_add_header(list, "Content-Encoding: gzip");
-	for (uint32_t i = 0; !rc && i < cfg->nr_headers; i++)
-		rc = http_add_header(list, cfg->headers[i]);
+	if (!rc)
+		rc = h->protocol->add_headers(h->cfg, gzip, list);
+	for (uint32_t i = 0; !rc && i < h->cfg->nr_headers; i++)
+		rc = http_add_header(list, h->cfg->headers[i]);
 	return rc;
 }
 
@@ -287,6 +258,22 @@ static void http_set_callbacks(struct http *h)
 	curl_easy_setopt(h->easy, CURLOPT_PRIVATE, h);
 }
 
+/*
+ * libcurl 7.88 cannot send a second request on a connection that began with
+ * HTTP/2 in plain text: each request gets its own there. TLS connections stay.
+ */
+static void http_set_version(CURL *easy, const struct http_protocol *protocol, const char *url)
+{
+	long version = protocol->http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1;
+	long alone = protocol->http2 && !strncmp(url, "http://", 7);
+
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
+	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, alone);
+	curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, alone);
+	/* A proxy forwards requests of HTTP/1.1 only; all else passes through a tunnel. */
+	curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, (long)protocol->http2);
+}
+
 static void http_set_behaviour(CURL *easy, const struct export_config *cfg)
 {
 	uint64_t timeout_ms = MAX(cfg->timeout_ns / NSEC_PER_MSEC, 1);
@@ -294,7 +281,6 @@ static void http_set_behaviour(CURL *easy, const struct export_config *cfg)
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "otprof/" OTPROF_VERSION);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -303,7 +289,7 @@ static void http_set_behaviour(CURL *easy, const struct export_config *cfg)
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
-static void http_close(struct transport *t)
+void http_close(struct transport *t)
 {
 	struct http *h = container_of(t, struct http, base);
 
@@ -324,14 +310,15 @@ static int http_init(struct http *h)
 	if (!h->easy)
 		return -ENOMEM;
 	buf_init(&h->answer, RESPONSE_BYTES_MAX);
-	rc = http_url(h->cfg->endpoint, h->cfg->endpoint_is_full, &url);
+	rc = h->protocol->url(h->cfg, &url);
 	if (!rc)
-		rc = http_make_headers(h->cfg, false, &h->headers);
+		rc = http_make_headers(h, false, &h->headers);
 	if (!rc)
-		rc = http_make_headers(h->cfg, true, &h->headers_gzip);
+		rc = http_make_headers(h, true, &h->headers_gzip);
 	if (rc)
 		return rc;
 	http_set_behaviour(h->easy, h->cfg);
+	http_set_version(h->easy, h->protocol, url);
 	http_set_callbacks(h);
 	http_set_tls(h->easy, h->cfg);
 	return curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK ? 0 : -ENOMEM;
@@ -354,23 +341,22 @@ static bool http_reads_files(const struct export_config *cfg)
 }
 
 /* Compares the fields that http_init reads; compression is a property of each request. */
-static bool http_same(const struct export_config *a, const struct export_config *b)
+bool http_same(const struct export_config *a, const struct export_config *b)
 {
 	return !http_reads_files(a) && !http_reads_files(b) && !strcmp(a->endpoint, b->endpoint) &&
 	       a->endpoint_is_full == b->endpoint_is_full && a->protocol == b->protocol && http_same_headers(a, b) &&
 	       a->tls_insecure == b->tls_insecure && a->timeout_ns == b->timeout_ns;
 }
 
-static int http_open(const struct export_config *cfg, struct transport_host *host, outcome_fn *done, void *ctx,
-		     struct transport **ret)
+int http_open(const struct transport_ops *ops, const struct http_protocol *protocol, const struct export_config *cfg,
+	      struct transport_host *host, outcome_fn *done, void *ctx, struct transport **ret)
 {
 	struct http *h = calloc(1, sizeof(*h));
 	int rc;
 
 	if (!h)
 		return -ENOMEM;
-	*h = (struct http){
-		.base.ops = &transport_http, .cfg = cfg, .loop = host, .done = done, .done_ctx = ctx};
+	*h = (struct http){.base.ops = ops, .protocol = protocol, .cfg = cfg, .loop = host, .done = done, .done_ctx = ctx};
 	rc = http_init(h);
 	if (rc < 0) {
 		http_close(&h->base);
@@ -379,15 +365,3 @@ static int http_open(const struct export_config *cfg, struct transport_host *hos
 	*ret = &h->base;
 	return 0;
 }
-
-#define HTTP_OPS(with_scheme)                                                               \
-	{                                                                                   \
-		.scheme = with_scheme, .protocol = EXPORT_PROTOCOL_HTTP,                    \
-		.expired = OTP_LOSS_RETRY_EXPIRED,                                          \
-		.stopped = OTP_LOSS_SHUTDOWN, .compresses = true, .patient = true,          \
-		.check = http_check, .open = http_open, .same = http_same,                  \
-		.close = http_close, .send = http_send, .abort = http_abort,                \
-	}
-
-const struct transport_ops transport_http = HTTP_OPS("http://");
-const struct transport_ops transport_https = HTTP_OPS("https://");

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 
 #define PROFILES_PATH "/v1development/profiles"
+#define EXPORT_METHOD "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 
 static void url_freep(CURLU **url)
 {
@@ -46,7 +47,8 @@ static int add_path(CURLU *url)
 	return curl_url_set(url, CURLUPART_PATH, longer, 0) == CURLUE_OK ? 0 : -EINVAL;
 }
 
-int http_url(const char *endpoint, bool full, char **ret_url)
+/* complete: what makes a URL of the endpoint; NULL: it is one. */
+static int url_complete(const char *endpoint, int (*complete)(CURLU *url), char **ret_url)
 {
 	_cleanup_(url_freep) CURLU *url = curl_url();
 	_cleanup_(curl_freep) char *whole = NULL;
@@ -57,7 +59,7 @@ int http_url(const char *endpoint, bool full, char **ret_url)
 		return -ENOMEM;
 	if (curl_url_set(url, CURLUPART_URL, endpoint, 0) != CURLUE_OK)
 		return -EINVAL;
-	rc = full ? 0 : add_path(url);
+	rc = complete ? complete(url) : 0;
 	if (rc < 0)
 		return rc;
 	if (curl_url_get(url, CURLUPART_URL, &whole, 0) != CURLUE_OK)
@@ -69,16 +71,37 @@ int http_url(const char *endpoint, bool full, char **ret_url)
 	return 0;
 }
 
-/* These say how the body is encoded, which is not for the configuration to say. */
+int http_url(const char *endpoint, bool full, char **ret_url)
+{
+	return url_complete(endpoint, full ? NULL : add_path, ret_url);
+}
+
+static int set_method(CURLU *url)
+{
+	_cleanup_(curl_freep) char *path = NULL;
+	_cleanup_(curl_freep) char *query = NULL;
+
+	if (curl_url_get(url, CURLUPART_PATH, &path, 0) != CURLUE_OK || strcmp(path, "/") != 0 ||
+	    curl_url_get(url, CURLUPART_QUERY, &query, 0) == CURLUE_OK)
+		return -EINVAL;
+	return curl_url_set(url, CURLUPART_PATH, EXPORT_METHOD, 0) == CURLUE_OK ? 0 : -ENOMEM;
+}
+
+int grpc_url(const char *endpoint, char **ret_url)
+{
+	return url_complete(endpoint, set_method, ret_url);
+}
+
+/* These say how the body is encoded, which is not for the configuration to say; gRPC's own are reserved. */
 static bool is_ours(const char *header, size_t name_len)
 {
 	static const char *const names[] = {
-		"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Expect"};
+		"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Expect", "TE"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strlen(names[i]) == name_len && !strncasecmp(header, names[i], name_len))
 			return true;
-	return false;
+	return !strncasecmp(header, "grpc-", 5);
 }
 
 static int check_header(const char *header, char why[EXPORT_WHY])
@@ -94,6 +117,15 @@ static int check_header(const char *header, char why[EXPORT_WHY])
 	return -EINVAL;
 }
 
+static int check_headers(const struct export_config *cfg, char why[EXPORT_WHY])
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < cfg->nr_headers; i++)
+		rc = check_header(cfg->headers[i], why);
+	return rc;
+}
+
 int http_check(const struct export_config *cfg, char why[EXPORT_WHY])
 {
 	_cleanup_(freep) char *url = NULL;
@@ -103,7 +135,26 @@ int http_check(const struct export_config *cfg, char why[EXPORT_WHY])
 		snprintf(why, EXPORT_WHY, "bad URL, expected http://HOST[:PORT][/PATH] or https://...");
 		return rc;
 	}
-	for (uint32_t i = 0; !rc && i < cfg->nr_headers; i++)
-		rc = check_header(cfg->headers[i], why);
-	return rc;
+	return check_headers(cfg, why);
+}
+
+/* libcurl is built without HTTP/2 somewhere; a try would fail later, with a less useful text. */
+static bool has_http2(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2;
+}
+
+int grpc_check(const struct export_config *cfg, char why[EXPORT_WHY])
+{
+	_cleanup_(freep) char *url = NULL;
+	int rc = grpc_url(cfg->endpoint, &url);
+
+	if (rc < 0)
+		snprintf(why, EXPORT_WHY, "bad URL for gRPC, expected http://HOST[:PORT] or https://..., without a path");
+	else if (!has_http2())
+		snprintf(why, EXPORT_WHY, "this libcurl (%s) has no HTTP/2, which protocol = grpc needs",
+			 curl_version_info(CURLVERSION_NOW)->version);
+	else
+		return check_headers(cfg, why);
+	return rc < 0 ? rc : -EINVAL;
 }

@@ -27,7 +27,7 @@ enum outcome_kind {
 
 struct outcome {
 	enum outcome_kind kind;
-	bool maybe;              /* RETRY: the whole request may have arrived */
+	bool maybe;              /* RETRY, REFUSED: the whole request may have arrived */
 	uint32_t reason;         /* REFUSED: enum otp_loss_reason */
 	uint64_t rejected;       /* PARTIAL: profiles */
 	uint64_t retry_after_ns; /* RETRY: the wait that the server asked for, or OUTCOME_NO_WAIT */
@@ -71,11 +71,13 @@ struct transport {
 	const struct transport_ops *ops;
 };
 
-extern const struct transport_ops transport_http, transport_https, transport_file;
+extern const struct transport_ops transport_http, transport_https, transport_grpc, transport_grpcs, transport_file;
 
 /* By the endpoint's scheme and the protocol; NULL: no transport has both, or there is no endpoint. */
 const struct transport_ops *transport_find(const struct export_config *c);
 
 void outcome_retry(struct outcome *o, bool maybe, const char *text);
+/* Delivered, or in part: by the message of a successful answer, ExportProfilesServiceResponse. */
+void outcome_answered(struct outcome *o, const void *message, size_t len);
 
 #endif

@@ -6,146 +6,45 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "graph/place.h"
+#include "graph/adder.h"
 
-/* The frames of a location: a range of the adder's frames. */
-struct run {
-	uint32_t start, n; /* n 0: not translated yet */
-};
-
-/* State while one recording is added to a graph. */
-struct adder {
-	struct tree *tree;
-	const struct recording *rec;
-	struct run *runs;   /* owned, by location */
-	struct buf frames;  /* struct place_frame[] */
-	uint32_t *strings;  /* owned, by string: its number in the tree + 1, 0: none yet */
-	uint32_t *roots;    /* owned, by string: node of the service of that name, TREE_NONE: none yet */
-	uint64_t left;      /* frames that may still be followed */
-};
-
-/* place.name: ctx is a location of the recording. */
-struct location_ref {
-	struct adder *adder;
-	const struct rec_location *location;
-};
-
-/* Each string is hashed once, however many functions and locations have it. */
-static int adder_string(struct adder *a, uint32_t string, uint32_t *ret)
+/* By string: the node of the service of that name, TREE_NONE: none yet. */
+static uint32_t *graph_roots(const struct recording *rec)
 {
-	uint32_t *known = &a->strings[string], number;
-	int r = *known ? 0 : tree_add_string(a->tree, recording_str(a->rec, string), &number);
+	uint32_t *roots = malloc(rec->strings.count * sizeof(*roots));
 
-	if (r < 0)
-		return r;
-	if (!*known)
-		*known = number + 1;
-	*ret = *known - 1;
-	return 0;
+	if (roots)
+		memset(roots, 0xff, rec->strings.count * sizeof(*roots));
+	return roots;
 }
 
-static int adder_name(void *ctx, size_t i, uint32_t *ret)
+static int graph_add_stack(struct graph *g, struct adder *a, uint32_t *roots, const struct rec_sample *s, uint32_t *ret)
 {
-	const struct location_ref *ref = ctx;
-	const struct rec_function *f = intern_key(&ref->adder->rec->functions, ref->location->lines[i].function);
-
-	return adder_string(ref->adder, f->name, ret);
-}
-
-static int adder_translate(struct adder *a, uint32_t location, struct run *run)
-{
-	const struct rec_location *l = intern_key(&a->rec->locations, location);
-	const struct rec_mapping *m = intern_key(&a->rec->mappings, l->mapping);
-	struct location_ref ref = {a, l};
-	struct place place = {
-		.file = recording_str(a->rec, m->file),
-		.file_len = intern_len(&a->rec->strings, m->file) - 1,
-		.address = l->address,
-		.kind = (enum frame_kind)l->kind,
-		.lines = recording_lines(a->rec, location),
-		.name = adder_name,
-		.ctx = &ref,
-	};
-	size_t start = a->frames.len / sizeof(struct place_frame), end;
-	int r = adder_string(a, m->file, &place.module);
-
-	if (!r)
-		r = place_add_frames(&place, a->tree, &a->frames);
-	end = a->frames.len / sizeof(struct place_frame);
-	if (!r && end > UINT32_MAX)
-		r = -E2BIG;
-	if (!r)
-		*run = (struct run){.start = (uint32_t)start, .n = (uint32_t)(end - start)};
-	return r;
-}
-
-static int adder_descend(struct adder *a, uint32_t location, uint32_t *node)
-{
-	struct run *run = &a->runs[location];
-	int r = run->n ? 0 : adder_translate(a, location, run);
-
-	if (r < 0)
-		return r;
-	if (run->n > a->left)
-		return -E2BIG;
-	a->left -= run->n;
-	return place_descend(a->tree, (const struct place_frame *)a->frames.data + run->start, run->n, node);
-}
-
-static int adder_root(struct adder *a, uint32_t series, uint32_t *ret)
-{
-	uint32_t service = recording_workload(a->rec, series)->service, *root = &a->roots[service];
+	uint32_t service = recording_workload(a->rec, s->series)->service, *root = &roots[service];
 	int r = 0;
 
 	if (*root == TREE_NONE)
-		r = tree_add_named(a->tree, 0, recording_str(a->rec, service), KIND_SERVICE, root);
+		r = tree_add_named(g->tree, 0, recording_str(a->rec, service), KIND_SERVICE, root);
 	*ret = *root;
-	return r;
-}
-
-static int adder_stack(struct adder *a, const struct rec_sample *s, uint32_t *ret)
-{
-	size_t n;
-	const uint32_t *stack = recording_stack(a->rec, s->stack, &n);
-	int r = adder_root(a, s->series, ret);
-
-	while (!r && n--)
-		r = adder_descend(a, stack[n], ret);
-	return r;
-}
-
-static int adder_init(struct adder *a, struct tree *t, const struct recording *rec)
-{
-	*a = (struct adder){.tree = t, .rec = rec, .left = rec->limits.frames};
-	a->runs = calloc(rec->locations.count, sizeof(*a->runs));
-	a->roots = malloc(rec->strings.count * sizeof(*a->roots));
-	a->strings = calloc(rec->strings.count, sizeof(*a->strings));
-	if (!a->runs || !a->roots || !a->strings)
-		return -ENOMEM;
-	memset(a->roots, 0xff, rec->strings.count * sizeof(*a->roots));
-	return 0;
-}
-
-static void adder_done(struct adder *a)
-{
-	free(a->runs);
-	free(a->roots);
-	free(a->strings);
-	buf_done(&a->frames);
+	return r < 0 ? r : adder_descend(a, s->stack, ret);
 }
 
 static int graph_add_to(struct graph *g, struct values *to, const struct recording *rec, const struct rec_view *v)
 {
 	_cleanup_(adder_done) struct adder a;
+	_cleanup_(freep) uint32_t *roots = graph_roots(rec);
 	uint32_t i, node;
-	int r = adder_init(&a, g->tree, rec);
+	int r = adder_init(&a, g->tree, rec, rec->limits.frames);
+
+	if (!roots)
+		return -ENOMEM;
 
 	for (i = 0; !r && i < rec->samples.count; i++) {
 		const struct rec_sample *s = intern_key(&rec->samples, i);
 
 		if (!rec_view_has(v, rec, s->series))
 			continue;
-		r = adder_stack(&a, s, &node);
+		r = graph_add_stack(g, &a, roots, s, &node);
 		if (!r)
 			r = values_add(to, node, rec->sums[i]);
 	}

@@ -30,7 +30,7 @@ struct wire_field {
 
 static inline struct wire wire_of(const void *data, size_t len)
 {
-	return (struct wire){.at = data, .end = (const uint8_t *)data + len};
+	return (struct wire){.at = data, .end = len ? (const uint8_t *)data + len : data};
 }
 
 /* 1 and a field, 0 at the end, -EBADMSG. */

@@ -40,8 +40,8 @@ struct binary_section {
 	uint32_t type, link;
 };
 
-/* What unwind/ and symbol/ keep with a binary; freed with it. */
-enum binary_slot { BINARY_SLOT_UNWIND, BINARY_SLOT_SYMBOLS, BINARY_SLOT_DEBUG, BINARY_SLOT_NR };
+/* What unwind/, symbol/ and go_table.h keep with a binary; freed with it. */
+enum binary_slot { BINARY_SLOT_UNWIND, BINARY_SLOT_SYMBOLS, BINARY_SLOT_DEBUG, BINARY_SLOT_GO, BINARY_SLOT_NR };
 
 struct binary {
 	uint32_t refs;

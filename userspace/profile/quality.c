@@ -28,7 +28,10 @@ static void quality_count_sample(const struct profile_builder *b, const struct n
 		const struct named_location *l = &n->locations[stack[i]];
 
 		if (l->kind == KIND_MARKER) {
-			end = builder_location(b, stack[i])->address;
+			uint64_t marker = builder_location(b, stack[i])->address;
+
+			/* Others are about interpreted frames, which may stand further out than the cut. */
+			end = marker < UNWIND_END_NR ? marker : end;
 			continue;
 		}
 		user |= l->kind != KIND_KERNEL;

@@ -26,5 +26,6 @@ struct picture {
 /* Each appends the whole output. -E2BIG: the buffer's bound; -ENOMEM. */
 int render_svg(const struct picture *p, struct buf *out);
 int render_collapsed(const struct picture *p, struct buf *out);
+int render_speedscope(const struct picture *p, struct buf *out);
 
 #endif

@@ -58,10 +58,12 @@ static void plan_code(struct cpython_layout *l, struct otp_walk *walk)
 	l->word_table = (uint8_t)(first + plan_place(keep, table));
 }
 
-/* From the thread's state to its innermost frame. */
+/* From the thread's state to its innermost frame. Of the state, its interpreter is kept. */
 static void plan_chain(const struct cpython_layout *l, struct otp_walk *walk)
 {
 	walk->root_at = walk->nr_chain;
+	walk->root_off = l->thread_interp;
+	walk->root_keep = 1;
 	if (l->thread_loop) {
 		walk->chain[walk->nr_chain++] = l->thread_loop;
 		walk->chain[walk->nr_chain++] = l->loop_frame;
@@ -85,8 +87,9 @@ static int cpython_attach(const struct runtime_file *file, struct memory *m, str
 	plan_chain(&l, &ret->walk);
 	plan_frame(&l, &ret->walk);
 	plan_code(&l, &ret->walk);
+	l.interp_main = cpython_interp_main(file, m, &l);
 	cpython_layout_keep(ret, &l);
-	cpython_loops_find(file, ret);
+	runtime_add_loop(file, "_PyEval_EvalFrameDefault", ret);
 	return 0;
 }
 
@@ -114,7 +117,16 @@ static bool frame_is_helper(const struct cpython_layout *l, uint64_t code, uint6
 	return !line && code >= l->image && code < l->image_end;
 }
 
-static uint32_t frame_flags(const struct cpython_layout *l, const struct runtime_words *w)
+/*
+ * A thread that runs code in another interpreter has a state for each: its frames in the one that it came from are in no
+ * list that begins here.
+ */
+static bool frame_is_inner(const struct cpython_layout *l, const struct runtime_words *w)
+{
+	return w->last && l->interp_main && w->nr_root && w->root[0] != l->interp_main;
+}
+
+static uint32_t frame_entry(const struct cpython_layout *l, const struct runtime_words *w)
 {
 	switch (l->entry) {
 	case CPYTHON_ENTRY_EVERY:
@@ -134,7 +146,7 @@ static int cpython_frame(const struct runtime_attached *a, const struct runtime_
 	if (!cpython_layout_of(a, &l) || w->count <= l.word_table || w->count <= l.word_owner || w->count <= l.word_instr ||
 	    w->count <= l.word_code || w->count <= l.word_name || w->count <= l.word_first)
 		return -EBADMSG;
-	*ret = (struct runtime_frame){.flags = frame_flags(&l, w)};
+	*ret = (struct runtime_frame){.flags = frame_entry(&l, w) | (frame_is_inner(&l, w) ? RUNTIME_INNER : 0)};
 	if (ret->flags & RUNTIME_HIDDEN)
 		return 0;
 	code = w->word[l.word_code] & ~(uint64_t)l.tag;

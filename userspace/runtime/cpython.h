@@ -50,6 +50,7 @@ struct cpython_layout {
 	uint16_t type_name, code_size, frame_size; /* tp_name of a type; tp_basicsize of code and, to 3.10, of frame */
 	uint64_t code_type;  /* address of PyCode_Type */
 	uint64_t image, image_end; /* addresses of the runtime's file */
+	uint64_t interp_main; /* the interpreter that the program began with; 0: not known */
 };
 _Static_assert(sizeof(struct cpython_layout) <= RUNTIME_PARAMS * sizeof(uint64_t), "params hold a layout");
 
@@ -71,11 +72,10 @@ void cpython_layout_keep(struct runtime_attached *a, const struct cpython_layout
  */
 int cpython_root_find(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l,
 		      struct otp_walk *walk, char why[RUNTIME_WHY_MAX]);
+/* The interpreter that was made first; 0: not found. */
+uint64_t cpython_interp_main(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l);
 /* The slot of one thread, whose pthread_t is self: nr_chain and chain of walk. -ENOENT. */
 int cpython_slot_find(struct memory *m, uint16_t machine, uint64_t self, uint64_t state, struct otp_walk *walk);
-
-/* Pcs of the function that runs bytecode, its part of rare code included. */
-void cpython_loops_find(const struct runtime_file *file, struct runtime_attached *ret);
 
 /* The function's first line, and the rows of its lines, from its table. Pure. */
 void cpython_lines_decode(enum cpython_lines kind, const uint8_t *table, size_t len, uint32_t first_line,

@@ -29,10 +29,6 @@
 #define MUSL_ARM64_TSD	 0x70
 #define MUSL_ARM64_SIZE	 0xc8
 #define TLS_NEAR	 (64u << 10) /* the thread-local block of the program lies this near to the pointer */
-#define CODE_MAX	 (256u << 10) /* of a function that is read for jumps */
-#define COLD_MAX	 (64u << 10)
-#define COLD_JUMPS_MIN	 4
-#define COLD_JUMPS_MAX	 4096
 
 /* --- slots --- */
 
@@ -186,6 +182,22 @@ static int interp_head(const struct runtime_file *file, struct memory *m, const 
 	return memory_u64(m, state + l->thread_interp, ret);
 }
 
+/* New ones are put in front. */
+uint64_t cpython_interp_main(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l)
+{
+	uint64_t interp = 0, next = 0;
+
+	if (interp_head(file, m, l, &interp) < 0)
+		return 0;
+	for (int i = 0; interp && i < INTERPRETERS_MAX; i++, interp = next) {
+		if (memory_u64(m, interp + l->interp_next, &next) < 0)
+			return 0;
+		if (!next)
+			return interp;
+	}
+	return 0;
+}
+
 static int threads_search(struct memory *m, uint16_t machine, const struct cpython_layout *l, uint64_t interp,
 			  struct otp_walk *walk)
 {
@@ -224,86 +236,4 @@ int cpython_root_find(const struct runtime_file *file, struct memory *m, const s
 	if (found == -ENOTSUP)
 		snprintf(why, RUNTIME_WHY_MAX, "its threads are not laid out as this version lays them out");
 	return found;
-}
-
-/* --- the loop --- */
-
-struct jumps {
-	uint64_t at[COLD_JUMPS_MAX];
-	uint32_t nr;
-};
-
-/* Targets, outside of the function, of what looks like a conditional jump (0f 8x and 32 bits) of x86-64. */
-static void jumps_find(const uint8_t *code, size_t len, uint64_t addr, struct jumps *ret)
-{
-	int32_t disp;
-
-	for (size_t i = 0; i + 6 <= len && ret->nr < COLD_JUMPS_MAX; i++) {
-		uint64_t target;
-
-		if (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)
-			continue;
-		memcpy(&disp, code + i + 2, sizeof(disp));
-		target = addr + i + 6 + (uint64_t)(int64_t)disp;
-		if (target < addr || target >= addr + len)
-			ret->at[ret->nr++] = target;
-	}
-}
-
-static int jump_compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/*
- * Compilers put rare code of a function elsewhere (NAME.cold), and only the
- * static symbol table names it. It is where most of the function's conditional
- * jumps to the outside lead; bytes that only look like jumps lead anywhere.
- */
-static uint64_t jumps_centre(struct jumps *j, const struct binary *b)
-{
-	uint32_t best = 0, centre = 0, from = 0;
-
-	qsort(j->at, j->nr, sizeof(j->at[0]), jump_compare);
-	for (uint32_t to = 0; to < j->nr; to++) {
-		while (j->at[to] - j->at[from] > COLD_MAX)
-			from++;
-		if (to - from + 1 > best) {
-			best = to - from + 1;
-			centre = from + best / 2;
-		}
-	}
-	return best >= COLD_JUMPS_MIN && binary_is_code(b, j->at[centre]) ? j->at[centre] : 0;
-}
-
-static uint64_t cold_by_code(struct binary *b, const struct runtime_symbol *loop)
-{
-	_cleanup_(freep) uint8_t *code = malloc(CODE_MAX);
-	_cleanup_(freep) struct jumps *jumps = calloc(1, sizeof(*jumps));
-	size_t len = (size_t)MIN(loop->size, (uint64_t)CODE_MAX);
-
-	if (!code || !jumps || b->machine != EM_X86_64 ||
-	    binary_read_vaddr(b, loop->value, code, len) != (ssize_t)len)
-		return 0;
-	jumps_find(code, len, loop->value, jumps);
-	return jumps_centre(jumps, b);
-}
-
-void cpython_loops_find(const struct runtime_file *file, struct runtime_attached *ret)
-{
-	struct runtime_symbol loop, cold;
-	uint64_t addr = 0;
-
-	ret->nr_loops = 0;
-	if (runtime_symbol(file->binary, "_PyEval_EvalFrameDefault", &loop) < 0)
-		return;
-	ret->loop[ret->nr_loops++] = file->bias + loop.value;
-	if (runtime_symbol(file->binary, "_PyEval_EvalFrameDefault.cold", &cold) == 0)
-		addr = cold.value;
-	else
-		addr = cold_by_code(file->binary, &loop);
-	if (addr)
-		ret->loop[ret->nr_loops++] = file->bias + addr;
 }

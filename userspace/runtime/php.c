@@ -97,15 +97,6 @@ static int php_version(const struct runtime_file *file, struct memory *m, struct
 	return -ENOTSUP;
 }
 
-/* execute_ex runs all interpreted code; the compiled code of opcache's JIT is entered from it too. */
-static void php_loops(const struct runtime_file *file, struct runtime_attached *ret)
-{
-	struct runtime_symbol loop;
-
-	if (runtime_symbol(file->binary, "execute_ex", &loop) == 0)
-		ret->loop[ret->nr_loops++] = file->bias + loop.value;
-}
-
 static int php_root(const struct runtime_file *file, struct memory *m, const struct php_layout *l, struct otp_walk *w,
 		    char why[RUNTIME_WHY_MAX])
 {
@@ -148,7 +139,8 @@ int php_attach(const struct runtime_file *file, struct memory *m, struct runtime
 	r = php_root(file, m, l, &ret->walk, why);
 	if (r < 0)
 		return r;
-	php_loops(file, ret);
+	/* It runs all interpreted code; the compiled code of opcache's JIT is entered from it too. */
+	runtime_add_loop(file, "execute_ex", ret);
 	ret->param[PHP_LAYOUT] = php_layout_index(l);
 	ret->param[PHP_REQUESTS] = php_serves_requests(file, m);
 	ret->param[PHP_GLOBALS] = ret->walk.start == OTP_WALK_AT ? ret->walk.base : 0;

@@ -82,6 +82,7 @@ enum runtime_frame_flags {
 	RUNTIME_HIDDEN = 2, /* a frame of the runtime's own bookkeeping; ENTRY counts all the same */
 	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
 	RUNTIME_LINE = 8,   /* position is the line itself */
+	RUNTIME_INNER = 16, /* the outermost frame: others of this thread, which no walk reaches, called it through native code */
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */
@@ -141,5 +142,11 @@ struct runtime_symbol {
 	uint8_t type;	      /* STT_* */
 };
 int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *ret);
+
+/*
+ * Adds a function that runs interpreted code, by its symbol, and the rare code of it that lies elsewhere (NAME.cold). Cost:
+ * its code is read once.
+ */
+void runtime_add_loop(const struct runtime_file *file, const char *name, struct runtime_attached *ret);
 
 #endif

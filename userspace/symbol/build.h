@@ -43,6 +43,9 @@ int build_symbols(struct builder *b, const struct image *m, uint32_t kind, bool 
 /* The debug information in m, with what dwz took out of it in alt (NULL: none). */
 int build_dwarf(struct builder *b, const struct image *m, const struct image *alt);
 
+/* What Go's linker wrote for the runtime. -ENOENT: no program of Go's. */
+int build_go(struct builder *b);
+
 /* Separate files. 0: ret is open and matches by build-id or CRC; -ENOENT. */
 int debug_file_open(struct builder *b, const struct image *m, struct image *ret);
 int debug_alt_open(struct builder *b, const struct image *m, struct image *ret);

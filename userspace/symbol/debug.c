@@ -226,6 +226,7 @@ void debug_index_state(const struct debug_indexes *all, const struct binary *b, 
 	if (e->state != READY)
 		return;
 	ret->dwarf = e->index->head.flags & INDEX_HAS_DWARF;
+	ret->go = e->index->head.flags & INDEX_HAS_GO;
 	ret->debug_symbols = e->index->head.flags & INDEX_HAS_SYMBOLS;
 	ret->packed = e->index->head.flags & INDEX_HAS_PACKED;
 	ret->fetched = e->index->head.flags & INDEX_HAS_FETCHED;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The address index of an ELF file: the names, inlined calls and lines of its
- * debug information, sorted by address, in one compact file. Made once per
+ * debug information, or of Go's table (process/go_table.h) where there is none,
+ * sorted by address, in one compact file. Made once per
  * file by a process of its own (index_build), kept on disk, read by the engine.
  *
  * To its reader an index is hostile input like any other: every offset is
@@ -43,6 +44,7 @@ enum index_flags {
 	INDEX_HAS_PACKED = 16, /* symbols of .gnu_debugdata */
 	INDEX_HAS_FETCHED = 32, /* some of it was downloaded */
 	INDEX_SPLIT_MISSING = 8, /* parts of the debug information were not found */
+	INDEX_HAS_GO = 64,     /* functions and lines come from Go's own table */
 };
 
 /* Of the file that the index is for. */
@@ -76,7 +78,7 @@ struct index_head {
 };
 
 #define INDEX_VERSION 1 /* of the layout */
-#define INDEX_MAKER   3 /* of the contents: indexes kept from an earlier version are made anew */
+#define INDEX_MAKER   4 /* of the contents: indexes kept from an earlier version are made anew */
 
 _Static_assert(sizeof(struct index_block) == 16, "directory entries");
 _Static_assert(sizeof(struct index_identity) == 72 && sizeof(struct index_head) == 240, "no padding");

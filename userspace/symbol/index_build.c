@@ -267,6 +267,16 @@ static int add_dwarf(struct builder *b, const struct image *m)
 	return build_dwarf(b, m, alt.base ? &alt : NULL);
 }
 
+/* The table has what debug information has; where there is that, C code of the same program has it as well. */
+static int add_go(struct builder *b)
+{
+	int r = b->flags & INDEX_HAS_DWARF ? -ENOENT : build_go(b);
+
+	if (r == 0)
+		b->flags |= INDEX_HAS_GO;
+	return r == -ENOENT ? 0 : r;
+}
+
 static int add_all(struct builder *b)
 {
 	_cleanup_(image_close) struct image m = {0};
@@ -281,7 +291,9 @@ static int add_all(struct builder *b)
 	image_trim(&m);
 	if (debug.base)
 		image_trim(&debug);
-	return r < 0 ? r : add_dwarf(b, debug.base ? &debug : &m);
+	if (r == 0)
+		r = add_dwarf(b, debug.base ? &debug : &m);
+	return r < 0 ? r : add_go(b);
 }
 
 static int begin(struct builder *b)

@@ -2,7 +2,8 @@
 /*
  * Making the address index of an ELF file, from its symbols and its debug
  * information: its own, that of a separate file (build-id, debuglink), what
- * dwz moved to a third (debugaltlink), what split DWARF left in .dwo and .dwp.
+ * dwz moved to a third (debugaltlink), what split DWARF left in .dwo and .dwp;
+ * of a Go program without any, from the table that its runtime uses.
  *
  * Called by the indexer process, and by tests. Everything it reads is hostile
  * and may crash libdw: so the calling process is disposable and has limits on

@@ -305,7 +305,7 @@ static int index_add_lines(struct lookup *l, struct symbol_result *ret)
 static const char *index_resolver_name(const struct lookup *l)
 {
 	if (l->nodes)
-		return "dwarf";
+		return l->x->head.flags & INDEX_HAS_GO ? "gopclntab" : "dwarf";
 	return l->x->head.flags & INDEX_HAS_PACKED ? "gnu_debugdata" : "debug_symbols";
 }
 

@@ -100,6 +100,7 @@ struct symbol_state {
 	enum symbol_index index;
 	int error;	    /* REFUSED: why */
 	bool dwarf;	    /* READY: functions, inlined calls and lines */
+	bool go;	    /* likewise, of the table that Go's runtime uses */
 	bool debug_symbols; /* likewise: the whole symbol table, of the file or of its debug file */
 	bool packed;	    /* likewise: of .gnu_debugdata */
 	bool incomplete;    /* likewise: a bound was reached, or parts of debug information are missing */

@@ -47,6 +47,11 @@ struct arch {
 	bool (*known)(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret);
 	/* The row of code whose tables, if any, are wrong; false: not such code. */
 	bool (*misled)(struct binary *b, uint64_t vaddr, struct row *ret);
+	/*
+	 * The row of Go's compiled code, whose stack pointer is depth below where it was at the function's first
+	 * instruction; moved is the address from which on it first was below, 0: it never is.
+	 */
+	void (*go)(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret);
 	/* A thread's first function, or main, returns here: its caller is a root. */
 	bool (*thread_start)(const struct code *code);
 	/* The system call that begins a thread has just returned, in the caller and in the new one alike. */

@@ -69,6 +69,21 @@ static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 	return true;
 }
 
+/*
+ * Go stores the return address at the stack pointer as it moves it, and the frame pointer
+ * below it: stur x29,[sp,#-8], or both at once in large frames.
+ */
+static void go(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret)
+{
+	(void)b;
+	begin(ret, depth);
+	if (!depth)
+		return;
+	ret->reg[X30] = (struct rule){.kind = RULE_OFFSET, .n = -depth};
+	if (vaddr >= moved + ARM64_INSN_LEN)
+		ret->reg[X29] = (struct rule){.kind = RULE_OFFSET, .n = -depth - 8};
+}
+
 /* Entries of .plt touch no stack; the first one stores x16 and x30 with its first instruction. */
 static bool known(struct binary *b, uint64_t vaddr, const struct code *code, struct row *ret)
 {
@@ -181,6 +196,7 @@ const struct arch arch_arm64 = {
 	.frameless = frameless,
 	.known = known,
 	.misled = misled,
+	.go = go,
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,

@@ -22,5 +22,7 @@ const char *unwind_marker(uint32_t marker)
 		return "[no stack]";
 	if (marker == FRAME_MARKER_MISFIT)
 		return "[native and interpreted frames do not fit]";
+	if (marker == FRAME_MARKER_SHORT)
+		return "[cut: outer interpreted frames missing]";
 	return marker < ARRAY_SIZE(ends) ? ends[marker].marker : "[cut]";
 }

@@ -3,8 +3,8 @@
  * One row of an unwind table: for one address, how to find the canonical frame
  * address (CFA) and where the caller's registers lie (DWARF 5, section 6.4.1).
  *
- * Made by cfi_run.c from a file's tables or by an architecture that knows the
- * code; kept, packed, by rules.c; applied by step.c.
+ * Made by cfi_run.c from a file's tables, by go.c from Go's, or by an
+ * architecture that knows the code; kept, packed, by rules.c; applied by step.c.
  * Plain data: a row holds no pointer and outlives its file.
  */
 #ifndef OTP_UNWIND_ROW_H

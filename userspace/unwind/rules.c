@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "unwind/cfi.h"
 #include "unwind/dwarf.h"
+#include "unwind/go.h"
 #include "unwind/roots.h"
 
 #define RULES_DEFAULT 32768
@@ -206,6 +207,9 @@ static int compute(const struct arch *arch, struct binary *b, uint64_t vaddr, st
 	int err;
 
 	if (arch->misled(b, vaddr, row))
+		return 0;
+	/* Before .debug_frame, which has the same of it, but packed and without what a function does to stacks. */
+	if (go_row(arch, b, vaddr, row) == 0)
 		return 0;
 	err = cfi_row(b, arch->nr_regs, vaddr, row);
 	if (err != -ENOENT)

@@ -180,10 +180,8 @@ static int unwind_by_row(struct cursor *c, struct binary *b, const struct found 
 
 	if (unwind_has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (f->packed->flags & ROW_SWITCHED) {
-		c->fault_addr = 0; /* the place of the other stack is unknown */
-		return cursor_cut(c, UNWIND_UNREADABLE);
-	}
+	if (f->packed->flags & ROW_SWITCHED)
+		return cursor_cut(c, UNWIND_SWITCHED);
 	if (f->packed->flags & ROW_GUESS)
 		return unwind_by_guess(c, f);
 

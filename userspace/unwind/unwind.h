@@ -42,7 +42,8 @@
 	X(DEPTH, "depth", "[cut: too many frames]")                                        \
 	X(EXEC, "exec", "[cut: inside exec]")                                              \
 	X(COMPAT, "compat", "[cut: 32-bit code]")                                          \
-	X(REGISTER, "register", "[cut: register unknown]")
+	X(REGISTER, "register", "[cut: register unknown]")                                 \
+	X(SWITCHED, "switched", "[cut: the callers are on another stack]")
 
 enum unwind_end {
 #define X(NAME, name, marker) UNWIND_##NAME,
@@ -55,6 +56,8 @@ enum unwind_end {
 #define FRAME_MARKER_EMPTY UNWIND_END_NR
 /* Interpreted frames follow whose place in the native stack is not known. */
 #define FRAME_MARKER_MISFIT (UNWIND_END_NR + 1)
+/* Interpreted frames further out were not copied: there are too many, or their memory could not be read. */
+#define FRAME_MARKER_SHORT (UNWIND_END_NR + 2)
 
 const char *unwind_end_name(enum unwind_end end);
 /* The text of a marker frame, an end or a FRAME_MARKER_; NULL for a true root. */

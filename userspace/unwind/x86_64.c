@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "process/go_table.h"
 #include "unwind/arch.h"
 #include "unwind/epilogue.h"
 #include "unwind/rules.h"
@@ -121,7 +122,7 @@ static bool is_goexit(const struct code *code)
 
 static bool is_go(struct binary *b)
 {
-	return binary_section(b, ".gopclntab") || binary_section(b, ".data.rel.ro.gopclntab");
+	return binary_section(b, ".gopclntab") || binary_section(b, ".data.rel.ro.gopclntab") || go_table_get(b);
 }
 
 /* rt0_go: call osinit; call schedinit; lea mainPC(%rip),%rax; push %rax; call newproc. */
@@ -187,6 +188,34 @@ static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 	else
 		return false;
 	return true;
+}
+
+/*
+ * From which address on the caller's frame pointer lies below the return address. Since Go 1.21
+ * functions begin with push %rbp; mov %rsp,%rbp; before, with sub $n,%rsp; mov %rbp,n-8(%rsp).
+ * Assembly without a frame has neither and leaves the register alone. 0: not saved.
+ */
+static uint64_t go_saved_from(struct binary *b, uint64_t moved)
+{
+	static const uint8_t push[] = {0x55, 0x48, 0x89, 0xe5}, store8[] = {0x48, 0x89, 0x6c, 0x24},
+			     store32[] = {0x48, 0x89, 0xac, 0x24};
+	struct code code;
+
+	code_read(b, moved, &code);
+	if (code_is(&code, CODE_RETURN - 2, push, sizeof(push)))
+		return moved;
+	if (code_is(&code, CODE_RETURN - 1, store8, sizeof(store8)))
+		return moved + sizeof(store8) + 1;
+	return code_is(&code, CODE_RETURN - 1, store32, sizeof(store32)) ? moved + sizeof(store32) + 4 : 0;
+}
+
+static void go(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret)
+{
+	uint64_t saved = depth && moved ? go_saved_from(b, moved) : 0;
+
+	returns_from(ret, depth + 8);
+	if (saved && vaddr >= saved)
+		at_cfa(ret, RBP, -16);
 }
 
 /* Padding, or how functions begin: push, sub $n,%rsp, endbr64. */
@@ -329,6 +358,7 @@ const struct arch arch_x86_64 = {
 	.frameless = frameless,
 	.known = known,
 	.misled = misled,
+	.go = go,
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,

@@ -223,6 +223,34 @@ static void try_plans(void)
 	takeover_ok(!err, "plans and hints of any content");
 }
 
+/* Walks that are sound, and lead anywhere: no decoder vouched for them. Every third is of random bytes. */
+static void try_walks(void)
+{
+	struct {
+		struct ipc_walk head;
+		struct otp_walks walks;
+	} m;
+	uint64_t state = 88172645463325252u;
+	int err = 0;
+
+	for (int i = 0; i < PLANS && !err; i++) {
+		for (size_t b = 0; b < sizeof(m); b++) {
+			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+			((uint8_t *)&m)[b] = (uint8_t)state;
+		}
+		m.head.pid = takeover_held[i & 1].pid;
+		m.head.remove = i % 7 == 0;
+		if (i % 3) {
+			m.walks = (struct otp_walks){.generation = (uint32_t)state | 1, .start_ns = takeover_held[i & 1].start_ns};
+			m.walks.plan[i & 1] = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_LINK, .nr_chain = 1,
+								.base = state, .frames_max = 64, .keep = 0xffff};
+		}
+		err = takeover_send(SOCK, IPC_WALK, 0, &m, m.head.remove ? sizeof(m.head) : sizeof(m),
+				    m.head.remove ? sizeof(m.head) : sizeof(m), NULL, 0);
+	}
+	takeover_ok(!err, "walks of any content");
+}
+
 /* --- what it holds --- */
 
 static void check_held(void)
@@ -254,6 +282,7 @@ static void attack_quietly(void)
 	try_decoders();
 	try_too_many();
 	try_plans();
+	try_walks();
 	flood(SOCK, "the monitor");
 	if (takeover_peer() >= 0)
 		flood(takeover_peer(), "net");

@@ -40,6 +40,19 @@ struct export_config *config_exporter_add(struct config *c, const char *name)
 	return e;
 }
 
+int config_exporter_complete(struct export_config *e, const char *scheme)
+{
+	char *url;
+
+	if (e->protocol != EXPORT_PROTOCOL_GRPC || !e->endpoint || strstr(e->endpoint, "://"))
+		return 0;
+	if (asprintf(&url, "%s%s", scheme, e->endpoint) < 0)
+		return -ENOMEM;
+	free(e->endpoint);
+	e->endpoint = url;
+	return 0;
+}
+
 static int config_new(struct config **ret)
 {
 	struct config *c = calloc(1, sizeof(*c));
@@ -65,7 +78,7 @@ static int config_new(struct config **ret)
 		.log_level = LOG_LEVEL_INFO,
 		.symbols_inline = true,
 		.symbols_lines = true,
-		.runtimes_walk = false, /* until the cost of many short-lived interpreters is bounded by the guard */
+		.runtimes_walk = true,
 		.symbols_debug_dirs = strdup("/usr/lib/debug"),
 		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
 		.symbols_cache_bytes = 256u << 20,
@@ -74,8 +87,12 @@ static int config_new(struct config **ret)
 		.runtime_dir = strdup("/run/otprof"),
 		.engine_user = strdup("otprof-engine"),
 		.net_user = strdup("otprof-net"),
+		.hub_user = strdup("otprof-hub"),
+		.hub_token = true,
+		.hub_receive_bytes = 16u << 20,
+		.hub = hub_limits_default,
 	};
-	if (!c->runtime_dir || !c->engine_user || !c->net_user || !c->symbols_debug_dirs ||
+	if (!c->runtime_dir || !c->engine_user || !c->net_user || !c->hub_user || !c->symbols_debug_dirs ||
 	    !c->symbols_cache_dir) {
 		config_free(c);
 		return -ENOMEM;
@@ -125,6 +142,8 @@ struct config *config_free(struct config *c)
 	}
 	free(c->cpus);
 	free(c->metrics_listen);
+	free(c->hub_listen);
+	free(c->hub_user);
 	free(c->symbols_debug_dirs);
 	free(c->symbols_cache_dir);
 	free(c->debuginfod.urls);
@@ -154,9 +173,19 @@ static int config_add_default_exporter(struct config *c)
 		e = config_exporter_add(c, "otlp");
 	if (!e || e->endpoint)
 		return 0;
-	e->endpoint = strdup("http://127.0.0.1:4318");
+	e->endpoint = strdup(e->protocol == EXPORT_PROTOCOL_GRPC ? "http://127.0.0.1:4317" : "http://127.0.0.1:4318");
 	c->exporter_is_default = true;
 	return e->endpoint ? 0 : -ENOMEM;
+}
+
+/* As in gRPC's own libraries, an endpoint is secure unless something else is said. */
+static int config_complete_exporters(struct config *c)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->nr_exporters && !err; i++)
+		err = config_exporter_complete(&c->exporters[i], "https://");
+	return err;
 }
 
 /* Checks of more than one key. */
@@ -244,6 +273,8 @@ static int config_parse_all(const char *name, const struct config_text *texts, s
 		err = -EINVAL;
 	if (!err && real)
 		err = config_from_environment(c, errors->fn, errors->ctx);
+	if (!err)
+		err = config_complete_exporters(c);
 	if (!err)
 		err = config_add_default_exporter(c);
 	if (!err && real)

@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "export/export.h"
+#include "hub/limits.h"
 #include "kmod/uapi/otprof.h"
 #include "source/event_list.h"
 
@@ -86,6 +87,12 @@ struct config {
 	uint32_t nr_resources;
 	/* [metrics] */
 	char *metrics_listen; /* NULL: off; host:port, loopback */
+	/* [hub] */
+	char *hub_listen; /* NULL: off; host:port, loopback */
+	bool hub_token;	  /* true: requests need the token in hub.token */
+	bool hub_receive; /* false; true: it takes OTLP requests of others */
+	uint64_t hub_receive_bytes; /* 16 MiB: of one of them */
+	struct hub_limits hub;
 	/* [limits] */
 	uint32_t cpu_percent_milli; /* thousandths of a percent of all CPUs together: 2000; 0: no limit */
 	uint64_t memory_limit_bytes; /* all processes together; 0: the cgroup's limit, or the budget */
@@ -100,7 +107,7 @@ struct config {
 	struct config_debuginfod debuginfod; /* [debuginfod] */
 	/* [daemon] */
 	char *runtime_dir;    /* /run/otprof */
-	char *engine_user, *net_user; /* otprof-engine, otprof-net */
+	char *engine_user, *net_user, *hub_user; /* otprof-engine, otprof-net, otprof-hub */
 	uint32_t processes_max; /* process table */
 	uint32_t log_level;
 };
@@ -126,6 +133,8 @@ int config_parse(const char *name, const char *text, size_t len, config_error_fn
 struct config *config_free(struct config *c); /* NULL */
 int config_print(const struct config *c, FILE *to); /* with secrets */
 int config_print_shown(const struct config *c, FILE *to); /* for people, and for workers that need none */
+/* The number of an endpoint's bytes that everybody may see: a query, which may contain a key, is not among them. */
+int config_endpoint_shown(const char *endpoint);
 
 /*
  * Calls fn for each difference of two configurations: "section.key", or

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The OpenTelemetry environment variables. Those of the exporter set the only
- * HTTP exporter of the configuration, or the one named "otlp", which is added
+ * HTTP or gRPC exporter of the configuration, or the one named "otlp", which is added
  * where there is none at all or an endpoint is set. OTEL_SERVICE_NAME is not
  * read here: as of every process, it is read from our environment when our
  * own workload is named.
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -57,17 +58,17 @@ static const char *variable(const char *name, char title[NAME_LIMIT])
 	return value && *value ? value : NULL;
 }
 
-static bool is_http(const struct export_config *e)
+static bool is_network(const struct export_config *e)
 {
-	return e->endpoint && !strncmp(e->endpoint, "http", 4);
+	return e->endpoint && strncmp(e->endpoint, "file:", 5) != 0;
 }
 
-static struct export_config *only_http(struct config *c)
+static struct export_config *only_network(struct config *c)
 {
 	struct export_config *found = NULL;
 
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
-		if (!is_http(&c->exporters[i]))
+		if (!is_network(&c->exporters[i]))
 			continue;
 		if (found)
 			return NULL;
@@ -79,7 +80,7 @@ static struct export_config *only_http(struct config *c)
 /* Without any exporter the default one will be added: the variables set it as well. */
 static struct export_config *choose_exporter(struct config *c, bool endpoint)
 {
-	struct export_config *e = only_http(c);
+	struct export_config *e = only_network(c);
 
 	if (!e)
 		e = config_exporter_find(c, "otlp");
@@ -135,6 +136,16 @@ static void set_timeout(struct environment *env)
 		complain(env, title, value, "expected milliseconds from 100 to 600000");
 	else
 		env->exporter->timeout_ns = ms * NSEC_PER_MSEC;
+}
+
+/* Of an endpoint without a scheme. Anything but true is false, as the specification has it of variables. */
+static void set_insecure(struct environment *env)
+{
+	char title[NAME_LIMIT];
+	const char *value = variable("INSECURE", title);
+
+	if (value && !strcasecmp(value, "true") && config_exporter_complete(env->exporter, "http://") < 0)
+		env->err = -ENOMEM;
 }
 
 static int hex_digit(char c)
@@ -211,14 +222,11 @@ static void each_pair(struct environment *env, const char *title, const char *li
 
 static int add_header(struct environment *env, const char *key, const char *value)
 {
-	const struct config_key *k = config_key_find(SECTION_EXPORTER, "headers");
-	char header[CONFIG_VALUE_MAX], what[CONFIG_WHAT_MAX];
+	char header[CONFIG_VALUE_MAX];
 
 	if (snprintf(header, sizeof(header), "%s: %s", key, value) >= (int)sizeof(header))
 		return -EINVAL;
-	if (env->exporter->nr_headers == EXPORT_HEADERS_MAX)
-		return -ENOSPC;
-	return k->type->parse(k, env->exporter, header, what);
+	return config_is_header(header) ? config_replace_header(env->exporter, header) : -EINVAL;
 }
 
 static int add_resource(struct environment *env, const char *key, const char *value)
@@ -243,6 +251,7 @@ static void exporter_variables(struct environment *env)
 	set_timeout(env);
 	set_from(env, "COMPRESSION", "compression");
 	set_from(env, "PROTOCOL", "protocol");
+	set_insecure(env);
 	set_from(env, "CERTIFICATE", "tls_ca_file");
 	set_from(env, "CLIENT_CERTIFICATE", "tls_cert_file");
 	set_from(env, "CLIENT_KEY", "tls_key_file");
@@ -274,6 +283,28 @@ static void debuginfod_servers(struct environment *env)
 		complain(env, title, config_value_is_secret(k, getenv(title)) ? NULL : getenv(title), what);
 }
 
+/* The names that users of other hubs know; the table of the hub's limits has their ends. */
+static void hub_limits(struct environment *env)
+{
+	static const struct {
+		const char *title, *key;
+	} variables[] = {
+		{"PROFILES_MAX_SLOTS", "max_slots"},
+		{"PROFILES_SLOT_TTL_SECONDS", "slot_ttl_seconds"},
+		{"PROFILES_SLOT_MAX_BYTES", "slot_max_bytes"},
+		{"PROFILES_CLEANUP_INTERVAL_SECONDS", "cleanup_interval_seconds"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const struct config_key *k = config_key_find(SECTION_HUB, variables[i].key);
+		const char *value = getenv(variables[i].title);
+		char what[CONFIG_WHAT_MAX] = "";
+
+		if (value && *value && k->type->parse(k, (char *)env->config + k->offset, value, what))
+			complain(env, variables[i].title, value, what);
+	}
+}
+
 int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
 {
 	struct environment env = {.config = c, .error = error, .ctx = ctx};
@@ -281,6 +312,7 @@ int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
 
 	exporter_variables(&env);
 	debuginfod_servers(&env);
+	hub_limits(&env);
 	if (resources && *resources)
 		each_pair(&env, "OTEL_RESOURCE_ATTRIBUTES", resources, false,
 			  "expected at most " LIMIT(CONFIG_RESOURCES_MAX) " attributes, those of [resource] included", add_resource);

@@ -145,17 +145,23 @@ static int config_files_add_header_line(struct export_config *e, char *line, uns
 					struct config_errors *errors)
 {
 	const struct config_place at = {.name = e->headers_file, .line = number};
-	int err = 0;
+	int err;
 
 	line += strspn(line, " \t");
 	line[strcspn(line, "\r")] = '\0';
 	if (!*line || *line == '#')
 		return 0;
-	if (!config_is_header(line))
+	if (!config_is_header(line)) {
 		config_complain(errors, &at, "exporter %s: no header, expected one \"Name: value\" a line", e->name);
-	else if ((err = config_add_header(e, line)) == -ENOSPC)
+		return 0;
+	}
+	if (config_header_is_replaced(e, line))
+		return 0;
+	err = config_add_header(e, line);
+	if (err == -ENOSPC)
 		config_complain(errors, &at, "exporter %s: too many headers, expected at most %u", e->name,
 				EXPORT_HEADERS_MAX);
+	e->nr_headers_file += !err;
 	return err;
 }
 
@@ -174,7 +180,6 @@ static int config_files_read_headers(struct export_config *e, struct config_erro
 				     const struct config_place *at)
 {
 	_cleanup_(buf_done) struct buf b = {0};
-	uint32_t own = e->nr_headers;
 	struct stat st;
 	int err = file_load(e->headers_file, HEADERS_MAX, &b, &st);
 
@@ -193,7 +198,6 @@ static int config_files_read_headers(struct export_config *e, struct config_erro
 	err = b.len ? config_files_add_headers(e, (char *)buf_cstr(&b), errors) : 0;
 	if (b.len)
 		explicit_bzero(b.data, b.len);
-	e->nr_headers_file = e->nr_headers - own;
 	return err;
 }
 

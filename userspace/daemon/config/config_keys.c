@@ -11,6 +11,7 @@
 const char *const config_section_names[SECTION_NR] = {
 	[SECTION_SAMPLER] = "sampler",   [SECTION_PROFILE] = "profile", [SECTION_TARGETS] = "targets",
 	[SECTION_EXPORTER] = "exporter", [SECTION_RESOURCE] = "resource", [SECTION_METRICS] = "metrics",
+	[SECTION_HUB] = "hub",
 	[SECTION_LIMITS] = "limits",   [SECTION_SYMBOLS] = "symbols", [SECTION_RUNTIMES] = "runtimes",
 	[SECTION_DEBUGINFOD] = "debuginfod",
 	[SECTION_DAEMON] = "daemon",
@@ -63,6 +64,14 @@ const struct config_key config_keys[] = {
 	E("queue_size", size64, queue_bytes, RANGE(64 * KIB, 4 * GIB)),
 	E("keep_files", u32, file_keep, RANGE(0, 100000000)),
 	K(METRICS, "listen", listen, metrics_listen),
+	K(HUB, "listen", listen, hub_listen, .restart = true),
+	K(HUB, "token", bool, hub_token, .restart = true),
+	K(HUB, "receive", bool, hub_receive, .restart = true),
+	K(HUB, "receive_max_size", size64, hub_receive_bytes, RANGE(64 * KIB, 64 * MIB), .restart = true),
+	K(HUB, "max_slots", u64, hub.max_slots, RANGE(1, 1024), .restart = true),
+	K(HUB, "slot_ttl_seconds", u64, hub.slot_ttl_seconds, RANGE(5, 86400), .restart = true),
+	K(HUB, "slot_max_bytes", size64, hub.slot_max_bytes, RANGE(256 * KIB, GIB), .restart = true),
+	K(HUB, "cleanup_interval_seconds", u64, hub.cleanup_interval_seconds, RANGE(1, 3600), .restart = true),
 	K(LIMITS, "cpu_percent", percent, cpu_percent_milli, RANGE(0, 100000)),
 	K(LIMITS, "memory", limit, memory_limit_bytes, RANGE(16 * MIB, 1024 * GIB)),
 	K(SYMBOLS, "inline", bool, symbols_inline, .restart = true),
@@ -83,6 +92,7 @@ const struct config_key config_keys[] = {
 	K(DAEMON, "runtime_dir", path, runtime_dir, RANGE(0, 95), .restart = true),
 	K(DAEMON, "engine_user", user, engine_user, .restart = true),
 	K(DAEMON, "net_user", user, net_user, .restart = true),
+	K(DAEMON, "hub_user", user, hub_user, .restart = true),
 	K(DAEMON, "processes_max", u32, processes_max, RANGE(256, 1048576), .restart = true),
 	K(DAEMON, "log_level", level, log_level),
 };
@@ -97,10 +107,10 @@ const struct config_key *config_key_find(enum config_section section, const char
 	return NULL;
 }
 
-/* A header, or a URL with a password. */
+/* A header, or a URL with a password or a query. */
 bool config_value_is_secret(const struct config_key *k, const char *value)
 {
-	return k->secret || (strstr(value, "://") && strchr(value, '@'));
+	return k->secret || (strstr(value, "://") && strpbrk(value, "@?"));
 }
 
 enum config_section config_section_find(const char *name, size_t len)

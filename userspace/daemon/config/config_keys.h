@@ -15,7 +15,7 @@
 
 #define CONFIG_WHAT_MAX  256
 #define CONFIG_VALUE_MAX 4000
-#define CONFIG_KEYS_MAX  64
+#define CONFIG_KEYS_MAX  96
 
 enum config_section {
 	SECTION_SAMPLER,
@@ -24,6 +24,7 @@ enum config_section {
 	SECTION_EXPORTER,
 	SECTION_RESOURCE,
 	SECTION_METRICS,
+	SECTION_HUB,
 	SECTION_LIMITS,
 	SECTION_SYMBOLS,
 	SECTION_RUNTIMES,
@@ -122,6 +123,10 @@ bool value_is_loopback(const char *s); /* host:port of this host only */
 int config_add_resource(struct config *c, const char *key, const char *value); /* -EINVAL, -EEXIST, -ENOSPC, -ENOMEM */
 int config_replace_resource(struct config *c, const char *key, const char *value); /* of an existing one: -ENOENT */
 int config_add_header(struct export_config *e, const char *header);
+/* A header of the environment, in place of those of its name that the file has. */
+int config_replace_header(struct export_config *e, const char *header);
+/* Whether the environment has a header of the same name. */
+bool config_header_is_replaced(const struct export_config *e, const char *header);
 bool config_is_header(const char *s);
 bool config_header_is_secret(const char *header); /* by its name, or the look of its value */
 
@@ -129,6 +134,8 @@ bool config_header_is_secret(const char *header); /* by its name, or the look of
 struct export_config *config_exporter_find(struct config *c, const char *name);
 struct export_config *config_exporter_add(struct config *c, const char *name);
 void config_exporter_remove(struct config *c, uint32_t i);
+/* Makes a URL of a gRPC endpoint that has no scheme; all others stay. scheme: with its "://". -ENOMEM. */
+int config_exporter_complete(struct export_config *e, const char *scheme);
 
 /* Overrides from the environment; errors name the variable. -EINVAL, -ENOMEM. */
 int config_from_environment(struct config *c, config_error_fn *error, void *ctx);

@@ -155,6 +155,54 @@ int config_add_header(struct export_config *e, const char *header)
 	return 0;
 }
 
+static void free_header(char *header)
+{
+	explicit_bzero(header, strlen(header));
+	free(header);
+}
+
+static bool headers_have_one_name(const char *a, const char *b)
+{
+	size_t n = strcspn(a, ":");
+
+	return n == strcspn(b, ":") && !strncasecmp(a, b, n);
+}
+
+static void remove_headers_of_name(struct export_config *e, const char *header)
+{
+	uint32_t kept = 0, env = e->nr_headers - e->nr_headers_env;
+
+	for (uint32_t i = 0; i < e->nr_headers; i++) {
+		if (!headers_have_one_name(e->headers[i], header)) {
+			e->headers[kept++] = e->headers[i];
+			continue;
+		}
+		e->nr_headers_env -= i >= env;
+		free_header(e->headers[i]);
+	}
+	e->nr_headers = kept;
+}
+
+int config_replace_header(struct export_config *e, const char *header)
+{
+	int err;
+
+	remove_headers_of_name(e, header);
+	err = config_add_header(e, header);
+	e->nr_headers_env += !err;
+	return err;
+}
+
+bool config_header_is_replaced(const struct export_config *e, const char *header)
+{
+	uint32_t last = e->nr_headers - e->nr_headers_file;
+
+	for (uint32_t i = last - e->nr_headers_env; i < last; i++)
+		if (headers_have_one_name(e->headers[i], header))
+			return true;
+	return false;
+}
+
 /* A token (RFC 9110, 5.6.2), a colon, a value. */
 bool config_is_header(const char *s)
 {

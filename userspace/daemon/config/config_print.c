@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "daemon/config/config_keys.h"
+#include "daemon/config/config_types.h"
 
 /* For people: only the names of headers that hold a secret; those of headers_file are left out. */
 static void print_headers_shown(const struct export_config *e, FILE *to)
@@ -30,6 +31,22 @@ static void print_key(const struct config_key *k, const void *base, FILE *to)
 		fprintf(to, "%s = %s\n", k->name, buf_cstr(&value));
 }
 
+int config_endpoint_shown(const char *endpoint)
+{
+	size_t n = strncmp(endpoint, "file:", 5) ? strcspn(endpoint, "?") : strlen(endpoint);
+
+	return (int)(n + !!endpoint[n]);
+}
+
+/* What stands for the query parses, too. */
+static void print_endpoint_shown(const struct export_config *e, FILE *to)
+{
+	int n = e->endpoint ? config_endpoint_shown(e->endpoint) : 0;
+
+	if (n)
+		fprintf(to, "endpoint = %.*s%s\n", n, e->endpoint, e->endpoint[n] ? "not-shown" : "");
+}
+
 static void print_section(const struct config *c, enum config_section section, const void *base, bool shown, FILE *to)
 {
 	for (size_t i = 0; i < config_keys_nr; i++) {
@@ -37,6 +54,8 @@ static void print_section(const struct config *c, enum config_section section, c
 			continue;
 		if (config_keys[i].secret && shown)
 			print_headers_shown(base, to);
+		else if (config_keys[i].type == &config_type_endpoint && shown)
+			print_endpoint_shown(base, to);
 		else
 			print_key(&config_keys[i], base, to);
 	}

@@ -46,6 +46,24 @@ static void print_u32(const struct config_key *k, const void *field, struct buf 
 
 const struct config_type config_type_u32 = {parse_u32, print_u32};
 
+static int parse_u64(const struct config_key *k, void *field, const char *value, char *what)
+{
+	uint32_t n;
+	int err = parse_u32(k, &n, value, what);
+
+	if (!err)
+		*(uint64_t *)field = n;
+	return err;
+}
+
+static void print_u64(const struct config_key *k, const void *field, struct buf *to)
+{
+	buf_printf(to, "%" PRIu64, *(const uint64_t *)field);
+}
+
+/* Of a range within 32 bits. */
+const struct config_type config_type_u64 = {parse_u64, print_u64};
+
 /* Sizes, printed with the largest unit that keeps them whole. */
 
 static void size_text(uint64_t n, char to[24])
@@ -337,7 +355,7 @@ static bool endpoint_is_url(const char *value)
 {
 	_cleanup_(freep) char *url = NULL;
 
-	return !strncmp(value, "file:", 5) || http_url(value, true, &url) == 0;
+	return !strstr(value, "://") || !strncmp(value, "file:", 5) || http_url(value, true, &url) == 0;
 }
 
 static int parse_endpoint(const struct config_key *k, void *field, const char *value, char *what)
@@ -418,7 +436,8 @@ const struct config_type config_type_mode = {parse_mode, print_mode};
 static const struct {
 	const char *name;
 	enum export_protocol protocol;
-} protocols[] = {{"http", EXPORT_PROTOCOL_HTTP}, {"http/protobuf", EXPORT_PROTOCOL_HTTP}};
+} protocols[] = {{"http", EXPORT_PROTOCOL_HTTP}, {"http/protobuf", EXPORT_PROTOCOL_HTTP},
+		 {"grpc", EXPORT_PROTOCOL_GRPC}};
 
 static int parse_protocol(const struct config_key *k, void *field, const char *value, char *what)
 {
@@ -428,9 +447,7 @@ static int parse_protocol(const struct config_key *k, void *field, const char *v
 		*(enum export_protocol *)field = protocols[i].protocol;
 		return 0;
 	}
-	if (!strcmp(value, "grpc"))
-		return config_expected(what, "http: this version does not send OTLP over gRPC");
-	return config_expected(what, "http");
+	return config_expected(what, "http or grpc");
 }
 
 static void print_protocol(const struct config_key *k, const void *field, struct buf *to)

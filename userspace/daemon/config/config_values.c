@@ -136,12 +136,21 @@ static bool value_has_blank(const char *s)
 	return false;
 }
 
+/* The form that gRPC's own libraries take. */
+static bool value_is_host_port(const char *s)
+{
+	const char *colon = strrchr(s, ':');
+	uint64_t port;
+
+	return colon && colon > s && !strpbrk(s, "/?#@") && !value_u64(colon + 1, &port) && port >= 1 && port <= 65535;
+}
+
 int value_endpoint(const char *s, const char **ret_what)
 {
 	static const char http[] = "http://", https[] = "https://", file[] = "file://";
 	const char *rest;
 
-	*ret_what = "expected http://HOST[:PORT][/PATH], https://... or file:///DIR";
+	*ret_what = "expected http://HOST[:PORT][/PATH], https://..., HOST:PORT for gRPC, or file:///DIR";
 	if (value_has_blank(s) || !value_is_text(s))
 		return -EINVAL;
 	if (!strncmp(s, file, strlen(file))) {
@@ -153,7 +162,7 @@ int value_endpoint(const char *s, const char **ret_what)
 	else if (!strncmp(s, https, strlen(https)))
 		rest = s + strlen(https);
 	else
-		return -EINVAL;
+		return value_is_host_port(s) ? 0 : -EINVAL;
 	return *rest && *rest != '/' && *rest != ':' ? 0 : -EINVAL;
 }
 

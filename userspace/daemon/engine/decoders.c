@@ -65,13 +65,18 @@ static bool decoders_end_call(struct decoders *ds)
 
 /* --- callers' decoders --- */
 
-static bool decoders_has_room(const struct decoders *ds, uint64_t group)
+bool decoders_group_is_full(const struct decoders *ds, uint64_t group)
 {
 	uint32_t same = 0;
 
 	for (const struct decoder *d = ds->first; d; d = d->next)
 		same += d->target.group == group;
-	return ds->count < DECODERS_MAX && same < DECODERS_MAX / 2;
+	return same >= DECODERS_MAX / 2;
+}
+
+bool decoders_has_room(const struct decoders *ds, uint64_t group)
+{
+	return ds->count < DECODERS_MAX && !decoders_group_is_full(ds, group);
 }
 
 static void decoders_link(struct decoders *ds, struct decoder *d)
@@ -127,6 +132,7 @@ struct decoder *decoders_drop(struct decoder *d)
 	decoder_close(d);
 	decoders_unlink(d);
 	binary_put(d->target.binary);
+	binary_put(d->own);
 	buf_done(&d->reads);
 	free(d->frames);
 	free(d);
@@ -207,8 +213,7 @@ bool decoder_report(struct decoder *d, int err, const struct runtime_attached *a
 
 /* --- failures --- */
 
-/* An error that no later try changes. */
-static bool decoder_is_final(int err)
+bool decoder_is_final(int err)
 {
 	return err == -ENOTSUP || err == -ENOENT || err == -ESRCH || err == -EPERM || err == -ESTALE || err == -ENOSYS ||
 	       err == -ENOEXEC;

@@ -10,6 +10,8 @@
  * Answers are calls of struct decoders_ops, in decoders_read or decoders_run,
  * or, in a replay, during decoders_attach and decoders_decode. In such a call
  * decoders may be asked for more frames, and be dropped, the one at hand too.
+ * Processes share the target's file by path and build-id: where one maps another
+ * such file, below another root or replaced since, that is opened for it.
  * Bounds: DECODERS_MAX objects, of one group half of them; DECODERS_LIVE
  * processes, of one group half of them, or all but one while no other group
  * waits; DECODER_QUEUE frames wait in one object.
@@ -76,6 +78,8 @@ struct decoders_target {
  * this returns.
  */
 struct decoder *decoders_attach(struct decoders *ds, const struct decoders_target *t, void *owner);
+bool decoders_has_room(const struct decoders *ds, uint64_t group); /* for one more of this group */
+bool decoders_group_is_full(const struct decoders *ds, uint64_t group);
 struct decoder *decoders_drop(struct decoder *d); /* no more calls for it; NULL */
 void *decoder_owner(const struct decoder *d);
 const struct decoders_target *decoder_target(const struct decoder *d); /* borrowed */

@@ -62,10 +62,15 @@ void decoder_close(struct decoder *d)
 	ds->next_ns = 0;
 }
 
+static struct binary *decoder_file(const struct decoder *d)
+{
+	return d->own ? d->own : d->target.binary;
+}
+
 static int decoder_send_attach(struct decoder *d)
 {
 	const struct decode_attach a = {.reads = d->ds->cfg.capture != NULL};
-	int fd = binary_fd(d->target.binary);
+	int fd = binary_fd(decoder_file(d));
 
 	return fd < 0 ? -ENOEXEC : ipc_send(d->sock, IPC_ATTACH, 0, &a, sizeof(a), &fd, 1);
 }
@@ -120,13 +125,75 @@ void decoder_open(struct decoder *d, uint64_t now)
 {
 	const struct decoders_target *t = &d->target;
 	const struct host_request req = {.kind = HOST_OPEN_DECODER, .pid = t->pid, .pid_start_ns = t->start_ns,
-					 .elf_fd = binary_fd(t->binary), .ticket = &t->binary->ticket,
+					 .elf_fd = binary_fd(decoder_file(d)), .ticket = &decoder_file(d)->ticket,
 					 .start = t->start, .end = t->end, .group = t->group};
 	int err;
 
 	d->state = DECODER_OPENING;
 	decoder_take_place(d);
 	err = host_ask(d->ds->cfg.host, &req, decoder_on_opened, d);
+	if (err)
+		decoder_failed(d, err, "", now);
+}
+
+/* --- the process' own file --- */
+
+/*
+ * The kernel reports what is mapped by path and build-id, so one file serves all processes of a container that map such
+ * a one. But memory is had for the very file that its process maps: one below another root, or one replaced since.
+ */
+static bool decoder_is_same_build(const struct binary *a, const struct binary *b)
+{
+	return a->build_id_len && a->build_id_len == b->build_id_len && !memcmp(a->build_id, b->build_id, a->build_id_len);
+}
+
+static int decoder_take_own(struct decoder *d, int fd, const void *data, size_t len)
+{
+	struct binary *b;
+	int err = fd < 0 ? -EBADMSG : binary_open(fd, d->target.binary->path->s, &b);
+
+	if (err)
+		return err;
+	if (!decoder_is_same_build(b, d->target.binary)) {
+		binary_put(b);
+		return -ESTALE;
+	}
+	if (len == sizeof(b->ticket))
+		memcpy(&b->ticket, data, sizeof(b->ticket));
+	d->own = b;
+	return 0;
+}
+
+static void decoder_on_own(void *ctx, int err, int fd, const void *data, size_t len)
+{
+	struct decoder *d = ctx;
+	uint64_t now = clock_now_ns();
+
+	if (!err)
+		err = decoder_take_own(d, fd, data, len);
+	else
+		closep(&fd);
+	if (err) {
+		/* Not as if the runtime had been sought there. */
+		decoder_failed(d, decoder_is_final(err) ? -ESTALE : err, "", now);
+		return;
+	}
+	decoder_close(d);
+	d->retry_ns = now;
+}
+
+static void decoder_open_own(struct decoder *d, uint64_t now)
+{
+	const struct decoders_target *t = &d->target;
+	const struct host_request req = {.kind = HOST_OPEN_MAPPED, .pid = t->pid, .pid_start_ns = t->start_ns,
+					 .start = t->start, .end = t->end, .group = t->group,
+					 .path = t->binary->path->s};
+	int err;
+
+	decoder_close(d);
+	d->state = DECODER_OPENING;
+	decoder_take_place(d);
+	err = host_ask(d->ds->cfg.host, &req, decoder_on_own, d);
 	if (err)
 		decoder_failed(d, err, "", now);
 }
@@ -165,6 +232,10 @@ static bool decoder_take_attached(struct decoder *d, uint64_t now)
 
 	if (d->state != DECODER_ATTACHING || decode_attached_unpack(&d->ds->message, &a)) {
 		decoder_broke(d, -EBADMSG, now);
+		return false;
+	}
+	if (a.err == -ESTALE && !d->own) {
+		decoder_open_own(d, now);
 		return false;
 	}
 	decoder_keep_reads(d, NULL, a.err, a.bias);

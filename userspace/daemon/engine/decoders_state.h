@@ -14,7 +14,7 @@
 
 enum decoder_state {
 	DECODER_AWAY,	   /* no process */
-	DECODER_OPENING,   /* requested from the host */
+	DECODER_OPENING,   /* requested from the host, or its own file is */
 	DECODER_ATTACHING, /* ATTACH is sent */
 	DECODER_READY,	   /* attached, and asked nothing */
 	DECODER_ASKED,	   /* a batch is sent */
@@ -24,6 +24,7 @@ struct decoder {
 	struct decoder *next, **at;
 	struct decoders *ds;
 	struct decoders_target target;
+	struct binary *own; /* the target's file as this process has it, where that is another one of the same build; owned */
 	void *owner;
 	enum decoder_state state;
 	bool reported;	/* ops->attached was called */
@@ -71,6 +72,7 @@ struct decoders {
 void decoders_start(struct decoder *d, uint64_t now); /* if there is a place for it */
 bool decoder_report(struct decoder *d, int err, const struct runtime_attached *a, const char *why);
 bool decoder_answer(struct decoder *d, int err, const struct runtime_function *fn); /* the first frame */
+bool decoder_is_final(int err); /* no later try changes it */
 /* Ends its process for an error of ATTACH, or of its start; now or later another one is tried. May drop it. */
 void decoder_failed(struct decoder *d, int err, const char *why, uint64_t now);
 /* The process did not answer, or broke the rules. May drop it. */

@@ -25,10 +25,27 @@
 #define STOP_ANSWERS_NS (NSEC_PER_SEC)
 #define STOP_NET_NS     (5 * NSEC_PER_SEC)
 
+static void engine_count_decoders(struct engine *e)
+{
+	struct decoders_figures f;
+
+	if (!e->decoders) /* the start has not come that far */
+		return;
+	decoders_count(e->decoders, &f);
+	e->ledger.decoders_live = f.live;
+	e->ledger.decoders_waiting = f.waiting;
+	e->ledger.decoders_started = f.started;
+	e->ledger.decoders_late = f.late;
+	e->ledger.decoders_died = f.died;
+	e->ledger.functions_decoded = f.functions;
+	e->ledger.functions_failed = f.failed;
+}
+
 void engine_publish(void *ctx)
 {
 	struct engine *e = ctx;
 
+	engine_count_decoders(e);
 	ledger_publish(e->page, &e->ledger);
 }
 
@@ -272,6 +289,7 @@ static void engine_done(struct engine *e)
 	binary_set_page_hook(NULL, NULL);
 	capture_free(e->capture);
 	outbox_done(&e->outbox);
+	hub_feed_done(&e->hub);
 	batch_done(&e->batch);
 	sideband_reader_free(e->sideband);
 	if (e->ring.data)
@@ -321,6 +339,7 @@ int engine_main(int sock)
 	e->sock = sock;
 	e->kallsyms_fd = -1;
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	hub_feed_init(&e->hub);
 	outbox_init(&e->outbox, &e->ledger, engine_publish, e);
 	if (e->epoll < 0 || sideband_reader_new(&e->sideband) < 0) {
 		free(e);

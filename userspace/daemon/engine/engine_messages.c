@@ -243,6 +243,11 @@ int engine_take(struct engine *e, struct ipc_message *m)
 		outbox_peer(&e->outbox, ipc_take_fd(m, 0));
 		return epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->outbox.sock,
 				 &(struct epoll_event){.events = EPOLLIN, .data.fd = e->outbox.sock}) < 0 ? -errno : 0;
+	case IPC_HUB:
+		if (!ipc_fits(m, 0, 1))
+			return -EBADMSG;
+		hub_feed_peer(&e->hub, ipc_take_fd(m, 0));
+		return 0;
 	case IPC_EXPLAIN:
 		return engine_answer_explain(e, m);
 	case IPC_DEBUGINFOD:

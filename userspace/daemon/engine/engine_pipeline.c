@@ -13,7 +13,11 @@ static int engine_on_request(void *ctx, const void *request, size_t len, const s
 {
 	struct engine *e = ctx;
 
-	return outbox_add(&e->outbox, request, len, samples);
+	int r = outbox_add(&e->outbox, request, len, samples);
+
+	if (!r)
+		hub_feed_send(&e->hub, outbox_newest(&e->outbox), len);
+	return r;
 }
 
 static void engine_on_plan(void *ctx, uint32_t pid, const struct otp_plan *plan)

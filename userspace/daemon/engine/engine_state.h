@@ -14,6 +14,7 @@
 #include "daemon/engine/capture.h"
 #include "daemon/engine/decoders.h"
 #include "daemon/engine/host_live.h"
+#include "daemon/engine/hub_feed.h"
 #include "daemon/engine/outbox.h"
 #include "daemon/engine/pipeline.h"
 #include "daemon/ipc.h"
@@ -42,6 +43,7 @@ struct engine {
 	struct ledger_engine_page *page;
 	struct ledger_engine ledger;
 	struct outbox outbox;
+	struct hub_feed hub;
 	struct host_live *host;
 	struct decoders *decoders;
 	struct pipeline *pipeline;

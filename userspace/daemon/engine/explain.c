@@ -10,6 +10,7 @@
 #include "daemon/report/json.h"
 #include "daemon/report/quality.h"
 #include "daemon/report/status.h"
+#include "process/go_table.h"
 #include "unwind/cfi.h"
 #include "unwind/unwind.h"
 
@@ -97,7 +98,7 @@ static void explain_unwinding(struct json *j, struct binary *b)
 	unsigned has = cfi_has(b);
 
 	json_open(j, "unwind");
-	json_text(j, "by", b->is_64 ? explain_unwind_name(has) : "nothing");
+	json_text(j, "by", !b->is_64 ? "nothing" : go_table_get(b) ? "gopclntab" : explain_unwind_name(has));
 	json_bool(j, "debug_frame", has & CFI_DEBUG_FRAME);
 	json_bool(j, "table_built", has & (CFI_EH_TABLE_BUILT | CFI_DEBUG_TABLE_BUILT));
 	json_close(j);
@@ -112,6 +113,7 @@ static void explain_names(struct json *j, const struct explain *x, const struct 
 	json_text(j, "index", explain_index_name(s.index));
 	json_text(j, "error", s.error ? strerrordesc_np(-s.error) : "");
 	json_bool(j, "dwarf", s.dwarf);
+	json_bool(j, "gopclntab", s.go);
 	json_bool(j, "debug_symbols", s.debug_symbols);
 	json_bool(j, "gnu_debugdata", s.packed);
 	json_bool(j, "incomplete", s.incomplete);

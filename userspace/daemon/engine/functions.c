@@ -123,6 +123,18 @@ struct function_entry *functions_add(struct functions *t, const struct runtime_f
 	return e;
 }
 
+bool functions_want(struct functions *t, const struct runtime_frame *f)
+{
+	struct function_entry *e = functions_find(t, f);
+
+	if (!e)
+		return functions_add(t, f);
+	if (e->state != FUNCTION_UNKNOWN || e->err != -EBUSY)
+		return false;
+	e->state = FUNCTION_ASKED;
+	return true;
+}
+
 void functions_settle(struct function_entry *e, int err, const struct runtime_function *fn)
 {
 	e->function = function_put(e->function);

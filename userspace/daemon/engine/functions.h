@@ -12,6 +12,7 @@
 #ifndef OTP_DAEMON_ENGINE_FUNCTIONS_H
 #define OTP_DAEMON_ENGINE_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,11 @@ void functions_done(struct functions *t);
 /* NULL: never met. Borrowed until functions_done. */
 struct function_entry *functions_find(const struct functions *t, const struct runtime_frame *f);
 struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f); /* ASKED; NULL: too many, no memory */
+/*
+ * Whether to ask what f means: it was never met, or there was no room for the question (-EBUSY). It is ASKED then. false
+ * also where there are too many, or no memory.
+ */
+bool functions_want(struct functions *t, const struct runtime_frame *f);
 /* The answer. fn is borrowed for the call; NULL where err is not 0. */
 void functions_settle(struct function_entry *e, int err, const struct runtime_function *fn);
 /* The line of a place in it, 0: unknown. */

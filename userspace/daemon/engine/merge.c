@@ -11,6 +11,7 @@ struct half {
 	uint32_t entries_only; /* innermost entries of the loop that have no segment yet */
 	uint32_t extra;	  /* innermost segments whose loop was not entered yet */
 	bool misfit;
+	bool is_short; /* its last segment is behind */
 };
 
 struct merging {
@@ -82,6 +83,9 @@ static void merge_add_segment(struct merging *m, uint32_t runtime)
 		if (flags & RUNTIME_ENTRY)
 			return;
 	}
+	if (!h->of->whole && !h->is_short)
+		merge_add(m, MERGE_SHORT, 0);
+	h->is_short = true;
 }
 
 static void merge_add_entry(struct merging *m, uint32_t i)

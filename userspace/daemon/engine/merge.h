@@ -46,16 +46,17 @@ enum merge_kind {
 	MERGE_NATIVE,
 	MERGE_CUT,    /* the native stack ends here, but not at a root */
 	MERGE_MISFIT, /* what follows has no place in the native stack */
+	MERGE_SHORT,  /* the walk ended amid a segment: its outer frames are missing */
 	MERGE_RUNTIME /* + index of the runtime */
 };
 
 struct merge_frame {
 	uint32_t kind;
-	uint32_t index; /* of the frame in its array; CUT, MISFIT: 0 */
+	uint32_t index; /* of the frame in its array; markers: 0 */
 };
 
 /* Room for every frame, and the markers. */
-#define MERGE_MAX(nr_native, nr_runtime) ((nr_native) + (nr_runtime) + OTP_WALK_PLANS + 1)
+#define MERGE_MAX(nr_native, nr_runtime) ((nr_native) + (nr_runtime) + 2 * OTP_WALK_PLANS + 1)
 
 /* Returns the number of frames in to, innermost first; ret_misfit: whether one of the runtimes did not fit. */
 uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misfit);

@@ -92,6 +92,11 @@ int outbox_add(struct outbox *o, const void *request, size_t len, const struct l
 	return 0;
 }
 
+int outbox_newest(const struct outbox *o)
+{
+	return o->first ? container_of(o->last, struct outbox_entry, next)->fd : -1;
+}
+
 void outbox_received(struct outbox *o, uint64_t id)
 {
 	o->open = true;

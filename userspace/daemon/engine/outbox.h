@@ -34,6 +34,8 @@ void outbox_done(struct outbox *o);
 void outbox_peer(struct outbox *o, int sock);
 /* Copies request. Its samples move from held to handed, published before anything is sent. -errno: no change. */
 int outbox_add(struct outbox *o, const void *request, size_t len, const struct ledger_counts *samples);
+/* The memfd of the request that was added last, borrowed until the next call; -1: net has it already. */
+int outbox_newest(const struct outbox *o);
 /* RECEIVED: net holds everything up to id. */
 void outbox_received(struct outbox *o, uint64_t id);
 /* Sends as much as the socket takes. */

@@ -78,6 +78,9 @@ static void stack_add_merged(struct pipeline *p, const struct attempt *a, const 
 	case MERGE_MISFIT:
 		stack_add_marker(w, FRAME_MARKER_MISFIT);
 		break;
+	case MERGE_SHORT:
+		stack_add_marker(w, FRAME_MARKER_SHORT);
+		break;
 	default:
 		stack_add_interpreted(w, &p->interpreted.half[f->kind - MERGE_RUNTIME].frames[f->index]);
 	}

@@ -186,12 +186,28 @@ static void runtimes_settled(struct runtimes *r)
 		r->cfg.settled(r->cfg.ctx);
 }
 
+/* When what was refused for this reason may be otherwise. */
+static uint64_t runtimes_again_ns(const struct runtimes *r, int err)
+{
+	switch (err) {
+	case -EBUSY:
+		return r->now_ns + RETRY_NS;
+	case -EIO:
+	case -ENOMEM:
+	case -ETIMEDOUT:
+		return r->now_ns + RETRY_LONG_NS;
+	default:
+		return UINT64_MAX;
+	}
+}
+
 static void runtimes_refuse(struct runtime_slot *s, int err, const char *why)
 {
 	struct runtimes *r = s->of->all;
 
 	s->state = SLOT_REFUSED;
 	s->err = err;
+	s->again_ns = runtimes_again_ns(r, err);
 	snprintf(s->why, sizeof(s->why), "%s", why && *why ? why : strerrordesc_np(-err));
 	r->cfg.ledger->runtimes_refused++;
 	if (err == -ENOTSUP && r->cfg.unknown)
@@ -254,12 +270,42 @@ static const struct decoders_ops runtimes_decoders_ops = {
 	.function = runtimes_on_function,
 };
 
+/* Which decoder is missed least: of the process that was sampled longest ago, of the group if that has too many. */
+static struct runtime_slot *runtimes_oldest_decoder(const struct runtime_process *but)
+{
+	const struct runtimes *r = but->all;
+	bool of_group = decoders_group_is_full(r->cfg.decoders, but->group);
+
+	for (struct runtime_process *p = r->last; p; p = p->prev)
+		for (uint32_t i = 0; p != but && i < p->nr; i++)
+			if (p->slot[i].decoder && (!of_group || p->group == but->group))
+				return &p->slot[i];
+	return NULL;
+}
+
+/* A process that goes on has another one when it needs it, and asks again what was not answered. */
+static bool runtimes_make_room(const struct runtime_process *for_this)
+{
+	struct runtime_slot *s = runtimes_oldest_decoder(for_this);
+
+	if (!s)
+		return false;
+	s->decoder = decoders_drop(s->decoder);
+	functions_done(&s->functions);
+	if (s->state == SLOT_ASKED)
+		runtimes_refuse(s, -EBUSY, "too many processes are being decoded");
+	return true;
+}
+
 static struct decoder *runtimes_ask(struct runtime_slot *s)
 {
 	const struct decoders_target t = {.pid = s->of->pid, .start_ns = s->of->start_ns, .exec_id = s->of->exec_id,
 					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end};
+	struct decoders *ds = s->of->all->cfg.decoders;
 
-	return decoders_attach(s->of->all->cfg.decoders, &t, s);
+	if (!decoders_has_room(ds, t.group) && !runtimes_make_room(s->of))
+		return NULL;
+	return decoders_attach(ds, &t, s);
 }
 
 /*
@@ -274,7 +320,7 @@ static struct runtime_slot *runtime_process_place(struct runtime_process *p, con
 
 		if (s->ops != ops)
 			continue;
-		if (s->state != SLOT_REFUSED || s->err != -ENOENT || s->binary == b)
+		if (s->state != SLOT_REFUSED || !(p->all->now_ns >= s->again_ns || (s->err == -ENOENT && s->binary != b)))
 			return NULL;
 		runtime_slot_done(s);
 		return s;
@@ -322,12 +368,23 @@ static void runtimes_meet_mapping(struct runtimes *r, const struct process *p, c
 	runtimes_add_slot(have, decode_runtime((uint32_t)index), m);
 }
 
+/*
+ * To start a decoder and to read a runtime's tables takes some 10 ms of CPU time: so much is not spent on a process that
+ * has ended, or may be over at any moment, as most of those that scripts start.
+ */
+static uint64_t runtimes_worth_from(const struct process *p)
+{
+	return p->exit_time_ns ? UINT64_MAX : MAX(p->start_ns, p->exec_time_ns) + RUNTIME_YOUNG_NS;
+}
+
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)
 {
 	const struct mapping *before = NULL;
 
 	r->now_ns = now_ns;
-	for (uint32_t i = 0; r->cfg.decoders && i < stack->count; i++) {
+	if (!r->cfg.decoders || now_ns < runtimes_worth_from(p))
+		return;
+	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct mapping *m = stack->frames[i].map;
 
 		if (m && m != before)
@@ -358,15 +415,17 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 
 		n->slot[i] = (struct runtime_slot){.of = n, .ops = from->ops, .binary = binary_ref(from->binary),
 						   .start = from->start, .end = from->end, .state = from->state,
-						   .found = from->found};
+						   .err = from->err, .again_ns = from->again_ns, .found = from->found};
 		if (from->found)
 			from->found->refs++;
-		if (from->state == SLOT_ASKED)
+		if (from->state == SLOT_ASKED) /* it asks for itself, from its next sample on */
 			n->slot[i].state = SLOT_REFUSED;
 	}
 	n->nr = parent->nr;
+	n->worth_ns = n->retry_ns = runtimes_worth_from(p);
 	for (uint32_t i = 0; i < n->nr; i++)
-		runtimes_decoder(&n->slot[i]);
+		if (n->slot[i].state == SLOT_READY)
+			runtimes_decoder(&n->slot[i]);
 	return n;
 }
 
@@ -374,6 +433,8 @@ bool runtimes_wait(const struct runtimes *r, const struct process *p)
 {
 	const struct runtime_process *have = runtime_process_peek(r, p);
 
+	if (have && r->now_ns < have->worth_ns)
+		return true;
 	for (uint32_t i = 0; have && i < have->nr; i++)
 		if (have->slot[i].decoder && !decoder_is_attached(have->slot[i].decoder))
 			return true;

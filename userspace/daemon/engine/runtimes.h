@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/ledger.h"
 #include "daemon/engine/decoders.h"
 #include "daemon/engine/merge.h"
@@ -26,6 +27,7 @@
 #include "unwind/unwind.h"
 
 #define RUNTIME_PROCESSES_MAX 1024
+#define RUNTIME_YOUNG_NS      (250 * NSEC_PER_MSEC) /* no decoder is started for a process as young */
 
 struct runtimes;
 
@@ -47,8 +49,8 @@ void runtimes_limit(struct runtimes *r, size_t bytes_max);
 /* The process' stack has frames in these mappings: asks for a decoder where a file of them holds a runtime. */
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns);
 /*
- * Whether a decoder of the process is still to attach. A fork keeps its parent's
- * walks until then, if it gets no plan of its own.
+ * Whether a decoder of the process is still to attach, or to be asked for. A fork
+ * keeps its parent's walks until then, if it gets no plan of its own.
  */
 bool runtimes_wait(const struct runtimes *r, const struct process *p);
 /* The walks of this process, if they are known and p->walks is another generation; false: nothing to send. */

@@ -63,7 +63,17 @@ static void runtimes_forget(struct runtime_slot *s, const struct runtime_frame *
 	}
 }
 
-/* Functions that were never met, all of a stack together. In a replay the answers arrive during the call. */
+/*
+ * A program that makes code again and again, as closures and strings to evaluate, has new functions for ever: those that
+ * it had are given up where they are too many, or exceed the bytes of all. What is in use is asked again.
+ */
+static void runtimes_keep_bounds(const struct runtimes *r, struct runtime_slot *s, uint32_t nr)
+{
+	if (s->functions.count + nr > FUNCTIONS_MAX || functions_bytes() > r->cfg.bytes_max)
+		functions_done(&s->functions);
+}
+
+/* Functions that are to be asked for, all of a stack together. In a replay the answers arrive during the call. */
 static void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
 {
 	uint32_t taken;
@@ -72,7 +82,7 @@ static void runtimes_want(struct runtimes *r, struct runtime_slot *s, const stru
 		return;
 	r->nr_wanted = 0;
 	for (uint32_t i = 0; i < nr; i++)
-		if (f[i].key && !functions_find(&s->functions, &f[i]) && functions_add(&s->functions, &f[i]))
+		if (f[i].key && functions_want(&s->functions, &f[i]))
 			r->wanted[r->nr_wanted++] = f[i];
 	taken = (uint32_t)decoders_decode(s->decoder, r->wanted, r->nr_wanted);
 	runtimes_forget(s, &r->wanted[taken], r->nr_wanted - taken);
@@ -125,11 +135,13 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 {
 	uint32_t nr = runtimes_read(s, w, with, r->read);
 
+	runtimes_keep_bounds(r, s, nr);
 	runtimes_want(r, s, r->read, nr);
 	if (!final && runtimes_is_pending(s, r->read, nr))
 		return -EAGAIN;
 	*ret = (struct runtimes_half){.frames = r->frames[index], .flags = r->flags[index], .nr = nr,
-				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames};
+				      .whole = w->end == OTP_WALK_END_DONE && nr == w->frames &&
+					       !(nr && r->read[nr - 1].flags & RUNTIME_INNER)};
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct runtime_frame *f = &r->read[i];
 

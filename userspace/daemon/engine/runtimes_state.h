@@ -11,6 +11,7 @@
 #include "daemon/engine/runtimes.h"
 
 #define RETRY_NS (10 * NSEC_PER_SEC) /* a decoder that could not be had */
+#define RETRY_LONG_NS (600 * NSEC_PER_SEC) /* one that failed again and again, perhaps for want of CPU time */
 
 struct loop_range { uint64_t start, end; };
 
@@ -33,6 +34,7 @@ struct runtime_slot { /* one runtime of one process */
 	enum slot_state state;
 	bool vouched; /* a decoder of this very process made the plan: the monitor sets no other */
 	int err; /* REFUSED */
+	uint64_t again_ns; /* REFUSED: when to ask again; UINT64_MAX: never */
 	char why[RUNTIME_WHY_MAX];
 	struct attachment *found; /* READY; owned reference */
 	struct decoder *decoder;  /* owned; NULL: none now */
@@ -47,6 +49,7 @@ struct runtime_process {
 	uint64_t start_ns, exec_id, group;
 	uint32_t generation; /* of its walks; 0: none yet */
 	uint32_t nr;
+	uint64_t worth_ns; /* of a fork: before, no decoder is asked for */
 	uint64_t retry_ns;
 	struct runtime_slot slot[OTP_WALK_PLANS];
 };

@@ -79,7 +79,7 @@ static uint64_t cost_sideband_bytes(const struct sampler *s)
 static uint64_t cost_all_memory(const struct workers *w, const struct sampler *s)
 {
 	uint64_t sum = process_bytes(getpid()) + process_bytes(w->engine.pid) + process_bytes(w->net.pid) +
-		       process_bytes(w->indexer.pid) + process_bytes(w->fetcher.pid);
+		       process_bytes(w->hub.pid) + process_bytes(w->indexer.pid) + process_bytes(w->fetcher.pid);
 
 	for (int i = 0; i < OPENERS; i++)
 		sum += process_bytes(w->opener[i].pid);
@@ -136,6 +136,7 @@ void cost_cpu(struct cost *cost, const struct workers *w, const struct sampler *
 	c->monitor_cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	cost_worker_time(&w->engine, &c->engine_cpu_ns);
 	cost_worker_time(&w->net, &c->net_cpu_ns);
+	cost_worker_time(&w->hub, &c->hub_cpu_ns);
 	for (int i = 0; i < OPENERS; i++)
 		openers += cpu_ns(w->opener[i].pid);
 	for (int i = 0; i < DECODERS; i++)
@@ -148,7 +149,7 @@ uint64_t cost_cpu_ns(const struct cost *cost)
 {
 	const struct status_cost *c = &cost->figures;
 
-	return c->kernel_ns + c->monitor_cpu_ns + c->engine_cpu_ns + c->net_cpu_ns + c->opener_cpu_ns;
+	return c->kernel_ns + c->monitor_cpu_ns + c->engine_cpu_ns + c->net_cpu_ns + c->hub_cpu_ns + c->opener_cpu_ns;
 }
 
 uint64_t cost_files_ns(const struct cost *cost)

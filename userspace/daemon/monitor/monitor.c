@@ -70,6 +70,19 @@ static void monitor_take_question(struct monitor *m, struct ipc_message *msg)
 		asks_add(&m->asks, ASKER_ENGINE, msg);
 }
 
+static void monitor_read(struct monitor *m, struct worker *w, struct ipc_message *msg);
+
+/*
+ * What a decoder told the engine, it told the monitor before: that it vouches for a walk, which the engine sets next. So
+ * that is heard first, whichever socket comes first.
+ */
+static void monitor_hear_decoders(struct monitor *m)
+{
+	for (int i = 0; i < DECODERS; i++)
+		if (m->workers.decoder[i].sock >= 0)
+			monitor_read(m, &m->workers.decoder[i], &m->aside);
+}
+
 static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 {
 	switch (msg->head.type) {
@@ -80,6 +93,7 @@ static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 		monitor_take_question(m, msg);
 		break;
 	case IPC_DECODER_END:
+		monitor_hear_decoders(m);
 		decoder_jobs_end(m, msg);
 		break;
 	case IPC_HINT:
@@ -89,6 +103,7 @@ static void monitor_from_engine(struct monitor *m, struct ipc_message *msg)
 		plans_set(m, msg);
 		break;
 	case IPC_WALK:
+		monitor_hear_decoders(m);
 		walks_set(m, msg);
 		break;
 	case IPC_RELOADED:
@@ -156,6 +171,8 @@ static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_mes
 		monitor_from_engine(m, msg);
 	else if (w->kind == WORKER_NET)
 		monitor_from_net(m, msg);
+	else if (w->kind == WORKER_HUB)
+		hub_link_from(m, msg);
 	else if (w->kind == WORKER_INDEXER)
 		monitor_from_indexer(m, msg);
 	else if (w->kind == WORKER_FETCHER)
@@ -167,28 +184,33 @@ static void monitor_dispatch(struct monitor *m, struct worker *w, struct ipc_mes
 	ipc_close_fds(msg);
 }
 
-static void monitor_read_worker(struct monitor *m, struct worker *w)
+static void monitor_read(struct monitor *m, struct worker *w, struct ipc_message *msg)
 {
 	int r = 1;
 
 	for (int i = 0; i < MESSAGES_TURN && w->sock >= 0; i++) {
 		/* An opener answers questions of the monitor itself by a memfd, the others have none to pass. */
-		r = w->kind == WORKER_OPENER ? ipc_receive(w->sock, &m->message) :
-					       ipc_receive_plain(w->sock, &m->message);
+		r = w->kind == WORKER_OPENER ? ipc_receive(w->sock, msg) : ipc_receive_plain(w->sock, msg);
 		if (r != 1)
 			break;
-		if (monitor_is_repeated(w, &m->message))
-			ipc_close_fds(&m->message);
+		if (monitor_is_repeated(w, msg))
+			ipc_close_fds(msg);
 		else
-			monitor_dispatch(m, w, &m->message);
+			monitor_dispatch(m, w, msg);
 	}
 	if (r == 1 || r == -EAGAIN)
 		return;
 	if (r < 0)
 		log_warn("%s (pid %d) sent a malformed message (%s): it is killed", worker_name(w), w->pid,
 			 strerror(-r));
-	/* A worker that closes its socket is killed. */
+	/* A worker that closes its socket ends, or is killed. */
 	worker_kill(w);
+	worker_hang_up(w);
+}
+
+void monitor_hear(struct monitor *m, struct worker *w)
+{
+	monitor_read(m, w, &m->message);
 }
 
 /* The end, in steps: sampling, engine, net. */
@@ -298,6 +320,7 @@ static void monitor_end_openers(struct monitor *m)
 {
 	for (int i = 0; i < OPENERS; i++)
 		worker_kill(&m->workers.opener[i]);
+	worker_kill(&m->workers.hub);
 	worker_kill(&m->workers.indexer);
 	worker_kill(&m->workers.fetcher);
 	for (int i = 0; i < DECODERS; i++)
@@ -409,7 +432,7 @@ static int monitor_timeout_ms(const struct monitor *m)
 	return next <= now ? 0 : (int)MIN((next - now + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 1000);
 }
 
-enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_DECODER = POLL_OPENER + OPENERS, POLL_QUERY = POLL_DECODER + DECODERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
+enum { POLL_SIGNAL, POLL_STATUS, POLL_UEVENT, POLL_TARGETS, POLL_ENGINE, POLL_NET, POLL_HUB, POLL_INDEXER, POLL_FETCHER, POLL_OPENER, POLL_DECODER = POLL_OPENER + OPENERS, POLL_QUERY = POLL_DECODER + DECODERS, POLL_NR = POLL_QUERY + QUERY_POLLS };
 
 static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 {
@@ -419,6 +442,7 @@ static void monitor_fill_poll(const struct monitor *m, struct pollfd p[POLL_NR])
 	p[POLL_TARGETS] = (struct pollfd){targets_poll_fd(m), POLLIN, 0};
 	p[POLL_ENGINE] = (struct pollfd){m->workers.engine.sock, POLLIN, 0};
 	p[POLL_NET] = (struct pollfd){m->workers.net.sock, POLLIN, 0};
+	p[POLL_HUB] = (struct pollfd){m->workers.hub.sock, POLLIN, 0};
 	p[POLL_INDEXER] = (struct pollfd){m->workers.indexer.sock, POLLIN, 0};
 	p[POLL_FETCHER] = (struct pollfd){m->workers.fetcher.sock, POLLIN, 0};
 	for (int i = 0; i < OPENERS; i++)
@@ -434,19 +458,21 @@ static void monitor_handle(struct monitor *m, const struct pollfd p[POLL_NR])
 	const short readable = POLLIN | POLLHUP | POLLERR;
 
 	if (p[POLL_ENGINE].revents & readable)
-		monitor_read_worker(m, &m->workers.engine);
+		monitor_hear(m, &m->workers.engine);
 	if (p[POLL_NET].revents & readable)
-		monitor_read_worker(m, &m->workers.net);
+		monitor_hear(m, &m->workers.net);
+	if (p[POLL_HUB].revents & readable)
+		monitor_hear(m, &m->workers.hub);
 	if (p[POLL_INDEXER].revents & readable)
-		monitor_read_worker(m, &m->workers.indexer);
+		monitor_hear(m, &m->workers.indexer);
 	if (p[POLL_FETCHER].revents & readable)
-		monitor_read_worker(m, &m->workers.fetcher);
+		monitor_hear(m, &m->workers.fetcher);
 	for (int i = 0; i < OPENERS; i++)
 		if (p[POLL_OPENER + i].revents & readable)
-			monitor_read_worker(m, &m->workers.opener[i]);
+			monitor_hear(m, &m->workers.opener[i]);
 	for (int i = 0; i < DECODERS; i++)
 		if (p[POLL_DECODER + i].revents & readable)
-			monitor_read_worker(m, &m->workers.decoder[i]);
+			monitor_hear(m, &m->workers.decoder[i]);
 	if (p[POLL_STATUS].revents)
 		status_server_accept(m);
 	queries_handle(m, &p[POLL_QUERY]);

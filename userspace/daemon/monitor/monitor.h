@@ -22,6 +22,7 @@
 #include "daemon/monitor/fetch_jobs.h"
 #include "daemon/monitor/guard_run.h"
 #include "daemon/monitor/hotplug.h"
+#include "daemon/monitor/hub_link.h"
 #include "daemon/monitor/index_jobs.h"
 #include "daemon/monitor/peers.h"
 #include "daemon/monitor/plans.h"
@@ -60,6 +61,7 @@ struct monitor {
 	struct hotplug hotplug;
 
 	uint8_t ticket_key[TICKET_KEY];
+	char hub_token[HUB_TOKEN + 1]; /* "": none */
 	struct workers workers;
 	struct books books;
 	struct peers peers;
@@ -74,6 +76,7 @@ struct monitor {
 	struct queries *queries; /* of query.sock; owned; NULL: not open */
 
 	struct ipc_message message; /* the one being handled */
+	struct ipc_message aside;   /* one of a decoder, while one of the engine is handled */
 };
 
 /* 0, or negative errno, already logged. */
@@ -82,6 +85,8 @@ void monitor_close(struct monitor *m); /* frees it */
 int monitor_begin_sampling(struct monitor *m); /* when the engine is ready */
 /* Makes the configuration texts for workers: with secrets for net, without for the others. */
 int monitor_open_config(struct monitor *m);
+/* Takes what this worker has sent. */
+void monitor_hear(struct monitor *m, struct worker *w);
 /* To systemd. */
 void monitor_notify_ready(const struct monitor *m);
 void monitor_notify_status(const struct monitor *m); /* after a change of mode or rate */

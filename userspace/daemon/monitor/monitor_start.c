@@ -172,6 +172,8 @@ static int monitor_prepare_roots(struct monitor *m)
 
 	if (!err)
 		err = sandbox_user_net(m->config, true, &user);
+	if (!err && m->config->hub_listen)
+		err = sandbox_user_hub(m->config, true, &user);
 	if (err)
 		return monitor_start_failed("no user for a worker", err);
 	err = sandbox_prepare(m->config);
@@ -191,6 +193,8 @@ static int monitor_prepare_workers(struct monitor *m)
 	if (!err)
 		err = monitor_open_config(m);
 	if (!err)
+		err = hub_link_open(m);
+	if (!err)
 		err = index_jobs_open(m);
 	if (!err)
 		err = fetch_jobs_open(m);
@@ -204,7 +208,8 @@ static void monitor_announce(const struct monitor *m)
 		   (unsigned long long)(m->config->interval_ns / NSEC_PER_MSEC));
 	for (uint32_t i = 0; i < m->config->nr_exporters; i++)
 		log_tagged(&(struct log_tag){.destination = m->config->exporters[i].name}, LOG_LEVEL_INFO,
-			   "exporting to %s: %s", m->config->exporters[i].name, m->config->exporters[i].endpoint);
+			   "exporting to %s: %.*s", m->config->exporters[i].name,
+			   config_endpoint_shown(m->config->exporters[i].endpoint), m->config->exporters[i].endpoint);
 	if (m->config->exporter_is_default)
 		log_warn("no exporter is configured: trying OpenTelemetry's default endpoint, %s",
 			 m->config->exporters[0].endpoint);
@@ -290,6 +295,7 @@ void monitor_close(struct monitor *m)
 	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->capture_fd};
 
 
+	hub_link_close(m);
 	status_server_close(m);
 	queries_close(m);
 	asks_done(&m->asks);

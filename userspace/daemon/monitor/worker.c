@@ -19,6 +19,7 @@
 
 #define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more samples than that */
+#define HUB_BACK_OFF_MAX_NS (60 * NSEC_PER_SEC) /* nothing is lost without it: its port may be in use for days */
 #define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after this long a death does not count as a repeated one */
 #define FAIR_LIFE	4		    /* after a life of so many pauses the next pause is shorter, not longer */
 #define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a message for this long a worker hangs */
@@ -36,7 +37,8 @@
 
 static const char *const worker_names[] = {
 	[WORKER_ENGINE] = "engine", [WORKER_NET] = "net", [WORKER_OPENER] = "opener",
-	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher", [WORKER_DECODER] = "decoder"};
+	[WORKER_INDEXER] = "indexer", [WORKER_FETCHER] = "fetcher", [WORKER_DECODER] = "decoder",
+	[WORKER_HUB] = "hub"};
 
 /* The variables that a worker inherits. A proxy's URL may hold a password: only those with a network get it. */
 static const struct {
@@ -164,12 +166,12 @@ int worker_start(struct worker *w)
 
 static uint64_t worker_next_pause(const struct worker *w, uint64_t life)
 {
-	uint64_t pause = w->back_off_ns;
+	uint64_t pause = w->back_off_ns, longest = w->kind == WORKER_HUB ? HUB_BACK_OFF_MAX_NS : BACK_OFF_MAX_NS;
 
 	if (life > GOOD_LIFE_NS || !pause)
 		return BACK_OFF_MIN_NS;
 	pause = w->ready && life > FAIR_LIFE * pause ? pause / 2 : pause * 2;
-	return MAX(MIN(pause, BACK_OFF_MAX_NS), BACK_OFF_MIN_NS);
+	return MAX(MIN(pause, longest), BACK_OFF_MIN_NS);
 }
 
 /*
@@ -184,7 +186,7 @@ void worker_pause(struct worker *w, uint64_t now)
 
 bool worker_is_disposable(const struct worker *w)
 {
-	return w->kind != WORKER_ENGINE && w->kind != WORKER_NET;
+	return w->kind != WORKER_ENGINE && w->kind != WORKER_NET && w->kind != WORKER_HUB;
 }
 
 /*
@@ -256,6 +258,13 @@ void worker_kill(struct worker *w)
 	kill(w->pid, SIGKILL);
 	if (!w->killed_ns)
 		w->killed_ns = clock_now_ns();
+}
+
+void worker_hang_up(struct worker *w)
+{
+	if (w->sock >= 0)
+		close(w->sock);
+	w->sock = -1;
 }
 
 void worker_how_ended(int status, char to[64])

@@ -19,12 +19,13 @@
 
 #include "daemon/ipc.h"
 
-enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER, WORKER_DECODER };
+enum worker_kind { WORKER_ENGINE, WORKER_NET, WORKER_OPENER, WORKER_INDEXER, WORKER_FETCHER, WORKER_DECODER,
+		   WORKER_HUB };
 
 struct worker {
 	enum worker_kind kind;
 	pid_t pid; /* 0: not running */
-	int sock;  /* -1: not running */
+	int sock;  /* -1: not running, or hung up */
 	bool ready;
 	bool asked;	       /* to stop */
 	bool exited;	       /* has exited after that */
@@ -47,6 +48,11 @@ bool worker_is_disposable(const struct worker *w);
 
 int worker_start(struct worker *w); /* makes process and socket; sends nothing yet */
 void worker_kill(struct worker *w); /* workers_reap handles its end */
+/*
+ * Closes the socket: nothing more is sent or read. One whose process closed its
+ * end would be readable in every turn until the process has ended.
+ */
+void worker_hang_up(struct worker *w);
 /* Whether it was silent for longer than it may be. */
 bool worker_hangs(const struct worker *w, uint64_t now);
 /*

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/kallsyms_open.h"
 #include "base/log.h"
+#include "daemon/monitor/hub_link.h"
 #include "daemon/monitor/monitor.h"
 
 #define LAST_STARTS 2 /* of an unfinished worker, while we stop */
@@ -21,6 +22,7 @@ void workers_init(struct workers *w)
 {
 	worker_init(&w->engine, WORKER_ENGINE);
 	worker_init(&w->net, WORKER_NET);
+	worker_init(&w->hub, WORKER_HUB);
 	worker_init(&w->indexer, WORKER_INDEXER);
 	worker_init(&w->fetcher, WORKER_FETCHER);
 	for (int i = 0; i < OPENERS; i++)
@@ -101,8 +103,10 @@ static int workers_hand_over_engine(struct monitor *m)
 		err = workers_send_kallsyms(m);
 	if (!err)
 		err = targets_send_watch(m);
-	if (!err)
+	if (!err) {
 		peers_engine_started(&m->peers);
+		hub_link_make(m);
+	}
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
@@ -118,9 +122,24 @@ static int workers_hand_over_net(struct monitor *m)
 	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
 }
 
+static int workers_hand_over_hub(struct monitor *m)
+{
+	struct worker *w = &m->workers.hub;
+	int err = worker_send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
+
+	if (!err)
+		err = worker_send_patiently(w, IPC_TOKEN, m->hub_token, strlen(m->hub_token), -1);
+	if (!err)
+		hub_link_make(m);
+	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
+}
+
 static int workers_hand_over(struct monitor *m, struct worker *w)
 {
 	int err;
+
+	if (w->kind == WORKER_HUB)
+		return workers_hand_over_hub(m);
 
 	if (w->kind == WORKER_ENGINE)
 		return workers_hand_over_engine(m);
@@ -175,6 +194,8 @@ bool workers_may_start(const struct monitor *m, const struct worker *w)
 		return m->phase == PHASE_RUN && fetch_jobs_wait(m);
 	if (w->kind == WORKER_DECODER)
 		return m->phase == PHASE_RUN && decoder_jobs_wait(m) && m->workers.abandoned < ABANDONED_MAX;
+	if (w->kind == WORKER_HUB)
+		return m->phase == PHASE_RUN && m->config->hub_listen;
 	if (m->phase == PHASE_RUN)
 		return true;
 	return m->phase == PHASE_STOP_ENGINE && m->sampler.sampling && w->last_starts < LAST_STARTS;
@@ -222,7 +243,7 @@ static void workers_on_job_end(struct monitor *m, struct worker *w, int status)
 	worker_how_ended(status, how);
 	if (status && !(kind == WORKER_DECODER && w->killed_ns))
 		log_info("%s (pid %d) %s", worker_name(w), w->pid, how);
-	close(w->sock);
+	worker_hang_up(w);
 	*w = (struct worker){.kind = kind, .sock = -1, .next_start_ns = clock_now_ns()};
 	if (kind == WORKER_FETCHER) {
 		fetch_jobs_fetcher_ended(m);
@@ -243,8 +264,7 @@ static void workers_on_service_end(struct monitor *m, struct worker *w, int stat
 	char how[64];
 
 	worker_how_ended(status, how);
-	close(w->sock);
-	w->sock = -1;
+	worker_hang_up(w);
 	w->exited = w->exited || asked;
 	if (!asked) {
 		worker_pause(w, now);
@@ -258,7 +278,7 @@ static void workers_on_service_end(struct monitor *m, struct worker *w, int stat
 		workers_on_engine_end(m);
 	else if (w->kind == WORKER_NET)
 		workers_on_net_end(m);
-	else
+	else if (w->kind == WORKER_OPENER)
 		asks_opener_died(&m->asks, (int)(w - m->workers.opener), false);
 }
 
@@ -329,6 +349,7 @@ void workers_run(struct monitor *m, uint64_t now)
 		workers_run_one(m, &m->workers.opener[i], now);
 	workers_run_one(m, &m->workers.net, now);
 	workers_run_one(m, &m->workers.engine, now);
+	workers_run_one(m, &m->workers.hub, now);
 	workers_run_one(m, &m->workers.indexer, now);
 	workers_run_one(m, &m->workers.fetcher, now);
 	for (int i = 0; i < DECODERS; i++)
@@ -337,7 +358,7 @@ void workers_run(struct monitor *m, uint64_t now)
 
 uint64_t workers_next_ns(const struct workers *w)
 {
-	const struct worker *all[] = {&w->engine, &w->net, &w->opener[0], &w->opener[1]};
+	const struct worker *all[] = {&w->engine, &w->net, &w->hub, &w->opener[0], &w->opener[1]};
 	uint64_t now = clock_now_ns(), next = UINT64_MAX;
 
 	/* A worker that is due and was not started waits for a message or a death, not for the clock. */
@@ -352,8 +373,7 @@ uint64_t workers_next_ns(const struct workers *w)
 void workers_abandon(struct workers *all, struct worker *w)
 {
 	worker_kill(w);
-	close(w->sock);
-	w->sock = -1;
+	worker_hang_up(w);
 	w->pid = 0;
 	w->ready = false;
 	w->restarts++;
@@ -367,6 +387,8 @@ static struct worker *workers_find(struct workers *w, pid_t pid)
 		return &w->engine;
 	if (w->net.pid == pid)
 		return &w->net;
+	if (w->hub.pid == pid)
+		return &w->hub;
 	if (w->indexer.pid == pid)
 		return &w->indexer;
 	if (w->fetcher.pid == pid)

@@ -16,7 +16,7 @@
 #define ABANDONED_MAX 32
 
 struct workers {
-	struct worker engine, net, opener[OPENERS], indexer, fetcher, decoder[DECODERS];
+	struct worker engine, net, hub, opener[OPENERS], indexer, fetcher, decoder[DECODERS];
 	uint32_t abandoned;	     /* killed, but no signal ends them: they wait for a file server */
 	uint64_t disposable_past_ns; /* CPU of disposable ones that ended */
 };

@@ -198,6 +198,18 @@ static void prom_workloads(const struct status *s, struct buf *to)
 	}
 }
 
+static void prom_decoders(const struct ledger_engine *e, struct buf *to)
+{
+	prom_one(to, "decoders", "gauge", "Processes that read the memory of interpreters now.", e->decoders_live);
+	prom_one(to, "decoders_waiting", "gauge", "Interpreters whose memory is to be read, and that wait.", e->decoders_waiting);
+	prom_one(to, "decoders_started_total", "counter", "Processes that read the memory of an interpreter.",
+		 e->decoders_started);
+	prom_one(to, "decoders_late_total", "counter", "Those that did not answer in time.", e->decoders_late);
+	prom_one(to, "decoders_died_total", "counter", "Those that ended in a question.", e->decoders_died);
+	prom_one(to, "functions_decoded_total", "counter", "Functions of interpreters that were read.", e->functions_decoded);
+	prom_one(to, "functions_failed_total", "counter", "Those that could not be read, or were gone.", e->functions_failed);
+}
+
 static void prom_interpreted(const struct ledger_engine *e, struct buf *to)
 {
 	prom_one(to, "runtimes_total", "counter", "Runtimes of processes whose frames are walked.", e->runtimes_attached);
@@ -211,6 +223,7 @@ static void prom_interpreted(const struct ledger_engine *e, struct buf *to)
 	prom_one(to, "walk_frames_unknown_total", "counter", "Those whose function could not be read.", e->walk_frames_unknown);
 	prom_one(to, "walk_loop_leaves_total", "counter", "Stacks whose innermost native frame is an interpreter's loop.",
 		 e->loop_leaves);
+	prom_decoders(e, to);
 }
 
 static void prom_quality(const struct status *s, struct buf *to)
@@ -247,6 +260,7 @@ static void prom_cost(const struct status *s, struct buf *to)
 	prom_seconds(to, "opener", s->cost.opener_cpu_ns);
 	prom_seconds(to, "engine", s->cost.engine_cpu_ns);
 	prom_seconds(to, "net", s->cost.net_cpu_ns);
+	prom_seconds(to, "hub", s->cost.hub_cpu_ns);
 	prom_seconds(to, "kernel", s->cost.kernel_ns);
 	prom_one_seconds(to, "files_cpu_seconds_total", "counter",
 			 "The part of otprof_cpu_seconds_total that reads programs and their debug files.", s->cost.files_cpu_ns);
@@ -258,7 +272,7 @@ static void prom_cost(const struct status *s, struct buf *to)
 	prom_one(to, "memory_bytes", "gauge", "Memory of otprof itself, kernel buffers included.",
 		 s->cost.memory_bytes);
 	prom_family(to, "worker_restarts_total", "counter", "Restarts of a worker.");
-	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(s->workers) && s->workers[i].name; i++)
 		prom_labelled(to, "worker_restarts_total", "worker", s->workers[i].name, s->workers[i].restarts);
 	prom_one(to, "ring_peak_bytes", "gauge", "Largest unread part of the ring.", s->ledger.engine.ring_peak_bytes);
 	prom_one(to, "sideband_lost_total", "counter", "Side-band records lost.", s->ledger.engine.sideband_lost);

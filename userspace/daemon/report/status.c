@@ -242,6 +242,19 @@ static void status_write_workloads(struct json *j, const struct ledger_engine *e
 	json_close_list(j);
 }
 
+static void status_write_decoders(struct json *j, const struct ledger_engine *e)
+{
+	json_open(j, "decoders");
+	json_number(j, "live", e->decoders_live);
+	json_number(j, "waiting", e->decoders_waiting);
+	json_number(j, "started", e->decoders_started);
+	json_number(j, "late", e->decoders_late);
+	json_number(j, "died", e->decoders_died);
+	json_number(j, "functions", e->functions_decoded);
+	json_number(j, "functions_failed", e->functions_failed);
+	json_close(j);
+}
+
 static void status_write_interpreted(struct json *j, const struct ledger_engine *e)
 {
 	json_open(j, "interpreted");
@@ -255,6 +268,7 @@ static void status_write_interpreted(struct json *j, const struct ledger_engine 
 	json_number(j, "frames", e->walk_frames);
 	json_number(j, "frames_unknown", e->walk_frames_unknown);
 	json_number(j, "loop_leaves", e->loop_leaves);
+	status_write_decoders(j, e);
 	json_close(j);
 }
 
@@ -292,6 +306,7 @@ static void status_write_cost(struct json *j, const struct status *s)
 	json_number(j, "files_cpu_ns", s->cost.files_cpu_ns);
 	json_number(j, "engine_cpu_ns", s->cost.engine_cpu_ns);
 	json_number(j, "net_cpu_ns", s->cost.net_cpu_ns);
+	json_number(j, "hub_cpu_ns", s->cost.hub_cpu_ns);
 	json_number(j, "memory_bytes", s->cost.memory_bytes);
 	json_close(j);
 }
@@ -355,7 +370,7 @@ static void status_write_debuginfod(struct json *j, const struct status *s)
 static void status_write_workers(struct json *j, const struct status *s)
 {
 	json_open(j, "workers");
-	for (size_t i = 0; i < ARRAY_SIZE(s->workers); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(s->workers) && s->workers[i].name; i++) {
 		json_open(j, s->workers[i].name);
 		json_number(j, "pid", (uint64_t)s->workers[i].pid);
 		json_number(j, "restarts", s->workers[i].restarts);

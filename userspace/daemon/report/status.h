@@ -26,7 +26,7 @@ struct status_cost {
 	uint64_t kernel_limit_ns;	 /* the bound of one tick's copy of an unknown program's stack */
 	uint64_t kernel_limit_bytes;	 /* otp_defaults.tick_bytes; 0: no bound */
 	uint64_t stats_ns, stats_runs;	 /* measured by the kernel, where that is enabled */
-	uint64_t monitor_cpu_ns, engine_cpu_ns, net_cpu_ns, opener_cpu_ns;
+	uint64_t monitor_cpu_ns, engine_cpu_ns, net_cpu_ns, hub_cpu_ns, opener_cpu_ns;
 	uint64_t files_cpu_ns; /* the part of these that reads files */
 	uint64_t memory_bytes; /* PSS of all processes, ring, maps, side-band buffers */
 };
@@ -63,7 +63,7 @@ struct status {
 	uint64_t missed_before; /* as reported the last time: the figure never falls */
 	struct ledger_sum ledger;
 	struct status_cost cost;
-	struct status_worker workers[2];
+	struct status_worker workers[3]; /* without the hub where it is off: its name is NULL */
 	uint64_t asks, asks_refused, asks_timed_out, plans_set, plans_refused;
 	const struct ledger_view *view; /* borrowed: counters by CPU */
 	uint32_t rate_hz; /* in force */

@@ -57,6 +57,7 @@ static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, C
  * RLIMIT_DATA, since RLIMIT_AS would count the ring and the buffers of all CPUs too, which are mapped, not allocated.
  */
 #define ENGINE_MEMORY (1ull << 30)
+#define HUB_MEMORY    (512ull << 20) /* and its slots and requests, twice */
 #define NET_MEMORY    (1ull << 30) /* and the queues, whose bounds the configuration has */
 #define OPENER_MEMORY (256ull << 20)
 #define FILE_BYTES    (1ull << 30) /* a memfd, a request in a file; also a log that standard error is redirected to */
@@ -393,6 +394,33 @@ static int sandbox_close_rightless(const char *role, const struct config *c, con
 	if (!err)
 		err = filter();
 	return err ? sandbox_failed(role, err) : 0;
+}
+
+/* What slots and requests may take, twice: a slot that is made smaller exists twice for that time. */
+static rlim_t sandbox_hub_memory(const struct config *c)
+{
+	return HUB_MEMORY + 2 * c->hub.max_slots * c->hub.slot_max_bytes + 16 * c->hub_receive_bytes;
+}
+
+static int sandbox_limit_hub(void)
+{
+	int err = sandbox_set_limit(RLIMIT_NOFILE, FILES_OTHER);
+
+	return err ? err : sandbox_set_limit(RLIMIT_NPROC, 0);
+}
+
+int sandbox_hub(const struct config *c)
+{
+	struct sandbox_user user;
+	int err = sandbox_limit_memory(sandbox_hub_memory(c), FILE_BYTES);
+
+	if (err)
+		return sandbox_failed("hub's limits", err);
+	if (sandbox_ordinary())
+		return sandbox_close_ordinary("hub", FILES_OTHER, 0, seccomp_hub);
+	err = sandbox_user_hub(c, false, &user);
+	return err ? sandbox_failed("hub's user", err) :
+		     sandbox_close_rightless("hub", c, &user, sandbox_limit_hub, seccomp_hub);
 }
 
 int sandbox_indexer(const struct config *c)

@@ -23,6 +23,7 @@
 
 int sandbox_engine(const struct config *c, bool captures); /* captures: it has a file to write without a bound */
 int sandbox_net(const struct config *c);
+int sandbox_hub(const struct config *c); /* it keeps the sockets that it has, and accepts connections */
 int sandbox_opener(const struct config *c);
 int sandbox_indexer(const struct config *c);
 int sandbox_fetcher(const struct config *c);
@@ -50,6 +51,7 @@ struct sandbox_user {
 };
 int sandbox_user_engine(const struct config *c, bool warn, struct sandbox_user *ret);
 int sandbox_user_net(const struct config *c, bool warn, struct sandbox_user *ret);
+int sandbox_user_hub(const struct config *c, bool warn, struct sandbox_user *ret);
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret); /* an unused id, another for each below */
 int sandbox_user_indexer(const struct config *c, struct sandbox_user *ret);
 int sandbox_user_fetcher(const struct config *c, struct sandbox_user *ret);

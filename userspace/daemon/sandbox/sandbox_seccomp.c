@@ -60,6 +60,12 @@ static const int net_calls[] = {
 	SCMP_SYS(sendfile), SCMP_SYS(fadvise64),
 };
 
+/* A server on a socket that listens already: it opens no file, makes no socket and connects to nobody. */
+static const int hub_calls[] = {
+	SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt),
+	SCMP_SYS(setsockopt),
+};
+
 /* A client: it does not listen, creates no file, and opens for reading only. */
 static const int fetcher_calls[] = {
 	SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access), SCMP_SYS(faccessat),
@@ -237,6 +243,17 @@ static int net_rules(scmp_filter_ctx ctx)
 	return network_rules(ctx, net_calls, ARRAY_SIZE(net_calls));
 }
 
+static int hub_rules(scmp_filter_ctx ctx)
+{
+	int err = common_rules(ctx);
+
+	if (!err)
+		err = allow_all(ctx, hub_calls, ARRAY_SIZE(hub_calls));
+	if (!err)
+		err = allow_ioctls(ctx);
+	return err ? err : allow_fstat(ctx);
+}
+
 #define NO_WRITING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)
 
 static int allow_reading(scmp_filter_ctx ctx)
@@ -299,6 +316,11 @@ int seccomp_engine(void)
 int seccomp_net(void)
 {
 	return sandbox_load_filter(net_rules);
+}
+
+int seccomp_hub(void)
+{
+	return sandbox_load_filter(hub_rules);
 }
 
 int seccomp_opener(void)

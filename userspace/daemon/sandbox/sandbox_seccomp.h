@@ -11,6 +11,7 @@
 
 int seccomp_engine(void);
 int seccomp_net(void);
+int seccomp_hub(void);
 int seccomp_opener(void);
 int seccomp_indexer(void);
 int seccomp_fetcher(void);

@@ -15,9 +15,9 @@
  */
 #define SPARE_FIRST 72741
 #define SPARE_LAST  72940
-#define SPARE_STEP  6
+#define SPARE_STEP  7
 
-enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER, SPARE_FETCHER, SPARE_DECODER };
+enum { SPARE_ENGINE, SPARE_NET, SPARE_OPENER, SPARE_INDEXER, SPARE_FETCHER, SPARE_DECODER, SPARE_HUB };
 
 static bool is_unused(uid_t id)
 {
@@ -59,6 +59,11 @@ int sandbox_user_engine(const struct config *c, bool warn, struct sandbox_user *
 int sandbox_user_net(const struct config *c, bool warn, struct sandbox_user *ret)
 {
 	return find_user(c->net_user, SPARE_NET, warn, ret);
+}
+
+int sandbox_user_hub(const struct config *c, bool warn, struct sandbox_user *ret)
+{
+	return find_user(c->hub_user, SPARE_HUB, warn, ret);
 }
 
 int sandbox_user_opener(const struct config *c, struct sandbox_user *ret)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Collector, made of its public Go modules, receives a known program's
+profiles over gRPC and over HTTP by the configuration in packaging/examples:
+what it writes is what the file destination holds, sample by sample.
+COLLECTOR=build makes the Collector where there is none yet: some minutes."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import lib
+
+VERSION = "v0.159.0"
+GO = (1, 25)
+MANIFEST = os.path.join(lib.TOP, "tests", "collector", "manifest.yaml")
+EXAMPLE = os.path.join(lib.TOP, "packaging", "examples", "otel-collector.yaml")
+PLACE = os.path.join(lib.BUILD, "collector")
+BINARY = os.path.join(PLACE, "otelcol-" + VERSION)
+WHAT = "a real Collector"
+
+# Merged with the example: ports that are free, and a file in place of Pyroscope.
+MERGED = """
+receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: "127.0.0.1:0"}}}}
+exporters: {file: {path: "%s", flush_interval: 100ms}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {profiles: {receivers: [otlp], exporters: [debug, file]}}
+"""
+
+
+def go_version():
+    try:
+        said = subprocess.run(["go", "version"], capture_output=True, text=True).stdout
+    except OSError:
+        return None
+    found = re.search(r"go(\d+)\.(\d+)", said)
+    return found and (int(found[1]), int(found[2]))
+
+
+def build():
+    """otelcol, or the reason why there is none."""
+    os.makedirs(PLACE, exist_ok=True)
+    with open(MANIFEST) as f:
+        text = f.read().replace("dist:\n", "dist:\n  output_path: %s\n" % os.path.join(PLACE, "src"))
+    with open(os.path.join(PLACE, "manifest.yaml"), "w") as f:
+        f.write(text)
+    p = subprocess.run(["go", "run", "go.opentelemetry.io/collector/cmd/builder@" + VERSION, "--config", f.name],
+                       cwd=PLACE, env=dict(os.environ, GOTOOLCHAIN="local"), capture_output=True, text=True)
+    if p.returncode:
+        return "its modules cannot be had: " + p.stderr.strip()[-200:]
+    shutil.copy(os.path.join(PLACE, "src", "otelcol"), BINARY + ".new")
+    os.rename(BINARY + ".new", BINARY)
+    return None
+
+
+def have_collector():
+    if not os.path.exists(BINARY):
+        lib.need(os.environ.get("COLLECTOR") == "build", WHAT, "none is built; make check-full builds one")
+        lib.need((go_version() or (0, 0)) >= GO, WHAT, "Go %d.%d or later is not installed" % GO)
+        why = build()
+        lib.need(not why, WHAT, why)
+
+
+class Collector:
+    def __init__(self):
+        self.dir = lib.scratch()
+        self.out = os.path.join(self.dir, "got.jsonl")
+        self.log = os.path.join(self.dir, "log")
+        merged = os.path.join(self.dir, "merged.yaml")
+        with open(merged, "w") as f:
+            f.write(MERGED % self.out)
+        with open(self.log, "w") as log:
+            self.process = lib.start([BINARY, "--config", EXAMPLE, "--config", merged,
+                                      "--feature-gates=service.profilesSupport"], stdout=log, stderr=log)
+        ready = lib.wait_for(lambda: "Everything is ready" in self.said() or self.process.poll() is not None, 30)
+        lib.ok(ready and self.process.poll() is None, "the Collector starts with the example")
+        self.grpc, self.http = self.port("GRPC"), self.port("HTTP")
+
+    def said(self):
+        with open(self.log) as f:
+            return f.read()
+
+    def port(self, server):
+        found = re.search(r"Starting %s server.*?127\.0\.0\.1:(\d+)" % server, self.said())
+        return int(found[1]) if found else 0
+
+    def stop(self):
+        lib.end(self.process, 15)
+        with open(self.out) as f:
+            return [json.loads(line) for line in f]
+
+
+# Both sides as plain tuples: the Collector's JSON has references in place of some texts.
+
+class Written:
+    def __init__(self, request):
+        self.request, self.d = request, request["dictionary"]
+        self.text = lambda i: self.d["stringTable"][i]
+
+    def value(self, v):
+        if "stringValueStrindex" in v:
+            return self.text(v["stringValueStrindex"])
+        return int(v["intValue"]) if "intValue" in v else v.get("stringValue", "")
+
+    def attribute(self, a):
+        return a.get("key") or self.text(a["keyStrindex"]), self.value(a.get("value", {}))
+
+    def attributes(self, indices):
+        return dict(self.attribute(self.d["attributeTable"][i]) for i in indices)
+
+    def location(self, i):
+        at = self.d["locationTable"][i]
+        kind = self.attributes(at.get("attributeIndices", [])).get("profile.frame.type", "")
+        for line in at.get("lines", []):
+            f = self.d["functionTable"][line["functionIndex"]]
+            yield (self.text(f.get("nameStrindex", 0)), kind, int(at.get("address", 0)), int(line.get("line", 0)),
+                   self.text(f.get("filenameStrindex", 0)))
+
+    def stack(self, i):
+        return tuple(f for x in self.d["stackTable"][i].get("locationIndices", []) for f in self.location(x))
+
+    def samples(self):
+        for r in self.request["resourceProfiles"]:
+            resource = dict(self.attribute(a) for a in r["resource"]["attributes"])
+            for scope in r["scopeProfiles"]:
+                for p in scope["profiles"]:
+                    for s in p["samples"]:
+                        yield plain(resource, self.text(p["sampleType"]["typeStrindex"]), p["timeUnixNano"],
+                                    p["durationNano"], p.get("period", 0), self.stack(s["stackIndex"]),
+                                    self.attributes(s.get("attributeIndices", [])), s["values"][0])
+
+
+def plain(resource, kind, began, duration, period, stack, attributes, value):
+    return (tuple(sorted((k, str(v)) for k, v in resource.items() if isinstance(v, str) and v)), kind, int(began),
+            int(duration), int(period), stack, tuple(sorted((k, str(v)) for k, v in attributes.items())), int(value))
+
+
+def held(data):
+    for s in lib.samples_of(data):
+        p = s.profile
+        frames = tuple((name, kind, address, line, source) for name, kind, address, _, line, source in s.frames)
+        yield plain(s.resource, s.type, p.time_unix_nano, p.duration_nano, p.period, frames, s.attributes, s.count)
+
+
+def file_bodies(d):
+    return [lib.read(path) for path in sorted(lib.profile_files(d.files))]
+
+
+def compare(protocol, port_of):
+    collector = Collector()
+    busy = lib.program("shares", 600, stdout=subprocess.DEVNULL)
+    d = lib.Otprofd(hz=97, interval="500ms", exporters={
+        "files": {"endpoint": "file://FILES"},
+        "collector": {"endpoint": "http://127.0.0.1:%d" % port_of(collector), "protocol": protocol}})
+    time.sleep(4)
+    last = d.stop()
+    lib.end(busy)
+    lib.check_ledger(last, protocol, stopped=True)
+    got, bodies = collector.stop(), file_bodies(d)
+    dest = last["ledger"]["destinations"]["collector"]
+    lib.ok(dest["exported"] == last["ledger"]["destinations"]["files"]["exported"] > 0 and len(got) == len(bodies),
+           "%s: %d requests, %d samples, are exported and written" % (protocol, len(got), dest["exported"]))
+    wrong = [i for i, (a, b) in enumerate(zip(got, bodies))
+             if collections.Counter(Written(a).samples()) != collections.Counter(held(b))]
+    lib.ok(not wrong, "%s: each request's samples are the same: names, lines, values, attributes, resource %s" % (
+        protocol, wrong or ""))
+    mine = [s for a in got for s in Written(a).samples() if dict(s[0]).get("service.name") == "shares"]
+    names = {frame[0] for s in mine for frame in s[5]}
+    lib.ok({"work_half", "work_third", "work_fifth", "main"} <= names, "%s: the known program has its names (%d samples)" % (
+        protocol, sum(s[-1] for s in mine)))
+
+
+have_collector()
+compare("grpc", lambda c: c.grpc)
+compare("http", lambda c: c.http)
+lib.finish()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/go.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "process/go_table.h"
+#include "unwind/rules.h"
+
+/* What the function does to stacks; its frames may look like any other's. */
+enum go_role {
+	GO_PLAIN,
+	GO_ROOT,     /* it has no caller */
+	GO_LEAVES,   /* what it calls runs on another stack, and returns to it */
+	GO_ABANDONS, /* likewise, and never returns: a root, as to Go's own tracebacks */
+};
+
+/*
+ * By name, for Go before 1.17, whose table has no flags, and where these say too much: cgocallback
+ * leaves a copy of its frame on the stack that it goes to, mstart may have a C library's thread below it.
+ */
+static const struct {
+	const char *name;
+	enum go_role role;
+} go_roles[] = {
+	{"runtime.cgocallback", GO_PLAIN}, {"runtime.cgocallback_gofunc", GO_PLAIN}, {"runtime.mstart", GO_PLAIN},
+	{"runtime.goexit", GO_ROOT},	   {"runtime.rt0_go", GO_ROOT},		     {"runtime.systemstack", GO_LEAVES},
+	{"runtime.asmcgocall", GO_LEAVES}, {"runtime.mcall", GO_ABANDONS},	     {"runtime.morestack", GO_ABANDONS},
+};
+
+/* A name of the table may have a suffix: .abi0 */
+static bool go_is_named(const char *name, const char *want)
+{
+	size_t len = strlen(want);
+
+	return !strncmp(name, want, len) && (!name[len] || name[len] == '.');
+}
+
+static enum go_role go_role(const struct go_table *t, const struct go_function *f)
+{
+	char name[GO_NAME_MAX];
+
+	if (!f->id && !f->flags)
+		return GO_PLAIN;
+	if (go_name(t, f->name, name) == 0)
+		for (size_t i = 0; i < ARRAY_SIZE(go_roles); i++)
+			if (go_is_named(name, go_roles[i].name))
+				return go_roles[i].role;
+	/* The signal handler is a top frame as well; beyond it is the code that it interrupted. */
+	if (f->flags & GO_TOP_FRAME && f->id)
+		return GO_ROOT;
+	return f->flags & GO_WRITES_SP ? GO_LEAVES : GO_PLAIN;
+}
+
+static bool go_is_called_from(const struct arch *arch, struct binary *b, uint64_t vaddr)
+{
+	struct code code;
+
+	code_read(b, vaddr, &code);
+	return arch->after_call(&code);
+}
+
+static int go_plain_row(const struct arch *arch, const struct go_table *t, const struct go_function *f, uint64_t vaddr,
+			struct row *ret)
+{
+	uint64_t moved = 0;
+	struct go_steps s;
+	int r;
+
+	go_steps_init(&s, t, f, f->sp);
+	while ((r = go_steps_next(&s)) > 0) {
+		if (!moved && s.value)
+			moved = s.start;
+		if (vaddr >= s.end)
+			continue;
+		/* Below: it took its return address off the stack (rawVforkSyscall). */
+		if (s.value < 0 || s.value > INT32_MAX)
+			return -ENOENT;
+		arch->go(t->binary, vaddr, moved, s.value, ret);
+		return 0;
+	}
+	return r < 0 ? r : -ENOENT;
+}
+
+/* Within a function that leaves its stack, the depth is that of the stack that it came on: a guess. */
+static int go_switching_row(const struct arch *arch, const struct go_table *t, const struct go_function *f,
+			    enum go_role role, uint64_t vaddr, struct row *ret)
+{
+	int r = go_plain_row(arch, t, f, vaddr, ret);
+
+	if (r < 0)
+		return r;
+	if (!go_is_called_from(arch, t->binary, vaddr))
+		ret->flags |= ROW_GUESS;
+	else if (role == GO_ABANDONS)
+		ret->reg[ret->ra].kind = RULE_UNDEFINED;
+	else
+		ret->flags |= ROW_SWITCHED;
+	return 0;
+}
+
+int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *ret)
+{
+	const struct go_table *t = go_table_get(b);
+	struct go_function f;
+	enum go_role role;
+	int r = t ? go_function_find(t, vaddr, &f) : -ENOENT;
+
+	/* Host code that Go's linker took in has no depths. */
+	if (r < 0 || !f.sp)
+		return r < 0 ? r : -ENOENT;
+	role = go_role(t, &f);
+	if (role == GO_LEAVES || role == GO_ABANDONS)
+		return go_switching_row(arch, t, &f, role, vaddr, ret);
+	r = go_plain_row(arch, t, &f, vaddr, ret);
+	if (r == 0 && role == GO_ROOT)
+		ret->reg[ret->ra].kind = RULE_UNDEFINED;
+	return r;
+}

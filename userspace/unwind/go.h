@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of code that Go compiled or assembled, from the table that is in each of
+ * its programs (process/go_table.h): exact for prologues, for functions without
+ * a frame, and in stripped programs.
+ *
+ * Called by rules.c on a cache miss. Where a stack ends (goexit, rt0_go) the row
+ * has no return address. Where a function left its caller's stack (systemstack,
+ * asmcgocall), the row is ROW_SWITCHED.
+ * Failure: -ENOENT not Go's code, or code that the table says nothing of;
+ * -EBADMSG the table is broken. Other tables may still have a row then.
+ */
+#ifndef OTP_UNWIND_GO_H
+#define OTP_UNWIND_GO_H
+
+#include "unwind/arch.h"
+
+int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *ret);
+
+#endif

@@ -395,6 +395,27 @@ START_TEST(code_that_does_not_return_leads_to_a_root_nearby)
 }
 END_TEST
 
+/* The end of Boost.Context's make_fcontext. */
+START_TEST(fiber_ends_where_its_context_was_made)
+{
+	static const uint8_t plain[] = {0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4},
+			     cet[] = {0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4};
+
+	memcpy(tiny.image + 0x2f3e, plain, sizeof(plain));
+	memcpy(tiny.image + 0x2f7e, cet, sizeof(cet));
+	reopen();
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2f40);
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2f40);
+	word(0, BASE + 0x2f80);
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2f80);
+	tiny.image[0x2f7e + 14] = 0x90;
+	reopen();
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_str_eq(unwind_end_name(out.end), "no_rule");
+}
+END_TEST
+
 START_TEST(root_far_up_the_stack_is_not_looked_for)
 {
 	put_clone(0x2f80);
@@ -633,6 +654,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, zero_return_address_is_a_root);
 	tcase_add_test(t, entry_point_without_table_is_a_root);
 	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
+	tcase_add_test(t, fiber_ends_where_its_context_was_made);
 	tcase_add_test(t, root_far_up_the_stack_is_not_looked_for);
 	tcase_add_test(t, new_thread_begins_behind_clone);
 	tcase_add_loop_test(t, go_leaves_a_stack_whatever_its_tables_say, 0, NR(go));

@@ -249,12 +249,17 @@ static bool is_exit_of_main(const struct code *code)
 	       is_behind_function(at + 7);
 }
 
-/* Boost.Context, make_x86_64_sysv_elf_gas.S: jmp *%rbx; xor %rdi,%rdi; call _exit; hlt, returned to behind the jump. */
+/*
+ * Boost.Context, make_x86_64_sysv_elf_gas.S: jmp *%rbx; endbr64 where it is built for CET; xor %rdi,%rdi; call _exit; hlt,
+ * returned to behind the jump.
+ */
 static bool is_fcontext(const struct code *code)
 {
-	static const uint8_t head[] = {0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8};
+	static const uint8_t head[] = {0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8},
+			     cet[] = {0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x31, 0xff, 0xe8};
 
-	return code_is(code, CODE_RETURN - 2, head, sizeof(head)) && code->bytes[CODE_RETURN + 8] == 0xf4;
+	return (code_is(code, CODE_RETURN - 2, head, sizeof(head)) && code->bytes[CODE_RETURN + 8] == 0xf4) ||
+	       (code_is(code, CODE_RETURN - 2, cet, sizeof(cet)) && code->bytes[CODE_RETURN + 12] == 0xf4);
 }
 
 static bool thread_start(const struct code *code)

@@ -317,6 +317,28 @@ static bool after_call(const struct code *code)
 	return false;
 }
 
+/* Through a register, or memory without a displacement from one. */
+static bool is_plain_call(const uint8_t *end)
+{
+	for (unsigned len = 2; len <= 6; len++) {
+		uint8_t modrm = end[1 - (int)len];
+
+		if (end[-(int)len] == 0xff && indirect_length(modrm, end[2 - (int)len]) == len &&
+		    (modrm >> 6 == 3 || (modrm >> 6 == 0 && (modrm & 7) != 4)))
+			return true;
+	}
+	return false;
+}
+
+static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
+{
+	const uint8_t *end = code->bytes + CODE_RETURN;
+	int32_t rel;
+
+	memcpy(&rel, end - 4, sizeof(rel));
+	return (end[-5] == 0xe8 && ret + (uint64_t)(int64_t)rel == target) || is_plain_call(end);
+}
+
 /* Intel's numbers of registers to DWARF's (System V ABI, AMD64 supplement, figure 3.36); then none. */
 static const uint8_t dwarf_of[] = {RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8,
 				   R9,	R10, R11, R12, R13, R14, R15, INSN_NO_REG};
@@ -367,5 +389,6 @@ const struct arch arch_x86_64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
+	.may_call = may_call,
 	.returns = returns,
 };

@@ -16,6 +16,7 @@ Suite *merge_suite(void);
 
 static char result[256];
 static bool misfit;
+static uint32_t nr_runtimes = 2;
 
 static uint32_t natives(const char *text, struct merge_native *to)
 {
@@ -59,7 +60,7 @@ static const char *merged(const char *native, bool native_whole, const char *fir
 	in.nr_native = natives(native, frames);
 	in.runtime[0] = (struct merge_runtime){flags[0], flags_of(first, flags[0], names[0]), whole};
 	in.runtime[1] = (struct merge_runtime){flags[1], flags_of(second, flags[1], names[1]), whole};
-	in.nr_runtimes = 2;
+	in.nr_runtimes = nr_runtimes;
 	n = merge(&in, to, &misfit);
 	for (uint32_t i = 0; i < n; i++)
 		result[i] = to[i].kind == MERGE_NATIVE	 ? native[to[i].index]
@@ -127,6 +128,18 @@ START_TEST(halves_become_one_stack)
 END_TEST
 
 /* Whatever the flags: each frame that is not hidden comes once, and nothing more than the room. */
+/* The process' second runtime is known, but the sample is from before it was walked. */
+START_TEST(loops_of_a_runtime_that_was_not_walked_stay)
+{
+	nr_runtimes = 1;
+	ck_assert_str_eq(merged("aPLbPm", true, "12^", "", true, false), "aP12bPm");
+	ck_assert(!misfit);
+	nr_runtimes = 0;
+	ck_assert_str_eq(merged("aPLbPm", true, "", "", true, false), "aPLbPm");
+	ck_assert(!misfit);
+}
+END_TEST
+
 START_TEST(nothing_is_lost_or_doubled)
 {
 	static uint8_t flags[2][40];
@@ -166,6 +179,7 @@ Suite *merge_suite(void)
 	TCase *t = tcase_create("merge");
 
 	tcase_add_loop_test(t, halves_become_one_stack, 0, ARRAY_SIZE(cases));
+	tcase_add_test(t, loops_of_a_runtime_that_was_not_walked_stay);
 	tcase_add_test(t, nothing_is_lost_or_doubled);
 	suite_add_tcase(s, t);
 	return s;

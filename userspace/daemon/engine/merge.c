@@ -140,12 +140,15 @@ static void merge_add_rest(struct merging *m, uint32_t runtime)
 		merge_add_segment(m, runtime);
 }
 
+/* A runtime of the process that this sample was not walked by: its loops stay. */
+static const struct merge_runtime merge_not_walked = {0};
+
 uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misfit)
 {
 	struct merging m = {.in = in, .to = to};
 
-	for (uint32_t r = 0; r < in->nr_runtimes; r++) {
-		m.half[r].of = &in->runtime[r];
+	for (uint32_t r = 0; r < OTP_WALK_PLANS; r++) {
+		m.half[r].of = r < in->nr_runtimes ? &in->runtime[r] : &merge_not_walked;
 		merge_align(&m, r);
 	}
 	for (uint32_t i = 0; i < in->nr_native; i++) {

@@ -39,7 +39,7 @@ struct merge_in {
 	bool native_whole; /* it ends at a root */
 	bool keep_loops;   /* loops stay, beneath their segment */
 	struct merge_runtime runtime[OTP_WALK_PLANS];
-	uint32_t nr_runtimes;
+	uint32_t nr_runtimes; /* native frames may be of others, which have no half */
 };
 
 enum merge_kind {

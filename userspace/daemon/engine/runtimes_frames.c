@@ -186,7 +186,7 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 		const struct otp_walked *w = s->walks[plan];
 		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
 
-		ret->half[plan] = (struct runtimes_half){.whole = true};
+		ret->half[plan] = (struct runtimes_half){0};
 		if (!slot)
 			continue;
 		with.compiled = runtimes_is_compiled(slot, stack);

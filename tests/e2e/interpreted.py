@@ -4,6 +4,7 @@ every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every
 value: those of them that match it, as "sid$"."""
 import collections
 import glob
+import json
 import os
 import re
 import resource
@@ -44,10 +45,11 @@ def versions():
     return [f for f in found if wanted == "all" or re.search(wanted, f[1])]
 
 
+OPCACHE = ["-d", "opcache.enable_cli=1"]
 # language: how it compiles what it runs, its options and a program that tells whether it can
 COMPILERS = {
-    "php": [("opcache", ["-d", "opcache.enable_cli=1", "-d", "opcache.jit=disable"], "exit(opcache_get_status() ? 0 : 1);")] + [
-        (mode + " JIT", ["-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=" + mode],
+    "php": [("opcache", OPCACHE + ["-d", "opcache.jit=disable"], "exit(opcache_get_status() ? 0 : 1);")] + [
+        (mode + " JIT", OPCACHE + ["-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=" + mode],
          "exit((opcache_get_status()['jit']['on'] ?? false) ? 0 : 1);") for mode in ("tracing", "function")],
     "ruby": [("YJIT", ["--yjit", "--yjit-call-threshold=5"], "exit(RubyVM::YJIT.enabled?)")],
 }
@@ -150,6 +152,25 @@ def try_one(language, label, argv, script=None):
     return p.pid, cpu_of_children() - before
 
 
+def doctor_finding(d):
+    """What otprof doctor says of the interpreters of a running daemon."""
+    root = lib.scratch()
+    os.mkdir(os.path.join(root, "run"))
+    os.symlink(d.runtime, os.path.join(root, "run", "otprof"))
+    r = subprocess.run([lib.OTPROF, "doctor", "--json", "--root=" + root], capture_output=True, text=True)
+    return next(f["text"] for f in json.loads(r.stdout)["findings"] if f["id"] == "interpreters")
+
+
+def check_reports(d, ran):
+    """Figures of interpreters and decoders, where people look for them."""
+    said = doctor_finding(d)
+    figures = re.match(r"(\d+) interpreters walked, .*% of (\d+) frames named; decoders: (\d+) started", said)
+    lib.ok(figures and int(figures[1]) >= ran and int(figures[2]) and int(figures[3]) >= ran, "doctor reports: " + said)
+    status = subprocess.run([lib.OTPROF, "status", "--runtime-dir=" + d.runtime], capture_output=True, text=True).stdout
+    row = re.search(r"decoders +(\d+) +started.*", status)
+    lib.ok(row and int(row[1]) >= ran, "status reports: %s" % (row and row[0]))
+
+
 def main():
     found = versions()
     for language in sorted(LANGUAGES.keys() - {l for l, _, _ in found}):
@@ -162,6 +183,7 @@ def main():
     ran = [(language, label) + try_one(language, label, argv) for language, label, argv in found]
     inner = [(label, try_one(language, label + ", two interpreters", argv, "subinterpreter.py")[0])
              for language, label, argv in found if has_subinterpreters(language, argv)]
+    check_reports(d, len(ran))
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):

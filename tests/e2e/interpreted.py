@@ -59,8 +59,8 @@ def compilers(found):
     """The same interpreters, with each of their compilers that works."""
     for language, label, argv in found:
         for name, options, probe in COMPILERS.get(language, []):
-            tried = subprocess.run(argv + options + ["-r" if language == "php" else "-e", probe], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+            tried = subprocess.run(argv + options + ["-r" if language == "php" else "-e", probe],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if tried.returncode == 0:
                 yield language, label + ", " + name, argv + options
 

@@ -214,8 +214,8 @@ static int frame_of(uint32_t i)
 	const uint64_t *from = (const void *)&walker.out[2 + root + i * words];
 	struct runtime_words w = {.address = *from & OTP_WALK_ADDRESS, .missing = (uint32_t)(*from >> 56), .count = words - 1,
 				  .word = from + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i,
-				  .nr_outer = walker.frames - 1 - i, .regs = (const void *)&regs, .arch = OTP_ARCH_X86_64,
-				  .compiled = compiled};
+				  .nr_outer = walker.frames - 1 - i, .regs = (const void *)&regs,
+				  .arch = OTP_ARCH_X86_64, .compiled = compiled};
 
 	return runtime_php.frame(&attached, &w, &frames[i]);
 }

@@ -292,7 +292,8 @@ static int frame(uint32_t i, struct runtime_frame *ret)
 	uint32_t words = otp_walk_frame_words(&attached.walk);
 	const uint64_t *at = (const void *)&walker.out[2 + i * words];
 	const struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56),
-					.count = words - 1, .word = at + 1, .index = i, .compiled = compiled, .nr_outer = walker.frames - 1 - i};
+					.count = words - 1, .word = at + 1, .index = i, .compiled = compiled,
+					.nr_outer = walker.frames - 1 - i};
 
 	ck_assert_uint_lt(i, walker.frames);
 	*ret = (struct runtime_frame){0};

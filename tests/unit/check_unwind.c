@@ -352,7 +352,8 @@ START_TEST(followed_chain_that_ends_in_zero_is_a_root)
 END_TEST
 
 /* 0x2200's rows are by the frame pointer, 0x2100's by the stack pointer: 24 bytes below the return address. */
-static const struct unwind_gate called[] = {{BASE + 0x2200, BASE + 0x2300, false}, {BASE + 0x2100, BASE + 0x2200, false}};
+static const struct unwind_gate called[] = {{BASE + 0x2200, BASE + 0x2300, false},
+					    {BASE + 0x2100, BASE + 0x2200, false}};
 static const struct unwind_gate jumped[] = {{BASE + 0x2100, BASE + 0x2200, true}};
 
 static void gates(const struct unwind_gate *g, uint32_t nr)

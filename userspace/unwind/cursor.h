@@ -78,8 +78,8 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row);
 int step_fp(struct cursor *c);
 
 /*
- * gate.c: from generated code to the function that entered it (struct unwind_gate). 1, 0 where the copy is too short, or
- * STEP_NOTHING.
+ * gate.c: from generated code to the function that entered it (struct unwind_gate). 1, 0 where the copy is too short,
+ * or STEP_NOTHING.
  */
 int step_gate(struct rules *rules, struct cursor *c);
 

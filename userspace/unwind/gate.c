@@ -131,8 +131,11 @@ static bool gate_body(struct rules *rules, const struct cursor *c, const struct 
 
 	if (!gate_binary(m))
 		return false;
-	for (i = 0; i < GATE_PLACES; i++)
-		row[i] = *rules_find(rules, c->arch, m->file->binary, mapping_address(m, gate_place(g, i)), &hit).packed;
+	for (i = 0; i < GATE_PLACES; i++) {
+		uint64_t at = mapping_address(m, gate_place(g, i));
+
+		row[i] = *rules_find(rules, c->arch, m->file->binary, at, &hit).packed;
+	}
 	i = gate_usual(row);
 	if (i == GATE_PLACES || row[i].ra_kind != RULE_OFFSET)
 		return false;

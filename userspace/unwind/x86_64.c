@@ -250,8 +250,8 @@ static bool is_exit_of_main(const struct code *code)
 }
 
 /*
- * Boost.Context, make_x86_64_sysv_elf_gas.S: jmp *%rbx; endbr64 where it is built for CET; xor %rdi,%rdi; call _exit; hlt,
- * returned to behind the jump.
+ * Boost.Context, make_x86_64_sysv_elf_gas.S: jmp *%rbx; endbr64 where it is built for CET; xor %rdi,%rdi; call _exit;
+ * hlt, returned to behind the jump.
  */
 static bool is_fcontext(const struct code *code)
 {

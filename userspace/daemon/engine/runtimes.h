@@ -73,7 +73,7 @@ struct runtimes_stack {
  */
 int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s,
 		    const struct unwind_stack *stack, bool final, struct runtimes_stack *ret);
-/* By which functions the process' runtimes enter code that they compiled: for unwinding. Returns how many. p may be NULL. */
+/* By which functions the process' runtimes enter code that they compiled, for unwinding: how many. p may be NULL. */
 #define RUNTIME_GATES (OTP_WALK_PLANS * RUNTIME_LOOPS)
 uint32_t runtimes_gates(const struct runtimes *r, const struct process *p, struct unwind_gate to[RUNTIME_GATES]);
 /* Which native frames are in loops of the process' runtimes; to has room for stack->count. */

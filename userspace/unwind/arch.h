@@ -59,8 +59,8 @@ struct arch {
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
 	/*
-	 * A call instruction ends right before CODE_RETURN, whose address is ret: one of target, or one through a register
-	 * or variable, not through a member of an object.
+	 * A call instruction ends right before CODE_RETURN, whose address is ret: one of target, or one through a
+	 * register or a variable, not through a member of an object.
 	 */
 	bool (*may_call)(const struct code *code, uint64_t ret, uint64_t target);
 	/* The row of code that is not recognised, from its instructions from vaddr on. -ENOENT. */

@@ -352,9 +352,9 @@ START_TEST(followed_chain_that_ends_in_zero_is_a_root)
 END_TEST
 
 /* 0x2200's rows are by the frame pointer, 0x2100's by the stack pointer: 24 bytes below the return address. */
-static const struct unwind_gate called[] = {{BASE + 0x2200, BASE + 0x2300, false},
-					    {BASE + 0x2100, BASE + 0x2200, false}};
-static const struct unwind_gate jumped[] = {{BASE + 0x2100, BASE + 0x2200, true}};
+static const struct unwind_gate called[] = {{.start = BASE + 0x2200, .end = BASE + 0x2300},
+					    {.start = BASE + 0x2100, .end = BASE + 0x2200}};
+static const struct unwind_gate jumped[] = {{.start = BASE + 0x2100, .end = BASE + 0x2200, .jumps = true}};
 
 static void gates(const struct unwind_gate *g, uint32_t nr)
 {
@@ -415,7 +415,7 @@ END_TEST
 
 START_TEST(compiled_code_leaves_the_frame_pointer_of_what_jumped_to_it)
 {
-	static const struct unwind_gate by_fp[] = {{BASE + 0x2200, BASE + 0x2300, true}};
+	static const struct unwind_gate by_fp[] = {{.start = BASE + 0x2200, .end = BASE + 0x2300, .jumps = true}};
 	uint64_t body = BASE + 0x2200 + 0x100 / 9 + 1;
 
 	gates(by_fp, 1);
@@ -446,6 +446,25 @@ START_TEST(call_of_a_member_is_none_of_the_gate)
 	ck_assert_int_eq(run(true), 0);
 	ck_assert_str_eq(unwind_end_name(out.end), "root");
 	ck_assert_uint_eq(out.count, 3);
+}
+END_TEST
+
+/* Generated code at 0x1000 of a shared segment, and the same in private memory as the kernel and /proc report it. */
+START_TEST(private_code_is_not_what_a_gate_to_shared_code_enters)
+{
+	static const struct unwind_gate shared[] = {{.start = BASE + 0x2100, .end = BASE + 0x2200, .shared = true}};
+	static const struct { uint64_t offset; uint32_t frames; } cases[] = {{0x1000, 3}, {0, 1}, {JIT, 1}};
+	struct mapped_file *anon = mapped_file_new(MAPPED_ANON, "//anon", 6);
+
+	gates(shared, 1);
+	word(3, BASE + 0x2110);
+	word(7, BASE + 0x2310);
+	for (size_t i = 0; i < NR(cases); i++) {
+		ck_assert_int_ge(space_map(&space, JIT, JIT + 0x1000, cases[i].offset, anon), 0);
+		ck_assert_int_eq(run(true), 0);
+		ck_assert_uint_eq(out.count, cases[i].frames);
+	}
+	mapped_file_put(anon);
 }
 END_TEST
 
@@ -775,6 +794,7 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);
 	tcase_add_test(t, compiled_code_leaves_the_frame_pointer_of_what_jumped_to_it);
 	tcase_add_test(t, call_of_a_member_is_none_of_the_gate);
+	tcase_add_test(t, private_code_is_not_what_a_gate_to_shared_code_enters);
 	tcase_add_test(t, way_back_beyond_the_copy_asks_for_a_larger_one);
 	tcase_add_test(t, code_that_is_not_generated_has_no_gate);
 	tcase_add_test(t, zero_return_address_is_a_root);

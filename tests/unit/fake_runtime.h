@@ -42,7 +42,7 @@ static int fake_attach(const struct runtime_file *file, struct memory *m, struct
 	ret->param[0] = file->bias;
 	ret->loop[0] = fake_loop;
 	ret->nr_loops = fake_loop != 0;
-	ret->compiled = (uint32_t)fake_compiled;
+	ret->compiled = (uint16_t)fake_compiled;
 	return fake_attach_err;
 }
 

@@ -168,7 +168,9 @@ int php_attach(const struct runtime_file *file, struct memory *m, struct runtime
 		return r;
 	/* It runs all interpreted code; the compiled code of opcache's JIT is entered from it too. */
 	runtime_add_loop(file, "execute_ex", ret);
-	ret->compiled = (uint32_t)php_compiled(file);
+	/* opcache's own memory, which workers share; PCRE has a compiler too, whose code is private. */
+	ret->compiled = (uint16_t)php_compiled(file);
+	ret->compiled_is_shared = true;
 	ret->param[PHP_LAYOUT] = php_layout_index(l);
 	ret->param[PHP_REQUESTS] = php_serves_requests(file, m);
 	ret->param[PHP_GLOBALS] = ret->walk.start == OTP_WALK_AT ? ret->walk.base : 0;

@@ -67,7 +67,8 @@ struct runtime_attached {
 	/* A pc in each of the functions that run interpreted code: native frames in them stand for interpreted ones. */
 	uint64_t loop[RUNTIME_LOOPS];
 	uint32_t nr_loops;
-	uint32_t compiled; /* enum runtime_compiled */
+	uint16_t compiled; /* enum runtime_compiled */
+	uint16_t compiled_is_shared; /* such code lies in shared memory: other generated code is not the runtime's */
 };
 
 /* The words of one walked frame, as the plan keeps them. Borrowed. */

@@ -24,6 +24,12 @@ static struct binary *gate_binary(const struct mapping *m)
 	return m && m->file->state == MAPPED_READY ? m->file->binary : NULL;
 }
 
+/* Shared memory has the offset of its segment; private memory has none, or its address. */
+static bool gate_fits(const struct cursor *c, const struct unwind_gate *g)
+{
+	return !g->shared || (c->map->offset && c->map->offset != c->map->start);
+}
+
 /* Whether a call precedes the address, one that may have been of target if that is not NULL. */
 static bool gate_is_call(const struct cursor *c, uint64_t pc, const uint64_t *target)
 {
@@ -73,7 +79,7 @@ static bool gate_called_from(const struct cursor *c, uint64_t pc)
 	for (uint32_t i = 0; i < c->in->nr_gates; i++) {
 		const struct unwind_gate *g = &c->in->gates[i];
 
-		if (!g->jumps && pc > g->start && pc <= g->end)
+		if (!g->jumps && gate_fits(c, g) && pc > g->start && pc <= g->end)
 			return gate_is_call(c, pc, NULL);
 	}
 	return false;
@@ -186,11 +192,12 @@ static int gate_try(struct rules *rules, struct cursor *c)
 	bool calls = false;
 
 	for (uint32_t i = 0; i < c->in->nr_gates; i++) {
-		int step = c->in->gates[i].jumps ? gate_jumped(rules, c, &c->in->gates[i]) : STEP_NOTHING;
+		const struct unwind_gate *g = &c->in->gates[i];
+		int step = g->jumps && gate_fits(c, g) ? gate_jumped(rules, c, g) : STEP_NOTHING;
 
 		if (step != STEP_NOTHING)
 			return step;
-		calls |= !c->in->gates[i].jumps;
+		calls |= !g->jumps && gate_fits(c, g);
 	}
 	return calls ? gate_called(c) : STEP_NOTHING;
 }

@@ -70,7 +70,8 @@ static inline bool unwind_end_is_root(enum unwind_end end)
 /* A function, by its addresses, that enters code which the process' runtime generated. */
 struct unwind_gate {
 	uint64_t start, end;
-	bool jumps; /* that code runs in the function's own frame; else it was called */
+	bool jumps;  /* that code runs in the function's own frame; else it was called */
+	bool shared; /* it lies in shared memory: other generated code is not the runtime's */
 };
 
 struct unwind_input {

@@ -103,7 +103,8 @@ static uint32_t loops_gates(struct attachment *a, const struct space *space, str
 	n = a->found.compiled == RUNTIME_JUMPED ? MIN(a->nr_loops, 1u) : a->nr_loops;
 	for (uint32_t i = 0; i < n; i++)
 		to[i] = (struct unwind_gate){.start = a->loops[i].start, .end = a->loops[i].end,
-					     .jumps = a->found.compiled == RUNTIME_JUMPED};
+					     .jumps = a->found.compiled == RUNTIME_JUMPED,
+					     .shared = a->found.compiled_is_shared};
 	return n;
 }
 

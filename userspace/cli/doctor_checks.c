@@ -33,6 +33,7 @@ const struct doctor_check doctor_checks[] = {
 	{"debuginfod", doctor_debuginfod},
 	{"systemd", doctor_systemd},
 	{"exporters", doctor_exporters},
+	{"interpreters", doctor_runtimes},
 	{"sampler", doctor_sampler},
 };
 const size_t doctor_checks_nr = ARRAY_SIZE(doctor_checks);

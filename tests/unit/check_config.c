@@ -323,7 +323,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "[targets]\ninclude = cgroup:/a.slice pid:55\ninclude = cgroup:b\nexclude = pid:7\n"
 			       "include = unit:nginx container:0123ab exe:/usr/bin/* user:www-data\nexclude = unit:a@*.service\n"
 			       "[exporter one]\nendpoint = https://h:1/p\nprotocol = http/protobuf\n"
-			       "compression = none\n"
+			       "compression = none\nprofile = pyroscope\ninterval = 4500ms\n"
 			       "headers = Authorization: Basic x;y # z\nheaders = X-B: c\ntls_ca_file = /ca\n"
 			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
 			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\n"
@@ -370,6 +370,11 @@ START_TEST(every_key_arrives)
 	ck_assert_int_eq(c->exporters[2].protocol, EXPORT_PROTOCOL_GRPC);
 	ck_assert_str_eq(c->exporters[2].endpoint, "https://collector:4317");
 	ck_assert(!e->gzip && e->tls_insecure);
+	ck_assert_int_eq(e->preset, EXPORT_PRESET_PYROSCOPE);
+	ck_assert_uint_eq(e->interval_ns, 4500 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(e->engine_interval_ns, c->interval_ns);
+	ck_assert_int_eq(c->exporters[1].preset, EXPORT_PRESET_OTLP);
+	ck_assert_uint_eq(c->exporters[1].interval_ns, 0);
 	ck_assert_uint_eq(e->nr_headers, 2);
 	ck_assert_str_eq(e->headers[0], "Authorization: Basic x;y # z");
 	ck_assert_uint_eq(e->retry_elapsed_ns, 10 * NSEC_PER_SEC);

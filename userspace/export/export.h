@@ -41,11 +41,29 @@
 /* How requests travel to an http:// or https:// endpoint; a file:// endpoint has no protocol. */
 enum export_protocol { EXPORT_PROTOCOL_HTTP, EXPORT_PROTOCOL_GRPC };
 
+/*
+ * Which attributes of resources and samples a destination gets (preset.h).
+ *   X(NAME, "name")
+ */
+#define EXPORT_PRESETS(X)          \
+	X(OTLP, "otlp")            \
+	X(PYROSCOPE, "pyroscope")  \
+	X(MINIMAL, "minimal")
+
+enum export_preset {
+#define X(NAME, name) EXPORT_PRESET_##NAME,
+	EXPORT_PRESETS(X)
+#undef X
+};
+
 struct export_config {
 	char name[EXPORT_NAME_MAX];
 	/* http://, https:// (HTTP: path v1development/profiles is appended to a base URL; gRPC: no path) or file:///DIR */
 	char *endpoint;
 	enum export_protocol protocol;
+	enum export_preset preset;
+	uint64_t interval_ns; /* of its requests: a multiple of the engine's; 0: the engine's */
+	uint64_t engine_interval_ns; /* of the requests that are submitted */
 	bool gzip;      /* default true */
 	bool endpoint_is_full; /* HTTP: use the URL as it is */
 	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */

@@ -209,71 +209,122 @@ static int otlp_by_place(const void *a, const void *b, void *recording)
 	return x < y ? -1 : x > y;
 }
 
-static const struct rec_series *otlp_series_of(const struct recording *r, uint32_t sample, uint32_t *ret_number)
+/*
+ * Receivers bound a profile: Pyroscope by 16000 samples and, after its own
+ * conversion, which copies into each profile what its samples lead to, by 2 MiB.
+ */
+#define PROFILE_SAMPLES_MAX 16000
+#define PROFILE_BYTES_MAX   ((2u << 20) - (256u << 10))
+#define CONVERTED_LOCATION  64
+#define CONVERTED_FRAME	    3
+
+/* Samples that become one profile: of one series, in one piece of the order. */
+struct run {
+	uint32_t series;
+	size_t first, n;
+};
+
+struct runs {
+	struct run *list;
+	size_t n;
+	uint32_t *seen; /* by location: the number of the last run that leads to it */
+	size_t bytes;	/* of the last run, as a receiver counts */
+};
+
+static size_t otlp_name_bytes(const struct recording *r, uint32_t location)
+{
+	const struct rec_location *l = intern_key(&r->locations, location);
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < recording_lines(r, location); i++) {
+		const struct rec_function *f = intern_key(&r->functions, l->lines[i].function);
+
+		bytes += intern_len(&r->strings, f->name);
+	}
+	return bytes;
+}
+
+/* Bytes that a sample adds to the converted form of run number; take: from now on it leads there. */
+static size_t otlp_converted_bytes(const struct recording *r, struct runs *to, uint32_t sample, size_t number, bool take)
 {
 	const struct rec_sample *s = intern_key(&r->samples, sample);
+	size_t n, bytes;
+	const uint32_t *stack = recording_stack(r, s->stack, &n);
 
-	*ret_number = s->series;
-	return intern_key(&r->series, s->series);
-}
-
-/* The number of series, among n sorted samples, in the same scope (or resource) as the first: for allocation. */
-static size_t otlp_count_like(const struct recording *r, const uint32_t *order, size_t n, bool scope)
-{
-	uint32_t last, number;
-	const struct rec_series *first = otlp_series_of(r, order[0], &last), *s;
-	size_t count = 1, i;
-
-	for (i = 1; i < n; i++) {
-		s = otlp_series_of(r, order[i], &number);
-		if (s->resource != first->resource || (scope && s->scope != first->scope))
-			break;
-		count += number != last;
-		last = number;
+	bytes = n * CONVERTED_FRAME;
+	for (size_t i = 0; i < n; i++) {
+		if (to->seen[stack[i]] == number)
+			continue;
+		if (take)
+			to->seen[stack[i]] = (uint32_t)number;
+		bytes += CONVERTED_LOCATION + otlp_name_bytes(r, stack[i]);
 	}
-	return count;
+	return bytes;
 }
 
-static size_t otlp_run_of_series(const struct recording *r, const uint32_t *order, size_t n)
+static void otlp_add_to_run(const struct recording *r, struct runs *to, uint32_t sample, size_t at)
 {
-	uint32_t first, number;
-	size_t i;
+	uint32_t series = ((const struct rec_sample *)intern_key(&r->samples, sample))->series;
+	struct run *last = to->n ? &to->list[to->n - 1] : NULL;
 
-	otlp_series_of(r, order[0], &first);
-	for (i = 1; i < n; i++) {
-		otlp_series_of(r, order[i], &number);
-		if (number != first)
+	if (!last || last->series != series || last->n >= PROFILE_SAMPLES_MAX ||
+	    to->bytes + otlp_converted_bytes(r, to, sample, to->n, false) > PROFILE_BYTES_MAX) {
+		last = &to->list[to->n++];
+		*last = (struct run){.series = series, .first = at};
+		to->bytes = 0;
+	}
+	to->bytes += otlp_converted_bytes(r, to, sample, to->n, true);
+	last->n++;
+}
+
+static void otlp_find_runs(struct writer *w, const uint32_t *order, size_t n, struct runs *to)
+{
+	*to = (struct runs){.list = make(w, n, sizeof(*to->list))};
+	to->seen = make(w, w->rec->locations.count, sizeof(*to->seen));
+	for (size_t i = 0; !w->failed && i < n; i++)
+		otlp_add_to_run(w->rec, to, order[i], i);
+}
+
+/* The number of runs from first on in the same scope (or resource) as the first: for allocation. */
+static size_t otlp_count_like(const struct recording *r, const struct runs *runs, size_t first, bool scope)
+{
+	const struct rec_series *s = intern_key(&r->series, runs->list[first].series);
+	size_t i = first;
+
+	for (; i < runs->n; i++) {
+		const struct rec_series *t = intern_key(&r->series, runs->list[i].series);
+
+		if (s->resource != t->resource || (scope && s->scope != t->scope))
 			break;
 	}
-	return i;
+	return i - first;
 }
 
-/* One pass over the sorted samples opens resources, scopes and profiles as they change. */
-static void otlp_add_samples(struct writer *w, const uint32_t *order, size_t n, OtlpRequest *req)
+/* One pass over the runs opens resources, scopes and profiles as they change. */
+static void otlp_add_samples(struct writer *w, const uint32_t *order, const struct runs *runs, OtlpRequest *req)
 {
 	const struct rec_series *last = NULL, *s;
 	OtlpResourceProfiles *rp = NULL;
 	OtlpScopeProfiles *sp = NULL;
-	uint32_t number;
-	size_t run;
 
-	for (; n && !w->failed; order += run, n -= run, last = s) {
-		s = otlp_series_of(w->rec, order[0], &number);
-		run = otlp_run_of_series(w->rec, order, n);
+	for (size_t i = 0; i < runs->n && !w->failed; i++, last = s) {
+		const struct run *run = &runs->list[i];
+
+		s = intern_key(&w->rec->series, run->series);
 		if (!last || s->resource != last->resource) {
-			rp = otlp_resource_new(w, s->resource, otlp_count_like(w->rec, order, n, false));
+			rp = otlp_resource_new(w, s->resource, otlp_count_like(w->rec, runs, i, false));
 			if (!rp)
 				return;
 			req->resource_profiles[req->n_resource_profiles++] = rp;
 			last = NULL;
 		}
 		if (!last || s->scope != last->scope) {
-			sp = otlp_scope_new(w, s->scope, otlp_count_like(w->rec, order, n, true));
+			sp = otlp_scope_new(w, s->scope, otlp_count_like(w->rec, runs, i, true));
 			if (!sp)
 				return;
 			rp->scope_profiles[rp->n_scope_profiles++] = sp;
 		}
-		sp->profiles[sp->n_profiles++] = otlp_profile_new_of(w, number, order, run);
+		sp->profiles[sp->n_profiles++] = otlp_profile_new_of(w, run->series, order + run->first, run->n);
 	}
 }
 
@@ -419,6 +470,7 @@ static void otlp_add_all(struct writer *w, OtlpRequest *req)
 {
 	size_t n = w->rec->samples.count, i;
 	uint32_t *order = make(w, n, sizeof(*order));
+	struct runs runs;
 
 	req->dictionary = MAKE(w, OtlpDictionary, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__PROFILES_DICTIONARY__INIT);
 	req->resource_profiles = make(w, MIN(n, (size_t)w->rec->resources.count), sizeof(*req->resource_profiles));
@@ -428,7 +480,9 @@ static void otlp_add_all(struct writer *w, OtlpRequest *req)
 		order[i] = (uint32_t)i;
 	if (n)
 		qsort_r(order, n, sizeof(*order), otlp_by_place, (void *)w->rec);
-	otlp_add_samples(w, order, n, req);
+	otlp_find_runs(w, order, n, &runs);
+	if (!w->failed)
+		otlp_add_samples(w, order, &runs, req);
 	if (!w->failed)
 		otlp_add_dictionary(w, req->dictionary);
 }

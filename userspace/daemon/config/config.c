@@ -202,6 +202,8 @@ static void config_check_exporter(const struct export_config *e, struct config_e
 	if (!e->tls_cert != !e->tls_key)
 		config_complain(errors, at, "exporter %s.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
 				e->name, e->tls_cert ? "tls_key_file" : "tls_cert_file");
+	if (e->interval_ns % e->engine_interval_ns)
+		config_complain(errors, at, "exporter %s.interval: no multiple of profile.interval, expected one", e->name);
 	if (e->retry_initial_ns > e->retry_max_ns)
 		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
 }
@@ -277,6 +279,8 @@ static int config_parse_all(const char *name, const struct config_text *texts, s
 		err = config_complete_exporters(c);
 	if (!err)
 		err = config_add_default_exporter(c);
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		c->exporters[i].engine_interval_ns = c->interval_ns;
 	if (!err && real)
 		err = config_check_files(c, p, errors, name);
 	if (!err)

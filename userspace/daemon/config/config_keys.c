@@ -51,6 +51,8 @@ const struct config_key config_keys[] = {
 	E("endpoint_is_full", bool, endpoint_is_full),
 	E("protocol", protocol, protocol),
 	E("compression", compression, gzip),
+	E("profile", preset, preset),
+	E("interval", interval, interval_ns, RANGE(100 * NSEC_PER_MSEC, 1800 * NSEC_PER_SEC)),
 	{.section = SECTION_EXPORTER, .name = "headers", .type = &config_type_header, .repeats = true, .secret = true},
 	E("headers_file", path, headers_file),
 	E("tls_ca_file", path, tls_ca),

@@ -25,6 +25,7 @@ struct writer {
 	const struct recording *rec;
 	struct arena arena;
 	bool failed; /* without memory: checked once at the end */
+	uint8_t id[16]; /* of the last profile */
 	struct picked strings, attributes, functions, mappings, locations, links, stacks;
 };
 
@@ -123,14 +124,17 @@ static OtlpSample *otlp_sample_new(struct writer *w, const struct rec_sample *fr
 	return s;
 }
 
-/* A merged profile is a new one, so it gets a new id. */
+/* A merged profile is a new one, so it gets a new id: random for the request, numbered within it. */
 static ProtobufCBinaryData otlp_new_id(struct writer *w)
 {
-	uint8_t *id = make(w, 1, 16);
+	uint8_t *id = make(w, 1, sizeof(w->id));
 
-	if (!id || getrandom(id, 16, 0) != 16)
+	if (!id)
 		return (ProtobufCBinaryData){0};
-	return (ProtobufCBinaryData){.data = id, .len = 16};
+	for (size_t i = sizeof(w->id); i-- > sizeof(w->id) - 4 && !++w->id[i];)
+		;
+	memcpy(id, w->id, sizeof(w->id));
+	return (ProtobufCBinaryData){.data = id, .len = sizeof(w->id)};
 }
 
 /* order: the samples of this series, n of them. */
@@ -192,13 +196,26 @@ static OtlpResourceProfiles *otlp_resource_new(struct writer *w, uint32_t number
 	return rp;
 }
 
-/* Samples by resource, scope, series, then in the order of the recording. */
+/* Stacks by their frames, the outermost first: neighbours then end alike, which compresses well. */
+static int otlp_compare_stacks(const struct recording *r, uint32_t x, uint32_t y)
+{
+	size_t n, m;
+	const uint32_t *a = recording_stack(r, x, &n), *b = recording_stack(r, y, &m);
+
+	for (size_t i = 1; i <= n && i <= m; i++)
+		if (a[n - i] != b[m - i])
+			return a[n - i] < b[m - i] ? -1 : 1;
+	return n < m ? -1 : n > m;
+}
+
+/* Samples by resource, scope, series and stack, then in the order of the recording. */
 static int otlp_by_place(const void *a, const void *b, void *recording)
 {
 	const struct recording *r = recording;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct rec_sample *p = intern_key(&r->samples, x), *q = intern_key(&r->samples, y);
 	const struct rec_series *s = intern_key(&r->series, p->series), *t = intern_key(&r->series, q->series);
+	int order;
 
 	if (s->resource != t->resource)
 		return s->resource < t->resource ? -1 : 1;
@@ -206,7 +223,45 @@ static int otlp_by_place(const void *a, const void *b, void *recording)
 		return s->scope < t->scope ? -1 : 1;
 	if (p->series != q->series)
 		return p->series < q->series ? -1 : 1;
-	return x < y ? -1 : x > y;
+	order = otlp_compare_stacks(r, p->stack, q->stack);
+	return order ? order : (x > y) - (x < y);
+}
+
+static int otlp_by_address(const void *a, const void *b, void *recording)
+{
+	const struct recording *r = recording;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct rec_location *p = intern_key(&r->locations, x), *q = intern_key(&r->locations, y);
+
+	if (p->mapping != q->mapping)
+		return p->mapping < q->mapping ? -1 : 1;
+	if (p->address != q->address)
+		return p->address < q->address ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Locations by address: neighbours in a file share most of the address, and much of their names. */
+static void otlp_pick_locations(struct writer *w)
+{
+	const struct recording *r = w->rec;
+	uint32_t *list = make(w, r->locations.count, sizeof(*list)), n = 0;
+	bool *seen = make(w, r->locations.count, sizeof(*seen));
+
+	if (w->failed)
+		return;
+	for (uint32_t i = 0; i < r->samples.count; i++) {
+		size_t count;
+		const uint32_t *stack = recording_stack(r, ((const struct rec_sample *)intern_key(&r->samples, i))->stack, &count);
+
+		for (size_t k = 0; k < count; k++) {
+			if (!seen[stack[k]])
+				list[n++] = stack[k];
+			seen[stack[k]] = true;
+		}
+	}
+	qsort_r(list, n, sizeof(*list), otlp_by_address, (void *)(uintptr_t)r);
+	for (uint32_t i = 0; i < n; i++)
+		otlp_pick(&w->locations, list[i]);
 }
 
 /*
@@ -480,6 +535,7 @@ static void otlp_add_all(struct writer *w, OtlpRequest *req)
 		order[i] = (uint32_t)i;
 	if (n)
 		qsort_r(order, n, sizeof(*order), otlp_by_place, (void *)w->rec);
+	otlp_pick_locations(w);
 	otlp_find_runs(w, order, n, &runs);
 	if (!w->failed)
 		otlp_add_samples(w, order, &runs, req);
@@ -499,6 +555,8 @@ int render_otlp(const struct recording *r, size_t memory_bytes, struct buf *out)
 	uint8_t *to;
 	size_t len;
 
+	if (getrandom(w.id, sizeof(w.id), 0) != sizeof(w.id))
+		return -EIO;
 	otlp_writer_init(&w);
 	if (!w.failed)
 		otlp_add_all(&w, &req);

@@ -303,6 +303,9 @@ enum { KEEPS = true, REOPENS = false };
 	X(retry_elapsed_ns, 1, 2, KEEPS, KEEPS)                      \
 	X(queue_bytes, 1, 2, KEEPS, KEEPS)                           \
 	X(file_keep, 1, 2, KEEPS, REOPENS)                           \
+	X(metrics, false, true, KEEPS, KEEPS)                        \
+	X(metrics_endpoint, NULL, "another", KEEPS, KEEPS)           \
+	X(signal, 0, 1, KEEPS, KEEPS)                                \
 	X(file_dir, 0, 3, KEEPS, KEEPS)
 
 #define ONE(field, one, another, http, file) one,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "export/destination.h"
 #include "export/http_loop.h"
+#include "export/metrics_sender.h"
 #include "export/request.h"
 #include "export/shape.h"
 
@@ -27,6 +28,8 @@ struct exporter {
 	struct shape shapes[LEDGER_DESTINATIONS_MAX];	   /* one for all destinations that want the same */
 	struct shape *shape_of[LEDGER_DESTINATIONS_MAX];   /* by destination; NULL: it gets the engine's requests */
 	uint32_t nr_shapes;
+	struct metrics_sender metrics[LEDGER_DESTINATIONS_MAX]; /* by destination */
+	uint32_t nr_metrics;
 	const struct export_config *next; /* NULL: no reload is under way */
 	uint32_t nr_next;
 	uint64_t next_deadline_ns;
@@ -172,6 +175,42 @@ static void exporter_finish_shapes(struct exporter *e, uint64_t now, bool all)
 		e->owner.booked(e->owner.booked_ctx);
 }
 
+/* --- otprof's own metrics --- */
+
+static void exporter_close_metrics(struct exporter *e)
+{
+	for (uint32_t i = 0; i < e->nr_metrics; i++)
+		metrics_sender_done(&e->metrics[i]);
+	e->nr_metrics = 0;
+}
+
+/* Opened anew by each reload: a request that is under way then is given up. */
+static int exporter_open_metrics(struct exporter *e)
+{
+	int rc = 0;
+
+	exporter_close_metrics(e);
+	for (uint32_t i = 0; !rc && i < e->n; i++) {
+		rc = metrics_sender_init(&e->metrics[i], &e->dest[i]->cfg, &e->owner);
+		e->nr_metrics = i + 1;
+	}
+	return rc;
+}
+
+bool exporter_wants_metrics(const struct exporter *e)
+{
+	for (uint32_t i = 0; i < e->nr_metrics; i++)
+		if (e->metrics[i].ops)
+			return true;
+	return false;
+}
+
+void exporter_send_metrics(struct exporter *e, const void *request, size_t len)
+{
+	for (uint32_t i = 0; i < e->nr_metrics; i++)
+		metrics_sender_send(&e->metrics[i], request, len);
+}
+
 /* --- life --- */
 
 static int exporter_add_destination(struct exporter *e, const struct export_config *cfg, uint32_t place)
@@ -202,8 +241,10 @@ static int exporter_init_all(struct exporter *e, const struct export_config *cfg
 		rc = exporter_add_destination(e, &cfgs[i], i);
 		e->n = i + 1;
 	}
-	if (!rc)
+	if (!rc) {
 		exporter_place_shapes(e);
+		rc = exporter_open_metrics(e);
+	}
 	return rc;
 }
 
@@ -241,6 +282,7 @@ struct exporter *exporter_free(struct exporter *e)
 	for (uint32_t i = 0; i < e->n; i++)
 		e->dest[i] = exporter_remove_destination(e->dest[i]);
 	exporter_remove_shapes(e);
+	exporter_close_metrics(e);
 	http_loop_free(e->owner.host);
 	free(e);
 	return NULL;
@@ -447,7 +489,8 @@ static int exporter_change_places(struct exporter *e)
 		rc = rc ? rc : each;
 	}
 	exporter_place_shapes(e);
-	return rc;
+	each = exporter_open_metrics(e);
+	return rc ? rc : each;
 }
 
 int exporter_reloading(struct exporter *e)

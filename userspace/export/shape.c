@@ -89,12 +89,29 @@ int shape_add(struct shape *s, const struct export_request *r, uint64_t now_ns)
 	return 0;
 }
 
+/* All profiles of a request cover its interval, also those whose samples are of a part of it: values are rates of it. */
+static void shape_set_times(struct recording *r)
+{
+	struct rec_times all = {0};
+
+	for (uint32_t i = 0; i < r->series.count; i++) {
+		const struct rec_times *t = &r->times[i];
+
+		if (t->start_ns && (!all.start_ns || t->start_ns < all.start_ns))
+			all.start_ns = t->start_ns;
+		all.end_ns = MAX(all.end_ns, t->end_ns);
+	}
+	for (uint32_t i = 0; i < r->series.count; i++)
+		r->times[i] = all;
+}
+
 static int shape_render(struct shape *s, struct export_request **ret)
 {
 	_cleanup_(buf_done) struct buf out;
 	int rc = preset_apply(s->preset, s->merged);
 
 	buf_init(&out, EXPORT_REQUEST_MAX);
+	shape_set_times(s->merged);
 	if (!rc)
 		rc = render_otlp(s->merged, MAX(s->bytes, (size_t)1 << 20) * SHAPE_DECODED, &out);
 	return rc ? rc : request_new_copy(out.data, out.len, s->last_id, &s->samples, ret);

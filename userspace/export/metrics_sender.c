@@ -26,7 +26,8 @@ static void metrics_sender_on_outcome(void *ctx, const struct outcome *o)
 	s->failing = fails;
 }
 
-int metrics_sender_init(struct metrics_sender *s, const struct export_config *cfg, const struct destination_owner *owner)
+int metrics_sender_init(struct metrics_sender *s, const struct export_config *cfg,
+			const struct destination_owner *owner)
 {
 	*s = (struct metrics_sender){.cfg = *cfg, .owner = owner};
 	if (!cfg->metrics)

@@ -22,7 +22,8 @@ struct metrics_sender {
 };
 
 /* In place: its address stays. cfg as of destination_init. */
-int metrics_sender_init(struct metrics_sender *s, const struct export_config *cfg, const struct destination_owner *owner);
+int metrics_sender_init(struct metrics_sender *s, const struct export_config *cfg,
+			const struct destination_owner *owner);
 void metrics_sender_done(struct metrics_sender *s);
 /* Copies the request; while another one is under way, it is dropped. */
 void metrics_sender_send(struct metrics_sender *s, const void *request, size_t len);

@@ -15,6 +15,8 @@
 #define COMMON(name)	   Opentelemetry__Proto__Common__V1__##name
 #define COMMON_INIT(NAME)  OPENTELEMETRY__PROTO__COMMON__V1__##NAME##__INIT
 
+#define CUMULATIVE \
+	OPENTELEMETRY__PROTO__METRICS__V1__AGGREGATION_TEMPORALITY__AGGREGATION_TEMPORALITY_CUMULATIVE
 #define START_NAME   "otprof_start_time_seconds"
 #define LABELS_MAX   8
 #define FAMILY_BYTES (16u << 20) /* of the messages of one metric */
@@ -104,7 +106,7 @@ static void page_end_family(struct page *p)
 		sum.n_data_points = gauge.n_data_points = f->n;
 		sum.data_points = gauge.data_points = f->points;
 		sum.is_monotonic = true;
-		sum.aggregation_temporality = OPENTELEMETRY__PROTO__METRICS__V1__AGGREGATION_TEMPORALITY__AGGREGATION_TEMPORALITY_CUMULATIVE;
+		sum.aggregation_temporality = CUMULATIVE;
 		if (!strcmp(f->type, "counter")) {
 			m.data_case = OPENTELEMETRY__PROTO__METRICS__V1__METRIC__DATA_SUM;
 			m.sum = &sum;
@@ -308,7 +310,8 @@ static void metrics_append_scope(const struct otlp_metrics_from *from, struct bu
 
 int otlp_metrics_encode(char *page, const struct otlp_metrics_from *from, struct buf *out)
 {
-	_cleanup_(page_done) struct page p = {.from = from, .now.arena.max = FAMILY_BYTES, .start_unix_ns = page_start(page)};
+	_cleanup_(page_done) struct page p = {
+		.from = from, .now.arena.max = FAMILY_BYTES, .start_unix_ns = page_start(page)};
 	_cleanup_(buf_done) struct buf resource = {0}, parts = {0};
 	int rc;
 

@@ -10,6 +10,7 @@
 
 /* The parts of an interval arrive within this time of each other. */
 #define SHAPE_GRACE_NS NSEC_PER_SEC
+#define SHAPE_DEPTH 8192 /* PROFILE_FRAMES_MAX, and more */
 /* Decoded messages of a request, by its bytes: measured 8 times; the reader's own bound is 64. */
 #define SHAPE_DECODED 32
 
@@ -25,12 +26,15 @@ bool shape_wanted(const struct export_config *cfg)
 
 bool shape_fits(const struct shape *s, const struct export_config *cfg)
 {
-	return s->preset == cfg->preset && s->interval_ns == shape_interval(cfg) && s->engine_ns == cfg->engine_interval_ns;
+	return s->preset == cfg->preset && s->interval_ns == shape_interval(cfg) &&
+	       s->engine_ns == cfg->engine_interval_ns;
 }
 
 void shape_init(struct shape *s, const struct export_config *cfg)
 {
-	*s = (struct shape){.preset = cfg->preset, .interval_ns = shape_interval(cfg), .engine_ns = cfg->engine_interval_ns,
+	*s = (struct shape){.preset = cfg->preset,
+			    .interval_ns = shape_interval(cfg),
+			    .engine_ns = cfg->engine_interval_ns,
 			    .due_ns = UINT64_MAX};
 }
 
@@ -56,7 +60,7 @@ bool shape_has_room(const struct shape *s, const struct export_request *r)
 static int shape_begin(struct shape *s, uint64_t now_ns)
 {
 	const struct recording_limits limits = {
-		.request = {.request_bytes = EXPORT_REQUEST_MAX, .memory_bytes = (size_t)EXPORT_REQUEST_MAX * 8, .depth = 8192},
+		.request = {.request_bytes = EXPORT_REQUEST_MAX, .depth = SHAPE_DEPTH}, /* memory: by the request */
 		.entries = 1u << 24,
 		.bytes = (size_t)EXPORT_REQUEST_MAX * 4,
 		.total = INT64_MAX,
@@ -89,7 +93,7 @@ int shape_add(struct shape *s, const struct export_request *r, uint64_t now_ns)
 	return 0;
 }
 
-/* All profiles of a request cover its interval, also those whose samples are of a part of it: values are rates of it. */
+/* All profiles of a request cover its interval, also those with samples in a part of it alone: a rate is by interval. */
 static void shape_set_times(struct recording *r)
 {
 	struct rec_times all = {0};

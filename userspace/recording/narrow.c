@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "recording/recording.h"
 
-/* What numbers of the recording become: the new number + 1, 0: not known yet. Owned; as many as there are numbers now. */
+/* What numbers of the recording become: the new number + 1, 0: not known yet. Owned; as many as there are at first. */
 struct narrow {
 	struct recording *rec;
 	const struct recording_keep *keep;

@@ -250,8 +250,9 @@ static void otlp_pick_locations(struct writer *w)
 	if (w->failed)
 		return;
 	for (uint32_t i = 0; i < r->samples.count; i++) {
+		const struct rec_sample *s = intern_key(&r->samples, i);
 		size_t count;
-		const uint32_t *stack = recording_stack(r, ((const struct rec_sample *)intern_key(&r->samples, i))->stack, &count);
+		const uint32_t *stack = recording_stack(r, s->stack, &count);
 
 		for (size_t k = 0; k < count; k++) {
 			if (!seen[stack[k]])
@@ -300,7 +301,8 @@ static size_t otlp_name_bytes(const struct recording *r, uint32_t location)
 }
 
 /* Bytes that a sample adds to the converted form of run number; take: from now on it leads there. */
-static size_t otlp_converted_bytes(const struct recording *r, struct runs *to, uint32_t sample, size_t number, bool take)
+static size_t otlp_converted_bytes(const struct recording *r, struct runs *to, uint32_t sample, size_t number,
+				   bool take)
 {
 	const struct rec_sample *s = intern_key(&r->samples, sample);
 	size_t n, bytes;

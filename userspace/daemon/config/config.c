@@ -213,13 +213,14 @@ static void config_check_exporter(const struct export_config *e, struct config_e
 	else if (export_config_check(e, why) < 0)
 		config_complain(errors, at, "exporter %s: %s", e->name, why);
 	if (e->endpoint && e->metrics && export_directory(e))
-		config_complain(errors, at, "exporter %s.metrics: they are not written as files, expected an endpoint of http:// or https://",
-				e->name);
+		config_complain(errors, at, "exporter %s.metrics: they are not written as files, "
+				"expected an endpoint of http:// or https://", e->name);
 	if (!e->tls_cert != !e->tls_key)
 		config_complain(errors, at, "exporter %s.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
 				e->name, e->tls_cert ? "tls_key_file" : "tls_cert_file");
 	if (e->interval_ns % e->engine_interval_ns)
-		config_complain(errors, at, "exporter %s.interval: no multiple of profile.interval, expected one", e->name);
+		config_complain(errors, at, "exporter %s.interval: no multiple of profile.interval, expected one",
+				e->name);
 	if (e->retry_initial_ns > e->retry_max_ns)
 		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
 }

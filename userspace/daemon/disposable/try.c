@@ -58,6 +58,11 @@ static bool try_misses_samples(const struct outcome *o)
 	return false;
 }
 
+static bool try_is_good(const struct outcome *o)
+{
+	return o->kind == OUTCOME_DELIVERED || o->kind == OUTCOME_PARTIAL || try_misses_samples(o);
+}
+
 static void try_wait(struct try *t)
 {
 	uint64_t end = clock_now_ns() + t->cfg->timeout_ns + NSEC_PER_SEC;
@@ -98,8 +103,7 @@ static int try_one(const struct config *c, const struct export_config *cfg)
 	if (rc < 0)
 		try_print(cfg, false, strerror(-rc));
 	else
-		try_print(cfg, t.outcome.kind == OUTCOME_DELIVERED || t.outcome.kind == OUTCOME_PARTIAL || try_misses_samples(&t.outcome),
-			  t.outcome.text);
+		try_print(cfg, try_is_good(&t.outcome), t.outcome.text);
 	return 0;
 }
 

@@ -391,16 +391,21 @@ static void net_beat(struct net *n)
 	ipc_send(n->monitor, IPC_BEAT, 0, &n->beats, sizeof(n->beats), NULL, 0);
 }
 
+static int net_ms_until(uint64_t due, uint64_t now)
+{
+	return due <= now ? 0 : (int)MIN((due - now) / NSEC_PER_MSEC + 1, 3600000ULL);
+}
+
 static int net_timeout_ms(const struct net *n)
 {
 	uint64_t now = clock_now_ns();
-	int ms = n->next_beat_ns <= now ? 0 : (int)((n->next_beat_ns - now) / NSEC_PER_MSEC + 1);
+	int ms = net_ms_until(n->next_beat_ns, now);
 	int other = exporter_timeout_ms(n->exporter);
 
 	if (other >= 0)
 		ms = MIN(ms, other);
 	if (exporter_wants_metrics(n->exporter))
-		ms = n->next_metrics_ns <= now ? 0 : (int)MIN((uint64_t)ms, (n->next_metrics_ns - now) / NSEC_PER_MSEC + 1);
+		ms = MIN(ms, net_ms_until(n->next_metrics_ns, now));
 	other = n->metrics ? metrics_timeout_ms(n->metrics) : -1;
 	return other >= 0 ? MIN(ms, other) : ms;
 }

@@ -120,8 +120,8 @@ static const char *const wrong[] = {
 	"# HELP otprof_a A.\n# TYPE otprof_a gauge\notprof_a 1x\n",
 	"# HELP otprof_a A.\n# TYPE otprof_a gauge\notprof_a \n",
 	"# HELP otprof_a\n",
-	"# HELP otprof_a A.\n# TYPE otprof_a gauge\n"
-	"otprof_a{a=\"1\",b=\"1\",c=\"1\",d=\"1\",e=\"1\",f=\"1\",g=\"1\",h=\"1\",i=\"1\"} 1\n",
+	("# HELP otprof_a A.\n# TYPE otprof_a gauge\n"
+	 "otprof_a{a=\"1\",b=\"1\",c=\"1\",d=\"1\",e=\"1\",f=\"1\",g=\"1\",h=\"1\",i=\"1\"} 1\n"),
 };
 
 START_TEST(page_of_another_form_is_refused)

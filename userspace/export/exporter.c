@@ -488,9 +488,10 @@ static int exporter_change_places(struct exporter *e)
 				    exporter_add_destination(e, &e->next[i], i);
 		rc = rc ? rc : each;
 	}
+	if (rc)
+		return rc;
 	exporter_place_shapes(e);
-	each = exporter_open_metrics(e);
-	return rc ? rc : each;
+	return exporter_open_metrics(e);
 }
 
 int exporter_reloading(struct exporter *e)

@@ -11,7 +11,8 @@
  * Bounds: SHAPE_BYTES of the engine's requests; an interval that has more ends
  * early, so no request is larger than the engine's may be. A single request of
  * any size is a shape of its own.
- * Cost of a request of the mixed load: some 5 ms a MB to merge, the same to write.
+ * Cost: an engine's request of 75 KB costs net some 2 ms more than sending it
+ * as it is (bench export), and memory for what is held, about its bytes.
  */
 #ifndef OTP_EXPORT_SHAPE_H
 #define OTP_EXPORT_SHAPE_H

@@ -50,7 +50,8 @@ LAYERS="base
 otlp ring process
 source unwind symbol runtime recording
 profile graph
-export render
+render
+export
 hub
 daemon/config cli
 daemon

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """make bench: every budget beside what is measured here, in one run.
-    bench.py [PART...]     parts: cost runtimes module idle wire replay roots memory hub
+    bench.py [PART...]     parts: cost runtimes module idle wire export replay roots memory hub
 SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
-import gzip
 import http.client
 import os
 import subprocess
 import sys
 import threading
 import time
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
@@ -179,16 +179,40 @@ def idle():
     row("wake-ups a second, all processes, idle host", "<= 10", "%.1f (%d samples)" % (rate, taken), rate <= 10)
 
 
+def gzip_bytes(data):
+    """As the exporter compresses (export/gzip.c)."""
+    z = zlib.compressobj(6, zlib.DEFLATED, 15 + 16, 4)
+    return len(z.compress(data) + z.flush())
+
+
 def wire():
     d = lib.Otprofd(hz=20, interval="5s")
     load = mixed_load(SECONDS + 10)
     time.sleep(SECONDS + 6)
     d.stop()
     workloads.end_all(load)
-    sizes = [(len(gzip.compress(lib.read(f))), sum(s.count for s in lib.samples_of(lib.read(f))))
+    sizes = [(gzip_bytes(lib.read(f)), sum(s.count for s in lib.samples_of(lib.read(f))))
              for f in lib.profile_files(d.files)]
     per_sample = sum(s for s, _ in sizes) / max(sum(n for _, n in sizes), 1)
     row("bytes per sample on the wire, gzip, 20 Hz, mixed load", "<= 57", "%.1f" % per_sample, per_sample <= 57)
+
+
+def of_destination(status, name):
+    """Bytes a sample, requests, and milliseconds of net's CPU time a request."""
+    d = status["ledger"]["destinations"][name]
+    return d["bytes"] / max(d["exported"], 1), d["requests"], status["cost"]["net_cpu_ns"] / max(d["requests"], 1) / 1e6
+
+
+def export():
+    """What a destination gets on the wire by interval and preset, and what making it costs net."""
+    for what, keys in (("as the engine's", {}), ("profile = minimal", {"profile": "minimal"}),
+                       ("interval = 15s", {"interval": "15s"}), ("interval = 60s", {"interval": "60s"})):
+        sink = lib.Sink()
+        _, _, last = measure(lambda: mixed_load(3 * SECONDS + 10), 6, 3 * SECONDS, hz=20, interval="5s",
+                             exporters={"a": dict(keys, endpoint=sink.url)})
+        bytes_, requests, ms = of_destination(last, "a")
+        row("bytes a sample sent, 20 Hz, mixed load, " + what, "", "%.1f" % bytes_)
+        row("  requests; net's CPU time a request", "", "%d; %.1f ms" % (requests, ms))
 
 
 def captured(load, hz, seconds, **sections):
@@ -326,12 +350,12 @@ def hub():
 if os.geteuid() != 0:
     print("bench: the sampler needs root")
     sys.exit(1)
-parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "replay", "roots", "memory", "hub"]
+parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "export", "replay", "roots", "memory", "hub"]
 lib.at_end(bpf_stats, bpf_stats("1"))
 print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
 print("  %-52s %-18s %s" % ("what", "budget", "measured"))
 for part in parts:
-    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "replay": replay, "roots": roots, "memory": memory, "hub": hub}[part]()
+    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "export": export, "replay": replay, "roots": roots, "memory": memory, "hub": hub}[part]()
 missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
 print("otprof bench: %d budgets hold, %d missed%s" % (
     sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

@@ -81,6 +81,31 @@ def exporters():
     lib.end(busy)
 
 
+def tried():
+    """Without otprofd, a request without samples: what is answered, and which key to change."""
+    good, sinks = lib.Sink(), [lib.Sink(status=401), lib.Sink(status=400, body="00")]
+    cases = (({"endpoint": good.url}, "ok", "2 of 2 answer a request without samples", ""),
+             ({"endpoint": "http://127.0.0.1:9"}, "warn", "1 of 2 answer a request without samples; bad: ", "start the receiver"),
+             ({"endpoint": sinks[0].url}, "warn", "bad: HTTP 401", "headers_file"),
+             ({"endpoint": good.url + "/nowhere"}, "warn", "bad: HTTP 404", "--feature-gates=service.profilesSupport"),
+             ({"endpoint": good.url, "protocol": "grpc"}, "warn", "bad: ", "a receiver of OTLP profiles"),
+             ({"endpoint": good.url.replace("http", "https")}, "warn", "bad: ", "endpoint: https://"),
+             # Connection, path and rights are right: it wants samples.
+             ({"endpoint": sinks[1].url}, "ok", "2 of 2 answer", ""))
+    for keys, level, text, fix in cases:
+        root = lib.scratch()
+        os.mkdir(os.path.join(root, "etc"))
+        with open(os.path.join(root, "etc", "otprof.conf"), "w") as f:
+            f.write(lib.render({"exporter files": {"endpoint": "file:///nowhere"}, "exporter bad": dict(keys, timeout="2s")}))
+        is_level(doctor(root=root)[1], "exporters", level, text, fix)
+    sent = [lib.Request(r) for r in good.requests()]
+    lib.ok(sent and not any(list(r.samples()) for r in sent), "what was sent has no samples")
+    lib.ok(all([a.value.string_value for x in r.message.resource_profiles for a in x.resource.attributes] == ["otprof"] and
+               r.message.dictionary.mappings and r.message.dictionary.strings == [""] for r in sent),
+           "but otprof's name, and a dictionary of zero entries")
+    is_level(doctor(root=lib.scratch())[1], "exporters", "ok", "not known")
+
+
 def main():
     lib.need(shutil.which("unshare") and shutil.which("setpriv"), "doctor", "unshare and setpriv are needed")
     status, whole = doctor()
@@ -119,6 +144,7 @@ def main():
         is_level(found, "module", "warn", "not", "otprof")
 
     exporters()
+    tried()
 
     status, found = doctor(root="/nonexistent")
     lib.ok(status == 2, "where nothing can be read, otprofd cannot run (%d)" % status)

@@ -136,6 +136,12 @@ static const struct {
 	{EXPORTER "tls_cert_file = /c\n", "F:1: exporter a.tls_key_file: missing, expected both or neither of "
 					  "tls_cert_file and tls_key_file\n"},
 	{EXPORTER "tls_ca_file = ca.pem\n", "F:3: exporter a.tls_ca_file: bad value \"ca.pem\", expected an absolute path\n"},
+	{EXPORTER "interval = 7s\n", "F:1: exporter a.interval: no multiple of profile.interval, expected one\n"},
+	{"[exporter a]\nendpoint = file:///d\nmetrics = yes\n",
+	 "F:1: exporter a.metrics: they are not written as files, expected an endpoint of http:// or https://\n"},
+	{EXPORTER "endpoint_is_full = yes\nmetrics = yes\n",
+	 "F:1: exporter a: metrics: the endpoint does not say where to, expected metrics_endpoint\n"},
+	{EXPORTER "profile = jaeger\n", "F:3: exporter a.profile: bad value \"jaeger\", expected otlp, pyroscope or minimal\n"},
 	{EXPORTER "retry_initial = 60s\n", "F:1: exporter a.retry_initial: above retry_max, expected it at or below\n"},
 	{EXPORTER "timout = 5s\n", "F:3: exporter a.timout: unknown key, expected one of [exporter], did you mean timeout?\n"},
 	{"[metrics]\nlisten = 0.0.0.0:9464\n", "F:2: metrics.listen: bad value \"0.0.0.0:9464\", expected a loopback "
@@ -323,14 +329,14 @@ static const char all_keys[] = "[sampler]\n"
 			       "[targets]\ninclude = cgroup:/a.slice pid:55\ninclude = cgroup:b\nexclude = pid:7\n"
 			       "include = unit:nginx container:0123ab exe:/usr/bin/* user:www-data\nexclude = unit:a@*.service\n"
 			       "[exporter one]\nendpoint = https://h:1/p\nprotocol = http/protobuf\n"
-			       "compression = none\n"
+			       "compression = none\nprofile = pyroscope\ninterval = 4500ms\nmetrics = yes\nmetrics_endpoint = https://h:2/v1/metrics\n"
 			       "headers = Authorization: Basic x;y # z\nheaders = X-B: c\ntls_ca_file = /ca\n"
 			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
 			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\n"
 			       "[exporter two]\nendpoint = file:///d\nkeep_files = 12\n"
 			       "[exporter three]\nendpoint = collector:4317\nprotocol = grpc\n"
 			       "[resource]\ndeployment.environment.name = a test\n"
-			       "[metrics]\nlisten = 127.0.0.1:9464\n"
+			       "[metrics]\nlisten = 127.0.0.1:9464\ninterval = 10s\n"
 			       "[hub]\nlisten = localhost:4380\ntoken = no\nreceive = yes\nreceive_max_size = 1M\nmax_slots = 3\n"
 			       "slot_ttl_seconds = 60\nslot_max_bytes = 1M\ncleanup_interval_seconds = 2\n"
 			       "[limits]\ncpu_percent = 0.25\nmemory = 64M\n"
@@ -370,6 +376,13 @@ START_TEST(every_key_arrives)
 	ck_assert_int_eq(c->exporters[2].protocol, EXPORT_PROTOCOL_GRPC);
 	ck_assert_str_eq(c->exporters[2].endpoint, "https://collector:4317");
 	ck_assert(!e->gzip && e->tls_insecure);
+	ck_assert_int_eq(e->preset, EXPORT_PRESET_PYROSCOPE);
+	ck_assert(e->metrics && !strcmp(e->metrics_endpoint, "https://h:2/v1/metrics"));
+	ck_assert_uint_eq(c->metrics_interval_ns, 10 * NSEC_PER_SEC);
+	ck_assert_uint_eq(e->interval_ns, 4500 * NSEC_PER_MSEC);
+	ck_assert_uint_eq(e->engine_interval_ns, c->interval_ns);
+	ck_assert_int_eq(c->exporters[1].preset, EXPORT_PRESET_OTLP);
+	ck_assert_uint_eq(c->exporters[1].interval_ns, 0);
 	ck_assert_uint_eq(e->nr_headers, 2);
 	ck_assert_str_eq(e->headers[0], "Authorization: Basic x;y # z");
 	ck_assert_uint_eq(e->retry_elapsed_ns, 10 * NSEC_PER_SEC);

@@ -283,6 +283,9 @@ enum { KEEPS = true, REOPENS = false };
 	X(name, "one", "another", KEEPS, KEEPS)                      \
 	X(endpoint, "one", "another", REOPENS, REOPENS)              \
 	X(protocol, 0, 1, REOPENS, KEEPS)                            \
+	X(preset, 0, 1, KEEPS, KEEPS)                                \
+	X(interval_ns, 1, 2, KEEPS, KEEPS)                           \
+	X(engine_interval_ns, 1, 2, KEEPS, KEEPS)                    \
 	X(gzip, false, true, KEEPS, KEEPS)                           \
 	X(endpoint_is_full, false, true, REOPENS, KEEPS)             \
 	X(headers, {"A: one"}, {"A: another"}, REOPENS, KEEPS)       \
@@ -300,6 +303,9 @@ enum { KEEPS = true, REOPENS = false };
 	X(retry_elapsed_ns, 1, 2, KEEPS, KEEPS)                      \
 	X(queue_bytes, 1, 2, KEEPS, KEEPS)                           \
 	X(file_keep, 1, 2, KEEPS, REOPENS)                           \
+	X(metrics, false, true, KEEPS, KEEPS)                        \
+	X(metrics_endpoint, NULL, "another", KEEPS, KEEPS)           \
+	X(signal, 0, 1, KEEPS, KEEPS)                                \
 	X(file_dir, 0, 3, KEEPS, KEEPS)
 
 #define ONE(field, one, another, http, file) one,

@@ -66,7 +66,10 @@ START_TEST(several_requests_become_one_with_one_dictionary)
 	ck_assert_str_eq(q->resource_profiles[0]->scope_profiles[0]->scope->name, "otprof");
 	p = q->resource_profiles[0]->scope_profiles[0]->profiles[0];
 	ck_assert_uint_eq(p->n_samples, 4);
-	ck_assert_int_eq(p->samples[0]->values[0], 6);
+	/* By their outermost frames. */
+	ck_assert_int_eq(p->samples[0]->values[0], 10);
+	ck_assert_int_eq(p->samples[0]->values[0] + p->samples[1]->values[0] + p->samples[2]->values[0] + p->samples[3]->values[0],
+			 20);
 	ck_assert_uint_eq(p->time_unix_nano, FX_START);
 	ck_assert_uint_eq(p->duration_nano, 5000000000ULL);
 	ck_assert_int_eq(p->period, FX_PERIOD);

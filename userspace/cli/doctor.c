@@ -15,7 +15,8 @@
 static const char help[] =
 	"Usage: otprof doctor [OPTION]...\n"
 	"Report what this host supports of otprof, and the commands that would change it.\n"
-	"Nothing is changed.\n"
+	"Nothing is changed. Where otprofd does not run, each exporter of its configuration\n"
+	"is sent one request without samples.\n"
 	"\n"
 	"      --json             print the findings as JSON\n"
 	"      --sizes            print what otprofd needs on hosts of other sizes instead\n"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The check of destinations: what each answered last, from the status of
- * otprofd. Only its net process speaks to receivers, so nothing is sent here.
+ * otprofd. Where it does not run, 'otprofd --try' sends each a request without
+ * samples, from a process without rights, and prints what was answered.
  */
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "cli/cli.h"
@@ -69,6 +72,112 @@ static void doctor_count_exporters(json_t *destinations, struct finding *f)
 	doctor_fix(f, "[exporter %s] in /etc/otprof.conf: %s", failing, doctor_answer_fix(why));
 }
 
+#define TRY_LINE 512
+
+/* The program beside this one, or as it is installed. Does not return. */
+static void doctor_exec_try(const char *config)
+{
+	static const char *const places[] = {"/otprofd", "/../sbin/otprofd"};
+	char self[1024], path[1100];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[MAX(n, 0)] = '\0';
+	if (strrchr(self, '/'))
+		*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(path, sizeof(path), "%s%s", self, places[i]);
+		execl(path, "otprofd", "--try", *config ? "-f" : NULL, config, (char *)NULL);
+	}
+	execlp("otprofd", "otprofd", "--try", *config ? "-f" : NULL, config, (char *)NULL);
+	_exit(127);
+}
+
+static pid_t doctor_start_try(const char *config, int *ret_fd)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (pipe(fds) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		dup2(fds[1], STDERR_FILENO);
+		close(fds[0]);
+		close(fds[1]);
+		doctor_exec_try(config);
+	}
+	close(fds[1]);
+	*ret_fd = fds[0];
+	if (pid < 0)
+		close(fds[0]);
+	return pid;
+}
+
+struct doctor_tried {
+	unsigned int all, answer;
+	char name[TRY_LINE], why[TRY_LINE]; /* of the first that does not */
+	char other[TRY_LINE];	      /* the last line that is none of these: an error */
+};
+
+/* NAME, ok or fails, text; between tabs. */
+static void doctor_take_line(struct doctor_tried *t, char *line)
+{
+	char *verdict = strchr(line, '\t'), *text = verdict ? strchr(verdict + 1, '\t') : NULL;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (!text) {
+		snprintf(t->other, sizeof(t->other), "%s", line);
+		return;
+	}
+	*verdict++ = '\0';
+	*text++ = '\0';
+	t->all++;
+	if (!strcmp(verdict, "ok")) {
+		t->answer++;
+	} else if (!*t->name) {
+		snprintf(t->name, sizeof(t->name), "%s", line);
+		snprintf(t->why, sizeof(t->why), "%s", text);
+	}
+}
+
+static void doctor_report_tried(const struct doctor_tried *t, bool ran, struct finding *f)
+{
+	if (!ran || !t->all) {
+		doctor_set(f, DOCTOR_OK, "not known: otprofd does not run, and its exporters cannot be tried%s%s",
+			   *t->other ? ": " : "", t->other);
+		return;
+	}
+	if (!*t->name) {
+		doctor_set(f, DOCTOR_OK, "%u of %u answer a request without samples", t->answer, t->all);
+		return;
+	}
+	doctor_set(f, DOCTOR_WARN, "%u of %u answer a request without samples; %s: %s", t->answer, t->all, t->name,
+		   t->why);
+	doctor_fix(f, "[exporter %s] in /etc/otprof.conf: %s", t->name, doctor_answer_fix(t->why));
+}
+
+static void doctor_try_exporters(const struct doctor *d, struct finding *f)
+{
+	struct doctor_tried tried = {0};
+	char config[400] = "", line[TRY_LINE];
+	int fd, status = -1;
+	pid_t pid;
+	FILE *in;
+
+	if (*d->root)
+		snprintf(config, sizeof(config), "%s/etc/otprof.conf", d->root);
+	pid = doctor_start_try(config, &fd);
+	in = pid > 0 ? fdopen(fd, "r") : NULL;
+	while (in && fgets(line, sizeof(line), in))
+		doctor_take_line(&tried, line);
+	if (in)
+		fclose(in);
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	doctor_report_tried(&tried, WIFEXITED(status) && !WEXITSTATUS(status), f);
+}
+
 void doctor_exporters(struct doctor *d, struct finding *f)
 {
 	_cleanup_(json_decrefp) json_t *status = NULL;
@@ -76,7 +185,7 @@ void doctor_exporters(struct doctor *d, struct finding *f)
 
 	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
 	if (client_status(dir, &status) < 0)
-		doctor_set(f, DOCTOR_OK, "not known: otprofd does not run, or not for this user");
+		doctor_try_exporters(d, f);
 	else
 		doctor_count_exporters(json_object_get(json_object_get(status, "ledger"), "destinations"), f);
 }

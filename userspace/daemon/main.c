@@ -20,12 +20,12 @@
 #define DEFAULT_CONFIG "/etc/otprof.conf"
 
 enum { EXIT_USAGE = 2 };
-enum { OPTION_ROLE = 256, OPTION_CAPTURE, OPTION_REPLAY, OPTION_VERSION };
+enum { OPTION_ROLE = 256, OPTION_CAPTURE, OPTION_REPLAY, OPTION_TRY, OPTION_VERSION };
 
 struct options {
 	const char *config_path, *role, *replay_path;
 	struct monitor_options monitor;
-	bool test, print;
+	bool test, print, try_exporters;
 };
 
 static void help(void)
@@ -37,6 +37,8 @@ static void help(void)
 	       "                           " DEFAULT_CONFIG "\n"
 	       "  -t                     check the configuration and exit\n"
 	       "  -n                     print the effective configuration and exit\n"
+	       "      --try              send each exporter a request without samples, print what\n"
+	       "                           it answered, and exit\n"
 	       "      --capture FILE     also write what is sampled to FILE, for --replay\n"
 	       "      --replay FILE      run a capture through the engine instead of sampling\n"
 	       "  -h, --help             display this help and exit\n"
@@ -54,6 +56,7 @@ static const struct option long_options[] = {
 	{"version", no_argument, NULL, OPTION_VERSION},
 	{"capture", required_argument, NULL, OPTION_CAPTURE},
 	{"replay", required_argument, NULL, OPTION_REPLAY},
+	{"try", no_argument, NULL, OPTION_TRY},
 	{"role", required_argument, NULL, OPTION_ROLE}, /* used by the monitor only */
 	{NULL, 0, NULL, 0},
 };
@@ -75,6 +78,9 @@ static void take_option(int option, struct options *o)
 		break;
 	case OPTION_REPLAY:
 		o->replay_path = optarg;
+		break;
+	case OPTION_TRY:
+		o->try_exporters = true;
 		break;
 	case OPTION_ROLE:
 		o->role = optarg;
@@ -159,11 +165,13 @@ int main(int argc, char **argv)
 	if (main_load_config(&o, &c))
 		return EXIT_FAILURE;
 	log_init("otprofd", c->log_level);
-	if (!o.test && !o.print && !o.replay_path)
+	if (!o.test && !o.print && !o.replay_path && !o.try_exporters)
 		return monitor_main(c, &o.monitor);
 	status = 0;
 	if (o.print)
 		status = config_print_shown(c, stdout) ? EXIT_FAILURE : 0;
+	else if (o.try_exporters)
+		status = try_main(c);
 	else if (o.test)
 		fprintf(stderr, "%s: the configuration is good\n", o.monitor.config_path);
 	else

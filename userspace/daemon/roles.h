@@ -30,6 +30,7 @@ int opener_main(int sock);
 int indexer_main(int sock);
 int fetcher_main(int sock);
 int decoder_main(int sock);
+int try_main(const struct config *c); /* borrowed; tries every exporter, prints a line each */
 int replay_main(const struct config *c, const char *file); /* both borrowed */
 
 #endif

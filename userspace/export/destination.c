@@ -286,6 +286,16 @@ void destination_refuse(struct destination *d, const struct ledger_counts *sampl
 	destination_report(d, EXPORT_DROPPED, destination_reason_text(reason), samples);
 }
 
+void destination_hold(struct destination *d, const struct ledger_counts *samples)
+{
+	ledger_counts_add(&d->ledger->queued, samples);
+}
+
+void destination_release(struct destination *d, const struct ledger_counts *samples)
+{
+	ledger_counts_subtract(&d->ledger->queued, samples);
+}
+
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns)
 {
 	bool gzip = destination_compresses(d) && r->gz;

@@ -51,6 +51,9 @@ void destination_done(struct destination *d);
 bool destination_compresses(const struct destination *d);
 /* Counts r as queued or lost; the caller then calls booked(). */
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns);
+/* Samples of requests that are merged before this destination gets them count as queued, until they are released. */
+void destination_hold(struct destination *d, const struct ledger_counts *samples);
+void destination_release(struct destination *d, const struct ledger_counts *samples);
 /* Counts samples as lost. */
 void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason);
 void destination_run(struct destination *d);

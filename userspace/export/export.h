@@ -41,11 +41,31 @@
 /* How requests travel to an http:// or https:// endpoint; a file:// endpoint has no protocol. */
 enum export_protocol { EXPORT_PROTOCOL_HTTP, EXPORT_PROTOCOL_GRPC };
 
+/*
+ * Which attributes of resources and samples a destination gets (preset.h).
+ *   X(NAME, "name")
+ */
+#define EXPORT_PRESETS(X)          \
+	X(OTLP, "otlp")            \
+	X(PYROSCOPE, "pyroscope")  \
+	X(MINIMAL, "minimal")
+
+enum export_preset {
+#define X(NAME, name) EXPORT_PRESET_##NAME,
+	EXPORT_PRESETS(X)
+#undef X
+};
+
+enum export_signal { EXPORT_SIGNAL_PROFILES, EXPORT_SIGNAL_METRICS };
+
 struct export_config {
 	char name[EXPORT_NAME_MAX];
 	/* http://, https:// (HTTP: path v1development/profiles is appended to a base URL; gRPC: no path) or file:///DIR */
 	char *endpoint;
 	enum export_protocol protocol;
+	enum export_preset preset;
+	uint64_t interval_ns; /* of its requests: a multiple of the engine's; 0: the engine's */
+	uint64_t engine_interval_ns; /* of the requests that are submitted */
 	bool gzip;      /* default true */
 	bool endpoint_is_full; /* HTTP: use the URL as it is */
 	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */
@@ -61,6 +81,9 @@ struct export_config {
 	uint64_t retry_elapsed_ns; /* 300 s */
 	uint64_t queue_bytes;      /* 32 MiB: memory a destination may hold */
 	uint32_t file_keep;        /* file://: newest files kept, 0: all */
+	bool metrics; /* false; true: otprof's own metrics go there, too */
+	char *metrics_endpoint; /* NULL: the endpoint, with the path of metrics; over HTTP the whole URL */
+	enum export_signal signal; /* of a transport: which path it sends to */
 	int file_dir; /* file://: the open directory, where the process cannot open it by its path; 0: none */
 };
 
@@ -107,6 +130,8 @@ enum export_event {
 	EXPORT_PARTIAL,  /* part of a request was refused; text: the server's message */
 	EXPORT_REMARK,   /* delivered, but the answer contains a message or cannot be read */
 	EXPORT_DROPPED,  /* dropped: queue full, retries over or stop; text: which */
+	EXPORT_METRICS_FAILING, /* otprof's own metrics are not delivered; text: the error */
+	EXPORT_METRICS_BACK,    /* they are again */
 	EXPORT_REMOVED,  /* the destination was removed; text: what became of its samples */
 	EXPORT_EVENTS,   /* number of events */
 };
@@ -131,6 +156,9 @@ void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint3
 int exporter_reloading(struct exporter *e); /* 1, 0 or -errno */
 /* The caller keeps its reference. Counts received once, and per destination queued or lost. */
 void exporter_submit(struct exporter *e, struct export_request *r);
+/* Whether any destination gets otprof's own metrics; sends them to those, an encoded request that is copied. */
+bool exporter_wants_metrics(const struct exporter *e);
+void exporter_send_metrics(struct exporter *e, const void *request, size_t len);
 /* The same for a request that could not be mapped: received, and lost for every destination. */
 void exporter_refuse(struct exporter *e, uint64_t id, const struct ledger_counts *samples, enum otp_loss_reason reason);
 

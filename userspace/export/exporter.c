@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "export/destination.h"
 #include "export/http_loop.h"
+#include "export/metrics_sender.h"
+#include "export/request.h"
+#include "export/shape.h"
 
 /* Time that removed destinations have to deliver their queues. */
 #define RELOAD_FLUSH_NS (5 * NSEC_PER_SEC)
@@ -22,6 +25,11 @@ struct exporter {
 	uint64_t deadline_ns; /* of the stop; UINT64_MAX before */
 	uint32_t n;
 	struct destination *dest[LEDGER_DESTINATIONS_MAX]; /* owned; in the order of the ledger */
+	struct shape shapes[LEDGER_DESTINATIONS_MAX];	   /* one for all destinations that want the same */
+	struct shape *shape_of[LEDGER_DESTINATIONS_MAX];   /* by destination; NULL: it gets the engine's requests */
+	uint32_t nr_shapes;
+	struct metrics_sender metrics[LEDGER_DESTINATIONS_MAX]; /* by destination */
+	uint32_t nr_metrics;
 	const struct export_config *next; /* NULL: no reload is under way */
 	uint32_t nr_next;
 	uint64_t next_deadline_ns;
@@ -57,6 +65,152 @@ static void exporter_place_counts(struct ledger_net *l, const struct export_conf
 	l->destinations = n;
 }
 
+/* --- shapes --- */
+
+static void exporter_remove_shapes(struct exporter *e)
+{
+	for (uint32_t i = 0; i < e->nr_shapes; i++)
+		shape_done(&e->shapes[i]);
+	e->nr_shapes = 0;
+}
+
+static struct shape *exporter_find_shape(struct exporter *e, const struct export_config *cfg)
+{
+	for (uint32_t i = 0; i < e->nr_shapes; i++)
+		if (shape_fits(&e->shapes[i], cfg))
+			return &e->shapes[i];
+	shape_init(&e->shapes[e->nr_shapes], cfg);
+	return &e->shapes[e->nr_shapes++];
+}
+
+/* Shapes hold nothing while this is called. */
+static void exporter_place_shapes(struct exporter *e)
+{
+	exporter_remove_shapes(e);
+	for (uint32_t i = 0; i < e->n; i++)
+		e->shape_of[i] = shape_wanted(&e->dest[i]->cfg) ? exporter_find_shape(e, &e->dest[i]->cfg) : NULL;
+}
+
+static bool exporter_compresses(const struct exporter *e, const struct shape *s)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->shape_of[i] == s && destination_compresses(e->dest[i]))
+			return true;
+	return false;
+}
+
+/* To the destinations that want it in this shape. A request that cannot be compressed is sent as it is. */
+static void exporter_pass_on(struct exporter *e, const struct shape *s, struct export_request *r, uint64_t now)
+{
+	if (exporter_compresses(e, s))
+		request_compress(r);
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->shape_of[i] == s)
+			destination_submit(e->dest[i], r, now);
+}
+
+static void exporter_each_of_shape(struct exporter *e, const struct shape *s, const struct ledger_counts *samples,
+				   void (*fn)(struct destination *d, const struct ledger_counts *samples))
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->shape_of[i] == s)
+			fn(e->dest[i], samples);
+}
+
+static void exporter_lose(struct destination *d, const struct ledger_counts *samples)
+{
+	destination_refuse(d, samples, OTP_LOSS_ENCODE);
+}
+
+/* Ends the interval of a shape: its samples leave it as a request, or are lost. */
+static void exporter_finish_shape(struct exporter *e, struct shape *s, uint64_t now)
+{
+	struct ledger_counts samples = s->samples;
+	struct export_request *r;
+	int rc;
+
+	if (!s->merged)
+		return;
+	rc = shape_finish(s, &r);
+	exporter_each_of_shape(e, s, &samples, destination_release);
+	if (rc < 0) {
+		exporter_each_of_shape(e, s, &samples, exporter_lose);
+		return;
+	}
+	exporter_pass_on(e, s, r, now);
+	export_request_put(r);
+}
+
+/* No request waits in a shape while the exporter stops or its destinations change. */
+static bool exporter_hurries(const struct exporter *e)
+{
+	return e->next || e->deadline_ns != UINT64_MAX;
+}
+
+static void exporter_add_to_shape(struct exporter *e, struct shape *s, const struct export_request *r, uint64_t now)
+{
+	if (!shape_has_room(s, r))
+		exporter_finish_shape(e, s, now);
+	if (shape_add(s, r, now) < 0)
+		exporter_each_of_shape(e, s, &r->samples, exporter_lose);
+	else
+		exporter_each_of_shape(e, s, &r->samples, destination_hold);
+	if (s->due_ns <= now || exporter_hurries(e))
+		exporter_finish_shape(e, s, now);
+}
+
+static void exporter_finish_shapes(struct exporter *e, uint64_t now, bool all)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < e->nr_shapes; i++) {
+		struct shape *s = &e->shapes[i];
+
+		if (!s->merged || (!all && now < s->due_ns))
+			continue;
+		exporter_finish_shape(e, s, now);
+		any = true;
+	}
+	if (any)
+		e->owner.booked(e->owner.booked_ctx);
+}
+
+/* --- otprof's own metrics --- */
+
+static void exporter_close_metrics(struct exporter *e)
+{
+	for (uint32_t i = 0; i < e->nr_metrics; i++)
+		metrics_sender_done(&e->metrics[i]);
+	e->nr_metrics = 0;
+}
+
+/* Opened anew by each reload: a request that is under way then is given up. */
+static int exporter_open_metrics(struct exporter *e)
+{
+	int rc = 0;
+
+	exporter_close_metrics(e);
+	for (uint32_t i = 0; !rc && i < e->n; i++) {
+		rc = metrics_sender_init(&e->metrics[i], &e->dest[i]->cfg, &e->owner);
+		e->nr_metrics = i + 1;
+	}
+	return rc;
+}
+
+bool exporter_wants_metrics(const struct exporter *e)
+{
+	for (uint32_t i = 0; i < e->nr_metrics; i++)
+		if (e->metrics[i].ops)
+			return true;
+	return false;
+}
+
+void exporter_send_metrics(struct exporter *e, const void *request, size_t len)
+{
+	for (uint32_t i = 0; i < e->nr_metrics; i++)
+		metrics_sender_send(&e->metrics[i], request, len);
+}
+
 /* --- life --- */
 
 static int exporter_add_destination(struct exporter *e, const struct export_config *cfg, uint32_t place)
@@ -86,6 +240,10 @@ static int exporter_init_all(struct exporter *e, const struct export_config *cfg
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		rc = exporter_add_destination(e, &cfgs[i], i);
 		e->n = i + 1;
+	}
+	if (!rc) {
+		exporter_place_shapes(e);
+		rc = exporter_open_metrics(e);
 	}
 	return rc;
 }
@@ -123,6 +281,8 @@ struct exporter *exporter_free(struct exporter *e)
 		return NULL;
 	for (uint32_t i = 0; i < e->n; i++)
 		e->dest[i] = exporter_remove_destination(e->dest[i]);
+	exporter_remove_shapes(e);
+	exporter_close_metrics(e);
 	http_loop_free(e->owner.host);
 	free(e);
 	return NULL;
@@ -132,14 +292,6 @@ void exporter_on_event(struct exporter *e, export_event_fn *fn, void *ctx)
 {
 	e->owner.event = fn;
 	e->owner.event_ctx = ctx;
-}
-
-static bool exporter_any_compresses(const struct exporter *e)
-{
-	for (uint32_t i = 0; i < e->n; i++)
-		if (destination_compresses(e->dest[i]))
-			return true;
-	return false;
 }
 
 /* False: it was counted before, and is sent again by an engine that has not seen so. */
@@ -158,11 +310,9 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 
 	if (!exporter_receive(e, r->id, &r->samples))
 		return;
-	/* A request that cannot be compressed is sent as it is. */
-	if (exporter_any_compresses(e))
-		request_compress(r);
-	for (uint32_t i = 0; i < e->n; i++)
-		destination_submit(e->dest[i], r, now);
+	exporter_pass_on(e, NULL, r, now);
+	for (uint32_t i = 0; i < e->nr_shapes; i++)
+		exporter_add_to_shape(e, &e->shapes[i], r, now);
 	e->owner.booked(e->owner.booked_ctx);
 }
 
@@ -189,6 +339,8 @@ static uint64_t exporter_due_ns(const struct exporter *e)
 
 	if (e->next)
 		due = MIN(due, e->next_deadline_ns);
+	for (uint32_t i = 0; i < e->nr_shapes; i++)
+		due = MIN(due, e->shapes[i].due_ns);
 	if (exporter_idle(e))
 		return due;
 	due = MIN(due, e->deadline_ns);
@@ -211,6 +363,7 @@ int exporter_timeout_ms(const struct exporter *e)
 void exporter_run(struct exporter *e)
 {
 	http_loop_run(e->owner.host);
+	exporter_finish_shapes(e, clock_now_ns(), false);
 	for (uint32_t i = 0; i < e->n; i++)
 		destination_run(e->dest[i]);
 	if (clock_now_ns() >= e->deadline_ns)
@@ -230,6 +383,7 @@ bool exporter_idle(const struct exporter *e)
 
 void exporter_stop(struct exporter *e, uint64_t deadline_ns)
 {
+	exporter_finish_shapes(e, clock_now_ns(), true);
 	e->deadline_ns = deadline_ns;
 	for (uint32_t i = 0; i < e->n; i++)
 		destination_stop(e->dest[i]);
@@ -256,6 +410,7 @@ static const struct export_config *exporter_next_of(const struct exporter *e, co
 
 void exporter_reload(struct exporter *e, const struct export_config *cfgs, uint32_t n)
 {
+	exporter_finish_shapes(e, clock_now_ns(), true);
 	e->next = cfgs;
 	e->nr_next = n;
 	e->next_deadline_ns = clock_now_ns() + RELOAD_FLUSH_NS;
@@ -333,7 +488,10 @@ static int exporter_change_places(struct exporter *e)
 				    exporter_add_destination(e, &e->next[i], i);
 		rc = rc ? rc : each;
 	}
-	return rc;
+	if (rc)
+		return rc;
+	exporter_place_shapes(e);
+	return exporter_open_metrics(e);
 }
 
 int exporter_reloading(struct exporter *e)

@@ -16,6 +16,8 @@
 
 static int otlp_grpc_url(const struct export_config *cfg, char **ret_url)
 {
+	if (cfg->signal == EXPORT_SIGNAL_METRICS)
+		return metrics_url(cfg, ret_url);
 	return grpc_url(cfg->endpoint, ret_url);
 }
 

@@ -9,6 +9,8 @@
 
 static int otlp_http_url(const struct export_config *cfg, char **ret_url)
 {
+	if (cfg->signal == EXPORT_SIGNAL_METRICS)
+		return metrics_url(cfg, ret_url);
 	return http_url(cfg->endpoint, cfg->endpoint_is_full, ret_url);
 }
 

@@ -79,6 +79,26 @@ int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples,
 	return 0;
 }
 
+/* In pages of its own, as a request of the engine, so that both end alike. */
+int request_new_copy(const void *data, size_t len, uint64_t id, const struct ledger_counts *samples,
+		     struct export_request **ret)
+{
+	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
+	void *pages = mmap(NULL, MAX(len, (size_t)1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return -ENOMEM;
+	if (!r) {
+		munmap(pages, MAX(len, (size_t)1));
+		return -ENOMEM;
+	}
+	memcpy(pages, data, len);
+	*r = (struct export_request){.refs = 1, .id = id, .samples = *samples, .data = pages, .len = len,
+				     .profiles = request_count_profiles(data, len)};
+	*ret = steal_ptr(&r);
+	return 0;
+}
+
 int request_compress(struct export_request *r)
 {
 	if (r->gz)

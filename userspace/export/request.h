@@ -20,6 +20,10 @@ static inline size_t request_bytes(const struct export_request *r, bool gzip)
 	return gzip ? r->gz_len : r->len;
 }
 
+/* A request of these bytes, which are copied. Owned. -ENOMEM. */
+int request_new_copy(const void *data, size_t len, uint64_t id, const struct ledger_counts *samples,
+		     struct export_request **ret);
+
 /* Number of Profile messages in an ExportProfilesServiceRequest, up to the first malformed field. */
 uint64_t request_count_profiles(const void *data, size_t len);
 

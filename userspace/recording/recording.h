@@ -154,6 +154,15 @@ typedef int recording_rewrite_fn(void *ctx, struct rec_sample *s);
 /* Calls rewrite for every sample. On failure all samples stay as they were. */
 int recording_rewrite(struct recording *r, recording_rewrite_fn *rewrite, void *ctx);
 
+/* Whether attributes of that key stay. */
+typedef bool recording_keep_fn(void *ctx, const char *key);
+struct recording_keep {
+	recording_keep_fn *resource, *sample;
+	void *ctx;
+};
+/* Leaves the other attributes out; samples that are alike without them are added up. On failure samples stay. */
+int recording_narrow(struct recording *r, const struct recording_keep *keep);
+
 /* All tables, for code that treats them alike; borrowed. */
 void recording_tables(struct recording *r, struct intern *ret[RECORDING_TABLES]);
 

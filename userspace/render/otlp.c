@@ -25,6 +25,7 @@ struct writer {
 	const struct recording *rec;
 	struct arena arena;
 	bool failed; /* without memory: checked once at the end */
+	uint8_t id[16]; /* of the last profile */
 	struct picked strings, attributes, functions, mappings, locations, links, stacks;
 };
 
@@ -123,14 +124,17 @@ static OtlpSample *otlp_sample_new(struct writer *w, const struct rec_sample *fr
 	return s;
 }
 
-/* A merged profile is a new one, so it gets a new id. */
+/* A merged profile is a new one, so it gets a new id: random for the request, numbered within it. */
 static ProtobufCBinaryData otlp_new_id(struct writer *w)
 {
-	uint8_t *id = make(w, 1, 16);
+	uint8_t *id = make(w, 1, sizeof(w->id));
 
-	if (!id || getrandom(id, 16, 0) != 16)
+	if (!id)
 		return (ProtobufCBinaryData){0};
-	return (ProtobufCBinaryData){.data = id, .len = 16};
+	for (size_t i = sizeof(w->id); i-- > sizeof(w->id) - 4 && !++w->id[i];)
+		;
+	memcpy(id, w->id, sizeof(w->id));
+	return (ProtobufCBinaryData){.data = id, .len = sizeof(w->id)};
 }
 
 /* order: the samples of this series, n of them. */
@@ -192,13 +196,26 @@ static OtlpResourceProfiles *otlp_resource_new(struct writer *w, uint32_t number
 	return rp;
 }
 
-/* Samples by resource, scope, series, then in the order of the recording. */
+/* Stacks by their frames, the outermost first: neighbours then end alike, which compresses well. */
+static int otlp_compare_stacks(const struct recording *r, uint32_t x, uint32_t y)
+{
+	size_t n, m;
+	const uint32_t *a = recording_stack(r, x, &n), *b = recording_stack(r, y, &m);
+
+	for (size_t i = 1; i <= n && i <= m; i++)
+		if (a[n - i] != b[m - i])
+			return a[n - i] < b[m - i] ? -1 : 1;
+	return n < m ? -1 : n > m;
+}
+
+/* Samples by resource, scope, series and stack, then in the order of the recording. */
 static int otlp_by_place(const void *a, const void *b, void *recording)
 {
 	const struct recording *r = recording;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct rec_sample *p = intern_key(&r->samples, x), *q = intern_key(&r->samples, y);
 	const struct rec_series *s = intern_key(&r->series, p->series), *t = intern_key(&r->series, q->series);
+	int order;
 
 	if (s->resource != t->resource)
 		return s->resource < t->resource ? -1 : 1;
@@ -206,74 +223,165 @@ static int otlp_by_place(const void *a, const void *b, void *recording)
 		return s->scope < t->scope ? -1 : 1;
 	if (p->series != q->series)
 		return p->series < q->series ? -1 : 1;
-	return x < y ? -1 : x > y;
+	order = otlp_compare_stacks(r, p->stack, q->stack);
+	return order ? order : (x > y) - (x < y);
 }
 
-static const struct rec_series *otlp_series_of(const struct recording *r, uint32_t sample, uint32_t *ret_number)
+static int otlp_by_address(const void *a, const void *b, void *recording)
+{
+	const struct recording *r = recording;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct rec_location *p = intern_key(&r->locations, x), *q = intern_key(&r->locations, y);
+
+	if (p->mapping != q->mapping)
+		return p->mapping < q->mapping ? -1 : 1;
+	if (p->address != q->address)
+		return p->address < q->address ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Locations by address: neighbours in a file share most of the address, and much of their names. */
+static void otlp_pick_locations(struct writer *w)
+{
+	const struct recording *r = w->rec;
+	uint32_t *list = make(w, r->locations.count, sizeof(*list)), n = 0;
+	bool *seen = make(w, r->locations.count, sizeof(*seen));
+
+	if (w->failed)
+		return;
+	for (uint32_t i = 0; i < r->samples.count; i++) {
+		const struct rec_sample *s = intern_key(&r->samples, i);
+		size_t count;
+		const uint32_t *stack = recording_stack(r, s->stack, &count);
+
+		for (size_t k = 0; k < count; k++) {
+			if (!seen[stack[k]])
+				list[n++] = stack[k];
+			seen[stack[k]] = true;
+		}
+	}
+	qsort_r(list, n, sizeof(*list), otlp_by_address, (void *)(uintptr_t)r);
+	for (uint32_t i = 0; i < n; i++)
+		otlp_pick(&w->locations, list[i]);
+}
+
+/*
+ * Receivers bound a profile: Pyroscope by 16000 samples and, after its own
+ * conversion, which copies into each profile what its samples lead to, by 2 MiB.
+ */
+#define PROFILE_SAMPLES_MAX 16000
+#define PROFILE_BYTES_MAX   ((2u << 20) - (256u << 10))
+#define CONVERTED_LOCATION  64
+#define CONVERTED_FRAME	    3
+
+/* Samples that become one profile: of one series, in one piece of the order. */
+struct run {
+	uint32_t series;
+	size_t first, n;
+};
+
+struct runs {
+	struct run *list;
+	size_t n;
+	uint32_t *seen; /* by location: the number of the last run that leads to it */
+	size_t bytes;	/* of the last run, as a receiver counts */
+};
+
+static size_t otlp_name_bytes(const struct recording *r, uint32_t location)
+{
+	const struct rec_location *l = intern_key(&r->locations, location);
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < recording_lines(r, location); i++) {
+		const struct rec_function *f = intern_key(&r->functions, l->lines[i].function);
+
+		bytes += intern_len(&r->strings, f->name);
+	}
+	return bytes;
+}
+
+/* Bytes that a sample adds to the converted form of run number; take: from now on it leads there. */
+static size_t otlp_converted_bytes(const struct recording *r, struct runs *to, uint32_t sample, size_t number,
+				   bool take)
 {
 	const struct rec_sample *s = intern_key(&r->samples, sample);
+	size_t n, bytes;
+	const uint32_t *stack = recording_stack(r, s->stack, &n);
 
-	*ret_number = s->series;
-	return intern_key(&r->series, s->series);
-}
-
-/* The number of series, among n sorted samples, in the same scope (or resource) as the first: for allocation. */
-static size_t otlp_count_like(const struct recording *r, const uint32_t *order, size_t n, bool scope)
-{
-	uint32_t last, number;
-	const struct rec_series *first = otlp_series_of(r, order[0], &last), *s;
-	size_t count = 1, i;
-
-	for (i = 1; i < n; i++) {
-		s = otlp_series_of(r, order[i], &number);
-		if (s->resource != first->resource || (scope && s->scope != first->scope))
-			break;
-		count += number != last;
-		last = number;
+	bytes = n * CONVERTED_FRAME;
+	for (size_t i = 0; i < n; i++) {
+		if (to->seen[stack[i]] == number)
+			continue;
+		if (take)
+			to->seen[stack[i]] = (uint32_t)number;
+		bytes += CONVERTED_LOCATION + otlp_name_bytes(r, stack[i]);
 	}
-	return count;
+	return bytes;
 }
 
-static size_t otlp_run_of_series(const struct recording *r, const uint32_t *order, size_t n)
+static void otlp_add_to_run(const struct recording *r, struct runs *to, uint32_t sample, size_t at)
 {
-	uint32_t first, number;
-	size_t i;
+	uint32_t series = ((const struct rec_sample *)intern_key(&r->samples, sample))->series;
+	struct run *last = to->n ? &to->list[to->n - 1] : NULL;
 
-	otlp_series_of(r, order[0], &first);
-	for (i = 1; i < n; i++) {
-		otlp_series_of(r, order[i], &number);
-		if (number != first)
+	if (!last || last->series != series || last->n >= PROFILE_SAMPLES_MAX ||
+	    to->bytes + otlp_converted_bytes(r, to, sample, to->n, false) > PROFILE_BYTES_MAX) {
+		last = &to->list[to->n++];
+		*last = (struct run){.series = series, .first = at};
+		to->bytes = 0;
+	}
+	to->bytes += otlp_converted_bytes(r, to, sample, to->n, true);
+	last->n++;
+}
+
+static void otlp_find_runs(struct writer *w, const uint32_t *order, size_t n, struct runs *to)
+{
+	*to = (struct runs){.list = make(w, n, sizeof(*to->list))};
+	to->seen = make(w, w->rec->locations.count, sizeof(*to->seen));
+	for (size_t i = 0; !w->failed && i < n; i++)
+		otlp_add_to_run(w->rec, to, order[i], i);
+}
+
+/* The number of runs from first on in the same scope (or resource) as the first: for allocation. */
+static size_t otlp_count_like(const struct recording *r, const struct runs *runs, size_t first, bool scope)
+{
+	const struct rec_series *s = intern_key(&r->series, runs->list[first].series);
+	size_t i = first;
+
+	for (; i < runs->n; i++) {
+		const struct rec_series *t = intern_key(&r->series, runs->list[i].series);
+
+		if (s->resource != t->resource || (scope && s->scope != t->scope))
 			break;
 	}
-	return i;
+	return i - first;
 }
 
-/* One pass over the sorted samples opens resources, scopes and profiles as they change. */
-static void otlp_add_samples(struct writer *w, const uint32_t *order, size_t n, OtlpRequest *req)
+/* One pass over the runs opens resources, scopes and profiles as they change. */
+static void otlp_add_samples(struct writer *w, const uint32_t *order, const struct runs *runs, OtlpRequest *req)
 {
 	const struct rec_series *last = NULL, *s;
 	OtlpResourceProfiles *rp = NULL;
 	OtlpScopeProfiles *sp = NULL;
-	uint32_t number;
-	size_t run;
 
-	for (; n && !w->failed; order += run, n -= run, last = s) {
-		s = otlp_series_of(w->rec, order[0], &number);
-		run = otlp_run_of_series(w->rec, order, n);
+	for (size_t i = 0; i < runs->n && !w->failed; i++, last = s) {
+		const struct run *run = &runs->list[i];
+
+		s = intern_key(&w->rec->series, run->series);
 		if (!last || s->resource != last->resource) {
-			rp = otlp_resource_new(w, s->resource, otlp_count_like(w->rec, order, n, false));
+			rp = otlp_resource_new(w, s->resource, otlp_count_like(w->rec, runs, i, false));
 			if (!rp)
 				return;
 			req->resource_profiles[req->n_resource_profiles++] = rp;
 			last = NULL;
 		}
 		if (!last || s->scope != last->scope) {
-			sp = otlp_scope_new(w, s->scope, otlp_count_like(w->rec, order, n, true));
+			sp = otlp_scope_new(w, s->scope, otlp_count_like(w->rec, runs, i, true));
 			if (!sp)
 				return;
 			rp->scope_profiles[rp->n_scope_profiles++] = sp;
 		}
-		sp->profiles[sp->n_profiles++] = otlp_profile_new_of(w, number, order, run);
+		sp->profiles[sp->n_profiles++] = otlp_profile_new_of(w, run->series, order + run->first, run->n);
 	}
 }
 
@@ -419,6 +527,7 @@ static void otlp_add_all(struct writer *w, OtlpRequest *req)
 {
 	size_t n = w->rec->samples.count, i;
 	uint32_t *order = make(w, n, sizeof(*order));
+	struct runs runs;
 
 	req->dictionary = MAKE(w, OtlpDictionary, OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__PROFILES_DICTIONARY__INIT);
 	req->resource_profiles = make(w, MIN(n, (size_t)w->rec->resources.count), sizeof(*req->resource_profiles));
@@ -428,7 +537,10 @@ static void otlp_add_all(struct writer *w, OtlpRequest *req)
 		order[i] = (uint32_t)i;
 	if (n)
 		qsort_r(order, n, sizeof(*order), otlp_by_place, (void *)w->rec);
-	otlp_add_samples(w, order, n, req);
+	otlp_pick_locations(w);
+	otlp_find_runs(w, order, n, &runs);
+	if (!w->failed)
+		otlp_add_samples(w, order, &runs, req);
 	if (!w->failed)
 		otlp_add_dictionary(w, req->dictionary);
 }
@@ -445,6 +557,8 @@ int render_otlp(const struct recording *r, size_t memory_bytes, struct buf *out)
 	uint8_t *to;
 	size_t len;
 
+	if (getrandom(w.id, sizeof(w.id), 0) != sizeof(w.id))
+		return -EIO;
 	otlp_writer_init(&w);
 	if (!w.failed)
 		otlp_add_all(&w, &req);

@@ -40,17 +40,28 @@ struct export_config *config_exporter_add(struct config *c, const char *name)
 	return e;
 }
 
-int config_exporter_complete(struct export_config *e, const char *scheme)
+static int config_endpoint_complete(char **endpoint, const char *scheme)
 {
 	char *url;
 
-	if (e->protocol != EXPORT_PROTOCOL_GRPC || !e->endpoint || strstr(e->endpoint, "://"))
+	if (!*endpoint || strstr(*endpoint, "://"))
 		return 0;
-	if (asprintf(&url, "%s%s", scheme, e->endpoint) < 0)
+	if (asprintf(&url, "%s%s", scheme, *endpoint) < 0)
 		return -ENOMEM;
-	free(e->endpoint);
-	e->endpoint = url;
+	free(*endpoint);
+	*endpoint = url;
 	return 0;
+}
+
+int config_exporter_complete(struct export_config *e, const char *scheme)
+{
+	int err = 0;
+
+	if (e->protocol == EXPORT_PROTOCOL_GRPC)
+		err = config_endpoint_complete(&e->endpoint, scheme);
+	if (!err && e->protocol == EXPORT_PROTOCOL_GRPC)
+		err = config_endpoint_complete(&e->metrics_endpoint, scheme);
+	return err;
 }
 
 static int config_new(struct config **ret)
@@ -73,6 +84,7 @@ static int config_new(struct config **ret)
 		 */
 		.sample_attributes = 1u << SAMPLE_ATTRIBUTE_EXECUTABLE,
 		.request_max_bytes = 4u << 20,
+		.metrics_interval_ns = 60 * NSEC_PER_SEC,
 		.cpu_percent_milli = 2000,
 		.processes_max = 16384,
 		.log_level = LOG_LEVEL_INFO,
@@ -111,6 +123,7 @@ static void config_free_secret(char *s)
 static void config_exporter_done(struct export_config *e)
 {
 	free(e->endpoint);
+	free(e->metrics_endpoint);
 	free(e->headers_file);
 	free(e->tls_ca);
 	free(e->tls_cert);
@@ -199,9 +212,15 @@ static void config_check_exporter(const struct export_config *e, struct config_e
 		config_complain(errors, at, "exporter %s.endpoint: missing, expected http://HOST:PORT or file:///DIR", e->name);
 	else if (export_config_check(e, why) < 0)
 		config_complain(errors, at, "exporter %s: %s", e->name, why);
+	if (e->endpoint && e->metrics && export_directory(e))
+		config_complain(errors, at, "exporter %s.metrics: they are not written as files, "
+				"expected an endpoint of http:// or https://", e->name);
 	if (!e->tls_cert != !e->tls_key)
 		config_complain(errors, at, "exporter %s.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
 				e->name, e->tls_cert ? "tls_key_file" : "tls_cert_file");
+	if (e->interval_ns % e->engine_interval_ns)
+		config_complain(errors, at, "exporter %s.interval: no multiple of profile.interval, expected one",
+				e->name);
 	if (e->retry_initial_ns > e->retry_max_ns)
 		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
 }
@@ -277,6 +296,8 @@ static int config_parse_all(const char *name, const struct config_text *texts, s
 		err = config_complete_exporters(c);
 	if (!err)
 		err = config_add_default_exporter(c);
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		c->exporters[i].engine_interval_ns = c->interval_ns;
 	if (!err && real)
 		err = config_check_files(c, p, errors, name);
 	if (!err)

@@ -87,6 +87,7 @@ struct config {
 	uint32_t nr_resources;
 	/* [metrics] */
 	char *metrics_listen; /* NULL: off; host:port, loopback */
+	uint64_t metrics_interval_ns; /* 60 s: of those that exporters send */
 	/* [hub] */
 	char *hub_listen; /* NULL: off; host:port, loopback */
 	bool hub_token;	  /* true: requests need the token in hub.token */

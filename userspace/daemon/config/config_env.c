@@ -239,6 +239,34 @@ static int add_resource(struct environment *env, const char *key, const char *va
 	return config_add_resource(env->config, key, value);
 }
 
+/* OTEL_METRICS_EXPORTER names exporters of metrics; those of other names than otlp are none of ours. */
+static void set_metrics(struct environment *env)
+{
+	static const char endpoint[] = PREFIX "METRICS_ENDPOINT", kind[] = "OTEL_METRICS_EXPORTER";
+	const char *value = getenv(endpoint);
+
+	if (value && *value)
+		set_key(env, endpoint, "metrics_endpoint", value);
+	value = getenv(kind);
+	if (value && *value)
+		env->exporter->metrics = !strcmp(value, "otlp");
+}
+
+/* Milliseconds, as the specification has it. */
+static void metrics_interval(struct environment *env)
+{
+	static const char title[] = "OTEL_METRIC_EXPORT_INTERVAL";
+	const char *value = getenv(title);
+	uint64_t ms;
+
+	if (!value || !*value)
+		return;
+	if (value_u64(value, &ms) || ms < 1000 || ms > 3600000)
+		complain(env, title, value, "expected milliseconds from 1000 to 3600000");
+	else
+		env->config->metrics_interval_ns = ms * NSEC_PER_MSEC;
+}
+
 static void exporter_variables(struct environment *env)
 {
 	char title[NAME_LIMIT];
@@ -251,6 +279,7 @@ static void exporter_variables(struct environment *env)
 	set_timeout(env);
 	set_from(env, "COMPRESSION", "compression");
 	set_from(env, "PROTOCOL", "protocol");
+	set_metrics(env);
 	set_insecure(env);
 	set_from(env, "CERTIFICATE", "tls_ca_file");
 	set_from(env, "CLIENT_CERTIFICATE", "tls_cert_file");
@@ -311,6 +340,7 @@ int config_from_environment(struct config *c, config_error_fn *error, void *ctx)
 	const char *resources = getenv("OTEL_RESOURCE_ATTRIBUTES");
 
 	exporter_variables(&env);
+	metrics_interval(&env);
 	debuginfod_servers(&env);
 	hub_limits(&env);
 	if (resources && *resources)

@@ -39,12 +39,13 @@ int config_endpoint_shown(const char *endpoint)
 }
 
 /* What stands for the query parses, too. */
-static void print_endpoint_shown(const struct export_config *e, FILE *to)
+static void print_endpoint_shown(const struct config_key *k, const void *base, FILE *to)
 {
-	int n = e->endpoint ? config_endpoint_shown(e->endpoint) : 0;
+	const char *endpoint = *(char *const *)(const void *)((const char *)base + k->offset);
+	int n = endpoint ? config_endpoint_shown(endpoint) : 0;
 
 	if (n)
-		fprintf(to, "endpoint = %.*s%s\n", n, e->endpoint, e->endpoint[n] ? "not-shown" : "");
+		fprintf(to, "%s = %.*s%s\n", k->name, n, endpoint, endpoint[n] ? "not-shown" : "");
 }
 
 static void print_section(const struct config *c, enum config_section section, const void *base, bool shown, FILE *to)
@@ -55,7 +56,7 @@ static void print_section(const struct config *c, enum config_section section, c
 		if (config_keys[i].secret && shown)
 			print_headers_shown(base, to);
 		else if (config_keys[i].type == &config_type_endpoint && shown)
-			print_endpoint_shown(base, to);
+			print_endpoint_shown(&config_keys[i], base, to);
 		else
 			print_key(&config_keys[i], base, to);
 	}

@@ -189,6 +189,15 @@ static void print_duration(const struct config_key *k, const void *field, struct
 
 const struct config_type config_type_duration = {parse_duration, print_duration};
 
+static void print_interval(const struct config_key *k, const void *field, struct buf *to)
+{
+	if (*(const uint64_t *)field)
+		print_duration(k, field, to);
+}
+
+/* A duration, or 0 where none was given. */
+const struct config_type config_type_interval = {parse_duration, print_interval};
+
 /* A share in percent, kept in thousandths of one. */
 
 static int parse_percent(const struct config_key *k, void *field, const char *value, char *what)
@@ -461,6 +470,30 @@ static void print_protocol(const struct config_key *k, const void *field, struct
 }
 
 const struct config_type config_type_protocol = {parse_protocol, print_protocol};
+
+static const char *const presets[] = {
+#define X(NAME, name) [EXPORT_PRESET_##NAME] = name,
+	EXPORT_PRESETS(X)
+#undef X
+};
+
+static int parse_preset(const struct config_key *k, void *field, const char *value, char *what)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(presets); i++) {
+		if (strcmp(value, presets[i]))
+			continue;
+		*(enum export_preset *)field = (enum export_preset)i;
+		return 0;
+	}
+	return config_expected(what, "otlp, pyroscope or minimal");
+}
+
+static void print_preset(const struct config_key *k, const void *field, struct buf *to)
+{
+	buf_add_str(to, presets[*(const enum export_preset *)field]);
+}
+
+const struct config_type config_type_preset = {parse_preset, print_preset};
 
 static int parse_compression(const struct config_key *k, void *field, const char *value, char *what)
 {

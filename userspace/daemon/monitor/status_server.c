@@ -43,6 +43,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 		.config = m->config,
 		.pid = getpid(),
 		.uptime_ns = clock_now_ns() - m->started_ns,
+		.start_unix_ns = m->status.start_unix_ns,
 		.mode = m->sampler.source->ops->name,
 		.why = m->sampler.why,
 		.sampling = m->sampler.sampling,
@@ -125,6 +126,7 @@ void status_server_close(struct monitor *m)
 
 int status_server_open(struct monitor *m)
 {
+	m->status.start_unix_ns = m->started_ns + clock_unix_offset_ns();
 	m->status.fd = status_socket(m->config->runtime_dir, "status.sock");
 	return MIN(m->status.fd, 0);
 }

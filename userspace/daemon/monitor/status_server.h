@@ -19,6 +19,7 @@ struct status;
 
 struct status_server {
 	int fd;		 /* -1 */
+	uint64_t start_unix_ns;
 	uint64_t missed; /* ticks, as last reported: the figure never falls */
 	char *metrics;	 /* last answer to STATUS_WANTED; owned */
 	size_t metrics_len;

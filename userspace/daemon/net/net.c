@@ -16,6 +16,7 @@
 #include "daemon/ipc.h"
 #include "daemon/net/net.h"
 #include "daemon/net/net_log.h"
+#include "daemon/net/net_metrics.h"
 #include "daemon/report/metrics.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox/netroot.h"
@@ -42,6 +43,8 @@ struct net {
 	struct net_log log;
 	struct ipc_message from_monitor, from_engine; /* separate: one is read while the other is handled */
 	uint64_t beats, next_beat_ns;
+	uint64_t next_metrics_ns; /* otprof's own metrics leave */
+	bool metrics_asked;	  /* for these */
 	bool started, stopping, unacknowledged;
 };
 
@@ -254,13 +257,29 @@ static int net_take_status(struct net *n, struct ipc_message *m)
 	size_t len;
 	int r;
 
-	if (!ipc_fits(m, 0, 1) || !n->metrics)
+	if (!ipc_fits(m, 0, 1))
 		return -EBADMSG;
 	r = ipc_memfd_read(m->fds[0], METRICS_TEXT_MAX, &text, &len);
 	if (r < 0)
 		return r;
-	metrics_answer(n->metrics, text, len);
+	if (n->metrics)
+		metrics_answer(n->metrics, text, len);
+	if (n->metrics_asked && n->exporter)
+		net_metrics_send(n->exporter, n->config, text);
+	n->metrics_asked = false;
 	return 0;
+}
+
+/* The monitor has the figures: they leave when its answer arrives. */
+static void net_ask_metrics(struct net *n)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now < n->next_metrics_ns || !exporter_wants_metrics(n->exporter))
+		return;
+	n->next_metrics_ns = now + n->config->metrics_interval_ns;
+	n->metrics_asked = true;
+	net_want_status(n);
 }
 
 /* The engine has exited by now, so its socket has an end. */
@@ -372,14 +391,21 @@ static void net_beat(struct net *n)
 	ipc_send(n->monitor, IPC_BEAT, 0, &n->beats, sizeof(n->beats), NULL, 0);
 }
 
+static int net_ms_until(uint64_t due, uint64_t now)
+{
+	return due <= now ? 0 : (int)MIN((due - now) / NSEC_PER_MSEC + 1, 3600000ULL);
+}
+
 static int net_timeout_ms(const struct net *n)
 {
 	uint64_t now = clock_now_ns();
-	int ms = n->next_beat_ns <= now ? 0 : (int)((n->next_beat_ns - now) / NSEC_PER_MSEC + 1);
+	int ms = net_ms_until(n->next_beat_ns, now);
 	int other = exporter_timeout_ms(n->exporter);
 
 	if (other >= 0)
 		ms = MIN(ms, other);
+	if (exporter_wants_metrics(n->exporter))
+		ms = MIN(ms, net_ms_until(n->next_metrics_ns, now));
 	other = n->metrics ? metrics_timeout_ms(n->metrics) : -1;
 	return other >= 0 ? MIN(ms, other) : ms;
 }
@@ -415,6 +441,7 @@ static int net_turn(struct net *n)
 		return r;
 	if (n->metrics)
 		metrics_run(n->metrics);
+	net_ask_metrics(n);
 	net_beat(n);
 	return 0;
 }

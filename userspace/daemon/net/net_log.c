@@ -64,6 +64,13 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 	case EXPORT_DROPPED:
 		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %llu samples given up: %s", destination, n, text);
 		break;
+	case EXPORT_METRICS_FAILING:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: metrics are not delivered: %s", destination,
+				 text);
+		break;
+	case EXPORT_METRICS_BACK:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: metrics are delivered", destination);
+		break;
 	case EXPORT_REMOVED:
 		log_notice("exporter %s: removed: %s", destination, text);
 		break;

@@ -329,8 +329,15 @@ static void prom_debuginfod(const struct status *s, struct buf *to)
 	prom_one(to, "debuginfod_cached_bytes", "gauge", "Debug files cached on disk.", d->cached_bytes);
 }
 
+static void prom_start(const struct status *s, struct buf *to)
+{
+	prom_one_seconds(to, "start_time_seconds", "gauge", "When otprof was started, in Unix time.",
+			 s->start_unix_ns);
+}
+
 void status_prometheus(const struct status *s, struct buf *to)
 {
+	prom_start(s, to);
 	prom_equation(s, to);
 	prom_quality(s, to);
 	prom_cost(s, to);

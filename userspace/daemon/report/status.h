@@ -55,6 +55,7 @@ struct status {
 	const struct config *config; /* borrowed */
 	int pid;
 	uint64_t uptime_ns;
+	uint64_t start_unix_ns; /* the same at each reading */
 	const char *mode, *why; /* borrowed */
 	bool sampling;
 	uint32_t cpus_sampled; /* by any origin */

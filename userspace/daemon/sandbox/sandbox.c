@@ -361,6 +361,40 @@ int sandbox_net(const struct config *c)
 	return sandbox_close_networked("net", c, &user, FILES_OTHER, THREADS_NET, seccomp_net);
 }
 
+/* No worker of a monitor: the process that waits for it is its parent. */
+static int sandbox_begin_try(void)
+{
+	int err = sandbox_hide_memory();
+
+	if (!err && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0))
+		err = -errno;
+	return err ? err : sandbox_limit_memory(NET_MEMORY, FILE_BYTES);
+}
+
+int sandbox_try(const struct config *c)
+{
+	struct sandbox_user user;
+	int err = sandbox_begin_try();
+
+	if (err)
+		return sandbox_failed("try", err);
+	sandbox_load_late_libraries();
+	if (sandbox_ordinary())
+		return sandbox_close_ordinary("try", FILES_OTHER, RLIM_INFINITY, seccomp_net);
+	err = sandbox_user_net(c, false, &user);
+	if (!err)
+		err = sandbox_shrink_bounding(NULL);
+	if (!err)
+		err = sandbox_change_user(&user);
+	if (!err)
+		err = sandbox_set_caps(NULL, 0);
+	if (!err)
+		err = sandbox_begin_try(); /* a change of user resets it */
+	if (err)
+		return sandbox_failed("try", err);
+	return sandbox_close_ordinary("try", FILES_OTHER, THREADS_NET, seccomp_net);
+}
+
 /* The lowest priority: it runs for long, on foreign files, and nothing waits for it. */
 static int sandbox_limit_indexer(void)
 {

@@ -29,6 +29,7 @@ int sandbox_indexer(const struct config *c);
 int sandbox_fetcher(const struct config *c);
 int sandbox_decoder(const struct config *c);
 int sandbox_monitor(const struct config *c);
+int sandbox_try(const struct config *c); /* of otprofd --try: net's user and filter, in the host's root */
 
 /* The first call of every role: no core dump, no tracer, no new privileges, and death with the parent. */
 int sandbox_begin(void);

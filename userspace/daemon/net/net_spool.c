@@ -29,9 +29,10 @@ void net_spool_hold(const struct config *c, struct export_spool *ret)
 	net_spool_name_origins(c, ret);
 }
 
+/* Also where no exporter has a spool any more: the private root has the directory, and something may be in it. */
 void net_spool_open(const struct config *c, struct export_spool *s)
 {
-	if (s->dir < 0 && netroot_wants_spool(c))
+	if (s->dir < 0)
 		s->dir = open(c->spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 

@@ -87,9 +87,9 @@ static double mib_per_s(uint64_t ns)
 
 static void print_times(const char *name, const struct times *t)
 {
-	printf("\"%s\": {\"write_us\": %.1f, \"worst_us\": %.1f, \"read_us\": %.1f, \"write_mib_s\": %.0f, \"read_mib_s\": %.0f}",
-	       name, (double)t->write_ns / (double)requests / 1e3, (double)t->worst_ns / 1e3,
-	       (double)t->read_ns / (double)requests / 1e3, mib_per_s(t->write_ns), mib_per_s(t->read_ns));
+	printf("\"%s\": {\"write_us\": %.1f, \"worst_us\": %.1f, \"read_us\": %.1f, ", name, (double)t->write_ns / (double)requests / 1e3, (double)t->worst_ns / 1e3,
+	       (double)t->read_ns / (double)requests / 1e3);
+	printf("\"write_mib_s\": %.0f, \"read_mib_s\": %.0f}", mib_per_s(t->write_ns), mib_per_s(t->read_ns));
 }
 
 int main(int argc, char **argv)

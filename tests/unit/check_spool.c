@@ -314,6 +314,9 @@ START_TEST(a_cut_at_any_byte_leaves_every_earlier_request)
 			whole++;
 		ck_assert_uint_eq(spool_content(spool)->torn, cut != end[whole]);
 		check_content(1, whole);
+		reopen();
+		ck_assert_uint_eq(spool_content(spool)->torn, 0);
+		check_content(1, whole);
 		append(CUT_RECORDS + 1, CUT_RECORDS + 2);
 		take(1, whole);
 		take(CUT_RECORDS + 1, CUT_RECORDS + 2);

@@ -124,6 +124,25 @@ static bool spool_scan_record(struct spool *s, int fd, uint64_t size, uint64_t *
 	return true;
 }
 
+/*
+ * The end of a segment from which no record can be read is cut off, so that it is counted once; not where the disk
+ * itself failed, which may pass.
+ */
+static void spool_cut_torn(struct spool *s, const char *name, int fd, uint64_t good, struct spool_segment *seg)
+{
+	struct spool_header h;
+	_cleanup_(closep) int writes = -1;
+
+	if (good == seg->bytes)
+		return;
+	s->content.torn++;
+	if (seg->bytes - good >= sizeof(h) && file_read_at(fd, &h, sizeof(h), good) < 0)
+		return;
+	writes = openat(s->dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (writes >= 0 && ftruncate(writes, (off_t)good) == 0)
+		seg->bytes = good;
+}
+
 /* 0: a segment with records that were not taken; -ENODATA: without. */
 static int spool_scan_segment(struct spool *s, const char *name, uint64_t first, struct spool_segment *ret)
 {
@@ -138,7 +157,7 @@ static int spool_scan_segment(struct spool *s, const char *name, uint64_t first,
 	*ret = (struct spool_segment){.first = first, .next = first, .bytes = (uint64_t)st.st_size};
 	while (spool_scan_record(s, fd, ret->bytes, &at, ret))
 		;
-	s->content.torn += at < ret->bytes;
+	spool_cut_torn(s, name, fd, at, ret);
 	return ret->records ? 0 : -ENODATA;
 }
 

@@ -120,7 +120,7 @@ enum export_event {
 	EXPORT_REMARK,   /* delivered, but the answer contains a message or cannot be read */
 	EXPORT_DROPPED,  /* dropped: queue full, retries over or stop; text: which */
 	EXPORT_REMOVED,  /* the destination was removed; text: what became of its samples */
-	EXPORT_RESTORED, /* its spool has requests of an earlier process; text: how many, and what cannot be read */
+	EXPORT_RESTORED, /* its spool has requests of an earlier process; text: how many, and how many were torn */
 	EXPORT_SPOOL_FAILING, /* its spool cannot be used, requests wait in memory; text: the error */
 	EXPORT_SPOOL_BACK,    /* its spool can be used again */
 	EXPORT_EVENTS,   /* number of events */

@@ -78,7 +78,7 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 		log_notice("exporter %s: removed: %s", destination, text);
 		break;
 	case EXPORT_RESTORED:
-		log_notice("exporter %s: the spool has %s; %llu samples of an earlier run are sent", destination, text, n);
+		log_notice("exporter %s: the spool has %s; its %llu samples will be sent", destination, text, n);
 		break;
 	case EXPORT_SPOOL_FAILING:
 		log_rated_tagged(rate, &tag, LOG_LEVEL_ERROR,

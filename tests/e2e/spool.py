@@ -33,18 +33,16 @@ class Daemon(lib.Otprofd):
         return (status or self.status())["ledger"]["destinations"]["away"]
 
 
-def samples_in(body):
-    return sum(s.count for s in lib.samples_of(body))
-
-
 class Receiver:
     """What a sink has stored, as numbers."""
 
     def __init__(self, sink):
         self.bodies = sink.requests()
-        self.samples = {}
+        self.samples, self.begin = {}, {}
         for body in set(self.bodies):
-            self.samples[body] = samples_in(body)
+            profiles = lib.profiles(body)
+            self.samples[body] = sum(s.values[0] for p in profiles for s in p.samples)
+            self.begin[body] = min(p.time_unix_nano for p in profiles)
         self.all = sum(self.samples[b] for b in self.bodies)
         self.unique = sum(self.samples.values())
         # Once for each request, however often it was repeated.
@@ -56,7 +54,7 @@ class Receiver:
         for body in self.bodies:
             if body not in seen:
                 seen.add(body)
-                times.append(min(p.time_unix_nano for p in lib.profiles(body)))
+                times.append(self.begin[body])
         return times
 
 

@@ -242,7 +242,7 @@ def tls_round():
     never = ["exported", "unconfirmed"]
     plain = faulty.Server(answers)
     mute = faulty.Server(lambda peer, n: False)
-    return {"good": one(good, ["exported"], ["retry_expired"], tls_ca_file=good[0]),
+    return {"good": one(good, ["exported"], tls_ca_file=good[0]),
             "unknown": one(good, ["retry_expired"], never),
             "wrong_name": one(other, ["retry_expired"], never, tls_ca_file=other[0]),
             "expired": one(old, ["retry_expired"], never, tls_ca_file=old[0]),

@@ -86,9 +86,12 @@ check-system: all $(BUILD)/programs/shares $(BUILD)/programs/shares-static
 	@BUILD=$(BUILD) tests/guest/system.sh
 
 bench: setup-bench
-	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay $(BUILD)/bench_hub
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay $(BUILD)/bench_hub $(BUILD)/bench_spool
 	@BUILD=$(BUILD) python3 -B tests/bench/bench.py $(BENCH)
 $(BUILD)/bench_hub: $(BUILD)/obj/tests/bench/hub.o $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+$(BUILD)/bench_spool: $(BUILD)/obj/tests/bench/spool.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/bench_replay: $(BUILD)/obj/tests/bench/replay.o $(LIB)

@@ -306,7 +306,10 @@ struct otp_life {
 	X(11, TOO_LARGE, "too_large", DEST, "one profile exceeds the request limit")               \
 	X(12, SHUTDOWN, "shutdown", DEST, "still queued when the time to stop was over")           \
 	X(13, NO_EXPORTER, "no_exporter", ENGINE, "no exporter process took the profile in time")  \
-	X(14, RING_BUSY, "ring_busy", SAMPLER, "the ring was locked when an NMI took the sample")
+	X(14, RING_BUSY, "ring_busy", SAMPLER, "the ring was locked when an NMI took the sample")   \
+	X(15, SPOOL_FULL, "spool_full", DEST, "the spool was full, and newer profiles needed the room") \
+	X(16, SPOOL_EXPIRED, "spool_expired", DEST, "the profile was on disk for longer than spool_age") \
+	X(17, SPOOL_DAMAGED, "spool_damaged", DEST, "what was on disk could not be read back")
 
 enum otp_loss_reason {
 #define X(number, NAME, name, place, text) OTP_LOSS_##NAME = number,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """make bench: every budget beside what is measured here, in one run.
-    bench.py [PART...]     parts: cost runtimes module idle wire export replay roots memory hub
+    bench.py [PART...]     parts: cost runtimes module idle wire export replay roots memory hub spool
 SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
 import http.client
 import os
@@ -347,15 +347,28 @@ def hub():
     row("hub: ten viewers, of one CPU", "<= 2 %", "%.2f %% (none: %.2f)" % (100 * ten[0], 100 * alone[0]), ten[0] <= 0.02)
 
 
+def spool():
+    """What net's loop pays for a request that goes to disk and comes back, of the size that the mixed load has."""
+    p = subprocess.run([os.path.join(lib.BUILD, "bench_spool"), lib.scratch(), "500", "70000"], capture_output=True, text=True)
+    r = lib.json.loads(p.stdout)
+    own, each = r["thread"], r["each"]
+    row("spool: write of a request of 70 kB; read back, dropped", "<= 1 ms", "%.0f us; %.0f us" % (own["write_us"], own["read_us"]),
+        own["write_us"] <= 1000 and own["read_us"] <= 1000)
+    row("  written and read a second", "", "%d and %d MiB" % (own["write_mib_s"], own["read_mib_s"]))
+    row("  the longest write; with a sync each: mean, longest", "", "%.1f ms; %.1f, %.1f ms" % (
+        own["worst_us"] / 1e3, each["write_us"] / 1e3, each["worst_us"] / 1e3))
+
+
 if os.geteuid() != 0:
     print("bench: the sampler needs root")
     sys.exit(1)
-parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "export", "replay", "roots", "memory", "hub"]
+parts = sys.argv[1:] or ["cost", "runtimes", "module", "idle", "wire", "export", "replay", "roots", "memory", "hub", "spool"]
 lib.at_end(bpf_stats, bpf_stats("1"))
 print("otprof bench: kernel %s, %d CPUs" % (os.uname().release, os.cpu_count()))
 print("  %-52s %-18s %s" % ("what", "budget", "measured"))
 for part in parts:
-    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "export": export, "replay": replay, "roots": roots, "memory": memory, "hub": hub}[part]()
+    {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "export": export, "replay": replay, "roots": roots,
+     "memory": memory, "hub": hub, "spool": spool}[part]()
 missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
 print("otprof bench: %d budgets hold, %d missed%s" % (
     sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

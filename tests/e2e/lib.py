@@ -252,7 +252,7 @@ class Otprofd:
     """A daemon of the test's own, with its own directories; FILES in an exporter's
     key is the directory that samples() reads."""
 
-    def __init__(self, hz=97, exporters=None, interval="1s", argv_prefix=(), daemon=True, extra_args=(), **sections):
+    def __init__(self, hz=97, exporters=None, interval="1s", argv_prefix=(), daemon=True, extra_args=(), spool_dir=None, **sections):
         self.dir = scratch()
         self.runtime = os.path.join(self.dir, "rt")
         self.files = os.path.join(self.dir, "profiles") # made by otprofd, for net's user
@@ -264,6 +264,8 @@ class Otprofd:
                   "limits": {"cpu_percent": 0},
                   # One cache for all tests: what one has indexed, the next one has at once.
                   "symbols": {"cache_dir": os.path.join(BUILD, "symbols")}, "daemon": {"runtime_dir": self.runtime}}
+        if spool_dir:
+            config["daemon"]["spool_dir"] = spool_dir
         for name, keys in exporters.items():
             config["exporter " + name] = {k: str(v).replace("FILES", self.files) for k, v in keys.items()}
         for section, keys in sections.items():
@@ -336,7 +338,7 @@ def imbalance(status):
         wrong.append("it says itself that it is not balanced")
     for name, d in ledger["destinations"].items():
         total = d.get("earlier", 0) + d["exported"] + d["unconfirmed"] + d["in_flight"] + sum(d["lost"].values())
-        if total != ledger["taken"]:
+        if total != ledger["taken"] + d.get("restored", 0):
             wrong.append("%s: %d taken, %d accounted for (%s)" % (name, ledger["taken"], total, d))
     return "; ".join(wrong)
 

@@ -332,7 +332,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "compression = none\nprofile = pyroscope\ninterval = 4500ms\nmetrics = yes\nmetrics_endpoint = https://h:2/v1/metrics\n"
 			       "headers = Authorization: Basic x;y # z\nheaders = X-B: c\ntls_ca_file = /ca\n"
 			       "tls_cert_file = /c\ntls_key_file = /k\ntls_insecure = yes\ntimeout = 2s\n"
-			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\n"
+			       "retry_initial = 1s\nretry_max = 2s\nretry_max_elapsed = 10s\nqueue_size = 1M\nspool = 1G\nspool_age = 2h\n"
 			       "[exporter two]\nendpoint = file:///d\nkeep_files = 12\n"
 			       "[exporter three]\nendpoint = collector:4317\nprotocol = grpc\n"
 			       "[resource]\ndeployment.environment.name = a test\n"
@@ -342,7 +342,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "[limits]\ncpu_percent = 0.25\nmemory = 64M\n"
 			       "[debuginfod]\nurls = https://one, http://two:8002/x\ntimeout = 30s\nmax_file_bytes = 1M\n"
 			       "cache_bytes = 2M\nretry_after = 1h\nrequests_per_minute = 7\n"
-			       "[daemon]\nruntime_dir = /r\nengine_user = e\nnet_user = n\nhub_user = h\nprocesses_max = 1000\n"
+			       "[daemon]\nruntime_dir = /r\nspool_dir = /s\nengine_user = e\nnet_user = n\nhub_user = h\nprocesses_max = 1000\n"
 			       "log_level = debug\n";
 
 START_TEST(every_key_arrives)

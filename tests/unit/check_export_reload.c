@@ -302,11 +302,16 @@ enum { KEEPS = true, REOPENS = false };
 	X(retry_max_ns, 1, 2, KEEPS, KEEPS)                          \
 	X(retry_elapsed_ns, 1, 2, KEEPS, KEEPS)                      \
 	X(queue_bytes, 1, 2, KEEPS, KEEPS)                           \
+	X(spool_bytes, 0, 1, KEEPS, KEEPS)                           \
+	X(spool_age_ns, 1, 2, KEEPS, KEEPS)                          \
+	X(spool, NULL, &a_spool, KEEPS, KEEPS)                       \
 	X(file_keep, 1, 2, KEEPS, REOPENS)                           \
 	X(metrics, false, true, KEEPS, KEEPS)                        \
 	X(metrics_endpoint, NULL, "another", KEEPS, KEEPS)           \
 	X(signal, 0, 1, KEEPS, KEEPS)                                \
 	X(file_dir, 0, 3, KEEPS, KEEPS)
+
+static const struct export_spool a_spool;
 
 #define ONE(field, one, another, http, file) one,
 #define ANOTHER(field, one, another, http, file) another,

@@ -131,6 +131,25 @@ START_TEST(every_sample_is_in_one_place)
 }
 END_TEST
 
+START_TEST(samples_from_disk_stand_beside_those_taken)
+{
+	fill();
+	net.dest[0].restored.of[0] = 20;
+	net.dest[0].spooled.of[0] = 12;
+	net.dest[0].exported.of[0] += 8;
+	net.dest[0].repeated.of[0] = 6; /* no part of the equation */
+	read_sum(1);
+	ck_assert(sum.all.balanced);
+	ck_assert_uint_eq(sum.all.dest[0].restored, 20);
+	ck_assert_uint_eq(sum.all.dest[0].spooled, 12);
+	ck_assert_uint_eq(sum.all.dest[0].repeated, 6);
+	ck_assert_uint_eq(sum.all.in_flight, 2 + 10 + 10 + 11 + 12);
+	net.dest[0].restored.of[0] = 19;
+	read_sum(1);
+	ck_assert(!sum.all.balanced);
+}
+END_TEST
+
 START_TEST(one_sample_too_few_is_seen)
 {
 	fill();
@@ -375,6 +394,7 @@ Suite *ledger_suite(void)
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, nothing_is_balanced);
 	tcase_add_test(t, every_sample_is_in_one_place);
+	tcase_add_test(t, samples_from_disk_stand_beside_those_taken);
 	tcase_add_test(t, one_sample_too_few_is_seen);
 	tcase_add_test(t, each_origin_has_its_own_equation);
 	tcase_add_test(t, cpus_are_counted_by_the_ticks_of_any_origin);

@@ -114,6 +114,7 @@ START_TEST(each_origin_has_its_own_figures)
 	status.ledger.origin[2].taken = 7;
 	status.ledger.origin[2].value = 700;
 	status.ledger.origin[2].dest[1].exported = 6;
+	status.ledger.origin[2].dest[1].restored = 8;
 	status_json(&status, &text);
 	ck_assert(is_well_formed(buf_cstr(&text)));
 	ck_assert(says("\"origins\":{\"cpu-clock\":{\"type\":\"samples\","));
@@ -125,6 +126,8 @@ START_TEST(each_origin_has_its_own_figures)
 	ck_assert(says("otprof_samples_taken_total{origin=\"page-faults\"} 7\n"));
 	ck_assert(says("otprof_events_total{origin=\"page-faults\"} 700\n"));
 	ck_assert(says("otprof_samples_exported_total{destination=\"disk\",origin=\"page-faults\"} 6\n"));
+	ck_assert(says("otprof_samples_restored_total{destination=\"disk\",origin=\"page-faults\"} 8\n"));
+	ck_assert(says("otprof_spool_bytes{destination=\"disk\"} 0\n"));
 }
 END_TEST
 
@@ -133,14 +136,15 @@ START_TEST(each_origin_has_its_equation_at_each_destination)
 	struct ledger_sum_origin *o = &status.ledger.origin[0];
 
 	o->taken = 9;
-	o->dest[0] = (struct ledger_sum_destination){.exported = 6, .in_flight = 3, .balanced = true};
+	o->dest[0] = (struct ledger_sum_destination){.exported = 6, .in_flight = 3, .spooled = 1, .restored = 2,
+						     .repeated = 4, .balanced = true};
 	o->dest[1] = (struct ledger_sum_destination){.earlier = 2, .unconfirmed = 3, .lost = {[OTP_LOSS_WRITE] = 4}};
 	status_json(&status, &text);
 	ck_assert(is_well_formed(buf_cstr(&text)));
 	ck_assert(says("\"destinations\":{\"sink\":{\"balanced\":true,\"earlier\":0,\"exported\":6,\"unconfirmed\":0,"
-		       "\"in_flight\":3,\"lost\":{"));
+		       "\"in_flight\":3,\"spooled\":1,\"restored\":2,\"repeated\":4,\"lost\":{"));
 	ck_assert(says("\"disk\":{\"balanced\":false,\"earlier\":2,\"exported\":0,\"unconfirmed\":3,\"in_flight\":0,"
-		       "\"lost\":{"));
+		       "\"spooled\":0,\"restored\":0,\"repeated\":0,\"lost\":{"));
 	ck_assert(says("\"write\":4"));
 }
 END_TEST

@@ -34,11 +34,12 @@ static inline void on_changed(void *ctx)
 {
 	for (uint32_t i = 0; i < ledger.destinations; i++) {
 		const struct ledger_destination *d = &ledger.dest[i];
-		uint64_t sum = d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0];
+		uint64_t sum = d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0] +
+			       d->spooled.of[0] + d->earlier.of[0];
 
 		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
 			sum += d->lost[reason].of[0];
-		ck_assert_uint_eq(sum, ledger.received.of[0]);
+		ck_assert_uint_eq(sum, ledger.received.of[0] + d->restored.of[0]);
 	}
 }
 

@@ -147,14 +147,19 @@ struct ledger_destination {
 	struct ledger_counts unconfirmed;
 	struct ledger_counts queued;  /* in flight: waiting, or between tries */
 	struct ledger_counts sending; /* in flight: a try is under way or its outcome unknown; unconfirmed if net dies now */
+	struct ledger_counts spooled; /* in flight: on disk, also while a try is under way; stays if net dies */
+	struct ledger_counts restored; /* found on disk by a net that did not have them in its books */
 	struct ledger_counts lost[OTP_LOSS_MAX];
+	struct ledger_counts repeated; /* exported after a try that may have delivered them, too; no part of the equation */
 	uint64_t requests, bytes, retries; /* requests and bytes exported */
+	uint64_t spool_requests, spool_bytes; /* on disk now */
+	uint64_t spool_torn; /* records that could not be read */
 	char last_error[96];
 };
 
 /*
- * net. received == earlier + exported + unconfirmed + queued + sending +
- * sum(lost), for each destination. While engine.handed > net.received, a
+ * net. received + restored == earlier + exported + unconfirmed + queued +
+ * sending + spooled + sum(lost), for each destination. While engine.handed > net.received, a
  * request is in flight between the two workers; the engine keeps it until net
  * has published that it was received, and sends it again to a restarted net.
  */

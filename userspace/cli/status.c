@@ -127,6 +127,24 @@ static void print_reasons(struct buf *b, const json_t *counts)
 			status_count_row(b, "", client_number(n, ""), reason);
 }
 
+/* Only where there is, or was, something on disk. */
+static void print_spool(struct buf *b, const json_t *d)
+{
+	uint64_t requests = client_number(d, "spool.requests"), torn = client_number(d, "spool.torn");
+	uint64_t restored = client_number(d, "restored"), repeated = client_number(d, "repeated");
+	char bytes[32];
+
+	if (requests)
+		status_row(b, "  on disk", "%15" PRIu64 "   in %" PRIu64 " requests, %s", client_number(d, "spooled"), requests,
+			   format_bytes(bytes, sizeof(bytes), client_number(d, "spool.bytes")));
+	if (restored)
+		status_count_row(b, "  restored", restored, "from disk, besides those taken");
+	if (repeated)
+		status_count_row(b, "  repeated", repeated, "of those exported, perhaps twice");
+	if (torn)
+		status_count_row(b, "  torn", torn, "requests on disk that cannot be read");
+}
+
 static void print_destination(struct buf *b, const char *name, const json_t *d)
 {
 	const char *error = client_text(d, "last_error");
@@ -138,6 +156,7 @@ static void print_destination(struct buf *b, const char *name, const json_t *d)
 	status_count_row(b, "  exported", client_number(d, "exported"), "");
 	status_count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
 	status_count_row(b, "  in flight", client_number(d, "in_flight"), "");
+	print_spool(b, d);
 	status_count_row(b, "  lost", lost, lost ? "of which" : "");
 	print_reasons(b, client_at(d, "lost"));
 }
@@ -166,13 +185,25 @@ static void print_origins(struct buf *b, const json_t *s)
 		origin_row(b, name, o);
 }
 
+static bool status_restored(const json_t *destinations)
+{
+	const char *name;
+	json_t *d;
+
+	json_object_foreach((json_t *)destinations, name, d)
+		if (client_number(d, "restored"))
+			return true;
+	return false;
+}
+
 static void print_ledger(struct buf *b, const json_t *s)
 {
 	const json_t *destinations = client_at(s, "ledger.destinations");
 	const char *name;
 	json_t *d;
 
-	buf_printf(b, "\nSamples: taken = exported + unconfirmed + in flight + lost%s\n",
+	buf_printf(b, "\nSamples: taken%s = exported + unconfirmed + in flight + lost%s\n",
+		   status_restored(destinations) ? " + restored" : "",
 		   json_is_false(client_at(s, "ledger.balanced")) ? "   DOES NOT BALANCE" : "");
 	status_count_row(b, "taken", client_number(s, "ledger.taken"), "");
 	json_object_foreach((json_t *)destinations, name, d)

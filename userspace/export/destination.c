@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/destination.h"
-
+#include "export/destination_spool.h"
 
 #include <string.h>
 
@@ -13,13 +12,13 @@
 #define STOP_WAIT_NS  (500 * NSEC_PER_MSEC)
 #define STOP_FAILURES 3
 
-static void destination_booked(const struct destination *d)
+void destination_booked(const struct destination *d)
 {
 	d->owner->booked(d->owner->booked_ctx);
 }
 
-static void destination_report(const struct destination *d, enum export_event event, const char *text,
-			       const struct ledger_counts *samples)
+void destination_report(const struct destination *d, enum export_event event, const char *text,
+			const struct ledger_counts *samples)
 {
 	if (d->owner->event)
 		d->owner->event(d->owner->event_ctx, d->cfg.name, event, text, samples ? ledger_counts_total(samples) : 0);
@@ -29,9 +28,23 @@ static void destination_report(const struct destination *d, enum export_event ev
  * Where the ledger counts a waiting request. One that a try may have delivered
  * stays with those being sent: if net dies now, it is unconfirmed, too.
  */
-static struct ledger_counts *destination_waiting_counts(const struct destination *d, const struct queue_entry *entry)
+struct ledger_counts *destination_waiting_counts(const struct destination *d, const struct queue_entry *entry)
 {
+	if (entry == &d->backlog)
+		return &d->ledger->spooled;
 	return entry->maybe ? &d->ledger->sending : &d->ledger->queued;
+}
+
+/* The entry that is being sent, or was last. */
+static struct queue_entry *destination_current(struct destination *d)
+{
+	return d->from_spool ? &d->backlog : d->queue.head;
+}
+
+/* Where the ledger counts it meanwhile: what is on disk stays there, also if net dies now. */
+static struct ledger_counts *destination_sending_counts(const struct destination *d)
+{
+	return d->from_spool ? &d->ledger->spooled : &d->ledger->sending;
 }
 
 /* --- how requests end --- */
@@ -53,20 +66,37 @@ static const char *destination_reason_text(uint32_t reason)
 	return reason < OTP_LOSS_MAX && texts[reason] ? texts[reason] : "";
 }
 
+void destination_lose(struct destination *d, const struct ledger_counts *samples, bool maybe, uint32_t reason)
+{
+	ledger_counts_add(maybe ? &d->ledger->unconfirmed : &d->ledger->lost[reason], samples);
+	destination_report(d, EXPORT_DROPPED, destination_reason_text(reason), samples);
+}
+
 static void destination_drop(struct destination *d, struct queue_entry **link, uint32_t reason)
 {
 	struct ledger_counts samples = (*link)->request->samples;
+	bool maybe = (*link)->maybe;
 
 	ledger_counts_subtract(destination_waiting_counts(d, *link), &samples);
-	destination_count_end(d, *link, reason);
 	queue_remove(&d->queue, link);
-	destination_report(d, EXPORT_DROPPED, destination_reason_text(reason), &samples);
+	destination_lose(d, &samples, maybe, reason);
 }
 
+/* All that is in memory: what cannot go to disk is lost. */
 static void destination_drop_all(struct destination *d, uint32_t reason)
 {
+	destination_spill(d, SPILL_ALL, clock_now_ns());
 	while (d->queue.head)
 		destination_drop(d, &d->queue.head, reason);
+}
+
+/* Its samples have been counted. The backlog's record is dropped once they are published, too. */
+static void destination_remove_current(struct destination *d)
+{
+	if (d->from_spool)
+		d->ended = true;
+	else
+		queue_remove(&d->queue, &d->queue.head);
 }
 
 /* --- the outcome of a try; the head's samples are in no field when these run --- */
@@ -83,13 +113,15 @@ static void destination_recover(struct destination *d)
 static void destination_on_delivered(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
 	ledger_counts_add(&d->ledger->exported, &head->request->samples);
+	if (head->maybe)
+		ledger_counts_add(&d->ledger->repeated, &head->request->samples);
 	d->ledger->requests++;
 	d->ledger->bytes += request_bytes(head->request, head->gzip);
 	d->ledger->last_error[0] = '\0';
 	destination_recover(d);
 	if (*o->text)
 		destination_report(d, EXPORT_REMARK, o->text, &head->request->samples);
-	queue_remove(&d->queue, &d->queue.head);
+	destination_remove_current(d);
 }
 
 static void destination_set_error(struct destination *d, const char *text)
@@ -110,7 +142,7 @@ static void destination_on_partial(struct destination *d, struct queue_entry *he
 	destination_set_error(d, o->text);
 	destination_recover(d);
 	destination_report(d, EXPORT_PARTIAL, o->text, &head->request->samples);
-	queue_remove(&d->queue, &d->queue.head);
+	destination_remove_current(d);
 }
 
 static void destination_on_refused(struct destination *d, struct queue_entry *head, const struct outcome *o)
@@ -120,7 +152,7 @@ static void destination_on_refused(struct destination *d, struct queue_entry *he
 	destination_set_error(d, o->text);
 	destination_recover(d);
 	destination_report(d, EXPORT_REFUSED, o->text, &head->request->samples);
-	queue_remove(&d->queue, &d->queue.head);
+	destination_remove_current(d);
 }
 
 static uint64_t destination_wait_after(const struct destination *d, const struct outcome *o, uint64_t now)
@@ -134,20 +166,38 @@ static uint64_t destination_wait_after(const struct destination *d, const struct
 	return d->stopping ? MIN(wait, STOP_WAIT_NS) : wait;
 }
 
-static bool destination_entry_is_old(const struct destination *d, const struct queue_entry *entry, uint64_t at)
+/* With a spool, what waits in memory nevertheless (the disk is full) has the time that it would have on disk. */
+static uint64_t destination_patience_ns(const struct destination *d)
 {
-	return at - MIN(at, entry->since_ns) >= d->cfg.retry_elapsed_ns;
+	return destination_has_spool(d) ? d->cfg.spool_age_ns : d->cfg.retry_elapsed_ns;
 }
 
-/* Whether to end tries while stopping: a file system does not recover within seconds, a peer that restarts may. */
+static bool destination_entry_is_old(const struct destination *d, const struct queue_entry *entry, uint64_t at)
+{
+	return at - MIN(at, entry->since_ns) >= destination_patience_ns(d);
+}
+
+/*
+ * Whether to end tries while stopping: a file system does not recover within seconds, a peer that restarts may, and what
+ * can go to disk need not wait for it.
+ */
 static bool destination_stop_is_over(struct destination *d)
 {
-	return d->stopping && (!d->ops->patient || ++d->stop_failures >= STOP_FAILURES);
+	return d->stopping && (!d->ops->patient || destination_has_spool(d) || ++d->stop_failures >= STOP_FAILURES);
+}
+
+/* The operator learns how many samples wait, on disk or in memory. */
+static void destination_report_failing(struct destination *d, const char *text)
+{
+	struct ledger_counts waiting = d->ledger->queued;
+
+	ledger_counts_add(&waiting, &d->ledger->sending);
+	ledger_counts_add(&waiting, &d->ledger->spooled);
+	destination_report(d, EXPORT_FAILING, text, &waiting);
 }
 
 static void destination_on_retry(struct destination *d, struct queue_entry *head, const struct outcome *o)
 {
-	struct ledger_counts in_flight;
 	uint64_t now = clock_now_ns();
 
 	head->tried = true;
@@ -157,25 +207,25 @@ static void destination_on_retry(struct destination *d, struct queue_entry *head
 	destination_set_error(d, o->text);
 	if (!d->failing) {
 		d->failing_since_ns = now;
-		in_flight = d->ledger->queued;
-		ledger_counts_add(&in_flight, &d->ledger->sending);
-		destination_report(d, EXPORT_FAILING, o->text, &in_flight);
+		destination_report_failing(d, o->text);
 	}
 	d->failing = true;
 	/* Without retries a failure does not delay the next request. */
-	d->due_ns = d->cfg.retry_elapsed_ns ? now + destination_wait_after(d, o, now) : now;
+	d->due_ns = destination_patience_ns(d) || d->from_spool ? now + destination_wait_after(d, o, now) : now;
+	if (d->from_spool)
+		destination_spool_failed(d);
 	if (destination_stop_is_over(d))
 		destination_drop_all(d, d->ops->stopped);
-	else if (!d->stopping && destination_entry_is_old(d, head, d->due_ns))
+	else if (!d->stopping && !d->from_spool && destination_entry_is_old(d, head, d->due_ns))
 		destination_drop(d, &d->queue.head, d->ops->expired);
 }
 
 static void destination_on_outcome(void *ctx, const struct outcome *o)
 {
 	struct destination *d = ctx;
-	struct queue_entry *head = d->queue.head;
+	struct queue_entry *head = destination_current(d);
 
-	ledger_counts_subtract(&d->ledger->sending, &head->request->samples);
+	ledger_counts_subtract(destination_sending_counts(d), &head->request->samples);
 	d->sending = false;
 	switch (o->kind) {
 	case OUTCOME_DELIVERED:
@@ -192,24 +242,29 @@ static void destination_on_outcome(void *ctx, const struct outcome *o)
 		break;
 	}
 	destination_booked(d);
+	if (d->ended)
+		destination_spool_sent(d, clock_now_ns());
+	d->ended = false;
 }
 
 /* --- trying --- */
 
-/* Counted as sending before the first byte is sent: a kill from now on leaves it unconfirmed. */
-static void destination_try_head(struct destination *d)
+/* Counted as sending before the first byte is sent: a kill from now on leaves it unconfirmed, or on disk. */
+static void destination_try_current(struct destination *d)
 {
-	struct queue_entry *head = d->queue.head;
+	struct queue_entry *head = destination_current(d);
 	struct export_request *r = head->request;
 	struct body body = {.id = r->id, .data = head->gzip ? r->gz : r->data,
 			    .len = request_bytes(r, head->gzip), .gzip = head->gzip};
 	struct outcome o;
 	int rc;
 
-	ledger_counts_move(destination_waiting_counts(d, head), &d->ledger->sending, &r->samples);
+	ledger_counts_move(destination_waiting_counts(d, head), destination_sending_counts(d), &r->samples);
 	d->ledger->retries += head->tried;
 	d->sending = true;
 	destination_booked(d);
+	if (d->from_spool)
+		destination_spool_begin(d, clock_now_ns());
 	rc = d->ops->send(d->transport, &body, &o);
 	if (rc < 0)
 		outcome_retry(&o, false, strerrordesc_np(-rc));
@@ -224,7 +279,7 @@ static void destination_try_head(struct destination *d)
  */
 static bool destination_entry_expired(const struct destination *d, const struct queue_entry *entry, uint64_t now)
 {
-	return d->failing && !d->stopping && d->cfg.retry_elapsed_ns && destination_entry_is_old(d, entry, now) &&
+	return d->failing && !d->stopping && destination_patience_ns(d) && destination_entry_is_old(d, entry, now) &&
 	       (entry->tried || entry->since_ns >= d->failing_since_ns);
 }
 
@@ -245,21 +300,35 @@ void destination_run(struct destination *d)
 	/* One pass a call: a transport that ends a try at once must not block the loop for others. */
 	uint64_t now = clock_now_ns();
 
-	if (d->sending || d->paused || !d->queue.head || now < d->due_ns)
+	destination_spill_if_needed(d, now);
+	if (d->sending || d->paused || now < d->due_ns)
 		return;
 	destination_expire(d, now);
+	d->from_spool = !d->queue.head;
+	if (d->queue.head || (!d->stopping && destination_spool_load(d, now)))
+		destination_try_current(d);
+}
+
+static uint64_t destination_try_due_ns(const struct destination *d)
+{
+	uint64_t spool = d->stopping ? UINT64_MAX : destination_spool_due_ns(d);
+
+	if (d->sending || d->paused)
+		return UINT64_MAX;
 	if (d->queue.head)
-		destination_try_head(d);
+		return d->due_ns;
+	return spool == UINT64_MAX ? UINT64_MAX : MAX(d->due_ns, spool);
 }
 
 uint64_t destination_due_ns(const struct destination *d)
 {
-	return d->sending || d->paused || !d->queue.head ? UINT64_MAX : d->due_ns;
+	return MIN(destination_try_due_ns(d), destination_spill_due_ns(d));
 }
 
+/* While stopping, what is on disk stays there. */
 bool destination_idle(const struct destination *d)
 {
-	return !d->queue.head;
+	return !d->queue.head && !d->sending && (d->stopping || destination_spool_is_empty(d));
 }
 
 /* --- taking over --- */
@@ -271,9 +340,10 @@ bool destination_compresses(const struct destination *d)
 
 static bool destination_make_room(struct destination *d, const struct export_request *r, bool gzip)
 {
-	struct queue_entry **oldest = d->sending ? &d->queue.head->next : &d->queue.head;
+	bool keep_head = d->sending && !d->from_spool;
+	struct queue_entry **oldest = keep_head ? &d->queue.head->next : &d->queue.head;
 
-	if (!queue_may_fit(&d->queue, r, gzip, d->sending))
+	if (!queue_may_fit(&d->queue, r, gzip, keep_head))
 		return false;
 	while (!queue_fits(&d->queue, r, gzip) && *oldest)
 		destination_drop(d, oldest, OTP_LOSS_QUEUE_FULL);
@@ -294,6 +364,11 @@ void destination_hold(struct destination *d, const struct ledger_counts *samples
 void destination_release(struct destination *d, const struct ledger_counts *samples)
 {
 	ledger_counts_subtract(&d->ledger->queued, samples);
+}
+
+void destination_prepare(struct destination *d, uint64_t now_ns)
+{
+	destination_spill_if_needed(d, now_ns);
 }
 
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns)
@@ -319,14 +394,16 @@ void destination_stop(struct destination *d)
 /* Ends a try that is under way; its request stays at the head of the queue. */
 static void destination_end_try(struct destination *d)
 {
-	struct queue_entry *head = d->queue.head;
+	struct queue_entry *head = destination_current(d);
 
 	if (!d->sending)
 		return;
-	ledger_counts_subtract(&d->ledger->sending, &head->request->samples);
+	ledger_counts_subtract(destination_sending_counts(d), &head->request->samples);
 	head->maybe |= d->ops->abort(d->transport);
 	ledger_counts_add(destination_waiting_counts(d, head), &head->request->samples);
 	d->sending = false;
+	if (d->from_spool)
+		destination_spool_failed(d);
 }
 
 void destination_abandon(struct destination *d)
@@ -380,6 +457,8 @@ int destination_configure(struct destination *d, const struct export_config *cfg
 	d->paused = false;
 	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
 	d->queue.max = cfg->queue_bytes; /* a queue above it is cut by the next request */
+	if (cfg->spool_bytes)
+		destination_spool_open(d);
 	return keeps ? 0 : destination_reopen(d);
 }
 
@@ -391,6 +470,7 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 	d->ops = transport_find(cfg);
 	if (!d->ops)
 		return -EINVAL;
+	destination_spool_open(d);
 	return d->ops->open(&d->cfg, owner->host, destination_on_outcome, d, &d->transport);
 }
 
@@ -400,4 +480,5 @@ void destination_done(struct destination *d)
 		d->ops->close(d->transport);
 	d->transport = NULL;
 	queue_done(&d->queue);
+	destination_spool_close(d);
 }

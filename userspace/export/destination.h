@@ -5,8 +5,8 @@
  *
  * Called by the exporter, one thread. Invariant, whenever booked() is called:
  * the ledger's sending counts the samples of the entry being sent and of those
- * that a try may have delivered, queued those of all others; every submitted
- * sample is in exactly one field.
+ * that a try may have delivered, spooled those on disk (being sent or not), queued
+ * those of all others; every submitted or restored sample is in exactly one field.
  */
 #ifndef OTP_EXPORT_DESTINATION_H
 #define OTP_EXPORT_DESTINATION_H
@@ -14,11 +14,15 @@
 #include "export/queue.h"
 #include "export/transport.h"
 
+struct spool;
+struct spool_sync;
+
 /* Shared by all destinations; outlives them. */
 struct destination_owner {
 	struct transport_host *host;
 	void (*booked)(void *ctx); /* the ledger has changed */
 	void *booked_ctx;
+	struct spool_sync *sync; /* NULL: spools are not synced */
 	export_event_fn *event; /* may be NULL */
 	void *event_ctx;
 };
@@ -30,7 +34,11 @@ struct destination {
 	const struct transport_ops *ops;
 	struct transport *transport;
 	struct queue queue;
-	bool sending; /* the head is being tried */
+	struct spool *spool; /* owned; NULL: none, see destination_spool.h */
+	struct queue_entry backlog; /* the spool's oldest request, once it is loaded: request is not NULL */
+	bool from_spool; /* the last try was, or is, the backlog's, not that of the queue's head */
+	bool sending; /* one of them is being tried */
+	bool ended; /* within an outcome: the backlog's request has come to its end */
 	bool failing; /* the last try failed and may be repeated */
 	uint64_t failing_since_ns;
 	uint32_t failures; /* in a row */
@@ -38,6 +46,14 @@ struct destination {
 	bool stopping, stopped;
 	bool paused; /* until it is configured, no try begins */
 	uint32_t stop_failures;
+	/* Of the spool. */
+	uint64_t spool_last_id; /* of the newest request that went to disk */
+	uint64_t spool_began_ns, spool_due_ns; /* the try of the backlog; none before */
+	uint64_t spill_due_ns; /* nothing is written before */
+	bool spool_fails; /* the last write failed */
+	uint64_t spool_torn_seen;
+	enum export_event spool_event; /* to be reported with spool_text; 0: none */
+	char spool_text[120];
 };
 
 /*
@@ -49,6 +65,8 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 void destination_done(struct destination *d);
 
 bool destination_compresses(const struct destination *d);
+/* Before a submit, while the books are whole: makes room where the queue has a spool. Calls booked(). */
+void destination_prepare(struct destination *d, uint64_t now_ns);
 /* Counts r as queued or lost; the caller then calls booked(). */
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns);
 /* Samples of requests that are merged before this destination gets them count as queued, until they are released. */

@@ -25,6 +25,9 @@
  *   to the destination; its requests are dropped (retry_expired) by age.
  * - A full queue drops its oldest request that is not being sent: if data must
  *   be lost, recent data is worth more.
+ * - With a spool, requests that wait for a destination that fails go to disk,
+ *   and so do all that wait where they fill half of the queue. They are sent in
+ *   their order when the destination is back, while new ones overtake them.
  */
 #ifndef OTP_EXPORT_EXPORT_H
 #define OTP_EXPORT_EXPORT_H
@@ -37,6 +40,12 @@
 
 #define EXPORT_NAME_MAX    64
 #define EXPORT_HEADERS_MAX 16
+
+/* Where spools are, and the origins that samples have by slot; see spool.h. */
+struct export_spool {
+	int dir; /* an open directory; -1: none */
+	uint8_t origins[OTP_ORIGINS_MAX]; /* enum otp_origin of each slot, SPOOL_NO_ORIGIN of one that is not in use */
+};
 
 /* How requests travel to an http:// or https:// endpoint; a file:// endpoint has no protocol. */
 enum export_protocol { EXPORT_PROTOCOL_HTTP, EXPORT_PROTOCOL_GRPC };
@@ -80,6 +89,9 @@ struct export_config {
 	uint64_t retry_max_ns;     /* 30 s */
 	uint64_t retry_elapsed_ns; /* 300 s */
 	uint64_t queue_bytes;      /* 32 MiB: memory a destination may hold */
+	uint64_t spool_bytes;      /* 0: nothing is written to disk */
+	uint64_t spool_age_ns;     /* 24 h; with a spool, in place of retry_elapsed_ns */
+	const struct export_spool *spool; /* borrowed; NULL: there is no directory */
 	uint32_t file_keep;        /* file://: newest files kept, 0: all */
 	bool metrics; /* false; true: otprof's own metrics go there, too */
 	char *metrics_endpoint; /* NULL: the endpoint, with the path of metrics; over HTTP the whole URL */
@@ -133,6 +145,9 @@ enum export_event {
 	EXPORT_METRICS_FAILING, /* otprof's own metrics are not delivered; text: the error */
 	EXPORT_METRICS_BACK,    /* they are again */
 	EXPORT_REMOVED,  /* the destination was removed; text: what became of its samples */
+	EXPORT_RESTORED, /* its spool has requests of an earlier process; text: how many, and how many were torn */
+	EXPORT_SPOOL_FAILING, /* its spool cannot be used, requests wait in memory; text: the error */
+	EXPORT_SPOOL_BACK,    /* its spool can be used again */
 	EXPORT_EVENTS,   /* number of events */
 };
 typedef void export_event_fn(void *ctx, const char *destination, enum export_event event, const char *text,

@@ -13,6 +13,7 @@
 #include "export/metrics_sender.h"
 #include "export/request.h"
 #include "export/shape.h"
+#include "export/spool_sync.h"
 
 /* Time that removed destinations have to deliver their queues. */
 #define RELOAD_FLUSH_NS (5 * NSEC_PER_SEC)
@@ -233,10 +234,22 @@ static struct destination *exporter_remove_destination(struct destination *d)
 	return NULL;
 }
 
+/* Without the thread, spools are left to the kernel's own writeback. */
+static void exporter_start_sync(struct exporter *e, const struct export_config *cfgs, uint32_t n)
+{
+	bool wanted = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		wanted |= cfgs[i].spool_bytes && cfgs[i].spool && cfgs[i].spool->dir >= 0;
+	if (wanted && !e->owner.sync && spool_sync_new(&e->owner.sync) < 0)
+		e->owner.sync = NULL;
+}
+
 static int exporter_init_all(struct exporter *e, const struct export_config *cfgs, uint32_t n)
 {
 	int rc = http_loop_new(&e->owner.host);
 
+	exporter_start_sync(e, cfgs, n);
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		rc = exporter_add_destination(e, &cfgs[i], i);
 		e->n = i + 1;
@@ -284,6 +297,7 @@ struct exporter *exporter_free(struct exporter *e)
 	exporter_remove_shapes(e);
 	exporter_close_metrics(e);
 	http_loop_free(e->owner.host);
+	spool_sync_free(e->owner.sync);
 	free(e);
 	return NULL;
 }
@@ -308,6 +322,8 @@ void exporter_submit(struct exporter *e, struct export_request *r)
 {
 	uint64_t now = clock_now_ns();
 
+	for (uint32_t i = 0; i < e->n; i++)
+		destination_prepare(e->dest[i], now);
 	if (!exporter_receive(e, r->id, &r->samples))
 		return;
 	exporter_pass_on(e, NULL, r, now);
@@ -450,12 +466,17 @@ static void exporter_report_removed(const struct exporter *e, const struct desti
 {
 	const struct ledger_destination *l = d->ledger;
 	uint64_t exported = ledger_counts_total(&l->exported), lost = 0;
-	char text[160];
+	uint64_t on_disk = ledger_counts_total(&l->spooled);
+	char text[200];
+	int len;
 
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
 		lost += ledger_counts_total(&l->lost[r]);
-	snprintf(text, sizeof(text), "exported %" PRIu64 ", unconfirmed %" PRIu64 ", lost %" PRIu64, exported,
-		 ledger_counts_total(&l->unconfirmed), lost);
+	len = snprintf(text, sizeof(text), "exported %" PRIu64 ", unconfirmed %" PRIu64 ", lost %" PRIu64, exported,
+		       ledger_counts_total(&l->unconfirmed), lost);
+	if (on_disk)
+		snprintf(text + len, sizeof(text) - (size_t)len,
+			 "; %" PRIu64 " stay on disk, for a destination of this name", on_disk);
 	if (e->owner.event)
 		e->owner.event(e->owner.event_ctx, d->cfg.name, EXPORT_REMOVED, text, exported);
 }
@@ -481,6 +502,7 @@ static int exporter_change_places(struct exporter *e)
 	for (uint32_t i = 0; i < e->nr_next; i++)
 		now[i] = exporter_find_destination(e, &e->next[i]);
 	exporter_place_counts(e->ledger, e->next, e->nr_next);
+	exporter_start_sync(e, e->next, e->nr_next);
 	memcpy(e->dest, now, sizeof(e->dest));
 	e->n = e->nr_next;
 	for (uint32_t i = 0; i < e->n; i++) {

@@ -99,6 +99,40 @@ int request_new_copy(const void *data, size_t len, uint64_t id, const struct led
 	return 0;
 }
 
+/* In the memory in which either form is freed. */
+static void *request_make_form(struct export_request *r, size_t len, bool gzip)
+{
+	void *data = gzip ? malloc(len) :
+			    mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (!data || data == MAP_FAILED)
+		return NULL;
+	if (gzip) {
+		r->gz = data;
+		r->gz_len = len;
+		r->gz_refs = 1;
+	} else {
+		r->data = data;
+		r->len = len;
+		r->refs = 1;
+	}
+	return data;
+}
+
+int request_restore(uint64_t id, uint64_t profiles, const struct ledger_counts *samples, size_t len, bool gzip,
+		    struct export_request **ret, void **ret_data)
+{
+	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
+
+	if (!r || !(*ret_data = request_make_form(r, len, gzip)))
+		return -ENOMEM;
+	r->id = id;
+	r->profiles = profiles;
+	r->samples = *samples;
+	*ret = steal_ptr(&r);
+	return 0;
+}
+
 int request_compress(struct export_request *r)
 {
 	if (r->gz)

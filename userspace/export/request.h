@@ -11,6 +11,12 @@
 
 #include "export/export.h"
 
+/*
+ * A request from disk, in one form, whose reference is the caller's: *ret_data
+ * is to be filled with its len bytes. -ENOMEM.
+ */
+int request_restore(uint64_t id, uint64_t profiles, const struct ledger_counts *samples, size_t len, bool gzip,
+		    struct export_request **ret, void **ret_data);
 int request_compress(struct export_request *r); /* -ENOMEM, -EFBIG: does not shrink */
 void request_hold(struct export_request *r, bool gzip);
 void request_release(struct export_request *r, bool gzip);

@@ -35,6 +35,7 @@ struct export_config *config_exporter_add(struct config *c, const char *name)
 		.retry_max_ns = 30 * NSEC_PER_SEC,
 		.retry_elapsed_ns = 300 * NSEC_PER_SEC,
 		.queue_bytes = 32u << 20,
+		.spool_age_ns = 24 * 3600 * NSEC_PER_SEC,
 	};
 	snprintf(e->name, sizeof(e->name), "%s", name);
 	return e;
@@ -97,6 +98,7 @@ static int config_new(struct config **ret)
 		.debuginfod = {.timeout_ns = 90 * NSEC_PER_SEC, .file_bytes = 256u << 20, .cache_bytes = 1u << 30,
 			       .retry_after_ns = 24 * 3600 * NSEC_PER_SEC, .requests_per_minute = 30},
 		.runtime_dir = strdup("/run/otprof"),
+		.spool_dir = strdup("/var/lib/otprof/spool"),
 		.engine_user = strdup("otprof-engine"),
 		.net_user = strdup("otprof-net"),
 		.hub_user = strdup("otprof-hub"),
@@ -105,7 +107,7 @@ static int config_new(struct config **ret)
 		.hub = hub_limits_default,
 	};
 	if (!c->runtime_dir || !c->engine_user || !c->net_user || !c->hub_user || !c->symbols_debug_dirs ||
-	    !c->symbols_cache_dir) {
+	    !c->symbols_cache_dir || !c->spool_dir) {
 		config_free(c);
 		return -ENOMEM;
 	}
@@ -161,6 +163,7 @@ struct config *config_free(struct config *c)
 	free(c->symbols_cache_dir);
 	free(c->debuginfod.urls);
 	free(c->runtime_dir);
+	free(c->spool_dir);
 	free(c->engine_user);
 	free(c->net_user);
 	free(c);
@@ -221,6 +224,8 @@ static void config_check_exporter(const struct export_config *e, struct config_e
 	if (e->interval_ns % e->engine_interval_ns)
 		config_complain(errors, at, "exporter %s.interval: no multiple of profile.interval, expected one",
 				e->name);
+	if (e->spool_bytes && e->spool_bytes < CONFIG_SPOOL_MIN)
+		config_complain(errors, at, "exporter %s.spool: too small, expected 0 or a size from 1M", e->name);
 	if (e->retry_initial_ns > e->retry_max_ns)
 		config_complain(errors, at, "exporter %s.retry_initial: above retry_max, expected it at or below", e->name);
 }

@@ -109,6 +109,7 @@ struct config {
 	/* [daemon] */
 	char *runtime_dir;    /* /run/otprof */
 	char *engine_user, *net_user, *hub_user; /* otprof-engine, otprof-net, otprof-hub */
+	char *spool_dir;      /* /var/lib/otprof/spool */
 	uint32_t processes_max; /* process table */
 	uint32_t log_level;
 };
@@ -116,6 +117,7 @@ struct config {
 typedef void config_error_fn(void *ctx, const char *line);
 
 #define CONFIG_FILE_MAX (1u << 20)
+#define CONFIG_SPOOL_MIN (1u << 20)
 
 /* path NULL: defaults and environment only. -EINVAL after at least one error line; -errno if unreadable. */
 int config_load(const char *path, config_error_fn *error, void *ctx, struct config **ret);

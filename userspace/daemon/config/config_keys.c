@@ -66,6 +66,8 @@ const struct config_key config_keys[] = {
 	E("queue_size", size64, queue_bytes, RANGE(64 * KIB, 4 * GIB)),
 	E("metrics", bool, metrics),
 	E("metrics_endpoint", endpoint, metrics_endpoint),
+	E("spool", size64, spool_bytes, RANGE(0, 1024 * GIB)),
+	E("spool_age", duration, spool_age_ns, RANGE(NSEC_PER_SEC, 720 * 3600 * NSEC_PER_SEC)),
 	E("keep_files", u32, file_keep, RANGE(0, 100000000)),
 	K(METRICS, "listen", listen, metrics_listen),
 	K(METRICS, "interval", duration, metrics_interval_ns, RANGE(NSEC_PER_SEC, 3600 * NSEC_PER_SEC)),
@@ -95,6 +97,7 @@ const struct config_key config_keys[] = {
 	K(DEBUGINFOD, "requests_per_minute", u32, debuginfod.requests_per_minute, RANGE(1, 600)),
 	/* The address of a socket in this directory has 107 bytes at most. */
 	K(DAEMON, "runtime_dir", path, runtime_dir, RANGE(0, 95), .restart = true),
+	K(DAEMON, "spool_dir", path, spool_dir, .restart = true),
 	K(DAEMON, "engine_user", user, engine_user, .restart = true),
 	K(DAEMON, "net_user", user, net_user, .restart = true),
 	K(DAEMON, "hub_user", user, hub_user, .restart = true),

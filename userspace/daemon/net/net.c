@@ -17,6 +17,7 @@
 #include "daemon/net/net.h"
 #include "daemon/net/net_log.h"
 #include "daemon/net/net_metrics.h"
+#include "daemon/net/net_spool.h"
 #include "daemon/report/metrics.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox/netroot.h"
@@ -38,6 +39,7 @@ struct net {
 	struct ledger_net_page *page;
 	struct ledger_net ledger; /* working copy of the page */
 	struct exporter *exporter;
+	struct export_spool spool; /* the exporters borrow it */
 	struct metrics *metrics; /* NULL: off */
 	int metrics_fd;          /* listening, until metrics takes it */
 	struct net_log log;
@@ -244,6 +246,7 @@ static int net_take_reload(struct net *n, struct ipc_message *m)
 	r = handover_config(m, &n->next);
 	if (r < 0)
 		return r;
+	net_spool_lend(n->next, &n->spool);
 	net_change_metrics(n, how->metrics, m);
 	if (!n->exporter)
 		return net_put_in_force(n);
@@ -362,9 +365,13 @@ static int net_begin(struct net *n, int (*sandbox)(const struct config *c))
 
 	net_open_metrics(n);
 	netroot_hold(n->config);
+	net_spool_hold(n->config, &n->spool);
 	r = sandbox(n->config);
 	if (r < 0)
 		return r;
+	net_spool_open(n->config, &n->spool);
+	net_spool_log_orphans(n->config, &n->spool);
+	net_spool_lend(n->config, &n->spool);
 	r = exporter_new(n->config->exporters, n->config->nr_exporters, &n->ledger, net_publish, n, &n->exporter);
 	if (r < 0)
 		return r;
@@ -451,6 +458,7 @@ static void net_done(struct net *n)
 	metrics_free(n->metrics);
 	closep(&n->metrics_fd);
 	exporter_free(n->exporter);
+	net_spool_close(&n->spool);
 	if (n->engine >= 0)
 		net_engine_gone(n);
 	if (n->page)
@@ -485,7 +493,7 @@ int net_serve(int sock, int (*sandbox)(const struct config *c))
 	if (!n)
 		return 1;
 	n->monitor = sock;
-	n->engine = n->metrics_fd = -1;
+	n->engine = n->metrics_fd = n->spool.dir = -1;
 	r = net_run(n, sandbox);
 	net_done(n);
 	/* A stop before the start is complete is a success, too. */

@@ -18,6 +18,16 @@ static uint32_t place_of(const struct config *c, const char *name)
 	return 0;
 }
 
+/* How long requests of a destination that fails are kept, and where. */
+static const char *waits_text(const struct export_config *e, char to[64])
+{
+	bool spooled = e->spool_bytes && e->spool && e->spool->dir >= 0;
+
+	snprintf(to, 64, "%s and are tried again for %llu s", spooled ? "go to disk" : "wait",
+		 (unsigned long long)((spooled ? e->spool_age_ns : e->retry_elapsed_ns) / NSEC_PER_SEC));
+	return to;
+}
+
 /* For a receiver that refuses all requests, or is down for days, a line for each profile has no new information. */
 static bool goes_on(enum export_event event)
 {
@@ -37,14 +47,14 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 	struct log_rate *rate = &l->rates[place][event];
 	struct log_tag tag = {.destination = destination};
 	unsigned long long n = samples;
+	char waits[64];
 
 	rate->grows = goes_on(event);
 	switch (event) {
 	case EXPORT_FAILING:
 		tag.event = LOG_EVENT_DESTINATION_DOWN;
-		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %s; its requests wait and are tried again for %llu s",
-			  destination, text,
-			  (unsigned long long)(l->config->exporters[place].retry_elapsed_ns / NSEC_PER_SEC));
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: %s; its requests %s", destination, text,
+			  waits_text(&l->config->exporters[place], waits));
 		break;
 	case EXPORT_BACK:
 		begin_anew(l->rates[place]);
@@ -73,6 +83,17 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 		break;
 	case EXPORT_REMOVED:
 		log_notice("exporter %s: removed: %s", destination, text);
+		break;
+	case EXPORT_RESTORED:
+		log_notice("exporter %s: the spool has %s; its %llu samples will be sent", destination, text, n);
+		break;
+	case EXPORT_SPOOL_FAILING:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_ERROR,
+				 "exporter %s: the spool %s/%s cannot be used: %s; requests wait in memory, up to queue_size",
+				 destination, l->config->spool_dir, destination, text);
+		break;
+	case EXPORT_SPOOL_BACK:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: the spool can be used again", destination);
 		break;
 	case EXPORT_EVENTS:
 		break;

@@ -207,10 +207,13 @@ static void ledger_sum_fill_destination(const struct ledger_destination *from, u
 	to->earlier = from->earlier.of[slot];
 	to->exported = from->exported.of[slot];
 	to->unconfirmed = from->unconfirmed.of[slot];
-	to->in_flight = common + from->queued.of[slot] + from->sending.of[slot];
+	to->spooled = from->spooled.of[slot];
+	to->restored = from->restored.of[slot];
+	to->repeated = from->repeated.of[slot];
+	to->in_flight = common + from->queued.of[slot] + from->sending.of[slot] + to->spooled;
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
 		to->lost[r] = o->lost[r] + from->lost[r].of[slot];
-	to->balanced = o->taken == to->earlier + to->exported + to->unconfirmed + to->in_flight +
+	to->balanced = o->taken + to->restored == to->earlier + to->exported + to->unconfirmed + to->in_flight +
 				   ledger_sum_total(to->lost, OTP_LOSS_MAX);
 	o->balanced = o->balanced && to->balanced;
 }
@@ -247,6 +250,9 @@ static void ledger_sum_add_destination(struct ledger_sum_destination *to, const 
 	to->exported += d->exported;
 	to->unconfirmed += d->unconfirmed;
 	to->in_flight += d->in_flight;
+	to->spooled += d->spooled;
+	to->restored += d->restored;
+	to->repeated += d->repeated;
 	for (int r = 0; r < OTP_LOSS_MAX; r++)
 		to->lost[r] += d->lost[r];
 	to->balanced = to->balanced && d->balanced;

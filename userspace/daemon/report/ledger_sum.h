@@ -42,7 +42,10 @@ static inline const struct otp_cpu_counters *ledger_view_counters(const struct l
 struct ledger_sum_destination {
 	uint64_t earlier; /* samples that net had received before the destination existed */
 	uint64_t exported, unconfirmed;
-	uint64_t in_flight; /* on the ring, in the engine, between the workers, or in this queue */
+	uint64_t in_flight; /* on the ring, in the engine, between the workers, in this queue, or on disk */
+	uint64_t spooled;  /* the part of in_flight that is on disk */
+	uint64_t restored; /* found on disk, of an earlier run; or lost before, and found after all */
+	uint64_t repeated; /* the part of exported that may have arrived more than once */
 	uint64_t lost[OTP_LOSS_MAX]; /* before net, and the destination's own */
 	bool balanced;
 };

@@ -105,10 +105,11 @@ static void prom_taken(const struct status *s, struct buf *to)
 				   prom_origin(s, slot), ledger_skip_name(r), s->ledger.origin[slot].skip[r]);
 }
 
-/* Net's counters of each destination; at: of the field in struct ledger_destination. */
-static void prom_of_net(const struct status *s, struct buf *to, const char *name, const char *help, size_t at)
+/* Net's figures of each destination; at: of the field in struct ledger_destination. */
+static void prom_of_net(const struct status *s, struct buf *to, const char *name, const char *type, const char *help,
+			size_t at)
 {
-	prom_family(to, name, "counter", help);
+	prom_family(to, name, type, help);
 	for (uint32_t i = 0; i < s->ledger.destinations; i++)
 		prom_labelled(to, name, "destination", status_destination(s, i),
 			      *(const uint64_t *)((const char *)&s->ledger.net.dest[i] + at));
@@ -127,13 +128,24 @@ static void prom_equation(const struct status *s, struct buf *to)
 	prom_by_destination(s, to, "samples_unconfirmed_total", "counter", "Samples whose delivery is unknown.",
 			    SAMPLES(unconfirmed));
 	prom_by_destination(s, to, "samples_in_flight", "gauge", "Samples in flight.", SAMPLES(in_flight));
+	prom_by_destination(s, to, "samples_spooled", "gauge", "Samples in flight that are on disk.", SAMPLES(spooled));
+	prom_by_destination(s, to, "samples_restored_total", "counter",
+			    "Samples found on disk that no earlier count includes as in flight.", SAMPLES(restored));
+	prom_by_destination(s, to, "samples_repeated_total", "counter",
+			    "Samples exported that an earlier try may have delivered, too.", SAMPLES(repeated));
 #undef SAMPLES
 	prom_lost(s, to);
-	prom_of_net(s, to, "requests_total", "Requests that the destination accepted.",
+	prom_of_net(s, to, "requests_total", "counter", "Requests that the destination accepted.",
 		    offsetof(struct ledger_destination, requests));
-	prom_of_net(s, to, "bytes_total", "Bytes that the destination accepted.",
+	prom_of_net(s, to, "bytes_total", "counter", "Bytes that the destination accepted.",
 		    offsetof(struct ledger_destination, bytes));
-	prom_of_net(s, to, "retries_total", "Retries of requests.", offsetof(struct ledger_destination, retries));
+	prom_of_net(s, to, "retries_total", "counter", "Retries of requests.",
+		    offsetof(struct ledger_destination, retries));
+	prom_of_net(s, to, "spool_requests", "gauge", "Requests on disk.",
+		    offsetof(struct ledger_destination, spool_requests));
+	prom_of_net(s, to, "spool_bytes", "gauge", "Bytes on disk.", offsetof(struct ledger_destination, spool_bytes));
+	prom_of_net(s, to, "spool_torn_total", "counter", "Requests on disk that could not be read.",
+		    offsetof(struct ledger_destination, spool_torn));
 }
 
 /* A label of a workload: three characters are escaped, and any that is no plain text is replaced. */

@@ -57,6 +57,9 @@ static void status_open_destination(struct json *j, const struct status *s, cons
 	json_number(j, "exported", d->exported);
 	json_number(j, "unconfirmed", d->unconfirmed);
 	json_number(j, "in_flight", d->in_flight);
+	json_number(j, "spooled", d->spooled);
+	json_number(j, "restored", d->restored);
+	json_number(j, "repeated", d->repeated);
 	status_write_losses(j, d->lost);
 }
 
@@ -69,6 +72,11 @@ static void status_write_destination(struct json *j, const struct status *s, con
 	json_number(j, "requests", own->requests);
 	json_number(j, "bytes", own->bytes);
 	json_number(j, "retries", own->retries);
+	json_open(j, "spool");
+	json_number(j, "requests", own->spool_requests);
+	json_number(j, "bytes", own->spool_bytes);
+	json_number(j, "torn", own->spool_torn);
+	json_close(j);
 	json_text(j, "last_error", own->last_error);
 	json_close(j);
 }

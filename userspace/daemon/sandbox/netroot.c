@@ -230,6 +230,33 @@ static void netroot_make_destinations(const struct config *c, const char *files,
 	}
 }
 
+bool netroot_wants_spool(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->nr_exporters; i++)
+		if (c->exporters[i].spool_bytes && !export_directory(&c->exporters[i]))
+			return true;
+	return false;
+}
+
+/* What net cannot deliver is for nobody else to read. */
+static void netroot_make_spool(const struct config *c, const char *files, const char *root, const struct sandbox_user *net)
+{
+	char why[SAFE_PATH_WHY];
+	_cleanup_(closep) int fd = -1;
+	int err = 0;
+
+	if (!netroot_wants_spool(c))
+		return;
+	fd = safe_path_make(c->spool_dir, SAFE_PATH_ANYONES, 0700, why);
+	if (fd >= 0) {
+		netroot_let_net_write(c->spool_dir, fd, net);
+		err = root ? netroot_bind_destination(files, root, c->spool_dir, fd) : 0;
+	}
+	if (fd < 0 || err)
+		log_error("spool_dir %s cannot be used: %s; nothing is kept on disk", c->spool_dir,
+			  err ? strerror(-err) : why);
+}
+
 /*
  * A mount namespace of our own, into which later mounts of the host propagate (those of new containers hold their
  * programs).
@@ -256,8 +283,11 @@ static int netroot_mount_files(const char *files, const char *root)
 	return mount(NULL, root, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | SAFE_FLAGS, NULL) < 0 ? -errno : 0;
 }
 
-static bool netroot_has_file_destination(const struct config *c)
+/* Whether net needs a directory of the host. */
+static bool netroot_has_directory(const struct config *c)
 {
+	if (netroot_wants_spool(c))
+		return true;
 	for (uint32_t i = 0; i < c->nr_exporters; i++)
 		if (export_directory(&c->exporters[i]))
 			return true;
@@ -271,9 +301,10 @@ static bool netroot_has_file_destination(const struct config *c)
 static int netroot_build_without_mounts(const struct config *c, const char *root, const struct sandbox_user *net,
 					int why)
 {
-	if (netroot_has_file_destination(c)) {
+	if (netroot_has_directory(c)) {
 		log_warn("no mount is allowed here (%s): net sees all files that every user may read", strerror(-why));
 		netroot_make_destinations(c, NULL, NULL, net);
+		netroot_make_spool(c, NULL, NULL, net);
 		return 0;
 	}
 	log_warn("no mount is allowed here (%s): net's private root is a plain directory", strerror(-why));
@@ -307,6 +338,13 @@ void netroot_hold(struct config *c)
 	}
 }
 
+int netroot_hold_spool(const struct config *c)
+{
+	char why[SAFE_PATH_WHY]; /* the monitor has logged it */
+
+	return netroot_wants_spool(c) && !netroot_exists(c) ? safe_path_open(c->spool_dir, SAFE_PATH_ANYONES, why) : -1;
+}
+
 int netroot_build(const struct config *c)
 {
 	char files[1100], root[1100];
@@ -326,6 +364,7 @@ int netroot_build(const struct config *c)
 	netroot_copy_public(files);
 	netroot_copy_tls(files, c, &net);
 	netroot_make_destinations(c, files, root, &net);
+	netroot_make_spool(c, files, root, &net);
 	return err;
 }
 

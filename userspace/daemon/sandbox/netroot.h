@@ -32,4 +32,9 @@ bool netroot_exists(const struct config *c);
  */
 void netroot_hold(struct config *c);
 
+/* Whether an exporter has a spool. */
+bool netroot_wants_spool(const struct config *c);
+/* As netroot_hold: the directory of the spools, -1 where it is in the private root, or none is wanted. */
+int netroot_hold_spool(const struct config *c);
+
 #endif

@@ -57,7 +57,7 @@ static const int net_calls[] = {
 	SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
 	SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(sendmmsg), SCMP_SYS(recvmmsg), SCMP_SYS(pipe),
 	SCMP_SYS(pipe2), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(set_tid_address), SCMP_SYS(dup3),
-	SCMP_SYS(sendfile), SCMP_SYS(fadvise64),
+	SCMP_SYS(sendfile), SCMP_SYS(fadvise64), SCMP_SYS(mkdirat), SCMP_SYS(flock),
 };
 
 /* A server on a socket that listens already: it opens no file, makes no socket and connects to nobody. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Functions with their values: each function is one row, whatever its callers are. */
 // @ts-check
-import {h} from './dom.js';
+import {fillFor, h} from './dom.js';
 import {csvField, fileName, percent, points, value} from './format.js';
 import {Rows} from './rows.js';
 import {placeOf} from './tip.js';
@@ -184,16 +184,15 @@ function columnsOf(d) {
 	return [NAME, ...(d.baseWhole ? CHANGES : VALUES), ...FROM];
 }
 
-/** Functions that have a value and match, in order. @param {TableData} d @returns {Int32Array} */
-export function sortFunctions(d) {
+/** Functions that have a value, in order. @param {TableData} d @returns {Int32Array} */
+function orderFunctions(d) {
 	const column = sortColumn(d),
 		found = [];
 	const by = d.functions.map((_, f) => column.by(d, f)),
 		sign = isAscending(d) ? 1 : -1;
 
 	for (let f = 0; f < d.functions.length; f++)
-		if (d.functions[f].frame && (d.sums.total[f] || d.sums.baseTotal[f]) && (!d.matches || d.matches[f]))
-			found.push(f);
+		if (d.functions[f].frame && (d.sums.total[f] || d.sums.baseTotal[f])) found.push(f);
 	found.sort(
 		(a, b) =>
 			(by[a] < by[b] ? -sign : by[a] > by[b] ? sign : 0) ||
@@ -201,6 +200,19 @@ export function sortFunctions(d) {
 			(d.functions[a].name < d.functions[b].name ? -1 : 1),
 	);
 	return Int32Array.from(found);
+}
+
+/** The latest order: a search changes which of them are shown, and not their order. */
+const ordered = {sums: /** @type {Sums | null} */ (null), sort: '', order: new Int32Array(0)};
+
+/** Functions that have a value and match, in order. @param {TableData} d @returns {Int32Array} */
+export function sortFunctions(d) {
+	const matches = d.matches,
+		sort = d.sort + (d.baseWhole ? ' compared' : '');
+
+	if (ordered.sums !== d.sums || ordered.sort !== sort)
+		Object.assign(ordered, {sums: d.sums, sort, order: orderFunctions(d)});
+	return matches ? ordered.order.filter((f) => matches[f]) : ordered.order;
 }
 
 /** @param {TableData} d @returns {string} */
@@ -236,7 +248,7 @@ export class FunctionTable {
 			label: 'Functions',
 			role: 'grid',
 			head: this.head,
-			row: (at) => this.row(at),
+			row: (at, old) => this.row(at, old),
 			click: (at) => handlers.select(this.order[at]),
 			open: (at) => handlers.open(this.order[at]),
 			menu: (at, x, y) => handlers.menu(this.order[at], x, y),
@@ -275,89 +287,123 @@ export class FunctionTable {
 	/** @param {TableData} d */
 	showHead(d) {
 		const key = sortColumn(d).key,
-			up = isAscending(d),
-			reversed = d.sort.startsWith('-');
+			reversed = d.sort.startsWith('-'),
+			up = isAscending(d);
 
-		this.head.textContent = '';
-		for (const c of columnsOf(d)) {
-			const sorted = c.key === key;
-
-			this.head.append(
-				h(
-					'div',
-					{
-						class:
-							'cell head c-' +
-							c.key +
-							(c.number ? ' number' : '') +
-							(sorted ? ' sorted' : ''),
-						role: 'columnheader',
-						title: c.title,
-						'aria-sort': !sorted ? 'none' : up ? 'ascending' : 'descending',
-					},
-					h(
-						'button',
-						{
-							type: 'button',
-							onclick: () =>
-								this.handlers.sort(
-									sorted && !reversed ? '-' + c.key : c.key,
-								),
-						},
-						c.label,
-						sorted
-							? h(
-									'span',
-									{class: 'arrow', 'aria-hidden': 'true'},
-									up ? '\u25b4' : '\u25be',
-								)
-							: null,
-					),
+		fillFor(this.head, [key, reversed, up, !!d.baseWhole], () =>
+			columnsOf(d).map((c) =>
+				this.headCell(c, c.key !== key ? '' : up ? 'ascending' : 'descending', () =>
+					this.handlers.sort(c.key === key && !reversed ? '-' + c.key : c.key),
 				),
-			);
-		}
-	}
-
-	/** @param {number} at */
-	row(at) {
-		const d = /** @type {TableData} */ (this.data),
-			f = this.order[at];
-		const classes = (f === d.selected ? 'selected ' : '') + (f === this.marked ? 'marked' : '');
-
-		return h(
-			'div',
-			{class: classes, role: 'row', 'aria-selected': String(f === d.selected)},
-			columnsOf(d).map((c) => this.cell(d, c, f)),
+			),
 		);
 	}
 
-	/** @param {TableData} d @param {Column} c @param {number} f */
-	cell(d, c, f) {
-		const text = c.text(d, f),
-			cell = h('div', {
-				class: 'cell c-' + c.key + (c.number ? ' number' : '') + (c.bar ? ' barred' : ''),
-				role: 'gridcell',
-			});
+	/** @param {Column} c @param {string} sorted @param {() => void} onclick */
+	headCell(c, sorted, onclick) {
+		const arrow = sorted === 'ascending' ? '\u25b4' : '\u25be';
 
-		if (c.bar) cell.append(bar(c.bar(d, f), !!d.baseWhole));
-		if (c === NAME) {
-			const dot = h('i', {class: 'dot', 'aria-hidden': 'true'});
+		return h(
+			'div',
+			{
+				class: 'cell head c-' + c.key + (c.number ? ' number' : '') + (sorted ? ' sorted' : ''),
+				role: 'columnheader',
+				title: c.title,
+				'aria-sort': sorted || 'none',
+			},
+			h(
+				'button',
+				{type: 'button', onclick},
+				c.label,
+				sorted ? h('span', {class: 'arrow', 'aria-hidden': 'true'}, arrow) : null,
+			),
+		);
+	}
 
-			dot.style.backgroundColor = kindColor(d.functions[f].kind, d.dark);
-			cell.append(dot);
-			cell.title = text + (placeOf(d.functions[f]) ? '\n' + placeOf(d.functions[f]) : '');
-		} else if (c.key === 'module') {
-			cell.title = d.functions[f].module || d.functions[f].file;
-		}
-		cell.append(h('span', {class: 'cell-text'}, text));
-		return cell;
+	/** @param {number} at @param {HTMLElement | null} old */
+	row(at, old) {
+		const d = /** @type {TableData} */ (this.data),
+			f = this.order[at],
+			columns = columnsOf(d);
+		const kept = old && made.get(old)?.compared === !!d.baseWhole ? old : this.newRow(columns, !!d.baseWhole),
+			cells = /** @type {Made} */ (made.get(kept)).cells;
+
+		setAttribute(
+			kept,
+			'class',
+			'row' + (f === d.selected ? ' selected' : '') + (f === this.marked ? ' marked' : ''),
+		);
+		setAttribute(kept, 'aria-selected', String(f === d.selected));
+		columns.forEach((c, i) => showCell(cells[i], d, c, f));
+		return kept;
+	}
+
+	/** @param {Column[]} columns @param {boolean} compared */
+	newRow(columns, compared) {
+		const cells = columns.map(newCell),
+			row = h(
+				'div',
+				{role: 'row'},
+				cells.map((c) => c.el),
+			);
+
+		made.set(row, {compared, cells});
+		return row;
 	}
 }
 
-/** @param {number} part @param {boolean} change */
-function bar(part, change) {
-	const b = h('i', {class: 'bar' + (change ? (part < 0 ? ' less' : ' more') : ''), 'aria-hidden': 'true'});
+/**
+ * @typedef {{el: HTMLElement, text: HTMLElement, dot: HTMLElement | null, bar: HTMLElement | null, title: string}} Cell
+ * @typedef {{compared: boolean, cells: Cell[]}} Made
+ */
+/** The parts of the rows that were made. @type {WeakMap<HTMLElement, Made>} */
+const made = new WeakMap();
 
-	b.style.width = Math.min(Math.abs(part) * 100, 100) + '%';
-	return b;
+/** @param {HTMLElement} e @param {string} name @param {string} value */
+function setAttribute(e, name, value) {
+	if (e.getAttribute(name) !== value) e.setAttribute(name, value);
+}
+
+/** @param {Column} c @returns {Cell} */
+function newCell(c) {
+	const text = h('span', {class: 'cell-text'}),
+		dot = c === NAME ? h('i', {class: 'dot', 'aria-hidden': 'true'}) : null,
+		bar = c.bar ? h('i', {'aria-hidden': 'true'}) : null;
+	const el = h(
+		'div',
+		{
+			class: 'cell c-' + c.key + (c.number ? ' number' : '') + (c.bar ? ' barred' : ''),
+			role: 'gridcell',
+		},
+		bar,
+		dot,
+		text,
+	);
+
+	return {el, text, dot, bar, title: ''};
+}
+
+/** @param {Cell} cell @param {TableData} d @param {Column} c @param {number} f */
+function showCell(cell, d, c, f) {
+	const text = c.text(d, f),
+		title = titleOf(d, c, f);
+
+	if (cell.text.textContent !== text) cell.text.textContent = text;
+	if (title !== cell.title) cell.el.title = cell.title = title;
+	if (cell.dot) cell.dot.style.backgroundColor = kindColor(d.functions[f].kind, d.dark);
+	if (cell.bar && c.bar) showBar(cell.bar, c.bar(d, f), !!d.baseWhole);
+}
+
+/** What a cell may have no room for. @param {TableData} d @param {Column} c @param {number} f */
+function titleOf(d, c, f) {
+	const place = placeOf(d.functions[f]);
+
+	if (c === NAME) return d.functions[f].name + (place ? '\n' + place : '');
+	return c.key === 'module' ? d.functions[f].module || d.functions[f].file : '';
+}
+
+/** @param {HTMLElement} bar @param {number} part @param {boolean} change */
+function showBar(bar, part, change) {
+	setAttribute(bar, 'class', 'bar' + (change ? (part < 0 ? ' less' : ' more') : ''));
+	bar.style.width = Math.min(Math.abs(part) * 100, 100) + '%';
 }

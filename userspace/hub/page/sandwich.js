@@ -4,8 +4,7 @@
 import {emptyState, fill, fillFor, h, isDark} from './dom.js';
 import {FlameGraph} from './flame.js';
 import {kindColor} from './palette.js';
-import {percent, value} from './format.js';
-import {placeOf} from './tip.js';
+import {percent, placeOf, value} from './format.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./view.js').View} View */

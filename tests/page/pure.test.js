@@ -517,3 +517,18 @@ test('a_slot_that_was_empty_at_first_covers_what_has_come_since', () => {
 	source.add({...answerOf(randomStacks(1)), from_ms: 7000, to_ms: 9000});
 	assert.deepEqual([source.fromMs, source.toMs], [7000, 9000]);
 });
+
+test('a_sandwich_has_self_and_total_of_its_function_in_all_places', () => {
+	for (let seed = 1; seed < 20; seed++) {
+		const stacks = randomStacks(seed),
+			model = new Model(sourceOf(stacks)),
+			sums = sumsOf(stacks);
+
+		for (const [name, [self, total]] of Object.entries(sums)) {
+			const func = model.source.functions.findIndex((f) => f.name === name),
+				sandwich = model.sandwich(shown(), func);
+
+			assert.deepEqual([sandwich.self, sandwich.callees.total[0]], [self, total], name);
+		}
+	}
+});

@@ -144,7 +144,7 @@ export class ProfilePage {
 		this.part = '';
 		fillFor(this.body, empty.key, empty.make);
 		fillFor(this.crumbs, '', () => []);
-		fillFor(this.foot, '', () => []);
+		this.foot.textContent = '';
 		this.tools.showResult(null);
 	}
 

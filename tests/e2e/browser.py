@@ -45,11 +45,16 @@ def hub(hz=97):
 
 
 def run(script, d, workload=LOAD, timeout=170, **env):
-    """Prints the facts of a script; whether all of them hold is one more."""
+    """A script, which prints its facts; whether all of them hold is one more."""
     with open(os.path.join(d.runtime, "hub.token")) as f:
         address, token = f.read().split()
-    p = subprocess.run(["node", os.path.join(PAGE, script)], capture_output=True, text=True, timeout=timeout, env={
-        **os.environ, "HUB_ADDRESS": address, "HUB_TOKEN": token, "HUB_WORKLOAD": workload,
-        "CHROMIUM": shutil.which("chromium"), "PLAYWRIGHT": os.path.join(MODULES, "playwright-core", "index.js"), **env})
-    print(p.stdout, end="", flush=True)
-    return lib.ok(p.returncode == 0, "%s ended with %d %s" % (script, p.returncode, p.stderr.strip()[-400:].replace("\n", " ")))
+    argv = ["node", os.path.join(PAGE, script)]
+    env = {**os.environ, "HUB_ADDRESS": address, "HUB_TOKEN": token, "HUB_WORKLOAD": workload,
+           "CHROMIUM": shutil.which("chromium"),
+           "PLAYWRIGHT": os.path.join(MODULES, "playwright-core", "index.js"), **env}
+    try:
+        p = subprocess.run(argv, stderr=subprocess.PIPE, text=True, timeout=timeout, env=env)
+    except subprocess.TimeoutExpired:
+        return lib.ok(False, "%s ended within %d s" % (script, timeout))
+    why = p.stderr.strip()[-400:].replace("\n", " ")
+    return lib.ok(p.returncode == 0, "%s ended with %d %s" % (script, p.returncode, why))

@@ -195,6 +195,8 @@ await shot('diff');
 ok((await page.textContent('.row-head')).includes('\u0394'), 'two halves are compared, with a column of changes');
 
 /* A slot that somebody closes. */
+await show();
+await drawn();
 await api('/workloads/' + workload.id + '/slot', 'DELETE');
 await page.waitForSelector('text="Profiling is not enabled"');
 ok((await page.textContent('.empty')).includes('somebody disabled it'), 'a closed slot says why');

@@ -29,7 +29,8 @@ HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CFLAGS_  := -std=gnu11 -D_GNU_SOURCE -DOTPROF_VERSION='"$(VERSION)"' $(OPT) $(HARDEN) $(WARN) $(SANITIZE) \
 	    -I. -Iuserspace -I$(BUILD)/gen $(CFLAGS)
 PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libacl libseccomp libdw liblzma libzstd zlib jansson
-LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm
+LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm \
+	    -Wl,--push-state,--as-needed $(shell pkg-config --libs ncursesw 2>/dev/null) -Wl,--pop-state # otprof's alone
 LDFLAGS_ := -pie -Wl,-z,relro,-z,now $(SANITIZE) $(LDFLAGS)
 
 SRCS     := $(filter-out %/main.c,$(wildcard userspace/*/*.c userspace/*/*/*.c))

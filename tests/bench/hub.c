@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends the requests of a directory to the hub's store, over and over, with a slot open for each workload, and prints
- * as JSON how much history the slots hold beside the requests themselves, and what an answer costs.
+ * as JSON how much history the slots hold beside the requests themselves, what the allocator says of the slots' bytes, and
+ * what an answer costs.
  *   bench_hub DIR HOURS
  * The requests are those of HOURS of one load: they repeat, so the trees stand still after the first round.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +67,14 @@ static void open_all(struct store *s, uint64_t now_ns)
 		store_open(s, s->list[i], now_ns, &evicted);
 }
 
+/* Bytes that are allocated, as malloc counts them. */
+static size_t allocated(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
 /* Bytes of the requests. Two hours after they were made: as of now, whenever that is. */
 static uint64_t feed(struct store *s, const struct requests *r, uint64_t intervals, uint64_t *ret_ns)
 {
@@ -120,26 +130,28 @@ int main(int argc, char **argv)
 	struct store_counts c;
 	struct store *s;
 	uint64_t bytes, took, answer_ns, intervals;
-	size_t json;
+	size_t json, before, slots;
 
 	hash_seed_init();
 	if (argc != 3)
 		return 2;
 	read_all(argv[1], &r);
 	limits.max_slots = 1024;
+	before = allocated();
 	if (!r.count || store_new(&limits, &s) < 0)
 		return 1;
 	intervals = strtoull(argv[2], NULL, 10) * 720;
 	bytes = feed(s, &r, intervals, &took);
+	slots = allocated() - before;
 	w = largest(s);
 	if (!w)
 		return 1;
 	answer_ns = answer(s, w, &json);
 	store_counts(s, &c);
 	printf("{\"requests\":%llu,\"request_bytes\":%llu,\"slots\":%u,\"slot_bytes\":%zu,\"kept\":%llu,\"evicted\":%llu,"
-	       "\"take_us\":%.1f,\"nodes\":%u,\"samples\":%llu,\"answer_us\":%.1f,\"answer_bytes\":%zu}\n",
+	       "\"allocated\":%zu,\"take_us\":%.1f,\"nodes\":%u,\"samples\":%llu,\"answer_us\":%.1f,\"answer_bytes\":%zu}\n",
 	       (unsigned long long)intervals, (unsigned long long)bytes, s->nr_slots, store_slot_bytes(s),
-	       (unsigned long long)c.slots.kept, (unsigned long long)c.slots.evicted, (double)took / 1e3 / (double)intervals,
+	       (unsigned long long)c.slots.kept, (unsigned long long)c.slots.evicted, slots, (double)took / 1e3 / (double)intervals,
 	       w->slot->tree->count, (unsigned long long)w->slot->counts.kept, (double)answer_ns / 1e3, json);
 	store_free(s);
 	return 0;

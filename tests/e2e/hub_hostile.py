@@ -7,6 +7,7 @@ import gzip
 import http.client
 import json
 import os
+import resource
 import socket
 import time
 
@@ -68,6 +69,10 @@ def guard():
     is_status(401, "profiles without it", "POST", PATH, b"", PROTOBUF, token=None)
     for host in ("evil.example", "evil.example:%d" % PORT, "127.0.0.1.evil.example", "localhost:x", ""):
         is_status(421, "Host %r" % host, "GET", "/api/v1/status", headers={"Host": host})
+    rebound = {"Host": "evil.example:%d" % PORT, "Origin": "http://evil.example:%d" % PORT, "Sec-Fetch-Site": "same-origin"}
+    is_status(421, "a name that was bound to this address, as its page sees it", "GET", "/api/v1/workloads", headers=rebound)
+    is_status(421, "a change by it", "PATCH", "/api/v1/limits", "{}", {**rebound, **JSON})
+    is_status(421, "the page's own files by it", "GET", "/", headers=rebound, token=None)
     for host in ("localhost:%d" % PORT, "127.0.0.1", "[::1]:8080"):
         is_status(200, "Host %r" % host, "GET", "/api/v1/status", headers={"Host": host})
     for site in ("cross-site", "same-site", "nonsense"):
@@ -83,6 +88,10 @@ def guard():
            "two lengths are refused")
     lib.ok(raw("PATCH /api/v1/limits HTTP/1.1\r\n%sContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}" % two) == 400,
            "a length and chunks are refused")
+    lib.ok(raw("PATCH /api/v1/limits HTTP/1.1\r\n%sContent-Length: 2, 9\r\n\r\n{}" % two) == 400, "so are two in one line")
+    lib.ok(raw("PATCH /api/v1/limits HTTP/1.1\r\n%sContent-Length: -2\r\n\r\n{}" % two) == 400, "and one below nothing")
+    lib.ok(raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") in (0, 400, 505), "HTTP/2 is refused")
+    lib.ok(raw("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n") in (0, 400), "so is TLS")
     lib.ok(raw("GET /api/v1/status HTTP/1.1\r\nX: %s\r\n\r\n" % ("x" * 100000)) in (0, 400, 413, 431), "long headers are refused")
 
 
@@ -96,6 +105,7 @@ def api():
     is_status(415, "limits that are no JSON", "PATCH", "/api/v1/limits", "{}", {"Content-Type": "text/plain"})
     for body in ("", "[", "[]", "{\"max_slots\":1,\"max_slots\":2}"):
         is_status(400, "limits %r" % body, "PATCH", "/api/v1/limits", body, JSON)
+    is_status(400, "limits of many levels", "PATCH", "/api/v1/limits", "[" * 500 + "]" * 500, JSON)
     for body in ('{"max_slots":0}', '{"max_slots":"1"}', '{"max_slots":1.5}', '{"slot_max_bytes":1e99}', '{"other":1}',
                  '{"max_slots":9223372036854775807}'):
         is_status(422, "limits %s" % body, "PATCH", "/api/v1/limits", body, JSON)
@@ -115,7 +125,14 @@ def receiver():
     is_status(400, "gzip that is none", "POST", PATH, b"abc", {"Content-Encoding": "gzip", **PROTOBUF})
     is_status(413, "more than the limit", "POST", PATH, b"\0" * (2 << 20), PROTOBUF)
     bomb = gzip.compress(b"\0" * (256 << 20), 9)
+    before = memory()
     is_status(413, "a bomb of %d KiB" % (len(bomb) >> 10), "POST", PATH, bomb, {"Content-Encoding": "gzip", **PROTOBUF})
+    is_status(413, "a bomb in JSON", "POST", PATH, gzip.compress(b'{"a":"' + b" " * (64 << 20) + b'"}', 9),
+              {"Content-Encoding": "gzip", **JSON})
+    is_status(400, "JSON of many levels", "POST", PATH, b"[" * 500000, JSON)
+    is_status(400, "JSON that nests a value deeply", "POST", PATH, b'{"a":' * 100000 + b"1" + b"}" * 100000, JSON)
+    is_status(400, "a message in itself, many times", "POST", PATH, nested(3000), PROTOBUF)
+    lib.ok(memory() - before < 16 << 10, "they leave no memory behind (%d KiB more)" % (memory() - before))
     profile = lib.wait_for(lambda: lib.profile_files(d.files), 20)
     request = lib.read(profile[0])
     headers, body = is_status(200, "a real request, compressed", "POST", PATH, gzip.compress(request), {"Content-Encoding": "gzip", **PROTOBUF})
@@ -135,16 +152,97 @@ def receiver():
     lib.ok("of json" in names, "its workload is listed")
 
 
+def nested(levels):
+    """resource_profiles, its resource, an attribute, and its value: an array of an array of..."""
+    message = b""
+    for _ in range(levels):
+        message = field(5, field(1, message)) # AnyValue.array_value, ArrayValue.values
+    return field(2, field(1, field(1, field(2, message)) + b""))[:1 << 19] + b"\xff"
+
+
+def field(number, data):
+    size, length = len(data), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + data
+
+
+def many_connections(wanted):
+    """As many as this process may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted + 200, max(hard, wanted + 200)))
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    idle = []
+    for _ in range(wanted):
+        try:
+            s = socket.socket()
+        except OSError as e:
+            lib.note("after %d connections: %s" % (len(idle), e))
+            break
+        s.setblocking(False)
+        s.connect_ex(("127.0.0.1", PORT))
+        idle.append(s)
+    lib.wait_for(lambda: sum(is_connected(s) for s in idle) == len(idle), 20, 1)
+    return [s for s in idle if is_connected(s) or s.close()]
+
+
+def is_connected(s):
+    """Also if the other end has hung up since."""
+    state = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state not in (2, 7) # SYN_SENT; CLOSE, as after a refusal
+
+
+def slow_requests():
+    """Requests whose bytes arrive one by one, answers and streams that nobody reads."""
+    before = memory()
+    request = ("GET /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN).encode()
+    slow = [socket.create_connection(("127.0.0.1", PORT), 5) for _ in range(20)]
+    deaf = [socket.create_connection(("127.0.0.1", PORT), 5) for _ in range(20)]
+    w = json.loads(ask("GET", "/api/v1/workloads")[2])["workloads"][0]["id"]
+    ask("PUT", "/api/v1/workloads/%s/slot" % w)
+    unread = [socket.create_connection(("127.0.0.1", PORT), 5) for _ in range(8)]
+    for s in deaf:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(0.2)
+        try:
+            s.sendall(request * 200)
+        except OSError:
+            pass
+    for s in unread:
+        s.sendall(request.replace(b"/api/v1/workloads ", b"/api/v1/events?workload=%s " % w.encode()))
+    began, closed = time.monotonic(), 0
+    while time.monotonic() - began < 35 and closed < len(slow):
+        closed = sum(not trickles(s, request[int(time.monotonic() - began)]) for s in slow)
+        time.sleep(1)
+    lib.ok(closed == len(slow), "requests of a byte a second are hung up on, after %d s" % (time.monotonic() - began))
+    is_status(200, "with answers and streams that nobody reads", "GET", "/api/v1/status")
+    grown = memory() - before
+    lib.ok(grown < 16 << 10, "they cost little memory (%d KiB)" % grown)
+    for s in slow + deaf + unread:
+        s.close()
+
+
+def trickles(s, byte):
+    try:
+        s.send(bytes([byte]))
+        s.setblocking(False)
+        return s.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 def crowds():
     """More connections than there may be, streams that read nothing, bytes now and then."""
     before = memory()
-    idle = []
-    for _ in range(1000):
-        try:
-            idle.append(socket.create_connection(("127.0.0.1", PORT), 2))
-        except OSError:
-            break
+    idle = many_connections(10000)
+    lib.ok(len(idle) >= 1000, "%d of 10000 connections were made" % len(idle))
     is_status(200, "with %d connections that say nothing" % len(idle), "GET", "/api/v1/status")
+    lib.ok(memory() - before < 16 << 10, "they take little memory (%d KiB)" % (memory() - before))
     for s in idle[::10]:
         try:
             s.sendall(b"GET /")
@@ -183,6 +281,7 @@ pid = d.worker("hub")
 guard()
 api()
 receiver()
+slow_requests()
 crowds()
 lib.ok(d.worker("hub") == pid, "the hub is still the same process")
 status = d.stop()

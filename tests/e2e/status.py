@@ -1,69 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """otprof status beside a daemon that runs: the page, JSON, and the live view on
 a terminal - its own screen, the window's size, the way out."""
-import fcntl
 import os
-import pty
 import re
-import select
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 import lib
-
-
-class Terminal:
-    """A program on a pseudo terminal of so many rows and columns."""
-
-    def __init__(self, argv, rows, columns):
-        self.text = b""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.environ["TERM"] = "xterm"
-            os.execv(argv[0], argv)
-        self.size(rows, columns)
-        self.status = None
-        lib.at_end(self.end)
-
-    def size(self, rows, columns):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self, seconds):
-        """What it writes within that time."""
-        new, deadline = b"", time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if not select.select([self.fd], [], [], 0.1)[0]:
-                continue
-            try:
-                part = os.read(self.fd, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            new += part
-        self.text += new
-        return new
-
-    def write(self, data):
-        os.write(self.fd, data)
-
-    def wait(self, seconds):
-        deadline = time.monotonic() + seconds
-        while self.status is None and time.monotonic() < deadline:
-            self.read(0.1)
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.status = os.waitstatus_to_exitcode(status)
-        return self.status
-
-    def end(self):
-        if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.fd)
+from terminal import Terminal
 
 
 def rows_of(frame):

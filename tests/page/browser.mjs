@@ -1,68 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The page in a browser, against a running hub: HUB_ADDRESS (127.0.0.1:4380), HUB_TOKEN, and HUB_WORKLOAD, the
- * name of a workload that runs all the time. PLAYWRIGHT is the path of playwright-core's index.js. Prints a line
- * for each fact, as the end-to-end tests do. SHOTS=DIR keeps a picture of each view. CHROMIUM names the browser.
- */
-const {chromium} = (await import(process.env.PLAYWRIGHT || 'playwright-core')).default;
+/* The page in a browser, against a running hub: views, zoom, search, filters, keys, pause, comparison, and its looks. */
+import {api, BASE, boxes as boxesOf, drawn as drawnIn, end, newPage, ok, rows as rowsOf, shot as shotOf, show as showIn,
+	TOKEN, workloadNamed} from './session.mjs';
 
-const BASE = 'http://' + process.env.HUB_ADDRESS,
-	TOKEN = process.env.HUB_TOKEN || '',
-	SHOTS = process.env.SHOTS,
-	WAIT = 30000;
-const AUTH = TOKEN ? {Authorization: 'Bearer ' + TOKEN} : {};
-let bad = 0;
-
-function ok(fact, text) {
-	console.log((fact ? 'ok - ' : 'not ok - ') + text);
-	bad += fact ? 0 : 1;
-}
-
-async function api(path, method = 'GET') {
-	const r = await fetch(BASE + '/api/v1' + path, {method, headers: AUTH});
-
-	return r.status === 204 ? null : r.json();
-}
-
-async function shot(page, name) {
-	if (SHOTS) await page.screenshot({path: SHOTS + '/' + name + '.png'});
-}
-
-const browser = await chromium.launch({
-	executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-	args: ['--no-sandbox', '--disable-gpu'],
-});
-const context = await browser.newContext({
-	viewport: {width: 1440, height: 860},
-	colorScheme: 'light',
-	acceptDownloads: true,
-});
-const page = await context.newPage(),
-	complaints = [];
-
-page.setDefaultTimeout(WAIT);
-page.on(
-	'console',
-	(m) => m.type() === 'error' && !/Failed to load resource/.test(m.text()) && complaints.push(m.text()),
-);
-page.on('pageerror', (e) => complaints.push(e.stack || e.message));
-
-const boxes = () => page.evaluate(() => document.querySelector('.flame').boxes);
-const rows = () =>
-	page.$$eval('.table .row', (list) =>
-		list.map((r) => [...r.querySelectorAll('[role=gridcell]')].map((c) => c.textContent)),
-	);
-const drawn = () => page.waitForFunction(() => document.querySelector('.flame')?.boxes?.length > 3);
-
-async function show(query = '') {
-	await page.evaluate(
-		(hash) => {
-			location.hash = hash;
-		},
-		'/w/' + workload.id + (query ? '?' + query : ''),
-	);
-	await page.waitForTimeout(400);
-}
+const page = await newPage(),
+	boxes = () => boxesOf(page),
+	drawn = () => drawnIn(page),
+	rows = () => rowsOf(page),
+	shot = (name) => shotOf(page, name);
+const show = (query = '') => showIn(page, '/w/' + workload.id + (query ? '?' + query : ''));
 
 /* The list, with the token of the address. */
 const begun = Date.now();
@@ -70,7 +16,7 @@ const begun = Date.now();
 await page.goto(BASE + '/#token=' + TOKEN);
 await page.waitForSelector('.list tbody tr');
 ok(!page.url().includes('token'), 'the token leaves the address');
-const workload = (await api('/workloads')).workloads.find((w) => w.name === process.env.HUB_WORKLOAD);
+const workload = await workloadNamed(process.env.HUB_WORKLOAD);
 const listed = await page.$$eval('.w-name a', (list) => list.map((a) => a.textContent));
 
 ok(listed.includes(workload.name), 'the list has ' + workload.name + ' among ' + listed.length + ' workloads');
@@ -79,10 +25,10 @@ await page.waitForFunction(
 	(n) => document.querySelectorAll('.list tbody tr').length <= n,
 	Math.max(listed.length - 1, 1),
 );
-await shot(page, 'filter');
+await shot('filter');
 await page.fill('.search input', '');
 await page.waitForTimeout(200);
-await shot(page, 'workloads');
+await shot('workloads');
 await page.click('text="' + workload.name + '"');
 await drawn();
 ok(Date.now() - begun < 10000, 'list, a click, and its flame graph within 10 s: ' + (Date.now() - begun) + ' ms');
@@ -99,7 +45,7 @@ const held = await page.evaluate(() => document.querySelector('.covered').textCo
 ok(/samples, .* of CPU/.test(held), 'the line below states what is shown: ' + held);
 await show('view=table');
 await page.waitForSelector('.v-table .row');
-await shot(page, 'table');
+await shot('table');
 const table = await rows();
 
 ok(table.length > 10 && table[0].length === 7, 'the table has rows with self, total, shares, module and kind');
@@ -113,14 +59,14 @@ ok(
 /* Zoom, breadcrumb, back button, reload. */
 await show('view=graph');
 await drawn();
-await shot(page, 'graph');
+await shot('graph');
 const deep = (await boxes()).filter((b) => b.name && b.width > 60).sort((a, b) => b.top - a.top)[0],
 	frame = await page.locator('.flame-scroll').boundingBox();
 
 await page.mouse.move(frame.x + deep.left + deep.width / 2, frame.y + deep.top + 8);
 await page.waitForSelector('.tip:not([hidden])');
 ok((await page.textContent('.tip:not([hidden])')).includes(deep.name), 'the tip names the frame: ' + deep.name);
-await shot(page, 'tip');
+await shot('tip');
 await page.mouse.click(frame.x + deep.left + deep.width / 2, frame.y + deep.top + 8);
 await page.waitForFunction(() => /zoom=/.test(location.hash));
 await page.waitForTimeout(400);
@@ -128,7 +74,7 @@ const zoomed = (await boxes()).find((b) => b.name === deep.name && b.total === d
 
 ok(zoomed && zoomed.width > frame.width - 20, 'a click zooms: the frame is as wide as the view');
 ok((await page.textContent('.crumbs strong')) === deep.name, 'the breadcrumb ends with it');
-await shot(page, 'zoom');
+await shot('zoom');
 await page.reload();
 await drawn();
 ok(/zoom=/.test(page.url()) && (await page.textContent('.crumbs strong')) === deep.name, 'a reload keeps the zoom');
@@ -145,7 +91,7 @@ await page.waitForFunction(() => /frame/.test(document.querySelector('.result').
 ok(/%/.test(await page.textContent('.result')), 'a search states its share: ' + (await page.textContent('.result')));
 await page.keyboard.press('Enter');
 await page.waitForTimeout(300);
-await shot(page, 'search');
+await shot('search');
 ok(/q=/.test(page.url()), 'and is in the address');
 await page.keyboard.press('Escape');
 await page.waitForFunction(() => !/q=/.test(location.hash));
@@ -161,7 +107,7 @@ for (const [key, name, selector] of [
 	await page.keyboard.press(key);
 	await page.waitForSelector(selector);
 	await page.waitForTimeout(300);
-	await shot(page, name);
+	await shot(name);
 	ok(true, 'key ' + key + ' shows ' + name);
 }
 ok((await rows()).length > 3, 'the call tree opens its hottest path');
@@ -170,7 +116,7 @@ await page.waitForSelector('.v-both .row');
 await page.locator('.v-both .row').nth(0).dblclick();
 await page.waitForSelector('.v-sandwich .chosen strong');
 await page.waitForTimeout(300);
-await shot(page, 'sandwich');
+await shot('sandwich');
 const chosen = await page.textContent('.chosen');
 
 ok(/total .*self/.test(chosen), 'a double click in the table opens callers and callees: ' + chosen.slice(0, 60));
@@ -182,7 +128,7 @@ ok(!(await page.textContent('.legend')).includes('kernel'), 'hide kernel leaves 
 await show('view=graph&focus=' + encodeURIComponent('^no_such_function$'));
 await page.waitForSelector('.empty');
 ok((await page.textContent('.empty')).includes('No stack passes the filter'), 'an empty filter says why');
-await shot(page, 'nothing');
+await shot('nothing');
 await page.click('text="Clear the filter"');
 await drawn();
 for (const [query, name] of [
@@ -194,7 +140,7 @@ for (const [query, name] of [
 	await show('view=graph&' + query);
 	await drawn();
 	await page.waitForTimeout(200);
-	await shot(page, name);
+	await shot(name);
 }
 ok(true, 'inverted, flame, merged recursion and colours by module draw');
 
@@ -212,12 +158,12 @@ ok(
 );
 await page.keyboard.press('Shift+F10');
 await page.waitForSelector('.menu');
-await shot(page, 'menu');
+await shot('menu');
 await page.keyboard.press('Escape');
 await page.keyboard.press('0');
 await page.keyboard.press('?');
 await page.waitForSelector('dialog[open]');
-await shot(page, 'help');
+await shot('help');
 await page.keyboard.press('Escape');
 
 /* Pause: the page keeps the slot and counts what has come. */
@@ -231,7 +177,7 @@ ok(
 	(await page.textContent('.covered')) === paused,
 	'paused, the picture stays, and ' + (await page.textContent('.since')),
 );
-await shot(page, 'paused');
+await shot('paused');
 await page.keyboard.press('p');
 await page.waitForFunction((t) => document.querySelector('.covered').textContent !== t, paused);
 ok(true, 'live again, it shows what has come');
@@ -245,33 +191,19 @@ await drawn();
 await page.keyboard.press('1');
 await page.waitForSelector('.changes .row');
 await page.waitForTimeout(400);
-await shot(page, 'diff');
+await shot('diff');
 ok((await page.textContent('.row-head')).includes('\u0394'), 'two halves are compared, with a column of changes');
 
-/* Files. */
+/* A slot that somebody closes. */
 await show();
 await drawn();
-for (const label of ['pprof', 'speedscope', 'Collapsed stacks', 'OTLP', 'SVG', 'Table as CSV']) {
-	await page.click('.head-line >> text="Save"');
-	const [file] = await Promise.all([
-		page.waitForEvent('download'),
-		page.click('.menu .item:has-text("' + label + '")'),
-	]);
-	const stream = await file.createReadStream();
-	let size = 0;
-
-	for await (const part of stream) size += part.length;
-	ok(size > 100, 'saved as ' + label + ': ' + file.suggestedFilename() + ', ' + size + ' bytes');
-}
-
-/* A slot that somebody closes. */
 await api('/workloads/' + workload.id + '/slot', 'DELETE');
 await page.waitForSelector('text="Profiling is not enabled"');
 ok((await page.textContent('.empty')).includes('somebody disabled it'), 'a closed slot says why');
-await shot(page, 'closed');
+await shot('closed');
 await page.click('text="Enable profiling"');
 await page.waitForFunction(() => !/not enabled/.test(document.querySelector('.views').textContent));
-await shot(page, 'waiting');
+await shot('waiting');
 await drawn();
 ok(true, 'and opens again by its button');
 
@@ -280,34 +212,42 @@ await page.goto(BASE + '/#/slots');
 await page.waitForSelector('.slots-list tbody tr');
 await page.fill('input[name=max_slots]', '0');
 await page.click('text="Apply"').catch(() => {});
-await shot(page, 'slots');
+await shot('slots');
 ok((await page.$$('.slots-list tbody tr')).length > 0, 'the slots are listed');
 await page.emulateMedia({colorScheme: 'dark'});
 for (const [query, name] of [
 	['', 'dark'],
 	['view=graph&flame=1', 'dark-flame'],
+	['view=tree', 'dark-tree'],
 ]) {
 	await show(query);
-	await drawn();
+	if (!/tree/.test(query)) await drawn();
 	await page.waitForTimeout(300);
-	await shot(page, name);
+	await shot(name);
 }
+ok(
+	await page.evaluate(() => {
+		const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
+
+		return r + g + b < 200;
+	}),
+	'the page is dark where the system is',
+);
 await page.setViewportSize({width: 390, height: 780});
 await page.waitForTimeout(400);
-await show('view=both');
-await drawn();
-await page.waitForTimeout(300);
-await shot(page, 'narrow');
-ok(
-	await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
-	'a narrow screen does not scroll sideways',
-);
+for (const view of ['both', 'graph', 'table', 'tree', 'sandwich']) {
+	await show('view=' + view + (view === 'sandwich' ? '&fn=' + encodeURIComponent('cpython fib') : ''));
+	await page.waitForTimeout(400);
+	await shot('narrow-' + view);
+	ok(
+		await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+		'a narrow screen does not scroll sideways: ' + view,
+	);
+}
 await page.evaluate(() => {
 	location.hash = '/';
 });
 await page.waitForSelector('.list tbody tr');
-await shot(page, 'narrow-list');
+await shot('narrow-list');
 
-ok(!complaints.length, 'the browser complained of nothing ' + complaints.slice(0, 2).join(' | '));
-await browser.close();
-process.exit(bad ? 1 : 0);
+await end();

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import {answerOf, kindOf, random, randomStacks, sumsOf} from './stacks.js';
 import {DEFAULTS, formatState, parseBase, parseState} from '../../userspace/hub/page/state.js';
+import {FlameWindow, ROW} from '../../userspace/hub/page/flame_window.js';
 import {eachBox, makeView, nodeAt, nodeOfHash, pathTo, sumByFunction} from '../../userspace/hub/page/view.js';
 import {exactly, filterTree, hidesAny} from '../../userspace/hub/page/filter.js';
 import {matchedShare, matchFunctions, nextMatch, parseSearch, searchFor} from '../../userspace/hub/page/search.js';
@@ -448,4 +449,86 @@ test('sixty_thousand_nodes_are_laid_out_within_the_first_picture', () => {
 	assert.ok(v.count > 60000, String(v.count));
 	assert.ok(ms < 1500, ms + ' ms'); // 300 ms with drawing is measured alone: here a loaded machine shall not fail it
 	console.log('# %d nodes: %s ms from text to table', v.count, ms.toFixed(0));
+});
+
+test('small_neighbours_are_one_box_and_wide_ones_are_never_lost', () => {
+	const r = random(5),
+		stacks = Array.from({length: 4000}, (_, i) => ({
+			frames: ['f1', 'f' + i],
+			value: r(50) ? 1 : 500,
+			base: 0,
+		}));
+	const v = new Model(sourceOf(stacks)).view(shown()),
+		wide = new Set();
+	let before = 0,
+		small = 0;
+
+	eachBox(v, 3, 0, v.width[0], 500, 1, (node) => {
+		if (node >= 0) wide.add(node);
+		else small++;
+		assert.ok(node >= 0 || before >= 0, 'two boxes of small ones touch');
+		before = node;
+	});
+	for (let k = v.rowStart[3]; k < v.rowStart[4]; k++)
+		assert.equal(wide.has(v.rows[k]), v.width[v.rows[k]] * 500 >= v.width[0]);
+	assert.ok(small > 0 && small <= wide.size + 1);
+});
+
+test('wheel_zoom_keeps_what_is_below_the_pointer', () => {
+	const w = new FlameWindow();
+
+	Object.assign(w, {width: 800, height: 400, from: 0, to: 1000});
+	for (const by of [0.5, 0.1, 0.7, 1.3]) {
+		const at = w.unit(200);
+
+		w.zoomAt(200, by, 1000);
+		assert.ok(Math.abs(w.unit(200) - at) < 1e-9);
+	}
+	w.zoomAt(200, 1e9, 1000);
+	assert.deepEqual([w.from, w.to], [0, 1000]);
+	w.place(990, 100, 1000);
+	assert.deepEqual([w.from, w.to], [900, 1000]);
+});
+
+test('rows_in_sight_are_those_that_touch_the_canvas', () => {
+	for (const flame of [false, true])
+		for (const scrolled of [0, 7, ROW, 250]) {
+			const w = new FlameWindow();
+
+			Object.assign(w, {width: 800, height: 400, flame, scrolled});
+			w.setRows(50);
+			const [first, end] = w.inSight(50);
+
+			for (let row = 0; row < 50; row++) {
+				const seen = w.top(row) > -ROW && w.top(row) < w.height;
+
+				if (seen) assert.ok(row >= first && row < end, row + ' of ' + first + '..' + end);
+				assert.ok(!seen || w.row(w.top(row) + 1) === row);
+			}
+			assert.ok(end - first <= Math.ceil(w.height / ROW) + 1);
+			w.scrolled = w.scrollFor(40);
+			assert.ok(w.top(40) >= 0 && w.top(40) + ROW <= w.height);
+		}
+});
+
+test('a_slot_that_was_empty_at_first_covers_what_has_come_since', () => {
+	const source = new Source(answerOf([]));
+
+	source.add({...answerOf(randomStacks(1)), from_ms: 7000, to_ms: 9000});
+	assert.deepEqual([source.fromMs, source.toMs], [7000, 9000]);
+});
+
+test('a_sandwich_has_self_and_total_of_its_function_in_all_places', () => {
+	for (let seed = 1; seed < 20; seed++) {
+		const stacks = randomStacks(seed),
+			model = new Model(sourceOf(stacks)),
+			sums = sumsOf(stacks);
+
+		for (const [name, [self, total]] of Object.entries(sums)) {
+			const func = model.source.functions.findIndex((f) => f.name === name),
+				sandwich = model.sandwich(shown(), func);
+
+			assert.deepEqual([sandwich.self, sandwich.callees.total[0]], [self, total], name);
+		}
+	}
 });

@@ -26,9 +26,9 @@ export function randomStacks(seed, count = 60, functions = 7) {
 	return stacks;
 }
 
-/** The kind of a function of random stacks. */
+/** The kind of a function of these stacks: by the number that its name ends with. */
 export function kindOf(name) {
-	return KINDS[3 + (Number(name.slice(1)) % 3)];
+	return KINDS[3 + (Number(/\d+$/.exec(name)) % 3)];
 }
 
 /** The API's answer for these stacks; ids as the hub gives them: stable by path within ids. */

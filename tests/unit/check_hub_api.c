@@ -45,7 +45,7 @@ static void teardown(void)
 /* path_and_query has %s for the id of the only workload, once at most. */
 static json_t *call(const char *method, const char *path_and_query, const char *body, unsigned int status)
 {
-	char path[512], id[17], *query, *pair;
+	char path[1024], id[17], *query, *pair;
 	struct api_call c = {.method = method, .path = path, .body = body, .body_len = strlen(body), .now_ns = now_ns,
 			     .content_type = "application/json"};
 	struct api_reply reply;
@@ -163,6 +163,20 @@ static json_int_t sum_of(const json_t *tree, const char *column)
 		sum += json_integer_value(json_array_get(list, i));
 	return sum;
 }
+
+START_TEST(api_refuses_a_query_that_is_longer_than_documented)
+{
+	char path[1024] = "/workloads?q=";
+	size_t at = strlen(path);
+
+	for (unsigned int n = 0; n < 256; n++, at += 2)
+		memcpy(path + at, "\xc3\xa9", 2);
+	path[at] = '\0';
+	expect("GET", path, "", 200);
+	memcpy(path + at, "x", 2);
+	expect("GET", path, "", 422);
+}
+END_TEST
 
 START_TEST(api_tree_has_the_samples_of_its_range)
 {
@@ -352,6 +366,7 @@ Suite *hub_api_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, api_answers_with_the_right_status, 0, ARRAY_SIZE(refusals));
 	tcase_add_loop_test(t, api_answers_for_a_slot_with_the_right_status, 0, ARRAY_SIZE(asked));
+	tcase_add_test(t, api_refuses_a_query_that_is_longer_than_documented);
 	tcase_add_test(t, api_tree_has_the_samples_of_its_range);
 	tcase_add_test(t, api_timeline_adds_up);
 	tcase_add_test(t, api_says_why_a_slot_is_gone);

@@ -8,8 +8,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "hub/api_internal.h"
 #include "hub/tree_json.h"
+
+#define QUERY_CHARACTERS 256 /* as documented */
 
 /* --- status --- */
 
@@ -294,6 +297,10 @@ void api_get_workloads(struct api_work *w)
 	struct jsonw j;
 	uint32_t n;
 
+	if (q && utf8_count(q) > QUERY_CHARACTERS) {
+		api_fail(w->reply, 422, "bad_value", "q", "q has at most %d characters", QUERY_CHARACTERS);
+		return;
+	}
 	if (!list) {
 		api_fail_errno(w, -ENOMEM);
 		return;

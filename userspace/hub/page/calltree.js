@@ -2,10 +2,9 @@
 /* The call tree as a list that opens and closes: the hottest path is open at first. */
 // @ts-check
 import {h} from './dom.js';
-import {fileName, percent, value} from './format.js';
+import {fileName, percent, placeOf, value} from './format.js';
 import {Rows} from './rows.js';
 import {kindColor} from './palette.js';
-import {placeOf} from './tip.js';
 
 /** @typedef {import('./view.js').View} View */
 /** @typedef {import('./tree.js').Type} Type */

@@ -176,3 +176,8 @@ export function csvField(field) {
 	if (typeof field === 'string' && /^[=+\-@\t]/.test(s)) s = "'" + s; // a spreadsheet would take a function's name for a formula
 	return /[",\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 }
+
+/** File and line. @param {import('./tree.js').Func} f @returns {string} */
+export function placeOf(f) {
+	return f.file ? f.file + (f.line ? ':' + f.line : '') : '';
+}

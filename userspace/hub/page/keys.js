@@ -94,5 +94,5 @@ function acting(page) {
 	if (on === page.graph.scroller && page.graph.picture) return page.graph.picture.view.func[page.graph.cursor];
 	if (on === page.calls.rows.scroller && page.calls.data)
 		return page.calls.data.view.func[page.calls.nodes[page.calls.rows.at]];
-	return page.graph.hoveredFunction >= 0 ? page.graph.hoveredFunction : page.selected;
+	return page.graph.marks.hoveredFunction >= 0 ? page.graph.marks.hoveredFunction : page.selected;
 }

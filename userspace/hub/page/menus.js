@@ -3,10 +3,9 @@
 // @ts-check
 import {ApiError, change} from './api.js';
 import {copy, say, showMenu} from './dom.js';
-import {count} from './format.js';
+import {count, placeOf} from './format.js';
 import {exactly, PRESETS} from './filter.js';
 import {pathTo} from './view.js';
-import {placeOf} from './tip.js';
 import {RANGES} from './state.js';
 import {searchFor} from './search.js';
 

@@ -150,11 +150,11 @@ export class Model {
 				functions = this.source.functions,
 				how = {ranks: this.ranks()};
 			const callers = callersOf(t, functions, func, addUp(t, t.self), t.base && addUp(t, t.base));
+			const callees = makeView(calleesOf(t, func), functions, how);
+			let self = 0; // a recursive function has several places
 
-			return {
-				callers: makeView(callers, functions, how),
-				callees: makeView(calleesOf(t, func), functions, how),
-			};
+			for (let i = 0; i < callees.count; i++) if (callees.func[i] === func) self += callees.self[i];
+			return {callers: makeView(callers, functions, how), callees, self};
 		});
 	}
 }

@@ -37,6 +37,8 @@ export class ProfilePage {
 		this.selected = -1; // a function
 		this.found = -1; // the match that was gone to
 		this.part = '';
+		this.searched = ''; // the search whose rows the table shows, or is about to
+		this.tableFrame = 0;
 		this.colorKey = '';
 		/** @type {{plain: string[], inlined: string[]}} */
 		this.colors = {plain: [], inlined: []};
@@ -99,6 +101,7 @@ export class ProfilePage {
 
 	stop() {
 		this.feed.end();
+		cancelAnimationFrame(this.tableFrame);
 		document.removeEventListener('visibilitychange', this.onVisible);
 		for (const part of [this.graph, this.sandwich, this.table, this.calls, this.strip]) part.done();
 	}
@@ -141,7 +144,7 @@ export class ProfilePage {
 		this.part = '';
 		fillFor(this.body, empty.key, empty.make);
 		fillFor(this.crumbs, '', () => []);
-		fillFor(this.foot, '', () => []);
+		this.foot.textContent = '';
 		this.tools.showResult(null);
 	}
 
@@ -226,7 +229,7 @@ export class ProfilePage {
 	showParts(model, parts) {
 		this.showColors(model);
 		if (parts.includes(this.graph.el)) this.showGraph(model);
-		if (parts.includes(this.table.el)) this.table.show(this.tableData(model));
+		if (parts.includes(this.table.el)) this.showTable(model, parts.length > 1);
 		if (parts.includes(this.calls.el)) this.showCalls(model);
 		if (parts.includes(this.sandwich.el)) this.sandwich.show(model, this.shown, this.colors);
 	}
@@ -258,6 +261,22 @@ export class ProfilePage {
 			selected: this.selected,
 			dark: isDark(),
 		});
+	}
+
+	/**
+	 * Beside a graph the rows of a search come a frame later: both in one would be felt at each letter.
+	 * @param {Model} model @param {boolean} beside
+	 */
+	showTable(model, beside) {
+		const typed = this.shown.q !== this.searched;
+
+		this.searched = this.shown.q;
+		cancelAnimationFrame(this.tableFrame);
+		if (!typed || !beside) this.table.show(this.tableData(model));
+		else
+			this.tableFrame = requestAnimationFrame(() => {
+				this.tableFrame = requestAnimationFrame(() => this.table.show(this.tableData(model)));
+			});
 	}
 
 	/** @param {Model} model */

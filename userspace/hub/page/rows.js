@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A list of any length, of which only the rows in sight are elements. Rows are
- * of one height; one of them has the focus, and keys move it.
+ * of one height; one of them has the focus, and keys move it. Elements stay and
+ * are told what to show now: new ones would have to be laid out anew.
  */
 // @ts-check
-import {fill, h} from './dom.js';
+import {h} from './dom.js';
 
 /**
  * @typedef {object} RowsOptions
  * @property {string} label
  * @property {string} role of the list: grid or treegrid
- * @property {(at: number) => HTMLElement} row
+ * @property {(at: number, old: HTMLElement | null) => HTMLElement} row old: an element to reuse, of any row
  * @property {(at: number, e: KeyboardEvent) => boolean} [key] whether it was for the row
  * @property {(at: number, e: MouseEvent) => void} [click]
  * @property {(at: number) => void} [open] Enter, and a double click
@@ -29,6 +30,8 @@ export class Rows {
 		this.length = 0;
 		this.at = 0;
 		this.hovered = -1;
+		/** @type {Map<number, HTMLElement>} the rows that are elements */
+		this.live = new Map();
 		this.space = h('div', {class: 'rows-space', role: 'presentation'});
 		this.scroller = h(
 			'div',
@@ -100,22 +103,53 @@ export class Rows {
 		this.draw();
 	}
 
-	draw() {
+	/** @returns {[number, number]} the rows that are to be elements: those in sight, and some more */
+	inSight() {
 		const s = this.scroller,
 			head = this.options.head?.offsetHeight || 0;
 		const from = Math.max(Math.floor((s.scrollTop - head) / ROW_HEIGHT) - 2, 0);
-		const to = Math.min(from + Math.ceil(s.clientHeight / ROW_HEIGHT) + 5, this.length),
-			out = [];
 
-		for (let at = from; at < to; at++) out.push(this.makeRow(at));
-		fill(this.space, ...out);
-		if (this.length && document.activeElement === s)
-			s.setAttribute('aria-activedescendant', 'row-' + this.at);
+		return [from, Math.min(from + Math.ceil(s.clientHeight / ROW_HEIGHT) + 5, this.length)];
 	}
 
-	/** @param {number} at */
-	makeRow(at) {
-		const e = this.options.row(at);
+	draw() {
+		const [from, to] = this.inSight(),
+			free = this.release(from, to);
+		let next = this.space.firstElementChild;
+
+		for (let at = from; at < to; at++) {
+			const old = this.live.get(at) || free.pop() || null,
+				e = this.makeRow(at, old);
+
+			if (e === next) {
+				next = next.nextElementSibling;
+			} else {
+				if (old && old === next) next = next.nextElementSibling;
+				if (old && old !== e) old.remove();
+				this.space.insertBefore(e, next);
+			}
+			this.live.set(at, e);
+		}
+		if (this.length && document.activeElement === this.scroller)
+			this.scroller.setAttribute('aria-activedescendant', 'row-' + this.at);
+	}
+
+	/** Takes away the elements of other rows. @param {number} from @param {number} to @returns {HTMLElement[]} */
+	release(from, to) {
+		const free = [];
+
+		for (const [at, e] of this.live) {
+			if (at >= from && at < to) continue;
+			e.remove();
+			free.push(e);
+			this.live.delete(at);
+		}
+		return free;
+	}
+
+	/** @param {number} at @param {HTMLElement | null} old */
+	makeRow(at, old) {
+		const e = this.options.row(at, old);
 
 		e.style.top = at * ROW_HEIGHT + 'px';
 		e.setAttribute('aria-rowindex', String(at + 1));

@@ -4,8 +4,7 @@
 import {emptyState, fill, fillFor, h, isDark} from './dom.js';
 import {FlameGraph} from './flame.js';
 import {kindColor} from './palette.js';
-import {percent, value} from './format.js';
-import {placeOf} from './tip.js';
+import {percent, placeOf, value} from './format.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./view.js').View} View */
@@ -62,7 +61,7 @@ export class Sandwich {
 
 		if (this.el.firstChild !== inside) fill(this.el, inside);
 		if (func < 0) return;
-		const {callers, callees} = model.sandwich(s, func);
+		const {callers, callees, self} = model.sandwich(s, func);
 		const matches = model.matches(s),
 			found = !!matches && matches.includes(1);
 		const common = {
@@ -75,18 +74,18 @@ export class Sandwich {
 			dark: isDark(),
 		};
 
-		this.showLine(model, func, callees, model.calls(s).total[0]);
+		this.showLine(model, func, [callees.total[0], self, model.calls(s).total[0]]);
 		this.callers.show({view: callers, flame: true, ...common});
 		this.callees.show({view: callees, flame: false, ...common});
 	}
 
-	/** @param {Model} model @param {number} func @param {View} v @param {number} whole */
-	showLine(model, func, v, whole) {
+	/** @param {Model} model @param {number} func @param {[number, number, number]} figures total, self, and of what */
+	showLine(model, func, [total, self, whole]) {
 		const f = model.source.functions[func],
 			dot = h('i', {class: 'dot', 'aria-hidden': 'true'});
 
 		dot.style.backgroundColor = kindColor(f.kind, isDark());
-		fillFor(this.line, [f.name, f.kind, v.total[0], v.self[0], whole, isDark()], () => [
+		fillFor(this.line, [f.name, f.kind, total, self, whole, isDark()], () => [
 			dot,
 			h('strong', {title: f.name}, f.name),
 			h('span', {class: 'sub'}, [f.module, placeOf(f)].filter(Boolean).join(' \u00b7 ')),
@@ -95,11 +94,11 @@ export class Sandwich {
 				'span',
 				{class: 'figures'},
 				'total ' +
-					value(v.total[0], model.source.type) +
+					value(total, model.source.type) +
 					' \u00b7 ' +
-					percent(v.total[0], whole) +
+					percent(total, whole) +
 					', self ' +
-					percent(v.self[0], whole),
+					percent(self, whole),
 			),
 		]);
 	}

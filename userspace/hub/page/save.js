@@ -3,7 +3,7 @@
 // @ts-check
 import {address, ApiError, getFile} from './api.js';
 import {copy, saveFile, say} from './dom.js';
-import {tableAsCsv} from './table.js';
+import {tableAsCsv} from './columns.js';
 
 /** @typedef {import('./profile.js').ProfilePage} Page */
 /** @typedef {import('./model.js').Model} Model */

@@ -52,6 +52,7 @@ export class TimeStrip {
 		this.data = null;
 		this.comparing = false;
 		this.width = 0;
+		this.drawn = ''; // what the picture was drawn of
 		/** @type {{from: number, to: number, base: boolean} | null} */
 		this.drag = null;
 		this.canvas = h('canvas', {'aria-hidden': 'true'});
@@ -86,6 +87,10 @@ export class TimeStrip {
 
 	/** @param {StripData} d */
 	show(d) {
+		const key = JSON.stringify([d.range, d.base, d.dark]);
+
+		if (key === this.drawn && d.timeline === this.data?.timeline) return;
+		this.drawn = key;
 		this.data = d;
 		const r = d.range,
 			t = d.timeline,

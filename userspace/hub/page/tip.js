@@ -2,15 +2,10 @@
 /* What is told of a frame: its name, where it is from, and its values. */
 // @ts-check
 import {h} from './dom.js';
-import {count, percent, points, value} from './format.js';
+import {count, percent, placeOf, points, value} from './format.js';
 
 /** @typedef {import('./view.js').View} View */
 /** @typedef {import('./tree.js').Type} Type */
-
-/** @param {import('./tree.js').Func} f @returns {string} */
-export function placeOf(f) {
-	return f.file ? f.file + (f.line ? ':' + f.line : '') : '';
-}
 
 /** @param {string} label @param {string} total @param {string} self */
 function row(label, total, self) {

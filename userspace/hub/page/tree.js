@@ -164,6 +164,7 @@ export class Source {
 		}
 		for (const i of n.inlined || []) this.inlined[/** @type {number} */ (this.nodeOf.get(n.id[i]))] = 1;
 		this.seq = Math.max(this.seq, a.seq);
+		this.fromMs ||= a.from_ms; // 0: an answer before the first samples
 		this.toMs = Math.max(this.toMs, a.to_ms);
 		this.folded += a.folded;
 		this.revision++;

@@ -218,15 +218,41 @@ function firstEndingAfter(v, lo, hi, x) {
 }
 
 /**
- * Calls draw(node, left, width) for the boxes of a row in a window, in pixels. Boxes narrower than least are drawn
- * together, as one box of node -1: the work is bounded by pixels, not by nodes.
+ * The same of rows[k..end), for a place that is near: a step costs what lies between. @param {View} v
+ * @param {number} k @param {number} end @param {number} x
+ */
+function nextEndingAfter(v, k, end, x) {
+	let step = 1;
+
+	while (k + step < end && v.start[v.rows[k + step]] + v.width[v.rows[k + step]] <= x) step *= 2;
+	return firstEndingAfter(v, k + (step >> 1), Math.min(k + step, end), x);
+}
+
+/**
+ * The end of the boxes from k on that are too small to be seen one by one, and that nothing wider parts.
+ * @param {View} v @param {number} k @param {number} end @param {number} least in units of width
+ */
+function smallRunEnd(v, k, end, least) {
+	let edge = 0;
+
+	do {
+		k = Math.max(nextEndingAfter(v, k, end, v.start[v.rows[k]] + least), k + 1);
+		edge = v.start[v.rows[k - 1]] + v.width[v.rows[k - 1]];
+	} while (k < end && v.width[v.rows[k]] < least && v.start[v.rows[k]] - edge < least);
+	return k;
+}
+
+/**
+ * Calls draw(node, left, width) for the boxes of a row in a window, in pixels. Neighbours narrower than least are
+ * drawn together, as one box of node -1: the work is bounded by pixels, not by nodes.
  * @param {View} v @param {number} row @param {number} from @param {number} to window, in units of width
  * @param {number} pixels of the window @param {number} least
  * @param {(node: number, left: number, width: number) => void} draw
  */
 export function eachBox(v, row, from, to, pixels, least, draw) {
 	const scale = pixels / (to - from),
-		end = v.rowStart[row + 1];
+		last = firstEndingAfter(v, v.rowStart[row], v.rowStart[row + 1], to);
+	const end = Math.min(last + 1, v.rowStart[row + 1]); // the last one reaches beyond the window
 	let k = firstEndingAfter(v, v.rowStart[row], end, from);
 
 	while (k < end) {
@@ -240,13 +266,10 @@ export function eachBox(v, row, from, to, pixels, least, draw) {
 			k++;
 			continue;
 		}
-		// All small neighbours up to the next pixel; what begins there may be wide again.
-		const stop = v.start[i] + least / scale,
-			next = Math.max(firstEndingAfter(v, k, end, stop), k + 1);
-		const lastSmall = v.rows[next - 1];
+		k = smallRunEnd(v, k, end, least / scale);
+		const right = v.start[v.rows[k - 1]] + v.width[v.rows[k - 1]];
 
-		draw(-1, left, Math.max((v.start[lastSmall] + v.width[lastSmall] - from) * scale - left, least));
-		k = next;
+		draw(-1, left, Math.max((right - from) * scale - left, least));
 	}
 }
 

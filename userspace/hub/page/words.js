@@ -14,9 +14,10 @@ const REASONS = {
 
 /** @param {Gone} gone @param {number} now */
 export function reasonGone(gone, now) {
-	const ago = Math.max(now - gone.at_ms, 0);
+	const ago = Math.max(now - gone.at_ms, 0),
+		when = ago < 1000 ? 'just now' : duration(ago - (ago % 1000)) + ' ago';
 
-	return (REASONS[gone.reason] || gone.reason) + ', ' + duration(ago - (ago % 1000)) + ' ago';
+	return (REASONS[gone.reason] || gone.reason) + ', ' + when;
 }
 
 /** @param {import('./api.js').Opened} opened */

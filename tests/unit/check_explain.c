@@ -19,9 +19,11 @@
 
 Suite *explain_suite(void);
 
+static char why[SELECTION_WHY];
+
 static int ask(const char *text, struct query *q)
 {
-	return query_parse(text, strlen(text), q);
+	return query_parse(text, strlen(text), q, why);
 }
 
 START_TEST(question_is_one_line_with_a_pid)
@@ -43,8 +45,8 @@ START_TEST(question_that_is_not_over_is_waited_for)
 	ck_assert_int_eq(ask("", &q), -EAGAIN);
 	ck_assert_int_eq(ask("explain 12", &q), -EAGAIN);
 	memset(line, '1', sizeof(line));
-	ck_assert_int_eq(query_parse(line, sizeof(line) - 1, &q), -EAGAIN);
-	ck_assert_int_eq(query_parse(line, sizeof(line), &q), -EMSGSIZE);
+	ck_assert_int_eq(query_parse(line, sizeof(line) - 1, &q, why), -EAGAIN);
+	ck_assert_int_eq(query_parse(line, sizeof(line), &q, why), -EMSGSIZE);
 }
 END_TEST
 
@@ -59,7 +61,7 @@ START_TEST(what_is_no_question_is_refused)
 	ck_assert_int_eq(ask("explain 0\n", &q), -ERANGE);
 	ck_assert_int_eq(ask("explain 4194305\n", &q), -ERANGE);
 	ck_assert_int_eq(ask("explain 99999999999999999999\n", &q), -ERANGE);
-	ck_assert_int_eq(query_parse("explain 1\0\n", 11, &q), -EINVAL);
+	ck_assert_int_eq(query_parse("explain 1\0\n", 11, &q, why), -EINVAL);
 }
 END_TEST
 

@@ -21,6 +21,8 @@ static const struct verb {
 	{"top", "otprof top", cmd_top},
 	{"enable", "otprof enable", cmd_enable},
 	{"disable", "otprof disable", cmd_disable},
+	{"clear", "otprof clear", cmd_clear},
+	{"select", "otprof select", cmd_select},
 	{"ui", "otprof ui", cmd_ui},
 };
 

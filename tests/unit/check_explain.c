@@ -37,6 +37,22 @@ START_TEST(question_is_one_line_with_a_pid)
 }
 END_TEST
 
+START_TEST(order_is_one_line_that_begins_with_select)
+{
+	struct query q = {0};
+
+	ck_assert_int_eq(ask("select exe:a hz=49\n", &q), 0);
+	ck_assert(q.verb == QUERY_SELECT && q.selection.hz == 49);
+	ck_assert_str_eq(q.selection.targets, "exe:a");
+	ck_assert_int_eq(ask("select\n", &q), 0);
+	ck_assert_int_eq(q.verb, QUERY_DESELECT);
+	ck_assert_int_eq(ask("selects\n", &q), -EINVAL);
+	ck_assert_int_eq(ask("select \n", &q), -EDOM);
+	ck_assert_int_eq(ask("select hz=0\n", &q), -EDOM);
+	ck_assert_ptr_nonnull(strstr(why, "from 1 to 1000"));
+}
+END_TEST
+
 START_TEST(question_that_is_not_over_is_waited_for)
 {
 	struct query q;
@@ -297,6 +313,7 @@ Suite *explain_suite(void)
 	TCase *question = tcase_create("question"), *daemon = tcase_create("daemon"), *tool = tcase_create("tool");
 
 	tcase_add_test(question, question_is_one_line_with_a_pid);
+	tcase_add_test(question, order_is_one_line_that_begins_with_select);
 	tcase_add_test(question, question_that_is_not_over_is_waited_for);
 	tcase_add_test(question, what_is_no_question_is_refused);
 	tcase_add_checked_fixture(daemon, setup, teardown);

@@ -71,8 +71,8 @@ static void hub_slist_done(struct curl_slist **list)
 }
 
 /*
- * The hub's own certificate stands in a file that otprofd has written: it is that certificate which is expected, whatever
- * names it has, since this host asks itself.
+ * The hub's own certificate stands in a file that otprofd has written: that one is expected, whatever names it has,
+ * since this host asks itself.
  */
 static void hub_set_address(CURL *curl, const struct hub *h, const char *path)
 {

@@ -527,7 +527,8 @@ struct server *server_free(struct server *s)
 	streams_end(&s->streams);
 	MHD_run(s->daemon);
 	MHD_stop_daemon(s->daemon);
-	s->store->changed = NULL;
+	if (s->store->ctx == s) /* not where another server has taken its place */
+		s->store->changed = NULL;
 	free(s);
 	return NULL;
 }

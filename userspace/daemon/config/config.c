@@ -233,7 +233,8 @@ static void config_check_hub(const struct config *c, const struct config_parser 
 	if (network && !c->hub_token)
 		config_complain(errors, &at, "hub.listen: not on this host alone, expected token = yes with it");
 	if (network && !c->hub_tls_cert && !c->hub_tls_key)
-		config_complain(errors, &at, "hub.listen: not on this host alone, expected tls_cert_file and tls_key_file with it");
+		config_complain(errors, &at, "hub.listen: not on this host alone, expected tls_cert_file and tls_key_file "
+					     "with it");
 	if (c->hub_listen && c->hub_tls_cert && config_hub_address(c->hub_listen) == ADDRESS_UNIX)
 		config_complain(errors, &at, "hub.tls_cert_file: listen is a UNIX socket, expected no TLS with it");
 	if (c->mode == SAMPLER_NONE && !c->hub_listen) {

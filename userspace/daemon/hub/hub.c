@@ -265,17 +265,26 @@ static void hub_limit_requests(struct hub *h)
 /* Connections end, and browsers connect again; slots stay. LISTEN and TOKEN have arrived before. */
 static int hub_reload(struct hub *h, struct ipc_message *m)
 {
+	struct server *before = h->server;
 	struct config *c;
 	int r = handover_config(m, &c);
 
-	if (r < 0 || !c->hub_listen || h->listener < 0)
-		return r < 0 ? r : -EBADMSG;
+	if (r < 0)
+		return r;
 	config_free(h->config);
 	h->config = c;
+	if (!c->hub_listen || h->listener < 0)
+		return -EBADMSG;
 	hub_limit_requests(h);
 	store_set_limits(h->store, &c->hub, clock_read_ns(CLOCK_REALTIME));
-	h->server = server_free(h->server);
-	return hub_serve(h);
+	r = hub_serve(h);
+	if (r < 0) {
+		log_error("reload: %s: the hub stays as it was", h->cert ? "certificate and key cannot be used" : strerror(-r));
+		h->server = before;
+	} else {
+		server_free(before);
+	}
+	return 0;
 }
 
 static int hub_begin(struct hub *h)
@@ -289,6 +298,8 @@ static int hub_begin(struct hub *h)
 	r = store_new(&h->config->hub, &h->store);
 	if (!r)
 		r = hub_serve(h);
+	if (r == -EIO && h->cert)
+		log_error("certificate and key of the hub cannot be used: the key is another's, or a file is malformed");
 	return r < 0 ? r : ipc_send(h->monitor, IPC_READY, 0, NULL, 0, NULL, 0);
 }
 

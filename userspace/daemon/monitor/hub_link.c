@@ -305,7 +305,8 @@ void hub_link_reload(struct monitor *m, const struct config *before)
 
 void hub_link_tell(struct monitor *m, const char *why)
 {
-	struct ipc_selected s = {.shown = *selector_shown(m), .may = m->config->hub_selection && m->config->mode != SAMPLER_NONE};
+	struct ipc_selected s = {.shown = *selector_shown(m),
+				 .may = m->config->hub_selection && m->config->mode != SAMPLER_NONE};
 
 	if (m->workers.hub.sock < 0)
 		return;

@@ -27,7 +27,8 @@ struct selector {
 	uint64_t until_ns;     /* of base/clock.h */
 	bool wanted;	       /* next is to be put in force; without targets, rate and depth: the end of the present one */
 	struct selection_shown next;
-	struct config *config; /* next over the configuration, while names of containers are resolved; freed by config_deselect */
+	/* next over the configuration, while names of containers are resolved; freed by config_deselect */
+	struct config *config;
 	uint64_t names_deadline_ns;
 };
 

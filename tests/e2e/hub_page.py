@@ -29,7 +29,7 @@ with socket.socket() as s:
 script = os.path.join(lib.scratch(), "page_load.py")
 with open(script, "w") as f:
     f.write(CODE)
-d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % port})
+d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % port, "selection": "yes"})
 load = lib.start([shutil.which("python3"), script])
 with open(os.path.join(d.runtime, "hub.token")) as f:
     address, token = f.read().split()

@@ -324,7 +324,10 @@ ok(
 await shot(page, 'select');
 await page.click('.select-form button[type=submit]');
 await page.waitForSelector(line);
-ok(/^Only exe:\S+, at 49 Hz is sampled since/.test(await page.textContent(line)), 'every page says what alone is sampled');
+ok(
+	/^Only exe:\S+ is sampled, at 49 Hz, since/.test(await page.textContent(line)),
+	'every page says what alone is sampled',
+);
 await shot(page, 'selected');
 await page.waitForTimeout(1500); // between two requests of the hub
 await page.click(line + ' button');

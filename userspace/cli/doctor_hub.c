@@ -34,7 +34,8 @@ void doctor_hub(struct doctor *d, struct finding *f)
 		doctor_set(f, DOCTOR_OK, "off");
 	} else if (*error) {
 		doctor_set(f, DOCTOR_WARN, "there is none: %s; it is tried again every minute", error);
-		doctor_fix(f, "[hub] listen in /etc/otprof.conf: an address that is free; ss -ltnp tells who has %s", listen);
+		doctor_fix(f, "[hub] listen in /etc/otprof.conf: an address that is free; ss -ltnp tells who has %s",
+			   listen);
 	} else if (!client_is_true(status, "hub.ready")) {
 		doctor_set(f, DOCTOR_WARN, "its process does not start");
 		doctor_fix(f, "journalctl -u otprofd");

@@ -267,8 +267,8 @@ int cmd_ui(int argc, char **argv)
 	if (r)
 		return r;
 	if (!strncmp(h.address, HUB_UNIX, strlen(HUB_UNIX))) {
-		cli_note("the hub listens on a UNIX socket, which no browser opens: try 'ssh -L 4380:%s THIS-HOST' there, "
-			 "and http://127.0.0.1:4380/", h.address + strlen(HUB_UNIX));
+		cli_note("the hub listens on a UNIX socket, which no browser opens: try 'ssh -L 4380:%s THIS-HOST' "
+			 "there, and http://127.0.0.1:4380/", h.address + strlen(HUB_UNIX));
 		return CLI_FAILED;
 	}
 	/* Behind a # it is not sent to anybody, and in no log of a server. */

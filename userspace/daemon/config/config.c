@@ -228,18 +228,21 @@ static void config_check_hub(const struct config *c, const struct config_parser 
 	struct config_place at = config_place_of(p, SECTION_HUB, "listen", "tls_cert_file", name);
 
 	if (!c->hub_tls_cert != !c->hub_tls_key)
-		config_complain(errors, &at, "hub.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
+		config_complain(errors, &at,
+				"hub.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
 				c->hub_tls_cert ? "tls_key_file" : "tls_cert_file");
 	if (network && !c->hub_token)
 		config_complain(errors, &at, "hub.listen: not on this host alone, expected token = yes with it");
 	if (network && !c->hub_tls_cert && !c->hub_tls_key)
-		config_complain(errors, &at, "hub.listen: not on this host alone, expected tls_cert_file and tls_key_file "
-					     "with it");
+		config_complain(errors, &at, "hub.listen: not on this host alone, expected tls_cert_file and "
+					     "tls_key_file with it");
 	if (c->hub_listen && c->hub_tls_cert && config_hub_address(c->hub_listen) == ADDRESS_UNIX)
-		config_complain(errors, &at, "hub.tls_cert_file: listen is a UNIX socket, expected no TLS with it");
+		config_complain(errors, &at,
+				"hub.tls_cert_file: listen is a UNIX socket, expected no TLS with it");
 	if (c->mode == SAMPLER_NONE && !c->hub_listen) {
 		at = config_place_of(p, SECTION_SAMPLER, "mode", "mode", name);
-		config_complain(errors, &at, "sampler.mode: none without a hub does nothing, expected listen in [hub]");
+		config_complain(errors, &at,
+				"sampler.mode: none without a hub does nothing, expected listen in [hub]");
 	}
 }
 

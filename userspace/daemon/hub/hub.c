@@ -279,7 +279,8 @@ static int hub_reload(struct hub *h, struct ipc_message *m)
 	store_set_limits(h->store, &c->hub, clock_read_ns(CLOCK_REALTIME));
 	r = hub_serve(h);
 	if (r < 0) {
-		log_error("reload: %s: the hub stays as it was", h->cert ? "certificate and key cannot be used" : strerror(-r));
+		log_error("reload: %s: the hub stays as it was",
+			  h->cert ? "certificate and key cannot be used" : strerror(-r));
 		h->server = before;
 	} else {
 		server_free(before);
@@ -299,7 +300,7 @@ static int hub_begin(struct hub *h)
 	if (!r)
 		r = hub_serve(h);
 	if (r == -EIO && h->cert)
-		log_error("certificate and key of the hub cannot be used: the key is another's, or a file is malformed");
+		log_error("certificate and key cannot be used: the key is another's, or a file is malformed");
 	return r < 0 ? r : ipc_send(h->monitor, IPC_READY, 0, NULL, 0, NULL, 0);
 }
 

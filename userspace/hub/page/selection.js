@@ -17,11 +17,12 @@ const TIMES = [
 
 /** @param {Selection} s */
 export function sentence(s) {
-	const parts = [s.targets.length ? 'Only ' + s.targets.join(', ') : 'All that the configuration selects'];
+	const what = s.targets.length ? 'Only ' + s.targets.join(', ') : 'All that the configuration selects';
+	const parts = [what + ' is sampled'];
 
 	if (s.frequency_hz) parts.push('at ' + s.frequency_hz + ' Hz');
 	if (s.stack_bytes) parts.push('stacks of ' + s.stack_bytes / 1024 + ' KiB');
-	return parts.join(', ') + ' is sampled since ' + clock(s.since_ms || 0) + ', until ' + clock(s.until_ms || 0);
+	return parts.join(', ') + ', since ' + clock(s.since_ms || 0) + ' until ' + clock(s.until_ms || 0);
 }
 
 /** The command that does the same. @param {string} target @param {number} seconds @param {number} hz @param {number} kib */
@@ -141,7 +142,7 @@ export class SelectionLine {
 				'div',
 				{class: 'one-line'},
 				text,
-				button('copy', 'Copy', () => copy(now(), 'The command'), {class: 'button small'}),
+				button(null, 'Copy', () => copy(now(), 'The command'), {class: 'button small'}),
 			),
 		);
 

@@ -365,7 +365,7 @@ export class WorkloadsPage {
 		return [
 			enabled,
 			button(null, 'Only\u2026', () => this.app.selection.open(w), {
-				class: 'button small',
+				class: 'button small only',
 				'data-key': w.id + '-only',
 				'aria-label': 'Sample only ' + w.name,
 				title: 'Sample only this workload for a while',

@@ -322,7 +322,8 @@ static void hub_link_select(struct monitor *m, const struct ipc_message *msg)
 	uint64_t now = clock_now_ns();
 	bool early = m->hub.asked_ns && now - m->hub.asked_ns < ASK_PAUSE_NS;
 
-	m->hub.asked_ns = now;
+	if (!early)
+		m->hub.asked_ns = now;
 	if (!m->config->hub_selection)
 		snprintf(why, sizeof(why), "[hub] selection is off");
 	else if (early)

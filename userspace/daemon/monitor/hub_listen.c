@@ -26,7 +26,8 @@ static int hub_listen_failed(char why[HUB_LISTEN_WHY], int err, const char *addr
 	return err;
 }
 
-static int hub_listen_on(const struct sockaddr *to, socklen_t len, int *ret_fd)
+/* path: of a UNIX socket, NULL: none; who may connect is settled before anybody can. */
+static int hub_listen_on(const struct sockaddr *to, socklen_t len, const char *path, int *ret_fd)
 {
 	_cleanup_(closep) int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int one = 1;
@@ -35,7 +36,7 @@ static int hub_listen_on(const struct sockaddr *to, socklen_t len, int *ret_fd)
 		return -errno;
 	/* After a restart the connections of before must not have timed out first. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, to, len) < 0 || listen(fd, BACKLOG) < 0)
+	if (bind(fd, to, len) < 0 || (path && chmod(path, 0660) < 0) || listen(fd, BACKLOG) < 0)
 		return -errno;
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -67,7 +68,7 @@ static int hub_listen_inet(const char *address, int *ret_fd)
 
 	if (err)
 		return err;
-	err = hub_listen_on(list->ai_addr, list->ai_addrlen, ret_fd);
+	err = hub_listen_on(list->ai_addr, list->ai_addrlen, NULL, ret_fd);
 	freeaddrinfo(list);
 	return err;
 }
@@ -90,12 +91,7 @@ static int hub_listen_unix(const char *path, int *ret_fd, char why[HUB_LISTEN_WH
 	if (!lstat(path, &st) && (!S_ISSOCK(st.st_mode) || unlink(path) < 0))
 		return hub_listen_failed(why, -EEXIST, path);
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	err = hub_listen_on((const struct sockaddr *)&to, sizeof(to), ret_fd);
-	if (!err && chmod(path, 0660) < 0) {
-		err = -errno;
-		closep(ret_fd);
-		*ret_fd = -1;
-	}
+	err = hub_listen_on((const struct sockaddr *)&to, sizeof(to), path, ret_fd);
 	return err ? hub_listen_failed(why, err, path) : 0;
 }
 

@@ -46,7 +46,7 @@ static int monitor_check_rights(const struct monitor *m)
 {
 	const char *missing = sandbox_missing_capability();
 
-	if (!missing || (sandbox_ordinary() && m->config->mode == SAMPLER_NONE) || (sandbox_ordinary() && monitor_names_processes(m->config)))
+	if (!missing || (sandbox_ordinary() && (m->config->mode == SAMPLER_NONE || monitor_names_processes(m->config))))
 		return 0;
 	log_error("%s is missing: start otprofd as root, or with the capabilities that its documentation lists", missing);
 	return -EPERM;

@@ -259,8 +259,10 @@ static void reload_apply(struct monitor *m, struct config *c, const struct found
 		reload_send_workers(m, found->metrics);
 	if (found->hub || c->hub_tls_cert)
 		hub_link_reload(m, before);
-	if (before != base)
+	if (before != base) {
 		config_deselect(before);
+		hub_link_tell(m, NULL); /* the selection may have ended */
+	}
 	config_free(base);
 }
 

@@ -220,6 +220,10 @@ taken.close()
 lib.ok(lib.wait_for(lambda: ask(d)[0] == 200, 75, 0.5), "when the address is free, the hub is there")
 lib.ok(reload(d, listen=None) and lib.wait_for(lambda: not d.status()["hub"]["on"] and not d.status()["workers"].get("hub", {}).get("pid"), 10),
        "without listen it ends")
+lib.ok(reload(d, listen="127.0.0.1:%d" % PORTS[0]) and lib.wait_for(lambda: ask(d)[0] == 200, 30), "and with it again it begins")
+lib.ok(reload(d, slot_max_bytes="64M") and lib.wait_for(lambda: "may take more memory" in d.log_text(), 20) and
+       lib.wait_for(lambda: (ask(d, path="/limits")[1] or {}).get("slot_max_bytes") == 64 << 20, 30),
+       "limits beyond what its process may take start it again")
 lib.check_ledger(d.stop(), "a hub that came and went", stopped=True)
 
 # A viewer: no sampler, no engine; another otprofd exports to it.

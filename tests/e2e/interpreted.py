@@ -4,6 +4,7 @@ every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every
 value: those of them that match it, as "sid$"."""
 import collections
 import glob
+import json
 import os
 import re
 import resource
@@ -33,14 +34,35 @@ def versions():
         ("python", "/usr/bin/python3"), ("ruby", "/usr/bin/ruby"), ("php", "/usr/bin/php"), ("perl", "/usr/bin/perl"))
         if os.path.exists(path)]
     if not wanted:
-        return found
+        return found + list(compilers(found))
     for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
         found.append(("python", "python " + path.split("/")[-3], [path]))
     for root in sorted(glob.glob(os.environ.get("CHROOTS", "/var/lib/otprof-tests/chroots") + "/*/")):
         for name, inner in (("python", "usr/bin/python3"), ("ruby", "usr/bin/ruby"), ("php", "usr/bin/php"), ("perl", "usr/bin/perl")):
             if os.path.exists(os.path.join(root, os.path.relpath(os.path.realpath(os.path.join(root, inner)), root))):
                 found.append((name, name + " in " + os.path.basename(root.rstrip("/")), ["chroot", root, "/" + inner]))
+    found += list(compilers(found))
     return [f for f in found if wanted == "all" or re.search(wanted, f[1])]
+
+
+OPCACHE = ["-d", "opcache.enable_cli=1"]
+# language: how it compiles what it runs, its options and a program that tells whether it can
+COMPILERS = {
+    "php": [("opcache", OPCACHE + ["-d", "opcache.jit=disable"], "exit(opcache_get_status() ? 0 : 1);")] + [
+        (mode + " JIT", OPCACHE + ["-d", "opcache.jit_buffer_size=64M", "-d", "opcache.jit=" + mode],
+         "exit((opcache_get_status()['jit']['on'] ?? false) ? 0 : 1);") for mode in ("tracing", "function")],
+    "ruby": [("YJIT", ["--yjit", "--yjit-call-threshold=5"], "exit(RubyVM::YJIT.enabled?)")],
+}
+
+
+def compilers(found):
+    """The same interpreters, with each of their compilers that works."""
+    for language, label, argv in found:
+        for name, options, probe in COMPILERS.get(language, []):
+            tried = subprocess.run(argv + options + ["-r" if language == "php" else "-e", probe],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if tried.returncode == 0:
+                yield language, label + ", " + name, argv + options
 
 
 def start(language, argv, script=None):
@@ -70,7 +92,7 @@ def interpreted(sample, kind):
 def judge(label, language, samples, cpu):
     """Writes the stacks for the checker; the rest is about mixed stacks."""
     kind, _, loop = LANGUAGES[language]
-    lines, loops, bare, early, misfit, all_ = [], 0, 0, 0, 0, 0
+    lines, loops, bare, cut, misfit, all_ = [], 0, 0, 0, 0, 0
     for s in samples:
         all_ += s.count
         text = interpreted(s, kind)
@@ -78,6 +100,7 @@ def judge(label, language, samples, cpu):
             bare += s.count
             continue
         loops += s.count * any(re.fullmatch(loop, n) for n in s.stack)
+        cut += s.count * any(n.startswith("[cut: ") for n in s.stack)
         misfit += s.count * any("do not fit" in n for n in s.stack)
         lines += [text + " done 0"] * s.count
     r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, language + ".truth")], input="\n".join(lines) + "\n",
@@ -89,6 +112,7 @@ def judge(label, language, samples, cpu):
     lib.ok(bare <= 0.5 * HZ, "%s: %d of %d samples have no interpreted frame: %.2f s" % (label, bare, all_, bare / HZ))
     lib.ok(loops <= 0.01 * all_, "%s: %d of %d stacks still have the loop" % (label, loops, all_))
     lib.ok(misfit <= 0.01 * all_, "%s: %d of %d stacks do not fit" % (label, misfit, all_))
+    lib.ok(cut <= max(3, 0.01 * all_), "%s: %d of %d native stacks are cut" % (label, cut, all_))
     want = cpu * HZ
     lib.ok(abs(all_ - want) <= 0.2 * want + 4 * want ** 0.5, "%s: %d samples of %.2f s of CPU time, expected %d" % (
         label, all_, cpu, want))
@@ -128,6 +152,25 @@ def try_one(language, label, argv, script=None):
     return p.pid, cpu_of_children() - before
 
 
+def doctor_finding(d):
+    """What otprof doctor says of the interpreters of a running daemon."""
+    root = lib.scratch()
+    os.mkdir(os.path.join(root, "run"))
+    os.symlink(d.runtime, os.path.join(root, "run", "otprof"))
+    r = subprocess.run([lib.OTPROF, "doctor", "--json", "--root=" + root], capture_output=True, text=True)
+    return next(f["text"] for f in json.loads(r.stdout)["findings"] if f["id"] == "interpreters")
+
+
+def check_reports(d, ran):
+    """Figures of interpreters and decoders, where people look for them."""
+    said = doctor_finding(d)
+    figures = re.match(r"(\d+) interpreters walked, .*% of (\d+) frames named; decoders: (\d+) started", said)
+    lib.ok(figures and int(figures[1]) >= ran and int(figures[2]) and int(figures[3]) >= ran, "doctor reports: " + said)
+    status = subprocess.run([lib.OTPROF, "status", "--runtime-dir=" + d.runtime], capture_output=True, text=True).stdout
+    row = re.search(r"decoders +(\d+) +started.*", status)
+    lib.ok(row and int(row[1]) >= ran, "status reports: %s" % (row and row[0]))
+
+
 def main():
     found = versions()
     for language in sorted(LANGUAGES.keys() - {l for l, _, _ in found}):
@@ -140,6 +183,7 @@ def main():
     ran = [(language, label) + try_one(language, label, argv) for language, label, argv in found]
     inner = [(label, try_one(language, label + ", two interpreters", argv, "subinterpreter.py")[0])
              for language, label, argv in found if has_subinterpreters(language, argv)]
+    check_reports(d, len(ran))
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Input: one byte of flags, registers, then stack bytes, over this program's
- * own file and a mapping of generated code.
+ * own file and a mapping of generated code, which parts of the file may enter.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -71,8 +71,19 @@ static uint64_t bend(uint64_t v)
 	}
 }
 
+/* Bits of flags: one gate, which part of the code it is, and how it enters generated code. */
+static uint32_t make_gate(uint8_t flags, struct unwind_gate *to)
+{
+	uint64_t part = code_len / 8;
+
+	*to = (struct unwind_gate){.start = code_at + (flags >> 5) * part, .jumps = flags & 8};
+	to->end = to->start + part;
+	return flags >> 2 & 1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct unwind_gate gate;
 	static struct unwind_stack out;
 	uint64_t reg[OTP_REGS_MAX], stack[512] = {0};
 	const struct mapping *wait;
@@ -91,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stack[i] = bend(stack[i]);
 	in.space = space;
 	in.stack_len = (uint32_t)n * 8;
+	in.gates = &gate;
+	in.nr_gates = make_gate(data[0], &gate);
 	in.arch = data[0] & 1 ? OTP_ARCH_ARM64 : OTP_ARCH_X86_64;
 	(void)unwind_user(unwinder, &in, data[0] & 2, &out, &wait);
 	if (out.count > UNWIND_FRAMES_MAX || out.end >= UNWIND_END_NR)

@@ -37,6 +37,10 @@ $(BUILD)/programs/hang: $(wildcard tests/programs/hang/*.c) tests/programs/hang/
 	@mkdir -p $(@D)
 	$(call say,CC )
 	$(Q)gcc $(PROGRAM_CFLAGS) -static -o $@ $(filter %.c,$^)
+$(BUILD)/programs/fakeruntime: tests/programs/fakeruntime.c
+	@mkdir -p $(@D)
+	$(call say,CC )
+	$(Q)gcc $(PROGRAM_CFLAGS) -rdynamic -o $@ $< -lpthread
 $(BUILD)/programs/%-static: tests/programs/%.c
 	@mkdir -p $(@D)
 	$(call say,CC )

@@ -206,6 +206,7 @@ static int attach(void)
 
 static struct runtime_frame frames[OTP_WALK_FRAMES];
 static struct { uint64_t valid, reg[OTP_REGS_X86_64]; } regs; /* struct otp_regs */
+static bool compiled; /* the thread runs code that opcache has compiled */
 
 static int frame_of(uint32_t i)
 {
@@ -213,7 +214,8 @@ static int frame_of(uint32_t i)
 	const uint64_t *from = (const void *)&walker.out[2 + root + i * words];
 	struct runtime_words w = {.address = *from & OTP_WALK_ADDRESS, .missing = (uint32_t)(*from >> 56), .count = words - 1,
 				  .word = from + 1, .root = (const void *)&walker.out[2], .nr_root = root, .index = i,
-				  .nr_outer = walker.frames - 1 - i, .regs = (const void *)&regs, .arch = OTP_ARCH_X86_64};
+				  .nr_outer = walker.frames - 1 - i, .regs = (const void *)&regs,
+				  .arch = OTP_ARCH_X86_64, .compiled = compiled};
 
 	return runtime_php.frame(&attached, &w, &frames[i]);
 }
@@ -259,6 +261,7 @@ static void sample_begin(int version)
 {
 	world_begin(version);
 	memset(&regs, 0, sizeof(regs));
+	compiled = false;
 	ck_assert_int_eq(attach(), 0);
 }
 
@@ -309,6 +312,34 @@ START_TEST(modules_that_are_none_are_refused)
 	put32(at(STANDARD), 168);
 	put32(at(REGISTRY) + 24, UINT32_MAX);
 	ck_assert_int_eq(attach(), -EFAULT);
+}
+END_TEST
+
+/* zend_vm_kind's code, and how compiled code is then said to be entered. */
+static const struct kind_case { uint8_t code[12]; uint16_t machine; enum runtime_compiled want; } kind_cases[] = {
+	{{0xb8, 4, 0, 0, 0, 0xc3}, EM_X86_64, RUNTIME_JUMPED},
+	{{0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 4, 0, 0, 0, 0xc3}, EM_X86_64, RUNTIME_JUMPED},
+	{{0xb8, 1, 0, 0, 0, 0xc3}, EM_X86_64, RUNTIME_CALLED},
+	{{0xb8, 5, 0, 0, 0, 0xc3}, EM_X86_64, RUNTIME_CALLED},
+	{{0xb8, 2, 0, 0, 0, 0xc3}, EM_X86_64, RUNTIME_NOT_COMPILED},
+	{{0x48, 4, 0, 0, 0, 0xc3}, EM_X86_64, RUNTIME_NOT_COMPILED},
+	{{0x80, 0, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6}, EM_AARCH64, RUNTIME_JUMPED},
+};
+
+START_TEST(how_compiled_code_is_entered_is_told_by_the_kind_of_loop)
+{
+	const struct kind_case *k = &kind_cases[_i];
+	static struct symbols_elf e;
+	char why[RUNTIME_WHY_MAX] = "";
+
+	world_begin(5);
+	symbols_elf_init(&e, k->machine);
+	symbols_elf_add(&e, "executor_globals", GLOBALS);
+	symbols_elf_add(&e, "module_registry", REGISTRY);
+	symbols_elf_add(&e, "zend_vm_kind", SYMBOLS_ELF_CODE);
+	memcpy(e.code, k->code, sizeof(k->code));
+	ck_assert_int_eq(attach_elf(&e, why), 0);
+	ck_assert_uint_eq(attached.compiled, k->want);
 }
 END_TEST
 
@@ -420,6 +451,19 @@ START_TEST(innermost_line_is_the_registers)
 	expect(0, "spin", 43, 0);
 	regs.reg[15] = ops_at(1) + 2 * 32;
 	expect(0, "spin", 41, 0);
+	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
+}
+END_TEST
+
+START_TEST(innermost_line_of_compiled_code_is_its_first)
+{
+	sample_begin(4);
+	sample();
+	regs.valid = 1 << 15;
+	regs.reg[15] = ops_at(0) + 6 * 32;
+	regs.reg[14] = frame_at(0);
+	compiled = true;
+	expect(0, "spin", 40, 0);
 	expect(1, "A::{closure}", 7, RUNTIME_ENTRY);
 }
 END_TEST
@@ -801,6 +845,9 @@ static void add_frames(Suite *s)
 	tcase_add_loop_test(t, frames_have_names_lines_and_flags, 0, VERSIONS);
 	tcase_add_test(t, code_of_files_is_named_by_how_it_runs);
 	tcase_add_test(t, innermost_line_is_the_registers);
+	tcase_add_test(t, innermost_line_of_compiled_code_is_its_first);
+	tcase_add_loop_test(t, how_compiled_code_is_entered_is_told_by_the_kind_of_loop, 0,
+			    (int)(sizeof(kind_cases) / sizeof(kind_cases[0])));
 	tcase_add_test(t, registers_of_a_callee_that_ends_are_not_the_frames);
 	tcase_add_loop_test(t, opline_outside_of_the_function_is_its_first_line, 0, 4);
 	tcase_add_test(t, line_of_an_exception_is_where_it_was_thrown);

@@ -285,12 +285,15 @@ static void walk(void)
 	otp_walk_run(&walker, POINTER, 1, 0);
 }
 
+static bool compiled; /* the thread runs code that YJIT has compiled */
+
 static int frame(uint32_t i, struct runtime_frame *ret)
 {
 	uint32_t words = otp_walk_frame_words(&attached.walk);
 	const uint64_t *at = (const void *)&walker.out[2 + i * words];
 	const struct runtime_words w = {.address = *at & OTP_WALK_ADDRESS, .missing = (uint32_t)(*at >> 56),
-					.count = words - 1, .word = at + 1, .index = i, .nr_outer = walker.frames - 1 - i};
+					.count = words - 1, .word = at + 1, .index = i, .compiled = compiled,
+					.nr_outer = walker.frames - 1 - i};
 
 	ck_assert_uint_lt(i, walker.frames);
 	*ret = (struct runtime_frame){0};
@@ -553,6 +556,27 @@ START_TEST(pc_outside_of_its_code_has_no_line)
 }
 END_TEST
 
+START_TEST(innermost_line_of_compiled_code_is_its_first)
+{
+	struct runtime_frame f;
+	uint64_t pc;
+
+	ruby_init(303);
+	call_add();
+	memcpy(&pc, world + (frame_at - WORLD), sizeof(pc));
+	put64(frame_at, pc + 24);
+	attach_and_walk();
+	ck_assert_uint_eq(attached.compiled, RUNTIME_CALLED);
+	ck_assert_int_eq(frame(0, &f), 0);
+	ck_assert_uint_ne(f.position, 0);
+	compiled = true;
+	ck_assert_int_eq(frame(0, &f), 0);
+	compiled = false;
+	ck_assert_uint_eq(f.flags & RUNTIME_LINE, 0);
+	ck_assert_uint_eq(f.position, 0);
+}
+END_TEST
+
 START_TEST(words_of_no_frame_end_the_walk)
 {
 	uint64_t ep;
@@ -769,6 +793,7 @@ static void add_frames(Suite *s)
 	tcase_add_loop_test(t, operator_is_named_by_its_token, 0, ARRAY_SIZE(versions));
 	tcase_add_test(t, frame_of_the_stack_end_is_hidden_and_enters_nothing);
 	tcase_add_test(t, pc_outside_of_its_code_has_no_line);
+	tcase_add_test(t, innermost_line_of_compiled_code_is_its_first);
 	tcase_add_test(t, words_of_no_frame_end_the_walk);
 	suite_add_tcase(s, t);
 }

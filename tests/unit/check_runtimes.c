@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which process runs a runtime, its walks, and the names of its frames; decoders answer during the call, as in a replay. */
 #include <check.h>
+#include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,11 +20,14 @@ Suite *runtimes_suite(void);
 
 static uint32_t outer[16]; /* how many frames each one was shown further out */
 
+static bool compiled[16]; /* whether each one was shown as run by compiled code */
+
 static int fake_frame_of(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret)
 {
 	const struct fake_code *code = (const void *)(uintptr_t)w->word[0];
 
 	outer[w->index] = w->nr_outer;
+	compiled[w->index] = w->compiled;
 	if (w->word[0] == 1)
 		return -EBADMSG;
 	if (!w->word[0]) {
@@ -242,13 +247,73 @@ START_TEST(file_without_the_runtime_leaves_its_place)
 }
 END_TEST
 
+/* The mapping of this program, whose tables name the functions of its loop. */
+static void map_this_program(void)
+{
+	Dl_info at;
+
+	ck_assert_int_ne(dladdr((void *)(uintptr_t)decode_set_runtimes, &at), 0);
+	for (uint16_t i = 0; i < file->binary->nr_segments; i++) {
+		const struct binary_segment *g = &file->binary->segments[i];
+		uint64_t start = (uint64_t)(uintptr_t)at.dli_fbase + (g->vaddr & ~4095ULL);
+
+		if (g->flags & PF_X)
+			ck_assert_int_eq(space_map(&space, start, start + ALIGN_UP(g->filesz + (g->vaddr & 4095), 4096),
+						   g->offset & ~4095ULL, file), 0);
+	}
+	process.space = space;
+}
+
+/* Compiled code in the innermost frame, the function of the loop, as a gate leads to it, and another one. */
+static void make_compiled_stack(const struct mapping *generated)
+{
+	const struct mapping *program = space_find(space, fake_loop);
+
+	stack.count = 3;
+	stack.frames[0] = (struct frame){.kind = KIND_NATIVE, .pc = 0x500010, .map = generated};
+	stack.frames[1] = (struct frame){.kind = KIND_NATIVE, .pc = fake_loop + 8, .flags = FRAME_CALLER,
+					 .guess = FRAME_BY_SCAN, .map = program};
+	stack.frames[2] = (struct frame){.kind = KIND_NATIVE, .pc = 0x1100, .map = &map};
+}
+
+START_TEST(compiled_code_belongs_to_the_loop_that_entered_it)
+{
+	struct mapped_file *anon = mapped_file_new(MAPPED_ANON, "//anon", 6);
+	struct mapping generated = {.start = 0x500000, .end = 0x501000, .file = anon};
+	struct unwind_gate gate[RUNTIME_GATES];
+	struct merge_native native[3];
+	struct sample s;
+
+	fake_loop = (uint64_t)(uintptr_t)decode_set_runtimes + 4;
+	fake_compiled = RUNTIME_JUMPED;
+	map_this_program();
+	ck_assert_uint_eq(runtimes_gates(runtimes, &process, gate), 0);
+	meet();
+	ck_assert_uint_eq(runtimes_gates(runtimes, &process, gate), 1);
+	ck_assert(gate[0].jumps && gate[0].start == fake_loop - 4 && gate[0].end > fake_loop);
+	make_compiled_stack(&generated);
+	runtimes_loops(runtimes, &process, &stack, native);
+	ck_assert_uint_eq(native[0].runtime, 1);
+	ck_assert_uint_eq(native[1].runtime, 1);
+	ck_assert_uint_ne(native[0].function, native[1].function);
+	ck_assert_uint_eq(native[2].runtime, 0);
+	s = sample_of(generation_of(&process), 2, (const uint64_t[][2]){{key(0), 10}, {key(2), 30}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, true, &out), 0);
+	ck_assert(compiled[0]);
+	stack.frames[1].guess = FRAME_BY_FRAME_POINTER;
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, true, &out), 0);
+	ck_assert(!compiled[0]);
+	mapped_file_put(anon);
+}
+END_TEST
+
 START_TEST(frames_have_names_lines_and_files)
 {
 	struct sample s;
 
 	meet();
 	s = sample_of(generation_of(&process), 3, (const uint64_t[][2]){{key(0), 10}, {0, 0}, {key(2), 30}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_uint_eq(out.nr, 1);
 	ck_assert_uint_eq(out.half[0].nr, 3);
 	ck_assert(out.half[0].whole);
@@ -268,7 +333,7 @@ START_TEST(a_frame_is_read_beside_those_further_out)
 
 	meet();
 	s = sample_of(generation_of(&process), 3, (const uint64_t[][2]){{key(0), 10}, {0, 0}, {key(2), 30}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(outer[i], 2 - i);
 }
@@ -281,7 +346,7 @@ START_TEST(function_is_asked_for_once)
 	meet();
 	s = sample_of(generation_of(&process), 2, (const uint64_t[][2]){{key(0), 10}, {key(0), 10}});
 	for (int i = 0; i < 3; i++)
-		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_uint_eq(questions, 1);
 }
 END_TEST
@@ -292,7 +357,7 @@ START_TEST(object_that_is_another_by_now_has_no_name)
 
 	meet();
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 99}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_str_eq(out.half[0].frames[0].function->s, "[Fake function]");
 	ck_assert_uint_eq(out.half[0].frames[0].named_by, NAME_RAW);
 	ck_assert_uint_eq(out.half[0].frames[0].line, 0);
@@ -306,7 +371,7 @@ START_TEST(a_line_of_no_file_is_left_out)
 
 	meet();
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 1ULL << 32 | 10}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_str_eq(out.half[0].frames[0].function->s, "[Fake function]");
 	ck_assert_uint_eq(out.half[0].frames[0].line, 0);
 }
@@ -318,7 +383,7 @@ START_TEST(walk_that_begins_amid_a_thread_is_not_whole)
 
 	meet();
 	s = sample_of(generation_of(&process), 2, (const uint64_t[][2]){{key(0), 10}, {key(2), 2ULL << 32 | 30}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_uint_eq(out.half[0].nr, 2);
 	ck_assert(!out.half[0].whole);
 }
@@ -330,7 +395,7 @@ START_TEST(walk_ends_before_words_that_are_no_frame)
 
 	meet();
 	s = sample_of(generation_of(&process), 3, (const uint64_t[][2]){{key(0), 10}, {1, 0}, {key(2), 30}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_uint_eq(out.half[0].nr, 1);
 	ck_assert(!out.half[0].whole);
 }
@@ -348,7 +413,7 @@ START_TEST(fork_has_its_parents_runtime)
 	child.pid = 43;
 	child.start_ns = 2;
 	s = sample_of(generation, 1, (const uint64_t[][2]){{key(0), 10}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, &stack, true, &out), 0);
 	ck_assert_uint_eq(out.nr, 1);
 	ck_assert(runtimes_walks(runtimes, &child, &walks));
 	ck_assert_uint_ne(walks.generation, generation);
@@ -385,13 +450,13 @@ START_TEST(fork_gets_a_decoder_when_it_is_older)
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
 	child.pid = 43;
 	child.start_ns = NSEC_PER_SEC - 1;
-	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, &stack, true, &out), 0);
 	decoders_count(ds, &figures);
 	ck_assert_uint_eq(figures.decoders, 1);
 	ck_assert(runtimes_wait(runtimes, &child));
 	ck_assert(!runtimes_walks(runtimes, &child, &walks));
 	runtimes_meet(runtimes, &process, &stack, NSEC_PER_SEC + RUNTIME_YOUNG_NS);
-	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, &stack, true, &out), 0);
 	ck_assert(runtimes_walks(runtimes, &child, &walks));
 	ck_assert(!runtimes_wait(runtimes, &child));
 }
@@ -406,7 +471,7 @@ START_TEST(program_after_an_exec_has_none)
 	meet();
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
 	next.exec_id = 8;
-	ck_assert_int_eq(runtimes_frames(runtimes, &next, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &next, &s, &stack, true, &out), 0);
 	ck_assert_uint_eq(out.nr, 0);
 	ck_assert(!runtimes_walks(runtimes, &next, &walks));
 }
@@ -416,7 +481,7 @@ START_TEST(walks_that_nobody_knows_are_left_out)
 {
 	struct sample s = sample_of(77, 1, (const uint64_t[][2]){{key(0), 10}});
 
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_uint_eq(out.nr, 0);
 }
 END_TEST
@@ -466,7 +531,7 @@ START_TEST(fork_of_the_oldest_has_its_runtime)
 	}
 	child.pid = 43;
 	child.start_ns = 2;
-	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, &stack, true, &out), 0);
 	ck_assert_uint_eq(out.nr, 1);
 	ck_assert_uint_eq(generation_of(&process), s.walks[0]->generation);
 }
@@ -483,12 +548,12 @@ START_TEST(walks_of_an_older_engine_make_nobody_anothers_fork)
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
 	child.pid = 43;
 	fake_base = 8192;
-	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, &stack, true, &out), 0);
 	ck_assert(runtimes_walks(runtimes, &child, &walks));
 	ck_assert_uint_eq(walks.plan[0].base, 8192);
 	child.pid = 44;
 	child.start_ns = 0; /* older than whose fork it would be */
-	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, &stack, true, &out), 0);
 	ck_assert_uint_eq(out.nr, 0);
 }
 END_TEST
@@ -501,16 +566,16 @@ START_TEST(many_functions_of_one_process_cost_others_none)
 
 	meet();
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	p.pid = 43;
 	runtimes_meet(runtimes, &p, &stack, NSEC_PER_SEC);
 	for (uint64_t i = 0; i < 30000; i++) {
 		s = sample_of(generation_of(&p), 1, (const uint64_t[][2]){{key(0), 11 + i}});
-		ck_assert_int_eq(runtimes_frames(runtimes, &p, &s, false, &out), 0);
+		ck_assert_int_eq(runtimes_frames(runtimes, &p, &s, &stack, false, &out), 0);
 	}
 	questions = 0;
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
 	ck_assert_uint_eq(questions, 0);
 	ck_assert_uint_le(functions_bytes(), (1 << 20) + 65536);
@@ -534,7 +599,7 @@ START_TEST(processes_of_one_group_come_and_go)
 	p.pid = 100;
 	runtimes_meet(runtimes, &p, &stack, 100 * NSEC_PER_SEC);
 	s = sample_of(generation_of(&p), 1, (const uint64_t[][2]){{key(0), 10}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &p, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &p, &s, &stack, false, &out), 0);
 	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
 }
 END_TEST
@@ -546,10 +611,10 @@ START_TEST(a_full_table_of_functions_begins_anew)
 	meet();
 	for (uint64_t i = 0; i < FUNCTIONS_MAX + 2; i++) {
 		s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 11 + i}});
-		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	}
 	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
-	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
 	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
 }
 END_TEST
@@ -563,6 +628,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, file_of_a_runtime_leads_to_walks);
 	tcase_add_test(t, unknown_version_is_reported_once);
 	tcase_add_test(t, file_without_the_runtime_leaves_its_place);
+	tcase_add_test(t, compiled_code_belongs_to_the_loop_that_entered_it);
 	tcase_add_test(t, frames_have_names_lines_and_files);
 	tcase_add_test(t, a_frame_is_read_beside_those_further_out);
 	tcase_add_test(t, function_is_asked_for_once);

@@ -99,6 +99,14 @@ static void expect(enum unwind_end end, const uint64_t *pcs, size_t nr)
 }
 #define EXPECT(end, ...) expect(end, (const uint64_t[]){__VA_ARGS__}, NR(((const uint64_t[]){__VA_ARGS__})))
 
+static void reopen(void)
+{
+	binary_put(binary);
+	space_put(space);
+	binary = tiny_open(&tiny);
+	space = tiny_space(binary, BASE);
+}
+
 START_TEST(chain_of_three_ends_at_undefined_return_address)
 {
 	reg[RIP] = BASE + 0x2010;
@@ -343,6 +351,144 @@ START_TEST(followed_chain_that_ends_in_zero_is_a_root)
 }
 END_TEST
 
+/* 0x2200's rows are by the frame pointer, 0x2100's by the stack pointer: 24 bytes below the return address. */
+static const struct unwind_gate called[] = {{.start = BASE + 0x2200, .end = BASE + 0x2300},
+					    {.start = BASE + 0x2100, .end = BASE + 0x2200}};
+static const struct unwind_gate jumped[] = {{.start = BASE + 0x2100, .end = BASE + 0x2200, .jumps = true}};
+
+static void gates(const struct unwind_gate *g, uint32_t nr)
+{
+	in.gates = g;
+	in.nr_gates = nr;
+	reg[RIP] = JIT + 0x10;
+}
+
+START_TEST(compiled_code_is_left_to_what_called_it)
+{
+	gates(called, 2);
+	reg[RBP] = 1;
+	word(1, BASE + 0x2120); /* no call precedes it */
+	word(2, BASE + 0x2010); /* no gate */
+	word(3, BASE + 0x2110);
+	word(7, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	ck_assert_uint_eq(out.guessed[FRAME_BY_SCAN], 1);
+	ck_assert_uint_eq(out.frames[1].guess, FRAME_BY_SCAN);
+}
+END_TEST
+
+START_TEST(compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address)
+{
+	gates(called, 2);
+	tiny.image[0x2210 - 5] = 0xe8;
+	tiny.image[0x2310 - 5] = 0xe8;
+	reopen();
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
+	reg[RBP] = STACK + 80;
+	word(3, BASE + 0x2210);
+	word(11, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+	reg[RBP] = STACK + 160; /* no return address */
+	EXPECT(UNWIND_REGISTER, JIT + 0x10, BASE + 0x2210);
+}
+END_TEST
+
+START_TEST(compiled_code_shares_the_frame_of_what_jumped_to_it)
+{
+	uint64_t body = BASE + 0x2100 + 0x100 / 9 + 1;
+
+	gates(jumped, 1);
+	/* 0x2310 follows a call of 0x2100; 0x2110 one of another function, 0x2150 one of 0x2100 by itself. */
+	tiny.image[0x2310 - 5] = 0xe8;
+	memcpy(&tiny.image[0x2310 - 4], &(int32_t){0x2100 - 0x2310}, 4);
+	tiny.image[0x2150 - 5] = 0xe8;
+	memcpy(&tiny.image[0x2150 - 4], &(int32_t){0x2100 - 0x2150}, 4);
+	reopen();
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
+	word(3, BASE + 0x2110);
+	word(4, BASE + 0x2150);
+	word(5, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, body, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].guess, FRAME_BY_SCAN);
+}
+END_TEST
+
+START_TEST(compiled_code_leaves_the_frame_pointer_of_what_jumped_to_it)
+{
+	static const struct unwind_gate by_fp[] = {{.start = BASE + 0x2200, .end = BASE + 0x2300, .jumps = true}};
+	uint64_t body = BASE + 0x2200 + 0x100 / 9 + 1;
+
+	gates(by_fp, 1);
+	tiny.image[0x2310 - 5] = 0xe8;
+	memcpy(&tiny.image[0x2310 - 4], &(int32_t){0x2200 - 0x2310}, 4);
+	reopen();
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
+	reg[RBP] = STACK + 80;
+	word(11, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, body, BASE + 0x2310);
+	word(11, BASE + 0x2110);
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_uint_eq(out.guessed[FRAME_BY_SCAN], 0);
+}
+END_TEST
+
+START_TEST(call_of_a_member_is_none_of_the_gate)
+{
+	gates(jumped, 1);
+	memcpy(&tiny.image[0x2310 - 3], "\xff\x50\x58", 3); /* call *0x58(%rax) */
+	memcpy(&tiny.image[0x2320 - 2], "\xff\x10", 2);      /* call *(%rax) */
+	reopen();
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
+	word(3, BASE + 0x2310);
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	ck_assert_uint_eq(out.stack_used, 0);
+	word(4, BASE + 0x2320);
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_str_eq(unwind_end_name(out.end), "root");
+	ck_assert_uint_eq(out.count, 3);
+}
+END_TEST
+
+/* Generated code at 0x1000 of a shared segment, and the same in private memory as the kernel and /proc report it. */
+START_TEST(private_code_is_not_what_a_gate_to_shared_code_enters)
+{
+	static const struct unwind_gate shared[] = {{.start = BASE + 0x2100, .end = BASE + 0x2200, .shared = true}};
+	static const struct { uint64_t offset; uint32_t frames; } cases[] = {{0x1000, 3}, {0, 1}, {JIT, 1}};
+	struct mapped_file *anon = mapped_file_new(MAPPED_ANON, "//anon", 6);
+
+	gates(shared, 1);
+	word(3, BASE + 0x2110);
+	word(7, BASE + 0x2310);
+	for (size_t i = 0; i < NR(cases); i++) {
+		ck_assert_int_ge(space_map(&space, JIT, JIT + 0x1000, cases[i].offset, anon), 0);
+		ck_assert_int_eq(run(true), 0);
+		ck_assert_uint_eq(out.count, cases[i].frames);
+	}
+	mapped_file_put(anon);
+}
+END_TEST
+
+START_TEST(way_back_beyond_the_copy_asks_for_a_larger_one)
+{
+	gates(called, 2);
+	in.stack_len = 128 + 16;
+	EXPECT(UNWIND_SHORT, JIT + 0x10);
+	ck_assert_uint_eq(out.stack_used, 128 + 3 * 8);
+	in.short_read = true;
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+}
+END_TEST
+
+START_TEST(code_that_is_not_generated_has_no_gate)
+{
+	gates(called, 2);
+	reg[RIP] = BASE + 0x2f10;
+	word(3, BASE + 0x2110);
+	word(7, BASE + 0x2310);
+	EXPECT(UNWIND_NO_RULE, BASE + 0x2f10);
+}
+END_TEST
+
 START_TEST(zero_return_address_is_a_root)
 {
 	reg[RIP] = BASE + 0x2010;
@@ -367,14 +513,6 @@ START_TEST(entry_point_without_table_is_a_root)
 }
 END_TEST
 
-static void reopen(void)
-{
-	binary_put(binary);
-	space_put(space);
-	binary = tiny_open(&tiny);
-	space = tiny_space(binary, BASE);
-}
-
 /* The end of musl's clone: call *%rcx; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
 static void put_clone(uint64_t at)
 {
@@ -392,6 +530,27 @@ START_TEST(code_that_does_not_return_leads_to_a_root_nearby)
 	ck_assert_uint_eq(out.frames[1].flags, FRAME_CALLER);
 	ck_assert_uint_eq(out.frames[1].guess, FRAME_BY_SCAN);
 	ck_assert_uint_eq(out.guessed[FRAME_BY_SCAN], 1);
+}
+END_TEST
+
+/* The end of Boost.Context's make_fcontext. */
+START_TEST(fiber_ends_where_its_context_was_made)
+{
+	static const uint8_t plain[] = {0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4},
+			     cet[] = {0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4, 0xf4};
+
+	memcpy(tiny.image + 0x2f3e, plain, sizeof(plain));
+	memcpy(tiny.image + 0x2f7e, cet, sizeof(cet));
+	reopen();
+	reg[RIP] = BASE + 0x2010;
+	word(0, BASE + 0x2f40);
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2f40);
+	word(0, BASE + 0x2f80);
+	EXPECT(UNWIND_ROOT_LISTED, BASE + 0x2010, BASE + 0x2f80);
+	tiny.image[0x2f7e + 14] = 0x90;
+	reopen();
+	ck_assert_int_eq(run(true), 0);
+	ck_assert_str_eq(unwind_end_name(out.end), "no_rule");
 }
 END_TEST
 
@@ -630,9 +789,18 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, generated_code_is_left_into_code_without_frame_pointers);
 	tcase_add_test(t, implausible_frame_pointer_is_not_followed);
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
+	tcase_add_test(t, compiled_code_is_left_to_what_called_it);
+	tcase_add_test(t, compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address);
+	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);
+	tcase_add_test(t, compiled_code_leaves_the_frame_pointer_of_what_jumped_to_it);
+	tcase_add_test(t, call_of_a_member_is_none_of_the_gate);
+	tcase_add_test(t, private_code_is_not_what_a_gate_to_shared_code_enters);
+	tcase_add_test(t, way_back_beyond_the_copy_asks_for_a_larger_one);
+	tcase_add_test(t, code_that_is_not_generated_has_no_gate);
 	tcase_add_test(t, zero_return_address_is_a_root);
 	tcase_add_test(t, entry_point_without_table_is_a_root);
 	tcase_add_test(t, code_that_does_not_return_leads_to_a_root_nearby);
+	tcase_add_test(t, fiber_ends_where_its_context_was_made);
 	tcase_add_test(t, root_far_up_the_stack_is_not_looked_for);
 	tcase_add_test(t, new_thread_begins_behind_clone);
 	tcase_add_loop_test(t, go_leaves_a_stack_whatever_its_tables_say, 0, NR(go));

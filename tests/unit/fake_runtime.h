@@ -23,6 +23,8 @@ struct fake_code {
 static uint64_t fake_state = FAKE_STARTED;
 static int fake_attach_err; /* what attach answers then */
 static uint64_t fake_base = 4096; /* where its plan begins */
+static uint64_t fake_loop;  /* 0: none */
+static enum runtime_compiled fake_compiled;
 
 static int fake_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		       char why[RUNTIME_WHY_MAX])
@@ -39,6 +41,9 @@ static int fake_attach(const struct runtime_file *file, struct memory *m, struct
 	ret->walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_LINK, .nr_chain = 1, .base = fake_base,
 				      .frames_max = 64, .keep = 1};
 	ret->param[0] = file->bias;
+	ret->loop[0] = fake_loop;
+	ret->nr_loops = fake_loop != 0;
+	ret->compiled = (uint16_t)fake_compiled;
 	return fake_attach_err;
 }
 
@@ -74,6 +79,8 @@ static inline void fake_begin(void)
 	fake_state = FAKE_STARTED;
 	fake_attach_err = 0;
 	fake_base = 4096;
+	fake_loop = 0;
+	fake_compiled = RUNTIME_NOT_COMPILED;
 	decode_set_runtimes(fake_of_file, fake_list);
 }
 

@@ -61,8 +61,10 @@ bool doctor_exists(const struct doctor *d, const char *path);
 /* Whether a directory has an entry whose name begins with prefix; "" for any. */
 bool doctor_has(const struct doctor *d, const char *dir, const char *prefix);
 
-/* The checks, by subject: kernel (doctor_kernel.c), system (doctor_system.c), destinations (doctor_exporters.c),
- * hub and selection (doctor_hub.c). */
+/*
+ * The checks, by subject: kernel (doctor_kernel.c), system (doctor_system.c), destinations (doctor_exporters.c),
+ * interpreted code (doctor_runtimes.c), hub and selection (doctor_hub.c).
+ */
 void doctor_kernel(struct doctor *d, struct finding *f);
 void doctor_freeze(struct doctor *d, struct finding *f);
 void doctor_btf(struct doctor *d, struct finding *f);
@@ -87,5 +89,6 @@ void doctor_sampler(struct doctor *d, struct finding *f);
 void doctor_exporters(struct doctor *d, struct finding *f);
 void doctor_hub(struct doctor *d, struct finding *f);
 void doctor_selection(struct doctor *d, struct finding *f);
+void doctor_runtimes(struct doctor *d, struct finding *f);
 
 #endif

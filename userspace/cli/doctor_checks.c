@@ -35,6 +35,7 @@ const struct doctor_check doctor_checks[] = {
 	{"exporters", doctor_exporters},
 	{"hub", doctor_hub},
 	{"selection", doctor_selection},
+	{"interpreters", doctor_runtimes},
 	{"sampler", doctor_sampler},
 };
 const size_t doctor_checks_nr = ARRAY_SIZE(doctor_checks);

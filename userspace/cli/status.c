@@ -255,16 +255,18 @@ static void print_workloads(struct buf *b, const json_t *all)
 	}
 }
 
-/* Processes that read interpreters' memory: only where there is something to say. */
+/* Processes that read interpreters' memory, and interpreters that wait for one. */
 static void print_decoders(struct buf *b, const json_t *s)
 {
-	uint64_t late = client_number(s, "quality.interpreted.decoders.late");
-	uint64_t died = client_number(s, "quality.interpreted.decoders.died");
-	uint64_t waiting = client_number(s, "quality.interpreted.decoders.waiting");
+	const json_t *at = client_at(s, "quality.interpreted.decoders");
+	uint64_t started = client_number(at, "started"), waiting = client_number(at, "waiting");
 
-	if (late || died || waiting)
-		status_row(b, "decoders", "%15" PRIu64 "   too late, %" PRIu64 " ended in a question, %" PRIu64 " interpreters wait",
-			   late, died, waiting);
+	if (started || waiting)
+		status_row(b, "decoders",
+			   "%15" PRIu64 "   started: %" PRIu64 " work, %" PRIu64 " wait, %" PRIu64 " too late, %" PRIu64
+			   " ended in a question",
+			   started, client_number(at, "live"), waiting, client_number(at, "late"),
+			   client_number(at, "died"));
 }
 
 static void print_quality(struct buf *b, const json_t *s)

@@ -6,6 +6,7 @@
  */
 #include "runtime/php.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,9 @@ static const char *const php_markers[] = {"executor_globals", "executor_globals_
 #define MODULE_THREADS	9
 #define MODULE_NAME	32
 #define MODULE_VERSION	88
+
+/* How the loop reaches the code of an instruction: ZEND_VM_KIND_* */
+enum php_vm { PHP_VM_CALL = 1, PHP_VM_HYBRID = 4, PHP_VM_TAILCALL = 5 };
 
 struct php_module {
 	uint8_t head[16]; /* size, API number, debug, thread-safe */
@@ -127,6 +131,29 @@ static bool php_serves_requests(const struct runtime_file *file, struct memory *
 	return strcmp(name, "cli") != 0;
 }
 
+/* The one instruction of zend_vm_kind, "return KIND", by which opcache's compiler goes as well. */
+static enum runtime_compiled php_compiled(const struct runtime_file *file)
+{
+	uint8_t code[16], *at = code;
+	struct runtime_symbol s;
+	uint32_t word, kind = 0;
+
+	if (runtime_symbol(file->binary, "zend_vm_kind", &s) < 0 ||
+	    binary_read_vaddr(file->binary, s.value, code, sizeof(code)) != sizeof(code))
+		return RUNTIME_NOT_COMPILED;
+	memcpy(&word, code, sizeof(word));
+	if (word == 0xfa1e0ff3 || word == 0xd503245f) /* a landing pad: endbr64, bti c */
+		at += sizeof(word);
+	memcpy(&word, at, sizeof(word));
+	if (file->binary->machine == EM_X86_64 && at[0] == 0xb8)
+		memcpy(&kind, at + 1, sizeof(kind));
+	else if (file->binary->machine == EM_AARCH64 && (word & 0xffe0001f) == 0x52800000)
+		kind = word >> 5 & 0xffff;
+	if (kind == PHP_VM_HYBRID)
+		return RUNTIME_JUMPED;
+	return kind == PHP_VM_CALL || kind == PHP_VM_TAILCALL ? RUNTIME_CALLED : RUNTIME_NOT_COMPILED;
+}
+
 int php_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 	       char why[RUNTIME_WHY_MAX])
 {
@@ -141,6 +168,9 @@ int php_attach(const struct runtime_file *file, struct memory *m, struct runtime
 		return r;
 	/* It runs all interpreted code; the compiled code of opcache's JIT is entered from it too. */
 	runtime_add_loop(file, "execute_ex", ret);
+	/* opcache's own memory, which workers share; PCRE has a compiler too, whose code is private. */
+	ret->compiled = (uint16_t)php_compiled(file);
+	ret->compiled_is_shared = true;
 	ret->param[PHP_LAYOUT] = php_layout_index(l);
 	ret->param[PHP_REQUESTS] = php_serves_requests(file, m);
 	ret->param[PHP_GLOBALS] = ret->walk.start == OTP_WALK_AT ? ret->walk.base : 0;

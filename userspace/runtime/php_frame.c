@@ -69,11 +69,23 @@ static uint32_t php_register_position(const struct php_layout *l, const struct r
 	return above && above < STACK_BYTES ? 0 : php_position(l, w->word, opline);
 }
 
+/*
+ * Code that opcache has compiled writes the opline only before it calls what may look at it: while it runs itself, the
+ * function's first line stands for the one that is not known.
+ */
+static bool php_place_is_stale(const struct runtime_words *w)
+{
+	return w->compiled && !w->index;
+}
+
 /* While an exception is on its way, the frame's opline is one of executor_globals, which keep the real one. */
 static uint32_t php_frame_position(const struct php_layout *l, const struct runtime_words *w)
 {
-	uint32_t position = php_register_position(l, w);
+	uint32_t position = 0;
 
+	if (php_place_is_stale(w))
+		return 0;
+	position = php_register_position(l, w);
 	if (!position)
 		position = php_position(l, w->word, w->word[PHP_OPLINE]);
 	if (!position && w->nr_root)

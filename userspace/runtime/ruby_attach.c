@@ -134,6 +134,7 @@ int ruby_attach(const struct runtime_file *file, struct memory *m, struct runtim
 	if (err < 0)
 		return err;
 	ruby_plan(r.layout, &ret->walk);
+	ret->compiled = RUNTIME_CALLED;
 	attach_names(&r, file, t.vm, ret);
 	return 0;
 }

@@ -82,12 +82,17 @@ static int frame_native(const struct runtime_words *w, struct runtime_frame *ret
 	return 0;
 }
 
-/* pc is behind the instruction that runs. Compiled code need not have set it yet: then the line is unknown. */
-static void frame_position(const uint64_t *word, struct runtime_frame *ret)
+/*
+ * pc is behind the instruction that runs. Compiled code sets it only before it calls what may look at it: while it runs
+ * itself, the function's first line stands for the one that is not known.
+ */
+static void frame_position(const struct runtime_words *w, struct runtime_frame *ret)
 {
-	uint64_t n = (word[RUBY_WORD_PC] - word[RUBY_WORD_ENCODED]) / 8;
+	uint64_t pc = w->word[RUBY_WORD_PC], code = w->word[RUBY_WORD_ENCODED], n = (pc - code) / 8;
 
-	if (word[RUBY_WORD_PC] < word[RUBY_WORD_ENCODED] || word[RUBY_WORD_PC] % 8 || n > FRAME_CODE_MAX)
+	if (w->compiled && !w->index)
+		return;
+	if (pc < code || pc % 8 || n > FRAME_CODE_MAX)
 		ret->flags |= RUNTIME_LINE;
 	else
 		ret->position = n ? (uint32_t)n - 1 : 0;
@@ -103,7 +108,7 @@ static int frame_iseq(const struct runtime_words *w, struct runtime_frame *ret)
 	ret->cookie[RUBY_COOKIE_ENTRY] = e.at;
 	ret->cookie[RUBY_COOKIE_CODE] = w->word[RUBY_WORD_ENCODED];
 	ret->cookie[RUBY_COOKIE_MORE] = ruby_mix(w->word[RUBY_WORD_LABEL], e.definition);
-	frame_position(w->word, ret);
+	frame_position(w, ret);
 	return 0;
 }
 

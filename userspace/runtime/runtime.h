@@ -46,6 +46,14 @@ struct runtime_file {
 	uint64_t bias;	       /* address in the process less vaddr in the file */
 };
 
+/* How the loop enters code that the runtime has compiled, which has no unwind tables. */
+enum runtime_compiled {
+	RUNTIME_NOT_COMPILED, /* never, or it is not known how */
+	RUNTIME_CALLED,	      /* by a call in any function of the loop */
+	RUNTIME_JUMPED,	      /* by a jump from the first one, whose frame it shares */
+	RUNTIME_COMPILED_NR
+};
+
 /*
  * What attach found. Plain data without pointers: it passes from the decoder,
  * which hostile memory may have taken over, to the engine, which checks it
@@ -59,7 +67,8 @@ struct runtime_attached {
 	/* A pc in each of the functions that run interpreted code: native frames in them stand for interpreted ones. */
 	uint64_t loop[RUNTIME_LOOPS];
 	uint32_t nr_loops;
-	uint32_t reserved;
+	uint16_t compiled; /* enum runtime_compiled */
+	uint16_t compiled_is_shared; /* such code lies in shared memory: other generated code is not the runtime's */
 };
 
 /* The words of one walked frame, as the plan keeps them. Borrowed. */
@@ -72,6 +81,7 @@ struct runtime_words {
 	uint32_t nr_root;
 	uint32_t index; /* 0: the innermost frame */
 	uint32_t nr_outer; /* frames further out, their words at word + (count + 1) * i, each behind its address */
+	bool compiled; /* the thread runs code that the runtime has compiled, which writes its place to memory rarely */
 	bool last;	/* the outermost frame of a whole walk */
 	const struct otp_regs *regs; /* of the sample; NULL: none */
 	uint32_t arch;

@@ -58,6 +58,11 @@ struct arch {
 	bool (*after_clone)(const struct code *code);
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
+	/*
+	 * A call instruction ends right before CODE_RETURN, whose address is ret: one of target, or one through a
+	 * register or a variable, not through a member of an object.
+	 */
+	bool (*may_call)(const struct code *code, uint64_t ret, uint64_t target);
 	/* The row of code that is not recognised, from its instructions from vaddr on. -ENOENT. */
 	int (*returns)(struct binary *b, uint64_t vaddr, struct row *ret);
 };

@@ -154,6 +154,15 @@ static bool after_call(const struct code *code)
 	return (i & 0xfc000000) == 0x94000000 || (i & 0xfffffc1f) == 0xd63f0000 || (i & 0xfefff800) == 0xd63f0800;
 }
 
+static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
+{
+	uint32_t i = insn(code, CODE_RETURN - 4);
+
+	if ((i & 0xfc000000) == 0x94000000)
+		return ret - 4 + (uint64_t)((int64_t)(int32_t)(i << 6) >> 4) == target;
+	return after_call(code);
+}
+
 static int decode(const uint8_t *code, size_t len, struct insn *ret)
 {
 	uint32_t word;
@@ -200,5 +209,6 @@ const struct arch arch_arm64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
+	.may_call = may_call,
 	.returns = returns,
 };

@@ -77,6 +77,12 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row);
 #define STEP_NOTHING 2
 int step_fp(struct cursor *c);
 
+/*
+ * gate.c: from generated code to the function that entered it (struct unwind_gate). 1, 0 where the copy is too short,
+ * or STEP_NOTHING.
+ */
+int step_gate(struct rules *rules, struct cursor *c);
+
 /* scan.c: to a listed root that lies a little way up the stack. 1 or STEP_NOTHING. */
 int step_scan(struct cursor *c);
 

@@ -217,6 +217,13 @@ static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary 
 	}
 }
 
+static int unwind_by_gate_or_fp(struct unwinder *u, struct cursor *c)
+{
+	int step = step_gate(u->rules, c);
+
+	return step == STEP_NOTHING ? unwind_by_fp_or(c, UNWIND_NO_RULE) : step;
+}
+
 static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
 {
 	struct mapped_file *file = c->map->file;
@@ -224,7 +231,7 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 	if (file->kind == MAPPED_VSYSCALL)
 		return unwind_step_frameless(c);
 	if (mapped_file_is_generated(file))
-		return unwind_by_fp_or(c, UNWIND_NO_RULE);
+		return unwind_by_gate_or_fp(u, c);
 	if (file->state != MAPPED_READY || !file->binary) {
 		if (c->final || file->state == MAPPED_FAILED)
 			return cursor_cut(c, UNWIND_NO_FILE);

@@ -67,6 +67,13 @@ static inline bool unwind_end_is_root(enum unwind_end end)
 	return end <= UNWIND_NO_USER;
 }
 
+/* A function, by its addresses, that enters code which the process' runtime generated. */
+struct unwind_gate {
+	uint64_t start, end;
+	bool jumps;  /* that code runs in the function's own frame; else it was called */
+	bool shared; /* it lies in shared memory: other generated code is not the runtime's */
+};
+
 struct unwind_input {
 	uint16_t arch; /* enum otp_arch */
 	const struct space *space;
@@ -78,6 +85,8 @@ struct unwind_input {
 	uint64_t base_addr;  /* a second copy: the outermost bytes of the thread's own stack */
 	const uint8_t *base; /* borrowed for the call; NULL: none */
 	uint32_t base_len;
+	const struct unwind_gate *gates; /* borrowed for the call; NULL: none */
+	uint32_t nr_gates;
 	bool chunk_lost;     /* a chunk that continues the copy was lost */
 	bool short_read;     /* the copy ends where memory did */
 	bool holes;          /* pages of it were not there: they are zeros */

@@ -249,12 +249,17 @@ static bool is_exit_of_main(const struct code *code)
 	       is_behind_function(at + 7);
 }
 
-/* Boost.Context, make_x86_64_sysv_elf_gas.S: jmp *%rbx; xor %rdi,%rdi; call _exit; hlt, returned to behind the jump. */
+/*
+ * Boost.Context, make_x86_64_sysv_elf_gas.S: jmp *%rbx; endbr64 where it is built for CET; xor %rdi,%rdi; call _exit;
+ * hlt, returned to behind the jump.
+ */
 static bool is_fcontext(const struct code *code)
 {
-	static const uint8_t head[] = {0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8};
+	static const uint8_t head[] = {0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8},
+			     cet[] = {0xff, 0xe3, 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x31, 0xff, 0xe8};
 
-	return code_is(code, CODE_RETURN - 2, head, sizeof(head)) && code->bytes[CODE_RETURN + 8] == 0xf4;
+	return (code_is(code, CODE_RETURN - 2, head, sizeof(head)) && code->bytes[CODE_RETURN + 8] == 0xf4) ||
+	       (code_is(code, CODE_RETURN - 2, cet, sizeof(cet)) && code->bytes[CODE_RETURN + 12] == 0xf4);
 }
 
 static bool thread_start(const struct code *code)
@@ -312,6 +317,28 @@ static bool after_call(const struct code *code)
 	return false;
 }
 
+/* Through a register, or memory without a displacement from one. */
+static bool is_plain_call(const uint8_t *end)
+{
+	for (unsigned len = 2; len <= 6; len++) {
+		uint8_t modrm = end[1 - (int)len];
+
+		if (end[-(int)len] == 0xff && indirect_length(modrm, end[2 - (int)len]) == len &&
+		    (modrm >> 6 == 3 || (modrm >> 6 == 0 && (modrm & 7) != 4)))
+			return true;
+	}
+	return false;
+}
+
+static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
+{
+	const uint8_t *end = code->bytes + CODE_RETURN;
+	int32_t rel;
+
+	memcpy(&rel, end - 4, sizeof(rel));
+	return (end[-5] == 0xe8 && ret + (uint64_t)(int64_t)rel == target) || is_plain_call(end);
+}
+
 /* Intel's numbers of registers to DWARF's (System V ABI, AMD64 supplement, figure 3.36); then none. */
 static const uint8_t dwarf_of[] = {RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8,
 				   R9,	R10, R11, R12, R13, R14, R15, INSN_NO_REG};
@@ -362,5 +389,6 @@ const struct arch arch_x86_64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
+	.may_call = may_call,
 	.returns = returns,
 };

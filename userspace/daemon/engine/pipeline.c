@@ -226,7 +226,7 @@ static int pipeline_find_interpreted(struct pipeline *p, const struct attempt *a
 
 	if (proc && has_user_side(a->s))
 		runtimes_meet(p->runtimes, proc, &p->stack, p->now_ns);
-	return runtimes_frames(p->runtimes, proc, a->s, a->final, &p->interpreted);
+	return runtimes_frames(p->runtimes, proc, a->s, &p->stack, a->final, &p->interpreted);
 }
 
 /* 0: the sample is counted. -EAGAIN: it should wait. */

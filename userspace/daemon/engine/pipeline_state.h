@@ -50,6 +50,7 @@ struct pipeline {
 	/* Of the current sample; both large. */
 	struct unwind_stack stack; /* its native user stack */
 	struct whole_stack whole;  /* all of its frames */
+	struct unwind_gate gates[RUNTIME_GATES];
 	struct runtimes_stack interpreted;
 	struct merge_native loops[UNWIND_FRAMES_MAX];
 	struct merge_frame merged[MERGE_MAX(UNWIND_FRAMES_MAX, OTP_WALK_PLANS * OTP_WALK_FRAMES)];

@@ -23,9 +23,10 @@ static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
 	out->fail_pc = out->fail_addr = 0;
 }
 
-static void pipeline_unwind_input(const struct attempt *a, struct unwind_input *in)
+static void pipeline_unwind_input(struct pipeline *p, const struct attempt *a, struct unwind_input *in)
 {
 	const struct sample *s = a->s;
+	const struct process *proc = a->proc && same_exec(a->proc, s) ? a->proc : NULL;
 
 	*in = (struct unwind_input){
 		.arch = s->head.arch,
@@ -38,6 +39,8 @@ static void pipeline_unwind_input(const struct attempt *a, struct unwind_input *
 		.base_addr = s->base_addr,
 		.base = s->base,
 		.base_len = s->base_len,
+		.gates = p->gates,
+		.nr_gates = runtimes_gates(p->runtimes, proc, p->gates),
 		.chunk_lost = s->chunk_lost,
 		/* A copy that was cut by the bound on bytes does not end where memory ends. */
 		.short_read = s->head.mode & OTP_MODE_SHORT && !(s->head.mode & OTP_MODE_THROTTLE),
@@ -132,7 +135,7 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	struct unwind_input in;
 	enum progress next;
 
-	pipeline_unwind_input(a, &in);
+	pipeline_unwind_input(p, a, &in);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {
 			pipeline_empty_stack(&p->stack, UNWIND_EXEC);

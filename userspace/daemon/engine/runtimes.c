@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "unwind/cfi.h"
 
 /* --- processes --- */
 
@@ -64,7 +63,7 @@ static bool runtime_process_is(const struct runtime_process *have, const struct 
 	return have->start_ns == p->start_ns && have->exec_id == p->exec_id;
 }
 
-static struct runtime_process *runtime_process_peek(const struct runtimes *r, const struct process *p)
+struct runtime_process *runtimes_peek(const struct runtimes *r, const struct process *p)
 {
 	struct runtime_process *have = map_find_ptr(&r->by_pid, p->pid);
 
@@ -129,67 +128,6 @@ static void runtime_process_renew(struct runtime_process *p)
 		r->generation = 1;
 	p->generation = r->generation;
 	map_put_ptr(&r->by_generation, p->generation, p);
-}
-
-/* --- loops --- */
-
-/* The function around an address of the process, by unwind tables. */
-static bool runtimes_extent(const struct space *space, uint64_t pc, struct loop_range *ret)
-{
-	const struct mapping *m = space_find(space, pc);
-	uint64_t vaddr;
-	struct fde f;
-
-	if (!m || m->file->state != MAPPED_READY || !m->file->binary)
-		return false;
-	vaddr = mapping_address(m, pc);
-	if (cfi_find(m->file->binary, vaddr, &f) < 0)
-		return false;
-	*ret = (struct loop_range){pc - (vaddr - f.start), pc + (f.end - vaddr)};
-	return true;
-}
-
-static void runtimes_find_loops(struct attachment *a, const struct space *space)
-{
-	a->loops_sought = true;
-	for (uint32_t i = 0; i < a->found.nr_loops; i++)
-		if (runtimes_extent(space, a->found.loop[i], &a->loops[a->nr_loops]))
-			a->nr_loops++;
-}
-
-static bool runtimes_in_loop(const struct attachment *a, uint64_t pc, uint8_t *ret_function)
-{
-	for (uint32_t i = 0; i < a->nr_loops; i++)
-		if (pc >= a->loops[i].start && pc < a->loops[i].end) {
-			*ret_function = (uint8_t)i;
-			return true;
-		}
-	return false;
-}
-
-static struct merge_native runtimes_native(const struct runtime_process *p, const struct frame *f)
-{
-	uint64_t pc = f->pc - (f->flags & FRAME_CALLER ? 1 : 0);
-	struct merge_native n = {0};
-
-	for (uint32_t i = 0; i < p->nr; i++)
-		if (p->slot[i].found && runtimes_in_loop(p->slot[i].found, pc, &n.function)) {
-			n.runtime = (uint8_t)(i + 1);
-			break;
-		}
-	return n;
-}
-
-void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
-		    struct merge_native *to)
-{
-	const struct runtime_process *have = p ? runtime_process_peek(r, p) : NULL;
-
-	for (uint32_t i = 0; have && i < have->nr; i++)
-		if (have->slot[i].found && !have->slot[i].found->loops_sought)
-			runtimes_find_loops(have->slot[i].found, p->space);
-	for (uint32_t i = 0; i < stack->count; i++)
-		to[i] = have ? runtimes_native(have, &stack->frames[i]) : (struct merge_native){0};
 }
 
 /* --- attaching --- */
@@ -462,7 +400,7 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 
 bool runtimes_wait(const struct runtimes *r, const struct process *p)
 {
-	const struct runtime_process *have = runtime_process_peek(r, p);
+	const struct runtime_process *have = runtimes_peek(r, p);
 
 	if (have && r->now_ns < have->worth_ns)
 		return true;
@@ -474,7 +412,7 @@ bool runtimes_wait(const struct runtimes *r, const struct process *p)
 
 bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walks *ret)
 {
-	const struct runtime_process *have = runtime_process_peek(r, p);
+	const struct runtime_process *have = runtimes_peek(r, p);
 
 	if (!have || !have->generation || have->generation == p->walks)
 		return false;
@@ -541,7 +479,7 @@ void runtimes_limit(struct runtimes *r, size_t bytes_max)
 
 bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t i, struct runtimes_state *ret)
 {
-	const struct runtime_process *have = r ? runtime_process_peek(r, p) : NULL;
+	const struct runtime_process *have = r ? runtimes_peek(r, p) : NULL;
 	const struct runtime_slot *s;
 
 	if (!have || i >= have->nr)

@@ -69,10 +69,13 @@ struct runtimes_stack {
 };
 /*
  * -EAGAIN: functions are being decoded, and the sample should wait; not with
- * final. A sample without walks has no halves.
+ * final. A sample without walks has no halves. stack: its native half.
  */
-int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s, bool final,
-		    struct runtimes_stack *ret);
+int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s,
+		    const struct unwind_stack *stack, bool final, struct runtimes_stack *ret);
+/* By which functions the process' runtimes enter code that they compiled, for unwinding: how many. p may be NULL. */
+#define RUNTIME_GATES (OTP_WALK_PLANS * RUNTIME_LOOPS)
+uint32_t runtimes_gates(const struct runtimes *r, const struct process *p, struct unwind_gate to[RUNTIME_GATES]);
 /* Which native frames are in loops of the process' runtimes; to has room for stack->count. */
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);

@@ -174,8 +174,8 @@ static struct runtime_slot *runtimes_slot(struct runtimes *r, const struct proce
 	return of && plan < of->nr && of->slot[plan].state == SLOT_READY ? &of->slot[plan] : NULL;
 }
 
-int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s, bool final,
-		    struct runtimes_stack *ret)
+int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s,
+		    const struct unwind_stack *stack, bool final, struct runtimes_stack *ret)
 {
 	struct runtime_words with = {0};
 	int err = 0;
@@ -187,9 +187,10 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 		const struct otp_walked *w = s->walks[plan];
 		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
 
-		ret->half[plan] = (struct runtimes_half){.whole = true};
+		ret->half[plan] = (struct runtimes_half){0};
 		if (!slot)
 			continue;
+		with.compiled = runtimes_is_compiled(slot, stack);
 		err = runtimes_half(r, slot, plan, w, &with, final, &ret->half[plan]);
 		ret->nr = plan + 1;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state behind runtimes.h: runtimes.c has processes and what they run,
- * runtimes_frames.c the frames of samples. Only these two include it.
+ * runtimes_frames.c the frames of samples, runtimes_loops.c the native functions
+ * that run interpreted code. Only these include it.
  */
 #ifndef OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 #define OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
@@ -69,8 +70,12 @@ struct runtimes {
 	struct str *unknown[KIND_NR]; /* names of functions that could not be decoded, by kind; owned */
 };
 
+/* The entry of this process, and nothing changes. NULL: it runs no runtime. */
+struct runtime_process *runtimes_peek(const struct runtimes *r, const struct process *p);
 /* The entry of this process; one whose pid has another exec identity by now is dropped. NULL: it runs no runtime. */
 struct runtime_process *runtimes_find(struct runtimes *r, const struct process *p);
+/* Whether the innermost native frame is code that this runtime has compiled. */
+bool runtimes_is_compiled(const struct runtime_slot *s, const struct unwind_stack *stack);
 /* A fork's entry: its parent's runtimes, and functions of its own. NULL: no memory. */
 struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, struct runtime_process *parent);
 /* A decoder of the process, borrowed; NULL: none can be had now. */

@@ -25,7 +25,7 @@ _otprof_value() {
 	--exe | --) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
 	--hide) mapfile -t COMPREPLY < <(compgen -W "kernel native jit marker other go rust cpython jvm v8js dotnet php ruby perl beam luajit" -- "$2") ;;
 	--sampler) mapfile -t COMPREPLY < <(compgen -W "auto bpf kmod perf" -- "$2") ;;
-	--container | --type | --focus | --ignore | -d | --duration | -F | --frequency | -c | -t | --title | --window | --interval | --count) ;;
+	--rate | --stack-bytes | --for | --container | --type | --focus | --ignore | -d | --duration | -F | --frequency | -c | -t | --title | --window | --interval | --count) ;;
 	*) return 1 ;;
 	esac
 }

@@ -41,7 +41,7 @@ def hub(hz=97):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    return lib.Otprofd(hz=hz, hub={"listen": "127.0.0.1:%d" % port})
+    return lib.Otprofd(hz=hz, hub={"listen": "127.0.0.1:%d" % port, "selection": "yes"})
 
 
 def run(script, d, workload=LOAD, timeout=170, **env):

@@ -4,10 +4,12 @@ profiles over gRPC and over HTTP by the configuration in packaging/examples:
 what it writes is what the file destination holds, sample by sample.
 COLLECTOR=build makes the Collector where there is none yet: some minutes."""
 import collections
+import http.client
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 
@@ -22,6 +24,15 @@ BINARY = os.path.join(PLACE, "otelcol-" + VERSION)
 WHAT = "a real Collector"
 
 # Merged with the example: ports that are free, and a file in place of Pyroscope.
+# The same, to a hub with a token.
+TO_HUB = """
+receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: "127.0.0.1:0"}}}}
+exporters:
+  otlp_http/hub: {profiles_endpoint: "http://%s/v1development/profiles", headers: {Authorization: "Bearer %s"}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines: {profiles: {receivers: [otlp], exporters: [debug, otlp_http/hub]}}
+"""
 MERGED = """
 receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: "127.0.0.1:0"}}}}
 exporters: {file: {path: "%s", flush_interval: 100ms}}
@@ -65,13 +76,13 @@ def have_collector():
 
 
 class Collector:
-    def __init__(self):
+    def __init__(self, config=None):
         self.dir = lib.scratch()
         self.out = os.path.join(self.dir, "got.jsonl")
         self.log = os.path.join(self.dir, "log")
         merged = os.path.join(self.dir, "merged.yaml")
         with open(merged, "w") as f:
-            f.write(MERGED % self.out)
+            f.write(config or MERGED % self.out)
         with open(self.log, "w") as log:
             self.process = lib.start([BINARY, "--config", EXAMPLE, "--config", merged,
                                       "--feature-gates=service.profilesSupport"], stdout=log, stderr=log)
@@ -173,7 +184,47 @@ def compare(protocol, port_of):
         protocol, sum(s[-1] for s in mine)))
 
 
+def get(address, token, path, method="GET"):
+    c = http.client.HTTPConnection(address, timeout=20)
+    c.request(method, "/api/v1" + path, headers={"Authorization": "Bearer " + token})
+    r = c.getresponse()
+    text = r.read()
+    c.close()
+    return json.loads(text) if r.status in (200, 201) and text else {}
+
+
+def to_a_hub():
+    """One otprofd samples, a Collector passes on, another otprofd without a sampler shows."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % s.getsockname()[1]
+    viewer = lib.Otprofd(daemon=False, hub={"listen": address, "receive": "yes"}, sampler={"mode": "none"})
+    with open(viewer.log, "ab") as log:
+        viewer.process = lib.start(viewer.argv, stdout=log, stderr=log)
+    token_file = os.path.join(viewer.runtime, "hub.token")
+    lib.wait_for(lambda: os.path.exists(token_file) and (viewer.status() or {}).get("hub", {}).get("ready"), 30)
+    with open(token_file) as f:
+        token = f.read().split()[1]
+    collector = Collector(TO_HUB % (address, token))
+    busy = lib.program("shares", 600, stdout=subprocess.DEVNULL)
+    d = lib.Otprofd(hz=97, interval="1s", exporters={"collector": {"endpoint": "http://127.0.0.1:%d" % collector.http}},
+                    resource={"host.name": "node-3"})
+    w = lib.wait_for(lambda: next((w for w in get(address, token, "/workloads").get("workloads", [])
+                                   if w["name"] == "shares" and w["host"] == "node-3"), None), 60, 0.5)
+    lib.ok(w, "a viewer shows what a Collector passes on")
+    if w:
+        get(address, token, "/workloads/%s/slot" % w["id"], "PUT")
+        tree = lib.wait_for(lambda: (t := get(address, token, "/workloads/%s/tree" % w["id"])).get("value") and t, 60, 0.5)
+        lib.ok(tree and {"work_half", "main"} <= set(tree["strings"]), "with the names of its functions")
+    last = d.stop()
+    lib.end(busy)
+    lib.end(collector.process, 15)
+    lib.end(viewer.process, 15)
+    lib.check_ledger(last, "through a Collector to a hub", stopped=True)
+
+
 have_collector()
 compare("grpc", lambda c: c.grpc)
 compare("http", lambda c: c.http)
+to_a_hub()
 lib.finish()

@@ -125,7 +125,8 @@ def ask(d, line):
 
 
 def bad_clients(d, pid):
-    for line in (b"\n", b"status\n", b"explain 0\n", b"explain 1\nexplain 2\n", b"x" * 64):
+    # The last one is as long as a line may be, and has no end.
+    for line in (b"\n", b"status\n", b"explain 0\n", b"explain 1\nexplain 2\n", b"x" * 2064):
         answer = ask(d, line)
         lib.ok(answer and "error" in json.loads(answer), "%r is answered by an error" % line[:20])
     silent = []

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import subprocess
+import time
 
 import lib
 
@@ -22,7 +23,7 @@ with open(CONTRACT) as f:
 with socket.socket() as s:
     s.bind(("127.0.0.1", 0))
     port = s.getsockname()[1]
-d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % port, "token": "no"})
+d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % port, "token": "no", "selection": "yes"})
 shares = lib.program("shares", 60, stdout=subprocess.DEVNULL)
 
 
@@ -123,6 +124,16 @@ check("GET", "/slots", "/slots", 200)
 check("GET", "/limits", "/limits", 200)
 check("PATCH", "/limits", "/limits", 200, '{"max_slots":5}', json_type)
 check("PATCH", "/limits", "/limits", 422, '{"max_slots":-5}', json_type)
+check("GET", "/selection", "/selection", 200)
+check("PUT", "/selection", "/selection", 202, '{"targets":["exe:shares"],"frequency_hz":49,"seconds":60}', json_type)
+check("PUT", "/selection", "/selection", 422, '{"targets":["exe:shares"],"seconds":0}', json_type)
+check("PUT", "/selection", "/selection", 415, '{"targets":["exe:shares"]}')
+lib.wait_for(lambda: json.loads(ask("GET", "/selection")[2])["on"], 10)
+check("GET", "/selection", "/selection", 200)
+lib.ok(json.loads(ask("GET", "/selection")[2])["targets"] == ["exe:shares"], "a selection that was asked for is in force")
+time.sleep(1.1) # between two requests of the hub
+check("DELETE", "/selection", "/selection", 202)
+lib.ok(lib.wait_for(lambda: not json.loads(ask("GET", "/selection")[2])["on"], 10), "and ended on request")
 check("GET", "/events", "/events?workload=" + w, 200)
 check("GET", "/events", "/events?workload=x", 422)
 check("DELETE", "/workloads/{id}/samples", one + "/samples", 204)

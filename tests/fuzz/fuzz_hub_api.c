@@ -57,6 +57,21 @@ static void parse(char *text, size_t size, struct api_call *c)
 	}
 }
 
+/* What the monitor would be sent is a line that it can read, and says the same. */
+static int take_selection(void *ctx, const struct selection *s, char why[SELECTION_WHY])
+{
+	_cleanup_(buf_done) struct buf line = {0};
+	struct selection again;
+
+	if (!s)
+		return 0;
+	selection_print(s, &line);
+	if (selection_parse((const char *)line.data, line.len, &again, why) || strcmp(s->targets, again.targets) != 0)
+		abort();
+	*(struct selection_shown *)ctx = (struct selection_shown){.what = *s, .since_ns = NOW, .until_ns = NOW + 1};
+	return 0;
+}
+
 static void serve(const struct api *api, struct api_call *c)
 {
 	struct api_reply reply;
@@ -77,6 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(store_freep) struct store *s = NULL;
 	_cleanup_(freep) char *text = calloc(size + 1, 1), *path = NULL;
 	struct api_call c = {.content_type = "application/json", .now_ns = NOW};
+	struct selection_shown shown = {0};
+	const uint32_t may = 1;
 
 	if (!text || store_new(&hub_limits_default, &s) < 0)
 		return 0;
@@ -86,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (asprintf(&path, API_PREFIX "%s", c.path) < 0)
 		return 0;
 	c.path = path;
-	serve(&(struct api){.store = s, .version = "fuzz"}, &c);
+	serve(&(struct api){.store = s, .version = "fuzz", .sampler = true, .shown = &shown, .may_select = &may,
+			    .select = take_selection, .select_ctx = &shown}, &c);
 	return 0;
 }

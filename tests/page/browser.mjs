@@ -250,4 +250,36 @@ await page.evaluate(() => {
 await page.waitForSelector('.list tbody tr');
 await shot('narrow-list');
 
+/* Sampling only this workload for a while. */
+await page.setViewportSize({width: 1440, height: 860});
+await page.emulateMedia({colorScheme: 'light'});
+const only = '[aria-label="Sample only ' + process.env.HUB_WORKLOAD + '"]',
+	line = '.selection:not([hidden])';
+
+await page.waitForSelector(only);
+await page.click(only);
+await page.fill('.select-form input[name=hz]', '49');
+ok(
+	/^sudo otprof select exe:\S+ --rate=49 --for=3600s$/.test(await page.textContent('.dialog .command')),
+	'the dialog has the command that does the same',
+);
+await shot('select');
+await page.click('.select-form button[type=submit]');
+await page.waitForSelector(line);
+ok(
+	/^Only exe:\S+ is sampled, at 49 Hz, since/.test(await page.textContent(line)),
+	'every page says what alone is sampled',
+);
+await shot('selected');
+await page.waitForTimeout(1500); // between two requests of the hub
+await page.click(line + ' button');
+await page.waitForSelector('.selection', {state: 'hidden'});
+let ended = false;
+
+for (let i = 0; i < 50 && !ended; i++) {
+	await page.waitForTimeout(200);
+	ended = !(await api('/selection')).on;
+}
+ok(ended, 'and its button ends it');
+
 await end();

@@ -62,7 +62,7 @@ static const struct {
 	{"[sampler]\nfrequency_hz =\n", "F:2: sampler.frequency_hz: no value, expected one behind the =, or no such line\n"},
 	{"[sampler]\nfrequency_hz = 5\n\nfrequency_hz = 6\n",
 	 "F:4: sampler.frequency_hz: given twice, first in line 2\n"},
-	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto, bpf, kmod or perf\n"},
+	{"[sampler]\nmode = fast\n", "F:2: sampler.mode: bad value \"fast\", expected auto, bpf, kmod, perf or none\n"},
 	{"[sampler]\nring_size = 100000\n", "F:2: sampler.ring_size: bad value \"100000\", expected a size from 64K to "
 					    "1G, a power of two, such as 64K or 4M\n"},
 	{"[sampler]\nring_size = 4MB\n", "F:2: sampler.ring_size: bad value \"4MB\", expected a size from 64K to 1G, a "
@@ -231,8 +231,25 @@ static const struct {
 	{"\x7f" "ELF\x02\x01\x01\n", "F:1: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = caf\xe9\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[resource]\na = \xff\xfe\n", "F:2: bytes that are no text, expected UTF-8 without control characters\n"},
+	{"[hub]\nlisten = hub.example:4380\n", "F:2: hub.listen: bad value \"hub.example:4380\", expected an address with a "
+						"port, such as 127.0.0.1:4380, or unix:/ABSOLUTE/PATH\n"},
+	{"[hub]\nlisten = 127.0.0.1\n", "F:2: hub.listen: bad value \"127.0.0.1\", expected an address with a port, such as "
+					 "127.0.0.1:4380, or unix:/ABSOLUTE/PATH\n"},
+	{"[hub]\nlisten = unix:hub.sock\n", "F:2: hub.listen: bad value \"unix:hub.sock\", expected an address with a port, "
+					     "such as 127.0.0.1:4380, or unix:/ABSOLUTE/PATH\n"},
+	{"[hub]\nlisten = 10.0.0.1:4380\n",
+	 "F:2: hub.listen: not on this host alone, expected tls_cert_file and tls_key_file with it\n"},
+	{"[hub]\nlisten = [::]:4380\ntls_cert_file = /a\ntls_key_file = /b\ntoken = no\n",
+	 "F:2: hub.listen: not on this host alone, expected token = yes with it\n"},
+	{"[hub]\nlisten = 127.0.0.1:1\ntls_key_file = /b\n",
+	 "F:2: hub.tls_cert_file: missing, expected both or neither of tls_cert_file and tls_key_file\n"},
+	{"[hub]\nlisten = unix:/run/a\ntls_cert_file = /a\ntls_key_file = /b\n",
+	 "F:2: hub.tls_cert_file: listen is a UNIX socket, expected no TLS with it\n"},
+	{"[hub]\nlisten = 127.0.0.1:1\nnames = a:1\n",
+	 "F:3: hub.names: bad value \"a:1\", expected names of hosts without ports, separated by spaces\n"},
+	{"[sampler]\nmode = none\n", "F:2: sampler.mode: none without a hub does nothing, expected listen in [hub]\n"},
 	/* Several at once: each is said. */
-	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf, kmod or perf\n"
+	{"[sampler]\nmode = x\nfoo = 1\n", "F:2: sampler.mode: bad value \"x\", expected auto, bpf, kmod, perf or none\n"
 					   "F:3: sampler.foo: unknown key, expected one of mode, "
 					   "frequency_hz, ring_size, sideband_size, stack_bytes, stack_max_bytes, "
 					   "stack_rate, kernel_threads, hardware_events, events, cpus\n"},
@@ -312,6 +329,7 @@ START_TEST(empty_file_is_the_defaults)
 	ck_assert_str_eq(c->exporters[0].endpoint, "http://127.0.0.1:4318");
 	ck_assert_ptr_null(c->debuginfod.urls);
 	ck_assert_ptr_null(c->hub_listen);
+	ck_assert(!c->hub_selection && !c->hub_names && !c->hub_tls_cert);
 	ck_assert(c->hub_token && !c->hub_receive);
 	ck_assert_str_eq(c->runtime_dir, "/run/otprof");
 	config_free(c);

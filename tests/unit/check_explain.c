@@ -19,9 +19,11 @@
 
 Suite *explain_suite(void);
 
+static char why[SELECTION_WHY];
+
 static int ask(const char *text, struct query *q)
 {
-	return query_parse(text, strlen(text), q);
+	return query_parse(text, strlen(text), q, why);
 }
 
 START_TEST(question_is_one_line_with_a_pid)
@@ -35,6 +37,22 @@ START_TEST(question_is_one_line_with_a_pid)
 }
 END_TEST
 
+START_TEST(order_is_one_line_that_begins_with_select)
+{
+	struct query q = {0};
+
+	ck_assert_int_eq(ask("select exe:a hz=49\n", &q), 0);
+	ck_assert(q.verb == QUERY_SELECT && q.selection.hz == 49);
+	ck_assert_str_eq(q.selection.targets, "exe:a");
+	ck_assert_int_eq(ask("select\n", &q), 0);
+	ck_assert_int_eq(q.verb, QUERY_DESELECT);
+	ck_assert_int_eq(ask("selects\n", &q), -EINVAL);
+	ck_assert_int_eq(ask("select \n", &q), -EDOM);
+	ck_assert_int_eq(ask("select hz=0\n", &q), -EDOM);
+	ck_assert_ptr_nonnull(strstr(why, "from 1 to 1000"));
+}
+END_TEST
+
 START_TEST(question_that_is_not_over_is_waited_for)
 {
 	struct query q;
@@ -43,8 +61,8 @@ START_TEST(question_that_is_not_over_is_waited_for)
 	ck_assert_int_eq(ask("", &q), -EAGAIN);
 	ck_assert_int_eq(ask("explain 12", &q), -EAGAIN);
 	memset(line, '1', sizeof(line));
-	ck_assert_int_eq(query_parse(line, sizeof(line) - 1, &q), -EAGAIN);
-	ck_assert_int_eq(query_parse(line, sizeof(line), &q), -EMSGSIZE);
+	ck_assert_int_eq(query_parse(line, sizeof(line) - 1, &q, why), -EAGAIN);
+	ck_assert_int_eq(query_parse(line, sizeof(line), &q, why), -EMSGSIZE);
 }
 END_TEST
 
@@ -59,7 +77,7 @@ START_TEST(what_is_no_question_is_refused)
 	ck_assert_int_eq(ask("explain 0\n", &q), -ERANGE);
 	ck_assert_int_eq(ask("explain 4194305\n", &q), -ERANGE);
 	ck_assert_int_eq(ask("explain 99999999999999999999\n", &q), -ERANGE);
-	ck_assert_int_eq(query_parse("explain 1\0\n", 11, &q), -EINVAL);
+	ck_assert_int_eq(query_parse("explain 1\0\n", 11, &q, why), -EINVAL);
 }
 END_TEST
 
@@ -295,6 +313,7 @@ Suite *explain_suite(void)
 	TCase *question = tcase_create("question"), *daemon = tcase_create("daemon"), *tool = tcase_create("tool");
 
 	tcase_add_test(question, question_is_one_line_with_a_pid);
+	tcase_add_test(question, order_is_one_line_that_begins_with_select);
 	tcase_add_test(question, question_that_is_not_over_is_waited_for);
 	tcase_add_test(question, what_is_no_question_is_refused);
 	tcase_add_checked_fixture(daemon, setup, teardown);

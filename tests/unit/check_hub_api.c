@@ -358,6 +358,105 @@ START_TEST(receiver_refuses_json_of_wrong_types)
 }
 END_TEST
 
+static struct selection_shown shown;
+static uint32_t may_select;
+static struct selection asked_for;
+static int nr_asked;
+
+static int select_now(void *ctx, const struct selection *s, char why[SELECTION_WHY])
+{
+	ck_assert_ptr_eq(ctx, &shown);
+	nr_asked++;
+	asked_for = s ? *s : (struct selection){0};
+	if (!s || !strstr(s->targets, "bad:"))
+		return 0;
+	snprintf(why, SELECTION_WHY, "no such kind");
+	return -EINVAL;
+}
+
+static void setup_selection(void)
+{
+	setup();
+	shown = (struct selection_shown){0};
+	may_select = 1;
+	nr_asked = 0;
+	api.sampler = true;
+	api.shown = &shown;
+	api.refused = "";
+	api.may_select = &may_select;
+	api.select = select_now;
+	api.select_ctx = &shown;
+}
+
+static const char *const bad_selections[] = {
+	"{}", "{\"seconds\":5}", "{\"targets\":\"exe:a\"}", "{\"targets\":[1]}", "{\"targets\":[\"a\"]}",
+	"{\"targets\":[\"exe:a b\"]}", "{\"targets\":[\"exe:a\\nb\"]}",
+	"{\"targets\":[\"exe:a\"],\"seconds\":0}", "{\"targets\":[\"exe:a\"],\"seconds\":86401}",
+	"{\"frequency_hz\":1001}", "{\"frequency_hz\":-1}", "{\"frequency_hz\":1.5}", "{\"stack_bytes\":1}",
+	"{\"targets\":[\"bad:a\"]}", "{\"targets\":[\"exe:a\"],\"other\":1}",
+};
+
+START_TEST(selection_that_is_malformed_is_not_asked_for)
+{
+	expect("PUT", "/selection", bad_selections[_i], 422);
+	ck_assert_int_eq(nr_asked, strstr(bad_selections[_i], "bad:") != NULL);
+}
+END_TEST
+
+START_TEST(selection_is_asked_for_and_shown)
+{
+	json_t *a;
+
+	expect("PUT", "/selection", "{\"targets\":[\"exe:a\",\"unit:b\"],\"frequency_hz\":49,\"seconds\":60}", 202);
+	ck_assert_int_eq(nr_asked, 1);
+	ck_assert_str_eq(asked_for.targets, "exe:a unit:b");
+	ck_assert(asked_for.hz == 49 && asked_for.seconds == 60 && !asked_for.stack_bytes);
+	shown = (struct selection_shown){.what = asked_for, .since_ns = 5000000, .until_ns = 9000000, .by = "the hub"};
+	a = call("GET", "/selection", "", 200);
+	ck_assert(json_is_true(json_object_get(a, "on")) && json_array_size(json_object_get(a, "targets")) == 2);
+	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(a, "targets"), 1)), "unit:b");
+	ck_assert(json_is_null(json_object_get(a, "stack_bytes")));
+	ck_assert_int_eq(json_integer_value(json_object_get(a, "until_ms")), 9);
+	json_decref(a);
+	expect("DELETE", "/selection", "", 202);
+	ck_assert_int_eq(nr_asked, 2);
+	ck_assert_uint_eq(asked_for.nr_targets, 0);
+}
+END_TEST
+
+START_TEST(selection_is_refused_where_the_monitor_would_not_obey)
+{
+	may_select = 0;
+	expect("PUT", "/selection", "{\"targets\":[\"exe:a\"]}", 403);
+	expect("DELETE", "/selection", "", 403);
+	may_select = 1;
+	api.sampler = false;
+	expect("PUT", "/selection", "{\"targets\":[\"exe:a\"]}", 403);
+	expect("GET", "/selection", "", 200);
+	ck_assert_int_eq(nr_asked, 0);
+}
+END_TEST
+
+/* What others send may have any name: a selection would mean other processes. */
+START_TEST(workload_has_a_target_only_where_this_host_samples_it)
+{
+	json_t *a = call("GET", "/workloads/{", "", 200);
+
+	ck_assert(json_is_null(json_object_get(a, "target")));
+	json_decref(a);
+	store->list[0]->near = true;
+	store->list[0]->kind = WORKLOAD_UNIT;
+	snprintf(store->list[0]->name, sizeof(store->list[0]->name), "nginx.service");
+	a = call("GET", "/workloads/{", "", 200);
+	ck_assert_str_eq(json_string_value(json_object_get(a, "target")), "unit:nginx.service");
+	json_decref(a);
+	snprintf(store->list[0]->name, sizeof(store->list[0]->name), "*.service");
+	a = call("GET", "/workloads/{", "", 200);
+	ck_assert(json_is_null(json_object_get(a, "target")));
+	json_decref(a);
+}
+END_TEST
+
 Suite *hub_api_suite(void)
 {
 	Suite *s = suite_create("hub_api");
@@ -375,6 +474,13 @@ Suite *hub_api_suite(void)
 	tcase_add_test(t, receiver_takes_json);
 	tcase_add_test(t, receiver_rejects_an_index_out_of_range_by_name);
 	tcase_add_loop_test(t, receiver_refuses_json_of_wrong_types, 0, ARRAY_SIZE(bad_json));
+	suite_add_tcase(s, t);
+	t = tcase_create("selection");
+	tcase_add_checked_fixture(t, setup_selection, teardown);
+	tcase_add_loop_test(t, selection_that_is_malformed_is_not_asked_for, 0, ARRAY_SIZE(bad_selections));
+	tcase_add_test(t, selection_is_asked_for_and_shown);
+	tcase_add_test(t, selection_is_refused_where_the_monitor_would_not_obey);
+	tcase_add_test(t, workload_has_a_target_only_where_this_host_samples_it);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -25,6 +25,26 @@ static const struct {
 	{"::1", GUARD_HOST},		{":4380", GUARD_HOST},		{"127.0.0.2", GUARD_HOST},
 };
 
+static const struct {
+	const char *host;
+	enum guard_verdict verdict;
+} numbers[] = {
+	{"192.0.2.7:4380", GUARD_PASS}, {"[2001:db8::1]:4380", GUARD_PASS}, {"192.0.2.7", GUARD_PASS},
+	{"192.0.2.7.evil.example", GUARD_HOST}, {"evil.example", GUARD_HOST}, {"[evil]:4380", GUARD_HOST},
+	{"192.0.2", GUARD_HOST}, {"[192.0.2.7]:1", GUARD_HOST}, {"0xc0000207", GUARD_HOST},
+};
+
+START_TEST(off_loopback_an_address_is_a_name_of_the_hub)
+{
+	struct guard any = without;
+	struct guard_request r = {.method = "GET", .host = numbers[_i].host};
+
+	ck_assert_int_eq(guard_check(&any, &r), GUARD_HOST);
+	any.addresses = true;
+	ck_assert_int_eq(guard_check(&any, &r), numbers[_i].verdict);
+}
+END_TEST
+
 START_TEST(guard_knows_its_names_only)
 {
 	struct guard_request r = {.method = "GET", .host = hosts[_i].host};
@@ -92,6 +112,7 @@ Suite *hub_guard_suite(void)
 	TCase *t = tcase_create("guard");
 
 	tcase_add_loop_test(t, guard_knows_its_names_only, 0, ARRAY_SIZE(hosts));
+	tcase_add_loop_test(t, off_loopback_an_address_is_a_name_of_the_hub, 0, ARRAY_SIZE(numbers));
 	tcase_add_loop_test(t, guard_refuses_other_sites, 0, ARRAY_SIZE(sites));
 	tcase_add_loop_test(t, guard_wants_the_whole_token, 0, ARRAY_SIZE(tokens));
 	suite_add_tcase(s, t);

@@ -233,6 +233,24 @@ START_TEST(prometheus_has_help_and_type_before_each_family)
 }
 END_TEST
 
+START_TEST(selection_is_shown_as_long_as_it_is_in_force)
+{
+	struct selection_shown shown = {.what = {.targets = "exe:\"a", .nr_targets = 1, .hz = 49}, .until_ns = 9000000};
+
+	status.selection = &shown;
+	status_json(&status, &text);
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"selection\":{\"on\":false}"));
+	shown.since_ns = 5000000;
+	buf_reset(&text);
+	status_json(&status, &text);
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"targets\":\"exe:\\\"a\",\"frequency_hz\":49"));
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\"until_ms\":9"));
+	buf_reset(&text);
+	status_prometheus(&status, &text);
+	ck_assert_ptr_nonnull(strstr(buf_cstr(&text), "\notprof_selection_active 1\n"));
+}
+END_TEST
+
 START_TEST(seconds_have_nine_decimals)
 {
 	status.cost.monitor_cpu_ns = 1500000001;
@@ -347,6 +365,7 @@ Suite *status_suite(void)
 	tcase_add_test(t, missed_never_falls);
 	tcase_add_test(t, prometheus_has_help_and_type_before_each_family);
 	tcase_add_test(t, workloads_stand_in_order_with_their_sources_and_are_escaped);
+	tcase_add_test(t, selection_is_shown_as_long_as_it_is_in_force);
 	tcase_add_test(t, seconds_have_nine_decimals);
 	tcase_add_test(t, guard_and_tick_have_their_figures);
 	tcase_add_test(t, decoders_have_their_figures);

@@ -207,6 +207,80 @@ START_TEST(walk_after_an_answer_keeps_the_pause)
 }
 END_TEST
 
+/* A cgroup below root. */
+static void make_named(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+}
+
+static uint8_t rule_of_named(const char *name)
+{
+	const uint64_t *have;
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	ck_assert_int_eq(stat(path, &st), 0);
+	have = map_find(&rules, st.st_ino);
+	return have ? (uint8_t)*have : OTP_SELECT_UNSET;
+}
+
+static void select_units(const char *included, const char *live)
+{
+	config.nr_targets = 2;
+	config.targets[0] = (struct config_target){.kind = TARGET_UNIT, .text = (char *)(uintptr_t)included};
+	config.targets[1] = (struct config_target){.kind = TARGET_UNIT, .live = true, .text = (char *)(uintptr_t)live};
+}
+
+START_TEST(cgroup_is_selected_where_both_lists_match)
+{
+	make_named("a.service");
+	make_named("b.service");
+	make_named("c.service");
+	make_named("b.service/inner");
+	select_units("[abc].service", "b.service"); /* no pattern: nothing is included */
+	walk();
+	ck_assert_uint_eq(rules.count, 0);
+	select_units("?.service", "b.service");
+	walk();
+	ck_assert_uint_eq(rule_of_named("b.service"), OTP_SELECT_YES);
+	ck_assert_uint_eq(rules.count, 1);
+}
+END_TEST
+
+START_TEST(lists_may_match_a_cgroup_and_one_above_it)
+{
+	make_named("outer.service");
+	make_named("other.service");
+	make_named("outer.service/inner.service");
+	make_named("other.service/inner.service");
+	select_units("outer.service", "inner.service");
+	walk();
+	ck_assert_uint_eq(rule_of_named("outer.service"), OTP_SELECT_UNSET);
+	ck_assert_uint_eq(rule_of_named("outer.service/inner.service"), OTP_SELECT_YES);
+	ck_assert_uint_eq(rule_of_named("other.service/inner.service"), OTP_SELECT_UNSET);
+	select_units("inner.service", "outer.service");
+	walk();
+	ck_assert_uint_eq(rule_of_named("outer.service/inner.service"), OTP_SELECT_YES);
+	ck_assert_uint_eq(rules.count, 1);
+}
+END_TEST
+
+START_TEST(selection_alone_includes_and_exclusions_stay)
+{
+	make_named("a.service");
+	make_named("b.service");
+	select_units("a.service", "?.service");
+	config.targets[0].exclude = true;
+	walk();
+	ck_assert_uint_eq(rule_of_named("a.service"), OTP_SELECT_NO);
+	ck_assert_uint_eq(rule_of_named("b.service"), OTP_SELECT_YES);
+}
+END_TEST
+
 Suite *targets_suite(void)
 {
 	Suite *s = suite_create("targets");
@@ -219,6 +293,9 @@ Suite *targets_suite(void)
 	tcase_add_test(t, include_line_waits_for_the_name_without_a_rule);
 	tcase_add_test(t, flood_of_ids_takes_no_rule_from_a_container_that_is_excluded);
 	tcase_add_test(t, walk_after_an_answer_keeps_the_pause);
+	tcase_add_test(t, cgroup_is_selected_where_both_lists_match);
+	tcase_add_test(t, lists_may_match_a_cgroup_and_one_above_it);
+	tcase_add_test(t, selection_alone_includes_and_exclusions_stay);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -30,6 +30,8 @@ int cmd_workloads(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_enable(int argc, char **argv);
 int cmd_disable(int argc, char **argv);
+int cmd_clear(int argc, char **argv);
+int cmd_select(int argc, char **argv);
 int cmd_ui(int argc, char **argv);
 
 /* A line on stderr, after the program's name. */

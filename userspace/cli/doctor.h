@@ -63,7 +63,7 @@ bool doctor_has(const struct doctor *d, const char *dir, const char *prefix);
 
 /*
  * The checks, by subject: kernel (doctor_kernel.c), system (doctor_system.c), destinations (doctor_exporters.c),
- * interpreted code (doctor_runtimes.c).
+ * interpreted code (doctor_runtimes.c), hub and selection (doctor_hub.c).
  */
 void doctor_kernel(struct doctor *d, struct finding *f);
 void doctor_freeze(struct doctor *d, struct finding *f);
@@ -87,6 +87,8 @@ void doctor_systemd(struct doctor *d, struct finding *f);
 void doctor_sampler(struct doctor *d, struct finding *f);
 
 void doctor_exporters(struct doctor *d, struct finding *f);
+void doctor_hub(struct doctor *d, struct finding *f);
+void doctor_selection(struct doctor *d, struct finding *f);
 void doctor_runtimes(struct doctor *d, struct finding *f);
 
 #endif

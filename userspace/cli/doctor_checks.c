@@ -33,6 +33,8 @@ const struct doctor_check doctor_checks[] = {
 	{"debuginfod", doctor_debuginfod},
 	{"systemd", doctor_systemd},
 	{"exporters", doctor_exporters},
+	{"hub", doctor_hub},
+	{"selection", doctor_selection},
 	{"interpreters", doctor_runtimes},
 	{"sampler", doctor_sampler},
 };

@@ -186,6 +186,8 @@ void doctor_exporters(struct doctor *d, struct finding *f)
 	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
 	if (client_status(dir, &status) < 0)
 		doctor_try_exporters(d, f);
+	else if (!strcmp(client_text(status, "sampler.mode"), "none"))
+		doctor_set(f, DOCTOR_OK, "none: this otprofd takes no samples (mode = none)");
 	else
 		doctor_count_exporters(json_object_get(json_object_get(status, "ledger"), "destinations"), f);
 }

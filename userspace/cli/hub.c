@@ -14,6 +14,8 @@
 #define ANSWER_MAX   (256u << 20)
 #define WAIT_SECONDS 20L
 #define FILE_NAME    "hub.token"
+#define CERT_NAME    "hub.crt"
+#define HTTPS	     "https://"
 
 static int hub_missing(const char *runtime_dir, int err)
 {
@@ -39,9 +41,15 @@ int hub_find(const char *runtime_dir, struct hub *ret)
 		return hub_missing(runtime_dir, -errno);
 	text[n] = '\0';
 	*ret = (struct hub){0};
-	if (sscanf(text, "%127s %159s", ret->address, ret->token) < 1)
+	if (sscanf(text, "%159s %159s", ret->address, ret->token) < 1)
 		return hub_missing(runtime_dir, -EBADMSG);
+	snprintf(ret->cert, sizeof(ret->cert), "%s/" CERT_NAME, runtime_dir);
 	return 0;
+}
+
+const char *hub_scheme(const struct hub *h)
+{
+	return strncmp(h->address, HTTPS, strlen(HTTPS)) ? "http://" : "";
 }
 
 static size_t hub_take(char *data, size_t size, size_t n, void *ctx)
@@ -62,20 +70,39 @@ static void hub_slist_done(struct curl_slist **list)
 	curl_slist_free_all(*list);
 }
 
+/*
+ * The hub's own certificate stands in a file that otprofd has written: that one is expected, whatever names it has,
+ * since this host asks itself.
+ */
+static void hub_set_address(CURL *curl, const struct hub *h, const char *path)
+{
+	bool is_unix = !strncmp(h->address, HUB_UNIX, strlen(HUB_UNIX));
+	char url[1024];
+
+	snprintf(url, sizeof(url), "%s%s/api/v1%s", hub_scheme(h), is_unix ? "localhost" : h->address, path);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	if (is_unix)
+		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, h->address + strlen(HUB_UNIX));
+	if (*hub_scheme(h))
+		return;
+	curl_easy_setopt(curl, CURLOPT_CAINFO, h->cert);
+	curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+	curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+}
+
 /* Proxies are for other hosts: the hub is on this one. */
 static int hub_transfer(const struct hub *h, const char *method, const char *path, struct buf *out, long *ret_status)
 {
 	_cleanup_(hub_curl_done) CURL *curl = curl_easy_init();
 	_cleanup_(hub_slist_done) struct curl_slist *headers = NULL;
-	char url[1024], authorization[192];
+	char authorization[192];
 	CURLcode r;
 
 	if (!curl)
 		return -ENOMEM;
-	snprintf(url, sizeof(url), "http://%s/api/v1%s", h->address, path);
 	snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s", h->token);
 	headers = curl_slist_append(NULL, *h->token ? authorization : "Accept: application/json");
-	curl_easy_setopt(curl, CURLOPT_URL, url);
+	hub_set_address(curl, h, path);
 	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");

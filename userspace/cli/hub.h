@@ -17,8 +17,13 @@
 #define HUB_ID 17 /* 16 digits and a NUL */
 
 struct hub {
-	char address[128], token[160]; /* "127.0.0.1:4380"; token "": none is needed */
+	char address[160], token[160]; /* "127.0.0.1:4380", "https://..." or "unix:/path"; token "": none is needed */
+	char cert[1100];	       /* of https: a file with the certificate to expect */
 };
+
+#define HUB_UNIX "unix:"
+/* What stands before the address in a URL; static. */
+const char *hub_scheme(const struct hub *h);
 
 /* Where it is; else the exit status, after a message. 0: found. */
 int hub_find(const char *runtime_dir, struct hub *ret);

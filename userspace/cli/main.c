@@ -21,6 +21,8 @@ static const struct verb {
 	{"top", "otprof top", cmd_top},
 	{"enable", "otprof enable", cmd_enable},
 	{"disable", "otprof disable", cmd_disable},
+	{"clear", "otprof clear", cmd_clear},
+	{"select", "otprof select", cmd_select},
 	{"ui", "otprof ui", cmd_ui},
 };
 
@@ -41,6 +43,8 @@ static const char help[] =
 	"  top          the functions of a workload, live on the terminal\n"
 	"  enable       let the hub keep the samples of a workload\n"
 	"  disable      let it forget them\n"
+	"  clear        let it forget the samples of a workload\n"
+	"  select       sample only some workloads for a while, or at another rate\n"
 	"  ui           the address of the hub's page\n"
 	"\n"
 	"      --help     display this help and exit\n"

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/screen.h"
+#include "cli/select.h"
 
 static const char help[] =
 	"Usage: otprof status [OPTION]...\n"
@@ -103,6 +104,31 @@ static void print_rate(struct buf *b, const json_t *s)
 			   wanted);
 }
 
+static bool status_has_no_sampler(const json_t *s)
+{
+	return !strcmp(client_text(s, "sampler.mode"), "none");
+}
+
+static void print_selection(struct buf *b, const json_t *s)
+{
+	_cleanup_(buf_done) struct buf text = {0};
+
+	if (!client_is_true(s, "selection.on"))
+		return;
+	select_sentence(client_at(s, "selection"), &text);
+	status_row(b, "selection", "%s", buf_cstr(&text));
+}
+
+static void print_hub(struct buf *b, const json_t *s)
+{
+	const char *error = client_text(s, "hub.error");
+
+	if (!client_is_true(s, "hub.on"))
+		return;
+	status_row(b, "hub", "%s%s%s", client_text(s, "hub.listen"), *error ? ": " : "",
+		   *error ? error : client_is_true(s, "hub.ready") ? "" : " (starting)");
+}
+
 static void print_sampler(struct buf *b, const json_t *s)
 {
 	const char *why = client_text(s, "sampler.why");
@@ -110,6 +136,10 @@ static void print_sampler(struct buf *b, const json_t *s)
 
 	buf_add_str(b, "\nSampler\n");
 	status_row(b, "mode", "%s%s%s%s", client_text(s, "sampler.mode"), *why ? " (" : "", why, *why ? ")" : "");
+	print_hub(b, s);
+	if (status_has_no_sampler(s))
+		return;
+	print_selection(b, s);
 	print_rate(b, s);
 	status_row(b, "ring", "%s, %s unread, %s at most", format_bytes(ring, sizeof(ring), client_number(s, "sampler.ring_bytes")),
 		   format_bytes(used, sizeof(used), client_number(s, "sampler.ring_used")),
@@ -462,6 +492,11 @@ static void print_rest(struct buf *b, const json_t *s)
 static void status_format_page(struct buf *b, const json_t *s)
 {
 	print_head(b, s);
+	if (status_has_no_sampler(s)) {
+		print_sampler(b, s);
+		print_cost(b, s);
+		return;
+	}
 	print_rest(b, s);
 	print_sampler(b, s);
 	print_ledger(b, s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * otprof workloads, enable, disable and ui: what the hub sees, and whose samples it
- * keeps.
+ * otprof workloads, enable, disable, clear and ui: what the hub sees, and whose
+ * samples it keeps.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -39,6 +39,13 @@ static const char enable_help[] =
 static const char disable_help[] =
 	"Usage: otprof disable [OPTION]... WORKLOAD...\n"
 	"Let the hub forget the samples of each WORKLOAD, and keep no more of them.\n"
+	"\n"
+	"      --runtime-dir=DIR  directory of otprofd's files (default: " CLI_RUNTIME_DIR ")\n"
+	"      --help             display this help and exit\n";
+
+static const char clear_help[] =
+	"Usage: otprof clear [OPTION]... WORKLOAD...\n"
+	"Let the hub forget the samples of each WORKLOAD, and keep those that come.\n"
 	"\n"
 	"      --runtime-dir=DIR  directory of otprofd's files (default: " CLI_RUNTIME_DIR ")\n"
 	"      --help             display this help and exit\n";
@@ -181,7 +188,7 @@ int cmd_workloads(int argc, char **argv)
 
 /* --- enable and disable --- */
 
-static int workloads_change(const struct hub *h, const char *method, const char *word)
+static int workloads_change(const struct hub *h, const char *method, const char *what, const char *word)
 {
 	_cleanup_(json_decrefp) json_t *workload = NULL, *answer = NULL;
 	char id[HUB_ID], path[64];
@@ -189,14 +196,14 @@ static int workloads_change(const struct hub *h, const char *method, const char 
 
 	if (r)
 		return r;
-	snprintf(path, sizeof(path), "/workloads/%s/slot", id);
+	snprintf(path, sizeof(path), "/workloads/%s/%s", id, what);
 	r = hub_ask(h, method, path, &answer);
 	if (!r && json_is_object(client_at(answer, "evicted")))
 		cli_note("the samples of %s gave way to those of %s", client_text(answer, "evicted.name"), word);
 	return r;
 }
 
-static int workloads_change_all(int argc, char **argv, const char *help, const char *method)
+static int workloads_change_all(int argc, char **argv, const char *help, const char *method, const char *what)
 {
 	struct options o;
 	struct hub h;
@@ -210,18 +217,23 @@ static int workloads_change_all(int argc, char **argv, const char *help, const c
 	}
 	r = hub_find(o.runtime_dir, &h);
 	for (int i = optind; !r && i < argc; i++)
-		r = workloads_change(&h, method, argv[i]);
+		r = workloads_change(&h, method, what, argv[i]);
 	return r;
 }
 
 int cmd_enable(int argc, char **argv)
 {
-	return workloads_change_all(argc, argv, enable_help, "PUT");
+	return workloads_change_all(argc, argv, enable_help, "PUT", "slot");
 }
 
 int cmd_disable(int argc, char **argv)
 {
-	return workloads_change_all(argc, argv, disable_help, "DELETE");
+	return workloads_change_all(argc, argv, disable_help, "DELETE", "slot");
+}
+
+int cmd_clear(int argc, char **argv)
+{
+	return workloads_change_all(argc, argv, clear_help, "DELETE", "samples");
 }
 
 /* --- the page --- */
@@ -254,8 +266,13 @@ int cmd_ui(int argc, char **argv)
 	r = hub_find(o.runtime_dir, &h);
 	if (r)
 		return r;
+	if (!strncmp(h.address, HUB_UNIX, strlen(HUB_UNIX))) {
+		cli_note("the hub listens on a UNIX socket, which no browser opens: try 'ssh -L 4380:%s THIS-HOST' "
+			 "there, and http://127.0.0.1:4380/", h.address + strlen(HUB_UNIX));
+		return CLI_FAILED;
+	}
 	/* Behind a # it is not sent to anybody, and in no log of a server. */
-	snprintf(url, sizeof(url), "http://%s/%s%s", h.address, *h.token ? "#token=" : "", h.token);
+	snprintf(url, sizeof(url), "%s%s/%s%s", hub_scheme(&h), h.address, *h.token ? "#token=" : "", h.token);
 	if (printf("%s\n", url) < 0 || fflush(stdout))
 		return CLI_FAILED;
 	if (!o.print)

@@ -22,6 +22,7 @@
 #include "daemon/ticket.h"
 #include "kmod/uapi/otprof.h"
 #include "kmod/uapi/otprof_walk.h"
+#include "process/selection.h"
 
 #define IPC_DATA_MAX	  65536u
 #define IPC_FDS_MAX	  4
@@ -81,6 +82,9 @@
 	X(51, TOKEN, "monitor to hub: what a request needs, as text; empty: nothing")              \
 	X(52, HUB, "monitor to engine: fd: where to send PROFILES")                                \
 	X(53, PROFILES, "engine to hub: u64 length; fd: sealed memfd with a request, which net has too") \
+	X(54, LISTEN, "monitor to hub: struct ipc_listen; fds: its listener; where it has TLS, memfds of certificate and key") \
+	X(55, SELECT, "hub to monitor: the words of a selection (process/selection.h); empty: its end") \
+	X(56, SELECTED, "monitor to hub: struct ipc_selected: what is in force, or why a request was refused") \
 	X(50, BEAT, "worker to monitor: alive; u64 counter")
 
 enum ipc_type {
@@ -150,6 +154,9 @@ enum ipc_reload_metrics { IPC_METRICS_STAY, IPC_METRICS_END, IPC_METRICS_NEW /* 
 struct ipc_reload { uint32_t metrics, reserved; };
 struct ipc_life { uint32_t pid, parent; /* 0: an exec or an exit, no fork */ };
 struct ipc_request { uint64_t id, len; struct ledger_counts samples; };
+struct ipc_listen { uint32_t tls, reserved; };
+/* why: "" unless the last SELECT was refused; may: whether SELECT is obeyed. */
+struct ipc_selected { struct selection_shown shown; char why[SELECTION_WHY]; uint32_t may, reserved; };
 enum ipc_status_format { IPC_STATUS_PROMETHEUS = 1 }; /* of STATUS_WANTED */
 
 /* Sends the whole message or nothing. -EAGAIN: the peer's buffer is full; -EPIPE: it is gone. fds are borrowed. */

@@ -34,6 +34,9 @@ static const struct route {
 	{"GET", "/slots", api_get_slots},
 	{"GET", "/limits", api_get_limits},
 	{"PATCH", "/limits", api_patch_limits},
+	{"GET", "/selection", api_get_selection},
+	{"PUT", "/selection", api_put_selection},
+	{"DELETE", "/selection", api_delete_selection},
 };
 
 /* --- replies --- */

@@ -12,10 +12,11 @@
 
 #include "base/buf.h"
 #include "hub/store.h"
+#include "process/selection.h"
 
 #define API_PREFIX     "/api/v1"
 #define API_PARAMS_MAX 64
-#define API_BODY_MAX   4096 /* of a request: limits are all that is sent */
+#define API_BODY_MAX   4096 /* of a request: limits or a selection are all that is sent */
 
 struct api {
 	struct store *store; /* borrowed */
@@ -23,6 +24,13 @@ struct api {
 	uint64_t started_ns; /* Unix */
 	uint64_t interval_ns;
 	bool token, sampler, receiver; /* as /status tells */
+	/* What is sampled for a while; all borrowed, and may change; NULL: nothing is known of it. */
+	const struct selection_shown *shown;
+	const char *refused;	    /* why the last request was; "": it was not */
+	const uint32_t *may_select; /* whether select may be called */
+	/* Asks for a selection, NULL: for its end. -EINVAL with why: it is malformed. NULL: none is possible. */
+	int (*select)(void *ctx, const struct selection *s, char why[SELECTION_WHY]);
+	void *select_ctx;
 };
 
 struct api_call {

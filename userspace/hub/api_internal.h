@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the API share: api.c finds the handler of a request,
- * api_lists.c answers with workloads, slots and limits, api_trees.c with trees.
+ * api_lists.c answers with workloads, slots and limits, api_trees.c with trees,
+ * api_selection.c with what is sampled.
  * Not for others.
  */
 #ifndef OTP_HUB_API_INTERNAL_H
@@ -39,11 +40,17 @@ struct jsonw api_begin(struct api_work *w, unsigned int status);
 void api_end(struct api_work *w);
 void api_fail_errno(struct api_work *w, int err);
 
+/* The body as an object, the caller's reference; NULL: it was refused. */
+struct json_t *api_json_body(struct api_work *w);
+/* How a selection names the workload; null: it cannot. */
+void api_target_json(struct jsonw *j, const char *name, const struct workload *of);
+
 void api_gone_json(struct jsonw *j, const char *name, const struct gone *g);
 void api_id_json(struct jsonw *j, const char *name, uint64_t id);
 
 api_handler api_get_status, api_get_workloads, api_get_workload, api_get_slot, api_put_slot, api_delete_slot,
-	api_delete_samples, api_get_slots, api_get_limits, api_patch_limits;
+	api_delete_samples, api_get_slots, api_get_limits, api_patch_limits, api_get_selection, api_put_selection,
+	api_delete_selection;
 api_handler api_get_tree, api_get_timeline, api_get_snapshot, api_get_diff;
 
 #endif

@@ -229,6 +229,7 @@ static void api_workload_json(struct jsonw *j, const struct api_work *w, const s
 	jsonw_text_or_null(j, "host", of->host);
 	jsonw_text(j, "service", of->service);
 	jsonw_text_or_null(j, "executable", of->executable);
+	api_target_json(j, "target", of);
 	api_types_json(j, w->api->store, of);
 	api_languages_json(j, of);
 	jsonw_number(j, "first_seen_ms", of->first_ns / MS);
@@ -441,21 +442,29 @@ static bool api_is_json(const char *type)
 	       (!type[16] || type[16] == ';' || type[16] == ' ');
 }
 
-void api_patch_limits(struct api_work *w)
+struct json_t *api_json_body(struct api_work *w)
 {
-	struct hub_limits l = w->api->store->limits;
 	json_t *from;
 
 	if (!api_is_json(w->call->content_type)) {
-		api_fail(w->reply, 415, "media_type", NULL, "limits are application/json");
-		return;
+		api_fail(w->reply, 415, "media_type", NULL, "the body is application/json");
+		return NULL;
 	}
 	from = json_loadb(w->call->body, w->call->body_len, JSON_REJECT_DUPLICATES, NULL);
-	if (!json_is_object(from)) {
-		json_decref(from);
-		api_fail(w->reply, 400, "bad_request", NULL, "the body is not a JSON object");
+	if (json_is_object(from))
+		return from;
+	json_decref(from);
+	api_fail(w->reply, 400, "bad_request", NULL, "the body is not a JSON object");
+	return NULL;
+}
+
+void api_patch_limits(struct api_work *w)
+{
+	struct hub_limits l = w->api->store->limits;
+	json_t *from = api_json_body(w);
+
+	if (!from)
 		return;
-	}
 	if (api_take_limits(w, &l, from)) {
 		store_set_limits(w->api->store, &l, w->call->now_ns);
 		api_get_limits(w);

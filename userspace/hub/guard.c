@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hub/guard.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,6 +31,21 @@ static bool guard_is_name(const char *host, size_t len, const char *name)
 	return strlen(name) == len && strncasecmp(host, name, len) == 0;
 }
 
+static bool guard_is_address(const char *host, size_t len)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	char text[INET6_ADDRSTRLEN];
+	bool v6 = len > 2 && host[0] == '[';
+
+	host += v6;
+	len -= 2 * (size_t)v6;
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, host, len);
+	text[len] = '\0';
+	return inet_pton(v6 ? AF_INET6 : AF_INET, text, address) == 1;
+}
+
 static bool guard_knows_host(const struct guard *g, const char *host)
 {
 	static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
@@ -40,7 +57,7 @@ static bool guard_knows_host(const struct guard *g, const char *host)
 	for (size_t i = 0; len && i < g->nr_hosts; i++)
 		if (guard_is_name(host, len, g->hosts[i]))
 			return true;
-	return false;
+	return len && g->addresses && guard_is_address(host, len);
 }
 
 static bool guard_origin_is(const char *origin, const char *host)

@@ -26,6 +26,7 @@
 struct guard {
 	const char *const *hosts; /* borrowed: names besides loopback's; without ports */
 	size_t nr_hosts;
+	bool addresses;	   /* numbers are names too: no name of others leads to a Host that is one */
 	const char *token; /* borrowed; NULL: none is needed */
 };
 

@@ -21,6 +21,7 @@
 #define REQUEST_NS	 (20 * NSEC_PER_SEC) /* for a request as a whole */
 #define ANSWER_NS	 (120 * NSEC_PER_SEC) /* for its answer: a large tree over a slow tunnel */
 #define GZIP_LEAST	 1024
+#define TLS_VERSIONS	 "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"
 #define EVENTS_PATH	 API_PREFIX "/events"
 
 struct connection {
@@ -484,6 +485,13 @@ static void server_on_change(void *ctx, struct workload *w, enum store_change ch
 
 int server_new(int fd, const struct server_config *config, struct server **ret)
 {
+	struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
+	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)config->cert},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)config->key},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_VERSIONS},
+		{MHD_OPTION_END, 0, NULL},
+	};
 	struct server *s = calloc(1, sizeof(*s));
 
 	if (!s) {
@@ -493,7 +501,8 @@ int server_new(int fd, const struct server_config *config, struct server **ret)
 	s->config = *config;
 	s->store = config->api.store;
 	s->streams.store = s->store;
-	s->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, server_on_request, s,
+	s->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (config->cert ? MHD_USE_TLS : 0), 0, NULL,
+				     NULL, server_on_request, s, MHD_OPTION_ARRAY, config->cert ? tls : plain,
 				     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 				     (unsigned int)(SERVER_CONNECTIONS_MAX + CONNECTIONS_OVER),
 				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES,
@@ -518,7 +527,8 @@ struct server *server_free(struct server *s)
 	streams_end(&s->streams);
 	MHD_run(s->daemon);
 	MHD_stop_daemon(s->daemon);
-	s->store->changed = NULL;
+	if (s->store->ctx == s) /* not where another server has taken its place */
+		s->store->changed = NULL;
 	free(s);
 	return NULL;
 }

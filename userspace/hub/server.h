@@ -25,6 +25,7 @@ struct server_config {
 	struct guard guard; /* its texts are borrowed as long as the server lives */
 	struct api api;
 	bool receive;
+	const char *cert, *key; /* PEM, borrowed until server_new returns; NULL: plain HTTP */
 	struct otlp_limits limits; /* of a received request */
 };
 

@@ -63,6 +63,7 @@ struct workload {
 	uint64_t opened_ns, requested_ns; /* Unix */
 	uint64_t requested_boot_ns;
 	uint32_t streams; /* that keep the slot open */
+	bool near;	  /* the sampler next door has sampled it */
 	bool was_gone;	  /* the slot was closed before: */
 	struct gone gone;
 };
@@ -84,6 +85,7 @@ struct store {
 	uint32_t nr_slots;
 	struct gone gone[STORE_GONE]; /* a ring */
 	uint64_t nr_gone;
+	bool near; /* the request that is being taken is of the sampler next door */
 	uint64_t seq; /* grows with each request that was taken and each change */
 	uint32_t generations;
 	struct store_counts past; /* requests, and what closed slots took */
@@ -101,6 +103,9 @@ static inline void store_freep(struct store **slot)
 
 /* One ExportProfilesServiceRequest. On error (that of recording_read) nothing of it was taken. */
 int store_take(struct store *s, const void *data, size_t len, const struct otlp_limits *limits, uint64_t now_ns);
+
+/* The same, of a request of the sampler next door: a selection can name its workloads. */
+int store_take_near(struct store *s, const void *data, size_t len, const struct otlp_limits *limits, uint64_t now_ns);
 
 struct workload *store_find(const struct store *s, uint64_t id); /* NULL: unknown */
 

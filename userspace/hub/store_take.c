@@ -203,6 +203,7 @@ static uint32_t taker_serve(struct taker *t, uint32_t i)
 	struct workload *w = t->store->list[index];
 
 	w->last_ns = t->now_ns;
+	w->near |= t->store->near;
 	for (; i < t->count && t->samples[i].workload == index; i++) {
 		taker_count(t, w, t->samples[i].sample);
 		t->numbers[n++] = t->samples[i].sample;
@@ -268,4 +269,14 @@ int store_take(struct store *s, const void *data, size_t len, const struct otlp_
 	for (uint32_t i = 0; i < t.count;)
 		i = taker_serve(&t, i);
 	return 0;
+}
+
+int store_take_near(struct store *s, const void *data, size_t len, const struct otlp_limits *limits, uint64_t now_ns)
+{
+	int r;
+
+	s->near = true;
+	r = store_take(s, data, len, limits, now_ns);
+	s->near = false;
+	return r;
 }

@@ -18,6 +18,8 @@
 
 #define TARGET_PATH_MAX 4096
 
+enum target_kind { TARGET_CGROUP, TARGET_UNIT, TARGET_CONTAINER, TARGET_EXE, TARGET_USER, TARGET_PID };
+
 bool target_glob(const char *pattern, const char *text);
 /* The part of a path after its last slash; borrowed. */
 const char *target_last(const char *path);

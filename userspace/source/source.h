@@ -60,7 +60,7 @@ struct source_layout { /* what a reader needs; descriptors borrowed from the sou
 struct source;
 
 struct source_ops {
-	const char *name; /* "bpf", "kmod", "perf" */
+	const char *name; /* "bpf", "kmod", "perf", "none" */
 	/* 0 or why it cannot be used here (missing kernel feature, privilege). Changes nothing. */
 	int (*probe)(const struct source_config *cfg, char why[SOURCE_WHY]);
 	size_t size; /* of the implementation's struct, which begins with struct source */
@@ -128,6 +128,7 @@ int source_open(const struct source_ops *ops, const struct source_config *cfg, s
 struct source *source_close(struct source *s); /* NULL */
 
 extern const struct source_ops source_bpf, source_kmod, source_perf;
+extern const struct source_ops source_none; /* takes no samples; never tried, only configured */
 /* NULL-terminated, in the order that mode = auto tries. */
 extern const struct source_ops *const source_list[];
 

@@ -158,6 +158,9 @@ struct config *config_free(struct config *c)
 	free(c->cpus);
 	free(c->metrics_listen);
 	free(c->hub_listen);
+	free(c->hub_names);
+	free(c->hub_tls_cert);
+	free(c->hub_tls_key);
 	free(c->hub_user);
 	free(c->symbols_debug_dirs);
 	free(c->symbols_cache_dir);
@@ -241,6 +244,32 @@ static struct config_place config_place_of(const struct config_parser *p, enum c
 	return at.line ? at : (struct config_place){.name = whole};
 }
 
+/* Off loopback, others read what is sent, and others may ask. */
+static void config_check_hub(const struct config *c, const struct config_parser *p, struct config_errors *errors,
+			     const char *name)
+{
+	bool network = c->hub_listen && config_hub_address(c->hub_listen) == ADDRESS_NETWORK;
+	struct config_place at = config_place_of(p, SECTION_HUB, "listen", "tls_cert_file", name);
+
+	if (!c->hub_tls_cert != !c->hub_tls_key)
+		config_complain(errors, &at,
+				"hub.%s: missing, expected both or neither of tls_cert_file and tls_key_file",
+				c->hub_tls_cert ? "tls_key_file" : "tls_cert_file");
+	if (network && !c->hub_token)
+		config_complain(errors, &at, "hub.listen: not on this host alone, expected token = yes with it");
+	if (network && !c->hub_tls_cert && !c->hub_tls_key)
+		config_complain(errors, &at, "hub.listen: not on this host alone, expected tls_cert_file and "
+					     "tls_key_file with it");
+	if (c->hub_listen && c->hub_tls_cert && config_hub_address(c->hub_listen) == ADDRESS_UNIX)
+		config_complain(errors, &at,
+				"hub.tls_cert_file: listen is a UNIX socket, expected no TLS with it");
+	if (c->mode == SAMPLER_NONE && !c->hub_listen) {
+		at = config_place_of(p, SECTION_SAMPLER, "mode", "mode", name);
+		config_complain(errors, &at,
+				"sampler.mode: none without a hub does nothing, expected listen in [hub]");
+	}
+}
+
 static int config_check_whole(struct config *c, const struct config_parser *p, struct config_errors *errors,
 			      const char *name)
 {
@@ -254,6 +283,7 @@ static int config_check_whole(struct config *c, const struct config_parser *p, s
 		at = config_place_of(p, SECTION_DAEMON, "net_user", "engine_user", name);
 		config_complain(errors, &at, "daemon.net_user: the same as engine_user, expected two users");
 	}
+	config_check_hub(c, p, errors, name);
 	for (uint32_t i = 0; i < c->nr_exporters; i++) {
 		at = config_parser_exporter(p, &c->exporters[i]);
 		if (!at.line)

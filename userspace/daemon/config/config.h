@@ -21,17 +21,20 @@
 #include "export/export.h"
 #include "hub/limits.h"
 #include "kmod/uapi/otprof.h"
+#include "process/selection.h"
+#include "process/target.h"
 #include "source/event_list.h"
 
-#define CONFIG_TARGETS_MAX   64
+#define CONFIG_TARGETS_MAX   64 /* of [targets] */
+#define CONFIG_TARGETS_ALL   (CONFIG_TARGETS_MAX + SELECTION_TARGETS_MAX)
 #define CONFIG_RESOURCES_MAX 12 /* half of a workload's attributes: its own must fit too */
 
-enum sampler_mode { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_KMOD, SAMPLER_PERF };
-enum target_kind { TARGET_CGROUP, TARGET_UNIT, TARGET_CONTAINER, TARGET_EXE, TARGET_USER, TARGET_PID };
+enum sampler_mode { SAMPLER_AUTO, SAMPLER_BPF, SAMPLER_KMOD, SAMPLER_PERF, SAMPLER_NONE };
 
 struct config_target {
 	enum target_kind kind;
 	bool exclude;
+	bool live; /* of a selection for a while: a process has to match one of these as well */
 	uint32_t pid;
 	char *text; /* of all but pid: path, name or pattern */
 };
@@ -76,7 +79,7 @@ struct config {
 	uint32_t sample_attributes;  /* bit per enum sample_attribute */
 	uint64_t request_max_bytes;  /* 4 MiB */
 	/* [targets] */
-	struct config_target targets[CONFIG_TARGETS_MAX];
+	struct config_target targets[CONFIG_TARGETS_ALL];
 	uint32_t nr_targets;
 	/* [exporter NAME] */
 	struct export_config exporters[LEDGER_DESTINATIONS_MAX];
@@ -89,10 +92,13 @@ struct config {
 	char *metrics_listen; /* NULL: off; host:port, loopback */
 	uint64_t metrics_interval_ns; /* 60 s: of those that exporters send */
 	/* [hub] */
-	char *hub_listen; /* NULL: off; host:port, loopback */
+	char *hub_listen; /* NULL: off; host:port or unix:/path */
+	char *hub_names;  /* NULL: none; host names besides that of hub_listen, separated by spaces */
+	char *hub_tls_cert, *hub_tls_key; /* NULL: plain HTTP */
 	bool hub_token;	  /* true: requests need the token in hub.token */
 	bool hub_receive; /* false; true: it takes OTLP requests of others */
 	uint64_t hub_receive_bytes; /* 16 MiB: of one of them */
+	bool hub_selection; /* false; true: by page and API, too, it is chosen what is sampled for a while */
 	struct hub_limits hub;
 	/* [limits] */
 	uint32_t cpu_percent_milli; /* thousandths of a percent of all CPUs together: 2000; 0: no limit */
@@ -113,6 +119,16 @@ struct config {
 	uint32_t processes_max; /* process table */
 	uint32_t log_level;
 };
+
+/* Where [hub] listen is. */
+enum config_address { ADDRESS_BAD, ADDRESS_LOOPBACK, ADDRESS_NETWORK, ADDRESS_UNIX };
+enum config_address config_hub_address(const char *listen);
+#define CONFIG_UNIX "unix:"
+/* Whether requests need a token: a UNIX socket has rights of its own. */
+static inline bool config_hub_has_token(const struct config *c)
+{
+	return c->hub_token && config_hub_address(c->hub_listen) != ADDRESS_UNIX;
+}
 
 typedef void config_error_fn(void *ctx, const char *line);
 
@@ -138,6 +154,14 @@ int config_print(const struct config *c, FILE *to); /* with secrets */
 int config_print_shown(const struct config *c, FILE *to); /* for people, and for workers that need none */
 /* The number of an endpoint's bytes that everybody may see: a query, which may contain a key, is not among them. */
 int config_endpoint_shown(const char *endpoint);
+
+/*
+ * A configuration with a selection over it, which narrows [targets] and sets rate and depth. It borrows all but its
+ * additional targets from base, which has to outlive it; freed by config_deselect. -EINVAL and what is wrong with the
+ * selection, -ENOMEM.
+ */
+int config_select(const struct config *base, const struct selection *s, char why[SELECTION_WHY], struct config **ret);
+struct config *config_deselect(struct config *c); /* NULL */
 
 /*
  * Calls fn for each difference of two configurations: "section.key", or

@@ -123,6 +123,8 @@ bool value_is_loopback(const char *s); /* host:port of this host only */
 int config_add_resource(struct config *c, const char *key, const char *value); /* -EINVAL, -EEXIST, -ENOSPC, -ENOMEM */
 int config_replace_resource(struct config *c, const char *key, const char *value); /* of an existing one: -ENOENT */
 int config_add_header(struct export_config *e, const char *header);
+/* A word of a selection as a target, whose text is the caller's. -EINVAL and what was expected, -ENOMEM. */
+int config_target_live(const char *word, struct config_target *ret, char *what);
 /* A header of the environment, in place of those of its name that the file has. */
 int config_replace_header(struct export_config *e, const char *header);
 /* Whether the environment has a header of the same name. */

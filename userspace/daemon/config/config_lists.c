@@ -86,7 +86,7 @@ static int add_target(struct config *c, enum target_kind kind, bool exclude, con
 	struct config_target t = {.kind = kind, .exclude = exclude};
 	uint64_t pid;
 
-	if (c->nr_targets == CONFIG_TARGETS_MAX) {
+	if (c->nr_targets >= CONFIG_TARGETS_MAX) {
 		snprintf(what, CONFIG_WHAT_MAX, "expected at most %u targets", CONFIG_TARGETS_MAX);
 		return -EINVAL;
 	}
@@ -98,19 +98,42 @@ static int add_target(struct config *c, enum target_kind kind, bool exclude, con
 	return 0;
 }
 
-static int target_word(const struct config_key *k, void *field, const char *word, char *what)
+/* The kind of a word; -EINVAL and what was expected. */
+static int target_kind_of(const char *word, char *what)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		size_t n = strlen(kinds[i].prefix);
 
 		if (strncmp(word, kinds[i].prefix, n))
 			continue;
-		if (strlen(word) > WORD_MAX || !kinds[i].is_good(word + n))
-			return config_expected(what, kinds[i].expected);
-		return add_target(field, i, k->min != 0, word + n, what);
+		return strlen(word) > WORD_MAX || !kinds[i].is_good(word + n) ? config_expected(what, kinds[i].expected) :
+										(int)i;
 	}
 	return config_expected(what, "unit:NAME, container:ID, cgroup:PATH, exe:NAME, user:NAME or pid:NUMBER, "
 				     "separated by spaces");
+}
+
+static int target_word(const struct config_key *k, void *field, const char *word, char *what)
+{
+	int kind = target_kind_of(word, what);
+
+	return kind < 0 ? kind : add_target(field, (enum target_kind)kind, k->min != 0, word + strlen(kinds[kind].prefix), what);
+}
+
+/* A process by number is no workload: its number is another's after its end. */
+int config_target_live(const char *word, struct config_target *ret, char *what)
+{
+	int kind = target_kind_of(word, what);
+	const char *text;
+
+	if (kind < 0)
+		return kind;
+	if (kind == TARGET_PID)
+		return config_expected(what, "no pid: a selection names units, containers, cgroups, programs or users");
+	text = word + strlen(kinds[kind].prefix);
+	*ret = (struct config_target){.kind = (enum target_kind)kind, .live = true};
+	ret->text = kind == TARGET_UNIT ? unit_name(text) : strdup(text);
+	return ret->text ? 0 : -ENOMEM;
 }
 
 static int parse_targets(const struct config_key *k, void *field, const char *value, char *what)
@@ -126,7 +149,7 @@ static void print_targets(const struct config_key *k, const void *field, struct 
 	for (uint32_t i = 0; i < c->nr_targets; i++) {
 		const struct config_target *t = &c->targets[i];
 
-		if (t->exclude != (k->min != 0))
+		if (t->live || t->exclude != (k->min != 0))
 			continue;
 		/* One target a line, since the length of a line is bounded. */
 		buf_add_str(to, sep);

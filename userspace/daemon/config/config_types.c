@@ -359,6 +359,26 @@ static int parse_listen(const struct config_key *k, void *field, const char *val
 
 const struct config_type config_type_listen = {parse_listen, print_string};
 
+static int parse_hub_listen(const struct config_key *k, void *field, const char *value, char *what)
+{
+	if (config_hub_address(value) == ADDRESS_BAD)
+		return config_expected(what, "an address with a port, such as 127.0.0.1:4380, or unix:/ABSOLUTE/PATH");
+	return config_replace(field, value);
+}
+
+const struct config_type config_type_hub_listen = {parse_hub_listen, print_string};
+
+static int parse_names(const struct config_key *k, void *field, const char *value, char *what)
+{
+	static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.- ";
+
+	if (strlen(value) > PATH_LIMIT || value[strspn(value, of_names)])
+		return config_expected(what, "names of hosts without ports, separated by spaces");
+	return config_replace(field, value);
+}
+
+const struct config_type config_type_names = {parse_names, print_string};
+
 /* The exporter's own parser, so that a URL that it rejects is reported at the line of its key. */
 static bool endpoint_is_url(const char *value)
 {
@@ -426,15 +446,18 @@ static int parse_mode(const struct config_key *k, void *field, const char *value
 		*mode = SAMPLER_KMOD;
 	else if (!strcmp(value, "perf"))
 		*mode = SAMPLER_PERF;
+	else if (!strcmp(value, "none"))
+		*mode = SAMPLER_NONE;
 	else
-		return config_expected(what, "auto, bpf, kmod or perf");
+		return config_expected(what, "auto, bpf, kmod, perf or none");
 	return 0;
 }
 
 static void print_mode(const struct config_key *k, const void *field, struct buf *to)
 {
 	static const char *const names[] = {
-		[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf"};
+		[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf",
+		[SAMPLER_NONE] = "none"};
 
 	buf_add_str(to, names[*(const enum sampler_mode *)field]);
 }

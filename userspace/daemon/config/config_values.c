@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/config/config_keys.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -207,4 +209,44 @@ bool value_is_loopback(const char *s)
 		if (!strncmp(s, hosts[i], strlen(hosts[i])))
 			return !value_u64(s + strlen(hosts[i]), &port) && port >= 1 && port <= 65535;
 	return false;
+}
+
+#define UNIX_PATH_MAX 107 /* of struct sockaddr_un, with its NUL 108 */
+
+static bool is_unix_path(const char *s)
+{
+	size_t n = strlen(s);
+
+	return s[0] == '/' && n > 1 && n <= UNIX_PATH_MAX && s[n - 1] != '/' && !strstr(s, "/../") && value_is_text(s) &&
+	       !strchr(s, ' ');
+}
+
+/* An IPv4 address, or an IPv6 one in brackets; no name, since the monitor reads no answers of name servers. */
+static bool is_host(const char *s, size_t len)
+{
+	char text[INET6_ADDRSTRLEN + 2];
+	unsigned char address[sizeof(struct in6_addr)];
+
+	if (!len || len >= sizeof(text))
+		return false;
+	memcpy(text, s, len);
+	text[len] = '\0';
+	if (text[0] != '[')
+		return inet_pton(AF_INET, text, address) == 1;
+	text[len - 1] = text[len - 1] == ']' ? '\0' : text[len - 1];
+	return inet_pton(AF_INET6, text + 1, address) == 1;
+}
+
+enum config_address config_hub_address(const char *s)
+{
+	const char *colon = strrchr(s, ':');
+	uint64_t port;
+
+	if (!strncmp(s, CONFIG_UNIX, strlen(CONFIG_UNIX)))
+		return is_unix_path(s + strlen(CONFIG_UNIX)) ? ADDRESS_UNIX : ADDRESS_BAD;
+	if (value_is_loopback(s))
+		return ADDRESS_LOOPBACK;
+	if (!colon || !is_host(s, (size_t)(colon - s)) || value_u64(colon + 1, &port) || port < 1 || port > 65535)
+		return ADDRESS_BAD;
+	return ADDRESS_NETWORK;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hub: its start by the monitor's messages, its sandbox, and the loop that takes
- * requests of profiles from the engine and serves browsers.
+ * requests of profiles from the engine and serves browsers. On a reload the server
+ * is made anew, the store stays.
  */
 #include <errno.h>
 #include <malloc.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -14,7 +17,6 @@
 #include "daemon/config/config.h"
 #include "daemon/handover.h"
 #include "daemon/ipc.h"
-#include "daemon/report/metrics.h"
 #include "daemon/roles.h"
 #include "daemon/sandbox/sandbox.h"
 #include "hub/server.h"
@@ -22,14 +24,22 @@
 #define BEAT_NS	      (2 * NSEC_PER_SEC)
 #define TURN_REQUESTS 8 /* read before browsers are served again */
 #define DECODED	      16 /* times its bytes that a request may take in memory */
+#define HUB_NAMES     32
+#define HUB_NAME      256
+#define PEM_MAX	      (256u << 10)
 
 enum { POLL_MONITOR, POLL_ENGINE, POLL_SERVER, POLL_NR };
 
 struct hub {
 	int monitor, engine; /* sockets; engine -1: none now */
 	int listener;	     /* until the server takes it */
+	char *cert, *key;    /* PEM; owned; NULL: plain HTTP */
 	struct config *config;
 	char token[GUARD_TOKEN_MAX + 1]; /* "": none */
+	char names[HUB_NAMES][HUB_NAME];
+	const char *hosts[HUB_NAMES];
+	struct ipc_selected selected; /* as the monitor said last */
+	uint64_t started_ns; /* Unix */
 	struct store *store;
 	struct server *server;
 	struct otlp_limits limits;
@@ -50,7 +60,7 @@ static void hub_take_profiles(struct hub *h, const struct ipc_message *m)
 		return;
 	r = ipc_memfd_read(m->fds[0], h->limits.request_bytes, &request, &len);
 	if (!r)
-		r = store_take(h->store, request, len, &h->limits, clock_read_ns(CLOCK_REALTIME));
+		r = store_take_near(h->store, request, len, &h->limits, clock_read_ns(CLOCK_REALTIME));
 	if (r < 0)
 		log_debug("a request of the engine cannot be shown: %s", strerror(-r));
 }
@@ -96,6 +106,45 @@ static int hub_take_peer(struct hub *h, struct ipc_message *m)
 	return 0;
 }
 
+static void hub_forget_tls(struct hub *h)
+{
+	if (h->key)
+		explicit_bzero(h->key, strlen(h->key));
+	free(h->cert);
+	free(h->key);
+	h->cert = h->key = NULL;
+}
+
+static int hub_take_listener(struct hub *h, struct ipc_message *m)
+{
+	const struct ipc_listen *l = (const void *)m->data;
+	size_t len;
+	int r = 0;
+
+	if (m->head.len != sizeof(*l) || !ipc_fits(m, sizeof(*l), l->tls ? 3 : 1))
+		return -EBADMSG;
+	hub_forget_tls(h);
+	if (l->tls)
+		r = ipc_memfd_read(m->fds[1], PEM_MAX, &h->cert, &len);
+	if (!r && l->tls)
+		r = ipc_memfd_read(m->fds[2], PEM_MAX, &h->key, &len);
+	closep(&h->listener);
+	h->listener = ipc_take_fd(m, 0);
+	return r;
+}
+
+static int hub_take_selected(struct hub *h, const struct ipc_message *m)
+{
+	if (!ipc_fits(m, sizeof(h->selected), 0))
+		return -EBADMSG;
+	memcpy(&h->selected, m->data, sizeof(h->selected));
+	if (h->store)
+		h->store->seq++; /* who shows it asks again */
+	return 0;
+}
+
+static int hub_reload(struct hub *h, struct ipc_message *m);
+
 static int hub_handle_message(struct hub *h, struct ipc_message *m)
 {
 	switch (m->head.type) {
@@ -103,8 +152,14 @@ static int hub_handle_message(struct hub *h, struct ipc_message *m)
 		return h->started ? -EBADMSG : handover_begin(m, "hub", &h->config);
 	case IPC_TOKEN:
 		return hub_take_token(h, m);
+	case IPC_LISTEN:
+		return hub_take_listener(h, m);
+	case IPC_SELECTED:
+		return hub_take_selected(h, m);
 	case IPC_PEER:
 		return hub_take_peer(h, m);
+	case IPC_RELOAD:
+		return h->server ? hub_reload(h, m) : -EBADMSG;
 	case IPC_START:
 		h->started = true;
 		return 0;
@@ -141,27 +196,58 @@ static int hub_receive_start(struct hub *h)
 			return -errno;
 		r = hub_read_monitor(h);
 	}
-	return r < 0 ? r : h->config && h->config->hub_listen ? 0 : -EBADMSG;
+	return r < 0 ? r : h->config && h->config->hub_listen && h->listener >= 0 ? 0 : -EBADMSG;
 }
 
-static int hub_open(struct hub *h)
+/* The names by which requests may address this hub, besides those of loopback. */
+static size_t hub_split_names(struct hub *h)
 {
-	int r = metrics_listen(h->config->hub_listen, &h->listener);
+	const char *at = h->config->hub_names ? h->config->hub_names : "";
+	size_t n = 0, len;
 
-	if (r < 0)
-		log_error("cannot listen on %s: %s; there is no hub", h->config->hub_listen, strerror(-r));
+	for (; n < HUB_NAMES && *(at += strspn(at, " ")); at += len) {
+		len = strcspn(at, " ");
+		if (len >= HUB_NAME)
+			continue;
+		snprintf(h->names[n], HUB_NAME, "%.*s", (int)len, at);
+		h->hosts[n] = h->names[n];
+		n++;
+	}
+	return n;
+}
+
+/* Checked here in form, so that the answer can say what is wrong; the monitor decides. */
+static int hub_select(void *ctx, const struct selection *s, char why[SELECTION_WHY])
+{
+	_cleanup_(buf_done) struct buf line = {0};
+	struct hub *h = ctx;
+	struct config *tried;
+	int r = 0;
+
+	if (s) {
+		r = config_select(h->config, s, why, &tried);
+		if (!r)
+			config_deselect(tried);
+		selection_print(s, &line);
+	}
+	if (!r)
+		r = ipc_send(h->monitor, IPC_SELECT, 0, line.data ? line.data : (const void *)"", line.len, NULL, 0);
 	return r;
 }
 
 static int hub_serve(struct hub *h)
 {
 	const struct config *c = h->config;
+	bool near = config_hub_address(c->hub_listen) != ADDRESS_NETWORK;
 	struct server_config config = {
-		.guard.token = h->token[0] ? h->token : NULL,
-		.api = {.store = h->store, .version = OTPROF_VERSION, .started_ns = clock_read_ns(CLOCK_REALTIME),
-			.interval_ns = c->interval_ns, .token = h->token[0], .sampler = true,
-			.receiver = c->hub_receive},
+		.guard = {.token = h->token[0] ? h->token : NULL, .hosts = h->hosts, .nr_hosts = hub_split_names(h),
+			  .addresses = !near},
+		.api = {.store = h->store, .version = OTPROF_VERSION, .started_ns = h->started_ns,
+			.interval_ns = c->interval_ns, .token = h->token[0], .sampler = c->mode != SAMPLER_NONE,
+			.receiver = c->hub_receive, .shown = &h->selected.shown, .refused = h->selected.why,
+			.may_select = &h->selected.may, .select = hub_select, .select_ctx = h},
 		.receive = c->hub_receive,
+		.cert = h->cert, .key = h->key,
 		.limits = {.request_bytes = c->hub_receive_bytes, .memory_bytes = DECODED * c->hub_receive_bytes,
 			   .depth = h->limits.depth},
 	};
@@ -169,19 +255,52 @@ static int hub_serve(struct hub *h)
 	return server_new(steal_fd(&h->listener), &config, &h->server);
 }
 
-static int hub_begin(struct hub *h)
+static void hub_limit_requests(struct hub *h)
 {
 	size_t bytes = MAX(h->config->request_max_bytes, h->config->hub_receive_bytes);
-	int r = hub_open(h);
 
-	if (!r)
-		r = sandbox_hub(h->config);
+	h->limits = (struct otlp_limits){.request_bytes = bytes, .memory_bytes = DECODED * bytes, .depth = 8192};
+}
+
+/* Connections end, and browsers connect again; slots stay. LISTEN and TOKEN have arrived before. */
+static int hub_reload(struct hub *h, struct ipc_message *m)
+{
+	struct server *before = h->server;
+	struct config *c;
+	int r = handover_config(m, &c);
+
 	if (r < 0)
 		return r;
-	h->limits = (struct otlp_limits){.request_bytes = bytes, .memory_bytes = DECODED * bytes, .depth = 8192};
+	config_free(h->config);
+	h->config = c;
+	if (!c->hub_listen || h->listener < 0)
+		return -EBADMSG;
+	hub_limit_requests(h);
+	store_set_limits(h->store, &c->hub, clock_read_ns(CLOCK_REALTIME));
+	r = hub_serve(h);
+	if (r < 0) {
+		log_error("reload: %s: the hub stays as it was",
+			  h->cert ? "certificate and key cannot be used" : strerror(-r));
+		h->server = before;
+	} else {
+		server_free(before);
+	}
+	return 0;
+}
+
+static int hub_begin(struct hub *h)
+{
+	int r = sandbox_hub(h->config);
+
+	if (r < 0)
+		return r;
+	h->started_ns = clock_read_ns(CLOCK_REALTIME);
+	hub_limit_requests(h);
 	r = store_new(&h->config->hub, &h->store);
 	if (!r)
 		r = hub_serve(h);
+	if (r == -EIO && h->cert)
+		log_error("certificate and key cannot be used: the key is another's, or a file is malformed");
 	return r < 0 ? r : ipc_send(h->monitor, IPC_READY, 0, NULL, 0, NULL, 0);
 }
 
@@ -212,13 +331,11 @@ static int hub_timeout_ms(const struct hub *h)
 
 static int hub_loop(struct hub *h)
 {
-	struct pollfd p[POLL_NR] = {
-		[POLL_MONITOR] = {.fd = h->monitor, .events = POLLIN},
-		[POLL_SERVER] = {.fd = server_fd(h->server), .events = POLLIN},
-	};
+	struct pollfd p[POLL_NR] = {[POLL_MONITOR] = {.fd = h->monitor, .events = POLLIN}};
 	int r = 0;
 
 	while (!r && !h->stopping) {
+		p[POLL_SERVER] = (struct pollfd){.fd = server_fd(h->server), .events = POLLIN};
 		p[POLL_ENGINE] = (struct pollfd){.fd = h->engine, .events = POLLIN};
 		if (poll(p, POLL_NR, hub_timeout_ms(h)) < 0 && errno != EINTR)
 			return -errno;
@@ -238,6 +355,7 @@ static void hub_done(struct hub *h)
 	store_free(h->store);
 	closep(&h->listener);
 	closep(&h->engine);
+	hub_forget_tls(h);
 	config_free(h->config);
 }
 

@@ -154,7 +154,7 @@ void guard_run(struct monitor *m, uint64_t now)
 	struct guard_look look = {.now_ns = now};
 	struct guard_change change;
 
-	if (!m->sampler.sampling || m->phase != PHASE_RUN)
+	if (!m->sampler.sampling || m->phase != PHASE_RUN || m->config->mode == SAMPLER_NONE)
 		return;
 	cost_cpu(&m->cost, &m->workers, &m->sampler);
 	guard_run_measure_memory(m);

@@ -287,7 +287,7 @@ static void monitor_run_stop(struct monitor *m, uint64_t now)
 
 static void monitor_log_ledger(struct monitor *m)
 {
-	struct status *s = malloc(sizeof(*s));
+	struct status *s = m->config->mode == SAMPLER_NONE ? NULL : malloc(sizeof(*s));
 
 	if (!s)
 		return;
@@ -367,7 +367,8 @@ static void monitor_run_tick(struct monitor *m, uint64_t now)
 	notify_run();
 	if (m->phase == PHASE_RUN) {
 		hotplug_run(&m->hotplug, &m->sampler, &m->workers.engine, now);
-		targets_run(m, now);
+		if (m->config->mode != SAMPLER_NONE)
+			targets_run(m, now);
 		guard_run(m, now);
 	}
 	monitor_run_slowly(m, now);
@@ -398,6 +399,7 @@ static void monitor_run_clock(struct monitor *m)
 
 	books_follow_engine(&m->books, &m->sampler);
 	sampler_pump(&m->sampler, now);
+	hub_link_run(m, now);
 	workers_run(m, now);
 	peers_run(&m->peers, now);
 	rate_run(m, now);
@@ -410,6 +412,7 @@ static void monitor_run_clock(struct monitor *m)
 	queries_run(m, now);
 	monitor_begin_when_ready(m, now);
 	reload_run(m, now);
+	selector_run(m, now);
 	monitor_run_tick(m, now);
 	monitor_run_watchdog(m, now);
 	monitor_run_stop(m, now);
@@ -519,6 +522,7 @@ int monitor_main(struct config *c, const struct monitor_options *options)
 		return 1;
 	}
 	workers_init(&m->workers);
+	hub_link_init(&m->hub);
 	books_init(&m->books);
 	peers_init(&m->peers, &m->workers, &m->books);
 	asks_init(&m->asks, &m->workers, targets_names_answered, m);

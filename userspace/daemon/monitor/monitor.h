@@ -30,6 +30,7 @@
 #include "daemon/monitor/rate.h"
 #include "daemon/monitor/reload.h"
 #include "daemon/monitor/sampler.h"
+#include "daemon/monitor/selector.h"
 #include "daemon/monitor/status_server.h"
 #include "daemon/monitor/targets.h"
 #include "daemon/monitor/workers.h"
@@ -41,7 +42,7 @@
 enum monitor_phase { PHASE_RUN, PHASE_STOP_ENGINE, PHASE_STOP_NET, PHASE_OVER };
 
 struct monitor {
-	struct config *config;			/* owned */
+	struct config *config;			/* in force; owned, but see selector.base */
 	const struct monitor_options *options;	/* borrowed */
 	uint64_t started_ns;
 	enum monitor_phase phase;
@@ -61,7 +62,7 @@ struct monitor {
 	struct hotplug hotplug;
 
 	uint8_t ticket_key[TICKET_KEY];
-	char hub_token[HUB_TOKEN + 1]; /* "": none */
+	struct hub_link hub;
 	struct workers workers;
 	struct books books;
 	struct peers peers;
@@ -71,6 +72,7 @@ struct monitor {
 	struct fetch_jobs *fetch; /* owned; NULL: no debug files are fetched */
 
 	struct reload reload;
+	struct selector selector;
 	struct cost cost;
 	struct status_server status;
 	struct queries *queries; /* of query.sock; owned; NULL: not open */
@@ -83,6 +85,7 @@ struct monitor {
 int monitor_start(struct monitor *m);
 void monitor_close(struct monitor *m); /* frees it */
 int monitor_begin_sampling(struct monitor *m); /* when the engine is ready */
+void monitor_begin_showing(struct monitor *m); /* with mode = none, when the hub is ready */
 /* Makes the configuration texts for workers: with secrets for net, without for the others. */
 int monitor_open_config(struct monitor *m);
 /* Takes what this worker has sent. */

@@ -46,7 +46,7 @@ static int monitor_check_rights(const struct monitor *m)
 {
 	const char *missing = sandbox_missing_capability();
 
-	if (!missing || (sandbox_ordinary() && monitor_names_processes(m->config)))
+	if (!missing || (sandbox_ordinary() && (m->config->mode == SAMPLER_NONE || monitor_names_processes(m->config))))
 		return 0;
 	log_error("%s is missing: start otprofd as root, or with the capabilities that its documentation lists", missing);
 	return -EPERM;
@@ -201,8 +201,19 @@ static int monitor_prepare_workers(struct monitor *m)
 	return err ? err : monitor_open_capture(m);
 }
 
+static void monitor_announce_viewer(const struct monitor *m)
+{
+	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
+		   "otprofd " OTPROF_VERSION ": no sampler (mode = none), a hub at %s%s", m->config->hub_listen,
+		   m->config->hub_receive ? "" : "; it takes no profiles of others: [hub] receive is off");
+}
+
 static void monitor_announce(const struct monitor *m)
 {
+	if (m->config->mode == SAMPLER_NONE) {
+		monitor_announce_viewer(m);
+		return;
+	}
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_START}, LOG_LEVEL_NOTICE,
 		   "otprofd " OTPROF_VERSION ": sampler %s (%s), %u Hz, ring %zu KiB, interval %llu ms", m->sampler.source->ops->name, m->sampler.why, m->config->frequency_hz, m->sampler.layout.ring_bytes / 1024,
 		   (unsigned long long)(m->config->interval_ns / NSEC_PER_MSEC));
@@ -236,7 +247,8 @@ int monitor_start(struct monitor *m)
 	m->rate.hz = m->rate.wanted_hz = m->config->frequency_hz;
 	guard_run_config(m);
 	hotplug_open(&m->hotplug);
-	targets_open(m);
+	if (m->config->mode != SAMPLER_NONE)
+		targets_open(m);
 	err = status_server_open(m);
 	if (!err)
 		err = queries_open(m);
@@ -250,9 +262,17 @@ int monitor_start(struct monitor *m)
 static void monitor_status_text(const struct monitor *m, char to[256])
 {
 	const struct guard_orders *o = &m->guard.orders;
-	int n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->sampler.source->ops->name,
+	int n;
+
+	if (m->config->mode == SAMPLER_NONE) {
+		snprintf(to, 256, "Showing profiles of other hosts at %s", m->config->hub_listen);
+		return;
+	}
+	n = snprintf(to, 256, "Sampling at %u Hz by %s, %u destination%s", m->rate.hz, m->sampler.source->ops->name,
 			 m->config->nr_exporters, m->config->nr_exporters == 1 ? "" : "s");
 
+	if (m->selector.base)
+		n += snprintf(to + n, 256 - (size_t)n, "; a selection narrows what is sampled (otprof select)");
 	if (o->stack_shift || o->cache_shift || m->rate.hz != m->config->frequency_hz)
 		snprintf(to + n, 256 - (size_t)n, "; less than configured (%u Hz), to stay within [limits]",
 			 m->config->frequency_hz);
@@ -290,6 +310,12 @@ int monitor_begin_sampling(struct monitor *m)
 	return 0;
 }
 
+void monitor_begin_showing(struct monitor *m)
+{
+	m->sampler.sampling = true; /* as far as reloads and the end are concerned */
+	monitor_notify_ready(m);
+}
+
 void monitor_close(struct monitor *m)
 {
 	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->capture_fd};
@@ -305,6 +331,7 @@ void monitor_close(struct monitor *m)
 	hotplug_close(&m->hotplug);
 	targets_close(m, m->config);
 	target_names_done(&m->targets.names);
+	selector_done(m);
 	reload_done(&m->reload);
 	peers_close(&m->peers);
 	books_close(&m->books);

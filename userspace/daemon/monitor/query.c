@@ -27,16 +27,36 @@ static int parse_pid(const char *s, const char *end, uint32_t *ret)
 	return 0;
 }
 
-int query_parse(const char *text, size_t len, struct query *ret)
+/* The rest of a line that begins with the verb; NULL: it has another. */
+static const char *query_rest(const char *text, const char *end, const char *verb)
 {
-	static const char verb[] = "explain ";
-	const char *end = memchr(text, '\n', len);
+	size_t n = strlen(verb);
+
+	return (size_t)(end - text) >= n && memcmp(text, verb, n) == 0 ? text + n : NULL;
+}
+
+static int query_parse_select(const char *text, const char *end, struct query *ret, char why[SELECTION_WHY])
+{
+	ret->verb = QUERY_DESELECT;
+	if (text == end)
+		return 0;
+	if (*text != ' ')
+		return -EINVAL;
+	ret->verb = QUERY_SELECT;
+	return selection_parse(text, (size_t)(end - text), &ret->selection, why) ? -EDOM : 0;
+}
+
+int query_parse(const char *text, size_t len, struct query *ret, char why[SELECTION_WHY])
+{
+	const char *end = memchr(text, '\n', len), *rest;
 
 	if (!end)
 		return len < QUERY_LINE_MAX ? -EAGAIN : -EMSGSIZE;
-	/* One question: nothing may follow it. */
-	if (end + 1 != text + len || (size_t)(end - text) < sizeof(verb) - 1 ||
-	    memcmp(text, verb, sizeof(verb) - 1) != 0)
-		return -EINVAL;
-	return parse_pid(text + sizeof(verb) - 1, end, &ret->pid);
+	if (end + 1 != text + len)
+		return -EINVAL; /* one question: nothing may follow it */
+	ret->verb = QUERY_EXPLAIN;
+	if ((rest = query_rest(text, end, "explain ")))
+		return parse_pid(rest, end, &ret->pid);
+	rest = query_rest(text, end, "select");
+	return rest ? query_parse_select(rest, end, ret, why) : -EINVAL;
 }

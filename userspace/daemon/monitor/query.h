@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions about one process: a client of RUNTIME_DIR/query.sock writes one
- * line, "explain PID", reads one JSON object and the end. A
- * question without an answer returns {"error": why}.
+ * Questions and orders: a client of RUNTIME_DIR/query.sock writes one line, reads
+ * one JSON object and the end. "explain PID" asks about one process; "select" with
+ * the words of process/selection.h begins a selection, "select" alone ends it. A
+ * line without an answer returns {"error": why}.
  *
  * query.c: the line; pure. query_server.c: the monitor's side. A few clients at
  * a time, each with a deadline; others wait in the socket's queue. The engine
@@ -17,17 +18,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QUERY_LINE_MAX 64
+#include "process/selection.h"
+
+#define QUERY_LINE_MAX (SELECTION_LINE_MAX + 16)
 #define QUERY_CLIENTS  4
 #define QUERY_POLLS    (1 + QUERY_CLIENTS)
 
-struct query { uint32_t pid; };
+enum query_verb { QUERY_EXPLAIN, QUERY_SELECT, QUERY_DESELECT };
+
+struct query {
+	enum query_verb verb;
+	uint32_t pid;		    /* of EXPLAIN */
+	struct selection selection; /* of SELECT */
+};
 
 /*
  * Parses the first len bytes of a line. -EAGAIN: more are needed; -EMSGSIZE: too
- * long; -EINVAL: no question; -ERANGE: no pid.
+ * long; -EINVAL: no question; -ERANGE: no pid; -EDOM: no selection, with why.
  */
-int query_parse(const char *text, size_t len, struct query *ret);
+int query_parse(const char *text, size_t len, struct query *ret, char why[SELECTION_WHY]);
 
 struct monitor;
 struct ipc_message;

@@ -14,6 +14,7 @@
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/query.h"
 #include "daemon/report/json.h"
+#include "daemon/report/status.h"
 #include "process/proc_stat.h"
 
 #define CLIENT_NS (5 * NSEC_PER_SEC) /* for one client, from accept to the last byte */
@@ -172,9 +173,48 @@ static void query_ask(struct monitor *m, struct client *c)
 		query_refuse(c, "the engine is busy or just starting: ask again");
 }
 
+/* The socket's file lets root and its group connect: who of them it was is kept. */
+static void query_peer(const struct client *c, char to[SELECTION_BY])
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		snprintf(to, SELECTION_BY, "somebody");
+	else
+		snprintf(to, SELECTION_BY, "uid %u, pid %d", peer.uid, peer.pid);
+}
+
+static void query_select(struct monitor *m, struct client *c)
+{
+	char by[SELECTION_BY], why[SELECTION_WHY] = "";
+	struct json j = {.to = &c->out};
+
+	query_peer(c, by);
+	if (c->query.verb == QUERY_DESELECT)
+		selector_end(m, by);
+	else if (selector_set(m, &c->query.selection, by, why)) {
+		query_refuse(c, why);
+		return;
+	}
+	json_open(&j, NULL);
+	status_selection(&j, selector_shown(m));
+	json_close(&j);
+	query_answer(c);
+}
+
+static void query_serve(struct monitor *m, struct client *c)
+{
+	if (c->query.verb == QUERY_EXPLAIN)
+		query_ask(m, c);
+	else
+		query_select(m, c);
+}
+
 static void query_read(struct monitor *m, struct client *c)
 {
 	ssize_t n = recv(c->fd, c->line + c->len, sizeof(c->line) - c->len, MSG_DONTWAIT);
+	char why[SELECTION_WHY] = "";
 	int err;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -184,9 +224,11 @@ static void query_read(struct monitor *m, struct client *c)
 		return;
 	}
 	c->len += (size_t)n;
-	err = query_parse(c->line, c->len, &c->query);
+	err = query_parse(c->line, c->len, &c->query, why);
 	if (err == 0)
-		query_ask(m, c);
+		query_serve(m, c);
+	else if (err == -EDOM)
+		query_refuse(c, why);
 	else if (err == -ERANGE)
 		query_refuse(c, "there can be no such pid");
 	else if (err != -EAGAIN)

@@ -21,7 +21,7 @@
 /* The differences of two configurations: names of keys, separated by commas. */
 struct found {
 	char changed[1024], restart[512];
-	bool targets, metrics;
+	bool targets, metrics, hub;
 };
 
 struct reload_next {
@@ -53,6 +53,7 @@ static void reload_on_change(void *ctx, const char *title, bool restart)
 	reload_add_name(f->changed, sizeof(f->changed), title);
 	f->targets |= !strncmp(title, "targets.", 8);
 	f->metrics |= !strcmp(title, "metrics.listen");
+	f->hub |= !strncmp(title, "hub.", 4);
 }
 
 static void reload_log_changes(const struct found *f)
@@ -121,7 +122,7 @@ static int reload_load(struct monitor *m, struct config **ret, struct found *fou
 		log_debug("profiles carry no host.id");
 	err = reload_check_directories(m, c, found);
 	if (!err)
-		err = config_changes(m->config, c, reload_on_change, found);
+		err = config_changes(selector_base(m), c, reload_on_change, found);
 	if (err)
 		config_free(c);
 	else
@@ -214,18 +215,25 @@ static int reload_send_engine(struct monitor *m)
 	return worker_send(&m->workers.engine, IPC_RELOAD, 0, &r, sizeof(r), m->public_config_fd);
 }
 
-/* A worker that is dead, or cannot receive this, is sent the new configuration at its start. */
-static void reload_send_workers(struct monitor *m, bool metrics)
+static void reload_ask_engine(struct monitor *m)
 {
 	struct reload *r = &m->reload;
 
 	r->deadline_ns = clock_now_ns() + ANSWERS_NS;
 	r->engine_pid = m->workers.engine.pid;
-	r->net_pid = m->workers.net.pid;
 	r->engine = m->workers.engine.pid && !reload_send_engine(m);
-	r->net = m->workers.net.pid && !reload_send_net(m, metrics);
 	if (m->workers.engine.pid && !r->engine)
 		worker_kill(&m->workers.engine);
+}
+
+/* A worker that is dead, or cannot receive this, is sent the new configuration at its start. */
+static void reload_send_workers(struct monitor *m, bool metrics)
+{
+	struct reload *r = &m->reload;
+
+	reload_ask_engine(m);
+	r->net_pid = m->workers.net.pid;
+	r->net = m->workers.net.pid && !reload_send_net(m, metrics);
 	if (m->workers.net.pid && !r->net)
 		worker_kill(&m->workers.net);
 }
@@ -234,23 +242,36 @@ static void reload_send_workers(struct monitor *m, bool metrics)
 
 static void reload_apply(struct monitor *m, struct config *c, const struct found *found)
 {
-	struct config *before = m->config;
+	struct config *before = m->config, *base = selector_base(m);
+	struct found all = *found;
 
-	m->config = c;
+	all.targets |= before != base; /* a selection lies over both */
+	selector_rebase(m, c);
 	log_init("otprofd", c->log_level);
 	netroot_reload(c);
 	index_jobs_reload(m);
 	fetch_jobs_reload(m);
-	reload_change_sampler(m, before, found);
+	if (c->mode != SAMPLER_NONE)
+		reload_change_sampler(m, before, &all);
 	if (monitor_open_config(m))
 		log_error("reload: the workers keep the former configuration");
 	else
 		reload_send_workers(m, found->metrics);
-	config_free(before);
+	if (found->hub || c->hub_tls_cert)
+		hub_link_reload(m, before);
+	if (before != base) {
+		config_deselect(before);
+		hub_link_tell(m, NULL); /* the selection may have ended */
+	}
+	config_free(base);
 }
 
 static void reload_end(struct monitor *m)
 {
+	if (m->reload.quiet) {
+		m->reload.quiet = false;
+		return;
+	}
 	m->reload.done++;
 	log_tagged(&(struct log_tag){.event = LOG_EVENT_RELOAD}, LOG_LEVEL_NOTICE, 
 		   "the configuration was read again and is in force");
@@ -295,6 +316,27 @@ static void reload_apply_next(struct monitor *m, uint64_t now)
 	free(next);
 	if (!m->reload.engine && !m->reload.net)
 		reload_end(m);
+}
+
+bool reload_is_busy(const struct monitor *m)
+{
+	const struct reload *r = &m->reload;
+
+	return r->wanted || r->next || r->engine || r->net;
+}
+
+void reload_select(struct monitor *m, struct config *c)
+{
+	const struct found found = {.targets = true};
+	struct config *before = m->config;
+
+	m->config = c;
+	reload_change_sampler(m, before, &found);
+	if (monitor_open_config(m))
+		log_error("selection: the engine keeps the former configuration");
+	else
+		reload_ask_engine(m);
+	m->reload.quiet = m->reload.engine;
 }
 
 void reload_done(struct reload *r)
@@ -344,7 +386,7 @@ void reload_run(struct monitor *m, uint64_t now)
 	}
 	if (m->phase != PHASE_RUN || !m->sampler.sampling)
 		return;
-	if (r->wanted && !r->next && !r->engine && !r->net)
+	if (r->wanted && !r->next && !r->engine && !r->net && !selector_is_busy(m))
 		reload_begin(m);
 	if (r->next)
 		reload_apply_next(m, now);

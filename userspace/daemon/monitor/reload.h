@@ -18,6 +18,7 @@
 struct monitor;
 struct worker;
 
+struct config;
 struct reload_next;
 
 struct reload {
@@ -26,11 +27,15 @@ struct reload {
 	bool engine, net;	/* have not answered yet */
 	int engine_pid, net_pid; /* to which RELOAD was sent */
 	uint64_t deadline_ns;
+	bool quiet;		/* the engine's answer is to reload_select: nobody asked for a reload */
 	uint32_t done, refused; /* since the start */
 };
 
 void reload_ask(struct monitor *m);
 void reload_answered(struct monitor *m, const struct worker *w);
+bool reload_is_busy(const struct monitor *m);
+/* Puts a selection in force: c differs from m->config in targets, rate and depth only. Takes c, leaves the former one. */
+void reload_select(struct monitor *m, struct config *c);
 void reload_run(struct monitor *m, uint64_t now);
 void reload_done(struct reload *r);
 

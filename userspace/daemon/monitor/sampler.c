@@ -29,7 +29,7 @@ static uint32_t sampler_ring_bytes(const struct config *c, uint64_t memory_limit
 }
 
 /* Whether only processes are selected: a source may be allowed to sample these where it may not sample the host. */
-static uint32_t sampler_pids_only(const struct config *c, uint32_t pids[CONFIG_TARGETS_MAX])
+static uint32_t sampler_pids_only(const struct config *c, uint32_t pids[CONFIG_TARGETS_ALL])
 {
 	for (uint32_t i = 0; i < c->nr_targets; i++) {
 		if (c->targets[i].kind != TARGET_PID || c->targets[i].exclude)
@@ -39,7 +39,7 @@ static uint32_t sampler_pids_only(const struct config *c, uint32_t pids[CONFIG_T
 	return c->nr_targets;
 }
 
-static void sampler_source_config(const struct config *c, uint32_t pids[CONFIG_TARGETS_MAX], uint64_t memory_limit,
+static void sampler_source_config(const struct config *c, uint32_t pids[CONFIG_TARGETS_ALL], uint64_t memory_limit,
 				  struct source_config *ret)
 {
 	*ret = (struct source_config){.frequency_hz = c->frequency_hz,
@@ -156,9 +156,20 @@ static int sampler_map(struct sampler *s)
 	return err;
 }
 
+static int sampler_open_none(struct sampler *s, const struct source_config *cfg)
+{
+	char why[SOURCE_WHY] = "";
+	int err = source_open(&source_none, cfg, &s->source, why);
+
+	snprintf(s->why, sizeof(s->why), "configured: profiles of other hosts are shown");
+	if (err)
+		log_error("cannot begin without a sampler: %s (%s)", why, strerror(-err));
+	return err ? err : sampler_map(s);
+}
+
 int sampler_open(struct sampler *s, const struct config *c, uint64_t memory_limit)
 {
-	uint32_t pids[CONFIG_TARGETS_MAX];
+	uint32_t pids[CONFIG_TARGETS_ALL];
 	char why[SOURCE_WHY] = "";
 	struct source_config cfg;
 	int err;
@@ -166,6 +177,8 @@ int sampler_open(struct sampler *s, const struct config *c, uint64_t memory_limi
 	targets_defaults(c, &s->defaults);
 	sampler_source_config(c, pids, memory_limit, &cfg);
 	cfg.defaults = s->defaults;
+	if (c->mode == SAMPLER_NONE)
+		return sampler_open_none(s, &cfg);
 	err = sampler_open_sideband(s, &cfg, why);
 	if (!err)
 		err = sampler_choose(s, c, &cfg);

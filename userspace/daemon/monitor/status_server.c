@@ -46,7 +46,7 @@ void status_server_collect(struct monitor *m, struct status *ret)
 		.start_unix_ns = m->status.start_unix_ns,
 		.mode = m->sampler.source->ops->name,
 		.why = m->sampler.why,
-		.sampling = m->sampler.sampling,
+		.sampling = m->sampler.sampling && m->config->mode != SAMPLER_NONE,
 		.cpus_sampled = ledger_count_cpus(&view),
 		.ring_bytes = m->sampler.layout.ring_bytes,
 		.ring_used = ring_producer(&m->sampler.ring) - ring_consumer(&m->sampler.ring),
@@ -61,6 +61,9 @@ void status_server_collect(struct monitor *m, struct status *ret)
 		.plans_set = m->plans.set,
 		.plans_refused = m->plans.refused,
 		.view = &view,
+		.selection = &m->selector.shown,
+		.hub = {.on = m->config->hub_listen, .ready = m->workers.hub.ready, .listen = m->config->hub_listen,
+			.why = m->hub.why},
 	};
 	ledger_sum_read(&view, m->config->nr_exporters, &ret->ledger);
 	m->status.missed = status_missed(ret);

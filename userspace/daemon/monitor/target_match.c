@@ -4,6 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+unsigned int target_lists(const struct config *c)
+{
+	unsigned int lists = 0;
+
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		lists |= target_list_of(&c->targets[i]);
+	return lists;
+}
+
 static bool fits_container(const char *wanted, const char *path, target_name_fn *name, void *ctx)
 {
 	struct cgroup_facts facts;

@@ -25,6 +25,19 @@ static inline bool target_by_process(const struct config_target *t)
 	return t->kind == TARGET_EXE || t->kind == TARGET_USER;
 }
 
+/*
+ * A process is selected where a line of each of these lists matches it; a list without lines asks for nothing. The
+ * second one is that of a selection for a while, which so narrows what [targets] includes.
+ */
+enum target_list { LIST_INCLUDE = 1, LIST_LIVE = 2, LISTS_ALL = LIST_INCLUDE | LIST_LIVE };
+
+static inline unsigned int target_list_of(const struct config_target *t)
+{
+	return t->exclude ? 0 : t->live ? LIST_LIVE : LIST_INCLUDE;
+}
+/* The lists that have lines. */
+unsigned int target_lists(const struct config *c);
+
 /* The name of the container with this id; NULL: unknown. Borrowed for the match. */
 typedef const char *target_name_fn(void *ctx, const char *id);
 

@@ -58,9 +58,9 @@ struct target_processes {
 };
 
 struct targets {
-	char *pattern[CONFIG_TARGETS_MAX]; /* of TARGET_CGROUP, from the hierarchy's root; owned */
-	int64_t uid[CONFIG_TARGETS_MAX];   /* of TARGET_USER; -1: no such user */
-	int pidfd[CONFIG_TARGETS_MAX];	   /* of TARGET_PID: its end removes the plan; owned; -1 */
+	char *pattern[CONFIG_TARGETS_ALL]; /* of TARGET_CGROUP, from the hierarchy's root; owned */
+	int64_t uid[CONFIG_TARGETS_ALL];   /* of TARGET_USER; -1: no such user */
+	int pidfd[CONFIG_TARGETS_ALL];	   /* of TARGET_PID: its end removes the plan; owned; -1 */
 	struct target_names names;	   /* of containers; kept across a reload */
 	struct target_rules rules;
 	struct target_processes processes;

@@ -34,6 +34,12 @@ struct walk {
 	bool full;
 };
 
+/* What holds for a cgroup. */
+struct reach {
+	uint8_t select;	  /* enum otp_select */
+	unsigned int met; /* the lists of which a line matches it or a cgroup above it */
+};
+
 static const char *target_rules_name(void *ctx, const char *id)
 {
 	struct walk *w = ctx;
@@ -43,34 +49,54 @@ static const char *target_rules_name(void *ctx, const char *id)
 	return name;
 }
 
-static bool target_rules_fits(struct walk *w, bool exclude)
+static bool target_rules_fits_line(struct walk *w, uint32_t i)
 {
-	struct monitor *m = w->m;
+	const struct config_target *t = &w->m->config->targets[i];
 
-	for (uint32_t i = 0; i < m->config->nr_targets; i++) {
-		const struct config_target *t = &m->config->targets[i];
+	return target_by_cgroup(t) && (t->kind != TARGET_CGROUP || w->m->targets.pattern[i]) &&
+	       target_fits_cgroup(t, w->m->targets.pattern[i], w->path, target_rules_name, w);
+}
 
-		if (t->exclude != exclude || !target_by_cgroup(t) || (t->kind == TARGET_CGROUP && !m->targets.pattern[i]))
-			continue;
-		if (target_fits_cgroup(t, m->targets.pattern[i], w->path, target_rules_name, w))
+static bool target_rules_excludes(struct walk *w)
+{
+	const struct config *c = w->m->config;
+
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (c->targets[i].exclude && target_rules_fits_line(w, i))
 			return true;
-	}
 	return false;
+}
+
+/* The lists of which a line matches this cgroup. */
+static unsigned int target_rules_includes(struct walk *w)
+{
+	const struct config *c = w->m->config;
+	unsigned int met = 0;
+
+	for (uint32_t i = 0; i < c->nr_targets; i++)
+		if (!(met & target_list_of(&c->targets[i])) && !c->targets[i].exclude && target_rules_fits_line(w, i))
+			met |= target_list_of(&c->targets[i]);
+	return met;
 }
 
 /*
  * Cgroups below an excluded one are excluded; below an included one, some may be excluded. While a container's name is
  * not resolved, a line that excludes by name may concern it: it is excluded until then.
  */
-static uint8_t target_rules_decide(struct walk *w, uint8_t above)
+static struct reach target_rules_decide(struct walk *w, struct reach above)
 {
-	bool yes;
+	unsigned int lists = target_lists(w->m->config);
+	struct reach r = above;
 
 	w->unnamed = false;
-	if (above == OTP_SELECT_NO || target_rules_fits(w, true) || w->unnamed)
-		return OTP_SELECT_NO;
-	yes = above == OTP_SELECT_YES || target_rules_fits(w, false);
-	return yes ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	if (above.select == OTP_SELECT_NO || target_rules_excludes(w) || w->unnamed) {
+		r.select = OTP_SELECT_NO;
+		return r;
+	}
+	if (above.select != OTP_SELECT_YES)
+		r.met |= target_rules_includes(w);
+	r.select = lists && r.met == lists ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	return r;
 }
 
 /* Anyone may make containers without a name: rules for unresolved ones get the room that the others leave. */
@@ -97,9 +123,9 @@ static void target_rules_watch(struct walk *w)
 	inotify_add_watch(r->inotify_fd, full, IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR | IN_DONT_FOLLOW);
 }
 
-static void target_rules_walk_dir(struct walk *w, int fd, int depth, uint8_t above);
+static void target_rules_walk_dir(struct walk *w, int fd, int depth, struct reach above);
 
-static void target_rules_walk_child(struct walk *w, int parent, const char *name, int depth, uint8_t above)
+static void target_rules_walk_child(struct walk *w, int parent, const char *name, int depth, struct reach above)
 {
 	size_t len = strlen(w->path), root = len == 1 ? 0 : len;
 	int fd;
@@ -118,7 +144,7 @@ static void target_rules_walk_child(struct walk *w, int parent, const char *name
 }
 
 /* Takes ownership of fd. */
-static void target_rules_walk_children(struct walk *w, int fd, int depth, uint8_t above)
+static void target_rules_walk_children(struct walk *w, int fd, int depth, struct reach above)
 {
 	DIR *d = fdopendir(fd);
 	const struct dirent *e;
@@ -134,20 +160,20 @@ static void target_rules_walk_children(struct walk *w, int fd, int depth, uint8_
 	closedir(d);
 }
 
-static void target_rules_walk_dir(struct walk *w, int fd, int depth, uint8_t above)
+static void target_rules_walk_dir(struct walk *w, int fd, int depth, struct reach above)
 {
-	uint8_t select = target_rules_decide(w, above);
+	struct reach r = target_rules_decide(w, above);
 
 	w->m->targets.rules.unnamed |= w->unnamed;
-	if (select != above)
-		target_rules_want(w, fd, select);
+	if (r.select != above.select)
+		target_rules_want(w, fd, r.select);
 	/* The rule holds for all cgroups below, except for exclusions. */
-	if (depth >= DEPTH_MAX || select == OTP_SELECT_NO ||
-	    (select == OTP_SELECT_YES && !w->m->targets.rules.may_exclude)) {
+	if (depth >= DEPTH_MAX || r.select == OTP_SELECT_NO ||
+	    (r.select == OTP_SELECT_YES && !w->m->targets.rules.may_exclude)) {
 		close(fd);
 		return;
 	}
-	target_rules_walk_children(w, fd, depth, select);
+	target_rules_walk_children(w, fd, depth, r);
 }
 
 static int target_rules_set(struct monitor *m, uint64_t id, uint8_t select)
@@ -223,7 +249,7 @@ static void target_rules_walk(struct monitor *m, uint64_t now)
 		w->m = m;
 		strcpy(w->path, "/");
 		r->unnamed = false;
-		target_rules_walk_dir(w, fd, 0, OTP_SELECT_UNSET);
+		target_rules_walk_dir(w, fd, 0, (struct reach){.select = OTP_SELECT_UNSET});
 		target_rules_apply(m, w);
 		r->complete = w->dirs < DIRS_MAX;
 	} else if (fd >= 0) {

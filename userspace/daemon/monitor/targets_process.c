@@ -162,12 +162,24 @@ static bool target_process_fits(struct monitor *m, struct match *match, uint32_t
 	return target_process_fits_any_cgroup(match, t, m->targets.pattern[i], l);
 }
 
-static bool target_process_fits_any(struct monitor *m, struct match *match, bool exclude, const struct look *l)
+static bool target_process_is_excluded(struct monitor *m, struct match *match, const struct look *l)
 {
 	for (uint32_t i = 0; i < m->config->nr_targets; i++)
-		if (m->config->targets[i].exclude == exclude && target_process_fits(m, match, i, l))
+		if (m->config->targets[i].exclude && target_process_fits(m, match, i, l))
 			return true;
 	return false;
+}
+
+static bool target_process_is_included(struct monitor *m, struct match *match, const struct look *l)
+{
+	unsigned int lists = target_lists(m->config), met = 0, list;
+
+	for (uint32_t i = 0; i < m->config->nr_targets; i++) {
+		list = target_list_of(&m->config->targets[i]);
+		if (list && !(met & list) && target_process_fits(m, match, i, l))
+			met |= list;
+	}
+	return lists && met == lists;
 }
 
 /*
@@ -179,8 +191,8 @@ static uint8_t target_process_decide(struct monitor *m, const struct look *l, bo
 	struct match match = {.names = &m->targets.names};
 	uint8_t select = OTP_SELECT_NO;
 
-	if (!target_process_fits_any(m, &match, true, l) && !match.unnamed)
-		select = target_process_fits_any(m, &match, false, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
+	if (!target_process_is_excluded(m, &match, l) && !match.unnamed)
+		select = target_process_is_included(m, &match, l) ? OTP_SELECT_YES : OTP_SELECT_UNSET;
 	*ret_unnamed = match.unnamed;
 	return select;
 }
@@ -244,7 +256,8 @@ static void target_process_check(struct monitor *m, uint32_t pid)
 {
 	uint8_t select = OTP_SELECT_UNSET;
 	bool unnamed = false;
-	struct look l;
+	/* Of two lists a cgroup may match one and the process the other: the sampler's rules alone do not decide then. */
+	struct look l = {.all_rules = target_lists(m->config) == LISTS_ALL};
 
 	target_process_read(m, pid, &l);
 	if (l.start_ticks)

@@ -124,14 +124,9 @@ static int workers_hand_over_net(struct monitor *m)
 
 static int workers_hand_over_hub(struct monitor *m)
 {
-	struct worker *w = &m->workers.hub;
-	int err = worker_send_patiently(w, IPC_CONFIG, NULL, 0, m->public_config_fd);
+	int err = hub_link_hand_over(m);
 
-	if (!err)
-		err = worker_send_patiently(w, IPC_TOKEN, m->hub_token, strlen(m->hub_token), -1);
-	if (!err)
-		hub_link_make(m);
-	return err ? err : worker_send_patiently(w, IPC_START, NULL, 0, -1);
+	return err ? err : worker_send_patiently(&m->workers.hub, IPC_START, NULL, 0, -1);
 }
 
 static int workers_hand_over(struct monitor *m, struct worker *w)
@@ -186,6 +181,8 @@ bool workers_may_start(const struct monitor *m, const struct worker *w)
 {
 	if (w->pid || w->exited)
 		return false;
+	if (m->config->mode == SAMPLER_NONE && w->kind != WORKER_HUB)
+		return false;
 	if (w->kind == WORKER_OPENER)
 		return m->phase < PHASE_STOP_NET && m->workers.abandoned < ABANDONED_MAX;
 	if (w->kind == WORKER_INDEXER)
@@ -195,7 +192,7 @@ bool workers_may_start(const struct monitor *m, const struct worker *w)
 	if (w->kind == WORKER_DECODER)
 		return m->phase == PHASE_RUN && decoder_jobs_wait(m) && m->workers.abandoned < ABANDONED_MAX;
 	if (w->kind == WORKER_HUB)
-		return m->phase == PHASE_RUN && m->config->hub_listen;
+		return hub_link_may_start(m);
 	if (m->phase == PHASE_RUN)
 		return true;
 	return m->phase == PHASE_STOP_ENGINE && m->sampler.sampling && w->last_starts < LAST_STARTS;
@@ -266,7 +263,9 @@ static void workers_on_service_end(struct monitor *m, struct worker *w, int stat
 	worker_how_ended(status, how);
 	worker_hang_up(w);
 	w->exited = w->exited || asked;
-	if (!asked) {
+	if (w->kind == WORKER_HUB && !hub_link_may_start(m)) {
+		log_info("hub (pid %d) has ended", w->pid);
+	} else if (!asked) {
 		worker_pause(w, now);
 		w->restarts++;
 		log_tagged(&(struct log_tag){.event = LOG_EVENT_WORKER_ENDED, .worker = worker_name(w)}, LOG_LEVEL_WARN,

@@ -308,6 +308,8 @@ static void prom_guard(const struct status *s, struct buf *to)
 	const struct guard *g = s->guard.state;
 
 	prom_one(to, "sampling_rate_hertz", "gauge", "Samples a second and CPU at present.", s->rate_hz);
+	prom_one(to, "selection_active", "gauge", "1 while otprof select narrows what is sampled, or sets rate or depth.",
+		 s->selection && s->selection->since_ns);
 	if (!g)
 		return;
 	prom_guard_cpu(g, to);

@@ -166,6 +166,35 @@ static void status_write_sampler(struct json *j, const struct status *s)
 	json_close(j);
 }
 
+void status_selection(struct json *j, const struct selection_shown *s)
+{
+	bool on = s && s->since_ns;
+
+	json_open(j, "selection");
+	json_bool(j, "on", on);
+	if (on) {
+		json_text(j, "targets", s->what.targets);
+		json_number(j, "frequency_hz", s->what.hz);
+		json_number(j, "stack_bytes", s->what.stack_bytes);
+		json_number(j, "since_ms", s->since_ns / NSEC_PER_MSEC);
+		json_number(j, "until_ms", s->until_ns / NSEC_PER_MSEC);
+		json_text(j, "by", s->by);
+	}
+	json_close(j);
+}
+
+static void status_write_hub(struct json *j, const struct status_hub *h)
+{
+	json_open(j, "hub");
+	json_bool(j, "on", h->on);
+	if (h->on) {
+		json_bool(j, "ready", h->ready);
+		json_text(j, "listen", h->listen);
+		json_text(j, "error", h->why ? h->why : "");
+	}
+	json_close(j);
+}
+
 static void status_write_cuts(struct json *j, const uint64_t cut[LEDGER_ENDS_MAX])
 {
 	json_open(j, "cut");
@@ -437,6 +466,8 @@ void status_json(const struct status *s, struct buf *to)
 	json_number(&j, "pid", (uint64_t)s->pid);
 	json_number(&j, "uptime_s", s->uptime_ns / NSEC_PER_SEC);
 	status_write_sampler(&j, s);
+	status_selection(&j, s->selection);
+	status_write_hub(&j, &s->hub);
 	status_write_ledger(&j, s);
 	status_write_skips(&j, s->ledger.all.skip);
 	status_write_quality(&j, s);

@@ -45,6 +45,11 @@ struct status_debuginfod {
 	const char *last_error; /* borrowed */
 };
 
+struct status_hub {
+	bool on, ready;
+	const char *listen, *why; /* borrowed; why: it cannot listen; "": it can */
+};
+
 struct status_worker {
 	const char *name; /* static */
 	int pid;          /* 0: not running */
@@ -70,6 +75,8 @@ struct status {
 	uint32_t rate_hz; /* in force */
 	struct status_guard guard;
 	struct status_debuginfod debuginfod;
+	struct status_hub hub;
+	const struct selection_shown *selection; /* borrowed; NULL: as if none were in force */
 };
 
 /* The name of destination i, borrowed. */
@@ -78,6 +85,8 @@ const char *status_destination(const struct status *s, uint32_t i);
 uint32_t status_workloads(const struct ledger_engine *e, uint8_t order[LEDGER_WORKLOADS_MAX]);
 /* Writes one workload, as an object of a list. */
 void status_quality(struct json *j, const struct ledger_workload *w);
+/* Writes the selection that is in force, as a member. */
+void status_selection(struct json *j, const struct selection_shown *s);
 void status_json(const struct status *s, struct buf *to);
 void status_prometheus(const struct status *s, struct buf *to);
 

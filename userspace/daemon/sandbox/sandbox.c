@@ -431,7 +431,7 @@ static int sandbox_close_rightless(const char *role, const struct config *c, con
 }
 
 /* What slots and requests may take, twice: a slot that is made smaller exists twice for that time. */
-static rlim_t sandbox_hub_memory(const struct config *c)
+uint64_t sandbox_hub_memory(const struct config *c)
 {
 	return HUB_MEMORY + 2 * c->hub.max_slots * c->hub.slot_max_bytes + 16 * c->hub_receive_bytes;
 }

@@ -17,12 +17,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "daemon/config/config.h"
 
 int sandbox_engine(const struct config *c, bool captures); /* captures: it has a file to write without a bound */
 int sandbox_net(const struct config *c);
+uint64_t sandbox_hub_memory(const struct config *c); /* the bound of what the hub allocates, in bytes */
 int sandbox_hub(const struct config *c); /* it keeps the sockets that it has, and accepts connections */
 int sandbox_opener(const struct config *c);
 int sandbox_indexer(const struct config *c);

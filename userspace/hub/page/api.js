@@ -44,6 +44,7 @@
  * @property {number | null} cpus
  * @property {number} spark_step_ms
  * @property {number[]} spark
+ * @property {string | null} target
  * @property {Slot | null} slot
  * @property {Gone | null} gone
  */
@@ -55,6 +56,19 @@
  */
 /** @typedef {{now_ms: number, seq: number, workloads: Workload[]}} Workloads */
 /** @typedef {{slot: Slot, evicted: Gone | null}} Opened */
+/**
+ * @typedef {object} Selection
+ * @property {boolean} possible
+ * @property {string | null} impossible
+ * @property {string | null} refused
+ * @property {boolean} on
+ * @property {string[]} targets
+ * @property {number | null} frequency_hz
+ * @property {number | null} stack_bytes
+ * @property {number | null} since_ms
+ * @property {number | null} until_ms
+ * @property {string | null} by
+ */
 /**
  * @typedef {{version: string, interval_ms: number, window_ms: number, sampler: boolean, receiver: boolean, now_ms: number}} Status
  */

@@ -7,6 +7,7 @@ import {bytes} from './format.js';
 import {formatState, parseState} from './state.js';
 import {ProfilePage} from './profile.js';
 import {SlotsPage} from './slots.js';
+import {SelectionLine} from './selection.js';
 import {WorkloadsPage} from './workloads.js';
 import {showHelp} from './help.js';
 
@@ -31,7 +32,9 @@ export class App {
 		this.place = h('nav', {class: 'place', 'aria-label': 'Place'});
 		this.slots = h('a', {class: 'slots-link', href: '#/slots', title: 'Slots and their limits'});
 		this.trouble = h('span', {class: 'trouble', role: 'alert'});
+		this.selection = new SelectionLine();
 		this.makeTop();
+		this.main.before(this.selection.el);
 		addEventListener('hashchange', () => this.onAddress());
 		addEventListener('keydown', (e) => this.onKey(e));
 		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.page?.update());
@@ -80,6 +83,7 @@ export class App {
 
 			this.slots.textContent =
 				s.slots.length + '/' + s.limits.max_slots + ' slots \u00b7 ' + bytes(s.bytes);
+			await this.selection.load();
 			this.answered();
 		} catch (e) {
 			this.failed(e);

@@ -349,17 +349,28 @@ export class WorkloadsPage {
 
 	/** @param {Workload} w */
 	actions(w) {
-		if (w.slot)
-			return button(null, 'Disable', () => this.disable(w), {
-				class: 'button small',
-				'data-key': w.id + '-do',
-				'aria-label': 'Disable profiling of ' + w.name,
-			});
-		return button(null, 'Enable', () => this.enable(w), {
-			class: 'button small',
-			'data-key': w.id + '-do',
-			'aria-label': 'Enable profiling of ' + w.name,
-		});
+		const enabled = w.slot
+			? button(null, 'Disable', () => this.disable(w), {
+					class: 'button small',
+					'data-key': w.id + '-do',
+					'aria-label': 'Disable profiling of ' + w.name,
+				})
+			: button(null, 'Enable', () => this.enable(w), {
+					class: 'button small',
+					'data-key': w.id + '-do',
+					'aria-label': 'Enable profiling of ' + w.name,
+				});
+
+		if (!w.target) return enabled;
+		return [
+			enabled,
+			button(null, 'Only\u2026', () => this.app.selection.open(w), {
+				class: 'button small only',
+				'data-key': w.id + '-only',
+				'aria-label': 'Sample only ' + w.name,
+				title: 'Sample only this workload for a while',
+			}),
+		];
 	}
 
 	/** @param {MouseEvent} e @param {Workload} w */
@@ -390,6 +401,9 @@ export class WorkloadsPage {
 				w.name,
 				[
 					{label: 'Open', action: () => this.app.go({page: 'profile', id: w.id})},
+					...(w.target
+						? [{label: 'Sample only this\u2026', action: () => this.app.selection.open(w)}]
+						: []),
 					{
 						label: 'Copy name',
 						action: () => {

@@ -67,6 +67,20 @@ static inline bool unwind_end_is_root(enum unwind_end end)
 	return end <= UNWIND_NO_USER;
 }
 
+/*
+ * A stack that the thread left, and returns to, as a coroutine's: its copied bytes, and where it goes on. Functions that
+ * leave stacks are known by their rows (row.h).
+ */
+struct unwind_other {
+	uint64_t addr;
+	const uint8_t *bytes; /* borrowed for the call */
+	uint32_t len;
+	uint64_t pc, sp; /* pc 0: only by the thread's registers */
+	uint64_t id;	 /* kept in frames of functions that prove which stack they left */
+	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame */
+	bool cut;	 /* it goes on beyond the copy */
+};
+
 struct unwind_input {
 	uint16_t arch; /* enum otp_arch */
 	const struct space *space;
@@ -78,6 +92,7 @@ struct unwind_input {
 	uint64_t base_addr;  /* a second copy: the outermost bytes of the thread's own stack */
 	const uint8_t *base; /* borrowed for the call; NULL: none */
 	uint32_t base_len;
+	const struct unwind_other *other; /* borrowed for the call; NULL: none */
 	bool chunk_lost;     /* a chunk that continues the copy was lost */
 	bool short_read;     /* the copy ends where memory did */
 	bool holes;          /* pages of it were not there: they are zeros */

@@ -165,9 +165,12 @@ int runtime_of_file(struct binary *b)
 {
 	if (!b->is_elf || !b->is_64)
 		return -ENOENT;
-	for (int i = 0; runtime_list[i]; i++)
+	for (int i = 0; runtime_list[i]; i++) {
 		for (const char *const *marker = runtime_list[i]->markers; *marker; marker++)
 			if (file_defines(b, *marker))
 				return i;
+		if (runtime_list[i]->holds && runtime_list[i]->holds(b))
+			return i;
+	}
 	return -ENOENT;
 }

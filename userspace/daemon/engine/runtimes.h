@@ -73,6 +73,8 @@ struct runtimes_stack {
  */
 int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s, bool final,
 		    struct runtimes_stack *ret);
+/* The stack that the thread left, if the sample has a copy of it; its bytes are borrowed until the next call. */
+bool runtimes_other_stack(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_other *ret);
 /* Which native frames are in loops of the process' runtimes; to has room for stack->count. */
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);

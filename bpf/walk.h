@@ -100,11 +100,18 @@ __noinline u64 walk_all(u64 at, u32 pid, u64 start_ns, u64 exec_id, u64 tls)
 }
 
 static __always_inline u64 put_walks(const struct otp_sample *head, const struct subject *who, const struct choice *choice,
-				     u64 at)
+				     u64 at, u64 sp)
 {
 	bool inherited = choice->walk == WALK_OF_PARENT;
 	struct task_struct *of = inherited ? who->parent : who->task;
-	u64 end = walk_all(at, inherited ? who->ppid : who->pid, start_of(of), exec_of(of), head->tls_base);
+	u32 nr = bpf_get_smp_processor_id();
+	struct otp_walker *w = bpf_map_lookup_elem(&walkers, &nr);
+	u64 end;
+
+	if (!w)
+		return at;
+	w->sp = sp;
+	end = walk_all(at, inherited ? who->ppid : who->pid, start_of(of), exec_of(of), head->tls_base);
 
 	opaque(end);
 	return end > STACK_AT_MAX - sizeof(struct otp_section) - sizeof(struct otp_ustack) ? at : end;

@@ -18,12 +18,13 @@ static void walk_plan(struct otprof_walking *w, const struct otp_walks_ready *wa
 	w->nr++;
 }
 
-void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base)
+void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base, u64 sp)
 {
 	u32 i;
 
 	w->bytes = w->nr = 0;
 	w->walker.taken = 0;
+	w->walker.sp = sp;
 	for (i = 0; i < OTP_WALK_PLANS; i++)
 		if (walks->plan[i].plan.start != OTP_WALK_NONE)
 			walk_plan(w, walks, i, tls_base);

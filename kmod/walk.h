@@ -28,7 +28,7 @@ struct otprof_walking {
 	u64 sections[OTP_WALK_BYTES / sizeof(u64)];
 };
 
-/* Walks, for a process with this base of its thread-local storage. */
-void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base);
+/* Walks, for a thread with this base of its thread-local storage and this stack pointer; 0: unknown. */
+void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base, u64 sp);
 
 #endif

@@ -43,7 +43,10 @@ enum otp_walk_start {
 enum otp_walk_step {
 	OTP_WALK_LINK = 0,  /* a pointer, word link of the frame; 0 ends the list */
 	OTP_WALK_ARRAY = 1, /* step bytes on, to the last one of an array */
+	OTP_WALK_STACK = 2, /* no frames: bytes of a stack that the thread is not on, OTP_WALK_BLOCK at a time */
 };
+
+#define OTP_WALK_BLOCK (8 * OTP_WALK_WORDS)
 
 /*
  * More words, behind a pointer: of the frame (from 0), or of an earlier sub
@@ -73,6 +76,15 @@ struct otp_walk_edge {
  * may be kept once for the sample. Where it ends lies the first frame, or for
  * ARRAY the node that describes an array. After an array, the pointer at outer
  * bytes from its node leads to the next node; outer 0: there is none.
+ *
+ * A STACK is what a coroutine left behind when its thread went to another stack.
+ * The node describes it: last is its upper end, low is where its lower end is
+ * read, first is the stack pointer that was saved. With via, another saved one is
+ * at via_at from where the pointer at via leads, and goes before first's. One that
+ * is not within the stack does not count; a stack that has none, or that the
+ * thread's own stack pointer is in, is not copied. The last block ends where the
+ * stack ends, the first one holds the 8 bytes below the saved stack pointer,
+ * which follows the root's words, with OTP_WALK_VIA set if it is via's.
  */
 struct otp_walk {
 	__u8 start; /* enum otp_walk_start */
@@ -99,8 +111,11 @@ struct otp_walk {
 	 * the same words may be anything, and a read that fails costs as much as OTP_WALK_FAULT.
 	 */
 	__u32 kinds;
-	__u32 reserved2[2];
+	__s16 low, via, via_at; /* STACK: from the node; via 0: none */
+	__u16 reserved2;
 };
+
+#define OTP_WALK_VIA 1
 
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
 struct otp_walks {
@@ -143,7 +158,8 @@ struct otp_walked {
 	__u16 frame_words; /* of each frame, its address included */
 	__u8 plan;	   /* index */
 	__u8 end;	   /* enum otp_walk_end */
-	__u32 reserved;
+	__u16 step;	   /* enum otp_walk_step of the plan */
+	__u16 reserved;
 };
 
 #define OTP_WALK_MISSING(sub) (1ULL << (56 + (sub)))
@@ -184,6 +200,7 @@ struct otp_walks_ready {
 struct otp_walker {
 	struct otp_walk_ready ready;
 	__u64 at, last, node;
+	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
 	__u32 used; /* words in out */
 	__u32 taken; /* words of the sample's sections before this one; 0 at a sample's first plan */
 	__u32 reads; /* of the sample */
@@ -201,6 +218,7 @@ OTP_CHECK_AT(struct otp_walk, base, 8);
 OTP_CHECK_AT(struct otp_walk, first, 60);
 OTP_CHECK_AT(struct otp_walk, sub, 84);
 OTP_CHECK_AT(struct otp_walk, kinds, 116);
+OTP_CHECK_AT(struct otp_walk, low, 120);
 OTP_CHECK(struct otp_walks, 280);
 OTP_CHECK(struct otp_walked, 16);
 OTP_CHECK(struct otp_walk_ready, 240);
@@ -218,14 +236,16 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 {
 	__u32 i;
 
-	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_ARRAY || p->nr_chain > OTP_WALK_CHAIN ||
+	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_STACK || p->nr_chain > OTP_WALK_CHAIN ||
 	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->reserved)
 		return 0;
-	if (p->kinds >> 16 || p->reserved2[0] || p->reserved2[1])
+	if (p->kinds >> 16 || p->reserved2)
+		return 0;
+	if (p->step == OTP_WALK_STACK ? p->stride != OTP_WALK_BLOCK || p->tag : p->low || p->via || p->via_at)
 		return 0;
 	if (p->start != OTP_WALK_NONE && (!p->frames_max || p->frames_max > OTP_WALK_FRAMES))
 		return 0;
-	if (p->start != OTP_WALK_NONE && p->step == OTP_WALK_ARRAY && !p->stride)
+	if (p->start != OTP_WALK_NONE && p->step != OTP_WALK_LINK && !p->stride)
 		return 0;
 	for (i = 0; i < p->nr_subs; i++)
 		if (!otp_walk_sub_sound(&p->sub[i], i))
@@ -337,8 +357,8 @@ static inline void otp_walks_prepare(struct otp_walks_ready *r, const struct otp
 
 #ifdef OTP_WALK_READ
 
-/* The rest of out that a plan leaves to the next: a section's head, and its root. The last word is never used. */
-#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 1)
+/* The rest of out that a plan leaves to the next: a section's head, a root, a STACK's pointer. The last word is unused. */
+#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 1 + 1)
 
 /* --- reading --- */
 
@@ -422,6 +442,45 @@ static __always_inline int otp_walk_over(struct otp_walker *w, __u32 end)
 	return 1;
 }
 
+/* Whether an address is in a stack; its upper end is in w->last. */
+static __always_inline int otp_walk_within(const struct otp_walker *w, __u64 low, __u64 at)
+{
+	return at - low < w->last - low;
+}
+
+/* The saved stack pointer; 0: none that is in the stack. What cannot be read counts as 0. */
+static __always_inline __u64 otp_walk_saved(struct otp_walker *w, __u64 low)
+{
+	const struct otp_walk *p = &w->ready.plan;
+	__u64 at = 0;
+
+	if (p->via && !otp_walk_pointer(w, &at, w->node + p->via) && !otp_walk_pointer(w, &at, at + p->via_at) &&
+	    otp_walk_within(w, low, at))
+		return at | OTP_WALK_VIA;
+	if (otp_walk_edge(w, &at, &p->first) || !otp_walk_within(w, low, at))
+		return 0;
+	return at & ~(__u64)OTP_WALK_VIA;
+}
+
+/* To the first block of a stack; 0, or 1: the walk is over. */
+static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
+{
+	__u64 low = 0, saved;
+
+	if (otp_walk_pointer(w, &low, w->node + w->ready.plan.low) || otp_walk_edge(w, &w->last, &w->ready.plan.last))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	if (otp_walk_within(w, low, w->sp))
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	saved = otp_walk_saved(w, low);
+	if (!saved)
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	otp_walk_put(w, saved);
+	w->root_words++;
+	w->at = w->last - ((w->last - (saved - 8) + OTP_WALK_BLOCK - 1) & ~(__u64)(OTP_WALK_BLOCK - 1));
+	w->last--;
+	return 0;
+}
+
 /* To the first frame below the node; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter(struct otp_walker *w)
 {
@@ -430,6 +489,8 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 	if (!w->node)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	w->at = w->node;
+	if (p->step == OTP_WALK_STACK)
+		return otp_walk_enter_stack(w);
 	if (p->step != OTP_WALK_ARRAY)
 		return 0;
 	if (otp_walk_edge(w, &w->at, &p->first) || otp_walk_edge(w, &w->last, &p->last))
@@ -450,7 +511,7 @@ static __always_inline int otp_walk_leave(struct otp_walker *w)
 /* Whether there is no frame at w->at: an empty array, or past its last one. */
 static __always_inline int otp_walk_passed(const struct otp_walker *w)
 {
-	if (w->ready.plan.step != OTP_WALK_ARRAY)
+	if (w->ready.plan.step == OTP_WALK_LINK)
 		return !w->at;
 	return w->ready.plan.stride < 0 ? w->at < w->last : w->at > w->last;
 }
@@ -460,7 +521,7 @@ static __always_inline void otp_walk_next(struct otp_walker *w)
 	__u64 link = w->ready.plan.link;
 
 	OTP_WALK_OPAQUE(link);
-	if (w->ready.plan.step == OTP_WALK_ARRAY)
+	if (w->ready.plan.step != OTP_WALK_LINK)
 		w->at += w->ready.plan.stride;
 	else
 		w->at = w->raw[link & (OTP_WALK_WORDS - 1)] & ~(__u64)w->ready.plan.tag;
@@ -601,6 +662,7 @@ static __always_inline __u32 otp_walk_finish(struct otp_walker *w, __u32 generat
 		.frame_words = (__u16)w->ready.words,
 		.plan = (__u8)plan,
 		.end = (__u8)w->end,
+		.step = w->ready.plan.step,
 	};
 
 	__builtin_memcpy(w->out, &head, sizeof(head));

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go programs that know their CPU shares: each stack whole from the leaf to the
 goroutine's end, with inlined calls and lines, in files with and without
-symbols. GO_TOOLS names further go commands, of other versions."""
+symbols; and while the thread is on another stack, in C code, the vDSO and the
+runtime. GO_TOOLS names further go commands, of other versions; GOLANG=all builds
+them in all ways, GOLANG=away runs the latter alone."""
 import json
 import math
 import os
@@ -12,7 +14,8 @@ import lib
 
 HZ = lib.rate(997)
 SECONDS = 4
-SOURCE = os.path.join(lib.TOP, "tests", "programs", "golang", "shares.go")
+SOURCES = os.path.join(lib.TOP, "tests", "programs", "golang")
+SOURCE = os.path.join(SOURCES, "shares.go")
 PARTS = {"main.workHalf": "half", "main.workThird": "third", "main.workFifth": "fifth"}
 OUTER = ["main.rounds"] + ["main.descend"] * 20 + ["main.worker", "runtime.goexit"]
 INNER = {
@@ -28,14 +31,26 @@ VARIANTS = {
     "trimpath": ["-trimpath", "-ldflags", STRIP],
     "pie": ["-buildmode=pie", "-ldflags", STRIP],
 }
+# Of away.go: where the thread is, what leads there from the work, and who calls that.
+AWAY = {"main.workC": "c", "main.workTime": "time", "main.workAlloc": "alloc"}
+AWAY_OUTER = ["main.timed", "main.rounds"] + ["main.descend"] * 10 + ["main.worker", "runtime.goexit"]
+AWAY_BY = {"runtime.asmcgocall": "main.workC", "time.now": "main.workTime", "runtime.systemstack": "main.workAlloc"}
+AWAY_VARIANTS = {
+    "away-stripped": ["-trimpath", "-ldflags", STRIP],
+    "away-pie": ["-buildmode=pie", "-ldflags", STRIP],
+    "away-static": ["-ldflags", STRIP + " -linkmode=external -extldflags=-static"],
+}
+NR_AWAY = 1 if lib.BRIEF else len(AWAY_VARIANTS)
+ONLY_AWAY = os.environ.get("GOLANG") == "away"
 NR_VARIANTS = 1 if lib.BRIEF else len(VARIANTS) if os.environ.get("GOLANG") == "all" else 3
 
 
-def build(tool, name, flags, to):
+def build(tool, name, flags, to, source=SOURCE):
     # Off: Go's own settings of the user who runs the test, its network, its modules.
+    cgo = "external" in name or "away" in name
     env = dict(os.environ, GOENV="off", GOFLAGS="", GOTOOLCHAIN="local", GO111MODULE="off", GOPROXY="off",
-               GOCACHE=os.path.join(lib.BUILD, "gocache"), CGO_ENABLED="1" if "external" in name else "0")
-    p = subprocess.run([tool, "build"] + flags + ["-o", to, SOURCE], env=env, capture_output=True, text=True)
+               GOCACHE=os.path.join(lib.BUILD, "gocache"), CGO_ENABLED="1" if cgo else "0")
+    p = subprocess.run([tool, "build"] + flags + ["-o", to, source], env=env, capture_output=True, text=True)
     return lib.ok(p.returncode == 0, "%s is built %s" % (name, p.stderr[-200:]))
 
 
@@ -78,10 +93,71 @@ def run(name, tool, flags):
         return
     d = lib.Otprofd(hz=HZ, interval="5s") # names wait for two of them: the index is made first, on a busy host too
     p = lib.start([path, str(SECONDS)], stdout=subprocess.PIPE, text=True)
-    truth = json.loads(p.communicate(timeout=60)[0])
+    truth = json.loads(p.communicate(timeout=120)[0])
     d.stop()
     samples = [s for s in lib.samples(d.files) if lib.executable(s) == os.path.basename(path)]
     check(name, truth, samples)
+
+
+def plain(names):
+    """Without the suffixes of the symbol table."""
+    return [n[:-5] if n.endswith(".abi0") else n for n in names]
+
+
+def legal(names):
+    """Whether the work's callers are there, not one more or less."""
+    at = next(i for i, n in enumerate(names) if n in AWAY)
+    return names[at + 1:] == AWAY_OUTER
+
+
+def check_away(name, truth, samples):
+    total = sum(truth.values())
+    stacks = [(s.count, plain(names), marker) for s, (names, marker) in ((s, lib.user_part(s)) for s in samples)]
+    every = sum(n for n, _, _ in stacks)
+    cut = [(n, names, marker) for n, names, marker in stacks if marker]
+    lib.ok(sum(n for n, _, _ in cut) <= 0.01 * every, "%s: %d of all %d stacks are cut %s" % (
+        name, sum(n for n, _, _ in cut), every, [(n, names[:3], names[-1:], m) for n, names, m in cut][:4]))
+    work = [(n, names) for n, names, marker in stacks if not marker and any(f in AWAY for f in names)]
+    count = sum(n for n, _ in work)
+    lib.ok(count > 0.8 * total / 1e9 * HZ, "%s: %d samples of %.0f are in the work" % (name, count, total / 1e9 * HZ))
+    bad = [(n, names) for n, names in work if not legal(names)]
+    lib.ok(sum(n for n, _ in bad) <= 0.005 * count, "%s: the callers of %d of %d are not its own %s" % (
+        name, sum(n for n, _ in bad), count, bad[:1]))
+    for by, caller in AWAY_BY.items():
+        through = sum(n for n, names in work if by in names and caller in names[names.index(by):])
+        lib.ok(through > 0.01 * count, "%s: %d stacks lead from %s back to %s" % (name, through, by, caller))
+    for part, key in AWAY.items():
+        want = truth[key] / total
+        got = sum(n for n, names in work if part in names) / max(count, 1)
+        sigma = math.sqrt(want * (1 - want) / max(count, 1))
+        lib.ok(abs(got - want) <= 3 * sigma + 0.01, "%s: %s has %.2f %% of the samples, %.2f %% of the CPU time" % (
+            name, part, 100 * got, 100 * want))
+
+
+def is_walked(d, pid):
+    p = subprocess.run([lib.OTPROF, "explain", "--json", "--runtime-dir", d.runtime, str(pid)], capture_output=True,
+                       text=True)
+    if p.returncode:
+        return False
+    runtimes = (json.loads(p.stdout).get("process") or {}).get("runtimes", [])
+    return any(r["runtime"] == "Go" and r["walked"] for r in runtimes)
+
+
+def run_away(name, tool, flags):
+    path = os.path.join(lib.scratch(), name)
+    if not build(tool, name, flags, path, os.path.join(SOURCES, "away.go")):
+        return
+    d = lib.Otprofd(hz=HZ, interval="5s")
+    p = lib.start([path, str(SECONDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    lib.ok(lib.wait_for(lambda: is_walked(d, p.pid), 60, 0.5), "%s: where its goroutines are is known" % name)
+    before = set(lib.profile_files(d.files))
+    lib.wait_for(lambda: set(lib.profile_files(d.files)) - before, 15) # what was sampled until then is in one of these
+    before = set(lib.profile_files(d.files))
+    truth = json.loads(p.communicate("go\n", timeout=120)[0])
+    d.stop()
+    files = [f for f in lib.profile_files(d.files) if f not in before]
+    samples = [s for f in files for s in lib.Request(lib.read(f)).samples()]
+    check_away(name, truth, [s for s in samples if lib.executable(s) == os.path.basename(path)])
 
 
 def version(tool):
@@ -93,6 +169,10 @@ def version(tool):
 tools = [t for t in [shutil.which("go")] + os.environ.get("GO_TOOLS", "").split() if t]
 lib.need(tools, "stacks of Go programs", "no go command is installed")
 for go in tools:
-    for variant, options in list(VARIANTS.items())[:NR_VARIANTS]:
+    for variant, options in [] if ONLY_AWAY else list(VARIANTS.items())[:NR_VARIANTS]:
         run("%s-%s" % (version(go), variant), go, options)
+    for variant, options in list(AWAY_VARIANTS.items())[:NR_AWAY] if shutil.which("gcc") else []:
+        run_away("%s-%s" % (version(go), variant), go, options)
+if not shutil.which("gcc"):
+    lib.skip("stacks of Go programs in C code", "no C compiler is installed")
 lib.finish()

@@ -42,7 +42,7 @@ static struct otp_walk_edge edge_any(struct rng *r)
 static struct otp_walk walk_any(struct rng *r, uint64_t base)
 {
 	struct otp_walk w = {.start = (uint8_t)(rng_next(r) % (OTP_WALK_TLS + 1)),
-			     .step = (uint8_t)(rng_next(r) % (OTP_WALK_ARRAY + 1)), .link = (uint8_t)(rng_next(r) % 8),
+			     .step = (uint8_t)(rng_next(r) % (OTP_WALK_STACK + 1)), .link = (uint8_t)(rng_next(r) % 8),
 			     .nr_chain = (uint8_t)(rng_next(r) % 3), .nr_subs = (uint8_t)(rng_next(r) % (OTP_WALK_SUBS + 1)),
 			     .tag = (uint8_t)(rng_next(r) % 8), .base = base, .root_keep = (uint16_t)rng_next(r),
 			     .frames_max = (uint16_t)(1 + rng_next(r) % OTP_WALK_FRAMES), .keep = (uint16_t)rng_next(r),
@@ -52,6 +52,13 @@ static struct otp_walk walk_any(struct rng *r, uint64_t base)
 	for (unsigned int i = 0; i < w.nr_subs; i++)
 		w.sub[i] = (struct otp_walk_sub){.from = (uint8_t)(rng_next(r) % (i + 1)), .at = (uint8_t)(rng_next(r) % 8),
 						 .keep = (uint16_t)rng_next(r)};
+	if (w.step == OTP_WALK_STACK) {
+		w.stride = OTP_WALK_BLOCK;
+		w.tag = 0;
+		w.low = (int16_t)(rng_next(r) % 64 * 8);
+		w.via = (int16_t)(rng_next(r) % 64 * 8);
+		w.via_at = (int16_t)(rng_next(r) % 64 * 8);
+	}
 	w.kinds = rng_next(r) % 2 ? 0 : (uint32_t)(rng_next(r) & 0xffff);
 	return w;
 }

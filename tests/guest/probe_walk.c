@@ -86,7 +86,7 @@ static void expect(struct expected *e, uint64_t word)
 /* The bound of bytes: a head, and room for another plan's, are not for frames. */
 static uint32_t frames_that_fit(uint32_t list, uint32_t root_words, uint32_t frame_words)
 {
-	uint32_t room = OTP_WALK_BYTES / 8 - 20 - 3 - root_words;
+	uint32_t room = OTP_WALK_BYTES / 8 - 21 - 3 - root_words;
 
 	return MIN(list, MIN(room / frame_words, (uint32_t)OTP_WALK_FRAMES));
 }

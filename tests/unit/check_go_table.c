@@ -267,6 +267,27 @@ START_TEST(what_leaves_its_stack_says_so_where_it_calls)
 }
 END_TEST
 
+/* nanotime1: whichever stack it is on. */
+START_TEST(a_kept_stack_pointer_leads_back_from_another_stack)
+{
+	static const uint8_t keep[] = {0x49, 0x89, 0xe4};
+	struct row row;
+
+	open_as(GO_1_20);
+	memcpy(file.tiny.image + TINY_CODE + 0x49, keep, sizeof(keep));
+	memcpy(file.tiny.image + TINY_CODE + 0x50, (const uint8_t[]){0xe8, 1, 2, 3, 4}, 5);
+	set_flags(0, GO_WRITES_SP);
+	ck_assert_int_eq(row_at(TINY_CODE + 0x48).flags, ROW_GUESS);
+	for (uint64_t at = TINY_CODE + 0x4c; at < TINY_CODE + 0x80; at += 8) {
+		ck_assert_int_eq(go_row(&arch_x86_64, binary, at, &row), 0);
+		ck_assert_int_eq(row.cfa_reg, 12);
+		ck_assert_int_eq(row.cfa_n, 32);
+		ck_assert_int_eq(row.flags, ROW_RETURNS);
+		ck_assert_int_eq(row.reg[RIP].n, -8);
+	}
+}
+END_TEST
+
 START_TEST(code_without_depths_is_left_to_other_tables)
 {
 	struct row row;
@@ -296,6 +317,7 @@ Suite *go_table_suite(void)
 	tcase_add_test(t, frame_pointer_counts_from_the_store_on);
 	tcase_add_test(t, top_frames_have_no_caller);
 	tcase_add_test(t, what_leaves_its_stack_says_so_where_it_calls);
+	tcase_add_test(t, a_kept_stack_pointer_leads_back_from_another_stack);
 	tcase_add_test(t, code_without_depths_is_left_to_other_tables);
 	suite_add_tcase(s, t);
 	return s;

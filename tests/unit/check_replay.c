@@ -126,6 +126,37 @@ START_TEST(a_capture_keeps_walks)
 }
 END_TEST
 
+/* A stack that a walk copied is the program's data, as the thread's own. */
+START_TEST(a_capture_drops_secrets_of_stacks_that_were_left)
+{
+	struct { struct otp_walked head; uint64_t word[2 + OTP_WALK_WORDS]; } walk = {
+		.head = {.generation = 3, .frames = 1, .root_words = 1, .frame_words = OTP_WALK_WORDS + 1,
+			 .step = OTP_WALK_STACK},
+		.word = {0x1234567890, 0x2345678901, CODE + 8, SECRET}};
+	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64},
+			   .walks = {&walk.head}};
+	_cleanup_(closep) int fd = memfd_create("capture", MFD_CLOEXEC);
+	const struct origins origins = origins_of_clock(1000000);
+	struct space *space = one_mapping();
+	struct replay_result r = {0};
+	struct capture *c;
+
+	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
+	capture_batch(c, 2000);
+	capture_sample(c, &s, space, NULL);
+	capture_flush(c, 5000);
+	capture_free(c);
+	space_put(space);
+	ck_assert(holds(fd, 0x1234567890)); /* where it was left, and where it is */
+	ck_assert(holds(fd, 0x2345678901));
+	ck_assert(holds(fd, CODE + 8));
+	ck_assert(!holds(fd, SECRET));
+	ck_assert_int_eq(replay(fd, &r), 0);
+	ck_assert_uint_eq(r.samples, 1);
+	ck_assert_uint_eq(ledger_counts_total(&r.ledger.lost[OTP_LOSS_BAD_RECORD]), 0);
+}
+END_TEST
+
 START_TEST(a_capture_keeps_addresses_and_drops_secrets)
 {
 	_cleanup_(closep) int fd = make_capture(1);
@@ -223,6 +254,7 @@ Suite *replay_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_capture_keeps_addresses_and_drops_secrets);
 	tcase_add_test(t, a_capture_keeps_walks);
+	tcase_add_test(t, a_capture_drops_secrets_of_stacks_that_were_left);
 	tcase_add_test(t, a_capture_keeps_signed_return_addresses_of_arm64);
 	tcase_add_test(t, a_replay_sees_every_sample);
 	tcase_add_test(t, a_capture_cut_anywhere_is_a_shorter_capture);

@@ -621,6 +621,73 @@ START_TEST(go_leaves_a_stack_whatever_its_tables_say)
 }
 END_TEST
 
+/* The stack that the thread left: 0x2110 was called there, by 0x2310. */
+#define OTHER 0xc000001000ULL
+
+static uint64_t other_stack[32];
+static struct unwind_other other;
+
+static void leave_stack(uint64_t pc)
+{
+	uint8_t kept[TINY_CODE - TINY_EH];
+
+	memcpy(kept, tiny.image + TINY_EH, sizeof(kept));
+	tiny_section(&tiny, ".gopclntab", 0, kept, sizeof(kept));
+	memset(other_stack, 0, sizeof(other_stack));
+	other = (struct unwind_other){.addr = OTHER, .bytes = (const uint8_t *)other_stack, .len = sizeof(other_stack),
+				      .pc = pc, .sp = OTHER + 64, .id = 0xc000000100};
+	in.other = &other;
+	other_stack[8] = BASE + 0x2110; /* of 0x2000, which has no frame */
+	other_stack[8 + 4] = BASE + 0x2310;
+}
+
+START_TEST(unwinding_goes_on_in_the_stack_that_was_left)
+{
+	leave_stack(BASE + 0x2008);
+	other.stand_in = true;
+	put_go(0x2150, 6 + _i);
+	reopen();
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[2].flags, FRAME_CALLER);
+	ck_assert_uint_le(out.stack_used, 128 + 8 * 16);
+	/* A pc that stands for nothing is not what systemstack has left there. */
+	other.stand_in = false;
+	EXPECT(UNWIND_SWITCHED, BASE + 0x2010, BASE + 0x2150);
+}
+END_TEST
+
+START_TEST(a_root_that_keeps_the_stack_it_left_is_none)
+{
+	leave_stack(BASE + 0x2010);
+	put_go(0x2150, 0);
+	other_stack[8] = BASE + 0x2310;
+	reopen();
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150);
+	word(1, other.id);
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2010, BASE + 0x2310);
+	/* It was taken up by another thread meanwhile: the copied stack is another one. */
+	other.id++;
+	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2150);
+}
+END_TEST
+
+START_TEST(the_stack_that_was_left_may_be_deeper_than_its_copy)
+{
+	leave_stack(BASE + 0x2008);
+	other.stand_in = true;
+	other.len = 64 + 8 * 4; /* up to the return address of 0x2100 */
+	put_go(0x2150, 6);
+	reopen();
+	EXPECT(UNWIND_UNREADABLE, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+	other.cut = true;
+	EXPECT(UNWIND_SHORT, BASE + 0x2010, BASE + 0x2150, BASE + 0x2110);
+	ck_assert_uint_eq(out.fail_addr, OTHER + 64 + 8 * 4);
+	/* A stack pointer that is not in the copy. */
+	other.sp = OTHER - 64;
+	EXPECT(UNWIND_SWITCHED, BASE + 0x2010, BASE + 0x2150);
+}
+END_TEST
+
 START_TEST(what_looks_like_go_elsewhere_is_not)
 {
 	put_go(0x2150, _i);
@@ -804,6 +871,9 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, root_far_up_the_stack_is_not_looked_for);
 	tcase_add_test(t, new_thread_begins_behind_clone);
 	tcase_add_loop_test(t, go_leaves_a_stack_whatever_its_tables_say, 0, NR(go));
+	tcase_add_loop_test(t, unwinding_goes_on_in_the_stack_that_was_left, 0, 2);
+	tcase_add_test(t, a_root_that_keeps_the_stack_it_left_is_none);
+	tcase_add_test(t, the_stack_that_was_left_may_be_deeper_than_its_copy);
 	tcase_add_loop_test(t, what_looks_like_go_elsewhere_is_not, 0, NR(go));
 	tcase_add_test(t, code_that_left_for_another_stack_names_the_bytes);
 	tcase_add_test(t, stack_made_by_hand_ends_at_its_first_function);

@@ -291,6 +291,101 @@ START_TEST(empty_arrays_that_loop_end)
 }
 END_TEST
 
+/* A descriptor, a pointer to another one, and 1000 bytes of a stack whose words are their addresses. */
+#define LOW   (AT + 0x4000)
+#define HIGH  (LOW + 1000)
+#define OTHER (AT + 0x200)
+
+static struct otp_walk left_stack(uint64_t saved, uint64_t other)
+{
+	poke(NODE(0), LOW);
+	poke(NODE(0) + 8, HIGH);
+	poke(NODE(0) + 16, saved);
+	poke(NODE(0) + 24, OTHER);
+	poke(OTHER + 8, other);
+	for (uint64_t at = LOW - OTP_WALK_BLOCK; at < HIGH + OTP_WALK_BLOCK; at += 8)
+		poke(at, at);
+	return (struct otp_walk){.start = OTP_WALK_AT, .base = NODE(0), .step = OTP_WALK_STACK, .root_keep = 1 << 2,
+				 .keep = 0xffff, .frames_max = 100, .stride = OTP_WALK_BLOCK,
+				 .first.at = 16, .last.at = 8};
+}
+
+/* From the word below the saved stack pointer to the end, and not a byte beyond. */
+static void expect_copied(uint64_t saved)
+{
+	uint64_t at = word(head.root_words) & OTP_WALK_ADDRESS;
+
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.root_words, 2);
+	ck_assert_uint_eq(word(1), saved);
+	ck_assert_uint_eq(head.frame_words, OTP_WALK_WORDS + 1);
+	ck_assert_uint_le(at, (saved & ~7ull) - 8);
+	ck_assert_uint_gt(at + OTP_WALK_BLOCK, (saved & ~7ull) - 8);
+	ck_assert_uint_eq(at + OTP_WALK_BLOCK * head.frames, HIGH);
+	for (uint32_t i = 0; i < head.frames; i++)
+		for (uint32_t k = 0; k <= OTP_WALK_WORDS; k++)
+			ck_assert_uint_eq(word(head.root_words + i * (OTP_WALK_WORDS + 1) + k),
+					  at + OTP_WALK_BLOCK * i + (k ? 8 * (k - 1) : 0));
+}
+
+START_TEST(a_stack_that_was_left_is_copied_up_to_its_end)
+{
+	static const uint64_t saved[] = {LOW + 8, LOW + 500, HIGH - 8, HIGH - 120, HIGH - 128};
+	struct otp_walk p = left_stack(saved[_i], 0);
+
+	run(&p, 0);
+	expect_copied(saved[_i]);
+}
+END_TEST
+
+START_TEST(a_stack_that_the_thread_is_on_is_not_copied)
+{
+	struct otp_walk p = left_stack(LOW + 500, 0);
+
+	for (uint64_t sp = LOW; sp < HIGH; sp += HIGH - 8 - LOW) {
+		w.sp = sp;
+		run(&p, 0);
+		ck_assert_uint_eq(head.frames, 0);
+		ck_assert_uint_eq(head.root_words, 1);
+		ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	}
+	w.sp = HIGH;
+	run(&p, 0);
+	expect_copied(LOW + 500);
+}
+END_TEST
+
+START_TEST(a_stack_pointer_out_of_its_stack_is_not_followed)
+{
+	static const uint64_t saved[] = {0, LOW - 8, HIGH, (uint64_t)-8};
+	struct otp_walk p = left_stack(saved[_i], saved[_i]);
+
+	p.via = 24;
+	p.via_at = 8;
+	run(&p, 0);
+	ck_assert_uint_eq(head.frames, 0);
+	ck_assert_uint_eq(head.root_words, 1);
+}
+END_TEST
+
+START_TEST(another_saved_stack_pointer_goes_before)
+{
+	struct otp_walk p = left_stack(LOW + 500, LOW + 800);
+
+	p.via = 24;
+	p.via_at = 8;
+	run(&p, 0);
+	expect_copied((LOW + 800) | OTP_WALK_VIA);
+	/* It is not there, or is none. */
+	poke(OTHER + 8, 0);
+	run(&p, 0);
+	expect_copied(LOW + 500);
+	poke(NODE(0) + 24, 16);
+	run(&p, 0);
+	expect_copied(LOW + 500);
+}
+END_TEST
+
 static uint64_t random_next(void)
 {
 	static uint64_t state = 88172645463325252u;
@@ -316,7 +411,7 @@ static struct otp_walk random_plan(int round)
 static void bound_plan(struct otp_walk *p)
 {
 	p->start = (uint8_t)(1 + random_next() % 2);
-	p->step %= 2;
+	p->step %= 3;
 	p->nr_chain %= OTP_WALK_CHAIN + 1;
 	p->nr_subs %= OTP_WALK_SUBS + 1;
 	p->root_at = (uint8_t)(p->root_at % (p->nr_chain + 1));
@@ -324,7 +419,13 @@ static void bound_plan(struct otp_walk *p)
 	p->frames_max = (uint16_t)(1 + random_next() % OTP_WALK_FRAMES);
 	p->reserved = 0;
 	p->kinds = random_next() % 65536;
-	memset(p->reserved2, 0, sizeof(p->reserved2));
+	p->reserved2 = 0;
+	if (p->step != OTP_WALK_STACK) {
+		p->low = p->via = p->via_at = 0;
+	} else {
+		p->stride = OTP_WALK_BLOCK;
+		p->tag = 0;
+	}
 	for (uint32_t i = 0; i < OTP_WALK_SUBS; i++) {
 		p->sub[i].from = (uint8_t)(p->sub[i].from % (i + 1));
 		p->sub[i].at %= OTP_WALK_WORDS;
@@ -367,13 +468,13 @@ static void break_plan(struct otp_walks *s, int how)
 	case 1: s->reserved = 1; break;
 	case 2: p->start = 3; break;
 	case 3: p->start = OTP_WALK_NONE; break; /* of both */
-	case 4: p->step = 2; break;
+	case 4: p->step = 3; break;
 	case 5: p->nr_chain = OTP_WALK_CHAIN + 1; break;
 	case 6: p->nr_subs = OTP_WALK_SUBS + 1; break;
 	case 7: p->root_at = 3; break;
 	case 8: p->link = OTP_WALK_WORDS; break;
 	case 9: p->reserved = 1; break;
-	case 10: p->reserved2[1] = 1; break;
+	case 10: p->reserved2 = 1; break;
 	case 11: p->frames_max = 0; break;
 	case 12: p->frames_max = OTP_WALK_FRAMES + 1; break;
 	case 13: p->step = OTP_WALK_ARRAY; break; /* of no stride */
@@ -383,6 +484,9 @@ static void break_plan(struct otp_walks *s, int how)
 	case 17: p->sub[1].reserved = 1; break;
 	case 18: s->plan[1].nr_subs = 255; break;
 	case 19: p->kinds = 1 << 16; break;
+	case 20: p->step = OTP_WALK_STACK; break; /* not in blocks */
+	case 21: p->via = 8; break;
+	case 22: p->low = 8; break;
 	}
 }
 
@@ -413,8 +517,12 @@ Suite *walk_suite(void)
 	tcase_add_test(t, arrays_go_on_with_the_next_outer_one);
 	tcase_add_test(t, an_array_may_go_upward_to_a_limit_of_its_own);
 	tcase_add_test(t, empty_arrays_that_loop_end);
+	tcase_add_loop_test(t, a_stack_that_was_left_is_copied_up_to_its_end, 0, 5);
+	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
+	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
+	tcase_add_test(t, another_saved_stack_pointer_goes_before);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 20);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 23);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -232,6 +232,8 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 
 	ret->name[0] = ret->file[0] = '\0';
 	ret->start_line = ret->nr_lines = 0;
+	if (!decode_list[a->runtime]->decode)
+		return -ENOENT;
 	memory_question(m);
 	err = decode_list[a->runtime]->decode(a, m, f, ret);
 	return err > 0 ? -EBADMSG : err;

@@ -5,7 +5,9 @@
 
 #include "base/cleanup.h"
 
-const struct runtime_ops *const runtime_list[] = {&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, NULL};
+const struct runtime_ops *const runtime_list[] = {
+	&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, &runtime_go, NULL,
+};
 
 const char *runtime_walk_end_name(uint32_t end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runtimes whose frames lie on the heap: one ops table for each, in a file of
- * its own. Three moments:
+ * Runtimes whose frames lie on the heap, or on stacks that threads left: one ops
+ * table for each, in a file of its own. Three moments:
  *   - The engine meets a file that defines one of a runtime's markers
  *     (runtime_of_file), and asks for a decoder of the process that maps it.
  *   - In the decoder, attach finds version and root in file and memory, and makes
@@ -117,12 +117,21 @@ struct runtime_function {
 	struct runtime_line lines[RUNTIME_LINES_MAX];
 };
 
+/* Where a stack that a walk copied (OTP_WALK_STACK) goes on. */
+struct runtime_stack {
+	uint64_t pc, sp; /* pc 0: unknown; unwinding may get there by the thread's registers */
+	uint64_t id;	 /* what functions that leave a stack keep of it in their frame on the other one */
+	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame of its own */
+};
+
 struct runtime_ops {
 	const char *name; /* "cpython", as the frame kind's type */
 	const char *label; /* "Python" */
 	enum frame_kind kind;
 	/* Dynamic or static symbols: a file that defines any of these may hold the runtime. NULL-terminated. */
 	const char *const *markers;
+	/* Likewise, of a runtime that no symbol tells of; may be NULL. */
+	bool (*holds)(struct binary *b);
 	/*
 	 * Decoder. 0; -EAGAIN: the runtime has not started yet, ask again later; -ENOTSUP: a version or build that is not
 	 * known, why says which; -ENOENT: the file does not hold it; others: memory could not be read.
@@ -134,9 +143,14 @@ struct runtime_ops {
 		      struct runtime_function *ret);
 	/* Engine. 0; -EBADMSG: the words are not those of a frame, and the walk ends before it. */
 	int (*frame)(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
+	/*
+	 * Engine, of a runtime whose frames are native code, with a walk that copies stacks; decode and frame are NULL then.
+	 * The root's words, and behind them the saved stack pointer. 0; -ENOENT: no stack was copied.
+	 */
+	int (*stack)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret);
 };
 
-extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl;
+extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_go;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

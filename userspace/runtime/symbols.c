@@ -275,5 +275,10 @@ int runtime_of_file(struct binary *b)
 	if (!b->is_elf || !b->is_64)
 		return -ENOENT;
 	found = table_open(b, SHT_DYNSYM, &t) ? symbols_dynamic(b, names, nr, &s) : symbols_static(b, names, nr, &s);
-	return found < 0 ? found : runtime[found];
+	if (found >= 0)
+		return runtime[found];
+	for (int i = 0; runtime_list[i]; i++)
+		if (runtime_list[i]->holds && runtime_list[i]->holds(b))
+			return i;
+	return -ENOENT;
 }

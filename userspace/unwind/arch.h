@@ -52,6 +52,11 @@ struct arch {
 	 * instruction; moved is the address from which on it first was below, 0: it never is.
 	 */
 	void (*go)(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret);
+	/*
+	 * Of Go's function from start on, up to vaddr: from where on it keeps the stack pointer that it has there in a
+	 * register, and in which, to return from another stack; 0: nowhere.
+	 */
+	uint64_t (*go_keeps_sp)(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_reg);
 	/* A thread's first function, or main, returns here: its caller is a root. */
 	bool (*thread_start)(const struct code *code);
 	/* The system call that begins a thread has just returned, in the caller and in the new one alike. */

@@ -40,6 +40,7 @@ struct cursor {
 	uint8_t signals; /* signal trampolines passed */
 	enum unwind_end fault; /* why the last load failed */
 	uint64_t fault_addr;
+	bool left;    /* the frames are on the stack that the thread left: likewise */
 	bool based;   /* the frames are in the base copy now: such a jump is allowed once */
 };
 
@@ -62,6 +63,9 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret);
 
 /* Whether cfa may be the next one: stacks only shrink towards the root, but for one jump into the base copy. */
 bool cursor_climbs(struct cursor *c, uint64_t cfa);
+
+/* Whether 8 bytes at addr are in the copy of the stack that the thread left. */
+bool cursor_in_other(const struct cursor *c, uint64_t addr);
 
 /* memory.c: stores in out which bytes of the copies were needed and read. */
 void cursor_report_used(const struct cursor *c);

@@ -83,12 +83,33 @@ static int go_plain_row(const struct arch *arch, const struct go_table *t, const
 	return r < 0 ? r : -ENOENT;
 }
 
+/*
+ * By the register in which the function keeps the stack pointer that it came with, from there to its end (nanotime1, which
+ * calls the vDSO): whether it is on the other stack already, still or no more.
+ */
+static int go_kept_row(const struct arch *arch, const struct go_table *t, const struct go_function *f, uint64_t vaddr,
+		       struct row *ret)
+{
+	uint8_t reg = 0;
+	uint64_t at = arch->go_keeps_sp ? arch->go_keeps_sp(t->binary, f->start, vaddr, &reg) : 0;
+	int r = at ? go_plain_row(arch, t, f, at, ret) : -ENOENT;
+
+	if (r < 0)
+		return r;
+	ret->cfa_reg = reg;
+	ret->flags |= ROW_RETURNS;
+	return 0;
+}
+
 /* Within a function that leaves its stack, the depth is that of the stack that it came on: a guess. */
 static int go_switching_row(const struct arch *arch, const struct go_table *t, const struct go_function *f,
 			    enum go_role role, uint64_t vaddr, struct row *ret)
 {
-	int r = go_plain_row(arch, t, f, vaddr, ret);
+	int r;
 
+	if (role == GO_LEAVES && go_kept_row(arch, t, f, vaddr, ret) == 0)
+		return 0;
+	r = go_plain_row(arch, t, f, vaddr, ret);
 	if (r < 0)
 		return r;
 	if (!go_is_called_from(arch, t->binary, vaddr))

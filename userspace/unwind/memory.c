@@ -46,8 +46,28 @@ static bool memory_in_base(const struct unwind_input *in, uint64_t addr)
 	return in->base_len >= 8 && addr >= in->base_addr && addr - in->base_addr <= in->base_len - 8;
 }
 
+bool cursor_in_other(const struct cursor *c, uint64_t addr)
+{
+	const struct unwind_other *o = c->in->other;
+
+	return o && o->len >= 8 && addr >= o->addr && addr - o->addr <= o->len - 8;
+}
+
+/* Beyond the copy of the other stack, but not so far that it is none of its own. */
+static bool memory_beyond_other(const struct cursor *c, uint64_t addr)
+{
+	const struct unwind_other *o = c->in->other;
+
+	return c->left && o->cut && addr >= o->addr + o->len && addr - o->addr - o->len < OTP_STACK_LIMIT;
+}
+
 static int memory_not_copied(struct cursor *c, uint64_t addr, uint64_t end)
 {
+	if (memory_beyond_other(c, addr)) {
+		c->fault = UNWIND_SHORT;
+		c->fault_addr = addr;
+		return -EFAULT;
+	}
 	c->fault = addr < c->in->stack_addr ? UNWIND_UNREADABLE : memory_why_missing(c, end);
 	c->fault_addr = addr;
 	if (addr >= c->in->stack_addr && end <= OTP_STACK_LIMIT && end > c->reach.missed)
@@ -64,6 +84,10 @@ int cursor_load(struct cursor *c, uint64_t addr, uint64_t *ret)
 		if (memory_in_base(in, addr)) {
 			c->reach.base_low = MIN(c->reach.base_low, addr);
 			return memory_load_from(c, in->base, in->base_addr, in->base_len, addr, ret);
+		}
+		if (cursor_in_other(c, addr)) {
+			memcpy(ret, in->other->bytes + (addr - in->other->addr), 8);
+			return 0;
 		}
 		return memory_not_copied(c, addr, addr < in->stack_addr ? 0 : at + 8);
 	}
@@ -86,6 +110,10 @@ bool cursor_climbs(struct cursor *c, uint64_t cfa)
 {
 	if (cfa > c->low)
 		return true;
+	if (!c->left && cursor_in_other(c, cfa - 8) && !cursor_in_other(c, c->low)) {
+		c->left = true;
+		return true;
+	}
 	/* From a stack that was switched to, at whatever address, back to the thread's own. */
 	if (c->based || !memory_in_base(c->in, cfa - 8) || memory_in_base(c->in, c->low))
 		return false;

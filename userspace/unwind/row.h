@@ -46,6 +46,8 @@ enum row_flags {
 	ROW_GUESS = 8,     /* from the code itself: accepted if the return address follows a call */
 	ROW_CLONE = 16,    /* after the system call that begins a thread: the caller's row, not the new thread's */
 	ROW_SWITCHED = 32, /* the function switched stacks: its caller's frame is on the former one */
+	ROW_PROVES = 64,   /* likewise, if its frame keeps the former stack's id; else what the row says */
+	ROW_RETURNS = 128, /* the row itself leads to the former stack, by a register that holds its stack pointer */
 };
 
 struct row {

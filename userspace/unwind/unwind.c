@@ -174,13 +174,64 @@ static bool unwind_has_just_begun(const struct cursor *c, const struct packed *p
 	return p->flags & ROW_CLONE && c->exact && cursor_is_valid(c, c->arch->result) && !c->reg[c->arch->result];
 }
 
-static int unwind_by_row(struct cursor *c, struct binary *b, const struct found *f)
+/* Words of a frame in which the id of the former stack may be. */
+#define PROOF_WORDS 8
+
+static bool unwind_proves(struct cursor *c, uint64_t id)
 {
+	uint64_t word;
+
+	for (unsigned i = 0; i < PROOF_WORDS; i++)
+		if (cursor_load(c, c->reg[c->arch->sp] + 8 * i, &word) == 0 && word == id)
+			return true;
+	return false;
+}
+
+/* Whether the function of this row left the stack whose copy there is. */
+static bool unwind_left_other(struct cursor *c, const struct packed *p)
+{
+	const struct unwind_other *o = c->in->other;
+
+	if (!o || !o->pc || c->left || c->exact || !cursor_in_other(c, o->sp))
+		return false;
+	if (p->flags & ROW_PROVES)
+		return unwind_proves(c, o->id);
+	return p->flags & ROW_SWITCHED && o->stand_in;
+}
+
+/* The registers of the stack that was left. What stands there for the function that left it is passed over. */
+static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binary *b)
+{
+	const struct unwind_other *o = c->in->other;
+	struct found f;
+	bool hit;
+
+	c->left = true;
+	c->valid = 0;
+	cursor_set(c, c->arch->pc, o->pc);
+	cursor_set(c, c->arch->sp, o->sp);
+	c->low = o->sp - c->arch->leaf_slack;
+	c->exact = false;
+	c->guess = FRAME_SURE;
+	if (!o->stand_in)
+		return 1;
+	/* It is in the file of the function that left. */
+	f = rules_find(u->rules, c->arch, b, mapping_address(c->map, o->pc), &hit);
+	if (f.packed->state != PACKED_ROW || f.packed->flags)
+		return cursor_cut(c, UNWIND_SWITCHED);
+	return step_packed(c, f.packed);
+}
+
+static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b, const struct found *f)
+{
+	uint8_t flags = f->packed->flags;
 	int step;
 
 	if (unwind_has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (f->packed->flags & ROW_SWITCHED)
+	if (flags & (ROW_SWITCHED | ROW_PROVES) && unwind_left_other(c, f->packed))
+		return unwind_enter_other(u, c, b);
+	if (flags & ROW_SWITCHED)
 		return cursor_cut(c, UNWIND_SWITCHED);
 	if (f->packed->flags & ROW_GUESS)
 		return unwind_by_guess(c, f);
@@ -188,6 +239,8 @@ static int unwind_by_row(struct cursor *c, struct binary *b, const struct found 
 	if (f->packed->flags & ROW_SIGNAL)
 		unwind_mark_signal(c);
 	step = f->wide ? step_row(c, b, f->wide) : step_packed(c, f->packed);
+	if (!step && flags & ROW_RETURNS && !unwind_end_is_root(c->out->end))
+		return cursor_cut(c, UNWIND_SWITCHED);
 	/* After a frame pointer's step only the frame pointer is known, and it leads to the next frame. */
 	if (!step && c->out->end == UNWIND_REGISTER && c->guess == FRAME_BY_FRAME_POINTER)
 		return unwind_by_fp_or(c, UNWIND_REGISTER);
@@ -207,7 +260,7 @@ static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary 
 	switch (f.packed->state) {
 	case PACKED_ROW:
 	case PACKED_WIDE:
-		return unwind_by_row(c, b, &f);
+		return unwind_by_row(u, c, b, &f);
 	case PACKED_ROOT:
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	case PACKED_NONE:
@@ -277,7 +330,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->signals = 0;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
-	c->based = false;
+	c->based = c->left = false;
 	c->valid = in->valid;
 	for (unsigned i = 0; c->arch && i < c->arch->nr_regs; i++)
 		c->reg[i] = in->reg[i];

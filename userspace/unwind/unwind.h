@@ -74,6 +74,20 @@ struct unwind_gate {
 	bool shared; /* it lies in shared memory: other generated code is not the runtime's */
 };
 
+/*
+ * A stack that the thread left, and returns to, as a coroutine's: its copied bytes, and where it goes on. Functions that
+ * leave stacks are known by their rows (row.h).
+ */
+struct unwind_other {
+	uint64_t addr;
+	const uint8_t *bytes; /* borrowed for the call */
+	uint32_t len;
+	uint64_t pc, sp; /* pc 0: only by the thread's registers */
+	uint64_t id;	 /* kept in frames of functions that prove which stack they left */
+	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame */
+	bool cut;	 /* it goes on beyond the copy */
+};
+
 struct unwind_input {
 	uint16_t arch; /* enum otp_arch */
 	const struct space *space;
@@ -87,6 +101,7 @@ struct unwind_input {
 	uint32_t base_len;
 	const struct unwind_gate *gates; /* borrowed for the call; NULL: none */
 	uint32_t nr_gates;
+	const struct unwind_other *other; /* borrowed for the call; NULL: none */
 	bool chunk_lost;     /* a chunk that continues the copy was lost */
 	bool short_read;     /* the copy ends where memory did */
 	bool holes;          /* pages of it were not there: they are zeros */

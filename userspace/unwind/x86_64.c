@@ -134,21 +134,27 @@ static bool starts_go(const struct code *code, unsigned at)
 	       code_is(code, at + 7, push, sizeof(push));
 }
 
+/* mcall: push %rax, the goroutine that it leaves, for fn(g); mov (%rdx),%r12; call *%r12. */
+static bool leaves_by_mcall(const struct code *code)
+{
+	static const uint8_t mcall[] = {0x50, 0x4c, 0x8b, 0x22, 0x41, 0xff, 0xd4};
+
+	return code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall));
+}
+
 /*
- * mcall: push %rax; mov (%rdx),%r12; call *%r12. morestack: mov $0,%rbp; call; call (mstart's call
+ * morestack: mov $0,%rbp; call; call (mstart's call
  * has a ret behind it). clone in the new thread: call *%r12; mov $111,%edi; mov $__NR_exit,%eax.
  * rt0_go: call mstart; call; ret; movq $2,(%rsp).
  */
 static bool begins_go_stack(const struct code *code)
 {
-	static const uint8_t mcall[] = {0x50, 0x4c, 0x8b, 0x22, 0x41, 0xff, 0xd4};
 	static const uint8_t morestack[] = {0x48, 0xc7, 0xc5, 0, 0, 0, 0, 0xe8};
 	static const uint8_t clone[] = {0x41, 0xff, 0xd4, 0xbf, 0x6f, 0, 0, 0, 0xb8, 0x3c, 0, 0, 0};
 	static const uint8_t rt0[] = {0xc3, 0x48, 0xc7, 0x04, 0x24, 2, 0, 0, 0};
 	bool calls_on = code->bytes[CODE_RETURN] == 0xe8;
 
 	return starts_go(code, CODE_RETURN) || starts_go(code, CODE_RETURN + 5) ||
-	       code_is(code, CODE_RETURN - 7, mcall, sizeof(mcall)) ||
 	       code_is(code, CODE_RETURN - 3, clone, sizeof(clone)) ||
 	       (calls_on && code_is(code, CODE_RETURN - 12, morestack, sizeof(morestack))) ||
 	       (calls_on && code_is(code, CODE_RETURN + 5, rt0, sizeof(rt0)));
@@ -181,12 +187,14 @@ static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 		return false;
 	code_read(b, vaddr, &code);
 	returns_from(ret, 8);
-	if (begins_go_stack(&code))
+	if (leaves_by_mcall(&code) || begins_go_stack(&code))
 		ret->reg[RIP].kind = RULE_UNDEFINED;
 	else if (left_go_stack(&code))
 		ret->flags = ROW_SWITCHED;
 	else
 		return false;
+	if (leaves_by_mcall(&code))
+		ret->flags = ROW_PROVES;
 	return true;
 }
 
@@ -207,6 +215,21 @@ static uint64_t go_saved_from(struct binary *b, uint64_t moved)
 	if (code_is(&code, CODE_RETURN - 1, store8, sizeof(store8)))
 		return moved + sizeof(store8) + 1;
 	return code_is(&code, CODE_RETURN - 1, store32, sizeof(store32)) ? moved + sizeof(store32) + 4 : 0;
+}
+
+/* mov %rsp,%r12; the vDSO keeps r12 as every C function does. */
+static uint64_t go_keeps_sp(struct binary *b, uint64_t start, uint64_t vaddr, uint8_t *ret_reg)
+{
+	static const uint8_t keep[] = {0x49, 0x89, 0xe4};
+	uint8_t code[64];
+	size_t len = vaddr > start ? MIN(vaddr - start, sizeof(code)) : 0;
+	const uint8_t *at;
+
+	if (!len || binary_read_vaddr(b, start, code, len) != (ssize_t)len)
+		return 0;
+	at = memmem(code, len, keep, sizeof(keep));
+	*ret_reg = R12;
+	return at ? start + (uint64_t)(at - code) + sizeof(keep) : 0;
 }
 
 static void go(struct binary *b, uint64_t vaddr, uint64_t moved, int64_t depth, struct row *ret)
@@ -386,6 +409,7 @@ const struct arch arch_x86_64 = {
 	.known = known,
 	.misled = misled,
 	.go = go,
+	.go_keeps_sp = go_keeps_sp,
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,

@@ -239,11 +239,28 @@ static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const
 		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
 }
 
+/* A copied stack: its words as those of the thread's own, and the address before each block. */
+static void capture_add_blocks(struct buf *b, const struct otp_walked *w, const struct sample *s,
+			       const struct space *space)
+{
+	const uint64_t *word = sample_walk_words(w);
+	uint32_t n = (uint32_t)w->frames * w->frame_words;
+
+	buf_add(b, w, sizeof(*w) + w->root_words * sizeof(*word));
+	word += w->root_words;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t v = i % w->frame_words ? capture_scrub(word[i], s, space) : word[i];
+
+		buf_add(b, &v, sizeof(v));
+	}
+}
+
 /*
- * As they are. Words of a walk are those that its plan names: frames, code objects, counts and flags of the interpreter,
- * by which names are found. No value of the program is among them, but for pointers to such values.
+ * Interpreters' frames stay as they are. Words of a walk are those that its plan names: frames, code objects, counts and
+ * flags of the interpreter, by which names are found. No value of the program is among them, but for pointers to such
+ * values.
  */
-static uint16_t capture_add_walks(struct buf *b, const struct sample *s)
+static uint16_t capture_add_walks(struct buf *b, const struct sample *s, const struct space *space)
 {
 	uint16_t n = 0;
 
@@ -251,7 +268,10 @@ static uint16_t capture_add_walks(struct buf *b, const struct sample *s)
 		if (!s->walks[i])
 			continue;
 		capture_add_section(b, OTP_SEC_WALK, sample_walk_bytes(s->walks[i]));
-		buf_add(b, s->walks[i], sample_walk_bytes(s->walks[i]));
+		if (s->walks[i]->step == OTP_WALK_STACK)
+			capture_add_blocks(b, s->walks[i], s, space);
+		else
+			buf_add(b, s->walks[i], sample_walk_bytes(s->walks[i]));
 		n++;
 	}
 	return n;
@@ -281,7 +301,7 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 		capture_add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
 		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
 	}
-	walks = capture_add_walks(b, s);
+	walks = capture_add_walks(b, s, space);
 	if (s->base)
 		capture_add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
 	if (s->stack)

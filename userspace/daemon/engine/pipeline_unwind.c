@@ -132,10 +132,13 @@ static bool pipeline_stack_is_doubtful(const struct unwind_stack *s)
 static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 {
 	const struct mapping *wait = NULL;
+	struct unwind_other other;
 	struct unwind_input in;
 	enum progress next;
 
 	pipeline_unwind_input(p, a, &in);
+	if (runtimes_other_stack(p->runtimes, a->proc, a->s, &other))
+		in.other = &other;
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {
 			pipeline_empty_stack(&p->stack, UNWIND_EXEC);

@@ -213,6 +213,8 @@ static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const st
 			runtimes_refuse(s, err, why);
 	} else if (s->state == SLOT_ASKED) {
 		runtimes_accept(s, a);
+		if (!s->ops->decode) /* it has nothing else to answer */
+			s->decoder = decoders_drop(d);
 	} else if (!s->vouched) {
 		runtimes_compare(s, a);
 	}

@@ -188,11 +188,47 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
 
 		ret->half[plan] = (struct runtimes_half){0};
-		if (!slot)
+		if (!slot || !slot->ops->frame)
 			continue;
 		with.compiled = runtimes_is_compiled(slot, stack);
 		err = runtimes_half(r, slot, plan, w, &with, final, &ret->half[plan]);
 		ret->nr = plan + 1;
 	}
 	return err;
+}
+
+/* Blocks lie behind each other in memory, and each has its address before it in the section. */
+static uint32_t runtimes_join_blocks(const struct otp_walked *w, uint64_t *to)
+{
+	const uint64_t *block = sample_walk_words(w) + w->root_words;
+
+	for (uint32_t i = 0; i < w->frames; i++, block += w->frame_words)
+		memcpy(to + i * OTP_WALK_WORDS, block + 1, OTP_WALK_BLOCK);
+	return w->frames * OTP_WALK_BLOCK;
+}
+
+static bool runtimes_is_stack(const struct runtime_slot *slot, const struct otp_walked *w)
+{
+	return slot && slot->ops->stack && w->step == OTP_WALK_STACK && w->frames && w->root_words &&
+	       w->frame_words == OTP_WALK_WORDS + 1 && (uint32_t)w->frames * OTP_WALK_BLOCK <= OTP_WALK_BYTES;
+}
+
+bool runtimes_other_stack(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_other *ret)
+{
+	struct runtime_stack to;
+
+	for (uint32_t plan = 0; plan < OTP_WALK_PLANS && p; plan++) {
+		const struct otp_walked *w = s->walks[plan];
+		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
+
+		if (!w || !runtimes_is_stack(slot, w) ||
+		    slot->ops->stack(&slot->found->found, sample_walk_words(w), w->root_words, &to) < 0)
+			continue;
+		*ret = (struct unwind_other){.addr = sample_walk_words(w)[w->root_words] & OTP_WALK_ADDRESS,
+					     .bytes = (const uint8_t *)r->blocks, .len = runtimes_join_blocks(w, r->blocks),
+					     .pc = to.pc, .sp = to.sp, .id = to.id, .stand_in = to.stand_in,
+					     .cut = w->end != OTP_WALK_END_DONE};
+		return true;
+	}
+	return false;
 }

@@ -67,6 +67,7 @@ struct runtimes {
 	/* Of one half, while it is made: what its words mean, and what is to be decoded. */
 	struct runtime_frame read[OTP_WALK_FRAMES], wanted[OTP_WALK_FRAMES];
 	uint32_t nr_wanted;
+	uint64_t blocks[OTP_WALK_OUT]; /* a copied stack of the current sample */
 	struct str *unknown[KIND_NR]; /* names of functions that could not be decoded, by kind; owned */
 };
 

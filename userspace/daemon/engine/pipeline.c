@@ -240,6 +240,8 @@ static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 		return -EAGAIN;
 	if (pipeline_find_interpreted(p, a) < 0)
 		return -EAGAIN;
+	if (runtimes_stack(p->runtimes, &p->stack, a->final) < 0)
+		return -EAGAIN;
 	if (p->capture)
 		capture_sample(p->capture, a->s, a->space, p->kernel);
 	pipeline_count_stack(p, a);

@@ -23,6 +23,7 @@ static void runtime_slot_done(struct runtime_slot *s)
 	if (s->decoder)
 		decoders_drop(s->decoder);
 	functions_done(&s->functions);
+	codes_done(&s->codes);
 	attachment_put(s->found);
 	binary_put(s->binary);
 }
@@ -49,6 +50,8 @@ static void runtime_process_free(struct runtime_process *p)
 {
 	struct runtimes *r = p->all;
 
+	if (r->stack_of == p)
+		r->stack_of = NULL;
 	runtime_process_unlink(p);
 	if (map_find_ptr(&r->by_pid, p->pid) == p)
 		map_remove(&r->by_pid, p->pid);
@@ -226,6 +229,8 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->state = SLOT_READY;
 	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
+	if (a->walk.start == OTP_WALK_NONE)
+		return;
 	runtime_process_renew(s->of);
 	if (s->of->all->cfg.walks)
 		s->of->all->cfg.walks(s->of->all->cfg.ctx, s->of->pid);
@@ -248,7 +253,7 @@ static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const st
 			runtimes_refuse(s, err, why);
 	} else if (s->state == SLOT_ASKED) {
 		runtimes_accept(s, a);
-	} else if (!s->vouched && !memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk))) {
+	} else if (!s->vouched && a->walk.start != OTP_WALK_NONE && !memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk))) {
 		runtimes_vouch(s);
 	}
 	runtimes_settled(s->of->all);
@@ -265,9 +270,19 @@ static void runtimes_on_function(void *ctx, struct decoder *d, const struct runt
 	runtimes_settled(s->of->all);
 }
 
+static void runtimes_on_code(void *ctx, struct decoder *d, const struct runtime_frame *f, int err,
+			     const struct runtime_code_made *c)
+{
+	struct runtime_slot *s = decoder_owner(d);
+
+	codes_settle(&s->codes, f->key, err, c, s->of->all->now_ns);
+	runtimes_settled(s->of->all);
+}
+
 static const struct decoders_ops runtimes_decoders_ops = {
 	.attached = runtimes_on_attached,
 	.function = runtimes_on_function,
+	.code = runtimes_on_code,
 };
 
 /* Which decoder is missed least: of the process that was sampled longest ago, of the group if that has too many. */
@@ -292,6 +307,7 @@ static bool runtimes_make_room(const struct runtime_process *for_this)
 		return false;
 	s->decoder = decoders_drop(s->decoder);
 	functions_done(&s->functions);
+	codes_done(&s->codes);
 	if (s->state == SLOT_ASKED)
 		runtimes_refuse(s, -EBUSY, "too many processes are being decoded");
 	return true;
@@ -353,7 +369,7 @@ static int runtimes_of(struct binary *b)
 	return b->runtime - 2;
 }
 
-static void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
+void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
 {
 	int index = m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
 	struct runtime_process *have;
@@ -377,12 +393,17 @@ static uint64_t runtimes_worth_from(const struct process *p)
 	return p->exit_time_ns ? UINT64_MAX : MAX(p->start_ns, p->exec_time_ns) + RUNTIME_YOUNG_NS;
 }
 
+bool runtimes_is_worth(const struct process *p, uint64_t now_ns)
+{
+	return now_ns >= runtimes_worth_from(p);
+}
+
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)
 {
 	const struct mapping *before = NULL;
 
 	r->now_ns = now_ns;
-	if (!r->cfg.decoders || now_ns < runtimes_worth_from(p))
+	if (!r->cfg.decoders || !runtimes_is_worth(p, now_ns))
 		return;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct mapping *m = stack->frames[i].map;
@@ -456,11 +477,18 @@ bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walk
 
 /* --- the whole --- */
 
+size_t runtimes_bytes(void)
+{
+	return functions_bytes() + codes_bytes();
+}
+
 void runtimes_trim(struct runtimes *r, const struct runtime_process *keep)
 {
-	for (struct runtime_process *p = r->last; p && functions_bytes() > r->cfg.bytes_max; p = p->prev)
-		for (uint32_t i = 0; p != keep && i < p->nr; i++)
+	for (struct runtime_process *p = r->last; p && runtimes_bytes() > r->cfg.bytes_max; p = p->prev)
+		for (uint32_t i = 0; p != keep && i < p->nr; i++) {
 			functions_done(&p->slot[i].functions);
+			codes_done(&p->slot[i].codes);
+		}
 }
 
 int runtimes_new(const struct runtimes_config *cfg, struct runtimes **ret)

@@ -77,6 +77,22 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);
 
+/*
+ * Code of a runtime on the native stack. First the sample: p is the process that it is of, as it runs now, NULL: it is
+ * gone. The hook serves unwinding until the next call; NULL: nothing is decoded.
+ */
+const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, uint64_t time_ns,
+					       uint64_t now_ns);
+/* Of the stack that was unwound so. -EAGAIN: its functions are being decoded, and the sample should wait; not with final. */
+int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool final);
+/*
+ * What the i-th frame of that stack stands for: returns the number of frames, innermost first, 0: the frame is not of a
+ * runtime, or not known. FRAME_NAMED; their strings are borrowed.
+ */
+#define RUNTIMES_EXPANDED RUNTIME_CODE_DEPTH
+uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
+			 struct frame to[RUNTIMES_EXPANDED]);
+
 /* For explain: the i-th runtime of the process; false: it has no more. r may be NULL. */
 struct runtimes_state {
 	const char *label;

@@ -168,17 +168,6 @@ START_TEST(a_place_is_of_the_row_before_it)
 }
 END_TEST
 
-START_TEST(a_return_address_is_where_a_call_returns_to)
-{
-	make_places();
-	made.code.flags = RUNTIME_CODE_EXACT;
-	ck_assert_uint_eq(at(0x1020, true), 0);
-	ck_assert_uint_eq(at(0x1030, true), 1);
-	ck_assert_uint_eq(at(0x101f, true), RUNTIME_NO_NODE);
-	ck_assert_uint_eq(at(0x101f, false), 0);
-}
-END_TEST
-
 START_TEST(what_is_there_already_is_not_added_twice)
 {
 	make_places();
@@ -230,7 +219,6 @@ Suite *codes_suite(void)
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);
-	tcase_add_test(t, a_return_address_is_where_a_call_returns_to);
 	tcase_add_test(t, what_is_there_already_is_not_added_twice);
 	tcase_add_test(t, regions_beyond_their_bounds_are_not_sound);
 	suite_add_tcase(s, t);

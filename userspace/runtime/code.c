@@ -51,12 +51,7 @@ uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime
 	if (pc < c->start + caller || pc >= c->end + caller)
 		return RUNTIME_NO_NODE;
 	n = code_rows_until(c, rows, offset);
-	if (!n)
-		return RUNTIME_NO_NODE;
-	/* The row of a call holds its return address, and ends behind it. */
-	if (caller && c->flags & RUNTIME_CODE_EXACT && (n == c->nr_rows || rows[n].offset != offset + 2))
-		return RUNTIME_NO_NODE;
-	return rows[n - 1].node;
+	return n ? rows[n - 1].node : RUNTIME_NO_NODE;
 }
 
 int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f)

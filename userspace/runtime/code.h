@@ -22,7 +22,7 @@
 #include "runtime/frame.h"
 
 #define RUNTIME_CODE_NAME      96
-#define RUNTIME_CODE_WORDS     8
+#define RUNTIME_CODE_WORDS     16
 #define RUNTIME_CODE_IDENTITY  3
 #define RUNTIME_CODE_FUNCTIONS 256
 #define RUNTIME_CODE_NODES     2048
@@ -30,10 +30,6 @@
 #define RUNTIME_CODE_BYTES     (64ULL << 20) /* from start to end */
 #define RUNTIME_CODE_DEPTH     64	     /* frames at one place: those further out are cut */
 #define RUNTIME_NO_NODE	       UINT32_MAX
-
-enum runtime_code_flags {
-	RUNTIME_CODE_EXACT = 1, /* where a call returns to, a row ends: a return address elsewhere is not this code's */
-};
 
 /* A function at a place of it, and what it was inlined into there. */
 struct runtime_code_node {
@@ -52,10 +48,10 @@ struct runtime_code {
 	uint64_t start, end;
 	uint64_t identity[RUNTIME_CODE_IDENTITY];
 	uint32_t kind;			    /* the runtime's own, for step */
-	uint32_t flags;			    /* enum runtime_code_flags */
+	uint32_t reserved;
 	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
 	char name[RUNTIME_CODE_NAME];	    /* where no function runs: what it is, as "[call_stub]"; "": nothing to say */
-	uint32_t nr_functions, nr_nodes, nr_rows, reserved;
+	uint32_t nr_functions, nr_nodes, nr_rows, reserved2;
 };
 
 /* As the decoder makes it. */
@@ -81,7 +77,6 @@ enum runtime_step_flags {
 	RUNTIME_STEP_FP = 1,	/* fp is known */
 	RUNTIME_STEP_ROOT = 2,	/* there is no caller */
 	RUNTIME_STEP_SAME = 4,	/* registers that calls preserve are the caller's */
-	RUNTIME_STEP_SILENT = 8 /* this frame is bookkeeping: not shown */
 };
 
 /* Its caller's registers. */
@@ -95,10 +90,7 @@ struct runtime_step {
 /* Whether a region is within every bound, and every index in its array. The arrays are those that it counts. */
 bool runtime_code_sound(const struct runtime_code *c, const struct runtime_code_node *nodes,
 			const struct runtime_code_row *rows);
-/*
- * The innermost node at pc, RUNTIME_NO_NODE: not known. A return address stands for the call before it; with EXACT, one
- * that no call returns to has none.
- */
+/* The innermost node at pc, RUNTIME_NO_NODE: not known. A return address stands for the call before it. */
 uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime_code_row *rows, uint64_t pc, bool caller);
 
 /* For decoders: add what is not there yet. The index; -E2BIG: there is no room. */

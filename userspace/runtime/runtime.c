@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-const struct runtime_ops *const runtime_list[] = {&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, NULL};
+const struct runtime_ops *const runtime_list[] = {&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, &runtime_hotspot, NULL};
 
 const char *runtime_walk_end_name(uint32_t end)
 {

@@ -124,7 +124,7 @@ struct runtime_ops {
 		    struct runtime_step *ret);
 };
 
-extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl;
+extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

@@ -470,6 +470,14 @@ static void map_code(void)
 	ck_assert_int_eq(unwinder_new(NULL, &unwinder), 0);
 }
 
+static const struct unwind_code *begin_stack(uint64_t time_ns, uint64_t now_ns, const uint64_t *words, uint32_t len)
+{
+	static struct sample s;
+
+	s = (struct sample){.head = {.time_ns = time_ns}, .stack = (const void *)words, .stack_len = len};
+	return runtimes_begin_stack(runtimes, &process, &s, now_ns);
+}
+
 /* A stack of three frames in code: at 0x70090, called from 0x71040, called from the stub, which nobody called. */
 static int unwind_code(uint64_t time_ns, bool final)
 {
@@ -479,7 +487,7 @@ static int unwind_code(uint64_t time_ns, bool final)
 	struct unwind_input in = {.arch = OTP_ARCH_X86_64, .space = process.space, .valid = 1 << 7 | 1 << 16, .reg = reg,
 				  .stack_addr = 0x10000, .stack = (const void *)words, .stack_len = sizeof(words)};
 
-	in.code = runtimes_begin_stack(runtimes, &process, time_ns, time_ns);
+	in.code = begin_stack(time_ns, time_ns, words, sizeof(words));
 	return unwind_user(unwinder, &in, final, &stack, &wait);
 }
 
@@ -521,7 +529,7 @@ START_TEST(code_that_is_another_by_now_is_not_named)
 	/* Read again; the first reading after that time shows other code, which was there when nobody looked. */
 	process.exit_time_ns = 0;
 	ck_assert_int_eq(unwind_code(NSEC_PER_SEC + CODES_TRUST_NS + 5, false), 0);
-	runtimes_begin_stack(runtimes, &process, NSEC_PER_SEC + CODES_TRUST_NS, 0);
+	begin_stack(NSEC_PER_SEC + CODES_TRUST_NS, 0, NULL, 0);
 	ck_assert_str_eq(expand(1, 0), "");
 	ck_assert_int_eq(unwind_code(NSEC_PER_SEC + CODES_TRUST_NS + 6, false), 0);
 	ck_assert_str_eq(expand(1, 0), "two");
@@ -550,7 +558,7 @@ START_TEST(a_runtimes_library_is_wanted_before_its_code_is_left)
 	map_code();
 	file->state = MAPPED_NEW;
 	in.space = process.space;
-	in.code = runtimes_begin_stack(runtimes, &process, NSEC_PER_SEC, NSEC_PER_SEC);
+	in.code = begin_stack(NSEC_PER_SEC, NSEC_PER_SEC, NULL, 0);
 	ck_assert_int_eq(unwind_user(unwinder, &in, false, &stack, &wait), -EAGAIN);
 	ck_assert(wait && wait->file == file);
 	ck_assert(!stack.code_pending);

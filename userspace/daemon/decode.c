@@ -298,15 +298,18 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 	return err > 0 ? -EBADMSG : err;
 }
 
-int decode_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+int decode_code(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *q,
+		struct runtime_code_made *ret)
 {
 	const struct runtime_ops *ops = decode_list[a->runtime];
 	int err;
 
 	memset(&ret->code, 0, sizeof(ret->code));
+	memcpy(ret->known, q->cookie + 1, sizeof(ret->known));
 	memory_question(m);
-	err = ops->code ? ops->code(a, m, pc, ret) : -ENOENT;
-	if (!err && (!runtime_code_sound(&ret->code, ret->nodes, ret->rows) || pc < ret->code.start || pc >= ret->code.end))
+	err = ops->code ? ops->code(a, m, q->key, ret) : -ENOENT;
+	if (!err && (!runtime_code_sound(&ret->code, ret->nodes, ret->rows) || q->key < ret->code.start ||
+		     q->key >= ret->code.end))
 		err = -EBADMSG;
 	return err > 0 ? -EBADMSG : err;
 }

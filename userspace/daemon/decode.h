@@ -113,7 +113,9 @@ int decode_attach(const struct runtime_file *file, struct memory *m, struct runt
 		  char why[RUNTIME_WHY_MAX]);
 int decode_frame(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		 struct runtime_function *ret);
-int decode_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+/* q: a question with RUNTIME_CODE. */
+int decode_code(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *q,
+		struct runtime_code_made *ret);
 /* runtime_of_file and runtime_list, or what a test has put in their place. */
 int decode_runtime_of_file(struct binary *b);
 const struct runtime_ops *decode_runtime(uint32_t index); /* NULL: none */

@@ -57,6 +57,7 @@ struct runtime_code {
 /* As the decoder makes it. */
 struct runtime_code_made {
 	struct runtime_code code;
+	uint64_t known[RUNTIME_CODE_IDENTITY]; /* of the code that the engine has for the place; zeros: none */
 	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
 	struct runtime_code_node nodes[RUNTIME_CODE_NODES];
 	struct runtime_code_row rows[RUNTIME_CODE_ROWS]; /* sorted by offset */

@@ -20,7 +20,11 @@ enum runtime_frame_flags {
 	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
 	RUNTIME_LINE = 8,   /* position is the line itself */
 	RUNTIME_INNER = 16, /* the outermost frame: others of this thread, which no walk reaches, called it through native code */
-	RUNTIME_CODE = 32,  /* no frame, but a question: which code is at the address key; cookie[0] counts such questions */
+	/*
+	 * No frame, but a question: which code is at the address key; cookie[0] counts such questions, the others are the
+	 * identity of the code that was there before.
+	 */
+	RUNTIME_CODE = 32,
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */

@@ -157,9 +157,9 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 /* hotspot_code.c: which region lies at an address. */
 int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 
-/* hotspot_nmethod.c: a compiled method at blob, whose code begins at code. */
-int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, uint64_t code, bool native,
-		    struct runtime_code_made *ret);
+/* hotspot_nmethod.c: a compiled method at blob, whose frame of so many bytes is complete from an offset on. */
+int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
+		    uint64_t frame, struct runtime_code_made *ret);
 
 /* hotspot_prologue.c: fills the words of a HOTSPOT_COMPILED region by its instructions. */
 void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *ret);

@@ -170,9 +170,9 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	if (b->frame <= 0)
 		return hotspot_by_hand(b, c);
 	c->kind = HOTSPOT_COMPILED;
-	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, c);
 	if (!strcmp(b->name, "nmethod") || !strcmp(b->name, "native nmethod"))
-		return hotspot_nmethod(h, m, b->at, b->code, b->name[1] == 'a', ret);
+		return hotspot_nmethod(h, m, b->at, b->name[1] == 'a', complete, 8ULL * (uint64_t)b->frame, ret);
+	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, c);
 	hotspot_name(c, "", b->name);
 	return 0;
 }

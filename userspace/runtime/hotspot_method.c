@@ -158,7 +158,7 @@ static void signature_add(const char *s, struct text *to)
 	text_add(to, ")", 1);
 }
 
-/* Packages are divided by dots; what a hidden class has behind its name stays. */
+/* Packages are divided by dots; a hidden class has its address behind its name, which differs with each run. */
 static void class_add(char *name, struct text *to)
 {
 	size_t len = strcspn(name, "+");
@@ -166,7 +166,7 @@ static void class_add(char *name, struct text *to)
 	for (size_t i = 0; i < len; i++)
 		if (name[i] == '/')
 			name[i] = '.';
-	text_add(to, name, strlen(name));
+	text_add(to, name, len);
 }
 
 /* --- files and lines --- */

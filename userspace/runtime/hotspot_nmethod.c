@@ -201,13 +201,13 @@ static int nmethod_node(struct nmethod *n, uint32_t offset)
 /* --- rows --- */
 
 /* What a descriptor says holds for the instructions behind the one before, up to its own address. */
-static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root)
+static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t begin)
 {
 	uint64_t from = n->made->code.word[HOTSPOT_MADE], size = n->made->code.end - n->made->code.start;
 	struct runtime_code *c = &n->made->code;
 
 	/* Until its frame is there, nothing that was inlined runs. */
-	runtime_code_add_row(n->made, 0, root);
+	runtime_code_add_row(n->made, 0, begin);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct pc_desc *d = &n->pc[i];
 		int node;
@@ -238,8 +238,8 @@ static int nmethod_read_pcs(struct nmethod *n, uint32_t *ret)
 	return err;
 }
 
-/* The method itself, at no line. */
-static int nmethod_root(struct nmethod *n)
+/* The method itself, at no line; and *ret_begin: where it begins. */
+static int nmethod_root(struct nmethod *n, uint32_t *ret_begin)
 {
 	uint16_t field = n->h->nmethod_method != HOTSPOT_NONE ? n->h->nmethod_method : n->h->compiled_method;
 	uint64_t method;
@@ -251,8 +251,12 @@ static int nmethod_root(struct nmethod *n)
 	err = nmethod_add_method(n, 0, method);
 	if (err < 0)
 		return err;
+	err = nmethod_add_node(n, 0, 0, 0);
+	if (err < 0)
+		return err;
+	*ret_begin = (uint32_t)err;
 	/* No method has a bytecode at the position 0. */
-	return runtime_code_add_node(n->made, n->methods[err].function, 0, 0);
+	return runtime_code_add_node(n->made, n->methods[0].function, 0, 0);
 }
 
 static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
@@ -265,12 +269,12 @@ static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
 	return 0;
 }
 
-int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, uint64_t code, bool native,
-		    struct runtime_code_made *ret)
+int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
+		    uint64_t frame, struct runtime_code_made *ret)
 {
 	static struct nmethod n;
 	uint64_t identity;
-	uint32_t nr = 0;
+	uint32_t nr = 0, begin = 0;
 	int root, err;
 
 	memset(n.memo, 0, sizeof(n.memo));
@@ -281,12 +285,15 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, ui
 	n.nr_methods = 0;
 	n.numbers.nr = n.numbers.used = 0;
 	err = nmethod_identity(&n, &ret->code.identity[1]);
-	root = err ? err : nmethod_root(&n);
+	if (!err && ret->known[1] && !memcmp(ret->known, ret->code.identity, 2 * sizeof(ret->known[0])))
+		return -EALREADY;
+	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
+	root = err ? err : nmethod_root(&n, &begin);
 	if (root < 0)
 		return root;
 	if (!native && (nmethod_find_scopes(&n) || nmethod_find_metadata(&n) || nmethod_read_pcs(&n, &nr)))
 		return -EFAULT;
-	nmethod_rows(&n, nr, (uint32_t)root);
+	nmethod_rows(&n, nr, (uint32_t)root, begin);
 	/* It was there all the while. */
 	return nmethod_identity(&n, &identity) || identity != ret->code.identity[1] ? -ESTALE : 0;
 }

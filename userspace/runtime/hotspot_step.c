@@ -120,18 +120,37 @@ static bool step_frame_begun(const struct runtime_place *at)
 	       pc == at->reg[RAX];
 }
 
-/* A method that is being entered, in rbx; its frame is there when r13 is a bytecode's address. */
+/* What is being entered is in rbx; its class is not known beside it. */
+static void step_own_entered(const struct runtime_place *at, struct runtime_step *ret)
+{
+	ret->own = (struct runtime_frame){.key = step_has(at, RBX) ? at->reg[RBX] : 0};
+}
+
+/* The words of a frame are not all pushed yet: those below the stack pointer are of another one. */
+static bool step_is_half_made(const struct hotspot *h, const struct runtime_place *at)
+{
+	uint64_t last = at->reg[RBP] + (uint64_t)(int64_t)hotspot_slots(h->version)->bcp;
+
+	return at->exact && step_has(at, RBP) && at->reg[RBP] >= at->reg[RSP] && last < at->reg[RSP];
+}
+
+/* A method that is being entered; its frame has begun when r13 is a bytecode's address. */
 static int step_method_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
+	bool half = step_is_half_made(h, at);
 	int err;
 
-	if (!step_has_sender(at))
-		return step_interpreted(h, at, ret);
+	if (!step_has_sender(at)) {
+		err = step_interpreted(h, at, ret);
+		if (!err && half)
+			step_own_entered(at, ret);
+		return err;
+	}
 	err = step_frame_begun(at) ? step_by_fp(at, at->reg[RBP], ret) : step_entry(h, at, ret);
 	if (!err && step_frame_begun(at))
 		ret->sp = at->reg[R13];
-	if (!err && step_has(at, RBX))
-		ret->own = (struct runtime_frame){.key = at->reg[RBX]};
+	if (!err)
+		step_own_entered(at, ret);
 	return err;
 }
 

@@ -117,7 +117,10 @@ struct runtime_ops {
 
 	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
 	const char *library;
-	/* Decoder. The region around pc. ret is zeros before. 0; -ENOENT: none of this runtime; others as of decode. */
+	/*
+	 * Decoder. The region around pc; of ret, code is zeros before. 0; -ENOENT: none of this runtime; -EALREADY: the
+	 * code whose identity ret->known is; others as of decode.
+	 */
 	int (*code)(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 	/* Engine, pure. ret is zeros before. 0; -EFAULT: as load answered; -ENOENT: no such step. */
 	int (*step)(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

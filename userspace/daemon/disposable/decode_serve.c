@@ -84,9 +84,9 @@ static int decode_serve_frame(struct decode_serve *s, uint64_t tag, uint32_t i, 
 	return decode_serve_send(s, IPC_FUNCTION, tag, decode_function_pack(err, i, &s->function, s->out));
 }
 
-static int decode_serve_code(struct decode_serve *s, uint64_t tag, uint32_t i, uint64_t pc)
+static int decode_serve_code(struct decode_serve *s, uint64_t tag, uint32_t i, const struct runtime_frame *q)
 {
-	int err = decode_code(&s->as, &s->memory, pc, &s->code);
+	int err = decode_code(&s->as, &s->memory, q, &s->code);
 
 	if (s->failed)
 		return -EPIPE;
@@ -102,7 +102,7 @@ int decode_serve_take(struct decode_serve *s, const struct ipc_message *m)
 	if (m->head.type != IPC_DECODE || !s->attached || ipc_nr_fds(m) || decode_batch_unpack(m, &frames, &count))
 		return -EBADMSG;
 	for (uint32_t i = 0; i < count && !err; i++)
-		err = frames[i].flags & RUNTIME_CODE ? decode_serve_code(s, m->head.tag, i, frames[i].key) :
+		err = frames[i].flags & RUNTIME_CODE ? decode_serve_code(s, m->head.tag, i, &frames[i]) :
 						       decode_serve_frame(s, m->head.tag, i, &frames[i]);
 	return err;
 }

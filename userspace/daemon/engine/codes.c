@@ -149,6 +149,8 @@ bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_f
 		return false;
 	e->pending = true;
 	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .flags = RUNTIME_CODE};
+	if (e->known)
+		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
 	return true;
 }
 
@@ -210,7 +212,8 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 	}
 	if (!e)
 		return;
-	code_entry_drop_code(e);
+	if (err != -EALREADY)
+		code_entry_drop_code(e);
 	e->pending = false;
 	e->seen_ns = now;
 }

@@ -57,7 +57,10 @@ bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_f
 void codes_unask(struct codes *t, uint64_t pc);
 /* Of a sample of time_ns: known, and it held at that time. */
 bool code_entry_holds(const struct code_entry *e, uint64_t time_ns);
-/* The answer to a question for pc, read at now_ns. c is borrowed for the call; NULL where err is not 0. */
+/*
+ * The answer to a question for pc, read at now_ns. c is borrowed for the call; NULL where err is not 0, which is -EALREADY
+ * for code that is still there.
+ */
 void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_code_made *c, uint64_t now_ns);
 size_t codes_bytes(void); /* of all tables */
 

@@ -33,7 +33,7 @@ static int decoder_replay_frame(struct decoder *d)
 
 	if (err)
 		return err;
-	return f->flags & RUNTIME_CODE ? decode_code(&d->as, m, f->key, &d->ds->code) :
+	return f->flags & RUNTIME_CODE ? decode_code(&d->as, m, f, &d->ds->code) :
 					 decode_frame(&d->as, m, f, &d->ds->function);
 }
 

@@ -134,8 +134,7 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	enum progress next;
 
 	pipeline_unwind_input(a, &in);
-	in.code = runtimes_begin_stack(p->runtimes, a->proc && same_exec(a->proc, a->s) ? a->proc : NULL,
-				       a->s->head.time_ns, p->now_ns);
+	in.code = runtimes_begin_stack(p->runtimes, a->proc && same_exec(a->proc, a->s) ? a->proc : NULL, a->s, p->now_ns);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {
 			pipeline_empty_stack(&p->stack, UNWIND_EXEC);

@@ -83,7 +83,8 @@ static const uint8_t *replay_decoded_find(const struct replay_decoded *r, uint32
 	const uint8_t *record = map_find_ptr(&r->questions, replay_decoded_key(pid, identity, !frame, &f));
 
 	for (int tries = 0; !record && f.flags & RUNTIME_CODE && f.cookie[0] && tries < QUESTIONS_BACK; tries++) {
-		f.cookie[0]--;
+		if (!--f.cookie[0])
+			memset(f.cookie, 0, sizeof(f.cookie));
 		record = map_find_ptr(&r->questions, replay_decoded_key(pid, identity, false, &f));
 	}
 	return record;

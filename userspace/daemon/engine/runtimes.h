@@ -78,10 +78,10 @@ void runtimes_loops(const struct runtimes *r, const struct process *p, const str
 		    struct merge_native *to);
 
 /*
- * Code of a runtime on the native stack. First the sample: p is the process that it is of, as it runs now, NULL: it is
- * gone. The hook serves unwinding until the next call; NULL: nothing is decoded.
+ * Code of a runtime on the native stack. First the sample, borrowed until the next call: p is the process that it is of,
+ * as it runs now, NULL: it is gone. The hook serves unwinding until then; NULL: nothing is decoded.
  */
-const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, uint64_t time_ns,
+const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns);
 /* Of the stack that was unwound so. -EAGAIN: its functions are being decoded, and the sample should wait; not with final. */
 int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool final);

@@ -10,6 +10,8 @@
 #include "daemon/decode.h"
 #include "daemon/engine/runtimes_state.h"
 
+#define AHEAD_MAX (DECODE_FRAMES - 1)
+
 /* --- the process --- */
 
 static bool runtimes_has_code(const struct runtime_process *p)
@@ -68,15 +70,39 @@ static void runtimes_keep_codes(const struct runtimes *r, struct runtime_slot *s
 		codes_done(&s->codes);
 }
 
+/*
+ * The callers' regions are asked for with the leaf's, lest each waits for the one before: a word of the stack that points
+ * into the same mapping is most likely a return address, and else its region is of no use, or of use later.
+ */
+static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct runtime_frame *to)
+{
+	const struct mapping *m = space_find(r->stack_process->space, pc);
+	const struct sample *sample = r->stack_sample;
+	uint32_t n = 0;
+	uint64_t word;
+
+	for (uint32_t i = 0; m && i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
+		memcpy(&word, sample->stack + i, sizeof(word));
+		if (word > m->start && word <= m->end && codes_want(&s->codes, word - 1, r->stack_time_ns, &to[n]))
+			n++;
+	}
+	return n;
+}
+
 static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64_t pc)
 {
-	struct runtime_frame question;
+	struct runtime_frame question[1 + AHEAD_MAX];
+	uint32_t n, taken;
 
 	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
 		return;
 	runtimes_keep_codes(r, s);
-	if (codes_want(&s->codes, pc, r->stack_time_ns, &question) && !decoders_decode(s->decoder, &question, 1))
-		codes_unask(&s->codes, pc);
+	if (!codes_want(&s->codes, pc, r->stack_time_ns, &question[0]))
+		return;
+	n = 1 + runtimes_ask_ahead(r, s, pc, &question[1]);
+	taken = (uint32_t)decoders_decode(s->decoder, question, n);
+	for (uint32_t i = taken; i < n; i++)
+		codes_unask(&s->codes, question[i].key);
 }
 
 static int runtimes_slot_code_at(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct code_entry **ret)
@@ -161,12 +187,13 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	return err;
 }
 
-const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, uint64_t time_ns,
+const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns)
 {
 	r->nr_own = 0;
 	r->now_ns = now_ns;
-	r->stack_time_ns = time_ns;
+	r->stack_sample = s;
+	r->stack_time_ns = s->head.time_ns;
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
 	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};

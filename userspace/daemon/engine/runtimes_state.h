@@ -71,6 +71,7 @@ struct runtimes {
 	/* The native stack that is unwound: of whom, and which frames said themselves what runs in them. */
 	struct runtime_process *stack_of; /* NULL: of a process without a runtime */
 	const struct process *stack_process;
+	const struct sample *stack_sample;
 	uint64_t stack_time_ns;
 	uint32_t nr_own;
 	struct own_frame { uint32_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];

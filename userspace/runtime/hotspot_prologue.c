@@ -38,51 +38,49 @@ static uint32_t move_of_stack(const uint8_t *at, size_t left, uint8_t modrm, uin
 /* mov [rsp + n], rbp */
 static uint32_t store_of_rbp(const uint8_t *at, size_t left)
 {
-	if (left < 8 || at[0] != 0x48 || at[1] != 0x89)
+	if (left < 5 || at[0] != 0x48 || at[1] != 0x89)
 		return 0;
 	if (at[2] == 0x6c && at[3] == 0x24)
 		return 5;
 	return at[2] == 0xac && at[3] == 0x24 ? 8 : 0;
 }
 
-static bool is_push_rbp(const uint8_t *code, size_t len, uint32_t i, uint64_t frame)
+/* Where a frame of so many bytes is made that begins with push rbp at i; 0: it does not. */
+static uint32_t made_behind_push(const uint8_t *code, size_t len, uint32_t i, uint64_t frame)
 {
 	static const uint8_t mov_rbp_rsp[] = {0x48, 0x8b, 0xec}, mov_rbp_rsp_2[] = {0x48, 0x89, 0xe5};
-	uint32_t next = i + 1;
+	uint32_t next = i + 1, sub;
 	uint64_t n;
 
-	if (code[i] != 0x55 || next + 3 > len)
-		return false;
-	if (!memcmp(code + next, mov_rbp_rsp, 3) || !memcmp(code + next, mov_rbp_rsp_2, 3))
+	if (code[i] != 0x55)
+		return 0;
+	if (next + 3 <= len && (!memcmp(code + next, mov_rbp_rsp, 3) || !memcmp(code + next, mov_rbp_rsp_2, 3)))
 		next += 3;
-	return frame == 16 || (move_of_stack(code + next, len - next, 0xec, &n) && n == frame - 16);
+	if (frame == 16)
+		return next;
+	sub = move_of_stack(code + next, len - next, 0xec, &n);
+	return sub && n == frame - 16 ? next + sub : 0;
 }
 
-/* false: no such prologue; then the frame counts as made from complete on. */
-static bool hotspot_prologue(const uint8_t *code, size_t len, uint64_t frame, struct runtime_code *c)
+/* Where it is found: else the frame counts as made from complete on. */
+static void hotspot_prologue(const uint8_t *code, size_t len, uint64_t frame, struct runtime_code *c)
 {
-	uint64_t n;
-
 	for (uint32_t i = 0; i < len; i++) {
-		uint32_t sub = move_of_stack(code + i, len - i, 0xec, &n), push = is_push_rbp(code, len, i, frame);
+		uint32_t made = made_behind_push(code, len, i, frame), sub;
+		uint64_t n;
 
-		if (push) {
-			uint32_t next = i + 1, by;
-
-			while (next + 8 <= len && !(by = move_of_stack(code + next, len - next, 0xec, &n)) && next < i + 4)
-				next++;
-			by = next + 8 <= len ? move_of_stack(code + next, len - next, 0xec, &n) : 0;
+		if (made) {
 			c->word[HOTSPOT_PUSHED] = i + 1;
-			c->word[HOTSPOT_MADE] = c->word[HOTSPOT_SAVED] = frame == 16 ? i + 1 : next + by;
-			return true;
+			c->word[HOTSPOT_MADE] = c->word[HOTSPOT_SAVED] = made;
+			return;
 		}
+		sub = move_of_stack(code + i, len - i, 0xec, &n);
 		if (sub && n == frame - 8) {
 			c->word[HOTSPOT_MADE] = i + sub;
 			c->word[HOTSPOT_SAVED] = i + sub + store_of_rbp(code + i + sub, len - i - sub);
-			return true;
+			return;
 		}
 	}
-	return false;
 }
 
 /* --- epilogues --- */

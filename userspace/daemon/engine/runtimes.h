@@ -93,6 +93,9 @@ int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool fi
 uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
 			 struct frame to[RUNTIMES_EXPANDED]);
 
+/* Where in its stack the steps out of runtimes' code have read, for a capture, and which registers. Borrowed as the hook. */
+const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs);
+
 /* For explain: the i-th runtime of the process; false: it has no more. r may be NULL. */
 struct runtimes_state {
 	const char *label;

@@ -151,15 +151,29 @@ static struct own_frame *runtimes_add_own(struct runtimes *r, uint32_t index)
 	return &r->own[r->nr_own++];
 }
 
+struct loading { struct runtimes *r; const struct unwind_code_frame *f; };
+
+static int runtimes_load(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	const struct loading *l = ctx;
+
+	if (l->r->nr_loaded < RUNTIMES_LOADED_MAX)
+		l->r->loaded[l->r->nr_loaded++] = addr;
+	return l->f->load(l->f->ctx, addr, ret);
+}
+
 static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, const struct code_entry *e,
 			     const struct unwind_code_frame *f, struct unwind_code_step *ret)
 {
+	struct loading loading = {.r = r, .f = f};
 	const struct runtime_place at = {.pc = f->pc, .exact = f->exact, .arch = f->arch, .valid = f->valid, .reg = f->reg,
-					 .load = f->load, .ctx = f->ctx};
+					 .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
 	int err = s->ops->step(&s->found->found, e->code, &at, &step);
 
+	if (!f->index)
+		r->loaded_regs = s->ops->registers;
 	own->frame = step.own;
 	*ret = (struct unwind_code_step){.pc = step.pc, .sp = step.sp, .fp = step.fp, .cfa = step.cfa,
 					 .flags = (step.flags & RUNTIME_STEP_FP ? UNWIND_CODE_FP : 0) |
@@ -190,7 +204,8 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns)
 {
-	r->nr_own = 0;
+	r->nr_own = r->nr_loaded = 0;
+	r->loaded_regs = 0;
 	r->now_ns = now_ns;
 	r->stack_sample = s;
 	r->stack_time_ns = s->head.time_ns;
@@ -198,6 +213,13 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
 	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};
 	return p && r->cfg.decoders ? &r->hook : NULL;
+}
+
+const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs)
+{
+	*ret_nr = r->nr_loaded;
+	*ret_regs = r->loaded_regs;
+	return r->loaded;
 }
 
 /* --- what the frames stand for --- */

@@ -15,6 +15,8 @@
 #define RETRY_NS (10 * NSEC_PER_SEC) /* a decoder that could not be had */
 #define RETRY_LONG_NS (600 * NSEC_PER_SEC) /* one that failed again and again, perhaps for want of CPU time */
 
+#define RUNTIMES_LOADED_MAX 4096 /* in a capture, steps that read more are of no use */
+
 struct loop_range { uint64_t start, end; };
 
 /* What attach found, shared by a process and its forks. */
@@ -76,6 +78,8 @@ struct runtimes {
 	uint32_t nr_own;
 	struct own_frame { uint32_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];
 	struct unwind_code hook;
+	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
+	uint32_t nr_loaded;
 	struct str *unknown[KIND_NR]; /* names of functions that could not be decoded, by kind; owned */
 };
 

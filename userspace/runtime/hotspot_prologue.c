@@ -94,11 +94,25 @@ static uint32_t hotspot_return_end(const uint8_t *code, size_t len, uint32_t fro
 	return from;
 }
 
+/* Without an add, a pop rbp counts where a return follows, or the poll of 16 and later: cmp rsp, [r15 + n]. */
+static bool is_pop_and_return(const uint8_t *code, size_t len, uint32_t i)
+{
+	static const uint8_t poll[] = {0x49, 0x3b, 0xa7};
+
+	if (code[i] != 0x5d || i + 4 > len)
+		return false;
+	return code[i + 1] == 0xc3 || !memcmp(code + i + 1, poll, sizeof(poll));
+}
+
 /* add rsp, frame - 16; pop rbp: ret_down is behind the add. */
 static bool hotspot_is_epilogue(const uint8_t *code, size_t len, uint32_t i, uint64_t frame, uint32_t *ret_down)
 {
 	uint64_t n;
 	uint32_t add = move_of_stack(code + i, len - i, 0xc4, &n);
+
+	*ret_down = i;
+	if (frame == 16 && is_pop_and_return(code, len, i))
+		return true;
 
 	if (!add || n != frame - 16 || i + add >= len || code[i + add] != 0x5d)
 		return false;

@@ -8,8 +8,9 @@
 #include "kmod_stress.h"
 #include "kmod/uapi/otprof.h"
 
-#define LOOPS_MAX 20000 /* of changes, however fast the kernel */
-#define WORDS	  512
+#define LOOPS_MAX   20000 /* of changes, however fast the kernel */
+#define WORDS	    512
+#define PATIENCE_MS 20000 /* for the first walk, in a guest that has little of its CPU */
 
 /* Pointers into themselves, to nowhere, into the kernel's half: what the walks go through. */
 static volatile uint64_t maze[WORDS];
@@ -149,7 +150,7 @@ bool stress_walks(unsigned long ms)
 
 	c.walks_max = 64;
 	err = owner_open(&o, &c);
-	for (; err == 0 && now_ms() < end && times < LOOPS_MAX; times++) {
+	for (; err == 0 && times < LOOPS_MAX && now_ms() < (s.walks ? end : end + PATIENCE_MS); times++) {
 		wander(&r);
 		see(&o, &s);
 		failed += s.start_ns && set_walks(&o, &s, &r) < 0;

@@ -101,7 +101,7 @@ struct runtimes_state {
 	const char *label;
 	const char *version; /* "": not known yet */
 	bool walked;
-	const char *state;   /* where it is not walked: why */
+	const char *state;   /* where it is not walked: why; "": its frames are on the native stack */
 	uint32_t functions;
 	uint64_t frames, frames_unknown;
 };

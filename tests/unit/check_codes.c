@@ -32,12 +32,13 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 
 static bool holds(uint64_t pc, uint64_t time_ns)
 {
-	return code_entry_holds(codes_find(&codes, pc), time_ns);
+	return codes_hold(&codes, codes_find(&codes, pc), time_ns);
 }
 
 static void teardown(void)
 {
 	codes_done(&codes);
+	codes.replaced_ns = 0;
 	ck_assert_uint_eq(codes_bytes(), 0);
 }
 
@@ -75,6 +76,13 @@ START_TEST(code_that_was_replaced_is_of_no_sample_in_between)
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 2), 4 * S);
 	ck_assert(!holds(0x1010, 3 * S));
 	ck_assert(holds(0x1010, 4 * S));
+	/* Where code is replaced, none is trusted unless it was read since. */
+	ck_assert(codes_are_alert(&codes, 4 * S));
+	ck_assert(!holds(0x1010, 4 * S + 1));
+	ask(0x1010, 4 * S + 1);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 5 * S);
+	ck_assert(holds(0x1010, 4 * S + 1) && holds(0x1010, 5 * S) && !holds(0x1010, 5 * S + 1));
+	ck_assert(!codes_are_alert(&codes, 4 * S + CODES_ALERT_NS));
 }
 END_TEST
 

@@ -132,6 +132,29 @@ START_TEST(a_method_of_another_class_by_now_is_stale)
 }
 END_TEST
 
+START_TEST(a_method_of_code_that_is_gone_is_stale)
+{
+	struct runtime_frame f = {.key = HW_METHOD(0), .cookie = {HW_CACHE(0), 77ULL << 32, HW_BLOB}};
+	const uint8_t unused = 0;
+
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &f, &function), 0);
+	f.cookie[1] = 78ULL << 32;
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &f, &function), -ESTALE);
+	f.cookie[1] = 77ULL << 32;
+	put(HW_BLOCK + HW_BLOCK_USED, &unused, 1);
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &f, &function), -ESTALE);
+}
+END_TEST
+
+START_TEST(a_method_without_its_texts_is_stale)
+{
+	const uint16_t none = 0;
+
+	put(HW_METHOD(0) + 0xa00 + 0x80 + 4, &none, sizeof(none));
+	ck_assert_int_eq(decode(HW_METHOD(0), 0), -ESTALE);
+}
+END_TEST
+
 /* --- regions --- */
 
 static int code_at(uint64_t pc)
@@ -355,6 +378,8 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_has_class_signature_file_and_lines);
 	tcase_add_test(t, a_hidden_class_is_without_its_address);
 	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
+	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);
+	tcase_add_test(t, a_method_without_its_texts_is_stale);
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);

@@ -234,6 +234,25 @@ static void hotspot_lines(const struct hotspot *h, struct memory *m, const struc
 	ret->lines[ret->nr_lines++] = (struct runtime_line){(uint32_t)method->code + method->code_size, 0};
 }
 
+/* Whether the compiled code that a frame was in is still there, and its methods with it. */
+static bool hotspot_is_there(const struct hotspot *h, struct memory *m, const struct runtime_frame *f)
+{
+	uint64_t block = f->cookie[2] - h->block_bytes;
+	uint32_t id;
+	uint8_t used;
+
+	if (!f->cookie[2])
+		return true;
+	return memory_u8(m, block + h->block_used, &used) == 0 && used &&
+	       memory_u32(m, f->cookie[2] + h->nmethod_id, &id) == 0 && id == f->cookie[1] >> 32;
+}
+
+/* Of a class that was unloaded, texts may be gone already. */
+static bool hotspot_texts_are_whole(const char *class, const char *name, const char *signature)
+{
+	return *class && *name && *signature == '(' && strchr(signature, ')');
+}
+
 int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		   struct runtime_function *ret)
 {
@@ -257,11 +276,13 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 		err = hotspot_pool_symbol(h, m, &method, method.signature, signature, sizeof(signature));
 	if (err)
 		return err;
+	if (!hotspot_texts_are_whole(class, name, signature))
+		return -ESTALE;
 	hotspot_file(h, m, &method, holder, class, ret);
 	class_add(class, &text);
 	text_add(&text, ".", 1);
 	text_add(&text, name, strlen(name));
 	signature_add(signature, &text);
 	hotspot_lines(h, m, &method, ret);
-	return 0;
+	return hotspot_is_there(h, m, f) ? 0 : -ESTALE;
 }

@@ -111,7 +111,10 @@ static int nmethod_add_method(struct nmethod *n, uint32_t index, uint64_t addres
 
 	if (err)
 		return err;
+	/* Where a class was unloaded, another one's methods may lie: they are those of this very code. */
 	f.cookie[0] = method->cache;
+	f.cookie[1] = n->made->code.identity[1];
+	f.cookie[2] = n->at;
 	err = runtime_code_add_function(n->made, &f);
 	if (err < 0)
 		return err;

@@ -127,21 +127,26 @@ void codes_done(struct codes *t)
 
 /* --- questions --- */
 
-static bool code_entry_is_fresh(const struct code_entry *e, uint64_t time_ns)
+bool codes_are_alert(const struct codes *t, uint64_t time_ns)
 {
-	return e->seen_ns && time_ns < e->seen_ns + CODES_TRUST_NS;
+	return t->replaced_ns && time_ns < t->replaced_ns + CODES_ALERT_NS;
 }
 
-bool code_entry_holds(const struct code_entry *e, uint64_t time_ns)
+static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
 {
-	return e && e->known && time_ns >= e->since_ns && code_entry_is_fresh(e, time_ns);
+	return e->seen_ns && time_ns < e->seen_ns + (codes_are_alert(t, time_ns) ? 1 : CODES_TRUST_NS);
+}
+
+bool codes_hold(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
+{
+	return e && e->known && time_ns >= e->since_ns && codes_is_fresh(t, e, time_ns);
 }
 
 bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_frame *ret)
 {
 	struct code_entry *e = codes_find(t, pc);
 
-	if (e && (e->pending || code_entry_is_fresh(e, time_ns)))
+	if (e && (e->pending || codes_is_fresh(t, e, time_ns)))
 		return false;
 	if (!e)
 		e = codes_insert(t, pc, pc + 1);
@@ -174,15 +179,19 @@ static bool code_entry_is_same(const struct code_entry *e, const struct runtime_
  * From when on code holds that was found: as long as what was found before, if they are the same. If nothing was known of
  * the place, what is there now was there a moment ago.
  */
-static uint64_t codes_since(const struct codes *t, const struct runtime_code *c, uint64_t now)
+static uint64_t codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
 {
 	uint64_t since = 0;
 
-	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++)
-		if (code_entry_is_same(t->at[i], c))
+	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
+		if (code_entry_is_same(t->at[i], c)) {
 			return t->at[i]->since_ns;
-		else if (t->at[i]->seen_ns)
+		} else if (t->at[i]->seen_ns) {
 			since = now;
+			if (t->at[i]->known)
+				t->replaced_ns = now;
+		}
+	}
 	return since;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Regions of a process' code as its decoder described them, by address; regions
  * do not overlap. A region holds for samples between two readings of it that
- * found the same code, and for CODES_TRUST_NS after the last one; then it is to
- * be read again. What is found there then, if it is other code, holds from that
+ * found the same code, and for CODES_TRUST_NS after the last one, or not at all
+ * in a process whose code is being replaced; then it is to be read again. What is found there then, if it is other code, holds from that
  * reading on: samples taken in between are of neither.
  *
  * Called by runtimes*.c, one thread. Bounds: CODES_MAX regions of a process; the
@@ -24,6 +24,7 @@
 
 #define CODES_MAX      65536
 #define CODES_TRUST_NS NSEC_PER_SEC
+#define CODES_ALERT_NS (60 * NSEC_PER_SEC) /* after code was replaced, none is trusted for so long */
 
 struct code_entry {
 	uint64_t start, end; /* of a question: the address alone */
@@ -43,6 +44,7 @@ struct code_entry {
 struct codes {
 	struct code_entry **at; /* sorted; owned, as its elements are */
 	uint32_t count, cap;
+	uint64_t replaced_ns; /* when code was last found in place of other code; 0: never */
 };
 
 void codes_done(struct codes *t);
@@ -56,7 +58,9 @@ bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_f
 /* The question could not be asked after all. */
 void codes_unask(struct codes *t, uint64_t pc);
 /* Of a sample of time_ns: known, and it held at that time. */
-bool code_entry_holds(const struct code_entry *e, uint64_t time_ns);
+bool codes_hold(const struct codes *t, const struct code_entry *e, uint64_t time_ns);
+/* Whether code of the process was replaced not long before a sample. */
+bool codes_are_alert(const struct codes *t, uint64_t time_ns);
 /*
  * The answer to a question for pc, read at now_ns. c is borrowed for the call; NULL where err is not 0, which is -EALREADY
  * for code that is still there.

@@ -108,12 +108,12 @@ static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64
 static int runtimes_slot_code_at(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct code_entry **ret)
 {
 	*ret = codes_find(&s->codes, pc);
-	if (code_entry_holds(*ret, r->stack_time_ns))
+	if (codes_hold(&s->codes, *ret, r->stack_time_ns))
 		return 0;
 	/* In a replay the answer arrives during the call. */
 	runtimes_ask_code(r, s, pc);
 	*ret = codes_find(&s->codes, pc);
-	if (code_entry_holds(*ret, r->stack_time_ns))
+	if (codes_hold(&s->codes, *ret, r->stack_time_ns))
 		return 0;
 	if (*ret ? (*ret)->pending : s->decoder && !decoder_is_attached(s->decoder))
 		return -EAGAIN;
@@ -138,6 +138,23 @@ int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_
 			err = one;
 	}
 	return err;
+}
+
+/*
+ * Where code is replaced, methods are too, and others may lie where they lay: their names are read again for the samples
+ * of each turn.
+ */
+static void runtimes_renew_functions(struct runtimes *r, const struct sample *sample)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
+		struct runtime_slot *s = &r->stack_of->slot[i];
+
+		if (!s->ops->code || !codes_are_alert(&s->codes, sample->head.time_ns) ||
+		    sample->head.time_ns <= s->functions_ns)
+			continue;
+		functions_done(&s->functions);
+		s->functions_ns = r->now_ns;
+	}
 }
 
 /* --- steps --- */
@@ -211,6 +228,7 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->stack_time_ns = s->head.time_ns;
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
+	runtimes_renew_functions(r, s);
 	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};
 	return p && r->cfg.decoders ? &r->hook : NULL;
 }

@@ -44,6 +44,7 @@ struct runtime_slot { /* one runtime of one process */
 	struct decoder *decoder;  /* owned; NULL: none now */
 	struct functions functions;
 	struct codes codes;
+	uint64_t functions_ns; /* when functions were last given up, as code is being replaced */
 	uint64_t frames, frames_unknown;
 };
 

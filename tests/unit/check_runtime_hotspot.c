@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HotSpot: a made-up libjvm and its heap of code; compressed numbers, scopes, lines, and the steps out of each kind of frame. */
+/* HotSpot: a made-up heap of code; compressed numbers, scopes, lines, and the steps out of each kind of frame. */
 #include <check.h>
 
 #include "tests/lib/world.h"

@@ -76,7 +76,7 @@ static int nmethod_find_scopes(struct nmethod *n)
 	return nmethod_offset(n, h->nmethod_scopes, n->at, &n->scopes);
 }
 
-/* The array of methods and classes: behind the relocations since 25, before in the blob, at an offset of its data or of it. */
+/* The array of methods and classes: since 25 behind the relocations; before, at an offset of the blob or of its data. */
 static int nmethod_find_metadata(struct nmethod *n)
 {
 	const struct hotspot *h = n->h;

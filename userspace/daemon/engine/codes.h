@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regions of a process' code as its decoder described them, by address; regions
- * do not overlap. A region holds for samples between two readings of it that
- * found the same code, and for CODES_TRUST_NS after the last one, or not at all
- * in a process whose code is being replaced; then it is to be read again. What is found there then, if it is other code, holds from that
- * reading on: samples taken in between are of neither.
+ * do not overlap. A region holds for samples between two readings that found the
+ * same code, and for CODES_TRUST_NS after the last one, or not at all in a
+ * process whose code is being replaced; then it is to be read again. What is
+ * found there then, if it is other code, holds from that reading on: samples
+ * taken in between are of neither.
  *
  * Called by runtimes*.c, one thread. Bounds: CODES_MAX regions of a process; the
  * bytes of all (codes_bytes), which the caller keeps below its bound by emptying

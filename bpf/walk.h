@@ -55,7 +55,10 @@ __noinline u64 walk_begin(u32 nr, u64 tls)
 	return w ? otp_walk_begin(w, tls) : 1;
 }
 
-/* Walks by the plan that was copied, to that offset of the scratch area. Returns the offset behind the section. */
+/*
+ * Walks by the plan that was copied, to that offset of the scratch area. Returns the offset behind the section. All
+ * sections of a sample together are bounded by the walker (taken), so the second is never in want of room.
+ */
 __noinline u64 walk_plan(u32 nr, u64 at, u64 tls, u64 generation, u64 index)
 {
 	struct otp_walker *w = bpf_map_lookup_elem(&walkers, &nr);
@@ -63,7 +66,7 @@ __noinline u64 walk_plan(u32 nr, u64 at, u64 tls, u64 generation, u64 index)
 	u64 len, over;
 
 	opaque(at);
-	if (!w || !s || at > STACK_AT_MAX - OTP_WALK_BYTES - sizeof(struct otp_section))
+	if (!w || !s || at > STACK_AT_MAX - sizeof(struct otp_section))
 		return at;
 	over = walk_begin(nr, tls);
 	for (u32 i = 0; i < OTP_WALK_STEPS && !over; i++)

@@ -55,6 +55,20 @@ def with_symbols(d, pid):
            "through its sorted table" in out, "the page says the same in words")
 
 
+def unknown_version(d):
+    """Of a runtime that nobody knows yet: native stacks, one line in the log, the same words in explain."""
+    pids = [lib.program("tomorrow-static", 120, stdout=subprocess.DEVNULL).pid for _ in range(2)]
+
+    def told_of(pid):
+        runtimes = told(d, pid).get("process", {}).get("runtimes", [])
+        return bool(runtimes) and "Ruby 9.9.9 is not known" in json.dumps(runtimes)
+
+    lib.ok(lib.wait_for(lambda: all(told_of(p) for p in pids), 60),
+           "the version of a runtime that is not known is told: %s" % told(d, pids[0]).get("process", {}).get("runtimes"))
+    lines = [line for line in d.log_text().splitlines() if "Ruby 9.9.9 is not known" in line]
+    lib.ok(len(lines) == 1, "the log has one line of it, however many processes run it: %s" % lines[:3])
+
+
 def without_symbols(d, pid):
     f = file_of(told(d, pid), "/shares-stripped")
     lib.ok(f.get("missing", "").startswith("names"), "of a stripped program is said what is missing (%s)" % f.get("missing"))
@@ -216,6 +230,8 @@ def main():
     lib.wait_for(lambda: not lib.alive(gone.pid), 20)
     with_symbols(d, busy.pid)
     without_symbols(d, stripped.pid)
+    if lib.SOURCE != "perf":
+        unknown_version(d)
     packaged(d, [p.pid for p in distributed])
     refusals(d, gone.pid)
     bad_clients(d, busy.pid)

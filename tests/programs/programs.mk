@@ -9,6 +9,7 @@ PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/shares-stripped $(BUILD)/programs/shares-static-pie \
 		$(BUILD)/programs/shares-static $(BUILD)/programs/short-static \
+		$(BUILD)/programs/tomorrow-static \
 		$(BUILD)/programs/forkstorm-static $(BUILD)/programs/hostile-static $(BUILD)/programs/hang \
 		$(BUILD)/programs/plugin-a.so $(BUILD)/programs/plugin-b.so $(BUILD)/programs/throws \
 		$(BUILD)/programs/takeover-held $(TAKEOVERS)

@@ -29,6 +29,11 @@ static const struct runtime_function *named(const char *name)
 	return &fn;
 }
 
+static void settle(struct functions *t, uint64_t key, uint64_t cookie, const struct runtime_function *f)
+{
+	functions_settle(t, functions_add(t, frame(key, cookie)), 0, f, 0);
+}
+
 static void teardown(void)
 {
 	functions_done(&one);
@@ -38,7 +43,7 @@ static void teardown(void)
 
 START_TEST(function_is_found_by_key_and_cookies)
 {
-	functions_settle(functions_add(&one, frame(1, 7)), 0, named("f"));
+	settle(&one, 1, 7, named("f"));
 	ck_assert_str_eq(functions_find(&one, frame(1, 7))->function->name->s, "f");
 	ck_assert_ptr_null(functions_find(&one, frame(1, 8)));
 	ck_assert_ptr_null(functions_find(&one, frame(2, 7)));
@@ -50,30 +55,57 @@ START_TEST(question_is_pending_until_it_is_settled)
 	struct function_entry *e = functions_add(&one, frame(1, 0));
 
 	ck_assert_uint_eq(e->state, FUNCTION_ASKED);
-	functions_settle(e, -ESTALE, NULL);
+	functions_settle(&one, e, -ESTALE, NULL, 0);
 	ck_assert_uint_eq(e->state, FUNCTION_UNKNOWN);
-	ck_assert_int_eq(e->err, -ESTALE);
+	ck_assert(!functions_want(&one, frame(1, 0), UINT64_MAX - 1));
 }
 END_TEST
 
 START_TEST(question_that_had_no_room_is_asked_again)
 {
-	ck_assert(functions_want(&one, frame(1, 0)));
-	ck_assert(!functions_want(&one, frame(1, 0)));
-	functions_settle(functions_find(&one, frame(1, 0)), -EBUSY, NULL);
-	ck_assert(functions_want(&one, frame(1, 0)));
+	ck_assert(functions_want(&one, frame(1, 0), 5));
+	ck_assert(!functions_want(&one, frame(1, 0), 5));
+	functions_settle(&one, functions_find(&one, frame(1, 0)), -EBUSY, NULL, 5);
+	ck_assert(functions_want(&one, frame(1, 0), 5));
 	ck_assert_uint_eq(functions_find(&one, frame(1, 0))->state, FUNCTION_ASKED);
-	functions_settle(functions_find(&one, frame(1, 0)), -ETIMEDOUT, NULL);
-	ck_assert(!functions_want(&one, frame(1, 0)));
 	ck_assert_uint_eq(one.count, 1);
+}
+END_TEST
+
+START_TEST(question_whose_decoder_was_late_is_asked_again_later)
+{
+	static const int errors[] = {-ETIMEDOUT, -EIO, -ENOMEM, -ENOTSUP};
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		ck_assert(functions_want(&one, frame(i + 1, 0), 5));
+		functions_settle(&one, functions_find(&one, frame(i + 1, 0)), errors[i], NULL, 5);
+		ck_assert(!functions_want(&one, frame(i + 1, 0), 4 + FUNCTION_RETRY_NS));
+		ck_assert(functions_want(&one, frame(i + 1, 0), 5 + FUNCTION_RETRY_NS));
+	}
+}
+END_TEST
+
+START_TEST(texts_count_as_bytes)
+{
+	size_t before, with_lines;
+
+	settle(&one, 1, 0, named("f"));
+	before = functions_bytes();
+	ck_assert_uint_eq(one.bytes, before);
+	with_lines = before;
+	settle(&one, 2, 0, named("a name that is some forty bytes longer than f"));
+	ck_assert_uint_ge(functions_bytes() - before, with_lines + 40);
+	ck_assert_uint_eq(one.bytes, functions_bytes());
+	functions_settle(&one, functions_find(&one, frame(2, 0)), -ESTALE, NULL, 0);
+	ck_assert_uint_lt(one.bytes, before + with_lines);
 }
 END_TEST
 
 START_TEST(equal_functions_share_one_object)
 {
-	functions_settle(functions_add(&one, frame(1, 0)), 0, named("f"));
-	functions_settle(functions_add(&two, frame(9, 9)), 0, named("f"));
-	functions_settle(functions_add(&two, frame(8, 9)), 0, named("g"));
+	settle(&one, 1, 0, named("f"));
+	settle(&two, 9, 9, named("f"));
+	settle(&two, 8, 9, named("g"));
 	ck_assert_ptr_eq(functions_find(&one, frame(1, 0))->function, functions_find(&two, frame(9, 9))->function);
 	ck_assert_ptr_ne(functions_find(&one, frame(1, 0))->function, functions_find(&two, frame(8, 9))->function);
 	functions_done(&one);
@@ -85,7 +117,7 @@ static const struct { uint32_t position, line; } places[] = {{0, 11}, {3, 11}, {
 
 START_TEST(line_is_that_of_the_row_before)
 {
-	functions_settle(functions_add(&one, frame(1, 0)), 0, named("f"));
+	settle(&one, 1, 0, named("f"));
 	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, places[_i].position), places[_i].line);
 }
 END_TEST
@@ -96,7 +128,7 @@ START_TEST(function_without_lines_has_none)
 
 	f->nr_lines = 0;
 	f->file[0] = '\0';
-	functions_settle(functions_add(&one, frame(1, 0)), 0, f);
+	settle(&one, 1, 0, f);
 	ck_assert_uint_eq(function_line(functions_find(&one, frame(1, 0))->function, 5), 0);
 	ck_assert_ptr_null(functions_find(&one, frame(1, 0))->function->file);
 }
@@ -119,6 +151,8 @@ Suite *functions_suite(void)
 	tcase_add_test(t, function_is_found_by_key_and_cookies);
 	tcase_add_test(t, question_is_pending_until_it_is_settled);
 	tcase_add_test(t, question_that_had_no_room_is_asked_again);
+	tcase_add_test(t, question_whose_decoder_was_late_is_asked_again_later);
+	tcase_add_test(t, texts_count_as_bytes);
 	tcase_add_test(t, equal_functions_share_one_object);
 	tcase_add_loop_test(t, line_is_that_of_the_row_before, 0, ARRAY_SIZE(places));
 	tcase_add_test(t, function_without_lines_has_none);

@@ -59,7 +59,6 @@ static const char *merged(const char *native, bool native_whole, const char *fir
 	in.nr_native = natives(native, frames);
 	in.runtime[0] = (struct merge_runtime){flags[0], flags_of(first, flags[0], names[0]), whole};
 	in.runtime[1] = (struct merge_runtime){flags[1], flags_of(second, flags[1], names[1]), whole};
-	in.nr_runtimes = 2;
 	n = merge(&in, to, &misfit);
 	for (uint32_t i = 0; i < n; i++)
 		result[i] = to[i].kind == MERGE_NATIVE	 ? native[to[i].index]
@@ -106,6 +105,8 @@ static const struct {
 	{"aLbLm", "1^2", "", "a1b2m", true, true, false, false},
 	/* Two runtimes in one process. */
 	{"aLbPcLm", "1^2^", "8^", "a1b8c2m", true, true, false, false},
+	/* No frames of the second were copied. */
+	{"aPLm", "1^", "", "aP1m", true, true, false, false},
 	/* A thread that is not in its loop yet, or any more. */
 	{"am", "-1^", "", "am", true, true, false, false},
 	{"am", "-1-2^", "", "am", true, true, false, false},
@@ -135,7 +136,7 @@ START_TEST(nothing_is_lost_or_doubled)
 	uint64_t x = 88172645463325252ULL;
 
 	for (int round = 0; round < 20000; round++) {
-		struct merge_in in = {.native = native, .nr_runtimes = 2};
+		struct merge_in in = {.native = native};
 		uint32_t shown = 0, seen = 0, n;
 
 		for (int i = 0; i < 40; i++) {
@@ -160,6 +161,19 @@ START_TEST(nothing_is_lost_or_doubled)
 }
 END_TEST
 
+START_TEST(loops_of_a_runtime_without_frames_stay)
+{
+	const struct merge_native native[] = {{.runtime = 2}, {.runtime = 1}};
+	const uint8_t flags[] = {RUNTIME_ENTRY};
+	const struct merge_in in = {.native = native, .nr_native = 2, .native_whole = true, .runtime = {{flags, 1, true}}};
+	struct merge_frame to[MERGE_MAX(2, 1)];
+
+	ck_assert_uint_eq(merge(&in, to, &misfit), 2);
+	ck_assert_uint_eq(to[0].kind, MERGE_NATIVE);
+	ck_assert_uint_eq(to[1].kind, MERGE_RUNTIME);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
 	Suite *s = suite_create("merge");
@@ -167,6 +181,7 @@ Suite *merge_suite(void)
 
 	tcase_add_loop_test(t, halves_become_one_stack, 0, ARRAY_SIZE(cases));
 	tcase_add_test(t, nothing_is_lost_or_doubled);
+	tcase_add_test(t, loops_of_a_runtime_without_frames_stay);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -591,6 +591,88 @@ START_TEST(processes_are_bounded)
 }
 END_TEST
 
+/* One group's many processes make room for each other. */
+START_TEST(a_crowded_group_leaves_others_their_places)
+{
+	struct process p = process;
+	struct otp_walks walks;
+
+	meet();
+	for (uint32_t i = 0; i < 2 * RUNTIME_PROCESSES_MAX; i++) {
+		p.pid = 100 + i;
+		p.cgroup_id = 6;
+		runtimes_meet(runtimes, &p, &stack, NSEC_PER_SEC);
+	}
+	ck_assert(runtimes_walks(runtimes, &process, &walks));
+	ck_assert(runtimes_walks(runtimes, &p, &walks));
+}
+END_TEST
+
+/* The parent of a full table's next fork was sampled longest ago. */
+START_TEST(fork_of_the_oldest_has_its_runtime)
+{
+	struct process p = process, child = process;
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	for (uint32_t i = 1; i < RUNTIME_PROCESSES_MAX; i++) {
+		p.pid = 100 + i;
+		runtimes_meet(runtimes, &p, &stack, NSEC_PER_SEC);
+	}
+	child.pid = 43;
+	child.start_ns = 2;
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_uint_eq(out.nr, 1);
+	ck_assert_uint_eq(generation_of(&process), s.walks[0]->generation);
+}
+END_TEST
+
+/* Walks of an engine that is gone have a number that is another process' by now. */
+START_TEST(walks_of_an_older_engine_make_nobody_anothers_fork)
+{
+	struct process child = process;
+	struct otp_walks walks;
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	child.pid = 43;
+	fake_base = 8192;
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert(runtimes_walks(runtimes, &child, &walks));
+	ck_assert_uint_eq(walks.plan[0].base, 8192);
+	child.pid = 44;
+	child.start_ns = 0; /* older than whose fork it would be */
+	ck_assert_int_eq(runtimes_frames(runtimes, &child, &s, true, &out), 0);
+	ck_assert_uint_eq(out.nr, 0);
+}
+END_TEST
+
+/* More bytes than all may have: only the table that has the most is emptied. */
+START_TEST(many_functions_of_one_process_cost_others_none)
+{
+	struct process p = process;
+	struct sample s;
+
+	meet();
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	p.pid = 43;
+	runtimes_meet(runtimes, &p, &stack, NSEC_PER_SEC);
+	for (uint64_t i = 0; i < 30000; i++) {
+		s = sample_of(generation_of(&p), 1, (const uint64_t[][2]){{key(0), 11 + i}});
+		ck_assert_int_eq(runtimes_frames(runtimes, &p, &s, false, &out), 0);
+	}
+	questions = 0;
+	s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, false, &out), 0);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
+	ck_assert_uint_eq(questions, 0);
+	ck_assert_uint_le(functions_bytes(), (1 << 20) + 65536);
+}
+END_TEST
+
 /* More than a group may have decoders: those that were sampled longest ago give theirs away. */
 START_TEST(processes_of_one_group_come_and_go)
 {
@@ -654,6 +736,10 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);
+	tcase_add_test(t, a_crowded_group_leaves_others_their_places);
+	tcase_add_test(t, fork_of_the_oldest_has_its_runtime);
+	tcase_add_test(t, walks_of_an_older_engine_make_nobody_anothers_fork);
+	tcase_add_test(t, many_functions_of_one_process_cost_others_none);
 	tcase_add_test(t, processes_of_one_group_come_and_go);
 	tcase_add_test(t, a_full_table_of_functions_begins_anew);
 	suite_add_tcase(s, t);

@@ -63,6 +63,18 @@ START_TEST(second_plan_may_be_another_runtimes)
 }
 END_TEST
 
+START_TEST(both_plans_of_the_next_program_take_the_place_of_those_before)
+{
+	struct otp_walks w = {.start_ns = 1, .exec_id = 8, .plan = {plan(12288), plan(16384)}};
+
+	vouch(5, 1, 4096, 0);
+	vouch(5, 1, 8192, 0);
+	vouch(5, 1, 12288, 2);
+	vouch(5, 1, 16384, 2);
+	ck_assert(vouched_allows(&v, 5, &w, 3));
+}
+END_TEST
+
 START_TEST(first_walks_fix_the_program)
 {
 	vouch(5, 1, 4096, 0);
@@ -108,6 +120,7 @@ Suite *vouched_suite(void)
 	tcase_add_test(t, plan_of_the_process_is_allowed);
 	tcase_add_test(t, other_plans_processes_and_starts_are_refused);
 	tcase_add_test(t, second_plan_may_be_another_runtimes);
+	tcase_add_test(t, both_plans_of_the_next_program_take_the_place_of_those_before);
 	tcase_add_test(t, first_walks_fix_the_program);
 	tcase_add_test(t, word_that_was_never_used_expires);
 	tcase_add_test(t, next_owner_of_a_pid_has_nothing);

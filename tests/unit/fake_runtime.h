@@ -22,6 +22,7 @@ struct fake_code {
 /* What attach reads, at this address: whether the runtime has started. */
 static uint64_t fake_state = FAKE_STARTED;
 static int fake_attach_err; /* what attach answers then */
+static uint64_t fake_base = 4096; /* where its plan begins */
 
 static int fake_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		       char why[RUNTIME_WHY_MAX])
@@ -35,7 +36,7 @@ static int fake_attach(const struct runtime_file *file, struct memory *m, struct
 		return -EAGAIN;
 	snprintf(why, RUNTIME_WHY_MAX, "%s", fake_attach_err ? "a version of tomorrow" : "");
 	strcpy(ret->version, "1.2.3");
-	ret->walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_LINK, .nr_chain = 1, .base = 4096,
+	ret->walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_LINK, .nr_chain = 1, .base = fake_base,
 				      .frames_max = 64, .keep = 1};
 	ret->param[0] = file->bias;
 	return fake_attach_err;
@@ -72,6 +73,7 @@ static inline void fake_begin(void)
 {
 	fake_state = FAKE_STARTED;
 	fake_attach_err = 0;
+	fake_base = 4096;
 	decode_set_runtimes(fake_of_file, fake_list);
 }
 

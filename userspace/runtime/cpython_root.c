@@ -18,6 +18,7 @@
 
 #define INTERPRETERS_MAX 16 /* that are searched for a thread */
 #define THREADS_MAX	 64 /* of each */
+#define SEARCHES_MAX	 8  /* of lists that change meanwhile */
 #define GLIBC_WORDS	 288 /* of struct pthread that hold its first slots and the table of blocks */
 #define GLIBC_SLOTS	 32 /* of a block, and blocks of a thread */
 #define GLIBC_BLOCK	 (GLIBC_SLOTS * 2) /* words: a slot is a sequence number and the value */
@@ -208,14 +209,26 @@ static int threads_search(struct memory *m, uint16_t machine, const struct cpyth
 	for (int i = 0; state && i < THREADS_MAX; i++) {
 		if (memory_u64(m, state + l->thread_interp, &owner) < 0 || memory_u64(m, state + l->thread_id, &self) < 0)
 			return -EFAULT;
+		/* A thread that ended after the list was read, and whose memory is another's by now, or another layout. */
 		if (owner != interp)
-			return -ENOTSUP;
+			return -ESTALE;
 		if (self && cpython_slot_find(m, machine, self, state, walk) == 0)
 			return 0;
 		if (memory_u64(m, state + l->thread_next, &state) < 0)
 			return -EFAULT;
 	}
 	return -EAGAIN;
+}
+
+/* Threads come and go while their list is read; a layout that is another is so each time. */
+static int threads_search_again(struct memory *m, uint16_t machine, const struct cpython_layout *l, uint64_t interp,
+				struct otp_walk *walk)
+{
+	int r = -ESTALE;
+
+	for (int i = 0; i < SEARCHES_MAX && r == -ESTALE; i++)
+		r = threads_search(m, machine, l, interp, walk);
+	return r == -ESTALE ? -ENOTSUP : r;
 }
 
 int cpython_root_find(const struct runtime_file *file, struct memory *m, const struct cpython_layout *l,
@@ -227,7 +240,7 @@ int cpython_root_find(const struct runtime_file *file, struct memory *m, const s
 	if (r < 0)
 		return r;
 	for (int i = 0; interp && i < INTERPRETERS_MAX && found == -EAGAIN; i++) {
-		found = threads_search(m, file->binary->machine, l, interp, walk);
+		found = threads_search_again(m, file->binary->machine, l, interp, walk);
 		if (found == -EAGAIN && memory_u64(m, interp + l->interp_next, &interp) < 0)
 			return -EFAULT;
 	}

@@ -168,8 +168,8 @@ static int perl_check(struct perl_attaching *p)
 		return -EAGAIN;
 	for (int i = 0; r == 0 && node && i < NODES_MAX; i++)
 		r = perl_check_node(p->m, &node);
-	if (r == 0)
-		return 0;
+	if (r != -EBADMSG)
+		return r;
 	snprintf(p->why, RUNTIME_WHY_MAX, "Perl %s: its interpreter is not laid out as that version's", p->ret->version);
 	return -ENOTSUP;
 }

@@ -133,7 +133,10 @@ extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 
 const char *runtime_walk_end_name(uint32_t end); /* of enum otp_walk_end; NULL past the end */
-/* The index in runtime_list whose markers the file defines; -ENOENT. Cost: a few reads of its hash table. */
+/*
+ * The index in runtime_list whose markers the file defines; -ENOENT. Cost: a few reads of its hash table; of a static
+ * program, one pass through 40 MiB of symbols and names at most.
+ */
 int runtime_of_file(struct binary *b);
 /* Whether the words of a hostile decoder are within every bound. */
 bool runtime_attached_sound(const struct runtime_attached *a);

@@ -2,6 +2,10 @@
 /*
  * Symbols of a runtime's file by name: the dynamic table by its GNU hash, else
  * from end to end, then the static table from end to end.
+ *
+ * From end to end: once through the strings for where the names lie, in order,
+ * and once through the symbols for who has such a name. Where each symbol's name
+ * would be looked at, a file could have the engine read at random for minutes.
  */
 #include <elf.h>
 #include <errno.h>
@@ -11,9 +15,13 @@
 #include "runtime/runtime.h"
 
 #define NAME_MAX_BYTES 128
-#define SYMBOLS_MAX    (1u << 20) /* of a table that is read from end to end */
-#define CHAIN_MAX      (1u << 16)
+#define SYMBOLS_MAX    (1u << 20)  /* of a table that is read from end to end: 24 MiB */
+#define STRINGS_MAX    (16u << 20) /* bytes, likewise */
+#define CHAIN_MAX      1024
 #define BATCH	       256
+#define BLOCK	       32768
+#define NAMES_MAX      32
+#define PLACES_MAX     64 /* of names in the strings: some end others, too */
 
 struct gnu_hash { uint32_t nr_buckets, first, bloom_words, bloom_shift; };
 
@@ -102,72 +110,170 @@ static int gnu_find(const struct symbol_table *t, const struct binary_section *s
 	return gnu_chain(t, s, &g, i, name, ret);
 }
 
-static int table_scan_batch(const struct symbol_table *t, uint64_t from, const char *name, struct runtime_symbol *ret)
-{
-	Elf64_Sym sym[BATCH];
-	size_t len = strlen(name);
-	ssize_t n = binary_read(t->binary, t->symbols->offset + from * sizeof(*sym), sym, sizeof(sym));
+/* --- from end to end --- */
 
-	if (n < (ssize_t)sizeof(*sym))
-		return -EIO;
-	for (uint64_t i = 0; i < (size_t)n / sizeof(*sym) && from + i < t->symbols->size / sizeof(*sym); i++)
-		if (table_is_named(t, &sym[i], name, len))
-			return table_take(&sym[i], ret);
-	return -ENOENT;
+struct sought {
+	const char *const *names;
+	size_t len[NAMES_MAX];
+	uint32_t nr; /* names */
+	struct {
+		uint32_t at; /* in the strings */
+		uint32_t name;
+	} place[PLACES_MAX];
+	uint32_t nr_places;
+};
+
+static void sought_init(struct sought *s, const char *const *names, uint32_t nr)
+{
+	*s = (struct sought){.names = names, .nr = MIN(nr, (uint32_t)NAMES_MAX)};
+	for (uint32_t i = 0; i < s->nr; i++)
+		s->len[i] = strlen(names[i]);
 }
 
-static int table_scan(const struct symbol_table *t, const char *name, struct runtime_symbol *ret)
+/* A string of the table, before its NUL at this offset: linkers let one name be the end of another. */
+static void sought_look(struct sought *s, const char *text, size_t len, uint64_t end)
+{
+	for (uint32_t i = 0; i < s->nr && s->nr_places < PLACES_MAX; i++)
+		if (len >= s->len[i] && !memcmp(text + len - s->len[i], s->names[i], s->len[i])) {
+			s->place[s->nr_places].at = (uint32_t)(end - s->len[i]);
+			s->place[s->nr_places++].name = i;
+		}
+}
+
+/* The strings of a block that end in it; returns how many bytes they take. What does not end is no name of ours. */
+static size_t sought_look_block(struct sought *s, const char *block, size_t len, uint64_t offset)
+{
+	size_t from = 0;
+	const char *end;
+
+	while ((end = memchr(block + from, '\0', len - from))) {
+		size_t to = (size_t)(end - block);
+
+		sought_look(s, block + from, to - from, offset + to);
+		from = to + 1;
+	}
+	return from ? from : len;
+}
+
+static void sought_find_places(struct sought *s, const struct symbol_table *t)
+{
+	uint64_t size = MIN(t->strings->size, (uint64_t)STRINGS_MAX), at = 0;
+	char block[BLOCK];
+
+	while (at < size) {
+		ssize_t n = binary_read(t->binary, t->strings->offset + at, block, MIN(sizeof(block), size - at));
+
+		if (n <= 0)
+			return;
+		at += sought_look_block(s, block, (size_t)n, at);
+	}
+}
+
+/* Which name the symbol has that is defined; the number of names: none. */
+static uint32_t sought_name_of(const struct sought *s, const Elf64_Sym *sym)
+{
+	for (uint32_t i = 0; i < s->nr_places; i++)
+		if (s->place[i].at == sym->st_name && sym->st_shndx != SHN_UNDEF)
+			return s->place[i].name;
+	return s->nr;
+}
+
+/* A batch of symbols: a name before the best one so far becomes it. */
+static uint32_t sought_scan(const struct sought *s, const Elf64_Sym *sym, size_t nr, uint32_t best,
+			    struct runtime_symbol *ret)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t name = sought_name_of(s, &sym[i]);
+
+		if (name < best) {
+			best = name;
+			table_take(&sym[i], ret);
+		}
+	}
+	return best;
+}
+
+/* Of the names, the first that the table defines: its index, -ENOENT. */
+static int table_scan(const struct symbol_table *t, const char *const *names, uint32_t nr_names,
+		      struct runtime_symbol *ret)
 {
 	uint64_t nr = MIN(t->symbols->size / sizeof(Elf64_Sym), (uint64_t)SYMBOLS_MAX);
-	int r = -ENOENT;
+	Elf64_Sym sym[BATCH];
+	struct sought s;
+	uint32_t best;
 
-	for (uint64_t i = 0; i < nr && r == -ENOENT; i += BATCH)
-		r = table_scan_batch(t, i, name, ret);
-	return r < 0 ? -ENOENT : 0;
+	sought_init(&s, names, nr_names);
+	sought_find_places(&s, t);
+	best = s.nr;
+	for (uint64_t i = 0; i < nr && s.nr_places && best; i += BATCH) {
+		size_t want = MIN(nr - i, (uint64_t)BATCH) * sizeof(*sym);
+
+		if (binary_read(t->binary, t->symbols->offset + i * sizeof(*sym), sym, want) != (ssize_t)want)
+			break;
+		best = sought_scan(&s, sym, want / sizeof(*sym), best, ret);
+	}
+	return best < s.nr ? (int)best : -ENOENT;
 }
 
-static int symbol_dynamic(struct binary *b, const char *name, struct runtime_symbol *ret)
+/* --- tables of a file --- */
+
+/* Of the names, the first that is exported: its index, -ENOENT. */
+static int symbols_dynamic(struct binary *b, const char *const *names, uint32_t nr, struct runtime_symbol *ret)
 {
 	const struct binary_section *hash = binary_section(b, ".gnu.hash");
 	struct symbol_table t;
 
 	if (!table_open(b, SHT_DYNSYM, &t))
 		return -ENOENT;
-	return hash ? gnu_find(&t, hash, name, ret) : table_scan(&t, name, ret);
+	if (!hash)
+		return table_scan(&t, names, nr, ret);
+	for (uint32_t i = 0; i < nr; i++)
+		if (gnu_find(&t, hash, names[i], ret) == 0)
+			return (int)i;
+	return -ENOENT;
 }
 
-static int symbol_static(struct binary *b, const char *name, struct runtime_symbol *ret)
+static int symbols_static(struct binary *b, const char *const *names, uint32_t nr, struct runtime_symbol *ret)
 {
 	struct symbol_table t;
 
-	return table_open(b, SHT_SYMTAB, &t) ? table_scan(&t, name, ret) : -ENOENT;
+	return table_open(b, SHT_SYMTAB, &t) ? table_scan(&t, names, nr, ret) : -ENOENT;
 }
 
 int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *ret)
 {
 	if (!b->is_elf || !b->is_64)
 		return -ENOENT;
-	return symbol_dynamic(b, name, ret) == 0 ? 0 : symbol_static(b, name, ret);
+	if (symbols_dynamic(b, &name, 1, ret) == 0 || symbols_static(b, &name, 1, ret) == 0)
+		return 0;
+	return -ENOENT;
+}
+
+/* The markers of all runtimes, in their order, and whose each is. */
+static uint32_t markers_of_all(const char *names[NAMES_MAX], uint8_t runtime[NAMES_MAX])
+{
+	uint32_t nr = 0;
+
+	for (uint8_t i = 0; runtime_list[i]; i++)
+		for (const char *const *marker = runtime_list[i]->markers; *marker && nr < NAMES_MAX; marker++) {
+			runtime[nr] = i;
+			names[nr++] = *marker;
+		}
+	return nr;
 }
 
 /* A file without dynamic symbols is a static program, which exports nothing: only there the static table is read. */
-static bool file_defines(struct binary *b, const char *name)
-{
-	struct symbol_table t;
-	struct runtime_symbol s;
-
-	if (table_open(b, SHT_DYNSYM, &t))
-		return symbol_dynamic(b, name, &s) == 0;
-	return symbol_static(b, name, &s) == 0;
-}
-
 int runtime_of_file(struct binary *b)
 {
+	const char *names[NAMES_MAX];
+	uint8_t runtime[NAMES_MAX];
+	struct symbol_table t;
+	struct runtime_symbol s;
+	uint32_t nr = markers_of_all(names, runtime);
+	int found;
+
 	if (!b->is_elf || !b->is_64)
 		return -ENOENT;
-	for (int i = 0; runtime_list[i]; i++)
-		for (const char *const *marker = runtime_list[i]->markers; *marker; marker++)
-			if (file_defines(b, *marker))
-				return i;
-	return -ENOENT;
+	found = table_open(b, SHT_DYNSYM, &t) ? symbols_dynamic(b, names, nr, &s) : symbols_static(b, names, nr, &s);
+	return found < 0 ? found : runtime[found];
 }

@@ -235,12 +235,17 @@ static void decoder_pause(struct decoder *d, uint64_t now)
 /* It is over: what waits is answered with the error. */
 static void decoder_give_up(struct decoder *d, int err, const char *why)
 {
+	bool was_attached = d->attached;
+
 	d->over = err;
 	d->state = DECODER_AWAY;
 	if (!d->reported && !decoder_report(d, err, NULL, why))
 		return;
-	for (uint32_t n = d->count - d->first; n && decoder_answer(d, err); n--)
-		;
+	for (uint32_t n = d->count - d->first; n; n--)
+		if (!decoder_answer(d, err))
+			return;
+	if (was_attached)
+		decoder_report(d, err, NULL, why);
 }
 
 void decoder_failed(struct decoder *d, int err, const char *why, uint64_t now)

@@ -42,7 +42,8 @@ struct decoders_ops {
 	 * Once for each decoder, unless it was dropped before. 0: a is borrowed for the call. Else it is over with this
 	 * decoder: -ENOTSUP, -ENOENT as of attach; -ESRCH: the process is gone; -EPERM, -ESTALE: the file is not mapped
 	 * there; others: it failed again and again. why may be empty. While the runtime has not started (-EAGAIN), the
-	 * decoder waits, and asks again.
+	 * decoder waits, and asks again. A decoder that was attached and is over since, as its process is gone or its
+	 * successors fail, says so by a second call with the error: it takes no more frames.
 	 */
 	void (*attached)(void *ctx, struct decoder *d, int err, const struct runtime_attached *a, const char *why);
 	/* For each frame that decoders_decode took, in any order. f, fn: borrowed for the call; fn NULL where err is not 0. */

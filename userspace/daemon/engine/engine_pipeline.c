@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "daemon/engine/engine_state.h"
 #include "process/binary.h"
 
@@ -73,9 +75,25 @@ static void engine_on_life(void *ctx, uint32_t pid, uint32_t parent)
 	e->lives[e->nr_lives++] = (struct ipc_life){.pid = pid, .parent = parent};
 }
 
+/* One line for each version, however many processes run it; programs that make up versions get no more than some. */
+static void engine_on_unknown_runtime(void *ctx, uint32_t pid, const char *runtime, const char *why)
+{
+	uint64_t hash = hash_bytes(why, strlen(why), hash_bytes(runtime, strlen(runtime), hash_seed));
+	struct engine *e = ctx;
+
+	for (uint32_t i = 0; i < e->nr_unknown; i++)
+		if (e->unknown[i] == hash)
+			return;
+	if (e->nr_unknown == ARRAY_SIZE(e->unknown))
+		return;
+	e->unknown[e->nr_unknown++] = hash;
+	log_warn("%s in pid %u is not walked, its stacks stay native: %s", runtime, pid, why);
+}
+
 static const struct pipeline_ops engine_ops = {
 	.request = engine_on_request, .plan = engine_on_plan, .walk = engine_on_walk,
 	.hint = engine_on_hint, .life = engine_on_life,
+	.unknown_runtime = engine_on_unknown_runtime,
 };
 
 static void engine_on_answer(void *ctx, const struct host_request *req, int err, int fd, const void *data, size_t len)

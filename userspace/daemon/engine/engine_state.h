@@ -63,6 +63,8 @@ struct engine {
 	bool watch; /* the monitor has requested LIFE messages */
 	struct ipc_life lives[256];
 	uint32_t nr_lives;
+	uint64_t unknown[32]; /* runtimes of which the log has a line, by hash of runtime and reason */
+	uint32_t nr_unknown;
 };
 
 /* Copies the ledger's working copy to the page that the monitor reads. ctx: struct engine. */

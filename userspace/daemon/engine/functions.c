@@ -7,14 +7,18 @@
 
 #include "base/cleanup.h"
 
+#define ENTRY_BYTES (sizeof(struct function_entry) + sizeof(struct map_slot))
+
 static struct map shared; /* functions by the hash of their content; of two with one hash the second is not shared */
 static size_t bytes;
 
 /* --- shared functions --- */
 
-static size_t function_size(uint32_t nr_lines)
+/* With its texts, though others may share them: what one more costs at most. */
+static size_t function_size(const struct function *f)
 {
-	return sizeof(struct function) + nr_lines * sizeof(struct runtime_line);
+	return sizeof(*f) + f->nr_lines * sizeof(struct runtime_line) + (f->name ? sizeof(struct str) + f->name->len : 0) +
+	       (f->file ? sizeof(struct str) + f->file->len : 0);
 }
 
 static uint64_t function_hash(const struct runtime_function *fn)
@@ -38,7 +42,7 @@ static struct function *function_put(struct function *f)
 		return NULL;
 	if (map_find_ptr(&shared, f->hash) == f)
 		map_remove(&shared, f->hash);
-	bytes -= function_size(f->nr_lines);
+	bytes -= f->counted;
 	str_put(f->name);
 	str_put(f->file);
 	free(f);
@@ -47,15 +51,16 @@ static struct function *function_put(struct function *f)
 
 static struct function *function_make(const struct runtime_function *fn, uint64_t hash)
 {
-	struct function *f = calloc(1, function_size(fn->nr_lines));
+	struct function *f = calloc(1, sizeof(*f) + fn->nr_lines * sizeof(struct runtime_line));
 
 	if (!f)
 		return NULL;
 	*f = (struct function){.refs = 1, .start_line = fn->start_line, .hash = hash, .nr_lines = fn->nr_lines};
-	bytes += function_size(fn->nr_lines);
 	memcpy(f->lines, fn->lines, fn->nr_lines * sizeof(*fn->lines));
 	f->name = str_get_c(fn->name);
 	f->file = fn->file[0] ? str_get_c(fn->file) : NULL;
+	f->counted = function_size(f);
+	bytes += f->counted;
 	if (!f->name)
 		return function_put(f);
 	if (!map_find(&shared, hash))
@@ -119,30 +124,48 @@ struct function_entry *functions_add(struct functions *t, const struct runtime_f
 		return NULL;
 	}
 	t->count++;
-	bytes += sizeof(*e) + sizeof(struct map_slot);
+	t->bytes += ENTRY_BYTES;
+	bytes += ENTRY_BYTES;
 	return e;
 }
 
-bool functions_want(struct functions *t, const struct runtime_frame *f)
+bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t now_ns)
 {
 	struct function_entry *e = functions_find(t, f);
 
 	if (!e)
 		return functions_add(t, f);
-	if (e->state != FUNCTION_UNKNOWN || e->err != -EBUSY)
+	if (e->state != FUNCTION_UNKNOWN || now_ns < e->again_ns)
 		return false;
 	e->state = FUNCTION_ASKED;
 	return true;
 }
 
-void functions_settle(struct function_entry *e, int err, const struct runtime_function *fn)
+/* What lies there is no such function, and never will be: all else is a failure of the moment. */
+static uint64_t functions_again_ns(int err, uint64_t now_ns)
 {
+	switch (err) {
+	case -EBUSY:
+		return 0;
+	case -ESTALE:
+	case -EFAULT:
+	case -EBADMSG:
+	case -E2BIG:
+		return UINT64_MAX;
+	default:
+		return now_ns + FUNCTION_RETRY_NS;
+	}
+}
+
+void functions_settle(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
+		      uint64_t now_ns)
+{
+	t->bytes -= e->function ? e->function->counted : 0;
 	e->function = function_put(e->function);
-	e->err = err;
 	if (!err)
 		e->function = function_get(fn);
-	if (!err && !e->function)
-		e->err = -ENOMEM;
+	t->bytes += e->function ? e->function->counted : 0;
+	e->again_ns = functions_again_ns(err, now_ns);
 	e->state = e->function ? FUNCTION_KNOWN : FUNCTION_UNKNOWN;
 }
 
@@ -152,7 +175,7 @@ static void functions_free_chain(struct function_entry *e)
 		struct function_entry *next = e->next;
 
 		function_put(e->function);
-		bytes -= sizeof(*e) + sizeof(struct map_slot);
+		bytes -= ENTRY_BYTES;
 		free(e);
 		e = next;
 	}
@@ -164,6 +187,7 @@ void functions_done(struct functions *t)
 		functions_free_chain((void *)(uintptr_t)slot->value);
 	map_done(&t->by_hash);
 	t->count = 0;
+	t->bytes = 0;
 	if (!shared.count)
 		map_done(&shared);
 }

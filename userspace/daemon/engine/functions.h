@@ -16,16 +16,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/strpool.h"
 #include "runtime/runtime.h"
 
-#define FUNCTIONS_MAX 65536
+#define FUNCTIONS_MAX	  65536
+#define FUNCTION_RETRY_NS (60 * NSEC_PER_SEC) /* after a failure of the moment, as of a decoder that was late */
 
 struct function { /* shared, reference counted */
 	uint32_t refs;
 	uint32_t start_line;
 	uint64_t hash;
+	size_t counted;	  /* its bytes in functions_bytes */
 	struct str *name; /* owned, never NULL */
 	struct str *file; /* owned, NULL: unknown */
 	uint32_t nr_lines;
@@ -43,13 +46,14 @@ struct function_entry {
 	struct function_entry *next; /* of the same hash */
 	uint64_t key, cookie[RUNTIME_COOKIES];
 	uint32_t state; /* enum function_state */
-	int err;	/* UNKNOWN: why */
+	uint64_t again_ns; /* UNKNOWN: when to ask again; UINT64_MAX: never */
 	struct function *function; /* KNOWN; owned reference */
 };
 
 struct functions {
 	struct map by_hash; /* of struct function_entry, owned */
 	uint32_t count;
+	size_t bytes; /* of it and its functions, those that others share as well */
 };
 
 void functions_done(struct functions *t);
@@ -57,12 +61,13 @@ void functions_done(struct functions *t);
 struct function_entry *functions_find(const struct functions *t, const struct runtime_frame *f);
 struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f); /* ASKED; NULL: too many, no memory */
 /*
- * Whether to ask what f means: it was never met, or there was no room for the question (-EBUSY). It is ASKED then. false
- * also where there are too many, or no memory.
+ * Whether to ask what f means: it was never met, there was no room for the question (-EBUSY), or its answer failed a while
+ * ago. It is ASKED then. false also where there are too many, or no memory.
  */
-bool functions_want(struct functions *t, const struct runtime_frame *f);
-/* The answer. fn is borrowed for the call; NULL where err is not 0. */
-void functions_settle(struct function_entry *e, int err, const struct runtime_function *fn);
+bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t now_ns);
+/* The answer to an entry of t. fn is borrowed for the call; NULL where err is not 0. */
+void functions_settle(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
+		      uint64_t now_ns);
 /* The line of a place in it, 0: unknown. */
 uint32_t function_line(const struct function *fn, uint32_t position);
 size_t functions_bytes(void); /* of all tables and functions */

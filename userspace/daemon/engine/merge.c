@@ -144,7 +144,8 @@ uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misf
 {
 	struct merging m = {.in = in, .to = to};
 
-	for (uint32_t r = 0; r < in->nr_runtimes; r++) {
+	/* Also of those without frames: native frames may be in their loops. */
+	for (uint32_t r = 0; r < OTP_WALK_PLANS; r++) {
 		m.half[r].of = &in->runtime[r];
 		merge_align(&m, r);
 	}
@@ -159,7 +160,7 @@ uint32_t merge(const struct merge_in *in, struct merge_frame *to, bool *ret_misf
 	if (!in->native_whole)
 		merge_add(&m, MERGE_CUT, 0);
 	*ret_misfit = false;
-	for (uint32_t r = 0; r < in->nr_runtimes; r++) {
+	for (uint32_t r = 0; r < OTP_WALK_PLANS; r++) {
 		merge_add_rest(&m, r);
 		*ret_misfit |= m.half[r].misfit;
 	}

@@ -38,8 +38,7 @@ struct merge_in {
 	uint32_t nr_native;
 	bool native_whole; /* it ends at a root */
 	bool keep_loops;   /* loops stay, beneath their segment */
-	struct merge_runtime runtime[OTP_WALK_PLANS];
-	uint32_t nr_runtimes;
+	struct merge_runtime runtime[OTP_WALK_PLANS]; /* zeros: no frames were copied, whatever native frames say */
 };
 
 enum merge_kind {

@@ -107,7 +107,7 @@ static void stack_merge(struct pipeline *p, const struct attempt *a)
 {
 	const struct runtimes_stack *runtimes = &p->interpreted;
 	struct merge_in in = {.native = p->loops, .nr_native = MIN(p->stack.count, (uint32_t)UNWIND_FRAMES_MAX),
-			      .native_whole = unwind_end_is_root(p->stack.end), .nr_runtimes = runtimes->nr,
+			      .native_whole = unwind_end_is_root(p->stack.end),
 			      .keep_loops = p->config->runtimes_loops};
 	bool misfit;
 	uint32_t n;

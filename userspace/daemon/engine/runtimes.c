@@ -89,14 +89,28 @@ struct runtime_process *runtimes_find(struct runtimes *r, const struct process *
 	return have;
 }
 
+/* Which entry is missed least: a group that has half of them makes room for its own. */
+static struct runtime_process *runtimes_oldest(const struct runtimes *r, uint64_t group)
+{
+	struct runtime_process *of_group = NULL;
+	uint32_t same = 0;
+
+	for (struct runtime_process *p = r->first; p; p = p->next)
+		if (p->group == group) {
+			of_group = p;
+			same++;
+		}
+	return same >= RUNTIME_PROCESSES_MAX / 2 ? of_group : r->last;
+}
+
 static struct runtime_process *runtime_process_add(struct runtimes *r, const struct process *p)
 {
 	struct runtime_process *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
-	if (r->by_pid.count >= RUNTIME_PROCESSES_MAX && r->last)
-		runtime_process_free(r->last);
+	if (r->by_pid.count >= RUNTIME_PROCESSES_MAX)
+		runtime_process_free(runtimes_oldest(r, p->cgroup_id));
 	*n = (struct runtime_process){.all = r, .pid = p->pid, .start_ns = p->start_ns, .exec_id = p->exec_id,
 				      .group = p->cgroup_id};
 	if (map_put_ptr(&r->by_pid, p->pid, n) < 0) {
@@ -243,18 +257,31 @@ static void runtimes_vouch(struct runtime_slot *s)
 	runtime_process_renew(s->of);
 }
 
+/* What it has by its parent is not what its own memory says: it is the fork of another process. */
+static void runtimes_compare(struct runtime_slot *s, const struct runtime_attached *a)
+{
+	if (!memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk))) {
+		runtimes_vouch(s);
+		return;
+	}
+	s->found = attachment_put(s->found);
+	functions_done(&s->functions);
+	runtimes_accept(s, a);
+}
+
 static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const struct runtime_attached *a, const char *why)
 {
 	struct runtime_slot *s = decoder_owner(d);
 
 	if (err) {
 		s->decoder = decoders_drop(d);
+		s->of->retry_ns = s->of->all->now_ns + RETRY_OVER_NS;
 		if (s->state == SLOT_ASKED)
 			runtimes_refuse(s, err, why);
 	} else if (s->state == SLOT_ASKED) {
 		runtimes_accept(s, a);
-	} else if (!s->vouched && a->walk.start != OTP_WALK_NONE && !memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk))) {
-		runtimes_vouch(s);
+	} else if (!s->vouched && a->walk.start != OTP_WALK_NONE) {
+		runtimes_compare(s, a);
 	}
 	runtimes_settled(s->of->all);
 }
@@ -266,7 +293,7 @@ static void runtimes_on_function(void *ctx, struct decoder *d, const struct runt
 	struct function_entry *e = functions_find(&s->functions, f);
 
 	if (e && e->state == FUNCTION_ASKED)
-		functions_settle(e, err, fn);
+		functions_settle(&s->functions, e, err, fn, s->of->all->now_ns);
 	runtimes_settled(s->of->all);
 }
 
@@ -425,10 +452,14 @@ struct decoder *runtimes_decoder(struct runtime_slot *s)
 	return s->decoder;
 }
 
-struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, const struct runtime_process *parent)
+struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, struct runtime_process *parent)
 {
-	struct runtime_process *n = runtime_process_add(r, p);
+	struct runtime_process *n;
 
+	/* Of the two, one with forks is in use: it is not what makes room. */
+	runtime_process_unlink(parent);
+	runtime_process_link(parent);
+	n = runtime_process_add(r, p);
 	if (!n)
 		return NULL;
 	for (uint32_t i = 0; i < parent->nr; i++) {
@@ -482,13 +513,26 @@ size_t runtimes_bytes(void)
 	return functions_bytes() + codes_bytes();
 }
 
-void runtimes_trim(struct runtimes *r, const struct runtime_process *keep)
+static struct functions *runtimes_largest(const struct runtimes *r)
 {
+	struct functions *largest = NULL;
+
+	for (struct runtime_process *p = r->first; p; p = p->next)
+		for (uint32_t i = 0; i < p->nr; i++)
+			if (!largest || p->slot[i].functions.bytes > largest->bytes)
+				largest = &p->slot[i].functions;
+	return largest;
+}
+
+void runtimes_trim(struct runtimes *r)
+{
+	struct functions *largest;
+
+	while (runtimes_bytes() > r->cfg.bytes_max && (largest = runtimes_largest(r)) && largest->bytes)
+		functions_done(largest);
 	for (struct runtime_process *p = r->last; p && runtimes_bytes() > r->cfg.bytes_max; p = p->prev)
-		for (uint32_t i = 0; p != keep && i < p->nr; i++) {
-			functions_done(&p->slot[i].functions);
+		for (uint32_t i = 0; i < p->nr; i++)
 			codes_done(&p->slot[i].codes);
-		}
 }
 
 int runtimes_new(const struct runtimes_config *cfg, struct runtimes **ret)
@@ -521,7 +565,7 @@ struct runtimes *runtimes_free(struct runtimes *r)
 void runtimes_limit(struct runtimes *r, size_t bytes_max)
 {
 	r->cfg.bytes_max = bytes_max;
-	runtimes_trim(r, NULL);
+	runtimes_trim(r);
 }
 
 bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t i, struct runtimes_state *ret)

@@ -10,14 +10,17 @@
 #include "base/cleanup.h"
 #include "daemon/engine/runtimes_state.h"
 
-/* Whose frames a sample holds: by generation, as plans change, and a fork begins with its parent's. */
+/*
+ * Whose frames a sample holds: the process' own, or, as long as a fork has no entry, by generation its parent's. An older
+ * engine may have given a process walks of this number: what is inherited is compared when a decoder attaches.
+ */
 static struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation)
 {
 	struct runtime_process *own = runtimes_find(r, p), *made = map_find_ptr(&r->by_generation, generation);
 
 	if (own)
 		return own;
-	return made && made->exec_id == p->exec_id ? runtimes_inherit(r, p, made) : NULL;
+	return made && made->exec_id == p->exec_id && made->start_ns <= p->start_ns ? runtimes_inherit(r, p, made) : NULL;
 }
 
 static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtime_ops *ops)
@@ -59,17 +62,14 @@ static void runtimes_forget(struct runtime_slot *s, const struct runtime_frame *
 		struct function_entry *e = functions_find(&s->functions, &f[i]);
 
 		if (e && e->state == FUNCTION_ASKED)
-			functions_settle(e, -EBUSY, NULL);
+			functions_settle(&s->functions, e, -EBUSY, NULL, 0);
 	}
 }
 
-/*
- * A program that makes code again and again, as closures and strings to evaluate, has new functions for ever: those that
- * it had are given up where they are too many, or exceed the bytes of all. What is in use is asked again.
- */
-static void runtimes_keep_bounds(const struct runtimes *r, struct runtime_slot *s, uint32_t nr)
+/* A table that is full begins anew. */
+static void runtimes_keep_bounds(struct runtime_slot *s, uint32_t nr)
 {
-	if (s->functions.count + nr > FUNCTIONS_MAX || runtimes_bytes() > r->cfg.bytes_max)
+	if (s->functions.count + nr > FUNCTIONS_MAX)
 		functions_done(&s->functions);
 }
 
@@ -81,7 +81,7 @@ void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runt
 		return;
 	r->nr_wanted = 0;
 	for (uint32_t i = 0; i < nr; i++)
-		if (f[i].key && functions_want(&s->functions, &f[i]))
+		if (f[i].key && functions_want(&s->functions, &f[i], r->now_ns))
 			r->wanted[r->nr_wanted++] = f[i];
 	taken = (uint32_t)decoders_decode(s->decoder, r->wanted, r->nr_wanted);
 	runtimes_forget(s, &r->wanted[taken], r->nr_wanted - taken);
@@ -133,7 +133,7 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 {
 	uint32_t nr = runtimes_read(s, w, with, r->read);
 
-	runtimes_keep_bounds(r, s, nr);
+	runtimes_keep_bounds(s, nr);
 	runtimes_want(r, s, r->read, nr);
 	if (!final && runtimes_is_pending(s, r->read, nr))
 		return -EAGAIN;
@@ -179,6 +179,7 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 	int err = 0;
 
 	ret->nr = 0;
+	runtimes_trim(r);
 	runtimes_registers(s, &with);
 	for (uint32_t plan = 0; plan < OTP_WALK_PLANS && p && !err; plan++) {
 		const struct otp_walked *w = s->walks[plan];
@@ -189,7 +190,6 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 			continue;
 		err = runtimes_half(r, slot, plan, w, &with, final, &ret->half[plan]);
 		ret->nr = plan + 1;
-		runtimes_trim(r, slot->of);
 	}
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "daemon/engine/runtimes.h"
 
 #define RETRY_NS (10 * NSEC_PER_SEC) /* a decoder that could not be had */
+#define RETRY_OVER_NS (60 * NSEC_PER_SEC) /* one that was attached and is over */
 #define RETRY_LONG_NS (600 * NSEC_PER_SEC) /* one that failed again and again, perhaps for want of CPU time */
 
 #define RUNTIMES_LOADED_MAX 4096 /* in a capture, steps that read more are of no use */
@@ -87,7 +88,7 @@ struct runtimes {
 /* The entry of this process; one whose pid has another exec identity by now is dropped. NULL: it runs no runtime. */
 struct runtime_process *runtimes_find(struct runtimes *r, const struct process *p);
 /* A fork's entry: its parent's runtimes, and functions of its own. NULL: no memory. */
-struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, const struct runtime_process *parent);
+struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, struct runtime_process *parent);
 /*
  * What pc stands for in the process' runtimes, with its slot. 0; -EAGAIN: it was asked; -ENOENT: nothing that holds for
  * the sample.
@@ -107,7 +108,10 @@ void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct func
 /* A decoder of the process, borrowed; NULL: none can be had now. */
 struct decoder *runtimes_decoder(struct runtime_slot *s);
 size_t runtimes_bytes(void); /* of all functions and regions */
-/* Functions of the processes that were sampled least recently make room. */
-void runtimes_trim(struct runtimes *r, const struct runtime_process *keep);
+/*
+ * Where the functions of all exceed their bytes, the largest tables are emptied: a program that makes code again and again,
+ * as closures and strings to evaluate, loses its own. What is in use is asked again.
+ */
+void runtimes_trim(struct runtimes *r);
 
 #endif

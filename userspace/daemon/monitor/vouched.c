@@ -61,8 +61,9 @@ int vouched_add(struct vouched *v, uint32_t pid, uint64_t start_ns, const struct
 	p->until_ns = now_ns + VOUCHED_USE_NS;
 	if (vouched_has(p, plan))
 		return 0;
-	p->nr = MIN(p->nr + 1, (uint32_t)OTP_WALK_PLANS);
-	p->plan[p->nr - 1] = *plan;
+	if (p->nr == OTP_WALK_PLANS) /* after an exec: the oldest are of the program before */
+		memmove(p->plan, p->plan + 1, --p->nr * sizeof(p->plan[0]));
+	p->plan[p->nr++] = *plan;
 	return 0;
 }
 

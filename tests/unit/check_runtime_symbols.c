@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Runtimes of static programs, by the names in their symbol tables. */
+#include <check.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "process/binary.h"
+#include "runtime/runtime.h"
+
+Suite *runtime_symbols_suite(void);
+
+#define STRINGS 4096
+#define SYMBOLS 8
+
+/* A program of one static symbol table. */
+static struct {
+	Elf64_Ehdr head;
+	Elf64_Phdr text;
+	Elf64_Shdr section[3];
+	Elf64_Sym symbol[SYMBOLS];
+	char strings[STRINGS];
+} file;
+
+static struct binary *binary;
+static uint32_t nr_symbols;
+static size_t nr_strings;
+
+static void setup(void)
+{
+	memset(&file, 0, sizeof(file));
+	file.head = (Elf64_Ehdr){.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+				 .e_phoff = offsetof(__typeof__(file), text), .e_shoff = offsetof(__typeof__(file), section),
+				 .e_ehsize = sizeof(Elf64_Ehdr), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1,
+				 .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3,
+				 .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}};
+	file.text = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x400000, .p_filesz = 4096,
+				 .p_memsz = 4096, .p_align = 4096};
+	file.section[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_offset = offsetof(__typeof__(file), symbol), .sh_link = 2,
+				       .sh_size = sizeof(file.symbol), .sh_entsize = sizeof(Elf64_Sym)};
+	file.section[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = offsetof(__typeof__(file), strings),
+				       .sh_size = sizeof(file.strings)};
+	nr_symbols = 1;
+	nr_strings = 1;
+}
+
+static void teardown(void)
+{
+	binary = binary_put(binary);
+}
+
+static uint32_t add_string(const char *text)
+{
+	uint32_t at = (uint32_t)nr_strings;
+
+	strcpy(file.strings + at, text);
+	nr_strings += strlen(text) + 1;
+	return at;
+}
+
+static void add_symbol(uint32_t name, uint16_t section, uint64_t value)
+{
+	file.symbol[nr_symbols++] = (Elf64_Sym){.st_name = name, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+						.st_shndx = section, .st_value = value, .st_size = 8};
+}
+
+static struct binary *opened(void)
+{
+	int fd = memfd_create("program", MFD_CLOEXEC);
+
+	ck_assert_int_eq(write(fd, &file, sizeof(file)), sizeof(file));
+	ck_assert_int_eq(binary_open(fd, "program", &binary), 0);
+	return binary;
+}
+
+static const char *found(void)
+{
+	int i = runtime_of_file(opened());
+
+	return i < 0 ? "" : runtime_list[i]->name;
+}
+
+START_TEST(static_program_with_a_marker_has_its_runtime)
+{
+	add_symbol(add_string("main"), 1, 0x400000);
+	add_symbol(add_string("ruby_run_node"), 1, 0x400100);
+	ck_assert_str_eq(found(), "ruby");
+}
+END_TEST
+
+START_TEST(marker_that_is_only_wanted_is_none)
+{
+	add_symbol(add_string("ruby_run_node"), SHN_UNDEF, 0);
+	ck_assert_str_eq(found(), "");
+}
+END_TEST
+
+START_TEST(name_without_a_symbol_is_none)
+{
+	add_string("ruby_run_node");
+	add_symbol(add_string("main"), 1, 0x400000);
+	ck_assert_str_eq(found(), "");
+}
+END_TEST
+
+/* Linkers store a name that is the end of another once. */
+START_TEST(name_may_be_the_end_of_another)
+{
+	uint32_t at = add_string("my_PyRuntime");
+	struct runtime_symbol s;
+
+	add_symbol(at, 1, 0x400000);
+	add_symbol(at + 2, 1, 0x400008);
+	ck_assert_str_eq(found(), "cpython");
+	ck_assert_int_eq(runtime_symbol(binary, "_PyRuntime", &s), 0);
+	ck_assert_uint_eq(s.value, 0x400008);
+	ck_assert_int_eq(runtime_symbol(binary, "Runtime", &s), -ENOENT);
+}
+END_TEST
+
+START_TEST(longer_name_is_another)
+{
+	add_symbol(add_string("_PyRuntime_Initialize"), 1, 0x400000);
+	add_symbol(add_string("not_PyRuntime"), 1, 0x400000);
+	ck_assert_str_eq(found(), "");
+}
+END_TEST
+
+START_TEST(of_two_runtimes_the_first_of_the_list_is_taken)
+{
+	add_symbol(add_string("Perl_runops_standard"), 1, 0x400000);
+	add_symbol(add_string("_PyRuntime"), 1, 0x400008);
+	ck_assert_str_eq(found(), "cpython");
+}
+END_TEST
+
+Suite *runtime_symbols_suite(void)
+{
+	Suite *s = suite_create("runtime_symbols");
+	TCase *t = tcase_create("runtime_symbols");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, static_program_with_a_marker_has_its_runtime);
+	tcase_add_test(t, marker_that_is_only_wanted_is_none);
+	tcase_add_test(t, name_without_a_symbol_is_none);
+	tcase_add_test(t, name_may_be_the_end_of_another);
+	tcase_add_test(t, longer_name_is_another);
+	tcase_add_test(t, of_two_runtimes_the_first_of_the_list_is_taken);
+	suite_add_tcase(s, t);
+	return s;
+}

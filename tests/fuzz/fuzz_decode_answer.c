@@ -46,7 +46,7 @@ static void on_end(void *ctx, uint64_t id)
 
 static void on_attached(void *ctx, struct decoder *d, int err, const struct runtime_attached *a, const char *why)
 {
-	const struct runtime_frame frames[4] = {{.key = 1}, {.key = 2}, {.key = 3}, {.key = 4}};
+	const struct runtime_frame frames[4] = {{.key = 1}, {.key = 2, .flags = RUNTIME_CODE}, {.key = 3}, {.key = 4}};
 
 	if ((!err && !runtime_attached_sound(a)) || strnlen(why, RUNTIME_WHY_MAX) == RUNTIME_WHY_MAX)
 		abort();
@@ -65,12 +65,19 @@ static void on_function(void *ctx, struct decoder *d, const struct runtime_frame
 			abort();
 }
 
-static const struct decoders_ops ops = {.attached = on_attached, .function = on_function};
+static void on_code(void *ctx, struct decoder *d, const struct runtime_frame *f, int err,
+		    const struct runtime_code_made *c)
+{
+	if (err > 0 || (!err && (f->key < c->code.start || !runtime_code_sound(&c->code, c->nodes, c->rows))))
+		abort();
+}
+
+static const struct decoders_ops ops = {.attached = on_attached, .function = on_function, .code = on_code};
 
 /* A head of ours with a type and length that fit, or not; data chooses. */
 static size_t send_one(const uint8_t *data, size_t size)
 {
-	static const uint32_t types[] = {IPC_ATTACHED, IPC_FUNCTION, IPC_READ, IPC_DECODE};
+	static const uint32_t types[] = {IPC_ATTACHED, IPC_FUNCTION, IPC_READ, IPC_CODE};
 	struct ipc_head *head = (void *)out;
 	size_t len = MIN((size_t)data[1] * 8, size - 2);
 

@@ -95,6 +95,64 @@ START_TEST(lines_out_of_order_are_left_out)
 }
 END_TEST
 
+static struct runtime_code_made code, got_code;
+
+static void make_code(uint32_t functions, uint32_t nodes, uint32_t rows)
+{
+	code.code = (struct runtime_code){.start = 0x1000, .end = 0x9000, .nr_functions = functions, .nr_nodes = nodes,
+					  .nr_rows = rows, .name = "[stub]"};
+	for (uint32_t i = 0; i < functions; i++)
+		code.functions[i] = (struct runtime_frame){.key = i + 1};
+	for (uint32_t i = 0; i < nodes; i++)
+		code.nodes[i] = (struct runtime_code_node){.function = 0, .outer = (uint16_t)i, .position = i};
+	for (uint32_t i = 0; i < rows; i++)
+		code.rows[i] = (struct runtime_code_row){.offset = 2 * i, .node = 0};
+}
+
+START_TEST(a_region_of_code_arrives_whole)
+{
+	int err = 1;
+
+	make_code(RUNTIME_CODE_FUNCTIONS, RUNTIME_CODE_NODES, RUNTIME_CODE_ROWS);
+	message_of(IPC_CODE, decode_code_pack(0, 3, &code, message.data));
+	ck_assert_int_eq(decode_code_unpack(&message, 3, 0x1000, &err, &got_code), 0);
+	ck_assert_int_eq(err, 0);
+	ck_assert_int_eq(memcmp(&got_code, &code, sizeof(code)), 0);
+}
+END_TEST
+
+START_TEST(a_region_of_code_that_is_elsewhere_or_not_sound_is_refused)
+{
+	int err;
+
+	make_code(1, 2, 2);
+	message_of(IPC_CODE, decode_code_pack(0, 0, &code, message.data));
+	ck_assert_int_eq(decode_code_unpack(&message, 0, 0xfff, &err, &got_code), -EBADMSG);
+	ck_assert_int_eq(decode_code_unpack(&message, 0, 0x9000, &err, &got_code), -EBADMSG);
+	ck_assert_int_eq(decode_code_unpack(&message, 1, 0x1000, &err, &got_code), -EBADMSG);
+	code.nodes[1].function = 1;
+	message_of(IPC_CODE, decode_code_pack(0, 0, &code, message.data));
+	ck_assert_int_eq(decode_code_unpack(&message, 0, 0x1000, &err, &got_code), -EBADMSG);
+	message_of(IPC_CODE, decode_code_pack(-ENOENT, 0, NULL, message.data));
+	ck_assert_int_eq(decode_code_unpack(&message, 0, 0x1000, &err, &got_code), 0);
+	ck_assert_int_eq(err, -ENOENT);
+}
+END_TEST
+
+START_TEST(a_region_of_code_of_any_wrong_length_is_refused)
+{
+	size_t len;
+	int err;
+
+	make_code(1, 2, 3);
+	len = decode_code_pack(0, 0, &code, message.data);
+	for (size_t n = 0; n <= len + 8; n++) {
+		message_of(IPC_CODE, n);
+		ck_assert_int_eq(decode_code_unpack(&message, 0, 0x1000, &err, &got_code), n == len ? 0 : -EBADMSG);
+	}
+}
+END_TEST
+
 START_TEST(a_function_of_any_wrong_length_is_refused)
 {
 	size_t len;
@@ -385,6 +443,9 @@ Suite *decode_suite(void)
 	tcase_add_test(messages, the_largest_function_fits_and_a_larger_one_is_cut);
 	tcase_add_test(messages, a_function_that_could_not_be_decoded_is_its_error);
 	tcase_add_test(messages, lines_out_of_order_are_left_out);
+	tcase_add_test(messages, a_region_of_code_arrives_whole);
+	tcase_add_test(messages, a_region_of_code_that_is_elsewhere_or_not_sound_is_refused);
+	tcase_add_test(messages, a_region_of_code_of_any_wrong_length_is_refused);
 	tcase_add_test(messages, a_function_of_any_wrong_length_is_refused);
 	tcase_add_loop_test(messages, a_function_that_lies_is_refused, 0, 9);
 	tcase_add_test(messages, what_attach_found_is_checked);

@@ -47,6 +47,8 @@ static struct space *one_mapping(void)
 	return s;
 }
 
+static struct capture_kept kept;
+
 /* A capture of n samples, each with a return address, a stack address and a secret on its stack. */
 static int make_capture_of(uint16_t arch, int n)
 {
@@ -65,7 +67,7 @@ static int make_capture_of(uint16_t arch, int n)
 	for (int i = 0; i < n; i++) {
 		s.head.time_ns = 1000u + (uint64_t)i;
 		capture_batch(c, 2000u + (uint64_t)i);
-		capture_sample(c, &s, space, NULL);
+		capture_sample(c, &s, space, NULL, &kept);
 	}
 	capture_flush(c, 5000);
 	capture_free(c);
@@ -114,7 +116,7 @@ START_TEST(a_capture_keeps_walks)
 
 	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
 	capture_batch(c, 2000);
-	capture_sample(c, &s, space, NULL);
+	capture_sample(c, &s, space, NULL, &kept);
 	capture_flush(c, 5000);
 	capture_free(c);
 	space_put(space);
@@ -143,7 +145,7 @@ START_TEST(a_capture_drops_secrets_of_stacks_that_were_left)
 
 	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
 	capture_batch(c, 2000);
-	capture_sample(c, &s, space, NULL);
+	capture_sample(c, &s, space, NULL, &kept);
 	capture_flush(c, 5000);
 	capture_free(c);
 	space_put(space);
@@ -154,6 +156,27 @@ START_TEST(a_capture_drops_secrets_of_stacks_that_were_left)
 	ck_assert_int_eq(replay(fd, &r), 0);
 	ck_assert_uint_eq(r.samples, 1);
 	ck_assert_uint_eq(ledger_counts_total(&r.ledger.lost[OTP_LOSS_BAD_RECORD]), 0);
+}
+END_TEST
+
+START_TEST(a_capture_keeps_what_runtimes_read)
+{
+	const uint64_t words[] = {STACK + 16, STACK + 32, STACK - 8, UINT64_MAX};
+	int fd;
+
+	kept = (struct capture_kept){.words = words + 1, .nr = 3, .regs = 1 << 1};
+	fd = make_capture(1);
+	ck_assert(!holds(fd, SECRET));
+	close(fd);
+	kept = (struct capture_kept){.words = words, .nr = 4};
+	fd = make_capture(1);
+	ck_assert(holds(fd, SECRET));
+	close(fd);
+	kept = (struct capture_kept){.regs = 1};
+	fd = make_capture(1);
+	ck_assert(holds(fd, SECRET));
+	close(fd);
+	kept = (struct capture_kept){0};
 }
 END_TEST
 
@@ -253,6 +276,7 @@ Suite *replay_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_capture_keeps_addresses_and_drops_secrets);
+	tcase_add_test(t, a_capture_keeps_what_runtimes_read);
 	tcase_add_test(t, a_capture_keeps_walks);
 	tcase_add_test(t, a_capture_drops_secrets_of_stacks_that_were_left);
 	tcase_add_test(t, a_capture_keeps_signed_return_addresses_of_arm64);

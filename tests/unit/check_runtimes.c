@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/engine/codes.h"
 #include "daemon/engine/functions.h"
 #include "daemon/engine/runtimes.h"
 #include "fake_runtime.h"
@@ -41,8 +42,48 @@ static int fake_frame_of(const struct runtime_attached *a, const struct runtime_
 	return 0;
 }
 
+/* --- code of it: 256 bytes at any address that a multiple of 0x1000 precedes; a frame there is two words --- */
+
+static uint64_t code_identity;
+static bool code_is_gone;
+
+static int fake_code_at(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	if (code_is_gone || (pc & 0xfff) >= 0x100)
+		return -ENOENT;
+	ret->code.start = pc & ~0xfffULL;
+	ret->code.end = ret->code.start + 0x100;
+	ret->code.identity[0] = code_identity;
+	if (ret->code.start == 0x72000) {
+		strcpy(ret->code.name, "[fake stub]");
+		return 0;
+	}
+	for (int i = 0; i < 2; i++) {
+		const struct fake_code *code = (const void *)(uintptr_t)(m->reads ? 0 : code_identity);
+		struct runtime_frame f = {.key = (uint64_t)(uintptr_t)(code + i), .cookie[0] = code[i].line};
+
+		runtime_code_add_function(ret, &f);
+		runtime_code_add_node(ret, (uint32_t)i, (uint32_t)i, 2);
+	}
+	runtime_code_add_row(ret, 0, 0);
+	runtime_code_add_row(ret, 0x80, 1);
+	return 0;
+}
+
+static int fake_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		     struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[7];
+
+	*ret = (struct runtime_step){.sp = sp + 16, .cfa = sp + 16, .flags = RUNTIME_STEP_FP};
+	if (at->load(at->ctx, sp, &ret->fp) || at->load(at->ctx, sp + 8, &ret->pc))
+		return -EFAULT;
+	return 0;
+}
+
 static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach,
-				       .decode = fake_decode, .frame = fake_frame_of};
+				       .decode = fake_decode, .frame = fake_frame_of, .library = "fake",
+				       .code = fake_code_at, .step = fake_step};
 static const struct runtime_ops *const list[] = {&ops, NULL};
 
 /* --- decoders that answer at once, of this process' memory --- */
@@ -132,6 +173,8 @@ static void setup(void)
 	decode_set_runtimes(fake_of_file, list);
 	unknown[0] = '\0';
 	walks_known = 0;
+	code_identity = (uint64_t)(uintptr_t)codes;
+	code_is_gone = false;
 	questions = 0;
 	ledger = (struct ledger_engine){0};
 	make_process();
@@ -477,6 +520,119 @@ START_TEST(program_after_an_exec_has_none)
 }
 END_TEST
 
+/* --- code on the native stack --- */
+
+static struct unwinder *unwinder;
+static struct frame expanded[RUNTIMES_EXPANDED];
+
+static void map_code(void)
+{
+	struct mapped_file *anon = mapped_file_new(MAPPED_ANON, "//anon", 6);
+
+	ck_assert_int_eq(space_map(&process.space, 0x70000, 0x80000, 0, anon), 0);
+	space = process.space;
+	mapped_file_put(anon);
+	ck_assert_int_eq(unwinder_new(NULL, &unwinder), 0);
+}
+
+static const struct unwind_code *begin_stack(uint64_t time_ns, uint64_t now_ns, const uint64_t *words, uint32_t len)
+{
+	static struct sample s;
+
+	s = (struct sample){.head = {.time_ns = time_ns}, .stack = (const void *)words, .stack_len = len};
+	return runtimes_begin_stack(runtimes, &process, &s, now_ns);
+}
+
+/* A stack of three frames in code: at 0x70090, called from 0x71040, called from the stub, which nobody called. */
+static int unwind_code(uint64_t time_ns, bool final)
+{
+	static const uint64_t words[] = {0, 0x71040, 0, 0x72020, 0, 0};
+	uint64_t reg[OTP_REGS_MAX] = {[7] = 0x10000, [16] = 0x70090};
+	const struct mapping *wait;
+	struct unwind_input in = {.arch = OTP_ARCH_X86_64, .space = process.space, .valid = 1 << 7 | 1 << 16, .reg = reg,
+				  .stack_addr = 0x10000, .stack = (const void *)words, .stack_len = sizeof(words)};
+
+	in.code = begin_stack(time_ns, time_ns, words, sizeof(words));
+	return unwind_user(unwinder, &in, final, &stack, &wait);
+}
+
+static const char *expand(uint32_t i, uint32_t k)
+{
+	uint32_t n;
+
+	ck_assert_int_eq(runtimes_stack(runtimes, &stack, false), 0);
+	n = runtimes_expand(runtimes, &stack, i, expanded);
+	return k < n ? expanded[k].function->s : "";
+}
+
+START_TEST(frames_in_code_are_left_and_named_as_the_runtime_says)
+{
+	map_code();
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_uint_eq(stack.count, 3);
+	ck_assert_uint_eq(stack.frames[2].pc, 0x72020);
+	ck_assert_uint_eq(stack.end, UNWIND_ROOT_LISTED);
+	ck_assert_uint_eq(stack.guessed[FRAME_BY_FRAME_POINTER], 0);
+	ck_assert_str_eq(expand(0, 0), "two");
+	ck_assert_str_eq(expand(0, 1), "one");
+	ck_assert_str_eq(expand(1, 0), "one");
+	ck_assert_uint_eq(expanded[0].line, 11);
+	ck_assert_uint_eq(expanded[0].kind, KIND_LUAJIT);
+	ck_assert_str_eq(expand(2, 0), "[fake stub]");
+	ck_assert_str_eq(expand(2, 1), "");
+	unwinder_free(unwinder);
+}
+END_TEST
+
+START_TEST(code_that_is_another_by_now_is_not_named)
+{
+	map_code();
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	code_identity = (uint64_t)(uintptr_t)&codes[1];
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC + CODES_TRUST_NS - 1, false), 0);
+	ck_assert_str_eq(expand(1, 0), "one");
+	/* Read again; the first reading after that time shows other code, which was there when nobody looked. */
+	process.exit_time_ns = 0;
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC + CODES_TRUST_NS + 5, false), 0);
+	begin_stack(NSEC_PER_SEC + CODES_TRUST_NS, 0, NULL, 0);
+	ck_assert_str_eq(expand(1, 0), "");
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC + CODES_TRUST_NS + 6, false), 0);
+	ck_assert_str_eq(expand(1, 0), "two");
+	unwinder_free(unwinder);
+}
+END_TEST
+
+START_TEST(unknown_code_is_guessed_at)
+{
+	map_code();
+	code_is_gone = true;
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_uint_eq(stack.count, 1);
+	ck_assert_uint_eq(stack.end, UNWIND_NO_RULE);
+	ck_assert_str_eq(expand(0, 0), "");
+	unwinder_free(unwinder);
+}
+END_TEST
+
+START_TEST(a_runtimes_library_is_wanted_before_its_code_is_left)
+{
+	const struct mapping *wait;
+	uint64_t reg[OTP_REGS_MAX] = {[7] = 0x10000, [16] = 0x70090};
+	struct unwind_input in = {.arch = OTP_ARCH_X86_64, .valid = 1 << 7 | 1 << 16, .reg = reg};
+
+	map_code();
+	file->state = MAPPED_NEW;
+	in.space = process.space;
+	in.code = begin_stack(NSEC_PER_SEC, NSEC_PER_SEC, NULL, 0);
+	ck_assert_int_eq(unwind_user(unwinder, &in, false, &stack, &wait), -EAGAIN);
+	ck_assert(wait && wait->file == file);
+	ck_assert(!stack.code_pending);
+	ck_assert_int_eq(unwind_user(unwinder, &in, true, &stack, &wait), 0);
+	ck_assert_ptr_null(wait);
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(walks_that_nobody_knows_are_left_out)
 {
 	struct sample s = sample_of(77, 1, (const uint64_t[][2]){{key(0), 10}});
@@ -641,6 +797,10 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, fork_gets_a_decoder_when_it_is_older);
 	tcase_add_test(t, program_after_an_exec_has_none);
 	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
+	tcase_add_test(t, frames_in_code_are_left_and_named_as_the_runtime_says);
+	tcase_add_test(t, code_that_is_another_by_now_is_not_named);
+	tcase_add_test(t, unknown_code_is_guessed_at);
+	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);
 	tcase_add_test(t, processes_are_bounded);
 	tcase_add_test(t, a_crowded_group_leaves_others_their_places);
 	tcase_add_test(t, fork_of_the_oldest_has_its_runtime);

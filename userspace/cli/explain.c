@@ -215,6 +215,8 @@ static void explain_print_runtime(struct buf *b, const json_t *r)
 	explain_line(b, 2, NULL, "%s%s%s", client_text(r, "runtime"), *version ? " " : "", version);
 	if (client_is_true(r, "walked"))
 		explain_line(b, 4, "walked", "frames are copied in the tick, by a plan for this process");
+	else if (!*state)
+		explain_line(b, 4, "unwound", "frames are on the native stack, by what the runtime knows of its code");
 	else
 		explain_line(b, 4, "missing", "interpreted frames: %s", state);
 	if (frames)

@@ -139,6 +139,67 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 	return 0;
 }
 
+/* --- code --- */
+
+static size_t decode_code_len(const struct runtime_code *c)
+{
+	return sizeof(struct decode_code) + c->nr_functions * sizeof(struct runtime_frame) +
+	       c->nr_nodes * sizeof(struct runtime_code_node) + c->nr_rows * sizeof(struct runtime_code_row);
+}
+
+size_t decode_code_pack(int err, uint32_t index, const struct runtime_code_made *c, uint8_t to[IPC_DATA_MAX])
+{
+	struct decode_code *head = (void *)to;
+	struct runtime_frame *functions = (void *)(head + 1);
+	struct runtime_code_node *nodes;
+
+	*head = (struct decode_code){.err = err, .index = index};
+	if (err)
+		return sizeof(*head);
+	head->code = c->code;
+	memcpy(functions, c->functions, c->code.nr_functions * sizeof(*functions));
+	nodes = (void *)(functions + c->code.nr_functions);
+	memcpy(nodes, c->nodes, c->code.nr_nodes * sizeof(*nodes));
+	memcpy(nodes + c->code.nr_nodes, c->rows, c->code.nr_rows * sizeof(c->rows[0]));
+	return decode_code_len(&c->code);
+}
+
+static bool decode_code_fits(const struct ipc_message *m, uint32_t index)
+{
+	const struct decode_code *c = (const void *)m->data;
+
+	if (m->head.len < sizeof(*c) || c->index != index || !decode_err_is_sound(c->err))
+		return false;
+	if (c->err)
+		return m->head.len == sizeof(*c);
+	return c->code.nr_functions <= RUNTIME_CODE_FUNCTIONS && c->code.nr_nodes <= RUNTIME_CODE_NODES &&
+	       c->code.nr_rows <= RUNTIME_CODE_ROWS && m->head.len == decode_code_len(&c->code);
+}
+
+int decode_code_unpack(const struct ipc_message *m, uint32_t index, uint64_t pc, int *ret_err,
+		       struct runtime_code_made *ret)
+{
+	const struct decode_code *c = (const void *)m->data;
+	const struct runtime_frame *functions = (const void *)(c + 1);
+	const struct runtime_code_node *nodes;
+	const struct runtime_code_row *rows;
+
+	if (!decode_code_fits(m, index))
+		return -EBADMSG;
+	*ret_err = c->err;
+	if (c->err)
+		return 0;
+	nodes = (const void *)(functions + c->code.nr_functions);
+	rows = (const void *)(nodes + c->code.nr_nodes);
+	if (!runtime_code_sound(&c->code, nodes, rows) || pc < c->code.start || pc >= c->code.end)
+		return -EBADMSG;
+	ret->code = c->code;
+	memcpy(ret->functions, functions, c->code.nr_functions * sizeof(*functions));
+	memcpy(ret->nodes, nodes, c->code.nr_nodes * sizeof(*nodes));
+	memcpy(ret->rows, rows, c->code.nr_rows * sizeof(*rows));
+	return 0;
+}
+
 /* --- reads --- */
 
 size_t decode_read_pack(enum decode_source source, uint64_t addr, const void *bytes, uint32_t len,
@@ -236,5 +297,21 @@ int decode_frame(const struct runtime_attached *a, struct memory *m, const struc
 		return -ENOENT;
 	memory_question(m);
 	err = decode_list[a->runtime]->decode(a, m, f, ret);
+	return err > 0 ? -EBADMSG : err;
+}
+
+int decode_code(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *q,
+		struct runtime_code_made *ret)
+{
+	const struct runtime_ops *ops = decode_list[a->runtime];
+	int err;
+
+	memset(&ret->code, 0, sizeof(ret->code));
+	memcpy(ret->known, q->cookie + 1, sizeof(ret->known));
+	memory_question(m);
+	err = ops->code ? ops->code(a, m, q->key, ret) : -ENOENT;
+	if (!err && (!runtime_code_sound(&ret->code, ret->nodes, ret->rows) || q->key < ret->code.start ||
+		     q->key >= ret->code.end))
+		err = -EBADMSG;
 	return err > 0 ? -EBADMSG : err;
 }

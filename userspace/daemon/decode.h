@@ -9,7 +9,8 @@
  *   ATTACH, the file        ->
  *                           <-            READ ...; ATTACHED
  *   DECODE, up to 64 frames ->
- *                           <-            READ ...; FUNCTION, for each frame in order
+ *                           <-            READ ...; FUNCTION, for each frame in order;
+ *                                         CODE for one with RUNTIME_CODE
  *
  * One question at a time: ATTACH first, then DECODE, each after the answers to
  * the one before. READ is sent only if ATTACH requested it, before the answer
@@ -58,6 +59,12 @@ struct decode_function {
 	uint32_t start_line, nr_lines;
 	uint32_t name_len, file_len;
 };
+/* Then functions, nodes, rows. */
+struct decode_code {
+	int32_t err; /* not 0: nothing else counts */
+	uint32_t index; /* of the question in its batch */
+	struct runtime_code code;
+};
 enum decode_source { DECODE_MEMORY, DECODE_FILE /* addr is an offset in it */ };
 struct decode_read { uint64_t addr; uint32_t len, source; /* the bytes follow */ };
 
@@ -65,6 +72,10 @@ struct decode_read { uint64_t addr; uint32_t len, source; /* the bytes follow */
 	(sizeof(struct decode_function) + RUNTIME_LINES_MAX * sizeof(struct runtime_line) + RUNTIME_NAME_MAX + \
 	 RUNTIME_PATH_MAX)
 _Static_assert(DECODE_FUNCTION_MAX <= IPC_DATA_MAX, "a function fits a message");
+_Static_assert(sizeof(struct decode_code) + RUNTIME_CODE_FUNCTIONS * sizeof(struct runtime_frame) +
+			       RUNTIME_CODE_NODES * sizeof(struct runtime_code_node) +
+			       RUNTIME_CODE_ROWS * sizeof(struct runtime_code_row) <= IPC_DATA_MAX,
+	       "so does a region of code");
 _Static_assert(sizeof(struct decode_batch) + DECODE_FRAMES * sizeof(struct runtime_frame) <= IPC_DATA_MAX,
 	       "so does a batch");
 _Static_assert(sizeof(struct decode_read) + DECODE_BYTES <= IPC_DATA_MAX, "and a read");
@@ -84,6 +95,11 @@ int decode_batch_unpack(const struct ipc_message *m, const struct runtime_frame 
 size_t decode_function_pack(int err, uint32_t index, const struct runtime_function *f, uint8_t to[IPC_DATA_MAX]);
 /* Texts end, and lines are sorted by position; of *ret no more is written than its lines. */
 int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret_err, struct runtime_function *ret);
+/* Of err not 0, c is not read. */
+size_t decode_code_pack(int err, uint32_t index, const struct runtime_code_made *c, uint8_t to[IPC_DATA_MAX]);
+/* Sound, and around pc; of *ret no more is written than its arrays count. */
+int decode_code_unpack(const struct ipc_message *m, uint32_t index, uint64_t pc, int *ret_err,
+		       struct runtime_code_made *ret);
 size_t decode_read_pack(enum decode_source source, uint64_t addr, const void *bytes, uint32_t len,
 			uint8_t to[IPC_DATA_MAX]);
 /* *ret_bytes is borrowed from m. */
@@ -97,6 +113,9 @@ int decode_attach(const struct runtime_file *file, struct memory *m, struct runt
 		  char why[RUNTIME_WHY_MAX]);
 int decode_frame(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		 struct runtime_function *ret);
+/* q: a question with RUNTIME_CODE. */
+int decode_code(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *q,
+		struct runtime_code_made *ret);
 /* runtime_of_file and runtime_list, or what a test has put in their place. */
 int decode_runtime_of_file(struct binary *b);
 const struct runtime_ops *decode_runtime(uint32_t index); /* NULL: none */

@@ -68,6 +68,7 @@
 	X(45, ATTACHED, "decoder to engine: struct decode_attached")                               \
 	X(46, DECODE, "engine to decoder: struct decode_batch and frames")                         \
 	X(47, FUNCTION, "decoder to engine: struct decode_function, lines and texts")              \
+	X(57, CODE, "decoder to engine: struct decode_code, functions, nodes and rows")             \
 	X(48, READ, "decoder to engine: struct decode_read and bytes")                             \
 	X(27, INDEXED, "indexer to monitor: struct ipc_indexed")                                   \
 	X(28, FETCH, "monitor to fetcher: struct ipc_fetch; fd: the debug file to write")          \

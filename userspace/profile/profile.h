@@ -90,9 +90,12 @@ struct profile_sample {
 	uint32_t nr_frames; /* at most PROFILE_FRAMES_MAX; 0: the stack becomes a marker */
 };
 
+/* Of one stack: those that share a native frame with another one, inlined into it; what is too many is left out. */
+#define PROFILE_INLINED_MAX 4096
 /* Kernel, native, interpreted; markers of a cut, and of halves that do not fit or are short. */
-#define PROFILE_FRAMES_MAX \
-	(OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + OTP_WALK_PLANS * OTP_WALK_FRAMES + 1 + 2 * OTP_WALK_PLANS)
+#define PROFILE_FRAMES_MAX                                                                                          \
+	(OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + PROFILE_INLINED_MAX + OTP_WALK_PLANS * OTP_WALK_FRAMES + 1 +          \
+	 2 * OTP_WALK_PLANS)
 
 struct profile_builder;
 /* cfg: borrowed for the builder's life; its bounds on stacks and frames are read now, not later. */

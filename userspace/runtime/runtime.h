@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runtimes whose frames lie on the heap, or on stacks that threads left: one ops
- * table for each, in a file of its own. Three moments:
+ * Runtimes whose frames lie on the heap, on stacks that threads left, or on the
+ * native stack in code without unwind tables: one ops table for each, in a file
+ * of its own. Three moments:
  *   - The engine meets a file that defines one of a runtime's markers
  *     (runtime_of_file), and asks for a decoder of the process that maps it.
  *   - In the decoder, attach finds version and root in file and memory, and makes
  *     the plan by which the sampler copies frames (kmod/uapi/otprof_walk.h);
  *     decode turns keys of frames into functions, later.
  *   - In the engine, frame says what the copied words of one frame mean.
+ * Those whose frames lie on the native stack have no plan and no frame. Their
+ * decoder says which code is at an address (code), and the engine steps out of
+ * that code by the sample's registers and stack (step); see runtime/code.h.
  * A new version of a runtime is a row of its tables, with the source of its
  * numbers; a new runtime is a file and a line in runtime_list.
  *
@@ -29,12 +33,13 @@
 #include "kmod/uapi/otprof.h"
 #include "kmod/uapi/otprof_walk.h"
 #include "process/binary.h"
+#include "runtime/code.h"
+#include "runtime/frame.h"
 #include "runtime/memory.h"
 
 #define RUNTIME_VERSION_MAX 32
 #define RUNTIME_PARAMS	    32
 #define RUNTIME_LOOPS	    8
-#define RUNTIME_COOKIES	    5
 #define RUNTIME_NAME_MAX    512
 #define RUNTIME_PATH_MAX    1024
 #define RUNTIME_LINES_MAX   4096 /* rows of one function's line table: more are cut */
@@ -87,22 +92,6 @@ struct runtime_words {
 	uint32_t arch;
 };
 
-enum runtime_frame_flags {
-	RUNTIME_ENTRY = 1,  /* the loop was entered, from native code, with this frame: its callers belong to another loop */
-	RUNTIME_HIDDEN = 2, /* a frame of the runtime's own bookkeeping; ENTRY counts all the same */
-	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
-	RUNTIME_LINE = 8,   /* position is the line itself */
-	RUNTIME_INNER = 16, /* the outermost frame: others of this thread, which no walk reaches, called it through native code */
-};
-
-/* What a frame means: a function by key and cookies, and a place in it. */
-struct runtime_frame {
-	uint64_t key; /* 0: no function, as for a HIDDEN frame */
-	uint64_t cookie[RUNTIME_COOKIES];
-	uint32_t position; /* looked up in the function's lines, or the line (RUNTIME_LINE); 0 there: unknown */
-	uint32_t flags;	   /* enum runtime_frame_flags */
-};
-
 struct runtime_line {
 	uint32_t position; /* the first one of this line; rows are sorted by it */
 	uint32_t line;	   /* 0: none */
@@ -141,16 +130,30 @@ struct runtime_ops {
 	/* Decoder. key and cookie as frame gave them. 0; -ESTALE: another object is there now; -EFAULT, -E2BIG, -EBADMSG. */
 	int (*decode)(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		      struct runtime_function *ret);
-	/* Engine. 0; -EBADMSG: the words are not those of a frame, and the walk ends before it. */
+	/* Engine. 0; -EBADMSG: the words are not those of a frame, and the walk ends before it. NULL: nothing is walked. */
 	int (*frame)(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
 	/*
 	 * Engine, of a runtime whose frames are native code, with a walk that copies stacks; decode and frame are NULL then.
 	 * The root's words, and behind them the saved stack pointer. 0; -ENOENT: no stack was copied.
 	 */
 	int (*stack)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret);
+
+	/* For frames on the native stack; NULL: it has none. */
+
+	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
+	const char *library;
+	/*
+	 * Decoder. The region around pc; of ret, code is zeros before. 0; -ENOENT: none of this runtime; -EALREADY: the
+	 * code whose identity ret->known is; others as of decode.
+	 */
+	int (*code)(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+	uint64_t registers; /* bit per register: what step reads beside those of pc, stack and frame */
+	/* Engine, pure. ret is zeros before. 0; -EFAULT: as load answered; -ENOENT: no such step. */
+	int (*step)(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		    struct runtime_step *ret);
 };
 
-extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_go;
+extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

@@ -70,15 +70,19 @@ bool cursor_in_other(const struct cursor *c, uint64_t addr);
 /* memory.c: stores in out which bytes of the copies were needed and read. */
 void cursor_report_used(const struct cursor *c);
 
+#define STEP_NOTHING 2
+
 /* step.c: to the caller by a row. */
 int step_packed(struct cursor *c, const struct packed *p);
 int step_row(struct cursor *c, struct binary *b, const struct row *row);
+
+/* step.c: out of code that in->code describes; STEP_NOTHING: it does not know this code. */
+int step_code(struct cursor *c);
 
 /*
  * fp.c: to the caller by the frame pointer. STEP_NOTHING: no plausible frame
  * record; the cursor is unchanged.
  */
-#define STEP_NOTHING 2
 int step_fp(struct cursor *c);
 
 /*

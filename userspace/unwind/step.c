@@ -243,3 +243,49 @@ int step_row(struct cursor *c, struct binary *b, const struct row *row)
 	step_row_registers(c, b, row, cfa);
 	return signal ? step_enter_interrupted(c, pc) : step_enter_caller(c, cfa, pc);
 }
+
+/* --- code that a runtime describes --- */
+
+static int step_out_of_code(struct cursor *c, const struct unwind_code_step *s)
+{
+	if (s->flags & UNWIND_CODE_ROOT)
+		return cursor_cut(c, UNWIND_ROOT);
+	if (!cursor_climbs(c, s->cfa))
+		return cursor_cut(c, UNWIND_LOOP);
+	c->valid &= s->flags & UNWIND_CODE_SAME ? c->arch->survive : 0;
+	c->valid &= ~REG(c->arch->fp);
+	if (s->flags & UNWIND_CODE_FP)
+		cursor_set(c, c->arch->fp, s->fp);
+	cursor_set(c, c->arch->sp, s->sp);
+	return step_enter_caller(c, s->cfa, s->pc);
+}
+
+int step_code(struct cursor *c)
+{
+	const struct unwind_code_frame f = {
+		.index = c->out->count - 1,
+		.arch = c->in->arch,
+		.pc = c->reg[c->arch->pc],
+		.exact = c->exact,
+		.valid = c->valid,
+		.reg = c->reg,
+		.load = step_load_for_expr,
+		.ctx = c,
+	};
+	struct unwind_code_step s = {0};
+	const struct reach reach = c->reach;
+	int err = c->in->code->step(c->in->code->ctx, &f, c->final, &s, &c->wait);
+
+	switch (err) {
+	case 0:
+		return step_out_of_code(c, &s);
+	case -EAGAIN:
+		c->out->code_pending = !c->wait;
+		return err;
+	case -EFAULT:
+		return cursor_cut(c, c->fault);
+	default:
+		c->reach = reach; /* what was of no use must not enlarge the copy */
+		return STEP_NOTHING;
+	}
+}

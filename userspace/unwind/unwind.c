@@ -270,9 +270,13 @@ static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary 
 	}
 }
 
-static int unwind_by_gate_or_fp(struct unwinder *u, struct cursor *c)
+/* Code that was made at run time: as its runtime says, else through the function that enters it, or by the frame pointer. */
+static int unwind_generated(struct unwinder *u, struct cursor *c)
 {
-	int step = step_gate(u->rules, c);
+	int step = c->in->code ? step_code(c) : STEP_NOTHING;
+
+	if (step == STEP_NOTHING)
+		step = step_gate(u->rules, c);
 
 	return step == STEP_NOTHING ? unwind_by_fp_or(c, UNWIND_NO_RULE) : step;
 }
@@ -284,7 +288,7 @@ static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, c
 	if (file->kind == MAPPED_VSYSCALL)
 		return unwind_step_frameless(c);
 	if (mapped_file_is_generated(file))
-		return unwind_by_gate_or_fp(u, c);
+		return unwind_generated(u, c);
 	if (file->state != MAPPED_READY || !file->binary) {
 		if (c->final || file->state == MAPPED_FAILED)
 			return cursor_cut(c, UNWIND_NO_FILE);
@@ -337,6 +341,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	out->count = 0;
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
+	out->code_pending = false;
 	memset(out->guessed, 0, sizeof(out->guessed));
 	out->end = UNWIND_NO_RULE;
 }

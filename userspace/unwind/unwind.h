@@ -88,6 +88,39 @@ struct unwind_other {
 	bool cut;	 /* it goes on beyond the copy */
 };
 
+/*
+ * Code without tables that a runtime describes (runtime/code.h): asked for each
+ * frame in generated code. It loads words of the stack by load alone, so that
+ * they count as needed.
+ */
+struct unwind_code_frame {
+	uint32_t index; /* of the frame in the stack */
+	uint16_t arch;
+	uint64_t pc;
+	bool exact; /* pc is not a return address */
+	uint64_t valid;
+	const uint64_t *reg;
+	int (*load)(void *ctx, uint64_t addr, uint64_t *ret); /* 0, -EFAULT */
+	void *ctx;
+};
+
+enum unwind_code_flags { UNWIND_CODE_FP = 1, UNWIND_CODE_ROOT = 2, UNWIND_CODE_SAME = 4 };
+
+struct unwind_code_step { /* the caller's registers */
+	uint64_t pc, sp, fp, cfa;
+	uint32_t flags; /* fp is known; there is no caller; what calls preserve is the caller's */
+};
+
+struct unwind_code {
+	/*
+	 * 0; -ENOENT: unknown code, which is guessed at; -EFAULT: as load answered; -EAGAIN: not known yet, not with final.
+	 * *ret_wait: the mapping whose file is needed first, else NULL.
+	 */
+	int (*step)(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+		    const struct mapping **ret_wait);
+	void *ctx;
+};
+
 struct unwind_input {
 	uint16_t arch; /* enum otp_arch */
 	const struct space *space;
@@ -105,6 +138,7 @@ struct unwind_input {
 	bool chunk_lost;     /* a chunk that continues the copy was lost */
 	bool short_read;     /* the copy ends where memory did */
 	bool holes;          /* pages of it were not there: they are zeros */
+	const struct unwind_code *code; /* borrowed for the call; NULL: generated code is guessed at */
 };
 
 struct unwind_stack {
@@ -114,6 +148,7 @@ struct unwind_stack {
 	uint32_t stack_read;   /* of these, up to the deepest that was copied */
 	uint32_t base_used;    /* bytes below the end of the base that were read */
 	uint64_t fail_pc;      /* where it was cut */
+	bool code_pending;     /* -EAGAIN: code that a runtime describes is not known yet */
 	uint64_t fail_addr;    /* cut because the stack bytes at this address are missing; else 0 */
 	uint32_t guessed[FRAME_GUESS_NR]; /* frames by how they were guessed */
 	struct frame frames[UNWIND_FRAMES_MAX]; /* innermost first, KIND_NATIVE */
@@ -133,8 +168,9 @@ struct unwinder *unwinder_free(struct unwinder *u); /* NULL */
 
 /*
  * 0: out is filled (also when cut). -EAGAIN: the file of *ret_wait, a mapping of
- * the space, is NEW or OPENING and needed first; or, with *ret_wait NULL, no
- * mapping covers out->fail_pc. With final set it never returns -EAGAIN but cuts
+ * the space, is NEW or OPENING and needed first; or, with *ret_wait NULL, a
+ * runtime's code is not known yet (out->code_pending), or no mapping covers
+ * out->fail_pc. With final set it never returns -EAGAIN but cuts
  * there.
  */
 int unwind_user(struct unwinder *u, const struct unwind_input *in, bool final,

@@ -67,7 +67,7 @@ int decode_serve_attach(struct decode_serve *s, int err, const struct decode_map
 	if (!err)
 		err = decode_attach(&s->file, &s->memory, &s->as, why);
 	s->attached = !err;
-	if (s->attached && s->monitor >= 0 &&
+	if (s->attached && s->monitor >= 0 && s->as.walk.start != OTP_WALK_NONE &&
 	    ipc_send_bytes(s->monitor, IPC_WALKABLE, 0, &s->as.walk, sizeof(s->as.walk)))
 		return -EPIPE;
 	if (s->failed)
@@ -84,6 +84,15 @@ static int decode_serve_frame(struct decode_serve *s, uint64_t tag, uint32_t i, 
 	return decode_serve_send(s, IPC_FUNCTION, tag, decode_function_pack(err, i, &s->function, s->out));
 }
 
+static int decode_serve_code(struct decode_serve *s, uint64_t tag, uint32_t i, const struct runtime_frame *q)
+{
+	int err = decode_code(&s->as, &s->memory, q, &s->code);
+
+	if (s->failed)
+		return -EPIPE;
+	return decode_serve_send(s, IPC_CODE, tag, decode_code_pack(err, i, &s->code, s->out));
+}
+
 int decode_serve_take(struct decode_serve *s, const struct ipc_message *m)
 {
 	const struct runtime_frame *frames;
@@ -93,6 +102,7 @@ int decode_serve_take(struct decode_serve *s, const struct ipc_message *m)
 	if (m->head.type != IPC_DECODE || !s->attached || ipc_nr_fds(m) || decode_batch_unpack(m, &frames, &count))
 		return -EBADMSG;
 	for (uint32_t i = 0; i < count && !err; i++)
-		err = decode_serve_frame(s, m->head.tag, i, &frames[i]);
+		err = frames[i].flags & RUNTIME_CODE ? decode_serve_code(s, m->head.tag, i, &frames[i]) :
+						       decode_serve_frame(s, m->head.tag, i, &frames[i]);
 	return err;
 }

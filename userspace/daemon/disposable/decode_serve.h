@@ -27,6 +27,7 @@ struct decode_serve {
 	int failed;	/* a READ could not be sent */
 	struct runtime_attached as;
 	struct runtime_function function;
+	struct runtime_code_made code;
 	uint8_t out[IPC_DATA_MAX] __attribute__((aligned(8)));
 };
 

@@ -207,27 +207,41 @@ static void capture_add_section(struct buf *b, uint16_t type, uint32_t len)
 	buf_add(b, &sec, sizeof(sec));
 }
 
-static void capture_add_regs(struct buf *b, const struct sample *s, const struct space *space)
+static void capture_add_regs(struct buf *b, const struct sample *s, const struct space *space, uint64_t kept)
 {
 	uint32_t n = capture_nr_regs(s);
 
 	capture_add_section(b, OTP_SEC_REGS, (uint32_t)((n + 1) * sizeof(uint64_t)));
 	buf_add(b, &s->valid, sizeof(s->valid));
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v = capture_scrub(s->reg[i], s, space);
+		uint64_t v = kept >> i & 1 ? s->reg[i] : capture_scrub(s->reg[i], s, space);
 
 		buf_add(b, &v, sizeof(v));
 	}
 }
 
+/* The words that were read are put back: to, of whole words, is a copy of bytes without secrets. */
+static void capture_put_kept(uint8_t *to, uint64_t addr, const uint8_t *bytes, uint32_t words,
+			     const struct capture_kept *kept)
+{
+	for (uint32_t i = 0; i < kept->nr; i++) {
+		uint64_t at = kept->words[i] - addr;
+
+		if (kept->words[i] >= addr && words && at <= 8ULL * (words - 1))
+			memcpy(to + at, bytes + at, 8);
+	}
+}
+
 static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const uint8_t *bytes, uint32_t len,
-			      const struct sample *s, const struct space *space)
+			      const struct sample *s, const struct space *space, const struct capture_kept *kept)
 {
 	static const uint8_t zero[8];
 	uint32_t words = len / 8;
+	size_t from;
 
 	capture_add_section(b, type, (uint32_t)sizeof(struct otp_ustack) + len);
 	buf_add(b, &addr, sizeof(addr));
+	from = b->len;
 	for (uint32_t i = 0; i < words; i++) {
 		uint64_t v;
 
@@ -235,6 +249,8 @@ static void capture_add_stack(struct buf *b, uint16_t type, uint64_t addr, const
 		v = capture_scrub(v, s, space);
 		buf_add(b, &v, sizeof(v));
 	}
+	if (!b->failed)
+		capture_put_kept(b->data + from, addr, bytes, words, kept);
 	if (len % 8)
 		buf_add(b, zero, ALIGN_UP(len, 8) - words * 8);
 }
@@ -279,7 +295,7 @@ static uint16_t capture_add_walks(struct buf *b, const struct sample *s, const s
 
 /* A section length that the reader checks against 32 bits stays far below: the stack is at most 512 KiB. */
 void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
-		    const struct kernel_symbols *kernel)
+		    const struct kernel_symbols *kernel, const struct capture_kept *kept)
 {
 	bool value = s->head.origin != OTP_ORIGIN_CPU_CLOCK;
 	struct buf *b = &c->scratch;
@@ -296,16 +312,16 @@ void capture_sample(struct capture *c, const struct sample *s, const struct spac
 		buf_add(b, &s->value, sizeof(s->value));
 	}
 	if (s->reg)
-		capture_add_regs(b, s, space);
+		capture_add_regs(b, s, space, kept->regs);
 	if (s->nr_kernel) {
 		capture_add_section(b, OTP_SEC_KSTACK, s->nr_kernel * (uint32_t)sizeof(uint64_t));
 		buf_add(b, s->kernel, s->nr_kernel * sizeof(uint64_t));
 	}
 	walks = capture_add_walks(b, s, space);
 	if (s->base)
-		capture_add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space);
+		capture_add_stack(b, OTP_SEC_UBASE, s->base_addr, s->base, s->base_len, s, space, kept);
 	if (s->stack)
-		capture_add_stack(b, OTP_SEC_USTACK, s->stack_addr, s->stack, s->stack_len, s, space);
+		capture_add_stack(b, OTP_SEC_USTACK, s->stack_addr, s->stack, s->stack_len, s, space, kept);
 	if (b->failed)
 		return;
 	head = (struct otp_sample *)b->data;

@@ -94,8 +94,14 @@ void capture_batch(struct capture *c, uint64_t now_ns);
 void capture_flush(struct capture *c, uint64_t now_ns);
 void capture_origins(struct capture *c, const struct origins *origins); /* after a flush */
 void capture_event(struct capture *c, const void *record, size_t len);
+/* What runtimes read of a sample, beside addresses of code and stack: kept as it is. */
+struct capture_kept {
+	const uint64_t *words; /* addresses in the stack; borrowed */
+	uint32_t nr;
+	uint64_t regs; /* bit per register */
+};
 void capture_sample(struct capture *c, const struct sample *s, const struct space *space,
-		    const struct kernel_symbols *kernel);
+		    const struct kernel_symbols *kernel, const struct capture_kept *kept);
 /* A host_tap_fn. */
 void capture_host_answer(void *capture, const struct host_request *req, int err, int fd, const void *data, size_t len);
 /* Collects what a decoder has read, for capture_decoded. */

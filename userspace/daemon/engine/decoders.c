@@ -183,7 +183,7 @@ size_t decoders_decode(struct decoder *d, const struct runtime_frame *frames, si
 	return n;
 }
 
-bool decoder_answer(struct decoder *d, int err, const struct runtime_function *fn)
+bool decoder_answer(struct decoder *d, int err)
 {
 	struct decoders *ds = d->ds;
 	const struct runtime_frame frame = d->frames[d->first++];
@@ -195,7 +195,10 @@ bool decoder_answer(struct decoder *d, int err, const struct runtime_function *f
 		d->first = d->count = 0;
 	*(err ? &ds->figures.failed : &ds->figures.functions) += 1;
 	decoders_begin_call(d, &call);
-	ds->ops->function(ds->ctx, d, &frame, err, err ? NULL : fn);
+	if (!(frame.flags & RUNTIME_CODE))
+		ds->ops->function(ds->ctx, d, &frame, err, err ? NULL : &ds->function);
+	else if (ds->ops->code)
+		ds->ops->code(ds->ctx, d, &frame, err, err ? NULL : &ds->code);
 	return decoders_end_call(ds);
 }
 
@@ -239,7 +242,7 @@ static void decoder_give_up(struct decoder *d, int err, const char *why)
 	if (!d->reported && !decoder_report(d, err, NULL, why))
 		return;
 	for (uint32_t n = d->count - d->first; n; n--)
-		if (!decoder_answer(d, err, NULL))
+		if (!decoder_answer(d, err))
 			return;
 	if (was_attached)
 		decoder_report(d, err, NULL, why);
@@ -267,7 +270,7 @@ void decoder_broke(struct decoder *d, int err, uint64_t now)
 	}
 	decoder_close(d);
 	decoder_pause(d, now);
-	decoder_answer(d, err, NULL);
+	decoder_answer(d, err);
 }
 
 /* --- processes --- */

@@ -49,6 +49,9 @@ struct decoders_ops {
 	/* For each frame that decoders_decode took, in any order. f, fn: borrowed for the call; fn NULL where err is not 0. */
 	void (*function)(void *ctx, struct decoder *d, const struct runtime_frame *f, int err,
 			 const struct runtime_function *fn);
+	/* For each question with RUNTIME_CODE, likewise: f->key is the address. NULL: none is asked. */
+	void (*code)(void *ctx, struct decoder *d, const struct runtime_frame *f, int err,
+		     const struct runtime_code_made *c);
 };
 
 struct decoders_config {
@@ -85,7 +88,7 @@ struct decoder *decoders_drop(struct decoder *d); /* no more calls for it; NULL 
 void *decoder_owner(const struct decoder *d);
 const struct decoders_target *decoder_target(const struct decoder *d); /* borrowed */
 bool decoder_is_attached(const struct decoder *d);
-/* Takes the first of n frames; returns how many: fewer where its queue is full, 0 until it is attached. */
+/* Takes the first of n frames, or questions with RUNTIME_CODE; returns how many: fewer where its queue is full, 0 until it is attached. */
 size_t decoders_decode(struct decoder *d, const struct runtime_frame *frames, size_t n);
 
 /* Answers; when a socket of epoll is readable. */

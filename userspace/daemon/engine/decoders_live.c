@@ -254,13 +254,25 @@ static bool decoder_take_attached(struct decoder *d, uint64_t now)
 	return d->state != DECODER_AWAY;
 }
 
-static bool decoder_take_function(struct decoder *d, uint64_t now)
+/* Into function or code of struct decoders, as the first frame that waits was a question for one or the other. */
+static int decoder_unpack_answer(struct decoder *d, int *ret_err)
 {
 	const struct ipc_message *m = &d->ds->message;
-	int err;
+	const struct runtime_frame *asked = &d->frames[d->first];
 
 	if (d->state != DECODER_ASKED || m->head.tag != d->batches ||
-	    decode_function_unpack(m, d->answered, &err, &d->ds->function)) {
+	    !(asked->flags & RUNTIME_CODE) != (m->head.type == IPC_FUNCTION))
+		return -EBADMSG;
+	if (m->head.type == IPC_CODE)
+		return decode_code_unpack(m, d->answered, asked->key, ret_err, &d->ds->code);
+	return decode_function_unpack(m, d->answered, ret_err, &d->ds->function);
+}
+
+static bool decoder_take_answer(struct decoder *d, uint64_t now)
+{
+	int err;
+
+	if (decoder_unpack_answer(d, &err)) {
 		decoder_broke(d, -EBADMSG, now);
 		return false;
 	}
@@ -274,7 +286,7 @@ static bool decoder_take_function(struct decoder *d, uint64_t now)
 		d->state = DECODER_READY;
 		d->ds->next_ns = 0;
 	}
-	if (!decoder_answer(d, err, &d->ds->function))
+	if (!decoder_answer(d, err))
 		return false;
 	if (d->state == DECODER_READY && d->count)
 		decoder_send_batch(d, now);
@@ -305,7 +317,8 @@ static bool decoder_take(struct decoder *d, uint64_t now)
 	case IPC_ATTACHED:
 		return decoder_take_attached(d, now);
 	case IPC_FUNCTION:
-		return decoder_take_function(d, now);
+	case IPC_CODE:
+		return decoder_take_answer(d, now);
 	case IPC_READ:
 		return decoder_take_read(d, now);
 	default:

@@ -31,7 +31,10 @@ static int decoder_replay_frame(struct decoder *d)
 	struct memory *m;
 	int err = d->replay->reads(d->replay->ctx, &d->target, f, &m, NULL);
 
-	return err ? err : decode_frame(&d->as, m, f, &d->ds->function);
+	if (err)
+		return err;
+	return f->flags & RUNTIME_CODE ? decode_code(&d->as, m, f, &d->ds->code) :
+					 decode_frame(&d->as, m, f, &d->ds->function);
 }
 
 /* Those that an answer asks for are answered here too, not within each other. */
@@ -41,7 +44,7 @@ void decoder_replay_frames(struct decoder *d)
 		return;
 	d->replaying = true;
 	while (d->count)
-		if (!decoder_answer(d, decoder_replay_frame(d), &d->ds->function))
+		if (!decoder_answer(d, decoder_replay_frame(d)))
 			return;
 	d->replaying = false;
 }

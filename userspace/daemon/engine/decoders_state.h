@@ -65,13 +65,14 @@ struct decoders {
 	struct decoders_figures figures;
 	struct ipc_message message;
 	struct runtime_function function;
+	struct runtime_code_made code;
 	uint8_t out[IPC_DATA_MAX] __attribute__((aligned(8)));
 };
 
 /* decoders.c. Those that return bool: whether the decoder is still there after the call of its owner. */
 void decoders_start(struct decoder *d, uint64_t now); /* if there is a place for it */
 bool decoder_report(struct decoder *d, int err, const struct runtime_attached *a, const char *why);
-bool decoder_answer(struct decoder *d, int err, const struct runtime_function *fn); /* the first frame */
+bool decoder_answer(struct decoder *d, int err); /* the first frame: with function or code of struct decoders */
 bool decoder_is_final(int err); /* no later try changes it */
 /* Ends its process for an error of ATTACH, or of its start; now or later another one is tried. May drop it. */
 void decoder_failed(struct decoder *d, int err, const char *why, uint64_t now);

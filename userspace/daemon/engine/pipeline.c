@@ -229,6 +229,14 @@ static int pipeline_find_interpreted(struct pipeline *p, const struct attempt *a
 	return runtimes_frames(p->runtimes, proc, a->s, &p->stack, a->final, &p->interpreted);
 }
 
+static void pipeline_capture(struct pipeline *p, const struct attempt *a)
+{
+	struct capture_kept kept = {0};
+
+	kept.words = runtimes_loaded(p->runtimes, &kept.nr, &kept.regs);
+	capture_sample(p->capture, a->s, a->space, p->kernel, &kept);
+}
+
 /* 0: the sample is counted. -EAGAIN: it should wait. */
 static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 {
@@ -240,8 +248,10 @@ static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 		return -EAGAIN;
 	if (pipeline_find_interpreted(p, a) < 0)
 		return -EAGAIN;
+	if (runtimes_stack(p->runtimes, &p->stack, a->final) < 0)
+		return -EAGAIN;
 	if (p->capture)
-		capture_sample(p->capture, a->s, a->space, p->kernel);
+		pipeline_capture(p, a);
 	pipeline_count_stack(p, a);
 	if (pipeline_count_sample(p, a) == 0)
 		pipeline_learn(p, a);

@@ -30,12 +30,37 @@ static void stack_name_generated(const struct attempt *a, struct frame *f)
 	jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f);
 }
 
-/* A frame of the native user stack, with references of its own if generated code is named. */
-static void stack_add_native(struct whole_stack *w, const struct attempt *a, const struct frame *f)
+static void stack_add_borrowed(struct whole_stack *w, const struct frame *f)
 {
-	struct frame *to = &w->frames[w->count++];
+	stack_add(w, f);
+	str_ref(f->function);
+	if (f->file)
+		str_ref(f->file);
+}
 
-	*to = *f;
+/* Code of a runtime: the functions that a native frame stands for, as far as there is room. */
+static bool stack_add_code(struct pipeline *p, uint32_t index)
+{
+	struct whole_stack *w = &p->whole;
+	struct frame frames[RUNTIMES_EXPANDED];
+	uint32_t n = runtimes_expand(p->runtimes, &p->stack, index, frames);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!i || w->inlined++ < PROFILE_INLINED_MAX)
+			stack_add_borrowed(w, &frames[i]);
+	return n;
+}
+
+/* A frame of the native user stack, with references of its own if generated code is named. */
+static void stack_add_native(struct pipeline *p, const struct attempt *a, uint32_t index)
+{
+	struct whole_stack *w = &p->whole;
+	struct frame *to;
+
+	if (stack_add_code(p, index))
+		return;
+	to = &w->frames[w->count++];
+	*to = p->stack.frames[index];
 	if (a->jit)
 		stack_name_generated(a, to);
 	w->named += !!(to->flags & FRAME_NAMED);
@@ -46,22 +71,14 @@ static void stack_add_marker(struct whole_stack *w, uint32_t marker)
 	stack_add(w, &(struct frame){.kind = KIND_MARKER, .marker = marker});
 }
 
-static void stack_add_user(struct whole_stack *w, const struct attempt *a, const struct unwind_stack *user)
+static void stack_add_user(struct pipeline *p, const struct attempt *a)
 {
-	uint32_t count = MIN(user->count, (uint32_t)UNWIND_FRAMES_MAX);
+	uint32_t count = MIN(p->stack.count, (uint32_t)UNWIND_FRAMES_MAX);
 
 	for (uint32_t i = 0; i < count; i++)
-		stack_add_native(w, a, &user->frames[i]);
-	if (!unwind_end_is_root(user->end))
-		stack_add_marker(w, user->end);
-}
-
-static void stack_add_interpreted(struct whole_stack *w, const struct frame *f)
-{
-	stack_add(w, f);
-	str_ref(f->function);
-	if (f->file)
-		str_ref(f->file);
+		stack_add_native(p, a, i);
+	if (!unwind_end_is_root(p->stack.end))
+		stack_add_marker(&p->whole, p->stack.end);
 }
 
 static void stack_add_merged(struct pipeline *p, const struct attempt *a, const struct merge_frame *f)
@@ -70,7 +87,7 @@ static void stack_add_merged(struct pipeline *p, const struct attempt *a, const 
 
 	switch (f->kind) {
 	case MERGE_NATIVE:
-		stack_add_native(w, a, &p->stack.frames[f->index]);
+		stack_add_native(p, a, f->index);
 		break;
 	case MERGE_CUT:
 		stack_add_marker(w, p->stack.end);
@@ -82,7 +99,7 @@ static void stack_add_merged(struct pipeline *p, const struct attempt *a, const 
 		stack_add_marker(w, FRAME_MARKER_SHORT);
 		break;
 	default:
-		stack_add_interpreted(w, &p->interpreted.half[f->kind - MERGE_RUNTIME].frames[f->index]);
+		stack_add_borrowed(w, &p->interpreted.half[f->kind - MERGE_RUNTIME].frames[f->index]);
 	}
 }
 
@@ -110,12 +127,12 @@ void pipeline_stack(struct pipeline *p, const struct attempt *a)
 {
 	struct whole_stack *w = &p->whole;
 
-	w->count = w->named = 0;
+	w->count = w->named = w->inlined = 0;
 	stack_add_kernel(w, a->s);
 	if (p->interpreted.nr)
 		stack_merge(p, a);
 	else
-		stack_add_user(w, a, &p->stack);
+		stack_add_user(p, a);
 }
 
 void pipeline_stack_done(struct pipeline *p)

@@ -19,6 +19,7 @@
 /* All frames of a sample in the order that is counted: kernel, user, and a marker where the stack was cut. */
 struct whole_stack {
 	uint32_t count;
+	uint32_t inlined; /* of PROFILE_INLINED_MAX */
 	uint32_t named; /* frames that hold references to function and file */
 	struct frame frames[PROFILE_FRAMES_MAX];
 };

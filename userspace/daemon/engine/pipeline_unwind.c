@@ -21,6 +21,7 @@ static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
 	memset(out->guessed, 0, sizeof(out->guessed));
 	out->stack_used = out->stack_read = out->base_used = 0;
 	out->fail_pc = out->fail_addr = 0;
+	out->code_pending = false;
 }
 
 static void pipeline_unwind_input(struct pipeline *p, const struct attempt *a, struct unwind_input *in)
@@ -139,11 +140,14 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	pipeline_unwind_input(p, a, &in);
 	if (runtimes_other_stack(p->runtimes, a->proc, a->s, &other))
 		in.other = &other;
+	in.code = runtimes_begin_stack(p->runtimes, a->proc && same_exec(a->proc, a->s) ? a->proc : NULL, a->s, p->now_ns);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {
 			pipeline_empty_stack(&p->stack, UNWIND_EXEC);
 			return 0;
 		}
+		if (!wait && p->stack.code_pending)
+			return -EAGAIN;
 		next = wait ? pipeline_want_file(p, a, wait) : pipeline_want_maps(p, a);
 		if (next == WAIT)
 			return -EAGAIN;

@@ -7,10 +7,12 @@
 #include "base/cleanup.h"
 #include "daemon/engine/capture.h"
 
-/* A function is known by key and cookies, wherever in it a frame is. */
+#define QUESTIONS_BACK 4096
+
+/* A function is known by key and cookies, wherever in it a frame is; a question for code by its count, too. */
 static uint64_t replay_decoded_key(uint32_t pid, const uint64_t identity[4], bool attach, const struct runtime_frame *f)
 {
-	uint64_t words[3 + RUNTIME_COOKIES] = {pid, attach, attach ? 0 : f->key};
+	uint64_t words[3 + RUNTIME_COOKIES] = {pid, attach ? 1 : f->flags & RUNTIME_CODE, attach ? 0 : f->key};
 	uint64_t hash = hash_bytes(identity, 4 * sizeof(identity[0]), 1);
 
 	if (!attach)
@@ -73,12 +75,27 @@ static int replay_memory_read(struct memory *memory, uint64_t addr, void *to, si
 
 /* --- questions --- */
 
+/* Of code that was asked for less often while the capture was taken, the last answer. */
+static const uint8_t *replay_decoded_find(const struct replay_decoded *r, uint32_t pid, const uint64_t identity[4],
+					  const struct runtime_frame *frame)
+{
+	struct runtime_frame f = frame ? *frame : (struct runtime_frame){0};
+	const uint8_t *record = map_find_ptr(&r->questions, replay_decoded_key(pid, identity, !frame, &f));
+
+	for (int tries = 0; !record && f.flags & RUNTIME_CODE && f.cookie[0] && tries < QUESTIONS_BACK; tries++) {
+		if (!--f.cookie[0])
+			memset(f.cookie, 0, sizeof(f.cookie));
+		record = map_find_ptr(&r->questions, replay_decoded_key(pid, identity, false, &f));
+	}
+	return record;
+}
+
 static int replay_decoded_reads(void *ctx, const struct decoders_target *t, const struct runtime_frame *frame,
 				struct memory **m, uint64_t *ret_bias)
 {
 	const uint64_t identity[4] = {t->start_ns, t->exec_id, t->binary->dev, t->binary->ino};
 	struct replay_decoded *r = ctx;
-	const uint8_t *record = map_find_ptr(&r->questions, replay_decoded_key(t->pid, identity, !frame, frame));
+	const uint8_t *record = replay_decoded_find(r, t->pid, identity, frame);
 	struct capture_decoded head;
 
 	if (!record)

@@ -22,6 +22,7 @@ static void runtime_slot_done(struct runtime_slot *s)
 	if (s->decoder)
 		decoders_drop(s->decoder);
 	functions_done(&s->functions);
+	codes_done(&s->codes);
 	attachment_put(s->found);
 	binary_put(s->binary);
 }
@@ -48,6 +49,8 @@ static void runtime_process_free(struct runtime_process *p)
 {
 	struct runtimes *r = p->all;
 
+	if (r->stack_of == p)
+		r->stack_of = NULL;
 	runtime_process_unlink(p);
 	if (map_find_ptr(&r->by_pid, p->pid) == p)
 		map_remove(&r->by_pid, p->pid);
@@ -178,6 +181,8 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->state = SLOT_READY;
 	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
+	if (a->walk.start == OTP_WALK_NONE)
+		return;
 	runtime_process_renew(s->of);
 	if (s->of->all->cfg.walks)
 		s->of->all->cfg.walks(s->of->all->cfg.ctx, s->of->pid);
@@ -215,7 +220,7 @@ static void runtimes_on_attached(void *ctx, struct decoder *d, int err, const st
 		runtimes_accept(s, a);
 		if (!s->ops->decode) /* it has nothing else to answer */
 			s->decoder = decoders_drop(d);
-	} else if (!s->vouched) {
+	} else if (!s->vouched && a->walk.start != OTP_WALK_NONE) {
 		runtimes_compare(s, a);
 	}
 	runtimes_settled(s->of->all);
@@ -232,9 +237,19 @@ static void runtimes_on_function(void *ctx, struct decoder *d, const struct runt
 	runtimes_settled(s->of->all);
 }
 
+static void runtimes_on_code(void *ctx, struct decoder *d, const struct runtime_frame *f, int err,
+			     const struct runtime_code_made *c)
+{
+	struct runtime_slot *s = decoder_owner(d);
+
+	codes_settle(&s->codes, f->key, err, c, s->of->all->now_ns);
+	runtimes_settled(s->of->all);
+}
+
 static const struct decoders_ops runtimes_decoders_ops = {
 	.attached = runtimes_on_attached,
 	.function = runtimes_on_function,
+	.code = runtimes_on_code,
 };
 
 /* Which decoder is missed least: of the process that was sampled longest ago, of the group if that has too many. */
@@ -259,6 +274,7 @@ static bool runtimes_make_room(const struct runtime_process *for_this)
 		return false;
 	s->decoder = decoders_drop(s->decoder);
 	functions_done(&s->functions);
+	codes_done(&s->codes);
 	if (s->state == SLOT_ASKED)
 		runtimes_refuse(s, -EBUSY, "too many processes are being decoded");
 	return true;
@@ -320,7 +336,7 @@ static int runtimes_of(struct binary *b)
 	return b->runtime - 2;
 }
 
-static void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
+void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
 {
 	int index = m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
 	struct runtime_process *have;
@@ -344,12 +360,17 @@ static uint64_t runtimes_worth_from(const struct process *p)
 	return p->exit_time_ns ? UINT64_MAX : MAX(p->start_ns, p->exec_time_ns) + RUNTIME_YOUNG_NS;
 }
 
+bool runtimes_is_worth(const struct process *p, uint64_t now_ns)
+{
+	return now_ns >= runtimes_worth_from(p);
+}
+
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)
 {
 	const struct mapping *before = NULL;
 
 	r->now_ns = now_ns;
-	if (!r->cfg.decoders || now_ns < runtimes_worth_from(p))
+	if (!r->cfg.decoders || !runtimes_is_worth(p, now_ns))
 		return;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct mapping *m = stack->frames[i].map;
@@ -427,6 +448,11 @@ bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walk
 
 /* --- the whole --- */
 
+size_t runtimes_bytes(void)
+{
+	return functions_bytes() + codes_bytes();
+}
+
 static struct functions *runtimes_largest(const struct runtimes *r)
 {
 	struct functions *largest = NULL;
@@ -442,8 +468,11 @@ void runtimes_trim(struct runtimes *r)
 {
 	struct functions *largest;
 
-	while (functions_bytes() > r->cfg.bytes_max && (largest = runtimes_largest(r)) && largest->bytes)
+	while (runtimes_bytes() > r->cfg.bytes_max && (largest = runtimes_largest(r)) && largest->bytes)
 		functions_done(largest);
+	for (struct runtime_process *p = r->last; p && runtimes_bytes() > r->cfg.bytes_max; p = p->prev)
+		for (uint32_t i = 0; i < p->nr; i++)
+			codes_done(&p->slot[i].codes);
 }
 
 int runtimes_new(const struct runtimes_config *cfg, struct runtimes **ret)
@@ -488,7 +517,7 @@ bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t 
 		return false;
 	s = &have->slot[i];
 	*ret = (struct runtimes_state){.label = s->ops->label, .version = s->found ? s->found->found.version : "",
-				       .walked = s->state == SLOT_READY,
+				       .walked = s->state == SLOT_READY && s->found->found.walk.start != OTP_WALK_NONE,
 				       .state = s->state == SLOT_ASKED ? "being attached" : s->why, .functions = s->functions.count,
 				       .frames = s->frames, .frames_unknown = s->frames_unknown};
 	return true;

@@ -82,12 +82,31 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);
 
+/*
+ * Code of a runtime on the native stack. First the sample, borrowed until the next call: p is the process that it is of,
+ * as it runs now, NULL: it is gone. The hook serves unwinding until then; NULL: nothing is decoded.
+ */
+const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
+					       uint64_t now_ns);
+/* Of the stack that was unwound so. -EAGAIN: its functions are being decoded, and the sample should wait; not with final. */
+int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool final);
+/*
+ * What the i-th frame of that stack stands for: returns the number of frames, innermost first, 0: the frame is not of a
+ * runtime, or not known. FRAME_NAMED; their strings are borrowed.
+ */
+#define RUNTIMES_EXPANDED RUNTIME_CODE_DEPTH
+uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
+			 struct frame to[RUNTIMES_EXPANDED]);
+
+/* Where in its stack the steps out of runtimes' code have read, for a capture, and which registers. Borrowed as the hook. */
+const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs);
+
 /* For explain: the i-th runtime of the process; false: it has no more. r may be NULL. */
 struct runtimes_state {
 	const char *label;
 	const char *version; /* "": not known yet */
 	bool walked;
-	const char *state;   /* where it is not walked: why */
+	const char *state;   /* where it is not walked: why; "": its frames are on the native stack */
 	uint32_t functions;
 	uint64_t frames, frames_unknown;
 };

@@ -34,8 +34,8 @@ static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtim
 	return r->unknown[ops->kind];
 }
 
-static void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
-			  const struct runtime_frame *f, struct frame *to)
+void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
+		   const struct runtime_frame *f, struct frame *to)
 {
 	const struct function *fn = e && e->state == FUNCTION_KNOWN ? e->function : NULL;
 
@@ -73,8 +73,7 @@ static void runtimes_keep_bounds(struct runtime_slot *s, uint32_t nr)
 		functions_done(&s->functions);
 }
 
-/* Functions that are to be asked for, all of a stack together. In a replay the answers arrive during the call. */
-static void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
+void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
 {
 	uint32_t taken;
 
@@ -112,14 +111,13 @@ static uint32_t runtimes_read(const struct runtime_slot *s, const struct otp_wal
 	for (uint32_t i = 0; i < MIN((uint32_t)w->frames, (uint32_t)OTP_WALK_FRAMES); i++, n++) {
 		runtimes_words(w, i, with);
 		to[n] = (struct runtime_frame){0};
-		if (s->ops->frame(&s->found->found, with, &to[n]) < 0)
+		if (!s->ops->frame || s->ops->frame(&s->found->found, with, &to[n]) < 0)
 			break;
 	}
 	return n;
 }
 
-/* Whether functions of these frames may still be named. */
-static bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
+bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct function_entry *e = f[i].key ? functions_find(&s->functions, &f[i]) : NULL;

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state behind runtimes.h: runtimes.c has processes and what they run,
- * runtimes_frames.c the frames of samples, runtimes_loops.c the native functions
- * that run interpreted code. Only these include it.
+ * runtimes_frames.c the frames of samples that were walked, runtimes_code.c
+ * those on the native stack, runtimes_loops.c the native functions that run
+ * interpreted code. Only these include it.
  */
 #ifndef OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 #define OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 
 #include "base/clock.h"
+#include "daemon/engine/codes.h"
 #include "daemon/engine/functions.h"
 #include "daemon/engine/runtimes.h"
 
 #define RETRY_NS (10 * NSEC_PER_SEC) /* a decoder that could not be had */
 #define RETRY_OVER_NS (60 * NSEC_PER_SEC) /* one that was attached and is over */
 #define RETRY_LONG_NS (600 * NSEC_PER_SEC) /* one that failed again and again, perhaps for want of CPU time */
+
+#define RUNTIMES_LOADED_MAX 4096 /* in a capture, steps that read more are of no use */
 
 struct loop_range { uint64_t start, end; };
 
@@ -41,6 +45,8 @@ struct runtime_slot { /* one runtime of one process */
 	struct attachment *found; /* READY; owned reference */
 	struct decoder *decoder;  /* owned; NULL: none now */
 	struct functions functions;
+	struct codes codes;
+	uint64_t functions_ns; /* when functions were last given up, as code is being replaced */
 	uint64_t frames, frames_unknown;
 };
 
@@ -68,6 +74,16 @@ struct runtimes {
 	struct runtime_frame read[OTP_WALK_FRAMES], wanted[OTP_WALK_FRAMES];
 	uint32_t nr_wanted;
 	uint64_t blocks[OTP_WALK_OUT]; /* a copied stack of the current sample */
+	/* The native stack that is unwound: of whom, and which frames said themselves what runs in them. */
+	struct runtime_process *stack_of; /* NULL: of a process without a runtime */
+	const struct process *stack_process;
+	const struct sample *stack_sample;
+	uint64_t stack_time_ns;
+	uint32_t nr_own;
+	struct own_frame { uint32_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];
+	struct unwind_code hook;
+	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
+	uint32_t nr_loaded;
 	struct str *unknown[KIND_NR]; /* names of functions that could not be decoded, by kind; owned */
 };
 
@@ -79,8 +95,25 @@ struct runtime_process *runtimes_find(struct runtimes *r, const struct process *
 bool runtimes_is_compiled(const struct runtime_slot *s, const struct unwind_stack *stack);
 /* A fork's entry: its parent's runtimes, and functions of its own. NULL: no memory. */
 struct runtime_process *runtimes_inherit(struct runtimes *r, const struct process *p, struct runtime_process *parent);
+/*
+ * What pc stands for in the process' runtimes, with its slot. 0; -EAGAIN: it was asked; -ENOENT: nothing that holds for
+ * the sample.
+ */
+int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
+/* Looks at a mapping's file, when that is open: asks for a decoder where it holds a runtime. */
+void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m);
+/* Whether it is too early, or too late, to start a decoder for the process. */
+bool runtimes_is_worth(const struct process *p, uint64_t now_ns);
+/* Functions that are to be asked for: f[0] to f[nr - 1], together. In a replay the answers arrive during the call. */
+void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr);
+/* Whether functions of these frames may still be named. */
+bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_frame *f, uint32_t nr);
+/* A named frame, whose strings are borrowed. e NULL: an unknown function. */
+void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
+		   const struct runtime_frame *f, struct frame *to);
 /* A decoder of the process, borrowed; NULL: none can be had now. */
 struct decoder *runtimes_decoder(struct runtime_slot *s);
+size_t runtimes_bytes(void); /* of all functions and regions */
 /*
  * Where the functions of all exceed their bytes, the largest tables are emptied: a program that makes code again and again,
  * as closures and strings to evaluate, loses its own. What is in use is asked again.

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Java program that knows its calls, lines and shares, interpreted and compiled by each compiler: every stack must be
+legal in every frame and whole, from the thread's start on. JAVA_HOMES names further JDKs, of other versions; all that
+are below /usr/lib/jvm are tried with HOTSPOT=all."""
+import collections
+import glob
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+
+import lib
+
+HZ = lib.rate(199)
+SECONDS = 6
+WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
+CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
+MODES = {
+    "tiered": [],
+    "interpreted": ["-Xint"],
+    "C1": ["-XX:TieredStopAtLevel=1"],
+    "C2": ["-XX:-TieredCompilation"],
+    "unsegmented": ["-XX:-SegmentedCodeCache", "-XX:+PreserveFramePointer"],
+}
+STUB = re.compile(r"\[(?!Java function).*")
+WRONG = re.compile(r"\[(Java function|cut: ).*")
+
+
+def homes():
+    """(label, path of java) of each JDK to be tried."""
+    found = []
+    java = shutil.which("java")
+    if java:
+        found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
+    found += os.environ.get("JAVA_HOMES", "").split()
+    if os.environ.get("HOTSPOT") == "all":
+        found += [p for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
+    unique = list(dict.fromkeys(os.path.realpath(p) for p in found))
+    return [(os.path.basename(p), p) for p in unique if os.path.exists(os.path.join(p, "lib", "server", "libjvm.so")) or
+            glob.glob(os.path.join(p, "jre/lib/*/server/libjvm.so"))]
+
+
+def compile_program():
+    """Its classes for 8 and later; None: there is no compiler."""
+    compiler = shutil.which("javac")
+    if not compiler:
+        return None
+    to = lib.scratch()
+    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(WHERE, "Java.java")],
+                       capture_output=True, text=True)
+    return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None
+
+
+def java_frames(sample):
+    """The frames of Java from the outermost, as the checker reads them; stubs stand for themselves."""
+    frames = []
+    for name, type_, _, _, line, source in sample.frames:
+        if type_ == "jvm" and not STUB.match(name):
+            frames.append("%s %s:%d;" % (name, os.path.basename(source), line))
+    return "".join(reversed(frames))
+
+
+def judge(label, samples, cpu):
+    lines, no_java, wrong, all_, outside, unknown = [], 0, collections.Counter(), 0, 0, 0
+    for s in samples:
+        all_ += s.count
+        text = java_frames(s)
+        for name in s.stack:
+            if WRONG.match(name):
+                wrong[name] += s.count
+        if "[anon]" in s.stack:
+            unknown += s.count
+            continue
+        if "Java." not in text:
+            no_java += s.count
+            continue
+        names = lib.user_part(s)[0]
+        outside += s.count * (not any(n in ("start_thread", "clone3", "clone", "__clone3", "__clone") for n in names[-3:]))
+        lines += [text + " done 0"] * s.count
+    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, "java.truth"), "--slack", "5"],
+                       input="\n".join(lines) + "\n", capture_output=True, text=True)
+    for line in r.stdout.splitlines():
+        lib.note("%s: %s" % (label, line))
+    lib.ok(r.returncode == 0 and lines, "%s: %d stacks are legal, and leaves have their shares%s" % (
+        label, len(lines), "" if r.returncode == 0 else ": " + r.stderr[-200:]))
+    lib.ok(sum(wrong.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut, or have a function that is unknown: %s" % (
+        label, sum(wrong.values()), all_, dict(wrong)))
+    lib.ok(outside <= 0.01 * all_, "%s: %d of %d stacks do not begin where threads do" % (label, outside, len(lines)))
+    # Until its code is known; and code that was compiled a moment ago.
+    lib.ok(unknown <= 0.5 * HZ + 0.05 * all_, "%s: %d of %d stacks have code that is not known" % (label, unknown, all_))
+    # The virtual machine's own threads: compilers and collectors.
+    lib.ok(len(lines) >= 0.7 * all_ - unknown, "%s: %d of %d stacks are the program's, %d others have no Java" % (
+        label, len(lines), all_, no_java))
+    want = cpu * HZ
+    lib.ok(abs(all_ - want) <= 0.2 * want + 4 * want ** 0.5, "%s: %d samples of %.2f s of CPU time, expected %d" % (
+        label, all_, cpu, want))
+
+
+def cpu_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(home, classes, options):
+    """Its pid, and the CPU time that it took."""
+    before = cpu_of_children()
+    p = lib.start([os.path.join(home, "bin", "java")] + options + ["-cp", classes, "Java", str(SECONDS)],
+                  stdout=subprocess.DEVNULL)
+    p.wait(SECONDS * 6)
+    lib.ok(p.returncode == 0, "the program ends well with %s (%s)" % (options, p.returncode))
+    return p.pid, cpu_of_children() - before
+
+
+def main():
+    found = homes()
+    lib.need(found, "stacks of Java programs", "there is no JDK")
+    classes = compile_program()
+    lib.need(classes, "stacks of Java programs", "there is no javac")
+    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    ran = [("%s %s" % (label, mode),) + run(home, classes, options)
+           for label, home in found for mode, options in modes.items()]
+    last = d.stop()
+    by_pid = collections.defaultdict(list)
+    for s in lib.samples(d.files):
+        by_pid[s.attributes.get("process.pid")].append(s)
+    for label, pid, cpu in ran:
+        judge(label, by_pid[pid], cpu)
+    lib.check_ledger(last, "the ledger balances", stopped=True)
+    decoders = last["quality"]["interpreted"]["decoders"]
+    lib.ok(decoders["started"] >= len(ran) and not decoders["died"], "decoders read what they are asked for: %s" % decoders)
+
+
+main()
+lib.finish()

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Regions of code by address: how long they hold, and which function is where in them. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/engine/codes.h"
+
+Suite *codes_suite(void);
+
+#define S NSEC_PER_SEC
+
+static struct codes codes;
+static struct runtime_code_made made;
+
+static const struct runtime_code_made *region(uint64_t start, uint64_t end, uint64_t identity)
+{
+	made.code = (struct runtime_code){.start = start, .end = end, .identity = {identity}};
+	return &made;
+}
+
+static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
+{
+	struct runtime_frame q;
+
+	ck_assert(codes_want(&codes, pc, time_ns, &q));
+	ck_assert(q.flags & RUNTIME_CODE);
+	ck_assert_uint_eq(q.key, pc);
+	return q;
+}
+
+static bool holds(uint64_t pc, uint64_t time_ns)
+{
+	return codes_hold(&codes, codes_find(&codes, pc), time_ns);
+}
+
+static void teardown(void)
+{
+	codes_done(&codes);
+	codes.replaced_ns = 0;
+	ck_assert_uint_eq(codes_bytes(), 0);
+}
+
+START_TEST(a_region_answers_for_all_of_its_addresses)
+{
+	struct runtime_frame q;
+
+	ask(0x1010, S);
+	ck_assert(!codes_want(&codes, 0x1010, S, &q));
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ck_assert(holds(0x1000, S) && holds(0x10ff, S));
+	ck_assert(!holds(0xfff, S) && !holds(0x1100, S));
+	ck_assert(!codes_want(&codes, 0x1080, S, &q));
+	ck_assert_uint_eq(codes.count, 1);
+}
+END_TEST
+
+START_TEST(a_region_is_read_again_when_its_trust_is_over)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ck_assert(holds(0x1010, S + CODES_TRUST_NS - 1));
+	ck_assert(!holds(0x1010, S + CODES_TRUST_NS));
+	ck_assert_uint_eq(ask(0x1080, S + CODES_TRUST_NS).cookie[0], 1);
+	codes_settle(&codes, 0x1080, 0, region(0x1000, 0x1100, 1), 3 * S);
+	ck_assert(holds(0x1010, S) && holds(0x1010, 2 * S) && holds(0x1010, 3 * S));
+}
+END_TEST
+
+START_TEST(code_that_was_replaced_is_of_no_sample_in_between)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ask(0x1010, 3 * S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 2), 4 * S);
+	ck_assert(!holds(0x1010, 3 * S));
+	ck_assert(holds(0x1010, 4 * S));
+	/* Where code is replaced, none is trusted unless it was read since. */
+	ck_assert(codes_are_alert(&codes, 4 * S));
+	ck_assert(!holds(0x1010, 4 * S + 1));
+	ask(0x1010, 4 * S + 1);
+	codes_settle(&codes, 0x1010, -EALREADY, NULL, 5 * S);
+	ck_assert(holds(0x1010, 4 * S + 1) && holds(0x1010, 5 * S) && !holds(0x1010, 5 * S + 1));
+	ck_assert(!codes_are_alert(&codes, 4 * S + CODES_ALERT_NS));
+}
+END_TEST
+
+START_TEST(a_region_over_others_replaces_them)
+{
+	for (uint64_t pc = 0x1000; pc < 0x1300; pc += 0x100) {
+		ask(pc, S);
+		codes_settle(&codes, pc, 0, region(pc, pc + 0x80, 1), S);
+	}
+	ask(0x10a0, 2 * S);
+	codes_settle(&codes, 0x10a0, 0, region(0x1040, 0x1180, 2), 3 * S);
+	ck_assert_uint_eq(codes.count, 2);
+	ck_assert(!codes_find(&codes, 0x1000) && !holds(0x10a0, 2 * S) && holds(0x10a0, 3 * S));
+	ck_assert(holds(0x1200, S));
+}
+END_TEST
+
+START_TEST(unknown_code_is_asked_for_again_later)
+{
+	struct runtime_frame q;
+
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, S);
+	ck_assert(!holds(0x1010, S));
+	ck_assert(!codes_want(&codes, 0x1010, S, &q));
+	ck_assert_uint_eq(ask(0x1010, 2 * S).cookie[0], 1);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), 3 * S);
+	ck_assert(!holds(0x1010, 2 * S) && holds(0x1010, 3 * S));
+}
+END_TEST
+
+START_TEST(code_that_is_gone_holds_no_more)
+{
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ask(0x1010, 3 * S);
+	codes_settle(&codes, 0x1010, -ENOENT, NULL, 3 * S);
+	ck_assert(!holds(0x1010, 3 * S) && !holds(0x1010, S));
+}
+END_TEST
+
+START_TEST(a_question_that_had_no_room_is_asked_again)
+{
+	ask(0x1010, S);
+	codes_unask(&codes, 0x1010);
+	ck_assert_uint_eq(ask(0x1010, S).cookie[0], 0);
+}
+END_TEST
+
+START_TEST(regions_are_bounded)
+{
+	struct runtime_frame q;
+
+	for (uint64_t i = 0; i < CODES_MAX; i++)
+		ask(0x10000 + i, S);
+	ck_assert(!codes_want(&codes, 0x1, S, &q));
+}
+END_TEST
+
+/* --- places in a region --- */
+
+static void make_places(void)
+{
+	memset(&made.code, 0, sizeof(made.code));
+	made.code.start = 0x1000;
+	made.code.end = 0x1100;
+	for (uint64_t i = 0; i < 3; i++)
+		runtime_code_add_function(&made, &(struct runtime_frame){.key = 100 + i});
+	ck_assert_int_eq(runtime_code_add_node(&made, 0, 0, 7), 0);
+	ck_assert_int_eq(runtime_code_add_node(&made, 1, 1, 8), 1);
+	ck_assert_int_eq(runtime_code_add_row(&made, 0x10, 0), 0);
+	ck_assert_int_eq(runtime_code_add_row(&made, 0x21, 1), 0);
+	ck_assert_int_eq(runtime_code_add_row(&made, 0x31, RUNTIME_NO_NODE), 0);
+}
+
+static uint32_t at(uint64_t pc, bool caller)
+{
+	return runtime_code_node_at(&made.code, made.rows, pc, caller);
+}
+
+START_TEST(a_place_is_of_the_row_before_it)
+{
+	make_places();
+	ck_assert_uint_eq(at(0x100f, false), RUNTIME_NO_NODE);
+	ck_assert_uint_eq(at(0x1010, false), 0);
+	ck_assert_uint_eq(at(0x1021, false), 1);
+	ck_assert_uint_eq(at(0x1021, true), 0);
+	ck_assert_uint_eq(at(0x1031, false), RUNTIME_NO_NODE);
+	ck_assert_uint_eq(at(0x1100, false), RUNTIME_NO_NODE);
+	ck_assert_uint_eq(at(0xfff, true), RUNTIME_NO_NODE);
+}
+END_TEST
+
+START_TEST(what_is_there_already_is_not_added_twice)
+{
+	make_places();
+	ck_assert_int_eq(runtime_code_add_function(&made, &(struct runtime_frame){.key = 101}), 1);
+	ck_assert_int_eq(runtime_code_add_node(&made, 1, 1, 8), 1);
+	ck_assert_uint_eq(made.code.nr_nodes, 2);
+	ck_assert_int_eq(runtime_code_add_row(&made, 0x31, 1), 0);
+	ck_assert_uint_eq(made.code.nr_rows, 3);
+	ck_assert_int_eq(runtime_code_add_row(&made, 0x30, 1), -EBADMSG);
+}
+END_TEST
+
+START_TEST(regions_beyond_their_bounds_are_not_sound)
+{
+	make_places();
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.nodes[1].outer = 2; /* itself */
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.nodes[1].outer = 1;
+	made.nodes[1].function = 3;
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.nodes[1].function = 1;
+	made.rows[1].node = 2;
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.rows[1].node = 1;
+	made.rows[1].offset = 0x10;
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.rows[1].offset = 0x21;
+	made.code.end = made.code.start;
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+	made.code.end = 0x1100;
+	memset(made.code.name, 'n', sizeof(made.code.name));
+	ck_assert(!runtime_code_sound(&made.code, made.nodes, made.rows));
+}
+END_TEST
+
+Suite *codes_suite(void)
+{
+	Suite *s = suite_create("codes");
+	TCase *t = tcase_create("codes");
+
+	tcase_add_checked_fixture(t, NULL, teardown);
+	tcase_add_test(t, a_region_answers_for_all_of_its_addresses);
+	tcase_add_test(t, a_region_is_read_again_when_its_trust_is_over);
+	tcase_add_test(t, code_that_was_replaced_is_of_no_sample_in_between);
+	tcase_add_test(t, a_region_over_others_replaces_them);
+	tcase_add_test(t, unknown_code_is_asked_for_again_later);
+	tcase_add_test(t, code_that_is_gone_holds_no_more);
+	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
+	tcase_add_test(t, regions_are_bounded);
+	tcase_add_test(t, a_place_is_of_the_row_before_it);
+	tcase_add_test(t, what_is_there_already_is_not_added_twice);
+	tcase_add_test(t, regions_beyond_their_bounds_are_not_sound);
+	suite_add_tcase(s, t);
+	return s;
+}

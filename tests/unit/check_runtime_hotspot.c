@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+/* HotSpot: a made-up heap of code; compressed numbers, scopes, lines, and the steps out of each kind of frame. */
+#include <check.h>
+
+#include "tests/lib/world.h"
+
+#include "base/cleanup.h"
+#include "tests/lib/hotspot_world.h"
+
+Suite *runtime_hotspot_suite(void);
+
+static struct runtime_attached attached;
+static struct runtime_code_made made;
+static struct runtime_function function;
+
+static void setup(void)
+{
+	memory_question(&memory);
+	hotspot_world_make(&attached, 17);
+	memset(&made, 0, sizeof(made));
+}
+
+/* --- numbers --- */
+
+static uint32_t number(uint16_t version, const uint8_t *bytes, size_t len, uint64_t *ret_used)
+{
+	struct hotspot_numbers n = {0};
+	uint32_t v = 0;
+
+	put(WORLD + 0x9000, bytes, len);
+	hotspot_numbers_at(&n, &memory, version, WORLD + 0x9000);
+	ck_assert_int_eq(hotspot_unsigned(&n, &v), 0);
+	*ret_used = n.at - (WORLD + 0x9000);
+	return v;
+}
+
+/* OpenJDK, unsigned5.hpp: the bytes are its own examples of limits. */
+START_TEST(numbers_have_six_bits_a_byte)
+{
+	static const uint8_t small[] = {191}, two[] = {192, 0}, all[] = {255, 255, 255, 255, 255};
+	uint64_t used;
+
+	ck_assert_uint_eq(number(17, small, sizeof(small), &used), 191);
+	ck_assert_uint_eq(used, 1);
+	ck_assert_uint_eq(number(17, two, sizeof(two), &used), 192);
+	ck_assert_uint_eq(used, 2);
+	ck_assert_uint_eq(number(17, all, sizeof(all), &used),
+			  255u + (255u << 6) + (255u << 12) + (255u << 18) + (255u << 24));
+	ck_assert_uint_eq(used, 5);
+}
+END_TEST
+
+START_TEST(since_20_no_byte_of_a_number_is_zero)
+{
+	static const uint8_t zero[] = {1}, small[] = {191}, two[] = {192, 1}, broken[] = {0};
+	struct hotspot_numbers n = {0};
+	uint64_t used;
+	uint32_t v;
+
+	ck_assert_uint_eq(number(20, zero, sizeof(zero), &used), 0);
+	ck_assert_uint_eq(number(20, small, sizeof(small), &used), 190);
+	ck_assert_uint_eq(number(20, two, sizeof(two), &used), 191);
+	ck_assert_uint_eq(used, 2);
+	put(WORLD + 0x9000, broken, sizeof(broken));
+	hotspot_numbers_at(&n, &memory, 20, WORLD + 0x9000);
+	ck_assert_int_eq(hotspot_unsigned(&n, &v), -EBADMSG);
+}
+END_TEST
+
+START_TEST(numbers_end_with_the_memory)
+{
+	struct hotspot_numbers n = {0};
+	uint8_t last = 255;
+	uint32_t v;
+
+	put(WORLD + WORLD_BYTES - 1, &last, 1);
+	hotspot_numbers_at(&n, &memory, 17, WORLD + WORLD_BYTES - 1);
+	ck_assert_int_lt(hotspot_unsigned(&n, &v), 0);
+}
+END_TEST
+
+/* --- methods --- */
+
+static int decode(uint64_t method, uint64_t cache)
+{
+	const struct runtime_frame f = {.key = method, .cookie = {cache}};
+
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	return hotspot_decode(&attached, &memory, &f, &function);
+}
+
+static uint32_t line_at(uint64_t method, int32_t bci)
+{
+	struct hotspot_method m;
+	uint32_t position, line = 0;
+
+	ck_assert_int_eq(hotspot_method_read(hotspot_of(&attached), &memory, method, &m), 0);
+	position = hotspot_position(&m, bci);
+	for (uint32_t i = 0; i < function.nr_lines && function.lines[i].position <= position; i++)
+		line = function.lines[i].line;
+	return line;
+}
+
+START_TEST(a_method_has_class_signature_file_and_lines)
+{
+	ck_assert_int_eq(decode(HW_METHOD(0), HW_CACHE(0)), 0);
+	ck_assert_str_eq(function.name, "org.demo.Outer$Inner.put(int, String[], long[][])");
+	ck_assert_str_eq(function.file, "org/demo/Outer.java");
+	ck_assert_uint_eq(function.start_line, 40);
+	ck_assert_uint_eq(line_at(HW_METHOD(0), 0), 40);
+	ck_assert_uint_eq(line_at(HW_METHOD(0), 5), 42);
+	ck_assert_uint_eq(line_at(HW_METHOD(0), 30), 300);
+}
+END_TEST
+
+START_TEST(a_hidden_class_is_without_its_address)
+{
+	ck_assert_int_eq(decode(HW_METHOD(1), HW_CACHE(1)), 0);
+	ck_assert_str_eq(function.name, "Main$$Lambda.run()");
+	ck_assert_str_eq(function.file, "");
+	ck_assert_uint_eq(function.nr_lines, 0);
+}
+END_TEST
+
+START_TEST(a_method_of_another_class_by_now_is_stale)
+{
+	ck_assert_int_eq(decode(HW_METHOD(0), HW_CACHE(1)), -ESTALE);
+	ck_assert_int_eq(decode(HW_METHOD(0), 0), 0);
+	ck_assert_int_lt(decode(HW_METHOD(0) + 1, 0), 0);
+	ck_assert_int_lt(decode(WORLD + WORLD_BYTES, 0), 0);
+}
+END_TEST
+
+START_TEST(a_method_of_code_that_is_gone_is_stale)
+{
+	struct runtime_frame f = {.key = HW_METHOD(0), .cookie = {HW_CACHE(0), 77ULL << 32, HW_BLOB}};
+	const uint8_t unused = 0;
+
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &f, &function), 0);
+	f.cookie[1] = 78ULL << 32;
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &f, &function), -ESTALE);
+	f.cookie[1] = 77ULL << 32;
+	put(HW_BLOCK + HW_BLOCK_USED, &unused, 1);
+	ck_assert_int_eq(hotspot_decode(&attached, &memory, &f, &function), -ESTALE);
+}
+END_TEST
+
+START_TEST(a_method_without_its_texts_is_stale)
+{
+	const uint16_t none = 0;
+
+	put(HW_METHOD(0) + 0xa00 + 0x80 + 4, &none, sizeof(none));
+	ck_assert_int_eq(decode(HW_METHOD(0), 0), -ESTALE);
+}
+END_TEST
+
+/* --- regions --- */
+
+static int code_at(uint64_t pc)
+{
+	memset(&made.code, 0, sizeof(made.code));
+	memory_question(&memory);
+	return hotspot_code(&attached, &memory, pc, &made);
+}
+
+/* The keys of the functions at pc, from the innermost out. */
+static uint32_t chain_at(uint64_t pc, bool caller, uint64_t to[4])
+{
+	uint32_t node = runtime_code_node_at(&made.code, made.rows, pc, caller), n = 0;
+
+	while (node != RUNTIME_NO_NODE && n < 4) {
+		to[n++] = made.functions[made.nodes[node].function].key;
+		node = made.nodes[node].outer ? made.nodes[node].outer - 1u : RUNTIME_NO_NODE;
+	}
+	return n;
+}
+
+START_TEST(compiled_code_has_its_methods_and_what_was_inlined)
+{
+	uint64_t chain[4];
+
+	ck_assert_int_eq(code_at(HW_CODE + 0x40), 0);
+	ck_assert_uint_eq(made.code.start, HW_CODE);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_COMPILED);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(chain_at(HW_CODE + 2, false, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+	ck_assert_uint_eq(chain_at(HW_CODE + HW_CALL, true, chain), 2);
+	ck_assert_uint_eq(chain[0], HW_METHOD(1));
+	ck_assert_uint_eq(chain[1], HW_METHOD(0));
+	ck_assert_uint_eq(chain_at(HW_CODE + HW_POLL, false, chain), 1);
+	ck_assert_uint_eq(chain_at(HW_CODE + 0x80, false, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+}
+END_TEST
+
+START_TEST(code_that_is_still_there_is_not_read_again)
+{
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	ck_assert_int_eq(code_at(HW_CODE), -EALREADY);
+	put32(HW_BLOB + HW_NMETHOD_ID, 78);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_mem_ne(made.known, made.code.identity, sizeof(made.known));
+}
+END_TEST
+
+START_TEST(free_blocks_and_other_addresses_have_no_code)
+{
+	const uint8_t unused = 0, free_segment = 0xff;
+
+	ck_assert_int_eq(code_at(HW_BLOB), -ENOENT);
+	ck_assert_int_eq(code_at(HW_HEAP + HW_HEAP_BYTES), -ENOENT);
+	put(HW_BLOCK + HW_BLOCK_USED, &unused, 1);
+	ck_assert_int_eq(code_at(HW_CODE), -ENOENT);
+	put(HW_SEGMENTS + ((HW_CODE - HW_HEAP) >> HW_SHIFT), &free_segment, 1);
+	ck_assert_int_eq(code_at(HW_CODE), -ENOENT);
+}
+END_TEST
+
+/* --- steps --- */
+
+static uint64_t stack[64], regs[OTP_REGS_MAX];
+static struct runtime_step step;
+
+#define STACK 0x7ffe0000ULL
+
+static int load(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	if (addr < STACK || addr - STACK > sizeof(stack) - 8)
+		return -EFAULT;
+	memcpy(ret, (uint8_t *)stack + (addr - STACK), 8);
+	return 0;
+}
+
+static int step_at(uint32_t kind, uint64_t offset, bool exact)
+{
+	const struct runtime_place at = {.pc = made.code.start + offset, .exact = exact, .arch = OTP_ARCH_X86_64,
+					 .valid = 0x1ffff, .reg = regs, .load = load};
+
+	made.code.kind = kind;
+	step = (struct runtime_step){0};
+	return hotspot_step(&attached, &made.code, &at, &step);
+}
+
+static void at_rsp(uint64_t words)
+{
+	memset(stack, 0, sizeof(stack));
+	memset(regs, 0, sizeof(regs));
+	regs[7] = STACK;
+	regs[6] = 0xbb;
+	stack[words - 1] = HW_CODE + 5; /* the return address */
+	stack[words - 2] = 0xcc;	/* the caller's frame pointer */
+}
+
+/* push rbp; sub rsp, 0x20; ... add rsp, 0x20; pop rbp; ret */
+START_TEST(a_compiled_frame_is_left_at_each_of_its_instructions)
+{
+	static const struct { uint32_t offset, words; bool saved; } at[] = {
+		{0, 1, false}, {1, 2, true}, {5, 6, true}, {HW_POLL, 6, true}, {HW_DOWN - 4, 6, true},
+		{HW_DOWN, 2, true}, {HW_DOWN + 1, 1, false}, {HW_DOWN + 2, 6, true},
+	};
+
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		at_rsp(MAX(at[i].words, 2u));
+		if (at[i].words == 1)
+			stack[0] = HW_CODE + 5;
+		ck_assert_int_eq(step_at(HOTSPOT_COMPILED, at[i].offset, true), 0);
+		ck_assert_uint_eq(step.pc, HW_CODE + 5);
+		ck_assert_uint_eq(step.sp, STACK + 8 * at[i].words);
+		ck_assert_uint_eq(step.fp, at[i].saved ? 0xcc : 0xbb);
+	}
+	at_rsp(6);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_DOWN, false), 0);
+	ck_assert_uint_eq(step.sp, STACK + 48);
+}
+END_TEST
+
+static void interpreted_frame(void)
+{
+	at_rsp(1 + 20);
+	regs[6] = STACK + 8 * 19;
+	regs[13] = HW_METHOD(0) + 7;
+	stack[18] = STACK + 8 * 25; /* the caller's stack pointer */
+	stack[16] = HW_METHOD(0);
+	stack[13] = HW_CACHE(0);
+	stack[11] = 0x1234;
+}
+
+START_TEST(an_interpreted_frame_says_its_method_and_bytecode)
+{
+	interpreted_frame();
+	ck_assert_int_eq(step_at(HOTSPOT_INTERPRETER, 0, false), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8 * 25);
+	ck_assert_uint_eq(step.fp, 0xcc);
+	ck_assert_uint_eq(step.cfa, STACK + 8 * 21);
+	ck_assert_uint_eq(step.own.key, HW_METHOD(0));
+	ck_assert_uint_eq(step.own.cookie[0], HW_CACHE(0));
+	ck_assert_uint_eq(step.own.position, 0x1234);
+	ck_assert_int_eq(step_at(HOTSPOT_INTERPRETER, 0, true), 0);
+	ck_assert_uint_eq(step.own.position, (uint32_t)(HW_METHOD(0) + 7));
+}
+END_TEST
+
+START_TEST(a_method_that_is_being_entered_has_no_frame_yet)
+{
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	regs[3] = HW_METHOD(0);
+	regs[13] = STACK + 8;
+	ck_assert_int_eq(step_at(HOTSPOT_ENTRY, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	ck_assert_uint_eq(step.fp, 0xbb);
+	ck_assert_uint_eq(step.own.key, HW_METHOD(0));
+	/* The return address was taken from the stack, for locals. */
+	at_rsp(2);
+	regs[0] = HW_CODE + 9;
+	regs[13] = STACK + 64;
+	ck_assert_int_eq(step_at(HOTSPOT_ENTRY, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 9);
+	ck_assert_uint_eq(step.sp, STACK + 64);
+}
+END_TEST
+
+START_TEST(a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register)
+{
+	interpreted_frame();
+	regs[7] = STACK + 8 * 15;
+	regs[3] = HW_METHOD(1);
+	stack[13] = 0xdead;
+	ck_assert_int_eq(step_at(HOTSPOT_ENTRY, 0, true), 0);
+	ck_assert_uint_eq(step.own.key, HW_METHOD(1));
+	ck_assert_uint_eq(step.own.cookie[0], 0);
+	ck_assert_uint_eq(step.sp, STACK + 8 * 25);
+}
+END_TEST
+
+START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
+{
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, true), 0);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	at_rsp(10);
+	regs[6] = STACK + 8 * 8;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, true), 0);
+	ck_assert_uint_eq(step.sp, STACK + 80);
+	ck_assert_uint_eq(step.fp, 0xcc);
+	regs[6] = STACK - 8;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, false), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_frame_beyond_the_copied_stack_is_missing)
+{
+	at_rsp(2);
+	regs[7] = STACK + sizeof(stack);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_int_eq(step_at(HOTSPOT_COMPILED, HW_POLL, true), -EFAULT);
+	regs[6] = STACK + sizeof(stack) - 8;
+	ck_assert_int_eq(step_at(HOTSPOT_INTERPRETER, 0, false), -EFAULT);
+}
+END_TEST
+
+Suite *runtime_hotspot_suite(void)
+{
+	Suite *s = suite_create("runtime_hotspot");
+	TCase *t = tcase_create("hotspot");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, numbers_have_six_bits_a_byte);
+	tcase_add_test(t, since_20_no_byte_of_a_number_is_zero);
+	tcase_add_test(t, numbers_end_with_the_memory);
+	tcase_add_test(t, a_method_has_class_signature_file_and_lines);
+	tcase_add_test(t, a_hidden_class_is_without_its_address);
+	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
+	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);
+	tcase_add_test(t, a_method_without_its_texts_is_stale);
+	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
+	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
+	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
+	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
+	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
+	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
+	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
+	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
+	tcase_add_test(t, a_frame_beyond_the_copied_stack_is_missing);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/codes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+static size_t bytes;
+
+static size_t code_block_size(const struct runtime_code *c)
+{
+	return sizeof(*c) + c->nr_functions * sizeof(struct runtime_frame) +
+	       c->nr_nodes * sizeof(struct runtime_code_node) + c->nr_rows * sizeof(struct runtime_code_row);
+}
+
+static void code_entry_drop_code(struct code_entry *e)
+{
+	if (e->code)
+		bytes -= code_block_size(e->code);
+	free(e->code);
+	e->code = NULL;
+	e->name = str_put(e->name);
+	e->known = false;
+}
+
+static void code_entry_free(struct code_entry *e)
+{
+	code_entry_drop_code(e);
+	bytes -= sizeof(*e);
+	free(e);
+}
+
+static bool code_entry_take_code(struct code_entry *e, const struct runtime_code_made *c)
+{
+	struct runtime_code *block = malloc(code_block_size(&c->code));
+
+	if (!block)
+		return false;
+	bytes += code_block_size(&c->code);
+	e->code = block;
+	*block = c->code;
+	e->functions = (void *)(block + 1);
+	e->nodes = (void *)(e->functions + c->code.nr_functions);
+	e->rows = (void *)(e->nodes + c->code.nr_nodes);
+	memcpy(e->functions, c->functions, c->code.nr_functions * sizeof(*e->functions));
+	memcpy(e->nodes, c->nodes, c->code.nr_nodes * sizeof(*e->nodes));
+	memcpy(e->rows, c->rows, c->code.nr_rows * sizeof(*e->rows));
+	if (c->code.name[0])
+		e->name = str_get_c(c->code.name);
+	e->known = true;
+	return true;
+}
+
+/* --- the table --- */
+
+/* How many entries begin at or before pc. */
+static uint32_t codes_until(const struct codes *t, uint64_t pc)
+{
+	uint32_t low = 0, high = t->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->at[middle]->start <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct code_entry *codes_find(const struct codes *t, uint64_t pc)
+{
+	uint32_t n = codes_until(t, pc);
+
+	return n && pc < t->at[n - 1]->end ? t->at[n - 1] : NULL;
+}
+
+static struct code_entry *codes_insert(struct codes *t, uint64_t start, uint64_t end)
+{
+	uint32_t i = codes_until(t, start);
+	struct code_entry *e;
+
+	if (t->count >= CODES_MAX || array_reserve(&t->at, t->count, &t->cap, sizeof(struct code_entry *)) < 0)
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	*e = (struct code_entry){.start = start, .end = end};
+	bytes += sizeof(*e);
+	memmove(&t->at[i + 1], &t->at[i], (t->count - i) * sizeof(struct code_entry *));
+	t->at[i] = e;
+	t->count++;
+	return e;
+}
+
+/* The first entry that overlaps [start, ...), or lies behind. */
+static uint32_t codes_first(const struct codes *t, uint64_t start)
+{
+	uint32_t i = codes_until(t, start);
+
+	return i && t->at[i - 1]->end > start ? i - 1 : i;
+}
+
+/* Removes the entries that overlap [start, end). */
+static void codes_clear(struct codes *t, uint64_t start, uint64_t end)
+{
+	uint32_t from = codes_first(t, start), to;
+
+	for (to = from; to < t->count && t->at[to]->start < end; to++)
+		code_entry_free(t->at[to]);
+	memmove(&t->at[from], &t->at[to], (t->count - to) * sizeof(struct code_entry *));
+	t->count -= to - from;
+}
+
+void codes_done(struct codes *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		code_entry_free(t->at[i]);
+	free(t->at);
+	t->at = NULL;
+	t->count = t->cap = 0;
+}
+
+/* --- questions --- */
+
+bool codes_are_alert(const struct codes *t, uint64_t time_ns)
+{
+	return t->replaced_ns && time_ns < t->replaced_ns + CODES_ALERT_NS;
+}
+
+static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
+{
+	return e->seen_ns && time_ns < e->seen_ns + (codes_are_alert(t, time_ns) ? 1 : CODES_TRUST_NS);
+}
+
+bool codes_hold(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
+{
+	return e && e->known && time_ns >= e->since_ns && codes_is_fresh(t, e, time_ns);
+}
+
+bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_frame *ret)
+{
+	struct code_entry *e = codes_find(t, pc);
+
+	if (e && (e->pending || codes_is_fresh(t, e, time_ns)))
+		return false;
+	if (!e)
+		e = codes_insert(t, pc, pc + 1);
+	if (!e)
+		return false;
+	e->pending = true;
+	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .flags = RUNTIME_CODE};
+	if (e->known)
+		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
+	return true;
+}
+
+void codes_unask(struct codes *t, uint64_t pc)
+{
+	struct code_entry *e = codes_find(t, pc);
+
+	if (!e)
+		return;
+	e->pending = false;
+	e->asked--;
+}
+
+static bool code_entry_is_same(const struct code_entry *e, const struct runtime_code *c)
+{
+	return e && e->known && e->start == c->start && e->end == c->end &&
+	       !memcmp(e->code->identity, c->identity, sizeof(c->identity));
+}
+
+/*
+ * From when on code holds that was found: as long as what was found before, if they are the same. If nothing was known of
+ * the place, what is there now was there a moment ago.
+ */
+static uint64_t codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
+{
+	uint64_t since = 0;
+
+	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
+		if (code_entry_is_same(t->at[i], c)) {
+			return t->at[i]->since_ns;
+		} else if (t->at[i]->seen_ns) {
+			since = now;
+			if (t->at[i]->known)
+				t->replaced_ns = now;
+		}
+	}
+	return since;
+}
+
+static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtime_code_made *c, uint64_t now)
+{
+	const struct code_entry *old = codes_find(t, pc);
+	uint64_t since = codes_since(t, &c->code, now), asked = old ? old->asked : 0;
+	struct code_entry *e;
+
+	codes_clear(t, c->code.start, c->code.end);
+	e = codes_insert(t, c->code.start, c->code.end);
+	if (!e)
+		return;
+	e->since_ns = since;
+	e->seen_ns = now;
+	e->asked = asked;
+	code_entry_take_code(e, c);
+}
+
+void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_code_made *c, uint64_t now)
+{
+	struct code_entry *e = codes_find(t, pc);
+
+	if (!err) {
+		codes_settle_known(t, pc, c, now);
+		return;
+	}
+	if (!e)
+		return;
+	if (err != -EALREADY)
+		code_entry_drop_code(e);
+	e->pending = false;
+	e->seen_ns = now;
+}
+
+size_t codes_bytes(void)
+{
+	return bytes;
+}

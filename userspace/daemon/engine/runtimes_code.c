@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Code of runtimes on the native stack of a sample: which region a frame is in,
+ * by its decoder; how the frame is left, by its runtime; the functions of it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/decode.h"
+#include "daemon/engine/runtimes_state.h"
+
+#define AHEAD_MAX (DECODE_FRAMES - 1)
+
+/* --- the process --- */
+
+static bool runtimes_has_code(const struct runtime_process *p)
+{
+	for (uint32_t i = 0; p && i < p->nr; i++)
+		if (p->slot[i].ops->code)
+			return true;
+	return false;
+}
+
+static bool runtimes_is_library(const struct mapping *m)
+{
+	const char *path = m->file->kind == MAPPED_FILE ? str_c(m->file->path) : "", *slash = strrchr(path, '/');
+	const struct runtime_ops *ops;
+
+	for (uint32_t i = 0; slash && (ops = decode_runtime(i)); i++)
+		if (ops->library && !strcmp(slash + 1, ops->library))
+			return true;
+	return false;
+}
+
+/* A runtime's file that no sample has met yet, as its code calls none of it. */
+static const struct mapping *runtimes_find_library(const struct space *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->maps[i].file->state != MAPPED_FAILED && runtimes_is_library(&s->maps[i]))
+			return &s->maps[i];
+	return NULL;
+}
+
+/* 0: its runtimes are known as far as they can be. -EAGAIN: the file of *ret_wait is to be opened. */
+static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_wait)
+{
+	const struct process *p = r->stack_process;
+	const struct mapping *m;
+
+	if (runtimes_has_code(r->stack_of) || !runtimes_is_worth(p, r->now_ns))
+		return 0;
+	m = runtimes_find_library(p->space);
+	if (!m)
+		return 0;
+	if (m->file->state != MAPPED_READY) {
+		*ret_wait = m;
+		return -EAGAIN;
+	}
+	runtimes_meet_mapping(r, p, m);
+	r->stack_of = runtimes_find(r, p);
+	return 0;
+}
+
+/* --- regions --- */
+
+static void runtimes_keep_codes(const struct runtimes *r, struct runtime_slot *s)
+{
+	if (s->codes.count >= CODES_MAX || runtimes_bytes() > r->cfg.bytes_max)
+		codes_done(&s->codes);
+}
+
+/*
+ * The callers' regions are asked for with the leaf's, lest each waits for the one before: a word of the stack that points
+ * into the same mapping is most likely a return address, and else its region is of no use, or of use later.
+ */
+static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct runtime_frame *to)
+{
+	const struct mapping *m = space_find(r->stack_process->space, pc);
+	const struct sample *sample = r->stack_sample;
+	uint32_t n = 0;
+	uint64_t word;
+
+	for (uint32_t i = 0; m && i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
+		memcpy(&word, sample->stack + i, sizeof(word));
+		if (word > m->start && word <= m->end && codes_want(&s->codes, word - 1, r->stack_time_ns, &to[n]))
+			n++;
+	}
+	return n;
+}
+
+static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64_t pc)
+{
+	struct runtime_frame question[1 + AHEAD_MAX];
+	uint32_t n, taken;
+
+	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
+		return;
+	runtimes_keep_codes(r, s);
+	if (!codes_want(&s->codes, pc, r->stack_time_ns, &question[0]))
+		return;
+	n = 1 + runtimes_ask_ahead(r, s, pc, &question[1]);
+	taken = (uint32_t)decoders_decode(s->decoder, question, n);
+	for (uint32_t i = taken; i < n; i++)
+		codes_unask(&s->codes, question[i].key);
+}
+
+static int runtimes_slot_code_at(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct code_entry **ret)
+{
+	*ret = codes_find(&s->codes, pc);
+	if (codes_hold(&s->codes, *ret, r->stack_time_ns))
+		return 0;
+	/* In a replay the answer arrives during the call. */
+	runtimes_ask_code(r, s, pc);
+	*ret = codes_find(&s->codes, pc);
+	if (codes_hold(&s->codes, *ret, r->stack_time_ns))
+		return 0;
+	if (*ret ? (*ret)->pending : s->decoder && !decoder_is_attached(s->decoder))
+		return -EAGAIN;
+	return -ENOENT;
+}
+
+int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret)
+{
+	int err = -ENOENT;
+
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
+		struct runtime_slot *s = &r->stack_of->slot[i];
+		int one;
+
+		if (!s->ops->code || s->state == SLOT_REFUSED)
+			continue;
+		one = s->state == SLOT_ASKED ? -EAGAIN : runtimes_slot_code_at(r, s, pc, ret);
+		*ret_slot = s;
+		if (!one)
+			return 0;
+		if (one == -EAGAIN)
+			err = one;
+	}
+	return err;
+}
+
+/*
+ * Where code is replaced, methods are too, and others may lie where they lay: their names are read again for the samples
+ * of each turn.
+ */
+static void runtimes_renew_functions(struct runtimes *r, const struct sample *sample)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
+		struct runtime_slot *s = &r->stack_of->slot[i];
+
+		if (!s->ops->code || !codes_are_alert(&s->codes, sample->head.time_ns) ||
+		    sample->head.time_ns <= s->functions_ns)
+			continue;
+		functions_done(&s->functions);
+		s->functions_ns = r->now_ns;
+	}
+}
+
+/* --- steps --- */
+
+/* A frame in a known region; those of a former attempt at this stack are forgotten. */
+static struct own_frame *runtimes_add_own(struct runtimes *r, uint32_t index)
+{
+	while (r->nr_own && r->own[r->nr_own - 1].index >= index)
+		r->nr_own--;
+	r->own[r->nr_own] = (struct own_frame){.index = index};
+	return &r->own[r->nr_own++];
+}
+
+struct loading { struct runtimes *r; const struct unwind_code_frame *f; };
+
+static int runtimes_load(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	const struct loading *l = ctx;
+
+	if (l->r->nr_loaded < RUNTIMES_LOADED_MAX)
+		l->r->loaded[l->r->nr_loaded++] = addr;
+	return l->f->load(l->f->ctx, addr, ret);
+}
+
+static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, const struct code_entry *e,
+			     const struct unwind_code_frame *f, struct unwind_code_step *ret)
+{
+	struct loading loading = {.r = r, .f = f};
+	const struct runtime_place at = {.pc = f->pc, .exact = f->exact, .arch = f->arch, .valid = f->valid, .reg = f->reg,
+					 .load = runtimes_load, .ctx = &loading};
+	struct own_frame *own = runtimes_add_own(r, f->index);
+	struct runtime_step step = {0};
+	int err = s->ops->step(&s->found->found, e->code, &at, &step);
+
+	if (!f->index)
+		r->loaded_regs = s->ops->registers;
+	own->frame = step.own;
+	*ret = (struct unwind_code_step){.pc = step.pc, .sp = step.sp, .fp = step.fp, .cfa = step.cfa,
+					 .flags = (step.flags & RUNTIME_STEP_FP ? UNWIND_CODE_FP : 0) |
+						  (step.flags & RUNTIME_STEP_ROOT ? UNWIND_CODE_ROOT : 0) |
+						  (step.flags & RUNTIME_STEP_SAME ? UNWIND_CODE_SAME : 0)};
+	return err;
+}
+
+static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			    const struct mapping **ret_wait)
+{
+	struct runtimes *r = ctx;
+	struct runtime_slot *s = NULL;
+	struct code_entry *e = NULL;
+	int err = runtimes_meet_library(r, ret_wait);
+
+	if (!err)
+		err = runtimes_code_at(r, f->pc - !f->exact, &s, &e);
+	if (!err)
+		err = runtimes_step_out(r, s, e, f, ret);
+	if (err == -EAGAIN && final) {
+		*ret_wait = NULL;
+		return -ENOENT;
+	}
+	return err;
+}
+
+const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
+					       uint64_t now_ns)
+{
+	r->nr_own = r->nr_loaded = 0;
+	r->loaded_regs = 0;
+	r->now_ns = now_ns;
+	r->stack_sample = s;
+	r->stack_time_ns = s->head.time_ns;
+	r->stack_process = p;
+	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
+	runtimes_renew_functions(r, s);
+	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};
+	return p && r->cfg.decoders ? &r->hook : NULL;
+}
+
+const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs)
+{
+	*ret_nr = r->nr_loaded;
+	*ret_regs = r->loaded_regs;
+	return r->loaded;
+}
+
+/* --- what the frames stand for --- */
+
+static const struct own_frame *runtimes_own(const struct runtimes *r, uint32_t index)
+{
+	uint32_t low = 0, high = r->nr_own;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (r->own[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->nr_own && r->own[low].index == index ? &r->own[low] : NULL;
+}
+
+/* The functions at a place of a region, innermost first; those too far out are left out. */
+static uint32_t runtimes_chain(const struct code_entry *e, const struct frame *f, struct runtime_frame to[RUNTIMES_EXPANDED])
+{
+	uint32_t node = runtime_code_node_at(e->code, e->rows, f->pc, f->flags & FRAME_CALLER), n = 0;
+
+	for (; node != RUNTIME_NO_NODE && n < RUNTIMES_EXPANDED; n++) {
+		to[n] = e->functions[e->nodes[node].function];
+		to[n].position = e->nodes[node].position;
+		node = e->nodes[node].outer ? e->nodes[node].outer - 1u : RUNTIME_NO_NODE;
+	}
+	return n;
+}
+
+/* The functions of a frame; *ret the region, where it is in one. */
+static uint32_t runtimes_functions(struct runtimes *r, const struct own_frame *own, const struct frame *f,
+				   struct runtime_frame to[RUNTIMES_EXPANDED], struct runtime_slot **ret_slot,
+				   struct code_entry **ret)
+{
+	if (runtimes_code_at(r, f->pc - !!(f->flags & FRAME_CALLER), ret_slot, ret)) {
+		*ret = NULL;
+		return 0;
+	}
+	if (own->frame.key) {
+		to[0] = own->frame;
+		return 1;
+	}
+	return runtimes_chain(*ret, f, to);
+}
+
+int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool final)
+{
+	struct runtime_frame wanted[RUNTIMES_EXPANDED];
+	bool pending = false;
+
+	for (uint32_t i = 0; i < r->nr_own && r->own[i].index < stack->count; i++) {
+		struct runtime_slot *s;
+		struct code_entry *e;
+		uint32_t n = runtimes_functions(r, &r->own[i], &stack->frames[r->own[i].index], wanted, &s, &e);
+
+		if (!n)
+			continue;
+		runtimes_want(r, s, wanted, n);
+		pending |= runtimes_is_pending(s, wanted, n);
+	}
+	return pending && !final ? -EAGAIN : 0;
+}
+
+static uint32_t runtimes_name_region(const struct runtime_slot *s, const struct code_entry *e, struct frame *to)
+{
+	if (!e->name)
+		return 0;
+	*to = (struct frame){.kind = (uint8_t)s->ops->kind, .flags = FRAME_NAMED, .named_by = NAME_RUNTIME,
+			     .function = e->name};
+	return 1;
+}
+
+uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
+			 struct frame to[RUNTIMES_EXPANDED])
+{
+	const struct own_frame *own = runtimes_own(r, i);
+	struct runtime_frame functions[RUNTIMES_EXPANDED];
+	struct runtime_slot *s = NULL;
+	struct code_entry *e = NULL;
+	uint32_t n;
+
+	if (!own)
+		return 0;
+	n = runtimes_functions(r, own, &stack->frames[i], functions, &s, &e);
+	if (!n)
+		return e ? runtimes_name_region(s, e, to) : 0;
+	for (uint32_t k = 0; k < n; k++)
+		runtimes_name(r, s, functions_find(&s->functions, &functions[k]), &functions[k], &to[k]);
+	return n;
+}

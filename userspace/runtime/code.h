@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code that a runtime made or brings along, whose frames lie on the native
+ * stack: which functions run where in it, and how its frames are left. No table
+ * of a file says so; the runtime's own memory does.
+ *
+ * The decoder answers for a whole region, which the engine keeps: to step out
+ * of a frame then takes the region and the sample's registers and stack words.
+ * Called by decoders, the engine, replay and tests, one thread each; plain data.
+ * A region comes from hostile memory, perhaps by way of a decoder that was taken
+ * over: runtime_code_sound bounds it, and what step computes from it, the
+ * unwinder checks as it does any table's row.
+ * What is there later may be other code. A region's identity tells: equal words
+ * in two answers mean that the code was there in all the time between them.
+ */
+#ifndef OTP_RUNTIME_CODE_H
+#define OTP_RUNTIME_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/frame.h"
+
+#define RUNTIME_CODE_NAME      96
+#define RUNTIME_CODE_WORDS     16
+#define RUNTIME_CODE_IDENTITY  3
+#define RUNTIME_CODE_FUNCTIONS 256
+#define RUNTIME_CODE_NODES     2048
+#define RUNTIME_CODE_ROWS      3072
+#define RUNTIME_CODE_BYTES     (64ULL << 20) /* from start to end */
+#define RUNTIME_CODE_DEPTH     64	     /* frames at one place: those further out are cut */
+#define RUNTIME_NO_NODE	       UINT32_MAX
+
+/* A function at a place of it, and what it was inlined into there. */
+struct runtime_code_node {
+	uint16_t function; /* index in functions */
+	uint16_t outer;	   /* index of the node around it + 1, smaller than its own index + 1; 0: none */
+	uint32_t position; /* as of struct runtime_frame */
+};
+
+/* From this offset to that of the next row, this node runs. */
+struct runtime_code_row {
+	uint32_t offset;
+	uint32_t node; /* RUNTIME_NO_NODE: not known */
+};
+
+struct runtime_code {
+	uint64_t start, end;
+	uint64_t identity[RUNTIME_CODE_IDENTITY];
+	uint32_t kind;			    /* the runtime's own, for step */
+	uint32_t reserved;
+	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
+	char name[RUNTIME_CODE_NAME];	    /* where no function runs: what it is, as "[call_stub]"; "": nothing to say */
+	uint32_t nr_functions, nr_nodes, nr_rows, reserved2;
+};
+
+/* As the decoder makes it. */
+struct runtime_code_made {
+	struct runtime_code code;
+	uint64_t known[RUNTIME_CODE_IDENTITY]; /* of the code that the engine has for the place; zeros: none */
+	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
+	struct runtime_code_node nodes[RUNTIME_CODE_NODES];
+	struct runtime_code_row rows[RUNTIME_CODE_ROWS]; /* sorted by offset */
+};
+
+/* A frame in a region, whose caller is sought. */
+struct runtime_place {
+	uint64_t pc;
+	bool exact;	     /* the registers are this frame's own: pc is not a return address */
+	uint16_t arch;	     /* enum otp_arch */
+	uint64_t valid;	     /* bit per register */
+	const uint64_t *reg; /* DWARF numbering */
+	int (*load)(void *ctx, uint64_t addr, uint64_t *ret); /* a word of the copied stack: 0, -EFAULT */
+	void *ctx;
+};
+
+enum runtime_step_flags {
+	RUNTIME_STEP_FP = 1,	/* fp is known */
+	RUNTIME_STEP_ROOT = 2,	/* there is no caller */
+	RUNTIME_STEP_SAME = 4,	/* registers that calls preserve are the caller's */
+};
+
+/* Its caller's registers. */
+struct runtime_step {
+	uint64_t pc, sp, fp;
+	uint64_t cfa; /* above the frame: must rise from frame to frame; mostly sp */
+	uint32_t flags, reserved;
+	struct runtime_frame own; /* key not 0: what runs in the frame, where its words tell it, as an interpreter's do */
+};
+
+/* Whether a region is within every bound, and every index in its array. The arrays are those that it counts. */
+bool runtime_code_sound(const struct runtime_code *c, const struct runtime_code_node *nodes,
+			const struct runtime_code_row *rows);
+/* The innermost node at pc, RUNTIME_NO_NODE: not known. A return address stands for the call before it. */
+uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime_code_row *rows, uint64_t pc, bool caller);
+
+/* For decoders: add what is not there yet. The index; -E2BIG: there is no room. */
+int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f);
+int runtime_code_add_node(struct runtime_code_made *c, uint32_t function, uint32_t outer, uint32_t position);
+int runtime_code_add_row(struct runtime_code_made *c, uint32_t offset, uint32_t node);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a frame of a runtime means: the function by key and cookies, and a place
+ * in it. Made in the engine from words of a sample, or by a decoder for code that
+ * it describes; turned into a name by a decoder.
+ *
+ * Called by the engine, decoders, replay and tests. Plain data without pointers
+ * or padding: it passes between processes and is compared as bytes.
+ */
+#ifndef OTP_RUNTIME_FRAME_H
+#define OTP_RUNTIME_FRAME_H
+
+#include <stdint.h>
+
+#define RUNTIME_COOKIES 5
+
+enum runtime_frame_flags {
+	RUNTIME_ENTRY = 1,  /* the loop was entered, from native code, with this frame: its callers belong to another loop */
+	RUNTIME_HIDDEN = 2, /* a frame of the runtime's own bookkeeping; ENTRY counts all the same */
+	RUNTIME_NATIVE = 4, /* stands for a native function that the runtime called: no loop runs it, and it has no line */
+	RUNTIME_LINE = 8,   /* position is the line itself */
+	RUNTIME_INNER = 16, /* the outermost frame: others of this thread, which no walk reaches, called it through native code */
+	/*
+	 * No frame, but a question: which code is at the address key; cookie[0] counts such questions, the others are the
+	 * identity of the code that was there before.
+	 */
+	RUNTIME_CODE = 32,
+};
+
+/* What a frame means: a function by key and cookies, and a place in it. */
+struct runtime_frame {
+	uint64_t key; /* 0: no function, as for a HIDDEN frame */
+	uint64_t cookie[RUNTIME_COOKIES];
+	uint32_t position; /* looked up in the function's lines, or the line (RUNTIME_LINE); 0 there: unknown */
+	uint32_t flags;	   /* enum runtime_frame_flags */
+};
+
+#endif

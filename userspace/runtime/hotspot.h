@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HotSpot, the virtual machine of OpenJDK: interpreted and compiled Java lies on
+ * the native stack. Offsets come from the tables that libjvm exports for
+ * debuggers (gHotSpotVMStructs, gHotSpotVMTypes; OpenJDK, vmStructs.cpp); what
+ * these lack, the layout of interpreter frames and of compressed numbers, is by
+ * version (frame_x86.hpp, unsigned5.hpp).
+ *
+ * Private to hotspot*.c. struct hotspot is what attach found; it passes from the
+ * decoder to the engine as the params of struct runtime_attached.
+ * Units: offsets in bytes, addresses as in the process.
+ */
+#ifndef OTP_RUNTIME_HOTSPOT_H
+#define OTP_RUNTIME_HOTSPOT_H
+
+#include "runtime/runtime.h"
+
+/*
+ * Fields of the tables: X(name, "type", "field", how)
+ *   OFFSET: of the field; ADDRESS: of a static; either may be missing with MAYBE.
+ */
+#define HOTSPOT_FIELDS(X)                                                          \
+	X(memory_low, "VirtualSpace", "_low", 0)                                   \
+	X(memory_high, "VirtualSpace", "_high", 0)                                 \
+	X(heap_memory, "CodeHeap", "_memory", 0)                                   \
+	X(heap_segmap, "CodeHeap", "_segmap", 0)                                   \
+	X(heap_shift, "CodeHeap", "_log2_segment_size", 0)                         \
+	X(block_used, "HeapBlock::Header", "_used", 0)                             \
+	X(array_data, "GrowableArray<int>", "_data", 0)                            \
+	X(queue_buffer, "StubQueue", "_stub_buffer", 0)                            \
+	X(queue_begin, "StubQueue", "_queue_begin", 0)                             \
+	X(queue_end, "StubQueue", "_queue_end", 0)                                 \
+	X(codelet_size, "InterpreterCodelet", "_size", 0)                          \
+	X(codelet_text, "InterpreterCodelet", "_description", 0)                   \
+	X(blob_name, "CodeBlob", "_name", 0)                                       \
+	X(blob_size, "CodeBlob", "_size", 0)                                       \
+	X(blob_complete, "CodeBlob", "_frame_complete_offset", 0)                  \
+	X(blob_frame, "CodeBlob", "_frame_size", 0)                                \
+	X(blob_code_begin, "CodeBlob", "_code_begin", HOTSPOT_MAYBE)               \
+	X(blob_code_offset, "CodeBlob", "_code_offset", HOTSPOT_MAYBE)             \
+	X(blob_relocation_size, "CodeBlob", "_relocation_size", HOTSPOT_MAYBE)     \
+	X(blob_mutable, "CodeBlob", "_mutable_data", HOTSPOT_MAYBE)                \
+	X(blob_data_offset, "CodeBlob", "_data_offset", HOTSPOT_MAYBE)             \
+	X(compiled_method, "CompiledMethod", "_method", HOTSPOT_MAYBE)             \
+	X(compiled_scopes, "CompiledMethod", "_scopes_data_begin", HOTSPOT_MAYBE)  \
+	X(nmethod_method, "nmethod", "_method", HOTSPOT_MAYBE)                     \
+	X(nmethod_scopes, "nmethod", "_scopes_data_offset", HOTSPOT_MAYBE)         \
+	X(nmethod_pcs, "nmethod", "_scopes_pcs_offset", 0)                         \
+	X(nmethod_dependencies, "nmethod", "_dependencies_offset", HOTSPOT_MAYBE)  \
+	X(nmethod_metadata, "nmethod", "_metadata_offset", HOTSPOT_MAYBE)          \
+	X(nmethod_immutable, "nmethod", "_immutable_data", HOTSPOT_MAYBE)          \
+	X(nmethod_id, "nmethod", "_compile_id", 0)                                 \
+	X(nmethod_bci, "nmethod", "_entry_bci", 0)                                 \
+	X(method_const, "Method", "_constMethod", 0)                               \
+	X(const_constants, "ConstMethod", "_constants", 0)                         \
+	X(const_code_size, "ConstMethod", "_code_size", 0)                         \
+	X(const_name, "ConstMethod", "_name_index", 0)                             \
+	X(const_signature, "ConstMethod", "_signature_index", 0)                   \
+	X(const_flags, "ConstMethod", "_flags", HOTSPOT_MAYBE)                     \
+	X(const_flags_21, "ConstMethod", "_flags._flags", HOTSPOT_MAYBE)           \
+	X(pool_cache, "ConstantPool", "_cache", 0)                                 \
+	X(pool_holder, "ConstantPool", "_pool_holder", 0)                          \
+	X(pool_length, "ConstantPool", "_length", 0)                               \
+	X(pool_file, "ConstantPool", "_source_file_name_index", HOTSPOT_MAYBE)     \
+	X(klass_file, "InstanceKlass", "_source_file_name_index", HOTSPOT_MAYBE)   \
+	X(klass_name, "Klass", "_name", 0)                                         \
+	X(symbol_length, "Symbol", "_length", 0)                                   \
+	X(symbol_body, "Symbol", "_body[0]", 0)
+
+/* Sizes of types: X(name, "type") */
+#define HOTSPOT_SIZES(X)                       \
+	X(block_bytes, "HeapBlock")            \
+	X(const_bytes, "ConstMethod")          \
+	X(pool_bytes, "ConstantPool")
+
+#define HOTSPOT_MAYBE 1
+#define HOTSPOT_NONE  UINT16_MAX /* of an offset */
+
+struct hotspot {
+	uint64_t low, high; /* of all code */
+	uint64_t heaps;	    /* the array of code heaps; 8: the only heap */
+	uint64_t interpreter; /* its queue of codelets */
+	uint64_t call_return; /* where Java that native code called returns to */
+	uint16_t version;   /* 8, 11, ... */
+	uint16_t reserved[3];
+#define X(name, type, field, how) uint16_t name;
+	HOTSPOT_FIELDS(X)
+#undef X
+#define X(name, type) uint16_t name;
+	HOTSPOT_SIZES(X)
+#undef X
+};
+_Static_assert(sizeof(struct hotspot) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passes as params");
+
+/* What a region is: how its frames are left. */
+enum hotspot_kind {
+	HOTSPOT_COMPILED,    /* a frame of fixed size: nmethods and stubs that call the virtual machine */
+	HOTSPOT_INTERPRETER, /* a codelet of the interpreter */
+	HOTSPOT_ENTRY,	     /* one that begins a method: its frame may not be there yet */
+	HOTSPOT_ADAPTER,     /* between compiled and interpreted callers and callees: on the way in */
+	HOTSPOT_STUB,	     /* hand-written: a frame pointer, or no frame at all */
+};
+
+/* Words of a region: HOTSPOT_COMPILED. */
+enum hotspot_word {
+	HOTSPOT_FRAME,	/* bytes of the frame, the return address included */
+	HOTSPOT_PUSHED, /* offset from which on the frame pointer is pushed, before the frame is made; 0: never */
+	HOTSPOT_MADE,	/* offset from which on the frame is made */
+	HOTSPOT_SAVED,	/* offset from which on it holds the caller's frame pointer */
+	HOTSPOT_EPILOGUES, /* then of each: offset at which the frame is taken down << 32 | offset behind its return */
+};
+#define HOTSPOT_EPILOGUES_MAX (RUNTIME_CODE_WORDS - HOTSPOT_EPILOGUES)
+
+/* Slots of an interpreted frame, from the frame pointer. */
+struct hotspot_slots {
+	int16_t sender_sp, method, cache, bcp;
+};
+const struct hotspot_slots *hotspot_slots(uint16_t version);
+
+static inline const struct hotspot *hotspot_of(const struct runtime_attached *a)
+{
+	return (const void *)a->param;
+}
+
+/* hotspot_attach.c */
+int hotspot_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+		   char why[RUNTIME_WHY_MAX]);
+
+/* hotspot_number.c: numbers as HotSpot compresses them. */
+struct hotspot_numbers {
+	struct memory *memory;
+	uint64_t at;
+	uint16_t version;
+	uint32_t nr, used; /* bytes read ahead */
+	uint64_t from;	   /* where they are from */
+	uint8_t ahead[64];
+};
+void hotspot_numbers_at(struct hotspot_numbers *n, struct memory *m, uint16_t version, uint64_t at);
+int hotspot_byte(struct hotspot_numbers *n, uint8_t *ret); /* 0; -EFAULT, -E2BIG */
+int hotspot_unsigned(struct hotspot_numbers *n, uint32_t *ret);
+int hotspot_signed(struct hotspot_numbers *n, int32_t *ret);
+
+/* hotspot_method.c: a method, while it is read. */
+struct hotspot_method {
+	uint64_t address, constant, pool, cache;
+	uint64_t code; /* of bytecodes */
+	uint16_t code_size, name, signature;
+	bool has_lines;
+};
+/* 0; -EBADMSG: it is not a method; others as memory_read. */
+int hotspot_method_read(const struct hotspot *h, struct memory *m, uint64_t address, struct hotspot_method *ret);
+/* The position of a bytecode in it; a method has at most 64 KiB of them. */
+uint32_t hotspot_position(const struct hotspot_method *method, int32_t bci);
+int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+		   struct runtime_function *ret);
+
+/* hotspot_code.c: which region lies at an address. */
+int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+
+/* hotspot_nmethod.c: a compiled method at blob, whose frame of so many bytes is complete from an offset on. */
+int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
+		    uint64_t frame, struct runtime_code_made *ret);
+
+/* hotspot_prologue.c: fills the words of a HOTSPOT_COMPILED region by its instructions. */
+void hotspot_frame_words(struct memory *m, uint64_t code, uint64_t complete, uint64_t frame, struct runtime_code *ret);
+
+/* hotspot_step.c */
+int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		 struct runtime_step *ret);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which code lies at an address: the heap of code, by its map of segments the
+ * block, in it a CodeBlob, which is a compiled method, the interpreter with its
+ * codelets, or code that was written by hand (OpenJDK, heap.cpp, codeBlob.hpp).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+#define HEAPS_MAX    16
+#define SHIFT_MAX    20
+#define SEGMENT_FREE 0xff
+#define BACK_MAX     4096 /* steps back in the map of segments, each 254 segments at most */
+#define CODELETS_MAX 1024
+#define SHORT_FIELDS 23	  /* the version whose blobs have fields of 16 bits */
+
+struct heap { uint64_t low, high, segments; uint32_t shift; };
+struct blob { uint64_t at, code, end; int32_t complete, frame; char name[64]; };
+
+/* --- heaps --- */
+
+static int hotspot_heap_read(const struct hotspot *h, struct memory *m, uint64_t at, struct heap *ret)
+{
+	if (memory_u64(m, at + h->heap_memory + h->memory_low, &ret->low) ||
+	    memory_u64(m, at + h->heap_memory + h->memory_high, &ret->high) ||
+	    memory_u64(m, at + h->heap_segmap + h->memory_low, &ret->segments) ||
+	    memory_u32(m, at + h->heap_shift, &ret->shift))
+		return -EFAULT;
+	return ret->shift <= SHIFT_MAX ? 0 : -EBADMSG;
+}
+
+static int hotspot_heap_if(const struct hotspot *h, struct memory *m, uint64_t at, uint64_t pc, struct heap *ret)
+{
+	int err = hotspot_heap_read(h, m, at, ret);
+
+	return err ? err : (pc >= ret->low && pc < ret->high ? 0 : -ENOENT);
+}
+
+static int hotspot_heap_find(const struct hotspot *h, struct memory *m, uint64_t pc, struct heap *ret)
+{
+	uint64_t array, at;
+	uint32_t nr;
+	int err = -ENOENT;
+
+	if (h->version < 9)
+		return hotspot_heap_if(h, m, h->heaps, pc, ret);
+	if (memory_u32(m, h->heaps, &nr) || memory_u64(m, h->heaps + h->array_data, &array))
+		return -EFAULT;
+	for (uint32_t i = 0; i < MIN(nr, (uint32_t)HEAPS_MAX) && err == -ENOENT; i++)
+		err = memory_u64(m, array + 8ULL * i, &at) ? -EFAULT : hotspot_heap_if(h, m, at, pc, ret);
+	return err;
+}
+
+/* A segment says how far before it its block begins, in steps. */
+static int hotspot_block_find(const struct hotspot *h, struct memory *m, const struct heap *heap, uint64_t pc,
+			      uint64_t *ret)
+{
+	uint64_t segment = (pc - heap->low) >> heap->shift;
+	uint8_t back, used;
+
+	for (int i = 0; i < BACK_MAX; i++) {
+		if (memory_u8(m, heap->segments + segment, &back))
+			return -EFAULT;
+		if (back == SEGMENT_FREE || back > segment)
+			return -ENOENT;
+		if (!back)
+			break;
+		segment -= back;
+	}
+	*ret = heap->low + (segment << heap->shift);
+	if (memory_u8(m, *ret + h->block_used, &used))
+		return -EFAULT;
+	*ret += h->block_bytes;
+	return used ? 0 : -ENOENT;
+}
+
+/* --- blobs --- */
+
+static int hotspot_blob_code(const struct hotspot *h, struct memory *m, struct blob *b)
+{
+	uint32_t offset;
+
+	if (h->blob_code_begin != HOTSPOT_NONE)
+		return memory_u64(m, b->at + h->blob_code_begin, &b->code);
+	if (h->blob_code_offset == HOTSPOT_NONE || memory_u32(m, b->at + h->blob_code_offset, &offset))
+		return -EFAULT;
+	b->code = b->at + offset;
+	return 0;
+}
+
+static int hotspot_blob_read(const struct hotspot *h, struct memory *m, uint64_t at, struct blob *ret)
+{
+	uint32_t size, complete, frame;
+	uint64_t name;
+
+	ret->at = at;
+	if (memory_u32(m, at + h->blob_size, &size) || memory_u32(m, at + h->blob_complete, &complete) ||
+	    memory_u32(m, at + h->blob_frame, &frame) || memory_u64(m, at + h->blob_name, &name) ||
+	    hotspot_blob_code(h, m, ret) || memory_string(m, name, ret->name, sizeof(ret->name)))
+		return -EFAULT;
+	ret->end = at + size;
+	ret->complete = h->version >= SHORT_FIELDS ? (int16_t)complete : (int32_t)complete;
+	ret->frame = (int32_t)frame;
+	return ret->code >= at && ret->end > ret->code && size < RUNTIME_CODE_BYTES ? 0 : -EBADMSG;
+}
+
+/* --- what there is --- */
+
+static void hotspot_name(struct runtime_code *c, const char *what, const char *name)
+{
+	snprintf(c->name, sizeof(c->name), "[%s%s]", what, name);
+}
+
+/* An interpreter's codelet; those of one heap of codelets lie one behind the other. */
+static int hotspot_codelet(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c)
+{
+	uint64_t at, text;
+	uint32_t size = 0, begin, end;
+	char name[64];
+
+	if (memory_u64(m, h->interpreter + h->queue_buffer, &at) || memory_u32(m, h->interpreter + h->queue_begin, &begin) ||
+	    memory_u32(m, h->interpreter + h->queue_end, &end))
+		return -EFAULT;
+	at += begin;
+	for (int i = 0; i < CODELETS_MAX; i++, at += size) {
+		if (memory_u32(m, at + h->codelet_size, &size))
+			return -EFAULT;
+		if (!size || at > pc)
+			return -ENOENT;
+		if (pc - at < size)
+			break;
+	}
+	if (pc - at >= size || memory_u64(m, at + h->codelet_text, &text) || memory_string(m, text, name, sizeof(name)))
+		return -ENOENT;
+	c->start = at;
+	c->end = at + size;
+	c->kind = strstr(name, "method entry") || strstr(name, "native entry") ? HOTSPOT_ENTRY : HOTSPOT_INTERPRETER;
+	hotspot_name(c, "interpreter: ", name);
+	return 0;
+}
+
+static bool hotspot_begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+static int hotspot_by_hand(const struct blob *b, struct runtime_code *c)
+{
+	c->kind = HOTSPOT_STUB;
+	if (hotspot_begins(b->name, "I2C/C2I") || hotspot_begins(b->name, "MethodHandle"))
+		c->kind = HOTSPOT_ADAPTER;
+	hotspot_name(c, "", b->name);
+	return 0;
+}
+
+static int hotspot_describe(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
+			    struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+	uint64_t complete = b->complete > 0 ? (uint64_t)b->complete : 0;
+
+	c->start = b->code;
+	c->end = b->end;
+	c->identity[0] = b->at;
+	if (!strcmp(b->name, "Interpreter"))
+		return hotspot_codelet(h, m, pc, c);
+	if (b->frame <= 0)
+		return hotspot_by_hand(b, c);
+	c->kind = HOTSPOT_COMPILED;
+	if (!strcmp(b->name, "nmethod") || !strcmp(b->name, "native nmethod"))
+		return hotspot_nmethod(h, m, b->at, b->name[1] == 'a', complete, 8ULL * (uint64_t)b->frame, ret);
+	hotspot_frame_words(m, b->code, complete, 8ULL * (uint64_t)b->frame, c);
+	hotspot_name(c, "", b->name);
+	return 0;
+}
+
+int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	const struct hotspot *h = hotspot_of(a);
+	struct heap heap;
+	struct blob blob;
+	uint64_t at;
+	int err;
+
+	if (pc < h->low || pc >= h->high)
+		return -ENOENT;
+	err = hotspot_heap_find(h, m, pc, &heap);
+	if (!err)
+		err = hotspot_block_find(h, m, &heap, pc, &at);
+	if (!err)
+		err = hotspot_blob_read(h, m, at, &blob);
+	if (!err && (pc < blob.code || pc >= blob.end))
+		err = -ENOENT;
+	return err ? err : hotspot_describe(h, m, &blob, pc, ret);
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A compiled method: which bytecode of which method each of its instructions
+ * belongs to, as far as the compiler wrote it down: at calls and safepoints.
+ * Descriptors (PcDesc) point into a stream of scopes, and a scope has its method,
+ * its bytecode and the scope that it was inlined into (OpenJDK, pcDesc.hpp,
+ * scopeDesc.cpp).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+#define PCS_MAX	    RUNTIME_CODE_ROWS
+#define METHODS_MAX RUNTIME_CODE_FUNCTIONS
+#define INLINED_MAX RUNTIME_CODE_DEPTH
+#define NATIVE_BCI  (-1)
+#define SHORT_FIELDS 23
+
+struct pc_desc { int32_t pc_offset, scope, object, flags; };
+
+struct scope { uint32_t sender, method; int32_t bci; };
+
+/* Nodes by their place in the stream of scopes: neighbours share them. */
+struct scope_memo { uint32_t offset, node; };
+#define MEMO 512
+
+struct nmethod {
+	const struct hotspot *h;
+	struct memory *memory;
+	uint64_t at, scopes, pcs, pcs_end, metadata;
+	struct hotspot_numbers numbers;
+	struct runtime_code_made *made;
+	uint32_t nr_methods;
+	struct { uint32_t index, function; struct hotspot_method method; } methods[METHODS_MAX];
+	struct scope_memo memo[MEMO];
+	struct pc_desc pc[PCS_MAX];
+};
+
+/* --- where its parts are --- */
+
+static int nmethod_offset(struct nmethod *n, uint16_t field, uint64_t base, uint64_t *ret)
+{
+	uint32_t offset;
+
+	if (field == HOTSPOT_NONE || memory_u32(n->memory, n->at + field, &offset))
+		return -EFAULT;
+	*ret = base + offset;
+	return 0;
+}
+
+/* Since 23, what does not change lies outside of the heap of code. */
+static int nmethod_find_immutable(struct nmethod *n)
+{
+	uint64_t base;
+
+	if (memory_u64(n->memory, n->at + n->h->nmethod_immutable, &base) ||
+	    nmethod_offset(n, n->h->nmethod_scopes, base, &n->scopes) || nmethod_offset(n, n->h->nmethod_pcs, base, &n->pcs))
+		return -EFAULT;
+	n->pcs_end = n->scopes;
+	return 0;
+}
+
+static int nmethod_find_scopes(struct nmethod *n)
+{
+	const struct hotspot *h = n->h;
+
+	if (h->nmethod_immutable != HOTSPOT_NONE)
+		return nmethod_find_immutable(n);
+	if (nmethod_offset(n, h->nmethod_pcs, n->at, &n->pcs) ||
+	    nmethod_offset(n, h->nmethod_dependencies, n->at, &n->pcs_end))
+		return -EFAULT;
+	if (h->compiled_scopes != HOTSPOT_NONE)
+		return memory_u64(n->memory, n->at + h->compiled_scopes, &n->scopes);
+	return nmethod_offset(n, h->nmethod_scopes, n->at, &n->scopes);
+}
+
+/* The array of methods and classes: since 25 behind the relocations; before, at an offset of the blob or of its data. */
+static int nmethod_find_metadata(struct nmethod *n)
+{
+	const struct hotspot *h = n->h;
+	uint32_t offset = 0, data = 0;
+	uint64_t base = n->at;
+
+	if (h->blob_mutable != HOTSPOT_NONE) {
+		if (memory_u64(n->memory, n->at + h->blob_mutable, &base) || h->blob_relocation_size == HOTSPOT_NONE ||
+		    memory_u32(n->memory, n->at + h->blob_relocation_size, &offset))
+			return -EFAULT;
+		n->metadata = base + ALIGN_UP(offset, 8u);
+		return 0;
+	}
+	if (h->nmethod_metadata == HOTSPOT_NONE || memory_u32(n->memory, n->at + h->nmethod_metadata, &offset))
+		return -EFAULT;
+	if (h->version >= SHORT_FIELDS) {
+		if (h->blob_data_offset == HOTSPOT_NONE || memory_u32(n->memory, n->at + h->blob_data_offset, &data))
+			return -EFAULT;
+		offset &= UINT16_MAX;
+	}
+	n->metadata = base + data + offset;
+	return 0;
+}
+
+/* --- methods --- */
+
+static int nmethod_add_method(struct nmethod *n, uint32_t index, uint64_t address)
+{
+	struct hotspot_method *method = &n->methods[n->nr_methods].method;
+	struct runtime_frame f = {.key = address};
+	int err = hotspot_method_read(n->h, n->memory, address, method);
+
+	if (err)
+		return err;
+	/* Where a class was unloaded, another one's methods may lie: they are those of this very code. */
+	f.cookie[0] = method->cache;
+	f.cookie[1] = n->made->code.identity[1];
+	f.cookie[2] = n->at;
+	err = runtime_code_add_function(n->made, &f);
+	if (err < 0)
+		return err;
+	n->methods[n->nr_methods].index = index;
+	n->methods[n->nr_methods].function = (uint32_t)err;
+	return (int)n->nr_methods++;
+}
+
+/* By its index in the metadata, which counts from 1; its place in methods. */
+static int nmethod_method(struct nmethod *n, uint32_t index)
+{
+	uint64_t address;
+
+	if (!index)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n->nr_methods; i++)
+		if (n->methods[i].index == index)
+			return (int)i;
+	if (n->nr_methods == METHODS_MAX)
+		return -E2BIG;
+	if (memory_u64(n->memory, n->metadata + 8ULL * (index - 1), &address))
+		return -EFAULT;
+	return nmethod_add_method(n, index, address);
+}
+
+static int nmethod_add_node(struct nmethod *n, int method, int32_t bci, uint32_t outer)
+{
+	return runtime_code_add_node(n->made, n->methods[method].function, outer,
+				     hotspot_position(&n->methods[method].method, bci));
+}
+
+/* --- scopes --- */
+
+static int nmethod_scope(struct nmethod *n, uint32_t offset, struct scope *ret)
+{
+	uint32_t bci;
+	int err;
+
+	hotspot_numbers_at(&n->numbers, n->memory, n->h->version, n->scopes + offset);
+	err = hotspot_unsigned(&n->numbers, &ret->sender);
+	if (!err)
+		err = hotspot_unsigned(&n->numbers, &ret->method);
+	if (!err)
+		err = hotspot_unsigned(&n->numbers, &bci);
+	if (!err)
+		ret->bci = (int32_t)bci - 1;
+	return err;
+}
+
+static struct scope_memo *nmethod_memo(struct nmethod *n, uint32_t offset)
+{
+	return &n->memo[offset % MEMO];
+}
+
+/* From the innermost scope out; then nodes are added from the outermost in. */
+static int nmethod_node(struct nmethod *n, uint32_t offset)
+{
+	struct scope scopes[INLINED_MAX];
+	uint32_t at[INLINED_MAX], nr = 0, outer = 0;
+
+	for (; offset; offset = scopes[nr++].sender) {
+		const struct scope_memo *memo = nmethod_memo(n, offset);
+		int err = nr == INLINED_MAX ? -E2BIG : 0;
+
+		if (memo->offset == offset) {
+			outer = memo->node + 1;
+			break;
+		}
+		if (!err)
+			err = nmethod_scope(n, offset, &scopes[nr]);
+		if (err)
+			return err;
+		at[nr] = offset;
+	}
+	while (nr--) {
+		int method = nmethod_method(n, scopes[nr].method);
+		int node = method < 0 ? method : nmethod_add_node(n, method, scopes[nr].bci, outer);
+
+		if (node < 0)
+			return node;
+		*nmethod_memo(n, at[nr]) = (struct scope_memo){at[nr], (uint32_t)node};
+		outer = (uint32_t)node + 1;
+	}
+	return (int)outer - 1;
+}
+
+/* --- rows --- */
+
+/* What a descriptor says holds for the instructions behind the one before, up to its own address. */
+static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t begin)
+{
+	uint64_t from = n->made->code.word[HOTSPOT_MADE], size = n->made->code.end - n->made->code.start;
+	struct runtime_code *c = &n->made->code;
+
+	/* Until its frame is there, nothing that was inlined runs. */
+	runtime_code_add_row(n->made, 0, begin);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct pc_desc *d = &n->pc[i];
+		int node;
+
+		if (d->pc_offset < 0 || (uint64_t)d->pc_offset < from || (uint64_t)d->pc_offset >= size)
+			continue;
+		node = nmethod_node(n, (uint32_t)d->scope);
+		if (c->nr_rows + 1 >= RUNTIME_CODE_ROWS ||
+		    runtime_code_add_row(n->made, (uint32_t)from, node < 0 ? root : (uint32_t)node) < 0)
+			break;
+		from = (uint64_t)d->pc_offset + 1;
+	}
+	/* Handlers and the like, or what there was no room for: the method alone is known. */
+	if (from < size)
+		runtime_code_add_row(n->made, (uint32_t)from, root);
+}
+
+static int nmethod_read_pcs(struct nmethod *n, uint32_t *ret)
+{
+	uint64_t bytes = n->pcs_end - n->pcs;
+	int err;
+
+	*ret = 0;
+	if (n->pcs_end <= n->pcs)
+		return 0;
+	*ret = (uint32_t)MIN(bytes / sizeof(n->pc[0]), (uint64_t)PCS_MAX);
+	err = memory_read(n->memory, n->pcs, n->pc, *ret * sizeof(n->pc[0]));
+	return err;
+}
+
+/* The method itself, at no line; and *ret_begin: where it begins. */
+static int nmethod_root(struct nmethod *n, uint32_t *ret_begin)
+{
+	uint16_t field = n->h->nmethod_method != HOTSPOT_NONE ? n->h->nmethod_method : n->h->compiled_method;
+	uint64_t method;
+	int err;
+
+	if (field == HOTSPOT_NONE || memory_u64(n->memory, n->at + field, &method))
+		return -EFAULT;
+	n->made->code.identity[2] = method;
+	err = nmethod_add_method(n, 0, method);
+	if (err < 0)
+		return err;
+	err = nmethod_add_node(n, 0, 0, 0);
+	if (err < 0)
+		return err;
+	*ret_begin = (uint32_t)err;
+	/* No method has a bytecode at the position 0. */
+	return runtime_code_add_node(n->made, n->methods[0].function, 0, 0);
+}
+
+static int nmethod_identity(const struct nmethod *n, uint64_t *ret)
+{
+	uint32_t id, bci;
+
+	if (memory_u32(n->memory, n->at + n->h->nmethod_id, &id) || memory_u32(n->memory, n->at + n->h->nmethod_bci, &bci))
+		return -EFAULT;
+	*ret = (uint64_t)id << 32 | bci;
+	return 0;
+}
+
+int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,
+		    uint64_t frame, struct runtime_code_made *ret)
+{
+	static struct nmethod n;
+	uint64_t identity;
+	uint32_t nr = 0, begin = 0;
+	int root, err;
+
+	memset(n.memo, 0, sizeof(n.memo));
+	n.h = h;
+	n.memory = m;
+	n.at = blob;
+	n.made = ret;
+	n.nr_methods = 0;
+	n.numbers.nr = n.numbers.used = 0;
+	err = nmethod_identity(&n, &ret->code.identity[1]);
+	if (!err && ret->known[1] && !memcmp(ret->known, ret->code.identity, 2 * sizeof(ret->known[0])))
+		return -EALREADY;
+	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
+	root = err ? err : nmethod_root(&n, &begin);
+	if (root < 0)
+		return root;
+	if (!native && (nmethod_find_scopes(&n) || nmethod_find_metadata(&n) || nmethod_read_pcs(&n, &nr)))
+		return -EFAULT;
+	nmethod_rows(&n, nr, (uint32_t)root, begin);
+	/* It was there all the while. */
+	return nmethod_identity(&n, &identity) || identity != ret->code.identity[1] ? -ESTALE : 0;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Out of a frame of Java to its caller's (OpenJDK, frame_x86.cpp). Compiled code
+ * has frames of fixed size; interpreted code a frame pointer, beneath which the
+ * method, its bytecode and the caller's stack pointer lie; hand-written code one
+ * or the other. On the way in and out of a method its frame is not there.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
+
+#define NEAR	   4096u /* a frame of hand-written code; what an adapter adds for arguments */
+#define LOCALS_MAX (1u << 19) /* of an interpreted method: 65535 words */
+
+static bool step_has(const struct runtime_place *at, unsigned reg)
+{
+	return at->valid >> reg & 1;
+}
+
+static bool step_is_code(const struct hotspot *h, uint64_t pc)
+{
+	return pc > h->low && pc < h->high;
+}
+
+/* By a frame pointer: the caller's, and above it the return address. */
+static int step_by_fp(const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
+{
+	if (at->load(at->ctx, fp, &ret->fp) || at->load(at->ctx, fp + 8, &ret->pc))
+		return -EFAULT;
+	ret->cfa = ret->sp = fp + 16;
+	ret->flags = RUNTIME_STEP_FP;
+	return 0;
+}
+
+/* The return address lies at depth below the caller's stack pointer sp + depth; the frame pointer is the caller's. */
+static int step_frameless(const struct runtime_place *at, uint64_t depth, struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[RSP];
+
+	if (at->load(at->ctx, sp + depth - 8, &ret->pc))
+		return -EFAULT;
+	ret->cfa = ret->sp = sp + depth;
+	ret->fp = at->reg[RBP];
+	ret->flags = step_has(at, RBP) ? RUNTIME_STEP_FP : 0;
+	return 0;
+}
+
+/* --- interpreted code --- */
+
+/* Its function, from the words of its frame; none, if they are not those of a method. */
+static int step_own(const struct hotspot *h, const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
+{
+	const struct hotspot_slots *slots = hotspot_slots(h->version);
+	uint64_t method, cache, bcp;
+
+	if (at->load(at->ctx, fp + (uint64_t)(int64_t)slots->method, &method) ||
+	    at->load(at->ctx, fp + (uint64_t)(int64_t)slots->cache, &cache) ||
+	    at->load(at->ctx, fp + (uint64_t)(int64_t)slots->bcp, &bcp))
+		return -EFAULT;
+	/* The innermost frame's bytecode is in a register; native methods have none. */
+	if (at->exact && step_has(at, R13) && bcp)
+		bcp = at->reg[R13];
+	if (method && cache)
+		ret->own = (struct runtime_frame){.key = method, .cookie = {cache}, .position = (uint32_t)bcp};
+	return 0;
+}
+
+static int step_interpreted(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t fp = at->reg[RBP], sender;
+	int err;
+
+	if (!step_has(at, RBP) || fp % 8)
+		return -ENOENT;
+	err = step_own(h, at, fp, ret);
+	if (err || at->load(at->ctx, fp + (uint64_t)(int64_t)hotspot_slots(h->version)->sender_sp, &sender))
+		return -EFAULT;
+	err = step_by_fp(at, fp, ret);
+	/* A compiled caller's stack pointer is the one from before arguments and locals were put beneath it. */
+	if (!err && sender > ret->cfa && sender - ret->cfa <= LOCALS_MAX && sender % 8 == 0)
+		ret->sp = sender;
+	return err;
+}
+
+/* --- ways in --- */
+
+/* The caller's stack pointer is in r13 where interpreted code is entered: above all that was pushed since. */
+static bool step_has_sender(const struct runtime_place *at)
+{
+	uint64_t sp = at->reg[RSP], sender = at->reg[R13];
+
+	return at->exact && step_has(at, R13) && sender % 8 == 0 && sender > sp && sender - sp <= LOCALS_MAX;
+}
+
+/* The return address is at the top of the stack, or has been taken from there to rax. */
+static int step_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[RSP], sender = at->reg[R13], top, pc;
+
+	if (at->load(at->ctx, sp, &top))
+		return -EFAULT;
+	pc = step_is_code(h, top) && (sender == sp + 8 || !step_has(at, RAX) || !step_is_code(h, at->reg[RAX])) ?
+		     top : at->reg[RAX];
+	if (!step_is_code(h, pc))
+		return -ENOENT;
+	*ret = (struct runtime_step){.pc = pc, .sp = sender, .cfa = sender, .fp = at->reg[RBP],
+				     .flags = step_has(at, RBP) ? RUNTIME_STEP_FP : 0};
+	return 0;
+}
+
+/* The frame's words below the frame pointer are pushed one by one; the return address is in rax until the method runs. */
+static bool step_frame_begun(const struct runtime_place *at)
+{
+	uint64_t pc, fp = at->reg[RBP];
+
+	return step_has(at, RBP) && fp >= at->reg[RSP] && fp - at->reg[RSP] <= 128 && at->load(at->ctx, fp + 8, &pc) == 0 &&
+	       pc == at->reg[RAX];
+}
+
+/* What is being entered is in rbx; its class is not known beside it. */
+static void step_own_entered(const struct runtime_place *at, struct runtime_step *ret)
+{
+	ret->own = (struct runtime_frame){.key = step_has(at, RBX) ? at->reg[RBX] : 0};
+}
+
+/* The words of a frame are not all pushed yet: those below the stack pointer are of another one. */
+static bool step_is_half_made(const struct hotspot *h, const struct runtime_place *at)
+{
+	uint64_t last = at->reg[RBP] + (uint64_t)(int64_t)hotspot_slots(h->version)->bcp;
+
+	return at->exact && step_has(at, RBP) && at->reg[RBP] >= at->reg[RSP] && last < at->reg[RSP];
+}
+
+/* A method that is being entered; its frame has begun when r13 is a bytecode's address. */
+static int step_method_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+{
+	bool half = step_is_half_made(h, at);
+	int err;
+
+	if (!step_has_sender(at)) {
+		err = step_interpreted(h, at, ret);
+		if (!err && half)
+			step_own_entered(at, ret);
+		return err;
+	}
+	err = step_frame_begun(at) ? step_by_fp(at, at->reg[RBP], ret) : step_entry(h, at, ret);
+	if (!err && step_frame_begun(at))
+		ret->sp = at->reg[R13];
+	if (!err)
+		step_own_entered(at, ret);
+	return err;
+}
+
+static int step_adapter(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (step_has_sender(at) && step_entry(h, at, ret) == 0)
+		return 0;
+	return at->exact ? step_frameless(at, 8, ret) : -ENOENT;
+}
+
+/* --- compiled code --- */
+
+static bool step_in_epilogue(const struct runtime_code *c, uint64_t offset, uint64_t *ret_down)
+{
+	for (uint32_t i = HOTSPOT_EPILOGUES; i < RUNTIME_CODE_WORDS && c->word[i]; i++) {
+		*ret_down = c->word[i] >> 32;
+		if (offset >= *ret_down && offset < (uint32_t)c->word[i])
+			return true;
+	}
+	return false;
+}
+
+/* Bytes from the stack pointer to the caller's, and whether the caller's frame pointer lies beneath the return address. */
+static uint64_t step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
+{
+	uint64_t offset = at->pc - c->start, down;
+
+	*ret_saved = true;
+	if (!at->exact)
+		return c->word[HOTSPOT_FRAME];
+	if (step_in_epilogue(c, offset, &down)) {
+		*ret_saved = offset == down;
+		return *ret_saved ? 16 : 8;
+	}
+	if (offset >= c->word[HOTSPOT_MADE]) {
+		*ret_saved = offset >= c->word[HOTSPOT_SAVED];
+		return c->word[HOTSPOT_FRAME];
+	}
+	*ret_saved = c->word[HOTSPOT_PUSHED] && offset >= c->word[HOTSPOT_PUSHED];
+	return *ret_saved ? 16 : 8;
+}
+
+static int step_compiled(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+{
+	bool saved;
+	uint64_t depth = step_depth(c, at, &saved);
+	int err;
+
+	if (!step_has(at, RSP) || depth < 8)
+		return -ENOENT;
+	err = step_frameless(at, depth, ret);
+	if (err || !saved)
+		return err;
+	if (depth < 16 || at->load(at->ctx, ret->sp - 16, &ret->fp))
+		return -EFAULT;
+	ret->flags |= RUNTIME_STEP_FP;
+	return 0;
+}
+
+/* --- hand-written code --- */
+
+static int step_stub(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[RSP], fp = at->reg[RBP], top;
+
+	if (at->exact && step_has(at, RSP) && at->load(at->ctx, sp, &top) == 0 && step_is_code(h, top))
+		return step_frameless(at, 8, ret);
+	if (!step_has(at, RBP) || fp % 8 || fp < sp)
+		return -ENOENT;
+	return step_by_fp(at, fp, ret);
+}
+
+int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		 struct runtime_step *ret)
+{
+	const struct hotspot *h = hotspot_of(a);
+
+	switch (c->kind) {
+	case HOTSPOT_COMPILED:
+		return step_compiled(c, at, ret);
+	case HOTSPOT_INTERPRETER:
+		return step_interpreted(h, at, ret);
+	case HOTSPOT_ENTRY:
+		return step_method_entry(h, at, ret);
+	case HOTSPOT_ADAPTER:
+		return step_adapter(h, at, ret);
+	case HOTSPOT_STUB:
+		return step_stub(h, at, ret);
+	default:
+		return -ENOENT;
+	}
+}

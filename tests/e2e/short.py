@@ -60,6 +60,9 @@ def check(samples, name, what, runs):
         names[-1].startswith("ld-linux")))
     in_work = sum(n for (names, _), n in work if names[:3] == INNER)
     lib.ok(count and in_work >= (0 if lib.SLOW else 0.85) * count, "%s: %d of %d samples are short_work < short_middle < main" % (what, in_work, count))
+    # Its file is gone with it: under emulation its 50 ms may lie between two looks at what was started. That is said.
+    if lib.SLOW and what == "deleted file":
+        good += sum(n for (_, marker), n in work if marker == "[cut: file not readable]")
     # Of few, one may be a start that is deeper than its copy.
     lib.ok(count and good >= 0.98 * count - lib.SLOW, "%s: %d of %d are complete %s" % (
         what, good, count, [w for w in work if w[0][1]][:2]))

@@ -18,6 +18,7 @@
 #define CUMULATIVE \
 	OPENTELEMETRY__PROTO__METRICS__V1__AGGREGATION_TEMPORALITY__AGGREGATION_TEMPORALITY_CUMULATIVE
 #define START_NAME   "otprof_start_time_seconds"
+#define START_MAX  1e10 /* seconds: what 64 bits of nanoseconds hold */
 #define LABELS_MAX   8
 #define FAMILY_BYTES (16u << 20) /* of the messages of one metric */
 
@@ -264,8 +265,9 @@ static int page_comment(struct page *p, char *line)
 static uint64_t page_start(const char *page)
 {
 	const char *at = strstr(page, "\n" START_NAME " ");
+	double seconds = at ? strtod(at + strlen("\n" START_NAME " "), NULL) : 0;
 
-	return at ? (uint64_t)(strtod(at + strlen("\n" START_NAME " "), NULL) * (double)NSEC_PER_SEC) : 0;
+	return seconds > 0 && seconds < START_MAX ? (uint64_t)(seconds * (double)NSEC_PER_SEC) : 0;
 }
 
 static int page_read(struct page *p, char *page)

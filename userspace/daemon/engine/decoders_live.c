@@ -258,10 +258,12 @@ static bool decoder_take_attached(struct decoder *d, uint64_t now)
 static int decoder_unpack_answer(struct decoder *d, int *ret_err)
 {
 	const struct ipc_message *m = &d->ds->message;
-	const struct runtime_frame *asked = &d->frames[d->first];
+	const struct runtime_frame *asked;
 
-	if (d->state != DECODER_ASKED || m->head.tag != d->batches ||
-	    !(asked->flags & RUNTIME_CODE) != (m->head.type == IPC_FUNCTION))
+	if (d->state != DECODER_ASKED || m->head.tag != d->batches || d->first >= d->count)
+		return -EBADMSG;
+	asked = &d->frames[d->first];
+	if (!(asked->flags & RUNTIME_CODE) != (m->head.type == IPC_FUNCTION))
 		return -EBADMSG;
 	if (m->head.type == IPC_CODE)
 		return decode_code_unpack(m, d->answered, asked->key, ret_err, &d->ds->code);

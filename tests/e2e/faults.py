@@ -211,7 +211,7 @@ def http_round():
     return {"every_status": one(every_status, ["exported", "rejected"]),
             "drips": one(drips, ["unconfirmed"], ["exported"]),
             "half": one(half, ["exported", "repeated"]),
-            "resets": one(resets, ["unconfirmed"]),
+            "resets": one(resets, ["exported", "repeated"]), # a third begins with "200 OK"
             "partial": one(partial, ["exported", "unconfirmed", "rejected"]),
             "retry_after": one(retry_after, ["exported"]),
             "wrong_type": one(wrong_type, ["exported", "rejected"]),

@@ -144,7 +144,7 @@ static const struct {
 	 "DIR/otprof.conf.d/x.conf:2: sampler.frequency_hz: bad value \"x\", expected a number from 1 to 10000\n"},
 	{"", "[sampler]\n\n[sampler]\n", "DIR/otprof.conf.d/x.conf:3: [sampler]: this section is there twice\n"},
 	{"[sampler]\nmode = x\n", "[resource]\na = \xff\n",
-	 "DIR/otprof.conf:2: sampler.mode: bad value \"x\", expected auto, bpf, kmod or perf\n"
+	 "DIR/otprof.conf:2: sampler.mode: bad value \"x\", expected auto, bpf, kmod, perf or none\n"
 	 "DIR/otprof.conf.d/x.conf:2: bytes that are no text, expected UTF-8 without control characters\n"},
 	{"[exporter a]\nendpoint = http://h\n", "[exporter a]\nretry_initial = 60s\n",
 	 "DIR/otprof.conf.d/x.conf:1: exporter a.retry_initial: above retry_max, expected it at or below\n"},

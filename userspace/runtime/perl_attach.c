@@ -14,6 +14,7 @@
 
 #define NODES_MAX    64	       /* of the list of stackinfos that are looked at */
 #define CONTEXTS_MAX (1 << 24)
+#define CHECKS_MAX   4
 
 struct perl_attaching {
 	const struct runtime_file *file;
@@ -159,7 +160,7 @@ static int perl_check_node(struct memory *m, uint64_t *node)
 	return 0;
 }
 
-static int perl_check(struct perl_attaching *p)
+static int perl_check_nodes(const struct perl_attaching *p)
 {
 	uint64_t node;
 	int r = memory_u64(p->m, p->stackinfo, &node);
@@ -168,7 +169,17 @@ static int perl_check(struct perl_attaching *p)
 		return -EAGAIN;
 	for (int i = 0; r == 0 && node && i < NODES_MAX; i++)
 		r = perl_check_node(p->m, &node);
-	if (r != -EBADMSG)
+	return r;
+}
+
+/* An interpreter that is just begun or ended is as unreadable as one of another shape, which is so each time. */
+static int perl_check(struct perl_attaching *p)
+{
+	int r = -EFAULT;
+
+	for (int i = 0; i < CHECKS_MAX && (r == -EFAULT || r == -EBADMSG); i++)
+		r = perl_check_nodes(p);
+	if (r != -EFAULT && r != -EBADMSG)
 		return r;
 	snprintf(p->why, RUNTIME_WHY_MAX, "Perl %s: its interpreter is not laid out as that version's", p->ret->version);
 	return -ENOTSUP;

@@ -262,13 +262,13 @@ def proxy_round():
 
 def memory_now(pid):
     with open("/proc/%d/status" % pid) as f:
-        kib = {line.split(":")[0]: line.split()[1] for line in f if line.startswith(("VmData:", "VmRSS:"))}
+        kib = {line.split(":")[0]: line.split()[1] for line in f if line.startswith(("VmData:", "RssAnon:"))}
     return {k: int(v) << 10 for k, v in kib.items()}
 
 
 def memory_of(pid):
-    """Of net: its private writable memory, as the limit counts it, and what of all is resident; bytes. The least of a
-    second: an answer that is being unpacked has its memory for a moment."""
+    """Of net: its private writable memory, as the limit counts it, and what of it is resident, bytes: code that runs for
+    the first time is not counted. The least of a second: an answer that is being unpacked has its memory for a moment."""
     least = memory_now(pid)
     for _ in range(20):
         time.sleep(0.05)

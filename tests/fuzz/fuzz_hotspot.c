@@ -9,40 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORLD	    0x7f0000000000ULL
 #define WORLD_BYTES (256u << 10)
-
-static uint8_t world[WORLD_BYTES];
-
-static void put(uint64_t at, const void *from, size_t len)
-{
-	memcpy(world + (at - WORLD), from, len);
-}
-
-static void put64(uint64_t at, uint64_t v)
-{
-	put(at, &v, sizeof(v));
-}
-
-static void put32(uint64_t at, uint32_t v)
-{
-	put(at, &v, sizeof(v));
-}
+#include "tests/lib/world.h"
 
 #include "base/cleanup.h"
 #include "tests/lib/hotspot_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static int memory_of_world(struct memory *m, uint64_t addr, void *to, size_t len)
-{
-	if (addr < WORLD || addr - WORLD > WORLD_BYTES || len > WORLD_BYTES - (addr - WORLD))
-		return -EFAULT;
-	memcpy(to, world + (addr - WORLD), len);
-	return 0;
-}
-
-static struct memory memory = {.read = memory_of_world};
 
 static int load(void *ctx, uint64_t addr, uint64_t *ret)
 {

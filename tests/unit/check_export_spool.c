@@ -2,13 +2,13 @@
 /* Destinations with a spool: what goes to disk, what comes back and when, and that the books hold through every kill. */
 #include "tests/unit/receiver.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/origin.h"
 #include "export/spool_record.h"
 #include "tests/unit/export_fixture.h"
+#include "tests/lib/remove_tree.h"
 
 Suite *export_spool_suite(void);
 
@@ -18,20 +18,6 @@ Suite *export_spool_suite(void);
 static struct receiver server;
 static char top[64];
 static struct export_spool place;
-
-static void remove_all(int at, const char *name)
-{
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && unlinkat(fd, entry->d_name, 0) < 0)
-			remove_all(fd, entry->d_name);
-	if (dir)
-		closedir(dir);
-	unlinkat(at, name, AT_REMOVEDIR);
-}
 
 static void configure(void)
 {
@@ -63,7 +49,7 @@ static void teardown(void)
 		receiver_stop(&server);
 	server.listener = -1;
 	closep(&place.dir);
-	remove_all(AT_FDCWD, top);
+	remove_tree(AT_FDCWD, top);
 }
 
 static void serve(const struct step *steps, size_t n)
@@ -401,7 +387,7 @@ START_TEST(a_disk_that_fails_leaves_requests_in_memory)
 	end_exporter();
 	snprintf(path, sizeof(path), "%s/sink", top);
 	start_exporter(1);
-	remove_all(AT_FDCWD, path);
+	remove_tree(AT_FDCWD, path);
 	submit_letters('c', 'e', 1);
 	for (int i = 0; i < 20; i++) {
 		turn(20);
@@ -630,7 +616,7 @@ START_TEST(the_books_hold_through_a_kill_at_every_step)
 		kill_at = at;
 		check_kill(&shared->ledger.dest[0], 2);
 		receiver_stop(&server);
-		remove_all(place.dir, "sink");
+		remove_tree(place.dir, "sink");
 	}
 	ck_assert_uint_gt(kill_at, 25);
 	server.listener = -1;

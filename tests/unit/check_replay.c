@@ -49,6 +49,26 @@ static struct space *one_mapping(void)
 
 static struct capture_kept kept;
 
+/* A capture of n such samples. */
+static int capture_of(struct sample *s, int n)
+{
+	int fd = memfd_create("capture", MFD_CLOEXEC);
+	const struct origins origins = origins_of_clock(1000000);
+	struct space *space = one_mapping();
+	struct capture *c;
+
+	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
+	for (int i = 0; i < n; i++) {
+		s->head.time_ns = 1000u + (uint64_t)i;
+		capture_batch(c, 2000u + (uint64_t)i);
+		capture_sample(c, s, space, NULL, &kept);
+	}
+	capture_flush(c, 5000);
+	capture_free(c);
+	space_put(space);
+	return fd;
+}
+
 /* A capture of n samples, each with a return address, a stack address and a secret on its stack. */
 static int make_capture_of(uint16_t arch, int n)
 {
@@ -58,21 +78,8 @@ static int make_capture_of(uint16_t arch, int n)
 				    .start_ns = 1, .exec_id = 1, .comm = "program"},
 			   .valid = 0x1ffff, .reg = reg, .stack_addr = STACK, .stack = (const uint8_t *)words,
 			   .stack_len = sizeof(words)};
-	int fd = memfd_create("capture", MFD_CLOEXEC);
-	const struct origins origins = origins_of_clock(1000000);
-	struct space *space = one_mapping();
-	struct capture *c;
 
-	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
-	for (int i = 0; i < n; i++) {
-		s.head.time_ns = 1000u + (uint64_t)i;
-		capture_batch(c, 2000u + (uint64_t)i);
-		capture_sample(c, &s, space, NULL, &kept);
-	}
-	capture_flush(c, 5000);
-	capture_free(c);
-	space_put(space);
-	return fd;
+	return capture_of(&s, n);
 }
 
 static int make_capture(int n)
@@ -108,18 +115,9 @@ START_TEST(a_capture_keeps_walks)
 		.head = {.generation = 3, .frames = 2, .frame_words = 2, .plan = 1}, .word = {STACK, 0x1234567890, 5, SECRET}};
 	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64},
 			   .walks = {NULL, &walk.head}};
-	_cleanup_(closep) int fd = memfd_create("capture", MFD_CLOEXEC);
-	const struct origins origins = origins_of_clock(1000000);
-	struct space *space = one_mapping();
+	_cleanup_(closep) int fd = capture_of(&s, 1);
 	struct replay_result r = {0};
-	struct capture *c;
 
-	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
-	capture_batch(c, 2000);
-	capture_sample(c, &s, space, NULL, &kept);
-	capture_flush(c, 5000);
-	capture_free(c);
-	space_put(space);
 	ck_assert(holds(fd, 0x1234567890));
 	ck_assert(holds(fd, SECRET));
 	ck_assert_int_eq(replay(fd, &r), 0);
@@ -137,18 +135,9 @@ START_TEST(a_capture_drops_secrets_of_stacks_that_were_left)
 		.word = {0x1234567890, 0x2345678901, CODE + 8, SECRET}};
 	struct sample s = {.head = {.rec.type = OTP_REC_SAMPLE, .pid = 4242, .tid = 4242, .arch = OTP_ARCH_X86_64},
 			   .walks = {&walk.head}};
-	_cleanup_(closep) int fd = memfd_create("capture", MFD_CLOEXEC);
-	const struct origins origins = origins_of_clock(1000000);
-	struct space *space = one_mapping();
+	_cleanup_(closep) int fd = capture_of(&s, 1);
 	struct replay_result r = {0};
-	struct capture *c;
 
-	ck_assert_int_eq(capture_new(dup(fd), &origins, &c), 0);
-	capture_batch(c, 2000);
-	capture_sample(c, &s, space, NULL, &kept);
-	capture_flush(c, 5000);
-	capture_free(c);
-	space_put(space);
 	ck_assert(holds(fd, 0x1234567890)); /* where it was left, and where it is */
 	ck_assert(holds(fd, 0x2345678901));
 	ck_assert(holds(fd, CODE + 8));

@@ -14,6 +14,7 @@
 #include "export/preset.h"
 #include "export/shape.h"
 #include "tests/lib/counts.h"
+#include "tests/lib/net_books.h"
 
 Suite *shape_suite(void);
 
@@ -26,17 +27,9 @@ static struct ledger_net ledger;
 static struct exporter *exporter;
 static uint64_t next_id;
 
-/* The equation of every destination, at every state that anyone can see. */
 static void on_changed(void *ctx)
 {
-	for (uint32_t i = 0; i < ledger.destinations; i++) {
-		const struct ledger_destination *d = &ledger.dest[i];
-		uint64_t sum = d->earlier.of[0] + d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0];
-
-		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
-			sum += d->lost[reason].of[0];
-		ck_assert_uint_eq(sum, ledger.received.of[0]);
-	}
+	net_books_balance(&ledger);
 }
 
 static struct export_config cfg(const char *name, int place, enum export_preset preset, uint64_t intervals)

@@ -3,7 +3,6 @@
 #include "export/spool.h"
 
 #include <check.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "export/spool_record.h"
 #include "export/spool_sync.h"
 #include "tests/lib/counts.h"
+#include "tests/lib/remove_tree.h"
 
 Suite *spool_suite(void);
 
@@ -25,20 +25,6 @@ Suite *spool_suite(void);
 static char top[64];
 static struct export_spool place;
 static struct spool *spool;
-
-static void remove_all(int at, const char *name)
-{
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && unlinkat(fd, entry->d_name, 0) < 0)
-			remove_all(fd, entry->d_name);
-	if (dir)
-		closedir(dir);
-	unlinkat(at, name, AT_REMOVEDIR);
-}
 
 static void setup(void)
 {
@@ -54,7 +40,7 @@ static void teardown(void)
 {
 	spool = spool_close(spool);
 	closep(&place.dir);
-	remove_all(AT_FDCWD, top);
+	remove_tree(AT_FDCWD, top);
 }
 
 static void reopen(void)
@@ -322,7 +308,7 @@ START_TEST(a_cut_at_any_byte_leaves_every_earlier_request)
 		take(CUT_RECORDS + 1, CUT_RECORDS + 2);
 		check_empty();
 		spool = spool_close(spool);
-		remove_all(place.dir, "sink");
+		remove_tree(place.dir, "sink");
 	}
 }
 END_TEST
@@ -360,7 +346,7 @@ START_TEST(a_changed_byte_is_found)
 		}
 		check_empty();
 		spool = spool_close(spool);
-		remove_all(place.dir, "sink");
+		remove_tree(place.dir, "sink");
 	}
 }
 END_TEST
@@ -386,7 +372,7 @@ START_TEST(a_torn_position_leaves_the_one_before)
 		ck_assert_uint_le(spool_content(spool)->records, 3);
 		take(6 - spool_content(spool)->records, 5);
 		spool = spool_close(spool);
-		remove_all(place.dir, "sink");
+		remove_tree(place.dir, "sink");
 	}
 }
 END_TEST

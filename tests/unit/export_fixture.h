@@ -17,6 +17,7 @@
 #include "export/export.h"
 #include "export/response.h"
 #include "tests/lib/counts.h"
+#include "tests/lib/net_books.h"
 
 /* Two profiles: resource_profiles { scope_profiles { profiles {} profiles {} } } */
 #define TWO_PROFILES "\x0a\x06\x12\x04\x12\x00\x12\x00"
@@ -29,18 +30,9 @@ static unsigned int events[EXPORT_EVENTS];
 static char last_text[RESPONSE_TEXT];
 static uint64_t next_id;
 
-/* The equation of every destination, at every state that anyone can see. */
 static inline void on_changed(void *ctx)
 {
-	for (uint32_t i = 0; i < ledger.destinations; i++) {
-		const struct ledger_destination *d = &ledger.dest[i];
-		uint64_t sum = d->exported.of[0] + d->unconfirmed.of[0] + d->queued.of[0] + d->sending.of[0] +
-			       d->spooled.of[0] + d->earlier.of[0];
-
-		for (int reason = 0; reason < OTP_LOSS_MAX; reason++)
-			sum += d->lost[reason].of[0];
-		ck_assert_uint_eq(sum, ledger.received.of[0] + d->restored.of[0]);
-	}
+	net_books_balance(&ledger);
 }
 
 static inline void on_event(void *ctx, const char *name, enum export_event event, const char *text, uint64_t samples)

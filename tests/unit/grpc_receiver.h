@@ -22,6 +22,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/lib/loopback.h"
+
 enum call_kind {
 	CALL_ANSWER, /* headers, data, trailers: those that the step has */
 	CALL_HANG,   /* says nothing */
@@ -325,18 +327,11 @@ static void *grpc_receiver_main(void *ctx)
 
 static void grpc_receiver_start(struct grpc_receiver *r, const struct call_step *steps, size_t n)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(a);
-
 	*r = (struct grpc_receiver){.steps = steps, .nr_steps = n};
 	for (int i = 0; i < CALL_CONNECTIONS_MAX; i++)
 		r->open[i].fd = -1;
 	r->quit = eventfd(0, EFD_CLOEXEC);
-	r->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(r->listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	ck_assert_int_eq(listen(r->listener, 16), 0);
-	ck_assert_int_eq(getsockname(r->listener, (struct sockaddr *)&a, &len), 0);
-	r->port = ntohs(a.sin_port);
+	r->listener = loopback_listen(&r->port);
 	ck_assert_int_eq(pthread_create(&r->thread, NULL, grpc_receiver_main, r), 0);
 }
 

@@ -21,6 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/lib/loopback.h"
+
 enum step_kind {
 	STEP_ANSWER,    /* text as it is, or text and body */
 	STEP_DROP,      /* reads all, hangs up */
@@ -194,16 +196,9 @@ static void *receiver_main(void *ctx)
 
 static void receiver_start(struct receiver *r, const struct step *steps, size_t n)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(a);
-
 	*r = (struct receiver){.steps = steps, .nr_steps = n};
 	r->quit = eventfd(0, EFD_CLOEXEC);
-	r->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(r->listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	ck_assert_int_eq(listen(r->listener, 16), 0);
-	ck_assert_int_eq(getsockname(r->listener, (struct sockaddr *)&a, &len), 0);
-	r->port = ntohs(a.sin_port);
+	r->listener = loopback_listen(&r->port);
 	ck_assert_int_eq(pthread_create(&r->thread, NULL, receiver_main, r), 0);
 }
 

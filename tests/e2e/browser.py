@@ -3,7 +3,6 @@
 of tests/page that open the page."""
 import os
 import shutil
-import socket
 import subprocess
 import sys
 
@@ -38,10 +37,7 @@ def load():
 
 
 def hub(hz=97):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    return lib.Otprofd(hz=hz, hub={"listen": "127.0.0.1:%d" % port, "selection": "yes"})
+    return lib.Otprofd(hz=hz, hub={"listen": "127.0.0.1:%d" % lib.free_port(), "selection": "yes"})
 
 
 def run(script, d, workload=LOAD, timeout=170, **env):

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 
@@ -195,9 +194,7 @@ def get(address, token, path, method="GET"):
 
 def to_a_hub():
     """One otprofd samples, a Collector passes on, another otprofd without a sampler shows."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        address = "127.0.0.1:%d" % s.getsockname()[1]
+    address = "127.0.0.1:%d" % lib.free_port()
     viewer = lib.Otprofd(daemon=False, hub={"listen": address, "receive": "yes"}, sampler={"mode": "none"})
     with open(viewer.log, "ab") as log:
         viewer.process = lib.start(viewer.argv, stdout=log, stderr=log)

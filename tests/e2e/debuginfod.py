@@ -210,14 +210,8 @@ def configure(d, top, url, **more):
 
 def daemon(top):
     d = lib.Otprofd(hz=97, daemon=False, targets={"include": "exe:%s/*" % top},
-                    metrics={"listen": "127.0.0.1:%d" % free_port()}, symbols={"cache_dir": os.path.join(top, "cache")})
+                    metrics={"listen": "127.0.0.1:%d" % lib.free_port()}, symbols={"cache_dir": os.path.join(top, "cache")})
     return d
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def metrics(d):

@@ -8,48 +8,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
 import lib
+from hub_client import Hub
 
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-PORT = free_port()
-
-
-class Hub:
-    """The API of one hub."""
-
-    def __init__(self, daemon):
-        with open(os.path.join(daemon.runtime, "hub.token")) as f:
-            self.address, self.token = f.read().split()
-
-    def ask(self, method, path, body=None, headers=None, token=True):
-        """Status, headers and body."""
-        c = http.client.HTTPConnection(self.address, timeout=20)
-        h = {"Authorization": "Bearer " + self.token} if token else {}
-        h.update(headers or {})
-        try:
-            c.request(method, path, body, h)
-            r = c.getresponse()
-            return r.status, r.headers, r.read()
-        finally:
-            c.close()
-
-    def get(self, path):
-        status, _, body = self.ask("GET", "/api/v1" + path)
-        return json.loads(body) if status == 200 else None
-
-    def workload(self, name, host=None):
-        found = [w for w in self.get("/workloads")["workloads"] if w["name"] == name and host in (None, w["host"])]
-        return found[0] if len(found) == 1 else None
+PORT = lib.free_port()
 
 
 def tree_functions(tree):

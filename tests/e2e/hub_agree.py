@@ -4,7 +4,6 @@ on the snapshot give each function the same self and total. Real programs: a ser
 recursion."""
 import collections
 import csv
-import http.client
 import json
 import os
 import re
@@ -15,26 +14,9 @@ import time
 import browser
 import lib
 import workloads
+from hub_client import Hub
 
 TABLE = os.path.join(browser.PAGE, "table.mjs")
-
-
-def ask(d, path, method="GET"):
-    with open(os.path.join(d.runtime, "hub.token")) as f:
-        address, token = f.read().split()
-    c = http.client.HTTPConnection(address, timeout=30)
-    try:
-        c.request(method, "/api/v1" + path, None, {"Authorization": "Bearer " + token})
-        r = c.getresponse()
-        return r.status, r.read()
-    finally:
-        c.close()
-
-
-def workload(d, name):
-    status, body = ask(d, "/workloads")
-    found = [w for w in json.loads(body)["workloads"] if w["name"] == name] if status == 200 else []
-    return found[0] if len(found) == 1 else None
 
 
 def of_stacks(stacks):
@@ -132,13 +114,13 @@ def same(what, expected, other, most):
 
 def fetch(d, name):
     """The workload, its tree, and the pprof snapshot of the tree's range."""
-    w = workload(d, name)
-    status, body = ask(d, "/workloads/%s/tree" % w["id"])
+    w = Hub(d).workload(name)
+    status, _, body = Hub(d).ask("GET", "/api/v1/workloads/%s/tree" % w["id"])
     if not lib.ok(status == 200, "%s: a tree (%d)" % (name, status)):
         return None
     tree = json.loads(body)
     window = (w["id"], tree["from_ms"], tree["to_ms"])
-    return w, tree, ask(d, "/workloads/%s/snapshot?format=pprof&from=%d&to=%d" % window)[1]
+    return w, tree, Hub(d).ask("GET", "/api/v1/workloads/%s/snapshot?format=pprof&from=%d&to=%d" % window)[2]
 
 
 def agree(name, recursion, got, times):
@@ -170,10 +152,10 @@ for program, tools in (("redis", workloads.ALL["redis"]), ("gcc", workloads.ALL[
     else:
         lib.skip(program, "not installed")
 for name in names:
-    found = lib.wait_for(lambda: workload(d, name), 40, 0.5)
-    lib.ok(found and ask(d, "/workloads/%s/slot" % found["id"], "PUT")[0] == 201, "%s: its slot is opened" % name)
+    found = lib.wait_for(lambda: Hub(d).workload(name), 40, 0.5)
+    lib.ok(found and Hub(d).ask("PUT", "/api/v1/workloads/%s/slot" % found["id"])[0] == 201, "%s: its slot is opened" % name)
 time.sleep(8)
-lib.wait_for(lambda: all(workload(d, n)["slot"]["counts"]["kept"] > 100 for n in names), 60, 0.5)
+lib.wait_for(lambda: all(Hub(d).workload(n)["slot"]["counts"]["kept"] > 100 for n in names), 60, 0.5)
 workloads.end_all(load)
 time.sleep(6) # the last interval arrives
 trees = {name: fetch(d, name) for name in names}

@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 
@@ -20,9 +19,7 @@ except ImportError as e:
 CONTRACT = os.path.join(lib.TOP, "userspace", "hub", "openapi.yaml")
 with open(CONTRACT) as f:
     api = yaml.safe_load(f)
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    port = s.getsockname()[1]
+port = lib.free_port()
 d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % port, "token": "no", "selection": "yes"})
 shares = lib.program("shares", 60, stdout=subprocess.DEVNULL)
 

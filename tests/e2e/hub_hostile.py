@@ -12,31 +12,17 @@ import socket
 import time
 
 import lib
+from hub_client import Hub
 
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    PORT = s.getsockname()[1]
+PORT = lib.free_port()
 PATH = "/v1development/profiles"
 PROTOBUF, JSON = {"Content-Type": "application/x-protobuf"}, {"Content-Type": "application/json"}
 d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % PORT, "receive": "yes", "receive_max_size": "1M", "token": "yes"})
-with open(os.path.join(d.runtime, "hub.token")) as f:
-    TOKEN = f.read().split()[1]
-
-
-def ask(method, path, body=None, headers=None, token=TOKEN):
-    c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=20)
-    h = {"Authorization": "Bearer " + token} if token else {}
-    h.update(headers or {})
-    try:
-        c.request(method, path, body, h)
-        r = c.getresponse()
-        return r.status, r.headers, r.read()
-    finally:
-        c.close()
+hub = Hub(d)
 
 
 def is_status(expected, what, *args, **kw):
-    status, headers, body = ask(*args, **kw)
+    status, headers, body = hub.ask(*args, **kw)
     lib.ok(status == expected, "%s: %d (%d)" % (what, expected, status))
     return headers, body
 
@@ -65,7 +51,7 @@ def memory():
 def guard():
     is_status(401, "no token", "GET", "/api/v1/status", token=None)
     is_status(401, "a wrong one", "GET", "/api/v1/status", token="0" * 48)
-    is_status(401, "half of it", "GET", "/api/v1/status", token=TOKEN[:24])
+    is_status(401, "half of it", "GET", "/api/v1/status", token=hub.token[:24])
     is_status(401, "profiles without it", "POST", PATH, b"", PROTOBUF, token=None)
     for host in ("evil.example", "evil.example:%d" % PORT, "127.0.0.1.evil.example", "localhost:x", ""):
         is_status(421, "Host %r" % host, "GET", "/api/v1/status", headers={"Host": host})
@@ -82,7 +68,7 @@ def guard():
     headers, _ = is_status(200, "headers", "GET", "/api/v1/status")
     lib.ok("default-src 'none'" in headers["Content-Security-Policy"] and "unsafe" not in headers["Content-Security-Policy"] and
            headers["X-Content-Type-Options"] == "nosniff" and not headers["Access-Control-Allow-Origin"], "answers allow nothing inline")
-    two = "Host: localhost\r\nAuthorization: Bearer %s\r\n" % TOKEN
+    two = "Host: localhost\r\nAuthorization: Bearer %s\r\n" % hub.token
     lib.ok(raw("GET /api/v1/status HTTP/1.1\r\n%sHost: localhost\r\n\r\n" % two) == 400, "two names are refused")
     lib.ok(raw("PATCH /api/v1/limits HTTP/1.1\r\n%sContent-Length: 2\r\nContent-Length: 9\r\n\r\n{}" % two) == 400,
            "two lengths are refused")
@@ -148,7 +134,7 @@ def receiver():
                            "functionTable": [{}, {"nameStrindex": 3}], "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
                            "stackTable": [{}, {"locationIndices": [1]}]}}
     is_status(200, "a request in JSON", "POST", PATH, json.dumps(text), JSON)
-    names = [w["name"] for w in json.loads(ask("GET", "/api/v1/workloads")[2])["workloads"]]
+    names = [w["name"] for w in json.loads(hub.ask("GET", "/api/v1/workloads")[2])["workloads"]]
     lib.ok("of json" in names, "its workload is listed")
 
 
@@ -198,11 +184,11 @@ def is_connected(s):
 def slow_requests():
     """Requests whose bytes arrive one by one, answers and streams that nobody reads."""
     before = memory()
-    request = ("GET /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN).encode()
+    request = ("GET /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % hub.token).encode()
     slow = [socket.create_connection(("127.0.0.1", PORT), 5) for _ in range(20)]
     deaf = [socket.create_connection(("127.0.0.1", PORT), 5) for _ in range(20)]
-    w = json.loads(ask("GET", "/api/v1/workloads")[2])["workloads"][0]["id"]
-    ask("PUT", "/api/v1/workloads/%s/slot" % w)
+    w = json.loads(hub.ask("GET", "/api/v1/workloads")[2])["workloads"][0]["id"]
+    hub.ask("PUT", "/api/v1/workloads/%s/slot" % w)
     unread = [socket.create_connection(("127.0.0.1", PORT), 5) for _ in range(8)]
     for s in deaf:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -254,7 +240,7 @@ def crowds():
     streams, statuses = [], []
     for _ in range(20):
         c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=20)
-        c.request("GET", "/api/v1/events", headers={"Authorization": "Bearer " + TOKEN})
+        c.request("GET", "/api/v1/events", headers={"Authorization": "Bearer " + hub.token})
         r = c.getresponse()
         streams.append((c, r))
         statuses.append(r.status)
@@ -266,7 +252,7 @@ def crowds():
     lib.ok(busy < 0.05, "streams that wait take no CPU time (%.3f of a CPU)" % busy)
     for c, _ in streams:
         c.close()
-    lib.ok(lib.wait_for(lambda: ask("GET", "/api/v1/events?workload=zz")[0] == 422, 5), "events of a malformed id are refused")
+    lib.ok(lib.wait_for(lambda: hub.ask("GET", "/api/v1/events?workload=zz")[0] == 422, 5), "events of a malformed id are refused")
     grown = memory() - before
     lib.ok(grown < 32 << 10, "its memory stays bounded (%d KiB more)" % grown)
 

@@ -16,13 +16,7 @@ import time
 import lib
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-PORTS = [free_port() for _ in range(3)]
+PORTS = [lib.free_port() for _ in range(3)]
 
 
 class UnixConnection(http.client.HTTPConnection):

@@ -2,16 +2,14 @@
 """The hub's API under requests that schemathesis makes of openapi.yaml, valid ones and others: each answer is documented
 and has the form that is documented, none is an internal error, and what the contract forbids is refused. Streams end
 only with their reader, so /events is left out. schemathesis comes from PyPI, of the version below."""
-import http.client
-import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 
 import lib
+from hub_client import Hub
 
 VERSION = "4.32.5"
 SECONDS = int(os.environ.get("SCHEMA_SECONDS", "60"))
@@ -51,26 +49,15 @@ def contract(known):
     return path
 
 
-def ask(method, path):
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
-        c.request(method, "/api/v1" + path)
-        r = c.getresponse()
-        return r.status, r.read()
-    finally:
-        c.close()
-
-
 why = install()
 lib.need(not why, "requests made of the contract", "no schemathesis %s: %s" % (VERSION, why))
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    port = s.getsockname()[1]
+port = lib.free_port()
 d = lib.Otprofd(hz=97, hub={"listen": "127.0.0.1:%d" % port, "token": "no"})
+hub = Hub(d)
 shares = lib.program("shares", 170, stdout=subprocess.DEVNULL)
-known = lib.wait_for(lambda: [w["id"] for w in json.loads(ask("GET", "/workloads")[1])["workloads"] if w["name"] == "shares"],
+known = lib.wait_for(lambda: [w["id"] for w in hub.get("/workloads")["workloads"] if w["name"] == "shares"],
                      30, 0.5)
-lib.ok(known and ask("PUT", "/workloads/%s/slot" % known[0])[0] == 201, "a workload has a slot")
+lib.ok(known and hub.ask("PUT", "/api/v1/workloads/%s/slot" % known[0])[0] == 201, "a workload has a slot")
 pid = d.worker("hub")
 p = subprocess.run([TOOL, "run", contract(known[0]), "-u", "http://127.0.0.1:%d/api/v1" % port, "--exclude-path", "/events", "-c", CHECKS,
                     "--max-time", str(SECONDS), "--request-timeout", "20", "--suppress-health-check", "all", "--no-color"],
@@ -84,6 +71,6 @@ if not cases:
 if not lib.ok(p.returncode == 0, "and every answer was as documented %s" % sorted(set(failures))[:5]):
     for line in p.stdout.splitlines()[-120:]:
         lib.note(line[:400])
-lib.ok(ask("GET", "/status")[0] == 200 and d.worker("hub") == pid, "the hub answers still, and is the same process")
+lib.ok(hub.get("/status") and d.worker("hub") == pid, "the hub answers still, and is the same process")
 lib.check_ledger(d.stop(), "hub_schema", stopped=True)
 lib.finish()

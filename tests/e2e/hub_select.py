@@ -6,15 +6,13 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
 import lib
+from hub_client import Hub
 
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    PORT = s.getsockname()[1]
+PORT = lib.free_port()
 HZ = lib.rate(97)
 bin_dir = lib.scratch()
 NAMES = ["busy_one", "busy_two", "busy_out"]
@@ -23,8 +21,7 @@ for name in NAMES:
 programs = [lib.start([os.path.join(bin_dir, name), "600"], stdout=subprocess.DEVNULL) for name in NAMES]
 HUB = {"listen": "127.0.0.1:%d" % PORT, "selection": "yes"}
 d = lib.Otprofd(hz=HZ, hub=HUB, targets={"exclude": "exe:busy_out"})
-with open(os.path.join(d.runtime, "hub.token")) as f:
-    TOKEN = f.read().split()[1]
+hub = Hub(d)
 
 
 def otprof(*args):
@@ -33,16 +30,10 @@ def otprof(*args):
 
 
 def ask(method, path, body=None):
-    c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=20)
-    headers = {"Authorization": "Bearer " + TOKEN}
-    if body is not None:
-        headers["Content-Type"] = "application/json"
-    try:
-        c.request(method, "/api/v1" + path, json.dumps(body) if body is not None else None, headers)
-        r = c.getresponse()
-        return r.status, json.loads(r.read())
-    finally:
-        c.close()
+    """Status and what the API has answered."""
+    form = (None, None) if body is None else (json.dumps(body), {"Content-Type": "application/json"})
+    status, _, text = hub.ask(method, "/api/v1" + path, *form)
+    return status, json.loads(text)
 
 
 def selection():

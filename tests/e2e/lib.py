@@ -134,6 +134,13 @@ def program(name, *args, **kw):
     return start([os.path.join(PROGRAMS, name)] + [str(a) for a in args], **kw)
 
 
+def free_port():
+    """A port of loopback that nobody listens on now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 def wait_for(fn, timeout=10.0, step=0.05):
     """fn's first true value, or its last false one."""
     deadline = time.monotonic() + timeout

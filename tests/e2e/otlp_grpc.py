@@ -170,11 +170,6 @@ http {
 """
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
 def one_port():
     """Both protocols at one port with TLS: a connection of HTTP/1.1 is never used for a call, nor the other way round."""
     if not shutil.which("nginx"):
@@ -182,7 +177,7 @@ def one_port():
         return
     cert, key = certificate("one", "-addext", "subjectAltName=IP:127.0.0.1")
     sink, http_sink, place = GrpcSink("one"), lib.Sink(), lib.scratch()
-    names = {"dir": place, "port": free_port(), "cert": cert, "key": key, "grpc": sink.port, "http": http_sink.url}
+    names = {"dir": place, "port": lib.free_port(), "cert": cert, "key": key, "grpc": sink.port, "http": http_sink.url}
     conf = os.path.join(place, "nginx.conf")
     with open(conf, "w") as f:
         f.write(NGINX % names)

@@ -127,9 +127,7 @@ lib.ok(re.search(r"RELOADING=1\nMONOTONIC_USEC=\d+", said) and said.rfind("\nREA
 # Much at once: rate, stacks, interval, headers, a destination that goes and one that comes, resource, metrics.
 with open(token, "w") as f:
     f.write("Authorization: Bearer second\n")
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    port = s.getsockname()[1]
+port = lib.free_port()
 write(d, sampler={"frequency_hz": 199, "stack_bytes": "2K", "stack_max_bytes": "64K", "ring_size": "16M"},
       profile={"interval": "500ms", "sample_attributes": "process.pid"}, exporter__files=files, exporter__web=web,
       exporter__new={"endpoint": two.url, "compression": "none"}, resource={"team": "reload"},

@@ -14,19 +14,12 @@ def have(*tools):
     return all(shutil.which(t, path=path) for t in tools)
 
 
-def free_port():
-    import socket
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def quiet(argv, **kw):
     return lib.start(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **kw)
 
 
 def redis(seconds):
-    port = str(free_port())
+    port = str(lib.free_port())
     server = quiet(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
     lib.wait_for(lambda: subprocess.run(["redis-cli", "-p", port, "ping"], capture_output=True).returncode == 0, 10)
     return [server, quiet(["timeout", "-s", "KILL", str(seconds), "redis-benchmark", "-p", port, "-l", "-q", "-P", "4",
@@ -53,7 +46,7 @@ def openssl(seconds):
 
 def nginx(seconds):
     work = lib.scratch()
-    port = free_port()
+    port = lib.free_port()
     with open(os.path.join(work, "index.html"), "w") as f:
         f.write("x" * 4096)
     with open(os.path.join(work, "nginx.conf"), "w") as f:

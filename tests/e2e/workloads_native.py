@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import lib
-from workloads import ALL, free_port, quiet
+from workloads import ALL, quiet
 
 TEMPLATES = """#include <map>
 #include <regex>
@@ -132,7 +132,7 @@ def java(seconds):
 
 def postgres(seconds):
     bin_dir = os.path.dirname(sorted(__import__("glob").glob("/usr/lib/postgresql/*/bin/initdb"))[-1])
-    data, port = lib.scratch(), str(free_port())
+    data, port = lib.scratch(), str(lib.free_port())
     subprocess.run(["chown", "postgres", data], check=True)
     os.chmod(data, 0o700)
     user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]

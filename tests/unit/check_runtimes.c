@@ -584,6 +584,23 @@ START_TEST(frames_in_code_are_left_and_named_as_the_runtime_says)
 }
 END_TEST
 
+START_TEST(a_full_table_of_functions_begins_anew_for_code_as_well)
+{
+	struct sample s;
+
+	runtimes_limit(runtimes, 256u << 20);
+	meet();
+	for (uint64_t i = 0; i < FUNCTIONS_MAX; i++) {
+		s = sample_of(generation_of(&process), 1, (const uint64_t[][2]){{key(0), 11 + i}});
+		ck_assert_int_eq(runtimes_frames(runtimes, &process, &s, &stack, false, &out), 0);
+	}
+	map_code();
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_str_eq(expand(0, 0), "two");
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(code_that_is_another_by_now_is_not_named)
 {
 	map_code();
@@ -798,6 +815,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, program_after_an_exec_has_none);
 	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
 	tcase_add_test(t, frames_in_code_are_left_and_named_as_the_runtime_says);
+	tcase_add_test(t, a_full_table_of_functions_begins_anew_for_code_as_well);
 	tcase_add_test(t, code_that_is_another_by_now_is_not_named);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);

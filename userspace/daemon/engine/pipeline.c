@@ -37,7 +37,7 @@ static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 	if (!has_user_side(a->s))
 		return;
 	l->stacks++;
-	if (a->proc && same_exec(a->proc, a->s))
+	if (attempt_process(a))
 		pipeline_count_of_process(a->proc, &p->stack);
 	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++)
 		if (a->s->walks[i] && a->s->walks[i]->end < OTP_WALK_END_NR)
@@ -187,7 +187,7 @@ static bool pipeline_learn_name(struct pipeline *p, const struct attempt *a, con
 static void pipeline_learn(struct pipeline *p, const struct attempt *a)
 {
 	const struct otp_hint used = {.stack_bytes = p->stack.stack_used, .base_bytes = p->stack.base_used};
-	bool lives = a->proc && same_exec(a->proc, a->s);
+	bool lives = attempt_process(a);
 	struct name name = pipeline_name_of(a);
 	struct otp_hint grown;
 
@@ -222,7 +222,7 @@ static bool pipeline_find_jit(struct pipeline *p, struct attempt *a)
 /* Frames of interpreters, and whose process runs one. -EAGAIN: their functions are being decoded. */
 static int pipeline_find_interpreted(struct pipeline *p, const struct attempt *a)
 {
-	const struct process *proc = a->proc && same_exec(a->proc, a->s) ? a->proc : NULL;
+	const struct process *proc = attempt_process(a);
 
 	if (proc && has_user_side(a->s))
 		runtimes_meet(p->runtimes, proc, &p->stack, p->now_ns);

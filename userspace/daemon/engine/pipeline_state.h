@@ -98,6 +98,12 @@ static inline bool same_exec(const struct process *proc, const struct sample *s)
 	return proc->start_ns == s->head.start_ns && proc->exec_id == s->head.exec_id;
 }
 
+/* The sample's process; NULL: it is gone, or runs another program by now. */
+static inline struct process *attempt_process(const struct attempt *a)
+{
+	return a->proc && same_exec(a->proc, a->s) ? a->proc : NULL;
+}
+
 /* The walks of a process became known: it is walked from now on, not only from its next sample on. */
 void pipeline_send_walks(struct pipeline *p, uint32_t pid);
 

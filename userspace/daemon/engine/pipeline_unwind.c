@@ -27,7 +27,7 @@ static void pipeline_empty_stack(struct unwind_stack *out, enum unwind_end end)
 static void pipeline_unwind_input(struct pipeline *p, const struct attempt *a, struct unwind_input *in)
 {
 	const struct sample *s = a->s;
-	const struct process *proc = a->proc && same_exec(a->proc, s) ? a->proc : NULL;
+	const struct process *proc = attempt_process(a);
 
 	*in = (struct unwind_input){
 		.arch = s->head.arch,
@@ -138,9 +138,9 @@ static int pipeline_unwind_once(struct pipeline *p, struct attempt *a)
 	enum progress next;
 
 	pipeline_unwind_input(p, a, &in);
-	if (runtimes_other_stack(p->runtimes, a->proc, a->s, &other))
+	if (runtimes_other_stack(p->runtimes, attempt_process(a), a->s, &other))
 		in.other = &other;
-	in.code = runtimes_begin_stack(p->runtimes, a->proc && same_exec(a->proc, a->s) ? a->proc : NULL, a->s, p->now_ns);
+	in.code = runtimes_begin_stack(p->runtimes, attempt_process(a), a->s, p->now_ns);
 	while (unwind_user(p->unwinder, &in, a->final, &p->stack, &wait) == -EAGAIN) {
 		if (!wait && pipeline_inside_exec(a)) {
 			pipeline_empty_stack(&p->stack, UNWIND_EXEC);
@@ -161,6 +161,8 @@ int pipeline_unwind(struct pipeline *p, struct attempt *a)
 {
 	enum progress next;
 
+	/* Until it is unwound, no frame of this stack is a runtime's. */
+	runtimes_begin_stack(p->runtimes, NULL, a->s, p->now_ns);
 	if (a->s->head.mode & OTP_MODE_COMPAT)
 		return pipeline_compat_leaf(p, a);
 	if (!has_user_side(a->s)) {

@@ -48,17 +48,19 @@ static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_
 	const struct process *p = r->stack_process;
 	const struct mapping *m;
 
-	if (runtimes_has_code(r->stack_of) || !runtimes_is_worth(p, r->now_ns))
+	if (r->library_sought == p->space->generation + 1ULL || runtimes_has_code(r->stack_of) ||
+	    !runtimes_is_worth(p, r->now_ns))
 		return 0;
 	m = runtimes_find_library(p->space);
-	if (!m)
-		return 0;
-	if (m->file->state != MAPPED_READY) {
+	if (m && m->file->state != MAPPED_READY) {
 		*ret_wait = m;
 		return -EAGAIN;
 	}
-	runtimes_meet_mapping(r, p, m);
-	r->stack_of = runtimes_find(r, p);
+	r->library_sought = p->space->generation + 1ULL;
+	if (m) {
+		runtimes_meet_mapping(r, p, m);
+		r->stack_of = runtimes_find(r, p);
+	}
 	return 0;
 }
 
@@ -223,6 +225,7 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 {
 	r->nr_own = r->nr_loaded = 0;
 	r->loaded_regs = 0;
+	r->library_sought = 0;
 	r->now_ns = now_ns;
 	r->stack_sample = s;
 	r->stack_time_ns = s->head.time_ns;

@@ -77,6 +77,7 @@ void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runt
 {
 	uint32_t taken;
 
+	runtimes_keep_bounds(s, nr);
 	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
 		return;
 	r->nr_wanted = 0;
@@ -133,7 +134,6 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 {
 	uint32_t nr = runtimes_read(s, w, with, r->read);
 
-	runtimes_keep_bounds(s, nr);
 	runtimes_want(r, s, r->read, nr);
 	if (!final && runtimes_is_pending(s, r->read, nr))
 		return -EAGAIN;

@@ -81,6 +81,7 @@ struct runtimes {
 	uint64_t stack_time_ns;
 	uint32_t nr_own;
 	struct own_frame { uint32_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];
+	uint64_t library_sought; /* generation + 1 of its mappings, in which a library was looked for; 0: none */
 	struct unwind_code hook;
 	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
 	uint32_t nr_loaded;

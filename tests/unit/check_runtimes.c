@@ -601,6 +601,29 @@ START_TEST(a_full_table_of_functions_begins_anew_for_code_as_well)
 }
 END_TEST
 
+/* Who has most, by regions and functions together, makes room. */
+START_TEST(regions_of_one_process_cost_others_no_functions)
+{
+	struct process other = process;
+	struct sample s;
+
+	other.pid = 43;
+	runtimes_meet(runtimes, &other, &stack, NSEC_PER_SEC);
+	s = sample_of(generation_of(&other), 1, (const uint64_t[][2]){{key(0), 10}});
+	ck_assert_int_eq(runtimes_frames(runtimes, &other, &s, &stack, false, &out), 0);
+	map_code();
+	ck_assert_int_eq(unwind_code(NSEC_PER_SEC, false), 0);
+	ck_assert_uint_gt(codes_bytes(), functions_bytes());
+	runtimes_limit(runtimes, functions_bytes() + codes_bytes() - 1);
+	ck_assert_uint_eq(codes_bytes(), 0);
+	questions = 0;
+	ck_assert_int_eq(runtimes_frames(runtimes, &other, &s, &stack, false, &out), 0);
+	ck_assert_str_eq(out.half[0].frames[0].function->s, "one");
+	ck_assert_uint_eq(questions, 0);
+	unwinder_free(unwinder);
+}
+END_TEST
+
 START_TEST(code_that_is_another_by_now_is_not_named)
 {
 	map_code();
@@ -816,6 +839,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, walks_that_nobody_knows_are_left_out);
 	tcase_add_test(t, frames_in_code_are_left_and_named_as_the_runtime_says);
 	tcase_add_test(t, a_full_table_of_functions_begins_anew_for_code_as_well);
+	tcase_add_test(t, regions_of_one_process_cost_others_no_functions);
 	tcase_add_test(t, code_that_is_another_by_now_is_not_named);
 	tcase_add_test(t, unknown_code_is_guessed_at);
 	tcase_add_test(t, a_runtimes_library_is_wanted_before_its_code_is_left);

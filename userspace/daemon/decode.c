@@ -143,8 +143,7 @@ int decode_function_unpack(const struct ipc_message *m, uint32_t index, int *ret
 
 static size_t decode_code_len(const struct runtime_code *c)
 {
-	return sizeof(struct decode_code) + c->nr_functions * sizeof(struct runtime_frame) +
-	       c->nr_nodes * sizeof(struct runtime_code_node) + c->nr_rows * sizeof(struct runtime_code_row);
+	return offsetof(struct decode_code, code) + runtime_code_len(c);
 }
 
 size_t decode_code_pack(int err, uint32_t index, const struct runtime_code_made *c, uint8_t to[IPC_DATA_MAX])

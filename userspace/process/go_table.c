@@ -30,7 +30,7 @@ static uint64_t go_word(const uint8_t *head, unsigned number)
 	return v;
 }
 
-static bool go_read(struct binary *b, uint64_t vaddr, void *to, size_t len)
+static bool go_table_read(struct binary *b, uint64_t vaddr, void *to, size_t len)
 {
 	return binary_read_vaddr(b, vaddr, to, len) == (ssize_t)len;
 }
@@ -78,7 +78,7 @@ static bool go_parts_1_2(struct go_table *t)
 
 	t->names = t->values = t->at;
 	t->functions = t->at + 16;
-	if (!go_read(t->binary, after, &files, sizeof(files)) || files >= t->end - t->at)
+	if (!go_table_read(t->binary, after, &files, sizeof(files)) || files >= t->end - t->at)
 		return false;
 	t->files = t->at + files;
 	return true;
@@ -232,7 +232,7 @@ static bool go_hit_module(struct go_table *t, uint64_t vaddr)
 {
 	uint64_t word[MODULE_TEXT + 1];
 
-	if (!go_read(t->binary, vaddr, word, sizeof(word)) || word[MODULE_NAMES] != t->names ||
+	if (!go_table_read(t->binary, vaddr, word, sizeof(word)) || word[MODULE_NAMES] != t->names ||
 	    !binary_is_code(t->binary, word[MODULE_TEXT]))
 		return false;
 	t->module = vaddr;

@@ -54,6 +54,12 @@ uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime
 	return n ? rows[n - 1].node : RUNTIME_NO_NODE;
 }
 
+size_t runtime_code_len(const struct runtime_code *c)
+{
+	return sizeof(*c) + c->nr_functions * sizeof(struct runtime_frame) + c->nr_nodes * sizeof(struct runtime_code_node) +
+	       c->nr_rows * sizeof(struct runtime_code_row);
+}
+
 int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f)
 {
 	uint32_t i = 0, n = c->code.nr_functions;
@@ -91,8 +97,12 @@ int runtime_code_add_row(struct runtime_code_made *c, uint32_t offset, uint32_t 
 
 	if (n == RUNTIME_CODE_ROWS)
 		return -E2BIG;
-	if (n && offset <= c->rows[n - 1].offset)
-		return n && offset == c->rows[n - 1].offset ? (c->rows[n - 1].node = node, 0) : -EBADMSG;
+	if (n && offset < c->rows[n - 1].offset)
+		return -EBADMSG;
+	if (n && offset == c->rows[n - 1].offset) {
+		c->rows[n - 1].node = node;
+		return 0;
+	}
 	c->rows[n] = (struct runtime_code_row){.offset = offset, .node = node};
 	c->code.nr_rows++;
 	return 0;

@@ -17,6 +17,7 @@
 #define OTP_RUNTIME_CODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/frame.h"
@@ -93,6 +94,9 @@ bool runtime_code_sound(const struct runtime_code *c, const struct runtime_code_
 			const struct runtime_code_row *rows);
 /* The innermost node at pc, RUNTIME_NO_NODE: not known. A return address stands for the call before it. */
 uint32_t runtime_code_node_at(const struct runtime_code *c, const struct runtime_code_row *rows, uint64_t pc, bool caller);
+
+/* Bytes of a region with its functions, nodes and rows, one after the other. */
+size_t runtime_code_len(const struct runtime_code *c);
 
 /* For decoders: add what is not there yet. The index; -E2BIG: there is no room. */
 int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_frame *f);

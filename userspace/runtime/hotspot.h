@@ -73,6 +73,8 @@
 	X(const_bytes, "ConstMethod")          \
 	X(pool_bytes, "ConstantPool")
 
+#define HOTSPOT_SHORT_FIELDS 23 /* the version whose blobs have fields of 16 bits */
+
 #define HOTSPOT_MAYBE 1
 #define HOTSPOT_NONE  UINT16_MAX /* of an offset */
 

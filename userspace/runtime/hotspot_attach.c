@@ -32,7 +32,7 @@ static int hotspot_variable(const struct runtime_file *file, struct memory *m, c
 	return err ? err : memory_u64(m, file->bias + s.value, ret);
 }
 
-static int table_open(struct table *t, const char *table, const char *stride)
+static int hotspot_table_open(struct table *t, const char *table, const char *stride)
 {
 	int err = hotspot_variable(t->file, t->memory, table, &t->at);
 
@@ -44,14 +44,14 @@ static int table_open(struct table *t, const char *table, const char *stride)
 }
 
 /* The offset of a column within rows. */
-static int table_column(const struct table *t, const char *name, uint64_t *ret)
+static int hotspot_table_column(const struct table *t, const char *name, uint64_t *ret)
 {
 	int err = hotspot_variable(t->file, t->memory, name, ret);
 
 	return err ? err : (*ret + sizeof(uint64_t) > t->stride ? -ENOTSUP : 0);
 }
 
-static uint64_t table_word(const struct table *t, uint64_t column)
+static uint64_t hotspot_table_word(const struct table *t, uint64_t column)
 {
 	uint64_t v;
 
@@ -59,9 +59,9 @@ static uint64_t table_word(const struct table *t, uint64_t column)
 	return v;
 }
 
-static const char *table_text(struct table *t, int which, uint64_t column)
+static const char *hotspot_table_text(struct table *t, int which, uint64_t column)
 {
-	uint64_t at = table_word(t, column);
+	uint64_t at = hotspot_table_word(t, column);
 
 	if (!at || (at != t->text_at[which] && memory_string(t->memory, at, t->text[which], TEXT_MAX)))
 		return NULL;
@@ -107,7 +107,7 @@ struct found_statics { uint64_t address[ARRAY_SIZE(hotspot_statics)]; };
 static void hotspot_take_field(struct table *t, const struct field_columns *c, const char *type, const char *name,
 			       struct hotspot *h, struct found_statics *statics)
 {
-	uint64_t offset = table_word(t, c->offset), address = table_word(t, c->address);
+	uint64_t offset = hotspot_table_word(t, c->offset), address = hotspot_table_word(t, c->address);
 
 	for (size_t i = 0; i < ARRAY_SIZE(hotspot_fields); i++)
 		if (!strcmp(hotspot_fields[i].type, type) && !strcmp(hotspot_fields[i].name, name) && offset < HOTSPOT_NONE)
@@ -119,19 +119,19 @@ static void hotspot_take_field(struct table *t, const struct field_columns *c, c
 
 static int hotspot_field_columns(struct table *t, struct field_columns *ret)
 {
-	int err = table_column(t, "gHotSpotVMStructEntryTypeNameOffset", &ret->type);
+	int err = hotspot_table_column(t, "gHotSpotVMStructEntryTypeNameOffset", &ret->type);
 
 	if (!err)
-		err = table_column(t, "gHotSpotVMStructEntryFieldNameOffset", &ret->name);
+		err = hotspot_table_column(t, "gHotSpotVMStructEntryFieldNameOffset", &ret->name);
 	if (!err)
-		err = table_column(t, "gHotSpotVMStructEntryOffsetOffset", &ret->offset);
-	return err ? err : table_column(t, "gHotSpotVMStructEntryAddressOffset", &ret->address);
+		err = hotspot_table_column(t, "gHotSpotVMStructEntryOffsetOffset", &ret->offset);
+	return err ? err : hotspot_table_column(t, "gHotSpotVMStructEntryAddressOffset", &ret->address);
 }
 
 static int hotspot_read_fields(struct table *t, struct hotspot *h, struct found_statics *statics)
 {
 	struct field_columns c = {0};
-	int err = table_open(t, "gHotSpotVMStructs", "gHotSpotVMStructEntryArrayStride");
+	int err = hotspot_table_open(t, "gHotSpotVMStructs", "gHotSpotVMStructEntryArrayStride");
 
 	if (!err)
 		err = hotspot_field_columns(t, &c);
@@ -139,12 +139,12 @@ static int hotspot_read_fields(struct table *t, struct hotspot *h, struct found_
 		const char *type, *name;
 
 		err = memory_read(t->memory, t->at, t->row, t->stride);
-		if (err || !table_word(t, c.type))
+		if (err || !hotspot_table_word(t, c.type))
 			return err;
-		type = table_text(t, 0, c.type);
+		type = hotspot_table_text(t, 0, c.type);
 		if (!type || !hotspot_is_type_of_interest(type))
 			continue;
-		name = table_text(t, 1, c.name);
+		name = hotspot_table_text(t, 1, c.name);
 		if (name)
 			hotspot_take_field(t, &c, type, name, h, statics);
 	}
@@ -169,21 +169,21 @@ static void hotspot_take_size(const char *type, uint64_t size, struct hotspot *h
 static int hotspot_read_types(struct table *t, struct hotspot *h)
 {
 	uint64_t name = 0, size = 0;
-	int err = table_open(t, "gHotSpotVMTypes", "gHotSpotVMTypeEntryArrayStride");
+	int err = hotspot_table_open(t, "gHotSpotVMTypes", "gHotSpotVMTypeEntryArrayStride");
 
 	if (!err)
-		err = table_column(t, "gHotSpotVMTypeEntryTypeNameOffset", &name);
+		err = hotspot_table_column(t, "gHotSpotVMTypeEntryTypeNameOffset", &name);
 	if (!err)
-		err = table_column(t, "gHotSpotVMTypeEntrySizeOffset", &size);
+		err = hotspot_table_column(t, "gHotSpotVMTypeEntrySizeOffset", &size);
 	for (int i = 0; !err && i < ROWS_MAX; i++, t->at += t->stride) {
 		const char *text;
 
 		err = memory_read(t->memory, t->at, t->row, t->stride);
-		if (err || !table_word(t, name))
+		if (err || !hotspot_table_word(t, name))
 			return err;
-		text = table_text(t, 0, name);
+		text = hotspot_table_text(t, 0, name);
 		if (text)
-			hotspot_take_size(text, table_word(t, size), h);
+			hotspot_take_size(text, hotspot_table_word(t, size), h);
 	}
 	return err;
 }

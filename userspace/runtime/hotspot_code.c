@@ -15,7 +15,6 @@
 #define SEGMENT_FREE 0xff
 #define BACK_MAX     4096 /* steps back in the map of segments, each 254 segments at most */
 #define CODELETS_MAX 1024
-#define SHORT_FIELDS 23	  /* the version whose blobs have fields of 16 bits */
 
 struct heap { uint64_t low, high, segments; uint32_t shift; };
 struct blob { uint64_t at, code, end; int32_t complete, frame; char name[64]; };
@@ -102,7 +101,7 @@ static int hotspot_blob_read(const struct hotspot *h, struct memory *m, uint64_t
 	    hotspot_blob_code(h, m, ret) || memory_string(m, name, ret->name, sizeof(ret->name)))
 		return -EFAULT;
 	ret->end = at + size;
-	ret->complete = h->version >= SHORT_FIELDS ? (int16_t)complete : (int32_t)complete;
+	ret->complete = h->version >= HOTSPOT_SHORT_FIELDS ? (int16_t)complete : (int32_t)complete;
 	ret->frame = (int32_t)frame;
 	return ret->code >= at && ret->end > ret->code && size < RUNTIME_CODE_BYTES ? 0 : -EBADMSG;
 }

@@ -15,8 +15,6 @@
 #define PCS_MAX	    RUNTIME_CODE_ROWS
 #define METHODS_MAX RUNTIME_CODE_FUNCTIONS
 #define INLINED_MAX RUNTIME_CODE_DEPTH
-#define NATIVE_BCI  (-1)
-#define SHORT_FIELDS 23
 
 struct pc_desc { int32_t pc_offset, scope, object, flags; };
 
@@ -92,7 +90,7 @@ static int nmethod_find_metadata(struct nmethod *n)
 	}
 	if (h->nmethod_metadata == HOTSPOT_NONE || memory_u32(n->memory, n->at + h->nmethod_metadata, &offset))
 		return -EFAULT;
-	if (h->version >= SHORT_FIELDS) {
+	if (h->version >= HOTSPOT_SHORT_FIELDS) {
 		if (h->blob_data_offset == HOTSPOT_NONE || memory_u32(n->memory, n->at + h->blob_data_offset, &data))
 			return -EFAULT;
 		offset &= UINT16_MAX;

@@ -15,18 +15,18 @@ enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13 };
 #define NEAR	   4096u /* a frame of hand-written code; what an adapter adds for arguments */
 #define LOCALS_MAX (1u << 19) /* of an interpreted method: 65535 words */
 
-static bool step_has(const struct runtime_place *at, unsigned reg)
+static bool hotspot_step_has(const struct runtime_place *at, unsigned reg)
 {
 	return at->valid >> reg & 1;
 }
 
-static bool step_is_code(const struct hotspot *h, uint64_t pc)
+static bool hotspot_step_is_code(const struct hotspot *h, uint64_t pc)
 {
 	return pc > h->low && pc < h->high;
 }
 
 /* By a frame pointer: the caller's, and above it the return address. */
-static int step_by_fp(const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
+static int hotspot_step_by_fp(const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
 {
 	if (at->load(at->ctx, fp, &ret->fp) || at->load(at->ctx, fp + 8, &ret->pc))
 		return -EFAULT;
@@ -36,7 +36,7 @@ static int step_by_fp(const struct runtime_place *at, uint64_t fp, struct runtim
 }
 
 /* The return address lies at depth below the caller's stack pointer sp + depth; the frame pointer is the caller's. */
-static int step_frameless(const struct runtime_place *at, uint64_t depth, struct runtime_step *ret)
+static int hotspot_step_frameless(const struct runtime_place *at, uint64_t depth, struct runtime_step *ret)
 {
 	uint64_t sp = at->reg[RSP];
 
@@ -44,14 +44,15 @@ static int step_frameless(const struct runtime_place *at, uint64_t depth, struct
 		return -EFAULT;
 	ret->cfa = ret->sp = sp + depth;
 	ret->fp = at->reg[RBP];
-	ret->flags = step_has(at, RBP) ? RUNTIME_STEP_FP : 0;
+	ret->flags = hotspot_step_has(at, RBP) ? RUNTIME_STEP_FP : 0;
 	return 0;
 }
 
 /* --- interpreted code --- */
 
 /* Its function, from the words of its frame; none, if they are not those of a method. */
-static int step_own(const struct hotspot *h, const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
+static int hotspot_step_own(const struct hotspot *h, const struct runtime_place *at, uint64_t fp,
+			    struct runtime_step *ret)
 {
 	const struct hotspot_slots *slots = hotspot_slots(h->version);
 	uint64_t method, cache, bcp;
@@ -61,24 +62,24 @@ static int step_own(const struct hotspot *h, const struct runtime_place *at, uin
 	    at->load(at->ctx, fp + (uint64_t)(int64_t)slots->bcp, &bcp))
 		return -EFAULT;
 	/* The innermost frame's bytecode is in a register; native methods have none. */
-	if (at->exact && step_has(at, R13) && bcp)
+	if (at->exact && hotspot_step_has(at, R13) && bcp)
 		bcp = at->reg[R13];
 	if (method && cache)
 		ret->own = (struct runtime_frame){.key = method, .cookie = {cache}, .position = (uint32_t)bcp};
 	return 0;
 }
 
-static int step_interpreted(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+static int hotspot_step_interpreted(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
 	uint64_t fp = at->reg[RBP], sender;
 	int err;
 
-	if (!step_has(at, RBP) || fp % 8)
+	if (!hotspot_step_has(at, RBP) || fp % 8)
 		return -ENOENT;
-	err = step_own(h, at, fp, ret);
+	err = hotspot_step_own(h, at, fp, ret);
 	if (err || at->load(at->ctx, fp + (uint64_t)(int64_t)hotspot_slots(h->version)->sender_sp, &sender))
 		return -EFAULT;
-	err = step_by_fp(at, fp, ret);
+	err = hotspot_step_by_fp(at, fp, ret);
 	/* A compiled caller's stack pointer is the one from before arguments and locals were put beneath it. */
 	if (!err && sender > ret->cfa && sender - ret->cfa <= LOCALS_MAX && sender % 8 == 0)
 		ret->sp = sender;
@@ -88,82 +89,84 @@ static int step_interpreted(const struct hotspot *h, const struct runtime_place 
 /* --- ways in --- */
 
 /* The caller's stack pointer is in r13 where interpreted code is entered: above all that was pushed since. */
-static bool step_has_sender(const struct runtime_place *at)
+static bool hotspot_step_has_sender(const struct runtime_place *at)
 {
 	uint64_t sp = at->reg[RSP], sender = at->reg[R13];
 
-	return at->exact && step_has(at, R13) && sender % 8 == 0 && sender > sp && sender - sp <= LOCALS_MAX;
+	return at->exact && hotspot_step_has(at, R13) && sender % 8 == 0 && sender > sp && sender - sp <= LOCALS_MAX;
 }
 
 /* The return address is at the top of the stack, or has been taken from there to rax. */
-static int step_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+static int hotspot_step_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
 	uint64_t sp = at->reg[RSP], sender = at->reg[R13], top, pc;
 
 	if (at->load(at->ctx, sp, &top))
 		return -EFAULT;
-	pc = step_is_code(h, top) && (sender == sp + 8 || !step_has(at, RAX) || !step_is_code(h, at->reg[RAX])) ?
-		     top : at->reg[RAX];
-	if (!step_is_code(h, pc))
+	pc = at->reg[RAX];
+	if (hotspot_step_is_code(h, top) &&
+	    (sender == sp + 8 || !hotspot_step_has(at, RAX) || !hotspot_step_is_code(h, at->reg[RAX])))
+		pc = top;
+	if (!hotspot_step_is_code(h, pc))
 		return -ENOENT;
 	*ret = (struct runtime_step){.pc = pc, .sp = sender, .cfa = sender, .fp = at->reg[RBP],
-				     .flags = step_has(at, RBP) ? RUNTIME_STEP_FP : 0};
+				     .flags = hotspot_step_has(at, RBP) ? RUNTIME_STEP_FP : 0};
 	return 0;
 }
 
 /* The frame's words below the frame pointer are pushed one by one; the return address is in rax until the method runs. */
-static bool step_frame_begun(const struct runtime_place *at)
+static bool hotspot_step_frame_begun(const struct runtime_place *at)
 {
 	uint64_t pc, fp = at->reg[RBP];
 
-	return step_has(at, RBP) && fp >= at->reg[RSP] && fp - at->reg[RSP] <= 128 && at->load(at->ctx, fp + 8, &pc) == 0 &&
-	       pc == at->reg[RAX];
+	return hotspot_step_has(at, RBP) && fp >= at->reg[RSP] && fp - at->reg[RSP] <= 128 &&
+	       at->load(at->ctx, fp + 8, &pc) == 0 && pc == at->reg[RAX];
 }
 
 /* What is being entered is in rbx; its class is not known beside it. */
-static void step_own_entered(const struct runtime_place *at, struct runtime_step *ret)
+static void hotspot_step_own_entered(const struct runtime_place *at, struct runtime_step *ret)
 {
-	ret->own = (struct runtime_frame){.key = step_has(at, RBX) ? at->reg[RBX] : 0};
+	ret->own = (struct runtime_frame){.key = hotspot_step_has(at, RBX) ? at->reg[RBX] : 0};
 }
 
 /* The words of a frame are not all pushed yet: those below the stack pointer are of another one. */
-static bool step_is_half_made(const struct hotspot *h, const struct runtime_place *at)
+static bool hotspot_step_is_half_made(const struct hotspot *h, const struct runtime_place *at)
 {
 	uint64_t last = at->reg[RBP] + (uint64_t)(int64_t)hotspot_slots(h->version)->bcp;
 
-	return at->exact && step_has(at, RBP) && at->reg[RBP] >= at->reg[RSP] && last < at->reg[RSP];
+	return at->exact && hotspot_step_has(at, RBP) && at->reg[RBP] >= at->reg[RSP] && last < at->reg[RSP];
 }
 
 /* A method that is being entered; its frame has begun when r13 is a bytecode's address. */
-static int step_method_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+static int hotspot_step_method_entry(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
-	bool half = step_is_half_made(h, at);
+	bool half = hotspot_step_is_half_made(h, at);
 	int err;
 
-	if (!step_has_sender(at)) {
-		err = step_interpreted(h, at, ret);
+	if (!hotspot_step_has_sender(at)) {
+		err = hotspot_step_interpreted(h, at, ret);
 		if (!err && half)
-			step_own_entered(at, ret);
+			hotspot_step_own_entered(at, ret);
 		return err;
 	}
-	err = step_frame_begun(at) ? step_by_fp(at, at->reg[RBP], ret) : step_entry(h, at, ret);
-	if (!err && step_frame_begun(at))
+	err = hotspot_step_frame_begun(at) ? hotspot_step_by_fp(at, at->reg[RBP], ret) : hotspot_step_entry(h, at, ret);
+	if (!err && hotspot_step_frame_begun(at))
 		ret->sp = at->reg[R13];
 	if (!err)
-		step_own_entered(at, ret);
+		hotspot_step_own_entered(at, ret);
 	return err;
 }
 
-static int step_adapter(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
-	if (step_has_sender(at) && step_entry(h, at, ret) == 0)
+	if (hotspot_step_has_sender(at) && hotspot_step_entry(h, at, ret) == 0)
 		return 0;
-	return at->exact ? step_frameless(at, 8, ret) : -ENOENT;
+	return at->exact ? hotspot_step_frameless(at, 8, ret) : -ENOENT;
 }
 
 /* --- compiled code --- */
 
-static bool step_in_epilogue(const struct runtime_code *c, uint64_t offset, uint64_t *ret_down)
+static bool hotspot_step_in_epilogue(const struct runtime_code *c, uint64_t offset, uint64_t *ret_down)
 {
 	for (uint32_t i = HOTSPOT_EPILOGUES; i < RUNTIME_CODE_WORDS && c->word[i]; i++) {
 		*ret_down = c->word[i] >> 32;
@@ -174,14 +177,14 @@ static bool step_in_epilogue(const struct runtime_code *c, uint64_t offset, uint
 }
 
 /* Bytes from the stack pointer to the caller's, and whether the caller's frame pointer lies beneath the return address. */
-static uint64_t step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
+static uint64_t hotspot_step_depth(const struct runtime_code *c, const struct runtime_place *at, bool *ret_saved)
 {
 	uint64_t offset = at->pc - c->start, down;
 
 	*ret_saved = true;
 	if (!at->exact)
 		return c->word[HOTSPOT_FRAME];
-	if (step_in_epilogue(c, offset, &down)) {
+	if (hotspot_step_in_epilogue(c, offset, &down)) {
 		*ret_saved = offset == down;
 		return *ret_saved ? 16 : 8;
 	}
@@ -193,15 +196,15 @@ static uint64_t step_depth(const struct runtime_code *c, const struct runtime_pl
 	return *ret_saved ? 16 : 8;
 }
 
-static int step_compiled(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+static int hotspot_step_compiled(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
 	bool saved;
-	uint64_t depth = step_depth(c, at, &saved);
+	uint64_t depth = hotspot_step_depth(c, at, &saved);
 	int err;
 
-	if (!step_has(at, RSP) || depth < 8)
+	if (!hotspot_step_has(at, RSP) || depth < 8)
 		return -ENOENT;
-	err = step_frameless(at, depth, ret);
+	err = hotspot_step_frameless(at, depth, ret);
 	if (err || !saved)
 		return err;
 	if (depth < 16 || at->load(at->ctx, ret->sp - 16, &ret->fp))
@@ -212,15 +215,15 @@ static int step_compiled(const struct runtime_code *c, const struct runtime_plac
 
 /* --- hand-written code --- */
 
-static int step_stub(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
+static int hotspot_step_stub(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
 	uint64_t sp = at->reg[RSP], fp = at->reg[RBP], top;
 
-	if (at->exact && step_has(at, RSP) && at->load(at->ctx, sp, &top) == 0 && step_is_code(h, top))
-		return step_frameless(at, 8, ret);
-	if (!step_has(at, RBP) || fp % 8 || fp < sp)
+	if (at->exact && hotspot_step_has(at, RSP) && at->load(at->ctx, sp, &top) == 0 && hotspot_step_is_code(h, top))
+		return hotspot_step_frameless(at, 8, ret);
+	if (!hotspot_step_has(at, RBP) || fp % 8 || fp < sp)
 		return -ENOENT;
-	return step_by_fp(at, fp, ret);
+	return hotspot_step_by_fp(at, fp, ret);
 }
 
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
@@ -230,15 +233,15 @@ int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c,
 
 	switch (c->kind) {
 	case HOTSPOT_COMPILED:
-		return step_compiled(c, at, ret);
+		return hotspot_step_compiled(c, at, ret);
 	case HOTSPOT_INTERPRETER:
-		return step_interpreted(h, at, ret);
+		return hotspot_step_interpreted(h, at, ret);
 	case HOTSPOT_ENTRY:
-		return step_method_entry(h, at, ret);
+		return hotspot_step_method_entry(h, at, ret);
 	case HOTSPOT_ADAPTER:
-		return step_adapter(h, at, ret);
+		return hotspot_step_adapter(h, at, ret);
 	case HOTSPOT_STUB:
-		return step_stub(h, at, ret);
+		return hotspot_step_stub(h, at, ret);
 	default:
 		return -ENOENT;
 	}

@@ -6,7 +6,8 @@
  *
  * Called by rules.c on a cache miss. Where a stack ends (goexit, rt0_go) the row
  * has no return address. Where a function left its caller's stack (systemstack,
- * asmcgocall), the row is ROW_SWITCHED.
+ * asmcgocall), the row is ROW_SWITCHED, or ROW_RETURNS where a register still
+ * holds the former stack pointer.
  * Failure: -ENOENT not Go's code, or code that the table says nothing of;
  * -EBADMSG the table is broken. Other tables may still have a row then.
  */

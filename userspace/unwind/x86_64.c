@@ -182,18 +182,20 @@ static bool left_go_stack(const struct code *code)
 static bool misled(struct binary *b, uint64_t vaddr, struct row *ret)
 {
 	struct code code;
+	bool mcall;
 
 	if (!is_go(b))
 		return false;
 	code_read(b, vaddr, &code);
+	mcall = leaves_by_mcall(&code);
 	returns_from(ret, 8);
-	if (leaves_by_mcall(&code) || begins_go_stack(&code))
+	if (mcall || begins_go_stack(&code))
 		ret->reg[RIP].kind = RULE_UNDEFINED;
 	else if (left_go_stack(&code))
 		ret->flags = ROW_SWITCHED;
 	else
 		return false;
-	if (leaves_by_mcall(&code))
+	if (mcall)
 		ret->flags = ROW_PROVES;
 	return true;
 }

@@ -10,36 +10,35 @@
 
 static size_t bytes;
 
-static size_t code_block_size(const struct runtime_code *c)
+static void codes_count(struct codes *t, ptrdiff_t more)
 {
-	return sizeof(*c) + c->nr_functions * sizeof(struct runtime_frame) +
-	       c->nr_nodes * sizeof(struct runtime_code_node) + c->nr_rows * sizeof(struct runtime_code_row);
+	t->bytes += (size_t)more;
+	bytes += (size_t)more;
 }
 
-static void code_entry_drop_code(struct code_entry *e)
+static void code_entry_drop_code(struct codes *t, struct code_entry *e)
 {
 	if (e->code)
-		bytes -= code_block_size(e->code);
+		codes_count(t, -(ptrdiff_t)runtime_code_len(e->code));
 	free(e->code);
 	e->code = NULL;
 	e->name = str_put(e->name);
-	e->known = false;
 }
 
-static void code_entry_free(struct code_entry *e)
+static void code_entry_free(struct codes *t, struct code_entry *e)
 {
-	code_entry_drop_code(e);
-	bytes -= sizeof(*e);
+	code_entry_drop_code(t, e);
+	codes_count(t, -(ptrdiff_t)sizeof(*e));
 	free(e);
 }
 
-static bool code_entry_take_code(struct code_entry *e, const struct runtime_code_made *c)
+static void code_entry_take_code(struct codes *t, struct code_entry *e, const struct runtime_code_made *c)
 {
-	struct runtime_code *block = malloc(code_block_size(&c->code));
+	struct runtime_code *block = malloc(runtime_code_len(&c->code));
 
 	if (!block)
-		return false;
-	bytes += code_block_size(&c->code);
+		return;
+	codes_count(t, (ptrdiff_t)runtime_code_len(&c->code));
 	e->code = block;
 	*block = c->code;
 	e->functions = (void *)(block + 1);
@@ -50,8 +49,6 @@ static bool code_entry_take_code(struct code_entry *e, const struct runtime_code
 	memcpy(e->rows, c->rows, c->code.nr_rows * sizeof(*e->rows));
 	if (c->code.name[0])
 		e->name = str_get_c(c->code.name);
-	e->known = true;
-	return true;
 }
 
 /* --- the table --- */
@@ -90,7 +87,7 @@ static struct code_entry *codes_insert(struct codes *t, uint64_t start, uint64_t
 	if (!e)
 		return NULL;
 	*e = (struct code_entry){.start = start, .end = end};
-	bytes += sizeof(*e);
+	codes_count(t, sizeof(*e));
 	memmove(&t->at[i + 1], &t->at[i], (t->count - i) * sizeof(struct code_entry *));
 	t->at[i] = e;
 	t->count++;
@@ -111,7 +108,7 @@ static void codes_clear(struct codes *t, uint64_t start, uint64_t end)
 	uint32_t from = codes_first(t, start), to;
 
 	for (to = from; to < t->count && t->at[to]->start < end; to++)
-		code_entry_free(t->at[to]);
+		code_entry_free(t, t->at[to]);
 	memmove(&t->at[from], &t->at[to], (t->count - to) * sizeof(struct code_entry *));
 	t->count -= to - from;
 }
@@ -119,7 +116,7 @@ static void codes_clear(struct codes *t, uint64_t start, uint64_t end)
 void codes_done(struct codes *t)
 {
 	for (uint32_t i = 0; i < t->count; i++)
-		code_entry_free(t->at[i]);
+		code_entry_free(t, t->at[i]);
 	free(t->at);
 	t->at = NULL;
 	t->count = t->cap = 0;
@@ -139,7 +136,7 @@ static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, ui
 
 bool codes_hold(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
 {
-	return e && e->known && time_ns >= e->since_ns && codes_is_fresh(t, e, time_ns);
+	return e && e->code && time_ns >= e->since_ns && codes_is_fresh(t, e, time_ns);
 }
 
 bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_frame *ret)
@@ -154,7 +151,7 @@ bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_f
 		return false;
 	e->pending = true;
 	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .flags = RUNTIME_CODE};
-	if (e->known)
+	if (e->code)
 		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
 	return true;
 }
@@ -171,7 +168,7 @@ void codes_unask(struct codes *t, uint64_t pc)
 
 static bool code_entry_is_same(const struct code_entry *e, const struct runtime_code *c)
 {
-	return e && e->known && e->start == c->start && e->end == c->end &&
+	return e && e->code && e->start == c->start && e->end == c->end &&
 	       !memcmp(e->code->identity, c->identity, sizeof(c->identity));
 }
 
@@ -188,7 +185,7 @@ static uint64_t codes_since(struct codes *t, const struct runtime_code *c, uint6
 			return t->at[i]->since_ns;
 		} else if (t->at[i]->seen_ns) {
 			since = now;
-			if (t->at[i]->known)
+			if (t->at[i]->code)
 				t->replaced_ns = now;
 		}
 	}
@@ -208,7 +205,7 @@ static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtim
 	e->since_ns = since;
 	e->seen_ns = now;
 	e->asked = asked;
-	code_entry_take_code(e, c);
+	code_entry_take_code(t, e, c);
 }
 
 void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_code_made *c, uint64_t now)
@@ -222,7 +219,7 @@ void codes_settle(struct codes *t, uint64_t pc, int err, const struct runtime_co
 	if (!e)
 		return;
 	if (err != -EALREADY)
-		code_entry_drop_code(e);
+		code_entry_drop_code(t, e);
 	e->pending = false;
 	e->seen_ns = now;
 }

@@ -33,8 +33,7 @@ struct code_entry {
 	uint64_t seen_ns;    /* when it was last read; 0: never, an answer is pending */
 	uint64_t asked;	     /* how often */
 	bool pending;	     /* an answer is */
-	bool known;	     /* false: unknown code, or the first answer is pending */
-	/* known: owned, one block */
+	/* Owned, one block; NULL: unknown code, or the first answer is pending. */
 	struct runtime_code *code;
 	struct runtime_frame *functions;
 	struct runtime_code_node *nodes;
@@ -45,6 +44,7 @@ struct code_entry {
 struct codes {
 	struct code_entry **at; /* sorted; owned, as its elements are */
 	uint32_t count, cap;
+	size_t bytes; /* of all that is in it */
 	uint64_t replaced_ns; /* when code was last found in place of other code; 0: never */
 };
 

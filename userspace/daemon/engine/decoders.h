@@ -88,7 +88,10 @@ struct decoder *decoders_drop(struct decoder *d); /* no more calls for it; NULL 
 void *decoder_owner(const struct decoder *d);
 const struct decoders_target *decoder_target(const struct decoder *d); /* borrowed */
 bool decoder_is_attached(const struct decoder *d);
-/* Takes the first of n frames, or questions with RUNTIME_CODE; returns how many: fewer where its queue is full, 0 until it is attached. */
+/*
+ * Takes the first of n frames, or questions with RUNTIME_CODE; returns how many: fewer where its queue is full, 0 until it
+ * is attached.
+ */
 size_t decoders_decode(struct decoder *d, const struct runtime_frame *frames, size_t n);
 
 /* Answers; when a socket of epoll is readable. */

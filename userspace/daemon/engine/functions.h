@@ -4,7 +4,7 @@
  * key and cookies. Equal functions share one object, as workers that were forked
  * from one program have all theirs in common.
  *
- * Called by runtimes.c, one thread. Bounds: FUNCTIONS_MAX of a process, and the
+ * Called by runtimes*.c, one thread. Bounds: FUNCTIONS_MAX of a process, and the
  * bytes of all (functions_bytes), which the caller keeps below its bound by
  * emptying tables.
  * Cost: one hash lookup for each frame.

@@ -14,8 +14,7 @@
 #include <stdint.h>
 
 struct hub_feed {
-	int sock;	  /* owned; -1: there is no hub */
-	uint64_t dropped; /* requests that the hub did not take */
+	int sock; /* owned; -1: there is no hub */
 };
 
 void hub_feed_init(struct hub_feed *f);

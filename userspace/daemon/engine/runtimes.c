@@ -453,26 +453,30 @@ size_t runtimes_bytes(void)
 	return functions_bytes() + codes_bytes();
 }
 
-static struct functions *runtimes_largest(const struct runtimes *r)
+static size_t runtime_slot_bytes(const struct runtime_slot *s)
 {
-	struct functions *largest = NULL;
+	return s->functions.bytes + s->codes.bytes;
+}
+
+static struct runtime_slot *runtimes_largest(const struct runtimes *r)
+{
+	struct runtime_slot *largest = NULL;
 
 	for (struct runtime_process *p = r->first; p; p = p->next)
 		for (uint32_t i = 0; i < p->nr; i++)
-			if (!largest || p->slot[i].functions.bytes > largest->bytes)
-				largest = &p->slot[i].functions;
+			if (!largest || runtime_slot_bytes(&p->slot[i]) > runtime_slot_bytes(largest))
+				largest = &p->slot[i];
 	return largest;
 }
 
 void runtimes_trim(struct runtimes *r)
 {
-	struct functions *largest;
+	struct runtime_slot *largest;
 
-	while (runtimes_bytes() > r->cfg.bytes_max && (largest = runtimes_largest(r)) && largest->bytes)
-		functions_done(largest);
-	for (struct runtime_process *p = r->last; p && runtimes_bytes() > r->cfg.bytes_max; p = p->prev)
-		for (uint32_t i = 0; i < p->nr; i++)
-			codes_done(&p->slot[i].codes);
+	while (runtimes_bytes() > r->cfg.bytes_max && (largest = runtimes_largest(r)) && runtime_slot_bytes(largest)) {
+		functions_done(&largest->functions);
+		codes_done(&largest->codes);
+	}
 }
 
 int runtimes_new(const struct runtimes_config *cfg, struct runtimes **ret)

@@ -6,7 +6,7 @@
  * Called by the pipeline, one thread. Nothing blocks: a decoder (decoders.h)
  * answers later, and samples wait for it as they wait for files.
  * Bounds: RUNTIME_PROCESSES_MAX processes, the least recently sampled go first; the bytes
- * of all functions.
+ * of all functions and regions of code.
  * A forked process has its parent's walks and runtime until it executes another
  * program; its functions are its own, as memory that is freed and used again
  * after the fork differs.
@@ -34,7 +34,7 @@ struct runtimes;
 struct runtimes_config {
 	struct decoders *decoders;    /* borrowed; NULL: nothing is walked or decoded */
 	struct ledger_engine *ledger; /* borrowed */
-	size_t bytes_max;	      /* of functions */
+	size_t bytes_max;	      /* of functions and regions of code */
 	/* A runtime that is not known was met: once for each process. */
 	void (*unknown)(void *ctx, uint32_t pid, const char *runtime, const char *why);
 	void (*walks)(void *ctx, uint32_t pid); /* of this process there are walks now, or others; may be NULL */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "daemon/decode.h"
 #include "daemon/engine/runtimes_state.h"
@@ -66,9 +67,10 @@ static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_
 
 /* --- regions --- */
 
-static void runtimes_keep_codes(const struct runtimes *r, struct runtime_slot *s)
+/* A table that is full begins anew. */
+static void runtimes_keep_codes(struct runtime_slot *s)
 {
-	if (s->codes.count >= CODES_MAX || runtimes_bytes() > r->cfg.bytes_max)
+	if (s->codes.count >= CODES_MAX)
 		codes_done(&s->codes);
 }
 
@@ -98,7 +100,7 @@ static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64
 
 	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
 		return;
-	runtimes_keep_codes(r, s);
+	runtimes_keep_codes(s);
 	if (!codes_want(&s->codes, pc, r->stack_time_ns, &question[0]))
 		return;
 	n = 1 + runtimes_ask_ahead(r, s, pc, &question[1]);
@@ -247,17 +249,9 @@ const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint
 
 static const struct own_frame *runtimes_own(const struct runtimes *r, uint32_t index)
 {
-	uint32_t low = 0, high = r->nr_own;
+	uint32_t n = array_count_up_to(r->own, r->nr_own, sizeof(r->own[0]), offsetof(struct own_frame, index), index);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (r->own[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < r->nr_own && r->own[low].index == index ? &r->own[low] : NULL;
+	return n && r->own[n - 1].index == index ? &r->own[n - 1] : NULL;
 }
 
 /* The functions at a place of a region, innermost first; those too far out are left out. */

@@ -112,7 +112,7 @@ static uint32_t runtimes_read(const struct runtime_slot *s, const struct otp_wal
 	for (uint32_t i = 0; i < MIN((uint32_t)w->frames, (uint32_t)OTP_WALK_FRAMES); i++, n++) {
 		runtimes_words(w, i, with);
 		to[n] = (struct runtime_frame){0};
-		if (!s->ops->frame || s->ops->frame(&s->found->found, with, &to[n]) < 0)
+		if (s->ops->frame(&s->found->found, with, &to[n]) < 0)
 			break;
 	}
 	return n;

@@ -80,7 +80,7 @@ struct runtimes {
 	const struct sample *stack_sample;
 	uint64_t stack_time_ns;
 	uint32_t nr_own;
-	struct own_frame { uint32_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];
+	struct own_frame { uint64_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];
 	uint64_t library_sought; /* generation + 1 of its mappings, in which a library was looked for; 0: none */
 	struct unwind_code hook;
 	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
@@ -116,8 +116,8 @@ void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct func
 struct decoder *runtimes_decoder(struct runtime_slot *s);
 size_t runtimes_bytes(void); /* of all functions and regions */
 /*
- * Where the functions of all exceed their bytes, the largest tables are emptied: a program that makes code again and again,
- * as closures and strings to evaluate, loses its own. What is in use is asked again.
+ * Where functions and regions of code of all exceed their bytes, the tables of whoever has most are emptied: a program that
+ * makes code again and again, as closures and strings to evaluate, loses its own. What is in use is asked again.
  */
 void runtimes_trim(struct runtimes *r);
 

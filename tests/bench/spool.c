@@ -25,7 +25,7 @@ static uint64_t requests;
 static size_t len;
 static char *data;
 
-static int write_all(struct spool *s, bool each, struct times *t)
+static int write_all(struct spool *s, struct spool_sync *sync, bool each, struct times *t)
 {
 	struct spool_record r = {.profiles = 1, .len = len, .gzip = true};
 	int err = 0;
@@ -34,7 +34,7 @@ static int write_all(struct spool *s, bool each, struct times *t)
 		uint64_t began = clock_now_ns(), took;
 
 		r.id = i;
-		err = spool_append(s, &r, data, 1ull << 40);
+		err = spool_append(s, &r, data, 1ull << 40, sync);
 		if (each)
 			syncfs(place.dir);
 		took = clock_now_ns() - began;
@@ -69,9 +69,9 @@ static int run(bool each, struct times *t)
 
 	if (err)
 		return err;
-	err = spool_open(&place, "bench", true, sync, &s);
+	err = spool_open(&place, "bench", true, &s);
 	if (!err) {
-		err = write_all(s, each, t);
+		err = write_all(s, sync, each, t);
 		if (!err)
 			err = read_all(s, t);
 		spool_close(s);

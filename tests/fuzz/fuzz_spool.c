@@ -135,10 +135,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (dir < 0)
 		make_directories();
 	put_files(data, size);
-	if (spool_open(&place, "s", true, NULL, &s) < 0)
+	if (spool_open(&place, "s", true, &s) < 0)
 		return 0;
 	has = spool_content(s)->records;
-	if (has && spool_append(s, &r, "x", 1 << 20) == 0)
+	if (has && spool_append(s, &r, "x", 1 << 20, NULL) == 0)
 		has++;
 	if (take_all(s) != has && !spool_content(s)->torn)
 		abort();

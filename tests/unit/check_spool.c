@@ -25,6 +25,7 @@ Suite *spool_suite(void);
 static char top[64];
 static struct export_spool place;
 static struct spool *spool;
+static struct spool_sync *syncing; /* NULL: none */
 
 static void setup(void)
 {
@@ -46,7 +47,7 @@ static void teardown(void)
 static void reopen(void)
 {
 	spool = spool_close(spool);
-	ck_assert_int_eq(spool_open(&place, "sink", true, NULL, &spool), 0);
+	ck_assert_int_eq(spool_open(&place, "sink", true, &spool), 0);
 }
 
 /* The request of a number: its bytes and length follow from it. */
@@ -65,7 +66,7 @@ static int append_of(uint64_t i, uint64_t max)
 	struct spool_record r = {.id = i, .profiles = i + 2, .unix_ns = 1000 + i, .samples = *COUNTS(i), .gzip = i & 1};
 
 	r.len = content_of(i, data);
-	return spool_append(spool, &r, data, max);
+	return spool_append(spool, &r, data, max, syncing);
 }
 
 static void append(uint64_t from, uint64_t to)
@@ -245,7 +246,7 @@ START_TEST(samples_keep_their_origin_in_a_session_with_others)
 	place.origins[1] = 3;
 	place.origins[2] = 4;
 	reopen();
-	ck_assert_int_eq(spool_append(spool, &r, "x", MAX_BYTES), 0);
+	ck_assert_int_eq(spool_append(spool, &r, "x", MAX_BYTES, NULL), 0);
 	place.origins[1] = 4; /* and 3 is not sampled any more */
 	place.origins[2] = SPOOL_NO_ORIGIN;
 	reopen();
@@ -261,10 +262,10 @@ START_TEST(a_spool_has_one_process)
 	struct spool *other;
 
 	reopen();
-	ck_assert_int_eq(spool_open(&place, "sink", true, NULL, &other), -EBUSY);
-	ck_assert_int_eq(spool_open(&place, "other", true, NULL, &other), 0);
+	ck_assert_int_eq(spool_open(&place, "sink", true, &other), -EBUSY);
+	ck_assert_int_eq(spool_open(&place, "other", true, &other), 0);
 	spool_close(other);
-	ck_assert_int_eq(spool_open(&place, "absent", false, NULL, &other), -ENOENT);
+	ck_assert_int_eq(spool_open(&place, "absent", false, &other), -ENOENT);
 }
 END_TEST
 
@@ -272,7 +273,7 @@ static const char *const bad_names[] = {"", ".", "..", ".x", "a/b", "/tmp"};
 
 START_TEST(a_name_leads_nowhere_else)
 {
-	ck_assert_int_eq(spool_open(&place, bad_names[_i], true, NULL, &spool), -EINVAL);
+	ck_assert_int_eq(spool_open(&place, bad_names[_i], true, &spool), -EINVAL);
 }
 END_TEST
 
@@ -502,15 +503,13 @@ END_TEST
 
 START_TEST(a_spool_works_beside_the_thread_that_syncs_it)
 {
-	struct spool_sync *sync;
-
-	ck_assert_int_eq(spool_sync_new(&sync), 0);
-	ck_assert_int_eq(spool_open(&place, "sink", true, sync, &spool), 0);
+	ck_assert_int_eq(spool_sync_new(&syncing), 0);
+	ck_assert_int_eq(spool_open(&place, "sink", true, &spool), 0);
 	append(1, 2000);
 	take(1, 2000);
 	append(2001, 2100);
 	spool = spool_close(spool);
-	spool_sync_free(sync);
+	syncing = spool_sync_free(syncing);
 	reopen();
 	take(2001, 2100);
 }

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/doctor.h"
+#include "cli/session.h"
 
 #define FIX_KEY	 "headers_file: a header with a key that the receiver accepts"
 #define FIX_OTLP "endpoint, protocol: a receiver of OTLP profiles; in a Collector, --feature-gates=service.profilesSupport"
@@ -74,24 +75,6 @@ static void doctor_count_exporters(json_t *destinations, struct finding *f)
 
 #define TRY_LINE 512
 
-/* The program beside this one, or as it is installed. Does not return. */
-static void doctor_exec_try(const char *config)
-{
-	static const char *const places[] = {"/otprofd", "/../sbin/otprofd"};
-	char self[1024], path[1100];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-	self[MAX(n, 0)] = '\0';
-	if (strrchr(self, '/'))
-		*strrchr(self, '/') = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		execl(path, "otprofd", "--try", *config ? "-f" : NULL, config, (char *)NULL);
-	}
-	execlp("otprofd", "otprofd", "--try", *config ? "-f" : NULL, config, (char *)NULL);
-	_exit(127);
-}
-
 static pid_t doctor_start_try(const char *config, int *ret_fd)
 {
 	int fds[2];
@@ -105,7 +88,9 @@ static pid_t doctor_start_try(const char *config, int *ret_fd)
 		dup2(fds[1], STDERR_FILENO);
 		close(fds[0]);
 		close(fds[1]);
-		doctor_exec_try(config);
+		session_exec_otprofd((char *[]){(char *)"otprofd", (char *)"--try", (char *)(uintptr_t)(*config ? "-f" : NULL),
+					  (char *)(uintptr_t)config, NULL});
+		_exit(127);
 	}
 	close(fds[1]);
 	*ret_fd = fds[0];

@@ -75,8 +75,7 @@ static int session_write_config(const struct session *s, const struct session_op
 	return fflush(f) == EOF ? -errno : 0;
 }
 
-/* Tries the directory of this program (a build tree), the packages' directory, then PATH. */
-static void session_exec_otprofd(const struct session *s)
+void session_exec_otprofd(char *const argv[])
 {
 	static const char *const places[] = {"/otprofd", "/../sbin/otprofd"};
 	char self[4000], path[4096];
@@ -90,9 +89,9 @@ static void session_exec_otprofd(const struct session *s)
 		*slash = '\0';
 	for (i = 0; slash && i < ARRAY_SIZE(places); i++) {
 		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		execl(path, "otprofd", "-f", s->config, (char *)NULL);
+		execv(path, argv);
 	}
-	execlp("otprofd", "otprofd", "-f", s->config, (char *)NULL);
+	execvp("otprofd", argv);
 }
 
 /* Removes variables that configure a service: they could change the recording or send it elsewhere. */
@@ -130,7 +129,7 @@ static void session_run_otprofd(const struct session *s, pid_t parent, bool verb
 	if (!verbose)
 		dup2(log, STDERR_FILENO);
 	session_clean_environment();
-	session_exec_otprofd(s);
+	session_exec_otprofd((char *[]){(char *)"otprofd", (char *)"-f", (char *)(uintptr_t)s->config, NULL});
 	dprintf(STDERR_FILENO, "otprofd cannot be started: %s\n", strerror(errno));
 	_exit(127);
 }

@@ -3,7 +3,7 @@
  * A private otprofd for one recording: its configuration, runtime directory
  * and file destination are below a directory that no other user can enter,
  * removed with the recording. It can run beside another otprofd. Called by
- * record, one thread.
+ * record, one thread; doctor starts otprofd as it does.
  */
 #ifndef OTP_CLI_SESSION_H
 #define OTP_CLI_SESSION_H
@@ -55,5 +55,8 @@ int session_read(struct session *s, struct recording *r);
 void session_print_log(const struct session *s);
 /* Stops it if it runs, removes the directory. */
 void session_done(struct session *s);
+
+/* In a child: otprofd from this program's directory (a build tree), the packages' directory, or PATH. Returns on failure. */
+void session_exec_otprofd(char *const argv[]);
 
 #endif

@@ -49,7 +49,7 @@ static struct ledger_counts *destination_sending_counts(const struct destination
 
 /* --- how requests end --- */
 
-/* The caller has subtracted the entry's samples from queued and sending. */
+/* The entry's samples are in no field: the caller has subtracted them. */
 static void destination_count_end(struct destination *d, const struct queue_entry *entry, uint32_t reason)
 {
 	ledger_counts_add(entry->maybe ? &d->ledger->unconfirmed : &d->ledger->lost[reason], &entry->request->samples);
@@ -99,7 +99,7 @@ static void destination_remove_current(struct destination *d)
 		queue_remove(&d->queue, &d->queue.head);
 }
 
-/* --- the outcome of a try; the head's samples are in no field when these run --- */
+/* --- the outcome of a try; the current entry's samples are in no field when these run --- */
 
 static void destination_recover(struct destination *d)
 {
@@ -391,7 +391,7 @@ void destination_stop(struct destination *d)
 	d->due_ns = 0;
 }
 
-/* Ends a try that is under way; its request stays at the head of the queue. */
+/* Ends a try that is under way; its request stays where it waited. */
 static void destination_end_try(struct destination *d)
 {
 	struct queue_entry *head = destination_current(d);

@@ -93,7 +93,7 @@ void destination_spool_open(struct destination *d)
 		destination_spool_refuse(d, "its directory is not open; a restart of otprofd opens it");
 		return;
 	}
-	err = spool_open(d->cfg.spool, d->cfg.name, d->cfg.spool_bytes, d->owner->sync, &d->spool);
+	err = spool_open(d->cfg.spool, d->cfg.name, d->cfg.spool_bytes, &d->spool);
 	if (err) {
 		destination_spool_refuse(d, destination_spool_why(err));
 		return;
@@ -203,7 +203,8 @@ static int destination_spill_one(struct destination *d, struct queue_entry **lin
 	int err = -EAGAIN;
 
 	if (destination_spool_make_room(d, spool_bytes_of(record.len)))
-		err = spool_append(d->spool, &record, entry->gzip ? r->gz : r->data, d->cfg.spool_bytes);
+		err = spool_append(d->spool, &record, entry->gzip ? r->gz : r->data, d->cfg.spool_bytes,
+				   d->owner->sync);
 	if (err)
 		return err;
 	ledger_counts_move(destination_waiting_counts(d, entry), &d->ledger->spooled, &r->samples);

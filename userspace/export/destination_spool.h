@@ -3,9 +3,10 @@
  * What a destination does with its spool: which requests go to disk, which come
  * back, and their entries in the ledger.
  *
- * Called by destination.c, one thread. Each function with a destination without
- * a spool does nothing and returns false or 0. Nothing here fails: where the
- * disk does, requests stay in memory, or are counted as lost.
+ * Called by destination.c, one thread. Without a spool nothing goes to disk: it
+ * is empty, and nothing is due. Begin, failed and sent are called with a loaded
+ * request of it only. Nothing here fails: where the disk does, requests stay in
+ * memory, or are counted as lost.
  *
  * Order. Requests go to disk in the order in which they arrived, and come back
  * in that order. A request that waits behind a newer one of the spool, because

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compresses a request into one gzip member, level 6, and expands an answer.
- * Called by the exporter, once per request. Cost: some 270 KiB of memory while
- * it runs, and the result.
+ * Compresses into one gzip member, level 6, and expands one: requests and
+ * answers. Called by the exporter. Cost of compressing: some 270 KiB of memory
+ * while it runs, and the result.
  */
 #ifndef OTP_EXPORT_GZIP_H
 #define OTP_EXPORT_GZIP_H
@@ -13,8 +13,8 @@
 /* ret_data: owned, at its exact size. -ENOMEM; -EFBIG where the result would exceed max. */
 int gzip_compress(const void *data, size_t len, size_t max, void **ret_data, size_t *ret_len);
 
-/* Appends what one gzip member holds, up to the bound of to. -EBADMSG: it is cut or none; -EFBIG, -ENOMEM. */
 struct buf;
+/* Appends what one gzip member holds, up to the bound of to. -EBADMSG: it is cut or none; -EFBIG, -ENOMEM. */
 int gzip_expand(const void *data, size_t len, struct buf *to);
 
 #endif

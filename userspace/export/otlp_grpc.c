@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * OTLP over gRPC: one unary call of ProfilesService/Export a request, over
+ * OTLP over gRPC: one unary call of the signal's Export a request, over
  * libcurl's HTTP/2. A call is a POST of one message with five bytes before it;
  * its outcome is the status in the trailers of the answer, or in its headers
  * where the answer has no message. Where there is no such status, the status of

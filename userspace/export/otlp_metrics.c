@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "opentelemetry/proto/collector/metrics/v1/metrics_service.pb-c.h"
+#include "otlp/wire.h"
 
 #define METRICS(name)	   Opentelemetry__Proto__Metrics__V1__##name
 #define METRICS_INIT(NAME) OPENTELEMETRY__PROTO__METRICS__V1__##NAME##__INIT
@@ -58,14 +59,7 @@ static void metrics_append(struct buf *out, const ProtobufCMessage *m)
 /* Appends content as a field of that number. */
 static void metrics_append_block(struct buf *out, uint32_t field, const struct buf *content)
 {
-	uint8_t head[12];
-	size_t n = 0;
-
-	head[n++] = (uint8_t)(field << 3 | 2);
-	for (uint64_t len = content->len; n == 1 || len; len >>= 7)
-		head[n++] = (uint8_t)(len & 0x7f) | (len > 0x7f ? 0x80 : 0);
-	buf_add(out, head, n);
-	buf_add(out, content->data, content->len);
+	wire_append_block(out, field, content->data, content->len);
 	out->failed |= content->failed;
 }
 

@@ -3,7 +3,7 @@
  * Presets of a destination: which attributes of resources and samples it gets.
  * A preset only leaves out what the engine's requests have.
  *
- * Called by shape.c and by the configuration. Pure. Names and locations of
+ * Called by shape.c. Pure. Names and locations of
  * frames, build ids and values are the same in every preset.
  *
  * otlp       all attributes

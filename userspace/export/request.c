@@ -79,26 +79,6 @@ int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples,
 	return 0;
 }
 
-/* In pages of its own, as a request of the engine, so that both end alike. */
-int request_new_copy(const void *data, size_t len, uint64_t id, const struct ledger_counts *samples,
-		     struct export_request **ret)
-{
-	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
-	void *pages = mmap(NULL, MAX(len, (size_t)1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		return -ENOMEM;
-	if (!r) {
-		munmap(pages, MAX(len, (size_t)1));
-		return -ENOMEM;
-	}
-	memcpy(pages, data, len);
-	*r = (struct export_request){.refs = 1, .id = id, .samples = *samples, .data = pages, .len = len,
-				     .profiles = request_count_profiles(data, len)};
-	*ret = steal_ptr(&r);
-	return 0;
-}
-
 /* In the memory in which either form is freed. */
 static void *request_make_form(struct export_request *r, size_t len, bool gzip)
 {
@@ -131,6 +111,17 @@ int request_restore(uint64_t id, uint64_t profiles, const struct ledger_counts *
 	r->samples = *samples;
 	*ret = steal_ptr(&r);
 	return 0;
+}
+
+int request_new_copy(const void *data, size_t len, uint64_t id, const struct ledger_counts *samples,
+		     struct export_request **ret)
+{
+	void *pages;
+	int r = request_restore(id, request_count_profiles(data, len), samples, len, false, ret, &pages);
+
+	if (r == 0)
+		memcpy(pages, data, len);
+	return r;
 }
 
 int request_compress(struct export_request *r)

@@ -98,13 +98,8 @@ static void shape_set_times(struct recording *r)
 {
 	struct rec_times all = {0};
 
-	for (uint32_t i = 0; i < r->series.count; i++) {
-		const struct rec_times *t = &r->times[i];
-
-		if (t->start_ns && (!all.start_ns || t->start_ns < all.start_ns))
-			all.start_ns = t->start_ns;
-		all.end_ns = MAX(all.end_ns, t->end_ns);
-	}
+	for (uint32_t i = 0; i < r->series.count; i++)
+		rec_times_add(&all, r->times[i].start_ns, r->times[i].end_ns);
 	for (uint32_t i = 0; i < r->series.count; i++)
 		r->times[i] = all;
 }

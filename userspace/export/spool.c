@@ -39,7 +39,6 @@ struct spool {
 	int lock; /* never duplicated: the lock ends when it is closed */
 	int dir, position;
 	int reads, writes; /* the first segment, and the last one; -1: to be opened, or a new one to be begun */
-	struct spool_sync *sync;
 	unsigned long sync_key; /* of the last segment */
 	uint8_t origins[OTP_ORIGINS_MAX];
 	struct spool_segment *segments; /* owned; the oldest first */
@@ -260,15 +259,14 @@ static int spool_open_dir(struct spool *s, int place, const char *name, bool cre
 	return flock(s->lock, LOCK_EX | LOCK_NB) < 0 ? errno == EWOULDBLOCK ? -EBUSY : -errno : 0;
 }
 
-int spool_open(const struct export_spool *place, const char *name, bool create, struct spool_sync *sync,
-	       struct spool **ret)
+int spool_open(const struct export_spool *place, const char *name, bool create, struct spool **ret)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct spool){.lock = -1, .dir = -1, .position = -1, .reads = -1, .writes = -1, .sync = sync,
+	*s = (struct spool){.lock = -1, .dir = -1, .position = -1, .reads = -1, .writes = -1,
 			   .next = 1, .end = 1};
 	memcpy(s->origins, place->origins, sizeof(s->origins));
 	err = spool_open_dir(s, place->dir, name, create);
@@ -311,7 +309,7 @@ static uint64_t spool_segment_aim(uint64_t max_bytes)
 	return MIN(MAX(max_bytes / SPOOL_SEGMENTS_AIM, SPOOL_SEGMENT_MIN), SPOOL_SEGMENT_BIG);
 }
 
-static int spool_begin_segment(struct spool *s)
+static int spool_begin_segment(struct spool *s, struct spool_sync *sync)
 {
 	const struct spool_segment seg = {.first = s->end, .next = s->end};
 	char name[SPOOL_NAME_MAX];
@@ -331,18 +329,18 @@ static int spool_begin_segment(struct spool *s)
 		return err;
 	}
 	s->sync_key++;
-	spool_sync_want(s->sync, s->dir, 0);
+	spool_sync_want(sync, s->dir, 0);
 	return 0;
 }
 
 /* The last segment, which has room for that many bytes more; a record that exceeds the aim has one for itself. */
-static int spool_reach_segment(struct spool *s, uint64_t bytes, uint64_t aim)
+static int spool_reach_segment(struct spool *s, uint64_t bytes, uint64_t aim, struct spool_sync *sync)
 {
 	const struct spool_segment *last = s->count ? &s->segments[s->count - 1] : NULL;
 
 	if (s->writes >= 0 && last && (!last->bytes || last->bytes + bytes <= aim))
 		return 0;
-	return spool_begin_segment(s);
+	return spool_begin_segment(s, sync);
 }
 
 /* A part that was written is cut off; where it cannot be, a new segment follows, and the part is a torn record. */
@@ -361,12 +359,13 @@ static void spool_undo_append(struct spool *s, const struct spool_segment *seg)
 	s->count--;
 }
 
-int spool_append(struct spool *s, const struct spool_record *r, const void *data, uint64_t max_bytes)
+int spool_append(struct spool *s, const struct spool_record *r, const void *data, uint64_t max_bytes,
+		 struct spool_sync *sync)
 {
 	struct spool_record record = *r;
 	struct spool_segment *seg;
 	struct spool_header h;
-	int err = spool_reach_segment(s, spool_bytes_of(r->len), spool_segment_aim(max_bytes));
+	int err = spool_reach_segment(s, spool_bytes_of(r->len), spool_segment_aim(max_bytes), sync);
 
 	if (err)
 		return err;
@@ -389,7 +388,7 @@ int spool_append(struct spool *s, const struct spool_record *r, const void *data
 	s->content.bytes += spool_bytes_of(r->len);
 	s->content.records++;
 	ledger_counts_add(&s->content.samples, &r->samples);
-	spool_sync_want(s->sync, s->writes, s->sync_key);
+	spool_sync_want(sync, s->writes, s->sync_key);
 	return 0;
 }
 

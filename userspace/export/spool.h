@@ -52,10 +52,9 @@ struct spool_content {
 /*
  * Opens directory name below place's, and creates it if create is set; place
  * is borrowed for the call. -EBUSY: another process has it open; -ENOENT;
- * -EINVAL: not a name for a directory. sync: borrowed for life, may be NULL.
+ * -EINVAL: not a name for a directory.
  */
-int spool_open(const struct export_spool *place, const char *name, bool create, struct spool_sync *sync,
-	       struct spool **ret);
+int spool_open(const struct export_spool *place, const char *name, bool create, struct spool **ret);
 struct spool *spool_close(struct spool *s); /* NULL; everything stays on disk */
 const struct spool_content *spool_content(const struct spool *s); /* borrowed; up to date */
 
@@ -63,9 +62,11 @@ const struct spool_content *spool_content(const struct spool *s); /* borrowed; u
 uint64_t spool_bytes_of(size_t len);
 /*
  * Appends a request; max_bytes: of the whole spool, which the caller keeps below
- * it; it determines the size of segments. On failure nothing was added.
+ * it; it determines the size of segments. sync: borrowed for the call; NULL: the
+ * kernel's writeback is enough. On failure nothing was added.
  */
-int spool_append(struct spool *s, const struct spool_record *r, const void *data, uint64_t max_bytes);
+int spool_append(struct spool *s, const struct spool_record *r, const void *data, uint64_t max_bytes,
+		 struct spool_sync *sync);
 
 /* 1 and the oldest record, 0: there is none; -errno: it cannot be read, see spool_drop_damaged. */
 int spool_peek(struct spool *s, struct spool_record *ret);

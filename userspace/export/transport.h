@@ -77,7 +77,7 @@ extern const struct transport_ops transport_http, transport_https, transport_grp
 const struct transport_ops *transport_find(const struct export_config *c);
 
 void outcome_retry(struct outcome *o, bool maybe, const char *text);
-/* Delivered, or in part: by the message of a successful answer, ExportProfilesServiceResponse. */
+/* Delivered, or in part: by the message of a successful answer, which is alike for all signals. */
 void outcome_answered(struct outcome *o, const void *message, size_t len);
 
 #endif

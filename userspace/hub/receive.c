@@ -46,13 +46,6 @@ static void receive_number_field(struct buf *b, uint32_t field, uint64_t n)
 	receive_varint(b, n);
 }
 
-static void receive_bytes_field(struct buf *b, uint32_t field, const void *data, size_t len)
-{
-	receive_varint(b, field << 3 | WIRE_BYTES);
-	receive_varint(b, len);
-	buf_add(b, data, len);
-}
-
 static unsigned int receive_rpc_code(unsigned int status)
 {
 	return status == 413 ? RPC_RESOURCE_EXHAUSTED : status == 503 ? RPC_UNAVAILABLE : RPC_INVALID_ARGUMENT;
@@ -74,7 +67,7 @@ void receive_refuse(const char *content_type, unsigned int status, const char *m
 	}
 	ret->type = PROTOBUF;
 	receive_number_field(&ret->body, 1, receive_rpc_code(status));
-	receive_bytes_field(&ret->body, 2, message, strlen(message));
+	wire_append_block(&ret->body, 2, message, strlen(message));
 }
 
 /* ExportProfilesServiceResponse: partial_success 1, of rejected_profiles 1 and error_message 2. */
@@ -98,8 +91,8 @@ static void receive_accept(bool json, uint64_t rejected, const char *message, st
 	if (!*message)
 		return;
 	receive_number_field(&partial, 1, rejected);
-	receive_bytes_field(&partial, 2, message, strlen(message));
-	receive_bytes_field(&ret->body, 1, partial.data, partial.len);
+	wire_append_block(&partial, 2, message, strlen(message));
+	wire_append_block(&ret->body, 1, partial.data, partial.len);
 }
 
 /* --- gzip --- */

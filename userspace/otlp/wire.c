@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
+
 #define WIRE_NUMBER_MAX 0x1fffffffu /* field numbers have 29 bits */
 
 static int wire_read_long_varint(struct wire *w, uint64_t *ret)
@@ -92,4 +94,24 @@ int wire_next(struct wire *w, struct wire_field *ret)
 		return -EBADMSG;
 	*ret = field;
 	return 1;
+}
+
+static size_t wire_put_varint(uint8_t *to, uint64_t value)
+{
+	size_t n = 0;
+
+	do
+		to[n++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+	while (value >>= 7);
+	return n;
+}
+
+void wire_append_block(struct buf *out, uint32_t number, const void *data, size_t len)
+{
+	uint8_t head[16];
+	size_t n = wire_put_varint(head, (uint64_t)number << 3 | WIRE_BYTES);
+
+	n += wire_put_varint(head + n, len);
+	buf_add(out, head, n);
+	buf_add(out, data, len);
 }

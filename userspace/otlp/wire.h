@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reader of protobuf's wire format that allocates nothing: one field a
- * call, borrowed from the message.
+ * call, borrowed from the message. And the writing of a field whose content is
+ * there already.
  *
  * Called by the exporter, on a server's answer and on requests of which it needs
  * only a count, and by the decoder before it decodes. The input may be hostile:
@@ -35,5 +36,9 @@ static inline struct wire wire_of(const void *data, size_t len)
 
 /* 1 and a field, 0 at the end, -EBADMSG. */
 int wire_next(struct wire *w, struct wire_field *ret);
+
+struct buf;
+/* Appends data as the content of the bytes field of that number; failure: out->failed. */
+void wire_append_block(struct buf *out, uint32_t number, const void *data, size_t len);
 
 #endif

@@ -8,6 +8,7 @@
  * Attributes of resources and values of the attribute table are inline, never
  * references into the string table: common receivers do not resolve those.
  */
+#include "otlp/wire.h"
 #include "profile/pack.h"
 
 #include <string.h>
@@ -47,13 +48,7 @@ static void pack_append(struct buf *out, const ProtobufCMessage *m)
 /* The field of that number, with inner, a complete message, as its content. */
 static void pack_append_block(struct buf *out, uint32_t number, const struct buf *inner)
 {
-	uint8_t head[11] = {(uint8_t)(number << 3 | 2)};
-	size_t n = 1;
-
-	for (uint64_t len = inner->len; n == 1 || len; len >>= 7)
-		head[n++] = (uint8_t)(len & 0x7f) | (len > 0x7f ? 0x80 : 0);
-	buf_add(out, head, n);
-	buf_add(out, inner->data, inner->len);
+	wire_append_block(out, number, inner->data, inner->len);
 	out->failed |= inner->failed;
 }
 

@@ -81,14 +81,10 @@ static int narrow_resource(struct narrow *n, uint32_t resource, uint32_t *ret)
 static int narrow_times(struct recording *r, uint32_t from, uint32_t to)
 {
 	const struct rec_times t = r->times[from];
-	struct rec_times *all;
 
 	if (array_reach(&r->times, to, &r->times_cap, sizeof(*r->times)) < 0)
 		return -ENOMEM;
-	all = &r->times[to];
-	if (t.start_ns && (!all->start_ns || t.start_ns < all->start_ns))
-		all->start_ns = t.start_ns;
-	all->end_ns = MAX(all->end_ns, t.end_ns);
+	rec_times_add(&r->times[to], t.start_ns, t.end_ns);
 	return 0;
 }
 

@@ -140,14 +140,9 @@ static int recorder_scope(void *ctx, const struct sink_scope *from)
 
 static int recorder_times(struct recorder *r, uint64_t start_ns, uint64_t end_ns)
 {
-	struct rec_times *t;
-
 	if (array_reach(&r->times, r->series, &r->times_cap, sizeof(*r->times)) < 0)
 		return -ENOMEM;
-	t = &r->times[r->series];
-	if (start_ns && (!t->start_ns || start_ns < t->start_ns))
-		t->start_ns = start_ns;
-	t->end_ns = MAX(t->end_ns, end_ns);
+	rec_times_add(&r->times[r->series], start_ns, end_ns);
 	return 0;
 }
 

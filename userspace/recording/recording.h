@@ -111,6 +111,15 @@ struct rec_times {
 	uint64_t start_ns, end_ns; /* Unix; 0: unknown */
 };
 
+/* Widens to by a time; a start of 0 is unknown. */
+static inline void rec_times_add(struct rec_times *to, uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns && (!to->start_ns || start_ns < to->start_ns))
+		to->start_ns = start_ns;
+	if (end_ns > to->end_ns)
+		to->end_ns = end_ns;
+}
+
 enum { RECORDING_TABLES = 13 };
 /* Strings of every recording. */
 enum { RECORDING_NO_STRING, RECORDING_UNKNOWN_SERVICE };

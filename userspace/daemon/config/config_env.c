@@ -312,7 +312,7 @@ static void debuginfod_servers(struct environment *env)
 		complain(env, title, config_value_is_secret(k, getenv(title)) ? NULL : getenv(title), what);
 }
 
-/* The names that users of other hubs know; the table of the hub's limits has their ends. */
+/* Variables that users of other hubs know; their ranges are those of the keys of [hub]. */
 static void hub_limits(struct environment *env)
 {
 	static const struct {

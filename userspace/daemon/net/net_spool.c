@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/config/config_keys.h"
 #include "daemon/sandbox/netroot.h"
 #include "export/spool_record.h"
 
@@ -48,15 +49,7 @@ void net_spool_lend(struct config *c, const struct export_spool *s)
 		c->exporters[i].spool = s;
 }
 
-static bool net_spool_has_destination(const struct config *c, const char *name)
-{
-	for (uint32_t i = 0; i < c->nr_exporters; i++)
-		if (!strcmp(c->exporters[i].name, name))
-			return true;
-	return false;
-}
-
-void net_spool_log_orphans(const struct config *c, const struct export_spool *s)
+void net_spool_log_orphans(struct config *c, const struct export_spool *s)
 {
 	int fd = s->dir < 0 ? -1 : openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_(closedirp) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -64,7 +57,7 @@ void net_spool_log_orphans(const struct config *c, const struct export_spool *s)
 	unsigned int logged = 0;
 
 	while (dir && logged < ORPHANS_LOGGED && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || net_spool_has_destination(c, entry->d_name))
+		if (entry->d_name[0] == '.' || config_exporter_find(c, entry->d_name))
 			continue;
 		logged++;
 		log_notice("spool %s/%.64s: no exporter of this name is configured; it stays until one is, or it is removed",

@@ -20,6 +20,6 @@ void net_spool_close(struct export_spool *s);
 /* Lets the exporters of c use it; s is borrowed for the life of c. */
 void net_spool_lend(struct config *c, const struct export_spool *s);
 /* Logs which spools have no destination in c: they stay as they are. */
-void net_spool_log_orphans(const struct config *c, const struct export_spool *s);
+void net_spool_log_orphans(struct config *c, const struct export_spool *s);
 
 #endif

@@ -100,8 +100,9 @@ static int doctor(const char *root, bool json)
 		worst = print_text(&d);
 	if (err || fflush(stdout) == EOF) {
 		cli_error("write error: %s", strerror(errno));
-		return EXIT_USAGE;
+		worst = EXIT_USAGE;
 	}
+	doctor_done(&d);
 	return (int)worst;
 }
 

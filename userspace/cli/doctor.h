@@ -9,6 +9,7 @@
 #ifndef OTP_CLI_DOCTOR_H
 #define OTP_CLI_DOCTOR_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,8 @@ struct doctor {
 	bool debian;		       /* packages have Debian's names */
 	/* The id of the first finding that excludes a sampler; NULL: it can be used. */
 	const char *no_bpf, *no_kmod, *no_perf;
+	json_t *status; /* doctor_status; owned */
+	bool asked;	/* for it */
 };
 
 struct finding {
@@ -49,6 +52,7 @@ extern const size_t doctor_checks_nr;
 
 /* Reads what all checks need: kernel, capabilities. root: borrowed for d's life. */
 void doctor_init(struct doctor *d, const char *root);
+void doctor_done(struct doctor *d);
 void doctor_run(struct doctor *d, size_t check, struct finding *ret);
 const char *doctor_level_name(enum doctor_level level);
 
@@ -60,6 +64,10 @@ long doctor_number(const struct doctor *d, const char *path, long otherwise);
 bool doctor_exists(const struct doctor *d, const char *path);
 /* Whether a directory has an entry whose name begins with prefix; "" for any. */
 bool doctor_has(const struct doctor *d, const char *dir, const char *prefix);
+
+#define DOCTOR_NOT_RUNNING "not known: otprofd does not run, or not for this user"
+/* The status of the running otprofd, asked for once; borrowed. NULL: it does not answer. */
+const json_t *doctor_status(struct doctor *d);
 
 /*
  * The checks, by subject: kernel (doctor_kernel.c), system (doctor_system.c), destinations (doctor_exporters.c),

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/cli.h"
+#include "cli/client.h"
 #include "cli/doctor.h"
 
 #define PATH_SIZE 4200
@@ -190,4 +192,23 @@ void doctor_run(struct doctor *d, size_t check, struct finding *ret)
 	doctor_checks[check].run(d, ret);
 	make_plain(ret->text);
 	make_plain(ret->fix);
+}
+
+void doctor_done(struct doctor *d)
+{
+	json_decref(d->status);
+	d->status = NULL;
+}
+
+const json_t *doctor_status(struct doctor *d)
+{
+	char dir[400];
+
+	if (!d->asked) {
+		d->asked = true;
+		snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
+		if (client_status(dir, &d->status) < 0)
+			d->status = NULL;
+	}
+	return d->status;
 }

@@ -49,13 +49,13 @@ static const char *doctor_answer_fix(const char *error)
 	return "otprof status, and journalctl -u otprofd for earlier errors";
 }
 
-static void doctor_count_exporters(json_t *destinations, struct finding *f)
+static void doctor_count_exporters(const json_t *destinations, struct finding *f)
 {
 	unsigned int all = 0, deliver = 0;
 	const char *name, *error, *failing = NULL, *why = "";
 	json_t *d;
 
-	json_object_foreach(destinations, name, d)
+	json_object_foreach((json_t *)(uintptr_t)destinations, name, d)
 	{
 		error = client_text(d, "last_error");
 		all++;
@@ -165,14 +165,12 @@ static void doctor_try_exporters(const struct doctor *d, struct finding *f)
 
 void doctor_exporters(struct doctor *d, struct finding *f)
 {
-	_cleanup_(json_decrefp) json_t *status = NULL;
-	char dir[400];
+	const json_t *status = doctor_status(d);
 
-	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
-	if (client_status(dir, &status) < 0)
+	if (!status)
 		doctor_try_exporters(d, f);
 	else if (!strcmp(client_text(status, "sampler.mode"), "none"))
 		doctor_set(f, DOCTOR_OK, "none: this otprofd takes no samples (mode = none)");
 	else
-		doctor_count_exporters(json_object_get(json_object_get(status, "ledger"), "destinations"), f);
+		doctor_count_exporters(client_at(status, "ledger.destinations"), f);
 }

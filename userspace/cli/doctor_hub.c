@@ -11,25 +11,13 @@
 #include "cli/doctor.h"
 #include "cli/select.h"
 
-#define NOT_RUNNING "not known: otprofd does not run, or not for this user"
-
-/* NULL: it does not answer. The caller's reference. */
-static json_t *doctor_status(const struct doctor *d)
-{
-	json_t *status = NULL;
-	char dir[400];
-
-	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
-	return client_status(dir, &status) < 0 ? NULL : status;
-}
-
 void doctor_hub(struct doctor *d, struct finding *f)
 {
-	_cleanup_(json_decrefp) json_t *status = doctor_status(d);
+	const json_t *status = doctor_status(d);
 	const char *error = client_text(status, "hub.error"), *listen = client_text(status, "hub.listen");
 
 	if (!status) {
-		doctor_set(f, DOCTOR_OK, NOT_RUNNING);
+		doctor_set(f, DOCTOR_OK, DOCTOR_NOT_RUNNING);
 	} else if (!client_is_true(status, "hub.on")) {
 		doctor_set(f, DOCTOR_OK, "off");
 	} else if (*error) {
@@ -47,11 +35,11 @@ void doctor_hub(struct doctor *d, struct finding *f)
 
 void doctor_selection(struct doctor *d, struct finding *f)
 {
-	_cleanup_(json_decrefp) json_t *status = doctor_status(d);
+	const json_t *status = doctor_status(d);
 	_cleanup_(buf_done) struct buf text = {0};
 
 	if (!status) {
-		doctor_set(f, DOCTOR_OK, NOT_RUNNING);
+		doctor_set(f, DOCTOR_OK, DOCTOR_NOT_RUNNING);
 		return;
 	}
 	select_sentence(client_at(status, "selection"), &text);

@@ -39,13 +39,10 @@ static void doctor_describe_runtimes(const json_t *at, struct finding *f)
 
 void doctor_runtimes(struct doctor *d, struct finding *f)
 {
-	_cleanup_(json_decrefp) json_t *status = NULL;
-	char dir[400];
-	const json_t *at;
+	const json_t *status = doctor_status(d), *at;
 
-	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
-	if (client_status(dir, &status) < 0) {
-		doctor_set(f, DOCTOR_OK, "not known: otprofd does not run, or not for this user");
+	if (!status) {
+		doctor_set(f, DOCTOR_OK, DOCTOR_NOT_RUNNING);
 		return;
 	}
 	at = client_at(status, "quality.interpreted");

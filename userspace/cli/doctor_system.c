@@ -196,12 +196,10 @@ void doctor_symbols(struct doctor *d, struct finding *f)
 /* From the status of otprofd, if it runs. */
 void doctor_debuginfod(struct doctor *d, struct finding *f)
 {
-	_cleanup_(json_decrefp) json_t *status = NULL;
-	char dir[400], kept[32];
-	const json_t *at;
+	const json_t *status = doctor_status(d), *at;
+	char kept[32];
 
-	snprintf(dir, sizeof(dir), "%s" CLI_RUNTIME_DIR, d->root);
-	if (client_status(dir, &status) < 0) {
+	if (!status) {
 		doctor_set(f, DOCTOR_OK, "off, unless [debuginfod] sets urls: otprofd does not run, or not for this user");
 		return;
 	}

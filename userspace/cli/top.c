@@ -74,7 +74,7 @@ static void top_head(struct top *t, const json_t *tree)
 		   client_number(tree, "value"), client_text(tree, "type.unit"), client_text(tree, "type.name"),
 		   (double)(client_number(tree, "to_ms") - client_number(tree, "from_ms")) / 1000,
 		   t->by_total ? "total" : "self", *t->kind ? t->kind : "all");
-	buf_printf(b, "flame graph: http://%s/#/w/%s\n\n", t->hub->address, t->id);
+	buf_printf(b, "flame graph: %s%s/#/w/%s\n\n", hub_scheme(t->hub), t->hub->address, t->id);
 }
 
 static int top_function_page(struct top *t)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/utf8.h"
 #include "cli/client.h"
 
@@ -159,14 +160,9 @@ static int top_by_total(const void *a, const void *b)
 	return x->total != y->total ? (x->total > y->total ? -1 : 1) : top_by_self(a, b);
 }
 
-static double top_percent(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * (double)part / (double)all : 0;
-}
-
 static void top_row(const struct top_function *f, uint64_t all, struct buf *b)
 {
-	buf_printf(b, "%6.1f%% %6.1f%% %9" PRIu64 "  %-10s %.*s%s%s\n", top_percent(f->self, all), top_percent(f->total, all),
+	buf_printf(b, "%6.1f%% %6.1f%% %9" PRIu64 "  %-10s %.*s%s%s\n", format_percent(f->self, all), format_percent(f->total, all),
 		   f->self, f->kind, (int)utf8_bytes(f->name, NAME_SHOWN), f->name, *f->module ? "  " : "", f->module);
 }
 

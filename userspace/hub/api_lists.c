@@ -16,14 +16,19 @@
 
 /* --- status --- */
 
-static void api_counts_json(struct jsonw *j, const char *name, const struct slot_counts *c)
+static void api_slot_counts_json(struct jsonw *j, const struct slot_counts *c)
 {
-	jsonw_open(j, name);
 	jsonw_number(j, "taken", c->taken);
 	jsonw_number(j, "kept", c->kept);
 	jsonw_number(j, "folded", c->folded);
 	jsonw_number(j, "evicted", c->evicted);
 	jsonw_number(j, "refused", c->refused);
+}
+
+static void api_counts_json(struct jsonw *j, const char *name, const struct slot_counts *c)
+{
+	jsonw_open(j, name);
+	api_slot_counts_json(j, c);
 	jsonw_close(j);
 }
 
@@ -33,11 +38,7 @@ static void api_store_counts_json(struct jsonw *j, const char *name, const struc
 	jsonw_number(j, "requests", c->requests);
 	jsonw_number(j, "rejected", c->rejected);
 	jsonw_number(j, "unwatched", c->unwatched);
-	jsonw_number(j, "taken", c->slots.taken);
-	jsonw_number(j, "kept", c->slots.kept);
-	jsonw_number(j, "folded", c->slots.folded);
-	jsonw_number(j, "evicted", c->slots.evicted);
-	jsonw_number(j, "refused", c->slots.refused);
+	api_slot_counts_json(j, &c->slots);
 	jsonw_close(j);
 }
 
@@ -66,12 +67,10 @@ void api_get_status(struct api_work *w)
 
 static void api_slot_times_json(struct jsonw *j, const struct slot *s)
 {
-	uint64_t oldest = UINT64_MAX, newest = 0;
+	uint64_t oldest = UINT64_MAX, newest = slot_newest_ns(s);
 
-	for (uint32_t i = 0; i < s->nr_buckets; i++) {
+	for (uint32_t i = 0; i < s->nr_buckets; i++)
 		oldest = MIN(oldest, s->buckets[i].start_ns);
-		newest = MAX(newest, s->buckets[i].end_ns);
-	}
 	if (!s->nr_buckets) {
 		jsonw_null(j, "oldest_ms");
 		jsonw_null(j, "newest_ms");

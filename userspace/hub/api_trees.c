@@ -46,19 +46,10 @@ static bool api_type(struct api_work *w, const struct workload *of, struct slot_
 	return false;
 }
 
-static uint64_t api_newest(const struct slot *s)
-{
-	uint64_t newest = 0;
-
-	for (uint32_t i = 0; i < s->nr_buckets; i++)
-		newest = MAX(newest, s->buckets[i].end_ns);
-	return newest;
-}
-
 /* Unix ms, or 0 or less before the newest end. */
 static uint64_t api_time(const struct slot *s, int64_t ms)
 {
-	uint64_t newest = api_newest(s), back = (uint64_t)-ms * MS;
+	uint64_t newest = slot_newest_ns(s), back = (uint64_t)-ms * MS;
 
 	if (ms > 0)
 		return (uint64_t)ms * MS;

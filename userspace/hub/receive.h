@@ -13,7 +13,7 @@
  * they share one dictionary.
  *
  * Called by the server, one thread; fuzzers call it without one.
- * Bounds: max_bytes of a request as it was sent and after it was inflated,
+ * Bounds: request_bytes of a request as it was sent and after it was inflated,
  * memory_bytes decoded.
  */
 #ifndef OTP_HUB_RECEIVE_H

@@ -354,3 +354,12 @@ int slot_type(const struct slot *s, const char *name, uint32_t *ret)
 	}
 	return r;
 }
+
+uint64_t slot_newest_ns(const struct slot *s)
+{
+	uint64_t newest = 0;
+
+	for (uint32_t i = 0; i < s->nr_buckets; i++)
+		newest = MAX(newest, s->buckets[i].end_ns);
+	return newest;
+}

@@ -115,4 +115,7 @@ void slot_sum(const struct slot *s, const struct slot_range *r, struct slot_sum 
 /* The type of that name; "": CPU time, or the first where there is none; -ENOENT. */
 int slot_type(const struct slot *s, const char *name, uint32_t *ret);
 
+/* The end of its newest bucket, Unix time; 0: it is empty. */
+uint64_t slot_newest_ns(const struct slot *s);
+
 #endif

@@ -181,14 +181,14 @@ static void slot_push(struct slot *s, const struct bucket *b)
 }
 
 /* Equal nodes become one pair, which holds its node once. */
-static void filler_release_equal(struct slot *s, const struct bucket_entry *sorted, uint32_t n)
+static void slot_release_equal(struct slot *s, const struct bucket_entry *sorted, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 		if (sorted[i].node == sorted[i - 1].node)
 			tree_release(s->tree, sorted[i].node);
 }
 
-static void filler_refuse(struct slot *s, const struct bucket_entry *entries, uint32_t n)
+static void slot_refuse(struct slot *s, const struct bucket_entry *entries, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		tree_release(s->tree, entries[i].node);
@@ -215,14 +215,14 @@ static void filler_make_bucket(struct filler *f, uint32_t type, struct bucket_en
 		return;
 	bucket_sort(entries, n);
 	if (array_reserve(&s->buckets, s->nr_buckets, &s->buckets_cap, sizeof(*s->buckets)) < 0) {
-		filler_refuse(s, entries, n);
+		slot_refuse(s, entries, n);
 		return;
 	}
 	if (bucket_encode(&b, entries, n) < 0) {
-		filler_refuse(s, entries, n);
+		slot_refuse(s, entries, n);
 		return;
 	}
-	filler_release_equal(s, entries, n);
+	slot_release_equal(s, entries, n);
 	slot_push(s, &b);
 }
 
@@ -234,7 +234,7 @@ static void filler_make_buckets(struct filler *f)
 		filler_make_bucket(f, i, entries);
 	for (uint32_t i = 0; !entries && i < f->in->count; i++)
 		if (f->pending[i].value)
-			filler_refuse(f->slot, &f->pending[i], 1);
+			slot_refuse(f->slot, &f->pending[i], 1);
 }
 
 static int filler_init(struct filler *f, struct slot *s, const struct slot_input *in)
@@ -316,7 +316,7 @@ static int slot_merge_two(struct slot *s, struct bucket *a, struct bucket *b)
 	bucket_sort(entries, n);
 	if (bucket_encode(&merged, entries, n) < 0)
 		return -ENOMEM;
-	filler_release_equal(s, entries, n);
+	slot_release_equal(s, entries, n);
 	s->bucket_bytes -= bucket_memory(a) + bucket_memory(b);
 	bucket_done(a);
 	bucket_done(b);
@@ -327,11 +327,9 @@ static int slot_merge_two(struct slot *s, struct bucket *a, struct bucket *b)
 
 void slot_merge(struct slot *s)
 {
-	uint64_t newest = 0;
+	uint64_t newest = slot_newest_ns(s);
 	uint32_t merges = 0;
 
-	for (uint32_t i = 0; i < s->nr_buckets; i++)
-		newest = MAX(newest, s->buckets[i].end_ns);
 	for (uint32_t i = 0; i < s->nr_buckets && merges < MERGES_MAX; i++) {
 		uint32_t j = slot_merge_partner(s, i, newest);
 

@@ -5,7 +5,7 @@
  *
  * Called by the API, one thread. Everything is borrowed for the call; the file
  * is appended to a buffer.
- * Errors: -EINVAL, no such format; -E2BIG, a bound; -ENOMEM.
+ * Errors: -E2BIG, a bound; -ENOMEM.
  */
 #ifndef OTP_HUB_SNAPSHOT_H
 #define OTP_HUB_SNAPSHOT_H

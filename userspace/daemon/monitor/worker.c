@@ -19,7 +19,7 @@
 
 #define BACK_OFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MAX_NS (2 * NSEC_PER_SEC)  /* the ring holds more samples than that */
-#define HUB_BACK_OFF_MAX_NS (60 * NSEC_PER_SEC) /* nothing is lost without it: its port may be in use for days */
+#define HUB_BACK_OFF_MAX_NS (60 * NSEC_PER_SEC) /* nothing is lost while there is none */
 #define GOOD_LIFE_NS	(10 * NSEC_PER_SEC) /* after this long a death does not count as a repeated one */
 #define FAIR_LIFE	4		    /* after a life of so many pauses the next pause is shorter, not longer */
 #define SILENCE_NS	(10 * NSEC_PER_SEC) /* without a message for this long a worker hangs */

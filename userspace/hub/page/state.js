@@ -30,7 +30,7 @@
  * @property {string[]} ignore
  * @property {string[]} hide kinds
  * @property {string[]} preset
- * @property {string} sort column of the table, "-" before it: ascending
+ * @property {string} sort column of the table, "-" before it: the other way around
  * @property {string} base what it is compared with: "ID,from,to"; empty: nothing
  * @property {string} widths of a comparison
  * @property {string} filter of the workloads

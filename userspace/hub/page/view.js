@@ -2,7 +2,7 @@
 /*
  * A tree put in order for the eye: siblings sorted, nodes in preorder, each
  * with its place from left to right and the list of each row. Then what is
- * asked of it: boxes of a window, sums by function, the share of a search. Pure.
+ * asked of it: boxes of a window, sums by function. Pure.
  */
 // @ts-check
 import {addUp} from './tree.js';

@@ -3,14 +3,13 @@
 legal in every frame and whole, from the thread's start on. JAVA_HOMES names further JDKs, of other versions; all that
 are below /usr/lib/jvm are tried with HOTSPOT=all."""
 import collections
-import glob
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 
+import hotspot_lib
 import lib
 
 HZ = lib.rate(199)
@@ -26,31 +25,6 @@ MODES = {
 }
 STUB = re.compile(r"\[(?!Java function).*")
 WRONG = re.compile(r"\[(Java function|cut: ).*")
-
-
-def homes():
-    """(label, path of java) of each JDK to be tried."""
-    found = []
-    java = shutil.which("java")
-    if java:
-        found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
-    found += os.environ.get("JAVA_HOMES", "").split()
-    if os.environ.get("HOTSPOT") == "all":
-        found += [p for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
-    unique = list(dict.fromkeys(os.path.realpath(p) for p in found))
-    return [(os.path.basename(p), p) for p in unique if os.path.exists(os.path.join(p, "lib", "server", "libjvm.so")) or
-            glob.glob(os.path.join(p, "jre/lib/*/server/libjvm.so"))]
-
-
-def compile_program():
-    """Its classes for 8 and later; None: there is no compiler."""
-    compiler = shutil.which("javac")
-    if not compiler:
-        return None
-    to = lib.scratch()
-    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(WHERE, "Java.java")],
-                       capture_output=True, text=True)
-    return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None
 
 
 def java_frames(sample):
@@ -114,9 +88,9 @@ def run(home, classes, options):
 
 
 def main():
-    found = homes()
+    found = hotspot_lib.homes()
     lib.need(found, "stacks of Java programs", "there is no JDK")
-    classes = compile_program()
+    classes = hotspot_lib.compile_program("Java.java")
     lib.need(classes, "stacks of Java programs", "there is no javac")
     modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})

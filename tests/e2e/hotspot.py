@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Java program that knows its calls, lines and shares, interpreted and compiled by each compiler: every stack must be
-legal in every frame and whole, from the thread's start on. JAVA_HOMES names further JDKs, of other versions; all that
-are below /usr/lib/jvm are tried with HOTSPOT=all."""
+legal in every frame and whole, from the thread's start on. hotspot_lib.py says which JDKs are tried; MODES, if it is set, is
+an expression for those of their modes that are."""
 import collections
 import os
 import re
@@ -22,6 +22,13 @@ MODES = {
     "C1": ["-XX:TieredStopAtLevel=1"],
     "C2": ["-XX:-TieredCompilation"],
     "unsegmented": ["-XX:-SegmentedCodeCache", "-XX:+PreserveFramePointer"],
+    "uncompressed": ["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
+    "compact headers": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"],
+    "serial": ["-XX:+UseSerialGC"],
+    "parallel": ["-XX:+UseParallelGC"],
+    "Z": ["-XX:+UseZGC"],
+    "Shenandoah": ["-XX:+UseShenandoahGC"],
+    "without counters": ["-XX:-UsePerfData"],
 }
 STUB = re.compile(r"\[(?!Java function).*")
 WRONG = re.compile(r"\[(Java function|cut: ).*")
@@ -77,11 +84,10 @@ def cpu_of_children():
     return used.ru_utime + used.ru_stime
 
 
-def run(home, classes, options):
+def run(java, classes, options):
     """Its pid, and the CPU time that it took."""
     before = cpu_of_children()
-    p = lib.start([os.path.join(home, "bin", "java")] + options + ["-cp", classes, "Java", str(SECONDS)],
-                  stdout=subprocess.DEVNULL)
+    p = lib.start(java.command(options + ["-cp", classes, "Java", str(SECONDS)]), stdout=subprocess.DEVNULL)
     p.wait(SECONDS * 6)
     lib.ok(p.returncode == 0, "the program ends well with %s (%s)" % (options, p.returncode))
     return p.pid, cpu_of_children() - before
@@ -92,10 +98,11 @@ def main():
     lib.need(found, "stacks of Java programs", "there is no JDK")
     classes = hotspot_lib.compile_program("Java.java")
     lib.need(classes, "stacks of Java programs", "there is no javac")
-    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES
+    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES if hotspot_lib.ALL else dict(list(MODES.items())[:5])
+    modes = {k: v for k, v in modes.items() if re.search(os.environ.get("MODES", ""), k)}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = [("%s %s" % (label, mode),) + run(home, classes, options)
-           for label, home in found for mode, options in modes.items()]
+    ran = [("%s %s" % (java.label, mode),) + run(java, classes, options)
+           for java in found for mode, options in modes.items() if java.has(options)]
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):

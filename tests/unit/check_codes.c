@@ -147,6 +147,26 @@ START_TEST(a_region_holds_for_the_epochs_in_which_it_was_found)
 }
 END_TEST
 
+START_TEST(code_of_a_later_epoch_is_of_all_its_samples)
+{
+	epoch = 5;
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	epoch = 6;
+	ask(0x1010, S + 5);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 2), S + 10);
+	ck_assert(holds(0x1010, S + 5));
+	ck_assert(!codes_are_alert(&codes, S + 10));
+	epoch = 5;
+	ck_assert(!holds(0x1010, S - 5));
+	epoch = 6; /* within an epoch, it is as without */
+	ask(0x1010, 3 * S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 3), 3 * S + 5);
+	ck_assert(!holds(0x1010, 3 * S) && holds(0x1010, 3 * S + 5));
+	ck_assert(codes_are_alert(&codes, 3 * S + 5));
+}
+END_TEST
+
 START_TEST(a_question_that_had_no_room_is_asked_again)
 {
 	ask(0x1010, S);
@@ -248,6 +268,7 @@ Suite *codes_suite(void)
 	tcase_add_test(t, unknown_code_is_asked_for_again_later);
 	tcase_add_test(t, code_that_is_gone_holds_no_more);
 	tcase_add_test(t, a_region_holds_for_the_epochs_in_which_it_was_found);
+	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);

@@ -179,6 +179,15 @@ static bool code_entry_is_same(const struct code_entry *e, const struct runtime_
 }
 
 /*
+ * Whether the end of an epoch parts what was known of a place from what was found now. What was found is then of all
+ * samples of its own epoch, as if nothing had been known.
+ */
+static bool codes_is_of_former_epoch(const struct code_entry *e, const struct runtime_code *c)
+{
+	return c->epoch && (!e->code || e->seen_epoch < c->epoch);
+}
+
+/*
  * From when on code holds that was found: as long as what was found before, if they are the same. If nothing was known of
  * the place, what is there now was there a moment ago.
  */
@@ -189,11 +198,11 @@ static struct codes_when codes_since(struct codes *t, const struct runtime_code 
 	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
 		if (code_entry_is_same(t->at[i], c))
 			return (struct codes_when){t->at[i]->since_ns, t->at[i]->since_epoch};
-		if (!t->at[i]->seen_ns)
-			continue;
-		since.time_ns = now;
-		if (t->at[i]->code)
-			t->replaced_ns = now;
+		if (t->at[i]->seen_ns && !codes_is_of_former_epoch(t->at[i], c)) {
+			since.time_ns = now;
+			if (t->at[i]->code)
+				t->replaced_ns = now;
+		}
 	}
 	return since;
 }

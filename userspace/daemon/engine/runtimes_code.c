@@ -71,7 +71,7 @@ static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_
 /* The sample whose stack is unwound, as a slot sees it. */
 static struct codes_when runtimes_when(const struct runtimes *r, const struct runtime_slot *s)
 {
-	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch};
+	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch};
 }
 
 /* A table that is full begins anew. */
@@ -79,6 +79,14 @@ static void runtimes_keep_codes(struct runtime_slot *s)
 {
 	if (s->codes.count >= CODES_MAX)
 		codes_done(&s->codes);
+}
+
+/* Whether no code was found at an address a moment ago. A word of a stack is not asked for again so soon. */
+static bool runtimes_is_in_vain(const struct runtimes *r, const struct runtime_slot *s, uint64_t pc)
+{
+	const struct code_entry *e = codes_find(&s->codes, pc);
+
+	return e && !e->code && e->seen_ns && r->stack_time_ns < e->seen_ns + CODES_TRUST_NS;
 }
 
 /*
@@ -94,7 +102,8 @@ static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, u
 
 	for (uint32_t i = 0; m && i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
 		memcpy(&word, sample->stack + i, sizeof(word));
-		if (word > m->start && word <= m->end && codes_want(&s->codes, word - 1, runtimes_when(r, s), &to[n]))
+		if (word > m->start && word <= m->end && !runtimes_is_in_vain(r, s, word - 1) &&
+		    codes_want(&s->codes, word - 1, runtimes_when(r, s), &to[n]))
 			n++;
 	}
 	return n;
@@ -154,25 +163,30 @@ int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_
 /* --- epochs --- */
 
 /*
- * Without the walk's words (perf does not walk), the epoch is not known. Until the walk is set, it is that of the time of
- * attaching: if it has passed since, functions are unknown.
+ * Without the walk's words (perf does not walk), the epoch is not known. Until the walk is set, it is at least that of the
+ * time of attaching: if that has passed when a function is read, it stays unknown. Before, it was an earlier one, unless
+ * that was the first of all; functions are unknown then.
  */
-static uint64_t runtimes_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan,
-			       const struct runtime_slot *s)
+static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, uint64_t time_ns)
 {
-	const struct otp_walked *w = sample->walks[plan];
+	uint64_t attached = s->ops->epoch(&s->found->found, NULL, 0);
 
-	if (s->state != SLOT_READY || !s->ops->epoch)
+	if (time_ns >= s->attached_ns + EPOCH_UNWALKED_NS)
 		return 0;
-	if (w && w->root_words && runtimes_slot(r, p, w, plan) == s)
-		return s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
-	return sample->head.time_ns < s->attached_ns + EPOCH_UNWALKED_NS ? s->ops->epoch(&s->found->found, NULL, 0) : 0;
+	return time_ns < s->attached_ns && attached > 1 ? attached - 1 : attached;
 }
 
-static void runtimes_find_epochs(struct runtimes *r, const struct process *p, const struct sample *sample)
+static void runtimes_find_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan)
 {
-	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
-		r->stack_of->slot[i].epoch = runtimes_epoch(r, p, sample, i, &r->stack_of->slot[i]);
+	struct runtime_slot *s = &r->stack_of->slot[plan];
+	const struct otp_walked *w = sample->walks[plan];
+
+	s->epoch = 0;
+	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
+	if (s->state != SLOT_READY || !s->ops->epoch)
+		return;
+	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
+				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
 }
 
 /*
@@ -264,7 +278,8 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->stack_time_ns = s->head.time_ns;
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
-	runtimes_find_epochs(r, p, s);
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		runtimes_find_epoch(r, p, s, i);
 	runtimes_renew_functions(r, s);
 	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};
 	return p && r->cfg.decoders ? &r->hook : NULL;

@@ -48,7 +48,9 @@ struct runtime_slot { /* one runtime of one process */
 	struct codes codes;
 	uint64_t functions_ns; /* when functions were last given up, as code is being replaced */
 	uint64_t attached_ns;
-	uint64_t epoch; /* of the sample whose native stack is unwound; 0: not known */
+	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
+	uint64_t epoch;
+	bool epoch_is_bound;
 	uint64_t frames, frames_unknown;
 };
 

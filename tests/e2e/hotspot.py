@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Java program that knows its calls, lines and shares, interpreted and compiled by each compiler: every stack must be
-legal in every frame and whole, from the thread's start on. hotspot_lib.py says which JDKs are tried; MODES, if it is set, is
-an expression for those of their modes that are."""
+legal in every frame and whole, from the thread's start on. hotspot_lib.py says which JDKs are tried; MODES, if it is
+set, is an expression for those of their modes that are."""
 import collections
 import os
 import re

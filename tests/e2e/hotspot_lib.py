@@ -2,8 +2,8 @@
 """What the tests of Java share: the JDKs that there are, and how a program is compiled and run.
 
 JAVA_HOMES names further JDKs beside the one in PATH, divided by spaces; as ROOT:HOME one that needs the libraries of
-another system, whose root ROOT is: it sees this system's /tmp and /proc, in which HOME has to lie. With HOTSPOT=all, all
-JDKs below /usr/lib/jvm are tried."""
+another system, whose root ROOT is: it sees this system's /tmp and /proc, and HOME has to lie there. With HOTSPOT=all,
+all JDKs below /usr/lib/jvm are tried."""
 import glob
 import os
 import shutil

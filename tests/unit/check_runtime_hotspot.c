@@ -171,6 +171,7 @@ static uint64_t epoch_of_sample(void)
 {
 	static struct otp_walker walker;
 	const struct otp_walked *w = (const void *)walker.out;
+	uint64_t root;
 
 	otp_walk_prepare(&walker.ready, &walk);
 	walker.taken = 0;
@@ -178,7 +179,8 @@ static uint64_t epoch_of_sample(void)
 	ck_assert_uint_eq(w->end, OTP_WALK_END_DONE);
 	ck_assert_uint_eq(w->frames, 0);
 	ck_assert_uint_eq(w->root_words, 1);
-	return hotspot_epoch(&attached, &walker.out[OTP_WALK_HEAD], w->root_words);
+	root = walker.out[OTP_WALK_HEAD];
+	return hotspot_epoch(&attached, &root, w->root_words);
 }
 
 static int decode_of_epoch(uint64_t epoch)

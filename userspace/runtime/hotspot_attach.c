@@ -76,6 +76,7 @@ static const struct field hotspot_fields[] = {
 #define X(member, type, field, how) {type, field, offsetof(struct hotspot, member), how},
 	HOTSPOT_FIELDS(X)
 #undef X
+	{"Symbol", "_body", offsetof(struct hotspot, symbol_body), 0}, /* in 8 */
 };
 
 struct statics { const char *type, *name; uint16_t at; };

@@ -11,7 +11,9 @@
  *   - Without that (-XX:-UsePerfData), the number of collections
  *     (CollectedHeap::_total_collections): every collection that unloads classes
  *     begins with a rise, but others rise it too. Names are then read again after
- *     each, and samples of just before one more often have none.
+ *     each, and samples of just before one more often have none. The Concurrent
+ *     Mark Sweep collector of 8 to 13 does not count its cycles: with it, and
+ *     without the first counter, classes that it unloads go unnoticed.
  * Classes that are redefined (JVMTI) keep their memory while frames run them; it
  * is given up with no rise, and the methods of a class of the same name come.
  */
@@ -64,8 +66,8 @@ static int perf_find(struct memory *m, uint64_t start, uint64_t *ret)
 }
 
 /*
- * A walk without frames: the counter is the root's word. As the node is no list, its first word, which never changes, is
- * taken for an array that ends before it begins.
+ * A walk without frames: the counter is the root's word. As the node is no list, its first word, which never changes,
+ * is taken for an array that ends before it begins.
  */
 static void hotspot_epoch_plan(uint64_t node, uint64_t at, struct otp_walk *walk)
 {

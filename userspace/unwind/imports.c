@@ -80,6 +80,8 @@ static bool imports_look(struct binary *from, struct binary *of, uint64_t functi
 	const Elf64_Sym *sym;
 	struct symbols s;
 
+	if (!from)
+		return nr;
 	if (!nr || !symbols_begin(&s, from))
 		return false;
 	while ((sym = symbols_next(&s))) {
@@ -92,15 +94,27 @@ static bool imports_look(struct binary *from, struct binary *of, uint64_t functi
 	return false;
 }
 
-bool imports_function(struct imports *m, struct binary *from, struct binary *of, uint64_t function)
+/* from NULL: any file. */
+static bool imports_ask(struct imports *m, struct binary *from, struct binary *of, uint64_t function)
 {
-	const size_t slot = (size_t)((function >> 4) * 31 + from->id * 7 + of->id) % IMPORTS_CACHED;
+	const uint32_t id = from ? from->id : 0;
+	const size_t slot = (size_t)((function >> 4) * 31 + id * 7 + of->id) % IMPORTS_CACHED;
 
-	if (m->cached[slot].from != from->id || m->cached[slot].of != of->id || m->cached[slot].function != function) {
+	if (m->cached[slot].from != id || m->cached[slot].of != of->id || m->cached[slot].function != function) {
 		m->cached[slot].answer = imports_look(from, of, function);
-		m->cached[slot].from = from->id;
+		m->cached[slot].from = id;
 		m->cached[slot].of = of->id;
 		m->cached[slot].function = function;
 	}
 	return m->cached[slot].answer;
+}
+
+bool imports_function(struct imports *m, struct binary *from, struct binary *of, uint64_t function)
+{
+	return imports_ask(m, from, of, function);
+}
+
+bool imports_is_exported(struct imports *m, struct binary *of, uint64_t function)
+{
+	return imports_ask(m, NULL, of, function);
 }

@@ -22,11 +22,13 @@
 struct imports {
 	struct {
 		uint64_t function;
-		uint32_t from, of; /* ids of the files; 0: the entry is unused */
+		uint32_t from, of; /* ids of the files; from 0: any, of 0: the entry is unused */
 		bool answer;
 	} cached[IMPORTS_CACHED];
 };
 
+/* Whether the file defines the function by a name that others may use, and it itself by its linkage table. */
+bool imports_is_exported(struct imports *m, struct binary *of, uint64_t function);
 bool imports_function(struct imports *m, struct binary *from, struct binary *of, uint64_t function);
 
 #endif

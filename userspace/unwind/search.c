@@ -32,6 +32,7 @@
 #define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
 #define FRAME_FAR     (1 << 20)
 #define TAIL_INSNS    512 /* of a function that is looked at for jumps, */
+#define STUB_INSNS    3   /* fewer before its jump: a stub of a linkage table */
 #define CALLS_BYTES   16384 /* and for calls */
 
 /* What may have entered the generated code, by the word that would be its return address. */
@@ -128,9 +129,19 @@ static bool search_function(const struct mapping *m, uint64_t pc, struct search_
 	return true;
 }
 
-/* Whether the code from target on may jump to the callee: in its last call, to its rarer part, or by a linkage table. */
-static bool search_jumps_to(const struct cursor *c, uint64_t target, const struct search_range *callee)
+/* A stub of a linkage table, in m: it leads to other files, and to functions of its own that have names for these. */
+static bool search_stub_leads_to(const struct search *s, const struct mapping *m, const struct search_range *callee)
 {
+	const struct mapping *to = callee->map;
+
+	return m->file->binary != to->file->binary ||
+	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start));
+}
+
+/* Whether the code from target on may jump to the callee: in its last call, to its rarer part, or by a linkage table. */
+static bool search_jumps_to(const struct search *s, uint64_t target, const struct search_range *callee)
+{
+	const struct cursor *c = s->c;
 	const struct mapping *m = space_find(c->in->space, target);
 	struct search_range f = {target, target + 32, m};
 	uint8_t code[64];
@@ -147,7 +158,7 @@ static bool search_jumps_to(const struct cursor *c, uint64_t target, const struc
 			return false;
 		target += i.len;
 		if (i.kind == INSN_END)
-			return true;
+			return n >= STUB_INSNS || search_stub_leads_to(s, m, callee);
 		if ((i.kind == INSN_JUMP || i.kind == INSN_BRANCH) && search_contains(callee, target + (uint64_t)i.n))
 			return true;
 	}
@@ -197,7 +208,7 @@ static bool search_leads_to(const struct search *s, const struct mapping *m, uin
 	case CALL_INDIRECT:
 		return !search_calls(s, m, pc, callee);
 	case CALL_DIRECT:
-		return search_contains(callee, target) || search_jumps_to(c, target, callee);
+		return search_contains(callee, target) || search_jumps_to(s, target, callee);
 	default:
 		return false;
 	}
@@ -207,16 +218,27 @@ static bool search_leads_to(const struct search *s, const struct mapping *m, uin
 
 enum { TRIAL_FAILS, TRIAL_HOLDS, TRIAL_GOES_ON, TRIAL_NEEDS_FP };
 
+/* Addresses of former calls lie in the generated code's own frame, which the search may not leave. */
+static bool trial_left_search(const struct search *s, const struct cursor *t)
+{
+	return t->reg[t->arch->sp] - s->c->reg[s->c->arch->sp] > 8 * SEARCH_WORDS;
+}
+
+/* Further out, a stack that ends in whatever way is the thread's own. */
+static int trial_if_far(const struct search *s, const struct cursor *t)
+{
+	return trial_left_search(s, t) ? TRIAL_HOLDS : TRIAL_FAILS;
+}
+
 /* The step did not lead to a caller. Zeros are everywhere on stacks: one at the first frames is no sign of a root. */
-static int trial_ended(const struct cursor *t, unsigned frames)
+static int trial_ended(const struct search *s, const struct cursor *t)
 {
 	switch (t->out->end) {
 	case UNWIND_ROOT:
 		return TRIAL_HOLDS;
 	case UNWIND_ROOT_LISTED:
-		return frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
 	case UNWIND_SHORT:
-		return frames >= 1 ? TRIAL_HOLDS : TRIAL_FAILS;
+		return trial_if_far(s, t);
 	case UNWIND_REGISTER:
 		return cursor_is_valid(t, t->arch->fp) ? TRIAL_FAILS : TRIAL_NEEDS_FP;
 	default:
@@ -236,19 +258,13 @@ static int trial_by_row(struct search *s, struct cursor *t, unsigned frames)
 	if (f.packed->state == PACKED_ROOT)
 		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
 	if (f.packed->state == PACKED_NONE)
-		return frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
+		return trial_if_far(s, t);
 	if (f.packed->state == PACKED_BAD)
 		return TRIAL_FAILS;
 	if (f.packed->flags & leaves)
 		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
 	step = f.wide ? step_row(t, b, f.wide) : step_packed(t, f.packed);
-	return step > 0 ? TRIAL_GOES_ON : trial_ended(t, frames);
-}
-
-/* Addresses of former calls lie in the generated code's own frame, which the search may not leave. */
-static bool trial_left_search(const struct search *s, const struct cursor *t)
-{
-	return t->reg[t->arch->sp] - s->c->reg[s->c->arch->sp] > 8 * SEARCH_WORDS;
+	return step > 0 ? TRIAL_GOES_ON : trial_ended(s, t);
 }
 
 static bool trial_is_enough(const struct search *s, const struct cursor *t, unsigned frames)
@@ -266,10 +282,10 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct search
 
 	/* Nothing proves a call from there: former ones of generated code look the same. */
 	if (m && mapped_file_is_generated(m->file))
-		return trial_left_search(s, t) ? TRIAL_HOLDS : TRIAL_FAILS;
+		return trial_if_far(s, t);
 	err = search_mapping(t, pc, &m);
 	if (err < 0)
-		return err == -EAGAIN ? err : frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
+		return err == -EAGAIN ? err : trial_if_far(s, t);
 	t->map = m;
 	if (m->file != left->file)
 		t->valid &= t->arch->survive;
@@ -291,7 +307,7 @@ static int trial_run(struct search *s, struct cursor *t, unsigned *frames)
 		struct search_range callee;
 
 		if (!search_function(t->map, t->reg[t->arch->pc] - 1, &callee))
-			return *frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
+			return trial_if_far(s, t);
 		r = trial_by_row(s, t, *frames);
 		if (r == TRIAL_GOES_ON)
 			r = trial_arrived(s, t, &callee, *frames);

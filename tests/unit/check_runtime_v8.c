@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* V8: a made-up heap; names, lines, what is inlined, and the steps out of frames that are there, or not yet, or not any more. */
+/* V8: a made-up heap; names, lines, what is inlined, and steps out of frames that are there, not yet, or not any more. */
 #include <check.h>
 
 #include "tests/lib/world.h"

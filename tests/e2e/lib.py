@@ -360,8 +360,13 @@ def check_ledger(status, what, stopped=False):
 
 # Profiles, by the reader that is not our encoder.
 
+class Frame(tuple):
+    """(name, type, address, file, line, source), and the line where its function begins."""
+    start = 0
+
+
 class Sample:
-    """One stack, leaf first: frames are (name, type, address, file, line, source); how often, and what is known about it."""
+    """One stack, leaf first, of Frames; how often, and what is known about it."""
 
     def __init__(self, frames, count, attributes, resource, profile, type):
         self.frames, self.count, self.attributes, self.resource = frames, count, attributes, resource
@@ -408,8 +413,10 @@ class Request:
             kind = self.attributes(at.attributes).get("profile.frame.type", "")
             where = self.text(self.d.mappings[at.mapping].filename)
             functions = [self.d.functions[x.function] for x in at.lines]
-            self.frames_of[i] = [(self.text(f.name), kind, at.address, where, x.line, self.text(f.filename))
+            self.frames_of[i] = [Frame((self.text(f.name), kind, at.address, where, x.line, self.text(f.filename)))
                                  for f, x in zip(functions, at.lines)]
+            for frame, f in zip(self.frames_of[i], functions):
+                frame.start = f.start_line
         return self.frames_of[i]
 
     def stack(self, i):

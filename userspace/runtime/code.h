@@ -68,7 +68,8 @@ struct runtime_code_made {
 
 /* A frame in a region, whose caller is sought. */
 struct runtime_place {
-	uint64_t pc;
+	uint64_t pc;	     /* in the region */
+	uint64_t moved;	     /* what was added to it where it ran: the runtime's file is mapped a second time */
 	bool exact;	     /* the registers are this frame's own: pc is not a return address */
 	uint16_t arch;	     /* enum otp_arch */
 	uint64_t valid;	     /* bit per register */

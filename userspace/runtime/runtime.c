@@ -6,7 +6,8 @@
 #include "base/cleanup.h"
 
 const struct runtime_ops *const runtime_list[] = {
-	&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, &runtime_hotspot, &runtime_go, NULL,
+	&runtime_cpython, &runtime_ruby, &runtime_php, &runtime_perl, &runtime_hotspot, &runtime_go,
+	&runtime_v8, NULL,
 };
 
 const char *runtime_walk_end_name(uint32_t end)

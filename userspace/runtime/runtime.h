@@ -75,6 +75,9 @@ struct runtime_attached {
 	uint32_t nr_loops;
 	uint16_t compiled; /* enum runtime_compiled */
 	uint16_t compiled_is_shared; /* such code lies in shared memory: other generated code is not the runtime's */
+	/* Code without tables in the runtime's own file, for which code and step stand too; it may be mapped a second time. */
+	uint64_t code_start, code_end; /* 0: none */
+	uint64_t code_vaddr;	       /* of code_start, in the file */
 };
 
 /* The words of one walked frame, as the plan keeps them. Borrowed. */
@@ -151,6 +154,7 @@ struct runtime_ops {
 
 	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
 	const char *library;
+	bool moves; /* functions are moved in memory, and others lie there then: their names hold as long as regions do */
 	/*
 	 * Decoder. The region around pc; of ret, code is zeros before. 0; -ENOENT: none of this runtime; -EALREADY: the
 	 * code whose identity ret->known is; others as of decode.
@@ -162,7 +166,8 @@ struct runtime_ops {
 		    struct runtime_step *ret);
 };
 
-extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go;
+extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,
+	runtime_v8;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

@@ -224,6 +224,14 @@ static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binar
 	return step_packed(c, f.packed);
 }
 
+/* Code of a file that has no table for it: as its runtime says, if it brings it along. */
+static int unwind_brought(struct cursor *c, const struct found *f)
+{
+	bool none = f->packed->state == PACKED_NONE || (f->packed->state == PACKED_ROW && f->packed->flags & ROW_GUESS);
+
+	return none && c->in->code ? step_code(c) : STEP_NOTHING;
+}
+
 static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b, const struct found *f)
 {
 	uint8_t flags = f->packed->flags;
@@ -253,12 +261,16 @@ static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary 
 {
 	struct found f;
 	bool hit;
+	int step;
 
 	f = rules_find(u->rules, c->arch, b, vaddr, &hit);
 	if (hit)
 		u->stats.cache_hits++;
 	else
 		u->stats.cache_misses++;
+	step = unwind_brought(c, &f);
+	if (step != STEP_NOTHING)
+		return step;
 	switch (f.packed->state) {
 	case PACKED_ROW:
 	case PACKED_WIDE:

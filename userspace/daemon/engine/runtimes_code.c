@@ -66,6 +66,37 @@ static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_
 	return 0;
 }
 
+/* A file whose own code is asked for: it may hold a runtime that brings such code along. */
+static void runtimes_meet_brought(struct runtimes *r, const struct mapping *m)
+{
+	if (runtimes_has_code(r->stack_of) || !runtimes_is_worth(r->stack_process, r->now_ns))
+		return;
+	runtimes_meet_mapping(r, r->stack_process, m);
+	r->stack_of = runtimes_find(r, r->stack_process);
+}
+
+/* --- places --- */
+
+/*
+ * Where pc lies for the decoder: code that was generated, where it is; that of the runtime's own file, where the file is
+ * mapped first. 0: neither.
+ */
+static uint64_t runtimes_place(const struct runtimes *r, const struct runtime_slot *s, uint64_t pc)
+{
+	const struct mapping *m = space_find(r->stack_process->space, pc);
+	const struct runtime_attached *a = s->found ? &s->found->found : NULL;
+	uint64_t vaddr;
+
+	if (!m || !m->file->binary || mapped_file_is_generated(m->file))
+		return pc;
+	if (!a || !a->code_end || m->file->binary != s->binary)
+		return 0;
+	vaddr = mapping_address(m, pc);
+	if (vaddr < a->code_vaddr || vaddr - a->code_vaddr >= a->code_end - a->code_start)
+		return 0;
+	return vaddr - a->code_vaddr + a->code_start;
+}
+
 /* --- regions --- */
 
 /* The sample whose stack is unwound, as a slot sees it. */
@@ -95,14 +126,16 @@ static bool runtimes_is_in_vain(const struct runtimes *r, const struct runtime_s
  */
 static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct runtime_frame *to)
 {
+	const struct runtime_attached *a = s->found ? &s->found->found : NULL;
 	const struct mapping *m = space_find(r->stack_process->space, pc);
+	bool brought = a && pc >= a->code_start && pc < a->code_end;
+	uint64_t word, start = brought ? a->code_start : (m ? m->start : 0), end = brought ? a->code_end : (m ? m->end : 0);
 	const struct sample *sample = r->stack_sample;
 	uint32_t n = 0;
-	uint64_t word;
 
-	for (uint32_t i = 0; m && i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
+	for (uint32_t i = 0; i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
 		memcpy(&word, sample->stack + i, sizeof(word));
-		if (word > m->start && word <= m->end && !runtimes_is_in_vain(r, s, word - 1) &&
+		if (word > start && word <= end && !runtimes_is_in_vain(r, s, word - 1) &&
 		    codes_want(&s->codes, word - 1, runtimes_when(r, s), &to[n]))
 			n++;
 	}
@@ -146,11 +179,15 @@ int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_
 
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
 		struct runtime_slot *s = &r->stack_of->slot[i];
+		uint64_t place;
 		int one;
 
 		if (!s->ops->code || s->state == SLOT_REFUSED)
 			continue;
-		one = s->state == SLOT_ASKED ? -EAGAIN : runtimes_slot_code_at(r, s, pc, ret);
+		place = s->state == SLOT_ASKED ? pc : runtimes_place(r, s, pc);
+		if (!place)
+			continue;
+		one = s->state == SLOT_ASKED ? -EAGAIN : runtimes_slot_code_at(r, s, place, ret);
 		*ret_slot = s;
 		if (!one)
 			return 0;
@@ -191,15 +228,23 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 
 /*
  * Where code is replaced, methods are too, and others may lie where they lay: unless there are epochs, their names are read
- * again for the samples of each turn.
+ * again for the samples of each turn. Where functions move they may do so at any time.
  */
+static bool runtimes_functions_are_old(const struct runtime_slot *s, uint64_t time_ns)
+{
+	if (s->epoch)
+		return false;
+	if (s->ops->moves && time_ns > s->functions_ns + CODES_TRUST_NS)
+		return true;
+	return codes_are_alert(&s->codes, time_ns) && time_ns > s->functions_ns;
+}
+
 static void runtimes_renew_functions(struct runtimes *r, const struct sample *sample)
 {
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
 		struct runtime_slot *s = &r->stack_of->slot[i];
 
-		if (!s->ops->code || s->epoch || !codes_are_alert(&s->codes, sample->head.time_ns) ||
-		    sample->head.time_ns <= s->functions_ns)
+		if (!s->ops->code || !runtimes_functions_are_old(s, sample->head.time_ns))
 			continue;
 		functions_done(&s->functions);
 		s->functions_ns = r->now_ns;
@@ -232,7 +277,8 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 			     const struct unwind_code_frame *f, struct unwind_code_step *ret)
 {
 	struct loading loading = {.r = r, .f = f};
-	const struct runtime_place at = {.pc = f->pc, .exact = f->exact, .arch = f->arch, .valid = f->valid, .reg = f->reg,
+	const uint64_t place = runtimes_place(r, s, f->pc - !f->exact) + !f->exact;
+	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch, .valid = f->valid, .reg = f->reg,
 					 .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
@@ -252,10 +298,15 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 			    const struct mapping **ret_wait)
 {
 	struct runtimes *r = ctx;
+	const struct mapping *m = space_find(r->stack_process->space, f->pc - !f->exact);
 	struct runtime_slot *s = NULL;
 	struct code_entry *e = NULL;
-	int err = runtimes_meet_library(r, ret_wait);
+	int err = 0;
 
+	if (m && m->file->binary && !mapped_file_is_generated(m->file))
+		runtimes_meet_brought(r, m);
+	else
+		err = runtimes_meet_library(r, ret_wait);
 	if (!err)
 		err = runtimes_code_at(r, f->pc - !f->exact, &s, &e);
 	if (!err)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A JavaScript program that knows its calls, lines and shares, in each tier of node: every stack must be legal in every
+frame and whole; functions that differ only by name are told apart; and of functions that are made, dropped and collected
+all the time, none has another one's name. NODES names further programs of node, of other versions."""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import lib
+
+HZ = lib.rate(199)
+SECONDS = int(os.environ.get("JAVASCRIPT_SECONDS", 2 if lib.BRIEF else 6))
+WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
+CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
+MODES = {
+    "interpreted": ["--no-opt", "--no-sparkplug", "--no-enable-lazy-source-positions"],
+    "baseline": ["--no-opt", "--always-sparkplug"],
+    "optimized": [],
+    "maglev": ["--maglev", "--max-optimized-bytecode-size=0"],
+    "jitless": ["--jitless"],
+    "far": ["--no-short-builtin-calls"],
+}
+CUT = re.compile(r"\[cut: .*")
+UNKNOWN = ("[JavaScript function]", "[anon]")
+
+
+def nodes():
+    found = [shutil.which("node") or ""] + os.environ.get("NODES", "").split()
+    return [p for p in dict.fromkeys(os.path.realpath(p) for p in found if p) if os.access(p, os.X_OK)]
+
+
+def javascript_frames(sample):
+    """The frames of JavaScript from the outermost, as the checker reads them: where V8 has no lines, the function's first."""
+    return "".join("%s %s:%d;" % (f[0], os.path.basename(f[5]), f[4] or f.start)
+                   for f in reversed(sample.frames) if f[1] == "v8js")
+
+
+def judge(label, samples):
+    lines, cut, unknown, all_, lineless = [], collections.Counter(), 0, 0, 0
+    for s in samples:
+        all_ += s.count
+        lineless += s.count * any(f[1] == "v8js" and f[5].endswith("node.js") and not f[4] for f in s.frames)
+        for name in s.stack:
+            if CUT.match(name):
+                cut[name] += s.count
+        text = javascript_frames(s)
+        if any(name in UNKNOWN for name in s.stack):
+            unknown += s.count
+        elif "node.js" in text:
+            lines += [text + " done 0"] * s.count
+    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, "node.truth"), "--slack", "6"],
+                       input="\n".join(lines) + "\n", capture_output=True, text=True)
+    for line in r.stdout.splitlines():
+        lib.note("%s: %s" % (label, line))
+    lib.ok(r.returncode == 0 and lines, "%s: %d stacks are legal, and leaves have their shares %s" % (
+        label, len(lines), r.stderr[-200:]))
+    lib.ok(sum(cut.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut: %s" % (label, sum(cut.values()), all_, dict(cut)))
+    if label.endswith("interpreted"):
+        lib.ok(lineless <= 0.01 * all_, "%s: %d of %d stacks have frames without a line" % (label, lineless, all_))
+    # Until the runtime is known; and code that was compiled a moment ago.
+    lib.ok(unknown <= 0.5 * HZ + 0.01 * all_, "%s: %d of %d stacks have code that is not known" % (label, unknown, all_))
+
+
+def judge_churn(label, samples):
+    """Function N of the program calls its own leaf, whose name ends in N."""
+    told, wrong, unknown, all_ = 0, collections.Counter(), 0, 0
+    for s in samples:
+        names = [f[0] for f in s.frames if f[1] == "v8js"]
+        made = [n for n in names if re.fullmatch(r"(leaf|outer)_\d+", n)]
+        all_ += s.count
+        if "[JavaScript function]" in names or "[anon]" in s.stack:
+            unknown += s.count
+        elif made:
+            told += s.count
+            if len({n.split("_")[1] for n in made}) > 1 or len(made) != len(set(made)):
+                wrong[";".join(made)] += s.count
+    lib.note("%s: %d of %d samples are in made functions, %d unknown" % (label, told, all_, unknown))
+    lib.ok(told > 0.3 * all_ and not wrong, "%s: no function has another one's name: %s" % (label, dict(wrong)))
+
+
+def run(node, options, program):
+    p = lib.start([node] + options + [os.path.join(WHERE, program), str(SECONDS)], stdout=subprocess.DEVNULL)
+    p.wait(SECONDS * 8)
+    lib.ok(p.returncode == 0, "%s ends well with %s (%s)" % (program, options, p.returncode))
+    return p.pid
+
+
+def main():
+    found = nodes()
+    lib.need(found, "stacks of JavaScript", "there is no node")
+    modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:3 if lib.BRIEF else 6])).split(",")}
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    ran = [("%s %s" % (os.path.basename(node), mode), run(node, options, "node.js"))
+           for node in found for mode, options in modes.items()]
+    churned = [("%s churn %s" % (os.path.basename(node), options), run(node, options, "churn.js"))
+               for node in found for options in ([[]] if lib.BRIEF else [[], ["--always-sparkplug"], ["--jitless"]])]
+    last = d.stop()
+    by_pid = collections.defaultdict(list)
+    for s in lib.samples(d.files):
+        by_pid[s.attributes.get("process.pid")].append(s)
+    for label, pid in ran:
+        judge(label, by_pid[pid])
+    for label, pid in churned:
+        judge_churn(label, by_pid[pid])
+    lib.check_ledger(last, "the ledger balances", stopped=True)
+    decoders = last["quality"]["interpreted"]["decoders"]
+    lib.ok(decoders["started"] >= len(ran) and not decoders["died"], "decoders read what they are asked for: %s" % decoders)
+
+
+main()
+lib.finish()

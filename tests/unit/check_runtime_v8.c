@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* V8: a made-up heap; names, lines, what is inlined, and steps out of frames that are there, not yet, or not any more. */
+#include <check.h>
+
+#include "tests/lib/world.h"
+
+#include "base/cleanup.h"
+#include "tests/lib/v8_world.h"
+
+Suite *runtime_v8_suite(void);
+
+#define FP (WORLD + 0x30000)
+
+static struct runtime_attached attached;
+static struct runtime_code_made made;
+static struct runtime_function function;
+
+static void setup(void)
+{
+	memory_question(&memory);
+	v8_world_make(&attached);
+	memset(&made, 0, sizeof(made));
+}
+
+static int decode(uint64_t key, uint64_t cookie, uint64_t how)
+{
+	const struct runtime_frame f = {.key = key, .cookie = {cookie, how}};
+
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	return v8_decode(&attached, &memory, &f, &function);
+}
+
+static uint32_t line_at(uint32_t position)
+{
+	uint32_t line = 0;
+
+	for (uint32_t i = 0; i < function.nr_lines && function.lines[i].position <= position; i++)
+		line = function.lines[i].line;
+	return line;
+}
+
+START_TEST(a_function_has_name_script_and_lines_of_its_bytecodes)
+{
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_str_eq(function.file, "/srv/app.js");
+	ck_assert_uint_eq(function.start_line, 1);
+	ck_assert_uint_eq(line_at(V8_AT(0)), 1);
+	ck_assert_uint_eq(line_at(V8_AT(4)), 3);
+}
+END_TEST
+
+START_TEST(a_function_without_name_has_the_inferred_one)
+{
+	ck_assert_int_eq(decode(VW_SHARED(1), 77ULL << 32 | 6, V8_BY_SHARED), 0);
+	ck_assert_str_eq(function.name, "it.second");
+	ck_assert_uint_eq(function.start_line, 2);
+	ck_assert_uint_eq(line_at(V8_AT(13)), 3);
+}
+END_TEST
+
+START_TEST(a_function_that_was_copied_is_found_where_it_is)
+{
+	put64(VW_FUNCTION - 1 + 0x800, VW_MAP(300));
+	put64(VW_FUNCTION - 1 + 0x800 + 24, VW_SHARED(0));
+	put64(VW_FUNCTION - 1, VW_FUNCTION - 1 + 0x800);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+}
+END_TEST
+
+START_TEST(another_function_in_its_place_is_stale)
+{
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES + 8, 0), -ESTALE);
+	ck_assert_int_eq(decode(VW_SHARED(0), 77ULL << 32 | 6, V8_BY_SHARED), -ESTALE);
+	ck_assert_int_eq(decode(VW_SCRIPT, VW_BYTECODES, 0), -ESTALE);
+	ck_assert_int_lt(decode(VW_FUNCTION + 1, VW_BYTECODES, 0), 0);
+	ck_assert_int_lt(decode(WORLD + WORLD_BYTES + 1, 0, 0), 0);
+}
+END_TEST
+
+static int code_at(uint64_t pc)
+{
+	memset(&made.code, 0, sizeof(made.code));
+	memory_question(&memory);
+	return v8_code(&attached, &memory, pc, &made);
+}
+
+static uint32_t chain_at(uint64_t pc, uint64_t to[4])
+{
+	uint32_t node = runtime_code_node_at(&made.code, made.rows, pc, true), n = 0;
+
+	while (node != RUNTIME_NO_NODE && n < 4) {
+		to[n++] = made.functions[made.nodes[node].function].key;
+		node = made.nodes[node].outer ? made.nodes[node].outer - 1u : RUNTIME_NO_NODE;
+	}
+	return n;
+}
+
+START_TEST(optimized_code_has_what_was_inlined)
+{
+	uint64_t chain[4];
+
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(made.code.start, VW_CODE_START);
+	ck_assert_uint_eq(made.code.kind, V8_OPTIMIZED);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(chain_at(VW_CODE_START + 0x20, chain), 1);
+	ck_assert_uint_eq(chain[0], VW_SHARED(0));
+	ck_assert_uint_eq(chain_at(VW_CODE_START + VW_CALL, chain), 2);
+	ck_assert_uint_eq(chain[0], VW_SHARED(1));
+	ck_assert_uint_eq(chain[1], VW_SHARED(0));
+}
+END_TEST
+
+START_TEST(code_that_is_still_there_is_not_read_again)
+{
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	ck_assert_int_eq(code_at(VW_CODE_START), -EALREADY);
+	v8_put_smi(VW_ARRAY(0) - 1 + 16 + 8 * 5, 10);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+}
+END_TEST
+
+static int load(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	return memory_of_world(ctx, addr, ret, sizeof(*ret));
+}
+
+static int step(uint64_t pc, bool exact, uint64_t sp, struct runtime_step *ret)
+{
+	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = FP, [7] = sp, [10] = WORLD + 0x333};
+	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = load};
+
+	*ret = (struct runtime_step){0};
+	return v8_step(&attached, &made.code, &at, ret);
+}
+
+START_TEST(the_caller_is_found_before_in_and_behind_a_frame)
+{
+	struct runtime_step s;
+
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 0x100, WORLD + 0x222);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert_int_eq(step(VW_CODE_START + 2, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+	ck_assert_uint_eq(s.fp, FP);
+	ck_assert_int_eq(step(VW_CODE_START + 5, true, FP, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.fp, FP + 0x100);
+	ck_assert_int_eq(step(VW_CODE_START + 0x20, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_int_eq(step(VW_CODE_START + 0x54, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+	ck_assert_int_eq(step(VW_CODE_START + 0x56, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x333);
+	ck_assert_int_eq(step(VW_CODE_START + 2, false, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+}
+END_TEST
+
+START_TEST(a_bytecode_that_runs_stands_for_its_function)
+{
+	struct runtime_step s;
+
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	put64(FP - 16, VW_FUNCTION);
+	put64(FP - 32, VW_BYTECODES);
+	v8_put_smi(FP - 40, 53 + 4);
+	put64(FP - 0x100, VW_BUILTINS + 0x80);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0x420), 0);
+	ck_assert_uint_eq(made.code.kind, V8_HANDLER);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.own.key, VW_FUNCTION);
+	ck_assert_uint_eq(s.own.cookie[0], VW_BYTECODES);
+	ck_assert_uint_eq(s.own.position, V8_AT(4));
+}
+END_TEST
+
+Suite *runtime_v8_suite(void)
+{
+	Suite *s = suite_create("runtime_v8");
+	TCase *t = tcase_create("v8");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, a_function_has_name_script_and_lines_of_its_bytecodes);
+	tcase_add_test(t, a_function_without_name_has_the_inferred_one);
+	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
+	tcase_add_test(t, another_function_in_its_place_is_stale);
+	tcase_add_test(t, optimized_code_has_what_was_inlined);
+	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
+	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
+	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * V8, the virtual machine of Node.js: JavaScript lies on the native stack, with
+ * frame pointers. Offsets come from the constants that node exports for
+ * debuggers (v8dbg_*; V8, tools/gen-postmortem-metadata.py); what these lack is
+ * by version (struct v8_row). Objects move: an address that a sample holds is
+ * believed only as far as other words of the same frame agree with what lies
+ * there later.
+ *
+ * Private to v8*.c. struct v8 is what attach found; it passes from the decoder to
+ * the engine as the params of struct runtime_attached.
+ * Units: offsets in bytes from an object's begin, addresses as in the process.
+ */
+#ifndef OTP_RUNTIME_V8_H
+#define OTP_RUNTIME_V8_H
+
+#include "runtime/runtime.h"
+
+/* X(member, "symbol behind v8dbg_") */
+#define V8_CONSTANTS(X)                                                          \
+	X(map_type, "class_Map__instance_type__uint16_t")                        \
+	X(function_shared, "class_JSFunction__shared__SharedFunctionInfo")       \
+	X(shared_data, "class_SharedFunctionInfo__function_data__Object")        \
+	X(shared_name, "class_SharedFunctionInfo__name_or_scope_info__Object")   \
+	X(shared_script, "class_SharedFunctionInfo__script_or_debug_info__HeapObject") \
+	X(shared_token, "class_SharedFunctionInfo__raw_function_token_offset__int16_t") \
+	X(script_name, "class_Script__name__Object")                             \
+	X(script_source, "class_Script__source__Object")                         \
+	X(string_length, "class_String__length__int32_t")                        \
+	X(string_bytes, "class_SeqOneByteString__chars__char")                   \
+	X(cons_first, "class_ConsString__first__String")                         \
+	X(cons_second, "class_ConsString__second__String")                       \
+	X(thin_actual, "class_ThinString__actual__String")                       \
+	X(sliced_parent, "class_SlicedString__parent__String")                   \
+	X(sliced_offset, "class_SlicedString__offset__SMI")                      \
+	X(external_resource, "class_ExternalString__resource__Object")           \
+	X(bytecode_data, "class_BytecodeArray__data__uintptr_t")                 \
+	X(array_length, "class_FixedArrayBase__length__SMI")                     \
+	X(array_data, "class_FixedArray__data__uintptr_t")                       \
+	X(type_shared, "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE")     \
+	X(type_scope, "type_ScopeInfo__SCOPE_INFO_TYPE")                         \
+	X(type_script, "type_Script__SCRIPT_TYPE")                               \
+	X(type_bytecode, "type_BytecodeArray__BYTECODE_ARRAY_TYPE")              \
+	X(type_interpreter_data, "type_InterpreterData__INTERPRETER_DATA_TYPE")  \
+	X(type_code, "type_Code__CODE_TYPE")                                     \
+	X(type_bytes, "type_ByteArray__BYTE_ARRAY_TYPE")                         \
+	X(type_weak_array, "type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE")         \
+	X(type_fixed_array, "type_FixedArray__FIXED_ARRAY_TYPE")                 \
+	X(type_function, "type_JSFunction__JS_FUNCTION_TYPE")                    \
+	X(first_nonstring, "FirstNonstringType")                                 \
+	X(representation_mask, "StringRepresentationMask")                       \
+	X(encoding_mask, "StringEncodingMask")                                   \
+	X(one_byte, "OneByteStringTag")                                          \
+	X(deopt_literals, "DeoptimizationDataLiteralArrayIndex")                 \
+	X(deopt_id, "DeoptimizationDataOptimizationIdIndex")                     \
+	X(deopt_shared, "DeoptimizationDataSharedFunctionInfoIndex")             \
+	X(deopt_inlining, "DeoptimizationDataInliningPositionsIndex")
+
+struct v8 {
+	uint64_t builtins, builtins_end; /* code that the file brings along */
+	uint64_t trampoline; /* of it, the function whose frames are those of interpreted code */
+	uint64_t trampoline_end;
+	uint64_t prologue;  /* what makes the frame of baseline code */
+	uint64_t leave;	    /* what takes it down */
+	uint64_t handlers;  /* the first function that runs a bytecode: all behind do */
+	uint64_t layout;		  /* where in the code each builtin lies: offset and length, of 32 bits each */
+	uint32_t layout_nr;
+	uint16_t layout_stride;
+	uint16_t row;			  /* index in v8_rows */
+#define X(member, symbol) uint16_t member;
+	V8_CONSTANTS(X)
+#undef X
+};
+_Static_assert(sizeof(struct v8) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passes as params");
+
+/* What the constants lack, by version. */
+struct v8_row {
+	uint8_t major, minor;
+	/* Offsets. */
+	uint16_t script_id, script_line, shared_literal, bytecode_positions, interpreter_bytecodes;
+	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo: the last is where its variable part begins */
+	uint16_t scope_positions; /* 0: behind its variable part */
+	uint8_t scope_module; /* the type of a module's scope */
+	uint8_t scope_empty;  /* a flag's bit */
+	uint16_t stream_code;  /* of an InstructionStream: its Code; and its instructions */
+	uint16_t stream_start;
+	uint16_t code_interpreted; /* of a Code: its bytecodes (baseline), or its deoptimization data (optimized) */
+	uint16_t code_positions;   /* its source positions (optimized) */
+	uint16_t code_start, code_flags, code_size;
+	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
+};
+extern const struct v8_row v8_rows[];
+
+/* What a region is: how its frames are left, and where their function is. */
+enum v8_kind {
+	V8_BUILTIN,    /* a frame pointer, or no frame at all */
+	V8_TRAMPOLINE, /* interpreted code, by the words of its frame */
+	V8_HANDLER,    /* runs a bytecode: what it does, the interpreted function does */
+	V8_PROLOGUE,   /* makes a frame of baseline code */
+	V8_BASELINE,   /* as interpreted code, compiled without optimization */
+	V8_OPTIMIZED,  /* by the region's nodes */
+};
+
+/*
+ * Words of a region: events, two a word, the first in the low half, sorted: an
+ * offset << 8 | from there on, how deep the return address lies in words above
+ * the stack pointer, or V8_FRAMED.
+ */
+#define V8_EVENTS (2 * RUNTIME_CODE_WORDS)
+#define V8_FRAMED   0xffu /* it is above the frame pointer */
+#define V8_IN_REG   0xe0u /* | register, as DWARF counts them: it is there */
+
+static inline const struct v8 *v8_of(const struct runtime_attached *a)
+{
+	return (const void *)a->param;
+}
+
+static inline const struct v8_row *v8_row(const struct v8 *v)
+{
+	return &v8_rows[v->row];
+}
+
+/* v8_attach.c */
+int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX]);
+
+/* v8_object.c: objects by their tagged addresses. */
+bool v8_is_object(uint64_t word);
+int v8_field(struct memory *m, uint64_t object, uint16_t offset, uint64_t *ret);
+int v8_smi(struct memory *m, uint64_t object, uint16_t offset, int32_t *ret); /* -EBADMSG: it is not a number */
+/* The type of an object, by its map. */
+int v8_type(const struct v8 *v, struct memory *m, uint64_t object, uint16_t *ret);
+bool v8_is(const struct v8 *v, struct memory *m, uint64_t object, uint16_t type);
+/* Where an object lies now that may have been copied to another place a moment ago. */
+int v8_forward(struct memory *m, uint64_t object, uint64_t *ret);
+
+/* v8_string.c */
+bool v8_is_string(const struct v8 *v, struct memory *m, uint64_t object);
+int v8_string(const struct v8 *v, struct memory *m, uint64_t object, char *to, size_t size); /* as UTF-8 */
+/* Characters of a flat string in memory; len in characters. -EBADMSG: it is none. */
+struct v8_flat { uint64_t at; uint32_t len; bool wide; };
+int v8_flat(const struct v8 *v, struct memory *m, uint64_t object, struct v8_flat *ret);
+
+/* v8_function.c */
+struct v8_shared {
+	uint64_t address, name, script;
+	uint64_t bytecodes; /* 0: none */
+	uint64_t identity;  /* script's id << 32 | function's number in it */
+};
+int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struct v8_shared *ret);
+int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+	      struct runtime_function *ret);
+
+/* v8_positions.c: source position tables. */
+struct v8_positions {
+	uint8_t bytes[4096];
+	uint32_t nr, used;
+	uint64_t at, end;
+	struct memory *memory;
+	int32_t offset;	  /* of bytecode, or code */
+	int64_t position; /* as V8 packs it */
+};
+int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, struct v8_positions *ret);
+int v8_positions_next(struct v8_positions *p); /* 0; -ENOENT: there are no more; others as memory_read */
+static inline int32_t v8_position_script(int64_t packed) /* characters from the script's begin; -1: unknown */
+{
+	return (int32_t)((uint64_t)packed >> 1 & 0x3fffffff) - 1;
+}
+static inline int32_t v8_position_inlined(int64_t packed) /* -1: not inlined */
+{
+	return (int32_t)((uint64_t)packed >> 31 & 0xffff) - 1;
+}
+
+/* v8_lines.c: lines of a script. */
+struct v8_lines {
+	uint32_t nr;
+	struct { uint32_t at, line; } row[RUNTIME_LINES_MAX]; /* lines that begin from one place to another; sorted */
+};
+/* From the line that holds from on. -E2BIG: the source is too long to count so far. */
+int v8_lines_read(struct memory *m, const struct v8_flat *source, uint64_t script, uint32_t from, uint32_t to,
+		  struct v8_lines *ret);
+uint32_t v8_line_at(const struct v8_lines *l, uint32_t at); /* 0: before all */
+
+/* v8_code.c */
+bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end);
+int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+/* v8_optimized.c: what runs where in a Code that was optimized. */
+int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret);
+#define V8_BY_SHARED 1 /* cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; else a JSFunction, its bytecodes */
+#define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
+/* v8_prologue.c: the words of a region, by its instructions. */
+void v8_events(struct memory *m, struct runtime_code *c);
+
+/* v8_step.c */
+int v8_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+	    struct runtime_step *ret);
+
+#endif

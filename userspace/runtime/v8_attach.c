@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What node says of its V8: constants for debuggers, the version, and where the
+ * code lies that was compiled when node was built (V8, embedded-data.h).
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+#define LAYOUT_AT    24 /* behind three hashes */
+#define LAYOUT_TRIED 16 /* entries by which the stride is found */
+#define STRIDE_MAX   64
+#define BUILTINS_MAX 4096
+
+static int v8_attach_symbol(const struct runtime_file *file, const char *name, struct runtime_symbol *ret)
+{
+	int err = runtime_symbol(file->binary, name, ret);
+
+	if (!err)
+		ret->value += file->bias;
+	return err;
+}
+
+static int v8_attach_int(const struct runtime_file *file, struct memory *m, const char *name, uint32_t *ret)
+{
+	struct runtime_symbol s;
+	int err = v8_attach_symbol(file, name, &s);
+
+	return err ? err : memory_u32(m, s.value, ret);
+}
+
+/* --- constants --- */
+
+static const struct { const char *name; uint16_t at; } v8_constants[] = {
+#define X(member, symbol) {"v8dbg_" symbol, offsetof(struct v8, member)},
+	V8_CONSTANTS(X)
+#undef X
+};
+
+static int v8_attach_constants(const struct runtime_file *file, struct memory *m, struct v8 *v,
+			       char why[RUNTIME_WHY_MAX])
+{
+	for (size_t i = 0; i < ARRAY_SIZE(v8_constants); i++) {
+		uint32_t value;
+		int err = v8_attach_int(file, m, v8_constants[i].name, &value);
+
+		if (err == -ENOENT) {
+			snprintf(why, RUNTIME_WHY_MAX, "it does not tell %s", v8_constants[i].name);
+			return -ENOTSUP;
+		}
+		if (err)
+			return err;
+		*(uint16_t *)((uint8_t *)v + v8_constants[i].at) = (uint16_t)value;
+	}
+	return 0;
+}
+
+static int v8_attach_version(const struct runtime_file *file, struct memory *m, struct v8 *v,
+			     char version[RUNTIME_VERSION_MAX], char why[RUNTIME_WHY_MAX])
+{
+	uint32_t major, minor, build;
+
+	if (v8_attach_int(file, m, "_ZN2v88internal7Version6major_E", &major) ||
+	    v8_attach_int(file, m, "_ZN2v88internal7Version6minor_E", &minor) ||
+	    v8_attach_int(file, m, "_ZN2v88internal7Version6build_E", &build)) {
+		snprintf(why, RUNTIME_WHY_MAX, "it does not tell its version");
+		return -ENOTSUP;
+	}
+	snprintf(version, RUNTIME_VERSION_MAX, "V8 %u.%u.%u", major, minor, build);
+	for (v->row = 0; v8_rows[v->row].major; v->row++)
+		if (v8_rows[v->row].major == major && v8_rows[v->row].minor == minor)
+			return 0;
+	snprintf(why, RUNTIME_WHY_MAX, "version %u.%u.%u is not known", major, minor, build);
+	return -ENOTSUP;
+}
+
+/* --- builtins --- */
+
+/* Whether, read with this stride, builtins lie one behind the other. */
+static bool v8_layout_ascends(const uint8_t *table, uint32_t stride, uint64_t size)
+{
+	uint32_t end = 0, place[2];
+
+	for (uint32_t i = 0; i < LAYOUT_TRIED; i++) {
+		memcpy(place, table + i * stride, sizeof(place));
+		if (place[0] < end || place[0] - end > 4096 || !place[1] || place[1] > size || place[0] > size - place[1])
+			return false;
+		end = place[0] + place[1];
+	}
+	return true;
+}
+
+/* Entries have grown from version to version; their first words are offset and length. */
+static int v8_attach_layout(struct memory *m, struct v8 *v, uint64_t data)
+{
+	uint8_t table[LAYOUT_TRIED * STRIDE_MAX];
+	uint64_t size = v->builtins_end - v->builtins;
+	uint32_t place[2], end = 0;
+
+	v->layout = data + LAYOUT_AT;
+	if (memory_read(m, v->layout, table, sizeof(table)))
+		return -EFAULT;
+	for (v->layout_stride = 8; v->layout_stride <= STRIDE_MAX; v->layout_stride += 4)
+		if (v8_layout_ascends(table, v->layout_stride, size))
+			break;
+	if (v->layout_stride > STRIDE_MAX)
+		return -ENOTSUP;
+	for (v->layout_nr = 0; v->layout_nr < BUILTINS_MAX; v->layout_nr++) {
+		if (memory_read(m, v->layout + (uint64_t)v->layout_nr * v->layout_stride, place, sizeof(place)))
+			return -EFAULT;
+		if (place[0] < end || !place[1] || place[1] > size || place[0] > size - place[1])
+			break;
+		end = place[0] + place[1];
+	}
+	return 0;
+}
+
+static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
+{
+	struct runtime_symbol code, data, trampoline, handlers, prologue, leave;
+	uint64_t start;
+	uint32_t size;
+	int err;
+
+	if (v8_attach_symbol(file, "v8_Default_embedded_blob_code_", &code) ||
+	    v8_attach_symbol(file, "v8_Default_embedded_blob_data_", &data) ||
+	    v8_attach_symbol(file, "Builtins_InterpreterEntryTrampoline", &trampoline) ||
+	    v8_attach_symbol(file, "Builtins_BaselineOutOfLinePrologue", &prologue) ||
+	    v8_attach_symbol(file, "Builtins_BaselineLeaveFrame", &leave) ||
+	    v8_attach_symbol(file, "Builtins_WideHandler", &handlers))
+		return -ENOTSUP;
+	if (v8_attach_int(file, m, "v8_Default_embedded_blob_code_size_", &size))
+		return -EFAULT;
+	v->builtins = code.value;
+	v->builtins_end = code.value + size;
+	v->trampoline = trampoline.value;
+	v->prologue = prologue.value;
+	v->leave = leave.value;
+	v->handlers = handlers.value;
+	err = v8_attach_layout(m, v, data.value);
+	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
+}
+
+int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
+{
+	struct v8 *v = (void *)ret->param;
+	int err;
+
+	if (file->binary->machine != EM_X86_64) {
+		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
+		return -ENOTSUP;
+	}
+	err = v8_attach_version(file, m, v, ret->version, why);
+	if (!err)
+		err = v8_attach_constants(file, m, v, why);
+	if (err)
+		return err;
+	err = v8_attach_builtins(file, m, v);
+	if (err == -ENOTSUP)
+		snprintf(why, RUNTIME_WHY_MAX, "where its builtins lie is not known: it has no symbols");
+	if (err)
+		return err;
+	ret->code_start = v->builtins;
+	ret->code_end = v->builtins_end;
+	ret->code_vaddr = v->builtins - file->bias;
+	return 0;
+}

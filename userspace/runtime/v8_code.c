@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which code lies at an address: a builtin, by their table; else what was
+ * compiled since. An InstructionStream begins with its map and its Code, and the
+ * Code has the address of the instructions, which are aligned: the stream is
+ * found by going back from the address until the two agree (V8, code.h,
+ * instruction-stream.h).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+#define ALIGNMENT 64u
+#define PIECE	  4096u
+#define BACK_MAX  (1u << 20)
+
+/* --- builtins --- */
+
+static int v8_builtin_place(const struct v8 *v, struct memory *m, uint32_t i, uint32_t place[2])
+{
+	return memory_read(m, v->layout + (uint64_t)i * v->layout_stride, place, 2 * sizeof(place[0]));
+}
+
+bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end)
+{
+	uint32_t low = 0, high = v->layout_nr, place[2];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (v8_builtin_place(v, m, middle, place))
+			return false;
+		if (v->builtins + place[0] <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || v8_builtin_place(v, m, low - 1, place))
+		return false;
+	*ret_start = v->builtins + place[0];
+	*ret_end = *ret_start + place[1];
+	return pc < *ret_end && *ret_end <= v->builtins_end;
+}
+
+static uint32_t v8_builtin_kind(const struct v8 *v, uint64_t start)
+{
+	if (start == v->trampoline || start == v->leave)
+		return V8_TRAMPOLINE;
+	if (start == v->prologue)
+		return V8_PROLOGUE;
+	return start >= v->handlers ? V8_HANDLER : V8_BUILTIN;
+}
+
+/* It has no name: the file's symbols have. */
+static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+
+	if (!v8_builtin_find(v, m, pc, &c->start, &c->end))
+		return -ENOENT;
+	c->identity[0] = c->start;
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
+		return -EALREADY;
+	c->kind = v8_builtin_kind(v, c->start);
+	v8_events(m, c);
+	return 0;
+}
+
+/* --- code that was compiled --- */
+
+struct v8_found { uint64_t code, start; uint32_t size, flags; };
+
+/* Whether this is a Code whose instructions begin at start. */
+static bool v8_is_code_of(const struct v8 *v, struct memory *m, uint64_t code, uint64_t start, struct v8_found *ret)
+{
+	const struct v8_row *row = v8_row(v);
+	uint64_t instructions;
+
+	if (!v8_is_object(code) || v8_field(m, code, row->code_start, &instructions) || instructions != start ||
+	    !v8_is(v, m, code, v->type_code) || memory_u32(m, code - 1 + row->code_size, &ret->size) ||
+	    memory_u32(m, code - 1 + row->code_flags, &ret->flags))
+		return false;
+	ret->code = code;
+	ret->start = start;
+	return ret->size && ret->size < RUNTIME_CODE_BYTES;
+}
+
+/* From the last aligned place of a piece of memory to its first; what lies before a place is read with it. */
+static bool v8_find_in(const struct v8 *v, struct memory *m, uint64_t from, uint64_t to, struct v8_found *ret)
+{
+	const struct v8_row *row = v8_row(v);
+	uint8_t bytes[PIECE + ALIGNMENT];
+	uint64_t code, map;
+
+	if (memory_read(m, from - row->stream_start, bytes, to - from + row->stream_start))
+		return false;
+	for (uint64_t at = to; at >= from; at -= ALIGNMENT) {
+		memcpy(&map, bytes + (at - from), sizeof(map));
+		memcpy(&code, bytes + (at - from) + row->stream_code, sizeof(code));
+		if (v8_is_object(map) && v8_is_code_of(v, m, code, at, ret))
+			return true;
+	}
+	return false;
+}
+
+static bool v8_find(const struct v8 *v, struct memory *m, uint64_t pc, struct v8_found *ret)
+{
+	uint64_t to = pc & ~(uint64_t)(ALIGNMENT - 1), back = 0;
+
+	while (back < BACK_MAX && to > BACK_MAX) {
+		uint64_t from = (to - 1) & ~(uint64_t)(PIECE - 1);
+
+		/* The header may lie on the page before, which may not be there. */
+		if (v8_find_in(v, m, from + ALIGNMENT > to ? to : from + ALIGNMENT, to, ret) ||
+		    v8_find_in(v, m, from, from, ret))
+			return pc < ret->start + ret->size;
+		back += to - from;
+		to = from - ALIGNMENT;
+	}
+	return false;
+}
+
+static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_found *f, struct runtime_code_made *ret)
+{
+	const struct v8_row *row = v8_row(v);
+	uint8_t kind = f->flags & row->kind_mask;
+	struct runtime_code *c = &ret->code;
+	int err = 0;
+
+	c->start = f->start;
+	c->end = f->start + f->size;
+	c->identity[0] = f->start;
+	c->identity[2] = (uint64_t)f->flags << 32 | f->size;
+	c->kind = kind == row->kind_baseline ? V8_BASELINE : V8_BUILTIN;
+	if (kind == row->kind_maglev || kind == row->kind_optimized) {
+		c->kind = V8_OPTIMIZED;
+		err = v8_optimized(v, m, f->code, ret);
+	} else if (!memcmp(ret->known, c->identity, sizeof(c->identity))) {
+		err = -EALREADY;
+	}
+	if (err)
+		return err;
+	if (c->kind == V8_BUILTIN) /* of regular expressions, and of calls into C++ and WebAssembly */
+		snprintf(c->name, sizeof(c->name), "[generated code of V8]");
+	v8_events(m, c);
+	return 0;
+}
+
+int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	const struct v8 *v = v8_of(a);
+	struct v8_found found, again;
+	int err;
+
+	if (pc >= v->builtins && pc < v->builtins_end)
+		return v8_builtin(v, m, pc, ret);
+	if (!v8_find(v, m, pc, &found))
+		return -ENOENT;
+	err = v8_describe(v, m, &found, ret);
+	/* It was there all the while. */
+	if (!err && (!v8_is_code_of(v, m, found.code, found.start, &again) || again.size != found.size))
+		err = -ESTALE;
+	return err;
+}

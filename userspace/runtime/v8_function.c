@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Functions: names as DevTools shows them, scripts, and lines (V8,
+ * shared-function-info.h, scope-info.tq, script.tq).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+#define FUNCTION_TYPES 32    /* functions of classes, arrays, and so on have types of their own behind the first */
+#define TOKEN_UNKNOWN  65535 /* distance from "function" to the parameters */
+
+/* Of a ScopeInfo's flags. */
+#define SCOPE_TYPE	 15u
+#define SCOPE_HAS_SAVED	 (1u << 10)
+#define SCOPE_VARIABLE	 (3u << 12)
+#define SCOPE_INFERRED	 (1u << 14)
+#define SCOPE_IS_EMPTY(row) (1u << (row)->scope_empty)
+#define INLINED_NAMES	 75 /* as many locals have their names in a table */
+
+struct v8_scope { uint64_t name, inferred; int32_t start, end; };
+
+/* --- scope information --- */
+
+/* Where its variable part has what is sought, part after part. */
+static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, struct v8_scope *ret)
+{
+	const struct v8_row *row = v8_row(v);
+	int32_t flags, locals;
+	uint64_t at = row->scope_names;
+	int err = v8_smi(m, object, row->scope_flags, &flags);
+
+	*ret = (struct v8_scope){.start = -1, .end = -1};
+	if (!err)
+		err = v8_smi(m, object, row->scope_locals, &locals);
+	if (err || (uint32_t)flags & SCOPE_IS_EMPTY(row))
+		return err;
+	if (locals < 0 || locals > INT16_MAX / 16)
+		return -EBADMSG;
+	at += 8ULL * (((uint32_t)flags & SCOPE_TYPE) == row->scope_module);
+	at += 8ULL * (uint32_t)(locals < INLINED_NAMES ? locals : 1) + 8ULL * (uint32_t)locals;
+	at += (uint32_t)flags & SCOPE_HAS_SAVED ? 8 : 0;
+	if ((uint32_t)flags & SCOPE_VARIABLE) {
+		err = v8_field(m, object, (uint16_t)at, &ret->name);
+		at += 16;
+	}
+	if (!err && (uint32_t)flags & SCOPE_INFERRED) {
+		err = v8_field(m, object, (uint16_t)at, &ret->inferred);
+		at += 8;
+	}
+	if (row->scope_positions)
+		at = row->scope_positions;
+	if (!err)
+		err = v8_smi(m, object, (uint16_t)at, &ret->start);
+	return err ? err : v8_smi(m, object, (uint16_t)(at + 8), &ret->end);
+}
+
+/* --- functions --- */
+
+static int v8_shared_identity(const struct v8 *v, struct memory *m, struct v8_shared *s)
+{
+	uint32_t literal;
+	int32_t id = 0;
+	int err = memory_u32(m, s->address - 1 + v8_row(v)->shared_literal, &literal);
+
+	if (err)
+		return err;
+	if (!v8_is(v, m, s->script, v->type_script)) {
+		s->script = 0; /* functions of node's own, in C++ */
+	} else {
+		err = v8_smi(m, s->script, v8_row(v)->script_id, &id);
+	}
+	s->identity = (uint64_t)(uint32_t)id << 32 | literal;
+	return err;
+}
+
+/* The function's bytecodes: they are its data, or lie behind. */
+static void v8_shared_bytecodes(const struct v8 *v, struct memory *m, uint64_t data, struct v8_shared *s)
+{
+	for (int i = 0; i < 3; i++) {
+		uint16_t type;
+
+		if (v8_type(v, m, data, &type))
+			return;
+		if (type == v->type_bytecode)
+			s->bytecodes = data;
+		if (type != v->type_interpreter_data && type != v->type_code)
+			return;
+		if (v8_field(m, data, type == v->type_code ? v8_row(v)->code_interpreted : v8_row(v)->interpreter_bytecodes,
+			     &data))
+			return;
+	}
+}
+
+int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struct v8_shared *ret)
+{
+	uint64_t data;
+	int err = v8_is(v, m, address, v->type_shared) ? 0 : -ESTALE;
+
+	*ret = (struct v8_shared){.address = address};
+	if (!err)
+		err = v8_field(m, address, v->shared_name, &ret->name);
+	if (!err)
+		err = v8_field(m, address, v->shared_script, &ret->script);
+	if (!err)
+		err = v8_field(m, address, v->shared_data, &data);
+	if (err)
+		return err;
+	v8_shared_bytecodes(v, m, data, ret);
+	return v8_shared_identity(v, m, ret);
+}
+
+/* What a frame calls its function may have been copied since, or something else lies there. */
+static int v8_function_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
+{
+	uint64_t function = f->key, shared;
+	uint16_t type;
+	int err = v8_forward(m, function, &function);
+
+	if (!err)
+		err = v8_type(v, m, function, &type);
+	if (err || type < v->type_function || type - v->type_function >= FUNCTION_TYPES)
+		return err ? err : -ESTALE;
+	err = v8_field(m, function, v->function_shared, &shared);
+	if (!err)
+		err = v8_shared_read(v, m, shared, ret);
+	if (err)
+		return err;
+	return f->cookie[0] && f->cookie[0] != ret->bytecodes ? -ESTALE : 0;
+}
+
+static int v8_frame_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
+{
+	int err;
+
+	if (f->cookie[1] != V8_BY_SHARED)
+		return v8_function_shared(v, m, f, ret);
+	err = v8_shared_read(v, m, f->key, ret);
+	return err ? err : (f->cookie[0] != ret->identity ? -ESTALE : 0);
+}
+
+/* --- texts --- */
+
+static int v8_name(const struct v8 *v, struct memory *m, uint64_t string, char *to, size_t size)
+{
+	to[0] = '\0';
+	return v8_is_object(string) && v8_is_string(v, m, string) ? v8_string(v, m, string, to, size) : 0;
+}
+
+/* The name; else the one that was inferred from where it is assigned to. */
+static int v8_function_name(const struct v8 *v, struct memory *m, const struct v8_shared *s, const struct v8_scope *scope,
+			    struct runtime_function *ret)
+{
+	int err = v8_name(v, m, scope->name ? scope->name : s->name, ret->name, sizeof(ret->name));
+
+	if (!err && !ret->name[0] && scope->inferred)
+		err = v8_name(v, m, scope->inferred, ret->name, sizeof(ret->name));
+	if (!err && !ret->name[0])
+		snprintf(ret->name, sizeof(ret->name), "(anonymous)");
+	return err;
+}
+
+static void v8_function_file(const struct v8 *v, struct memory *m, const struct v8_shared *s, struct runtime_function *ret)
+{
+	static const char url[] = "file://";
+	uint64_t name;
+
+	if (v8_field(m, s->script, v->script_name, &name) || v8_name(v, m, name, ret->file, sizeof(ret->file)))
+		ret->file[0] = '\0';
+	if (!strncmp(ret->file, url, sizeof(url) - 1))
+		memmove(ret->file, ret->file + sizeof(url) - 1, strlen(ret->file) - sizeof(url) + 2);
+}
+
+/* --- lines --- */
+
+struct v8_span { struct v8_lines lines; int32_t first; /* of the script, in what it was read from */ };
+
+static int v8_function_span(const struct v8 *v, struct memory *m, const struct v8_shared *s, const struct v8_scope *scope,
+			    struct v8_span *ret, uint32_t *ret_start)
+{
+	uint16_t token = 0;
+	struct v8_flat source;
+	uint64_t string;
+	int err = v8_field(m, s->script, v->script_source, &string);
+
+	if (!err)
+		err = v8_smi(m, s->script, v8_row(v)->script_line, &ret->first);
+	if (!err)
+		err = v8_flat(v, m, string, &source);
+	if (!err)
+		err = memory_read(m, s->address - 1 + v->shared_token, &token, sizeof(token));
+	if (err || scope->start < 0 || scope->end < scope->start)
+		return err ? err : -EBADMSG;
+	if (token == TOKEN_UNKNOWN || token > scope->start)
+		token = 0;
+	*ret_start = (uint32_t)scope->start - token;
+	return v8_lines_read(m, &source, s->identity >> 32, *ret_start, (uint32_t)scope->end, &ret->lines);
+}
+
+static uint32_t v8_span_line(const struct v8_span *span, uint32_t at)
+{
+	uint32_t line = v8_line_at(&span->lines, at);
+
+	return line && span->first >= 0 ? line + (uint32_t)span->first : line;
+}
+
+/* Positions of compiled code are places in the script. */
+static void v8_lines_by_place(const struct v8_span *span, uint32_t start, struct runtime_function *ret)
+{
+	for (uint32_t i = 0; i < span->lines.nr; i++) {
+		uint32_t at = i ? span->lines.row[i].at : MAX(span->lines.row[i].at, start);
+
+		ret->lines[ret->nr_lines++] = (struct runtime_line){V8_AT(at), v8_span_line(span, at)};
+	}
+}
+
+/* Those of interpreted code are offsets of bytecodes, of which most functions have no table until an error is thrown. */
+static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t bytecodes, const struct v8_span *span,
+				 struct runtime_function *ret)
+{
+	static struct v8_positions p;
+	uint64_t table;
+
+	if (v8_field(m, bytecodes, v8_row(v)->bytecode_positions, &table) || v8_positions_open(v, m, table, &p))
+		return;
+	while (ret->nr_lines < RUNTIME_LINES_MAX && v8_positions_next(&p) == 0) {
+		int32_t at = v8_position_script(p.position);
+		uint32_t line = at < 0 ? 0 : v8_span_line(span, (uint32_t)at), position = V8_AT(p.offset);
+
+		if (!line || (ret->nr_lines && ret->lines[ret->nr_lines - 1].line == line))
+			continue;
+		if (ret->nr_lines && ret->lines[ret->nr_lines - 1].position == position)
+			ret->nr_lines--;
+		/* Until its first place, a function is where it begins. */
+		ret->lines[ret->nr_lines++] = (struct runtime_line){ret->nr_lines ? position : 1, line};
+	}
+}
+
+static void v8_function_lines(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+			      const struct v8_shared *s, const struct v8_scope *scope, struct runtime_function *ret)
+{
+	static struct v8_span span;
+	uint32_t start;
+
+	if (v8_function_span(v, m, s, scope, &span, &start))
+		return;
+	ret->start_line = v8_span_line(&span, start);
+	if (f->cookie[1] == V8_BY_SHARED)
+		v8_lines_by_place(&span, start, ret);
+	else if (s->bytecodes)
+		v8_lines_by_bytecode(v, m, s->bytecodes, &span, ret);
+}
+
+int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+	      struct runtime_function *ret)
+{
+	const struct v8 *v = v8_of(a);
+	struct v8_scope scope = {.start = -1, .end = -1};
+	struct v8_shared s, again;
+	int err = v8_frame_shared(v, m, f, &s);
+
+	if (!err && v8_is(v, m, s.name, v->type_scope))
+		err = v8_scope_read(v, m, s.name, &scope);
+	if (!err)
+		err = v8_function_name(v, m, &s, &scope, ret);
+	if (err)
+		return err;
+	if (s.script) {
+		v8_function_file(v, m, &s, ret);
+		v8_function_lines(v, m, f, &s, &scope, ret);
+	}
+	/* It was there all the while. */
+	err = v8_frame_shared(v, m, f, &again);
+	return err ? err : (again.identity != s.identity || again.name != s.name ? -ESTALE : 0);
+}

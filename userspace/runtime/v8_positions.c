@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tables from offsets of code to places of the source: pairs of differences from
+ * the row before, as numbers of seven bits a byte whose lowest bit is the sign
+ * (V8, source-position-table.cc).
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+#define TABLE_MAX   (1u << 20)
+#define NUMBER_MAX  63
+
+int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, struct v8_positions *ret)
+{
+	int32_t length;
+	int err = v8_is(v, m, table, v->type_bytes) ? v8_smi(m, table, v->array_length, &length) : -EBADMSG;
+
+	if (err)
+		return err;
+	if (length < 0 || length > (int32_t)TABLE_MAX)
+		return -EBADMSG;
+	ret->memory = m;
+	ret->at = table - 1 + v->array_data;
+	ret->end = ret->at + (uint32_t)length;
+	ret->nr = ret->used = 0;
+	ret->offset = 0;
+	ret->position = 0;
+	return 0;
+}
+
+static int v8_positions_byte(struct v8_positions *p, uint8_t *ret)
+{
+	if (p->used == p->nr) {
+		uint64_t n = MIN(p->end - p->at, (uint64_t)sizeof(p->bytes));
+		int err = n ? memory_read(p->memory, p->at, p->bytes, n) : -ENOENT;
+
+		if (err)
+			return err;
+		p->at += n;
+		p->nr = (uint32_t)n;
+		p->used = 0;
+	}
+	*ret = p->bytes[p->used++];
+	return 0;
+}
+
+static int v8_positions_number(struct v8_positions *p, int64_t *ret)
+{
+	uint64_t n = 0;
+	uint8_t byte;
+
+	for (unsigned shift = 0; shift <= NUMBER_MAX; shift += 7) {
+		int err = v8_positions_byte(p, &byte);
+
+		if (err)
+			return err;
+		n |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte & 0x80)
+			continue;
+		*ret = (int64_t)(n >> 1 ^ (0 - (n & 1)));
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+/* An offset's difference is below zero for places within a statement. */
+int v8_positions_next(struct v8_positions *p)
+{
+	int64_t offset, position;
+	int err = v8_positions_number(p, &offset);
+
+	if (!err)
+		err = v8_positions_number(p, &position);
+	if (err)
+		return err;
+	offset = offset < 0 ? -(offset + 1) : offset;
+	if (offset > INT32_MAX - p->offset)
+		return -EBADMSG;
+	p->offset += (int32_t)offset;
+	p->position = (int64_t)((uint64_t)p->position + (uint64_t)position);
+	return 0;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where in code the frame is made and taken down, by the instructions with which
+ * V8 does so on x86-64 (V8, macro-assembler-x64.cc, code-generator-x64.cc:
+ * AssembleReturn, builtins-x64.cc): push rbp, mov rbp, rsp; mov rsp, rbp and pop
+ * rbp, or leave; then arguments are dropped, for which the return address is
+ * taken from the stack and put back.
+ */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+#define SCAN_MAX (256u << 10)
+#define PIECE	 4096u
+#define OVERLAP	 64u /* an epilogue is shorter */
+
+enum { RCX = 2, R8 = 8, R10 = 10 };
+
+struct v8_scan { struct runtime_code *code; uint32_t nr; bool full; };
+
+static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
+{
+	if (s->nr == V8_EVENTS || offset >= 1u << 24) {
+		s->full = true;
+		return;
+	}
+	s->code->word[s->nr / 2] |= (offset << 8 | state) << (s->nr % 2 * 32);
+	s->nr++;
+}
+
+/* Instructions between a frame's end and the return; keeps: the return address stays where it is. */
+static const struct v8_insn {
+	uint8_t len, match; /* bytes in all, and of code */
+	uint8_t code[4];
+	enum { V8_KEEPS, V8_TAKES, V8_PUTS, V8_RETURNS, V8_LEAVES } does;
+	uint8_t reg;
+} v8_insns[] = {
+	{1, 1, {0xc3}, V8_LEAVES, 0},			   /* ret */
+	{3, 1, {0xc2}, V8_RETURNS, 0},			   /* ret n: another way of returning may follow */
+	{2, 2, {0x41, 0x5a}, V8_TAKES, R10},		   /* pop r10 */
+	{2, 2, {0x41, 0x58}, V8_TAKES, R8},		   /* pop r8 */
+	{1, 1, {0x59}, V8_TAKES, RCX},			   /* pop rcx */
+	{2, 2, {0x41, 0x52}, V8_PUTS, R10},		   /* push r10 */
+	{2, 2, {0x41, 0x50}, V8_PUTS, R8},		   /* push r8 */
+	{1, 1, {0x51}, V8_PUTS, RCX},			   /* push rcx */
+	{4, 3, {0x48, 0x8d, 0x24}, V8_KEEPS, 0},	   /* lea rsp, [rsp + reg * 8] */
+	{3, 3, {0x48, 0x03, 0xe3}, V8_KEEPS, 0},	   /* add rsp, rbx */
+	{4, 3, {0x48, 0x83, 0xf9}, V8_KEEPS, 0},	   /* cmp rcx, n */
+	{7, 3, {0x48, 0x81, 0xf9}, V8_KEEPS, 0},	   /* cmp rcx, n */
+	{2, 1, {0x7f}, V8_KEEPS, 0},			   /* jg */
+	{6, 2, {0x0f, 0x8f}, V8_KEEPS, 0},		   /* jg */
+	{4, 3, {0x48, 0x8b, 0x49}, V8_KEEPS, 0},	   /* mov rcx, [rcx + n] */
+	{2, 1, {0xeb}, V8_LEAVES, 0},			   /* jmp */
+	{5, 1, {0xe9}, V8_LEAVES, 0},			   /* jmp */
+	{2, 1, {0xff}, V8_LEAVES, 0},			   /* jmp reg */
+	{3, 2, {0x41, 0xff}, V8_LEAVES, 0},		   /* jmp reg */
+};
+
+static const struct v8_insn *v8_insn_at(const uint8_t *code, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(v8_insns); i++)
+		if (len >= v8_insns[i].len && !memcmp(code, v8_insns[i].code, v8_insns[i].match))
+			return &v8_insns[i];
+	return NULL;
+}
+
+/* From the end of a frame on. Returns the bytes up to behind the return. */
+static uint32_t v8_epilogue(struct v8_scan *s, const uint8_t *code, size_t len, uint32_t offset)
+{
+	const struct v8_insn *insn;
+	uint32_t at = 0;
+
+	v8_event(s, offset, 1);
+	while ((insn = v8_insn_at(code + at, len - at)) && at < OVERLAP - 8) {
+		at += insn->len;
+		if (insn->does == V8_TAKES)
+			v8_event(s, offset + at, V8_IN_REG | insn->reg);
+		else if (insn->does == V8_PUTS)
+			v8_event(s, offset + at, 1);
+		else if (insn->does == V8_LEAVES)
+			break;
+	}
+	v8_event(s, offset + at, V8_FRAMED);
+	return at;
+}
+
+static bool v8_begins(const uint8_t *code, size_t left, const char *with, size_t len)
+{
+	return left >= len && !memcmp(code, with, len);
+}
+
+/* What is at one place; returns its bytes. */
+static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, uint32_t offset)
+{
+	if (v8_begins(code, left, "\x55\x48\x89\xe5", 4)) {
+		v8_event(s, offset + 1, 2);
+		v8_event(s, offset + 4, V8_FRAMED);
+		return 4;
+	}
+	if (v8_begins(code, left, "\x48\x8b\xe5\x5d", 4))
+		return 4 + v8_epilogue(s, code + 4, left - 4, offset + 4);
+	/* leave; pop rcx; add rsp, rbx */
+	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5))
+		return 1 + v8_epilogue(s, code + 1, left - 1, offset + 1);
+	return 1;
+}
+
+/* The out-of-line prologue is called by the code that it makes a frame for, and takes that return address away. */
+static uint32_t v8_scan_prologue(struct v8_scan *s, const uint8_t *code, size_t len)
+{
+	for (uint32_t i = 0; i + 6 <= len; i++)
+		if (v8_begins(code + i, len - i, "\x41\x5f\x55\x48\x89\xe5", 6)) {
+			v8_event(s, i + 2, 1);
+			return i + 2;
+		}
+	return 0;
+}
+
+/* Baseline code has its frame from the first call on. */
+static uint32_t v8_scan_baseline(struct v8_scan *s, const uint8_t *code, size_t len)
+{
+	for (uint32_t i = 0; i + 5 <= len && i < 32; i++)
+		if (code[i] == 0xe8) {
+			v8_event(s, i + 5, V8_FRAMED);
+			return i + 5;
+		}
+	return 0;
+}
+
+void v8_events(struct memory *m, struct runtime_code *c)
+{
+	struct v8_scan s = {.code = c};
+	uint64_t size = MIN(c->end - c->start, (uint64_t)SCAN_MAX);
+	uint8_t bytes[PIECE];
+	uint32_t skip = 0;
+
+	v8_event(&s, 0, c->kind == V8_PROLOGUE ? 2 : 1);
+	for (uint64_t at = 0; at < size && !s.full; at += PIECE - OVERLAP) {
+		size_t len = MIN(size - at, (uint64_t)PIECE), stop = MIN(len, (size_t)(PIECE - OVERLAP));
+
+		if (memory_read(m, c->start + at, bytes, len))
+			return;
+		if (!at && c->kind == V8_PROLOGUE)
+			skip = v8_scan_prologue(&s, bytes, len);
+		else if (!at && c->kind == V8_BASELINE)
+			skip = v8_scan_baseline(&s, bytes, len);
+		while (skip < stop)
+			skip += v8_scan_at(&s, bytes + skip, len - skip, (uint32_t)at + skip);
+		skip -= (uint32_t)MIN(stop, skip);
+	}
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Out of a frame of JavaScript, or of what V8 brings along, to its caller's: by
+ * the frame pointer, but for the innermost frame while its own is not made yet,
+ * or taken down already (V8, frame-constants.h).
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/v8.h"
+
+enum { RDI = 5, RBP = 6, RSP = 7, R9 = 9, R12 = 12 };
+
+/* Slots of a frame of JavaScript, from the frame pointer. */
+#define SLOT_TYPE      (-8) /* a context; of other frames, a small number */
+#define SLOT_FUNCTION  (-16)
+#define SLOT_BYTECODES (-32)
+#define SLOT_OFFSET    (-40)
+
+static bool v8_step_has(const struct runtime_place *at, unsigned reg)
+{
+	return at->valid >> reg & 1;
+}
+
+static int v8_step_word(const struct runtime_place *at, uint64_t fp, int slot, uint64_t *ret)
+{
+	return at->load(at->ctx, fp + (uint64_t)(int64_t)slot, ret);
+}
+
+static int v8_step_by_fp(const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
+{
+	if (at->load(at->ctx, fp, &ret->fp) || at->load(at->ctx, fp + 8, &ret->pc))
+		return -EFAULT;
+	ret->cfa = ret->sp = fp + 16;
+	ret->flags = RUNTIME_STEP_FP;
+	return 0;
+}
+
+/* --- what runs in it --- */
+
+/* The offset counts from the array's begin, as a tagged address does. */
+static uint32_t v8_step_position(const struct v8 *v, uint64_t offset)
+{
+	return offset >= v->bytecode_data - 1u && offset < INT32_MAX ? V8_AT(offset - (v->bytecode_data - 1u)) : 0;
+}
+
+/* Of a frame with function, bytecodes and, while it is interpreted, their offset. */
+static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint64_t fp, struct runtime_step *ret)
+{
+	uint64_t type, function, bytecodes, offset;
+
+	if (v8_step_word(at, fp, SLOT_TYPE, &type) || v8_step_word(at, fp, SLOT_FUNCTION, &function) ||
+	    v8_step_word(at, fp, SLOT_BYTECODES, &bytecodes) || v8_step_word(at, fp, SLOT_OFFSET, &offset))
+		return -EFAULT;
+	if (!v8_is_object(type) || !v8_is_object(function) || !v8_is_object(bytecodes))
+		return 0;
+	ret->own = (struct runtime_frame){.key = function, .cookie = {bytecodes}};
+	if (!(uint32_t)offset)
+		ret->own.position = v8_step_position(v, offset >> 32);
+	return 0;
+}
+
+/* Of the innermost frame, while its words are not all there: the function is in the register in which it is passed. */
+static void v8_step_own_entered(const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (v8_step_has(at, RDI) && v8_is_object(at->reg[RDI]))
+		ret->own = (struct runtime_frame){.key = at->reg[RDI]};
+}
+
+/* --- frames --- */
+
+static uint32_t v8_step_state(const struct runtime_code *c, uint64_t offset)
+{
+	uint32_t state = 1;
+
+	for (uint32_t i = 0; i < V8_EVENTS; i++) {
+		uint32_t event = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+
+		if (!event || event >> 8 > offset)
+			break;
+		state = event & 0xff;
+	}
+	return state;
+}
+
+/* The innermost frame, with the return address at a depth or in a register. */
+static int v8_step_frameless(const struct runtime_place *at, uint32_t state, struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[RSP];
+
+	if (!v8_step_has(at, RSP))
+		return -ENOENT;
+	*ret = (struct runtime_step){.fp = at->reg[RBP], .flags = v8_step_has(at, RBP) ? RUNTIME_STEP_FP : 0};
+	ret->cfa = ret->sp = sp;
+	if (state >= V8_IN_REG) {
+		if (!v8_step_has(at, state & 31))
+			return -ENOENT;
+		ret->pc = at->reg[state & 31];
+		return 0;
+	}
+	ret->cfa = ret->sp = sp + 8 * state;
+	/* The caller's frame pointer was pushed last. */
+	if (state == 2 && at->load(at->ctx, sp, &ret->fp))
+		return -EFAULT;
+	return at->load(at->ctx, sp + 8 * state - 8, &ret->pc);
+}
+
+static bool v8_step_is_framed(const struct runtime_code *c, const struct runtime_place *at)
+{
+	return !at->exact || v8_step_state(c, at->pc - c->start) == V8_FRAMED;
+}
+
+static int v8_step_framed(const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t fp = at->reg[RBP];
+
+	if (!v8_step_has(at, RBP) || fp % 8 || (v8_step_has(at, RSP) && fp < at->reg[RSP]))
+		return -ENOENT;
+	return v8_step_by_fp(at, fp, ret);
+}
+
+static int v8_step_plain(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (v8_step_is_framed(c, at))
+		return v8_step_framed(at, ret);
+	return v8_step_frameless(at, v8_step_state(c, at->pc - c->start), ret);
+}
+
+/* The frame's own words are there from a stack pointer on that lies beneath them. */
+static bool v8_step_is_whole(const struct runtime_place *at)
+{
+	return !at->exact || !v8_step_has(at, RSP) || at->reg[RSP] <= at->reg[RBP] + (uint64_t)(int64_t)SLOT_OFFSET;
+}
+
+/* Interpreted and baseline code: what the frame's words say runs in it. */
+static int v8_step_interpreted(const struct v8 *v, const struct runtime_code *c, const struct runtime_place *at,
+			       struct runtime_step *ret)
+{
+	uint64_t fp = at->reg[RBP];
+	int err = v8_step_plain(c, at, ret);
+
+	if (err)
+		return err;
+	if (!v8_step_is_framed(c, at) || !v8_step_is_whole(at)) {
+		v8_step_own_entered(at, ret);
+		return 0;
+	}
+	return v8_step_own(v, at, fp, ret);
+}
+
+/* While the frame of baseline code is not made, the code's own return address lies above the caller's. */
+static int v8_step_prologue(const struct v8 *v, const struct runtime_code *c, const struct runtime_place *at,
+			    struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[RSP];
+
+	if (v8_step_is_framed(c, at) || v8_step_state(c, at->pc - c->start) != 2 || at->pc - c->start >= c->word[0] >> 40)
+		return v8_step_interpreted(v, c, at, ret);
+	if (!v8_step_has(at, RSP) || at->load(at->ctx, sp + 8, &ret->pc))
+		return -EFAULT;
+	ret->cfa = ret->sp = sp + 16;
+	ret->fp = at->reg[RBP];
+	ret->flags = v8_step_has(at, RBP) ? RUNTIME_STEP_FP : 0;
+	v8_step_own_entered(at, ret);
+	return 0;
+}
+
+/* Builtins run where they lie in the file, or in a second mapping near compiled code. */
+static bool v8_step_is_trampoline(const struct v8 *v, const struct runtime_place *at, uint64_t pc)
+{
+	return (pc > v->trampoline && pc <= v->trampoline_end) ||
+	       (pc > v->trampoline + at->moved && pc <= v->trampoline_end + at->moved);
+}
+
+/* A bytecode that is run is in r12 and r9; the frame's words have it only where the bytecode calls. */
+static void v8_step_running(const struct v8 *v, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (at->exact && v8_step_has(at, R12) && v8_step_has(at, R9) && at->reg[R12] == ret->own.cookie[0] &&
+	    (uint32_t)at->reg[R9] == at->reg[R9])
+		ret->own.position = v8_step_position(v, at->reg[R9]);
+}
+
+/* It was called by interpreted code, with whose frame it is one. */
+static int v8_step_handler(const struct v8 *v, const struct runtime_code *c, const struct runtime_place *at,
+			   struct runtime_step *ret)
+{
+	uint64_t fp;
+	int err = v8_step_plain(c, at, ret);
+
+	if (!err && at->exact && !v8_step_is_trampoline(v, at, ret->pc) &&
+	    v8_step_frameless(at, 1, ret) == 0 && !v8_step_is_trampoline(v, at, ret->pc))
+		err = v8_step_framed(at, ret);
+	if (err || !v8_step_is_trampoline(v, at, ret->pc) || !(ret->flags & RUNTIME_STEP_FP))
+		return err;
+	fp = ret->fp;
+	if (fp < ret->sp || fp % 8)
+		return -ENOENT;
+	err = v8_step_by_fp(at, fp, ret);
+	if (!err)
+		err = v8_step_own(v, at, fp, ret);
+	if (!err)
+		v8_step_running(v, at, ret);
+	return err;
+}
+
+int v8_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+	    struct runtime_step *ret)
+{
+	const struct v8 *v = v8_of(a);
+
+	switch (c->kind) {
+	case V8_HANDLER:
+		return v8_step_handler(v, c, at, ret);
+	case V8_PROLOGUE:
+		return v8_step_prologue(v, c, at, ret);
+	case V8_TRAMPOLINE:
+	case V8_BASELINE:
+		return v8_step_interpreted(v, c, at, ret);
+	default:
+		return v8_step_plain(c, at, ret);
+	}
+}

@@ -213,7 +213,9 @@ await page.waitForSelector('.slots-list tbody tr');
 await page.fill('input[name=max_slots]', '0');
 await page.click('text="Apply"').catch(() => {});
 await shot('slots');
-ok((await page.$$('.slots-list tbody tr')).length > 0, 'the slots are listed');
+const open = (await page.$$('.slots-list tbody tr')).length;
+
+ok(open > 0 && (await page.textContent('.slots-link')).startsWith(open + '/'), 'the slots are listed, and counted above');
 await page.emulateMedia({colorScheme: 'dark'});
 for (const [query, name] of [
 	['', 'dark'],
@@ -249,6 +251,10 @@ await page.evaluate(() => {
 });
 await page.waitForSelector('.list tbody tr');
 await shot('narrow-list');
+ok(
+	await page.$$eval('.badge', (list) => list.every((b) => b.getBoundingClientRect().right <= innerWidth)),
+	'and its badges are whole',
+);
 
 /* Sampling only this workload for a while. */
 await page.setViewportSize({width: 1440, height: 860});

@@ -222,6 +222,14 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	return err;
 }
 
+static bool runtimes_any_makes_code(const struct runtimes *r)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		if (r->stack_of->slot[i].ops->code && r->stack_of->slot[i].state != SLOT_REFUSED)
+			return true;
+	return false;
+}
+
 const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns)
 {
@@ -234,8 +242,13 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
 	runtimes_renew_functions(r, s);
-	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};
+	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r, .owns = runtimes_any_makes_code(r)};
 	return p && r->cfg.decoders ? &r->hook : NULL;
+}
+
+bool runtimes_own_code(const struct runtimes *r)
+{
+	return r->hook.owns;
 }
 
 const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs)

@@ -17,6 +17,7 @@ import lib
 
 
 PORTS = [lib.free_port() for _ in range(3)]
+WORKERS_ONLY = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 18  # CAP_KILL, SETGID, SETUID, SETPCAP, SYS_CHROOT
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -38,6 +39,12 @@ def where(d):
     except OSError:
         return None, ""
     return words[0], words[1] if len(words) > 1 else ""
+
+
+def number(pid, name, base=10):
+    """A line of a process's status."""
+    with open("/proc/%d/status" % pid) as f:
+        return next(int(line.split()[1], base) for line in f if line.startswith(name + ":"))
 
 
 def connect(address, cert=None):
@@ -229,6 +236,13 @@ lib.ok(lib.wait_for(lambda: ask(v)[0] == 200, 30), "mode = none serves a hub %s"
 s = v.status()
 lib.ok(s["sampler"]["mode"] == "none" and not s["sampler"]["sampling"] and not s["workers"]["engine"]["pid"] and
        not s["workers"]["net"]["pid"] and s["workers"]["hub"]["pid"], "and has no sampler, engine or net: %s" % s["workers"])
+kept = {name: number(v.pid, name, 16) for name in ("CapEff", "CapPrm", "CapBnd")}
+lib.ok(set(kept.values()) == {WORKERS_ONLY}, "the monitor keeps what it needs to start the hub again: %s" % {
+    k: "%x" % n for k, n in kept.items()})
+os.kill(s["workers"]["hub"]["pid"], signal.SIGKILL)
+lib.ok(lib.wait_for(lambda: v.status()["workers"]["hub"]["restarts"] == 1 and ask(v)[0] == 200, 30), "which it does")
+resident = 1024 * number(v.status()["workers"]["hub"]["pid"], "VmRSS")
+lib.ok(lib.wait_for(lambda: v.status()["cost"]["memory_bytes"] > resident, 15), "and its memory is told")
 page = otprof(v, "status").stdout
 lib.ok("none (configured: profiles of other hosts are shown)" in page and "Ledger" not in page and "Samples" not in page,
        "status says so")

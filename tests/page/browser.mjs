@@ -60,8 +60,9 @@ ok(
 await show('view=graph');
 await drawn();
 await shot('graph');
-const deep = (await boxes()).filter((b) => b.name && b.width > 60).sort((a, b) => b.top - a.top)[0],
-	frame = await page.locator('.flame-scroll').boundingBox();
+const frame = await page.locator('.flame-scroll').boundingBox(),
+	whole = (await boxes()).filter((b) => b.top + b.height <= frame.height); // the last row may be cut
+const deep = whole.filter((b) => b.name && b.width > 60).sort((a, b) => b.top - a.top)[0];
 
 await page.mouse.move(frame.x + deep.left + deep.width / 2, frame.y + deep.top + 8);
 await page.waitForSelector('.tip:not([hidden])');
@@ -213,7 +214,9 @@ await page.waitForSelector('.slots-list tbody tr');
 await page.fill('input[name=max_slots]', '0');
 await page.click('text="Apply"').catch(() => {});
 await shot('slots');
-ok((await page.$$('.slots-list tbody tr')).length > 0, 'the slots are listed');
+const open = (await page.$$('.slots-list tbody tr')).length;
+
+ok(open > 0 && (await page.textContent('.slots-link')).startsWith(open + '/'), 'the slots are listed, and counted above');
 await page.emulateMedia({colorScheme: 'dark'});
 for (const [query, name] of [
 	['', 'dark'],
@@ -249,6 +252,10 @@ await page.evaluate(() => {
 });
 await page.waitForSelector('.list tbody tr');
 await shot('narrow-list');
+ok(
+	await page.$$eval('.badge', (list) => list.every((b) => b.getBoundingClientRect().right <= innerWidth)),
+	'and its badges are whole',
+);
 
 /* Sampling only this workload for a while. */
 await page.setViewportSize({width: 1440, height: 860});

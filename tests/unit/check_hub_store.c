@@ -286,19 +286,6 @@ START_TEST(store_tells_rate_and_cpus)
 }
 END_TEST
 
-START_TEST(store_refuses_limits_out_of_range)
-{
-	struct hub_limits l = hub_limits_default;
-
-	ck_assert_ptr_null(hub_limits_wrong(&l));
-	l.slot_ttl_seconds = 4;
-	ck_assert_str_eq(hub_limits_wrong(&l), "slot_ttl_seconds");
-	l = hub_limits_default;
-	l.slot_max_bytes = 262143;
-	ck_assert_str_eq(hub_limits_wrong(&l), "slot_max_bytes");
-}
-END_TEST
-
 Suite *hub_store_suite(void)
 {
 	Suite *s = suite_create("hub_store");
@@ -315,7 +302,6 @@ Suite *hub_store_suite(void)
 	tcase_add_test(t, store_counts_workloads_beyond_its_bound);
 	tcase_add_test(t, store_refuses_a_request_whole);
 	tcase_add_test(t, store_tells_rate_and_cpus);
-	tcase_add_test(t, store_refuses_limits_out_of_range);
 	suite_add_tcase(s, t);
 	return s;
 }

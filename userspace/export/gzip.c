@@ -83,14 +83,16 @@ static void inflate_done(z_stream *z)
 static int inflate_step(z_stream *z, struct buf *to)
 {
 	uint8_t room[INFLATE_STEP];
+	size_t n;
 	int rc;
 
 	z->next_out = room;
 	z->avail_out = sizeof(room);
 	rc = inflate(z, Z_NO_FLUSH);
-	buf_add(to, room, sizeof(room) - z->avail_out);
+	n = sizeof(room) - z->avail_out;
+	buf_add(to, room, n);
 	if (to->failed)
-		return to->max ? -EFBIG : -ENOMEM;
+		return to->max && n > to->max - to->len ? -EFBIG : -ENOMEM;
 	if (rc == Z_STREAM_END)
 		return z->avail_in ? -EBADMSG : 1;
 	return rc == Z_OK && (z->avail_in || !z->avail_out) ? 0 : -EBADMSG;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compresses into one gzip member, level 6, and expands one: requests and
- * answers. Called by the exporter. Cost of compressing: some 270 KiB of memory
+ * answers. Called by the exporter, and by the hub's receiver. Cost of compressing: some 270 KiB of memory
  * while it runs, and the result.
  */
 #ifndef OTP_EXPORT_GZIP_H

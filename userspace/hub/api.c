@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
@@ -109,6 +110,13 @@ void api_gone_json(struct jsonw *j, const char *name, const struct gone *g)
 }
 
 /* --- parameters --- */
+
+bool api_type_is(const char *type, const char *want)
+{
+	size_t n = strlen(want);
+
+	return type && strncasecmp(type, want, n) == 0 && (!type[n] || type[n] == ';' || type[n] == ' ');
+}
 
 const char *api_param(const struct api_call *c, const char *name)
 {

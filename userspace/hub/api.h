@@ -60,6 +60,9 @@ void api_reply_done(struct api_reply *r);
 void api_fail(struct api_reply *r, unsigned int status, const char *reason, const char *field, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* Whether a Content-Type, NULL: there is none, is of that type, whatever its parameters. */
+bool api_type_is(const char *type, const char *want);
+
 /*
  * The workload of a request for /events, NULL: it is of none. False: it was
  * refused. The type is that of the request, borrowed, or "".

@@ -435,17 +435,11 @@ static bool api_take_limits(struct api_work *w, struct hub_limits *l, json_t *fr
 	return true;
 }
 
-static bool api_is_json(const char *type)
-{
-	return type && strncasecmp(type, "application/json", 16) == 0 &&
-	       (!type[16] || type[16] == ';' || type[16] == ' ');
-}
-
 struct json_t *api_json_body(struct api_work *w)
 {
 	json_t *from;
 
-	if (!api_is_json(w->call->content_type)) {
+	if (!api_type_is(w->call->content_type, "application/json")) {
 		api_fail(w->reply, 415, "media_type", NULL, "the body is application/json");
 		return NULL;
 	}

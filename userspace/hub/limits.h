@@ -23,8 +23,13 @@ struct hub_limits {
 #undef X
 };
 
+/* HUB_MAX_SLOTS_MIN, HUB_MAX_SLOTS_MAX, and so on: the range of each. */
+enum {
+#define X(NAME, field, key, value, min, max) HUB_##NAME##_MIN = (min), HUB_##NAME##_MAX = (max),
+	HUB_LIMITS(X)
+#undef X
+};
+
 extern const struct hub_limits hub_limits_default;
-/* The key of the first limit that is out of its range, static; NULL: all are good. */
-const char *hub_limits_wrong(const struct hub_limits *l);
 
 #endif

@@ -4,31 +4,22 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "export/gzip.h"
 #include "hub/jsonw.h"
 #include "hub/receive_json.h"
 #include "otlp/decode.h"
 #include "otlp/wire.h"
 
-#define GZIP_WINDOW (15 + 16) /* zlib: the largest window, in gzip's format */
-#define INFLATE_STEP 65536
-#define PROTOBUF     "application/x-protobuf"
-#define JSON	     "application/json"
+#define PROTOBUF "application/x-protobuf"
+#define JSON	 "application/json"
 
 /* Codes of google.rpc.Code. */
 enum { RPC_INVALID_ARGUMENT = 3, RPC_RESOURCE_EXHAUSTED = 8, RPC_UNAVAILABLE = 14 };
 
 /* --- answers --- */
-
-static bool receive_type_is(const char *type, const char *want)
-{
-	size_t n = strlen(want);
-
-	return type && strncasecmp(type, want, n) == 0 && (!type[n] || type[n] == ';' || type[n] == ' ');
-}
 
 static void receive_varint(struct buf *b, uint64_t n)
 {
@@ -57,7 +48,7 @@ void receive_refuse(const char *content_type, unsigned int status, const char *m
 	struct jsonw j = {.to = &ret->body};
 
 	*ret = (struct api_reply){.status = status};
-	if (receive_type_is(content_type, JSON)) {
+	if (api_type_is(content_type, JSON)) {
 		ret->type = JSON;
 		jsonw_open(&j, NULL);
 		jsonw_number(&j, "code", receive_rpc_code(status));
@@ -95,47 +86,6 @@ static void receive_accept(bool json, uint64_t rejected, const char *message, st
 	wire_append_block(&ret->body, 1, partial.data, partial.len);
 }
 
-/* --- gzip --- */
-
-/* In steps against the bound of out: a small body may be a large one. -EBADMSG, -E2BIG, -ENOMEM. */
-static int receive_inflate_all(z_stream *z, struct buf *out)
-{
-	int r = Z_OK;
-
-	while (r != Z_STREAM_END) {
-		size_t room = MIN((size_t)INFLATE_STEP, out->max - out->len + 1);
-		uint8_t *to = out->len < out->max ? buf_reserve(out, MIN(room, out->max - out->len)) : NULL;
-		uint8_t over;
-
-		z->next_out = to ? to : &over;
-		z->avail_out = to ? (uInt)MIN(room, out->max - out->len) : 1;
-		room = z->avail_out;
-		r = inflate(z, Z_NO_FLUSH);
-		if (r != Z_OK && r != Z_STREAM_END)
-			return r == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
-		if (!to && z->avail_out == 0)
-			return out->len < out->max ? -ENOMEM : -E2BIG;
-		if (to)
-			buf_commit(out, room - z->avail_out);
-	}
-	return z->avail_in ? -EBADMSG : 0;
-}
-
-static int receive_inflate(const void *data, size_t len, size_t max, struct buf *out)
-{
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)len};
-	int r;
-
-	if (len > UINT32_MAX)
-		return -E2BIG;
-	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
-		return -ENOMEM;
-	buf_init(out, max);
-	r = receive_inflate_all(&z, out);
-	inflateEnd(&z);
-	return r;
-}
-
 /* --- a request --- */
 
 struct received {
@@ -150,15 +100,20 @@ static void received_done(struct received *r)
 	buf_done(&r->converted);
 }
 
+static bool receive_is_too_large(int err)
+{
+	return err == -E2BIG || err == -EFBIG || err == -ENOSPC;
+}
+
 static unsigned int receive_status(int err)
 {
-	return err == -ENOMEM ? 503 : err == -E2BIG || err == -ENOSPC ? 413 : 400;
+	return err == -ENOMEM ? 503 : receive_is_too_large(err) ? 413 : 400;
 }
 
 static const char *receive_message(int err)
 {
 	return err == -ENOMEM ? "no memory for a request of this size now" :
-	       err == -E2BIG || err == -ENOSPC ? "the request is larger than the hub takes" :
+	       receive_is_too_large(err) ? "the request is larger than the hub takes" :
 	       "the body is no ExportProfilesServiceRequest";
 }
 
@@ -166,11 +121,11 @@ static bool receive_unpack(const struct otlp_limits *limits, const struct receiv
 			   struct api_reply *ret)
 {
 	const char *encoding = c->content_encoding;
-	bool json = receive_type_is(c->content_type, JSON), plain = !encoding || strcasecmp(encoding, "identity") == 0;
+	bool json = api_type_is(c->content_type, JSON), plain = !encoding || strcasecmp(encoding, "identity") == 0;
 	int err = 0;
 
 	*r = (struct received){.data = c->body, .len = c->len};
-	if (!json && !receive_type_is(c->content_type, PROTOBUF)) {
+	if (!json && !api_type_is(c->content_type, PROTOBUF)) {
 		receive_refuse(c->content_type, 415, "profiles are application/x-protobuf or application/json", ret);
 		return false;
 	}
@@ -179,7 +134,8 @@ static bool receive_unpack(const struct otlp_limits *limits, const struct receiv
 		return false;
 	}
 	if (!plain) {
-		err = receive_inflate(c->body, c->len, limits->request_bytes, &r->inflated);
+		buf_init(&r->inflated, limits->request_bytes); /* a small body may be a large one */
+		err = gzip_expand(c->body, c->len, &r->inflated);
 		r->data = r->inflated.data;
 		r->len = r->inflated.len;
 	}
@@ -220,7 +176,7 @@ static void receive_reject(const struct received *r, const struct otlp_limits *l
 	if (e < 0)
 		receive_refuse(c->content_type, receive_status(e), receive_message(e), ret);
 	else
-		receive_accept(receive_type_is(c->content_type, JSON), profiles,
+		receive_accept(api_type_is(c->content_type, JSON), profiles,
 			       "an index, a value or a time is out of its range; no profile was taken", ret);
 }
 
@@ -238,6 +194,6 @@ bool receive_serve(struct store *s, const struct otlp_limits *limits, const stru
 	if (err < 0)
 		receive_reject(&r, limits, c, err, ret);
 	else
-		receive_accept(receive_type_is(c->content_type, JSON), 0, "", ret);
+		receive_accept(api_type_is(c->content_type, JSON), 0, "", ret);
 	return err == 0;
 }

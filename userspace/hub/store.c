@@ -17,16 +17,6 @@ const struct hub_limits hub_limits_default = {
 #undef X
 };
 
-const char *hub_limits_wrong(const struct hub_limits *l)
-{
-#define X(NAME, field, key, value, min, max)           \
-	if (l->field < (min) || l->field > (max)) \
-		return key;
-	HUB_LIMITS(X)
-#undef X
-	return NULL;
-}
-
 const char *gone_reason_text(enum gone_reason reason)
 {
 	static const char *const texts[] = {

@@ -27,17 +27,25 @@ static uint64_t number_after(FILE *f, const char *name)
 	return 0;
 }
 
-/* Proportional shares: the ring and the buffers that several processes map count once. */
-static uint64_t process_bytes(pid_t pid)
+static uint64_t process_figure(pid_t pid, const char *file, const char *name)
 {
 	_cleanup_(fclosep) FILE *f = NULL;
 	char path[64];
 
-	if (!pid)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	f = fopen(path, "re");
-	return f ? number_after(f, "Pss:") * 1024 : 0;
+	return f ? number_after(f, name) * 1024 : 0;
+}
+
+/*
+ * Proportional shares: the ring and the buffers that several processes map count once. A monitor without a sampler may
+ * not read them, and shares neither with its hub.
+ */
+static uint64_t process_bytes(pid_t pid)
+{
+	uint64_t share = pid ? process_figure(pid, "smaps_rollup", "Pss:") : 0;
+
+	return share || !pid ? share : process_figure(pid, "status", "VmRSS:");
 }
 
 /* The kernel's memory for a descriptor of ours, which it reports for BPF maps and programs. */

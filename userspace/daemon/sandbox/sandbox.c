@@ -25,26 +25,30 @@
 #include "symbol/index_build.h"
 #include "symbol/index_write.h"
 
+/* Of what use a capability is: where there is no sampler (mode = none), the monitor keeps what workers need. */
+enum cap_use { CAP_FOR_SAMPLING, CAP_FOR_WORKERS };
+
 /*
  * The capabilities that the monitor keeps, with reasons. All others leave its bounding set too, so that no worker
  * starts with more.
  */
 static const struct {
 	cap_value_t cap;
+	enum cap_use use;
 	const char *why;
 } monitor_caps[] = {
-	{CAP_BPF, "plans and rules go into BPF maps; programs for CPUs that come"},
-	{CAP_PERFMON, "perf events for CPUs that come"},
-	{CAP_SYS_PTRACE, "opener: maps, exe, root and environ below /proc/PID of other users' processes; memory figure of the workers"},
-	{CAP_DAC_READ_SEARCH, "opener: programs and /proc files of other users, files of container runtimes"},
-	{CAP_CHECKPOINT_RESTORE, "opener: /proc/PID/map_files, for deleted and memfd code"},
-	{CAP_SYSLOG, "/proc/kallsyms with addresses, for an engine that is started again"},
-	{CAP_IPC_LOCK, "side-band buffers of CPUs that come are mapped beyond RLIMIT_MEMLOCK"},
-	{CAP_SETUID, "a worker started again becomes its own user"},
-	{CAP_SETGID, "the same, its group"},
-	{CAP_SETPCAP, "a worker started again empties its bounding set"},
-	{CAP_SYS_CHROOT, "a worker started again enters its private root"},
-	{CAP_KILL, "workers have other users: stopping them, and their death with ours"},
+	{CAP_BPF, CAP_FOR_SAMPLING, "plans and rules go into BPF maps; programs for CPUs that come"},
+	{CAP_PERFMON, CAP_FOR_SAMPLING, "perf events for CPUs that come"},
+	{CAP_SYS_PTRACE, CAP_FOR_SAMPLING, "opener: maps, exe, root and environ below /proc/PID of other users' processes; memory figure of the workers"},
+	{CAP_DAC_READ_SEARCH, CAP_FOR_SAMPLING, "opener: programs and /proc files of other users, files of container runtimes"},
+	{CAP_CHECKPOINT_RESTORE, CAP_FOR_SAMPLING, "opener: /proc/PID/map_files, for deleted and memfd code"},
+	{CAP_SYSLOG, CAP_FOR_SAMPLING, "/proc/kallsyms with addresses, for an engine that is started again"},
+	{CAP_IPC_LOCK, CAP_FOR_SAMPLING, "side-band buffers of CPUs that come are mapped beyond RLIMIT_MEMLOCK"},
+	{CAP_SETUID, CAP_FOR_WORKERS, "a worker started again becomes its own user"},
+	{CAP_SETGID, CAP_FOR_WORKERS, "the same, its group"},
+	{CAP_SETPCAP, CAP_FOR_WORKERS, "a worker started again empties its bounding set"},
+	{CAP_SYS_CHROOT, CAP_FOR_WORKERS, "a worker started again enters its private root"},
+	{CAP_KILL, CAP_FOR_WORKERS, "workers have other users: stopping them, and their death with ours"},
 };
 
 static const cap_value_t opener_caps[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
@@ -128,14 +132,28 @@ static int sandbox_shrink_bounding(cap_t keep)
 	return 0;
 }
 
-static int sandbox_build_monitor_caps(cap_t to)
+/* A key that is renewed may belong to the user of an ACME client; each reload reads it again. */
+static bool sandbox_reads_key(const struct config *c)
+{
+	return c->hub_listen && c->hub_tls_key;
+}
+
+static bool sandbox_monitor_keeps(const struct config *c, size_t i)
+{
+	if (c->mode != SAMPLER_NONE || monitor_caps[i].use == CAP_FOR_WORKERS)
+		return true;
+	return monitor_caps[i].cap == CAP_DAC_READ_SEARCH && sandbox_reads_key(c);
+}
+
+static int sandbox_build_monitor_caps(const struct config *c, cap_t to)
 {
 	_cleanup_(cap_freep) cap_t have = cap_get_proc();
 	int err = have ? 0 : -errno;
 
 	for (size_t i = 0; i < ARRAY_SIZE(monitor_caps) && !err; i++)
-		err = sandbox_add_cap(to, have, monitor_caps[i].cap);
-	if (!err && sandbox_needs_sys_admin())
+		if (sandbox_monitor_keeps(c, i))
+			err = sandbox_add_cap(to, have, monitor_caps[i].cap);
+	if (!err && c->mode != SAMPLER_NONE && sandbox_needs_sys_admin())
 		err = sandbox_add_cap(to, have, CAP_SYS_ADMIN);
 	return err;
 }
@@ -587,7 +605,7 @@ int sandbox_monitor(const struct config *c)
 
 	if (sandbox_ordinary())
 		return sandbox_close_monitor();
-	err = keep ? sandbox_build_monitor_caps(keep) : -errno;
+	err = keep ? sandbox_build_monitor_caps(c, keep) : -errno;
 	if (err)
 		return sandbox_failed("capabilities", err);
 	err = sandbox_shrink_bounding(keep);

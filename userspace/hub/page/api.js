@@ -92,6 +92,11 @@ export class ApiError extends Error {
 	}
 }
 
+/** What went wrong, for people. @param {unknown} e */
+export function reasonOf(e) {
+	return e instanceof ApiError ? e.message : String(e);
+}
+
 /** Takes the token out of the address, before anything else reads it. */
 export function takeToken() {
 	const given = /[#&?]token=([^&]*)/.exec(location.hash);

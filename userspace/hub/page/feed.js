@@ -59,8 +59,6 @@ export class Feed {
 		this.turn = 0; // answers to an older question are dropped
 		/** @type {Shown | null} */
 		this.shown = null;
-		this.loadedFor = '';
-		this.loadedAt = 0;
 		this.ended = false;
 	}
 
@@ -131,8 +129,6 @@ export class Feed {
 			if (this.ended || turn !== this.turn) return;
 			this.source = new Source(answer);
 			this.timeline = timeline;
-			this.loadedFor = wanted(s);
-			this.loadedAt = Date.now();
 			this.ready();
 		} catch (e) {
 			if (turn !== this.turn) return;

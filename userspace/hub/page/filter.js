@@ -12,6 +12,7 @@
  */
 // @ts-check
 import {Builder, hashText} from './tree.js';
+import {escaped, fileName} from './format.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
 /** @typedef {import('./tree.js').Func} Func */
@@ -38,7 +39,7 @@ export function expression(text) {
 
 /** @param {string} text @returns {string} an expression that matches this text only, here and in POSIX */
 export function exactly(text) {
-	return '^' + text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$';
+	return '^' + escaped(text) + '$';
 }
 
 /** @param {Func[]} functions @param {Rules} rules */
@@ -205,11 +206,6 @@ const RUNTIMES = new RegExp(
 		'|(?:python|ruby|php|php-fpm|php-cgi|perl|node|java|dotnet|lua|luajit|beam\\.smp)[\\d.]*)$',
 );
 const LIBRARIES = /^(?:lib[^/]*\.so[^/]*|ld-[^/]*\.so[^/]*|ld-linux[^/]*|\[vdso\])$/;
-
-/** @param {string} path */
-function fileName(path) {
-	return path.slice(path.lastIndexOf('/') + 1);
-}
 
 /** @typedef {{name: string, label: string, says: string, hides: (f: Func) => boolean}} Preset */
 /** @type {Preset[]} */

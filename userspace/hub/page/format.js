@@ -164,6 +164,11 @@ export function shortPath(path) {
 	return parts.length > 3 ? '\u2026/' + parts.slice(-2).join('/') : path;
 }
 
+/** An expression that finds a text as it is. @param {string} text */
+export function escaped(text) {
+	return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
 /** @param {string} path */
 export function fileName(path) {
 	return path.slice(path.lastIndexOf('/') + 1);

@@ -79,16 +79,18 @@ export class App {
 	async watch() {
 		try {
 			this.status = await get('/status');
-			const s = await get('/slots');
-
-			this.slots.textContent =
-				s.slots.length + '/' + s.limits.max_slots + ' slots \u00b7 ' + bytes(s.bytes);
+			this.tellSlots(await get('/slots'));
 			await this.selection.load();
 			this.answered();
 		} catch (e) {
 			this.failed(e);
 		}
 		setTimeout(() => this.watch(), document.hidden ? 60000 : 10000);
+	}
+
+	/** @param {import('./api.js').Slots} s */
+	tellSlots(s) {
+		this.slots.textContent = s.slots.length + '/' + s.limits.max_slots + ' slots \u00b7 ' + bytes(s.bytes);
 	}
 
 	answered() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The menus of a profile's page: range, compare, filter, layout, slot, and what can be done with a function. */
 // @ts-check
-import {ApiError, change} from './api.js';
+import {change, reasonOf} from './api.js';
 import {copy, say, showMenu} from './dom.js';
 import {count, placeOf} from './format.js';
 import {exactly, PRESETS} from './filter.js';
@@ -296,6 +296,6 @@ async function act(page, what, done) {
 		say(done);
 		page.feed.load();
 	} catch (e) {
-		say(e instanceof ApiError ? e.message : String(e), 'problem');
+		say(reasonOf(e), 'problem');
 	}
 }

@@ -40,7 +40,6 @@ export class Rows {
 			this.space,
 		);
 		this.el = h('div', {class: 'rows'}, this.scroller);
-		this.headHeight = 0;
 		this.observer = new ResizeObserver(() => this.draw());
 		this.observer.observe(this.scroller);
 		this.listen();

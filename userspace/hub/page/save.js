@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What leaves the page as a file: snapshots that the hub writes, the table, a command that fetches one. */
 // @ts-check
-import {address, ApiError, getFile} from './api.js';
+import {address, getFile, reasonOf} from './api.js';
 import {copy, saveFile, say} from './dom.js';
 import {tableAsCsv} from './columns.js';
 
@@ -75,7 +75,7 @@ async function saveSnapshot(page, format) {
 			file.data,
 		);
 	} catch (e) {
-		say('Not saved: ' + (e instanceof ApiError ? e.message : String(e)), 'problem');
+		say('Not saved: ' + reasonOf(e), 'problem');
 	}
 }
 

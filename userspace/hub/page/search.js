@@ -6,15 +6,11 @@
  * comma. What is no expression is taken as it stands. Pure.
  */
 // @ts-check
+import {escaped} from './format.js';
 
 /** @typedef {import('./tree.js').Func} Func */
 /** @typedef {import('./view.js').View} View */
 /** @typedef {{not: boolean, of: 'name' | 'module' | 'file' | 'kind', expression: RegExp}} Part */
-
-/** @param {string} text */
-function escaped(text) {
-	return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-}
 
 /** @param {string} text @returns {RegExp} */
 function tolerant(text) {

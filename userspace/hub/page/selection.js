@@ -2,7 +2,7 @@
 /* What is sampled for a while: the line that says so on every page, and the dialog that asks for it. */
 // @ts-check
 import {button, copy, fill, h, say, showDialog} from './dom.js';
-import {ApiError, change, get} from './api.js';
+import {change, get, reasonOf} from './api.js';
 import {clock} from './format.js';
 
 /** @typedef {import('./api.js').Selection} Selection */
@@ -38,11 +38,6 @@ export function command(target, seconds, hz, kib) {
 	);
 }
 
-/** @param {unknown} e */
-function why(e) {
-	return e instanceof ApiError ? e.message : String(e);
-}
-
 export class SelectionLine {
 	constructor() {
 		/** @type {Selection | null} */
@@ -76,7 +71,7 @@ export class SelectionLine {
 			say('The configuration alone selects again');
 			this.el.hidden = true;
 		} catch (e) {
-			say('Not ended: ' + why(e), 'problem');
+			say('Not ended: ' + reasonOf(e), 'problem');
 		}
 	}
 
@@ -92,7 +87,7 @@ export class SelectionLine {
 			setTimeout(() => this.load().catch(() => {}), 500);
 			return '';
 		} catch (e) {
-			return why(e);
+			return reasonOf(e);
 		}
 	}
 

@@ -2,7 +2,7 @@
 /* The slots: what they hold and cost, the limits, and which were closed and why. */
 // @ts-check
 import {button, emptyState, fill, h, say} from './dom.js';
-import {ApiError, change, get} from './api.js';
+import {ApiError, change, get, reasonOf} from './api.js';
 import {bytes, clock, count, duration} from './format.js';
 import {reasonGone} from './words.js';
 
@@ -59,6 +59,7 @@ export class SlotsPage {
 		try {
 			this.data = await get('/slots');
 			this.app.answered();
+			this.app.tellSlots(/** @type {Slots} */ (this.data));
 			this.show();
 		} catch (e) {
 			const problem = this.app.failed(e);
@@ -187,7 +188,7 @@ export class SlotsPage {
 			await change('DELETE', '/workloads/' + s.workload + '/' + what);
 			say('The slot of ' + s.name + ' is ' + done);
 		} catch (e) {
-			say(e instanceof ApiError ? e.message : String(e), 'problem');
+			say(reasonOf(e), 'problem');
 		}
 		/** @type {HTMLElement | null} */ (document.activeElement)?.blur();
 		this.load();

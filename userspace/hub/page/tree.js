@@ -49,7 +49,7 @@
  * @property {Uint8Array} inlined
  */
 
-export const STRUCTURE = new Set(['all', 'service']);
+const STRUCTURE = new Set(['all', 'service']);
 
 /** FNV-1a. @param {string} text @param {number} [seed] */
 export function hashText(text, seed = 0x811c9dc5) {

@@ -284,8 +284,7 @@ export function nodeAt(v, row, x) {
 /**
  * Sums by function below a node, itself included: self of all places; total of each stack once, so that recursion
  * counts once.
- * @typedef {{self: Float64Array, total: Float64Array, baseSelf: Float64Array, baseTotal: Float64Array,
- *            places: Int32Array}} Sums
+ * @typedef {{self: Float64Array, total: Float64Array, baseSelf: Float64Array, baseTotal: Float64Array}} Sums
  * @param {View} v @param {number} [root] @returns {Sums}
  */
 export function sumByFunction(v, root = 0) {
@@ -293,15 +292,13 @@ export function sumByFunction(v, root = 0) {
 		self = new Float64Array(n),
 		total = new Float64Array(n);
 	const baseSelf = new Float64Array(n),
-		baseTotal = new Float64Array(n),
-		places = new Int32Array(n);
+		baseTotal = new Float64Array(n);
 	const covered = new Int32Array(n); // up to where the outermost call of a function reaches
 
 	for (let p = v.parent[root]; p >= 0; p = v.parent[p]) covered[v.func[p]] = 0;
 	for (let i = root; i < v.last[root]; i++) {
 		const f = v.func[i];
 
-		places[f]++;
 		self[f] += v.self[i];
 		if (v.baseSelf) baseSelf[f] += v.baseSelf[i];
 		if (i < covered[f]) continue;
@@ -309,5 +306,5 @@ export function sumByFunction(v, root = 0) {
 		total[f] += v.total[i];
 		if (v.baseTotal) baseTotal[f] += v.baseTotal[i];
 	}
-	return {self, total, baseSelf, baseTotal, places};
+	return {self, total, baseSelf, baseTotal};
 }

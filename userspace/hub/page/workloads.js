@@ -2,7 +2,7 @@
 /* The first screen: every workload that was seen lately, the busiest first. */
 // @ts-check
 import {button, copy, emptyState, fill, h, icon, isDark, say, showMenu, svg} from './dom.js';
-import {ApiError, change, get} from './api.js';
+import {change, get, reasonOf} from './api.js';
 import {duration, percent, short} from './format.js';
 import {kindColor} from './palette.js';
 import {reasonGone, tellEvicted} from './words.js';
@@ -16,7 +16,6 @@ const KIND_LABELS = {
 	kubernetes: 'Kubernetes',
 	container: 'Container',
 	unit: 'Unit',
-	cgroup: 'Control group',
 	executable: 'Executable',
 	kernel: 'Kernel',
 	service: 'Service',
@@ -76,8 +75,6 @@ export class WorkloadsPage {
 		this.data = null;
 		this.problem = '';
 		this.timer = 0;
-		this.loading = false;
-		this.rowAt = '';
 		this.filter = h('input', {
 			type: 'search',
 			class: 'field',
@@ -361,7 +358,7 @@ export class WorkloadsPage {
 					'aria-label': 'Enable profiling of ' + w.name,
 				});
 
-		if (!w.target) return enabled;
+		if (!w.target) return [enabled, this.unselectable(w)];
 		return [
 			enabled,
 			button(null, 'Only\u2026', () => this.app.selection.open(w), {
@@ -371,6 +368,18 @@ export class WorkloadsPage {
 				title: 'Sample only this workload for a while',
 			}),
 		];
+	}
+
+	/** A pod's name comes from a Collector: the sampler knows its containers alone. @param {Workload} w */
+	unselectable(w) {
+		return w.kind === 'kubernetes'
+			? button(null, 'Only\u2026', () => {}, {
+					class: 'button small only',
+					disabled: true,
+					'aria-label': 'Sample only ' + w.name,
+					title: 'A selection names containers, units and programs, no pods: on its node, otprof select container:ID',
+				})
+			: null;
 	}
 
 	/** @param {MouseEvent} e @param {Workload} w */
@@ -426,7 +435,7 @@ export class WorkloadsPage {
 			say('Profiling of ' + w.name + ' is enabled' + tellEvicted(opened));
 			await this.load();
 		} catch (e) {
-			say('Not enabled: ' + (e instanceof ApiError ? e.message : String(e)), 'problem');
+			say('Not enabled: ' + reasonOf(e), 'problem');
 		}
 	}
 
@@ -437,7 +446,7 @@ export class WorkloadsPage {
 			say('Profiling of ' + w.name + ' is disabled; its samples are freed');
 			await this.load();
 		} catch (e) {
-			say('Not disabled: ' + (e instanceof ApiError ? e.message : String(e)), 'problem');
+			say('Not disabled: ' + reasonOf(e), 'problem');
 		}
 	}
 

@@ -69,10 +69,14 @@ static int shape_begin(struct shape *s, uint64_t now_ns)
 		.frames = UINT32_MAX,
 	};
 	uint64_t wait = s->interval_ns - s->engine_ns;
+	int rc;
 
 	/* The first of several intervals has ended already. */
 	s->due_ns = now_ns + wait + (wait ? MIN(s->engine_ns / 2, SHAPE_GRACE_NS) : 0);
-	return recording_new(&limits, &s->merged);
+	rc = recording_new(&limits, &s->merged);
+	if (!rc)
+		s->merged->drops_addresses = preset_drops_addresses(s->preset);
+	return rc;
 }
 
 int shape_add(struct shape *s, const struct export_request *r, uint64_t now_ns)

@@ -42,7 +42,7 @@ def check_makers(samples):
             count = sum(n for _, _, n in got)
             whole = sum(n for names, marker, n in got
                         if not marker and names[-1] == "_start" and names[:len(wanted)] == wanted)
-            wrong = [(names[:6], marker) for names, marker, n in got
+            wrong = [([names[:2], len(names), names[-9:]], marker) for names, marker, n in got
                      if marker or names[-1] != "_start" or names[:len(wanted)] != wanted]
             bad += count - whole
             lib.ok(count > 0.6 * SECONDS * HZ / 18 and whole >= 0.99 * count, "%s: %d of %d stacks are what they were %s" % (

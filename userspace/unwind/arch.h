@@ -30,7 +30,12 @@ struct code {
 	uint8_t bytes[32];
 };
 
-enum arch_call { CALL_NONE, CALL_DIRECT, CALL_INDIRECT };
+enum arch_call {
+	CALL_NONE,
+	CALL_DIRECT,
+	CALL_INDIRECT,
+	CALL_SLOT /* through a variable of the file: a pointer, or a linkage table's slot for a name */
+};
 
 struct arch {
 	uint16_t machine; /* EM_* */

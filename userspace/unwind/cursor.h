@@ -98,7 +98,8 @@ bool gate_leads_here(const struct cursor *c);
  * search.c: from generated code that nothing describes to what called it, by the frame pointer or by a search of the
  * stack. As of step_fp.
  */
-int step_search(struct rules *rules, struct cursor *c);
+struct imports;
+int step_search(struct rules *rules, struct imports *imports, struct cursor *c);
 
 /* scan.c: to a listed root that lies a little way up the stack. 1 or STEP_NOTHING. */
 int step_scan(struct cursor *c);

@@ -21,16 +21,18 @@
 #include "base/cleanup.h"
 #include "unwind/cfi.h"
 #include "unwind/cursor.h"
+#include "unwind/imports.h"
 
 #define SEARCH_WORDS  512 /* QEMU's translated code keeps 1.2 KiB, GEMM kernels some more */
 #define SEARCH_TRIALS 32
 #define SEARCHES_MAX  8
 #define TRIAL_FRAMES  48
-#define TRIAL_ENOUGH  4 /* frames after which a trial holds, if the frame pointer is known by then */
+#define TRIAL_ENOUGH  4 /* frames after which a trial holds that has left what is searched, and knows the frame pointer */
 #define OWNER_WORDS   16  /* above the stack pointer, for a caller whose frame pointer was left alone */
 #define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
 #define FRAME_FAR     (1 << 20)
 #define TAIL_INSNS    512 /* of a function that is looked at for jumps, */
+#define STUB_INSNS    3   /* fewer before its jump: a stub of a linkage table */
 #define CALLS_BYTES   16384 /* and for calls */
 
 /* What may have entered the generated code, by the word that would be its return address. */
@@ -44,10 +46,12 @@ enum search_word {
 /* Addresses of a function or a region in the process. */
 struct search_range {
 	uint64_t start, end;
+	const struct mapping *map;
 };
 
 struct search {
 	struct rules *rules;
+	struct imports *imports;
 	struct cursor *c; /* in the generated code */
 	unsigned trials;
 };
@@ -90,7 +94,7 @@ static enum arch_call search_call(const struct cursor *c, const struct mapping *
 /* The word as a return address into generated code's caller; -EAGAIN. */
 static int search_word(struct cursor *c, uint64_t pc)
 {
-	const struct search_range here = {c->map->start, c->map->end};
+	const struct search_range here = {c->map->start, c->map->end, c->map};
 	const struct mapping *m;
 	uint64_t target = 0;
 	int err;
@@ -102,6 +106,7 @@ static int search_word(struct cursor *c, uint64_t pc)
 		return err == -EAGAIN ? err : WORD_NO_CALL;
 	switch (search_call(c, m, pc, &target)) {
 	case CALL_INDIRECT:
+	case CALL_SLOT:
 		return WORD_ENTERS;
 	case CALL_DIRECT:
 		return search_contains(&here, target) ? WORD_ENTERS : WORD_ELSEWHERE;
@@ -120,15 +125,25 @@ static bool search_function(const struct mapping *m, uint64_t pc, struct search_
 
 	if (cfi_find(m->file->binary, at, &f) < 0)
 		return false;
-	*ret = (struct search_range){pc - (at - f.start), pc + (f.end - at)};
+	*ret = (struct search_range){pc - (at - f.start), pc + (f.end - at), m};
 	return true;
 }
 
-/* Whether the code from target on may jump to the callee: in its last call, to its rarer part, or by a linkage table. */
-static bool search_jumps_to(const struct cursor *c, uint64_t target, const struct search_range *callee)
+/* A stub of a linkage table, in m: it leads to other files, and to functions of its own that have names for these. */
+static bool search_stub_leads_to(const struct search *s, const struct mapping *m, const struct search_range *callee)
 {
+	const struct mapping *to = callee->map;
+
+	return m->file->binary != to->file->binary ||
+	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start));
+}
+
+/* Whether the code from target on may jump to the callee: in its last call, to its rarer part, or by a linkage table. */
+static bool search_jumps_to(const struct search *s, uint64_t target, const struct search_range *callee)
+{
+	const struct cursor *c = s->c;
 	const struct mapping *m = space_find(c->in->space, target);
-	struct search_range f = {target, target + 32};
+	struct search_range f = {target, target + 32, m};
 	uint8_t code[64];
 	struct insn i;
 
@@ -143,19 +158,22 @@ static bool search_jumps_to(const struct cursor *c, uint64_t target, const struc
 			return false;
 		target += i.len;
 		if (i.kind == INSN_END)
-			return true;
+			return n >= STUB_INSNS || search_stub_leads_to(s, m, callee);
 		if ((i.kind == INSN_JUMP || i.kind == INSN_BRANCH) && search_contains(callee, target + (uint64_t)i.n))
 			return true;
 	}
 	return false;
 }
 
-/* Whether the function around pc, in m, calls the callee by its address somewhere. */
-static bool search_calls(const struct cursor *c, const struct mapping *m, uint64_t pc, const struct search_range *callee)
+/* Whether the function around pc, in m, calls the callee by its address somewhere, or its file does by name. */
+static bool search_calls(const struct search *s, const struct mapping *m, uint64_t pc, const struct search_range *callee)
 {
+	const struct mapping *to = callee->map;
 	struct search_range f;
 	uint8_t code[1024];
 
+	if (m->file->binary != to->file->binary)
+		return imports_function(s->imports, m->file->binary, to->file->binary, mapping_address(to, callee->start));
 	if (!search_function(m, pc - 1, &f))
 		return false;
 	/* The pieces overlap by the length of a call. */
@@ -165,7 +183,7 @@ static bool search_calls(const struct cursor *c, const struct mapping *m, uint64
 
 		if (len <= 0)
 			return false;
-		if (c->arch->has_call(code, (size_t)len, at, callee->start))
+		if (s->c->arch->has_call(code, (size_t)len, at, callee->start))
 			return true;
 	}
 	return false;
@@ -176,16 +194,21 @@ static bool search_calls(const struct cursor *c, const struct mapping *m, uint64
  * anywhere, but not to a function that its caller calls by address: that is a former call, and its return address was
  * replaced by that of the generated code.
  */
-static bool search_leads_to(const struct cursor *c, const struct mapping *m, uint64_t pc,
+static bool search_leads_to(const struct search *s, const struct mapping *m, uint64_t pc,
 			    const struct search_range *callee)
 {
+	const struct cursor *c = s->c;
 	uint64_t target = 0;
 
 	switch (search_call(c, m, pc, &target)) {
+	case CALL_SLOT:
+		if (m->file->binary != callee->map->file->binary)
+			return true;
+		return !search_calls(s, m, pc, callee);
 	case CALL_INDIRECT:
-		return !search_calls(c, m, pc, callee);
+		return !search_calls(s, m, pc, callee);
 	case CALL_DIRECT:
-		return search_contains(callee, target) || search_jumps_to(c, target, callee);
+		return search_contains(callee, target) || search_jumps_to(s, target, callee);
 	default:
 		return false;
 	}
@@ -195,16 +218,27 @@ static bool search_leads_to(const struct cursor *c, const struct mapping *m, uin
 
 enum { TRIAL_FAILS, TRIAL_HOLDS, TRIAL_GOES_ON, TRIAL_NEEDS_FP };
 
+/* Addresses of former calls lie in the generated code's own frame, which the search may not leave. */
+static bool trial_left_search(const struct search *s, const struct cursor *t)
+{
+	return t->reg[t->arch->sp] - s->c->reg[s->c->arch->sp] > 8 * SEARCH_WORDS;
+}
+
+/* Further out, a stack that ends in whatever way is the thread's own. */
+static int trial_if_far(const struct search *s, const struct cursor *t)
+{
+	return trial_left_search(s, t) ? TRIAL_HOLDS : TRIAL_FAILS;
+}
+
 /* The step did not lead to a caller. Zeros are everywhere on stacks: one at the first frames is no sign of a root. */
-static int trial_ended(const struct cursor *t, unsigned frames)
+static int trial_ended(const struct search *s, const struct cursor *t)
 {
 	switch (t->out->end) {
 	case UNWIND_ROOT:
 		return TRIAL_HOLDS;
 	case UNWIND_ROOT_LISTED:
-		return frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
 	case UNWIND_SHORT:
-		return frames >= 1 ? TRIAL_HOLDS : TRIAL_FAILS;
+		return trial_if_far(s, t);
 	case UNWIND_REGISTER:
 		return cursor_is_valid(t, t->arch->fp) ? TRIAL_FAILS : TRIAL_NEEDS_FP;
 	default:
@@ -224,13 +258,18 @@ static int trial_by_row(struct search *s, struct cursor *t, unsigned frames)
 	if (f.packed->state == PACKED_ROOT)
 		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
 	if (f.packed->state == PACKED_NONE)
-		return frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
+		return trial_if_far(s, t);
 	if (f.packed->state == PACKED_BAD)
 		return TRIAL_FAILS;
 	if (f.packed->flags & leaves)
 		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
 	step = f.wide ? step_row(t, b, f.wide) : step_packed(t, f.packed);
-	return step > 0 ? TRIAL_GOES_ON : trial_ended(t, frames);
+	return step > 0 ? TRIAL_GOES_ON : trial_ended(s, t);
+}
+
+static bool trial_is_enough(const struct search *s, const struct cursor *t, unsigned frames)
+{
+	return frames >= TRIAL_ENOUGH && cursor_is_valid(t, t->arch->fp) && trial_left_search(s, t);
 }
 
 /* What was stepped to: code that called the function that was left, and that is called by code in turn. */
@@ -241,16 +280,17 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct search
 	bool hit;
 	int err;
 
+	/* Nothing proves a call from there: former ones of generated code look the same. */
 	if (m && mapped_file_is_generated(m->file))
-		return TRIAL_HOLDS;
+		return trial_if_far(s, t);
 	err = search_mapping(t, pc, &m);
 	if (err < 0)
-		return err == -EAGAIN ? err : frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
+		return err == -EAGAIN ? err : trial_if_far(s, t);
 	t->map = m;
 	if (m->file != left->file)
 		t->valid &= t->arch->survive;
-	if (search_leads_to(t, m, pc, callee))
-		return frames >= TRIAL_ENOUGH && cursor_is_valid(t, t->arch->fp) ? TRIAL_HOLDS : TRIAL_GOES_ON;
+	if (search_leads_to(s, m, pc, callee))
+		return trial_is_enough(s, t, frames) ? TRIAL_HOLDS : TRIAL_GOES_ON;
 	return rules_find(s->rules, t->arch, m->file->binary, mapping_address(m, pc - 1), &hit).packed->state == PACKED_ROOT
 		       ? TRIAL_HOLDS
 		       : TRIAL_FAILS;
@@ -267,7 +307,7 @@ static int trial_run(struct search *s, struct cursor *t, unsigned *frames)
 		struct search_range callee;
 
 		if (!search_function(t->map, t->reg[t->arch->pc] - 1, &callee))
-			return *frames >= 2 ? TRIAL_HOLDS : TRIAL_FAILS;
+			return trial_if_far(s, t);
 		r = trial_by_row(s, t, *frames);
 		if (r == TRIAL_GOES_ON)
 			r = trial_arrived(s, t, &callee, *frames);
@@ -292,15 +332,19 @@ static void search_enter(struct cursor *c, uint64_t sp, uint64_t pc, uint64_t fp
 	c->guess = FRAME_BY_SEARCH;
 }
 
-/* 1: the cursor is in the caller. 0: this is none. -EAGAIN. *frames: as of trial_run. */
-static int search_try(struct search *s, uint64_t sp, uint64_t pc, uint64_t fp, bool *needs_fp, unsigned *frames)
+/* The frame pointer, to go on: from within what is searched, or from beyond. */
+enum search_lack { LACKS_NOTHING, LACKS_FP, LACKS_FP_FAR };
+
+/* 1: the cursor is in the caller. 0: this is none, or a trial lacks something. -EAGAIN. */
+static int search_try(struct search *s, uint64_t sp, uint64_t pc, uint64_t fp, enum search_lack *lack)
 {
 	struct cursor t = *s->c;
+	unsigned frames;
 	int r;
 
 	search_enter(&t, sp, pc, fp);
-	r = trial_run(s, &t, frames);
-	*needs_fp = r == TRIAL_NEEDS_FP;
+	r = trial_run(s, &t, &frames);
+	*lack = r != TRIAL_NEEDS_FP ? LACKS_NOTHING : trial_left_search(s, &t) ? LACKS_FP_FAR : LACKS_FP;
 	if (r == -EAGAIN)
 		s->c->wait = t.wait;
 	if (r == TRIAL_HOLDS)
@@ -318,33 +362,31 @@ static int search_try_pointers(struct search *s, uint64_t sp, uint64_t pc)
 {
 	struct cursor *c = s->c;
 	const uint64_t from = c->reg[c->arch->sp], mine = c->reg[c->arch->fp];
-	unsigned frames;
+	enum search_lack lack;
 	uint64_t fp;
-	bool needs;
 	int r = 0;
 
 	if (cursor_is_valid(c, c->arch->fp) && search_may_be_fp(mine, sp))
-		r = search_try(s, sp, pc, mine, &needs, &frames);
+		r = search_try(s, sp, pc, mine, &lack);
 	for (uint64_t n = 2; !r && n <= SAVED_WORDS && sp - 8 * n >= from; n++)
 		if (cursor_load(c, sp - 8 * n, &fp) == 0 && search_may_be_fp(fp, sp))
-			r = search_try(s, sp, pc, fp, &needs, &frames);
+			r = search_try(s, sp, pc, fp, &lack);
 	return r;
 }
 
 /* The word below sp is a return address to the caller. */
 static int search_caller(struct search *s, uint64_t sp, uint64_t pc)
 {
-	unsigned frames;
-	bool needs_fp;
+	enum search_lack lack;
 	int r;
 
 	if (s->trials++ >= SEARCH_TRIALS)
 		return 0;
-	r = search_try(s, sp, pc, 0, &needs_fp, &frames);
-	if (r || !needs_fp)
+	r = search_try(s, sp, pc, 0, &lack);
+	if (r || lack == LACKS_NOTHING)
 		return r;
 	r = search_try_pointers(s, sp, pc);
-	if (r || frames < 2)
+	if (r || lack != LACKS_FP_FAR)
 		return r;
 	/* The first frames fit; a later one cannot be left without the register. */
 	search_enter(s->c, sp, pc, 0);
@@ -392,9 +434,8 @@ static int search_owner(struct search *s)
 {
 	struct cursor *c = s->c;
 	const uint64_t from = c->reg[c->arch->sp], fp = c->reg[c->arch->fp];
-	unsigned frames;
+	enum search_lack lack;
 	uint64_t word;
-	bool needs_fp;
 
 	for (uint64_t at = from; at < fp && at - from < 8 * OWNER_WORDS; at += 8) {
 		int r = cursor_load(c, at, &word);
@@ -403,7 +444,7 @@ static int search_owner(struct search *s)
 			break;
 		r = search_word(c, word);
 		if (r == WORD_ENTERS)
-			r = search_has_frame_at_fp(s, word) ? search_try(s, at + 8, word, fp, &needs_fp, &frames) : 0;
+			r = search_has_frame_at_fp(s, word) ? search_try(s, at + 8, word, fp, &lack) : 0;
 		else if (r > 0)
 			r = 0;
 		if (r)
@@ -434,15 +475,14 @@ static int search_leaf(struct search *s)
 	struct cursor *c = s->c;
 	const uint64_t pc = c->reg[c->arch->ra] & c->arch->address_mask;
 	const uint64_t fp = cursor_is_valid(c, c->arch->fp) ? c->reg[c->arch->fp] : 0;
-	unsigned frames;
-	bool needs_fp;
+	enum search_lack lack;
 	int r;
 
 	if (c->arch->ra == c->arch->pc || !c->exact || !cursor_is_valid(c, c->arch->ra))
 		return STEP_NOTHING;
 	r = search_word(c, pc);
 	if (r == WORD_ENTERS)
-		r = search_try(s, c->reg[c->arch->sp], pc, fp, &needs_fp, &frames);
+		r = search_try(s, c->reg[c->arch->sp], pc, fp, &lack);
 	else if (r > 0)
 		r = 0;
 	return r ? r : STEP_NOTHING;
@@ -476,9 +516,9 @@ static bool search_chain_ended(const struct cursor *c)
 	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
 }
 
-int step_search(struct rules *rules, struct cursor *c)
+int step_search(struct rules *rules, struct imports *imports, struct cursor *c)
 {
-	struct search s = {.rules = rules, .c = c};
+	struct search s = {.rules = rules, .imports = imports, .c = c};
 	const struct reach reach = c->reach;
 	int step;
 

@@ -7,10 +7,12 @@
 
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
+#include "unwind/imports.h"
 
 struct unwinder {
 	struct rules *rules; /* owned */
 	struct unwind_stats stats;
+	struct imports imports;
 };
 
 int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret)
@@ -284,7 +286,7 @@ static int unwind_generated(struct unwinder *u, struct cursor *c)
 		return step;
 	if ((c->in->code && c->in->code->owns) || gate_leads_here(c))
 		return unwind_by_fp_or(c, UNWIND_NO_RULE);
-	step = step_search(u->rules, c);
+	step = step_search(u->rules, &u->imports, c);
 	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_RULE) : step;
 }
 

@@ -351,6 +351,8 @@ static enum arch_call call(const struct code *code, uint64_t ret, uint64_t *targ
 	const uint8_t *end = code->bytes + CODE_RETURN;
 	int32_t rel;
 
+	if (end[-6] == 0xff && end[-5] == 0x15)
+		return CALL_SLOT;
 	if (is_indirect_call(end))
 		return CALL_INDIRECT;
 	if (end[-5] != 0xe8)

@@ -58,7 +58,7 @@ help:
 	@echo '                  SUITES="base net" and E2E="record perf:ledger" choose within unit and e2e'
 	@echo 'make lint         gcc and clang with -Werror, headers alone, include direction, SPDX, shellcheck,'
 	@echo '                  and for kmod/ checkpatch and sparse'
-	@echo 'make bench        budgets beside what is measured here (root)'
+	@echo 'make bench        budgets beside what is measured here (root); BASE=TAG: beside a release, measured too'
 	@echo 'make fuzz         every fuzz target for FUZZ_SECONDS (600)'
 	@echo 'make install      PREFIX=$(PREFIX) SYSCONFDIR=$(SYSCONFDIR) DESTDIR=; and uninstall'
 	@echo 'make deb, make rpm packages in $(BUILD)/deb, $(BUILD)/rpm'

@@ -12,7 +12,7 @@ UNIT_LIST  := $(BUILD)/gen/suites.inc
 CHECK_CPUS ?= $(shell nproc)
 
 .PHONY: check check-full check-now check-build check-runner check-page check-unit check-ring check-cross check-golden golden-accept \
-	check-e2e check-packages check-guest check-system check-lint bench lint setup-check setup-full setup-bench programs unit sanitized
+	check-e2e check-packages check-guest check-system check-lint bench bench-base lint setup-check setup-full setup-bench programs unit sanitized
 
 check: $(if $(FULL),setup-full,setup-check)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD) check-now FULL=$(FULL)
@@ -86,12 +86,20 @@ check-system: all $(BUILD)/programs/shares $(BUILD)/programs/shares-static
 	@BUILD=$(BUILD) tests/guest/system.sh
 
 bench: setup-bench
-	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay $(BUILD)/bench_hub $(BUILD)/bench_spool
-	@BUILD=$(BUILD) python3 -B tests/bench/bench.py $(BENCH)
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD) all programs $(BUILD)/bench_replay $(BUILD)/bench_hub $(BUILD)/bench_spool $(BUILD)/bench_wire
+	@$(if $(BASE),$(MAKE) --no-print-directory BUILD=$(BUILD) BASE=$(BASE) bench-base)
+	@BUILD=$(BUILD) $(if $(BASE),BASE=$(BUILD)/base/build) python3 -B tests/bench/bench.py $(BENCH)
+# The programs of another commit, to be measured beside these: BASE=REF, the last release by its tag.
+bench-base:
+	@rm -rf $(BUILD)/base && mkdir -p $(BUILD)/base && git archive $(BASE) | tar -x -C $(BUILD)/base
+	@$(MAKE) --no-print-directory -C $(BUILD)/base -j$(shell nproc) BUILD=build all programs build/bench_replay build/bench_spool
 $(BUILD)/bench_hub: $(BUILD)/obj/tests/bench/hub.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/bench_spool: $(BUILD)/obj/tests/bench/spool.o $(LIB)
+	$(call say,LD )
+	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
+$(BUILD)/bench_wire: $(BUILD)/obj/tests/bench/wire.o $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 $(BUILD)/bench_replay: $(BUILD)/obj/tests/bench/replay.o $(LIB)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """make bench: every budget beside what is measured here, in one run.
     bench.py [PART...]     parts: cost runtimes module idle wire export replay roots memory hub spool
-SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part."""
+SECONDS (20) is how long each load runs, MEMORY_SECONDS (600) the memory part. BASE is another build, of a release: the
+same parts are measured with its programs, right after, and a table has both."""
 import http.client
 import os
 import shutil
@@ -204,16 +205,36 @@ def of_destination(status, name):
     return d["bytes"] / max(d["exported"], 1), d["requests"], status["cost"]["net_cpu_ns"] / max(d["requests"], 1) / 1e6
 
 
+def of_files(d, samples, preset, seconds, coding):
+    """What net makes of the requests that were written, by the code that it runs."""
+    files = sorted(lib.profile_files(d.files))
+    p = subprocess.run([os.path.join(lib.BUILD, "bench_wire"), "5000", preset, str(seconds * 1000), coding] + files,
+                       capture_output=True, text=True, check=True)
+    r = lib.json.loads(p.stdout)
+    row("%s, %d s, %s: bytes a sample" % (preset, seconds, coding), "", "%.1f" % (r["bytes"] / samples))
+    row("  CPU time a request: shape, compression; KB", "", "%.1f, %.1f ms; %.0f" % (
+        r["shape_us"] / 1e3 / r["requests"], r["coding_us"] / 1e3 / r["requests"], r["bytes"] / 1e3 / r["requests"]))
+
+
 def export():
-    """What a destination gets on the wire by interval and preset, and what making it costs net."""
-    for what, keys in (("as the engine's", {}), ("profile = minimal", {"profile": "minimal"}),
-                       ("interval = 15s", {"interval": "15s"}), ("interval = 60s", {"interval": "60s"})):
-        sink = lib.Sink()
-        _, _, last = measure(lambda: mixed_load(3 * SECONDS + 10), 6, 3 * SECONDS, hz=20, interval="5s",
-                             exporters={"a": dict(keys, endpoint=sink.url)})
-        bytes_, requests, ms = of_destination(last, "a")
-        row("bytes a sample sent, 20 Hz, mixed load, " + what, "", "%.1f" % bytes_)
-        row("  requests; net's CPU time a request", "", "%d; %.1f ms" % (requests, ms))
+    """Bytes on the wire and CPU time by preset, interval and compression, all of the same requests; and all of net's CPU
+    time where one destination gets them as the engine makes them."""
+    sink = lib.Sink()
+    d = lib.Otprofd(hz=20, interval="5s", exporters={"a": {"endpoint": sink.url}, "files": {"endpoint": "file://FILES"}})
+    load = mixed_load(3 * SECONDS + 10)
+    time.sleep(3 * SECONDS + 6)
+    last = d.stop()
+    workloads.end_all(load)
+    bytes_, requests, ms = of_destination(last, "a")
+    samples = last["ledger"]["destinations"]["files"]["exported"]
+    row("sent to a receiver, 20 Hz, mixed load: bytes a sample", "", "%.1f" % bytes_)
+    row("  requests; all of net's CPU time a request", "", "%d; %.1f ms" % (requests, ms))
+    if not os.path.exists(os.path.join(lib.BUILD, "bench_wire")):
+        return
+    for preset in ("otlp", "pyroscope"):
+        for seconds in (5, 15, 60):
+            for coding in ("gzip", "zstd"):
+                of_files(d, samples, preset, seconds, coding)
 
 
 def captured(load, hz, seconds, **sections):
@@ -400,6 +421,26 @@ def spool():
         own["worst_us"] / 1e3, each["write_us"] / 1e3, each["worst_us"] / 1e3))
 
 
+def measured_by(build, part):
+    """What one part measures with the programs of another build; a part that it cannot run measures nothing."""
+    path = os.path.join(lib.scratch(), "rows")
+    subprocess.run([sys.executable, "-B", os.path.abspath(__file__), part], capture_output=True,
+                   env={**os.environ, "BUILD": os.path.realpath(build), "BASE": "", "BENCH_ROWS": path})
+    if not os.path.exists(path):
+        return {}
+    with open(path) as f:
+        return {what: measured for what, _, measured, _ in lib.json.load(f)}
+
+
+def beside(build):
+    print("\n  %-52s %-24s %s" % ("what", "BASE", "now"))
+    before = {}
+    for part in parts:
+        before.update(measured_by(build, part))
+    for what, _, now, _ in rows:
+        print("  %-52s %-24s %s" % (what, before.get(what, "-"), now), flush=True)
+
+
 if os.geteuid() != 0:
     print("bench: the sampler needs root")
     sys.exit(1)
@@ -410,6 +451,11 @@ print("  %-52s %-18s %s" % ("what", "budget", "measured"))
 for part in parts:
     {"cost": cost, "runtimes": runtimes, "module": module, "idle": idle, "wire": wire, "export": export, "replay": replay, "roots": roots,
      "memory": memory, "hub": hub, "spool": spool}[part]()
+if os.environ.get("BENCH_ROWS"):
+    with open(os.environ["BENCH_ROWS"], "w") as f:
+        lib.json.dump(rows, f)
+if os.environ.get("BASE"):
+    beside(os.environ["BASE"])
 missed = [r[0].strip() for r in rows if r[3] == "MISSED"]
 print("otprof bench: %d budgets hold, %d missed%s" % (
     sum(r[3] == "ok" for r in rows), len(missed), missed and ": " + "; ".join(missed) or ""))

@@ -27,7 +27,7 @@ static char *data;
 
 static int write_all(struct spool *s, struct spool_sync *sync, bool each, struct times *t)
 {
-	struct spool_record r = {.profiles = 1, .len = len, .gzip = true};
+	struct spool_record r = {.profiles = 1, .len = len, .coding = EXPORT_CODING_GZIP};
 	int err = 0;
 
 	for (uint64_t i = 1; i <= requests && !err; i++) {

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import time
+import urllib.request
 
 import lib
 
@@ -34,10 +35,12 @@ service:
 """
 MERGED = """
 receivers: {otlp: {protocols: {grpc: {endpoint: "127.0.0.1:0"}, http: {endpoint: "127.0.0.1:0"}}}}
-exporters: {file: {path: "%s", flush_interval: 100ms}}
+exporters: {file: {path: "%s", flush_interval: 100ms}, file/metrics: {path: "%s", flush_interval: 100ms}}
 service:
   telemetry: {metrics: {level: none}}
-  pipelines: {profiles: {receivers: [otlp], exporters: [debug, file]}}
+  pipelines:
+    profiles: {receivers: [otlp], exporters: [debug, file]}
+    metrics: {receivers: [otlp], exporters: [file/metrics]}
 """
 
 
@@ -74,14 +77,20 @@ def have_collector():
         lib.need(not why, WHAT, why)
 
 
+def lines_of(path):
+    with open(path) as f:
+        return [json.loads(line) for line in f if line.endswith("\n")]
+
+
 class Collector:
     def __init__(self, config=None):
         self.dir = lib.scratch()
         self.out = os.path.join(self.dir, "got.jsonl")
+        self.metrics = os.path.join(self.dir, "metrics.jsonl")
         self.log = os.path.join(self.dir, "log")
         merged = os.path.join(self.dir, "merged.yaml")
         with open(merged, "w") as f:
-            f.write(config or MERGED % self.out)
+            f.write(config or MERGED % (self.out, self.metrics))
         with open(self.log, "w") as log:
             self.process = lib.start([BINARY, "--config", EXAMPLE, "--config", merged,
                                       "--feature-gates=service.profilesSupport"], stdout=log, stderr=log)
@@ -99,8 +108,7 @@ class Collector:
 
     def stop(self):
         lib.end(self.process, 15)
-        with open(self.out) as f:
-            return [json.loads(line) for line in f]
+        return lines_of(self.out)
 
 
 # Both sides as plain tuples: the Collector's JSON has references in place of some texts.
@@ -159,28 +167,77 @@ def file_bodies(d):
     return [lib.read(path) for path in sorted(lib.profile_files(d.files))]
 
 
-def compare(protocol, port_of):
-    collector = Collector()
+# --- otprof's own metrics -----------------------------------------------------------------
+
+def on_page(port):
+    """{(name, labels): value} of the page for Prometheus, and the kind of each name."""
+    with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port) as f:
+        text = f.read().decode()
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)", text, re.M))
+    found = re.findall(r"^(\w+)(?:\{(.*)\})? (\S+)$", text, re.M)
+    return {(n, tuple(sorted(re.findall(r'(\w+)="([^"]*)"', labels)))): float(v) for n, labels, v in found}, kinds
+
+
+def in_metrics(request):
+    """The same of what a MetricsService got; a kind is counter only for sums that are cumulative and monotonic."""
+    values, kinds = {}, {}
+    for scope in (s for r in request["resourceMetrics"] for s in r["scopeMetrics"]):
+        for m in scope["metrics"]:
+            data = m.get("sum") or m["gauge"]
+            grows = "sum" in m and data.get("isMonotonic") and data.get("aggregationTemporality") == 2
+            kinds[m["name"]] = "counter" if grows else "gauge"
+            for p in data["dataPoints"]:
+                labels = tuple(sorted((a["key"], a["value"]["stringValue"]) for a in p.get("attributes", [])))
+                values[m["name"], labels] = float(p["asInt"] if "asInt" in p else p["asDouble"])
+    return values, kinds
+
+
+def compare_metrics(protocol, collector, port):
+    """One request between two looks at the page: the same names, labels and kinds, and no counter out of their range."""
+    lib.wait_for(lambda: os.path.exists(collector.metrics) and len(lines_of(collector.metrics)) > 2, 30)
+    before, kinds = on_page(port)
+    had = len(lines_of(collector.metrics)) + 1 # one may be under way
+    lib.wait_for(lambda: len(lines_of(collector.metrics)) > had, 30)
+    after, _ = on_page(port)
+    got, got_kinds = in_metrics(lines_of(collector.metrics)[had])
+    # Workloads come and go with the load, and a way that stacks are cut has a line once there is one.
+    steady = lambda names: {n for n in names if not n[0].startswith(("otprof_workload_", "otprof_stacks_cut_"))}
+    differ = steady(got) ^ (steady(before) | steady(after))
+    lib.ok(len(got) > 50 and not differ, "%s: a MetricsService gets each line of the page (%d) %s" % (protocol, len(got), sorted(differ)[:5]))
+    wrong = {n for n in got_kinds if kinds.get(n, got_kinds[n]) != got_kinds[n]}
+    lib.ok(not wrong and "counter" in got_kinds.values(), "%s: counters are cumulative sums, gauges are gauges %s" % (protocol, sorted(wrong)[:5]))
+    wrong = {n for n in steady(got) & set(before) & set(after) if kinds[n[0]] == "counter" and not before[n] <= got[n] <= after[n]}
+    lib.ok(not wrong and any(after[n] > before[n] for n in before if n in after),
+           "%s: and their values lie between two looks at the page %s" % (protocol, sorted(wrong)[:5]))
+
+
+def compare(protocol, port_of, compression="gzip", metrics=False):
+    collector, port = Collector(), lib.free_port()
     busy = lib.program("shares", 600, stdout=subprocess.DEVNULL)
     d = lib.Otprofd(hz=97, interval="500ms", exporters={
         "files": {"endpoint": "file://FILES"},
-        "collector": {"endpoint": "http://127.0.0.1:%d" % port_of(collector), "protocol": protocol}})
+        "collector": {"endpoint": "http://127.0.0.1:%d" % port_of(collector), "protocol": protocol, "compression": compression,
+                      "metrics": "yes" if metrics else "no"}}, metrics={"listen": "127.0.0.1:%d" % port, "interval": "1s"})
     time.sleep(4)
+    what = protocol + ("" if compression == "gzip" else " in " + compression)
+    if metrics:
+        compare_metrics(protocol, collector, port)
     last = d.stop()
     lib.end(busy)
-    lib.check_ledger(last, protocol, stopped=True)
+    lib.check_ledger(last, what, stopped=True)
     got, bodies = collector.stop(), file_bodies(d)
     dest = last["ledger"]["destinations"]["collector"]
+    lib.ok(dest["compression"] == compression and not dest["zstd_refused"], "%s: the Collector takes %s" % (what, compression))
     lib.ok(dest["exported"] == last["ledger"]["destinations"]["files"]["exported"] > 0 and len(got) == len(bodies),
-           "%s: %d requests, %d samples, are exported and written" % (protocol, len(got), dest["exported"]))
+           "%s: %d requests, %d samples, are exported and written" % (what, len(got), dest["exported"]))
     wrong = [i for i, (a, b) in enumerate(zip(got, bodies))
              if collections.Counter(Written(a).samples()) != collections.Counter(held(b))]
     lib.ok(not wrong, "%s: each request's samples are the same: names, lines, values, attributes, resource %s" % (
-        protocol, wrong or ""))
+        what, wrong or ""))
     mine = [s for a in got for s in Written(a).samples() if dict(s[0]).get("service.name") == "shares"]
     names = {frame[0] for s in mine for frame in s[5]}
     lib.ok({"work_half", "work_third", "work_fifth", "main"} <= names, "%s: the known program has its names (%d samples)" % (
-        protocol, sum(s[-1] for s in mine)))
+        what, sum(s[-1] for s in mine)))
 
 
 def get(address, token, path, method="GET"):
@@ -221,7 +278,9 @@ def to_a_hub():
 
 
 have_collector()
-compare("grpc", lambda c: c.grpc)
-compare("http", lambda c: c.http)
+compare("grpc", lambda c: c.grpc, metrics=True)
+compare("http", lambda c: c.http, metrics=True)
+compare("grpc", lambda c: c.grpc, "zstd")
+compare("http", lambda c: c.http, "zstd")
 to_a_hub()
 lib.finish()

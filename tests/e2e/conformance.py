@@ -6,6 +6,7 @@ that answers as Pyroscope and the Collector were seen to answer."""
 import copy
 import gzip
 import http.server
+import re
 import subprocess
 import threading
 import time
@@ -20,11 +21,11 @@ ATTRIBUTES = "process.executable.name process.pid thread.name thread.id cpu.logi
 
 
 class Server:
-    """Takes requests for a Store, which has them once settled; script: for each of the first ones the answer's status
+    """Takes requests for a Store, which has them once settled, but refuses zstd at once; script: for each of the first ones the answer's status
     and body, and how many of its profiles are stored (None: all)."""
 
     def __init__(self, script=()):
-        self.store, self.script, self.heads, self.taken = pyroscope.Store(), list(script), [], []
+        self.store, self.script, self.heads, self.taken, self.refused = pyroscope.Store(), list(script), [], [], 0
         self.lock = threading.Lock()
         outer = self
 
@@ -52,6 +53,9 @@ class Server:
 
     def answer(self, path, headers, body):
         with self.lock:
+            if headers.get("content-encoding") == "zstd":
+                self.refused += 1
+                return 400, b"unsupported encoding"
             self.heads.append((path, headers))
             if path != pyroscope.PATH:
                 return 404, b""
@@ -171,9 +175,10 @@ def conforms(server, what):
 
 def presets():
     """One daemon, four destinations: what each preset does to the series, and that none loses a sample."""
-    servers = {name: Server() for name in ("plain", "otlp", "pyroscope", "minimal", "slow")}
-    exporters = {name: {"endpoint": s.url, "profile": name, "timeout": "60s"} for name, s in servers.items() if name not in ("plain", "slow")}
+    servers = {name: Server() for name in ("plain", "zstd", "otlp", "pyroscope", "minimal", "slow")}
+    exporters = {name: {"endpoint": s.url, "profile": name, "timeout": "60s"} for name, s in servers.items() if name not in ("plain", "zstd", "slow")}
     exporters["plain"] = {"endpoint": servers["plain"].url, "compression": "none", "timeout": "60s"}
+    exporters["zstd"] = {"endpoint": servers["zstd"].url, "compression": "zstd", "timeout": "60s"}
     exporters["slow"] = {"endpoint": servers["slow"].url, "profile": "pyroscope", "interval": "3s", "timeout": "60s"}
     d = lib.Otprofd(hz=97, exporters=exporters, profile={"sample_attributes": ATTRIBUTES},
                     resource={"deployment.environment.name": "test"})
@@ -189,6 +194,9 @@ def presets():
         lib.ok(dest[name]["exported"] > 0 and abs(s.store.weight() / period - dest[name]["exported"]) < 1 + dest[name]["exported"] / 1000,
                "%s: the store has the weight that was exported (%d, %d samples)" % (name, s.store.weight() / period, dest[name]["exported"]))
     lib.ok(len({dest[n]["exported"] for n in servers}) == 1, "presets: every destination has every sample")
+    lib.ok(servers["zstd"].refused == 1 and len(re.findall("exporter zstd: does not take zstd", d.log_text())) == 1 and
+           dest["zstd"]["zstd_refused"] and dest["zstd"]["compression"] == "gzip" and not dest["zstd"]["last_error"],
+           "presets: zstd is refused once, in a line and in the status; all is sent in gzip (%d)" % servers["zstd"].refused)
     count = {n: len(s.store.series) for n, s in servers.items()}
     lib.ok(count["plain"] == count["otlp"] > count["pyroscope"] > 0, "presets: pyroscope makes fewer series than otlp %s" % count)
     lib.ok(count["minimal"] == len(servers["minimal"].store.values("service_name")) <= count["pyroscope"],

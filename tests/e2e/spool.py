@@ -116,7 +116,10 @@ def kill_net(d):
     pid = d.worker("net")
     if not pid:
         return False
-    os.kill(pid, signal.SIGKILL)
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError: # the last kill's, which the monitor has not seen yet
+        return False
     return True
 
 

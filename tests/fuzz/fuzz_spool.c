@@ -62,7 +62,7 @@ static void make_right(uint8_t *data, size_t len)
 		memcpy(&h, data + at, sizeof(h));
 		r.number = h.number;
 		r.id = h.id;
-		r.gzip = h.flags & SPOOL_GZIP;
+		r.coding = h.flags & SPOOL_ZSTD ? EXPORT_CODING_ZSTD : EXPORT_CODING_GZIP;
 		r.len = MIN(h.body_len, len - at - sizeof(h));
 		memcpy(r.samples.of, h.samples, sizeof(r.samples.of));
 		spool_header_make(&r, data + at + sizeof(h), h.origins, &h);

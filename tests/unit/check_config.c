@@ -130,7 +130,7 @@ static const struct {
 	 "F:1: exporter a: bad URL for gRPC, expected http://HOST[:PORT] or https://..., without a path\n"},
 	{"[exporter a]\nendpoint = h:4317\n", "F:1: exporter a: no transport for this endpoint and protocol, expected "
 					       "http://, https:// or file:///DIR\n"},
-	{EXPORTER "compression = zstd\n", "F:3: exporter a.compression: bad value \"zstd\", expected gzip or none\n"},
+	{EXPORTER "compression = lz4\n", "F:3: exporter a.compression: bad value \"lz4\", expected gzip, zstd or none\n"},
 	{EXPORTER "headers = no colon\n", "F:3: exporter a.headers: bad value, expected one \"Name: value\"; "
 					  "give the key again for the next\n"},
 	{EXPORTER "tls_cert_file = /c\n", "F:1: exporter a.tls_key_file: missing, expected both or neither of "
@@ -393,7 +393,7 @@ START_TEST(every_key_arrives)
 	ck_assert_int_eq(e->protocol, EXPORT_PROTOCOL_HTTP);
 	ck_assert_int_eq(c->exporters[2].protocol, EXPORT_PROTOCOL_GRPC);
 	ck_assert_str_eq(c->exporters[2].endpoint, "https://collector:4317");
-	ck_assert(!e->gzip && e->tls_insecure);
+	ck_assert(e->compression == EXPORT_CODING_NONE && e->tls_insecure);
 	ck_assert_int_eq(e->preset, EXPORT_PRESET_PYROSCOPE);
 	ck_assert(e->metrics && !strcmp(e->metrics_endpoint, "https://h:2/v1/metrics"));
 	ck_assert_uint_eq(c->metrics_interval_ns, 10 * NSEC_PER_SEC);

@@ -545,7 +545,7 @@ END_TEST
 static void clear_environment(void)
 {
 	static const char *const names[] = {"ENDPOINT", "HEADERS", "TIMEOUT", "COMPRESSION", "PROTOCOL", "CERTIFICATE",
-					    "INSECURE"};
+					    "INSECURE", "PROFILE", "INTERVAL", "SPOOL", "SPOOL_AGE"};
 	char name[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -569,7 +569,7 @@ START_TEST(environment_sets_the_exporter)
 	setenv("OTEL_RESOURCE_ATTRIBUTES", "team=x%2Cy,service.name=not-theirs", 1);
 	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), 0);
 	ck_assert_str_eq(c->exporters[0].endpoint, "http://collector:4318");
-	ck_assert(!c->exporters[0].endpoint_is_full && !c->exporters[0].gzip && !c->exporter_is_default);
+	ck_assert(!c->exporters[0].endpoint_is_full && !c->exporters[0].compression && !c->exporter_is_default);
 	ck_assert_str_eq(c->exporters[0].headers[0], "a: b c");
 	ck_assert_str_eq(c->exporters[0].headers[1], "d: e");
 	ck_assert_uint_eq(c->exporters[0].timeout_ns, 2500 * NSEC_PER_MSEC);
@@ -686,7 +686,7 @@ START_TEST(every_variable_for_profiles_wins)
 {
 	static const struct {
 		const char *name, *common, *own;
-	} variables[] = {{"HEADERS", "a=1", "a=2"},   {"TIMEOUT", "1000", "2000"},	   {"COMPRESSION", "gzip", "none"},
+	} variables[] = {{"HEADERS", "a=1", "a=2"},   {"TIMEOUT", "1000", "2000"},	   {"COMPRESSION", "gzip", "zstd"},
 			 {"PROTOCOL", "x", "http/protobuf"}};
 	struct config *c = NULL;
 	char name[64];
@@ -702,7 +702,51 @@ START_TEST(every_variable_for_profiles_wins)
 	ck_assert_str_eq(c->exporters[0].headers[0], "a: 2");
 	ck_assert_uint_eq(c->exporters[0].nr_headers, 1);
 	ck_assert_uint_eq(c->exporters[0].timeout_ns, 2 * NSEC_PER_SEC);
-	ck_assert(!c->exporters[0].gzip);
+	ck_assert_int_eq(c->exporters[0].compression, EXPORT_CODING_ZSTD);
+	config_free(c);
+}
+END_TEST
+
+START_TEST(keys_of_our_own_have_variables_for_profiles_alone)
+{
+	struct config *c = NULL;
+
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROFILES_PROFILE", "pyroscope", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROFILES_INTERVAL", "15000", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROFILES_SPOOL", "64M", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROFILES_SPOOL_AGE", "3600000", 1);
+	setenv("OTEL_EXPORTER_OTLP_PROFILE", "minimal", 1);
+	ck_assert_msg(config_load(NULL, on_error, NULL, &c) == 0, "%s", errors);
+	ck_assert_int_eq(c->exporters[0].preset, EXPORT_PRESET_PYROSCOPE);
+	ck_assert_uint_eq(c->exporters[0].interval_ns, 15 * NSEC_PER_SEC);
+	ck_assert_uint_eq(c->exporters[0].spool_bytes, 64 << 20);
+	ck_assert_uint_eq(c->exporters[0].spool_age_ns, 3600 * NSEC_PER_SEC);
+	config_free(c);
+}
+END_TEST
+
+static const struct {
+	const char *name, *value, *what;
+} wrong_own_variables[] = {
+	{"PROFILE", "all", "expected otlp, pyroscope or minimal"},
+	{"INTERVAL", "15s", "expected milliseconds"},
+	{"SPOOL_AGE", "", NULL}, /* as if it were not set */
+};
+
+START_TEST(variable_of_our_own_that_is_wrong_is_named)
+{
+	struct config *c = NULL;
+	char name[64], line[160];
+
+	snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_PROFILES_%s", wrong_own_variables[_i].name);
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h", 1);
+	setenv(name, wrong_own_variables[_i].value, 1);
+	errors[0] = '\0';
+	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), wrong_own_variables[_i].what ? -EINVAL : 0);
+	snprintf(line, sizeof(line), "environment: %s: bad value \"%s\", %s\n", name, wrong_own_variables[_i].value,
+		 wrong_own_variables[_i].what);
+	ck_assert_str_eq(errors, wrong_own_variables[_i].what ? line : "");
 	config_free(c);
 }
 END_TEST
@@ -836,6 +880,8 @@ Suite *config_files_suite(void)
 	tcase_add_loop_test(e, endpoint_of_grpc_has_a_scheme_or_is_secure, 0, ARRAY_SIZE(grpc_endpoints));
 	tcase_add_test(e, wrong_variable_is_refused_by_name);
 	tcase_add_test(e, every_variable_for_profiles_wins);
+	tcase_add_test(e, keys_of_our_own_have_variables_for_profiles_alone);
+	tcase_add_loop_test(e, variable_of_our_own_that_is_wrong_is_named, 0, ARRAY_SIZE(wrong_own_variables));
 	tcase_add_test(e, query_of_an_endpoint_is_sent_and_not_shown);
 	tcase_add_test(e, variable_with_a_secret_is_not_shown);
 	tcase_add_test(e, servers_of_the_environment_are_taken_only_where_asked_for);

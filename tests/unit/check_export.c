@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "export/export.h"
@@ -10,6 +11,7 @@
 #include "export/request.h"
 #include "export/response.h"
 #include "export/transport.h"
+#include "export/zstd.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "tests/unit/export_fixture.h"
 
@@ -105,12 +107,117 @@ START_TEST(a_body_is_compressed_and_comes_out_whole)
 }
 END_TEST
 
+static void check_zstd(const struct received *got, const char *data, size_t len)
+{
+	_cleanup_(buf_done) struct buf back = {0};
+
+	ck_assert_ptr_nonnull(strstr(got->head, "\r\nContent-Encoding: zstd\r\n"));
+	ck_assert_int_eq(zstd_expand(got->body, got->len, &back), 0);
+	ck_assert_uint_eq(back.len, len);
+	ck_assert_mem_eq(data, back.data, len);
+}
+
+static void check_gzip(const struct received *got, const char *data, size_t len)
+{
+	_cleanup_(freep) char *back = malloc(len);
+
+	ck_assert_ptr_nonnull(strstr(got->head, "\r\nContent-Encoding: gzip\r\n"));
+	inflate_into(got, back, len);
+	ck_assert_mem_eq(data, back, len);
+}
+
+START_TEST(a_body_in_zstd_comes_out_whole)
+{
+	static char data[3000000];
+
+	fill(data, sizeof(data));
+	config[0].compression = EXPORT_CODING_ZSTD;
+	START(ANSWER_OK);
+	submit_as(1, data, sizeof(data), 9);
+	run();
+	check_zstd(&server.got[0], data, sizeof(data));
+	ck_assert_uint_eq(dest()->bytes, server.got[0].len);
+	ck_assert_uint_eq(dest()->coding, EXPORT_CODING_ZSTD);
+	ck_assert_uint_eq(events[EXPORT_CODING_REFUSED], 0);
+}
+END_TEST
+
+static const struct step coding_refused[] = {ANSWER("415 Unsupported Media Type", ""), ANSWER("400 Bad Request", "")};
+
+/* The second was compressed before the first was refused. */
+START_TEST(where_zstd_is_refused_all_is_sent_again_in_gzip)
+{
+	static char data[3][30000];
+	struct step steps[] = {coding_refused[_i], ANSWER_OK, ANSWER_OK, ANSWER_OK};
+
+	config[0].compression = EXPORT_CODING_ZSTD;
+	start(steps, ARRAY_SIZE(steps));
+	for (int i = 0; i < 2; i++) {
+		memset(data[i], 'a' + i, sizeof(data[i]));
+		submit_as((uint64_t)i + 1, data[i], sizeof(data[i]), 7);
+	}
+	run();
+	submit_as(3, data[2], sizeof(data[2]), 7);
+	run();
+	ck_assert_uint_eq(receiver_count(&server), 4);
+	check_zstd(&server.got[0], data[0], sizeof(data[0]));
+	for (int i = 0; i < 3; i++)
+		check_gzip(&server.got[i + 1], data[i], sizeof(data[i]));
+	ck_assert_uint_eq(dest()->exported.of[0], 21);
+	ck_assert_uint_eq(dest()->repeated.of[0], 0);
+	ck_assert_uint_eq(events[EXPORT_CODING_REFUSED], 1);
+	ck_assert_str_eq(last_text, _i ? "HTTP 400" : "HTTP 415");
+	ck_assert_uint_eq(events[EXPORT_FAILING] + events[EXPORT_REFUSED], 0);
+	ck_assert_uint_eq(dest()->coding, EXPORT_CODING_GZIP);
+	ck_assert_uint_eq(dest()->zstd_refused, 1);
+	ck_assert_str_eq(dest()->last_error, "");
+}
+END_TEST
+
+START_TEST(a_request_that_is_refused_in_gzip_too_says_nothing_of_zstd)
+{
+	static char data[30000];
+
+	config[0].compression = EXPORT_CODING_ZSTD;
+	START(ANSWER("400 Bad Request", ""), ANSWER("400 Bad Request", ""), ANSWER_OK);
+	submit_as(1, data, sizeof(data), 7);
+	run();
+	submit_as(2, data, sizeof(data), 5);
+	run();
+	ck_assert_uint_eq(dest()->lost[OTP_LOSS_REJECTED].of[0], 7);
+	ck_assert_uint_eq(dest()->exported.of[0], 5);
+	check_gzip(&server.got[1], data, sizeof(data));
+	check_zstd(&server.got[2], data, sizeof(data));
+	ck_assert_uint_eq(events[EXPORT_CODING_REFUSED], 0);
+	ck_assert_uint_eq(dest()->zstd_refused, 0);
+}
+END_TEST
+
+START_TEST(what_is_no_frame_of_zstd_is_refused_by_its_reader)
+{
+	_cleanup_(buf_done) struct buf back = {0};
+	_cleanup_(freep) void *frame = NULL;
+	static char data[30000];
+	struct buf small;
+	size_t len;
+
+	ck_assert_int_eq(zstd_compress(data, sizeof(data), 0, &frame, &len), 0);
+	for (size_t cut = 0; cut < len; cut++)
+		ck_assert_int_eq(zstd_expand(frame, cut, &back), -EBADMSG);
+	ck_assert_int_eq(zstd_expand("\x28\xb5\x2f\xfdxxxxxxxxxxxxxxxx", 20, &back), -EBADMSG);
+	buf_init(&small, sizeof(data) - 1);
+	ck_assert_int_eq(zstd_expand(frame, len, &small), -EFBIG);
+	buf_done(&small);
+	ck_assert_int_eq(zstd_compress("a", 1, 1, &frame, &len), -EFBIG);
+}
+END_TEST
+
 START_TEST(without_compression_the_body_is_sent_as_it_is)
 {
 	static char data[300000];
 
 	fill(data, sizeof(data));
-	config[0].gzip = false;
+	config[0].compression = EXPORT_CODING_NONE;
 	START(ANSWER_OK);
 	submit_as(1, data, sizeof(data), 9);
 	run();
@@ -397,7 +504,7 @@ START_TEST(a_body_that_did_not_leave_whole_is_not_unconfirmed)
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * i >> 7);
-	config[0].gzip = false;
+	config[0].compression = EXPORT_CODING_NONE;
 	config[0].queue_bytes = 64 << 20;
 	config[0].retry_elapsed_ns = 100 * NSEC_PER_MSEC;
 	START({.kind = STEP_DROP_HEAD});
@@ -477,7 +584,7 @@ START_TEST(a_request_above_the_queue_is_lost_and_costs_no_other)
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * i >> 7);
 	config[0].queue_bytes = 65536;
-	config[0].gzip = false;
+	config[0].compression = EXPORT_CODING_NONE;
 	START(ANSWER_OK);
 	submit(7);
 	submit_as(next_id++, data, sizeof(data), 5);
@@ -505,7 +612,7 @@ START_TEST(each_destination_has_its_own_equation)
 	receiver_start(&server, passing[2] + 1, 1);
 	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", server.port);
 	config[1].endpoint = "http://127.0.0.1:1/";
-	config[1].gzip = false;
+	config[1].compression = EXPORT_CODING_NONE;
 	config[1].retry_elapsed_ns = 100 * NSEC_PER_MSEC;
 	start_exporter(2);
 	submit(7);
@@ -782,6 +889,10 @@ Suite *export_suite(void)
 	tcase_add_test(t, what_does_not_shrink_goes_uncompressed_and_says_nothing);
 	tcase_add_test(t, a_body_is_compressed_and_comes_out_whole);
 	tcase_add_test(t, without_compression_the_body_is_sent_as_it_is);
+	tcase_add_test(t, a_body_in_zstd_comes_out_whole);
+	tcase_add_loop_test(t, where_zstd_is_refused_all_is_sent_again_in_gzip, 0, ARRAY_SIZE(coding_refused));
+	tcase_add_test(t, a_request_that_is_refused_in_gzip_too_says_nothing_of_zstd);
+	tcase_add_test(t, what_is_no_frame_of_zstd_is_refused_by_its_reader);
 	tcase_add_test(t, configured_headers_are_sent);
 	tcase_add_test(t, requests_share_a_connection_and_keep_their_order);
 	tcase_add_test(t, an_empty_partial_success_is_a_success);

@@ -42,7 +42,7 @@ static struct export_config cfg(const char *name, char *endpoint)
 {
 	struct export_config c = {
 		.endpoint = endpoint,
-		.gzip = true,
+		.compression = EXPORT_CODING_GZIP,
 		.timeout_ns = 2 * NSEC_PER_SEC,
 		.retry_initial_ns = 20 * NSEC_PER_MSEC,
 		.retry_max_ns = 50 * NSEC_PER_MSEC,
@@ -279,7 +279,7 @@ enum { KEEPS = true, REOPENS = false };
 	X(preset, 0, 1, KEEPS, KEEPS)                                \
 	X(interval_ns, 1, 2, KEEPS, KEEPS)                           \
 	X(engine_interval_ns, 1, 2, KEEPS, KEEPS)                    \
-	X(gzip, false, true, KEEPS, KEEPS)                           \
+	X(compression, 0, 2, KEEPS, KEEPS)                           \
 	X(endpoint_is_full, false, true, REOPENS, KEEPS)             \
 	X(headers, {"A: one"}, {"A: another"}, REOPENS, KEEPS)       \
 	X(nr_headers, 1, 2, REOPENS, KEEPS)                          \

@@ -25,7 +25,7 @@ static void configure(void)
 		config[i].spool_bytes = 1 << 20;
 		config[i].spool_age_ns = 3600 * NSEC_PER_SEC;
 		config[i].spool = &place;
-		config[i].gzip = false;
+		config[i].compression = EXPORT_CODING_NONE;
 	}
 	config[1].name[0] = 't';
 }
@@ -183,7 +183,7 @@ START_TEST(compressed_requests_return_as_they_were)
 {
 	static char data[30000];
 
-	config[0].gzip = true;
+	config[0].compression = EXPORT_CODING_GZIP;
 	START(BUSY, GOOD);
 	submit_as(1, data, sizeof(data), 3);
 	run();
@@ -191,6 +191,24 @@ START_TEST(compressed_requests_return_as_they_were)
 	ck_assert_ptr_nonnull(strcasestr(server.got[1].head, "\r\nContent-Encoding: gzip\r\n"));
 	ck_assert_uint_eq(server.got[0].len, server.got[1].len);
 	ck_assert_mem_eq(server.got[0].body, server.got[1].body, server.got[0].len);
+}
+END_TEST
+
+/* It went to disk in zstd, which the receiver turns out not to take. */
+START_TEST(what_waits_on_disk_in_zstd_is_sent_in_gzip_where_it_must)
+{
+	static char data[30000];
+
+	config[0].compression = EXPORT_CODING_ZSTD;
+	START(BUSY, ANSWER("415 Unsupported", ""), GOOD);
+	submit_as(1, data, sizeof(data), 3);
+	run();
+	ck_assert_uint_eq(receiver_count(&server), 3);
+	ck_assert_ptr_nonnull(strcasestr(server.got[1].head, "\r\nContent-Encoding: zstd\r\n"));
+	ck_assert_ptr_nonnull(strcasestr(server.got[2].head, "\r\nContent-Encoding: gzip\r\n"));
+	ck_assert_uint_eq(dest()->exported.of[0], 3);
+	ck_assert_uint_eq(dest()->zstd_refused, 1);
+	ck_assert_uint_eq(dest()->spool_requests, 0);
 }
 END_TEST
 
@@ -635,6 +653,7 @@ Suite *export_spool_suite(void)
 	tcase_add_test(t, what_waits_for_a_failing_destination_is_on_disk);
 	tcase_add_test(t, requests_return_from_disk_in_their_order);
 	tcase_add_test(t, compressed_requests_return_as_they_were);
+	tcase_add_test(t, what_waits_on_disk_in_zstd_is_sent_in_gzip_where_it_must);
 	tcase_add_test(t, a_half_full_queue_goes_to_disk);
 	tcase_add_test(t, new_requests_overtake_those_of_the_spool);
 	tcase_add_test(t, the_spool_leaves_half_of_the_time);

@@ -41,7 +41,7 @@ static void start(uint32_t file_keep)
 	config = (struct export_config){
 		.name = "files",
 		.endpoint = endpoint,
-		.gzip = true, /* of no meaning here */
+		.compression = EXPORT_CODING_GZIP, /* of no meaning here */
 		.retry_initial_ns = 10 * NSEC_PER_MSEC,
 		.retry_max_ns = 20 * NSEC_PER_MSEC,
 		.retry_elapsed_ns = 200 * NSEC_PER_MSEC,

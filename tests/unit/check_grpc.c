@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "export/grpc.h"
 #include "export/gzip.h"
+#include "export/zstd.h"
 #include "export/http_url.h"
 #include "export/retry.h"
 #include "export/transport.h"
@@ -104,13 +105,36 @@ START_TEST(message_is_compressed_and_comes_out_whole)
 }
 END_TEST
 
+/* As gRPC specifies it: UNIMPLEMENTED, and the encodings that the server has. */
+START_TEST(server_without_zstd_gets_the_message_again_in_gzip)
+{
+	static char data[30000];
+	struct buf back;
+
+	config[0].compression = EXPORT_CODING_ZSTD;
+	START(CALL_FAILS("12", {"grpc-accept-encoding", "identity,gzip"}), CALL_OK);
+	submit_as(1, data, sizeof(data), 9);
+	run();
+	ck_assert_uint_eq(grpc_receiver_count(&server), 2);
+	ck_assert(call_says(&server.got[0], "grpc-encoding: zstd\n"));
+	ck_assert(call_says(&server.got[1], "grpc-encoding: gzip\n"));
+	buf_init(&back, 0);
+	ck_assert_int_eq(zstd_expand(server.got[0].body + 5, server.got[0].len - 5, &back), 0);
+	ck_assert_uint_eq(back.len, sizeof(data));
+	buf_done(&back);
+	ck_assert_uint_eq(dest()->exported.of[0], 9);
+	ck_assert_uint_eq(events[EXPORT_CODING_REFUSED], 1);
+	ck_assert_uint_eq(dest()->zstd_refused, 1);
+}
+END_TEST
+
 START_TEST(message_larger_than_every_window_arrives_whole)
 {
 	static char data[3 << 20];
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * i >> 7);
-	config[0].gzip = false;
+	config[0].compression = EXPORT_CODING_NONE;
 	config[0].queue_bytes = 8 << 20;
 	START(CALL_OK);
 	submit_as(1, data, sizeof(data), 9);
@@ -372,7 +396,7 @@ START_TEST(refusal_of_a_call_that_is_still_being_sent_is_read)
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * i >> 7);
-	config[0].gzip = false;
+	config[0].compression = EXPORT_CODING_NONE;
 	config[0].queue_bytes = 64 << 20;
 	START({.kind = CALL_ANSWER, .early = true, .headers = {{"grpc-status", "8"}, {"grpc-message", "too large"}}}, CALL_OK);
 	submit_as(next_id++, data, sizeof(data), 7);
@@ -393,7 +417,7 @@ START_TEST(receiver_that_reads_no_further_costs_no_cpu)
 
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)(i * i >> 7);
-	config[0].gzip = false;
+	config[0].compression = EXPORT_CODING_NONE;
 	config[0].queue_bytes = 8 << 20;
 	config[0].timeout_ns = NSEC_PER_SEC;
 	config[0].retry_elapsed_ns = NSEC_PER_SEC;
@@ -555,6 +579,7 @@ Suite *grpc_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, call_is_a_post_of_one_message_with_a_deadline);
 	tcase_add_test(t, message_is_compressed_and_comes_out_whole);
+	tcase_add_test(t, server_without_zstd_gets_the_message_again_in_gzip);
 	tcase_add_test(t, message_larger_than_every_window_arrives_whole);
 	tcase_add_test(t, calls_keep_their_order);
 	tcase_add_loop_test(t, status_makes_a_success_and_message_adds_to_it, 0, ARRAY_SIZE(successes));

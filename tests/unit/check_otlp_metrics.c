@@ -210,7 +210,7 @@ START_TEST(metrics_arrive_beside_profiles_and_a_failure_is_reported_once)
 		ANSWER_OK, {.kind = STEP_ANSWER, .text = OTLP_HEAD("503 no"), .body = ""},
 		{.kind = STEP_ANSWER, .text = OTLP_HEAD("503 no"), .body = ""}, ANSWER_OK};
 	char url[64];
-	const struct export_config c = {.name = "a", .endpoint = url, .gzip = true, .metrics = true,
+	const struct export_config c = {.name = "a", .endpoint = url, .compression = EXPORT_CODING_GZIP, .metrics = true,
 					.timeout_ns = 2 * NSEC_PER_SEC, .queue_bytes = 1 << 20};
 	_cleanup_(buf_done) struct buf b = {0};
 	struct exporter *e;

@@ -299,7 +299,19 @@ START_TEST(preset_bounds_the_series_of_a_store)
 }
 END_TEST
 
-START_TEST(preset_leaves_names_and_addresses_alone)
+static uint32_t addresses(const struct recording *r, bool named)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->locations.count; i++) {
+		const struct rec_location *l = intern_key(&r->locations, i);
+
+		n += l->address && named == !!recording_lines(r, i);
+	}
+	return n;
+}
+
+START_TEST(preset_leaves_names_alone_and_their_addresses_out)
 {
 	const struct export_config c[] = {cfg("a", 0, EXPORT_PRESET_MINIMAL, 0), cfg("b", 1, EXPORT_PRESET_OTLP, 0)};
 	struct recording *minimal, *all;
@@ -315,6 +327,9 @@ START_TEST(preset_leaves_names_and_addresses_alone)
 	ck_assert_uint_eq(minimal->mappings.count, all->mappings.count);
 	ck_assert_uint_eq(minimal->stacks.count, all->stacks.count);
 	ck_assert_uint_eq(minimal->frames, all->frames);
+	ck_assert_uint_gt(addresses(all, true), 0);
+	ck_assert_uint_eq(addresses(minimal, true), 0);
+	ck_assert_uint_eq(addresses(minimal, false), addresses(all, false));
 	ck_assert_str_eq(recording_service(minimal, 0), "app");
 	ck_assert_ptr_null(recording_find(minimal, ((const struct rec_resource *)intern_key(&minimal->resources, 1))->attributes,
 					  "host.name"));
@@ -363,7 +378,7 @@ Suite *shape_suite(void)
 	tcase_add_test(t, interval_ends_early_where_a_request_would_grow_too_large);
 	tcase_add_test(t, request_that_cannot_be_read_is_lost_and_counted);
 	tcase_add_loop_test(t, preset_bounds_the_series_of_a_store, 0, ARRAY_SIZE(counts));
-	tcase_add_test(t, preset_leaves_names_and_addresses_alone);
+	tcase_add_test(t, preset_leaves_names_alone_and_their_addresses_out);
 	suite_add_tcase(s, t);
 	t = tcase_create("presets");
 	tcase_add_test(t, presets_keep_what_their_page_says);

@@ -63,7 +63,8 @@ static size_t content_of(uint64_t i, char *to)
 static int append_of(uint64_t i, uint64_t max)
 {
 	char data[512];
-	struct spool_record r = {.id = i, .profiles = i + 2, .unix_ns = 1000 + i, .samples = *COUNTS(i), .gzip = i & 1};
+	struct spool_record r = {.id = i, .profiles = i + 2, .unix_ns = 1000 + i, .samples = *COUNTS(i),
+					.coding = i % EXPORT_CODING_NR};
 
 	r.len = content_of(i, data);
 	return spool_append(spool, &r, data, max, syncing);
@@ -87,7 +88,7 @@ static void check_oldest(uint64_t i)
 	ck_assert_uint_eq(r.profiles, i + 2);
 	ck_assert_uint_eq(r.unix_ns, 1000 + i);
 	ck_assert_uint_eq(r.samples.of[0], i);
-	ck_assert_uint_eq(r.gzip, i & 1);
+	ck_assert_uint_eq(r.coding, i % EXPORT_CODING_NR);
 	ck_assert_uint_eq(r.len, len);
 	ck_assert_int_eq(spool_read(spool, &r, have), 0);
 	ck_assert_mem_eq(want, have, len);

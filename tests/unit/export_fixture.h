@@ -47,7 +47,7 @@ static inline struct export_config http_config(void)
 	return (struct export_config){
 		.name = "sink",
 		.endpoint = endpoint,
-		.gzip = true,
+		.compression = EXPORT_CODING_GZIP,
 		.timeout_ns = 2 * NSEC_PER_SEC,
 		.retry_initial_ns = 20 * NSEC_PER_MSEC,
 		.retry_max_ns = 50 * NSEC_PER_MSEC,

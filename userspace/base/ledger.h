@@ -154,6 +154,8 @@ struct ledger_destination {
 	uint64_t requests, bytes, retries; /* requests and bytes exported */
 	uint64_t spool_requests, spool_bytes; /* on disk now */
 	uint64_t spool_torn; /* records that could not be read */
+	uint32_t coding;       /* of new requests: enum export_coding */
+	uint32_t zstd_refused; /* 1: gzip in place of zstd, which it does not take */
 	char last_error[96];
 };
 

@@ -183,6 +183,8 @@ static void print_destination(struct buf *b, const char *name, const json_t *d)
 	status_row(b, "to", "%s", name);
 	if (*error)
 		status_row(b, "  now", "%s", error);
+	if (client_is_true(d, "zstd_refused"))
+		status_row(b, "  compression", "gzip: it does not take zstd");
 	status_count_row(b, "  exported", client_number(d, "exported"), "");
 	status_count_row(b, "  unconfirmed", client_number(d, "unconfirmed"), "");
 	status_count_row(b, "  in flight", client_number(d, "in_flight"), "");

@@ -99,6 +99,72 @@ static void destination_remove_current(struct destination *d)
 		queue_remove(&d->queue, &d->queue.head);
 }
 
+/* --- whether it takes zstd --- */
+
+enum export_coding destination_coding(const struct destination *d)
+{
+	if (!d->ops->compresses)
+		return EXPORT_CODING_NONE;
+	return d->cfg.compression == EXPORT_CODING_ZSTD && d->zstd != DESTINATION_ZSTD_OPEN ? EXPORT_CODING_GZIP :
+											      d->cfg.compression;
+}
+
+static void destination_show_coding(struct destination *d)
+{
+	d->ledger->coding = destination_coding(d);
+	d->ledger->zstd_refused = d->zstd == DESTINATION_ZSTD_REFUSED;
+}
+
+/* One that was compressed before zstd was refused, or another coding configured. */
+static int destination_fit_coding(struct destination *d, struct queue_entry *entry)
+{
+	int rc;
+
+	if (entry->coding != EXPORT_CODING_ZSTD || destination_coding(d) == EXPORT_CODING_ZSTD)
+		return 0;
+	rc = request_recode(entry->request, entry->coding, EXPORT_CODING_GZIP);
+	if (rc < 0)
+		return rc;
+	if (entry == &d->backlog)
+		queue_entry_set_coding(entry, EXPORT_CODING_GZIP);
+	else
+		queue_set_coding(&d->queue, entry, EXPORT_CODING_GZIP);
+	return 0;
+}
+
+static void destination_set_error(struct destination *d, const char *text)
+{
+	snprintf(d->ledger->last_error, sizeof(d->ledger->last_error), "%s", text);
+}
+
+static bool destination_may_refuse_zstd(const struct queue_entry *head, const struct outcome *o)
+{
+	return o->kind == OUTCOME_REFUSED && o->coding && head->coding == EXPORT_CODING_ZSTD;
+}
+
+/* The request waits again, and is sent in gzip at once. */
+static void destination_doubt_zstd(struct destination *d, struct queue_entry *head, const struct outcome *o)
+{
+	d->zstd = DESTINATION_ZSTD_DOUBTED;
+	d->due_ns = 0;
+	head->tried = true;
+	ledger_counts_add(destination_waiting_counts(d, head), &head->request->samples);
+	destination_set_error(d, o->text);
+	if (d->from_spool)
+		destination_spool_failed(d);
+}
+
+/* In gzip it was taken, or refused as well: then it was not the coding. */
+static void destination_settle_zstd(struct destination *d, const struct outcome *o)
+{
+	if (d->zstd != DESTINATION_ZSTD_DOUBTED || o->kind == OUTCOME_RETRY)
+		return;
+	d->zstd = o->kind == OUTCOME_REFUSED ? DESTINATION_ZSTD_OPEN : DESTINATION_ZSTD_REFUSED;
+	destination_show_coding(d);
+	if (d->zstd == DESTINATION_ZSTD_REFUSED)
+		destination_report(d, EXPORT_CODING_REFUSED, d->ledger->last_error, NULL);
+}
+
 /* --- the outcome of a try; the current entry's samples are in no field when these run --- */
 
 static void destination_recover(struct destination *d)
@@ -116,17 +182,12 @@ static void destination_on_delivered(struct destination *d, struct queue_entry *
 	if (head->maybe)
 		ledger_counts_add(&d->ledger->repeated, &head->request->samples);
 	d->ledger->requests++;
-	d->ledger->bytes += request_bytes(head->request, head->gzip);
+	d->ledger->bytes += request_bytes(head->request, head->coding);
 	d->ledger->last_error[0] = '\0';
 	destination_recover(d);
 	if (*o->text)
 		destination_report(d, EXPORT_REMARK, o->text, &head->request->samples);
 	destination_remove_current(d);
-}
-
-static void destination_set_error(struct destination *d, const char *text)
-{
-	snprintf(d->ledger->last_error, sizeof(d->ledger->last_error), "%s", text);
 }
 
 /*
@@ -227,6 +288,12 @@ static void destination_on_outcome(void *ctx, const struct outcome *o)
 
 	ledger_counts_subtract(destination_sending_counts(d), &head->request->samples);
 	d->sending = false;
+	if (destination_may_refuse_zstd(head, o)) {
+		destination_doubt_zstd(d, head, o);
+		destination_booked(d);
+		return;
+	}
+	destination_settle_zstd(d, o);
 	switch (o->kind) {
 	case OUTCOME_DELIVERED:
 		destination_on_delivered(d, head, o);
@@ -253,11 +320,11 @@ static void destination_on_outcome(void *ctx, const struct outcome *o)
 static void destination_try_current(struct destination *d)
 {
 	struct queue_entry *head = destination_current(d);
+	int rc = destination_fit_coding(d, head);
 	struct export_request *r = head->request;
-	struct body body = {.id = r->id, .data = head->gzip ? r->gz : r->data,
-			    .len = request_bytes(r, head->gzip), .gzip = head->gzip};
+	struct body body = {.id = r->id, .data = r->form[head->coding].data,
+			    .len = request_bytes(r, head->coding), .coding = head->coding};
 	struct outcome o;
-	int rc;
 
 	ledger_counts_move(destination_waiting_counts(d, head), destination_sending_counts(d), &r->samples);
 	d->ledger->retries += head->tried;
@@ -265,7 +332,8 @@ static void destination_try_current(struct destination *d)
 	destination_booked(d);
 	if (d->from_spool)
 		destination_spool_begin(d, clock_now_ns());
-	rc = d->ops->send(d->transport, &body, &o);
+	if (rc == 0)
+		rc = d->ops->send(d->transport, &body, &o);
 	if (rc < 0)
 		outcome_retry(&o, false, strerrordesc_np(-rc));
 	if (rc)
@@ -333,21 +401,16 @@ bool destination_idle(const struct destination *d)
 
 /* --- taking over --- */
 
-bool destination_compresses(const struct destination *d)
-{
-	return d->cfg.gzip && d->ops->compresses;
-}
-
-static bool destination_make_room(struct destination *d, const struct export_request *r, bool gzip)
+static bool destination_make_room(struct destination *d, const struct export_request *r, enum export_coding coding)
 {
 	bool keep_head = d->sending && !d->from_spool;
 	struct queue_entry **oldest = keep_head ? &d->queue.head->next : &d->queue.head;
 
-	if (!queue_may_fit(&d->queue, r, gzip, keep_head))
+	if (!queue_may_fit(&d->queue, r, coding, keep_head))
 		return false;
-	while (!queue_fits(&d->queue, r, gzip) && *oldest)
+	while (!queue_fits(&d->queue, r, coding) && *oldest)
 		destination_drop(d, oldest, OTP_LOSS_QUEUE_FULL);
-	return queue_fits(&d->queue, r, gzip);
+	return queue_fits(&d->queue, r, coding);
 }
 
 void destination_refuse(struct destination *d, const struct ledger_counts *samples, uint32_t reason)
@@ -373,11 +436,12 @@ void destination_prepare(struct destination *d, uint64_t now_ns)
 
 void destination_submit(struct destination *d, struct export_request *r, uint64_t now_ns)
 {
-	bool gzip = destination_compresses(d) && r->gz;
+	enum export_coding wanted = destination_coding(d);
+	enum export_coding coding = request_has(r, wanted) ? wanted : EXPORT_CODING_NONE;
 
 	if (d->stopped)
 		destination_refuse(d, &r->samples, OTP_LOSS_SHUTDOWN);
-	else if (!destination_make_room(d, r, gzip) || queue_push(&d->queue, r, gzip, now_ns) < 0)
+	else if (!destination_make_room(d, r, coding) || queue_push(&d->queue, r, coding, now_ns) < 0)
 		destination_refuse(d, &r->samples, OTP_LOSS_QUEUE_FULL);
 	else
 		ledger_counts_add(&d->ledger->queued, &r->samples);
@@ -450,16 +514,19 @@ static int destination_reopen(struct destination *d)
 int destination_configure(struct destination *d, const struct export_config *cfg, struct ledger_destination *ledger)
 {
 	bool keeps = destination_keeps_transport(d, cfg);
-	int file_dir = d->cfg.file_dir;
+	int file_dir = d->cfg.file_dir, rc;
 
 	d->ledger = ledger;
 	d->cfg = *cfg;
 	d->paused = false;
+	d->zstd = DESTINATION_ZSTD_OPEN;
 	d->cfg.file_dir = cfg->file_dir > 0 ? cfg->file_dir : file_dir;
 	d->queue.max = cfg->queue_bytes; /* a queue above it is cut by the next request */
 	if (cfg->spool_bytes)
 		destination_spool_open(d);
-	return keeps ? 0 : destination_reopen(d);
+	rc = keeps ? 0 : destination_reopen(d);
+	destination_show_coding(d);
+	return rc;
 }
 
 int destination_init(struct destination *d, const struct export_config *cfg, const struct destination_owner *owner,
@@ -470,6 +537,7 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 	d->ops = transport_find(cfg);
 	if (!d->ops)
 		return -EINVAL;
+	destination_show_coding(d);
 	destination_spool_open(d);
 	return d->ops->open(&d->cfg, owner->host, destination_on_outcome, d, &d->transport);
 }

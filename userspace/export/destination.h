@@ -27,6 +27,13 @@ struct destination_owner {
 	void *event_ctx;
 };
 
+/* Whether the receiver takes zstd, which only a try can tell. */
+enum destination_zstd {
+	DESTINATION_ZSTD_OPEN,	  /* or it does */
+	DESTINATION_ZSTD_DOUBTED, /* a request was refused, and is sent again in gzip */
+	DESTINATION_ZSTD_REFUSED, /* it took that */
+};
+
 struct destination {
 	struct export_config cfg; /* its strings are borrowed */
 	const struct destination_owner *owner;
@@ -46,6 +53,7 @@ struct destination {
 	bool stopping, stopped;
 	bool paused; /* until it is configured, no try begins */
 	uint32_t stop_failures;
+	enum destination_zstd zstd; /* until it is configured anew */
 	/* Of the spool. */
 	uint64_t spool_last_id; /* of the newest request that went to disk */
 	uint64_t spool_began_ns, spool_due_ns; /* the try of the backlog; none before */
@@ -64,7 +72,8 @@ int destination_init(struct destination *d, const struct export_config *cfg, con
 		     struct ledger_destination *ledger);
 void destination_done(struct destination *d);
 
-bool destination_compresses(const struct destination *d);
+/* How new requests are compressed for it. */
+enum export_coding destination_coding(const struct destination *d);
 /* Before a submit, while the books are whole: makes room where the queue has a spool. Calls booked(). */
 void destination_prepare(struct destination *d, uint64_t now_ns);
 /* Counts r as queued or lost; the caller then calls booked(). */

@@ -106,7 +106,7 @@ void destination_spool_open(struct destination *d)
 static void destination_spool_unload(struct destination *d)
 {
 	if (d->backlog.request)
-		request_release(d->backlog.request, d->backlog.gzip);
+		request_release(d->backlog.request, d->backlog.coding);
 	d->backlog = (struct queue_entry){0};
 }
 
@@ -190,8 +190,8 @@ static struct spool_record destination_spool_record(const struct queue_entry *en
 	const struct export_request *r = entry->request;
 
 	return (struct spool_record){.id = r->id, .profiles = r->profiles, .samples = r->samples,
-				     .unix_ns = clock_read_ns(CLOCK_REALTIME), .gzip = entry->gzip,
-				     .tried = entry->tried, .maybe = entry->maybe, .len = request_bytes(r, entry->gzip)};
+				     .unix_ns = clock_read_ns(CLOCK_REALTIME), .coding = entry->coding,
+				     .tried = entry->tried, .maybe = entry->maybe, .len = request_bytes(r, entry->coding)};
 }
 
 /* -EAGAIN: there is no room beside one that is being sent. */
@@ -203,7 +203,7 @@ static int destination_spill_one(struct destination *d, struct queue_entry **lin
 	int err = -EAGAIN;
 
 	if (destination_spool_make_room(d, spool_bytes_of(record.len)))
-		err = spool_append(d->spool, &record, entry->gzip ? r->gz : r->data, d->cfg.spool_bytes,
+		err = spool_append(d->spool, &record, r->form[entry->coding].data, d->cfg.spool_bytes,
 				   d->owner->sync);
 	if (err)
 		return err;
@@ -218,7 +218,7 @@ static int destination_spill_one(struct destination *d, struct queue_entry **lin
 /* Not what is being sent, what the whole spool has no room for, and, but for the last time, what would be out of order. */
 static bool destination_may_spill(const struct destination *d, const struct queue_entry *entry, enum spill how)
 {
-	uint64_t bytes = spool_bytes_of(request_bytes(entry->request, entry->gzip));
+	uint64_t bytes = spool_bytes_of(request_bytes(entry->request, entry->coding));
 
 	if (d->sending && !d->from_spool && entry == d->queue.head)
 		return false;
@@ -246,7 +246,7 @@ void destination_spill(struct destination *d, enum spill how, uint64_t now_ns)
 	while (*link && !err && (how == SPILL_ALL || written < SPILL_TURN_BYTES)) {
 		uint64_t began = clock_now_ns();
 
-		written += request_bytes((*link)->request, (*link)->gzip);
+		written += request_bytes((*link)->request, (*link)->coding);
 		err = destination_spill_one(d, link);
 		if (err == -EAGAIN)
 			d->spill_due_ns = now_ns + SPOOL_SOON_NS;
@@ -304,16 +304,16 @@ static bool destination_spool_next(struct destination *d, struct spool_record *r
 /* 0, -ENOMEM, or what is wrong with the record. */
 static int destination_spool_take(struct destination *d, const struct spool_record *r)
 {
-	struct queue_entry entry = {.gzip = r->gzip, .tried = r->tried, .maybe = r->maybe,
+	struct queue_entry entry = {.coding = r->coding, .tried = r->tried, .maybe = r->maybe,
 				    .since_ns = clock_now_ns()};
 	void *data;
-	int err = request_restore(r->id, r->profiles, &r->samples, r->len, r->gzip, &entry.request, &data);
+	int err = request_restore(r->id, r->profiles, &r->samples, r->len, r->coding, &entry.request, &data);
 
 	if (err)
 		return err;
 	err = spool_read(d->spool, r, data);
 	if (err)
-		request_release(entry.request, entry.gzip);
+		request_release(entry.request, entry.coding);
 	else
 		d->backlog = entry;
 	return err;

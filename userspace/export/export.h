@@ -14,6 +14,9 @@
  * - A body that refuses all profiles of the request makes it lost (rejected);
  *   one that refuses some makes all of it unconfirmed: the body contains only
  *   their number, so that a split into samples would be invented.
+ * - A refusal of the first request in zstd that may be one of its coding (HTTP
+ *   400 and 415, UNIMPLEMENTED of gRPC) is none of the request: it is sent again
+ *   in gzip, and so is every later one, until the configuration changes.
  * - 429, 502, 503, 504, the codes of gRPC that OTLP lists (grpc.h) and every
  *   failure of the connection are tried again; other refusals are lost
  *   (too_large for 413, else rejected).
@@ -65,6 +68,24 @@ enum export_preset {
 #undef X
 };
 
+/*
+ * How a body is compressed.
+ *   X(NAME, "name")  name: of the key's value, and of the coding in HTTP and gRPC
+ */
+#define EXPORT_CODINGS(X) \
+	X(NONE, "none")   \
+	X(GZIP, "gzip")   \
+	X(ZSTD, "zstd")
+
+enum export_coding {
+#define X(NAME, name) EXPORT_CODING_##NAME,
+	EXPORT_CODINGS(X)
+#undef X
+	EXPORT_CODING_NR
+};
+
+const char *export_coding_name(enum export_coding c);
+
 enum export_signal { EXPORT_SIGNAL_PROFILES, EXPORT_SIGNAL_METRICS };
 
 struct export_config {
@@ -75,7 +96,7 @@ struct export_config {
 	enum export_preset preset;
 	uint64_t interval_ns; /* of its requests: a multiple of the engine's; 0: the engine's */
 	uint64_t engine_interval_ns; /* of the requests that are submitted */
-	bool gzip;      /* default true */
+	enum export_coding compression; /* default gzip */
 	bool endpoint_is_full; /* HTTP: use the URL as it is */
 	char *headers[EXPORT_HEADERS_MAX]; /* "Name: value" */
 	uint32_t nr_headers;
@@ -103,20 +124,21 @@ struct export_config {
 #define EXPORT_REQUEST_MAX (64u << 20)
 
 /*
- * One encoded request, shared by the queues. It exists in up to two forms, each
- * with its own reference count: where every destination compresses, only the
- * compressed bytes stay in memory during an outage.
+ * One encoded request, shared by the queues. It exists in up to one form for
+ * each coding, each with its own reference count: where every destination
+ * compresses, only the compressed bytes stay in memory during an outage.
  */
+struct export_form {
+	uint32_t refs; /* users of data */
+	size_t len;
+	void *data; /* NULL: not in this form. Uncompressed: mapped from the engine's memfd, read-only */
+};
+
 struct export_request {
-	uint32_t refs;    /* users of data */
-	uint32_t gz_refs; /* users of gz */
 	uint64_t id;
 	struct ledger_counts samples;
 	uint64_t profiles; /* Profile messages in it */
-	size_t len;
-	const void *data; /* mapped from the engine's memfd */
-	size_t gz_len;
-	void *gz; /* NULL: not compressed */
+	struct export_form form[EXPORT_CODING_NR];
 };
 /*
  * Maps len bytes of fd (taken over; its seals are checked). -EBADMSG if it is
@@ -144,6 +166,7 @@ enum export_event {
 	EXPORT_DROPPED,  /* dropped: queue full, retries over or stop; text: which */
 	EXPORT_METRICS_FAILING, /* otprof's own metrics are not delivered; text: the error */
 	EXPORT_METRICS_BACK,    /* they are again */
+	EXPORT_CODING_REFUSED, /* it does not take zstd: gzip from now on; text: its answer */
 	EXPORT_REMOVED,  /* the destination was removed; text: what became of its samples */
 	EXPORT_RESTORED, /* its spool has requests of an earlier process; text: how many, and how many were torn */
 	EXPORT_SPOOL_FAILING, /* its spool cannot be used, requests wait in memory; text: the error */

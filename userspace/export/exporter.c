@@ -92,10 +92,10 @@ static void exporter_place_shapes(struct exporter *e)
 		e->shape_of[i] = shape_wanted(&e->dest[i]->cfg) ? exporter_find_shape(e, &e->dest[i]->cfg) : NULL;
 }
 
-static bool exporter_compresses(const struct exporter *e, const struct shape *s)
+static bool exporter_codes(const struct exporter *e, const struct shape *s, enum export_coding coding)
 {
 	for (uint32_t i = 0; i < e->n; i++)
-		if (e->shape_of[i] == s && destination_compresses(e->dest[i]))
+		if (e->shape_of[i] == s && destination_coding(e->dest[i]) == coding)
 			return true;
 	return false;
 }
@@ -103,8 +103,9 @@ static bool exporter_compresses(const struct exporter *e, const struct shape *s)
 /* To the destinations that want it in this shape. A request that cannot be compressed is sent as it is. */
 static void exporter_pass_on(struct exporter *e, const struct shape *s, struct export_request *r, uint64_t now)
 {
-	if (exporter_compresses(e, s))
-		request_compress(r);
+	for (int coding = EXPORT_CODING_NONE + 1; coding < EXPORT_CODING_NR; coding++)
+		if (exporter_codes(e, s, (enum export_coding)coding))
+			request_compress(r, (enum export_coding)coding);
 	for (uint32_t i = 0; i < e->n; i++)
 		if (e->shape_of[i] == s)
 			destination_submit(e->dest[i], r, now);

@@ -131,6 +131,8 @@ void http_judge_status(const struct http *h, long status, struct outcome *o)
 		return;
 	}
 	o->kind = OUTCOME_REFUSED;
+	/* RFC 9110: 415; the Collector and Pyroscope answer 400. */
+	o->coding = status == 415 || status == 400;
 	o->reason = status == 413 ? OTP_LOSS_TOO_LARGE : OTP_LOSS_REJECTED;
 }
 
@@ -173,7 +175,7 @@ int http_send(struct transport *t, const struct body *body, struct outcome *ret_
 	h->sent_before = h->too_long = false;
 	h->error[0] = '\0';
 	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)h->len);
-	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, body->gzip ? h->headers_gzip : h->headers);
+	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, h->headers[body->coding]);
 	if (curl_multi_add_handle(http_loop_multi(h->loop, h->protocol->http2), h->easy) != CURLM_OK)
 		return -ENOMEM;
 	h->busy = true;
@@ -200,13 +202,23 @@ int http_add_header(struct curl_slist **list, const char *line)
 	return 0;
 }
 
+int http_add_coding(struct curl_slist **list, const char *header, enum export_coding coding)
+{
+	char line[64];
+
+	if (coding == EXPORT_CODING_NONE)
+		return 0;
+	snprintf(line, sizeof(line), "%s: %s", header, export_coding_name(coding));
+	return http_add_header(list, line);
+}
+
 /* No "Expect:", which costs a second for receivers that do not answer it. */
-static int http_make_headers(const struct http *h, bool gzip, struct curl_slist **list)
+static int http_make_headers(const struct http *h, enum export_coding coding, struct curl_slist **list)
 {
 	int rc = http_add_header(list, "Expect:");
 
 	if (!rc)
-		rc = h->protocol->add_headers(h->cfg, gzip, list);
+		rc = h->protocol->add_headers(h->cfg, coding, list);
 	for (uint32_t i = 0; !rc && i < h->cfg->nr_headers; i++)
 		rc = http_add_header(list, h->cfg->headers[i]);
 	return rc;
@@ -295,8 +307,8 @@ void http_close(struct transport *t)
 
 	http_abort(t);
 	curl_easy_cleanup(h->easy);
-	curl_slist_free_all(h->headers);
-	curl_slist_free_all(h->headers_gzip);
+	for (int i = 0; i < EXPORT_CODING_NR; i++)
+		curl_slist_free_all(h->headers[i]);
 	buf_done(&h->answer);
 	free(h);
 }
@@ -311,10 +323,8 @@ static int http_init(struct http *h)
 		return -ENOMEM;
 	buf_init(&h->answer, RESPONSE_BYTES_MAX);
 	rc = h->protocol->url(h->cfg, &url);
-	if (!rc)
-		rc = http_make_headers(h, false, &h->headers);
-	if (!rc)
-		rc = http_make_headers(h, true, &h->headers_gzip);
+	for (int i = 0; !rc && i < EXPORT_CODING_NR; i++)
+		rc = http_make_headers(h, (enum export_coding)i, &h->headers[i]);
 	if (rc)
 		return rc;
 	http_set_behaviour(h->easy, h->cfg);

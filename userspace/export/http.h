@@ -27,7 +27,7 @@ struct http_protocol {
 	const char *not_found; /* what status 404 hints at */
 	int (*url)(const struct export_config *cfg, char **ret_url); /* owned by the caller */
 	/* Adds its own headers; those of the configuration follow. */
-	int (*add_headers)(const struct export_config *cfg, bool gzip, struct curl_slist **list);
+	int (*add_headers)(const struct export_config *cfg, enum export_coding coding, struct curl_slist **list);
 	/* result: how libcurl ended the try; o is zero, and without a wait. */
 	void (*judge)(const struct http *h, CURLcode result, struct outcome *o);
 	/* Optional: writes the bytes that precede the body, and returns their number. */
@@ -42,7 +42,7 @@ struct http {
 	outcome_fn *done;
 	void *done_ctx;
 	CURL *easy;
-	struct curl_slist *headers, *headers_gzip;
+	struct curl_slist *headers[EXPORT_CODING_NR]; /* by the coding of the body */
 	char error[CURL_ERROR_SIZE];
 	bool answered; /* some try had a status */
 	/* of the try that is under way */
@@ -57,6 +57,9 @@ struct http {
 };
 
 int http_add_header(struct curl_slist **list, const char *line); /* -ENOMEM; line is copied */
+
+/* Adds "header: CODING", or nothing for a body that is not compressed. */
+int http_add_coding(struct curl_slist **list, const char *header, enum export_coding coding);
 
 /* The answer's status; 0: there is none. */
 long http_status(const struct http *h);

@@ -47,13 +47,14 @@ void metrics_sender_done(struct metrics_sender *s)
 	*s = (struct metrics_sender){0};
 }
 
-/* Metrics that cannot be compressed are sent as they are. */
+/* Metrics that cannot be compressed are sent as they are. Not in zstd: they are short, and not sent twice. */
 static int metrics_sender_body(struct metrics_sender *s, const void *request, size_t len, struct body *ret)
 {
 	void *data;
 
-	if (s->cfg.gzip && s->ops->compresses && gzip_compress(request, len, len, &data, &ret->len) == 0) {
-		ret->gzip = true;
+	if (s->cfg.compression != EXPORT_CODING_NONE && s->ops->compresses &&
+	    gzip_compress(request, len, len, &data, &ret->len) == 0) {
+		ret->coding = EXPORT_CODING_GZIP;
 	} else {
 		data = malloc(len);
 		if (!data)

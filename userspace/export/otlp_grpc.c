@@ -25,7 +25,7 @@ static int otlp_grpc_url(const struct export_config *cfg, char **ret_url)
  * "TE: trailers" finds proxies that would drop the status. The server may use
  * the time that is left to end a call that nobody waits for any more.
  */
-static int otlp_grpc_add_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
+static int otlp_grpc_add_headers(const struct export_config *cfg, enum export_coding coding, struct curl_slist **list)
 {
 	char timeout[64];
 	int rc = http_add_header(list, "Content-Type: application/grpc");
@@ -35,14 +35,14 @@ static int otlp_grpc_add_headers(const struct export_config *cfg, bool gzip, str
 		rc = http_add_header(list, "TE: trailers");
 	if (!rc)
 		rc = http_add_header(list, timeout);
-	return !rc && gzip ? http_add_header(list, "grpc-encoding: gzip") : rc;
+	return rc ? rc : http_add_coding(list, "grpc-encoding", coding);
 }
 
 static size_t otlp_grpc_prefix(const struct body *body, uint8_t to[HTTP_PREFIX_MAX])
 {
 	_Static_assert(GRPC_PREFIX <= HTTP_PREFIX_MAX, "the prefix of a message fits");
 	_Static_assert(EXPORT_REQUEST_MAX <= UINT32_MAX, "the length of a message fits its prefix");
-	grpc_prefix(body->gzip, (uint32_t)body->len, to);
+	grpc_prefix(body->coding != EXPORT_CODING_NONE, (uint32_t)body->len, to);
 	return GRPC_PREFIX;
 }
 
@@ -79,6 +79,8 @@ static void otlp_grpc_judge_refusal(const struct http *h, enum grpc_code code, s
 	grpc_describe(code, message ? message : "", o->text);
 	o->kind = grpc_code_retries(code, asked) ? OUTCOME_RETRY : OUTCOME_REFUSED;
 	o->maybe = grpc_code_leaves_doubt(code);
+	/* As gRPC specifies it for a compression that the server does not have. */
+	o->coding = code == GRPC_UNIMPLEMENTED;
 	o->reason = OTP_LOSS_REJECTED;
 	o->retry_after_ns = wait;
 }

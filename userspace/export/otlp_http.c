@@ -14,11 +14,11 @@ static int otlp_http_url(const struct export_config *cfg, char **ret_url)
 	return http_url(cfg->endpoint, cfg->endpoint_is_full, ret_url);
 }
 
-static int otlp_http_add_headers(const struct export_config *cfg, bool gzip, struct curl_slist **list)
+static int otlp_http_add_headers(const struct export_config *cfg, enum export_coding coding, struct curl_slist **list)
 {
 	int rc = http_add_header(list, "Content-Type: application/x-protobuf");
 
-	return !rc && gzip ? http_add_header(list, "Content-Encoding: gzip") : rc;
+	return rc ? rc : http_add_coding(list, "Content-Encoding", coding);
 }
 
 /* A 2xx is a success, whatever its body; the body adds a message. */

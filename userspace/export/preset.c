@@ -41,6 +41,11 @@ bool preset_keeps_sample(enum export_preset preset, const char *key)
 	return preset == EXPORT_PRESET_OTLP;
 }
 
+bool preset_drops_addresses(enum export_preset preset)
+{
+	return preset != EXPORT_PRESET_OTLP;
+}
+
 static bool preset_keep_resource(void *ctx, const char *key)
 {
 	return preset_keeps_resource(*(const enum export_preset *)ctx, key);

@@ -7,14 +7,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "export/gzip.h"
+#include "export/zstd.h"
 #include "otlp/wire.h"
 
 /* Without these the engine could still change or truncate the mapped request. */
 #define SEALS_WANTED (F_SEAL_WRITE | F_SEAL_SHRINK)
 
-static int request_map_sealed(int fd, size_t len, const void **ret)
+static int request_map_sealed(int fd, size_t len, void **ret)
 {
 	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -61,50 +63,45 @@ int export_request_new(int fd, uint64_t id, const struct ledger_counts *samples,
 {
 	_cleanup_(closep) int owned = fd;
 	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
+	struct export_form *plain;
 	int rc;
 
 	if (len > EXPORT_REQUEST_MAX)
 		return -EFBIG;
 	if (!r)
 		return -ENOMEM;
-	rc = request_map_sealed(owned, len, &r->data);
+	plain = &r->form[EXPORT_CODING_NONE];
+	rc = request_map_sealed(owned, len, &plain->data);
 	if (rc < 0)
 		return rc;
-	r->refs = 1;
+	plain->refs = 1;
+	plain->len = len;
 	r->id = id;
 	r->samples = *samples;
-	r->len = len;
-	r->profiles = request_count_profiles(r->data, len);
+	r->profiles = request_count_profiles(plain->data, len);
 	*ret = steal_ptr(&r);
 	return 0;
 }
 
-/* In the memory in which either form is freed. */
-static void *request_make_form(struct export_request *r, size_t len, bool gzip)
+/* In the memory in which the form is freed. */
+static void *request_make_form(struct export_form *f, size_t len, enum export_coding coding)
 {
-	void *data = gzip ? malloc(len) :
-			    mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *data = coding != EXPORT_CODING_NONE ?
+			     malloc(len) :
+			     mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (!data || data == MAP_FAILED)
 		return NULL;
-	if (gzip) {
-		r->gz = data;
-		r->gz_len = len;
-		r->gz_refs = 1;
-	} else {
-		r->data = data;
-		r->len = len;
-		r->refs = 1;
-	}
+	*f = (struct export_form){.refs = 1, .len = len, .data = data};
 	return data;
 }
 
-int request_restore(uint64_t id, uint64_t profiles, const struct ledger_counts *samples, size_t len, bool gzip,
-		    struct export_request **ret, void **ret_data)
+int request_restore(uint64_t id, uint64_t profiles, const struct ledger_counts *samples, size_t len,
+		    enum export_coding coding, struct export_request **ret, void **ret_data)
 {
 	_cleanup_(freep) struct export_request *r = calloc(1, sizeof(*r));
 
-	if (!r || !(*ret_data = request_make_form(r, len, gzip)))
+	if (!r || !(*ret_data = request_make_form(&r->form[coding], len, coding)))
 		return -ENOMEM;
 	r->id = id;
 	r->profiles = profiles;
@@ -117,50 +114,80 @@ int request_new_copy(const void *data, size_t len, uint64_t id, const struct led
 		     struct export_request **ret)
 {
 	void *pages;
-	int r = request_restore(id, request_count_profiles(data, len), samples, len, false, ret, &pages);
+	int r = request_restore(id, request_count_profiles(data, len), samples, len, EXPORT_CODING_NONE, ret,
+				&pages);
 
 	if (r == 0)
 		memcpy(pages, data, len);
 	return r;
 }
 
-int request_compress(struct export_request *r)
+static int request_make_coded(struct export_form *to, const void *data, size_t len, size_t max,
+			      enum export_coding coding)
 {
-	if (r->gz)
-		return 0;
+	if (coding == EXPORT_CODING_ZSTD)
+		return zstd_compress(data, len, max, &to->data, &to->len);
+	return gzip_compress(data, len, max, &to->data, &to->len);
+}
+
+int request_compress(struct export_request *r, enum export_coding coding)
+{
+	const struct export_form *plain = &r->form[EXPORT_CODING_NONE];
+
 	/* A request that would not shrink is sent as it is. */
-	return gzip_compress(r->data, r->len, r->len, &r->gz, &r->gz_len);
+	return request_has(r, coding) ? 0 :
+					request_make_coded(&r->form[coding], plain->data, plain->len, plain->len, coding);
 }
 
-void request_hold(struct export_request *r, bool gzip)
+int request_recode(struct export_request *r, enum export_coding from, enum export_coding coding)
 {
-	if (gzip)
-		r->gz_refs++;
-	else
-		r->refs++;
+	_cleanup_(buf_done) struct buf plain;
+	const struct export_form *f = &r->form[from];
+	int rc;
+
+	if (request_has(r, coding))
+		return 0;
+	buf_init(&plain, EXPORT_REQUEST_MAX);
+	rc = from == EXPORT_CODING_ZSTD ? zstd_expand(f->data, f->len, &plain) : gzip_expand(f->data, f->len, &plain);
+	return rc < 0 ? rc : request_make_coded(&r->form[coding], plain.data, plain.len, 0, coding);
 }
 
-void request_release(struct export_request *r, bool gzip)
+void request_hold(struct export_request *r, enum export_coding coding)
 {
-	if (gzip)
-		r->gz_refs--;
-	else
-		r->refs--;
-	if (!r->refs && r->data) {
-		munmap((void *)(uintptr_t)r->data, r->len);
-		r->data = NULL;
-	}
-	if (!r->gz_refs && (gzip || !r->refs)) {
-		free(r->gz);
-		r->gz = NULL;
-	}
-	if (!r->refs && !r->gz_refs)
+	r->form[coding].refs++;
+}
+
+static bool request_is_unused(const struct export_request *r)
+{
+	for (int i = 0; i < EXPORT_CODING_NR; i++)
+		if (r->form[i].refs)
+			return false;
+	return true;
+}
+
+static void request_free_form(struct export_form *f, enum export_coding coding)
+{
+	if (coding != EXPORT_CODING_NONE)
+		free(f->data);
+	else if (f->data)
+		munmap(f->data, f->len);
+	f->data = NULL;
+}
+
+/* A compressed form that nobody holds yet stays while the creator may pass it on. */
+void request_release(struct export_request *r, enum export_coding coding)
+{
+	r->form[coding].refs--;
+	for (int i = 0; i < EXPORT_CODING_NR; i++)
+		if (!r->form[i].refs && (i == (int)coding || !r->form[EXPORT_CODING_NONE].refs))
+			request_free_form(&r->form[i], (enum export_coding)i);
+	if (request_is_unused(r))
 		free(r);
 }
 
 struct export_request *export_request_put(struct export_request *r)
 {
 	if (r)
-		request_release(r, false);
+		request_release(r, EXPORT_CODING_NONE);
 	return NULL;
 }

@@ -53,7 +53,9 @@ void shape_done(struct shape *s)
 
 bool shape_has_room(const struct shape *s, const struct export_request *r)
 {
-	return !s->merged || (s->bytes <= SHAPE_BYTES && r->len <= SHAPE_BYTES - s->bytes);
+	const struct export_form *plain = &r->form[EXPORT_CODING_NONE];
+
+	return !s->merged || (s->bytes <= SHAPE_BYTES && plain->len <= SHAPE_BYTES - s->bytes);
 }
 
 /* The engine bounds its requests; what is merged has no more entries and bytes than they have together. */
@@ -67,20 +69,25 @@ static int shape_begin(struct shape *s, uint64_t now_ns)
 		.frames = UINT32_MAX,
 	};
 	uint64_t wait = s->interval_ns - s->engine_ns;
+	int rc;
 
 	/* The first of several intervals has ended already. */
 	s->due_ns = now_ns + wait + (wait ? MIN(s->engine_ns / 2, SHAPE_GRACE_NS) : 0);
-	return recording_new(&limits, &s->merged);
+	rc = recording_new(&limits, &s->merged);
+	if (!rc)
+		s->merged->drops_addresses = preset_drops_addresses(s->preset);
+	return rc;
 }
 
 int shape_add(struct shape *s, const struct export_request *r, uint64_t now_ns)
 {
+	const struct export_form *plain = &r->form[EXPORT_CODING_NONE];
 	bool first = !s->merged;
 	int rc = first ? shape_begin(s, now_ns) : 0;
 
 	if (!rc) {
-		s->merged->limits.request.memory_bytes = MAX(r->len, (size_t)1 << 20) * SHAPE_DECODED;
-		rc = recording_read(s->merged, r->data, r->len);
+		s->merged->limits.request.memory_bytes = MAX(plain->len, (size_t)1 << 20) * SHAPE_DECODED;
+		rc = recording_read(s->merged, plain->data, plain->len);
 	}
 	if (rc < 0) {
 		if (first)
@@ -88,7 +95,7 @@ int shape_add(struct shape *s, const struct export_request *r, uint64_t now_ns)
 		return rc;
 	}
 	ledger_counts_add(&s->samples, &r->samples);
-	s->bytes += r->len;
+	s->bytes += plain->len;
 	s->last_id = r->id;
 	return 0;
 }

@@ -37,7 +37,7 @@ struct spool_record {
 	uint64_t unix_ns;      /* when it was written */
 	struct ledger_counts samples; /* by the slots of this session */
 	size_t len;
-	bool gzip;
+	enum export_coding coding;
 	bool tried;
 	bool maybe; /* a try may have delivered it */
 };

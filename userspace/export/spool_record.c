@@ -10,6 +10,20 @@ static uint32_t spool_crc(const void *data, size_t len)
 	return (uint32_t)crc32_z(0, data, len);
 }
 
+static uint32_t spool_coding_flags(enum export_coding coding)
+{
+	if (coding == EXPORT_CODING_NONE)
+		return 0;
+	return coding == EXPORT_CODING_ZSTD ? SPOOL_ZSTD : SPOOL_GZIP;
+}
+
+static enum export_coding spool_coding_of(uint32_t flags)
+{
+	if (flags & SPOOL_ZSTD)
+		return EXPORT_CODING_ZSTD;
+	return flags & SPOOL_GZIP ? EXPORT_CODING_GZIP : EXPORT_CODING_NONE;
+}
+
 static uint32_t spool_header_crc(const struct spool_header *h)
 {
 	size_t from = offsetof(struct spool_header, body_crc);
@@ -28,7 +42,7 @@ void spool_header_make(const struct spool_record *r, const void *data, const uin
 		.id = r->id,
 		.unix_ns = r->unix_ns,
 		.profiles = r->profiles,
-		.flags = (r->gzip ? SPOOL_GZIP : 0) | (r->maybe ? SPOOL_MAYBE : 0) |
+		.flags = spool_coding_flags(r->coding) | (r->maybe ? SPOOL_MAYBE : 0) |
 			 (r->tried ? SPOOL_TRIED : 0),
 	};
 	memcpy(ret->origins, origins, sizeof(ret->origins));
@@ -51,7 +65,7 @@ int spool_header_read(const struct spool_header *h, uint64_t number, const uint8
 	    h->body_len > EXPORT_REQUEST_MAX)
 		return -EBADMSG;
 	*ret = (struct spool_record){.number = h->number, .id = h->id, .profiles = h->profiles, .unix_ns = h->unix_ns,
-				     .len = h->body_len, .gzip = h->flags & SPOOL_GZIP, .maybe = h->flags & SPOOL_MAYBE,
+				     .len = h->body_len, .coding = spool_coding_of(h->flags), .maybe = h->flags & SPOOL_MAYBE,
 				     .tried = h->flags & SPOOL_TRIED};
 	for (uint32_t slot = 0; slot < OTP_ORIGINS_MAX; slot++)
 		ret->samples.of[spool_slot_of(h->origins[slot], origins)] += h->samples[slot];

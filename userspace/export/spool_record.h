@@ -21,6 +21,7 @@
 #define SPOOL_GZIP  1u
 #define SPOOL_MAYBE 2u
 #define SPOOL_TRIED 4u
+#define SPOOL_ZSTD  8u
 #define SPOOL_NO_ORIGIN 0xff
 
 struct spool_header {

@@ -28,6 +28,7 @@ enum outcome_kind {
 struct outcome {
 	enum outcome_kind kind;
 	bool maybe;              /* RETRY, REFUSED: the whole request may have arrived */
+	bool coding;             /* REFUSED: perhaps for the coding of the body alone */
 	uint32_t reason;         /* REFUSED: enum otp_loss_reason */
 	uint64_t rejected;       /* PARTIAL: profiles */
 	uint64_t retry_after_ns; /* RETRY: the wait that the server asked for, or OUTCOME_NO_WAIT */
@@ -39,7 +40,7 @@ struct body {
 	uint64_t id;
 	const void *data;
 	size_t len;
-	bool gzip;
+	enum export_coding coding;
 };
 
 struct transport;
@@ -52,7 +53,7 @@ struct transport_ops {
 	bool local; /* needs no network: the rest of the endpoint is a directory of this host */
 	/* enum otp_loss_reason of a request that was not delivered in time, and of one left when stopping. */
 	uint32_t expired, stopped;
-	bool compresses; /* can carry gzip */
+	bool compresses; /* can carry compressed bodies */
 	bool patient;    /* retries while stopping: a failure may pass within seconds */
 	int (*check)(const struct export_config *cfg, char why[EXPORT_WHY]);
 	/* cfg, and done's ctx, are borrowed for the life of the transport. */

@@ -202,7 +202,8 @@ static int recorder_location(void *ctx, const struct sink_location *l, uint32_t 
 	if (!key)
 		return -ENOMEM;
 	*key = (struct rec_location){
-		.address = l->address, .mapping = l->mapping, .attributes = l->attributes, .kind = l->kind,
+		.address = l->n && r->rec->drops_addresses ? 0 : l->address,
+		.mapping = l->mapping, .attributes = l->attributes, .kind = l->kind,
 	};
 	for (i = 0; i < l->n; i++)
 		key->lines[i] = (struct rec_line){

@@ -126,6 +126,7 @@ enum { RECORDING_NO_STRING, RECORDING_UNKNOWN_SERVICE };
 
 struct recording {
 	struct recording_limits limits;
+	bool drops_addresses; /* of frames that have names, as they are read; false at first */
 	struct intern strings;    /* NUL-terminated, valid UTF-8 */
 	struct intern values;     /* packed AnyValue */
 	struct intern attributes; /* struct rec_attribute */

@@ -29,7 +29,7 @@ struct export_config *config_exporter_add(struct config *c, const char *name)
 		return NULL;
 	e = &c->exporters[c->nr_exporters++];
 	*e = (struct export_config){
-		.gzip = true,
+		.compression = EXPORT_CODING_GZIP,
 		.timeout_ns = 5 * NSEC_PER_SEC,
 		.retry_initial_ns = 5 * NSEC_PER_SEC,
 		.retry_max_ns = 30 * NSEC_PER_SEC,

@@ -7,6 +7,7 @@
  * own workload is named.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -136,6 +137,39 @@ static void set_timeout(struct environment *env)
 		complain(env, title, value, "expected milliseconds from 100 to 600000");
 	else
 		env->exporter->timeout_ns = ms * NSEC_PER_MSEC;
+}
+
+/*
+ * Keys that the specification has no variable for, so that there is none for all signals either. Times are in
+ * milliseconds, as in its own variables.
+ */
+static void set_own_keys(struct environment *env)
+{
+	static const struct {
+		const char *title, *key;
+		bool is_time;
+	} own[] = {
+		{PREFIX PROFILES "PROFILE", "profile", false},
+		{PREFIX PROFILES "INTERVAL", "interval", true},
+		{PREFIX PROFILES "SPOOL", "spool", false},
+		{PREFIX PROFILES "SPOOL_AGE", "spool_age", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		const char *value = getenv(own[i].title);
+		char time[32];
+		uint64_t ms;
+
+		if (!value || !*value)
+			continue;
+		if (own[i].is_time && value_u64(value, &ms)) {
+			complain(env, own[i].title, value, "expected milliseconds");
+			continue;
+		}
+		if (own[i].is_time)
+			snprintf(time, sizeof(time), "%" PRIu64 "ms", ms);
+		set_key(env, own[i].title, own[i].key, own[i].is_time ? time : value);
+	}
 }
 
 /* Of an endpoint without a scheme. Anything but true is false, as the specification has it of variables. */
@@ -279,6 +313,7 @@ static void exporter_variables(struct environment *env)
 	set_timeout(env);
 	set_from(env, "COMPRESSION", "compression");
 	set_from(env, "PROTOCOL", "protocol");
+	set_own_keys(env);
 	set_metrics(env);
 	set_insecure(env);
 	set_from(env, "CERTIFICATE", "tls_ca_file");

@@ -50,7 +50,7 @@ const struct config_key config_keys[] = {
 	E("endpoint", endpoint, endpoint),
 	E("endpoint_is_full", bool, endpoint_is_full),
 	E("protocol", protocol, protocol),
-	E("compression", compression, gzip),
+	E("compression", compression, compression),
 	E("profile", preset, preset),
 	E("interval", interval, interval_ns, RANGE(100 * NSEC_PER_MSEC, 1800 * NSEC_PER_SEC)),
 	{.section = SECTION_EXPORTER, .name = "headers", .type = &config_type_header, .repeats = true, .secret = true},

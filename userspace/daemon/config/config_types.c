@@ -520,17 +520,18 @@ const struct config_type config_type_preset = {parse_preset, print_preset};
 
 static int parse_compression(const struct config_key *k, void *field, const char *value, char *what)
 {
-	bool gzip = !strcmp(value, "gzip");
-
-	if (!gzip && strcmp(value, "none"))
-		return config_expected(what, "gzip or none");
-	*(bool *)field = gzip;
-	return 0;
+	for (int i = 0; i < EXPORT_CODING_NR; i++) {
+		if (strcmp(value, export_coding_name((enum export_coding)i)))
+			continue;
+		*(enum export_coding *)field = (enum export_coding)i;
+		return 0;
+	}
+	return config_expected(what, "gzip, zstd or none");
 }
 
 static void print_compression(const struct config_key *k, const void *field, struct buf *to)
 {
-	buf_add_str(to, *(const bool *)field ? "gzip" : "none");
+	buf_add_str(to, export_coding_name(*(const enum export_coding *)field));
 }
 
 const struct config_type config_type_compression = {parse_compression, print_compression};

@@ -81,6 +81,10 @@ void net_log_event(void *ctx, const char *destination, enum export_event event, 
 	case EXPORT_METRICS_BACK:
 		log_rated_tagged(rate, &tag, LOG_LEVEL_NOTICE, "exporter %s: metrics are delivered", destination);
 		break;
+	case EXPORT_CODING_REFUSED:
+		log_rated_tagged(rate, &tag, LOG_LEVEL_WARN, "exporter %s: does not take zstd (%s): gzip from now on",
+				 destination, text);
+		break;
 	case EXPORT_REMOVED:
 		log_notice("exporter %s: removed: %s", destination, text);
 		break;

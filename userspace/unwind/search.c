@@ -24,7 +24,7 @@
 #include "unwind/imports.h"
 
 #define SEARCH_WORDS  512 /* QEMU's translated code keeps 1.2 KiB, GEMM kernels some more */
-#define SEARCH_TRIALS 32
+#define SEARCH_TRIALS 128 /* former calls fill the frame, each fails soon */
 #define SEARCHES_MAX  8
 #define TRIAL_FRAMES  48
 #define TRIAL_ENOUGH  4 /* frames after which a trial holds that has left what is searched, and knows the frame pointer */

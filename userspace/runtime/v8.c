@@ -25,7 +25,8 @@ const struct v8_row v8_rows[] = {
 	/* Node.js 20 */
 	{.major = 11, .minor = 3, .script_id = 64, .script_line = 24, .shared_literal = 52, .bytecode_positions = 32,
 	 .interpreter_bytecodes = 8, .scope_flags = 8, .scope_locals = 24, .scope_names = 32, .scope_module = 3,
-	 .scope_empty = 26, .stream_code = 8, .stream_start = 16, .code_interpreted = 16, .code_positions = 24, .code_start = 40,
-	 .code_flags = 48, .code_size = 56, .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13, .kind_mask = 15},
+	 .scope_empty = 26, .stream_code = 8, .stream_start = 16, .code_interpreted = 16, .code_positions = 24,
+	 .code_start = 40, .code_flags = 48, .code_size = 56, .kind_baseline = 11, .kind_maglev = 12,
+	 .kind_optimized = 13, .kind_mask = 15},
 	{0},
 };

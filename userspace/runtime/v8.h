@@ -78,7 +78,7 @@ struct v8_row {
 	uint8_t major, minor;
 	/* Offsets. */
 	uint16_t script_id, script_line, shared_literal, bytecode_positions, interpreter_bytecodes;
-	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo: the last is where its variable part begins */
+	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
 	uint8_t scope_module; /* the type of a module's scope */
 	uint8_t scope_empty;  /* a flag's bit */
@@ -121,7 +121,8 @@ static inline const struct v8_row *v8_row(const struct v8 *v)
 }
 
 /* v8_attach.c */
-int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX]);
+int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+	      char why[RUNTIME_WHY_MAX]);
 
 /* v8_object.c: objects by their tagged addresses. */
 bool v8_is_object(uint64_t word);
@@ -185,7 +186,8 @@ bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 /* v8_optimized.c: what runs where in a Code that was optimized. */
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret);
-#define V8_BY_SHARED 1 /* cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; else a JSFunction, its bytecodes */
+/* cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; else a JSFunction, with its bytecodes. */
+#define V8_BY_SHARED 1
 #define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
 /* v8_prologue.c: the words of a region, by its instructions. */
 void v8_events(struct memory *m, struct runtime_code *c);

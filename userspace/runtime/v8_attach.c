@@ -87,7 +87,8 @@ static bool v8_layout_ascends(const uint8_t *table, uint32_t stride, uint64_t si
 
 	for (uint32_t i = 0; i < LAYOUT_TRIED; i++) {
 		memcpy(place, table + i * stride, sizeof(place));
-		if (place[0] < end || place[0] - end > 4096 || !place[1] || place[1] > size || place[0] > size - place[1])
+		if (place[0] < end || place[0] - end > 4096 || !place[1] || place[1] > size ||
+		    place[0] > size - place[1])
 			return false;
 		end = place[0] + place[1];
 	}
@@ -145,7 +146,8 @@ static int v8_attach_builtins(const struct runtime_file *file, struct memory *m,
 	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
 }
 
-int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
+int v8_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+	      char why[RUNTIME_WHY_MAX])
 {
 	struct v8 *v = (void *)ret->param;
 	int err;

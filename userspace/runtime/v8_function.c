@@ -80,6 +80,8 @@ static int v8_shared_identity(const struct v8 *v, struct memory *m, struct v8_sh
 /* The function's bytecodes: they are its data, or lie behind. */
 static void v8_shared_bytecodes(const struct v8 *v, struct memory *m, uint64_t data, struct v8_shared *s)
 {
+	const struct v8_row *row = v8_row(v);
+
 	for (int i = 0; i < 3; i++) {
 		uint16_t type;
 
@@ -89,8 +91,7 @@ static void v8_shared_bytecodes(const struct v8 *v, struct memory *m, uint64_t d
 			s->bytecodes = data;
 		if (type != v->type_interpreter_data && type != v->type_code)
 			return;
-		if (v8_field(m, data, type == v->type_code ? v8_row(v)->code_interpreted : v8_row(v)->interpreter_bytecodes,
-			     &data))
+		if (v8_field(m, data, type == v->type_code ? row->code_interpreted : row->interpreter_bytecodes, &data))
 			return;
 	}
 }
@@ -114,7 +115,8 @@ int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struc
 }
 
 /* What a frame calls its function may have been copied since, or something else lies there. */
-static int v8_function_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f, struct v8_shared *ret)
+static int v8_function_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
+			      struct v8_shared *ret)
 {
 	uint64_t function = f->key, shared;
 	uint16_t type;
@@ -151,8 +153,8 @@ static int v8_name(const struct v8 *v, struct memory *m, uint64_t string, char *
 }
 
 /* The name; else the one that was inferred from where it is assigned to. */
-static int v8_function_name(const struct v8 *v, struct memory *m, const struct v8_shared *s, const struct v8_scope *scope,
-			    struct runtime_function *ret)
+static int v8_function_name(const struct v8 *v, struct memory *m, const struct v8_shared *s,
+			    const struct v8_scope *scope, struct runtime_function *ret)
 {
 	int err = v8_name(v, m, scope->name ? scope->name : s->name, ret->name, sizeof(ret->name));
 
@@ -163,7 +165,8 @@ static int v8_function_name(const struct v8 *v, struct memory *m, const struct v
 	return err;
 }
 
-static void v8_function_file(const struct v8 *v, struct memory *m, const struct v8_shared *s, struct runtime_function *ret)
+static void v8_function_file(const struct v8 *v, struct memory *m, const struct v8_shared *s,
+			     struct runtime_function *ret)
 {
 	static const char url[] = "file://";
 	uint64_t name;
@@ -178,8 +181,8 @@ static void v8_function_file(const struct v8 *v, struct memory *m, const struct 
 
 struct v8_span { struct v8_lines lines; int32_t first; /* of the script, in what it was read from */ };
 
-static int v8_function_span(const struct v8 *v, struct memory *m, const struct v8_shared *s, const struct v8_scope *scope,
-			    struct v8_span *ret, uint32_t *ret_start)
+static int v8_function_span(const struct v8 *v, struct memory *m, const struct v8_shared *s,
+			    const struct v8_scope *scope, struct v8_span *ret, uint32_t *ret_start)
 {
 	uint16_t token = 0;
 	struct v8_flat source;
@@ -217,7 +220,7 @@ static void v8_lines_by_place(const struct v8_span *span, uint32_t start, struct
 	}
 }
 
-/* Those of interpreted code are offsets of bytecodes, of which most functions have no table until an error is thrown. */
+/* Those of interpreted code are offsets of bytecodes: most functions have no table of them until an error is thrown. */
 static void v8_lines_by_bytecode(const struct v8 *v, struct memory *m, uint64_t bytecodes, const struct v8_span *span,
 				 struct runtime_function *ret)
 {

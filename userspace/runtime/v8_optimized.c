@@ -104,7 +104,9 @@ static int v8_opt_inlinings(struct v8_opt *o)
 	if (err || length < 0)
 		return err;
 	o->nr = (uint32_t)MIN((size_t)length / sizeof(o->inlining[0]), (size_t)INLINED_MAX);
-	return o->nr ? memory_read(o->memory, table - 1 + o->v->array_data, o->inlining, o->nr * sizeof(o->inlining[0])) : 0;
+	if (!o->nr)
+		return 0;
+	return memory_read(o->memory, table - 1 + o->v->array_data, o->inlining, o->nr * sizeof(o->inlining[0]));
 }
 
 static void v8_opt_rows(struct v8_opt *o, uint64_t table)
@@ -118,7 +120,8 @@ static void v8_opt_rows(struct v8_opt *o, uint64_t table)
 	while (v8_positions_next(&o->positions) == 0 && (uint64_t)o->positions.offset < size) {
 		int node = v8_opt_node(o, o->positions.position);
 
-		if (runtime_code_add_row(o->made, (uint32_t)o->positions.offset, node < 0 ? (uint32_t)begin : (uint32_t)node))
+		node = node < 0 ? begin : node;
+		if (runtime_code_add_row(o->made, (uint32_t)o->positions.offset, (uint32_t)node))
 			break;
 	}
 }

@@ -154,7 +154,8 @@ static int v8_step_prologue(const struct v8 *v, const struct runtime_code *c, co
 {
 	uint64_t sp = at->reg[RSP];
 
-	if (v8_step_is_framed(c, at) || v8_step_state(c, at->pc - c->start) != 2 || at->pc - c->start >= c->word[0] >> 40)
+	if (v8_step_is_framed(c, at) || v8_step_state(c, at->pc - c->start) != 2 ||
+	    at->pc - c->start >= c->word[0] >> 40)
 		return v8_step_interpreted(v, c, at, ret);
 	if (!v8_step_has(at, RSP) || at->load(at->ctx, sp + 8, &ret->pc))
 		return -EFAULT;

@@ -9,9 +9,10 @@
  *     the plan by which the sampler copies frames (kmod/uapi/otprof_walk.h);
  *     decode turns keys of frames into functions, later.
  *   - In the engine, frame says what the copied words of one frame mean.
- * Those whose frames lie on the native stack have no plan and no frame. Their
- * decoder says which code is at an address (code), and the engine steps out of
- * that code by the sample's registers and stack (step); see runtime/code.h.
+ * Those whose frames lie on the native stack have no plan and no frame; CPython,
+ * whose loop may be called by code that it made, has both. Their decoder says
+ * which code is at an address (code), and the engine steps out of that code by
+ * the sample's registers and stack (step); see runtime/code.h.
  * A new version of a runtime is a row of its tables, with the source of its
  * numbers; a new runtime is a file and a line in runtime_list.
  *

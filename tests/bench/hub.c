@@ -92,6 +92,17 @@ static uint64_t feed(struct store *s, const struct requests *r, uint64_t interva
 	return bytes;
 }
 
+/* Closes all slots. Returns the bytes that the allocator gets back. */
+static size_t close_all(struct store *s)
+{
+	size_t before = allocated();
+
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->list[i]->slot)
+			store_close(s, s->list[i], GONE_CLOSED, 0);
+	return before - allocated();
+}
+
 static const struct workload *largest(const struct store *s)
 {
 	const struct workload *most = NULL;
@@ -129,30 +140,33 @@ int main(int argc, char **argv)
 	const struct workload *w;
 	struct store_counts c;
 	struct store *s;
-	uint64_t bytes, took, answer_ns, intervals;
-	size_t json, before, slots;
+	uint64_t bytes, took, answer_ns, intervals, samples;
+	uint32_t open, nodes;
+	size_t json, told;
 
 	hash_seed_init();
 	if (argc != 3)
 		return 2;
 	read_all(argv[1], &r);
 	limits.max_slots = 1024;
-	before = allocated();
 	if (!r.count || store_new(&limits, &s) < 0)
 		return 1;
 	intervals = strtoull(argv[2], NULL, 10) * 720;
 	bytes = feed(s, &r, intervals, &took);
-	slots = allocated() - before;
 	w = largest(s);
 	if (!w)
 		return 1;
 	answer_ns = answer(s, w, &json);
 	store_counts(s, &c);
+	open = s->nr_slots;
+	told = store_slot_bytes(s);
+	nodes = w->slot->tree->count;
+	samples = w->slot->counts.kept;
 	printf("{\"requests\":%llu,\"request_bytes\":%llu,\"slots\":%u,\"slot_bytes\":%zu,\"kept\":%llu,\"evicted\":%llu,"
 	       "\"allocated\":%zu,\"take_us\":%.1f,\"nodes\":%u,\"samples\":%llu,\"answer_us\":%.1f,\"answer_bytes\":%zu}\n",
-	       (unsigned long long)intervals, (unsigned long long)bytes, s->nr_slots, store_slot_bytes(s),
-	       (unsigned long long)c.slots.kept, (unsigned long long)c.slots.evicted, slots, (double)took / 1e3 / (double)intervals,
-	       w->slot->tree->count, (unsigned long long)w->slot->counts.kept, (double)answer_ns / 1e3, json);
+	       (unsigned long long)intervals, (unsigned long long)bytes, open, told, (unsigned long long)c.slots.kept,
+	       (unsigned long long)c.slots.evicted, close_all(s), (double)took / 1e3 / (double)intervals, nodes,
+	       (unsigned long long)samples, (double)answer_ns / 1e3, json);
 	store_free(s);
 	return 0;
 }

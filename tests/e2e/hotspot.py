@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Java program that knows its calls, lines and shares, interpreted and compiled by each compiler: every stack must be
-legal in every frame and whole, from the thread's start on. JAVA_HOMES names further JDKs, of other versions; all that
-are below /usr/lib/jvm are tried with HOTSPOT=all."""
+legal in every frame and whole, from the thread's start on. hotspot_lib.py says which JDKs are tried; MODES, if it is
+set, is an expression for those of their modes that are."""
 import collections
-import glob
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
 
+import hotspot_lib
 import lib
 
 HZ = lib.rate(199)
@@ -23,34 +22,17 @@ MODES = {
     "C1": ["-XX:TieredStopAtLevel=1"],
     "C2": ["-XX:-TieredCompilation"],
     "unsegmented": ["-XX:-SegmentedCodeCache", "-XX:+PreserveFramePointer"],
+    "uncompressed": ["-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers"],
+    "compact headers": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"],
+    "serial": ["-XX:+UseSerialGC"],
+    "parallel": ["-XX:+UseParallelGC"],
+    "Z": ["-XX:+UseZGC"],
+    "Shenandoah": ["-XX:+UseShenandoahGC"],
+    "without counters": ["-XX:-UsePerfData"],
 }
 STUB = re.compile(r"\[(?!Java function).*")
+ROOT = re.compile(r"start_thread|(__)?clone3?|libc\.so\.6\+0x.*") # another system's libc has no debug information here
 WRONG = re.compile(r"\[(Java function|cut: ).*")
-
-
-def homes():
-    """(label, path of java) of each JDK to be tried."""
-    found = []
-    java = shutil.which("java")
-    if java:
-        found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
-    found += os.environ.get("JAVA_HOMES", "").split()
-    if os.environ.get("HOTSPOT") == "all":
-        found += [p for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
-    unique = list(dict.fromkeys(os.path.realpath(p) for p in found))
-    return [(os.path.basename(p), p) for p in unique if os.path.exists(os.path.join(p, "lib", "server", "libjvm.so")) or
-            glob.glob(os.path.join(p, "jre/lib/*/server/libjvm.so"))]
-
-
-def compile_program():
-    """Its classes for 8 and later; None: there is no compiler."""
-    compiler = shutil.which("javac")
-    if not compiler:
-        return None
-    to = lib.scratch()
-    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(WHERE, "Java.java")],
-                       capture_output=True, text=True)
-    return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None
 
 
 def java_frames(sample):
@@ -77,7 +59,7 @@ def judge(label, samples, cpu):
             no_java += s.count
             continue
         names = lib.user_part(s)[0]
-        outside += s.count * (not any(n in ("start_thread", "clone3", "clone", "__clone3", "__clone") for n in names[-3:]))
+        outside += s.count * (not any(map(ROOT.fullmatch, names[-3:])))
         lines += [text + " done 0"] * s.count
     r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, "java.truth"), "--slack", "5"],
                        input="\n".join(lines) + "\n", capture_output=True, text=True)
@@ -103,25 +85,25 @@ def cpu_of_children():
     return used.ru_utime + used.ru_stime
 
 
-def run(home, classes, options):
+def run(java, classes, options):
     """Its pid, and the CPU time that it took."""
     before = cpu_of_children()
-    p = lib.start([os.path.join(home, "bin", "java")] + options + ["-cp", classes, "Java", str(SECONDS)],
-                  stdout=subprocess.DEVNULL)
+    p = lib.start(java.command(options + ["-cp", classes, "Java", str(SECONDS)]), stdout=subprocess.DEVNULL)
     p.wait(SECONDS * 6)
     lib.ok(p.returncode == 0, "the program ends well with %s (%s)" % (options, p.returncode))
     return p.pid, cpu_of_children() - before
 
 
 def main():
-    found = homes()
+    found = hotspot_lib.homes()
     lib.need(found, "stacks of Java programs", "there is no JDK")
-    classes = compile_program()
+    classes = hotspot_lib.compile_program("Java.java")
     lib.need(classes, "stacks of Java programs", "there is no javac")
-    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES
+    modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES if hotspot_lib.ALL else dict(list(MODES.items())[:5])
+    modes = {k: v for k, v in modes.items() if re.search(os.environ.get("MODES", ""), k)}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = [("%s %s" % (label, mode),) + run(home, classes, options)
-           for label, home in found for mode, options in modes.items()]
+    ran = [("%s %s" % (java.label, mode),) + run(java, classes, options)
+           for java in found for mode, options in modes.items() if java.has(options)]
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):

@@ -12,14 +12,14 @@ cd "$(dirname "$0")" || exit 1
 tests=(stacks ledger hub hub_api hub_select hub_net hub_hostile hub_top hub_page hub_page_slots hub_agree real storm debuginfod
 	guard guard_start truth callsites shares witnesses reload record convert errors targets otlp_grpc spool faults collector
 	conformance self_metrics explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged
-	views status model debug_files hostile_debug selection code interpreted fakes hotspot short doctor
+	views status model debug_files hostile_debug selection code makers interpreted fakes hotspot hotspot_churn short doctor
 	events golang lockstep perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection
 	perf:model perf:views perf:errors perf:lockstep)
 limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift
 	tests+=(hub_schema)
-	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all}
+	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all} MAKERS=${MAKERS:-all}
 	limit=${E2E_TIMEOUT:-1200}
 fi
 [ $# = 0 ] || tests=("$@")

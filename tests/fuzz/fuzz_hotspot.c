@@ -84,6 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		i += lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
+	hotspot_epoch_attach(h, &memory, &a.walk);
+	if (!otp_walk_plan_sound(&a.walk))
+		abort();
+	memory_question(&memory);
 	if (hotspot_code(&a, &memory, HW_CODE + (data[1] & 0x7f), &made) == 0) {
 		if (!runtime_code_sound(&made.code, made.nodes, made.rows))
 			abort();

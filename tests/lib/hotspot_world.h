@@ -30,6 +30,10 @@
 #define HW_SCOPES	(WORLD + 0x6000)
 #define HW_METHOD(i)	(WORLD + 0x20000 + 0x1000ULL * (i))
 #define HW_CACHE(i)	(HW_METHOD(i) + 0x800)
+#define HW_PERF		(WORLD + 0x28000)
+#define HW_UNLOADED	(HW_PERF + 32 + 64 + 48) /* the counter of unloaded classes, the second of two */
+#define HW_COLLECTOR	(WORLD + 0x2a000)
+#define HW_COLLECTIONS	0x54
 
 static inline void hotspot_layout(struct hotspot *h, uint16_t version)
 {
@@ -46,7 +50,8 @@ static inline void hotspot_layout(struct hotspot *h, uint16_t version)
 		.nmethod_bci = 0xc0, .method_const = 8, .const_constants = 8, .const_code_size = 0x20, .const_name = 0x22,
 		.const_signature = 0x24, .const_flags = 0x1c, .const_flags_21 = HOTSPOT_NONE, .pool_cache = 0x10,
 		.pool_holder = 0x18, .pool_length = 0x3c, .pool_file = 0x36, .klass_file = HOTSPOT_NONE, .klass_name = 0x18,
-		.symbol_length = 4, .symbol_body = 6, .block_bytes = 16, .const_bytes = 48, .pool_bytes = 72,
+		.symbol_length = 4, .symbol_body = 6, .heap_collections = HW_COLLECTIONS, .perf = HW_PERF,
+		.collected = HW_COLLECTOR, .block_bytes = 16, .const_bytes = 48, .pool_bytes = 72,
 	};
 }
 
@@ -132,6 +137,23 @@ static inline void hotspot_put_nmethod(void)
 	put(HW_CODE + HW_DOWN - 4, epilogue, sizeof(epilogue));
 }
 
+static inline void hotspot_put_counter(uint64_t at, const char *name)
+{
+	const uint32_t head[] = {64, 20, 0, 'J' | 1u << 8 | 4u << 16 | 2u << 24, 48};
+
+	put(at, head, sizeof(head));
+	put(at + 20, name, strlen(name) + 1);
+}
+
+static inline void hotspot_put_perf(void)
+{
+	const uint32_t head[] = {0xc0c0feca, 1 | 2u << 8 | 1u << 24, 32 + 2 * 64, 0, 0, 0, 32, 2};
+
+	put(HW_PERF, head, sizeof(head));
+	hotspot_put_counter(HW_PERF + 32, "java.cls.loadedClasses");
+	hotspot_put_counter(HW_PERF + 32 + 64, "java.cls.unloadedClasses");
+}
+
 static inline void hotspot_world_make(struct runtime_attached *a, uint16_t version)
 {
 	/* Bytecodes 0, 5 and 30 begin lines 40, 42 and 300. */
@@ -140,6 +162,7 @@ static inline void hotspot_world_make(struct runtime_attached *a, uint16_t versi
 	memset(a, 0, sizeof(*a));
 	hotspot_layout((void *)a->param, version);
 	hotspot_put_heap();
+	hotspot_put_perf();
 	hotspot_put_nmethod();
 	hotspot_put_method(HW_METHOD(0), "org/demo/Outer$Inner", "put", "(I[Ljava/lang/String;[[J)V", "Outer.java", lines,
 			   sizeof(lines));

@@ -13,10 +13,11 @@ Suite *codes_suite(void);
 
 static struct codes codes;
 static struct runtime_code_made made;
+static uint64_t epoch; /* of samples, and of what is read */
 
 static const struct runtime_code_made *region(uint64_t start, uint64_t end, uint64_t identity)
 {
-	made.code = (struct runtime_code){.start = start, .end = end, .identity = {identity}};
+	made.code = (struct runtime_code){.start = start, .end = end, .identity = {identity}, .epoch = epoch};
 	return &made;
 }
 
@@ -24,7 +25,7 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 {
 	struct runtime_frame q;
 
-	ck_assert(codes_want(&codes, pc, time_ns, &q));
+	ck_assert(codes_want(&codes, pc, (struct codes_when){time_ns, epoch}, &q));
 	ck_assert(q.flags & RUNTIME_CODE);
 	ck_assert_uint_eq(q.key, pc);
 	return q;
@@ -32,13 +33,14 @@ static struct runtime_frame ask(uint64_t pc, uint64_t time_ns)
 
 static bool holds(uint64_t pc, uint64_t time_ns)
 {
-	return codes_hold(&codes, codes_find(&codes, pc), time_ns);
+	return codes_hold(&codes, codes_find(&codes, pc), (struct codes_when){time_ns, epoch});
 }
 
 static void teardown(void)
 {
 	codes_done(&codes);
 	codes.replaced_ns = 0;
+	epoch = 0;
 	ck_assert_uint_eq(codes_bytes(), 0);
 }
 
@@ -47,11 +49,11 @@ START_TEST(a_region_answers_for_all_of_its_addresses)
 	struct runtime_frame q;
 
 	ask(0x1010, S);
-	ck_assert(!codes_want(&codes, 0x1010, S, &q));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){S, 0}, &q));
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
 	ck_assert(holds(0x1000, S) && holds(0x10ff, S));
 	ck_assert(!holds(0xfff, S) && !holds(0x1100, S));
-	ck_assert(!codes_want(&codes, 0x1080, S, &q));
+	ck_assert(!codes_want(&codes, 0x1080, (struct codes_when){S, 0}, &q));
 	ck_assert_uint_eq(codes.count, 1);
 }
 END_TEST
@@ -107,7 +109,7 @@ START_TEST(unknown_code_is_asked_for_again_later)
 	ask(0x1010, S);
 	codes_settle(&codes, 0x1010, -ENOENT, NULL, S);
 	ck_assert(!holds(0x1010, S));
-	ck_assert(!codes_want(&codes, 0x1010, S, &q));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){S, 0}, &q));
 	ck_assert_uint_eq(ask(0x1010, 2 * S).cookie[0], 1);
 	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), 3 * S);
 	ck_assert(!holds(0x1010, 2 * S) && holds(0x1010, 3 * S));
@@ -121,6 +123,47 @@ START_TEST(code_that_is_gone_holds_no_more)
 	ask(0x1010, 3 * S);
 	codes_settle(&codes, 0x1010, -ENOENT, NULL, 3 * S);
 	ck_assert(!holds(0x1010, 3 * S) && !holds(0x1010, S));
+}
+END_TEST
+
+START_TEST(a_region_holds_for_the_epochs_in_which_it_was_found)
+{
+	epoch = 5;
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	ck_assert(holds(0x1010, S - 1));
+	epoch = 4; /* it may have come later */
+	ck_assert(!holds(0x1010, S - 1));
+	ck_assert(!codes_want(&codes, 0x1010, (struct codes_when){S - 1, epoch}, &(struct runtime_frame){0}));
+	epoch = 7; /* it may be gone */
+	ck_assert(!holds(0x1010, S + 1));
+	ck_assert_uint_eq(ask(0x1010, S + 1).cookie[RUNTIME_COOKIE_EPOCH], 5);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S + 2);
+	for (epoch = 5; epoch <= 7; epoch++)
+		ck_assert(holds(0x1010, S + 1));
+	ck_assert(!holds(0x1010, S + 1));
+	epoch = 0; /* of a sample that says none */
+	ck_assert(holds(0x1010, S + 1));
+}
+END_TEST
+
+START_TEST(code_of_a_later_epoch_is_of_all_its_samples)
+{
+	epoch = 5;
+	ask(0x1010, S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 1), S);
+	epoch = 6;
+	ask(0x1010, S + 5);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 2), S + 10);
+	ck_assert(holds(0x1010, S + 5));
+	ck_assert(!codes_are_alert(&codes, S + 10));
+	epoch = 5;
+	ck_assert(!holds(0x1010, S - 5));
+	epoch = 6; /* within an epoch, it is as without */
+	ask(0x1010, 3 * S);
+	codes_settle(&codes, 0x1010, 0, region(0x1000, 0x1100, 3), 3 * S + 5);
+	ck_assert(!holds(0x1010, 3 * S) && holds(0x1010, 3 * S + 5));
+	ck_assert(codes_are_alert(&codes, 3 * S + 5));
 }
 END_TEST
 
@@ -138,7 +181,7 @@ START_TEST(regions_are_bounded)
 
 	for (uint64_t i = 0; i < CODES_MAX; i++)
 		ask(0x10000 + i, S);
-	ck_assert(!codes_want(&codes, 0x1, S, &q));
+	ck_assert(!codes_want(&codes, 0x1, (struct codes_when){S, 0}, &q));
 }
 END_TEST
 
@@ -224,6 +267,8 @@ Suite *codes_suite(void)
 	tcase_add_test(t, a_region_over_others_replaces_them);
 	tcase_add_test(t, unknown_code_is_asked_for_again_later);
 	tcase_add_test(t, code_that_is_gone_holds_no_more);
+	tcase_add_test(t, a_region_holds_for_the_epochs_in_which_it_was_found);
+	tcase_add_test(t, code_of_a_later_epoch_is_of_all_its_samples);
 	tcase_add_test(t, a_question_that_had_no_room_is_asked_again);
 	tcase_add_test(t, regions_are_bounded);
 	tcase_add_test(t, a_place_is_of_the_row_before_it);

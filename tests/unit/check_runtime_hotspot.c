@@ -155,6 +155,90 @@ START_TEST(a_method_without_its_texts_is_stale)
 }
 END_TEST
 
+/* --- epochs --- */
+
+static struct otp_walk walk;
+
+static void attach_epoch(void)
+{
+	memset(&walk, 0, sizeof(walk));
+	memory_question(&memory);
+	hotspot_epoch_attach((void *)attached.param, &memory, &walk);
+}
+
+/* The epoch of a sample that is taken now, by its walk. */
+static uint64_t epoch_of_sample(void)
+{
+	static struct otp_walker walker;
+	const struct otp_walked *w = (const void *)walker.out;
+	uint64_t root;
+
+	otp_walk_prepare(&walker.ready, &walk);
+	walker.taken = 0;
+	otp_walk_run(&walker, 0, 1, 0);
+	ck_assert_uint_eq(w->end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(w->frames, 0);
+	ck_assert_uint_eq(w->root_words, 1);
+	root = walker.out[OTP_WALK_HEAD];
+	return hotspot_epoch(&attached, &root, w->root_words);
+}
+
+static int decode_of_epoch(uint64_t epoch)
+{
+	const struct runtime_frame f = {.key = HW_METHOD(0), .cookie = {HW_CACHE(0), [RUNTIME_COOKIE_EPOCH] = epoch}};
+
+	memory_question(&memory);
+	return hotspot_decode(&attached, &memory, &f, &function);
+}
+
+START_TEST(a_method_is_not_named_once_a_class_was_unloaded_since_the_sample)
+{
+	uint64_t before, after;
+
+	put64(HW_UNLOADED, 7);
+	attach_epoch();
+	before = epoch_of_sample();
+	ck_assert_uint_eq(before, hotspot_epoch(&attached, NULL, 0));
+	ck_assert_uint_ne(before, 0);
+	ck_assert_int_eq(decode_of_epoch(before), 0);
+	put64(HW_UNLOADED, 8);
+	after = epoch_of_sample();
+	ck_assert_uint_gt(after, before);
+	ck_assert_int_eq(decode_of_epoch(before), -ESTALE);
+	ck_assert_int_eq(decode_of_epoch(after), 0);
+	ck_assert_int_eq(decode_of_epoch(0), 0);
+}
+END_TEST
+
+START_TEST(without_counters_collections_are_the_epochs)
+{
+	uint64_t before;
+
+	put64(HW_PERF, 0);
+	put32(HW_COLLECTOR + HW_COLLECTIONS, 7);
+	put32(HW_COLLECTOR + HW_COLLECTIONS - 4, 99);
+	attach_epoch();
+	before = epoch_of_sample();
+	ck_assert_uint_eq(before, 8);
+	put32(HW_COLLECTOR + HW_COLLECTIONS - 4, 100);
+	ck_assert_int_eq(decode_of_epoch(before), 0);
+	put32(HW_COLLECTOR + HW_COLLECTIONS, 8);
+	ck_assert_int_eq(decode_of_epoch(before), -ESTALE);
+}
+END_TEST
+
+START_TEST(without_either_there_are_no_epochs)
+{
+	struct hotspot *h = (void *)attached.param;
+
+	h->perf = h->collected = 0;
+	attach_epoch();
+	ck_assert_uint_eq(walk.start, OTP_WALK_NONE);
+	ck_assert_uint_eq(hotspot_epoch(&attached, NULL, 0), 0);
+	ck_assert_int_eq(decode_of_epoch(0), 0);
+}
+END_TEST
+
 /* --- regions --- */
 
 static int code_at(uint64_t pc)
@@ -380,6 +464,9 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_method_of_another_class_by_now_is_stale);
 	tcase_add_test(t, a_method_of_code_that_is_gone_is_stale);
 	tcase_add_test(t, a_method_without_its_texts_is_stale);
+	tcase_add_test(t, a_method_is_not_named_once_a_class_was_unloaded_since_the_sample);
+	tcase_add_test(t, without_counters_collections_are_the_epochs);
+	tcase_add_test(t, without_either_there_are_no_epochs);
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);

@@ -14,7 +14,7 @@ Suite *unwind_suite(void);
 #define BASE 0x7f0000000000ULL
 #define JIT 0x7e0000000000ULL
 #define STACK 0x7ffc00000000ULL
-#define WORDS 256
+#define WORDS 640 /* more than any search reads */
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
@@ -105,6 +105,27 @@ static void reopen(void)
 	space_put(space);
 	binary = tiny_open(&tiny);
 	space = tiny_space(binary, BASE);
+}
+
+/* call *%rax, which returns to at. */
+static void put_call(uint32_t at)
+{
+	memcpy(&tiny.image[at - 2], "\xff\xd0", 2);
+}
+
+/* call target, which returns to at. */
+static void put_direct_call(uint32_t at, uint32_t target)
+{
+	const int32_t rel = (int32_t)(target - at);
+
+	tiny.image[at - 5] = 0xe8;
+	memcpy(&tiny.image[at - 4], &rel, sizeof(rel));
+}
+
+static void reopen_with_generated(void)
+{
+	reopen();
+	tiny_add_anon(&space, JIT, JIT + 0x1000);
 }
 
 START_TEST(chain_of_three_ends_at_undefined_return_address)
@@ -264,6 +285,8 @@ START_TEST(private_convention_holds_within_one_file_only)
 	word(0, BASE + 0x2610);
 	word(10, BASE + 0x2310);
 	EXPECT(UNWIND_ROOT, BASE + 0x2010, BASE + 0x2610, BASE + 0x2310);
+	put_call(0x2610);
+	reopen_with_generated();
 	reg[RIP] = JIT + 0x10;
 	reg[RBP] = STACK + 16;
 	word(2, STACK + 160);
@@ -275,6 +298,8 @@ END_TEST
 
 START_TEST(generated_code_is_left_by_its_frame_pointer)
 {
+	put_call(0x2210);
+	reopen_with_generated();
 	reg[RIP] = JIT + 0x10;
 	reg[RBP] = STACK + 16;
 	word(2, STACK + 160);
@@ -291,8 +316,11 @@ END_TEST
 
 START_TEST(code_of_a_file_that_is_no_program_is_left_like_generated_code)
 {
-	struct mapped_file *f = space_find(space, JIT)->file;
+	struct mapped_file *f;
 
+	put_call(0x2310);
+	reopen_with_generated();
+	f = space_find(space, JIT)->file;
 	f->kind = MAPPED_MEMFD;
 	f->state = MAPPED_FAILED;
 	f->error = -ENOEXEC;
@@ -310,6 +338,8 @@ END_TEST
 
 START_TEST(generated_code_is_left_into_code_without_frame_pointers)
 {
+	put_call(0x2110);
+	reopen_with_generated();
 	reg[RIP] = JIT + 0x10;
 	reg[RBP] = STACK + 16;
 	word(2, 42); /* to the caller the register is like any other */
@@ -348,6 +378,179 @@ START_TEST(followed_chain_that_ends_in_zero_is_a_root)
 	word(2, 0);
 	word(3, JIT + 0x20);
 	EXPECT(UNWIND_ROOT_LISTED, JIT + 0x10, JIT + 0x20);
+}
+END_TEST
+
+/* 0x2100, called by 0x2300, has called the generated code, three words of which lie below the return address. */
+static void searched(void)
+{
+	put_call(0x2110);
+	put_direct_call(0x2310, 0x2100);
+	reopen_with_generated();
+	reg[RIP] = JIT + 0x10;
+	reg[RBP] = 1;
+	word(3, BASE + 0x2110);
+	word(7, BASE + 0x2310);
+}
+
+START_TEST(caller_of_generated_code_is_searched_for)
+{
+	searched();
+	word(1, BASE + 0x2120); /* no call precedes it */
+	word(2, BASE + 0x2310); /* a call of another function */
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].guess, FRAME_BY_SEARCH);
+	ck_assert_uint_eq(out.guessed[FRAME_BY_SEARCH], 1);
+	ck_assert_uint_eq(out.frames[2].guess, FRAME_SURE);
+	ck_assert_uint_eq(out.stack_used, 128 + 8 * 8);
+}
+END_TEST
+
+START_TEST(search_that_fails_asks_for_no_larger_copy)
+{
+	searched();
+	word(3, 0);
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	ck_assert_uint_eq(out.stack_used, 0);
+}
+END_TEST
+
+START_TEST(generated_code_may_be_called_by_address_from_its_own_region)
+{
+	uint32_t far = (uint32_t)(0x2900 - 0x10);
+
+	searched();
+	put_direct_call(0x2810, far);
+	binary_put(binary);
+	space_put(space);
+	binary = tiny_open(&tiny);
+	space = tiny_space(binary, BASE);
+	tiny_add_anon(&space, BASE + far, BASE + far + 0x100);
+	reg[RIP] = BASE + far + 8;
+	word(1, BASE + 0x2810);
+	word(2, BASE + 0x2110);
+	word(6, BASE + 0x2310);
+	EXPECT(UNWIND_ROOT, BASE + far + 8, BASE + 0x2810, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(former_call_whose_callers_do_not_fit_is_passed_over)
+{
+	searched();
+	put_call(0x2010);
+	reopen_with_generated();
+	word(0, BASE + 0x2010);
+	word(1, BASE + 0x2310); /* called 0x2100, not 0x2000 */
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	word(1, 0); /* no root either, so near */
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	word(1, JIT + 0x40); /* nothing tells a call that generated code makes from a former one */
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(former_call_by_the_one_who_called_generated_code_is_passed_over)
+{
+	searched();
+	put_call(0x2310);
+	put_direct_call(0x2350, 0x2100);
+	reopen_with_generated();
+	/* 0x2300 called 0x2100, then the generated code: that call's return address replaced the other's. */
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
+	put_direct_call(0x2350, 0x2000);
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(caller_may_have_been_jumped_to_by_what_was_called)
+{
+	const int32_t rel = 0x2100 - (0x2008 + 5);
+
+	searched();
+	put_direct_call(0x2310, 0x2000);
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	tiny.image[0x2008] = 0xe9;
+	memcpy(&tiny.image[0x2009], &rel, sizeof(rel));
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+/* 0x2200's frame is known by the frame pointer. */
+static void searched_by_pointer(void)
+{
+	put_call(0x2210);
+	put_direct_call(0x2310, 0x2200);
+	reopen_with_generated();
+	reg[RIP] = JIT + 0x10;
+	word(11, BASE + 0x2310);
+}
+
+START_TEST(frame_pointer_that_generated_code_left_alone_is_the_callers)
+{
+	searched_by_pointer();
+	reg[RBP] = STACK + 80;
+	word(2, BASE + 0x2210);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+	ck_assert_uint_eq(out.frames[1].guess, FRAME_BY_SEARCH);
+	/* Called through a register itself. */
+	put_call(0x2310);
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(frame_pointer_that_generated_code_saved_is_found)
+{
+	searched_by_pointer();
+	reg[RBP] = 1;
+	word(3, 42);
+	word(4, STACK + 80);
+	word(5, 43);
+	word(6, BASE + 0x2210);
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2210, BASE + 0x2310);
+	word(4, STACK + 88); /* no frame there */
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+}
+END_TEST
+
+START_TEST(search_waits_for_a_file_that_is_not_open)
+{
+	searched();
+	space->maps[1].file->state = MAPPED_NEW;
+	ck_assert_int_eq(run(false), -EAGAIN);
+	ck_assert_ptr_eq(waits, &space->maps[1]);
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+}
+END_TEST
+
+START_TEST(search_goes_on_beyond_a_copy_that_is_too_short)
+{
+	searched();
+	in.stack_len = 128 + 16;
+	EXPECT(UNWIND_SHORT, JIT + 0x10);
+	ck_assert_uint_eq(out.stack_used, 128 + 3 * 8);
+}
+END_TEST
+
+static int knows_nothing(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
+			 const struct mapping **ret_wait)
+{
+	(void)ctx, (void)f, (void)final, (void)ret, (void)ret_wait;
+	return -ENOENT;
+}
+
+START_TEST(code_that_may_be_a_runtimes_is_not_searched_from)
+{
+	const struct unwind_code none = {.step = knows_nothing}, some = {.step = knows_nothing, .owns = true};
+
+	searched();
+	in.code = &none;
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	in.code = &some;
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
 }
 END_TEST
 
@@ -856,6 +1059,17 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, generated_code_is_left_into_code_without_frame_pointers);
 	tcase_add_test(t, implausible_frame_pointer_is_not_followed);
 	tcase_add_test(t, followed_chain_that_ends_in_zero_is_a_root);
+	tcase_add_test(t, caller_of_generated_code_is_searched_for);
+	tcase_add_test(t, search_that_fails_asks_for_no_larger_copy);
+	tcase_add_test(t, generated_code_may_be_called_by_address_from_its_own_region);
+	tcase_add_test(t, former_call_whose_callers_do_not_fit_is_passed_over);
+	tcase_add_test(t, former_call_by_the_one_who_called_generated_code_is_passed_over);
+	tcase_add_test(t, caller_may_have_been_jumped_to_by_what_was_called);
+	tcase_add_test(t, frame_pointer_that_generated_code_left_alone_is_the_callers);
+	tcase_add_test(t, frame_pointer_that_generated_code_saved_is_found);
+	tcase_add_test(t, search_waits_for_a_file_that_is_not_open);
+	tcase_add_test(t, search_goes_on_beyond_a_copy_that_is_too_short);
+	tcase_add_test(t, code_that_may_be_a_runtimes_is_not_searched_from);
 	tcase_add_test(t, compiled_code_is_left_to_what_called_it);
 	tcase_add_test(t, compiled_code_keeps_a_frame_pointer_that_leads_to_a_return_address);
 	tcase_add_test(t, compiled_code_shares_the_frame_of_what_jumped_to_it);

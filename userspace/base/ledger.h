@@ -55,7 +55,7 @@ enum name_source {
 #define LEDGER_ENDS_MAX	     24
 #define LEDGER_SOURCES_MAX   16
 #define LEDGER_KINDS_MAX     24
-#define LEDGER_GUESSES_MAX   4
+#define LEDGER_GUESSES_MAX   8
 #define LEDGER_WORKLOADS_MAX 32
 
 struct ledger_quality {

@@ -202,7 +202,7 @@ static void explain_print_generated(struct buf *b, const json_t *p)
 			     client_is_true(p, "generated_code.met") ?
 				     "it writes no /tmp/perf-PID.map and no jitdump" :
 				     "no /tmp/perf-PID.map and no jitdump of it was found");
-	explain_line(b, 4, "unwound", "by frame pointers");
+	explain_line(b, 4, "unwound", "by frame pointers, or a search of the stack for its caller");
 }
 
 /* How interpreted code of the process is walked and named. */

@@ -48,6 +48,7 @@ struct runtime_code_row {
 struct runtime_code {
 	uint64_t start, end;
 	uint64_t identity[RUNTIME_CODE_IDENTITY];
+	uint64_t epoch; /* when it was read (struct runtime_ops); 0: of a runtime without one */
 	uint32_t kind;			    /* the runtime's own, for step */
 	uint32_t reserved;
 	uint64_t word[RUNTIME_CODE_WORDS]; /* the runtime's own, for step */
@@ -59,6 +60,7 @@ struct runtime_code {
 struct runtime_code_made {
 	struct runtime_code code;
 	uint64_t known[RUNTIME_CODE_IDENTITY]; /* of the code that the engine has for the place; zeros: none */
+	uint64_t known_epoch;
 	struct runtime_frame functions[RUNTIME_CODE_FUNCTIONS]; /* key and cookies */
 	struct runtime_code_node nodes[RUNTIME_CODE_NODES];
 	struct runtime_code_row rows[RUNTIME_CODE_ROWS]; /* sorted by offset */

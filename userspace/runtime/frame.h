@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define RUNTIME_COOKIES 5
+#define RUNTIME_COOKIE_EPOCH 4 /* of a runtime with an epoch; 0: it is not known */
 
 enum runtime_frame_flags {
 	RUNTIME_ENTRY = 1,  /* the loop was entered, from native code, with this frame: its callers belong to another loop */
@@ -21,8 +22,8 @@ enum runtime_frame_flags {
 	RUNTIME_LINE = 8,   /* position is the line itself */
 	RUNTIME_INNER = 16, /* the outermost frame: others of this thread, which no walk reaches, called it through native code */
 	/*
-	 * No frame, but a question: which code is at the address key; cookie[0] counts such questions, the others are the
-	 * identity of the code that was there before.
+	 * No frame, but a question: which code is at the address key; cookie[0] counts such questions, the others are
+	 * identity and epoch of the code that was there before.
 	 */
 	RUNTIME_CODE = 32,
 };

@@ -12,6 +12,7 @@ const struct runtime_ops runtime_hotspot = {
 	.decode = hotspot_decode,
 	.library = "libjvm.so",
 	.code = hotspot_code,
+	.epoch = hotspot_epoch,
 	.registers = 1 << 0 | 1 << 3 | 1 << 13, /* x86-64: rax, rbx, r13 */
 	.step = hotspot_step,
 };

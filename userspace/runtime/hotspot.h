@@ -65,7 +65,8 @@
 	X(klass_file, "InstanceKlass", "_source_file_name_index", HOTSPOT_MAYBE)   \
 	X(klass_name, "Klass", "_name", 0)                                         \
 	X(symbol_length, "Symbol", "_length", 0)                                   \
-	X(symbol_body, "Symbol", "_body[0]", 0)
+	X(symbol_body, "Symbol", "_body[0]", 0)                                    \
+	X(heap_collections, "CollectedHeap", "_total_collections", HOTSPOT_MAYBE)
 
 /* Sizes of types: X(name, "type") */
 #define HOTSPOT_SIZES(X)                       \
@@ -83,8 +84,12 @@ struct hotspot {
 	uint64_t heaps;	    /* the array of code heaps; 8: the only heap */
 	uint64_t interpreter; /* its queue of codelets */
 	uint64_t call_return; /* where Java that native code called returns to */
+	uint64_t perf, collected; /* the memory of its counters, and of its collector; 0: none */
+	uint64_t epoch_at;  /* a counter that rises before a method's memory is another's; 0: none is known */
+	uint64_t epoch;	    /* when it was attached */
 	uint16_t version;   /* 8, 11, ... */
-	uint16_t reserved[3];
+	uint16_t epoch_bytes; /* of the counter: 4 or 8 */
+	uint16_t reserved[2];
 #define X(name, type, field, how) uint16_t name;
 	HOTSPOT_FIELDS(X)
 #undef X
@@ -127,6 +132,15 @@ static inline const struct hotspot *hotspot_of(const struct runtime_attached *a)
 /* hotspot_attach.c */
 int hotspot_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		   char why[RUNTIME_WHY_MAX]);
+
+/*
+ * hotspot_epoch.c: the counter by which a sample and what is read later are compared. attach finds it, with the plan that
+ * copies it into each sample. *ret: never 0 but where there is none.
+ */
+void hotspot_epoch_attach(struct hotspot *h, struct memory *m, struct otp_walk *walk);
+int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret);
+/* Of a sample, by the root's words of its walk; none: as when it was attached. */
+uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 /* hotspot_number.c: numbers as HotSpot compresses them. */
 struct hotspot_numbers {

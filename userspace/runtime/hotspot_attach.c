@@ -76,6 +76,7 @@ static const struct field hotspot_fields[] = {
 #define X(member, type, field, how) {type, field, offsetof(struct hotspot, member), how},
 	HOTSPOT_FIELDS(X)
 #undef X
+	{"Symbol", "_body", offsetof(struct hotspot, symbol_body), 0}, /* in 8 */
 };
 
 struct statics { const char *type, *name; uint16_t at; };
@@ -86,7 +87,9 @@ static const struct statics hotspot_statics[] = {
 	{"CodeCache", "_high_bound", offsetof(struct hotspot, high)},
 	{"AbstractInterpreter", "_code", offsetof(struct hotspot, interpreter)},
 	{"StubRoutines", "_call_stub_return_address", offsetof(struct hotspot, call_return)},
-	{"Abstract_VM_Version", "_vm_major_version", offsetof(struct hotspot, reserved)},
+	{"PerfMemory", "_start", offsetof(struct hotspot, perf)},
+	{"Universe", "_collectedHeap", offsetof(struct hotspot, collected)},
+	{"Abstract_VM_Version", "_vm_major_version", offsetof(struct hotspot, version)},
 };
 
 struct field_columns { uint64_t type, name, is_static, offset, address; };
@@ -200,7 +203,7 @@ static int hotspot_read_statics(struct memory *m, const struct found_statics *st
 			continue;
 		if (memory_u64(m, statics->address[i], &value))
 			return -EFAULT;
-		if (hotspot_statics[i].at == offsetof(struct hotspot, reserved))
+		if (hotspot_statics[i].at == offsetof(struct hotspot, version))
 			h->version = (uint16_t)value;
 		else
 			memcpy((uint8_t *)h + hotspot_statics[i].at, &value, sizeof(value));
@@ -266,5 +269,9 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
 		err = hotspot_read_statics(m, &statics, h);
 	if (!err && !statics.address[0])
 		err = hotspot_bounds_of_8(m, h);
-	return err ? err : hotspot_check(h, ret, why);
+	if (!err)
+		err = hotspot_check(h, ret, why);
+	if (!err)
+		hotspot_epoch_attach(h, m, &ret->walk);
+	return err;
 }

@@ -15,6 +15,7 @@
 #define SEGMENT_FREE 0xff
 #define BACK_MAX     4096 /* steps back in the map of segments, each 254 segments at most */
 #define CODELETS_MAX 1024
+#define TRIES	     3
 
 struct heap { uint64_t low, high, segments; uint32_t shift; };
 struct blob { uint64_t at, code, end; int32_t complete, frame; char name[64]; };
@@ -176,17 +177,13 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	return 0;
 }
 
-int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+static int hotspot_code_read(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
-	const struct hotspot *h = hotspot_of(a);
 	struct heap heap;
 	struct blob blob;
 	uint64_t at;
-	int err;
+	int err = hotspot_heap_find(h, m, pc, &heap);
 
-	if (pc < h->low || pc >= h->high)
-		return -ENOENT;
-	err = hotspot_heap_find(h, m, pc, &heap);
 	if (!err)
 		err = hotspot_block_find(h, m, &heap, pc, &at);
 	if (!err)
@@ -194,4 +191,26 @@ int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc
 	if (!err && (pc < blob.code || pc >= blob.end))
 		err = -ENOENT;
 	return err ? err : hotspot_describe(h, m, &blob, pc, ret);
+}
+
+int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	const struct hotspot *h = hotspot_of(a);
+	uint64_t epoch;
+	int err;
+
+	if (pc < h->low || pc >= h->high)
+		return -ENOENT;
+	/* Around the end of an epoch, what is read may be partly of the next. */
+	for (int i = 0; i < TRIES; i++) {
+		memset(&ret->code, 0, sizeof(ret->code));
+		if (hotspot_epoch_now(h, m, &ret->code.epoch))
+			return -EFAULT;
+		err = hotspot_code_read(h, m, pc, ret);
+		if (hotspot_epoch_now(h, m, &epoch))
+			return -EFAULT;
+		if (epoch == ret->code.epoch)
+			return err;
+	}
+	return -ESTALE;
 }

@@ -260,7 +260,7 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	struct text text = {.at = ret->name, .left = sizeof(ret->name)};
 	const struct hotspot *h = hotspot_of(a);
 	struct hotspot_method method;
-	uint64_t holder, symbol;
+	uint64_t holder, symbol, epoch;
 	int err = hotspot_method_read(h, m, f->key, &method);
 
 	if (err)
@@ -284,5 +284,8 @@ int hotspot_decode(const struct runtime_attached *a, struct memory *m, const str
 	text_add(&text, name, strlen(name));
 	signature_add(signature, &text);
 	hotspot_lines(h, m, &method, ret);
-	return hotspot_is_there(h, m, f) ? 0 : -ESTALE;
+	if (hotspot_epoch_now(h, m, &epoch))
+		return -EFAULT;
+	return (!f->cookie[RUNTIME_COOKIE_EPOCH] || f->cookie[RUNTIME_COOKIE_EPOCH] == epoch) && hotspot_is_there(h, m, f) ?
+		       0 : -ESTALE;
 }

@@ -286,7 +286,8 @@ int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bo
 	n.nr_methods = 0;
 	n.numbers.nr = n.numbers.used = 0;
 	err = nmethod_identity(&n, &ret->code.identity[1]);
-	if (!err && ret->known[1] && !memcmp(ret->known, ret->code.identity, 2 * sizeof(ret->known[0])))
+	if (!err && ret->known[1] && ret->known_epoch == ret->code.epoch &&
+	    !memcmp(ret->known, ret->code.identity, 2 * sizeof(ret->known[0])))
 		return -EALREADY;
 	hotspot_frame_words(m, ret->code.start, complete, frame, &ret->code);
 	root = err ? err : nmethod_root(&n, &begin);

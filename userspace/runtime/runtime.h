@@ -9,10 +9,11 @@
  *     the plan by which the sampler copies frames (kmod/uapi/otprof_walk.h);
  *     decode turns keys of frames into functions, later.
  *   - In the engine, frame says what the copied words of one frame mean.
- * Those whose frames lie on the native stack have no plan and no frame; CPython,
- * whose loop may be called by code that it made, has both. Their decoder says
- * which code is at an address (code), and the engine steps out of that code by
- * the sample's registers and stack (step); see runtime/code.h.
+ * Those whose frames lie on the native stack have no frame, and no plan but for
+ * their epoch, or to copy a stack; CPython, whose loop may be called by code that
+ * it made, has frames of both kinds. Their decoder says which code is at an
+ * address (code), and the engine steps out of that code by the sample's registers
+ * and stack (step); see runtime/code.h.
  * A new version of a runtime is a row of its tables, with the source of its
  * numbers; a new runtime is a file and a line in runtime_list.
  *
@@ -140,6 +141,14 @@ struct runtime_ops {
 	int (*stack)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret);
 
 	/* For frames on the native stack; NULL: it has none. */
+
+	/*
+	 * Engine, of a runtime whose walk copies a counter that rises before what lies at an address is of another function;
+	 * may be NULL. The root's words of a sample; nr_root 0: of one from before the walk was set. 0: there is no such
+	 * counter; 1 is the first epoch. It is the last cookie of a frame and the epoch of a region: where it differs, decode
+	 * answers -ESTALE.
+	 */
+	uint64_t (*epoch)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root);
 
 	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
 	const char *library;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "process/binary.h"
+#include "unwind/insn.h"
 #include "unwind/row.h"
 
 #define REG(n) (1ULL << (n))
@@ -27,6 +28,13 @@
 #define CODE_RETURN (CODE_AT + 1)
 struct code {
 	uint8_t bytes[32];
+};
+
+enum arch_call {
+	CALL_NONE,
+	CALL_DIRECT,
+	CALL_INDIRECT,
+	CALL_SLOT /* through a variable of the file: a pointer, or a linkage table's slot for a name */
 };
 
 struct arch {
@@ -63,6 +71,10 @@ struct arch {
 	bool (*after_clone)(const struct code *code);
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
+	/* Which call ends right before CODE_RETURN, whose address is ret; *target: where a direct one leads. */
+	enum arch_call (*call)(const struct code *code, uint64_t ret, uint64_t *target);
+	/* Whether bytes of code, the first of them at address at, contain a direct call of target. */
+	bool (*has_call)(const uint8_t *bytes, size_t len, uint64_t at, uint64_t target);
 	/*
 	 * A call instruction ends right before CODE_RETURN, whose address is ret: one of target, or one through a
 	 * register or a variable, not through a member of an object.
@@ -70,6 +82,7 @@ struct arch {
 	bool (*may_call)(const struct code *code, uint64_t ret, uint64_t target);
 	/* The row of code that is not recognised, from its instructions from vaddr on. -ENOENT. */
 	int (*returns)(struct binary *b, uint64_t vaddr, struct row *ret);
+	int (*decode)(const uint8_t *code, size_t len, struct insn *ret); /* -EBADMSG */
 };
 
 extern const struct arch arch_x86_64, arch_arm64;

@@ -154,13 +154,46 @@ static bool after_call(const struct code *code)
 	return (i & 0xfc000000) == 0x94000000 || (i & 0xfffffc1f) == 0xd63f0000 || (i & 0xfefff800) == 0xd63f0800;
 }
 
-static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
+/* bl */
+static uint64_t call_target(uint32_t i, uint64_t at)
+{
+	return at + (uint64_t)((int64_t)(int32_t)(i << 6) >> 4);
+}
+
+static bool has_call(const uint8_t *bytes, size_t len, uint64_t at, uint64_t target)
+{
+	uint32_t i;
+
+	for (size_t n = 0; n + sizeof(i) <= len; n += sizeof(i)) {
+		memcpy(&i, bytes + n, sizeof(i));
+		if ((i & 0xfc000000) == 0x94000000 && call_target(i, at + n) == target)
+			return true;
+	}
+	return false;
+}
+
+static enum arch_call call(const struct code *code, uint64_t ret, uint64_t *target)
 {
 	uint32_t i = insn(code, CODE_RETURN - 4);
 
-	if ((i & 0xfc000000) == 0x94000000)
-		return ret - 4 + (uint64_t)((int64_t)(int32_t)(i << 6) >> 4) == target;
-	return after_call(code);
+	if ((i & 0xfc000000) != 0x94000000)
+		return after_call(code) ? CALL_INDIRECT : CALL_NONE;
+	*target = call_target(i, ret - 4);
+	return CALL_DIRECT;
+}
+
+static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
+{
+	uint64_t direct;
+
+	switch (call(code, ret, &direct)) {
+	case CALL_DIRECT:
+		return direct == target;
+	case CALL_INDIRECT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static int decode(const uint8_t *code, size_t len, struct insn *ret)
@@ -209,6 +242,9 @@ const struct arch arch_arm64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
+	.call = call,
+	.has_call = has_call,
 	.may_call = may_call,
 	.returns = returns,
+	.decode = decode,
 };

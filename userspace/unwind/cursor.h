@@ -38,6 +38,7 @@ struct cursor {
 	enum frame_guess guess; /* how this frame was found */
 	bool final;
 	uint8_t signals; /* signal trampolines passed */
+	uint8_t searches; /* made by search.c */
 	enum unwind_end fault; /* why the last load failed */
 	uint64_t fault_addr;
 	bool left;    /* the frames are on the stack that the thread left: likewise */
@@ -90,6 +91,15 @@ int step_fp(struct cursor *c);
  * or STEP_NOTHING.
  */
 int step_gate(struct rules *rules, struct cursor *c);
+/* gate.c: whether one enters generated code such as this frame's. */
+bool gate_leads_here(const struct cursor *c);
+
+/*
+ * search.c: from generated code that nothing describes to what called it, by the frame pointer or by a search of the
+ * stack. As of step_fp.
+ */
+struct imports;
+int step_search(struct rules *rules, struct imports *imports, struct cursor *c);
 
 /* scan.c: to a listed root that lies a little way up the stack. 1 or STEP_NOTHING. */
 int step_scan(struct cursor *c);

@@ -202,6 +202,14 @@ static int gate_try(struct rules *rules, struct cursor *c)
 	return calls ? gate_called(c) : STEP_NOTHING;
 }
 
+bool gate_leads_here(const struct cursor *c)
+{
+	for (uint32_t i = 0; i < c->in->nr_gates; i++)
+		if (gate_fits(c, &c->in->gates[i]))
+			return true;
+	return false;
+}
+
 int step_gate(struct rules *rules, struct cursor *c)
 {
 	struct reach reach = c->reach;

@@ -7,10 +7,12 @@
 
 #include "base/cleanup.h"
 #include "unwind/cursor.h"
+#include "unwind/imports.h"
 
 struct unwinder {
 	struct rules *rules; /* owned */
 	struct unwind_stats stats;
+	struct imports imports;
 };
 
 int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret)
@@ -270,15 +272,22 @@ static int unwind_by_binary(struct unwinder *u, struct cursor *c, struct binary 
 	}
 }
 
-/* Code that was made at run time: as its runtime says, else through the function that enters it, or by the frame pointer. */
+/*
+ * Code that was made at run time: as its runtime says, else through the function that enters it. What may be a
+ * runtime's all the same is left by the frame pointer; what is nobody's, by that or a search for the caller.
+ */
 static int unwind_generated(struct unwinder *u, struct cursor *c)
 {
 	int step = c->in->code ? step_code(c) : STEP_NOTHING;
 
 	if (step == STEP_NOTHING)
 		step = step_gate(u->rules, c);
-
-	return step == STEP_NOTHING ? unwind_by_fp_or(c, UNWIND_NO_RULE) : step;
+	if (step != STEP_NOTHING)
+		return step;
+	if ((c->in->code && c->in->code->owns) || gate_leads_here(c))
+		return unwind_by_fp_or(c, UNWIND_NO_RULE);
+	step = step_search(u->rules, &u->imports, c);
+	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_RULE) : step;
 }
 
 static int unwind_by_file(struct unwinder *u, struct cursor *c, uint64_t addr, const struct mapping **ret_wait)
@@ -331,7 +340,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->exact = true;
 	c->guess = FRAME_SURE;
 	c->final = final;
-	c->signals = 0;
+	c->signals = c->searches = 0;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
 	c->based = c->left = false;

@@ -119,6 +119,7 @@ struct unwind_code {
 	int (*step)(void *ctx, const struct unwind_code_frame *f, bool final, struct unwind_code_step *ret,
 		    const struct mapping **ret_wait);
 	void *ctx;
+	bool owns; /* a runtime of this process makes code: what it does not know may be its own all the same */
 };
 
 struct unwind_input {

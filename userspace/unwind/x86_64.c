@@ -330,15 +330,49 @@ static unsigned indirect_length(uint8_t modrm, uint8_t sib)
 	return rm == 4 ? 3 : 2;
 }
 
+static bool is_indirect_call(const uint8_t *end)
+{
+	for (unsigned len = 2; len <= 7; len++)
+		if (end[-(int)len] == 0xff && indirect_length(end[1 - (int)len], end[2 - (int)len]) == len)
+			return true;
+	return false;
+}
+
 static bool after_call(const struct code *code)
 {
 	const uint8_t *end = code->bytes + CODE_RETURN;
 
-	if (end[-5] == 0xe8)
-		return true;
-	for (unsigned len = 2; len <= 7; len++)
-		if (end[-(int)len] == 0xff && indirect_length(end[1 - (int)len], end[2 - (int)len]) == len)
+	return end[-5] == 0xe8 || is_indirect_call(end);
+}
+
+/* Bytes that are both are rarely a direct call: its target would be far from the file. */
+static enum arch_call call(const struct code *code, uint64_t ret, uint64_t *target)
+{
+	const uint8_t *end = code->bytes + CODE_RETURN;
+	int32_t rel;
+
+	if (end[-6] == 0xff && end[-5] == 0x15)
+		return CALL_SLOT;
+	if (is_indirect_call(end))
+		return CALL_INDIRECT;
+	if (end[-5] != 0xe8)
+		return CALL_NONE;
+	memcpy(&rel, end - 4, sizeof(rel));
+	*target = ret + (uint64_t)(int64_t)rel;
+	return CALL_DIRECT;
+}
+
+static bool has_call(const uint8_t *bytes, size_t len, uint64_t at, uint64_t target)
+{
+	int32_t rel;
+
+	for (size_t i = 0; i + 5 <= len; i++) {
+		if (bytes[i] != 0xe8)
+			continue;
+		memcpy(&rel, bytes + i + 1, sizeof(rel));
+		if (at + i + 5 + (uint64_t)(int64_t)rel == target)
 			return true;
+	}
 	return false;
 }
 
@@ -415,6 +449,9 @@ const struct arch arch_x86_64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
+	.call = call,
+	.has_call = has_call,
 	.may_call = may_call,
 	.returns = returns,
+	.decode = decode,
 };

@@ -129,21 +129,25 @@ bool codes_are_alert(const struct codes *t, uint64_t time_ns)
 	return t->replaced_ns && time_ns < t->replaced_ns + CODES_ALERT_NS;
 }
 
-static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
+/* Whether no later reading is needed. */
+static bool codes_is_fresh(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
-	return e->seen_ns && time_ns < e->seen_ns + (codes_are_alert(t, time_ns) ? 1 : CODES_TRUST_NS);
+	if (!e->seen_ns || (when.epoch && e->seen_epoch && when.epoch > e->seen_epoch))
+		return false;
+	return when.time_ns < e->seen_ns + (codes_are_alert(t, when.time_ns) ? 1 : CODES_TRUST_NS);
 }
 
-bool codes_hold(const struct codes *t, const struct code_entry *e, uint64_t time_ns)
+bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when)
 {
-	return e && e->code && time_ns >= e->since_ns && codes_is_fresh(t, e, time_ns);
+	return e && e->code && when.time_ns >= e->since_ns && (!when.epoch || when.epoch >= e->since_epoch) &&
+	       codes_is_fresh(t, e, when);
 }
 
-bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_frame *ret)
+bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, struct runtime_frame *ret)
 {
 	struct code_entry *e = codes_find(t, pc);
 
-	if (e && (e->pending || codes_is_fresh(t, e, time_ns)))
+	if (e && (e->pending || codes_is_fresh(t, e, when)))
 		return false;
 	if (!e)
 		e = codes_insert(t, pc, pc + 1);
@@ -151,8 +155,10 @@ bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_f
 		return false;
 	e->pending = true;
 	*ret = (struct runtime_frame){.key = pc, .cookie = {e->asked++}, .flags = RUNTIME_CODE};
-	if (e->code)
+	if (e->code) {
 		memcpy(ret->cookie + 1, e->code->identity, sizeof(e->code->identity));
+		ret->cookie[RUNTIME_COOKIE_EPOCH] = e->seen_epoch;
+	}
 	return true;
 }
 
@@ -173,18 +179,27 @@ static bool code_entry_is_same(const struct code_entry *e, const struct runtime_
 }
 
 /*
+ * Whether the end of an epoch parts what was known of a place from what was found now. What was found is then of all
+ * samples of its own epoch, as if nothing had been known.
+ */
+static bool codes_is_of_former_epoch(const struct code_entry *e, const struct runtime_code *c)
+{
+	return c->epoch && (!e->code || e->seen_epoch < c->epoch);
+}
+
+/*
  * From when on code holds that was found: as long as what was found before, if they are the same. If nothing was known of
  * the place, what is there now was there a moment ago.
  */
-static uint64_t codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
+static struct codes_when codes_since(struct codes *t, const struct runtime_code *c, uint64_t now)
 {
-	uint64_t since = 0;
+	struct codes_when since = {.epoch = c->epoch};
 
 	for (uint32_t i = codes_first(t, c->start); i < t->count && t->at[i]->start < c->end; i++) {
-		if (code_entry_is_same(t->at[i], c)) {
-			return t->at[i]->since_ns;
-		} else if (t->at[i]->seen_ns) {
-			since = now;
+		if (code_entry_is_same(t->at[i], c))
+			return (struct codes_when){t->at[i]->since_ns, t->at[i]->since_epoch};
+		if (t->at[i]->seen_ns && !codes_is_of_former_epoch(t->at[i], c)) {
+			since.time_ns = now;
 			if (t->at[i]->code)
 				t->replaced_ns = now;
 		}
@@ -195,15 +210,18 @@ static uint64_t codes_since(struct codes *t, const struct runtime_code *c, uint6
 static void codes_settle_known(struct codes *t, uint64_t pc, const struct runtime_code_made *c, uint64_t now)
 {
 	const struct code_entry *old = codes_find(t, pc);
-	uint64_t since = codes_since(t, &c->code, now), asked = old ? old->asked : 0;
+	struct codes_when since = codes_since(t, &c->code, now);
+	uint64_t asked = old ? old->asked : 0;
 	struct code_entry *e;
 
 	codes_clear(t, c->code.start, c->code.end);
 	e = codes_insert(t, c->code.start, c->code.end);
 	if (!e)
 		return;
-	e->since_ns = since;
+	e->since_ns = since.time_ns;
+	e->since_epoch = since.epoch;
 	e->seen_ns = now;
+	e->seen_epoch = c->code.epoch;
 	e->asked = asked;
 	code_entry_take_code(t, e, c);
 }

@@ -5,7 +5,9 @@
  * same code, and for CODES_TRUST_NS after the last one, or not at all in a
  * process whose code is being replaced; then it is to be read again. What is
  * found there then, if it is other code, holds from that reading on: samples
- * taken in between are of neither.
+ * taken in between are of neither. Of a runtime with epochs (struct runtime_ops)
+ * a region holds besides only for samples of the epochs between the first and the
+ * last reading that found it; those of a later one have it read again.
  *
  * Called by runtimes*.c, one thread. Bounds: CODES_MAX regions of a process; the
  * bytes of all (codes_bytes), which the caller keeps below its bound by emptying
@@ -30,6 +32,7 @@
 struct code_entry {
 	uint64_t start, end; /* of a question: the address alone */
 	uint64_t since_ns;   /* it holds for samples from then on */
+	uint64_t since_epoch, seen_epoch; /* of its first and last reading; 0: of a runtime without epochs */
 	uint64_t seen_ns;    /* when it was last read; 0: never, an answer is pending */
 	uint64_t asked;	     /* how often */
 	bool pending;	     /* an answer is */
@@ -51,15 +54,20 @@ struct codes {
 void codes_done(struct codes *t);
 /* What lies at pc, borrowed until the next call; NULL: never asked. */
 struct code_entry *codes_find(const struct codes *t, uint64_t pc);
+/* When a sample was taken. */
+struct codes_when {
+	uint64_t time_ns;
+	uint64_t epoch; /* 0: not known */
+};
 /*
- * Whether to ask what lies at pc, for a sample of time_ns: it is not known, or was not read since that time and its trust
- * is over. It is pending then; *ret is the question. false also where there are too many, or no memory.
+ * Whether to ask what lies at pc, for a sample: it is not known, or was not read since that time and its trust is over. It
+ * is pending then; *ret is the question. false also where there are too many, or no memory.
  */
-bool codes_want(struct codes *t, uint64_t pc, uint64_t time_ns, struct runtime_frame *ret);
+bool codes_want(struct codes *t, uint64_t pc, struct codes_when when, struct runtime_frame *ret);
 /* The question could not be asked after all. */
 void codes_unask(struct codes *t, uint64_t pc);
-/* Of a sample of time_ns: known, and it held at that time. */
-bool codes_hold(const struct codes *t, const struct code_entry *e, uint64_t time_ns);
+/* Of a sample: known, and it held at that time. */
+bool codes_hold(const struct codes *t, const struct code_entry *e, struct codes_when when);
 /* Whether code of the process was replaced not long before a sample. */
 bool codes_are_alert(const struct codes *t, uint64_t time_ns);
 /*

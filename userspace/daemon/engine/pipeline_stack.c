@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "daemon/engine/maker.h"
 #include "daemon/engine/pipeline_state.h"
 
 static void stack_add(struct whole_stack *w, const struct frame *f)
@@ -22,12 +23,16 @@ static void stack_add_kernel(struct whole_stack *w, const struct sample *s)
 		stack_add(w, &(struct frame){.kind = KIND_KERNEL, .flags = i ? FRAME_CALLER : 0, .pc = s->kernel[i]});
 }
 
-/* Code that was generated at run time is named by its perf map or jitdump, if there is one. */
-static void stack_name_generated(const struct attempt *a, struct frame *f)
+/* Code that was generated at run time is named by its perf map or jitdump, or else by what called it. */
+static void stack_name_generated(struct pipeline *p, const struct attempt *a, uint32_t index, struct frame *f)
 {
 	if (!f->map || f->map->file->kind != MAPPED_ANON)
 		return;
-	jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f);
+	if (a->jit && jit_name_frame(a->jit, f->pc - (f->flags & FRAME_CALLER && f->pc > f->map->start), f))
+		return;
+	/* Code of a runtime is called by code of other functions, whatever made it. */
+	if (!runtimes_own_code(p->runtimes))
+		maker_name_frame(&p->stack, index, f);
 }
 
 static void stack_add_borrowed(struct whole_stack *w, const struct frame *f)
@@ -61,8 +66,7 @@ static void stack_add_native(struct pipeline *p, const struct attempt *a, uint32
 		return;
 	to = &w->frames[w->count++];
 	*to = p->stack.frames[index];
-	if (a->jit)
-		stack_name_generated(a, to);
+	stack_name_generated(p, a, index, to);
 	w->named += !!(to->flags & FRAME_NAMED);
 }
 

@@ -179,6 +179,7 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->found->refs = 1;
 	s->found->found = *a;
 	s->state = SLOT_READY;
+	s->attached_ns = s->of->all->now_ns;
 	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
 	if (a->walk.start == OTP_WALK_NONE)
@@ -521,7 +522,7 @@ bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t 
 		return false;
 	s = &have->slot[i];
 	*ret = (struct runtimes_state){.label = s->ops->label, .version = s->found ? s->found->found.version : "",
-				       .walked = s->state == SLOT_READY && s->found->found.walk.start != OTP_WALK_NONE,
+				       .walked = s->state == SLOT_READY && (s->ops->frame || s->ops->stack) && s->found->found.walk.start != OTP_WALK_NONE,
 				       .state = s->state == SLOT_ASKED ? "being attached" : s->why, .functions = s->functions.count,
 				       .frames = s->frames, .frames_unknown = s->frames_unknown};
 	return true;

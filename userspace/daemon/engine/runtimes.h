@@ -98,6 +98,8 @@ int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool fi
 uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
 			 struct frame to[RUNTIMES_EXPANDED]);
 
+/* Whether a runtime of the process whose stack was begun makes code: what is not known of it may be that runtime's. */
+bool runtimes_own_code(const struct runtimes *r);
 /* Where in its stack the steps out of runtimes' code have read, for a capture, and which registers. Borrowed as the hook. */
 const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs);
 

@@ -12,6 +12,7 @@
 #include "daemon/engine/runtimes_state.h"
 
 #define AHEAD_MAX (DECODE_FRAMES - 1)
+#define EPOCH_UNWALKED_NS (2 * NSEC_PER_SEC) /* so long the walk is being set */
 
 /* --- the process --- */
 
@@ -67,11 +68,25 @@ static int runtimes_meet_library(struct runtimes *r, const struct mapping **ret_
 
 /* --- regions --- */
 
+/* The sample whose stack is unwound, as a slot sees it. */
+static struct codes_when runtimes_when(const struct runtimes *r, const struct runtime_slot *s)
+{
+	return (struct codes_when){.time_ns = r->stack_time_ns, .epoch = s->epoch_is_bound ? 0 : s->epoch};
+}
+
 /* A table that is full begins anew. */
 static void runtimes_keep_codes(struct runtime_slot *s)
 {
 	if (s->codes.count >= CODES_MAX)
 		codes_done(&s->codes);
+}
+
+/* Whether no code was found at an address a moment ago. A word of a stack is not asked for again so soon. */
+static bool runtimes_is_in_vain(const struct runtimes *r, const struct runtime_slot *s, uint64_t pc)
+{
+	const struct code_entry *e = codes_find(&s->codes, pc);
+
+	return e && !e->code && e->seen_ns && r->stack_time_ns < e->seen_ns + CODES_TRUST_NS;
 }
 
 /*
@@ -87,7 +102,8 @@ static uint32_t runtimes_ask_ahead(struct runtimes *r, struct runtime_slot *s, u
 
 	for (uint32_t i = 0; m && i + 8 <= sample->stack_len && n < AHEAD_MAX; i += 8) {
 		memcpy(&word, sample->stack + i, sizeof(word));
-		if (word > m->start && word <= m->end && codes_want(&s->codes, word - 1, r->stack_time_ns, &to[n]))
+		if (word > m->start && word <= m->end && !runtimes_is_in_vain(r, s, word - 1) &&
+		    codes_want(&s->codes, word - 1, runtimes_when(r, s), &to[n]))
 			n++;
 	}
 	return n;
@@ -101,7 +117,7 @@ static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64
 	if (!runtimes_decoder(s) || !decoder_is_attached(s->decoder))
 		return;
 	runtimes_keep_codes(s);
-	if (!codes_want(&s->codes, pc, r->stack_time_ns, &question[0]))
+	if (!codes_want(&s->codes, pc, runtimes_when(r, s), &question[0]))
 		return;
 	n = 1 + runtimes_ask_ahead(r, s, pc, &question[1]);
 	taken = (uint32_t)decoders_decode(s->decoder, question, n);
@@ -112,12 +128,12 @@ static void runtimes_ask_code(struct runtimes *r, struct runtime_slot *s, uint64
 static int runtimes_slot_code_at(struct runtimes *r, struct runtime_slot *s, uint64_t pc, struct code_entry **ret)
 {
 	*ret = codes_find(&s->codes, pc);
-	if (codes_hold(&s->codes, *ret, r->stack_time_ns))
+	if (codes_hold(&s->codes, *ret, runtimes_when(r, s)))
 		return 0;
 	/* In a replay the answer arrives during the call. */
 	runtimes_ask_code(r, s, pc);
 	*ret = codes_find(&s->codes, pc);
-	if (codes_hold(&s->codes, *ret, r->stack_time_ns))
+	if (codes_hold(&s->codes, *ret, runtimes_when(r, s)))
 		return 0;
 	if (*ret ? (*ret)->pending : s->decoder && !decoder_is_attached(s->decoder))
 		return -EAGAIN;
@@ -144,16 +160,45 @@ int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_
 	return err;
 }
 
+/* --- epochs --- */
+
 /*
- * Where code is replaced, methods are too, and others may lie where they lay: their names are read again for the samples
- * of each turn.
+ * Without the walk's words (perf does not walk), the epoch is not known. Until the walk is set, it is at least that of the
+ * time of attaching: if that has passed when a function is read, it stays unknown. Before, it was an earlier one, unless
+ * that was the first of all; functions are unknown then.
+ */
+static uint64_t runtimes_epoch_unwalked(const struct runtime_slot *s, uint64_t time_ns)
+{
+	uint64_t attached = s->ops->epoch(&s->found->found, NULL, 0);
+
+	if (time_ns >= s->attached_ns + EPOCH_UNWALKED_NS)
+		return 0;
+	return time_ns < s->attached_ns && attached > 1 ? attached - 1 : attached;
+}
+
+static void runtimes_find_epoch(struct runtimes *r, const struct process *p, const struct sample *sample, uint32_t plan)
+{
+	struct runtime_slot *s = &r->stack_of->slot[plan];
+	const struct otp_walked *w = sample->walks[plan];
+
+	s->epoch = 0;
+	s->epoch_is_bound = !w || !w->root_words || runtimes_slot(r, p, w, plan) != s;
+	if (s->state != SLOT_READY || !s->ops->epoch)
+		return;
+	s->epoch = s->epoch_is_bound ? runtimes_epoch_unwalked(s, sample->head.time_ns) :
+				       s->ops->epoch(&s->found->found, sample_walk_words(w), w->root_words);
+}
+
+/*
+ * Where code is replaced, methods are too, and others may lie where they lay: unless there are epochs, their names are read
+ * again for the samples of each turn.
  */
 static void runtimes_renew_functions(struct runtimes *r, const struct sample *sample)
 {
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
 		struct runtime_slot *s = &r->stack_of->slot[i];
 
-		if (!s->ops->code || !codes_are_alert(&s->codes, sample->head.time_ns) ||
+		if (!s->ops->code || s->epoch || !codes_are_alert(&s->codes, sample->head.time_ns) ||
 		    sample->head.time_ns <= s->functions_ns)
 			continue;
 		functions_done(&s->functions);
@@ -223,6 +268,14 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	return err;
 }
 
+static bool runtimes_any_makes_code(const struct runtimes *r)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		if (r->stack_of->slot[i].ops->code && r->stack_of->slot[i].state != SLOT_REFUSED)
+			return true;
+	return false;
+}
+
 const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns)
 {
@@ -234,9 +287,16 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	r->stack_time_ns = s->head.time_ns;
 	r->stack_process = p;
 	r->stack_of = p && r->cfg.decoders ? runtimes_find(r, p) : NULL;
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
+		runtimes_find_epoch(r, p, s, i);
 	runtimes_renew_functions(r, s);
-	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r};
+	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r, .owns = runtimes_any_makes_code(r)};
 	return p && r->cfg.decoders ? &r->hook : NULL;
+}
+
+bool runtimes_own_code(const struct runtimes *r)
+{
+	return r->hook.owns;
 }
 
 const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint64_t *ret_regs)
@@ -280,15 +340,19 @@ static uint32_t runtimes_functions(struct runtimes *r, const struct own_frame *o
 				   struct runtime_frame to[RUNTIMES_EXPANDED], struct runtime_slot **ret_slot,
 				   struct code_entry **ret)
 {
+	uint32_t n = 0;
+
 	if (runtimes_code_at(r, f->pc - !!(f->flags & FRAME_CALLER), ret_slot, ret)) {
 		*ret = NULL;
 		return 0;
 	}
-	if (own->frame.key) {
-		to[0] = own->frame;
-		return 1;
-	}
-	return runtimes_chain(*ret, f, to);
+	if (own->frame.key)
+		to[n++] = own->frame;
+	else
+		n = runtimes_chain(*ret, f, to);
+	for (uint32_t i = 0; (*ret_slot)->ops->epoch && i < n; i++)
+		to[i].cookie[RUNTIME_COOKIE_EPOCH] = (*ret_slot)->epoch;
+	return n;
 }
 
 int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool final)

@@ -163,9 +163,7 @@ static void runtimes_registers(const struct sample *s, struct runtime_words *ret
 	ret->regs = regs;
 }
 
-/* The slot whose frames these are; NULL: of walks that nobody knows any more. */
-static struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w,
-					  uint32_t plan)
+struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w, uint32_t plan)
 {
 	struct runtime_process *of = runtimes_of_walk(r, p, w->generation);
 

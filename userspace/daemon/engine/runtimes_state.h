@@ -47,6 +47,10 @@ struct runtime_slot { /* one runtime of one process */
 	struct functions functions;
 	struct codes codes;
 	uint64_t functions_ns; /* when functions were last given up, as code is being replaced */
+	uint64_t attached_ns;
+	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
+	uint64_t epoch;
+	bool epoch_is_bound;
 	uint64_t frames, frames_unknown;
 };
 
@@ -107,6 +111,8 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
 /* Of the stack that was unwound last: the slot whose loop the frame wraps (RUNTIME_STEP_WRAPS), as its index + 1; 0: none. */
 uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index);
+/* The slot whose plan walked, in this section of a sample of the process; NULL: nobody knows its walks any more. */
+struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w, uint32_t plan);
 /* Looks at a mapping's file, when that is open: asks for a decoder where it holds a runtime. */
 void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m);
 /* Whether it is too early, or too late, to start a decoder for the process. */

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of Java share: the JDKs that there are, and how a program is compiled and run.
+
+JAVA_HOMES names further JDKs beside the one in PATH, divided by spaces; as ROOT:HOME one that needs the libraries of
+another system, whose root ROOT is: it sees this system's /tmp and /proc, and HOME has to lie there. With HOTSPOT=all,
+all JDKs below /usr/lib/jvm are tried."""
+import glob
+import os
+import shutil
+import subprocess
+
+import lib
+
+WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
+ALL = os.environ.get("HOTSPOT") == "all"
+ENTER = 'mount --bind /tmp "$0/tmp" && mount --bind /proc "$0/proc" && exec chroot "$0" "$@"'
+
+
+class Java:
+    def __init__(self, where):
+        self.root, _, self.home = where.rpartition(":")
+        self.label = "/".join(self.home.split("/")[-1:] if not self.root else
+                              [os.path.basename(self.root), os.path.basename(self.home)])
+
+    def exists(self):
+        return any(glob.glob(os.path.join(self.home, p, "server/libjvm.so")) for p in ("lib", "lib/*", "jre/lib/*"))
+
+    def command(self, arguments):
+        java = next(p for p in (os.path.join(self.home, d, "bin/java") for d in ("jre", "")) if os.path.exists(p))
+        enter = ["unshare", "-m", "sh", "-c", ENTER, self.root] if self.root else []
+        return enter + [java] + arguments
+
+    def has(self, options):
+        """Whether it knows these options."""
+        return subprocess.run(self.command(options + ["-version"]), capture_output=True).returncode == 0
+
+
+def homes():
+    """Each JDK to be tried."""
+    found = []
+    java = shutil.which("java")
+    if java:
+        found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
+    found += os.environ.get("JAVA_HOMES", "").split()
+    if ALL:
+        found += [os.path.realpath(p) for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
+    return [j for j in map(Java, dict.fromkeys(found)) if j.exists()]
+
+
+def compile_program(source):
+    """Its classes for 8 and later; None: there is no compiler."""
+    compiler = shutil.which("javac")
+    if not compiler:
+        return None
+    to = lib.scratch()
+    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(WHERE, source)],
+                       capture_output=True, text=True)
+    return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None

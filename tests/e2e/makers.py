@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated code that no table, map or runtime describes: its stacks lead to what
+called it, by a guess that is counted as one, and never to what did not. A program
+that knows its callers (tests/programs/makers.c) is the witness; grep -P runs
+patterns that PCRE2 compiled. MAKERS=all: closures of libffi, LuaJIT's traces,
+QEMU's translated code and PostgreSQL's compiled expressions besides."""
+import glob
+import os
+import platform
+import re
+import shutil
+import subprocess
+import time
+
+import lib
+
+lib.need(platform.machine() == "x86_64", "generated code", "written for x86-64")
+
+HZ = lib.rate(997)
+SECONDS = 6
+CODES = ("leaf", "locals", "saves", "frame", "back", "inner")
+CALLERS = ("plain", "framed", "sized")
+GENERATED = "[generated code, called by %s]"
+ALL = os.environ.get("MAKERS") == "all"
+
+
+def squeeze(names):
+    """Code that calls code of the same region is one frame or two: the way out may pass over one of them."""
+    return [n for i, n in enumerate(names) if not (n.startswith("[generated") and names[i - 1:i] == [n])]
+
+
+def check_makers(samples):
+    mine = [(lib.user_part(s), s.count) for s in samples if lib.service(s) == "makers"]
+    inside = [(names, marker, n) for (names, marker), n in mine if any(x.startswith("[generated") for x in names)]
+    every = sum(n for _, n in mine)
+    bad = 0
+    for caller in CALLERS:
+        for code in CODES:
+            name = "%s_%s" % (caller, code)
+            got = [(squeeze(names), marker, n) for names, marker, n in inside if name in names]
+            wanted = (["spin_back"] if code == "back" else []) + [GENERATED % "makers", name, "outer_" + name, "main"]
+            count = sum(n for _, _, n in got)
+            whole = sum(n for names, marker, n in got
+                        if not marker and names[-1] == "_start" and names[:len(wanted)] == wanted)
+            wrong = [([names[:2], len(names), names[-9:]], marker) for names, marker, n in got
+                     if marker or names[-1] != "_start" or names[:len(wanted)] != wanted]
+            bad += count - whole
+            lib.ok(count > 0.6 * SECONDS * HZ / 18 and whole >= 0.99 * count, "%s: %d of %d stacks are what they were %s" % (
+                name, whole, count, wrong[:2]))
+    cut = sum(n for (names, marker), n in mine if marker)
+    lib.ok(every and cut <= 0.01 * every, "makers: %d of %d stacks are cut" % (cut, every))
+    known = {"%s%s_%s" % (o, c, k) for o in ("", "outer_") for c in CALLERS for k in CODES} | {"main", "spin_back"}
+    # What libc and the loader call themselves has no name of these.
+    stale = sum(n for names, _, n in inside if "dirty" in names)
+    missing = sum(n for names, _, n in inside if not known & set(names))
+    lib.ok(not stale, "makers: %d of %d stacks hold a call that had returned" % (stale, sum(n for _, _, n in inside)))
+    lib.ok(missing <= 0.01 * every, "makers: %d stacks pass over their caller" % missing)
+
+
+def check_real(samples, service, maker, between=None):
+    """The stacks of a program in code that maker made: they end at a root, and functions of between are on them."""
+    mine = [(lib.user_part(s), s.count) for s in samples if lib.service(s) == service]
+    every, cut = sum(n for _, n in mine), sum(n for (_, marker), n in mine if marker)
+    label = GENERATED % maker
+    inside = [(names, marker, n) for (names, marker), n in mine if any(x.startswith("[generated") for x in names)]
+    count = sum(n for _, _, n in inside)
+    whole = sum(n for names, marker, n in inside if not marker and label in names)
+    lib.ok(count > 100 and whole >= 0.99 * count, "%s: %d of %d stacks in generated code are whole, and name %s %s" % (
+        service, whole, count, maker, [(n[:5], m) for n, m, _ in inside if m or label not in n][:2]))
+    lib.ok(cut <= 0.01 * every, "%s: %d of %d stacks are cut %s" % (
+        service, cut, every, sorted({m for (_, m), _ in mine if m})))
+    if between:
+        passed = sum(n for names, _, n in inside if between in names)
+        lib.ok(passed >= 0.99 * count, "%s: %d of %d stacks pass through %s" % (service, passed, count, between))
+    return inside
+
+
+def run_grep(work):
+    text = os.path.join(work, "text")
+    with open(text, "w") as f:
+        for i in range(40000):
+            f.write("%d the quick brown fox jumps over lazy dogs aaaaaaaaaaaaaaaaaaaaaaa %x\n" % (i, i * 7919))
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        subprocess.run(["grep", "-cP", r"(\w+)\s(\w+)\s.*(a|aa)+c\1", text], stdout=subprocess.DEVNULL)
+
+
+work = lib.scratch()
+has_pcre = subprocess.run(["grep", "-qP", "a"], input="a", text=True).returncode == 0
+d = lib.Otprofd(hz=HZ)
+time.sleep(1)
+subprocess.run([os.path.join(lib.PROGRAMS, "makers"), str(SECONDS)], check=True)
+if has_pcre:
+    run_grep(work)
+time.sleep(1.5)
+last = d.stop()
+samples = lib.samples(d.files)
+check_makers(samples)
+if has_pcre:
+    check_real(samples, "grep", "libpcre2-8", "pcre2_match_8")
+else:
+    lib.skip("grep -P", "this grep has no PCRE2")
+lib.check_ledger(last, "makers", stopped=True)
+lib.finish()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads classes again and again, each by a loader of its own, runs their code until it is compiled, and drops them: code and
+// methods of one come to lie where those of another lay. A thread is named after the class whose code it runs.
+// Arguments: seconds, a directory with classes K0 to K15, milliseconds that a class lives, classes of a thread from one
+// collection to the next.
+import java.io.File;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.util.function.IntUnaryOperator;
+
+public class Churn {
+	static final int CLASSES = 16, THREADS = 2;
+	static volatile int sink;
+
+	static void round(URL[] where, int n, long life) throws Exception {
+		try (URLClassLoader loader = new URLClassLoader(where, null)) {
+			IntUnaryOperator f = (IntUnaryOperator) loader.loadClass("K" + n).getConstructor().newInstance();
+			long end = System.nanoTime() + life * 1000000L;
+
+			Thread.currentThread().setName("k" + n);
+			for (int x = n; System.nanoTime() < end; )
+				sink = x = f.applyAsInt(x);
+			Thread.currentThread().setName("between");
+		}
+	}
+
+	static void rounds(String[] args, int first) {
+		long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000000L;
+		int every = Integer.parseInt(args[3]);
+
+		try {
+			URL[] where = {new File(args[1]).toURI().toURL()};
+
+			for (int i = 0; System.nanoTime() < end; i++) {
+				round(where, (first + i * 7) % CLASSES, Long.parseLong(args[2]));
+				if (i % every == 0)
+					System.gc();
+			}
+		} catch (Exception e) {
+			e.printStackTrace();
+			System.exit(1);
+		}
+	}
+
+	public static void main(String[] args) throws InterruptedException {
+		Thread[] threads = new Thread[THREADS];
+
+		for (int i = 0; i < THREADS; i++) {
+			int first = i * CLASSES / THREADS;
+			threads[i] = new Thread(() -> rounds(args, first));
+			threads[i].start();
+		}
+		for (Thread t : threads)
+			t.join();
+	}
+}

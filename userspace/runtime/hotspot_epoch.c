@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Whether a method at an address is still the one that a sample met there. Its
+ * memory is freed with its class, and the class after all frames that run it: a
+ * counter that rises in between tells. Where the sample's value is the one after
+ * the method was read, nothing was freed since the sample.
+ *   - java.cls.unloadedClasses (OpenJDK, classLoadingService.cpp) rises by every
+ *     class that is unloaded, before its loader's memory is given up
+ *     (ClassLoaderDataGraph::do_unloading, then purge). It lies in the memory for
+ *     jstat, whose form is perfMemory.hpp, 2.0, the same in 8 to 26.
+ *   - Without that (-XX:-UsePerfData), the number of collections
+ *     (CollectedHeap::_total_collections): every collection that unloads classes
+ *     begins with a rise, but others rise it too. Names are then read again after
+ *     each, and samples of just before one more often have none. The Concurrent
+ *     Mark Sweep collector of 8 to 13 does not count its cycles: with it, and
+ *     without the first counter, classes that it unloads go unnoticed.
+ * Classes that are redefined (JVMTI) keep their memory while frames run them; it
+ * is given up with no rise, and the methods of a class of the same name come.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot.h"
+
+#define PERF_MAGIC	0xc0c0feca /* as little-endian bytes: ca fe c0 c0 */
+#define PERF_NAME	"java.cls.unloadedClasses"
+#define PERF_ENTRIES	4096
+#define PERF_BYTES	(1u << 20)
+
+struct perf_prologue {
+	uint32_t magic;
+	uint8_t little_endian, major, minor, accessible;
+	uint32_t used, overflow;
+	uint64_t modified;
+	uint32_t entries_at, nr_entries;
+};
+
+struct perf_entry {
+	uint32_t length, name_at, vector_length;
+	uint8_t type, flags, units, variability;
+	uint32_t data_at;
+};
+
+/* The offset of a counter's value in the memory at start; -ENOENT. */
+static int perf_find(struct memory *m, uint64_t start, uint64_t *ret)
+{
+	struct perf_prologue p;
+	struct perf_entry e;
+	char name[sizeof(PERF_NAME)];
+	uint64_t at;
+
+	if (memory_read(m, start, &p, sizeof(p)) || p.magic != PERF_MAGIC || p.little_endian != 1 || p.major != 2)
+		return -ENOENT;
+	at = p.entries_at;
+	for (uint32_t i = 0; i < MIN(p.nr_entries, (uint32_t)PERF_ENTRIES) && at < PERF_BYTES; i++, at += e.length) {
+		if (memory_read(m, start + at, &e, sizeof(e)) || e.length < sizeof(e) || e.length > PERF_BYTES ||
+		    e.name_at >= e.length || e.data_at > e.length - 8)
+			return -ENOENT;
+		if (memory_string(m, start + at + e.name_at, name, sizeof(name)) || strcmp(name, PERF_NAME) != 0)
+			continue;
+		*ret = at + e.data_at;
+		return e.type == 'J' && !e.vector_length && *ret % 8 == 0 ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+/*
+ * A walk without frames: the counter is the root's word. As the node is no list, its first word, which never changes,
+ * is taken for an array that ends before it begins.
+ */
+static void hotspot_epoch_plan(uint64_t node, uint64_t at, struct otp_walk *walk)
+{
+	*walk = (struct otp_walk){.start = OTP_WALK_AT, .step = OTP_WALK_ARRAY, .base = node, .root_off = (int32_t)at,
+				  .root_keep = 1, .frames_max = 1, .stride = 8, .first = {.bias = 8}};
+}
+
+void hotspot_epoch_attach(struct hotspot *h, struct memory *m, struct otp_walk *walk)
+{
+	uint64_t at, node = h->perf;
+
+	h->epoch_at = 0;
+	h->epoch_bytes = 8;
+	if (!node || perf_find(m, node, &at)) {
+		node = h->collected;
+		at = h->heap_collections;
+		h->epoch_bytes = 4;
+		if (!node || at == HOTSPOT_NONE)
+			return;
+	}
+	h->epoch_at = node + at;
+	if (hotspot_epoch_now(h, m, &h->epoch)) {
+		h->epoch_at = 0;
+		return;
+	}
+	hotspot_epoch_plan(node, at & ~7ULL, walk);
+}
+
+/* The counter's value in its aligned word; 0 stands for none. */
+static uint64_t hotspot_epoch_of(const struct hotspot *h, uint64_t word)
+{
+	if (h->epoch_bytes == 8)
+		return word + 1;
+	return (word >> (8 * (h->epoch_at & 4)) & UINT32_MAX) + 1;
+}
+
+int hotspot_epoch_now(const struct hotspot *h, struct memory *m, uint64_t *ret)
+{
+	uint64_t word;
+
+	*ret = 0;
+	if (!h->epoch_at)
+		return 0;
+	if (memory_u64(m, h->epoch_at & ~7ULL, &word))
+		return -EFAULT;
+	*ret = hotspot_epoch_of(h, word);
+	return 0;
+}
+
+uint64_t hotspot_epoch(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root)
+{
+	const struct hotspot *h = hotspot_of(a);
+
+	if (!h->epoch_at)
+		return 0;
+	return nr_root ? hotspot_epoch_of(h, root[0]) : h->epoch;
+}

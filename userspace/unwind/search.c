@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Out of generated code that no runtime describes: a library's kernels and
+ * patterns, closures, queries. Nothing is known of it but where it lies, and
+ * its bytes cannot be read. What called it can be: generated code is entered by
+ * a call through a register or a variable, or by one from code of its own region.
+ *   - The frame pointer, where a return address of such a call lies behind it.
+ *     It may still be the caller's, if the generated code leaves the register
+ *     alone: then the call leads to the caller's function, not here; or the
+ *     caller, whose table names this very frame, lies right above the stack pointer.
+ *   - Else the first word of the stack that is a return address of such a call,
+ *     and from which unwinding goes on: each next return address lies behind a
+ *     call that leads to the function before it.
+ * Stacks keep addresses of former calls, and the tests are there to tell these
+ * apart. The frame is marked as a guess all the same.
+ * Bounds: SEARCH_WORDS and SEARCH_TRIALS a frame, SEARCHES_MAX a stack; each trial
+ * TRIAL_FRAMES. Cost: some 5 us for a search.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "unwind/cfi.h"
+#include "unwind/cursor.h"
+#include "unwind/imports.h"
+
+#define SEARCH_WORDS  512 /* QEMU's translated code keeps 1.2 KiB, GEMM kernels some more */
+#define SEARCH_TRIALS 32
+#define SEARCHES_MAX  8
+#define TRIAL_FRAMES  48
+#define TRIAL_ENOUGH  4 /* frames after which a trial holds that has left what is searched, and knows the frame pointer */
+#define OWNER_WORDS   16  /* above the stack pointer, for a caller whose frame pointer was left alone */
+#define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
+#define FRAME_FAR     (1 << 20)
+#define TAIL_INSNS    512 /* of a function that is looked at for jumps, */
+#define STUB_INSNS    3   /* fewer before its jump: a stub of a linkage table */
+#define CALLS_BYTES   16384 /* and for calls */
+
+/* What may have entered the generated code, by the word that would be its return address. */
+enum search_word {
+	WORD_NO_CALL,
+	WORD_UNKNOWN,  /* no mapping has it */
+	WORD_ENTERS,   /* a call that may lead here */
+	WORD_ELSEWHERE /* a call that leads to another function */
+};
+
+/* Addresses of a function or a region in the process. */
+struct search_range {
+	uint64_t start, end;
+	const struct mapping *map;
+};
+
+struct search {
+	struct rules *rules;
+	struct imports *imports;
+	struct cursor *c; /* in the generated code */
+	unsigned trials;
+};
+
+static bool search_contains(const struct search_range *r, uint64_t addr)
+{
+	return addr >= r->start && addr < r->end;
+}
+
+/* The tables' code at a return address. 0, -ENOENT, -EAGAIN: its file is not open yet. */
+static int search_mapping(struct cursor *c, uint64_t pc, const struct mapping **ret)
+{
+	const struct mapping *m = space_find(c->in->space, pc - 1);
+
+	if (!m || mapped_file_is_generated(m->file))
+		return -ENOENT;
+	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
+		c->wait = m;
+		return -EAGAIN;
+	}
+	if (m->file->state != MAPPED_READY || !m->file->binary || m->file->binary->machine != c->arch->machine)
+		return -ENOENT;
+	*ret = m;
+	return 0;
+}
+
+/* The call before a return address in m; *target: of a direct one, in the process. */
+static enum arch_call search_call(const struct cursor *c, const struct mapping *m, uint64_t pc, uint64_t *target)
+{
+	uint64_t at = mapping_address(m, pc - 1);
+	enum arch_call call;
+	struct code code;
+
+	code_read(m->file->binary, at, &code);
+	call = c->arch->call(&code, at + 1, target);
+	*target += pc - 1 - at;
+	return call;
+}
+
+/* The word as a return address into generated code's caller; -EAGAIN. */
+static int search_word(struct cursor *c, uint64_t pc)
+{
+	const struct search_range here = {c->map->start, c->map->end, c->map};
+	const struct mapping *m;
+	uint64_t target = 0;
+	int err;
+
+	if (pc < 4096 || pc >= c->arch->address_end)
+		return WORD_NO_CALL;
+	err = search_mapping(c, pc, &m);
+	if (err < 0)
+		return err == -EAGAIN ? err : WORD_NO_CALL;
+	switch (search_call(c, m, pc, &target)) {
+	case CALL_INDIRECT:
+	case CALL_SLOT:
+		return WORD_ENTERS;
+	case CALL_DIRECT:
+		return search_contains(&here, target) ? WORD_ENTERS : WORD_ELSEWHERE;
+	default:
+		return WORD_NO_CALL;
+	}
+}
+
+/* --- whether a call leads to a function --- */
+
+/* The function around an address of m, in the process. */
+static bool search_function(const struct mapping *m, uint64_t pc, struct search_range *ret)
+{
+	uint64_t at = mapping_address(m, pc);
+	struct fde f;
+
+	if (cfi_find(m->file->binary, at, &f) < 0)
+		return false;
+	*ret = (struct search_range){pc - (at - f.start), pc + (f.end - at), m};
+	return true;
+}
+
+/* A stub of a linkage table, in m: it leads to other files, and to functions of its own that have names for these. */
+static bool search_stub_leads_to(const struct search *s, const struct mapping *m, const struct search_range *callee)
+{
+	const struct mapping *to = callee->map;
+
+	return m->file->binary != to->file->binary ||
+	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start));
+}
+
+/* Whether the code from target on may jump to the callee: in its last call, to its rarer part, or by a linkage table. */
+static bool search_jumps_to(const struct search *s, uint64_t target, const struct search_range *callee)
+{
+	const struct cursor *c = s->c;
+	const struct mapping *m = space_find(c->in->space, target);
+	struct search_range f = {target, target + 32, m};
+	uint8_t code[64];
+	struct insn i;
+
+	if (!m || m->file->state != MAPPED_READY || !m->file->binary)
+		return false;
+	if (search_function(m, target, &f) && f.start != target)
+		f.start = target;
+	for (unsigned n = 0; n < TAIL_INSNS && target < f.end; n++) {
+		ssize_t len = binary_read_vaddr(m->file->binary, mapping_address(m, target), code, sizeof(code));
+
+		if (len <= 0 || c->arch->decode(code, (size_t)len, &i) < 0)
+			return false;
+		target += i.len;
+		if (i.kind == INSN_END)
+			return n >= STUB_INSNS || search_stub_leads_to(s, m, callee);
+		if ((i.kind == INSN_JUMP || i.kind == INSN_BRANCH) && search_contains(callee, target + (uint64_t)i.n))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the function around pc, in m, calls the callee by its address somewhere, or its file does by name. */
+static bool search_calls(const struct search *s, const struct mapping *m, uint64_t pc, const struct search_range *callee)
+{
+	const struct mapping *to = callee->map;
+	struct search_range f;
+	uint8_t code[1024];
+
+	if (m->file->binary != to->file->binary)
+		return imports_function(s->imports, m->file->binary, to->file->binary, mapping_address(to, callee->start));
+	if (!search_function(m, pc - 1, &f))
+		return false;
+	/* The pieces overlap by the length of a call. */
+	for (uint64_t at = f.start; at < f.end && at - f.start < CALLS_BYTES; at += sizeof(code) - 8) {
+		const size_t want = (size_t)MIN(f.end - at, (uint64_t)sizeof(code));
+		const ssize_t len = binary_read_vaddr(m->file->binary, mapping_address(m, at), code, want);
+
+		if (len <= 0)
+			return false;
+		if (s->c->arch->has_call(code, (size_t)len, at, callee->start))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether pc, in m, is a return address of a call that led to the function callee. A call through a register leads
+ * anywhere, but not to a function that its caller calls by address: that is a former call, and its return address was
+ * replaced by that of the generated code.
+ */
+static bool search_leads_to(const struct search *s, const struct mapping *m, uint64_t pc,
+			    const struct search_range *callee)
+{
+	const struct cursor *c = s->c;
+	uint64_t target = 0;
+
+	switch (search_call(c, m, pc, &target)) {
+	case CALL_SLOT:
+		if (m->file->binary != callee->map->file->binary)
+			return true;
+		return !search_calls(s, m, pc, callee);
+	case CALL_INDIRECT:
+		return !search_calls(s, m, pc, callee);
+	case CALL_DIRECT:
+		return search_contains(callee, target) || search_jumps_to(s, target, callee);
+	default:
+		return false;
+	}
+}
+
+/* --- trials --- */
+
+enum { TRIAL_FAILS, TRIAL_HOLDS, TRIAL_GOES_ON, TRIAL_NEEDS_FP };
+
+/* Addresses of former calls lie in the generated code's own frame, which the search may not leave. */
+static bool trial_left_search(const struct search *s, const struct cursor *t)
+{
+	return t->reg[t->arch->sp] - s->c->reg[s->c->arch->sp] > 8 * SEARCH_WORDS;
+}
+
+/* Further out, a stack that ends in whatever way is the thread's own. */
+static int trial_if_far(const struct search *s, const struct cursor *t)
+{
+	return trial_left_search(s, t) ? TRIAL_HOLDS : TRIAL_FAILS;
+}
+
+/* The step did not lead to a caller. Zeros are everywhere on stacks: one at the first frames is no sign of a root. */
+static int trial_ended(const struct search *s, const struct cursor *t)
+{
+	switch (t->out->end) {
+	case UNWIND_ROOT:
+		return TRIAL_HOLDS;
+	case UNWIND_ROOT_LISTED:
+	case UNWIND_SHORT:
+		return trial_if_far(s, t);
+	case UNWIND_REGISTER:
+		return cursor_is_valid(t, t->arch->fp) ? TRIAL_FAILS : TRIAL_NEEDS_FP;
+	default:
+		return TRIAL_FAILS;
+	}
+}
+
+/* By the frame's own table. */
+static int trial_by_row(struct search *s, struct cursor *t, unsigned frames)
+{
+	const uint8_t leaves = ROW_SIGNAL | ROW_SWITCHED | ROW_PROVES | ROW_RETURNS | ROW_GUESS | ROW_CLONE;
+	struct binary *b = t->map->file->binary;
+	bool hit;
+	const struct found f = rules_find(s->rules, t->arch, b, mapping_address(t->map, t->reg[t->arch->pc] - 1), &hit);
+	int step;
+
+	if (f.packed->state == PACKED_ROOT)
+		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
+	if (f.packed->state == PACKED_NONE)
+		return trial_if_far(s, t);
+	if (f.packed->state == PACKED_BAD)
+		return TRIAL_FAILS;
+	if (f.packed->flags & leaves)
+		return frames ? TRIAL_HOLDS : TRIAL_FAILS;
+	step = f.wide ? step_row(t, b, f.wide) : step_packed(t, f.packed);
+	return step > 0 ? TRIAL_GOES_ON : trial_ended(s, t);
+}
+
+static bool trial_is_enough(const struct search *s, const struct cursor *t, unsigned frames)
+{
+	return frames >= TRIAL_ENOUGH && cursor_is_valid(t, t->arch->fp) && trial_left_search(s, t);
+}
+
+/* What was stepped to: code that called the function that was left, and that is called by code in turn. */
+static int trial_arrived(struct search *s, struct cursor *t, const struct search_range *callee, unsigned frames)
+{
+	const uint64_t pc = t->reg[t->arch->pc];
+	const struct mapping *left = t->map, *m = space_find(t->in->space, pc - 1);
+	bool hit;
+	int err;
+
+	/* Nothing proves a call from there: former ones of generated code look the same. */
+	if (m && mapped_file_is_generated(m->file))
+		return trial_if_far(s, t);
+	err = search_mapping(t, pc, &m);
+	if (err < 0)
+		return err == -EAGAIN ? err : trial_if_far(s, t);
+	t->map = m;
+	if (m->file != left->file)
+		t->valid &= t->arch->survive;
+	if (search_leads_to(s, m, pc, callee))
+		return trial_is_enough(s, t, frames) ? TRIAL_HOLDS : TRIAL_GOES_ON;
+	return rules_find(s->rules, t->arch, m->file->binary, mapping_address(m, pc - 1), &hit).packed->state == PACKED_ROOT
+		       ? TRIAL_HOLDS
+		       : TRIAL_FAILS;
+}
+
+/* t is in the caller that is tried. TRIAL_, or -EAGAIN; *frames: that were left. */
+static int trial_run(struct search *s, struct cursor *t, unsigned *frames)
+{
+	int r = search_mapping(t, t->reg[t->arch->pc], &t->map);
+
+	if (r < 0)
+		return r == -EAGAIN ? r : TRIAL_FAILS;
+	for (*frames = 0; *frames < TRIAL_FRAMES; ++*frames) {
+		struct search_range callee;
+
+		if (!search_function(t->map, t->reg[t->arch->pc] - 1, &callee))
+			return trial_if_far(s, t);
+		r = trial_by_row(s, t, *frames);
+		if (r == TRIAL_GOES_ON)
+			r = trial_arrived(s, t, &callee, *frames);
+		if (r != TRIAL_GOES_ON)
+			return r;
+	}
+	return TRIAL_HOLDS;
+}
+
+/* --- the way out --- */
+
+/* To the caller that pc returns to, with the stack pointer sp; fp 0: unknown. */
+static void search_enter(struct cursor *c, uint64_t sp, uint64_t pc, uint64_t fp)
+{
+	c->valid = 0;
+	cursor_set(c, c->arch->pc, pc);
+	cursor_set(c, c->arch->sp, sp);
+	if (fp)
+		cursor_set(c, c->arch->fp, fp);
+	c->low = sp - c->arch->leaf_slack;
+	c->exact = false;
+	c->guess = FRAME_BY_SEARCH;
+}
+
+/* The frame pointer, to go on: from within what is searched, or from beyond. */
+enum search_lack { LACKS_NOTHING, LACKS_FP, LACKS_FP_FAR };
+
+/* 1: the cursor is in the caller. 0: this is none, or a trial lacks something. -EAGAIN. */
+static int search_try(struct search *s, uint64_t sp, uint64_t pc, uint64_t fp, enum search_lack *lack)
+{
+	struct cursor t = *s->c;
+	unsigned frames;
+	int r;
+
+	search_enter(&t, sp, pc, fp);
+	r = trial_run(s, &t, &frames);
+	*lack = r != TRIAL_NEEDS_FP ? LACKS_NOTHING : trial_left_search(s, &t) ? LACKS_FP_FAR : LACKS_FP;
+	if (r == -EAGAIN)
+		s->c->wait = t.wait;
+	if (r == TRIAL_HOLDS)
+		search_enter(s->c, sp, pc, fp);
+	return r < 0 ? r : r == TRIAL_HOLDS;
+}
+
+static bool search_may_be_fp(uint64_t fp, uint64_t sp)
+{
+	return fp % 8 == 0 && fp >= sp && fp - sp < FRAME_FAR;
+}
+
+/* Tried with the frame pointers that the caller may have: this frame's, or one of those saved below the return address. */
+static int search_try_pointers(struct search *s, uint64_t sp, uint64_t pc)
+{
+	struct cursor *c = s->c;
+	const uint64_t from = c->reg[c->arch->sp], mine = c->reg[c->arch->fp];
+	enum search_lack lack;
+	uint64_t fp;
+	int r = 0;
+
+	if (cursor_is_valid(c, c->arch->fp) && search_may_be_fp(mine, sp))
+		r = search_try(s, sp, pc, mine, &lack);
+	for (uint64_t n = 2; !r && n <= SAVED_WORDS && sp - 8 * n >= from; n++)
+		if (cursor_load(c, sp - 8 * n, &fp) == 0 && search_may_be_fp(fp, sp))
+			r = search_try(s, sp, pc, fp, &lack);
+	return r;
+}
+
+/* The word below sp is a return address to the caller. */
+static int search_caller(struct search *s, uint64_t sp, uint64_t pc)
+{
+	enum search_lack lack;
+	int r;
+
+	if (s->trials++ >= SEARCH_TRIALS)
+		return 0;
+	r = search_try(s, sp, pc, 0, &lack);
+	if (r || lack == LACKS_NOTHING)
+		return r;
+	r = search_try_pointers(s, sp, pc);
+	if (r || lack != LACKS_FP_FAR)
+		return r;
+	/* The first frames fit; a later one cannot be left without the register. */
+	search_enter(s->c, sp, pc, 0);
+	return 1;
+}
+
+/* The first caller among the words up to end. */
+static int search_words(struct search *s, uint64_t end)
+{
+	struct cursor *c = s->c;
+	const uint64_t from = c->reg[c->arch->sp];
+	uint64_t word;
+	int r;
+
+	for (uint64_t at = from; at < end && at - from < 8 * SEARCH_WORDS; at += 8) {
+		if (cursor_load(c, at, &word) < 0)
+			return c->fault == UNWIND_UNREADABLE ? STEP_NOTHING : cursor_cut(c, c->fault);
+		word &= c->arch->address_mask;
+		r = search_word(c, word);
+		if (r == WORD_ENTERS)
+			r = search_caller(s, at + 8, word);
+		else if (r > 0)
+			r = 0;
+		if (r)
+			return r;
+	}
+	return STEP_NOTHING;
+}
+
+/* Whether, by its table, the caller at pc has its frame at the frame pointer: CFA is fp + 16. */
+static bool search_has_frame_at_fp(struct search *s, uint64_t pc)
+{
+	const struct mapping *m;
+	const struct packed *p;
+	bool hit;
+
+	if (search_mapping(s->c, pc, &m) < 0)
+		return false;
+	p = rules_find(s->rules, s->c->arch, m->file->binary, mapping_address(m, pc - 1), &hit).packed;
+	return p->state == PACKED_ROW && p->cfa_kind == PACKED_CFA_REG && p->cfa_reg == s->c->arch->fp && p->cfa_n == 16;
+}
+
+/* A caller right above the stack pointer, whose frame pointer the generated code has left alone. */
+static int search_owner(struct search *s)
+{
+	struct cursor *c = s->c;
+	const uint64_t from = c->reg[c->arch->sp], fp = c->reg[c->arch->fp];
+	enum search_lack lack;
+	uint64_t word;
+
+	for (uint64_t at = from; at < fp && at - from < 8 * OWNER_WORDS; at += 8) {
+		int r = cursor_load(c, at, &word);
+
+		if (r < 0)
+			break;
+		r = search_word(c, word);
+		if (r == WORD_ENTERS)
+			r = search_has_frame_at_fp(s, word) ? search_try(s, at + 8, word, fp, &lack) : 0;
+		else if (r > 0)
+			r = 0;
+		if (r)
+			return r;
+	}
+	return STEP_NOTHING;
+}
+
+/* The return address of the record that the frame pointer leads to. */
+static int search_record(struct cursor *c)
+{
+	const uint64_t fp = c->reg[c->arch->fp];
+	const struct mapping *m;
+	uint64_t pc;
+
+	if (!cursor_is_valid(c, c->arch->fp) || fp % 8 || fp < c->low || cursor_load(c, fp + 8, &pc) < 0)
+		return WORD_UNKNOWN;
+	pc &= c->arch->address_mask;
+	m = space_find(c->in->space, pc - 1);
+	if (!m)
+		return WORD_UNKNOWN;
+	return mapped_file_is_generated(m->file) ? WORD_ENTERS : search_word(c, pc);
+}
+
+/* Where calls leave the return address in a register: of code that has made no call. */
+static int search_leaf(struct search *s)
+{
+	struct cursor *c = s->c;
+	const uint64_t pc = c->reg[c->arch->ra] & c->arch->address_mask;
+	const uint64_t fp = cursor_is_valid(c, c->arch->fp) ? c->reg[c->arch->fp] : 0;
+	enum search_lack lack;
+	int r;
+
+	if (c->arch->ra == c->arch->pc || !c->exact || !cursor_is_valid(c, c->arch->ra))
+		return STEP_NOTHING;
+	r = search_word(c, pc);
+	if (r == WORD_ENTERS)
+		r = search_try(s, c->reg[c->arch->sp], pc, fp, &lack);
+	else if (r > 0)
+		r = 0;
+	return r ? r : STEP_NOTHING;
+}
+
+/* Return addresses lie right below the caller's stack pointer, and that is known. */
+static bool search_is_possible(const struct cursor *c)
+{
+	return c->arch->ra == c->arch->pc && cursor_is_valid(c, c->arch->sp) && c->reg[c->arch->sp] % 8 == 0;
+}
+
+static int search_all(struct search *s)
+{
+	struct cursor *c = s->c;
+	int record = search_record(c), r = record == -EAGAIN ? record : search_leaf(s);
+
+	if (r != STEP_NOTHING)
+		return r;
+	if (search_is_possible(c)) {
+		if (record == WORD_ENTERS)
+			r = search_owner(s);
+		else
+			r = search_words(s, record == WORD_ELSEWHERE ? c->reg[c->arch->fp] : UINT64_MAX);
+	}
+	return r == STEP_NOTHING && record != WORD_NO_CALL ? step_fp(c) : r;
+}
+
+/* A chain of frame pointers that was followed up to here ends in zero: a root. */
+static bool search_chain_ended(const struct cursor *c)
+{
+	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
+}
+
+int step_search(struct rules *rules, struct imports *imports, struct cursor *c)
+{
+	struct search s = {.rules = rules, .imports = imports, .c = c};
+	const struct reach reach = c->reach;
+	int step;
+
+	if (c->searches++ >= SEARCHES_MAX || search_chain_ended(c))
+		return step_fp(c);
+	step = search_all(&s);
+	if (step == STEP_NOTHING)
+		c->reach = reach; /* a failed search must not enlarge the copy */
+	return step;
+}

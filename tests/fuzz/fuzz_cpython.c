@@ -122,6 +122,34 @@ static void fuzz_slot(struct bytes *b, uint8_t choice, const uint64_t *head)
 		abort();
 }
 
+static int load_word(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	return memory_u64(ctx, addr, ret);
+}
+
+/* The region around an address, and the step out of it there. */
+static void fuzz_code(struct bytes *b, const uint64_t *head)
+{
+	static struct runtime_code_made made;
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = head[1], [7] = head[2], [29] = head[1], [31] = head[2]};
+	struct runtime_place at = {.pc = head[0], .exact = head[1] & 1, .arch = head[1] & 2 ? OTP_ARCH_ARM64 : OTP_ARCH_X86_64,
+				   .valid = UINT64_MAX, .reg = reg, .load = load_word, .ctx = &b->memory};
+	struct runtime_attached a = {0};
+	struct runtime_step step = {0};
+
+	memset(&made, 0, sizeof(made));
+	memory_question(&b->memory);
+	if (runtime_cpython.code(&a, &b->memory, head[0], &made) < 0)
+		return;
+	if (!runtime_code_sound(&made.code, made.nodes, made.rows) || head[0] < made.code.start || head[0] >= made.code.end)
+		abort();
+	(void)runtime_cpython.step(&a, &made.code, &at, &step);
+	/* As from a decoder that was taken over. */
+	memcpy(made.code.word, b->data, b->size < sizeof(made.code.word) ? b->size : sizeof(made.code.word));
+	made.code.kind = (uint32_t)head[2];
+	(void)runtime_cpython.step(&a, &made.code, &at, &step);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(freep) uint8_t *copy = NULL;
@@ -135,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	b.data = copy;
 	b.size = size - HEAD;
 	b.repeats = data[0] & 0x80;
-	switch (data[0] & 3) {
+	switch (data[0] & 7) {
 	case 0:
 		fuzz_decode(&b, data[1], head);
 		break;
@@ -144,6 +172,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 2:
 		fuzz_frame(&b, data[1], head);
+		break;
+	case 4:
+		fuzz_code(&b, head);
 		break;
 	default:
 		fuzz_slot(&b, data[1], head);

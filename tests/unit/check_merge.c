@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Native and interpreted frames become one stack. Native frames are letters: L
- * and M two functions of the first runtime's loop, P the second's, others no
- * loop. Interpreted frames are digits, with ^ behind an entry, - before a hidden
+ * and M two functions of the first runtime's loop, W what only calls it, P the
+ * second's, others no loop. Interpreted frames are digits, with ^ behind an entry, - before a hidden
  * one. | is the cut, ! a misfit, ~ frames that are missing.
  */
 #include <check.h>
@@ -22,8 +22,8 @@ static uint32_t natives(const char *text, struct merge_native *to)
 	uint32_t n = 0;
 
 	for (; *text; text++)
-		to[n++] = (struct merge_native){.runtime = *text == 'P' ? 2 : *text == 'L' || *text == 'M',
-						.function = *text == 'M'};
+		to[n++] = (struct merge_native){.runtime = *text == 'P' ? 2 : *text == 'L' || *text == 'M' || *text == 'W',
+						.function = *text == 'M', .wraps = *text == 'W'};
 	return n;
 }
 
@@ -82,6 +82,14 @@ static const struct {
 	/* What wraps the loop is folded with it; the same function twice is two entries. */
 	{"LMaLMm", "1^2^", "", "1a2m", true, true, false, false},
 	{"LLm", "1^2^", "", "12m", true, true, false, false},
+	/* What only calls the loop belongs to the entry before it, and never begins one, nor ends one that follows it. */
+	{"LWLWm", "1^2^", "", "12m", true, true, false, false},
+	{"LWaLWm", "1^2^", "", "1a2m", true, true, false, false},
+	{"WLWm", "1^", "", "1m", true, true, false, false},
+	{"aWLWm", "1^", "", "a1m", true, true, false, false},
+	{"LWLWm", "1^2^", "", "1LW2LWm", true, true, true, false},
+	{"LWLWm", "1^", "", "LW1m", true, true, false, false},
+	{"LWLWb", "1^23^", "", "123b|", false, true, false, false},
 	/* Loops stay where that is asked for. */
 	{"LMaLm", "1^2^", "", "1LMa2Lm", true, true, true, false},
 	/* Bookkeeping frames are not shown, but end their segment. */

@@ -172,4 +172,6 @@ const struct runtime_ops runtime_cpython = {
 	.attach = cpython_attach,
 	.decode = cpython_decode,
 	.frame = cpython_frame,
+	.code = cpython_code,
+	.step = cpython_step,
 };

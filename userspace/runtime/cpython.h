@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CPython's parts: the layout of its structures by version, the root of a
- * thread's frames, and line tables.
+ * thread's frames, line tables, and trampolines.
  *
  * Called by this runtime's ops alone. A layout is part of what attach found: it
  * travels in its params, and may come back from a decoder that was taken over,
@@ -80,6 +80,11 @@ int cpython_slot_find(struct memory *m, uint16_t machine, uint64_t self, uint64_
 /* The function's first line, and the rows of its lines, from its table. Pure. */
 void cpython_lines_decode(enum cpython_lines kind, const uint8_t *table, size_t len, uint32_t first_line,
 			  struct runtime_function *ret);
+
+/* Trampolines of -X perf, on the native stack: runtime/code.h. */
+int cpython_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+int cpython_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		 struct runtime_step *ret);
 
 int cpython_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		   struct runtime_function *ret);

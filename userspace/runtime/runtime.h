@@ -10,9 +10,10 @@
  *     decode turns keys of frames into functions, later.
  *   - In the engine, frame says what the copied words of one frame mean.
  * Those whose frames lie on the native stack have no frame, and no plan but for
- * their epoch, or to copy a stack. Their
- * decoder says which code is at an address (code), and the engine steps out of
- * that code by the sample's registers and stack (step); see runtime/code.h.
+ * their epoch, or to copy a stack; CPython, whose loop may be called by code that
+ * it made, has frames of both kinds. Their decoder says which code is at an
+ * address (code), and the engine steps out of that code by the sample's registers
+ * and stack (step); see runtime/code.h.
  * A new version of a runtime is a row of its tables, with the source of its
  * numbers; a new runtime is a file and a line in runtime_list.
  *

@@ -29,14 +29,14 @@ static void merge_add(struct merging *m, uint32_t kind, uint32_t index)
 /* Neighbours in different functions of one loop are one entry: the loop, and what wraps it. */
 static bool merge_is_same_entry(const struct merge_native *n, const struct merge_native *inner)
 {
-	return n->runtime == inner->runtime && n->function != inner->function;
+	return n->runtime == inner->runtime && n->function != inner->function && !inner->wraps;
 }
 
 static bool merge_is_entry(const struct merge_in *in, uint32_t i)
 {
 	const struct merge_native *n = &in->native[i];
 
-	return n->runtime && !(i && merge_is_same_entry(n, &in->native[i - 1]));
+	return n->runtime && !n->wraps && !(i && merge_is_same_entry(n, &in->native[i - 1]));
 }
 
 static uint32_t merge_count_entries(const struct merge_in *in, uint32_t runtime)
@@ -110,7 +110,8 @@ static void merge_add_wrapper(struct merging *m, uint32_t i)
 {
 	const struct merge_frame *last = m->count ? &m->to[m->count - 1] : NULL;
 
-	if (m->in->keep_loops || (last && last->kind == MERGE_NATIVE && last->index + 1 == i))
+	if (m->in->keep_loops ||
+	    (last && last->kind == MERGE_NATIVE && last->index + 1 == i && m->in->native[last->index].runtime))
 		merge_add(m, MERGE_NATIVE, i);
 }
 

@@ -25,6 +25,7 @@
 struct merge_native {
 	uint8_t runtime; /* index of a merge_runtime + 1; 0: no loop */
 	uint8_t function;
+	bool wraps; /* it calls the loop that is the next inner frame, and is no loop itself */
 };
 
 struct merge_runtime {

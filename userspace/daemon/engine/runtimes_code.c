@@ -287,6 +287,7 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	if (!f->index)
 		r->loaded_regs = s->ops->registers;
 	own->frame = step.own;
+	own->wraps = step.flags & RUNTIME_STEP_WRAPS ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	*ret = (struct unwind_code_step){.pc = step.pc, .sp = step.sp, .fp = step.fp, .cfa = step.cfa,
 					 .flags = (step.flags & RUNTIME_STEP_FP ? UNWIND_CODE_FP : 0) |
 						  (step.flags & RUNTIME_STEP_ROOT ? UNWIND_CODE_ROOT : 0) |
@@ -363,6 +364,13 @@ static const struct own_frame *runtimes_own(const struct runtimes *r, uint32_t i
 	uint32_t n = array_count_up_to(r->own, r->nr_own, sizeof(r->own[0]), offsetof(struct own_frame, index), index);
 
 	return n && r->own[n - 1].index == index ? &r->own[n - 1] : NULL;
+}
+
+uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index)
+{
+	const struct own_frame *own = runtimes_own(r, index);
+
+	return own ? own->wraps : 0;
 }
 
 /* The functions at a place of a region, innermost first; those too far out are left out. */

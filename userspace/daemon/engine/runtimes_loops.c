@@ -48,11 +48,16 @@ static bool loops_contain(const struct attachment *a, uint64_t pc, uint8_t *ret_
 	return false;
 }
 
-static struct merge_native loops_of_frame(const struct runtime_process *p, const struct frame *f)
+static struct merge_native loops_of_frame(const struct runtimes *r, const struct runtime_process *p,
+					  const struct unwind_stack *stack, uint32_t index)
 {
+	const struct frame *f = &stack->frames[index];
 	uint64_t pc = f->pc - (f->flags & FRAME_CALLER ? 1 : 0);
-	struct merge_native n = {0};
+	struct merge_native n = {.runtime = p == r->stack_of ? runtimes_wrapped(r, index) : 0};
 
+	n.wraps = n.runtime;
+	if (n.wraps)
+		return n;
 	for (uint32_t i = 0; i < p->nr; i++)
 		if (p->slot[i].found && loops_contain(p->slot[i].found, pc, &n.function)) {
 			n.runtime = (uint8_t)(i + 1);
@@ -79,7 +84,7 @@ void runtimes_loops(const struct runtimes *r, const struct process *p, const str
 		if (have->slot[i].found)
 			loops_seek(have->slot[i].found, p->space);
 	for (uint32_t i = stack->count; i-- > 0;) {
-		to[i] = have ? loops_of_frame(have, &stack->frames[i]) : (struct merge_native){0};
+		to[i] = have ? loops_of_frame(r, have, stack, i) : (struct merge_native){0};
 		if (have && loops_is_compiled(stack, i) && to[i + 1].runtime)
 			to[i] = (struct merge_native){.runtime = to[i + 1].runtime, .function = LOOPS_COMPILED};
 	}

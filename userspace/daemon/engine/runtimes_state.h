@@ -84,7 +84,11 @@ struct runtimes {
 	const struct sample *stack_sample;
 	uint64_t stack_time_ns;
 	uint32_t nr_own;
-	struct own_frame { uint64_t index; struct runtime_frame frame; } own[UNWIND_FRAMES_MAX];
+	struct own_frame {
+		uint64_t index;
+		struct runtime_frame frame;
+		uint8_t wraps; /* index of the slot + 1, whose loop the frame only calls; 0: it is one of its own */
+	} own[UNWIND_FRAMES_MAX];
 	uint64_t library_sought; /* generation + 1 of its mappings, in which a library was looked for; 0: none */
 	struct unwind_code hook;
 	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
@@ -105,6 +109,8 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
  * the sample.
  */
 int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
+/* Of the stack that was unwound last: the slot whose loop the frame wraps (RUNTIME_STEP_WRAPS), as its index + 1; 0: none. */
+uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index);
 /* The slot whose plan walked, in this section of a sample of the process; NULL: nobody knows its walks any more. */
 struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w, uint32_t plan);
 /* Looks at a mapping's file, when that is open: asks for a decoder where it holds a runtime. */

@@ -25,7 +25,7 @@ static uint64_t total_of(const struct export_request *r)
 
 	if (recording_new(&limits, &rec) < 0)
 		exit(0);
-	if (recording_read(rec, r->data, r->len) < 0)
+	if (recording_read(rec, r->form[EXPORT_CODING_NONE].data, r->form[EXPORT_CODING_NONE].len) < 0)
 		abort();
 	total = rec->total;
 	recording_free(rec);
@@ -35,11 +35,12 @@ static uint64_t total_of(const struct export_request *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const struct export_config cfg = {.preset = (enum export_preset)(len % 3), .interval_ns = 3, .engine_interval_ns = 1};
-	const struct export_request in = {.id = 1, .samples.of[0] = 1, .data = data, .len = len};
+	struct export_request in = {.id = 1, .samples.of[0] = 1};
 	struct export_request *out;
 	struct shape s;
 	uint64_t total;
 
+	in.form[EXPORT_CODING_NONE] = (struct export_form){.data = (void *)(uintptr_t)data, .len = len};
 	shape_init(&s, &cfg);
 	if (shape_add(&s, &in, 0) < 0 || !shape_has_room(&s, &in) || shape_add(&s, &in, 0) < 0) {
 		shape_done(&s);

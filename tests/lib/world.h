@@ -60,7 +60,7 @@ static void put64(uint64_t at, uint64_t v)
 	put(at, &v, sizeof(v));
 }
 
-static void put32(uint64_t at, uint32_t v)
+static inline void put32(uint64_t at, uint32_t v)
 {
 	put(at, &v, sizeof(v));
 }

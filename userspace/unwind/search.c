@@ -27,7 +27,7 @@
 #define SEARCH_TRIALS 128 /* former calls fill the frame, each fails soon */
 #define SEARCHES_MAX  8
 #define TRIAL_FRAMES  48
-#define TRIAL_ENOUGH  4 /* frames after which a trial holds that has left what is searched, and knows the frame pointer */
+#define TRIAL_ENOUGH  4 /* frames: then a trial holds that has left what is searched, and knows the frame pointer */
 #define OWNER_WORDS   16  /* above the stack pointer, for a caller whose frame pointer was left alone */
 #define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
 #define FRAME_FAR     (1 << 20)
@@ -138,7 +138,7 @@ static bool search_stub_leads_to(const struct search *s, const struct mapping *m
 	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start));
 }
 
-/* Whether the code from target on may jump to the callee: in its last call, to its rarer part, or by a linkage table. */
+/* Whether the code from target on may jump to the callee: as its last call, to its rarer part, or as a stub. */
 static bool search_jumps_to(const struct search *s, uint64_t target, const struct search_range *callee)
 {
 	const struct cursor *c = s->c;
@@ -166,7 +166,8 @@ static bool search_jumps_to(const struct search *s, uint64_t target, const struc
 }
 
 /* Whether the function around pc, in m, calls the callee by its address somewhere, or its file does by name. */
-static bool search_calls(const struct search *s, const struct mapping *m, uint64_t pc, const struct search_range *callee)
+static bool search_calls(const struct search *s, const struct mapping *m, uint64_t pc,
+			 const struct search_range *callee)
 {
 	const struct mapping *to = callee->map;
 	struct search_range f;
@@ -357,7 +358,7 @@ static bool search_may_be_fp(uint64_t fp, uint64_t sp)
 	return fp % 8 == 0 && fp >= sp && fp - sp < FRAME_FAR;
 }
 
-/* Tried with the frame pointers that the caller may have: this frame's, or one of those saved below the return address. */
+/* Tried with the frame pointers that the caller may have: this frame's, or one saved below the return address. */
 static int search_try_pointers(struct search *s, uint64_t sp, uint64_t pc)
 {
 	struct cursor *c = s->c;

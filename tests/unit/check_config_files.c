@@ -745,7 +745,7 @@ START_TEST(variable_of_our_own_that_is_wrong_is_named)
 	errors[0] = '\0';
 	ck_assert_int_eq(config_load(NULL, on_error, NULL, &c), wrong_own_variables[_i].what ? -EINVAL : 0);
 	snprintf(line, sizeof(line), "environment: %s: bad value \"%s\", %s\n", name, wrong_own_variables[_i].value,
-		 wrong_own_variables[_i].what);
+		 wrong_own_variables[_i].what ? wrong_own_variables[_i].what : "");
 	ck_assert_str_eq(errors, wrong_own_variables[_i].what ? line : "");
 	config_free(c);
 }

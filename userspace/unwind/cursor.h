@@ -22,6 +22,8 @@ struct reach {
 	uint64_t base_low; /* the lowest address read of the base */
 };
 
+#define SEARCH_WORK 65536 /* of a stack, in symbols that are compared: some milliseconds at most */
+
 struct cursor {
 	const struct unwind_input *in;
 	struct unwind_stack *out;
@@ -39,6 +41,7 @@ struct cursor {
 	bool final;
 	uint8_t signals; /* signal trampolines passed */
 	uint8_t searches; /* made by search.c */
+	uint32_t search_left; /* of the work that its searches may make */
 	enum unwind_end fault; /* why the last load failed */
 	uint64_t fault_addr;
 	bool left;    /* the frames are on the stack that the thread left: likewise */

@@ -6,7 +6,8 @@
  *
  * Called by search.c, one thread; answers are cached by both files and the
  * address. Bounds: IMPORTS_SYMBOLS of either table; a name that lies behind them
- * is not found. Cost: a cached answer is a load; else the two tables are read.
+ * is not found. Cost: a cached answer is a load; else the two tables are read,
+ * up to *left symbols, which it lowers: beyond, the answer is no, and not cached.
  */
 #ifndef OTP_UNWIND_IMPORTS_H
 #define OTP_UNWIND_IMPORTS_H
@@ -28,7 +29,7 @@ struct imports {
 };
 
 /* Whether the file defines the function by a name that others may use, and it itself by its linkage table. */
-bool imports_is_exported(struct imports *m, struct binary *of, uint64_t function);
-bool imports_function(struct imports *m, struct binary *from, struct binary *of, uint64_t function);
+bool imports_is_exported(struct imports *m, struct binary *of, uint64_t function, uint32_t *left);
+bool imports_function(struct imports *m, struct binary *from, struct binary *of, uint64_t function, uint32_t *left);
 
 #endif

@@ -14,7 +14,7 @@
  * Stacks keep addresses of former calls, and the tests are there to tell these
  * apart. The frame is marked as a guess all the same.
  * Bounds: SEARCH_WORDS and SEARCH_TRIALS a frame, SEARCHES_MAX a stack; each trial
- * TRIAL_FRAMES. Cost: some 5 us for a search.
+ * TRIAL_FRAMES; all trials of a stack together SEARCH_WORK, after which no more hold.
  */
 #include <errno.h>
 
@@ -34,6 +34,8 @@
 #define TAIL_INSNS    512 /* of a function that is looked at for jumps, */
 #define STUB_INSNS    3   /* fewer before its jump: a stub of a linkage table */
 #define CALLS_BYTES   16384 /* and for calls */
+#define WORK_FRAME    16    /* of SEARCH_WORK, for a trial's frame */
+#define WORK_BYTES    32    /* so many of code that is looked at cost 1 */
 
 /* What may have entered the generated code, by the word that would be its return address. */
 enum search_word {
@@ -115,6 +117,15 @@ static int search_word(struct cursor *c, uint64_t pc)
 	}
 }
 
+/* Whether so much of the stack's work is left; it is then spent. */
+static bool search_spend(const struct search *s, uint32_t work)
+{
+	struct cursor *c = s->c;
+
+	c->search_left = work < c->search_left ? c->search_left - work : 0;
+	return c->search_left;
+}
+
 /* --- whether a call leads to a function --- */
 
 /* The function around an address of m, in the process. */
@@ -135,7 +146,8 @@ static bool search_stub_leads_to(const struct search *s, const struct mapping *m
 	const struct mapping *to = callee->map;
 
 	return m->file->binary != to->file->binary ||
-	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start));
+	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start),
+				   &s->c->search_left);
 }
 
 /* Whether the code from target on may jump to the callee: as its last call, to its rarer part, or as a stub. */
@@ -154,7 +166,7 @@ static bool search_jumps_to(const struct search *s, uint64_t target, const struc
 	for (unsigned n = 0; n < TAIL_INSNS && target < f.end; n++) {
 		ssize_t len = binary_read_vaddr(m->file->binary, mapping_address(m, target), code, sizeof(code));
 
-		if (len <= 0 || c->arch->decode(code, (size_t)len, &i) < 0)
+		if (!search_spend(s, 1) || len <= 0 || c->arch->decode(code, (size_t)len, &i) < 0)
 			return false;
 		target += i.len;
 		if (i.kind == INSN_END)
@@ -174,7 +186,8 @@ static bool search_calls(const struct search *s, const struct mapping *m, uint64
 	uint8_t code[1024];
 
 	if (m->file->binary != to->file->binary)
-		return imports_function(s->imports, m->file->binary, to->file->binary, mapping_address(to, callee->start));
+		return imports_function(s->imports, m->file->binary, to->file->binary, mapping_address(to, callee->start),
+					&s->c->search_left);
 	if (!search_function(m, pc - 1, &f))
 		return false;
 	/* The pieces overlap by the length of a call. */
@@ -182,7 +195,7 @@ static bool search_calls(const struct search *s, const struct mapping *m, uint64
 		const size_t want = (size_t)MIN(f.end - at, (uint64_t)sizeof(code));
 		const ssize_t len = binary_read_vaddr(m->file->binary, mapping_address(m, at), code, want);
 
-		if (len <= 0)
+		if (len <= 0 || !search_spend(s, sizeof(code) / WORK_BYTES))
 			return false;
 		if (s->c->arch->has_call(code, (size_t)len, at, callee->start))
 			return true;
@@ -307,11 +320,15 @@ static int trial_run(struct search *s, struct cursor *t, unsigned *frames)
 	for (*frames = 0; *frames < TRIAL_FRAMES; ++*frames) {
 		struct search_range callee;
 
+		if (!search_spend(s, WORK_FRAME))
+			return TRIAL_FAILS;
 		if (!search_function(t->map, t->reg[t->arch->pc] - 1, &callee))
 			return trial_if_far(s, t);
 		r = trial_by_row(s, t, *frames);
 		if (r == TRIAL_GOES_ON)
 			r = trial_arrived(s, t, &callee, *frames);
+		if (!s->c->search_left)
+			return TRIAL_FAILS; /* what is looked for may only not have been found */
 		if (r != TRIAL_GOES_ON)
 			return r;
 	}

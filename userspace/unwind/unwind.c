@@ -353,6 +353,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->guess = FRAME_SURE;
 	c->final = final;
 	c->signals = c->searches = 0;
+	c->search_left = SEARCH_WORK;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
 	c->based = c->left = false;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A JavaScript program that knows its calls, lines and shares, in each tier of node: every stack must be legal in every
 frame and whole; functions that differ only by name are told apart; and of functions that are made, dropped and collected
-all the time, none has another one's name. NODES names further programs of node, of other versions."""
+all the time, none has another one's name. NODES names further programs of node, of other versions; JAVASCRIPT=all runs
+every mode, and longer."""
 import collections
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -12,7 +14,9 @@ import sys
 import lib
 
 HZ = lib.rate(199)
-SECONDS = int(os.environ.get("JAVASCRIPT_SECONDS", 2 if lib.BRIEF else 6))
+ALL = os.environ.get("JAVASCRIPT") == "all"
+SECONDS = 12 if ALL else 3
+KNOWN = ("11.3.",)  # of V8: v8_rows in userspace/runtime/v8.c
 WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
 CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
 MODES = {
@@ -27,9 +31,18 @@ CUT = re.compile(r"\[cut: .*")
 UNKNOWN = ("[JavaScript function]", "[anon]")
 
 
+def is_known(node):
+    v8 = subprocess.run([node, "-p", "process.versions.v8"], capture_output=True, text=True).stdout.strip()
+    if not v8.startswith(KNOWN):
+        lib.skip("stacks of %s" % node, "its V8 is %s; known is %s" % (v8 or "unknown", ", ".join(KNOWN)))
+    return v8.startswith(KNOWN)
+
+
 def nodes():
     found = [shutil.which("node") or ""] + os.environ.get("NODES", "").split()
-    return [p for p in dict.fromkeys(os.path.realpath(p) for p in found if p) if os.access(p, os.X_OK)]
+    there = [p for p in dict.fromkeys(os.path.realpath(p) for p in found if p) if os.access(p, os.X_OK)]
+    lib.need(there, "stacks of JavaScript", "there is no node")
+    return [p for p in there if is_known(p)]
 
 
 def javascript_frames(sample):
@@ -89,14 +102,16 @@ def run(node, options, program):
 
 
 def main():
+    lib.need(platform.machine() == "x86_64", "stacks of JavaScript", "V8's code is read on x86-64 alone")
     found = nodes()
-    lib.need(found, "stacks of JavaScript", "there is no node")
-    modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:3 if lib.BRIEF else 6])).split(",")}
+    if not found:
+        return
+    modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:6 if ALL else 3])).split(",")}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
     ran = [("%s %s" % (os.path.basename(node), mode), run(node, options, "node.js"))
            for node in found for mode, options in modes.items()]
     churned = [("%s churn %s" % (os.path.basename(node), options), run(node, options, "churn.js"))
-               for node in found for options in ([[]] if lib.BRIEF else [[], ["--always-sparkplug"], ["--jitless"]])]
+               for node in found for options in ([[], ["--always-sparkplug"], ["--jitless"]] if ALL else [[]])]
     last = d.stop()
     by_pid = collections.defaultdict(list)
     for s in lib.samples(d.files):

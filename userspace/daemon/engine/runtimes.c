@@ -312,13 +312,27 @@ static struct runtime_slot *runtime_process_place(struct runtime_process *p, con
 	return p->nr < OTP_WALK_PLANS ? &p->slot[p->nr++] : NULL;
 }
 
-static void runtimes_add_slot(struct runtime_process *p, const struct runtime_ops *ops, const struct mapping *m)
+/*
+ * That of m's file from which the file's bias follows: V8 maps its builtins a second time, somewhere else. Such a copy is
+ * of a part of the file's code.
+ */
+static const struct mapping *runtimes_first_of_file(const struct space *space, const struct mapping *m)
+{
+	for (uint32_t i = 0; i < space->count; i++)
+		if (space->maps[i].file == m->file && space->maps[i].offset < m->offset)
+			m = &space->maps[i];
+	return m;
+}
+
+static void runtimes_add_slot(struct runtime_process *p, const struct runtime_ops *ops, const struct space *space,
+			      const struct mapping *m)
 {
 	struct runtime_slot *s = runtime_process_place(p, ops, m->file->binary);
 	struct decoder *d;
 
 	if (!s)
 		return;
+	m = runtimes_first_of_file(space, m);
 	*s = (struct runtime_slot){.of = p, .ops = ops, .binary = binary_ref(m->file->binary), .start = m->start,
 				   .end = m->end};
 	/* In a replay the answer arrives during the call. */
@@ -349,7 +363,7 @@ void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const st
 		have = runtime_process_add(r, p);
 	if (!have)
 		return;
-	runtimes_add_slot(have, decode_runtime((uint32_t)index), m);
+	runtimes_add_slot(have, decode_runtime((uint32_t)index), p->space, m);
 }
 
 /*

@@ -150,16 +150,16 @@ static int runtimes_half(struct runtimes *r, struct runtime_slot *s, uint32_t in
 	return 0;
 }
 
-static void runtimes_registers(const struct sample *s, struct runtime_words *ret)
+/* room, for struct otp_regs: on the stack, which is left out of core dumps, and as long there as *ret. */
+static void runtimes_registers(const struct sample *s, uint64_t room[1 + OTP_REGS_MAX], struct runtime_words *ret)
 {
-	static uint64_t words[1 + OTP_REGS_MAX]; /* struct otp_regs */
-	struct otp_regs *regs = (void *)words;
+	struct otp_regs *regs = (void *)room;
 
 	ret->arch = s->head.arch;
 	if (!s->reg)
 		return;
 	regs->valid = s->valid;
-	memcpy(words + 1, s->reg, (s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64) * sizeof(uint64_t));
+	memcpy(room + 1, s->reg, (s->head.arch == OTP_ARCH_ARM64 ? OTP_REGS_ARM64 : OTP_REGS_X86_64) * sizeof(uint64_t));
 	ret->regs = regs;
 }
 
@@ -173,12 +173,12 @@ struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, 
 int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s,
 		    const struct unwind_stack *stack, bool final, struct runtimes_stack *ret)
 {
+	uint64_t room[1 + OTP_REGS_MAX];
 	struct runtime_words with = {0};
 	int err = 0;
 
 	ret->nr = 0;
 	runtimes_trim(r);
-	runtimes_registers(s, &with);
 	for (uint32_t plan = 0; plan < OTP_WALK_PLANS && p && !err; plan++) {
 		const struct otp_walked *w = s->walks[plan];
 		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
@@ -186,6 +186,7 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 		ret->half[plan] = (struct runtimes_half){0};
 		if (!slot || !slot->ops->frame)
 			continue;
+		runtimes_registers(s, room, &with);
 		with.compiled = runtimes_is_compiled(slot, stack);
 		err = runtimes_half(r, slot, plan, w, &with, final, &ret->half[plan]);
 		ret->nr = plan + 1;

@@ -104,7 +104,7 @@ static int wire_preset(const char *name)
 static int wire_coding(const char *name)
 {
 	for (int i = 0; i < EXPORT_CODING_NR; i++)
-		if (!strcmp(export_coding_name((enum export_coding)i), name))
+		if (!strcmp(export_coding_names[(enum export_coding)i], name))
 			return i;
 	return -1;
 }

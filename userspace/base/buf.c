@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,11 @@ void *buf_reserve(struct buf *b, size_t len)
 	b->data = data;
 	b->cap = cap;
 	return data + b->len;
+}
+
+int buf_refusal(const struct buf *b, size_t len)
+{
+	return b->max && len > b->max - b->len ? -EFBIG : -ENOMEM;
 }
 
 void buf_commit(struct buf *b, size_t len)

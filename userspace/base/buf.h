@@ -29,6 +29,7 @@ void buf_add_str(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Room for len more bytes at the end, or NULL; take it with buf_commit. */
 void *buf_reserve(struct buf *b, size_t len);
+int buf_refusal(const struct buf *b, size_t len); /* why that many could not be appended: -EFBIG, -ENOMEM */
 void buf_commit(struct buf *b, size_t len);
 /* NUL-terminated view, borrowed until the next change; "" where it failed early. */
 const char *buf_cstr(struct buf *b);

@@ -84,7 +84,7 @@ enum export_coding {
 	EXPORT_CODING_NR
 };
 
-const char *export_coding_name(enum export_coding c);
+extern const char *const export_coding_names[EXPORT_CODING_NR];
 
 enum export_signal { EXPORT_SIGNAL_PROFILES, EXPORT_SIGNAL_METRICS };
 

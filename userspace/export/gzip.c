@@ -92,7 +92,7 @@ static int inflate_step(z_stream *z, struct buf *to)
 	n = sizeof(room) - z->avail_out;
 	buf_add(to, room, n);
 	if (to->failed)
-		return to->max && n > to->max - to->len ? -EFBIG : -ENOMEM;
+		return buf_refusal(to, n);
 	if (rc == Z_STREAM_END)
 		return z->avail_in ? -EBADMSG : 1;
 	return rc == Z_OK && (z->avail_in || !z->avail_out) ? 0 : -EBADMSG;

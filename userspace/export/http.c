@@ -208,7 +208,7 @@ int http_add_coding(struct curl_slist **list, const char *header, enum export_co
 
 	if (coding == EXPORT_CODING_NONE)
 		return 0;
-	snprintf(line, sizeof(line), "%s: %s", header, export_coding_name(coding));
+	snprintf(line, sizeof(line), "%s: %s", header, export_coding_names[coding]);
 	return http_add_header(list, line);
 }
 

@@ -21,16 +21,11 @@ const struct transport_ops *transport_find(const struct export_config *c)
 	return NULL;
 }
 
-const char *export_coding_name(enum export_coding c)
-{
-	static const char *const names[] = {
+const char *const export_coding_names[EXPORT_CODING_NR] = {
 #define X(NAME, name) [EXPORT_CODING_##NAME] = name,
-		EXPORT_CODINGS(X)
+	EXPORT_CODINGS(X)
 #undef X
-	};
-
-	return names[c];
-}
+};
 
 const char *export_directory(const struct export_config *c)
 {

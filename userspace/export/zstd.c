@@ -106,7 +106,7 @@ static int zstd_expand_step(ZSTD_DCtx *z, ZSTD_inBuffer *in, struct buf *to)
 		return zstd_error(left);
 	buf_add(to, room, out.pos);
 	if (to->failed)
-		return to->max ? -EFBIG : -ENOMEM;
+		return buf_refusal(to, out.pos);
 	if (!left)
 		return in->pos == in->size ? 1 : -EBADMSG;
 	return in->pos < in->size || out.pos == out.size ? 0 : -EBADMSG;

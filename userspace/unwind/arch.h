@@ -72,7 +72,7 @@ struct arch {
 	/* A call instruction ends right before CODE_RETURN. */
 	bool (*after_call)(const struct code *code);
 	/* Which call ends right before CODE_RETURN, whose address is ret; *target: where a direct one leads. */
-	enum arch_call (*call)(const struct code *code, uint64_t ret, uint64_t *target);
+	enum arch_call (*call_kind)(const struct code *code, uint64_t ret, uint64_t *target);
 	/* Whether bytes of code, the first of them at address at, contain a direct call of target. */
 	bool (*has_call)(const uint8_t *bytes, size_t len, uint64_t at, uint64_t target);
 	/*

@@ -172,7 +172,7 @@ static bool has_call(const uint8_t *bytes, size_t len, uint64_t at, uint64_t tar
 	return false;
 }
 
-static enum arch_call call(const struct code *code, uint64_t ret, uint64_t *target)
+static enum arch_call call_kind(const struct code *code, uint64_t ret, uint64_t *target)
 {
 	uint32_t i = insn(code, CODE_RETURN - 4);
 
@@ -186,7 +186,7 @@ static bool may_call(const struct code *code, uint64_t ret, uint64_t target)
 {
 	uint64_t direct;
 
-	switch (call(code, ret, &direct)) {
+	switch (call_kind(code, ret, &direct)) {
 	case CALL_DIRECT:
 		return direct == target;
 	case CALL_INDIRECT:
@@ -242,7 +242,7 @@ const struct arch arch_arm64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
-	.call = call,
+	.call_kind = call_kind,
 	.has_call = has_call,
 	.may_call = may_call,
 	.returns = returns,

@@ -11,6 +11,8 @@
 #ifndef OTP_UNWIND_CURSOR_H
 #define OTP_UNWIND_CURSOR_H
 
+#include <errno.h>
+
 #include "unwind/arch.h"
 #include "unwind/rules.h"
 #include "unwind/unwind.h"
@@ -94,6 +96,24 @@ int step_fp(struct cursor *c);
  * or STEP_NOTHING.
  */
 int step_gate(struct rules *rules, struct cursor *c);
+/* A chain of frame pointers that was followed up to here ends in zero: a root. */
+static inline bool cursor_chain_ended(const struct cursor *c)
+{
+	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
+}
+
+/* Whether m's file can be asked for tables and code: 0, -ENOENT, or -EAGAIN with c->wait: it is not open yet. */
+static inline int cursor_wants_file(struct cursor *c, const struct mapping *m)
+{
+	const struct mapped_file *f = m->file;
+
+	if (f->state != MAPPED_READY && f->state != MAPPED_FAILED && !c->final) {
+		c->wait = m;
+		return -EAGAIN;
+	}
+	return f->state == MAPPED_READY && f->binary && f->binary->machine == c->arch->machine ? 0 : -ENOENT;
+}
+
 /* gate.c: whether one enters generated code such as this frame's. */
 bool gate_leads_here(const struct cursor *c);
 

@@ -55,12 +55,6 @@ static void fp_enter(struct cursor *c, const struct record *r)
 	c->guess = FRAME_BY_FRAME_POINTER;
 }
 
-/* A chain that was followed so far and ends in zero has ended properly. */
-static bool fp_chain_ended(const struct cursor *c)
-{
-	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
-}
-
 /*
  * A record that lies a little beyond the copy, in a chain that was followed so
  * far or in generated code, where frame pointers are the rule: the copy is too
@@ -84,15 +78,13 @@ static int fp_entered_from(struct cursor *c, uint64_t pc)
 	struct code code;
 	struct fde f;
 	uint64_t at;
+	int err;
 
 	if (!m || m->file->kind == MAPPED_ANON || (c->guess != FRAME_BY_FRAME_POINTER && !mapped_file_is_generated(c->file)))
 		return -ENOENT;
-	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
-		c->wait = m;
-		return -EAGAIN;
-	}
-	if (m->file->state != MAPPED_READY || !m->file->binary || m->file->binary->machine != c->arch->machine)
-		return -ENOENT;
+	err = cursor_wants_file(c, m);
+	if (err)
+		return err;
 	at = mapping_address(m, pc - 1);
 	code_read(m->file->binary, at, &code);
 	return c->arch->after_call(&code) && cfi_find(m->file->binary, at, &f) == 0 ? 0 : -ENOENT;
@@ -104,7 +96,7 @@ int step_fp(struct cursor *c)
 	struct reach reach = c->reach;
 	int err;
 
-	if (fp_chain_ended(c))
+	if (cursor_chain_ended(c))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
 	err = fp_record_read(c, &r);
 	if (fp_record_cut(c, err))

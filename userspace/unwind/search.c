@@ -67,17 +67,11 @@ static bool search_contains(const struct search_range *r, uint64_t addr)
 static int search_mapping(struct cursor *c, uint64_t pc, const struct mapping **ret)
 {
 	const struct mapping *m = space_find(c->in->space, pc - 1);
+	int err = !m || mapped_file_is_generated(m->file) ? -ENOENT : cursor_wants_file(c, m);
 
-	if (!m || mapped_file_is_generated(m->file))
-		return -ENOENT;
-	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
-		c->wait = m;
-		return -EAGAIN;
-	}
-	if (m->file->state != MAPPED_READY || !m->file->binary || m->file->binary->machine != c->arch->machine)
-		return -ENOENT;
-	*ret = m;
-	return 0;
+	if (!err)
+		*ret = m;
+	return err;
 }
 
 /* The call before a return address in m; *target: of a direct one, in the process. */
@@ -88,7 +82,7 @@ static enum arch_call search_call(const struct cursor *c, const struct mapping *
 	struct code code;
 
 	code_read(m->file->binary, at, &code);
-	call = c->arch->call(&code, at + 1, target);
+	call = c->arch->call_kind(&code, at + 1, target);
 	*target += pc - 1 - at;
 	return call;
 }
@@ -528,19 +522,13 @@ static int search_all(struct search *s)
 	return r == STEP_NOTHING && record != WORD_NO_CALL ? step_fp(c) : r;
 }
 
-/* A chain of frame pointers that was followed up to here ends in zero: a root. */
-static bool search_chain_ended(const struct cursor *c)
-{
-	return c->guess == FRAME_BY_FRAME_POINTER && cursor_is_valid(c, c->arch->fp) && !c->reg[c->arch->fp];
-}
-
 int step_search(struct rules *rules, struct imports *imports, struct cursor *c)
 {
 	struct search s = {.rules = rules, .imports = imports, .c = c};
 	const struct reach reach = c->reach;
 	int step;
 
-	if (c->searches++ >= SEARCHES_MAX || search_chain_ended(c))
+	if (c->searches++ >= SEARCHES_MAX || cursor_chain_ended(c))
 		return step_fp(c);
 	step = search_all(&s);
 	if (step == STEP_NOTHING)

@@ -125,17 +125,15 @@ static int unwind_guess_holds(struct cursor *c)
 {
 	const struct mapping *m = space_find(c->in->space, c->reg[c->arch->pc] - 1);
 	struct code code;
+	int err;
 
 	if (!m)
 		return -ENOENT;
 	if (mapped_file_is_generated(m->file) && !m->file->binary)
 		return 0; /* accepted: generated code makes calls too, but cannot be read */
-	if (m->file->state != MAPPED_READY && m->file->state != MAPPED_FAILED && !c->final) {
-		c->wait = m;
-		return -EAGAIN;
-	}
-	if (m->file->state != MAPPED_READY || !m->file->binary)
-		return -ENOENT;
+	err = cursor_wants_file(c, m);
+	if (err)
+		return err;
 	code_read(m->file->binary, mapping_address(m, c->reg[c->arch->pc] - 1), &code);
 	return c->arch->after_call(&code) ? 0 : -ENOENT;
 }

@@ -346,7 +346,7 @@ static bool after_call(const struct code *code)
 }
 
 /* Bytes that are both are rarely a direct call: its target would be far from the file. */
-static enum arch_call call(const struct code *code, uint64_t ret, uint64_t *target)
+static enum arch_call call_kind(const struct code *code, uint64_t ret, uint64_t *target)
 {
 	const uint8_t *end = code->bytes + CODE_RETURN;
 	int32_t rel;
@@ -449,7 +449,7 @@ const struct arch arch_x86_64 = {
 	.thread_start = thread_start,
 	.after_clone = after_clone,
 	.after_call = after_call,
-	.call = call,
+	.call_kind = call_kind,
 	.has_call = has_call,
 	.may_call = may_call,
 	.returns = returns,

@@ -434,32 +434,33 @@ static int parse_urls(const struct config_key *k, void *field, const char *value
 
 const struct config_type config_type_urls = {parse_urls, print_string};
 
+/* The index of a name; nr: it is none of them. */
+static size_t choice_of(const char *const names[], size_t nr, const char *value)
+{
+	size_t i = 0;
+
+	while (i < nr && strcmp(value, names[i]))
+		i++;
+	return i;
+}
+
+static const char *const modes[] = {
+	[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf",
+	[SAMPLER_NONE] = "none"};
+
 static int parse_mode(const struct config_key *k, void *field, const char *value, char *what)
 {
-	enum sampler_mode *mode = field;
+	size_t i = choice_of(modes, ARRAY_SIZE(modes), value);
 
-	if (!strcmp(value, "auto"))
-		*mode = SAMPLER_AUTO;
-	else if (!strcmp(value, "bpf"))
-		*mode = SAMPLER_BPF;
-	else if (!strcmp(value, "kmod"))
-		*mode = SAMPLER_KMOD;
-	else if (!strcmp(value, "perf"))
-		*mode = SAMPLER_PERF;
-	else if (!strcmp(value, "none"))
-		*mode = SAMPLER_NONE;
-	else
+	if (i == ARRAY_SIZE(modes))
 		return config_expected(what, "auto, bpf, kmod, perf or none");
+	*(enum sampler_mode *)field = (enum sampler_mode)i;
 	return 0;
 }
 
 static void print_mode(const struct config_key *k, const void *field, struct buf *to)
 {
-	static const char *const names[] = {
-		[SAMPLER_AUTO] = "auto", [SAMPLER_BPF] = "bpf", [SAMPLER_KMOD] = "kmod", [SAMPLER_PERF] = "perf",
-		[SAMPLER_NONE] = "none"};
-
-	buf_add_str(to, names[*(const enum sampler_mode *)field]);
+	buf_add_str(to, modes[*(const enum sampler_mode *)field]);
 }
 
 const struct config_type config_type_mode = {parse_mode, print_mode};
@@ -502,13 +503,12 @@ static const char *const presets[] = {
 
 static int parse_preset(const struct config_key *k, void *field, const char *value, char *what)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(presets); i++) {
-		if (strcmp(value, presets[i]))
-			continue;
-		*(enum export_preset *)field = (enum export_preset)i;
-		return 0;
-	}
-	return config_expected(what, "otlp, pyroscope or minimal");
+	size_t i = choice_of(presets, ARRAY_SIZE(presets), value);
+
+	if (i == ARRAY_SIZE(presets))
+		return config_expected(what, "otlp, pyroscope or minimal");
+	*(enum export_preset *)field = (enum export_preset)i;
+	return 0;
 }
 
 static void print_preset(const struct config_key *k, const void *field, struct buf *to)
@@ -520,18 +520,17 @@ const struct config_type config_type_preset = {parse_preset, print_preset};
 
 static int parse_compression(const struct config_key *k, void *field, const char *value, char *what)
 {
-	for (int i = 0; i < EXPORT_CODING_NR; i++) {
-		if (strcmp(value, export_coding_name((enum export_coding)i)))
-			continue;
-		*(enum export_coding *)field = (enum export_coding)i;
-		return 0;
-	}
-	return config_expected(what, "gzip, zstd or none");
+	size_t i = choice_of(export_coding_names, EXPORT_CODING_NR, value);
+
+	if (i == EXPORT_CODING_NR)
+		return config_expected(what, "gzip, zstd or none");
+	*(enum export_coding *)field = (enum export_coding)i;
+	return 0;
 }
 
 static void print_compression(const struct config_key *k, const void *field, struct buf *to)
 {
-	buf_add_str(to, export_coding_name(*(const enum export_coding *)field));
+	buf_add_str(to, export_coding_names[*(const enum export_coding *)field]);
 }
 
 const struct config_type config_type_compression = {parse_compression, print_compression};

@@ -72,7 +72,7 @@ static void status_write_destination(struct json *j, const struct status *s, con
 	json_number(j, "requests", own->requests);
 	json_number(j, "bytes", own->bytes);
 	json_number(j, "retries", own->retries);
-	json_text(j, "compression", own->coding < EXPORT_CODING_NR ? export_coding_name(own->coding) : "");
+	json_text(j, "compression", own->coding < EXPORT_CODING_NR ? export_coding_names[own->coding] : "");
 	json_bool(j, "zstd_refused", own->zstd_refused);
 	json_open(j, "spool");
 	json_number(j, "requests", own->spool_requests);

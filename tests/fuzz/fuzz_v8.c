@@ -13,46 +13,16 @@
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "tests/lib/code_world.h"
 #include "tests/lib/v8_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static int load(void *ctx, uint64_t addr, uint64_t *ret)
-{
-	return memory_of_world(ctx, addr, ret, sizeof(*ret));
-}
-
-/* A piece: where, in units of 4 bytes, how many bytes, the bytes. Returns how many it took. */
-static size_t lay(const uint8_t *data, size_t size)
-{
-	uint32_t at;
-	size_t len;
-
-	if (size < 4)
-		return size;
-	at = (uint32_t)(data[0] | data[1] << 8) * 4u % (WORLD_BYTES - 256);
-	len = MIN((size_t)data[2], size - 3);
-	memcpy(world + at, data + 3, len);
-	return 3 + len;
-}
-
-static void name(const struct runtime_attached *a, const struct runtime_frame *f)
-{
-	static struct runtime_function function;
-
-	memset(&function, 0, sizeof(function));
-	memory_question(&memory);
-	v8_decode(a, &memory, f, &function);
-	if (strnlen(function.name, sizeof(function.name)) == sizeof(function.name) ||
-	    strnlen(function.file, sizeof(function.file)) == sizeof(function.file) || function.nr_lines > RUNTIME_LINES_MAX)
-		abort();
-}
 
 static void step_out(const struct runtime_attached *a, struct runtime_code_made *c, const uint8_t *data, size_t size)
 {
 	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = WORLD + 0x30000, [7] = WORLD + 0x2ff00};
 	const struct runtime_place at = {.pc = c->code.start + data[0], .exact = size & 1, .valid = 0x1ffff, .reg = reg,
-					 .load = load};
+					 .load = word_of_world};
 
 	for (size_t i = 0; i < size && i < 17; i++)
 		reg[i] ^= data[i];
@@ -75,17 +45,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(world, 0, sizeof(world));
 	v8_world_make(&a);
 	for (size_t i = 2; i < size;)
-		i += lay(data + i, size - i);
+		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
-	name(&a, &(struct runtime_frame){.key = VW_FUNCTION, .cookie = {VW_BYTECODES}});
+	world_decode(&runtime_v8, &a, &(struct runtime_frame){.key = VW_FUNCTION, .cookie = {VW_BYTECODES}});
 	memory_question(&memory);
 	if (v8_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
 		return 0;
 	if (!runtime_code_sound(&made.code, made.nodes, made.rows))
 		abort();
 	for (uint32_t i = 0; i < made.code.nr_functions; i++)
-		name(&a, &made.functions[i]);
+		world_decode(&runtime_v8, &a, &made.functions[i]);
 	step_out(&a, &made, data, size);
 	return 0;
 }

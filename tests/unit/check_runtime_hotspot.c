@@ -5,6 +5,7 @@
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "tests/lib/code_world.h"
 #include "tests/lib/hotspot_world.h"
 
 Suite *runtime_hotspot_suite(void);
@@ -248,18 +249,6 @@ static int code_at(uint64_t pc)
 	return hotspot_code(&attached, &memory, pc, &made);
 }
 
-/* The keys of the functions at pc, from the innermost out. */
-static uint32_t chain_at(uint64_t pc, bool caller, uint64_t to[4])
-{
-	uint32_t node = runtime_code_node_at(&made.code, made.rows, pc, caller), n = 0;
-
-	while (node != RUNTIME_NO_NODE && n < 4) {
-		to[n++] = made.functions[made.nodes[node].function].key;
-		node = made.nodes[node].outer ? made.nodes[node].outer - 1u : RUNTIME_NO_NODE;
-	}
-	return n;
-}
-
 START_TEST(compiled_code_has_its_methods_and_what_was_inlined)
 {
 	uint64_t chain[4];
@@ -268,13 +257,13 @@ START_TEST(compiled_code_has_its_methods_and_what_was_inlined)
 	ck_assert_uint_eq(made.code.start, HW_CODE);
 	ck_assert_uint_eq(made.code.kind, HOTSPOT_COMPILED);
 	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
-	ck_assert_uint_eq(chain_at(HW_CODE + 2, false, chain), 1);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 2, false, chain), 1);
 	ck_assert_uint_eq(chain[0], HW_METHOD(0));
-	ck_assert_uint_eq(chain_at(HW_CODE + HW_CALL, true, chain), 2);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_CALL, true, chain), 2);
 	ck_assert_uint_eq(chain[0], HW_METHOD(1));
 	ck_assert_uint_eq(chain[1], HW_METHOD(0));
-	ck_assert_uint_eq(chain_at(HW_CODE + HW_POLL, false, chain), 1);
-	ck_assert_uint_eq(chain_at(HW_CODE + 0x80, false, chain), 1);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_POLL, false, chain), 1);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x80, false, chain), 1);
 	ck_assert_uint_eq(chain[0], HW_METHOD(0));
 }
 END_TEST

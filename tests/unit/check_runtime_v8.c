@@ -5,6 +5,7 @@
 #include "tests/lib/world.h"
 
 #include "base/cleanup.h"
+#include "tests/lib/code_world.h"
 #include "tests/lib/v8_world.h"
 
 Suite *runtime_v8_suite(void);
@@ -87,17 +88,6 @@ static int code_at(uint64_t pc)
 	return v8_code(&attached, &memory, pc, &made);
 }
 
-static uint32_t chain_at(uint64_t pc, uint64_t to[4])
-{
-	uint32_t node = runtime_code_node_at(&made.code, made.rows, pc, true), n = 0;
-
-	while (node != RUNTIME_NO_NODE && n < 4) {
-		to[n++] = made.functions[made.nodes[node].function].key;
-		node = made.nodes[node].outer ? made.nodes[node].outer - 1u : RUNTIME_NO_NODE;
-	}
-	return n;
-}
-
 START_TEST(optimized_code_has_what_was_inlined)
 {
 	uint64_t chain[4];
@@ -106,9 +96,9 @@ START_TEST(optimized_code_has_what_was_inlined)
 	ck_assert_uint_eq(made.code.start, VW_CODE_START);
 	ck_assert_uint_eq(made.code.kind, V8_OPTIMIZED);
 	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
-	ck_assert_uint_eq(chain_at(VW_CODE_START + 0x20, chain), 1);
+	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + 0x20, true, chain), 1);
 	ck_assert_uint_eq(chain[0], VW_SHARED(0));
-	ck_assert_uint_eq(chain_at(VW_CODE_START + VW_CALL, chain), 2);
+	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + VW_CALL, true, chain), 2);
 	ck_assert_uint_eq(chain[0], VW_SHARED(1));
 	ck_assert_uint_eq(chain[1], VW_SHARED(0));
 }
@@ -124,15 +114,10 @@ START_TEST(code_that_is_still_there_is_not_read_again)
 }
 END_TEST
 
-static int load(void *ctx, uint64_t addr, uint64_t *ret)
-{
-	return memory_of_world(ctx, addr, ret, sizeof(*ret));
-}
-
 static int step(uint64_t pc, bool exact, uint64_t sp, struct runtime_step *ret)
 {
 	uint64_t reg[OTP_REGS_MAX] = {[5] = VW_FUNCTION, [6] = FP, [7] = sp, [10] = WORLD + 0x333};
-	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = load};
+	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = word_of_world};
 
 	*ret = (struct runtime_step){0};
 	return v8_step(&attached, &made.code, &at, ret);

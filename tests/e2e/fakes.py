@@ -7,14 +7,13 @@ import subprocess
 import sys
 import time
 
+import known_program
 import lib
 
 HZ = lib.rate(199)
 SECONDS = 6
 MODES = ("loop", "nowhere", "change", "names", "silent")
 RSS_MAX = 96 << 20
-WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
-CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
 
 
 def stack_of(sample, kind):
@@ -25,8 +24,7 @@ def stack_of(sample, kind):
 def judge_neighbour(samples):
     """An honest interpreter beside them has all its names."""
     lines = [text + " done 0" for s in samples for text in [stack_of(s, "cpython")] * s.count if text]
-    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, "python.truth"), "--slack", "5"],
-                       capture_output=True, input="\n".join(lines) + "\n", text=True)
+    r = known_program.run_check(lines, "python.truth", "--slack", "5")
     lib.ok(lines and r.returncode == 0, "an honest interpreter beside them has its names: %s" % r.stdout.partition("\n")[0])
 
 
@@ -70,7 +68,7 @@ def main():
         lib.skip("programs that pretend to run an interpreter", "perf does not walk interpreters")
         return
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    honest = lib.start([os.path.realpath(sys.executable), os.path.join(WHERE, "python.py"), str(4 * SECONDS)],
+    honest = lib.start([os.path.realpath(sys.executable), os.path.join(known_program.WHERE, "python.py"), str(4 * SECONDS)],
                        stdout=subprocess.DEVNULL)
     watch(d, time.monotonic() + SECONDS) # its names are known; decoders of one control group are few
     fakes = {mode: fake(mode) for mode in MODES}

@@ -7,15 +7,13 @@ import os
 import re
 import resource
 import subprocess
-import sys
 
 import hotspot_lib
+import known_program
 import lib
 
 HZ = lib.rate(199)
 SECONDS = 6
-WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
-CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
 MODES = {
     "tiered": [],
     "interpreted": ["-Xint"],
@@ -61,12 +59,7 @@ def judge(label, samples, cpu):
         names = lib.user_part(s)[0]
         outside += s.count * (not any(map(ROOT.fullmatch, names[-3:])))
         lines += [text + " done 0"] * s.count
-    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, "java.truth"), "--slack", "5"],
-                       input="\n".join(lines) + "\n", capture_output=True, text=True)
-    for line in r.stdout.splitlines():
-        lib.note("%s: %s" % (label, line))
-    lib.ok(r.returncode == 0 and lines, "%s: %d stacks are legal, and leaves have their shares%s" % (
-        label, len(lines), "" if r.returncode == 0 else ": " + r.stderr[-200:]))
+    known_program.check(label, lines, "java.truth", "--slack", "5")
     lib.ok(sum(wrong.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut, or have a function that is unknown: %s" % (
         label, sum(wrong.values()), all_, dict(wrong)))
     lib.ok(outside <= 0.01 * all_, "%s: %d of %d stacks do not begin where threads do" % (label, outside, len(lines)))
@@ -105,9 +98,7 @@ def main():
     ran = [("%s %s" % (java.label, mode),) + run(java, classes, options)
            for java in found for mode, options in modes.items() if java.has(options)]
     last = d.stop()
-    by_pid = collections.defaultdict(list)
-    for s in lib.samples(d.files):
-        by_pid[s.attributes.get("process.pid")].append(s)
+    by_pid = known_program.samples_by_pid(d)
     for label, pid, cpu in ran:
         judge(label, by_pid[pid], cpu)
     lib.check_ledger(last, "the ledger balances", stopped=True)

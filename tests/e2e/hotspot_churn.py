@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import hotspot_lib
+import known_program
 import lib
 
 HZ = lib.rate(997)
@@ -93,9 +94,7 @@ def main():
         lib.ok(p.returncode == 0, "%s %s ends well (%s)" % (java.label, name, p.returncode))
         ran.append((p.pid, "%s %s" % (java.label, name), highest))
     last = d.stop()
-    by_pid = collections.defaultdict(list)
-    for s in lib.samples(d.files):
-        by_pid[s.attributes.get("process.pid")].append(s)
+    by_pid = known_program.samples_by_pid(d)
     for pid, label, highest in ran:
         judge(label, by_pid[pid], highest)
     lib.check_ledger(last, "the ledger balances", stopped=True)

@@ -9,9 +9,9 @@ import os
 import shutil
 import subprocess
 
+import known_program
 import lib
 
-WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
 ALL = os.environ.get("HOTSPOT") == "all"
 ENTER = 'mount --bind /tmp "$0/tmp" && mount --bind /proc "$0/proc" && exec chroot "$0" "$@"'
 
@@ -53,6 +53,6 @@ def compile_program(source):
     if not compiler:
         return None
     to = lib.scratch()
-    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(WHERE, source)],
+    p = subprocess.run([compiler, "--release", "8", "-g", "-d", to, os.path.join(known_program.WHERE, source)],
                        capture_output=True, text=True)
     return to if lib.ok(p.returncode == 0, "the program is compiled %s" % p.stderr[-200:].replace("\n", " ")) else None

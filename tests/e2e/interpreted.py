@@ -2,7 +2,6 @@
 """Programs of interpreters that know their own calls, lines and shares: what otprof says of each must be legal in
 every frame, from the first interval on, in mixed stacks. INTERPRETED=all: every interpreter that is here; another
 value: those of them that match it, as "sid$"."""
-import collections
 import glob
 import json
 import os
@@ -13,12 +12,11 @@ import shutil
 import subprocess
 import sys
 
+import known_program
 import lib
 
 HZ = lib.rate(199)
 SECONDS = 8
-WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
-CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
 # language: frame type, file, loops that are to be folded away
 LANGUAGES = {
     "python": ("cpython", "python.py", r"_PyEval_EvalFrameDefault.*"),
@@ -74,11 +72,11 @@ def start(language, argv, script=None):
     where = folder
     if argv[0] == "chroot":
         where = os.path.join(argv[1], "tmp", os.path.basename(folder))
-        shutil.copytree(WHERE, where)
+        shutil.copytree(known_program.WHERE, where)
         lib.at_end(shutil.rmtree, where, True)
         script = os.path.join("/tmp", os.path.basename(folder), script)
     else:
-        shutil.copytree(WHERE, where, dirs_exist_ok=True)
+        shutil.copytree(known_program.WHERE, where, dirs_exist_ok=True)
         script = os.path.join(where, script)
     return lib.start(argv + [script, str(SECONDS)], stdout=subprocess.DEVNULL)
 
@@ -107,12 +105,7 @@ def judge(label, language, samples, cpu):
         misfit += s.count * any("do not fit" in n for n in s.stack)
         twice += s.count * any(n.startswith("py::") for n in s.stack)
         lines += [text + " done 0"] * s.count
-    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, language + ".truth")], input="\n".join(lines) + "\n",
-                       capture_output=True, text=True)
-    for line in r.stdout.splitlines():
-        lib.note("%s: %s" % (label, line))
-    lib.ok(r.returncode == 0 and lines, "%s: %d stacks are legal, and leaves have their shares%s" % (
-        label, len(lines), "" if r.returncode == 0 else ": " + r.stderr[-200:]))
+    known_program.check(label, lines, language + ".truth")
     # Those of the first quarter of a second, and until a decoder has attached: others want the CPU as well.
     lib.ok(bare <= HZ, "%s: %d of %d samples have no interpreted frame: %.2f s" % (label, bare, all_, bare / HZ))
     lib.ok(loops <= 0.01 * all_, "%s: %d of %d stacks still have the loop" % (label, loops, all_))
@@ -197,9 +190,7 @@ def main():
              for language, label, argv in found if has_subinterpreters(language, label, argv)]
     check_reports(d, len(ran))
     last = d.stop()
-    by_pid = collections.defaultdict(list)
-    for s in lib.samples(d.files):
-        by_pid[s.attributes.get("process.pid")].append(s)
+    by_pid = known_program.samples_by_pid(d)
     for language, label, pid, cpu in ran:
         judge(label, language, by_pid[pid], cpu)
     if not inner:

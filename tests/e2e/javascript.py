@@ -9,16 +9,14 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 
+import known_program
 import lib
 
 HZ = lib.rate(199)
 ALL = os.environ.get("JAVASCRIPT") == "all"
 SECONDS = 12 if ALL else 3
 KNOWN = ("11.3.",)  # of V8: v8_rows in userspace/runtime/v8.c
-WHERE = os.path.join(lib.TOP, "tests", "programs", "interpreted")
-CHECK = os.path.join(lib.TOP, "tests", "lib", "interpreted_check.py")
 MODES = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-enable-lazy-source-positions"],
     "baseline": ["--no-opt", "--always-sparkplug"],
@@ -64,12 +62,7 @@ def judge(label, samples):
             unknown += s.count
         elif "node.js" in text:
             lines += [text + " done 0"] * s.count
-    r = subprocess.run([sys.executable, "-B", CHECK, os.path.join(WHERE, "node.truth"), "--slack", "6"],
-                       input="\n".join(lines) + "\n", capture_output=True, text=True)
-    for line in r.stdout.splitlines():
-        lib.note("%s: %s" % (label, line))
-    lib.ok(r.returncode == 0 and lines, "%s: %d stacks are legal, and leaves have their shares %s" % (
-        label, len(lines), r.stderr[-200:]))
+    known_program.check(label, lines, "node.truth", "--slack", "6")
     lib.ok(sum(cut.values()) <= 0.01 * all_, "%s: %d of %d stacks are cut: %s" % (label, sum(cut.values()), all_, dict(cut)))
     if label.endswith("interpreted"):
         lib.ok(lineless <= 0.01 * all_, "%s: %d of %d stacks have frames without a line" % (label, lineless, all_))
@@ -95,7 +88,7 @@ def judge_churn(label, samples):
 
 
 def run(node, options, program):
-    p = lib.start([node] + options + [os.path.join(WHERE, program), str(SECONDS)], stdout=subprocess.DEVNULL)
+    p = lib.start([node] + options + [os.path.join(known_program.WHERE, program), str(SECONDS)], stdout=subprocess.DEVNULL)
     p.wait(SECONDS * 8)
     lib.ok(p.returncode == 0, "%s ends well with %s (%s)" % (program, options, p.returncode))
     return p.pid
@@ -113,9 +106,7 @@ def main():
     churned = [("%s churn %s" % (os.path.basename(node), options), run(node, options, "churn.js"))
                for node in found for options in ([[], ["--always-sparkplug"], ["--jitless"]] if ALL else [[]])]
     last = d.stop()
-    by_pid = collections.defaultdict(list)
-    for s in lib.samples(d.files):
-        by_pid[s.attributes.get("process.pid")].append(s)
+    by_pid = known_program.samples_by_pid(d)
     for label, pid in ran:
         judge(label, by_pid[pid])
     for label, pid in churned:

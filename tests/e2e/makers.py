@@ -2,7 +2,7 @@
 """Generated code that no table, map or runtime describes: its stacks lead to what
 called it, by a guess that is counted as one, and never to what did not. A program
 that knows its callers (tests/programs/makers.c) is the witness; grep -P runs
-patterns that PCRE2 compiled."""
+patterns that PCRE2 compiled, and Python calls code that it did not make."""
 import os
 import platform
 import subprocess
@@ -89,6 +89,29 @@ def run_grep(work):
         subprocess.run(["grep", "-cP", r"(\w+)\s(\w+)\s.*(a|aa)+c\1", text], stdout=subprocess.DEVNULL)
 
 
+# mov ecx, LOOPS; again: dec ecx; jnz again; ret
+IN_PYTHON = """
+import ctypes, mmap, sys, time
+room = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+room.write(bytes.fromhex("b900e1f505ffc975fcc3"))
+spin = ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(room)))
+def calls_generated():
+    while time.process_time() < float(sys.argv[1]):
+        spin()
+calls_generated()
+"""
+
+
+def check_python(samples):
+    """The runtime of the process makes no such code: it is named after its caller, and stands among Python's frames."""
+    inside = check_real(samples, "python3", "libffi")
+    outside = [names[-3:] for names, _, _ in inside if names[-1] != "_start"]
+    lib.ok(not outside, "python3: stacks in generated code begin at _start %s" % outside[:2])
+    # Until its decoder has attached, Python's own frames are not known.
+    bare = sum(n for names, _, n in inside if "calls_generated" not in names)
+    lib.ok(bare <= 0.5 * HZ, "python3: %d of %d stacks lack the function that called it" % (bare, sum(n for _, _, n in inside)))
+
+
 work = lib.scratch()
 has_pcre = subprocess.run(["grep", "-qP", "a"], input="a", text=True).returncode == 0
 d = lib.Otprofd(hz=HZ)
@@ -96,6 +119,7 @@ time.sleep(1)
 subprocess.run([os.path.join(lib.PROGRAMS, "makers"), str(SECONDS)], check=True)
 if has_pcre:
     run_grep(work)
+subprocess.run(["python3", "-c", IN_PYTHON, "2"], check=True)
 time.sleep(1.5)
 last = d.stop()
 samples = lib.samples(d.files)
@@ -104,5 +128,6 @@ if has_pcre:
     check_real(samples, "grep", "libpcre2-8", "pcre2_match_8")
 else:
     lib.skip("grep -P", "this grep has no PCRE2")
+check_python(samples)
 lib.check_ledger(last, "makers", stopped=True)
 lib.finish()

@@ -172,6 +172,7 @@ const struct runtime_ops runtime_cpython = {
 	.attach = cpython_attach,
 	.decode = cpython_decode,
 	.frame = cpython_frame,
+	.knows_all = true,
 	.code = cpython_code,
 	.step = cpython_step,
 };

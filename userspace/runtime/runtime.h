@@ -155,6 +155,7 @@ struct runtime_ops {
 
 	/* The file's name, by which it is found in a process before any frame of it was met; may be NULL. */
 	const char *library;
+	bool knows_all; /* generated code of which code knows nothing is not the runtime's */
 	bool moves; /* functions are moved in memory, and others lie there then: their names hold as long as regions do */
 	/*
 	 * Decoder. The region around pc; of ret, code is zeros before. 0; -ENOENT: none of this runtime; -EALREADY: the

@@ -536,7 +536,8 @@ bool runtimes_state(const struct runtimes *r, const struct process *p, uint32_t 
 		return false;
 	s = &have->slot[i];
 	*ret = (struct runtimes_state){.label = s->ops->label, .version = s->found ? s->found->found.version : "",
-				       .walked = s->state == SLOT_READY && (s->ops->frame || s->ops->stack) && s->found->found.walk.start != OTP_WALK_NONE,
+				       .walked = s->state == SLOT_READY && (s->ops->frame || s->ops->stack) &&
+						 s->found->found.walk.start != OTP_WALK_NONE,
 				       .state = s->state == SLOT_ASKED ? "being attached" : s->why, .functions = s->functions.count,
 				       .frames = s->frames, .frames_unknown = s->frames_unknown};
 	return true;

@@ -16,10 +16,11 @@
 
 /* --- the process --- */
 
+/* Whether a runtime of the process makes code: what is not known of it may be that runtime's. */
 static bool runtimes_has_code(const struct runtime_process *p)
 {
 	for (uint32_t i = 0; p && i < p->nr; i++)
-		if (p->slot[i].ops->code)
+		if (p->slot[i].ops->code && !p->slot[i].ops->knows_all && p->slot[i].state != SLOT_REFUSED)
 			return true;
 	return false;
 }
@@ -278,8 +279,8 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 {
 	struct loading loading = {.r = r, .f = f};
 	const uint64_t place = runtimes_place(r, s, f->pc - !f->exact) + !f->exact;
-	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch, .valid = f->valid, .reg = f->reg,
-					 .load = runtimes_load, .ctx = &loading};
+	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch,
+					 .valid = f->valid, .reg = f->reg, .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
 	int err = s->ops->step(&s->found->found, e->code, &at, &step);
@@ -319,14 +320,6 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	return err;
 }
 
-static bool runtimes_any_makes_code(const struct runtimes *r)
-{
-	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
-		if (r->stack_of->slot[i].ops->code && r->stack_of->slot[i].state != SLOT_REFUSED)
-			return true;
-	return false;
-}
-
 const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns)
 {
@@ -341,7 +334,7 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
 		runtimes_find_epoch(r, p, s, i);
 	runtimes_renew_functions(r, s);
-	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r, .owns = runtimes_any_makes_code(r)};
+	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r, .owns = runtimes_has_code(r->stack_of)};
 	return p && r->cfg.decoders ? &r->hook : NULL;
 }
 

@@ -122,7 +122,4 @@ int perl_decode(const struct runtime_attached *a, struct memory *m, const struct
 		struct runtime_function *ret);
 int perl_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
 
-/* The thread's value of a pthread key, as the first steps of a walk: 0, -ENOTSUP. */
-int perl_thread_chain(struct binary *b, uint32_t key, struct otp_walk *to);
-
 #endif

@@ -25,13 +25,15 @@ struct build {
 };
 
 static const struct build builds[] = {
-	/* As 3.12.1 has it, and Debian's 3.13 and 3.14; the second also of a jitdump, with room behind each. */
+	/* As 3.13.0 has it, and Debian's 3.13 and 3.14; the second also of a jitdump, with room behind each. */
 	{"\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 11, 16, OTP_ARCH_X86_64, 0, 4, 10, false},
 	{"\xf3\x0f\x1e\xfa\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 15, 16, OTP_ARCH_X86_64, 4, 8, 14, false},
 	{"\xf3\x0f\x1e\xfa\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 15, 0x110, OTP_ARCH_X86_64, 4, 8, 14, false},
 	{"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\xff\xd1\x5d\xc3", 12, 16, OTP_ARCH_X86_64, 4, 5, 11, true},
 	{"\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\x60\x00\x3f\xd6\xfd\x7b\xc1\xa8\xc0\x03\x5f\xd6", 20, 32, OTP_ARCH_ARM64, 0, 4, 16,
 	 true},
+	/* 3.12.1: without room */
+	{"\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 11, 11, OTP_ARCH_X86_64, 0, 4, 10, false},
 };
 
 static struct runtime_code_made made;

@@ -84,11 +84,21 @@ static const struct trampoline *trampoline_around(const struct trampoline_page *
 	return NULL;
 }
 
-/* To the next copy, or from the one before. Those of a jitdump have room for unwind tables between them. */
+static bool trampoline_has_next(const struct trampoline_page *p, const struct trampoline *t, uint64_t at, uint64_t far)
+{
+	return trampoline_is(p, t, at + far) || trampoline_is(p, t, at - far);
+}
+
+/*
+ * To the next copy, or from the one before. Up to 3.12 one follows the other; those of a jitdump have room for unwind
+ * tables between them.
+ */
 static uint64_t trampoline_distance(const struct trampoline_page *p, const struct trampoline *t, uint64_t at)
 {
+	if (trampoline_has_next(p, t, at, t->len))
+		return t->len;
 	for (uint64_t far = ALIGN; far < DISTANCE_MAX; far += ALIGN)
-		if (trampoline_is(p, t, at + far) || trampoline_is(p, t, at - far))
+		if (trampoline_has_next(p, t, at, far))
 			return far;
 	return PAGE;
 }

@@ -16,11 +16,17 @@ static struct runtime_attached attached;
 static struct runtime_code_made made;
 static struct runtime_function function;
 
+static void setup_row(uint16_t row)
+{
+	memset(world, 0, sizeof(world));
+	memory_question(&memory);
+	v8_world_make(&attached, row);
+	memset(&made, 0, sizeof(made));
+}
+
 static void setup(void)
 {
-	memory_question(&memory);
-	v8_world_make(&attached);
-	memset(&made, 0, sizeof(made));
+	setup_row(VW_ROW);
 }
 
 static int decode(uint64_t key, uint64_t cookie, uint64_t how)
@@ -104,12 +110,47 @@ START_TEST(optimized_code_has_what_was_inlined)
 }
 END_TEST
 
+START_TEST(each_version_has_its_own_offsets)
+{
+	uint64_t chain[4];
+
+	setup_row((uint16_t)_i);
+	ck_assert_uint_ne(v8_rows[_i].major, 0);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_uint_eq(line_at(V8_AT(4)), 3);
+	ck_assert_int_eq(decode(VW_SHARED(1), 77ULL << 32 | 6, V8_BY_SHARED), 0);
+	ck_assert_str_eq(function.name, "it.second");
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(made.code.start, VW_CODE_START);
+	ck_assert_uint_eq(made.code.end, VW_CODE_START + VW_CODE_BYTES);
+	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + VW_CALL, true, chain), 2);
+	ck_assert_uint_eq(chain[0], VW_SHARED(1));
+	ck_assert_uint_eq(chain[1], VW_SHARED(0));
+}
+END_TEST
+
+START_TEST(no_row_lacks_a_test)
+{
+	ck_assert_uint_eq(v8_rows[VW_ROWS].major, 0);
+	ck_assert_uint_eq(v8_rows[VW_ROW].major, 11);
+}
+END_TEST
+
+START_TEST(a_scope_that_extends_its_context_has_a_name)
+{
+	v8_put_smi(VW_SCOPE(0) - 1 + 8, 2 | 1 << 12 | 1 << 26);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+}
+END_TEST
+
 START_TEST(code_that_is_still_there_is_not_read_again)
 {
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
 	memcpy(made.known, made.code.identity, sizeof(made.known));
 	ck_assert_int_eq(code_at(VW_CODE_START), -EALREADY);
-	v8_put_smi(VW_ARRAY(0) - 1 + 16 + 8 * 5, 10);
+	v8_put_smi(VW_DEOPT(5), 10);
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
 }
 END_TEST
@@ -180,6 +221,9 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
 	tcase_add_test(t, another_function_in_its_place_is_stale);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
+	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
+	tcase_add_test(t, no_row_lacks_a_test);
+	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);

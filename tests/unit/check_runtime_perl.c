@@ -379,13 +379,48 @@ START_TEST(the_innermost_line_is_of_the_functions_own_file)
 }
 END_TEST
 
+/* # line: half of a sub that was made from a template, say. */
+START_TEST(a_caller_is_of_the_file_of_its_statement)
+{
+	struct runtime_frame f;
+
+	start(36, true);
+	put64(cop_at(12) + PERL_COP_FILE, put_file("/srv/template"));
+	expect(2, "Foo::one", "/srv/template", 12);
+	ck_assert_uint_eq(function.start_line, 0);
+	put64(cop_at(3) + PERL_COP_FILE, put_file("/srv/template"));
+	expect(3, "(main)", "/srv/template", 3);
+	/* Another one is there by now. */
+	frame(2, &f);
+	put32(cop_at(12) + PERL_COP_HINTS + 4, 7);
+	ck_assert_int_eq(decode(&f), 0);
+	ck_assert_str_eq(function.name, "Foo::one");
+	ck_assert_str_eq(function.file, "");
+	/* The compiler's is in no file. */
+	put_context(0, 1, CX_SUB, cop_at(25), RETOP, cv_at(0));
+	put32(cop_at(25) + PERL_OP_TYPE, 0);
+	put_context(0, 3, CX_SUB, cop_at(12), RETOP, cv_at(1));
+	walk();
+	expect(3, "(main)", "/srv/app.pl", 25);
+}
+END_TEST
+
+START_TEST(an_eval_may_say_which_file_it_is)
+{
+	start(36, true);
+	put_context(0, 1, CX_EVAL | 0x20, cop_at(3), RETOP, 0);
+	put_context(0, 3, CX_SUB, cop_at(12), RETOP, cv_at(1));
+	put64(cop_at(12) + PERL_COP_FILE, put_file("(eval 17)"));
+	walk();
+	expect(2, "(eval)", "(eval)", 12);
+	put64(cop_at(12) + PERL_COP_FILE, put_file("/srv/template"));
+	expect(2, "(eval)", "/srv/template", 12);
+}
+END_TEST
+
 START_TEST(evals_and_files_are_frames)
 {
 	start(38, true);
-	put_context(0, 1, CX_EVAL | 0x20, cop_at(3), RETOP, 0);
-	put_context(0, 3, CX_SUB, cop_at(12), RETOP, cv_at(1));
-	walk();
-	expect(2, "(eval)", "(eval)", 12);
 	put_context(0, 1, CX_EVAL, cop_at(3), RETOP, 0);
 	put_context(0, 3, CX_SUB, cop_at(12), RETOP, cv_at(1));
 	walk();
@@ -653,6 +688,8 @@ Suite *runtime_perl_suite(void)
 	tcase_add_test(tc, a_sub_that_returns_is_kept_up_to_its_cv);
 	tcase_add_test(tc, a_sub_that_calls_itself_is_kept);
 	tcase_add_test(tc, the_innermost_line_is_of_the_functions_own_file);
+	tcase_add_test(tc, a_caller_is_of_the_file_of_its_statement);
+	tcase_add_test(tc, an_eval_may_say_which_file_it_is);
 	tcase_add_test(tc, evals_and_files_are_frames);
 	tcase_add_test(tc, what_has_no_op_to_return_to_enters_a_loop);
 	tcase_add_test(tc, the_block_of_a_sort_enters_a_loop);

@@ -37,7 +37,7 @@ enum perl_offsets {
 	PERL_CX_TYPE = 0,
 	PERL_CX_OLDCOP = 16,
 	PERL_CX_RETOP = 48,
-	PERL_OP_TYPE = 32, /* nine bits; then flags, and the line of a COP */
+	PERL_OP_TYPE = 32, /* of PERL_OP_TYPE_MASK; then flags, and the line of a COP */
 	PERL_COP_FILE = 48, /* char * with threads, else GV * of "_<FILE" */
 	PERL_COP_HINTS = 56, /* and cop_seq */
 	PERL_SV_BODY = 0,
@@ -55,6 +55,8 @@ enum perl_offsets {
 	PERL_HEK_LEN = 4,
 	PERL_HEK_TEXT = 8,
 };
+
+#define PERL_OP_TYPE_MASK 0x1ff
 
 enum perl_sv_types { PERL_SVT_GV = 9, PERL_SVT_HV = 12, PERL_SVT_CV = 13, PERL_SVT_FORMAT = 14 };
 #define PERL_SVF_OOK 0x02000000u /* a hash with a struct xpvhv_aux */
@@ -98,18 +100,20 @@ enum perl_context_type {
 
 /* What a function is: the lowest bits of its key; above them is an address, or nothing. */
 enum perl_kind {
-	PERL_FUNCTION = 1, /* CV; cookies: first op, GV or name, leaf */
-	PERL_MAIN = 2,	   /* cookies: -, -, leaf */
-	PERL_EVAL = 3,	   /* of a string; cookies: -, -, leaf */
-	PERL_REQUIRE = 4,  /* COP, or nothing; cookies: line, sequence, - */
+	PERL_FUNCTION = 1, /* CV; the first two cookies: first op, GV or name */
+	PERL_MAIN = 2,
+	PERL_EVAL = 3, /* of a string */
+	PERL_REQUIRE = 4,
 };
 #define PERL_KIND(key)	  ((key) & 7)
 #define PERL_ADDRESS(key) ((key) & ~(uint64_t)7)
 
 /*
- * The third cookie: in the innermost function, the COP that it is at, whose line
- * is read with the function; in a sub, PERL_COOKIE_NAMED.
+ * The other cookies are the COP that a function is at: its address, in a sub with
+ * PERL_COOKIE_NAMED; then line and sequence, where they came with the sample. The
+ * innermost function's did not: its line is read with the function.
  */
+enum perl_cookies { PERL_COOKIE_COP = 2, PERL_COOKIE_LINE, PERL_COOKIE_SEQ };
 #define PERL_COOKIE_NAMED 1u
 
 int perl_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
@@ -117,8 +121,5 @@ int perl_attach(const struct runtime_file *file, struct memory *m, struct runtim
 int perl_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		struct runtime_function *ret);
 int perl_frame(const struct runtime_attached *a, const struct runtime_words *w, struct runtime_frame *ret);
-
-/* The thread's value of a pthread key, as the first steps of a walk: 0, -ENOTSUP. */
-int perl_thread_chain(struct binary *b, uint32_t key, struct otp_walk *to);
 
 #endif

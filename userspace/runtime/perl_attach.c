@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/perl.h"
+#include "runtime/thread_key.h"
 
 #define NODES_MAX    64	       /* of the list of stackinfos that are looked at */
 #define CONTEXTS_MAX (1 << 24)
@@ -72,7 +73,7 @@ static int perl_plan_threads(struct perl_attaching *p, uint64_t key_at)
 
 	if (r < 0)
 		return r;
-	if (perl_thread_chain(p->file->binary, key, w) < 0) {
+	if (thread_key_chain(p->file->binary, key, w) < 0) {
 		snprintf(p->why, RUNTIME_WHY_MAX, "Perl %s: where this C library keeps pthread key %u is not known",
 			 p->ret->version, key);
 		return -ENOTSUP;

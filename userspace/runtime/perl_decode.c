@@ -107,7 +107,7 @@ static int perl_qualify(const struct perl_decoding *d, uint64_t stash, const cha
 
 static bool perl_is_statement(const struct perl_decoding *d, const struct perl_cop *c)
 {
-	uint32_t type = c->type & 0x1ff;
+	uint32_t type = c->type & PERL_OP_TYPE_MASK;
 
 	return type == d->layout->nextstate || type == d->layout->nextstate + 1u;
 }
@@ -164,19 +164,61 @@ static void perl_begin(const struct perl_decoding *d, uint64_t op)
 	}
 }
 
-/* The line that the innermost function is at. Its COP was not read with the sample: it must be of the same file. */
-static void perl_leaf(const struct perl_decoding *d)
+/* The innermost function's COP was not read with the sample: it must be of the same file, or of the same kind of it. */
+static void perl_leaf(const struct perl_decoding *d, const char *file, size_t alike)
 {
-	uint64_t at = PERL_ADDRESS(d->f->cookie[2]);
-	char file[RUNTIME_PATH_MAX];
+	char have[RUNTIME_PATH_MAX];
 	struct perl_cop c;
 
-	if (!at || perl_cop(d, at, &c) < 0 || perl_file(d, &c, file) < 0)
-		return;
-	if (strcmp(file, d->to->file) != 0)
+	if (perl_cop(d, PERL_ADDRESS(d->f->cookie[PERL_COOKIE_COP]), &c) < 0 || perl_file(d, &c, have) < 0 ||
+	    strncmp(have, file, alike) != 0)
 		return;
 	d->to->lines[0] = (struct runtime_line){.line = (uint32_t)(c.type >> 32)};
 	d->to->nr_lines = 1;
+}
+
+/* The file of the statement that calls, which came with the sample and still is that one. */
+static int perl_caller(const struct perl_decoding *d, char to[RUNTIME_PATH_MAX])
+{
+	struct perl_cop c;
+	int r = perl_cop(d, PERL_ADDRESS(d->f->cookie[PERL_COOKIE_COP]), &c);
+
+	if (r < 0)
+		return r;
+	if (c.type != d->f->cookie[PERL_COOKIE_LINE] || c.seq != d->f->cookie[PERL_COOKIE_SEQ])
+		return -ESTALE;
+	return perl_file(d, &c, to);
+}
+
+static bool perl_is_caller(const struct perl_decoding *d)
+{
+	return d->f->cookie[PERL_COOKIE_LINE];
+}
+
+/* The compiler's own COP, by which BEGIN blocks are called: it has a line, and its type is 0. */
+static bool perl_is_compiling(const struct perl_decoding *d)
+{
+	return !(d->f->cookie[PERL_COOKIE_LINE] & PERL_OP_TYPE_MASK);
+}
+
+/* `# line` makes a statement one of another file than the code around it: one that was freed may have been of any. */
+static void perl_caller_file(const struct perl_decoding *d)
+{
+	char file[RUNTIME_PATH_MAX];
+	int r = perl_caller(d, file);
+
+	if (r == 0 && strcmp(file, d->to->file) == 0)
+		return;
+	snprintf(d->to->file, sizeof(d->to->file), "%s", r < 0 ? "" : file);
+	d->to->start_line = 0;
+}
+
+static void perl_place(const struct perl_decoding *d)
+{
+	if (!perl_is_caller(d))
+		perl_leaf(d, d->to->file, RUNTIME_PATH_MAX);
+	else if (!perl_is_compiling(d))
+		perl_caller_file(d);
 }
 
 /* --- subs --- */
@@ -239,7 +281,7 @@ static int perl_decode_sub(const struct perl_decoding *d)
 	bool lives = perl_cv_lives(d, PERL_ADDRESS(d->f->key), &cv);
 	int r;
 
-	if (d->f->cookie[2] & PERL_COOKIE_NAMED)
+	if (d->f->cookie[PERL_COOKIE_COP] & PERL_COOKIE_NAMED)
 		r = lives ? perl_name_of_string(d, &cv) : -ESTALE;
 	else if (gv)
 		r = perl_name_of_gv(d, gv, lives);
@@ -248,7 +290,7 @@ static int perl_decode_sub(const struct perl_decoding *d)
 	if (r < 0)
 		return r;
 	perl_begin(d, d->f->cookie[0]);
-	perl_leaf(d);
+	perl_place(d);
 	return 0;
 }
 
@@ -264,36 +306,30 @@ static int perl_decode_main(const struct perl_decoding *d)
 		return r;
 	perl_begin(d, start);
 	d->to->start_line = 0; /* the first statement that runs is not the first line */
-	perl_leaf(d);
+	perl_place(d);
 	return 0;
 }
 
-/* A program may evaluate any number of strings: "(eval 17)" is one file for all of them. */
+/* A program may evaluate any number of strings: "(eval 17)" is one file for all of them, unless `# line` names another. */
 static int perl_decode_eval(const struct perl_decoding *d)
 {
-	uint64_t at = PERL_ADDRESS(d->f->cookie[2]);
-	char file[RUNTIME_PATH_MAX];
-	struct perl_cop c;
+	static const char name[] = "(eval)", numbered[] = "(eval ";
 
-	snprintf(d->to->name, sizeof(d->to->name), "(eval)");
-	snprintf(d->to->file, sizeof(d->to->file), "(eval)");
-	if (!at || perl_cop(d, at, &c) < 0 || perl_file(d, &c, file) < 0 || strncmp(file, "(eval ", 6) != 0)
-		return 0;
-	d->to->lines[0] = (struct runtime_line){.line = (uint32_t)(c.type >> 32)};
-	d->to->nr_lines = 1;
+	memcpy(d->to->name, name, sizeof(name));
+	if (!perl_is_caller(d))
+		perl_leaf(d, numbered, sizeof(numbered) - 1);
+	if (!perl_is_caller(d) || perl_caller(d, d->to->file) < 0 ||
+	    strncmp(d->to->file, numbered, sizeof(numbered) - 1) == 0)
+		memcpy(d->to->file, name, sizeof(name));
 	return 0;
 }
 
 static int perl_decode_require(const struct perl_decoding *d)
 {
-	uint64_t at = PERL_ADDRESS(d->f->key);
 	const char *base;
-	struct perl_cop c;
 
 	snprintf(d->to->name, sizeof(d->to->name), "(require)");
-	if (!at || perl_cop(d, at, &c) < 0 || c.type != d->f->cookie[0] || c.seq != d->f->cookie[1])
-		return 0;
-	if (perl_file(d, &c, d->to->file) < 0) {
+	if (!perl_is_caller(d) || perl_caller(d, d->to->file) < 0) {
 		d->to->file[0] = '\0';
 		return 0;
 	}

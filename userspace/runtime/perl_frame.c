@@ -14,7 +14,6 @@
 #define EVAL_REAL   0x20 /* of a string */
 #define EVAL_BLOCK  0x40
 
-#define OP_TYPE_MASK 0x1ff
 #define ADDRESS_BITS 47
 #define CONTEXT_MAX  128 /* no context is larger: its neighbour of the same array is nearer */
 
@@ -191,18 +190,20 @@ static int64_t perl_callee(const struct runtime_words *w)
 	return i;
 }
 
-/* The COP of the call, in a file's own code: it says which file. One of type 0 is the compiler's, which changes. */
-static void perl_require(const struct runtime_words *w, int64_t callee, struct runtime_frame *ret)
+/* Its line came with the sample; what is left to read is of which file it is. */
+static void perl_at_call(const struct runtime_words *w, int64_t callee, struct runtime_frame *ret)
 {
-	ret->key = PERL_REQUIRE;
-	if (callee < 0 || !(perl_word(w, callee, PERL_LINE) & OP_TYPE_MASK)) {
-		ret->flags &= ~(uint32_t)RUNTIME_LINE;
-		ret->position = 0;
-		return;
-	}
-	ret->key |= perl_word(w, callee, PERL_OLDCOP);
-	ret->cookie[0] = perl_word(w, callee, PERL_LINE);
-	ret->cookie[1] = perl_word(w, callee, PERL_SEQ);
+	ret->position = (uint32_t)(perl_word(w, callee, PERL_LINE) >> 32);
+	ret->flags |= RUNTIME_LINE;
+	ret->cookie[PERL_COOKIE_COP] = PERL_ADDRESS(perl_word(w, callee, PERL_OLDCOP));
+	ret->cookie[PERL_COOKIE_LINE] = perl_word(w, callee, PERL_LINE);
+	ret->cookie[PERL_COOKIE_SEQ] = perl_word(w, callee, PERL_SEQ);
+}
+
+/* A COP of type 0 is the compiler's, which changes: it does not tell which file it compiled. */
+static bool perl_is_compiling(const struct runtime_words *w, int64_t callee)
+{
+	return !(perl_word(w, callee, PERL_LINE) & PERL_OP_TYPE_MASK);
 }
 
 static void perl_sub(const struct runtime_words *w, struct runtime_frame *ret)
@@ -211,27 +212,24 @@ static void perl_sub(const struct runtime_words *w, struct runtime_frame *ret)
 	ret->cookie[0] = perl_word(w, w->index, PERL_START);
 	ret->cookie[1] = perl_word(w, w->index, PERL_GV);
 	if (perl_word(w, w->index, PERL_DEPTH) & PERL_CVF_NAMED)
-		ret->cookie[2] |= PERL_COOKIE_NAMED;
+		ret->cookie[PERL_COOKIE_COP] |= PERL_COOKIE_NAMED;
 }
 
 static void perl_function(const struct runtime_words *w, struct runtime_frame *ret)
 {
 	int64_t callee = perl_callee(w);
+	bool own_file = perl_type(w, w->index) == PERL_CX_EVAL && !perl_has(w, w->index, EVAL_REAL);
 
-	if (callee >= 0) {
-		ret->position = (uint32_t)(perl_word(w, callee, PERL_LINE) >> 32);
-		ret->flags |= RUNTIME_LINE;
-	} else if (perl_leaf_is_known(w)) {
-		ret->cookie[2] = PERL_ADDRESS(w->root[0]);
-	}
+	if (callee < 0 && perl_leaf_is_known(w))
+		ret->cookie[PERL_COOKIE_COP] = PERL_ADDRESS(w->root[0]);
+	else if (callee >= 0 && !(own_file && perl_is_compiling(w, callee)))
+		perl_at_call(w, callee, ret);
 	if (perl_is_sub(w, w->index))
 		perl_sub(w, ret);
 	else if (perl_is_main(w))
 		ret->key = PERL_MAIN;
-	else if (perl_has(w, w->index, EVAL_REAL))
-		ret->key = PERL_EVAL;
 	else
-		perl_require(w, callee, ret);
+		ret->key = own_file ? PERL_REQUIRE : PERL_EVAL;
 }
 
 static bool perl_is_pointer(uint64_t word)

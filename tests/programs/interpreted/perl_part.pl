@@ -5,4 +5,11 @@ sub Part::inner {
 	main::spin(20);
 }
 Part::inner();
+sub Part::made {
+	main::spin(20);
+# line 100 "template"
+	main::spin(20);
+# line 13 "perl_part.pl"
+}
+Part::made();
 1;

@@ -509,6 +509,25 @@ START_TEST(a_closure_that_was_freed_is_named)
 }
 END_TEST
 
+/* Its ops are freed with it: what lies there is another's. */
+START_TEST(a_begin_block_that_has_run_has_a_name_alone)
+{
+	struct runtime_frame f;
+
+	program(36, true);
+	put_cv(0, at(STASHES), cop_at(11), "BEGIN", 0);
+	attach_and_walk();
+	frame(2, &f);
+	put32(cv_at(0) + PERL_SV_FLAGS, 0);
+	put64(gv_at(0) + 0xc0 + PERL_GP_CV, 0);
+	put32(cop_at(12) + PERL_COP_HINTS + 4, 7);
+	ck_assert_int_eq(decode(&f), 0);
+	ck_assert_str_eq(function.name, "Foo::BEGIN");
+	ck_assert_str_eq(function.file, "");
+	ck_assert_uint_eq(function.start_line, 0);
+}
+END_TEST
+
 START_TEST(a_sub_whose_name_still_means_it_is_named)
 {
 	struct runtime_frame f;
@@ -696,6 +715,7 @@ Suite *runtime_perl_suite(void)
 	tcase_add_test(tc, an_eval_below_a_call_from_c_enters_a_loop);
 	tcase_add_test(tc, a_sub_that_was_replaced_is_stale);
 	tcase_add_test(tc, a_closure_that_was_freed_is_named);
+	tcase_add_test(tc, a_begin_block_that_has_run_has_a_name_alone);
 	tcase_add_test(tc, a_sub_whose_name_still_means_it_is_named);
 	tcase_add_test(tc, a_file_whose_code_was_freed_has_no_name);
 	tcase_add_test(tc, a_version_that_is_not_known_is_refused);

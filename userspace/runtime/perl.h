@@ -46,7 +46,7 @@ enum perl_offsets {
 	PERL_CV_STASH = 32,
 	PERL_CV_START = 40,
 	PERL_CV_GV = 56,
-	PERL_CV_FLAGS = 92, /* and the depth of recursion */
+	PERL_CV_FLAGS = 92, /* xcv_outside_seq is before it */
 	PERL_GV_HEK = 32,
 	PERL_GV_STASH = 40,
 	PERL_GP_CV = 16,
@@ -80,11 +80,11 @@ enum perl_word {
 	PERL_SEQ,    /* of the COP: hints, cop_seq */
 	PERL_START,  /* of the CV */
 	PERL_GV,
-	PERL_DEPTH,  /* flags, depth */
+	PERL_FLAGS,  /* of the CV, above xcv_outside_seq */
 	PERL_WORDS,
 };
 
-enum perl_subs { PERL_SUB_COP, PERL_SUB_HEAD, PERL_SUB_BODY, PERL_SUB_FLAGS, PERL_SUBS };
+enum perl_subs { PERL_SUB_COP, PERL_SUB_HEAD, PERL_SUB_BODY, PERL_SUBS };
 
 /* Types of contexts, the lowest four bits of blku_type. */
 enum perl_context_type {

@@ -142,8 +142,8 @@ static void perl_plan_frames(struct perl_attaching *p)
 						     .keep = 1 | 1 << (PERL_COP_HINTS - PERL_OP_TYPE) / 8};
 	w->sub[PERL_SUB_HEAD] = (struct otp_walk_sub){.at = (uint8_t)(p->layout->context_cv / 8)};
 	w->sub[PERL_SUB_BODY] = (struct otp_walk_sub){.from = 1 + PERL_SUB_HEAD, .off = PERL_CV_START,
-						      .keep = 1 | 1 << (PERL_CV_GV - PERL_CV_START) / 8};
-	w->sub[PERL_SUB_FLAGS] = (struct otp_walk_sub){.from = 1 + PERL_SUB_HEAD, .off = PERL_CV_FLAGS, .keep = 1};
+						      .keep = 1 | 1 << (PERL_CV_GV - PERL_CV_START) / 8 |
+							      1 << (PERL_CV_FLAGS - PERL_CV_START) / 8};
 }
 
 /* The innermost stackinfo, and those around it: they look as they should in any build whose offsets are these. */

@@ -260,7 +260,15 @@ static bool perl_gv_holds(const struct perl_decoding *d, uint64_t gv)
 	       memory_u64(d->m, body + PERL_CV_START, &start) == 0 && start == d->f->cookie[0];
 }
 
-/* A closure is soon freed. Its GV is that of all closures of the package; others must prove to be the sub's. */
+/* What `use` is made of: freed, with its ops, as soon as it has run. The GV stays. */
+static bool perl_is_begin(const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	return strcmp(colon ? colon + 1 : name, "BEGIN") == 0;
+}
+
+/* A closure is soon freed as well. Its GV is that of all closures of the package; others must prove to be the sub's. */
 static int perl_name_of_gv(const struct perl_decoding *d, uint64_t gv, bool lives)
 {
 	char name[RUNTIME_NAME_MAX - PACKAGE_MAX - 2];
@@ -269,7 +277,7 @@ static int perl_name_of_gv(const struct perl_decoding *d, uint64_t gv, bool live
 
 	if (r < 0)
 		return r;
-	if (!lives && strcmp(name, "__ANON__") != 0 && !perl_gv_holds(d, gv))
+	if (!lives && strcmp(name, "__ANON__") != 0 && !perl_is_begin(name) && !perl_gv_holds(d, gv))
 		return -ESTALE;
 	return perl_qualify(d, stash, name);
 }
@@ -289,7 +297,8 @@ static int perl_decode_sub(const struct perl_decoding *d)
 		r = lives ? perl_qualify(d, cv.stash, "__ANON__") : -ESTALE;
 	if (r < 0)
 		return r;
-	perl_begin(d, d->f->cookie[0]);
+	if (lives || !perl_is_begin(d->to->name))
+		perl_begin(d, d->f->cookie[0]);
 	perl_place(d);
 	return 0;
 }

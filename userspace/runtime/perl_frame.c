@@ -211,7 +211,7 @@ static void perl_sub(const struct runtime_words *w, struct runtime_frame *ret)
 	ret->key = PERL_FUNCTION | perl_word(w, w->index, PERL_CV);
 	ret->cookie[0] = perl_word(w, w->index, PERL_START);
 	ret->cookie[1] = perl_word(w, w->index, PERL_GV);
-	if (perl_word(w, w->index, PERL_DEPTH) & PERL_CVF_NAMED)
+	if (perl_word(w, w->index, PERL_FLAGS) >> 32 & PERL_CVF_NAMED)
 		ret->cookie[PERL_COOKIE_COP] |= PERL_COOKIE_NAMED;
 }
 

@@ -122,6 +122,8 @@ void engine_drain(struct engine *e)
 		capture_batch(e->capture, now);
 	batch_sort(&e->batch);
 	pipeline_batch(e->pipeline, &e->batch, now);
+	if (pipeline_is_expecting(e->pipeline, now))
+		e->drain_every_ns = DRAIN_FAST_NS;
 	engine_send_lives(e);
 	/* Only now: samples count as on the ring until they are released. */
 	e->ledger.read.of[0] += e->bad;

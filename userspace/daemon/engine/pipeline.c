@@ -403,6 +403,11 @@ size_t pipeline_parked(const struct pipeline *p)
 	return p->park.count;
 }
 
+bool pipeline_is_expecting(const struct pipeline *p, uint64_t now_ns)
+{
+	return runtimes_expect(p->runtimes, now_ns);
+}
+
 static int pipeline_on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)
 {
 	struct pipeline *p = ctx;

@@ -367,9 +367,14 @@ static int runtimes_of(struct binary *b)
 	return b->runtime - 2;
 }
 
+static int runtimes_of_mapping(const struct mapping *m)
+{
+	return m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
+}
+
 void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
 {
-	int index = m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
+	int index = runtimes_of_mapping(m);
 	struct runtime_process *have;
 
 	if (index < 0)
@@ -396,20 +401,33 @@ bool runtimes_is_worth(const struct process *p, uint64_t now_ns)
 	return now_ns >= runtimes_worth_from(p);
 }
 
+static void runtimes_expect_process(struct runtimes *r, const struct process *p, const struct mapping *m)
+{
+	if (!p->exit_time_ns && runtimes_of_mapping(m) >= 0)
+		r->expected_ns = MAX(r->expected_ns, runtimes_worth_from(p));
+}
+
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)
 {
+	void (*meet)(struct runtimes *r, const struct process *p, const struct mapping *m) =
+		runtimes_is_worth(p, now_ns) ? runtimes_meet_mapping : runtimes_expect_process;
 	const struct mapping *before = NULL;
 
 	r->now_ns = now_ns;
-	if (!r->cfg.decoders || !runtimes_is_worth(p, now_ns))
+	if (!r->cfg.decoders)
 		return;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct mapping *m = stack->frames[i].map;
 
 		if (m && m != before)
-			runtimes_meet_mapping(r, p, m);
+			meet(r, p, m);
 		before = m;
 	}
+}
+
+bool runtimes_expect(const struct runtimes *r, uint64_t now_ns)
+{
+	return now_ns < r->expected_ns;
 }
 
 struct decoder *runtimes_decoder(struct runtime_slot *s)

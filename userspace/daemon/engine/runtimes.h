@@ -27,7 +27,7 @@
 #include "unwind/unwind.h"
 
 #define RUNTIME_PROCESSES_MAX 1024
-#define RUNTIME_YOUNG_NS      (250 * NSEC_PER_MSEC) /* no decoder is started for a process as young */
+#define RUNTIME_YOUNG_NS      (100 * NSEC_PER_MSEC) /* no decoder is started for a process as young */
 
 struct runtimes;
 
@@ -48,6 +48,8 @@ void runtimes_limit(struct runtimes *r, size_t bytes_max);
 
 /* The process' stack has frames in these mappings: asks for a decoder where a file of them holds a runtime. */
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns);
+/* Whether a process was met that is too young for a decoder, and will soon be old enough. */
+bool runtimes_expect(const struct runtimes *r, uint64_t now_ns);
 /*
  * Whether a decoder of the process is still to attach, or to be asked for. A fork
  * keeps its parent's walks until then, if it gets no plan of its own.

@@ -80,7 +80,8 @@ static inline uint64_t v8_put_bytes(uint32_t i, const void *bytes, uint32_t len)
 }
 
 /* Named by its own name, or, without one, by where it is assigned to. */
-static inline void v8_put_shared(const struct v8_row *row, uint32_t i, const char *name, bool inferred, int32_t from, int32_t to)
+static inline void v8_put_shared(const struct v8_row *row, uint32_t i, const char *name, bool inferred, int32_t from,
+				 int32_t to)
 {
 	uint64_t scope = VW_SCOPE(i) - 1, at = scope + row->scope_names, shared = VW_SHARED(i) - 1;
 	uint32_t flags = 2 | (inferred ? 1 << 14 : 1 << 12);

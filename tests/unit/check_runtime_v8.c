@@ -232,7 +232,8 @@ START_TEST(baseline_code_has_its_frame_from_its_first_call_on)
 {
 	/* mov ebx, n; mov r12, n, which has the byte of a call in it */
 	static const uint8_t near[] = {0xbb, 8, 0, 0, 0, 0x49, 0xbc, 0xe8, 1, 2, 3, 4, 5, 0, 0, 0xe8, 1, 2, 3, 4, 0x50};
-	static const uint8_t far[] = {0x33, 0xdb, 0x49, 0xbc, 1, 1, 0xe8, 3, 4, 5, 0, 0, 0x41, 0xff, 0x95, 0xe0, 0x5c, 0, 0, 0x50};
+	static const uint8_t far[] = {0x33, 0xdb, 0x49, 0xbc, 1,    1,	  0xe8, 3, 4, 5,
+				      0,    0,	  0x41, 0xff, 0x95, 0xe0, 0x5c, 0, 0, 0x50};
 
 	code_of(v8_rows[VW_ROW].kind_baseline, near, sizeof(near));
 	ck_assert_uint_eq(caller_at(15), 0x222);

@@ -18,8 +18,10 @@ const struct runtime_ops runtime_v8 = {
 };
 
 /*
- * From V8's sources of that version: objects/{code,script,shared-function-info,
- * scope-info}.*, and held against processes of node.
+ * Members as in V8's objects/{code,script,shared-function-info,scope-info,
+ * deoptimization-data,bytecode-array}.*; where each lies was read off the
+ * constants that node exports, and off objects in processes of Node.js 18.20.8,
+ * 20.20.2, 22.23.3 and 24.21.0.
  */
 const struct v8_row v8_rows[] = {
 	/* Node.js 18 */

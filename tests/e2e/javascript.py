@@ -16,7 +16,7 @@ import lib
 HZ = lib.rate(199)
 ALL = os.environ.get("JAVASCRIPT") == "all"
 SECONDS = 12 if ALL else 3
-KNOWN = ("11.3.",)  # of V8: v8_rows in userspace/runtime/v8.c
+KNOWN = ("10.2.", "11.3.", "12.4.", "13.6.")  # of V8: v8_rows in userspace/runtime/v8.c
 MODES = {
     "interpreted": ["--no-opt", "--no-sparkplug", "--no-enable-lazy-source-positions"],
     "baseline": ["--no-opt", "--always-sparkplug"],

@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	memset(world, 0, sizeof(world));
-	v8_world_make(&a);
+	v8_world_make(&a, data[1] % VW_ROWS);
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));

@@ -2,7 +2,8 @@
 /*
  * A made-up V8 in the memory of a process: a function with its bytecodes, scope
  * information and script, and an optimized one with another function inlined.
- * Offsets and types are those of V8 11.3, as node exports them.
+ * Types are those of V8 11.3, as node exports them; offsets are those of a row
+ * of v8_rows.
  *
  * Included after put, put32 and put64 of WORLD are there (tests/lib/world.h).
  */
@@ -14,6 +15,8 @@
 
 #include "runtime/v8.h"
 
+#define VW_ROWS	      4 /* of v8_rows */
+#define VW_ROW	      1 /* the one of V8 11.3 */
 #define VW_MAP(type)  (WORLD + 0x1000 + 0x20ULL * (type) + 1)
 #define VW_FUNCTION   (WORLD + 0x8001)
 #define VW_SHARED(i)  (WORLD + 0x9001 + 0x100ULL * (i))
@@ -22,28 +25,30 @@
 #define VW_SCRIPT     (WORLD + 0xc001)
 #define VW_BYTECODES  (WORLD + 0xd001)
 #define VW_TABLE(i)   (WORLD + 0xe001 + 0x100ULL * (i))
-#define VW_CODE	      (WORLD + 0xf001)
 #define VW_ARRAY(i)   (WORLD + 0x10001 + 0x100ULL * (i))
+#define VW_DEOPT(i)   (VW_ARRAY(0) - 1 + 16 + 8ULL * (i))
 #define VW_BUILTINS   (WORLD + 0x18000)
 #define VW_LAYOUT     (WORLD + 0x1f000)
 #define VW_CODE_START (WORLD + 0x12040)
 #define VW_CODE_BYTES 0x80
 #define VW_CALL	      0x30
+#define VW_CODE(row)  ((row)->stream_code ? WORLD + 0xf001 : VW_CODE_START - (row)->stream_start + 1)
+#define VW_WRAPPER    (WORLD + 0xf101)
 
-static inline void v8_layout(struct v8 *v)
+static inline void v8_layout(struct v8 *v, uint16_t row)
 {
 	*v = (struct v8){
+		.row = row,
 		.builtins = VW_BUILTINS, .builtins_end = VW_BUILTINS + 0x1000, .trampoline = VW_BUILTINS,
 		.trampoline_end = VW_BUILTINS + 0x100, .prologue = VW_BUILTINS + 0x200, .leave = VW_BUILTINS + 0x300,
 		.handlers = VW_BUILTINS + 0x400, .layout = VW_LAYOUT, .layout_nr = 5, .layout_stride = 8,
-		.map_type = 12, .function_shared = 24, .shared_data = 8, .shared_name = 16, .shared_script = 32,
+		.map_type = 12, .function_shared = 24,
 		.shared_token = 44, .script_name = 16, .script_source = 8, .string_length = 12, .string_bytes = 16,
 		.cons_first = 16, .cons_second = 24, .thin_actual = 16, .sliced_parent = 16, .sliced_offset = 24,
 		.external_resource = 16, .bytecode_data = 54, .array_length = 8, .array_data = 16, .type_shared = 262,
 		.type_scope = 261, .type_script = 167, .type_bytecode = 191, .type_interpreter_data = 159, .type_code = 245,
-		.type_bytes = 190, .type_weak_array = 240, .type_fixed_array = 175, .type_function = 300,
-		.first_nonstring = 128, .representation_mask = 7, .encoding_mask = 8, .one_byte = 8, .deopt_literals = 2,
-		.deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7,
+		.type_bytes = 190, .type_function = 300,
+		.first_nonstring = 128, .representation_mask = 7, .encoding_mask = 8, .one_byte = 8,
 	};
 }
 
@@ -75,19 +80,21 @@ static inline uint64_t v8_put_bytes(uint32_t i, const void *bytes, uint32_t len)
 }
 
 /* Named by its own name, or, without one, by where it is assigned to. */
-static inline void v8_put_shared(uint32_t i, const char *name, bool inferred, int32_t from, int32_t to)
+static inline void v8_put_shared(const struct v8_row *row, uint32_t i, const char *name, bool inferred, int32_t from,
+				 int32_t to)
 {
-	uint64_t scope = VW_SCOPE(i) - 1, at = scope + 32, shared = VW_SHARED(i) - 1;
+	uint64_t scope = VW_SCOPE(i) - 1, at = scope + row->scope_names, shared = VW_SHARED(i) - 1;
+	uint32_t flags = 2 | (inferred ? 1 << 14 : 1 << 12);
 
 	v8_put_object(VW_SHARED(i), 262);
 	v8_put_object(VW_SCOPE(i), 261);
-	put64(shared + 8, VW_BYTECODES);
-	put64(shared + 16, VW_SCOPE(i));
-	put64(shared + 32, VW_SCRIPT);
-	put32(shared + 52, 5 + i);
-	v8_put_smi(scope + 8, 2 | (inferred ? 1 << 14 : 1 << 12));
+	put64(shared + row->shared_data, VW_BYTECODES);
+	put64(shared + row->shared_name, VW_SCOPE(i));
+	put64(shared + row->shared_script, VW_SCRIPT);
+	put32(shared + row->shared_literal, 5 + i);
+	put32(scope + row->scope_flags + (row->scope_raw ? 0 : 4), flags);
 	put64(at, v8_put_string(i, name));
-	at += inferred ? 8 : 16;
+	at = row->scope_positions ? scope + row->scope_positions : at + (inferred ? 8 : 16);
 	v8_put_smi(at, from);
 	v8_put_smi(at + 8, to);
 }
@@ -102,54 +109,60 @@ static inline void v8_put_script(const char *source)
 }
 
 /* The first function, with the second inlined where it was called at VW_CALL. */
-static inline void v8_put_code(void)
+static inline void v8_put_code(const struct v8_row *row)
 {
 	static const uint8_t code[] = {0x48, 0x8b, 0x59, 0xf8, 0x55, 0x48, 0x89, 0xe5, 0x56};
 	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0x41, 0x5a, 0x41, 0x52, 0xc3};
 	/* At 0: place 3 of the function itself. At VW_CALL - 5: place 13, of inlining 0. */
 	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10};
 	const struct { int64_t position; int32_t function, reserved; } inlining = {.position = (3 + 1) << 1, .function = 0};
+	const uint64_t object = VW_CODE(row) - 1;
 
-	v8_put_object(VW_CODE, 245);
+	v8_put_object(VW_CODE(row), 245);
 	v8_put_object(VW_ARRAY(0), 175);
 	v8_put_object(VW_ARRAY(1), 240);
-	v8_put_object(VW_CODE_START - 16 + 1, 252);
-	put64(VW_CODE_START - 8, VW_CODE);
-	put64(VW_CODE - 1 + 16, VW_ARRAY(0));
-	put64(VW_CODE - 1 + 24, v8_put_bytes(1, rows, sizeof(rows)));
-	put64(VW_CODE - 1 + 40, VW_CODE_START);
-	put32(VW_CODE - 1 + 48, 13);
-	put32(VW_CODE - 1 + 56, VW_CODE_BYTES);
-	v8_put_smi(VW_ARRAY(0) - 1 + 8, 8);
-	put64(VW_ARRAY(0) - 1 + 16 + 8 * 2, VW_ARRAY(1));
-	v8_put_smi(VW_ARRAY(0) - 1 + 16 + 8 * 5, 9);
-	put64(VW_ARRAY(0) - 1 + 16 + 8 * 6, VW_SHARED(0));
-	put64(VW_ARRAY(0) - 1 + 16 + 8 * 7, v8_put_bytes(2, &inlining, sizeof(inlining)));
+	if (row->stream_code) {
+		v8_put_object(VW_CODE_START - row->stream_start + 1, 252);
+		put64(VW_CODE_START - row->stream_start + row->stream_code, VW_CODE(row));
+		put64(object + row->code_start, VW_CODE_START);
+	} else {
+		put64(object + 8, v8_put_bytes(3, "", 1));
+	}
+	put64(object + row->code_interpreted, VW_ARRAY(0));
+	put64(object + row->code_positions, v8_put_bytes(1, rows, sizeof(rows)));
+	put32(object + row->code_flags, row->kind_optimized);
+	put32(object + row->code_size, VW_CODE_BYTES);
+	v8_put_smi(VW_ARRAY(0) - 1 + 8, 9);
+	put64(VW_DEOPT(row->deopt_literals), VW_ARRAY(1));
+	v8_put_smi(VW_DEOPT(row->deopt_id), 9);
+	put64(VW_WRAPPER - 1 + 8, VW_SHARED(0));
+	put64(VW_DEOPT(row->deopt_shared), row->shared_wrapped ? VW_WRAPPER : VW_SHARED(0));
+	put64(VW_DEOPT(row->deopt_inlining), v8_put_bytes(2, &inlining, sizeof(inlining)));
 	v8_put_smi(VW_ARRAY(1) - 1 + 8, 1);
 	put64(VW_ARRAY(1) - 1 + 16, VW_SHARED(1) | 2);
 	put(VW_CODE_START, code, sizeof(code));
 	put(VW_CODE_START + 0x50, epilogue, sizeof(epilogue));
 }
 
-static inline void v8_world_make(struct runtime_attached *a)
+static inline void v8_world_make(struct runtime_attached *a, uint16_t row)
 {
 	/* Bytecode 0 is at place 3, bytecode 4 at place 13. */
 	static const uint8_t positions[] = {0, 4 << 2, 4 << 1, 10 << 2};
 
 	memset(a, 0, sizeof(*a));
-	v8_layout((void *)a->param);
+	v8_layout((void *)a->param, row);
 	for (uint32_t i = 0; i < 5; i++) {
 		put32(VW_LAYOUT + 8ULL * i, 0x100 * i);
 		put32(VW_LAYOUT + 8ULL * i + 4, 0x100);
 	}
 	v8_put_script("var x;\nfoo(\n  bar)\nbaz\n");
-	v8_put_shared(0, "first", false, 2, 20);
-	v8_put_shared(1, "it.second", true, 7, 20);
+	v8_put_shared(&v8_rows[row], 0, "first", false, 2, 20);
+	v8_put_shared(&v8_rows[row], 1, "it.second", true, 7, 20);
 	v8_put_object(VW_BYTECODES, 191);
-	put64(VW_BYTECODES - 1 + 32, v8_put_bytes(0, positions, sizeof(positions)));
+	put64(VW_BYTECODES - 1 + v8_rows[row].bytecode_positions, v8_put_bytes(0, positions, sizeof(positions)));
 	v8_put_object(VW_FUNCTION, 300);
 	put64(VW_FUNCTION - 1 + 24, VW_SHARED(0));
-	v8_put_code();
+	v8_put_code(&v8_rows[row]);
 }
 
 #endif

@@ -16,11 +16,17 @@ static struct runtime_attached attached;
 static struct runtime_code_made made;
 static struct runtime_function function;
 
+static void setup_row(uint16_t row)
+{
+	memset(world, 0, sizeof(world));
+	memory_question(&memory);
+	v8_world_make(&attached, row);
+	memset(&made, 0, sizeof(made));
+}
+
 static void setup(void)
 {
-	memory_question(&memory);
-	v8_world_make(&attached);
-	memset(&made, 0, sizeof(made));
+	setup_row(VW_ROW);
 }
 
 static int decode(uint64_t key, uint64_t cookie, uint64_t how)
@@ -104,12 +110,47 @@ START_TEST(optimized_code_has_what_was_inlined)
 }
 END_TEST
 
+START_TEST(each_version_has_its_own_offsets)
+{
+	uint64_t chain[4];
+
+	setup_row((uint16_t)_i);
+	ck_assert_uint_ne(v8_rows[_i].major, 0);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+	ck_assert_uint_eq(line_at(V8_AT(4)), 3);
+	ck_assert_int_eq(decode(VW_SHARED(1), 77ULL << 32 | 6, V8_BY_SHARED), 0);
+	ck_assert_str_eq(function.name, "it.second");
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(made.code.start, VW_CODE_START);
+	ck_assert_uint_eq(made.code.end, VW_CODE_START + VW_CODE_BYTES);
+	ck_assert_uint_eq(code_chain(&made, VW_CODE_START + VW_CALL, true, chain), 2);
+	ck_assert_uint_eq(chain[0], VW_SHARED(1));
+	ck_assert_uint_eq(chain[1], VW_SHARED(0));
+}
+END_TEST
+
+START_TEST(no_row_lacks_a_test)
+{
+	ck_assert_uint_eq(v8_rows[VW_ROWS].major, 0);
+	ck_assert_uint_eq(v8_rows[VW_ROW].major, 11);
+}
+END_TEST
+
+START_TEST(a_scope_that_extends_its_context_has_a_name)
+{
+	v8_put_smi(VW_SCOPE(0) - 1 + 8, 2 | 1 << 12 | 1 << 26);
+	ck_assert_int_eq(decode(VW_FUNCTION, VW_BYTECODES, 0), 0);
+	ck_assert_str_eq(function.name, "first");
+}
+END_TEST
+
 START_TEST(code_that_is_still_there_is_not_read_again)
 {
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
 	memcpy(made.known, made.code.identity, sizeof(made.known));
 	ck_assert_int_eq(code_at(VW_CODE_START), -EALREADY);
-	v8_put_smi(VW_ARRAY(0) - 1 + 16 + 8 * 5, 10);
+	v8_put_smi(VW_DEOPT(5), 10);
 	ck_assert_int_eq(code_at(VW_CODE_START), 0);
 }
 END_TEST
@@ -148,6 +189,61 @@ START_TEST(the_caller_is_found_before_in_and_behind_a_frame)
 }
 END_TEST
 
+/* Code of this kind with these instructions at its begin, and nothing behind. */
+static void code_of(uint32_t flags, const void *code, size_t len)
+{
+	static const uint8_t zeros[VW_CODE_BYTES];
+
+	put32(VW_CODE(&v8_rows[VW_ROW]) - 1 + 48, flags);
+	put(VW_CODE_START, zeros, sizeof(zeros));
+	put(VW_CODE_START, code, len);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+}
+
+/* The caller's address lies above the frame pointer, and another word at the stack pointer. */
+static uint64_t caller_at(uint32_t offset)
+{
+	struct runtime_step s;
+
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 0x100, WORLD + 0x222);
+	ck_assert_int_eq(step(VW_CODE_START + offset, true, FP - 0x100, &s), 0);
+	return s.pc - WORLD;
+}
+
+START_TEST(code_that_takes_a_frame_over_has_it_from_its_begin)
+{
+	static const uint8_t code[] = {0x48, 0x83, 0xec, 0x18, 0x90, 0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 0x02,
+				       0x0f, 0x8f, 3, 0, 0, 0, 0xc2, 0x10, 0, 0x41, 0x59, 0x4a, 0x8d, 0x24, 0xc4,
+				       0x41, 0x51, 0xc3, 0x90};
+
+	code_of(v8_rows[VW_ROW].kind_optimized, code, sizeof(code));
+	ck_assert_uint_eq(caller_at(0), 0x111);
+	ck_assert_uint_eq(caller_at(4), 0x111);
+	ck_assert_uint_eq(caller_at(9), 0x222);
+	ck_assert_uint_eq(caller_at(22), 0x222);
+	ck_assert_uint_eq(caller_at(30), 0x222);
+	ck_assert_uint_eq(caller_at(31), 0x111);
+}
+END_TEST
+
+START_TEST(baseline_code_has_its_frame_from_its_first_call_on)
+{
+	/* mov ebx, n; mov r12, n, which has the byte of a call in it */
+	static const uint8_t near[] = {0xbb, 8, 0, 0, 0, 0x49, 0xbc, 0xe8, 1, 2, 3, 4, 5, 0, 0, 0xe8, 1, 2, 3, 4, 0x50};
+	static const uint8_t far[] = {0x33, 0xdb, 0x49, 0xbc, 1,    1,	  0xe8, 3, 4, 5,
+				      0,    0,	  0x41, 0xff, 0x95, 0xe0, 0x5c, 0, 0, 0x50};
+
+	code_of(v8_rows[VW_ROW].kind_baseline, near, sizeof(near));
+	ck_assert_uint_eq(caller_at(15), 0x222);
+	ck_assert_uint_eq(caller_at(20), 0x111);
+	code_of(v8_rows[VW_ROW].kind_baseline, far, sizeof(far));
+	ck_assert_uint_eq(caller_at(12), 0x222);
+	ck_assert_uint_eq(caller_at(19), 0x111);
+}
+END_TEST
+
 START_TEST(a_bytecode_that_runs_stands_for_its_function)
 {
 	struct runtime_step s;
@@ -180,8 +276,13 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
 	tcase_add_test(t, another_function_in_its_place_is_stale);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
+	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
+	tcase_add_test(t, no_row_lacks_a_test);
+	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, the_caller_is_found_before_in_and_behind_a_frame);
+	tcase_add_test(t, code_that_takes_a_frame_over_has_it_from_its_begin);
+	tcase_add_test(t, baseline_code_has_its_frame_from_its_first_call_on);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);
 	suite_add_tcase(s, t);
 	return s;

@@ -96,11 +96,13 @@ static int memory_of_self(struct memory *m, uint64_t addr, void *to, size_t len)
 
 static struct memory memory = {.read = memory_of_self};
 static uint32_t questions;
+static uint64_t attached_start; /* of the mapping from which the bias follows */
 
 static int replay_reads(void *ctx, const struct decoders_target *t, const struct runtime_frame *frame, struct memory **m,
 			uint64_t *ret_bias)
 {
 	questions += frame != NULL;
+	attached_start = t->start;
 	memory_question(&memory);
 	*m = &memory;
 	if (ret_bias)
@@ -265,6 +267,45 @@ START_TEST(unknown_version_is_reported_once)
 	ck_assert(!s.walked);
 	ck_assert_str_eq(s.state, "a version of tomorrow");
 	ck_assert_uint_eq(ledger.runtimes_refused, 1);
+}
+END_TEST
+
+/* The runtime maps a part of its file a second time, when the container of the process was not known yet, or by then. */
+START_TEST(a_second_mapping_of_a_file_does_not_move_it)
+{
+	struct mapped_file *again = mapped_file_new(MAPPED_FILE, "/usr/bin/fake", 13);
+	struct mapping second;
+
+	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "fake", &again->binary), 0);
+	again->state = MAPPED_READY;
+	again->container = 5;
+	ck_assert_int_eq(space_map(&process.space, 0x20000, 0x21000, 0x4000, again), 0);
+	space = process.space;
+	second = *space_find(space, 0x20000);
+	stack.frames[0].map = &second;
+	meet();
+	ck_assert_uint_eq(ledger.runtimes_attached, 1);
+	ck_assert_uint_eq(attached_start, 0x1000);
+	mapped_file_put(again);
+}
+END_TEST
+
+START_TEST(another_file_of_that_path_is_not_the_runtimes)
+{
+	struct mapped_file *other = mapped_file_new(MAPPED_FILE, "/usr/bin/fake", 13);
+	struct mapping second;
+
+	ck_assert_int_eq(binary_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "fake", &other->binary), 0);
+	other->state = MAPPED_READY;
+	other->build_id_len = file->build_id_len = 1;
+	other->build_id[0] = 7;
+	ck_assert_int_eq(space_map(&process.space, 0x20000, 0x21000, 0x4000, other), 0);
+	space = process.space;
+	second = *space_find(space, 0x20000);
+	stack.frames[0].map = &second;
+	meet();
+	ck_assert_uint_eq(attached_start, 0x20000);
+	mapped_file_put(other);
 }
 END_TEST
 
@@ -826,6 +867,8 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, file_of_a_runtime_leads_to_walks);
 	tcase_add_test(t, unknown_version_is_reported_once);
 	tcase_add_test(t, file_without_the_runtime_leaves_its_place);
+	tcase_add_test(t, a_second_mapping_of_a_file_does_not_move_it);
+	tcase_add_test(t, another_file_of_that_path_is_not_the_runtimes);
 	tcase_add_test(t, compiled_code_belongs_to_the_loop_that_entered_it);
 	tcase_add_test(t, frames_have_names_lines_and_files);
 	tcase_add_test(t, a_frame_is_read_beside_those_further_out);

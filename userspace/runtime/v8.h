@@ -20,9 +20,6 @@
 #define V8_CONSTANTS(X)                                                          \
 	X(map_type, "class_Map__instance_type__uint16_t")                        \
 	X(function_shared, "class_JSFunction__shared__SharedFunctionInfo")       \
-	X(shared_data, "class_SharedFunctionInfo__function_data__Object")        \
-	X(shared_name, "class_SharedFunctionInfo__name_or_scope_info__Object")   \
-	X(shared_script, "class_SharedFunctionInfo__script_or_debug_info__HeapObject") \
 	X(shared_token, "class_SharedFunctionInfo__raw_function_token_offset__int16_t") \
 	X(script_name, "class_Script__name__Object")                             \
 	X(script_source, "class_Script__source__Object")                         \
@@ -44,17 +41,11 @@
 	X(type_interpreter_data, "type_InterpreterData__INTERPRETER_DATA_TYPE")  \
 	X(type_code, "type_Code__CODE_TYPE")                                     \
 	X(type_bytes, "type_ByteArray__BYTE_ARRAY_TYPE")                         \
-	X(type_weak_array, "type_WeakFixedArray__WEAK_FIXED_ARRAY_TYPE")         \
-	X(type_fixed_array, "type_FixedArray__FIXED_ARRAY_TYPE")                 \
 	X(type_function, "type_JSFunction__JS_FUNCTION_TYPE")                    \
 	X(first_nonstring, "FirstNonstringType")                                 \
 	X(representation_mask, "StringRepresentationMask")                       \
 	X(encoding_mask, "StringEncodingMask")                                   \
-	X(one_byte, "OneByteStringTag")                                          \
-	X(deopt_literals, "DeoptimizationDataLiteralArrayIndex")                 \
-	X(deopt_id, "DeoptimizationDataOptimizationIdIndex")                     \
-	X(deopt_shared, "DeoptimizationDataSharedFunctionInfoIndex")             \
-	X(deopt_inlining, "DeoptimizationDataInliningPositionsIndex")
+	X(one_byte, "OneByteStringTag")
 
 struct v8 {
 	uint64_t builtins, builtins_end; /* code that the file brings along */
@@ -77,16 +68,21 @@ _Static_assert(sizeof(struct v8) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passe
 struct v8_row {
 	uint8_t major, minor;
 	/* Offsets. */
-	uint16_t script_id, script_line, shared_literal, bytecode_positions, interpreter_bytecodes;
+	uint16_t shared_data, shared_name, shared_script, shared_literal;
+	uint16_t script_id, script_line, bytecode_positions, interpreter_bytecodes;
 	uint16_t scope_flags, scope_locals, scope_names; /* of a ScopeInfo; where its variable part begins */
 	uint16_t scope_positions; /* 0: behind its variable part */
 	uint8_t scope_module; /* the type of a module's scope */
 	uint8_t scope_empty;  /* a flag's bit */
-	uint16_t stream_code;  /* of an InstructionStream: its Code; and its instructions */
-	uint16_t stream_start;
+	bool scope_raw;	      /* its flags are no small integer */
+	uint16_t stream_code; /* of an InstructionStream: its Code; 0: it is the Code */
+	uint16_t stream_start; /* its instructions */
 	uint16_t code_interpreted; /* of a Code: its bytecodes (baseline), or its deoptimization data (optimized) */
 	uint16_t code_positions;   /* its source positions (optimized) */
 	uint16_t code_start, code_flags, code_size;
+	uint8_t deopt_literals, deopt_id, deopt_shared, deopt_inlining; /* indices of deoptimization data */
+	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
+	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
 };
 extern const struct v8_row v8_rows[];

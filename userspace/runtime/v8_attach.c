@@ -120,6 +120,18 @@ static int v8_attach_layout(struct memory *m, struct v8 *v, uint64_t data)
 	return 0;
 }
 
+/* Before V8 11, the plain name is that of a pointer to it. */
+static int v8_attach_blob(const struct runtime_file *file, const char *part, struct runtime_symbol *ret)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "v8_Default_embedded_blob_%s_data_", part);
+	if (v8_attach_symbol(file, name, ret) == 0)
+		return 0;
+	snprintf(name, sizeof(name), "v8_Default_embedded_blob_%s_", part);
+	return v8_attach_symbol(file, name, ret);
+}
+
 static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
 {
 	struct runtime_symbol code, data, trampoline, handlers, prologue, leave;
@@ -127,8 +139,7 @@ static int v8_attach_builtins(const struct runtime_file *file, struct memory *m,
 	uint32_t size;
 	int err;
 
-	if (v8_attach_symbol(file, "v8_Default_embedded_blob_code_", &code) ||
-	    v8_attach_symbol(file, "v8_Default_embedded_blob_data_", &data) ||
+	if (v8_attach_blob(file, "code", &code) || v8_attach_blob(file, "data", &data) ||
 	    v8_attach_symbol(file, "Builtins_InterpreterEntryTrampoline", &trampoline) ||
 	    v8_attach_symbol(file, "Builtins_BaselineOutOfLinePrologue", &prologue) ||
 	    v8_attach_symbol(file, "Builtins_BaselineLeaveFrame", &leave) ||

@@ -4,7 +4,7 @@
  * compiled since. An InstructionStream begins with its map and its Code, and the
  * Code has the address of the instructions, which are aligned: the stream is
  * found by going back from the address until the two agree (V8, code.h,
- * instruction-stream.h).
+ * instruction-stream.h). Before V8 11 the two are one object.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +16,8 @@
 #define ALIGNMENT 64u
 #define PIECE	  4096u
 #define BACK_MAX  (1u << 20)
+#define HEADER_MAX 128u /* of an InstructionStream */
+#define RELOCATION 8    /* of a Code that has its instructions: an array of bytes */
 
 /* --- builtins --- */
 
@@ -73,14 +75,23 @@ static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct 
 
 struct v8_found { uint64_t code, start; uint32_t size, flags; };
 
+static bool v8_is_start_of(const struct v8 *v, struct memory *m, uint64_t code, uint64_t start)
+{
+	const struct v8_row *row = v8_row(v);
+	uint64_t found;
+
+	if (row->stream_code)
+		return v8_field(m, code, row->code_start, &found) == 0 && found == start;
+	return v8_field(m, code, RELOCATION, &found) == 0 && v8_is(v, m, found, v->type_bytes);
+}
+
 /* Whether this is a Code whose instructions begin at start. */
 static bool v8_is_code_of(const struct v8 *v, struct memory *m, uint64_t code, uint64_t start, struct v8_found *ret)
 {
 	const struct v8_row *row = v8_row(v);
-	uint64_t instructions;
 
-	if (!v8_is_object(code) || v8_field(m, code, row->code_start, &instructions) || instructions != start ||
-	    !v8_is(v, m, code, v->type_code) || memory_u32(m, code - 1 + row->code_size, &ret->size) ||
+	if (!v8_is_object(code) || !v8_is(v, m, code, v->type_code) || !v8_is_start_of(v, m, code, start) ||
+	    memory_u32(m, code - 1 + row->code_size, &ret->size) ||
 	    memory_u32(m, code - 1 + row->code_flags, &ret->flags))
 		return false;
 	ret->code = code;
@@ -92,14 +103,16 @@ static bool v8_is_code_of(const struct v8 *v, struct memory *m, uint64_t code, u
 static bool v8_find_in(const struct v8 *v, struct memory *m, uint64_t from, uint64_t to, struct v8_found *ret)
 {
 	const struct v8_row *row = v8_row(v);
-	uint8_t bytes[PIECE + ALIGNMENT];
+	uint8_t bytes[PIECE + HEADER_MAX];
 	uint64_t code, map;
 
 	if (memory_read(m, from - row->stream_start, bytes, to - from + row->stream_start))
 		return false;
 	for (uint64_t at = to; at >= from; at -= ALIGNMENT) {
 		memcpy(&map, bytes + (at - from), sizeof(map));
-		memcpy(&code, bytes + (at - from) + row->stream_code, sizeof(code));
+		code = at - row->stream_start + 1;
+		if (row->stream_code)
+			memcpy(&code, bytes + (at - from) + row->stream_code, sizeof(code));
 		if (v8_is_object(map) && v8_is_code_of(v, m, code, at, ret))
 			return true;
 	}

@@ -25,29 +25,44 @@ struct v8_scope { uint64_t name, inferred; int32_t start, end; };
 
 /* --- scope information --- */
 
+static int v8_scope_flags(const struct v8 *v, struct memory *m, uint64_t object, uint32_t *ret)
+{
+	const struct v8_row *row = v8_row(v);
+	int32_t flags;
+	int err;
+
+	if (row->scope_raw)
+		return memory_u32(m, object - 1 + row->scope_flags, ret);
+	err = v8_smi(m, object, row->scope_flags, &flags);
+	if (!err)
+		*ret = (uint32_t)flags;
+	return err;
+}
+
 /* Where its variable part has what is sought, part after part. */
 static int v8_scope_read(const struct v8 *v, struct memory *m, uint64_t object, struct v8_scope *ret)
 {
 	const struct v8_row *row = v8_row(v);
-	int32_t flags, locals;
 	uint64_t at = row->scope_names;
-	int err = v8_smi(m, object, row->scope_flags, &flags);
+	uint32_t flags;
+	int32_t locals;
+	int err = v8_scope_flags(v, m, object, &flags);
 
 	*ret = (struct v8_scope){.start = -1, .end = -1};
 	if (!err)
 		err = v8_smi(m, object, row->scope_locals, &locals);
-	if (err || (uint32_t)flags & SCOPE_IS_EMPTY(row))
+	if (err || flags & SCOPE_IS_EMPTY(row))
 		return err;
 	if (locals < 0 || locals > INT16_MAX / 16)
 		return -EBADMSG;
-	at += 8ULL * (((uint32_t)flags & SCOPE_TYPE) == row->scope_module);
+	at += 8ULL * ((flags & SCOPE_TYPE) == row->scope_module);
 	at += 8ULL * (uint32_t)(locals < INLINED_NAMES ? locals : 1) + 8ULL * (uint32_t)locals;
-	at += (uint32_t)flags & SCOPE_HAS_SAVED ? 8 : 0;
-	if ((uint32_t)flags & SCOPE_VARIABLE) {
+	at += flags & SCOPE_HAS_SAVED ? 8 : 0;
+	if (flags & SCOPE_VARIABLE) {
 		err = v8_field(m, object, (uint16_t)at, &ret->name);
 		at += 16;
 	}
-	if (!err && (uint32_t)flags & SCOPE_INFERRED) {
+	if (!err && flags & SCOPE_INFERRED) {
 		err = v8_field(m, object, (uint16_t)at, &ret->inferred);
 		at += 8;
 	}
@@ -98,16 +113,17 @@ static void v8_shared_bytecodes(const struct v8 *v, struct memory *m, uint64_t d
 
 int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struct v8_shared *ret)
 {
+	const struct v8_row *row = v8_row(v);
 	uint64_t data;
 	int err = v8_is(v, m, address, v->type_shared) ? 0 : -ESTALE;
 
 	*ret = (struct v8_shared){.address = address};
 	if (!err)
-		err = v8_field(m, address, v->shared_name, &ret->name);
+		err = v8_field(m, address, row->shared_name, &ret->name);
 	if (!err)
-		err = v8_field(m, address, v->shared_script, &ret->script);
+		err = v8_field(m, address, row->shared_script, &ret->script);
 	if (!err)
-		err = v8_field(m, address, v->shared_data, &data);
+		err = v8_field(m, address, row->shared_data, &data);
 	if (err)
 		return err;
 	v8_shared_bytecodes(v, m, data, ret);

@@ -97,7 +97,7 @@ static int v8_opt_inlinings(struct v8_opt *o)
 {
 	uint64_t table;
 	int32_t length;
-	int err = v8_opt_word(o, o->data, o->v->deopt_inlining, &table);
+	int err = v8_opt_word(o, o->data, v8_row(o->v)->deopt_inlining, &table);
 
 	if (!err)
 		err = v8_smi(o->memory, table, o->v->array_length, &length);
@@ -129,6 +129,7 @@ static void v8_opt_rows(struct v8_opt *o, uint64_t table)
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret)
 {
 	static struct v8_opt o;
+	const struct v8_row *row = v8_row(v);
 	uint64_t shared, table, id;
 	int err;
 
@@ -137,13 +138,15 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct run
 	o.memory = m;
 	o.made = ret;
 	o.nr = 0;
-	err = v8_field(m, code, v8_row(v)->code_interpreted, &o.data);
+	err = v8_field(m, code, row->code_interpreted, &o.data);
 	if (!err)
-		err = v8_opt_word(&o, o.data, v->deopt_shared, &shared);
+		err = v8_opt_word(&o, o.data, row->deopt_shared, &shared);
+	if (!err && row->shared_wrapped)
+		err = v8_field(m, shared, row->shared_wrapped, &shared);
 	if (!err)
-		err = v8_opt_word(&o, o.data, v->deopt_id, &id);
+		err = v8_opt_word(&o, o.data, row->deopt_id, &id);
 	if (!err)
-		err = v8_opt_word(&o, o.data, v->deopt_literals, &o.literals);
+		err = v8_opt_word(&o, o.data, row->deopt_literals, &o.literals);
 	if (!err)
 		err = v8_opt_add_function(&o, shared, &ret->code.identity[1]);
 	if (err < 0)
@@ -153,7 +156,7 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct run
 	ret->code.identity[2] = (id & ~(uint64_t)UINT32_MAX) | (uint32_t)ret->code.identity[2];
 	if (!memcmp(ret->known, ret->code.identity, sizeof(ret->known)))
 		return -EALREADY;
-	if (v8_opt_inlinings(&o) || v8_field(m, code, v8_row(v)->code_positions, &table))
+	if (v8_opt_inlinings(&o) || v8_field(m, code, row->code_positions, &table))
 		return -EFAULT;
 	v8_opt_rows(&o, table);
 	return 0;

@@ -12,10 +12,18 @@
 #define TABLE_MAX   (1u << 20)
 #define NUMBER_MAX  63
 
+static bool v8_positions_are_bytes(const struct v8 *v, struct memory *m, uint64_t table)
+{
+	uint16_t type;
+
+	return v8_type(v, m, table, &type) == 0 &&
+	       (type == v->type_bytes || (v8_row(v)->type_trusted_bytes && type == v8_row(v)->type_trusted_bytes));
+}
+
 int v8_positions_open(const struct v8 *v, struct memory *m, uint64_t table, struct v8_positions *ret)
 {
 	int32_t length;
-	int err = v8_is(v, m, table, v->type_bytes) ? v8_smi(m, table, v->array_length, &length) : -EBADMSG;
+	int err = v8_positions_are_bytes(v, m, table) ? v8_smi(m, table, v->array_length, &length) : -EBADMSG;
 
 	if (err)
 		return err;

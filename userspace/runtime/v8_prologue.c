@@ -15,9 +15,9 @@
 #define PIECE	 4096u
 #define OVERLAP	 64u /* an epilogue is shorter */
 
-enum { RCX = 2, R8 = 8, R10 = 10 };
+enum { RCX = 2, R8 = 8, R9 = 9, R10 = 10 };
 
-struct v8_scan { struct runtime_code *code; uint32_t nr; bool full; };
+struct v8_scan { struct runtime_code *code; uint32_t nr; bool full, pushes; };
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
@@ -40,14 +40,19 @@ static const struct v8_insn {
 	{3, 1, {0xc2}, V8_RETURNS, 0},			   /* ret n: another way of returning may follow */
 	{2, 2, {0x41, 0x5a}, V8_TAKES, R10},		   /* pop r10 */
 	{2, 2, {0x41, 0x58}, V8_TAKES, R8},		   /* pop r8 */
+	{2, 2, {0x41, 0x59}, V8_TAKES, R9},		   /* pop r9 */
 	{1, 1, {0x59}, V8_TAKES, RCX},			   /* pop rcx */
 	{2, 2, {0x41, 0x52}, V8_PUTS, R10},		   /* push r10 */
 	{2, 2, {0x41, 0x50}, V8_PUTS, R8},		   /* push r8 */
+	{2, 2, {0x41, 0x51}, V8_PUTS, R9},		   /* push r9 */
 	{1, 1, {0x51}, V8_PUTS, RCX},			   /* push rcx */
 	{4, 3, {0x48, 0x8d, 0x24}, V8_KEEPS, 0},	   /* lea rsp, [rsp + reg * 8] */
+	{4, 3, {0x4a, 0x8d, 0x24}, V8_KEEPS, 0},	   /* lea rsp, [rsp + r8 * 8] */
 	{3, 3, {0x48, 0x03, 0xe3}, V8_KEEPS, 0},	   /* add rsp, rbx */
 	{4, 3, {0x48, 0x83, 0xf9}, V8_KEEPS, 0},	   /* cmp rcx, n */
 	{7, 3, {0x48, 0x81, 0xf9}, V8_KEEPS, 0},	   /* cmp rcx, n */
+	{4, 3, {0x49, 0x83, 0xf8}, V8_KEEPS, 0},	   /* cmp r8, n */
+	{7, 3, {0x49, 0x81, 0xf8}, V8_KEEPS, 0},	   /* cmp r8, n */
 	{2, 1, {0x7f}, V8_KEEPS, 0},			   /* jg */
 	{6, 2, {0x0f, 0x8f}, V8_KEEPS, 0},		   /* jg */
 	{4, 3, {0x48, 0x8b, 0x49}, V8_KEEPS, 0},	   /* mov rcx, [rcx + n] */
@@ -94,14 +99,15 @@ static bool v8_begins(const uint8_t *code, size_t left, const char *with, size_t
 static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, uint32_t offset)
 {
 	if (v8_begins(code, left, "\x55\x48\x89\xe5", 4)) {
+		s->pushes = true;
 		v8_event(s, offset + 1, 2);
 		v8_event(s, offset + 4, V8_FRAMED);
 		return 4;
 	}
 	if (v8_begins(code, left, "\x48\x8b\xe5\x5d", 4))
 		return 4 + v8_epilogue(s, code + 4, left - 4, offset + 4);
-	/* leave; pop rcx; add rsp, rbx */
-	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5))
+	/* leave; pop rcx; add rsp, rbx; or lea rsp, [rsp + rbx * 8] */
+	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5) || v8_begins(code, left, "\xc9\x59\x48\x8d\x24\xdc", 6))
 		return 1 + v8_epilogue(s, code + 1, left - 1, offset + 1);
 	return 1;
 }
@@ -110,21 +116,45 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 static uint32_t v8_scan_prologue(struct v8_scan *s, const uint8_t *code, size_t len)
 {
 	for (uint32_t i = 0; i + 6 <= len; i++)
-		if (v8_begins(code + i, len - i, "\x41\x5f\x55\x48\x89\xe5", 6)) {
+		/* pop r15; or r11, from V8 13 on */
+		if (v8_begins(code + i, len - i, "\x41\x5f\x55\x48\x89\xe5", 6) ||
+		    v8_begins(code + i, len - i, "\x41\x5b\x55\x48\x89\xe5", 6)) {
 			v8_event(s, i + 2, 1);
 			return i + 2;
 		}
 	return 0;
 }
 
+/* Bytes of an instruction that loads a number, which may look like a call; 0: it is none. */
+static uint32_t v8_loads_number(const uint8_t *code, size_t left)
+{
+	if (left >= 10 && (code[0] & 0xfe) == 0x48 && (code[1] & 0xf8) == 0xb8)
+		return 10;
+	return left >= 5 && (code[0] & 0xf8) == 0xb8 ? 5 : 0;
+}
+
+/* Bytes of a call of a builtin: nearby, by the table that r13 leads to, or by a register; 0: it is none. */
+static uint32_t v8_calls(const uint8_t *code, size_t left)
+{
+	if (v8_begins(code, left, "\xe8", 1))
+		return 5;
+	if (v8_begins(code, left, "\x41\xff\x95", 3))
+		return 7;
+	return v8_begins(code, left, "\x41\xff\xd2", 3) ? 3 : 0;
+}
+
 /* Baseline code has its frame from the first call on. */
 static uint32_t v8_scan_baseline(struct v8_scan *s, const uint8_t *code, size_t len)
 {
-	for (uint32_t i = 0; i + 5 <= len && i < 32; i++)
-		if (code[i] == 0xe8) {
-			v8_event(s, i + 5, V8_FRAMED);
-			return i + 5;
+	for (uint32_t i = 0, skip; i + 7 <= len && i < 48; i += skip) {
+		uint32_t call = v8_calls(code + i, len - i);
+
+		if (call) {
+			v8_event(s, i + call, V8_FRAMED);
+			return i + call;
 		}
+		skip = MAX(v8_loads_number(code + i, len - i), 1u);
+	}
 	return 0;
 }
 
@@ -149,4 +179,7 @@ void v8_events(struct memory *m, struct runtime_code *c)
 			skip += v8_scan_at(&s, bytes + skip, len - skip, (uint32_t)at + skip);
 		skip -= (uint32_t)MIN(stop, skip);
 	}
+	/* Maglev's code that goes on with a loop in place of unoptimized code takes that one's frame over. */
+	if (c->kind == V8_OPTIMIZED && !s.pushes)
+		c->word[0] |= V8_FRAMED;
 }

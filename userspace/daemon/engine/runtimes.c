@@ -313,13 +313,28 @@ static struct runtime_slot *runtime_process_place(struct runtime_process *p, con
 }
 
 /*
+ * Mappings of one file in one process may differ in how it is known: by its build-id, or, where that was not in memory at
+ * that moment, by device and inode; and of which container it is, which is learnt after the first mappings of a process.
+ */
+static bool runtimes_is_same_file(const struct mapped_file *a, const struct mapped_file *b)
+{
+	if (a->kind != b->kind || a->deleted != b->deleted || a->path->len != b->path->len ||
+	    memcmp(a->path->s, b->path->s, a->path->len))
+		return false;
+	if (a->ino && b->ino && (a->dev != b->dev || a->ino != b->ino))
+		return false;
+	return !a->build_id_len || !b->build_id_len ||
+	       (a->build_id_len == b->build_id_len && !memcmp(a->build_id, b->build_id, a->build_id_len));
+}
+
+/*
  * That of m's file from which the file's bias follows: V8 maps its builtins a second time, somewhere else. Such a copy is
  * of a part of the file's code.
  */
 static const struct mapping *runtimes_first_of_file(const struct space *space, const struct mapping *m)
 {
 	for (uint32_t i = 0; i < space->count; i++)
-		if (space->maps[i].file == m->file && space->maps[i].offset < m->offset)
+		if (runtimes_is_same_file(space->maps[i].file, m->file) && space->maps[i].offset < m->offset)
 			m = &space->maps[i];
 	return m;
 }
@@ -328,13 +343,14 @@ static void runtimes_add_slot(struct runtime_process *p, const struct runtime_op
 			      const struct mapping *m)
 {
 	struct runtime_slot *s = runtime_process_place(p, ops, m->file->binary);
+	const struct mapping *first;
 	struct decoder *d;
 
 	if (!s)
 		return;
-	m = runtimes_first_of_file(space, m);
-	*s = (struct runtime_slot){.of = p, .ops = ops, .binary = binary_ref(m->file->binary), .start = m->start,
-				   .end = m->end};
+	first = runtimes_first_of_file(space, m);
+	*s = (struct runtime_slot){.of = p, .ops = ops, .binary = binary_ref(m->file->binary), .start = first->start,
+				   .end = first->end};
 	/* In a replay the answer arrives during the call. */
 	d = runtimes_ask(s);
 	if (s->state == SLOT_ASKED || (d && s->state == SLOT_READY))

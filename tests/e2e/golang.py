@@ -10,12 +10,12 @@ import os
 import shutil
 import subprocess
 
+import golang_lib
 import lib
 
 HZ = lib.rate(997)
 SECONDS = 4
-SOURCES = os.path.join(lib.TOP, "tests", "programs", "golang")
-SOURCE = os.path.join(SOURCES, "shares.go")
+SOURCE = os.path.join(golang_lib.SOURCES, "shares.go")
 PARTS = {"main.workHalf": "half", "main.workThird": "third", "main.workFifth": "fifth"}
 OUTER = ["main.rounds"] + ["main.descend"] * 20 + ["main.worker", "runtime.goexit"]
 INNER = {
@@ -23,35 +23,25 @@ INNER = {
     "main.workThird": (["main.mix"], []),
     "main.workFifth": (["main.workFifth.func1", "main.apply"], ["main.apply"], []),
 }
-STRIP = "-s -w"
 VARIANTS = {
-    "stripped": ["-ldflags", STRIP],
+    "stripped": ["-ldflags", golang_lib.STRIP],
     "plain": [],
-    "external-pie": ["-buildmode=pie", "-ldflags", STRIP + " -linkmode=external"],
-    "trimpath": ["-trimpath", "-ldflags", STRIP],
-    "pie": ["-buildmode=pie", "-ldflags", STRIP],
+    "external-pie": ["-buildmode=pie", "-ldflags", golang_lib.STRIP + " -linkmode=external"],
+    "trimpath": ["-trimpath", "-ldflags", golang_lib.STRIP],
+    "pie": ["-buildmode=pie", "-ldflags", golang_lib.STRIP],
 }
 # Of away.go: where the thread is, what leads there from the work, and who calls that.
 AWAY = {"main.workC": "c", "main.workTime": "time", "main.workAlloc": "alloc"}
 AWAY_OUTER = ["main.timed", "main.rounds"] + ["main.descend"] * 10 + ["main.worker", "runtime.goexit"]
 AWAY_BY = {"runtime.asmcgocall": "main.workC", "time.now": "main.workTime", "runtime.systemstack": "main.workAlloc"}
 AWAY_VARIANTS = {
-    "away-stripped": ["-trimpath", "-ldflags", STRIP],
-    "away-pie": ["-buildmode=pie", "-ldflags", STRIP],
-    "away-static": ["-ldflags", STRIP + " -linkmode=external -extldflags=-static"],
+    "away-stripped": ["-trimpath", "-ldflags", golang_lib.STRIP],
+    "away-pie": ["-buildmode=pie", "-ldflags", golang_lib.STRIP],
+    "away-static": ["-ldflags", golang_lib.STRIP + " -linkmode=external -extldflags=-static"],
 }
 NR_AWAY = 1 if lib.BRIEF else len(AWAY_VARIANTS)
 ONLY_AWAY = os.environ.get("GOLANG") == "away"
 NR_VARIANTS = 1 if lib.BRIEF else len(VARIANTS) if os.environ.get("GOLANG") == "all" else 3
-
-
-def build(tool, name, flags, to, source=SOURCE):
-    # Off: Go's own settings of the user who runs the test, its network, its modules.
-    cgo = "external" in name or "away" in name
-    env = dict(os.environ, GOENV="off", GOFLAGS="", GOTOOLCHAIN="local", GO111MODULE="off", GOPROXY="off",
-               GOCACHE=os.path.join(lib.BUILD, "gocache"), CGO_ENABLED="1" if cgo else "0")
-    p = subprocess.run([tool, "build"] + flags + ["-o", to, source], env=env, capture_output=True, text=True)
-    return lib.ok(p.returncode == 0, "%s is built %s" % (name, p.stderr[-200:]))
 
 
 def whole(names):
@@ -89,7 +79,7 @@ def check(name, truth, samples):
 def run(name, tool, flags):
     work = lib.scratch()
     path = os.path.join(work, "shares-" + name)
-    if not build(tool, name, flags, path):
+    if not golang_lib.build(tool, name, flags, path, SOURCE, "external" in name):
         return
     d = lib.Otprofd(hz=HZ, interval="5s") # names wait for two of them: the index is made first, on a busy host too
     p = lib.start([path, str(SECONDS)], stdout=subprocess.PIPE, text=True)
@@ -97,11 +87,6 @@ def run(name, tool, flags):
     d.stop()
     samples = [s for s in lib.samples(d.files) if lib.executable(s) == os.path.basename(path)]
     check(name, truth, samples)
-
-
-def plain(names):
-    """Without the suffixes of the symbol table."""
-    return [n[:-5] if n.endswith(".abi0") else n for n in names]
 
 
 def legal(names):
@@ -112,7 +97,7 @@ def legal(names):
 
 def check_away(name, truth, samples):
     total = sum(truth.values())
-    stacks = [(s.count, plain(names), marker) for s, (names, marker) in ((s, lib.user_part(s)) for s in samples)]
+    stacks = [(s.count, golang_lib.plain(names), marker) for s, (names, marker) in ((s, lib.user_part(s)) for s in samples)]
     every = sum(n for n, _, _ in stacks)
     cut = [(n, names, marker) for n, names, marker in stacks if marker]
     lib.ok(sum(n for n, _, _ in cut) <= 0.01 * every, "%s: %d of all %d stacks are cut %s" % (
@@ -134,45 +119,22 @@ def check_away(name, truth, samples):
             name, part, 100 * got, 100 * want))
 
 
-def is_walked(d, pid):
-    p = subprocess.run([lib.OTPROF, "explain", "--json", "--runtime-dir", d.runtime, str(pid)], capture_output=True,
-                       text=True)
-    if p.returncode:
-        return False
-    runtimes = (json.loads(p.stdout).get("process") or {}).get("runtimes", [])
-    return any(r["runtime"] == "Go" and r["walked"] for r in runtimes)
-
-
 def run_away(name, tool, flags):
     path = os.path.join(lib.scratch(), name)
-    if not build(tool, name, flags, path, os.path.join(SOURCES, "away.go")):
+    if not golang_lib.build(tool, name, flags, path, os.path.join(golang_lib.SOURCES, "away.go"), True):
         return
     d = lib.Otprofd(hz=HZ, interval="5s")
-    p = lib.start([path, str(SECONDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    lib.ok(lib.wait_for(lambda: is_walked(d, p.pid), 60, 0.5), "%s: where its goroutines are is known" % name)
-    before = set(lib.profile_files(d.files))
-    lib.wait_for(lambda: set(lib.profile_files(d.files)) - before, 15) # what was sampled until then is in one of these
-    before = set(lib.profile_files(d.files))
-    truth = json.loads(p.communicate("go\n", timeout=120)[0])
-    d.stop()
-    files = [f for f in lib.profile_files(d.files) if f not in before]
-    samples = [s for f in files for s in lib.Request(lib.read(f)).samples()]
-    check_away(name, truth, [s for s in samples if lib.executable(s) == os.path.basename(path)])
+    truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)], name)
+    check_away(name, truth, samples)
 
 
-def version(tool):
-    words = subprocess.run([tool, "version"], env=dict(os.environ, GOTOOLCHAIN="local", GOENV="off", GOFLAGS=""),
-                           capture_output=True, text=True).stdout.split()
-    return words[2] if len(words) > 2 else "unknown"
-
-
-tools = [t for t in [shutil.which("go")] + os.environ.get("GO_TOOLS", "").split() if t]
+tools = golang_lib.tools()
 lib.need(tools, "stacks of Go programs", "no go command is installed")
 for go in tools:
     for variant, options in [] if ONLY_AWAY else list(VARIANTS.items())[:NR_VARIANTS]:
-        run("%s-%s" % (version(go), variant), go, options)
+        run("%s-%s" % (golang_lib.version(go), variant), go, options)
     for variant, options in list(AWAY_VARIANTS.items())[:NR_AWAY] if shutil.which("gcc") else []:
-        run_away("%s-%s" % (version(go), variant), go, options)
+        run_away("%s-%s" % (golang_lib.version(go), variant), go, options)
 if not shutil.which("gcc"):
     lib.skip("stacks of Go programs in C code", "no C compiler is installed")
 lib.finish()

@@ -14,13 +14,13 @@ tests=(stacks ledger hub hub_api hub_select hub_net hub_hostile hub_top hub_page
 	conformance self_metrics explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged
 	views status model debug_files hostile_debug selection code makers interpreted fakes hotspot hotspot_churn javascript
 	short doctor
-	events golang lockstep perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection
+	events golang golang_modes lockstep perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection
 	perf:model perf:views perf:errors perf:lockstep)
 limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift
 	tests+=(hub_schema)
-	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all}
+	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} GO=${GO:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all}
 	limit=${E2E_TIMEOUT:-1200}
 fi
 [ $# = 0 ] || tests=("$@")

@@ -39,7 +39,7 @@ AWAY_VARIANTS = {
     "away-pie": ["-buildmode=pie", "-ldflags", golang_lib.STRIP],
     "away-static": ["-ldflags", golang_lib.STRIP + " -linkmode=external -extldflags=-static"],
 }
-NR_AWAY = 1 if lib.BRIEF else len(AWAY_VARIANTS)
+NR_AWAY = len(AWAY_VARIANTS) if os.environ.get("GOLANG") in ("all", "away") and not lib.BRIEF else 1
 ONLY_AWAY = os.environ.get("GOLANG") == "away"
 NR_VARIANTS = 1 if lib.BRIEF else len(VARIANTS) if os.environ.get("GOLANG") == "all" else 3
 
@@ -97,7 +97,8 @@ def legal(names):
 
 def check_away(name, truth, samples):
     total = sum(truth.values())
-    stacks = [(s.count, golang_lib.plain(names), marker) for s, (names, marker) in ((s, lib.user_part(s)) for s in samples)]
+    parts = [(s.count, lib.user_part(s)) for s in samples]
+    stacks = [(n, golang_lib.plain(names), marker) for n, (names, marker) in parts]
     every = sum(n for n, _, _ in stacks)
     cut = [(n, names, marker) for n, names, marker in stacks if marker]
     lib.ok(sum(n for n, _, _ in cut) <= 0.01 * every, "%s: %d of all %d stacks are cut %s" % (

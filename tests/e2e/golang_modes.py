@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Go in each build mode: a program, a plugin, an archive and a library of a C
-program, stripped or not; Go calls C, which calls Go, which works in Go and in C.
-Each stack is whole from the leaf to the goroutine's end; that of a C program's
-thread which calls Go ends there too, below the function that C calls. GO_TOOLS names further go commands, of other versions; GO=all builds in
-all modes with each."""
+"""Go in each build mode: a program, a plugin, an archive and a library of a C program, stripped or not; Go calls C,
+which calls Go, which works in Go and in C. Each stack is whole from the leaf to the goroutine's end; that of a C
+program's thread which calls Go ends there too, below the function that C calls. GO_TOOLS names further go commands, of
+other versions; GOLANG=all builds in all modes with each."""
 import math
 import os
 import shutil
@@ -33,7 +32,7 @@ MODES = {
     "library-symbols": (["-buildmode=c-shared", "-trimpath"], ".so"),
     "plugin-symbols": (["-buildmode=plugin", "-trimpath"], ".so"),
 }
-NR_SHORT = 3
+NR_SHORT = 2
 
 
 def compile_host(name, path, made):
@@ -115,7 +114,7 @@ def run(name, tool, mode):
 
 lib.need(golang_lib.tools(), "stacks of Go's build modes", "no go command is installed")
 lib.need(shutil.which("gcc"), "stacks of Go's build modes", "no C compiler is installed")
-ALL = os.environ.get("GO") == "all"
+ALL = os.environ.get("GOLANG") == "all"
 NAMED = os.environ.get("GO_MODES", "").split()
 for go in golang_lib.tools():
     for m in NAMED or (list(MODES) if ALL else list(MODES)[:1 if lib.BRIEF else NR_SHORT]):

@@ -9,8 +9,8 @@
 #
 # A part is the target check-PART of make, with CHECK_CPUS in its environment:
 # how many CPUs it may keep busy. A part takes the whole machine (all), or one
-# CPU (one); parts of the second kind run side by side, as many as there are
-# CPUs (CHECK_JOBS). One (first) is what all others need: where it fails, they
+# CPU (one); parts of the second kind run side by side, one more than there are
+# CPUs (CHECK_JOBS): end-to-end tests mostly wait. One (first) is what all others need: where it fails, they
 # are failures without being run; any other failure keeps no part from running.
 #
 # Counted are lines "ok - fact", "not ok - fact", "skip - fact: reason", and the
@@ -23,7 +23,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
-slots=${CHECK_JOBS:-$(nproc)}
+slots=${CHECK_JOBS:-$(($(nproc) + 1))}
 patience=${CHECK_PATIENCE:-1} grace=${CHECK_GRACE:-10}
 [ "${1:-}" != full ] || export FULL=1
 
@@ -31,6 +31,7 @@ patience=${CHECK_PATIENCE:-1} grace=${CHECK_GRACE:-10}
 PARTS_CHECK="
 build    first 20
 e2e      one   40
+e2e-send one   20
 golden   one    5
 runner   one    5
 unit     one   10
@@ -38,7 +39,9 @@ page     one    5
 cross    one    5
 kmod-e2e one   25
 guest    one   20
+e2e-hub  one   20
 kmod     one   20
+e2e-perf one   20
 fuzz     one   15
 packages one   20
 ring     one   10
@@ -47,6 +50,9 @@ PARTS_FULL="
 build    first 20
 lint     all   30
 e2e      one   90
+e2e-send one   40
+e2e-hub  one   20
+e2e-perf one   20
 golden   one    5
 runner   one    5
 unit     one   10

@@ -12,7 +12,7 @@ UNIT_LIST  := $(BUILD)/gen/suites.inc
 CHECK_CPUS ?= $(shell nproc)
 
 .PHONY: check check-full check-now check-build check-runner check-page check-unit check-ring check-cross check-golden golden-accept \
-	check-e2e check-packages check-guest check-system check-lint bench bench-base lint setup-check setup-full setup-bench programs unit sanitized
+	check-e2e check-e2e-send check-e2e-hub check-e2e-perf check-packages check-guest check-system check-lint bench bench-base lint setup-check setup-full setup-bench programs unit sanitized
 
 check: $(if $(FULL),setup-full,setup-check)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD) check-now FULL=$(FULL)
@@ -76,7 +76,9 @@ golden-accept: all
 
 # E2E="record perf:ledger" chooses scripts, and a source for them.
 check-e2e: all programs tools $(BUILD)/bench_replay
-	@BUILD=$(BUILD) tests/e2e/run.sh $(or $(E2E),$(if $(FULL),full))
+	@BUILD=$(BUILD) tests/e2e/run.sh $(if $(FULL),full) $(or $(E2E),+host)
+check-e2e-send check-e2e-hub check-e2e-perf: check-e2e-%: all programs tools $(BUILD)/bench_replay
+	@BUILD=$(BUILD) tests/e2e/run.sh $(if $(FULL),full) +$*
 
 check-packages: all
 	@BUILD=$(BUILD) tests/packages/run.sh

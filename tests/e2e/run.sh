@@ -1,29 +1,41 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [full|[SOURCE:]NAME...]: the end-to-end tests, or those named, one after the other on this kernel.
-# SOURCE: bpf, kmod or perf, OTPROF_SOURCE by default, else bpf; with a source before its name a script
-# runs only what depends on that. full: every variant, and longer.
+# run.sh [full] [+GROUP|[SOURCE:]NAME]...: the end-to-end tests, or those of a group, or those named, one after the other
+# on this kernel. SOURCE: bpf, kmod or perf, OTPROF_SOURCE by default, else bpf; with a source before its name a script
+# runs only what depends on that. full: every variant, and longer. Groups, each a part of make check: host, send, hub, perf.
 #
 # They count samples on a machine that has other things to do: a test that
 # fails is run a second time, after the rest, and says so; the second result
 # counts. A fact that is wrong stays wrong.
 set -u
 cd "$(dirname "$0")" || exit 1
-tests=(stacks ledger hub hub_api hub_select hub_net hub_hostile hub_top hub_page hub_page_slots hub_agree real storm debuginfod
-	guard guard_start truth callsites shares witnesses reload record convert errors targets otlp_grpc spool faults collector
-	conformance self_metrics explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged
-	views status model debug_files hostile_debug selection code makers interpreted fakes hotspot hotspot_churn javascript
-	short doctor
-	events golang golang_modes lockstep perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection
-	perf:model perf:views perf:errors perf:lockstep)
+# What is sampled and named; how it is sent; the hub; and by perf's sampler what depends on that.
+host=(stacks ledger real storm debuginfod guard guard_start truth callsites shares witnesses record convert errors targets
+	explain sizing hostile hang fairness paths container leaks sandbox unit takeover forged views status model debug_files
+	hostile_debug selection code makers interpreted fakes hotspot hotspot_churn javascript short doctor events golang
+	golang_modes lockstep)
+send=(reload otlp_grpc spool faults collector conformance self_metrics)
+hub=(hub hub_api hub_select hub_net hub_hostile hub_top hub_page hub_page_slots hub_agree)
+perf=(perf:ledger perf:events perf:agree perf:record perf:ordinary perf:shares perf:selection perf:model perf:views
+	perf:errors perf:lockstep)
 limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift
-	tests+=(hub_schema)
-	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} GO=${GO:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all}
+	hub+=(hub_schema)
+	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all}
 	limit=${E2E_TIMEOUT:-1200}
 fi
-[ $# = 0 ] || tests=("$@")
+[ $# != 0 ] || set -- +host +send +hub +perf
+tests=()
+for wanted; do
+	case $wanted in
+	+host) tests+=("${host[@]}") ;;
+	+send) tests+=("${send[@]}") ;;
+	+hub) tests+=("${hub[@]}") ;;
+	+perf) tests+=("${perf[@]}") ;;
+	*) tests+=("$wanted") ;;
+	esac
+done
 if [ "$(id -u)" != 0 ]; then
 	echo "skip - end-to-end tests: the sampler needs root"
 	exit 77

@@ -319,6 +319,21 @@ START_TEST(a_runtime_that_has_not_started_is_asked_again_after_pauses_that_doubl
 }
 END_TEST
 
+START_TEST(a_runtime_that_is_not_known_while_it_begins_is_read_once_more)
+{
+	decoders_attach(ds, &target, &heard);
+	fake_attach_err = -ENOTSUP;
+	attach_decoder(0);
+	ck_assert_int_eq(heard.attached, 0);
+	fake_attach_err = 0;
+	run_after(100 * MS);
+	ck_assert_int_eq(asked, 2);
+	attach_decoder(1);
+	ck_assert_int_eq(heard.attached, 1);
+	ck_assert_int_eq(heard.attach_err, 0);
+}
+END_TEST
+
 START_TEST(an_unknown_version_is_reported_once_with_its_reason)
 {
 	const struct runtime_frame frame = fake_frame(&codes[0]);
@@ -326,11 +341,13 @@ START_TEST(an_unknown_version_is_reported_once_with_its_reason)
 
 	fake_attach_err = -ENOTSUP;
 	attach_decoder(0);
+	run_after(100 * MS);
+	attach_decoder(1);
 	ck_assert_int_eq(heard.attach_err, -ENOTSUP);
 	ck_assert_str_eq(heard.why, "a version of tomorrow");
 	ck_assert_uint_eq(decoders_decode(d, &frame, 1), 0);
 	run_after(3600 * S);
-	ck_assert_int_eq(asked, 1);
+	ck_assert_int_eq(asked, 2);
 }
 END_TEST
 
@@ -669,6 +686,7 @@ Suite *decoders_suite(void)
 	tcase_add_test(live, more_frames_than_a_batch_are_several_batches);
 	tcase_add_test(live, an_idle_decoder_ends_and_another_is_started_for_the_next_frame);
 	tcase_add_test(live, a_runtime_that_has_not_started_is_asked_again_after_pauses_that_double);
+	tcase_add_test(live, a_runtime_that_is_not_known_while_it_begins_is_read_once_more);
 	tcase_add_test(live, an_unknown_version_is_reported_once_with_its_reason);
 	tcase_add_test(live, a_process_with_another_file_of_the_same_build_has_that_opened);
 	tcase_add_test(live, a_file_that_changes_again_is_not_opened_again);

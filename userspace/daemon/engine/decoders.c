@@ -248,11 +248,20 @@ static void decoder_give_up(struct decoder *d, int err, const char *why)
 		decoder_report(d, err, NULL, why);
 }
 
+/* A runtime that is beginning may look like one of another layout: it is read once more. */
+static bool decoder_is_doubtful(struct decoder *d, int err)
+{
+	bool first = err == -ENOTSUP && !d->attached && !d->doubted && d->ds->cfg.epoll >= 0;
+
+	d->doubted |= first;
+	return first;
+}
+
 void decoder_failed(struct decoder *d, int err, const char *why, uint64_t now)
 {
 	decoder_close(d);
 	d->failures += err != -EAGAIN && err != -EBUSY;
-	if (decoder_is_final(err) || d->failures >= FAILURES_MAX)
+	if (!decoder_is_doubtful(d, err) && (decoder_is_final(err) || d->failures >= FAILURES_MAX))
 		decoder_give_up(d, err, why);
 	else
 		decoder_pause(d, now);

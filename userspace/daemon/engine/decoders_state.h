@@ -29,6 +29,7 @@ struct decoder {
 	enum decoder_state state;
 	bool reported;	/* ops->attached was called */
 	bool attached;	/* with 0 */
+	bool doubted;	/* its runtime was refused once */
 	int over;	/* the error with which it was given up; 0: it was not */
 	uint64_t id;	/* of the process */
 	int sock;	/* -1: none */

@@ -32,7 +32,7 @@ static void open_both(void)
 	ck_assert(caller && library);
 }
 
-/* A library with work and its other name, rest, and no_one's; a caller that uses "rest", and has a "no_one" of its own. */
+/* A library with work, which has the name rest as well, and no_one; a caller that uses rest, and has a no_one itself. */
 static void setup(void)
 {
 	symbols_elf_init(&caller_elf, EM_X86_64);

@@ -9,8 +9,8 @@
 #
 # A part is the target check-PART of make, with CHECK_CPUS in its environment:
 # how many CPUs it may keep busy. A part takes the whole machine (all), or one
-# CPU (one); parts of the second kind run side by side, one more than there are
-# CPUs (CHECK_JOBS): end-to-end tests mostly wait. One (first) is what all others need: where it fails, they
+# CPU (one); parts of the second kind run side by side, as many as there are
+# CPUs (CHECK_JOBS). One (first) is what all others need: where it fails, they
 # are failures without being run; any other failure keeps no part from running.
 #
 # Counted are lines "ok - fact", "not ok - fact", "skip - fact: reason", and the
@@ -23,7 +23,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
-slots=${CHECK_JOBS:-$(($(nproc) + 1))}
+slots=${CHECK_JOBS:-$(nproc)}
 patience=${CHECK_PATIENCE:-1} grace=${CHECK_GRACE:-10}
 [ "${1:-}" != full ] || export FULL=1
 

@@ -90,8 +90,10 @@ run() { # KERNEL
 	*)
 		failed=$((failed + 1))
 		grep -q '^not ok' "$log" || echo "not ok - sampler on $1: the guest ended with $code"
-		grep -aE '^#|complained|cut here|BUG|Oops' -A 1 "$log" | grep -v '^# first try' |
-			sed -E 's/^(ok|not ok|skip) - /# &/' | head -n 40
+		{
+			grep -aE '^not ok - ' -B 4 -A 1 "$log"
+			grep -aE '^#|complained|cut here|BUG|Oops' -A 1 "$log" | grep -v '^# first try' | head -n 40
+		} | sed -E 's/^(ok|not ok|skip) - /# &/'
 		;;
 	esac
 	echo "# sampler on $1 took $((SECONDS - began)) s"

@@ -511,8 +511,8 @@ START_TEST(process_that_is_young_or_has_ended_gets_no_decoder)
 
 	process.exec_time_ns = NSEC_PER_SEC - RUNTIME_YOUNG_NS + 1;
 	meet();
-	ck_assert(runtimes_expect(runtimes, NSEC_PER_SEC));
-	ck_assert(!runtimes_expect(runtimes, NSEC_PER_SEC + 1));
+	ck_assert(runtimes_is_expecting(runtimes, NSEC_PER_SEC));
+	ck_assert(!runtimes_is_expecting(runtimes, NSEC_PER_SEC + 1));
 	process.exec_time_ns = 1;
 	process.exit_time_ns = NSEC_PER_SEC;
 	meet();

@@ -405,7 +405,7 @@ size_t pipeline_parked(const struct pipeline *p)
 
 bool pipeline_is_expecting(const struct pipeline *p, uint64_t now_ns)
 {
-	return runtimes_expect(p->runtimes, now_ns);
+	return runtimes_is_expecting(p->runtimes, now_ns);
 }
 
 static int pipeline_on_request(void *ctx, const void *request, size_t len, const struct ledger_counts *samples)

@@ -77,7 +77,7 @@ void pipeline_turn(struct pipeline *p, uint64_t now_ns);
 /* Retries parked samples; those past their deadline, or all, do not wait any longer. */
 void pipeline_retry(struct pipeline *p, uint64_t now_ns, bool all);
 size_t pipeline_parked(const struct pipeline *p);
-/* Whether samples are worth to be read soon: a program has begun that will have walks. */
+/* Whether the next drain should be early: a program has begun that will soon have walks. */
 bool pipeline_is_expecting(const struct pipeline *p, uint64_t now_ns);
 /* Ends all waiting for names; before the flush that ends a rate, or a set of attributes. */
 void pipeline_end_wait(struct pipeline *p);

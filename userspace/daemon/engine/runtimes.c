@@ -401,31 +401,26 @@ bool runtimes_is_worth(const struct process *p, uint64_t now_ns)
 	return now_ns >= runtimes_worth_from(p);
 }
 
-static void runtimes_expect_process(struct runtimes *r, const struct process *p, const struct mapping *m)
-{
-	if (!p->exit_time_ns && runtimes_of_mapping(m) >= 0)
-		r->expected_ns = MAX(r->expected_ns, runtimes_worth_from(p));
-}
-
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns)
 {
-	void (*meet)(struct runtimes *r, const struct process *p, const struct mapping *m) =
-		runtimes_is_worth(p, now_ns) ? runtimes_meet_mapping : runtimes_expect_process;
+	const uint64_t worth_from = runtimes_worth_from(p);
 	const struct mapping *before = NULL;
 
 	r->now_ns = now_ns;
-	if (!r->cfg.decoders)
+	if (!r->cfg.decoders || p->exit_time_ns)
 		return;
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct mapping *m = stack->frames[i].map;
 
-		if (m && m != before)
-			meet(r, p, m);
+		if (m && m != before && now_ns >= worth_from)
+			runtimes_meet_mapping(r, p, m);
+		else if (m && m != before && runtimes_of_mapping(m) >= 0)
+			r->expected_ns = MAX(r->expected_ns, worth_from);
 		before = m;
 	}
 }
 
-bool runtimes_expect(const struct runtimes *r, uint64_t now_ns)
+bool runtimes_is_expecting(const struct runtimes *r, uint64_t now_ns)
 {
 	return now_ns < r->expected_ns;
 }

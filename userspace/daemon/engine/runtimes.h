@@ -49,7 +49,7 @@ void runtimes_limit(struct runtimes *r, size_t bytes_max);
 /* The process' stack has frames in these mappings: asks for a decoder where a file of them holds a runtime. */
 void runtimes_meet(struct runtimes *r, const struct process *p, const struct unwind_stack *stack, uint64_t now_ns);
 /* Whether a process was met that is too young for a decoder, and will soon be old enough. */
-bool runtimes_expect(const struct runtimes *r, uint64_t now_ns);
+bool runtimes_is_expecting(const struct runtimes *r, uint64_t now_ns);
 /*
  * Whether a decoder of the process is still to attach, or to be asked for. A fork
  * keeps its parent's walks until then, if it gets no plan of its own.

@@ -57,6 +57,8 @@ enum perl_offsets {
 };
 
 #define PERL_OP_TYPE_MASK 0x1ff
+/* Of a COP's PERL_LINE: the compiler's own, by which BEGIN blocks are called. It has a line, but no file, and changes. */
+#define PERL_IS_COMPILERS(line) (!((line) & PERL_OP_TYPE_MASK))
 
 enum perl_sv_types { PERL_SVT_GV = 9, PERL_SVT_HV = 12, PERL_SVT_CV = 13, PERL_SVT_FORMAT = 14 };
 #define PERL_SVF_OOK 0x02000000u /* a hash with a struct xpvhv_aux */

@@ -164,7 +164,7 @@ static void perl_begin(const struct perl_decoding *d, uint64_t op)
 	}
 }
 
-/* The innermost function's COP was not read with the sample: it must be of the same file, or of the same kind of it. */
+/* The innermost function's COP was not read with the sample: its file must begin with the same bytes as this one. */
 static void perl_leaf(const struct perl_decoding *d, const char *file, size_t alike)
 {
 	char have[RUNTIME_PATH_MAX];
@@ -195,12 +195,6 @@ static bool perl_is_caller(const struct perl_decoding *d)
 	return d->f->cookie[PERL_COOKIE_LINE];
 }
 
-/* The compiler's own COP, by which BEGIN blocks are called: it has a line, and its type is 0. */
-static bool perl_is_compiling(const struct perl_decoding *d)
-{
-	return !(d->f->cookie[PERL_COOKIE_LINE] & PERL_OP_TYPE_MASK);
-}
-
 /* `# line` makes a statement one of another file than the code around it: one that was freed may have been of any. */
 static void perl_caller_file(const struct perl_decoding *d)
 {
@@ -217,7 +211,7 @@ static void perl_place(const struct perl_decoding *d)
 {
 	if (!perl_is_caller(d))
 		perl_leaf(d, d->to->file, RUNTIME_PATH_MAX);
-	else if (!perl_is_compiling(d))
+	else if (!PERL_IS_COMPILERS(d->f->cookie[PERL_COOKIE_LINE]))
 		perl_caller_file(d);
 }
 

@@ -200,12 +200,6 @@ static void perl_at_call(const struct runtime_words *w, int64_t callee, struct r
 	ret->cookie[PERL_COOKIE_SEQ] = perl_word(w, callee, PERL_SEQ);
 }
 
-/* A COP of type 0 is the compiler's, which changes: it does not tell which file it compiled. */
-static bool perl_is_compiling(const struct runtime_words *w, int64_t callee)
-{
-	return !(perl_word(w, callee, PERL_LINE) & PERL_OP_TYPE_MASK);
-}
-
 static void perl_sub(const struct runtime_words *w, struct runtime_frame *ret)
 {
 	ret->key = PERL_FUNCTION | perl_word(w, w->index, PERL_CV);
@@ -222,7 +216,7 @@ static void perl_function(const struct runtime_words *w, struct runtime_frame *r
 
 	if (callee < 0 && perl_leaf_is_known(w))
 		ret->cookie[PERL_COOKIE_COP] = PERL_ADDRESS(w->root[0]);
-	else if (callee >= 0 && !(own_file && perl_is_compiling(w, callee)))
+	else if (callee >= 0 && !(own_file && PERL_IS_COMPILERS(perl_word(w, callee, PERL_LINE))))
 		perl_at_call(w, callee, ret);
 	if (perl_is_sub(w, w->index))
 		perl_sub(w, ret);

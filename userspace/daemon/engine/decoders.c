@@ -249,19 +249,19 @@ static void decoder_give_up(struct decoder *d, int err, const char *why)
 }
 
 /* A runtime that is beginning may look like one of another layout: it is read once more. */
-static bool decoder_is_doubtful(struct decoder *d, int err)
+static bool decoder_is_doubtful(const struct decoder *d, int err)
 {
-	bool first = err == -ENOTSUP && !d->attached && !d->doubted && d->ds->cfg.epoll >= 0;
-
-	d->doubted |= first;
-	return first;
+	return err == -ENOTSUP && !d->attached && !d->doubted && d->ds->cfg.epoll >= 0;
 }
 
 void decoder_failed(struct decoder *d, int err, const char *why, uint64_t now)
 {
+	bool doubtful = decoder_is_doubtful(d, err);
+
 	decoder_close(d);
 	d->failures += err != -EAGAIN && err != -EBUSY;
-	if (!decoder_is_doubtful(d, err) && (decoder_is_final(err) || d->failures >= FAILURES_MAX))
+	d->doubted |= doubtful;
+	if (!doubtful && (decoder_is_final(err) || d->failures >= FAILURES_MAX))
 		decoder_give_up(d, err, why);
 	else
 		decoder_pause(d, now);

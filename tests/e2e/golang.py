@@ -15,7 +15,6 @@ import lib
 
 HZ = lib.rate(997)
 SECONDS = 4
-SOURCE = os.path.join(golang_lib.SOURCES, "shares.go")
 PARTS = {"main.workHalf": "half", "main.workThird": "third", "main.workFifth": "fifth"}
 OUTER = ["main.rounds"] + ["main.descend"] * 20 + ["main.worker", "runtime.goexit"]
 INNER = {
@@ -39,9 +38,9 @@ AWAY_VARIANTS = {
     "away-pie": ["-buildmode=pie", "-ldflags", golang_lib.STRIP],
     "away-static": ["-ldflags", golang_lib.STRIP + " -linkmode=external -extldflags=-static"],
 }
-NR_AWAY = len(AWAY_VARIANTS) if os.environ.get("GOLANG") in ("all", "away") and not lib.BRIEF else 1
-ONLY_AWAY = os.environ.get("GOLANG") == "away"
-NR_VARIANTS = 1 if lib.BRIEF else len(VARIANTS) if os.environ.get("GOLANG") == "all" else 3
+NR_AWAY = len(AWAY_VARIANTS) if golang_lib.WHICH in ("all", "away") and not lib.BRIEF else 1
+ONLY_AWAY = golang_lib.WHICH == "away"
+NR_VARIANTS = 1 if lib.BRIEF else len(VARIANTS) if golang_lib.WHICH == "all" else 3
 
 
 def whole(names):
@@ -79,7 +78,7 @@ def check(name, truth, samples):
 def run(name, tool, flags):
     work = lib.scratch()
     path = os.path.join(work, "shares-" + name)
-    if not golang_lib.build(tool, name, flags, path, SOURCE, "external" in name):
+    if not golang_lib.build(tool, name, flags, path, "shares.go", "external" in name):
         return
     d = lib.Otprofd(hz=HZ, interval="5s") # names wait for two of them: the index is made first, on a busy host too
     p = lib.start([path, str(SECONDS)], stdout=subprocess.PIPE, text=True)
@@ -122,7 +121,7 @@ def check_away(name, truth, samples):
 
 def run_away(name, tool, flags):
     path = os.path.join(lib.scratch(), name)
-    if not golang_lib.build(tool, name, flags, path, os.path.join(golang_lib.SOURCES, "away.go"), True):
+    if not golang_lib.build(tool, name, flags, path, "away.go", True):
         return
     d = lib.Otprofd(hz=HZ, interval="5s")
     truth, samples = golang_lib.after_walked(d, [path, str(SECONDS)], name)

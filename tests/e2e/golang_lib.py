@@ -8,14 +8,17 @@ import subprocess
 import lib
 
 SOURCES = os.path.join(lib.TOP, "tests", "programs", "golang")
+CLOCK = os.path.join(SOURCES, "clock.go")
 STRIP = "-s -w"
+WHICH = os.environ.get("GOLANG") # all, or what a test names
 
 
 def build(tool, name, flags, to, source, cgo=False):
+    """source: a file of SOURCES; the clock that they share is built in."""
     # Off: Go's own settings of the user who runs the test, its network, its modules.
     env = dict(os.environ, GOENV="off", GOFLAGS="", GOTOOLCHAIN="local", GO111MODULE="off", GOPROXY="off",
                GOCACHE=os.path.join(lib.BUILD, "gocache"), CGO_ENABLED="1" if cgo else "0")
-    p = subprocess.run([tool, "build"] + flags + ["-o", to, source], env=env, capture_output=True, text=True)
+    p = subprocess.run([tool, "build"] + flags + ["-o", to, os.path.join(SOURCES, source), CLOCK], env=env, capture_output=True, text=True)
     return lib.ok(p.returncode == 0, "%s is built %s" % (name, p.stderr[-200:]))
 
 

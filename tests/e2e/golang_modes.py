@@ -13,7 +13,6 @@ import lib
 
 HZ = lib.rate(997)
 SECONDS = 3 if lib.BRIEF else 4
-SOURCE = os.path.join(golang_lib.SOURCES, "modes.go")
 PARTS = {"workGo": "go", "workC": "c"}
 # The frames that are the test's own; others (the runtime's, cgo's, libc's) may be between them.
 INNER = ["timed", "rounds", "goInner"]
@@ -48,13 +47,12 @@ def make(name, tool, mode, work):
     flags, suffix = MODES[mode]
     path = os.path.join(work, name.replace(".", "-"))
     made = path + "-lib" + suffix if suffix else path
-    if not golang_lib.build(tool, name, flags, made, SOURCE, True):
+    if not golang_lib.build(tool, name, flags, made, "modes.go", True):
         return None
     if mode.startswith("plugin"):
-        loader = os.path.join(golang_lib.SOURCES, "loader.go")
         # Both halves of a plugin's program must agree in how they were built.
         trim = [f for f in flags if f == "-trimpath"]
-        return [path, made, str(SECONDS)] if golang_lib.build(tool, name + "'s loader", trim + STRIPPED, path, loader,
+        return [path, made, str(SECONDS)] if golang_lib.build(tool, name + "'s loader", trim + STRIPPED, path, "loader.go",
                                                              True) else None
     if suffix and not compile_host(name, path, made):
         return None
@@ -114,7 +112,7 @@ def run(name, tool, mode):
 
 lib.need(golang_lib.tools(), "stacks of Go's build modes", "no go command is installed")
 lib.need(shutil.which("gcc"), "stacks of Go's build modes", "no C compiler is installed")
-ALL = os.environ.get("GOLANG") == "all"
+ALL = golang_lib.WHICH == "all"
 NAMED = os.environ.get("GO_MODES", "").split()
 for go in golang_lib.tools():
     for m in NAMED or (list(MODES) if ALL else list(MODES)[:1 if lib.BRIEF else NR_SHORT]):

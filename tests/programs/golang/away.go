@@ -23,12 +23,8 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
-	"unsafe"
 )
-
-const threadClock = 3
 
 var sink uint64
 var kept []byte
@@ -36,12 +32,6 @@ var spent [3]uint64
 var seconds int
 var begin int32
 var done = make(chan bool)
-
-func now() uint64 {
-	var t syscall.Timespec
-	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, threadClock, uintptr(unsafe.Pointer(&t)), 0)
-	return uint64(t.Sec)*1000000000 + uint64(t.Nsec)
-}
 
 //go:noinline
 func workC() {

@@ -27,23 +27,13 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
-	"syscall"
-	"unsafe"
 )
-
-const threadClock = 3
 
 var sink uint64
 var spent [2]uint64
 var seconds uint64
 var begin int32
 var done = make(chan bool)
-
-func now() uint64 {
-	var t syscall.Timespec
-	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, threadClock, uintptr(unsafe.Pointer(&t)), 0)
-	return uint64(t.Sec)*1000000000 + uint64(t.Nsec)
-}
 
 //go:noinline
 func spin(x uint64, n int) uint64 {

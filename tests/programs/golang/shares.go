@@ -10,22 +10,12 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"syscall"
-	"unsafe"
 )
-
-const threadClock = 3
 
 var sink uint64
 var spent [3]uint64
 var seconds int
 var done = make(chan bool)
-
-func now() uint64 {
-	var t syscall.Timespec
-	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, threadClock, uintptr(unsafe.Pointer(&t)), 0)
-	return uint64(t.Sec)*1000000000 + uint64(t.Nsec)
-}
 
 // No calls and no locals that need a stack: no frame.
 //

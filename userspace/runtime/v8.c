@@ -17,6 +17,11 @@ const struct runtime_ops runtime_v8 = {
 	.step = v8_step,
 };
 
+/* Of what no version has moved. */
+#define COMMON                                                                                                   \
+	.shared_data = 8, .script_id = 64, .script_line = 24, .interpreter_bytecodes = 8, .scope_flags = 8,      \
+	.scope_locals = 24, .scope_empty = 29, .kind_mask = 15
+
 /*
  * Members as in V8's objects/{code,script,shared-function-info,scope-info,
  * deoptimization-data,bytecode-array}.*; where each lies was read off the
@@ -25,33 +30,27 @@ const struct runtime_ops runtime_v8 = {
  */
 const struct v8_row v8_rows[] = {
 	/* Node.js 18 */
-	{.major = 10, .minor = 2, .shared_data = 8, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
-	 .script_id = 64, .script_line = 24, .bytecode_positions = 32, .interpreter_bytecodes = 8,
-	 .scope_flags = 8, .scope_locals = 24, .scope_names = 32, .scope_module = 3, .scope_empty = 29,
-	 .stream_start = 128, .code_interpreted = 16, .code_positions = 24, .code_flags = 48, .code_size = 40,
-	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7,
-	 .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13, .kind_mask = 15},
+	{COMMON, .major = 10, .minor = 2, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
+	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_start = 128, .code_interpreted = 16,
+	 .code_positions = 24, .code_flags = 48, .code_size = 40, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6,
+	 .deopt_inlining = 7, .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13},
 	/* Node.js 20 */
-	{.major = 11, .minor = 3, .shared_data = 8, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
-	 .script_id = 64, .script_line = 24, .bytecode_positions = 32, .interpreter_bytecodes = 8,
-	 .scope_flags = 8, .scope_locals = 24, .scope_names = 32, .scope_module = 3, .scope_empty = 29,
-	 .stream_code = 8, .stream_start = 16, .code_interpreted = 16, .code_positions = 24, .code_start = 40,
-	 .code_flags = 48, .code_size = 56, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7,
-	 .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13, .kind_mask = 15},
+	{COMMON, .major = 11, .minor = 3, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
+	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 16,
+	 .code_interpreted = 16, .code_positions = 24, .code_start = 40, .code_flags = 48, .code_size = 56,
+	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .kind_baseline = 11,
+	 .kind_maglev = 12, .kind_optimized = 13},
 	/* Node.js 22 */
-	{.major = 12, .minor = 4, .shared_data = 8, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
-	 .script_id = 64, .script_line = 24, .bytecode_positions = 24, .interpreter_bytecodes = 8,
-	 .scope_flags = 8, .scope_locals = 24, .scope_names = 32, .scope_module = 3, .scope_empty = 29,
-	 .stream_code = 8, .stream_start = 32, .code_interpreted = 8, .code_positions = 16, .code_start = 40,
-	 .code_flags = 48, .code_size = 52, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7,
-	 .type_trusted_bytes = 212, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12, .kind_mask = 15},
+	{COMMON, .major = 12, .minor = 4, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
+	 .bytecode_positions = 24, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 32,
+	 .code_interpreted = 8, .code_positions = 16, .code_start = 40, .code_flags = 48, .code_size = 52,
+	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .type_trusted_bytes = 212,
+	 .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12},
 	/* Node.js 24 */
-	{.major = 13, .minor = 6, .shared_data = 8, .shared_name = 24, .shared_script = 40, .shared_literal = 60,
-	 .script_id = 64, .script_line = 24, .bytecode_positions = 24, .interpreter_bytecodes = 8,
-	 .scope_flags = 8, .scope_locals = 24, .scope_names = 48, .scope_positions = 32, .scope_module = 5,
-	 .scope_empty = 29, .scope_raw = true, .stream_code = 8, .stream_start = 32, .code_interpreted = 8,
-	 .code_positions = 16, .code_start = 40, .code_flags = 52, .code_size = 56, .deopt_literals = 3,
-	 .deopt_id = 6, .deopt_shared = 7, .deopt_inlining = 8, .shared_wrapped = 8, .type_trusted_bytes = 196,
-	 .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12, .kind_mask = 15},
+	{COMMON, .major = 13, .minor = 6, .shared_name = 24, .shared_script = 40, .shared_literal = 60,
+	 .bytecode_positions = 24, .scope_names = 48, .scope_positions = 32, .scope_module = 5, .scope_raw = true,
+	 .stream_code = 8, .stream_start = 32, .code_interpreted = 8, .code_positions = 16, .code_start = 40,
+	 .code_flags = 52, .code_size = 56, .deopt_literals = 3, .deopt_id = 6, .deopt_shared = 7, .deopt_inlining = 8,
+	 .shared_wrapped = 8, .type_trusted_bytes = 196, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12},
 	{0},
 };

@@ -50,7 +50,7 @@ all: $(BUILD)/otprofd $(BUILD)/otprof
 help:
 	@echo 'sudo make run     install what is needed, build, profile this host until Ctrl-C'
 	@echo '                  (RUN_SECONDS=60 ends by itself, RUN_HZ=49 sets the rate)'
-	@echo 'sudo make check   install what is needed, build, run what every change has to pass (20 minutes at most)'
+	@echo 'sudo make check   install what is needed, build, run what every change has to pass (half an hour on 2 CPUs)'
 	@echo 'sudo make check-full  all tests: also other kernels, arm64, whole Debian systems, long fuzzing (some hours)'
 	@echo '                  both end with a table of parts, and the totals; CHECK_PARTS="unit e2e" chooses parts'
 	@echo 'make check-unit | check-page | check-ring | check-cross | check-fuzz | check-golden | check-packages'

@@ -114,8 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct config_text texts[8];
 	size_t n = part((const char *)data, size, texts);
 	struct config *c;
-	int errors = 0, err = config_parse_texts(texts, n, on_error, &errors, &c);
+	int errors = 0, err;
 
+	config_check_transports();
+	err = config_parse_texts(texts, n, on_error, &errors, &c);
 	if (err) {
 		if (err == -22 && !errors)
 			abort();

@@ -265,6 +265,20 @@ START_TEST(wrong_file_is_refused_in_words)
 }
 END_TEST
 
+START_TEST(only_a_program_with_transports_checks_urls)
+{
+	const char *text = "[exporter a]\nendpoint = http://h:99999\n";
+	struct config *c;
+
+	ck_assert_int_eq(parse(text, &c), -EINVAL);
+	config_transports = NULL;
+	ck_assert_int_eq(parse(text, &c), 0);
+	ck_assert_str_eq(c->exporters[0].endpoint, "http://h:99999");
+	config_free(c);
+	config_check_transports();
+}
+END_TEST
+
 START_TEST(long_line_is_refused)
 {
 	char text[6000] = "[resource]\na = ";
@@ -486,6 +500,7 @@ Suite *config_suite(void)
 	TCase *t = tcase_create("file");
 
 	tcase_add_loop_test(t, wrong_file_is_refused_in_words, 0, ARRAY_SIZE(wrong));
+	tcase_add_test(t, only_a_program_with_transports_checks_urls);
 	tcase_add_test(t, long_line_is_refused);
 	tcase_add_test(t, value_of_a_thousand_bytes_is_taken_whole);
 	tcase_add_test(t, nul_byte_is_no_end);

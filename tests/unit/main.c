@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config/config.h"
+
 #define X(name) Suite *name##_suite(void);
 #include "suites.inc"
 #undef X
@@ -39,6 +41,7 @@ int main(int argc, char **argv)
 	int failed, ran;
 	size_t i;
 
+	config_check_transports(); /* as otprofd does */
 	for (i = 0; i < NR_SUITES; i++)
 		if (wanted(suites[i].name, argc, argv))
 			srunner_add_suite(runner, suites[i].make());

@@ -156,6 +156,7 @@ int main(int argc, char **argv)
 	int status;
 
 	hash_seed_init();
+	config_check_transports();
 	parse_options(argc, argv, &o);
 	if (o.role)
 		return run_role(o.role);

@@ -43,6 +43,7 @@
 
 #define EXPORT_NAME_MAX    64
 #define EXPORT_HEADERS_MAX 16
+#define EXPORT_FILE_SCHEME "file://"
 
 /* Where spools are, and the origins that samples have by slot; see spool.h. */
 struct export_spool {

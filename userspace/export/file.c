@@ -256,7 +256,7 @@ static int file_check(const struct export_config *cfg, char why[EXPORT_WHY])
 }
 
 const struct transport_ops transport_file = {
-	.scheme = "file://",
+	.scheme = EXPORT_FILE_SCHEME,
 	.local = true,
 	.expired = OTP_LOSS_WRITE,
 	.stopped = OTP_LOSS_WRITE,

@@ -21,19 +21,6 @@ const struct transport_ops *transport_find(const struct export_config *c)
 	return NULL;
 }
 
-const char *const export_coding_names[EXPORT_CODING_NR] = {
-#define X(NAME, name) [EXPORT_CODING_##NAME] = name,
-	EXPORT_CODINGS(X)
-#undef X
-};
-
-const char *export_directory(const struct export_config *c)
-{
-	const struct transport_ops *ops = transport_find(c);
-
-	return ops && ops->local ? c->endpoint + strlen(ops->scheme) : NULL;
-}
-
 void outcome_retry(struct outcome *o, bool maybe, const char *text)
 {
 	*o = (struct outcome){.kind = OUTCOME_RETRY, .maybe = maybe, .retry_after_ns = OUTCOME_NO_WAIT};

@@ -13,6 +13,8 @@
 #include "profile/profile.h"
 #include "source/source.h"
 
+const struct config_transports *config_transports;
+
 struct export_config *config_exporter_find(struct config *c, const char *name)
 {
 	for (uint32_t i = 0; i < c->nr_exporters; i++)
@@ -216,7 +218,7 @@ static void config_check_exporter(const struct export_config *e, struct config_e
 
 	if (!e->endpoint)
 		config_complain(errors, at, "exporter %s.endpoint: missing, expected http://HOST:PORT or file:///DIR", e->name);
-	else if (export_config_check(e, why) < 0)
+	else if (config_transports && config_transports->check(e, why) < 0)
 		config_complain(errors, at, "exporter %s: %s", e->name, why);
 	if (e->endpoint && e->metrics && export_directory(e))
 		config_complain(errors, at, "exporter %s.metrics: they are not written as files, "

@@ -130,6 +130,18 @@ static inline bool config_hub_has_token(const struct config *c)
 	return c->hub_token && config_hub_address(c->hub_listen) != ADDRESS_UNIX;
 }
 
+/*
+ * What the transports say of an exporter: whether an endpoint is a URL to them, and whether the whole can be sent to.
+ * They stand on a network library. A program that reads the operator's files calls config_check_transports once, at
+ * its start; in one that does not, config_transports is NULL: it is given texts that such a program has checked.
+ */
+struct config_transports {
+	bool (*is_url)(const char *endpoint);
+	int (*check)(const struct export_config *e, char why[EXPORT_WHY]);
+};
+extern const struct config_transports *config_transports;
+void config_check_transports(void);
+
 typedef void config_error_fn(void *ctx, const char *line);
 
 #define CONFIG_FILE_MAX (1u << 20)

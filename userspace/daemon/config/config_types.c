@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "export/http_url.h"
 #include "profile/profile.h"
 
 #define PATH_LIMIT 1000
@@ -379,12 +378,11 @@ static int parse_names(const struct config_key *k, void *field, const char *valu
 
 const struct config_type config_type_names = {parse_names, print_string};
 
-/* The exporter's own parser, so that a URL that it rejects is reported at the line of its key. */
+/* The transports' own parser, so that a URL that they reject is reported at the line of its key. */
 static bool endpoint_is_url(const char *value)
 {
-	_cleanup_(freep) char *url = NULL;
-
-	return !strstr(value, "://") || !strncmp(value, "file:", 5) || http_url(value, true, &url) == 0;
+	return !strstr(value, "://") || !strncmp(value, "file:", 5) || !config_transports ||
+	       config_transports->is_url(value);
 }
 
 static int parse_endpoint(const struct config_key *k, void *field, const char *value, char *what)

@@ -29,9 +29,8 @@ HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 CFLAGS_  := -std=gnu11 -D_GNU_SOURCE -DOTPROF_VERSION='"$(VERSION)"' $(OPT) $(HARDEN) $(WARN) $(SANITIZE) \
 	    -I. -Iuserspace -I$(BUILD)/gen $(CFLAGS)
 PKGS     := libbpf libprotobuf-c libcurl libmicrohttpd libsystemd libcap libacl libseccomp libdw liblzma libzstd zlib jansson
-LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm \
-	    -Wl,--push-state,--as-needed $(shell pkg-config --libs ncursesw 2>/dev/null) -Wl,--pop-state # otprof's alone
-LDFLAGS_ := -pie -Wl,-z,relro,-z,now $(SANITIZE) $(LDFLAGS)
+LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -linih -liberty -lelf -lm $(shell pkg-config --libs ncursesw 2>/dev/null)
+LDFLAGS_ := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE) $(LDFLAGS)
 
 SRCS     := $(filter-out %/main.c,$(wildcard userspace/*/*.c userspace/*/*/*.c))
 PROTOS   := $(shell find proto -name '*.proto' 2>/dev/null)
@@ -45,7 +44,7 @@ OBJS     := $(SRCS:%.c=$(BUILD)/obj/%.o) $(GEN_C:$(BUILD)/gen/%.c=$(BUILD)/obj/g
 LIB      := $(BUILD)/libotprof.a
 
 .PHONY: all run install uninstall clean help setup-run
-all: $(BUILD)/otprofd $(BUILD)/otprof
+all: $(BUILD)/otprofd $(BUILD)/otprof-worker $(BUILD)/otprof
 
 help:
 	@echo 'sudo make run     install what is needed, build, profile this host until Ctrl-C'
@@ -67,11 +66,10 @@ help:
 	@echo 'make clean        remove $(BUILD)/'
 	@echo 'BUILD=DIR builds elsewhere; WERROR=1 makes warnings errors; V=1 shows commands.'
 
-$(BUILD)/otprofd: $(BUILD)/obj/userspace/daemon/main.o $(LIB)
-	$(call say,LD )
-	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
-
+$(BUILD)/otprofd: $(BUILD)/obj/userspace/daemon/main.o $(LIB) | $(BUILD)/otprof-worker
+$(BUILD)/otprof-worker: $(BUILD)/obj/userspace/daemon/worker/main.o $(LIB)
 $(BUILD)/otprof: $(BUILD)/obj/userspace/cli/main.o $(LIB)
+$(BUILD)/otprofd $(BUILD)/otprof-worker $(BUILD)/otprof:
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) -o $@ $^ $(LIBS)
 

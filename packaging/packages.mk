@@ -2,6 +2,8 @@
 # What an installation consists of, and the packages made from it. deb and rpm
 # call the parts, so that each file has one place where it is listed.
 DATADIR     ?= $(PREFIX)/share
+# Beside SBINDIR: otprofd looks for its workers' program there.
+LIBEXECDIR  ?= $(patsubst %/,%,$(dir $(SBINDIR)))/libexec
 MANDIR      ?= $(DATADIR)/man
 BASHDIR     ?= $(DATADIR)/bash-completion/completions
 ZSHDIR      ?= $(DATADIR)/zsh/site-functions
@@ -14,7 +16,7 @@ TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 REVISION    ?= 1
 
 MAN_PAGES  := $(sort $(wildcard packaging/man/*.[1-8]))
-INSTALLED   = $(SBINDIR)/otprofd $(BINDIR)/otprof $(UNITDIR)/otprofd.service $(SYSUSERSDIR)/otprof.conf \
+INSTALLED   = $(SBINDIR)/otprofd $(LIBEXECDIR)/otprof/otprof-worker $(BINDIR)/otprof $(UNITDIR)/otprofd.service $(SYSUSERSDIR)/otprof.conf \
 	$(TMPFILESDIR)/otprof.conf $(BASHDIR)/otprof $(BASHDIR)/otprofd $(ZSHDIR)/_otprof $(FISHDIR)/otprof.fish \
 	$(FISHDIR)/otprofd.fish $(EXAMPLEDIR)/cpu-quota.conf $(EXAMPLEDIR)/memory-max.conf \
 	$(EXAMPLEDIR)/otel-collector.yaml $(EXAMPLEDIR)/pyroscope.yaml \
@@ -26,6 +28,7 @@ install: install-programs install-config install-man install-completions install
 
 install-programs: all
 	install -D -m 755 $(BUILD)/otprofd $(DESTDIR)$(SBINDIR)/otprofd
+	install -D -m 755 $(BUILD)/otprof-worker $(DESTDIR)$(LIBEXECDIR)/otprof/otprof-worker
 	install -D -m 755 $(BUILD)/otprof $(DESTDIR)$(BINDIR)/otprof
 
 # A configuration that is there is the operator's.

@@ -57,7 +57,7 @@ daemon/config cli
 daemon
 daemon/limits daemon/cache daemon/sandbox
 daemon/report
-daemon/engine daemon/net daemon/hub daemon/disposable daemon/monitor"
+daemon/engine daemon/net daemon/hub daemon/disposable daemon/monitor daemon/worker"
 
 include_direction() {
 	out=$(sources '\.[ch]' | grep '^userspace/' | LAYERS="$LAYERS" python3 -c '

@@ -8,5 +8,5 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1 kernel=${2:-6.1}
 "$here/../guest/module.sh" "$kernel" "$build/bench-kmod" >&2
-"$here/../guest/boot.sh" -k "$kernel" -i 2 -t 500 "$here/module_guest.sh" "$build/otprofd" "$build/otprof" \
+"$here/../guest/boot.sh" -k "$kernel" -i 2 -t 500 "$here/module_guest.sh" "$build/otprofd" "$build/otprof-worker" "$build/otprof" \
 	"$build/programs/depth" "$build/bench-kmod/otprof.ko=/otprof.ko"

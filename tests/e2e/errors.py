@@ -2,6 +2,8 @@
 """What goes wrong on real hosts: each a clear message or a counted loss, and
 nothing else stops."""
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -56,6 +58,20 @@ def bad_configuration():
         log.seek(0)
         said = log.read().splitlines()
     lib.ok(said and all(line.startswith("<3>") for line in said), "in the journal it is an error: %s" % said)
+
+
+def programs():
+    """otprofd does not run without the program of its workers, which has no network library."""
+    alone = os.path.join(lib.scratch(), "otprofd")
+    shutil.copy(lib.OTPROFD, alone)
+    d = lib.Otprofd(daemon=False)
+    d.argv = [alone if a == lib.OTPROFD else a for a in d.argv]
+    refused(d, ("otprof-worker", "neither"), "no otprof-worker")
+    worker = os.path.join(lib.BUILD, "otprof-worker")
+    p = subprocess.run([worker], capture_output=True, text=True, timeout=TIMEOUT)
+    lib.ok(p.returncode == 2 and "otprofd" in p.stderr, "otprof-worker says what it is: " + p.stderr.strip())
+    text = subprocess.run(["ldd", worker], capture_output=True, text=True).stdout
+    lib.ok("libc.so" in text and not re.search("curl|ssl|gnutls|microhttpd", text), "otprof-worker has no network library")
 
 
 def effective_configuration():
@@ -252,6 +268,7 @@ def private_parent():
 
 if not lib.BRIEF:
     bad_configuration()
+    programs()
     effective_configuration()
     private_directory()
     private_parent()

@@ -185,7 +185,7 @@ def left(pids):
     """Those that are still processes of the daemon's."""
     def is_ours(pid):
         try:
-            return os.readlink("/proc/%d/exe" % pid).startswith(lib.OTPROFD) and lib.alive(pid)
+            return os.readlink("/proc/%d/exe" % pid).startswith(os.path.join(lib.BUILD, "otprof")) and lib.alive(pid)
         except OSError:
             return False
     return [pid for pid in pids if is_ours(pid)]

@@ -85,9 +85,19 @@ def restarts(s):
     return {role: w["restarts"] for role, w in s["workers"].items()}
 
 
+def programs(role):
+    """otprofd beside otprof-worker, that one of both taken over which has the role."""
+    name = "otprofd" if role in ("net", "fetcher") else "otprof-worker"
+    to = lib.scratch()
+    for n in ("otprofd", "otprof-worker"):
+        shutil.copy(os.path.join(lib.PROGRAMS, "takeover-" + role) if n == name else os.path.join(lib.BUILD, n),
+                    os.path.join(to, n))
+    return os.path.join(to, "otprofd")
+
+
 def attack(role, seconds=0, reports=True, **config):
     """How often each worker was started again. seconds: the attack lasts so long at least."""
-    lib.OTPROFD = os.path.join(lib.PROGRAMS, "takeover-" + role)
+    lib.OTPROFD = programs(role)
     d = lib.Otprofd(hz=97, **config)
     end = time.monotonic() + seconds
     slowest = watch(d, lambda: time.monotonic() > end and (not reports or "takeover: done" in d.log_text()), 100)

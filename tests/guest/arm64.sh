@@ -74,13 +74,13 @@ make_guest() {
 	mkdir -p "$guest/bin" "$guest/lib"
 	cp "$root/bin/busybox" "$guest/bin/"
 	cp -L "$root/lib/ld-linux-aarch64.so.1" "$guest/lib/"
-	add_libraries "$build/otprofd" "$build/otprof" "$build/probe" "$build/programs/shares"
+	add_libraries "$build/otprofd" "$build/otprof-worker" "$build/otprof" "$build/probe" "$build/programs/shares"
 }
 
 boot() { # KERNEL
 	local code log=$build/boot-$1.log
 	"$here/boot.sh" -k "$1" -i 2 -t "${OTPROF_GUEST_SECONDS:-600}" -M virtio_rng -r "$guest" "$here/arm64_guest.sh" \
-		"$build/otprofd" "$build/otprof" "$build/probe" "$build/programs/shares" "$build/programs/shares-signed" \
+		"$build/otprofd" "$build/otprof-worker" "$build/otprof" "$build/probe" "$build/programs/shares" "$build/programs/shares-signed" \
 		"$build/kmod-$1/otprof.ko=/otprof.ko" >"$log" 2>&1
 	code=$?
 	sed -nE "s/^(ok|not ok|skip) - /\\1 - arm64 on $1: /p" "$log"

@@ -54,7 +54,8 @@ for program in shares kernelio short short-static depth forkstorm lockstep; do
 	files+=("$build/programs/$program=/otprof/build/programs/$program")
 done
 "$here/boot.sh" -k "$kernel" -m 1536 -t "${OTPROF_GUEST_SECONDS:-1200}" -i 2 -a "loglevel=5${chosen:+ OTPROF_E2E=$chosen}" -r "$root" -o "$log" \
-	"$here/kmod_e2e_guest.sh" "$build/otprofd=/otprof/build/otprofd" "$build/otprof=/otprof/build/otprof" "${files[@]}" \
+	"$here/kmod_e2e_guest.sh" "$build/otprofd=/otprof/build/otprofd" \
+		"$build/otprof-worker=/otprof/build/otprof-worker" "$build/otprof=/otprof/build/otprof" "${files[@]}" \
 	"$top/tests/e2e=/otprof/tests/e2e" "$top/tests/lib=/otprof/tests/lib" "$top/kmod/uapi=/otprof/kmod/uapi" \
 	"${tools[@]}" "$dir/otprof.ko=/otprof.ko" \
 	>/dev/null 2>"$log.err"

@@ -44,7 +44,7 @@ boot() { # KERNEL MODULE
 	case $1 in
 	kasan) memory=2048 ;;
 	kcsan) ;;
-	*) more=("$here/kmod_daemon.sh" "$here/daemon.sh" "$build/otprofd" "$build/otprof") ;;
+	*) more=("$here/kmod_daemon.sh" "$here/daemon.sh" "$build/otprofd" "$build/otprof-worker" "$build/otprof") ;;
 	esac
 	case " $shaken " in
 	*" $1 "*) ! old_module "$1" || more+=("$build/kmod-old/otprof.ko=/otprof-old.ko") ;;

@@ -31,7 +31,7 @@ on_native() {
 
 on_guest() { # KERNEL [PIECE]
 	local daemon=()
-	case $daemon_on in *" $1 "*) daemon=("$here/daemon.sh" "$build/otprofd" "$build/otprof" "$build/programs/shares") ;; esac
+	case $daemon_on in *" $1 "*) daemon=("$here/daemon.sh" "$build/otprofd" "$build/otprof-worker" "$build/otprof" "$build/programs/shares") ;; esac
 	"$here/boot.sh" -k "$1" -t "${OTPROF_GUEST_SECONDS:-900}" -a "${2:+OTPROF_PIECES=$2}" "$here/bpf.sh" \
 		"$probe" "$(command -v busybox)" ${daemon[@]+"${daemon[@]}"}
 }

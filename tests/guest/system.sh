@@ -66,8 +66,8 @@ bring_libraries() {
 		LDFLAGS="-Wl,--dynamic-linker=$brought/ld.so -Wl,--disable-new-dtags -Wl,-rpath,$brought" \
 		"$build/brought/otprofd" "$build/brought/otprof" >"$build/brought.log" 2>&1 || return 1
 	mkdir -p "$work/brought"
-	cp "$build/brought/otprofd" "$build/brought/otprof" "$work/brought/"
-	ldd "$build/otprofd" "$build/otprof" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | sort -u | xargs cp -L -t "$work/brought"
+	cp "$build/brought/otprofd" "$build/brought/otprof-worker" "$build/brought/otprof" "$work/brought/"
+	ldd "$build/otprofd" "$build/otprof-worker" "$build/otprof" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' | sort -u | xargs cp -L -t "$work/brought"
 	cp -L /lib64/ld-linux-x86-64.so.2 "$work/brought/ld.so"
 }
 

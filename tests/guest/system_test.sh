@@ -308,6 +308,7 @@ installed_as_service() {
 	mkdir -p /opt/otprof
 	cp /files/brought/* /opt/otprof/
 	mv /opt/otprof/otprofd /usr/sbin/otprofd
+	mv /opt/otprof/otprof-worker /usr/libexec/otprof/otprof-worker
 	mv /opt/otprof/otprof /usr/bin/otprof
 	sed -i -e 's/^#\(\[exporter collector\]\)/\1/' -e 's|^#* *endpoint = .*|endpoint = http://127.0.0.1:4318|' $conf
 	printf '[limits]\ncpu_percent = 100\n[profile]\ninterval = 1s\n' >/etc/otprof.conf.d/emulated.conf

@@ -74,6 +74,7 @@ done <<-FILES
 	/etc/otprof.conf.d 755
 	/var/lib/otprof 750
 	/usr/sbin/otprofd 755
+	/usr/libexec/otprof/otprof-worker 755
 	/usr/bin/otprof 755
 	/usr/lib/systemd/system/otprofd.service 644
 	/usr/lib/systemd/system/otprofd.service.d/otprof-dkms.conf 644
@@ -106,7 +107,7 @@ fact $? "nothing is setuid, or writable for others"
 
 # Dependencies: each library that the programs load, and what scriptlets and module need.
 rpm -qp --requires "$main" >"$log"
-for library in $(objdump -p "$root/usr/sbin/otprofd" "$root/usr/bin/otprof" | sed -n 's/^ *NEEDED *//p' | sort -u); do
+for library in $(objdump -p "$root/usr/sbin/otprofd" "$root/usr/libexec/otprof/otprof-worker" "$root/usr/bin/otprof" | sed -n 's/^ *NEEDED *//p' | sort -u); do
 	grep -qF "$library" "$log"
 	fact $? "requires $library" "$log"
 done

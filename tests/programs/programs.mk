@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that know the truth about themselves; plain optimised builds, since
 # what they are compiled with is part of what is tested.
-# otprofd with one worker that was taken over: its sandbox' function is the attack.
+# otprofd, or otprof-worker, with one role that was taken over: its sandbox' function is the attack.
 comma := ,
-TAKEOVERS := $(addprefix $(BUILD)/programs/takeover-,engine net opener indexer fetcher decoder)
-TAKEOVER_OBJS := $(BUILD)/obj/userspace/daemon/main.o $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o find.o)
+TAKEOVERS_OTPROFD := $(addprefix $(BUILD)/programs/takeover-,net fetcher)
+TAKEOVERS_WORKER  := $(addprefix $(BUILD)/programs/takeover-,engine opener indexer decoder)
+TAKEOVERS := $(TAKEOVERS_OTPROFD) $(TAKEOVERS_WORKER)
+TAKEOVER_OBJS := $(addprefix $(BUILD)/obj/tests/programs/takeover/,takeover.o ask.o find.o)
 PROGRAM_SRCS := $(wildcard tests/programs/*.c)
 PROGRAMS     := $(PROGRAM_SRCS:tests/programs/%.c=$(BUILD)/programs/%) \
 		$(BUILD)/programs/shares-stripped $(BUILD)/programs/shares-static-pie \
@@ -17,10 +19,13 @@ PROGRAM_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wall -We
 
 programs: $(PROGRAMS)
 
+$(TAKEOVERS_OTPROFD): $(BUILD)/obj/userspace/daemon/main.o
+$(TAKEOVERS_WORKER): $(BUILD)/obj/userspace/daemon/worker/main.o
 $(TAKEOVERS): $(BUILD)/programs/takeover-%: $(BUILD)/obj/tests/programs/takeover/%.o $(TAKEOVER_OBJS) $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD )
-	$(Q)$(CC) $(LDFLAGS_) -Wl,--wrap=sandbox_$* $(if $(filter decoder,$*),-Wl$(comma)--wrap=sandbox_engine) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(LDFLAGS_) -Wl,--wrap=sandbox_$* $(if $(filter decoder,$*),-Wl$(comma)--wrap=sandbox_engine) \
+		-o $@ $(filter %.o,$^) $(LIB) $(LIBS)
 $(BUILD)/programs/takeover-held: tests/programs/takeover/held.c
 	@mkdir -p $(@D)
 	$(call say,CC )

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,7 +18,6 @@
 
 #define DEFAULT_CONFIG "/etc/otprof.conf"
 
-enum { EXIT_USAGE = 2 };
 enum { OPTION_ROLE = 256, OPTION_CAPTURE, OPTION_REPLAY, OPTION_TRY, OPTION_VERSION };
 
 struct options {
@@ -109,28 +107,12 @@ static void parse_options(int argc, char **argv, struct options *o)
 	exit(EXIT_USAGE);
 }
 
-static int run_role(const char *role)
-{
-	static const struct {
-		const char *role, *comm;
-		int (*main)(int sock);
-	} roles[] = {{"engine", "otprof-engine", engine_main},
-		     {"net", "otprof-net", net_main},
-		     {"hub", "otprof-hub", hub_main},
-		     {"opener", "otprof-opener", opener_main},
-		     {"indexer", "otprof-indexer", indexer_main},
-		     {"fetcher", "otprof-fetcher", fetcher_main},
-		     {"decoder", "otprof-decoder", decoder_main}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
-		if (strcmp(role, roles[i].role))
-			continue;
-		prctl(PR_SET_NAME, roles[i].comm, 0, 0, 0);
-		return roles[i].main(ROLE_SOCKET);
-	}
-	fprintf(stderr, "otprofd: unknown role '%s'\n", role);
-	return EXIT_USAGE;
-}
+/* Those with a network. */
+static const struct role main_roles[] = {
+	{"net", "otprof-net", net_main},
+	{"hub", "otprof-hub", hub_main},
+	{"fetcher", "otprof-fetcher", fetcher_main},
+};
 
 /* In the form of compilers; an error in the journal, so that -p err shows why otprofd does not run. */
 static void print_error(void *ctx, const char *line)
@@ -159,7 +141,7 @@ int main(int argc, char **argv)
 	config_check_transports();
 	parse_options(argc, argv, &o);
 	if (o.role)
-		return run_role(o.role);
+		return role_play(main_roles, ARRAY_SIZE(main_roles), o.role);
 	o.monitor.config_path = o.config_path ? o.config_path : DEFAULT_CONFIG;
 	o.monitor.config_usual = !o.config_path;
 	log_init("otprofd", LOG_LEVEL_INFO);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of otprofd: one program, whose role is an argument. Each role's
+ * The processes of otprofd: their role is an argument of their program. Each role's
  * whole life is one call that returns the exit status.
  *
- * Called by main only. A worker inherits its socket to the monitor as
+ * Two programs: otprof-worker has the roles without a network, and none of the
+ * libraries that only the others need. Those would be most of what a decoder of
+ * a short-lived process costs, and of the memory that an engine touches at its start.
+ *
+ * Called by the programs' main only. A worker inherits its socket to the monitor as
  * descriptor ROLE_SOCKET; the first message on it is CONFIG. Every worker dies
  * with the monitor (by signal, and by the end of its socket).
  */
@@ -11,6 +15,7 @@
 #define OTP_DAEMON_ROLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct config;
 
@@ -21,6 +26,14 @@ struct monitor_options {
 	bool config_usual;        /* the usual path: the file may be missing */
 	const char *capture_path; /* NULL: no capture; borrowed */
 };
+
+struct role {
+	const char *name, *comm; /* static; comm: the process' name */
+	int (*main)(int sock);
+};
+/* Plays the one of that name; of no such one, it says so, and returns EXIT_USAGE. */
+#define EXIT_USAGE 2
+int role_play(const struct role *roles, size_t n, const char *name);
 
 int monitor_main(struct config *c, const struct monitor_options *options); /* takes ownership of c */
 int engine_main(int sock); /* sock is borrowed, here and below */

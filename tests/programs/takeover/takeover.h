@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stand-ins for workers that were taken over. Each is otprofd itself, with one
- * role's main replaced: the monitor and the other workers are the real ones,
+ * Stand-ins for workers that were taken over. Each is otprofd or otprof-worker itself,
+ * with one role's main replaced: the monitor and the other workers are the real ones,
  * and the stand-in has closed the real sandbox around itself before it
  * attacks. It reports to stderr in lines of the tests ("ok - ", "not ok - "),
  * and ends with "takeover: done".

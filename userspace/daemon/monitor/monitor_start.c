@@ -24,6 +24,7 @@
 #include "daemon/config/resource.h"
 #include "daemon/monitor/monitor.h"
 #include "daemon/monitor/notify.h"
+#include "daemon/monitor/worker_program.h"
 #include "daemon/sandbox/netroot.h"
 #include "daemon/sandbox/sandbox.h"
 
@@ -186,6 +187,9 @@ static int monitor_prepare_workers(struct monitor *m)
 {
 	int err = sandbox_ordinary() ? 0 : monitor_prepare_roots(m);
 
+	m->workers.program = worker_program_open();
+	if (!err)
+		err = MIN(m->workers.program, 0);
 	if (!err)
 		err = books_open(&m->books);
 	if (!err && resource_add_host_id(m->config) < 0)
@@ -318,8 +322,8 @@ void monitor_begin_showing(struct monitor *m)
 
 void monitor_close(struct monitor *m)
 {
-	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->capture_fd};
-
+	int *const fds[] = {&m->signal_fd, &m->config_fd, &m->public_config_fd, &m->capture_fd,
+			    &m->workers.program};
 
 	hub_link_close(m);
 	status_server_close(m);

@@ -123,24 +123,31 @@ static bool worker_child_input(void)
 	return null >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO && (null == STDIN_FILENO || close(null) == 0);
 }
 
-__attribute__((noreturn)) static void worker_child_run(enum worker_kind kind, int sock)
+static void worker_child_execute(enum worker_kind kind, int program)
 {
-	char *argv[] = {"otprofd", "--role", (char *)worker_names[kind], NULL};
-	char *env[ARRAY_SIZE(environment_kept) + 1];
+	bool network = kind == WORKER_NET || kind == WORKER_FETCHER || kind == WORKER_HUB;
+	char *argv[] = {network ? "otprofd" : "otprof-worker", "--role", (char *)worker_names[kind], NULL};
+	char *env[ARRAY_SIZE(environment_kept) + 1], path[32];
 
-	worker_child_signals();
 	worker_child_environment(kind, env);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
+	execve(network ? "/proc/self/exe" : path, argv, env);
+}
+
+__attribute__((noreturn)) static void worker_child_run(enum worker_kind kind, int sock, int program)
+{
+	worker_child_signals();
 	if (!worker_child_input())
 		_exit(EXEC_FAILED);
 	if (sock == ROLE_SOCKET)
 		fcntl(sock, F_SETFD, 0);
 	else
 		dup2(sock, ROLE_SOCKET);
-	execve("/proc/self/exe", argv, env);
+	worker_child_execute(kind, program);
 	_exit(EXEC_FAILED);
 }
 
-int worker_start(struct worker *w)
+int worker_start(struct worker *w, int program)
 {
 	int pair[2], err = ipc_pair(pair);
 	pid_t pid;
@@ -149,7 +156,7 @@ int worker_start(struct worker *w)
 		return err;
 	pid = fork();
 	if (pid == 0)
-		worker_child_run(w->kind, pair[1]);
+		worker_child_run(w->kind, pair[1], program);
 	err = pid < 0 ? -errno : 0;
 	close(pair[1]);
 	if (err) {

@@ -20,6 +20,7 @@
 
 void workers_init(struct workers *w)
 {
+	w->program = -1;
 	worker_init(&w->engine, WORKER_ENGINE);
 	worker_init(&w->net, WORKER_NET);
 	worker_init(&w->hub, WORKER_HUB);
@@ -156,7 +157,7 @@ static int workers_hand_over(struct monitor *m, struct worker *w)
 
 static void workers_start_one(struct monitor *m, struct worker *w, uint64_t now)
 {
-	int err = worker_start(w);
+	int err = worker_start(w, m->workers.program);
 
 	if (worker_is_disposable(w))
 		cost_turn_for_files(&m->cost);

@@ -17,6 +17,7 @@
 
 struct workers {
 	struct worker engine, net, hub, opener[OPENERS], indexer, fetcher, decoder[DECODERS];
+	int program;		     /* otprof-worker, by worker_program_open; -1: not opened yet */
 	uint32_t abandoned;	     /* killed, but no signal ends them: they wait for a file server */
 	uint64_t disposable_past_ns; /* CPU of disposable ones that ended */
 };

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * BEAM, the virtual machine of Erlang and Elixir, with its JIT compiler: while
+ * code of a module runs, the native stack pointer is that of the Erlang process,
+ * and return addresses are the only words there whose two low bits are zero.
+ *
+ * Private to beam*.c. struct beam is what attach found; it passes from the
+ * decoder to the engine as the params of struct runtime_attached.
+ * Where members of module headers lie is found by their content, which no
+ * version hides; what has no such shape is as in OTP 25 (erts/emulator/beam:
+ * code_ix.h, beam_code.h, beam_ranges.c, index.h, atom.h).
+ */
+#ifndef OTP_RUNTIME_BEAM_H
+#define OTP_RUNTIME_BEAM_H
+
+#include "runtime/runtime.h"
+
+#define BEAM_EXITS  3
+#define BEAM_SLOTS  1024 /* words of a frame: as many as an instruction can name */
+
+/* Struct ErtsCodeInfo, which lies before each function's code. */
+#define BEAM_INFO_MFA	16
+#define BEAM_INFO_BYTES 40
+
+enum beam_kind {
+	BEAM_FUNCTION,
+	BEAM_SHARED, /* what all modules call: parts of instructions, and the ways in and out */
+};
+
+struct beam {
+	uint64_t ranges;	  /* the tables of modules by address, one for each code index */
+	uint64_t active;	  /* where the index of the one in force is */
+	uint64_t atoms;		  /* where the atoms' segments are */
+	uint64_t exits[BEAM_EXITS]; /* the return addresses of a process' first function */
+	uint64_t low;		  /* the first module's code: shared code lies beneath it */
+	uint32_t functions;	  /* offset of the functions in a module's header */
+	uint32_t lines;		  /* likewise, of its line table; 0: no module has one */
+};
+_Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");
+
+static inline const struct beam *beam_of(const struct runtime_attached *a)
+{
+	return (const struct beam *)a->param;
+}
+
+/* beam_attach.c */
+int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
+		char why[RUNTIME_WHY_MAX]);
+
+/* beam_code.c: the code of one module. */
+struct beam_module { uint64_t start, end; };
+/* Of the table of an index. -ENOENT: no module is there. */
+int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret);
+int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+
+/* beam_lines.c: a row for each place of a function that has a line. i: the function's index in its module. */
+int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,
+	       struct runtime_frame *f, struct runtime_code_made *ret);
+
+/* beam_decode.c */
+int beam_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
+		struct runtime_function *ret);
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where beam.smp keeps its modules and atoms. The table of modules has no symbol,
+ * but lies near the index of the one in force, and looks like nothing else:
+ * counts and an array of ranges that ascend, once for each of three code
+ * indexes (erts/emulator/beam/beam_ranges.c).
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/beam.h"
+
+#define NEAR	     (16u << 10)
+#define INDEXES	     3
+#define MODULES_MAX  (1u << 20)
+#define MODULES_SEEN 64 /* whose headers are looked at */
+#define HEADER_WORDS 32
+#define FUNCTIONS_SEEN 64
+/* Of erts_atom_table, struct IndexTable: behind the hash table (erts/emulator/beam/{hash,index}.h). */
+#define ATOM_SEGMENTS 0x78
+
+/* struct ranges */
+struct beam_ranges { uint64_t modules, n, allocated, middle; };
+
+static bool beam_ranges_sound(const struct beam_ranges *r)
+{
+	return r->modules && r->modules % 8 == 0 && r->n && r->n <= r->allocated && r->allocated <= MODULES_MAX &&
+	       r->middle >= r->modules && r->middle < r->modules + 16 * r->n && (r->middle - r->modules) % 16 == 0;
+}
+
+/* Whether the first modules lie one behind the other. */
+static bool beam_ranges_ascend(struct memory *m, const struct beam_ranges *r)
+{
+	uint64_t range[2 * MODULES_SEEN], last = 0;
+	uint64_t n = MIN(r->n, MODULES_SEEN);
+
+	if (memory_read(m, r->modules, range, n * 16))
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		if (range[2 * i] <= last || range[2 * i + 1] <= range[2 * i])
+			return false;
+		last = range[2 * i + 1];
+	}
+	return true;
+}
+
+static int beam_attach_ranges(struct memory *m, struct beam *b)
+{
+	uint8_t bytes[2 * NEAR];
+	uint64_t from = (b->active & ~7ULL) - NEAR;
+	struct beam_ranges r[INDEXES];
+
+	if (memory_read(m, from, bytes, sizeof(bytes)))
+		return -EFAULT;
+	for (size_t i = 0; i + sizeof(r) <= sizeof(bytes); i += 8) {
+		memcpy(r, bytes + i, sizeof(r));
+		if (!beam_ranges_sound(&r[0]) || !beam_ranges_sound(&r[1]) || !beam_ranges_sound(&r[2]) ||
+		    !beam_ranges_ascend(m, &r[0]))
+			continue;
+		b->ranges = from + i;
+		return memory_u64(m, r[0].modules, &b->low);
+	}
+	return -ENOENT;
+}
+
+/* --- members of a module's header --- */
+
+/* Whether words ascend within the module. */
+static bool beam_ascends(const struct beam_module *of, const uint64_t *word, uint64_t n)
+{
+	uint64_t last = of->start;
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (word[i] <= last || word[i] > of->end)
+			return false;
+		last = word[i];
+	}
+	return true;
+}
+
+/* Its functions, and their end, lie one behind the other. 0: not found. */
+static uint32_t beam_header_functions(const struct beam_module *of, const uint64_t word[HEADER_WORDS])
+{
+	uint64_t n = MIN(word[0], 8u);
+
+	for (uint32_t i = 4; n >= 2 && i + n < HEADER_WORDS; i++)
+		if (beam_ascends(of, word + i, n))
+			return i * 8;
+	return 0;
+}
+
+/* Behind three words of the line table are the places of each function: they do not descend. 0: not found. */
+static uint32_t beam_header_lines(struct memory *m, const struct beam_module *of, const uint64_t word[HEADER_WORDS],
+				  uint32_t functions)
+{
+	uint64_t at[8], n = MIN(word[0], ARRAY_SIZE(at));
+
+	for (uint32_t i = 1; i < functions / 8; i++) {
+		uint64_t last = of->start, k = 0;
+
+		if (word[i] <= of->start || word[i] >= of->end || memory_read(m, word[i] + 24, at, n * 8))
+			continue;
+		while (k < n && at[k] >= last && at[k] % 8 == 0 && at[k] <= of->end)
+			last = at[k++];
+		if (k == n && at[n - 1] > at[0])
+			return i * 8;
+	}
+	return 0;
+}
+
+static int beam_attach_header(struct memory *m, struct beam *b)
+{
+	struct beam_ranges r;
+	struct beam_module of;
+	uint64_t word[HEADER_WORDS];
+	int err = memory_read(m, b->ranges, &r, sizeof(r));
+
+	for (uint64_t i = 0; !err && i < MIN(r.n, MODULES_SEEN) && !b->lines; i++) {
+		uint32_t functions;
+
+		if (memory_read(m, r.modules + 16 * i, &of, sizeof(of)) || memory_read(m, of.start, word, sizeof(word)))
+			continue;
+		functions = beam_header_functions(&of, word);
+		if (!functions || (b->functions && functions != b->functions))
+			continue;
+		b->functions = functions;
+		b->lines = beam_header_lines(m, &of, word, functions);
+	}
+	return err ? err : b->functions ? 0 : -ENOENT;
+}
+
+/* --- all --- */
+
+static int beam_attach_address(const struct runtime_file *file, const char *name, uint64_t *ret)
+{
+	struct runtime_symbol s;
+	int err = runtime_symbol(file->binary, name, &s);
+
+	if (!err)
+		*ret = s.value + file->bias;
+	return err;
+}
+
+static int beam_attach_exits(const struct runtime_file *file, struct memory *m, struct beam *b)
+{
+	static const char *const names[BEAM_EXITS] = {"beam_normal_exit", "beam_exit", "beam_continue_exit"};
+	uint64_t at;
+
+	for (uint32_t i = 0; i < BEAM_EXITS; i++) {
+		int err = beam_attach_address(file, names[i], &at);
+
+		if (!err)
+			err = memory_u64(m, at, &b->exits[i]);
+		if (err)
+			return err;
+		if (!b->exits[i])
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static void beam_attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
+{
+	char erts[24] = "";
+	uint64_t at;
+
+	if (beam_attach_address(file, "etp_erts_version", &at) == 0 && memory_string(m, at, erts, sizeof(erts)) == 0 && *erts)
+		snprintf(version, RUNTIME_VERSION_MAX, "ERTS %s", erts);
+	else
+		snprintf(version, RUNTIME_VERSION_MAX, "ERTS");
+}
+
+static int beam_attach_all(const struct runtime_file *file, struct memory *m, struct beam *b, char why[RUNTIME_WHY_MAX])
+{
+	int err;
+
+	if (beam_attach_address(file, "erts_atom_table", &b->atoms) ||
+	    beam_attach_address(file, "the_active_code_index", &b->active)) {
+		snprintf(why, RUNTIME_WHY_MAX, "it does not tell where its atoms and modules are");
+		return -ENOTSUP;
+	}
+	b->atoms += ATOM_SEGMENTS;
+	err = beam_attach_exits(file, m, b);
+	if (err == -ENOENT) {
+		snprintf(why, RUNTIME_WHY_MAX, "it has no JIT compiler");
+		return -ENOTSUP;
+	}
+	if (err)
+		return err;
+	/* Until the first modules are there, nothing looks like their table. */
+	err = beam_attach_ranges(m, b);
+	if (!err)
+		err = beam_attach_header(m, b);
+	return err == -ENOENT ? -EAGAIN : err;
+}
+
+int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
+{
+	beam_attach_version(file, m, ret->version);
+	if (file->binary->machine != EM_X86_64) {
+		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
+		return -ENOTSUP;
+	}
+	return beam_attach_all(file, m, (void *)ret->param, why);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which function's code is at an address: by the table of modules in force, and
+ * the functions in the module's header (erts/emulator/beam/beam_ranges.c,
+ * beam_code.h). A function's region begins with its struct ErtsCodeInfo.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/beam.h"
+
+#define RANGES_BYTES 32
+#define INDEXES	     3
+#define SHARED_BYTES (256u << 10) /* beneath the first module */
+#define FUNCTIONS_MAX (1u << 20)
+
+int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret)
+{
+	uint64_t table[2], low = 0, high;
+	uint32_t index;
+
+	if (memory_u32(m, b->active, &index) || index >= INDEXES ||
+	    memory_read(m, b->ranges + (uint64_t)index * RANGES_BYTES, table, sizeof(table)))
+		return -EFAULT;
+	high = table[1];
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (memory_read(m, table[0] + 16 * middle, ret, sizeof(*ret)))
+			return -EFAULT;
+		if (pc >= ret->start && pc < ret->end)
+			return 0;
+		if (pc < ret->start)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return -ENOENT;
+}
+
+/* The function whose code, with its info, is at pc. */
+static int beam_find_function(const struct beam *b, struct memory *m, const struct beam_module *of, uint64_t pc,
+			      uint64_t ret_bounds[2])
+{
+	uint64_t n, low = 0, high;
+
+	if (memory_u64(m, of->start, &n))
+		return -EFAULT;
+	if (!n || n > FUNCTIONS_MAX)
+		return -EBADMSG;
+	for (high = n; low < high;) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (memory_read(m, of->start + b->functions + 8 * middle, ret_bounds, 16))
+			return -EFAULT;
+		if (pc >= ret_bounds[0] && pc < ret_bounds[1])
+			return (int)middle;
+		if (pc < ret_bounds[0])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return -ENOENT;
+}
+
+/* Of a module that is loaded anew, the checksum is another one: it is where the header has it, behind the lines. */
+static void beam_identify(const struct beam *b, struct memory *m, const struct beam_module *of, const uint64_t mfa[3],
+			  struct runtime_code *c)
+{
+	uint64_t md5;
+
+	c->identity[0] = c->start;
+	c->identity[1] = mfa[0] << 32 | (uint32_t)mfa[1];
+	if (!b->lines || memory_u64(m, of->start + b->lines + 8, &md5) || memory_u64(m, md5, &c->identity[2]))
+		c->identity[2] = of->start;
+}
+
+static int beam_function(const struct beam *b, struct memory *m, const struct beam_module *of, uint64_t pc,
+			 struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+	uint64_t bounds[2], mfa[3];
+	struct runtime_frame f;
+	int i = beam_find_function(b, m, of, pc, bounds), err;
+
+	if (i < 0)
+		return i;
+	if (bounds[0] <= of->start || bounds[1] > of->end || memory_read(m, bounds[0] + BEAM_INFO_MFA, mfa, sizeof(mfa)))
+		return -EBADMSG;
+	c->start = bounds[0];
+	c->end = bounds[1];
+	c->kind = BEAM_FUNCTION;
+	beam_identify(b, m, of, mfa, c);
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
+		return -EALREADY;
+	f = (struct runtime_frame){.key = bounds[0], .cookie = {mfa[0], mfa[1], mfa[2]}, .flags = RUNTIME_LINE};
+	err = beam_lines(b, m, of, (uint32_t)i, &f, ret);
+	return err == -E2BIG ? 0 : err;
+}
+
+/* It was made at the start, before any module. */
+static int beam_shared(const struct beam *b, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+
+	if (pc >= b->low || pc < b->low - SHARED_BYTES)
+		return -ENOENT;
+	c->start = b->low - SHARED_BYTES;
+	c->end = b->low;
+	c->kind = BEAM_SHARED;
+	c->identity[0] = c->start;
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
+		return -EALREADY;
+	snprintf(c->name, sizeof(c->name), "[shared code of BEAM]");
+	return 0;
+}
+
+int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	const struct beam *b = beam_of(a);
+	struct beam_module of;
+	int err = beam_find_module(b, m, pc, &of);
+
+	if (err == -ENOENT)
+		return beam_shared(b, pc, ret);
+	return err ? err : beam_function(b, m, &of, pc, ret);
+}

@@ -102,6 +102,7 @@ fi
 missing=$(missing_of $wanted)
 [ "$1" = run ] || have_clang_runtime || missing="$missing clang-runtime"
 [ "$1" = run ] || have_node || missing="$missing nodejs npm"
+[ "$1" = run ] || command -v erlc >/dev/null || missing="$missing erlang-base"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ]; then
 	say "missing: $missing"

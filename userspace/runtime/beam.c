@@ -54,7 +54,8 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	return -ENOENT;
 }
 
-static const char *const beam_markers[] = {"erts_atom_table", NULL};
+/* What modules in C are linked to. Programs without other symbols, as of OTP 29, are told of in words. */
+static const char *const beam_markers[] = {"enif_make_atom", NULL};
 
 const struct runtime_ops runtime_beam = {
 	.name = "beam",

@@ -43,9 +43,20 @@ static inline const struct beam *beam_of(const struct runtime_attached *a)
 	return (const struct beam *)a->param;
 }
 
+/* An immediate term (erts/emulator/beam/erl_term.h). */
+#define BEAM_ATOM_BITS 6
+#define BEAM_ATOM_TAG  0x0b
+static inline bool beam_is_atom(uint64_t term)
+{
+	return (term & ((1u << BEAM_ATOM_BITS) - 1)) == BEAM_ATOM_TAG;
+}
+
 /* beam_attach.c */
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		char why[RUNTIME_WHY_MAX]);
+
+/* Of b, active is set: ranges, low, functions and lines are found. -EAGAIN: not there yet. */
+int beam_find_tables(struct memory *m, struct beam *b);
 
 /* beam_code.c: the code of one module. */
 struct beam_module { uint64_t start, end; };

@@ -18,7 +18,7 @@
 #define MODULES_MAX  (1u << 20)
 #define MODULES_SEEN 64 /* whose headers are looked at */
 #define HEADER_WORDS 32
-#define FUNCTIONS_SEEN 64
+#define FUNCTIONS_SEEN 8u
 /* Of erts_atom_table, struct IndexTable: behind the hash table (erts/emulator/beam/{hash,index}.h). */
 #define ATOM_SEGMENTS 0x78
 
@@ -40,7 +40,7 @@ static bool beam_ranges_ascend(struct memory *m, const struct beam_ranges *r)
 	if (memory_read(m, r->modules, range, n * 16))
 		return false;
 	for (uint64_t i = 0; i < n; i++) {
-		if (range[2 * i] <= last || range[2 * i + 1] <= range[2 * i])
+		if (range[2 * i] < last || range[2 * i + 1] <= range[2 * i])
 			return false;
 		last = range[2 * i + 1];
 	}
@@ -81,13 +81,26 @@ static bool beam_ascends(const struct beam_module *of, const uint64_t *word, uin
 	return true;
 }
 
-/* Its functions, and their end, lie one behind the other. 0: not found. */
-static uint32_t beam_header_functions(const struct beam_module *of, const uint64_t word[HEADER_WORDS])
+/* Whether infos of functions of one module lie there. */
+static bool beam_are_functions(struct memory *m, const uint64_t *word, uint64_t n)
 {
-	uint64_t n = MIN(word[0], 8u);
+	uint64_t module, first = 0;
 
-	for (uint32_t i = 4; n >= 2 && i + n < HEADER_WORDS; i++)
-		if (beam_ascends(of, word + i, n))
+	for (uint64_t i = 0; i < n; i++) {
+		if (memory_u64(m, word[i] + BEAM_INFO_MFA, &module) || !beam_is_atom(module) || (i && module != first))
+			return false;
+		first = module;
+	}
+	return true;
+}
+
+/* Its functions lie one behind the other. 0: not found. */
+static uint32_t beam_header_functions(struct memory *m, const struct beam_module *of, const uint64_t word[HEADER_WORDS])
+{
+	uint64_t n = MIN(word[0], FUNCTIONS_SEEN);
+
+	for (uint32_t i = 4; n >= 2 && i + n <= HEADER_WORDS; i++)
+		if (beam_ascends(of, word + i, n) && beam_are_functions(m, word + i, n))
 			return i * 8;
 	return 0;
 }
@@ -96,7 +109,7 @@ static uint32_t beam_header_functions(const struct beam_module *of, const uint64
 static uint32_t beam_header_lines(struct memory *m, const struct beam_module *of, const uint64_t word[HEADER_WORDS],
 				  uint32_t functions)
 {
-	uint64_t at[8], n = MIN(word[0], ARRAY_SIZE(at));
+	uint64_t at[FUNCTIONS_SEEN], n = MIN(word[0], ARRAY_SIZE(at));
 
 	for (uint32_t i = 1; i < functions / 8; i++) {
 		uint64_t last = of->start, k = 0;
@@ -123,13 +136,23 @@ static int beam_attach_header(struct memory *m, struct beam *b)
 
 		if (memory_read(m, r.modules + 16 * i, &of, sizeof(of)) || memory_read(m, of.start, word, sizeof(word)))
 			continue;
-		functions = beam_header_functions(&of, word);
+		functions = beam_header_functions(m, &of, word);
 		if (!functions || (b->functions && functions != b->functions))
 			continue;
 		b->functions = functions;
 		b->lines = beam_header_lines(m, &of, word, functions);
 	}
 	return err ? err : b->functions ? 0 : -ENOENT;
+}
+
+/* Until the first modules are there, nothing looks like their table. */
+int beam_find_tables(struct memory *m, struct beam *b)
+{
+	int err = beam_attach_ranges(m, b);
+
+	if (!err)
+		err = beam_attach_header(m, b);
+	return err == -ENOENT ? -EAGAIN : err;
 }
 
 /* --- all --- */
@@ -188,13 +211,7 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, st
 		snprintf(why, RUNTIME_WHY_MAX, "it has no JIT compiler");
 		return -ENOTSUP;
 	}
-	if (err)
-		return err;
-	/* Until the first modules are there, nothing looks like their table. */
-	err = beam_attach_ranges(m, b);
-	if (!err)
-		err = beam_attach_header(m, b);
-	return err == -ENOENT ? -EAGAIN : err;
+	return err ? err : beam_find_tables(m, b);
 }
 
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])

@@ -87,7 +87,8 @@ static int beam_function(const struct beam *b, struct memory *m, const struct be
 
 	if (i < 0)
 		return i;
-	if (bounds[0] <= of->start || bounds[1] > of->end || memory_read(m, bounds[0] + BEAM_INFO_MFA, mfa, sizeof(mfa)))
+	if (bounds[0] <= of->start || bounds[1] > of->end || bounds[1] - bounds[0] > RUNTIME_CODE_BYTES ||
+	    memory_read(m, bounds[0] + BEAM_INFO_MFA, mfa, sizeof(mfa)))
 		return -EBADMSG;
 	c->start = bounds[0];
 	c->end = bounds[1];
@@ -105,7 +106,7 @@ static int beam_shared(const struct beam *b, uint64_t pc, struct runtime_code_ma
 {
 	struct runtime_code *c = &ret->code;
 
-	if (pc >= b->low || pc < b->low - SHARED_BYTES)
+	if (pc >= b->low || b->low < SHARED_BYTES || pc < b->low - SHARED_BYTES)
 		return -ENOENT;
 	c->start = b->low - SHARED_BYTES;
 	c->end = b->low;

@@ -12,8 +12,6 @@
 #include "base/cleanup.h"
 #include "runtime/beam.h"
 
-#define ATOM_BITS    6 /* of the tag */
-#define ATOM_TAG     0x0b
 #define ATOM_MAX     256 /* bytes of text, its NUL included */
 #define ATOM_LENGTH  24
 #define ATOM_TEXT    32
@@ -26,10 +24,10 @@
 
 static int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[ATOM_MAX])
 {
-	uint64_t segments, segment, atom, text, i = term >> ATOM_BITS;
+	uint64_t segments, segment, atom, text, i = term >> BEAM_ATOM_BITS;
 	uint16_t len;
 
-	if ((term & ((1u << ATOM_BITS) - 1)) != ATOM_TAG || i >= ATOMS_MAX)
+	if (!beam_is_atom(term) || i >= ATOMS_MAX)
 		return -EBADMSG;
 	if (memory_u64(m, b->atoms, &segments) || memory_u64(m, segments + 8 * (i >> SEGMENT_BITS), &segment) ||
 	    memory_u64(m, segment + 8 * (i & ((1u << SEGMENT_BITS) - 1)), &atom) ||

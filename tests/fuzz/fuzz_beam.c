@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The memory of a BEAM that means harm: a sound one, over which the input is
+ * laid in pieces. Where tables are, regions, the functions in them, and steps.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORLD_BYTES (256u << 10)
+#include "tests/lib/world.h"
+
+#include "base/cleanup.h"
+#include "tests/lib/beam_world.h"
+#include "tests/lib/code_world.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void step_out(const struct runtime_attached *a, const struct runtime_code_made *c, const uint8_t *data)
+{
+	uint64_t reg[OTP_REGS_MAX] = {[6] = WORLD + 8ULL * data[1], [7] = WORLD + 0x30000 + 8ULL * data[0]};
+	const struct runtime_place at = {.pc = c->code.start, .exact = data[0] & 1, .valid = 0x1ffff, .reg = reg,
+					 .load = word_of_world};
+	struct runtime_step step = {0};
+
+	if (runtime_beam.step(a, &c->code, &at, &step) == 0 && step.cfa <= reg[at.exact ? 7 : 6])
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint64_t places[] = {BW_INFO(0, 0) + 0x30, BW_INFO(0, 1) + 0x50, BW_INFO(1, 1) + 0x80, BW_MODULE(0) - 1};
+	static struct runtime_attached a;
+	static struct runtime_code_made made;
+
+	if (size < 2)
+		return 0;
+	memset(world, 0, sizeof(world));
+	beam_world_make(&a);
+	for (size_t i = 2; i < size;)
+		i += world_lay(data + i, size - i);
+	memset(&made, 0, sizeof(made));
+	memory_question(&memory);
+	if (beam_find_tables(&memory, (void *)a.param))
+		return 0;
+	memory_question(&memory);
+	if (beam_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
+		return 0;
+	if (!runtime_code_sound(&made.code, made.nodes, made.rows))
+		abort();
+	for (uint32_t i = 0; i < made.code.nr_functions; i++)
+		world_decode(&runtime_beam, &a, &made.functions[i]);
+	step_out(&a, &made, data);
+	return 0;
+}

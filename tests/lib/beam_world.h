@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A made-up BEAM in the memory of a process: two modules of two functions each,
+ * with lines, and the atoms of their names.
+ *
+ * Included after put, put32 and put64 of WORLD are there (tests/lib/world.h).
+ */
+#ifndef OTP_TESTS_BEAM_WORLD_H
+#define OTP_TESTS_BEAM_WORLD_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/beam.h"
+
+#define BW_RANGES    (WORLD + 0x8000)
+#define BW_ACTIVE    (WORLD + 0x8064)
+#define BW_MODULES   (WORLD + 0xa000)
+#define BW_ATOMS     (WORLD + 0xc000)
+#define BW_SEGMENTS  (WORLD + 0xc100)
+#define BW_SEGMENT   (WORLD + 0xc200)
+#define BW_ATOM(i)   (WORLD + 0xd000 + 0x100ULL * (i))
+#define BW_TERM(i)   ((uint64_t)(i) << 6 | 0x0b)
+#define BW_MODULE(i) (WORLD + 0x20000 + 0x800ULL * (i))
+#define BW_INFO(i, f) (BW_MODULE(i) + 0x100 + 0x100ULL * (f))
+#define BW_TABLE(i)  (BW_MODULE(i) + 0x400)
+#define BW_PLACES(i) (BW_MODULE(i) + 0x480)
+#define BW_LOCATIONS(i) (BW_MODULE(i) + 0x500)
+#define BW_FILES(i)  (BW_MODULE(i) + 0x540)
+#define BW_MD5(i)    (BW_MODULE(i) + 0x580)
+#define BW_STRING    (WORLD + 0x30000) /* a list of characters */
+#define BW_EXIT	     (WORLD + 0x1f000)
+
+static inline void beam_put_atom(uint32_t i, const char *text)
+{
+	uint16_t len = (uint16_t)strlen(text);
+
+	put64(BW_SEGMENT + 8 * i, BW_ATOM(i));
+	put(BW_ATOM(i) + 24, &len, sizeof(len));
+	put64(BW_ATOM(i) + 32, BW_ATOM(i) + 64);
+	put(BW_ATOM(i) + 64, text, len);
+}
+
+static inline void beam_put_string(const char *text)
+{
+	for (uint64_t at = BW_STRING; *text; text++, at += 16) {
+		put64(at, (uint64_t)(uint8_t)*text << 4 | 0xf);
+		put64(at + 8, text[1] ? (at + 16) | 1 : 0x3b);
+	}
+}
+
+/* Two places of each function: behind its info, and 0x40 on. */
+static inline void beam_put_lines(uint32_t i)
+{
+	put64(BW_TABLE(i), BW_FILES(i));
+	put32(BW_TABLE(i) + 8, 4);
+	put64(BW_TABLE(i) + 16, BW_LOCATIONS(i));
+	for (uint32_t f = 0; f < 2; f++) {
+		put64(BW_TABLE(i) + 24 + 8 * f, BW_PLACES(i) + 16 * f);
+		put64(BW_PLACES(i) + 16 * f, BW_INFO(i, f) + BEAM_INFO_BYTES);
+		put64(BW_PLACES(i) + 16 * f + 8, BW_INFO(i, f) + 0x40);
+		put32(BW_LOCATIONS(i) + 8 * f, f << 24 | (10 * f + 10));
+		put32(BW_LOCATIONS(i) + 8 * f + 4, f << 24 | (10 * f + 12));
+	}
+	put64(BW_TABLE(i) + 24 + 16, BW_PLACES(i) + 32);
+	put64(BW_FILES(i), BW_STRING | 1);
+}
+
+static inline void beam_put_module(uint32_t i)
+{
+	put64(BW_MODULES + 16 * i, BW_MODULE(i));
+	put64(BW_MODULES + 16 * i + 8, BW_MODULE(i) + 0x800);
+	put64(BW_MODULE(i), 2);
+	put64(BW_MODULE(i) + 72, BW_TABLE(i));
+	put64(BW_MODULE(i) + 80, BW_MD5(i));
+	put64(BW_MD5(i), 0x1234 + i);
+	for (uint32_t f = 0; f < 3; f++)
+		put64(BW_MODULE(i) + 96 + 8 * f, BW_INFO(i, f));
+	for (uint32_t f = 0; f < 2; f++) {
+		put64(BW_INFO(i, f) + 16, BW_TERM(1 + i));
+		put64(BW_INFO(i, f) + 24, BW_TERM(3 + f));
+		put64(BW_INFO(i, f) + 32, f);
+	}
+	beam_put_lines(i);
+}
+
+/* As attach finds it; the tables are for beam_find_tables to find. */
+static inline void beam_world_make(struct runtime_attached *a)
+{
+	static const char *const atoms[] = {"", "lists", "Elixir.My.Module", "map", "-do it/1-"};
+
+	*a = (struct runtime_attached){0};
+	*(struct beam *)a->param = (struct beam){.active = BW_ACTIVE, .atoms = BW_ATOMS,
+						 .exits = {BW_EXIT, BW_EXIT + 4, BW_EXIT + 8}};
+	put32(BW_ACTIVE, 1);
+	for (uint32_t index = 0; index < 3; index++) {
+		put64(BW_RANGES + 32 * index, BW_MODULES);
+		put64(BW_RANGES + 32 * index + 8, 2);
+		put64(BW_RANGES + 32 * index + 16, 4);
+		put64(BW_RANGES + 32 * index + 24, BW_MODULES + 16);
+	}
+	put64(BW_ATOMS, BW_SEGMENTS);
+	put64(BW_SEGMENTS, BW_SEGMENT);
+	for (uint32_t i = 0; i < sizeof(atoms) / sizeof(atoms[0]); i++)
+		beam_put_atom(i, atoms[i]);
+	beam_put_string("src/my.ex");
+	beam_put_module(0);
+	beam_put_module(1);
+}
+
+#endif

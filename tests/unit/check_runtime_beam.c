@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/* BEAM: made-up modules; where their tables are, names, lines, and steps along a process' stack. */
+#include <check.h>
+
+#include "tests/lib/world.h"
+
+#include "base/cleanup.h"
+#include "tests/lib/beam_world.h"
+#include "tests/lib/code_world.h"
+
+Suite *runtime_beam_suite(void);
+
+#define STACK (WORLD + 0x40000)
+
+static struct runtime_attached attached;
+static struct runtime_code_made made;
+static struct runtime_function function;
+
+static void setup(void)
+{
+	memset(world, 0, sizeof(world));
+	memory_question(&memory);
+	beam_world_make(&attached);
+	ck_assert_int_eq(beam_find_tables(&memory, (void *)attached.param), 0);
+	memset(&made, 0, sizeof(made));
+}
+
+static int code(uint64_t pc)
+{
+	memset(&made, 0, sizeof(made));
+	memory_question(&memory);
+	return beam_code(&attached, &memory, pc, &made);
+}
+
+static uint32_t line_at(uint64_t pc, bool caller)
+{
+	uint32_t node = runtime_code_node_at(&made.code, made.rows, pc, caller);
+
+	return node == RUNTIME_NO_NODE ? 0 : made.nodes[node].position;
+}
+
+static int decode(void)
+{
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	return beam_decode(&attached, &memory, &made.functions[0], &function);
+}
+
+START_TEST(tables_are_found_by_their_shape)
+{
+	const struct beam *b = beam_of(&attached);
+
+	ck_assert_uint_eq(b->ranges, BW_RANGES);
+	ck_assert_uint_eq(b->low, BW_MODULE(0));
+	ck_assert_uint_eq(b->functions, 96);
+	ck_assert_uint_eq(b->lines, 72);
+}
+END_TEST
+
+START_TEST(tables_that_are_not_there_yet_are_sought_again)
+{
+	struct beam b = {.active = BW_ACTIVE};
+
+	put64(BW_RANGES + 8, 0);
+	ck_assert_int_eq(beam_find_tables(&memory, &b), -EAGAIN);
+}
+END_TEST
+
+START_TEST(a_function_has_name_file_and_lines)
+{
+	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(made.code.start, BW_INFO(0, 0));
+	ck_assert_uint_eq(made.code.end, BW_INFO(0, 1));
+	ck_assert_uint_eq(line_at(BW_INFO(0, 0) + 0x30, false), 10);
+	ck_assert_uint_eq(line_at(BW_INFO(0, 0) + 0x40, false), 12);
+	/* A return address is that of the instruction before. */
+	ck_assert_uint_eq(line_at(BW_INFO(0, 0) + 0x40, true), 10);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "lists:map/0");
+	ck_assert_str_eq(function.file, "lists.erl");
+	ck_assert_uint_eq(function.start_line, 10);
+}
+END_TEST
+
+START_TEST(a_line_may_be_of_another_file)
+{
+	ck_assert_int_eq(code(BW_INFO(0, 1) + 0x30), 0);
+	ck_assert_uint_eq(line_at(BW_INFO(0, 1) + 0x30, false), 20);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "lists:'-do it/1-'/1");
+	ck_assert_str_eq(function.file, "src/my.ex");
+}
+END_TEST
+
+START_TEST(a_module_of_elixir_is_written_as_there)
+{
+	ck_assert_int_eq(code(BW_INFO(1, 0) + 0x30), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "My.Module.map/0");
+}
+END_TEST
+
+START_TEST(another_function_in_its_place_is_told)
+{
+	uint64_t known[RUNTIME_CODE_IDENTITY];
+
+	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
+	memcpy(known, made.code.identity, sizeof(known));
+	put64(BW_INFO(0, 0) + 24, BW_TERM(4));
+	ck_assert_int_eq(decode(), -ESTALE);
+	/* The same name, in a module that was loaded anew. */
+	put64(BW_INFO(0, 0) + 24, BW_TERM(3));
+	put64(BW_MD5(0), 0x9999);
+	ck_assert_int_eq(code(BW_INFO(0, 0) + 0x30), 0);
+	ck_assert_int_ne(memcmp(known, made.code.identity, sizeof(known)), 0);
+	memcpy(made.known, made.code.identity, sizeof(made.known));
+	memory_question(&memory);
+	ck_assert_int_eq(beam_code(&attached, &memory, BW_INFO(0, 0) + 0x30, &made), -EALREADY);
+}
+END_TEST
+
+START_TEST(code_of_no_module_is_shared_or_none)
+{
+	ck_assert_int_eq(code(BW_MODULE(0) - 0x100), 0);
+	ck_assert_uint_eq(made.code.kind, BEAM_SHARED);
+	ck_assert_uint_eq(made.code.nr_functions, 0);
+	ck_assert_int_eq(code(BW_MODULE(1) + 0x900), -ENOENT);
+	/* A header is no function. */
+	ck_assert_int_eq(code(BW_MODULE(0) + 8), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_frame_ends_at_the_next_return_address)
+{
+	uint64_t reg[OTP_REGS_MAX] = {[6] = 1, [7] = STACK};
+	struct runtime_place at = {.pc = BW_INFO(0, 0) + 0x30, .exact = true, .valid = 1 << 7, .reg = reg, .load = word_of_world};
+	struct runtime_step step = {0};
+
+	ck_assert_int_eq(code(at.pc), 0);
+	put64(STACK, BW_TERM(1));
+	put64(STACK + 8, 0x3b);
+	put64(STACK + 16, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 24, 15);
+	put64(STACK + 32, BW_EXIT);
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	ck_assert_uint_eq(step.sp, STACK + 24);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
+	reg[6] = step.fp;
+	reg[7] = 0;
+	at = (struct runtime_place){.pc = step.pc, .valid = 1 << 6, .reg = reg, .load = word_of_world};
+	step = (struct runtime_step){0};
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+}
+END_TEST
+
+START_TEST(a_stack_that_was_not_copied_has_no_caller)
+{
+	uint64_t reg[OTP_REGS_MAX] = {[7] = WORLD + WORLD_BYTES};
+	const struct runtime_place at = {.pc = BW_INFO(0, 0) + 0x30, .exact = true, .valid = 1 << 7, .reg = reg, .load = word_of_world};
+	struct runtime_step step = {0};
+
+	ck_assert_int_eq(code(at.pc), 0);
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), -EFAULT);
+	reg[7] = STACK; /* nothing but zeros */
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), -ENOENT);
+}
+END_TEST
+
+Suite *runtime_beam_suite(void)
+{
+	Suite *s = suite_create("runtime_beam");
+	TCase *t = tcase_create("beam");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, tables_are_found_by_their_shape);
+	tcase_add_test(t, tables_that_are_not_there_yet_are_sought_again);
+	tcase_add_test(t, a_function_has_name_file_and_lines);
+	tcase_add_test(t, a_line_may_be_of_another_file);
+	tcase_add_test(t, a_module_of_elixir_is_written_as_there);
+	tcase_add_test(t, another_function_in_its_place_is_told);
+	tcase_add_test(t, code_of_no_module_is_shared_or_none);
+	tcase_add_test(t, a_frame_ends_at_the_next_return_address);
+	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -148,11 +148,75 @@ START_TEST(a_frame_ends_at_the_next_return_address)
 	ck_assert_uint_eq(step.sp, STACK + 24);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_FP);
 	reg[6] = step.fp;
-	reg[7] = 0;
-	at = (struct runtime_place){.pc = step.pc, .valid = 1 << 6, .reg = reg, .load = word_of_world};
+	reg[7] = step.sp;
+	at = (struct runtime_place){.pc = step.pc, .valid = 3 << 6, .reg = reg, .load = word_of_world};
 	step = (struct runtime_step){0};
 	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
 	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+}
+END_TEST
+
+/* A caller of C code: the registers are those of the thread's own stack. */
+static int step_from_native(uint64_t left_sp, uint64_t rbp, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = rbp, [7] = WORLD + 0x50000};
+	const struct runtime_place at = {.pc = BW_INFO(0, 0) + 0x46, .valid = 3 << 6, .reg = reg, .load = word_of_world,
+					 .left_sp = left_sp};
+
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(at.pc), 0);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+START_TEST(a_caller_of_c_code_goes_on_in_the_process_stack)
+{
+	static const uint8_t fetch[] = {0x85, 0xc0, 0x49, 0x8b, 0x65, 0x58};
+	struct runtime_step step;
+
+	put64(STACK, 15);
+	put64(STACK + 8, BW_INFO(0, 1) + 0x50);
+	put64(STACK + 16, 15);
+	put64(STACK + 24, BW_INFO(0, 1) + 0x60);
+	/* The pointer is in rbp, unless the code behind the call fetches it from the process. */
+	ck_assert_int_eq(step_from_native(STACK, STACK + 16, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x60);
+	put(BW_INFO(0, 0) + 0x46, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_native(STACK, STACK + 16, &step), 0);
+	ck_assert_uint_eq(step.pc, BW_INFO(0, 1) + 0x50);
+	ck_assert_int_eq(step_from_native(0, STACK, &step), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_stack_pointer_that_is_not_in_the_copy_is_none)
+{
+	struct runtime_step step;
+
+	put64(STACK + 8, BW_INFO(0, 1) + 0x50);
+	ck_assert_int_eq(step_from_native(STACK, STACK - 8, &step), -ENOENT);
+	ck_assert_int_eq(step_from_native(STACK, STACK + OTP_WALK_BYTES, &step), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_scheduler_without_a_process_is_a_root)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {0};
+	const struct runtime_place at = {.pc = BW_MODULE(0) - 0x100, .reg = reg, .load = word_of_world, .left_none = true};
+	struct runtime_step step = {0};
+
+	ck_assert_int_eq(code(at.pc), 0);
+	ck_assert_int_eq(runtime_beam.step(&attached, &made.code, &at, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+}
+END_TEST
+
+START_TEST(a_function_with_too_many_ways_back_is_left_by_none)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_step step;
+
+	for (uint32_t i = 0; i < BEAM_FETCHES; i++)
+		put(BW_INFO(0, 0) + 0x50 + 4 * i, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_native(STACK, STACK, &step), -ENOENT);
 }
 END_TEST
 
@@ -183,6 +247,10 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, another_function_in_its_place_is_told);
 	tcase_add_test(t, code_of_no_module_is_shared_or_none);
 	tcase_add_test(t, a_frame_ends_at_the_next_return_address);
+	tcase_add_test(t, a_caller_of_c_code_goes_on_in_the_process_stack);
+	tcase_add_test(t, a_stack_pointer_that_is_not_in_the_copy_is_none);
+	tcase_add_test(t, a_scheduler_without_a_process_is_a_root);
+	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
 	suite_add_tcase(s, t);
 	return s;

@@ -22,16 +22,34 @@ static bool beam_is_exit(const struct beam *b, uint64_t pc)
 	return false;
 }
 
-/*
- * The process' stack pointer. While C code runs it is in rbp, which step also sets for the callers of a frame: there
- * it is the stack pointer, as nothing else lies between them.
- */
-static bool beam_stack(const struct runtime_place *at, uint64_t *ret)
+static bool beam_has(const struct runtime_place *at, unsigned reg)
 {
-	unsigned reg = at->exact ? RSP : RBP;
+	return at->valid >> reg & 1 && at->reg[reg] % 8 == 0;
+}
 
-	*ret = at->reg[reg];
-	return at->valid >> reg & 1 && *ret % 8 == 0;
+/* The process' stack pointer, where the frame has called C code, which runs on the thread's own stack. */
+static bool beam_left_stack(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+{
+	if (!at->left_sp || c->word[RUNTIME_CODE_WORDS - 1] == BEAM_CROWDED)
+		return false;
+	*ret = at->left_sp;
+	if (beam_is_fetched(c, at->pc))
+		return true;
+	/* What the process has is older: the stack may be lower now, and then it was not copied. */
+	*ret = at->reg[RBP];
+	return beam_has(at, RBP) && *ret >= at->left_sp && *ret - at->left_sp < OTP_WALK_BYTES;
+}
+
+/* The process' stack pointer. Where a frame has called another one, both stack and frame pointer are that: step says so. */
+static bool beam_process_stack(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
+{
+	bool own = beam_has(at, RSP) && (at->exact || (beam_has(at, RBP) && at->reg[RBP] == at->reg[RSP]));
+
+	*ret = at->reg[RSP];
+	/* A process whose stack was copied besides is not on it. */
+	if (own)
+		return !at->exact || !at->left_sp;
+	return !at->exact && beam_left_stack(c, at, ret);
 }
 
 static int beam_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
@@ -39,7 +57,11 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 {
 	uint64_t sp, word;
 
-	if (!beam_stack(at, &sp))
+	if (!at->exact && at->left_none && c->kind == BEAM_SHARED) {
+		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
+		return 0;
+	}
+	if (!beam_process_stack(c, at, &sp))
 		return -ENOENT;
 	for (uint32_t i = 0; i < BEAM_SLOTS; i++, sp += 8) {
 		if (at->load(at->ctx, sp, &word))
@@ -54,6 +76,22 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	return -ENOENT;
 }
 
+/* As the walk keeps them: where the stack pointer is that the process has left, and what bounded the copy. */
+static int beam_stack(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret)
+{
+	if (nr_root != 2)
+		return -ENOENT;
+	*ret = (struct runtime_stack){.sp = root[0]};
+	return 0;
+}
+
+/* Offsets: erts/emulator/beam/erl_process.h; read off processes of OTP 25.2.3 and 27.3.4.1. */
+const struct beam_row beam_rows[] = {
+	{.erts = 13, .process = 0x70, .stop = 0x58, .heap = 0x80, .end = 0x88},
+	{.erts = 15, .process = 0x70, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
+	{0},
+};
+
 /* What modules in C are linked to. Programs without other symbols, as of OTP 29, are told of in words. */
 static const char *const beam_markers[] = {"enif_make_atom", NULL};
 
@@ -63,6 +101,7 @@ const struct runtime_ops runtime_beam = {
 	.kind = KIND_BEAM,
 	.markers = beam_markers,
 	.attach = beam_attach,
+	.stack = beam_stack,
 	.decode = beam_decode,
 	.library = "beam.smp",
 	.code = beam_code,

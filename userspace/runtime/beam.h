@@ -27,6 +27,22 @@ enum beam_kind {
 	BEAM_SHARED, /* what all modules call: parts of instructions, and the ways in and out */
 };
 
+/*
+ * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
+ * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again.
+ */
+#define BEAM_FETCHES (2 * RUNTIME_CODE_WORDS)
+#define BEAM_CROWDED UINT64_MAX /* of the last word: there are more */
+#define BEAM_FETCH_NEAR 16	/* bytes from the return address of the call at most */
+
+/* What a walk needs, by version of ERTS. */
+struct beam_row {
+	uint32_t erts;	  /* the version's first number; 0: the end */
+	int16_t process;  /* in a scheduler, the current process, from its thread progress */
+	int16_t stop, heap, end; /* in a process: its stack pointer, and the bounds of heap and stack */
+};
+extern const struct beam_row beam_rows[];
+
 struct beam {
 	uint64_t ranges;	  /* the tables of modules by address, one for each code index */
 	uint64_t active;	  /* where the index of the one in force is */
@@ -35,6 +51,7 @@ struct beam {
 	uint64_t low;		  /* the first module's code: shared code lies beneath it */
 	uint32_t functions;	  /* offset of the functions in a module's header */
 	uint32_t lines;		  /* likewise, of its line table; 0: no module has one */
+	uint32_t row;		  /* index in beam_rows; the last one: no walk is known */
 };
 _Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");
 
@@ -63,6 +80,10 @@ struct beam_module { uint64_t start, end; };
 /* Of the table of an index. -ENOENT: no module is there. */
 int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret);
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+
+/* beam_fetch.c */
+int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c);
+bool beam_is_fetched(const struct runtime_code *c, uint64_t pc); /* behind a call at this return address */
 
 /* beam_lines.c: a row for each place of a function that has a line. i: the function's index in its module. */
 int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "runtime/beam.h"
+#include "runtime/thread_key.h"
 
 #define NEAR	     (16u << 10)
 #define INDEXES	     3
@@ -142,7 +143,10 @@ static int beam_attach_header(struct memory *m, struct beam *b)
 		b->functions = functions;
 		b->lines = beam_header_lines(m, &of, word, functions);
 	}
-	return err ? err : b->functions ? 0 : -ENOENT;
+	/* The first modules are stubs of C code; those with lines follow. */
+	if (!err && (!b->functions || (!b->lines && r.n < MODULES_SEEN)))
+		err = -ENOENT;
+	return err;
 }
 
 /* Until the first modules are there, nothing looks like their table. */
@@ -196,6 +200,44 @@ static void beam_attach_version(const struct runtime_file *file, struct memory *
 		snprintf(version, RUNTIME_VERSION_MAX, "ERTS");
 }
 
+/* --- the stack of a process in C code --- */
+
+/* Thread -> its scheduler's thread progress -> the current process, which knows its stack. */
+static void beam_plan(const struct runtime_file *file, uint32_t key, const struct beam_row *row, struct otp_walk *w)
+{
+	if (thread_key_chain(file->binary, key, w)) {
+		*w = (struct otp_walk){0};
+		return;
+	}
+	w->chain[w->nr_chain++] = row->process;
+	w->step = OTP_WALK_STACK;
+	w->root_at = w->nr_chain;
+	w->root_off = row->stop;
+	w->root_keep = 1;
+	w->low = row->heap;
+	w->first.at = row->stop;
+	w->last.at = row->end;
+	w->stride = OTP_WALK_BLOCK;
+	w->keep = (1u << OTP_WALK_WORDS) - 1;
+	w->frames_max = OTP_WALK_BYTES / OTP_WALK_BLOCK;
+}
+
+/* Of a version that is not known, processes in C code have no callers. */
+static void beam_attach_stack(const struct runtime_file *file, struct memory *m, struct beam *b,
+			      struct runtime_attached *ret)
+{
+	unsigned int erts = 0;
+	uint64_t at;
+	uint32_t key;
+
+	sscanf(ret->version, "ERTS %u", &erts);
+	while (beam_rows[b->row].erts && beam_rows[b->row].erts != erts)
+		b->row++;
+	if (beam_rows[b->row].erts && beam_attach_address(file, "erts_thr_prgr_data_key__", &at) == 0 &&
+	    memory_u32(m, at, &key) == 0)
+		beam_plan(file, key, &beam_rows[b->row], &ret->walk);
+}
+
 static int beam_attach_all(const struct runtime_file *file, struct memory *m, struct beam *b, char why[RUNTIME_WHY_MAX])
 {
 	int err;
@@ -216,10 +258,15 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, st
 
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
 {
+	int err;
+
 	beam_attach_version(file, m, ret->version);
 	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
 		return -ENOTSUP;
 	}
-	return beam_attach_all(file, m, (void *)ret->param, why);
+	err = beam_attach_all(file, m, (void *)ret->param, why);
+	if (!err)
+		beam_attach_stack(file, m, (void *)ret->param, ret);
+	return err;
 }

@@ -14,6 +14,7 @@
 #define RANGES_BYTES 32
 #define INDEXES	     3
 #define SHARED_BYTES (256u << 10) /* beneath the first module */
+#define SHARED_PIECE 64u	  /* its functions have no bounds */
 #define FUNCTIONS_MAX (1u << 20)
 
 int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret)
@@ -98,24 +99,24 @@ static int beam_function(const struct beam *b, struct memory *m, const struct be
 		return -EALREADY;
 	f = (struct runtime_frame){.key = bounds[0], .cookie = {mfa[0], mfa[1], mfa[2]}, .flags = RUNTIME_LINE};
 	err = beam_lines(b, m, of, (uint32_t)i, &f, ret);
-	return err == -E2BIG ? 0 : err;
+	return err && err != -E2BIG ? err : beam_fetches(b, m, c);
 }
 
 /* It was made at the start, before any module. */
-static int beam_shared(const struct beam *b, uint64_t pc, struct runtime_code_made *ret)
+static int beam_shared(const struct beam *b, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
 
 	if (pc >= b->low || b->low < SHARED_BYTES || pc < b->low - SHARED_BYTES)
 		return -ENOENT;
-	c->start = b->low - SHARED_BYTES;
-	c->end = b->low;
+	c->start = pc & ~(uint64_t)(SHARED_PIECE - 1);
+	c->end = c->start + SHARED_PIECE;
 	c->kind = BEAM_SHARED;
 	c->identity[0] = c->start;
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	snprintf(c->name, sizeof(c->name), "[shared code of BEAM]");
-	return 0;
+	return beam_fetches(b, m, c);
 }
 
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
@@ -125,6 +126,6 @@ int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, s
 	int err = beam_find_module(b, m, pc, &of);
 
 	if (err == -ENOENT)
-		return beam_shared(b, pc, ret);
+		return beam_shared(b, m, pc, ret);
 	return err ? err : beam_function(b, m, &of, pc, ret);
 }

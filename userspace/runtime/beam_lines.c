@@ -64,8 +64,8 @@ static int beam_row(uint32_t first, uint32_t location, int function, uint64_t ad
 	return node < 0 ? node : runtime_code_add_row(ret, (uint32_t)(address - ret->code.start), (uint32_t)node);
 }
 
-static int beam_rows(struct memory *m, const struct beam_places *p, uint32_t first, int function,
-		     struct runtime_code_made *ret)
+static int beam_all_rows(struct memory *m, const struct beam_places *p, uint32_t first, int function,
+			 struct runtime_code_made *ret)
 {
 	uint64_t address;
 	uint32_t location;
@@ -99,5 +99,5 @@ int beam_lines(const struct beam *b, struct memory *m, const struct beam_module 
 	/* From its info on; the first line is that of its head. */
 	if (beam_row(first, first, function, ret->code.start, ret))
 		return -E2BIG;
-	return has ? beam_rows(m, &p, first, function, ret) : 0;
+	return has ? beam_all_rows(m, &p, first, function, ret) : 0;
 }

@@ -74,6 +74,8 @@ struct runtime_place {
 	uint16_t arch;	     /* enum otp_arch */
 	uint64_t valid;	     /* bit per register */
 	const uint64_t *reg; /* DWARF numbering */
+	uint64_t left_sp;    /* where the stack goes on that the thread left (struct runtime_stack); 0: none was copied */
+	bool left_none;	     /* the walk says that the thread has left none */
 	int (*load)(void *ctx, uint64_t addr, uint64_t *ret); /* a word of the copied stack: 0, -EFAULT */
 	void *ctx;
 };

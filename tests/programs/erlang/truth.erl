@@ -2,7 +2,7 @@
 %% Functions that differ only by name, under a recursion, a fun, a comprehension, a catch and a process: at the end,
 %% how long each ran. Lines that tests name end in a mark.
 -module(truth).
--export([main/1, leaf_one/2, leaf_two/2, leaf_three/2, leaf_four/2]).
+-export([main/1, bifs/2, leaf_one/2, leaf_two/2, leaf_three/2, leaf_four/2]).
 
 main([Seconds]) ->
     Until = now_ms() + 1000 * list_to_integer(Seconds),
@@ -20,7 +20,9 @@ turns(Until, Took) ->
             T2 = timed(two, fun() -> comprehension(20) end, T1),
             T3 = timed(three, fun() -> caught(20000) end, T2),
             T4 = timed(four, fun() -> other_process(10000) end, T3),
-            turns(Until, T4); %% turns
+            Big = lists:seq(1, 300),
+            T5 = timed(five, fun() -> bifs(100, Big) end, T4),
+            turns(Until, T5); %% turns
         false ->
             Took
     end.
@@ -52,6 +54,12 @@ other_process(N) ->
     Me = self(),
     spawn_link(fun() -> R = leaf_four(N, 1), Me ! {four, R} end),
     receive {four, R} -> R end.
+
+%% In C code nearly all the time.
+bifs(0, _) -> 0;
+bifs(N, Big) ->
+    R = erlang:phash2(Big), %% five
+    R + bifs(N - 1, Big).
 
 leaf_one(0, A) -> A;
 leaf_one(N, A) -> leaf_one(N - 1, (A * 31 + N) band 16#ffffff). %% one

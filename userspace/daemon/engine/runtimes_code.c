@@ -280,7 +280,8 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	struct loading loading = {.r = r, .f = f};
 	const uint64_t place = runtimes_place(r, s, f->pc - !f->exact) + !f->exact;
 	const struct runtime_place at = {.pc = place, .moved = f->pc - place, .exact = f->exact, .arch = f->arch,
-					 .valid = f->valid, .reg = f->reg, .load = runtimes_load, .ctx = &loading};
+					 .valid = f->valid, .reg = f->reg, .left_sp = r->left_sp, .left_none = r->left_none,
+					 .load = runtimes_load, .ctx = &loading};
 	struct own_frame *own = runtimes_add_own(r, f->index);
 	struct runtime_step step = {0};
 	int err = s->ops->step(&s->found->found, e->code, &at, &step);

@@ -214,10 +214,14 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 {
 	struct runtime_stack to;
 
+	r->left_sp = 0;
+	r->left_none = false;
 	for (uint32_t plan = 0; plan < OTP_WALK_PLANS && p; plan++) {
 		const struct otp_walked *w = s->walks[plan];
 		struct runtime_slot *slot = w ? runtimes_slot(r, p, w, plan) : NULL;
 
+		if (slot && slot->ops->stack && w->end == OTP_WALK_END_NO_ROOT)
+			r->left_none = true;
 		if (!w || !runtimes_is_stack(slot, w) ||
 		    slot->ops->stack(&slot->found->found, sample_walk_words(w), w->root_words, &to) < 0)
 			continue;
@@ -225,6 +229,7 @@ bool runtimes_other_stack(struct runtimes *r, const struct process *p, const str
 					     .bytes = (const uint8_t *)r->blocks, .len = runtimes_join_blocks(w, r->blocks),
 					     .pc = to.pc, .sp = to.sp, .id = to.id, .stand_in = to.stand_in,
 					     .cut = w->end != OTP_WALK_END_DONE};
+		r->left_sp = to.sp;
 		return true;
 	}
 	return false;

@@ -90,6 +90,8 @@ struct runtimes {
 		struct runtime_frame frame;
 		uint8_t wraps; /* index of the slot + 1, whose loop the frame only calls; 0: it is one of its own */
 	} own[UNWIND_FRAMES_MAX];
+	uint64_t left_sp; /* of the sample whose stack is unwound, as of struct runtime_place */
+	bool left_none;
 	uint64_t library_sought; /* generation + 1 of its mappings, in which a library was looked for; 0: none */
 	struct unwind_code hook;
 	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */

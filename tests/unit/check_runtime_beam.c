@@ -93,6 +93,33 @@ START_TEST(a_line_may_be_of_another_file)
 }
 END_TEST
 
+/* Each of its 16-byte pieces has a line of its own. */
+START_TEST(lines_that_do_not_fit_are_unknown)
+{
+	const uint64_t module = WORLD + 0x80000, info = module + 0x100, places = WORLD + 0x60000, locations = WORLD + 0x70000;
+	const uint32_t n = 4000;
+
+	put64(BW_MODULES + 16, module);
+	put64(BW_MODULES + 24, module + 0x20000);
+	put64(module, 1);
+	put64(module + 72, BW_TABLE(0));
+	put64(module + 96, info);
+	put64(module + 104, info + 16 * (n + 1));
+	put64(info + 16, BW_TERM(1));
+	put64(info + 24, BW_TERM(3));
+	put64(BW_TABLE(0) + 16, locations);
+	put64(BW_TABLE(0) + 24, places);
+	put64(BW_TABLE(0) + 32, places + 8 * n);
+	for (uint32_t i = 0; i < n; i++) {
+		put64(places + 8 * i, info + 16 * (i + 1));
+		put32(locations + 4 * i, i + 1);
+	}
+	ck_assert_int_eq(code(info + 0x100), 0);
+	ck_assert_uint_eq(line_at(info + 16 * 100, false), 100);
+	ck_assert_uint_eq(line_at(info + 16 * n, false), 0);
+}
+END_TEST
+
 START_TEST(a_module_of_elixir_is_written_as_there)
 {
 	ck_assert_int_eq(code(BW_INFO(1, 0) + 0x30), 0);
@@ -243,6 +270,7 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, tables_that_are_not_there_yet_are_sought_again);
 	tcase_add_test(t, a_function_has_name_file_and_lines);
 	tcase_add_test(t, a_line_may_be_of_another_file);
+	tcase_add_test(t, lines_that_do_not_fit_are_unknown);
 	tcase_add_test(t, a_module_of_elixir_is_written_as_there);
 	tcase_add_test(t, another_function_in_its_place_is_told);
 	tcase_add_test(t, code_of_no_module_is_shared_or_none);

@@ -87,7 +87,7 @@ int beam_lines(const struct beam *b, struct memory *m, const struct beam_module 
 	struct beam_places p;
 	uint32_t first = 0;
 	bool has = beam_places(b, m, of, i, &p) == 0 && p.from < p.to && beam_location(m, &p, p.from, &first) == 0;
-	int function;
+	int function, unknown, err;
 
 	if (has) {
 		f->cookie[2] |= (uint64_t)(first & LINE_MASK) << 32;
@@ -97,7 +97,12 @@ int beam_lines(const struct beam *b, struct memory *m, const struct beam_module 
 	if (function < 0)
 		return function;
 	/* From its info on; the first line is that of its head. */
-	if (beam_row(first, first, function, ret->code.start, ret))
-		return -E2BIG;
-	return has ? beam_all_rows(m, &p, first, function, ret) : 0;
+	unknown = runtime_code_add_node(ret, (uint32_t)function, 0, 0);
+	err = beam_row(first, first, function, ret->code.start, ret);
+	if (!err && has)
+		err = beam_all_rows(m, &p, first, function, ret);
+	/* Of a function with more lines, the last one that fits must not be taken for all that follow. */
+	if (err == -E2BIG && ret->code.nr_rows)
+		ret->rows[ret->code.nr_rows - 1].node = (uint32_t)unknown;
+	return err == -E2BIG ? 0 : err;
 }

@@ -125,7 +125,7 @@ lib.need(os.path.exists(SYSCTL), "an ordinary user's recording", "this kernel ha
 with open(SYSCTL) as f:
     before = int(f.read())
 lib.at_end(paranoid, before)
-for name in ("otprof", "otprofd"):
+for name in ("otprof", "otprofd", "otprof-worker"):
     shutil.copy(os.path.join(lib.BUILD, name), os.path.join(work, name))
     os.chmod(os.path.join(work, name), 0o755)
 paranoid(2)

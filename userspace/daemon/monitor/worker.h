@@ -4,7 +4,8 @@
  * its starts.
  *
  * Called by the monitor, one thread. A worker is a program executed with its
- * role: this one again, where it has a network, else otprof-worker; it receives its descriptors by messages, and is ended by signal.
+ * role: this one again, where it has a network, else otprof-worker. It receives
+ * its descriptors by messages, and is ended by signal.
  * Nothing here waits, but worker_send_patiently, a second at most. The struct
  * owns the socket and the process; workers.c decides when one starts, and what
  * follows from its end.
@@ -46,7 +47,8 @@ const char *worker_name(const struct worker *w);
 /* Started for one question, file or process: its end is expected. */
 bool worker_is_disposable(const struct worker *w);
 
-int worker_start(struct worker *w, int program); /* by worker_program_open; makes process and socket; sends nothing yet */
+/* Makes process and socket; sends nothing yet. program: borrowed, by worker_program_open. */
+int worker_start(struct worker *w, int program);
 void worker_kill(struct worker *w); /* workers_reap handles its end */
 /*
  * Closes the socket: nothing more is sent or read. One whose process closed its

@@ -161,23 +161,13 @@ int beam_find_tables(struct memory *m, struct beam *b)
 
 /* --- all --- */
 
-static int beam_attach_address(const struct runtime_file *file, const char *name, uint64_t *ret)
-{
-	struct runtime_symbol s;
-	int err = runtime_symbol(file->binary, name, &s);
-
-	if (!err)
-		*ret = s.value + file->bias;
-	return err;
-}
-
 static int beam_attach_exits(const struct runtime_file *file, struct memory *m, struct beam *b)
 {
 	static const char *const names[BEAM_EXITS] = {"beam_normal_exit", "beam_exit", "beam_continue_exit"};
 	uint64_t at;
 
 	for (uint32_t i = 0; i < BEAM_EXITS; i++) {
-		int err = beam_attach_address(file, names[i], &at);
+		int err = runtime_address(file, names[i], &at);
 
 		if (!err)
 			err = memory_u64(m, at, &b->exits[i]);
@@ -194,7 +184,7 @@ static void beam_attach_version(const struct runtime_file *file, struct memory *
 	char erts[24] = "";
 	uint64_t at;
 
-	if (beam_attach_address(file, "etp_erts_version", &at) == 0 && memory_string(m, at, erts, sizeof(erts)) == 0 && *erts)
+	if (runtime_address(file, "etp_erts_version", &at) == 0 && memory_string(m, at, erts, sizeof(erts)) == 0 && *erts)
 		snprintf(version, RUNTIME_VERSION_MAX, "ERTS %s", erts);
 	else
 		snprintf(version, RUNTIME_VERSION_MAX, "ERTS");
@@ -233,7 +223,7 @@ static void beam_attach_stack(const struct runtime_file *file, struct memory *m,
 	sscanf(ret->version, "ERTS %u", &erts);
 	while (beam_rows[b->row].erts && beam_rows[b->row].erts != erts)
 		b->row++;
-	if (beam_rows[b->row].erts && beam_attach_address(file, "erts_thr_prgr_data_key__", &at) == 0 &&
+	if (beam_rows[b->row].erts && runtime_address(file, "erts_thr_prgr_data_key__", &at) == 0 &&
 	    memory_u32(m, at, &key) == 0)
 		beam_plan(file, key, &beam_rows[b->row], &ret->walk);
 }
@@ -242,8 +232,8 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, st
 {
 	int err;
 
-	if (beam_attach_address(file, "erts_atom_table", &b->atoms) ||
-	    beam_attach_address(file, "the_active_code_index", &b->active)) {
+	if (runtime_address(file, "erts_atom_table", &b->atoms) ||
+	    runtime_address(file, "the_active_code_index", &b->active)) {
 		snprintf(why, RUNTIME_WHY_MAX, "it does not tell where its atoms and modules are");
 		return -ENOTSUP;
 	}

@@ -26,10 +26,10 @@ struct table {
 /* A variable of libjvm, by its symbol. */
 static int hotspot_variable(const struct runtime_file *file, struct memory *m, const char *name, uint64_t *ret)
 {
-	struct runtime_symbol s;
-	int err = runtime_symbol(file->binary, name, &s);
+	uint64_t at;
+	int err = runtime_address(file, name, &at);
 
-	return err ? err : memory_u64(m, file->bias + s.value, ret);
+	return err ? err : memory_u64(m, at, ret);
 }
 
 static int hotspot_table_open(struct table *t, const char *table, const char *stride)

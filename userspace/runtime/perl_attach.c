@@ -30,12 +30,7 @@ struct perl_attaching {
 
 static int perl_symbol(const struct perl_attaching *p, const char *name, uint64_t *ret)
 {
-	struct runtime_symbol s;
-	int r = runtime_symbol(p->file->binary, name, &s);
-
-	if (r == 0)
-		*ret = p->file->bias + s.value;
-	return r;
+	return runtime_address(p->file, name, ret);
 }
 
 static int perl_byte(const struct perl_attaching *p, const char *name, uint8_t *ret)

@@ -188,6 +188,8 @@ struct runtime_symbol {
 	uint8_t type;	      /* STT_* */
 };
 int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *ret);
+/* Its address in the process. -ENOENT. */
+int runtime_address(const struct runtime_file *file, const char *name, uint64_t *ret);
 
 /*
  * Adds a function that runs interpreted code, by its symbol, and the rare code of it that lies elsewhere (NAME.cold). Cost:

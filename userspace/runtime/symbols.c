@@ -249,6 +249,16 @@ int runtime_symbol(struct binary *b, const char *name, struct runtime_symbol *re
 	return -ENOENT;
 }
 
+int runtime_address(const struct runtime_file *file, const char *name, uint64_t *ret)
+{
+	struct runtime_symbol s;
+	int err = runtime_symbol(file->binary, name, &s);
+
+	if (!err)
+		*ret = file->bias + s.value;
+	return err;
+}
+
 /* The markers of all runtimes, in their order, and whose each is. */
 static uint32_t markers_of_all(const char *names[NAMES_MAX], uint8_t runtime[NAMES_MAX])
 {

@@ -16,21 +16,12 @@
 #define STRIDE_MAX   64
 #define BUILTINS_MAX 4096
 
-static int v8_attach_symbol(const struct runtime_file *file, const char *name, struct runtime_symbol *ret)
-{
-	int err = runtime_symbol(file->binary, name, ret);
-
-	if (!err)
-		ret->value += file->bias;
-	return err;
-}
-
 static int v8_attach_int(const struct runtime_file *file, struct memory *m, const char *name, uint32_t *ret)
 {
-	struct runtime_symbol s;
-	int err = v8_attach_symbol(file, name, &s);
+	uint64_t at;
+	int err = runtime_address(file, name, &at);
 
-	return err ? err : memory_u32(m, s.value, ret);
+	return err ? err : memory_u32(m, at, ret);
 }
 
 /* --- constants --- */
@@ -121,39 +112,33 @@ static int v8_attach_layout(struct memory *m, struct v8 *v, uint64_t data)
 }
 
 /* Before V8 11, the plain name is that of a pointer to it. */
-static int v8_attach_blob(const struct runtime_file *file, const char *part, struct runtime_symbol *ret)
+static int v8_attach_blob(const struct runtime_file *file, const char *part, uint64_t *ret)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), "v8_Default_embedded_blob_%s_data_", part);
-	if (v8_attach_symbol(file, name, ret) == 0)
+	if (runtime_address(file, name, ret) == 0)
 		return 0;
 	snprintf(name, sizeof(name), "v8_Default_embedded_blob_%s_", part);
-	return v8_attach_symbol(file, name, ret);
+	return runtime_address(file, name, ret);
 }
 
 static int v8_attach_builtins(const struct runtime_file *file, struct memory *m, struct v8 *v)
 {
-	struct runtime_symbol code, data, trampoline, handlers, prologue, leave;
-	uint64_t start;
+	uint64_t data, start;
 	uint32_t size;
 	int err;
 
-	if (v8_attach_blob(file, "code", &code) || v8_attach_blob(file, "data", &data) ||
-	    v8_attach_symbol(file, "Builtins_InterpreterEntryTrampoline", &trampoline) ||
-	    v8_attach_symbol(file, "Builtins_BaselineOutOfLinePrologue", &prologue) ||
-	    v8_attach_symbol(file, "Builtins_BaselineLeaveFrame", &leave) ||
-	    v8_attach_symbol(file, "Builtins_WideHandler", &handlers))
+	if (v8_attach_blob(file, "code", &v->builtins) || v8_attach_blob(file, "data", &data) ||
+	    runtime_address(file, "Builtins_InterpreterEntryTrampoline", &v->trampoline) ||
+	    runtime_address(file, "Builtins_BaselineOutOfLinePrologue", &v->prologue) ||
+	    runtime_address(file, "Builtins_BaselineLeaveFrame", &v->leave) ||
+	    runtime_address(file, "Builtins_WideHandler", &v->handlers))
 		return -ENOTSUP;
 	if (v8_attach_int(file, m, "v8_Default_embedded_blob_code_size_", &size))
 		return -EFAULT;
-	v->builtins = code.value;
-	v->builtins_end = code.value + size;
-	v->trampoline = trampoline.value;
-	v->prologue = prologue.value;
-	v->leave = leave.value;
-	v->handlers = handlers.value;
-	err = v8_attach_layout(m, v, data.value);
+	v->builtins_end = v->builtins + size;
+	err = v8_attach_layout(m, v, data);
 	return err || v8_builtin_find(v, m, v->trampoline, &start, &v->trampoline_end) ? err : -ENOTSUP;
 }
 

@@ -218,3 +218,20 @@ int file_make_dirs(const char *path, mode_t parents, mode_t mode)
 	}
 	return 0;
 }
+
+int file_own_directory(char *to, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", to, size);
+	char *slash;
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n == size)
+		return -ENAMETOOLONG;
+	to[n] = '\0';
+	slash = strrchr(to, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	return 0;
+}

@@ -50,6 +50,9 @@ int file_copy(int fd, size_t max, struct buf *to);
 /* Exactly len bytes at offset; -EIO where the file ends before. */
 int file_read_at(int fd, void *to, size_t len, uint64_t offset);
 
+/* The directory of the running program, without a slash at its end. -ENAMETOOLONG: size is too small. */
+int file_own_directory(char *to, size_t size);
+
 /* All of it, or an error: then a part may have been written. */
 int file_write(int fd, const void *data, size_t len);
 int file_write_at(int fd, const void *data, size_t len, uint64_t offset);

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "cli/client.h"
 
@@ -79,15 +80,9 @@ void session_exec_otprofd(char *const argv[])
 {
 	static const char *const places[] = {"/otprofd", "/../sbin/otprofd"};
 	char self[4000], path[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-	size_t i;
+	int err = file_own_directory(self, sizeof(self));
 
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	for (i = 0; slash && i < ARRAY_SIZE(places); i++) {
+	for (size_t i = 0; !err && i < ARRAY_SIZE(places); i++) {
 		snprintf(path, sizeof(path), "%s%s", self, places[i]);
 		execv(path, argv);
 	}

@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	config_check_transports();
 	parse_options(argc, argv, &o);
 	if (o.role)
-		return role_play(main_roles, ARRAY_SIZE(main_roles), o.role);
+		return role_run(main_roles, ARRAY_SIZE(main_roles), o.role);
 	o.monitor.config_path = o.config_path ? o.config_path : DEFAULT_CONFIG;
 	o.monitor.config_usual = !o.config_path;
 	log_init("otprofd", LOG_LEVEL_INFO);

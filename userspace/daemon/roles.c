@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-int role_play(const struct role *roles, size_t n, const char *name)
+int role_run(const struct role *roles, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(name, roles[i].name))

@@ -31,9 +31,9 @@ struct role {
 	const char *name, *comm; /* static; comm: the process' name */
 	int (*main)(int sock);
 };
-/* Plays the one of that name; of no such one, it says so, and returns EXIT_USAGE. */
 #define EXIT_USAGE 2
-int role_play(const struct role *roles, size_t n, const char *name);
+/* Runs the role of that name. An unknown name is an error line and EXIT_USAGE. */
+int role_run(const struct role *roles, size_t n, const char *name);
 
 int monitor_main(struct config *c, const struct monitor_options *options); /* takes ownership of c */
 int engine_main(int sock); /* sock is borrowed, here and below */

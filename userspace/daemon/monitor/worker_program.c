@@ -6,29 +6,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/roles.h"
 
-/* The directory of this program, without the last slash. */
-static int worker_program_directory(char to[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", to, PATH_MAX - 1);
-	char *slash;
-
-	if (n < 0)
-		return -errno;
-	to[n] = '\0';
-	slash = strrchr(to, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	return 0;
-}
-
-/* A worker's socket would take its place. */
+/* A worker's socket becomes descriptor ROLE_SOCKET: it would replace the program there. */
 static int worker_program_above_sockets(int fd)
 {
 	_cleanup_(closep) int low = fd <= ROLE_SOCKET ? fd : -1;
@@ -41,7 +25,7 @@ int worker_program_open(void)
 {
 	static const char *const places[] = {"/otprof-worker", "/../libexec/otprof/otprof-worker"};
 	char self[PATH_MAX], path[PATH_MAX + 64] = "";
-	int err = worker_program_directory(self), fd = -1;
+	int err = file_own_directory(self, sizeof(self)), fd = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(places) && !err && fd < 0; i++) {
 		snprintf(path, sizeof(path), "%s%s", self, places[i]);

@@ -23,5 +23,5 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	hash_seed_init();
-	return role_play(worker_roles, ARRAY_SIZE(worker_roles), argv[2]);
+	return role_run(worker_roles, ARRAY_SIZE(worker_roles), argv[2]);
 }

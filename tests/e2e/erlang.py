@@ -22,8 +22,6 @@ CHAINS = {  # from the leaf out, up to what every process of Erlang begins with
     "three": ["truth:leaf_three/2", "truth:caught/1", "truth:timed/3", "truth:turns/2"],
     "four": ["truth:leaf_four/2", "truth:'-other_process/1-fun-0-'/2"],
 }
-
-
 BIF = ["truth:timed/3", "truth:turns/2"]
 TIMED = set(CHAINS) | {"five"}
 
@@ -48,7 +46,7 @@ def run(erl, directory):
 
 
 def judge_leaf(label, leaf, samples, lines):
-    """Of the samples in a leaf, those with its callers, with the right line of the leaf and of a caller."""
+    """Of the samples in a leaf: how many have its callers, and how many its line."""
     all_ = sum(s.count for s in samples)
     whole = sum(s.count for s in samples
                 if s.stack[:len(CHAINS[leaf])] == CHAINS[leaf] and not any("[cut" in n for n in s.stack))
@@ -75,7 +73,7 @@ def judge_bifs(label, samples):
             all_ += s.count
             erlang = [n for n in s.stack if n.startswith("truth:")]
             whole += s.count * (erlang[-3:-1] == BIF and erlang[0] == "truth:bifs/2" and not any("[cut" in n for n in s.stack))
-    # Until the walk is set.
+    # Stacks of the time before the walk was set are cut.
     lib.ok(all_ > 10 and all_ - whole <= 0.05 * HZ + 0.02 * all_, "%s: %d of %d stacks in a function in C have its callers" % (label, whole, all_))
 
 

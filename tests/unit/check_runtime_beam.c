@@ -241,7 +241,7 @@ START_TEST(a_function_with_too_many_ways_back_is_left_by_none)
 	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
 	struct runtime_step step;
 
-	for (uint32_t i = 0; i < BEAM_FETCHES; i++)
+	for (uint32_t i = 0; i < BEAM_FETCHES + 2; i++)
 		put(BW_INFO(0, 0) + 0x50 + 4 * i, fetch, sizeof(fetch));
 	ck_assert_int_eq(step_from_native(STACK, STACK, &step), -ENOENT);
 }

@@ -30,7 +30,7 @@ static bool beam_has(const struct runtime_place *at, unsigned reg)
 /* The process' stack pointer, where the frame has called C code, which runs on the thread's own stack. */
 static bool beam_left_stack(const struct runtime_code *c, const struct runtime_place *at, uint64_t *ret)
 {
-	if (!at->left_sp || c->word[RUNTIME_CODE_WORDS - 1] == BEAM_CROWDED)
+	if (!at->left_sp || c->word[BEAM_CROWDED_WORD])
 		return false;
 	*ret = at->left_sp;
 	if (beam_is_fetched(c, at->pc))
@@ -76,7 +76,7 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 	return -ENOENT;
 }
 
-/* As the walk keeps them: where the stack pointer is that the process has left, and what bounded the copy. */
+/* The walk keeps the process' saved stack pointer as a word of the root, and once more as the copy's lower end. */
 static int beam_stack(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret)
 {
 	if (nr_root != 2)
@@ -92,7 +92,7 @@ const struct beam_row beam_rows[] = {
 	{0},
 };
 
-/* What modules in C are linked to. Programs without other symbols, as of OTP 29, are told of in words. */
+/* A function that extensions in C are linked to. OTP 29 exports no other symbol: attach logs that it is not known. */
 static const char *const beam_markers[] = {"enif_make_atom", NULL};
 
 const struct runtime_ops runtime_beam = {

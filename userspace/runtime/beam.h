@@ -31,9 +31,14 @@ enum beam_kind {
  * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
  * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again.
  */
-#define BEAM_FETCHES (2 * RUNTIME_CODE_WORDS)
-#define BEAM_CROWDED UINT64_MAX /* of the last word: there are more */
-#define BEAM_FETCH_NEAR 16	/* bytes from the return address of the call at most */
+#define BEAM_FETCHES	  (2 * BEAM_CROWDED_WORD)
+#define BEAM_CROWDED_WORD (RUNTIME_CODE_WORDS - 1) /* not 0: there are more such instructions than fit */
+#define BEAM_FETCH_NEAR	  16 /* bytes from the return address of the call at most */
+
+/* struct ranges: modules sorted by address. There is one for each code index, and one index is in force. */
+#define BEAM_INDEXES 3
+struct beam_ranges { uint64_t modules, n, allocated, middle; };
+struct beam_module { uint64_t start, end; }; /* Range: the code of one module, its header first */
 
 /* What a walk needs, by version of ERTS. */
 struct beam_row {
@@ -75,15 +80,12 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 /* Of b, active is set: ranges, low, functions and lines are found. -EAGAIN: not there yet. */
 int beam_find_tables(struct memory *m, struct beam *b);
 
-/* beam_code.c: the code of one module. */
-struct beam_module { uint64_t start, end; };
-/* Of the table of an index. -ENOENT: no module is there. */
-int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret);
+/* beam_code.c */
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 
-/* beam_fetch.c */
+/* beam_fetch.c: fills the words; whether, after a call that returns to pc, the pointer is fetched from the process. */
 int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c);
-bool beam_is_fetched(const struct runtime_code *c, uint64_t pc); /* behind a call at this return address */
+bool beam_is_fetched(const struct runtime_code *c, uint64_t pc);
 
 /* beam_lines.c: a row for each place of a function that has a line. i: the function's index in its module. */
 int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,

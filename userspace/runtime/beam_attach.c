@@ -15,16 +15,12 @@
 #include "runtime/thread_key.h"
 
 #define NEAR	     (16u << 10)
-#define INDEXES	     3
 #define MODULES_MAX  (1u << 20)
 #define MODULES_SEEN 64 /* whose headers are looked at */
 #define HEADER_WORDS 32
 #define FUNCTIONS_SEEN 8u
 /* Of erts_atom_table, struct IndexTable: behind the hash table (erts/emulator/beam/{hash,index}.h). */
 #define ATOM_SEGMENTS 0x78
-
-/* struct ranges */
-struct beam_ranges { uint64_t modules, n, allocated, middle; };
 
 static bool beam_ranges_sound(const struct beam_ranges *r)
 {
@@ -52,7 +48,7 @@ static int beam_attach_ranges(struct memory *m, struct beam *b)
 {
 	uint8_t bytes[2 * NEAR];
 	uint64_t from = (b->active & ~7ULL) - NEAR;
-	struct beam_ranges r[INDEXES];
+	struct beam_ranges r[BEAM_INDEXES];
 
 	if (memory_read(m, from, bytes, sizeof(bytes)))
 		return -EFAULT;
@@ -135,7 +131,7 @@ static int beam_attach_header(struct memory *m, struct beam *b)
 	for (uint64_t i = 0; !err && i < MIN(r.n, MODULES_SEEN) && !b->lines; i++) {
 		uint32_t functions;
 
-		if (memory_read(m, r.modules + 16 * i, &of, sizeof(of)) || memory_read(m, of.start, word, sizeof(word)))
+		if (memory_read(m, r.modules + sizeof(of) * i, &of, sizeof(of)) || memory_read(m, of.start, word, sizeof(word)))
 			continue;
 		functions = beam_header_functions(m, &of, word);
 		if (!functions || (b->functions && functions != b->functions))
@@ -143,7 +139,7 @@ static int beam_attach_header(struct memory *m, struct beam *b)
 		b->functions = functions;
 		b->lines = beam_header_lines(m, &of, word, functions);
 	}
-	/* The first modules are stubs of C code; those with lines follow. */
+	/* The first modules loaded stand for C functions, and have no lines. Attaching waits for one that has. */
 	if (!err && (!b->functions || (!b->lines && r.n < MODULES_SEEN)))
 		err = -ENOENT;
 	return err;

@@ -11,25 +11,25 @@
 #include "base/cleanup.h"
 #include "runtime/beam.h"
 
-#define RANGES_BYTES 32
-#define INDEXES	     3
 #define SHARED_BYTES (256u << 10) /* beneath the first module */
 #define SHARED_PIECE 64u	  /* its functions have no bounds */
 #define FUNCTIONS_MAX (1u << 20)
 
-int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret)
+/* By the table in force. -ENOENT: no module is there. */
+static int beam_find_module(const struct beam *b, struct memory *m, uint64_t pc, struct beam_module *ret)
 {
-	uint64_t table[2], low = 0, high;
+	struct beam_ranges table;
+	uint64_t low = 0, high;
 	uint32_t index;
 
-	if (memory_u32(m, b->active, &index) || index >= INDEXES ||
-	    memory_read(m, b->ranges + (uint64_t)index * RANGES_BYTES, table, sizeof(table)))
+	if (memory_u32(m, b->active, &index) || index >= BEAM_INDEXES ||
+	    memory_read(m, b->ranges + index * sizeof(table), &table, sizeof(table)))
 		return -EFAULT;
-	high = table[1];
+	high = table.n;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (memory_read(m, table[0] + 16 * middle, ret, sizeof(*ret)))
+		if (memory_read(m, table.modules + sizeof(*ret) * middle, ret, sizeof(*ret)))
 			return -EFAULT;
 		if (pc >= ret->start && pc < ret->end)
 			return 0;

@@ -2,8 +2,8 @@
 /*
  * Where compiled code takes the process' stack pointer from when C code has
  * returned: mov stop(%r13),%rsp, or else mov %rbp,%rsp (beam_asm.hpp,
- * emit_leave_runtime). Only instructions behind a call are looked at, so that
- * bytes that look like one do no harm.
+ * emit_leave_runtime). All bytes are searched for the first one, but it counts
+ * only directly behind a return address: the same bytes elsewhere do no harm.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset)
 {
-	if (*n == BEAM_FETCHES - 2)
+	if (*n == BEAM_FETCHES)
 		return false;
 	c->word[*n / 2] |= (offset + 1) << *n % 2 * 32;
 	++*n;
@@ -53,13 +53,13 @@ int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 		all = beam_fetches_in(bytes, size, (uint8_t)beam_rows[b->row].stop, at, c, &n);
 	}
 	if (!all)
-		c->word[RUNTIME_CODE_WORDS - 1] = BEAM_CROWDED;
+		c->word[BEAM_CROWDED_WORD] = 1;
 	return 0;
 }
 
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc)
 {
-	for (uint32_t i = 0; i < BEAM_FETCHES - 2; i++) {
+	for (uint32_t i = 0; i < BEAM_FETCHES; i++) {
 		uint64_t offset = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
 
 		if (!offset)

@@ -11,7 +11,6 @@
 
 #define LINE_BITS 24
 #define LINE_MASK ((1u << LINE_BITS) - 1)
-#define PIECE	  64u
 
 /* struct BeamCodeLineTab, up to the functions. */
 struct beam_table { uint64_t files, width, locations; };

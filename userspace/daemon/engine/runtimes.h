@@ -78,7 +78,10 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 /* By which functions the process' runtimes enter code that they compiled, for unwinding: how many. p may be NULL. */
 #define RUNTIME_GATES (OTP_WALK_PLANS * RUNTIME_LOOPS)
 uint32_t runtimes_gates(const struct runtimes *r, const struct process *p, struct unwind_gate to[RUNTIME_GATES]);
-/* The stack that the thread left, if the sample has a copy of it; its bytes are borrowed until the next call. */
+/*
+ * The stack that the thread left, if the sample has a copy of it; its bytes are borrowed until the next call. Before
+ * runtimes_begin_stack of the same sample: steps out of code are passed where that stack goes on.
+ */
 bool runtimes_other_stack(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_other *ret);
 /* Which native frames are in loops of the process' runtimes; to has room for stack->count. */
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,

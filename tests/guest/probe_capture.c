@@ -358,8 +358,12 @@ static enum verdict deepest_stack_ends_with_its_mapping(void)
 	return v;
 }
 
-/* Kernel frames. */
+/*
+ * Kernel frames. Of the child alone: other processes run programs of other
+ * samplers at forks and execs, and those are rightly in their stacks.
+ */
 struct kernel_watch {
+	pid_t pid;
 	unsigned int stacks, ours;
 	char ours_name[64];
 };
@@ -383,6 +387,8 @@ static void see_kernel_frames(void *ctx, const struct otp_rec *rec)
 	if (rec->type != OTP_REC_SAMPLE || k->stacks >= 200)
 		return;
 	take_apart((const void *)rec, &v);
+	if (v.s->pid != (uint32_t)k->pid)
+		return;
 	k->stacks += v.nr_kstack > 0;
 	for (uint32_t i = 0; i < v.nr_kstack && i < 4; i++) {
 		const char *name = kernel_name(v.kstack[i]);
@@ -401,7 +407,6 @@ static enum verdict kernel_stack_holds_no_frame_of_the_sampler(void)
 	struct kernel_watch k = {0};
 	struct session s;
 	int err;
-	pid_t pid;
 
 	err = session_open(&s, &cfg);
 	/* With the sampler's own programs. */
@@ -409,10 +414,10 @@ static enum verdict kernel_stack_holds_no_frame_of_the_sampler(void)
 		session_close(&s);
 		return SKIPPED;
 	}
-	pid = child_start(SCENE_KERNEL, stage, 0);
+	k.pid = child_start(SCENE_KERNEL, stage, 0);
 	if (err == 0)
 		err = session_run(&s, RUN_MS, see_kernel_frames, &k);
-	child_end(pid);
+	child_end(k.pid);
 	session_close(&s);
 	CHECK(err == 0, "error %d", err);
 	CHECK(k.stacks >= 20, "%u kernel stacks", k.stacks);

@@ -76,7 +76,7 @@ static __always_inline bool put_direct(struct bpf_perf_event_data *ctx, const st
 	c->taken++;
 	c->put++;
 	c->put_bytes += DIRECT_STACK_AT + choice->stack_bytes;
-	bpf_ringbuf_submit(s, wake_flags(d, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)));
+	bpf_ringbuf_submit(s, wake_flags(d, (const void *)s, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)));
 	return true;
 }
 

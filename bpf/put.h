@@ -11,9 +11,30 @@
 /* One wake-up since the reader last caught up. Two CPUs may both send it: harmless. */
 volatile __u32 woken;
 
-/* Unread: the bytes in the ring before the record. */
-static __always_inline u64 wake_flags(const struct otp_defaults *d, u64 unread)
+/* When the reader was last woken for a young program. Of all CPUs: lines are written where such a one is sampled. */
+volatile __u64 woken_for_young_ns;
+
+/*
+ * A program's interpreter is walked only after the reader met it: a reader that
+ * wakes by a ring's fill alone would be late by most of what it sleeps.
+ */
+static __always_inline bool is_new_to_reader(const struct otp_sample *s)
 {
+	u64 age = s->time_ns - s->start_ns;
+
+	if (s->plan_gen || age < OTP_YOUNG_FROM_NS || age >= OTP_YOUNG_TO_NS || !s->pid || s->mode & OTP_MODE_KTHREAD)
+		return false;
+	if (s->time_ns - woken_for_young_ns < OTP_YOUNG_WAKE_NS)
+		return false;
+	woken_for_young_ns = s->time_ns;
+	return true;
+}
+
+/* Unread: the bytes in the ring before the record. */
+static __always_inline u64 wake_flags(const struct otp_defaults *d, const struct otp_sample *s, u64 unread)
+{
+	if (d->wake_bytes && is_new_to_reader(s))
+		return BPF_RB_FORCE_WAKEUP;
 	if (!d->wake_bytes || unread < d->wake_bytes) {
 		if (woken)
 			woken = 0;
@@ -176,7 +197,7 @@ static __always_inline void put_sample(u8 *s, u64 len, struct cpu_state *cpu, st
 	c->taken++;
 	c->put++;
 	/* The record of a loss always precedes the next sample. */
-	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d, unread))) {
+	if (!put_loss(cpu, slot) || put_scratch(s, len, wake_flags(d, (const void *)s, unread))) {
 		why = put_failure(unread, len);
 		c->put--;
 		c->lost[why]++;

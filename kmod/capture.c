@@ -111,6 +111,15 @@ static void put(struct otprof_sample *s, const struct otprof_room *room)
 		put_chunks(s);
 }
 
+/* A program's interpreter is walked only after the reader met it. */
+static bool is_young(const struct otprof_sample *s)
+{
+	u64 age = s->c->time_ns - s->who.start_ns;
+
+	return s->who.pid && !s->choice.plan_gen && !(s->mode & OTP_MODE_KTHREAD) && age >= OTP_YOUNG_FROM_NS &&
+	       age < OTP_YOUNG_TO_NS;
+}
+
 static bool take(struct otprof_sample *s)
 {
 	struct otprof_cpu *c = s->c;
@@ -130,6 +139,8 @@ static bool take(struct otprof_sample *s)
 	else
 		put(s, &room);
 	otprof_session_notice(c->session, s->d->wake_bytes);
+	if (s->d->wake_bytes && is_young(s))
+		otprof_session_notice_young(c->session, c->time_ns);
 	return true;
 }
 

@@ -82,6 +82,7 @@ struct otprof_session {
 	struct irq_work wake;
 	wait_queue_head_t readers;
 	u32 woken;
+	u64 woken_for_young_ns; /* written where a young process was sampled; of two CPUs both may wake: harmless */
 
 	/* Ticks. */
 	struct hlist_node hotplug;
@@ -116,6 +117,8 @@ void otprof_session_times(struct otprof_session *s, struct otprof_times *ret);
 
 /* Called in a tick or with interrupts off: wakes the reader, once, at wake_bytes unread bytes. 0: never. */
 void otprof_session_notice(struct otprof_session *s, u32 wake_bytes);
+/* Called in a tick that sampled a young process: wakes the reader, unless it was woken so a moment ago. */
+void otprof_session_notice_young(struct otprof_session *s, u64 now_ns);
 
 /* cpu: any, sampled or not. */
 static inline struct otp_cpu_counters *otprof_session_counters(const struct otprof_session *s, unsigned int cpu)

@@ -420,11 +420,20 @@ struct otp_hint {
 /* The maximum of otp_defaults.ancestors. */
 #define OTP_ANCESTORS_MAX 16
 
+/*
+ * Where there is wake_bytes, a sample wakes the reader too whose process has no
+ * plan and is as old as this; at most one sample of all CPUs in OTP_YOUNG_WAKE_NS.
+ * Those that are over at once, as most that scripts start, wake nobody.
+ */
+#define OTP_YOUNG_FROM_NS 20000000ULL
+#define OTP_YOUNG_TO_NS	  1000000000ULL
+#define OTP_YOUNG_WAKE_NS 50000000ULL
+
 /* Applies where neither plan nor rule decides; may change while sampling. */
 struct otp_defaults {
 	__u32 running; /* 0: count ticks as stopped */
 	__u32 stack_bytes;
-	__u32 wake_bytes;   /* wake the reader once when this many bytes are unread, 0: never */
+	__u32 wake_bytes;   /* wake the reader once when this many bytes are unread, and for the young; 0: never */
 	__u8 select;        /* enum otp_select, never UNSET */
 	__u8 kthreads;      /* enum otp_select for kernel threads, UNSET: as select */
 	__u8 have_rules;    /* 0: skip the search for cgroup rules */

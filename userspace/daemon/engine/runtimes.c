@@ -388,7 +388,7 @@ void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const st
 }
 
 /*
- * To start a decoder and to read a runtime's tables takes some 10 ms of CPU time: so much is not spent on a process that
+ * To start a decoder and to read a runtime's tables takes some ms of CPU time: so much is not spent on a process that
  * has ended, or may be over at any moment, as most of those that scripts start.
  */
 static uint64_t runtimes_worth_from(const struct process *p)

@@ -27,7 +27,7 @@
 #include "unwind/unwind.h"
 
 #define RUNTIME_PROCESSES_MAX 1024
-#define RUNTIME_YOUNG_NS      (100 * NSEC_PER_MSEC) /* no decoder is started for a process as young */
+#define RUNTIME_YOUNG_NS      OTP_YOUNG_FROM_NS /* no decoder is started for a process as young */
 
 struct runtimes;
 

@@ -19,6 +19,7 @@
 
 struct dotnet {
 	uint64_t code_map; /* the top level of ExecutionManager's map of code */
+	uint64_t helpers;  /* the table of those that compiled code calls */
 	uint64_t row;	   /* index in dotnet_rows */
 };
 _Static_assert(sizeof(struct dotnet) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passes as params");
@@ -38,7 +39,7 @@ extern const struct dotnet_row dotnet_rows[];
 /* What a region is: how its frames are left. */
 enum dotnet_kind {
 	DOTNET_METHOD, /* by unwind information */
-	DOTNET_STUB,   /* no frame: it jumps on, with its caller's return address on top of the stack */
+	DOTNET_STUB,   /* no frame: it jumps on; what it has pushed above its caller's return address has the word 0 */
 };
 
 /*
@@ -92,6 +93,12 @@ int dotnet_range_find(const struct dotnet *d, struct memory *m, uint64_t pc, str
 int dotnet_heap_find(struct memory *m, const struct dotnet_range *range, uint64_t pc, uint64_t *ret_start);
 /* Where the next code begins that is in the heap, or the heap ends, if that is near; else a place that is. */
 int dotnet_heap_next(struct memory *m, const struct dotnet_range *range, uint64_t start, uint64_t *ret);
+
+/* dotnet_stub.c: a stub around pc, of those from start to end; of a list; of none that the runtime knows the range of. */
+#define DOTNET_NO_STUB 0
+int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c);
+int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c);
+int dotnet_stub_alone(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c);
 
 /* dotnet_code.c */
 int dotnet_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);

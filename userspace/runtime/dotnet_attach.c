@@ -18,6 +18,8 @@
 #define PIECE	    4096u
 #define DATA_MAX    (1u << 20)
 
+#define HELPERS 7 /* hlpDynamicFuncTable, by dacvars.h of 8, 9 and 10 */
+
 /* Where in a piece of the file's data the version stands; NULL: not there. */
 static const char *dotnet_version_in(const char *piece, size_t len)
 {
@@ -89,7 +91,7 @@ int dotnet_attach(const struct runtime_file *file, struct memory *m, struct runt
 	if (err)
 		return err;
 	/* ExecutionManager::g_codeRangeMap is the first of all; the table is filled when the runtime starts. */
-	if (memory_u64(m, table, &d->code_map))
+	if (memory_u64(m, table, &d->code_map) || memory_u64(m, table + 8 * HELPERS, &d->helpers))
 		return -EFAULT;
 	return d->code_map ? 0 : -EAGAIN;
 }

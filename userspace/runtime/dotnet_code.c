@@ -16,38 +16,6 @@
 #define HEADER_NR	32 /* of functions */
 #define HEADER_FUNCTION 36
 #define FUNCTIONS_MAX	4096
-#define STUBS_KIND	0x120 /* of a list of stubs (CodeRangeMapRangeList) */
-
-/* --- stubs --- */
-
-/* enum StubCodeBlockKind, as of 8 and 9. */
-static const char *dotnet_stub_name(uint32_t kind)
-{
-	static const char *const names[] = {NULL, "jump", "precode", "dynamic helper", "precode", "precode", "virtual call",
-					    "virtual call", "virtual call", "virtual call"};
-
-	return kind < ARRAY_SIZE(names) && names[kind] ? names[kind] : "of .NET";
-}
-
-static int dotnet_stub(uint32_t kind, uint64_t start, uint64_t end, struct runtime_code *c)
-{
-	c->kind = DOTNET_STUB;
-	c->start = start;
-	c->end = end;
-	c->identity[0] = start;
-	c->identity[1] = 1 + kind;
-	snprintf(c->name, sizeof(c->name), "[stub: %s]", dotnet_stub_name(kind));
-	return end > start ? 0 : -EBADMSG;
-}
-
-static int dotnet_stubs(struct memory *m, const struct dotnet_range *range, struct runtime_code *c)
-{
-	uint32_t kind;
-
-	if (memory_u32(m, range->stubs + STUBS_KIND, &kind))
-		return -EFAULT;
-	return dotnet_stub(kind, range->start, range->end, c);
-}
 
 /* --- methods --- */
 
@@ -122,9 +90,7 @@ static int dotnet_jitted(const struct dotnet *d, struct memory *m, const struct 
 		return err ? err : -EFAULT;
 	if (header < STUB_KINDS) {
 		err = dotnet_heap_next(m, range, start, &end);
-		if (!err && pc >= end)
-			err = -ENOENT;
-		return err ? err : dotnet_stub((uint32_t)header, start, end, &ret->code);
+		return err ? err : dotnet_stub(m, (uint32_t)header, start, end, pc, &ret->code);
 	}
 	err = dotnet_jitted_function(m, header, pc - range->start, &f);
 	if (err || memory_u64(m, header + HEADER_METHOD, &method))
@@ -140,7 +106,7 @@ static int dotnet_compiled_before(const struct dotnet *d, struct memory *m, cons
 	int err = dotnet_r2r_find(d, m, range, pc, &f, &method);
 
 	if (err == -ENOENT && pc >= range->start + f.begin && pc < range->start + f.end)
-		return dotnet_stub(0, range->start + f.begin, range->start + f.end, &ret->code);
+		return dotnet_stub(m, DOTNET_NO_STUB, range->start + f.begin, range->start + f.end, pc, &ret->code);
 	return err ? err : dotnet_describe(d, m, range->start, &f, method, pc, ret);
 }
 
@@ -150,9 +116,9 @@ static int dotnet_code_read(const struct dotnet *d, struct memory *m, uint64_t p
 	int err = dotnet_range_find(d, m, pc, &range);
 
 	if (err)
-		return err;
+		return err == -ENOENT ? dotnet_stub_alone(d, m, pc, &ret->code) : err;
 	if (range.flags & DOTNET_RANGE_STUBS)
-		err = dotnet_stubs(m, &range, &ret->code);
+		err = dotnet_stubs(m, &range, pc, &ret->code);
 	else if (range.flags & DOTNET_RANGE_HEAP)
 		err = dotnet_jitted(d, m, &range, pc, ret);
 	else

@@ -144,7 +144,9 @@ int dotnet_heap_next(struct memory *m, const struct dotnet_range *range, uint64_
 	if (start < n.base)
 		return -EBADMSG;
 	index = (start - n.base) / WORD_BYTES;
-	*ret = MIN(n.base + (index + NEAR_WORDS) * WORD_BYTES, range->end);
+	/* Other code will lie behind the last one. */
+	end = MIN(end, range->end);
+	*ret = MIN(n.base + (index + NEAR_WORDS) * WORD_BYTES, end);
 	for (uint64_t i = index; i < index + NEAR_WORDS; i++) {
 		if (memory_u32(m, n.map + 4 * i, &word))
 			return -EFAULT;
@@ -154,7 +156,7 @@ int dotnet_heap_next(struct memory *m, const struct dotnet_range *range, uint64_
 			first = n.base + i * WORD_BYTES;
 			if (!dotnet_word_last(word & ~0u << (28 - 4 * bucket), WORD_BYTES, &in) || first + in <= start)
 				continue;
-			*ret = MIN(first + in, range->end);
+			*ret = MIN(first + in, end);
 			return 0;
 		}
 	}

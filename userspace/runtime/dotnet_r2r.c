@@ -56,7 +56,7 @@ static int dotnet_image_open(const struct dotnet *d, struct memory *m, const str
 
 static int dotnet_entry_find(struct memory *m, const struct dotnet_image *image, uint64_t entry, uint64_t *ret)
 {
-	uint32_t seed = (uint32_t)(entry >> 2), step = (uint32_t)(1 + ((entry >> 5) + 1) % (image->nr_buckets - 1));
+	uint32_t seed = (uint32_t)(entry >> 2), step = 1 + (uint32_t)((entry >> 5) + 1) % (image->nr_buckets - 1);
 	struct dotnet_bucket b;
 
 	for (uint32_t i = 0; i < TRIES_MAX; i++, seed += step) {

@@ -141,9 +141,9 @@ static int dotnet_step_method(const struct runtime_code *c, const struct runtime
 	return dotnet_step_return(at, &u, ret);
 }
 
-static int dotnet_step_stub(const struct runtime_place *at, struct runtime_step *ret)
+static int dotnet_step_stub(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
-	const struct dotnet_undone u = {.sp = at->reg[RSP], .fp = at->reg[RBP], .has_sp = dotnet_step_has(at, RSP),
+	const struct dotnet_undone u = {.sp = at->reg[RSP] + 8 * (c->word[0] & 0xff), .fp = at->reg[RBP], .has_sp = dotnet_step_has(at, RSP),
 					.has_fp = dotnet_step_has(at, RBP)};
 
 	return at->exact ? dotnet_step_return(at, &u, ret) : -ENOENT;
@@ -157,7 +157,7 @@ int dotnet_step(const struct runtime_attached *a, const struct runtime_code *c, 
 	case DOTNET_METHOD:
 		return dotnet_step_method(c, at, ret);
 	case DOTNET_STUB:
-		return dotnet_step_stub(at, ret);
+		return dotnet_step_stub(c, at, ret);
 	default:
 		return -ENOENT;
 	}

@@ -32,7 +32,7 @@
 #define HW_CACHE(i)	(HW_METHOD(i) + 0x800)
 #define HW_PERF		(WORLD + 0x28000)
 #define HW_UNLOADED	(HW_PERF + 32 + 64 + 48) /* the counter of unloaded classes, the second of two */
-#define HW_STUBS	(WORLD + 0x29000) /* the list of hand-written code, whose second stub is the return barrier */
+#define HW_STUBS	(WORLD + 0x29000) /* the list of hand-written code, whose first stub is the return barrier */
 #define HW_STUB		(HW_CODE + 0x20)
 #define HW_BARRIER	(HW_CODE + 0x60)
 #define HW_COLLECTOR	(WORLD + 0x2a000)
@@ -160,8 +160,8 @@ static inline void hotspot_put_perf(void)
 /* The blob is one of hand-written code instead; in 8 an index lies before the addresses. */
 static inline void hotspot_put_stubs(uint16_t version)
 {
-	const uint64_t first[] = {HW_STUBS + 0x80, HW_STUBS + 0x200, HW_STUBS + 0x240, HW_STUB, HW_STUB + 0x30},
-		       second[] = {0, HW_STUBS + 0x200, HW_STUBS + 0x280, HW_BARRIER, HW_BARRIER + 0x40};
+	const uint64_t first[] = {HW_STUBS + 0x80, HW_STUBS + 0x200, HW_STUBS + 0x280, HW_BARRIER, HW_BARRIER + 0x40},
+		       second[] = {0, HW_STUBS + 0x200, HW_STUBS + 0x240, HW_STUB, HW_BARRIER};
 	uint64_t index = version < 9 ? 8 : 0;
 
 	put(WORLD + 0x700, "StubRoutines (1)", 17);

@@ -171,6 +171,9 @@ uint32_t hotspot_position(const struct hotspot_method *method, int32_t bci);
 int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		   struct runtime_function *ret);
 
+/* hotspot_bytecode.c: a bytecode of the method's innermost loop; false: there is none, or they lie beside each other. */
+bool hotspot_loop(const struct hotspot *h, struct memory *m, const struct hotspot_method *method, int32_t *ret_bci);
+
 /* hotspot_code.c: which region lies at an address. */
 int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 

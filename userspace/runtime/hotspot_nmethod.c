@@ -38,6 +38,7 @@ struct nmethod {
 	struct scope_memo memo[MEMO];
 	struct pc_desc pc[PCS_MAX];
 	struct mark marks[PCS_MAX];
+	uint32_t loop; /* the node of the method's only loop, where nothing is inlined; RUNTIME_NO_NODE: not known */
 	struct hotspot_flow flow;
 };
 
@@ -255,9 +256,10 @@ static uint32_t nmethod_common(const struct nmethod *n, uint32_t a, uint32_t b)
 
 /*
  * Between two descriptors: what both are in is sure. It is the later one's where control leads straight to that: without
- * any jump if the functions are strangers, else without one that is always taken.
+ * any jump if the functions are strangers, or it loops before, else without one that is always taken.
  */
-static uint32_t nmethod_between(const struct nmethod *n, const struct mark *a, const struct mark *b, uint32_t at, uint32_t root)
+static uint32_t nmethod_between(const struct nmethod *n, const struct mark *a, const struct mark *b, uint32_t at, bool loops,
+				uint32_t root)
 {
 	uint32_t common, depth;
 
@@ -265,9 +267,25 @@ static uint32_t nmethod_between(const struct nmethod *n, const struct mark *a, c
 		return b->node == RUNTIME_NO_NODE ? root : b->node;
 	common = nmethod_common(n, a->node, b->node);
 	depth = nmethod_depth(n, b->node);
-	if (common > depth || at >= hotspot_flow_straight(&n->flow, a->offset, b->offset, common <= nmethod_depth(n, a->node)))
+	if (common > depth || at >= hotspot_flow_straight(&n->flow, a->offset, b->offset,
+							  loops || common <= nmethod_depth(n, a->node)))
 		return b->node;
 	return common ? nmethod_around(n, b->node, common - 1) : root;
+}
+
+/* Of a loop without polls only its method is known, and where that has one loop, that it is this one. */
+static void nmethod_find_loop(struct nmethod *n)
+{
+	const struct hotspot_method *method = &n->methods[0].method;
+	int32_t bci;
+	int node;
+
+	n->loop = RUNTIME_NO_NODE;
+	if (n->made->code.nr_functions != 1 || !hotspot_loop(n->h, n->memory, method, &bci))
+		return;
+	node = nmethod_add_node(n, 0, bci, 0);
+	if (node >= 0)
+		n->loop = (uint32_t)node;
 }
 
 /* The node at an offset; the mark of index next is the first at or behind it. */
@@ -275,6 +293,7 @@ static uint32_t nmethod_node_at(const struct nmethod *n, uint32_t nr_marks, uint
 {
 	const struct mark *a = next ? &n->marks[next - 1] : NULL, *b = next < nr_marks ? &n->marks[next] : NULL;
 	struct flow_loop loop = {0};
+	bool loops = false;
 
 	/* The innermost loop in which anything is known. */
 	while (hotspot_flow_loop(&n->flow, at, loop.end - loop.begin, &loop)) {
@@ -284,9 +303,12 @@ static uint32_t nmethod_node_at(const struct nmethod *n, uint32_t nr_marks, uint
 			break;
 		if (has_a || has_b)
 			return has_a ? (a->node == RUNTIME_NO_NODE ? root : a->node) : (b->node == RUNTIME_NO_NODE ? root : b->node);
+		loops = true;
+		if (n->loop != RUNTIME_NO_NODE)
+			return n->loop;
 	}
 	if (a && b)
-		return nmethod_between(n, a, b, at, root);
+		return nmethod_between(n, a, b, at, loops, root);
 	/* Behind all: loops without polls, which are the method's own or inlined, handlers and the like. */
 	return b && b->node != RUNTIME_NO_NODE ? b->node : root;
 }
@@ -327,6 +349,7 @@ static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t
 	uint64_t size = n->made->code.end - n->made->code.start;
 	uint32_t from = (uint32_t)n->made->code.word[HOTSPOT_MADE], nr_marks = nmethod_marks(n, nr), i;
 
+	nmethod_find_loop(n);
 	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0);
 	/* Until its frame is there, nothing that was inlined runs. */
 	runtime_code_add_row(n->made, 0, begin);

@@ -42,22 +42,29 @@ static bool hotspot_stub_is_barrier(const char *name)
 	       (!strncmp(name, "cont_returnBarrier", 18) && strncmp(name + 18, "Exc", 3) != 0);
 }
 
-/* The region c, which holds pc, becomes the stub, or what is left of it on pc's side of the stub. */
-static void hotspot_stub_narrow(const struct stub *s, uint64_t pc, struct runtime_code *c)
+/*
+ * The region c, which holds pc, becomes the stub, or what is left of it on pc's side of the stub. The barrier's first byte is
+ * taken from its neighbour. Returns whether nothing can narrow it further.
+ */
+static bool hotspot_stub_narrow(const struct stub *s, uint64_t pc, const struct runtime_code *blob, struct runtime_code *c)
 {
-	uint64_t begin = s->begin - (hotspot_stub_is_barrier(s->name) && s->begin > c->start);
+	bool barrier = hotspot_stub_is_barrier(s->name);
+	uint64_t begin = s->begin - (barrier && s->begin > blob->start);
 
 	if (pc < begin) {
 		c->end = MIN(c->end, begin);
-	} else if (pc >= s->end) {
-		c->start = MAX(c->start, s->end);
-	} else {
-		c->start = MAX(c->start, begin);
-		c->end = MIN(c->end, s->end);
-		snprintf(c->name, sizeof(c->name), "[stub: %s]", s->name);
-		if (hotspot_stub_is_barrier(s->name))
-			snprintf(c->name, sizeof(c->name), "[virtual thread: its callers are in the heap]");
+		return false;
 	}
+	if (pc >= s->end) {
+		c->start = MAX(c->start, s->end);
+		return false;
+	}
+	c->start = barrier ? begin : MAX(c->start, begin);
+	c->end = barrier ? s->end : MIN(c->end, s->end);
+	snprintf(c->name, sizeof(c->name), "[stub: %s]", s->name);
+	if (barrier)
+		snprintf(c->name, sizeof(c->name), "[virtual thread: its callers are in the heap]");
+	return barrier;
 }
 
 void hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c)
@@ -71,9 +78,9 @@ void hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct
 	for (int i = 0; i < STUBS_MAX && at; i++, at = s.next) {
 		int err = hotspot_stub_read(h, m, at, &blob, &s);
 
-		if (!err)
-			hotspot_stub_narrow(&s, pc, c);
-		else if (err != -ENOENT)
+		if (err && err != -ENOENT)
+			return;
+		if (!err && hotspot_stub_narrow(&s, pc, &blob, c))
 			return;
 	}
 }

@@ -14,6 +14,7 @@ import lib
 
 HZ = lib.rate(499)
 MS = 1500 if dotnet_runtime.ALL else 400
+WARM = 2  # seconds, in which its files are opened and its memory is read
 SOURCE = os.path.join(lib.TOP, "tests", "programs", "dotnet", "truth.cs")
 MODES = {"": {}, " without tiers": {"DOTNET_TieredCompilation": "0"}, " without profiles": {"DOTNET_TieredPGO": "0"}}
 TIMED = r"Known.Program.Timed(string, long, Func<long, long>)"
@@ -55,7 +56,7 @@ def leaf_of(stack):
 
 
 def run(label, argv, env):
-    p = lib.start(argv + [str(MS)], stdout=subprocess.PIPE, text=True, env=dict(os.environ, **env))
+    p = lib.start(argv + [str(MS), str(WARM)], stdout=subprocess.PIPE, text=True, env=dict(os.environ, **env))
     text, _ = p.communicate(timeout=max(150, MS))
     took = {k: int(v) for k, v in re.findall(r"(?m)^(\w+) (\d+)$", text)}
     lib.ok(p.returncode == 0 and set(CHAINS) < took.keys(), "%s runs the program (%s)" % (label, p.returncode))
@@ -89,7 +90,7 @@ def judge_framework(label, samples):
     all_ = named = sorts = 0
     for s in samples:
         at = next((i for i, n in enumerate(s.stack) if n == "Known.Program.Framework(long)"), None)
-        if at is None:
+        if at is None or goes_on(s.stack, at + 1, ["Known.Program.Warm(long)"]):
             continue
         all_ += s.count
         named += s.count * (not any(UNNAMED.search(n) for n in s.stack) and goes_on(s.stack, at + 1, [TIMED]))
@@ -142,7 +143,7 @@ def main():
     subprocess.run(["mcs", "-optimize", SOURCE, "-out:" + program], check=True)
     all_ = list(commands(program))
     lib.need(all_, "stacks of .NET", "there is no runtime")
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:dotnet", "exe:azmcp"]})
     ran = [(label, *run(label, argv, env)) for label, argv, env in all_]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)

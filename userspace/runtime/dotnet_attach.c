@@ -4,9 +4,9 @@
  * where the map of code is. The file is libcoreclr.so, or the program itself
  * where all is one file.
  */
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -79,7 +79,7 @@ int dotnet_attach(const struct runtime_file *file, struct memory *m, struct runt
 
 	if (err)
 		return err;
-	if (file->binary->machine != 62) { /* EM_X86_64 */
+	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "it is read on x86-64 alone");
 		return -ENOTSUP;
 	}

@@ -103,7 +103,7 @@ def judge_framework(label, samples):
             continue
         all_ += s.count
         named += s.count * (not any(UNNAMED.search(n) for n in s.stack) and goes_on(s.stack, at + 1, [TIMED]))
-        sorts += s.count * any(f[0].startswith("System.Collections.Generic.ArraySortHelper<T>.") and f[3] == "System.Private.CoreLib.dll" for f in s.frames)
+        sorts += s.count * any(f[0].startswith("System.Collections.Generic.ArraySortHelper<T>.") and f[5] == "System.Private.CoreLib.dll" for f in s.frames)
     lib.ok(all_ > 20 and named >= 0.97 * all_, "%s: %d of %d stacks in the framework are named" % (label, named, all_))
     lib.ok(sorts > 0.1 * all_, "%s: %d of %d of them sort, by System.Private.CoreLib.dll" % (label, sorts, all_))
 

@@ -189,9 +189,9 @@ static void beam_attach_version(const struct runtime_file *file, struct memory *
 /* --- the stack of a process in C code --- */
 
 /* Thread -> its scheduler's thread progress -> the current process, which knows its stack. */
-static void beam_plan(const struct runtime_file *file, uint32_t key, const struct beam_row *row, struct otp_walk *w)
+static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_t key, const struct beam_row *row, struct otp_walk *w)
 {
-	if (thread_key_chain(file->binary, key, w)) {
+	if (thread_key_chain(file, m, key, w)) {
 		*w = (struct otp_walk){0};
 		return;
 	}
@@ -221,7 +221,7 @@ static void beam_attach_stack(const struct runtime_file *file, struct memory *m,
 		b->row++;
 	if (beam_rows[b->row].erts && runtime_address(file, "erts_thr_prgr_data_key__", &at) == 0 &&
 	    memory_u32(m, at, &key) == 0)
-		beam_plan(file, key, &beam_rows[b->row], &ret->walk);
+		beam_plan(file, m, key, &beam_rows[b->row], &ret->walk);
 }
 
 static int beam_attach_all(const struct runtime_file *file, struct memory *m, struct beam *b, char why[RUNTIME_WHY_MAX])

@@ -317,6 +317,20 @@ START_TEST(each_version_is_walked_and_named)
 }
 END_TEST
 
+/* arm64's programs lie in the upper half of 48 bits. */
+START_TEST(a_sub_may_lie_above_47_bits)
+{
+	uint32_t words;
+
+	start(36, true);
+	words = walker.ready.words;
+	walker.out[3 + 2 * words + 1 + PERL_CV] = 0xaaaac0de0000ULL;
+	ck_assert_uint_eq(flags_of(2), 0);
+	walker.out[3 + 2 * words + 1 + PERL_CV] = 1ULL << 48;
+	ck_assert_int_eq(frame(2, &(struct runtime_frame){0}), -EBADMSG);
+}
+END_TEST
+
 START_TEST(a_walk_that_was_cut_has_no_main_program)
 {
 	start(36, true);
@@ -759,6 +773,7 @@ Suite *runtime_perl_suite(void)
 	TCase *tc = tcase_create("perl");
 
 	tcase_add_loop_test(tc, each_version_is_walked_and_named, 0, (int)ARRAY_SIZE(versions));
+	tcase_add_test(tc, a_sub_may_lie_above_47_bits);
 	tcase_add_test(tc, a_walk_that_was_cut_has_no_main_program);
 	tcase_add_test(tc, a_lexical_sub_has_no_package);
 	tcase_add_test(tc, a_sub_that_has_not_begun_is_left_out);

@@ -157,11 +157,22 @@ static int hotspot_step_method_entry(const struct hotspot *h, const struct runti
 	return err;
 }
 
+/*
+ * On the way in the return address is taken from the top of the stack to rax, the stack pointer from there on is r13, and
+ * arguments are moved to where the callee has them. Until then r13 is anything, an address of the stack among others.
+ */
 static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
+	bool taken = hotspot_step_has(at, RAX) && hotspot_step_is_code(h, at->reg[RAX]);
+	uint64_t top;
+
+	if (!at->exact)
+		return -ENOENT;
+	if (!taken && at->load(at->ctx, at->reg[RSP], &top) == 0 && hotspot_step_is_code(h, top))
+		return hotspot_step_frameless(at, 8, ret);
 	if (hotspot_step_has_sender(at) && hotspot_step_entry(h, at, ret) == 0)
 		return 0;
-	return at->exact ? hotspot_step_frameless(at, 8, ret) : -ENOENT;
+	return hotspot_step_frameless(at, 8, ret);
 }
 
 /* --- compiled code --- */

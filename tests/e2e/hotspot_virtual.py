@@ -43,8 +43,8 @@ def fault_of(names):
     rest = names[outermost + 1:]
     if HEAP in rest:
         rest = rest[rest.index(HEAP) + 1:]
-        if not rest[0].startswith(ENTRY[-1]):
-            return "%s behind the mark" % rest[0]
+        if not rest or not rest[0].startswith(ENTRY[-1]):
+            return "%s behind the mark" % rest[:1]
     else:
         at = [next((i for i, n in enumerate(rest) if n.startswith(e)), -1) for e in ENTRY]
         if -1 in at or at != sorted(at):

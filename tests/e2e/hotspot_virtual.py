@@ -12,7 +12,7 @@ import known_program
 import lib
 
 HZ = lib.rate(499)
-SECONDS = 20 if hotspot_lib.ALL else 6
+SECONDS = int(os.environ.get("SECONDS", 20 if hotspot_lib.ALL else 6))
 MODES = {"tiered": [], "interpreted": ["-Xint"], "C1": ["-XX:TieredStopAtLevel=1"], "C2": ["-XX:-TieredCompilation"]}
 PROGRAM = re.compile(r"Virtual\.(still|after|down|stays|computes|waits)\(.*")
 # What may call each, from the virtual thread's start on.

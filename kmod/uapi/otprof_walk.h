@@ -73,7 +73,8 @@ struct otp_walk_edge {
 /*
  * The chain: from the start, each step reads the pointer at its offset from the
  * last. After root_at steps it is at the root (a thread's state), of which words
- * may be kept once for the sample. Where it ends lies the first frame, or for
+ * may be kept once for the sample, also where the chain ends in a 0 further on.
+ * Where it ends lies the first frame, or for
  * ARRAY the node that describes an array. After an array, the pointer at outer
  * bytes from its node leads to the next node; outer 0: there is none.
  *
@@ -529,7 +530,7 @@ static __always_inline void otp_walk_next(struct otp_walker *w)
 
 /* --- a walk --- */
 
-/* Follows the chain; 0, or 1: the walk is over. *root: where root_at is. */
+/* Follows the chain; 0, or 1: the walk is over. *root: where root_at is, if it got there. */
 static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u64 *root)
 {
 	const struct otp_walk *p = &w->ready.plan;
@@ -541,7 +542,8 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 			return otp_walk_over(w, OTP_WALK_END_NO_ROOT);
 		at += tls;
 	}
-	*root = at;
+	if (!p->root_at)
+		*root = at;
 	for (i = 0; i < OTP_WALK_CHAIN; i++) {
 		if (i >= p->nr_chain)
 			break;
@@ -578,12 +580,14 @@ static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
 static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
 {
 	__u64 root = 0;
+	int over;
 
 	if (!w->taken)
 		w->reads = 0;
 	w->frames = w->root_words = 0;
 	w->used = OTP_WALK_HEAD;
-	if (otp_walk_follow(w, tls, &root) || otp_walk_root(w, root))
+	over = otp_walk_follow(w, tls, &root);
+	if ((over && !root) || otp_walk_root(w, root) || over)
 		return 1;
 	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
 	return otp_walk_enter(w);

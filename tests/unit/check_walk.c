@@ -180,6 +180,24 @@ START_TEST(a_chain_that_ends_early_says_why)
 }
 END_TEST
 
+START_TEST(the_root_is_kept_where_the_chain_ends_behind_it)
+{
+	struct otp_walk p = list();
+
+	make_list(1);
+	p.root_at = (uint8_t)(p.nr_chain - 1);
+	p.root_keep = 1;
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.root_words, 1);
+	poke(AT + 0x88, 0);
+	run(&p, AT);
+	ck_assert_uint_eq(head.end, OTP_WALK_END_NO_ROOT);
+	ck_assert_uint_eq(head.frames, 0);
+	ck_assert_uint_eq(head.root_words, p.nr_chain > 1 ? 1 : 0);
+}
+END_TEST
+
 START_TEST(a_list_that_loops_ends_at_the_bound_of_frames)
 {
 	struct otp_walk p = list();
@@ -511,6 +529,7 @@ Suite *walk_suite(void)
 	tcase_add_test(t, frames_of_other_kinds_have_no_subs);
 	tcase_add_test(t, an_unreadable_frame_ends_the_walk);
 	tcase_add_test(t, a_chain_that_ends_early_says_why);
+	tcase_add_test(t, the_root_is_kept_where_the_chain_ends_behind_it);
 	tcase_add_test(t, a_list_that_loops_ends_at_the_bound_of_frames);
 	tcase_add_test(t, large_frames_end_at_the_bound_of_bytes_and_leave_room_for_the_next_plan);
 	tcase_add_test(t, pointers_that_fault_end_the_walk_after_a_few);

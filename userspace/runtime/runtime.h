@@ -54,6 +54,7 @@
 struct runtime_file {
 	struct binary *binary; /* borrowed */
 	uint64_t bias;	       /* address in the process less vaddr in the file */
+	uint64_t thread;       /* thread pointer of a thread that was sampled; 0: none is known */
 };
 
 /* How the loop enters code that the runtime has compiled, which has no unwind tables. */

@@ -47,6 +47,15 @@ def homes(everywhere=ALL):
     return [j for j in map(Java, dict.fromkeys(found)) if j.exists()]
 
 
+def too_busy(label, known):
+    """Whether hardly a stack is known because the machine has too much else to do; says so. hotspot.py judges that itself."""
+    load = os.getloadavg()[0]
+    if known >= 50 or load < 4 * os.cpu_count():
+        return False
+    lib.skip(label, "%d stacks are known, at a load of %.0f on %d CPUs" % (known, load, os.cpu_count()))
+    return True
+
+
 def compile_program(source):
     """Its classes for 8 and later; None: there is no compiler."""
     compiler = shutil.which("javac")

@@ -262,6 +262,9 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
 	memset(h, 0, sizeof(*h));
 	for (size_t i = 0; i < ARRAY_SIZE(hotspot_fields); i++)
 		*(uint16_t *)((uint8_t *)h + hotspot_fields[i].at) = HOTSPOT_NONE;
+	/* In the static table alone, which some builds lack. */
+	if (runtime_address(file, "_ZN12StubCodeDesc5_listE", &h->stubs))
+		h->stubs = 0;
 	err = hotspot_read_fields(&t, h, &statics);
 	if (!err)
 		err = hotspot_read_types(&t, h);

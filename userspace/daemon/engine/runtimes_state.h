@@ -62,6 +62,7 @@ struct runtime_process {
 	struct runtimes *all;
 	uint32_t pid;
 	uint64_t start_ns, exec_id, group;
+	uint64_t thread; /* thread pointer of a sample of it; 0: unknown */
 	uint32_t generation; /* of its walks; 0: none yet */
 	uint32_t nr;
 	uint64_t worth_ns; /* of a fork: before, no decoder is asked for */

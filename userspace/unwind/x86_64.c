@@ -376,6 +376,39 @@ static bool has_call(const uint8_t *bytes, size_t len, uint64_t at, uint64_t tar
 	return false;
 }
 
+/* A jump whose last byte, or whose last four if it is far, say where it leads; or a lea of an address. */
+static bool refers_near(const uint8_t *operand)
+{
+	return operand[-1] == 0xeb || operand[-1] >> 4 == 7;
+}
+
+static bool refers_far(const uint8_t *operand)
+{
+	return operand[-1] == 0xe8 || operand[-1] == 0xe9 || (operand[-2] == 0x0f && operand[-1] >> 4 == 8) ||
+	       (operand[-2] == 0x8d && (operand[-1] & 0xc7) == 5);
+}
+
+/* Wherever instructions begin. Jumps within the function itself are its own, but those to its first instruction. */
+static bool mentions(const uint8_t *bytes, size_t len, uint64_t at, uint64_t start, uint64_t end, bool *called)
+{
+	int32_t rel;
+
+	for (size_t i = 2; i + sizeof(rel) <= len; i++) {
+		const uint64_t here = at + i, near = here + 1 + (uint64_t)(int64_t)(int8_t)bytes[i];
+		const uint64_t last = here >= start && here < end ? start + 1 : end;
+		uint64_t far;
+
+		memcpy(&rel, bytes + i, sizeof(rel));
+		far = here + sizeof(rel) + (uint64_t)(int64_t)rel;
+		if (far == start && bytes[i - 1] == 0xe8)
+			*called = true;
+		else if ((far >= start && far < last && refers_far(bytes + i)) ||
+			 (near >= start && near < last && refers_near(bytes + i)))
+			return true;
+	}
+	return false;
+}
+
 /* Through a register, or memory without a displacement from one. */
 static bool is_plain_call(const uint8_t *end)
 {
@@ -451,6 +484,7 @@ const struct arch arch_x86_64 = {
 	.after_call = after_call,
 	.call_kind = call_kind,
 	.has_call = has_call,
+	.mentions = mentions,
 	.may_call = may_call,
 	.returns = returns,
 	.decode = decode,

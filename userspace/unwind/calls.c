@@ -143,18 +143,36 @@ static bool calls_stub_leads_to(struct calls *k, struct cursor *c, const struct 
 	       imports_is_exported(&k->imports, to->file->binary, mapping_address(to, callee->start), &c->search_left);
 }
 
-static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target,
-				const struct code_range *callee)
+/* Whether a stub lies at target, in m, and may lead to the callee. */
+static bool calls_is_stub_to(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target,
+			     const struct code_range *callee)
 {
 	struct walk w;
 
 	if (!walk_begin(k, m, target, &w))
 		return false;
-	while (walk_next(&w, c)) {
+	while (w.count < STUB_INSNS && walk_next(&w, c))
 		if (w.insn.kind == INSN_END)
-			return w.count > STUB_INSNS || calls_stub_leads_to(k, c, m, callee);
-		if ((w.insn.kind == INSN_JUMP || w.insn.kind == INSN_BRANCH) &&
-		    code_range_contains(callee, w.at + (uint64_t)w.insn.n))
+			return w.insn.n == INSN_BY_VARIABLE && calls_stub_leads_to(k, c, m, callee);
+	return false;
+}
+
+static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target,
+				const struct code_range *callee)
+{
+	struct walk w;
+
+	if (calls_is_stub_to(k, c, m, target, callee))
+		return true;
+	if (!walk_begin(k, m, target, &w))
+		return false;
+	while (walk_next(&w, c)) {
+		const uint64_t to = w.at + (uint64_t)w.insn.n;
+
+		if (w.insn.kind != INSN_JUMP && w.insn.kind != INSN_BRANCH)
+			continue;
+		if (code_range_contains(callee, to) ||
+		    (!(to >= target && to < w.end) && calls_is_stub_to(k, c, m, to, callee)))
 			return true;
 	}
 	return false;
@@ -375,7 +393,8 @@ bool calls_lead_to(struct calls *k, struct cursor *c, const struct mapping *m, u
 	case CALL_INDIRECT:
 		return calls_pointer_leads_to(k, c, m, pc, callee);
 	case CALL_DIRECT:
-		return code_range_contains(callee, target) || calls_jump_to(k, c, target, callee);
+		return code_range_contains(callee, target) || calls_jump_to(k, c, target, callee) ||
+		       (calls_jump_away(k, c, target) && calls_pointer_leads_to(k, c, m, pc, callee));
 	default:
 		return false;
 	}

@@ -376,19 +376,24 @@ static bool has_call(const uint8_t *bytes, size_t len, uint64_t at, uint64_t tar
 	return false;
 }
 
-/* A jump whose last byte, or whose last four if it is far, say where it leads; or a lea of an address. */
-static bool refers_near(const uint8_t *operand)
+/* By its last byte. */
+static bool is_near_jump(const uint8_t *operand)
 {
 	return operand[-1] == 0xeb || operand[-1] >> 4 == 7;
 }
 
-static bool refers_far(const uint8_t *operand)
+/* By its last four bytes. */
+static bool is_far_jump(const uint8_t *operand)
 {
-	return operand[-1] == 0xe8 || operand[-1] == 0xe9 || (operand[-2] == 0x0f && operand[-1] >> 4 == 8) ||
-	       (operand[-2] == 0x8d && (operand[-1] & 0xc7) == 5);
+	return operand[-1] == 0xe9 || (operand[-2] == 0x0f && operand[-1] >> 4 == 8);
 }
 
-/* Wherever instructions begin. Jumps within the function itself are its own, but those to its first instruction. */
+static bool takes_address(const uint8_t *operand)
+{
+	return operand[-2] == 0x8d && (operand[-1] & 0xc7) == 5;
+}
+
+/* Wherever instructions begin. Jumps to the function's first instruction count; those into it are of its rarer part. */
 static bool mentions(const uint8_t *bytes, size_t len, uint64_t at, uint64_t start, uint64_t end, bool *called)
 {
 	int32_t rel;
@@ -396,14 +401,15 @@ static bool mentions(const uint8_t *bytes, size_t len, uint64_t at, uint64_t sta
 	for (size_t i = 2; i + sizeof(rel) <= len; i++) {
 		const uint64_t here = at + i, near = here + 1 + (uint64_t)(int64_t)(int8_t)bytes[i];
 		const uint64_t last = here >= start && here < end ? start + 1 : end;
+		const bool calls = bytes[i - 1] == 0xe8;
 		uint64_t far;
 
 		memcpy(&rel, bytes + i, sizeof(rel));
 		far = here + sizeof(rel) + (uint64_t)(int64_t)rel;
-		if (far == start && bytes[i - 1] == 0xe8)
+		if (far == start && calls)
 			*called = true;
-		else if ((far >= start && far < last && refers_far(bytes + i)) ||
-			 (near >= start && near < last && refers_near(bytes + i)))
+		else if ((near == start && is_near_jump(bytes + i)) || (far == start && is_far_jump(bytes + i)) ||
+			 (far >= start && far < last && (calls || takes_address(bytes + i))))
 			return true;
 	}
 	return false;

@@ -48,7 +48,8 @@ headers_alone() {
 # daemon share nothing but the layers below, and talk by the messages of ipc.h.
 LAYERS="base
 otlp ring process
-source unwind symbol runtime recording
+source unwind symbol recording
+runtime
 profile graph
 render
 export

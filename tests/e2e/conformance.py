@@ -17,7 +17,7 @@ import pyroscope
 
 X = "application/x-protobuf"
 PLAIN = {"content-type": X}
-ATTRIBUTES = "process.executable.name process.pid thread.name thread.id cpu.logical_number"
+ATTRIBUTES = "process.executable.name process.pid thread.name thread.id cpu.logical_number process.context.label"
 
 
 class Server:

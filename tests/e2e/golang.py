@@ -48,7 +48,7 @@ def whole(names):
     part = next((n for n in names if n in PARTS), None)
     if not part:
         return None
-    names = [n[:-5] if n.endswith(".abi0") else n for n in names] # of the symbol table
+    names = golang_lib.plain(names)
     at = names.index(part)
     outer = [n for n in names[at + 1:] if n != "main.timed"]
     return names[:at] in INNER[part] and outer == OUTER
@@ -67,6 +67,8 @@ def check(name, truth, samples):
     every = sum(s.count for s in samples)
     lib.ok(cut <= 0.01 * every, "%s: %d of all %d stacks are cut %s" % (
         name, cut, every, {lib.user_part(s)[1] for s in samples if lib.user_part(s)[1]}))
+    creators = {names[-1] for _, names, _ in in_work if names[-1].startswith("created by ")}
+    lib.ok(creators <= {"created by main.main"}, "%s: no goroutine of the work has another creator %s" % (name, creators))
     for part, key in PARTS.items():
         want = truth[key] / total
         got = sum(s.count for s, names, _ in in_work if part in names) / max(count, 1)

@@ -34,8 +34,8 @@ def tools():
 
 
 def plain(names):
-    """Without the suffixes of the symbol table."""
-    return [n[:-5] if n.endswith(".abi0") else n for n in names]
+    """Without the suffixes of the symbol table, and without the creator of the goroutine, who is none of its frames."""
+    return [n[:-5] if n.endswith(".abi0") else n for n in names if not n.startswith("created by ")]
 
 
 def is_walked(d, pid):

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
-	if (beam_find_tables(&memory, (void *)a.param))
+	if (beam_world_find(&memory, &a))
 		return 0;
 	memory_question(&memory);
 	if (beam_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))

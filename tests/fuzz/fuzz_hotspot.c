@@ -48,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] & 0x80 && size > 4) /* one offset is another */
 		*(uint16_t *)((uint8_t *)&h->memory_low + 2 * (data[1] % ((sizeof(*h) - offsetof(struct hotspot, memory_low)) / 2))) =
 			(uint16_t)(data[2] | data[3] << 8);
+	if (data[0] & 0x40)
+		hotspot_put_stubs(h->version);
 	for (size_t i = 2; i < size;)
 		i += world_lay(data + i, size - i);
 	memset(&made, 0, sizeof(made));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made-up BEAM in the memory of a process: two modules of two functions each,
- * with lines, and the atoms of their names.
+ * with lines, the atoms of their names, and what lies beneath the first module.
  *
  * Included after put, put32 and put64 of WORLD are there (tests/lib/world.h).
  */
@@ -29,7 +29,11 @@
 #define BW_FILES(i)  (BW_MODULE(i) + 0x540)
 #define BW_MD5(i)    (BW_MODULE(i) + 0x580)
 #define BW_STRING    (WORLD + 0x30000) /* a list of characters */
-#define BW_EXIT	     (WORLD + 0x1f000)
+#define BW_SHARED    (WORLD + 0x1f000)
+#define BW_EXIT	     (BW_SHARED + BEAM_INFO_BYTES)
+#define BW_EXIT_2    (BW_EXIT + 0x80)
+#define BW_DATA	     (WORLD + 0x4000) /* the file's, with the tables of modules in it */
+#define BW_DATA_END  (WORLD + 0x9000)
 
 static inline void beam_put_atom(uint32_t i, const char *text)
 {
@@ -84,14 +88,29 @@ static inline void beam_put_module(uint32_t i)
 	beam_put_lines(i);
 }
 
-/* As attach finds it; the tables are for beam_find_tables to find. */
+/* Two functions to which those that are first return, and code that loads the index in force. */
+static inline void beam_put_shared(void)
+{
+	static const uint8_t load[] = {0x48, 0xbf, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 3, 0, 0, 0, 0x44, 0x8b, 0x27};
+	const uint64_t active = BW_ACTIVE;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		put64(BW_SHARED + 0x80 * i + 16, BW_TERM(5));
+		put64(BW_SHARED + 0x80 * i + 24, BW_TERM(6 + i));
+	}
+	put(BW_SHARED + 0x203, load, sizeof(load));
+	put(BW_SHARED + 0x205, &active, sizeof(active));
+}
+
+/* As attach finds it; the rest is for beam_world_find to find. */
 static inline void beam_world_make(struct runtime_attached *a)
 {
-	static const char *const atoms[] = {"", "lists", "Elixir.My.Module", "map", "-do it/1-"};
+	static const char *const atoms[] = {"false", "lists", "Elixir.My.Module", "map", "-do it/1-", "erts_beamasm",
+					    "normal_exit", "continue_exit"};
 
 	*a = (struct runtime_attached){0};
-	*(struct beam *)a->param = (struct beam){.active = BW_ACTIVE, .atoms = BW_ATOMS,
-						 .exits = {BW_EXIT, BW_EXIT + 4, BW_EXIT + 8}};
+	*(struct beam *)a->param = (struct beam){.atoms = BW_ATOMS};
+	beam_put_shared();
 	put32(BW_ACTIVE, 1);
 	for (uint32_t index = 0; index < 3; index++) {
 		put64(BW_RANGES + 32 * index, BW_MODULES);
@@ -106,6 +125,16 @@ static inline void beam_world_make(struct runtime_attached *a)
 	beam_put_string("src/my.ex");
 	beam_put_module(0);
 	beam_put_module(1);
+}
+
+static inline int beam_world_find(struct memory *m, struct runtime_attached *a)
+{
+	struct beam *b = (void *)a->param;
+	int err = beam_find_text(m, b);
+
+	if (!err)
+		err = beam_find_tables(m, BW_DATA, BW_DATA_END, b);
+	return err ? err : beam_find_shared(m, b);
 }
 
 #endif

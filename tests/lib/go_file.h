@@ -114,6 +114,24 @@ static inline void go_file_module(struct go_file *f)
 	go_file_put(f, GO_FILE_MODULE + 8 * (f->format == GO_1_18 ? 38 : 40), GO_FILE_TREE, 8);
 }
 
+#define GO_FILE_MORE_NAMES 0x600 /* in the table: 128 bytes for each further function's name */
+
+/* One more, the next after those that there are: of 64 bytes, without a frame. */
+static inline void go_file_add(struct go_file *f, unsigned number, const char *name)
+{
+	uint32_t at = 0x380 + 0x80 * number, names = GO_FILE_MORE_NAMES + 0x80 * (number - 2);
+	uint32_t list = TINY_EH + GO_FILE_FUNCTIONS + 8 * number;
+
+	strcpy((char *)f->tiny.image + TINY_EH + names, name);
+	go_file_put(f, TINY_EH + at, 0x40 * number, 4);
+	go_file_put(f, TINY_EH + at + 4, names - GO_FILE_NAMES, 4);
+	go_file_put(f, TINY_EH + at + 16, GO_FILE_LEAF_SP, 4);
+	go_file_put(f, list, 0x40 * number, 4);
+	go_file_put(f, list + 4, at - GO_FILE_FUNCTIONS, 4);
+	go_file_put(f, list + 8, 0x40 * (number + 1), 4);
+	go_file_put(f, TINY_EH + 8, number + 1, 8);
+}
+
 static inline void go_file_init(struct go_file *f, enum go_format format)
 {
 	static const uint32_t magic[] = {0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1};

@@ -32,13 +32,16 @@
 #define HW_CACHE(i)	(HW_METHOD(i) + 0x800)
 #define HW_PERF		(WORLD + 0x28000)
 #define HW_UNLOADED	(HW_PERF + 32 + 64 + 48) /* the counter of unloaded classes, the second of two */
+#define HW_STUBS	(WORLD + 0x29000) /* the list of hand-written code, whose first stub is the return barrier */
+#define HW_STUB		(HW_CODE + 0x20)
+#define HW_BARRIER	(HW_CODE + 0x60)
 #define HW_COLLECTOR	(WORLD + 0x2a000)
 #define HW_COLLECTIONS	0x54
 
 static inline void hotspot_layout(struct hotspot *h, uint16_t version)
 {
 	*h = (struct hotspot){
-		.low = HW_HEAP, .high = HW_HEAP + HW_HEAP_BYTES, .heaps = WORLD, .interpreter = WORLD + 0x400, .version = version,
+		.low = HW_HEAP, .high = HW_HEAP + HW_HEAP_BYTES, .heaps = version < 9 ? WORLD + 0x100 : WORLD, .stubs = HW_STUBS, .interpreter = WORLD + 0x400, .version = version,
 		.memory_low = 0x10, .memory_high = 0x18, .heap_memory = 8, .heap_segmap = 0x78, .heap_shift = 0x100,
 		.block_used = HW_BLOCK_USED, .array_data = 8, .queue_buffer = 8, .queue_begin = 0x18, .queue_end = 0x1c,
 		.codelet_size = 8, .codelet_text = 0, .blob_name = 0x60, .blob_size = 0xc, .blob_complete = 0x14,
@@ -152,6 +155,24 @@ static inline void hotspot_put_perf(void)
 	put(HW_PERF, head, sizeof(head));
 	hotspot_put_counter(HW_PERF + 32, "java.cls.loadedClasses");
 	hotspot_put_counter(HW_PERF + 32 + 64, "java.cls.unloadedClasses");
+}
+
+/* The blob is one of hand-written code instead; in 8 an index lies before the addresses. */
+static inline void hotspot_put_stubs(uint16_t version)
+{
+	const uint64_t first[] = {HW_STUBS + 0x80, HW_STUBS + 0x200, HW_STUBS + 0x280, HW_BARRIER, HW_BARRIER + 0x40},
+		       second[] = {0, HW_STUBS + 0x200, HW_STUBS + 0x240, HW_STUB, HW_BARRIER};
+	uint64_t index = version < 9 ? 8 : 0;
+
+	put(WORLD + 0x700, "StubRoutines (1)", 17);
+	put32(HW_BLOB + 0x1c, 0);
+	put64(HW_STUBS, HW_STUBS + 0x20);
+	put(HW_STUBS + 0x20, first, 24);
+	put(HW_STUBS + 0x20 + 24 + index, first + 3, 16);
+	put(HW_STUBS + 0x80, second, 24);
+	put(HW_STUBS + 0x80 + 24 + index, second + 3, 16);
+	put(HW_STUBS + 0x240, "jbyte_arraycopy", 16);
+	put(HW_STUBS + 0x280, "cont_returnBarrier", 19);
 }
 
 static inline void hotspot_world_make(struct runtime_attached *a, uint16_t version)

@@ -90,7 +90,7 @@ static const struct {
 				       "with its unit, such as 500ms, 5s or 2m\n"},
 	{"[profile]\nsample_attributes = process.pid cpu\n",
 	 "F:2: profile.sample_attributes: bad value \"process.pid cpu\", expected none, or some of process.pid "
-	 "process.executable.name thread.name thread.id cpu.logical_number\n"},
+	 "process.executable.name thread.name thread.id cpu.logical_number process.context.label\n"},
 	{"[targets]\ninclude = /system.slice\n",
 	 "F:2: targets.include: bad value \"/system.slice\", expected unit:NAME, container:ID, cgroup:PATH, exe:NAME, "
 	 "user:NAME or pid:NUMBER, separated by spaces\n"},
@@ -372,6 +372,7 @@ static const char all_keys[] = "[sampler]\n"
 			       "[hub]\nlisten = localhost:4380\ntoken = no\nreceive = yes\nreceive_max_size = 1M\nmax_slots = 3\n"
 			       "slot_ttl_seconds = 60\nslot_max_bytes = 1M\ncleanup_interval_seconds = 2\n"
 			       "[limits]\ncpu_percent = 0.25\nmemory = 64M\n"
+			       "[runtimes]\ncreators = no\n"
 			       "[debuginfod]\nurls = https://one, http://two:8002/x\ntimeout = 30s\nmax_file_bytes = 1M\n"
 			       "cache_bytes = 2M\nretry_after = 1h\nrequests_per_minute = 7\n"
 			       "[daemon]\nruntime_dir = /r\nspool_dir = /s\nengine_user = e\nnet_user = n\nhub_user = h\nprocesses_max = 1000\n"
@@ -391,6 +392,7 @@ START_TEST(every_key_arrives)
 	ck_assert(!c->events.no_clock && c->events.count == 1 && c->events.event[0].period == 100);
 	ck_assert_str_eq(c->cpus, "0-3,8");
 	ck_assert_uint_eq(c->interval_ns, 1500 * NSEC_PER_MSEC);
+	ck_assert(!c->runtimes_creators);
 	ck_assert_uint_eq(c->sample_attributes, 1u << SAMPLE_ATTRIBUTE_PID | 1u << SAMPLE_ATTRIBUTE_THREAD_NAME);
 	ck_assert_uint_eq(c->nr_targets, 9);
 	ck_assert_int_eq(c->targets[1].kind, TARGET_PID);

@@ -704,6 +704,53 @@ START_TEST(selected_attributes_tell_samples_apart)
 }
 END_TEST
 
+START_TEST(labels_become_attributes_of_their_names)
+{
+	static const char text[] = "tenant\0acme\0which\0", cut[] = "tenant\0acme\0no value";
+	struct profile_sample s = {.value = 1, .workload = web, .comm = "x", .frames = stack->frames, .nr_frames = 1};
+	const Profile *p;
+
+	make_stack(0x100, 1);
+	s.labels = str_get(text, sizeof(text));
+	ck_assert_int_eq(profile_add(builder, &s), 0);
+	str_put(s.labels);
+	s.labels = NULL;
+	ck_assert_int_eq(profile_add(builder, &s), 0);
+	s.labels = str_get(cut, sizeof(cut) - 1);
+	ck_assert_int_eq(profile_add(builder, &s), 0);
+	str_put(s.labels);
+	encode_all();
+	p = profile_at(0, 0);
+	ck_assert_uint_eq(p->n_samples, 3);
+	ck_assert_uint_eq(p->samples[0]->n_attribute_indices, 2);
+	ck_assert_str_eq(attribute_of(requests[0]->dictionary, p->samples[0]->attribute_indices, 2,
+				      "process.context.label.tenant"), "acme");
+	ck_assert_str_eq(attribute_of(requests[0]->dictionary, p->samples[0]->attribute_indices, 2,
+				      "process.context.label.which"), "");
+	ck_assert_uint_eq(p->samples[1]->n_attribute_indices, 0);
+	ck_assert_uint_eq(p->samples[2]->n_attribute_indices, 1);
+}
+END_TEST
+
+START_TEST(a_creator_is_another_location_than_its_function)
+{
+	const PROFILES(ProfilesDictionary) *d;
+	unsigned creators = 0;
+
+	make_stack(0x100, 2);
+	stack->frames[1].flags |= FRAME_CREATOR;
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	make_stack(0x100, 2);
+	ck_assert_int_eq(add(web, NULL, 0, NULL), 0);
+	encode_all();
+	ck_assert_uint_eq(profile_at(0, 0)->n_samples, 2);
+	d = requests[0]->dictionary;
+	for (size_t i = 0; i < d->n_string_table; i++)
+		creators += !strncmp(d->string_table[i], "created by libfoo.so+0x", 23);
+	ck_assert_uint_eq(creators, 1);
+}
+END_TEST
+
 /* Of every attribute that is text: also where a merge passes it on. */
 START_TEST(text_of_attributes_is_held_until_the_interval_ends)
 {
@@ -1047,6 +1094,8 @@ Suite *profile_suite(void)
 	tcase_add_test(t, generated_and_unmapped_code_keep_one_name_each);
 	tcase_add_test(t, executable_that_the_resource_says_is_no_attribute);
 	tcase_add_test(t, selected_attributes_tell_samples_apart);
+	tcase_add_test(t, labels_become_attributes_of_their_names);
+	tcase_add_test(t, a_creator_is_another_location_than_its_function);
 	tcase_add_test(t, text_of_attributes_is_held_until_the_interval_ends);
 	tcase_add_loop_test(t, requests_keep_within_their_bound, 0, 4);
 	tcase_add_test(t, each_origin_has_a_profile_of_its_own);

@@ -21,7 +21,7 @@ static void setup(void)
 	memset(world, 0, sizeof(world));
 	memory_question(&memory);
 	beam_world_make(&attached);
-	ck_assert_int_eq(beam_find_tables(&memory, (void *)attached.param), 0);
+	ck_assert_int_eq(beam_world_find(&memory, &attached), 0);
 	memset(&made, 0, sizeof(made));
 }
 
@@ -54,15 +54,82 @@ START_TEST(tables_are_found_by_their_shape)
 	ck_assert_uint_eq(b->low, BW_MODULE(0));
 	ck_assert_uint_eq(b->functions, 96);
 	ck_assert_uint_eq(b->lines, 72);
+	ck_assert_uint_eq(b->active, BW_ACTIVE);
+	ck_assert_uint_eq(b->exits[0], BW_EXIT);
+	ck_assert_uint_eq(b->exits[1], BW_EXIT_2);
+}
+END_TEST
+
+/* The table's last words lie in the second piece that is read of a file's data. */
+START_TEST(tables_are_found_across_pieces)
+{
+	struct beam b = *beam_of(&attached);
+	const uint64_t at = WORLD + 0x50000;
+
+	memory_question(&memory);
+	memcpy(&world[at - WORLD], &world[BW_RANGES - WORLD], 96);
+	ck_assert_int_eq(beam_find_tables(&memory, at + 0x50 - 0x10000, at + 0x1000, &b), 0);
+	ck_assert_uint_eq(b.ranges, at);
+}
+END_TEST
+
+START_TEST(shared_code_without_exits_is_not_that_of_a_compiler)
+{
+	struct beam b = *beam_of(&attached);
+
+	memory_question(&memory);
+	put64(BW_SHARED + 0x80 + 24, BW_TERM(3));
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+}
+END_TEST
+
+/* What is loaded into another register, or lies elsewhere, is not the index. */
+START_TEST(the_index_in_force_is_the_one_that_code_loads)
+{
+	struct beam b = *beam_of(&attached);
+	static const uint8_t other[] = {0x44, 0x8b, 0x2f};
+
+	memory_question(&memory);
+	b.active = 0;
+	put(BW_SHARED + 0x203 + 15, other, sizeof(other));
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+	beam_put_shared();
+	put64(BW_SHARED + 0x205, BW_RANGES + 0x100000);
+	ck_assert_int_eq(beam_find_shared(&memory, &b), -ENOENT);
+	beam_put_shared();
+	ck_assert_int_eq(beam_find_shared(&memory, &b), 0);
+	ck_assert_uint_eq(b.active, BW_ACTIVE);
+}
+END_TEST
+
+/* A pointer to the text, at any address, or a term: a binary with its header, its size in bits and the text. */
+START_TEST(atoms_have_their_text_in_either_form)
+{
+	struct beam *b = (void *)attached.param;
+	char text[BEAM_ATOM_MAX];
+
+	put(BW_ATOM(0) + 82, "false", 5);
+	put64(BW_ATOM(0) + 32, BW_ATOM(0) + 82);
+	ck_assert_int_eq(beam_find_text(&memory, b), 0);
+	ck_assert_int_eq(beam_atom(b, &memory, BW_TERM(0), text), 5);
+	ck_assert_str_eq(text, "false");
+	put64(BW_ATOM(0) + 32, (BW_ATOM(0) + 64) | 2);
+	put(BW_ATOM(0) + 80, "false", 5);
+	ck_assert_int_eq(beam_find_text(&memory, b), 0);
+	ck_assert_int_eq(beam_atom(b, &memory, BW_TERM(0), text), 5);
+	put64(BW_ATOM(0) + 32, BW_ATOM(1) + 64);
+	ck_assert_int_eq(beam_find_text(&memory, b), -EAGAIN);
 }
 END_TEST
 
 START_TEST(tables_that_are_not_there_yet_are_sought_again)
 {
-	struct beam b = {.active = BW_ACTIVE};
+	struct beam b = {0};
 
 	put64(BW_RANGES + 8, 0);
-	ck_assert_int_eq(beam_find_tables(&memory, &b), -EAGAIN);
+	ck_assert_int_eq(beam_find_tables(&memory, BW_DATA, BW_DATA_END, &b), -EAGAIN);
+	ck_assert_int_eq(beam_find_tables(&memory, BW_DATA, BW_DATA + 8, &b), -EAGAIN);
+	ck_assert_int_eq(beam_find_tables(&memory, BW_DATA + 5, BW_DATA, &b), -EAGAIN);
 }
 END_TEST
 
@@ -125,6 +192,32 @@ START_TEST(a_module_of_elixir_is_written_as_there)
 	ck_assert_int_eq(code(BW_INFO(1, 0) + 0x30), 0);
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "My.Module.map/0");
+}
+END_TEST
+
+static const char *name_of(const char *module, const char *of, uint32_t arity)
+{
+	static char name[RUNTIME_NAME_MAX];
+
+	beam_write(module, of, arity, name);
+	return name;
+}
+
+START_TEST(names_are_written_as_the_language_does)
+{
+	ck_assert_str_eq(name_of("lists", "map", 2), "lists:map/2");
+	ck_assert_str_eq(name_of("lists", "-do it/1-", 1), "lists:'-do it/1-'/1");
+	ck_assert_str_eq(name_of("lists", "-map/2-fun-0-", 1), "lists:'-map/2-fun-0-'/1");
+	ck_assert_str_eq(name_of("Elixir.Enum", "map", 2), "Enum.map/2");
+	ck_assert_str_eq(name_of("Elixir.Enum", "-map/2-fun-0-", 1), "anonymous fn/1 in Enum.map/2");
+	ck_assert_str_eq(name_of("Elixir.A.B", "-each/2-fun-13-", 3), "anonymous fn/3 in A.B.each/2");
+	ck_assert_str_eq(name_of("Elixir.A", "-run/0-fun-1-", 0), "anonymous fn/0 in A.run/0");
+	ck_assert_str_eq(name_of("Elixir.A", "-map/2-lists^map/1-0-", 2), "A.\"-map/2-lists^map/1-0-\"/2");
+	ck_assert_str_eq(name_of("Elixir.A", "-/2-fun-0-", 1), "A.\"-/2-fun-0-\"/1");
+	ck_assert_str_eq(name_of("Elixir.A", "valid?", 1), "A.valid?/1");
+	ck_assert_str_eq(name_of("Elixir.A", "+", 2), "A.+/2");
+	ck_assert_str_eq(name_of("Elixir.A", "__info__", 1), "A.__info__/1");
+	ck_assert_str_eq(name_of("Elixir.A", "two words", 0), "A.\"two words\"/0");
 }
 END_TEST
 
@@ -236,6 +329,60 @@ START_TEST(a_scheduler_without_a_process_is_a_root)
 }
 END_TEST
 
+/* Of a call in shared code that returns to pc: the process' stack was copied, rbp is none. */
+static int step_from_shared(uint64_t pc, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = 0, [7] = WORLD + 0x50000};
+	const struct runtime_place at = {.pc = pc, .valid = 3 << 6, .reg = reg, .load = word_of_world, .left_sp = STACK};
+
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(pc - 1), 0);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+START_TEST(the_stack_pointer_may_be_fetched_behind_the_index_in_force)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	const uint64_t pc = BW_SHARED + 0x303;
+	struct runtime_step step;
+
+	put64(STACK, BW_EXIT);
+	memcpy(&world[pc - WORLD], &world[BW_SHARED + 0x203 - WORLD], 18);
+	put(pc + 22, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_shared(pc, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+	/* As far away as that, without it, it is another call's. */
+	world[pc - WORLD] = 0x90;
+	ck_assert_int_eq(step_from_shared(pc, &step), -ENOENT);
+}
+END_TEST
+
+/* The call is the last instruction of a piece. */
+START_TEST(the_stack_pointer_may_be_fetched_in_the_next_piece)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_step step;
+
+	put64(STACK, BW_EXIT);
+	put(BW_SHARED + 0x340, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x340, &step), 0);
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x33e, &step), 0);
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x345, &step), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_choice_of_a_process_is_a_root)
+{
+	static const uint8_t choice[] = {0x49, 0x89, 0xc5};
+	struct runtime_step step;
+
+	put(BW_SHARED + 0x340, choice, sizeof(choice));
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x340, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x33c, &step), -ENOENT);
+}
+END_TEST
+
 START_TEST(a_function_with_too_many_ways_back_is_left_by_none)
 {
 	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
@@ -267,17 +414,25 @@ Suite *runtime_beam_suite(void)
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, tables_are_found_by_their_shape);
+	tcase_add_test(t, tables_are_found_across_pieces);
+	tcase_add_test(t, shared_code_without_exits_is_not_that_of_a_compiler);
+	tcase_add_test(t, the_index_in_force_is_the_one_that_code_loads);
+	tcase_add_test(t, atoms_have_their_text_in_either_form);
 	tcase_add_test(t, tables_that_are_not_there_yet_are_sought_again);
 	tcase_add_test(t, a_function_has_name_file_and_lines);
 	tcase_add_test(t, a_line_may_be_of_another_file);
 	tcase_add_test(t, lines_that_do_not_fit_are_unknown);
 	tcase_add_test(t, a_module_of_elixir_is_written_as_there);
+	tcase_add_test(t, names_are_written_as_the_language_does);
 	tcase_add_test(t, another_function_in_its_place_is_told);
 	tcase_add_test(t, code_of_no_module_is_shared_or_none);
 	tcase_add_test(t, a_frame_ends_at_the_next_return_address);
 	tcase_add_test(t, a_caller_of_c_code_goes_on_in_the_process_stack);
 	tcase_add_test(t, a_stack_pointer_that_is_not_in_the_copy_is_none);
 	tcase_add_test(t, a_scheduler_without_a_process_is_a_root);
+	tcase_add_test(t, the_stack_pointer_may_be_fetched_behind_the_index_in_force);
+	tcase_add_test(t, the_stack_pointer_may_be_fetched_in_the_next_piece);
+	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
 	suite_add_tcase(s, t);

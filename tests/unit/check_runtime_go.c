@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "runtime/runtime.h"
+#include "runtime/go.h"
 #include "tests/lib/go_file.h"
 
 Suite *runtime_go_suite(void);
@@ -179,6 +179,158 @@ START_TEST(a_stack_goes_on_where_it_was_left)
 }
 END_TEST
 
+/* --- creators and labels --- */
+
+/* mov 288(%rax),%rcx; mov %rcx,%rax, and the store of labels before and after Go 1.20: mov %rax,352(%r14); 352(%rcx). */
+static const uint8_t load_creator[] = {0x48, 0x8b, 0x88, 0x20, 1, 0, 0, 0x48, 0x89, 0xc8},
+		     store_labels[][7] = {{0x49, 0x89, 0x86, 0x60, 1, 0, 0}, {0x48, 0x89, 0x81, 0x60, 1, 0, 0}};
+
+static void setup_context(enum go_format format)
+{
+	go_file_init(&file, format);
+	go_file_add(&file, 2, "runtime.systemstack_switch");
+	go_file_add(&file, 3, "runtime.goexit.abi0");
+	go_file_add(&file, 4, "runtime.printcreatedby");
+	go_file_add(&file, 5, "runtime/pprof.runtime_setProfLabel");
+	memcpy(file.tiny.image + TINY_EH + GO_FILE_NAMES + NAMES, "runtime.systemstack", 20);
+	go_file_put(&file, file.function[0] + 4, NAMES, 4);
+	put_code(0);
+	memcpy(file.tiny.image + TINY_CODE + 4 * 0x40 + 8, load_creator, sizeof(load_creator));
+	memcpy(file.tiny.image + TINY_CODE + 5 * 0x40 + 8, store_labels[0], sizeof(store_labels[0]));
+}
+
+static bool more_is_sound(void)
+{
+	struct otp_walks walks = {.generation = 1, .plan = {attached.walk, attached.more}};
+
+	return otp_walk_sound(&walks);
+}
+
+START_TEST(the_code_tells_where_creator_and_labels_are)
+{
+	setup_context(GO_1_18);
+	memcpy(file.tiny.image + TINY_CODE + 5 * 0x40 + 8, store_labels[_i], sizeof(store_labels[0]));
+	ck_assert_int_eq(attach(), 0);
+	ck_assert(more_is_sound());
+	ck_assert_int_eq(attached.more.root_off, 288);
+	ck_assert_uint_eq(attached.more.root_at, 3);
+	ck_assert_uint_eq(attached.more.nr_chain, 5);
+	ck_assert_int_eq(attached.more.chain[2], 184);
+	ck_assert_int_eq(attached.more.chain[3], 352);
+	ck_assert_uint_eq(attached.param[GO_LABELS], GO_LABELS_MAP);
+	ck_assert(go_is_end(&attached, BIAS + TINY_CODE + 0xc1) && !go_is_end(&attached, BIAS + TINY_CODE + 0x100));
+}
+END_TEST
+
+START_TEST(without_a_version_labels_are_not_read)
+{
+	setup_context(GO_1_20);
+	ck_assert_int_eq(attach(), 0);
+	ck_assert(more_is_sound());
+	ck_assert_int_eq(attached.more.root_off, 288);
+	ck_assert_uint_eq(attached.more.nr_chain, 3);
+	ck_assert_uint_eq(attached.param[GO_LABELS], GO_LABELS_NONE);
+}
+END_TEST
+
+START_TEST(other_code_of_theirs_is_not_guessed_at)
+{
+	setup_context(GO_1_20);
+	file.tiny.image[TINY_CODE + 4 * 0x40 + 8 + 3] = 0x21; /* not a multiple of 8 */
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_uint_eq(attached.more.start, OTP_WALK_NONE);
+	setup_context(GO_1_18);
+	file.tiny.image[TINY_CODE + 4 * 0x40 + 8] = 0x90;
+	ck_assert_int_eq(attach(), 0);
+	ck_assert(more_is_sound());
+	ck_assert_uint_eq(attached.more.root_keep, 0);
+	ck_assert_uint_eq(attached.param[GO_LABELS], GO_LABELS_MAP);
+	file.tiny.image[TINY_CODE + 5 * 0x40 + 8] = 0x90;
+	ck_assert_int_eq(attach(), 0);
+	ck_assert_uint_eq(attached.more.start, OTP_WALK_NONE);
+}
+END_TEST
+
+static uint64_t words[16 * 17], root[1];
+static struct runtime_copied copied;
+static struct runtime_context context;
+
+static void read_context(enum go_labels form, uint32_t frame_words, uint32_t nr)
+{
+	attached = (struct runtime_attached){.more = {.start = OTP_WALK_TLS, .root_keep = 1}, .param[GO_LABELS] = form};
+	root[0] = 0x401234;
+	copied = (struct runtime_copied){.root = root, .nr_root = 1, .frames = words, .nr_frames = nr,
+					 .frame_words = frame_words, .cut = copied.cut};
+	context = (struct runtime_context){0};
+	runtime_go.context(&attached, &copied, &context);
+}
+
+/* A label of a list: address, the two strings, 32 bytes of the key, 64 of the value. */
+static void put_label(unsigned i, const char *key, const char *value)
+{
+	uint64_t *w = words + 17 * i;
+
+	memset(w, 'z', 17 * 8);
+	w[0] = 0xc000001000 + 32 * i;
+	w[2] = strlen(key);
+	w[4] = strlen(value);
+	memcpy(w + 5, key, MIN(strlen(key), (size_t)32));
+	memcpy(w + 9, value, MIN(strlen(value), (size_t)64));
+}
+
+START_TEST(labels_of_a_list_are_read)
+{
+	put_label(0, "tenant", "b\xc3\xa4r");
+	put_label(1, "empty", "");
+	words[17] |= OTP_WALK_MISSING(1);
+	read_context(GO_LABELS_LIST, 17, 2);
+	ck_assert_uint_eq(context.creator, 0x401234);
+	ck_assert_uint_eq(context.nr_labels, 2);
+	ck_assert_uint_eq(context.labels_left, 0);
+	ck_assert_str_eq(context.label[0].key, "tenant");
+	ck_assert_str_eq(context.label[0].value, "b\xc3\xa4r");
+	ck_assert_str_eq(context.label[1].value, "");
+}
+END_TEST
+
+START_TEST(long_and_unreadable_labels_are_cut_or_left_out)
+{
+	/* Its 63rd byte is the second one of a character. */
+	put_label(0, "long", "12345678901234567890123456789012345678901234567890123456789012\xc3\xa4 and so on");
+	put_label(1, "a key of more bytes than are kept", "x");
+	put_label(2, "unreadable", "x");
+	words[34] |= OTP_WALK_MISSING(1);
+	put_label(3, "nul", "x");
+	words[3 * 17 + 5] = 0;
+	copied.cut = true;
+	read_context(GO_LABELS_LIST, 17, 4);
+	ck_assert_uint_eq(context.nr_labels, 1);
+	ck_assert_uint_eq(context.labels_left, 4);
+	ck_assert_str_eq(context.label[0].value, "12345678901234567890123456789012345678901234567890123456789012");
+	copied.cut = false;
+	read_context(GO_LABELS_LIST, 16, 4);
+	ck_assert_uint_eq(context.nr_labels, 0);
+}
+END_TEST
+
+START_TEST(labels_of_a_map_are_keys_then_values)
+{
+	memset(words, 0, sizeof(words));
+	for (unsigned i = 0; i < 2; i++) {
+		words[11 * i + 2] = 4;
+		memcpy(words + 11 * i + 3, i ? "key2" : "key1", 4);
+		words[11 * (8 + i) + 2] = 3;
+		memcpy(words + 11 * (8 + i) + 3, i ? "two" : "one", 3);
+	}
+	read_context(GO_LABELS_MAP, 11, 16);
+	ck_assert_uint_eq(context.nr_labels, 2);
+	ck_assert_str_eq(context.label[1].key, "key2");
+	ck_assert_str_eq(context.label[1].value, "two");
+	read_context(GO_LABELS_MAP, 11, 15);
+	ck_assert_uint_eq(context.nr_labels, 0);
+}
+END_TEST
+
 Suite *runtime_go_suite(void)
 {
 	Suite *s = suite_create("runtime_go");
@@ -191,6 +343,12 @@ Suite *runtime_go_suite(void)
 	tcase_add_test(t, other_code_is_not_guessed_at);
 	tcase_add_test(t, a_program_without_these_functions_is_not_walked);
 	tcase_add_test(t, a_stack_goes_on_where_it_was_left);
+	tcase_add_loop_test(t, the_code_tells_where_creator_and_labels_are, 0, ARRAY_SIZE(store_labels));
+	tcase_add_test(t, without_a_version_labels_are_not_read);
+	tcase_add_test(t, other_code_of_theirs_is_not_guessed_at);
+	tcase_add_test(t, labels_of_a_list_are_read);
+	tcase_add_test(t, long_and_unreadable_labels_are_cut_or_left_out);
+	tcase_add_test(t, labels_of_a_map_are_keys_then_values);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -16,6 +16,7 @@ static struct runtime_function function;
 
 static void setup(void)
 {
+	memset(world, 0, sizeof(world));
 	memory_question(&memory);
 	hotspot_world_make(&attached, 17);
 	memset(&made, 0, sizeof(made));
@@ -268,6 +269,146 @@ START_TEST(compiled_code_has_its_methods_and_what_was_inlined)
 }
 END_TEST
 
+/* jne to before the call's descriptor: the loop goes on behind it. */
+START_TEST(the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it)
+{
+	static const uint8_t back[] = {0x75, 0xf7};
+	uint64_t chain[4];
+
+	put(HW_CODE + 0x35, back, sizeof(back));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_CALL, true, chain), 2);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x35, false, chain), 2);
+	ck_assert_uint_eq(chain[0], HW_METHOD(1));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x37, false, chain), 1);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_POLL, true, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+}
+END_TEST
+
+/* What does not lead to inlined code is of the method around it. */
+START_TEST(what_jumps_away_before_inlined_code_is_not_of_it)
+{
+	static const int32_t pcs[4][4] = {{-1}, {HW_CALL, 1}, {HW_POLL, 8}, {INT32_MAX}};
+	static const uint8_t away[] = {0xeb, 0x02};
+	uint64_t chain[4];
+
+	put(HW_BLOB + 0x1a0, pcs, sizeof(pcs));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x3d, false, chain), 2);
+	put(HW_CODE + 0x41, away, sizeof(away));
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x3d, false, chain), 1);
+	ck_assert_uint_eq(chain[0], HW_METHOD(0));
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + 0x43, false, chain), 2);
+	ck_assert_uint_eq(code_chain(&made, HW_CODE + HW_POLL, true, chain), 2);
+}
+END_TEST
+
+/* goto, from a bytecode of the first method to another one. */
+static void put_jump(uint32_t from, uint32_t to)
+{
+	const uint8_t jump[] = {167, (uint8_t)((to - from) >> 8), (uint8_t)(to - from)};
+
+	put(HW_METHOD(0) + 0x100 + 48 + from, jump, sizeof(jump));
+}
+
+static bool loop_of_method(int32_t *ret_bci)
+{
+	struct hotspot_method m;
+
+	memory_question(&memory);
+	ck_assert_int_eq(hotspot_method_read(hotspot_of(&attached), &memory, HW_METHOD(0), &m), 0);
+	return hotspot_loop(hotspot_of(&attached), &memory, &m, ret_bci);
+}
+
+START_TEST(the_innermost_loop_of_a_method_is_found_if_there_is_one)
+{
+	const uint8_t switched[] = {171, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 167, 0xff, 0xf0, 0}, breakpoint = 202;
+	int32_t bci = 0;
+
+	ck_assert(!loop_of_method(&bci));
+	put_jump(20, 10);
+	ck_assert(loop_of_method(&bci));
+	ck_assert_int_eq(bci, 15);
+	put_jump(34, 4);
+	ck_assert(loop_of_method(&bci));
+	ck_assert_int_eq(bci, 15);
+	put_jump(30, 24);
+	ck_assert(!loop_of_method(&bci));
+	memset(world + (HW_METHOD(0) + 0x100 + 48 - WORLD), 0, 40);
+	put(HW_METHOD(0) + 0x100 + 48, switched, sizeof(switched));
+	ck_assert(!loop_of_method(&bci));
+	put_jump(25, 21);
+	ck_assert(loop_of_method(&bci));
+	put(HW_METHOD(0) + 0x100 + 48 + 30, &breakpoint, 1);
+	ck_assert(!loop_of_method(&bci));
+}
+END_TEST
+
+/* A jump back, with no descriptor in between. */
+START_TEST(a_loop_without_a_poll_is_on_the_line_of_the_only_loop)
+{
+	static const int32_t pcs[4][4] = {{-1}, {HW_CALL, 1}, {HW_POLL, 1}, {INT32_MAX}};
+	static const uint8_t back[] = {0x75, 0xfa};
+	struct hotspot_method m;
+	uint32_t node;
+
+	put(HW_BLOB + 0x1a0, pcs, sizeof(pcs));
+	put(HW_CODE + 0x5b, back, sizeof(back));
+	ck_assert_int_eq(hotspot_method_read(hotspot_of(&attached), &memory, HW_METHOD(0), &m), 0);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x59, false);
+	ck_assert_uint_eq(made.nodes[node].position, 0);
+	put_jump(20, 10);
+	ck_assert_int_eq(code_at(HW_CODE), 0);
+	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x59, false);
+	ck_assert_uint_eq(made.nodes[node].position, hotspot_position(&m, 15));
+	node = runtime_code_node_at(&made.code, made.rows, HW_CODE + 0x5f, false);
+	ck_assert_uint_eq(made.nodes[node].position, 0);
+}
+END_TEST
+
+static void check_stubs(uint16_t version)
+{
+	hotspot_world_make(&attached, version);
+	hotspot_put_stubs(version);
+	ck_assert_int_eq(code_at(HW_STUB + 3), 0);
+	ck_assert_str_eq(made.code.name, "[stub: jbyte_arraycopy]");
+	ck_assert_uint_eq(made.code.start, HW_STUB);
+	ck_assert_uint_eq(made.code.end, HW_BARRIER - 1);
+	ck_assert_uint_eq(made.code.kind, HOTSPOT_STUB);
+	/* A frame returns to the first byte of the barrier: its call would be before it. */
+	ck_assert_int_eq(code_at(HW_BARRIER - 1), 0);
+	ck_assert_str_eq(made.code.name, "[virtual thread: its callers are in the heap]");
+	ck_assert_uint_eq(made.code.end, HW_BARRIER + 0x40);
+	ck_assert_int_eq(code_at(HW_STUB - 1), 0);
+	ck_assert_str_eq(made.code.name, "[StubRoutines (1)]");
+	ck_assert_uint_eq(made.code.end, HW_STUB);
+}
+
+START_TEST(hand_written_code_has_the_names_of_its_list)
+{
+	check_stubs(17);
+	check_stubs(8);
+	((struct hotspot *)attached.param)->stubs = 0;
+	ck_assert_int_eq(code_at(HW_STUB + 3), 0);
+	ck_assert_str_eq(made.code.name, "[StubRoutines (1)]");
+	ck_assert_uint_eq(made.code.start, HW_CODE);
+}
+END_TEST
+
+/* The list may be a ring. */
+START_TEST(a_list_of_stubs_without_an_end_is_left)
+{
+	hotspot_put_stubs(17);
+	put64(HW_STUBS + 0x80, HW_STUBS + 0x20);
+	ck_assert_int_eq(code_at(HW_STUB + 3), 0);
+	ck_assert_uint_eq(made.code.start, HW_STUB);
+	ck_assert_uint_eq(made.code.end, HW_BARRIER - 1);
+}
+END_TEST
+
 START_TEST(code_that_is_still_there_is_not_read_again)
 {
 	ck_assert_int_eq(code_at(HW_CODE), 0);
@@ -399,6 +540,23 @@ START_TEST(a_method_that_is_being_entered_has_no_frame_yet)
 }
 END_TEST
 
+START_TEST(an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address)
+{
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	regs[13] = STACK + 64; /* not the adapter's yet */
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	regs[0] = HW_CODE + 5;
+	stack[0] = 0;
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 64);
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, false), -ENOENT);
+}
+END_TEST
+
 START_TEST(a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register)
 {
 	interpreted_frame();
@@ -425,6 +583,24 @@ START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
 	ck_assert_uint_eq(step.fp, 0xcc);
 	regs[6] = STACK - 8;
 	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, false), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_barrier_at_a_methods_entry_has_a_word_above_its_frame)
+{
+	at_rsp(10);
+	regs[6] = STACK + 8 * 7;
+	stack[7] = 0xcc;
+	stack[8] = UINT64_MAX;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, false), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 80);
+	ck_assert_uint_eq(step.fp, 0xcc);
+	regs[7] = STACK + 8 * 8;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 80);
+	ck_assert_uint_eq(step.fp, STACK + 8 * 7);
 }
 END_TEST
 
@@ -457,13 +633,21 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, without_counters_collections_are_the_epochs);
 	tcase_add_test(t, without_either_there_are_no_epochs);
 	tcase_add_test(t, compiled_code_has_its_methods_and_what_was_inlined);
+	tcase_add_test(t, the_end_of_a_loop_is_of_the_method_whose_poll_is_in_it);
+	tcase_add_test(t, what_jumps_away_before_inlined_code_is_not_of_it);
+	tcase_add_test(t, the_innermost_loop_of_a_method_is_found_if_there_is_one);
+	tcase_add_test(t, a_loop_without_a_poll_is_on_the_line_of_the_only_loop);
+	tcase_add_test(t, hand_written_code_has_the_names_of_its_list);
+	tcase_add_test(t, a_list_of_stubs_without_an_end_is_left);
 	tcase_add_test(t, code_that_is_still_there_is_not_read_again);
 	tcase_add_test(t, free_blocks_and_other_addresses_have_no_code);
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
+	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
+	tcase_add_test(t, the_barrier_at_a_methods_entry_has_a_word_above_its_frame);
 	tcase_add_test(t, a_frame_beyond_the_copied_stack_is_missing);
 	suite_add_tcase(s, t);
 	return s;

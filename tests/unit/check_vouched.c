@@ -75,6 +75,19 @@ START_TEST(both_plans_of_the_next_program_take_the_place_of_those_before)
 }
 END_TEST
 
+START_TEST(a_runtimes_second_plan_may_give_way_to_another_runtimes)
+{
+	struct otp_walks both = {.start_ns = 1, .exec_id = 8, .plan = {plan(4096), plan(8192)}};
+	struct otp_walks then = {.start_ns = 1, .exec_id = 8, .plan = {plan(4096), plan(12288)}};
+
+	vouch(5, 1, 4096, 0);
+	vouch(5, 1, 8192, 0);
+	ck_assert(vouched_allows(&v, 5, &both, 1));
+	vouch(5, 1, 12288, 2);
+	ck_assert(vouched_allows(&v, 5, &then, 3));
+}
+END_TEST
+
 START_TEST(first_walks_fix_the_program)
 {
 	vouch(5, 1, 4096, 0);
@@ -121,6 +134,7 @@ Suite *vouched_suite(void)
 	tcase_add_test(t, other_plans_processes_and_starts_are_refused);
 	tcase_add_test(t, second_plan_may_be_another_runtimes);
 	tcase_add_test(t, both_plans_of_the_next_program_take_the_place_of_those_before);
+	tcase_add_test(t, a_runtimes_second_plan_may_give_way_to_another_runtimes);
 	tcase_add_test(t, first_walks_fix_the_program);
 	tcase_add_test(t, word_that_was_never_used_expires);
 	tcase_add_test(t, next_owner_of_a_pid_has_nothing);

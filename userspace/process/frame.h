@@ -23,6 +23,7 @@ enum frame_flags {
 	FRAME_CALLER = 1, /* pc is a return address: the call lies before it */
 	FRAME_SIGNAL = 2, /* a signal trampoline */
 	FRAME_NAMED = 4,  /* function and file are known, in place of an address */
+	FRAME_CREATOR = 8, /* no caller: pc follows the call that began the coroutine, and its name says so */
 };
 
 /*

@@ -5,8 +5,10 @@
 
 #include "base/cleanup.h"
 
+enum { SAMPLE_LABELS = -1 }; /* beside enum dict_value */
+
 struct sample_value {
-	enum dict_value type;
+	int type;
 	bool present;
 	uint64_t value;
 };
@@ -21,8 +23,14 @@ static struct sample_value sample_value_of_int(uint32_t v)
 	return (struct sample_value){.type = DICT_INT, .present = true, .value = v};
 }
 
+static struct sample_value sample_value_of_labels(struct str *s)
+{
+	return (struct sample_value){.type = SAMPLE_LABELS, .present = s, .value = (uint64_t)(uintptr_t)s};
+}
+
 #define SAMPLE_VALUE_INT    sample_value_of_int
 #define SAMPLE_VALUE_STRING sample_value_of_string
+#define SAMPLE_VALUE_LABELS sample_value_of_labels
 
 static struct sample_value sample_value_get(const struct sample_key *key, enum sample_attribute a)
 {
@@ -44,6 +52,29 @@ static bool sample_value_is_workloads(const struct sample_value *v, const struct
 	return false;
 }
 
+static int sample_labels_add(struct dictionary *d, const struct str *text, struct attribute_list *ret)
+{
+	const struct named_labels *l = names_labels(d->names, text);
+	int r = 0;
+
+	for (uint32_t i = 0; l && r == 0 && i < l->count; i++) {
+		r = dictionary_label(d, l->of[i].key, l->of[i].value, &ret->of[ret->count]);
+		ret->count += r == 0;
+	}
+	return r;
+}
+
+static int sample_value_add(struct dictionary *d, const char *name, const struct sample_value *v, struct attribute_list *ret)
+{
+	int r;
+
+	if (v->type == SAMPLE_LABELS)
+		return sample_labels_add(d, (struct str *)(uintptr_t)v->value, ret);
+	r = dictionary_attribute(d, name, (enum dict_value)v->type, v->value, &ret->of[ret->count]);
+	ret->count += r == 0;
+	return r;
+}
+
 int sample_attributes(struct dictionary *d, const struct sample_key *key, const struct workload *w, uint32_t mask,
 		      struct attribute_list *ret)
 {
@@ -60,10 +91,9 @@ int sample_attributes(struct dictionary *d, const struct sample_key *key, const 
 
 		if (!(mask & 1u << a) || !v.present || sample_value_is_workloads(&v, w, names[a]))
 			continue;
-		r = dictionary_attribute(d, names[a], v.type, v.value, &ret->of[ret->count]);
+		r = sample_value_add(d, names[a], &v, ret);
 		if (r < 0)
 			return r;
-		ret->count++;
 	}
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 struct attribute_list {
 	uint32_t count;
-	uint32_t of[SAMPLE_ATTRIBUTE_NR]; /* numbers in the dictionary */
+	uint32_t of[SAMPLE_ATTRIBUTE_NR + PROFILE_LABELS_MAX]; /* numbers in the dictionary */
 };
 
 /* The attributes of key that mask selects; their text is borrowed from the builder. 0 or negative errno. */

@@ -34,6 +34,7 @@ int profile_new(const struct profile_config *cfg, struct profile_builder **ret)
 
 #define SAMPLE_APPLY_INT(fn, field)
 #define SAMPLE_APPLY_STRING(fn, field) fn(field);
+#define SAMPLE_APPLY_LABELS(fn, field) fn(field);
 
 static void sample_key_ref(const struct sample_key *key)
 {
@@ -170,6 +171,8 @@ static int builder_push_address(struct profile_builder *b, const struct frame *f
 	if (f->flags & FRAME_CALLER && address && (!f->map || f->pc > f->map->start))
 		address--;
 	key = location_key_of(f->kind, (uint32_t)image, address);
+	if (f->flags & FRAME_CREATOR)
+		key.head.is_creator = 1;
 	return builder_add_location(b, &key, workload, ret);
 }
 
@@ -256,6 +259,8 @@ static void builder_set_attributes(const struct profile_builder *b, const struct
 		key->exe = clean_str(s->exe, NAME_MAX);
 	if (builder_selects(b, SAMPLE_ATTRIBUTE_THREAD_NAME) && s->comm)
 		key->comm = builder_clean_comm(s->comm);
+	if (builder_selects(b, SAMPLE_ATTRIBUTE_LABELS))
+		key->labels = str_ref(s->labels);
 }
 
 int builder_count(struct profile_builder *b, const struct sample_key *key, const struct sample_count *count)

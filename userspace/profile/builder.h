@@ -22,7 +22,8 @@
 struct location_head {
 	uint8_t kind;     /* enum frame_kind */
 	uint8_t is_code;  /* struct code_key */
-	uint16_t named_by; /* of code: enum name_source; else 0 */
+	uint8_t named_by; /* of code: enum name_source; else 0 */
+	uint8_t is_creator; /* of an address: FRAME_CREATOR */
 };
 
 struct location_key {
@@ -55,7 +56,7 @@ struct sample_key {
 	uint32_t slot; /* of the origin */
 	/* The fields of SAMPLE_ATTRIBUTES: zero unless selected; text is clean, and the builder holds references. */
 	uint32_t pid, tid, cpu;
-	struct str *comm, *exe;
+	struct str *comm, *exe, *labels;
 };
 
 /* The key is compared as bytes: if an attribute leaves padding, a reserved field fills it and is added here. */

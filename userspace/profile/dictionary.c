@@ -57,15 +57,25 @@ static size_t attribute_wire_len(const struct dict_attribute *a)
 	return size_block(((struct str *)(uintptr_t)a->value)->len);
 }
 
+static int dictionary_add_attribute(struct dictionary *d, const struct dict_attribute *a, uint32_t *ret)
+{
+	return dictionary_add(d, &d->attributes, a, sizeof(*a), size_number(a->key) + size_block(attribute_wire_len(a)), ret);
+}
+
 int dictionary_attribute(struct dictionary *d, const char *key, enum dict_value type, uint64_t value, uint32_t *ret)
 {
 	struct dict_attribute a = {.type = type, .value = value};
 	int r = dictionary_text(d, key, &a.key);
 
-	if (r < 0)
-		return r;
-	return dictionary_add(d, &d->attributes, &a, sizeof(a),
-			      size_number(a.key) + size_block(attribute_wire_len(&a)), ret);
+	return r < 0 ? r : dictionary_add_attribute(d, &a, ret);
+}
+
+int dictionary_label(struct dictionary *d, struct str *key, struct str *value, uint32_t *ret)
+{
+	struct dict_attribute a = {.type = DICT_STRING, .value = (uint64_t)(uintptr_t)value};
+	int r = dictionary_string(d, key, &a.key);
+
+	return r < 0 ? r : dictionary_add_attribute(d, &a, ret);
 }
 
 static int dictionary_optional_attribute(struct dictionary *d, const char *key, struct str *value, uint32_t *ret)

@@ -78,6 +78,7 @@ int dictionary_string(struct dictionary *d, struct str *s, uint32_t *ret); /* NU
 int dictionary_text(struct dictionary *d, const char *text, uint32_t *ret);
 struct str *dictionary_keep(struct dictionary *d, const char *text); /* in no table; borrowed; NULL: no memory */
 int dictionary_attribute(struct dictionary *d, const char *key, enum dict_value type, uint64_t value, uint32_t *ret);
+int dictionary_label(struct dictionary *d, struct str *key, struct str *value, uint32_t *ret); /* both of the names */
 int dictionary_location(struct dictionary *d, uint32_t location, uint32_t *ret); /* number in the names */
 /* locations: numbers in the names; scratch: count numbers. */
 int dictionary_stack(struct dictionary *d, const uint32_t *locations, uint32_t count, uint32_t *scratch,

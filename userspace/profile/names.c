@@ -26,6 +26,7 @@ void names_done(struct names *n)
 		str_put(n->mappings[i].htlhash);
 	}
 	map_done(&n->of_module);
+	names_free_labels(n);
 	share_done(&n->text);
 	free(n->of_image);
 	free(n->locations);
@@ -224,6 +225,22 @@ static enum name_source names_source_of(const struct symbol_result *res)
 	return res->function_start ? NAME_UNWIND_START : NAME_RAW;
 }
 
+/* As Go's tracebacks have it, so that it is no node of the function's own: only the function that has the statement. */
+static int names_add_creator(struct names *n, const struct symbol_result *res)
+{
+	struct symbol_line line = res->lines[0];
+	char *text;
+	int r;
+
+	if (asprintf(&text, "created by %s", str_c(line.name)) < 0)
+		return -ENOMEM;
+	line.name = str_get_c(text);
+	free(text);
+	r = line.name ? names_add_line(n, &line) : -ENOMEM;
+	str_put(line.name);
+	return r;
+}
+
 static int name_file(struct profile_builder *b, struct names *n, const struct location_key *key,
 		     struct named_location *l)
 {
@@ -236,6 +253,8 @@ static int name_file(struct profile_builder *b, struct names *n, const struct lo
 	l->source = names_source_of(&res);
 	l->address = names_public_address(key->address);
 	r = location_set_mapping(l, names_mapping_of_image(n, key->image, image->path, image->binary));
+	if (r == 0 && key->head.is_creator && res.count)
+		return names_add_creator(n, &res);
 	return r < 0 ? r : names_add_result(n, &res);
 }
 
@@ -301,7 +320,7 @@ int names_make(struct profile_builder *b, struct names *ret)
 
 	n.locations = calloc(MAX(b->locations.count, 1u), sizeof(*n.locations));
 	n.of_image = calloc(MAX(b->images.count, (uint32_t)IMAGE_FILE), sizeof(*n.of_image));
-	if (!n.locations || !n.of_image)
+	if (!n.locations || !n.of_image || names_make_labels(&n, b) < 0)
 		return -ENOMEM;
 	for (; n.nr_locations < b->locations.count; n.nr_locations++) {
 		struct named_location *l = &n.locations[n.nr_locations];

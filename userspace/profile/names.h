@@ -48,6 +48,14 @@ struct named_location {
 	uint8_t source; /* enum name_source */
 };
 
+/* The labels of a sample; both strings owned. */
+struct named_labels {
+	uint32_t count;
+	struct {
+		struct str *key, *value; /* the key with the attribute's name before it */
+	} of[PROFILE_LABELS_MAX];
+};
+
 struct names {
 	struct named_location *locations; /* by the builder's number; this and the next two: owned */
 	struct named_line *lines;
@@ -56,11 +64,18 @@ struct names {
 	uint32_t *of_image;   /* index in mappings + 1 by image number, 0: none yet; owned */
 	struct map of_module; /* address of the module's name -> index in mappings + 1 */
 	struct share text;    /* of all long names and files */
+	struct map of_labels; /* text of labels -> struct named_labels, owned */
 	uint32_t user;        /* the workload that brought the location that is being named */
 };
 
 /* Resolves every location. 0, and ret is the caller's; -ENOMEM. */
 int names_make(struct profile_builder *b, struct names *ret);
 void names_done(struct names *n);
+/* Of a sample of the builder; NULL: none. Borrowed until names_done. */
+const struct named_labels *names_labels(const struct names *n, const struct str *text);
+
+/* names_labels.c, for names.c. Splits the labels of all samples. -ENOMEM. */
+int names_make_labels(struct names *n, const struct profile_builder *b);
+void names_free_labels(struct names *n);
 
 #endif

@@ -24,7 +24,8 @@
 /*
  * The attributes that [profile] sample_attributes selects from.
  *   X(NAME, "key", type, field): field is struct sample_key's. INT: uint32_t;
- *   STRING: struct str *, of which the builder holds references.
+ *   STRING: struct str *, of which the builder holds references. LABELS: likewise, the text of any number of attributes,
+ *   key, NUL, value, NUL of each; the keys of what is sent are the name, a dot, and key.
  * The type also decides what is encoded, and what is referred to and released.
  */
 #define SAMPLE_ATTRIBUTES(X)                                        \
@@ -32,7 +33,8 @@
 	X(EXECUTABLE, "process.executable.name", STRING, exe)       \
 	X(THREAD_NAME, "thread.name", STRING, comm)                 \
 	X(THREAD_ID, "thread.id", INT, tid)                         \
-	X(CPU, "cpu.logical_number", INT, cpu)
+	X(CPU, "cpu.logical_number", INT, cpu)                       \
+	X(LABELS, "process.context.label", LABELS, labels)
 
 /*
  * Each value of a sample attribute becomes a series of its own in Pyroscope
@@ -40,9 +42,12 @@
  * in all. Executables are bounded by what is installed, and distinguish the
  * programs of a unit or container; one that the resource already names is left
  * out. Thread names (kworker/u8:3, worker-1742), ids and CPUs grow with load
- * and time, so they are off by default.
+ * and time, so they are off by default. Labels are set by the program's author
+ * for this very purpose, and their values are bounded.
  */
-#define PROFILE_ATTRIBUTES_DEFAULT (1u << SAMPLE_ATTRIBUTE_EXECUTABLE)
+#define PROFILE_ATTRIBUTES_DEFAULT (1u << SAMPLE_ATTRIBUTE_EXECUTABLE | 1u << SAMPLE_ATTRIBUTE_LABELS)
+
+#define PROFILE_LABELS_MAX 10 /* of one sample */
 
 enum sample_attribute {
 #define X(NAME, key, type, field) SAMPLE_ATTRIBUTE_##NAME,
@@ -86,15 +91,16 @@ struct profile_sample {
 	uint32_t pid, tid, cpu;
 	const char *comm; /* thread name, borrowed */
 	struct str *exe;  /* borrowed */
+	struct str *labels; /* clean; borrowed; NULL: none */
 	const struct frame *frames; /* innermost first; borrowed, with all that they refer to */
 	uint32_t nr_frames; /* at most PROFILE_FRAMES_MAX; 0: the stack becomes a marker */
 };
 
 /* Of one stack: those that share a native frame with another one, inlined into it; what is too many is left out. */
 #define PROFILE_INLINED_MAX 4096
-/* Kernel, native, interpreted; markers of a cut, and of halves that do not fit or are short. */
+/* Kernel, native, interpreted; the creator of a coroutine; markers of a cut, and of halves that do not fit or are short. */
 #define PROFILE_FRAMES_MAX                                                                                          \
-	(OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + PROFILE_INLINED_MAX + OTP_WALK_PLANS * OTP_WALK_FRAMES + 1 +          \
+	(OTP_KSTACK_MAX + UNWIND_FRAMES_MAX + PROFILE_INLINED_MAX + OTP_WALK_PLANS * OTP_WALK_FRAMES + 2 +          \
 	 2 * OTP_WALK_PLANS)
 
 struct profile_builder;

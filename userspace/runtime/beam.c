@@ -57,7 +57,7 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 {
 	uint64_t sp, word;
 
-	if (!at->exact && at->left_none && c->kind == BEAM_SHARED) {
+	if (!at->exact && c->kind == BEAM_SHARED && (at->left_none || beam_is_choice(c, at->pc))) {
 		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
 		return 0;
 	}
@@ -85,14 +85,19 @@ static int beam_stack(const struct runtime_attached *a, const uint64_t *root, ui
 	return 0;
 }
 
-/* Offsets: erts/emulator/beam/erl_process.h; read off processes of OTP 25.2.3 and 27.3.4.1. */
+/*
+ * Offsets: erts/emulator/beam/erl_process.h; read off processes of OTP 25.2.3, 27.3.4 and 29.1.2. Those of OTP 28 are
+ * between two that are alike.
+ */
 const struct beam_row beam_rows[] = {
-	{.erts = 13, .process = 0x70, .stop = 0x58, .heap = 0x80, .end = 0x88},
-	{.erts = 15, .process = 0x70, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
+	{.erts = 13, .process = 0xa8, .stop = 0x58, .heap = 0x80, .end = 0x88},
+	{.erts = 15, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
+	{.erts = 16, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
+	{.erts = 17, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
 	{0},
 };
 
-/* A function that extensions in C are linked to. OTP 29 exports no other symbol: attach logs that it is not known. */
+/* A function that extensions in C are linked to: OTP 29 exports no other ones. */
 static const char *const beam_markers[] = {"enif_make_atom", NULL};
 
 const struct runtime_ops runtime_beam = {

@@ -15,7 +15,7 @@
 
 #include "runtime/runtime.h"
 
-#define BEAM_EXITS  3
+#define BEAM_EXITS  2
 #define BEAM_SLOTS  1024 /* words of a frame: as many as an instruction can name */
 
 /* Struct ErtsCodeInfo, which lies before each function's code. */
@@ -31,7 +31,8 @@ enum beam_kind {
  * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
  * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again.
  */
-#define BEAM_FETCHES	  (2 * BEAM_CROWDED_WORD)
+#define BEAM_FETCHES	  (2 * BEAM_CHOICE_WORD)
+#define BEAM_CHOICE_WORD  (RUNTIME_CODE_WORDS - 2) /* 1 more than the offset of where a process was chosen; 0: none */
 #define BEAM_CROWDED_WORD (RUNTIME_CODE_WORDS - 1) /* not 0: there are more such instructions than fit */
 #define BEAM_FETCH_NEAR	  16 /* bytes from the return address of the call at most */
 
@@ -43,7 +44,7 @@ struct beam_module { uint64_t start, end; }; /* Range: the code of one module, i
 /* What a walk needs, by version of ERTS. */
 struct beam_row {
 	uint32_t erts;	  /* the version's first number; 0: the end */
-	int16_t process;  /* in a scheduler, the current process, from its thread progress */
+	int16_t process;  /* in a scheduler, the current process */
 	int16_t stop, heap, end; /* in a process: its stack pointer, and the bounds of heap and stack */
 };
 extern const struct beam_row beam_rows[];
@@ -54,6 +55,7 @@ struct beam {
 	uint64_t atoms;		  /* where the atoms' segments are */
 	uint64_t exits[BEAM_EXITS]; /* the return addresses of a process' first function */
 	uint64_t low;		  /* the first module's code: shared code lies beneath it */
+	uint32_t text;		  /* from what an atom has for its text, to the text */
 	uint32_t functions;	  /* offset of the functions in a module's header */
 	uint32_t lines;		  /* likewise, of its line table; 0: no module has one */
 	uint32_t row;		  /* index in beam_rows; the last one: no walk is known */
@@ -67,7 +69,7 @@ static inline const struct beam *beam_of(const struct runtime_attached *a)
 
 /* An immediate term (erts/emulator/beam/erl_term.h). */
 #define BEAM_ATOM_BITS 6
-#define BEAM_ATOM_TAG  0x0b
+#define BEAM_ATOM_TAG  0x0b /* of the first one: "false" (erts/emulator/beam/atom.names) */
 static inline bool beam_is_atom(uint64_t term)
 {
 	return (term & ((1u << BEAM_ATOM_BITS) - 1)) == BEAM_ATOM_TAG;
@@ -77,8 +79,11 @@ static inline bool beam_is_atom(uint64_t term)
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret,
 		char why[RUNTIME_WHY_MAX]);
 
-/* Of b, active is set: ranges, low, functions and lines are found. -EAGAIN: not there yet. */
-int beam_find_tables(struct memory *m, struct beam *b);
+/* beam_tables.c: in the data between both addresses: ranges, low, functions and lines. -EAGAIN: not there yet. */
+int beam_find_tables(struct memory *m, uint64_t from, uint64_t to, struct beam *b);
+
+/* beam_shared.c: active, unless it is set, and exits, after all else. -ENOENT: such code is not there. */
+int beam_find_shared(struct memory *m, struct beam *b);
 
 /* beam_code.c */
 int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
@@ -86,12 +91,20 @@ int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, s
 /* beam_fetch.c: fills the words; whether, after a call that returns to pc, the pointer is fetched from the process. */
 int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c);
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc);
+/* Whether the call that returns to pc chooses the next process. */
+bool beam_is_choice(const struct runtime_code *c, uint64_t pc);
 
 /* beam_lines.c: a row for each place of a function that has a line. i: the function's index in its module. */
 int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,
 	       struct runtime_frame *f, struct runtime_code_made *ret);
 
-/* beam_decode.c */
+/* beam_name.c: module and function are their atoms' texts. */
+void beam_write(const char *module, const char *function, uint32_t arity, char to[RUNTIME_NAME_MAX]);
+
+/* beam_decode.c. beam_atom: the text's length; -EBADMSG: not an atom; -EFAULT. */
+#define BEAM_ATOM_MAX 256 /* bytes of text, its NUL included */
+int beam_find_text(struct memory *m, struct beam *b); /* of atoms: text. 0, -EAGAIN */
+int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[BEAM_ATOM_MAX]);
 int beam_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		struct runtime_function *ret);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where beam.smp keeps its modules and atoms. The table of modules has no symbol,
- * but lies near the index of the one in force, and looks like nothing else:
- * counts and an array of ranges that ascend, once for each of three code
- * indexes (erts/emulator/beam/beam_ranges.c).
+ * Attaching to beam.smp. Of what it exports, builds as of OTP 29 have no more
+ * than the functions for extensions: where there is no symbol, the code of such
+ * a function tells where a variable is.
  */
+#include <ctype.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,184 +14,139 @@
 #include "runtime/beam.h"
 #include "runtime/thread_key.h"
 
-#define NEAR	     (16u << 10)
-#define MODULES_MAX  (1u << 20)
-#define MODULES_SEEN 64 /* whose headers are looked at */
-#define HEADER_WORDS 32
-#define FUNCTIONS_SEEN 8u
+#define CODE_LEN     64u /* of a function that is looked at */
+#define ERTS_MAX     24u
+#define TITLE	     "[erts-" /* erts_system_version (erts/emulator/beam/erl_bif_info.c): Erlang/OTP 29 [erts-17.1.1] */
+#define TEXT_MAX     (2u << 20)
+#define TEXT_PIECE   (32u << 10)
+#define TEXT_OVERLAP 64u
 /* Of erts_atom_table, struct IndexTable: behind the hash table (erts/emulator/beam/{hash,index}.h). */
 #define ATOM_SEGMENTS 0x78
 
-static bool beam_ranges_sound(const struct beam_ranges *r)
+/* Where the instruction with these bytes is in code: its offset behind them; -ENOENT. */
+static ssize_t beam_behind(const uint8_t code[CODE_LEN], const uint8_t *bytes, const uint8_t *mask, size_t len)
 {
-	return r->modules && r->modules % 8 == 0 && r->n && r->n <= r->allocated && r->allocated <= MODULES_MAX &&
-	       r->middle >= r->modules && r->middle < r->modules + 16 * r->n && (r->middle - r->modules) % 16 == 0;
-}
+	for (size_t i = 0; i + len + sizeof(int32_t) <= CODE_LEN; i++) {
+		size_t same = 0;
 
-/* Whether the first modules lie one behind the other. */
-static bool beam_ranges_ascend(struct memory *m, const struct beam_ranges *r)
-{
-	uint64_t range[2 * MODULES_SEEN], last = 0;
-	uint64_t n = MIN(r->n, MODULES_SEEN);
-
-	if (memory_read(m, r->modules, range, n * 16))
-		return false;
-	for (uint64_t i = 0; i < n; i++) {
-		if (range[2 * i] < last || range[2 * i + 1] <= range[2 * i])
-			return false;
-		last = range[2 * i + 1];
-	}
-	return true;
-}
-
-static int beam_attach_ranges(struct memory *m, struct beam *b)
-{
-	uint8_t bytes[2 * NEAR];
-	uint64_t from = (b->active & ~7ULL) - NEAR;
-	struct beam_ranges r[BEAM_INDEXES];
-
-	if (memory_read(m, from, bytes, sizeof(bytes)))
-		return -EFAULT;
-	for (size_t i = 0; i + sizeof(r) <= sizeof(bytes); i += 8) {
-		memcpy(r, bytes + i, sizeof(r));
-		if (!beam_ranges_sound(&r[0]) || !beam_ranges_sound(&r[1]) || !beam_ranges_sound(&r[2]) ||
-		    !beam_ranges_ascend(m, &r[0]))
-			continue;
-		b->ranges = from + i;
-		return memory_u64(m, r[0].modules, &b->low);
+		while (same < len && (code[i + same] & mask[same]) == bytes[same])
+			same++;
+		if (same == len)
+			return (ssize_t)(i + len);
 	}
 	return -ENOENT;
 }
 
-/* --- members of a module's header --- */
-
-/* Whether words ascend within the module. */
-static bool beam_ascends(const struct beam_module *of, const uint64_t *word, uint64_t n)
+/* What the first such instruction of a function refers to, relative to its end: an address in the file; 0: none. */
+static uint64_t beam_refers(struct binary *b, uint64_t function, const uint8_t *bytes, const uint8_t *mask, size_t len)
 {
-	uint64_t last = of->start;
+	uint8_t code[CODE_LEN];
+	int32_t relative;
+	ssize_t at;
 
-	for (uint64_t i = 0; i < n; i++) {
-		if (word[i] <= last || word[i] > of->end)
-			return false;
-		last = word[i];
+	if (!function || binary_read_vaddr(b, function, code, sizeof(code)) != (ssize_t)sizeof(code))
+		return 0;
+	at = beam_behind(code, bytes, mask, len);
+	if (at < 0)
+		return 0;
+	memcpy(&relative, code + at, sizeof(relative));
+	return function + (uint64_t)at + sizeof(relative) + (uint64_t)(int64_t)relative;
+}
+
+/* Where the pointer to the atoms' segments is: in the table, or the first word that the length of an atom is read by. */
+static int beam_attach_atoms(const struct runtime_file *file, struct memory *m, struct beam *b)
+{
+	static const uint8_t load[] = {0x48, 0x8b, 0x05}, any_register[] = {0xff, 0xff, 0xc7};
+	struct runtime_symbol s;
+	uint64_t at, segments;
+
+	if (runtime_symbol(file->binary, "erts_atom_table", &s) == 0) {
+		at = s.value + ATOM_SEGMENTS;
+	} else {
+		if (runtime_symbol(file->binary, "enif_get_atom_length", &s))
+			return -ENOENT;
+		at = beam_refers(file->binary, s.value, load, any_register, sizeof(load));
 	}
-	return true;
+	if (!at)
+		return -ENOENT;
+	b->atoms = file->bias + at;
+	if (memory_u64(m, b->atoms, &segments))
+		return -EFAULT;
+	return segments ? beam_find_text(m, b) : -EAGAIN;
 }
 
-/* Whether infos of functions of one module lie there. */
-static bool beam_are_functions(struct memory *m, const uint64_t *word, uint64_t n)
+/* The key of a thread's scheduler: the function that asks for the kind of thread loads it, or calls who does. */
+static uint64_t beam_key(const struct runtime_file *file)
 {
-	uint64_t module, first = 0;
-
-	for (uint64_t i = 0; i < n; i++) {
-		if (memory_u64(m, word[i] + BEAM_INFO_MFA, &module) || !beam_is_atom(module) || (i && module != first))
-			return false;
-		first = module;
-	}
-	return true;
-}
-
-/* Its functions lie one behind the other. 0: not found. */
-static uint32_t beam_header_functions(struct memory *m, const struct beam_module *of, const uint64_t word[HEADER_WORDS])
-{
-	uint64_t n = MIN(word[0], FUNCTIONS_SEEN);
-
-	for (uint32_t i = 4; n >= 2 && i + n <= HEADER_WORDS; i++)
-		if (beam_ascends(of, word + i, n) && beam_are_functions(m, word + i, n))
-			return i * 8;
-	return 0;
-}
-
-/* Behind three words of the line table are the places of each function: they do not descend. 0: not found. */
-static uint32_t beam_header_lines(struct memory *m, const struct beam_module *of, const uint64_t word[HEADER_WORDS],
-				  uint32_t functions)
-{
-	uint64_t at[FUNCTIONS_SEEN], n = MIN(word[0], ARRAY_SIZE(at));
-
-	for (uint32_t i = 1; i < functions / 8; i++) {
-		uint64_t last = of->start, k = 0;
-
-		if (word[i] <= of->start || word[i] >= of->end || memory_read(m, word[i] + 24, at, n * 8))
-			continue;
-		while (k < n && at[k] >= last && at[k] % 8 == 0 && at[k] <= of->end)
-			last = at[k++];
-		if (k == n && at[n - 1] > at[0])
-			return i * 8;
-	}
-	return 0;
-}
-
-static int beam_attach_header(struct memory *m, struct beam *b)
-{
-	struct beam_ranges r;
-	struct beam_module of;
-	uint64_t word[HEADER_WORDS];
-	int err = memory_read(m, b->ranges, &r, sizeof(r));
-
-	for (uint64_t i = 0; !err && i < MIN(r.n, MODULES_SEEN) && !b->lines; i++) {
-		uint32_t functions;
-
-		if (memory_read(m, r.modules + sizeof(of) * i, &of, sizeof(of)) || memory_read(m, of.start, word, sizeof(word)))
-			continue;
-		functions = beam_header_functions(m, &of, word);
-		if (!functions || (b->functions && functions != b->functions))
-			continue;
-		b->functions = functions;
-		b->lines = beam_header_lines(m, &of, word, functions);
-	}
-	/* The first modules loaded stand for C functions, and have no lines. Attaching waits for one that has. */
-	if (!err && (!b->functions || (!b->lines && r.n < MODULES_SEEN)))
-		err = -ENOENT;
-	return err;
-}
-
-/* Until the first modules are there, nothing looks like their table. */
-int beam_find_tables(struct memory *m, struct beam *b)
-{
-	int err = beam_attach_ranges(m, b);
-
-	if (!err)
-		err = beam_attach_header(m, b);
-	return err == -ENOENT ? -EAGAIN : err;
-}
-
-/* --- all --- */
-
-static int beam_attach_exits(const struct runtime_file *file, struct memory *m, struct beam *b)
-{
-	static const char *const names[BEAM_EXITS] = {"beam_normal_exit", "beam_exit", "beam_continue_exit"};
+	static const uint8_t load[] = {0x8b, 0x3d}, call[] = {0xe8}, all[] = {0xff, 0xff};
+	struct runtime_symbol s;
 	uint64_t at;
 
-	for (uint32_t i = 0; i < BEAM_EXITS; i++) {
-		int err = runtime_address(file, names[i], &at);
-
-		if (!err)
-			err = memory_u64(m, at, &b->exits[i]);
-		if (err)
-			return err;
-		if (!b->exits[i])
-			return -EAGAIN;
-	}
-	return 0;
+	if (runtime_symbol(file->binary, "enif_thread_type", &s))
+		return 0;
+	at = beam_refers(file->binary, s.value, load, all, sizeof(load));
+	if (!at)
+		at = beam_refers(file->binary, beam_refers(file->binary, s.value, call, all, sizeof(call)), load, all, sizeof(load));
+	return at ? file->bias + at : 0;
 }
 
-static void beam_attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
+/* --- the version --- */
+
+/* The number behind TITLE in these bytes. */
+static bool beam_version_in(const char *text, size_t len, char erts[ERTS_MAX])
 {
-	char erts[24] = "";
+	const char *at = memmem(text, len, TITLE, strlen(TITLE));
+	size_t n = 0;
+
+	if (!at)
+		return false;
+	for (at += strlen(TITLE); n + 1 < ERTS_MAX && at + n < text + len && (isdigit((unsigned char)at[n]) || at[n] == '.'); n++)
+		erts[n] = at[n];
+	erts[n] = '\0';
+	return n;
+}
+
+/* The shell's greeting has it, a variable of the file. */
+static bool beam_find_version(struct binary *b, char erts[ERTS_MAX])
+{
+	const struct binary_section *s = binary_section(b, ".data");
+	char text[TEXT_PIECE];
+
+	for (uint64_t at = 0; s && at < MIN(s->size, (uint64_t)TEXT_MAX); at += sizeof(text) - TEXT_OVERLAP) {
+		ssize_t n = binary_read(b, s->offset + at, text, MIN(sizeof(text), s->size - at));
+
+		if (n > 0 && beam_version_in(text, (size_t)n, erts))
+			return true;
+		if (n < (ssize_t)sizeof(text))
+			break;
+	}
+	return false;
+}
+
+/* The first number of ERTS: 0 unknown. */
+static uint32_t beam_attach_version(const struct runtime_file *file, struct memory *m, char version[RUNTIME_VERSION_MAX])
+{
+	char erts[ERTS_MAX] = "";
+	uint32_t first = 0;
 	uint64_t at;
 
-	if (runtime_address(file, "etp_erts_version", &at) == 0 && memory_string(m, at, erts, sizeof(erts)) == 0 && *erts)
-		snprintf(version, RUNTIME_VERSION_MAX, "ERTS %s", erts);
+	if (runtime_address(file, "etp_erts_version", &at) || memory_string(m, at, erts, sizeof(erts)) || !*erts)
+		beam_find_version(file->binary, erts);
+	sscanf(erts, "%u", &first);
+	/* Each release counts both up: OTP 23 has 11. */
+	if (first >= 11 && first < 100)
+		snprintf(version, RUNTIME_VERSION_MAX, "OTP %u (ERTS %.12s)", first + 12, erts);
 	else
-		snprintf(version, RUNTIME_VERSION_MAX, "ERTS");
+		snprintf(version, RUNTIME_VERSION_MAX, "ERTS %.12s", erts);
+	return first;
 }
 
 /* --- the stack of a process in C code --- */
 
 /* Thread -> its scheduler's thread progress -> the current process, which knows its stack. */
-static void beam_plan(const struct runtime_file *file, uint32_t key, const struct beam_row *row, struct otp_walk *w)
+static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_t key, const struct beam_row *row, struct otp_walk *w)
 {
-	if (thread_key_chain(file->binary, key, w)) {
+	if (thread_key_chain(file, m, key, w)) {
 		*w = (struct otp_walk){0};
 		return;
 	}
@@ -209,50 +164,66 @@ static void beam_plan(const struct runtime_file *file, uint32_t key, const struc
 }
 
 /* Of a version that is not known, processes in C code have no callers. */
-static void beam_attach_stack(const struct runtime_file *file, struct memory *m, struct beam *b,
+static void beam_attach_stack(const struct runtime_file *file, struct memory *m, uint32_t erts, struct beam *b,
 			      struct runtime_attached *ret)
 {
-	unsigned int erts = 0;
-	uint64_t at;
+	uint64_t at = beam_key(file);
 	uint32_t key;
 
-	sscanf(ret->version, "ERTS %u", &erts);
 	while (beam_rows[b->row].erts && beam_rows[b->row].erts != erts)
 		b->row++;
-	if (beam_rows[b->row].erts && runtime_address(file, "erts_thr_prgr_data_key__", &at) == 0 &&
-	    memory_u32(m, at, &key) == 0)
-		beam_plan(file, key, &beam_rows[b->row], &ret->walk);
+	if (beam_rows[b->row].erts && at && memory_u32(m, at, &key) == 0)
+		beam_plan(file, m, key, &beam_rows[b->row], &ret->walk);
+}
+
+/* --- all --- */
+
+/* The file's data, in which the tables of modules are sought. */
+static int beam_attach_tables(const struct runtime_file *file, struct memory *m, struct beam *b)
+{
+	const struct binary *f = file->binary;
+	int err = -ENOENT;
+
+	for (uint16_t i = 0; i < f->nr_segments && err; i++)
+		if (f->segments[i].flags & PF_W)
+			err = beam_find_tables(m, file->bias + f->segments[i].vaddr,
+					       file->bias + f->segments[i].vaddr + f->segments[i].memsz, b);
+	return err;
 }
 
 static int beam_attach_all(const struct runtime_file *file, struct memory *m, struct beam *b, char why[RUNTIME_WHY_MAX])
 {
-	int err;
+	int err = beam_attach_atoms(file, m, b);
 
-	if (runtime_address(file, "erts_atom_table", &b->atoms) ||
-	    runtime_address(file, "the_active_code_index", &b->active)) {
-		snprintf(why, RUNTIME_WHY_MAX, "it does not tell where its atoms and modules are");
+	if (err == -ENOENT) {
+		snprintf(why, RUNTIME_WHY_MAX, "it does not tell where its atoms are");
 		return -ENOTSUP;
 	}
-	b->atoms += ATOM_SEGMENTS;
-	err = beam_attach_exits(file, m, b);
+	if (!err)
+		err = beam_attach_tables(file, m, b);
+	if (err)
+		return err;
+	if (runtime_address(file, "the_active_code_index", &b->active))
+		b->active = 0;
+	err = beam_find_shared(m, b);
 	if (err == -ENOENT) {
 		snprintf(why, RUNTIME_WHY_MAX, "it has no JIT compiler");
 		return -ENOTSUP;
 	}
-	return err ? err : beam_find_tables(m, b);
+	return err;
 }
 
 int beam_attach(const struct runtime_file *file, struct memory *m, struct runtime_attached *ret, char why[RUNTIME_WHY_MAX])
 {
+	uint32_t erts = beam_attach_version(file, m, ret->version);
 	int err;
 
-	beam_attach_version(file, m, ret->version);
 	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
 		return -ENOTSUP;
 	}
 	err = beam_attach_all(file, m, (void *)ret->param, why);
 	if (!err)
-		beam_attach_stack(file, m, (void *)ret->param, ret);
+		beam_attach_stack(file, m, erts, (void *)ret->param, ret);
 	return err;
 }

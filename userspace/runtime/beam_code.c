@@ -66,7 +66,7 @@ static int beam_find_function(const struct beam *b, struct memory *m, const stru
 	return -ENOENT;
 }
 
-/* Of a module that is loaded anew, the checksum is another one: it is where the header has it, behind the lines. */
+/* Of a module that is loaded anew, the checksum is another one: the header has it two words before the functions. */
 static void beam_identify(const struct beam *b, struct memory *m, const struct beam_module *of, const uint64_t mfa[3],
 			  struct runtime_code *c)
 {
@@ -74,7 +74,7 @@ static void beam_identify(const struct beam *b, struct memory *m, const struct b
 
 	c->identity[0] = c->start;
 	c->identity[1] = mfa[0] << 32 | (uint32_t)mfa[1];
-	if (!b->lines || memory_u64(m, of->start + b->lines + 8, &md5) || memory_u64(m, md5, &c->identity[2]))
+	if (memory_u64(m, of->start + b->functions - 16, &md5) || memory_u64(m, md5, &c->identity[2]))
 		c->identity[2] = of->start;
 }
 

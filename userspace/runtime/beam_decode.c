@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The name of a function: module, function and arity, as Erlang writes them, or
- * as Elixir does where the module is one of Elixir. Atoms are numbered objects
- * with their text (erts/emulator/beam/atom.h).
+ * The name of a function and its file. Atoms are numbered objects with their
+ * text (erts/emulator/beam/atom.h).
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +10,17 @@
 #include "base/cleanup.h"
 #include "runtime/beam.h"
 
-#define ATOM_MAX     256 /* bytes of text, its NUL included */
 #define ATOM_LENGTH  24
 #define ATOM_TEXT    32
 #define ATOMS_MAX    (1u << 27)
 #define SEGMENT_BITS 10
+#define BOXED_TAG    2
+#define BINARY_BYTES 16 /* header and size in bits, before the bytes */
 #define LIST_TAG     1
 #define SMALL_BITS   4
 #define SMALL_TAG    0xf
-#define ELIXIR	     "Elixir."
 
-static int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[ATOM_MAX])
+int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[BEAM_ATOM_MAX])
 {
 	uint64_t segments, segment, atom, text, i = term >> BEAM_ATOM_BITS;
 	uint16_t len;
@@ -33,9 +31,25 @@ static int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char
 	    memory_u64(m, segment + 8 * (i & ((1u << SEGMENT_BITS) - 1)), &atom) ||
 	    memory_read(m, atom + ATOM_LENGTH, &len, sizeof(len)) || memory_u64(m, atom + ATOM_TEXT, &text))
 		return -EFAULT;
-	len = MIN(len, ATOM_MAX - 1);
+	len = MIN(len, BEAM_ATOM_MAX - 1);
 	to[len] = '\0';
-	return len ? memory_read(m, text, to, len) : 0;
+	if (len && memory_read(m, text + b->text, to, len))
+		return -EFAULT;
+	return len;
+}
+
+/* A pointer to the text, or from OTP 28 on a boxed binary, whose tag would be no use here: texts are not aligned. */
+int beam_find_text(struct memory *m, struct beam *b)
+{
+	static const uint32_t offsets[] = {0, BINARY_BYTES - BOXED_TAG};
+	char text[BEAM_ATOM_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		b->text = offsets[i];
+		if (beam_atom(b, m, BEAM_ATOM_TAG, text) >= 0 && strcmp(text, "false") == 0)
+			return 0;
+	}
+	return -EAGAIN;
 }
 
 /* A string is a list of its characters. Cut at the end of to, or at what is none. */
@@ -52,30 +66,11 @@ static void beam_string(struct memory *m, uint64_t term, char *to, size_t size)
 	to[n] = '\0';
 }
 
-static bool beam_is_plain(const char *s)
-{
-	if (!islower((unsigned char)*s))
-		return false;
-	while (isalnum((unsigned char)*s) || *s == '_' || *s == '@')
-		s++;
-	return !*s;
-}
-
-static void beam_write(const char *module, const char *function, uint32_t arity, char to[RUNTIME_NAME_MAX])
-{
-	const char *m = beam_is_plain(module) ? "" : "'", *f = beam_is_plain(function) ? "" : "'";
-
-	if (!strncmp(module, ELIXIR, strlen(ELIXIR)))
-		snprintf(to, RUNTIME_NAME_MAX, "%.250s.%.250s/%u", module + strlen(ELIXIR), function, arity);
-	else
-		snprintf(to, RUNTIME_NAME_MAX, "%s%.240s%s:%s%.240s%s/%u", m, module, m, f, function, f, arity);
-}
-
 int beam_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		struct runtime_function *ret)
 {
 	const struct beam *b = beam_of(a);
-	char module[ATOM_MAX], function[ATOM_MAX];
+	char module[BEAM_ATOM_MAX], function[BEAM_ATOM_MAX];
 	uint64_t mfa[3];
 	int err = memory_read(m, f->key + BEAM_INFO_MFA, mfa, sizeof(mfa));
 
@@ -83,9 +78,9 @@ int beam_decode(const struct runtime_attached *a, struct memory *m, const struct
 		err = -ESTALE;
 	if (!err)
 		err = beam_atom(b, m, mfa[0], module);
-	if (!err)
+	if (err >= 0)
 		err = beam_atom(b, m, mfa[1], function);
-	if (err)
+	if (err < 0)
 		return err;
 	beam_write(module, function, (uint32_t)mfa[2], ret->name);
 	ret->start_line = (uint32_t)(f->cookie[2] >> 32);

@@ -16,25 +16,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "process/go_table.h"
-#include "runtime/runtime.h"
-
-enum { GO_SWITCH, GO_SWITCH_END }; /* param: systemstack_switch, which stands for the function that left the stack */
+#include "runtime/go.h"
 
 /* struct g and struct gobuf (src/runtime/runtime2.go), the same since Go 1.5. */
 enum { GO_STACK_LO = 0, GO_STACK_HI = 8, GO_M = 48, GO_SCHED_SP = 56, GO_SCHED_PC = 64, GO_SCHED_G = 72 };
 /* As the root keeps them. */
 enum { GO_ROOT_SP, GO_ROOT_PC, GO_ROOT_G, GO_ROOT_WORDS, GO_ROOT_SAVED = GO_ROOT_WORDS };
 #define GO_BIT(offset) (1u << (offset) / 8)
-
-struct go_attaching {
-	const struct runtime_file *file;
-	struct memory *m;
-	const struct go_table *table;
-	struct go_function systemstack, systemstack_switch, nanotime;
-	struct otp_walk *walk;
-	char *why;
-};
 
 /* --- functions --- */
 
@@ -50,7 +38,7 @@ static void go_take(struct go_attaching *g, const struct go_function *f)
 {
 	char name[GO_NAME_MAX];
 
-	if (go_name(g->table, f->name, name) < 0 || strncmp(name, "runtime.", 8))
+	if (go_name(g->table, f->name, name) < 0 || strncmp(name, "runtime", 7))
 		return;
 	if (go_name_is(name, "runtime.systemstack"))
 		g->systemstack = *f;
@@ -58,6 +46,12 @@ static void go_take(struct go_attaching *g, const struct go_function *f)
 		g->systemstack_switch = *f;
 	else if (go_name_is(name, "runtime.nanotime1"))
 		g->nanotime = *f;
+	else if (go_name_is(name, "runtime.goexit"))
+		g->goexit = *f;
+	else if (go_name_is(name, "runtime.printcreatedby"))
+		g->created = *f;
+	else if (go_name_is(name, "runtime/pprof.runtime_setProfLabel"))
+		g->set_labels = *f;
 }
 
 static int go_attach_functions(struct go_attaching *g)
@@ -72,15 +66,7 @@ static int go_attach_functions(struct go_attaching *g)
 
 /* --- their code --- */
 
-#define GO_CODE_MAX 192
-
-struct go_code {
-	uint64_t vaddr;
-	uint32_t len;
-	uint8_t byte[GO_CODE_MAX];
-};
-
-static void go_code_read(struct binary *b, const struct go_function *f, struct go_code *ret)
+void go_code_read(struct binary *b, const struct go_function *f, struct go_code *ret)
 {
 	ssize_t n;
 
@@ -89,7 +75,7 @@ static void go_code_read(struct binary *b, const struct go_function *f, struct g
 	ret->len = n > 0 ? (uint32_t)n : 0;
 }
 
-static int32_t go_code_s32(const struct go_code *c, uint32_t at)
+int32_t go_code_s32(const struct go_code *c, uint32_t at)
 {
 	int32_t v;
 
@@ -97,17 +83,13 @@ static int32_t go_code_s32(const struct go_code *c, uint32_t at)
 	return v;
 }
 
-/* Where these bytes stand, from an offset on, with room for more behind them; -1: nowhere. */
-static int64_t go_code_find(const struct go_code *c, uint32_t from, const uint8_t *bytes, uint32_t len, uint32_t more)
+int64_t go_code_find(const struct go_code *c, uint32_t from, const uint8_t *bytes, uint32_t len, uint32_t more)
 {
 	for (uint32_t at = from; at + len + more <= c->len; at++)
 		if (!memcmp(c->byte + at, bytes, len))
 			return at;
 	return -1;
 }
-
-#define GO_FIND(c, from, more, ...) \
-	go_code_find(c, from, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), more)
 
 /*
  * The offset of g from the thread's storage base. mov %fs:disp32,%rax in a program at a fixed address. Otherwise
@@ -238,6 +220,7 @@ static int go_attach(const struct runtime_file *file, struct memory *m, struct r
 	go_attach_version(&g, ret->version);
 	ret->param[GO_SWITCH] = file->bias + g.systemstack_switch.start;
 	ret->param[GO_SWITCH_END] = file->bias + g.systemstack_switch.end;
+	go_attach_context(&g, ret);
 	return 0;
 }
 
@@ -272,4 +255,6 @@ const struct runtime_ops runtime_go = {
 	.holds = go_holds,
 	.attach = go_attach,
 	.stack = go_stack,
+	.context = go_context,
+	.is_end = go_is_end,
 };

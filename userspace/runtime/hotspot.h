@@ -76,6 +76,8 @@
 
 #define HOTSPOT_SHORT_FIELDS 23 /* the version whose blobs have fields of 16 bits */
 
+#define HOTSPOT_OPENJ9 "J9_CreateJavaVM" /* a function of another virtual machine */
+
 #define HOTSPOT_MAYBE 1
 #define HOTSPOT_NONE  UINT16_MAX /* of an offset */
 
@@ -84,6 +86,7 @@ struct hotspot {
 	uint64_t heaps;	    /* the array of code heaps; 8: the only heap */
 	uint64_t interpreter; /* its queue of codelets */
 	uint64_t call_return; /* where Java that native code called returns to */
+	uint64_t stubs; /* the list of hand-written code's names; 0: not found */
 	uint64_t perf, collected; /* the memory of its counters, and of its collector; 0: none */
 	uint64_t epoch_at;  /* a counter that rises before a method's memory is another's; 0: none is known */
 	uint64_t epoch;	    /* when it was attached */
@@ -170,8 +173,14 @@ uint32_t hotspot_position(const struct hotspot_method *method, int32_t bci);
 int hotspot_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		   struct runtime_function *ret);
 
+/* hotspot_bytecode.c: a bytecode of the method's innermost loop; false: there is none, or they lie beside each other. */
+bool hotspot_loop(const struct hotspot *h, struct memory *m, const struct hotspot_method *method, int32_t *ret_bci);
+
 /* hotspot_code.c: which region lies at an address. */
 int hotspot_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
+
+/* hotspot_stub.c: narrows a blob of hand-written code to the stub at pc in it, with its name. */
+void hotspot_stub(const struct hotspot *h, struct memory *m, uint64_t pc, struct runtime_code *c);
 
 /* hotspot_nmethod.c: a compiled method at blob, whose frame of so many bytes is complete from an offset on. */
 int hotspot_nmethod(const struct hotspot *h, struct memory *m, uint64_t blob, bool native, uint64_t complete,

@@ -147,12 +147,15 @@ static bool hotspot_begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-static int hotspot_by_hand(const struct blob *b, struct runtime_code *c)
+static int hotspot_by_hand(const struct hotspot *h, struct memory *m, const struct blob *b, uint64_t pc,
+			   struct runtime_code *c)
 {
 	c->kind = HOTSPOT_STUB;
 	if (hotspot_begins(b->name, "I2C/C2I") || hotspot_begins(b->name, "MethodHandle"))
 		c->kind = HOTSPOT_ADAPTER;
 	hotspot_name(c, "", b->name);
+	if (hotspot_begins(b->name, "StubRoutines"))
+		hotspot_stub(h, m, pc, c);
 	return 0;
 }
 
@@ -168,7 +171,7 @@ static int hotspot_describe(const struct hotspot *h, struct memory *m, const str
 	if (!strcmp(b->name, "Interpreter"))
 		return hotspot_codelet(h, m, pc, c);
 	if (b->frame <= 0)
-		return hotspot_by_hand(b, c);
+		return hotspot_by_hand(h, m, b, pc, c);
 	c->kind = HOTSPOT_COMPILED;
 	if (!strcmp(b->name, "nmethod") || !strcmp(b->name, "native nmethod"))
 		return hotspot_nmethod(h, m, b->at, b->name[1] == 'a', complete, 8ULL * (uint64_t)b->frame, ret);

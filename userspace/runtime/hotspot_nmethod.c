@@ -11,12 +11,15 @@
 
 #include "base/cleanup.h"
 #include "runtime/hotspot.h"
+#include "runtime/hotspot_flow.h"
 
 #define PCS_MAX	    RUNTIME_CODE_ROWS
 #define METHODS_MAX RUNTIME_CODE_FUNCTIONS
 #define INLINED_MAX RUNTIME_CODE_DEPTH
 
 struct pc_desc { int32_t pc_offset, scope, object, flags; };
+
+struct mark { uint32_t offset, node; };
 
 struct scope { uint32_t sender, method; int32_t bci; };
 
@@ -34,6 +37,9 @@ struct nmethod {
 	struct { uint32_t index, function; struct hotspot_method method; } methods[METHODS_MAX];
 	struct scope_memo memo[MEMO];
 	struct pc_desc pc[PCS_MAX];
+	struct mark marks[PCS_MAX];
+	uint32_t loop; /* the node of the method's only loop, where nothing is inlined; RUNTIME_NO_NODE: not known */
+	struct hotspot_flow flow;
 };
 
 /* --- where its parts are --- */
@@ -201,29 +207,161 @@ static int nmethod_node(struct nmethod *n, uint32_t offset)
 
 /* --- rows --- */
 
-/* What a descriptor says holds for the instructions behind the one before, up to its own address. */
-static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t begin)
+/* What is known at the descriptors: their nodes, RUNTIME_NO_NODE where one was refused. */
+static uint32_t nmethod_marks(struct nmethod *n, uint32_t nr)
 {
-	uint64_t from = n->made->code.word[HOTSPOT_MADE], size = n->made->code.end - n->made->code.start;
-	struct runtime_code *c = &n->made->code;
+	uint64_t size = n->made->code.end - n->made->code.start, least = n->made->code.word[HOTSPOT_MADE];
+	uint32_t nr_marks = 0;
 
-	/* Until its frame is there, nothing that was inlined runs. */
-	runtime_code_add_row(n->made, 0, begin);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct pc_desc *d = &n->pc[i];
 		int node;
 
-		if (d->pc_offset < 0 || (uint64_t)d->pc_offset < from || (uint64_t)d->pc_offset >= size)
+		if (d->pc_offset < 0 || (uint64_t)d->pc_offset < least || (uint64_t)d->pc_offset >= size)
 			continue;
+		least = (uint64_t)d->pc_offset + 1;
 		node = nmethod_node(n, (uint32_t)d->scope);
-		if (c->nr_rows + 1 >= RUNTIME_CODE_ROWS ||
-		    runtime_code_add_row(n->made, (uint32_t)from, node < 0 ? root : (uint32_t)node) < 0)
-			break;
-		from = (uint64_t)d->pc_offset + 1;
+		n->marks[nr_marks++] = (struct mark){(uint32_t)d->pc_offset, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node};
 	}
-	/* Handlers and the like, or what there was no room for: the method alone is known. */
-	if (from < size)
-		runtime_code_add_row(n->made, (uint32_t)from, root);
+	return nr_marks;
+}
+
+/* How deep a node lies, and the node of a depth around it; the method itself is at 0. */
+static uint32_t nmethod_depth(const struct nmethod *n, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; n->made->nodes[node].outer; node = n->made->nodes[node].outer - 1u)
+		depth++;
+	return depth;
+}
+
+static uint32_t nmethod_around(const struct nmethod *n, uint32_t node, uint32_t depth)
+{
+	for (uint32_t at = nmethod_depth(n, node); at > depth; at--)
+		node = n->made->nodes[node].outer - 1u;
+	return node;
+}
+
+/* How many functions from the outermost on two nodes have in common, at the same depth. */
+static uint32_t nmethod_common(const struct nmethod *n, uint32_t a, uint32_t b)
+{
+	uint32_t depth = MIN(nmethod_depth(n, a), nmethod_depth(n, b)), nr = 0;
+
+	while (nr <= depth && n->made->nodes[nmethod_around(n, a, nr)].function ==
+				      n->made->nodes[nmethod_around(n, b, nr)].function)
+		nr++;
+	return nr;
+}
+
+/*
+ * Between two descriptors: what both are in is sure. It is the later one's where control leads straight to that: without
+ * any jump if the functions are strangers, or it loops before, else without one that is always taken.
+ */
+static uint32_t nmethod_between(const struct nmethod *n, const struct mark *a, const struct mark *b, uint32_t at, bool loops,
+				uint32_t root)
+{
+	uint32_t common, depth;
+
+	if (a->node == RUNTIME_NO_NODE || b->node == RUNTIME_NO_NODE)
+		return b->node == RUNTIME_NO_NODE ? root : b->node;
+	common = nmethod_common(n, a->node, b->node);
+	depth = nmethod_depth(n, b->node);
+	if (common > depth || at >= hotspot_flow_straight(&n->flow, a->offset, b->offset,
+							  loops || common <= nmethod_depth(n, a->node)))
+		return b->node;
+	return common ? nmethod_around(n, b->node, common - 1) : root;
+}
+
+/* Of a loop without polls only its method is known, and where that has one loop, that it is this one. */
+static void nmethod_find_loop(struct nmethod *n)
+{
+	const struct hotspot_method *method = &n->methods[0].method;
+	int32_t bci;
+	int node;
+
+	n->loop = RUNTIME_NO_NODE;
+	if (n->made->code.nr_functions != 1 || !hotspot_loop(n->h, n->memory, method, &bci))
+		return;
+	node = nmethod_add_node(n, 0, bci, 0);
+	if (node >= 0)
+		n->loop = (uint32_t)node;
+}
+
+/* The node at an offset; the mark of index next is the first at or behind it. */
+static uint32_t nmethod_node_at(const struct nmethod *n, uint32_t nr_marks, uint32_t next, uint32_t at, uint32_t root)
+{
+	const struct mark *a = next ? &n->marks[next - 1] : NULL, *b = next < nr_marks ? &n->marks[next] : NULL;
+	struct flow_loop loop = {0};
+	bool loops = false;
+
+	/* The innermost loop in which anything is known. */
+	while (hotspot_flow_loop(&n->flow, at, loop.end - loop.begin, &loop)) {
+		bool has_a = a && a->offset >= loop.begin, has_b = b && b->offset < loop.end;
+
+		if (has_a && has_b)
+			break;
+		if (has_a || has_b)
+			return has_a ? (a->node == RUNTIME_NO_NODE ? root : a->node) : (b->node == RUNTIME_NO_NODE ? root : b->node);
+		loops = true;
+		if (n->loop != RUNTIME_NO_NODE)
+			return n->loop;
+	}
+	if (a && b)
+		return nmethod_between(n, a, b, at, loops, root);
+	/* Behind all: loops without polls, which are the method's own or inlined, handlers and the like. */
+	return b && b->node != RUNTIME_NO_NODE ? b->node : root;
+}
+
+static int nmethod_add_row(struct nmethod *n, uint32_t offset, uint32_t node)
+{
+	const struct runtime_code *c = &n->made->code;
+
+	if (c->nr_rows && n->made->rows[c->nr_rows - 1].node == node)
+		return 0;
+	if (c->nr_rows + 1 >= RUNTIME_CODE_ROWS)
+		return -E2BIG;
+	return runtime_code_add_row(n->made, offset, node);
+}
+
+/* From an offset up to and with another one, before which no mark lies. */
+static int nmethod_add_rows(struct nmethod *n, uint32_t nr_marks, uint32_t next, uint32_t from, uint32_t to, uint32_t root)
+{
+	uint32_t before = next ? n->marks[next - 1].offset : 0;
+	uint32_t straight[] = {hotspot_flow_straight(&n->flow, before, to, true), hotspot_flow_straight(&n->flow, before, to, false)};
+	int err = 0;
+
+	while (!err && from <= to) {
+		uint32_t end = hotspot_flow_next(&n->flow, from, to + 1);
+
+		for (int i = 0; i < 2; i++)
+			if (straight[i] > from && straight[i] < end)
+				end = straight[i];
+		err = nmethod_add_row(n, from, nmethod_node_at(n, nr_marks, next, from, root));
+		from = end;
+	}
+	return err;
+}
+
+/* A descriptor holds for the instructions before it up to its own address, as far as the flow of control has it so. */
+static void nmethod_rows(struct nmethod *n, uint32_t nr, uint32_t root, uint32_t begin)
+{
+	uint64_t size = n->made->code.end - n->made->code.start;
+	uint32_t from = (uint32_t)n->made->code.word[HOTSPOT_MADE], nr_marks = nmethod_marks(n, nr), i;
+
+	nmethod_find_loop(n);
+	hotspot_flow_read(&n->flow, n->memory, n->made->code.start, from, nr_marks ? size : 0);
+	/* Until its frame is there, nothing that was inlined runs. */
+	runtime_code_add_row(n->made, 0, begin);
+	for (i = 0; i < nr_marks; i++) {
+		if (nmethod_add_rows(n, nr_marks, i, from, n->marks[i].offset, root))
+			break;
+		from = n->marks[i].offset + 1;
+	}
+	if (i == nr_marks && from < size)
+		nmethod_add_rows(n, nr_marks, i, from, (uint32_t)size - 1, root);
+	else if (from < size)
+		runtime_code_add_row(n->made, from, root); /* there was no room */
 }
 
 static int nmethod_read_pcs(struct nmethod *n, uint32_t *ret)

@@ -46,11 +46,15 @@
 #define RUNTIME_PATH_MAX    1024
 #define RUNTIME_LINES_MAX   4096 /* rows of one function's line table: more are cut */
 #define RUNTIME_WHY_MAX	    128
+#define RUNTIME_LABELS	    10 /* of a sample: more are left out */
+#define RUNTIME_LABEL_KEY   32 /* bytes of its key, with a NUL: a longer one is left out */
+#define RUNTIME_LABEL_VALUE 64 /* likewise: a longer one is cut */
 
 /* A runtime's file in a process. */
 struct runtime_file {
 	struct binary *binary; /* borrowed */
 	uint64_t bias;	       /* address in the process less vaddr in the file */
+	uint64_t thread;       /* thread pointer of a thread that was sampled; 0: none is known */
 };
 
 /* How the loop enters code that the runtime has compiled, which has no unwind tables. */
@@ -70,6 +74,7 @@ struct runtime_attached {
 	uint32_t runtime; /* index in runtime_list */
 	char version[RUNTIME_VERSION_MAX]; /* "3.11.2" */
 	struct otp_walk walk;
+	struct otp_walk more; /* a second walk, for context, if no other runtime needs its place; OTP_WALK_NONE: none */
 	uint64_t param[RUNTIME_PARAMS]; /* the runtime's own, between its attach, decode and frame */
 	/* A pc in each of the functions that run interpreted code: native frames in them stand for interpreted ones. */
 	uint64_t loop[RUNTIME_LOOPS];
@@ -118,6 +123,28 @@ struct runtime_stack {
 	bool stand_in;	 /* pc is in a function that stands for the one that left: not a frame of its own */
 };
 
+/* What the second walk has copied. Borrowed. */
+struct runtime_copied {
+	const uint64_t *root; /* kept words of the root */
+	uint32_t nr_root;
+	const uint64_t *frames; /* of each its address, with bits of missing subs, then its words */
+	uint32_t nr_frames, frame_words;
+	bool cut; /* there are more frames */
+};
+
+struct runtime_label {
+	char key[RUNTIME_LABEL_KEY];
+	char value[RUNTIME_LABEL_VALUE];
+};
+
+/* What a sample has besides its frames, by the coroutine that it is of. */
+struct runtime_context {
+	uint64_t creator; /* a return address, of the call that began the coroutine; 0: unknown */
+	uint32_t nr_labels;
+	uint32_t labels_left; /* out: too many, too long a key, memory that could not be read */
+	struct runtime_label label[RUNTIME_LABELS];
+};
+
 struct runtime_ops {
 	const char *name; /* "cpython", as the frame kind's type */
 	const char *label; /* "Python" */
@@ -142,6 +169,11 @@ struct runtime_ops {
 	 * The root's words, and behind them the saved stack pointer. 0; -ENOENT: no stack was copied.
 	 */
 	int (*stack)(const struct runtime_attached *a, const uint64_t *root, uint32_t nr_root, struct runtime_stack *ret);
+
+	/* Engine, pure; of a runtime with a second walk. ret is zeros before. NULL: it has none. */
+	void (*context)(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_context *ret);
+	/* Engine, pure. Whether pc is where a coroutine ends, whose creator is what led there. With context. */
+	bool (*is_end)(const struct runtime_attached *a, uint64_t pc);
 
 	/* For frames on the native stack; NULL: it has none. */
 

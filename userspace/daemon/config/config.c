@@ -85,7 +85,7 @@ static int config_new(struct config **ret)
 		 * Stores that make labels of attributes then hold one series a program; one for each thread or pid
 		 * would be too many.
 		 */
-		.sample_attributes = 1u << SAMPLE_ATTRIBUTE_EXECUTABLE,
+		.sample_attributes = PROFILE_ATTRIBUTES_DEFAULT,
 		.request_max_bytes = 4u << 20,
 		.metrics_interval_ns = 60 * NSEC_PER_SEC,
 		.cpu_percent_milli = 2000,
@@ -94,6 +94,7 @@ static int config_new(struct config **ret)
 		.symbols_inline = true,
 		.symbols_lines = true,
 		.runtimes_walk = true,
+		.runtimes_creators = true,
 		.symbols_debug_dirs = strdup("/usr/lib/debug"),
 		.symbols_cache_dir = strdup("/var/lib/otprof/symbols"),
 		.symbols_cache_bytes = 256u << 20,

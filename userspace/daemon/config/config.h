@@ -105,6 +105,7 @@ struct config {
 	uint64_t memory_limit_bytes; /* all processes together; 0: the cgroup's limit, or the budget */
 	/* [symbols] */
 	bool runtimes_walk;  /* false; true: frames of interpreters are copied and named */
+	bool runtimes_creators; /* true: who created a goroutine is its stack's outermost frame */
 	bool runtimes_loops; /* false: native frames of their loops are left out */
 	bool symbols_inline, symbols_lines; /* true */
 	bool symbols_show_clones;	    /* false: foo.cold is foo */

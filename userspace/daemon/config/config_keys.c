@@ -93,6 +93,7 @@ const struct config_key config_keys[] = {
 	K(SYMBOLS, "cache_bytes", size64, symbols_cache_bytes, RANGE(0, 64 * GIB)),
 	K(RUNTIMES, "walk", bool, runtimes_walk, .restart = true),
 	K(RUNTIMES, "loops", bool, runtimes_loops),
+	K(RUNTIMES, "creators", bool, runtimes_creators),
 	K(DEBUGINFOD, "urls", urls, debuginfod.urls),
 	K(DEBUGINFOD, "timeout", duration, debuginfod.timeout_ns, RANGE(NSEC_PER_SEC, 3600 * NSEC_PER_SEC)),
 	K(DEBUGINFOD, "max_file_bytes", size64, debuginfod.file_bytes, RANGE(64 * KIB, 4 * GIB)),

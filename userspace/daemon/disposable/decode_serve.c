@@ -55,6 +55,14 @@ void decode_serve_init(struct decode_serve *s, int sock)
 	s->memory.read = decode_serve_read;
 }
 
+/* The monitor learns of a walk before the engine can ask for it. */
+static int decode_serve_vouch(const struct decode_serve *s, const struct otp_walk *walk)
+{
+	if (s->monitor < 0 || walk->start == OTP_WALK_NONE)
+		return 0;
+	return ipc_send_bytes(s->monitor, IPC_WALKABLE, 0, walk, sizeof(*walk));
+}
+
 int decode_serve_attach(struct decode_serve *s, int err, const struct decode_mapping *at, bool reports)
 {
 	char why[RUNTIME_WHY_MAX] = "";
@@ -67,8 +75,7 @@ int decode_serve_attach(struct decode_serve *s, int err, const struct decode_map
 	if (!err)
 		err = decode_attach(&s->file, &s->memory, &s->as, why);
 	s->attached = !err;
-	if (s->attached && s->monitor >= 0 && s->as.walk.start != OTP_WALK_NONE &&
-	    ipc_send_bytes(s->monitor, IPC_WALKABLE, 0, &s->as.walk, sizeof(s->as.walk)))
+	if (s->attached && (decode_serve_vouch(s, &s->as.walk) || decode_serve_vouch(s, &s->as.more)))
 		return -EPIPE;
 	if (s->failed)
 		return -EPIPE;

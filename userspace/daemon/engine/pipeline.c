@@ -30,6 +30,12 @@ static void pipeline_count_of_process(struct process *proc, const struct unwind_
 		proc->stacks->guessed[i] += stack->guessed[i];
 }
 
+/* Not a walk of frames: goroutines without labels would count as walks that failed. */
+static bool pipeline_is_context(struct pipeline *p, const struct attempt *a, uint32_t plan)
+{
+	return runtimes_is_context(p->runtimes, attempt_process(a), a->s, plan);
+}
+
 static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 {
 	struct ledger_engine *l = p->ledger;
@@ -40,7 +46,7 @@ static void pipeline_count_stack(struct pipeline *p, const struct attempt *a)
 	if (attempt_process(a))
 		pipeline_count_of_process(a->proc, &p->stack);
 	for (uint32_t i = 0; i < OTP_WALK_PLANS; i++)
-		if (a->s->walks[i] && a->s->walks[i]->end < OTP_WALK_END_NR)
+		if (a->s->walks[i] && a->s->walks[i]->end < OTP_WALK_END_NR && !pipeline_is_context(p, a, i))
 			l->walked[a->s->walks[i]->end]++;
 	if (unwind_end_is_root(p->stack.end))
 		l->stacks_root++;
@@ -80,6 +86,8 @@ static int pipeline_count_sample(struct pipeline *p, const struct attempt *a)
 	};
 	int r;
 
+	runtimes_context(p->runtimes, has_user_side(s) ? attempt_process(a) : NULL, s, &p->stack, &p->context);
+	ps.labels = p->context.labels;
 	pipeline_stack(p, a);
 	ps.nr_frames = p->whole.count;
 	r = profile_add(pipeline_waits_for_names(p, a) ? p->late : p->profile, &ps);

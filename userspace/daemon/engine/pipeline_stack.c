@@ -137,6 +137,8 @@ void pipeline_stack(struct pipeline *p, const struct attempt *a)
 		stack_merge(p, a);
 	else
 		stack_add_user(p, a);
+	if (p->context.creator.pc && p->config->runtimes_creators)
+		stack_add(w, &p->context.creator);
 }
 
 void pipeline_stack_done(struct pipeline *p)

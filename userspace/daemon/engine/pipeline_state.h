@@ -53,6 +53,7 @@ struct pipeline {
 	struct whole_stack whole;  /* all of its frames */
 	struct unwind_gate gates[RUNTIME_GATES];
 	struct runtimes_stack interpreted;
+	struct runtimes_context context;
 	struct merge_native loops[UNWIND_FRAMES_MAX];
 	struct merge_frame merged[MERGE_MAX(UNWIND_FRAMES_MAX, OTP_WALK_PLANS * OTP_WALK_FRAMES)];
 };

@@ -25,6 +25,7 @@ static void runtime_slot_done(struct runtime_slot *s)
 	codes_done(&s->codes);
 	attachment_put(s->found);
 	binary_put(s->binary);
+	labels_done(&s->labels);
 }
 
 static void runtime_process_unlink(struct runtime_process *p)
@@ -182,7 +183,7 @@ static void runtimes_accept(struct runtime_slot *s, const struct runtime_attache
 	s->attached_ns = s->of->all->now_ns;
 	s->vouched = true;
 	s->of->all->cfg.ledger->runtimes_attached++;
-	if (a->walk.start == OTP_WALK_NONE)
+	if (a->walk.start == OTP_WALK_NONE && a->more.start == OTP_WALK_NONE)
 		return;
 	runtime_process_renew(s->of);
 	if (s->of->all->cfg.walks)
@@ -199,7 +200,8 @@ static void runtimes_vouch(struct runtime_slot *s)
 /* What it has by its parent is not what its own memory says: it is the fork of another process. */
 static void runtimes_compare(struct runtime_slot *s, const struct runtime_attached *a)
 {
-	if (!memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk))) {
+	if (!memcmp(&s->found->found.walk, &a->walk, sizeof(a->walk)) &&
+	    !memcmp(&s->found->found.more, &a->more, sizeof(a->more))) {
 		runtimes_vouch(s);
 		return;
 	}
@@ -284,7 +286,8 @@ static bool runtimes_make_room(const struct runtime_process *for_this)
 static struct decoder *runtimes_ask(struct runtime_slot *s)
 {
 	const struct decoders_target t = {.pid = s->of->pid, .start_ns = s->of->start_ns, .exec_id = s->of->exec_id,
-					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end};
+					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end,
+					  .thread = s->of->thread};
 	struct decoders *ds = s->of->all->cfg.decoders;
 
 	if (!decoders_has_room(ds, t.group) && !runtimes_make_room(s->of))
@@ -384,6 +387,8 @@ void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const st
 		have = runtime_process_add(r, p);
 	if (!have)
 		return;
+	if (r->stack_process == p)
+		have->thread = r->stack_sample->head.tls_base;
 	runtimes_add_slot(have, decode_runtime((uint32_t)index), p->space, m);
 }
 
@@ -458,11 +463,21 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 			n->slot[i].state = SLOT_REFUSED;
 	}
 	n->nr = parent->nr;
+	n->thread = parent->thread;
 	n->worth_ns = n->retry_ns = runtimes_worth_from(p);
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (n->slot[i].state == SLOT_READY)
 			runtimes_decoder(&n->slot[i]);
 	return n;
+}
+
+struct runtime_slot *runtimes_more(struct runtime_process *p)
+{
+	struct runtime_slot *first = &p->slot[0];
+
+	if (!p->nr || first->state != SLOT_READY || first->found->found.more.start == OTP_WALK_NONE)
+		return NULL;
+	return p->nr < OTP_WALK_PLANS || p->slot[OTP_WALK_PLANS - 1].state != SLOT_READY ? first : NULL;
 }
 
 bool runtimes_wait(const struct runtimes *r, const struct process *p)
@@ -479,7 +494,7 @@ bool runtimes_wait(const struct runtimes *r, const struct process *p)
 
 bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walks *ret)
 {
-	const struct runtime_process *have = runtimes_peek(r, p);
+	struct runtime_process *have = runtimes_peek(r, p);
 
 	if (!have || !have->generation || have->generation == p->walks)
 		return false;
@@ -487,6 +502,8 @@ bool runtimes_walks(struct runtimes *r, const struct process *p, struct otp_walk
 	for (uint32_t i = 0; i < have->nr; i++)
 		if (have->slot[i].vouched)
 			ret->plan[i] = have->slot[i].found->found.walk;
+	if (runtimes_more(have) && have->slot[0].vouched)
+		ret->plan[OTP_WALK_PLANS - 1] = have->slot[0].found->found.more;
 	return true;
 }
 
@@ -546,6 +563,7 @@ struct runtimes *runtimes_free(struct runtimes *r)
 	map_done(&r->by_generation);
 	for (size_t i = 0; i < ARRAY_SIZE(r->unknown); i++)
 		str_put(r->unknown[i]);
+	str_put(r->labels);
 	free(r);
 	return NULL;
 }

@@ -83,6 +83,18 @@ uint32_t runtimes_gates(const struct runtimes *r, const struct process *p, struc
  * runtimes_begin_stack of the same sample: steps out of code are passed where that stack goes on.
  */
 bool runtimes_other_stack(struct runtimes *r, const struct process *p, const struct sample *s, struct unwind_other *ret);
+/*
+ * What the sample has besides its frames, by the coroutine that it is of: who began that (pc 0: not known), and its labels,
+ * as labels.h writes them. Borrowed until the next call. stack: the sample's, as it was unwound.
+ */
+struct runtimes_context {
+	struct frame creator;
+	struct str *labels; /* NULL: none */
+};
+/* Whether the sample's section of this plan is such a second walk. */
+bool runtimes_is_context(struct runtimes *r, const struct process *p, const struct sample *s, uint32_t plan);
+void runtimes_context(struct runtimes *r, const struct process *p, const struct sample *s, const struct unwind_stack *stack,
+		      struct runtimes_context *ret);
 /* Which native frames are in loops of the process' runtimes; to has room for stack->count. */
 void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);

@@ -14,7 +14,7 @@
  * Whose frames a sample holds: the process' own, or, as long as a fork has no entry, by generation its parent's. An older
  * engine may have given a process walks of this number: what is inherited is compared when a decoder attaches.
  */
-static struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation)
+struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation)
 {
 	struct runtime_process *own = runtimes_find(r, p), *made = map_find_ptr(&r->by_generation, generation);
 
@@ -167,7 +167,13 @@ struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, 
 {
 	struct runtime_process *of = runtimes_of_walk(r, p, w->generation);
 
-	return of && plan < of->nr && of->slot[plan].state == SLOT_READY ? &of->slot[plan] : NULL;
+	if (!of || plan >= of->nr || of->slot[plan].state != SLOT_READY)
+		return NULL;
+	/* Before this runtime was attached, the place was that of another one's second walk. */
+	if (plan && of->generation && w->generation != of->generation && of->slot[0].found &&
+	    of->slot[0].found->found.more.start != OTP_WALK_NONE)
+		return NULL;
+	return &of->slot[plan];
 }
 
 int runtimes_frames(struct runtimes *r, const struct process *p, const struct sample *s,

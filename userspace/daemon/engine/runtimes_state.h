@@ -3,7 +3,8 @@
  * The state behind runtimes.h: runtimes.c has processes and what they run,
  * runtimes_frames.c the frames of samples that were walked, runtimes_code.c
  * those on the native stack, runtimes_loops.c the native functions that run
- * interpreted code. Only these include it.
+ * interpreted code, runtimes_context.c what samples have besides frames. Only
+ * these include it.
  */
 #ifndef OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
 #define OTP_DAEMON_ENGINE_RUNTIMES_STATE_H
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "daemon/engine/codes.h"
 #include "daemon/engine/functions.h"
+#include "daemon/engine/labels.h"
 #include "daemon/engine/runtimes.h"
 
 #define RETRY_NS (10 * NSEC_PER_SEC) /* a decoder that could not be had */
@@ -52,6 +54,7 @@ struct runtime_slot { /* one runtime of one process */
 	uint64_t epoch;
 	bool epoch_is_bound;
 	uint64_t frames, frames_unknown;
+	struct labels labels;
 };
 
 struct runtime_process {
@@ -59,11 +62,20 @@ struct runtime_process {
 	struct runtimes *all;
 	uint32_t pid;
 	uint64_t start_ns, exec_id, group;
+	uint64_t thread; /* thread pointer of a sample of it; 0: unknown */
 	uint32_t generation; /* of its walks; 0: none yet */
 	uint32_t nr;
 	uint64_t worth_ns; /* of a fork: before, no decoder is asked for */
 	uint64_t retry_ns;
 	struct runtime_slot slot[OTP_WALK_PLANS];
+};
+
+/* Whether an address is where a coroutine's creator goes on, as its code says: the last answers. */
+#define CONTEXT_CHECKED 64
+struct context_checked {
+	uint64_t address; /* in the file; 0: none */
+	uint32_t binary;
+	bool holds;
 };
 
 struct runtimes {
@@ -96,6 +108,8 @@ struct runtimes {
 	struct unwind_code hook;
 	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
 	uint32_t nr_loaded;
+	struct str *labels; /* of the current sample; owned; NULL: none */
+	struct context_checked checked[CONTEXT_CHECKED];
 	struct str *unknown[KIND_NR]; /* names of functions that could not be decoded, by kind; owned */
 };
 
@@ -114,10 +128,14 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
 /* Of the stack that was unwound last: the slot whose loop the frame wraps (RUNTIME_STEP_WRAPS), as its index + 1; 0: none. */
 uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index);
+/* Whose walks these are, by their generation; NULL: nobody knows them any more. */
+struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation);
 /* The slot whose plan walked, in this section of a sample of the process; NULL: nobody knows its walks any more. */
 struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w, uint32_t plan);
 /* Looks at a mapping's file, when that is open: asks for a decoder where it holds a runtime. */
 void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m);
+/* The slot that has the last plan's place for its second walk; NULL: none. */
+struct runtime_slot *runtimes_more(struct runtime_process *p);
 /* Whether it is too early, or too late, to start a decoder for the process. */
 bool runtimes_is_worth(const struct process *p, uint64_t now_ns);
 /* Functions that are to be asked for: f[0] to f[nr - 1], together. In a replay the answers arrive during the call. */

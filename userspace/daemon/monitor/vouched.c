@@ -61,7 +61,7 @@ int vouched_add(struct vouched *v, uint32_t pid, uint64_t start_ns, const struct
 	p->until_ns = now_ns + VOUCHED_USE_NS;
 	if (vouched_has(p, plan))
 		return 0;
-	if (p->nr == OTP_WALK_PLANS) /* after an exec: the oldest are of the program before */
+	if (p->nr == VOUCHED_PLANS) /* after an exec: the oldest are of the program before */
 		memmove(p->plan, p->plan + 1, --p->nr * sizeof(p->plan[0]));
 	p->plan[p->nr++] = *plan;
 	return 0;

@@ -19,6 +19,7 @@
 #include "kmod/uapi/otprof_walk.h"
 
 #define VOUCHED_MAX    2048
+#define VOUCHED_PLANS  (OTP_WALK_PLANS + 1) /* a runtime that had two walks may have to leave one to another runtime */
 #define VOUCHED_USE_NS (30 * NSEC_PER_SEC) /* until the first walks are set: they fix the program */
 
 struct vouched_process {
@@ -26,7 +27,7 @@ struct vouched_process {
 	uint64_t start_ns;
 	uint64_t until_ns; /* 0: used */
 	uint64_t exec_id;  /* once used */
-	struct otp_walk plan[OTP_WALK_PLANS];
+	struct otp_walk plan[VOUCHED_PLANS];
 };
 
 struct vouched {
@@ -36,7 +37,7 @@ struct vouched {
 };
 
 void vouched_done(struct vouched *v);
-/* -ENOMEM: the walk will be refused. A plan beyond OTP_WALK_PLANS of one process replaces the last. */
+/* -ENOMEM: the walk will be refused. A plan beyond VOUCHED_PLANS of one process replaces the oldest. */
 int vouched_add(struct vouched *v, uint32_t pid, uint64_t start_ns, const struct otp_walk *plan, uint64_t now_ns);
 /* Whether these walks may be set for the process. */
 bool vouched_allows(struct vouched *v, uint32_t pid, const struct otp_walks *w, uint64_t now_ns);

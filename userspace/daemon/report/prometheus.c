@@ -235,6 +235,8 @@ static void prom_interpreted(const struct ledger_engine *e, struct buf *to)
 	prom_one(to, "walk_frames_unknown_total", "counter", "Those whose function could not be read.", e->walk_frames_unknown);
 	prom_one(to, "walk_loop_leaves_total", "counter", "Stacks whose innermost native frame is an interpreter's loop.",
 		 e->loop_leaves);
+	prom_one(to, "walk_labels_left_total", "counter",
+		 "Labels of samples that are no attribute: too long, or of a key with too many values.", e->labels_left);
 	prom_decoders(e, to);
 }
 

@@ -506,12 +506,12 @@ static int sandbox_limit_decoder(void)
 	return err ? err : sandbox_set_limit(RLIMIT_NPROC, 0);
 }
 
+/* At the priority of other processes: samples wait for its answers, which a busy host would delay past their deadline. */
 int sandbox_decoder(const struct config *c)
 {
 	struct sandbox_user user;
 	int err;
 
-	setpriority(PRIO_PROCESS, 0, INDEXER_NICE);
 	if (sandbox_ordinary()) {
 		err = sandbox_limit_decoder();
 		return err ? sandbox_failed("decoder", err) :

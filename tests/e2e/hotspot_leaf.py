@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Java functions that differ by name alone, interpreted, compiled by each compiler, and inlined: the innermost frame must be
+the one that its thread is named after, or, where compiled code does not tell, a caller of it; never another one.
+hotspot_lib.py says which JDKs are tried; HOTSPOT=all tries every mode; MODES, if it is set, is an expression for those that
+are, SECONDS for how long."""
+import collections
+import os
+import re
+import subprocess
+
+import hotspot_lib
+import known_program
+import lib
+
+HZ = lib.rate(997)
+SECONDS = int(os.environ.get("SECONDS", 20 if hotspot_lib.ALL else 6))
+MODES = {
+    "tiered": [],
+    "interpreted": ["-Xint"],
+    "C1": ["-XX:TieredStopAtLevel=1"],
+    "C2": ["-XX:-TieredCompilation"],
+    "C2 without polls in loops": ["-XX:-TieredCompilation", "-XX:+UseSerialGC"],
+}
+NAME = re.compile(r"Leaf\.(leaf\d+)\(int\)")
+
+
+def leaf_of(sample):
+    """The innermost of the functions; their caller; else None."""
+    for name in lib.user_part(sample)[0]:
+        m = NAME.fullmatch(name)
+        if m or name.startswith(("Leaf.call(", "Leaf.rounds(")):
+            return m[1] if m else "caller"
+    return None
+
+
+def judge(label, samples):
+    right, caller, wrong, none = 0, 0, collections.Counter(), 0
+    for s in samples:
+        thread = s.attributes.get("thread.name", "")
+        if not re.fullmatch(r"leaf\d+", thread):
+            continue
+        leaf = leaf_of(s)
+        right += s.count * (leaf == thread)
+        caller += s.count * (leaf == "caller")
+        none += s.count * (leaf is None)
+        if leaf not in (thread, "caller", None):
+            wrong["%s as %s" % (thread, leaf)] += s.count
+    all_ = right + caller + wrong.total()
+    lib.ok(right and wrong.total() <= max(2, 0.001 * all_), "%s: of %d stacks %d end in the function that ran, %d in its caller, "
+           "%d in another one, %d not known: %s" % (label, all_, right, caller, wrong.total(), none, wrong.most_common(3)))
+    # A loop without a poll is known to be in the caller, or what was inlined into it.
+    lib.ok(right >= 0.9 * all_ or label.endswith("without polls in loops"), "%s: the function that ran is named" % label)
+
+
+def main():
+    found = hotspot_lib.homes()
+    lib.need(found, "innermost functions of Java programs", "there is no JDK")
+    classes = hotspot_lib.compile_program("Leaf.java")
+    lib.need(classes, "innermost functions of Java programs", "there is no javac")
+    modes = {k: v for k, v in MODES.items() if re.search(os.environ.get("MODES", "" if hotspot_lib.ALL else "^tiered"), k)}
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"}, targets={"include": ["exe:java"]})
+    ran = []
+    for java, (mode, options) in ((j, m) for j in found for m in modes.items()):
+        if not java.has(options):
+            continue
+        p = lib.start(java.command(options + ["-cp", classes, "Leaf", str(SECONDS), "3000"]), stdout=subprocess.DEVNULL)
+        p.wait(SECONDS * 6)
+        ran.append(("%s %s" % (java.label, mode), p.pid))
+    d.stop()
+    by_pid = known_program.samples_by_pid(d)
+    for label, pid in ran:
+        judge(label, by_pid[pid])
+
+
+main()
+lib.finish()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a sample has besides its frames, by a runtime's second walk: who created
+ * its coroutine, and the labels of that.
+ */
+#include "base/cleanup.h"
+#include "daemon/engine/runtimes_state.h"
+#include "process/go_table.h"
+#include "unwind/arch.h"
+#include "unwind/rules.h"
+
+#define CONTEXT_PLAN (OTP_WALK_PLANS - 1)
+
+static struct runtime_slot *context_slot(struct runtimes *r, const struct process *p, const struct sample *s)
+{
+	const struct otp_walked *w = p ? s->walks[CONTEXT_PLAN] : NULL;
+	struct runtime_process *of = w ? runtimes_of_walk(r, p, w->generation) : NULL;
+	struct runtime_slot *slot = of ? runtimes_more(of) : NULL;
+
+	return slot && slot->ops->context && w->step == slot->found->found.more.step ? slot : NULL;
+}
+
+bool runtimes_is_context(struct runtimes *r, const struct process *p, const struct sample *s, uint32_t plan)
+{
+	return plan == CONTEXT_PLAN && context_slot(r, p, s);
+}
+
+static void context_read(const struct runtime_slot *slot, const struct otp_walked *w, struct runtime_context *ret)
+{
+	const struct runtime_copied words = {
+		.root = sample_walk_words(w),
+		.nr_root = w->root_words,
+		.frames = sample_walk_words(w) + w->root_words,
+		.nr_frames = w->frames,
+		.frame_words = w->frame_words,
+		.cut = w->end != OTP_WALK_END_DONE && w->end != OTP_WALK_END_NO_ROOT,
+	};
+
+	*ret = (struct runtime_context){0};
+	slot->ops->context(&slot->found->found, &words, ret);
+}
+
+/* The program's first goroutine was created by its start, which is nobody's go statement. */
+static bool context_is_start(const struct go_table *t, const struct go_function *f)
+{
+	char name[GO_NAME_MAX];
+
+	return go_name(t, f->name, name) < 0 || !strncmp(name, "runtime.rt0_go", 14);
+}
+
+/* The address that follows a call in a function of Go's. */
+static bool context_is_go_statement(const struct arch *arch, struct binary *b, uint64_t vaddr)
+{
+	const struct go_table *t = go_table_get(b);
+	struct go_function f;
+	struct code code;
+
+	if (!arch || !t || !vaddr || go_function_find(t, vaddr - 1, &f) < 0 || context_is_start(t, &f))
+		return false;
+	code_read(b, vaddr - 1, &code);
+	return arch->after_call(&code);
+}
+
+static bool context_holds(struct runtimes *r, uint16_t arch, struct binary *b, uint64_t vaddr)
+{
+	struct context_checked *c = &r->checked[(vaddr ^ b->id) % CONTEXT_CHECKED];
+
+	if (c->address != vaddr || c->binary != b->id)
+		*c = (struct context_checked){.address = vaddr, .binary = b->id,
+					      .holds = context_is_go_statement(arch_find(arch), b, vaddr)};
+	return c->holds;
+}
+
+/* Of a stack that ends where its coroutine does. */
+static void context_creator(struct runtimes *r, const struct runtime_slot *slot, const struct process *p,
+			    const struct sample *s, const struct unwind_stack *stack, uint64_t pc, struct frame *ret)
+{
+	const struct mapping *m;
+
+	if (!pc || !stack->count || !unwind_end_is_root(stack->end) ||
+	    !slot->ops->is_end(&slot->found->found, stack->frames[stack->count - 1].pc))
+		return;
+	m = space_find(p->space, pc - 1);
+	if (!m || m->file->state != MAPPED_READY || !m->file->binary ||
+	    !context_holds(r, s->head.arch, m->file->binary, mapping_address(m, pc)))
+		return;
+	*ret = (struct frame){.kind = KIND_NATIVE, .flags = FRAME_CALLER | FRAME_CREATOR, .pc = pc, .map = m};
+}
+
+void runtimes_context(struct runtimes *r, const struct process *p, const struct sample *s, const struct unwind_stack *stack,
+		      struct runtimes_context *ret)
+{
+	struct runtime_slot *slot = context_slot(r, p, s);
+	struct runtime_context c;
+
+	*ret = (struct runtimes_context){0};
+	r->labels = str_put(r->labels);
+	if (!slot)
+		return;
+	context_read(slot, s->walks[CONTEXT_PLAN], &c);
+	context_creator(r, slot, p, s, stack, c.creator, &ret->creator);
+	if (c.nr_labels || c.labels_left)
+		ret->labels = r->labels = labels_take(&slot->labels, &c, &r->cfg.ledger->labels_left);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What BEAM made at its start, beneath its first module: the code that all
+ * modules share names the index of the table of modules in force, and among it
+ * are functions of a module that is in no table, to which a process' first
+ * function returns (erts/emulator/beam/jit/x86: beam_asm.hpp, beam_asm_module.cpp
+ * of OTP 24 to 29).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/beam.h"
+
+#define SHARED_MAX (64u << 10)
+#define PAGE	 4096u
+#define NEAR	 (16u << 10) /* between the index in force and the tables of modules */
+#define LOAD_LEN 10u	     /* movabs $address,%rXX */
+#define USE_FAR	 16u	     /* bytes from its end to the load that uses it */
+#define USE_LEN	 3u
+
+/* mov (%reg),%r12d */
+static bool beam_loads_index(const uint8_t *code, uint8_t reg)
+{
+	for (uint32_t i = 0; i <= USE_FAR; i++)
+		if (code[i] == 0x44 && code[i + 1] == 0x8b && code[i + 2] == (0x20 | reg))
+			return true;
+	return false;
+}
+
+/* An address near the tables of modules, that is loaded into the register of the index: 0 none. */
+static uint64_t beam_index_in(const struct beam *b, const uint8_t *code, size_t len)
+{
+	uint64_t address;
+
+	for (size_t i = 0; i + LOAD_LEN + USE_FAR + USE_LEN <= len; i++) {
+		if (code[i] != 0x48 || (code[i + 1] & 0xf8) != 0xb8)
+			continue;
+		memcpy(&address, code + i + 2, sizeof(address));
+		if (address + NEAR - b->ranges < 2 * NEAR && beam_loads_index(code + i + LOAD_LEN, code[i + 1] & 7))
+			return address;
+	}
+	return 0;
+}
+
+/* Whether the function of this info is one that a process' first function returns to. */
+static bool beam_is_exit_info(const struct beam *b, struct memory *m, const uint64_t mfa[3])
+{
+	char text[BEAM_ATOM_MAX];
+
+	if (!beam_is_atom(mfa[0]) || !beam_is_atom(mfa[1]) || mfa[2] ||
+	    beam_atom(b, m, mfa[0], text) < 0 || strcmp(text, "erts_beamasm") != 0)
+		return false;
+	return beam_atom(b, m, mfa[1], text) >= 0 && (!strcmp(text, "normal_exit") || !strcmp(text, "continue_exit"));
+}
+
+static uint32_t beam_exits_in(const struct beam *b, struct memory *m, const uint8_t *code, size_t len, uint64_t at,
+			      uint64_t exits[BEAM_EXITS])
+{
+	uint64_t mfa[3];
+	uint32_t n = 0;
+
+	for (size_t i = BEAM_INFO_MFA; i + sizeof(mfa) <= len && n < BEAM_EXITS; i += 8) {
+		memcpy(mfa, code + i, sizeof(mfa));
+		if (beam_is_exit_info(b, m, mfa))
+			exits[n++] = at + i - BEAM_INFO_MFA + BEAM_INFO_BYTES;
+	}
+	return n;
+}
+
+/* The bytes beneath the first module, as far down as they are mapped: how many are behind code's start. */
+static size_t beam_read_shared(struct memory *m, uint64_t low, uint8_t code[SHARED_MAX])
+{
+	size_t first = low & (PAGE - 1), len = first;
+
+	if (low < SHARED_MAX || (first && memory_read(m, low - first, code + SHARED_MAX - first, first)))
+		return 0;
+	while (len + PAGE <= SHARED_MAX && !memory_read(m, low - len - PAGE, code + SHARED_MAX - len - PAGE, PAGE))
+		len += PAGE;
+	return len;
+}
+
+int beam_find_shared(struct memory *m, struct beam *b)
+{
+	uint8_t code[SHARED_MAX];
+	uint64_t low = b->low & ~7ULL;
+	size_t len = beam_read_shared(m, low, code);
+	const uint8_t *from = code + SHARED_MAX - len;
+
+	if (!len)
+		return -EFAULT;
+	if (!b->active)
+		b->active = beam_index_in(b, from, len);
+	return b->active && beam_exits_in(b, m, from, len, low - len, b->exits) == BEAM_EXITS ? 0 : -ENOENT;
+}

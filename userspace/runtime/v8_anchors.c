@@ -18,7 +18,6 @@
 #include "runtime/v8.h"
 
 #define ASIDE_MAX 256u /* bytes of a part that is left by a jump back */
-#define CHECK_MAX 24u  /* from a loop's check to its end */
 
 int v8_path_add(struct v8_anchors *a, uint16_t outer, uint16_t function, int32_t call)
 {

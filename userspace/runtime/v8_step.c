@@ -209,7 +209,7 @@ static void v8_step_running(const struct v8 *v, const struct runtime_place *at, 
 		ret->own.position = v8_step_position(v, at->reg[R9]);
 }
 
-/* Instructions tell where a stub's frame is made, and not always where they go on without: then its caller's context does. */
+/* Instructions tell where a stub's frame is made, not always where they go on without: its caller's context does. */
 static int v8_step_stub(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
 {
 	if (v8_step_is_framed(c, at) && v8_step_fp_is_javascript(at))

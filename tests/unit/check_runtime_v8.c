@@ -146,6 +146,14 @@ START_TEST(deoptimization_data_that_makes_no_sense_leaves_calls)
 }
 END_TEST
 
+START_TEST(a_place_behind_the_code_is_left_out)
+{
+	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), INT32_MAX);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+}
+END_TEST
+
 /* Paths: 0 the code's own function, 1 and 2 inlined into it, 3 into 1. */
 static struct v8_anchors anchors;
 
@@ -439,6 +447,7 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
 	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
 	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);
+	tcase_add_test(t, a_place_behind_the_code_is_left_out);
 	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
 	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);

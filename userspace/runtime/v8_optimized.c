@@ -265,7 +265,8 @@ static void v8_opt_instructions(struct v8_opt *o)
 
 static void v8_opt_row(struct v8_opt *o, uint32_t at, int node)
 {
-	runtime_code_add_row(o->made, at, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
+	if (at < o->made->code.end - o->made->code.start)
+		runtime_code_add_row(o->made, at, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
 }
 
 static void v8_opt_rows(struct v8_opt *o)

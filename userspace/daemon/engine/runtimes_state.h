@@ -48,7 +48,7 @@ struct runtime_slot { /* one runtime of one process */
 	struct decoder *decoder;  /* owned; NULL: none now */
 	struct functions functions;
 	struct codes codes;
-	uint64_t functions_ns; /* when functions were last given up, as code is being replaced */
+	uint64_t functions_after_ns; /* of the sample at hand: functions that were last read before are read again */
 	uint64_t attached_ns;
 	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
 	uint64_t epoch;

@@ -46,8 +46,10 @@ def judge(label, samples):
         if leaf not in (thread, "caller", None):
             wrong["%s as %s" % (thread, leaf)] += s.count
     all_ = right + caller + wrong.total()
-    lib.ok(right and wrong.total() <= 0.001 * all_, "%s: of %d stacks %d end in the function that ran, %d in its caller, "
+    lib.ok(right and wrong.total() <= max(2, 0.001 * all_), "%s: of %d stacks %d end in the function that ran, %d in its caller, "
            "%d in another one, %d not known: %s" % (label, all_, right, caller, wrong.total(), none, wrong.most_common(3)))
+    # A loop without a poll is known to be in the caller, or what was inlined into it.
+    lib.ok(right >= 0.9 * all_ or label.endswith("without polls in loops"), "%s: the function that ran is named" % label)
 
 
 def main():

@@ -35,14 +35,14 @@ class Java:
         return subprocess.run(self.command(options + ["-version"]), capture_output=True).returncode == 0
 
 
-def homes():
+def homes(everywhere=ALL):
     """Each JDK to be tried."""
     found = []
     java = shutil.which("java")
     if java:
         found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
     found += os.environ.get("JAVA_HOMES", "").split()
-    if ALL:
+    if everywhere:
         found += [os.path.realpath(p) for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
     return [j for j in map(Java, dict.fromkeys(found)) if j.exists()]
 

@@ -201,7 +201,7 @@ struct runtime_ops {
 };
 
 extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,
-	runtime_v8, runtime_beam;
+	runtime_v8, runtime_beam, runtime_dotnet;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

@@ -199,6 +199,14 @@ static bool calls_jump_to(struct calls *k, struct cursor *c, uint64_t target, co
 	return answer;
 }
 
+/* Through a register, or a variable, if it is no stub of a linkage table. */
+static bool walk_is_jump_away(const struct walk *w)
+{
+	if (w->insn.kind != INSN_END)
+		return false;
+	return w->insn.n == INSN_BY_REGISTER || (w->insn.n == INSN_BY_VARIABLE && w->count > STUB_INSNS);
+}
+
 /* The stack pointer before the instruction that ends at w->at is that of the function's first. */
 static bool walk_has_left_frame(const struct walk *w, struct calls *k, const struct cursor *c)
 {
@@ -217,8 +225,7 @@ static bool calls_look_for_jump_away(struct calls *k, struct cursor *c, const st
 	if (!walk_begin(k, m, target, &w))
 		return false;
 	while (walk_next(&w, c))
-		if (w.insn.kind == INSN_END && (w.insn.n == INSN_BY_REGISTER || (w.insn.n && w.count > STUB_INSNS)) &&
-		    walk_has_left_frame(&w, k, c))
+		if (walk_is_jump_away(&w) && walk_has_left_frame(&w, k, c))
 			return true;
 	return false;
 }

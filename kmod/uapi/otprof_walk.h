@@ -13,7 +13,7 @@
  *
  * Who walks defines, before it includes this:
  *   OTP_WALK_READ(to, len, from)   reads user memory; 0, or anything else; len
- *                                  is a multiple of 8 and at most 128
+ *                                  is a multiple of 8 and at most OTP_WALK_WINDOW
  *   OTP_WALK_OPAQUE(x)             hides the value of a 64-bit variable from the
  *                                  compiler, so that it keeps the bound that
  *                                  follows (bpf/), or nothing
@@ -30,6 +30,8 @@
 #define OTP_WALK_FRAMES 512 /* of one plan */
 #define OTP_WALK_BYTES	16384 /* of all sections of one sample, heads included */
 #define OTP_WALK_READS	2048 /* of one sample: so long a walk holds up interrupts */
+#define OTP_WALK_WINDOW 1024 /* bytes that one read of several frames copies */
+#define OTP_WALK_PAGE	4096 /* such a read stays in the pages of the frame that it is for: it fails as that one's would */
 #define OTP_WALK_FAULT	64   /* reads that one counts as which fails: a fault takes that much longer */
 
 /* Where the chain of pointers to the list begins. */
@@ -122,7 +124,7 @@ struct otp_walk {
 	__u8 root_at; /* 0: where the start is */
 	__u8 link;    /* LINK: the word of the frame */
 	__u8 tag;     /* bits to clear in links, and in the chain's last pointer */
-	__u8 reserved;
+	__u8 below;   /* LINK: 1: the next frame mostly lies a little below, as on a stack that grows upward */
 	__u64 base;
 	__s32 chain[OTP_WALK_CHAIN];
 	__s32 root_off; /* bytes from the root to the first of its words */
@@ -208,10 +210,18 @@ struct otp_walked {
 #define OTP_WALK_ADDRESS      ((1ULL << 56) - 1)
 
 #define OTP_WALK_ROWS	     (OTP_WALK_SUBS + 1)
-#define OTP_WALK_RAW	     128 /* words of all rows, rounded up to a power of two */
+#define OTP_WALK_RAW	     256 /* words: rows in the first half, the window in the other */
+#define OTP_WALK_AHEAD	     (OTP_WALK_RAW / 2) /* where the window begins */
 #define OTP_WALK_FRAME_WORDS (1 + OTP_WALK_ROWS * OTP_WALK_WORDS) /* the most of one frame */
 #define OTP_WALK_OUT	     (OTP_WALK_BYTES / 8)
 #define OTP_WALK_HEAD	     2 /* words of struct otp_walked */
+
+/* Where the next frames lie, that one read may copy together. */
+enum otp_walk_near {
+	OTP_WALK_ANYWHERE = 0,
+	OTP_WALK_ABOVE = 1,
+	OTP_WALK_BELOW = 2,
+};
 
 /*
  * A plan with what follows from it, worked out once by whoever hands it to the
@@ -220,7 +230,8 @@ struct otp_walked {
  */
 struct otp_walk_ready {
 	struct otp_walk plan;
-	__u32 words; /* of each frame in the section, its address included */
+	__u16 words; /* of each frame in the section, its address included */
+	__u16 near;  /* enum otp_walk_near */
 	__u32 bytes[OTP_WALK_ROWS]; /* to read of each row */
 	__u8 pick[OTP_WALK_ROWS * OTP_WALK_WORDS]; /* the words that are kept, as indexes of the rows' words */
 	__u32 mark[2]; /* for the eBPF sampler: pid and generation */
@@ -254,6 +265,10 @@ struct otp_walker {
 	__u32 frames;
 	__u32 end; /* enum otp_walk_end */
 	__u32 root_words;
+	__u32 base; /* of the frame's row in raw: 0, or within the window */
+	__u32 window; /* bytes that raw holds from window_at on */
+	__u64 window_at;
+	__u64 held[OTP_WALK_SUBS]; /* where the subs' rows were read; 0: nowhere */
 	__u64 raw[OTP_WALK_RAW]; /* the rows */
 	__u64 out[OTP_WALK_OUT];
 };
@@ -297,7 +312,7 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 	__u32 i;
 
 	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_SLOTS || p->nr_chain > OTP_WALK_CHAIN ||
-	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->reserved)
+	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->below > (p->step == OTP_WALK_LINK))
 		return 0;
 	if (p->kinds >> 16 || p->reserved2)
 		return 0;
@@ -386,12 +401,21 @@ static inline void otp_walk_choose(struct otp_walk_ready *r, __u32 row, __u16 ke
 			r->pick[r->words++] = (__u8)(row * OTP_WALK_WORDS + word);
 }
 
+/* Of an array, and of a stack's blocks, the next one is a stride away. */
+static inline __u16 otp_walk_near(const struct otp_walk *p)
+{
+	if (p->step == OTP_WALK_LINK)
+		return p->below ? OTP_WALK_BELOW : OTP_WALK_ANYWHERE;
+	return p->stride < 0 ? OTP_WALK_BELOW : OTP_WALK_ABOVE;
+}
+
 static inline void otp_walk_prepare(struct otp_walk_ready *r, const struct otp_walk *p)
 {
 	__u32 i;
 
 	__builtin_memset(r, 0, sizeof(*r));
 	r->plan = *p;
+	r->near = otp_walk_near(p);
 	r->bytes[0] = otp_walk_span(p->keep | otp_walk_pointers(p, 0));
 	otp_walk_choose(r, 0, p->keep);
 	for (i = 0; i < OTP_WALK_SUBS && i < p->nr_subs; i++) {
@@ -437,6 +461,62 @@ static __always_inline int otp_walk_read(struct otp_walker *w, __u32 row, __u64 
 	return -1;
 }
 
+static __always_inline __u64 otp_walk_page(__u64 at)
+{
+	return at & ~(__u64)(OTP_WALK_PAGE - 1);
+}
+
+/* Reads the frame at from, and those that lie behind it in the walk's direction, in the same pages. */
+static __always_inline int otp_walk_read_ahead(struct otp_walker *w, __u64 from, __u64 bytes)
+{
+	__u64 low = from, end = from + bytes, len;
+
+	if (w->ready.near == OTP_WALK_BELOW) {
+		low = end - OTP_WALK_WINDOW;
+		if (low > from || low < otp_walk_page(from))
+			low = otp_walk_page(from);
+	} else {
+		len = otp_walk_page(end - 1) + OTP_WALK_PAGE - low;
+		end = low + (len < OTP_WALK_WINDOW ? len : OTP_WALK_WINDOW);
+	}
+	w->window = 0;
+	w->base = OTP_WALK_AHEAD + (__u32)(from - low) / 8;
+	w->reads++;
+	len = end - low;
+	OTP_WALK_OPAQUE(len);
+	if (len > OTP_WALK_WINDOW || OTP_WALK_READ(&w->raw[OTP_WALK_AHEAD], len, low)) {
+		w->reads += OTP_WALK_FAULT;
+		return -1;
+	}
+	w->window = (__u32)len;
+	w->window_at = low;
+	return 0;
+}
+
+/* The frame's own row, which an earlier read may hold. */
+static __always_inline int otp_walk_row(struct otp_walker *w)
+{
+	__u64 from = w->at + w->ready.plan.copy_off, bytes = w->ready.bytes[0], into = from - w->window_at;
+
+	if (!w->ready.near || from % 8 || !bytes) {
+		w->base = 0;
+		return otp_walk_read(w, 0, bytes, from);
+	}
+	if (into >= w->window || into + bytes > w->window)
+		return otp_walk_read_ahead(w, from, bytes);
+	w->base = OTP_WALK_AHEAD + (__u32)into / 8;
+	return 0;
+}
+
+/* A word of the frame's row. */
+static __always_inline __u64 otp_walk_word(const struct otp_walker *w, __u64 word)
+{
+	__u64 at = w->base + word;
+
+	OTP_WALK_OPAQUE(at);
+	return w->raw[at & (OTP_WALK_RAW - 1)];
+}
+
 static __always_inline int otp_walk_pointer(struct otp_walker *w, __u64 *to, __u64 from)
 {
 	w->reads++;
@@ -461,21 +541,28 @@ static __always_inline __u64 otp_walk_has_subs(const struct otp_walker *w)
 {
 	__u32 kinds = w->ready.plan.kinds;
 
-	return -(__u64)((kinds == 0) | ((kinds >> (w->raw[0] & 15)) & 1));
+	return -(__u64)((kinds == 0) | ((kinds >> (otp_walk_word(w, 0) & 15)) & 1));
 }
 
-/* A sub that is missing is zeros. Returns its bit then, else 0. */
+/*
+ * A sub that is missing is zeros. Returns its bit then, else 0. What is read of an object that the frame before meant too
+ * is there already: a function that calls itself.
+ */
 static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 {
 	const struct otp_walk_sub *s = &w->ready.plan.sub[i];
-	__u64 at = s->from * OTP_WALK_WORDS + s->at, pointer;
+	__u64 at = s->from * OTP_WALK_WORDS + s->at + w->base * (((__u64)s->from - 1) >> 63), pointer;
 	__u32 word;
 
 	OTP_WALK_OPAQUE(at);
 	pointer = w->raw[at & (OTP_WALK_RAW - 1)] & ~(__u64)s->tag & otp_walk_has_subs(w);
 	pointer = pointer << (s->high & 31) >> (s->high & 31);
+	if (pointer && pointer == w->held[i])
+		return 0;
+	w->held[i] = pointer;
 	if (pointer && !otp_walk_read(w, i + 1, w->ready.bytes[i + 1], pointer + s->off))
 		return 0;
+	w->held[i] = 0;
 	for (word = 0; word < OTP_WALK_WORDS; word++)
 		w->raw[(i + 1) * OTP_WALK_WORDS + word] = 0;
 	return OTP_WALK_MISSING(i);
@@ -637,14 +724,14 @@ static __always_inline int otp_walk_is_link(__u64 link)
 /* A frame that the interpreter is entering, or leaves with results in place of its head, has its link in a register. */
 static __always_inline void otp_walk_mend(struct otp_walker *w)
 {
-	__u64 link = w->ready.plan.link, code = 0;
+	__u64 link = w->base + w->ready.plan.link, code = 0;
 
 	OTP_WALK_OPAQUE(link);
 	if (w->ready.plan.step != OTP_WALK_SLOTS || w->frames || w->from != OTP_WALK_FROM_REGISTER)
 		return;
 	if ((!otp_walk_pointer(w, &code, w->pc) && (__u32)code == w->ready.plan.slots.store) ||
-	    !otp_walk_is_link(w->raw[link & (OTP_WALK_WORDS - 1)]))
-		w->raw[link & (OTP_WALK_WORDS - 1)] = w->place;
+	    !otp_walk_is_link(w->raw[link & (OTP_WALK_RAW - 1)]))
+		w->raw[link & (OTP_WALK_RAW - 1)] = w->place;
 }
 
 /* 0, or 1: the walk is over. */
@@ -709,16 +796,12 @@ static __always_inline int otp_walk_passed(const struct otp_walker *w)
 /* 0, or 1: the walk is over. */
 static __always_inline int otp_walk_next(struct otp_walker *w)
 {
-	__u64 link = w->ready.plan.link;
-
-	OTP_WALK_OPAQUE(link);
-	link = w->raw[link & (OTP_WALK_WORDS - 1)];
 	if (w->ready.plan.step == OTP_WALK_SLOTS)
-		return otp_walk_next_slots(w, link);
+		return otp_walk_next_slots(w, otp_walk_word(w, w->ready.plan.link));
 	if (w->ready.plan.step != OTP_WALK_LINK)
 		w->at += w->ready.plan.stride;
 	else
-		w->at = link & ~(__u64)w->ready.plan.tag;
+		w->at = otp_walk_word(w, w->ready.plan.link) & ~(__u64)w->ready.plan.tag;
 	return 0;
 }
 
@@ -779,6 +862,8 @@ static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
 	if (!w->taken)
 		w->reads = 0;
 	w->frames = w->root_words = w->nodes = 0;
+	w->base = w->window = 0;
+	__builtin_memset(w->held, 0, sizeof(w->held));
 	w->used = OTP_WALK_HEAD;
 	over = otp_walk_follow(w, tls, &root);
 	if ((over && !root) || otp_walk_root(w, root) || over)
@@ -797,6 +882,7 @@ static __always_inline void otp_walk_copy(struct otp_walker *w, __u64 address, _
 	otp_walk_put(w, address);
 	for (i = 0; i < OTP_WALK_ROWS * OTP_WALK_WORDS && i + 1 < words; i++) {
 		from = w->ready.pick[i];
+		from += w->base * ((from - OTP_WALK_WORDS) >> 63); /* of the frame's row; no branch, for the verifier */
 		to++;
 		OTP_WALK_OPAQUE(from);
 		OTP_WALK_OPAQUE(to);
@@ -838,7 +924,7 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 	refusal = otp_walk_refusal(w, words);
 	if (refusal)
 		return otp_walk_over(w, refusal);
-	if (otp_walk_read(w, 0, w->ready.bytes[0], w->at + w->ready.plan.copy_off))
+	if (otp_walk_row(w))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
 	otp_walk_mend(w);
 	for (i = 0; i < OTP_WALK_SUBS; i++) {

@@ -142,6 +142,73 @@ def runtimes():
             row("%s, %d calls deep: kernel time per sample" % (name, depth), "<= %.0f us" % budget,
                 "%.1f us, without %.1f (%.2f)" % (on[0], off[0], on[0] / max(off[0], 0.01)), on[0] <= budget)
             row("  engine; frames a sample", "", "%.1f us, without %.1f; %.0f" % (on[1], off[1], on[2]))
+    java_large()
+
+
+# A method whose code is some kilobytes: accesses to an array, each with its checks.
+LARGE_METHOD = "\tstatic int m%d(int x) {\n\t\tint[] a = new int[64];\n%s\t\treturn a[x & 63];\n\t}\n"
+LARGE_STATEMENT = "\t\ta[(x + %d) & 63] += a[(x * %d) & 63] / ((x & 7) + 1);\n"
+LARGE_METHODS = 50
+LARGE_BUDGET = 48 << 20
+
+
+def compile_large():
+    """Large.java and the class that it defines again and again."""
+    to = lib.scratch()
+    methods = "".join(LARGE_METHOD % (n, "".join(LARGE_STATEMENT % (i, 2 * n + i) for i in range(24))) for n in range(LARGE_METHODS))
+    part = os.path.join(to, "Part00000.java")
+    with open(part, "w", encoding="utf-8") as f:
+        f.write("public class Part00000 implements java.util.function.IntUnaryOperator {\n%s\tpublic int applyAsInt(int x) {\n%s"
+                "\t\treturn x;\n\t}\n}\n" % (methods, "".join("\t\tx += m%d(x);\n" % n for n in range(LARGE_METHODS))))
+    sources = [part, os.path.join(lib.TOP, "tests", "programs", "interpreted", "Large.java")]
+    subprocess.run(["javac", "--release", "8", "-g", "-nowarn", "-d", to] + sources, check=True, capture_output=True)
+    return to
+
+
+def codecache(pid):
+    """What the virtual machine says of its code: bytes, compiled methods."""
+    text = subprocess.run(["jcmd", str(pid), "Compiler.codecache"], capture_output=True, text=True).stdout
+    used = sum(int(w.split("=")[1][:-2]) for line in text.splitlines() if "size=" in line for w in line.split() if w.startswith("used="))
+    return used << 10, next((int(w.split("=")[1]) for w in text.split() if w.startswith("nmethods=")), 0)
+
+
+def first_named(d, pid, seconds):
+    """Seconds until a stack of the process has a method of the program; None: none had."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        time.sleep(0.5)
+        if any(s.attributes.get("process.pid") == pid and any(n.startswith("Part") for n in s.stack) for s in lib.samples(d.files)):
+            return time.monotonic() - began
+    return None
+
+
+def java_large(classes=1000):
+    """A Java program with 50,000 compiled methods, which otprofd meets: what that costs at first, and then."""
+    if not all(map(shutil.which, ("java", "javac", "jcmd"))):
+        row("Java, 50,000 compiled methods", "", "skipped: no java, javac or jcmd")
+        return
+    p = lib.start(["java", "-XX:ReservedCodeCacheSize=240m", "-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.01", "-Xmx512m",
+                   "-cp", compile_large(), "Large", str(classes), "600"], stdout=subprocess.DEVNULL)
+    for _ in range(120):
+        used, nr = codecache(p.pid)
+        if nr >= classes * LARGE_METHODS:
+            break
+        time.sleep(2)
+    row("Java: compiled methods, bytes of their code", "", "%d, %.0f MiB" % (nr, used / (1 << 20)))
+    d = lib.Otprofd(hz=97, interval="1s", profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:java"]})
+    first = first_named(d, p.pid, 30)
+    row("  first stack with a method of the program", "<= 5 s", "none" if first is None else "%.1f s" % first,
+        first is not None and first <= 5)
+    time.sleep(SECONDS)
+    before = d.status()
+    time.sleep(SECONDS)
+    after = d.status()
+    memory = pss_kib(after) << 10
+    us, taken = per_sample(before, after, "kernel_ns", "engine_cpu_ns")
+    row("  memory of all processes", "<= 48 MiB", "%.1f MiB" % (memory / (1 << 20)), memory <= LARGE_BUDGET)
+    row("  engine's CPU time per sample, %d samples" % taken, "", "%.0f us" % us["engine_cpu_ns"])
+    d.stop()
+    workloads.end_all([p])
 
 
 def module():

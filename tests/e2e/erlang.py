@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Erlang program whose functions differ only by name and know how long they ran: names, lines, callers and shares of
 what BEAM's JIT compiler made. ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too;
-another value: those of them that match it, as "sid$"."""
+another value: those of them that match it, as "sid$". With any of these, also a program that loads and purges modules."""
 import collections
 import glob
 import os
@@ -14,8 +14,10 @@ import known_program
 import lib
 
 HZ = lib.rate(499)
+MATRIX = bool(os.environ.get("ERLANG"))
 SECONDS = 30 if os.environ.get("ERLANG") == "long" else 5
-SOURCE = os.path.join(lib.TOP, "tests", "programs", "erlang", "truth.erl")
+PROGRAMS = os.path.join(lib.TOP, "tests", "programs", "erlang")
+SOURCE = os.path.join(PROGRAMS, "truth.erl")
 DEEP = ["truth:deep/2"] * 21
 CHAINS = {  # from the leaf out, up to what every process of Erlang begins with
     "one": ["truth:leaf_one/2"] + DEEP + ["truth:timed/3", "truth:turns/2"],
@@ -49,8 +51,8 @@ def versions():
     return [f for f in found if wanted == "all" or re.search(wanted, f[0])]
 
 
-def run(label, root):
-    """Its process, and how many microseconds each leaf took."""
+def run_program(root, name):
+    """Compiles and runs it: its process, and what it printed."""
     directory = lib.scratch()
     inner, enter = directory, []
     if root:
@@ -58,15 +60,27 @@ def run(label, root):
         directory = root + inner[1:]
         os.mkdir(directory)
         lib.at_end(shutil.rmtree, directory, True)
-    shutil.copy(SOURCE, directory)
+    shutil.copy(os.path.join(PROGRAMS, name + ".erl"), directory)
     env = dict(os.environ, ERL_CRASH_DUMP=os.path.join(inner, "dump"), HOME=inner, LC_ALL="C.UTF-8")
-    subprocess.run(enter + ["erlc", "-o", inner, os.path.join(inner, "truth.erl")], check=True, env=env)
-    p = lib.start(enter + ["erl", "-noshell", "-pa", inner, "-run", "truth", "main", str(SECONDS)], stdout=subprocess.PIPE,
+    subprocess.run(enter + ["erlc", "-o", inner, os.path.join(inner, name + ".erl")], check=True, env=env)
+    p = lib.start(enter + ["erl", "-noshell", "-pa", inner, "-run", name, "main", str(SECONDS)], stdout=subprocess.PIPE,
                   text=True, env=env)
     text, _ = p.communicate(timeout=SECONDS * 8)
+    return p, text
+
+
+def run(label, root):
+    """Its process, and how many microseconds each leaf took."""
+    p, text = run_program(root, "truth")
     took = dict(re.findall(r"(?m)^(\w+) (\d+)$", text))
     lib.ok(p.returncode == 0 and took.keys() == TIMED, "%s runs the program (%s)" % (label, p.returncode))
     return p.pid, {k: int(v) for k, v in took.items()}
+
+
+def run_churn(label, root):
+    p, text = run_program(root, "churn")
+    lib.ok(p.returncode == 0, "%s loads and purges modules: %s" % (label, text.strip()))
+    return p.pid
 
 
 def judge_leaf(label, leaf, samples, lines):
@@ -75,7 +89,7 @@ def judge_leaf(label, leaf, samples, lines):
     whole = sum(s.count for s in samples
                 if s.stack[:len(CHAINS[leaf])] == CHAINS[leaf] and not any("[cut" in n for n in s.stack))
     there = sum(s.count for s in samples if s.frames[0][4] in (lines[leaf], lines[leaf] - 1))
-    lib.ok(all_ > EARLY and all_ - whole <= 0.01 * all_ + EARLY, "%s: %d of %d stacks in leaf_%s have its callers" % (label, whole, all_, leaf))
+    lib.ok(whole and all_ - whole <= 0.01 * all_ + EARLY, "%s: %d of %d stacks in leaf_%s have its callers" % (label, whole, all_, leaf))
     lib.ok(all_ and there >= 0.99 * all_, "%s: %d of %d samples in leaf_%s have its line" % (label, there, all_, leaf))
 
 
@@ -85,7 +99,7 @@ def judge_callers(label, samples, lines):
     for s in samples:
         at = [f[4] for f in s.frames if f[0] == "truth:deep/2"]
         right[at == [lines["bottom"]] + [lines["deeper"]] * 20] += s.count
-    lib.ok(right[True] > EARLY and right[False] <= 0.01 * right[True] + EARLY, "%s: %d of %d recursions have the lines of their calls" % (
+    lib.ok(right[True] and right[False] <= 0.01 * right[True] + EARLY, "%s: %d of %d recursions have the lines of their calls" % (
         label, right[True], sum(right.values())))
 
 
@@ -135,16 +149,35 @@ def judge(label, samples, took):
            "%s: leaves have the shares of their time (%.1f points off) %s" % (label, 100 * off, counts))
 
 
+def judge_churn(label, samples):
+    """Where a module was, another one is soon: what runs under run_a is of its modules, or it has no name."""
+    all_ = unknown = 0
+    wrong = collections.Counter()
+    for s in samples:
+        caller = [n for n in s.stack if re.fullmatch(r"churn:run_[ab]/2", n)]
+        if not caller or s.types[0] != "beam" and not s.stack[0].startswith("memfd:"):
+            continue
+        family = caller[0][len("churn:run_")]
+        inner = s.stack[:s.stack.index(caller[0])]
+        all_ += s.count
+        unknown += s.count * any(not re.fullmatch(r"[ab]\d+:\w+/\d", n) for n in inner)
+        wrong.update({n: s.count for n in inner if re.match(r"[ab]\d+:", n) and not re.fullmatch(r"(%s\d+):(top/1|\1_leaf/2)" % family, n)})
+    lib.ok(all_ > 50 and not wrong, "%s: %d stacks of modules that come and go, wrong names: %s" % (label, all_, dict(wrong)))
+    lib.note("%s: %d of %d have a frame without name" % (label, unknown, all_))
+
+
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of Erlang", "BEAM's code is read on x86-64 alone")
     found = versions()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = [(label, *run(label, root)) for label, root in found]
+    ran = [(label, *run(label, root), MATRIX and run_churn(label, root)) for label, root in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, took in ran:
+    for label, pid, took, churn in ran:
         judge(label, by_pid[pid], took)
+        if churn:
+            judge_churn(label, by_pid[churn])
     lib.check_ledger(last, "the ledger balances", stopped=True)
 
 

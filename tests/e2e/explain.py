@@ -67,6 +67,8 @@ def unknown_version(d):
            "the version of a runtime that is not known is told: %s" % told(d, pids[0]).get("process", {}).get("runtimes"))
     lines = [line for line in d.log_text().splitlines() if "Ruby 9.9.9 is not known" in line]
     lib.ok(len(lines) == 1, "the log has one line of it, however many processes run it: %s" % lines[:3])
+    refused = d.status()["quality"]["interpreted"]["runtimes_refused"]
+    lib.ok(refused >= 2, "each of them is counted: %d" % refused)
 
 
 def without_symbols(d, pid):

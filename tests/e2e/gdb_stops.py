@@ -2,19 +2,26 @@
 """Runs inside gdb: stops a process at random moments and writes, for each
 stop, registers, stack bytes, mappings and gdb's own backtrace, for
 unwind_stops to compare. Driven by compare_gdb.sh through the environment:
-STOPS_PID, STOPS_DIR, STOPS_COUNT."""
+STOPS_PID, STOPS_DIR, STOPS_COUNT. STOPS_GENERATED=1: only stops in generated
+code, or in what it called, each with its caller as gdb_generated.py finds it."""
 import ctypes
 import os
 import random
 import signal
+import sys
 import threading
 import time
 
 import gdb
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gdb_generated  # noqa: E402
+
 PID = int(os.environ["STOPS_PID"])
 OUT = os.environ["STOPS_DIR"]
 COUNT = int(os.environ["STOPS_COUNT"])
+GENERATED = bool(os.environ.get("STOPS_GENERATED"))
+TRIES = 200 if GENERATED else 3 # for each stop that is written
 LIMIT = 512 << 10
 RED_ZONE = 128
 # DWARF order of the System V ABI
@@ -64,6 +71,13 @@ def pcs_of_gdb():
     return out, gdb.frame_stop_reason_string(last.unwind_stop_reason())
 
 
+def backtrace(text):
+    if not GENERATED:
+        return pcs_of_gdb()
+    pcs, whole = gdb_generated.stack_of(text)
+    return pcs, "generated code" if whole else "generated code, up to the next"
+
+
 class Writer:
     def __init__(self):
         self.stops = open(OUT + "/stops", "w")
@@ -89,15 +103,17 @@ class Writer:
     def write(self, number):
         text = maps_text()
         gdb.execute("select-frame 0", to_string=True)
-        regs = [int(gdb.parse_and_eval("(unsigned long)$" + r)) & MASK for r in REGS]
-        pcs, why = pcs_of_gdb()
+        regs = [gdb_generated.reg(r) for r in REGS]
         sp = regs[7]
         region = region_of(text, sp)
         if region is None:
             return False
         start = max(sp - RED_ZONE, region[0])
         length = min(region[1] - start, LIMIT)
-        stack = gdb.selected_inferior().read_memory(start, length)
+        stack = gdb_generated.read(start, length)
+        pcs, why = backtrace(text)
+        if not pcs:
+            return False
         self.stops.write("stop %d\n" % number)
         self.write_maps(text)
         self.stops.write("regs %s\n" % " ".join("%x" % r for r in regs))
@@ -117,7 +133,7 @@ def main():
     for sig in ("SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGALRM", "SIGPROF", "SIGPIPE", "SIGSEGV"):
         gdb.execute("handle %s nostop pass noprint" % sig, to_string=True)
     writer, done, tries = Writer(), 0, 0
-    while done < COUNT and tries < 3 * COUNT and alive():
+    while done < COUNT and tries < TRIES * COUNT and alive():
         tries += 1
         stopped = threading.Event()
         thread = threading.Thread(target=stop_later, args=(stopped,))

@@ -102,7 +102,7 @@ def main():
     lib.need(classes, "stacks of Java programs", "there is no javac")
     modes = dict(list(MODES.items())[:2]) if lib.BRIEF else MODES if hotspot_lib.ALL else dict(list(MODES.items())[:5])
     modes = {k: v for k, v in modes.items() if re.search(os.environ.get("MODES", ""), k)}
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:java"]})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
     ran = [("%s %s" % (java.label, mode),) + run(java, classes, options)
            for java in found for mode, options in modes.items() if java.has(options)]
     last = d.stop()

@@ -82,7 +82,7 @@ def main():
     compile_classes(of_classes)
     runs = [(java, name) for java in found for name in (RUNS if MODES or hotspot_lib.ALL else list(RUNS)[:1])
             if re.search(MODES, name) and java.has(RUNS[name][0])]
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"}, targets={"include": ["exe:java"]})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"})
     ran = []
     for java, name in runs:
         options, (life, every, highest) = RUNS[name]

@@ -46,8 +46,12 @@ def judge(label, samples):
         if leaf not in (thread, "caller", None):
             wrong["%s as %s" % (thread, leaf)] += s.count
     all_ = right + caller + wrong.total()
-    lib.ok(right and wrong.total() <= 0.001 * all_, "%s: of %d stacks %d end in the function that ran, %d in its caller, "
+    if hotspot_lib.too_busy("%s: innermost functions" % label, all_):
+        return
+    lib.ok(right and wrong.total() <= max(2, 0.001 * all_), "%s: of %d stacks %d end in the function that ran, %d in its caller, "
            "%d in another one, %d not known: %s" % (label, all_, right, caller, wrong.total(), none, wrong.most_common(3)))
+    # A loop without a poll is known to be in the caller, or what was inlined into it.
+    lib.ok(right >= 0.9 * all_ or label.endswith("without polls in loops"), "%s: the function that ran is named" % label)
 
 
 def main():
@@ -56,7 +60,7 @@ def main():
     classes = hotspot_lib.compile_program("Leaf.java")
     lib.need(classes, "innermost functions of Java programs", "there is no javac")
     modes = {k: v for k, v in MODES.items() if re.search(os.environ.get("MODES", "" if hotspot_lib.ALL else "^tiered"), k)}
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"}, targets={"include": ["exe:java"]})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"})
     ran = []
     for java, (mode, options) in ((j, m) for j in found for m in modes.items()):
         if not java.has(options):

@@ -35,16 +35,25 @@ class Java:
         return subprocess.run(self.command(options + ["-version"]), capture_output=True).returncode == 0
 
 
-def homes():
+def homes(everywhere=ALL):
     """Each JDK to be tried."""
     found = []
     java = shutil.which("java")
     if java:
         found.append(os.path.dirname(os.path.dirname(os.path.realpath(java))))
     found += os.environ.get("JAVA_HOMES", "").split()
-    if ALL:
+    if everywhere:
         found += [os.path.realpath(p) for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
     return [j for j in map(Java, dict.fromkeys(found)) if j.exists()]
+
+
+def too_busy(label, known):
+    """Whether hardly a stack is known because the machine has too much else to do; says so. hotspot.py judges that itself."""
+    load = os.getloadavg()[0]
+    if known >= 50 or load < 4 * os.cpu_count():
+        return False
+    lib.skip(label, "%d stacks are known, at a load of %.0f on %d CPUs" % (known, load, os.cpu_count()))
+    return True
 
 
 def compile_program(source):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A JavaScript program that knows its calls, lines and shares, in each tier of node: every stack must be legal in every
-frame and whole; functions that differ only by name are told apart; and of functions that are made, dropped and collected
-all the time, none has another one's name. NODES names further programs of node, of other versions; JAVASCRIPT=all runs
-every mode, and longer."""
+frame and whole; functions that differ only by name are told apart, also where they are inlined into one function; and of
+functions that are made, dropped and collected all the time, none has another one's name. NODES names further programs of
+node, of other versions; JAVASCRIPT=all runs every mode, and longer."""
 import collections
 import os
 import platform
@@ -26,6 +26,7 @@ MODES = {
     "far": ["--no-short-builtin-calls"],
 }
 CUT = re.compile(r"\[cut: .*")
+LEAF = re.compile(r"(remainder|float|array|shallow|calls|field)_\d")
 UNKNOWN = ("[JavaScript function]", "[anon]")
 
 
@@ -87,6 +88,28 @@ def judge_churn(label, samples):
     lib.ok(told > 0.3 * all_ and not wrong, "%s: no function has another one's name: %s" % (label, dict(wrong)))
 
 
+def judge_leaves(label, samples):
+    """While function SHAPE_N runs, the thread has its name: no other one's may be there, nor only that of their caller."""
+    found, wrong = collections.Counter(), collections.Counter()
+    for s in samples:
+        thread = s.attributes.get("thread.name", "")
+        names = [f[0] for f in s.frames if f[1] == "v8js"]
+        leaf = next((n for n in names if LEAF.fullmatch(n)), None)
+        if not LEAF.fullmatch(thread) or UNKNOWN[0] in names or "[anon]" in s.stack:
+            continue
+        if leaf and leaf != thread:
+            wrong["%s for %s" % (leaf, thread)] += s.count
+        # Otherwise it is code of V8 or the kernel that the caller runs.
+        elif leaf or (s.frames and s.frames[0][1] == "v8js"):
+            found[bool(leaf)] += s.count
+    told = found[True] + found[False]
+    lib.note("%s: of %d samples in functions with a name, %d have it, %d only their caller's" % (
+        label, sum(s.count for s in samples), found[True], found[False]))
+    lib.ok(sum(wrong.values()) <= 0.001 * told, "%s: %d samples have a neighbour's name: %s" % (
+        label, sum(wrong.values()), dict(wrong)))
+    lib.ok(found[True] >= 0.9 * told and found[True] > 10, "%s: most have the function's own" % label)
+
+
 def run(node, options, program):
     p = lib.start([node] + options + [os.path.join(known_program.WHERE, program), str(SECONDS)], stdout=subprocess.DEVNULL)
     p.wait(SECONDS * 8)
@@ -100,17 +123,22 @@ def main():
     if not found:
         return
     modes = {m: MODES[m] for m in os.environ.get("JAVASCRIPT_MODES", ",".join(list(MODES)[:6 if ALL else 3])).split(",")}
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"},
+                    targets={"include": sorted({"exe:" + os.path.basename(n) for n in found})})
     ran = [("%s %s" % (os.path.basename(node), mode), run(node, options, "node.js"))
            for node in found for mode, options in modes.items()]
     churned = [("%s churn %s" % (os.path.basename(node), options), run(node, options, "churn.js"))
                for node in found for options in ([[], ["--always-sparkplug"], ["--jitless"]] if ALL else [[]])]
+    leaves = [("%s leaves %s" % (os.path.basename(node), mode), run(node, options, "leaves.js"))
+              for node in found for mode, options in modes.items() if ALL or mode == "optimized"]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for label, pid in ran:
         judge(label, by_pid[pid])
     for label, pid in churned:
         judge_churn(label, by_pid[pid])
+    for label, pid in leaves:
+        judge_leaves(label, by_pid[pid])
     lib.check_ledger(last, "the ledger balances", stopped=True)
     decoders = last["quality"]["interpreted"]["decoders"]
     lib.ok(decoders["started"] >= len(ran) and not decoders["died"], "decoders read what they are asked for: %s" % decoders)

@@ -15,7 +15,8 @@ lib.need(platform.machine() == "x86_64", "generated code", "written for x86-64")
 HZ = lib.rate(997)
 SECONDS = 6
 CODES = ("leaf", "locals", "saves", "frame", "back", "inner")
-CALLERS = ("plain", "framed", "sized")
+CALLERS = ("plain", "framed", "sized", "jumps")
+PARTS = len(CODES) * len(CALLERS)
 GENERATED = "[generated code, called by %s]"
 
 
@@ -44,12 +45,7 @@ def check_makers(samples):
                         if not marker and names[-1] == "_start" and names[:len(wanted)] == wanted)
             wrong = [([names[:2], len(names), names[-9:]], marker) for names, marker, n in got
                      if marker or names[-1] != "_start" or names[:len(wanted)] != wanted]
-            if code == "back":
-                # A former call through a pointer by the same caller looks like one that is under way.
-                lib.skip(name, "%d of %d stacks are what they were: former calls of a caller by pointer are not told apart" % (
-                    whole, count))
-                continue
-            lib.ok(count > 0.6 * SECONDS * HZ / 18 and whole >= 0.99 * count, "%s: %d of %d stacks are what they were %s" % (
+            lib.ok(count > 0.6 * SECONDS * HZ / PARTS and whole >= 0.99 * count, "%s: %d of %d stacks are what they were %s" % (
                 name, whole, count, wrong[:2]))
     cut = sum(n for (names, marker), n in mine if marker)
     lib.ok(every and cut <= 0.01 * every, "makers: %d of %d stacks are cut" % (cut, every))
@@ -114,7 +110,8 @@ def check_python(samples):
 
 work = lib.scratch()
 has_pcre = subprocess.run(["grep", "-qP", "a"], input="a", text=True).returncode == 0
-d = lib.Otprofd(hz=HZ)
+# Of the others, a machine that is busy has so many samples that reading them takes longer than the test.
+d = lib.Otprofd(hz=HZ, targets={"include": ["exe:makers", "exe:grep", "exe:python3*"]})
 time.sleep(1)
 subprocess.run([os.path.join(lib.PROGRAMS, "makers"), str(SECONDS)], check=True)
 if has_pcre:

@@ -50,9 +50,9 @@ static int memory_of_image(struct memory *m, uint64_t addr, void *to, size_t len
 
 static struct memory memory = {.read = memory_of_image};
 
-static int attach(bool threads, struct runtime_attached *ret)
+static int attach(bool threads, uint16_t machine, struct runtime_attached *ret)
 {
-	struct runtime_file file = {.binary = perl_file(threads, EM_X86_64, "libc.so.6")};
+	struct runtime_file file = {.binary = perl_file(threads, machine, "libc.so.6"), .thread = 4096 + 0x740};
 	char why[RUNTIME_WHY_MAX];
 	int r = -ENOMEM;
 
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = data + 1;
 	image_len = size - 1;
 	version = versions[data[0] & 7];
-	if (attach(data[0] & 8, &a) < 0)
+	if (attach(data[0] & 8, data[0] & 16 ? EM_AARCH64 : EM_X86_64, &a) < 0)
 		return 0;
 	otp_walk_prepare(&walker.ready, &a.walk);
 	walker.taken = 0;

@@ -17,7 +17,7 @@ static uint64_t reads;
 static int read_memory(void *to, uint64_t len, uint64_t from)
 {
 	reads++;
-	if (!len || len > 128 || len % 8)
+	if (!len || len > 1024 || len % 8)
 		abort();
 	if (!memory_len || from > MEMORY - len)
 		return -1;

@@ -114,12 +114,12 @@ static inline void go_file_module(struct go_file *f)
 	go_file_put(f, GO_FILE_MODULE + 8 * (f->format == GO_1_18 ? 38 : 40), GO_FILE_TREE, 8);
 }
 
-#define GO_FILE_MORE_NAMES 0x600 /* in the table: 128 bytes for each further function's name */
+#define GO_FILE_MORE_NAMES 0x680 /* in the table: 64 bytes for the name of each further function, of four at most */
 
 /* One more, the next after those that there are: of 64 bytes, without a frame. */
 static inline void go_file_add(struct go_file *f, unsigned number, const char *name)
 {
-	uint32_t at = 0x380 + 0x80 * number, names = GO_FILE_MORE_NAMES + 0x80 * (number - 2);
+	uint32_t at = 0x380 + 0x80 * number, names = GO_FILE_MORE_NAMES + 0x40 * (number - 2);
 	uint32_t list = TINY_EH + GO_FILE_FUNCTIONS + 8 * number;
 
 	strcpy((char *)f->tiny.image + TINY_EH + names, name);

@@ -31,7 +31,9 @@
 #define VW_LAYOUT     (WORLD + 0x1f000)
 #define VW_CODE_START (WORLD + 0x12040)
 #define VW_CODE_BYTES 0x80
-#define VW_CALL	      0x30
+#define VW_CALL	      0x30 /* the return address of a call that may leave the code */
+#define VW_JUMP	      0x40 /* a jump that does */
+#define VW_EXITS      0x70
 #define VW_CODE(row)  ((row)->stream_code ? WORLD + 0xf001 : VW_CODE_START - (row)->stream_start + 1)
 #define VW_WRAPPER    (WORLD + 0xf101)
 
@@ -108,10 +110,52 @@ static inline void v8_put_script(const char *source)
 	v8_put_smi(VW_SCRIPT - 1 + 64, 77);
 }
 
+/* An instruction of a translation: its first two numbers, with signs, and zeros for the others. */
+static inline uint32_t v8_put_instruction(const struct v8_translation *how, uint32_t opcode, int first, int second, uint8_t *to)
+{
+	uint32_t nr = 1;
+
+	to[0] = (uint8_t)(how->signed_opcodes ? opcode << 1 : opcode);
+	for (uint32_t i = 0; i < how->operands[opcode]; i++)
+		to[nr++] = (uint8_t)(i ? (i == 1 ? second << 1 : 0) : first << 1);
+	return nr;
+}
+
+/* The code is left in the second function, which the first one called, by two ways: its bytecodes 4 and 6. */
+static inline void v8_put_deopt(const struct v8_row *row)
+{
+	const struct v8_translation *how = &row->translation;
+	uint32_t at = row->deopt_inlining + 1u, nr, basis;
+	uint8_t bytes[64];
+
+	nr = v8_put_instruction(how, how->begin[0], 0, 2, bytes);
+	nr += v8_put_instruction(how, how->frame[1], 0, 1, bytes + nr);
+	nr += v8_put_instruction(how, how->frame[1], 4, 0, bytes + nr);
+	basis = nr;
+	nr += v8_put_instruction(how, how->begin[0], 0, 2, bytes + nr);
+	if (how->repeat) {
+		bytes[basis + 1] = (uint8_t)basis;
+		bytes[nr++] = (uint8_t)(how->nr + 1);
+	} else {
+		nr += v8_put_instruction(how, how->frame[1], 0, 1, bytes + nr);
+	}
+	nr += v8_put_instruction(how, how->frame[1], 6, 0, bytes + nr);
+	put64(VW_DEOPT(0), v8_put_bytes(4, bytes, nr));
+	v8_put_smi(VW_DEOPT(at), VW_EXITS);
+	v8_put_smi(VW_DEOPT(at + 1), 1);
+	v8_put_smi(VW_DEOPT(at + 2), 1);
+	v8_put_smi(VW_DEOPT(at + 4), 0);
+	v8_put_smi(VW_DEOPT(at + 5), -1);
+	v8_put_smi(VW_DEOPT(at + 7), (int32_t)basis);
+	v8_put_smi(VW_DEOPT(at + 8), VW_CALL);
+	v8_put_smi(VW_ARRAY(0) - 1 + 8, (int32_t)at + 9);
+}
+
 /* The first function, with the second inlined where it was called at VW_CALL. */
 static inline void v8_put_code(const struct v8_row *row)
 {
 	static const uint8_t code[] = {0x48, 0x8b, 0x59, 0xf8, 0x55, 0x48, 0x89, 0xe5, 0x56};
+	static const uint8_t jump[] = {0x0f, 0x80, VW_EXITS - VW_JUMP - 6, 0, 0, 0};
 	static const uint8_t epilogue[] = {0x48, 0x8b, 0xe5, 0x5d, 0x41, 0x5a, 0x41, 0x52, 0xc3};
 	/* At 0: place 3 of the function itself. At VW_CALL - 5: place 13, of inlining 0. */
 	static const uint8_t rows[] = {0, 4 << 2, 0x56, 0xa8, 0x80, 0x80, 0x80, 0x10};
@@ -132,15 +176,17 @@ static inline void v8_put_code(const struct v8_row *row)
 	put64(object + row->code_positions, v8_put_bytes(1, rows, sizeof(rows)));
 	put32(object + row->code_flags, row->kind_optimized);
 	put32(object + row->code_size, VW_CODE_BYTES);
-	v8_put_smi(VW_ARRAY(0) - 1 + 8, 9);
+	v8_put_deopt(row);
 	put64(VW_DEOPT(row->deopt_literals), VW_ARRAY(1));
 	v8_put_smi(VW_DEOPT(row->deopt_id), 9);
 	put64(VW_WRAPPER - 1 + 8, VW_SHARED(0));
 	put64(VW_DEOPT(row->deopt_shared), row->shared_wrapped ? VW_WRAPPER : VW_SHARED(0));
 	put64(VW_DEOPT(row->deopt_inlining), v8_put_bytes(2, &inlining, sizeof(inlining)));
-	v8_put_smi(VW_ARRAY(1) - 1 + 8, 1);
+	v8_put_smi(VW_ARRAY(1) - 1 + 8, 2);
 	put64(VW_ARRAY(1) - 1 + 16, VW_SHARED(1) | 2);
+	put64(VW_ARRAY(1) - 1 + 24, VW_SHARED(0) | 2);
 	put(VW_CODE_START, code, sizeof(code));
+	put(VW_CODE_START + VW_JUMP, jump, sizeof(jump));
 	put(VW_CODE_START + 0x50, epilogue, sizeof(epilogue));
 }
 

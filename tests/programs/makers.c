@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * makers SECONDS: calls code that it writes itself from functions of three
- * kinds: without a frame pointer, with one, and with a stack of a size known
- * only at run time. The code is of some kinds too: a loop without a frame, one
- * below a kilobyte that it never writes, one that saves the registers that calls
- * preserve and uses the frame pointer as its counter, one with a frame pointer, one
- * that calls back, and one that calls the first.
+ * makers SECONDS: calls code that it writes itself from functions of four
+ * kinds: without a frame pointer, with one, with a stack of a size known only
+ * at run time, and through a function that jumps to the code. The code is of
+ * some kinds too: a loop without a frame, one below a kilobyte that it never
+ * writes, one that saves the registers that calls preserve and uses the frame
+ * pointer as its counter, one with a frame pointer, one that calls back, and one
+ * that calls the first.
  * Before each call, return addresses of another chain of calls are left where the
  * code's frame will be. KIND_CODE calls the code, outer_KIND_CODE calls that; so
  * each stack is known from its leaf to main.
@@ -17,7 +18,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define LOOPS 200000
+#define LOOPS  200000
+#define ROUNDS 16
 
 typedef void code_fn(uint64_t loops, void (*back)(void));
 
@@ -72,6 +74,15 @@ __attribute__((noipa)) static void spin_back(void)
 		sink++;
 }
 
+#define KEEPS __attribute__((noipa, optimize("no-omit-frame-pointer")))
+#define OMITS __attribute__((noipa))
+
+/* By a jump, as its last call. */
+OMITS static void jump_to(uint64_t loops, void (*back)(void), code_fn *code)
+{
+	code(loops, back);
+}
+
 static double cpu_seconds(void)
 {
 	struct timespec ts;
@@ -79,9 +90,6 @@ static double cpu_seconds(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
-
-#define KEEPS __attribute__((noipa, optimize("no-omit-frame-pointer")))
-#define OMITS __attribute__((noipa))
 
 #define CALLERS(code)                                           \
 	OMITS static void plain_##code(double end)              \
@@ -107,6 +115,19 @@ static double cpu_seconds(void)
 			dirty(24);                              \
 			at.code(LOOPS, spin_back);              \
 		} while (cpu_seconds() < end);                  \
+	}                                                       \
+	OMITS static void jumps_##code(double end)              \
+	{                                                       \
+		do {                                            \
+			dirty(24);                              \
+			jump_to(LOOPS, spin_back, at.code);     \
+			sink++;                                 \
+		} while (cpu_seconds() < end);                  \
+	}                                                       \
+	OMITS static void outer_jumps_##code(double end)        \
+	{                                                       \
+		jumps_##code(end);                              \
+		sink++;                                         \
 	}                                                       \
 	OMITS static void outer_plain_##code(double end)        \
 	{                                                       \
@@ -148,17 +169,21 @@ static int make_code(void)
 int main(int argc, char **argv)
 {
 	static void (*const parts[])(double) = {
-#define PARTS(code) outer_plain_##code, outer_framed_##code, outer_sized_##code,
+#define PARTS(code) outer_plain_##code, outer_framed_##code, outer_sized_##code, outer_jumps_##code,
 		CODES(PARTS)
 	};
-	const int nr = sizeof(parts) / sizeof(parts[0]);
+	const int nr = sizeof(parts) / sizeof(parts[0]), turns = nr * ROUNDS;
 	double seconds = argc > 1 ? atof(argv[1]) : 5, began;
 
 	dirty_again = dirty;
 	if (make_code())
 		return 1;
 	began = cpu_seconds();
-	for (int i = 0; i < nr; i++)
-		parts[i](began + seconds * (i + 1) / nr);
+	for (int i = 0; i < turns; i++) {
+		/* What earlier calls left lies elsewhere in the code's frame then. */
+		if (i && i % nr == 0)
+			*(volatile char *)alloca(16) = 0;
+		parts[i % nr](began + seconds * (i + 1) / turns);
+	}
 	return 0;
 }

@@ -18,6 +18,7 @@
 
 #define STACK_MAX (512u << 10)
 #define WARM 20 /* a clock read costs as much as some frames */
+#define STOPS_OF_GENERATED "generated code" /* gdb_stops.py: instead of gdb's reason; with more words: only up to the next */
 
 struct stop {
 	unsigned number;
@@ -126,14 +127,38 @@ static void print_difference(const struct session *s, const struct stop *stop)
 	}
 }
 
+/* The witness of generated code sees one frame of it, the innermost; ours are passed over where it has none. */
+static bool stop_passes_over(const struct frame *ours, uint64_t theirs)
+{
+	return ours->pc != theirs && ours->map && mapped_file_is_generated(ours->map->file);
+}
+
+static bool stop_is_equal(const struct session *s, const struct stop *stop)
+{
+	const bool generated = !strncmp(stop->why, STOPS_OF_GENERATED, strlen(STOPS_OF_GENERATED));
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < s->out->count; i++) {
+		const struct frame *f = &s->out->frames[i];
+		const uint64_t theirs = at < stop->nr_pcs ? stop->pcs[at] : 0;
+
+		if (generated && stop_passes_over(f, theirs))
+			continue;
+		if (at == stop->nr_pcs)
+			return generated && stop->why[strlen(STOPS_OF_GENERATED)];
+		if (f->pc != theirs)
+			return false;
+		at++;
+	}
+	return at == stop->nr_pcs;
+}
+
 static void compare(struct session *s, const struct stop *stop)
 {
 	bool equal;
 
 	unwind_stop(s, stop);
-	equal = stop->nr_pcs == s->out->count;
-	for (size_t i = 0; equal && i < stop->nr_pcs; i++)
-		equal = stop->pcs[i] == s->out->frames[i].pc;
+	equal = stop_is_equal(s, stop);
 	s->stops++;
 	s->equal += equal;
 	s->ends[s->out->end]++;

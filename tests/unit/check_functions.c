@@ -57,16 +57,16 @@ START_TEST(question_is_pending_until_it_is_settled)
 	ck_assert_uint_eq(e->state, FUNCTION_ASKED);
 	functions_settle(&one, e, -ESTALE, NULL, 0);
 	ck_assert_uint_eq(e->state, FUNCTION_UNKNOWN);
-	ck_assert(!functions_want(&one, frame(1, 0), UINT64_MAX - 1));
+	ck_assert(!functions_want(&one, frame(1, 0), 0, UINT64_MAX - 1));
 }
 END_TEST
 
 START_TEST(question_that_had_no_room_is_asked_again)
 {
-	ck_assert(functions_want(&one, frame(1, 0), 5));
-	ck_assert(!functions_want(&one, frame(1, 0), 5));
+	ck_assert(functions_want(&one, frame(1, 0), 0, 5));
+	ck_assert(!functions_want(&one, frame(1, 0), 0, 5));
 	functions_settle(&one, functions_find(&one, frame(1, 0)), -EBUSY, NULL, 5);
-	ck_assert(functions_want(&one, frame(1, 0), 5));
+	ck_assert(functions_want(&one, frame(1, 0), 0, 5));
 	ck_assert_uint_eq(functions_find(&one, frame(1, 0))->state, FUNCTION_ASKED);
 	ck_assert_uint_eq(one.count, 1);
 }
@@ -77,10 +77,10 @@ START_TEST(question_whose_decoder_was_late_is_asked_again_later)
 	static const int errors[] = {-ETIMEDOUT, -EIO, -ENOMEM, -ENOTSUP};
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-		ck_assert(functions_want(&one, frame(i + 1, 0), 5));
+		ck_assert(functions_want(&one, frame(i + 1, 0), 0, 5));
 		functions_settle(&one, functions_find(&one, frame(i + 1, 0)), errors[i], NULL, 5);
-		ck_assert(!functions_want(&one, frame(i + 1, 0), 4 + FUNCTION_RETRY_NS));
-		ck_assert(functions_want(&one, frame(i + 1, 0), 5 + FUNCTION_RETRY_NS));
+		ck_assert(!functions_want(&one, frame(i + 1, 0), 0, 4 + FUNCTION_RETRY_NS));
+		ck_assert(functions_want(&one, frame(i + 1, 0), 0, 5 + FUNCTION_RETRY_NS));
 	}
 }
 END_TEST
@@ -134,6 +134,27 @@ START_TEST(function_without_lines_has_none)
 }
 END_TEST
 
+/* Samples until then keep the answer that there is, while a younger one waits for the next. */
+START_TEST(what_was_read_too_early_is_asked_again)
+{
+	struct function_entry *e;
+
+	ck_assert(functions_want(&one, frame(1, 0), 0, 10));
+	e = functions_find(&one, frame(1, 0));
+	ck_assert(function_is_pending(e, 0));
+	functions_settle(&one, e, 0, &fn, 12);
+	ck_assert(!functions_want(&one, frame(1, 0), 10, 13));
+	ck_assert_ptr_nonnull(function_after(e, 10));
+	ck_assert_ptr_null(function_after(e, 11));
+	ck_assert(functions_want(&one, frame(1, 0), 11, 20));
+	ck_assert(function_is_pending(e, 11) && !function_is_pending(e, 10));
+	ck_assert_ptr_nonnull(function_after(e, 10));
+	functions_settle(&one, e, 0, &fn, 22);
+	ck_assert_ptr_nonnull(function_after(e, 20));
+	ck_assert_ptr_null(function_after(e, 21));
+}
+END_TEST
+
 START_TEST(table_of_a_process_is_bounded)
 {
 	for (uint32_t i = 0; i < FUNCTIONS_MAX; i++)
@@ -156,6 +177,7 @@ Suite *functions_suite(void)
 	tcase_add_test(t, equal_functions_share_one_object);
 	tcase_add_loop_test(t, line_is_that_of_the_row_before, 0, ARRAY_SIZE(places));
 	tcase_add_test(t, function_without_lines_has_none);
+	tcase_add_test(t, what_was_read_too_early_is_asked_again);
 	tcase_add_test(t, table_of_a_process_is_bounded);
 	suite_add_tcase(s, t);
 	return s;

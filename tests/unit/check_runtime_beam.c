@@ -195,11 +195,11 @@ START_TEST(a_module_of_elixir_is_written_as_there)
 }
 END_TEST
 
-static const char *name_of(const char *module, const char *function, uint32_t arity)
+static const char *name_of(const char *module, const char *of, uint32_t arity)
 {
 	static char name[RUNTIME_NAME_MAX];
 
-	beam_write(module, function, arity, name);
+	beam_write(module, of, arity, name);
 	return name;
 }
 
@@ -329,6 +329,60 @@ START_TEST(a_scheduler_without_a_process_is_a_root)
 }
 END_TEST
 
+/* Of a call in shared code that returns to pc: the process' stack was copied, rbp is none. */
+static int step_from_shared(uint64_t pc, struct runtime_step *ret)
+{
+	const uint64_t reg[OTP_REGS_MAX] = {[6] = 0, [7] = WORLD + 0x50000};
+	const struct runtime_place at = {.pc = pc, .valid = 3 << 6, .reg = reg, .load = word_of_world, .left_sp = STACK};
+
+	*ret = (struct runtime_step){0};
+	ck_assert_int_eq(code(pc - 1), 0);
+	return runtime_beam.step(&attached, &made.code, &at, ret);
+}
+
+START_TEST(the_stack_pointer_may_be_fetched_behind_the_index_in_force)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	const uint64_t pc = BW_SHARED + 0x303;
+	struct runtime_step step;
+
+	put64(STACK, BW_EXIT);
+	memcpy(&world[pc - WORLD], &world[BW_SHARED + 0x203 - WORLD], 18);
+	put(pc + 22, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_shared(pc, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+	/* As far away as that, without it, it is another call's. */
+	world[pc - WORLD] = 0x90;
+	ck_assert_int_eq(step_from_shared(pc, &step), -ENOENT);
+}
+END_TEST
+
+/* The call is the last instruction of a piece. */
+START_TEST(the_stack_pointer_may_be_fetched_in_the_next_piece)
+{
+	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
+	struct runtime_step step;
+
+	put64(STACK, BW_EXIT);
+	put(BW_SHARED + 0x340, fetch, sizeof(fetch));
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x340, &step), 0);
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x33e, &step), 0);
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x345, &step), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_choice_of_a_process_is_a_root)
+{
+	static const uint8_t choice[] = {0x49, 0x89, 0xc5};
+	struct runtime_step step;
+
+	put(BW_SHARED + 0x340, choice, sizeof(choice));
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x340, &step), 0);
+	ck_assert_uint_eq(step.flags, RUNTIME_STEP_ROOT);
+	ck_assert_int_eq(step_from_shared(BW_SHARED + 0x33c, &step), -ENOENT);
+}
+END_TEST
+
 START_TEST(a_function_with_too_many_ways_back_is_left_by_none)
 {
 	static const uint8_t fetch[] = {0x49, 0x8b, 0x65, 0x58};
@@ -376,6 +430,9 @@ Suite *runtime_beam_suite(void)
 	tcase_add_test(t, a_caller_of_c_code_goes_on_in_the_process_stack);
 	tcase_add_test(t, a_stack_pointer_that_is_not_in_the_copy_is_none);
 	tcase_add_test(t, a_scheduler_without_a_process_is_a_root);
+	tcase_add_test(t, the_stack_pointer_may_be_fetched_behind_the_index_in_force);
+	tcase_add_test(t, the_stack_pointer_may_be_fetched_in_the_next_piece);
+	tcase_add_test(t, the_choice_of_a_process_is_a_root);
 	tcase_add_test(t, a_function_with_too_many_ways_back_is_left_by_none);
 	tcase_add_test(t, a_stack_that_was_not_copied_has_no_caller);
 	suite_add_tcase(s, t);

@@ -540,6 +540,23 @@ START_TEST(a_method_that_is_being_entered_has_no_frame_yet)
 }
 END_TEST
 
+START_TEST(an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address)
+{
+	at_rsp(2);
+	stack[0] = HW_CODE + 5;
+	regs[13] = STACK + 64; /* not the adapter's yet */
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	regs[0] = HW_CODE + 5;
+	stack[0] = 0;
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 64);
+	ck_assert_int_eq(step_at(HOTSPOT_ADAPTER, 0, false), -ENOENT);
+}
+END_TEST
+
 START_TEST(a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register)
 {
 	interpreted_frame();
@@ -566,6 +583,24 @@ START_TEST(hand_written_code_has_a_frame_pointer_or_no_frame)
 	ck_assert_uint_eq(step.fp, 0xcc);
 	regs[6] = STACK - 8;
 	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, false), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_barrier_at_a_methods_entry_has_a_word_above_its_frame)
+{
+	at_rsp(10);
+	regs[6] = STACK + 8 * 7;
+	stack[7] = 0xcc;
+	stack[8] = UINT64_MAX;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, false), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 80);
+	ck_assert_uint_eq(step.fp, 0xcc);
+	regs[7] = STACK + 8 * 8;
+	ck_assert_int_eq(step_at(HOTSPOT_STUB, 0, true), 0);
+	ck_assert_uint_eq(step.pc, HW_CODE + 5);
+	ck_assert_uint_eq(step.sp, STACK + 80);
+	ck_assert_uint_eq(step.fp, STACK + 8 * 7);
 }
 END_TEST
 
@@ -609,8 +644,10 @@ Suite *runtime_hotspot_suite(void)
 	tcase_add_test(t, a_compiled_frame_is_left_at_each_of_its_instructions);
 	tcase_add_test(t, an_interpreted_frame_says_its_method_and_bytecode);
 	tcase_add_test(t, a_method_that_is_being_entered_has_no_frame_yet);
+	tcase_add_test(t, an_adapter_has_the_callers_stack_pointer_once_it_took_the_return_address);
 	tcase_add_test(t, a_frame_whose_words_are_being_pushed_is_of_the_method_in_its_register);
 	tcase_add_test(t, hand_written_code_has_a_frame_pointer_or_no_frame);
+	tcase_add_test(t, the_barrier_at_a_methods_entry_has_a_word_above_its_frame);
 	tcase_add_test(t, a_frame_beyond_the_copied_stack_is_missing);
 	suite_add_tcase(s, t);
 	return s;

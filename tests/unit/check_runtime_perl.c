@@ -38,6 +38,7 @@ static struct runtime_attached attached;
 static struct otp_walker walker;
 static struct runtime_function function;
 static bool threads;
+static uint64_t thread_pointer;
 static uint32_t nr_strings;
 
 static uint64_t at(uint64_t offset)
@@ -195,6 +196,7 @@ static void program(uint32_t version, bool with_threads)
 
 	memset(world, 0, sizeof(world));
 	nr_strings = 0;
+	thread_pointer = at(THREAD);
 	threads = with_threads;
 	layout = perl_layout_of(version);
 	world[symbol_at(S_REVISION) - WORLD] = 5;
@@ -221,7 +223,8 @@ static void program(uint32_t version, bool with_threads)
 
 static int attach(uint16_t machine, const char *needed, char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_file file = {.binary = perl_file(threads, machine, needed), .bias = WORLD + FILE_AT};
+	struct runtime_file file = {.binary = perl_file(threads, machine, needed), .bias = WORLD + FILE_AT,
+				    .thread = thread_pointer};
 	int r;
 
 	attached = (struct runtime_attached){0};
@@ -236,7 +239,7 @@ static void walk(void)
 {
 	otp_walk_prepare(&walker.ready, &attached.walk);
 	walker.taken = 0;
-	otp_walk_run(&walker, at(THREAD), 1, 0);
+	otp_walk_run(&walker, thread_pointer, 1, 0);
 }
 
 static void attach_and_walk(void)
@@ -311,6 +314,20 @@ START_TEST(each_version_is_walked_and_named)
 	expect_program();
 	start(versions[_i], false);
 	expect_program();
+}
+END_TEST
+
+/* arm64's programs lie in the upper half of 48 bits. */
+START_TEST(a_sub_may_lie_above_47_bits)
+{
+	uint32_t words;
+
+	start(36, true);
+	words = walker.ready.words;
+	walker.out[3 + 2 * words + 1 + PERL_CV] = 0xaaaac0de0000ULL;
+	ck_assert_uint_eq(flags_of(2), 0);
+	walker.out[3 + 2 * words + 1 + PERL_CV] = 1ULL << 48;
+	ck_assert_int_eq(frame(2, &(struct runtime_frame){0}), -EBADMSG);
 }
 END_TEST
 
@@ -619,7 +636,62 @@ START_TEST(the_threads_value_of_a_key_is_found)
 	ck_assert_uint_eq(walker.frames, 4);
 	put32(symbol_at(S_THR_KEY), 5000);
 	ck_assert_int_eq(attach(EM_X86_64, "libc.so.6", why), -ENOTSUP);
+}
+END_TEST
+
+/* glibc's struct pthread has its first block at 0x110 on arm64, and ends where the thread pointer points to. */
+START_TEST(on_arm64_a_threads_values_are_found_in_its_memory)
+{
+	static const uint32_t sizes[] = {0x6f0, 0x740, 0x820, 0xbf8};
+	char why[RUNTIME_WHY_MAX];
+
+	program(36, true);
+	put64(at(THREAD) + 0x310 + 2 * 16 + 8, 0);
+	put64(at(THREAD) + 0x310, at(THREAD) + 0x110);
+	put64(at(THREAD) + 0x110 + 2 * 16 + 8, at(INTERPRETER));
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		thread_pointer = at(THREAD) + sizes[i];
+		ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), 0);
+		walk();
+		expect_program();
+	}
+	put32(symbol_at(S_THR_KEY), 70);
+	put64(at(THREAD) + 0x310 + 2 * 8, at(THREAD) + 0xc00);
+	put64(at(THREAD) + 0xc00 + 6 * 16 + 8, at(INTERPRETER));
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), 0);
+	walk();
+	expect_program();
+	/* What lies before may not be there. */
+	memmove(world, world + THREAD, 0x1000);
+	put64(WORLD + 0x310, WORLD + 0x110);
+	put64(WORLD + 0x110 + 2 * 16 + 8, at(INTERPRETER));
+	thread_pointer = WORLD + 0x6f0;
+	put32(symbol_at(S_THR_KEY), 2);
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), 0);
+}
+END_TEST
+
+START_TEST(on_arm64_no_other_memory_is_taken_for_a_thread)
+{
+	char why[RUNTIME_WHY_MAX];
+
+	program(36, true);
+	put64(at(THREAD) + 0x310, at(THREAD) + 0x118);
+	thread_pointer = at(THREAD) + 0x6f0;
 	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), -ENOTSUP);
+	ck_assert_ptr_nonnull(strstr(why, "pthread key 2"));
+	put64(at(THREAD) + 0x310, at(THREAD) + 0x110);
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), 0);
+	ck_assert_int_eq(attach(EM_RISCV, "libc.so.6", why), -ENOTSUP);
+	thread_pointer += 4;
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), -ENOTSUP);
+	thread_pointer = 0x1000;
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), -ENOTSUP);
+	thread_pointer = 0;
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so.6", why), -ENOTSUP);
+	ck_assert_int_eq(attach(EM_AARCH64, "libc.so", why), 0); /* musl's is of one size */
+	ck_assert_int_eq(attached.walk.chain[0], 0x70 - 0xc8);
+	ck_assert_int_eq(attached.walk.chain[1], 8 * 2);
 }
 END_TEST
 
@@ -701,6 +773,7 @@ Suite *runtime_perl_suite(void)
 	TCase *tc = tcase_create("perl");
 
 	tcase_add_loop_test(tc, each_version_is_walked_and_named, 0, (int)ARRAY_SIZE(versions));
+	tcase_add_test(tc, a_sub_may_lie_above_47_bits);
 	tcase_add_test(tc, a_walk_that_was_cut_has_no_main_program);
 	tcase_add_test(tc, a_lexical_sub_has_no_package);
 	tcase_add_test(tc, a_sub_that_has_not_begun_is_left_out);
@@ -722,6 +795,8 @@ Suite *runtime_perl_suite(void)
 	tcase_add_test(tc, a_perl_that_has_not_started_is_asked_again);
 	tcase_add_test(tc, an_interpreter_of_another_shape_is_refused);
 	tcase_add_test(tc, the_threads_value_of_a_key_is_found);
+	tcase_add_test(tc, on_arm64_a_threads_values_are_found_in_its_memory);
+	tcase_add_test(tc, on_arm64_no_other_memory_is_taken_for_a_thread);
 	tcase_add_test(tc, the_loop_in_use_is_known);
 	tcase_add_test(tc, lists_without_an_end_are_bounded);
 	tcase_add_test(tc, names_of_any_length_are_cut);

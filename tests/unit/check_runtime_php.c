@@ -173,7 +173,7 @@ static void world_begin(int version)
 
 static int attach_elf(const struct symbols_elf *e, char why[RUNTIME_WHY_MAX])
 {
-	struct runtime_file file = {.binary = symbols_elf_open(e), .bias = WORLD};
+	struct runtime_file file = {.binary = symbols_elf_open(e), .bias = WORLD, .thread = at(STORAGE + 0x740)};
 	int r;
 
 	ck_assert_ptr_nonnull(file.binary);
@@ -354,6 +354,17 @@ static void put_key_code(struct symbols_elf *e, uint32_t key)
 	put32(at(KEY), key);
 }
 
+/* bti c; adrp x8, KEY's page; ldr w0, [x8, #KEY's place in it]; b: as gcc has it, and by another register. */
+static void put_key_code_arm64(struct symbols_elf *e, uint32_t key)
+{
+	const uint32_t pages = (KEY >> 12) - (SYMBOLS_ELF_CODE >> 12);
+	const uint32_t code[] = {0xd503245f, 0x90000008 | (pages & 3) << 29 | pages >> 2 << 5,
+				 0xb9400100 | (KEY & 0xfff) / 4 << 10, 0x14000003};
+
+	memcpy(e->code, code, sizeof(code));
+	put32(at(KEY), key);
+}
+
 static int attach_threads(uint32_t key, const char *library)
 {
 	static struct symbols_elf e;
@@ -390,6 +401,34 @@ START_TEST(threads_have_globals_of_their_own)
 	put64(at(STORAGE + 0x3000) + layout->current, frame_at(0));
 	ck_assert_uint_eq(sample_tls(slot), 4);
 	expect(0, "spin", 41, 0);
+}
+END_TEST
+
+START_TEST(threads_of_arm64_have_them_too)
+{
+	static struct symbols_elf e;
+	char why[RUNTIME_WHY_MAX] = "";
+
+	world_begin(4);
+	put64(at(OFFSET), 0x2000);
+	symbols_elf_init(&e, EM_AARCH64);
+	symbols_elf_add(&e, "executor_globals_offset", OFFSET);
+	symbols_elf_add(&e, "module_registry", REGISTRY);
+	symbols_elf_add(&e, "tsrm_get_ls_cache", SYMBOLS_ELF_CODE);
+	symbols_elf_need(&e, "libc.so.6");
+	put_key_code_arm64(&e, 3);
+	ck_assert_int_eq(attach_elf(&e, why), -ENOTSUP);
+	put64(at(STORAGE) + 0x310, at(STORAGE) + 0x110);
+	ck_assert_int_eq(attach_elf(&e, why), 0);
+	put64(at(STORAGE) + 0x110 + 3 * 16 + 8, at(STORAGE + 0x1000));
+	put64(at(STORAGE + 0x3000) + layout->current, frame_at(0));
+	ck_assert_uint_eq(sample_tls(at(STORAGE + 0x740)), 4);
+	expect(0, "spin", 41, 0);
+	e.code[0] = 0xc0; /* ret, before the key */
+	e.code[1] = 0x03;
+	e.code[2] = 0x5f;
+	e.code[3] = 0xd6;
+	ck_assert_int_eq(attach_elf(&e, why), -ENOTSUP);
 }
 END_TEST
 
@@ -900,6 +939,7 @@ Suite *runtime_php_suite(void)
 	tcase_add_test(t, program_that_has_not_started_is_asked_again);
 	tcase_add_test(t, modules_that_are_none_are_refused);
 	tcase_add_loop_test(t, threads_have_globals_of_their_own, 0, ARRAY_SIZE(keys));
+	tcase_add_test(t, threads_of_arm64_have_them_too);
 	tcase_add_test(t, threads_that_have_not_started_are_asked_again);
 	tcase_add_test(t, storage_of_unknown_libraries_is_refused);
 	suite_add_tcase(s, t);

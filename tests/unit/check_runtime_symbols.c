@@ -106,6 +106,23 @@ START_TEST(name_without_a_symbol_is_none)
 }
 END_TEST
 
+START_TEST(openj9_is_known_and_refused_in_words)
+{
+	struct runtime_file f = {0};
+	struct runtime_attached attached = {0};
+	char why[RUNTIME_WHY_MAX] = "";
+	int i;
+
+	add_symbol(add_string("J9_CreateJavaVM"), 1, 0x400000);
+	i = runtime_of_file(opened());
+	ck_assert_int_ge(i, 0);
+	ck_assert_str_eq(runtime_list[i]->name, "jvm");
+	f.binary = binary;
+	ck_assert_int_eq(runtime_list[i]->attach(&f, NULL, &attached, why), -ENOTSUP);
+	ck_assert_ptr_nonnull(strstr(why, "OpenJ9"));
+}
+END_TEST
+
 /* Linkers store a name that is the end of another once. */
 START_TEST(name_may_be_the_end_of_another)
 {
@@ -146,6 +163,7 @@ Suite *runtime_symbols_suite(void)
 	tcase_add_test(t, static_program_with_a_marker_has_its_runtime);
 	tcase_add_test(t, marker_that_is_only_wanted_is_none);
 	tcase_add_test(t, name_without_a_symbol_is_none);
+	tcase_add_test(t, openj9_is_known_and_refused_in_words);
 	tcase_add_test(t, name_may_be_the_end_of_another);
 	tcase_add_test(t, longer_name_is_another);
 	tcase_add_test(t, of_two_runtimes_the_first_of_the_list_is_taken);

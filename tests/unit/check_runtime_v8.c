@@ -110,6 +110,134 @@ START_TEST(optimized_code_has_what_was_inlined)
 }
 END_TEST
 
+static uint32_t frames_at(uint32_t offset)
+{
+	uint64_t chain[4];
+	uint32_t nr = code_chain(&made, VW_CODE_START + offset, false, chain);
+
+	ck_assert_uint_eq(chain[nr - 1], VW_SHARED(0));
+	if (nr == 2)
+		ck_assert_uint_eq(chain[0], VW_SHARED(1));
+	return nr;
+}
+
+/* At its call, at the jump by which it leaves the code, and between the two. */
+START_TEST(what_lies_between_places_of_an_inlined_function_is_its_own)
+{
+	setup_row((uint16_t)_i);
+	ck_assert_int_eq(code_at(VW_CODE_START + 0x70), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 8), 1);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_CALL + 8), 2);
+	ck_assert_uint_eq(frames_at(VW_JUMP + 5), 2);
+	ck_assert_uint_eq(frames_at(VW_JUMP + 6), 1);
+}
+END_TEST
+
+START_TEST(deoptimization_data_that_makes_no_sense_leaves_calls)
+{
+	const struct v8_row *row = &v8_rows[_i];
+
+	setup_row((uint16_t)_i);
+	put64(VW_DEOPT(row->deopt_inlining + 2), VW_STRING(0));
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert_uint_eq(frames_at(VW_CALL - 1), 2);
+	ck_assert_uint_eq(frames_at(VW_JUMP), 1);
+}
+END_TEST
+
+START_TEST(a_place_behind_the_code_is_left_out)
+{
+	v8_put_smi(VW_DEOPT(v8_rows[VW_ROW].deopt_inlining + 9), INT32_MAX);
+	ck_assert_int_eq(code_at(VW_CODE_START), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+}
+END_TEST
+
+/* Paths: 0 the code's own function, 1 and 2 inlined into it, 3 into 1. */
+static struct v8_anchors anchors;
+
+static void setup_anchors(void)
+{
+	memset(&anchors, 0, sizeof(anchors));
+	ck_assert_int_eq(v8_path_add(&anchors, V8_NO_PATH, 0, -1), 0);
+	ck_assert_int_eq(v8_path_add(&anchors, 0, 1, 10), 1);
+	ck_assert_int_eq(v8_path_add(&anchors, 0, 2, 20), 2);
+	ck_assert_int_eq(v8_path_add(&anchors, 1, 3, 30), 3);
+	ck_assert_int_eq(v8_path_add(&anchors, 0, 2, 20), 2);
+}
+
+static const struct { uint16_t one, two, path; int32_t bytecode; } betweens[] = {
+	{1, 1, 1, 5}, {1, 2, 0, 10}, {2, 1, 0, 20}, {0, 1, 0, 5}, {1, 0, 0, 7}, {3, 1, 1, 7}, {3, 2, 0, 10}, {1, 3, 1, 5},
+};
+
+START_TEST(what_lies_between_two_functions_is_the_one_around_both)
+{
+	const struct v8_anchor one = {.path = betweens[_i].one, .bytecode = 5}, two = {.path = betweens[_i].two, .bytecode = 7};
+	struct v8_between between;
+
+	setup_anchors();
+	between = v8_anchors_between(&anchors, &one, &two);
+	ck_assert_uint_eq(between.path, betweens[_i].path);
+	ck_assert_int_eq(between.bytecode, betweens[_i].bytecode);
+}
+END_TEST
+
+/* The path at an offset, as the rows of the code would say. */
+static int path_at(uint32_t offset)
+{
+	const struct v8_anchor *before = NULL, *behind = NULL;
+
+	for (uint32_t i = 0; i < anchors.nr; i++) {
+		const struct v8_anchor *a = &anchors.row[i];
+
+		if (a->at <= offset && offset < a->end)
+			return a->path;
+		if (a->at <= offset)
+			before = a;
+		else if (!behind)
+			behind = a;
+	}
+	return before && behind ? v8_anchors_between(&anchors, before, behind).path : -1;
+}
+
+/*
+ * A loop of an inlined function, from 8 to 24, whose check is done rarely: the jump at 16 leads to 48, behind the last
+ * return, from where a call at 52 goes back. Before and behind the loop the outer function may leave the code.
+ */
+START_TEST(a_loop_belongs_to_the_function_that_checks_in_it)
+{
+	static const uint8_t jumps[][8] = {
+		{0x0f, 0x80, 58, 0, 0, 0}, /* at 0, to the exit at 64 */
+		{0x0f, 0x8c, 26, 0, 0, 0}, /* at 16, to 48 */
+		{0xe9, 0xeb, 0xff, 0xff, 0xff}, /* at 24, to 8 */
+		{0x0f, 0x80, 26, 0, 0, 0}, /* at 32, to the exit */
+		{0x48, 0x8b, 0xe5, 0x5d}, /* at 40 */
+		{0xe9, 0xd9, 0xff, 0xff, 0xff}, /* at 56, to 22 */
+	};
+	static const uint8_t places[] = {0, 16, 24, 32, 40, 56};
+	const struct v8_anchor exit = {.path = 0, .node = RUNTIME_NO_NODE, .bytecode = 3};
+	const struct v8_anchor call = {.at = 52, .end = 53, .path = 1, .calls = true, .node = RUNTIME_NO_NODE, .bytecode = 4};
+	uint8_t code[64] = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		memcpy(code + places[i], jumps[i], sizeof(jumps[i]));
+	setup_anchors();
+	v8_anchor_add(&anchors, &call);
+	v8_anchors_scan(&anchors, code, sizeof(code), &exit, 1, 64);
+	v8_anchors_sort(&anchors);
+	ck_assert_int_eq(path_at(3), 0);
+	ck_assert_int_eq(path_at(7), 0);
+	ck_assert_int_eq(path_at(8), 1);
+	ck_assert_int_eq(path_at(23), 1);
+	ck_assert_int_eq(path_at(28), 1);
+	ck_assert_int_eq(path_at(30), 0);
+	ck_assert_int_eq(path_at(34), 0);
+	ck_assert_int_eq(path_at(49), 1);
+	ck_assert_int_eq(path_at(57), 1);
+}
+END_TEST
+
 START_TEST(each_version_has_its_own_offsets)
 {
 	uint64_t chain[4];
@@ -265,6 +393,47 @@ START_TEST(a_bytecode_that_runs_stands_for_its_function)
 }
 END_TEST
 
+/* Without a frame of its own it still has its caller's frame pointer, whatever its instructions before say. */
+START_TEST(a_stub_without_frame_is_known_by_its_callers_context)
+{
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, 0x22, 0x90, 0x90};
+	struct runtime_step s;
+
+	put(VW_BUILTINS + 0x100, code, sizeof(code));
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 0x100, WORLD + 0x222);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0x107), 0);
+	ck_assert_uint_eq(made.code.kind, V8_STUB);
+	put64(FP - 8, 0x22);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x107, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	ck_assert_int_eq(step(VW_BUILTINS + 0x107, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x222);
+	ck_assert_uint_eq(s.fp, FP);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x107, false, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+}
+END_TEST
+
+START_TEST(a_bytecode_without_frame_is_its_functions)
+{
+	struct runtime_step s;
+
+	put64(FP, FP + 0x100);
+	put64(FP + 8, WORLD + 0x111);
+	put64(FP - 8, VW_SCOPE(0));
+	put64(FP - 16, VW_FUNCTION);
+	put64(FP - 32, VW_BYTECODES);
+	put64(FP - 0x100, WORLD + 0x222);
+	ck_assert_int_eq(code_at(VW_BUILTINS + 0x420), 0);
+	ck_assert_int_eq(step(VW_BUILTINS + 0x420, true, FP - 0x100, &s), 0);
+	ck_assert_uint_eq(s.pc, WORLD + 0x111);
+	ck_assert_uint_eq(s.own.key, VW_FUNCTION);
+}
+END_TEST
+
 Suite *runtime_v8_suite(void)
 {
 	Suite *s = suite_create("runtime_v8");
@@ -276,6 +445,11 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, a_function_that_was_copied_is_found_where_it_is);
 	tcase_add_test(t, another_function_in_its_place_is_stale);
 	tcase_add_test(t, optimized_code_has_what_was_inlined);
+	tcase_add_loop_test(t, what_lies_between_places_of_an_inlined_function_is_its_own, 0, VW_ROWS);
+	tcase_add_loop_test(t, deoptimization_data_that_makes_no_sense_leaves_calls, 0, VW_ROWS);
+	tcase_add_test(t, a_place_behind_the_code_is_left_out);
+	tcase_add_loop_test(t, what_lies_between_two_functions_is_the_one_around_both, 0, ARRAY_SIZE(betweens));
+	tcase_add_test(t, a_loop_belongs_to_the_function_that_checks_in_it);
 	tcase_add_loop_test(t, each_version_has_its_own_offsets, 0, VW_ROWS);
 	tcase_add_test(t, no_row_lacks_a_test);
 	tcase_add_test(t, a_scope_that_extends_its_context_has_a_name);
@@ -284,6 +458,8 @@ Suite *runtime_v8_suite(void)
 	tcase_add_test(t, code_that_takes_a_frame_over_has_it_from_its_begin);
 	tcase_add_test(t, baseline_code_has_its_frame_from_its_first_call_on);
 	tcase_add_test(t, a_bytecode_that_runs_stands_for_its_function);
+	tcase_add_test(t, a_stub_without_frame_is_known_by_its_callers_context);
+	tcase_add_test(t, a_bytecode_without_frame_is_its_functions);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -99,14 +99,14 @@ static uint32_t questions;
 static uint64_t attached_start; /* of the mapping from which the bias follows */
 
 static int replay_reads(void *ctx, const struct decoders_target *t, const struct runtime_frame *frame, struct memory **m,
-			uint64_t *ret_bias)
+			struct runtime_file *ret)
 {
 	questions += frame != NULL;
 	attached_start = t->start;
 	memory_question(&memory);
 	*m = &memory;
-	if (ret_bias)
-		*ret_bias = 0;
+	if (!frame)
+		ret->bias = 0;
 	return 0;
 }
 

@@ -478,6 +478,53 @@ START_TEST(caller_may_have_been_jumped_to_by_what_was_called)
 }
 END_TEST
 
+START_TEST(call_by_pointer_does_not_lead_to_a_function_that_is_always_called_by_address)
+{
+	const int32_t rel = 0x2100 - (0x2080 + 7);
+	const uint64_t address = 0x2180;
+
+	searched();
+	put_call(0x2310);
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	put_direct_call(0x2050, 0x2100);
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2310);
+	/* Within the file, the call is nothing to go by. */
+	memcpy(&tiny.image[0x2f00], &address, sizeof(address));
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	memset(&tiny.image[0x2f00], 0, sizeof(address));
+	memcpy(&tiny.image[0x2080], "\x48\x8d\x05", 3); /* lea 0x2100(%rip),%rax */
+	memcpy(&tiny.image[0x2083], &rel, sizeof(rel));
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+}
+END_TEST
+
+START_TEST(caller_may_have_called_what_jumped_to_generated_code)
+{
+	searched();
+	put_direct_call(0x2110, 0x2000);
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	memcpy(&tiny.image[0x2008], "\xff\xe0", 2); /* jmp *%rax, where the return address is at the stack pointer */
+	reopen_with_generated();
+	EXPECT(UNWIND_ROOT, JIT + 0x10, BASE + 0x2110, BASE + 0x2310);
+	/* Of a function that has its frame: a jump by a table. */
+	put_direct_call(0x2110, 0x2100);
+	memcpy(&tiny.image[0x2120], "\xff\xe0", 2);
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+	/* A stub that leads to another file. */
+	put_direct_call(0x2110, 0x2000);
+	memcpy(&tiny.image[0x2000], "\xff\x25\x00\x00\x00\x00", 6); /* jmp *0(%rip) */
+	memset(&tiny.image[0x2008], 0, 2);
+	reopen_with_generated();
+	EXPECT(UNWIND_NO_RULE, JIT + 0x10);
+}
+END_TEST
+
 /* 0x2200's frame is known by the frame pointer. */
 static void searched_by_pointer(void)
 {
@@ -1067,6 +1114,8 @@ Suite *unwind_suite(void)
 	tcase_add_test(t, caller_may_have_been_jumped_to_by_what_was_called);
 	tcase_add_test(t, frame_pointer_that_generated_code_left_alone_is_the_callers);
 	tcase_add_test(t, frame_pointer_that_generated_code_saved_is_found);
+	tcase_add_test(t, call_by_pointer_does_not_lead_to_a_function_that_is_always_called_by_address);
+	tcase_add_test(t, caller_may_have_called_what_jumped_to_generated_code);
 	tcase_add_test(t, search_waits_for_a_file_that_is_not_open);
 	tcase_add_test(t, search_goes_on_beyond_a_copy_that_is_too_short);
 	tcase_add_test(t, code_that_may_be_a_runtimes_is_not_searched_from);

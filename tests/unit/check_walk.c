@@ -13,10 +13,14 @@ static union {
 	uint64_t word[MEMORY / 8];
 } memory;
 
+static uint64_t lowest; /* readable address */
+static uint32_t reads;
+
 static int read_memory(void *to, uint64_t len, uint64_t from)
 {
-	ck_assert(len && len <= 128 && len % 8 == 0);
-	if (from < AT || from - AT > MEMORY - len)
+	reads++;
+	ck_assert(len && len <= 1024 && len % 8 == 0);
+	if (from < MAX(AT, lowest) || from - AT > MEMORY - len)
 		return -1;
 	memcpy(to, memory.byte + (from - AT), len);
 	return 0;
@@ -60,6 +64,7 @@ static void setup(void)
 {
 	memset(&memory, 0, sizeof(memory));
 	memset(&w, 0, sizeof(w));
+	lowest = 0;
 }
 
 #define FRAME(i) (AT + 0x1000 + 64ull * (i))
@@ -148,6 +153,104 @@ START_TEST(frames_of_other_kinds_have_no_subs)
 		ck_assert_uint_eq(word(3 + 4 * i), i < 2 ? 0 : 0x200 + i);
 		ck_assert_uint_eq(word(4 + 4 * i), i < 2 ? 0 : 0x300 + i);
 	}
+}
+END_TEST
+
+/* As on a stack that grows upward: n frames of 64 bytes, the innermost on top, with what make_list puts into them. */
+#define ABOVE(base, n, i) ((base) + 64ull * ((n) - 1 - (i)))
+
+static void make_stack(uint64_t base, uint32_t n)
+{
+	make_list(n);
+	for (uint32_t i = 0; i < n; i++) {
+		poke(ABOVE(base, n, i), 0x100 + i);
+		poke(ABOVE(base, n, i) + 8, CODE(i) | 1);
+		poke(ABOVE(base, n, i) + 16, i + 1 < n ? ABOVE(base, n, i + 1) | 2 : 0);
+	}
+	poke(AT + 0x88, ABOVE(base, n, 0) | 1);
+}
+
+static void expect_stack(uint64_t base, uint32_t n)
+{
+	ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+	ck_assert_uint_eq(head.frames, n);
+	for (uint32_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(word(1 + 4 * i), ABOVE(base, n, i));
+		ck_assert_uint_eq(word(2 + 4 * i), 0x100 + i);
+		ck_assert_uint_eq(word(3 + 4 * i), 0x200 + i);
+		ck_assert_uint_eq(word(4 + 4 * i), 0x300 + i);
+	}
+}
+
+START_TEST(frames_that_lie_together_are_read_together)
+{
+	struct otp_walk p = list();
+	uint32_t alone;
+
+	make_stack(AT + 0x2008, 50);
+	reads = 0;
+	run(&p, AT);
+	expect_stack(AT + 0x2008, 50);
+	alone = reads;
+	p.below = 1;
+	reads = w.taken = 0;
+	run(&p, AT);
+	expect_stack(AT + 0x2008, 50);
+	ck_assert_uint_eq(alone - reads, 50 - 4); /* 3208 bytes from one page's beginning */
+	make_stack(AT + 0x2000 - 64 * 7 - 16, 50); /* one of them lies in two pages */
+	w.taken = 0;
+	run(&p, AT);
+	expect_stack(AT + 0x2000 - 64 * 7 - 16, 50);
+	make_stack(AT + 0x2004, 20); /* not of words */
+	w.taken = 0;
+	run(&p, AT);
+	expect_stack(AT + 0x2004, 20);
+}
+END_TEST
+
+/* What lies before a stack need not be there. */
+START_TEST(no_page_is_read_in_which_no_frame_lies)
+{
+	struct otp_walk p = list();
+
+	p.below = 1;
+	for (uint64_t base = AT + 0x2000; base < AT + 0x2400; base += 0x1f8) {
+		make_stack(base, 20);
+		lowest = AT + 0x2000;
+		p.start = OTP_WALK_AT;
+		p.base = base;
+		p.nr_chain = p.root_at = p.root_keep = 0;
+		p.base = ABOVE(base, 20, 0);
+		w.taken = 0;
+		run(&p, 0);
+		ck_assert_uint_eq(head.end, OTP_WALK_END_DONE);
+		ck_assert_uint_eq(head.frames, 20);
+		ck_assert_uint_lt(w.reads, OTP_WALK_FAULT);
+		lowest = 0;
+	}
+}
+END_TEST
+
+START_TEST(an_object_that_the_frame_before_meant_is_not_read_again)
+{
+	struct otp_walk p = list();
+
+	make_list(5);
+	for (uint32_t i = 0; i < 5; i++)
+		poke(FRAME(i) + 8, i == 3 ? 0 : CODE(1));
+	reads = 0;
+	run(&p, AT);
+	ck_assert_uint_eq(reads, 2 + 1 + 5 + 2 * 2);
+	for (uint32_t i = 0; i < 5; i++) {
+		ck_assert_uint_eq(word(1 + 4 * i), FRAME(i) | (i == 3 ? OTP_WALK_MISSING(0) | OTP_WALK_MISSING(1) : 0));
+		ck_assert_uint_eq(word(3 + 4 * i), i == 3 ? 0 : 0x201);
+		ck_assert_uint_eq(word(4 + 4 * i), i == 3 ? 0 : 0x301);
+	}
+	/* Nor is anything held for the next sample. */
+	poke(CODE(1), 0x777);
+	w.taken = 0;
+	run(&p, AT);
+	ck_assert_uint_eq(word(3), 0x777);
 }
 END_TEST
 
@@ -435,7 +538,7 @@ static void bound_plan(struct otp_walk *p)
 	p->root_at = (uint8_t)(p->root_at % (p->nr_chain + 1));
 	p->link %= OTP_WALK_WORDS;
 	p->frames_max = (uint16_t)(1 + random_next() % OTP_WALK_FRAMES);
-	p->reserved = 0;
+	p->below = p->step == OTP_WALK_LINK && random_next() % 2;
 	p->kinds = random_next() % 65536;
 	p->reserved2 = 0;
 	if (p->step != OTP_WALK_SLOTS)
@@ -498,7 +601,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 6: p->nr_subs = OTP_WALK_SUBS + 1; break;
 	case 7: p->root_at = 3; break;
 	case 8: p->link = OTP_WALK_WORDS; break;
-	case 9: p->reserved = 1; break;
+	case 9: p->below = 2; break;
 	case 10: p->reserved2 = 1; break;
 	case 11: p->frames_max = 0; break;
 	case 12: p->frames_max = OTP_WALK_FRAMES + 1; break;
@@ -540,6 +643,9 @@ Suite *walk_suite(void)
 	tcase_add_test(t, a_list_is_copied_with_its_root_and_subs_of_subs);
 	tcase_add_test(t, a_missing_sub_is_zeros_with_a_bit);
 	tcase_add_test(t, frames_of_other_kinds_have_no_subs);
+	tcase_add_test(t, frames_that_lie_together_are_read_together);
+	tcase_add_test(t, no_page_is_read_in_which_no_frame_lies);
+	tcase_add_test(t, an_object_that_the_frame_before_meant_is_not_read_again);
 	tcase_add_test(t, an_unreadable_frame_ends_the_walk);
 	tcase_add_test(t, a_chain_that_ends_early_says_why);
 	tcase_add_test(t, the_root_is_kept_where_the_chain_ends_behind_it);

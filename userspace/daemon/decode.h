@@ -43,7 +43,11 @@ struct decode_mapping {
 	uint64_t start, offset; /* the address where this offset of the file is */
 };
 
-struct decode_attach { uint32_t reads, reserved; struct runtime_seen seen; };
+struct decode_attach {
+	uint32_t reads, reserved;
+	uint64_t thread; /* of struct runtime_file */
+	struct runtime_seen seen;
+};
 struct decode_attached {
 	int32_t err;
 	uint32_t reserved;

@@ -57,7 +57,7 @@ static int beam_step(const struct runtime_attached *a, const struct runtime_code
 {
 	uint64_t sp, word;
 
-	if (!at->exact && at->left_none && c->kind == BEAM_SHARED) {
+	if (!at->exact && c->kind == BEAM_SHARED && (at->left_none || beam_is_choice(c, at->pc))) {
 		ret->flags = RUNTIME_STEP_ROOT; /* a scheduler between two processes */
 		return 0;
 	}

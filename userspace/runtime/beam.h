@@ -31,7 +31,8 @@ enum beam_kind {
  * To call C code, compiled code leaves the Erlang process' stack, whose pointer is then in the process, or else in rbp.
  * Of a region, the words are the offsets, two in each, of instructions that fetch it from the process again.
  */
-#define BEAM_FETCHES	  (2 * BEAM_CROWDED_WORD)
+#define BEAM_FETCHES	  (2 * BEAM_CHOICE_WORD)
+#define BEAM_CHOICE_WORD  (RUNTIME_CODE_WORDS - 2) /* 1 more than the offset of where a process was chosen; 0: none */
 #define BEAM_CROWDED_WORD (RUNTIME_CODE_WORDS - 1) /* not 0: there are more such instructions than fit */
 #define BEAM_FETCH_NEAR	  16 /* bytes from the return address of the call at most */
 
@@ -90,6 +91,8 @@ int beam_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, s
 /* beam_fetch.c: fills the words; whether, after a call that returns to pc, the pointer is fetched from the process. */
 int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c);
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc);
+/* Whether the call that returns to pc chooses the next process. */
+bool beam_is_choice(const struct runtime_code *c, uint64_t pc);
 
 /* beam_lines.c: a row for each place of a function that has a line. i: the function's index in its module. */
 int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,

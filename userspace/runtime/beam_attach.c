@@ -144,9 +144,9 @@ static uint32_t beam_attach_version(const struct runtime_file *file, struct memo
 /* --- the stack of a process in C code --- */
 
 /* Thread -> its scheduler's thread progress -> the current process, which knows its stack. */
-static void beam_plan(const struct runtime_file *file, uint32_t key, const struct beam_row *row, struct otp_walk *w)
+static void beam_plan(const struct runtime_file *file, struct memory *m, uint32_t key, const struct beam_row *row, struct otp_walk *w)
 {
-	if (thread_key_chain(file->binary, key, w)) {
+	if (thread_key_chain(file, m, key, w)) {
 		*w = (struct otp_walk){0};
 		return;
 	}
@@ -173,7 +173,7 @@ static void beam_attach_stack(const struct runtime_file *file, struct memory *m,
 	while (beam_rows[b->row].erts && beam_rows[b->row].erts != erts)
 		b->row++;
 	if (beam_rows[b->row].erts && at && memory_u32(m, at, &key) == 0)
-		beam_plan(file, key, &beam_rows[b->row], &ret->walk);
+		beam_plan(file, m, key, &beam_rows[b->row], &ret->walk);
 }
 
 /* --- all --- */

@@ -3,7 +3,9 @@
  * Where compiled code takes the process' stack pointer from when C code has
  * returned: mov stop(%r13),%rsp, or else mov %rbp,%rsp (beam_asm.hpp,
  * emit_leave_runtime). All bytes are searched for the first one, but it counts
- * only directly behind a return address: the same bytes elsewhere do no harm.
+ * only directly behind a return address, or behind the reading of the code index
+ * in force there: the same bytes elsewhere do no harm. Where mov %rax,%r13 is
+ * directly behind it, another process was chosen (do_schedule): there is no caller.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,10 +15,17 @@
 
 #define PIECE	  4096u
 #define FETCH_LEN 4u
+#define INDEX_LEN 22u /* movabs $index,%rdi; mov $3,%esi; mov (%rdi),%r12d; cmovne %rsi,%r12 */
+#define OVERLAP	  (INDEX_LEN + FETCH_LEN - 1)
 #define BYTES_MAX (256u << 10) /* of a longer function nothing is known */
 
 static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset)
 {
+	uint64_t last = *n ? (uint32_t)(c->word[(*n - 1) / 2] >> (*n - 1) % 2 * 32) : 0;
+
+	/* Those in the overlap of two pieces are met twice. */
+	if (last >= offset + 1)
+		return true;
 	if (*n == BEAM_FETCHES)
 		return false;
 	c->word[*n / 2] |= (offset + 1) << *n % 2 * 32;
@@ -24,19 +33,36 @@ static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset)
 	return true;
 }
 
+/* How many bytes before a fetch read the code index. */
+static uint32_t beam_index_before(const uint8_t *bytes, size_t i)
+{
+	return i >= INDEX_LEN && bytes[i - INDEX_LEN] == 0x48 && bytes[i - INDEX_LEN + 1] == 0xbf ? INDEX_LEN : 0;
+}
+
 static bool beam_fetches_in(const uint8_t *bytes, size_t len, uint8_t stop, uint64_t at, struct runtime_code *c, uint32_t *n)
 {
 	const uint8_t fetch[FETCH_LEN] = {0x49, 0x8b, 0x65, stop};
 
 	for (size_t i = 0; i + FETCH_LEN <= len; i++)
-		if (!memcmp(bytes + i, fetch, FETCH_LEN) && !beam_add_fetch(c, n, at + i))
+		if (!memcmp(bytes + i, fetch, FETCH_LEN) && !beam_add_fetch(c, n, at + i - beam_index_before(bytes, i)))
 			return false;
 	return true;
 }
 
+/* Only code that all modules share chooses processes. */
+static void beam_find_choice(const uint8_t *bytes, size_t len, struct runtime_code *c)
+{
+	static const uint8_t choice[] = {0x49, 0x89, 0xc5};
+	const uint8_t *at = c->kind == BEAM_SHARED ? memmem(bytes, len, choice, sizeof(choice)) : NULL;
+
+	if (at)
+		c->word[BEAM_CHOICE_WORD] = (uint64_t)(at - bytes) + 1;
+}
+
 int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 {
-	uint64_t len = c->end - c->start, size;
+	/* What is behind a call at the end of a piece of shared code is in the next one. */
+	uint64_t len = c->end - c->start + (c->kind == BEAM_SHARED ? BEAM_FETCH_NEAR + OVERLAP : 0), size;
 	uint8_t bytes[PIECE];
 	uint32_t n = 0;
 	bool all = len <= BYTES_MAX;
@@ -44,17 +70,21 @@ int beam_fetches(const struct beam *b, struct memory *m, struct runtime_code *c)
 	if (!beam_rows[b->row].erts)
 		return 0;
 	/* An instruction may lie across pieces. */
-	for (uint64_t at = 0; all && at < len; at += size - (FETCH_LEN - 1)) {
+	for (uint64_t at = 0; all && at < len; at = at + size < len ? at + size - OVERLAP : len) {
 		size = MIN(len - at, (uint64_t)PIECE);
-		if (size < FETCH_LEN)
-			break;
 		if (memory_read(m, c->start + at, bytes, size))
 			return -EFAULT;
 		all = beam_fetches_in(bytes, size, (uint8_t)beam_rows[b->row].stop, at, c, &n);
+		beam_find_choice(bytes, size, c);
 	}
 	if (!all)
 		c->word[BEAM_CROWDED_WORD] = 1;
 	return 0;
+}
+
+bool beam_is_choice(const struct runtime_code *c, uint64_t pc)
+{
+	return c->word[BEAM_CHOICE_WORD] && pc == c->start + c->word[BEAM_CHOICE_WORD] - 1;
 }
 
 bool beam_is_fetched(const struct runtime_code *c, uint64_t pc)

@@ -33,6 +33,7 @@ static void plan_frame(struct cpython_layout *l, struct otp_walk *walk)
 	if (l->entry != CPYTHON_ENTRY_EVERY)
 		keep |= 1u << plan_word(l, l->frame_owner);
 	walk->step = OTP_WALK_LINK;
+	walk->below = l->entry != CPYTHON_ENTRY_EVERY; /* from 3.11 on frames lie on the thread's own stack of them */
 	walk->link = (uint8_t)plan_word(l, l->frame_back);
 	walk->copy_off = (int16_t)l->frame_copy;
 	walk->keep = (uint16_t)keep;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/hotspot.h"
 
-static const char *const hotspot_markers[] = {"gHotSpotVMStructs", NULL};
+/* The second one is OpenJ9's (libj9vm, vm_api.h), whose frames are not known: attach says so. */
+static const char *const hotspot_markers[] = {"gHotSpotVMStructs", HOTSPOT_OPENJ9, NULL};
 
 const struct runtime_ops runtime_hotspot = {
 	.name = "jvm",

@@ -76,6 +76,8 @@
 
 #define HOTSPOT_SHORT_FIELDS 23 /* the version whose blobs have fields of 16 bits */
 
+#define HOTSPOT_OPENJ9 "J9_CreateJavaVM" /* a function of another virtual machine */
+
 #define HOTSPOT_MAYBE 1
 #define HOTSPOT_NONE  UINT16_MAX /* of an offset */
 

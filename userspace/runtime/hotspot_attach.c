@@ -253,8 +253,13 @@ int hotspot_attach(const struct runtime_file *file, struct memory *m, struct run
 	struct table t = {.file = file, .memory = m};
 	struct found_statics statics = {0};
 	struct hotspot *h = (void *)ret->param;
+	uint64_t j9;
 	int err;
 
+	if (runtime_address(file, HOTSPOT_OPENJ9, &j9) == 0) {
+		snprintf(why, RUNTIME_WHY_MAX, "it is OpenJ9, whose frames are not known");
+		return -ENOTSUP;
+	}
 	if (file->binary->machine != EM_X86_64) {
 		snprintf(why, RUNTIME_WHY_MAX, "its frames are known on x86-64 only");
 		return -ENOTSUP;

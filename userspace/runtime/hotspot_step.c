@@ -157,11 +157,22 @@ static int hotspot_step_method_entry(const struct hotspot *h, const struct runti
 	return err;
 }
 
+/*
+ * On the way in the return address is taken from the top of the stack to rax, the stack pointer from there on is r13, and
+ * arguments are moved to where the callee has them. Until then r13 is anything, an address of the stack among others.
+ */
 static int hotspot_step_adapter(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
+	bool taken = hotspot_step_has(at, RAX) && hotspot_step_is_code(h, at->reg[RAX]);
+	uint64_t top;
+
+	if (!at->exact)
+		return -ENOENT;
+	if (!taken && at->load(at->ctx, at->reg[RSP], &top) == 0 && hotspot_step_is_code(h, top))
+		return hotspot_step_frameless(at, 8, ret);
 	if (hotspot_step_has_sender(at) && hotspot_step_entry(h, at, ret) == 0)
 		return 0;
-	return at->exact ? hotspot_step_frameless(at, 8, ret) : -ENOENT;
+	return hotspot_step_frameless(at, 8, ret);
 }
 
 /* --- compiled code --- */
@@ -215,15 +226,35 @@ static int hotspot_step_compiled(const struct runtime_code *c, const struct runt
 
 /* --- hand-written code --- */
 
+/* The barrier at a method's entry has pushed a word of ones behind the return address. */
+#define COOKIE UINT64_MAX
+
+/* Bytes up to the caller's stack pointer, where the return address is at the top of the stack; 0: it is not. */
+static uint64_t hotspot_step_at_top(const struct hotspot *h, const struct runtime_place *at)
+{
+	uint64_t top, next, sp = at->reg[RSP];
+
+	if (!at->exact || !hotspot_step_has(at, RSP) || at->load(at->ctx, sp, &top))
+		return 0;
+	if (top == COOKIE && at->load(at->ctx, sp + 8, &next) == 0)
+		return hotspot_step_is_code(h, next) ? 16 : 0;
+	return hotspot_step_is_code(h, top) ? 8 : 0;
+}
+
 static int hotspot_step_stub(const struct hotspot *h, const struct runtime_place *at, struct runtime_step *ret)
 {
-	uint64_t sp = at->reg[RSP], fp = at->reg[RBP], top;
+	uint64_t fp = at->reg[RBP], depth = hotspot_step_at_top(h, at);
+	int err;
 
-	if (at->exact && hotspot_step_has(at, RSP) && at->load(at->ctx, sp, &top) == 0 && hotspot_step_is_code(h, top))
-		return hotspot_step_frameless(at, 8, ret);
-	if (!hotspot_step_has(at, RBP) || fp % 8 || fp < sp)
+	if (depth)
+		return hotspot_step_frameless(at, depth, ret);
+	if (!hotspot_step_has(at, RBP) || fp % 8 || fp < at->reg[RSP])
 		return -ENOENT;
-	return hotspot_step_by_fp(at, fp, ret);
+	err = hotspot_step_by_fp(at, fp, ret);
+	if (err || ret->pc != COOKIE)
+		return err;
+	ret->cfa = ret->sp = fp + 24;
+	return at->load(at->ctx, fp + 16, &ret->pc) ? -EFAULT : 0;
 }
 
 int hotspot_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

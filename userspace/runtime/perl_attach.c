@@ -68,7 +68,7 @@ static int perl_plan_threads(struct perl_attaching *p, uint64_t key_at)
 
 	if (r < 0)
 		return r;
-	if (thread_key_chain(p->file->binary, key, w) < 0) {
+	if (thread_key_chain(p->file, p->m, key, w) < 0) {
 		snprintf(p->why, RUNTIME_WHY_MAX, "Perl %s: where this C library keeps pthread key %u is not known",
 			 p->ret->version, key);
 		return -ENOTSUP;

@@ -14,7 +14,7 @@
 #define EVAL_REAL   0x20 /* of a string */
 #define EVAL_BLOCK  0x40
 
-#define ADDRESS_BITS 47
+#define ADDRESS_BITS 48 /* of arm64; x86-64 has 47 */
 #define CONTEXT_MAX  128 /* no context is larger: its neighbour of the same array is nearer */
 
 /* A word of any frame of the walk. Its address is before its first word. */

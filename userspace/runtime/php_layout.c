@@ -70,6 +70,7 @@ void php_plan(const struct php_layout *l, struct otp_walk *ret)
 	*ret = (struct otp_walk){
 		.step = OTP_WALK_LINK,
 		.link = DATA_PREV / 8,
+		.below = 1, /* frames lie on the stack of PHP's own */
 		.root_keep = KEEP(0),
 		.frames_max = OTP_WALK_FRAMES,
 		.keep = KEEP(DATA_OPLINE) | KEEP(DATA_FUNC) | KEEP(DATA_INFO),

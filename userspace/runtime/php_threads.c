@@ -14,11 +14,12 @@
 #include "runtime/thread_key.h"
 
 #define CODE_BYTES 48
+#define ARM64_RET  0xd65f03c0u
 
 /* --- the key --- */
 
 /* mov key(%rip),%edi before a call or jump to pthread_getspecific; 0: there is none. */
-static uint64_t key_operand(const uint8_t *code, size_t len, uint64_t pc)
+static uint64_t key_operand_x86_64(const uint8_t *code, size_t len, uint64_t pc)
 {
 	int32_t offset;
 
@@ -31,8 +32,31 @@ static uint64_t key_operand(const uint8_t *code, size_t len, uint64_t pc)
 	return 0;
 }
 
+/* adrp and ldr of the key into w0, by any register, before a call or jump to pthread_getspecific; 0: there is none. */
+static uint64_t key_operand_arm64(const uint8_t *code, size_t len, uint64_t pc)
+{
+	uint64_t page = 0;
+	uint32_t insn, base = 32;
+
+	for (size_t i = 0; i + 4 <= len; i += 4) {
+		memcpy(&insn, code + i, sizeof(insn));
+		if (insn == ARM64_RET)
+			break;
+		if ((insn & 0x9f000000) == 0x90000000) { /* adrp */
+			int64_t pages = (int64_t)((uint64_t)(insn >> 5 & 0x7ffff) << 45) >> 43 | (insn >> 29 & 3);
+
+			base = insn & 31;
+			page = ((pc + i) & ~0xfffULL) + (uint64_t)pages * 4096;
+		} else if ((insn & 0xffc0001f) == 0xb9400000 && (insn >> 5 & 31) == base) { /* ldr w0, [base, #] */
+			return page + 4 * (insn >> 10 & 0xfff);
+		}
+	}
+	return 0;
+}
+
 static int key_read(const struct runtime_file *file, struct memory *m, uint32_t *ret)
 {
+	uint64_t (*find)(const uint8_t *code, size_t len, uint64_t pc);
 	uint8_t code[CODE_BYTES];
 	struct runtime_symbol s;
 	uint64_t at;
@@ -40,7 +64,8 @@ static int key_read(const struct runtime_file *file, struct memory *m, uint32_t 
 	if (runtime_symbol(file->binary, "tsrm_get_ls_cache", &s) < 0 ||
 	    binary_read_vaddr(file->binary, s.value, code, sizeof(code)) != sizeof(code))
 		return -ENOENT;
-	at = key_operand(code, sizeof(code), file->bias + s.value);
+	find = file->binary->machine == EM_AARCH64 ? key_operand_arm64 : key_operand_x86_64;
+	at = find(code, sizeof(code), file->bias + s.value);
 	return at ? memory_u32(m, at, ret) : -ENOENT;
 }
 
@@ -59,8 +84,7 @@ int php_plan_threads(const struct runtime_file *file, struct memory *m, const st
 		return r;
 	if (!offset) /* the globals are not allocated yet */
 		return -EAGAIN;
-	if (offset > INT32_MAX / 2 || file->binary->machine != EM_X86_64 || key_read(file, m, &key) < 0 ||
-	    thread_key_chain(file->binary, key, w) < 0) {
+	if (offset > INT32_MAX / 2 || key_read(file, m, &key) < 0 || thread_key_chain(file, m, key, w) < 0) {
 		snprintf(why, RUNTIME_WHY_MAX, "the storage of threads in this build of PHP %s is not known", l->version);
 		return -ENOTSUP;
 	}

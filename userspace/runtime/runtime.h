@@ -65,6 +65,7 @@ struct runtime_file {
 	struct binary *binary; /* borrowed */
 	uint64_t bias;	       /* address in the process less vaddr in the file */
 	const struct runtime_seen *seen; /* borrowed; NULL: nothing was seen */
+	uint64_t thread;       /* thread pointer of a thread that was sampled; 0: none is known */
 };
 
 /* How the loop enters code that the runtime has compiled, which has no unwind tables. */
@@ -213,7 +214,7 @@ struct runtime_ops {
 };
 
 extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,
-	runtime_v8, runtime_beam, runtime_luajit;
+	runtime_v8, runtime_beam, runtime_dotnet, runtime_luajit;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

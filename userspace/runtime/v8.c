@@ -26,31 +26,43 @@ const struct runtime_ops runtime_v8 = {
  * Members as in V8's objects/{code,script,shared-function-info,scope-info,
  * deoptimization-data,bytecode-array}.*; where each lies was read off the
  * constants that node exports, and off objects in processes of Node.js 18.20.8,
- * 20.20.2, 22.23.3 and 24.21.0.
+ * 20.20.2, 22.23.3 and 24.21.0. Translations: deoptimizer/translation-opcode.h
+ * has the order, and node's TranslationOpcodeOperandCount the numbers.
  */
 const struct v8_row v8_rows[] = {
 	/* Node.js 18 */
 	{COMMON, .major = 10, .minor = 2, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_start = 128, .code_interpreted = 16,
 	 .code_positions = 24, .code_flags = 48, .code_size = 40, .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6,
-	 .deopt_inlining = 7, .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13},
+	 .deopt_inlining = 7, .kind_baseline = 11, .kind_maglev = 12, .kind_optimized = 13,
+	 .translation = {.nr = 28, .operands = {2, 1, 0, 3, 1, 1, 3, 1, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3, 3, 4, 1, 1,
+						   1, 1, 1, 2}, .begin = {3, 3}, .frame = {18, 18}, .signed_opcodes = true}},
 	/* Node.js 20 */
 	{COMMON, .major = 11, .minor = 3, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 32, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 16,
 	 .code_interpreted = 16, .code_positions = 24, .code_start = 40, .code_flags = 48, .code_size = 56,
 	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .kind_baseline = 11,
-	 .kind_maglev = 12, .kind_optimized = 13},
+	 .kind_maglev = 12, .kind_optimized = 13,
+	 .translation = {.nr = 36, .operands = {1, 0, 3, 3, 1, 1, 3, 1, 3, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 5, 3,
+						   3, 3, 4, 0, 1, 1, 1, 1, 1, 2, 1}, .begin = {2, 3}, .frame = {23, 24},
+			 .repeat = 35}},
 	/* Node.js 22 */
 	{COMMON, .major = 12, .minor = 4, .shared_name = 16, .shared_script = 32, .shared_literal = 52,
 	 .bytecode_positions = 24, .scope_names = 32, .scope_module = 3, .stream_code = 8, .stream_start = 32,
 	 .code_interpreted = 8, .code_positions = 16, .code_start = 40, .code_flags = 48, .code_size = 52,
 	 .deopt_literals = 2, .deopt_id = 5, .deopt_shared = 6, .deopt_inlining = 7, .type_trusted_bytes = 212,
-	 .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12},
+	 .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12,
+	 .translation = {.nr = 40, .operands = {5, 3, 3, 3, 2, 1, 3, 4, 3, 2, 1, 0, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+						   1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 2, 1}, .begin = {12, 13},
+			 .frame = {0, 1}, .repeat = 39}},
 	/* Node.js 24 */
 	{COMMON, .major = 13, .minor = 6, .shared_name = 24, .shared_script = 40, .shared_literal = 60,
 	 .bytecode_positions = 24, .scope_names = 48, .scope_positions = 32, .scope_module = 5, .scope_raw = true,
 	 .stream_code = 8, .stream_start = 32, .code_interpreted = 8, .code_positions = 16, .code_start = 40,
 	 .code_flags = 52, .code_size = 56, .deopt_literals = 3, .deopt_id = 6, .deopt_shared = 7, .deopt_inlining = 8,
-	 .shared_wrapped = 8, .type_trusted_bytes = 196, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12},
+	 .shared_wrapped = 8, .type_trusted_bytes = 196, .kind_baseline = 10, .kind_maglev = 11, .kind_optimized = 12,
+	 .translation = {.nr = 45, .operands = {6, 4, 3, 3, 2, 1, 3, 4, 3, 3, 3, 1, 0, 0, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1,
+						   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 2, 1},
+			 .begin = {14, 15}, .frame = {0, 1}, .repeat = 44}},
 	{0},
 };

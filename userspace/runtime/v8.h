@@ -64,6 +64,14 @@ struct v8 {
 };
 _Static_assert(sizeof(struct v8) <= RUNTIME_PARAMS * sizeof(uint64_t), "it passes as params");
 
+/* Instructions that say how a frame of optimized code becomes those of unoptimized code. */
+struct v8_translation {
+	uint8_t nr, operands[48]; /* of each */
+	uint8_t begin[2], frame[2]; /* what begins a translation; an interpreted frame: bytecode, function's literal, ... */
+	uint8_t repeat; /* instructions of the translation before; 0: there is none */
+	bool signed_opcodes;
+};
+
 /* What the constants lack, by version. */
 struct v8_row {
 	uint8_t major, minor;
@@ -84,12 +92,14 @@ struct v8_row {
 	uint8_t shared_wrapped;	     /* there, the function is behind an object, at this offset; 0: it is not */
 	uint16_t type_trusted_bytes; /* arrays of bytes outside of the sandbox, if there is one */
 	uint8_t kind_baseline, kind_maglev, kind_optimized, kind_mask; /* of a Code's flags */
+	struct v8_translation translation;
 };
 extern const struct v8_row v8_rows[];
 
 /* What a region is: how its frames are left, and where their function is. */
 enum v8_kind {
 	V8_BUILTIN,    /* a frame pointer, or no frame at all */
+	V8_STUB,       /* the same, and its frames have a marker, where those of JavaScript have a context */
 	V8_TRAMPOLINE, /* interpreted code, by the words of its frame */
 	V8_HANDLER,    /* runs a bytecode: what it does, the interpreted function does */
 	V8_PROLOGUE,   /* makes a frame of baseline code */
@@ -144,6 +154,8 @@ struct v8_shared {
 	uint64_t identity;  /* script's id << 32 | function's number in it */
 };
 int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struct v8_shared *ret);
+/* Where in its script the function begins; -1: unknown. */
+int32_t v8_shared_start(const struct v8 *v, struct memory *m, const struct v8_shared *s);
 int v8_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 	      struct runtime_function *ret);
 
@@ -182,11 +194,63 @@ bool v8_builtin_find(const struct v8 *v, struct memory *m, uint64_t pc, uint64_t
 int v8_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 /* v8_optimized.c: what runs where in a Code that was optimized. */
 int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct runtime_code_made *ret);
+
+/* v8_deopt.c: deoptimization data. */
+#define V8_DEOPT_MAX  2048u /* places where code is left */
+#define V8_EXIT_BYTES 4u    /* of a call that leaves it */
+struct v8_deopt_frame { int32_t literal, bytecode; /* offset; below 0: none yet */ };
+struct v8_deopt {
+	const struct v8_translation *how;
+	uint32_t exits;	    /* offset of what eager places jump to, one after the other */
+	uint32_t eager, nr; /* of all places, so many are eager: those come first */
+	uint32_t len;
+	uint64_t entry[3 * V8_DEOPT_MAX];
+	uint8_t bytes[128 << 10];
+};
+int v8_deopt_open(const struct v8 *v, struct memory *m, uint64_t data, struct v8_deopt *d);
+/* Of a place that is not eager, the return address of its call. */
+int v8_deopt_place(const struct v8_deopt *d, uint32_t entry, int32_t *ret);
+/* From the outermost function in; how many. */
+int v8_deopt_frames(const struct v8_deopt *d, uint32_t entry, struct v8_deopt_frame ret[RUNTIME_CODE_DEPTH]);
+
+/* v8_anchors.c: instructions of which it is known what they belong to, and what follows for those between them. */
+#define V8_ANCHORS_MAX ((RUNTIME_CODE_ROWS - 2) / 2)
+#define V8_PATHS_MAX   1024
+#define V8_NO_PATH     UINT16_MAX
+/* A function where it is inlined. */
+struct v8_path {
+	uint16_t outer;	   /* index, smaller than its own; of the first, the code's own function, V8_NO_PATH */
+	uint16_t function; /* index in the code's functions */
+	int32_t call;	   /* bytecode of outer */
+};
+struct v8_anchor {
+	uint32_t at, end;
+	uint16_t path; /* V8_NO_PATH: another node, which says nothing of what is around it */
+	bool calls;    /* it is a call that may leave the code */
+	bool checks;   /* jumps to such a call, which is done rarely */
+	uint32_t node;
+	int32_t bytecode;
+};
+struct v8_anchors {
+	uint32_t nr, nr_paths;
+	struct v8_anchor row[V8_ANCHORS_MAX];
+	struct v8_path path[V8_PATHS_MAX];
+};
+int v8_path_add(struct v8_anchors *a, uint16_t outer, uint16_t function, int32_t call);
+void v8_anchor_add(struct v8_anchors *a, const struct v8_anchor *anchor);
+/* Adds those that the instructions tell: places whose path each eager exit of the code has; by calls that are there. */
+void v8_anchors_scan(struct v8_anchors *a, const uint8_t *code, uint32_t len, const struct v8_anchor *exits, uint32_t nr,
+		     uint32_t exits_at);
+/* Sorted; with an end before the next one. */
+void v8_anchors_sort(struct v8_anchors *a);
+/* What runs between two: a path with its bytecode. */
+struct v8_between { uint16_t path; int32_t bytecode; };
+struct v8_between v8_anchors_between(const struct v8_anchors *a, const struct v8_anchor *one, const struct v8_anchor *two);
 /* cookie[1]: key is a SharedFunctionInfo with the identity cookie[0]; else a JSFunction, with its bytecodes. */
 #define V8_BY_SHARED 1
 #define V8_AT(script) ((uint32_t)(script) + 1) /* the position of a place in the script */
-/* v8_prologue.c: the words of a region, by its instructions. */
-void v8_events(struct memory *m, struct runtime_code *c);
+/* v8_prologue.c: the words of a region, by its instructions; where the return address is at its begin. */
+void v8_events(struct memory *m, struct runtime_code *c, uint32_t first);
 
 /* v8_step.c */
 int v8_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,

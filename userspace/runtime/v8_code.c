@@ -56,6 +56,12 @@ static uint32_t v8_builtin_kind(const struct v8 *v, uint64_t start)
 	return start >= v->handlers ? V8_HANDLER : V8_BUILTIN;
 }
 
+/* Baseline code jumps to what takes its frame down, and calls what makes it. */
+static uint32_t v8_builtin_first(const struct v8 *v, uint64_t start)
+{
+	return start == v->leave ? V8_FRAMED : (start == v->prologue ? 2 : 1);
+}
+
 /* It has no name: the file's symbols have. */
 static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
 {
@@ -67,7 +73,7 @@ static int v8_builtin(const struct v8 *v, struct memory *m, uint64_t pc, struct 
 	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
 		return -EALREADY;
 	c->kind = v8_builtin_kind(v, c->start);
-	v8_events(m, c);
+	v8_events(m, c, v8_builtin_first(v, c->start));
 	return 0;
 }
 
@@ -158,7 +164,7 @@ static int v8_describe(const struct v8 *v, struct memory *m, const struct v8_fou
 		return err;
 	if (c->kind == V8_BUILTIN) /* of regular expressions, and of calls into C++ and WebAssembly */
 		snprintf(c->name, sizeof(c->name), "[generated code of V8]");
-	v8_events(m, c);
+	v8_events(m, c, 1);
 	return 0;
 }
 

@@ -130,6 +130,15 @@ int v8_shared_read(const struct v8 *v, struct memory *m, uint64_t address, struc
 	return v8_shared_identity(v, m, ret);
 }
 
+int32_t v8_shared_start(const struct v8 *v, struct memory *m, const struct v8_shared *s)
+{
+	struct v8_scope scope;
+
+	if (!v8_is(v, m, s->name, v->type_scope) || v8_scope_read(v, m, s->name, &scope))
+		return -1;
+	return scope.start;
+}
+
 /* What a frame calls its function may have been copied since, or something else lies there. */
 static int v8_function_shared(const struct v8 *v, struct memory *m, const struct runtime_frame *f,
 			      struct v8_shared *ret)

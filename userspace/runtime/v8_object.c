@@ -12,7 +12,7 @@
 
 bool v8_is_object(uint64_t word)
 {
-	return (word & TAG_MASK) == 1 && word > 4096 && word < 1ULL << 47;
+	return (word & TAG_MASK) == 1 && word > 4096 && word < 1ULL << 48; /* of arm64; x86-64 has 47 */
 }
 
 int v8_field(struct memory *m, uint64_t object, uint16_t offset, uint64_t *ret)

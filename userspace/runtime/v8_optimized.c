@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What runs where in optimized code: its table of source positions, each with
- * the number of an inlining, and that has a function and a position of its own
- * (V8, deoptimization-data.h, source-position.h).
+ * What runs where in optimized code: the functions of its deoptimization data,
+ * and its table of source positions, each with the number of an inlining that
+ * has a function and a position of its own (V8, deoptimization-data.h,
+ * source-position.h). As a rule both tell it of calls alone, and deoptimization
+ * data of what may leave the code; for the rest, see v8_anchors.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,8 +13,14 @@
 #include "runtime/v8.h"
 
 #define INLINED_MAX 512
+#define CODE_MAX    (256u << 10) /* of which instructions are read */
+#define CALL_MAX    48u		 /* bytes from a call's position to its return address */
+#define CALL_BYTES  16u		 /* of one whose return address is not known */
 
 struct v8_inlining { int64_t position; int32_t function, reserved; };
+
+/* Where a function is in its script, and the places of its bytecodes. */
+struct v8_opt_places { bool read; int32_t start; uint64_t table; };
 
 struct v8_opt {
 	const struct v8 *v;
@@ -21,8 +29,13 @@ struct v8_opt {
 	uint64_t data, literals;
 	uint32_t root, nr; /* function's index; inlinings */
 	struct v8_inlining inlining[INLINED_MAX];
-	uint16_t function[INLINED_MAX]; /* its index + 1 */
+	uint16_t function[INLINED_MAX]; /* by its index among the literals, its own + 1 */
 	struct v8_positions positions;
+	struct v8_deopt deopt;
+	struct v8_anchors anchors;
+	struct v8_anchor exits[V8_DEOPT_MAX];
+	struct v8_opt_places places[RUNTIME_CODE_FUNCTIONS];
+	uint8_t code[CODE_MAX];
 };
 
 static int v8_opt_word(const struct v8_opt *o, uint64_t array, uint32_t index, uint64_t *ret)
@@ -48,23 +61,27 @@ static int v8_opt_add_function(struct v8_opt *o, uint64_t shared, uint64_t *ret_
 	return runtime_code_add_function(o->made, &f);
 }
 
-/* The root has no number among the literals. They are weak. */
-static int v8_opt_inlined_function(struct v8_opt *o, uint32_t i)
+/* The function of a literal. They are weak. */
+static int v8_opt_function(struct v8_opt *o, int32_t literal)
 {
 	uint64_t shared, identity;
 	int err;
 
-	if (o->function[i])
-		return o->function[i] - 1;
-	if (o->inlining[i].function < 0)
-		return (int)o->root;
-	if (o->inlining[i].function >= UINT16_MAX / 8 - 8)
+	if (literal < 0 || literal >= UINT16_MAX / 8 - 8)
 		return -E2BIG;
-	err = v8_opt_word(o, o->literals, (uint32_t)o->inlining[i].function, &shared);
+	if (literal < INLINED_MAX && o->function[literal])
+		return o->function[literal] - 1;
+	err = v8_opt_word(o, o->literals, (uint32_t)literal, &shared);
 	err = err ? err : v8_opt_add_function(o, shared & ~2ULL, &identity);
-	if (err >= 0)
-		o->function[i] = (uint16_t)(err + 1);
+	if (err >= 0 && literal < INLINED_MAX)
+		o->function[literal] = (uint16_t)(err + 1);
 	return err;
+}
+
+/* The root has no number among the literals. */
+static int v8_opt_inlined_function(struct v8_opt *o, uint32_t i)
+{
+	return o->inlining[i].function < 0 ? (int)o->root : v8_opt_function(o, o->inlining[i].function);
 }
 
 /* From the outermost function in. */
@@ -109,20 +126,172 @@ static int v8_opt_inlinings(struct v8_opt *o)
 	return memory_read(o->memory, table - 1 + o->v->array_data, o->inlining, o->nr * sizeof(o->inlining[0]));
 }
 
-static void v8_opt_rows(struct v8_opt *o, uint64_t table)
+/* --- by deoptimization data --- */
+
+static struct v8_opt_places *v8_opt_places(struct v8_opt *o, uint16_t function)
+{
+	struct v8_opt_places *p = &o->places[function];
+	struct v8_shared s;
+
+	if (p->read)
+		return p;
+	*p = (struct v8_opt_places){.read = true, .start = -1};
+	if (v8_shared_read(o->v, o->memory, o->made->functions[function].key, &s))
+		return p;
+	p->start = v8_shared_start(o->v, o->memory, &s);
+	if (s.bytecodes)
+		v8_field(o->memory, s.bytecodes, v8_row(o->v)->bytecode_positions, &p->table);
+	return p;
+}
+
+/* Where a bytecode is in the script: most functions have no table of that, and V8 itself says then where they begin. */
+static uint32_t v8_opt_position(struct v8_opt *o, uint16_t function, int32_t bytecode)
+{
+	const struct v8_opt_places *p = v8_opt_places(o, function);
+	int32_t found = p->start;
+
+	if (bytecode < 0 || !p->table || v8_positions_open(o->v, o->memory, p->table, &o->positions))
+		return found < 0 ? 0 : V8_AT(found);
+	while (v8_positions_next(&o->positions) == 0 && o->positions.offset <= bytecode)
+		found = v8_position_script(o->positions.position);
+	return found < 0 ? 0 : V8_AT(found);
+}
+
+static int v8_opt_path_node(struct v8_opt *o, uint16_t path, int32_t bytecode)
+{
+	int32_t way[RUNTIME_CODE_DEPTH];
+	uint16_t function[RUNTIME_CODE_DEPTH];
+	uint32_t nr = 0, outer = 0;
+	int node = -1;
+
+	for (; path != V8_NO_PATH && nr < RUNTIME_CODE_DEPTH; path = o->anchors.path[path].outer) {
+		function[nr] = o->anchors.path[path].function;
+		way[nr++] = bytecode;
+		bytecode = o->anchors.path[path].call;
+	}
+	while (nr--) {
+		node = runtime_code_add_node(o->made, function[nr], outer, v8_opt_position(o, function[nr], way[nr]));
+		if (node < 0)
+			return node;
+		outer = (uint32_t)node + 1;
+	}
+	return node;
+}
+
+/* The path of an entry; V8_NO_PATH: not known. */
+static struct v8_anchor v8_opt_entry(struct v8_opt *o, uint32_t entry)
+{
+	struct v8_deopt_frame frame[RUNTIME_CODE_DEPTH];
+	struct v8_anchor ret = {.path = V8_NO_PATH, .node = RUNTIME_NO_NODE};
+	int nr = v8_deopt_frames(&o->deopt, entry, frame), path = V8_NO_PATH;
+
+	for (int i = 0; i < nr; i++) {
+		int function = v8_opt_function(o, frame[i].literal);
+
+		if (function < 0 || (!i && (uint32_t)function != o->root))
+			return ret;
+		path = v8_path_add(&o->anchors, (uint16_t)path, (uint16_t)function, i ? frame[i - 1].bytecode : -1);
+		if (path < 0)
+			return ret;
+	}
+	ret.path = (uint16_t)path;
+	ret.bytecode = nr > 0 ? frame[nr - 1].bytecode : -1;
+	return ret;
+}
+
+static void v8_opt_calls(struct v8_opt *o)
+{
+	for (uint32_t i = o->deopt.eager; i < o->deopt.nr; i++) {
+		struct v8_anchor a = v8_opt_entry(o, i);
+		int32_t at;
+
+		if (v8_deopt_place(&o->deopt, i, &at) || at <= 0 || a.path == V8_NO_PATH)
+			continue;
+		a.at = (uint32_t)at - 1;
+		a.end = (uint32_t)at;
+		a.calls = true;
+		v8_anchor_add(&o->anchors, &a);
+	}
+}
+
+/* The call behind a place, whose functions are those of the place. */
+static void v8_opt_place_call(struct v8_opt *o, uint32_t calls, struct v8_anchor *a)
+{
+	uint32_t nearest = a->at + CALL_MAX;
+
+	for (uint32_t i = 0; i < calls; i++) {
+		const struct v8_anchor *call = &o->anchors.row[i];
+
+		if (call->at < a->at || call->at >= nearest)
+			continue;
+		nearest = call->at;
+		a->path = call->path;
+		a->bytecode = call->bytecode;
+		a->end = call->end;
+	}
+}
+
+static void v8_opt_places_of(struct v8_opt *o, uint64_t table)
 {
 	uint64_t size = o->made->code.end - o->made->code.start;
-	int begin = runtime_code_add_node(o->made, o->root, 0, 0);
+	uint32_t calls = o->anchors.nr;
+	static struct v8_positions p;
 
-	runtime_code_add_row(o->made, 0, begin < 0 ? RUNTIME_NO_NODE : (uint32_t)begin);
-	if (v8_positions_open(o->v, o->memory, table, &o->positions))
+	if (v8_positions_open(o->v, o->memory, table, &p))
 		return;
-	while (v8_positions_next(&o->positions) == 0 && (uint64_t)o->positions.offset < size) {
-		int node = v8_opt_node(o, o->positions.position);
+	while (v8_positions_next(&p) == 0 && (uint64_t)p.offset < size) {
+		struct v8_anchor a = {.at = (uint32_t)p.offset, .end = (uint32_t)p.offset + CALL_BYTES, .path = V8_NO_PATH};
+		int node = v8_opt_node(o, p.position);
 
-		node = node < 0 ? begin : node;
-		if (runtime_code_add_row(o->made, (uint32_t)o->positions.offset, (uint32_t)node))
-			break;
+		if (node < 0)
+			continue;
+		a.node = (uint32_t)node;
+		v8_opt_place_call(o, calls, &a);
+		v8_anchor_add(&o->anchors, &a);
+	}
+}
+
+static void v8_opt_instructions(struct v8_opt *o)
+{
+	uint64_t size = MIN(o->made->code.end - o->made->code.start, (uint64_t)MIN(o->deopt.exits, CODE_MAX));
+
+	for (uint32_t i = 0; i < o->deopt.eager; i++)
+		o->exits[i] = v8_opt_entry(o, i);
+	if (size && memory_read(o->memory, o->made->code.start, o->code, size) == 0)
+		v8_anchors_scan(&o->anchors, o->code, (uint32_t)size, o->exits, o->deopt.eager, o->deopt.exits);
+}
+
+/* --- rows --- */
+
+static void v8_opt_row(struct v8_opt *o, uint32_t at, int node)
+{
+	if (at < o->made->code.end - o->made->code.start)
+		runtime_code_add_row(o->made, at, node < 0 ? RUNTIME_NO_NODE : (uint32_t)node);
+}
+
+static void v8_opt_rows(struct v8_opt *o)
+{
+	const struct v8_anchors *as = &o->anchors;
+	int begin = runtime_code_add_node(o->made, o->root, 0, v8_opt_position(o, (uint16_t)o->root, -1));
+	const struct v8_anchor *before = NULL;
+
+	v8_opt_row(o, 0, begin);
+	for (uint32_t i = 0, next = 0; i < as->nr; i++) {
+		const struct v8_anchor *a = &as->row[i];
+		int node = a->node != RUNTIME_NO_NODE ? (int)a->node : v8_opt_path_node(o, a->path, a->bytecode);
+
+		if (a->end > a->at)
+			v8_opt_row(o, a->at, node < 0 ? begin : node);
+		before = a->path != V8_NO_PATH ? a : before;
+		for (next = MAX(next, i + 1); next < as->nr && as->row[next].path == V8_NO_PATH;)
+			next++;
+		node = begin;
+		if (before && next < as->nr) {
+			struct v8_between b = v8_anchors_between(as, before, &as->row[next]);
+
+			node = v8_opt_path_node(o, b.path, b.bytecode);
+		}
+		v8_opt_row(o, a->end, node < 0 ? begin : node);
 	}
 }
 
@@ -134,6 +303,8 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct run
 	int err;
 
 	memset(o.function, 0, sizeof(o.function));
+	memset(o.places, 0, sizeof(o.places));
+	o.anchors.nr = o.anchors.nr_paths = o.deopt.nr = o.deopt.eager = 0;
 	o.v = v;
 	o.memory = m;
 	o.made = ret;
@@ -158,6 +329,13 @@ int v8_optimized(const struct v8 *v, struct memory *m, uint64_t code, struct run
 		return -EALREADY;
 	if (v8_opt_inlinings(&o) || v8_field(m, code, row->code_positions, &table))
 		return -EFAULT;
-	v8_opt_rows(&o, table);
+	if (v8_deopt_open(v, m, o.data, &o.deopt))
+		o.deopt.nr = o.deopt.eager = 0;
+	v8_opt_calls(&o);
+	v8_opt_places_of(&o, table);
+	if (o.deopt.nr)
+		v8_opt_instructions(&o);
+	v8_anchors_sort(&o.anchors);
+	v8_opt_rows(&o);
 	return 0;
 }

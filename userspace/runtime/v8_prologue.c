@@ -17,7 +17,7 @@
 
 enum { RCX = 2, R8 = 8, R9 = 9, R10 = 10 };
 
-struct v8_scan { struct runtime_code *code; uint32_t nr; bool full, pushes; };
+struct v8_scan { struct runtime_code *code; uint32_t nr; bool full, pushes, pushes_context; };
 
 static void v8_event(struct v8_scan *s, uint64_t offset, uint32_t state)
 {
@@ -70,6 +70,11 @@ static const struct v8_insn *v8_insn_at(const uint8_t *code, size_t len)
 	return NULL;
 }
 
+static bool v8_scan_is_builtin(const struct v8_scan *s)
+{
+	return s->code->kind == V8_BUILTIN || s->code->kind == V8_HANDLER || s->code->kind == V8_PROLOGUE;
+}
+
 /* From the end of a frame on. Returns the bytes up to behind the return. */
 static uint32_t v8_epilogue(struct v8_scan *s, const uint8_t *code, size_t len, uint32_t offset)
 {
@@ -86,7 +91,9 @@ static uint32_t v8_epilogue(struct v8_scan *s, const uint8_t *code, size_t len, 
 		else if (insn->does == V8_LEAVES)
 			break;
 	}
-	v8_event(s, offset + at, V8_FRAMED);
+	/* What V8 brings along goes on without a frame, and compiled code with another way of returning. */
+	if (insn || !v8_scan_is_builtin(s))
+		v8_event(s, offset + at, V8_FRAMED);
 	return at;
 }
 
@@ -100,12 +107,18 @@ static uint32_t v8_scan_at(struct v8_scan *s, const uint8_t *code, size_t left, 
 {
 	if (v8_begins(code, left, "\x55\x48\x89\xe5", 4)) {
 		s->pushes = true;
+		s->pushes_context |= !v8_begins(code + 4, left - 4, "\x6a", 1);
 		v8_event(s, offset + 1, 2);
 		v8_event(s, offset + 4, V8_FRAMED);
 		return 4;
 	}
 	if (v8_begins(code, left, "\x48\x8b\xe5\x5d", 4))
 		return 4 + v8_epilogue(s, code + 4, left - 4, offset + 4);
+	/* add rsp, 8: the baseline code that called is not gone on with, so its return address is dropped */
+	if (s->code->kind == V8_PROLOGUE && v8_begins(code, left, "\x48\x83\xc4\x08", 4)) {
+		v8_event(s, offset, 1);
+		return 4;
+	}
 	/* leave; pop rcx; add rsp, rbx; or lea rsp, [rsp + rbx * 8] */
 	if (v8_begins(code, left, "\xc9\x59\x48\x03\xe3", 5) || v8_begins(code, left, "\xc9\x59\x48\x8d\x24\xdc", 6))
 		return 1 + v8_epilogue(s, code + 1, left - 1, offset + 1);
@@ -158,14 +171,14 @@ static uint32_t v8_scan_baseline(struct v8_scan *s, const uint8_t *code, size_t 
 	return 0;
 }
 
-void v8_events(struct memory *m, struct runtime_code *c)
+void v8_events(struct memory *m, struct runtime_code *c, uint32_t first)
 {
 	struct v8_scan s = {.code = c};
 	uint64_t size = MIN(c->end - c->start, (uint64_t)SCAN_MAX);
 	uint8_t bytes[PIECE];
 	uint32_t skip = 0;
 
-	v8_event(&s, 0, c->kind == V8_PROLOGUE ? 2 : 1);
+	v8_event(&s, 0, first);
 	for (uint64_t at = 0; at < size && !s.full; at += PIECE - OVERLAP) {
 		size_t len = MIN(size - at, (uint64_t)PIECE), stop = MIN(len, (size_t)(PIECE - OVERLAP));
 
@@ -179,6 +192,8 @@ void v8_events(struct memory *m, struct runtime_code *c)
 			skip += v8_scan_at(&s, bytes + skip, len - skip, (uint32_t)at + skip);
 		skip -= (uint32_t)MIN(stop, skip);
 	}
+	if (c->kind == V8_BUILTIN && !s.pushes_context)
+		c->kind = V8_STUB;
 	/* Maglev's code that goes on with a loop in place of unoptimized code takes that one's frame over. */
 	if (c->kind == V8_OPTIMIZED && !s.pushes)
 		c->word[0] |= V8_FRAMED;

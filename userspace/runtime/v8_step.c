@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
+#define PUSHES_MAX 48u /* bytes of the instructions that push a frame's words */
+
 enum { RDI = 5, RBP = 6, RSP = 7, R9 = 9, R12 = 12 };
 
 /* Slots of a frame of JavaScript, from the frame pointer. */
@@ -60,10 +62,24 @@ static int v8_step_own(const struct v8 *v, const struct runtime_place *at, uint6
 	return 0;
 }
 
-/* Of the innermost frame, while its words are not all there: the function is in the register in which it is passed. */
-static void v8_step_own_entered(const struct runtime_place *at, struct runtime_step *ret)
+/* While its frame is made. Where it is taken down, the register has the function that was called last. */
+static bool v8_step_is_entering(const struct runtime_code *c, const struct runtime_place *at)
 {
-	if (v8_step_has(at, RDI) && v8_is_object(at->reg[RDI]))
+	for (uint32_t i = 0; i < V8_EVENTS; i++) {
+		uint32_t event = (uint32_t)(c->word[i / 2] >> i % 2 * 32);
+
+		if (!event)
+			break;
+		if ((event & 0xff) == V8_FRAMED)
+			return c->kind == V8_PROLOGUE || at->pc - c->start < (event >> 8) + PUSHES_MAX;
+	}
+	return true;
+}
+
+/* Of the innermost frame, while its words are not all there: the function is in the register in which it is passed. */
+static void v8_step_own_entered(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (v8_step_is_entering(c, at) && v8_step_has(at, RDI) && v8_is_object(at->reg[RDI]))
 		ret->own = (struct runtime_frame){.key = at->reg[RDI]};
 }
 
@@ -105,6 +121,18 @@ static int v8_step_frameless(const struct runtime_place *at, uint32_t state, str
 	return at->load(at->ctx, sp + 8 * state - 8, &ret->pc);
 }
 
+/*
+ * Whether the frame pointer is that of JavaScript, which has a context where the frame of a stub has a small number; a
+ * frame that was made this moment has neither yet.
+ */
+static bool v8_step_fp_is_javascript(const struct runtime_place *at)
+{
+	uint64_t fp = at->reg[RBP], word;
+
+	return at->exact && v8_step_has(at, RBP) && v8_step_has(at, RSP) && fp % 8 == 0 && fp >= at->reg[RSP] + 8 &&
+	       v8_step_word(at, fp, SLOT_TYPE, &word) == 0 && v8_is_object(word);
+}
+
 static bool v8_step_is_framed(const struct runtime_code *c, const struct runtime_place *at)
 {
 	return !at->exact || v8_step_state(c, at->pc - c->start) == V8_FRAMED;
@@ -142,7 +170,7 @@ static int v8_step_interpreted(const struct v8 *v, const struct runtime_code *c,
 	if (err)
 		return err;
 	if (!v8_step_is_framed(c, at) || !v8_step_is_whole(at)) {
-		v8_step_own_entered(at, ret);
+		v8_step_own_entered(c, at, ret);
 		return 0;
 	}
 	return v8_step_own(v, at, fp, ret);
@@ -162,7 +190,7 @@ static int v8_step_prologue(const struct v8 *v, const struct runtime_code *c, co
 	ret->cfa = ret->sp = sp + 16;
 	ret->fp = at->reg[RBP];
 	ret->flags = v8_step_has(at, RBP) ? RUNTIME_STEP_FP : 0;
-	v8_step_own_entered(at, ret);
+	v8_step_own_entered(c, at, ret);
 	return 0;
 }
 
@@ -181,21 +209,29 @@ static void v8_step_running(const struct v8 *v, const struct runtime_place *at, 
 		ret->own.position = v8_step_position(v, at->reg[R9]);
 }
 
+/* Instructions tell where a stub's frame is made, not always where they go on without: its caller's context does. */
+static int v8_step_stub(const struct runtime_code *c, const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (v8_step_is_framed(c, at) && v8_step_fp_is_javascript(at))
+		return v8_step_frameless(at, 1, ret);
+	return v8_step_plain(c, at, ret);
+}
+
 /* It was called by interpreted code, with whose frame it is one. */
 static int v8_step_handler(const struct v8 *v, const struct runtime_code *c, const struct runtime_place *at,
 			   struct runtime_step *ret)
 {
-	uint64_t fp;
-	int err = v8_step_plain(c, at, ret);
+	uint64_t fp = at->reg[RBP];
+	int err = 0;
 
-	if (!err && at->exact && !v8_step_is_trampoline(v, at, ret->pc) &&
-	    v8_step_frameless(at, 1, ret) == 0 && !v8_step_is_trampoline(v, at, ret->pc))
-		err = v8_step_framed(at, ret);
-	if (err || !v8_step_is_trampoline(v, at, ret->pc) || !(ret->flags & RUNTIME_STEP_FP))
-		return err;
-	fp = ret->fp;
-	if (fp < ret->sp || fp % 8)
-		return -ENOENT;
+	if (!v8_step_fp_is_javascript(at)) {
+		err = v8_step_plain(c, at, ret);
+		if (err || !v8_step_is_trampoline(v, at, ret->pc) || !(ret->flags & RUNTIME_STEP_FP))
+			return err;
+		fp = ret->fp;
+		if (fp < ret->sp || fp % 8)
+			return -ENOENT;
+	}
 	err = v8_step_by_fp(at, fp, ret);
 	if (!err)
 		err = v8_step_own(v, at, fp, ret);
@@ -212,6 +248,8 @@ int v8_step(const struct runtime_attached *a, const struct runtime_code *c, cons
 	switch (c->kind) {
 	case V8_HANDLER:
 		return v8_step_handler(v, c, at, ret);
+	case V8_STUB:
+		return v8_step_stub(c, at, ret);
 	case V8_PROLOGUE:
 		return v8_step_prologue(v, c, at, ret);
 	case V8_TRAMPOLINE:

@@ -76,6 +76,11 @@ struct arch {
 	/* Whether bytes of code, the first of them at address at, contain a direct call of target. */
 	bool (*has_call)(const uint8_t *bytes, size_t len, uint64_t at, uint64_t target);
 	/*
+	 * Whether bytes of code, the first of them at address at, take an address of the function from start to end, call
+	 * into its middle, or jump to its first instruction; *called becomes true by a call of that. NULL: it cannot be told.
+	 */
+	bool (*mentions)(const uint8_t *bytes, size_t len, uint64_t at, uint64_t start, uint64_t end, bool *called);
+	/*
 	 * A call instruction ends right before CODE_RETURN, whose address is ret: one of target, or one through a
 	 * register or a variable, not through a member of an object.
 	 */

@@ -48,13 +48,13 @@ static void by_register(struct insn *i, uint32_t word)
 	bool authenticates = word & 1u << 11;
 
 	if (what == 0)
-		say(i, INSN_END, INSN_NO_REG, 0);
+		say(i, INSN_END, INSN_NO_REG, field(word, 23, 1) ? INSN_TRAP : INSN_BY_REGISTER); /* eret, br */
 	else if (what == 1)
 		say(i, INSN_CALL, INSN_NO_REG, 0);
 	else if (what == 2)
 		say(i, INSN_RET, authenticates ? X30 : rn(word), 0);
 	else
-		say(i, INSN_END, INSN_NO_REG, 0);
+		say(i, INSN_END, INSN_NO_REG, INSN_TRAP);
 }
 
 static bool control(struct insn *i, uint32_t word)
@@ -70,7 +70,7 @@ static bool control(struct insn *i, uint32_t word)
 	else if ((word & 0xfe000000) == 0xd6000000)
 		by_register(i, word);
 	else if (!(word & 0xffff0000) || (word & 0xffe0001f) == 0xd4200000 || (word & 0xffe0001f) == 0xd4400000)
-		say(i, INSN_END, INSN_NO_REG, 0); /* udf, brk, hlt */
+		say(i, INSN_END, INSN_NO_REG, INSN_TRAP); /* udf, brk, hlt */
 	else
 		return false;
 	return true;

@@ -25,6 +25,7 @@ struct reach {
 };
 
 #define SEARCH_WORK 65536 /* of a stack, in symbols that are compared: some milliseconds at most */
+#define SEARCH_SCAN (1 << 20) /* bytes of files that are looked through for an address, of a stack */
 
 struct cursor {
 	const struct unwind_input *in;
@@ -44,6 +45,7 @@ struct cursor {
 	uint8_t signals; /* signal trampolines passed */
 	uint8_t searches; /* made by search.c */
 	uint32_t search_left; /* of the work that its searches may make */
+	uint32_t scan_left; /* of the files that they may look through */
 	enum unwind_end fault; /* why the last load failed */
 	uint64_t fault_addr;
 	bool left;    /* the frames are on the stack that the thread left: likewise */
@@ -121,8 +123,8 @@ bool gate_leads_here(const struct cursor *c);
  * search.c: from generated code that nothing describes to what called it, by the frame pointer or by a search of the
  * stack. As of step_fp.
  */
-struct imports;
-int step_search(struct rules *rules, struct imports *imports, struct cursor *c);
+struct calls;
+int step_search(struct rules *rules, struct calls *calls, struct cursor *c);
 
 /* scan.c: to a listed root that lies a little way up the stack. 1 or STEP_NOTHING. */
 int step_scan(struct cursor *c);

@@ -29,9 +29,11 @@ enum insn_kind {
 	INSN_JUMP,    /* by n from where jumps are counted from */
 	INSN_BRANCH,  /* the same, on a condition */
 	INSN_RET,     /* arm64: to reg */
-	INSN_END,     /* control leaves for an unknown place: a trap, an indirect jump */
+	INSN_END,     /* control leaves for an unknown place: n of enum insn_end */
 	INSN_SP_LOST, /* the stack pointer becomes unknown */
 };
+
+enum insn_end { INSN_TRAP, INSN_BY_VARIABLE, INSN_BY_REGISTER }; /* variable: at an address that the code holds */
 
 struct insn {
 	uint8_t len;

@@ -3,7 +3,8 @@
  * Out of generated code that no runtime describes: a library's kernels and
  * patterns, closures, queries. Nothing is known of it but where it lies, and
  * its bytes cannot be read. What called it can be: generated code is entered by
- * a call through a register or a variable, or by one from code of its own region.
+ * a call through a register or a variable, by one from code of its own region, or
+ * by a jump through a register from the end of a function that was called.
  *   - The frame pointer, where a return address of such a call lies behind it.
  *     It may still be the caller's, if the generated code leaves the register
  *     alone: then the call leads to the caller's function, not here; or the
@@ -14,14 +15,14 @@
  * Stacks keep addresses of former calls, and the tests are there to tell these
  * apart. The frame is marked as a guess all the same.
  * Bounds: SEARCH_WORDS and SEARCH_TRIALS a frame, SEARCHES_MAX a stack; each trial
- * TRIAL_FRAMES; all trials of a stack together SEARCH_WORK, after which no more hold.
+ * TRIAL_FRAMES; all trials of a stack together SEARCH_WORK, after which no more hold,
+ * and SEARCH_SCAN.
  */
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "unwind/cfi.h"
+#include "unwind/calls.h"
 #include "unwind/cursor.h"
-#include "unwind/imports.h"
 
 #define SEARCH_WORDS  512 /* QEMU's translated code keeps 1.2 KiB, GEMM kernels some more */
 #define SEARCH_TRIALS 128 /* former calls fill the frame, each fails soon */
@@ -31,11 +32,7 @@
 #define OWNER_WORDS   16  /* above the stack pointer, for a caller whose frame pointer was left alone */
 #define SAVED_WORDS   8	  /* below a return address, where registers are saved first */
 #define FRAME_FAR     (1 << 20)
-#define TAIL_INSNS    512 /* of a function that is looked at for jumps, */
-#define STUB_INSNS    3   /* fewer before its jump: a stub of a linkage table */
-#define CALLS_BYTES   16384 /* and for calls */
 #define WORK_FRAME    16    /* of SEARCH_WORK, for a trial's frame */
-#define WORK_BYTES    32    /* so many of code that is looked at cost 1 */
 
 /* What may have entered the generated code, by the word that would be its return address. */
 enum search_word {
@@ -45,23 +42,12 @@ enum search_word {
 	WORD_ELSEWHERE /* a call that leads to another function */
 };
 
-/* Addresses of a function or a region in the process. */
-struct search_range {
-	uint64_t start, end;
-	const struct mapping *map;
-};
-
 struct search {
 	struct rules *rules;
-	struct imports *imports;
+	struct calls *calls;
 	struct cursor *c; /* in the generated code */
 	unsigned trials;
 };
-
-static bool search_contains(const struct search_range *r, uint64_t addr)
-{
-	return addr >= r->start && addr < r->end;
-}
 
 /* The tables' code at a return address. 0, -ENOENT, -EAGAIN: its file is not open yet. */
 static int search_mapping(struct cursor *c, uint64_t pc, const struct mapping **ret)
@@ -74,23 +60,11 @@ static int search_mapping(struct cursor *c, uint64_t pc, const struct mapping **
 	return err;
 }
 
-/* The call before a return address in m; *target: of a direct one, in the process. */
-static enum arch_call search_call(const struct cursor *c, const struct mapping *m, uint64_t pc, uint64_t *target)
-{
-	uint64_t at = mapping_address(m, pc - 1);
-	enum arch_call call;
-	struct code code;
-
-	code_read(m->file->binary, at, &code);
-	call = c->arch->call_kind(&code, at + 1, target);
-	*target += pc - 1 - at;
-	return call;
-}
-
 /* The word as a return address into generated code's caller; -EAGAIN. */
-static int search_word(struct cursor *c, uint64_t pc)
+static int search_word(const struct search *s, uint64_t pc)
 {
-	const struct search_range here = {c->map->start, c->map->end, c->map};
+	struct cursor *c = s->c;
+	const struct code_range here = {c->map->start, c->map->end, c->map};
 	const struct mapping *m;
 	uint64_t target = 0;
 	int err;
@@ -100,125 +74,14 @@ static int search_word(struct cursor *c, uint64_t pc)
 	err = search_mapping(c, pc, &m);
 	if (err < 0)
 		return err == -EAGAIN ? err : WORD_NO_CALL;
-	switch (search_call(c, m, pc, &target)) {
+	switch (calls_kind(c, m, pc, &target)) {
 	case CALL_INDIRECT:
 	case CALL_SLOT:
 		return WORD_ENTERS;
 	case CALL_DIRECT:
-		return search_contains(&here, target) ? WORD_ENTERS : WORD_ELSEWHERE;
+		return code_range_contains(&here, target) || calls_jump_away(s->calls, c, target) ? WORD_ENTERS : WORD_ELSEWHERE;
 	default:
 		return WORD_NO_CALL;
-	}
-}
-
-/* Whether so much of the stack's work is left; it is then spent. */
-static bool search_spend(const struct search *s, uint32_t work)
-{
-	struct cursor *c = s->c;
-
-	c->search_left = work < c->search_left ? c->search_left - work : 0;
-	return c->search_left;
-}
-
-/* --- whether a call leads to a function --- */
-
-/* The function around an address of m, in the process. */
-static bool search_function(const struct mapping *m, uint64_t pc, struct search_range *ret)
-{
-	uint64_t at = mapping_address(m, pc);
-	struct fde f;
-
-	if (cfi_find(m->file->binary, at, &f) < 0)
-		return false;
-	*ret = (struct search_range){pc - (at - f.start), pc + (f.end - at), m};
-	return true;
-}
-
-/* A stub of a linkage table, in m: it leads to other files, and to functions of its own that have names for these. */
-static bool search_stub_leads_to(const struct search *s, const struct mapping *m, const struct search_range *callee)
-{
-	const struct mapping *to = callee->map;
-
-	return m->file->binary != to->file->binary ||
-	       imports_is_exported(s->imports, to->file->binary, mapping_address(to, callee->start),
-				   &s->c->search_left);
-}
-
-/* Whether the code from target on may jump to the callee: as its last call, to its rarer part, or as a stub. */
-static bool search_jumps_to(const struct search *s, uint64_t target, const struct search_range *callee)
-{
-	const struct cursor *c = s->c;
-	const struct mapping *m = space_find(c->in->space, target);
-	struct search_range f = {target, target + 32, m};
-	uint8_t code[64];
-	struct insn i;
-
-	if (!m || m->file->state != MAPPED_READY || !m->file->binary)
-		return false;
-	if (search_function(m, target, &f) && f.start != target)
-		f.start = target;
-	for (unsigned n = 0; n < TAIL_INSNS && target < f.end; n++) {
-		ssize_t len = binary_read_vaddr(m->file->binary, mapping_address(m, target), code, sizeof(code));
-
-		if (!search_spend(s, 1) || len <= 0 || c->arch->decode(code, (size_t)len, &i) < 0)
-			return false;
-		target += i.len;
-		if (i.kind == INSN_END)
-			return n >= STUB_INSNS || search_stub_leads_to(s, m, callee);
-		if ((i.kind == INSN_JUMP || i.kind == INSN_BRANCH) && search_contains(callee, target + (uint64_t)i.n))
-			return true;
-	}
-	return false;
-}
-
-/* Whether the function around pc, in m, calls the callee by its address somewhere, or its file does by name. */
-static bool search_calls(const struct search *s, const struct mapping *m, uint64_t pc,
-			 const struct search_range *callee)
-{
-	const struct mapping *to = callee->map;
-	struct search_range f;
-	uint8_t code[1024];
-
-	if (m->file->binary != to->file->binary)
-		return imports_function(s->imports, m->file->binary, to->file->binary, mapping_address(to, callee->start),
-					&s->c->search_left);
-	if (!search_function(m, pc - 1, &f))
-		return false;
-	/* The pieces overlap by the length of a call. */
-	for (uint64_t at = f.start; at < f.end && at - f.start < CALLS_BYTES; at += sizeof(code) - 8) {
-		const size_t want = (size_t)MIN(f.end - at, (uint64_t)sizeof(code));
-		const ssize_t len = binary_read_vaddr(m->file->binary, mapping_address(m, at), code, want);
-
-		if (len <= 0 || !search_spend(s, sizeof(code) / WORK_BYTES))
-			return false;
-		if (s->c->arch->has_call(code, (size_t)len, at, callee->start))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether pc, in m, is a return address of a call that led to the function callee. A call through a register leads
- * anywhere, but not to a function that its caller calls by address: that is a former call, and its return address was
- * replaced by that of the generated code.
- */
-static bool search_leads_to(const struct search *s, const struct mapping *m, uint64_t pc,
-			    const struct search_range *callee)
-{
-	const struct cursor *c = s->c;
-	uint64_t target = 0;
-
-	switch (search_call(c, m, pc, &target)) {
-	case CALL_SLOT:
-		if (m->file->binary != callee->map->file->binary)
-			return true;
-		return !search_calls(s, m, pc, callee);
-	case CALL_INDIRECT:
-		return !search_calls(s, m, pc, callee);
-	case CALL_DIRECT:
-		return search_contains(callee, target) || search_jumps_to(s, target, callee);
-	default:
-		return false;
 	}
 }
 
@@ -281,7 +144,7 @@ static bool trial_is_enough(const struct search *s, const struct cursor *t, unsi
 }
 
 /* What was stepped to: code that called the function that was left, and that is called by code in turn. */
-static int trial_arrived(struct search *s, struct cursor *t, const struct search_range *callee, unsigned frames)
+static int trial_arrived(struct search *s, struct cursor *t, const struct code_range *callee, unsigned frames)
 {
 	const uint64_t pc = t->reg[t->arch->pc];
 	const struct mapping *left = t->map, *m = space_find(t->in->space, pc - 1);
@@ -297,7 +160,7 @@ static int trial_arrived(struct search *s, struct cursor *t, const struct search
 	t->map = m;
 	if (m->file != left->file)
 		t->valid &= t->arch->survive;
-	if (search_leads_to(s, m, pc, callee))
+	if (calls_lead_to(s->calls, s->c, m, pc, callee))
 		return trial_is_enough(s, t, frames) ? TRIAL_HOLDS : TRIAL_GOES_ON;
 	return rules_find(s->rules, t->arch, m->file->binary, mapping_address(m, pc - 1), &hit).packed->state == PACKED_ROOT
 		       ? TRIAL_HOLDS
@@ -312,11 +175,11 @@ static int trial_run(struct search *s, struct cursor *t, unsigned *frames)
 	if (r < 0)
 		return r == -EAGAIN ? r : TRIAL_FAILS;
 	for (*frames = 0; *frames < TRIAL_FRAMES; ++*frames) {
-		struct search_range callee;
+		struct code_range callee;
 
-		if (!search_spend(s, WORK_FRAME))
+		if (!calls_spend(s->c, WORK_FRAME))
 			return TRIAL_FAILS;
-		if (!search_function(t->map, t->reg[t->arch->pc] - 1, &callee))
+		if (!calls_function(s->calls, t->map, t->reg[t->arch->pc] - 1, &callee))
 			return trial_if_far(s, t);
 		r = trial_by_row(s, t, *frames);
 		if (r == TRIAL_GOES_ON)
@@ -417,7 +280,7 @@ static int search_words(struct search *s, uint64_t end)
 		if (cursor_load(c, at, &word) < 0)
 			return c->fault == UNWIND_UNREADABLE ? STEP_NOTHING : cursor_cut(c, c->fault);
 		word &= c->arch->address_mask;
-		r = search_word(c, word);
+		r = search_word(s, word);
 		if (r == WORD_ENTERS)
 			r = search_caller(s, at + 8, word);
 		else if (r > 0)
@@ -454,7 +317,7 @@ static int search_owner(struct search *s)
 
 		if (r < 0)
 			break;
-		r = search_word(c, word);
+		r = search_word(s, word);
 		if (r == WORD_ENTERS)
 			r = search_has_frame_at_fp(s, word) ? search_try(s, at + 8, word, fp, &lack) : 0;
 		else if (r > 0)
@@ -466,8 +329,9 @@ static int search_owner(struct search *s)
 }
 
 /* The return address of the record that the frame pointer leads to. */
-static int search_record(struct cursor *c)
+static int search_record(const struct search *s)
 {
+	struct cursor *c = s->c;
 	const uint64_t fp = c->reg[c->arch->fp];
 	const struct mapping *m;
 	uint64_t pc;
@@ -478,7 +342,7 @@ static int search_record(struct cursor *c)
 	m = space_find(c->in->space, pc - 1);
 	if (!m)
 		return WORD_UNKNOWN;
-	return mapped_file_is_generated(m->file) ? WORD_ENTERS : search_word(c, pc);
+	return mapped_file_is_generated(m->file) ? WORD_ENTERS : search_word(s, pc);
 }
 
 /* Where calls leave the return address in a register: of code that has made no call. */
@@ -492,7 +356,7 @@ static int search_leaf(struct search *s)
 
 	if (c->arch->ra == c->arch->pc || !c->exact || !cursor_is_valid(c, c->arch->ra))
 		return STEP_NOTHING;
-	r = search_word(c, pc);
+	r = search_word(s, pc);
 	if (r == WORD_ENTERS)
 		r = search_try(s, c->reg[c->arch->sp], pc, fp, &lack);
 	else if (r > 0)
@@ -509,7 +373,7 @@ static bool search_is_possible(const struct cursor *c)
 static int search_all(struct search *s)
 {
 	struct cursor *c = s->c;
-	int record = search_record(c), r = record == -EAGAIN ? record : search_leaf(s);
+	int record = search_record(s), r = record == -EAGAIN ? record : search_leaf(s);
 
 	if (r != STEP_NOTHING)
 		return r;
@@ -522,9 +386,9 @@ static int search_all(struct search *s)
 	return r == STEP_NOTHING && record != WORD_NO_CALL ? step_fp(c) : r;
 }
 
-int step_search(struct rules *rules, struct imports *imports, struct cursor *c)
+int step_search(struct rules *rules, struct calls *calls, struct cursor *c)
 {
-	struct search s = {.rules = rules, .imports = imports, .c = c};
+	struct search s = {.rules = rules, .calls = calls, .c = c};
 	const struct reach reach = c->reach;
 	int step;
 

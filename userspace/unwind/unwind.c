@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "unwind/cursor.h"
-#include "unwind/imports.h"
+#include "unwind/calls.h"
 
 struct unwinder {
 	struct rules *rules; /* owned */
 	struct unwind_stats stats;
-	struct imports imports;
+	struct calls calls;
 };
 
 int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret)
@@ -27,6 +26,7 @@ int unwinder_new(const struct unwind_limits *limits, struct unwinder **ret)
 		free(u);
 		return err;
 	}
+	u->calls.rules = u->rules;
 	*ret = u;
 	return 0;
 }
@@ -299,7 +299,7 @@ static int unwind_generated(struct unwinder *u, struct cursor *c)
 		return step;
 	if ((c->in->code && c->in->code->owns) || gate_leads_here(c))
 		return unwind_by_fp_or(c, UNWIND_NO_RULE);
-	step = step_search(u->rules, &u->imports, c);
+	step = step_search(u->rules, &u->calls, c);
 	return step == STEP_NOTHING ? cursor_cut(c, UNWIND_NO_RULE) : step;
 }
 
@@ -355,6 +355,7 @@ static void cursor_init(struct cursor *c, struct unwinder *u, const struct unwin
 	c->final = final;
 	c->signals = c->searches = 0;
 	c->search_left = SEARCH_WORK;
+	c->scan_left = SEARCH_SCAN;
 	c->fault = UNWIND_UNREADABLE;
 	c->fault_addr = 0;
 	c->based = c->left = false;

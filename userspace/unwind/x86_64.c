@@ -376,6 +376,45 @@ static bool has_call(const uint8_t *bytes, size_t len, uint64_t at, uint64_t tar
 	return false;
 }
 
+/* By its last byte. */
+static bool is_near_jump(const uint8_t *operand)
+{
+	return operand[-1] == 0xeb || operand[-1] >> 4 == 7;
+}
+
+/* By its last four bytes. */
+static bool is_far_jump(const uint8_t *operand)
+{
+	return operand[-1] == 0xe9 || (operand[-2] == 0x0f && operand[-1] >> 4 == 8);
+}
+
+static bool takes_address(const uint8_t *operand)
+{
+	return operand[-2] == 0x8d && (operand[-1] & 0xc7) == 5;
+}
+
+/* Wherever instructions begin. Jumps to the function's first instruction count; those into it are of its rarer part. */
+static bool mentions(const uint8_t *bytes, size_t len, uint64_t at, uint64_t start, uint64_t end, bool *called)
+{
+	int32_t rel;
+
+	for (size_t i = 2; i + sizeof(rel) <= len; i++) {
+		const uint64_t here = at + i, near = here + 1 + (uint64_t)(int64_t)(int8_t)bytes[i];
+		const uint64_t last = here >= start && here < end ? start + 1 : end;
+		const bool calls = bytes[i - 1] == 0xe8;
+		uint64_t far;
+
+		memcpy(&rel, bytes + i, sizeof(rel));
+		far = here + sizeof(rel) + (uint64_t)(int64_t)rel;
+		if (far == start && calls)
+			*called = true;
+		else if ((near == start && is_near_jump(bytes + i)) || (far == start && is_far_jump(bytes + i)) ||
+			 (far >= start && far < last && (calls || takes_address(bytes + i))))
+			return true;
+	}
+	return false;
+}
+
 /* Through a register, or memory without a displacement from one. */
 static bool is_plain_call(const uint8_t *end)
 {
@@ -451,6 +490,7 @@ const struct arch arch_x86_64 = {
 	.after_call = after_call,
 	.call_kind = call_kind,
 	.has_call = has_call,
+	.mentions = mentions,
 	.may_call = may_call,
 	.returns = returns,
 	.decode = decode,

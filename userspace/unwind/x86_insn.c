@@ -290,7 +290,7 @@ static void group_5(const struct decoder *d, struct x86_insn *i)
 	if (op == 2 || op == 3)
 		say(i, INSN_CALL, X86_NONE, 0);
 	else if (op == 4 || op == 5)
-		say(i, INSN_END, X86_NONE, 0);
+		say(i, INSN_END, X86_NONE, d->memory && d->base == X86_NONE ? INSN_BY_VARIABLE : INSN_BY_REGISTER);
 	else if (op == 6)
 		say(i, INSN_PUSH, d->memory ? X86_NONE : d->rm, d->opsize ? 2 : 8);
 }

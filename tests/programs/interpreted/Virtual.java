@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual threads (21 and later, found by reflection so that any compiler compiles it), which compute, and give up their
-// carrier at the bottom of a recursion: what they return to comes back from the heap, a few frames at a time.
-// Arguments: seconds.
-import java.util.ArrayList;
-import java.util.List;
+// Virtual threads (of 21 and later; found by reflection, as it is compiled for 8). One after the other, two at a time, each
+// for 50 ms: some only compute, in calls of stays; others give up their carrier at the bottom of calls of down, and what
+// they return to comes back from the heap, a few frames at a time. Runs for as many seconds as its argument says.
 import java.util.concurrent.locks.LockSupport;
 
 public class Virtual {
-	static final int THREADS = 8, DEPTH = 12;
+	static final int DEPTH = 12;
 	static volatile int sink;
 
 	static int still(int x) {
@@ -35,21 +33,41 @@ public class Virtual {
 		return still(x);
 	}
 
-	static void rounds(long end) {
+	static void computes() {
+		long end = System.nanoTime() + 50000000L;
 		int x = 1;
+
 		while (System.nanoTime() < end)
-			x = down(DEPTH, x) + stays(DEPTH, x);
+			x = stays(DEPTH, x);
 		sink = x;
 	}
 
-	public static void main(String[] args) throws Exception {
-		long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000000L;
-		List<Thread> threads = new ArrayList<Thread>();
+	static void waits() {
+		long end = System.nanoTime() + 50000000L;
+		int x = 1;
 
-		for (int i = 0; i < THREADS; i++)
-			threads.add((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class)
-				.invoke(null, (Runnable) () -> rounds(end)));
-		for (Thread t : threads)
-			t.join();
+		while (System.nanoTime() < end)
+			x = down(DEPTH, x);
+		sink = x;
+	}
+
+	static void rounds(long end) {
+		try {
+			for (int i = 0; System.nanoTime() < end; i++)
+				((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class)
+					.invoke(null, i % 2 == 0 ? (Runnable) Virtual::computes : (Runnable) Virtual::waits)).join();
+		} catch (Exception e) {
+			e.printStackTrace();
+			System.exit(1);
+		}
+	}
+
+	public static void main(String[] args) throws InterruptedException {
+		long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000000L;
+		Thread t = new Thread(() -> rounds(end));
+
+		t.start();
+		rounds(end);
+		t.join();
 	}
 }

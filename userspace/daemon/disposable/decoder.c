@@ -86,6 +86,7 @@ static int decoder_take_attach(struct decoder *d, struct ipc_message *m)
 	if (d->attach.seen.nr > RUNTIME_SEEN)
 		return -EBADMSG;
 	d->serve.file.seen = &d->attach.seen;
+	d->serve.file.thread = d->attach.thread;
 	d->has_attach = true;
 	d->file_err = decoder_open_file(d, m);
 	return 0;

@@ -401,7 +401,7 @@ void capture_decoded(struct capture *c, const struct decoders_target *t, const s
 		     uint64_t bias, const void *reads, size_t len)
 {
 	struct capture_decoded d = {.pid = t->pid, .err = err, .start_ns = t->start_ns, .exec_id = t->exec_id,
-				    .dev = t->binary->dev, .ino = t->binary->ino, .bias = bias, .attach = !frame,
+				    .dev = t->binary->dev, .ino = t->binary->ino, .bias = bias, .thread = t->thread, .attach = !frame,
 				    .reads_len = (uint32_t)len};
 
 	if (frame)

@@ -78,7 +78,7 @@ struct capture_decoded {
 	int32_t err;
 	uint64_t start_ns, exec_id;
 	uint64_t dev, ino; /* of the runtime's file */
-	uint64_t bias;	   /* of the file; attach only */
+	uint64_t bias, thread; /* of the file; attach only */
 	uint32_t attach;   /* 1: no frame */
 	uint32_t reads_len;
 	struct runtime_frame frame;

@@ -74,6 +74,7 @@ struct decoders_target {
 	uint64_t group;		    /* whose decoders share their turns, as its cgroup */
 	struct binary *binary;	    /* the runtime's file; the decoder takes a reference of its own */
 	uint64_t start, end;	    /* of an executable mapping of it */
+	uint64_t thread;	    /* of struct runtime_file */
 	struct runtime_seen seen;
 };
 
@@ -115,11 +116,11 @@ void decoders_count(const struct decoders *ds, struct decoders_figures *ret);
 /*
  * A replay's answer to HOST_OPEN_DECODER, in place of the descriptor: what was
  * read for a question, of which frame is NULL for ATTACH. 0: m is ready, until
- * the next call, and *ret_bias is filled in for ATTACH; -ENOENT: it was never asked.
+ * the next call, and bias and thread of *ret are filled in for ATTACH; -ENOENT: it was never asked.
  */
 struct decoders_replay {
 	int (*reads)(void *ctx, const struct decoders_target *t, const struct runtime_frame *frame, struct memory **m,
-		     uint64_t *ret_bias);
+		     struct runtime_file *ret);
 	void *ctx;
 };
 

@@ -129,16 +129,35 @@ struct function_entry *functions_add(struct functions *t, const struct runtime_f
 	return e;
 }
 
-bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t now_ns)
+static bool function_wants(const struct function_entry *e, uint64_t after_ns, uint64_t now_ns)
+{
+	if (e->state == FUNCTION_ASKED)
+		return false;
+	return e->read_ns < after_ns || (e->state == FUNCTION_UNKNOWN && now_ns >= e->again_ns);
+}
+
+bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t after_ns, uint64_t now_ns)
 {
 	struct function_entry *e = functions_find(t, f);
 
+	if (e && !function_wants(e, after_ns, now_ns))
+		return false;
+	e = e ? e : functions_add(t, f);
 	if (!e)
-		return functions_add(t, f);
-	if (e->state != FUNCTION_UNKNOWN || now_ns < e->again_ns)
 		return false;
 	e->state = FUNCTION_ASKED;
+	e->asked_ns = now_ns;
 	return true;
+}
+
+bool function_is_pending(const struct function_entry *e, uint64_t after_ns)
+{
+	return e && e->state == FUNCTION_ASKED && !function_after(e, after_ns);
+}
+
+const struct function *function_after(const struct function_entry *e, uint64_t after_ns)
+{
+	return e && e->read_ns >= after_ns ? e->function : NULL;
 }
 
 /* What lies there is no such function, and never will be: all else is a failure of the moment. */
@@ -166,6 +185,7 @@ void functions_settle(struct functions *t, struct function_entry *e, int err, co
 		e->function = function_get(fn);
 	t->bytes += e->function ? e->function->counted : 0;
 	e->again_ns = functions_again_ns(err, now_ns);
+	e->read_ns = e->asked_ns;
 	e->state = e->function ? FUNCTION_KNOWN : FUNCTION_UNKNOWN;
 }
 

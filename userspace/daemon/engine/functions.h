@@ -47,7 +47,8 @@ struct function_entry {
 	uint64_t key, cookie[RUNTIME_COOKIES];
 	uint32_t state; /* enum function_state */
 	uint64_t again_ns; /* UNKNOWN: when to ask again; UINT64_MAX: never */
-	struct function *function; /* KNOWN; owned reference */
+	uint64_t asked_ns, read_ns; /* the last question; the answered one, after which it was read */
+	struct function *function; /* of the last answer, while the next one is pending too; owned reference, NULL: unknown */
 };
 
 struct functions {
@@ -61,10 +62,13 @@ void functions_done(struct functions *t);
 struct function_entry *functions_find(const struct functions *t, const struct runtime_frame *f);
 struct function_entry *functions_add(struct functions *t, const struct runtime_frame *f); /* ASKED; NULL: too many, no memory */
 /*
- * Whether to ask what f means: it was never met, there was no room for the question (-EBUSY), or its answer failed a while
- * ago. It is ASKED then. false also where there are too many, or no memory.
+ * Whether to ask what f means: it was never met, was last read before after_ns, there was no room for the question
+ * (-EBUSY), or its answer failed a while ago. It is ASKED then. false also where there are too many, or no memory.
  */
-bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t now_ns);
+bool functions_want(struct functions *t, const struct runtime_frame *f, uint64_t after_ns, uint64_t now_ns);
+/* Whether an answer is pending that is needed; what it means, as read at after_ns or later, NULL: unknown. */
+bool function_is_pending(const struct function_entry *e, uint64_t after_ns);
+const struct function *function_after(const struct function_entry *e, uint64_t after_ns);
 /* The answer to an entry of t. fn is borrowed for the call; NULL where err is not 0. */
 void functions_settle(struct functions *t, struct function_entry *e, int err, const struct runtime_function *fn,
 		      uint64_t now_ns);

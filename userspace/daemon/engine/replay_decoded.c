@@ -91,7 +91,7 @@ static const uint8_t *replay_decoded_find(const struct replay_decoded *r, uint32
 }
 
 static int replay_decoded_reads(void *ctx, const struct decoders_target *t, const struct runtime_frame *frame,
-				struct memory **m, uint64_t *ret_bias)
+				struct memory **m, struct runtime_file *ret)
 {
 	const uint64_t identity[4] = {t->start_ns, t->exec_id, t->binary->dev, t->binary->ino};
 	struct replay_decoded *r = ctx;
@@ -104,8 +104,10 @@ static int replay_decoded_reads(void *ctx, const struct decoders_target *t, cons
 	r->memory = (struct replay_memory){.memory.read = replay_memory_read, .data = record + sizeof(head),
 					   .len = head.reads_len};
 	*m = &r->memory.memory;
-	if (!frame)
-		*ret_bias = head.bias;
+	if (!frame) {
+		ret->bias = head.bias;
+		ret->thread = head.thread;
+	}
 	return 0;
 }
 

@@ -286,7 +286,8 @@ static bool runtimes_make_room(const struct runtime_process *for_this)
 static struct decoder *runtimes_ask(struct runtime_slot *s)
 {
 	struct decoders_target t = {.pid = s->of->pid, .start_ns = s->of->start_ns, .exec_id = s->of->exec_id,
-					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end};
+					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end,
+					  .thread = s->of->thread};
 	struct decoders *ds = s->of->all->cfg.decoders;
 
 	if (!decoders_has_room(ds, t.group) && !runtimes_make_room(s->of))
@@ -403,6 +404,8 @@ void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const st
 	if (!have)
 		return;
 	runtimes_show(r, have);
+	if (r->stack_process == p)
+		have->thread = r->stack_sample->head.tls_base;
 	runtimes_add_slot(have, decode_runtime((uint32_t)index), p->space, m);
 }
 
@@ -477,6 +480,7 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 			n->slot[i].state = SLOT_REFUSED;
 	}
 	n->nr = parent->nr;
+	n->thread = parent->thread;
 	n->worth_ns = n->retry_ns = runtimes_worth_from(p);
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (n->slot[i].state == SLOT_READY)

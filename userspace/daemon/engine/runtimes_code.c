@@ -229,16 +229,16 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 
 /*
  * Where code is replaced, methods are too, and others may lie where they lay: unless there are epochs, their names are read
- * again for the samples of each turn. Where functions move they may do so at any time. Those of walked frames have cookies
- * that tell.
+ * again for samples that are younger than the last reading. Where functions move they may do so at any time. Those of walked
+ * frames have cookies that tell.
  */
-static bool runtimes_functions_are_old(const struct runtime_slot *s, uint64_t time_ns)
+static uint64_t runtimes_functions_after(const struct runtime_slot *s, uint64_t time_ns)
 {
-	if (s->epoch || s->ops->frame)
-		return false;
-	if (s->ops->moves && time_ns > s->functions_ns + CODES_TRUST_NS)
-		return true;
-	return codes_are_alert(&s->codes, time_ns) && time_ns > s->functions_ns;
+	if (s->epoch || !s->ops->code || s->ops->frame)
+		return 0;
+	if (codes_are_alert(&s->codes, time_ns))
+		return time_ns;
+	return s->ops->moves && time_ns > CODES_TRUST_NS ? time_ns - CODES_TRUST_NS : 0;
 }
 
 static void runtimes_renew_functions(struct runtimes *r, const struct sample *sample)
@@ -246,10 +246,7 @@ static void runtimes_renew_functions(struct runtimes *r, const struct sample *sa
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
 		struct runtime_slot *s = &r->stack_of->slot[i];
 
-		if (!s->ops->code || !runtimes_functions_are_old(s, sample->head.time_ns))
-			continue;
-		functions_done(&s->functions);
-		s->functions_ns = r->now_ns;
+		s->functions_after_ns = runtimes_functions_after(s, sample->head.time_ns);
 	}
 }
 

@@ -37,7 +37,7 @@ static struct str *runtimes_unknown_name(struct runtimes *r, const struct runtim
 void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
 		   const struct runtime_frame *f, struct frame *to)
 {
-	const struct function *fn = e && e->state == FUNCTION_KNOWN ? e->function : NULL;
+	const struct function *fn = function_after(e, s->functions_after_ns);
 
 	*to = (struct frame){.kind = (uint8_t)s->ops->kind, .flags = FRAME_NAMED,
 			     .named_by = fn ? NAME_RUNTIME : NAME_RAW};
@@ -82,7 +82,7 @@ void runtimes_want(struct runtimes *r, struct runtime_slot *s, const struct runt
 		return;
 	r->nr_wanted = 0;
 	for (uint32_t i = 0; i < nr; i++)
-		if (f[i].key && functions_want(&s->functions, &f[i], r->now_ns))
+		if (f[i].key && functions_want(&s->functions, &f[i], s->functions_after_ns, r->now_ns))
 			r->wanted[r->nr_wanted++] = f[i];
 	taken = (uint32_t)decoders_decode(s->decoder, r->wanted, r->nr_wanted);
 	runtimes_forget(s, &r->wanted[taken], r->nr_wanted - taken);
@@ -123,7 +123,7 @@ bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_fram
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct function_entry *e = f[i].key ? functions_find(&s->functions, &f[i]) : NULL;
 
-		if (e ? e->state == FUNCTION_ASKED : f[i].key && s->decoder && !decoder_is_attached(s->decoder))
+		if (e ? function_is_pending(e, s->functions_after_ns) : f[i].key && s->decoder && !decoder_is_attached(s->decoder))
 			return true;
 	}
 	return false;

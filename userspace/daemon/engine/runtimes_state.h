@@ -48,7 +48,7 @@ struct runtime_slot { /* one runtime of one process */
 	struct decoder *decoder;  /* owned; NULL: none now */
 	struct functions functions;
 	struct codes codes;
-	uint64_t functions_ns; /* when functions were last given up, as code is being replaced */
+	uint64_t functions_after_ns; /* of the sample at hand: functions that were last read before are read again */
 	uint64_t attached_ns;
 	/* Of the sample whose native stack is unwound; 0: not known. Regions need not be of an epoch that is only bounded. */
 	uint64_t epoch;
@@ -62,6 +62,7 @@ struct runtime_process {
 	struct runtimes *all;
 	uint32_t pid;
 	uint64_t start_ns, exec_id, group;
+	uint64_t thread; /* thread pointer of a sample of it; 0: unknown */
 	uint32_t generation; /* of its walks; 0: none yet */
 	uint32_t nr;
 	uint64_t worth_ns; /* of a fork: before, no decoder is asked for */

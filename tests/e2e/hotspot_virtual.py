@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual threads of Java: a stack leads through the virtual thread to its carrier and to where that began. Of one that has
+waited, the outer frames are still in the heap: there stands a mark in their place. hotspot_lib.py says which JDKs are
+tried, of 21 and later; all below /usr/lib/jvm are looked at, and without HOTSPOT=all the newest is tried."""
+import collections
+import os
+import re
+import subprocess
+
+import hotspot_lib
+import known_program
+import lib
+
+HZ = lib.rate(499)
+SECONDS = int(os.environ.get("SECONDS", 20 if hotspot_lib.ALL else 6))
+MODES = {"tiered": [], "interpreted": ["-Xint"], "C1": ["-XX:TieredStopAtLevel=1"], "C2": ["-XX:-TieredCompilation"]}
+PROGRAM = re.compile(r"Virtual\.(still|after|down|stays|computes|waits)\(.*")
+# What may call each, from the virtual thread's start on.
+CALLERS = {"still": {"stays"}, "stays": {"stays", "computes"}, "after": {"down"}, "down": {"down", "waits"},
+           "computes": {None}, "waits": {None}}
+HEAP = "[virtual thread: its callers are in the heap]"
+ENTRY = ("jdk.internal.vm.Continuation.enter(", "jdk.internal.vm.Continuation.enterSpecial(", "jdk.internal.vm.Continuation.run(")
+UNKNOWN = re.compile(r"\[anon\]|\[Java function\]|\[unknown\]|\[cut: .*")
+ROOT = re.compile(r"start_thread|(__)?clone3?|libc\.so\.6\+0x.*")
+
+
+def version_of(java):
+    text = subprocess.run(java.command(["-version"]), capture_output=True, text=True).stderr
+    m = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(m[1]) if m else 0
+
+
+def fault_of(names):
+    """What is wrong with a stack, from the innermost frame out; None: nothing is."""
+    calls = [PROGRAM.fullmatch(n) for n in names]
+    ours = [i for i, m in enumerate(calls) if m]
+    outermost = ours[-1]
+    for i in ours:
+        caller = calls[i + 1][1] if i + 1 < len(names) and calls[i + 1] else None
+        at_mark = i == outermost and names[i + 1] == HEAP
+        if not at_mark and caller not in CALLERS[calls[i][1]]:
+            return "%s called by %s" % (names[i], names[i + 1])
+    rest = names[outermost + 1:]
+    if HEAP in rest:
+        rest = rest[rest.index(HEAP) + 1:]
+        if not rest or not rest[0].startswith(ENTRY[-1]):
+            return "%s behind the mark" % rest[:1]
+    else:
+        at = [next((i for i, n in enumerate(rest) if n.startswith(e)), -1) for e in ENTRY]
+        if -1 in at or at != sorted(at):
+            return "not by a continuation: %s" % rest[:3]
+    if not any(n.startswith("java.lang.VirtualThread.runContinuation(") for n in rest):
+        return "no carrier"
+    return None if any(map(ROOT.fullmatch, names[-3:])) else "ends at %s" % names[-1]
+
+
+def judge(label, samples):
+    right, heap, unknown, faults = 0, 0, 0, collections.Counter()
+    for s in samples:
+        names = lib.user_part(s)[0]
+        if any(map(UNKNOWN.fullmatch, names)):
+            unknown += s.count
+        elif any(map(PROGRAM.fullmatch, names)):
+            fault = fault_of(names)
+            right += s.count * (fault is None)
+            heap += s.count * (fault is None and HEAP in names)
+            if fault:
+                faults[fault] += s.count
+    if hotspot_lib.too_busy("%s: virtual threads" % label, right + faults.total()):
+        return
+    lib.ok(right and faults.total() <= 0.01 * (right + faults.total()), "%s: %d stacks of virtual threads lead to the start of "
+           "their carrier, %d do not: %s" % (label, right, faults.total(), faults.most_common(3)))
+    lib.ok(0 < heap < right, "%s: %d of them have callers in the heap, and say so, others are whole" % (label, heap))
+    lib.ok(unknown <= 0.5 * HZ + 0.05 * right, "%s: %d further stacks are not known" % (label, unknown))
+
+
+def main():
+    versions = sorted(((version_of(j), j.home, j) for j in hotspot_lib.homes(everywhere=True)), reverse=True)
+    found = [j for v, _, j in versions if v >= 21][:None if hotspot_lib.ALL else 1]
+    lib.need(found, "stacks of virtual threads", "there is no JDK of 21 or later")
+    classes = hotspot_lib.compile_program("Virtual.java")
+    lib.need(classes, "stacks of virtual threads", "there is no javac")
+    modes = {k: v for k, v in MODES.items() if re.search(os.environ.get("MODES", "" if hotspot_lib.ALL else "tiered"), k)}
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    ran = []
+    for java, (mode, options) in ((j, m) for j in found for m in modes.items()):
+        p = lib.start(java.command(options + ["-cp", classes, "Virtual", str(SECONDS)]), stdout=subprocess.DEVNULL)
+        p.wait(SECONDS * 6)
+        lib.ok(p.returncode == 0, "%s %s ends well (%s)" % (java.label, mode, p.returncode))
+        ran.append(("%s %s" % (java.label, mode), p.pid))
+    d.stop()
+    by_pid = known_program.samples_by_pid(d)
+    for label, pid in ran:
+        judge(label, by_pid[pid])
+
+
+main()
+lib.finish()

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+/* CoreCLR: made-up code, methods and assemblies; which method runs where, names, and steps at each instruction. */
+#include <check.h>
+
+#include "tests/lib/world.h"
+
+#include "base/cleanup.h"
+#include "tests/lib/code_world.h"
+#include "tests/lib/dotnet_world.h"
+
+Suite *runtime_dotnet_suite(void);
+
+#define STACK (WORLD + 0x40000)
+enum { RBP = 6, RSP = 7 };
+
+static struct runtime_attached attached;
+static struct runtime_code_made made;
+static struct runtime_function function;
+
+static void setup(void)
+{
+	memset(world, 0, sizeof(world));
+	dotnet_world_make(&attached);
+	memset(&made, 0, sizeof(made));
+}
+
+static int code(uint64_t pc)
+{
+	memset(&made, 0, sizeof(made));
+	memory_question(&memory);
+	return dotnet_code(&attached, &memory, pc, &made);
+}
+
+static int decode(void)
+{
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	return dotnet_decode(&attached, &memory, &made.functions[0], &function);
+}
+
+static struct runtime_step step;
+
+static int step_at(uint64_t pc, bool exact, uint64_t sp, uint64_t fp)
+{
+	uint64_t reg[OTP_REGS_MAX] = {[RBP] = fp, [RSP] = sp};
+	const struct runtime_place at = {.pc = pc, .exact = exact, .valid = 0x1ffff, .reg = reg, .load = word_of_world};
+
+	memset(&step, 0, sizeof(step));
+	return dotnet_step(&attached, &made.code, &at, &step);
+}
+
+/* --- which code --- */
+
+START_TEST(a_method_is_found_by_its_nibble)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert(runtime_code_sound(&made.code, made.nodes, made.rows));
+	ck_assert_uint_eq(made.code.start, DW_RUN);
+	ck_assert_uint_eq(made.code.end, DW_RUN + DW_RUN_BYTES);
+	ck_assert_uint_eq(made.functions[0].key, DW_METHOD(0));
+	/* Behind its end no other begins. */
+	ck_assert_int_eq(code(DW_RUN + DW_RUN_BYTES), -ENOENT);
+	ck_assert_int_eq(code(DW_CODE + 0x20), -ENOENT);
+	ck_assert_int_eq(code(WORLD + 0x100), -ENOENT);
+}
+END_TEST
+
+/* From 10 on, words within a long method point to its begin. */
+START_TEST(a_long_method_is_found_by_a_pointer)
+{
+	put32(DW_HEADER + 40, 0x1000);
+	put32(DW_NIBBLES + 4 * 8, 0x40 + 9);
+	ck_assert_int_eq(code(DW_CODE + 0x810), 0);
+	ck_assert_uint_eq(made.code.start, DW_RUN);
+	put32(DW_NIBBLES + 4 * 8, 0x1040 + 9);
+	ck_assert_int_eq(code(DW_CODE + 0x810), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_long_method_is_found_over_words_of_zeros)
+{
+	put32(DW_HEADER + 40, 0x1000);
+	put32(DW_NIBBLES + 4 * 2, 0);
+	ck_assert_int_eq(code(DW_CODE + 0x810), 0);
+	ck_assert_uint_eq(made.code.start, DW_RUN);
+}
+END_TEST
+
+START_TEST(code_compiled_before_is_found_by_its_functions)
+{
+	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
+	ck_assert_uint_eq(made.code.start, DW_BEFORE + 0x1000);
+	ck_assert_uint_eq(made.code.end, DW_BEFORE + 0x1040);
+	ck_assert_uint_eq(made.functions[0].key, DW_METHOD(1));
+	/* Its handler. */
+	ck_assert_int_eq(code(DW_BEFORE + 0x1050), 0);
+	ck_assert_uint_eq(made.code.start, DW_BEFORE + 0x1040);
+	ck_assert_uint_eq(made.functions[0].key, DW_METHOD(1));
+	/* Between functions. */
+	ck_assert_int_eq(code(DW_BEFORE + 0x1090), 0);
+	ck_assert_uint_eq(made.code.kind, DOTNET_STUB);
+	ck_assert_uint_eq(made.code.start, DW_BEFORE + 0x1080);
+	ck_assert_uint_eq(made.code.end, DW_BEFORE + 0x1100);
+}
+END_TEST
+
+START_TEST(a_cold_part_is_not_taken_for_another_method)
+{
+	put32(DW_R2R + 104, 2);
+	put64(DW_R2R + 96, WORLD + 0xa000);
+	put32(WORLD + 0xa000, 2);
+	ck_assert_int_eq(code(DW_BEFORE + 0x1050), 0);
+	ck_assert_int_ne(code(DW_BEFORE + 0x1110), 0);
+}
+END_TEST
+
+START_TEST(code_of_no_method_has_steps_all_the_same)
+{
+	put64(DW_HEADER + 24, 8);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_uint_eq(made.code.nr_functions, 0);
+	ck_assert_str_eq(made.code.name, "[unknown method of .NET]");
+}
+END_TEST
+
+START_TEST(the_same_code_is_told)
+{
+	uint64_t known[RUNTIME_CODE_IDENTITY];
+
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	memcpy(known, made.code.identity, sizeof(known));
+	memset(&made, 0, sizeof(made));
+	memcpy(made.known, known, sizeof(known));
+	ck_assert_int_eq(dotnet_code(&attached, &memory, DW_RUN + 0x10, &made), -EALREADY);
+	/* Another method there, in a frame of the same form. */
+	put64(DW_HEADER + 24, DW_METHOD(1));
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_int_ne(memcmp(known, made.code.identity, sizeof(known)), 0);
+}
+END_TEST
+
+/* --- stubs --- */
+
+START_TEST(stubs_have_what_they_pushed)
+{
+	ck_assert_int_eq(code(DW_STUBS + 0x100), 0);
+	ck_assert_str_eq(made.code.name, "[stub: precode]");
+	ck_assert_uint_eq(made.code.end, DW_STUBS + 0x1000);
+	put64(STACK, 0x1234);
+	put64(STACK + 8, 0x5678);
+	ck_assert_int_eq(step_at(DW_STUBS + 0x100, true, STACK, 0x77), 0);
+	ck_assert_uint_eq(step.pc, 0x1234);
+	ck_assert_uint_eq(step.sp, STACK + 8);
+	/* Before its push and behind it, of the first stub and the next. */
+	ck_assert_int_eq(code(DW_LOOKUP + 0xb), 0);
+	ck_assert_uint_eq(made.code.word[0], 0);
+	ck_assert_int_eq(code(DW_LOOKUP + 0xc), 0);
+	ck_assert_uint_eq(made.code.word[0], 1);
+	ck_assert_uint_eq(made.code.start, DW_LOOKUP + 0xc);
+	ck_assert_int_eq(step_at(DW_LOOKUP + 0xc, true, STACK, 0x77), 0);
+	ck_assert_uint_eq(step.pc, 0x5678);
+	ck_assert_int_eq(code(DW_LOOKUP + 0x21), 0);
+	ck_assert_uint_eq(made.code.word[0], 0);
+	ck_assert_int_eq(code(DW_LOOKUP + 0x2c), 0);
+	ck_assert_uint_eq(made.code.word[0], 1);
+	ck_assert_int_eq(step_at(DW_LOOKUP + 0x2c, false, STACK, 0x77), -ENOENT);
+}
+END_TEST
+
+/* What lies behind the heap's end now will be other code. */
+START_TEST(stubs_end_where_code_ends)
+{
+	ck_assert_int_eq(code(DW_LOOKUP + 0x60), 0);
+	ck_assert_uint_eq(made.code.end, DW_CODE + 0x300);
+	ck_assert_int_eq(code(DW_CODE + 0x300), -ENOENT);
+}
+END_TEST
+
+START_TEST(stubs_alone_are_known_by_their_form)
+{
+	static const uint8_t counting[24] = {0x48, 0x8b, 0x05, 0xf9, 0x3f, 0, 0, 0x66, 0xff, 0x08, 0x74, 0x06,
+					     0xff, 0x25, 0xf6, 0x3f, 0, 0, 0xff, 0x25, 0xf8, 0x3f, 0, 0};
+	const uint64_t at = WORLD + 0xc018;
+
+	put(at, counting, sizeof(counting));
+	for (uint64_t i = 0; i < sizeof(counting); i++) {
+		ck_assert_int_eq(code(at + i), 0);
+		ck_assert_uint_eq(made.code.start, at);
+		ck_assert_str_eq(made.code.name, "[stub: call counting]");
+	}
+	ck_assert_int_eq(code(at + sizeof(counting)), -ENOENT);
+	put64(DW_HELPERS + 8 * 32, WORLD + 0xd030);
+	ck_assert_int_eq(code(WORLD + 0xd400), 0);
+	ck_assert_str_eq(made.code.name, "[stub: write barrier]");
+	ck_assert_int_eq(code(WORLD + 0xe000), -ENOENT);
+}
+END_TEST
+
+/* --- steps --- */
+
+#define CALLER 0x401000
+
+/* The stack as the instructions have left it so far: what is pushed, and the caller's words above. */
+static void check_step(uint64_t offset, uint64_t sp, uint64_t fp)
+{
+	ck_assert_int_eq(step_at(DW_RUN + offset, true, sp, fp), 0);
+	ck_assert_uint_eq(step.pc, CALLER);
+	ck_assert_uint_eq(step.sp, STACK + 64);
+	ck_assert_uint_eq(step.cfa, STACK + 64);
+	ck_assert_uint_eq(step.fp, 0xbbbb);
+	ck_assert(step.flags & RUNTIME_STEP_FP);
+}
+
+START_TEST(each_instruction_of_a_method_has_a_step)
+{
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb); /* rbp */
+	put64(STACK + 40, 0xcccc); /* rbx */
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	check_step(0, STACK + 56, 0xbbbb);
+	check_step(1, STACK + 48, 0xbbbb);
+	check_step(2, STACK + 40, 0xbbbb);
+	check_step(6, STACK + 8, 0xdddd);
+	check_step(0x20, STACK + 8, 0xdddd);
+	check_step(DW_RUN_LEAVES, STACK + 8, 0xdddd);
+	check_step(DW_RUN_LEAVES + 4, STACK + 40, 0xdddd);
+	check_step(DW_RUN_LEAVES + 5, STACK + 48, 0xdddd);
+	check_step(DW_RUN_LEAVES + 6, STACK + 56, 0xbbbb);
+	check_step(DW_RUN_LEAVES + 7, STACK + 8, 0xdddd);
+	/* A return address never is in either. */
+	ck_assert_int_eq(step_at(DW_RUN + DW_RUN_LEAVES + 5, false, STACK + 8, 0xdddd), 0);
+	ck_assert_uint_eq(step.pc, CALLER);
+}
+END_TEST
+
+/* push rbp; sub rsp, 16; lea rbp, [rsp + 16]; then the stack pointer moves. */
+START_TEST(a_frame_by_rbp_needs_no_stack_pointer)
+{
+	static const uint8_t unwind[] = {0x01, 10, 3, 0x15, 10, 0x03, 5, 0x12, 1, 0x50};
+
+	put(DW_UNWIND, unwind, sizeof(unwind));
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	check_step(0, STACK + 56, 0xbbbb);
+	check_step(5, STACK + 32, 0xdddd);
+	check_step(10, STACK + 32, STACK + 48);
+	check_step(0x20, STACK, STACK + 48);
+}
+END_TEST
+
+/* As on-stack replacement does: rbp lies in the frame of the code that was replaced. */
+START_TEST(a_saved_rbp_is_found)
+{
+	static const uint8_t unwind[] = {0x01, 9, 3, 0, 9, 0x54, 2, 0, 4, 0x42};
+
+	put(DW_UNWIND, unwind, sizeof(unwind));
+	put64(STACK + 56, CALLER);
+	put64(STACK + 32, 0xbbbb);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	check_step(0x20, STACK + 16, 0xdddd);
+}
+END_TEST
+
+START_TEST(chained_information_is_followed)
+{
+	static const uint8_t chained[] = {0x21, 0, 0, 0}; /* and a function */
+
+	put(DW_UNWIND + 0x40, chained, sizeof(chained));
+	put32(DW_UNWIND + 0x44 + 8, (uint32_t)(DW_UNWIND - DW_CODE));
+	put32(DW_HEADER + 44, (uint32_t)(DW_UNWIND - DW_CODE) + 0x40);
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	check_step(0, STACK + 8, 0xdddd);
+	/* In a circle. */
+	put32(DW_UNWIND + 0x44 + 8, (uint32_t)(DW_UNWIND - DW_CODE) + 0x40);
+	ck_assert_int_eq(code(DW_RUN + 0x10), -E2BIG);
+}
+END_TEST
+
+/* A method with more epilogues than a region has room for is several. */
+START_TEST(all_epilogues_are_known)
+{
+	static const uint8_t leave[] = {0x48, 0x83, 0xc4, 0x20, 0x5b, 0x5d, 0xc3};
+	const uint32_t n = 3 * DOTNET_EPILOGUES_MAX;
+	uint64_t last = 0;
+
+	put32(DW_HEADER + 40, (uint32_t)(DW_RUN - DW_CODE) + 0x40 + 16 * n);
+	put64(DW_LOOKUP - 8, 0);
+	put32(DW_NIBBLES + 8, 0);
+	put64(STACK + 56, CALLER);
+	put64(STACK + 48, 0xbbbb);
+	for (uint32_t i = 0; i < n; i++)
+		put(DW_RUN + 0x40 + 16 * i, leave, sizeof(leave));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t at = 0x40 + 16 * i;
+
+		ck_assert_int_eq(code(DW_RUN + at + 5), 0);
+		ck_assert_uint_ge(made.code.start, last);
+		last = made.code.start;
+		check_step(at, STACK + 8, 0xdddd);
+		check_step(at + 5, STACK + 48, 0xdddd);
+		check_step(at + 6, STACK + 56, 0xbbbb);
+	}
+	ck_assert_uint_gt(last, DW_RUN + 16 * DOTNET_EPILOGUES_MAX);
+	ck_assert_int_eq(code(DW_RUN + 0x40 + 16 * n - 1), 0);
+	ck_assert_uint_eq(made.code.end, DW_RUN + 0x40 + 16 * n);
+}
+END_TEST
+
+START_TEST(unwind_information_that_is_none_is_refused)
+{
+	put(DW_UNWIND, "\x1a", 1); /* another version */
+	ck_assert_int_eq(code(DW_RUN + 0x10), -EBADMSG);
+	put(DW_UNWIND, "\x19\x06\x01\x00\x06\x01", 6); /* a slot is missing */
+	ck_assert_int_eq(code(DW_RUN + 0x10), -EBADMSG);
+	put(DW_UNWIND, "\x19\x06\x01\x03\x06\x03", 6); /* a frame by rbx */
+	ck_assert_int_eq(code(DW_RUN + 0x10), -ENOTSUP);
+}
+END_TEST
+
+/* --- names --- */
+
+START_TEST(a_method_has_type_parameters_and_assembly)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "My.Space.Outer<T>.Run(int, string[])");
+	ck_assert_str_eq(function.file, "My.Assembly.dll");
+	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "My.Space.Outer<T>.Nested.Call<U>(T, List<U>, ref long)");
+}
+END_TEST
+
+START_TEST(a_dynamic_method_has_its_own_name)
+{
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "DynamicClass.Made");
+	put(DW_NAME + 32, "IL_STUB_PInvoke", 16);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "ILStubClass.IL_STUB_PInvoke");
+	/* Another one was made in its place. */
+	put64(DW_METHOD(2) + 32, DW_NAME);
+	ck_assert_int_eq(decode(), -ESTALE);
+}
+END_TEST
+
+START_TEST(another_method_in_its_place_is_told)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	dotnet_put16(DW_METHOD(0), 2);
+	ck_assert_int_eq(decode(), -ESTALE);
+	dotnet_put16(DW_METHOD(0), 1);
+	put64(DW_CHUNK, DW_TABLE + 8);
+	ck_assert_int_eq(decode(), -ESTALE);
+}
+END_TEST
+
+/* Each byte of the image, of which the name is made, set to others: an error, or a text within its bounds. */
+START_TEST(an_assembly_that_is_broken_harms_nobody)
+{
+	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
+	for (uint64_t at = DW_IMAGE; at < DW_BLOBS + 0x40; at++) {
+		uint8_t was = world[at - WORLD];
+
+		world[at - WORLD] = (uint8_t)(was + 1 + (uint8_t)_i);
+		decode();
+		ck_assert_uint_lt(strnlen(function.name, sizeof(function.name)), sizeof(function.name));
+		world[at - WORLD] = was;
+	}
+}
+END_TEST
+
+/* In 8, a generic type's MethodTable has another word for the module where it is not that of its loader. */
+START_TEST(the_module_of_a_generic_type_is_found_in_8)
+{
+	struct dotnet *d = (void *)attached.param;
+	const uint64_t file = WORLD + 0xb000, instance = DW_TABLE + 0x80;
+
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	d->row = 0;
+	ck_assert_uint_eq(dotnet_rows[d->row].major, 8);
+	put64(DW_MODULE + 272, file);
+	put64(file + 8, file + 0x100);
+	put64(file + 0x100 + 120, file + 0x200);
+	put64(file + 0x200 + 8, DW_IMAGE);
+	put64(DW_MODULE + 264, DW_NAME);
+	/* An instance, whose canonical table has a module, behind its virtual methods and one slot more. */
+	put64(DW_CHUNK, instance);
+	made.functions[0].cookie[0] = instance;
+	put32(instance, 0x10);
+	put64(instance + 40, DW_TABLE | 1);
+	put32(DW_TABLE + 8, 0x1f);
+	put32(DW_TABLE + 12, 9);
+	put64(DW_TABLE + 24, 0);
+	put64(DW_TABLE + 64 + 8 * 2 + 8 * 2, DW_MODULE);
+	ck_assert_int_eq(decode(), 0);
+	ck_assert_str_eq(function.name, "My.Space.Outer<T>.Run(int, string[])");
+	put32(DW_TABLE + 8, 0x11);
+	put64(DW_TABLE + 56, DW_MODULE);
+	ck_assert_int_eq(decode(), 0);
+	put32(DW_TABLE + 8, 0x0f);
+	put64(DW_TABLE + 24, DW_MODULE);
+	ck_assert_int_eq(decode(), 0);
+}
+END_TEST
+
+Suite *runtime_dotnet_suite(void)
+{
+	Suite *s = suite_create("runtime_dotnet");
+	TCase *t = tcase_create("dotnet");
+
+	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, a_method_is_found_by_its_nibble);
+	tcase_add_test(t, a_long_method_is_found_by_a_pointer);
+	tcase_add_test(t, a_long_method_is_found_over_words_of_zeros);
+	tcase_add_test(t, code_compiled_before_is_found_by_its_functions);
+	tcase_add_test(t, a_cold_part_is_not_taken_for_another_method);
+	tcase_add_test(t, code_of_no_method_has_steps_all_the_same);
+	tcase_add_test(t, the_same_code_is_told);
+	tcase_add_test(t, stubs_have_what_they_pushed);
+	tcase_add_test(t, stubs_end_where_code_ends);
+	tcase_add_test(t, stubs_alone_are_known_by_their_form);
+	tcase_add_test(t, each_instruction_of_a_method_has_a_step);
+	tcase_add_test(t, a_frame_by_rbp_needs_no_stack_pointer);
+	tcase_add_test(t, a_saved_rbp_is_found);
+	tcase_add_test(t, chained_information_is_followed);
+	tcase_add_test(t, all_epilogues_are_known);
+	tcase_add_test(t, unwind_information_that_is_none_is_refused);
+	tcase_add_test(t, a_method_has_type_parameters_and_assembly);
+	tcase_add_test(t, a_dynamic_method_has_its_own_name);
+	tcase_add_test(t, another_method_in_its_place_is_told);
+	tcase_add_loop_test(t, an_assembly_that_is_broken_harms_nobody, 0, 4);
+	tcase_add_test(t, the_module_of_a_generic_type_is_found_in_8);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Which code lies at an address: a method that the JIT compiler made, with a
+ * header before it (dotnet/runtime, src/coreclr/vm/codeman.h: RealCodeHeader);
+ * one that was compiled before; or a stub, which jumps on to where a method is.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/dotnet.h"
+
+#define STUB_KINDS	16 /* in place of a header */
+#define HEADER_METHOD	24
+#define HEADER_NR	32 /* of functions */
+#define HEADER_FUNCTION 36
+#define FUNCTIONS_MAX	4096
+
+/* --- methods --- */
+
+/* All of a region is one function. */
+static int dotnet_own(const struct dotnet_method *method, struct runtime_code_made *ret)
+{
+	struct runtime_code *c = &ret->code;
+	const struct runtime_frame f = {.key = method->address,
+					.cookie = {method->table, (uint64_t)method->class << 32 | method->token, method->name}};
+	int function, node;
+
+	c->identity[0] = method->address;
+	c->identity[1] = f.cookie[1] ^ method->table;
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
+		return -EALREADY;
+	function = runtime_code_add_function(ret, &f);
+	node = function < 0 ? function : runtime_code_add_node(ret, (uint32_t)function, 0, 0);
+	return node < 0 ? node : runtime_code_add_row(ret, 0, (uint32_t)node);
+}
+
+/* A word that differs with other code in the same place: where it is, and by which codes its frame is left. */
+static uint64_t dotnet_words(const struct runtime_code *c, uint64_t name)
+{
+	uint64_t hash = c->start * 31 + c->end + (name << 1);
+
+	for (uint32_t i = 0; i < RUNTIME_CODE_WORDS; i++)
+		hash = hash * 1099511628211ULL ^ c->word[i];
+	return hash;
+}
+
+static int dotnet_describe(const struct dotnet *d, struct memory *m, uint64_t base, const struct dotnet_function *f,
+			   uint64_t address, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct dotnet_method method;
+	int err = dotnet_unwind(m, base, f, pc, &ret->code);
+
+	if (err)
+		return err;
+	/* How its frame is left is known all the same. */
+	if (!address || dotnet_method_read(d, m, address, &method)) {
+		snprintf(ret->code.name, sizeof(ret->code.name), "[unknown method of .NET]");
+		ret->code.identity[0] = ret->code.start;
+		return 0;
+	}
+	ret->code.identity[2] = dotnet_words(&ret->code, method.name);
+	return dotnet_own(&method, ret);
+}
+
+static int dotnet_jitted_function(struct memory *m, uint64_t header, uint64_t offset, struct dotnet_function *ret)
+{
+	uint32_t nr;
+
+	if (memory_u32(m, header + HEADER_NR, &nr))
+		return -EFAULT;
+	for (uint32_t i = 0; i < MIN(nr, (uint32_t)FUNCTIONS_MAX); i++) {
+		if (memory_read(m, header + HEADER_FUNCTION + i * sizeof(*ret), ret, sizeof(*ret)))
+			return -EFAULT;
+		if (offset >= ret->begin && offset < ret->end)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int dotnet_jitted(const struct dotnet *d, struct memory *m, const struct dotnet_range *range, uint64_t pc,
+			 struct runtime_code_made *ret)
+{
+	struct dotnet_function f;
+	uint64_t start, header, method, end;
+	int err = dotnet_heap_find(m, range, pc, &start);
+
+	if (err || start < 8 || memory_u64(m, start - 8, &header))
+		return err ? err : -EFAULT;
+	if (header < STUB_KINDS) {
+		err = dotnet_heap_next(m, range, start, &end);
+		return err ? err : dotnet_stub(m, (uint32_t)header, start, end, pc, &ret->code);
+	}
+	err = dotnet_jitted_function(m, header, pc - range->start, &f);
+	if (err || memory_u64(m, header + HEADER_METHOD, &method))
+		return err ? err : -EFAULT;
+	return dotnet_describe(d, m, range->start, &f, method, pc, ret);
+}
+
+static int dotnet_compiled_before(const struct dotnet *d, struct memory *m, const struct dotnet_range *range, uint64_t pc,
+				  struct runtime_code_made *ret)
+{
+	struct dotnet_function f;
+	uint64_t method;
+	int err = dotnet_r2r_find(d, m, range, pc, &f, &method);
+
+	if (err == -ENOENT && pc >= range->start + f.begin && pc < range->start + f.end)
+		return dotnet_stub(m, DOTNET_NO_STUB, range->start + f.begin, range->start + f.end, pc, &ret->code);
+	return err ? err : dotnet_describe(d, m, range->start, &f, method, pc, ret);
+}
+
+static int dotnet_code_read(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	struct dotnet_range range;
+	int err = dotnet_range_find(d, m, pc, &range);
+
+	if (err)
+		return err == -ENOENT ? dotnet_stub_alone(d, m, pc, &ret->code) : err;
+	if (range.flags & DOTNET_RANGE_STUBS)
+		err = dotnet_stubs(m, &range, pc, &ret->code);
+	else if (range.flags & DOTNET_RANGE_HEAP)
+		err = dotnet_jitted(d, m, &range, pc, ret);
+	else
+		err = dotnet_compiled_before(d, m, &range, pc, ret);
+	if (!err && (pc < ret->code.start || pc >= ret->code.end))
+		err = -EBADMSG;
+	return err;
+}
+
+int dotnet_code(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret)
+{
+	int err = dotnet_code_read(dotnet_of(a), m, pc, ret);
+
+	if (!err && !memcmp(ret->known, ret->code.identity, sizeof(ret->known)))
+		err = -EALREADY;
+	return err;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Stubs, by which compiled code reaches methods: they have no frame, and jump on.
+ * Those that choose by an object's type push what they need meanwhile
+ * (dotnet/runtime, src/coreclr/vm/amd64/virtualcallstubcpu.hpp). Two kinds lie in
+ * memory of which the map of code knows nothing: those that count calls
+ * (callcounting.h), known by their instructions; and a page of helpers that the
+ * collector needs (JIT_WriteBarrier), to which the table of helpers leads.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/dotnet.h"
+
+#define STUBS_KIND    0x120 /* of a list of stubs (CodeRangeMapRangeList) */
+#define SCAN_MAX      4096u
+#define PAGE	      4096u
+#define HELPERS_MAX   64
+#define COUNTING      24u /* bytes of a stub that counts calls */
+
+enum { KIND_RESOLVE = 7, KIND_LOOKUP = 8 };
+
+/* enum StubCodeBlockKind, as of 8 and 9. */
+static const char *dotnet_stub_name(uint32_t kind)
+{
+	static const char *const names[] = {NULL, "jump", "precode", "dynamic helper", "precode", "precode", "virtual call",
+					    "virtual call", "virtual call", "virtual call"};
+
+	return kind < ARRAY_SIZE(names) && names[kind] ? names[kind] : ".NET";
+}
+
+static int dotnet_stub_region(const char *name, uint64_t start, uint64_t end, struct runtime_code *c)
+{
+	c->kind = DOTNET_STUB;
+	c->start = start;
+	c->end = end;
+	c->identity[0] = start;
+	c->identity[1] = end;
+	c->identity[2] = 1 + c->word[0];
+	snprintf(c->name, sizeof(c->name), "[stub: %s]", name);
+	return end > start ? 0 : -EBADMSG;
+}
+
+/* --- those that push --- */
+
+/* Instructions of which stubs consist: how long they are, and what they do. */
+static const struct dotnet_insn {
+	uint8_t len, match;
+	uint8_t code[4];
+	enum { DOES_NOTHING, DOES_PUSH, DOES_POP, DOES_LEAVE } does;
+} dotnet_insns[] = {
+	{1, 1, {0x50}, DOES_PUSH},		 /* push rax */
+	{1, 1, {0x52}, DOES_PUSH},		 /* push rdx */
+	{1, 1, {0x58}, DOES_POP},		 /* pop rax */
+	{1, 1, {0x5a}, DOES_POP},		 /* pop rdx */
+	{1, 1, {0xc3}, DOES_LEAVE},		 /* ret */
+	{2, 2, {0xff, 0xe0}, DOES_LEAVE},	 /* jmp rax */
+	{5, 1, {0xe9}, DOES_LEAVE},		 /* jmp */
+	{1, 1, {0x90}, DOES_NOTHING},		 /* nop */
+	{2, 1, {0x75}, DOES_NOTHING},		 /* jne */
+	{2, 1, {0x7d}, DOES_NOTHING},		 /* jge */
+	{6, 2, {0x0f, 0x85}, DOES_NOTHING},	 /* jne */
+	{10, 2, {0x48, 0xb8}, DOES_NOTHING},	 /* mov rax, n */
+	{10, 2, {0x49, 0xba}, DOES_NOTHING},	 /* mov r10, n */
+	{3, 3, {0x48, 0x8b, 0x07}, DOES_NOTHING}, /* mov rax, [rdi] */
+	{3, 3, {0x48, 0x8b, 0xd0}, DOES_NOTHING}, /* mov rdx, rax */
+	{4, 3, {0x48, 0xc1, 0xe8}, DOES_NOTHING}, /* shr rax, n */
+	{3, 3, {0x48, 0x03, 0xc2}, DOES_NOTHING}, /* add rax, rdx */
+	{6, 2, {0x48, 0x35}, DOES_NOTHING},	 /* xor rax, n */
+	{6, 2, {0x48, 0x25}, DOES_NOTHING},	 /* and rax, n */
+	{4, 4, {0x4a, 0x8b, 0x04, 0x10}, DOES_NOTHING}, /* mov rax, [rax + r10] */
+	{4, 3, {0x48, 0x3b, 0x50}, DOES_NOTHING}, /* cmp rdx, [rax + n] */
+	{4, 3, {0x4c, 0x3b, 0x50}, DOES_NOTHING}, /* cmp r10, [rax + n] */
+	{4, 3, {0x48, 0x8b, 0x40}, DOES_NOTHING}, /* mov rax, [rax + n] */
+	{3, 2, {0x83, 0x00}, DOES_NOTHING},	 /* add [rax], n */
+	{4, 3, {0x49, 0x83, 0xcb}, DOES_NOTHING}, /* or r11, n */
+};
+
+static const struct dotnet_insn *dotnet_insn_at(const uint8_t *code, size_t left)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(dotnet_insns); i++)
+		if (left >= dotnet_insns[i].len && !memcmp(code, dotnet_insns[i].code, dotnet_insns[i].match))
+			return &dotnet_insns[i];
+	return NULL;
+}
+
+/*
+ * Stubs of a kind lie one behind the other, with zeros between. A region ends where one more is pushed, or one less: so all
+ * of it has the same depth.
+ */
+static int dotnet_stub_depth(struct memory *m, uint64_t *start, uint64_t *end, uint64_t pc, struct runtime_code *c)
+{
+	uint8_t code[SCAN_MAX];
+	uint64_t from = *start;
+	size_t len = MIN(*end - *start, (uint64_t)SCAN_MAX), i = 0;
+	uint32_t depth = 0;
+
+	if (pc >= from + len || memory_read(m, from, code, len))
+		return -EFAULT;
+	while (i < len) {
+		const struct dotnet_insn *insn = dotnet_insn_at(code + i, len - i);
+		uint32_t next = depth;
+
+		i += insn ? insn->len : 1;
+		if (!insn || insn->does == DOES_LEAVE)
+			next = 0;
+		else if (insn->does == DOES_PUSH)
+			next++;
+		else if (insn->does == DOES_POP && depth)
+			next--;
+		if (next == depth)
+			continue;
+		*end = from + i;
+		if (pc < *end)
+			break;
+		*start = from + i;
+		depth = next;
+		*end = from + len;
+	}
+	c->word[0] = depth;
+	return 0;
+}
+
+int dotnet_stub(struct memory *m, uint32_t kind, uint64_t start, uint64_t end, uint64_t pc, struct runtime_code *c)
+{
+	int err = 0;
+
+	if (pc < start || pc >= end)
+		return -ENOENT;
+	if (kind == KIND_RESOLVE || kind == KIND_LOOKUP)
+		err = dotnet_stub_depth(m, &start, &end, pc, c);
+	return err ? err : dotnet_stub_region(dotnet_stub_name(kind), start, end, c);
+}
+
+int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc, struct runtime_code *c)
+{
+	uint32_t kind;
+
+	if (memory_u32(m, range->stubs + STUBS_KIND, &kind))
+		return -EFAULT;
+	return dotnet_stub(m, kind, range->start, range->end, pc, c);
+}
+
+/* --- those of which the map of code knows nothing --- */
+
+/* mov rax, [rip + n]; dec word [rax]; je; jmp [rip + n]; jmp [rip + n] */
+static bool dotnet_counts_calls(const uint8_t *code)
+{
+	return !memcmp(code, "\x48\x8b\x05", 3) && !memcmp(code + 7, "\x66\xff\x08\x74\x06\xff\x25", 7) &&
+	       !memcmp(code + 18, "\xff\x25", 2);
+}
+
+static int dotnet_counting(struct memory *m, uint64_t pc, struct runtime_code *c)
+{
+	uint8_t code[2 * COUNTING];
+	uint64_t page = pc & ~(uint64_t)(PAGE - 1), from = MAX(pc - (COUNTING - 1), page);
+	size_t len = MIN(pc + COUNTING, page + PAGE) - from;
+
+	if (memory_read(m, from, code, len))
+		return -EFAULT;
+	for (size_t i = 0; i + COUNTING <= len && from + i <= pc; i++)
+		if (dotnet_counts_calls(code + i))
+			return dotnet_stub_region("call counting", from + i, from + i + COUNTING, c);
+	return -ENOENT;
+}
+
+static int dotnet_barrier(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c)
+{
+	uint64_t helpers[HELPERS_MAX], page = pc & ~(uint64_t)(PAGE - 1);
+
+	if (!d->helpers || memory_read(m, d->helpers, helpers, sizeof(helpers)))
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
+		if (helpers[i] >= page && helpers[i] < page + PAGE)
+			return dotnet_stub_region("write barrier", page, page + PAGE, c);
+	return -ENOENT;
+}
+
+int dotnet_stub_alone(const struct dotnet *d, struct memory *m, uint64_t pc, struct runtime_code *c)
+{
+	return dotnet_counting(m, pc, c) == 0 ? 0 : dotnet_barrier(d, m, pc, c);
+}

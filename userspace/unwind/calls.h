@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the code of files says of a call: which function it leads to, or that it
+ * cannot have led to one. A search of the stack (search.c) tells calls that are
+ * under way from former ones by it.
+ *
+ * Called by search.c, one thread; answers are cached by files and addresses in
+ * them, for all processes. Bounds: what has to be read costs work of the
+ * stack's searches (cursor.h); where that is used up, the answer is "no" and is
+ * not cached. A file is looked through for an address only as far as SEARCH_SCAN
+ * lasts: else nothing is known to be called by address only.
+ */
+#ifndef OTP_UNWIND_CALLS_H
+#define OTP_UNWIND_CALLS_H
+
+#include "unwind/cursor.h"
+#include "unwind/imports.h"
+
+#define CALLS_FUNCTIONS 1024
+#define CALLS_ANSWERS	1024
+
+/* Addresses of a function or a region in the process. */
+struct code_range {
+	uint64_t start, end;
+	const struct mapping *map;
+};
+
+enum calls_question {
+	CALLS_CALLS = 1,       /* by address, the function "of" */
+	CALLS_JUMPS,           /* to the function "of" */
+	CALLS_JUMPS_AWAY,      /* as its last call, through a register */
+	CALLS_BY_ADDRESS_ONLY, /* is "of" called */
+};
+
+struct calls {
+	struct rules *rules; /* borrowed */
+	struct imports imports;
+	struct {
+		uint32_t file;
+		uint64_t at, start, end; /* in the file */
+	} functions[CALLS_FUNCTIONS];
+	struct {
+		uint32_t from, of; /* ids of files; of 0: the entry is unused */
+		uint64_t from_at, of_at;
+		uint8_t question;
+		bool answer;
+	} answers[CALLS_ANSWERS];
+};
+
+static inline bool code_range_contains(const struct code_range *r, uint64_t addr)
+{
+	return addr >= r->start && addr < r->end;
+}
+
+/* Whether so much of the stack's work is left; it is then spent. */
+bool calls_spend(struct cursor *c, uint32_t work);
+
+/* The function around an address of m, by the tables. */
+bool calls_function(struct calls *k, const struct mapping *m, uint64_t pc, struct code_range *ret);
+
+/* The call before a return address in m; *target: of a direct one, in the process. */
+enum arch_call calls_kind(const struct cursor *c, const struct mapping *m, uint64_t pc, uint64_t *target);
+
+/* Whether pc, in m, is a return address of a call that led to the function callee. */
+bool calls_lead_to(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t pc,
+		   const struct code_range *callee);
+
+/* Whether the function that is called at target may leave by a jump through a register: to anywhere, with its caller. */
+bool calls_jump_away(struct calls *k, struct cursor *c, uint64_t target);
+
+#endif

@@ -227,7 +227,7 @@ static __always_inline u64 sample_fill(struct bpf_perf_event_data *ctx, u8 *s, c
 	if (mode & OTP_MODE_KERNEL)
 		at = put_kstack(ctx, s, at);
 	if (choice->walk && !(head->mode & (HAS_NO_USER | OTP_MODE_COMPAT)))
-		at = put_walks(head, who, choice, at, regs->reg[OTP_REG_SP_HERE]);
+		at = put_walks(head, who, choice, at, regs);
 	if (!(head->mode & HAS_NO_USER))
 		at = put_ustack(s, at, choice, cpu, regs->reg[OTP_REG_SP_HERE], budget);
 	head->rec.len = at;

@@ -99,8 +99,17 @@ __noinline u64 walk_all(u64 at, u32 pid, u64 start_ns, u64 exec_id, u64 tls)
 	return at;
 }
 
+/* A walk of slots begins at a register. */
+static __always_inline void walk_set_registers(struct otp_walker *w, const struct otp_regs *regs)
+{
+	_Pragma("unroll") for (u32 i = 0; i < OTP_REG_PC_HERE && i < OTP_WALK_REGS; i++)
+		w->regs[i] = regs->reg[i];
+	w->sp = regs->reg[OTP_REG_SP_HERE];
+	w->pc = regs->reg[OTP_REG_PC_HERE];
+}
+
 static __always_inline u64 put_walks(const struct otp_sample *head, const struct subject *who, const struct choice *choice,
-				     u64 at, u64 sp)
+				     u64 at, const struct otp_regs *regs)
 {
 	bool inherited = choice->walk == WALK_OF_PARENT;
 	struct task_struct *of = inherited ? who->parent : who->task;
@@ -110,7 +119,7 @@ static __always_inline u64 put_walks(const struct otp_sample *head, const struct
 
 	if (!w)
 		return at;
-	w->sp = sp;
+	walk_set_registers(w, regs);
 	end = walk_all(at, inherited ? who->ppid : who->pid, start_of(of), exec_of(of), head->tls_base);
 
 	opaque(end);

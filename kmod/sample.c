@@ -133,7 +133,7 @@ static void sample_walk(struct otprof_sample *s)
 	walks = otprof_choose_walks(s->c->session, &s->who, &s->choice);
 	if (!walks)
 		return;
-	otprof_walk(w, walks, s->tls_base, s->sp);
+	otprof_walk(w, walks, s->tls_base, s->sp, s->user);
 	s->walk_bytes = w->bytes;
 }
 

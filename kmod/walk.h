@@ -29,6 +29,7 @@ struct otprof_walking {
 };
 
 /* Walks, for a thread with this base of its thread-local storage and this stack pointer; 0: unknown. */
-void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base, u64 sp);
+void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base, u64 sp,
+		 const struct pt_regs *regs);
 
 #endif

@@ -159,7 +159,7 @@ OTP_CHECK_AT(struct otprof_config, defaults, 24);
 OTP_CHECK_AT(struct otprof_config, flags, 56);
 OTP_CHECK_AT(struct otprof_config, cpus, 80);
 OTP_CHECK(struct otprof_set_plan, 40);
-OTP_CHECK(struct otprof_set_walks, 288);
+OTP_CHECK(struct otprof_set_walks, 352);
 OTP_CHECK(struct otprof_set_hint, 32);
 OTP_CHECK(struct otprof_set_rule, 24);
 OTP_CHECK(struct otprof_times, 72);

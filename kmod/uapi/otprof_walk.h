@@ -46,6 +46,7 @@ enum otp_walk_step {
 	OTP_WALK_LINK = 0,  /* a pointer, word link of the frame; 0 ends the list */
 	OTP_WALK_ARRAY = 1, /* step bytes on, to the last one of an array */
 	OTP_WALK_STACK = 2, /* no frames: bytes of a stack that the thread is not on, OTP_WALK_BLOCK at a time */
+	OTP_WALK_SLOTS = 3, /* frames on an interpreter's own stack, which a register of its code points into */
 };
 
 #define OTP_WALK_BLOCK (8 * OTP_WALK_WORDS)
@@ -59,7 +60,7 @@ struct otp_walk_sub {
 	__u8 from;
 	__u8 at;     /* word that holds the pointer */
 	__u8 tag;    /* bits of the pointer to clear */
-	__u8 reserved;
+	__u8 high;   /* how many of its highest bits to clear */
 	__s16 off;   /* bytes from the pointer to the first word */
 	__u16 keep;  /* words to keep */
 };
@@ -70,6 +71,23 @@ struct otp_walk_edge {
 	__s16 count_at;
 	__s32 scale;
 	__s32 bias;
+};
+
+/*
+ * SLOTS: what leads to the innermost frame, and to the stack of whoever resumed
+ * a coroutine. The interpreter keeps frame and place in registers while its code
+ * runs, and writes them to memory (the node's first; place, in its C frame) before
+ * it calls C code. Compiled code leaves its frame in the root.
+ */
+struct otp_walk_slots {
+	__u64 code; /* the interpreter's code; 0: none */
+	__u32 code_len;
+	__u32 store;	    /* the instruction that writes the link of a frame that was entered */
+	__u8 at_reg, place_reg; /* of the frame and of the place in it, while the thread runs code */
+	__s16 compiled;	    /* from the root: the frame of compiled code that runs; 0 there: none runs */
+	__s16 limit;	    /* from the node: the last slot */
+	__s16 c_frame;	    /* from the node: the innermost C frame of the interpreter, 0 there: it does not run */
+	__s16 place, prev, back, resumer; /* from a C frame; prev 0 there: the outermost of its node */
 };
 
 /*
@@ -88,6 +106,15 @@ struct otp_walk_edge {
  * thread's own stack pointer is in, is not copied. The last block ends where the
  * stack ends, the first one holds the 8 bytes below the saved stack pointer,
  * which follows the root's words, with OTP_WALK_VIA set if it is via's.
+ *
+ * SLOTS: a frame ends where its address is; the word link leads to the next one,
+ * which lies as many bytes lower as it says, without its lowest bits; or, if it is
+ * an address in bytecode, as many slots as the instruction before that names. The last one is where last
+ * says. If the outermost C frame of a node was called by the interpreter's code,
+ * that belongs to the node of the resumer, whose frames go on. Behind the root's
+ * words follow the innermost frame, with enum otp_walk_slots_from in its lowest
+ * bits, the place in it, and the C frame. A frame that is being entered or left
+ * may not hold its link yet, or any more: it is the place then.
  */
 struct otp_walk {
 	__u8 start; /* enum otp_walk_start */
@@ -116,9 +143,23 @@ struct otp_walk {
 	__u32 kinds;
 	__s16 low, via, via_at; /* STACK: from the node; via 0: none */
 	__u16 reserved2;
+	struct otp_walk_slots slots;
 };
 
 #define OTP_WALK_VIA 1
+
+/* Whence the innermost frame of SLOTS was known. */
+enum otp_walk_slots_from {
+	OTP_WALK_FROM_NODE = 0,
+	OTP_WALK_FROM_REGISTER = 1,
+	OTP_WALK_FROM_COMPILED = 2, /* compiled code runs: the place is not known */
+};
+#define OTP_WALK_FROM_MASK	7ULL
+#define OTP_WALK_SLOT_TYPE	3ULL	/* bits of a link: 0: it is an address in bytecode */
+#define OTP_WALK_SLOT_TYPES	7ULL	/* bits that are not part of a distance */
+#define OTP_WALK_SLOT_HEAD	16	/* bytes of a frame's head */
+#define OTP_WALK_SLOT_C_FRAMES	4	/* of a node that is left */
+#define OTP_WALK_REGS		32
 
 /* The walks of a process; they hold for its exec identity, and for forks of it until they exec. */
 struct otp_walks {
@@ -211,8 +252,13 @@ struct otp_walks_ready {
  */
 struct otp_walker {
 	struct otp_walk_ready ready;
-	__u64 at, last, node;
+	__u64 at, last, node, root;
 	__u64 sp; /* of the thread; 0: unknown. Set by who walks */
+	/* SLOTS. Registers in DWARF numbering, and the pc: set by who walks */
+	__u64 pc, regs[OTP_WALK_REGS];
+	__u64 c_frame, place;
+	__u32 from; /* enum otp_walk_slots_from */
+	__u32 nodes;
 	__u32 used; /* words in out */
 	__u32 taken; /* words of the sample's sections before this one; 0 at a sample's first plan */
 	__u32 reads; /* of the sample */
@@ -229,22 +275,35 @@ struct otp_walker {
 
 OTP_CHECK(struct otp_walk_sub, 8);
 OTP_CHECK(struct otp_walk_edge, 12);
-OTP_CHECK(struct otp_walk, 128);
+OTP_CHECK(struct otp_walk_slots, 32);
+OTP_CHECK(struct otp_walk, 160);
 OTP_CHECK_AT(struct otp_walk, base, 8);
 OTP_CHECK_AT(struct otp_walk, first, 60);
 OTP_CHECK_AT(struct otp_walk, sub, 84);
 OTP_CHECK_AT(struct otp_walk, kinds, 116);
 OTP_CHECK_AT(struct otp_walk, low, 120);
-OTP_CHECK(struct otp_walks, 280);
+OTP_CHECK_AT(struct otp_walk, slots, 128);
+OTP_CHECK(struct otp_walks, 344);
 OTP_CHECK(struct otp_walked, 16);
-OTP_CHECK(struct otp_walk_ready, 240);
-OTP_CHECK(struct otp_walks_ready, 504);
+OTP_CHECK(struct otp_walk_ready, 272);
+OTP_CHECK(struct otp_walks_ready, 568);
 
 /* --- plans of others --- */
 
 static __always_inline int otp_walk_sub_sound(const struct otp_walk_sub *s, __u32 i)
 {
-	return s->from <= i && s->at < OTP_WALK_WORDS && !s->reserved;
+	return s->from <= i && s->at < OTP_WALK_WORDS && s->high < 32;
+}
+
+/* Only a walk of slots has any of it. */
+static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
+{
+	const struct otp_walk_slots *s = &p->slots;
+
+	if (p->step == OTP_WALK_SLOTS)
+		return s->at_reg < OTP_WALK_REGS && s->place_reg < OTP_WALK_REGS;
+	return !(s->code | s->code_len | s->store | s->at_reg | s->place_reg) &&
+	       !(s->compiled | s->limit | s->c_frame | s->place | s->prev | s->back | s->resumer);
 }
 
 /* Whether every field is within its bounds. What a plan leads to is the walker's concern: it trusts no address. */
@@ -252,7 +311,7 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 {
 	__u32 i;
 
-	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_STACK || p->nr_chain > OTP_WALK_CHAIN ||
+	if (p->start > OTP_WALK_TLS || p->step > OTP_WALK_SLOTS || p->nr_chain > OTP_WALK_CHAIN ||
 	    p->nr_subs > OTP_WALK_SUBS || p->root_at > p->nr_chain || p->link >= OTP_WALK_WORDS || p->below > (p->step == OTP_WALK_LINK))
 		return 0;
 	if (p->kinds >> 16 || p->reserved2)
@@ -261,7 +320,9 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 		return 0;
 	if (p->start != OTP_WALK_NONE && (!p->frames_max || p->frames_max > OTP_WALK_FRAMES))
 		return 0;
-	if (p->start != OTP_WALK_NONE && p->step != OTP_WALK_LINK && !p->stride)
+	if (p->start != OTP_WALK_NONE && p->step != OTP_WALK_LINK && p->step != OTP_WALK_SLOTS && !p->stride)
+		return 0;
+	if (!otp_walk_slots_sound(p))
 		return 0;
 	for (i = 0; i < p->nr_subs; i++)
 		if (!otp_walk_sub_sound(&p->sub[i], i))
@@ -311,7 +372,7 @@ static __always_inline __u32 otp_walk_pointers(const struct otp_walk *p, __u32 r
 {
 	__u32 mask = 0, i;
 
-	if (!row && p->step == OTP_WALK_LINK)
+	if (!row && (p->step == OTP_WALK_LINK || p->step == OTP_WALK_SLOTS))
 		mask |= 1U << (p->link & (OTP_WALK_WORDS - 1));
 	for (i = 0; i < OTP_WALK_SUBS; i++)
 		if (i < p->nr_subs && p->sub[i].from == row)
@@ -382,8 +443,8 @@ static inline void otp_walks_prepare(struct otp_walks_ready *r, const struct otp
 
 #ifdef OTP_WALK_READ
 
-/* The rest of out that a plan leaves to the next: a section's head, a root, a STACK's pointer. The last word is unused. */
-#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 1 + 1)
+/* The rest of out that a plan leaves to the next: a section's head, a root, the words of SLOTS. The last word is unused. */
+#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 3 + 1)
 
 /* --- reading --- */
 
@@ -495,6 +556,7 @@ static __always_inline __u64 otp_walk_sub(struct otp_walker *w, __u32 i)
 
 	OTP_WALK_OPAQUE(at);
 	pointer = w->raw[at & (OTP_WALK_RAW - 1)] & ~(__u64)s->tag & otp_walk_has_subs(w);
+	pointer = pointer << (s->high & 31) >> (s->high & 31);
 	if (pointer && pointer == w->held[i])
 		return 0;
 	w->held[i] = pointer;
@@ -569,6 +631,127 @@ static __always_inline int otp_walk_enter_stack(struct otp_walker *w)
 	return 0;
 }
 
+/* --- slots --- */
+
+static __always_inline int otp_walk_in_code(const struct otp_walk_slots *s, __u64 pc)
+{
+	return pc - s->code < s->code_len;
+}
+
+static __always_inline __u64 otp_walk_register(const struct otp_walker *w, __u64 reg)
+{
+	OTP_WALK_OPAQUE(reg);
+	return w->regs[reg & (OTP_WALK_REGS - 1)];
+}
+
+/*
+ * The innermost frame of the thread, and the place in it. Where C code has just returned, the register is not that of
+ * the frame yet, and most likely of no slot.
+ */
+static __always_inline int otp_walk_innermost(struct otp_walker *w)
+{
+	const struct otp_walk_slots *s = &w->ready.plan.slots;
+	__u64 compiled = 0, at, limit = 0;
+
+	w->from = OTP_WALK_FROM_NODE;
+	w->place = 0;
+	if (otp_walk_pointer(w, &compiled, w->root + s->compiled) || otp_walk_pointer(w, &limit, w->node + s->limit))
+		return -1;
+	at = otp_walk_register(w, s->at_reg);
+	if (compiled) {
+		w->at = compiled;
+		w->from = OTP_WALK_FROM_COMPILED;
+	} else if (otp_walk_in_code(s, w->pc) && at - w->last <= limit - w->last && !(at & OTP_WALK_FROM_MASK)) {
+		w->at = at;
+		w->from = OTP_WALK_FROM_REGISTER;
+		w->place = otp_walk_register(w, s->place_reg);
+	} else if (otp_walk_pointer(w, &w->place, w->c_frame + s->place)) {
+		return -1;
+	}
+	otp_walk_put(w, w->at | w->from);
+	otp_walk_put(w, w->place);
+	otp_walk_put(w, w->c_frame);
+	w->root_words += 3;
+	return 0;
+}
+
+/* To the first frame of a node. One whose C frame is not on the thread's stack is not the thread's, or does not run. */
+static __always_inline int otp_walk_enter_slots(struct otp_walker *w)
+{
+	const struct otp_walk *p = &w->ready.plan;
+
+	if (otp_walk_edge(w, &w->at, &p->first) || otp_walk_edge(w, &w->last, &p->last) ||
+	    otp_walk_pointer(w, &w->c_frame, w->node + p->slots.c_frame))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	w->c_frame &= ~OTP_WALK_SLOT_TYPES;
+	if (!w->c_frame || w->c_frame < w->sp)
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	if (!w->nodes++ && otp_walk_innermost(w))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	return 0;
+}
+
+/* From the last frame of a coroutine to the node of its resumer; 0, or 1: the walk is over. */
+static __always_inline int otp_walk_leave_slots(struct otp_walker *w)
+{
+	const struct otp_walk_slots *s = &w->ready.plan.slots;
+	__u64 at = w->c_frame, back = 0;
+	__u32 i;
+
+	if (w->at != w->last)
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	for (i = 0; i < OTP_WALK_SLOT_C_FRAMES && at; i++) {
+		w->c_frame = at;
+		if (otp_walk_pointer(w, &at, w->c_frame + s->prev))
+			return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+		at &= ~OTP_WALK_SLOT_TYPES;
+	}
+	if (at || otp_walk_pointer(w, &back, w->c_frame + s->back))
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	if (!otp_walk_in_code(s, back))
+		return otp_walk_over(w, OTP_WALK_END_DONE);
+	if (otp_walk_pointer(w, &w->node, w->c_frame + s->resumer) || !w->node)
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	return otp_walk_enter_slots(w);
+}
+
+/* Whether a word may be a link: a number, or an object with its type, has higher bits. */
+static __always_inline int otp_walk_is_link(__u64 link)
+{
+	return link & OTP_WALK_SLOT_TYPE ? !(link >> 32) : link && !(link >> 47);
+}
+
+/* A frame that the interpreter is entering, or leaves with results in place of its head, has its link in a register. */
+static __always_inline void otp_walk_mend(struct otp_walker *w)
+{
+	__u64 link = w->base + w->ready.plan.link, code = 0;
+
+	OTP_WALK_OPAQUE(link);
+	if (w->ready.plan.step != OTP_WALK_SLOTS || w->frames || w->from != OTP_WALK_FROM_REGISTER)
+		return;
+	if ((!otp_walk_pointer(w, &code, w->pc) && (__u32)code == w->ready.plan.slots.store) ||
+	    !otp_walk_is_link(w->raw[link & (OTP_WALK_RAW - 1)]))
+		w->raw[link & (OTP_WALK_RAW - 1)] = w->place;
+}
+
+/* 0, or 1: the walk is over. */
+static __always_inline int otp_walk_next_slots(struct otp_walker *w, __u64 link)
+{
+	__u64 code = 0, distance = link & ~OTP_WALK_SLOT_TYPES;
+
+	if (!(link & OTP_WALK_SLOT_TYPE)) {
+		if (otp_walk_pointer(w, &code, link - 4))
+			return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+		distance = OTP_WALK_SLOT_HEAD + 8 * (code >> 8 & 0xff);
+	}
+	if (!distance || distance > w->at - w->last)
+		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	w->at -= distance;
+	return 0;
+}
+
+/* --- any list --- */
+
 /* To the first frame below the node; 0, or 1: the walk is over. */
 static __always_inline int otp_walk_enter(struct otp_walker *w)
 {
@@ -579,6 +762,8 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 	w->at = w->node;
 	if (p->step == OTP_WALK_STACK)
 		return otp_walk_enter_stack(w);
+	if (p->step == OTP_WALK_SLOTS)
+		return otp_walk_enter_slots(w);
 	if (p->step != OTP_WALK_ARRAY)
 		return 0;
 	if (otp_walk_edge(w, &w->at, &p->first) || otp_walk_edge(w, &w->last, &p->last))
@@ -589,6 +774,8 @@ static __always_inline int otp_walk_enter(struct otp_walker *w)
 /* To the next node, if the array is over. */
 static __always_inline int otp_walk_leave(struct otp_walker *w)
 {
+	if (w->ready.plan.step == OTP_WALK_SLOTS)
+		return otp_walk_leave_slots(w);
 	if (w->ready.plan.step != OTP_WALK_ARRAY || !w->ready.plan.outer)
 		return otp_walk_over(w, OTP_WALK_END_DONE);
 	if (otp_walk_pointer(w, &w->node, w->node + w->ready.plan.outer))
@@ -601,15 +788,21 @@ static __always_inline int otp_walk_passed(const struct otp_walker *w)
 {
 	if (w->ready.plan.step == OTP_WALK_LINK)
 		return !w->at;
+	if (w->ready.plan.step == OTP_WALK_SLOTS)
+		return w->at <= w->last;
 	return w->ready.plan.stride < 0 ? w->at < w->last : w->at > w->last;
 }
 
-static __always_inline void otp_walk_next(struct otp_walker *w)
+/* 0, or 1: the walk is over. */
+static __always_inline int otp_walk_next(struct otp_walker *w)
 {
+	if (w->ready.plan.step == OTP_WALK_SLOTS)
+		return otp_walk_next_slots(w, otp_walk_word(w, w->ready.plan.link));
 	if (w->ready.plan.step != OTP_WALK_LINK)
 		w->at += w->ready.plan.stride;
 	else
 		w->at = otp_walk_word(w, w->ready.plan.link) & ~(__u64)w->ready.plan.tag;
+	return 0;
 }
 
 /* --- a walk --- */
@@ -668,13 +861,14 @@ static __always_inline int otp_walk_begin(struct otp_walker *w, __u64 tls)
 
 	if (!w->taken)
 		w->reads = 0;
-	w->frames = w->root_words = 0;
+	w->frames = w->root_words = w->nodes = 0;
 	w->base = w->window = 0;
 	__builtin_memset(w->held, 0, sizeof(w->held));
 	w->used = OTP_WALK_HEAD;
 	over = otp_walk_follow(w, tls, &root);
 	if ((over && !root) || otp_walk_root(w, root) || over)
 		return 1;
+	w->root = root;
 	w->end = OTP_WALK_END_FRAMES; /* unless a step ends the walk before */
 	return otp_walk_enter(w);
 }
@@ -732,6 +926,7 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 		return otp_walk_over(w, refusal);
 	if (otp_walk_row(w))
 		return otp_walk_over(w, OTP_WALK_END_UNREADABLE);
+	otp_walk_mend(w);
 	for (i = 0; i < OTP_WALK_SUBS; i++) {
 		if (i >= w->ready.plan.nr_subs)
 			break;
@@ -739,8 +934,7 @@ static __always_inline int otp_walk_frame(struct otp_walker *w, __u32 words)
 	}
 	otp_walk_copy(w, (w->at & OTP_WALK_ADDRESS) | missing, words);
 	w->frames++;
-	otp_walk_next(w);
-	return 0;
+	return otp_walk_next(w);
 }
 
 /* Fills in the section's head. Returns the bytes of its payload, which are at w->out. */

@@ -532,7 +532,7 @@ static struct otp_walk random_plan(int round)
 static void bound_plan(struct otp_walk *p)
 {
 	p->start = (uint8_t)(1 + random_next() % 2);
-	p->step %= 3;
+	p->step %= 4;
 	p->nr_chain %= OTP_WALK_CHAIN + 1;
 	p->nr_subs %= OTP_WALK_SUBS + 1;
 	p->root_at = (uint8_t)(p->root_at % (p->nr_chain + 1));
@@ -541,6 +541,10 @@ static void bound_plan(struct otp_walk *p)
 	p->below = p->step == OTP_WALK_LINK && random_next() % 2;
 	p->kinds = random_next() % 65536;
 	p->reserved2 = 0;
+	if (p->step != OTP_WALK_SLOTS)
+		p->slots = (struct otp_walk_slots){0};
+	p->slots.at_reg %= OTP_WALK_REGS;
+	p->slots.place_reg %= OTP_WALK_REGS;
 	if (p->step != OTP_WALK_STACK) {
 		p->low = p->via = p->via_at = 0;
 	} else {
@@ -550,7 +554,7 @@ static void bound_plan(struct otp_walk *p)
 	for (uint32_t i = 0; i < OTP_WALK_SUBS; i++) {
 		p->sub[i].from = (uint8_t)(p->sub[i].from % (i + 1));
 		p->sub[i].at %= OTP_WALK_WORDS;
-		p->sub[i].reserved = 0;
+		p->sub[i].high %= 32;
 	}
 	p->base = AT + random_next() % 1024;
 	for (uint32_t i = 0; i < OTP_WALK_CHAIN; i++)
@@ -573,6 +577,9 @@ START_TEST(hostile_plans_and_memory_stay_within_bounds)
 		for (uint32_t i = 0; i < 512; i++)
 			memory.word[random_next() % (MEMORY / 8)] = random_next() % 4 ? AT + random_next() % MEMORY : random_next();
 		w.taken = 0;
+		w.pc = walks.plan[0].slots.code;
+		for (uint32_t i = 0; i < OTP_WALK_REGS; i++)
+			w.regs[i] = AT + random_next() % MEMORY;
 		run(&walks.plan[0], AT);
 		run(&walks.plan[0], AT + 8);
 	}
@@ -589,7 +596,7 @@ static void break_plan(struct otp_walks *s, int how)
 	case 1: s->reserved = 1; break;
 	case 2: p->start = 3; break;
 	case 3: p->start = OTP_WALK_NONE; break; /* of both */
-	case 4: p->step = 3; break;
+	case 4: p->step = 4; break;
 	case 5: p->nr_chain = OTP_WALK_CHAIN + 1; break;
 	case 6: p->nr_subs = OTP_WALK_SUBS + 1; break;
 	case 7: p->root_at = 3; break;
@@ -602,12 +609,18 @@ static void break_plan(struct otp_walks *s, int how)
 	case 14: p->sub[0].from = 1; break;
 	case 15: p->sub[1].from = 2; break;
 	case 16: p->sub[1].at = OTP_WALK_WORDS; break;
-	case 17: p->sub[1].reserved = 1; break;
+	case 17: p->sub[1].high = 32; break;
 	case 18: s->plan[1].nr_subs = 255; break;
 	case 19: p->kinds = 1 << 16; break;
 	case 20: p->step = OTP_WALK_STACK; break; /* not in blocks */
 	case 21: p->via = 8; break;
 	case 22: p->low = 8; break;
+	case 23: p->slots.resumer = 8; break; /* of another step */
+	case 24: p->slots.code_len = 8; break;
+	case 25:
+		p->step = OTP_WALK_SLOTS;
+		p->slots.at_reg = OTP_WALK_REGS;
+		break;
 	}
 }
 
@@ -647,7 +660,7 @@ Suite *walk_suite(void)
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 23);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 26);
 	suite_add_tcase(s, t);
 	return s;
 }

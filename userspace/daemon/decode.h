@@ -46,6 +46,7 @@ struct decode_mapping {
 struct decode_attach {
 	uint32_t reads, reserved;
 	uint64_t thread; /* of struct runtime_file */
+	struct runtime_seen seen;
 };
 struct decode_attached {
 	int32_t err;

@@ -64,7 +64,8 @@ int runtime_code_add_function(struct runtime_code_made *c, const struct runtime_
 {
 	uint32_t i = 0, n = c->code.nr_functions;
 
-	while (i < n && (c->functions[i].key != f->key || memcmp(c->functions[i].cookie, f->cookie, sizeof(f->cookie)) != 0))
+	while (i < n && (c->functions[i].key != f->key || c->functions[i].flags != f->flags ||
+			 memcmp(c->functions[i].cookie, f->cookie, sizeof(f->cookie)) != 0))
 		i++;
 	if (i == RUNTIME_CODE_FUNCTIONS)
 		return -E2BIG;

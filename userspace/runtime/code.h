@@ -85,6 +85,7 @@ enum runtime_step_flags {
 	RUNTIME_STEP_ROOT = 2,	/* there is no caller */
 	RUNTIME_STEP_SAME = 4,	/* registers that calls preserve are the caller's */
 	RUNTIME_STEP_WRAPS = 8, /* the frame only calls the loop that interprets a walked frame: it shows nothing of its own */
+	RUNTIME_STEP_INNER = 16, /* the frame is called by the loop that interprets a walked frame, and shows nothing of its own */
 };
 
 /* Its caller's registers. */

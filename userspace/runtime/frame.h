@@ -26,6 +26,11 @@ enum runtime_frame_flags {
 	 * identity and epoch of the code that was there before.
 	 */
 	RUNTIME_CODE = 32,
+	/*
+	 * In code: the innermost frame of the walk, which is copied with what tells whose it is. Of the code's, its place in
+	 * the function counts.
+	 */
+	RUNTIME_WALKED = 64,
 };
 
 /* What a frame means: a function by key and cookies, and a place in it. */

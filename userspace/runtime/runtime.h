@@ -46,14 +46,25 @@
 #define RUNTIME_PATH_MAX    1024
 #define RUNTIME_LINES_MAX   4096 /* rows of one function's line table: more are cut */
 #define RUNTIME_WHY_MAX	    128
+#define RUNTIME_SEEN	    96 /* words */
 #define RUNTIME_LABELS	    10 /* of a sample: more are left out */
 #define RUNTIME_LABEL_KEY   32 /* bytes of its key, with a NUL: a longer one is left out */
 #define RUNTIME_LABEL_VALUE 64 /* likewise: a longer one is cut */
+
+/*
+ * Words that may be addresses of data, from registers and stack of a sample in which the runtime's file was met: where a
+ * runtime keeps its state is sometimes known to its callers only. Before them, what a former decoder has found.
+ */
+struct runtime_seen {
+	uint32_t nr, reserved;
+	uint64_t word[RUNTIME_SEEN];
+};
 
 /* A runtime's file in a process. */
 struct runtime_file {
 	struct binary *binary; /* borrowed */
 	uint64_t bias;	       /* address in the process less vaddr in the file */
+	const struct runtime_seen *seen; /* borrowed; NULL: nothing was seen */
 	uint64_t thread;       /* thread pointer of a thread that was sampled; 0: none is known */
 };
 
@@ -84,6 +95,7 @@ struct runtime_attached {
 	/* Code without tables in the runtime's own file, for which code and step stand too; it may be mapped a second time. */
 	uint64_t code_start, code_end; /* 0: none */
 	uint64_t code_vaddr;	       /* of code_start, in the file */
+	uint64_t code_has_tables;      /* but they are wrong: step goes before them */
 };
 
 /* The words of one walked frame, as the plan keeps them. Borrowed. */
@@ -98,6 +110,7 @@ struct runtime_words {
 	uint32_t nr_outer; /* frames further out, their words at word + (count + 1) * i, each behind its address */
 	bool compiled; /* the thread runs code that the runtime has compiled, which writes its place to memory rarely */
 	bool last;	/* the outermost frame of a whole walk */
+	uint32_t position; /* of the innermost frame, if the thread runs compiled code that tells it (RUNTIME_WALKED); 0: not known */
 	const struct otp_regs *regs; /* of the sample; NULL: none */
 	uint32_t arch;
 };
@@ -201,7 +214,7 @@ struct runtime_ops {
 };
 
 extern const struct runtime_ops runtime_cpython, runtime_ruby, runtime_php, runtime_perl, runtime_hotspot, runtime_go,
-	runtime_v8, runtime_beam, runtime_dotnet;
+	runtime_v8, runtime_beam, runtime_dotnet, runtime_luajit;
 extern const struct runtime_ops *const runtime_list[]; /* NULL-terminated */
 #define RUNTIMES_MAX 16
 

@@ -222,12 +222,15 @@ static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binar
 	return step_packed(c, f.packed);
 }
 
-/* Code of a file that has no table for it: as its runtime says, if it brings it along. */
+/* Code of a file that has no table for it, or a wrong one: as its runtime says, if it brings it along. */
 static int unwind_brought(struct cursor *c, const struct found *f)
 {
 	bool none = f->packed->state == PACKED_NONE || (f->packed->state == PACKED_ROW && f->packed->flags & ROW_GUESS);
+	uint64_t pc = c->reg[c->arch->pc];
 
-	return none && c->in->code ? step_code(c) : STEP_NOTHING;
+	if (!c->in->code || !(none || pc - c->in->code->start < c->in->code->end - c->in->code->start))
+		return STEP_NOTHING;
+	return step_code(c);
 }
 
 static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b, const struct found *f)

@@ -120,6 +120,7 @@ struct unwind_code {
 		    const struct mapping **ret_wait);
 	void *ctx;
 	bool owns; /* a runtime of this process makes code: what it does not know may be its own all the same */
+	uint64_t start, end; /* code of a file whose tables are wrong: step goes before them */
 };
 
 struct unwind_input {

@@ -83,6 +83,9 @@ static int decoder_take_attach(struct decoder *d, struct ipc_message *m)
 	if (m->head.type != IPC_ATTACH || d->has_attach || !ipc_fits(m, sizeof(d->attach), 1))
 		return -EBADMSG;
 	memcpy(&d->attach, m->data, sizeof(d->attach));
+	if (d->attach.seen.nr > RUNTIME_SEEN)
+		return -EBADMSG;
+	d->serve.file.seen = &d->attach.seen;
 	d->serve.file.thread = d->attach.thread;
 	d->has_attach = true;
 	d->file_err = decoder_open_file(d, m);

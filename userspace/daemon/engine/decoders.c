@@ -65,6 +65,11 @@ static bool decoders_end_call(struct decoders *ds)
 
 /* --- callers' decoders --- */
 
+void decoder_set_seen(struct decoder *d, const struct runtime_seen *seen)
+{
+	d->target.seen = *seen;
+}
+
 bool decoders_group_is_full(const struct decoders *ds, uint64_t group)
 {
 	uint32_t same = 0;

@@ -75,6 +75,7 @@ struct decoders_target {
 	struct binary *binary;	    /* the runtime's file; the decoder takes a reference of its own */
 	uint64_t start, end;	    /* of an executable mapping of it */
 	uint64_t thread;	    /* of struct runtime_file */
+	struct runtime_seen seen;
 };
 
 /*
@@ -86,6 +87,8 @@ struct decoder *decoders_attach(struct decoders *ds, const struct decoders_targe
 bool decoders_has_room(const struct decoders *ds, uint64_t group); /* for one more of this group */
 bool decoders_group_is_full(const struct decoders *ds, uint64_t group);
 struct decoder *decoders_drop(struct decoder *d); /* no more calls for it; NULL */
+/* What was seen since: one that has not attached looks at it when it is tried again. */
+void decoder_set_seen(struct decoder *d, const struct runtime_seen *seen);
 void *decoder_owner(const struct decoder *d);
 const struct decoders_target *decoder_target(const struct decoder *d); /* borrowed */
 bool decoder_is_attached(const struct decoder *d);

@@ -69,7 +69,8 @@ static struct binary *decoder_file(const struct decoder *d)
 
 static int decoder_send_attach(struct decoder *d)
 {
-	const struct decode_attach a = {.reads = d->ds->cfg.capture != NULL, .thread = d->target.thread};
+	const struct decode_attach a = {.reads = d->ds->cfg.capture != NULL, .thread = d->target.thread,
+					.seen = d->target.seen};
 	int fd = binary_fd(decoder_file(d));
 
 	return fd < 0 ? -ENOEXEC : ipc_send(d->sock, IPC_ATTACH, 0, &a, sizeof(a), &fd, 1);

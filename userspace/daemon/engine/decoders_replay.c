@@ -9,7 +9,7 @@
 
 void decoder_replay_attach(struct decoder *d, const struct decoders_replay *r)
 {
-	struct runtime_file file = {.binary = d->target.binary};
+	struct runtime_file file = {.binary = d->target.binary, .seen = &d->target.seen};
 	char why[RUNTIME_WHY_MAX] = "";
 	struct memory *m;
 	int err = r->reads(r->ctx, &d->target, NULL, &m, &file);

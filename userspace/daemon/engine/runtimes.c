@@ -285,13 +285,14 @@ static bool runtimes_make_room(const struct runtime_process *for_this)
 
 static struct decoder *runtimes_ask(struct runtime_slot *s)
 {
-	const struct decoders_target t = {.pid = s->of->pid, .start_ns = s->of->start_ns, .exec_id = s->of->exec_id,
+	struct decoders_target t = {.pid = s->of->pid, .start_ns = s->of->start_ns, .exec_id = s->of->exec_id,
 					  .group = s->of->group, .binary = s->binary, .start = s->start, .end = s->end,
 					  .thread = s->of->thread};
 	struct decoders *ds = s->of->all->cfg.decoders;
 
 	if (!decoders_has_room(ds, t.group) && !runtimes_make_room(s->of))
 		return NULL;
+	runtimes_see(s->of->all, s, &t.seen);
 	return decoders_attach(ds, &t, s);
 }
 
@@ -375,6 +376,21 @@ static int runtimes_of_mapping(const struct mapping *m)
 	return m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
 }
 
+/* Of decoders that have not attached yet: perhaps this sample shows what the former ones did not. */
+static void runtimes_show(struct runtimes *r, struct runtime_process *p)
+{
+	struct runtime_seen seen;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		struct runtime_slot *s = &p->slot[i];
+
+		if (s->state != SLOT_ASKED || !s->decoder || decoder_is_attached(s->decoder))
+			continue;
+		runtimes_see(r, s, &seen);
+		decoder_set_seen(s->decoder, &seen);
+	}
+}
+
 void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const struct mapping *m)
 {
 	int index = runtimes_of_mapping(m);
@@ -387,6 +403,7 @@ void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const st
 		have = runtime_process_add(r, p);
 	if (!have)
 		return;
+	runtimes_show(r, have);
 	if (r->stack_process == p)
 		have->thread = r->stack_sample->head.tls_base;
 	runtimes_add_slot(have, decode_runtime((uint32_t)index), p->space, m);

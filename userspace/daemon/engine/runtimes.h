@@ -96,7 +96,7 @@ bool runtimes_is_context(struct runtimes *r, const struct process *p, const stru
 void runtimes_context(struct runtimes *r, const struct process *p, const struct sample *s, const struct unwind_stack *stack,
 		      struct runtimes_context *ret);
 /* Which native frames are in loops of the process' runtimes; to has room for stack->count. */
-void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
+void runtimes_loops(struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to);
 
 /*

@@ -229,11 +229,12 @@ static void runtimes_find_epoch(struct runtimes *r, const struct process *p, con
 
 /*
  * Where code is replaced, methods are too, and others may lie where they lay: unless there are epochs, their names are read
- * again for samples that are younger than the last reading. Where functions move they may do so at any time.
+ * again for samples that are younger than the last reading. Where functions move they may do so at any time. Those of walked
+ * frames have cookies that tell.
  */
 static uint64_t runtimes_functions_after(const struct runtime_slot *s, uint64_t time_ns)
 {
-	if (s->epoch || !s->ops->code)
+	if (s->epoch || !s->ops->code || s->ops->frame)
 		return 0;
 	if (codes_are_alert(&s->codes, time_ns))
 		return time_ns;
@@ -286,6 +287,7 @@ static int runtimes_step_out(struct runtimes *r, const struct runtime_slot *s, c
 	if (!f->index)
 		r->loaded_regs = s->ops->registers;
 	own->frame = step.own;
+	own->inner = step.flags & RUNTIME_STEP_INNER ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	own->wraps = step.flags & RUNTIME_STEP_WRAPS ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
 	*ret = (struct unwind_code_step){.pc = step.pc, .sp = step.sp, .fp = step.fp, .cfa = step.cfa,
 					 .flags = (step.flags & RUNTIME_STEP_FP ? UNWIND_CODE_FP : 0) |
@@ -318,6 +320,19 @@ static int runtimes_on_step(void *ctx, const struct unwind_code_frame *f, bool f
 	return err;
 }
 
+/* Code for which a runtime goes before its file's tables. */
+static void runtimes_set_override(struct runtimes *r)
+{
+	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++) {
+		const struct runtime_slot *s = &r->stack_of->slot[i];
+
+		if (s->state != SLOT_READY || !s->found->found.code_has_tables)
+			continue;
+		r->hook.start = s->found->found.code_start;
+		r->hook.end = s->found->found.code_end;
+	}
+}
+
 const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct process *p, const struct sample *s,
 					       uint64_t now_ns)
 {
@@ -332,7 +347,9 @@ const struct unwind_code *runtimes_begin_stack(struct runtimes *r, const struct 
 	for (uint32_t i = 0; r->stack_of && i < r->stack_of->nr; i++)
 		runtimes_find_epoch(r, p, s, i);
 	runtimes_renew_functions(r, s);
+	r->walked = 0;
 	r->hook = (struct unwind_code){.step = runtimes_on_step, .ctx = r, .owns = runtimes_has_code(r->stack_of)};
+	runtimes_set_override(r);
 	return p && r->cfg.decoders ? &r->hook : NULL;
 }
 
@@ -350,6 +367,11 @@ const uint64_t *runtimes_loaded(const struct runtimes *r, uint32_t *ret_nr, uint
 
 /* --- what the frames stand for --- */
 
+static bool runtimes_is_walked(const struct runtimes *r, const struct runtime_slot *s)
+{
+	return r->walked >> (s - r->stack_of->slot) & 1;
+}
+
 static const struct own_frame *runtimes_own(const struct runtimes *r, uint32_t index)
 {
 	uint32_t n = array_count_up_to(r->own, r->nr_own, sizeof(r->own[0]), offsetof(struct own_frame, index), index);
@@ -362,6 +384,13 @@ uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index)
 	const struct own_frame *own = runtimes_own(r, index);
 
 	return own ? own->wraps : 0;
+}
+
+uint8_t runtimes_inner(const struct runtimes *r, uint32_t index)
+{
+	const struct own_frame *own = runtimes_own(r, index);
+
+	return own ? own->inner : 0;
 }
 
 /* The functions at a place of a region, innermost first; those too far out are left out. */
@@ -415,6 +444,40 @@ int runtimes_stack(struct runtimes *r, const struct unwind_stack *stack, bool fi
 	return pending && !final ? -EAGAIN : 0;
 }
 
+/* Whether a frame in code is known, by its functions or as that of the walk: then it is not shown as native code. */
+static uint32_t runtimes_own_chain(struct runtimes *r, const struct unwind_stack *stack, uint32_t i,
+				   struct runtime_frame to[RUNTIMES_EXPANDED], struct runtime_slot **ret_slot)
+{
+	const struct own_frame *own = runtimes_own(r, i);
+	struct code_entry *e = NULL;
+
+	return own ? runtimes_functions(r, own, &stack->frames[i], to, ret_slot, &e) : 0;
+}
+
+uint8_t runtimes_folded(struct runtimes *r, const struct unwind_stack *stack, uint32_t index)
+{
+	struct runtime_frame functions[RUNTIMES_EXPANDED];
+	struct runtime_slot *s = NULL;
+	uint32_t n = runtimes_own_chain(r, stack, index, functions, &s);
+	bool folded = n == 1 && functions[0].flags & RUNTIME_WALKED && runtimes_is_walked(r, s);
+
+	return folded ? (uint8_t)(s - r->stack_of->slot + 1) : 0;
+}
+
+uint32_t runtimes_walked_position(struct runtimes *r, const struct runtime_slot *of, const struct unwind_stack *stack)
+{
+	struct runtime_frame functions[RUNTIMES_EXPANDED];
+
+	for (uint32_t i = 0; i < r->nr_own && r->own[i].index < stack->count; i++) {
+		struct runtime_slot *s = NULL;
+		uint32_t n = runtimes_own_chain(r, stack, (uint32_t)r->own[i].index, functions, &s);
+
+		if (n && s == of)
+			return functions[n - 1].flags & RUNTIME_WALKED ? functions[n - 1].position : 0;
+	}
+	return 0;
+}
+
 static uint32_t runtimes_name_region(const struct runtime_slot *s, const struct code_entry *e, struct frame *to)
 {
 	if (!e->name)
@@ -438,6 +501,8 @@ uint32_t runtimes_expand(struct runtimes *r, const struct unwind_stack *stack, u
 	n = runtimes_functions(r, own, &stack->frames[i], functions, &s, &e);
 	if (!n)
 		return e ? runtimes_name_region(s, e, to) : 0;
+	if (n > 1 && functions[n - 1].flags & RUNTIME_WALKED && runtimes_is_walked(r, s))
+		n--;
 	for (uint32_t k = 0; k < n; k++)
 		runtimes_name(r, s, functions_find(&s->functions, &functions[k]), &functions[k], &to[k]);
 	return n;

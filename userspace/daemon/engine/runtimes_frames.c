@@ -194,7 +194,9 @@ int runtimes_frames(struct runtimes *r, const struct process *p, const struct sa
 			continue;
 		runtimes_registers(s, room, &with);
 		with.compiled = runtimes_is_compiled(slot, stack);
+		with.position = slot->ops->code ? runtimes_walked_position(r, slot, stack) : 0;
 		err = runtimes_half(r, slot, plan, w, &with, final, &ret->half[plan]);
+		r->walked |= (uint32_t)(ret->half[plan].nr > 0) << plan;
 		ret->nr = plan + 1;
 	}
 	return err;

@@ -11,6 +11,7 @@
 
 /* Compiled code, beside the functions of the loop that entered it: to merging it is one of them. */
 #define LOOPS_COMPILED RUNTIME_LOOPS
+#define LOOPS_INNER    (RUNTIME_LOOPS + 1)
 
 /* The function around an address of the process, by unwind tables. */
 static bool loops_extent(const struct space *space, uint64_t pc, struct loop_range *ret)
@@ -75,7 +76,18 @@ static bool loops_is_compiled(const struct unwind_stack *stack, uint32_t i)
 	       f[1].guess == FRAME_BY_SCAN && f[1].map && !mapped_file_is_generated(f[1].map->file);
 }
 
-void runtimes_loops(const struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
+/* Code that runs in the loop's own frame, or is called by it, and has nothing of its own to show. */
+static void loops_fold(struct runtimes *r, const struct unwind_stack *stack, uint32_t i, struct merge_native *to)
+{
+	uint8_t loop = to[i + 1].runtime;
+
+	if (runtimes_inner(r, i) == loop)
+		to[i] = (struct merge_native){.runtime = loop, .function = LOOPS_INNER};
+	else if (runtimes_folded(r, stack, i) == loop)
+		to[i] = (struct merge_native){.runtime = loop, .function = LOOPS_COMPILED};
+}
+
+void runtimes_loops(struct runtimes *r, const struct process *p, const struct unwind_stack *stack,
 		    struct merge_native *to)
 {
 	const struct runtime_process *have = p ? runtimes_peek(r, p) : NULL;
@@ -87,6 +99,8 @@ void runtimes_loops(const struct runtimes *r, const struct process *p, const str
 		to[i] = have ? loops_of_frame(r, have, stack, i) : (struct merge_native){0};
 		if (have && loops_is_compiled(stack, i) && to[i + 1].runtime)
 			to[i] = (struct merge_native){.runtime = to[i + 1].runtime, .function = LOOPS_COMPILED};
+		if (have && have == r->stack_of && i + 1 < stack->count && to[i + 1].runtime)
+			loops_fold(r, stack, i, to);
 	}
 }
 

@@ -101,9 +101,11 @@ struct runtimes {
 		uint64_t index;
 		struct runtime_frame frame;
 		uint8_t wraps; /* index of the slot + 1, whose loop the frame only calls; 0: it is one of its own */
+		uint8_t inner; /* likewise, whose loop it is called by */
 	} own[UNWIND_FRAMES_MAX];
 	uint64_t left_sp; /* of the sample whose stack is unwound, as of struct runtime_place */
 	bool left_none;
+	uint32_t walked; /* bit per slot: of this sample there are walked frames */
 	uint64_t library_sought; /* generation + 1 of its mappings, in which a library was looked for; 0: none */
 	struct unwind_code hook;
 	uint64_t loaded[RUNTIMES_LOADED_MAX], loaded_regs; /* words and registers that steps read */
@@ -128,6 +130,12 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 int runtimes_code_at(struct runtimes *r, uint64_t pc, struct runtime_slot **ret_slot, struct code_entry **ret);
 /* Of the stack that was unwound last: the slot whose loop the frame wraps (RUNTIME_STEP_WRAPS), as its index + 1; 0: none. */
 uint8_t runtimes_wrapped(const struct runtimes *r, uint32_t index);
+/* Likewise, whose loop the frame is called by (RUNTIME_STEP_INNER). */
+uint8_t runtimes_inner(const struct runtimes *r, uint32_t index);
+/* The slot of a frame in code that only the walk's innermost frame runs in, as its index + 1; 0: it is not so. */
+uint8_t runtimes_folded(struct runtimes *r, const struct unwind_stack *stack, uint32_t index);
+/* Where in its function the innermost frame of the walk is, by the innermost code of that slot; 0: not known. */
+uint32_t runtimes_walked_position(struct runtimes *r, const struct runtime_slot *of, const struct unwind_stack *stack);
 /* Whose walks these are, by their generation; NULL: nobody knows them any more. */
 struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation);
 /* The slot whose plan walked, in this section of a sample of the process; NULL: nobody knows its walks any more. */
@@ -145,6 +153,8 @@ bool runtimes_is_pending(const struct runtime_slot *s, const struct runtime_fram
 /* A named frame, whose strings are borrowed. e NULL: an unknown function. */
 void runtimes_name(struct runtimes *r, struct runtime_slot *s, const struct function_entry *e,
 		   const struct runtime_frame *f, struct frame *to);
+/* Words of the sample that is unwound, and of what was found, that attaching may look at. */
+void runtimes_see(struct runtimes *r, const struct runtime_slot *s, struct runtime_seen *ret);
 /* A decoder of the process, borrowed; NULL: none can be had now. */
 struct decoder *runtimes_decoder(struct runtime_slot *s);
 size_t runtimes_bytes(void); /* of all functions and regions */

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Lua program whose functions differ only by name and know how long they ran, in LuaJIT's interpreter and as its traces:
+names, lines, callers and shares. LUA=long runs longer; LUAJITS names further programs luajit, of other versions."""
+import collections
+import os
+import platform
+import re
+import shutil
+import subprocess
+
+import known_program
+import lib
+
+HZ = lib.rate(499)
+SECONDS = 30 if os.environ.get("LUA") == "long" else 3
+SOURCE = os.path.join(lib.TOP, "tests", "programs", "lua", "truth.lua")
+OUTSIDE = ["timed", "turns", "main chunk"]
+CHAINS = {  # from the leaf out, without what is native; None: a function that nothing names
+    "one": ["leaf_one"] + ["deep"] * 21 + OUTSIDE,
+    "two": ["leaf_two", None, "caught"] + OUTSIDE,
+    "three": ["leaf_three"] + OUTSIDE,
+    "four": ["leaf_four", "body"] + OUTSIDE,
+    "five": ["leaf_five", None, "replaced"] + OUTSIDE,
+}
+CALLS = {  # the lines from the leaf out, by their marks
+    "one": ["one", "bottom"] + ["deeper"] * 20,
+    "two": ["two", "protected"],
+    "four": ["four", "coroutine"],
+    "five": ["five", "callback"],
+}
+START = 0.5 # seconds in which the process is too young for a decoder, or has no walk yet
+
+
+def mark_lines():
+    """The line of each mark in the source."""
+    with open(SOURCE) as f:
+        return {m[1]: n for n, text in enumerate(f, 1) for m in [re.search(r"-- (\w+)$", text)] if m}
+
+
+def run(argv):
+    """Its process, and how many microseconds each leaf took."""
+    p = lib.start(argv + [SOURCE, str(SECONDS)], stdout=subprocess.PIPE, text=True)
+    text, _ = p.communicate(timeout=SECONDS * 60) # it counts its CPU time
+    took = dict(re.findall(r"(?m)^(\w+) (\d+)$", text))
+    lib.ok(p.returncode == 0 and took.keys() == CHAINS.keys(), "%s runs the program (%s)" % (" ".join(argv), p.returncode))
+    return p.pid, {k: int(v) for k, v in took.items()}
+
+
+def lua(sample):
+    return [f for f in sample.frames if f[1] == "luajit"]
+
+
+def fits(names, chain):
+    """Tail calls leave no frame of their callers: closure and made return by one."""
+    return len(names) == len(chain) and all(
+        re.fullmatch(r"function <truth\.lua:\d+>", n) if want is None else n == want for n, want in zip(names, chain))
+
+
+def judge_leaf(label, leaf, samples, lines):
+    """Of the samples in a leaf: how many have its callers up to the program's root, and their lines."""
+    all_ = whole = there = 0
+    for s in samples:
+        frames = lua(s)
+        all_ += s.count
+        whole += s.count * (fits([f[0] for f in frames], CHAINS[leaf]) and s.stack[-1] == "_start")
+        want = [lines[m] for m in CALLS.get(leaf, [leaf])]
+        there += s.count * ([f[4] for f in frames[:len(want)]] == want)
+    lib.ok(all_ and whole >= 0.98 * all_, "%s: %d of %d stacks in leaf_%s have its callers" % (label, whole, all_, leaf))
+    # The first and last instructions of a loop are on the lines beside it.
+    lib.ok(all_ and there >= 0.97 * all_, "%s: %d of %d stacks in leaf_%s have their lines" % (label, there, all_, leaf))
+
+
+def judge(label, samples, took):
+    lines, leaves, strange = mark_lines(), collections.defaultdict(list), collections.Counter()
+    all_ = sum(s.count for s in samples)
+    for s in samples:
+        names = [f[0] for f in lua(s)]
+        m = re.fullmatch(r"leaf_(\w+)", names[0]) if names else None
+        if m:
+            leaves[m[1]].append(s)
+        for reason in ("[cut", "do not fit"):
+            strange[reason] += s.count * any(reason in n for n in s.stack)
+        strange["bare"] += s.count * (not names)
+        strange["unknown"] += s.count * ("[LuaJIT function]" in names)
+    counts = {k: sum(s.count for s in v) for k, v in leaves.items()}
+    lib.note("%s: %d samples, %d in leaves, %s" % (label, all_, sum(counts.values()), dict(strange)))
+    if took.keys() != CHAINS.keys():
+        return
+    for leaf in CHAINS:
+        judge_leaf(label, leaf, leaves[leaf], lines)
+    at_start = START * HZ + 0.01 * all_
+    lib.ok(max(strange.values()) <= at_start, "%s: but for its start, stacks are whole and named: %s" % (label, dict(strange)))
+    total, time = sum(counts.values()), sum(took.values())
+    off = max(abs(counts.get(k, 0) / max(total, 1) - took[k] / time) for k in CHAINS)
+    lib.ok(off < 0.05 + 1.5 / max(total, 1) ** 0.5,
+           "%s: leaves have the shares of their time (%.1f points off) %s" % (label, 100 * off, counts))
+    due = time / 1e6 * HZ
+    lib.ok(abs(all_ - due) <= 0.2 * due + 4 * due ** 0.5, "%s: %d samples of %.1f s, expected %d" % (label, all_, time / 1e6, due))
+
+
+def main():
+    lib.need(platform.machine() == "x86_64", "stacks of LuaJIT", "LuaJIT's slots are read on x86-64 alone")
+    luajits = [p for p in [shutil.which("luajit")] + os.environ.get("LUAJITS", "").split() if p]
+    lib.need(luajits, "stacks of LuaJIT", "there is no luajit")
+    if lib.SOURCE == "perf":
+        lib.skip("stacks of LuaJIT by perf", "perf does not walk interpreters")
+        return
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
+    ran = [(" ".join(argv), *run(argv)) for luajit in luajits for argv in ([luajit, "-joff"], [luajit])]
+    last = d.stop()
+    by_pid = known_program.samples_by_pid(d)
+    for label, pid, took in ran:
+        judge(label, by_pid[pid], took)
+    lib.check_ledger(last, "the ledger balances", stopped=True)
+
+
+main()
+lib.finish()

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/luajit.h"
+
+#define PIECE 1024u
+
+int luajit_proto_read(struct memory *m, uint64_t at, struct luajit_proto *ret)
+{
+	uint8_t b[LUAJIT_PT_BYTES];
+	int err = memory_read(m, at, b, sizeof(b));
+
+	if (err)
+		return err;
+	if (b[LUAJIT_GCT] != LUAJIT_PROTO)
+		return -ESTALE;
+	*ret = (struct luajit_proto){.at = at, .sizeuv = b[LUAJIT_PT_SIZEKGC + 12]};
+	memcpy(&ret->sizebc, b + LUAJIT_PT_SIZEBC, sizeof(ret->sizebc));
+	memcpy(&ret->k, b + LUAJIT_PT_K, sizeof(ret->k));
+	memcpy(&ret->sizekgc, b + LUAJIT_PT_SIZEKGC, sizeof(ret->sizekgc));
+	memcpy(&ret->chunkname, b + LUAJIT_PT_CHUNKNAME, sizeof(ret->chunkname));
+	memcpy(&ret->firstline, b + LUAJIT_PT_FIRSTLINE, sizeof(ret->firstline));
+	memcpy(&ret->numline, b + LUAJIT_PT_NUMLINE, sizeof(ret->numline));
+	memcpy(&ret->lineinfo, b + LUAJIT_PT_LINEINFO, sizeof(ret->lineinfo));
+	memcpy(&ret->uvinfo, b + LUAJIT_PT_UVINFO, sizeof(ret->uvinfo));
+	memcpy(&ret->varinfo, b + LUAJIT_PT_VARINFO, sizeof(ret->varinfo));
+	return ret->sizebc && ret->sizebc <= LUAJIT_BC_MAX ? 0 : -ESTALE;
+}
+
+/* Lines are stored less the function's first one, in as many bytes as its last one needs. */
+static uint32_t luajit_line_bytes(const struct luajit_proto *p)
+{
+	return p->numline < 256 ? 1 : p->numline < 65536 ? 2 : 4;
+}
+
+static bool luajit_add_line(struct runtime_function *f, uint32_t position, uint32_t line)
+{
+	if (f->nr_lines && f->lines[f->nr_lines - 1].line == line)
+		return true;
+	if (f->nr_lines == RUNTIME_LINES_MAX)
+		return false;
+	f->lines[f->nr_lines++] = (struct runtime_line){.position = position, .line = line};
+	return true;
+}
+
+static uint32_t luajit_line_at(const struct luajit_proto *p, const uint8_t *bytes, uint32_t i)
+{
+	uint32_t width = luajit_line_bytes(p), line = 0;
+
+	memcpy(&line, bytes + (size_t)i * width, width);
+	return p->firstline + MIN(line, p->numline);
+}
+
+int luajit_lines(struct memory *m, const struct luajit_proto *p, struct runtime_function *ret)
+{
+	uint32_t width = luajit_line_bytes(p), n = p->sizebc - 1;
+	uint8_t bytes[PIECE];
+
+	ret->nr_lines = 0;
+	if (!p->lineinfo)
+		return 0;
+	luajit_add_line(ret, 0, p->firstline);
+	/* Instruction 0 is the function's head, and has no entry. */
+	for (uint32_t i = 0; i < n; i += PIECE / width) {
+		uint32_t nr = MIN(n - i, PIECE / width);
+
+		if (memory_read(m, p->lineinfo + (uint64_t)i * width, bytes, (size_t)nr * width))
+			return -EFAULT;
+		for (uint32_t k = 0; k < nr; k++)
+			if (!luajit_add_line(ret, i + k + 1, luajit_line_at(p, bytes, k)))
+				return 0;
+	}
+	/* Behind the last one nothing is known: a position that is not. */
+	if (ret->nr_lines < RUNTIME_LINES_MAX)
+		ret->lines[ret->nr_lines++] = (struct runtime_line){.position = p->sizebc};
+	return 0;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Out of a trace: it runs in the interpreter's C frame, some bytes lower. The
+ * frame of the interpreter comes next, at an address in its code where the unwind
+ * table describes it: what was entered there goes on in the trace.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "runtime/luajit.h"
+#include "runtime/luajit_trace.h"
+
+enum { RBP = 6, RSP = 7 };
+
+#define STATE_BYTES 256	 /* ExitState: 16 registers of each kind (lj_target_x86.h) */
+#define ADJUST_MAX  2048 /* 256 spill slots of 4 bytes, and some */
+
+static bool luajit_has(const struct runtime_place *at, unsigned reg)
+{
+	return at->valid >> reg & 1;
+}
+
+static int luajit_enter_vm(const struct runtime_attached *a, uint64_t sp, struct runtime_step *ret)
+{
+	ret->pc = a->param[LUAJIT_PARAM_VM] + 1; /* it stands for a call before it */
+	ret->sp = ret->cfa = sp;
+	return 0;
+}
+
+static int luajit_leave_trace(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+			      struct runtime_step *ret)
+{
+	bool entered = at->exact && at->pc == c->start && c->word[LUAJIT_WORD_ROOT];
+	uint64_t adjust = entered ? 0 : c->word[LUAJIT_WORD_ADJUST];
+
+	if (!luajit_has(at, RSP) || adjust > UINT16_MAX)
+		return -ENOENT;
+	return luajit_enter_vm(a, at->reg[RSP] + adjust + LUAJIT_C_TRACE, ret);
+}
+
+/* vm_exit_handler has all registers on the stack, in front of what the trace had there. How far below the C frame the trace was is not known here, but the frame holds the thread, as does rbp. */
+static int luajit_leave_exit(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
+{
+	uint64_t sp = at->reg[RSP] + STATE_BYTES + LUAJIT_C_TRACE, word;
+
+	if (at->exact || !luajit_has(at, RSP) || !luajit_has(at, RBP) || !at->reg[RBP])
+		return -ENOENT;
+	for (uint64_t i = 0; i < ADJUST_MAX; i += 16) {
+		if (at->load(at->ctx, sp + i + LUAJIT_C_L, &word))
+			return -EFAULT;
+		if (word == at->reg[RBP])
+			return luajit_enter_vm(a, sp + i, ret);
+	}
+	return -ENOENT;
+}
+
+static int luajit_leave_math(const struct runtime_place *at, struct runtime_step *ret)
+{
+	if (!at->exact || !luajit_has(at, RSP))
+		return -ENOENT;
+	if (at->load(at->ctx, at->reg[RSP], &ret->pc))
+		return -EFAULT;
+	ret->sp = ret->cfa = at->reg[RSP] + 8;
+	ret->fp = at->reg[RBP];
+	ret->flags = RUNTIME_STEP_SAME | RUNTIME_STEP_INNER | (luajit_has(at, RBP) ? RUNTIME_STEP_FP : 0);
+	return 0;
+}
+
+static bool luajit_is_in(const struct runtime_attached *a, const struct runtime_place *at, enum luajit_params start)
+{
+	return at->pc - !at->exact - a->param[start] < a->param[start + 1] - a->param[start];
+}
+
+int luajit_step(const struct runtime_attached *a, const struct runtime_code *c, const struct runtime_place *at,
+		struct runtime_step *ret)
+{
+	if (c->kind == LUAJIT_CODE_TRACE)
+		return luajit_leave_trace(a, c, at, ret);
+	if (luajit_is_in(a, at, LUAJIT_PARAM_VM_EXIT))
+		return luajit_leave_exit(a, at, ret);
+	return luajit_is_in(a, at, LUAJIT_PARAM_VM_MATH) ? luajit_leave_math(at, ret) : -ENOENT;
+}

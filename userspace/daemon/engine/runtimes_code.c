@@ -468,7 +468,7 @@ uint32_t runtimes_walked_position(struct runtimes *r, const struct runtime_slot 
 {
 	struct runtime_frame functions[RUNTIMES_EXPANDED];
 
-	for (uint32_t i = 0; i < r->nr_own && r->own[i].index < stack->count; i++) {
+	for (uint32_t i = 0; of->of == r->stack_of && i < r->nr_own && r->own[i].index < stack->count; i++) {
 		struct runtime_slot *s = NULL;
 		uint32_t n = runtimes_own_chain(r, stack, (uint32_t)r->own[i].index, functions, &s);
 

@@ -20,6 +20,8 @@
 #define OTP_WALK_OPAQUE(value)	     do { } while (0)
 #include "kmod/uapi/otprof_walk.h"
 
+struct pt_regs;
+
 /* State of one CPU; allocated with its session, because it is large. */
 struct otprof_walking {
 	struct otp_walker walker;
@@ -28,7 +30,10 @@ struct otprof_walking {
 	u64 sections[OTP_WALK_BYTES / sizeof(u64)];
 };
 
-/* Walks, for a thread with this base of its thread-local storage and this stack pointer; 0: unknown. */
+/*
+ * Walks, for a thread with this base of its thread-local storage and this stack pointer; 0: unknown. regs: its user
+ * registers, borrowed.
+ */
 void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base, u64 sp,
 		 const struct pt_regs *regs);
 

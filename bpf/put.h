@@ -24,7 +24,8 @@ static __always_inline bool is_new_to_reader(const struct otp_sample *s)
 
 	if (s->plan_gen || age < OTP_YOUNG_FROM_NS || age >= OTP_YOUNG_TO_NS || !s->pid || s->mode & OTP_MODE_KTHREAD)
 		return false;
-	if (s->time_ns - woken_for_young_ns < OTP_YOUNG_WAKE_NS)
+	/* Another CPU's may be later by now. */
+	if ((s64)(s->time_ns - woken_for_young_ns) < (s64)OTP_YOUNG_WAKE_NS)
 		return false;
 	woken_for_young_ns = s->time_ns;
 	return true;

@@ -126,6 +126,19 @@ static inline void otprof_regs_copy(u64 *to, const struct pt_regs *r)
 
 #endif
 
+/* Those that were not saved may be anything that lay on the kernel's stack: they are 0. */
+static inline void otprof_regs_copy_valid(u64 *to, const struct pt_regs *r, u64 valid)
+{
+	unsigned int i;
+
+	otprof_regs_copy(to, r);
+	if (valid == OTPROF_VALID_ALL)
+		return;
+	for (i = 0; i < OTPROF_REGS; i++)
+		if (!(valid >> i & 1))
+			to[i] = 0;
+}
+
 /* saved: r was saved on entry to the kernel, not by the tick's own interrupt. */
 static inline u64 otprof_regs_valid(const struct pt_regs *r, bool saved)
 {

@@ -133,7 +133,7 @@ static void sample_walk(struct otprof_sample *s)
 	walks = otprof_choose_walks(s->c->session, &s->who, &s->choice);
 	if (!walks)
 		return;
-	otprof_walk(w, walks, s->tls_base, s->sp, s->user);
+	otprof_walk(w, walks, s->tls_base, s->sp, s->user, s->user_valid);
 	s->walk_bytes = w->bytes;
 }
 
@@ -199,14 +199,9 @@ static void *section_begin(struct otp_sample *head, u32 at, u16 type, u32 len)
 static u32 sample_put_regs(const struct otprof_sample *s, struct otp_sample *head, u32 at)
 {
 	struct otp_regs *to = section_begin(head, at, OTP_SEC_REGS, REGS_BYTES);
-	u32 i;
 
 	to->valid = s->user_valid;
-	otprof_regs_copy(to->reg, s->user);
-	if (to->valid != OTPROF_VALID_ALL)
-		for (i = 0; i < OTPROF_REGS; i++)
-			if (!(to->valid >> i & 1))
-				to->reg[i] = 0;
+	otprof_regs_copy_valid(to->reg, s->user, s->user_valid);
 	return at + SECTION + REGS_BYTES;
 }
 

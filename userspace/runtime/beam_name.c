@@ -30,7 +30,7 @@ static size_t beam_digits(const char *s)
 /* Of "-NAME/ARITY-fun-N-", how long NAME/ARITY is; 0: it is no such name. */
 static size_t beam_enclosing(const char *function)
 {
-	const char *fun = *function == '-' ? strstr(function, FUN) : NULL, *slash;
+	const char *fun = *function == '-' ? strstr(function + 1, FUN) : NULL, *slash;
 	size_t n = fun ? beam_digits(fun + strlen(FUN)) : 0;
 
 	if (!n || strcmp(fun + strlen(FUN) + n, "-") != 0)

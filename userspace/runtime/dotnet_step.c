@@ -89,6 +89,8 @@ static int dotnet_undo(const struct runtime_place *at, uint32_t code, uint64_t f
 		u->sp += bytes;
 		return 0;
 	case DOTNET_FRAMED:
+		if (!dotnet_step_has(at, RBP))
+			return -EFAULT;
 		u->sp = frame;
 		u->has_sp = true;
 		return 0;

@@ -118,7 +118,7 @@ static bool bytecode_innermost(const struct bytecode *b, struct bytecode_loop *r
 		length = bytecode_length(b, at, op);
 		if (!length)
 			return false;
-		if (by < 0 && (uint32_t)-by <= at && !bytecode_take_loop(ret, at - (uint32_t)-by, at))
+		if (by < 0 && 0u - (uint32_t)by <= at && !bytecode_take_loop(ret, at + (uint32_t)by, at))
 			return false;
 	}
 	return at == b->size && ret->last;

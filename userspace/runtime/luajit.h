@@ -102,9 +102,16 @@ enum luajit_cookie {
 	LUAJIT_COOKIE_SIZE,  /* number of instructions, and the first line above it */
 	LUAJIT_COOKIE_CHUNK,
 	LUAJIT_COOKIE_MAIN,  /* prototype of the outermost function; 0: not known */
-	LUAJIT_COOKIE_CALL,  /* behind the instruction that called it; 0: not known */
+	LUAJIT_COOKIE_CALL,  /* behind the instruction that called it (luajit_cookie_call); 0: not known */
 	LUAJIT_COOKIE_CALLER,
 };
+
+/* A place in a caller, with what tells later whether its prototype is still that one: how many instructions it has. */
+#define LUAJIT_CALL_BITS 48
+static inline uint64_t luajit_cookie_call(uint64_t pc, uint32_t sizebc)
+{
+	return (pc & ((1ULL << LUAJIT_CALL_BITS) - 1)) | (uint64_t)sizebc << LUAJIT_CALL_BITS;
+}
 
 static inline uint64_t luajit_cookie_size(uint32_t sizebc, uint32_t firstline)
 {

@@ -39,18 +39,27 @@ static void luajit_fallback_name(const struct luajit_proto *p, const char *file,
 		snprintf(to, RUNTIME_NAME_MAX, "function <%.*s:%u>", NAME_FILE_MAX, slash ? slash + 1 : file, p->firstline);
 }
 
+/* -ESTALE: another one is there now. */
+static int luajit_read_sampled(struct memory *m, const struct runtime_frame *f, struct luajit_proto *ret)
+{
+	int err = luajit_proto_read(m, f->key, ret);
+
+	if (err)
+		return err;
+	if (luajit_cookie_size(ret->sizebc, ret->firstline) != f->cookie[LUAJIT_COOKIE_SIZE] ||
+	    ret->chunkname != f->cookie[LUAJIT_COOKIE_CHUNK])
+		return -ESTALE;
+	return 0;
+}
+
 int luajit_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,
 		  struct runtime_function *ret)
 {
 	struct luajit_proto p;
-	int err = luajit_proto_read(m, f->key, &p);
+	int err = luajit_read_sampled(m, f, &p);
 
-	if (err)
-		return err;
-	if (luajit_cookie_size(p.sizebc, p.firstline) != f->cookie[LUAJIT_COOKIE_SIZE] ||
-	    p.chunkname != f->cookie[LUAJIT_COOKIE_CHUNK])
-		return -ESTALE;
-	err = luajit_chunk(m, p.chunkname, ret->file);
+	if (!err)
+		err = luajit_chunk(m, p.chunkname, ret->file);
 	if (!err)
 		err = luajit_lines(m, &p, ret);
 	if (err)
@@ -58,5 +67,6 @@ int luajit_decode(const struct runtime_attached *a, struct memory *m, const stru
 	ret->start_line = p.firstline;
 	if (luajit_name(m, &p, f, ret->name))
 		luajit_fallback_name(&p, ret->file, ret->name);
-	return 0;
+	/* What was read is of that function if it is still there. */
+	return luajit_read_sampled(m, f, &p);
 }

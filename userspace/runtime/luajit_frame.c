@@ -115,7 +115,7 @@ static void luajit_called(const struct runtime_words *w, struct runtime_frame *r
 	if (i + 1 >= luajit_frames(w) || luajit_type(w, i) != LUAJIT_FRAME_LUA ||
 	    luajit_index(w, i + 1, luajit_word(w, i, LUAJIT_LINK)) == UINT32_MAX)
 		return;
-	ret->cookie[LUAJIT_COOKIE_CALL] = luajit_word(w, i, LUAJIT_LINK);
+	ret->cookie[LUAJIT_COOKIE_CALL] = luajit_cookie_call(luajit_word(w, i, LUAJIT_LINK), luajit_sizebc(w, i + 1));
 	ret->cookie[LUAJIT_COOKIE_CALLER] = luajit_word(w, i + 1, LUAJIT_PC) - LUAJIT_PT_BYTES;
 }
 

@@ -223,10 +223,11 @@ static int luajit_name_by_call(struct memory *m, const struct runtime_frame *f, 
 {
 	struct luajit_proto caller;
 	struct luajit_naming n = {.m = m, .p = &caller};
-	uint64_t pc = f->cookie[LUAJIT_COOKIE_CALL];
+	uint64_t call = f->cookie[LUAJIT_COOKIE_CALL], pc = call & ((1ULL << LUAJIT_CALL_BITS) - 1);
 	uint32_t at, ins, slot;
 
-	if (!pc || luajit_proto_read(m, f->cookie[LUAJIT_COOKIE_CALLER], &caller) || !luajit_proto_has(&caller, pc - 1))
+	if (!pc || luajit_proto_read(m, f->cookie[LUAJIT_COOKIE_CALLER], &caller) || !luajit_proto_has(&caller, pc - 1) ||
+	    luajit_cookie_call(pc, caller.sizebc) != call)
 		return -ENOENT;
 	at = (uint32_t)((pc - luajit_bytecode(&caller)) / LUAJIT_BC_BYTES) - 1;
 	ins = luajit_instruction(&n, at);

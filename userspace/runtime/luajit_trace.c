@@ -251,7 +251,7 @@ static int luajit_add_frame(struct luajit_tracing *l, const struct luajit_chain 
 	if (c->frame[i].call)
 		caller = luajit_proto_around(l, c->frame[i].call - 1);
 	if (caller) {
-		f.cookie[LUAJIT_COOKIE_CALL] = c->frame[i].call;
+		f.cookie[LUAJIT_COOKIE_CALL] = luajit_cookie_call(c->frame[i].call, caller->sizebc);
 		f.cookie[LUAJIT_COOKIE_CALLER] = caller->at;
 	}
 	if (c->whole && i + 1 == c->nr)

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "runtime/v8.h"
 
+#define LOOPS_MAX 1024u /* of one piece of code: each looks at all anchors */
 #define ASIDE_MAX 256u /* bytes of a part that is left by a jump back */
 
 int v8_path_add(struct v8_anchors *a, uint16_t outer, uint16_t function, int32_t call)
@@ -261,10 +262,14 @@ static void v8_scan_loop(struct v8_code_scan *s, const struct v8_jump *jump)
 static void v8_scan_loops(struct v8_code_scan *s)
 {
 	struct v8_jump jump;
+	uint32_t n = 0;
 
-	for (uint32_t at = 0; at < s->aside; at++)
-		if ((v8_jump_at(s, at, &jump) || v8_short_jump_at(s, at, &jump)) && jump.to < jump.at)
-			v8_scan_loop(s, &jump);
+	for (uint32_t at = 0; at < s->aside && n < LOOPS_MAX; at++) {
+		if (!(v8_jump_at(s, at, &jump) || v8_short_jump_at(s, at, &jump)) || jump.to >= jump.at)
+			continue;
+		v8_scan_loop(s, &jump);
+		n++;
+	}
 }
 
 void v8_anchors_scan(struct v8_anchors *a, const uint8_t *code, uint32_t len, const struct v8_anchor *exits, uint32_t nr,

@@ -9,7 +9,9 @@
 
 #define TAIL_INSNS  512	  /* of a function that is looked at for jumps, */
 #define STUB_INSNS  3	  /* fewer before its jump: a stub of a linkage table */
-#define TAIL_WORK   8	  /* so many of them cost 1 */
+#define TAIL_WORK   4	  /* so many of them cost 1 */
+#define WORK_FIND   4	  /* of a function that is sought */
+#define WORK_RULE   16	  /* of a row, which may have to be computed */
 #define CALLS_BYTES 16384 /* and for calls */
 #define WORK_BYTES  32	  /* so many of code that is looked at cost 1 */
 #define CHUNK	    4096  /* of a file that is looked through for an address; pieces overlap by what has one */
@@ -107,11 +109,11 @@ struct walk {
 	struct insn insn; /* which ends at at */
 };
 
-static bool walk_begin(struct calls *k, const struct mapping *m, uint64_t target, struct walk *ret)
+static bool walk_begin(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target, struct walk *ret)
 {
 	struct code_range f = {target, target + 32, m};
 
-	if (!calls_binary(m))
+	if (!calls_binary(m) || !calls_spend(c, WORK_FIND))
 		return false;
 	calls_function(k, m, target, &f);
 	*ret = (struct walk){.map = m, .at = target, .end = f.end};
@@ -149,12 +151,19 @@ static bool calls_is_stub_to(struct calls *k, struct cursor *c, const struct map
 {
 	struct walk w;
 
-	if (!walk_begin(k, m, target, &w))
+	if (!walk_begin(k, c, m, target, &w))
 		return false;
 	while (w.count < STUB_INSNS && walk_next(&w, c))
 		if (w.insn.kind == INSN_END)
 			return w.insn.n == INSN_BY_VARIABLE && calls_stub_leads_to(k, c, m, callee);
 	return false;
+}
+
+/* By addresses in the file: answers hold for all processes, wherever each has mapped it, and how often. */
+static bool calls_is_in(const struct mapping *m, uint64_t to, const struct code_range *callee)
+{
+	return m->file->binary == callee->map->file->binary &&
+	       mapping_address(m, to) - mapping_address(callee->map, callee->start) < callee->end - callee->start;
 }
 
 static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct mapping *m, uint64_t target,
@@ -164,14 +173,14 @@ static bool calls_look_for_jump(struct calls *k, struct cursor *c, const struct 
 
 	if (calls_is_stub_to(k, c, m, target, callee))
 		return true;
-	if (!walk_begin(k, m, target, &w))
+	if (!walk_begin(k, c, m, target, &w))
 		return false;
 	while (walk_next(&w, c)) {
 		const uint64_t to = w.at + (uint64_t)w.insn.n;
 
 		if (w.insn.kind != INSN_JUMP && w.insn.kind != INSN_BRANCH)
 			continue;
-		if (code_range_contains(callee, to) ||
+		if (calls_is_in(m, to, callee) ||
 		    (!(to >= target && to < w.end) && calls_is_stub_to(k, c, m, to, callee)))
 			return true;
 	}
@@ -208,12 +217,14 @@ static bool walk_is_jump_away(const struct walk *w)
 }
 
 /* The stack pointer before the instruction that ends at w->at is that of the function's first. */
-static bool walk_has_left_frame(const struct walk *w, struct calls *k, const struct cursor *c)
+static bool walk_has_left_frame(const struct walk *w, struct calls *k, struct cursor *c)
 {
 	const int32_t entry = c->arch->ra == c->arch->pc ? 8 : 0;
 	const struct packed *p;
 	bool hit;
 
+	if (!calls_spend(c, WORK_RULE))
+		return false;
 	p = rules_find(k->rules, c->arch, w->map->file->binary, mapping_address(w->map, w->at - w->insn.len), &hit).packed;
 	return p->state == PACKED_ROW && p->cfa_kind == PACKED_CFA_REG && p->cfa_reg == c->arch->sp && p->cfa_n == entry;
 }
@@ -222,7 +233,7 @@ static bool calls_look_for_jump_away(struct calls *k, struct cursor *c, const st
 {
 	struct walk w;
 
-	if (!walk_begin(k, m, target, &w))
+	if (!walk_begin(k, c, m, target, &w))
 		return false;
 	while (walk_next(&w, c))
 		if (walk_is_jump_away(&w) && walk_has_left_frame(&w, k, c))
@@ -262,7 +273,8 @@ static bool calls_look_for_call(struct cursor *c, const struct code_range *f, co
 
 		if (len <= 0 || !calls_spend(c, sizeof(code) / WORK_BYTES))
 			return false;
-		if (c->arch->has_call(code, (size_t)len, at, callee->start))
+		if (c->arch->has_call(code, (size_t)len, mapping_address(f->map, at),
+				      mapping_address(callee->map, callee->start)))
 			return true;
 	}
 	return false;

@@ -376,11 +376,14 @@ static int runtimes_of_mapping(const struct mapping *m)
 	return m->file->state == MAPPED_READY && m->file->binary ? runtimes_of(m->file->binary) : -1;
 }
 
-/* Of decoders that have not attached yet: perhaps this sample shows what the former ones did not. */
-static void runtimes_show(struct runtimes *r, struct runtime_process *p)
+/* Of decoders that have not attached yet: perhaps this sample shows what the former ones did not. Not of each sample. */
+static void runtimes_show(struct runtimes *r, struct runtime_process *p, uint64_t now_ns)
 {
 	struct runtime_seen seen;
 
+	if (!p || now_ns < p->show_ns)
+		return;
+	p->show_ns = now_ns + SHOW_NS;
 	for (uint32_t i = 0; i < p->nr; i++) {
 		struct runtime_slot *s = &p->slot[i];
 
@@ -403,7 +406,6 @@ void runtimes_meet_mapping(struct runtimes *r, const struct process *p, const st
 		have = runtime_process_add(r, p);
 	if (!have)
 		return;
-	runtimes_show(r, have);
 	if (r->stack_process == p)
 		have->thread = r->stack_sample->head.tls_base;
 	runtimes_add_slot(have, decode_runtime((uint32_t)index), p->space, m);
@@ -440,6 +442,8 @@ void runtimes_meet(struct runtimes *r, const struct process *p, const struct unw
 			r->expected_ns = MAX(r->expected_ns, worth_from);
 		before = m;
 	}
+	if (now_ns >= worth_from)
+		runtimes_show(r, runtimes_find(r, p), now_ns);
 }
 
 bool runtimes_is_expecting(const struct runtimes *r, uint64_t now_ns)
@@ -490,11 +494,12 @@ struct runtime_process *runtimes_inherit(struct runtimes *r, const struct proces
 
 struct runtime_slot *runtimes_more(struct runtime_process *p)
 {
-	struct runtime_slot *first = &p->slot[0];
+	struct runtime_slot *first = &p->slot[0], *last;
 
 	if (!p->nr || first->state != SLOT_READY || first->found->found.more.start == OTP_WALK_NONE)
 		return NULL;
-	return p->nr < OTP_WALK_PLANS || p->slot[OTP_WALK_PLANS - 1].state != SLOT_READY ? first : NULL;
+	last = &p->slot[OTP_WALK_PLANS - 1];
+	return p->nr < OTP_WALK_PLANS || last->state != SLOT_READY || last->found->found.walk.start == OTP_WALK_NONE ? first : NULL;
 }
 
 bool runtimes_wait(const struct runtimes *r, const struct process *p)

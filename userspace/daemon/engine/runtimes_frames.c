@@ -169,6 +169,8 @@ struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, 
 
 	if (!of || plan >= of->nr || of->slot[plan].state != SLOT_READY)
 		return NULL;
+	if (plan == OTP_WALK_PLANS - 1 && runtimes_more(of))
+		return NULL;
 	/* Before this runtime was attached, the place was that of another one's second walk. */
 	if (plan && of->generation && w->generation != of->generation && of->slot[0].found &&
 	    of->slot[0].found->found.more.start != OTP_WALK_NONE)

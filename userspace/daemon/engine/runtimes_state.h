@@ -16,6 +16,7 @@
 #include "daemon/engine/runtimes.h"
 
 #define RETRY_NS (10 * NSEC_PER_SEC) /* a decoder that could not be had */
+#define SHOW_NS	 (50 * NSEC_PER_MSEC) /* between samples that are shown to a decoder that has not attached */
 #define RETRY_OVER_NS (60 * NSEC_PER_SEC) /* one that was attached and is over */
 #define RETRY_LONG_NS (600 * NSEC_PER_SEC) /* one that failed again and again, perhaps for want of CPU time */
 
@@ -67,6 +68,7 @@ struct runtime_process {
 	uint32_t nr;
 	uint64_t worth_ns; /* of a fork: before, no decoder is asked for */
 	uint64_t retry_ns;
+	uint64_t show_ns; /* when the next sample is shown to decoders that have not attached */
 	struct runtime_slot slot[OTP_WALK_PLANS];
 };
 

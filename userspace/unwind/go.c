@@ -121,6 +121,16 @@ static int go_switching_row(const struct arch *arch, const struct go_table *t, c
 	return 0;
 }
 
+bool go_stands_in(struct binary *b, uint64_t vaddr)
+{
+	const struct go_table *t = go_table_get(b);
+	char name[GO_NAME_MAX];
+	struct go_function f;
+
+	return t && go_function_find(t, vaddr, &f) == 0 && go_name(t, f.name, name) == 0 &&
+	       go_is_named(name, "runtime.systemstack_switch");
+}
+
 int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *ret)
 {
 	const struct go_table *t = go_table_get(b);

@@ -4,7 +4,7 @@
  * its programs (process/go_table.h): exact for prologues, for functions without
  * a frame, and in stripped programs.
  *
- * Called by rules.c on a cache miss. Where a stack ends (goexit, rt0_go) the row
+ * go_row is called by rules.c on a cache miss, go_stands_in by unwind.c. Where a stack ends (goexit, rt0_go) the row
  * has no return address. Where a function left its caller's stack (systemstack,
  * asmcgocall), the row is ROW_SWITCHED, or ROW_RETURNS where a register still
  * holds the former stack pointer.
@@ -17,5 +17,10 @@
 #include "unwind/arch.h"
 
 int go_row(const struct arch *arch, struct binary *b, uint64_t vaddr, struct row *ret);
+/*
+ * Whether a function stands for one that left its stack: what a goroutine's saved pc is in then. A plugin and its program
+ * each have one of their own. Cost: a search of the file's table.
+ */
+bool go_stands_in(struct binary *b, uint64_t vaddr);
 
 #endif

@@ -187,8 +187,16 @@ static bool unwind_proves(struct cursor *c, uint64_t id)
 	return false;
 }
 
+/* What is saved as the place where the other stack goes on stands for the function that left it: by its file's table too. */
+static bool unwind_stands_in(const struct cursor *c, struct binary *b)
+{
+	const struct unwind_other *o = c->in->other;
+
+	return o->stand_in || (o->pc >= c->map->start && o->pc < c->map->end && go_stands_in(b, mapping_address(c->map, o->pc)));
+}
+
 /* Whether the function of this row left the stack whose copy there is. */
-static bool unwind_left_other(struct cursor *c, const struct packed *p)
+static bool unwind_left_other(struct cursor *c, struct binary *b, const struct packed *p)
 {
 	const struct unwind_other *o = c->in->other;
 
@@ -196,13 +204,14 @@ static bool unwind_left_other(struct cursor *c, const struct packed *p)
 		return false;
 	if (p->flags & ROW_PROVES)
 		return unwind_proves(c, o->id);
-	return p->flags & ROW_SWITCHED && o->stand_in;
+	return p->flags & ROW_SWITCHED && unwind_stands_in(c, b);
 }
 
 /* The registers of the stack that was left. What stands there for the function that left it is passed over. */
 static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binary *b)
 {
 	const struct unwind_other *o = c->in->other;
+	const bool stands_in = unwind_stands_in(c, b);
 	struct found f;
 	bool hit;
 
@@ -213,7 +222,7 @@ static int unwind_enter_other(struct unwinder *u, struct cursor *c, struct binar
 	c->low = o->sp - c->arch->leaf_slack;
 	c->exact = false;
 	c->guess = FRAME_SURE;
-	if (!o->stand_in)
+	if (!stands_in)
 		return 1;
 	/* It is in the file of the function that left. */
 	f = rules_find(u->rules, c->arch, b, mapping_address(c->map, o->pc), &hit);
@@ -240,7 +249,7 @@ static int unwind_by_row(struct unwinder *u, struct cursor *c, struct binary *b,
 
 	if (unwind_has_just_begun(c, f->packed))
 		return cursor_cut(c, UNWIND_ROOT_LISTED);
-	if (flags & (ROW_SWITCHED | ROW_PROVES) && unwind_left_other(c, f->packed))
+	if (flags & (ROW_SWITCHED | ROW_PROVES) && unwind_left_other(c, b, f->packed))
 		return unwind_enter_other(u, c, b);
 	if (flags & ROW_SWITCHED)
 		return cursor_cut(c, UNWIND_SWITCHED);

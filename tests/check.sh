@@ -30,15 +30,15 @@ patience=${CHECK_PATIENCE:-1} grace=${CHECK_GRACE:-10}
 # Part, CPUs, minutes at most. What takes longest begins early, beside the others.
 PARTS_CHECK="
 build    first 20
-e2e      one   40
+e2e      one   50
 e2e-send one   20
 golden   one    5
 runner   one    5
 unit     one   10
 page     one    5
 cross    one    5
-kmod-e2e one   25
-guest    one   20
+kmod-e2e one   40
+guest    one   40
 e2e-hub  one   20
 kmod     one   20
 e2e-perf one   20

@@ -74,6 +74,12 @@ one() { # KERNEL
 	echo "ok - module on $name: builds without a warning"
 	boot "$1" "$dir/otprof.ko" >"$log" 2>&1
 	code=$?
+	# A guest on a busy host gets few ticks to count: it is booted a second time where a fact does not hold, and says so.
+	if [ $code != 0 ] && grep -q '^not ok' "$log"; then
+		sed -nE "s/^not ok - /# first try: &module on $name: /p" "$log"
+		boot "$1" "$dir/otprof.ko" >"$log" 2>&1
+		code=$?
+	fi
 	sed -nE "s/^(ok|not ok|skip) - /\\1 - module on $name: /p" "$log"
 	[ $code = 0 ] && return 0
 	grep -q '^not ok' "$log" || echo "not ok - module on $name: the guest ended with $code"

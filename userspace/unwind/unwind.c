@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "unwind/calls.h"
+#include "unwind/go.h"
 
 struct unwinder {
 	struct rules *rules; /* owned */

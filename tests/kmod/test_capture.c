@@ -66,6 +66,9 @@ struct otprof_cpu {
 static void otprof_session_notice(struct otprof_session *s, u32 wake_bytes)
 {
 }
+static void otprof_session_notice_young(struct otprof_session *s, u64 now_ns)
+{
+}
 
 #include "kmod/capture.c"
 #include "source/source.h"
@@ -81,11 +84,13 @@ static u32 chunks;
 
 void otprof_choose_subject(struct otprof_subject *who)
 {
+	memset(who, 0, sizeof(*who));
 }
 
 bool otprof_choose(const struct otprof_session *s, const struct otp_defaults *d, const struct otprof_subject *who,
 		   struct otprof_choice *ret)
 {
+	memset(ret, 0, sizeof(*ret));
 	return selected;
 }
 

@@ -375,5 +375,9 @@ int luajit_code(const struct runtime_attached *a, struct memory *m, uint64_t pc,
 	c->end = l.t.mcode + l.t.szmcode;
 	c->kind = LUAJIT_CODE_TRACE;
 	luajit_identify(&l.t, c);
-	return memcmp(ret->known, c->identity, sizeof(c->identity)) ? luajit_describe(&l, array) : -EALREADY;
+	if (!memcmp(ret->known, c->identity, sizeof(c->identity)))
+		return -EALREADY;
+	err = luajit_describe(&l, array);
+	/* A trace that is being made, or torn down, may contradict itself. */
+	return err || runtime_code_sound(c, ret->nodes, ret->rows) ? err : -EBADMSG;
 }

@@ -148,7 +148,7 @@ struct otp_walk {
 
 #define OTP_WALK_VIA 1
 
-/* Whence the innermost frame of SLOTS was known. */
+/* Where the address of the innermost frame of SLOTS was read. */
 enum otp_walk_slots_from {
 	OTP_WALK_FROM_NODE = 0,
 	OTP_WALK_FROM_REGISTER = 1,

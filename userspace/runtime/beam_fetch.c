@@ -17,7 +17,7 @@
 #define FETCH_LEN 4u
 #define INDEX_LEN 22u /* movabs $index,%rdi; mov $3,%esi; mov (%rdi),%r12d; cmovne %rsi,%r12 */
 #define OVERLAP	  (INDEX_LEN + FETCH_LEN - 1)
-#define BYTES_MAX (256u << 10) /* of a longer function nothing is known */
+#define BYTES_MAX (256u << 10) /* longer functions are not searched: their callers are unknown */
 
 static bool beam_add_fetch(struct runtime_code *c, uint32_t *n, uint64_t offset)
 {

@@ -3,7 +3,7 @@
  * Stubs, by which compiled code reaches methods: they have no frame, and jump on.
  * Those that choose by an object's type push what they need meanwhile
  * (dotnet/runtime, src/coreclr/vm/amd64/virtualcallstubcpu.hpp). Two kinds lie in
- * memory of which the map of code knows nothing: those that count calls
+ * memory that is in no range of the map of code: those that count calls
  * (callcounting.h), known by their instructions; and a page of helpers that the
  * collector needs (JIT_WriteBarrier), to which the table of helpers leads.
  */
@@ -143,7 +143,7 @@ int dotnet_stubs(struct memory *m, const struct dotnet_range *range, uint64_t pc
 	return dotnet_stub(m, kind, range->start, range->end, pc, c);
 }
 
-/* --- those of which the map of code knows nothing --- */
+/* --- those in no range of the map of code --- */
 
 /* mov rax, [rip + n]; dec word [rax]; je; jmp [rip + n]; jmp [rip + n] */
 static bool dotnet_counts_calls(const uint8_t *code)

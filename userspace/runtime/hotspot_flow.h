@@ -30,7 +30,10 @@ struct hotspot_flow {
 void hotspot_flow_read(struct hotspot_flow *f, struct memory *m, uint64_t code, uint64_t from, uint64_t size);
 /* The shortest loop around an offset that is longer than so many bytes; false: none. */
 bool hotspot_flow_loop(const struct hotspot_flow *f, uint32_t at, uint32_t longer_than, struct flow_loop *ret);
-/* From where on each instruction leads to the one at to: behind the last jump in between, or, not strictly, the last one that has no condition. */
+/*
+ * The offset from which on control runs straight to the instruction at to: behind the last jump in between (strictly), or
+ * behind the last unconditional one.
+ */
 uint32_t hotspot_flow_straight(const struct hotspot_flow *f, uint32_t from, uint32_t to, bool strictly);
 /* The next offset, before to, at which other loops are around than at from; to: none. */
 uint32_t hotspot_flow_next(const struct hotspot_flow *f, uint32_t from, uint32_t to);

@@ -79,6 +79,7 @@ enum luajit_params {
 	LUAJIT_PARAM_DISPATCH,	/* offset of the dispatch table, from struct global_State */
 	LUAJIT_PARAMS,
 };
+_Static_assert(LUAJIT_PARAMS <= RUNTIME_PARAMS, "they pass as params");
 
 /* Words of a walked frame, in the order of the plan. */
 enum luajit_word {

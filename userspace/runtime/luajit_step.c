@@ -38,7 +38,10 @@ static int luajit_leave_trace(const struct runtime_attached *a, const struct run
 	return luajit_enter_vm(a, at->reg[RSP] + adjust + LUAJIT_C_TRACE, ret);
 }
 
-/* vm_exit_handler has all registers on the stack, in front of what the trace had there. How far below the C frame the trace was is not known here, but the frame holds the thread, as does rbp. */
+/*
+ * vm_exit_handler has pushed all registers below the trace's part of the stack. The size of that part is unknown here:
+ * the C frame is found by its lua_State, which rbp holds too.
+ */
 static int luajit_leave_exit(const struct runtime_attached *a, const struct runtime_place *at, struct runtime_step *ret)
 {
 	uint64_t sp = at->reg[RSP] + STATE_BYTES + LUAJIT_C_TRACE, word;

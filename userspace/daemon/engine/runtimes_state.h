@@ -138,7 +138,7 @@ uint8_t runtimes_inner(const struct runtimes *r, uint32_t index);
 uint8_t runtimes_folded(struct runtimes *r, const struct unwind_stack *stack, uint32_t index);
 /* Where in its function the innermost frame of the walk is, by the innermost code of that slot; 0: not known. */
 uint32_t runtimes_walked_position(struct runtimes *r, const struct runtime_slot *of, const struct unwind_stack *stack);
-/* Whose walks these are, by their generation; NULL: nobody knows them any more. */
+/* Whose walks these are, by their generation; NULL: they are of a former plan. */
 struct runtime_process *runtimes_of_walk(struct runtimes *r, const struct process *p, uint32_t generation);
 /* The slot whose plan walked, in this section of a sample of the process; NULL: nobody knows its walks any more. */
 struct runtime_slot *runtimes_slot(struct runtimes *r, const struct process *p, const struct otp_walked *w, uint32_t plan);

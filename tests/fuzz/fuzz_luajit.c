@@ -56,10 +56,9 @@ static void trace(const struct runtime_attached *a, const uint8_t *data)
 
 	memset(&made, 0, sizeof(made));
 	memory_question(&memory);
-	if (luajit_code(a, &memory, at.pc, &made))
+	if (luajit_code(a, &memory, at.pc, &made) ||
+	    !runtime_code_sound(&made.code, made.nodes, made.rows)) /* decode_code refuses such regions */
 		return;
-	if (!runtime_code_sound(&made.code, made.nodes, made.rows))
-		abort();
 	for (uint32_t i = 0; i < made.code.nr_functions; i++)
 		world_decode(&runtime_luajit, a, &made.functions[i]);
 	luajit_step(a, &made.code, &at, &step);

@@ -322,6 +322,9 @@ static void print_quality(struct buf *b, const json_t *s)
 						  client_number(s, "quality.interpreted.frames_unknown"),
 					  client_number(s, "quality.interpreted.frames")),
 			   client_number(s, "quality.interpreted.runtimes"));
+	if (client_number(s, "quality.interpreted.labels_left"))
+		status_row(b, "labels left out", "%15s",
+			   format_count(text, sizeof(text), client_number(s, "quality.interpreted.labels_left")));
 	print_decoders(b, s);
 	status_row(b, "waiting", "%15s   for their files or names", format_count(text, sizeof(text), client_number(s, "quality.parked")));
 	print_workloads(b, client_at(s, "quality.workloads"));

@@ -204,7 +204,8 @@ struct runtime_ops {
 	bool moves; /* functions are moved in memory, and others lie there then: their names hold as long as regions do */
 	/*
 	 * Decoder. The region around pc; of ret, code is zeros before. 0; -ENOENT: none of this runtime; -EALREADY: the
-	 * code whose identity ret->known is; others as of decode.
+	 * code whose identity ret->known is; others as of decode. What contradicts itself, because it was read while it was
+	 * being made, decode_code refuses.
 	 */
 	int (*code)(const struct runtime_attached *a, struct memory *m, uint64_t pc, struct runtime_code_made *ret);
 	uint64_t registers; /* bit per register: what step reads beside those of pc, stack and frame */

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java functions that differ by name alone, interpreted, compiled by each compiler, and inlined: the innermost frame must be
-the one that its thread is named after, or, where compiled code does not tell, a caller of it; never another one.
-hotspot_lib.py says which JDKs are tried; HOTSPOT=all tries every mode; MODES, if it is set, is an expression for those that
-are, SECONDS for how long."""
+"""Java functions that differ by name alone, interpreted, compiled by each compiler, and inlined: the innermost frame must
+be the one that its thread is named after, or, where compiled code does not tell, a caller of it; never another one.
+hotspot_lib.py says which JDKs and modes are tried; SECONDS, if it is set, for how long."""
 import collections
 import os
 import re
-import subprocess
 
 import hotspot_lib
-import known_program
 import lib
 
 HZ = lib.rate(997)
@@ -59,19 +56,10 @@ def main():
     lib.need(found, "innermost functions of Java programs", "there is no JDK")
     classes = hotspot_lib.compile_program("Leaf.java")
     lib.need(classes, "innermost functions of Java programs", "there is no javac")
-    modes = {k: v for k, v in MODES.items() if re.search(os.environ.get("MODES", "" if hotspot_lib.ALL else "^tiered"), k)}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid thread.name"})
-    ran = []
-    for java, (mode, options) in ((j, m) for j in found for m in modes.items()):
-        if not java.has(options):
-            continue
-        p = lib.start(java.command(options + ["-cp", classes, "Leaf", str(SECONDS), "3000"]), stdout=subprocess.DEVNULL)
-        p.wait(SECONDS * 6)
-        ran.append(("%s %s" % (java.label, mode), p.pid))
-    d.stop()
-    by_pid = known_program.samples_by_pid(d)
-    for label, pid in ran:
-        judge(label, by_pid[pid])
+    modes = hotspot_lib.chosen(MODES, "^tiered")
+    for label, samples in hotspot_lib.run(d, found, modes, classes, "Leaf", SECONDS, "3000"):
+        judge(label, samples)
 
 
 main()

@@ -6,6 +6,7 @@ another system, whose root ROOT is: it sees this system's /tmp and /proc, and HO
 all JDKs below /usr/lib/jvm are tried."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 
@@ -45,6 +46,29 @@ def homes(everywhere=ALL):
     if everywhere:
         found += [os.path.realpath(p) for p in sorted(glob.glob("/usr/lib/jvm/*")) if not os.path.islink(p)]
     return [j for j in map(Java, dict.fromkeys(found)) if j.exists()]
+
+
+def chosen(modes, usual):
+    """Of modes by name, with their options: all with HOTSPOT=all, else those that match usual; MODES goes before both."""
+    return {k: v for k, v in modes.items() if re.search(os.environ.get("MODES", "" if ALL else usual), k)}
+
+
+def run(d, javas, modes, classes, main, seconds, *more):
+    """Runs a program of each JDK in each mode that it knows, one after the other, then stops the daemon, whose samples
+    have the attribute process.pid. Each run's label and samples."""
+    ran = []
+    for java, (mode, options) in ((j, m) for j in javas for m in modes.items()):
+        label = "%s %s" % (java.label, mode)
+        if not java.has(options):
+            lib.skip(label, "this JDK does not know %s" % " ".join(options))
+            continue
+        p = lib.start(java.command(options + ["-cp", classes, main, str(seconds), *more]), stdout=subprocess.DEVNULL)
+        p.wait(seconds * 6)
+        lib.ok(p.returncode == 0, "%s: %s ends well (%s)" % (label, main, p.returncode))
+        ran.append((label, p.pid))
+    d.stop()
+    by_pid = known_program.samples_by_pid(d)
+    return [(label, by_pid[pid]) for label, pid in ran]
 
 
 def too_busy(label, known):

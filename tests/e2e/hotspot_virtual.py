@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads of Java: a stack leads through the virtual thread to its carrier and to where that began. Of one that has
-waited, the outer frames are still in the heap: there stands a mark in their place. hotspot_lib.py says which JDKs are
-tried, of 21 and later; all below /usr/lib/jvm are looked at, and without HOTSPOT=all the newest is tried."""
+"""Virtual threads of Java: a stack leads through the virtual thread to its carrier and to where that began. Of one that
+has waited, the outer frames are still in the heap: there stands a mark in their place. hotspot_lib.py says which JDKs
+and modes are tried; of 21 and later all below /usr/lib/jvm are looked at, and without HOTSPOT=all the newest is tried."""
 import collections
 import os
 import re
 import subprocess
 
 import hotspot_lib
-import known_program
 import lib
 
 HZ = lib.rate(499)
@@ -80,18 +79,9 @@ def main():
     lib.need(found, "stacks of virtual threads", "there is no JDK of 21 or later")
     classes = hotspot_lib.compile_program("Virtual.java")
     lib.need(classes, "stacks of virtual threads", "there is no javac")
-    modes = {k: v for k, v in MODES.items() if re.search(os.environ.get("MODES", "" if hotspot_lib.ALL else "tiered"), k)}
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = []
-    for java, (mode, options) in ((j, m) for j in found for m in modes.items()):
-        p = lib.start(java.command(options + ["-cp", classes, "Virtual", str(SECONDS)]), stdout=subprocess.DEVNULL)
-        p.wait(SECONDS * 6)
-        lib.ok(p.returncode == 0, "%s %s ends well (%s)" % (java.label, mode, p.returncode))
-        ran.append(("%s %s" % (java.label, mode), p.pid))
-    d.stop()
-    by_pid = known_program.samples_by_pid(d)
-    for label, pid in ran:
-        judge(label, by_pid[pid])
+    for label, samples in hotspot_lib.run(d, found, hotspot_lib.chosen(MODES, "tiered"), classes, "Virtual", SECONDS):
+        judge(label, samples)
 
 
 main()

@@ -15,7 +15,7 @@ HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzer
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_MAIN) $(LIB)
 	$(call say,LD )
 	$(Q)$(CC) $(LDFLAGS_) $(FUZZ_LINK) -o $@ $(filter %.o,$^) $(LIB) $(LIBS)
-$(BUILD)/fuzz_epilogue $(BUILD)/fuzz_debug_frame $(BUILD)/fuzz_go_table $(BUILD)/fuzz_go_attach: $(BUILD)/obj/tests/lib/tiny_elf.o
+$(BUILD)/fuzz_calls $(BUILD)/fuzz_epilogue $(BUILD)/fuzz_debug_frame $(BUILD)/fuzz_go_table $(BUILD)/fuzz_go_attach: $(BUILD)/obj/tests/lib/tiny_elf.o
 fuzz-bins: $(FUZZ_NAMES:%=$(BUILD)/fuzz_%)
 
 fuzz-build:

@@ -2,6 +2,7 @@
 """Programs of another user, beside an attack: whether their profile is complete,
 named and on time while the attack goes on. Stacks, CPU time and names are known
 (tests/programs/shares.c)."""
+import collections
 import os
 import shutil
 import subprocess
@@ -91,10 +92,15 @@ def is_complete(what, sink, p, ticks, missed):
     mine = [s for _, samples in requests(sink) for s in samples if is_of(p, s)]
     count = sum(s.count for s in mine)
     right = sum(s.count for s in mine if is_right(s))
+    others = collections.Counter()
+    for s in mine:
+        if not is_right(s):
+            names, marker = lib.user_part(s)
+            others[" < ".join(names[:3] + names[-1:]), marker] += s.count
     lib.ok(count >= 0.95 * ticks - 20 - missed, "%s: %d samples of %s, whose CPU time is worth %.0f" % (
         what, count, p.name, ticks))
     lib.ok(count and right >= 0.98 * count - 2, "%s: %d of %d stacks of %s are whole and named" % (
-        what, right, count, p.name))
+        what, right, count, p.name) + (" %s" % others.most_common(3) if others else ""))
 
 
 def is_everywhere(what, sink, p, since, until):

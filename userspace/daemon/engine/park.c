@@ -76,13 +76,23 @@ static void copy_sample(struct parked *e, const struct sample *s)
 	}
 }
 
+static size_t *park_held(struct park *p, const struct sample *s)
+{
+	return &p->held[s->head.pid % PARK_HELD];
+}
+
+static bool park_has_room(struct park *p, const struct sample *s, size_t bytes)
+{
+	return p->bytes + bytes <= PARK_BYTES && *park_held(p, s) + bytes <= PARK_SHARE * (PARK_BYTES - p->bytes - bytes);
+}
+
 int park_add(struct park *p, const struct sample *s, const struct process *proc, uint64_t deadline_ns, bool wants_maps)
 {
 	size_t bytes = sizeof(struct parked) + (sample_regs(s) + s->nr_kernel) * sizeof(uint64_t) + park_walks_bytes(s) +
 		       s->stack_len + s->base_len;
 	struct parked *e;
 
-	if (p->bytes + bytes > PARK_BYTES)
+	if (!park_has_room(p, s, bytes))
 		return -ENOSPC;
 	e = secret_new(bytes);
 	if (!e)
@@ -95,6 +105,7 @@ int park_add(struct park *p, const struct sample *s, const struct process *proc,
 	p->last = &e->next;
 	p->count++;
 	p->bytes += bytes;
+	*park_held(p, s) += bytes;
 	return 0;
 }
 
@@ -108,6 +119,7 @@ void park_remove(struct park *p, struct parked **slot)
 		p->last = slot;
 	p->count--;
 	p->bytes -= bytes;
+	*park_held(p, &e->sample) -= bytes;
 	space_put(e->space);
 	workload_put(e->workload);
 	str_put(e->exe);

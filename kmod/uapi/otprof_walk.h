@@ -94,6 +94,9 @@ struct otp_walk_slots {
  * The chain: from the start, each step reads the pointer at its offset from the
  * last. After root_at steps it is at the root (a thread's state), of which words
  * may be kept once for the sample, also where the chain ends in a 0 further on.
+ * Of a LINK, with via, words of an object that the root has a pointer to follow
+ * them: OTP_WALK_ROOT_MORE of them, via_at bytes from where the pointer at via
+ * bytes from the root leads; zeros if that is 0, or cannot be read.
  * Where it ends lies the first frame, or for
  * ARRAY the node that describes an array. After an array, the pointer at outer
  * bytes from its node leads to the next node; outer 0: there is none.
@@ -141,7 +144,8 @@ struct otp_walk {
 	 * the same words may be anything, and a read that fails costs as much as OTP_WALK_FAULT.
 	 */
 	__u32 kinds;
-	__s16 low, via, via_at; /* STACK: from the node; via 0: none */
+	__s16 low;	  /* STACK: from the node */
+	__s16 via, via_at; /* STACK: from the node; LINK: from the root; via 0: none */
 	__u16 reserved2;
 	struct otp_walk_slots slots;
 };
@@ -215,7 +219,7 @@ struct otp_walked {
 #define OTP_WALK_FRAME_WORDS (1 + OTP_WALK_ROWS * OTP_WALK_WORDS) /* the most of one frame */
 #define OTP_WALK_OUT	     (OTP_WALK_BYTES / 8)
 #define OTP_WALK_HEAD	     2 /* words of struct otp_walked */
-#define OTP_WALK_ROOT_MORE   3 /* words that may follow the root's: of SLOTS; of STACK, one */
+#define OTP_WALK_ROOT_MORE   3 /* words that may follow the root's: of SLOTS, and of LINK with via; of STACK, one */
 
 /* Where the next frames lie, that one read may copy together. */
 enum otp_walk_near {
@@ -307,6 +311,14 @@ static __always_inline int otp_walk_slots_sound(const struct otp_walk *p)
 	       !(s->compiled | s->limit | s->c_frame | s->place | s->prev | s->back | s->resumer);
 }
 
+/* A LINK has via alone. */
+static __always_inline int otp_walk_via_sound(const struct otp_walk *p)
+{
+	if (p->step == OTP_WALK_STACK)
+		return 1;
+	return !p->low && (p->step == OTP_WALK_LINK ? p->via || !p->via_at : !(p->via | p->via_at));
+}
+
 /* Whether every field is within its bounds. What a plan leads to is the walker's concern: it trusts no address. */
 static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 {
@@ -317,7 +329,7 @@ static __always_inline int otp_walk_plan_sound(const struct otp_walk *p)
 		return 0;
 	if (p->kinds >> 16 || p->reserved2)
 		return 0;
-	if (p->step == OTP_WALK_STACK ? p->stride != OTP_WALK_BLOCK || p->tag : p->low || p->via || p->via_at)
+	if (!otp_walk_via_sound(p) || (p->step == OTP_WALK_STACK && (p->stride != OTP_WALK_BLOCK || p->tag)))
 		return 0;
 	if (p->start != OTP_WALK_NONE && (!p->frames_max || p->frames_max > OTP_WALK_FRAMES))
 		return 0;
@@ -844,6 +856,21 @@ static __always_inline int otp_walk_follow(struct otp_walker *w, __u64 tls, __u6
 	return 0;
 }
 
+/* LINK: what the root has a pointer to. */
+static __always_inline void otp_walk_root_more(struct otp_walker *w, __u64 root)
+{
+	__u64 at = 0, has = 0;
+	__u32 word;
+
+	if (w->ready.plan.step != OTP_WALK_LINK || !w->ready.plan.via)
+		return;
+	if (!otp_walk_pointer(w, &at, root + w->ready.plan.via) && at &&
+	    !otp_walk_read(w, 0, 8 * OTP_WALK_ROOT_MORE, at + w->ready.plan.via_at))
+		has = -1ULL;
+	for (word = 0; word < OTP_WALK_ROOT_MORE; word++)
+		otp_walk_put(w, w->raw[word] & has);
+}
+
 static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
 {
 	__u16 keep = w->ready.plan.root_keep;
@@ -854,6 +881,7 @@ static __always_inline int otp_walk_root(struct otp_walker *w, __u64 root)
 	for (word = 0; word < OTP_WALK_WORDS; word++)
 		if ((keep >> word) & 1)
 			otp_walk_put(w, w->raw[word]);
+	otp_walk_root_more(w, root);
 	w->root_words = w->used - OTP_WALK_HEAD;
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The memory of a BEAM that means harm: a sound one, over which the input is
- * laid in pieces. Where tables are, regions, the functions in them, and steps.
+ * laid in pieces. Where tables are, regions, the functions in them, steps, and
+ * the process that a thread runs.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -27,6 +28,17 @@ static void step_out(const struct runtime_attached *a, const struct runtime_code
 	runtime_beam.step(a, &c->code, &at, &step);
 }
 
+static void name_process(const struct runtime_attached *a)
+{
+	struct runtime_context c;
+
+	if (!otp_walk_plan_sound(&a->more) || !runtime_attached_sound(a))
+		abort();
+	beam_world_context(a, &c);
+	if (c.named.key)
+		world_decode(&runtime_beam, a, &c.named);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t places[] = {BW_INFO(0, 0) + 0x30, BW_INFO(0, 1) + 0x50, BW_INFO(1, 1) + 0x80, BW_MODULE(0) - 1};
@@ -43,6 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory_question(&memory);
 	if (beam_world_find(&memory, &a))
 		return 0;
+	if (a.more.start != OTP_WALK_NONE)
+		name_process(&a);
 	memory_question(&memory);
 	if (beam_code(&a, &memory, places[data[0] % ARRAY_SIZE(places)], &made))
 		return 0;

@@ -56,7 +56,9 @@ static struct otp_walk walk_any(struct rng *r, uint64_t base)
 		w.stride = OTP_WALK_BLOCK;
 		w.tag = 0;
 		w.low = (int16_t)(rng_next(r) % 64 * 8);
-		w.via = (int16_t)(rng_next(r) % 64 * 8);
+	}
+	if (w.step == OTP_WALK_STACK || (w.step == OTP_WALK_LINK && rng_next(r) % 2)) {
+		w.via = (int16_t)(8 + rng_next(r) % 64 * 8);
 		w.via_at = (int16_t)(rng_next(r) % 64 * 8);
 	}
 	w.kinds = rng_next(r) % 2 ? 0 : (uint32_t)(rng_next(r) & 0xffff);

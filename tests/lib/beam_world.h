@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made-up BEAM in the memory of a process: two modules of two functions each,
- * with lines, the atoms of their names, and what lies beneath the first module.
+ * with lines, the atoms of their names, and what lies beneath the first module;
+ * a thread that runs a process, which gen_server began.
  *
  * Included after put, put32 and put64 of WORLD are there (tests/lib/world.h).
  */
@@ -21,6 +22,8 @@
 #define BW_SEGMENT   (WORLD + 0xc200)
 #define BW_ATOM(i)   (WORLD + 0xd000 + 0x100ULL * (i))
 #define BW_TERM(i)   ((uint64_t)(i) << 6 | 0x0b)
+#define BW_INITIAL_CALL 8
+#define BW_PROC_LIB  9
 #define BW_MODULE(i) (WORLD + 0x20000 + 0x800ULL * (i))
 #define BW_INFO(i, f) (BW_MODULE(i) + 0x100 + 0x100ULL * (f))
 #define BW_TABLE(i)  (BW_MODULE(i) + 0x400)
@@ -29,6 +32,12 @@
 #define BW_FILES(i)  (BW_MODULE(i) + 0x540)
 #define BW_MD5(i)    (BW_MODULE(i) + 0x580)
 #define BW_STRING    (WORLD + 0x30000) /* a list of characters */
+#define BW_THREAD    (WORLD + 0x10000)
+#define BW_SCHEDULER (WORLD + 0x10100)
+#define BW_PROCESS   (WORLD + 0x10800)
+#define BW_NAME	     (WORLD + 0x10f00) /* struct reg_proc */
+#define BW_DICT	     (WORLD + 0x11000)
+#define BW_HEAP(i)   (WORLD + 0x11800 + 0x40ULL * (i)) /* objects of the process: pairs, functions, cells */
 #define BW_SHARED    (WORLD + 0x1f000)
 #define BW_EXIT	     (BW_SHARED + BEAM_INFO_BYTES)
 #define BW_EXIT_2    (BW_EXIT + 0x80)
@@ -102,11 +111,84 @@ static inline void beam_put_shared(void)
 	put(BW_SHARED + 0x205, &active, sizeof(active));
 }
 
+/* As the dictionary's first slot has them: a pair of the key and value, a function. */
+static inline uint64_t beam_put_pair(uint32_t i, uint64_t key, uint64_t value)
+{
+	put64(BW_HEAP(i), 0x80);
+	put64(BW_HEAP(i) + 8, key);
+	put64(BW_HEAP(i) + 16, value);
+	return BW_HEAP(i) | BEAM_BOXED_TAG;
+}
+
+static inline uint64_t beam_put_function(uint32_t i, uint64_t module, uint64_t function, uint64_t arity)
+{
+	put64(BW_HEAP(i), 0xc0);
+	put64(BW_HEAP(i) + 8, module);
+	put64(BW_HEAP(i) + 16, function);
+	put64(BW_HEAP(i) + 24, arity << 4 | 0xf);
+	return BW_HEAP(i) | BEAM_BOXED_TAG;
+}
+
+static inline uint64_t beam_put_cell(uint32_t i, uint64_t head, uint64_t tail)
+{
+	put64(BW_HEAP(i), head);
+	put64(BW_HEAP(i) + 8, tail);
+	return BW_HEAP(i) | 1;
+}
+
+static inline void beam_put_slot(uint64_t term)
+{
+	put64(BW_DICT + 24 + 8 * (BW_INITIAL_CALL % 8), term);
+}
+
+static inline void beam_put_initial(uint64_t module, uint64_t function, uint64_t arity)
+{
+	const uint64_t mfa[3] = {module, function, arity};
+
+	put(BW_PROCESS + (uint64_t)beam_rows[0].initial, mfa, sizeof(mfa));
+}
+
+static inline void beam_put_registered(uint64_t name, uint64_t port)
+{
+	put64(BW_PROCESS + (uint64_t)beam_rows[0].registered, BW_NAME);
+	put64(BW_NAME + 16, BW_PROCESS);
+	put64(BW_NAME + 24, port);
+	put64(BW_NAME + 32, name);
+}
+
+static inline void beam_put_process(struct runtime_attached *a)
+{
+	put64(BW_THREAD + 0x20, BW_SCHEDULER);
+	put64(BW_SCHEDULER + (uint64_t)beam_rows[0].process, BW_PROCESS);
+	put64(BW_PROCESS + (uint64_t)beam_rows[0].dictionary, BW_DICT);
+	beam_put_initial(BW_TERM(BW_PROC_LIB), BW_TERM(3), 5);
+	beam_put_slot(beam_put_pair(0, BW_TERM(BW_INITIAL_CALL), beam_put_function(1, BW_TERM(2), BW_TERM(3), 1)));
+	a->walk = (struct otp_walk){.start = OTP_WALK_TLS, .nr_chain = 2, .chain = {0x20, beam_rows[0].process}, .root_at = 2,
+				    .frames_max = 1};
+}
+
+/* What context makes of a sample of that thread. */
+static inline void beam_world_context(const struct runtime_attached *a, struct runtime_context *ret)
+{
+	static struct otp_walker w;
+	struct otp_walked head;
+
+	memset(&w, 0, sizeof(w));
+	otp_walk_prepare(&w.ready, &a->more);
+	otp_walk_run(&w, BW_THREAD, 1, 1);
+	memcpy(&head, w.out, sizeof(head));
+	*ret = (struct runtime_context){0};
+	beam_context(a, &(struct runtime_copied){.root = w.out + OTP_WALK_HEAD, .nr_root = head.root_words,
+						 .frames = w.out + OTP_WALK_HEAD + head.root_words, .nr_frames = head.frames,
+						 .frame_words = head.frame_words}, ret);
+}
+
 /* As attach finds it; the rest is for beam_world_find to find. */
 static inline void beam_world_make(struct runtime_attached *a)
 {
 	static const char *const atoms[] = {"false", "lists", "Elixir.My.Module", "map", "-do it/1-", "erts_beamasm",
-					    "normal_exit", "continue_exit"};
+					    "normal_exit", "continue_exit", "$initial_call", "proc_lib", "my_server",
+					    "Elixir.My.Server", "My server"};
 
 	*a = (struct runtime_attached){0};
 	*(struct beam *)a->param = (struct beam){.atoms = BW_ATOMS};
@@ -125,6 +207,7 @@ static inline void beam_world_make(struct runtime_attached *a)
 	beam_put_string("src/my.ex");
 	beam_put_module(0);
 	beam_put_module(1);
+	beam_put_process(a);
 }
 
 static inline int beam_world_find(struct memory *m, struct runtime_attached *a)
@@ -134,7 +217,9 @@ static inline int beam_world_find(struct memory *m, struct runtime_attached *a)
 
 	if (!err)
 		err = beam_find_tables(m, BW_DATA, BW_DATA_END, b);
-	return err ? err : beam_find_shared(m, b);
+	if (!err)
+		err = beam_find_shared(m, b);
+	return err ? err : beam_attach_process(m, b, a);
 }
 
 #endif

@@ -408,12 +408,130 @@ START_TEST(a_stack_that_was_not_copied_has_no_caller)
 }
 END_TEST
 
+/* --- processes --- */
+
+static struct runtime_context context;
+
+/* "": the process has no name. */
+static const char *process_name(void)
+{
+	beam_world_context(&attached, &context);
+	memset(&function, 0, sizeof(function));
+	memory_question(&memory);
+	if (context.named.key)
+		ck_assert_int_eq(beam_decode(&attached, &memory, &context.named, &function), 0);
+	ck_assert_uint_eq(context.labels_left, !context.named.key);
+	return function.name;
+}
+
+START_TEST(a_process_of_proc_lib_is_what_that_began)
+{
+	struct otp_walks w = {.generation = 1, .plan = {attached.walk, attached.more}};
+
+	ck_assert(otp_walk_sound(&w));
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+	/* A value that is no function. */
+	put64(BW_HEAP(1) + 16, 15);
+	ck_assert_str_eq(process_name(), "");
+	put64(BW_HEAP(0) + 16, BW_TERM(3));
+	ck_assert_str_eq(process_name(), "");
+}
+END_TEST
+
+/* Keys whose numbers are alike share a slot. */
+START_TEST(its_key_may_be_one_of_a_list)
+{
+	const uint64_t other = beam_put_pair(2, BW_TERM(3), BW_TERM(3)), pair = BW_HEAP(0) | BEAM_BOXED_TAG;
+
+	beam_put_slot(beam_put_cell(4, pair, beam_put_cell(3, other, 0x3b)));
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+	beam_put_slot(beam_put_cell(4, other, beam_put_cell(3, pair, 0x3b)));
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+	beam_put_slot(beam_put_cell(4, other, BW_HEAP(4) | 1));
+	ck_assert_str_eq(process_name(), "");
+}
+END_TEST
+
+/* In the place of what was moved is its new address; the rest of it stays. */
+START_TEST(a_process_has_its_name_while_it_is_collected)
+{
+	const uint64_t other = beam_put_pair(2, BW_TERM(3), BW_TERM(3)), pair = BW_HEAP(0) | BEAM_BOXED_TAG;
+
+	put64(BW_HEAP(1), BW_HEAP(8) | BEAM_BOXED_TAG);
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+	put64(BW_HEAP(0), BW_HEAP(7) | BEAM_BOXED_TAG);
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+	beam_put_slot(beam_put_cell(4, other, BW_HEAP(5) | 1));
+	beam_put_cell(5, 0, beam_put_cell(6, pair, 0x3b));
+	ck_assert_str_eq(process_name(), "My.Module.map/1");
+}
+END_TEST
+
+START_TEST(a_process_is_named_by_its_registration_first)
+{
+	static const char *const names[] = {"my_server", "My.Server", "'My server'"};
+
+	beam_put_registered(BW_TERM(10 + _i), 0);
+	ck_assert_str_eq(process_name(), names[_i]);
+	put64(BW_PROCESS + (uint64_t)beam_rows[0].dictionary, 0);
+	ck_assert_str_eq(process_name(), names[_i]);
+	beam_put_registered(BW_TERM(10 + _i), 8);
+	ck_assert_str_eq(process_name(), "");
+}
+END_TEST
+
+START_TEST(another_process_is_the_function_that_it_began_with)
+{
+	beam_put_initial(BW_TERM(1), BW_TERM(3), 2);
+	beam_put_slot(0x3b);
+	ck_assert_str_eq(process_name(), "lists:map/2");
+	put64(BW_PROCESS + (uint64_t)beam_rows[0].dictionary, 0);
+	ck_assert_str_eq(process_name(), "lists:map/2");
+	beam_put_initial(BW_TERM(1), BW_TERM(3), 256);
+	ck_assert_str_eq(process_name(), "");
+	beam_put_initial(BW_TERM(BW_PROC_LIB), BW_TERM(3), 5);
+	ck_assert_str_eq(process_name(), "");
+}
+END_TEST
+
+START_TEST(a_scheduler_without_a_process_has_no_name)
+{
+	put64(BW_SCHEDULER + (uint64_t)beam_rows[0].process, 0);
+	beam_world_context(&attached, &context);
+	ck_assert_uint_eq(context.named.key, 0);
+	ck_assert_uint_eq(context.labels_left, 0);
+}
+END_TEST
+
+/* While it starts, they may be there soon; a system without them has no names of processes. */
+START_TEST(names_need_two_atoms)
+{
+	struct beam *b = (void *)attached.param;
+
+	beam_put_atom(BW_INITIAL_CALL, "initial_call$");
+	b->initial_call = 0;
+	attached.more = (struct otp_walk){0};
+	memory_question(&memory);
+	ck_assert_int_eq(beam_attach_process(&memory, b, &attached), -EAGAIN);
+	put64(BW_RANGES + 8, 100);
+	ck_assert_int_eq(beam_attach_process(&memory, b, &attached), 0);
+	ck_assert_uint_eq(attached.more.start, OTP_WALK_NONE);
+}
+END_TEST
+
 Suite *runtime_beam_suite(void)
 {
 	Suite *s = suite_create("runtime_beam");
 	TCase *t = tcase_create("beam");
 
 	tcase_add_checked_fixture(t, setup, NULL);
+	tcase_add_test(t, a_process_of_proc_lib_is_what_that_began);
+	tcase_add_test(t, its_key_may_be_one_of_a_list);
+	tcase_add_test(t, a_process_has_its_name_while_it_is_collected);
+	tcase_add_loop_test(t, a_process_is_named_by_its_registration_first, 0, 3);
+	tcase_add_test(t, another_process_is_the_function_that_it_began_with);
+	tcase_add_test(t, a_scheduler_without_a_process_has_no_name);
+	tcase_add_test(t, names_need_two_atoms);
 	tcase_add_test(t, tables_are_found_by_their_shape);
 	tcase_add_test(t, tables_are_found_across_pieces);
 	tcase_add_test(t, shared_code_without_exits_is_not_that_of_a_compiler);

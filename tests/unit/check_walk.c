@@ -507,6 +507,45 @@ START_TEST(another_saved_stack_pointer_goes_before)
 }
 END_TEST
 
+/* The words stay behind the root's where the chain does not lead to a list. */
+START_TEST(a_roots_object_is_copied_with_it)
+{
+	struct otp_walk p = list();
+
+	make_list(2);
+	p.via = 24;
+	p.via_at = -8;
+	poke(AT + 0x80 + 24, CODE(9) + 8);
+	for (uint32_t i = 0; i < 4; i++)
+		poke(CODE(9) + 8 * i, 0x900 + i);
+	for (int empty = 0; empty < 2; empty++) {
+		run(&p, AT);
+		ck_assert_uint_eq(head.root_words, 4);
+		ck_assert_uint_eq(head.frames, empty ? 0 : 2);
+		ck_assert_uint_eq(word(0), 0x51);
+		for (uint32_t i = 0; i < 3; i++)
+			ck_assert_uint_eq(word(1 + i), 0x900 + i);
+		poke(AT + 0x88, 0);
+	}
+}
+END_TEST
+
+START_TEST(an_object_that_is_not_there_is_zeros)
+{
+	static const uint64_t pointer[] = {0, 8, AT + MEMORY - 16};
+	struct otp_walk p = list();
+
+	make_list(2);
+	p.via = 24;
+	poke(AT + 0x80 + 24, pointer[_i]);
+	run(&p, AT);
+	ck_assert_uint_eq(head.root_words, 4);
+	ck_assert_uint_eq(head.frames, 2);
+	for (uint32_t i = 1; i < 4; i++)
+		ck_assert_uint_eq(word(i), 0);
+}
+END_TEST
+
 static uint64_t random_next(void)
 {
 	static uint64_t state = 88172645463325252u;
@@ -546,7 +585,9 @@ static void bound_plan(struct otp_walk *p)
 	p->slots.at_reg %= OTP_WALK_REGS;
 	p->slots.place_reg %= OTP_WALK_REGS;
 	if (p->step != OTP_WALK_STACK) {
-		p->low = p->via = p->via_at = 0;
+		p->low = 0;
+		p->via = p->step == OTP_WALK_LINK ? (int16_t)(random_next() % 512) : 0;
+		p->via_at = p->via ? (int16_t)(random_next() % 512) : 0;
 	} else {
 		p->stride = OTP_WALK_BLOCK;
 		p->tag = 0;
@@ -613,11 +654,15 @@ static void break_plan(struct otp_walks *s, int how)
 	case 18: s->plan[1].nr_subs = 255; break;
 	case 19: p->kinds = 1 << 16; break;
 	case 20: p->step = OTP_WALK_STACK; break; /* not in blocks */
-	case 21: p->via = 8; break;
+	case 21: p->via_at = 8; break; /* of no pointer */
 	case 22: p->low = 8; break;
 	case 23: p->slots.resumer = 8; break; /* of another step */
 	case 24: p->slots.code_len = 8; break;
 	case 25:
+		p->step = OTP_WALK_ARRAY;
+		p->stride = p->via = 8;
+		break;
+	case 26:
 		p->step = OTP_WALK_SLOTS;
 		p->slots.at_reg = OTP_WALK_REGS;
 		break;
@@ -659,8 +704,10 @@ Suite *walk_suite(void)
 	tcase_add_test(t, a_stack_that_the_thread_is_on_is_not_copied);
 	tcase_add_loop_test(t, a_stack_pointer_out_of_its_stack_is_not_followed, 0, 4);
 	tcase_add_test(t, another_saved_stack_pointer_goes_before);
+	tcase_add_test(t, a_roots_object_is_copied_with_it);
+	tcase_add_loop_test(t, an_object_that_is_not_there_is_zeros, 0, 3);
 	tcase_add_test(t, hostile_plans_and_memory_stay_within_bounds);
-	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 26);
+	tcase_add_loop_test(t, walks_out_of_bounds_are_not_sound, 0, 27);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -90,10 +90,14 @@ static int beam_stack(const struct runtime_attached *a, const uint64_t *root, ui
  * between two that are alike.
  */
 const struct beam_row beam_rows[] = {
-	{.erts = 13, .process = 0xa8, .stop = 0x58, .heap = 0x80, .end = 0x88},
-	{.erts = 15, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
-	{.erts = 16, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
-	{.erts = 17, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8},
+	{.erts = 13, .process = 0xa8, .stop = 0x58, .heap = 0x80, .end = 0x88,
+	 .registered = 0x30, .dictionary = 0x1a0, .initial = 0x1c0},
+	{.erts = 15, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8,
+	 .registered = 0x20, .dictionary = 0x198, .initial = 0x1b8},
+	{.erts = 16, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8,
+	 .registered = 0x20, .dictionary = 0x198, .initial = 0x1b8},
+	{.erts = 17, .process = 0xa8, .stop = 0x58, .heap = 0xc0, .end = 0xc8,
+	 .registered = 0x20, .dictionary = 0x198, .initial = 0x1b8},
 	{0},
 };
 
@@ -107,6 +111,8 @@ const struct runtime_ops runtime_beam = {
 	.markers = beam_markers,
 	.attach = beam_attach,
 	.stack = beam_stack,
+	.context = beam_context,
+	.named = "erlang.process",
 	.decode = beam_decode,
 	.library = "beam.smp",
 	.code = beam_code,

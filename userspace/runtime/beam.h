@@ -46,6 +46,7 @@ struct beam_row {
 	uint32_t erts;	  /* the version's first number; 0: the end */
 	int16_t process;  /* in a scheduler, the current process */
 	int16_t stop, heap, end; /* in a process: its stack pointer, and the bounds of heap and stack */
+	int16_t registered, dictionary, initial; /* its name (struct reg_proc), its dictionary, the function that it began with */
 };
 extern const struct beam_row beam_rows[];
 
@@ -59,6 +60,7 @@ struct beam {
 	uint32_t functions;	  /* offset of the functions in a module's header */
 	uint32_t lines;		  /* likewise, of its line table; 0: no module has one */
 	uint32_t row;		  /* index in beam_rows; the last one: no walk is known */
+	uint64_t initial_call, spawner; /* atoms that processes are named by; 0: unknown */
 };
 _Static_assert(sizeof(struct beam) <= RUNTIME_PARAMS * sizeof(uint64_t), "it is passed as params");
 
@@ -67,12 +69,20 @@ static inline const struct beam *beam_of(const struct runtime_attached *a)
 	return (const struct beam *)a->param;
 }
 
-/* An immediate term (erts/emulator/beam/erl_term.h). */
+/* Terms (erts/emulator/beam/erl_term.h). */
+#define BEAM_BOXED_TAG 2
+#define BEAM_SMALL_BITS 4
+#define BEAM_SMALL_TAG 0xf
 #define BEAM_ATOM_BITS 6
 #define BEAM_ATOM_TAG  0x0b /* of the first one: "false" (erts/emulator/beam/atom.names) */
 static inline bool beam_is_atom(uint64_t term)
 {
 	return (term & ((1u << BEAM_ATOM_BITS) - 1)) == BEAM_ATOM_TAG;
+}
+
+static inline uint64_t beam_atom_term(uint64_t number)
+{
+	return number << BEAM_ATOM_BITS | BEAM_ATOM_TAG;
 }
 
 /* beam_attach.c */
@@ -81,6 +91,8 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 
 /* beam_tables.c: in the data between both addresses: ranges, low, functions and lines. -EAGAIN: not there yet. */
 int beam_find_tables(struct memory *m, uint64_t from, uint64_t to, struct beam *b);
+/* Whether it has loaded less than any system loads at its start. */
+bool beam_is_starting(const struct beam *b, struct memory *m);
 
 /* beam_shared.c: active, unless it is set, and exits, after all else. -ENOENT: such code is not there. */
 int beam_find_shared(struct memory *m, struct beam *b);
@@ -98,11 +110,21 @@ bool beam_is_choice(const struct runtime_code *c, uint64_t pc);
 int beam_lines(const struct beam *b, struct memory *m, const struct beam_module *of, uint32_t i,
 	       struct runtime_frame *f, struct runtime_code_made *ret);
 
-/* beam_name.c: module and function are their atoms' texts. */
+/* beam_name.c: module and function are their atoms' texts. beam_write_name: of what is registered. */
 void beam_write(const char *module, const char *function, uint32_t arity, char to[RUNTIME_NAME_MAX]);
+void beam_write_name(const char *atom, char to[RUNTIME_NAME_MAX]);
+
+/*
+ * beam_process.c. What context finds is a struct runtime_frame whose key is an atom, as no function's address is: a
+ * registered name, or a module with function, arity and 1 as cookies. beam_attach_process: after the first walk; -EAGAIN.
+ */
+int beam_attach_process(struct memory *m, struct beam *b, struct runtime_attached *ret);
+void beam_context(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_context *ret);
+int beam_decode_process(const struct beam *b, struct memory *m, const struct runtime_frame *f, struct runtime_function *ret);
 
 /* beam_decode.c. beam_atom: the text's length; -EBADMSG: not an atom; -EFAULT. */
-#define BEAM_ATOM_MAX 256 /* bytes of text, its NUL included */
+#define BEAM_ATOM_MAX	 256 /* bytes of text, its NUL included */
+#define BEAM_ATOM_LENGTH 24  /* in an atom: its length, and behind it the text */
 int beam_find_text(struct memory *m, struct beam *b); /* of atoms: text. 0, -EAGAIN */
 int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[BEAM_ATOM_MAX]);
 int beam_decode(const struct runtime_attached *a, struct memory *m, const struct runtime_frame *f,

@@ -223,7 +223,8 @@ int beam_attach(const struct runtime_file *file, struct memory *m, struct runtim
 		return -ENOTSUP;
 	}
 	err = beam_attach_all(file, m, (void *)ret->param, why);
-	if (!err)
-		beam_attach_stack(file, m, erts, (void *)ret->param, ret);
-	return err;
+	if (err)
+		return err;
+	beam_attach_stack(file, m, erts, (void *)ret->param, ret);
+	return beam_attach_process(m, (void *)ret->param, ret);
 }

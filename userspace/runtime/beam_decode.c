@@ -10,15 +10,11 @@
 #include "base/cleanup.h"
 #include "runtime/beam.h"
 
-#define ATOM_LENGTH  24
 #define ATOM_TEXT    32
 #define ATOMS_MAX    (1u << 27)
 #define SEGMENT_BITS 10
-#define BOXED_TAG    2
 #define BINARY_BYTES 16 /* header and size in bits, before the bytes */
 #define LIST_TAG     1
-#define SMALL_BITS   4
-#define SMALL_TAG    0xf
 
 int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[BEAM_ATOM_MAX])
 {
@@ -29,7 +25,7 @@ int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[BEA
 		return -EBADMSG;
 	if (memory_u64(m, b->atoms, &segments) || memory_u64(m, segments + 8 * (i >> SEGMENT_BITS), &segment) ||
 	    memory_u64(m, segment + 8 * (i & ((1u << SEGMENT_BITS) - 1)), &atom) ||
-	    memory_read(m, atom + ATOM_LENGTH, &len, sizeof(len)) || memory_u64(m, atom + ATOM_TEXT, &text))
+	    memory_read(m, atom + BEAM_ATOM_LENGTH, &len, sizeof(len)) || memory_u64(m, atom + ATOM_TEXT, &text))
 		return -EFAULT;
 	len = MIN(len, BEAM_ATOM_MAX - 1);
 	to[len] = '\0';
@@ -41,7 +37,7 @@ int beam_atom(const struct beam *b, struct memory *m, uint64_t term, char to[BEA
 /* A pointer to the text, or from OTP 28 on a boxed binary, whose tag would be no use here: texts are not aligned. */
 int beam_find_text(struct memory *m, struct beam *b)
 {
-	static const uint32_t offsets[] = {0, BINARY_BYTES - BOXED_TAG};
+	static const uint32_t offsets[] = {0, BINARY_BYTES - BEAM_BOXED_TAG};
 	char text[BEAM_ATOM_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
@@ -59,8 +55,8 @@ static void beam_string(struct memory *m, uint64_t term, char *to, size_t size)
 	size_t n = 0;
 
 	while (n + 1 < size && (term & 3) == LIST_TAG && memory_read(m, term - LIST_TAG, cell, sizeof(cell)) == 0 &&
-	       (cell[0] & ((1u << SMALL_BITS) - 1)) == SMALL_TAG && cell[0] >> SMALL_BITS < 128) {
-		to[n++] = (char)(cell[0] >> SMALL_BITS);
+	       (cell[0] & BEAM_SMALL_TAG) == BEAM_SMALL_TAG && cell[0] >> BEAM_SMALL_BITS < 128) {
+		to[n++] = (char)(cell[0] >> BEAM_SMALL_BITS);
 		term = cell[1];
 	}
 	to[n] = '\0';
@@ -72,8 +68,11 @@ int beam_decode(const struct runtime_attached *a, struct memory *m, const struct
 	const struct beam *b = beam_of(a);
 	char module[BEAM_ATOM_MAX], function[BEAM_ATOM_MAX];
 	uint64_t mfa[3];
-	int err = memory_read(m, f->key + BEAM_INFO_MFA, mfa, sizeof(mfa));
+	int err;
 
+	if (beam_is_atom(f->key))
+		return beam_decode_process(b, m, f, ret);
+	err = memory_read(m, f->key + BEAM_INFO_MFA, mfa, sizeof(mfa));
 	if (!err && (mfa[0] != f->cookie[0] || mfa[1] != f->cookie[1] || (uint32_t)mfa[2] != (uint32_t)f->cookie[2]))
 		err = -ESTALE;
 	if (!err)

@@ -67,6 +67,16 @@ static void beam_write_elixir(const char *module, const char *function, uint32_t
 		snprintf(to, RUNTIME_NAME_MAX, "%.240s.%s%.240s%s/%u", module, quote, function, quote, arity);
 }
 
+void beam_write_name(const char *atom, char to[RUNTIME_NAME_MAX])
+{
+	const char *quote = beam_is_plain(atom) ? "" : "'";
+
+	if (!strncmp(atom, ELIXIR, strlen(ELIXIR)))
+		snprintf(to, RUNTIME_NAME_MAX, "%s", atom + strlen(ELIXIR));
+	else
+		snprintf(to, RUNTIME_NAME_MAX, "%s%s%s", quote, atom, quote);
+}
+
 void beam_write(const char *module, const char *function, uint32_t arity, char to[RUNTIME_NAME_MAX])
 {
 	const char *m = beam_is_plain(module) ? "" : "'", *f = beam_is_plain(function) ? "" : "'";

@@ -134,6 +134,13 @@ static uint32_t beam_header_lines(struct memory *m, const struct beam_module *of
 	return 0;
 }
 
+bool beam_is_starting(const struct beam *b, struct memory *m)
+{
+	struct beam_ranges r;
+
+	return memory_read(m, b->ranges, &r, sizeof(r)) == 0 && r.n < MODULES_SEEN;
+}
+
 static int beam_find_header(struct memory *m, struct beam *b)
 {
 	struct beam_ranges r;

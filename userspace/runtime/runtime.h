@@ -153,6 +153,7 @@ struct runtime_label {
 /* What a sample has besides its frames, by the coroutine that it is of. */
 struct runtime_context {
 	uint64_t creator; /* a return address, of the call that began the coroutine; 0: unknown */
+	struct runtime_frame named; /* decode's name for it is one more label, of the key ops->named; key 0: none */
 	uint32_t nr_labels;
 	uint32_t labels_left; /* out: too many, too long a key, memory that could not be read */
 	struct runtime_label label[RUNTIME_LABELS];
@@ -185,7 +186,8 @@ struct runtime_ops {
 
 	/* Engine, pure; of a runtime with a second walk. ret is zeros before. NULL: it has none. */
 	void (*context)(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_context *ret);
-	/* Engine, pure. Whether pc is where a coroutine ends, whose creator is what led there. With context. */
+	const char *named; /* the key of the label that context names by decode; may be NULL */
+	/* Engine, pure. Whether pc is where a coroutine ends, whose creator is what led there. With a context that has any. */
 	bool (*is_end)(const struct runtime_attached *a, uint64_t pc);
 
 	/* For frames on the native stack; NULL: it has none. */

@@ -258,6 +258,8 @@ static int pipeline_attempt(struct pipeline *p, struct attempt *a)
 		return -EAGAIN;
 	if (runtimes_stack(p->runtimes, &p->stack, a->final) < 0)
 		return -EAGAIN;
+	if (has_user_side(a->s) && runtimes_want_context(p->runtimes, attempt_process(a), a->s, a->final) < 0)
+		return -EAGAIN;
 	if (p->capture)
 		pipeline_capture(p, a);
 	pipeline_count_stack(p, a);

@@ -91,6 +91,8 @@ struct runtimes_context {
 	struct frame creator;
 	struct str *labels; /* NULL: none */
 };
+/* -EAGAIN: a label is being decoded, and the sample should wait; not with final. */
+int runtimes_want_context(struct runtimes *r, const struct process *p, const struct sample *s, bool final);
 /* Whether the sample's section of this plan is such a second walk. */
 bool runtimes_is_context(struct runtimes *r, const struct process *p, const struct sample *s, uint32_t plan);
 void runtimes_context(struct runtimes *r, const struct process *p, const struct sample *s, const struct unwind_stack *stack,

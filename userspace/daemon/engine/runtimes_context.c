@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What a sample has besides its frames, by a runtime's second walk: who created
- * its coroutine, and the labels of that.
+ * its coroutine, and the labels of that, of which a decoder may have to name one.
  */
+#include <errno.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "daemon/engine/runtimes_state.h"
 #include "process/go_table.h"
@@ -87,6 +90,44 @@ static void context_creator(struct runtimes *r, const struct runtime_slot *slot,
 	*ret = (struct frame){.kind = KIND_NATIVE, .flags = FRAME_CALLER | FRAME_CREATOR, .pc = pc, .map = m};
 }
 
+int runtimes_want_context(struct runtimes *r, const struct process *p, const struct sample *s, bool final)
+{
+	struct runtime_slot *slot = context_slot(r, p, s);
+	struct runtime_context c;
+
+	if (!slot || !slot->ops->named)
+		return 0;
+	context_read(slot, s->walks[CONTEXT_PLAN], &c);
+	runtimes_want(r, slot, &c.named, 1);
+	return !final && runtimes_is_pending(slot, &c.named, 1) ? -EAGAIN : 0;
+}
+
+/* A text, cut before a character of UTF-8 that does not fit. */
+static void context_cut(char *to, size_t size, const struct str *text)
+{
+	size_t n = MIN(text->len, size - 1);
+
+	while (n && n < text->len && ((uint8_t)text->s[n] & 0xc0) == 0x80)
+		n--;
+	memcpy(to, text->s, n);
+	to[n] = '\0';
+}
+
+/* The label that a decoder named. */
+static void context_add_named(struct runtime_slot *slot, struct runtime_context *c)
+{
+	const struct function *fn = function_after(functions_find(&slot->functions, &c->named), slot->functions_after_ns);
+	struct runtime_label *l = &c->label[c->nr_labels];
+
+	if (!fn || c->nr_labels == RUNTIME_LABELS) {
+		c->labels_left++;
+		return;
+	}
+	snprintf(l->key, sizeof(l->key), "%s", slot->ops->named);
+	context_cut(l->value, sizeof(l->value), fn->name);
+	c->nr_labels++;
+}
+
 void runtimes_context(struct runtimes *r, const struct process *p, const struct sample *s, const struct unwind_stack *stack,
 		      struct runtimes_context *ret)
 {
@@ -99,6 +140,8 @@ void runtimes_context(struct runtimes *r, const struct process *p, const struct 
 		return;
 	context_read(slot, s->walks[CONTEXT_PLAN], &c);
 	context_creator(r, slot, p, s, stack, c.creator, &ret->creator);
+	if (c.named.key)
+		context_add_named(slot, &c);
 	if (c.nr_labels || c.labels_left)
 		ret->labels = r->labels = labels_take(&slot->labels, &c, &r->cfg.ledger->labels_left);
 }

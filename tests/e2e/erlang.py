@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Erlang program whose functions differ only by name and know how long they ran: names, lines, callers and shares of
-what BEAM's JIT compiler made. ERLANG=long runs longer; ERLANG=all: every version that is in a root of CHROOTS too;
-another value: those of them that match it, as "sid$". With any of these, also a program that loads and purges modules."""
+"""An Erlang program whose functions differ only by name and know how much they ran: names, lines, callers and shares of
+what BEAM's JIT compiler made; and one whose processes do, by their labels. ERLANG=long runs longer; ERLANG=all: every
+version that is in a root of CHROOTS too; another value: those of them that match it, as "sid$". With any of these, also a
+program that loads and purges modules, for SECONDS."""
 import collections
 import glob
 import os
@@ -15,27 +16,33 @@ import lib
 
 HZ = lib.rate(499)
 MATRIX = bool(os.environ.get("ERLANG"))
-SECONDS = 30 if os.environ.get("ERLANG") == "long" else 5
+SECONDS = int(os.environ.get("SECONDS", 30 if os.environ.get("ERLANG") == "long" else 5))
 PROGRAMS = os.path.join(lib.TOP, "tests", "programs", "erlang")
 SOURCE = os.path.join(PROGRAMS, "truth.erl")
 DEEP = ["truth:deep/2"] * 21
 CHAINS = {  # from the leaf out, up to what every process of Erlang begins with
-    "one": ["truth:leaf_one/2"] + DEEP + ["truth:timed/3", "truth:turns/2"],
+    "one": ["truth:leaf_one/2"] + DEEP + ["truth:counted/4", "truth:turns/2"],
     "two": ["truth:leaf_two/2", "truth:'-comprehension/1-lc$^0/1-0-'/1"],
-    "three": ["truth:leaf_three/2", "truth:caught/1", "truth:timed/3", "truth:turns/2"],
+    "three": ["truth:leaf_three/2", "truth:caught/1", "truth:counted/4", "truth:turns/2"],
     "four": ["truth:leaf_four/2", "truth:'-other_process/1-fun-0-'/2"],
 }
 SHARED = "[shared code of BEAM]"
 # Samples of the first moment, whose code the decoder told of too late.
 EARLY = max(8, 0.02 * HZ)
-BIF = ["truth:timed/3", "truth:turns/2"]
-TIMED = set(CHAINS) | {"five"}
-
-
-def mark_lines():
-    """The line of each mark in the source."""
-    with open(SOURCE) as f:
-        return {m[1]: n for n, text in enumerate(f, 1) for m in [re.search(r"%% (\w+)$", text)] if m}
+BIF = ["truth:counted/4", "truth:turns/2"]
+COUNTED = set(CHAINS) | {"five"}
+LABEL = "process.context.label.erlang.process"
+PROCESSES = {  # by a function that only this process runs
+    "named:registered_leaf/2": "the_server",
+    "named:first_leaf/2": "first_name",
+    "named:second_leaf/2": "second_name",
+    "named:plain_leaf/2": "named:plain/1",
+    "named:fun_leaf/2": "erlang:apply/2",
+    "named:begun_leaf/2": "named:begun/1",
+    "named:server_leaf/2": "named:init/1",
+    "named:crowded_leaf/2": "named:init/1",
+    "named:collect/2": "named:init/1",
+}
 
 
 def versions():
@@ -51,7 +58,7 @@ def versions():
     return [f for f in found if wanted == "all" or re.search(wanted, f[0])]
 
 
-def run_program(root, name):
+def run_program(root, name, seconds=SECONDS):
     """Compiles and runs it: its process, and what it printed."""
     directory = lib.scratch()
     inner, enter = directory, []
@@ -63,18 +70,24 @@ def run_program(root, name):
     shutil.copy(os.path.join(PROGRAMS, name + ".erl"), directory)
     env = dict(os.environ, ERL_CRASH_DUMP=os.path.join(inner, "dump"), HOME=inner, LC_ALL="C.UTF-8")
     subprocess.run(enter + ["erlc", "-o", inner, os.path.join(inner, name + ".erl")], check=True, env=env)
-    p = lib.start(enter + ["erl", "-noshell", "-pa", inner, "-run", name, "main", str(SECONDS)], stdout=subprocess.PIPE,
+    p = lib.start(enter + ["erl", "-noshell", "-pa", inner, "-run", name, "main", str(seconds)], stdout=subprocess.PIPE,
                   text=True, env=env)
-    text, _ = p.communicate(timeout=SECONDS * 8)
+    text, _ = p.communicate(timeout=seconds * 8 + 20)
     return p, text
 
 
 def run(label, root):
-    """Its process, and how many microseconds each leaf took."""
+    """Its process, and how many turns each leaf ran."""
     p, text = run_program(root, "truth")
-    took = dict(re.findall(r"(?m)^(\w+) (\d+)$", text))
-    lib.ok(p.returncode == 0 and took.keys() == TIMED, "%s runs the program (%s)" % (label, p.returncode))
-    return p.pid, {k: int(v) for k, v in took.items()}
+    ran = dict(re.findall(r"(?m)^(\w+) (\d+)$", text))
+    lib.ok(p.returncode == 0 and ran.keys() == COUNTED, "%s runs the program (%s)" % (label, p.returncode))
+    return p.pid, {k: int(v) for k, v in ran.items()}
+
+
+def run_named(label, root):
+    p, _ = run_program(root, "named", min(SECONDS, 3))
+    lib.ok(p.returncode == 0, "%s runs processes with names" % label)
+    return p.pid
 
 
 def run_churn(label, root):
@@ -127,8 +140,30 @@ def judge_bifs(label, samples):
         label, whole, all_, name))
 
 
-def judge(label, samples, took):
-    lines, leaves, cut, all_ = mark_lines(), collections.defaultdict(list), collections.Counter(), 0
+def judge_named(label, samples):
+    """A sample has the name of its process, as it was then, from the moment on that the walk is set."""
+    right, wrong, bare = collections.Counter(), collections.Counter(), collections.Counter()
+    for s in samples:
+        of = next((n for n in s.stack if n in PROCESSES), None)
+        if not of:
+            continue
+        name = s.attributes.get(LABEL)
+        if name is None:
+            bare[of] += s.count
+        elif name == PROCESSES[of]:
+            right[of] += s.count
+        else:
+            wrong[of, name] += s.count
+    lib.ok(not wrong and right.keys() == PROCESSES.keys(), "%s: samples have the names of their processes %s, wrong: %s" % (
+        label, dict(right), dict(wrong)))
+    all_ = right.total() + bare.total()
+    lib.ok(all_ and bare.total() <= 0.01 * all_ + EARLY, "%s: %d of %d samples have no name of a process %s" % (
+        label, bare.total(), all_, dict(bare)))
+
+
+def judge(label, samples, ran):
+    lines, leaves = known_program.mark_lines(SOURCE, "%%"), collections.defaultdict(list)
+    cut, all_ = collections.Counter(), 0
     for s in samples:
         all_ += s.count
         cut.update({n: s.count for n in s.stack if "[cut" in n})
@@ -137,16 +172,13 @@ def judge(label, samples, took):
             leaves[m[1]].append(s)
     counts = {k: sum(s.count for s in v) for k, v in leaves.items()}
     lib.note("%s: %d samples, %d in leaves, cut: %s" % (label, all_, sum(counts.values()), dict(cut)))
-    if took.keys() != TIMED:
+    if ran.keys() != COUNTED:
         return
     for leaf in CHAINS:
         judge_leaf(label, leaf, leaves[leaf], lines)
     judge_bifs(label, samples)
     judge_callers(label, leaves["one"], lines)
-    total, time = sum(counts.values()), sum(took[k] for k in CHAINS)
-    off = max(abs(counts.get(k, 0) / max(total, 1) - took[k] / time) for k in CHAINS)
-    lib.ok(total > 100 and off < 0.05 + 1.5 / total ** 0.5,
-           "%s: leaves have the shares of their time (%.1f points off) %s" % (label, 100 * off, counts))
+    known_program.check_shares(label, counts, {k: ran[k] for k in CHAINS})
 
 
 def judge_churn(label, samples):
@@ -163,19 +195,20 @@ def judge_churn(label, samples):
         unknown += s.count * any(not re.fullmatch(r"[ab]\d+:\w+/\d", n) for n in inner)
         wrong.update({n: s.count for n in inner if re.match(r"[ab]\d+:", n) and not re.fullmatch(r"(%s\d+):(top/1|\1_leaf/2)" % family, n)})
     lib.ok(all_ > 50 and not wrong, "%s: %d stacks of modules that come and go, wrong names: %s" % (label, all_, dict(wrong)))
-    lib.note("%s: %d of %d have a frame without name" % (label, unknown, all_))
+    lib.ok(unknown <= 0.01 * all_ + EARLY, "%s: %d of %d have a frame without name" % (label, unknown, all_))
 
 
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of Erlang", "BEAM's code is read on x86-64 alone")
     found = versions()
     lib.need(found, "stacks of Erlang", "there is no erl")
-    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"})
-    ran = [(label, *run(label, root), MATRIX and run_churn(label, root)) for label, root in found]
+    d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
+    programs = [(label, *run(label, root), run_named(label, root), MATRIX and run_churn(label, root)) for label, root in found]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, took, churn in ran:
-        judge(label, by_pid[pid], took)
+    for label, pid, ran, named, churn in programs:
+        judge(label, by_pid[pid], ran)
+        judge_named(label, by_pid[named])
         if churn:
             judge_churn(label, by_pid[churn])
     lib.check_ledger(last, "the ledger balances", stopped=True)

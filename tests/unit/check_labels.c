@@ -110,6 +110,25 @@ START_TEST(a_key_with_ever_new_values_is_given_up)
 }
 END_TEST
 
+START_TEST(there_may_be_more_names_than_values)
+{
+	char value[16];
+
+	for (int i = 0; i < LABEL_NAMES + 2; i++) {
+		struct str *s;
+
+		context.nr_labels = 0;
+		snprintf(value, sizeof(value), "name%d", i);
+		label("name", value);
+		context.label[0].is_name = true;
+		s = labels_take(&labels, &context, &left);
+		ck_assert_int_eq(s != NULL, i < LABEL_NAMES);
+		str_put(s);
+	}
+	ck_assert_uint_eq(left, 2);
+}
+END_TEST
+
 START_TEST(keys_are_bounded)
 {
 	for (int i = 0; i < LABEL_KEYS + 4; i++) {
@@ -135,6 +154,7 @@ Suite *labels_suite(void)
 	tcase_add_test(t, without_labels_there_is_no_text);
 	tcase_add_test(t, unclean_keys_are_left_out_and_values_cleaned);
 	tcase_add_test(t, a_key_with_ever_new_values_is_given_up);
+	tcase_add_test(t, there_may_be_more_names_than_values);
 	tcase_add_test(t, keys_are_bounded);
 	suite_add_tcase(s, t);
 	return s;

@@ -81,8 +81,30 @@ static int fake_step(const struct runtime_attached *a, const struct runtime_code
 	return 0;
 }
 
-static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach,
+/* --- a second walk, whose root's first word is the key of what runs --- */
+
+static bool has_more;
+
+static int fake_attach_more(const struct runtime_file *of, struct memory *m, struct runtime_attached *ret,
+			    char why[RUNTIME_WHY_MAX])
+{
+	int err = fake_attach(of, m, ret, why);
+
+	if (has_more)
+		ret->more = ret->walk;
+	return err;
+}
+
+static void fake_context(const struct runtime_attached *a, const struct runtime_copied *w, struct runtime_context *ret)
+{
+	(void)a;
+	if (w->nr_root == 2)
+		ret->named = (struct runtime_frame){.key = w->root[0], .cookie[0] = w->root[1]};
+}
+
+static const struct runtime_ops ops = {.name = "fake", .label = "Fake", .kind = KIND_LUAJIT, .attach = fake_attach_more,
 				       .decode = fake_decode, .frame = fake_frame_of, .library = "fake",
+				       .context = fake_context, .named = "fake.name",
 				       .code = fake_code_at, .step = fake_step};
 static const struct runtime_ops *const list[] = {&ops, NULL};
 
@@ -177,6 +199,7 @@ static void setup(void)
 	walks_known = 0;
 	code_identity = (uint64_t)(uintptr_t)codes;
 	code_is_gone = false;
+	has_more = false;
 	questions = 0;
 	ledger = (struct ledger_engine){0};
 	make_process();
@@ -797,6 +820,48 @@ START_TEST(walks_of_an_older_engine_make_nobody_anothers_fork)
 }
 END_TEST
 
+/* Of a sample whose second walk has this root. */
+static struct str *labels_of(uint64_t of, uint64_t line)
+{
+	static struct {
+		struct otp_walked head;
+		uint64_t root[2];
+	} walk;
+	struct sample s = {.head = {.pid = 42, .arch = OTP_ARCH_X86_64}};
+	struct runtimes_context context;
+
+	walk.head = (struct otp_walked){.generation = generation_of(&process), .root_words = 2, .frame_words = 2, .plan = 1};
+	walk.root[0] = of;
+	walk.root[1] = line;
+	s.walks[1] = &walk.head;
+	ck_assert(runtimes_is_context(runtimes, &process, &s, 1));
+	ck_assert_int_eq(runtimes_want_context(runtimes, &process, &s, false), 0);
+	runtimes_context(runtimes, &process, &s, &stack, &context);
+	return context.labels;
+}
+
+START_TEST(what_runs_is_a_label_that_a_decoder_names)
+{
+	static const char one[] = "fake.name\0one";
+	struct str *labels;
+
+	has_more = true;
+	meet();
+	labels = labels_of(key(0), 10);
+	ck_assert_uint_eq(labels->len, sizeof(one));
+	ck_assert_mem_eq(labels->s, one, sizeof(one));
+	ck_assert_uint_eq(questions, 1);
+	ck_assert_ptr_nonnull(labels_of(key(0), 10));
+	ck_assert_uint_eq(questions, 1);
+	/* Another is there by now, or nothing runs. */
+	ck_assert_uint_eq(ledger.labels_left, 0);
+	ck_assert_ptr_null(labels_of(key(0), 11));
+	ck_assert_uint_eq(ledger.labels_left, 1);
+	ck_assert_ptr_null(labels_of(0, 0));
+	ck_assert_uint_eq(ledger.labels_left, 1);
+}
+END_TEST
+
 /* More bytes than all may have: only the table that has the most is emptied. */
 START_TEST(many_functions_of_one_process_cost_others_none)
 {
@@ -894,6 +959,7 @@ Suite *runtimes_suite(void)
 	tcase_add_test(t, walks_of_an_older_engine_make_nobody_anothers_fork);
 	tcase_add_test(t, many_functions_of_one_process_cost_others_none);
 	tcase_add_test(t, processes_of_one_group_come_and_go);
+	tcase_add_test(t, what_runs_is_a_label_that_a_decoder_names);
 	tcase_add_test(t, a_full_table_of_functions_begins_anew);
 	suite_add_tcase(s, t);
 	return s;

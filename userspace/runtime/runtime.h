@@ -148,6 +148,7 @@ struct runtime_copied {
 struct runtime_label {
 	char key[RUNTIME_LABEL_KEY];
 	char value[RUNTIME_LABEL_VALUE];
+	bool is_name; /* in the program's code: there may be more of them than of values that are made as it runs */
 };
 
 /* What a sample has besides its frames, by the coroutine that it is of. */

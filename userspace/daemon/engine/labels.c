@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "profile/profile.h"
 
@@ -13,12 +12,14 @@ _Static_assert(RUNTIME_LABELS <= PROFILE_LABELS_MAX, "all labels of a sample are
 
 struct labels_key {
 	uint64_t key; /* hashes: of two texts with one hash the second is taken for the first */
-	uint32_t nr;  /* LABEL_VALUES + 1: too many */
-	uint64_t value[LABEL_VALUES];
+	struct map values;
+	bool given_up; /* there were too many */
 };
 
 void labels_done(struct labels *l)
 {
+	for (uint32_t i = 0; i < l->nr; i++)
+		map_done(&l->key[i].values);
 	free(l->key);
 	*l = (struct labels){0};
 }
@@ -46,15 +47,16 @@ static bool labels_is_taken(struct labels *l, const struct runtime_label *label)
 {
 	struct labels_key *k = utf8_is_clean(label->key, strlen(label->key)) ? labels_key_get(l, label_hash(label->key)) : NULL;
 	uint64_t value = label_hash(label->value);
+	uint32_t max = label->is_name ? LABEL_NAMES : LABEL_VALUES;
 
-	if (!k || k->nr > LABEL_VALUES)
+	if (!k || k->given_up)
 		return false;
-	for (uint32_t i = 0; i < k->nr; i++)
-		if (k->value[i] == value)
-			return true;
-	if (k->nr < LABEL_VALUES)
-		k->value[k->nr] = value;
-	return k->nr++ < LABEL_VALUES;
+	if (map_find(&k->values, value))
+		return true;
+	k->given_up = k->values.count >= max || map_put(&k->values, value, 1) < 0;
+	if (k->given_up)
+		map_done(&k->values);
+	return !k->given_up;
 }
 
 static int labels_compare(const void *a, const void *b)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels that a program set itself on what it runs, as goroutines have them:
- * which of them become attributes of samples, and their text.
+ * Labels of what a program runs, which it set itself, as goroutines have them, or
+ * which its runtime names: which of them become attributes of samples, and their
+ * text.
  *
  * A label with ever new values, a request's number, would make as many series
  * in stores: so a process may have LABEL_VALUES values of each of LABEL_KEYS
- * keys. A key that exceeds this is left out from then on.
+ * keys, and LABEL_NAMES of one whose values are names in its code. A key that
+ * exceeds this is left out from then on.
  * Called by runtimes_context.c, one thread. Lifetime: of the process' runtime.
- * Bounds: LABEL_KEYS times LABEL_VALUES numbers, allocated with the first label.
- * Cost: a pass over the values of each label's key.
+ * Bounds: as many numbers as values.
+ * Cost: a lookup for each label.
  */
 #ifndef OTP_DAEMON_ENGINE_LABELS_H
 #define OTP_DAEMON_ENGINE_LABELS_H
@@ -16,11 +18,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/strpool.h"
 #include "runtime/runtime.h"
 
 #define LABEL_KEYS   16
 #define LABEL_VALUES 64
+#define LABEL_NAMES  512
 
 struct labels_key; /* a key, and its values so far */
 

@@ -125,6 +125,7 @@ static void context_add_named(struct runtime_slot *slot, struct runtime_context 
 	}
 	snprintf(l->key, sizeof(l->key), "%s", slot->ops->named);
 	context_cut(l->value, sizeof(l->value), fn->name);
+	l->is_name = true;
 	c->nr_labels++;
 }
 

@@ -52,10 +52,14 @@ def versions():
     if wanted in ("", "long"):
         return found
     for root in sorted(glob.glob(os.environ.get("CHROOTS", "/var/lib/otprof-tests/chroots") + "/*/")):
-        # That of bullseye, OTP 23, interprets: its frames are not known.
-        if os.path.exists(root + "usr/bin/erlc") and "bullseye" not in root:
+        if os.path.exists(root + "usr/bin/erlc"):
             found.append(("erlang in " + os.path.basename(root.rstrip("/")), root))
     return [f for f in found if wanted == "all" or re.search(wanted, f[0])]
+
+
+def interprets(root):
+    """Bullseye's is OTP 23, the last one without a compiler."""
+    return "bullseye" in root
 
 
 def run_program(root, name, seconds=SECONDS):
@@ -94,6 +98,12 @@ def run_churn(label, root):
     p, text = run_program(root, "churn")
     lib.ok(p.returncode == 0, "%s loads and purges modules: %s" % (label, text.strip()))
     return p.pid
+
+
+def check_interpreted(d, label, root):
+    p, _ = run_program(root, "truth", 2)
+    said = [line for line in d.log_text().splitlines() if "BEAM in pid %d" % p.pid in line and "interprets" in line]
+    lib.ok(p.returncode == 0 and said, "%s: that it is not walked stands in the log %s" % (label, said))
 
 
 def judge_leaf(label, leaf, samples, lines):
@@ -203,7 +213,11 @@ def main():
     found = versions()
     lib.need(found, "stacks of Erlang", "there is no erl")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid process.context.label"})
-    programs = [(label, *run(label, root), run_named(label, root), MATRIX and run_churn(label, root)) for label, root in found]
+    programs = [(label, *run(label, root), run_named(label, root), MATRIX and run_churn(label, root)) for label, root in found
+                if not interprets(root)]
+    for label, root in found:
+        if interprets(root):
+            check_interpreted(d, label, root)
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for label, pid, ran, named, churn in programs:

@@ -207,7 +207,7 @@ static int beam_attach_all(const struct runtime_file *file, struct memory *m, st
 		b->active = 0;
 	err = beam_find_shared(m, b);
 	if (err == -ENOENT) {
-		snprintf(why, RUNTIME_WHY_MAX, "it has no JIT compiler");
+		snprintf(why, RUNTIME_WHY_MAX, "it interprets its code, whose frames are not walked");
 		return -ENOTSUP;
 	}
 	return err;

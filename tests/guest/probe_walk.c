@@ -45,6 +45,7 @@ struct state {
 	uint64_t id, depth;
 	struct frame *frames;
 	struct stack *stacks;
+	struct code *known;
 };
 
 static struct frame frames[LIST_MAX];
@@ -101,7 +102,7 @@ static void make_list(uint32_t n)
 		frames[i] = (struct frame){.id = 0x1000 + i, .line = 0x2000 + i, .code = &codes[i], .last = 0x6000 + i,
 					   .next = i + 1 < n ? &frames[i + 1] : NULL};
 	}
-	state = (struct state){.id = 0x7001, .depth = n, .frames = frames, .stacks = stacks};
+	state = (struct state){.id = 0x7001, .depth = n, .frames = frames, .stacks = stacks, .known = &codes[n - 1]};
 	state_slot = &state;
 }
 
@@ -123,6 +124,7 @@ static struct otp_walk tls_plan(void)
 	p.chain[1] = offsetof(struct state, frames);
 	p.root_at = 1;
 	p.root_keep = 3;
+	p.via = offsetof(struct state, known);
 	return p;
 }
 
@@ -153,10 +155,13 @@ static void expect_frame(struct expected *e, const struct otp_walk *p, const str
 static void expect_list(struct expected *e, const struct otp_walk *p, uint32_t n)
 {
 	e->frame_words = 3 + (uint32_t)__builtin_popcount(p->keep);
-	e->root_words = (uint32_t)__builtin_popcount(p->root_keep);
+	e->root_words = p->root_keep ? 2 + OTP_WALK_ROOT_MORE : 0;
 	if (e->root_words) {
 		expect(e, state.id);
 		expect(e, state.depth);
+		expect(e, state.known->first_line);
+		expect(e, state.known->names);
+		expect(e, state.known->other);
 	}
 	e->frames = frames_that_fit(n, e->root_words, e->frame_words);
 	e->end = e->frames == n ? OTP_WALK_END_DONE : e->frames == OTP_WALK_FRAMES ? OTP_WALK_END_FRAMES : OTP_WALK_END_BYTES;

@@ -89,7 +89,7 @@ def run(label, root):
 
 
 def run_named(label, root):
-    p, _ = run_program(root, "named", min(SECONDS, 3))
+    p, _ = run_program(root, "named", min(SECONDS, 2))
     lib.ok(p.returncode == 0, "%s runs processes with names" % label)
     return p.pid
 
@@ -151,7 +151,7 @@ def judge_bifs(label, samples):
 
 
 def judge_named(label, samples):
-    """A sample has the name of its process, as it was then, from the moment on that the walk is set."""
+    """A sample has the name of its process, as it was then."""
     right, wrong, bare = collections.Counter(), collections.Counter(), collections.Counter()
     for s in samples:
         of = next((n for n in s.stack if n in PROCESSES), None)

@@ -433,9 +433,9 @@ static enum verdict missing_subs_are_zeros_and_an_unreadable_frame_ends_it(void)
 	frames[9].next = (void *)(uintptr_t)0x2000;
 	expected[0].frames = 10;
 	expected[0].end = OTP_WALK_END_UNREADABLE;
-	expected[0].count = 2 + 10 * expected[0].frame_words;
+	expected[0].count = expected[0].root_words + 10 * expected[0].frame_words;
 	for (uint32_t i = 5; i <= 7; i += 2) {
-		uint64_t *at = &expected[0].word[2 + i * expected[0].frame_words];
+		uint64_t *at = &expected[0].word[expected[0].root_words + i * expected[0].frame_words];
 
 		at[0] = address_of(&frames[i]) | OTP_WALK_MISSING(0) | OTP_WALK_MISSING(1);
 		at[4] = at[5] = 0;

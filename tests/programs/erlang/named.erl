@@ -1,12 +1,14 @@
 %% SPDX-License-Identifier: Apache-2.0
 %% Processes that are told apart by their names, each in a leaf of its own: registered, by turns under two names, begun
 %% by spawn, by proc_lib, as a gen_server, as one whose dictionary is crowded, and as one that is collected all the time.
+%% Before that, a second of work for none of them, in which the program becomes known.
 -module(named).
 -behaviour(gen_server).
 -export([main/1, plain/1, begun/1, init/1, handle_call/3, handle_cast/2]).
 -export([registered_leaf/2, first_leaf/2, second_leaf/2, plain_leaf/2, fun_leaf/2, begun_leaf/2, server_leaf/2, crowded_leaf/2]).
 
 main([Seconds]) ->
+    warm(cpu_ms() + 1000),
     Until = now_ms() + 1000 * list_to_integer(Seconds),
     Begin = [fun() -> spawn_monitor(fun() -> register(the_server, self()), turns(registered_leaf, Until) end) end,
              fun() -> spawn_monitor(fun() -> renamed(Until) end) end,
@@ -19,6 +21,14 @@ main([Seconds]) ->
     halt(0).
 
 now_ms() -> erlang:monotonic_time(millisecond).
+cpu_ms() -> element(1, erlang:statistics(runtime)).
+
+warm(Until) ->
+    case cpu_ms() < Until of
+        true -> lists:sum(lists:seq(1, 20000)), warm(Until);
+        false -> ok
+    end.
+
 monitored(P) -> {P, monitor(process, P)}.
 
 turns(Leaf, Until) ->

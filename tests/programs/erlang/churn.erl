@@ -1,16 +1,21 @@
 %% SPDX-License-Identifier: Apache-2.0
 %% Two processes that load a module, run its leaf, delete and purge it, all the time: what one has left is where the
-%% other's next module goes. Modules of run_a have leaves of names in a, those of run_b in b.
+%% other's next module goes. Modules of run_a have leaves of names in a, those of run_b in b. How many turns of its loop
+%% each leaf runs says how long a module lives.
 -module(churn).
 -export([main/1, run_a/2, run_b/2]).
 
-main([Seconds]) ->
-    Until = erlang:monotonic_time(millisecond) + 1000 * list_to_integer(Seconds),
+main([Seconds, Turns]) ->
+    Until = cpu_ms() + 1000 * list_to_integer(Seconds),
+    Live = list_to_integer(Turns),
     Me = self(),
-    Workers = [spawn_link(fun() -> Me ! {self(), work(F, modules(Prefix), Until, 0)} end) || {F, Prefix} <- [{run_a, "a"}, {run_b, "b"}]],
-    Turns = [receive {W, N} -> N end || W <- Workers],
-    io:format("turns ~b~n", [lists:sum(Turns)]),
+    Workers = [spawn_link(fun() -> Me ! {self(), work(F, modules(Prefix), Live, Until, 0)} end) || {F, Prefix} <- [{run_a, "a"}, {run_b, "b"}]],
+    Loaded = [receive {W, N} -> N end || W <- Workers],
+    io:format("~b modules~n", [lists:sum(Loaded)]),
     halt(0).
+
+%% Of all threads.
+cpu_ms() -> element(1, erlang:statistics(runtime)).
 
 %% Of different sizes, so that they lie at different places.
 modules(Prefix) -> [module(Prefix, N) || N <- lists:seq(1, 12)].
@@ -32,14 +37,14 @@ split([], _) -> [];
 split([{dot, _} = D | Rest], Form) -> [lists:reverse([D | Form]) | split(Rest, [])];
 split([T | Rest], Form) -> split(Rest, [T | Form]).
 
-work(F, [{Module, Code} | Rest], Until, N) ->
-    case erlang:monotonic_time(millisecond) < Until of
+work(F, [{Module, Code} | Rest], Live, Until, N) ->
+    case cpu_ms() < Until of
         true ->
             {module, Module} = code:load_binary(Module, "nofile", Code),
-            churn:F(Module, 3000000),
+            churn:F(Module, Live),
             true = code:delete(Module),
             code:purge(Module),
-            work(F, Rest ++ [{Module, Code}], Until, N + 1);
+            work(F, Rest ++ [{Module, Code}], Live, Until, N + 1);
         false ->
             N
     end.

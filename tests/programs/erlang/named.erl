@@ -9,7 +9,7 @@
 
 main([Seconds]) ->
     warm(cpu_ms() + 1000),
-    Until = now_ms() + 1000 * list_to_integer(Seconds),
+    Until = cpu_ms() + 1000 * list_to_integer(Seconds),
     Begin = [fun() -> spawn_monitor(fun() -> register(the_server, self()), turns(registered_leaf, Until) end) end,
              fun() -> spawn_monitor(fun() -> renamed(Until) end) end,
              fun() -> spawn_monitor(?MODULE, plain, [Until]) end,
@@ -20,7 +20,7 @@ main([Seconds]) ->
     [receive {'DOWN', R, process, _, normal} -> ok end || {_, R} <- Begun],
     halt(0).
 
-now_ms() -> erlang:monotonic_time(millisecond).
+%% Of all threads.
 cpu_ms() -> element(1, erlang:statistics(runtime)).
 
 warm(Until) ->
@@ -32,13 +32,13 @@ warm(Until) ->
 monitored(P) -> {P, monitor(process, P)}.
 
 turns(Leaf, Until) ->
-    case now_ms() < Until of
+    case cpu_ms() < Until of
         true -> ?MODULE:Leaf(20000, 1), turns(Leaf, Until);
         false -> ok
     end.
 
 renamed(Until) ->
-    case now_ms() < Until of
+    case cpu_ms() < Until of
         true ->
             register(first_name, self()),
             ?MODULE:first_leaf(2000, 1),
@@ -72,7 +72,7 @@ handle_cast(run, {collected, Until} = State) ->
 
 %% Most of its time goes to its garbage.
 collect(Kept, Until) ->
-    case now_ms() < Until of
+    case cpu_ms() < Until of
         true ->
             Next = [X + 1 || X <- Kept],
             erlang:garbage_collect(),

@@ -103,7 +103,7 @@ static int dotnet_module_image(const struct dotnet *d, struct memory *m, uint64_
 	return err ? err : (*ret ? 0 : -ENOENT);
 }
 
-/* As the file of a name: its assembly. */
+/* As the file of a name, where no source is known: its assembly. */
 static void dotnet_assembly(const struct dotnet *d, struct memory *m, uint64_t module, struct runtime_function *ret)
 {
 	char name[256];
@@ -133,16 +133,19 @@ static int dotnet_decode_method(const struct dotnet *d, struct memory *m, const 
 {
 	struct dotnet_text text = {.at = ret->name, .left = sizeof(ret->name)};
 	struct dotnet_metadata metadata;
+	struct dotnet_pe pe;
 	uint64_t module, image;
 	int err = dotnet_module(d, m, method->table, &module);
 
 	if (!err)
 		err = dotnet_module_image(d, m, module, &image);
 	if (!err)
-		err = dotnet_metadata_open(m, image, &metadata);
+		err = dotnet_pe_open(m, image, &pe);
+	if (!err)
+		err = dotnet_metadata_open(&pe, &metadata);
 	if (!err)
 		err = dotnet_method_name(&metadata, method->token, &text);
-	if (!err)
+	if (!err && dotnet_lines(&pe, method->token, ret))
 		dotnet_assembly(d, m, module, ret);
 	return err;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up CoreCLR 10 in the memory of a process: a heap of code with a method
- * and stubs, a list of stubs, an image that was compiled before, and an assembly
- * with types and methods, and a portable PDB. Compilers' debug information is that
- * of two of the methods.
+ * A made-up CoreCLR 10, as 8 and 9 would find it too but for bounds, in the memory
+ * of a process: a heap of code with a method and stubs, a list of stubs, an image
+ * that was compiled before, and an assembly with types and methods, and a portable
+ * PDB. Compilers' debug information is that of two of the methods.
  *
  * Included after put, put32 and put64 of WORLD are there (tests/lib/world.h).
  */
@@ -35,6 +35,7 @@
 #define DW_TABLE      (WORLD + 0x8400)
 #define DW_HELPERS    (WORLD + 0x8800)
 #define DW_NAME	      (WORLD + 0x8a00)
+#define DW_FILE	      (WORLD + 0x8c00) /* a PEAssembly, and what it leads to */
 #define DW_DEBUG      (WORLD + 0x9000) /* of DW_RUN */
 #define DW_CORE	      (WORLD + 0x9800) /* the ReadyToRunCoreInfo, and its header */
 #define DW_CODE	      (WORLD + 0x10000) /* the heap */
@@ -231,13 +232,16 @@ static inline void dotnet_put_before(void)
 {
 	static const uint8_t unwind[] = {0x19, 1, 1, 0, 1, 0x50};
 
-	put64(DW_MODULE + 704, DW_R2R);
+	put64(DW_MODULE + 704, DW_R2R); /* of 10, of 9, and of 8 */
+	put64(DW_MODULE + 1168, DW_R2R);
+	put64(DW_MODULE + 1152, DW_R2R);
 	put64(DW_R2R + 40, DW_R2R);
 	put64(DW_R2R + 72, DW_CORE);
 	put64(DW_R2R + 80, DW_FUNCTIONS);
 	dotnet_put_array();
 	put32(DW_R2R + 88, 3);
 	put64(DW_R2R + 376, DW_BUCKETS);
+	put64(DW_R2R + 448, DW_BUCKETS);
 	put64(DW_BUCKETS, DW_NR_BUCKETS);
 	dotnet_put_function(0, 0x1000, 0x1040);
 	dotnet_put_function(1, 0x1040, 0x1080);
@@ -389,8 +393,14 @@ static inline void dotnet_put_methods(void)
 {
 	put64(DW_CHUNK, DW_TABLE);
 	put64(DW_TABLE + 24, DW_MODULE);
-	put64(DW_MODULE + 224, DW_IMAGE);
+	put64(DW_MODULE + 224, DW_IMAGE); /* of 10, of 9, and of 8 */
+	put64(DW_MODULE + 288, DW_IMAGE);
+	put64(DW_MODULE + 272, DW_FILE);
+	put64(DW_FILE + 8, DW_FILE + 0x40);
+	put64(DW_FILE + 0x40 + 120, DW_FILE + 0xc0);
+	put64(DW_FILE + 0xc0 + 8, DW_IMAGE);
 	put64(DW_MODULE + 192, DW_NAME);
+	put64(DW_MODULE + 264, DW_NAME);
 	put(DW_NAME, "My.Assembly", 12);
 	dotnet_put_method(0, 1, 0);
 	dotnet_put_method(1, 2, 0);

@@ -339,6 +339,7 @@ START_TEST(a_dynamic_method_has_its_own_name)
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "DynamicClass.Made");
 	put(DW_NAME + 32, "IL_STUB_PInvoke", 16);
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
 	ck_assert_int_eq(decode(), 0);
 	ck_assert_str_eq(function.name, "ILStubClass.IL_STUB_PInvoke");
 	/* Another one was made in its place. */
@@ -353,7 +354,22 @@ START_TEST(another_method_in_its_place_is_told)
 	dotnet_put16(DW_METHOD(0), 2);
 	ck_assert_int_eq(decode(), -ESTALE);
 	dotnet_put16(DW_METHOD(0), 1);
-	put64(DW_CHUNK, DW_TABLE + 8);
+	put64(DW_CHUNK, DW_TABLE + 0x100);
+	put64(DW_TABLE + 0x100 + 24, DW_MODULE);
+	ck_assert_int_eq(decode(), -ESTALE);
+	put64(DW_CHUNK, DW_TABLE);
+	ck_assert_int_eq(decode(), 0);
+	/* The same one of another assembly, whose file was made at another time. */
+	put32(DW_IMAGE + 0x80 + 8, 77);
+	ck_assert_int_eq(decode(), -ESTALE);
+}
+END_TEST
+
+/* Both lie where those of the former one lay. */
+START_TEST(a_dynamic_method_is_known_by_what_its_name_says)
+{
+	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
+	put(DW_NAME + 32, "Else", 5);
 	ck_assert_int_eq(decode(), -ESTALE);
 }
 END_TEST
@@ -693,6 +709,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, a_method_has_type_and_parameters);
 	tcase_add_test(t, a_dynamic_method_has_its_own_name);
 	tcase_add_test(t, another_method_in_its_place_is_told);
+	tcase_add_test(t, a_dynamic_method_is_known_by_what_its_name_says);
 	tcase_add_loop_test(t, an_assembly_that_is_broken_harms_nobody, 0, 4);
 	tcase_add_test(t, the_module_of_a_generic_type_is_found_in_8);
 	tcase_add_test(t, instructions_have_their_place_in_the_bytecode);

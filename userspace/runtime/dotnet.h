@@ -134,11 +134,13 @@ void dotnet_bounds(const struct dotnet *d, struct memory *m, const struct dotnet
 int dotnet_unwind(struct memory *m, uint64_t base, const struct dotnet_function *f, uint64_t pc, struct runtime_code *ret);
 
 /* dotnet_method.c: a MethodDesc, while it is read. */
+#define DOTNET_NAME_MAX 480
 struct dotnet_method {
 	uint64_t address, table; /* its MethodTable */
 	uint32_t token;		 /* the row of the module's table of methods */
 	uint32_t class;		 /* of MethodDescs */
-	uint64_t name;		 /* of one that has no row */
+	uint64_t identity;	 /* differs with another one in its place */
+	char name[DOTNET_NAME_MAX]; /* of one that has no row; "": of one that has */
 };
 #define DOTNET_CLASS_DYNAMIC 7
 int dotnet_method_read(const struct dotnet *d, struct memory *m, uint64_t address, struct dotnet_method *ret);

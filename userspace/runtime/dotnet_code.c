@@ -26,7 +26,7 @@ static int dotnet_own(const struct dotnet *d, struct memory *m, const struct dot
 {
 	struct runtime_code *c = &ret->code;
 	const struct runtime_frame f = {.key = method->address,
-					.cookie = {method->table, (uint64_t)method->class << 32 | method->token, method->name}};
+					.cookie = {method->table, (uint64_t)method->class << 32 | method->token, method->identity}};
 	int function, node, err;
 
 	c->identity[0] = method->address;
@@ -42,9 +42,9 @@ static int dotnet_own(const struct dotnet *d, struct memory *m, const struct dot
 }
 
 /* A word that differs with other code in the same place: where it is, by which codes its frame is left, and its places. */
-static uint64_t dotnet_words(const struct runtime_code *c, uint64_t name, uint64_t debug)
+static uint64_t dotnet_words(const struct runtime_code *c, uint64_t identity, uint64_t debug)
 {
-	uint64_t hash = (c->start * 31 + c->end + (name << 1)) * 31 + debug;
+	uint64_t hash = (c->start * 31 + c->end + (identity << 1)) * 31 + debug;
 
 	for (uint32_t i = 0; i < RUNTIME_CODE_WORDS; i++)
 		hash = hash * 1099511628211ULL ^ c->word[i];
@@ -65,7 +65,7 @@ static int dotnet_describe(const struct dotnet *d, struct memory *m, uint64_t ba
 		ret->code.identity[0] = ret->code.start;
 		return 0;
 	}
-	ret->code.identity[2] = dotnet_words(&ret->code, method.name, compiled->debug);
+	ret->code.identity[2] = dotnet_words(&ret->code, method.identity, compiled->debug);
 	return dotnet_own(d, m, compiled, &method, ret);
 }
 

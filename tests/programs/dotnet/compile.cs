@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a program with Roslyn, as an SDK does, with its portable PDB within it or beside it:
-// SOURCE ASSEMBLY Embedded|PortablePdb Debug|Release DIRECTORY..., whose assemblies it may refer to. Roslyn's types are reached by reflection,
-// because this program is itself compiled by a compiler that cannot read them.
+// Compiles a program with Roslyn, as an SDK does, with its portable PDB within it:
+//   compile SOURCE ASSEMBLY Debug|Release SYMBOL[,SYMBOL...] DIRECTORY...
+// It may refer to the assemblies of the directories. Roslyn's types are reached by reflection, because the compiler of this
+// program cannot read them.
 using System;
 using System.Collections.Generic;
 using System.IO;
@@ -22,6 +23,11 @@ static class Compile
         throw new TypeLoadException(name);
     }
 
+    static object DefaultOf(ParameterInfo p)
+    {
+        return p.DefaultValue == null && p.ParameterType.IsValueType ? Activator.CreateInstance(p.ParameterType) : p.DefaultValue;
+    }
+
     // A method or constructor with parameters of these names, in any order: all others are optional.
     static object Call(IEnumerable<MethodBase> all, object self, Dictionary<string, object> given)
     {
@@ -31,8 +37,7 @@ static class Compile
             if (!given.All(g => parameters.Any(p => p.Name == g.Key && p.ParameterType.IsInstanceOfType(g.Value))) ||
                 !parameters.All(p => given.ContainsKey(p.Name) || p.IsOptional))
                 continue;
-            var values = parameters.Select(p => given.ContainsKey(p.Name) ? given[p.Name] : p.DefaultValue).Select(
-                (v, i) => v == null && parameters[i].ParameterType.IsValueType ? Activator.CreateInstance(parameters[i].ParameterType) : v).ToArray();
+            var values = parameters.Select(p => given.ContainsKey(p.Name) ? given[p.Name] : DefaultOf(p)).ToArray();
             var constructor = method as ConstructorInfo;
             return constructor != null ? constructor.Invoke(values) : method.Invoke(self, values);
         }
@@ -79,26 +84,25 @@ static class Compile
     {
         var text = Static("Text.SourceText", "From", new Dictionary<string, object> {
             { "text", File.ReadAllText(args[0]) }, { "encoding", Encoding.UTF8 } });
-        var tree = Static("CSharp.CSharpSyntaxTree", "ParseText", new Dictionary<string, object> { { "text", text }, { "path", args[0] } });
+        var symbols = Make("CSharp.CSharpParseOptions", new Dictionary<string, object> {
+            { "preprocessorSymbols", args[3].Split(',') } });
+        var tree = Static("CSharp.CSharpSyntaxTree", "ParseText", new Dictionary<string, object> {
+            { "text", text }, { "options", symbols }, { "path", args[0] } });
         var options = Make("CSharp.CSharpCompilationOptions", new Dictionary<string, object> {
             { "outputKind", Enum.Parse(Find("OutputKind"), "ConsoleApplication") },
-            { "optimizationLevel", Enum.Parse(Find("OptimizationLevel"), args[3]) } });
-        dynamic compilation = Static("CSharp.CSharpCompilation", "Create", new Dictionary<string, object> {
+            { "optimizationLevel", Enum.Parse(Find("OptimizationLevel"), args[2]) } });
+        object compilation = Static("CSharp.CSharpCompilation", "Create", new Dictionary<string, object> {
             { "assemblyName", Path.GetFileNameWithoutExtension(args[1]) }, { "syntaxTrees", ListOf("SyntaxTree", tree) },
             { "references", ListOf("MetadataReference", References(args.Skip(4))) }, { "options", options } });
         var emit = Make("Emit.EmitOptions", new Dictionary<string, object> {
-            { "debugInformationFormat", Enum.Parse(Find("Emit.DebugInformationFormat"), args[2]) },
-            { "pdbFilePath", Path.ChangeExtension(args[1], ".pdb") } });
-        using (var pe = File.Create(args[1]))
-        using (var pdb = args[2] == "Embedded" ? null : File.Create(Path.ChangeExtension(args[1], ".pdb")))
+            { "debugInformationFormat", Enum.Parse(Find("Emit.DebugInformationFormat"), "Embedded") } });
+        using (var file = File.Create(args[1]))
         {
-            var given = new Dictionary<string, object> { { "peStream", pe }, { "options", emit } };
-            if (pdb != null)
-                given["pdbStream"] = pdb;
-            dynamic result = Call(((object)compilation).GetType().GetMethods().Where(m => m.Name == "Emit"), compilation, given);
-            foreach (var d in result.Diagnostics)
-                if (!result.Success)
-                    Console.Error.WriteLine(d.ToString());
+            dynamic result = Call(compilation.GetType().GetMethods().Where(m => m.Name == "Emit"), compilation,
+                new Dictionary<string, object> { { "peStream", file }, { "options", emit } });
+            if (!result.Success)
+                foreach (var diagnostic in result.Diagnostics)
+                    Console.Error.WriteLine(diagnostic.ToString());
             return result.Success ? 0 : 1;
         }
     }

@@ -107,11 +107,18 @@ namespace Known
             }
         }
 
+#if TRIMMED // a runtime without what a state machine needs
+        static Task<long> Later(long n)
+        {
+            return Task.Run(() => Leaves.Six(n) + 1); // later
+        }
+#else
         static async Task<long> Later(long n)
         {
             await Task.Yield();
             return Leaves.Six(n) + 1; // later
         }
+#endif
 
         // Small frames that are made and taken down all the time: a pc in a prologue or an epilogue is the rule.
         [MethodImpl(MethodImplOptions.NoInlining)]

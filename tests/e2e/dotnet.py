@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of .NET whose functions differ only by name and know how long they ran: names, callers and shares of code of
-the JIT compiler, in each of its tiers, and of the framework, which was compiled before. DOTNET=all: .NET 9 and 10 too."""
+"""A program of .NET whose functions differ only by name and know how long they ran: names, lines, callers and shares of code
+of the JIT compiler, and of the framework, which was compiled before. DOTNET=all: .NET 9 and 10 too, and each tier alone."""
 import collections
 import os
 import platform
@@ -18,10 +18,19 @@ import lib
 
 HZ = lib.rate(499)
 MS = 1500 if dotnet_runtime.ALL else 400
-SOURCE = os.path.join(lib.TOP, "tests", "programs", "dotnet", "truth.cs")
-MODES = {"": {}, " without tiers": {"DOTNET_TieredCompilation": "0"}, " without profiles": {"DOTNET_TieredPGO": "0"}}
+SOURCE = os.path.join(dotnet_runtime.PROGRAMS, "truth.cs")
+STAYS = {"DOTNET_TieredPGO": "0", "DOTNET_TC_CallCounting": "0"}
+MODES = {
+    "": {},
+    " in tier 0": dict(STAYS, DOTNET_TC_OnStackReplacement="0"),
+    " replaced on the stack": dict(STAYS, DOTNET_OSR_HitLimit="1", DOTNET_TC_OnStackReplacement_InitialCounter="10"),
+    " without profiles": {"DOTNET_TieredPGO": "0"},
+    " without tiers": {"DOTNET_TieredCompilation": "0"},
+}
 TIMED = r"Known.Program.Timed(string, long, Func<long, long>)"
-LAMBDA = r"Known\.Program\.(<Main>c__AnonStorey\d+\.)?<(Main)?>(m__\d+|b__\w+)\(long\)"
+# As Roslyn calls them, or Mono's compiler.
+LAMBDA = r"Known\.Program\.(<>c(__DisplayClass\w+)?\.|<Main>c__AnonStorey\d+\.)?<(Main)?>(m__\d+|b__\w+)\(long\)"
+LATER = r"Known\.Program\.(<Later>(c__async0|d__\d+)\.MoveNext|<>c__DisplayClass\w+\.<Later>b__\d+)\(\)"
 # From the leaf out; what a string does not match in full, it is as a text.
 CHAINS = {
     "One": ["Known.Program.Deep(int, long)"] * 21 + [LAMBDA, TIMED],
@@ -30,10 +39,21 @@ CHAINS = {
     "Four": ["Known.Generic<TKey, TValue>.Nested.Call<TOther>(TKey, List<TOther>, long)",
              "Known.Generic<TKey, TValue>.Run(TValue)", LAMBDA, TIMED],
     "Five": ["Known.Program.Caught(long)"],
-    "Six": [r"Known\.Program\.<Later>c__async0\.MoveNext\(\)"],
+    "Six": [LATER],
     "Seven": [LAMBDA, TIMED],
 }
+# The marks of their lines.
+LINES = {
+    "One": ["bottom"] + ["deeper"] * 20 + ["lambda1", "timed"],
+    "Two": ["lambda2", "timed"],
+    "Three": ["virtual", "timed"],
+    "Four": ["nested", "generic", "lambda4", "timed"],
+    "Five": ["caught"],
+    "Six": ["later"],
+    "Seven": ["lambda7", "timed"],
+}
 CALLS = ["Known.Program.Tiny(long, long)", "Known.Program.Small(object[], long, long)", "Known.Program.Calls(long)", TIMED]
+MISSING = (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError, zipfile.BadZipFile)
 UNNAMED = re.compile(r"\.dll\+0x|memfd:|^\[unknown method|^\[generated code|^\[\.NET")
 
 
@@ -83,6 +103,21 @@ def judge_leaf(label, leaf, found):
     lib.ok(all_ and right >= 0.99 * all_, "%s: %d of %d stacks in Leaves.%s have its callers" % (label, right, all_, leaf))
 
 
+def judge_lines(label, leaf, found, marks):
+    """Each frame stands at its call; the leaf, which is one line, has that or none. Who called tells which leaf is right."""
+    calls = [marks[m] for m in LINES[leaf]]
+    all_ = there = outside = confused = 0
+    for s, i in found:
+        have = [f[4] for f in s.frames[i:i + 1 + len(calls)]]
+        all_ += s.count
+        there += s.count * (have == [marks[leaf]] + calls)
+        outside += s.count * (have[0] not in (0, marks[leaf]))
+        confused += s.count * (len(have) > 1 and have[1] not in (0, calls[0]))
+    lib.ok(all_ and there >= 0.97 * all_, "%s: %d of %d stacks in Leaves.%s have their lines" % (label, there, all_, leaf))
+    lib.ok(outside + confused <= 0.001 * all_, "%s: %d of them have a line of another function, %d another one's caller" % (
+        label, outside, confused))
+
+
 def judge_calls(label, samples):
     """Frames that are made and taken down all the time: each caller is the one that calls."""
     right = collections.Counter()
@@ -111,7 +146,7 @@ def judge_framework(label, samples):
     lib.ok(sorts > 0.1 * all_, "%s: %d of %d of them sort, by System.Private.CoreLib.dll" % (label, sorts, all_))
 
 
-def judge(label, samples, took):
+def judge(label, samples, took, marks):
     leaves, all_, cut = collections.defaultdict(list), 0, collections.Counter()
     for s in samples:
         all_ += s.count
@@ -126,42 +161,50 @@ def judge(label, samples, took):
         return
     for leaf in CHAINS:
         judge_leaf(label, leaf, leaves[leaf])
+        if marks:
+            judge_lines(label, leaf, leaves[leaf], marks)
     judge_calls(label, samples)
     judge_framework(label, samples)
     # Five throws, and Six changes threads, besides.
-    plain = [k for k in CHAINS if k not in ("Five", "Six")]
-    there, time = sum(counts.get(k, 0) for k in plain), sum(took[k] for k in plain)
-    off = max(abs(counts.get(k, 0) / max(there, 1) - took[k] / time) for k in plain)
-    lib.ok(total > 0.2 * MS * len(CHAINS) / 1000 * HZ and off < 0.05 + 1.5 / max(there, 1) ** 0.5,
-           "%s: leaves have the shares of their time (%.1f points off) %s" % (label, 100 * off, counts))
+    known_program.check_shares(label, counts, {k: took[k] for k in CHAINS if k not in ("Five", "Six")})
 
 
-def commands(program):
-    """Label, command and environment of each program to run."""
+def compile_program(symbols):
+    """The program, and the lines of its marks: Mono's compiler knows no portable PDBs."""
+    program = os.path.join(lib.scratch(), "truth.dll")
+    try:
+        dotnet_runtime.compile_with_roslyn(SOURCE, program, symbols)
+    except MISSING as e:
+        lib.skip("lines of .NET", "there is no compiler that writes them: %s" % e)
+        dotnet_runtime.compile_with_mono(SOURCE, program)
+        return program, None
+    return program, known_program.mark_lines(SOURCE, "//")
+
+
+def commands():
+    """Label, command, environment and marks of each program to run."""
     for version, make in dotnet_runtime.RUNTIMES.items():
+        program, marks = compile_program("TRIMMED" if version == "10" else "WHOLE")
         try:
             argv = make(program, lib.scratch())
-        except (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError,
-                zipfile.BadZipFile) as e:
+        except MISSING as e:
             lib.skip("stacks of .NET " + version, "its runtime is not to be had: %s" % e)
             continue
         for mode, env in MODES.items() if dotnet_runtime.ALL else list(MODES.items())[:1]:
-            yield ".NET " + version + mode, argv, env
+            yield ".NET " + version + mode, argv, env, marks
 
 
 def main():
     lib.need(platform.machine() == "x86_64", "stacks of .NET", "its code is read on x86-64 alone")
     lib.need(shutil.which("mcs"), "stacks of .NET", "there is no compiler of C# (mono-mcs)")
-    program = os.path.join(lib.scratch(), "truth.dll")
-    subprocess.run(["mcs", "-optimize", SOURCE, "-out:" + program], check=True)
-    all_ = list(commands(program))
+    all_ = list(commands())
     lib.need(all_, "stacks of .NET", "there is no runtime")
     d = lib.Otprofd(hz=HZ, profile={"sample_attributes": "process.pid"}, targets={"include": ["exe:dotnet", "exe:azmcp"]})
-    ran = [(label, *run(d, label, argv, env)) for label, argv, env in all_]
+    ran = [(label, *run(d, label, argv, env), marks) for label, argv, env, marks in all_]
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
-    for label, pid, took in ran:
-        judge(label, by_pid[pid], took)
+    for label, pid, took, marks in ran:
+        judge(label, by_pid[pid], took, marks)
     lib.check_ledger(last, "the ledger balances", stopped=True)
 
 

@@ -25,8 +25,8 @@ static int dotnet_own(const struct dotnet *d, struct memory *m, const struct dot
 		      const struct dotnet_method *method, struct runtime_code_made *ret)
 {
 	struct runtime_code *c = &ret->code;
-	const struct runtime_frame f = {.key = method->address,
-					.cookie = {method->table, (uint64_t)method->class << 32 | method->token, method->identity}};
+	const uint64_t row = (uint64_t)method->class << 32 | method->token;
+	const struct runtime_frame f = {.key = method->address, .cookie = {method->table, row, method->identity}};
 	int function, node, err;
 
 	c->identity[0] = method->address;

@@ -19,18 +19,18 @@
 #define EMBEDDED_MAGIC	0x4244504du /* "MPDB" */
 #define ID_BYTES	20 /* "RSDS" and a GUID */
 
-#define PACKED_MAX (3u << 20)
-#define UNPACKED_MAX  (16u << 20)
-#define RATIO_MAX  1040 /* zlib packs 1032 : 1 at best */
-#define KEPT_MAX   16
-#define KEPT_BYTES (24u << 20)
+#define PACKED_MAX   (3u << 20)
+#define UNPACKED_MAX (16u << 20)
+#define RATIO_MAX    1040 /* zlib packs 1032 : 1 at best */
+#define KEPT_MAX     16
+#define KEPT_BYTES   (24u << 20)
 
 struct lines_entry { uint32_t characteristics, stamp; uint16_t major, minor; uint32_t type, size, rva, raw; };
 
 /* What tells whether it is the same one. */
 struct lines_key { uint64_t at; uint32_t packed, size, stamp; uint8_t id[ID_BYTES]; };
 
-/* Those that were unpacked: an assembly has many methods. Without bytes: those that could not be. */
+/* Those that were unpacked: an assembly has many methods. Without bytes: one that is broken. */
 static struct lines_pdb {
 	struct lines_key key;
 	uint8_t *bytes;
@@ -85,6 +85,7 @@ static struct lines_pdb *lines_evict(void)
 static const struct lines_pdb *lines_keep(struct memory *m, const struct lines_key *key)
 {
 	struct lines_pdb *k;
+	int err;
 
 	for (unsigned i = 0; i < KEPT_MAX; i++)
 		if (!memcmp(&kept[i].key, key, sizeof(*key)))
@@ -92,7 +93,8 @@ static const struct lines_pdb *lines_keep(struct memory *m, const struct lines_k
 	do
 		k = lines_evict();
 	while (lines_kept_bytes() > KEPT_BYTES - key->size);
-	if (lines_unpack(m, key, &k->bytes) == -EFAULT)
+	err = lines_unpack(m, key, &k->bytes);
+	if (err && err != -EBADMSG)
 		return NULL;
 	k->key = *key;
 	return k;
@@ -119,7 +121,9 @@ static int lines_read_embedded(const struct dotnet_pe *pe, const struct lines_en
 	key->at += sizeof(head);
 	key->packed = e->size - (uint32_t)sizeof(head);
 	key->size = head[1];
-	return !key->size || key->packed > PACKED_MAX || key->size > UNPACKED_MAX || key->size / RATIO_MAX > key->packed ? -EFBIG : 0;
+	if (!key->size || key->packed > PACKED_MAX || key->size > UNPACKED_MAX || key->size / RATIO_MAX > key->packed)
+		return -EFBIG;
+	return 0;
 }
 
 static int lines_find(const struct dotnet_pe *pe, struct lines_key *key)

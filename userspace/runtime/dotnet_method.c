@@ -107,7 +107,8 @@ static int dotnet_method_read_name(const struct dotnet *d, struct memory *m, str
 {
 	uint64_t at;
 
-	if (memory_u64(m, ret->address + dotnet_row(d)->dynamic_name, &at) || memory_string(m, at, ret->name, sizeof(ret->name)))
+	if (memory_u64(m, ret->address + dotnet_row(d)->dynamic_name, &at) ||
+	    memory_string(m, at, ret->name, sizeof(ret->name)))
 		return -EFAULT;
 	ret->identity = hash_bytes(ret->name, strlen(ret->name), 0);
 	return 0;

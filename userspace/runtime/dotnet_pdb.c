@@ -12,6 +12,7 @@
 
 #define MAGIC	      0x424a5342u
 #define STREAMS_MAX   16
+#define NAME_BYTES    32 /* of a stream's name, with a NUL */
 #define ROWS_MAX      (1u << 24)
 #define IL_MAX	      (1u << 28)
 #define DOCUMENT      0x30 /* the first table of a PDB */
@@ -83,9 +84,9 @@ static int pdb_stream(struct pdb *p, const struct pdb_span *all, uint64_t *at)
 	struct pdb_span name, stream;
 	const uint8_t *nul;
 
-	if (pdb_get(all, *at, head, sizeof(head)) || pdb_sub(all, *at + sizeof(head), MIN(32u, all->len - *at - sizeof(head)), &name) ||
-	    pdb_sub(all, head[0], head[1], &stream))
+	if (pdb_get(all, *at, head, sizeof(head)) || pdb_sub(all, head[0], head[1], &stream))
 		return -EBADMSG;
+	name = (struct pdb_span){all->at + *at + sizeof(head), MIN((size_t)NAME_BYTES, all->len - *at - sizeof(head))};
 	nul = memchr(name.at, '\0', name.len);
 	if (!nul)
 		return -EBADMSG;
@@ -271,12 +272,12 @@ static void pdb_end(struct runtime_function *ret)
 
 static int pdb_method(const struct pdb *p, uint32_t row, struct pdb_points *s)
 {
-	const uint64_t methods = (uint64_t)p->nr_documents * pdb_document_size(p);
-	const uint32_t size = p->document_width + p->blob_width;
+	const uint64_t at = (uint64_t)p->nr_documents * pdb_document_size(p) +
+			    (uint64_t)(row - 1) * (p->document_width + p->blob_width);
 	uint32_t blob, signature;
 
-	if (!row || row > p->nr_methods || pdb_index(&p->rows, methods + (uint64_t)(row - 1) * size, p->document_width, &s->own) ||
-	    pdb_index(&p->rows, methods + (uint64_t)(row - 1) * size + p->document_width, p->blob_width, &blob) || !blob)
+	if (!row || row > p->nr_methods || pdb_index(&p->rows, at, p->document_width, &s->own) ||
+	    pdb_index(&p->rows, at + p->document_width, p->blob_width, &blob) || !blob)
 		return -ENOENT;
 	if (pdb_blob(p, blob, &s->in) || dotnet_number(&s->in, &signature) || (!s->own && dotnet_number(&s->in, &s->own)))
 		return -EBADMSG;

@@ -126,7 +126,7 @@ static inline void dotnet_flush(struct dotnet_writer *w)
 }
 
 /* Of DW_RUN: offsets, and places of bytecode with 3 added: 0 is an epilogue, 1 a prologue, 2 none. */
-static const uint8_t dotnet_bounds_of_run[][2] = {{0, 1}, {6, 3 + 0}, {0x10, 3 + 4}, {0x20, 2}, {0x28, 3 + 9}, {0x40, 0}};
+static const uint8_t dotnet_bounds_of_run[][2] = {{0, 1}, {6, 3 + 0}, {0x10, 3 + 4}, {0x20, 2}, {0x28, 3 + 9}, {0x40, 0}, {0x48, 2}};
 #define DW_BOUNDS (sizeof(dotnet_bounds_of_run) / sizeof(dotnet_bounds_of_run[0]))
 
 static inline void dotnet_write_bounds(struct dotnet_writer *w, bool packed)

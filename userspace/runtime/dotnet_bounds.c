@@ -119,6 +119,7 @@ struct dotnet_bounds {
 	bool packed;
 	uint32_t left, native_bits, place_bits;
 	uint32_t native, place; /* the one at hand */
+	bool is_behind;		/* the end of a frame was before it */
 };
 
 static void bounds_open(struct dotnet_bounds *b)
@@ -147,14 +148,26 @@ static bool bounds_next(struct dotnet_bounds *b)
 	return !b->in.failed;
 }
 
-/* The end of a frame belongs to what returns there; the begin of the method's own to its first place. */
-static uint32_t bounds_position(const struct dotnet_bounds *b, uint32_t before)
+/*
+ * The begin of the method's own frame belongs to its first place, the end of a frame to what returns there. Instructions
+ * of no place are what the compiler added to a statement, or made of what it inlined, and go on where that has begun;
+ * but not behind the end of a frame, where instructions lie that run rarely, of any statement.
+ */
+static uint32_t bounds_position(struct dotnet_bounds *b, uint32_t before)
 {
-	if (b->place == PLACE_EPILOG)
+	bool is_behind = b->is_behind;
+
+	b->is_behind = b->place == PLACE_EPILOG;
+	switch (b->place) {
+	case PLACE_EPILOG:
 		return before;
-	if (b->place == PLACE_PROLOG)
+	case PLACE_PROLOG:
 		return b->native ? DOTNET_NO_POSITION : 0;
-	return b->place == PLACE_NONE ? DOTNET_NO_POSITION : b->place;
+	case PLACE_NONE:
+		return is_behind ? DOTNET_NO_POSITION : before;
+	default:
+		return b->place;
+	}
 }
 
 static int bounds_add(struct runtime_code_made *ret, uint32_t function, uint64_t offset, uint32_t position)

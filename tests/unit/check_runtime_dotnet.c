@@ -365,6 +365,16 @@ START_TEST(another_method_in_its_place_is_told)
 }
 END_TEST
 
+START_TEST(code_that_is_collected_is_fleeting)
+{
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_uint_eq(made.code.flags, 0);
+	put32(DW_SECTION(0) + 16, DOTNET_RANGE_HEAP | DOTNET_RANGE_COLLECTED);
+	ck_assert_int_eq(code(DW_RUN + 0x10), 0);
+	ck_assert_uint_eq(made.code.flags, RUNTIME_CODE_FLEETING);
+}
+END_TEST
+
 /* Both lie where those of the former one lay. */
 START_TEST(a_dynamic_method_is_known_by_what_its_name_says)
 {
@@ -441,9 +451,10 @@ static void check_positions_of_run(void)
 	ck_assert_uint_eq(position_at(6), 0);
 	ck_assert_uint_eq(position_at(0xf), 0);
 	ck_assert_uint_eq(position_at(0x10), 4);
-	ck_assert_uint_eq(position_at(0x20), DOTNET_NO_POSITION);
+	ck_assert_uint_eq(position_at(0x20), 4); /* none of its own */
 	ck_assert_uint_eq(position_at(0x28), 9);
-	ck_assert_uint_eq(position_at(DW_RUN_BYTES - 1), 9); /* the epilogue is what returns there */
+	ck_assert_uint_eq(position_at(0x40), 9); /* the epilogue is what returns there */
+	ck_assert_uint_eq(position_at(DW_RUN_BYTES - 1), DOTNET_NO_POSITION);
 }
 
 START_TEST(instructions_have_their_place_in_the_bytecode)
@@ -491,9 +502,9 @@ START_TEST(code_compiled_before_has_places)
 {
 	ck_assert_int_eq(code(DW_BEFORE + 0x1010), 0);
 	ck_assert_uint_eq(made.nodes[runtime_code_node_at(&made.code, made.rows, DW_BEFORE + 0x1010, false)].position, 4);
-	/* Its handler lies behind it: there the last one counts, which is of what returns. */
+	/* Its handler lies behind it, and behind the end of its frame. */
 	ck_assert_int_eq(code(DW_BEFORE + 0x1050), 0);
-	ck_assert_uint_eq(made.nodes[runtime_code_node_at(&made.code, made.rows, DW_BEFORE + 0x1050, false)].position, 9);
+	ck_assert_uint_eq(made.nodes[runtime_code_node_at(&made.code, made.rows, DW_BEFORE + 0x1050, false)].position, DOTNET_NO_POSITION);
 	/* Another one, whose number the array does not have. */
 	ck_assert_int_eq(code(DW_BEFORE + 0x1110), 0);
 	ck_assert_uint_eq(made.code.nr_rows, 1);
@@ -709,6 +720,7 @@ Suite *runtime_dotnet_suite(void)
 	tcase_add_test(t, a_method_has_type_and_parameters);
 	tcase_add_test(t, a_dynamic_method_has_its_own_name);
 	tcase_add_test(t, another_method_in_its_place_is_told);
+	tcase_add_test(t, code_that_is_collected_is_fleeting);
 	tcase_add_test(t, a_dynamic_method_is_known_by_what_its_name_says);
 	tcase_add_loop_test(t, an_assembly_that_is_broken_harms_nobody, 0, 4);
 	tcase_add_test(t, the_module_of_a_generic_type_is_found_in_8);

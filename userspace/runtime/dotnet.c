@@ -23,8 +23,7 @@ const struct runtime_ops runtime_dotnet = {
  */
 const struct dotnet_row dotnet_rows[] = {
 	{.major = 8, .module_file = 272, .module_name = 264, .module_r2r = 1152, .r2r_methods = 448, .dynamic_name = 24,
-	 .patchpoint_locals = 8,
-	 .module_may_be_moved = true},
+	 .patchpoint_locals = 8, .module_may_be_moved = true},
 	{.major = 9, .module_base = 288, .module_name = 264, .module_r2r = 1168, .r2r_methods = 448, .dynamic_name = 32,
 	 .patchpoint_locals = 8},
 	{.major = 10, .module_base = 224, .module_name = 192, .module_r2r = 704, .r2r_methods = 376, .dynamic_name = 32,

@@ -89,6 +89,7 @@ struct dotnet_range {
 	uint64_t heap;	 /* of code that the JIT compiler made */
 	uint64_t stubs;	 /* a list of stubs */
 };
+#define DOTNET_RANGE_COLLECTED 1 /* of dynamic methods, and of assemblies that may be unloaded */
 #define DOTNET_RANGE_HEAP  2
 #define DOTNET_RANGE_STUBS 4
 int dotnet_range_find(const struct dotnet *d, struct memory *m, uint64_t pc, struct dotnet_range *ret);

@@ -27,11 +27,11 @@ MODES = {
     " without profiles": {"DOTNET_TieredPGO": "0"},
     " without tiers": {"DOTNET_TieredCompilation": "0"},
 }
-TIMED = r"Known.Program.Timed(string, long, Func<long, long>)"
+TIMED = "Known.Program.Timed(string, long, Func<long, long>)"
 # As Roslyn calls them, or Mono's compiler.
-LAMBDA = r"Known\.Program\.(<>c(__DisplayClass\w+)?\.|<Main>c__AnonStorey\d+\.)?<(Main)?>(m__\d+|b__\w+)\(long\)"
-LATER = r"Known\.Program\.(<Later>(c__async0|d__\d+)\.MoveNext|<>c__DisplayClass\w+\.<Later>b__\d+)\(\)"
-# From the leaf out; what a string does not match in full, it is as a text.
+LAMBDA = re.compile(r"Known\.Program\.(<>c(__DisplayClass\w+)?\.|<Main>c__AnonStorey\d+\.)?<(Main)?>(m__\d+|b__\w+)\(long\)")
+LATER = re.compile(r"Known\.Program\.(<Later>(c__async0|d__\d+)\.MoveNext\(\)|Rest\(long\))")
+# From the leaf out.
 CHAINS = {
     "One": ["Known.Program.Deep(int, long)"] * 21 + [LAMBDA, TIMED],
     "Two": [LAMBDA, TIMED],
@@ -53,16 +53,33 @@ LINES = {
     "Seven": ["lambda7", "timed"],
 }
 CALLS = ["Known.Program.Tiny(long, long)", "Known.Program.Small(object[], long, long)", "Known.Program.Calls(long)", TIMED]
+CALLED_AT = ["small", "calls", "timed"]
 MISSING = (dotnet_runtime.Unavailable, OSError, ValueError, LookupError, struct.error, tarfile.TarError, zipfile.BadZipFile)
+# What the framework calls to sort texts, and only then; and to make them.
+SORTS = re.compile(r"System\.(Array\.Sort|Collections\.Generic\.(Generic)?ArraySortHelper<)")
+SORTED = re.compile(r"System\.(String\.Compare|Ordinal\w*Comparer)")
+PRINTS = re.compile(r"System\.(Int64\.ToString|Number\.)")
 UNNAMED = re.compile(r"\.dll\+0x|memfd:|^\[unknown method|^\[generated code|^\[\.NET")
 
 
 def fits(name, wanted):
-    return name == wanted or re.fullmatch(wanted, name) is not None
+    return name == wanted if isinstance(wanted, str) else wanted.fullmatch(name) is not None
 
 
 def goes_on(stack, at, chain):
     return len(stack) >= at + len(chain) and all(fits(n, w) for n, w in zip(stack[at:], chain))
+
+
+def chain_at(stack, at, leaf):
+    """Names and marks of the leaf's callers: the compiler may have inlined the lambda, which then counts as its caller. Of
+    that the call is in code that it made for the purpose, which has no place of its own."""
+    chain = list(zip(CHAINS[leaf], LINES[leaf]))
+    inlined = chain[:-2] + [(TIMED, "within")]
+    return inlined if (LAMBDA, TIMED) == tuple(CHAINS[leaf][-2:]) and goes_on(stack, at, [c[0] for c in inlined]) else chain
+
+
+def is_legal(stack, at, leaf):
+    return goes_on(stack, at, [name for name, _ in chain_at(stack, at, leaf)]) and is_whole(stack)
 
 
 def is_whole(stack):
@@ -97,53 +114,61 @@ def functions(d):
 
 def judge_leaf(label, leaf, found):
     all_ = sum(s.count for s, _ in found)
-    right = sum(s.count for s, i in found if goes_on(s.stack, i + 1, CHAINS[leaf]) and is_whole(s.stack))
-    for s, i in [f for f in found if not goes_on(f[0].stack, f[1] + 1, CHAINS[leaf]) or not is_whole(f[0].stack)][:3]:
-        lib.note("%s: %s" % (label, " < ".join(s.stack[i:i + 6] + s.stack[-2:])))
+    right = sum(s.count for s, i in found if is_legal(s.stack, i + 1, leaf))
+    for s, i in [f for f in found if not is_legal(f[0].stack, f[1] + 1, leaf)][:3]:
+        lib.note("%s: %s" % (label, " < ".join(s.stack[i:i + 26] + s.stack[-2:])))
     lib.ok(all_ and right >= 0.99 * all_, "%s: %d of %d stacks in Leaves.%s have its callers" % (label, right, all_, leaf))
 
 
 def judge_lines(label, leaf, found, marks):
-    """Each frame stands at its call; the leaf, which is one line, has that or none. Who called tells which leaf is right."""
-    calls = [marks[m] for m in LINES[leaf]]
-    all_ = there = outside = confused = 0
+    """Each frame stands at its call, and the leaf on its only line. Who called says which leaf is the right one."""
+    all_ = there = confused = 0
     for s, i in found:
-        have = [f[4] for f in s.frames[i:i + 1 + len(calls)]]
+        where = [marks[leaf]] + [marks[mark] for _, mark in chain_at(s.stack, i + 1, leaf)]
+        have = [(f[4], lines) for f, lines in zip(s.frames[i:], where)]
         all_ += s.count
-        there += s.count * (have == [marks[leaf]] + calls)
-        outside += s.count * (have[0] not in (0, marks[leaf]))
-        confused += s.count * (len(have) > 1 and have[1] not in (0, calls[0]))
-    lib.ok(all_ and there >= 0.97 * all_, "%s: %d of %d stacks in Leaves.%s have their lines" % (label, there, all_, leaf))
-    lib.ok(outside + confused <= 0.001 * all_, "%s: %d of them have a line of another function, %d another one's caller" % (
-        label, outside, confused))
+        there += s.count * (len(have) == len(where) and all(line in lines for line, lines in have))
+        confused += s.count * any(line and line not in lines for line, lines in have[:2])
+    lib.ok(all_ and there >= 0.99 * all_, "%s: %d of %d stacks in Leaves.%s have their lines" % (label, there, all_, leaf))
+    lib.ok(confused <= 0.001 * all_, "%s: %d of them have lines of other functions" % (label, confused))
 
 
-def judge_calls(label, samples):
-    """Frames that are made and taken down all the time: each caller is the one that calls."""
-    right = collections.Counter()
+def judge_calls(label, samples, marks):
+    """Frames that are made and taken down all the time: each caller is the one that calls, and where it does."""
+    all_ = legal = there = 0
     for s in samples:
         at = next((i for i, n in enumerate(s.stack) if n in CALLS[:3]), None)
-        if at is not None:
-            legal = goes_on(s.stack, at, CALLS[CALLS.index(s.stack[at]):]) and is_whole(s.stack)
-            right[legal] += s.count
-            if not legal:
-                lib.note("%s: %s" % (label, " < ".join(s.stack[:6] + s.stack[-2:])))
-    all_ = sum(right.values())
-    lib.ok(all_ and right[True] >= 0.99 * all_, "%s: %d of %d stacks of small functions are legal" % (label, right[True], all_))
+        if at is None:
+            continue
+        chain = CALLS[CALLS.index(s.stack[at]):]
+        is_right = goes_on(s.stack, at, chain) and is_whole(s.stack)
+        all_ += s.count
+        legal += s.count * is_right
+        if not is_right:
+            lib.note("%s: %s" % (label, " < ".join(s.stack[:6] + s.stack[-2:])))
+        where = [marks[m] for m in CALLED_AT[-len(chain) + 1:]] if marks else []
+        there += s.count * all(f[4] in lines for f, lines in zip(s.frames[at + 1:], where))
+    lib.ok(all_ and legal >= 0.99 * all_, "%s: %d of %d stacks of small functions are legal" % (label, legal, all_))
+    lib.ok(not marks or there >= 0.99 * all_, "%s: %d of them are at their calls" % (label, there))
 
 
 def judge_framework(label, samples):
-    """The framework's methods are named, and of their assembly."""
+    """The framework's methods are named, and of their assembly; those that sort are called by those that sort."""
     all_ = named = sorts = 0
+    strange = collections.Counter()
     for s in samples:
         at = next((i for i, n in enumerate(s.stack) if n == "Known.Program.Framework(long)"), None)
         if at is None or goes_on(s.stack, at + 1, ["Known.Program.Warm(long)"]):
             continue
         all_ += s.count
         named += s.count * (not any(UNNAMED.search(n) for n in s.stack) and goes_on(s.stack, at + 1, [TIMED]))
-        sorts += s.count * any(f[0].startswith("System.Collections.Generic.ArraySortHelper<T>.") and f[5] == "System.Private.CoreLib.dll" for f in s.frames)
+        inner = [f for f in s.frames[:at] if f[1] == "dotnet" and f[0].startswith("System.")]
+        is_sort = any(SORTS.match(f[0]) for f in inner)
+        sorts += s.count * (is_sort and all(f[5] == "System.Private.CoreLib.dll" for f in inner))
+        strange.update({f[0]: s.count for f in inner if (PRINTS if is_sort else SORTED).match(f[0])})
     lib.ok(all_ > 20 and named >= 0.97 * all_, "%s: %d of %d stacks in the framework are named" % (label, named, all_))
     lib.ok(sorts > 0.1 * all_, "%s: %d of %d of them sort, by System.Private.CoreLib.dll" % (label, sorts, all_))
+    lib.ok(strange.total() <= 0.001 * all_, "%s: none of them is of both: %s" % (label, strange.most_common(5)))
 
 
 def judge(label, samples, took, marks):
@@ -163,7 +188,7 @@ def judge(label, samples, took, marks):
         judge_leaf(label, leaf, leaves[leaf])
         if marks:
             judge_lines(label, leaf, leaves[leaf], marks)
-    judge_calls(label, samples)
+    judge_calls(label, samples, marks)
     judge_framework(label, samples)
     # Five throws, and Six changes threads, besides.
     known_program.check_shares(label, counts, {k: took[k] for k in CHAINS if k not in ("Five", "Six")})
@@ -178,7 +203,15 @@ def compile_program(symbols):
         lib.skip("lines of .NET", "there is no compiler that writes them: %s" % e)
         dotnet_runtime.compile_with_mono(SOURCE, program)
         return program, None
-    return program, known_program.mark_lines(SOURCE, "//")
+    return program, lines_of_marks(symbols)
+
+
+def lines_of_marks(symbols):
+    """Which lines each mark stands for."""
+    lines = known_program.mark_lines(SOURCE, "//")
+    marks = {mark: {line} for mark, line in lines.items()}
+    marks["within"] = set(range(lines["from"], lines["to"] + 1))
+    return dict(marks, later=marks["rest"]) if symbols == "TRIMMED" else marks
 
 
 def commands():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of .NET that come and go: dynamic ones, and those of assemblies that are unloaded; others lie where they lay. No
-stack may have the name of another one; what cannot be known has none, and that is counted. DOTNET says which versions are
-tried, as for dotnet.py; with it also methods that live for an instant; SECONDS how long."""
+stack may have the name of another one; what cannot be known has none, and that is counted. By .NET 8; if DOTNET is set, for
+a minute if it is all, and with methods that live for an instant too; SECONDS, if it is set, is for how long."""
 import collections
 import os
 import platform
@@ -15,9 +15,9 @@ import lib
 
 HZ = lib.rate(997)
 WHOLE = "DOTNET" in os.environ
-SECONDS = int(os.environ.get("SECONDS", 60 if dotnet_runtime.ALL else 8))
+SECONDS = int(os.environ.get("SECONDS", 60 if dotnet_runtime.ALL else 16))
 # Milliseconds that a method runs: the highest share of stacks that are not known.
-RUNS = {"realistic": (1500, 0.01), "extreme": (15, 0.9)}
+RUNS = {"realistic": (4000, 0.01), "extreme": (15, 0.9)}
 THREAD = re.compile(r"Known\.Churn\.Thread([AB])\(")
 DYNAMIC = re.compile(r"DynamicClass\.Made([AB])(\d+)")
 PLUG = re.compile(r"Known\.Plug([AB])\.Run\(long\)")
@@ -83,7 +83,7 @@ def main():
     last = d.stop()
     by_pid = known_program.samples_by_pid(d)
     for name, pid, highest in ran:
-        # Beside others a reading may come late for a method of a second and a half; what it names must be right all the same.
+        # Beside others a reading may come late; what it names must be right all the same.
         judge(name, by_pid[pid], highest if WHOLE else max(highest, 0.05))
     lib.check_ledger(last, "the ledger balances", stopped=True)
     decoders = last["quality"]["interpreted"]["decoders"]
